@@ -1,0 +1,145 @@
+package extensions
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+)
+
+// Kind is the class of a failure; it alone decides what the engine does next.
+// Kinds are stored in ledgers and handles: append only, never rename.
+type Kind string
+
+const (
+	// KindInvalid: the request is wrong. Stop; nothing was made.
+	KindInvalid Kind = "invalid"
+	// KindUnauthorized: a credential is missing, wrong or not allowed. Stop.
+	KindUnauthorized Kind = "unauthorized"
+	// KindNotFound: proved absent. Success on teardown.
+	KindNotFound Kind = "not_found"
+	// KindConflict: something else holds the name, the lock or the object. Stop.
+	KindConflict Kind = "conflict"
+	// KindIndeterminate: it may or may not have happened. Hold, settle by
+	// Find; no fallback and no retry before that.
+	KindIndeterminate Kind = "indeterminate"
+	// KindExhausted: no room or quota here; nothing was made. Next candidate.
+	KindExhausted Kind = "exhausted"
+	// KindUnavailable: refused for now; nothing was made. Retry, then next candidate.
+	KindUnavailable Kind = "unavailable"
+	// KindUnreachable: could not ask. Retry, then stop and keep what is known.
+	KindUnreachable Kind = "unreachable"
+	// KindTimeout: a deadline passed. Keep the handle.
+	KindTimeout Kind = "timeout"
+	// KindUnsupported: this place cannot do that. Name places that can.
+	KindUnsupported Kind = "unsupported"
+	// KindInternal: a defect of ours, or an answer nobody planned for.
+	KindInternal Kind = "internal"
+)
+
+// Error is the only error type that crosses the contract. Its text never
+// contains a secret and never raw bytes from a remote side (see Clean).
+type Error struct {
+	Kind Kind
+	// Op is the contract's verb: "provision", "exec", ...
+	Op string
+	// Extension is the binding's id, set by the engine where the adapter left it empty.
+	Extension string
+	// ID is the sandbox concerned, empty where there is none.
+	ID ID
+	// Remedy says what to do next, in the imperative; empty where Kind says it all.
+	Remedy string
+	// RetryAfter is the wait the backend asked for; zero where it did not.
+	RetryAfter time.Duration
+	// Err says what happened, to what.
+	Err error
+}
+
+func (e *Error) Error() string {
+	var b strings.Builder
+	for _, part := range []string{e.Extension, e.Op, string(e.ID)} {
+		if part != "" {
+			b.WriteString(part)
+			b.WriteString(": ")
+		}
+	}
+	if e.Err != nil {
+		b.WriteString(e.Err.Error())
+	} else {
+		b.WriteString(string(e.Kind))
+	}
+	return b.String()
+}
+
+func (e *Error) Unwrap() error { return e.Err }
+
+// Errorf makes an Error of the kind; %w wraps as in fmt.Errorf.
+func Errorf(kind Kind, format string, args ...any) *Error {
+	return &Error{Kind: kind, Err: fmt.Errorf(format, args...)}
+}
+
+// WithRemedy sets what to do next and returns the error.
+func (e *Error) WithRemedy(format string, args ...any) *Error {
+	e.Remedy = fmt.Sprintf(format, args...)
+	return e
+}
+
+// KindOf finds the kind of err: that of the outermost Error in its chain,
+// KindTimeout for a passed deadline, KindIndeterminate for a cancelled call
+// (whether it took effect is unknown), else KindInternal. Empty for nil.
+func KindOf(err error) Kind {
+	if err == nil {
+		return ""
+	}
+	var e *Error
+	switch {
+	case errors.As(err, &e):
+		return e.Kind
+	case errors.Is(err, context.DeadlineExceeded):
+		return KindTimeout
+	case errors.Is(err, context.Canceled):
+		return KindIndeterminate
+	}
+	return KindInternal
+}
+
+// IsKind reports whether err is of the kind.
+func IsKind(err error, kind Kind) bool { return err != nil && KindOf(err) == kind }
+
+// RemedyOf returns the first remedy in err's chain, or "".
+func RemedyOf(err error) string {
+	for err != nil {
+		var e *Error
+		if !errors.As(err, &e) {
+			return ""
+		}
+		if e.Remedy != "" {
+			return e.Remedy
+		}
+		err = e.Err
+	}
+	return ""
+}
+
+// Clean makes text from a remote side fit for a message: at most limit runes,
+// control characters (terminal escapes, forged lines) replaced.
+func Clean(text string, limit int) string {
+	var b strings.Builder
+	n := 0
+	for _, r := range text {
+		if n == limit {
+			b.WriteString("…")
+			break
+		}
+		switch {
+		case r == '\n' || r == '\t':
+			r = ' '
+		case r < 0x20, r >= 0x7f && r < 0xa0, r == 0x2028, r == 0x2029, r >= 0x202a && r <= 0x202e, r >= 0x2066 && r <= 0x2069:
+			r = '\ufffd'
+		}
+		b.WriteRune(r)
+		n++
+	}
+	return b.String()
+}

@@ -1,0 +1,44 @@
+package extensions
+
+import (
+	"strings"
+	"unicode"
+)
+
+// Check returns KindInvalid for a request no backend can honour: both or
+// neither of Command and Shell, NUL bytes, a negative timeout, a malformed
+// environment name.
+func (r ExecRequest) Check() error {
+	switch {
+	case len(r.Command) == 0 && r.Shell == "":
+		return Errorf(KindInvalid, "nothing to run: neither command nor shell is set")
+	case len(r.Command) > 0 && r.Shell != "":
+		return Errorf(KindInvalid, "both command and shell are set: choose one")
+	case len(r.Command) > 0 && r.Command[0] == "":
+		return Errorf(KindInvalid, "the command's first word is empty")
+	case r.Timeout < 0:
+		return Errorf(KindInvalid, "the timeout %s is negative", r.Timeout)
+	}
+	for _, s := range append([]string{r.Shell, r.ShellPath, r.Dir, r.User, r.Service}, r.Command...) {
+		if strings.ContainsRune(s, 0) {
+			return Errorf(KindInvalid, "the request contains a NUL byte, which no system call can pass")
+		}
+	}
+	for k, v := range r.Env {
+		if !ValidEnvName(k) {
+			return Errorf(KindInvalid, "%q is not an environment variable's name", k)
+		}
+		if strings.ContainsRune(v, 0) {
+			return Errorf(KindInvalid, "the value of %s contains a NUL byte", k)
+		}
+	}
+	return nil
+}
+
+// ValidEnvName reports whether s may name an environment variable: not empty,
+// no "=", no control character, no space.
+func ValidEnvName(s string) bool {
+	return s != "" && !strings.ContainsFunc(s, func(r rune) bool {
+		return r == '=' || unicode.IsControl(r) || unicode.IsSpace(r)
+	})
+}

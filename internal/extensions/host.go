@@ -1,0 +1,95 @@
+package extensions
+
+import (
+	"bytes"
+	"encoding/json"
+	"time"
+)
+
+// Host is a machine the user owns, as a place for sandboxes. It contains no
+// secret: identities are references to files, agents or commands.
+type Host struct {
+	Name          string            `json:"name"`
+	Local         bool              `json:"local,omitempty"` // this machine
+	SSH           *SSH              `json:"ssh,omitempty"`
+	Region        string            `json:"region,omitempty"`
+	Labels        map[string]string `json:"labels,omitempty"`
+	Priority      int64             `json:"priority,omitempty"` // higher is preferred
+	Capacity      *HostCapacity     `json:"capacity,omitempty"`
+	Cost          *HostCost         `json:"cost,omitempty"`
+	AllowFirewall bool              `json:"allow_firewall,omitempty"`
+}
+
+// SSH says how a host is dialled and how its key is known.
+type SSH struct {
+	Address    string       `json:"address,omitempty"`
+	Port       int64        `json:"port,omitempty"` // 1-65535; 0 = 22 or the alias's
+	User       string       `json:"user,omitempty"`
+	Alias      string       `json:"alias,omitempty"` // a Host of ~/.ssh/config
+	HostKey    string       `json:"host_key,omitempty"`
+	KnownHosts string       `json:"known_hosts,omitempty"`
+	HostCA     string       `json:"host_ca,omitempty"`
+	Identity   *SSHIdentity `json:"identity,omitempty"`
+	Jump       []SSH        `json:"jump,omitempty"`
+}
+
+// SSHIdentity refers to a private key; it never holds one.
+type SSHIdentity struct {
+	PrivateKeyFile  string   `json:"private_key_file,omitempty"`
+	CertificateFile string   `json:"certificate_file,omitempty"`
+	Agent           bool     `json:"agent,omitempty"`
+	Command         []string `json:"command,omitempty"` // prints a short-lived credential
+}
+
+// HostCapacity bounds what the owner wants on the host; 0 = not bounded by us.
+type HostCapacity struct {
+	MaxSandboxes int64 `json:"max_sandboxes,omitempty"`
+}
+
+// HostCost is what the whole host costs its owner, and its size.
+type HostCost struct {
+	PerHour  string `json:"per_hour,omitempty"` // decimal and currency: "0.40 USD"
+	CPU      int64  `json:"cpu,omitempty"`
+	MemoryMB int64  `json:"memory_mb,omitempty"`
+}
+
+// Ref is the host's canonical JSON: equal hosts have equal refs, and it is a
+// function of the arguments alone, so a plan can know it.
+func (h Host) Ref() string {
+	b, err := json.Marshal(h)
+	if err != nil { // no field of Host can fail to marshal
+		return ""
+	}
+	return string(b)
+}
+
+// ParseHostRef reads what Ref wrote. Unknown fields are KindInvalid.
+func ParseHostRef(ref string) (Host, error) {
+	var h Host
+	dec := json.NewDecoder(bytes.NewReader([]byte(ref)))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(&h); err != nil {
+		return Host{}, Errorf(KindInvalid, "this is not a host ref: %w", err).
+			WithRemedy("use the ref attribute of a sandboxer_host")
+	}
+	if h.Name == "" {
+		return Host{}, Errorf(KindInvalid, "the host ref has no name")
+	}
+	return h, nil
+}
+
+// HostFacts is what probing a host found. Volatile facts are not in state.
+type HostFacts struct {
+	OS        string        `json:"os"`
+	Arch      string        `json:"arch"` // as Go names it: amd64, arm64
+	CPUs      int64         `json:"cpus"`
+	MemoryMB  int64         `json:"memory_mb"`
+	Docker    string        `json:"docker,omitempty"` // version, empty when absent
+	Compose   string        `json:"compose,omitempty"`
+	KVM       bool          `json:"kvm"`
+	GPU       bool          `json:"gpu"`
+	Isolation []Isolation   `json:"isolation,omitempty"` // levels proved here
+	Notes     []string      `json:"notes,omitempty"`     // what is missing, and how to get it
+	FreeDisk  int64         `json:"-"`                   // MiB, volatile
+	ClockSkew time.Duration `json:"-"`                   // host minus us, volatile
+}
