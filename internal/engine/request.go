@@ -1,0 +1,250 @@
+package engine
+
+import (
+	"time"
+
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
+)
+
+// Request is what a user asks for. All of it but Secrets is kept in the
+// ledger, so that an import can restore every argument.
+type Request struct {
+	// Profile is "profile.x" or "profile.x@1.0.0".
+	Profile string `json:"profile"`
+	// Name is unique per account among live sandboxes. With NamePrefix a
+	// random suffix is appended; with neither, the id is the name.
+	Name       string `json:"name,omitempty"`
+	NamePrefix string `json:"name_prefix,omitempty"`
+	// Hosts are refs (canonical JSON) or bare names looked up in the ledger;
+	// they override the profile's placement.
+	Hosts  []string       `json:"hosts,omitempty"`
+	Inputs map[string]any `json:"inputs,omitempty"`
+	// TTL is "90s", "2h", "1d"; "" = the profile's default.
+	TTL      string   `json:"ttl,omitempty"`
+	Scope    string   `json:"scope,omitempty"`
+	Consumer Consumer `json:"consumer,omitzero"`
+	// Billing is "platform" or "byok"; "" = platform.
+	Billing string            `json:"billing,omitempty"`
+	Env     map[string]string `json:"env,omitempty"`
+	// Secrets become environment variables inside and are stored nowhere.
+	Secrets map[string]Secret `json:"-"`
+	// SecretNames are the sorted names of Secrets; set by the engine.
+	SecretNames    []string `json:"secret_names,omitempty"`
+	SecretsVersion int64    `json:"secrets_version,omitempty"`
+	// MaxCost refuses a create whose worst case at the TTL is above it: "1.00 USD".
+	MaxCost string `json:"max_cost,omitempty"`
+	// OnConflict is "error" (default) or "adopt".
+	OnConflict           string            `json:"on_conflict,omitempty"`
+	OnExpiry             string            `json:"on_expiry,omitempty"`
+	OnUnreachableDestroy string            `json:"on_unreachable_destroy,omitempty"`
+	Triggers             map[string]string `json:"triggers,omitempty"`
+	FromSnapshot         string            `json:"from_snapshot,omitempty"`
+	FromSandbox          string            `json:"from_sandbox,omitempty"`
+	// DesiredMode is "", "running" or "paused".
+	DesiredMode        string            `json:"desired_mode,omitempty"`
+	DeletionProtection bool              `json:"deletion_protection,omitempty"`
+	Timeouts           map[string]string `json:"timeouts,omitempty"`
+}
+
+// Consumer says on whose behalf a sandbox runs.
+type Consumer struct {
+	Actor     string `json:"actor,omitempty"` // adm | agt | atm
+	Harness   string `json:"harness,omitempty"`
+	RunID     string `json:"run_id,omitempty"`
+	SessionID string `json:"session_id,omitempty"`
+	JobID     string `json:"job_id,omitempty"`
+}
+
+// Sandbox is the engine's view of one sandbox. ID is never empty once one may
+// exist, errors notwithstanding.
+type Sandbox struct {
+	ID        ID
+	Account   string
+	Name      string
+	Profile   string // id
+	Version   string // of the profile
+	State     string // requested | provisioning | ready | expired | failed | destroying | destroyed; active shows as ready
+	Mode      string // running | paused
+	Extension string // binding id
+	Host      string // host ref; "" for a vendor's account
+	HostName  string
+	Handle    string // encoded extensions.Handle
+	Reach     Reachability
+	CreatedAt time.Time
+	ExpiresAt time.Time
+	EndedAt   time.Time // zero while it lives
+	// Expiry says who ends it: native | host | sweep.
+	Expiry     string
+	Generation int64
+	Reason     string // why it failed or ended
+	Estimate   Estimate
+	Route      Route
+	Request    Request
+	// ProfileChanged: the catalog's profile of this version resolves
+	// differently now than when the sandbox was made.
+	ProfileChanged bool
+	// Receipt is what a state keeps to read and destroy this sandbox on
+	// another machine without the ledger.
+	Receipt Receipt
+	Notices []Notice
+}
+
+// Receipt is durable, secret-free and enough to find, read, destroy and
+// settle a sandbox without the ledger that made it. Its JSON form is versioned.
+type Receipt struct {
+	Version    int       `json:"version"`
+	ID         ID        `json:"id"`
+	Account    string    `json:"account"`
+	Name       string    `json:"name"`
+	Extension  string    `json:"extension,omitempty"` // binding; "" while no place was chosen
+	Host       string    `json:"host,omitempty"`
+	Handle     string    `json:"handle,omitempty"`
+	Generation int64     `json:"generation"`
+	CreatedAt  time.Time `json:"created_at"`
+	ExpiresAt  time.Time `json:"expires_at"`
+	StartedAt  time.Time `json:"started_at,omitzero"` // the provider's start, where billing begins
+	SpecHash   string    `json:"spec_hash,omitempty"`
+	Mode       string    `json:"mode,omitempty"`
+	Prices     string    `json:"prices,omitempty"` // canonical meter.PriceSnapshot
+	Ledger     string    `json:"ledger,omitempty"` // the ledger's own id
+	Head       string    `json:"head,omitempty"`   // its chain head when this was written
+	Mirror     string    `json:"mirror,omitempty"` // local folder a mirrored workspace returns to
+}
+
+// Estimate is the price before. It is a function of the request's known
+// arguments and the catalog's bytes alone, so that Terraform's second plan
+// during apply finds the same. Amounts are decimal strings without currency;
+// "" means unknown, never zero.
+type Estimate struct {
+	CatalogDigest string              `json:"catalog_digest"`
+	Currency      string              `json:"currency"`
+	HourlyLow     string              `json:"hourly_low"`
+	HourlyHigh    string              `json:"hourly_high"`
+	TotalLow      string              `json:"total_low"`  // at the TTL's end or minimum charge
+	TotalHigh     string              `json:"total_high"` // over eligible candidates
+	Maximum       string              `json:"maximum"`    // worst case at the TTL
+	TTL           string              `json:"ttl"`
+	Candidates    []EstimateCandidate `json:"candidates"`
+	Unknowns      []string            `json:"unknowns,omitempty"`
+	Assumptions   []string            `json:"assumptions,omitempty"`
+}
+
+// EstimateCandidate is one place with its price or why it was refused.
+type EstimateCandidate struct {
+	Extension  string    `json:"extension"`
+	Host       string    `json:"host"` // name; "" for an account
+	Eligible   bool      `json:"eligible"`
+	Order      int64     `json:"order"` // 1 = first choice; 0 = refused
+	Hourly     string    `json:"hourly"`
+	Creation   string    `json:"creation"`
+	Maximum    string    `json:"maximum"`
+	Currency   string    `json:"currency"`
+	Source     string    `json:"source"`
+	AsOf       string    `json:"as_of"`
+	Confidence string    `json:"confidence"` // exact | estimated | unknown
+	Expiry     string    `json:"expiry"`     // native | host | sweep
+	Refusals   []Refusal `json:"refusals,omitempty"`
+}
+
+// Refusal says why a candidate is out and what would let it in.
+type Refusal struct {
+	Stage  string `json:"stage"`
+	Rule   string `json:"rule"`
+	Reason string `json:"reason"`
+	Remedy string `json:"remedy"`
+}
+
+// Route is the decision as it was taken and carried out.
+type Route struct {
+	Strategy  string     `json:"strategy"`
+	Order     []string   `json:"order"`  // surviving candidates, "ext.local@host", fixed before the first attempt
+	Chosen    string     `json:"chosen"` // the one that holds the sandbox
+	Attempts  []Attempt  `json:"attempts,omitempty"`
+	Refused   []Rejected `json:"refused,omitempty"`
+	Explained string     `json:"explained"`
+}
+
+// Attempt is one try at a place.
+type Attempt struct {
+	Candidate string `json:"candidate"`
+	Outcome   string `json:"outcome"` // ready | exhausted | unavailable | ...
+	Reason    string `json:"reason,omitempty"`
+}
+
+// Rejected is a candidate that did not survive routing.
+type Rejected struct {
+	Candidate string    `json:"candidate"`
+	Refusals  []Refusal `json:"refusals"`
+}
+
+// Planned is the answer to "what would create do".
+type Planned struct {
+	// Estimate is stable; see there. EstimateKnown is false where placement
+	// comes from the ledger or an argument was unknown: Estimate is then only
+	// good for a notice.
+	Estimate      Estimate
+	EstimateKnown bool
+	// Extension and Host are set when only one outcome is possible (a pin).
+	Extension, Host string
+	TTL             time.Duration
+	Scope           string
+	ProfileID       string
+	Version         string
+	Notices         []Notice
+}
+
+// DestroyOptions modify a destroy.
+type DestroyOptions struct {
+	// Forget drops a sandbox that cannot be reached; the ledger keeps it as an orphan.
+	Forget bool
+	Notify Notify
+}
+
+// DestroyReport says what a destroy did.
+type DestroyReport struct {
+	AlreadyGone bool
+	Forgotten   bool
+	Removed     []string
+	Residue     []string
+	Conflicts   []string // mirrored files changed on both sides, left alone here
+	Charges     []Charge
+	Notices     []Notice
+}
+
+// Charge is one settled line; Amount is a decimal string.
+type Charge struct {
+	Component, Quantity, Unit, Amount, Currency string
+	// Memo marks what is recorded but charged to nobody's wallet.
+	Memo bool
+}
+
+// SnapshotView is one kept checkpoint.
+type SnapshotView struct {
+	ID        string
+	Account   string
+	Name      string
+	SandboxID ID
+	Extension string
+	Host      string
+	Handle    string // encoded extensions.SnapshotHandle
+	Kind      string
+	SizeBytes int64
+	Digest    string
+	CreatedAt time.Time
+}
+
+// HostView is a registered host with its probed facts.
+type HostView struct {
+	Host  Host
+	Ref   string
+	Facts extensions.HostFacts
+}
+
+// SweepReport says what a sweep ended, settled and found.
+type SweepReport struct {
+	DryRun   bool
+	Ended    []ID     // overdue ones it tore down (would tear down)
+	Settled  []ID     // ended by themselves, now closed
+	Orphans  []string // exist there and are unknown to the ledger; never deleted by a sweep
+	Failures []string
+}
