@@ -1,0 +1,17 @@
+package ledger
+
+import (
+	"time"
+
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
+)
+
+// Host is a registered host of an account.
+type Host struct {
+	Account   string
+	Name      string
+	Ref       string // canonical JSON of extensions.Host
+	Facts     extensions.HostFacts
+	CreatedAt time.Time
+	UpdatedAt time.Time
+}

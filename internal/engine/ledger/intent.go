@@ -1,0 +1,73 @@
+package ledger
+
+import (
+	"encoding/json"
+	"time"
+)
+
+// IntentKind is the operation an intent stands for. Stored: append only.
+type IntentKind string
+
+// Kinds.
+const (
+	IntentCreate         IntentKind = "create"
+	IntentDestroy        IntentKind = "destroy"
+	IntentRecreate       IntentKind = "recreate"
+	IntentExtend         IntentKind = "extend"
+	IntentAdopt          IntentKind = "adopt"
+	IntentSync           IntentKind = "sync" // workspace brought back
+	IntentSnapshot       IntentKind = "snapshot"
+	IntentDeleteSnapshot IntentKind = "delete-snapshot"
+)
+
+// IntentState is where an intent is. Stored: append only.
+type IntentState string
+
+// States. Only dispatched is open.
+const (
+	Dispatched IntentState = "dispatched" // a backend may have been called
+	Confirmed  IntentState = "confirmed"
+	Failed     IntentState = "failed"    // for certain
+	Abandoned  IntentState = "abandoned" // another intent took over
+	Adopted    IntentState = "adopted"   // recovery found its thing and kept it
+)
+
+// Intent is one operation, recorded before its first external effect.
+type Intent struct {
+	Key        string
+	Kind       IntentKind
+	Subject    string // sandbox or snapshot id
+	Account    string
+	State      IntentState
+	Holder     HolderID
+	Fence      int64
+	Generation int64           // of the sandbox, when it began
+	Detail     json.RawMessage // the engine's own notes, without secrets
+	Reason     string          // why failed or abandoned
+	StartedAt  time.Time
+	FinishedAt time.Time
+}
+
+// OpenIntent begins an operation: it gets the next fence of its subject. An
+// open intent of a dead holder is abandoned by it; one of a living other
+// holder is *Busy; one's own needs Supersede.
+type OpenIntent struct {
+	Key       string // "" = the change's Key
+	Kind      IntentKind
+	Holder    HolderID
+	Supersede bool
+	Detail    json.RawMessage
+}
+
+// FinishIntent ends the open intent of the subject. Without one the change is *Stale.
+type FinishIntent struct {
+	Outcome IntentState // Confirmed | Failed | Abandoned | Adopted
+	Reason  string
+}
+
+// IntentFilter selects open intents; zero fields select all.
+type IntentFilter struct {
+	Account string
+	Holder  HolderID
+	Subject string
+}

@@ -1,0 +1,118 @@
+package ledger
+
+import (
+	"context"
+	"time"
+
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
+)
+
+// Ledger is one opened ledger. All methods may be called from several
+// goroutines, and several processes may have the same ledger open. A
+// cancelled context starts nothing new; a transaction that has started is
+// finished, so its outcome is always known.
+//
+// Errors are *extensions.Error: KindNotFound for what is not there,
+// KindConflict for a taken name ([NameTaken]), a stale expectation ([Stale])
+// or an operation under way ([Busy]), KindInvalid for a wrong call,
+// KindUnsupported for a write to a ledger opened read-only or owned by a
+// newer version, KindUnavailable when the disk or the lock refuses,
+// KindInternal for a damaged file.
+type Ledger interface {
+	// ID names this ledger for ever; "" for a missing one opened read-only.
+	ID() string
+	// URL is what was opened, for messages.
+	URL() string
+
+	// Holder registers this opened ledger as the holder of intents: a file
+	// lock beside the database that ends with Close or with the process.
+	// Later calls return the same id. Not available read-only.
+	Holder(ctx context.Context) (HolderID, error)
+	// HolderAlive reports whether id's lock is still held. It cleans up after
+	// a dead one unless the ledger was opened read-only.
+	HolderAlive(ctx context.Context, id HolderID) (bool, error)
+
+	// Begin records a sandbox before anything can cost money: its row in
+	// state requested claiming (Account, Name), the open create intent, the
+	// quote with its prices, and the first event. The same Key again returns
+	// the row as it is now. A taken name is *NameTaken.
+	Begin(ctx context.Context, b Begin) (Sandbox, error)
+	// Apply is the one compare-and-set transaction on a sandbox; see Change.
+	// The same Key again changes nothing and returns the row as it is now.
+	Apply(ctx context.Context, c Change) (Sandbox, error)
+
+	// Get returns a sandbox in any state, by id.
+	Get(ctx context.Context, id extensions.ID) (Sandbox, error)
+	// ByName returns the sandbox that claims the name now.
+	ByName(ctx context.Context, account, name string) (Sandbox, error)
+	// List returns sandboxes, oldest first.
+	List(ctx context.Context, f Filter) ([]Sandbox, error)
+	// OpenIntents returns operations that were begun and not finished, oldest
+	// first, of sandboxes and snapshots.
+	OpenIntents(ctx context.Context, f IntentFilter) ([]Intent, error)
+	// Intent returns one intent by its key.
+	Intent(ctx context.Context, key string) (Intent, error)
+
+	// PutHost creates or changes a host; equal content changes nothing.
+	PutHost(ctx context.Context, h Host) (Host, error)
+	// Host returns one host of the account by name.
+	Host(ctx context.Context, account, name string) (Host, error)
+	// Hosts lists an account's hosts by name; "" lists all accounts'.
+	Hosts(ctx context.Context, account string) ([]Host, error)
+	// DeleteHost forgets a host; an unknown one is success.
+	DeleteHost(ctx context.Context, account, name string) error
+
+	// BeginSnapshot records a snapshot in state creating, with its intent.
+	BeginSnapshot(ctx context.Context, b BeginSnapshot) (Snapshot, error)
+	// ApplySnapshot is Apply for snapshots.
+	ApplySnapshot(ctx context.Context, c SnapshotChange) (Snapshot, error)
+	// GetSnapshot returns a snapshot in any state.
+	GetSnapshot(ctx context.Context, id string) (Snapshot, error)
+	// Snapshots lists snapshots, oldest first.
+	Snapshots(ctx context.Context, f SnapshotFilter) ([]Snapshot, error)
+
+	// Meters returns the sandbox's meters, one per generation that ran, oldest first.
+	Meters(ctx context.Context, id extensions.ID) ([]Meter, error)
+	// Charges returns the sandbox's charges in order of meter, segment, component.
+	Charges(ctx context.Context, id extensions.ID) ([]Charge, error)
+	// Quote returns a stored quote by digest.
+	Quote(ctx context.Context, digest string) (Quote, error)
+
+	// Events reads a stream from seq (1 is the first), at most limit; 0 = all.
+	Events(ctx context.Context, stream string, fromSeq int64, limit int) ([]Event, error)
+	// Head is the end of a stream's chain, to be pinned in receipts. An empty
+	// stream has Seq 0.
+	Head(ctx context.Context, stream string) (Head, error)
+	// Outbox lists events not yet delivered to a sink, in order; see Options.Sinks.
+	Outbox(ctx context.Context, sink string, limit int) ([]Delivery, error)
+	// MarkDelivered removes an event from a sink's outbox; again is success.
+	MarkDelivered(ctx context.Context, sink, stream string, seq int64) error
+	// MarkFailed counts a failed attempt. Deliveries older than 24 h from
+	// their first attempt become ambiguous and are not listed again.
+	MarkFailed(ctx context.Context, sink, stream string, seq int64) error
+
+	// Verify checks the whole ledger; pinned heads prove that nothing was cut
+	// off. Findings are in the report; the error is for not being able to look.
+	Verify(ctx context.Context, pinned ...Head) (Report, error)
+
+	// Close ends this holder and releases the files.
+	Close() error
+}
+
+// Options open a ledger. The zero value is for writing.
+type Options struct {
+	// ReadOnly opens for reading: nothing is created or changed, and a
+	// missing ledger reads as empty.
+	ReadOnly bool
+	// Now is the clock for events and defaults; nil means time.Now.
+	Now func() time.Time
+	// NewID names a new ledger; "" draws a random name.
+	NewID string
+	// Sinks get every new event in their outbox.
+	Sinks []string
+	// LockTimeout bounds the wait for other writers; 0 means 60 s.
+	LockTimeout time.Duration
+}
+
+// HolderID names one opened ledger of one process.
+type HolderID string

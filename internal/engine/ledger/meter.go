@@ -1,0 +1,108 @@
+package ledger
+
+import (
+	"encoding/json"
+	"time"
+
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
+)
+
+// PriceBook is dated price data as it was when used.
+type PriceBook struct {
+	Source  string
+	Version string
+	AsOf    string // date, RFC 3339
+	SHA256  string // of the canonical Body; set by the ledger
+	Body    json.RawMessage
+}
+
+// Quote is a price told before. It is stored under the SHA-256 of its
+// canonical body.
+type Quote struct {
+	Digest    string // set by the ledger
+	Account   string // set by the ledger
+	Body      json.RawMessage
+	Prices    []PriceBook
+	CreatedAt time.Time
+}
+
+// Meter is one running price: from a generation's start to its end.
+type Meter struct {
+	ID         string // sandbox id, "/", generation
+	SandboxID  extensions.ID
+	Generation int64
+	Currency   string
+	Rates      json.RawMessage // the prices that apply until it is closed
+	OpenedAt   time.Time
+	ClosedAt   time.Time // zero = open
+	// StartSource and EndSource say whose clock told the time:
+	// backend | ours | deadline | seen-alive.
+	StartSource  string
+	EndSource    string
+	EndEstimated bool
+	Segments     []Segment
+}
+
+// Open reports a running meter.
+func (m Meter) Open() bool { return m.ClosedAt.IsZero() }
+
+// Segment is a stretch with one mode and one set of sizes. Segments are
+// contiguous: each starts where the one before ends.
+type Segment struct {
+	Seq       int64 // 1 is the first
+	Mode      Mode
+	Sizes     map[string]int64 // integer quantities: milli_vcpu, memory_mib, …
+	StartedAt time.Time
+	EndedAt   time.Time // zero = the running one
+}
+
+// MeterOps are what a change does to the sandbox's meter, in this order.
+type MeterOps struct {
+	Close  *MeterClose
+	Open   *MeterOpen
+	Switch *MeterSwitch
+}
+
+// MeterOpen starts the meter of the (new) generation. An open one is *Stale.
+type MeterOpen struct {
+	At       time.Time
+	Source   string
+	Currency string
+	Rates    json.RawMessage
+	Mode     Mode // "" = running
+	Sizes    map[string]int64
+}
+
+// MeterSwitch ends the running segment and starts the next. A time before
+// the running segment's start is moved to it.
+type MeterSwitch struct {
+	At    time.Time
+	Mode  Mode
+	Sizes map[string]int64
+}
+
+// MeterClose ends the meter and books its charges. A time before the running
+// segment's start is moved to it. Closing where nothing runs does nothing, so
+// that a destroy is never blocked.
+type MeterClose struct {
+	At        time.Time
+	Source    string
+	Estimated bool
+	// Price computes the charges of the closed meter. It must be pure: it may
+	// be called again if the transaction has to be repeated. nil books none.
+	Price func(Meter) ([]Charge, error)
+}
+
+// Charge is one closed line: an amount in nano-units of the currency.
+type Charge struct {
+	MeterID    string // set by the ledger
+	Segment    int64  // 0 = of the whole meter (a creation fee)
+	Component  string // cpu | memory | wall | fee | …; unique per meter and segment
+	Quantity   int64
+	Unit       string // what Quantity counts
+	UnitPrice  int64  // pico-units of the currency per unit
+	Amount     int64  // nano-units of the currency, rounded half up once
+	Currency   string
+	Memo       string // account it is a memo of; "" = billed
+	Confidence string // exact | estimated | unknown
+}

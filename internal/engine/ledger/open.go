@@ -1,0 +1,70 @@
+package ledger
+
+import (
+	"context"
+	"net/url"
+	"path/filepath"
+	"strings"
+
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
+)
+
+// DefaultURL is the ledger in a user's state folder, an absolute path.
+func DefaultURL(stateDir string) string {
+	return fileURL(filepath.Join(stateDir, "ledger.db"))
+}
+
+func fileURL(path string) string {
+	path = filepath.ToSlash(path)
+	if !strings.HasPrefix(path, "/") { // a drive letter
+		path = "/" + path
+	}
+	return (&url.URL{Scheme: "sqlite", Path: path}).String()
+}
+
+// CheckURL reports whether Open would understand the address, without looking
+// at the place: KindInvalid or KindUnsupported.
+func CheckURL(address string) error {
+	_, err := parseURL(address)
+	return err
+}
+
+// Open opens the ledger at sqlite:///absolute/path, creating it unless
+// ReadOnly. Other stores are KindUnsupported.
+func Open(ctx context.Context, address string, o Options) (Ledger, error) {
+	path, err := parseURL(address)
+	if err != nil {
+		return nil, err
+	}
+	return openSQLite(ctx, path, o)
+}
+
+func parseURL(address string) (path string, err error) {
+	u, err := url.Parse(address)
+	if err != nil {
+		return "", failuref(extensions.KindInvalid, "the ledger address is not a URL").
+			WithRemedy("write it as sqlite:///absolute/path/ledger.db")
+	}
+	switch u.Scheme {
+	case "sqlite":
+	case "postgres", "postgresql", "https", "http":
+		return "", failuref(extensions.KindUnsupported, "a ledger at %s:// comes with a later release", u.Scheme).
+			WithRemedy("use sqlite:///absolute/path/ledger.db for now")
+	default:
+		return "", failuref(extensions.KindInvalid, "a ledger address starts with sqlite:///, not %q", extensions.Clean(u.Scheme, 20)).
+			WithRemedy("write it as sqlite:///absolute/path/ledger.db")
+	}
+	if u.Host != "" || u.RawQuery != "" || u.Fragment != "" || u.User != nil {
+		return "", failuref(extensions.KindInvalid, "the ledger address has more than a path").
+			WithRemedy("write it with three slashes and nothing after the path: sqlite:///absolute/path/ledger.db")
+	}
+	path = filepath.FromSlash(u.Path)
+	if len(path) > 3 && path[0] == filepath.Separator && path[2] == ':' { // /C:/…
+		path = path[1:]
+	}
+	if !filepath.IsAbs(path) || strings.ContainsRune(path, 0) || strings.HasSuffix(u.Path, "/") {
+		return "", failuref(extensions.KindInvalid, "the ledger address names no file").
+			WithRemedy("write an absolute path: sqlite:///absolute/path/ledger.db")
+	}
+	return filepath.Clean(path), nil
+}
