@@ -1,0 +1,5 @@
+//go:build !unix
+
+package tarstream
+
+const nonblock = 0

@@ -1,0 +1,150 @@
+// Package tarstream is the one place that writes and reads the tar streams of
+// file transfers, workspaces and snapshots.
+//
+// A stream holds folders, regular files and symbolic links, nothing else. The
+// same tree gives the same bytes: entries come in the order of [ComparePaths],
+// owners are dropped, modes are reduced to the nine permission bits and, unless
+// [Options.KeepTimes] is set, times are too.
+//
+// Both directions treat the other side as hostile. Packing opens every object
+// below the os.Root it was given, compares what it opened with what it looked
+// at, and never reads through a symbolic link. Unpacking never writes, lists
+// or changes through one, wherever the link came from.
+//
+// Symbolic links are recreated literally, absolute and climbing ones included:
+// a virtual environment's "python -> /usr/bin/python3" is ordinary, and a link
+// that nobody follows on this machine does no harm. Who hands the result to
+// programs that do follow links sets [Options.InsideLinks].
+package tarstream
+
+import (
+	"cmp"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
+)
+
+// Limits that apply where Options leaves a field zero.
+const (
+	DefaultMaxBytes   = 2 << 30 // sum of the files' sizes
+	DefaultMaxEntries = 200_000
+	DefaultMaxDepth   = 128 // path components
+)
+
+// Limits of the names themselves, in bytes, as Linux has them.
+const (
+	MaxNameBytes = 255
+	MaxPathBytes = 4095
+)
+
+// Options bounds and shapes both directions; the zero value is the strictest
+// form with the default limits.
+type Options struct {
+	// Skip leaves an object out of Pack; for a folder, all below it too.
+	Skip func(path string, dir bool) bool
+	// Descend tells whether a folder that Skip left out may hold something
+	// that Skip keeps. Such a folder is written only if it does. Nil = never.
+	Descend func(path string) bool
+
+	MaxBytes   int64 // sum of the files' sizes; 0 = DefaultMaxBytes
+	MaxEntries int   // 0 = DefaultMaxEntries
+	MaxDepth   int   // 0 = DefaultMaxDepth
+
+	// KeepTimes carries modification times, in whole seconds.
+	KeepTimes bool
+	// InsideLinks makes Unpack refuse symbolic links whose target, read as
+	// text, is absolute or climbs out of the extracted folder.
+	InsideLinks bool
+	// Owner is given to everything Unpack makes; nil = the caller's own.
+	Owner *Owner
+	// Umask is taken away from the modes Unpack sets; the process's own does not count.
+	Umask fs.FileMode
+}
+
+// Owner is a numeric user and group.
+type Owner struct{ UID, GID int }
+
+func (o Options) withDefaults() Options {
+	o.MaxBytes = cmp.Or(o.MaxBytes, DefaultMaxBytes)
+	o.MaxEntries = cmp.Or(o.MaxEntries, DefaultMaxEntries)
+	o.MaxDepth = cmp.Or(o.MaxDepth, DefaultMaxDepth)
+	return o
+}
+
+// Type is what an entry is.
+type Type string
+
+// The three types a stream can hold.
+const (
+	TypeDir     Type = "dir"
+	TypeFile    Type = "file"
+	TypeSymlink Type = "symlink"
+)
+
+// ComparePaths orders slash-separated paths component by component, so that a
+// folder's content follows the folder directly.
+func ComparePaths(a, b string) int {
+	return slices.Compare(strings.Split(a, "/"), strings.Split(b, "/"))
+}
+
+// LinkLeaves reports whether a symbolic link at path, read as text, points
+// outside the folder that path is relative to.
+func LinkLeaves(at, target string) bool {
+	if path.IsAbs(target) || strings.ContainsRune(target, '\\') {
+		return true
+	}
+	to := path.Join(path.Dir(at), target)
+	return to == ".." || strings.HasPrefix(to, "../")
+}
+
+// checkName returns the clean form of an entry's name, "." for the root
+// itself. The name must be relative, without "..", empty or overlong
+// components, and without NUL and line breaks.
+func checkName(name string, maxDepth int) (string, error) {
+	refuse := func(why string) error {
+		return extensions.Errorf(extensions.KindInvalid, "the name %q %s", extensions.Clean(name, 120), why)
+	}
+	if why := unfitName(name); why != "" {
+		return "", refuse(why)
+	}
+	if path.IsAbs(name) {
+		return "", refuse("is absolute")
+	}
+	clean := strings.TrimSuffix(name, "/")
+	for strings.HasPrefix(clean, "./") {
+		clean = strings.TrimPrefix(clean, "./")
+	}
+	if clean == "." || clean == "" && name != "" {
+		return ".", nil
+	}
+	parts := strings.Split(clean, "/")
+	if len(parts) > maxDepth {
+		return "", refuse("lies too deep")
+	}
+	for _, part := range parts {
+		switch {
+		case part == "" || part == "." || part == "..":
+			return "", refuse("is not a clean relative path")
+		case len(part) > MaxNameBytes:
+			return "", refuse("has a component longer than 255 bytes")
+		}
+	}
+	return clean, nil
+}
+
+func unfitName(name string) string {
+	switch {
+	case name == "":
+		return "is empty"
+	case len(name) > MaxPathBytes:
+		return "is longer than 4095 bytes"
+	case strings.ContainsRune(name, 0):
+		return "contains a NUL byte"
+	case strings.ContainsAny(name, "\n\r"):
+		return "contains a line break"
+	}
+	return ""
+}
