@@ -1,0 +1,104 @@
+package meter
+
+import "strings"
+
+// Confidence says how far a price can be trusted.
+type Confidence string
+
+const (
+	ConfidenceExact     Confidence = "exact"     // the seller's own published price
+	ConfidenceEstimated Confidence = "estimated" // derived, or from a third party
+	ConfidenceUnknown   Confidence = "unknown"   // known to be charged, not how much
+)
+
+// Book is a dated, sourced price list for one extension binding: the contents
+// of one file of a catalog's prices folder. The strings are kept as written;
+// Validate checks them all.
+//
+//	id: prices.e2b                 # unique in the catalog
+//	extension: ext.e2b             # the binding it prices
+//	version: "2026-08-22"
+//	as_of: "2026-08-22"            # when the source was read, YYYY-MM-DD
+//	valid_until: "2027-08-22"      # optional; default as_of + 365 days
+//	source: https://e2b.dev/docs/billing
+//	currency: USD
+//	confidence: exact              # exact | estimated | unknown
+//	billing: wall-clock            # wall-clock | active-cpu | invocation | fixed
+//	idle: zero                     # zero | storage-only | metered: what a paused sandbox costs
+//	defaults: { cpu: "2", memory_mb: 512, disk_mb: 10240 }   # sizes where the profile asks for none
+//	notes: ["100 USD of free credit for new accounts is not deducted"]
+//	components:
+//	  - { component: creation, unit: creation, price: "0.0000006" }
+//	  - { component: vcpu, unit: vcpu-second, price: "0.000014", minimum: 60s, increment: 1s }
+//	  - { component: memory, unit: gib-second, price: "0.0000045", paused_price: "0.0000001" }
+//	  - { component: gpu, model: H100, unit: gpu-hour, price: "3.95" }
+//	  - { component: egress, unit: egress-gb, price: "0.15", included: 5 }
+//	  - { component: surcharge, unit: charged, price: "0.25", region: eu, label: region }
+type Book struct {
+	ID         string     `yaml:"id" json:"id"`
+	Extension  string     `yaml:"extension" json:"extension"`
+	Version    string     `yaml:"version" json:"version"`
+	AsOf       string     `yaml:"as_of" json:"as_of"`
+	ValidUntil string     `yaml:"valid_until" json:"valid_until,omitempty"`
+	Source     string     `yaml:"source" json:"source"`
+	Currency   Currency   `yaml:"currency" json:"currency"`
+	Confidence Confidence `yaml:"confidence" json:"confidence"`
+	// Billing is one of the extensions.Billing… shapes. Under active-cpu the
+	// vcpu component counts CPU time used, the others wall clock; under
+	// invocation only counted components are allowed; under fixed, paused
+	// time costs what running time does.
+	Billing string `yaml:"billing" json:"billing"`
+	// Idle is one of the extensions.Idle… models; "" = zero, under fixed metered.
+	Idle       string       `yaml:"idle" json:"idle,omitempty"`
+	Defaults   BookDefaults `yaml:"defaults" json:"defaults,omitzero"`
+	Notes      []string     `yaml:"notes" json:"notes,omitempty"`
+	Components []BookPrice  `yaml:"components" json:"components"`
+}
+
+// BookDefaults are the sizes a place gives when asked for none; zero values
+// are not known.
+type BookDefaults struct {
+	CPU      string `yaml:"cpu" json:"cpu,omitempty"` // vCPUs, at most three decimals
+	MemoryMB int64  `yaml:"memory_mb" json:"memory_mb,omitempty"`
+	DiskMB   int64  `yaml:"disk_mb" json:"disk_mb,omitempty"`
+}
+
+// BookPrice is the price of one component.
+type BookPrice struct {
+	Component string `yaml:"component" json:"component"`
+	Unit      string `yaml:"unit" json:"unit"`
+	// Price is a decimal per unit in the book's currency, at most twelve
+	// decimals. It is empty exactly where the confidence is unknown.
+	Price string `yaml:"price" json:"price,omitempty"`
+	// PausedPrice replaces what Idle says of this component while paused.
+	PausedPrice string `yaml:"paused_price" json:"paused_price,omitempty"`
+	Model       string `yaml:"model" json:"model,omitempty"`   // gpu: this model only; "" = any other
+	Region      string `yaml:"region" json:"region,omitempty"` // in this region only; wins over one without
+	Label       string `yaml:"label" json:"label,omitempty"`   // surcharge: tells several apart
+	// Minimum and Increment are Go durations in whole milliseconds: billed
+	// time is rounded up to the increment and is at least the minimum.
+	Minimum   string `yaml:"minimum" json:"minimum,omitempty"`
+	Increment string `yaml:"increment" json:"increment,omitempty"`
+	// Included is the number of units each sandbox gets free of charge.
+	Included int64 `yaml:"included" json:"included,omitempty"`
+	// Confidence and Source replace the book's for this price.
+	Confidence Confidence `yaml:"confidence" json:"confidence,omitempty"`
+	Source     string     `yaml:"source" json:"source,omitempty"`
+}
+
+// FieldError says which field of a book is wrong, so that a catalog can point
+// at its line. Path is as in {"components", "2", "price"}; empty is the whole
+// book.
+type FieldError struct {
+	Path []string
+	Err  error
+}
+
+func (e *FieldError) Error() string {
+	if len(e.Path) == 0 {
+		return e.Err.Error()
+	}
+	return strings.Join(e.Path, ".") + ": " + e.Err.Error()
+}
+
+func (e *FieldError) Unwrap() error { return e.Err }

@@ -1,0 +1,89 @@
+package meter
+
+import (
+	"time"
+
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
+)
+
+// QuoteInput is all a quote depends on; equal inputs give equal quotes.
+type QuoteInput struct {
+	Extension string // binding id
+	// PricingModel is extensions.PricingSelfHosted or PricingMetered, from
+	// the binding's capabilities.
+	PricingModel string
+	BYOK         bool   // the user's own key pays the vendor
+	Region       string // "" = the place's own
+	// Book is the binding's price book; nil where the catalog has none.
+	Book *Book
+	// PerHour is the binding's explicit cost per hour, "0.10 USD"; "" = none.
+	PerHour string
+	// Host is the machine of a self-hosted candidate; nil for an account.
+	Host *extensions.Host
+
+	Resources extensions.Resources
+	// TTL bounds the maximum; zero means no bound: rates only.
+	TTL time.Duration
+	// Expected is how long it will probably run; zero = History's median,
+	// else the whole TTL.
+	Expected time.Duration
+	History  *History
+	// EgressBytes is the traffic out to expect; nil = not known.
+	EgressBytes *int64
+	// ActivePermille is the share of allocated CPU expected to be active, for
+	// active-cpu billing, 1-1000; zero = not known, and 1000 is assumed.
+	ActivePermille int64
+}
+
+// History is how long past sandboxes of the kind ran.
+type History struct {
+	Median, P95 time.Duration
+	Count       int64
+}
+
+// Quote is a price before. Amounts are nil where they are not known, never 0.
+type Quote struct {
+	Extension  string     `json:"extension"`
+	Host       string     `json:"host,omitempty"`
+	Basis      Basis      `json:"basis"`
+	Confidence Confidence `json:"confidence"`
+	Source     string     `json:"source,omitempty"`
+	AsOf       string     `json:"as_of,omitempty"`
+	Memo       bool       `json:"memo"` // shown, but no wallet moves
+	Currency   Currency   `json:"currency,omitempty"`
+
+	Hourly      *Amount `json:"hourly"`       // while running, without minimum and creation fee
+	PerCreation *Amount `json:"per_creation"` // once
+	Low         *Amount `json:"low"`          // creation fee and minimum
+	Expected    *Amount `json:"expected"`     // at the expected duration
+	P95         *Amount `json:"p95"`          // at the 95th percentile of history
+	Max         *Amount `json:"max"`          // at the TTL
+	Reserve     *Amount `json:"reserve"`      // Max with every line rounded up
+
+	Lines       []QuoteLine `json:"lines"` // of Expected
+	Assumptions []string    `json:"assumptions"`
+	Unknowns    []string    `json:"unknowns"`
+	// Digest is the lower-case hex SHA-256 of the quote's other fields and
+	// of the snapshot.
+	Digest string `json:"digest"`
+
+	// Snapshot settles what this quote promises.
+	Snapshot PriceSnapshot `json:"-"`
+	// Sizes are what the sandbox will be charged for.
+	Sizes Sizes `json:"sizes"`
+}
+
+// QuoteLine is a charge line with the provenance of its price.
+type QuoteLine struct {
+	ChargeLine
+	Source string `json:"source,omitempty"`
+	AsOf   string `json:"as_of,omitempty"`
+}
+
+// In returns a as money of the quote's currency; false where a is nil.
+func (q Quote) In(a *Amount) (Money, bool) {
+	if a == nil {
+		return Money{}, false
+	}
+	return Money{Amount: *a, Currency: q.Currency}, true
+}

@@ -1,0 +1,102 @@
+package meter
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
+)
+
+// Basis says where a price comes from.
+type Basis string
+
+const (
+	BasisBook    Basis = "price-book" // a catalog's price book
+	BasisHost    Basis = "host-cost"  // a share of what the host costs its owner
+	BasisPerHour Basis = "per-hour"   // the binding's explicit cost per hour
+	BasisUnknown Basis = "unknown"    // nobody said
+)
+
+// snapshotVersion is that of PriceSnapshot's JSON form.
+const snapshotVersion = 1
+
+// PriceSnapshot is what a sandbox is settled with: the prices as they were
+// when it was made, reduced to those that apply to it. Its JSON is kept in the
+// ledger and in the receipt of a Terraform state, so that another machine can
+// settle.
+type PriceSnapshot struct {
+	Version     int             `json:"v"`
+	Basis       Basis           `json:"basis"`
+	Book        string          `json:"book,omitempty"`
+	BookVersion string          `json:"book_version,omitempty"`
+	Extension   string          `json:"extension"`
+	AsOf        string          `json:"as_of,omitempty"`
+	Source      string          `json:"source,omitempty"`
+	Currency    Currency        `json:"currency,omitempty"` // empty only where the basis is unknown
+	Confidence  Confidence      `json:"confidence"`
+	Billing     string          `json:"billing,omitempty"`
+	Region      string          `json:"region,omitempty"`
+	Memo        bool            `json:"memo"` // no wallet moves: self-hosted, or the user's own key
+	Sizes       Sizes           `json:"sizes"`
+	Prices      []SnapshotPrice `json:"prices,omitempty"`
+	Notes       []string        `json:"notes,omitempty"`
+}
+
+// SnapshotPrice is one price that applies.
+type SnapshotPrice struct {
+	// Component is unique within a snapshot: "vcpu", "gpu:H100", "surcharge:region".
+	Component  string     `json:"component"`
+	Unit       string     `json:"unit"`
+	Price      *UnitPrice `json:"price"`            // nil = unknown
+	Paused     *UnitPrice `json:"paused,omitempty"` // nil = not charged while paused
+	Minimum    int64      `json:"minimum_ms,omitempty"`
+	Increment  int64      `json:"increment_ms,omitempty"`
+	Included   int64      `json:"included,omitempty"` // units
+	Confidence Confidence `json:"confidence"`
+	Source     string     `json:"source,omitempty"` // where it differs from the snapshot's
+}
+
+// Known reports whether every price that applies is known.
+func (s PriceSnapshot) Known() bool {
+	if s.Basis == BasisUnknown || s.Basis == "" {
+		return false
+	}
+	for _, p := range s.Prices {
+		if p.Price == nil {
+			return false
+		}
+	}
+	return true
+}
+
+// Encode returns the canonical JSON: equal snapshots have equal bytes.
+func (s PriceSnapshot) Encode() string {
+	b, err := json.Marshal(s)
+	if err != nil { // no field can fail to marshal
+		return ""
+	}
+	return string(b)
+}
+
+// Digest is the lower-case hex SHA-256 of Encode.
+func (s PriceSnapshot) Digest() string {
+	sum := sha256.Sum256([]byte(s.Encode()))
+	return hex.EncodeToString(sum[:])
+}
+
+// DecodePriceSnapshot reads what Encode wrote. Unknown fields, an unknown
+// version and anything that Charge could not use are KindInvalid.
+func DecodePriceSnapshot(text string) (PriceSnapshot, error) {
+	var s PriceSnapshot
+	dec := json.NewDecoder(bytes.NewReader([]byte(text)))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(&s); err != nil {
+		return PriceSnapshot{}, extensions.Errorf(extensions.KindInvalid, "this is not a price snapshot: %w", err)
+	}
+	if err := s.check(); err != nil {
+		return PriceSnapshot{}, err
+	}
+	return s, nil
+}

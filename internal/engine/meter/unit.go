@@ -1,0 +1,83 @@
+package meter
+
+import "slices"
+
+// Components of a price: what is paid for.
+const (
+	ComponentCreation  = "creation"  // once per sandbox
+	ComponentSandbox   = "sandbox"   // time, whatever the size
+	ComponentVCPU      = "vcpu"      // vCPU time: allocated, or active where the book bills active-cpu
+	ComponentMemory    = "memory"    // GiB time
+	ComponentDisk      = "disk"      // GiB time; the only one an idle sandbox pays under storage-only
+	ComponentGPU       = "gpu"       // GPU time, by model
+	ComponentEgress    = "egress"    // traffic out
+	ComponentSurcharge = "surcharge" // a share of all other charges: price "0.25" adds 25 %
+)
+
+// unit is one way to price a component. perUnit is the number of quanta in
+// one unit: quantities are counted in quanta, prices are for whole units.
+type unit struct {
+	name, component, quantum string
+	perUnit                  int64
+}
+
+const (
+	secondMS = 1000
+	hourMS   = 3600 * secondMS
+	monthMS  = 730 * hourMS // the cloud convention: 8760 h / 12
+	mibPer   = 1024         // MiB in a GiB
+	milli    = 1000
+)
+
+// units is the closed list; what is not here is refused.
+var units = []unit{
+	{"creation", ComponentCreation, "count", 1},
+	{"sandbox-second", ComponentSandbox, "ms", secondMS},
+	{"sandbox-hour", ComponentSandbox, "ms", hourMS},
+	{"vcpu-second", ComponentVCPU, "milli-vCPU x ms", milli * secondMS},
+	{"vcpu-hour", ComponentVCPU, "milli-vCPU x ms", milli * hourMS},
+	{"gib-second", ComponentMemory, "MiB x ms", mibPer * secondMS},
+	{"gib-hour", ComponentMemory, "MiB x ms", mibPer * hourMS},
+	{"disk-gib-second", ComponentDisk, "MiB x ms", mibPer * secondMS},
+	{"disk-gib-hour", ComponentDisk, "MiB x ms", mibPer * hourMS},
+	{"disk-gib-month", ComponentDisk, "MiB x ms", mibPer * monthMS},
+	{"gpu-second", ComponentGPU, "GPU x ms", secondMS},
+	{"gpu-hour", ComponentGPU, "GPU x ms", hourMS},
+	{"egress-gib", ComponentEgress, "bytes", 1 << 30},
+	{"egress-gb", ComponentEgress, "bytes", 1_000_000_000},
+	{"charged", ComponentSurcharge, "nano-units", 1_000_000_000},
+}
+
+func unitNamed(name string) (unit, bool) {
+	i := slices.IndexFunc(units, func(u unit) bool { return u.name == name })
+	if i < 0 {
+		return unit{}, false
+	}
+	return units[i], true
+}
+
+// Units names every unit a price book may use.
+func Units() []string {
+	names := make([]string, len(units))
+	for i, u := range units {
+		names[i] = u.name
+	}
+	return names
+}
+
+// QuantaPerUnit returns how many of a charge line's quantity make one of its
+// unit, and the quantum's name; ok is false for an unknown unit.
+func QuantaPerUnit(name string) (per int64, quantum string, ok bool) {
+	u, ok := unitNamed(name)
+	return u.perUnit, u.quantum, ok
+}
+
+// timed reports whether the component grows with time, so that minimum,
+// increment and pause apply to it.
+func timed(component string) bool {
+	switch component {
+	case ComponentSandbox, ComponentVCPU, ComponentMemory, ComponentDisk, ComponentGPU:
+		return true
+	}
+	return false
+}

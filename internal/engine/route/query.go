@@ -1,0 +1,128 @@
+package route
+
+import (
+	"time"
+
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/meter"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
+)
+
+// Strategies of Policy.Strategy.
+const (
+	StrategyPreferSelfHosted = "prefer-self-hosted" // the default
+	StrategyExplicit         = "explicit"
+	StrategyLowestCost       = "lowest-cost"
+	StrategyLowestLatency    = "lowest-latency" // not yet: Select answers KindInvalid
+)
+
+// Who pays a metered place.
+const (
+	BillingPlatform = "platform" // our account's credit
+	BillingBYOK     = "byok"     // the user's own key
+)
+
+// Values of Query.DesiredMode.
+const (
+	ModeRunning = "running"
+	ModePaused  = "paused"
+)
+
+// Query is all a decision depends on.
+type Query struct {
+	// Spec is the resolved request without Options, which depend on the choice.
+	Spec extensions.Spec
+	// Options are the profile's per binding id; a candidate is judged by its own.
+	Options map[string]map[string]any
+	Policy  Policy
+	// Hosts are the names the caller insists on, in order of preference; they
+	// override Prefer and Fallback, and only candidates on them are eligible.
+	Hosts []string
+	// Prefer and Fallback are the profile's placement, by host name: order
+	// only. Names of hosts that are not there are a notice.
+	Prefer, Fallback []string
+	DesiredMode      string // running | paused | "" = leave alone
+	Billing          string // platform | byok; "" = platform
+	// Origin is where the snapshot or the sandbox to fork lives; nil where
+	// there is none, or where it is not known yet.
+	Origin     *Origin
+	Candidates []Candidate
+}
+
+// Policy is the profile's way to choose.
+type Policy struct {
+	// Extension pins the route to one binding; Fallback lists bindings that
+	// may be tried after it, in order. Without a pin, Fallback orders what
+	// comes after the first choice and nothing else may follow it.
+	Extension        string
+	Strategy         string // "" = prefer-self-hosted
+	Fallback         []string
+	MaxCostPerHour   *meter.Money
+	RequireIsolation extensions.Isolation // "" = the Spec's floor alone
+	Region           string               // "eu" also matches "eu-west"
+}
+
+// Origin names a place something lives in.
+type Origin struct {
+	Binding string
+	Host    string // name; "" for an account
+}
+
+// Candidate is one binding on one place.
+type Candidate struct {
+	Binding string // "ext.local"
+	Title   string
+	Handler string
+	Place   extensions.Place
+	Host    *extensions.Host // nil for an account, or this machine unnamed
+	// Capabilities are narrowed already: catalog, and facts where known.
+	Capabilities extensions.Capabilities
+	// Provides is effective: operator override, class default, none.
+	Provides extensions.Provides
+	Powers   []extensions.Power
+	Find     extensions.Find
+	Options  []extensions.Field // the handler's declared option fields
+	Region   string             // the binding's; "" = the host's, else the capability's
+	Priority int64              // higher is preferred; the host's is added
+	Index    int                // position in the catalog, for strategy explicit
+	Price    Price
+	// Unavailable is set where the place is declared but cannot be used now.
+	Unavailable *Unavailable
+}
+
+// Price is what routing knows of a candidate's quote.
+type Price struct {
+	Hourly     *meter.Money // nil = unknown
+	Confidence meter.Confidence
+	Quote      string // digest
+}
+
+// Unavailable says why a declared place cannot be used.
+type Unavailable struct {
+	// Rule is RuleHandler, RuleNotYet, RuleCredentials or RuleHostUnfit.
+	Rule   Rule
+	Reason string
+	Remedy string // what would make it pass
+}
+
+// ID names the candidate: the binding, and "@host" where there is a host.
+func (c *Candidate) ID() string {
+	if c.Host == nil {
+		return c.Binding
+	}
+	return c.Binding + "@" + c.Host.Name
+}
+
+// HostName is the host's name, or "".
+func (c *Candidate) HostName() string {
+	if c.Host == nil {
+		return ""
+	}
+	return c.Host.Name
+}
+
+// selfHosted reports a place of the user: nobody sends a bill.
+func (c *Candidate) selfHosted() bool {
+	return c.Capabilities.PricingModel == extensions.PricingSelfHosted
+}
+
+func (q *Query) ttl() time.Duration { return time.Duration(q.Spec.TTL) }
