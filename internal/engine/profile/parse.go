@@ -1,0 +1,12 @@
+package profile
+
+import "github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/strictyaml"
+
+// Parse reads one profile. The error is an *extensions.Error of KindInvalid
+// that holds strictyaml.Errors: every mistake with its place.
+func Parse(file string, data []byte) (*Profile, error) {
+	p := &Profile{file: file}
+	pos, err := strictyaml.DecodePositions(file, data, p)
+	p.pos = pos
+	return p, err
+}

@@ -1,0 +1,204 @@
+package profile
+
+import (
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/strictyaml"
+)
+
+// Profile is one file of a catalog: what it says and nothing more. nil means
+// "not said here". Values are valid one by one after Parse; what depends on
+// ancestors is checked by Set.Flatten.
+type Profile struct {
+	ID      string  `yaml:"id"`
+	Version string  `yaml:"version"` // semantic version: "1.0.0"
+	Extends *string `yaml:"extends"` // "profile.x" or "profile.x@1.0.0"
+
+	Extension    *string       `yaml:"extension"` // pins the route to one binding
+	Route        *Route        `yaml:"route"`
+	Isolation    *Isolation    `yaml:"isolation"`
+	Network      *Network      `yaml:"network"`
+	Workspace    *Workspace    `yaml:"workspace"`
+	Image        *Image        `yaml:"image" choice:"source"`
+	Compose      *Compose      `yaml:"compose" choice:"source"`
+	Containers   *Containers   `yaml:"containers" choice:"source"`
+	ScopeDefault *string       `yaml:"scope_default"` // session | agent | shared
+	TTL          *TTL          `yaml:"ttl"`
+	Resources    *Resources    `yaml:"resources"`
+	Setup        *Setup        `yaml:"setup"`
+	Toolchain    *Toolchain    `yaml:"toolchain"`
+	Requires     *Requires     `yaml:"requires"`
+	Inputs       Inputs        `yaml:"inputs"`
+	Readiness    *Readiness    `yaml:"readiness"`
+	Placement    *Placement    `yaml:"placement"`
+	Reachability *Reachability `yaml:"reachability"`
+	Metadata     *Metadata     `yaml:"metadata"`
+	// Options are per binding id; only the chosen binding's reach it.
+	Options map[string]map[string]any `yaml:"options"`
+
+	file string
+	pos  *strictyaml.Positions
+}
+
+// Inputs are the declared inputs by name.
+type Inputs map[string]Input
+
+// Route says how a place is chosen.
+type Route struct {
+	Strategy    *string      `yaml:"strategy"` // explicit | prefer-self-hosted | lowest-cost | lowest-latency
+	Fallback    []string     `yaml:"fallback"` // binding ids, in order
+	Constraints *Constraints `yaml:"constraints"`
+}
+
+// Constraints refuse places.
+type Constraints struct {
+	MaxCostPerHour   *string `yaml:"max_cost_per_hour"` // "0.50 USD"
+	RequireIsolation *string `yaml:"require_isolation"`
+	Region           *string `yaml:"region"`
+}
+
+// Isolation is a floor.
+type Isolation struct {
+	Level *string `yaml:"level"`
+}
+
+// Network is a default and, under deny, what is allowed beyond it.
+type Network struct {
+	Default *string  `yaml:"default"` // deny | allow
+	Egress  []string `yaml:"egress"`  // see ParseEgress
+}
+
+// Workspace is the folder a sandbox works in.
+type Workspace struct {
+	Mode   *string `yaml:"mode"`   // mirror | remote-canonical
+	Access *string `yaml:"access"` // none | ro | rw
+}
+
+// Image is one container image.
+type Image struct {
+	Pull   *string `yaml:"pull" choice:"image"`
+	Build  *Stage  `yaml:"build" choice:"image"`
+	Stages []Stage `yaml:"stages" choice:"image"`
+	Keep   *bool   `yaml:"keep"`
+}
+
+// Stage is one docker build.
+type Stage struct {
+	Context    *string           `yaml:"context"`
+	Dockerfile *string           `yaml:"dockerfile"`
+	Target     *string           `yaml:"target"`
+	Args       map[string]string `yaml:"args"`
+	Tag        *string           `yaml:"tag"`
+	ParentTag  *string           `yaml:"parent_tag"`
+	CacheKey   *string           `yaml:"cache_key"`
+}
+
+// Compose names a stack.
+type Compose struct {
+	File     Strings  `yaml:"file"` // one name or a list
+	Service  *string  `yaml:"service"`
+	Profiles []string `yaml:"profiles"`
+	EnvFiles []string `yaml:"env_files"`
+	Bundle   *string  `yaml:"bundle"` // folder beside the profile
+}
+
+// Containers is an agent container with its services.
+type Containers struct {
+	Agent    *Container           `yaml:"agent"`
+	Services map[string]Container `yaml:"services"`
+}
+
+// Container is one container.
+type Container struct {
+	Image       *Image            `yaml:"image"`
+	Command     []string          `yaml:"command"`
+	Hostname    *string           `yaml:"hostname"`
+	Environment map[string]string `yaml:"environment"`
+}
+
+// TTL bounds a sandbox's life.
+type TTL struct {
+	Default  *Duration `yaml:"default"`
+	Max      *Duration `yaml:"max"`
+	IdleReap *Duration `yaml:"idle_reap"`
+}
+
+// Resources are limits.
+type Resources struct {
+	CPU        *CPU   `yaml:"cpu"`
+	MemoryMB   *int64 `yaml:"memory_mb"`
+	DiskMB     *int64 `yaml:"disk_mb"`
+	GPU        *GPU   `yaml:"gpu"`
+	Pids       *int64 `yaml:"pids"`
+	BestEffort *bool  `yaml:"best_effort"`
+}
+
+// Setup is what a sandbox is told and given.
+type Setup struct {
+	Instructions *string     `yaml:"instructions"`
+	SecretRefs   []SecretRef `yaml:"secret_refs"`
+}
+
+// Toolchain is what is installed and run around the workspace's arrival.
+type Toolchain struct {
+	Kits        []string          `yaml:"kits"`
+	Install     []string          `yaml:"install"`
+	PostAcquire []string          `yaml:"post_acquire"`
+	PreRelease  []string          `yaml:"pre_release"`
+	Env         map[string]string `yaml:"env"`
+}
+
+// Requires is what a place must satisfy.
+type Requires struct {
+	Runtime      []string `yaml:"runtime"`
+	Capabilities []string `yaml:"capabilities"`
+}
+
+// Input declares one input. The inputs `repo` and `ref`, where declared as
+// strings, are the workspace's source.
+type Input struct {
+	Type     *string `yaml:"type"` // string | number | bool | list | map
+	Required *bool   `yaml:"required"`
+	Default  any     `yaml:"default"`
+	Doc      *string `yaml:"doc"`
+	Enum     []any   `yaml:"enum"`
+	Pattern  *string `yaml:"pattern"` // for strings: an RE2 expression the whole value matches
+}
+
+// Readiness is the probe that decides "ready".
+type Readiness struct {
+	Command  []string  `yaml:"command" choice:"probe"`
+	HTTP     *string   `yaml:"http" choice:"probe"`
+	TCP      *string   `yaml:"tcp" choice:"probe"`
+	Service  *string   `yaml:"service"`
+	Interval *Duration `yaml:"interval"`
+	Timeout  *Duration `yaml:"timeout"`
+}
+
+// Placement names hosts.
+type Placement struct {
+	Prefer   []string `yaml:"prefer"`
+	Fallback []string `yaml:"fallback"`
+}
+
+// Reachability names how hosts are reached.
+type Reachability struct {
+	Tunnel   *string `yaml:"tunnel"`   // named jump route
+	Identity *string `yaml:"identity"` // named identity of the host
+}
+
+// Metadata classifies a profile for people and reports.
+type Metadata struct {
+	CostClass    *string `yaml:"cost_class"`    // self-hosted | saas-metered
+	LatencyClass *string `yaml:"latency_class"` // such as standard
+}
+
+// Ref is "id@version".
+func (p *Profile) Ref() string { return p.ID + "@" + p.Version }
+
+// File is the name Parse was given.
+func (p *Profile) File() string { return p.file }
+
+// Errorf is a mistake at the place of path in p's file; see
+// strictyaml.Positions.At.
+func (p *Profile) Errorf(path []string, format string, args ...any) *strictyaml.Error {
+	return p.pos.Errorf(path, format, args...)
+}

@@ -1,0 +1,35 @@
+package strictyaml
+
+import (
+	"reflect"
+)
+
+// Decode reads the one document of data into the struct that into points to.
+// file names the source in messages. The error is an *extensions.Error of
+// KindInvalid that holds Errors.
+//
+// Fields are found by their `yaml:"name"` tag; without one, by the lower-case
+// field name. Fields may be strings, booleans, integers, float64, structs,
+// pointers, slices, maps with string keys, any (nil, string, bool, int64,
+// float64, []any, map[string]any), an Unmarshaler or an
+// encoding.TextUnmarshaler. null leaves pointers, slices, maps and any nil
+// and is a mistake elsewhere; an empty list is not nil.
+func Decode(file string, data []byte, into any) error {
+	_, err := DecodePositions(file, data, into)
+	return err
+}
+
+// DecodePositions is Decode, and tells where values stand, also when it
+// fails after the syntax was read; then into holds what was right.
+func DecodePositions(file string, data []byte, into any) (*Positions, error) {
+	root, bad := parse(file, data)
+	if bad != nil {
+		return &Positions{file: file}, Errors{bad}.Err()
+	}
+	pos := &Positions{file: file, root: root}
+	d := &decoder{file: file}
+	if d.bounded(root) {
+		d.value(root, reflect.ValueOf(into).Elem())
+	}
+	return pos, d.errs.Err()
+}
