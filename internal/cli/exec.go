@@ -1,0 +1,111 @@
+package cli
+
+import (
+	"context"
+	"io"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
+)
+
+type execView struct {
+	ExitCode        int    `json:"exit_code"`
+	Stdout          string `json:"stdout"`
+	Stderr          string `json:"stderr"`
+	Merged          bool   `json:"merged,omitempty"`
+	StdoutTruncated bool   `json:"stdout_truncated"`
+	StderrTruncated bool   `json:"stderr_truncated"`
+	DurationMillis  int64  `json:"duration_ms"`
+}
+
+type execFlags struct {
+	stdin bool
+	shell string
+	env   []string
+	req   engine.ExecRequest
+}
+
+func (a *app) sandboxExecCommand() *cobra.Command {
+	var f execFlags
+	c := &cobra.Command{
+		Use:   "exec ID|NAME -- COMMAND [ARG...]",
+		Short: "Run a command inside; its exit code is passed on",
+		Long: `Runs a command inside a sandbox, its words taken literally: nothing is expanded
+or quoted. Use --shell for a script. Output comes as it is printed; with
+--format json it is captured (1 MiB of each stream) and printed with the exit code.`,
+		Example: `  sandboxer sandbox exec e2e-main -- go test ./...
+  sandboxer sandbox exec e2e-main --shell 'ls | wc -l'
+  tar c src | sandboxer sandbox exec e2e-main --stdin -- tar x`,
+		Args: args(cobra.MinimumNArgs(1)),
+		RunE: func(c *cobra.Command, given []string) error {
+			req, err := f.request(given[1:], a.in)
+			if err != nil {
+				return err
+			}
+			return a.withEngine(func(e *engine.Engine) error { return a.exec(c.Context(), e, given[0], req) })
+		},
+	}
+	fl := c.Flags()
+	fl.BoolVarP(&f.stdin, "stdin", "i", false, "pass standard input on")
+	fl.StringVar(&f.shell, "shell", "", "run this `script` with /bin/sh instead of a command")
+	fl.StringArrayVarP(&f.env, "env", "e", nil, "environment variable `key=value`; repeat it")
+	fl.StringVarP(&f.req.Dir, "dir", "C", "", "`folder` inside (default: the workspace)")
+	fl.StringVarP(&f.req.User, "user", "u", "", "user inside (default: the sandbox's own)")
+	fl.StringVar(&f.req.Service, "service", "", "service (default: the one the profile names)")
+	fl.DurationVar(&f.req.Timeout, "timeout", 0, "kill the command after this time (default 5m)")
+	fl.SetInterspersed(false)
+	return c
+}
+
+func (f *execFlags) request(command []string, in io.Reader) (engine.ExecRequest, error) {
+	req := f.req
+	if len(command) > 0 && command[0] == "--" {
+		command = command[1:]
+	}
+	req.Command, req.Shell = command, f.shell
+	var err error
+	if req.Env, err = pairs("env", f.env); err != nil {
+		return req, err
+	}
+	if f.stdin {
+		req.Stdin = in
+	}
+	return req, req.Check()
+}
+
+func (a *app) exec(ctx context.Context, e *engine.Engine, idOrName string, req engine.ExecRequest) error {
+	known, err := a.find(ctx, e, idOrName)
+	if err != nil {
+		return err
+	}
+	asJSON := a.global.format == formatJSON
+	if !asJSON {
+		req.Stdout, req.Stderr = a.out, a.err
+	}
+	res, err := e.Exec(ctx, known.Receipt, req)
+	if err != nil {
+		a.printError(err)
+		if extensions.IsKind(err, extensions.KindTimeout) {
+			return exitCode(exitExecTimeout)
+		}
+		return exitCode(exitExecFailed)
+	}
+	if asJSON {
+		err = a.show(execViewOf(res), nil)
+	}
+	if err == nil && res.ExitCode != 0 {
+		err = exitCode(res.ExitCode)
+	}
+	return err
+}
+
+func execViewOf(r engine.ExecResult) execView {
+	return execView{
+		ExitCode: r.ExitCode, Stdout: string(r.Stdout), Stderr: string(r.Stderr), Merged: r.Merged,
+		StdoutTruncated: r.StdoutTruncated, StderrTruncated: r.StderrTruncated,
+		DurationMillis: r.Duration.Round(time.Millisecond).Milliseconds(),
+	}
+}

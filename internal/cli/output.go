@@ -1,0 +1,126 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
+)
+
+const (
+	formatTable = "table"
+	formatJSON  = "json"
+)
+
+func checkFormat(f string) error {
+	if f == formatTable || f == formatJSON {
+		return nil
+	}
+	return extensions.Errorf(extensions.KindInvalid, "--format %q is unknown", f).WithRemedy("use table or json")
+}
+
+// show prints v as JSON, or calls table to print it for people.
+func (a *app) show(v any, table func(io.Writer) error) error {
+	if a.global.format != formatJSON {
+		return table(a.out)
+	}
+	enc := json.NewEncoder(a.out)
+	enc.SetIndent("", "  ")
+	enc.SetEscapeHTML(false)
+	return enc.Encode(v)
+}
+
+// say prints one line for people beside the result.
+func (a *app) say(format string, args ...any) {
+	_, _ = fmt.Fprintf(a.err, format+"\n", args...) // nobody is left to tell
+}
+
+// grid prints rows in aligned columns; the first row is the heading.
+func grid(w io.Writer, rows [][]string) error {
+	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	for _, row := range rows {
+		cells := make([]string, len(row))
+		for i, c := range row {
+			cells[i] = orDash(extensions.Clean(c, 200))
+		}
+		if _, err := fmt.Fprintln(tw, strings.Join(cells, "\t")); err != nil {
+			return err
+		}
+	}
+	return tw.Flush()
+}
+
+// facts prints name/value lines, leaving out empty values.
+func facts(w io.Writer, lines [][2]string) error {
+	rows := make([][]string, 0, len(lines))
+	for _, l := range lines {
+		if l[1] != "" {
+			rows = append(rows, []string{l[0], l[1]})
+		}
+	}
+	return grid(w, rows)
+}
+
+func orDash(s string) string {
+	if s == "" {
+		return "-"
+	}
+	return s
+}
+
+func stamp(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return t.UTC().Format(time.RFC3339)
+}
+
+// relative says how far t is from now: "in 1h59m", "3m ago".
+func relative(t, now time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	d := t.Sub(now)
+	if d < 0 {
+		return short(-d) + " ago"
+	}
+	return "in " + short(d)
+}
+
+func short(d time.Duration) string {
+	switch {
+	case d < time.Minute:
+		return d.Truncate(time.Second).String()
+	case d < 24*time.Hour:
+		return strings.TrimSuffix(d.Truncate(time.Minute).String(), "0s")
+	}
+	days := d / (24 * time.Hour)
+	hours := (d - days*24*time.Hour) / time.Hour
+	return fmt.Sprintf("%dd%dh", days, hours)
+}
+
+type errorView struct {
+	Kind    extensions.Kind `json:"kind"`
+	Message string          `json:"message"`
+	Remedy  string          `json:"remedy,omitempty"`
+}
+
+// printError says what happened, to what, and what to do next.
+func (a *app) printError(err error) {
+	remedy := extensions.RemedyOf(err)
+	if a.global.format == formatJSON {
+		b, merr := json.Marshal(map[string]errorView{"error": {extensions.KindOf(err), err.Error(), remedy}})
+		if merr == nil {
+			a.say("%s", b)
+			return
+		}
+	}
+	a.say("Error: %s", strings.ReplaceAll(err.Error(), "\n", "\n  "))
+	if remedy != "" {
+		a.say("  What to do: %s", strings.ReplaceAll(remedy, "\n", "\n  "))
+	}
+}

@@ -1,0 +1,128 @@
+package cli
+
+import (
+	"io"
+	"maps"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine"
+)
+
+// sandboxView is the stable JSON form of a sandbox.
+type sandboxView struct {
+	ID         engine.ID           `json:"id"`
+	Account    string              `json:"account"`
+	Name       string              `json:"name"`
+	Profile    string              `json:"profile"`
+	Version    string              `json:"version"`
+	State      string              `json:"state"`
+	Mode       string              `json:"mode,omitempty"`
+	Extension  string              `json:"extension,omitempty"`
+	Host       string              `json:"host,omitempty"`
+	CreatedAt  time.Time           `json:"created_at,omitzero"`
+	ExpiresAt  time.Time           `json:"expires_at,omitzero"`
+	EndedAt    time.Time           `json:"ended_at,omitzero"`
+	Expiry     string              `json:"expiry,omitempty"`
+	Generation int64               `json:"generation"`
+	Reason     string              `json:"reason,omitempty"`
+	Reach      engine.Reachability `json:"reachability,omitzero"`
+	Charges    []chargeView        `json:"charges,omitempty"`
+}
+
+type chargeView struct {
+	Component string `json:"component"`
+	Quantity  string `json:"quantity"`
+	Unit      string `json:"unit"`
+	Amount    string `json:"amount"`
+	Currency  string `json:"currency"`
+	Memo      bool   `json:"memo"`
+}
+
+func viewOf(s engine.Sandbox) sandboxView {
+	return sandboxView{
+		ID: s.ID, Account: s.Account, Name: s.Name, Profile: s.Profile, Version: s.Version,
+		State: s.State, Mode: s.Mode, Extension: s.Extension, Host: s.HostName,
+		CreatedAt: s.CreatedAt.UTC(), ExpiresAt: s.ExpiresAt.UTC(), EndedAt: s.EndedAt.UTC(),
+		Expiry: s.Expiry, Generation: s.Generation, Reason: s.Reason, Reach: s.Reach,
+	}
+}
+
+func viewsOf(list []engine.Sandbox) []sandboxView {
+	out := make([]sandboxView, 0, len(list))
+	for _, s := range list {
+		out = append(out, viewOf(s))
+	}
+	return out
+}
+
+func chargeViews(list []engine.Charge) []chargeView {
+	out := make([]chargeView, 0, len(list))
+	for _, c := range list {
+		out = append(out, chargeView(c))
+	}
+	return out
+}
+
+func printSandboxes(w io.Writer, list []sandboxView, now time.Time) error {
+	rows := [][]string{{"ID", "NAME", "STATE", "PROFILE", "PLACE", "EXPIRES"}}
+	for _, s := range list {
+		rows = append(rows, []string{string(s.ID), s.Name, s.State, s.Profile, placeName(s.Extension, s.Host), s.end(now)})
+	}
+	return grid(w, rows)
+}
+
+// end tells when a live sandbox will end, or when an ended one did.
+func (s sandboxView) end(now time.Time) string {
+	if !s.EndedAt.IsZero() {
+		return "ended " + relative(s.EndedAt, now)
+	}
+	return relative(s.ExpiresAt, now)
+}
+
+func printSandbox(w io.Writer, s sandboxView, now time.Time) error {
+	lines := [][2]string{
+		{"id", string(s.ID)},
+		{"name", s.Name},
+		{"account", s.Account},
+		{"state", s.State},
+		{"reason", s.Reason},
+		{"mode", s.Mode},
+		{"profile", s.Profile + "@" + s.Version},
+		{"place", placeName(s.Extension, s.Host)},
+		{"created", stamp(s.CreatedAt)},
+		{"expires", withRelative(s.ExpiresAt, now)},
+		{"ended by", s.Expiry},
+		{"ended", withRelative(s.EndedAt, now)},
+		{"generation", strconv.FormatInt(s.Generation, 10)},
+		{"ssh", s.Reach.SSH},
+		{"workspace", s.Reach.WorkDir},
+		{"remote folder", s.Reach.RemoteDir},
+		{"compose project", s.Reach.ComposeProject},
+	}
+	for _, m := range []map[string]string{s.Reach.URLs, s.Reach.Ports} {
+		for _, k := range slices.Sorted(maps.Keys(m)) {
+			lines = append(lines, [2]string{k, m[k]})
+		}
+	}
+	for _, c := range s.Charges {
+		lines = append(lines, [2]string{"charge", chargeLine(c)})
+	}
+	return facts(w, lines)
+}
+
+func chargeLine(c chargeView) string {
+	line := c.Component + ": " + amount(c.Amount, c.Currency) + " for " + c.Quantity + " " + c.Unit
+	if c.Memo {
+		line += " (memo: charged to nobody)"
+	}
+	return line
+}
+
+func withRelative(t, now time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return stamp(t) + " (" + relative(t, now) + ")"
+}

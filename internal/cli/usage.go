@@ -1,0 +1,80 @@
+package cli
+
+import (
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
+)
+
+func usageError(c *cobra.Command, err error) error {
+	return extensions.Errorf(extensions.KindInvalid, "%s: %w", c.CommandPath(), err).
+		WithRemedy("run `%s --help`", c.CommandPath())
+}
+
+// args turns cobra's argument check into a usage error.
+func args(check cobra.PositionalArgs) cobra.PositionalArgs {
+	return func(c *cobra.Command, given []string) error {
+		if err := check(c, given); err != nil {
+			return usageError(c, err)
+		}
+		return nil
+	}
+}
+
+// group is a command that only holds others: alone it shows help, and a word
+// it does not know is an error instead of silence.
+func group(use, short string, children ...*cobra.Command) *cobra.Command {
+	c := &cobra.Command{Use: use, Short: short, Args: noSuchCommand, RunE: showHelp}
+	c.AddCommand(children...)
+	return c
+}
+
+func showHelp(c *cobra.Command, _ []string) error { return c.Help() }
+
+func noSuchCommand(c *cobra.Command, given []string) error {
+	if len(given) == 0 {
+		return nil
+	}
+	err := extensions.Errorf(extensions.KindInvalid, "%s has no command %q", c.CommandPath(), given[0])
+	if near := c.SuggestionsFor(given[0]); len(near) > 0 {
+		return err.WithRemedy("did you mean %s?", strings.Join(near, " or "))
+	}
+	return err.WithRemedy("run `%s --help`", c.CommandPath())
+}
+
+func splitPathList(v string) []string {
+	var out []string
+	for _, p := range filepath.SplitList(v) {
+		if p != "" {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+// pair splits "key=value".
+func pair(flag, s string) (key, value string, err error) {
+	key, value, ok := strings.Cut(s, "=")
+	if !ok || key == "" {
+		return "", "", extensions.Errorf(extensions.KindInvalid, "--%s %q is not key=value", flag, s)
+	}
+	return key, value, nil
+}
+
+func pairs(flag string, list []string) (map[string]string, error) {
+	out := make(map[string]string, len(list))
+	for _, s := range list {
+		k, v, err := pair(flag, s)
+		if err != nil {
+			return nil, err
+		}
+		if _, twice := out[k]; twice {
+			return nil, extensions.Errorf(extensions.KindInvalid, "--%s names %q twice", flag, k)
+		}
+		out[k] = v
+	}
+	return out, nil
+}

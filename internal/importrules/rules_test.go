@@ -1,0 +1,189 @@
+// Package importrules holds the layers of the project in place: the tests
+// fail when a package imports what it must not. The same rules are in
+// .golangci.yml (depguard), where an editor shows them earlier.
+package importrules
+
+import (
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+)
+
+const (
+	module   = "github.com/sand-boxer/terraform-provider-sandboxer"
+	contract = module + "/internal/extensions"
+	engine   = module + "/internal/engine"
+	provider = module + "/internal/provider"
+	cli      = module + "/internal/cli"
+	all      = contract + "/all"
+	exttest  = contract + "/exttest"
+)
+
+// pkg is what `go list` says of one package of the module.
+type pkg struct {
+	ImportPath string
+	Name       string
+	Dir        string
+	GoFiles    []string
+	Imports    []string
+	Deps       []string // transitive
+}
+
+// graph is the module's packages by import path, and which of all
+// dependencies are of the standard library.
+type graph struct {
+	packages map[string]pkg
+	standard map[string]bool
+}
+
+// sharedByAdapters are the folders below the contract that are not adapters.
+var sharedByAdapters = []string{"all", "exttest", "internal", "tarstream"}
+
+// adapterOf returns the adapter's folder that an import path lies in.
+func adapterOf(importPath string) (string, bool) {
+	rest, ok := strings.CutPrefix(importPath, contract+"/")
+	if !ok {
+		return "", false
+	}
+	name, _, _ := strings.Cut(rest, "/")
+	return name, !slices.Contains(sharedByAdapters, name)
+}
+
+func within(importPath, root string) bool {
+	return importPath == root || strings.HasPrefix(importPath, root+"/")
+}
+
+func isTestPackage(importPath string) bool {
+	return within(importPath, module) && strings.HasSuffix(path.Base(importPath), "test")
+}
+
+func (g graph) adapters() []string {
+	var out []string
+	for p := range g.packages {
+		if name, ok := adapterOf(p); ok && !slices.Contains(out, name) {
+			out = append(out, name)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// rule judges one package; each line it returns is a breach.
+type rule func(g graph, p pkg) []string
+
+var rules = []rule{contractIsStandardOnly, adaptersStandAlone, engineNamesNoAdapter, surfacesSeeTheEngineOnly,
+	onlyProviderSpeaksTerraform, onlyAllNamesAdapters, testCodeStaysInTests, namesSaySomething}
+
+func (g graph) breaches() []string {
+	var out []string
+	for _, p := range g.packages {
+		for _, r := range rules {
+			for _, b := range r(g, p) {
+				out = append(out, strings.ReplaceAll(p.ImportPath+": "+b, module+"/", ""))
+			}
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+func forbid(imports []string, why string, bad func(string) bool) []string {
+	var out []string
+	for _, i := range imports {
+		if bad(i) {
+			out = append(out, fmt.Sprintf("imports %s: %s", i, why))
+		}
+	}
+	return out
+}
+
+func contractIsStandardOnly(g graph, p pkg) []string {
+	if p.ImportPath != contract {
+		return nil
+	}
+	return forbid(p.Deps, "the contract depends on the standard library only", func(i string) bool { return !g.standard[i] })
+}
+
+func adaptersStandAlone(_ graph, p pkg) []string {
+	self, ok := adapterOf(p.ImportPath)
+	if !ok && !within(p.ImportPath, exttest) && !within(p.ImportPath, contract+"/tarstream") && !within(p.ImportPath, contract+"/internal") {
+		return nil
+	}
+	return forbid(p.Deps, "an adapter knows the contract and itself", func(i string) bool {
+		other, isAdapter := adapterOf(i)
+		return isAdapter && other != self || within(i, all) || terraform(i) ||
+			within(i, module) && !within(i, contract)
+	})
+}
+
+func engineNamesNoAdapter(_ graph, p pkg) []string {
+	if !within(p.ImportPath, engine) {
+		return nil
+	}
+	above := forbid(p.Deps, "the engine knows the contract only", func(i string) bool {
+		_, adapter := adapterOf(i)
+		return adapter || within(i, all) || within(i, contract+"/internal") || within(i, provider) || within(i, cli) || terraform(i)
+	})
+	dials := forbid(p.Imports, "the engine never dials", func(i string) bool {
+		return i == "net" || i == "net/http" || within(i, "golang.org/x/crypto/ssh")
+	})
+	return append(above, dials...)
+}
+
+func surfacesSeeTheEngineOnly(_ graph, p pkg) []string {
+	if !within(p.ImportPath, provider) && !within(p.ImportPath, cli) {
+		return nil
+	}
+	return forbid(p.Imports, "provider and cli speak to the engine and nothing below it", func(i string) bool {
+		return within(i, module) && i != engine && i != contract &&
+			!(within(p.ImportPath, provider) && within(i, provider)) && !(within(p.ImportPath, cli) && within(i, cli))
+	})
+}
+
+func terraform(importPath string) bool {
+	return strings.HasPrefix(importPath, "github.com/hashicorp/terraform-plugin-")
+}
+
+func onlyProviderSpeaksTerraform(_ graph, p pkg) []string {
+	if within(p.ImportPath, provider) || p.ImportPath == module {
+		return nil
+	}
+	return forbid(p.Imports, "only the provider and main speak Terraform", terraform)
+}
+
+func onlyAllNamesAdapters(g graph, p pkg) []string {
+	if p.ImportPath == all {
+		var out []string
+		for _, a := range g.adapters() {
+			if !slices.Contains(p.Imports, contract+"/"+a) {
+				out = append(out, "does not list the adapter "+a)
+			}
+		}
+		return out
+	}
+	self, _ := adapterOf(p.ImportPath)
+	return forbid(p.Imports, "only extensions/all names adapters", func(i string) bool {
+		other, isAdapter := adapterOf(i)
+		return isAdapter && other != self
+	})
+}
+
+func testCodeStaysInTests(_ graph, p pkg) []string {
+	if isTestPackage(p.ImportPath) {
+		return nil
+	}
+	return forbid(p.Imports, "this is test code", func(i string) bool {
+		return i == "testing" || isTestPackage(i) || within(i, "go.uber.org/goleak") || within(i, "pgregory.net/rapid") ||
+			within(i, "github.com/rogpeppe/go-internal") || within(i, "github.com/hashicorp/terraform-plugin-testing")
+	})
+}
+
+func namesSaySomething(_ graph, p pkg) []string {
+	for _, vague := range []string{"util", "utils", "common", "shared", "helper", "helpers", "model", "models", "misc"} {
+		if path.Base(p.ImportPath) == vague || p.Name == vague {
+			return []string{"the name " + vague + " says nothing: a type lives with the code that keeps its invariants"}
+		}
+	}
+	return nil
+}
