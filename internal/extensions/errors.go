@@ -48,6 +48,9 @@ type Error struct {
 	Extension string
 	// ID is the sandbox concerned, empty where there is none.
 	ID ID
+	// Field is the argument at fault, for KindInvalid: "ttl", "inputs.repo".
+	// Empty where it is the request as a whole.
+	Field string
 	// Remedy says what to do next, in the imperative; empty where Kind says it all.
 	Remedy string
 	// RetryAfter is the wait the backend asked for; zero where it did not.
@@ -85,6 +88,12 @@ func (e *Error) WithRemedy(format string, args ...any) *Error {
 	return e
 }
 
+// At names the argument at fault and returns the error.
+func (e *Error) At(field string) *Error {
+	e.Field = field
+	return e
+}
+
 // KindOf finds the kind of err: that of the outermost Error in its chain,
 // KindTimeout for a passed deadline, KindIndeterminate for a cancelled call
 // (whether it took effect is unknown), else KindInternal. Empty for nil.
@@ -116,6 +125,21 @@ func RemedyOf(err error) string {
 		}
 		if e.Remedy != "" {
 			return e.Remedy
+		}
+		err = e.Err
+	}
+	return ""
+}
+
+// FieldOf returns the first field named in err's chain, or "".
+func FieldOf(err error) string {
+	for err != nil {
+		var e *Error
+		if !errors.As(err, &e) {
+			return ""
+		}
+		if e.Field != "" {
+			return e.Field
 		}
 		err = e.Err
 	}
