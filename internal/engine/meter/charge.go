@@ -1,34 +1,6 @@
 package meter
 
-// Mode is what a sandbox did during a segment.
-type Mode string
-
-const (
-	ModeRunning Mode = "running"
-	ModePaused  Mode = "paused"
-)
-
-// Sizes are what a sandbox is given. Zero CPU, memory or disk is not known.
-type Sizes struct {
-	VCPUMilli int64  `json:"vcpu_milli,omitempty"`
-	MemoryMiB int64  `json:"memory_mib,omitempty"`
-	DiskMiB   int64  `json:"disk_mib,omitempty"`
-	GPUs      int64  `json:"gpus,omitempty"`
-	GPUModel  string `json:"gpu_model,omitempty"`
-}
-
-// Segment is a stretch of a sandbox's life in one mode with one set of sizes.
-// Segments are contiguous. Count Milliseconds as the difference of Unix
-// milliseconds of both ends, so that a life's segments add up to it exactly.
-type Segment struct {
-	Mode         Mode  `json:"mode"`
-	Milliseconds int64 `json:"ms"`
-	Sizes        Sizes `json:"sizes"`
-	// What the backend measured; nil was not measured.
-	CPUMillis       *int64 `json:"cpu_ms,omitempty"` // ms of one vCPU, active
-	MemoryMiBMillis *int64 `json:"mib_ms,omitempty"` // MiB x ms used
-	EgressBytes     *int64 `json:"egress,omitempty"` // bytes out
-}
+import "github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 
 // ChargeLine is one component of a settlement or a quote.
 type ChargeLine struct {
@@ -53,4 +25,71 @@ type ChargeLine struct {
 	Confidence Confidence `json:"confidence"`
 	// Estimated: the quantity was not measured but bounded from above.
 	Estimated bool `json:"estimated,omitempty"`
+}
+
+// Charge prices a life. It fails with KindInvalid on negative quantities, an
+// unknown mode and overflow. What was not measured is bounded from above and
+// marked Estimated; what has no known price or size is a line of
+// ConfidenceUnknown. Without any segment there is still a creation fee.
+//
+// Billed time of a component is max(minimum, ceil to increment(running, and
+// paused where that is priced)); what rounding adds counts at the sizes of the
+// last billed segment.
+func Charge(segments []Segment, snapshot PriceSnapshot) ([]ChargeLine, error) {
+	return charge(segments, snapshot, halfUp)
+}
+
+func charge(segments []Segment, snapshot PriceSnapshot, r rounding) ([]ChargeLine, error) {
+	if err := snapshot.check(); err != nil {
+		return nil, err
+	}
+	var total int64
+	for _, s := range segments {
+		if err := s.check(); err != nil {
+			return nil, err
+		}
+		var err error
+		if total, err = add(total, s.Milliseconds); err != nil {
+			return nil, err
+		}
+	}
+	if snapshot.Basis == BasisUnknown {
+		return []ChargeLine{{Component: ComponentSandbox, Quantity: total, Unit: "sandbox-second", Memo: snapshot.Memo, Confidence: ConfidenceUnknown}}, nil
+	}
+	b := bill{snapshot: snapshot, segments: segments, rounding: r}
+	for _, p := range snapshot.Prices {
+		if err := b.price(p); err != nil {
+			return nil, err
+		}
+	}
+	if err := b.unpricedGPU(); err != nil {
+		return nil, err
+	}
+	if err := b.surcharges(); err != nil {
+		return nil, err
+	}
+	return b.lines, nil
+}
+
+// Total adds up lines of one currency; known is false where one of them is
+// not known, and the sum then is of the others.
+func Total(lines []ChargeLine) (sum Amount, known bool, err error) {
+	known = true
+	var currency Currency
+	for _, l := range lines {
+		if l.Confidence == ConfidenceUnknown {
+			known = false
+			continue
+		}
+		if currency == "" {
+			currency = l.Currency
+		}
+		if l.Currency != currency {
+			return 0, false, extensions.Errorf(extensions.KindInvalid, "cannot add %s and %s", currency, l.Currency)
+		}
+		if sum, err = sum.Add(l.Amount); err != nil {
+			return 0, false, err
+		}
+	}
+	return sum, known, nil
 }

@@ -69,7 +69,7 @@ func (a Amount) Add(b Amount) (Amount, error) {
 // and an overflow are KindInvalid.
 func ParseUnitPrice(s string) (UnitPrice, error) {
 	n, err := parseDecimal(s, priceDigits)
-	if err == nil && n < 0 {
+	if err == nil && strings.HasPrefix(s, "-") {
 		err = extensions.Errorf(extensions.KindInvalid, "the price %s is negative", s)
 	}
 	return UnitPrice(n), err

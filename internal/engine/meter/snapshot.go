@@ -100,3 +100,42 @@ func DecodePriceSnapshot(text string) (PriceSnapshot, error) {
 	}
 	return s, nil
 }
+
+func (s PriceSnapshot) activeCPU() bool { return s.Billing == extensions.BillingActiveCPU }
+
+func (s PriceSnapshot) check() error {
+	bad := func(format string, args ...any) error {
+		return extensions.Errorf(extensions.KindInvalid, "price snapshot: "+format, args...)
+	}
+	if s.Version != snapshotVersion {
+		return bad("version %d is not %d", s.Version, snapshotVersion)
+	}
+	switch s.Basis {
+	case BasisUnknown:
+		return nil
+	case BasisBook, BasisHost, BasisPerHour:
+	default:
+		return bad("unknown basis %q", s.Basis)
+	}
+	if err := s.Currency.Check(); err != nil {
+		return bad("%w", err)
+	}
+	for i, p := range s.Prices {
+		u, ok := unitNamed(p.Unit)
+		if !ok || u.component != base(p.Component) {
+			return bad("%s is not sold by the %q", p.Component, p.Unit)
+		}
+		if p.Price != nil && *p.Price < 0 || p.Paused != nil && *p.Paused < 0 || p.Minimum < 0 || p.Increment < 0 || p.Included < 0 {
+			return bad("%s has a negative number", p.Component)
+		}
+		if _, err := mul(p.Included, u.perUnit); err != nil {
+			return bad("%s: %w", p.Component, err)
+		}
+		for _, other := range s.Prices[:i] {
+			if other.Component == p.Component {
+				return bad("%s is priced twice", p.Component)
+			}
+		}
+	}
+	return nil
+}

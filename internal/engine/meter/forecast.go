@@ -1,0 +1,106 @@
+package meter
+
+import (
+	"slices"
+	"time"
+)
+
+// durations are the expected one and the longest; 0 = none.
+func (f *forecast) durations() (expected, longest time.Duration) {
+	longest = f.in.TTL
+	switch h := f.in.History; {
+	case f.in.Expected > 0:
+		expected = f.in.Expected
+	case h != nil && h.Median > 0:
+		expected = h.Median
+		f.assume("expected to run %s, the median of %d before", h.Median, h.Count)
+	case longest > 0:
+		expected = longest
+		f.assume("expected to run for its whole ttl of %s", longest)
+	}
+	if longest == 0 {
+		f.assume("without a ttl there is a rate, and no maximum")
+	}
+	if f.activeCPU() {
+		if f.in.ActivePermille > 0 {
+			f.assume("%s %% of the cpu time is active", formatDecimal(f.in.ActivePermille, 1, 0))
+		} else {
+			f.assume("only active cpu time is charged; counted as always active, the upper bound")
+		}
+	}
+	return f.withinTTL(expected), longest
+}
+
+func (f *forecast) p95() time.Duration {
+	if f.in.History == nil {
+		return 0
+	}
+	return f.withinTTL(f.in.History.P95)
+}
+
+func (f *forecast) withinTTL(d time.Duration) time.Duration {
+	if f.in.TTL > 0 {
+		return min(d, f.in.TTL)
+	}
+	return d
+}
+
+// withoutEgress leaves traffic nobody can foresee out of the sums and says so;
+// the snapshot that settles keeps its price.
+func (f *forecast) withoutEgress() {
+	if f.in.EgressBytes != nil {
+		return
+	}
+	rest := slices.Clone(f.Prices)
+	f.Prices = slices.DeleteFunc(rest, func(p SnapshotPrice) bool {
+		if base(p.Component) != ComponentEgress {
+			return false
+		}
+		if p.Price == nil {
+			f.unknown("traffic out is charged, how much is not known")
+		} else if *p.Price > 0 {
+			f.unknown("how much traffic goes out: %s %s per %s comes on top", p.Price, f.Currency, p.Unit)
+		}
+		return true
+	})
+}
+
+func (f *forecast) quoteLines(lines []ChargeLine) []QuoteLine {
+	out := make([]QuoteLine, len(lines))
+	for i, l := range lines {
+		out[i] = QuoteLine{ChargeLine: l, Source: f.Source, AsOf: f.AsOf}
+		for _, p := range f.Prices {
+			if p.Component == l.Component && p.Source != "" {
+				out[i].Source = p.Source
+			}
+		}
+	}
+	return out
+}
+
+func (f *forecast) explainUnknowns(lines []ChargeLine) {
+	for _, l := range lines {
+		if l.Confidence != ConfidenceUnknown {
+			continue
+		}
+		i := slices.IndexFunc(f.Prices, func(p SnapshotPrice) bool { return p.Component == l.Component })
+		switch {
+		case i < 0 || f.Prices[i].Price == nil:
+			f.unknown("what %s costs (%s)", l.Component, f.Source)
+		case base(l.Component) == ComponentSurcharge:
+			f.unknown("%s, a share of charges that are not known", l.Component)
+		default:
+			f.unknown("how much %s it gets: set it under resources", l.Component)
+		}
+	}
+}
+
+// weakest is the lowest confidence of any price that applies.
+func (f *forecast) weakest() Confidence {
+	order := []Confidence{ConfidenceUnknown, ConfidenceEstimated, ConfidenceExact}
+	weakest := slices.Index(order, f.Confidence)
+	for _, p := range f.Prices {
+		weakest = min(weakest, slices.Index(order, p.Confidence))
+	}
+	return order[max(weakest, 0)]
+}

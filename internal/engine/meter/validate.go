@@ -1,0 +1,187 @@
+package meter
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
+)
+
+// dateForm is how books write dates.
+const dateForm = time.DateOnly
+
+// freshFor is how long a book counts that does not say valid_until.
+const freshFor = 365 * 24 * time.Hour
+
+// Validate checks everything but the age of the book. The error is
+// KindInvalid and holds one *FieldError per mistake (errors.As finds the
+// first, FieldErrors all).
+func (b *Book) Validate() error {
+	c := checker{}
+	b.checkHead(&c)
+	seen := map[string]bool{}
+	for i, p := range b.Components {
+		c.at = []string{"components", strconv.Itoa(i)}
+		b.checkPrice(&c, p)
+		key := strings.Join([]string{p.Component, p.Model, p.Region, p.Label}, "\x00")
+		if seen[key] {
+			c.bad("component", "%s is priced twice for the same model, region and label", p.Component)
+		}
+		seen[key] = true
+	}
+	if len(c.errs) == 0 {
+		return nil
+	}
+	return &extensions.Error{Kind: extensions.KindInvalid, Err: errors.Join(c.errs...)}
+}
+
+// FieldErrors returns every mistake in an error of Validate.
+func FieldErrors(err error) []*FieldError {
+	var joined interface{ Unwrap() []error }
+	if !errors.As(err, &joined) {
+		return nil
+	}
+	var all []*FieldError
+	for _, e := range joined.Unwrap() {
+		var f *FieldError
+		if errors.As(e, &f) {
+			all = append(all, f)
+		}
+	}
+	return all
+}
+
+// Fresh refuses a book whose prices are not valid at now: as_of lies more
+// than a day ahead, or valid_until (as_of + 365 days where it is not given)
+// has passed. Call it where money is at stake; a plan does not read the clock.
+func (b *Book) Fresh(now time.Time) error {
+	from, err := time.Parse(dateForm, b.AsOf)
+	if err != nil {
+		return extensions.Errorf(extensions.KindInvalid, "price book %s: as_of %q is not a date", b.ID, b.AsOf)
+	}
+	if from.After(now.Add(24 * time.Hour)) {
+		return extensions.Errorf(extensions.KindInvalid, "price book %s is of %s, which is in the future", b.ID, b.AsOf).
+			WithRemedy("correct as_of, or this machine's clock")
+	}
+	until := from.Add(freshFor)
+	if b.ValidUntil != "" {
+		if until, err = time.Parse(dateForm, b.ValidUntil); err != nil {
+			return extensions.Errorf(extensions.KindInvalid, "price book %s: valid_until %q is not a date", b.ID, b.ValidUntil)
+		}
+	}
+	if now.After(until.Add(24 * time.Hour)) { // the last day counts
+		return extensions.Errorf(extensions.KindInvalid, "price book %s is stale: its prices of %s counted until %s", b.ID, b.AsOf, until.Format(dateForm)).
+			WithRemedy("check the prices at %s and update as_of, or raise valid_until", b.Source)
+	}
+	return nil
+}
+
+// checker collects mistakes below a path.
+type checker struct {
+	at   []string
+	errs []error
+}
+
+func (c *checker) bad(field, format string, args ...any) {
+	path := slices.Clone(c.at)
+	if field != "" {
+		path = append(path, field)
+	}
+	c.errs = append(c.errs, &FieldError{Path: path, Err: fmt.Errorf(format, args...)})
+}
+
+func (c *checker) oneOf(field, value string, allowed ...string) bool {
+	if slices.Contains(allowed, value) {
+		return true
+	}
+	c.bad(field, "%q is not one of %s", value, strings.Join(allowed, ", "))
+	return false
+}
+
+// text refuses what could forge a line of output.
+func (c *checker) text(field, value string, required bool) {
+	switch {
+	case required && strings.TrimSpace(value) == "":
+		c.bad(field, "it is required")
+	case strings.ContainsFunc(value, unicode.IsControl):
+		c.bad(field, "it contains a control character")
+	}
+}
+
+func (c *checker) date(field, value string) time.Time {
+	t, err := time.Parse(dateForm, value)
+	if err != nil {
+		c.bad(field, "%q is not a date: want YYYY-MM-DD", value)
+	}
+	return t
+}
+
+func (b *Book) checkHead(c *checker) {
+	c.text("id", b.ID, true)
+	c.text("version", b.Version, true)
+	c.text("source", b.Source, true)
+	if rest, ok := strings.CutPrefix(b.Extension, "ext."); !ok || rest == "" {
+		c.bad("extension", "%q is not the id of an extension binding such as ext.e2b", b.Extension)
+	}
+	c.text("extension", b.Extension, false)
+	from := c.date("as_of", b.AsOf)
+	if b.ValidUntil != "" && c.date("valid_until", b.ValidUntil).Before(from) {
+		c.bad("valid_until", "%s is before as_of %s", b.ValidUntil, b.AsOf)
+	}
+	if err := b.Currency.Check(); err != nil {
+		c.bad("currency", "%w", err)
+	}
+	c.oneOf("confidence", string(b.Confidence), string(ConfidenceExact), string(ConfidenceEstimated), string(ConfidenceUnknown))
+	c.oneOf("billing", b.Billing, extensions.BillingWallClock, extensions.BillingActiveCPU, extensions.BillingInvocation, extensions.BillingFixed)
+	if b.Idle != "" && c.oneOf("idle", b.Idle, extensions.IdleZero, extensions.IdleStorageOnly, extensions.IdleMetered) &&
+		b.Billing == extensions.BillingFixed && b.Idle != extensions.IdleMetered {
+		c.bad("idle", "a fixed price is the same while paused: leave idle out, or say metered")
+	}
+	if _, err := b.Defaults.sizes(); err != nil {
+		c.bad("defaults", "%w", err)
+	}
+	b.checkShape(c)
+	c.at = []string{"notes"}
+	for i, n := range b.Notes {
+		c.text(strconv.Itoa(i), n, true)
+	}
+}
+
+// checkShape refuses a book that prices nothing its billing shape bills.
+func (b *Book) checkShape(c *checker) {
+	has := func(component string) bool {
+		return slices.ContainsFunc(b.Components, func(p BookPrice) bool { return p.Component == component })
+	}
+	switch {
+	case len(b.Components) == 0:
+		c.bad("components", "a price book needs at least one price; one that is not known has confidence unknown and no price")
+	case b.Billing == extensions.BillingInvocation && !has(ComponentCreation):
+		c.bad("components", "billing invocation needs a price for creation")
+	case b.Billing == extensions.BillingActiveCPU && !has(ComponentVCPU):
+		c.bad("components", "billing active-cpu needs a price for vcpu")
+	case (b.Billing == extensions.BillingWallClock || b.Billing == extensions.BillingFixed) &&
+		!slices.ContainsFunc(b.Components, func(p BookPrice) bool { return timed(p.Component) }):
+		c.bad("components", "billing %s needs a price for time: sandbox, vcpu, memory, disk or gpu", b.Billing)
+	}
+}
+
+func (d BookDefaults) sizes() (Sizes, error) {
+	if d.MemoryMB < 0 || d.DiskMB < 0 {
+		return Sizes{}, errors.New("a size is negative")
+	}
+	s := Sizes{MemoryMiB: d.MemoryMB, DiskMiB: d.DiskMB}
+	if d.CPU == "" {
+		return s, nil
+	}
+	n, err := parseDecimal(d.CPU, 3)
+	if err == nil && n <= 0 {
+		err = fmt.Errorf("cpu %s is not positive", d.CPU)
+	}
+	s.VCPUMilli = n
+	return s, err
+}
