@@ -1,0 +1,74 @@
+package saasstub
+
+import (
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/saasstub/vendor"
+)
+
+const doc = `A metered vendor for trying things out and for tests. It is a test double: nothing runs, nothing is isolated, nothing is billed.
+
+- **Where it runs**: nowhere; its state is a folder of this machine. Commands are interpreted by a small built-in shell that sees the sandbox's own files only. Do not give it code you do not trust.
+- **Needs**: nothing.
+- **Expiry**: native; the vendor's clock ends a sandbox at the deadline sent at create.
+- **Leaves behind**: its folder, with the snapshots that were kept.
+
+Isolation and egress are the claims of the pretend vendor: they let routing be tried without an account.`
+
+// Describe implements extensions.Extension.
+func (e extension) Describe() extensions.Descriptor {
+	quota, vcpu, memory := int64(vendor.DefaultQuota), int64(vendor.MaxMilliCPU/1000), int64(vendor.MaxMemoryMB)
+	d := extensions.Descriptor{
+		Handler: Handler,
+		Title:   "Stub vendor (test double)",
+		Doc:     doc,
+		Place:   extensions.PlaceAccount,
+		Config: []extensions.Field{
+			{Name: fieldDir, Type: extensions.FieldString, Doc: "The vendor's folder; the default is one of the user's state folder."},
+			{Name: fieldRegion, Type: extensions.FieldString, Enum: regions, Doc: "Where sandboxes are made unless a profile says otherwise."},
+		},
+		Options: []extensions.Field{
+			{Name: fieldRegion, Type: extensions.FieldString, Enum: regions, Doc: "Where this sandbox is made."},
+			{Name: fieldTemplate, Type: extensions.FieldString, Doc: "A name the vendor keeps with the sandbox."},
+		},
+		Credentials: []extensions.CredentialField{
+			{Name: credentialKey, Env: "SAAS_STUB_API_KEY", Doc: "Any value is accepted; needed only where the vendor's script asks for one."},
+		},
+		Powers: []extensions.Power{extensions.PowerExec, extensions.PowerLogs, extensions.PowerFiles, extensions.PowerSnapshot,
+			extensions.PowerExtend, extensions.PowerUsage, extensions.PowerCapacity, extensions.PowerEstimate, extensions.PowerGenerationSet},
+		Find: extensions.Find{Strength: extensions.FindStrong},
+		Capabilities: extensions.Capabilities{
+			TransportModel:      extensions.TransportDialIn,
+			FsSnapshot:          true,
+			CapacityQuery:       true,
+			MaxConcurrent:       &quota,
+			MaxSessionDuration:  vendor.MaxTTL,
+			Regions:             regions,
+			OS:                  []string{"linux"},
+			Arch:                []string{"amd64", "arm64"},
+			IdleCostModel:       extensions.IdleMetered,
+			BillingModel:        extensions.BillingWallClock,
+			MaxVCPU:             &vcpu,
+			MaxMemoryMB:         &memory,
+			CustomNetworkPolicy: true,
+			EgressDefault:       extensions.NetworkDeny,
+			Provides: extensions.Provides{RuntimeKinds: []string{"native", "workarea", "vendor-hosted"},
+				RequirementKinds: []string{"long-running", "workarea", "git"}},
+			IsolationLevels:        []extensions.Isolation{extensions.IsolationContainer, extensions.IsolationMicroVM},
+			PricingModel:           extensions.PricingMetered,
+			Egress:                 extensions.EgressDomain,
+			Expiry:                 extensions.ExpiryNative,
+			MaxTTL:                 vendor.MaxTTL,
+			ExtendTTL:              true,
+			ReadOnlyWorkspace:      true,
+			EnforcesResourceLimits: true,
+		},
+	}
+	if e.eventual {
+		d.Handler = EventualHandler
+		d.Title = "Stub vendor, eventually consistent (test double)"
+		d.Find = extensions.Find{Strength: extensions.FindEventual, Settle: Settle}
+		d.Config = append(d.Config, extensions.Field{Name: fieldLag, Type: extensions.FieldDuration,
+			Doc: "How long look-ups miss what is new, at most " + Settle.String() + "; the default is " + Lag.String() + "."})
+	}
+	return d
+}

@@ -1,0 +1,25 @@
+package saasstub
+
+import (
+	"context"
+	"strconv"
+
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
+)
+
+// SetGeneration implements extensions.GenerationSetter.
+func (b *backend) SetGeneration(ctx context.Context, h extensions.Handle, generation int64) error {
+	ref, err := b.ref(ctx, h)
+	if err == nil {
+		err = b.owned(ctx, h, ref)
+	}
+	if err == nil {
+		err = b.client.SetLabel(ctx, ref, extensions.LabelGeneration, strconv.FormatInt(generation, 10), func(present string) error {
+			if have, perr := strconv.ParseInt(present, 10, 64); perr == nil && have >= generation {
+				return extensions.Errorf(extensions.KindConflict, "the sandbox has generation %d already, wanted is %d", have, generation)
+			}
+			return nil
+		})
+	}
+	return b.failure("set-generation", h.ID, err)
+}

@@ -1,0 +1,136 @@
+// Package saasstub is a metered vendor that needs nothing: a test double with
+// the habits of a real one.
+//
+// # Where it runs
+//
+// Nowhere. The vendor is a folder of this machine (see package vendor), its
+// isolation and egress are claims, and its commands are interpreted by a small
+// shell that reaches the sandbox's own files only. Not for code you do not trust.
+//
+// # Needs
+//
+// A folder it may write to.
+//
+// # Capabilities
+//
+// Everything a metered vendor usually offers: native expiry, a meter, quota,
+// regions, labels, files, commands, logs, snapshots of metadata and files. No
+// pause, fork, ports or images. Two handlers differ in one thing: a look-up at
+// saas-stub sees what was made at once, at saas-stub-eventual only after a while.
+//
+// # Expiry
+//
+// Native: the deadline is sent at create and the vendor's clock decides. What
+// has ended stays listed as expired, with its true end, until it is torn down.
+//
+// # Leaves behind
+//
+// The vendor's own folder: its state, its script and its snapshots.
+package saasstub
+
+import (
+	"context"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/saasstub/vendor"
+)
+
+// The handlers.
+const (
+	Handler         = "saas-stub"
+	EventualHandler = "saas-stub-eventual"
+)
+
+// Settle is how long the eventual handler's look-ups may miss a new object;
+// Lag is how long they do unless the binding's config says otherwise.
+const (
+	Settle = 2 * time.Second
+	Lag    = 500 * time.Millisecond
+)
+
+const handleVersion = 1
+
+type extension struct{ eventual bool }
+
+// New returns the strongly consistent vendor, handler saas-stub.
+func New() extensions.Extension { return extension{} }
+
+// NewEventual returns the vendor whose look-ups lag, handler saas-stub-eventual.
+func NewEventual() extensions.Extension { return extension{eventual: true} }
+
+func (e extension) handler() string {
+	if e.eventual {
+		return EventualHandler
+	}
+	return Handler
+}
+
+// Open implements extensions.Extension.
+func (e extension) Open(ctx context.Context, cfg extensions.Config) (extensions.Backend, error) {
+	b := &backend{extension: e.handler(), desc: e.Describe(), account: cfg.Account}
+	if err := ctx.Err(); err != nil {
+		return nil, b.failure("open", "", err)
+	}
+	values, err := parseConfig(e, cfg)
+	if err != nil {
+		return nil, err
+	}
+	b.region = values.region
+	key := cfg.Credentials[credentialKey].Reveal()
+	script, err := vendor.ReadScript(values.dir)
+	if err != nil {
+		return nil, extensions.Errorf(extensions.KindInvalid, "the stub vendor's script: %w", err).
+			WithRemedy("correct or remove %s", filepath.Join(values.dir, "script.json"))
+	}
+	if script.RequireKey && key == "" {
+		return nil, b.failure("open", "", &vendor.Fault{Code: vendor.CodeUnauthorized, Message: "a key is required"})
+	}
+	b.client = vendor.At(values.dir).Client(cfg.Account, key, values.lag)
+	return b, nil
+}
+
+// backend is one account of the vendor; it holds nothing open.
+type backend struct {
+	extension string
+	desc      extensions.Descriptor
+	account   string
+	region    string
+	client    *vendor.Client
+}
+
+// Close implements extensions.Backend.
+func (b *backend) Close() error { return nil }
+
+// handle points to an object; ref is empty while only the name is known.
+func (b *backend) handle(id extensions.ID, ref string) extensions.Handle {
+	return extensions.Handle{Extension: b.extension, Version: handleVersion, ID: id, Ref: ref}
+}
+
+func (b *backend) check(h extensions.Handle) error {
+	if h.Extension != b.extension || h.Version != handleVersion {
+		return extensions.Errorf(extensions.KindInvalid, "the handle is for %s version %d, this is %s version %d",
+			h.Extension, h.Version, b.extension, handleVersion)
+	}
+	if _, err := extensions.ParseID(string(h.ID)); err != nil {
+		return err
+	}
+	return nil
+}
+
+// ref returns the vendor's own name of a handle's object, looked up by ours
+// where a lost answer left the handle without it.
+func (b *backend) ref(ctx context.Context, h extensions.Handle) (string, error) {
+	if err := b.check(h); err != nil {
+		return "", err
+	}
+	if h.Ref != "" {
+		return h.Ref, nil
+	}
+	found, err := b.Find(ctx, h.ID)
+	return found.Ref, err
+}
+
+var regions = slices.Clone(vendor.Regions)

@@ -1,0 +1,179 @@
+package vendor
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+)
+
+// Client speaks to the service for one account. Its errors are *Fault, the
+// context's, or those of the folder itself.
+type Client struct {
+	v       *Vendor
+	account string
+	key     string
+	lag     time.Duration
+}
+
+// Client opens the service for an account. Find and list miss what is younger
+// than lag; 0 is a strongly consistent client.
+func (v *Vendor) Client(account, key string, lag time.Duration) *Client {
+	return &Client{v: v, account: account, key: key, lag: lag}
+}
+
+// target names the object a call is about, for rules and for vanishing.
+type target struct{ ref, name string }
+
+// call runs fn as one operation of the service, bent by the script. The
+// object fn returns is the one that hide, mislabel and vanish act on.
+func (c *Client) call(ctx context.Context, op Op, t target, fn func(*state, Rule) (*Object, error)) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	script, rule, err := c.admit(ctx, op, t)
+	if err != nil {
+		return err
+	}
+	if err := c.bendBefore(ctx, script, rule, t); err != nil {
+		return err
+	}
+	err = c.v.transact(ctx, func(st *state) error {
+		o, err := fn(st, rule)
+		if err != nil || o == nil {
+			return err
+		}
+		return c.bendObject(st, o, rule)
+	})
+	if err != nil {
+		return err
+	}
+	switch rule.Do {
+	case DoLoseAnswer:
+		return fault(CodeAnswerLost, "the connection broke before the answer")
+	case DoHang:
+		<-ctx.Done()
+		return fault(CodeAnswerLost, "the call was given up before the answer")
+	}
+	return nil
+}
+
+// admit counts the call and picks the rule for it; the zero Rule where none applies.
+func (c *Client) admit(ctx context.Context, op Op, t target) (script Script, rule Rule, err error) {
+	err = c.v.transact(ctx, func(st *state) error {
+		if script, err = ReadScript(c.v.dir); err != nil {
+			return err
+		}
+		if st.Calls == nil {
+			st.Calls = map[Op]int64{}
+		}
+		st.Calls[op]++
+		rule = st.pick(script, op, st.names(t))
+		return nil
+	})
+	return script, rule, err
+}
+
+// names are all words a rule may use for the target.
+func (st *state) names(t target) []string {
+	names := []string{t.name}
+	for _, o := range st.Objects {
+		if o.Ref == t.ref || o.Name == t.name {
+			names = append(names, o.Name, o.Title)
+		}
+	}
+	return names
+}
+
+func (st *state) pick(s Script, op Op, names []string) Rule {
+	for i, r := range s.Rules {
+		if r.Op != op && r.Op != OpAny || !r.about(names) {
+			continue
+		}
+		b, _ := json.Marshal(r) // plain fields only
+		key := fmt.Sprintf("%d %s", i, b)
+		if st.Hits == nil {
+			st.Hits = map[string]int{}
+		}
+		hit := st.Hits[key]
+		if r.Times > 0 && hit >= r.Skip+r.Times {
+			continue
+		}
+		st.Hits[key]++
+		if hit >= r.Skip {
+			return r
+		}
+	}
+	return Rule{}
+}
+
+func (r Rule) about(names []string) bool {
+	if r.Name == "" {
+		return true
+	}
+	for _, n := range names {
+		if n == r.Name {
+			return true
+		}
+	}
+	return false
+}
+
+func (c *Client) bendBefore(ctx context.Context, s Script, r Rule, t target) error {
+	if r.Do != DoHide && r.Do != DoSlowReady && r.Do != DoFailReady {
+		if err := sleep(ctx, time.Duration(r.Delay)); err != nil {
+			return err
+		}
+	}
+	if f := r.before(); f != nil {
+		return f
+	}
+	switch r.Do {
+	case DoHangBefore:
+		<-ctx.Done()
+		return fault(CodeNoRoute, "the call was given up before it arrived")
+	case DoVanishBefore:
+		return c.v.transact(ctx, func(st *state) error {
+			for _, o := range st.Objects {
+				if o.Ref == t.ref || t.name != "" && o.Name == t.name {
+					return c.v.drop(st, o)
+				}
+			}
+			return nil
+		})
+	}
+	if s.RequireKey && c.key == "" {
+		return fault(CodeUnauthorized, "a key is required")
+	}
+	return nil
+}
+
+func (c *Client) bendObject(st *state, o *Object, r Rule) error {
+	switch r.Do {
+	case DoHide:
+		o.VisibleAt = st.now().Add(time.Duration(r.Delay))
+	case DoMislabel:
+		for k, v := range o.Labels {
+			if v == o.Name {
+				o.Labels[k] = "sbx-" + "22222222222222222222"
+			}
+		}
+	case DoVanish:
+		return c.v.drop(st, o)
+	}
+	return nil
+}
+
+func sleep(ctx context.Context, d time.Duration) error {
+	if d <= 0 {
+		return ctx.Err()
+	}
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-t.C:
+		return nil
+	}
+}

@@ -1,0 +1,100 @@
+package vendor
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+)
+
+// Objects returns every object the service keeps, oldest first.
+func (v *Vendor) Objects() ([]Object, error) {
+	var out []Object
+	err := v.update(func(st *state) error {
+		for _, o := range st.Objects {
+			out = append(out, o.clone())
+		}
+		return nil
+	})
+	slices.SortFunc(out, func(a, b Object) int { return a.CreatedAt.Compare(b.CreatedAt) })
+	return out, err
+}
+
+// Snapshots returns every snapshot the service keeps, oldest first.
+func (v *Vendor) Snapshots() ([]Snapshot, error) {
+	var out []Snapshot
+	err := v.update(func(st *state) error {
+		for _, s := range st.Snapshots {
+			out = append(out, s.clone())
+		}
+		return nil
+	})
+	slices.SortFunc(out, func(a, b Snapshot) int { return a.CreatedAt.Compare(b.CreatedAt) })
+	return out, err
+}
+
+// Calls counts what was asked of the service, by operation.
+func (v *Vendor) Calls() (map[Op]int64, error) {
+	var out map[Op]int64
+	err := v.update(func(st *state) error {
+		out = maps.Clone(st.Calls)
+		return nil
+	})
+	return out, err
+}
+
+// Now is the service's clock.
+func (v *Vendor) Now() (now time.Time, err error) {
+	err = v.update(func(st *state) error {
+		now = st.now()
+		return nil
+	})
+	return now, err
+}
+
+// Advance moves the service's clock by d; what is overdue then has ended.
+func (v *Vendor) Advance(d time.Duration) error {
+	err := v.update(func(st *state) error {
+		st.Offset += Duration(d)
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	return v.update(func(*state) error { return nil }) // ends what became overdue
+}
+
+// Vanish makes the object of that name disappear, as if it had never been.
+func (v *Vendor) Vanish(name string) error {
+	return v.update(func(st *state) error {
+		o := st.byName(name)
+		if o == nil {
+			return fmt.Errorf("no object named %q", name)
+		}
+		return v.drop(st, o)
+	})
+}
+
+// Fail ends the object of that name by a fault of the service.
+func (v *Vendor) Fail(name, reason string) error {
+	return v.update(func(st *state) error {
+		o := st.byName(name)
+		if o == nil {
+			return fmt.Errorf("no object named %q", name)
+		}
+		o.end(StateFailed, st.now(), reason)
+		return nil
+	})
+}
+
+// Relabel rewrites one label of the object of that name.
+func (v *Vendor) Relabel(name, key, value string) error {
+	return v.update(func(st *state) error {
+		o := st.byName(name)
+		if o == nil {
+			return fmt.Errorf("no object named %q", name)
+		}
+		o.Labels[key] = value
+		return nil
+	})
+}

@@ -1,0 +1,284 @@
+package vendor
+
+import (
+	"context"
+	"slices"
+	"time"
+)
+
+// The service's only regions.
+var Regions = []string{"eu", "us"}
+
+// The largest object the service rents.
+const (
+	MaxMilliCPU = 8000
+	MaxMemoryMB = 16384
+	MaxTTL      = 24 * time.Hour
+)
+
+// Request asks for one object.
+type Request struct {
+	Name     string // unique among the account's live objects
+	Title    string
+	Labels   map[string]string
+	Region   string // "" = the first
+	Template string
+	MilliCPU int64 // 0 = 1000
+	MemoryMB int64 // 0 = 512
+	ReadOnly bool
+	NoAccess bool
+	Deadline time.Time
+}
+
+// Create names, labels and bills an object; Start makes it usable. A name
+// that is taken is CodeNameTaken with the reference of what has it.
+func (c *Client) Create(ctx context.Context, req Request) (obj Object, err error) {
+	err = c.call(ctx, OpCreate, target{name: req.Name}, func(st *state, _ Rule) (*Object, error) {
+		now := st.now()
+		if o := st.byName(req.Name); o != nil {
+			return nil, &Fault{Code: CodeNameTaken, Message: "the name " + req.Name + " is taken", Ref: o.Ref}
+		}
+		if err := c.acceptable(st, req, now); err != nil {
+			return nil, err
+		}
+		script, err := ReadScript(c.v.dir)
+		if err != nil {
+			return nil, err
+		}
+		o := &Object{Ref: newRef("vm"), Name: req.Name, Title: req.Title, Account: c.account, Labels: req.Labels,
+			Region: req.Region, Template: req.Template, MilliCPU: req.MilliCPU, MemoryMB: req.MemoryMB,
+			ReadOnly: req.ReadOnly, NoAccess: req.NoAccess, State: StateCreated, CreatedAt: now,
+			VisibleAt: now.Add(c.lag + time.Duration(script.Lag)), Deadline: req.Deadline.UTC()}
+		if o.Region == "" {
+			o.Region = Regions[0]
+		}
+		if o.MilliCPU == 0 {
+			o.MilliCPU = 1000
+		}
+		if o.MemoryMB == 0 {
+			o.MemoryMB = 512
+		}
+		st.Objects[o.Ref] = o
+		obj = o.clone()
+		return o, nil
+	})
+	return obj, err
+}
+
+func (c *Client) acceptable(st *state, req Request, now time.Time) error {
+	switch {
+	case req.Region != "" && !slices.Contains(Regions, req.Region):
+		return fault(CodeInvalid, "there is no region "+req.Region)
+	case req.MilliCPU < 0 || req.MilliCPU > MaxMilliCPU, req.MemoryMB < 0 || req.MemoryMB > MaxMemoryMB:
+		return fault(CodeInvalid, "no machine of that size is for rent")
+	case !req.Deadline.After(now):
+		return fault(CodeInvalid, "the deadline has passed already")
+	case req.Deadline.Sub(now) > MaxTTL+time.Minute: // a minute for clocks that differ
+		return fault(CodeInvalid, "the deadline is further away than "+MaxTTL.String())
+	}
+	used, limit, err := c.quota(st)
+	if err != nil {
+		return err
+	}
+	if used >= limit {
+		return actionFaults[DoQuota]
+	}
+	return nil
+}
+
+func (c *Client) quota(st *state) (used, limit int64, err error) {
+	script, err := ReadScript(c.v.dir)
+	if err != nil {
+		return 0, 0, err
+	}
+	limit = DefaultQuota
+	if script.Quota != nil {
+		limit = *script.Quota
+	}
+	for _, o := range st.Objects {
+		if o.Account == c.account && o.Live() {
+			used++
+		}
+	}
+	return used, limit, nil
+}
+
+// Start makes a created object usable and gives it its environment, which is
+// kept inside the object's own tree. It does nothing to a running one.
+func (c *Client) Start(ctx context.Context, ref string, env map[string]string) (obj Object, err error) {
+	err = c.call(ctx, OpStart, target{ref: ref}, func(st *state, r Rule) (*Object, error) {
+		o, err := st.live(ref)
+		if err != nil {
+			return nil, err
+		}
+		if o.State == StateCreated {
+			if err := c.v.prepareTree(o, env); err != nil {
+				return nil, err
+			}
+			o.State, o.ReadyAt = StateRunning, st.now()
+			switch r.Do {
+			case DoSlowReady:
+				o.ReadyAt = o.ReadyAt.Add(time.Duration(r.Delay))
+			case DoFailReady:
+				o.FailAt = o.ReadyAt.Add(time.Duration(r.Delay))
+				o.ReadyAt = o.FailAt.Add(time.Second)
+			}
+		}
+		obj = o.clone()
+		return o, nil
+	})
+	return obj, err
+}
+
+// live returns the object, or the fault that says why it cannot be used.
+func (st *state) live(ref string) (*Object, error) {
+	o := st.Objects[ref]
+	if o == nil {
+		return nil, fault(CodeNotFound, "there is no object "+ref)
+	}
+	if !o.Live() {
+		return nil, fault(CodeEnded, "the object has ended: "+o.Reason)
+	}
+	return o, nil
+}
+
+// Get looks at objects by reference in one call; nil for what does not exist.
+func (c *Client) Get(ctx context.Context, refs ...string) (objs []*Object, now time.Time, err error) {
+	t := target{}
+	if len(refs) == 1 {
+		t.ref = refs[0]
+	}
+	err = c.call(ctx, OpGet, t, func(st *state, _ Rule) (*Object, error) {
+		now = st.now()
+		for _, ref := range refs {
+			if o := st.Objects[ref]; o != nil && o.Account == c.account {
+				copied := o.clone()
+				objs = append(objs, &copied)
+			} else {
+				objs = append(objs, nil)
+			}
+		}
+		return nil, nil
+	})
+	return objs, now, err
+}
+
+// Find looks for an object of the account by name; nil when none is visible.
+func (c *Client) Find(ctx context.Context, name string) (obj *Object, err error) {
+	err = c.call(ctx, OpFind, target{name: name}, func(st *state, _ Rule) (*Object, error) {
+		if o := st.byName(name); o != nil && o.Account == c.account && !st.now().Before(o.VisibleAt) {
+			copied := o.clone()
+			obj = &copied
+		}
+		return nil, nil
+	})
+	return obj, err
+}
+
+// List returns the account's visible objects, oldest first, and the service's time.
+func (c *Client) List(ctx context.Context) (objs []Object, now time.Time, err error) {
+	err = c.call(ctx, OpList, target{}, func(st *state, _ Rule) (*Object, error) {
+		now = st.now()
+		for _, o := range st.Objects {
+			if o.Account == c.account && !now.Before(o.VisibleAt) {
+				objs = append(objs, o.clone())
+			}
+		}
+		script, err := ReadScript(c.v.dir)
+		if err != nil {
+			return nil, err
+		}
+		for _, o := range st.Deleted {
+			if o.Account == c.account && now.Before(o.GoneAt.Add(time.Duration(script.Ghosts))) {
+				objs = append(objs, o.clone())
+			}
+		}
+		return nil, nil
+	})
+	slices.SortFunc(objs, func(a, b Object) int { return a.CreatedAt.Compare(b.CreatedAt) })
+	return objs, now, err
+}
+
+// Delete ends an object and removes all of it, the meter included.
+func (c *Client) Delete(ctx context.Context, ref string) error {
+	return c.call(ctx, OpDelete, target{ref: ref}, func(st *state, _ Rule) (*Object, error) {
+		o := st.Objects[ref]
+		if o == nil {
+			return nil, fault(CodeNotFound, "there is no object "+ref)
+		}
+		if err := c.v.drop(st, o); err != nil {
+			return nil, err
+		}
+		o.GoneAt = st.now()
+		st.keepGhost(o)
+		return nil, nil
+	})
+}
+
+// keepGhost remembers what was deleted for lists that lag, a bounded number.
+func (st *state) keepGhost(o *Object) {
+	const most = 50
+	st.Deleted[o.Ref] = o
+	for len(st.Deleted) > most {
+		oldest := o
+		for _, g := range st.Deleted {
+			if g.GoneAt.Before(oldest.GoneAt) {
+				oldest = g
+			}
+		}
+		delete(st.Deleted, oldest.Ref)
+	}
+}
+
+// Extend moves the deadline of a live object, at most MaxTTL after its creation.
+func (c *Client) Extend(ctx context.Context, ref string, deadline time.Time) error {
+	return c.call(ctx, OpExtend, target{ref: ref}, func(st *state, _ Rule) (*Object, error) {
+		o, err := st.live(ref)
+		if err != nil {
+			return nil, err
+		}
+		if deadline.Sub(o.CreatedAt) > MaxTTL+time.Minute {
+			return nil, fault(CodeInvalid, "the deadline is further from the start than "+MaxTTL.String())
+		}
+		o.Deadline = deadline.UTC()
+		return o, nil
+	})
+}
+
+// SetLabel rewrites one label if check accepts the present value.
+func (c *Client) SetLabel(ctx context.Context, ref, key, value string, check func(present string) error) error {
+	return c.call(ctx, OpLabel, target{ref: ref}, func(st *state, _ Rule) (*Object, error) {
+		o := st.Objects[ref]
+		if o == nil {
+			return nil, fault(CodeNotFound, "there is no object "+ref)
+		}
+		if err := check(o.Labels[key]); err != nil {
+			return nil, err
+		}
+		o.Labels[key] = value
+		return o, nil
+	})
+}
+
+// Capacity is the account's live objects and their limit.
+func (c *Client) Capacity(ctx context.Context) (used, limit int64, now time.Time, err error) {
+	err = c.call(ctx, OpCapacity, target{}, func(st *state, _ Rule) (*Object, error) {
+		now = st.now()
+		used, limit, err = c.quota(st)
+		return nil, err
+	})
+	return used, limit, now, err
+}
+
+// Usage is the meter of one object, ended ones included.
+func (c *Client) Usage(ctx context.Context, ref string) (obj Object, now time.Time, err error) {
+	err = c.call(ctx, OpUsage, target{ref: ref}, func(st *state, _ Rule) (*Object, error) {
+		o := st.Objects[ref]
+		if o == nil {
+			return nil, fault(CodeNotFound, "there is no object "+ref)
+		}
+		obj, now = o.clone(), st.now()
+		return nil, nil
+	})
+	return obj, now, err
+}

@@ -1,0 +1,160 @@
+package vendor
+
+import (
+	"archive/tar"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"io"
+	"maps"
+	"os"
+	"time"
+)
+
+// Snapshot is what is kept of an object: its metadata and its files, without
+// its environment.
+type Snapshot struct {
+	Ref       string            `json:"ref"`
+	Name      string            `json:"name"` // unique
+	Title     string            `json:"title,omitempty"`
+	Account   string            `json:"account"`
+	Of        string            `json:"of"`     // the object's name
+	Labels    map[string]string `json:"labels"` // the object's
+	Template  string            `json:"template,omitempty"`
+	Size      int64             `json:"size"` // bytes of the archive
+	Digest    string            `json:"digest"`
+	CreatedAt time.Time         `json:"created_at"`
+	VisibleAt time.Time         `json:"visible_at"`
+}
+
+func (s *Snapshot) clone() Snapshot {
+	c := *s
+	c.Labels = maps.Clone(s.Labels)
+	return c
+}
+
+func (v *Vendor) archive(ref string) string { return v.path("snapshots", ref+".tar") }
+
+// TakeSnapshot keeps a live object under a name; the same name again returns
+// what was kept first.
+func (c *Client) TakeSnapshot(ctx context.Context, ref, name, title string) (snap Snapshot, err error) {
+	err = c.call(ctx, OpSnapshot, target{ref: ref}, func(st *state, _ Rule) (*Object, error) {
+		for _, s := range st.Snapshots {
+			if s.Name == name {
+				snap = s.clone()
+				return nil, nil
+			}
+		}
+		o, err := st.live(ref)
+		if err != nil {
+			return nil, err
+		}
+		script, err := ReadScript(c.v.dir)
+		if err != nil {
+			return nil, err
+		}
+		now := st.now()
+		s := &Snapshot{Ref: newRef("img"), Name: name, Title: title, Account: c.account, Of: o.Name, Labels: maps.Clone(o.Labels),
+			Template: o.Template, CreatedAt: now, VisibleAt: now.Add(c.lag + time.Duration(script.Lag))}
+		if s.Size, s.Digest, err = c.v.keep(ctx, o, s.Ref); err != nil {
+			return nil, err
+		}
+		st.Snapshots[s.Ref] = s
+		snap = s.clone()
+		return nil, nil
+	})
+	return snap, err
+}
+
+// keep writes the object's files to the archive of ref, whole or not at all.
+func (v *Vendor) keep(ctx context.Context, o *Object, ref string) (size int64, digest string, err error) {
+	root, err := v.openTree(o)
+	if err != nil {
+		return 0, "", err
+	}
+	defer func() { _ = root.Close() }()
+	if err := os.MkdirAll(v.path("snapshots"), 0o700); err != nil {
+		return 0, "", err
+	}
+	tmp := v.archive("tmp") // one at a time, under the lock
+	f, err := os.OpenFile(tmp, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return 0, "", err
+	}
+	sum := sha256.New()
+	tw := tar.NewWriter(io.MultiWriter(f, sum))
+	err = errors.Join(pack(ctx, tw, root, ".", []string{"run", "tmp"}), tw.Close(), f.Close())
+	if err != nil {
+		return 0, "", errors.Join(err, os.Remove(tmp))
+	}
+	info, err := os.Stat(tmp)
+	if err != nil {
+		return 0, "", err
+	}
+	return info.Size(), "sha256:" + hex.EncodeToString(sum.Sum(nil)), os.Rename(tmp, v.archive(ref))
+}
+
+// GetSnapshot looks a snapshot up by reference; nil when there is none.
+func (c *Client) GetSnapshot(ctx context.Context, ref string) (snap *Snapshot, err error) {
+	err = c.call(ctx, OpGetSnapshot, target{ref: ref}, func(st *state, _ Rule) (*Object, error) {
+		if s := st.Snapshots[ref]; s != nil && s.Account == c.account {
+			copied := s.clone()
+			snap = &copied
+		}
+		return nil, nil
+	})
+	return snap, err
+}
+
+// FindSnapshot looks a snapshot up by name; nil when none is visible.
+func (c *Client) FindSnapshot(ctx context.Context, name string) (snap *Snapshot, err error) {
+	err = c.call(ctx, OpFindSnapshot, target{name: name}, func(st *state, _ Rule) (*Object, error) {
+		for _, s := range st.Snapshots {
+			if s.Name == name && s.Account == c.account && !st.now().Before(s.VisibleAt) {
+				copied := s.clone()
+				snap = &copied
+			}
+		}
+		return nil, nil
+	})
+	return snap, err
+}
+
+// DeleteSnapshot removes a snapshot; CodeNotFound when there is none.
+func (c *Client) DeleteSnapshot(ctx context.Context, ref string) error {
+	return c.call(ctx, OpDeleteSnapshot, target{ref: ref}, func(st *state, _ Rule) (*Object, error) {
+		if st.Snapshots[ref] == nil {
+			return nil, fault(CodeNotFound, "there is no snapshot "+ref)
+		}
+		if err := os.Remove(c.v.archive(ref)); err != nil && !os.IsNotExist(err) {
+			return nil, err
+		}
+		delete(st.Snapshots, ref)
+		return nil, nil
+	})
+}
+
+// Restore puts a snapshot's files into a created object.
+func (c *Client) Restore(ctx context.Context, ref, snapshot string) error {
+	return c.call(ctx, OpFiles, target{ref: ref}, func(st *state, _ Rule) (*Object, error) {
+		o, err := st.live(ref)
+		if err != nil {
+			return nil, err
+		}
+		if st.Snapshots[snapshot] == nil {
+			return nil, fault(CodeNotFound, "there is no snapshot "+snapshot)
+		}
+		f, err := os.Open(c.v.archive(snapshot))
+		if err != nil {
+			return nil, err
+		}
+		defer func() { _ = f.Close() }()
+		root, err := c.v.openTree(o)
+		if err != nil {
+			return nil, err
+		}
+		defer func() { _ = root.Close() }()
+		return nil, extract(ctx, root, f)
+	})
+}
