@@ -24,7 +24,7 @@ type Refusal struct {
 	Stage     Stage  `json:"stage"`
 	Rule      Rule   `json:"rule"`
 	Reason    string `json:"reason"`
-	Remedy    string `json:"remedy"`
+	Help      string `json:"help"`
 }
 
 // Attempt is one try at provisioning; the engine appends them in order.

@@ -101,7 +101,7 @@ type Unavailable struct {
 	// Rule is RuleHandler, RuleNotYet, RuleCredentials or RuleHostUnfit.
 	Rule   Rule
 	Reason string
-	Remedy string // what would make it pass
+	Help   string // what would make it pass
 }
 
 // ID names the candidate: the binding, and "@host" where there is a host.

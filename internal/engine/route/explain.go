@@ -1,0 +1,110 @@
+package route
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
+)
+
+// maxTold bounds the refusals a text tells; the Decision has all of them.
+const maxTold = 20
+
+// Explain tells the decision to a person, in a few lines.
+func (d Decision) Explain() string {
+	var b strings.Builder
+	if d.Chosen == nil {
+		if d.err != nil {
+			b.WriteString(d.err.Error())
+		}
+		return b.String()
+	}
+	fmt.Fprintf(&b, "%s: %s.", d.Chosen.ID(), d.Why)
+	if len(d.Fallbacks) > 0 {
+		fmt.Fprintf(&b, "\nIf it has no room: %s.", strings.Join(ids(d.Fallbacks), ", "))
+	}
+	if len(d.Refusals) > 0 {
+		b.WriteString("\nRefused:" + d.tellRefusals())
+	}
+	for _, n := range d.Notices {
+		b.WriteString("\nNote: " + n + ".")
+	}
+	return b.String()
+}
+
+// refused is the error of a decision without a choice.
+func (d Decision) refused(j *judge) error {
+	head := "no place can run this sandbox"
+	if pin := j.Policy.Extension; pin != "" {
+		head = "the profile pins " + pin + ", and it cannot run this sandbox"
+		if len(j.Policy.Fallback) > 0 {
+			head = "the profile pins " + pin + ", and neither it nor its fallbacks can run this sandbox"
+		}
+	}
+	remedy := "change what one of these lines names"
+	if told := d.told(); len(told) == 1 {
+		remedy = told[0].Help
+	}
+	return extensions.Errorf(extensions.KindUnsupported, "%s:%s", head, d.tellRefusals()).WithRemedy("%s", remedy)
+}
+
+// told are the refusals worth a line: what the request left out on purpose
+// is summed up, unless there is nothing else.
+func (d Decision) told() []Refusal {
+	told := slices.DeleteFunc(slices.Clone(d.Refusals), func(r Refusal) bool { return r.Stage == StageIntent && r.Rule != RuleOrigin })
+	if len(told) == 0 {
+		return d.Refusals
+	}
+	return told
+}
+
+func (d Decision) tellRefusals() string {
+	var b strings.Builder
+	told := d.told()
+	for i, r := range told {
+		if i == maxTold {
+			fmt.Fprintf(&b, "\n- and %d more", len(told)-i)
+			break
+		}
+		fmt.Fprintf(&b, "\n- %s: %s (%s).", r.Candidate, r.Reason, r.Rule)
+		if r.Help != "" {
+			fmt.Fprintf(&b, " What would help: %s.", r.Help)
+		}
+	}
+	if n := len(d.Refusals) - len(told); n > 0 {
+		fmt.Fprintf(&b, "\n- not asked, because the request leaves them out: %d more", n)
+	}
+	return b.String()
+}
+
+func ids(list []*Candidate) []string {
+	out := make([]string, len(list))
+	for i, c := range list {
+		out[i] = c.ID()
+	}
+	return out
+}
+
+// MarshalJSON implements json.Marshaler; candidates appear by id.
+func (d Decision) MarshalJSON() ([]byte, error) {
+	view := struct {
+		Strategy  string    `json:"strategy"`
+		Chosen    string    `json:"chosen"`
+		Why       string    `json:"why"`
+		Order     []string  `json:"order"`
+		Fallbacks []string  `json:"fallbacks"`
+		Refusals  []Refusal `json:"refusals"`
+		Notices   []string  `json:"notices"`
+		Attempts  []Attempt `json:"attempts"`
+		Error     string    `json:"error,omitempty"`
+	}{d.Strategy, "", d.Why, ids(d.Order), ids(d.Fallbacks), append([]Refusal{}, d.Refusals...), append([]string{}, d.Notices...), append([]Attempt{}, d.Attempts...), ""}
+	if d.Chosen != nil {
+		view.Chosen = d.Chosen.ID()
+	}
+	if d.err != nil {
+		view.Error = d.err.Error()
+	}
+	return json.Marshal(view)
+}
