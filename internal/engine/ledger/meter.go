@@ -20,7 +20,6 @@ type PriceBook struct {
 // canonical body.
 type Quote struct {
 	Digest    string // set by the ledger
-	Account   string // set by the ledger
 	Body      json.RawMessage
 	Prices    []PriceBook
 	CreatedAt time.Time

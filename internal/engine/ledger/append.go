@@ -1,0 +1,176 @@
+package ledger
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
+)
+
+// specVersion is that of CloudEvents.
+const specVersion = "1.0"
+
+// fact is what an event says before it has its place in the chain.
+type fact struct {
+	account   string
+	kind      string
+	subject   string
+	operation string
+	data      factData
+}
+
+// factData is an event's data. The Set maps of a subject's events, applied in
+// order, give the columns of its row: Verify relies on it.
+type factData struct {
+	Account    string                     `json:"account"`
+	From       string                     `json:"from,omitempty"`
+	State      string                     `json:"state,omitempty"`
+	Generation int64                      `json:"generation,omitempty"`
+	Row        string                     `json:"row"` // table
+	Set        map[string]json.RawMessage `json:"set,omitempty"`
+	Deleted    bool                       `json:"deleted,omitempty"`
+	Finished   *intentFact                `json:"intent_finished,omitempty"`
+	Opened     *intentFact                `json:"intent_opened,omitempty"`
+	Meter      *meterFact                 `json:"meter,omitempty"`
+	Note       json.RawMessage            `json:"note,omitempty"`
+}
+
+type intentFact struct {
+	Key    string `json:"key"`
+	Kind   string `json:"kind"`
+	State  string `json:"state"`
+	Fence  int64  `json:"fence"`
+	Reason string `json:"reason,omitempty"`
+}
+
+func (i Intent) fact() *intentFact {
+	return &intentFact{Key: i.Key, Kind: string(i.Kind), State: string(i.State), Fence: i.Fence, Reason: i.Reason}
+}
+
+// changed lists the columns in which after differs from before, as JSON.
+func changed(before, after []field) (map[string]json.RawMessage, error) {
+	old, err := values(before)
+	if err != nil {
+		return nil, err
+	}
+	now, err := values(after)
+	if err != nil {
+		return nil, err
+	}
+	out := map[string]json.RawMessage{}
+	for i, f := range after {
+		if old[i] == now[i] {
+			continue
+		}
+		if out[f.name], err = f.json(now[i]); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+// json shows a column's value in an event.
+func (f field) json(v any) (json.RawMessage, error) {
+	if s, ok := v.(string); ok && f.embedded {
+		if s == "" {
+			return json.RawMessage("null"), nil
+		}
+		return json.RawMessage(s), nil
+	}
+	return encode(v)
+}
+
+// append adds the event to its account's stream. The stream's row is read
+// under its lock, and is the last thing locked in a transaction.
+func (t *tx) append(f fact) error {
+	stream := StreamOf(f.account)
+	head, err := t.head(stream)
+	if err != nil {
+		return err
+	}
+	f.data.Account = f.account
+	if f.data.Note, err = canonical(f.data.Note); err != nil {
+		return failuref(extensions.KindInvalid, "the note of event %s: %w", f.kind, err)
+	}
+	ev := Event{Stream: stream, Seq: head.Seq + 1, PrevHash: head.Hash, Type: f.kind, Subject: f.subject, Operation: f.operation, Time: t.now}
+	if ev.CloudEvent, err = t.body(ev, f.data); err != nil {
+		return failuref(extensions.KindInvalid, "event %s: %w", f.kind, err)
+	}
+	ev.ID = chainHash(ev.PrevHash, ev.CloudEvent)
+	hasOperation := ev.Operation != ""
+	if err := t.insert("ledger.event", "events", ev.fields(&hasOperation)); err != nil {
+		return t.clash(err, f.operation)
+	}
+	if err := t.advance(head, ev); err != nil {
+		return err
+	}
+	for _, sink := range t.options.Sinks {
+		if _, err := t.exec("ledger.outbox", "INSERT INTO outbox (sink, stream, seq, state, attempts, first_attempt_at) VALUES (?, ?, ?, ?, 0, 0)",
+			sink, ev.Stream, ev.Seq, outboxPending); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// body is the canonical event without its id, which is its hash.
+func (t *tx) body(ev Event, data factData) (json.RawMessage, error) {
+	m := map[string]any{
+		"specversion":     specVersion,
+		"source":          "urn:sandboxer:ledger:" + t.id,
+		"type":            ev.Type,
+		"subject":         ev.Subject,
+		"time":            ev.Time.Format(time.RFC3339Nano),
+		"datacontenttype": "application/json",
+		"sequence":        fmt.Sprintf("%020d", ev.Seq),
+		"stream":          ev.Stream,
+		"data":            data,
+	}
+	if ev.Operation != "" {
+		m["operation"] = ev.Operation
+	}
+	raw, err := encode(m)
+	if err != nil {
+		return nil, err
+	}
+	return canonical(raw)
+}
+
+// chainHash is SHA-256 over the previous hash and the event, in lower-case hex.
+func chainHash(prev string, body []byte) string {
+	return sha256Hex([]byte(prev), []byte("\n"), body)
+}
+
+func (t *tx) head(stream string) (Head, error) {
+	h := Head{Ledger: t.id, Stream: stream}
+	err := query(t.ctx, t.store, t.sql, "SELECT seq, hash FROM streams WHERE stream = ?"+t.dialect.forUpdate, []any{stream},
+		func(scan func(...any) error) error { return scan(&h.Seq, &h.Hash) })
+	return h, err
+}
+
+func (t *tx) advance(head Head, ev Event) error {
+	if head.Seq == 0 {
+		_, err := t.exec("ledger.stream", "INSERT INTO streams (stream, seq, hash) VALUES (?, ?, ?)", ev.Stream, ev.Seq, ev.ID)
+		return err
+	}
+	n, err := t.exec("ledger.stream", "UPDATE streams SET seq = ?, hash = ? WHERE stream = ? AND seq = ?", ev.Seq, ev.ID, ev.Stream, head.Seq)
+	if err == nil && n != 1 {
+		err = failuref(extensions.KindInternal, "the stream %q moved under its lock", ev.Stream)
+	}
+	return err
+}
+
+func (t *tx) clash(err error, key string) error {
+	if t.dialect.unique(err) {
+		return failuref(extensions.KindConflict, "the operation key %q is used already", key)
+	}
+	return err
+}
+
+// replayed returns the subject of the change that used the key before.
+func (t *tx) replayed(key string) (subject string, done bool, err error) {
+	err = query(t.ctx, t.store, t.sql, "SELECT subject FROM events WHERE operation = ?", []any{key},
+		func(scan func(...any) error) error { done = true; return scan(&subject) })
+	return subject, done, err
+}

@@ -1,0 +1,129 @@
+package ledger
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/gofrs/flock"
+
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
+)
+
+// holders is the folder of lock files beside a database on one machine. A
+// file is locked as long as its holder lives: the kernel ends the lock with
+// the process, however it ends.
+type holders struct {
+	folder   string
+	readOnly bool
+}
+
+// heldID is this ledger's own registration.
+type heldID struct {
+	id   HolderID
+	lock *flock.Flock
+}
+
+func (h *heldID) release() error {
+	// Removed while locked: who tests it sees a lock or no file.
+	err := os.Remove(h.lock.Path())
+	return errors.Join(err, h.lock.Close())
+}
+
+func (s *store) Holder(ctx context.Context) (HolderID, error) {
+	if s.writer == nil {
+		return "", failuref(extensions.KindUnsupported, "the ledger %s was opened for reading only", s.url)
+	}
+	if err := ctx.Err(); err != nil {
+		return "", failure(extensions.KindTimeout, "", err)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return "", failuref(extensions.KindInternal, "the ledger %s is closed", s.url)
+	}
+	if s.holder != nil {
+		return s.holder.id, nil
+	}
+	held, err := s.holders.register(s.now())
+	if err != nil {
+		return "", failuref(extensions.KindUnavailable, "registering as a holder beside %s: %w", s.url, err)
+	}
+	s.holder = held
+	s.holders.sweep()
+	return held.id, nil
+}
+
+func (s *store) HolderAlive(_ context.Context, id HolderID) (bool, error) {
+	alive, err := s.holders.alive(id)
+	if err != nil {
+		return false, failuref(extensions.KindUnavailable, "looking whether %s lives: %w", id, err)
+	}
+	return alive, nil
+}
+
+// register makes and locks a file of a new name. The time in it is for people.
+func (h holders) register(now time.Time) (*heldID, error) {
+	if err := os.MkdirAll(h.folder, 0o700); err != nil {
+		return nil, err
+	}
+	for {
+		id := HolderID(now.Format("20060102t150405") + "-" + strings.ToLower(rand.Text()[:12]))
+		lock := flock.New(h.path(id))
+		if err := lock.Lock(); err != nil {
+			return nil, err
+		}
+		// Someone may have looked between making and locking, found nobody
+		// there and removed the file.
+		ours, err := lock.Stat()
+		if err == nil {
+			var there os.FileInfo
+			if there, err = os.Stat(h.path(id)); err == nil && os.SameFile(ours, there) {
+				return &heldID{id, lock}, nil
+			}
+		}
+		if cerr := lock.Close(); cerr != nil || !errors.Is(err, fs.ErrNotExist) {
+			return nil, errors.Join(err, cerr)
+		}
+	}
+}
+
+func (h holders) path(id HolderID) string { return filepath.Join(h.folder, string(id)+".lock") }
+
+// alive tests the lock. It is tested shared, so that two who look at the same
+// time do not take each other for the holder.
+func (h holders) alive(id HolderID) (bool, error) {
+	if id == "" || strings.ContainsAny(string(id), `/\`) {
+		return false, nil
+	}
+	probe := flock.New(h.path(id), flock.SetFlag(os.O_RDONLY))
+	free, err := probe.TryRLock()
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return false, nil
+	case err != nil:
+		return false, err
+	case !free:
+		return true, nil
+	}
+	if !h.readOnly {
+		err = os.Remove(h.path(id))
+		if errors.Is(err, fs.ErrNotExist) {
+			err = nil
+		}
+	}
+	return false, errors.Join(err, probe.Close())
+}
+
+// sweep removes the files of dead holders; what cannot be removed stays.
+func (h holders) sweep() {
+	files, _ := filepath.Glob(filepath.Join(h.folder, "*.lock"))
+	for _, f := range files {
+		_, _ = h.alive(HolderID(strings.TrimSuffix(filepath.Base(f), ".lock")))
+	}
+}

@@ -1,0 +1,74 @@
+package ledger
+
+import (
+	"context"
+	"errors"
+	"syscall"
+	"time"
+
+	"github.com/gofrs/flock"
+
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
+)
+
+// writerLock is the file beside the database that writers queue at. SQLite's
+// own lock is polled, and lets one of several busy processes starve; waiting
+// in the kernel is fair.
+type writerLock struct {
+	path    string
+	timeout time.Duration
+	turn    chan struct{} // of this process's goroutines, first come first served
+}
+
+func newWriterLock(path string, timeout time.Duration) *writerLock {
+	return &writerLock{path: path, timeout: timeout, turn: make(chan struct{}, 1)}
+}
+
+// acquire waits for the lock; it gives up with the context or the timeout.
+func (l *writerLock) acquire(ctx context.Context) (unlock func(), err error) {
+	ctx, cancel := context.WithTimeout(ctx, l.timeout)
+	defer cancel()
+	select {
+	case l.turn <- struct{}{}:
+	case <-ctx.Done():
+		return nil, l.gaveUp(ctx)
+	}
+	file := flock.New(l.path)
+	done := func() {
+		_ = file.Close()
+		<-l.turn
+	}
+	if ok, err := file.TryLock(); err != nil || ok {
+		if err != nil {
+			done()
+			return nil, failuref(extensions.KindUnavailable, "locking %s: %w", l.path, err)
+		}
+		return done, nil
+	}
+	got := make(chan error, 1)
+	go func() { got <- lockUninterrupted(file) }()
+	select {
+	case err := <-got:
+		if err != nil {
+			done()
+			return nil, failuref(extensions.KindUnavailable, "locking %s: %w", l.path, err)
+		}
+		return done, nil
+	case <-ctx.Done():
+		go func() { <-got; done() }() // the kernel's queue cannot be left
+		return nil, l.gaveUp(ctx)
+	}
+}
+
+func lockUninterrupted(file *flock.Flock) error {
+	for {
+		if err := file.Lock(); !errors.Is(err, syscall.EINTR) {
+			return err
+		}
+	}
+}
+
+func (l *writerLock) gaveUp(ctx context.Context) error {
+	return failuref(extensions.KindUnavailable, "another process kept the ledger locked (%s): %w", l.path, ctx.Err()).
+		WithRemedy("wait for the other run to finish, then try again")
+}

@@ -1,0 +1,19 @@
+package ledger
+
+import (
+	"path/filepath"
+
+	"golang.org/x/sys/windows"
+)
+
+// fileSystem finds whether the folder's drive is one of the network.
+func fileSystem(folder string) (fsType string, remote bool, err error) {
+	root, err := windows.UTF16PtrFromString(filepath.VolumeName(folder) + `\`)
+	if err != nil {
+		return "", false, err
+	}
+	if windows.GetDriveType(root) == windows.DRIVE_REMOTE {
+		return "network drive", true, nil
+	}
+	return "local drive", false, nil
+}

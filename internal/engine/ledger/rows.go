@@ -1,0 +1,91 @@
+package ledger
+
+// The fields of each stored type, in the order of the tables.
+
+func (s *Sandbox) fields() []field {
+	return []field{
+		text("id", &s.ID), text("account", &s.Account), text("name", &s.Name), claim("claim", &s.ClaimsName, &s.Name),
+		text("state", &s.State), text("mode", &s.Mode), number("generation", &s.Generation), number("fence", &s.Fence),
+		text("profile", &s.Profile), text("profile_version", &s.ProfileVersion), text("spec_hash", &s.SpecHash),
+		document("request", &s.Request), document("spec", &s.Spec), document("route", &s.Route),
+		text("quote_digest", &s.QuoteDigest),
+		text("extension", &s.Extension), text("host", &s.Host), text("host_ref", &s.HostRef),
+		object("handle", &s.Handle), object("reachability", &s.Reachability), document("workspace_base", &s.WorkspaceBase),
+		micros("ttl", &s.TTL), micros("max_ttl", &s.MaxTTL),
+		stamp("created_at", &s.CreatedAt), stamp("ready_at", &s.ReadyAt), stamp("expires_at", &s.ExpiresAt),
+		stamp("seen_alive_at", &s.SeenAliveAt), stamp("ended_at", &s.EndedAt), stamp("updated_at", &s.UpdatedAt),
+		text("reason", &s.Reason), text("end_reason", &s.EndReason), flag("end_estimated", &s.EndEstimated),
+	}
+}
+
+func (i *Intent) fields() []field {
+	open := i.State == Dispatched
+	return []field{
+		text("op_key", &i.Key), text("kind", &i.Kind), text("subject", &i.Subject), text("account", &i.Account),
+		text("state", &i.State), claim("open_key", &open, &i.Subject), text("holder", &i.Holder), number("fence", &i.Fence),
+		number("generation", &i.Generation), document("detail", &i.Detail), text("reason", &i.Reason),
+		stamp("started_at", &i.StartedAt), stamp("finished_at", &i.FinishedAt),
+	}
+}
+
+func (s *Snapshot) fields() []field {
+	return []field{
+		text("id", &s.ID), text("account", &s.Account), text("name", &s.Name), text("sandbox_id", &s.SandboxID),
+		text("state", &s.State), number("fence", &s.Fence),
+		text("extension", &s.Extension), text("host", &s.Host), text("host_ref", &s.HostRef), object("handle", &s.Handle),
+		text("kind", &s.Kind), number("size_bytes", &s.SizeBytes), text("digest", &s.Digest),
+		document("request", &s.Request), text("reason", &s.Reason),
+		stamp("created_at", &s.CreatedAt), stamp("ended_at", &s.EndedAt), stamp("updated_at", &s.UpdatedAt),
+	}
+}
+
+func (h *Host) fields() []field {
+	return []field{
+		text("account", &h.Account), text("name", &h.Name), text("ref", &h.Ref), object("facts", &h.Facts),
+		stamp("created_at", &h.CreatedAt), stamp("updated_at", &h.UpdatedAt),
+	}
+}
+
+func (m *Meter) fields() []field {
+	open := m.ClosedAt.IsZero()
+	return []field{
+		text("id", &m.ID), text("sandbox_id", &m.SandboxID), claim("open_key", &open, &m.SandboxID),
+		number("generation", &m.Generation), text("currency", &m.Currency), document("rates", &m.Rates),
+		stamp("opened_at", &m.OpenedAt), stamp("closed_at", &m.ClosedAt),
+		text("start_source", &m.StartSource), text("end_source", &m.EndSource), flag("end_estimated", &m.EndEstimated),
+	}
+}
+
+func (s *Segment) fields(meter *string) []field {
+	return []field{
+		text("meter_id", meter), number("seq", &s.Seq), text("mode", &s.Mode), object("sizes", &s.Sizes),
+		stamp("started_at", &s.StartedAt), stamp("ended_at", &s.EndedAt),
+	}
+}
+
+func (c *Charge) fields() []field {
+	return []field{
+		text("meter_id", &c.MeterID), number("segment", &c.Segment), text("component", &c.Component),
+		number("quantity", &c.Quantity), text("unit", &c.Unit), number("unit_price", &c.UnitPrice),
+		number("amount", &c.Amount), text("currency", &c.Currency), text("memo", &c.Memo), text("confidence", &c.Confidence),
+	}
+}
+
+func (p *PriceBook) fields() []field {
+	return []field{
+		text("sha256", &p.SHA256), text("source", &p.Source), text("version", &p.Version), text("as_of", &p.AsOf),
+		document("body", &p.Body),
+	}
+}
+
+func (e *Event) fields(operation *bool) []field {
+	op := claim("operation", operation, &e.Operation)
+	op.load = func(src any) error {
+		e.Operation, _ = src.(string)
+		return nil
+	}
+	return []field{
+		text("stream", &e.Stream), number("seq", &e.Seq), text("hash", &e.ID), text("prev_hash", &e.PrevHash),
+		text("type", &e.Type), text("subject", &e.Subject), op, stamp("time", &e.Time), document("body", &e.CloudEvent),
+	}
+}

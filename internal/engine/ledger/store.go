@@ -1,0 +1,226 @@
+package ledger
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+	"unicode/utf8"
+
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/failpoint"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
+)
+
+// store is the Ledger over one SQL database.
+type store struct {
+	url     string
+	id      string
+	options Options
+	dialect dialect
+	reader  *sql.DB // nil: a missing ledger, which reads as empty
+	writer  *sql.DB // nil: read-only
+	lock    func(ctx context.Context) (unlock func(), err error)
+	holders holders
+
+	mu     sync.Mutex
+	holder *heldID
+	closed bool
+}
+
+var _ Ledger = (*store)(nil)
+
+func (s *store) ID() string  { return s.id }
+func (s *store) URL() string { return s.url }
+
+func (s *store) now() time.Time { return s.options.Now().UTC().Truncate(time.Microsecond) }
+
+func (s *store) Close() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return nil
+	}
+	s.closed = true
+	var errs []error
+	if s.holder != nil {
+		errs = append(errs, s.holder.release())
+	}
+	for _, db := range []*sql.DB{s.reader, s.writer} {
+		if db != nil {
+			errs = append(errs, db.Close())
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// queryer is a transaction or a database.
+type queryer interface {
+	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
+}
+
+// tx is one write transaction.
+type tx struct {
+	*store
+	ctx context.Context
+	sql *sql.Tx
+	now time.Time
+}
+
+// steps are the failpoints between the statements of a write transaction.
+var _ = failpoint.Register(
+	"ledger.begin", "ledger.price", "ledger.quote", "ledger.sandbox", "ledger.snapshot", "ledger.host",
+	"ledger.intent.finish", "ledger.intent.open", "ledger.meter.close", "ledger.meter.segment.close", "ledger.charge",
+	"ledger.meter.open", "ledger.meter.segment.open", "ledger.event", "ledger.stream", "ledger.outbox",
+	"ledger.commit", "ledger.committed",
+)
+
+// write runs f in one transaction while no other process writes. Once begun
+// it is not cancelled, so that its outcome is known; it takes milliseconds.
+func (s *store) write(ctx context.Context, f func(*tx) error) error {
+	if s.writer == nil {
+		return failuref(extensions.KindUnsupported, "the ledger %s was opened for reading only", s.url)
+	}
+	unlock, err := s.lock(ctx)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	if err := ctx.Err(); err != nil {
+		return failuref(extensions.KindTimeout, "nothing was written: %w", err)
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.options.LockTimeout)
+	defer cancel()
+	if err := failpoint.Hit(ctx, "ledger.begin"); err != nil {
+		return failure(extensions.KindInternal, "", err)
+	}
+	sqlTx, err := s.writer.BeginTx(ctx, nil)
+	if err != nil {
+		return s.dialect.classify(err, "beginning a transaction in "+s.url)
+	}
+	defer func() { _ = sqlTx.Rollback() }()
+	t := &tx{store: s, ctx: ctx, sql: sqlTx, now: s.now()}
+	if err := t.checkWriter(); err != nil {
+		return err
+	}
+	if err := f(t); err != nil {
+		return err
+	}
+	if err := failpoint.Hit(ctx, "ledger.commit"); err != nil {
+		return failure(extensions.KindInternal, "", err)
+	}
+	if err := sqlTx.Commit(); err != nil {
+		return s.dialect.classify(err, "committing to "+s.url)
+	}
+	if err := failpoint.Hit(ctx, "ledger.committed"); err != nil {
+		return failure(extensions.KindIndeterminate, "", err)
+	}
+	return nil
+}
+
+// exec runs one statement of the step and returns the number of rows changed.
+func (t *tx) exec(step, query string, args ...any) (int64, error) {
+	if err := failpoint.Hit(t.ctx, step); err != nil {
+		return 0, failure(extensions.KindInternal, "", err)
+	}
+	for _, a := range args {
+		if v, ok := a.(string); ok && (strings.ContainsRune(v, 0) || !utf8.ValidString(v)) {
+			return 0, failuref(extensions.KindInvalid, "a text with a NUL or broken UTF-8 cannot be recorded")
+		}
+	}
+	res, err := t.sql.ExecContext(t.ctx, t.dialect.rebind(query), args...)
+	if err != nil {
+		if t.dialect.unique(err) {
+			return 0, err // the caller knows what it means
+		}
+		return 0, t.dialect.classify(err, "writing to "+t.url)
+	}
+	n, err := res.RowsAffected()
+	if err != nil {
+		return 0, t.dialect.classify(err, "writing to "+t.url)
+	}
+	return n, nil
+}
+
+func (t *tx) insert(step, table string, fs []field) error {
+	vs, err := values(fs)
+	if err != nil {
+		return failure(extensions.KindInvalid, "", err)
+	}
+	marks := strings.TrimSuffix(strings.Repeat("?, ", len(fs)), ", ")
+	_, err = t.exec(step, "INSERT INTO "+table+" ("+names(fs)+") VALUES ("+marks+")", vs...)
+	return err
+}
+
+// update writes all fields of the one row that where selects; a row that is
+// not there any more is a defect, since the transaction has read it.
+func (t *tx) update(step, table string, fs []field, where string, args ...any) error {
+	vs, err := values(fs)
+	if err != nil {
+		return failure(extensions.KindInvalid, "", err)
+	}
+	set := make([]string, len(fs))
+	for i, f := range fs {
+		set[i] = f.name + " = ?"
+	}
+	n, err := t.exec(step, "UPDATE "+table+" SET "+strings.Join(set, ", ")+" WHERE "+where, append(vs, args...)...)
+	if err == nil && n != 1 {
+		err = failuref(extensions.KindInternal, "%s: %d rows instead of one were changed in %s", step, n, t.url)
+	}
+	return err
+}
+
+// query runs a SELECT and calls row for each result, which scans into the
+// targets it returns.
+func query(ctx context.Context, s *store, q queryer, stmt string, args []any, row func(scan func(...any) error) error) error {
+	rows, err := q.QueryContext(ctx, s.dialect.rebind(stmt), args...)
+	if err != nil {
+		return s.dialect.classify(err, "reading "+s.url)
+	}
+	defer func() { _ = rows.Close() }()
+	for rows.Next() {
+		if err := row(rows.Scan); err != nil {
+			return failuref(extensions.KindInternal, "the ledger %s holds a row that cannot be read: %w", s.url, err)
+		}
+	}
+	if err := rows.Err(); err != nil {
+		return s.dialect.classify(err, "reading "+s.url)
+	}
+	return nil
+}
+
+// selectAll reads rows of a type by its fields.
+func selectAll[T any](ctx context.Context, s *store, q queryer, table string, fields func(*T) []field, tail string, args ...any) ([]T, error) {
+	var probe T
+	var out []T
+	err := query(ctx, s, q, "SELECT "+names(fields(&probe))+" FROM "+table+" "+tail, args, func(scan func(...any) error) error {
+		var v T
+		if err := scan(targets(fields(&v))...); err != nil {
+			return err
+		}
+		out = append(out, v)
+		return nil
+	})
+	return out, err
+}
+
+// readAll is selectAll outside a transaction; a missing ledger is empty.
+func readAll[T any](ctx context.Context, s *store, table string, fields func(*T) []field, tail string, args ...any) ([]T, error) {
+	if s.reader == nil {
+		return nil, nil
+	}
+	return selectAll(ctx, s, s.reader, table, fields, tail, args...)
+}
+
+func one[T any](rows []T, err error, what, id string) (T, error) {
+	var zero T
+	if err != nil {
+		return zero, err
+	}
+	if len(rows) == 0 {
+		return zero, failure(extensions.KindNotFound, "", fmt.Errorf("the ledger has no %s %q", what, id))
+	}
+	return rows[0], nil
+}
