@@ -3,7 +3,9 @@ package tarstream
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
+	"strings"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
@@ -34,6 +36,55 @@ func openDir(parent *os.Root, name string) (*os.Root, error) {
 		return nil, fmt.Errorf("%q: %w", name, err)
 	}
 	return dir, nil
+}
+
+// OpenFolder opens the folder at, a slash-separated path below root, without
+// following a link anywhere on the way. What is missing is fs.ErrNotExist;
+// something else than a folder on the way is KindConflict.
+func OpenFolder(root *os.Root, at string) (*os.Root, error) { return openFolder(root, at, nil) }
+
+// MakeFolder is OpenFolder, making what is missing with the caller's umask.
+func MakeFolder(root *os.Root, at string) (*os.Root, error) {
+	return openFolder(root, at, func(parent *os.Root, name string) error {
+		if err := parent.Mkdir(name, 0o777); !errors.Is(err, fs.ErrExist) {
+			return err
+		}
+		return nil
+	})
+}
+
+func openFolder(root *os.Root, at string, make func(*os.Root, string) error) (*os.Root, error) {
+	dir, err := root.OpenRoot(".")
+	if err != nil || at == "." {
+		return dir, err
+	}
+	if at, err = checkName(at, DefaultMaxDepth); err != nil {
+		_ = dir.Close()
+		return nil, err
+	}
+	for name := range strings.SplitSeq(at, "/") {
+		parent := dir
+		if make != nil {
+			err = make(parent, name)
+		}
+		if err == nil {
+			dir, err = openDir(parent, name)
+		}
+		_ = parent.Close()
+		if err != nil {
+			return nil, inTheWay(err, at)
+		}
+	}
+	return dir, nil
+}
+
+// inTheWay tells what openDir refused as a conflict with what is there.
+func inTheWay(err error, at string) error {
+	if !extensions.IsKind(err, extensions.KindInvalid) {
+		return err
+	}
+	return extensions.Errorf(extensions.KindConflict, "%q is there and is not a folder", extensions.Clean(at, 200)).
+		WithRemedy("Remove it first, or write to another folder.")
 }
 
 // openFile opens the regular file name of parent for reading and refuses

@@ -23,8 +23,8 @@ func (p *packer) file(parent *os.Root, name, at string, seen os.FileInfo) error 
 		return p.unreadable(at, err)
 	}
 	defer f.Close()
-	if p.bytes += info.Size(); p.bytes > p.opts.MaxBytes || p.bytes < 0 {
-		return tooMuch("with %q it is larger than %d bytes", at, p.opts.MaxBytes)
+	if err := p.take(at, info.Size()); err != nil {
+		return err
 	}
 	e := Entry{Path: at, Type: TypeFile, Mode: info.Mode().Perm(), Size: info.Size()}
 	if err := p.header(e, info.ModTime()); err != nil {
@@ -40,6 +40,14 @@ func (p *packer) file(parent *os.Root, name, at string, seen os.FileInfo) error 
 		return p.unreadable(at, errChanged)
 	}
 	p.m.Entries[len(p.m.Entries)-1].SHA256 = hex.EncodeToString(h.Sum(nil))
+	return nil
+}
+
+func (p *packer) take(at string, size int64) error {
+	if size < 0 || size > p.opts.MaxBytes-p.bytes {
+		return tooMuch("with %q it is larger than %d bytes", at, p.opts.MaxBytes)
+	}
+	p.bytes += size
 	return nil
 }
 

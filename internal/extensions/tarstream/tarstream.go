@@ -21,6 +21,7 @@ import (
 	"cmp"
 	"io/fs"
 	"path"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -44,6 +45,7 @@ const (
 // form with the default limits.
 type Options struct {
 	// Skip leaves an object out of Pack; for a folder, all below it too.
+	// Unpack reads past what Skip names, each entry by itself, and counts it.
 	Skip func(path string, dir bool) bool
 	// Descend tells whether a folder that Skip left out may hold something
 	// that Skip keeps. Such a folder is written only if it does. Nil = never.
@@ -90,14 +92,27 @@ func ComparePaths(a, b string) int {
 	return slices.Compare(strings.Split(a, "/"), strings.Split(b, "/"))
 }
 
-// LinkLeaves reports whether a symbolic link at path, read as text, points
-// outside the folder that path is relative to.
+// LinkLeaves reports whether a symbolic link at path may lead outside the
+// folder that path is relative to: its target is absolute, climbs higher than
+// the link lies deep, or climbs after it went down. The last would need other
+// links to be known: "a/b/up -> ../.." makes "a/b/up/../x" leave.
 func LinkLeaves(at, target string) bool {
-	if path.IsAbs(target) || strings.ContainsRune(target, '\\') {
+	if path.IsAbs(target) || strings.ContainsRune(target, '\\') || filepath.VolumeName(target) != "" {
 		return true
 	}
-	to := path.Join(path.Dir(at), target)
-	return to == ".." || strings.HasPrefix(to, "../")
+	room, down := strings.Count(at, "/"), false
+	for part := range strings.SplitSeq(target, "/") {
+		switch part {
+		case "", ".":
+		case "..":
+			if room--; down || room < 0 {
+				return true
+			}
+		default:
+			down = true
+		}
+	}
+	return false
 }
 
 // checkName returns the clean form of an entry's name, "." for the root

@@ -6,8 +6,6 @@ import (
 	"os"
 	"slices"
 	"strings"
-
-	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
 // tree walks the folders below a root without following a link, keeping those
@@ -68,11 +66,10 @@ func (t *tree) step(name, at string, made func(string)) (*os.Root, error) {
 		}
 	}
 	dir, err := openDir(t.last(), name)
-	if extensions.IsKind(err, extensions.KindInvalid) {
-		return nil, extensions.Errorf(extensions.KindConflict, "%q is there and is not a folder", extensions.Clean(at, 200)).
-			WithRemedy("Remove it first, or write to another folder.")
+	if err != nil {
+		return nil, inTheWay(err, at)
 	}
-	return dir, err
+	return dir, nil
 }
 
 // deepestFirst orders folders so that each comes before its parents.

@@ -40,7 +40,7 @@ func Unpack(ctx context.Context, r io.Reader, root *os.Root, dir string, opts Op
 	}
 	defer top.Close()
 	limit := opts.MaxBytes + int64(opts.MaxEntries)*headerBytes + 1<<20
-	raw := &io.LimitedReader{R: ctxReader{ctx, r}, N: limit}
+	raw := &io.LimitedReader{R: ctxReader{ctx, r}, N: limit} // N also tells how much was read
 	u := &unpacker{ctx: ctx, opts: opts, tree: newTree(top), seen: map[string]Type{}, tr: tar.NewReader(raw)}
 	defer u.tree.close()
 	err = u.run(raw)
@@ -84,13 +84,17 @@ type unpacker struct {
 	bytes int64
 }
 
-func (u *unpacker) run(raw io.Reader) error {
+func (u *unpacker) run(raw *io.LimitedReader) error {
 	for {
 		if err := u.ctx.Err(); err != nil {
 			return err
 		}
+		before := raw.N
 		h, err := u.tr.Next()
 		if err == io.EOF {
+			if before-raw.N < endBytes {
+				return u.broken(io.ErrUnexpectedEOF)
+			}
 			break
 		}
 		if err != nil && !errors.Is(err, tar.ErrInsecurePath) {
@@ -108,6 +112,11 @@ func (u *unpacker) run(raw io.Reader) error {
 	}
 	return u.finishDirs()
 }
+
+// endBytes is the mark that ends an archive: two blocks of zeros. archive/tar
+// also takes a stream that just stops between two entries for whole; whoever
+// reads an absent file as a deleted one cannot.
+const endBytes = 1024
 
 var errTrailing = errors.New("bytes follow the end of the archive")
 
@@ -158,6 +167,12 @@ func (u *unpacker) entry(h *tar.Header) error {
 	}
 	if err := u.claim(e); err != nil {
 		return err
+	}
+	if u.opts.Skip != nil && u.opts.Skip(at, e.Type == TypeDir) {
+		if _, err := io.Copy(io.Discard, u.tr); err != nil {
+			return u.broken(err)
+		}
+		return nil
 	}
 	if err := u.write(&e, h.ModTime); err != nil {
 		return u.unwritable(at, err)

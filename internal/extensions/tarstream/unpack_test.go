@@ -187,11 +187,14 @@ func TestBrokenStreamsAreRefused(t *testing.T) {
 	_, _ = z.Write(whole)
 	must(t, z.Close())
 	for name, r := range map[string]io.Reader{
-		"cut in a file": bytes.NewReader(whole[:1000]),
-		"text":          strings.NewReader(strings.Repeat("hello ", 200)),
-		"gzip":          &zipped,
-		"trailing":      bytes.NewReader(append(bytes.Clone(whole), whole...)),
-		"never ends":    io.MultiReader(bytes.NewReader(whole), endless{}),
+		"empty":                   strings.NewReader(""),
+		"cut between two entries": bytes.NewReader(whole[:512+2048]),
+		"cut within the end mark": bytes.NewReader(whole[:512+2048+512]),
+		"cut in a file":           bytes.NewReader(whole[:1000]),
+		"text":                    strings.NewReader(strings.Repeat("hello ", 200)),
+		"gzip":                    &zipped,
+		"trailing":                bytes.NewReader(append(bytes.Clone(whole), whole...)),
+		"never ends":              io.MultiReader(bytes.NewReader(whole), endless{}),
 	} {
 		root := makeTree(t)
 		_, err := Unpack(t.Context(), r, root, ".", Options{MaxBytes: 1 << 20, MaxEntries: 10})
@@ -279,5 +282,56 @@ func TestACancelledContextEndsTheUnpack(t *testing.T) {
 	root := makeTree(t)
 	if _, err := Unpack(ctx, stream(t, file("a", "1")), root, ".", Options{}); !errors.Is(err, context.Canceled) || len(listing(t, root)) != 0 {
 		t.Errorf("got %v, left %q", err, listing(t, root))
+	}
+}
+
+func TestLinksThatMayLeadOutAreRecognised(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		at, target string
+		leaves     bool
+	}{
+		{"l", "x/y", false}, {"a/l", "../x", false}, {"a/b/l", "../..", false}, {"l", ".", false},
+		{"l", "/x", true}, {"l", "..", true}, {"a/l", "../../x", true}, {"a/l", "b/../../../x", true},
+		{"a/b/e", "up/../x", true}, {"l", "a\\b", true}, {"a/l", "./../x", false},
+	} {
+		if got := LinkLeaves(c.at, c.target); got != c.leaves {
+			t.Errorf("LinkLeaves(%q, %q) = %v", c.at, c.target, got)
+		}
+	}
+}
+
+func TestUnpackReadsPastWhatSkipNames(t *testing.T) {
+	t.Parallel()
+	root := makeTree(t)
+	m, err := Unpack(t.Context(), stream(t, file("a", "1"), dir("n"), file("n/x", "22"), file("z", "3")), root, ".",
+		Options{Skip: func(p string, _ bool) bool { return strings.HasPrefix(p, "n") }})
+	must(t, err)
+	if d := cmp.Diff([]string{"a=1", "z=3"}, listing(t, root)); d != "" || len(m.Entries) != 2 {
+		t.Errorf("%s, %+v", d, m)
+	}
+}
+
+func TestAWriterMakesWhatPackMakes(t *testing.T) {
+	t.Parallel()
+	git := makeTree(t, "HEAD=ref", "objects/")
+	src := makeTree(t, "a/f=12", "a/l->f", ".git/HEAD=ref", ".git/objects/")
+	want, _ := pack(t, src, Options{})
+	var b bytes.Buffer
+	w := NewWriter(t.Context(), &b, Options{})
+	must(t, w.Folder(".git", 0o755, git))
+	must(t, w.Dir("a", 0o755))
+	must(t, w.File("a/f", 0o644, 2, strings.NewReader("12")))
+	must(t, w.Symlink("a/l", "f"))
+	for _, at := range []string{"a", "a/f", "../x", "/x", "a/../z", "."} {
+		if err := w.Dir(at, 0o755); !extensions.IsKind(err, extensions.KindInvalid) {
+			t.Errorf("%q: got %v", at, err)
+		}
+	}
+	if _, err := w.Close(); err != nil || !bytes.Equal(want, b.Bytes()) {
+		t.Errorf("other bytes, %v", err)
+	}
+	if err := NewWriter(t.Context(), io.Discard, Options{}).File("f", 0o644, 3, strings.NewReader("12")); err == nil {
+		t.Error("a file shorter than promised was taken")
 	}
 }
