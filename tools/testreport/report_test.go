@@ -1,0 +1,58 @@
+package main
+
+import (
+	"strings"
+	"testing"
+)
+
+func reportOf(t *testing.T, noSkip bool, lines ...string) (bool, string) {
+	t.Helper()
+	var out strings.Builder
+	r := newReport(&out)
+	if err := r.read(strings.NewReader(strings.Join(lines, "\n"))); err != nil {
+		t.Fatal(err)
+	}
+	ok := r.close(noSkip)
+	return ok, out.String()
+}
+
+const (
+	passA   = `{"Action":"pass","Package":"p","Test":"TestA"}`
+	okLine  = `{"Action":"output","Package":"p","Output":"ok  \tp\t0.1s\n"}`
+	skipOut = `{"Action":"output","Package":"p","Test":"TestB","Output":"    b_test.go:3: needs Docker\n"}`
+	skipB   = `{"Action":"skip","Package":"p","Test":"TestB"}`
+	failOut = `{"Action":"output","Package":"p","Test":"TestC","Output":"    c_test.go:9: broken\n"}`
+	failC   = `{"Action":"fail","Package":"p","Test":"TestC"}`
+	failPkg = `{"Action":"fail","Package":"p"}`
+)
+
+func TestReport(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		noSkip bool
+		lines  []string
+		ok     bool
+		want   []string
+	}{
+		"passed":             {false, []string{passA, okLine}, true, []string{"ok  \tp", "1 passed, 0 failed, 0 skipped"}},
+		"skip tells why":     {false, []string{passA, skipOut, skipB}, true, []string{"p TestB: b_test.go:3: needs Docker", "1 skipped"}},
+		"skip forbidden":     {true, []string{passA, skipOut, skipB}, false, []string{"Skips are forbidden"}},
+		"failed with output": {false, []string{passA, failOut, failC, failPkg}, false, []string{"c_test.go:9: broken", "FAILED p TestC", "1 passed, 1 failed"}},
+		"package broke":      {false, []string{passA, failPkg}, false, []string{"FAILED p\n", "1 failed"}},
+		"nothing ran":        {false, nil, false, []string{"No test ran"}},
+		"go's own words":     {false, []string{"go: no such module", passA}, true, []string{"go: no such module"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			ok, out := reportOf(t, c.noSkip, c.lines...)
+			if ok != c.ok {
+				t.Errorf("ok = %v, want %v\n%s", ok, c.ok, out)
+			}
+			for _, w := range c.want {
+				if !strings.Contains(out, w) {
+					t.Errorf("missing %q in\n%s", w, out)
+				}
+			}
+		})
+	}
+}
