@@ -1,9 +1,16 @@
 // Package catalog reads folders of YAML into profiles, extension bindings and
 // price books. It is the only reader of catalogs; what it returns is plain
 // data that the pure packages work on.
+//
+// A catalog folder holds profiles/, extensions/ and prices/, each with *.yaml
+// or *.yml files of one document. Other files, hidden files and deeper folders
+// are left alone, so that a profile's bundle can lie beside it. Symbolic links
+// are followed inside the folder and refused where they leave it.
 package catalog
 
 import (
+	"slices"
+
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/meter"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/profile"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
@@ -13,11 +20,11 @@ import (
 type Catalog struct {
 	Profiles *profile.Set
 	Bindings []Binding    // sorted by id
-	Books    []meter.Book // sorted by id
+	Books    []meter.Book // sorted by the binding they price, at most one for each
 	// Digest is the lower-case hex SHA-256 over the names and bytes of every
 	// file read, in order. It does not depend on where the folders are.
 	Digest string
-	// Notices tell what was overridden or ignored.
+	// Notices tell what was overridden or has no effect.
 	Notices []string
 }
 
@@ -34,37 +41,31 @@ type Binding struct {
 	Config   map[string]any // checked against Descriptor.Config
 	Region   string         // "" = any
 	Priority int64          // higher is preferred
-	Cost     *Cost          // nil = not stated
+	// PerHour is what a place without a Host costs its owner, used or not:
+	// "0.10 USD"; "" = not stated.
+	PerHour       string
+	PerHourSource string
+	PerHourAsOf   string // YYYY-MM-DD
 	// MaxSandboxes bounds what the owner wants here at once; nil = not bounded by us.
 	MaxSandboxes *int64
 	File         string // where it stands
 }
 
-// Cost is what a place without a Host costs its owner, used or not.
-type Cost struct {
-	PerHour meter.Money
-	Source  string
-	AsOf    string // YYYY-MM-DD
+// Binding finds a binding by id.
+func (c *Catalog) Binding(id string) (Binding, bool) {
+	for _, b := range c.Bindings {
+		if b.ID == id {
+			return b, true
+		}
+	}
+	return Binding{}, false
 }
 
-// Load reads the built-in catalog and then the folders, later ones over
-// earlier ones. All mistakes are told at once, as strictyaml.Errors of
-// KindInvalid. descriptors are those of every handler there is.
-func Load(dirs []string, descriptors []extensions.Descriptor) (*Catalog, error) { return nil, nil }
-
-// Binding finds a binding. An unknown id is KindInvalid and names the nearest.
-func (c *Catalog) Binding(id string) (Binding, error) { return Binding{}, nil }
-
-// Problem is one finding of ValidatePath.
-type Problem struct {
-	File         string
-	Line, Column int // 0 = the file as a whole
-	Msg          string
-	Notice       bool // worth knowing, not a mistake
-}
-
-// ValidatePath checks one file or one folder over the built-in catalog. The
-// problems are sorted; the error is for what could not be read at all.
-func ValidatePath(path string, descriptors []extensions.Descriptor) ([]Problem, error) {
-	return nil, nil
+// Book finds the price book of a binding; nil if it has none.
+func (c *Catalog) Book(binding string) *meter.Book {
+	i := slices.IndexFunc(c.Books, func(b meter.Book) bool { return b.Extension == binding })
+	if i < 0 {
+		return nil
+	}
+	return &c.Books[i]
 }

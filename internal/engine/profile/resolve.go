@@ -1,6 +1,12 @@
 package profile
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"maps"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
@@ -89,5 +95,118 @@ const (
 var Strategies = []string{StrategyPreferSelfHosted, StrategyExplicit, StrategyLowestCost, StrategyLowestLatency}
 
 // Resolve turns a request into its final form. Every error is KindInvalid and
-// names the key, the value and what would be right.
-func Resolve(set *Set, req Request) (*Resolved, error) { return nil, invalid("under construction") }
+// names the key, the value and what would be right; several mistakes are told
+// together.
+func Resolve(set *Set, req Request) (*Resolved, error) {
+	p, err := set.Lookup(req.Profile)
+	if err != nil {
+		return nil, (&extensions.Error{Kind: extensions.KindInvalid, Err: err}).At("profile")
+	}
+	flat, lineage, err := set.Flatten(p)
+	if err != nil {
+		return nil, err
+	}
+	r := &resolver{p: flat, req: req}
+	spec := r.spec()
+	if err := r.err(); err != nil {
+		return nil, err
+	}
+	out := &Resolved{
+		Spec: spec, Policy: policyOf(flat), SecretRefs: secretRefs(flat), OptionsByExtension: optionsOf(flat),
+		ID: flat.ID, Version: flat.Version, Lineage: lineage, Digest: digest(flat),
+	}
+	if pl := flat.Placement; pl != nil {
+		out.Placement = PlacementRule{Prefer: slices.Clone(pl.Prefer), Fallback: slices.Clone(pl.Fallback)}
+	}
+	if re := flat.Reachability; re != nil {
+		out.Reachability = ReachabilityRule{Tunnel: value(re.Tunnel, ""), Identity: value(re.Identity, "")}
+	}
+	if m := flat.Metadata; m != nil {
+		out.CostClass, out.LatencyClass = value(m.CostClass, ""), value(m.LatencyClass, "")
+	}
+	return out, nil
+}
+
+// resolver collects what is wrong with one request.
+type resolver struct {
+	p    *Profile
+	req  Request
+	errs []error
+}
+
+func (r *resolver) fail(err error) {
+	if err != nil {
+		r.errs = append(r.errs, err)
+	}
+}
+
+func (r *resolver) failAt(field string, err error) {
+	if err != nil {
+		r.errs = append(r.errs, (&extensions.Error{Kind: extensions.KindInvalid, Err: err}).At(field))
+	}
+}
+
+func (r *resolver) err() error {
+	switch len(r.errs) {
+	case 0:
+		return nil
+	case 1:
+		return r.errs[0]
+	}
+	lines := make([]string, len(r.errs))
+	for i, err := range r.errs {
+		lines[i] = withRemedy(err)
+	}
+	return invalid("%s", strings.Join(lines, "\n"))
+}
+
+// digest covers what a profile means, not how its files are written.
+func digest(flat *Profile) string {
+	b, err := json.Marshal(flat)
+	if err != nil { // all of it was decoded from YAML
+		return ""
+	}
+	sum := sha256.Sum256(b)
+	return hex.EncodeToString(sum[:])
+}
+
+func policyOf(p *Profile) Policy {
+	policy := Policy{Extension: value(p.Extension, ""), Strategy: Strategies[0]}
+	if policy.Extension != "" {
+		policy.Strategy = StrategyExplicit
+	}
+	route := p.Route
+	if route == nil {
+		return policy
+	}
+	policy.Strategy = value(route.Strategy, policy.Strategy)
+	policy.Fallback = slices.Clone(route.Fallback)
+	if k := route.Constraints; k != nil {
+		policy.MaxCostPerHour = value(k.MaxCostPerHour, "")
+		policy.RequireIsolation = extensions.Isolation(value(k.RequireIsolation, ""))
+		policy.Region = value(k.Region, "")
+	}
+	return policy
+}
+
+func secretRefs(p *Profile) []SecretRef {
+	if p.Setup == nil {
+		return nil
+	}
+	return slices.Clone(p.Setup.SecretRefs)
+}
+
+func optionsOf(p *Profile) map[string]map[string]any {
+	out := make(map[string]map[string]any, len(p.Options))
+	for ext, options := range p.Options {
+		out[ext] = maps.Clone(options)
+	}
+	return out
+}
+
+func value[T any](p *T, otherwise T) T {
+	if p == nil {
+		return otherwise
+	}
+	return *p
+}

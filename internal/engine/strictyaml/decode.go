@@ -28,8 +28,23 @@ func DecodePositions(file string, data []byte, into any) (*Positions, error) {
 	}
 	pos := &Positions{file: file, root: root}
 	d := &decoder{file: file}
-	if d.bounded(root) {
-		d.value(root, reflect.ValueOf(into).Elem())
+	if !d.bounded(root) {
+		return &Positions{file: file}, d.errs.Err()
 	}
+	d.value(root, reflect.ValueOf(into).Elem())
 	return pos, d.errs.Err()
+}
+
+// TopLevelText reads one key of the document's top level, to tell what kind
+// of file this is; "" if it is absent or not text. Errors as Decode's, of
+// syntax only.
+func TopLevelText(file string, data []byte, key string) (string, error) {
+	root, bad := parse(file, data)
+	if bad != nil {
+		return "", Errors{bad}.Err()
+	}
+	if n := child(root, key); n != nil && isText(target(n)) {
+		return target(n).Value, nil
+	}
+	return "", nil
 }

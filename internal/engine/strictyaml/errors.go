@@ -96,3 +96,11 @@ func Collect(file string, err error) Errors {
 	}
 	return Errors{{File: file, Msg: err.Error()}}
 }
+
+// message keeps the remedy of an error that becomes one line of many.
+func message(err error) string {
+	if remedy := extensions.RemedyOf(err); remedy != "" {
+		return err.Error() + "; " + remedy
+	}
+	return err.Error()
+}

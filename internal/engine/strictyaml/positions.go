@@ -22,11 +22,28 @@ func (p *Positions) File() string {
 	return p.file
 }
 
+// Known reports that the syntax could be read, so that there are positions.
+func (p *Positions) Known() bool { return p != nil && p.root != nil }
+
+// Has reports that the file says something at path, be it wrong.
+func (p *Positions) Has(path ...string) bool {
+	if !p.Known() {
+		return false
+	}
+	n := p.root
+	for _, step := range path {
+		if n = child(n, step); n == nil {
+			return false
+		}
+	}
+	return true
+}
+
 // At returns line and column of the value that path leads to: keys of
 // mappings and decimal indexes of sequences. Where the path ends early, it is
 // the place of the last key that exists. 0, 0 if nothing is known.
 func (p *Positions) At(path ...string) (line, column int) {
-	if p == nil || p.root == nil {
+	if !p.Known() {
 		return 0, 0
 	}
 	n := p.root

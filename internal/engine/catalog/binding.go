@@ -1,0 +1,207 @@
+package catalog
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/meter"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/profile"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/strictyaml"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
+)
+
+// bindingFile is one file of extensions/.
+type bindingFile struct {
+	ID              string         `yaml:"id"`
+	Title           string         `yaml:"title"`
+	Handler         string         `yaml:"handler"`
+	Capabilities    *narrowing     `yaml:"capabilities"`
+	RuntimeProvides *providesFile  `yaml:"runtime_provides"`
+	Config          map[string]any `yaml:"config"`
+	Region          string         `yaml:"region"`
+	Priority        int64          `yaml:"priority"`
+	Cost            *costFile      `yaml:"cost"`
+	Capacity        *capacityFile  `yaml:"capacity"`
+}
+
+type providesFile struct {
+	RuntimeKinds     []string `yaml:"runtime_kinds"`
+	RequirementKinds []string `yaml:"requirement_kinds"`
+}
+
+type costFile struct {
+	PerHour *string `yaml:"per_hour"`
+	Source  string  `yaml:"source"`
+	AsOf    string  `yaml:"as_of"`
+}
+
+type capacityFile struct {
+	MaxSandboxes *int64 `yaml:"max_sandboxes"`
+}
+
+const maxTitle = 200
+
+// bindingReader checks one file of extensions/.
+type bindingReader struct {
+	in   bindingFile
+	pos  *strictyaml.Positions
+	errs strictyaml.Errors
+}
+
+func (ld *loader) addBinding(f file, builtin bool) {
+	r := &bindingReader{}
+	pos, err := strictyaml.DecodePositions(f.name, f.data, &r.in)
+	r.pos, r.errs = pos, strictyaml.Collect(f.name, err)
+	d, known := ld.handlers[r.in.Handler]
+	if builtin && !known {
+		return
+	}
+	var b Binding
+	if pos.Known() {
+		b = r.binding(d, known, slices.Sorted(maps.Keys(ld.handlers)))
+	}
+	ld.errs = append(ld.errs, r.errs...)
+	if len(r.errs) > 0 {
+		return
+	}
+	b.File = f.name
+	if was, ok := ld.bindings[b.ID]; ok && !overrides(ld, was, pos.Errorf([]string{"id"}, ""), b.ID) {
+		return
+	}
+	ld.bindings[b.ID] = entry[Binding]{b, f.name, ld.layer}
+}
+
+func (r *bindingReader) fail(path []string, err error) {
+	if err == nil {
+		return
+	}
+	msg := err.Error()
+	if remedy := extensions.RemedyOf(err); remedy != "" {
+		msg += "; " + remedy
+	}
+	r.errs = append(r.errs, r.pos.Errorf(path, "%s", msg))
+}
+
+func (r *bindingReader) refuse(path []string, format string, args ...any) *strictyaml.Error {
+	e := r.pos.Errorf(path, format, args...)
+	r.errs = append(r.errs, e)
+	return e
+}
+
+func (r *bindingReader) binding(d extensions.Descriptor, known bool, handlers []string) Binding {
+	in := r.in
+	if in.ID == "" && !r.pos.Has("id") {
+		r.refuse(nil, "id is required, as in id: ext.mine")
+	} else {
+		r.fail([]string{"id"}, profile.CheckID(profile.ExtensionPrefix, in.ID))
+	}
+	if len(in.Title) > maxTitle || strings.ContainsAny(in.Title, "\n\t") {
+		r.refuse([]string{"title"}, "the title is longer than %d bytes or has several lines", maxTitle)
+	}
+	if in.Priority < -1_000_000 || in.Priority > 1_000_000 {
+		r.refuse([]string{"priority"}, "%d is not from -1000000 to 1000000", in.Priority)
+	}
+	if !known {
+		r.unknownHandler(handlers)
+		return Binding{}
+	}
+	b := Binding{ID: in.ID, Title: in.Title, Handler: in.Handler, Descriptor: d, Config: in.Config, Region: in.Region, Priority: in.Priority}
+	if b.Title == "" {
+		b.Title = d.Title
+	}
+	b.Capabilities = r.narrow(d.Capabilities)
+	b.Provides = b.Capabilities.EffectiveProvides(r.provides())
+	r.config(d)
+	r.region(b.Capabilities)
+	r.cost(&b)
+	if k := in.Capacity; k != nil && k.MaxSandboxes != nil {
+		if *k.MaxSandboxes < 0 {
+			r.refuse([]string{"capacity", "max_sandboxes"}, "%d is negative", *k.MaxSandboxes)
+		}
+		b.MaxSandboxes = k.MaxSandboxes
+	}
+	return b
+}
+
+func (r *bindingReader) unknownHandler(handlers []string) {
+	if r.in.Handler == "" && !r.pos.Has("handler") {
+		r.refuse(nil, "handler is required: one of %s", strings.Join(handlers, ", "))
+		return
+	}
+	e := r.refuse([]string{"handler"}, "there is no handler %q: want one of %s", extensions.Clean(r.in.Handler, 80), strings.Join(handlers, ", "))
+	e.Suggestion = strictyaml.Nearest(r.in.Handler, handlers)
+}
+
+func (r *bindingReader) provides() *extensions.Provides {
+	p := r.in.RuntimeProvides
+	if p == nil {
+		return nil
+	}
+	return &extensions.Provides{RuntimeKinds: p.RuntimeKinds, RequirementKinds: p.RequirementKinds}
+}
+
+func (r *bindingReader) config(d extensions.Descriptor) {
+	r.errs = append(r.errs, checkFields(r.pos, []string{"config"}, d.Config, r.in.Config)...)
+	for _, f := range d.Config {
+		if _, ok := r.in.Config[f.Name]; f.Required && !ok {
+			r.refuse([]string{"config"}, "config.%s is required: %s", f.Name, f.Doc)
+		}
+	}
+}
+
+func (r *bindingReader) region(c extensions.Capabilities) {
+	if region := r.in.Region; region != "" && !slices.Contains(c.Regions, "*") && !slices.Contains(c.Regions, region) {
+		e := r.refuse([]string{"region"}, "%q is not a region of this extension: want one of %s", extensions.Clean(region, 80), strings.Join(c.Regions, ", "))
+		e.Suggestion = strictyaml.Nearest(region, c.Regions)
+	} else if region != "" {
+		r.fail([]string{"region"}, profile.CheckName(region))
+	}
+}
+
+func (r *bindingReader) cost(b *Binding) {
+	c := r.in.Cost
+	if c == nil {
+		return
+	}
+	if c.PerHour == nil {
+		r.refuse([]string{"cost"}, `cost.per_hour is required, as in "0.10 USD"`)
+		return
+	}
+	if _, err := meter.ParseMoney(*c.PerHour); err != nil {
+		r.fail([]string{"cost", "per_hour"}, err)
+	}
+	if _, err := time.Parse(time.DateOnly, c.AsOf); c.AsOf != "" && err != nil {
+		r.refuse([]string{"cost", "as_of"}, "%q is not a date: want YYYY-MM-DD", extensions.Clean(c.AsOf, 80))
+	}
+	b.PerHour, b.PerHourSource, b.PerHourAsOf = *c.PerHour, c.Source, c.AsOf
+}
+
+// checkFields checks each value by itself, so that every mistake has its
+// place. What is required is for the caller to decide.
+func checkFields(pos interface {
+	Errorf(path []string, format string, args ...any) *strictyaml.Error
+}, path []string, fields []extensions.Field, values map[string]any) strictyaml.Errors {
+	optional := slices.Clone(fields)
+	names := make([]string, len(fields))
+	for i := range optional {
+		optional[i].Required = false
+		names[i] = fields[i].Name
+	}
+	var errs strictyaml.Errors
+	for _, key := range slices.Sorted(maps.Keys(values)) {
+		err := extensions.CheckFields(strings.Join(path, "."), optional, map[string]any{key: values[key]})
+		if i := slices.Index(names, key); err == nil && i >= 0 && fields[i].Type == extensions.FieldDuration {
+			_, err = profile.ParseDuration(values[key].(string))
+		}
+		if err != nil {
+			e := pos.Errorf(append(slices.Clone(path), key), "%s", err.Error())
+			if !slices.Contains(names, key) {
+				e.Suggestion = strictyaml.Nearest(key, names)
+			}
+			errs = append(errs, e)
+		}
+	}
+	return errs
+}

@@ -1,0 +1,131 @@
+package catalog
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"hash"
+	"slices"
+	"strings"
+
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/meter"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/profile"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/strictyaml"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
+)
+
+// Load reads the built-in catalog and then the folders, later ones over
+// earlier ones. All mistakes are told at once, as strictyaml.Errors of
+// KindInvalid. descriptors are those of every handler there is; a built-in
+// binding whose handler is not among them is left out.
+func Load(dirs []string, descriptors []extensions.Descriptor) (*Catalog, error) {
+	base, err := builtinLayer()
+	if err != nil {
+		return nil, err
+	}
+	layers := []layer{base}
+	for _, dir := range dirs {
+		l, err := folderLayer(dir)
+		if err != nil {
+			return nil, err
+		}
+		layers = append(layers, l)
+	}
+	ld := newLoader(descriptors)
+	ld.load(layers)
+	if err := ld.errs.Err(); err != nil {
+		return nil, err
+	}
+	return ld.catalog(), nil
+}
+
+// loader gathers layers into one catalog.
+type loader struct {
+	handlers map[string]extensions.Descriptor
+	profiles *profile.Set
+	bindings map[string]entry[Binding]
+	books    map[string]entry[meter.Book] // by the binding they price
+	bookIDs  map[string]entry[string]     // id -> binding
+	from     map[string]entry[string]     // profile reference -> file
+	errs     strictyaml.Errors
+	notices  strictyaml.Errors
+	digest   hash.Hash
+	layer    int
+}
+
+// entry is a value with where it was defined.
+type entry[T any] struct {
+	value T
+	file  string
+	layer int
+}
+
+func newLoader(descriptors []extensions.Descriptor) *loader {
+	ld := &loader{
+		handlers: map[string]extensions.Descriptor{}, profiles: profile.NewSet(), bindings: map[string]entry[Binding]{},
+		books: map[string]entry[meter.Book]{}, bookIDs: map[string]entry[string]{}, from: map[string]entry[string]{},
+		digest: sha256.New(),
+	}
+	for _, d := range descriptors {
+		ld.handlers[d.Handler] = d
+	}
+	return ld
+}
+
+func (ld *loader) load(layers []layer) {
+	for i, l := range layers {
+		ld.layer = i
+		ld.errs = append(ld.errs, l.errs...)
+		fmt.Fprintf(ld.digest, "layer %d\n", i)
+		for _, f := range l.files {
+			fmt.Fprintf(ld.digest, "%d %s %d\n", len(f.rel), f.rel, len(f.data))
+			ld.digest.Write(f.data)
+			switch f.kind {
+			case profilesFolder:
+				ld.addProfile(f)
+			case extensionsFolder:
+				ld.addBinding(f, l.builtin)
+			case pricesFolder:
+				ld.addBook(f, l.builtin)
+			}
+		}
+		if len(l.files) == 0 && len(l.errs) == 0 {
+			ld.notices = append(ld.notices, &strictyaml.Error{File: l.name,
+				Msg: "no catalog files here: *.yaml in " + strings.Join(folders, "/, ") + "/ are read"})
+		}
+	}
+	ld.checkTogether()
+}
+
+func (ld *loader) catalog() *Catalog {
+	c := &Catalog{Profiles: ld.profiles, Digest: hex.EncodeToString(ld.digest.Sum(nil))}
+	for _, e := range ld.bindings {
+		c.Bindings = append(c.Bindings, e.value)
+	}
+	slices.SortFunc(c.Bindings, func(a, b Binding) int { return strings.Compare(a.ID, b.ID) })
+	for _, e := range ld.books {
+		c.Books = append(c.Books, e.value)
+	}
+	slices.SortFunc(c.Books, func(a, b meter.Book) int { return strings.Compare(a.Extension, b.Extension) })
+	slices.SortStableFunc(ld.notices, func(a, b *strictyaml.Error) int {
+		return cmp.Or(strings.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line))
+	})
+	for _, n := range ld.notices {
+		c.Notices = append(c.Notices, n.Error())
+	}
+	return c
+}
+
+// overrides decides between two definitions of one thing: in one folder they
+// are a mistake, across folders the later one wins with a notice.
+func overrides[T any](ld *loader, was entry[T], at *strictyaml.Error, what string) bool {
+	if was.layer == ld.layer {
+		at.Msg = what + " is already defined in " + was.file
+		ld.errs = append(ld.errs, at)
+		return false
+	}
+	at.Msg = what + " replaces the one of " + was.file
+	ld.notices = append(ld.notices, at)
+	return true
+}

@@ -1,0 +1,101 @@
+package catalog
+
+import (
+	"maps"
+	"slices"
+	"strconv"
+
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/meter"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/profile"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/strictyaml"
+)
+
+func (ld *loader) addProfile(f file) {
+	p, err := profile.Parse(f.name, f.data)
+	if err != nil {
+		ld.errs = append(ld.errs, strictyaml.Collect(f.name, err)...)
+		return
+	}
+	if was, ok := ld.from[p.Ref()]; ok && !overrides(ld, was, p.Errorf([]string{"id"}, ""), p.Ref()) {
+		return
+	}
+	ld.profiles.Add(p)
+	ld.from[p.Ref()] = entry[string]{p.Ref(), f.name, ld.layer}
+}
+
+func (ld *loader) addBook(f file, builtin bool) {
+	var b meter.Book
+	pos, err := strictyaml.DecodePositions(f.name, f.data, &b)
+	errs := strictyaml.Collect(f.name, err)
+	if len(errs) == 0 {
+		if err := b.Validate(); err != nil {
+			errs = bookErrors(pos, err)
+		}
+	}
+	ld.errs = append(ld.errs, errs...)
+	if len(errs) > 0 {
+		return
+	}
+	if _, bound := ld.bindings[b.Extension]; builtin && !bound {
+		return
+	}
+	if was, ok := ld.books[b.Extension]; ok && !overrides(ld, was, pos.Errorf([]string{"extension"}, ""), "the price book of "+b.Extension) {
+		return
+	}
+	if was, ok := ld.bookIDs[b.ID]; ok && was.value != b.Extension {
+		ld.errs = append(ld.errs, pos.Errorf([]string{"id"}, "%s already prices %s, in %s", b.ID, was.value, was.file))
+		return
+	}
+	ld.books[b.Extension] = entry[meter.Book]{b, f.name, ld.layer}
+	ld.bookIDs[b.ID] = entry[string]{b.Extension, f.name, ld.layer}
+}
+
+func bookErrors(pos *strictyaml.Positions, err error) strictyaml.Errors {
+	var errs strictyaml.Errors
+	for _, fe := range meter.FieldErrors(err) {
+		errs = append(errs, pos.Errorf(fe.Path, "%s", fe.Error()))
+	}
+	if len(errs) == 0 {
+		errs = append(errs, pos.Errorf(nil, "%s", err.Error()))
+	}
+	return errs
+}
+
+// checkTogether finds what only shows between files. While single files are
+// wrong it would blame the rest for their absence.
+func (ld *loader) checkTogether() {
+	if len(ld.errs) > 0 {
+		return
+	}
+	for _, p := range ld.profiles.All() {
+		if _, _, err := ld.profiles.Flatten(p); err != nil {
+			ld.errs = append(ld.errs, strictyaml.Collect(p.File(), err)...)
+			continue
+		}
+		for _, ext := range slices.Sorted(maps.Keys(p.Options)) {
+			ld.checkOptions(p, ext)
+		}
+	}
+	for _, ext := range slices.Sorted(maps.Keys(ld.books)) {
+		if _, ok := ld.bindings[ext]; !ok {
+			ld.notices = append(ld.notices, ld.unbound(&strictyaml.Error{File: ld.books[ext].file}, ext, "the price book has no effect"))
+		}
+	}
+}
+
+func (ld *loader) checkOptions(p *profile.Profile, ext string) {
+	path := []string{"options", ext}
+	if b, ok := ld.bindings[ext]; ok {
+		ld.errs = append(ld.errs, checkFields(p, path, b.value.Descriptor.Options, p.Options[ext])...)
+		return
+	}
+	ld.notices = append(ld.notices, ld.unbound(p.Errorf(path, ""), ext, "these options have no effect"))
+}
+
+// unbound tells that a binding is not there. It is no mistake: catalogs are
+// shared between places that have different extensions.
+func (ld *loader) unbound(at *strictyaml.Error, ext, effect string) *strictyaml.Error {
+	at.Msg = "no extension " + strconv.Quote(ext) + " in this catalog: " + effect
+	at.Suggestion = strictyaml.Nearest(ext, slices.Sorted(maps.Keys(ld.bindings)))
+	return at
+}

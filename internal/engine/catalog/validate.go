@@ -1,0 +1,150 @@
+package catalog
+
+import (
+	"cmp"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/profile"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/strictyaml"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
+)
+
+// Problem is one finding of ValidatePath.
+type Problem struct {
+	File         string
+	Line, Column int // 0 = the file as a whole
+	Msg          string
+	Notice       bool // worth knowing, not a mistake
+}
+
+// ValidatePath checks one file or one folder over the built-in catalog. A file
+// in a catalog's profiles/, extensions/ or prices/ is checked together with
+// that catalog, so that it may extend its neighbours; only its own problems
+// are told. The problems are sorted; the error, KindInvalid, is for what could
+// not be read at all.
+func ValidatePath(path string, descriptors []extensions.Descriptor) ([]Problem, error) {
+	base, err := builtinLayer()
+	if err != nil {
+		return nil, err
+	}
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, extensions.Errorf(extensions.KindInvalid, "%s cannot be read: %w", path, cause(err)).
+			WithRemedy("name a YAML file or a catalog folder")
+	}
+	l, only, err := target(path, info)
+	if err != nil {
+		return nil, err
+	}
+	ld := newLoader(descriptors)
+	ld.load([]layer{base, l})
+	ld.checkReferences()
+	return ld.problems(only), nil
+}
+
+// target reads what path means: a catalog, one of its folders, or a file.
+// only limits what is told to one file.
+func target(path string, info fs.FileInfo) (l layer, only string, err error) {
+	clean := filepath.Clean(path)
+	if !slices.Contains(folders, filepath.Base(clean)) && !slices.Contains(folders, filepath.Base(filepath.Dir(clean))) {
+		if clean, err = filepath.Abs(path); err != nil { // the folder's name may be above the working folder
+			return l, "", err
+		}
+	}
+	parent := filepath.Dir(clean)
+	switch {
+	case info.IsDir() && slices.Contains(folders, filepath.Base(clean)):
+		l, err = folderLayer(parent)
+		return l, "", err
+	case info.IsDir():
+		l, err = folderLayer(path)
+		return l, "", err
+	case slices.Contains(folders, filepath.Base(parent)) && isYAML(filepath.Base(clean)):
+		l, err = folderLayer(filepath.Dir(parent))
+		return l, clean, err
+	}
+	l, err = fileLayer(path)
+	return l, path, err
+}
+
+func fileLayer(path string) (layer, error) {
+	l := layer{name: filepath.Dir(path)}
+	root, err := os.OpenRoot(l.name)
+	if err != nil {
+		return l, unreadable(l.name, err)
+	}
+	defer func() { _ = root.Close() }() // only read from
+	data, err := readFile(root.FS(), filepath.Base(path))
+	if err != nil {
+		l.errs = strictyaml.Errors{{File: path, Msg: err.Error()}}
+		return l, nil
+	}
+	kind, err := kindOf(path, data)
+	if err != nil {
+		l.errs = strictyaml.Collect(path, err)
+		return l, nil
+	}
+	l.files = []file{{kind: kind, rel: kind + "/" + filepath.Base(path), name: path, data: data}}
+	return l, nil
+}
+
+// kindOf tells by its id what a lone file is.
+func kindOf(path string, data []byte) (string, error) {
+	id, err := strictyaml.TopLevelText(path, data, "id")
+	if err != nil {
+		return "", err
+	}
+	for kind, prefix := range map[string]string{profilesFolder: profile.ProfilePrefix, extensionsFolder: profile.ExtensionPrefix, pricesFolder: "prices."} {
+		if strings.HasPrefix(id, prefix) {
+			return kind, nil
+		}
+	}
+	return "", errors.New(`cannot tell what this is: want an id that starts with "profile.", "ext." or "prices."`)
+}
+
+// checkReferences notes what a profile names and this catalog does not have.
+// Routing refuses such places; it is no mistake of the file.
+func (ld *loader) checkReferences() {
+	for _, p := range ld.profiles.All() {
+		if p.Extension != nil {
+			ld.reference(p, *p.Extension, "extension")
+		}
+		if p.Route == nil {
+			continue
+		}
+		for i, ext := range p.Route.Fallback {
+			ld.reference(p, ext, "route", "fallback", strconv.Itoa(i))
+		}
+	}
+}
+
+func (ld *loader) reference(p *profile.Profile, ext string, path ...string) {
+	if _, ok := ld.bindings[ext]; !ok {
+		ld.notices = append(ld.notices, ld.unbound(p.Errorf(path, ""), ext, "routing will refuse it"))
+	}
+}
+
+func (ld *loader) problems(only string) []Problem {
+	var out []Problem
+	tell := func(list strictyaml.Errors, notice bool) {
+		for _, e := range list {
+			if only != "" && e.File != only || notice && strings.HasPrefix(e.File, builtinName+"/") {
+				continue
+			}
+			msg := (&strictyaml.Error{Msg: e.Msg, Suggestion: e.Suggestion}).Error()
+			out = append(out, Problem{File: e.File, Line: e.Line, Column: e.Column, Msg: msg, Notice: notice})
+		}
+	}
+	tell(ld.errs, false)
+	tell(ld.notices, true)
+	slices.SortStableFunc(out, func(a, b Problem) int {
+		return cmp.Or(strings.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column), strings.Compare(a.Msg, b.Msg))
+	})
+	return slices.Compact(out)
+}

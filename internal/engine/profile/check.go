@@ -1,0 +1,184 @@
+package profile
+
+import (
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/meter"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/strictyaml"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
+)
+
+// Bounds of what one profile may say.
+const (
+	maxList         = 256       // entries of a list or map
+	maxText         = 64 << 10  // bytes of one text
+	maxInstructions = 256 << 10 // bytes of setup.instructions
+)
+
+// Words that profiles choose from.
+const (
+	networkDeny  = "deny"
+	networkAllow = "allow"
+
+	ScopeSession = "session"
+	ScopeAgent   = "agent"
+	ScopeShared  = "shared"
+)
+
+var (
+	scopes         = []string{ScopeSession, ScopeAgent, ScopeShared}
+	workspaceModes = []string{extensions.WorkspaceMirror, extensions.WorkspaceRemoteCanonical}
+	accesses       = []string{extensions.AccessNone, extensions.AccessRO, extensions.AccessRW}
+	costClasses    = []string{"self-hosted", "saas-metered"}
+)
+
+// checker collects the mistakes of one profile with their places.
+type checker struct {
+	p    *Profile
+	errs strictyaml.Errors
+}
+
+func (c *checker) fail(path []string, format string, args ...any) *strictyaml.Error {
+	e := c.p.Errorf(path, format, args...)
+	c.errs = append(c.errs, e)
+	return e
+}
+
+// is records err, if any, at path.
+func (c *checker) is(err error, path ...string) {
+	if err != nil {
+		c.fail(path, "%s", withRemedy(err))
+	}
+}
+
+func (c *checker) oneOf(value *string, what string, allowed []string, path ...string) {
+	if value == nil || slices.Contains(allowed, *value) {
+		return
+	}
+	e := c.fail(path, "%s is not %s: want %s", quoted(*value), what, strings.Join(allowed, ", "))
+	e.Suggestion = strictyaml.Nearest(*value, allowed)
+}
+
+// each checks every entry of a list and its length.
+func (c *checker) each(list []string, check func(string) error, path ...string) {
+	if len(list) > maxList {
+		c.fail(path, "%d entries; at most %d are accepted", len(list), maxList)
+		return
+	}
+	for i, s := range list {
+		c.is(check(s), append(slices.Clone(path), strconv.Itoa(i))...)
+	}
+}
+
+// pairs checks every entry of a map and its size.
+func (c *checker) pairs(m map[string]string, check func(k, v string) error, path ...string) {
+	if len(m) > maxList {
+		c.fail(path, "%d entries; at most %d are accepted", len(m), maxList)
+		return
+	}
+	for _, k := range slices.Sorted(maps.Keys(m)) {
+		c.is(check(k, m[k]), append(slices.Clone(path), k)...)
+	}
+}
+
+// text checks an optional text.
+func (c *checker) text(s *string, check func(string) error, path ...string) {
+	if s != nil {
+		c.is(check(*s), path...)
+	}
+}
+
+func withRemedy(err error) string {
+	if remedy := extensions.RemedyOf(err); remedy != "" {
+		return err.Error() + "; " + remedy
+	}
+	return err.Error()
+}
+
+func id(prefix string) func(string) error {
+	return func(s string) error { return CheckID(prefix, s) }
+}
+
+// line accepts one non-empty line of text.
+func line(what string) func(string) error {
+	return func(s string) error {
+		switch {
+		case s == "":
+			return invalid("%s is empty", what)
+		case len(s) > maxText:
+			return invalid("%s has %d bytes; at most %d are accepted", what, len(s), maxText)
+		case strings.ContainsFunc(s, isControl):
+			return invalid("%s %s has a line break or another control character", what, quoted(s))
+		}
+		return nil
+	}
+}
+
+// script accepts text of several lines for a shell or a program's argument.
+func script(what string) func(string) error {
+	return func(s string) error {
+		if len(s) > maxText {
+			return invalid("%s has %d bytes; at most %d are accepted", what, len(s), maxText)
+		}
+		return checkValue(what, s)
+	}
+}
+
+func checkValue(what, s string) error {
+	if i := strings.IndexFunc(s, func(r rune) bool { return isControl(r) && r != '\n' && r != '\t' && r != '\r' }); i >= 0 {
+		r := []rune(s[i:])[0]
+		if r == 0 {
+			return invalid("%s contains a NUL character", what)
+		}
+		return invalid("%s contains the control character %U", what, r)
+	}
+	return nil
+}
+
+func checkEnv(name, value string) error {
+	if err := CheckEnvName(name); err != nil {
+		return err
+	}
+	return script("the value of " + name)(value)
+}
+
+func checkReference(s string) error {
+	id, version, pinned := strings.Cut(s, "@")
+	if err := CheckID(ProfilePrefix, id); err != nil {
+		return err
+	}
+	if pinned {
+		_, err := parseVersion(version)
+		return err
+	}
+	return nil
+}
+
+func checkMoney(s string) error {
+	_, err := meter.ParseMoney(s)
+	return err
+}
+
+func checkPositive(what string, n *int64, most int64) error {
+	if n != nil && (*n < 1 || *n > most) {
+		return invalid("%s: %d is not from 1 to %d; null asks for no limit", what, *n, most)
+	}
+	return nil
+}
+
+func checkSpan(what string, d *Duration) error {
+	switch {
+	case d == nil:
+		return nil
+	case *d <= 0:
+		return invalid("%s %s must be above zero", what, FormatDuration(duration(d)))
+	case duration(d) < MinTTL:
+		return invalid("%s %s is below %s", what, FormatDuration(duration(d)), FormatDuration(MinTTL))
+	case duration(d) > MaxTTL:
+		return invalid("%s %s is above %s", what, FormatDuration(duration(d)), FormatDuration(MaxTTL))
+	}
+	return nil
+}

@@ -1,0 +1,239 @@
+package profile
+
+import (
+	"maps"
+	"net/netip"
+	"net/url"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/strictyaml"
+)
+
+// check finds what is wrong with a profile's values one by one.
+func check(p *Profile) strictyaml.Errors {
+	c := &checker{p: p}
+	c.identity()
+	c.routing()
+	c.walls()
+	c.life()
+	c.work()
+	c.source()
+	c.probe()
+	c.inputs()
+	c.options()
+	return c.errs
+}
+
+func (c *checker) identity() {
+	p := c.p
+	switch {
+	case p.ID != "" || p.pos.Has("id"):
+		c.is(CheckID(ProfilePrefix, p.ID), "id")
+	default:
+		c.fail(nil, "id is required, as in id: profile.mine")
+	}
+	switch {
+	case p.Version != "" || p.pos.Has("version"):
+		_, err := parseVersion(p.Version)
+		c.is(err, "version")
+	default:
+		c.fail(nil, `version is required, as in version: "1.0.0"`)
+	}
+	c.text(p.Extends, checkReference, "extends")
+}
+
+func (c *checker) routing() {
+	p := c.p
+	c.text(p.Extension, id(ExtensionPrefix), "extension")
+	if r := p.Route; r != nil {
+		c.oneOf(r.Strategy, "a strategy", Strategies, "route", "strategy")
+		c.each(r.Fallback, id(ExtensionPrefix), "route", "fallback")
+		if k := r.Constraints; k != nil {
+			c.text(k.MaxCostPerHour, checkMoney, "route", "constraints", "max_cost_per_hour")
+			c.oneOf(k.RequireIsolation, "an isolation level", isolationNames, "route", "constraints", "require_isolation")
+			c.text(k.Region, CheckName, "route", "constraints", "region")
+		}
+	}
+	if pl := p.Placement; pl != nil {
+		c.each(pl.Prefer, CheckName, "placement", "prefer")
+		c.each(pl.Fallback, CheckName, "placement", "fallback")
+	}
+	if r := p.Reachability; r != nil {
+		c.text(r.Tunnel, CheckName, "reachability", "tunnel")
+		c.text(r.Identity, CheckName, "reachability", "identity")
+	}
+	if m := p.Metadata; m != nil {
+		c.oneOf(m.CostClass, "a cost class", costClasses, "metadata", "cost_class")
+		c.text(m.LatencyClass, CheckName, "metadata", "latency_class")
+	}
+}
+
+func (c *checker) walls() {
+	p := c.p
+	if p.Isolation != nil {
+		c.oneOf(p.Isolation.Level, "an isolation level", isolationNames, "isolation", "level")
+	}
+	if n := p.Network; n != nil {
+		c.oneOf(n.Default, "a network default", []string{networkDeny, networkAllow}, "network", "default")
+		c.each(n.Egress, func(s string) error { _, err := ParseEgress(s); return err }, "network", "egress")
+		if n.Default != nil && *n.Default == networkAllow && len(n.Egress) > 0 {
+			c.fail([]string{"network", "egress"}, "egress rules mean nothing under default: allow; remove them or set default: deny")
+		}
+	}
+	if w := p.Workspace; w != nil {
+		c.oneOf(w.Mode, "a workspace mode", workspaceModes, "workspace", "mode")
+		c.oneOf(w.Access, "a workspace access", accesses, "workspace", "access")
+	}
+	if r := p.Resources; r != nil {
+		c.is(checkPositive("memory_mb", r.MemoryMB, 1<<24), "resources", "memory_mb")
+		c.is(checkPositive("disk_mb", r.DiskMB, 1<<30), "resources", "disk_mb")
+		c.is(checkPositive("pids", r.Pids, 1<<22), "resources", "pids")
+	}
+}
+
+func (c *checker) life() {
+	c.oneOf(c.p.ScopeDefault, "a scope", scopes, "scope_default")
+	if t := c.p.TTL; t != nil {
+		c.is(checkSpan("ttl.default", t.Default), "ttl", "default")
+		c.is(checkSpan("ttl.max", t.Max), "ttl", "max")
+		c.is(checkSpan("ttl.idle_reap", t.IdleReap), "ttl", "idle_reap")
+	}
+}
+
+func (c *checker) work() {
+	p := c.p
+	if s := p.Setup; s != nil {
+		if s.Instructions != nil && len(*s.Instructions) > maxInstructions {
+			c.fail([]string{"setup", "instructions"}, "the instructions have %d bytes; at most %d are accepted", len(*s.Instructions), maxInstructions)
+		}
+		names := map[string]bool{}
+		for i, ref := range s.SecretRefs {
+			if names[ref.Name] && ref.Name != "" {
+				c.fail([]string{"setup", "secret_refs", strconv.Itoa(i)}, "the secret %s is named twice", ref.Name)
+			}
+			names[ref.Name] = true
+		}
+	}
+	if t := p.Toolchain; t != nil {
+		c.each(t.Kits, checkToken("a kit"), "toolchain", "kits")
+		c.each(t.Install, command, "toolchain", "install")
+		c.each(t.PostAcquire, command, "toolchain", "post_acquire")
+		c.each(t.PreRelease, command, "toolchain", "pre_release")
+		c.pairs(t.Env, checkEnv, "toolchain", "env")
+	}
+	if r := p.Requires; r != nil {
+		c.each(r.Runtime, checkToken("a runtime kind"), "requires", "runtime")
+		c.each(r.Capabilities, checkToken("a requirement kind"), "requires", "capabilities")
+	}
+}
+
+func command(s string) error {
+	if strings.TrimSpace(s) == "" {
+		return invalid("the command is empty")
+	}
+	return script("the command")(s)
+}
+
+func checkToken(what string) func(string) error {
+	return func(s string) error {
+		if len(s) > maxID || !word(s, "._:@/+-") {
+			return invalid("%s is not %s: want letters, digits and . _ : @ / + -, at most %d", quoted(s), what, maxID)
+		}
+		return nil
+	}
+}
+
+func (c *checker) probe() {
+	r := c.p.Readiness
+	if r == nil {
+		return
+	}
+	if r.Command != nil {
+		c.is(checkArgv(r.Command), "readiness", "command")
+	}
+	c.text(r.HTTP, checkProbeURL, "readiness", "http")
+	c.text(r.TCP, checkHostPort, "readiness", "tcp")
+	c.text(r.Service, CheckName, "readiness", "service")
+	for name, d := range map[string]*Duration{"interval": r.Interval, "timeout": r.Timeout} {
+		if d != nil && (*d < Duration(10*time.Millisecond) || *d > Duration(day)) {
+			c.fail([]string{"readiness", name}, "%s %s is not from 10ms to 1d", name, FormatDuration(duration(d)))
+		}
+	}
+}
+
+func checkArgv(argv []string) error {
+	if len(argv) == 0 || argv[0] == "" {
+		return invalid("the command is empty")
+	}
+	if len(argv) > maxList {
+		return invalid("the command has %d words; at most %d are accepted", len(argv), maxList)
+	}
+	for _, a := range argv {
+		if err := script("the command")(a); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func checkProbeURL(s string) error {
+	u, err := url.Parse(s)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" || u.User != nil || strings.ContainsFunc(s, isControl) {
+		return invalid("%s is not a URL to probe: want http://host:port/path as seen inside", quoted(s))
+	}
+	if port := u.Port(); port != "" {
+		return checkPort(port)
+	}
+	return nil
+}
+
+func checkHostPort(s string) error {
+	host, port, ok := cutPort(s)
+	if !ok {
+		return invalid("%s is not host:port, as in localhost:5432", quoted(s))
+	}
+	if bare := strings.Trim(host, "[]"); badDomain(host) != "" {
+		if _, err := netip.ParseAddr(bare); err != nil {
+			return invalid("%s is not host:port: %s is no host", quoted(s), quoted(host))
+		}
+	}
+	return checkPort(port)
+}
+
+func checkPort(s string) error {
+	if n, err := strconv.ParseUint(s, 10, 16); err != nil || n == 0 {
+		return invalid("%s is not a port from 1 to 65535", quoted(s))
+	}
+	return nil
+}
+
+func (c *checker) options() {
+	for _, ext := range slices.Sorted(maps.Keys(c.p.Options)) {
+		c.is(CheckID(ExtensionPrefix, ext), "options", ext)
+	}
+}
+
+// checkInside accepts a path that stays inside its folder.
+func checkInside(what string) func(string) error {
+	return func(s string) error {
+		if err := line(what)(s); err != nil {
+			return err
+		}
+		clean := path.Clean(s)
+		if path.IsAbs(s) || clean == ".." || strings.HasPrefix(clean, "../") || strings.Contains(s, `\`) {
+			return invalid("%s %s leaves its folder: want a relative path without .. and with / between its parts", what, quoted(s))
+		}
+		return nil
+	}
+}
+
+func duration(d *Duration) time.Duration {
+	if d == nil {
+		return 0
+	}
+	return time.Duration(*d)
+}

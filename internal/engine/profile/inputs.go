@@ -1,0 +1,315 @@
+package profile
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"math"
+	"reflect"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/strictyaml"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
+)
+
+// Types of inputs.
+const (
+	TypeString = "string"
+	TypeNumber = "number"
+	TypeBool   = "bool"
+	TypeList   = "list"
+	TypeMap    = "map"
+)
+
+var inputTypes = []string{TypeString, TypeNumber, TypeBool, TypeList, TypeMap}
+
+const (
+	maxInputBytes = 256 << 10 // all inputs of a request as JSON
+	maxInputDepth = 16
+)
+
+func (c *checker) inputs() {
+	if len(c.p.Inputs) > maxList {
+		c.fail([]string{"inputs"}, "%d inputs; at most %d are accepted", len(c.p.Inputs), maxList)
+	}
+	for _, name := range slices.Sorted(maps.Keys(c.p.Inputs)) {
+		in := c.p.Inputs[name]
+		if len(name) > maxName || !word(name, "_-") {
+			c.fail([]string{"inputs", name}, "%s is not an input's name: want letters, digits, _ and -", quoted(name))
+		}
+		c.oneOf(in.Type, "an input's type", inputTypes, "inputs", name, "type")
+		if in.Pattern != nil {
+			_, err := compile(*in.Pattern)
+			c.is(err, "inputs", name, "pattern")
+		}
+	}
+}
+
+func (c *checker) wholeInputs() {
+	for _, name := range slices.Sorted(maps.Keys(c.p.Inputs)) {
+		in := c.p.Inputs[name]
+		if in.Type == nil {
+			c.fail([]string{"inputs", name}, "inputs.%s: type is required: one of %s", name, strings.Join(inputTypes, ", "))
+			continue
+		}
+		if in.Pattern != nil && *in.Type != TypeString {
+			c.fail([]string{"inputs", name, "pattern"}, "a pattern is for inputs of type string")
+			continue
+		}
+		for i, allowed := range in.Enum {
+			if _, err := convert(*in.Type, allowed); err != nil {
+				c.is(err, "inputs", name, "enum", strconv.Itoa(i))
+			}
+		}
+		if in.Default != nil {
+			_, err := in.accept(in.Default)
+			c.is(err, "inputs", name, "default")
+		}
+	}
+}
+
+// compile makes the expression that the whole value has to match.
+func compile(pattern string) (*regexp.Regexp, error) {
+	if len(pattern) > 1024 {
+		return nil, invalid("the pattern has %d bytes; at most 1024 are accepted", len(pattern))
+	}
+	re, err := regexp.Compile(`^(?:` + pattern + `)$`)
+	if err != nil {
+		return nil, invalid("the pattern is not a regular expression: %v", err)
+	}
+	return re, nil
+}
+
+// accept checks one value and returns it in its canonical form.
+func (in Input) accept(given any) (any, error) {
+	v, err := convert(*in.Type, given)
+	if err != nil {
+		return nil, err
+	}
+	if len(in.Enum) > 0 && !slices.ContainsFunc(in.Enum, func(allowed any) bool {
+		a, err := convert(*in.Type, allowed)
+		return err == nil && reflect.DeepEqual(a, v)
+	}) {
+		return nil, invalid("%s is not one of %s", render(v), renderList(in.Enum))
+	}
+	if s, ok := v.(string); ok && in.Pattern != nil {
+		re, err := compile(*in.Pattern)
+		if err != nil {
+			return nil, err
+		}
+		if !re.MatchString(s) {
+			return nil, invalid("%s does not match the pattern %s", quoted(s), *in.Pattern)
+		}
+	}
+	return v, nil
+}
+
+// convert makes v the declared type. Text that is exactly a number or a truth
+// value counts as one, because Terraform hands over maps of text.
+func convert(want string, v any) (any, error) {
+	v, err := canonical(v, 0)
+	if err != nil {
+		return nil, err
+	}
+	ok := false
+	switch want {
+	case TypeString:
+		_, ok = v.(string)
+	case TypeNumber:
+		if s, text := v.(string); text {
+			if n, err := canonicalNumber(json.Number(s)); err == nil {
+				return n, nil
+			}
+			break
+		}
+		switch v.(type) {
+		case int64, float64:
+			ok = true
+		}
+	case TypeBool:
+		if s, text := v.(string); text && (s == "true" || s == "false") {
+			return s == "true", nil
+		}
+		_, ok = v.(bool)
+	case TypeList:
+		_, ok = v.([]any)
+	case TypeMap:
+		_, ok = v.(map[string]any)
+	}
+	if !ok {
+		return nil, invalid("want a value of type %s, got %s", want, nameOf(v))
+	}
+	return v, nil
+}
+
+// canonical brings values from YAML, JSON and Terraform to one form: string,
+// bool, int64 where whole, float64, []any, map[string]any.
+func canonical(v any, depth int) (any, error) {
+	if depth > maxInputDepth {
+		return nil, invalid("the value is nested deeper than %d levels", maxInputDepth)
+	}
+	switch x := v.(type) {
+	case nil, bool:
+		return x, nil
+	case string:
+		return x, checkInputText(x)
+	case json.Number:
+		return canonicalNumber(x)
+	}
+	r := reflect.ValueOf(v)
+	switch {
+	case r.CanInt():
+		return r.Int(), nil
+	case r.CanFloat():
+		return canonicalFloat(r.Float())
+	case r.Kind() == reflect.Slice:
+		out := make([]any, r.Len())
+		for i := range out {
+			e, err := canonical(r.Index(i).Interface(), depth+1)
+			if err != nil {
+				return nil, err
+			}
+			out[i] = e
+		}
+		return out, nil
+	case r.Kind() == reflect.Map && r.Type().Key().Kind() == reflect.String:
+		out := make(map[string]any, r.Len())
+		for _, k := range r.MapKeys() {
+			if err := checkInputText(k.String()); err != nil {
+				return nil, err
+			}
+			e, err := canonical(r.MapIndex(k).Interface(), depth+1)
+			if err != nil {
+				return nil, err
+			}
+			out[k.String()] = e
+		}
+		return out, nil
+	}
+	return nil, invalid("a value of type %T is not accepted", v)
+}
+
+func checkInputText(s string) error {
+	if len(s) > maxText {
+		return invalid("the text has %d bytes; at most %d are accepted", len(s), maxText)
+	}
+	return checkValue("the text", s)
+}
+
+func canonicalNumber(n json.Number) (any, error) {
+	if i, err := strconv.ParseInt(n.String(), 10, 64); err == nil && n.String()[0] != '+' {
+		return i, nil
+	}
+	if !json.Valid([]byte(n)) {
+		return nil, invalid("%s is not a number", quoted(n.String()))
+	}
+	f, err := strconv.ParseFloat(n.String(), 64)
+	if err != nil {
+		return nil, invalid("%s is not a number", quoted(n.String()))
+	}
+	return canonicalFloat(f)
+}
+
+func canonicalFloat(f float64) (any, error) {
+	switch {
+	case math.IsNaN(f) || math.IsInf(f, 0):
+		return nil, invalid("%v is not a number that can be kept", f)
+	case f == math.Trunc(f) && math.Abs(f) < 1<<53:
+		return int64(f), nil
+	}
+	return f, nil
+}
+
+func nameOf(v any) string {
+	switch x := v.(type) {
+	case nil:
+		return "null"
+	case string:
+		return "the text " + quoted(x)
+	case bool:
+		return "the truth value " + strconv.FormatBool(x)
+	case int64, float64:
+		return fmt.Sprintf("the number %v", x)
+	case []any:
+		return "a list"
+	}
+	return "a map"
+}
+
+func render(v any) string {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return "the value"
+	}
+	return extensions.Clean(string(b), 80)
+}
+
+func renderList(list []any) string {
+	words := make([]string, len(list))
+	for i, v := range list {
+		words[i] = render(v)
+	}
+	return extensions.Clean(strings.Join(words, ", "), 400)
+}
+
+// resolveInputs checks what was given against what is declared. null counts
+// as not given.
+func resolveInputs(profile string, declared Inputs, given map[string]any) (map[string]any, []error) {
+	var errs []error
+	names := slices.Sorted(maps.Keys(declared))
+	out := map[string]any{}
+	for _, name := range slices.Sorted(maps.Keys(given)) {
+		in, ok := declared[name]
+		switch {
+		case !ok:
+			errs = append(errs, undeclared(profile, name, names))
+		case given[name] != nil:
+			v, err := in.accept(given[name])
+			if err != nil {
+				errs = append(errs, invalid("inputs.%s: %w", name, err).At("inputs."+name))
+			}
+			out[name] = v
+		}
+	}
+	for _, name := range names {
+		in := declared[name]
+		if _, ok := out[name]; ok {
+			continue
+		}
+		if in.Default != nil {
+			v, err := in.accept(in.Default)
+			if err != nil {
+				errs = append(errs, invalid("inputs.%s: the default: %w", name, err).At("inputs."+name))
+			}
+			out[name] = v
+		} else if in.Required != nil && *in.Required {
+			errs = append(errs, missing(profile, name, in))
+		}
+	}
+	if b, err := json.Marshal(out); err == nil && len(b) > maxInputBytes {
+		errs = append(errs, invalid("the inputs have %d bytes together; at most %d are accepted", len(b), maxInputBytes))
+	}
+	return out, errs
+}
+
+func undeclared(profile, name string, names []string) error {
+	err := invalid("%s declares no input %s", profile, quoted(name)).At("inputs")
+	switch near := strictyaml.Nearest(name, names); {
+	case near != "":
+		return err.WithRemedy("did you mean %s?", near)
+	case len(names) == 0:
+		return err.WithRemedy("leave inputs out: this profile takes none")
+	}
+	return err.WithRemedy("it takes %s", strings.Join(names, ", "))
+}
+
+func missing(profile, name string, in Input) error {
+	doc := ""
+	if in.Doc != nil && *in.Doc != "" {
+		doc = ": " + extensions.Clean(*in.Doc, 200)
+	}
+	return invalid("the input %s of %s is required%s", name, profile, doc).WithRemedy("set inputs.%s (%s)", name, *in.Type).At("inputs")
+}

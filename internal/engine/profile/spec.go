@@ -1,0 +1,212 @@
+package profile
+
+import (
+	"maps"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
+)
+
+// Defaults where no profile says anything.
+const (
+	defaultIsolation     = extensions.IsolationProcess
+	defaultProbeInterval = time.Second
+	defaultProbeTimeout  = time.Minute
+)
+
+// Inputs that are the workspace's source by convention.
+const (
+	InputRepo = "repo"
+	InputRef  = "ref"
+)
+
+func (r *resolver) spec() extensions.Spec {
+	p := r.p
+	spec := extensions.Spec{
+		Name: r.req.Name, Profile: p.ID, Version: p.Version,
+		Isolation: isolationOf(p), Network: networkOf(p), Workspace: workspaceOf(p),
+		Image: imageOf(p.Image), Compose: composeOf(p.Compose), Containers: containersOf(p.Containers),
+		Resources: resourcesOf(p.Resources), Toolchain: toolchainOf(p.Toolchain), Readiness: probeOf(p.Readiness),
+		FromSnapshot: r.req.FromSnapshot, FromSandbox: r.req.FromSandbox,
+	}
+	if s := p.Setup; s != nil {
+		spec.Instructions = value(s.Instructions, "")
+	}
+	if q := p.Requires; q != nil {
+		spec.Requires = extensions.Requires{Runtime: slices.Clone(q.Runtime), Capabilities: slices.Clone(q.Capabilities)}
+	}
+	r.identity()
+	r.life(&spec)
+	r.inputs(&spec)
+	r.environment(&spec)
+	r.origin()
+	return spec
+}
+
+func (r *resolver) identity() {
+	if r.req.Name != "" {
+		r.failAt("name", CheckName(r.req.Name))
+	}
+}
+
+func (r *resolver) life(spec *extensions.Spec) {
+	p := r.p
+	spec.Scope = value(p.ScopeDefault, ScopeSession)
+	if r.req.Scope != "" {
+		if !slices.Contains(scopes, r.req.Scope) {
+			r.fail(invalid("%s is not a scope", quoted(r.req.Scope)).WithRemedy("use one of %s", strings.Join(scopes, ", ")).At("scope"))
+		}
+		spec.Scope = r.req.Scope
+	}
+	limits := value(p.TTL, TTL{})
+	spec.MaxTTL = extensions.Duration(duration(limits.Max))
+	spec.IdleReap = extensions.Duration(duration(limits.IdleReap))
+	ttl := DefaultTTL
+	if limits.Max != nil {
+		ttl = min(ttl, duration(limits.Max))
+	}
+	if limits.Default != nil {
+		ttl = duration(limits.Default)
+	}
+	if r.req.TTL != "" {
+		var err error
+		ttl, err = CheckTTL(r.req.TTL, duration(limits.Max))
+		r.failAt("ttl", err)
+	}
+	spec.TTL = extensions.Duration(ttl)
+}
+
+// CheckTTL reads a lifetime and returns KindInvalid unless it is from MinTTL
+// to most; most 0 means MaxTTL.
+func CheckTTL(s string, most time.Duration) (time.Duration, error) {
+	ttl, err := ParseDuration(s)
+	if err != nil {
+		return 0, invalid("ttl: %w", err)
+	}
+	limit, whose := most, "the profile's maximum"
+	if most <= 0 {
+		limit, whose = MaxTTL, "the longest life there is"
+	}
+	switch {
+	case ttl == 0:
+		return 0, invalid("ttl is zero: a sandbox needs time to live").WithRemedy("ask for %s to %s", FormatDuration(MinTTL), FormatDuration(limit))
+	case ttl < 0:
+		return 0, invalid("ttl %s is negative", s).WithRemedy("ask for %s to %s", FormatDuration(MinTTL), FormatDuration(limit))
+	case ttl < MinTTL:
+		return 0, invalid("ttl %s is below %s", s, FormatDuration(MinTTL)).WithRemedy("ask for %s to %s", FormatDuration(MinTTL), FormatDuration(limit))
+	case ttl > limit:
+		return 0, invalid("ttl %s is above %s, %s", s, whose, FormatDuration(limit)).WithRemedy("ask for at most %s, or use a profile that allows more", FormatDuration(limit))
+	}
+	return ttl, nil
+}
+
+func (r *resolver) inputs(spec *extensions.Spec) {
+	got, errs := resolveInputs(r.p.Ref(), r.p.Inputs, r.req.Inputs)
+	r.errs = append(r.errs, errs...)
+	if len(got) > 0 {
+		spec.Inputs = got
+	}
+	spec.Workspace.Repo = r.sourceInput(got, InputRepo, checkRepo)
+	spec.Workspace.Ref = r.sourceInput(got, InputRef, checkGitRef)
+	if spec.Workspace.Repo == "" {
+		spec.Workspace.Ref = ""
+	} else if spec.Workspace.Access == extensions.AccessNone {
+		r.fail(invalid("inputs.repo is set, but %s gives the sandbox no workspace (workspace.access: none)", r.p.Ref()).
+			WithRemedy("leave repo out or use a profile with access ro or rw").At("inputs.repo"))
+	}
+}
+
+func (r *resolver) sourceInput(got map[string]any, name string, check func(string) error) string {
+	in, declared := r.p.Inputs[name]
+	if !declared || in.Type == nil || *in.Type != TypeString {
+		return ""
+	}
+	s, _ := got[name].(string)
+	if s != "" {
+		if err := check(s); err != nil {
+			r.fail(invalid("inputs.%s: %w", name, err).At("inputs." + name))
+			return ""
+		}
+	}
+	return s
+}
+
+// checkRepo refuses what git would take for an option, and credentials: the
+// address of a repository is kept in state, ledger and labels.
+func checkRepo(s string) error {
+	if err := line("the repository")(s); err != nil {
+		return err
+	}
+	if strings.HasPrefix(s, "-") {
+		return invalid("%s begins with -, which git takes for an option", quoted(s)).WithRemedy("write ./%s for a folder", extensions.Clean(s, 80))
+	}
+	if u, err := url.Parse(s); err == nil && u.User != nil {
+		_, password := u.User.Password()
+		if password || u.Scheme == "http" || u.Scheme == "https" {
+			return invalid("the repository's URL carries credentials, which would be kept in the state").
+				WithRemedy("take them out of the URL and let git find them (credential helper, ssh agent)")
+		}
+	}
+	return nil
+}
+
+func checkGitRef(s string) error {
+	if strings.HasPrefix(s, "-") || len(s) > 1024 || strings.ContainsFunc(s, func(c rune) bool { return isControl(c) || c == ' ' || strings.ContainsRune(`\?*[:`, c) }) {
+		return invalid("%s is not a branch, tag or commit", quoted(s))
+	}
+	return nil
+}
+
+func (r *resolver) environment(spec *extensions.Spec) {
+	env := &checker{p: r.p}
+	env.pairs(r.req.Env, checkEnv)
+	for _, e := range env.errs {
+		r.fail(invalid("env: %s", e.Msg).At("env"))
+	}
+	spec.Env = maps.Clone(r.req.Env)
+	owner := map[string]string{}
+	for k := range r.req.Env {
+		owner[k] = "env"
+	}
+	claim := func(name, by string) {
+		if other, taken := owner[name]; taken {
+			r.fail(invalid("%s is set twice: by %s and by %s", quoted(name), other, by).WithRemedy("remove one of the two").At("secrets_wo"))
+			return
+		}
+		owner[name] = by
+		spec.SecretNames = append(spec.SecretNames, name)
+	}
+	if len(r.req.SecretNames) > maxList {
+		r.fail(invalid("%d secrets; at most %d are accepted", len(r.req.SecretNames), maxList).At("secrets_wo"))
+		return
+	}
+	for _, name := range slices.Sorted(slices.Values(r.req.SecretNames)) {
+		if err := CheckEnvName(name); err != nil {
+			r.failAt("secrets_wo", invalid("secrets: %w", err))
+			continue
+		}
+		claim(name, "secrets")
+	}
+	for _, ref := range secretRefs(r.p) {
+		claim(ref.Name, "setup.secret_refs of "+r.p.Ref())
+	}
+	slices.Sort(spec.SecretNames)
+}
+
+func (r *resolver) origin() {
+	snapshot, sandbox := r.req.FromSnapshot, r.req.FromSandbox
+	if snapshot != nil && sandbox != "" {
+		r.fail(invalid("from_snapshot and from_sandbox are set together").WithRemedy("choose one: restore a snapshot or fork a sandbox").At("from_snapshot"))
+	}
+	if snapshot != nil && !extensions.ValidSnapshotID(snapshot.ID) {
+		r.fail(invalid("from_snapshot: %s is not a snapshot's id", quoted(snapshot.ID)).WithRemedy("use the id of a sandboxer_snapshot").At("from_snapshot"))
+	}
+	if sandbox != "" {
+		if _, err := extensions.ParseID(string(sandbox)); err != nil {
+			r.fail(invalid("from_sandbox: %s is not a sandbox's id", quoted(string(sandbox))).WithRemedy("use the id of a sandboxer_sandbox").At("from_sandbox"))
+		}
+	}
+}
