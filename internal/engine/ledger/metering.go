@@ -14,6 +14,7 @@ type meterFact struct {
 	Mode     Mode         `json:"mode,omitempty"` // of the segment begun
 	ClosedAt string       `json:"closed_at,omitempty"`
 	Source   string       `json:"source,omitempty"`
+	Charged  string       `json:"charged,omitempty"` // the meter closed
 	Charges  []chargeFact `json:"charges,omitempty"`
 }
 
@@ -26,6 +27,10 @@ type chargeFact struct {
 	Amount    int64  `json:"amount_nano"`
 	Currency  string `json:"currency"`
 	Memo      string `json:"memo,omitempty"`
+}
+
+func (c Charge) fact() chargeFact {
+	return chargeFact{c.Segment, c.Component, c.Quantity, c.Unit, c.UnitPrice, c.Amount, c.Currency, c.Memo}
 }
 
 func (t *tx) meter(row Sandbox, ops MeterOps) (*meterFact, error) {
@@ -135,7 +140,7 @@ func (t *tx) closeMeter(m Meter, c MeterClose) (*meterFact, error) {
 	if err := t.update("ledger.meter.close", "meters", m.fields(), "id = ? AND closed_at = 0", m.ID); err != nil {
 		return nil, err
 	}
-	f := &meterFact{ID: m.ID, ClosedAt: instant(m.ClosedAt), Source: c.Source}
+	f := &meterFact{ID: m.ID, ClosedAt: instant(m.ClosedAt), Source: c.Source, Charged: m.ID}
 	if c.Price == nil {
 		return f, nil
 	}
@@ -154,7 +159,7 @@ func (t *tx) closeMeter(m Meter, c MeterClose) (*meterFact, error) {
 			}
 			return nil, err
 		}
-		f.Charges = append(f.Charges, chargeFact{ch.Segment, ch.Component, ch.Quantity, ch.Unit, ch.UnitPrice, ch.Amount, ch.Currency, ch.Memo})
+		f.Charges = append(f.Charges, ch.fact())
 	}
 	return f, nil
 }

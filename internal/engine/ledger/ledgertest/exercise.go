@@ -1,0 +1,53 @@
+package ledgertest
+
+import (
+	"context"
+	"testing"
+
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger"
+)
+
+// NewAddress makes room for one empty ledger that lives as long as the test,
+// and returns the address to open it by.
+type NewAddress func(t testing.TB) string
+
+// Exercise runs the whole suite. The test binary's TestMain must call Main.
+func Exercise(t *testing.T, address NewAddress) {
+	t.Helper()
+	for _, group := range []struct {
+		name string
+		run  func(*testing.T, NewAddress)
+	}{
+		{"Life", life},
+		{"Names", namesAreUnique},
+		{"CompareAndSet", compareAndSet},
+		{"Intents", intents},
+		{"Meters", meters},
+		{"Hosts", hosts},
+		{"Snapshots", snapshots},
+		{"Events", events},
+		{"Invariants", invariants},
+		{"Failpoints", failpoints},
+		{"Processes", processes},
+	} {
+		t.Run(group.name, func(t *testing.T) { t.Parallel(); group.run(t, address) })
+	}
+}
+
+// open opens the address for the length of the test.
+func open(t testing.TB, address string, o ledger.Options) ledger.Ledger {
+	t.Helper()
+	l := must(ledger.Open(context.Background(), address, o))(t)
+	t.Cleanup(func() {
+		if err := l.Close(); err != nil {
+			t.Errorf("closing the ledger: %v", err)
+		}
+	})
+	return l
+}
+
+// fresh is a new ledger of this test.
+func fresh(t testing.TB, address NewAddress) ledger.Ledger {
+	t.Helper()
+	return open(t, address(t), ledger.Options{})
+}

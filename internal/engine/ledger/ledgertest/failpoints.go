@@ -1,0 +1,126 @@
+package ledgertest
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/failpoint"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger"
+)
+
+// failpoints fails every step of every kind of change once. A step before the
+// commit leaves no trace; after it, all of it is there. Doing the same again
+// always ends in the same place.
+func failpoints(t *testing.T, address NewAddress) {
+	points := failpoint.Names("ledger.")
+	if len(points) < 10 {
+		t.Fatalf("only %q are registered", points)
+	}
+	at := address(t)
+	l := open(t, at, ledger.Options{Sinks: []string{"hub"}})
+	reached := map[string]bool{}
+	for _, point := range points {
+		for _, change := range script() {
+			fail(t, l, point, change, reached)
+		}
+	}
+	for _, point := range points {
+		if !reached[point] {
+			t.Errorf("no change of the script comes by %s", point)
+		}
+	}
+	verified(t, l)
+}
+
+// act is one write; it is made of the state before it, and may be repeated.
+type act struct {
+	name string
+	do   func(ctx context.Context) (any, error)
+}
+
+// script gives one life and the rest, one act after the other.
+func script() []func(t *testing.T, l ledger.Ledger) act {
+	var s ledger.Sandbox
+	var snap ledger.Snapshot
+	keep := func(v ledger.Sandbox, err error) (any, error) {
+		if err == nil {
+			s = v
+		}
+		return v, err
+	}
+	change := func(name string, c func() ledger.Change) func(*testing.T, ledger.Ledger) act {
+		return func(_ *testing.T, l ledger.Ledger) act {
+			fixed := c()
+			return act{name, func(ctx context.Context) (any, error) { return keep(l.Apply(ctx, fixed)) }}
+		}
+	}
+	var holder ledger.HolderID
+	return []func(*testing.T, ledger.Ledger) act{
+		func(t *testing.T, l ledger.Ledger) act {
+			holder = holderOf(t, l)
+			b := want(newID(t), holder, "n")
+			return act{"begin", func(ctx context.Context) (any, error) { return keep(l.Begin(ctx, b)) }}
+		},
+		change("provisioning", func() ledger.Change { return provisioning(s) }),
+		change("ready", func() ledger.Change { return ready(s) }),
+		change("switch", func() ledger.Change {
+			return ledger.Change{ID: s.ID, Key: step(s, "switch"), Meter: ledger.MeterOps{Switch: &ledger.MeterSwitch{At: Start, Mode: ledger.Paused}}}
+		}),
+		func(t *testing.T, l ledger.Ledger) act {
+			b := ledger.BeginSnapshot{Key: step(s, "snap"), Holder: holder, ID: newSnapshotID(t), Account: Account, SandboxID: s.ID}
+			return act{"snapshot", func(ctx context.Context) (any, error) {
+				v, err := l.BeginSnapshot(ctx, b)
+				if err == nil {
+					snap = v
+				}
+				return v, err
+			}}
+		},
+		func(_ *testing.T, l ledger.Ledger) act {
+			c := ledger.SnapshotChange{ID: snap.ID, Key: snap.ID + "/gone", To: ledger.SnapshotDeleted, Finish: &ledger.FinishIntent{Outcome: ledger.Failed}}
+			return act{"snapshot fails", func(ctx context.Context) (any, error) { return l.ApplySnapshot(ctx, c) }}
+		},
+		change("destroying", func() ledger.Change { return destroying(s, holder) }),
+		change("destroyed", func() ledger.Change { return destroyed(s) }),
+		func(_ *testing.T, l ledger.Ledger) act {
+			h := ledger.Host{Account: Account, Name: string(s.ID), Ref: "{}"}
+			return act{"host", func(ctx context.Context) (any, error) {
+				v, err := l.PutHost(ctx, h)
+				v.CreatedAt, v.UpdatedAt = Start, Start
+				return v, err
+			}}
+		},
+	}
+}
+
+func fail(t *testing.T, l ledger.Ledger, point string, make func(*testing.T, ledger.Ledger) act, reached map[string]bool) {
+	t.Helper()
+	a := make(t, l)
+	ctx := context.Background()
+	before := must(l.Head(ctx, "acme"))(t)
+	var hit bool
+	_, err := a.do(failpoint.Inject(ctx, point, func() error {
+		hit = true
+		return failpoint.ErrInjected
+	}))
+	reached[point] = reached[point] || hit
+	if hit != errors.Is(err, failpoint.ErrInjected) || !hit && err != nil {
+		t.Fatalf("%s at %s: hit %t, %v", a.name, point, hit, err)
+	}
+	middle := must(l.Head(ctx, "acme"))(t)
+	if committed := !hit || point == "ledger.committed"; committed != (middle.Seq == before.Seq+1) {
+		t.Fatalf("%s at %s: events went from %d to %d", a.name, point, before.Seq, middle.Seq)
+	}
+	verified(t, l, before)
+	first := must(a.do(ctx))(t)
+	again := must(a.do(ctx))(t)
+	if d := cmp.Diff(first, again); d != "" {
+		t.Fatalf("%s at %s, repeated (-first +again):\n%s", a.name, point, d)
+	}
+	if end := must(l.Head(ctx, "acme"))(t); end.Seq != before.Seq+1 {
+		t.Fatalf("%s at %s: done %d times", a.name, point, end.Seq-before.Seq)
+	}
+}

@@ -1,0 +1,5 @@
+package ledgertest
+
+import "testing"
+
+func processes(t *testing.T, address NewAddress) {}

@@ -1,0 +1,16 @@
+package ledger_test
+
+import (
+	"path/filepath"
+	"testing"
+
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger/ledgertest"
+)
+
+func newFile(t testing.TB) string { return ledger.DefaultURL(filepath.Join(t.TempDir(), "state")) }
+
+func TestSQLite(t *testing.T) {
+	t.Parallel()
+	ledgertest.Exercise(t, newFile)
+}
