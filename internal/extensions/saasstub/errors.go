@@ -39,6 +39,9 @@ func (b *backend) failure(op string, id extensions.ID, err error) error {
 	if err == nil {
 		return nil
 	}
+	if _, bad := extensions.ParseID(string(id)); bad != nil {
+		id = "" // what is no id must not be printed as one
+	}
 	e := &extensions.Error{Op: op, Extension: b.extension, ID: id}
 	var known *extensions.Error
 	var f *vendor.Fault

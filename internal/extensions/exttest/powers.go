@@ -1,0 +1,360 @@
+package exttest
+
+import (
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
+)
+
+var portChecks = []check{
+	{name: "ports/dial", power: extensions.PowerPorts, hook: hookNamed("Serve", func(h Harness) bool { return h.Serve != nil }), run: func(e *env) {
+		_, h, _ := e.ready()
+		service, port := e.h.Serve(e, e.b, h)
+		c, err := power[extensions.PortForwarder](e, e.b).Dial(e.ctx(), h, service, port)
+		if err != nil {
+			e.Fatalf("dial: %v", err)
+		}
+		defer func() { _ = c.Close() }()
+		_ = c.SetDeadline(time.Now().Add(20 * time.Second))
+		if _, err := io.WriteString(c, "there and back"); err != nil {
+			e.Fatalf("send: %v", err)
+		}
+		got := make([]byte, len("there and back"))
+		if _, err := io.ReadFull(c, got); err != nil {
+			e.Fatalf("receive: %v", err)
+		}
+		equal(e, "what came back", got, []byte("there and back"))
+	}},
+	{name: "ports/gone-is-not-found", power: extensions.PowerPorts, run: func(e *env) {
+		h := e.gone()
+		c, err := power[extensions.PortForwarder](e, e.b).Dial(e.ctx(), h, "", 80)
+		if err == nil {
+			_ = c.Close()
+		}
+		e.wantKind("dial into what is gone", err, extensions.KindNotFound)
+	}},
+}
+
+var forkChecks = []check{
+	{name: "fork/copies", power: extensions.PowerFork, also: []extensions.Power{extensions.PowerExec}, run: func(e *env) {
+		spec, h, _ := e.ready()
+		e.sh(h, "printf before >f")
+		if err := power[extensions.Forker](e, e.b).CanFork(e.ctx(), h); err != nil {
+			e.Fatalf("can fork: %v", err)
+		}
+		_, forked, _ := e.ready(With(func(s *extensions.Spec) { s.FromSandbox = spec.ID }))
+		e.sh(h, "printf after >f")
+		if got := e.sh(forked, "cat f"); got != "before" {
+			e.Errorf("the fork reads %q", got)
+		}
+	}},
+	{name: "fork/checking-makes-nothing", power: extensions.PowerFork, run: func(e *env) {
+		_, h, _ := e.ready()
+		if err := power[extensions.Forker](e, e.b).CanFork(e.ctx(), h); err != nil {
+			e.Fatalf("can fork: %v", err)
+		}
+		if all := e.list(e.b); len(all) != 1 {
+			e.Errorf("%d sandboxes exist, want 1", len(all))
+		}
+	}},
+	{name: "fork/gone-is-not-found", power: extensions.PowerFork, run: func(e *env) {
+		h := e.gone()
+		e.wantKind("can fork what is gone", power[extensions.Forker](e, e.b).CanFork(e.ctx(), h), extensions.KindNotFound)
+	}},
+}
+
+var pauseChecks = []check{
+	{name: "pause/pauses-and-resumes", power: extensions.PowerPause, run: func(e *env) {
+		_, h, _ := e.ready()
+		p := power[extensions.Pauser](e, e.b)
+		if err := p.Pause(e.ctx(), h); err != nil {
+			e.Fatalf("pause: %v", err)
+		}
+		e.wantPhase(h, extensions.PhasePaused)
+		if err := p.Resume(e.ctx(), h); err != nil {
+			e.Fatalf("resume: %v", err)
+		}
+		e.wantPhase(h, extensions.PhaseReady)
+	}},
+	{name: "pause/idempotent", power: extensions.PowerPause, run: func(e *env) {
+		_, h, _ := e.ready()
+		p := power[extensions.Pauser](e, e.b)
+		for what, call := range map[string]func() error{"resume of a running one": func() error { return p.Resume(e.ctx(), h) },
+			"pause twice": func() error {
+				if err := p.Pause(e.ctx(), h); err != nil {
+					return err
+				}
+				return p.Pause(e.ctx(), h)
+			}} {
+			if err := call(); err != nil {
+				e.Errorf("%s: %v", what, err)
+			}
+		}
+	}},
+	{name: "pause/gone-is-not-found", power: extensions.PowerPause, run: func(e *env) {
+		h := e.gone()
+		e.wantKind("pause of what is gone", power[extensions.Pauser](e, e.b).Pause(e.ctx(), h), extensions.KindNotFound)
+	}},
+}
+
+var extendChecks = []check{
+	{name: "extend/moves-the-deadline", power: extensions.PowerExtend, run: func(e *env) {
+		spec, h, _ := e.ready()
+		for _, to := range []time.Time{spec.Deadline.Add(time.Hour), spec.Deadline.Add(-30 * time.Minute)} {
+			if err := power[extensions.Extender](e, e.b).Extend(e.ctx(), h, to); err != nil {
+				e.Fatalf("extend to %s: %v", to, err)
+			}
+			if o := e.observe(h); o.Deadline.Sub(to).Abs() > time.Second {
+				e.Errorf("the deadline is %s, want %s", o.Deadline, to)
+			}
+		}
+	}},
+	{name: "extend/later-keeps-it", power: extensions.PowerExtend, run: func(e *env) {
+		spec, h, _ := e.ready(WithTTL(e.shortTTL()))
+		if err := power[extensions.Extender](e, e.b).Extend(e.ctx(), h, spec.Deadline.Add(time.Minute)); err != nil {
+			e.Fatalf("extend: %v", err)
+		}
+		e.advance(e.shortTTL() + time.Second)
+		e.wantPhase(h, extensions.PhaseReady)
+	}},
+	{name: "extend/earlier-ends-it", power: extensions.PowerExtend, run: func(e *env) {
+		if e.desc.Capabilities.Expiry == extensions.ExpirySweep {
+			return
+		}
+		spec, h, _ := e.ready()
+		if err := power[extensions.Extender](e, e.b).Extend(e.ctx(), h, spec.CreatedAt.Add(e.shortTTL())); err != nil {
+			e.Fatalf("extend: %v", err)
+		}
+		e.advance(e.shortTTL() + time.Second)
+		e.wantPhase(h, extensions.PhaseExpired, extensions.PhaseAbsent)
+	}},
+	{name: "extend/ended-is-not-found", power: extensions.PowerExtend, run: func(e *env) {
+		h := e.gone()
+		e.wantKind("extending what is gone", power[extensions.Extender](e, e.b).Extend(e.ctx(), h, time.Now().Add(time.Hour)), extensions.KindNotFound)
+		if e.desc.Capabilities.Expiry == extensions.ExpirySweep {
+			return
+		}
+		spec, expired, _ := e.ready(WithTTL(e.shortTTL()))
+		e.advance(e.shortTTL() + time.Second)
+		e.wantKind("extending what has expired", power[extensions.Extender](e, e.b).Extend(e.ctx(), expired, spec.Deadline.Add(time.Hour)), extensions.KindNotFound)
+	}},
+}
+
+var usageChecks = []check{
+	{name: "usage/grows", power: extensions.PowerUsage, run: func(e *env) {
+		_, h, _ := e.ready()
+		first := e.usage(h)
+		e.advance(time.Second)
+		second := e.usage(h)
+		if first.StartedAt.IsZero() || !first.StartedAt.Equal(second.StartedAt) || !second.EndedAt.IsZero() {
+			e.Errorf("started %s, then %s; ended %s while it lives", first.StartedAt, second.StartedAt, second.EndedAt)
+		}
+		if grown := second.Running - first.Running; grown < 500*time.Millisecond || grown > time.Minute {
+			e.Errorf("running %s, a second later %s", first.Running, second.Running)
+		}
+	}},
+	{name: "usage/ends-with-the-sandbox", power: extensions.PowerUsage, run: func(e *env) {
+		if e.desc.Capabilities.Expiry != extensions.ExpiryNative {
+			return
+		}
+		_, h, _ := e.ready(WithTTL(e.shortTTL()))
+		e.advance(e.shortTTL() + time.Minute)
+		u := e.usage(h)
+		if u.EndedAt.IsZero() || (u.EndedAt.Sub(u.StartedAt)-u.Running-u.Paused).Abs() > time.Second {
+			e.Errorf("from %s to %s it ran %s", u.StartedAt, u.EndedAt, u.Running)
+		}
+	}},
+	{name: "usage/teardown-returns-it", power: extensions.PowerUsage, run: func(e *env) {
+		_, h, _ := e.ready()
+		e.advance(time.Second)
+		r := e.teardown(h)
+		_, err := power[extensions.UsageReader](e, e.b).Usage(e.ctx(), h)
+		if err == nil {
+			return // the place remembers it
+		}
+		e.wantKind("usage of what is gone", err, extensions.KindNotFound)
+		if r.Usage == nil || r.Usage.Running < 500*time.Millisecond || r.Usage.EndedAt.IsZero() {
+			e.Errorf("the place forgets, and the report's usage is %+v", r.Usage)
+		}
+	}},
+}
+
+func (e *env) usage(h extensions.Handle) extensions.Usage {
+	e.Helper()
+	u, err := power[extensions.UsageReader](e, e.b).Usage(e.ctx(), h)
+	if err != nil {
+		e.Fatalf("usage: %v", err)
+	}
+	return u
+}
+
+var capacityChecks = []check{
+	{name: "capacity/counts", power: extensions.PowerCapacity, run: func(e *env) {
+		before := e.capacity()
+		_, h, _ := e.ready()
+		during := e.capacity()
+		e.teardown(h)
+		after := e.capacity()
+		if before.Used == nil || during.Used == nil || after.Used == nil {
+			return // unknown is allowed
+		}
+		if !during.SharedByOthers && (*during.Used != *before.Used+1 || *after.Used != *before.Used) || *during.Used <= *before.Used {
+			e.Errorf("used %d, with one more %d, after it %d", *before.Used, *during.Used, *after.Used)
+		}
+	}},
+	{name: "capacity/is-dated", power: extensions.PowerCapacity, run: func(e *env) {
+		if c := e.capacity(); time.Since(c.ObservedAt).Abs() > time.Minute {
+			e.Errorf("observed at %s", c.ObservedAt)
+		}
+	}},
+	{name: "capacity/not-above-declared", power: extensions.PowerCapacity, run: func(e *env) {
+		c, declared := e.capacity(), e.desc.Capabilities.MaxConcurrent
+		if c.Max != nil && declared != nil && *c.Max > *declared {
+			e.Errorf("room for %d, declared are %d", *c.Max, *declared)
+		}
+	}},
+}
+
+func (e *env) capacity() extensions.Capacity {
+	e.Helper()
+	c, err := power[extensions.CapacityReader](e, e.b).Capacity(e.ctx())
+	if err != nil {
+		e.Fatalf("capacity: %v", err)
+	}
+	return c
+}
+
+var probeChecks = []check{
+	{name: "probe/facts", power: extensions.PowerProbe, run: func(e *env) {
+		f, err := power[extensions.HostProber](e, e.b).Probe(e.ctx())
+		if err != nil {
+			e.Fatalf("probe: %v", err)
+		}
+		c := e.desc.Capabilities
+		if f.OS == "" || f.Arch == "" || f.CPUs < 1 || f.MemoryMB < 1 {
+			e.Errorf("facts %+v", f)
+		}
+		if !slices.Contains(c.OS, f.OS) && !slices.Contains(c.OS, "*") || !slices.Contains(c.Arch, f.Arch) && !slices.Contains(c.Arch, "*") {
+			e.Errorf("the host is %s/%s, declared are %v/%v", f.OS, f.Arch, c.OS, c.Arch)
+		}
+	}},
+	{name: "probe/isolation-not-above-declared", power: extensions.PowerProbe, run: func(e *env) {
+		f, err := power[extensions.HostProber](e, e.b).Probe(e.ctx())
+		if err != nil {
+			e.Fatalf("probe: %v", err)
+		}
+		for _, l := range f.Isolation {
+			if !slices.Contains(e.desc.Capabilities.IsolationLevels, l) {
+				e.Errorf("isolation %q was found and is not declared", l)
+			}
+		}
+	}},
+}
+
+var estimateChecks = []check{
+	{name: "estimate/follows-the-duration", power: extensions.PowerEstimate, run: func(e *env) {
+		p := power[extensions.Estimator](e, e.b)
+		for _, d := range []time.Duration{0, time.Hour, 24 * time.Hour} {
+			u, err := p.Estimate(e.ctx(), e.spec(), d)
+			if err != nil || u.Running != d {
+				e.Errorf("estimate for %s: running %s, %v", d, u.Running, err)
+			}
+		}
+	}},
+	{name: "estimate/makes-nothing", power: extensions.PowerEstimate, run: func(e *env) {
+		if _, err := power[extensions.Estimator](e, e.b).Estimate(e.ctx(), e.spec(), time.Hour); err != nil {
+			e.Fatalf("estimate: %v", err)
+		}
+		if all := e.list(e.b); len(all) != 0 {
+			e.Errorf("%d sandboxes exist after an estimate", len(all))
+		}
+	}},
+}
+
+var imageChecks = []check{
+	{name: "prepare-image/digest-is-stable", power: extensions.PowerPrepareImage, run: func(e *env) {
+		spec := e.spec()
+		first, err := power[extensions.ImagePreparer](e, e.b).PrepareImage(e.ctx(), spec)
+		if err != nil {
+			e.Fatalf("prepare image: %v", err)
+		}
+		second, err := power[extensions.ImagePreparer](e, e.openAs(e.cfg)).PrepareImage(e.ctx(), spec)
+		if err != nil || second != first || !strings.HasPrefix(first, "sha256:") {
+			e.Errorf("digest %q, then %q, %v", first, second, err)
+		}
+	}},
+	{name: "prepare-image/makes-no-sandbox", power: extensions.PowerPrepareImage, run: func(e *env) {
+		if _, err := power[extensions.ImagePreparer](e, e.b).PrepareImage(e.ctx(), e.spec()); err != nil {
+			e.Fatalf("prepare image: %v", err)
+		}
+		if all := e.list(e.b); len(all) != 0 {
+			e.Errorf("%d sandboxes exist after preparing an image", len(all))
+		}
+	}},
+}
+
+var generationChecks = []check{
+	{name: "set-generation/raises", power: extensions.PowerGenerationSet, run: func(e *env) {
+		_, h, _ := e.ready()
+		if err := power[extensions.GenerationSetter](e, e.b).SetGeneration(e.ctx(), h, 5); err != nil {
+			e.Fatalf("set generation: %v", err)
+		}
+		if o := e.observeOn(e.openAs(e.cfg), h); o.Generation != 5 {
+			e.Errorf("another process sees generation %d, want 5", o.Generation)
+		}
+	}},
+	{name: "set-generation/never-lowers", power: extensions.PowerGenerationSet, run: func(e *env) {
+		_, h, _ := e.ready(With(func(s *extensions.Spec) { s.Generation = 4 }))
+		for _, g := range []int64{3, 4} {
+			e.wantKind("generation "+formatInt(g)+" over 4", power[extensions.GenerationSetter](e, e.b).SetGeneration(e.ctx(), h, g), extensions.KindConflict)
+		}
+		if o := e.observe(h); o.Generation != 4 {
+			e.Errorf("generation %d, want 4", o.Generation)
+		}
+	}},
+	{name: "set-generation/gone-is-not-found", power: extensions.PowerGenerationSet, run: func(e *env) {
+		h := e.gone()
+		e.wantKind("generation of what is gone", power[extensions.GenerationSetter](e, e.b).SetGeneration(e.ctx(), h, 9), extensions.KindNotFound)
+	}},
+}
+
+// implemented tells which powers a backend has, by its methods.
+func implemented(b extensions.Backend) map[extensions.Power]bool {
+	has := map[extensions.Power]bool{}
+	_, has[extensions.PowerExec] = b.(extensions.Execer)
+	_, has[extensions.PowerLogs] = b.(extensions.LogStreamer)
+	_, has[extensions.PowerFiles] = b.(extensions.FileTransfer)
+	_, has[extensions.PowerPorts] = b.(extensions.PortForwarder)
+	_, has[extensions.PowerSnapshot] = b.(extensions.Snapshotter)
+	_, has[extensions.PowerFork] = b.(extensions.Forker)
+	_, has[extensions.PowerPause] = b.(extensions.Pauser)
+	_, has[extensions.PowerExtend] = b.(extensions.Extender)
+	_, has[extensions.PowerUsage] = b.(extensions.UsageReader)
+	_, has[extensions.PowerCapacity] = b.(extensions.CapacityReader)
+	_, has[extensions.PowerProbe] = b.(extensions.HostProber)
+	_, has[extensions.PowerEstimate] = b.(extensions.Estimator)
+	_, has[extensions.PowerPrepareImage] = b.(extensions.ImagePreparer)
+	_, has[extensions.PowerGenerationSet] = b.(extensions.GenerationSetter)
+	return has
+}
+
+var declaredChecks = []check{
+	{name: "declared/is-implemented", run: func(e *env) {
+		has := implemented(e.b)
+		for _, p := range e.desc.Powers {
+			if !has[p] {
+				e.Errorf("%q is declared and not implemented", p)
+			}
+		}
+	}},
+	{name: "declared/implemented-is-declared", run: func(e *env) {
+		for p, yes := range implemented(e.b) {
+			if yes && !e.desc.Has(p) {
+				e.Errorf("%q is implemented and not declared", p)
+			}
+		}
+	}},
+}

@@ -1,0 +1,226 @@
+package exttest
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"unicode"
+
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
+)
+
+var handleChecks = []check{
+	{name: "handle/names-its-object", run: func(e *env) {
+		spec, h, _ := e.ready()
+		if h.Extension != e.desc.Handler || h.ID != spec.ID || h.Version < 1 || h.Ref == "" {
+			e.Errorf("the handle %s does not name extension, version, id and object", h.Encode())
+		}
+		if len(h.Data) > 4<<10 {
+			e.Errorf("the handle's data has %d bytes, allowed are 4 KiB", len(h.Data))
+		}
+	}},
+	{name: "handle/roundtrip", run: func(e *env) {
+		_, h, _ := e.ready()
+		again, err := extensions.DecodeHandle(h.Encode())
+		if err != nil {
+			e.Fatalf("the handle %q cannot be read back: %v", h.Encode(), err)
+		}
+		if again.Encode() != h.Encode() {
+			e.Errorf("read back as %s, want %s", again.Encode(), h.Encode())
+		}
+	}},
+	{name: "handle/works-in-another-process", run: func(e *env) {
+		_, h, _ := e.ready()
+		again, err := extensions.DecodeHandle(h.Encode())
+		if err != nil {
+			e.Fatal(err)
+		}
+		b := e.openAs(e.cfg)
+		if o := e.observeOn(b, again); o.Phase != extensions.PhaseReady {
+			e.Errorf("another process sees %s (%v)", o.Phase, o.Err)
+		}
+		if r, err := b.Teardown(e.ctx(), again); err != nil || r.AlreadyGone {
+			e.Errorf("teardown by another process: %+v, %v", r, err)
+		}
+	}},
+}
+
+var errorChecks = []check{
+	{name: "errors/classified", run: func(e *env) {
+		_, _, invalid := e.b.Provision(e.ctx(), e.spec(With(func(s *extensions.Spec) { s.ID = "x" })))
+		_, unknown := e.b.Find(e.ctx(), e.newID())
+		for what, err := range map[string]error{"provision with a bad id": invalid, "find of an unknown id": unknown} {
+			var classified *extensions.Error
+			switch {
+			case err == nil:
+				e.Errorf("%s: no error", what)
+			case !errors.As(err, &classified):
+				e.Errorf("%s: %T is not the contract's error", what, err)
+			case classified.Kind == "" || classified.Op == "":
+				e.Errorf("%s: kind %q, operation %q", what, classified.Kind, classified.Op)
+			}
+		}
+	}},
+	{name: "errors/text-is-clean", run: func(e *env) {
+		_, _, err := e.b.Provision(e.ctx(), e.spec(With(func(s *extensions.Spec) { s.ID = "sbx-\x1b[31m\nforged: line\x00" })))
+		if err == nil {
+			e.Fatal("no error for an id with control characters")
+		}
+		if strings.ContainsFunc(err.Error(), unicode.IsControl) {
+			e.Errorf("the message has control characters: %q", err.Error())
+		}
+	}},
+	{name: "errors/unauthorized", hook: hookNamed("Unauthorized", func(h Harness) bool { return h.Unauthorized != nil }), run: func(e *env) {
+		b, err := e.h.New(e).Open(e.ctx(), e.h.Unauthorized(e, e.cfg))
+		if err == nil {
+			defer func() { _ = b.Close() }()
+			_, err = b.Status(e.ctx(), nil)
+		}
+		e.wantKind("a call with refused credentials", err, extensions.KindUnauthorized)
+	}},
+	{name: "errors/unreachable-is-not-absent", hook: hookNamed("Unreachable", func(h Harness) bool { return h.Unreachable != nil }), run: func(e *env) {
+		spec, h, _ := e.ready()
+		e.h.Unreachable(e, e.cfg)
+		all, err := e.b.Status(e.ctx(), []extensions.Handle{h})
+		switch {
+		case err != nil:
+			e.wantKind("status", err, extensions.KindUnreachable)
+		case len(all) != 1 || all[0].Phase != extensions.PhaseUnreachable || all[0].ID != h.ID:
+			e.Errorf("status: %+v, want unreachable", all)
+		default:
+			e.wantKind("status of the one", all[0].Err, extensions.KindUnreachable)
+		}
+		_, err = e.b.Status(e.ctx(), nil)
+		e.wantKind("status of everything", err, extensions.KindUnreachable)
+		_, err = e.b.Find(e.ctx(), spec.ID)
+		e.wantKind("find", err, extensions.KindUnreachable)
+		_, err = e.b.Teardown(e.ctx(), h)
+		e.wantKind("teardown", err, extensions.KindUnreachable)
+	}},
+}
+
+var cancelChecks = []check{
+	{name: "cancel/provision-starts-nothing", run: func(e *env) {
+		spec := e.spec()
+		before := 0
+		if e.h.Starts != nil {
+			before = e.h.Starts(e, e.cfg)
+		}
+		h, _, err := e.b.Provision(cancelled(), spec)
+		e.cleanUp(h)
+		if err == nil {
+			e.Error("provision with a cancelled context succeeded")
+		}
+		if e.h.Starts != nil && e.h.Starts(e, e.cfg) != before {
+			e.Error("provision with a cancelled context asked the place for a sandbox")
+		}
+		if _, there := e.list(e.b)[spec.ID]; there {
+			e.Error("provision with a cancelled context made a sandbox")
+		}
+	}},
+	{name: "cancel/teardown-ends-nothing", run: func(e *env) {
+		_, h, _ := e.ready()
+		if _, err := e.b.Teardown(cancelled(), h); err == nil {
+			e.Error("teardown with a cancelled context succeeded")
+		}
+		e.wantPhase(h, extensions.PhaseReady)
+	}},
+	{name: "cancel/nothing-is-absent", run: func(e *env) {
+		spec, h, _ := e.ready()
+		if all, err := e.b.Status(cancelled(), []extensions.Handle{h}); err == nil && all[0].Phase == extensions.PhaseAbsent {
+			e.Error("status with a cancelled context says absent")
+		}
+		if _, err := e.b.Find(cancelled(), spec.ID); extensions.IsKind(err, extensions.KindNotFound) {
+			e.Error("find with a cancelled context says not found")
+		}
+		if r, err := e.b.WaitReady(cancelled(), spec, h); extensions.IsKind(err, extensions.KindNotFound) {
+			e.Errorf("wait ready with a cancelled context says not found: %v", r)
+		}
+	}},
+}
+
+func cancelled() context.Context {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	return ctx
+}
+
+const (
+	canary    = "canary-5f1c7e0b9d24-secret"
+	canaryKey = "canary-81b6f0a3c5d9-credential"
+)
+
+var secretChecks = []check{
+	{name: "secrets/arrive-inside", power: extensions.PowerExec, run: func(e *env) {
+		_, h, _ := e.ready(WithSecret("CANARY", canary))
+		if got := e.sh(h, `printf %s "$CANARY"`); got != canary {
+			e.Errorf("inside, the secret is %q", got)
+		}
+	}},
+	{name: "secrets/canary-nowhere", run: canaryNowhere},
+}
+
+// canaryNowhere lives a whole life with a secret in the sandbox and one in
+// every credential, and looks at everything that comes back.
+func canaryNowhere(e *env) {
+	if len(e.desc.Credentials) > 0 {
+		e.cfg.Credentials = map[string]extensions.Secret{}
+		for _, c := range e.desc.Credentials {
+			e.cfg.Credentials[c.Name] = extensions.NewSecret(canaryKey)
+		}
+		e.open()
+	}
+	seen := map[string]string{}
+	note := func(what string, v any) {
+		b, err := json.Marshal(v)
+		if err != nil {
+			e.Fatalf("%s: %v", what, err)
+		}
+		seen[what] = fmt.Sprintf("%s %+v", b, v)
+	}
+	spec := e.spec(WithSecret("CANARY", canary))
+	h, o := e.provision(spec)
+	note("handle", h)
+	note("first observation", o)
+	r, err := e.b.WaitReady(e.ctx(), spec, h)
+	note("reachability", r)
+	noteError(seen, "wait ready", err)
+	note("observation", e.observe(h))
+	note("list", e.list(e.b))
+	if x, ok := e.b.(extensions.Execer); ok {
+		_, err := x.Exec(e.ctx(), h, extensions.ExecRequest{Command: []string{"true"}, User: "no-such-user"})
+		noteError(seen, "exec as a user that does not exist", err)
+	}
+	if s, ok := e.b.(extensions.Snapshotter); ok {
+		snap := e.snapshot(s, h)
+		note("snapshot", snap)
+	}
+	_, _, err = e.b.Provision(e.ctx(), e.spec(WithSecret("CANARY", canary), With(func(s *extensions.Spec) { s.ID = "bad" })))
+	noteError(seen, "provision with a bad id", err)
+	if e.h.Outside != nil {
+		seen["the place outside the sandbox"] = strings.Join(e.h.Outside(e, e.cfg), "\n")
+	}
+	note("report", e.teardown(h))
+	if e.h.Outside != nil {
+		seen["the place after the teardown"] = strings.Join(e.h.Outside(e, e.cfg), "\n")
+	}
+	for what, text := range seen {
+		for _, secret := range []string{canary, canaryKey} {
+			for _, form := range []string{secret, hex.EncodeToString([]byte(secret)), base64.StdEncoding.EncodeToString([]byte(secret))} {
+				if strings.Contains(text, strings.TrimRight(form, "=")) {
+					e.Errorf("a secret is in: %s", what)
+				}
+			}
+		}
+	}
+}
+
+func noteError(seen map[string]string, what string, err error) {
+	if err != nil {
+		seen["error: "+what] = fmt.Sprintf("%v %s", err, extensions.RemedyOf(err))
+	}
+}

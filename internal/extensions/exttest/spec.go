@@ -1,0 +1,85 @@
+package exttest
+
+import (
+	"testing"
+	"time"
+
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
+)
+
+// Option changes the minimal spec.
+type Option func(*extensions.Spec)
+
+// Spec builds a minimal valid spec: a fresh id, generation 1, the labels every
+// object carries, an hour to live, network denied, an empty workspace.
+func Spec(t testing.TB, cfg extensions.Config, opts ...Option) extensions.Spec {
+	t.Helper()
+	id, err := extensions.NewID(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	now := time.Now().UTC().Truncate(time.Microsecond)
+	s := extensions.Spec{
+		ID: id, Account: cfg.Account, Name: "conformance", Generation: 1,
+		CreatedAt: now, Deadline: now.Add(time.Hour),
+		Profile: "profile.conformance", Version: "1.0.0",
+		Network:   extensions.Network{Default: "deny"},
+		Workspace: extensions.Workspace{Mode: extensions.WorkspaceRemoteCanonical, Access: extensions.AccessRW},
+		Scope:     "session", TTL: extensions.Duration(time.Hour),
+	}
+	for _, o := range opts {
+		o(&s)
+	}
+	if s.Labels == nil {
+		s.Labels = Labels(s)
+	}
+	return s
+}
+
+// Labels are those the engine writes for s.
+func Labels(s extensions.Spec) map[string]string {
+	return map[string]string{
+		extensions.LabelID: string(s.ID), extensions.LabelAccount: s.Account,
+		extensions.LabelGeneration: formatInt(s.Generation), extensions.LabelSpecHash: s.Hash(),
+		extensions.LabelInitialExpires: s.Deadline.UTC().Format(time.RFC3339),
+	}
+}
+
+// WithTTL sets how long the sandbox may live from now.
+func WithTTL(d time.Duration) Option {
+	return func(s *extensions.Spec) {
+		s.TTL, s.Deadline = extensions.Duration(d), s.CreatedAt.Add(d)
+	}
+}
+
+// WithEnv sets one environment variable.
+func WithEnv(name, value string) Option {
+	return func(s *extensions.Spec) {
+		if s.Env == nil {
+			s.Env = map[string]string{}
+		}
+		s.Env[name] = value
+	}
+}
+
+// WithSecret sets one secret environment variable.
+func WithSecret(name, value string) Option {
+	return func(s *extensions.Spec) {
+		if s.Secrets == nil {
+			s.Secrets = map[string]extensions.Secret{}
+		}
+		s.Secrets[name] = extensions.NewSecret(value)
+		s.SecretNames = append(s.SecretNames, name)
+	}
+}
+
+// WithWorkspace starts the workspace from files, by name.
+func WithWorkspace(access string, files map[string]string) Option {
+	return func(s *extensions.Spec) {
+		s.Workspace.Access = access
+		s.Workspace.Source = newSource(files)
+	}
+}
+
+// With changes anything.
+func With(fn func(*extensions.Spec)) Option { return fn }
