@@ -1,0 +1,83 @@
+package cli
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
+)
+
+func TestRelativeTimesReadWell(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	for d, want := range map[time.Duration]string{
+		90 * time.Second:               "in 1m",
+		42*time.Second + 1:             "in 42s",
+		2*time.Hour - time.Second:      "in 1h59m",
+		2 * time.Hour:                  "in 2h0m",
+		26 * time.Hour:                 "in 1d2h",
+		-3 * time.Minute:               "3m ago",
+		-(49*time.Hour + time.Minute):  "2d1h ago",
+		-(time.Second + time.Second/2): "1s ago",
+	} {
+		if got := relative(now.Add(d), now); got != want {
+			t.Errorf("relative(%s) = %q, want %q", d, got, want)
+		}
+	}
+	if got := relative(time.Time{}, now); got != "" {
+		t.Errorf("an unknown time reads %q", got)
+	}
+}
+
+func TestEveryKindHasItsExitCode(t *testing.T) {
+	t.Parallel()
+	for kind, want := range map[extensions.Kind]int{
+		extensions.KindInvalid:       2,
+		extensions.KindUnauthorized:  6,
+		extensions.KindNotFound:      3,
+		extensions.KindConflict:      4,
+		extensions.KindIndeterminate: 5,
+		extensions.KindExhausted:     5,
+		extensions.KindUnavailable:   5,
+		extensions.KindUnreachable:   5,
+		extensions.KindTimeout:       5,
+		extensions.KindUnsupported:   7,
+		extensions.KindInternal:      1,
+	} {
+		if got := codeOf(extensions.Errorf(kind, "x")); got != want {
+			t.Errorf("%s exits %d, want %d", kind, got, want)
+		}
+	}
+	if got := codeOf(errors.New("unclassified")); got != exitFailed {
+		t.Errorf("an unclassified error exits %d", got)
+	}
+}
+
+func TestUnknownAmountsAreNeverZero(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ low, high, want string }{
+		{"", "", "unknown"},
+		{"0.10", "", "unknown"},
+		{"0.10", "0.10", "0.10 USD"},
+		{"0.10", "0.40", "0.10 to 0.40 USD"},
+		{"", "0.40", "0.40 USD"},
+	} {
+		if got := amountRange(c.low, c.high, "USD"); got != c.want {
+			t.Errorf("%q to %q prints %q, want %q", c.low, c.high, got, c.want)
+		}
+	}
+}
+
+// What a remote side says cannot draw on the terminal or forge a row.
+func TestGridPrintsNoControlCharacters(t *testing.T) {
+	t.Parallel()
+	var out strings.Builder
+	if err := grid(&out, [][]string{{"A", "B"}, {"x\x1b[2J\nforged", ""}}); err != nil {
+		t.Fatal(err)
+	}
+	if s := out.String(); strings.Contains(s, "\x1b") || strings.Count(s, "\n") != 2 || !strings.Contains(s, "-") {
+		t.Errorf("printed %q", s)
+	}
+}

@@ -1,0 +1,107 @@
+package cli_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/cli"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/all"
+)
+
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){
+		"sandboxer": func() { os.Exit(cli.Main(os.Args[1:], "1.2.3-test", all.Extensions())) },
+		"mksandbox": func() { os.Exit(mksandbox(os.Args[1:])) },
+	})
+}
+
+// mksandbox PROFILE NAME TTL [protected] makes a sandbox as Terraform would;
+// the command line itself makes none. It prints the id.
+func mksandbox(args []string) int {
+	e, err := engine.New(engine.Options{Extensions: all.Extensions(), Catalog: filepath.SplitList(os.Getenv("SANDBOXER_CATALOG"))})
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	req := engine.Request{Profile: args[0], Name: args[1], TTL: args[2], DeletionProtection: len(args) > 3}
+	s, err := e.Create(context.Background(), req, nil, nil)
+	if err := errors.Join(err, e.Close()); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	fmt.Println(s.ID)
+	return 0
+}
+
+func TestScripts(t *testing.T) {
+	t.Parallel()
+	testscript.Run(t, testscript.Params{
+		Dir:                 "testdata/script",
+		RequireExplicitExec: true,
+		RequireUniqueNames:  true,
+		Setup: func(env *testscript.Env) error {
+			env.Setenv("SANDBOXER_STATE_DIR", filepath.Join(env.WorkDir, "state"))
+			env.Setenv("SANDBOXER_CATALOG", filepath.Join(env.WorkDir, "catalog"))
+			env.Defer(func() { destroyAll(t, env.Vars) })
+			return os.MkdirAll(filepath.Join(env.WorkDir, "catalog"), 0o700)
+		},
+		Cmds:      map[string]func(*testscript.TestScript, bool, []string){"exits": exits},
+		Condition: func(cond string) (bool, error) { return condition(cond) },
+	})
+}
+
+// destroyAll leaves nothing running, whatever a script did.
+func destroyAll(t *testing.T, vars []string) {
+	run := func(args ...string) string {
+		cmd := exec.Command("sandboxer", args...)
+		cmd.Env = vars
+		out, err := cmd.Output()
+		if err != nil {
+			t.Errorf("cleaning up: sandboxer %s: %v", strings.Join(args, " "), err)
+		}
+		return string(out)
+	}
+	lines := strings.Split(strings.TrimSpace(run("sandbox", "list")), "\n")
+	for _, line := range lines[1:] {
+		run("sandbox", "destroy", "--even-protected", strings.Fields(line)[0])
+	}
+}
+
+// exits CODE COMMAND... runs the command and wants exactly that exit code.
+func exits(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: exits CODE COMMAND [ARG...]")
+	}
+	want, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	err = ts.Exec(args[1], args[2:]...)
+	got := 0
+	var exit *exec.ExitError
+	switch {
+	case errors.As(err, &exit):
+		got = exit.ExitCode()
+	case err != nil:
+		ts.Fatalf("%v", err)
+	}
+	if got != want {
+		ts.Fatalf("exit code %d, want %d", got, want)
+	}
+}
+
+func condition(cond string) (bool, error) {
+	if cond == "walls" {
+		return runtime.GOOS == "linux", nil
+	}
+	return false, fmt.Errorf("unknown condition %q", cond)
+}
