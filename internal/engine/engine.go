@@ -6,11 +6,16 @@
 package engine
 
 import (
-	"context"
+	"errors"
 	"io"
 	"log/slog"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
 	"time"
 
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/catalog"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
@@ -71,5 +76,98 @@ type Notice struct {
 // Notify receives notices while an operation runs; nil ignores them.
 type Notify func(Notice)
 
-// Context helpers live with the operations; see invoke.go.
-var _ context.Context = context.Background()
+// Engine runs the use cases for one account and one catalog. It may be used
+// from several goroutines.
+type Engine struct {
+	opts     Options
+	stateDir string
+	account  string
+	catalog  *catalog.Catalog
+	handlers map[string]extensions.Extension
+	log      *slog.Logger
+	now      func() time.Time
+	getenv   func(string) string
+	backends backends
+	books    ledgers
+	recovery recovery
+}
+
+// New loads the catalog and checks the options. It opens no ledger and dials
+// nothing, so every Terraform walk may call it. Errors are KindInvalid.
+func New(opts Options) (*Engine, error) {
+	e := &Engine{opts: opts, stateDir: opts.StateDir, account: opts.Account, log: opts.Log, now: opts.Now, getenv: os.Getenv,
+		handlers: map[string]extensions.Extension{}, backends: backends{open: map[place]*opened{}}}
+	if e.account == "" {
+		e.account = DefaultAccount
+	}
+	if err := CheckAccount(e.account); err != nil {
+		return nil, err
+	}
+	if e.log == nil {
+		e.log = slog.New(slog.DiscardHandler)
+	}
+	if e.now == nil {
+		e.now = time.Now
+	}
+	var descriptors []extensions.Descriptor
+	for _, x := range opts.Extensions {
+		d := x.Describe()
+		e.handlers[d.Handler] = x
+		descriptors = append(descriptors, d)
+	}
+	var err error
+	if e.stateDir == "" {
+		if e.stateDir, err = DefaultStateDir(); err != nil {
+			return nil, err
+		}
+	}
+	if e.stateDir, err = filepath.Abs(e.stateDir); err != nil {
+		return nil, extensions.Errorf(extensions.KindInvalid, "state folder: %w", err)
+	}
+	if e.catalog, err = catalog.Load(opts.Catalog, descriptors); err != nil {
+		return nil, err
+	}
+	for binding, fields := range opts.Credentials {
+		if err := e.checkCredentials(binding, fields); err != nil {
+			return nil, err
+		}
+	}
+	return e, nil
+}
+
+// Close releases backends and the ledger. Sandboxes live on.
+func (e *Engine) Close() error { return errors.Join(e.backends.closeAll(), e.books.close()) }
+
+// Account is the one billed and listed.
+func (e *Engine) Account() string { return e.account }
+
+// StateDir is the folder for what is kept on this machine.
+func (e *Engine) StateDir() string { return e.stateDir }
+
+// CatalogNotices tells what later catalog folders replaced.
+func (e *Engine) CatalogNotices() []string { return e.catalog.Notices }
+
+// CheckAccount checks the form "org/workspace": two names of letters, digits,
+// ".", "_" and "-", each at most 63 characters and starting with a letter or digit.
+func CheckAccount(account string) error {
+	if !accountForm.MatchString(account) {
+		return extensions.Errorf(extensions.KindInvalid, "the account %q is not of the form org/workspace", extensions.Clean(account, 80)).
+			WithRemedy("use letters, digits, '.', '_' and '-', such as acme/web")
+	}
+	return nil
+}
+
+var accountForm = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,62}/[A-Za-z0-9][A-Za-z0-9._-]{0,62}$`)
+
+func (e *Engine) checkCredentials(binding string, fields map[string]Secret) error {
+	b, err := e.binding(binding)
+	if err != nil {
+		return err
+	}
+	for name := range fields {
+		if !slices.ContainsFunc(b.Descriptor.Credentials, func(f extensions.CredentialField) bool { return f.Name == name }) {
+			return extensions.Errorf(extensions.KindInvalid, "%s takes no credential %q", binding, name)
+		}
+	}
+	return nil
+}

@@ -184,7 +184,9 @@ type Planned struct {
 	// good for a notice.
 	Estimate      Estimate
 	EstimateKnown bool
-	// Extension and Host are set when only one outcome is possible (a pin).
+	// Pinned: only one outcome is possible; Extension and Host (its ref, or
+	// "" for an account and for this machine unnamed) are then what apply will find.
+	Pinned          bool
 	Extension, Host string
 	TTL             time.Duration
 	Scope           string
@@ -204,6 +206,7 @@ type DestroyOptions struct {
 type DestroyReport struct {
 	AlreadyGone bool
 	Forgotten   bool
+	EndedAt     time.Time // zero where nothing says when
 	Removed     []string
 	Residue     []string
 	Conflicts   []string // mirrored files changed on both sides, left alone here

@@ -159,8 +159,8 @@ func (b *Book) snapshotPrice(p BookPrice) (SnapshotPrice, error) {
 // idlePriced reports whether the price goes on while paused.
 func (b *Book) idlePriced(p BookPrice) bool {
 	switch {
-	case !timed(p.Component):
-		return false
+	case !timed(p.Component), b.Billing == extensions.BillingActiveCPU && p.Component == ComponentVCPU:
+		return false // a paused sandbox has no active CPU
 	case b.Billing == extensions.BillingFixed, b.Idle == extensions.IdleMetered:
 		return true
 	}

@@ -67,8 +67,8 @@ func (b *Book) checkFit(c *checker, p BookPrice) {
 	if strings.Contains(p.Label+p.Model, ":") {
 		c.bad("label", "a model or label has no colon")
 	}
-	if p.Included != 0 && p.Component == ComponentSurcharge {
-		c.bad("included", "a surcharge includes nothing")
+	if p.Included != 0 && (p.Component == ComponentSurcharge || p.Component == ComponentCreation) {
+		c.bad("included", "only time and traffic can be included")
 	}
 	if !timed(p.Component) {
 		for _, f := range [][2]string{{"paused_price", p.PausedPrice}, {"minimum", p.Minimum}, {"increment", p.Increment}} {
@@ -80,8 +80,8 @@ func (b *Book) checkFit(c *checker, p BookPrice) {
 	switch {
 	case b.Billing == extensions.BillingInvocation && timed(p.Component):
 		c.bad("component", "billing invocation does not charge time, which %s is", p.Component)
-	case b.Billing == extensions.BillingActiveCPU && p.Component == ComponentVCPU && p.Minimum+p.Increment != "":
-		c.bad("component", "active CPU is measured: it has no minimum and no increment")
+	case b.Billing == extensions.BillingActiveCPU && p.Component == ComponentVCPU && p.Minimum+p.Increment+p.PausedPrice != "":
+		c.bad("component", "active CPU is measured: it has no minimum, no increment, and none while paused")
 	case b.Billing == extensions.BillingFixed && p.PausedPrice != "":
 		c.bad("paused_price", "a fixed price is the same while paused")
 	}

@@ -153,18 +153,16 @@ func (j *judge) fallbacks(order []*Candidate) []*Candidate {
 	return slices.Clone(rest[:n])
 }
 
-// why names the criterion that put the first before the best of the others.
+// why names the criterion that beat the last of the others.
 func (j *judge) why(order []*Candidate) string {
 	if len(order) == 1 {
 		return "it is the only place that can run it"
 	}
-	first := order[0]
+	first, others := order[0], slices.Clone(order[1:])
 	for _, by := range j.criteria(order) {
-		lowest := int64(math.MaxInt64)
-		for _, c := range order[1:] {
-			lowest = min(lowest, by.key(c))
-		}
-		if by.key(first) < lowest {
+		key := by.key(first)
+		others = slices.DeleteFunc(others, func(c *Candidate) bool { return by.key(c) > key })
+		if len(others) == 0 {
 			return by.why
 		}
 	}

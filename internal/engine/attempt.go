@@ -1,0 +1,216 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/failpoint"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/lifecycle"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/route"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
+)
+
+// try makes the sandbox at one place: record the place, ask, store the
+// handle at once, wait until ready.
+func (c *creation) try(ctx context.Context, cand *route.Candidate) attempt {
+	hostRef := ""
+	if cand.Host != nil {
+		hostRef = cand.Host.Ref()
+	}
+	b, err := c.e.backend(ctx, place{binding: cand.Binding, account: c.row.Account, host: hostRef})
+	if err != nil {
+		return attempt{err: err, clean: true, next: allowsNext(err)}
+	}
+	if err := c.place(ctx, cand, hostRef); err != nil {
+		return attempt{err: err, clean: true}
+	}
+	if err := failpoint.Hit(ctx, pointPlaced); err != nil {
+		return attempt{err: err, clean: true}
+	}
+	spec := c.spec(cand)
+	if spec.FromSnapshot != nil && spec.FromSnapshot.Handle.ID == "" {
+		if spec.FromSnapshot.Handle, err = c.e.findSnapshotAt(ctx, b, spec.FromSnapshot.ID); err != nil {
+			return attempt{err: err, clean: true}
+		}
+	}
+	obs, err := c.provision(ctx, b, spec)
+	if err != nil {
+		return c.settleProvision(ctx, b, err)
+	}
+	if err := failpoint.Hit(ctx, pointHandle); err != nil {
+		return c.tearDown(ctx, b, err)
+	}
+	a := attempt{started: obs.StartedAt, reach: obs.Reachability}
+	if obs.Phase != extensions.PhaseReady {
+		call := call{op: "wait-ready", binding: cand.Binding, id: spec.ID, timeout: timeoutReady, secrets: spec.Secrets}
+		err = c.e.invoke(ctx, call, func(ctx context.Context) (err error) {
+			a.reach, err = b.WaitReady(ctx, spec, c.row.Handle)
+			return err
+		})
+		b.changed()
+	}
+	if err == nil {
+		err = failpoint.Hit(ctx, pointReady)
+	}
+	if err == nil {
+		err = ctx.Err()
+	}
+	if err != nil {
+		return c.tearDown(ctx, b, err)
+	}
+	return a
+}
+
+// place records where the next call goes, before it goes.
+func (c *creation) place(ctx context.Context, cand *route.Candidate, hostRef string) error {
+	host, hash, none := cand.HostName(), c.p.hashFor(cand.Binding), extensions.Handle{}
+	change := ledger.Change{
+		Patch: ledger.Patch{Extension: &cand.Binding, Host: &host, HostRef: &hostRef, SpecHash: &hash, Handle: &none, Route: c.routeJSON(cand.ID())},
+		Event: note("sandbox.provisioning", map[string]any{"extension": cand.Binding, "host": host}),
+	}
+	change.Patch.WorkspaceBase = baseOf(c.p.resolved.Spec, c.source)
+	if c.row.State != lifecycle.Provisioning {
+		change.To = lifecycle.Provisioning
+	}
+	return c.apply(ctx, change)
+}
+
+// provision asks once and, after an ambiguous failure that was settled, once
+// more: by its id the call adopts what the first one made.
+func (c *creation) provision(ctx context.Context, b *opened, spec extensions.Spec) (extensions.Observation, error) {
+	var obs extensions.Observation
+	call := call{op: "provision", binding: b.binding.ID, id: spec.ID, timeout: timeoutProvision, secrets: spec.Secrets}
+	ask := func(ctx context.Context) error {
+		h, o, err := b.Provision(ctx, spec)
+		b.changed()
+		if stop := failpoint.Hit(ctx, pointProvisioned); stop != nil {
+			err = errors.Join(err, stop)
+		}
+		if !h.IsZero() {
+			if lost := c.storeHandle(ctx, h); lost != nil {
+				return lost
+			}
+		}
+		obs = o
+		return err
+	}
+	err := c.e.invoke(ctx, call, ask)
+	if !extensions.IsKind(err, extensions.KindIndeterminate) || ctx.Err() != nil {
+		return obs, err
+	}
+	// The answer was lost. Find decides before anything else happens.
+	switch _, found := c.find(ctx, b); {
+	case found == nil, absent(found):
+		return obs, c.e.invoke(ctx, call, ask)
+	default:
+		return obs, errors.Join(err, found)
+	}
+}
+
+func (c *creation) storeHandle(ctx context.Context, h extensions.Handle) error {
+	if c.row.Handle.Encode() == h.Encode() {
+		return nil
+	}
+	return c.apply(ctx, ledger.Change{Patch: ledger.Patch{Handle: &h}, Event: note("sandbox.handle", map[string]any{"ref": h.Ref})})
+}
+
+// settleProvision decides what a failed provision left behind.
+func (c *creation) settleProvision(ctx context.Context, b *opened, cause error) attempt {
+	switch extensions.KindOf(cause) {
+	case extensions.KindExhausted, extensions.KindUnavailable, extensions.KindInvalid, extensions.KindUnauthorized, extensions.KindUnsupported:
+		if c.row.Handle.IsZero() {
+			return attempt{err: cause, clean: true, next: allowsNext(cause)}
+		}
+	default:
+		sctx, cancel := settling(ctx)
+		defer cancel()
+		h, err := c.find(sctx, b)
+		switch {
+		case absent(err):
+			return attempt{err: cause, clean: true, next: extensions.IsKind(cause, extensions.KindIndeterminate)}
+		case err != nil:
+			return attempt{err: errors.Join(cause, err)}
+		}
+		if err := c.storeHandle(sctx, h); err != nil {
+			return attempt{err: errors.Join(cause, err)}
+		}
+	}
+	return c.tearDown(ctx, b, cause)
+}
+
+func allowsNext(err error) bool {
+	return extensions.IsKind(err, extensions.KindExhausted) || extensions.IsKind(err, extensions.KindUnavailable)
+}
+
+// undo is tearDown for a candidate by name.
+func (c *creation) undo(ctx context.Context, cand *route.Candidate, cause error) attempt {
+	b, err := c.e.backend(context.WithoutCancel(ctx), placeOf(c.row))
+	if err != nil {
+		return attempt{err: errors.Join(cause, err)}
+	}
+	return c.tearDown(ctx, b, cause)
+}
+
+// tearDown removes what a failed create made, even though the caller gave up.
+func (c *creation) tearDown(ctx context.Context, b *opened, cause error) attempt {
+	sctx, cancel := settling(ctx)
+	defer cancel()
+	if _, err := c.e.teardown(sctx, b, c.row.Handle); err != nil {
+		return attempt{err: errors.Join(cause, err)}
+	}
+	return attempt{err: cause, clean: true, next: allowsNext(cause)}
+}
+
+// teardown ends one sandbox at its place and drops the listing.
+func (e *Engine) teardown(ctx context.Context, b *opened, h extensions.Handle) (extensions.CleanupReport, error) {
+	var report extensions.CleanupReport
+	c := call{op: "teardown", binding: b.binding.ID, id: h.ID, timeout: timeoutTeardown}
+	err := e.invoke(ctx, c, func(ctx context.Context) (err error) {
+		report, err = b.Teardown(ctx, h)
+		return err
+	})
+	b.changed()
+	if absent(err) {
+		return extensions.CleanupReport{AlreadyGone: true}, nil
+	}
+	return report, err
+}
+
+// find looks the operation's sandbox up by id alone.
+func (o *operation) find(ctx context.Context, b *opened) (extensions.Handle, error) {
+	return o.e.findAt(ctx, b, o.row.ID, o.row.ExpiresAt)
+}
+
+// findAt looks a sandbox up by id. Where finding nothing proves nothing, it is
+// looked for until the place's settle time is over; after that, absence still
+// counts only once the native deadline sent at create has passed.
+func (e *Engine) findAt(ctx context.Context, b *opened, id ID, deadline time.Time) (extensions.Handle, error) {
+	find := b.binding.Descriptor.Find
+	start := time.Now()
+	for {
+		h, err := e.findOnce(ctx, b, id)
+		if err == nil || find.Strength == extensions.FindStrong || !extensions.IsKind(err, extensions.KindIndeterminate) {
+			return h, err
+		}
+		settled := find.Strength == extensions.FindEventual && time.Since(start) >= find.Settle
+		native := b.binding.Capabilities.Expiry == extensions.ExpiryNative
+		if settled && native && e.now().After(deadline.Add(find.Settle)) {
+			return h, extensions.Errorf(extensions.KindNotFound, "not found within %s and past its native deadline", find.Settle)
+		}
+		if find.Strength == extensions.FindNone || settled || sleep(ctx, find.Settle/8) != nil {
+			return h, err
+		}
+	}
+}
+
+func (e *Engine) findOnce(ctx context.Context, b *opened, id ID) (extensions.Handle, error) {
+	var h extensions.Handle
+	c := call{op: "find", binding: b.binding.ID, id: id, timeout: timeoutLook}
+	err := e.invoke(ctx, c, func(ctx context.Context) (err error) {
+		h, err = b.Find(ctx, id)
+		return err
+	})
+	return h, err
+}

@@ -1,0 +1,206 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/catalog"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/meter"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/route"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/strictyaml"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
+)
+
+// query gathers what routing depends on: every binding of the catalog on
+// every place it could use, priced.
+func (e *Engine) query(ctx context.Context, p *prepared, how preparation) (route.Query, error) {
+	r := p.resolved
+	q := route.Query{
+		Spec: r.Spec, Options: r.OptionsByExtension, Prefer: r.Placement.Prefer, Fallback: r.Placement.Fallback,
+		DesiredMode: p.req.DesiredMode, Billing: p.req.Billing,
+		Policy: route.Policy{Extension: r.Policy.Extension, Strategy: r.Policy.Strategy, Fallback: r.Policy.Fallback,
+			RequireIsolation: r.Policy.RequireIsolation, Region: r.Policy.Region},
+	}
+	if r.Policy.MaxCostPerHour != "" {
+		m, err := meter.ParseMoney(r.Policy.MaxCostPerHour)
+		if err != nil {
+			return q, err
+		}
+		q.Policy.MaxCostPerHour = &m
+	}
+	if p.snapshot != nil {
+		q.Origin = &route.Origin{Binding: p.snapshot.Extension, Host: p.snapshot.Host}
+	}
+	hosts, err := e.placement(ctx, p)
+	if err != nil {
+		return q, err
+	}
+	if len(p.req.Hosts) > 0 {
+		for _, h := range hosts {
+			q.Hosts = append(q.Hosts, h.Name)
+		}
+	}
+	for i, b := range e.catalog.Bindings {
+		for _, h := range hostsFor(b, hosts, len(p.req.Hosts) > 0) {
+			c := candidate(b, h, i)
+			if err := e.price(p, b, &c); err != nil {
+				return q, err
+			}
+			e.judgeCredentials(p, b, &c, how)
+			q.Candidates = append(q.Candidates, c)
+		}
+	}
+	return q, nil
+}
+
+// placement lists the hosts that candidates are made of: those the request
+// insists on, else those of the profile's placement that the ledger knows.
+func (e *Engine) placement(ctx context.Context, p *prepared) ([]extensions.Host, error) {
+	var out []extensions.Host
+	seen := map[string]bool{}
+	add := func(h extensions.Host) error {
+		if seen[h.Name] {
+			return invalid("hosts: %q is named twice", "name each host once", h.Name)
+		}
+		seen[h.Name] = true
+		out = append(out, h)
+		return nil
+	}
+	for _, ref := range p.req.Hosts {
+		var h extensions.Host
+		var err error
+		if strings.HasPrefix(strings.TrimSpace(ref), "{") {
+			h, err = extensions.ParseHostRef(ref)
+		} else {
+			p.fromLedger = true
+			h, err = e.LookupHost(ctx, ref)
+		}
+		if err == nil {
+			err = e.CheckHost(h)
+		}
+		if err == nil {
+			err = add(h)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	if len(p.req.Hosts) > 0 {
+		return out, nil
+	}
+	for _, name := range slices.Concat(p.resolved.Placement.Prefer, p.resolved.Placement.Fallback) {
+		p.fromLedger = true
+		h, err := e.LookupHost(ctx, name)
+		switch {
+		case extensions.IsKind(err, extensions.KindNotFound):
+			continue // routing tells about it
+		case err != nil:
+			return nil, err
+		case seen[h.Name]:
+			continue
+		}
+		if err := add(h); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+// hostsFor pairs a binding with its places; nil stands for an account, or for
+// this machine without a name. A place that cannot fit is kept: its refusal
+// is worth telling.
+func hostsFor(b catalog.Binding, hosts []extensions.Host, insisted bool) []*extensions.Host {
+	if b.Descriptor.Place == extensions.PlaceAccount || len(hosts) == 0 {
+		return []*extensions.Host{nil}
+	}
+	var out []*extensions.Host
+	for _, h := range hosts {
+		out = append(out, &h)
+	}
+	if b.Descriptor.Place == extensions.PlaceMachine && !insisted && !slices.ContainsFunc(hosts, func(h extensions.Host) bool { return h.Local }) {
+		out = append(out, nil)
+	}
+	return out
+}
+
+func candidate(b catalog.Binding, h *extensions.Host, index int) route.Candidate {
+	c := route.Candidate{
+		Binding: b.ID, Title: b.Title, Handler: b.Handler, Place: b.Descriptor.Place, Host: h,
+		Capabilities: b.Capabilities, Provides: b.Provides, Powers: b.Descriptor.Powers, Find: b.Descriptor.Find,
+		Options: b.Descriptor.Options, Region: b.Region, Priority: b.Priority, Index: index,
+	}
+	switch place := b.Descriptor.Place; {
+	case h == nil && place == extensions.PlaceHost:
+		c.Unavailable = &route.Unavailable{Rule: route.RuleHostUnfit, Reason: "it needs a host and none is given",
+			Help: "register one with sandboxer_host and pass its ref in hosts"}
+	case h != nil && place == extensions.PlaceMachine && !h.Local:
+		c.Unavailable = &route.Unavailable{Rule: route.RuleHostUnfit, Reason: fmt.Sprintf("it runs on this machine, and host %q is another", h.Name),
+			Help: "use a sandboxer_host with local = true, or a profile for SSH hosts"}
+	case h != nil && place == extensions.PlaceHost && h.Local:
+		c.Unavailable = &route.Unavailable{Rule: route.RuleHostUnfit, Reason: fmt.Sprintf("it needs an SSH host, and %q is this machine", h.Name),
+			Help: "give the host an ssh block"}
+	}
+	return c
+}
+
+func (e *Engine) price(p *prepared, b catalog.Binding, c *route.Candidate) error {
+	q, err := meter.NewQuote(meter.QuoteInput{
+		Extension: b.ID, PricingModel: b.Capabilities.PricingModel, BYOK: p.req.Billing == route.BillingBYOK,
+		Region: c.Region, Book: e.catalog.Book(b.ID), PerHour: b.PerHour, Host: c.Host,
+		Resources: p.resolved.Spec.Resources, TTL: time.Duration(p.resolved.Spec.TTL),
+	})
+	if err != nil {
+		return err
+	}
+	p.quotes[c.ID()] = q
+	c.Price = route.Price{Confidence: q.Confidence, Quote: q.Digest}
+	if m, ok := q.In(q.Hourly); ok {
+		c.Price.Hourly = &m
+	}
+	return nil
+}
+
+// judgeCredentials refuses a place without its credentials when binding. A
+// plan may run where they are not: there it is only told.
+func (e *Engine) judgeCredentials(p *prepared, b catalog.Binding, c *route.Candidate, how preparation) {
+	if c.Unavailable != nil {
+		return
+	}
+	have := e.credentials(b)
+	for _, f := range b.Descriptor.Credentials {
+		if _, ok := have[f.Name]; ok || !f.Required {
+			continue
+		}
+		help := fmt.Sprintf("set credentials[%q].%s in the provider block", b.ID, f.Name)
+		if f.Env != "" {
+			help += " or the environment variable " + f.Env
+		}
+		reason := fmt.Sprintf("its credential %s is not set", f.Name)
+		if how.binding {
+			c.Unavailable = &route.Unavailable{Rule: route.RuleCredentials, Reason: reason, Help: help}
+			return
+		}
+		p.notices = append(p.notices, Notice{Summary: b.ID + " could not be used from here", Detail: reason + ": " + help})
+	}
+}
+
+// binding finds a binding of the catalog; an unknown one is KindInvalid and
+// names the nearest.
+func (e *Engine) binding(id string) (catalog.Binding, error) {
+	if b, ok := e.catalog.Binding(id); ok {
+		return b, nil
+	}
+	ids := make([]string, 0, len(e.catalog.Bindings))
+	for _, b := range e.catalog.Bindings {
+		ids = append(ids, b.ID)
+	}
+	near := strictyaml.NearestN(id, ids, 3)
+	if len(near) == 0 {
+		near = ids
+	}
+	return catalog.Binding{}, extensions.Errorf(extensions.KindInvalid, "the catalog has no extension %q", extensions.Clean(id, 80)).
+		WithRemedy("add the catalog folder that defines it, or use one it has: %s", strings.Join(near, ", "))
+}

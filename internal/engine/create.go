@@ -1,0 +1,234 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/failpoint"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/lifecycle"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/meter"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/route"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/workspace"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
+)
+
+// Create makes a sandbox. begun is called once the ledger holds the intent
+// and before anything can exist elsewhere. Whenever a sandbox may exist the
+// returned Sandbox has an ID, error or not; an error with an empty ID means
+// that nothing is left.
+func (e *Engine) Create(ctx context.Context, req Request, begun func(Sandbox), notify Notify) (Sandbox, error) {
+	p, err := e.prepare(ctx, req, preparation{binding: true})
+	if err != nil {
+		return Sandbox{}, err
+	}
+	l, err := e.writer(ctx)
+	if err != nil {
+		return Sandbox{}, err
+	}
+	if err := e.recoverOnce(ctx, notify); err != nil {
+		return Sandbox{}, err
+	}
+	c := &creation{p: p}
+	defer c.release()
+	if c.secrets, err = e.secrets(ctx, p); err != nil {
+		return Sandbox{}, err
+	}
+	if c.source, err = e.openSource(ctx, p.resolved.Spec); err != nil {
+		return Sandbox{}, err
+	}
+	if err := failpoint.Hit(ctx, pointPrepared); err != nil {
+		return Sandbox{}, err
+	}
+	op, adopted, err := e.begin(ctx, l, c, notify)
+	if err != nil || adopted != nil {
+		return unlessNil(adopted), err
+	}
+	c.operation = op
+	if begun != nil {
+		begun(e.view(c.row))
+	}
+	return c.run(ctx)
+}
+
+func unlessNil(s *Sandbox) Sandbox {
+	if s == nil {
+		return Sandbox{}
+	}
+	return *s
+}
+
+// creation is one create or recreate under way.
+type creation struct {
+	*operation
+	p        *prepared
+	secrets  map[string]Secret
+	source   *workspace.Source // nil = the workspace starts empty
+	attempts []Attempt
+}
+
+func (c *creation) release() {
+	if c.source != nil {
+		_ = c.source.Close() // a private temporary file
+	}
+}
+
+// run tries the candidates in the order that was fixed before the first one.
+func (c *creation) run(ctx context.Context) (Sandbox, error) {
+	if err := failpoint.Hit(ctx, pointBegun); err != nil {
+		return c.end(ctx, attempt{err: err, clean: true})
+	}
+	var failures []error
+	last := attempt{clean: true}
+	for _, cand := range append([]*route.Candidate{c.p.decision.Chosen}, c.p.decision.Fallbacks...) {
+		last = c.try(ctx, cand)
+		outcome := Attempt{Candidate: cand.ID(), Outcome: string(lifecycle.Ready)}
+		if last.err != nil {
+			outcome.Outcome, outcome.Reason = string(extensions.KindOf(last.err)), extensions.Clean(last.err.Error(), 500)
+			failures = append(failures, last.err)
+		}
+		c.attempts = append(c.attempts, outcome)
+		if last.err == nil {
+			return c.confirm(ctx, cand, last)
+		}
+		if !last.clean || !last.next || ctx.Err() != nil {
+			break
+		}
+		c.notify.tell("Trying the next place", "%s: %s", cand.ID(), outcome.Reason)
+	}
+	last.err = errors.Join(failures...)
+	return c.end(ctx, last)
+}
+
+// attempt is what became of one try at one place.
+type attempt struct {
+	err     error
+	clean   bool // proved: nothing is left there
+	next    bool // the failure allows another place
+	started time.Time
+	reach   extensions.Reachability
+}
+
+// confirm records what is ready.
+func (c *creation) confirm(ctx context.Context, cand *route.Candidate, a attempt) (Sandbox, error) {
+	now := c.e.now()
+	err := c.apply(ctx, ledger.Change{
+		To:     lifecycle.Ready,
+		Patch:  ledger.Patch{ReadyAt: &now, SeenAliveAt: &now, Reachability: &a.reach, Route: c.routeJSON(cand.ID())},
+		Finish: &ledger.FinishIntent{Outcome: ledger.Confirmed},
+		Meter:  ledger.MeterOps{Open: c.e.openMeter(c.p.quotes[cand.ID()], a.started)},
+		Event:  note("", map[string]any{"extension": cand.Binding, "host": cand.HostName(), "expires_at": c.row.ExpiresAt}),
+	})
+	if err != nil {
+		// It runs, but nothing remembers that it does: undo it.
+		return c.end(ctx, c.undo(ctx, cand, err))
+	}
+	if err := failpoint.Hit(ctx, pointConfirmed); err != nil {
+		return c.e.view(c.row), err
+	}
+	return c.e.view(c.row), nil
+}
+
+// end closes a failed create.
+func (c *creation) end(ctx context.Context, a attempt) (Sandbox, error) {
+	if a.clean {
+		if err := c.discard(ctx, ledger.Failed, "refused", a.err, c.e.endOf(c.row, time.Time{})); err != nil {
+			return c.e.view(c.row), errors.Join(a.err, err)
+		}
+		return Sandbox{}, a.err
+	}
+	left := extensions.Errorf(extensions.KindOf(a.err), "%w; the sandbox %s may exist at %s", a.err, c.row.ID, candidateName(c.row)).
+		WithRemedy("%s", remedyLeft(a.err, c.row.ID))
+	if err := c.fail(ctx, a.err, ""); err != nil {
+		return c.e.view(c.row), errors.Join(left, err)
+	}
+	return c.e.view(c.row), left
+}
+
+func remedyLeft(err error, id ID) string {
+	text := fmt.Sprintf("`sandboxer sandbox get %s` shows it; a destroy or `sandboxer sandbox destroy %s` cleans it up", id, id)
+	if r := extensions.RemedyOf(err); r != "" {
+		return r + "; then " + text
+	}
+	return text
+}
+
+func candidateName(row ledger.Sandbox) string {
+	if row.Host == "" {
+		return row.Extension
+	}
+	return row.Extension + "@" + row.Host
+}
+
+// spec completes the resolved request for one place.
+func (c *creation) spec(cand *route.Candidate) extensions.Spec {
+	s := c.p.resolved.Spec
+	s.ID, s.Account, s.Name, s.Generation = c.row.ID, c.row.Account, c.row.Name, c.row.Generation
+	s.CreatedAt, s.Deadline = c.row.CreatedAt, c.row.ExpiresAt
+	s.Secrets = c.secrets
+	s.Options = c.p.resolved.OptionsByExtension[cand.Binding]
+	if c.source != nil {
+		s.Workspace.Source = c.source
+	}
+	if s.FromSnapshot != nil && c.p.snapshot != nil {
+		s.FromSnapshot = &extensions.SnapshotRef{ID: c.p.snapshot.ID, Handle: c.p.snapshot.Handle}
+	}
+	s.Labels = map[string]string{
+		extensions.LabelID: string(s.ID), extensions.LabelAccount: s.Account, extensions.LabelGeneration: fmt.Sprint(s.Generation),
+		extensions.LabelSpecHash: s.Hash(), extensions.LabelInitialExpires: s.Deadline.UTC().Format(time.RFC3339),
+	}
+	return s
+}
+
+// hashFor is the spec hash the request has at a binding.
+func (p *prepared) hashFor(binding string) string {
+	s := p.resolved.Spec
+	s.Options = p.resolved.OptionsByExtension[binding]
+	return s.Hash()
+}
+
+func (c *creation) routeJSON(chosen string) json.RawMessage {
+	r := routeOf(c.p.decision)
+	r.Chosen, r.Attempts = chosen, c.attempts
+	return mustJSON(r)
+}
+
+func routeOf(d route.Decision) Route {
+	r := Route{Strategy: d.Strategy, Explained: d.Explain(), Order: []string{}}
+	for _, c := range d.Order {
+		r.Order = append(r.Order, c.ID())
+	}
+	byCandidate := map[string]int{}
+	for _, f := range d.Refusals {
+		i, ok := byCandidate[f.Candidate]
+		if !ok {
+			i = len(r.Refused)
+			byCandidate[f.Candidate] = i
+			r.Refused = append(r.Refused, Rejected{Candidate: f.Candidate})
+		}
+		r.Refused[i].Refusals = append(r.Refused[i].Refusals, Refusal{Stage: string(f.Stage), Rule: string(f.Rule), Reason: f.Reason, Remedy: f.Help})
+	}
+	return r
+}
+
+// mustJSON marshals the engine's own views, which cannot fail.
+func mustJSON(v any) json.RawMessage {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return nil
+	}
+	return b
+}
+
+func (c *creation) ledgerQuote() *ledger.Quote {
+	q := c.p.quotes[c.p.decision.Chosen.ID()]
+	s := q.Snapshot
+	out := &ledger.Quote{Body: mustJSON(q)}
+	if s.Basis != meter.BasisUnknown {
+		out.Prices = []ledger.PriceBook{{Source: s.Source, Version: s.BookVersion, AsOf: s.AsOf, Body: json.RawMessage(s.Encode())}}
+	}
+	return out
+}

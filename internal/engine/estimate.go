@@ -1,0 +1,137 @@
+package engine
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/meter"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/profile"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/route"
+)
+
+// Plan resolves, routes and prices req without dialling and without writing.
+// On an error of routing or cost the Planned is filled in as far as it goes,
+// so that refusals can be shown beside it.
+func (e *Engine) Plan(ctx context.Context, req Request) (Planned, error) {
+	p, err := e.prepare(ctx, req, preparation{})
+	if p == nil {
+		return Planned{}, err
+	}
+	spec := p.resolved.Spec
+	out := Planned{
+		Estimate: p.estimate, EstimateKnown: !p.fromLedger, TTL: time.Duration(spec.TTL), Scope: spec.Scope,
+		ProfileID: p.resolved.ID, Version: p.resolved.Version, Notices: p.notices,
+	}
+	if d := p.decision; err == nil && len(d.Order) == 1 && !p.fromLedger && p.req.FromSnapshot == "" {
+		out.Extension, out.Pinned = d.Chosen.Binding, true
+		if d.Chosen.Host != nil {
+			out.Host = d.Chosen.Host.Ref()
+		}
+	}
+	for _, b := range e.catalog.Bindings {
+		if book := e.catalog.Book(b.ID); book != nil && slices.ContainsFunc(p.decision.Order, func(c *route.Candidate) bool { return c.Binding == b.ID }) {
+			if stale := book.Fresh(e.now()); stale != nil {
+				out.Notices = append(out.Notices, Notice{Summary: "Old prices for " + b.ID, Detail: stale.Error()})
+			}
+		}
+	}
+	return out, err
+}
+
+// estimate renders quotes and refusals; see Estimate.
+func (e *Engine) estimate(p *prepared, candidates []route.Candidate) Estimate {
+	est := Estimate{CatalogDigest: e.catalog.Digest, TTL: profile.FormatDuration(time.Duration(p.resolved.Spec.TTL)), Candidates: []EstimateCandidate{}}
+	refused := map[string][]Refusal{}
+	for _, r := range p.decision.Refusals {
+		refused[r.Candidate] = append(refused[r.Candidate], Refusal{Stage: string(r.Stage), Rule: string(r.Rule), Reason: r.Reason, Remedy: r.Help})
+	}
+	for i, c := range p.decision.Order {
+		ec := estimateCandidate(c, p.quotes[c.ID()])
+		ec.Eligible, ec.Order = true, int64(i+1)
+		est.Candidates = append(est.Candidates, ec)
+	}
+	var out []string
+	for _, c := range candidates {
+		if id := c.ID(); len(refused[id]) > 0 {
+			out = append(out, id)
+		}
+	}
+	slices.Sort(out)
+	for _, id := range slices.Compact(out) {
+		i := slices.IndexFunc(candidates, func(c route.Candidate) bool { return c.ID() == id })
+		ec := estimateCandidate(&candidates[i], p.quotes[id])
+		ec.Refusals = refused[id]
+		est.Candidates = append(est.Candidates, ec)
+	}
+	e.rangeOver(&est, p)
+	return est
+}
+
+func estimateCandidate(c *route.Candidate, q meter.Quote) EstimateCandidate {
+	return EstimateCandidate{
+		Extension: c.Binding, Host: c.HostName(), Hourly: amount(q.Hourly), Creation: amount(q.PerCreation), Maximum: amount(q.Max),
+		Currency: string(q.Currency), Source: q.Source, AsOf: q.AsOf, Confidence: string(q.Confidence), Expiry: string(c.Capabilities.Expiry),
+	}
+}
+
+func amount(a *meter.Amount) string {
+	if a == nil {
+		return ""
+	}
+	return a.String()
+}
+
+// rangeOver fills the range over what may be chosen. Amounts in several
+// currencies have no range, and an unknown price leaves its upper end open.
+func (e *Engine) rangeOver(est *Estimate, p *prepared) {
+	var hourly, total bounds
+	for _, c := range p.decision.Order {
+		q := p.quotes[c.ID()]
+		if est.Currency == "" {
+			est.Currency = string(q.Currency)
+		}
+		if q.Currency != "" && est.Currency != string(q.Currency) {
+			est.Unknowns = append(est.Unknowns, "a range: candidates are priced in several currencies")
+			est.Currency = ""
+			return
+		}
+		hourly.add(q.Hourly, q.Hourly)
+		total.add(q.Low, q.Max)
+		for _, u := range q.Unknowns {
+			est.Unknowns = append(est.Unknowns, c.ID()+": "+u)
+		}
+		est.Assumptions = append(est.Assumptions, q.Assumptions...)
+	}
+	est.HourlyLow, est.HourlyHigh = hourly.low(), hourly.high()
+	est.TotalLow, est.TotalHigh, est.Maximum = total.low(), total.high(), total.high()
+	slices.Sort(est.Assumptions)
+	est.Assumptions = slices.Compact(est.Assumptions)
+}
+
+// bounds is the range of amounts of which some may be unknown.
+type bounds struct {
+	min, max *meter.Amount
+	open     bool
+}
+
+func (b *bounds) add(low, high *meter.Amount) {
+	if low == nil || high == nil {
+		b.open = true
+	}
+	if low != nil && (b.min == nil || *low < *b.min) {
+		b.min = low
+	}
+	if high != nil && (b.max == nil || *high > *b.max) {
+		b.max = high
+	}
+}
+
+func (b *bounds) low() string { return amount(b.min) }
+
+func (b *bounds) high() string {
+	if b.open {
+		return ""
+	}
+	return amount(b.max)
+}

@@ -1,0 +1,202 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/lifecycle"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/meter"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/strictyaml"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
+)
+
+// CheckHost validates a host's arguments without dialling. Errors are
+// KindInvalid, or KindUnsupported where no extension can use such a host yet.
+func (e *Engine) CheckHost(h Host) error {
+	if err := CheckName(h.Name); err != nil {
+		return err
+	}
+	if h.Local == (h.SSH != nil) {
+		return invalid("host %q: exactly one of ssh and local = true is needed", "write local = true for this machine, else an ssh block", h.Name)
+	}
+	if h.SSH != nil {
+		if err := checkSSH("ssh", *h.SSH); err != nil {
+			return err
+		}
+		if !e.hasPlace(extensions.PlaceHost) {
+			return extensions.Errorf(extensions.KindUnsupported, "host %q: hosts over SSH are not yet supported", h.Name).
+				WithRemedy("use local = true for this machine; SSH hosts come with the compose-ssh extension")
+		}
+	}
+	if h.Capacity != nil && h.Capacity.MaxSandboxes < 1 {
+		return invalid("host %q: capacity.max_sandboxes is %d", "give at least 1, or leave capacity out", h.Name, h.Capacity.MaxSandboxes)
+	}
+	if c := h.Cost; c != nil {
+		if c.PerHour != "" {
+			if _, err := meter.ParseMoney(c.PerHour); err != nil {
+				return invalid("host %q: cost.per_hour: %w", "write an amount and a currency, such as 0.40 USD", h.Name, err)
+			}
+		}
+		if c.CPU < 0 || c.MemoryMB < 0 {
+			return invalid("host %q: cost.cpu and cost.memory_mb cannot be negative", "give the machine's size, or leave them out", h.Name)
+		}
+	}
+	for k, v := range h.Labels {
+		if CheckName(k) != nil || len(v) > 256 || strings.ContainsFunc(v, func(r rune) bool { return r < 0x20 }) {
+			return invalid("host %q: label %q cannot be used", "keys are names, values at most 256 bytes without control characters", h.Name, extensions.Clean(k, 80))
+		}
+	}
+	return nil
+}
+
+func (e *Engine) hasPlace(p extensions.Place) bool {
+	for _, x := range e.handlers {
+		if x.Describe().Place == p {
+			return true
+		}
+	}
+	return false
+}
+
+func checkSSH(at string, s extensions.SSH) error {
+	if (s.Address == "") == (s.Alias == "") {
+		return invalid("%s: exactly one of address and alias is needed", "alias is a Host of ~/.ssh/config", at)
+	}
+	if s.Port < 0 || s.Port > 65535 {
+		return invalid("%s: port %d is not between 1 and 65535", "leave it out for 22", at, s.Port)
+	}
+	for field, v := range map[string]string{"address": s.Address, "alias": s.Alias, "user": s.User} {
+		if strings.HasPrefix(v, "-") || strings.ContainsFunc(v, func(r rune) bool { return r <= 0x20 || r == 0x7f }) {
+			return invalid("%s.%s: %q cannot be used", "no spaces, no control characters, no leading '-'", at, field, extensions.Clean(v, 80))
+		}
+	}
+	given := 0
+	for _, v := range []string{s.HostKey, s.KnownHosts, s.HostCA} {
+		if v != "" {
+			given++
+		}
+	}
+	if given > 1 {
+		return invalid("%s: host_key, known_hosts and host_ca exclude each other", "keep the one you trust", at)
+	}
+	for i, j := range s.Jump {
+		if err := checkSSH(fmt.Sprintf("%s.jump[%d]", at, i), j); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// RegisterHost validates, probes and records a host. For a local host nothing
+// is dialled.
+func (e *Engine) RegisterHost(ctx context.Context, h Host) (HostView, error) {
+	v, err := e.GetHost(ctx, h)
+	if err != nil {
+		return HostView{}, err
+	}
+	l, err := e.writer(ctx)
+	if err != nil {
+		return HostView{}, err
+	}
+	_, err = l.PutHost(ctx, ledger.Host{Account: e.account, Name: h.Name, Ref: v.Ref, Facts: v.Facts})
+	return v, err
+}
+
+// GetHost probes a host again. It never needs the ledger and writes nothing.
+func (e *Engine) GetHost(ctx context.Context, h Host) (HostView, error) {
+	if err := e.CheckHost(h); err != nil {
+		return HostView{}, err
+	}
+	v := HostView{Host: h, Ref: h.Ref()}
+	want := extensions.PlaceHost
+	if h.Local {
+		want = extensions.PlaceMachine
+	}
+	for _, b := range e.catalog.Bindings {
+		if b.Descriptor.Place != want || !b.Descriptor.Has(extensions.PowerProbe) {
+			continue
+		}
+		o, err := e.backend(ctx, place{binding: b.ID, account: e.account, host: v.Ref})
+		if err != nil {
+			return HostView{}, err
+		}
+		prober, err := power[extensions.HostProber](e, o, extensions.PowerProbe)
+		if err != nil {
+			return HostView{}, err
+		}
+		err = e.invoke(ctx, call{op: "probe", binding: b.ID, timeout: timeoutLook}, func(ctx context.Context) (err error) {
+			v.Facts, err = prober.Probe(ctx)
+			return err
+		})
+		return v, err
+	}
+	return v, extensions.Errorf(extensions.KindUnsupported, "no extension of the catalog can use host %q", h.Name)
+}
+
+// LookupHost finds a registered host by name. NotFound names the nearest ones.
+func (e *Engine) LookupHost(ctx context.Context, name string) (Host, error) {
+	l, err := e.reader(ctx)
+	if err != nil {
+		return Host{}, err
+	}
+	row, err := l.Host(ctx, e.account, name)
+	if absent(err) {
+		return Host{}, e.unknownHost(ctx, l, name)
+	}
+	if err != nil {
+		return Host{}, err
+	}
+	return extensions.ParseHostRef(row.Ref)
+}
+
+func (e *Engine) unknownHost(ctx context.Context, l ledger.Ledger, name string) error {
+	hosts, err := l.Hosts(ctx, e.account)
+	if err != nil {
+		return err
+	}
+	var names []string
+	for _, h := range hosts {
+		names = append(names, h.Name)
+	}
+	if near := strictyaml.NearestN(name, names, 3); len(near) > 0 {
+		names = near
+	}
+	x := extensions.Errorf(extensions.KindNotFound, "no host named %q is registered in account %s", extensions.Clean(name, 80), e.account)
+	if len(names) == 0 {
+		return x.WithRemedy("register it with a sandboxer_host, and pass its ref instead of its name where it is made in the same configuration")
+	}
+	return x.WithRemedy("registered: %s", strings.Join(names[:min(3, len(names))], ", "))
+}
+
+// ForgetHost removes a host from the ledger; refused with KindConflict while
+// sandboxes live on it, unless force. An unknown one is success.
+func (e *Engine) ForgetHost(ctx context.Context, name string, force bool) error {
+	r, err := e.reader(ctx)
+	if err != nil {
+		return err
+	}
+	if _, err := r.Host(ctx, e.account, name); absent(err) {
+		return nil
+	}
+	l, err := e.writer(ctx)
+	if err != nil {
+		return err
+	}
+	rows, err := l.List(ctx, ledger.Filter{Account: e.account, Host: name, Live: true})
+	if err != nil {
+		return err
+	}
+	var on []string
+	for _, row := range rows {
+		if lifecycle.Usable(row.State) && !lifecycle.Overdue(e.now(), row.ExpiresAt) {
+			on = append(on, fmt.Sprintf("%s (%s)", row.ID, row.Name))
+		}
+	}
+	if len(on) > 0 && !force {
+		return extensions.Errorf(extensions.KindConflict, "%d sandboxes live on host %q: %s", len(on), name, strings.Join(on[:min(5, len(on))], ", ")).
+			WithRemedy("destroy them first, or set force_destroy = true to forget the host while they run")
+	}
+	return l.DeleteHost(ctx, e.account, name)
+}

@@ -1,0 +1,73 @@
+package engine
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger"
+)
+
+// Event is one ledger entry for people.
+type Event struct {
+	Seq  int64
+	At   time.Time
+	Type string
+	ID   string // of the sandbox, snapshot or host
+	Data string // the CloudEvent, JSON
+}
+
+// Events reads the newest limit events of the account's organisation, oldest
+// first; 0 = all. A non-empty id selects one sandbox, snapshot or host.
+func (e *Engine) Events(ctx context.Context, id string, limit int) ([]Event, error) {
+	l, err := e.reader(ctx)
+	if err != nil {
+		return nil, err
+	}
+	all, err := l.Events(ctx, ledger.StreamOf(e.account), 1, 0)
+	if err != nil {
+		return nil, err
+	}
+	var out []Event
+	for _, ev := range all {
+		if id == "" || ev.Subject == id {
+			out = append(out, Event{Seq: ev.Seq, At: ev.Time, Type: ev.Type, ID: ev.Subject, Data: string(ev.CloudEvent)})
+		}
+	}
+	if limit > 0 && len(out) > limit {
+		out = out[len(out)-limit:]
+	}
+	return out, nil
+}
+
+// Charges reads a sandbox's settled charges.
+func (e *Engine) Charges(ctx context.Context, id ID) ([]Charge, error) {
+	l, err := e.reader(ctx)
+	if err != nil {
+		return nil, err
+	}
+	cs, err := l.Charges(ctx, id)
+	return chargesOf(cs), err
+}
+
+// VerifyLedger checks the ledger's chain and invariants; findings are empty
+// when it is clean. heads are receipts' "ledger:stream:seq:hash" pins, if any.
+func (e *Engine) VerifyLedger(ctx context.Context) (events int64, findings []string, err error) {
+	l, err := e.reader(ctx)
+	if err != nil {
+		return 0, nil, err
+	}
+	r, err := l.Verify(ctx)
+	return r.Events, r.Problems, err
+}
+
+// LedgerURL is where the ledger is, without credentials.
+func (e *Engine) LedgerURL() string {
+	url := e.ledgerURL()
+	if scheme, rest, ok := strings.Cut(url, "://"); ok {
+		if at := strings.LastIndex(rest, "@"); at >= 0 && scheme != "sqlite" {
+			return scheme + "://" + rest[at+1:]
+		}
+	}
+	return url
+}

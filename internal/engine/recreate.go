@@ -1,0 +1,94 @@
+package engine
+
+import (
+	"context"
+	"time"
+
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/failpoint"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/lifecycle"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
+)
+
+// Recreate tears a sandbox down and makes it anew from its request under the
+// same id, one generation up. The ttl counts anew. secrets must be given
+// again: they are stored nowhere.
+func (e *Engine) Recreate(ctx context.Context, rec Receipt, secrets map[string]Secret, notify Notify) (Sandbox, error) {
+	l, err := e.writer(ctx)
+	if err != nil {
+		return Sandbox{}, err
+	}
+	if err := e.recoverOnce(ctx, notify); err != nil {
+		return Sandbox{}, err
+	}
+	row, err := l.Get(ctx, rec.ID)
+	if err != nil {
+		return Sandbox{}, err
+	}
+	if rec.Generation > 0 && row.Generation > rec.Generation {
+		return Sandbox{}, e.fenced(row)
+	}
+	req, err := requestOf(row)
+	if err != nil {
+		return Sandbox{}, extensions.Errorf(extensions.KindInternal, "the ledger's request of %s cannot be read: %w", row.ID, err)
+	}
+	for _, name := range req.SecretNames {
+		if _, ok := secrets[name]; !ok {
+			return Sandbox{}, invalid("recreating %s needs its secret %s", "pass every secret again: sandboxer stores none", row.ID, name)
+		}
+	}
+	req.Secrets = secrets
+	p, err := e.prepare(ctx, req, preparation{binding: true})
+	if err != nil {
+		return Sandbox{}, err
+	}
+	c := &creation{p: p}
+	defer c.release()
+	if c.secrets, err = e.secrets(ctx, p); err != nil {
+		return Sandbox{}, err
+	}
+	if c.source, err = e.openSource(ctx, p.resolved.Spec); err != nil {
+		return Sandbox{}, err
+	}
+	if c.operation, err = e.beginRecreate(ctx, l, row, p, notify); err != nil {
+		return Sandbox{}, err
+	}
+	if err := c.clear(ctx, row); err != nil {
+		return c.end(ctx, attempt{err: err})
+	}
+	return c.run(ctx)
+}
+
+func (e *Engine) beginRecreate(ctx context.Context, l ledger.Ledger, row ledger.Sandbox, p *prepared, notify Notify) (*operation, error) {
+	ttl := time.Duration(p.resolved.Spec.TTL)
+	// The age of a sandbox counts from its first creation; a new life's end
+	// counts from now.
+	end, err := lifecycle.ExpiresAt(e.now().UTC().Truncate(time.Microsecond), ttl)
+	if err != nil {
+		return nil, err
+	}
+	stop := e.endOf(row, row.EndedAt)
+	return e.openOperation(ctx, l, row, ledger.IntentRecreate, ledger.Change{
+		Expect: ledger.Expect{States: []lifecycle.State{lifecycle.Ready, lifecycle.Active, lifecycle.Failed, lifecycle.Expired}},
+		To:     lifecycle.Provisioning, NextGeneration: true, Meter: ledger.MeterOps{Close: stop.close()},
+		Patch: ledger.Patch{ExpiresAt: &end, TTL: &ttl, Spec: mustJSON(p.resolved.Spec), Route: mustJSON(routeOf(p.decision))},
+		Event: note("sandbox.recreating", nil),
+	}, notify)
+}
+
+// clear removes the old generation before the new one is asked for.
+func (c *creation) clear(ctx context.Context, old ledger.Sandbox) error {
+	if err := failpoint.Hit(ctx, pointDestroying); err != nil {
+		return err
+	}
+	if old.Extension == "" {
+		return nil
+	}
+	b, err := c.e.backend(ctx, placeOf(old))
+	if err != nil {
+		return err
+	}
+	var report DestroyReport
+	_, err = c.e.endThere(ctx, b, old, &report)
+	return err
+}

@@ -1,0 +1,101 @@
+package engine
+
+import (
+	"time"
+
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/meter"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
+)
+
+// priceMeter turns a closed meter into charges, by the prices it was opened
+// with. It is pure: the ledger may call it again.
+func priceMeter(m ledger.Meter) ([]ledger.Charge, error) {
+	snapshot, err := meter.DecodePriceSnapshot(string(m.Rates))
+	if err != nil {
+		return nil, err
+	}
+	var segments []meter.Segment
+	for _, s := range m.Segments {
+		end := s.EndedAt
+		if end.IsZero() {
+			end = m.ClosedAt
+		}
+		segments = append(segments, meter.Segment{Mode: meter.Mode(s.Mode), Milliseconds: end.UnixMilli() - s.StartedAt.UnixMilli(), Sizes: meter.SizesFromMap(s.Sizes)})
+	}
+	lines, err := meter.Charge(segments, snapshot)
+	if err != nil {
+		return nil, err
+	}
+	var out []ledger.Charge
+	for _, line := range lines {
+		if line.Confidence == meter.ConfidenceUnknown {
+			continue // what nobody knows is not booked as 0
+		}
+		c := ledger.Charge{
+			Segment: line.Segment, Component: line.Component, Quantity: line.Quantity, Unit: line.Unit, UnitPrice: int64(line.UnitPrice),
+			Amount: int64(line.Amount), Currency: string(line.Currency), Confidence: string(line.Confidence),
+		}
+		if line.Mode == meter.ModePaused {
+			c.Component += ":paused"
+		}
+		if line.Memo {
+			c.Memo = "infra_memo:" + snapshot.Extension
+		}
+		out = append(out, c)
+	}
+	return out, nil
+}
+
+// openMeter starts the running price at the provider's start where it tells
+// one, else at our ready.
+func (e *Engine) openMeter(q meter.Quote, started time.Time) *ledger.MeterOpen {
+	open := &ledger.MeterOpen{At: started, Source: "backend", Currency: string(q.Snapshot.Currency),
+		Rates: []byte(q.Snapshot.Encode()), Mode: ledger.Running, Sizes: q.Sizes.Map()}
+	if started.IsZero() {
+		open.At, open.Source = e.now(), "ours"
+	}
+	return open
+}
+
+// endOf decides when a sandbox ended: the provider's word; else its deadline
+// where that has passed; else now, when its death was observed.
+func (e *Engine) endOf(row ledger.Sandbox, told time.Time) ending {
+	now := e.now()
+	switch {
+	case !told.IsZero() && !told.After(now):
+		return ending{at: told, source: "backend"}
+	case !row.ExpiresAt.IsZero() && !row.ExpiresAt.After(now):
+		return ending{at: row.ExpiresAt, source: "deadline"}
+	}
+	return ending{at: now, source: "ours"}
+}
+
+// lostAt is the end of a sandbox that vanished before its time: last seen
+// alive, marked as an estimate.
+func (e *Engine) lostAt(row ledger.Sandbox, told time.Time) ending {
+	end := e.endOf(row, told)
+	if end.source != "ours" {
+		return end
+	}
+	seen := row.SeenAliveAt
+	if seen.IsZero() {
+		seen = row.ReadyAt
+	}
+	if seen.IsZero() {
+		return end
+	}
+	return ending{at: seen, source: "seen-alive", estimated: true}
+}
+
+func chargesOf(cs []ledger.Charge) []Charge {
+	out := make([]Charge, 0, len(cs))
+	for _, c := range cs {
+		out = append(out, Charge{Component: c.Component, Quantity: quantity(c), Unit: c.Unit, Amount: meter.Amount(c.Amount).String(),
+			Currency: c.Currency, Memo: c.Memo != ""})
+	}
+	return out
+}
+
+// absent reports an error that proves there is nothing.
+func absent(err error) bool { return extensions.IsKind(err, extensions.KindNotFound) }

@@ -1,0 +1,255 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"time"
+
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
+)
+
+// Snapshot keeps a checkpoint of a live sandbox. Whenever one may exist the
+// returned view has an ID, error or not.
+func (e *Engine) Snapshot(ctx context.Context, rec Receipt, name string) (SnapshotView, error) {
+	if name != "" {
+		if err := CheckName(name); err != nil {
+			return SnapshotView{}, err
+		}
+	}
+	l, row, err := e.rowToChange(ctx, rec, nil)
+	if err != nil {
+		return SnapshotView{}, err
+	}
+	b, err := e.backend(ctx, placeOf(row))
+	if err != nil {
+		return SnapshotView{}, err
+	}
+	x, err := power[extensions.Snapshotter](e, b, extensions.PowerSnapshot)
+	if err != nil {
+		return SnapshotView{}, err
+	}
+	holder, err := l.Holder(ctx)
+	if err != nil {
+		return SnapshotView{}, err
+	}
+	id, err := extensions.NewSnapshotID(e.opts.Rand)
+	if err != nil {
+		return SnapshotView{}, err
+	}
+	if name == "" {
+		name = id
+	}
+	key := string(ledger.IntentSnapshot) + "/" + id
+	s, err := l.BeginSnapshot(ctx, ledger.BeginSnapshot{Key: key, Holder: holder, ID: id, Account: row.Account, Name: name, SandboxID: row.ID,
+		Extension: row.Extension, Host: row.Host, HostRef: row.HostRef, CreatedAt: e.now()})
+	if err != nil {
+		return SnapshotView{}, err
+	}
+	var made extensions.Snapshot
+	c := call{op: "snapshot", binding: b.binding.ID, id: row.ID, timeout: timeoutProvision}
+	err = e.invoke(ctx, c, func(ctx context.Context) (err error) {
+		made, err = x.Snapshot(ctx, row.Handle, extensions.SnapshotSpec{ID: id, Name: name, Account: row.Account, CreatedAt: s.CreatedAt})
+		return err
+	})
+	if err != nil {
+		return e.snapshotFailed(ctx, l, b, x, s, holder, err)
+	}
+	s, err = l.ApplySnapshot(context.WithoutCancel(ctx), ledger.SnapshotChange{ID: id, Key: key + "/ready", Expect: ledger.SnapshotExpect{Fence: s.Fence, Holder: holder},
+		To:     ledger.SnapshotReady,
+		Patch:  ledger.SnapshotPatch{Handle: &made.Handle, Kind: &made.Kind, SizeBytes: &made.SizeBytes, Digest: &made.Digest},
+		Finish: &ledger.FinishIntent{Outcome: ledger.Confirmed}})
+	return snapshotView(s), err
+}
+
+// snapshotFailed removes what a failed snapshot may have left.
+func (e *Engine) snapshotFailed(ctx context.Context, l ledger.Ledger, b *opened, x extensions.Snapshotter, s ledger.Snapshot, holder ledger.HolderID, cause error) (SnapshotView, error) {
+	sctx, cancel := settling(ctx)
+	defer cancel()
+	err := e.removeSnapshot(sctx, b, x, s)
+	to, out := ledger.SnapshotDeleted, SnapshotView{}
+	if err != nil {
+		to, out = ledger.SnapshotFailed, snapshotView(s)
+	}
+	reason := extensions.Clean(cause.Error(), 500)
+	_, lerr := l.ApplySnapshot(sctx, ledger.SnapshotChange{ID: s.ID, Key: string(ledger.IntentSnapshot) + "/" + s.ID + "/failed",
+		Expect: ledger.SnapshotExpect{Fence: s.Fence, Holder: holder}, To: to, Patch: ledger.SnapshotPatch{Reason: &reason},
+		Finish: &ledger.FinishIntent{Outcome: ledger.Failed, Reason: reason}})
+	return out, errors.Join(cause, err, lerr)
+}
+
+// removeSnapshot finds a snapshot by its handle or id and deletes it.
+func (e *Engine) removeSnapshot(ctx context.Context, b *opened, x extensions.Snapshotter, s ledger.Snapshot) error {
+	h := s.Handle
+	if h.ID == "" {
+		found, err := e.findSnapshotAt(ctx, b, s.ID)
+		if absent(err) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		h = found
+	}
+	err := e.invoke(ctx, call{op: "delete-snapshot", binding: b.binding.ID, timeout: timeoutChange}, func(ctx context.Context) error { return x.DeleteSnapshot(ctx, h) })
+	if absent(err) {
+		return nil
+	}
+	return err
+}
+
+// findSnapshotAt asks a place for a snapshot by id.
+func (e *Engine) findSnapshotAt(ctx context.Context, b *opened, id string) (extensions.SnapshotHandle, error) {
+	x, err := power[extensions.Snapshotter](e, b, extensions.PowerSnapshot)
+	if err != nil {
+		return extensions.SnapshotHandle{}, err
+	}
+	var s extensions.Snapshot
+	err = e.invoke(ctx, call{op: "find-snapshot", binding: b.binding.ID, timeout: timeoutLook}, func(ctx context.Context) (err error) {
+		s, err = x.FindSnapshot(ctx, id)
+		return err
+	})
+	return s.Handle, err
+}
+
+// GetSnapshot observes a snapshot; it needs no live sandbox and no ledger.
+// NotFound = proved absent.
+func (e *Engine) GetSnapshot(ctx context.Context, s SnapshotView) (SnapshotView, error) {
+	b, x, h, err := e.snapshotPlace(ctx, s)
+	if err != nil {
+		return s, err
+	}
+	if h.ID == "" {
+		if h, err = e.findSnapshotAt(ctx, b, s.ID); err != nil {
+			return s, err
+		}
+	}
+	var got extensions.Snapshot
+	err = e.invoke(ctx, call{op: "stat-snapshot", binding: b.binding.ID, timeout: timeoutLook}, func(ctx context.Context) (err error) {
+		got, err = x.StatSnapshot(ctx, h)
+		return err
+	})
+	if err != nil {
+		return s, err
+	}
+	s.Handle, s.Kind, s.SizeBytes, s.Digest = encodeSnapshot(got.Handle), got.Kind, got.SizeBytes, got.Digest
+	return s, nil
+}
+
+func (e *Engine) snapshotPlace(ctx context.Context, s SnapshotView) (*opened, extensions.Snapshotter, extensions.SnapshotHandle, error) {
+	var h extensions.SnapshotHandle
+	if !extensions.ValidSnapshotID(s.ID) {
+		return nil, nil, h, invalid("%q is not a snapshot id", "use the id of a sandboxer_snapshot", extensions.Clean(s.ID, 80))
+	}
+	if s.Handle != "" {
+		if err := json.Unmarshal([]byte(s.Handle), &h); err != nil {
+			return nil, nil, h, invalid("the handle of snapshot %s cannot be read: %w", "import the snapshot by its id", s.ID, err)
+		}
+	}
+	b, err := e.backend(ctx, place{binding: s.Extension, account: s.Account, host: s.Host})
+	if err != nil {
+		return nil, nil, h, err
+	}
+	x, err := power[extensions.Snapshotter](e, b, extensions.PowerSnapshot)
+	return b, x, h, err
+}
+
+// LookupSnapshot finds a snapshot in the ledger by id.
+func (e *Engine) LookupSnapshot(ctx context.Context, id string) (SnapshotView, error) {
+	l, err := e.reader(ctx)
+	if err != nil {
+		return SnapshotView{}, err
+	}
+	s, err := l.GetSnapshot(ctx, id)
+	if err != nil {
+		return SnapshotView{}, err
+	}
+	return snapshotView(s), nil
+}
+
+// DeleteSnapshot removes a snapshot; gone already is success. It needs no
+// live sandbox and is not blocked by a ledger that does not know it.
+func (e *Engine) DeleteSnapshot(ctx context.Context, v SnapshotView) error {
+	b, x, h, err := e.snapshotPlace(ctx, v)
+	if err != nil {
+		return err
+	}
+	row := ledger.Snapshot{ID: v.ID, Handle: h}
+	r, err := e.reader(ctx)
+	if err == nil {
+		_, err = r.GetSnapshot(ctx, v.ID)
+	}
+	if err != nil {
+		return e.removeSnapshot(ctx, b, x, row)
+	}
+	l, err := e.writer(ctx)
+	if err != nil {
+		return err
+	}
+	stored, err := l.GetSnapshot(ctx, v.ID)
+	if err != nil || stored.State == ledger.SnapshotDeleted {
+		return err
+	}
+	return e.endSnapshot(ctx, l, b, x, stored)
+}
+
+func (e *Engine) endSnapshot(ctx context.Context, l ledger.Ledger, b *opened, x extensions.Snapshotter, s ledger.Snapshot) error {
+	holder, err := l.Holder(ctx)
+	if err != nil {
+		return err
+	}
+	key, err := e.operationKey(ledger.IntentDeleteSnapshot, ID(s.ID))
+	if err != nil {
+		return err
+	}
+	c := ledger.SnapshotChange{ID: s.ID, Key: key, Intent: &ledger.OpenIntent{Key: key, Kind: ledger.IntentDeleteSnapshot, Holder: holder, Supersede: true}}
+	if s.State != ledger.SnapshotDeleting {
+		c.To = ledger.SnapshotDeleting
+	}
+	if s, err = l.ApplySnapshot(ctx, c); err != nil {
+		return err
+	}
+	done := ledger.SnapshotChange{ID: s.ID, Key: key + "/done", Expect: ledger.SnapshotExpect{Fence: s.Fence, Holder: holder}, To: ledger.SnapshotDeleted,
+		Finish: &ledger.FinishIntent{Outcome: ledger.Confirmed}}
+	cause := e.removeSnapshot(ctx, b, x, s)
+	if cause != nil {
+		reason := extensions.Clean(cause.Error(), 500)
+		done.To, done.Patch.Reason, done.Finish = ledger.SnapshotFailed, &reason, &ledger.FinishIntent{Outcome: ledger.Failed, Reason: reason}
+	} else {
+		now := e.now()
+		done.Patch.EndedAt = &now
+	}
+	_, err = l.ApplySnapshot(context.WithoutCancel(ctx), done)
+	return errors.Join(cause, err)
+}
+
+// recoverSnapshot removes what an unfinished snapshot left; a finished one
+// stays.
+func (e *Engine) recoverSnapshot(ctx context.Context, l ledger.Ledger, in ledger.Intent) error {
+	s, err := l.GetSnapshot(ctx, in.Subject)
+	if err != nil {
+		return err
+	}
+	b, err := e.backend(ctx, place{binding: s.Extension, account: s.Account, host: s.HostRef})
+	if err != nil {
+		return err
+	}
+	x, err := power[extensions.Snapshotter](e, b, extensions.PowerSnapshot)
+	if err != nil {
+		return err
+	}
+	return stale(e.endSnapshot(ctx, l, b, x, s))
+}
+
+func snapshotView(s ledger.Snapshot) SnapshotView {
+	return SnapshotView{ID: s.ID, Account: s.Account, Name: s.Name, SandboxID: s.SandboxID, Extension: s.Extension, Host: s.HostRef,
+		Handle: encodeSnapshot(s.Handle), Kind: s.Kind, SizeBytes: s.SizeBytes, Digest: s.Digest, CreatedAt: s.CreatedAt.Truncate(time.Microsecond)}
+}
+
+func encodeSnapshot(h extensions.SnapshotHandle) string {
+	if h.ID == "" {
+		return ""
+	}
+	return string(mustJSON(h))
+}

@@ -1,0 +1,48 @@
+package engine
+
+import (
+	"os"
+	"path/filepath"
+	"runtime"
+
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
+)
+
+// StateDirEnv names the environment variable that moves the state folder.
+const StateDirEnv = "SANDBOXER_STATE_DIR"
+
+// DefaultStateDir is the user's state folder: $SANDBOXER_STATE_DIR, else
+// $XDG_STATE_HOME/sandboxer or ~/.local/state/sandboxer (XDG Base Directory
+// Specification 0.8), on macOS ~/Library/Application Support/sandboxer, on
+// Windows %LocalAppData%\sandboxer.
+func DefaultStateDir() (string, error) {
+	if dir := os.Getenv(StateDirEnv); dir != "" {
+		return filepath.Abs(dir)
+	}
+	if runtime.GOOS == "darwin" || runtime.GOOS == "windows" {
+		var dir string
+		var err error
+		if runtime.GOOS == "windows" {
+			dir, err = os.UserCacheDir()
+		} else {
+			dir, err = os.UserConfigDir()
+		}
+		if err != nil {
+			return "", noHome(err)
+		}
+		return filepath.Join(dir, "sandboxer"), nil
+	}
+	if dir := os.Getenv("XDG_STATE_HOME"); filepath.IsAbs(dir) {
+		return filepath.Join(dir, "sandboxer"), nil
+	}
+	home, err := os.UserHomeDir()
+	if err != nil {
+		return "", noHome(err)
+	}
+	return filepath.Join(home, ".local", "state", "sandboxer"), nil
+}
+
+func noHome(err error) error {
+	return extensions.Errorf(extensions.KindInvalid, "this user has no home folder to keep state in: %w", err).
+		WithRemedy("set %s, or the provider's state_dir", StateDirEnv)
+}

@@ -1,0 +1,118 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/lifecycle"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
+)
+
+// Sweep ends what is overdue or failed, settles what ended by itself and
+// reports orphans. What one place cannot do does not stop the others. A dry
+// run writes nothing.
+func (e *Engine) Sweep(ctx context.Context, dryRun bool, notify Notify) (SweepReport, error) {
+	report := SweepReport{DryRun: dryRun}
+	open := e.writer
+	if dryRun {
+		open = e.reader
+	} else if err := e.recoverOnce(ctx, notify); err != nil {
+		return report, err
+	}
+	l, err := open(ctx)
+	if err != nil {
+		return report, err
+	}
+	rows, err := l.List(ctx, ledger.Filter{Account: e.account, Live: true})
+	if err != nil {
+		return report, err
+	}
+	for _, row := range rows {
+		if ctx.Err() != nil {
+			return report, e.classify(call{op: "sweep"}, ctx.Err())
+		}
+		e.sweepRow(ctx, l, row, dryRun, notify, &report)
+	}
+	e.findOrphans(ctx, l, rows, &report)
+	return report, nil
+}
+
+func (e *Engine) sweepRow(ctx context.Context, l ledger.Ledger, row ledger.Sandbox, dryRun bool, notify Notify, report *SweepReport) {
+	intents, err := l.OpenIntents(ctx, ledger.IntentFilter{Subject: string(row.ID)})
+	if err != nil {
+		report.Failures = append(report.Failures, fmt.Sprintf("%s: %s", row.ID, err))
+		return
+	}
+	if len(intents) > 0 {
+		return // under way, or told by recovery
+	}
+	due := row.State == lifecycle.Failed || row.State == lifecycle.Expired || lifecycle.Overdue(e.now(), row.ExpiresAt)
+	reason, settled := "expired", false
+	if !due {
+		o, err := e.lookAgain(ctx, row)
+		if err != nil {
+			report.Failures = append(report.Failures, fmt.Sprintf("%s (%s): %s", row.ID, row.Name, err))
+			return
+		}
+		if o.Phase != extensions.PhaseAbsent && o.Phase != extensions.PhaseExpired && o.Phase != extensions.PhaseFailed {
+			return
+		}
+		settled = true
+		reason = "lost"
+	} else if !lifecycle.Overdue(e.now(), row.ExpiresAt) {
+		reason = "destroyed" // what was left of a failure
+	}
+	if !dryRun {
+		r, err := e.end(ctx, l, row, ended{reason: reason, sync: true, notify: notify})
+		if err != nil {
+			report.Failures = append(report.Failures, fmt.Sprintf("%s (%s): %s", row.ID, row.Name, err))
+			return
+		}
+		settled = settled || r.AlreadyGone
+	}
+	if settled {
+		report.Settled = append(report.Settled, row.ID)
+	} else {
+		report.Ended = append(report.Ended, row.ID)
+	}
+}
+
+// findOrphans lists every place that can be opened from here: its bindings
+// that need no host, the registered hosts, and wherever a row says.
+func (e *Engine) findOrphans(ctx context.Context, l ledger.Ledger, rows []ledger.Sandbox, report *SweepReport) {
+	places := map[place]bool{}
+	for _, b := range e.catalog.Bindings {
+		if b.Descriptor.Place != extensions.PlaceHost {
+			places[place{binding: b.ID, account: e.account}] = true
+		}
+	}
+	for _, row := range rows {
+		if row.Extension != "" {
+			places[placeOf(row)] = true
+		}
+	}
+	seen := map[string]bool{}
+	for p := range places {
+		b, err := e.backend(ctx, p)
+		if err != nil {
+			continue // a place that cannot be opened from here is not this run's to judge
+		}
+		all, err := e.listing(ctx, b)
+		if err != nil {
+			report.Failures = append(report.Failures, fmt.Sprintf("%s: %s", p.binding, err))
+			continue
+		}
+		for id, o := range all {
+			row, err := l.Get(ctx, id)
+			known := err == nil && row.State != lifecycle.Destroyed
+			if known || o.Phase == extensions.PhaseAbsent || o.Phase == extensions.PhaseExpired || seen[string(id)] {
+				continue
+			}
+			seen[string(id)] = true
+			report.Orphans = append(report.Orphans, fmt.Sprintf("%s at %s: %s", id, p.binding, o.Phase))
+		}
+	}
+	slices.Sort(report.Orphans)
+}

@@ -1,0 +1,218 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/lifecycle"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/profile"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/route"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
+)
+
+// PlanUpdate checks an in-place change of a live sandbox: a TTL its backend
+// cannot give, a mode it does not have. It neither dials nor writes. An
+// edited profile of the same version is a notice.
+func (e *Engine) PlanUpdate(ctx context.Context, rec Receipt, old, req Request) ([]Notice, error) {
+	if err := checkRequest(req); err != nil {
+		return nil, err
+	}
+	resolved, err := e.resolve(req)
+	if err != nil {
+		return nil, err
+	}
+	var notices []Notice
+	p := &prepared{req: req, resolved: resolved}
+	if rec.SpecHash != "" && rec.SpecHash != p.hashFor(rec.Extension) && old.Profile == req.Profile {
+		notices = append(notices, Notice{Summary: "The profile has changed since this sandbox was made",
+			Detail: resolved.ID + "@" + resolved.Version + " now resolves differently; the sandbox keeps what it was made with. Recreate it (terraform apply -replace) to use the new content, and raise the version of a profile when you change it."})
+	}
+	b, err := e.binding(rec.Extension)
+	if err != nil {
+		return notices, err
+	}
+	if req.DesiredMode == route.ModePaused && !b.Descriptor.Has(extensions.PowerPause) {
+		return notices, e.unsupported(b.ID, extensions.PowerPause)
+	}
+	ttl := time.Duration(resolved.Spec.TTL)
+	was, err := profile.ParseDuration(old.TTL)
+	if old.TTL != "" && err == nil && was != ttl && !b.Descriptor.Has(extensions.PowerExtend) {
+		return notices, e.unsupported(b.ID, extensions.PowerExtend)
+	}
+	if limit := b.Capabilities.MaxTTL; limit > 0 && ttl > limit {
+		return notices, invalid("a ttl of %s is above what %s allows (%s)", "shorten ttl", profile.FormatDuration(ttl), b.ID, profile.FormatDuration(limit))
+	}
+	if err := e.checkNewEnd(rec, ttl); err != nil {
+		return notices, err
+	}
+	return notices, nil
+}
+
+// checkNewEnd refuses a ttl that would already be over.
+func (e *Engine) checkNewEnd(rec Receipt, ttl time.Duration) error {
+	end, err := lifecycle.ExpiresAt(rec.CreatedAt, ttl)
+	if err != nil {
+		return err
+	}
+	if !end.After(e.now()) {
+		return invalid("a ttl of %s counts from %s and would already be over", "choose a longer ttl, or destroy the sandbox",
+			profile.FormatDuration(ttl), rec.CreatedAt.UTC().Format(time.RFC3339))
+	}
+	return nil
+}
+
+// HostsMoved reports whether the hosts of a request no longer include the
+// machine a sandbox runs on: then it has to be made anew. A bare name counts
+// as the machine of that name.
+func HostsMoved(rec Receipt, hosts []string) bool {
+	if rec.Host == "" || len(hosts) == 0 {
+		return false
+	}
+	at, err := extensions.ParseHostRef(rec.Host)
+	if err != nil {
+		return false
+	}
+	return !slices.ContainsFunc(hosts, func(ref string) bool {
+		if !strings.HasPrefix(strings.TrimSpace(ref), "{") {
+			return ref == at.Name
+		}
+		h, err := extensions.ParseHostRef(ref)
+		return err == nil && sameMachine(h, at)
+	})
+}
+
+// sameMachine compares what makes a host another machine: its name and how it
+// is dialled, not its labels, price or capacity.
+func sameMachine(a, b extensions.Host) bool {
+	a = extensions.Host{Name: a.Name, Local: a.Local, SSH: a.SSH}
+	b = extensions.Host{Name: b.Name, Local: b.Local, SSH: b.SSH}
+	return a.Ref() == b.Ref()
+}
+
+// Update applies an in-place change (ttl, desired mode, hosts) and records
+// what is state only.
+func (e *Engine) Update(ctx context.Context, rec Receipt, req Request, notify Notify) (Sandbox, error) {
+	if err := checkRequest(req); err != nil {
+		return Sandbox{}, err
+	}
+	resolved, err := e.resolve(req)
+	if err != nil {
+		return Sandbox{}, err
+	}
+	l, row, err := e.rowToChange(ctx, rec, notify)
+	if err != nil {
+		return Sandbox{}, err
+	}
+	var patch ledger.Patch
+	if prev, err := requestOf(row); err == nil && req.SecretNames == nil && len(req.Secrets) == 0 {
+		req.SecretNames = prev.SecretNames
+	}
+	patch.Request = mustJSON(req)
+	for _, ref := range req.Hosts {
+		h, err := extensions.ParseHostRef(ref)
+		if at, aerr := extensions.ParseHostRef(row.HostRef); err == nil && aerr == nil && sameMachine(h, at) {
+			patch.HostRef = &ref
+		}
+	}
+	if req.DesiredMode == route.ModePaused {
+		return Sandbox{}, e.unsupported(row.Extension, extensions.PowerPause)
+	}
+	return e.moveEnd(ctx, l, row, time.Duration(resolved.Spec.TTL), time.Duration(resolved.Spec.MaxTTL), patch, notify)
+}
+
+// ExtendTTL moves the end to created-at + ttl; see lifecycle.Retarget.
+func (e *Engine) ExtendTTL(ctx context.Context, rec Receipt, ttl time.Duration) (Sandbox, error) {
+	l, row, err := e.rowToChange(ctx, rec, nil)
+	if err != nil {
+		return Sandbox{}, err
+	}
+	req, err := requestOf(row)
+	if err != nil {
+		return Sandbox{}, extensions.Errorf(extensions.KindInternal, "the ledger's request of %s cannot be read: %w", row.ID, err)
+	}
+	req.TTL = profile.FormatDuration(ttl)
+	return e.moveEnd(ctx, l, row, ttl, row.MaxTTL, ledger.Patch{Request: mustJSON(req)}, nil)
+}
+
+// rowToChange finds a live row for a change. A sandbox made with another
+// machine's ledger has none here and cannot be changed from here.
+func (e *Engine) rowToChange(ctx context.Context, rec Receipt, notify Notify) (ledger.Ledger, ledger.Sandbox, error) {
+	l, err := e.writer(ctx)
+	if err != nil {
+		return nil, ledger.Sandbox{}, err
+	}
+	if err := e.recoverOnce(ctx, notify); err != nil {
+		return nil, ledger.Sandbox{}, err
+	}
+	row, err := l.Get(ctx, rec.ID)
+	switch {
+	case absent(err):
+		return nil, row, extensions.Errorf(extensions.KindNotFound, "the ledger %s does not know sandbox %s", l.URL(), rec.ID).
+			WithRemedy("changes need the ledger it was made with; configure that one, or recreate the sandbox here")
+	case err != nil:
+		return nil, row, err
+	case rec.Generation > 0 && row.Generation > rec.Generation:
+		return nil, row, e.fenced(row)
+	case !lifecycle.Usable(row.State) || lifecycle.Overdue(e.now(), row.ExpiresAt):
+		state := lifecycle.Shown(row.State)
+		if lifecycle.Usable(row.State) {
+			state = string(lifecycle.Expired)
+		}
+		return nil, row, extensions.Errorf(extensions.KindConflict, "sandbox %s (%s) is %s and cannot be changed", row.ID, row.Name, state).
+			WithRemedy("recreate it")
+	}
+	return l, row, nil
+}
+
+// moveEnd retargets the end and applies patch in one operation.
+func (e *Engine) moveEnd(ctx context.Context, l ledger.Ledger, row ledger.Sandbox, ttl, maxTTL time.Duration, patch ledger.Patch, notify Notify) (Sandbox, error) {
+	end, err := lifecycle.Retarget(row.CreatedAt, row.ExpiresAt, row.TTL, ttl, maxTTL)
+	if err != nil {
+		return Sandbox{}, err
+	}
+	patch.TTL = &ttl
+	if end.Equal(row.ExpiresAt) {
+		op, err := e.openOperation(ctx, l, row, ledger.IntentExtend, ledger.Change{Patch: patch, Event: note("sandbox.changing", nil)}, notify)
+		if err != nil {
+			return Sandbox{}, err
+		}
+		err = op.apply(ctx, ledger.Change{Finish: &ledger.FinishIntent{Outcome: ledger.Confirmed}, Event: note("sandbox.changed", nil)})
+		return e.view(op.row), err
+	}
+	if !end.After(e.now()) {
+		return Sandbox{}, e.checkNewEnd(e.receipt(row), ttl)
+	}
+	b, err := e.backend(ctx, placeOf(row))
+	if err != nil {
+		return Sandbox{}, err
+	}
+	op, err := e.openOperation(ctx, l, row, ledger.IntentExtend, ledger.Change{Expect: ledger.Expect{States: usable},
+		Event: note("sandbox.extending", map[string]any{"expires_at": end})}, notify)
+	if err != nil {
+		return Sandbox{}, err
+	}
+	if err := e.moveDeadline(ctx, b, row, end); err != nil {
+		reason := extensions.Clean(err.Error(), 500)
+		ferr := op.apply(ctx, ledger.Change{Finish: &ledger.FinishIntent{Outcome: ledger.Failed, Reason: reason}, Event: note("sandbox.extend-failed", map[string]any{"reason": reason})})
+		return e.view(op.row), errors.Join(err, ferr)
+	}
+	patch.ExpiresAt = &end
+	err = op.apply(ctx, ledger.Change{Patch: patch, Finish: &ledger.FinishIntent{Outcome: ledger.Confirmed}, Event: note("sandbox.extended", map[string]any{"expires_at": end})})
+	return e.view(op.row), err
+}
+
+// moveDeadline tells the backend the new end.
+func (e *Engine) moveDeadline(ctx context.Context, b *opened, row ledger.Sandbox, end time.Time) error {
+	x, err := power[extensions.Extender](e, b, extensions.PowerExtend)
+	if err != nil {
+		return err
+	}
+	c := call{op: "extend", binding: b.binding.ID, id: row.ID, timeout: timeoutChange}
+	err = e.invoke(ctx, c, func(ctx context.Context) error { return x.Extend(ctx, row.Handle, end) })
+	b.changed()
+	return err
+}

@@ -1,0 +1,125 @@
+package engine
+
+import (
+	"context"
+	"io"
+	"time"
+
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/lifecycle"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
+)
+
+// enter opens the backend of a live sandbox for use and, at first use,
+// records that it is active.
+func (e *Engine) enter(ctx context.Context, rec Receipt) (*opened, extensions.Handle, error) {
+	row, known := e.rowFor(ctx, rec)
+	if row.State == lifecycle.Destroyed {
+		_, err := e.getDestroyed(Sandbox{}, row)
+		if err == nil {
+			err = extensions.Errorf(extensions.KindNotFound, "sandbox %s expired at %s", row.ID, row.EndedAt.UTC().Format(time.RFC3339))
+		}
+		return nil, extensions.Handle{}, err
+	}
+	if known && rec.Generation > 0 && row.Generation > rec.Generation {
+		return nil, extensions.Handle{}, e.fenced(row)
+	}
+	if row.Extension == "" {
+		return nil, extensions.Handle{}, extensions.Errorf(extensions.KindConflict, "sandbox %s is %s and has no place yet", row.ID, row.State)
+	}
+	b, err := e.backend(ctx, placeOf(row))
+	if err != nil {
+		return nil, extensions.Handle{}, err
+	}
+	h := row.Handle
+	if h.IsZero() {
+		if h, err = e.findOnce(ctx, b, row.ID); err != nil {
+			return nil, h, err
+		}
+	}
+	if known && row.State == lifecycle.Ready {
+		e.markActive(ctx, row)
+	}
+	return b, h, nil
+}
+
+// markActive is best effort: using a sandbox never fails for the ledger's
+// sake, and any other change of the row matters more.
+func (e *Engine) markActive(ctx context.Context, row ledger.Sandbox) {
+	l, err := e.writer(ctx)
+	if err != nil {
+		return
+	}
+	now := e.now()
+	_, _ = l.Apply(ctx, ledger.Change{ID: row.ID, Key: "active/" + string(row.ID) + "/" + now.UTC().Format(time.RFC3339Nano),
+		Expect: ledger.Expect{States: []lifecycle.State{lifecycle.Ready}, Generation: row.Generation, NoIntent: true},
+		To:     lifecycle.Active, Patch: ledger.Patch{SeenAliveAt: &now}})
+}
+
+// Exec runs a command inside.
+func (e *Engine) Exec(ctx context.Context, rec Receipt, req ExecRequest) (ExecResult, error) {
+	if err := req.Check(); err != nil {
+		return ExecResult{}, err
+	}
+	b, h, err := e.enter(ctx, rec)
+	if err != nil {
+		return ExecResult{}, err
+	}
+	x, err := power[extensions.Execer](e, b, extensions.PowerExec)
+	if err != nil {
+		return ExecResult{}, err
+	}
+	timeout := req.Timeout
+	if timeout == 0 {
+		timeout = extensions.DefaultExecTimeout
+	}
+	var res ExecResult
+	// The backend enforces the command's own timeout; ours only catches one that never answers.
+	c := call{op: "exec", binding: b.binding.ID, id: h.ID, timeout: timeout + timeoutLook, once: true}
+	err = e.invoke(ctx, c, func(ctx context.Context) (err error) {
+		res, err = x.Exec(ctx, h, req)
+		return err
+	})
+	return res, err
+}
+
+// Logs streams what the sandbox's own processes print; the caller closes it.
+func (e *Engine) Logs(ctx context.Context, rec Receipt, req extensions.LogRequest) (io.ReadCloser, error) {
+	b, h, err := e.enter(ctx, rec)
+	if err != nil {
+		return nil, err
+	}
+	x, err := power[extensions.LogStreamer](e, b, extensions.PowerLogs)
+	if err != nil {
+		return nil, err
+	}
+	r, err := x.Logs(ctx, h, req) // the stream outlives any deadline of the call
+	return r, e.classify(call{op: "logs", binding: b.binding.ID, id: h.ID}, err)
+}
+
+// Upload extracts a tar stream below dir inside.
+func (e *Engine) Upload(ctx context.Context, rec Receipt, dir string, tar io.Reader) error {
+	return e.transfer(ctx, rec, "upload", func(ctx context.Context, x extensions.FileTransfer, h extensions.Handle) error {
+		return x.Upload(ctx, h, dir, tar)
+	})
+}
+
+// Download writes path inside as a tar stream.
+func (e *Engine) Download(ctx context.Context, rec Receipt, path string, w io.Writer) error {
+	return e.transfer(ctx, rec, "download", func(ctx context.Context, x extensions.FileTransfer, h extensions.Handle) error {
+		return x.Download(ctx, h, path, w)
+	})
+}
+
+func (e *Engine) transfer(ctx context.Context, rec Receipt, op string, f func(context.Context, extensions.FileTransfer, extensions.Handle) error) error {
+	b, h, err := e.enter(ctx, rec)
+	if err != nil {
+		return err
+	}
+	x, err := power[extensions.FileTransfer](e, b, extensions.PowerFiles)
+	if err != nil {
+		return err
+	}
+	c := call{op: op, binding: b.binding.ID, id: h.ID, timeout: timeoutProvision, once: true}
+	return e.invoke(ctx, c, func(ctx context.Context) error { return f(ctx, x, h) })
+}

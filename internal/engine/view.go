@@ -1,0 +1,79 @@
+package engine
+
+import (
+	"encoding/json"
+	"strconv"
+
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/lifecycle"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
+)
+
+const receiptVersion = 1
+
+// view shows a row. It is what the ledger knows, not what is so now.
+func (e *Engine) view(row ledger.Sandbox) Sandbox {
+	s := Sandbox{
+		ID: row.ID, Account: row.Account, Name: row.Name, Profile: row.Profile, Version: row.ProfileVersion,
+		State: lifecycle.Shown(row.State), Mode: string(row.Mode), Extension: row.Extension, Host: row.HostRef, HostName: row.Host,
+		Handle: row.Handle.Encode(), Reach: row.Reachability, CreatedAt: row.CreatedAt, ExpiresAt: row.ExpiresAt, EndedAt: row.EndedAt,
+		Generation: row.Generation, Reason: row.Reason,
+	}
+	if row.State == lifecycle.Destroyed && row.EndReason != "" {
+		s.Reason = row.EndReason
+	}
+	if b, err := e.binding(row.Extension); err == nil {
+		s.Expiry = string(b.Capabilities.Expiry)
+	}
+	_ = json.Unmarshal(row.Route, &s.Route) // shown as far as it can be read
+	if req, err := requestOf(row); err == nil {
+		s.Request = req
+	}
+	s.Receipt = e.receipt(row)
+	return s
+}
+
+func requestOf(row ledger.Sandbox) (Request, error) {
+	var req Request
+	err := json.Unmarshal(row.Request, &req)
+	return req, err
+}
+
+func (e *Engine) receipt(row ledger.Sandbox) Receipt {
+	r := Receipt{
+		Version: receiptVersion, ID: row.ID, Account: row.Account, Name: row.Name, Extension: row.Extension, Host: row.HostRef,
+		Handle: row.Handle.Encode(), Generation: row.Generation, CreatedAt: row.CreatedAt, ExpiresAt: row.ExpiresAt,
+		StartedAt: row.ReadyAt, SpecHash: row.SpecHash, Mode: string(row.Mode), Mirror: mirrorOf(row),
+	}
+	return r
+}
+
+// rowOf is what a receipt says in the ledger's terms, for sandboxes that are
+// in another machine's ledger.
+func rowOf(rec Receipt) ledger.Sandbox {
+	row := ledger.Sandbox{
+		ID: rec.ID, Account: rec.Account, Name: rec.Name, Extension: rec.Extension, HostRef: rec.Host, Generation: rec.Generation,
+		CreatedAt: rec.CreatedAt, ExpiresAt: rec.ExpiresAt, ReadyAt: rec.StartedAt, SpecHash: rec.SpecHash, Mode: ledger.Mode(rec.Mode),
+		State: lifecycle.Ready,
+	}
+	if h, err := extensions.DecodeHandle(rec.Handle); err == nil {
+		row.Handle = h
+	}
+	if rec.Host != "" {
+		if h, err := extensions.ParseHostRef(rec.Host); err == nil {
+			row.Host = h.Name
+		}
+	}
+	return row
+}
+
+// mirrorOf is the local folder a mirrored workspace returns to, or "".
+func mirrorOf(row ledger.Sandbox) string {
+	var spec extensions.Spec
+	if json.Unmarshal(row.Spec, &spec) != nil || spec.Workspace.Mode != extensions.WorkspaceMirror || spec.Workspace.Access != extensions.AccessRW {
+		return ""
+	}
+	return spec.Workspace.Repo
+}
+
+func quantity(c ledger.Charge) string { return strconv.FormatInt(c.Quantity, 10) }
