@@ -1,0 +1,131 @@
+package provider
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
+)
+
+// explanation is what users read for a Kind: what class of failure it is and
+// what to do where the error itself does not say.
+type explanation struct{ summary, remedy string }
+
+// explanations is the one place where a Kind becomes words.
+var explanations = map[engine.Kind]explanation{
+	extensions.KindInvalid:       {"the request is not valid", "Correct what the message names and run again. Nothing was made."},
+	extensions.KindUnauthorized:  {"access was refused", "Check the credentials of this extension in the provider block or in its environment variables."},
+	extensions.KindNotFound:      {"it does not exist", "Run `terraform plan` to see what is left to do."},
+	extensions.KindConflict:      {"something else holds it", "Wait for the other operation, or choose another name."},
+	extensions.KindIndeterminate: {"the outcome is not known yet", "Run the same command again: the next run finds out what happened before it does anything else."},
+	extensions.KindExhausted:     {"there is no room", "Free some capacity, raise the limit, or add another host or extension."},
+	extensions.KindUnavailable:   {"it is not available now", "Try again in a few minutes."},
+	extensions.KindUnreachable:   {"it cannot be reached", "Check the network and the machine, then run again. What is known was kept."},
+	extensions.KindTimeout:       {"it took too long", "Run again, or raise the timeout. What was begun is kept and can be destroyed."},
+	extensions.KindUnsupported:   {"this is not possible here", "Change the profile or choose another place; `terraform plan` shows why each place was refused."},
+	extensions.KindInternal:      {"an unexpected failure", "Run again with TF_LOG=DEBUG; if it stays, report it with the log."},
+}
+
+func explain(err error) explanation {
+	if e, ok := explanations[extensions.KindOf(err)]; ok {
+		return e
+	}
+	return explanations[extensions.KindInternal]
+}
+
+// addError tells what could not be done, why, and what to do next.
+func addError(diags *diag.Diagnostics, what string, err error) {
+	addErrorAt(diags, path.Empty(), what, err)
+}
+
+// addErrorAt is addError for one argument; path.Empty() is the whole block.
+func addErrorAt(diags *diag.Diagnostics, at path.Path, what string, err error) {
+	summary, detail := describe(what, err)
+	if at.Equal(path.Empty()) {
+		diags.AddError(summary, detail)
+		return
+	}
+	diags.AddAttributeError(at, summary, detail)
+}
+
+// addWarning tells the same without stopping.
+func addWarning(diags *diag.Diagnostics, what string, err error) {
+	diags.AddWarning(describe(what, err))
+}
+
+func describe(what string, err error) (summary, detail string) {
+	e := explain(err)
+	remedy := extensions.RemedyOf(err)
+	if remedy == "" {
+		remedy = e.remedy
+	}
+	return what + ": " + e.summary, sentence(err.Error()) + "\n\nWhat to do: " + sentence(remedy)
+}
+
+// sentence ends text with a full stop and starts it with a capital, unless it
+// starts with a name that must stay as it is (an id, a path, a quote).
+func sentence(text string) string {
+	text = strings.TrimRight(text, " \n")
+	if text == "" {
+		return ""
+	}
+	first, _, _ := strings.Cut(text, " ")
+	if !strings.ContainsAny(first, "-./_:\"'`") {
+		text = strings.ToUpper(text[:1]) + text[1:]
+	}
+	if !strings.HasSuffix(text, ".") && !strings.HasSuffix(text, "\n}") {
+		text += "."
+	}
+	return text
+}
+
+// notices turns the engine's notices into warnings.
+func addNotices(diags *diag.Diagnostics, ns []engine.Notice) {
+	for _, n := range ns {
+		diags.AddWarning(n.Summary, n.Detail)
+	}
+}
+
+// fieldPath finds the argument an error is about among those of the block.
+func fieldPath(err error, fallback path.Path, arguments ...string) path.Path {
+	name, _, _ := strings.Cut(extensions.FieldOf(err), ".")
+	if slices.Contains(arguments, name) {
+		return path.Root(name)
+	}
+	return fallback
+}
+
+// importBlock is configuration that takes an existing sandbox into a state.
+func importBlock(id engine.ID) string {
+	return fmt.Sprintf("import {\n  to = sandboxer_sandbox.NAME\n  id = %q\n}", string(id))
+}
+
+// addCreateError is addError for a sandbox that was not made. Where a live
+// sandbox stands in the way the block that imports it is printed: a provider
+// does not learn its resource's address, so the user completes `to`.
+func addCreateError(diags *diag.Diagnostics, at path.Path, own engine.ID, name string, err error) {
+	what := "Sandbox " + quoteName(name) + " was not created"
+	var e *engine.Error
+	if extensions.KindOf(err) != extensions.KindConflict || !errors.As(err, &e) || e.ID == "" || e.ID == own {
+		addErrorAt(diags, at, what, err)
+		return
+	}
+	summary, detail := describe(what, err)
+	if !strings.Contains(detail, "import {") {
+		detail += "\n\nTo take it into this state, add this block (with this resource's address in `to`) and apply:\n\n" + importBlock(e.ID)
+	}
+	diags.AddAttributeError(path.Root("name"), summary, detail)
+}
+
+func quoteName(name string) string {
+	if name == "" {
+		return "(not named yet)"
+	}
+	return `"` + name + `"`
+}

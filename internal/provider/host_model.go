@@ -1,0 +1,208 @@
+package provider
+
+import (
+	"context"
+
+	"github.com/hashicorp/terraform-plugin-framework/attr"
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
+)
+
+type hostModel struct {
+	Name          types.String `tfsdk:"name"`
+	Local         types.Bool   `tfsdk:"local"`
+	SSH           types.Object `tfsdk:"ssh"`
+	Region        types.String `tfsdk:"region"`
+	Labels        types.Map    `tfsdk:"labels"`
+	Priority      types.Int64  `tfsdk:"priority"`
+	Capacity      types.Object `tfsdk:"capacity"`
+	Cost          types.Object `tfsdk:"cost"`
+	AllowFirewall types.Bool   `tfsdk:"allow_firewall"`
+	ForceDestroy  types.Bool   `tfsdk:"force_destroy"`
+	Ref           types.String `tfsdk:"ref"`
+	Facts         types.Object `tfsdk:"facts"`
+}
+
+type identityRefModel struct {
+	PrivateKeyFile  types.String `tfsdk:"private_key_file"`
+	CertificateFile types.String `tfsdk:"certificate_file"`
+	Agent           types.Bool   `tfsdk:"agent"`
+	Command         []string     `tfsdk:"command"`
+}
+
+// hopModel is one SSH hop; sshModel is the last one.
+type hopModel struct {
+	Address    types.String      `tfsdk:"address"`
+	Alias      types.String      `tfsdk:"alias"`
+	Port       types.Int64       `tfsdk:"port"`
+	User       types.String      `tfsdk:"user"`
+	HostKey    types.String      `tfsdk:"host_key"`
+	KnownHosts types.String      `tfsdk:"known_hosts"`
+	HostCA     types.String      `tfsdk:"host_ca"`
+	Identity   *identityRefModel `tfsdk:"identity"`
+}
+
+type sshModel struct {
+	hopModel
+	Jump []hopModel `tfsdk:"jump"`
+}
+
+type capacityModel struct {
+	MaxSandboxes types.Int64 `tfsdk:"max_sandboxes"`
+}
+
+type costModel struct {
+	PerHour  types.String `tfsdk:"per_hour"`
+	CPU      types.Int64  `tfsdk:"cpu"`
+	MemoryMB types.Int64  `tfsdk:"memory_mb"`
+}
+
+// known reports whether the ref can be computed.
+func (m hostModel) known(ctx context.Context) bool {
+	for _, v := range []attr.Value{m.Name, m.Local, m.SSH, m.Region, m.Labels, m.Priority, m.Capacity, m.Cost, m.AllowFirewall} {
+		if !fullyKnown(ctx, v) {
+			return false
+		}
+	}
+	return true
+}
+
+func (m hostModel) host(ctx context.Context) (engine.Host, diag.Diagnostics) {
+	h := engine.Host{Name: m.Name.ValueString(), Local: m.Local.ValueBool(), Region: m.Region.ValueString(),
+		Priority: m.Priority.ValueInt64(), AllowFirewall: m.AllowFirewall.ValueBool()}
+	labels, diags := stringMap(ctx, m.Labels)
+	h.Labels = labels
+	if !m.Capacity.IsNull() {
+		var c capacityModel
+		diags.Append(m.Capacity.As(ctx, &c, keepUnknown)...)
+		h.Capacity = &extensions.HostCapacity{MaxSandboxes: c.MaxSandboxes.ValueInt64()}
+	}
+	if !m.Cost.IsNull() {
+		var c costModel
+		diags.Append(m.Cost.As(ctx, &c, keepUnknown)...)
+		h.Cost = &extensions.HostCost{PerHour: c.PerHour.ValueString(), CPU: c.CPU.ValueInt64(), MemoryMB: c.MemoryMB.ValueInt64()}
+	}
+	if !m.SSH.IsNull() {
+		var s sshModel
+		diags.Append(m.SSH.As(ctx, &s, keepUnknown)...)
+		out := s.hop()
+		for _, j := range s.Jump {
+			out.Jump = append(out.Jump, *j.hop())
+		}
+		h.SSH = out
+	}
+	return h, diags
+}
+
+func (m hopModel) hop() *extensions.SSH {
+	out := &extensions.SSH{Address: m.Address.ValueString(), Alias: m.Alias.ValueString(), Port: m.Port.ValueInt64(), User: m.User.ValueString(),
+		HostKey: m.HostKey.ValueString(), KnownHosts: m.KnownHosts.ValueString(), HostCA: m.HostCA.ValueString()}
+	if id := m.Identity; id != nil {
+		out.Identity = &extensions.SSHIdentity{PrivateKeyFile: id.PrivateKeyFile.ValueString(), CertificateFile: id.CertificateFile.ValueString(),
+			Agent: id.Agent.ValueBool(), Command: id.Command}
+	}
+	return out
+}
+
+// checkSSH refuses a hop without an address, or with two.
+func checkSSH(ctx context.Context, o types.Object, diags *diag.Diagnostics) {
+	if !fullyKnown(ctx, o) {
+		return
+	}
+	var s sshModel
+	diags.Append(o.As(ctx, &s, keepUnknown)...)
+	at := path.Root("ssh")
+	hops := append([]hopModel{s.hopModel}, s.Jump...)
+	for i, h := range hops {
+		if i > 0 {
+			at = path.Root("ssh").AtName("jump").AtListIndex(i - 1)
+		}
+		if h.Address.IsNull() == h.Alias.IsNull() {
+			diags.AddAttributeError(at, "Say where the host is", "Exactly one of address and alias is needed.")
+		}
+	}
+}
+
+// restoreHost is the reverse of host, for import.
+func restoreHost(ctx context.Context, h engine.Host) (hostModel, diag.Diagnostics) {
+	var diags, ds diag.Diagnostics
+	m := hostModel{Name: types.StringValue(h.Name), Local: types.BoolNull(), Region: optional(h.Region), Priority: optionalInt(h.Priority),
+		AllowFirewall: optionalBool(h.AllowFirewall), ForceDestroy: types.BoolValue(false), Ref: types.StringValue(h.Ref()),
+		Facts: types.ObjectNull(attrTypes(factFields))}
+	m.Local = optionalBool(h.Local)
+	m.Labels, diags = mapValue(ctx, h.Labels)
+	attrs := hostObjectTypes()
+	m.Capacity, m.Cost, m.SSH = types.ObjectNull(attrs["capacity"]), types.ObjectNull(attrs["cost"]), types.ObjectNull(attrs["ssh"])
+	if h.Capacity != nil {
+		m.Capacity, ds = types.ObjectValueFrom(ctx, attrs["capacity"], capacityModel{MaxSandboxes: optionalInt(h.Capacity.MaxSandboxes)})
+		diags.Append(ds...)
+	}
+	if h.Cost != nil {
+		m.Cost, ds = types.ObjectValueFrom(ctx, attrs["cost"], costModel{PerHour: optional(h.Cost.PerHour), CPU: optionalInt(h.Cost.CPU), MemoryMB: optionalInt(h.Cost.MemoryMB)})
+		diags.Append(ds...)
+	}
+	if h.SSH != nil {
+		s := sshModel{hopModel: restoreHop(*h.SSH)}
+		for _, j := range h.SSH.Jump {
+			s.Jump = append(s.Jump, restoreHop(j))
+		}
+		m.SSH, ds = types.ObjectValueFrom(ctx, attrs["ssh"], s)
+		diags.Append(ds...)
+	}
+	return m, diags
+}
+
+func restoreHop(s extensions.SSH) hopModel {
+	m := hopModel{Address: optional(s.Address), Alias: optional(s.Alias), Port: optionalInt(s.Port), User: optional(s.User),
+		HostKey: optional(s.HostKey), KnownHosts: optional(s.KnownHosts), HostCA: optional(s.HostCA)}
+	if id := s.Identity; id != nil {
+		m.Identity = &identityRefModel{PrivateKeyFile: optional(id.PrivateKeyFile), CertificateFile: optional(id.CertificateFile),
+			Agent: optionalBool(id.Agent), Command: id.Command}
+	}
+	return m
+}
+
+// hostObjectTypes reads the nested types off the schema, their one definition.
+func hostObjectTypes() map[string]map[string]attr.Type {
+	out := map[string]map[string]attr.Type{}
+	for name, t := range schemaOf(&hostResource{}).Type().(attr.TypeWithAttributeTypes).AttributeTypes() {
+		if o, ok := t.(types.ObjectType); ok {
+			out[name] = o.AttrTypes
+		}
+	}
+	return out
+}
+
+func optionalInt(n int64) types.Int64 {
+	if n == 0 {
+		return types.Int64Null()
+	}
+	return types.Int64Value(n)
+}
+
+func optionalBool(b bool) types.Bool {
+	if !b {
+		return types.BoolNull()
+	}
+	return types.BoolValue(true)
+}
+
+type factsModel struct {
+	OS       types.String `tfsdk:"os"`
+	Arch     types.String `tfsdk:"arch"`
+	CPUs     int64        `tfsdk:"cpus"`
+	MemoryMB int64        `tfsdk:"memory_mb"`
+	Docker   types.String `tfsdk:"docker"`
+	Compose  types.String `tfsdk:"compose"`
+	KVM      bool         `tfsdk:"kvm"`
+	GPU      bool         `tfsdk:"gpu"`
+}
+
+func factsValue(ctx context.Context, f extensions.HostFacts) (types.Object, diag.Diagnostics) {
+	return types.ObjectValueFrom(ctx, attrTypes(factFields), factsModel{OS: optional(f.OS), Arch: optional(f.Arch), CPUs: f.CPUs, MemoryMB: f.MemoryMB,
+		Docker: optional(f.Docker), Compose: optional(f.Compose), KVM: f.KVM, GPU: f.GPU})
+}

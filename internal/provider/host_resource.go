@@ -1,0 +1,203 @@
+package provider
+
+import (
+	"context"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
+)
+
+type hostResource struct{ withEngine }
+
+var (
+	_ resource.ResourceWithConfigure      = (*hostResource)(nil)
+	_ resource.ResourceWithModifyPlan     = (*hostResource)(nil)
+	_ resource.ResourceWithImportState    = (*hostResource)(nil)
+	_ resource.ResourceWithValidateConfig = (*hostResource)(nil)
+)
+
+// ValidateConfig implements resource.ResourceWithValidateConfig.
+func (r *hostResource) ValidateConfig(ctx context.Context, req resource.ValidateConfigRequest, resp *resource.ValidateConfigResponse) {
+	var m hostModel
+	resp.Diagnostics.Append(req.Config.Get(ctx, &m)...)
+	if resp.Diagnostics.HasError() || m.Local.IsUnknown() || m.SSH.IsUnknown() {
+		return
+	}
+	switch local, ssh := m.Local.ValueBool(), !m.SSH.IsNull(); {
+	case local && ssh:
+		resp.Diagnostics.AddAttributeError(path.Root("local"), "A host is this machine or another",
+			"Both local = true and ssh are set. Remove one of them.")
+	case !local && !ssh:
+		resp.Diagnostics.AddAttributeError(path.Root("local"), "The host has no way in",
+			"Set local = true for this machine, or ssh = { address = \"…\", … } for another.")
+	case ssh:
+		checkSSH(ctx, m.SSH, &resp.Diagnostics)
+	}
+}
+
+// ModifyPlan implements resource.ResourceWithModifyPlan. The ref is a function
+// of the arguments, so that sandboxes on a new or changed host can be planned.
+func (r *hostResource) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
+	if req.Plan.Raw.IsNull() {
+		return
+	}
+	var plan hostModel
+	resp.Diagnostics.Append(req.Plan.Get(ctx, &plan)...)
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	if !plan.known(ctx) {
+		plan.Ref = types.StringUnknown()
+		resp.Diagnostics.Append(resp.Plan.Set(ctx, &plan)...)
+		return
+	}
+	h, diags := plan.host(ctx)
+	resp.Diagnostics.Append(diags...)
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	if e := r.ready(); e != nil {
+		if err := e.CheckHost(h); err != nil {
+			addErrorAt(&resp.Diagnostics, fieldPath(err, hostField(plan), hostArguments...), "Host "+quoteName(h.Name)+" cannot be used", err)
+			return
+		}
+	}
+	plan.Ref = types.StringValue(h.Ref())
+	if !req.State.Raw.IsNull() {
+		var state hostModel
+		resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
+		if !plan.Ref.Equal(state.Ref) || r.forgotten(ctx, h.Name) {
+			plan.Facts = types.ObjectUnknown(attrTypes(factFields))
+		} else {
+			plan.Facts = state.Facts
+		}
+	}
+	resp.Diagnostics.Append(resp.Plan.Set(ctx, &plan)...)
+}
+
+// forgotten reports that this machine's ledger does not know the host, so
+// that the next apply registers it again.
+func (r *hostResource) forgotten(ctx context.Context, name string) bool {
+	e := r.ready()
+	if e == nil {
+		return false
+	}
+	_, err := e.LookupHost(ctx, name)
+	return extensions.IsKind(err, extensions.KindNotFound)
+}
+
+func hostField(m hostModel) path.Path {
+	if !m.SSH.IsNull() {
+		return path.Root("ssh")
+	}
+	return path.Root("name")
+}
+
+// register is Create and Update: the engine validates, probes and records.
+func (r *hostResource) register(ctx context.Context, plan hostModel, diags *diag.Diagnostics) (hostModel, bool) {
+	e := r.must(diags)
+	h, ds := plan.host(ctx)
+	diags.Append(ds...)
+	if diags.HasError() {
+		return plan, false
+	}
+	view, err := e.RegisterHost(ctx, h)
+	if err != nil {
+		addErrorAt(diags, fieldPath(err, hostField(plan), hostArguments...), "Host "+quoteName(h.Name)+" could not be registered", err)
+		return plan, false
+	}
+	plan.Ref = types.StringValue(view.Ref)
+	plan.Facts, ds = factsValue(ctx, view.Facts)
+	diags.Append(ds...)
+	return plan, !diags.HasError()
+}
+
+// Create implements resource.Resource.
+func (r *hostResource) Create(ctx context.Context, req resource.CreateRequest, resp *resource.CreateResponse) {
+	var plan hostModel
+	resp.Diagnostics.Append(req.Plan.Get(ctx, &plan)...)
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	if m, ok := r.register(ctx, plan, &resp.Diagnostics); ok {
+		resp.Diagnostics.Append(resp.State.Set(ctx, &m)...)
+	}
+}
+
+// Update implements resource.Resource.
+func (r *hostResource) Update(ctx context.Context, req resource.UpdateRequest, resp *resource.UpdateResponse) {
+	var plan hostModel
+	resp.Diagnostics.Append(req.Plan.Get(ctx, &plan)...)
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	promised := plan.Facts
+	m, ok := r.register(ctx, plan, &resp.Diagnostics)
+	if !ok {
+		return
+	}
+	if !promised.IsUnknown() {
+		m.Facts = promised // the next read tells if they changed
+	}
+	resp.Diagnostics.Append(resp.State.Set(ctx, &m)...)
+}
+
+// Read implements resource.Resource. A host is never dropped because the
+// ledger lacks it or because it does not answer.
+func (r *hostResource) Read(ctx context.Context, req resource.ReadRequest, resp *resource.ReadResponse) {
+	var state hostModel
+	resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
+	e := r.ready()
+	if resp.Diagnostics.HasError() || e == nil {
+		return
+	}
+	h, diags := state.host(ctx)
+	resp.Diagnostics.Append(diags...)
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	view, err := e.GetHost(ctx, h)
+	if err != nil {
+		addWarning(&resp.Diagnostics, "Host "+quoteName(h.Name)+" could not be looked at; what is known of it was kept", err)
+		return
+	}
+	state.Ref = types.StringValue(h.Ref())
+	state.Facts, diags = factsValue(ctx, view.Facts)
+	resp.Diagnostics.Append(diags...)
+	resp.Diagnostics.Append(resp.State.Set(ctx, &state)...)
+}
+
+// Delete implements resource.Resource.
+func (r *hostResource) Delete(ctx context.Context, req resource.DeleteRequest, resp *resource.DeleteResponse) {
+	var state hostModel
+	resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
+	e := r.must(&resp.Diagnostics)
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	err := e.ForgetHost(ctx, state.Name.ValueString(), state.ForceDestroy.ValueBool())
+	if err == nil || extensions.IsKind(err, extensions.KindNotFound) {
+		return
+	}
+	addError(&resp.Diagnostics, "Host "+quoteName(state.Name.ValueString())+" was not removed", err)
+}
+
+// ImportState implements resource.ResourceWithImportState: by name, from the ledger.
+func (r *hostResource) ImportState(ctx context.Context, req resource.ImportStateRequest, resp *resource.ImportStateResponse) {
+	e := r.must(&resp.Diagnostics)
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	h, err := e.LookupHost(ctx, req.ID)
+	if err != nil {
+		addError(&resp.Diagnostics, "Host "+quoteName(req.ID)+" cannot be imported", err)
+		return
+	}
+	m, diags := restoreHost(ctx, h)
+	resp.Diagnostics.Append(diags...)
+	resp.Diagnostics.Append(resp.State.Set(ctx, &m)...)
+}

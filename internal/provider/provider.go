@@ -1,0 +1,102 @@
+// Package provider is the Terraform surface: it turns plans into requests to
+// the engine and the engine's answers into state. It decides nothing the
+// engine could decide and calls nothing below it.
+package provider
+
+import (
+	"context"
+
+	"github.com/hashicorp/terraform-plugin-framework/datasource"
+	"github.com/hashicorp/terraform-plugin-framework/provider"
+	"github.com/hashicorp/terraform-plugin-framework/provider/schema"
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
+)
+
+// Address is where registries list the provider.
+const Address = "registry.terraform.io/sand-boxer/sandboxer"
+
+// Provider is one provider process. Each provider block and alias that it
+// configures gets an engine of its own; Close releases them all.
+type Provider struct {
+	version    string
+	extensions []extensions.Extension
+	engines    engines
+}
+
+var _ provider.Provider = (*Provider)(nil)
+
+// New makes a provider over the given extensions. Nothing is opened yet.
+func New(version string, exts []extensions.Extension) *Provider {
+	return &Provider{version: version, extensions: exts}
+}
+
+// Metadata implements provider.Provider.
+func (p *Provider) Metadata(_ context.Context, _ provider.MetadataRequest, resp *provider.MetadataResponse) {
+	resp.TypeName = "sandboxer"
+	resp.Version = p.version
+}
+
+type providerModel struct {
+	Catalog     types.List   `tfsdk:"catalog"`
+	Ledger      types.String `tfsdk:"ledger"`
+	Account     types.String `tfsdk:"account"`
+	StateDir    types.String `tfsdk:"state_dir"`
+	Credentials types.Map    `tfsdk:"credentials"`
+}
+
+// Schema implements provider.Provider.
+func (p *Provider) Schema(_ context.Context, _ provider.SchemaRequest, resp *provider.SchemaResponse) {
+	resp.Schema = schema.Schema{
+		MarkdownDescription: "sandboxer makes isolated places to run code (sandboxes) from profiles, shows what they cost before they exist, " +
+			"ends them in time and remembers in a ledger what happened. Nothing has to be configured to start: " +
+			"a catalog is built in and the ledger lives in your state folder.",
+		Attributes: map[string]schema.Attribute{
+			"catalog": schema.ListAttribute{
+				ElementType: types.StringType, Optional: true,
+				Validators: []validator.List{eachString(plainText("a folder"))},
+				MarkdownDescription: "Catalog folders with `profiles/*.yaml`, `extensions/*.yaml` and `prices/*.yaml`. " +
+					"Later folders win, with a notice. The built-in catalog always comes first.",
+			},
+			"ledger": schema.StringAttribute{
+				Optional: true, Validators: []validator.String{ledgerURL()},
+				MarkdownDescription: "Where intents, sandboxes, meters and events are recorded: `sqlite:///absolute/path/ledger.db`. " +
+					"Default: `ledger.db` in `state_dir`. Use one ledger for everything that shares hosts and names.",
+			},
+			"account": schema.StringAttribute{
+				Optional: true, Validators: []validator.String{accountName()},
+				MarkdownDescription: "The account that is billed and listed, as `org/workspace`. Default: `default/default`. " +
+					"The names of live sandboxes are unique per account.",
+			},
+			"state_dir": schema.StringAttribute{
+				Optional: true, Validators: []validator.String{plainText("a folder")},
+				MarkdownDescription: "Folder for the default ledger and for what extensions keep on this machine. " +
+					"Default: `$SANDBOXER_STATE_DIR`, else the user's own state folder. It is private (mode 0700).",
+			},
+			"credentials": schema.MapAttribute{
+				ElementType: types.MapType{ElemType: types.StringType}, Optional: true, Sensitive: true,
+				MarkdownDescription: "Credentials per extension, such as `{ \"ext.e2b\" = { api_key = var.e2b_api_key } }`. " +
+					"The keys are those the extension declares; without an entry the vendor's usual environment variables are read.",
+			},
+		},
+	}
+}
+
+// Resources implements provider.Provider.
+func (p *Provider) Resources(context.Context) []func() resource.Resource {
+	return []func() resource.Resource{
+		func() resource.Resource { return &hostResource{} },
+		func() resource.Resource { return &sandboxResource{} },
+		func() resource.Resource { return &snapshotResource{} },
+	}
+}
+
+// DataSources implements provider.Provider.
+func (p *Provider) DataSources(context.Context) []func() datasource.DataSource {
+	return []func() datasource.DataSource{
+		func() datasource.DataSource { return &quoteDataSource{} },
+	}
+}

@@ -1,0 +1,163 @@
+package provider
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
+)
+
+// States as the engine shows them.
+const (
+	stateReady      = "ready"
+	stateExpired    = "expired"
+	stateFailed     = "failed"
+	stateDestroying = "destroying"
+	stateDestroyed  = "destroyed"
+)
+
+// Read implements resource.Resource. What is proved absent leaves the state;
+// what cannot be asked stays in it, with an error.
+func (r *sandboxResource) Read(ctx context.Context, req resource.ReadRequest, resp *resource.ReadResponse) {
+	var state sandboxModel
+	resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	resp.Diagnostics.Append(resp.Identity.Set(ctx, state.identity())...)
+	e := r.ready()
+	if e == nil {
+		return // the provider block is not known yet: what the state says stays
+	}
+	rec, diags := state.receipt(ctx, req.Private)
+	resp.Diagnostics.Append(diags...)
+	opCtx, cancel := state.within(ctx, "read")
+	defer cancel()
+	sb, err := e.Get(opCtx, rec)
+	if err == nil && sb.State == stateDestroyed {
+		err = extensions.Errorf(extensions.KindNotFound, "it was destroyed by another run (%s)", orText(sb.Reason, "no reason recorded"))
+	}
+	switch extensions.KindOf(err) {
+	case "":
+	case extensions.KindNotFound:
+		tellLost(&resp.Diagnostics, state, err)
+		resp.State.RemoveResource(ctx)
+		return
+	case extensions.KindConflict:
+		resp.Diagnostics.AddWarning("Sandbox "+state.label()+" belongs to another state now",
+			sentence(err.Error())+"\n\nIt was removed from this state and lives on. To have it back, import it here, which fences the other owner off:\n\n"+importBlock(rec.ID))
+		resp.State.RemoveResource(ctx)
+		return
+	default:
+		addUnread(&resp.Diagnostics, state, err)
+		return
+	}
+	state.refresh(sb)
+	resp.Diagnostics.Append(state.fill(ctx, sb)...)
+	resp.Diagnostics.Append(resp.State.Set(ctx, &state)...)
+	resp.Diagnostics.Append(resp.Identity.Set(ctx, state.identity())...)
+	resp.Diagnostics.Append(saveReceipt(ctx, resp.Private, sb.Receipt)...)
+	if sb.ProfileChanged {
+		resp.Diagnostics.AddWarning("The profile of sandbox "+state.label()+" was edited",
+			fmt.Sprintf("The catalog's %s resolves differently now than when the sandbox was made, under the same version. The sandbox keeps what it was made from, and nothing is planned.\n\n"+
+				"What to do: give the edited profile a new version, or replace the sandbox with `terraform apply -replace=ADDRESS`.", state.Profile.ValueString()))
+	}
+	addNotices(&resp.Diagnostics, sb.Notices)
+}
+
+func orText(s, other string) string {
+	if s == "" {
+		return other
+	}
+	return s
+}
+
+// tellLost warns of a sandbox that is gone before its time.
+func tellLost(diags *diag.Diagnostics, m sandboxModel, err error) {
+	if end := parseStamp(m.ExpiresAt); !end.IsZero() && !time.Now().Before(end) {
+		return
+	}
+	detail := sentence(err.Error()) + "\n\nIt was removed from the state; the next apply makes a new one."
+	if e := m.ExpiresAt.ValueString(); e != "" {
+		detail = "It would have lived until " + e + ". " + detail
+	}
+	diags.AddWarning("Sandbox "+m.label()+" was lost", detail)
+}
+
+// addUnread tells how to go on when a sandbox cannot be observed.
+func addUnread(diags *diag.Diagnostics, m sandboxModel, err error) {
+	summary, detail := describe("Sandbox "+m.label()+" could not be read", err)
+	diags.AddError(summary, detail+"\n\n"+strings.TrimSpace(`
+It may still exist, so it stays in the state. To go on without asking it, use -refresh=false.
+To drop it from the state without destroying it, replace its resource block with this one (with its address in `+"`from`"+`):
+
+removed {
+  from = sandboxer_sandbox.NAME
+  lifecycle { destroy = false }
+}`))
+}
+
+// ImportState implements resource.ResourceWithImportState: by id, by
+// "org/workspace/name", or by identity. Every argument is restored from the
+// ledger's copy of the request.
+func (r *sandboxResource) ImportState(ctx context.Context, req resource.ImportStateRequest, resp *resource.ImportStateResponse) {
+	e := r.must(&resp.Diagnostics)
+	id, account, name, diags := importKey(ctx, req)
+	resp.Diagnostics.Append(diags...)
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	sb, err := e.Lookup(ctx, id, account, name)
+	if err != nil {
+		key := string(id)
+		if key == "" {
+			key = account + "/" + name
+		}
+		addError(&resp.Diagnostics, "Sandbox "+key+" cannot be imported", err)
+		return
+	}
+	if sb.State == stateDestroyed {
+		resp.Diagnostics.AddError("Sandbox "+string(sb.ID)+" cannot be imported", "It was destroyed. Remove the import block; the next apply makes a new one.")
+		return
+	}
+	m := blank()
+	resp.Diagnostics.Append(m.restore(ctx, sb.Request)...)
+	resp.Diagnostics.Append(m.fill(ctx, sb)...)
+	resp.Diagnostics.Append(resp.State.Set(ctx, &m)...)
+	resp.Diagnostics.Append(resp.Identity.Set(ctx, m.identity())...)
+	resp.Diagnostics.Append(saveReceipt(ctx, resp.Private, sb.Receipt)...)
+}
+
+func importKey(ctx context.Context, req resource.ImportStateRequest) (id engine.ID, account, name string, diags diag.Diagnostics) {
+	if req.ID == "" {
+		var im identityModel
+		diags = req.Identity.Get(ctx, &im)
+		return "", im.Account.ValueString(), im.Name.ValueString(), diags
+	}
+	if i := strings.LastIndex(req.ID, "/"); i > 0 {
+		return "", req.ID[:i], req.ID[i+1:], nil
+	}
+	id, err := extensions.ParseID(req.ID)
+	if err != nil {
+		diags.AddAttributeError(path.Root("id"), "This is not a sandbox",
+			sentence(err.Error())+"\n\nWhat to do: import by id (`sbx-…`), as `sandboxer sandbox list` shows it, or by `org/workspace/name`.")
+	}
+	return id, "", "", diags
+}
+
+// blank is a model whose computed attributes are all still to be filled.
+func blank() sandboxModel {
+	u := types.StringUnknown()
+	return sandboxModel{
+		Name: u, ID: u, Account: u, ProfileVersion: u, State: u, Extension: u, Host: u, Handle: u, CreatedAt: u, ExpiresAt: u, Expiry: u,
+		Reachability: types.ObjectUnknown(attrTypes(reachabilityFields)), Estimate: estimateUnknown(), Route: types.ObjectUnknown(attrTypes(routeFields)),
+	}
+}

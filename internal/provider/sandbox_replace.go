@@ -1,0 +1,132 @@
+package provider
+
+import (
+	"context"
+	"strings"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
+)
+
+type diagnosticsList = diag.Diagnostics
+
+func join(names []string) string { return strings.Join(names, ", ") }
+
+// replacedArguments lists the arguments whose change needs a new sandbox.
+// moved says whether its host is still allowed.
+//
+// A profile is null in the state only after an import that could restore
+// nothing: then the configuration is taken as it is, without replacement.
+func (p *planning) replacedArguments(moved bool) []string {
+	pl, st := p.plan, p.state
+	if st.Profile.IsNull() {
+		return nil
+	}
+	var out []string
+	for _, a := range []struct {
+		name    string
+		changed bool
+	}{
+		{"profile", profileID(pl.Profile) != profileID(st.Profile) || pl.Profile.IsUnknown()},
+		{"name", !pl.Name.Equal(st.Name)},
+		{"name_prefix", prefixChanged(pl, *st)},
+		{"hosts", moved},
+		{"inputs", !sameInputs(pl.Inputs, st.Inputs)},
+		{"env", !sameMap(pl.Env, st.Env)},
+		{"secrets_wo_version", !pl.SecretsWOVersion.Equal(st.SecretsWOVersion)},
+		{"scope", !pl.Scope.Equal(st.Scope)},
+		{"triggers", !sameMap(pl.Triggers, st.Triggers)},
+		{"from_snapshot", !pl.FromSnapshot.Equal(st.FromSnapshot)},
+		{"from_sandbox", !pl.FromSandbox.Equal(st.FromSandbox)},
+	} {
+		if a.changed {
+			out = append(out, a.name)
+		}
+	}
+	return out
+}
+
+// profileID leaves the version out: that is compared as it resolves.
+func profileID(s types.String) string {
+	id, _, _ := strings.Cut(s.ValueString(), "@")
+	return id
+}
+
+// prefixChanged: giving up the prefix keeps the generated name, and so does a
+// prefix the name already has.
+func prefixChanged(pl, st sandboxModel) bool {
+	switch {
+	case pl.NamePrefix.IsUnknown():
+		return true
+	case pl.NamePrefix.IsNull(), pl.NamePrefix.Equal(st.NamePrefix):
+		return false
+	}
+	return !strings.HasPrefix(st.Name.ValueString(), pl.NamePrefix.ValueString())
+}
+
+// sameMap takes null and {} for the same; anything unknown is a change.
+func sameMap(a, b types.Map) bool {
+	if a.IsUnknown() || b.IsUnknown() {
+		return false
+	}
+	return len(a.Elements()) == 0 && len(b.Elements()) == 0 || a.Equal(b)
+}
+
+// hostsMoved reports whether the host that a sandbox lives on is no longer
+// among the allowed ones. A changed price, label or priority of the same
+// machine is no move. An entry that is not known yet counts as another host
+// unless a known one is the sandbox's own: Terraform plans again during apply
+// and must not find a replacement it did not show.
+func hostsMoved(ctx context.Context, current string, before, after types.List) bool {
+	if after.Equal(before) || after.IsNull() {
+		return false
+	}
+	if after.IsUnknown() {
+		return true
+	}
+	var entries []types.String
+	if after.ElementsAs(ctx, &entries, false).HasError() || len(entries) == 0 {
+		return false
+	}
+	if current == "" {
+		return unnamedMoved(entries)
+	}
+	own, err := extensions.ParseHostRef(current)
+	if err != nil {
+		own = engine.Host{Name: current}
+	}
+	for _, e := range entries {
+		if !e.IsUnknown() && sameMachine(own, e.ValueString()) {
+			return false
+		}
+	}
+	return true
+}
+
+// unnamedMoved is for a sandbox on this machine without a host, or in a
+// vendor's account: naming this machine is no move, naming another is.
+func unnamedMoved(entries []types.String) bool {
+	for _, e := range entries {
+		if h, err := extensions.ParseHostRef(e.ValueString()); err == nil && h.Local {
+			return false
+		}
+	}
+	return true
+}
+
+func sameMachine(own engine.Host, entry string) bool {
+	h, err := extensions.ParseHostRef(entry)
+	if err != nil {
+		return own.Name == entry
+	}
+	if h.Name != own.Name || h.Local != own.Local {
+		return own.Name == h.Name && own.SSH == nil && !own.Local // only its name is known
+	}
+	if h.SSH == nil || own.SSH == nil {
+		return h.SSH == own.SSH
+	}
+	return h.SSH.Address == own.SSH.Address && h.SSH.Alias == own.SSH.Alias && h.SSH.Port == own.SSH.Port && h.SSH.User == own.SSH.User
+}

@@ -1,0 +1,174 @@
+package provider
+
+import (
+	"context"
+	"time"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-log/tflog"
+
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine"
+)
+
+type sandboxResource struct{ withEngine }
+
+var (
+	_ resource.ResourceWithConfigure      = (*sandboxResource)(nil)
+	_ resource.ResourceWithModifyPlan     = (*sandboxResource)(nil)
+	_ resource.ResourceWithImportState    = (*sandboxResource)(nil)
+	_ resource.ResourceWithIdentity       = (*sandboxResource)(nil)
+	_ resource.ResourceWithValidateConfig = (*sandboxResource)(nil)
+)
+
+var defaultTimeouts = map[string]time.Duration{"create": 20 * time.Minute, "read": 5 * time.Minute, "update": 10 * time.Minute, "delete": 15 * time.Minute}
+
+func (m sandboxModel) within(ctx context.Context, op string) (context.Context, context.CancelFunc) {
+	d := defaultTimeouts[op]
+	if s := m.timeouts()[op]; s != "" {
+		if v, err := parseDuration(s); err == nil {
+			d = v
+		}
+	}
+	return context.WithTimeout(ctx, d)
+}
+
+// progress logs what the engine tells while it works; Terraform shows no
+// progress of providers, but its log does.
+func progress(ctx context.Context) engine.Notify {
+	return func(n engine.Notice) { tflog.Info(ctx, n.Summary, map[string]any{"detail": n.Detail}) }
+}
+
+// Create implements resource.Resource. The state is written as soon as the
+// ledger holds the intent, and again with whatever the engine returns, so
+// that an error after that leaves a resource which destroy can clean up.
+func (r *sandboxResource) Create(ctx context.Context, req resource.CreateRequest, resp *resource.CreateResponse) {
+	e := r.must(&resp.Diagnostics)
+	var plan, config sandboxModel
+	resp.Diagnostics.Append(req.Plan.Get(ctx, &plan)...)
+	resp.Diagnostics.Append(req.Config.Get(ctx, &config)...)
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	request, diags := plan.request(ctx)
+	resp.Diagnostics.Append(diags...)
+	plainSecrets, diags := stringMap(ctx, config.SecretsWO)
+	resp.Diagnostics.Append(diags...)
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	request.Secrets = secrets(plainSecrets)
+
+	save := func(sb engine.Sandbox, unfinished bool) {
+		if sb.ID == "" {
+			return
+		}
+		m := plan
+		resp.Diagnostics.Append(m.fill(ctx, sb)...)
+		resp.Diagnostics.Append(resp.State.Set(ctx, &m)...)
+		resp.Diagnostics.Append(resp.Identity.Set(ctx, m.identity())...)
+		resp.Diagnostics.Append(saveReceipt(ctx, resp.Private, sb.Receipt)...)
+		resp.Diagnostics.Append(markIncomplete(ctx, resp.Private, unfinished)...)
+	}
+	opCtx, cancel := plan.within(ctx, "create")
+	defer cancel()
+	var begun engine.Sandbox
+	sb, err := e.Create(opCtx, request, func(sb engine.Sandbox) { begun = sb; save(sb, true) }, progress(ctx))
+	if err == nil {
+		save(sb, false)
+		addNotices(&resp.Diagnostics, sb.Notices)
+		return
+	}
+	switch {
+	case sb.ID == "" || sb.State == stateDestroyed:
+		resp.State.RemoveResource(ctx) // nothing exists
+	default:
+		if sb.State == "" || sb.State == stateReady {
+			sb.State = stateFailed
+		}
+		save(sb, true)
+	}
+	own := begun.ID
+	if own == "" {
+		own = sb.ID
+	}
+	addCreateError(&resp.Diagnostics, fieldPath(err, emptyPath, planArguments...), own, plan.Name.ValueString(), err)
+}
+
+// Update implements resource.Resource: ttl, mode and hosts change in place,
+// the other arguments only in the state and in the ledger's copy.
+func (r *sandboxResource) Update(ctx context.Context, req resource.UpdateRequest, resp *resource.UpdateResponse) {
+	e := r.must(&resp.Diagnostics)
+	var plan, state sandboxModel
+	resp.Diagnostics.Append(req.Plan.Get(ctx, &plan)...)
+	resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	request, diags := plan.request(ctx)
+	resp.Diagnostics.Append(diags...)
+	rec, diags := state.receipt(ctx, req.Private)
+	resp.Diagnostics.Append(diags...)
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	opCtx, cancel := plan.within(ctx, "update")
+	defer cancel()
+	sb, err := e.Update(opCtx, rec, request, progress(ctx))
+	if err != nil {
+		addErrorAt(&resp.Diagnostics, fieldPath(err, emptyPath, planArguments...), "Sandbox "+state.label()+" was not changed", err)
+		return
+	}
+	resp.Diagnostics.Append(plan.fill(ctx, sb)...)
+	resp.Diagnostics.Append(resp.State.Set(ctx, &plan)...)
+	resp.Diagnostics.Append(resp.Identity.Set(ctx, plan.identity())...)
+	resp.Diagnostics.Append(saveReceipt(ctx, resp.Private, sb.Receipt)...)
+	addNotices(&resp.Diagnostics, sb.Notices)
+}
+
+// Delete implements resource.Resource. It works by id alone.
+func (r *sandboxResource) Delete(ctx context.Context, req resource.DeleteRequest, resp *resource.DeleteResponse) {
+	e := r.must(&resp.Diagnostics)
+	var state sandboxModel
+	resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	if state.protected(ctx, req.Private) {
+		addProtected(&resp.Diagnostics, state, "destroyed")
+		return
+	}
+	rec, diags := state.receipt(ctx, req.Private)
+	resp.Diagnostics.Append(diags...)
+	opCtx, cancel := state.within(ctx, "delete")
+	defer cancel()
+	report, err := e.Destroy(opCtx, rec, engine.DestroyOptions{Forget: state.OnUnreachableDestroy.ValueString() == "forget", Notify: progress(ctx)})
+	tellDestroyed(&resp.Diagnostics, state, report)
+	if err != nil {
+		addError(&resp.Diagnostics, "Sandbox "+state.label()+" was not destroyed", err)
+	}
+}
+
+func tellDestroyed(diags *diag.Diagnostics, m sandboxModel, report engine.DestroyReport) {
+	if report.Forgotten {
+		diags.AddWarning("Sandbox "+m.label()+" was forgotten, not destroyed",
+			"Its place could not be reached and on_unreachable_destroy is \"forget\". It may still exist and cost money until it expires.\n\n"+
+				"What to do: run `sandboxer sweep` once the place can be reached again.")
+	}
+	if len(report.Conflicts) > 0 {
+		diags.AddWarning("Files of sandbox "+m.label()+" changed on both sides",
+			"They were left alone here and not overwritten:\n"+bullets(report.Conflicts))
+	}
+	if len(report.Residue) > 0 {
+		diags.AddWarning("Sandbox "+m.label()+" left something behind on purpose", bullets(report.Residue))
+	}
+	addNotices(diags, report.Notices)
+}
+
+func bullets(lines []string) string {
+	out := ""
+	for _, l := range lines {
+		out += "- " + l + "\n"
+	}
+	return out
+}

@@ -1,0 +1,34 @@
+package provider
+
+import (
+	"context"
+	"errors"
+	"os"
+	"slices"
+
+	"github.com/hashicorp/terraform-plugin-framework/provider"
+	"github.com/hashicorp/terraform-plugin-framework/providerserver"
+
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
+)
+
+// debugFlag serves the provider for a debugger: terraform is pointed to the
+// process by the TF_REATTACH_PROVIDERS line that it prints.
+const debugFlag = "-debug"
+
+// Launched reports whether Terraform (or a debugger) started this process to
+// serve the provider. The cookie is part of Terraform's plugin handshake.
+func Launched(args []string) bool {
+	return os.Getenv("TF_PLUGIN_MAGIC_COOKIE") != "" || slices.Equal(args, []string{debugFlag})
+}
+
+// Serve runs the provider until Terraform closes it, then releases what it opened.
+func Serve(ctx context.Context, args []string, version string, exts []extensions.Extension) error {
+	p := New(version, exts)
+	err := providerserver.Serve(ctx, func() provider.Provider { return p }, providerserver.ServeOpts{
+		Address:         Address,
+		Debug:           slices.Contains(args, debugFlag),
+		ProtocolVersion: 6,
+	})
+	return errors.Join(err, p.Close())
+}

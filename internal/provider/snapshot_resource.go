@@ -1,0 +1,223 @@
+package provider
+
+import (
+	"context"
+
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
+)
+
+type snapshotResource struct{ withEngine }
+
+var (
+	_ resource.ResourceWithConfigure   = (*snapshotResource)(nil)
+	_ resource.ResourceWithModifyPlan  = (*snapshotResource)(nil)
+	_ resource.ResourceWithImportState = (*snapshotResource)(nil)
+)
+
+type snapshotModel struct {
+	SandboxID types.String `tfsdk:"sandbox_id"`
+	Name      types.String `tfsdk:"name"`
+	Triggers  types.Map    `tfsdk:"triggers"`
+	ID        types.String `tfsdk:"id"`
+	Account   types.String `tfsdk:"account"`
+	Extension types.String `tfsdk:"extension"`
+	Host      types.String `tfsdk:"host"`
+	Handle    types.String `tfsdk:"handle"`
+	Kind      types.String `tfsdk:"kind"`
+	SizeBytes types.Int64  `tfsdk:"size_bytes"`
+	Digest    types.String `tfsdk:"digest"`
+	CreatedAt types.String `tfsdk:"created_at"`
+}
+
+// Metadata implements resource.Resource.
+func (r *snapshotResource) Metadata(_ context.Context, req resource.MetadataRequest, resp *resource.MetadataResponse) {
+	resp.TypeName = req.ProviderTypeName + "_snapshot"
+}
+
+// Schema implements resource.Resource.
+func (r *snapshotResource) Schema(_ context.Context, _ resource.SchemaRequest, resp *resource.SchemaResponse) {
+	resp.Schema = schema.Schema{
+		MarkdownDescription: "A kept checkpoint of a sandbox. New sandboxes start from it with `from_snapshot`.\n\n" +
+			"A snapshot outlives its sandbox: a new `sandbox_id` does not take a new one, only `triggers` and `name` do. " +
+			"Reading and destroying it need no live sandbox.",
+		Attributes: map[string]schema.Attribute{
+			"sandbox_id": schema.StringAttribute{
+				Required: true, Validators: []validator.String{sandboxID()},
+				MarkdownDescription: "Id of the sandbox to keep. It is read when the snapshot is taken and never again.",
+			},
+			"name": schema.StringAttribute{
+				Optional: true, Validators: []validator.String{label("a snapshot's name")},
+				MarkdownDescription: "A name for people. A change takes a new snapshot.",
+			},
+			"triggers": schema.MapAttribute{
+				ElementType: types.StringType, Optional: true, Validators: []validator.Map{eachValue(text())},
+				MarkdownDescription: "Any values; a change takes a new snapshot.",
+			},
+			"id":         schema.StringAttribute{Computed: true, MarkdownDescription: "Id of the snapshot, for `sandboxer_sandbox.from_snapshot`."},
+			"account":    schema.StringAttribute{Computed: true, MarkdownDescription: "The account it belongs to."},
+			"extension":  schema.StringAttribute{Computed: true, MarkdownDescription: "The extension that keeps it."},
+			"host":       schema.StringAttribute{Computed: true, MarkdownDescription: "Ref of the host that keeps it; null for a vendor's account."},
+			"handle":     schema.StringAttribute{Computed: true, MarkdownDescription: "Durable pointer to it, as JSON without secrets."},
+			"kind":       schema.StringAttribute{Computed: true, MarkdownDescription: "What is kept: `workspace`, `filesystem`, `memory` or `metadata`."},
+			"size_bytes": schema.Int64Attribute{Computed: true, MarkdownDescription: "Its size in bytes."},
+			"digest":     schema.StringAttribute{Computed: true, MarkdownDescription: "`sha256:…` of its content; null where the place tells none."},
+			"created_at": schema.StringAttribute{Computed: true, MarkdownDescription: "When it was taken, RFC 3339."},
+		},
+	}
+}
+
+// ModifyPlan implements resource.ResourceWithModifyPlan.
+func (r *snapshotResource) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
+	if req.Plan.Raw.IsNull() || req.State.Raw.IsNull() {
+		return
+	}
+	var plan, state snapshotModel
+	resp.Diagnostics.Append(req.Plan.Get(ctx, &plan)...)
+	resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	replaced := false
+	if !sameMap(plan.Triggers, state.Triggers) {
+		resp.RequiresReplace.Append(path.Root("triggers"))
+		replaced = true
+	}
+	if !plan.Name.Equal(state.Name) {
+		resp.RequiresReplace.Append(path.Root("name"))
+		replaced = true
+	}
+	if replaced {
+		return
+	}
+	args := plan
+	plan = state
+	plan.SandboxID, plan.Name, plan.Triggers = args.SandboxID, args.Name, args.Triggers
+	resp.Diagnostics.Append(resp.Plan.Set(ctx, &plan)...)
+}
+
+// Create implements resource.Resource.
+func (r *snapshotResource) Create(ctx context.Context, req resource.CreateRequest, resp *resource.CreateResponse) {
+	var plan snapshotModel
+	resp.Diagnostics.Append(req.Plan.Get(ctx, &plan)...)
+	e := r.must(&resp.Diagnostics)
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	rec := engine.Receipt{Version: 1, ID: engine.ID(plan.SandboxID.ValueString()), Account: r.cfg.account}
+	sb, err := e.Lookup(ctx, rec.ID, "", "")
+	switch {
+	case err == nil:
+		rec = sb.Receipt
+	case !extensions.IsKind(err, extensions.KindNotFound): // made on another machine: found by its id
+		addError(&resp.Diagnostics, "No snapshot of sandbox "+string(rec.ID)+" was taken", err)
+		return
+	}
+	view, err := e.Snapshot(ctx, rec, plan.Name.ValueString())
+	if view.ID != "" {
+		plan.take(view)
+		resp.Diagnostics.Append(resp.State.Set(ctx, &plan)...)
+	}
+	if err != nil {
+		addErrorAt(&resp.Diagnostics, path.Root("sandbox_id"), "No snapshot of sandbox "+string(rec.ID)+" was taken", err)
+	}
+}
+
+func (m *snapshotModel) take(v engine.SnapshotView) {
+	m.ID, m.Account, m.Extension, m.Host, m.Handle = optional(v.ID), optional(v.Account), optional(v.Extension), optional(v.Host), optional(v.Handle)
+	m.Kind, m.SizeBytes, m.Digest, m.CreatedAt = optional(v.Kind), types.Int64Value(v.SizeBytes), optional(v.Digest), stamp(v.CreatedAt)
+}
+
+func (m snapshotModel) view() engine.SnapshotView {
+	return engine.SnapshotView{ID: m.ID.ValueString(), Account: m.Account.ValueString(), Name: m.Name.ValueString(), SandboxID: engine.ID(m.SandboxID.ValueString()),
+		Extension: m.Extension.ValueString(), Host: m.Host.ValueString(), Handle: m.Handle.ValueString(), Kind: m.Kind.ValueString(),
+		SizeBytes: m.SizeBytes.ValueInt64(), Digest: m.Digest.ValueString(), CreatedAt: parseStamp(m.CreatedAt)}
+}
+
+// Read implements resource.Resource.
+func (r *snapshotResource) Read(ctx context.Context, req resource.ReadRequest, resp *resource.ReadResponse) {
+	var state snapshotModel
+	resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
+	e := r.ready()
+	if resp.Diagnostics.HasError() || e == nil {
+		return
+	}
+	got, err := e.GetSnapshot(ctx, state.view())
+	switch {
+	case extensions.IsKind(err, extensions.KindNotFound):
+		resp.Diagnostics.AddWarning("Snapshot "+state.ID.ValueString()+" was lost",
+			sentence(err.Error())+"\n\nIt was removed from the state; the next apply takes a new one.")
+		resp.State.RemoveResource(ctx)
+		return
+	case err != nil:
+		summary, detail := describe("Snapshot "+state.ID.ValueString()+" could not be read", err)
+		resp.Diagnostics.AddError(summary, detail+"\n\nIt stays in the state. To go on without asking for it, use -refresh=false.")
+		return
+	}
+	before := state
+	state.take(got)
+	state.keep(before)
+	resp.Diagnostics.Append(resp.State.Set(ctx, &state)...)
+}
+
+// keep restores what an answer did not tell.
+func (m *snapshotModel) keep(before snapshotModel) {
+	for _, f := range []struct{ to, from *types.String }{
+		{&m.ID, &before.ID}, {&m.Account, &before.Account}, {&m.Extension, &before.Extension}, {&m.Host, &before.Host},
+		{&m.Handle, &before.Handle}, {&m.Kind, &before.Kind}, {&m.Digest, &before.Digest}, {&m.CreatedAt, &before.CreatedAt},
+	} {
+		if f.to.IsNull() {
+			*f.to = *f.from
+		}
+	}
+	if m.SizeBytes.ValueInt64() == 0 {
+		m.SizeBytes = before.SizeBytes
+	}
+}
+
+// Update implements resource.Resource: only the state changes.
+func (r *snapshotResource) Update(ctx context.Context, req resource.UpdateRequest, resp *resource.UpdateResponse) {
+	var plan snapshotModel
+	resp.Diagnostics.Append(req.Plan.Get(ctx, &plan)...)
+	if !resp.Diagnostics.HasError() {
+		resp.Diagnostics.Append(resp.State.Set(ctx, &plan)...)
+	}
+}
+
+// Delete implements resource.Resource.
+func (r *snapshotResource) Delete(ctx context.Context, req resource.DeleteRequest, resp *resource.DeleteResponse) {
+	var state snapshotModel
+	resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
+	e := r.must(&resp.Diagnostics)
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	if err := e.DeleteSnapshot(ctx, state.view()); err != nil && !extensions.IsKind(err, extensions.KindNotFound) {
+		addError(&resp.Diagnostics, "Snapshot "+state.ID.ValueString()+" was not deleted", err)
+	}
+}
+
+// ImportState implements resource.ResourceWithImportState: by id.
+func (r *snapshotResource) ImportState(ctx context.Context, req resource.ImportStateRequest, resp *resource.ImportStateResponse) {
+	e := r.must(&resp.Diagnostics)
+	if !extensions.ValidSnapshotID(req.ID) {
+		resp.Diagnostics.AddError("This is not a snapshot", `A snapshot's id is "snp-" and 20 characters.`)
+	}
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	v, err := e.LookupSnapshot(ctx, req.ID)
+	if err != nil {
+		addError(&resp.Diagnostics, "Snapshot "+req.ID+" cannot be imported", err)
+		return
+	}
+	m := snapshotModel{SandboxID: optional(string(v.SandboxID)), Name: optional(v.Name), Triggers: types.MapNull(types.StringType)}
+	m.take(v)
+	resp.Diagnostics.Append(resp.State.Set(ctx, &m)...)
+}

@@ -1,0 +1,27 @@
+// Command terraform-provider-sandboxer serves the Terraform provider. Started
+// by a person it is the sandboxer command line over the same engine.
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/cli"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/all"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/provider"
+)
+
+// version is set by the release build.
+var version = "dev"
+
+func main() {
+	args := os.Args[1:]
+	if !provider.Launched(args) {
+		os.Exit(cli.Main(args, version, all.Extensions()))
+	}
+	if err := provider.Serve(context.Background(), args, version, all.Extensions()); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
