@@ -1,0 +1,82 @@
+package engine_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/saasstub"
+)
+
+// bench is one engine over its own folder; reopen is another process of the
+// same user, elsewhere another machine.
+type bench struct {
+	t   *testing.T
+	dir string
+	now func() time.Time
+	*engine.Engine
+}
+
+func stubs() []extensions.Extension {
+	return []extensions.Extension{saasstub.New(), saasstub.NewEventual()}
+}
+
+func newBench(t *testing.T) *bench {
+	t.Helper()
+	b := &bench{t: t, dir: t.TempDir()}
+	b.Engine = b.reopen()
+	return b
+}
+
+func (b *bench) reopen() *engine.Engine {
+	b.t.Helper()
+	e, err := engine.New(engine.Options{Extensions: stubs(), StateDir: b.dir, Account: "acme/web", Now: b.now, Catalog: []string{"testdata/catalog"}})
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	b.t.Cleanup(func() {
+		if err := e.Close(); err != nil {
+			b.t.Errorf("close: %v", err)
+		}
+	})
+	return e
+}
+
+func (b *bench) create(req engine.Request) engine.Sandbox {
+	b.t.Helper()
+	s, err := b.Create(context.Background(), req, nil, nil)
+	if err != nil {
+		b.t.Fatalf("create: %v (%s)", err, extensions.RemedyOf(err))
+	}
+	return s
+}
+
+func TestASandboxIsMadeUsedAndEnded(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	ctx := context.Background()
+	s := b.create(engine.Request{Profile: "profile.stub", Name: "one", TTL: "10m"})
+	if s.State != "ready" || s.Extension != "ext.saas-stub" || s.Handle == "" || !s.ExpiresAt.Equal(s.CreatedAt.Add(10*time.Minute)) {
+		t.Fatalf("created: %+v", s)
+	}
+	got, err := b.Get(ctx, s.Receipt)
+	if err != nil || got.State != "ready" {
+		t.Fatalf("get: %+v, %v", got, err)
+	}
+	res, err := b.Exec(ctx, s.Receipt, engine.ExecRequest{Command: []string{"echo", "hello"}})
+	if err != nil || string(res.Stdout) != "hello\n" {
+		t.Fatalf("exec: %+v, %v", res, err)
+	}
+	report, err := b.Destroy(ctx, s.Receipt, engine.DestroyOptions{})
+	if err != nil || len(report.Charges) == 0 {
+		t.Fatalf("destroy: %+v, %v", report, err)
+	}
+	if _, err := b.Get(ctx, s.Receipt); !extensions.IsKind(err, extensions.KindNotFound) {
+		t.Fatalf("after destroy: %v", err)
+	}
+	if n, findings, err := b.VerifyLedger(ctx); err != nil || len(findings) > 0 || n == 0 {
+		t.Fatalf("ledger: %d events, %v, %v", n, findings, err)
+	}
+}
