@@ -79,31 +79,35 @@ func readDocument(r io.Reader) (root *yaml.Node, line, column int, err error) {
 }
 
 // locate finds where the parser stops in malformed data by feeding it byte by
-// byte. The scanner looks two characters ahead, and at the start of a line
-// three, for "---"; taking that off, the place is right to a character or two.
+// byte. It has then read what it blames and a little more; taking off two
+// characters gives the line, and the column to within a word.
 func locate(data []byte) (line, column int) {
 	r := &stepReader{data: data}
 	_, _, _, _ = readDocument(r)
 	taken := bytes.TrimRight(data[:r.next], "\r\n")
+	start := bytes.LastIndexByte(taken, '\n') + 1
 	line = 1 + bytes.Count(taken, []byte("\n"))
-	column = utf8.RuneCount(taken[bytes.LastIndexByte(taken, '\n')+1:])
-	switch {
-	case r.next == len(data):
-	case column <= 4:
-		column = 1
-	default:
-		column -= 2
+	if r.ended {
+		return line, max(1, utf8.RuneCount(taken[start:]))
 	}
-	return line, max(1, column)
+	column = utf8.RuneCount(taken[start:max(start, min(len(taken), r.next-2))])
+	if column <= 2 {
+		column = 1
+	}
+	return line, column
 }
 
 type stepReader struct {
 	data []byte
 	next int
+	// ended: the parser asked for more than there is, so the mistake is in
+	// what is missing.
+	ended bool
 }
 
 func (r *stepReader) Read(p []byte) (int, error) {
 	if r.next == len(r.data) {
+		r.ended = true
 		return 0, io.EOF
 	}
 	if len(p) == 0 {
