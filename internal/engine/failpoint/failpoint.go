@@ -70,8 +70,9 @@ type arm struct {
 	done bool
 }
 
-// parse reads the variable. What it cannot read is an arm that fails loudly
-// at the first hit of any point: a silently disarmed test proves nothing.
+// parse reads the variable, at the first hit of any point, when all packages
+// have registered theirs. A mistake in it is loud: a test that is silently
+// disarmed proves nothing.
 func parse(v string) map[string]*arm {
 	if v == "" {
 		return nil
@@ -84,12 +85,18 @@ func parse(v string) map[string]*arm {
 			left, err := strconv.Atoi(count)
 			ok, name, a.left = ok && err == nil && left > 0, n, left
 		}
-		if !ok || mode != "kill" && mode != "error" {
-			panic(fmt.Sprintf("%s: %q: want name:kill, name:error or name@N:kill", Env, part))
+		if !ok || mode != "kill" && mode != "error" || !known(name) {
+			panic(fmt.Sprintf("%s: %q: want name:kill, name:error or name@N:kill, with a name that is registered", Env, part))
 		}
 		out[name] = a
 	}
 	return out
+}
+
+func known(name string) bool {
+	mu.Lock()
+	defer mu.Unlock()
+	return names[name]
 }
 
 type contextKey struct{ name string }

@@ -1,0 +1,60 @@
+package lifecycle
+
+import (
+	"time"
+
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
+)
+
+// latest is the last instant that ledgers and JSON can hold.
+var latest = time.Date(9999, 12, 31, 23, 59, 59, 0, time.UTC)
+
+// ExpiresAt is created + ttl. A ttl that is not positive, or leads beyond the
+// year 9999, is KindInvalid.
+func ExpiresAt(created time.Time, ttl time.Duration) (time.Time, error) {
+	if ttl <= 0 {
+		return time.Time{}, extensions.Errorf(extensions.KindInvalid, "the ttl %s is not a time to live", ttl).
+			WithRemedy("give a positive ttl, such as 2h")
+	}
+	end := created.Add(ttl) // a Duration is at most 292 years: Add cannot wrap
+	if end.Before(created) || end.After(latest) {
+		return time.Time{}, extensions.Errorf(extensions.KindInvalid, "the ttl %s leads beyond the year 9999", ttl).
+			WithRemedy("give a shorter ttl")
+	}
+	return end, nil
+}
+
+// Within checks a ttl against a maximum, which counts from creation like the
+// ttl itself; 0 is no maximum.
+func Within(ttl, limit time.Duration) error {
+	if limit > 0 && ttl > limit {
+		return extensions.Errorf(extensions.KindInvalid, "the ttl %s is above the maximum %s, which counts from creation", ttl, limit).
+			WithRemedy("give a ttl of at most %s, or use a profile with a higher ttl.max", limit)
+	}
+	return nil
+}
+
+// Retarget is the end after the wanted ttl changed from before to now: created
+// + now. An extension made by others in the meantime is kept, unless the ttl
+// shrank: then the user wants an earlier end. An unchanged ttl leaves the end
+// as it is. limit is the profile's maximum from creation, 0 for none; above it
+// is KindInvalid.
+func Retarget(created, current time.Time, before, now, limit time.Duration) (time.Time, error) {
+	target, err := ExpiresAt(created, now)
+	if err != nil {
+		return time.Time{}, err
+	}
+	if now == before {
+		return current, nil
+	}
+	if err := Within(now, limit); err != nil {
+		return time.Time{}, err
+	}
+	if now > before && current.After(target) {
+		return current, nil
+	}
+	return target, nil
+}
+
+// Overdue reports that the end has come. A sandbox without an end never is.
+func Overdue(now, expires time.Time) bool { return !expires.IsZero() && !now.Before(expires) }
