@@ -17,6 +17,7 @@ type judge struct {
 	egress   extensions.Egress
 	powers   map[extensions.Power]string // needed -> why
 	workload string
+	rules    []*RuleInfo // those that this query can break
 	notices  map[string]bool
 	pending  []string // notices of the candidate being judged
 }
@@ -45,6 +46,11 @@ func newJudge(q *Query) *judge {
 			continue
 		}
 		j.powers[n.power] = n.why
+	}
+	for i := range Rules {
+		if p := Rules[i].power; p == "" || j.powers[p] != "" {
+			j.rules = append(j.rules, &Rules[i])
+		}
 	}
 	switch {
 	case q.Spec.Image != nil:

@@ -103,14 +103,15 @@ func (j *judge) order(eligible []*Candidate) []*Candidate {
 		keys [5]int64
 	}
 	criteria := j.criteria(eligible)
-	sorted := make([]keyed, len(eligible))
+	all, sorted := make([]keyed, len(eligible)), make([]*keyed, len(eligible))
 	for i, c := range eligible {
-		sorted[i] = keyed{Candidate: c, id: c.ID()}
+		all[i] = keyed{Candidate: c, id: c.ID()}
 		for k, by := range criteria {
-			sorted[i].keys[k] = by.key(c)
+			all[i].keys[k] = by.key(c)
 		}
+		sorted[i] = &all[i]
 	}
-	slices.SortFunc(sorted, func(a, b keyed) int {
+	slices.SortFunc(sorted, func(a, b *keyed) int {
 		for k := range a.keys {
 			if a.keys[k] != b.keys[k] {
 				return cmp.Compare(a.keys[k], b.keys[k])

@@ -56,11 +56,10 @@ func checkPower(p extensions.Power) check {
 		extensions.PowerSnapshot: "remove from_snapshot, or choose the place that holds it",
 	}[p]
 	return func(j *judge, c *Candidate) (string, string) {
-		why, needed := j.powers[p]
-		if !needed || slices.Contains(c.Powers, p) {
+		if slices.Contains(c.Powers, p) {
 			return "", ""
 		}
-		return "it cannot " + name + ", and " + why, help
+		return "it cannot " + name + ", and " + j.powers[p], help
 	}
 }
 

@@ -28,7 +28,7 @@ func checkLimits(j *judge, c *Candidate) (string, string) {
 		j.notice("%s does not hold limits: %s is best effort there", c.ID(), strings.Join(limits, ", "))
 		return "", ""
 	}
-	return "it does not hold limits, and " + strings.Join(limits, ", ") + " is set", "set resources.best_effort: true, or remove the limits"
+	return "it does not hold limits, and the profile limits " + strings.Join(limits, ", "), "set resources.best_effort: true, or remove the limits"
 }
 
 func checkResources(j *judge, c *Candidate) (string, string) {

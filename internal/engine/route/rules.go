@@ -41,6 +41,7 @@ type RuleInfo struct {
 	Stage   Stage
 	Refuses string // Markdown, completes "refuses a place …"
 	check   check
+	power   extensions.Power // of a power rule: skipped where it is not needed
 }
 
 // check judges one candidate; an empty reason passes it. Help says what would
@@ -49,34 +50,34 @@ type check func(*judge, *Candidate) (reason, help string)
 
 // Rules lists every rule in the order it is applied.
 var Rules = []RuleInfo{
-	{RulePin, StageIntent, "other than the one the profile pins with `extension` and its `route.fallback`", checkPin},
-	{RuleHost, StageIntent, "that is not on one of the `hosts` the request insists on", checkHost},
-	{RuleOrigin, StageIntent, "other than the one that holds the snapshot, or the sandbox to fork", checkOrigin},
+	{RulePin, StageIntent, "other than the one the profile pins with `extension` and its `route.fallback`", checkPin, ""},
+	{RuleHost, StageIntent, "that is not on one of the `hosts` the request insists on", checkHost, ""},
+	{RuleOrigin, StageIntent, "other than the one that holds the snapshot, or the sandbox to fork", checkOrigin, ""},
 
-	{RuleHandler, StageViability, "whose handler this build does not have", unavailable(RuleHandler)},
-	{RuleNotYet, StageViability, "that comes with a later release", unavailable(RuleNotYet)},
-	{RuleCredentials, StageViability, "whose credentials are missing", unavailable(RuleCredentials)},
-	{RuleHostUnfit, StageViability, "whose machine cannot be used", unavailable(RuleHostUnfit)},
+	{RuleHandler, StageViability, "whose handler this build does not have", unavailable(RuleHandler), ""},
+	{RuleNotYet, StageViability, "that comes with a later release", unavailable(RuleNotYet), ""},
+	{RuleCredentials, StageViability, "whose credentials are missing", unavailable(RuleCredentials), ""},
+	{RuleHostUnfit, StageViability, "whose machine cannot be used", unavailable(RuleHostUnfit), ""},
 
-	{RuleIsolation, StageViability, "whose strongest isolation is below the floor (`isolation.level`, `route.constraints.require_isolation`)", checkIsolation},
-	{RuleEgress, StageViability, "that cannot enforce the network policy; `network.default: allow` is fine anywhere", checkEgress},
-	{RuleTTL, StageViability, "where no sandbox may live as long as the ttl", checkTTL},
-	{RuleExpiry, StageViability, "on platform credit that neither ends sandboxes by itself nor finds them again by id", checkExpiry},
-	{RuleRegion, StageViability, "outside `route.constraints.region`", checkRegion},
-	{RuleLimits, StageViability, "that does not hold cpu, memory, disk or process limits, unless `resources.best_effort` is set", checkLimits},
-	{RuleResources, StageViability, "smaller than the resources asked for", checkResources},
-	{RuleGPU, StageViability, "without a GPU where one is asked for", checkGPU},
-	{RuleReadOnly, StageViability, "that cannot keep a workspace of `access: ro` from being written", checkReadOnly},
-	{RuleWorkload, StageViability, "that does not list `image`, `compose` or `containers` among its requirement kinds where the profile is made of one", checkWorkload},
-	{RuleRuntime, StageViability, "that lacks a runtime kind of `requires.runtime`", checkRuntime},
-	{RuleRequirement, StageViability, "that lacks a requirement kind of `requires.capabilities`", checkRequirement},
-	{RulePowerExec, StageViability, "that cannot run commands, where the readiness probe or the toolchain needs it", checkPower(extensions.PowerExec)},
-	{RulePowerFiles, StageViability, "that cannot transfer files, where a mirrored workspace needs it", checkPower(extensions.PowerFiles)},
-	{RulePowerPause, StageViability, "that cannot pause, for `desired_mode = \"paused\"`", checkPower(extensions.PowerPause)},
-	{RulePowerFork, StageViability, "that cannot fork, for `from_sandbox`", checkPower(extensions.PowerFork)},
-	{RulePowerSnapshot, StageViability, "that cannot restore, for `from_snapshot`", checkPower(extensions.PowerSnapshot)},
-	{RuleOption, StageViability, "that does not know, or misses, one of the `options` given for it", checkOption},
-	{RuleMaxCost, StageViability, "above `route.constraints.max_cost_per_hour`, or metered at an unknown price", checkMaxCost},
+	{RuleIsolation, StageViability, "whose strongest isolation is below the floor (`isolation.level`, `route.constraints.require_isolation`)", checkIsolation, ""},
+	{RuleEgress, StageViability, "that cannot enforce the network policy; `network.default: allow` is fine anywhere", checkEgress, ""},
+	{RuleTTL, StageViability, "where no sandbox may live as long as the ttl", checkTTL, ""},
+	{RuleExpiry, StageViability, "on platform credit that neither ends sandboxes by itself nor finds them again by id", checkExpiry, ""},
+	{RuleRegion, StageViability, "outside `route.constraints.region`", checkRegion, ""},
+	{RuleLimits, StageViability, "that does not hold cpu, memory, disk or process limits, unless `resources.best_effort` is set", checkLimits, ""},
+	{RuleResources, StageViability, "smaller than the resources asked for", checkResources, ""},
+	{RuleGPU, StageViability, "without a GPU where one is asked for", checkGPU, ""},
+	{RuleReadOnly, StageViability, "that cannot keep a workspace of `access: ro` from being written", checkReadOnly, ""},
+	{RuleWorkload, StageViability, "that does not list `image`, `compose` or `containers` among its requirement kinds where the profile is made of one", checkWorkload, ""},
+	{RuleRuntime, StageViability, "that lacks a runtime kind of `requires.runtime`", checkRuntime, ""},
+	{RuleRequirement, StageViability, "that lacks a requirement kind of `requires.capabilities`", checkRequirement, ""},
+	{RulePowerExec, StageViability, "that cannot run commands, where the readiness probe or the toolchain needs it", checkPower(extensions.PowerExec), extensions.PowerExec},
+	{RulePowerFiles, StageViability, "that cannot transfer files, where a mirrored workspace needs it", checkPower(extensions.PowerFiles), extensions.PowerFiles},
+	{RulePowerPause, StageViability, "that cannot pause, for `desired_mode = \"paused\"`", checkPower(extensions.PowerPause), extensions.PowerPause},
+	{RulePowerFork, StageViability, "that cannot fork, for `from_sandbox`", checkPower(extensions.PowerFork), extensions.PowerFork},
+	{RulePowerSnapshot, StageViability, "that cannot restore, for `from_snapshot`", checkPower(extensions.PowerSnapshot), extensions.PowerSnapshot},
+	{RuleOption, StageViability, "that does not know, or misses, one of the `options` given for it", checkOption, ""},
+	{RuleMaxCost, StageViability, "above `route.constraints.max_cost_per_hour`, or metered at an unknown price", checkMaxCost, ""},
 }
 
 // need is a power that a request asks for without naming it.

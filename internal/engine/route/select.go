@@ -1,6 +1,7 @@
 package route
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"strings"
@@ -18,16 +19,15 @@ func Select(q Query) Decision {
 		d.err = err
 		return d
 	}
+	var eligible []*Candidate
+	var refused []Refusal
 	for i := range q.Candidates {
-		c := &q.Candidates[i]
-		if refusals := j.judge(c); len(refusals) > 0 {
-			d.Refusals = append(d.Refusals, refusals...)
-			continue
+		c, before := &q.Candidates[i], len(refused)
+		if refused = j.judge(c, refused); len(refused) == before {
+			eligible = append(eligible, c)
 		}
-		d.Order = append(d.Order, c)
 	}
-	slices.SortStableFunc(d.Refusals, func(a, b Refusal) int { return strings.Compare(a.Candidate, b.Candidate) })
-	d.Order = j.order(d.Order)
+	d.Order, d.Refusals = j.order(eligible), byCandidate(refused)
 	d.Notices = slices.Sorted(maps.Keys(j.notices))
 	if len(d.Order) == 0 {
 		d.err = d.refused(j)
@@ -38,28 +38,42 @@ func Select(q Query) Decision {
 	return d
 }
 
-// judge applies the rules stage by stage; the first stage that refuses ends
-// it, with all it has against the candidate.
-func (j *judge) judge(c *Candidate) []Refusal {
-	var out []Refusal
+// judge applies the rules stage by stage and appends what they refuse; the
+// first stage that refuses ends it, with all it has against the candidate.
+func (j *judge) judge(c *Candidate, refused []Refusal) []Refusal {
+	before := len(refused)
 	j.pending = j.pending[:0]
-	for i := range Rules {
-		r := &Rules[i]
-		if len(out) > 0 && (out[0].Stage != r.Stage || c.Unavailable != nil && r.Stage == StageViability) {
+	for _, r := range j.rules {
+		if len(refused) > before && (refused[before].Stage != r.Stage || c.Unavailable != nil && r.Stage == StageViability) {
 			break // what cannot be used at all is not picked apart
 		}
-		reason, help := r.check(j, c)
-		if reason == "" {
-			continue
+		if reason, help := r.check(j, c); reason != "" {
+			refused = append(refused, Refusal{Candidate: c.ID(), Extension: c.Binding, Host: c.HostName(), Stage: r.Stage, Rule: r.ID, Reason: reason, Help: help})
 		}
-		out = append(out, Refusal{Candidate: c.ID(), Extension: c.Binding, Host: c.HostName(), Stage: r.Stage, Rule: r.ID, Reason: reason, Help: help})
 	}
-	if len(out) == 0 {
+	if len(refused) == before {
 		for _, n := range j.pending {
 			j.notices[n] = true
 		}
 	}
-	return out
+	return refused
+}
+
+// byCandidate sorts by candidate and keeps the order of rules. It moves
+// indexes, because a Refusal is large.
+func byCandidate(refused []Refusal) []Refusal {
+	at := make([]int, len(refused))
+	for i := range at {
+		at[i] = i
+	}
+	slices.SortFunc(at, func(a, b int) int {
+		return cmp.Or(strings.Compare(refused[a].Candidate, refused[b].Candidate), a-b)
+	})
+	sorted := make([]Refusal, len(refused))
+	for i, from := range at {
+		sorted[i] = refused[from]
+	}
+	return sorted
 }
 
 // check refuses queries that make no sense, whatever the candidates can do.
@@ -77,49 +91,64 @@ func (j *judge) check() error {
 	case len(j.Candidates) == 0:
 		return invalid("the catalog has no place a sandbox could run in").WithRemedy("add a file below extensions/ to the catalog")
 	}
-	ids, bindings, hosts := map[string]bool{}, map[string]bool{}, map[string]bool{}
+	ids := make(map[string]struct{}, len(j.Candidates))
 	for i := range j.Candidates {
-		c := &j.Candidates[i]
-		if ids[c.ID()] {
-			return extensions.Errorf(extensions.KindInternal, "two places are called %s", c.ID())
+		ids[j.Candidates[i].ID()] = struct{}{}
+		if len(ids) == i {
+			return extensions.Errorf(extensions.KindInternal, "two places are called %s", j.Candidates[i].ID())
 		}
-		ids[c.ID()], bindings[c.Binding], hosts[c.HostName()] = true, true, true
 	}
-	delete(hosts, "")
-	return j.checkNames(bindings, hosts)
+	return j.checkNames()
 }
 
 // checkNames: a pin or a host the request insists on has to exist; names that
 // only order are a notice, because profiles are shared between users.
-func (j *judge) checkNames(bindings, hosts map[string]bool) error {
-	if pin := j.Policy.Extension; pin != "" && !bindings[pin] {
+func (j *judge) checkNames() error {
+	binding, host := func(c *Candidate) string { return c.Binding }, (*Candidate).HostName
+	if pin := j.Policy.Extension; pin != "" && !j.there(pin, binding) {
 		return invalid("the profile pins %s, and the catalog has no extension of this name", pin).At("extension").
-			WithRemedy("%s", didYouMean(pin, slices.Sorted(maps.Keys(bindings))))
+			WithRemedy("%s", didYouMean(pin, j.names(binding)))
 	}
 	for _, name := range j.Hosts {
-		if !hosts[name] {
+		if !j.there(name, host) {
 			return invalid("no extension of the catalog can use host %q", name).At("hosts").
-				WithRemedy("%s", didYouMean(name, slices.Sorted(maps.Keys(hosts))))
+				WithRemedy("%s", didYouMean(name, j.names(host)))
 		}
 	}
 	for _, list := range []struct {
 		field string
 		names []string
-		known map[string]bool
+		of    func(*Candidate) string
 	}{
-		{"route.fallback", j.Policy.Fallback, bindings}, {"options", slices.Collect(maps.Keys(j.Options)), bindings},
-		{"placement.prefer", j.prefer(), hosts}, {"placement.fallback", j.placementFallback(), hosts},
+		{"route.fallback", j.Policy.Fallback, binding}, {"options", slices.Collect(maps.Keys(j.Options)), binding},
+		{"placement.prefer", j.prefer(), host}, {"placement.fallback", j.placementFallback(), host},
 	} {
 		for _, name := range list.names {
-			if !list.known[name] {
-				j.notice("%s names %s, which is not there", list.field, extensions.Clean(name, 80))
+			if !j.there(name, list.of) {
+				j.notices[list.field+" names "+extensions.Clean(name, 80)+", which is not there"] = true
 			}
 		}
 	}
-	for _, n := range j.pending {
-		j.notices[n] = true
-	}
 	return nil
+}
+
+func (j *judge) there(name string, of func(*Candidate) string) bool {
+	for i := range j.Candidates {
+		if name != "" && of(&j.Candidates[i]) == name {
+			return true
+		}
+	}
+	return false
+}
+
+func (j *judge) names(of func(*Candidate) string) []string {
+	seen := map[string]bool{}
+	for i := range j.Candidates {
+		if name := of(&j.Candidates[i]); name != "" {
+			seen[name] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(seen))
 }
 
 // prefer and placementFallback are empty where the request names its hosts.
