@@ -36,7 +36,11 @@ func (t *tx) apply(before Sandbox, c Change) (Sandbox, error) {
 	if err != nil {
 		return before, err
 	}
-	if why := c.Expect.mismatch(before, open); why != "" {
+	why := c.Expect.mismatch(before, open)
+	if why == "" && c.Intent != nil && lifecycle.Terminal(before.State) {
+		why = fmt.Sprintf("it is %s", before.State)
+	}
+	if why != "" {
 		e := failure(extensions.KindConflict, string(c.ID), &Stale{Current: before, Why: why})
 		return before, e.WithRemedy("look again and decide anew")
 	}

@@ -14,3 +14,5 @@ func TestSQLite(t *testing.T) {
 	t.Parallel()
 	ledgertest.Exercise(t, newFile)
 }
+
+func TestMain(m *testing.M) { ledgertest.Main(m) }

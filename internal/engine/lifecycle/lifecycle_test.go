@@ -139,9 +139,9 @@ func TestRetarget(t *testing.T) {
 		limit       time.Duration
 		want        time.Duration // 0 = invalid
 	}{
-		"extends":                                    {2 * h, 2 * h, 4 * h, 0, 4 * h},
-		"shortens":                                   {4 * h, 4 * h, 2 * h, 0, 2 * h},
-		"keeps a later extension by others":          {8 * h, 2 * h, 4 * h, 0, 8 * h},
+		"extends":                           {2 * h, 2 * h, 4 * h, 0, 4 * h},
+		"shortens":                          {4 * h, 4 * h, 2 * h, 0, 2 * h},
+		"keeps a later extension by others": {8 * h, 2 * h, 4 * h, 0, 8 * h},
 		"goes beyond an earlier extension by others": {3 * h, 2 * h, 4 * h, 0, 4 * h},
 		"shrinking undoes an extension by others":    {8 * h, 4 * h, 2 * h, 0, 2 * h},
 		"unchanged leaves what others set":           {1 * h, 2 * h, 2 * h, 0, 1 * h},

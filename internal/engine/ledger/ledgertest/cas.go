@@ -46,6 +46,16 @@ func compareAndSet(t *testing.T, address NewAddress) {
 		}
 		verified(t, l)
 	})
+	t.Run("nothing begins on what is over", func(t *testing.T) {
+		t.Parallel()
+		l := fresh(t, address)
+		s := gone(t, l, made(t, l, "n"))
+		var stale *ledger.Stale
+		_, err := l.Apply(ctx, ledger.Change{ID: s.ID, Key: "late", Intent: &ledger.OpenIntent{Kind: ledger.IntentDestroy, Holder: holderOf(t, l)}})
+		if !errors.As(err, &stale) || stale.Current.State != lifecycle.Destroyed {
+			t.Fatalf("want stale, got %v", err)
+		}
+	})
 	t.Run("who expects no operation is refused during one", func(t *testing.T) {
 		t.Parallel()
 		l := fresh(t, address)

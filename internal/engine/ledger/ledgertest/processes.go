@@ -1,5 +1,191 @@
 package ledgertest
 
-import "testing"
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os/exec"
+	"strings"
+	"sync"
+	"testing"
+	"time"
 
-func processes(t *testing.T, address NewAddress) {}
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/failpoint"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger"
+)
+
+func processes(t *testing.T, address NewAddress) {
+	t.Run("sixteen open a new ledger at once", func(t *testing.T) { t.Parallel(); coldStart(t, address) })
+	t.Run("several compete for the same names", func(t *testing.T) { t.Parallel(); compete(t, address) })
+	t.Run("killed at every step", func(t *testing.T) { t.Parallel(); killedAtSteps(t, address) })
+	t.Run("killed at any time", func(t *testing.T) { t.Parallel(); killedAtRandom(t, address) })
+}
+
+// crowd runs children at once and returns what each printed.
+func crowd(t *testing.T, cmds []*exec.Cmd) []string {
+	t.Helper()
+	outs, errs := make([]bytes.Buffer, len(cmds)), make([]bytes.Buffer, len(cmds))
+	for i, cmd := range cmds {
+		cmd.Stdout, cmd.Stderr = &outs[i], &errs[i]
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	said := make([]string, len(cmds))
+	for i, cmd := range cmds {
+		if err := cmd.Wait(); err != nil {
+			t.Errorf("process %d: %v: %s", i, err, &errs[i])
+		}
+		said[i] = outs[i].String()
+	}
+	return said
+}
+
+func coldStart(t *testing.T, address NewAddress) {
+	at := address(t)
+	var cmds []*exec.Cmd
+	for i := range 16 {
+		cmds = append(cmds, child(t, "live", at, i, 1, ""))
+	}
+	said := crowd(t, cmds)
+	id, _, _ := strings.Cut(said[0], "\n")
+	for i, out := range said {
+		if !strings.HasPrefix(out, id+"\n") || len(acknowledged(out)) != 5 {
+			t.Errorf("process %d said %q, process 0 %q", i, out, id)
+		}
+	}
+	l := open(t, at, ledger.Options{})
+	if "ledger "+l.ID() != id {
+		t.Errorf("the ledger is %s", l.ID())
+	}
+	if all := must(l.List(context.Background(), ledger.Filter{}))(t); len(all) != 16 {
+		t.Errorf("%d sandboxes", len(all))
+	}
+	verified(t, l)
+}
+
+func compete(t *testing.T, address NewAddress) {
+	at := address(t)
+	var cmds []*exec.Cmd
+	for i := range 4 {
+		cmds = append(cmds, child(t, "compete", at, i, 30, ""))
+	}
+	var keys []string
+	for _, out := range crowd(t, cmds) {
+		keys = append(keys, acknowledged(out)...)
+	}
+	l := open(t, at, ledger.Options{})
+	nothingLost(t, l, keys)
+	verified(t, l)
+	if open := must(l.OpenIntents(context.Background(), ledger.IntentFilter{}))(t); len(open) != 0 {
+		t.Errorf("operations are open and nobody was killed: %+v", open)
+	}
+}
+
+// nothingLost finds each key that was acknowledged exactly once in the chain.
+func nothingLost(t *testing.T, l ledger.Ledger, keys []string) {
+	t.Helper()
+	times := map[string]int{}
+	for _, e := range must(l.Events(context.Background(), "acme", 1, 0))(t) {
+		times[e.Operation]++
+	}
+	if len(keys) == 0 {
+		t.Error("nothing was acknowledged: the test proves nothing")
+	}
+	for _, k := range keys {
+		if times[k] != 1 {
+			t.Errorf("%s was acknowledged and is recorded %d times", k, times[k])
+		}
+	}
+}
+
+// settle ends what dead processes left, as recovery does.
+func settle(t *testing.T, l ledger.Ledger) {
+	t.Helper()
+	w := &worker{ctx: context.Background(), l: l, holder: holderOf(t, l), silent: true}
+	for _, s := range must(l.List(w.ctx, ledger.Filter{Live: true}))(t) {
+		if err := w.bury(s); err != nil {
+			t.Fatalf("settling %s: %v", s.ID, err)
+		}
+		w.n++
+	}
+	if left := must(l.List(w.ctx, ledger.Filter{Live: true}))(t); len(left) != 0 {
+		t.Fatalf("left after settling: %+v", left)
+	}
+	if left := must(l.OpenIntents(w.ctx, ledger.IntentFilter{}))(t); len(left) != 0 {
+		t.Fatalf("open after settling: %+v", left)
+	}
+}
+
+func killedAtSteps(t *testing.T, address NewAddress) {
+	at := address(t)
+	l := open(t, at, ledger.Options{})
+	kills := 0
+	for _, point := range failpoint.Names("ledger.") {
+		for nth := 1; nth <= 5; nth++ {
+			cmd := child(t, "live", at, kills, 1, fmt.Sprintf("%s@%d:kill", point, nth))
+			var stderr bytes.Buffer
+			cmd.Stderr = &stderr
+			out, err := cmd.Output()
+			var exit *exec.ExitError
+			if err != nil && (!errors.As(err, &exit) || exit.Exited()) {
+				t.Fatalf("%s, time %d: %v: %s", point, nth, err, &stderr)
+			}
+			if keys := acknowledged(string(out)); len(keys) > 0 {
+				nothingLost(t, l, keys)
+			}
+			verified(t, l)
+			if err == nil {
+				break // the life does not come by here so often
+			}
+			kills++
+		}
+	}
+	if kills < 20 {
+		t.Errorf("only %d processes were killed", kills)
+	}
+	settle(t, l)
+	verified(t, l)
+}
+
+func killedAtRandom(t *testing.T, address NewAddress) {
+	kills := 40
+	if testing.Short() {
+		kills = 10
+	}
+	at := address(t)
+	l := open(t, at, ledger.Options{})
+	var mu sync.Mutex
+	var keys []string
+	var wg sync.WaitGroup
+	for lane := range 4 {
+		wg.Go(func() {
+			for k := range kills / 4 {
+				cmd := child(t, "compete", at, lane*1000+k, 1_000_000, "")
+				var out, stderr bytes.Buffer
+				cmd.Stdout, cmd.Stderr = &out, &stderr
+				if err := cmd.Start(); err != nil {
+					t.Error(err)
+					return
+				}
+				time.Sleep(time.Duration(20+rand.IntN(150)) * time.Millisecond)
+				_ = cmd.Process.Kill()
+				var exit *exec.ExitError
+				if err := cmd.Wait(); !errors.As(err, &exit) || exit.Exited() {
+					t.Errorf("a process ended by itself: %v: %s", err, &stderr)
+				}
+				mu.Lock()
+				keys = append(keys, acknowledged(out.String())...)
+				mu.Unlock()
+			}
+		})
+	}
+	wg.Wait()
+	t.Logf("%d processes were killed, %d changes acknowledged", kills, len(keys))
+	nothingLost(t, l, keys)
+	verified(t, l)
+	settle(t, l)
+	verified(t, l)
+}
