@@ -10,28 +10,41 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
-// DigestReader hashes and counts what passes through it.
-type DigestReader struct {
-	r io.Reader
+// Hasher hashes and counts the bytes written to it.
+type Hasher struct {
 	h hash.Hash
 	n int64
 }
 
+// NewHasher starts a digest.
+func NewHasher() *Hasher { return &Hasher{h: sha256.New()} }
+
+// Write never fails.
+func (d *Hasher) Write(p []byte) (int, error) {
+	d.n += int64(len(p))
+	return d.h.Write(p)
+}
+
+// Digest is the lower-case hex SHA-256 of the bytes so far.
+func (d *Hasher) Digest() string { return hex.EncodeToString(d.h.Sum(nil)) }
+
+// Size is the number of bytes so far.
+func (d *Hasher) Size() int64 { return d.n }
+
+// DigestReader hashes and counts what is read through it.
+type DigestReader struct {
+	*Hasher
+	r io.Reader
+}
+
 // NewDigestReader wraps r.
-func NewDigestReader(r io.Reader) *DigestReader { return &DigestReader{r: r, h: sha256.New()} }
+func NewDigestReader(r io.Reader) *DigestReader { return &DigestReader{NewHasher(), r} }
 
 func (d *DigestReader) Read(p []byte) (int, error) {
 	n, err := d.r.Read(p)
-	d.h.Write(p[:n])
-	d.n += int64(n)
+	_, _ = d.Hasher.Write(p[:n])
 	return n, err
 }
-
-// Digest is the lower-case hex SHA-256 of the bytes read so far.
-func (d *DigestReader) Digest() string { return hex.EncodeToString(d.h.Sum(nil)) }
-
-// Size is the number of bytes read so far.
-func (d *DigestReader) Size() int64 { return d.n }
 
 // VerifyReader passes r through and, in place of io.EOF, fails with
 // KindInvalid where the bytes' SHA-256 is not want (lower-case hex). What was

@@ -53,7 +53,7 @@ func MakeFolder(root *os.Root, at string) (*os.Root, error) {
 	})
 }
 
-func openFolder(root *os.Root, at string, make func(*os.Root, string) error) (*os.Root, error) {
+func openFolder(root *os.Root, at string, missing func(parent *os.Root, name string) error) (*os.Root, error) {
 	dir, err := root.OpenRoot(".")
 	if err != nil || at == "." {
 		return dir, err
@@ -64,8 +64,8 @@ func openFolder(root *os.Root, at string, make func(*os.Root, string) error) (*o
 	}
 	for name := range strings.SplitSeq(at, "/") {
 		parent := dir
-		if make != nil {
-			err = make(parent, name)
+		if missing != nil {
+			err = missing(parent, name)
 		}
 		if err == nil {
 			dir, err = openDir(parent, name)

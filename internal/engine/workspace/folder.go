@@ -1,0 +1,39 @@
+package workspace
+
+import (
+	"context"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/tarstream"
+)
+
+func openFolder(ctx context.Context, loc location, opts Options) (*Source, error) {
+	if err := checkFolder(loc.folder); err != nil {
+		return nil, err
+	}
+	root, err := os.OpenRoot(loc.folder)
+	if err != nil {
+		return nil, extensions.Errorf(extensions.KindInvalid, "the workspace folder %q cannot be entered: %w", loc.origin(), bare(err))
+	}
+	defer root.Close()
+	ig, err := loadIgnore(root)
+	if err != nil {
+		return nil, err
+	}
+	tar := opts.tar()
+	tar.Skip, tar.Descend = ig.skip, ig.descend
+	s, err := spool(opts.SpoolDir, func(w io.Writer) (tarstream.Manifest, error) {
+		return tarstream.Pack(ctx, w, root, tar)
+	})
+	if err != nil {
+		return nil, err
+	}
+	if s.origin, err = filepath.Abs(loc.folder); err != nil {
+		s.origin = loc.folder
+	}
+	s.origin = extensions.Clean(s.origin, 1000)
+	return s, nil
+}

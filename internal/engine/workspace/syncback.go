@@ -1,0 +1,177 @@
+package workspace
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/gofrs/flock"
+
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/tarstream"
+)
+
+// SyncOptions are a SyncBack's surroundings.
+type SyncOptions struct {
+	// SpoolDir holds the sandbox's copy while it is compared, and the lock
+	// that keeps two calls for one folder apart. Made with 0700 if missing.
+	SpoolDir   string
+	MaxBytes   int64 // as in Options
+	MaxEntries int
+	DryRun     bool // report only
+}
+
+// Report tells what SyncBack did, or with DryRun would do. Paths are relative,
+// in the order of tarstream.ComparePaths, with control characters replaced.
+type Report struct {
+	Written   []string // files, links and folders made or replaced
+	Deleted   []string
+	Conflicts []Conflict // changed on both sides; the local side was kept
+	Refused   []Conflict // changed there in a way that is never brought back
+}
+
+// Conflict is a path that was left as it is here.
+type Conflict struct{ Path, Reason string }
+
+// Clean reports that all there is to bring back was brought back.
+func (r Report) Clean() bool { return len(r.Conflicts) == 0 && len(r.Refused) == 0 }
+
+// SyncBack brings a sandbox's workspace, given as a tar stream, back into the
+// folder dir. base is what the workspace started from, nil where that is not
+// known.
+//
+// What changed only there is written (temporary file, fsync, rename) or
+// deleted; what changed only here stays; what changed on both sides to the
+// same is no conflict, and to something else is reported and never touched.
+// Files are equal by content and by the owner's execute bit. Without a base
+// only what is new is created, and nothing is deleted. Ignored paths are
+// neither written nor deleted. A second call with the same stream changes
+// nothing; after a crash it finishes the work.
+//
+// Never brought back: links that may lead out of the folder, and what git
+// would run or obey here (see guard). An empty workspace deletes nothing, a
+// stream without its end mark is refused.
+func SyncBack(ctx context.Context, dir string, base *tarstream.Manifest, tar io.Reader, opts SyncOptions) (Report, error) {
+	s := &syncer{ctx: ctx, dry: opts.DryRun, hasBase: base != nil}
+	if base != nil {
+		s.base = index(*base)
+	}
+	dir = expandHome(dir)
+	if err := checkFolder(dir); err != nil {
+		return Report{}, err
+	}
+	if err := os.MkdirAll(opts.SpoolDir, 0o700); err != nil {
+		return Report{}, fmt.Errorf("make the spool folder: %w", err)
+	}
+	unlock, err := lockFolder(ctx, dir, opts.SpoolDir)
+	if err != nil {
+		return Report{}, err
+	}
+	defer unlock()
+	return s.inside(dir, tar, opts)
+}
+
+// inside does the work while the folder is locked.
+func (s *syncer) inside(dir string, tar io.Reader, opts SyncOptions) (Report, error) {
+	var err error
+	if s.root, err = os.OpenRoot(dir); err != nil {
+		return Report{}, extensions.Errorf(extensions.KindInvalid, "the workspace folder %q cannot be entered: %w", extensions.Clean(dir, 300), bare(err))
+	}
+	defer s.root.Close()
+	if s.ignore, err = loadIgnore(s.root); err != nil {
+		return Report{}, err
+	}
+	sweepSpool(opts.SpoolDir)
+	stage, err := os.MkdirTemp(opts.SpoolDir, spoolPrefix+"sync-*")
+	if err != nil {
+		return Report{}, fmt.Errorf("make a folder for the sandbox's copy: %w", err)
+	}
+	defer removeStage(stage)
+	if s.stage, err = os.OpenRoot(stage); err != nil {
+		return Report{}, fmt.Errorf("open the folder for the sandbox's copy: %w", err)
+	}
+	defer s.stage.Close()
+	if err := s.receive(tar, opts); err != nil {
+		return Report{}, err
+	}
+	err = s.run()
+	return s.sorted(), err
+}
+
+// lockFolder keeps two processes on this machine from bringing back into one
+// folder at once.
+func lockFolder(ctx context.Context, dir, spool string) (func(), error) {
+	real, err := filepath.EvalSymlinks(dir)
+	if err == nil {
+		real, err = filepath.Abs(real)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("find the workspace folder: %w", bare(err))
+	}
+	h := tarstream.NewHasher()
+	_, _ = h.Write([]byte(real))
+	lock := flock.New(filepath.Join(spool, "sync-"+h.Digest()[:16]+".lock"))
+	if _, err := lock.TryLockContext(ctx, lockRetry); err != nil {
+		return nil, fmt.Errorf("wait for another transfer into the workspace folder: %w", err)
+	}
+	return func() { _ = lock.Unlock() }, nil
+}
+
+// removeStage opens folders first that came without write permission.
+func removeStage(stage string) {
+	_ = filepath.WalkDir(stage, func(p string, d os.DirEntry, err error) error {
+		if d != nil && d.IsDir() {
+			_ = os.Chmod(p, 0o700)
+		}
+		return nil
+	})
+	_ = os.RemoveAll(stage)
+}
+
+func (s *syncer) receive(tar io.Reader, opts SyncOptions) error {
+	m, err := tarstream.Unpack(s.ctx, tar, s.stage, ".", tarstream.Options{
+		MaxBytes: opts.MaxBytes, MaxEntries: opts.MaxEntries, Skip: s.ignore.skip,
+	})
+	if err != nil {
+		return fmt.Errorf("read the sandbox's workspace: %w", err)
+	}
+	s.there = index(m)
+	return s.openUp(m)
+}
+
+// openUp makes the private copy readable, whatever modes came with it.
+func (s *syncer) openUp(m tarstream.Manifest) error {
+	for _, e := range m.Entries { // parents first
+		mode := e.Mode | 0o600
+		if e.Type == tarstream.TypeDir {
+			mode |= 0o700
+		}
+		if e.Type == tarstream.TypeSymlink || mode == e.Mode {
+			continue
+		}
+		if err := s.stage.Chmod(e.Path, mode); err != nil {
+			return fmt.Errorf("prepare the sandbox's copy: %w", err)
+		}
+	}
+	return nil
+}
+
+func index(m tarstream.Manifest) map[string]tarstream.Entry {
+	all := make(map[string]tarstream.Entry, len(m.Entries))
+	for _, e := range m.Entries {
+		all[e.Path] = e
+	}
+	return all
+}
+
+func (s *syncer) sorted() Report {
+	slices.SortFunc(s.report.Written, tarstream.ComparePaths)
+	slices.SortFunc(s.report.Deleted, tarstream.ComparePaths)
+	byPath := func(a, b Conflict) int { return tarstream.ComparePaths(a.Path, b.Path) }
+	slices.SortFunc(s.report.Conflicts, byPath)
+	slices.SortFunc(s.report.Refused, byPath)
+	return s.report
+}

@@ -1,0 +1,145 @@
+package workspace
+
+import (
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"slices"
+	"time"
+
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/tarstream"
+)
+
+const lockRetry = 100 * time.Millisecond
+
+// syncer compares three sides of each path: base (where the workspace
+// started), there (the sandbox's copy, staged) and here (the local folder).
+type syncer struct {
+	ctx     context.Context
+	root    *os.Root // here
+	stage   *os.Root // there
+	ignore  ignore
+	dry     bool
+	hasBase bool
+	base    map[string]tarstream.Entry
+	there   map[string]tarstream.Entry
+	gone    map[string]bool // deleted by now, or in a dry run taken for it
+	blocked map[string]bool // not brought back, so neither is what lies below
+	report  Report
+}
+
+// run deletes deepest first, then writes from the top: a folder can become a
+// file and a file a folder.
+func (s *syncer) run() error {
+	changed := s.changed()
+	if s.hasBase && len(s.there) == 0 && len(s.base) > 0 {
+		return s.refuse(".", "the sandbox's workspace is empty; nothing is deleted here")
+	}
+	s.gone, s.blocked = map[string]bool{}, map[string]bool{}
+	for _, p := range slices.Backward(changed) {
+		if err := s.step(p, s.remove); err != nil {
+			return err
+		}
+	}
+	for _, p := range changed {
+		if err := s.step(p, s.create); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *syncer) step(p string, do func(string) error) error {
+	if err := s.ctx.Err(); err != nil {
+		return err
+	}
+	return do(p)
+}
+
+// changed lists the paths the sandbox changed, sorted. All else is of no
+// concern: whatever happened here stays.
+func (s *syncer) changed() []string {
+	var out []string
+	for p, t := range s.there {
+		b, ok := s.base[p]
+		if !ok || !equal(t, b) {
+			out = append(out, p)
+		}
+	}
+	for p, b := range s.base {
+		if _, ok := s.there[p]; !ok && !s.ignore.skip(p, b.Type == tarstream.TypeDir) {
+			out = append(out, p)
+		}
+	}
+	slices.SortFunc(out, tarstream.ComparePaths)
+	return out
+}
+
+func equal(a, b tarstream.Entry) bool {
+	if a.Type != b.Type {
+		return false
+	}
+	switch a.Type {
+	case tarstream.TypeFile:
+		return a.SHA256 == b.SHA256 && a.Mode&0o100 == b.Mode&0o100
+	case tarstream.TypeSymlink:
+		return a.Link == b.Link
+	}
+	return true
+}
+
+// typeOther is what a stream cannot hold: a socket, a device.
+const typeOther tarstream.Type = "special file"
+
+// look observes p here without following a link. ok is false where nothing is.
+func (s *syncer) look(p string) (e tarstream.Entry, ok bool, err error) {
+	if s.gone[p] {
+		return e, false, nil
+	}
+	parent, err := tarstream.OpenFolder(s.root, path.Dir(p))
+	if errors.Is(err, fs.ErrNotExist) || extensions.IsKind(err, extensions.KindConflict) {
+		return e, false, nil // below a file or link nothing is
+	}
+	if err != nil {
+		return e, false, err
+	}
+	defer parent.Close()
+	info, err := parent.Lstat(path.Base(p))
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return e, false, nil
+	case err != nil:
+		return e, false, err
+	case info.IsDir():
+		return tarstream.Entry{Path: p, Type: tarstream.TypeDir, Mode: info.Mode().Perm()}, true, nil
+	case info.Mode().Type() != 0 && info.Mode().Type() != fs.ModeSymlink:
+		return tarstream.Entry{Path: p, Type: typeOther}, true, nil
+	}
+	// A file that grew beyond any limit is simply not equal to what we know.
+	m, err := tarstream.PackPath(s.ctx, io.Discard, parent, path.Base(p), tarstream.Options{MaxBytes: 1 << 50})
+	if err != nil {
+		return e, false, err
+	}
+	if len(m.Entries) != 1 {
+		return tarstream.Entry{Path: p, Type: typeOther}, true, nil
+	}
+	e = m.Entries[0]
+	e.Path = p
+	return e, true, nil
+}
+
+func (s *syncer) conflict(p, reason string) error {
+	s.report.Conflicts = append(s.report.Conflicts, Conflict{shown(p), reason})
+	return nil
+}
+
+func (s *syncer) refuse(p, reason string) error {
+	s.report.Refused = append(s.report.Refused, Conflict{shown(p), reason})
+	return nil
+}
+
+func shown(p string) string { return extensions.Clean(p, tarstream.MaxPathBytes) }

@@ -1,0 +1,166 @@
+// Package workspace makes the tar stream a sandbox's workspace starts from,
+// out of a local folder or a git repository, and brings a mirrored workspace
+// back into its folder.
+//
+// # Folders
+//
+// A folder is taken as it is now; a ref means nothing to it. Left out is what
+// its .sandboxerignore names, or, where that is missing, its .dockerignore;
+// the syntax is Docker's, "!" included. As with Docker, .git and the ignore
+// file itself belong to the workspace unless they are ignored.
+//
+// # Git
+//
+// A repository is named by an https://, ssh:// or file:// URL or as
+// [user@]host:path; the ref is a branch, else a tag, else a full or short
+// commit, and is resolved to a full commit before anything is made from it.
+// Files arrive byte for byte as they were committed: no hook, no filter, no
+// line-end conversion and no export attribute applies, Git LFS files arrive
+// as their pointers, submodules as empty folders (and are reported). There is
+// no .git unless the history is asked for. Passwords in URLs never reach an
+// argument list, a message or the stream.
+package workspace
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/tarstream"
+)
+
+// RequirementFullHistory is the requirement kind that keeps .git with its history.
+const RequirementFullHistory = "full-history-clone"
+
+// Options are a source's surroundings.
+type Options struct {
+	// SpoolDir holds the stream and git's objects while they are needed. It is
+	// made with mode 0700 if missing.
+	SpoolDir   string
+	MaxBytes   int64 // 0 = tarstream.DefaultMaxBytes (2 GiB)
+	MaxEntries int   // 0 = tarstream.DefaultMaxEntries (200 000)
+	// FullHistory keeps .git of a git source, with all branches and tags.
+	FullHistory bool
+}
+
+func (o Options) tar() tarstream.Options {
+	return tarstream.Options{MaxBytes: o.MaxBytes, MaxEntries: o.MaxEntries}
+}
+
+// Open builds the stream of repo at ref and keeps it until Source.Close. A
+// wrong request is KindInvalid, a refused credential KindUnauthorized, a
+// server that cannot be asked KindUnreachable.
+func Open(ctx context.Context, repo, ref string, opts Options) (*Source, error) {
+	loc, err := parse(repo, ref)
+	if err != nil {
+		return nil, err
+	}
+	if err := os.MkdirAll(opts.SpoolDir, 0o700); err != nil {
+		return nil, extensions.Errorf(extensions.KindInvalid, "the spool folder cannot be made: %w", err)
+	}
+	sweepSpool(opts.SpoolDir)
+	if loc.folder != "" {
+		return openFolder(ctx, loc, opts)
+	}
+	return openGit(ctx, loc, ref, opts)
+}
+
+// ResolveRef returns the full commit that ref of a git repository stands for
+// now, and "" for a folder. A name costs one ls-remote; a full commit costs
+// nothing and is not proved to exist; a short commit that no branch or tag
+// points at is KindInvalid here, while Open finds it by fetching the history.
+func ResolveRef(ctx context.Context, repo, ref string) (string, error) {
+	loc, err := parse(repo, ref)
+	if err != nil || loc.folder != "" {
+		return "", err
+	}
+	res, err := resolve(ctx, loc, ref)
+	if err == nil && res.commit == "" {
+		return "", noSuchRef(loc, ref)
+	}
+	return res.commit, err
+}
+
+// Check tells, without network and without writing, what makes repo and ref
+// unusable: a folder that is missing, no folder or unreadable, a malformed
+// URL, a protocol that is not allowed, a malformed ref. An empty repo is an
+// empty workspace and fine. Errors are KindInvalid with what to do.
+func Check(repo, ref string) error {
+	if repo == "" {
+		return nil
+	}
+	loc, err := parse(repo, ref)
+	if err != nil || loc.folder == "" {
+		return err
+	}
+	return checkFolder(loc.folder)
+}
+
+// CheckMirror refuses what a mirrored workspace cannot be brought back into.
+func CheckMirror(repo string) error {
+	if repo == "" {
+		return extensions.Errorf(extensions.KindInvalid, "workspace mode mirror has no folder to bring changes back into").
+			WithRemedy("Set the input repo to a local folder, or use mode remote-canonical.")
+	}
+	loc, err := parse(repo, "")
+	if err != nil || loc.folder != "" {
+		return err
+	}
+	return extensions.Errorf(extensions.KindInvalid, "workspace mode mirror cannot bring changes back into the git repository %s", loc.origin()).
+		WithRemedy("Use a local clone of it as repo, or mode remote-canonical and push from inside.")
+}
+
+func checkFolder(dir string) error {
+	info, err := os.Stat(dir)
+	shown := extensions.Clean(dir, 300)
+	switch {
+	case os.IsNotExist(err):
+		return extensions.Errorf(extensions.KindInvalid, "the workspace folder %q does not exist", shown).
+			WithRemedy("Create it, correct the path, or give a git URL (https://, ssh:// or user@host:path).")
+	case err != nil:
+		return extensions.Errorf(extensions.KindInvalid, "the workspace folder %q cannot be read: %w", shown, bare(err)).
+			WithRemedy("Make it readable for the user that runs Terraform.")
+	case !info.IsDir():
+		return extensions.Errorf(extensions.KindInvalid, "the workspace %q is not a folder", shown).
+			WithRemedy("Give the folder that holds it.")
+	}
+	f, err := os.Open(dir)
+	if err == nil {
+		_, err = f.Readdirnames(1)
+		_ = f.Close()
+	}
+	if err != nil && err.Error() != "EOF" {
+		return extensions.Errorf(extensions.KindInvalid, "the workspace folder %q cannot be listed: %w", shown, bare(err)).
+			WithRemedy("Make it readable for the user that runs Terraform.")
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return extensions.Errorf(extensions.KindInvalid, "the workspace folder %q cannot be entered: %w", shown, bare(err))
+	}
+	defer root.Close()
+	_, err = loadIgnore(root)
+	return err
+}
+
+// expandHome replaces a leading "~/"; Terraform does not, and people write it.
+func expandHome(p string) string {
+	below, ok := strings.CutPrefix(p, "~/")
+	if !ok && p != "~" {
+		return p
+	}
+	home, err := os.UserHomeDir()
+	if err != nil {
+		return p
+	}
+	if p == "~" {
+		return home
+	}
+	return filepath.Join(home, below)
+}
+
+func isDrivePath(s string) bool {
+	return runtime.GOOS == "windows" && filepath.VolumeName(s) != ""
+}
