@@ -1,0 +1,17 @@
+// Package all is the list of adapters, and the only package that names them.
+package all
+
+import (
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/local"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/saasstub"
+)
+
+// Extensions lists every adapter there is: one line each.
+func Extensions() []extensions.Extension {
+	return []extensions.Extension{
+		local.New(),
+		saasstub.New(),
+		saasstub.NewEventual(),
+	}
+}
