@@ -9,7 +9,8 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
-// maxTold bounds the refusals a text tells; the Decision has all of them.
+// maxTold bounds the candidates whose refusals a text tells; the Decision has
+// all of them.
 const maxTold = 20
 
 // Explain tells the decision to a person, in a few lines.
@@ -62,10 +63,13 @@ func (d Decision) told() []Refusal {
 
 func (d Decision) tellRefusals() string {
 	var b strings.Builder
-	told := d.told()
+	told, places := d.told(), 0
 	for i, r := range told {
-		if i == maxTold {
-			fmt.Fprintf(&b, "\n- and %d more", len(told)-i)
+		if i == 0 || told[i-1].Candidate != r.Candidate {
+			places++
+		}
+		if places > maxTold {
+			fmt.Fprintf(&b, "\n- and %d more reasons of other places", len(told)-i)
 			break
 		}
 		fmt.Fprintf(&b, "\n- %s: %s (%s).", r.Candidate, r.Reason, r.Rule)

@@ -197,6 +197,21 @@ func onlyUSD(list []*Candidate) bool {
 	return !slices.ContainsFunc(list, func(c *Candidate) bool { return c.Price.Hourly != nil && c.Price.Hourly.Currency != "USD" })
 }
 
+func TestALongListOfRefusalsIsCutVisibly(t *testing.T) {
+	t.Parallel()
+	var q Query
+	for i := range maxTold + 5 {
+		c := able()
+		c.Binding, c.Capabilities.GPU = fmt.Sprintf("ext.%02d", i), false
+		q.Candidates = append(q.Candidates, c)
+	}
+	q.Spec.Resources.GPU = &extensions.GPU{Count: 1}
+	d := Select(q)
+	if text := d.Err().Error(); strings.Count(text, "\n") != maxTold+1 || !strings.HasSuffix(text, "- and 5 more reasons of other places") || len(d.Refusals) != maxTold+5 {
+		t.Errorf("%d refusals told as\n%s", len(d.Refusals), text)
+	}
+}
+
 func TestTheJSONFormIsStable(t *testing.T) {
 	t.Parallel()
 	a, b := able(), able()
