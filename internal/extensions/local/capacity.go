@@ -1,0 +1,58 @@
+package local
+
+import (
+	"context"
+	"time"
+
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
+)
+
+// used counts the sandboxes here whose init lives, other than one, and tells
+// whether some belong to other accounts.
+func (s settings) used(but extensions.ID) (n int64, others bool, err error) {
+	ids, err := s.ids()
+	if err != nil {
+		return 0, false, err
+	}
+	for _, id := range ids {
+		rec, err := s.box(id).read()
+		if err != nil || id == but || !rec.Init.alive() {
+			continue
+		}
+		n++
+		others = others || rec.Account != s.account
+	}
+	return n, others, nil
+}
+
+func (s settings) checkRoom(id extensions.ID) error {
+	if s.max == 0 {
+		return nil
+	}
+	n, _, err := s.used(id)
+	if err != nil {
+		return err
+	}
+	if n >= s.max {
+		return extensions.Errorf(extensions.KindExhausted, "%d sandboxes run here and %d are allowed", n, s.max).
+			WithRemedy("destroy one, or raise max_sandboxes")
+	}
+	return nil
+}
+
+// Capacity implements extensions.CapacityReader.
+func (b *Backend) Capacity(ctx context.Context) (extensions.Capacity, error) {
+	if err := ctx.Err(); err != nil {
+		return extensions.Capacity{}, failed("capacity", "", err)
+	}
+	n, _, err := b.settings.used("")
+	if err != nil {
+		return extensions.Capacity{}, failed("capacity", "", err)
+	}
+	c := extensions.Capacity{Used: &n, ObservedAt: time.Now().UTC(), SharedByOthers: true}
+	if b.settings.max > 0 {
+		c.Max = &b.settings.max
+	}
+	c.FreeMemoryMB = freeMemoryMB()
+	return c, nil
+}

@@ -1,0 +1,191 @@
+package local
+
+import (
+	"bufio"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// The controllers that limits need.
+const (
+	cgMemory = "memory"
+	cgPids   = "pids"
+	cgCPU    = "cpu"
+)
+
+// cgroups are the folders of one sandbox, by controller. With version 2 it is
+// one folder for all.
+type cgroups struct {
+	v2   bool
+	dirs map[string]string
+}
+
+// planCgroups names the folders that could be made for the sandbox. Making
+// them is tried later: only then is it known what holds.
+func planCgroups(id string) cgroups {
+	own := ownCgroups()
+	g := cgroups{dirs: map[string]string{}}
+	mounts, err := os.Open("/proc/self/mountinfo")
+	if err != nil {
+		return g
+	}
+	defer func() { _ = mounts.Close() }()
+	unified := ""
+	for lines := bufio.NewScanner(mounts); lines.Scan(); {
+		f := strings.Fields(lines.Text())
+		dash := slices.Index(f, "-")
+		if dash < 6 || dash+3 >= len(f) {
+			continue
+		}
+		root, mount, options := f[3], f[4], strings.Split(f[dash+3], ",")
+		switch f[dash+1] {
+		case "cgroup2":
+			unified = below(mount, root, own[""])
+		case "cgroup":
+			for _, c := range []string{cgMemory, cgPids, cgCPU} {
+				if parent := below(mount, root, own[c]); slices.Contains(options, c) && writable(parent) {
+					g.dirs[c] = filepath.Join(parent, "sandboxer-"+id)
+				}
+			}
+		}
+	}
+	if len(g.dirs) == 0 && unified != "" {
+		g.planUnified(unified, id)
+	}
+	return g
+}
+
+// planUnified takes a sibling of our own cgroup, since version 2 wants
+// programs in leaves only, with the controllers its parent hands down.
+func (g *cgroups) planUnified(own, id string) {
+	parent := filepath.Dir(own)
+	b, err := os.ReadFile(filepath.Join(parent, "cgroup.subtree_control"))
+	if err != nil || !writable(parent) {
+		return
+	}
+	g.v2 = true
+	for _, c := range strings.Fields(string(b)) {
+		if slices.Contains([]string{cgMemory, cgPids, cgCPU}, c) {
+			g.dirs[c] = filepath.Join(parent, "sandboxer-"+id)
+		}
+	}
+}
+
+func ownCgroups() map[string]string {
+	own := map[string]string{}
+	b, _ := os.ReadFile("/proc/self/cgroup")
+	for line := range strings.Lines(string(b)) {
+		if f := strings.SplitN(strings.TrimSpace(line), ":", 3); len(f) == 3 {
+			for c := range strings.SplitSeq(f[1], ",") {
+				own[c] = f[2]
+			}
+		}
+	}
+	return own
+}
+
+func below(mount, root, path string) string {
+	full := filepath.Join(mount, strings.TrimPrefix(path, strings.TrimSuffix(root, "/")))
+	if _, err := os.Stat(full); err != nil {
+		return mount
+	}
+	return full
+}
+
+func writable(dir string) bool { return unix.Access(dir, unix.W_OK) == nil }
+
+func (g cgroups) paths() []string {
+	var list []string
+	for _, d := range g.dirs {
+		if !slices.Contains(list, d) {
+			list = append(list, d)
+		}
+	}
+	slices.Sort(list)
+	return list
+}
+
+// bounds are in bytes, processes and thousandths of a CPU; 0 = none.
+type bounds struct {
+	memory, pids, cpu int64
+}
+
+// create makes the folders and writes the bounds. A controller that refuses
+// is dropped from g: its bound does not hold.
+func (g *cgroups) create(b bounds) {
+	for c, dir := range g.dirs {
+		if err := os.Mkdir(dir, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
+			delete(g.dirs, c)
+			continue
+		}
+		if err := g.set(c, dir, b); err != nil {
+			delete(g.dirs, c)
+		}
+	}
+}
+
+const cpuPeriod = 100_000 // microseconds, the kernel's default
+
+func (g cgroups) set(controller, dir string, b bounds) error {
+	put := func(name string, v int64) error {
+		return os.WriteFile(filepath.Join(dir, name), []byte(strconv.FormatInt(v, 10)), 0)
+	}
+	switch {
+	case controller == cgPids && b.pids > 0:
+		return put("pids.max", b.pids)
+	case controller == cgMemory && b.memory > 0 && g.v2:
+		_ = put("memory.swap.max", 0) // absent without swap
+		return put("memory.max", b.memory)
+	case controller == cgMemory && b.memory > 0:
+		err := put("memory.limit_in_bytes", b.memory)
+		_ = put("memory.memsw.limit_in_bytes", b.memory) // absent without swap accounting
+		return err
+	case controller == cgCPU && b.cpu > 0 && g.v2:
+		return os.WriteFile(filepath.Join(dir, "cpu.max"), []byte(strconv.FormatInt(b.cpu*cpuPeriod/1000, 10)+" "+strconv.Itoa(cpuPeriod)), 0)
+	case controller == cgCPU && b.cpu > 0:
+		_ = put("cpu.cfs_period_us", cpuPeriod)
+		return put("cpu.cfs_quota_us", max(b.cpu*cpuPeriod/1000, 1000))
+	}
+	return nil
+}
+
+// place moves the process in, before it has started anything.
+func (g cgroups) place(pid int) error {
+	for _, dir := range g.paths() {
+		if err := os.WriteFile(filepath.Join(dir, "cgroup.procs"), []byte(strconv.Itoa(pid)), 0); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// removeCgroups takes the empty folders away; the kernel may need a moment
+// after the last process ended.
+func removeCgroups(dirs []string) error {
+	var failed error
+	for _, dir := range dirs {
+		if !strings.HasPrefix(filepath.Base(dir), "sandboxer-sbx-") {
+			continue // a record that somebody wrote for us
+		}
+		for try := 0; ; try++ {
+			err := os.Remove(dir)
+			if err == nil || errors.Is(err, fs.ErrNotExist) {
+				break
+			}
+			if try == 100 {
+				failed = errors.Join(failed, err)
+				break
+			}
+			time.Sleep(20 * time.Millisecond)
+		}
+	}
+	return failed
+}

@@ -1,0 +1,198 @@
+package local
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"sync"
+
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/local/wire"
+)
+
+// call is one request to an init.
+type call struct {
+	conn   net.Conn
+	out    *wire.Writer
+	in     *wire.Reader
+	credit chan struct{}
+	ended  chan struct{}
+	stop   func() bool
+	once   sync.Once
+}
+
+// open connects and sends the request. Ending ctx hangs up.
+func (b box) open(ctx context.Context, req wire.Request) (*call, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	conn, err := dialSocket(ctx, b)
+	if err != nil {
+		return nil, b.unreachable(err)
+	}
+	c := &call{conn: conn, out: wire.NewWriter(conn), in: wire.NewReader(conn), credit: make(chan struct{}, wire.Credit), ended: make(chan struct{})}
+	c.stop = context.AfterFunc(ctx, func() { _ = conn.Close() })
+	if err := c.out.JSON(wire.FrameRequest, req); err != nil {
+		c.close()
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		return nil, b.unreachable(err)
+	}
+	return c, nil
+}
+
+// unreachable tells an ended sandbox from one that does not answer.
+func (b box) unreachable(err error) error {
+	r, readErr := b.read()
+	switch {
+	case errors.Is(readErr, os.ErrNotExist):
+		return extensions.Errorf(extensions.KindNotFound, "%s does not exist", b.id)
+	case readErr != nil:
+		return readErr
+	case !r.Init.alive():
+		return extensions.Errorf(extensions.KindNotFound, "%s has ended", b.id).
+			WithRemedy("create it again; terraform plan shows what happened to it")
+	}
+	return extensions.Errorf(extensions.KindUnreachable, "the init of %s does not answer: %w", b.id, err)
+}
+
+func (c *call) close() {
+	c.once.Do(func() {
+		c.stop()
+		close(c.ended)
+		_ = c.conn.Close()
+	})
+}
+
+// send passes input on, never more than the credit ahead of the init.
+func (c *call) send(r io.Reader) error {
+	buf := make([]byte, wire.ChunkSize)
+	for {
+		n, err := r.Read(buf)
+		if n > 0 {
+			select {
+			case c.credit <- struct{}{}:
+			case <-c.ended:
+				return nil
+			}
+			if err := c.out.Frame(wire.FrameInput, buf[:n]); err != nil {
+				return nil // the result says why
+			}
+		}
+		if errors.Is(err, io.EOF) {
+			_ = c.out.Frame(wire.FrameInputEnd, nil)
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// receive reads until the result and hands out what comes before it.
+func (c *call) receive(stdout, stderr func([]byte) error) (wire.Result, error) {
+	for {
+		kind, payload, err := c.in.Next()
+		if err != nil {
+			return wire.Result{}, err
+		}
+		switch kind {
+		case wire.FrameAck:
+			select {
+			case <-c.credit:
+			default:
+			}
+		case wire.FrameOutput:
+			err = stdout(payload)
+		case wire.FrameErrors:
+			err = stderr(payload)
+		case wire.FrameResult:
+			var r wire.Result
+			if err := json.Unmarshal(payload, &r); err != nil {
+				return r, fmt.Errorf("the init's answer is not understood: %w", err)
+			}
+			return r, nil
+		}
+		if err != nil {
+			return wire.Result{}, err
+		}
+	}
+}
+
+// simple is a call without input whose output goes to w, which may be nil.
+func (b box) simple(ctx context.Context, req wire.Request, w io.Writer) (wire.Result, error) {
+	c, err := b.open(ctx, req)
+	if err != nil {
+		return wire.Result{}, err
+	}
+	defer c.close()
+	var sink error
+	r, err := c.receive(func(p []byte) error {
+		if w != nil {
+			_, sink = w.Write(p)
+		}
+		return sink
+	}, func([]byte) error { return nil })
+	return r, b.explain(ctx, r, err, sink)
+}
+
+// upload streams a tar archive to be extracted below dir.
+func (b box) upload(ctx context.Context, op, dir string, archive io.Reader) error {
+	c, err := b.open(ctx, wire.Request{Op: op, Path: []byte(dir)})
+	if err != nil {
+		return err
+	}
+	defer c.close()
+	source := make(chan error, 1)
+	go func() {
+		err := c.send(archive)
+		if err != nil {
+			_ = c.conn.Close() // the init must not take half an archive for a whole one
+		}
+		source <- err
+	}()
+	r, err := c.receive(func([]byte) error { return nil }, func([]byte) error { return nil })
+	if err != nil {
+		select {
+		case err := <-source:
+			if err != nil {
+				return err
+			}
+		default:
+		}
+	}
+	return b.explain(ctx, r, err, nil)
+}
+
+// explain turns what a call ended with into the contract's error.
+func (b box) explain(ctx context.Context, r wire.Result, err, sink error) error {
+	switch {
+	case sink != nil:
+		return fmt.Errorf("passing the data on: %w", sink)
+	case err != nil && ctx.Err() != nil:
+		return ctx.Err()
+	case err != nil:
+		return b.unreachable(err)
+	}
+	text := extensions.Clean(r.Message, 400)
+	switch r.Code {
+	case "":
+		return nil
+	case wire.CodeInvalid:
+		return extensions.Errorf(extensions.KindInvalid, "%s", text)
+	case wire.CodeNotFound:
+		return extensions.Errorf(extensions.KindNotFound, "%s", text)
+	case wire.CodeTimeout:
+		return extensions.Errorf(extensions.KindTimeout, "%s", text)
+	case wire.CodeReadOnly:
+		return extensions.Errorf(extensions.KindInvalid, "%s", text).WithRemedy("write to a folder that is not read-only, such as /tmp")
+	case wire.CodeNoSpace:
+		return extensions.Errorf(extensions.KindExhausted, "the sandbox's disk is full: %s", text).WithRemedy("raise resources.disk_mb")
+	}
+	return extensions.Errorf(extensions.KindInternal, "%s", text)
+}

@@ -1,0 +1,67 @@
+package local
+
+import (
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
+)
+
+const doc = `Runs sandboxes on the machine that runs sandboxer; nothing to install, no daemon.
+
+**Needs** Linux 5.14 or newer (amd64, arm64) with user namespaces, or ` + "`bubblewrap`" + ` where ordinary users may not
+make them. Works as root (each sandbox gets an unprivileged host uid of its own) and as an ordinary user. On other
+systems only profiles that say ` + "`isolation: {level: none}`" + ` run, as plain process groups without any wall.
+
+**Isolation** is ` + "`process`" + `: own namespaces, a tmpfs root with read-only views of /usr, no capabilities, a system call
+filter, Landlock. That is enough for your own code and for accidents. It is not enough for hostile code: the kernel is
+shared.
+
+**Network** is all or nothing. ` + "`default: deny`" + ` is an empty network with a loopback of its own; ` + "`default: allow`" + ` is the
+host's own network *including the services on its loopback*. Allowlists are refused.
+
+**Limits**: pids always hold. Memory and CPU hold where cgroups are writable (root, or a delegated cgroup), else they are
+refused, or best effort where the profile says so. The workspace and all other writable folders live in one tmpfs, whose
+size is the disk limit; they occupy memory.
+
+**Expiry** is enforced by the sandbox's own init on this host, also when sandboxer and Terraform are gone.
+
+**Leaves behind** nothing after destroy. After expiry a record of a few hundred bytes until the next run settles it.
+Snapshots stay, as tar files in the state folder, until they are deleted.
+`
+
+// Describe implements extensions.Extension.
+func (extension) Describe() extensions.Descriptor {
+	return extensions.Descriptor{
+		Handler: Handler,
+		Title:   "This machine",
+		Doc:     doc,
+		Place:   extensions.PlaceMachine,
+		Config:  configFields,
+		Capabilities: extensions.Capabilities{
+			TransportModel:    extensions.TransportDialIn,
+			FsSnapshot:        true,
+			CapacityQuery:     true,
+			Regions:           []string{"*"},
+			OS:                []string{"linux", "darwin"},
+			Arch:              []string{"*"},
+			IdleCostModel:     extensions.IdleZero,
+			BillingModel:      extensions.BillingFixed,
+			EgressDefault:     extensions.NetworkDeny,
+			IsolationLevels:   []extensions.Isolation{extensions.IsolationNone, extensions.IsolationProcess},
+			PricingModel:      extensions.PricingSelfHosted,
+			Egress:            extensions.EgressDenyOnly,
+			Expiry:            extensions.ExpiryHost,
+			ExtendTTL:         true,
+			ReadOnlyWorkspace: true,
+			Provides: extensions.Provides{
+				RuntimeKinds:     []string{"native"},
+				RequirementKinds: []string{},
+			},
+			EnforcesResourceLimits: true,
+		},
+		Powers: []extensions.Power{
+			extensions.PowerExec, extensions.PowerLogs, extensions.PowerFiles, extensions.PowerSnapshot,
+			extensions.PowerExtend, extensions.PowerUsage, extensions.PowerCapacity, extensions.PowerProbe,
+			extensions.PowerGenerationSet,
+		},
+		Find: extensions.Find{Strength: extensions.FindStrong},
+	}
+}

@@ -1,0 +1,5 @@
+//go:build !unix
+
+package local
+
+func noSpace(error) bool { return false }

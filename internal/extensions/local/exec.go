@@ -1,0 +1,124 @@
+package local
+
+import (
+	"context"
+	"io"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/local/wire"
+)
+
+func itoa(n int) string { return strconv.Itoa(n) }
+
+// answerGrace is how long the init may take to report a timeout it enforced.
+const answerGrace = 15 * time.Second
+
+// Exec implements extensions.Execer. The init starts the program; our own
+// executable is not started again.
+func (b *Backend) Exec(ctx context.Context, h extensions.Handle, req extensions.ExecRequest) (extensions.ExecResult, error) {
+	r, err := b.exec(ctx, h, req)
+	return r, failed("exec", h.ID, err)
+}
+
+func (b *Backend) exec(ctx context.Context, h extensions.Handle, req extensions.ExecRequest) (extensions.ExecResult, error) {
+	if err := req.Check(); err != nil {
+		return extensions.ExecResult{}, err
+	}
+	if !slices.Contains([]string{"", "sandbox", "1000"}, req.User) {
+		return extensions.ExecResult{}, extensions.Errorf(extensions.KindUnsupported, "there is no user %q inside: a sandbox on this machine has one user", req.User).
+			WithRemedy("leave user empty, or use \"sandbox\"")
+	}
+	if req.Service != "" {
+		return extensions.ExecResult{}, extensions.Errorf(extensions.KindUnsupported, "a sandbox on this machine has no services, so none called %q", req.Service).
+			WithRemedy("leave service empty")
+	}
+	bx, err := b.settings.resolve(h)
+	if err != nil {
+		return extensions.ExecResult{}, err
+	}
+	timeout := req.Timeout
+	if timeout == 0 {
+		timeout = extensions.DefaultExecTimeout
+	}
+	ctx, cancel := context.WithTimeout(ctx, timeout+answerGrace)
+	defer cancel()
+	c, err := bx.open(ctx, execRequest(req, timeout))
+	if err != nil {
+		return extensions.ExecResult{}, err
+	}
+	defer c.close()
+	if req.Stdin != nil {
+		go func() { _ = c.send(req.Stdin) }()
+	}
+	if req.TTY != nil && req.TTY.Resize != nil {
+		go c.resize(req.TTY.Resize)
+	}
+	stdout, stderr := capture{live: req.Stdout}, capture{live: req.Stderr}
+	begun := time.Now()
+	answer, err := c.receive(stdout.add, stderr.add)
+	result := extensions.ExecResult{ExitCode: answer.Exit, Stdout: stdout.kept, Stderr: stderr.kept, Merged: req.TTY != nil,
+		StdoutTruncated: stdout.cut, StderrTruncated: stderr.cut, Duration: time.Since(begun)}
+	if answer.Code == wire.CodeTimeout {
+		return result, extensions.Errorf(extensions.KindTimeout, "the command was ended after its timeout of %s", timeout).
+			WithRemedy("raise the timeout, or run it in the background")
+	}
+	return result, bx.explain(ctx, answer, err, nil)
+}
+
+func execRequest(req extensions.ExecRequest, timeout time.Duration) wire.Request {
+	w := wire.Request{Op: wire.OpExec, Dir: []byte(req.Dir), Stdin: req.Stdin != nil, TimeoutMS: max(timeout.Milliseconds(), 1)}
+	argv := req.Command
+	if req.Shell != "" {
+		shell := req.ShellPath
+		if shell == "" {
+			shell = "/bin/sh"
+		}
+		argv = []string{shell, "-c", req.Shell}
+	}
+	for _, a := range argv {
+		w.Argv = append(w.Argv, []byte(a))
+	}
+	for k, v := range req.Env {
+		w.Env = append(w.Env, []byte(k+"="+v))
+	}
+	if req.TTY != nil {
+		w.TTY, w.Rows, w.Cols = true, req.TTY.Rows, req.TTY.Cols
+	}
+	return w
+}
+
+func (c *call) resize(sizes <-chan [2]uint16) {
+	for {
+		select {
+		case s, ok := <-sizes:
+			if !ok || c.out.Frame(wire.FrameResize, []byte{byte(s[0] >> 8), byte(s[0]), byte(s[1] >> 8), byte(s[1])}) != nil {
+				return
+			}
+		case <-c.ended:
+			return
+		}
+	}
+}
+
+// capture keeps the beginning of a stream and passes all of it on.
+type capture struct {
+	live io.Writer
+	kept []byte
+	cut  bool
+}
+
+func (c *capture) add(p []byte) error {
+	if c.live != nil {
+		if _, err := c.live.Write(p); err != nil {
+			c.live = nil // a reader that went away does not end the command
+		}
+	}
+	if room := extensions.MaxExecOutput - len(c.kept); len(p) > room {
+		p, c.cut = p[:room], true
+	}
+	c.kept = append(c.kept, p...)
+	return nil
+}

@@ -1,0 +1,83 @@
+package local
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"time"
+
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
+)
+
+// locked runs do on a sandbox that exists, under its lock.
+func (b *Backend) locked(ctx context.Context, h extensions.Handle, do func(box, record) error) error {
+	bx, err := b.settings.resolve(h)
+	if err != nil {
+		return err
+	}
+	lock, err := bx.lock(ctx, lockWait)
+	if errors.Is(err, fs.ErrNotExist) {
+		return extensions.Errorf(extensions.KindNotFound, "%s does not exist", h.ID)
+	}
+	if err != nil {
+		return err
+	}
+	defer func() { _ = lock.Close() }()
+	rec, err := bx.read()
+	if err != nil {
+		return err
+	}
+	return do(bx, rec)
+}
+
+// Extend implements extensions.Extender: one small write, which the init
+// reads within a second.
+func (b *Backend) Extend(ctx context.Context, h extensions.Handle, deadline time.Time) error {
+	return failed("extend", h.ID, b.locked(ctx, h, func(bx box, rec record) error {
+		if deadline.IsZero() {
+			return extensions.Errorf(extensions.KindInvalid, "a sandbox on this machine always has a deadline")
+		}
+		if o := b.observe(bx, rec); o.Phase == extensions.PhaseExpired || o.Phase == extensions.PhaseFailed {
+			return extensions.Errorf(extensions.KindNotFound, "%s has ended: %s", h.ID, o.Reason)
+		}
+		return bx.setDeadline(deadline)
+	}))
+}
+
+// SetGeneration implements extensions.GenerationSetter.
+func (b *Backend) SetGeneration(ctx context.Context, h extensions.Handle, generation int64) error {
+	return failed("set generation", h.ID, b.locked(ctx, h, func(bx box, rec record) error {
+		if generation <= rec.Generation {
+			return extensions.Errorf(extensions.KindConflict, "%s has the generation %d already, not below %d", h.ID, rec.Generation, generation)
+		}
+		rec.Generation = generation
+		if rec.Labels != nil {
+			rec.Labels[extensions.LabelGeneration] = fmt.Sprint(generation)
+		}
+		return bx.write(rec)
+	}))
+}
+
+// Usage implements extensions.UsageReader: the wall clock, by the record.
+func (b *Backend) Usage(ctx context.Context, h extensions.Handle) (extensions.Usage, error) {
+	if err := ctx.Err(); err != nil {
+		return extensions.Usage{}, failed("usage", h.ID, err)
+	}
+	o := b.status(h)
+	switch {
+	case o.Phase == extensions.PhaseAbsent:
+		return extensions.Usage{}, failed("usage", h.ID, extensions.Errorf(extensions.KindNotFound, "%s does not exist", h.ID))
+	case o.Err != nil:
+		return extensions.Usage{}, failed("usage", h.ID, o.Err)
+	}
+	u := extensions.Usage{StartedAt: o.StartedAt, EndedAt: o.EndedAt}
+	until := o.EndedAt
+	if until.IsZero() {
+		until = time.Now()
+	}
+	if !u.StartedAt.IsZero() {
+		u.Running = max(until.Sub(u.StartedAt), 0)
+	}
+	return u, nil
+}

@@ -1,0 +1,11 @@
+//go:build !linux
+
+package local
+
+func memoryMB() int64 { return 0 }
+
+func freeMemoryMB() *int64 { return nil }
+
+func freeDiskMB(string) int64 { return 0 }
+
+func missing(box) []string { return nil }

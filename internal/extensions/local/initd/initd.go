@@ -1,0 +1,205 @@
+//go:build unix
+
+// Package initd is the init of one sandbox: it starts programs, reaps them,
+// keeps what background programs print, moves files, and ends everything at
+// the deadline of its lease, whether or not anybody watches.
+//
+// With walls it is pid 1 of its namespaces, runs under the same filter and
+// without the same rights as the programs it starts, and its end is the end of
+// all of them. Without walls it is an ordinary process that keeps track.
+package initd
+
+import (
+	"context"
+	"errors"
+	"net"
+	"os"
+	"os/signal"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/local/lease"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/local/wire"
+)
+
+// Config is what an init is told at its start, over a pipe, because it
+// contains secrets.
+type Config struct {
+	Walls     bool     `json:"walls"`
+	Workspace string   `json:"workspace"` // "" = none
+	Home      string   `json:"home"`
+	Seed      string   `json:"seed"` // the workspace as it can be written while it is filled
+	Env       []string `json:"env"`  // KEY=value, the later wins
+	Remove    []string `json:"remove,omitempty"`
+	Groups    string   `json:"groups,omitempty"` // without walls: file that lists what to kill
+	// WatchMemory is the bound on the sum of what programs hold, in bytes,
+	// where no cgroup holds it; 0 = not watched.
+	WatchMemory int64 `json:"watch_memory,omitempty"`
+}
+
+// Files are the descriptors an init starts with.
+type Files struct {
+	Listener *os.File // a listening unix socket, outside
+	Lease    *os.File
+	End      *os.File
+	Commit   *os.File // closed without a byte: the starter died before it registered us
+	Ready    *os.File
+}
+
+type server struct {
+	cfg   Config
+	files Files
+	procs *procs
+	logs  *ring
+	seed  *os.Root
+}
+
+// Serve runs the init until its deadline or until it is told to stop, and
+// returns after everything it can end was ended. Errors concern the start only.
+func Serve(cfg Config, files Files) error {
+	// Caught and dropped, not ignored: what is ignored stays so in the programs
+	// we start.
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGUSR1,
+		syscall.SIGUSR2, syscall.SIGPIPE, syscall.SIGTSTP, syscall.SIGTTIN, syscall.SIGTTOU, syscall.SIGALRM, syscall.SIGABRT)
+	s := &server{cfg: cfg, files: files, procs: newProcs(cfg), logs: newRing()}
+	go s.procs.reap()
+	listener, err := net.FileListener(files.Listener)
+	if err != nil {
+		return err
+	}
+	if cfg.Seed != "" {
+		if s.seed, err = os.OpenRoot(cfg.Seed); err != nil {
+			return err
+		}
+	}
+	if _, err := files.Ready.Write([]byte("ready")); err != nil {
+		return err
+	}
+	_ = files.Ready.Close()
+	var b [1]byte
+	if n, _ := files.Commit.Read(b[:]); n != 1 {
+		return errors.New("not committed")
+	}
+	_ = files.Commit.Close()
+	if cfg.WatchMemory > 0 {
+		go s.watchMemory()
+	}
+	go s.accept(listener)
+	s.waitForDeadline()
+	s.end()
+	return nil
+}
+
+func (s *server) accept(l net.Listener) {
+	for {
+		conn, err := l.Accept()
+		if err != nil {
+			time.Sleep(50 * time.Millisecond) // out of descriptors or memory: both pass
+			continue
+		}
+		go s.serve(conn)
+	}
+}
+
+// pollEvery is how often the lease is read again, so that an extension or a
+// shortening by another process takes effect.
+const pollEvery = time.Second
+
+func (s *server) waitForDeadline() {
+	deadline, err := lease.Read(s.files.Lease)
+	if err != nil {
+		return
+	}
+	guard := newClockGuard(deadline)
+	for {
+		if next, err := lease.Read(s.files.Lease); err == nil && !next.Equal(deadline) {
+			deadline = next
+			guard = newClockGuard(deadline)
+		}
+		left := min(time.Until(deadline), guard.left())
+		if left <= 0 {
+			return
+		}
+		time.Sleep(min(left, pollEvery))
+	}
+}
+
+func (s *server) end() {
+	s.procs.endAll()
+	for _, path := range s.cfg.Remove {
+		_ = os.RemoveAll(path)
+	}
+	_ = lease.WriteEnd(s.files.End, lease.End{EndedAt: time.Now().UTC(), Reason: lease.ReasonExpired})
+	_ = s.files.End.Sync()
+}
+
+// session is one connection.
+type session struct {
+	*server
+	ctx  context.Context
+	req  wire.Request
+	out  *wire.Writer
+	in   chan []byte // closed at the end of input
+	size chan [2]uint16
+}
+
+func (s *server) serve(conn net.Conn) {
+	defer func() { _ = conn.Close() }()
+	r := wire.NewReader(conn)
+	_ = conn.SetReadDeadline(time.Now().Add(10 * time.Second))
+	kind, payload, err := r.Next()
+	if err != nil || kind != wire.FrameRequest {
+		return
+	}
+	_ = conn.SetReadDeadline(time.Time{})
+	ctx, cancel := context.WithCancel(context.Background())
+	c := &session{server: s, ctx: ctx, out: wire.NewWriter(conn), in: make(chan []byte, wire.Credit), size: make(chan [2]uint16, 1)}
+	if err := c.parse(payload); err != nil {
+		_ = c.out.JSON(wire.FrameResult, wire.Result{Code: wire.CodeInvalid, Message: err.Error()})
+		cancel()
+		return
+	}
+	var receiving sync.WaitGroup
+	receiving.Go(func() {
+		defer cancel()
+		c.receive(r)
+	})
+	_ = c.out.JSON(wire.FrameResult, c.run())
+	_ = conn.Close()
+	cancel()
+	receiving.Wait()
+}
+
+// receive feeds input and resizes until the client hangs up.
+func (c *session) receive(r *wire.Reader) {
+	open := true
+	defer func() {
+		if open {
+			close(c.in)
+		}
+	}()
+	for {
+		kind, payload, err := r.Next()
+		if err != nil {
+			return
+		}
+		switch {
+		case kind == wire.FrameInput && open:
+			select {
+			case c.in <- append([]byte(nil), payload...):
+			default:
+				return // more than its credit: not our client
+			}
+		case kind == wire.FrameInputEnd && open:
+			open = false
+			close(c.in)
+		case kind == wire.FrameResize && len(payload) == 4:
+			select {
+			case <-c.size: // only the latest counts
+			default:
+			}
+			c.size <- [2]uint16{uint16(payload[0])<<8 | uint16(payload[1]), uint16(payload[2])<<8 | uint16(payload[3])}
+		}
+	}
+}

@@ -1,0 +1,137 @@
+//go:build unix
+
+package initd
+
+import (
+	"errors"
+	"os"
+	"os/signal"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// procs starts programs and reaps everything that becomes our child, orphans
+// included. Starting and reaping exclude each other, so that a program which
+// ends at once is known before it is reaped.
+type procs struct {
+	cfg     Config
+	mu      sync.Mutex
+	waiting map[int]chan syscall.WaitStatus
+	groups  map[int]bool // sessions we started, by their leader; without walls
+	lastTag uint64
+}
+
+func newProcs(cfg Config) *procs {
+	return &procs{cfg: cfg, waiting: map[int]chan syscall.WaitStatus{}, groups: map[int]bool{}}
+}
+
+// job is one started program and all that descends from it.
+type job struct {
+	pid  int
+	tag  uint64
+	done chan syscall.WaitStatus
+}
+
+// start runs a program in a new session. The files are its 0, 1 and 2.
+func (p *procs) start(path string, argv, env []string, dir string, files [3]*os.File, tty bool) (*job, error) {
+	attr := &syscall.ProcAttr{Dir: dir, Env: env, Sys: &syscall.SysProcAttr{Setsid: true, Setctty: tty, Ctty: 0}}
+	for _, f := range files {
+		attr.Files = append(attr.Files, f.Fd())
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	j := &job{done: make(chan syscall.WaitStatus, 1)}
+	p.lastTag++
+	j.tag = tagNext(p.lastTag)
+	pid, err := syscall.ForkExec(path, argv, attr)
+	if err != nil {
+		return nil, err
+	}
+	j.pid = pid
+	p.waiting[pid] = j.done
+	if !p.cfg.Walls {
+		p.groups[pid] = true
+		p.noteGroup(pid)
+	}
+	return j, nil
+}
+
+func (p *procs) reap() {
+	sig := make(chan os.Signal, 1)
+	signal.Notify(sig, syscall.SIGCHLD)
+	for {
+		select {
+		case <-sig:
+		case <-time.After(time.Second): // a coalesced signal must not cost a zombie
+		}
+		p.mu.Lock()
+		for {
+			var status syscall.WaitStatus
+			pid, err := syscall.Wait4(-1, &status, syscall.WNOHANG, nil)
+			if errors.Is(err, syscall.EINTR) {
+				continue
+			}
+			if err != nil || pid <= 0 {
+				break
+			}
+			if done, ok := p.waiting[pid]; ok {
+				delete(p.waiting, pid)
+				done <- status
+			}
+		}
+		p.mu.Unlock()
+	}
+}
+
+// kill ends the job: its process group and whatever descends from it, also
+// what left the group. Stopping everything before killing anything wins
+// against programs that start others faster than they are found.
+func (p *procs) kill(j *job) {
+	_ = syscall.Kill(-j.pid, syscall.SIGSTOP)
+	stopped := map[int]bool{}
+	for range 100 {
+		found := false
+		for _, pid := range tagged(j.tag) {
+			if !stopped[pid] {
+				stopped[pid], found = true, true
+				_ = syscall.Kill(pid, syscall.SIGSTOP)
+			}
+		}
+		if !found {
+			break
+		}
+	}
+	_ = syscall.Kill(-j.pid, syscall.SIGKILL)
+	for pid := range stopped {
+		_ = syscall.Kill(pid, syscall.SIGKILL)
+	}
+}
+
+// freeze stops every program inside and returns what lets them go on. Without
+// walls nothing is stopped: kill(-1) would reach the whole machine.
+func (p *procs) freeze() func() {
+	if !p.cfg.Walls {
+		return func() {}
+	}
+	_ = syscall.Kill(-1, syscall.SIGSTOP)
+	return func() { _ = syscall.Kill(-1, syscall.SIGCONT) }
+}
+
+func (p *procs) endAll() {
+	if p.cfg.Walls {
+		_ = syscall.Kill(-1, syscall.SIGKILL)
+		return
+	}
+	p.mu.Lock()
+	groups, last := p.groups, p.lastTag
+	p.mu.Unlock()
+	for tag := uint64(1); tag <= last; tag++ {
+		for _, pid := range tagged(tagOf(tag)) {
+			_ = syscall.Kill(pid, syscall.SIGKILL)
+		}
+	}
+	for pid := range groups {
+		_ = syscall.Kill(-pid, syscall.SIGKILL)
+	}
+}

@@ -1,0 +1,71 @@
+package initd
+
+import (
+	"bytes"
+	"os"
+	"strconv"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// A program that leaves its process group by a double fork and setsid can only
+// be told from others by what it inherits. The soft limit on POSIX message
+// queues is inherited by every descendant, is shown in /proc, and nothing
+// ordinary depends on its exact value: it is set to a number of the job's own
+// before the job starts.
+
+const tagSpan = 1 << 16
+
+// tagOf makes a limit in bytes out of a job's number.
+func tagOf(n uint64) uint64 { return 100_000 + n%tagSpan }
+
+// tagNext sets the limit that the next program inherits.
+func tagNext(n uint64) uint64 {
+	var lim unix.Rlimit
+	if unix.Getrlimit(unix.RLIMIT_MSGQUEUE, &lim) != nil || lim.Max < 100_000+tagSpan {
+		return 0
+	}
+	lim.Cur = tagOf(n)
+	if unix.Setrlimit(unix.RLIMIT_MSGQUEUE, &lim) != nil {
+		return 0
+	}
+	return lim.Cur
+}
+
+// tagged lists the living processes that carry the tag.
+func tagged(tag uint64) []int {
+	if tag == 0 {
+		return nil
+	}
+	var found []int
+	want := strconv.FormatUint(tag, 10)
+	for _, pid := range pids() {
+		b, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/limits")
+		if err != nil {
+			continue
+		}
+		_, after, ok := bytes.Cut(b, []byte("Max msgqueue size"))
+		if f := bytes.Fields(after); ok && len(f) > 0 && string(f[0]) == want {
+			found = append(found, pid)
+		}
+	}
+	return found
+}
+
+// pids lists all processes but our own, which carries the latest tag too.
+func pids() []int {
+	d, err := os.Open("/proc")
+	if err != nil {
+		return nil
+	}
+	defer func() { _ = d.Close() }()
+	names, _ := d.Readdirnames(-1)
+	list := make([]int, 0, len(names))
+	for _, name := range names {
+		if pid, err := strconv.Atoi(name); err == nil && pid != syscall.Getpid() {
+			list = append(list, pid)
+		}
+	}
+	return list
+}

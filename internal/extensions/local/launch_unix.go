@@ -1,0 +1,27 @@
+//go:build unix && !linux
+
+package local
+
+import (
+	"context"
+	"os"
+	"syscall"
+
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
+)
+
+const modeNone = "none"
+
+// launch on systems without namespaces: no walls, and only if that is asked for.
+func (b *Backend) launch(ctx context.Context, bx box, rec *record, spec extensions.Spec) error {
+	return b.launchPlain(ctx, bx, rec, spec, errNoWalls())
+}
+
+func selfPath() (string, error) { return os.Executable() }
+
+// owns reports whether the session still has members.
+func (b box) owns(session int, _ record) bool { return syscall.Kill(-session, 0) == nil }
+
+func removeCgroups([]string) error { return nil }
+
+func listenSocket(b box) (*os.File, error) { return listenAt(b.path(socketName)) }

@@ -1,0 +1,69 @@
+// Package local runs sandboxes on this machine, with nothing to install and no
+// daemon.
+//
+// # Where it runs
+//
+// On the machine that runs sandboxer. Each sandbox is one small init process
+// with its own user, mount, pid, ipc, uts and cgroup namespaces and, unless the
+// profile allows the host's network, its own empty network. Its file system
+// is one tmpfs of bounded size with read-only views of /usr; its programs run
+// without capabilities under a system call filter, and Landlock is the second
+// layer.
+//
+// # Needs
+//
+// Linux 5.14 or newer on amd64 or arm64, and user namespaces, or bubblewrap
+// where ordinary users may not make them. As root each sandbox gets an
+// unprivileged host uid of its own. Elsewhere only profiles that say
+// isolation none run, as plain process groups without any wall.
+//
+// # Capabilities
+//
+// The level is process: enough for your own code and for accidents, not for
+// code that is out to break the kernel. Commands with terminals, files, logs,
+// snapshots of the workspace as verified tar files, a deadline that moves,
+// egress all or nothing. Limits that cannot be enforced are refused.
+//
+// # Expiry
+//
+// By the host: the sandbox's own init reads its lease and ends everything at
+// the deadline, with nobody watching. What it held in memory goes with it.
+//
+// # Leaves behind
+//
+// Nothing after a teardown. A sandbox that expired leaves a record of a few
+// hundred bytes, until the next run settles it. Snapshots stay until deleted.
+package local
+
+import (
+	"context"
+
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
+)
+
+// Handler is the name catalogs bind to.
+const Handler = "local"
+
+// New returns the extension.
+func New() extensions.Extension { return extension{} }
+
+type extension struct{}
+
+// Open implements extensions.Extension. It makes nothing; what the machine
+// lacks is found at Provision or Probe.
+func (extension) Open(ctx context.Context, cfg extensions.Config) (extensions.Backend, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	s, err := parseConfig(cfg)
+	if err != nil {
+		return nil, failed("open", "", err)
+	}
+	return &Backend{settings: s}, nil
+}
+
+// Backend is this machine, as one account of one user sees it.
+type Backend struct{ settings settings }
+
+// Close implements extensions.Backend. Nothing is kept open between calls.
+func (*Backend) Close() error { return nil }

@@ -1,0 +1,47 @@
+//go:build unix && !linux
+
+package local
+
+import (
+	"context"
+	"errors"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// bootID is the time of the boot where the system has no better name for it.
+var bootID = sync.OnceValue(func() string {
+	b, _ := exec.Command("/usr/sbin/sysctl", "-n", "kern.boottime").Output()
+	head, _, _ := strings.Cut(string(b), "}")
+	return strings.TrimSpace(head)
+})
+
+func bootTime() time.Time { return time.Time{} }
+
+func identify(pid int) (*process, error) {
+	return &process{PID: pid, BootID: bootID()}, nil
+}
+
+func (p *process) alive() bool {
+	return p != nil && p.PID > 0 && p.BootID == bootID() && !errors.Is(syscall.Kill(p.PID, 0), syscall.ESRCH)
+}
+
+func (p *process) rebooted() bool { return p != nil && p.BootID != bootID() }
+
+func (p *process) kill(ctx context.Context) error {
+	for p.alive() {
+		if err := syscall.Kill(p.PID, syscall.SIGKILL); err != nil && !errors.Is(err, syscall.ESRCH) {
+			return os.NewSyscallError("kill", err)
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(10 * time.Millisecond):
+		}
+	}
+	return nil
+}

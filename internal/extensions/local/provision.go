@@ -1,0 +1,184 @@
+package local
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
+)
+
+// cleanupTime bounds what is undone after a failure, whatever became of the
+// caller's context.
+const cleanupTime = 30 * time.Second
+
+// Provision implements extensions.Backend. The record is written before
+// anything is made, and the init ends by itself unless it is told that its
+// process was recorded; so whatever kills us, Find and Teardown know of all
+// that exists.
+func (b *Backend) Provision(ctx context.Context, spec extensions.Spec) (extensions.Handle, extensions.Observation, error) {
+	h, o, err := b.provision(ctx, spec)
+	return h, o, failed("provision", spec.ID, err)
+}
+
+func (b *Backend) provision(ctx context.Context, spec extensions.Spec) (extensions.Handle, extensions.Observation, error) {
+	var none extensions.Observation
+	if err := ctx.Err(); err != nil {
+		return extensions.Handle{}, none, extensions.Errorf(extensions.KindUnavailable, "nothing was started: %w", err)
+	}
+	if err := accept(spec); err != nil {
+		return extensions.Handle{}, none, err
+	}
+	bx := b.settings.box(spec.ID)
+	lock, err := bx.make(ctx)
+	if err != nil {
+		return extensions.Handle{}, none, err
+	}
+	defer func() { _ = lock.Close() }()
+	h := b.settings.handle(spec.ID)
+	rec, err := bx.read()
+	if err != nil {
+		return h, none, err
+	}
+	if done, err := b.adopt(bx, rec, spec); err != nil {
+		return h, none, err
+	} else if done {
+		return h, b.observe(bx, rec), nil
+	}
+	if err := b.remove(bx, rec, false); err != nil {
+		return h, none, fmt.Errorf("clearing what an earlier try left: %w", err)
+	}
+	if rec, err = b.create(ctx, bx, spec); err != nil {
+		// The cleanup must not hang on the context that may just have ended.
+		if undo := b.remove(bx, rec, true); undo != nil {
+			return h, none, errors.Join(err, fmt.Errorf("and what was made could not all be removed: %w", undo))
+		}
+		return extensions.Handle{}, none, err
+	}
+	return h, b.observe(bx, rec), nil
+}
+
+// adopt decides what becomes of what is there: it is what was asked for, it
+// belongs to somebody else, or it has to give way.
+func (b *Backend) adopt(bx box, rec record, spec extensions.Spec) (bool, error) {
+	if rec.Account != "" && rec.Account != b.settings.account {
+		return false, extensions.Errorf(extensions.KindConflict, "%s belongs to the account %q", spec.ID, rec.Account)
+	}
+	if rec.Generation > spec.Generation {
+		return false, extensions.Errorf(extensions.KindConflict, "%s was taken over: its generation is %d, not %d", spec.ID, rec.Generation, spec.Generation)
+	}
+	return rec.Generation == spec.Generation && b.observe(bx, rec).Phase == extensions.PhaseReady, nil
+}
+
+func (b *Backend) create(ctx context.Context, bx box, spec extensions.Spec) (record, error) {
+	rec := record{Account: b.settings.account, Generation: spec.Generation, Labels: labels(spec, b.settings.account), State: stateMaking,
+		Access: access(spec), Deadline: spec.Deadline.UTC(), ID: spec.ID}
+	if err := b.settings.checkRoom(spec.ID); err != nil {
+		return rec, err
+	}
+	if err := bx.write(rec); err != nil {
+		return rec, err
+	}
+	if err := bx.setDeadline(spec.Deadline); err != nil {
+		return rec, err
+	}
+	failpoint("recorded")
+	if err := b.launch(ctx, bx, &rec, spec); err != nil {
+		return rec, err
+	}
+	failpoint("launched")
+	if err := b.fill(ctx, bx, spec); err != nil {
+		return rec, err
+	}
+	failpoint("filled")
+	rec.State = stateReady
+	return rec, bx.write(rec)
+}
+
+// labels are the spec's with those that every sandbox carries.
+func labels(spec extensions.Spec, account string) map[string]string {
+	l := map[string]string{
+		extensions.LabelID: string(spec.ID), extensions.LabelAccount: account,
+		extensions.LabelGeneration: fmt.Sprint(spec.Generation), extensions.LabelSpecHash: spec.Hash(),
+		extensions.LabelInitialExpires: spec.Deadline.UTC().Format(time.RFC3339),
+	}
+	maps.Copy(l, spec.Labels)
+	return l
+}
+
+func access(spec extensions.Spec) string {
+	if spec.Workspace.Access == "" {
+		return extensions.AccessRW
+	}
+	return spec.Workspace.Access
+}
+
+// accept refuses what this machine cannot honour whatever its kernel offers.
+func accept(spec extensions.Spec) error {
+	if _, err := extensions.ParseID(string(spec.ID)); err != nil {
+		return err
+	}
+	unsupported := func(what, remedy string) error {
+		return extensions.Errorf(extensions.KindUnsupported, "%s", what).WithRemedy("%s", remedy)
+	}
+	switch {
+	case !spec.Deadline.After(time.Now()):
+		return extensions.Errorf(extensions.KindInvalid, "the deadline %s has passed", spec.Deadline.UTC().Format(time.RFC3339))
+	case spec.Image != nil || spec.Compose != nil || spec.Containers != nil:
+		return unsupported("a sandbox on this machine runs no container images", "choose an extension with Docker, or drop image, compose and containers")
+	case !extensions.IsolationProcess.Meets(spec.Isolation) && spec.Isolation != "":
+		return unsupported(fmt.Sprintf("isolation level %q is stronger than this machine's %q", spec.Isolation, extensions.IsolationProcess),
+			"choose an extension with containers or virtual machines")
+	case !extensions.EgressDenyOnly.Includes(spec.Network.Needs()):
+		return unsupported("an allowlist of destinations cannot be enforced on this machine: the network is all or nothing",
+			"drop network.egress, set network.default: allow, or choose an extension that filters")
+	case spec.FromSandbox != "":
+		return unsupported("sandboxes on this machine cannot be forked", "take a snapshot and restore it")
+	case spec.FromSnapshot != nil && access(spec) == extensions.AccessNone:
+		return extensions.Errorf(extensions.KindInvalid, "a snapshot is a workspace, and workspace.access is none")
+	case !slices.Contains([]string{extensions.AccessNone, extensions.AccessRO, extensions.AccessRW}, access(spec)):
+		return extensions.Errorf(extensions.KindInvalid, "workspace.access %q is unknown", spec.Workspace.Access)
+	}
+	if err := checkProbe(spec.Readiness); err != nil {
+		return err
+	}
+	return checkEnv(spec)
+}
+
+func checkEnv(spec extensions.Spec) error {
+	for _, m := range []map[string]string{spec.Toolchain.Env, spec.Env} {
+		for k, v := range m {
+			if !extensions.ValidEnvName(k) || strings.ContainsRune(v, 0) {
+				return extensions.Errorf(extensions.KindInvalid, "the environment variable %q has a bad name or a NUL byte", k)
+			}
+		}
+	}
+	for k, v := range spec.Secrets {
+		if !extensions.ValidEnvName(k) || strings.ContainsRune(v.Reveal(), 0) {
+			return extensions.Errorf(extensions.KindInvalid, "the secret %q has a bad name or a NUL byte", k)
+		}
+	}
+	return nil
+}
+
+// environment is what every program inside starts with, the later winning:
+// the sandbox's own, the toolchain's, the spec's, the secrets.
+func environment(spec extensions.Spec, home, path string) []string {
+	env := []string{"PATH=" + path, "HOME=" + home, "USER=sandbox", "LOGNAME=sandbox", "SHELL=/bin/sh", "LANG=C.UTF-8",
+		"SANDBOXER_ID=" + string(spec.ID)}
+	for _, m := range []map[string]string{spec.Toolchain.Env, spec.Env} {
+		for _, k := range slices.Sorted(maps.Keys(m)) {
+			env = append(env, k+"="+m[k])
+		}
+	}
+	for _, k := range slices.Sorted(maps.Keys(spec.Secrets)) {
+		env = append(env, k+"="+spec.Secrets[k].Reveal())
+	}
+	return env
+}
+
+const standardPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"

@@ -1,0 +1,97 @@
+package local
+
+import (
+	"context"
+	"net/url"
+	"time"
+
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/local/wire"
+)
+
+// How often and how long a readiness probe tries where the profile is silent.
+const (
+	probeInterval = 500 * time.Millisecond
+	probeTimeout  = 2 * time.Minute
+)
+
+func checkProbe(p *extensions.Probe) error {
+	if p == nil {
+		return nil
+	}
+	if p.Service != "" {
+		return extensions.Errorf(extensions.KindUnsupported, "readiness.service: a sandbox on this machine has no services").WithRemedy("drop it")
+	}
+	if p.HTTP != "" {
+		if u, err := url.Parse(p.HTTP); err != nil || u.Scheme != "http" || u.Host == "" {
+			return extensions.Errorf(extensions.KindInvalid, "readiness.http: %q is not an http:// URL", p.HTTP)
+		}
+	}
+	return nil
+}
+
+func (b *Backend) waitReady(ctx context.Context, spec extensions.Spec, h extensions.Handle) (extensions.Reachability, error) {
+	var none extensions.Reachability
+	bx, err := b.settings.resolve(h)
+	if err != nil {
+		return none, err
+	}
+	timeout := probeTimeout
+	if p := spec.Readiness; p != nil && p.Timeout > 0 {
+		timeout = time.Duration(p.Timeout)
+	}
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	why := ""
+	for {
+		o := b.status(h)
+		switch o.Phase {
+		case extensions.PhaseReady:
+			if why = b.tryProbe(ctx, bx, h, spec.Readiness); why == "" {
+				return o.Reachability, nil
+			}
+		case extensions.PhaseAbsent, extensions.PhaseExpired, extensions.PhaseFailed:
+			return none, extensions.Errorf(extensions.KindNotFound, "%s is %s: %s", h.ID, o.Phase, o.Reason)
+		case extensions.PhaseUnreachable:
+			return none, o.Err
+		}
+		interval := probeInterval
+		if spec.Readiness != nil && spec.Readiness.Interval > 0 {
+			interval = time.Duration(spec.Readiness.Interval)
+		}
+		select {
+		case <-ctx.Done():
+			if why == "" {
+				why = "it is still being made"
+			}
+			return none, extensions.Errorf(extensions.KindTimeout, "not ready after %s: %s: %w", timeout, why, ctx.Err()).
+				WithRemedy("look at the logs, or raise readiness.timeout")
+		case <-time.After(interval):
+		}
+	}
+}
+
+// tryProbe returns why the sandbox is not ready, or "".
+func (b *Backend) tryProbe(ctx context.Context, bx box, h extensions.Handle, p *extensions.Probe) string {
+	switch {
+	case p == nil:
+		return ""
+	case len(p.Command) > 0:
+		r, err := b.Exec(ctx, h, extensions.ExecRequest{Command: p.Command, Timeout: 30 * time.Second})
+		if err != nil {
+			return err.Error()
+		}
+		if r.ExitCode != 0 {
+			return "the probe's exit code is " + itoa(r.ExitCode) + ": " + extensions.Clean(string(r.Stderr), 200)
+		}
+		return ""
+	}
+	r, err := bx.simple(ctx, wire.Request{Op: wire.OpCheck, URL: p.HTTP, Address: p.TCP}, nil)
+	switch {
+	case err != nil:
+		return err.Error()
+	case r.Exit != 0:
+		return extensions.Clean(r.Message, 200)
+	}
+	return ""
+}

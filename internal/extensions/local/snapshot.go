@@ -1,0 +1,264 @@
+package local
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/local/wire"
+)
+
+const (
+	snapshotsName   = "snapshots"
+	archiveName     = "workspace.tar"
+	snapshotVersion = 1
+	snapshotKind    = "workspace"
+)
+
+// snapshotRecord is what is kept beside the archive.
+type snapshotRecord struct {
+	Version   int           `json:"version"`
+	ID        string        `json:"id"`
+	Name      string        `json:"name,omitempty"`
+	Account   string        `json:"account"`
+	Sandbox   extensions.ID `json:"sandbox"`
+	Size      int64         `json:"size"`
+	Digest    string        `json:"digest"` // "sha256:" and hex, of the archive
+	CreatedAt time.Time     `json:"created_at"`
+}
+
+func (s settings) snapshotDir(id string) string { return filepath.Join(s.root, snapshotsName, id) }
+
+// Snapshot implements extensions.Snapshotter: the workspace as a tar file
+// with its digest. Everything inside stands still while it is read.
+func (b *Backend) Snapshot(ctx context.Context, h extensions.Handle, spec extensions.SnapshotSpec) (extensions.Snapshot, error) {
+	s, err := b.snapshot(ctx, h, spec)
+	return s, failed("snapshot", h.ID, err)
+}
+
+func (b *Backend) snapshot(ctx context.Context, h extensions.Handle, spec extensions.SnapshotSpec) (extensions.Snapshot, error) {
+	bx, err := b.settings.resolve(h)
+	if err != nil {
+		return extensions.Snapshot{}, err
+	}
+	if found, err := b.settings.readSnapshot(spec.ID); err == nil || !extensions.IsKind(err, extensions.KindNotFound) {
+		if err == nil && found.Sandbox != h.ID {
+			return extensions.Snapshot{}, extensions.Errorf(extensions.KindConflict, "%s is a snapshot of %s", spec.ID, found.Sandbox)
+		}
+		return b.settings.describeSnapshot(found), err
+	}
+	lock, err := bx.lock(ctx, lockWait)
+	if errors.Is(err, fs.ErrNotExist) {
+		return extensions.Snapshot{}, extensions.Errorf(extensions.KindNotFound, "%s does not exist", h.ID)
+	}
+	if err != nil {
+		return extensions.Snapshot{}, err
+	}
+	defer func() { _ = lock.Close() }()
+	rec := snapshotRecord{Version: snapshotVersion, ID: spec.ID, Name: spec.Name, Account: b.settings.account, Sandbox: h.ID,
+		CreatedAt: spec.CreatedAt.UTC()}
+	if rec.CreatedAt.IsZero() {
+		rec.CreatedAt = time.Now().UTC()
+	}
+	if err := b.keep(ctx, bx, &rec); err != nil {
+		return extensions.Snapshot{}, err
+	}
+	return b.settings.describeSnapshot(rec), nil
+}
+
+// keep writes archive and record beside each other and gives them their name
+// last: a snapshot is there whole or not at all. What a killed try left is
+// taken over by name.
+func (b *Backend) keep(ctx context.Context, bx box, rec *snapshotRecord) (err error) {
+	dir := b.settings.snapshotDir(rec.ID)
+	tmp := filepath.Join(filepath.Dir(dir), ".new-"+rec.ID)
+	if err := os.RemoveAll(tmp); err != nil {
+		return err
+	}
+	if err := os.MkdirAll(tmp, 0o700); err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			_ = os.RemoveAll(tmp)
+		}
+	}()
+	f, err := os.OpenFile(filepath.Join(tmp, archiveName), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	sum := sha256.New()
+	counted := &counter{w: io.MultiWriter(f, sum)}
+	_, err = bx.simple(ctx, wire.Request{Op: wire.OpSnapshot}, counted)
+	if err == nil {
+		err = f.Sync()
+	}
+	if err = errors.Join(err, f.Close()); err != nil {
+		return err
+	}
+	rec.Size, rec.Digest = counted.n, "sha256:"+hex.EncodeToString(sum.Sum(nil))
+	if err = writeFile(filepath.Join(tmp, recordName), rec); err != nil {
+		return err
+	}
+	failpoint("snapshot written")
+	return os.Rename(tmp, dir)
+}
+
+type counter struct {
+	w io.Writer
+	n int64
+}
+
+func (c *counter) Write(p []byte) (int, error) {
+	n, err := c.w.Write(p)
+	c.n += int64(n)
+	return n, err
+}
+
+func (s settings) readSnapshot(id string) (snapshotRecord, error) {
+	if !extensions.ValidSnapshotID(id) {
+		return snapshotRecord{}, extensions.Errorf(extensions.KindInvalid, "%q is not a snapshot id", extensions.Clean(id, 60))
+	}
+	raw, err := os.ReadFile(filepath.Join(s.snapshotDir(id), recordName))
+	if errors.Is(err, fs.ErrNotExist) {
+		return snapshotRecord{}, extensions.Errorf(extensions.KindNotFound, "the snapshot %s is not on this machine", id)
+	}
+	if err != nil {
+		return snapshotRecord{}, err
+	}
+	var r snapshotRecord
+	if err := json.Unmarshal(raw, &r); err != nil {
+		return r, extensions.Errorf(extensions.KindInternal, "the record of the snapshot %s cannot be read: %w", id, err)
+	}
+	if r.ID != id {
+		return r, extensions.Errorf(extensions.KindConflict, "the folder of the snapshot %s holds another one", id)
+	}
+	return r, nil
+}
+
+func (s settings) describeSnapshot(r snapshotRecord) extensions.Snapshot {
+	if r.ID == "" {
+		return extensions.Snapshot{}
+	}
+	data, _ := json.Marshal(handleData{machineID(), s.root})
+	return extensions.Snapshot{
+		Handle:    extensions.SnapshotHandle{Extension: Handler, Version: handleVersion, ID: r.ID, Ref: r.ID, Data: data},
+		SandboxID: r.Sandbox, Kind: snapshotKind, SizeBytes: r.Size, Digest: r.Digest, CreatedAt: r.CreatedAt,
+	}
+}
+
+// FindSnapshot implements extensions.Snapshotter.
+func (b *Backend) FindSnapshot(ctx context.Context, id string) (extensions.Snapshot, error) {
+	if err := ctx.Err(); err != nil {
+		return extensions.Snapshot{}, failed("find snapshot", "", err)
+	}
+	r, err := b.settings.readSnapshot(id)
+	return b.settings.describeSnapshot(r), failed("find snapshot", "", err)
+}
+
+// StatSnapshot implements extensions.Snapshotter.
+func (b *Backend) StatSnapshot(ctx context.Context, h extensions.SnapshotHandle) (extensions.Snapshot, error) {
+	if err := b.settings.resolveSnapshot(h); err != nil {
+		return extensions.Snapshot{}, failed("stat snapshot", "", err)
+	}
+	return b.FindSnapshot(ctx, h.ID)
+}
+
+// DeleteSnapshot implements extensions.Snapshotter.
+func (b *Backend) DeleteSnapshot(ctx context.Context, h extensions.SnapshotHandle) error {
+	return failed("delete snapshot", "", b.deleteSnapshot(ctx, h))
+}
+
+func (b *Backend) deleteSnapshot(ctx context.Context, h extensions.SnapshotHandle) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if err := b.settings.resolveSnapshot(h); err != nil {
+		return err
+	}
+	dir := b.settings.snapshotDir(h.ID)
+	// The record is what makes it a snapshot: it goes first, and all of it at once.
+	gone := filepath.Join(filepath.Dir(dir), ".gone-"+h.ID)
+	if err := os.RemoveAll(filepath.Join(filepath.Dir(dir), ".new-"+h.ID)); err != nil {
+		return err
+	}
+	r, err := b.settings.readSnapshot(h.ID)
+	switch {
+	case extensions.IsKind(err, extensions.KindNotFound):
+		return errors.Join(os.RemoveAll(gone), os.RemoveAll(dir), removeIfEmpty(filepath.Dir(dir)))
+	case err != nil:
+		return err
+	case r.Account != b.settings.account:
+		return extensions.Errorf(extensions.KindConflict, "the snapshot %s belongs to the account %q", h.ID, r.Account)
+	}
+	if err := os.RemoveAll(gone); err != nil {
+		return err
+	}
+	if err := os.Rename(dir, gone); err != nil {
+		return err
+	}
+	return errors.Join(os.RemoveAll(gone), removeIfEmpty(filepath.Dir(dir)))
+}
+
+func removeIfEmpty(dir string) error {
+	if entries, err := os.ReadDir(dir); err != nil || len(entries) > 0 {
+		return nil
+	}
+	_ = os.Remove(dir) // lost a race against a new snapshot: it stays
+	return nil
+}
+
+func (s settings) resolveSnapshot(h extensions.SnapshotHandle) error {
+	var d handleData
+	if h.Extension != Handler || h.Version > handleVersion || h.Ref != h.ID || !extensions.ValidSnapshotID(h.ID) || json.Unmarshal(h.Data, &d) != nil {
+		return extensions.Errorf(extensions.KindInvalid, "this is not a snapshot handle of %s that this version reads", Handler)
+	}
+	if d.Machine != machineID() || d.Root != s.root {
+		return extensions.Errorf(extensions.KindUnreachable, "the snapshot %s is on another machine or in the folder %s", h.ID, d.Root).
+			WithRemedy("use the machine, user and state folder it was made with")
+	}
+	return nil
+}
+
+// openSnapshot opens the archive for a restore and returns its digest, which
+// the reader of the archive verifies.
+func (s settings) openSnapshot(ref extensions.SnapshotRef) (io.ReadCloser, string, error) {
+	if ref.Handle.ID != "" {
+		if err := s.resolveSnapshot(ref.Handle); err != nil {
+			return nil, "", err
+		}
+	}
+	r, err := s.readSnapshot(ref.ID)
+	if err != nil {
+		return nil, "", err
+	}
+	if r.Account != s.account {
+		return nil, "", extensions.Errorf(extensions.KindConflict, "the snapshot %s belongs to the account %q", ref.ID, r.Account)
+	}
+	digest, ok := cutDigest(r.Digest)
+	if !ok {
+		return nil, "", extensions.Errorf(extensions.KindInternal, "the digest of the snapshot %s is malformed", ref.ID)
+	}
+	f, err := os.Open(filepath.Join(s.snapshotDir(ref.ID), archiveName))
+	if err != nil {
+		return nil, "", fmt.Errorf("opening the snapshot %s: %w", ref.ID, err)
+	}
+	return f, digest, nil
+}
+
+func cutDigest(d string) (string, bool) {
+	const prefix = "sha256:"
+	if len(d) != len(prefix)+sha256.Size*2 || d[:len(prefix)] != prefix {
+		return "", false
+	}
+	return d[len(prefix):], true
+}

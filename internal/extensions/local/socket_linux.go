@@ -1,0 +1,31 @@
+package local
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"os"
+)
+
+// Socket addresses hold 107 bytes, and state folders may have longer names:
+// the folder is opened and the socket named below its descriptor.
+
+func dialSocket(ctx context.Context, b box) (net.Conn, error) {
+	dir, err := os.Open(b.dir)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = dir.Close() }()
+	return (&net.Dialer{}).DialContext(ctx, "unix", fmt.Sprintf("/proc/self/fd/%d/%s", dir.Fd(), socketName))
+}
+
+// listenSocket makes the socket and returns it as a file that outlives us in
+// the init.
+func listenSocket(b box) (*os.File, error) {
+	dir, err := os.Open(b.dir)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = dir.Close() }()
+	return listenAt(fmt.Sprintf("/proc/self/fd/%d/%s", dir.Fd(), socketName))
+}

@@ -1,0 +1,4 @@
+//go:build !unix
+
+// Package stage has no stages on this system.
+package stage

@@ -1,0 +1,23 @@
+//go:build unix && !linux
+
+package stage
+
+import (
+	"encoding/json"
+	"errors"
+	"syscall"
+)
+
+func hide() error {
+	for fd := FDConfig; fd <= FDReady; fd++ {
+		syscall.CloseOnExec(fd)
+	}
+	return nil
+}
+
+func buildWalls() error { return errors.New("walls need Linux") }
+
+func describe(err error) string {
+	b, _ := json.Marshal(Failure{Step: "init", Text: err.Error()})
+	return string(b)
+}

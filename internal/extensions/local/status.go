@@ -1,0 +1,172 @@
+package local
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"strings"
+	"time"
+
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/local/lease"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/local/walls"
+)
+
+const handleVersion = 1
+
+// handleData tells this machine and folder from others.
+type handleData struct {
+	Machine string `json:"machine"`
+	Root    string `json:"root"`
+}
+
+func (s settings) handle(id extensions.ID) extensions.Handle {
+	data, _ := json.Marshal(handleData{machineID(), s.root}) // two strings cannot fail
+	return extensions.Handle{Extension: Handler, Version: handleVersion, ID: id, Ref: string(id), Data: data}
+}
+
+// resolve checks that h is a handle of ours and of this place. One of another
+// machine or state folder is KindUnreachable: from here nothing can be said.
+func (s settings) resolve(h extensions.Handle) (box, error) {
+	if h.Extension != Handler || h.Version > handleVersion || h.Ref != string(h.ID) {
+		return box{}, extensions.Errorf(extensions.KindInvalid, "this is not a handle of %s that this version reads", Handler)
+	}
+	if _, err := extensions.ParseID(string(h.ID)); err != nil {
+		return box{}, err
+	}
+	var d handleData
+	if err := json.Unmarshal(h.Data, &d); err != nil {
+		return box{}, extensions.Errorf(extensions.KindInvalid, "the handle's data cannot be read: %w", err)
+	}
+	if d.Machine != machineID() {
+		return box{}, extensions.Errorf(extensions.KindUnreachable, "%s was made on another machine", h.ID).
+			WithRemedy("run there, or drop it from the state with a removed block; it ends at its deadline by itself")
+	}
+	if d.Root != s.root {
+		return box{}, extensions.Errorf(extensions.KindUnreachable, "%s is recorded in %s, not in %s", h.ID, d.Root, s.root).
+			WithRemedy("use the state folder and user it was made with")
+	}
+	return s.box(h.ID), nil
+}
+
+// Status implements extensions.Backend.
+func (b *Backend) Status(ctx context.Context, handles []extensions.Handle) ([]extensions.Observation, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, failed("status", "", err)
+	}
+	if handles == nil {
+		return b.list()
+	}
+	list := make([]extensions.Observation, 0, len(handles))
+	for _, h := range handles {
+		list = append(list, b.status(h))
+	}
+	return list, nil
+}
+
+func (b *Backend) status(h extensions.Handle) extensions.Observation {
+	bx, err := b.settings.resolve(h)
+	var rec record
+	if err == nil {
+		rec, err = bx.read()
+	}
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return extensions.Observation{ID: h.ID, Handle: h, Phase: extensions.PhaseAbsent}
+	case err != nil:
+		return extensions.Observation{ID: h.ID, Handle: h, Phase: extensions.PhaseUnreachable, Reason: err.Error(), Err: failed("status", h.ID, err)}
+	}
+	return b.observe(bx, rec)
+}
+
+func (b *Backend) list() ([]extensions.Observation, error) {
+	ids, err := b.settings.ids()
+	if err != nil {
+		return nil, failed("status", "", err)
+	}
+	list := []extensions.Observation{}
+	for _, id := range ids {
+		bx := b.settings.box(id)
+		rec, err := bx.read()
+		if errors.Is(err, fs.ErrNotExist) || err == nil && rec.Account != "" && rec.Account != b.settings.account {
+			continue
+		}
+		list = append(list, b.status(b.settings.handle(id)))
+	}
+	return list, nil
+}
+
+// observe says what became of a recorded sandbox: its init lives or not, and
+// if not, whether it ended itself, the machine was restarted, or it was killed.
+func (b *Backend) observe(bx box, rec record) extensions.Observation {
+	o := extensions.Observation{ID: bx.id, Handle: b.settings.handle(bx.id), Generation: rec.Generation,
+		StartedAt: rec.StartedAt, Deadline: bx.deadline(rec)}
+	end, ended := bx.tombstone()
+	switch {
+	case ended && end.Reason == lease.ReasonExpired:
+		o.Phase, o.EndedAt, o.Reason = extensions.PhaseExpired, end.EndedAt, "its time was up"
+	case rec.Init.alive() && rec.State == stateReady:
+		o.Phase, o.Reachability = extensions.PhaseReady, b.reach(bx, rec)
+		o.Reason = strings.Join(rec.Unenforced, "; ")
+	case rec.Init.alive() || rec.State == stateMaking && rec.Init == nil:
+		o.Phase = extensions.PhaseProvisioning
+	case rec.Init.rebooted():
+		o.Phase, o.EndedAt, o.Reason = extensions.PhaseFailed, bootTime(), "the machine was restarted"
+	default:
+		o.Phase, o.Reason = extensions.PhaseFailed, "its init was killed"
+	}
+	if o.Phase == extensions.PhaseFailed && !o.Deadline.IsZero() && !o.Deadline.After(time.Now()) {
+		o.Phase = extensions.PhaseExpired
+		if o.EndedAt.IsZero() || o.EndedAt.After(o.Deadline) {
+			o.EndedAt = o.Deadline
+		}
+	}
+	return o
+}
+
+func (b *Backend) reach(bx box, rec record) extensions.Reachability {
+	r := extensions.Reachability{Host: b.settings.host}
+	switch {
+	case rec.Access == extensions.AccessNone:
+	case rec.Mode == modeNone:
+		r.WorkDir = bx.plainPath("workspace")
+	default:
+		r.WorkDir = walls.Workspace
+	}
+	return r
+}
+
+// WaitReady implements extensions.Backend.
+func (b *Backend) WaitReady(ctx context.Context, spec extensions.Spec, h extensions.Handle) (extensions.Reachability, error) {
+	r, err := b.waitReady(ctx, spec, h)
+	return r, failed("wait", h.ID, err)
+}
+
+// Find implements extensions.Backend.
+func (b *Backend) Find(ctx context.Context, id extensions.ID) (extensions.Handle, error) {
+	h, err := b.find(ctx, id)
+	return h, failed("find", id, err)
+}
+
+// findWait is how long Find waits for another operation to end.
+const findWait = 250 * time.Millisecond
+
+func (b *Backend) find(ctx context.Context, id extensions.ID) (extensions.Handle, error) {
+	if _, err := extensions.ParseID(string(id)); err != nil {
+		return extensions.Handle{}, err
+	}
+	bx := b.settings.box(id)
+	lock, err := bx.lock(ctx, findWait)
+	if errors.Is(err, fs.ErrNotExist) {
+		return extensions.Handle{}, extensions.Errorf(extensions.KindNotFound, "%s is not on this machine", id)
+	}
+	if err != nil {
+		return extensions.Handle{}, err
+	}
+	defer func() { _ = lock.Close() }()
+	if _, err := bx.read(); err != nil {
+		return extensions.Handle{}, err
+	}
+	return b.settings.handle(id), nil
+}

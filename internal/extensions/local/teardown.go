@@ -1,0 +1,112 @@
+package local
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"time"
+
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
+)
+
+// Teardown implements extensions.Backend.
+func (b *Backend) Teardown(ctx context.Context, h extensions.Handle) (extensions.CleanupReport, error) {
+	r, err := b.teardown(ctx, h)
+	return r, failed("teardown", h.ID, err)
+}
+
+func (b *Backend) teardown(ctx context.Context, h extensions.Handle) (extensions.CleanupReport, error) {
+	if err := ctx.Err(); err != nil {
+		return extensions.CleanupReport{}, err
+	}
+	bx, err := b.settings.resolve(h)
+	if err != nil {
+		return extensions.CleanupReport{}, err
+	}
+	lock, err := bx.lock(ctx, lockWait)
+	if errors.Is(err, fs.ErrNotExist) {
+		return extensions.CleanupReport{AlreadyGone: true}, nil
+	}
+	if err != nil {
+		return extensions.CleanupReport{}, err
+	}
+	defer func() { _ = lock.Close() }()
+	rec, err := bx.read()
+	if err != nil {
+		return extensions.CleanupReport{}, err
+	}
+	if rec.Account != "" && rec.Account != b.settings.account {
+		return extensions.CleanupReport{}, extensions.Errorf(extensions.KindConflict, "%s belongs to the account %q", h.ID, rec.Account)
+	}
+	before := b.observe(bx, rec)
+	report := extensions.CleanupReport{StartedAt: before.StartedAt, EndedAt: before.EndedAt, Removed: []string{"record"}}
+	if rec.Init.alive() {
+		report.Removed = append(report.Removed, "init and all it started", "workspace")
+	}
+	if len(rec.Cgroups) > 0 {
+		report.Removed = append(report.Removed, "cgroups")
+	}
+	if err := b.remove(bx, rec, true); err != nil {
+		return report, err
+	}
+	if report.EndedAt.IsZero() && !report.StartedAt.IsZero() {
+		report.EndedAt = time.Now().UTC()
+	}
+	if !report.StartedAt.IsZero() {
+		report.Usage = &extensions.Usage{StartedAt: report.StartedAt, EndedAt: report.EndedAt, Running: report.EndedAt.Sub(report.StartedAt)}
+	}
+	return report, nil
+}
+
+// remove ends and removes all of a sandbox, its folder last and only if
+// asked: as long as anything may exist, the folder says so. The caller holds
+// the lock. A cancelled caller must not leave half a sandbox, so the work has
+// a limit of its own.
+func (b *Backend) remove(bx box, rec record, folder bool) error {
+	ctx, cancel := context.WithTimeout(context.Background(), cleanupTime)
+	defer cancel()
+	if err := rec.Init.kill(ctx); err != nil {
+		return fmt.Errorf("ending the init of %s (pid %d): %w", bx.id, rec.Init.PID, err)
+	}
+	failpoint("killed")
+	if rec.Mode == modeNone {
+		if err := bx.killGroups(rec); err != nil {
+			return err
+		}
+	}
+	if err := removeCgroups(rec.Cgroups); err != nil {
+		return fmt.Errorf("removing the cgroups of %s: %w", bx.id, err)
+	}
+	failpoint("uncgrouped")
+	if !folder {
+		return bx.empty()
+	}
+	// A kill in between leaves a folder without a record, which counts as a
+	// sandbox half made and is removed by the next teardown.
+	if err := os.RemoveAll(bx.path(filesName)); err != nil {
+		return err
+	}
+	if err := os.RemoveAll(bx.dir); err != nil {
+		return err
+	}
+	if _, err := os.Lstat(bx.dir); !errors.Is(err, fs.ErrNotExist) {
+		return extensions.Errorf(extensions.KindInternal, "the folder %s is still there", bx.dir)
+	}
+	return nil
+}
+
+// empty removes what is in the folder and keeps the folder, which is locked.
+func (b box) empty() error {
+	entries, err := os.ReadDir(b.dir)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		if err := os.RemoveAll(b.path(e.Name())); err != nil {
+			return err
+		}
+	}
+	return nil
+}

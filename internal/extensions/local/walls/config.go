@@ -1,0 +1,62 @@
+// Package walls turns a process that was started in fresh namespaces into the
+// inside of a sandbox: root, devices, network, limits, rights and filter, in
+// this order, on one thread. What it leaves is to start the init.
+package walls
+
+// Where things are inside.
+const (
+	Workspace = "/workspace"
+	Home      = "/home/sandbox"
+	UID       = 1000
+	GID       = 1000
+)
+
+// View is a host file or folder shown read-only.
+type View struct {
+	Source string `json:"source"`
+	Dest   string `json:"dest"`
+}
+
+// Link is a symbolic link in the root.
+type Link struct {
+	Target string `json:"target"`
+	Name   string `json:"name"`
+}
+
+// File is a generated file of /etc.
+type File struct {
+	Name string `json:"name"`
+	Text string `json:"text"`
+}
+
+// Limit is one resource limit, soft and hard alike.
+type Limit struct {
+	Resource int    `json:"resource"`
+	Value    uint64 `json:"value"`
+}
+
+// Config is everything the walls are built from; it holds no secret.
+type Config struct {
+	// Built is set where bubblewrap has done the mounts, rights and filter.
+	Built     bool    `json:"built,omitempty"`
+	Hostname  string  `json:"hostname,omitempty"`
+	OwnNet    bool    `json:"own_net,omitempty"`
+	Views     []View  `json:"views,omitempty"`
+	Links     []Link  `json:"links,omitempty"`
+	Files     []File  `json:"files,omitempty"`
+	DiskBytes int64   `json:"disk_bytes,omitempty"`
+	Inodes    int64   `json:"inodes,omitempty"`
+	Access    string  `json:"access"` // none | ro | rw
+	Limits    []Limit `json:"limits,omitempty"`
+	Filter    []byte  `json:"filter,omitempty"` // struct sock_filter[], native order
+	CPUs      []int   `json:"cpus,omitempty"`   // pinned to these; empty = all
+}
+
+// Writable lists the folders that programs may write to.
+func (c Config) Writable() []string {
+	list := []string{"/tmp", "/run", "/dev/shm", Home}
+	if c.Access == "rw" {
+		list = append(list, Workspace)
+	}
+	return list
+}

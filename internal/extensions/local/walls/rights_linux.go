@@ -1,0 +1,129 @@
+package walls
+
+import (
+	"errors"
+	"os"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// dropCapabilities gives up every right for good: the bounding set, so that no
+// file can give one back, then all sets of this thread.
+func dropCapabilities() error {
+	const locked = 0x2f // noroot, no setuid fixup, keep caps off, each locked; see capabilities(7)
+	if err := unix.Prctl(unix.PR_SET_SECUREBITS, locked, 0, 0, 0); err != nil {
+		return err
+	}
+	for c := uintptr(0); c < 64; c++ {
+		if err := unix.Prctl(unix.PR_CAPBSET_DROP, c, 0, 0, 0); err != nil {
+			if errors.Is(err, unix.EINVAL) && c > unix.CAP_AUDIT_READ {
+				break // the kernel's last capability was the one before
+			}
+			return err
+		}
+	}
+	if err := unix.Prctl(unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0); err != nil {
+		return err
+	}
+	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
+	var none [2]unix.CapUserData
+	return unix.Capset(&header, &none[0])
+}
+
+// limit sets the resource limits, never above the hard limit we have.
+func limit(c Config) error {
+	for _, l := range c.Limits {
+		var have unix.Rlimit
+		if err := unix.Getrlimit(l.Resource, &have); err != nil {
+			return step("limits", err)
+		}
+		value := min(l.Value, have.Max)
+		if err := unix.Setrlimit(l.Resource, &unix.Rlimit{Cur: value, Max: value}); err != nil {
+			return step("limits", err)
+		}
+	}
+	if len(c.CPUs) == 0 {
+		return nil
+	}
+	var set unix.CPUSet
+	for _, n := range c.CPUs {
+		set.Set(n)
+	}
+	return step("cpus", unix.SchedSetaffinity(0, &set))
+}
+
+// The rights of Landlock's file system rules, by the ABI that brought them.
+const (
+	landlockRead = unix.LANDLOCK_ACCESS_FS_EXECUTE | unix.LANDLOCK_ACCESS_FS_READ_FILE | unix.LANDLOCK_ACCESS_FS_READ_DIR
+	landlockABI1 = 1<<13 - 1
+)
+
+// landlock is the second layer: should a mount be missing a flag, files still
+// cannot be written outside of the writable folders, and sockets with
+// abstract names and signals end at the sandbox. A kernel without it is
+// accepted, since the walls do not rest on it.
+func landlock(c Config) error {
+	abi, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, 0, 0, unix.LANDLOCK_CREATE_RULESET_VERSION)
+	if errno == unix.ENOSYS || errno == unix.EOPNOTSUPP {
+		return nil
+	}
+	if errno != 0 {
+		return errno
+	}
+	attr := unix.LandlockRulesetAttr{Handled_access_fs: landlockABI1}
+	if abi >= 2 {
+		attr.Handled_access_fs |= unix.LANDLOCK_ACCESS_FS_REFER
+	}
+	if abi >= 3 {
+		attr.Handled_access_fs |= unix.LANDLOCK_ACCESS_FS_TRUNCATE
+	}
+	if abi >= 5 {
+		attr.Handled_access_fs |= unix.LANDLOCK_ACCESS_FS_IOCTL_DEV
+	}
+	if abi >= 6 {
+		attr.Scoped = unix.LANDLOCK_SCOPE_ABSTRACT_UNIX_SOCKET | unix.LANDLOCK_SCOPE_SIGNAL
+	}
+	size := uintptr(24) // later fields stay zero
+	switch {
+	case abi < 4:
+		size = 8
+	case abi < 6:
+		size = 16
+	}
+	fd, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, uintptr(unsafe.Pointer(&attr)), size, 0)
+	if errno != 0 {
+		return errno
+	}
+	defer func() { _ = unix.Close(int(fd)) }()
+	if err := allow(int(fd), "/", landlockRead); err != nil {
+		return err
+	}
+	writable := append(c.Writable(), "/dev", "/proc")
+	if c.Access == "ro" { // the init fills it; the mount is what makes it read-only
+		writable = append(writable, Workspace)
+	}
+	for _, dir := range writable {
+		if err := allow(int(fd), dir, attr.Handled_access_fs); err != nil {
+			return err
+		}
+	}
+	if _, _, errno := unix.Syscall(unix.SYS_LANDLOCK_RESTRICT_SELF, fd, 0, 0); errno != 0 {
+		return errno
+	}
+	return nil
+}
+
+func allow(ruleset int, dir string, access uint64) error {
+	fd, err := unix.Open(dir, unix.O_PATH|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return &os.PathError{Op: "landlock", Path: dir, Err: err}
+	}
+	defer func() { _ = unix.Close(fd) }()
+	rule := unix.LandlockPathBeneathAttr{Allowed_access: access, Parent_fd: int32(fd)}
+	_, _, errno := unix.Syscall6(unix.SYS_LANDLOCK_ADD_RULE, uintptr(ruleset), unix.LANDLOCK_RULE_PATH_BENEATH, uintptr(unsafe.Pointer(&rule)), 0, 0, 0)
+	if errno != 0 {
+		return errno
+	}
+	return nil
+}
