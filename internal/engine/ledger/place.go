@@ -31,9 +31,13 @@ func checkPlace(folder string) error {
 	if err != nil {
 		return failuref(extensions.KindUnavailable, "looking at the ledger's folder %s: %w", folder, err)
 	}
-	if remote {
-		return failuref(extensions.KindUnsupported, "the ledger's folder %s is on a network file system (%s), where locks do not hold", folder, fsType).
-			WithRemedy("put the ledger on a local disk; for one ledger on several machines a server database comes with a later release")
+	return refuse(folder, fsType, remote)
+}
+
+func refuse(folder, fsType string, remote bool) error {
+	if !remote {
+		return nil
 	}
-	return nil
+	return failuref(extensions.KindUnsupported, "the ledger's folder %s is on a network file system (%s), where locks do not hold", folder, fsType).
+		WithRemedy("put the ledger on a local disk; for one ledger on several machines a server database comes with a later release")
 }

@@ -1,0 +1,90 @@
+package ledger_test
+
+import (
+	"path/filepath"
+	"reflect"
+	"testing"
+
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
+)
+
+func TestAddresses(t *testing.T) {
+	t.Parallel()
+	for address, kind := range map[string]extensions.Kind{
+		"sqlite:///var/lib/sandboxer/ledger.db":         "",
+		"sqlite:///with%20blank/ledger.db":              "",
+		"postgres://db/ledger":                          extensions.KindUnsupported,
+		"postgresql://db/ledger":                        extensions.KindUnsupported,
+		"https://ledger.example":                        extensions.KindUnsupported,
+		"":                                              extensions.KindInvalid,
+		"ledger.db":                                     extensions.KindInvalid,
+		"/var/lib/ledger.db":                            extensions.KindInvalid,
+		"sqlite:ledger.db":                              extensions.KindInvalid,
+		"sqlite://ledger.db":                            extensions.KindInvalid,
+		"sqlite://host/ledger.db":                       extensions.KindInvalid,
+		"sqlite:///ledger.db?_pragma=journal_mode(off)": extensions.KindInvalid,
+		"sqlite:///folder/":                             extensions.KindInvalid,
+		"sqlite:///":                                    extensions.KindInvalid,
+		"sqlite:///a%00b":                               extensions.KindInvalid,
+		"sqlite:///a%zz":                                extensions.KindInvalid,
+		"mysql://x":                                     extensions.KindInvalid,
+		"postgres://user:hunter2@db/%zz":                extensions.KindInvalid,
+	} {
+		err := ledger.CheckURL(address)
+		if extensions.KindOf(err) != kind || err != nil && extensions.RemedyOf(err) == "" {
+			t.Errorf("%q: %v", address, err)
+		}
+	}
+	if err := ledger.CheckURL(ledger.DefaultURL(filepath.Join(t.TempDir(), "a b#c?d%e"))); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestAFolderIsNoLedger(t *testing.T) {
+	t.Parallel()
+	for _, readOnly := range []bool{true, false} {
+		if _, err := ledger.Open(ctx, "sqlite://"+t.TempDir(), ledger.Options{ReadOnly: readOnly}); err == nil {
+			t.Errorf("read only %t: opened", readOnly)
+		}
+	}
+}
+
+// Nothing that is written may be able to hold a secret.
+func TestNoTypeOfTheLedgerCanHoldASecret(t *testing.T) {
+	t.Parallel()
+	secret := reflect.TypeFor[extensions.Secret]()
+	seen := map[reflect.Type]bool{}
+	var walk func(path string, typ reflect.Type)
+	walk = func(path string, typ reflect.Type) {
+		if seen[typ] {
+			return
+		}
+		seen[typ] = true
+		switch {
+		case typ == secret:
+			t.Errorf("%s is a secret", path)
+		case typ.Kind() == reflect.Interface && typ != reflect.TypeFor[error]():
+			t.Errorf("%s can hold anything", path)
+		}
+		switch typ.Kind() {
+		case reflect.Pointer, reflect.Slice, reflect.Array:
+			walk(path+"[]", typ.Elem())
+		case reflect.Map:
+			walk(path+"{key}", typ.Key())
+			walk(path+"{}", typ.Elem())
+		case reflect.Struct:
+			if typ.PkgPath() == "time" {
+				return
+			}
+			for i := range typ.NumField() {
+				walk(path+"."+typ.Field(i).Name, typ.Field(i).Type)
+			}
+		}
+	}
+	for _, typ := range []reflect.Type{reflect.TypeFor[ledger.Begin](), reflect.TypeFor[ledger.Change](), reflect.TypeFor[ledger.Sandbox](),
+		reflect.TypeFor[ledger.BeginSnapshot](), reflect.TypeFor[ledger.SnapshotChange](), reflect.TypeFor[ledger.Snapshot](),
+		reflect.TypeFor[ledger.Host](), reflect.TypeFor[ledger.Intent](), reflect.TypeFor[ledger.Event](), reflect.TypeFor[ledger.Charge]()} {
+		walk(typ.Name(), typ)
+	}
+}
