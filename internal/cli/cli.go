@@ -54,7 +54,7 @@ func (a *app) run(ctx context.Context, args []string) int {
 	root.SetIn(a.in)
 	root.SetOut(a.out)
 	root.SetErr(a.err)
-	err := root.ExecuteContext(ctx)
+	cmd, err := root.ExecuteContextC(ctx)
 	var code exitCode
 	switch {
 	case err == nil:
@@ -63,6 +63,9 @@ func (a *app) run(ctx context.Context, args []string) int {
 		return int(code)
 	}
 	a.printError(err)
+	if _, own := cmd.Annotations[ownExit]; own {
+		return execCodeOf(err)
+	}
 	return codeOf(err)
 }
 

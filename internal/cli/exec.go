@@ -56,16 +56,20 @@ or quoted. Use --shell for a script. Output comes as it is printed; with
 	fl.StringVarP(&f.req.User, "user", "u", "", "user inside (default: the sandbox's own)")
 	fl.StringVar(&f.req.Service, "service", "", "service (default: the one the profile names)")
 	fl.DurationVar(&f.req.Timeout, "timeout", 0, "kill the command after this time (default 5m)")
-	fl.SetInterspersed(false)
+	c.Annotations = map[string]string{ownExit: ""}
+	c.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
+		return extensions.Errorf(extensions.KindInvalid, "%s: %w", c.CommandPath(), err).
+			WithRemedy("put -- before the command and its arguments; `%s --help` shows the flags", c.CommandPath())
+	})
 	return c
 }
 
 func (f *execFlags) request(command []string, in io.Reader) (engine.ExecRequest, error) {
 	req := f.req
-	if len(command) > 0 && command[0] == "--" {
-		command = command[1:]
+	req.Shell = f.shell
+	if len(command) > 0 {
+		req.Command = command
 	}
-	req.Command, req.Shell = command, f.shell
 	var err error
 	if req.Env, err = pairs("env", f.env); err != nil {
 		return req, err
@@ -87,11 +91,7 @@ func (a *app) exec(ctx context.Context, e *engine.Engine, idOrName string, req e
 	}
 	res, err := e.Exec(ctx, known.Receipt, req)
 	if err != nil {
-		a.printError(err)
-		if extensions.IsKind(err, extensions.KindTimeout) {
-			return exitCode(exitExecTimeout)
-		}
-		return exitCode(exitExecFailed)
+		return err
 	}
 	if asJSON {
 		err = a.show(execViewOf(res), nil)

@@ -24,6 +24,9 @@ const (
 	exitExecFailed  = 125
 )
 
+// ownExit marks the command whose exit codes are another program's.
+const ownExit = "own-exit"
+
 const exitCodesText = `Exit codes:
 
     0   done
@@ -49,6 +52,13 @@ func exitCodesTopic() *cobra.Command {
 type exitCode int
 
 func (c exitCode) Error() string { return fmt.Sprintf("exit code %d", int(c)) }
+
+func execCodeOf(err error) int {
+	if extensions.IsKind(err, extensions.KindTimeout) {
+		return exitExecTimeout
+	}
+	return exitExecFailed
+}
 
 func codeOf(err error) int {
 	switch extensions.KindOf(err) {

@@ -91,16 +91,24 @@ func relative(t, now time.Time) string {
 	return "in " + short(d)
 }
 
+// short rounds to what matters: "42s", "59m", "1h", "1h30m", "1d2h".
 func short(d time.Duration) string {
-	switch {
-	case d < time.Minute:
-		return d.Truncate(time.Second).String()
-	case d < 24*time.Hour:
-		return strings.TrimSuffix(d.Truncate(time.Minute).String(), "0s")
+	d = d.Round(time.Second)
+	if d < time.Minute {
+		return d.String()
 	}
-	days := d / (24 * time.Hour)
-	hours := (d - days*24*time.Hour) / time.Hour
-	return fmt.Sprintf("%dd%dh", days, hours)
+	d = d.Round(time.Minute)
+	days, hours, minutes := d/(24*time.Hour), d/time.Hour%24, d/time.Minute%60
+	var b strings.Builder
+	for _, part := range []struct {
+		n    time.Duration
+		unit string
+	}{{days, "d"}, {hours, "h"}, {minutes, "m"}} {
+		if part.n > 0 && (part.unit != "m" || days == 0) {
+			fmt.Fprintf(&b, "%d%s", part.n, part.unit)
+		}
+	}
+	return b.String()
 }
 
 type errorView struct {

@@ -13,14 +13,15 @@ func TestRelativeTimesReadWell(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	for d, want := range map[time.Duration]string{
-		90 * time.Second:               "in 1m",
-		42*time.Second + 1:             "in 42s",
-		2*time.Hour - time.Second:      "in 1h59m",
-		2 * time.Hour:                  "in 2h0m",
-		26 * time.Hour:                 "in 1d2h",
-		-3 * time.Minute:               "3m ago",
-		-(49*time.Hour + time.Minute):  "2d1h ago",
-		-(time.Second + time.Second/2): "1s ago",
+		90*time.Second - 1:            "in 2m",
+		42*time.Second + 1:            "in 42s",
+		time.Hour - time.Second:       "in 1h",
+		time.Hour + 30*time.Minute:    "in 1h30m",
+		26 * time.Hour:                "in 1d2h",
+		48 * time.Hour:                "in 2d",
+		-3 * time.Minute:              "3m ago",
+		-(49*time.Hour + time.Minute): "2d1h ago",
+		-1400 * time.Millisecond:      "1s ago",
 	} {
 		if got := relative(now.Add(d), now); got != want {
 			t.Errorf("relative(%s) = %q, want %q", d, got, want)

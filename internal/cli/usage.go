@@ -39,6 +39,7 @@ func noSuchCommand(c *cobra.Command, given []string) error {
 		return nil
 	}
 	err := extensions.Errorf(extensions.KindInvalid, "%s has no command %q", c.CommandPath(), given[0])
+	c.SuggestionsMinimumDistance = 2
 	if near := c.SuggestionsFor(given[0]); len(near) > 0 {
 		return err.WithRemedy("did you mean %s?", strings.Join(near, " or "))
 	}
