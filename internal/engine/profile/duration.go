@@ -73,14 +73,19 @@ func ParseDuration(s string) (time.Duration, error) {
 }
 
 // wellFormed tells too large from malformed, which Go's parser does not: with
-// every digit made zero only the form is left.
+// one digit left of every number only the form is left. A lone 0 needs no
+// unit, so it must not be that digit.
 func wellFormed(s string) bool {
-	_, err := time.ParseDuration(strings.Map(func(r rune) rune {
-		if r >= '0' && r <= '9' {
-			return '0'
+	var b strings.Builder
+	for i, r := range s {
+		switch digit := r >= '0' && r <= '9'; {
+		case !digit:
+			b.WriteRune(r)
+		case i == 0 || s[i-1] < '0' || s[i-1] > '9':
+			b.WriteByte('1')
 		}
-		return r
-	}, s))
+	}
+	_, err := time.ParseDuration(b.String())
 	return err == nil
 }
 
@@ -123,5 +128,12 @@ func invalid(format string, args ...any) *extensions.Error {
 	return extensions.Errorf(extensions.KindInvalid, format, args...)
 }
 
-// quoted shows text of a user in a message: on one line and not too long.
-func quoted(s string) string { return strconv.Quote(extensions.Clean(s, 80)) }
+// quoted shows text of a user in a message: on one line, nothing that a
+// terminal would obey, not too long.
+func quoted(s string) string {
+	const most = 80
+	if r := []rune(s); len(r) > most {
+		s = string(r[:most]) + "…"
+	}
+	return strconv.Quote(s)
+}

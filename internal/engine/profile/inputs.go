@@ -55,6 +55,9 @@ func (c *checker) wholeInputs() {
 			c.fail([]string{"inputs", name}, "inputs.%s: type is required: one of %s", name, strings.Join(inputTypes, ", "))
 			continue
 		}
+		if !slices.Contains(inputTypes, *in.Type) {
+			continue // told by check
+		}
 		if in.Pattern != nil && *in.Type != TypeString {
 			c.fail([]string{"inputs", name, "pattern"}, "a pattern is for inputs of type string")
 			continue
@@ -76,9 +79,12 @@ func compile(pattern string) (*regexp.Regexp, error) {
 	if len(pattern) > 1024 {
 		return nil, invalid("the pattern has %d bytes; at most 1024 are accepted", len(pattern))
 	}
-	re, err := regexp.Compile(`^(?:` + pattern + `)$`)
-	if err != nil {
+	if _, err := regexp.Compile(pattern); err != nil {
 		return nil, invalid("the pattern is not a regular expression: %v", err)
+	}
+	re, err := regexp.Compile(`\A(?:` + pattern + `)\z`)
+	if err != nil {
+		return nil, invalid("the pattern is too large: %v", err)
 	}
 	return re, nil
 }

@@ -1,6 +1,10 @@
 package profile
 
-import "github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/strictyaml"
+import (
+	"slices"
+
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/strictyaml"
+)
 
 // Parse reads one profile. The error is an *extensions.Error of KindInvalid
 // that holds strictyaml.Errors: every mistake with its place. What depends on
@@ -12,5 +16,15 @@ func Parse(file string, data []byte) (*Profile, error) {
 	if !pos.Known() {
 		return p, err
 	}
-	return p, append(strictyaml.Collect(file, err), check(p)...).Err()
+	found := strictyaml.Collect(file, err)
+	later := check(p)
+	if len(found) == 0 && p.Extends == nil {
+		later = append(later, strictyaml.Collect(file, checkWhole(p))...)
+	}
+	for _, e := range later {
+		if !slices.ContainsFunc(found, func(f *strictyaml.Error) bool { return f.Line == e.Line && f.Column == e.Column }) {
+			found = append(found, e) // a value that was not read is not judged again
+		}
+	}
+	return p, found.Err()
 }

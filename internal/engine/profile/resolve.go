@@ -4,7 +4,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -199,9 +198,28 @@ func secretRefs(p *Profile) []SecretRef {
 func optionsOf(p *Profile) map[string]map[string]any {
 	out := make(map[string]map[string]any, len(p.Options))
 	for ext, options := range p.Options {
-		out[ext] = maps.Clone(options)
+		out[ext], _ = cloned(options).(map[string]any)
 	}
 	return out
+}
+
+// cloned copies what YAML can say.
+func cloned(v any) any {
+	switch x := v.(type) {
+	case map[string]any:
+		out := make(map[string]any, len(x))
+		for k, e := range x {
+			out[k] = cloned(e)
+		}
+		return out
+	case []any:
+		out := make([]any, len(x))
+		for i, e := range x {
+			out[i] = cloned(e)
+		}
+		return out
+	}
+	return v
 }
 
 func value[T any](p *T, otherwise T) T {

@@ -45,8 +45,8 @@ func (d *decoder) value(at *yaml.Node, v reflect.Value) {
 		fresh := reflect.New(v.Type().Elem())
 		before := len(d.errs)
 		d.value(at, fresh.Elem())
-		if len(d.errs) == before {
-			v.Set(fresh)
+		if len(d.errs) == before || fresh.Elem().Kind() == reflect.Struct && n.Kind == yaml.MappingNode {
+			v.Set(fresh) // of a section, what is right is kept
 		}
 		return
 	}
