@@ -70,4 +70,15 @@ type Harness struct {
 	Excuse map[string]string
 	// Serial runs one check at a time.
 	Serial bool
+
+	// patience is how long a call may be held up by what must not hold it up;
+	// 0 = 15 s. The suite's own test lowers it.
+	patience time.Duration
+}
+
+func (h Harness) limit() time.Duration {
+	if h.patience > 0 {
+		return h.patience
+	}
+	return 15 * time.Second
 }

@@ -66,7 +66,7 @@ var logChecks = []check{
 		cancel()
 		select {
 		case <-done:
-		case <-time.After(10 * time.Second):
+		case <-time.After(e.h.limit()):
 			e.Error("the stream goes on after its context was cancelled")
 		}
 		_ = r.Close()
@@ -106,7 +106,7 @@ func (e *env) logs(h extensions.Handle, req extensions.LogRequest) string {
 
 func (e *env) awaitLine(lines <-chan string, want string) {
 	e.Helper()
-	limit := time.After(10 * time.Second)
+	limit := time.After(e.h.limit())
 	for {
 		select {
 		case l, ok := <-lines:

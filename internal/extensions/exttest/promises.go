@@ -26,6 +26,9 @@ var handleChecks = []check{
 	{name: "handle/roundtrip", run: func(e *env) {
 		_, h, _ := e.ready()
 		again, err := extensions.DecodeHandle(h.Encode())
+		if h.Encode() == "" {
+			e.Fatal("the handle cannot be written")
+		}
 		if err != nil {
 			e.Fatalf("the handle %q cannot be read back: %v", h.Encode(), err)
 		}

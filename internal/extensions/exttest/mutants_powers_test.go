@@ -1,0 +1,250 @@
+package exttest
+
+import (
+	"context"
+	"net"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
+)
+
+type (
+	kept     = extensions.Snapshot
+	keptSpec = extensions.SnapshotSpec
+	keptAt   = extensions.SnapshotHandle
+)
+
+var cancelFree = context.Background()
+
+func known(b *broken, s *extensions.SnapshotRef) bool {
+	if s == nil {
+		return false
+	}
+	_, err := b.wholeBackend.StatSnapshot(cancelFree, s.Handle)
+	return err == nil
+}
+
+func one(b *broken) spec {
+	id, _ := extensions.NewID(nil)
+	return spec{ID: id, Account: b.cfg.Account, Generation: 1, Deadline: time.Now().Add(time.Hour)}
+}
+
+var powerMutants = map[string]mutant{
+	"ports/dial": {dial: func(*broken, ctx, handle, string, int) (net.Conn, error) {
+		here, there := net.Pipe()
+		_ = there.Close()
+		return here, nil
+	}, also: []string{"ports/gone-is-not-found"}},
+	"ports/gone-is-not-found": {dial: func(b *broken, c ctx, h handle, s string, p int) (net.Conn, error) {
+		conn, err := b.wholeBackend.Dial(c, h, s, p)
+		return conn, turn(err, extensions.KindNotFound, extensions.KindUnreachable)
+	}},
+
+	"snapshot/describes-itself": {snapshot: func(b *broken, c ctx, h handle, s keptSpec) (kept, error) {
+		k, err := b.wholeBackend.Snapshot(c, h, s)
+		k.Kind = "picture"
+		return k, err
+	}},
+	"snapshot/idempotent-by-id": {snapshot: func(b *broken, c ctx, h handle, s keptSpec) (kept, error) {
+		b.w.mu.Lock()
+		twice := b.w.seen[s.ID]
+		b.w.seen[s.ID] = true
+		b.w.mu.Unlock()
+		if twice {
+			s.ID, _ = extensions.NewSnapshotID(nil)
+		}
+		return b.wholeBackend.Snapshot(c, h, s)
+	}},
+	"snapshot/find": {findSnapshot: func(b *broken, c ctx, id string) (kept, error) {
+		k, err := b.wholeBackend.FindSnapshot(c, id)
+		k.SandboxID = ""
+		return k, err
+	}},
+	"snapshot/find-unknown": {findSnapshot: func(b *broken, c ctx, id string) (kept, error) {
+		k, err := b.wholeBackend.FindSnapshot(c, id)
+		return k, turn(err, extensions.KindNotFound, extensions.KindIndeterminate)
+	}},
+	"snapshot/works-in-another-process": {
+		snapshot: func(b *broken, c ctx, h handle, s keptSpec) (kept, error) {
+			b.w.mu.Lock()
+			b.mine[extensions.ID(s.ID)] = true
+			b.w.mu.Unlock()
+			return b.wholeBackend.Snapshot(c, h, s)
+		},
+		statSnapshot: func(b *broken, c ctx, h keptAt) (kept, error) {
+			b.w.mu.Lock()
+			defer b.w.mu.Unlock()
+			if !b.mine[extensions.ID(h.ID)] {
+				return kept{}, extensions.Errorf(extensions.KindNotFound, "not mine")
+			}
+			return b.wholeBackend.StatSnapshot(c, h)
+		}},
+	"snapshot/outlives-its-sandbox": {
+		snapshot: func(b *broken, c ctx, h handle, s keptSpec) (kept, error) {
+			k, err := b.wholeBackend.Snapshot(c, h, s)
+			b.w.mu.Lock()
+			defer b.w.mu.Unlock()
+			b.w.snapshots[string(h.ID)] = append(b.w.snapshots[string(h.ID)], k.Handle)
+			return k, err
+		},
+		teardown: teardownThen(func(b *broken, h handle, _ *cleanup, _ *error) {
+			for _, s := range b.w.snapshots[string(h.ID)] {
+				_ = b.wholeBackend.DeleteSnapshot(cancelFree, s)
+			}
+		})},
+	"snapshot/restore": {provision: provisionWith(func(b *broken, s *spec) {
+		if known(b, s.FromSnapshot) {
+			s.FromSnapshot = nil
+		}
+	})},
+	"snapshot/restore-of-missing-refused": {provision: provisionWith(func(b *broken, s *spec) {
+		if !known(b, s.FromSnapshot) {
+			s.FromSnapshot = nil
+		}
+	})},
+	"snapshot/delete": {deleteSnapshot: func(*broken, ctx, keptAt) error { return nil },
+		also: []string{"snapshot/delete-foreign-refused", "snapshot/restore-of-missing-refused"}},
+	"snapshot/delete-gone-is-success": {deleteSnapshot: func(b *broken, c ctx, h keptAt) error {
+		if _, err := b.wholeBackend.StatSnapshot(c, h); err != nil {
+			return err
+		}
+		return b.wholeBackend.DeleteSnapshot(c, h)
+	}},
+	"snapshot/delete-foreign-refused": {deleteSnapshot: func(b *broken, c ctx, h keptAt) error {
+		return swallow(b.wholeBackend.DeleteSnapshot(c, h), extensions.KindConflict)
+	}},
+	"snapshot/of-gone-is-not-found": {snapshot: func(b *broken, c ctx, h handle, s keptSpec) (kept, error) {
+		k, err := b.wholeBackend.Snapshot(c, h, s)
+		return k, turn(err, extensions.KindNotFound, extensions.KindUnreachable)
+	}},
+	"snapshot/keeps-no-secret": {provision: provisionWith(func(b *broken, s *spec) {
+		b.w.mu.Lock()
+		defer b.w.mu.Unlock()
+		if s.FromSnapshot != nil {
+			s.Secrets = b.w.secrets
+			return
+		}
+		for k, v := range s.Secrets {
+			b.w.secrets[k] = v
+		}
+	})},
+
+	"fork/copies": {provision: provisionWith(func(_ *broken, s *spec) { s.FromSandbox = "" })},
+	"fork/checking-makes-nothing": {canFork: func(b *broken, c ctx, h handle) error {
+		if err := b.wholeBackend.CanFork(c, h); err != nil {
+			return err
+		}
+		_, _, err := b.wholeBackend.Provision(c, one(b))
+		return err
+	}},
+	"fork/gone-is-not-found": {canFork: func(*broken, ctx, handle) error { return nil }},
+
+	"pause/pauses-and-resumes": {pause: func(b *broken, c ctx, h handle) error { return b.alive(c, "pause", h) }},
+	"pause/idempotent": {pause: func(b *broken, c ctx, h handle) error {
+		b.w.mu.Lock()
+		paused := b.w.paused[h.ID]
+		b.w.mu.Unlock()
+		if paused {
+			return extensions.Errorf(extensions.KindConflict, "it is paused")
+		}
+		return b.wholeBackend.Pause(c, h)
+	}},
+	"pause/gone-is-not-found": {pause: func(b *broken, c ctx, h handle) error {
+		return swallow(b.wholeBackend.Pause(c, h), extensions.KindNotFound)
+	}},
+
+	"extend/moves-the-deadline": {extend: func(b *broken, c ctx, h handle, to time.Time) error {
+		return b.wholeBackend.Extend(c, h, to.Add(-5*time.Second))
+	}},
+	"extend/later-keeps-it": {extend: func(b *broken, c ctx, h handle, to time.Time) error {
+		all, err := b.wholeBackend.Status(c, []handle{h})
+		if err == nil && all[0].Phase == extensions.PhaseReady && to.After(all[0].Deadline) && time.Until(to) < 10*time.Minute {
+			return nil
+		}
+		return b.wholeBackend.Extend(c, h, to)
+	}},
+	"extend/earlier-ends-it": {extend: func(b *broken, c ctx, h handle, to time.Time) error {
+		all, err := b.wholeBackend.Status(c, []handle{h})
+		if err == nil && to.Before(all[0].Deadline) && time.Until(to) < 10*time.Minute {
+			return nil
+		}
+		return b.wholeBackend.Extend(c, h, to)
+	}},
+	"extend/ended-is-not-found": {extend: func(b *broken, c ctx, h handle, to time.Time) error {
+		return swallow(b.wholeBackend.Extend(c, h, to), extensions.KindNotFound)
+	}},
+
+	"usage/grows": {usage: func(b *broken, c ctx, h handle) (extensions.Usage, error) {
+		u, err := b.wholeBackend.Usage(c, h)
+		if u.EndedAt.IsZero() {
+			u.Running = time.Second
+		}
+		return u, err
+	}},
+	"usage/ends-with-the-sandbox": {usage: func(b *broken, c ctx, h handle) (extensions.Usage, error) {
+		u, err := b.wholeBackend.Usage(c, h)
+		u.EndedAt = time.Time{}
+		return u, err
+	}},
+	"usage/teardown-returns-it": {teardown: teardownThen(func(_ *broken, _ handle, r *cleanup, _ *error) { r.Usage = nil })},
+
+	"capacity/counts": {capacity: func(b *broken, c ctx) (extensions.Capacity, error) {
+		room, err := b.wholeBackend.Capacity(c)
+		room.Used = new(int64)
+		return room, err
+	}},
+	"capacity/is-dated": {capacity: func(b *broken, c ctx) (extensions.Capacity, error) {
+		room, err := b.wholeBackend.Capacity(c)
+		room.ObservedAt = time.Time{}
+		return room, err
+	}},
+	"capacity/not-above-declared": {capacity: func(b *broken, c ctx) (extensions.Capacity, error) {
+		room, err := b.wholeBackend.Capacity(c)
+		*room.Max = 1 << 40
+		return room, err
+	}},
+
+	"probe/facts": {probe: func(b *broken, c ctx) (extensions.HostFacts, error) {
+		f, err := b.wholeBackend.Probe(c)
+		f.Arch = "z80"
+		return f, err
+	}},
+	"probe/isolation-not-above-declared": {probe: func(b *broken, c ctx) (extensions.HostFacts, error) {
+		f, err := b.wholeBackend.Probe(c)
+		f.Isolation = append(slices.Clone(f.Isolation), extensions.IsolationVM)
+		return f, err
+	}},
+
+	"estimate/follows-the-duration": {estimate: func(b *broken, c ctx, s spec, _ time.Duration) (extensions.Usage, error) {
+		return b.wholeBackend.Estimate(c, s, time.Hour)
+	}},
+	"estimate/makes-nothing": {estimate: func(b *broken, c ctx, s spec, d time.Duration) (extensions.Usage, error) {
+		if _, _, err := b.wholeBackend.Provision(c, s); err != nil {
+			return extensions.Usage{}, err
+		}
+		return b.wholeBackend.Estimate(c, s, d)
+	}},
+
+	"prepare-image/digest-is-stable": {prepareImage: func(b *broken, c ctx, s spec) (string, error) {
+		digest, err := b.wholeBackend.PrepareImage(c, s)
+		return digest + strconv.FormatInt(time.Now().UnixNano(), 16), err
+	}},
+	"prepare-image/makes-no-sandbox": {prepareImage: func(b *broken, c ctx, s spec) (string, error) {
+		if _, _, err := b.wholeBackend.Provision(c, one(b)); err != nil {
+			return "", err
+		}
+		return b.wholeBackend.PrepareImage(c, s)
+	}},
+
+	"set-generation/raises": {setGeneration: func(b *broken, c ctx, h handle, g int64) error {
+		return b.wholeBackend.SetGeneration(c, h, max(g-1, 2))
+	}, also: []string{}},
+	"set-generation/never-lowers": {setGeneration: func(b *broken, c ctx, h handle, g int64) error {
+		return swallow(b.wholeBackend.SetGeneration(c, h, g), extensions.KindConflict)
+	}},
+	"set-generation/gone-is-not-found": {setGeneration: func(b *broken, c ctx, h handle, g int64) error {
+		return swallow(b.wholeBackend.SetGeneration(c, h, g), extensions.KindNotFound)
+	}},
+}
