@@ -23,7 +23,7 @@ var gitSettings = []string{
 
 // keptGitEnv are the GIT_ variables by which people configure access. All
 // others would change what we ask for, or trace it.
-var keptGitEnv = []string{"GIT_SSH", "GIT_SSH_", "GIT_SSL_", "GIT_HTTP_", "GIT_PROXY_", "GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM", "GIT_EXEC_PATH"}
+var keptGitEnv = []string{"GIT_ASKPASS", "GIT_SSH", "GIT_SSH_", "GIT_SSL_", "GIT_HTTP_", "GIT_PROXY_", "GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM", "GIT_EXEC_PATH"}
 
 const (
 	maxGitOutput = 64 << 20 // refs of a very large repository
@@ -38,6 +38,9 @@ func gitCmd(ctx context.Context, loc location, dir string, args ...string) *exec
 	cmd.Env = append(cleanEnv(os.Environ()),
 		"GIT_TERMINAL_PROMPT=0", "SSH_ASKPASS_REQUIRE=never", "GCM_INTERACTIVE=never",
 		"GIT_ALLOW_PROTOCOL="+strings.Join(allowedSchemes, ":"), "GIT_LFS_SKIP_SMUDGE=1", "LC_ALL=C")
+	if os.Getenv("GIT_ASKPASS") == "" { // empty keeps git from the desktop's own dialogs
+		cmd.Env = append(cmd.Env, "GIT_ASKPASS=")
+	}
 	cmd.Env = append(cmd.Env, loc.credentialEnv()...)
 	detach(cmd)
 	return cmd

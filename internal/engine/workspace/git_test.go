@@ -9,6 +9,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -72,6 +73,20 @@ func TestAGitRefArrivesByteForByteAsCommitted(t *testing.T) {
 	}
 	if left, _ := os.ReadDir(spoolDir); len(left) != 0 {
 		t.Errorf("the spool holds %v", left)
+	}
+}
+
+func TestAnUnfitNameIsSkippedAndReported(t *testing.T) {
+	t.Parallel()
+	dir, _, _ := origin(t)
+	grow(t, dir, "d/Icon\r=1", "x\ny/z=1", "zz=1")
+	git(t, dir, "add", "d", "zz", "x\ny")
+	git(t, dir, "commit", "-q", "-m", "3")
+	s, err := Open(t.Context(), "file://"+dir, "", Options{SpoolDir: t.TempDir()})
+	must(t, err)
+	defer s.Close()
+	if got := tree(t, unpacked(t, s)); !slices.Contains(got, "zz=1") || len(s.Manifest().Skipped) != 4 { // the submodule too
+		t.Errorf("%q, skipped %v", got, s.Manifest().Skipped)
 	}
 }
 

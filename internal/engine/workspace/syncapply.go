@@ -113,8 +113,7 @@ func (s *syncer) create(p string) error {
 		return s.conflict(p, why)
 	}
 	if s.dry {
-		s.written(p)
-		return nil
+		return s.pretend(p, t)
 	}
 	return s.write(p, t, here, exists)
 }
@@ -144,7 +143,7 @@ func (s *syncer) write(p string, t, here tarstream.Entry, exists bool) error {
 	parent, err := tarstream.MakeFolder(s.root, path.Dir(p))
 	if extensions.IsKind(err, extensions.KindConflict) {
 		s.blocked[p] = true
-		return s.conflict(p, "its folder is no folder here")
+		return s.conflict(p, noFolder)
 	}
 	if err != nil {
 		return s.failed("make the folder of", p, err)
@@ -168,6 +167,25 @@ func (s *syncer) write(p string, t, here tarstream.Entry, exists bool) error {
 	s.written(p)
 	return nil
 }
+
+// pretend is write for a dry run.
+func (s *syncer) pretend(p string, t tarstream.Entry) error {
+	s.made[p] = t.Type == tarstream.TypeDir
+	if !s.made[path.Dir(p)] {
+		parent, err := tarstream.OpenFolder(s.root, path.Dir(p))
+		if err == nil {
+			_ = parent.Close()
+		}
+		if extensions.IsKind(err, extensions.KindConflict) {
+			s.blocked[p] = true
+			return s.conflict(p, noFolder)
+		}
+	}
+	s.written(p)
+	return nil
+}
+
+const noFolder = "its folder is no folder here"
 
 func (s *syncer) written(p string) {
 	s.report.Written = append(s.report.Written, shown(p))

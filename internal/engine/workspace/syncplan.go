@@ -28,6 +28,7 @@ type syncer struct {
 	base    map[string]tarstream.Entry
 	there   map[string]tarstream.Entry
 	gone    map[string]bool // deleted by now, or in a dry run taken for it
+	made    map[string]bool // folders a dry run would have made
 	blocked map[string]bool // not brought back, so neither is what lies below
 	report  Report
 }
@@ -39,7 +40,7 @@ func (s *syncer) run() error {
 	if s.hasBase && len(s.there) == 0 && len(s.base) > 0 {
 		return s.refuse(".", "the sandbox's workspace is empty; nothing is deleted here")
 	}
-	s.gone, s.blocked = map[string]bool{}, map[string]bool{}
+	s.gone, s.made, s.blocked = map[string]bool{}, map[string]bool{}, map[string]bool{}
 	for _, p := range slices.Backward(changed) {
 		if err := s.step(p, s.remove); err != nil {
 			return err

@@ -23,6 +23,7 @@ package workspace
 
 import (
 	"context"
+	"io"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -132,7 +133,7 @@ func checkFolder(dir string) error {
 		_, err = f.Readdirnames(1)
 		_ = f.Close()
 	}
-	if err != nil && err.Error() != "EOF" {
+	if err != nil && err != io.EOF {
 		return extensions.Errorf(extensions.KindInvalid, "the workspace folder %q cannot be listed: %w", shown, bare(err)).
 			WithRemedy("Make it readable for the user that runs Terraform.")
 	}

@@ -60,12 +60,17 @@ func makeTop(root *os.Root, dir string, opts Options) (*os.Root, error) {
 		if i < len(dir) && dir[i] != '/' || dir == "." {
 			continue
 		}
-		switch err := root.Mkdir(dir[:i], impliedMode&^opts.Umask); {
-		case err == nil && opts.Owner != nil:
-			if err := root.Lchown(dir[:i], opts.Owner.UID, opts.Owner.GID); err != nil {
-				return nil, err
-			}
-		case err != nil && !errors.Is(err, fs.ErrExist):
+		err := root.Mkdir(dir[:i], impliedMode)
+		if errors.Is(err, fs.ErrExist) {
+			continue
+		}
+		if err == nil {
+			err = root.Chmod(dir[:i], impliedMode&^opts.Umask)
+		}
+		if err == nil && opts.Owner != nil {
+			err = root.Lchown(dir[:i], opts.Owner.UID, opts.Owner.GID)
+		}
+		if err != nil {
 			return nil, err
 		}
 	}
