@@ -31,22 +31,44 @@ func (c *Client) call(ctx context.Context, op Op, t target, fn func(*state, Rule
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	script, rule, err := c.admit(ctx, op, t)
-	if err != nil {
-		return err
+	var rule Rule
+	var script Script
+	var failed error
+	perform := func(st *state) {
+		var o *Object
+		if o, failed = fn(st, rule); failed == nil && o != nil {
+			failed = c.bendObject(st, o, rule)
+		}
 	}
-	if err := c.bendBefore(ctx, script, rule, t); err != nil {
-		return err
-	}
-	err = c.v.transact(ctx, func(st *state) error {
-		o, err := fn(st, rule)
-		if err != nil || o == nil {
+	at := false // whether it was performed at once
+	err := c.v.transact(ctx, func(st *state) (err error) {
+		if script, err = ReadScript(c.v.dir); err != nil {
 			return err
 		}
-		return c.bendObject(st, o, rule)
+		rule = st.admit(script, op, t)
+		if at = rule.immediate(); at {
+			if failed = c.refuse(script, rule); failed == nil {
+				perform(st)
+			}
+		}
+		return nil
 	})
 	if err != nil {
 		return err
+	}
+	if !at {
+		if err := c.bendBefore(ctx, rule, t); err != nil {
+			return err
+		}
+		if err := c.refuse(script, rule); err != nil {
+			return err
+		}
+		if err := c.v.transact(ctx, func(st *state) error { perform(st); return nil }); err != nil {
+			return err
+		}
+	}
+	if failed != nil {
+		return failed
 	}
 	switch rule.Do {
 	case DoLoseAnswer:
@@ -59,19 +81,12 @@ func (c *Client) call(ctx context.Context, op Op, t target, fn func(*state, Rule
 }
 
 // admit counts the call and picks the rule for it; the zero Rule where none applies.
-func (c *Client) admit(ctx context.Context, op Op, t target) (script Script, rule Rule, err error) {
-	err = c.v.transact(ctx, func(st *state) error {
-		if script, err = ReadScript(c.v.dir); err != nil {
-			return err
-		}
-		if st.Calls == nil {
-			st.Calls = map[Op]int64{}
-		}
-		st.Calls[op]++
-		rule = st.pick(script, op, st.names(t))
-		return nil
-	})
-	return script, rule, err
+func (st *state) admit(s Script, op Op, t target) Rule {
+	if st.Calls == nil {
+		st.Calls = map[Op]int64{}
+	}
+	st.Calls[op]++
+	return st.pick(s, op, st.names(t))
 }
 
 // names are all words a rule may use for the target.
@@ -119,14 +134,31 @@ func (r Rule) about(names []string) bool {
 	return false
 }
 
-func (c *Client) bendBefore(ctx context.Context, s Script, r Rule, t target) error {
-	if r.Do != DoHide && r.Do != DoSlowReady && r.Do != DoFailReady {
+// waits reports whether Delay is spent before the call.
+func (r Rule) waits() bool {
+	return r.Delay > 0 && r.Do != DoHide && r.Do != DoSlowReady && r.Do != DoFailReady
+}
+
+// immediate reports a rule that needs no time and no other change first.
+func (r Rule) immediate() bool {
+	return !r.waits() && r.Do != DoHangBefore && r.Do != DoVanishBefore
+}
+
+func (c *Client) refuse(s Script, r Rule) error {
+	if f := r.before(); f != nil {
+		return f
+	}
+	if s.RequireKey && c.key == "" {
+		return fault(CodeUnauthorized, "a key is required")
+	}
+	return nil
+}
+
+func (c *Client) bendBefore(ctx context.Context, r Rule, t target) error {
+	if r.waits() {
 		if err := sleep(ctx, time.Duration(r.Delay)); err != nil {
 			return err
 		}
-	}
-	if f := r.before(); f != nil {
-		return f
 	}
 	switch r.Do {
 	case DoHangBefore:
@@ -141,9 +173,6 @@ func (c *Client) bendBefore(ctx context.Context, s Script, r Rule, t target) err
 			}
 			return nil
 		})
-	}
-	if s.RequireKey && c.key == "" {
-		return fault(CodeUnauthorized, "a key is required")
 	}
 	return nil
 }

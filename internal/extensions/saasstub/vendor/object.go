@@ -101,6 +101,11 @@ func (v *Vendor) reap(st *state) error {
 			return err
 		}
 	}
+	return nil
+}
+
+// sweep removes what killed processes left half made or half removed.
+func (v *Vendor) sweep(st *state) error {
 	return errors.Join(
 		os.RemoveAll(v.path("trash")),
 		v.prune("sandboxes", func(name string) bool { return st.Objects[name] != nil }),

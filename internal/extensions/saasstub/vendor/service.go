@@ -2,6 +2,7 @@ package vendor
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"time"
 )
@@ -35,6 +36,9 @@ type Request struct {
 func (c *Client) Create(ctx context.Context, req Request) (obj Object, err error) {
 	err = c.call(ctx, OpCreate, target{name: req.Name}, func(st *state, _ Rule) (*Object, error) {
 		now := st.now()
+		if err := c.v.sweep(st); err != nil {
+			return nil, err
+		}
 		if o := st.byName(req.Name); o != nil {
 			return nil, &Fault{Code: CodeNameTaken, Message: "the name " + req.Name + " is taken", Ref: o.Ref}
 		}
@@ -206,7 +210,7 @@ func (c *Client) Delete(ctx context.Context, ref string) error {
 		if o == nil {
 			return nil, fault(CodeNotFound, "there is no object "+ref)
 		}
-		if err := c.v.drop(st, o); err != nil {
+		if err := errors.Join(c.v.drop(st, o), c.v.sweep(st)); err != nil {
 			return nil, err
 		}
 		o.GoneAt = st.now()
