@@ -91,7 +91,7 @@ func (e *Engine) settleTaken(ctx context.Context, l ledger.Ledger, row ledger.Sa
 		}
 	}
 	if len(intents) > 0 {
-		return true, false, e.recoverRow(ctx, l, row, notify)
+		return true, false, e.heldUntil(e.recoverRow(ctx, l, row, notify), row)
 	}
 	gone := row.State == lifecycle.Failed || !row.ExpiresAt.After(e.now())
 	if !gone {
@@ -106,7 +106,19 @@ func (e *Engine) settleTaken(ctx context.Context, l ledger.Ledger, row ledger.Sa
 	}
 	notify.tell("Cleaning up before taking its name", "%s (%s) is %s", row.ID, row.Name, lifecycle.Shown(row.State))
 	_, err = e.end(ctx, l, row, ended{reason: endReason(e, row), notify: notify})
-	return err == nil, false, err
+	return err == nil, false, e.heldUntil(err, row)
+}
+
+// heldUntil explains why a name is not free: whether its last owner made
+// anything cannot be proved before the deadline that was sent with it.
+func (e *Engine) heldUntil(err error, row ledger.Sandbox) error {
+	if !extensions.IsKind(err, extensions.KindIndeterminate) {
+		return err
+	}
+	x := extensions.Errorf(extensions.KindIndeterminate, "the name %q is held by %s, left by a run that died: nothing proves yet that %s did not make it: %w",
+		row.Name, row.ID, candidateName(row), err)
+	return x.WithRemedy("wait and apply again: it is settled when %s shows it, and at %s at the latest, when its ttl ends; or choose another name",
+		row.Extension, row.ExpiresAt.UTC().Format(time.RFC3339))
 }
 
 func (e *Engine) lookAgain(ctx context.Context, row ledger.Sandbox) (extensions.Observation, error) {

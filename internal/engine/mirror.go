@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -13,6 +14,7 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/workspace"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/tarstream"
 )
 
 // checkWorkspace refuses, without network and without writing, a source that
@@ -53,30 +55,82 @@ func (e *Engine) SyncBack(ctx context.Context, rec Receipt) (changed, conflicts 
 		return nil, nil, err
 	}
 	row.Handle = h
-	report, err := e.syncBack(ctx, b, row, dir)
-	return report.Changed(), report.Conflicts, err
+	got, err := e.syncBack(ctx, b, row, dir)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer got.release()
+	return slices.Concat(got.report.Written, got.report.Deleted), got.left(), nil
+}
+
+// synced is one finished transfer. The stream is kept until it is clear that
+// nothing in it is lost.
+type synced struct {
+	report workspace.Report
+	stream *os.File
+}
+
+func (s synced) release() {
+	_ = s.stream.Close()
+	_ = os.Remove(s.stream.Name())
+}
+
+// left lists what was not brought back and why.
+func (s synced) left() []string {
+	var out []string
+	for _, c := range slices.Concat(s.report.Conflicts, s.report.Refused) {
+		out = append(out, c.Path+": "+c.Reason)
+	}
+	return out
 }
 
 // syncBack downloads the workspace and merges it into dir.
-func (e *Engine) syncBack(ctx context.Context, b *opened, row ledger.Sandbox, dir string) (workspace.Report, error) {
+func (e *Engine) syncBack(ctx context.Context, b *opened, row ledger.Sandbox, dir string) (synced, error) {
 	x, err := power[extensions.FileTransfer](e, b, extensions.PowerFiles)
 	if err != nil {
-		return workspace.Report{}, err
+		return synced{}, err
 	}
-	r, w := io.Pipe()
-	done := make(chan error, 1)
-	go func() {
-		c := call{op: "download", binding: b.binding.ID, id: row.ID, timeout: timeoutProvision, once: true}
-		err := e.invoke(ctx, c, func(ctx context.Context) error { return x.Download(ctx, row.Handle, ".", w) })
-		_ = w.CloseWithError(err) // never fails; nil means end of file
-		done <- err
-	}()
-	report, err := workspace.SyncBack(ctx, dir, row.WorkspaceBase, r)
-	_ = r.CloseWithError(errors.New("the workspace could not be brought back")) // ends the download if it still runs
-	if derr := <-done; derr != nil && err == nil {
-		err = derr
+	spool := filepath.Join(e.stateDir, "spool")
+	if err := os.MkdirAll(spool, 0o700); err != nil {
+		return synced{}, extensions.Errorf(extensions.KindInvalid, "the spool folder cannot be made: %w", err)
 	}
-	return report, err
+	stream, err := os.CreateTemp(spool, "mirror-*.tar")
+	if err != nil {
+		return synced{}, extensions.Errorf(extensions.KindUnavailable, "the workspace cannot be spooled: %w", err)
+	}
+	got := synced{stream: stream}
+	c := call{op: "download", binding: b.binding.ID, id: row.ID, timeout: timeoutProvision, once: true}
+	err = e.invoke(ctx, c, func(ctx context.Context) error { return x.Download(ctx, row.Handle, ".", stream) })
+	if err == nil {
+		_, err = stream.Seek(0, io.SeekStart)
+	}
+	if err == nil {
+		got.report, err = workspace.SyncBack(ctx, dir, manifestOf(row.WorkspaceBase), stream, workspace.SyncOptions{SpoolDir: spool})
+	}
+	if err != nil {
+		got.release()
+		return synced{}, err
+	}
+	return got, nil
+}
+
+// manifestOf reads what baseOf wrote; nil where nothing is known.
+func manifestOf(base json.RawMessage) *tarstream.Manifest {
+	var m tarstream.Manifest
+	if len(base) == 0 || json.Unmarshal(base, &m) != nil {
+		return nil
+	}
+	return &m
+}
+
+// keep moves the sandbox's own copy to where people find it.
+func (e *Engine) keep(s synced, id ID) (string, error) {
+	dir := filepath.Join(e.stateDir, "kept")
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return "", err
+	}
+	to := filepath.Join(dir, string(id)+".tar")
+	return to, os.Rename(s.stream.Name(), to)
 }
 
 // syncBeforeEnd brings a mirrored workspace back before its sandbox ends. A
@@ -95,7 +149,7 @@ func (e *Engine) syncBeforeEnd(ctx context.Context, b *opened, row ledger.Sandbo
 			Detail: fmt.Sprintf("%s had ended already (%s), so changes made in it since the last sync are lost.", row.ID, o.Phase)})
 		return nil
 	}
-	r, err := e.syncBack(ctx, b, row, dir)
+	got, err := e.syncBack(ctx, b, row, dir)
 	if err != nil {
 		var x *extensions.Error
 		if errors.As(err, &x) && x.Remedy == "" {
@@ -103,19 +157,19 @@ func (e *Engine) syncBeforeEnd(ctx context.Context, b *opened, row ledger.Sandbo
 		}
 		return err
 	}
-	report.Conflicts = r.Conflicts
-	if len(r.Conflicts) > 0 {
-		report.Notices = append(report.Notices, Notice{Summary: "Files changed on both sides were left alone",
-			Detail: fmt.Sprintf("In %s these changed here and in %s; yours were kept%s:\n  %s", dir, row.ID, keptAt(r), strings.Join(r.Conflicts, "\n  "))})
+	defer got.release()
+	if got.report.Clean() {
+		return nil
 	}
+	kept, err := e.keep(got, row.ID)
+	if err != nil {
+		return extensions.Errorf(extensions.KindUnavailable, "files changed on both sides, and the sandbox's copy cannot be kept: %w", err).
+			WithRemedy("make room or mend the conflicts in %s, and destroy again; the sandbox still holds the work", dir)
+	}
+	report.Conflicts = got.left()
+	report.Notices = append(report.Notices, Notice{Summary: "Files changed on both sides were left alone",
+		Detail: fmt.Sprintf("In %s these were kept as they are here; the workspace of %s as it ended is in %s:\n  %s", dir, row.ID, kept, strings.Join(got.left(), "\n  "))})
 	return nil
-}
-
-func keptAt(r workspace.Report) string {
-	if r.KeptDir == "" {
-		return ""
-	}
-	return ", the sandbox's are in " + r.KeptDir
 }
 
 // baseOf is the manifest of what was sent to a workspace that comes back.

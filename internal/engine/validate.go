@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/catalog"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/meter"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/profile"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
@@ -25,3 +26,10 @@ func ValidateProfiles(path string, exts []extensions.Extension) ([]Problem, erro
 
 // ParseDuration reads "90s", "2h30m" or "1d"; anything else is KindInvalid.
 func ParseDuration(s string) (time.Duration, error) { return profile.ParseDuration(s) }
+
+// CheckMoney accepts a decimal that is not negative, one space and a
+// currency: "0.50 USD". Anything else is KindInvalid.
+func CheckMoney(s string) error {
+	_, err := meter.ParseMoney(s)
+	return err
+}

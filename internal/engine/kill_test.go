@@ -1,0 +1,244 @@
+package engine_test
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/failpoint"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/saasstub"
+)
+
+// driverEnv makes the test binary a driver over the engine: it reads one
+// order and carries it out, so that it can be killed at any point.
+const driverEnv = "SANDBOXER_ENGINE_DRIVER"
+
+type order struct {
+	Dir, Profile string
+	Do           string // create | destroy
+	Name         string
+	Receipt      engine.Receipt
+}
+
+func TestMain(m *testing.M) {
+	if text := os.Getenv(driverEnv); text != "" {
+		os.Exit(drive(text))
+	}
+	goleak.VerifyTestMain(m)
+}
+
+func drive(text string) int {
+	var o order
+	if err := json.Unmarshal([]byte(text), &o); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 2
+	}
+	e, err := engine.New(engine.Options{Extensions: stubs(), StateDir: o.Dir, Account: "acme/web", Catalog: []string{"testdata/catalog"}})
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 2
+	}
+	defer e.Close()
+	switch o.Do {
+	case "create":
+		s, err := e.Create(context.Background(), engine.Request{Profile: o.Profile, Name: o.Name, TTL: "10m"}, nil, nil)
+		if err != nil {
+			fmt.Fprintln(os.Stderr, extensions.KindOf(err), err, extensions.RemedyOf(err))
+			return 1
+		}
+		_ = json.NewEncoder(os.Stdout).Encode(s.Receipt)
+	case "destroy":
+		if _, err := e.Destroy(context.Background(), o.Receipt, engine.DestroyOptions{}); err != nil {
+			fmt.Fprintln(os.Stderr, extensions.KindOf(err), err, extensions.RemedyOf(err))
+			return 1
+		}
+	}
+	return 0
+}
+
+// run carries out one order in its own process; killAfter > 0 ends it then.
+func (b *bench) run(o order, env string, killAfter time.Duration) (rec engine.Receipt, stderr string, code int) {
+	b.t.Helper()
+	o.Dir = b.dir
+	text, err := json.Marshal(o)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), driverEnv+"="+string(text), env)
+	var out, errs strings.Builder
+	cmd.Stdout, cmd.Stderr = &out, &errs
+	if err := cmd.Start(); err != nil {
+		b.t.Fatal(err)
+	}
+	if killAfter > 0 {
+		timer := time.AfterFunc(killAfter, func() { _ = cmd.Process.Kill() })
+		defer timer.Stop()
+	}
+	err = cmd.Wait()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		b.t.Fatal(err)
+	}
+	_ = json.NewDecoder(bufio.NewReader(strings.NewReader(out.String()))).Decode(&rec)
+	return rec, errs.String(), cmd.ProcessState.ExitCode()
+}
+
+// converge creates name again after a crash: it works, or the one sandbox
+// that was finished and never told is named with its import, and taken by it.
+func (b *bench) converge(profile, name string) engine.Receipt {
+	b.t.Helper()
+	rec, stderr, code := b.run(order{Do: "create", Profile: profile, Name: name}, "", 0)
+	if code == 0 {
+		return rec
+	}
+	if !strings.Contains(stderr, "import {") {
+		b.t.Fatalf("the next run did not converge: %s", stderr)
+	}
+	s, err := b.reopen().Lookup(context.Background(), "", "", name)
+	if err != nil || !strings.Contains(stderr, string(s.ID)) {
+		b.t.Fatalf("import of %s: %v; the message was: %s", s.ID, err, stderr)
+	}
+	return s.Receipt
+}
+
+// expectHeld: the vendor was perhaps asked, and its list proves nothing. The
+// name stays taken until the native deadline, and the message says so.
+func (b *bench) expectHeld(profile, name string) {
+	b.t.Helper()
+	_, stderr, code := b.run(order{Do: "create", Profile: profile, Name: name}, "", 0)
+	if code == 0 || !strings.Contains(stderr, string(extensions.KindIndeterminate)) || !strings.Contains(stderr, "at the latest") {
+		b.t.Errorf("exit %d: %s", code, stderr)
+	}
+	if _, stderr, code := b.run(order{Do: "create", Profile: profile, Name: "other"}, "", 0); code != 0 {
+		b.t.Errorf("another name: %s", stderr)
+	}
+	b.clean()
+}
+
+func (b *bench) expectOnly(rec engine.Receipt) {
+	b.t.Helper()
+	left := b.left()
+	for wait := time.Now().Add(saasstub.Settle); len(left) == 0 && time.Now().Before(wait); left = b.left() {
+		time.Sleep(50 * time.Millisecond) // an eventual list shows it in a moment
+	}
+	if len(left) != 1 || left[0] != string(rec.ID) {
+		b.t.Errorf("the vendor holds %v, want %s alone", left, rec.ID)
+	}
+	got, err := b.reopen().Get(context.Background(), rec)
+	if err != nil || got.State != "ready" {
+		b.t.Errorf("after recovery: %+v, %v", got.State, err)
+	}
+	b.clean()
+}
+
+func TestAKillAtAnyStepOfCreateConverges(t *testing.T) {
+	t.Parallel()
+	for _, point := range append(failpoint.Names("engine.create."), failpoint.Names("ledger.")...) {
+		for _, profile := range []string{"profile.stub", "profile.eventual"} {
+			if profile == "profile.eventual" && !strings.HasPrefix(point, "engine.") {
+				continue
+			}
+			t.Run(point+"/"+profile, func(t *testing.T) {
+				t.Parallel()
+				b := newBench(t)
+				_, stderr, code := b.run(order{Do: "create", Profile: profile, Name: "one"}, failpoint.Env+"="+point+":kill", 0)
+				if code == 0 {
+					t.Skipf("the create does not pass %s", point)
+				}
+				if strings.Contains(stderr, "panic") {
+					t.Fatal(stderr)
+				}
+				if profile == "profile.eventual" && point == "engine.create.placed" {
+					b.expectHeld(profile, "one")
+					return
+				}
+				b.expectOnly(b.converge(profile, "one"))
+			})
+		}
+	}
+}
+
+func TestAKillAtAnyStepOfDestroyConverges(t *testing.T) {
+	t.Parallel()
+	for _, point := range failpoint.Names("engine.destroy.") {
+		t.Run(point, func(t *testing.T) {
+			t.Parallel()
+			b := newBench(t)
+			rec := b.converge("profile.stub", "one")
+			b.run(order{Do: "destroy", Receipt: rec}, failpoint.Env+"="+point+":kill", 0)
+			if _, stderr, code := b.run(order{Do: "destroy", Receipt: rec}, "", 0); code != 0 {
+				t.Fatalf("the next destroy: %s", stderr)
+			}
+			if left := b.left(); len(left) > 0 {
+				t.Errorf("left behind: %v", left)
+			}
+			b.clean()
+		})
+	}
+}
+
+func TestAHundredRandomKillsLeaveNoOrphanAndNoDuplicate(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	start := time.Now()
+	whole := b.converge("profile.stub", "one")
+	span := time.Since(start)
+	if _, err := b.Destroy(context.Background(), whole, engine.DestroyOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	for i := range 100 {
+		b.run(order{Do: "create", Profile: "profile.stub", Name: "one"}, "", time.Duration(rand.Int64N(int64(span)))+1)
+		rec := b.converge("profile.stub", "one")
+		if left := b.left(); len(left) != 1 || left[0] != string(rec.ID) {
+			t.Fatalf("round %d: the vendor holds %v, want %s alone", i, left, rec.ID)
+		}
+		b.run(order{Do: "destroy", Receipt: rec}, "", time.Duration(rand.Int64N(int64(span)))+1)
+		if _, stderr, code := b.run(order{Do: "destroy", Receipt: rec}, "", 0); code != 0 {
+			t.Fatalf("round %d: the next destroy: %s", i, stderr)
+		}
+		if left := b.left(); len(left) > 0 {
+			t.Fatalf("round %d: left behind: %v", i, left)
+		}
+	}
+	b.clean()
+}
+
+func TestTwoProcessesCreatingAtOnceAreBothRight(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	var wg sync.WaitGroup
+	codes := make([]int, 8)
+	for i := range codes {
+		wg.Add(1)
+		go func() {
+			defer wg.Done()
+			name := fmt.Sprintf("n%d", i%4) // every name twice
+			_, _, codes[i] = b.run(order{Do: "create", Profile: "profile.stub", Name: name}, "", 0)
+		}()
+	}
+	wg.Wait()
+	won := 0
+	for _, c := range codes {
+		if c == 0 {
+			won++
+		}
+	}
+	if left := b.left(); won != 4 || len(left) != 4 {
+		t.Errorf("%d won and the vendor holds %v, want 4 of each", won, left)
+	}
+	b.clean()
+}
