@@ -64,24 +64,20 @@ func (ld *loader) addBinding(f file, builtin bool) {
 	}
 	ld.errs = append(ld.errs, r.errs...)
 	if len(r.errs) > 0 {
+		ld.broken[r.in.ID] = true
 		return
 	}
 	b.File = f.name
 	if was, ok := ld.bindings[b.ID]; ok && !overrides(ld, was, pos.Errorf([]string{"id"}, ""), b.ID) {
 		return
 	}
-	ld.bindings[b.ID] = entry[Binding]{b, f.name, ld.layer}
+	ld.bindings[b.ID] = entry[Binding]{value: b, file: f.name, layer: ld.layer}
 }
 
 func (r *bindingReader) fail(path []string, err error) {
-	if err == nil {
-		return
+	if err != nil {
+		r.errs = append(r.errs, r.pos.Errorf(path, "%s", strictyaml.Message(err)))
 	}
-	msg := err.Error()
-	if remedy := extensions.RemedyOf(err); remedy != "" {
-		msg += "; " + remedy
-	}
-	r.errs = append(r.errs, r.pos.Errorf(path, "%s", msg))
 }
 
 func (r *bindingReader) refuse(path []string, format string, args ...any) *strictyaml.Error {
@@ -165,17 +161,18 @@ func (r *bindingReader) cost(b *Binding) {
 	if c == nil {
 		return
 	}
-	if c.PerHour == nil {
-		r.refuse([]string{"cost"}, `cost.per_hour is required, as in "0.10 USD"`)
-		return
-	}
-	if _, err := meter.ParseMoney(*c.PerHour); err != nil {
+	switch {
+	case c.PerHour != nil:
+		_, err := meter.ParseMoney(*c.PerHour)
 		r.fail([]string{"cost", "per_hour"}, err)
+		b.PerHour = *c.PerHour
+	case !r.pos.Has("cost", "per_hour"):
+		r.refuse([]string{"cost"}, `cost.per_hour is required, as in "0.10 USD"`)
 	}
 	if _, err := time.Parse(time.DateOnly, c.AsOf); c.AsOf != "" && err != nil {
 		r.refuse([]string{"cost", "as_of"}, "%q is not a date: want YYYY-MM-DD", extensions.Clean(c.AsOf, 80))
 	}
-	b.PerHour, b.PerHourSource, b.PerHourAsOf = *c.PerHour, c.Source, c.AsOf
+	b.PerHourSource, b.PerHourAsOf = c.Source, c.AsOf
 }
 
 // checkFields checks each value by itself, so that every mistake has its
@@ -196,7 +193,7 @@ func checkFields(pos interface {
 			_, err = profile.ParseDuration(values[key].(string))
 		}
 		if err != nil {
-			e := pos.Errorf(append(slices.Clone(path), key), "%s", err.Error())
+			e := pos.Errorf(append(slices.Clone(path), key), "%s", strictyaml.Message(err))
 			if !slices.Contains(names, key) {
 				e.Suggestion = strictyaml.Nearest(key, names)
 			}

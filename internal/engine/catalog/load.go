@@ -48,6 +48,7 @@ type loader struct {
 	books    map[string]entry[meter.Book] // by the binding they price
 	bookIDs  map[string]entry[string]     // id -> binding
 	from     map[string]entry[string]     // profile reference -> file
+	broken   map[string]bool              // ids of files that have mistakes
 	errs     strictyaml.Errors
 	notices  strictyaml.Errors
 	digest   hash.Hash
@@ -59,13 +60,15 @@ type entry[T any] struct {
 	value T
 	file  string
 	layer int
+	line  int
+	col   int
 }
 
 func newLoader(descriptors []extensions.Descriptor) *loader {
 	ld := &loader{
 		handlers: map[string]extensions.Descriptor{}, profiles: profile.NewSet(), bindings: map[string]entry[Binding]{},
 		books: map[string]entry[meter.Book]{}, bookIDs: map[string]entry[string]{}, from: map[string]entry[string]{},
-		digest: sha256.New(),
+		broken: map[string]bool{}, digest: sha256.New(),
 	}
 	for _, d := range descriptors {
 		ld.handlers[d.Handler] = d

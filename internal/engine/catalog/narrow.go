@@ -32,7 +32,8 @@ func (r *bindingReader) narrow(c extensions.Capabilities) extensions.Capabilitie
 	if n == nil {
 		return c
 	}
-	egress := (*extensions.Egress)(n.Egress)
+	egress := (*extensions.Egress)(r.known("egress", n.Egress, string(extensions.EgressNone), string(extensions.EgressDenyOnly),
+		string(extensions.EgressCIDR), string(extensions.EgressDomain)))
 	for _, step := range []struct {
 		key string
 		by  extensions.Narrowing
@@ -43,8 +44,8 @@ func (r *bindingReader) narrow(c extensions.Capabilities) extensions.Capabilitie
 		{"max_concurrent", extensions.Narrowing{MaxConcurrent: n.MaxConcurrent}},
 		{"max_vcpu", extensions.Narrowing{MaxVCPU: n.MaxVCPU}},
 		{"max_memory_mb", extensions.Narrowing{MaxMemoryMB: n.MaxMemoryMB}},
-		{"max_ttl", extensions.Narrowing{MaxTTL: (*time.Duration)(n.MaxTTL)}},
-		{"max_session_duration", extensions.Narrowing{MaxSessionDuration: (*time.Duration)(n.MaxSessionDuration)}},
+		{"max_ttl", extensions.Narrowing{MaxTTL: r.span("max_ttl", n.MaxTTL)}},
+		{"max_session_duration", extensions.Narrowing{MaxSessionDuration: r.span("max_session_duration", n.MaxSessionDuration)}},
 		{"egress", extensions.Narrowing{Egress: egress}},
 		{"gpu", extensions.Narrowing{GPU: n.GPU}},
 		{"extend_ttl", extensions.Narrowing{ExtendTTL: n.ExtendTTL}},
@@ -94,4 +95,12 @@ func (r *bindingReader) known(key string, value *string, allowed ...string) *str
 	e := r.refuse([]string{"capabilities", key}, "%q is unknown: want %s", extensions.Clean(*value, 80), strings.Join(allowed, ", "))
 	e.Suggestion = strictyaml.Nearest(*value, allowed)
 	return nil
+}
+
+func (r *bindingReader) span(key string, d *profile.Duration) *time.Duration {
+	if d != nil && *d <= 0 {
+		r.refuse([]string{"capabilities", key}, "%s must be above zero", profile.FormatDuration(time.Duration(*d)))
+		return nil
+	}
+	return (*time.Duration)(d)
 }

@@ -4,6 +4,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/meter"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/profile"
@@ -14,13 +15,14 @@ func (ld *loader) addProfile(f file) {
 	p, err := profile.Parse(f.name, f.data)
 	if err != nil {
 		ld.errs = append(ld.errs, strictyaml.Collect(f.name, err)...)
+		ld.broken[p.ID] = true
 		return
 	}
 	if was, ok := ld.from[p.Ref()]; ok && !overrides(ld, was, p.Errorf([]string{"id"}, ""), p.Ref()) {
 		return
 	}
 	ld.profiles.Add(p)
-	ld.from[p.Ref()] = entry[string]{p.Ref(), f.name, ld.layer}
+	ld.from[p.Ref()] = entry[string]{value: p.Ref(), file: f.name, layer: ld.layer}
 }
 
 func (ld *loader) addBook(f file, builtin bool) {
@@ -34,6 +36,7 @@ func (ld *loader) addBook(f file, builtin bool) {
 	}
 	ld.errs = append(ld.errs, errs...)
 	if len(errs) > 0 {
+		ld.broken[b.ID] = true
 		return
 	}
 	if _, bound := ld.bindings[b.Extension]; builtin && !bound {
@@ -46,8 +49,9 @@ func (ld *loader) addBook(f file, builtin bool) {
 		ld.errs = append(ld.errs, pos.Errorf([]string{"id"}, "%s already prices %s, in %s", b.ID, was.value, was.file))
 		return
 	}
-	ld.books[b.Extension] = entry[meter.Book]{b, f.name, ld.layer}
-	ld.bookIDs[b.ID] = entry[string]{b.Extension, f.name, ld.layer}
+	line, col := pos.At("extension")
+	ld.books[b.Extension] = entry[meter.Book]{value: b, file: f.name, layer: ld.layer, line: line, col: col}
+	ld.bookIDs[b.ID] = entry[string]{value: b.Extension, file: f.name, layer: ld.layer}
 }
 
 func bookErrors(pos *strictyaml.Positions, err error) strictyaml.Errors {
@@ -61,13 +65,14 @@ func bookErrors(pos *strictyaml.Positions, err error) strictyaml.Errors {
 	return errs
 }
 
-// checkTogether finds what only shows between files. While single files are
-// wrong it would blame the rest for their absence.
+// checkTogether finds what only shows between files. What rests on a broken
+// file is left alone: it would be blamed for that file's absence.
 func (ld *loader) checkTogether() {
-	if len(ld.errs) > 0 {
-		return
-	}
 	for _, p := range ld.profiles.All() {
+		if id := ld.restsOn(p); id != "" {
+			ld.notices = append(ld.notices, p.Errorf([]string{"extends"}, "not checked as a whole: %s has mistakes of its own", id))
+			continue
+		}
 		if _, _, err := ld.profiles.Flatten(p); err != nil {
 			ld.errs = append(ld.errs, strictyaml.Collect(p.File(), err)...)
 			continue
@@ -77,16 +82,39 @@ func (ld *loader) checkTogether() {
 		}
 	}
 	for _, ext := range slices.Sorted(maps.Keys(ld.books)) {
-		if _, ok := ld.bindings[ext]; !ok {
-			ld.notices = append(ld.notices, ld.unbound(&strictyaml.Error{File: ld.books[ext].file}, ext, "the price book has no effect"))
+		if _, ok := ld.bindings[ext]; !ok && !ld.broken[ext] {
+			e := ld.books[ext]
+			ld.notices = append(ld.notices, ld.unbound(&strictyaml.Error{File: e.file, Line: e.line, Column: e.col}, ext, "the price book has no effect"))
 		}
 	}
+}
+
+// restsOn names the broken profile that p extends, if there is one.
+func (ld *loader) restsOn(p *profile.Profile) string {
+	for range 32 { // a cycle is for Flatten to tell
+		if p.Extends == nil {
+			return ""
+		}
+		id, _, _ := strings.Cut(*p.Extends, "@")
+		if ld.broken[id] {
+			return id
+		}
+		parent, err := ld.profiles.Lookup(*p.Extends)
+		if err != nil {
+			return ""
+		}
+		p = parent
+	}
+	return ""
 }
 
 func (ld *loader) checkOptions(p *profile.Profile, ext string) {
 	path := []string{"options", ext}
 	if b, ok := ld.bindings[ext]; ok {
 		ld.errs = append(ld.errs, checkFields(p, path, b.value.Descriptor.Options, p.Options[ext])...)
+		return
+	}
+	if ld.broken[ext] {
 		return
 	}
 	ld.notices = append(ld.notices, ld.unbound(p.Errorf(path, ""), ext, "these options have no effect"))

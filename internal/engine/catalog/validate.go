@@ -125,7 +125,7 @@ func (ld *loader) checkReferences() {
 }
 
 func (ld *loader) reference(p *profile.Profile, ext string, path ...string) {
-	if _, ok := ld.bindings[ext]; !ok {
+	if _, ok := ld.bindings[ext]; !ok && !ld.broken[ext] {
 		ld.notices = append(ld.notices, ld.unbound(p.Errorf(path, ""), ext, "routing will refuse it"))
 	}
 }

@@ -50,7 +50,7 @@ func (c *checker) fail(path []string, format string, args ...any) *strictyaml.Er
 // is records err, if any, at path.
 func (c *checker) is(err error, path ...string) {
 	if err != nil {
-		c.fail(path, "%s", withRemedy(err))
+		c.fail(path, "%s", strictyaml.Message(err))
 	}
 }
 
@@ -89,13 +89,6 @@ func (c *checker) text(s *string, check func(string) error, path ...string) {
 	if s != nil {
 		c.is(check(*s), path...)
 	}
-}
-
-func withRemedy(err error) string {
-	if remedy := extensions.RemedyOf(err); remedy != "" {
-		return err.Error() + "; " + remedy
-	}
-	return err.Error()
 }
 
 func id(prefix string) func(string) error {

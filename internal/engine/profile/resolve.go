@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/strictyaml"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
@@ -154,7 +155,7 @@ func (r *resolver) err() error {
 	}
 	lines := make([]string, len(r.errs))
 	for i, err := range r.errs {
-		lines[i] = withRemedy(err)
+		lines[i] = strictyaml.Message(err)
 	}
 	return invalid("%s", strings.Join(lines, "\n"))
 }

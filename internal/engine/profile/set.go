@@ -133,7 +133,7 @@ func (s *Set) chain(p *Profile) ([]*Profile, *strictyaml.Error) {
 	for last := p; last.Extends != nil; {
 		parent, err := s.Lookup(*last.Extends)
 		if err != nil {
-			return nil, last.Errorf([]string{"extends"}, "%s", withRemedy(err))
+			return nil, last.Errorf([]string{"extends"}, "%s", strictyaml.Message(err))
 		}
 		refs = append(refs, parent.Ref())
 		switch {

@@ -53,7 +53,7 @@ func (d *decoder) value(at *yaml.Node, v reflect.Value) {
 	switch {
 	case v.Addr().Type().Implements(unmarshalerType):
 		if err := v.Addr().Interface().(Unmarshaler).UnmarshalStrict(Node{d: d, at: at}); err != nil {
-			d.fail(at, "%s", message(err))
+			d.fail(at, "%s", Message(err))
 		}
 	case v.Addr().Type().Implements(textType):
 		d.text(at, v.Addr().Interface().(encoding.TextUnmarshaler))
@@ -89,7 +89,7 @@ func (d *decoder) text(at *yaml.Node, u encoding.TextUnmarshaler) {
 		return
 	}
 	if err := u.UnmarshalText([]byte(n.Value)); err != nil {
-		d.fail(at, "%s", message(err))
+		d.fail(at, "%s", Message(err))
 	}
 }
 

@@ -97,8 +97,9 @@ func Collect(file string, err error) Errors {
 	return Errors{{File: file, Msg: err.Error()}}
 }
 
-// message keeps the remedy of an error that becomes one line of many.
-func message(err error) string {
+// Message is the text of an error that becomes one line of many: with its
+// remedy, if it has one.
+func Message(err error) string {
 	if remedy := extensions.RemedyOf(err); remedy != "" {
 		return err.Error() + "; " + remedy
 	}

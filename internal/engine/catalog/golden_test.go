@@ -1,0 +1,70 @@
+package catalog_test
+
+import (
+	"flag"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/catalog"
+)
+
+var update = flag.Bool("update", false, "write what is found into testdata")
+
+// TestProblems validates the folder that each archive holds and compares every
+// problem with the last section, place by place. What Load says must agree.
+func TestProblems(t *testing.T) {
+	t.Parallel()
+	files, err := filepath.Glob("testdata/*.txtar")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no golden files: %v", err)
+	}
+	for _, name := range files {
+		t.Run(filepath.Base(name), func(t *testing.T) {
+			t.Parallel()
+			comment, sections := readArchive(t, name)
+			want := &sections[len(sections)-1]
+			in := map[string]string{}
+			for _, s := range sections[:len(sections)-1] {
+				in[s.name] = string(s.data)
+			}
+			dir := folder(t, in)
+			got, mistakes := told(t, dir)
+			if *update {
+				want.data = []byte(got)
+				writeArchive(t, name, comment, sections)
+			}
+			if diff := cmp.Diff(string(want.data), got); diff != "" {
+				t.Errorf("-want +got:\n%s", diff)
+			}
+			if _, err := catalog.Load([]string{dir}, descriptors()); (err != nil) != mistakes {
+				t.Errorf("mistakes: %v, but Load says %v", mistakes, err)
+			}
+		})
+	}
+}
+
+func told(t *testing.T, dir string) (text string, mistakes bool) {
+	t.Helper()
+	problems, err := catalog.ValidatePath(dir, descriptors())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b strings.Builder
+	for _, p := range problems {
+		file, err := filepath.Rel(dir, p.File)
+		if err != nil {
+			t.Fatal(err)
+		}
+		kind := "error"
+		if p.Notice {
+			kind = "notice"
+		}
+		mistakes = mistakes || !p.Notice
+		fmt.Fprintf(&b, "%s:%d:%d: %s: %s\n", filepath.ToSlash(file), p.Line, p.Column, kind, strings.ReplaceAll(p.Msg, dir, "DIR"))
+	}
+	return b.String(), mistakes
+}
