@@ -12,7 +12,8 @@ const doc = `A metered vendor for trying things out and for tests. It is a test 
 - **Expiry**: native; the vendor's clock ends a sandbox at the deadline sent at create.
 - **Leaves behind**: its folder, with the snapshots that were kept.
 
-Isolation and egress are the claims of the pretend vendor: they let routing be tried without an account.`
+Isolation, egress and resource limits are the claims of the pretend vendor: they let routing be tried without an account.
+There are no programs but those of the shell itself (cat, env, ls, mkdir, sleep, tee and the like): no git, no package manager.`
 
 // Describe implements extensions.Extension.
 func (e extension) Describe() extensions.Descriptor {
@@ -51,8 +52,8 @@ func (e extension) Describe() extensions.Descriptor {
 			MaxMemoryMB:         &memory,
 			CustomNetworkPolicy: true,
 			EgressDefault:       extensions.NetworkDeny,
-			Provides: extensions.Provides{RuntimeKinds: []string{"native", "workarea", "vendor-hosted"},
-				RequirementKinds: []string{"long-running", "workarea", "git"}},
+			Provides: extensions.Provides{RuntimeKinds: []string{"workarea", "vendor-hosted"},
+				RequirementKinds: []string{"long-running", "workarea"}},
 			IsolationLevels:        []extensions.Isolation{extensions.IsolationContainer, extensions.IsolationMicroVM},
 			PricingModel:           extensions.PricingMetered,
 			Egress:                 extensions.EgressDomain,

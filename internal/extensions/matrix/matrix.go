@@ -1,0 +1,187 @@
+// Package matrix writes the capability page: one column per extension, one
+// row per declared fact. It reads descriptors and nothing else.
+package matrix
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
+)
+
+const (
+	yes     = "yes"
+	no      = "–"
+	unknown = "unknown"
+)
+
+type row struct {
+	name  string
+	value func(d extensions.Descriptor) string
+}
+
+func capability(name string, value func(c extensions.Capabilities) string) row {
+	return row{name, func(d extensions.Descriptor) string { return value(d.Capabilities) }}
+}
+
+// published are the flags that sandbox platforms publish, by their names there.
+var published = []row{
+	capability("transportModel", func(c extensions.Capabilities) string { return c.TransportModel }),
+	capability("supportsFsSnapshot", func(c extensions.Capabilities) string { return flag(c.FsSnapshot) }),
+	capability("supportsPauseResume", func(c extensions.Capabilities) string { return flag(c.PauseResume) }),
+	capability("supportsCapacityQuery", func(c extensions.Capabilities) string { return flag(c.CapacityQuery) }),
+	capability("maxConcurrent", func(c extensions.Capabilities) string { return number(c.MaxConcurrent) }),
+	capability("maxSessionDurationSeconds", func(c extensions.Capabilities) string { return limit(c.MaxSessionDuration) }),
+	capability("regions", func(c extensions.Capabilities) string { return list(c.Regions) }),
+	capability("os", func(c extensions.Capabilities) string { return list(c.OS) }),
+	capability("arch", func(c extensions.Capabilities) string { return list(c.Arch) }),
+	capability("idleCostModel", func(c extensions.Capabilities) string { return c.IdleCostModel }),
+	capability("billingModel", func(c extensions.Capabilities) string { return c.BillingModel }),
+	capability("maxVCpu", func(c extensions.Capabilities) string { return number(c.MaxVCPU) }),
+	capability("maxMemoryMb", func(c extensions.Capabilities) string { return number(c.MaxMemoryMB) }),
+	capability("supportsGpu", func(c extensions.Capabilities) string { return flag(c.GPU) }),
+	capability("supportsCustomNetworkPolicy", func(c extensions.Capabilities) string { return flag(c.CustomNetworkPolicy) }),
+	capability("egressDefault", func(c extensions.Capabilities) string { return c.EgressDefault }),
+	capability("isA2ARemote", func(c extensions.Capabilities) string { return flag(c.A2ARemote) }),
+}
+
+// ours are the facts that routing, quotes and expiry need beyond those.
+var ours = []row{
+	{"place", func(d extensions.Descriptor) string { return string(d.Place) }},
+	capability("isolation levels", func(c extensions.Capabilities) string { return list(c.IsolationLevels) }),
+	capability("pricing model", func(c extensions.Capabilities) string { return c.PricingModel }),
+	capability("egress enforcement", func(c extensions.Capabilities) string { return string(c.Egress) }),
+	capability("expiry enforcement", func(c extensions.Capabilities) string { return string(c.Expiry) }),
+	{"recoverable", func(d extensions.Descriptor) string { return flag(d.Find.Recoverable()) }},
+	{"find", func(d extensions.Descriptor) string { return found(d.Find) }},
+	capability("longest ttl", func(c extensions.Capabilities) string { return limit(c.MaxTTL) }),
+	capability("ttl can be moved", func(c extensions.Capabilities) string { return flag(c.ExtendTTL) }),
+	capability("read-only workspace", func(c extensions.Capabilities) string { return flag(c.ReadOnlyWorkspace) }),
+	capability("enforces resource limits", func(c extensions.Capabilities) string { return flag(c.EnforcesResourceLimits) }),
+	capability("runtime kinds", func(c extensions.Capabilities) string { return list(c.Provides.RuntimeKinds) }),
+	capability("requirement kinds", func(c extensions.Capabilities) string { return list(c.Provides.RequirementKinds) }),
+}
+
+// Rows counts the rows of the page's tables, powers included.
+func Rows() int { return len(published) + len(ours) + len(extensions.Powers) }
+
+// Matrix writes the page in Markdown, columns in the order of ds.
+func Matrix(ds []extensions.Descriptor) string {
+	var b strings.Builder
+	b.WriteString(`# Capabilities
+
+What each extension declares. It is a ceiling: a catalog may narrow it, and what is found by probing at
+apply only narrows it further. Declared and implemented powers are the same set; the conformance suite fails otherwise.
+"unknown" is never "unlimited". This page is generated from the descriptors and compared with them by a test.
+
+`)
+	section(&b, "The published matrix", published, ds)
+	section(&b, "What sandboxer adds", ours, ds)
+	var powers []row
+	for _, p := range extensions.Powers {
+		powers = append(powers, row{string(p), func(d extensions.Descriptor) string { return flag(d.Has(p)) }})
+	}
+	section(&b, "Powers", powers, ds)
+	b.WriteString("## The extensions\n")
+	for _, d := range ds {
+		fmt.Fprintf(&b, "\n### %s (`%s`)\n\n%s\n", d.Title, d.Handler, strings.TrimSpace(d.Doc))
+		fields(&b, "Configuration of the binding", d.Config)
+		fields(&b, "Options of a profile", d.Options)
+		credentials(&b, d.Credentials)
+	}
+	return b.String()
+}
+
+func section(b *strings.Builder, title string, rows []row, ds []extensions.Descriptor) {
+	fmt.Fprintf(b, "## %s\n\n| |", title)
+	for _, d := range ds {
+		fmt.Fprintf(b, " %s |", d.Handler)
+	}
+	b.WriteString("\n|---|" + strings.Repeat("---|", len(ds)) + "\n")
+	for _, r := range rows {
+		fmt.Fprintf(b, "| %s |", r.name)
+		for _, d := range ds {
+			fmt.Fprintf(b, " %s |", cell(r.value(d)))
+		}
+		b.WriteString("\n")
+	}
+	b.WriteString("\n")
+}
+
+func fields(b *strings.Builder, title string, fs []extensions.Field) {
+	if len(fs) == 0 {
+		return
+	}
+	fmt.Fprintf(b, "\n%s:\n\n", title)
+	for _, f := range fs {
+		kind := string(f.Type)
+		if len(f.Enum) > 0 {
+			kind += ": " + strings.Join(f.Enum, ", ")
+		}
+		if f.Required {
+			kind += ", required"
+		}
+		fmt.Fprintf(b, "- `%s` (%s): %s\n", f.Name, kind, f.Doc)
+	}
+}
+
+func credentials(b *strings.Builder, cs []extensions.CredentialField) {
+	if len(cs) == 0 {
+		return
+	}
+	b.WriteString("\nCredentials:\n\n")
+	for _, c := range cs {
+		from := ""
+		if c.Env != "" {
+			from = ", or the environment variable `" + c.Env + "`"
+		}
+		fmt.Fprintf(b, "- `%s`%s: %s\n", c.Name, from, c.Doc)
+	}
+}
+
+// cell keeps a value from breaking the table.
+func cell(s string) string {
+	return strings.NewReplacer("|", `\|`, "\n", " ", "*", `\*`).Replace(s)
+}
+
+func flag(set bool) string {
+	if set {
+		return yes
+	}
+	return no
+}
+
+func number(n *int64) string {
+	if n == nil {
+		return unknown
+	}
+	return strconv.FormatInt(*n, 10)
+}
+
+// limit shows a duration in seconds, as the published matrix does.
+func limit(d time.Duration) string {
+	if d == 0 {
+		return "no limit of the place"
+	}
+	return strconv.FormatInt(int64(d/time.Second), 10) + " s"
+}
+
+func list[S ~string](values []S) string {
+	if len(values) == 0 {
+		return no
+	}
+	var words []string
+	for _, v := range values {
+		words = append(words, string(v))
+	}
+	return strings.Join(words, ", ")
+}
+
+func found(f extensions.Find) string {
+	if f.Strength == extensions.FindEventual {
+		return fmt.Sprintf("eventual, within %s", f.Settle)
+	}
+	return string(f.Strength)
+}

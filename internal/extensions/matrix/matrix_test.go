@@ -1,0 +1,47 @@
+package matrix_test
+
+import (
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/matrix"
+)
+
+func TestUnknownIsNotUnlimited(t *testing.T) {
+	t.Parallel()
+	page := matrix.Matrix([]extensions.Descriptor{{Handler: "x"}})
+	for _, want := range []string{"| maxConcurrent | unknown |", "| maxSessionDurationSeconds | no limit of the place |", "| exec | – |"} {
+		if !strings.Contains(page, want+"\n") {
+			t.Errorf("the page has no row %q", want)
+		}
+	}
+}
+
+func TestEveryDeclaredFactHasARow(t *testing.T) {
+	t.Parallel()
+	const published = 17
+	facts := reflect.TypeFor[extensions.Capabilities]().NumField()
+	// Provides has two rows; place, recoverable and find are of the descriptor.
+	if want := facts + 1 + 3 + len(extensions.Powers); matrix.Rows() != want {
+		t.Errorf("%d rows, want %d: a capability was added without a row", matrix.Rows(), want)
+	}
+	page := matrix.Matrix(nil)
+	_, after, _ := strings.Cut(page, "## The published matrix")
+	table, _, _ := strings.Cut(after, "## ")
+	if got := strings.Count(table, "\n| ") - 1; got != published {
+		t.Errorf("the published matrix has %d rows, want %d", got, published)
+	}
+}
+
+func TestCellsCannotBreakTheTable(t *testing.T) {
+	t.Parallel()
+	d := extensions.Descriptor{Handler: "x", Find: extensions.Find{Strength: extensions.FindEventual, Settle: 2 * time.Second}}
+	d.Capabilities.Regions = []string{"*", "a|b\nc"}
+	page := matrix.Matrix([]extensions.Descriptor{d})
+	if !strings.Contains(page, `| regions | \*, a\|b c |`) || !strings.Contains(page, "| find | eventual, within 2s |") {
+		t.Error(page)
+	}
+}
