@@ -79,10 +79,11 @@ func sentence(text string) string {
 	if !strings.ContainsAny(first, "-./_:\"'`") {
 		text = strings.ToUpper(text[:1]) + text[1:]
 	}
-	if !strings.HasSuffix(text, ".") && !strings.HasSuffix(text, "\n}") {
-		text += "."
+	last := text[strings.LastIndexAny(text, " \n")+1:]
+	if strings.ContainsAny(last, "-/=}") && !strings.HasSuffix(last, "`") || strings.HasSuffix(last, ".") {
+		return text // an id, path or command to be copied
 	}
-	return text
+	return text + "."
 }
 
 // notices turns the engine's notices into warnings.

@@ -127,9 +127,15 @@ func estimateValue(ctx context.Context, e engine.Estimate) (types.Object, diag.D
 	return types.ObjectValueFrom(ctx, attrTypes(estimateFields), newEstimate(e))
 }
 
-func estimateUnknown() types.Object { return types.ObjectUnknown(attrTypes(estimateFields)) }
+// estimateOrNull is null for an estimate nobody made.
+func estimateOrNull(ctx context.Context, e engine.Estimate) (types.Object, diag.Diagnostics) {
+	if e.CatalogDigest == "" {
+		return types.ObjectNull(attrTypes(estimateFields)), nil
+	}
+	return estimateValue(ctx, e)
+}
 
-func estimateNull() types.Object { return types.ObjectNull(attrTypes(estimateFields)) }
+func estimateUnknown() types.Object { return types.ObjectUnknown(attrTypes(estimateFields)) }
 
 // explainRefusals lists refused candidates for people; "" if there are none.
 func explainRefusals(e engine.Estimate) string {

@@ -12,7 +12,6 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine"
-	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/meter"
 )
 
 func parseDuration(s string) (time.Duration, error) {
@@ -21,11 +20,6 @@ func parseDuration(s string) (time.Duration, error) {
 		err = fmt.Errorf("the duration %q is not above zero", s)
 	}
 	return d, err
-}
-
-func checkMoney(s string) error {
-	_, err := meter.ParseMoney(s)
-	return err
 }
 
 // sameDuration tells whether two spellings mean the same time.

@@ -206,7 +206,7 @@ func (m *sandboxModel) fill(ctx context.Context, sb engine.Sandbox) (diags diag.
 		make func() (types.Object, diag.Diagnostics)
 	}{
 		{&m.Reachability, func() (types.Object, diag.Diagnostics) { return reachabilityValue(ctx, sb.Reach) }},
-		{&m.Estimate, func() (types.Object, diag.Diagnostics) { return estimateValue(ctx, sb.Estimate) }},
+		{&m.Estimate, func() (types.Object, diag.Diagnostics) { return estimateOrNull(ctx, sb.Estimate) }},
 		{&m.Route, func() (types.Object, diag.Diagnostics) { return routeValue(ctx, sb.Route) }},
 	} {
 		if f.to.IsUnknown() {

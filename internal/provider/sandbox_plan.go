@@ -251,8 +251,14 @@ func (p *planning) changeInPlace(ctx context.Context, planned engine.Planned, as
 	if mode {
 		p.plan.Reachability = types.ObjectUnknown(attrTypes(reachabilityFields))
 	}
+	p.checkUpdate(ctx, ttl, mode)
+}
+
+// checkUpdate asks the engine whether the change is possible. Without one it
+// still tells that the profile was edited.
+func (p *planning) checkUpdate(ctx context.Context, ttl, mode bool) {
 	e := p.r.ready()
-	if e == nil || !(ttl || mode) || !p.config.decides(ctx) {
+	if e == nil || !p.config.decides(ctx) {
 		return
 	}
 	rec, diags := p.state.receipt(ctx, p.req.Private)
@@ -266,7 +272,7 @@ func (p *planning) changeInPlace(ctx context.Context, planned engine.Planned, as
 	}
 	ns, err := e.PlanUpdate(ctx, rec, old, now)
 	addNotices(&p.resp.Diagnostics, ns)
-	if err != nil {
+	if err != nil && (ttl || mode) {
 		field := path.Root("ttl")
 		if !ttl {
 			field = path.Root("desired_mode")

@@ -10,6 +10,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/types"
+	"github.com/hashicorp/terraform-plugin-log/tflog"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
@@ -127,6 +128,15 @@ func (r *sandboxResource) ImportState(ctx context.Context, req resource.ImportSt
 	if sb.State == stateDestroyed {
 		resp.Diagnostics.AddError("Sandbox "+string(sb.ID)+" cannot be imported", "It was destroyed. Remove the import block; the next apply makes a new one.")
 		return
+	}
+	planned, err := e.Plan(ctx, sb.Request)
+	if err != nil || planned.Version != sb.Version { // it lives all the same
+		tflog.Debug(ctx, "the imported sandbox could not be made again as it was", map[string]any{"version": planned.Version})
+	} else {
+		sb.Estimate = planned.Estimate
+	}
+	if sb.Request.Scope == "" {
+		sb.Request.Scope = planned.Scope
 	}
 	m := blank()
 	resp.Diagnostics.Append(m.restore(ctx, sb.Request)...)

@@ -37,7 +37,7 @@ func (p *planning) replacedArguments(moved bool) []string {
 		{"inputs", !sameInputs(pl.Inputs, st.Inputs)},
 		{"env", !sameMap(pl.Env, st.Env)},
 		{"secrets_wo_version", !pl.SecretsWOVersion.Equal(st.SecretsWOVersion)},
-		{"scope", !pl.Scope.Equal(st.Scope)},
+		{"scope", !pl.Scope.Equal(st.Scope) && !st.Scope.IsNull()},
 		{"triggers", !sameMap(pl.Triggers, st.Triggers)},
 		{"from_snapshot", !pl.FromSnapshot.Equal(st.FromSnapshot)},
 		{"from_sandbox", !pl.FromSandbox.Equal(st.FromSandbox)},
@@ -94,16 +94,13 @@ func hostsMoved(ctx context.Context, current string, before, after types.List) b
 	if current == "" {
 		return unnamedMoved(entries)
 	}
-	own, err := extensions.ParseHostRef(current)
-	if err != nil {
-		own = engine.Host{Name: current}
-	}
+	var known []string
 	for _, e := range entries {
-		if !e.IsUnknown() && sameMachine(own, e.ValueString()) {
-			return false
+		if !e.IsUnknown() {
+			known = append(known, e.ValueString())
 		}
 	}
-	return true
+	return len(known) == 0 || engine.HostsMoved(engine.Receipt{Host: current}, known)
 }
 
 // unnamedMoved is for a sandbox on this machine without a host, or in a
@@ -115,18 +112,4 @@ func unnamedMoved(entries []types.String) bool {
 		}
 	}
 	return true
-}
-
-func sameMachine(own engine.Host, entry string) bool {
-	h, err := extensions.ParseHostRef(entry)
-	if err != nil {
-		return own.Name == entry
-	}
-	if h.Name != own.Name || h.Local != own.Local {
-		return own.Name == h.Name && own.SSH == nil && !own.Local // only its name is known
-	}
-	if h.SSH == nil || own.SSH == nil {
-		return h.SSH == own.SSH
-	}
-	return h.SSH.Address == own.SSH.Address && h.SSH.Alias == own.SSH.Alias && h.SSH.Port == own.SSH.Port && h.SSH.User == own.SSH.User
 }

@@ -74,6 +74,9 @@ func (r *sandboxResource) Create(ctx context.Context, req resource.CreateRequest
 	defer cancel()
 	var begun engine.Sandbox
 	sb, err := e.Create(opCtx, request, func(sb engine.Sandbox) { begun = sb; save(sb, true) }, progress(ctx))
+	if plan.Estimate.IsUnknown() {
+		sb.Estimate = quoted(ctx, e, request)
+	}
 	if err == nil {
 		save(sb, false)
 		addNotices(&resp.Diagnostics, sb.Notices)
@@ -81,7 +84,7 @@ func (r *sandboxResource) Create(ctx context.Context, req resource.CreateRequest
 	}
 	switch {
 	case sb.ID == "" || sb.State == stateDestroyed:
-		resp.State.RemoveResource(ctx) // nothing exists
+		resp.State.RemoveResource(ctx) // nothing is left
 	default:
 		if sb.State == "" || sb.State == stateReady {
 			sb.State = stateFailed
@@ -93,6 +96,16 @@ func (r *sandboxResource) Create(ctx context.Context, req resource.CreateRequest
 		own = sb.ID
 	}
 	addCreateError(&resp.Diagnostics, fieldPath(err, emptyPath, planArguments...), own, plan.Name.ValueString(), err)
+}
+
+// quoted is the estimate where the plan could not know it: the place came
+// from the ledger.
+func quoted(ctx context.Context, e *engine.Engine, request engine.Request) engine.Estimate {
+	planned, err := e.Plan(ctx, request)
+	if err != nil {
+		tflog.Debug(ctx, "no estimate", map[string]any{"error": err.Error()})
+	}
+	return planned.Estimate
 }
 
 // Update implements resource.Resource: ttl, mode and hosts change in place,
@@ -118,6 +131,9 @@ func (r *sandboxResource) Update(ctx context.Context, req resource.UpdateRequest
 	if err != nil {
 		addErrorAt(&resp.Diagnostics, fieldPath(err, emptyPath, planArguments...), "Sandbox "+state.label()+" was not changed", err)
 		return
+	}
+	if plan.Estimate.IsUnknown() {
+		sb.Estimate = quoted(ctx, e, request)
 	}
 	resp.Diagnostics.Append(plan.fill(ctx, sb)...)
 	resp.Diagnostics.Append(resp.State.Set(ctx, &plan)...)

@@ -152,7 +152,7 @@ func duration() stringRule {
 
 func money() stringRule {
 	return stringRule{about: `a decimal and a currency, such as "1.00 USD"`, check: func(s string) string {
-		return wrongIf(checkMoney(s))
+		return wrongIf(engine.CheckMoney(s))
 	}}
 }
 

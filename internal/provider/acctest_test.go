@@ -1,0 +1,234 @@
+package provider
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/hashicorp/terraform-plugin-framework/providerserver"
+	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
+	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
+
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/all"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/saasstub"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/saasstub/vendor"
+)
+
+func testExtensions() []extensions.Extension { return all.Extensions() }
+
+// bed is one user's machine: a state folder with its ledger and stub vendor,
+// and a catalog. Its end destroys whatever a test left alive.
+type bed struct {
+	t       *testing.T
+	root    string // short: sockets below it have a length limit
+	state   string
+	catalog string
+}
+
+// requireTerraform skips a test that needs Terraform where there is none, or
+// fails it where skips are not allowed.
+func requireTerraform(t *testing.T) string {
+	t.Helper()
+	skip := func(why string) {
+		if os.Getenv("SANDBOXER_NO_SKIP") != "" {
+			t.Fatal(why)
+		}
+		t.Skip(why)
+	}
+	if os.Getenv("TF_ACC") == "" {
+		skip("TF_ACC is not set: run `make testacc` for the tests that go through Terraform")
+	}
+	if p := os.Getenv("TF_ACC_TERRAFORM_PATH"); p != "" {
+		return p
+	}
+	p, err := exec.LookPath("terraform")
+	if err != nil {
+		skip("terraform is not on PATH")
+	}
+	return p
+}
+
+// requireLocal skips where sandboxes cannot run on this machine.
+func requireLocal(t *testing.T) {
+	t.Helper()
+	b := newBed(t)
+	_, err := b.engine().GetHost(context.Background(), engine.Host{Name: "probe", Local: true})
+	if extensions.IsKind(err, extensions.KindUnsupported) {
+		if os.Getenv("SANDBOXER_NO_SKIP") != "" {
+			t.Fatal(err)
+		}
+		t.Skip(err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func newBed(t *testing.T) *bed {
+	t.Helper()
+	root, err := os.MkdirTemp("", "sbx")
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := &bed{t: t, root: root, state: filepath.Join(root, "s"), catalog: filepath.Join(root, "catalog")}
+	t.Cleanup(func() {
+		b.destroyAll()
+		if err := os.RemoveAll(root); err != nil {
+			t.Errorf("cleaning up: %v", err)
+		}
+	})
+	b.profile("profile.stub", `
+extends: profile.base
+extension: ext.saas-stub
+isolation: { level: container }
+resources: { cpu: 1, memory_mb: 512 }
+inputs: { repo: { type: string }, ref: { type: string }, count: { type: number }, flag: { type: bool } }
+`)
+	return b
+}
+
+// elsewhere is another machine that sees the same vendor but has no ledger.
+func (b *bed) elsewhere() *bed {
+	b.t.Helper()
+	other := newBed(b.t)
+	other.catalog = b.catalog
+	other.write("catalog/extensions/ext.saas-stub.yaml", "id: ext.saas-stub\nhandler: saas-stub\ntitle: Stub\nconfig: { dir: "+filepath.Join(b.state, saasstub.Handler)+" }\n")
+	other.catalog = filepath.Join(other.root, "catalog")
+	return other
+}
+
+// profile writes version 1.0.0 of a profile of the test's own.
+func (b *bed) profile(id, body string) {
+	b.t.Helper()
+	b.write("catalog/profiles/"+id+".yaml", "id: "+id+"\nversion: \"1.0.0\"\n"+strings.TrimLeft(body, "\n"))
+}
+
+func (b *bed) write(name, content string) string {
+	b.t.Helper()
+	path := filepath.Join(b.root, name)
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		b.t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+		b.t.Fatal(err)
+	}
+	return path
+}
+
+// config puts the bed's provider block before body.
+func (b *bed) config(body string) string {
+	return fmt.Sprintf("provider \"sandboxer\" {\n  state_dir = %q\n  catalog   = [%q]\n  account   = \"acme/web\"\n}\n", b.state, b.catalog) + body
+}
+
+func (b *bed) factories() map[string]func() (tfprotov6.ProviderServer, error) {
+	return map[string]func() (tfprotov6.ProviderServer, error){
+		"sandboxer": func() (tfprotov6.ProviderServer, error) {
+			p := New("test", testExtensions())
+			b.t.Cleanup(func() {
+				if err := p.Close(); err != nil {
+					b.t.Errorf("closing the provider: %v", err)
+				}
+			})
+			return providerserver.NewProtocol6WithError(p)()
+		},
+	}
+}
+
+// run applies the steps through Terraform; afterwards nothing may be alive.
+func (b *bed) run(steps ...resource.TestStep) {
+	b.t.Helper()
+	requireTerraform(b.t)
+	resource.Test(b.t, resource.TestCase{ProtoV6ProviderFactories: b.factories(), Steps: steps})
+	if left := b.live(); len(left) > 0 {
+		b.t.Errorf("after destroy %d sandboxes are alive: %v", len(left), left)
+	}
+	b.verify()
+}
+
+// engine looks behind the scenes, as the command line would.
+func (b *bed) engine() *engine.Engine {
+	b.t.Helper()
+	e, err := engine.New(engine.Options{Extensions: testExtensions(), StateDir: b.state, Catalog: []string{b.catalog}, Account: "acme/web"})
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	b.t.Cleanup(func() { _ = e.Close() })
+	return e
+}
+
+func (b *bed) vendor() *vendor.Vendor { return vendor.At(filepath.Join(b.state, saasstub.Handler)) }
+
+func (b *bed) script(rules ...vendor.Rule) {
+	b.t.Helper()
+	if err := vendor.WriteScript(filepath.Join(b.state, saasstub.Handler), vendor.Script{Rules: rules}); err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+// live lists what is alive according to the ledger and to the vendor.
+func (b *bed) live() []string {
+	b.t.Helper()
+	var out []string
+	all, err := b.engine().List(context.Background(), false)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	for _, s := range all {
+		if s.State != stateExpired {
+			out = append(out, fmt.Sprintf("%s %s %s", s.ID, s.Name, s.State))
+		}
+	}
+	objects, err := b.vendor().Objects()
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	for _, o := range objects {
+		if o.State != vendor.StateExpired && o.GoneAt.IsZero() {
+			out = append(out, fmt.Sprintf("vendor object %s %s", o.Name, o.State))
+		}
+	}
+	return out
+}
+
+func (b *bed) verify() {
+	b.t.Helper()
+	if _, findings, err := b.engine().VerifyLedger(context.Background()); err != nil || len(findings) > 0 {
+		b.t.Errorf("ledger verify: %v %v", findings, err)
+	}
+}
+
+func (b *bed) destroyAll() {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	e, err := engine.New(engine.Options{Extensions: testExtensions(), StateDir: b.state, Catalog: []string{b.catalog}, Account: "acme/web"})
+	if err != nil {
+		return // a test about a broken catalog made nothing
+	}
+	defer e.Close() //nolint:errcheck // the folder goes next
+	all, err := e.List(ctx, false)
+	if err != nil {
+		b.t.Errorf("cleaning up: %v", err)
+	}
+	for _, s := range all {
+		if _, err := e.Destroy(ctx, s.Receipt, engine.DestroyOptions{}); err != nil {
+			b.t.Errorf("cleaning up %s: %v", s.ID, err)
+		}
+	}
+}
+
+// only returns the one live sandbox of the bed.
+func (b *bed) only() engine.Sandbox {
+	b.t.Helper()
+	all, err := b.engine().List(context.Background(), false)
+	if err != nil || len(all) != 1 {
+		b.t.Fatalf("want one sandbox, have %d (%v)", len(all), err)
+	}
+	return all[0]
+}

@@ -1,0 +1,151 @@
+package provider
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+)
+
+// provider is the binary under test, built once for all tests that drive
+// Terraform as a user does.
+var builtProvider = sync.OnceValues(func() (string, error) {
+	dir, err := os.MkdirTemp("", "sbxbin")
+	if err != nil {
+		return "", err
+	}
+	builtDir = dir
+	out, err := exec.Command("go", "build", "-o", filepath.Join(dir, "terraform-provider-sandboxer"), "../..").CombinedOutput()
+	if err != nil {
+		return "", fmt.Errorf("go build: %w\n%s", err, out)
+	}
+	return dir, nil
+})
+
+var builtDir string
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	if builtDir != "" {
+		if err := os.RemoveAll(builtDir); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			code = 1
+		}
+	}
+	os.Exit(code)
+}
+
+// cli drives the real terraform in one folder with its own state.
+type cli struct {
+	t         *testing.T
+	b         *bed
+	dir       string
+	terraform string
+	env       []string
+}
+
+func newCLI(t *testing.T, b *bed) *cli {
+	t.Helper()
+	terraform := requireTerraform(t)
+	bin, err := builtProvider()
+	if err != nil {
+		t.Fatal(err)
+	}
+	rc := b.write("terraformrc", fmt.Sprintf("provider_installation {\n  dev_overrides {\n    \"registry.terraform.io/sand-boxer/sandboxer\" = %q\n    \"registry.opentofu.org/sand-boxer/sandboxer\" = %q\n  }\n}\n", bin, bin))
+	dir, err := os.MkdirTemp(b.root, "cwd")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &cli{t: t, b: b, dir: dir, terraform: terraform}
+	c.env = append(os.Environ(), "TF_CLI_CONFIG_FILE="+rc, "CHECKPOINT_DISABLE=1", "TF_IN_AUTOMATION=1", "TF_LOG=", "SANDBOXER_FAILPOINT=")
+	return c
+}
+
+// write replaces main.tf: the bed's provider block and body.
+func (c *cli) write(body string) {
+	c.t.Helper()
+	text := "terraform {\n  required_providers {\n    sandboxer = { source = \"sand-boxer/sandboxer\" }\n  }\n}\n" + c.b.config(body)
+	if err := os.WriteFile(filepath.Join(c.dir, "main.tf"), []byte(text), 0o600); err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+func (c *cli) command(env []string, args ...string) *exec.Cmd {
+	cmd := exec.Command(c.terraform, args...)
+	cmd.Dir = c.dir
+	cmd.Env = append(append([]string{}, c.env...), env...)
+	cmd.WaitDelay = 5 * time.Second
+	return cmd
+}
+
+// try runs terraform and returns everything it printed with its exit code.
+func (c *cli) try(env []string, args ...string) (string, int) {
+	c.t.Helper()
+	var out bytes.Buffer
+	cmd := c.command(env, args...)
+	cmd.Stdout, cmd.Stderr = &out, &out
+	err := cmd.Run()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		c.t.Fatalf("terraform %v: %v", args, err)
+	}
+	return out.String(), cmd.ProcessState.ExitCode()
+}
+
+func (c *cli) must(args ...string) string {
+	c.t.Helper()
+	out, code := c.try(nil, args...)
+	if code != 0 {
+		c.t.Fatalf("terraform %v: exit %d\n%s", args, code, out)
+	}
+	return out
+}
+
+func (c *cli) apply(args ...string) string {
+	c.t.Helper()
+	return c.must(append([]string{"apply", "-auto-approve", "-no-color", "-input=false"}, args...)...)
+}
+
+func (c *cli) destroy(args ...string) string {
+	c.t.Helper()
+	return c.must(append([]string{"destroy", "-auto-approve", "-no-color", "-input=false"}, args...)...)
+}
+
+// planIsEmpty fails unless there is nothing to do.
+func (c *cli) planIsEmpty(args ...string) {
+	c.t.Helper()
+	out, code := c.try(nil, append([]string{"plan", "-detailed-exitcode", "-no-color", "-input=false"}, args...)...)
+	if code != 0 {
+		c.t.Fatalf("the plan is not empty (exit %d):\n%s", code, out)
+	}
+}
+
+// stateOf reads one attribute of a resource from the state file.
+func (c *cli) stateOf(address, attribute string) any {
+	c.t.Helper()
+	var shown struct {
+		Values struct {
+			Root struct {
+				Resources []struct {
+					Address string
+					Values  map[string]any
+				}
+			} `json:"root_module"`
+		}
+	}
+	if err := json.Unmarshal([]byte(c.must("show", "-json")), &shown); err != nil {
+		c.t.Fatal(err)
+	}
+	for _, r := range shown.Values.Root.Resources {
+		if r.Address == address {
+			return r.Values[attribute]
+		}
+	}
+	return nil
+}

@@ -1,0 +1,92 @@
+package provider
+
+import (
+	"regexp"
+	"testing"
+
+	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
+	"github.com/hashicorp/terraform-plugin-testing/knownvalue"
+	"github.com/hashicorp/terraform-plugin-testing/plancheck"
+	"github.com/hashicorp/terraform-plugin-testing/statecheck"
+	"github.com/hashicorp/terraform-plugin-testing/tfjsonpath"
+)
+
+const hostHCL = `
+resource "sandboxer_host" "here" {
+  name     = "here"
+  local    = true
+  region   = "eu"
+  labels   = { pool = "e2e" }
+  priority = 10
+  capacity = { max_sandboxes = 20 }
+  cost     = { per_hour = "0.40 USD", cpu = 16, memory_mb = 65536 }
+}
+`
+
+func TestAHostIsRegisteredImportedAndForgotten(t *testing.T) {
+	t.Parallel()
+	requireTerraform(t)
+	requireLocal(t)
+	b := newBed(t)
+	const host = "sandboxer_host.here"
+	b.run(
+		resource.TestStep{Config: b.config(hostHCL),
+			ConfigPlanChecks: resource.ConfigPlanChecks{PreApply: []plancheck.PlanCheck{
+				plancheck.ExpectKnownValue(host, tfjsonpath.New("ref"), knownvalue.StringRegexp(regexp.MustCompile(`"name":"here"`)))}},
+			ConfigStateChecks: []statecheck.StateCheck{statecheck.ExpectKnownValue(host, tfjsonpath.New("facts").AtMapKey("os"), knownvalue.NotNull())}},
+		resource.TestStep{Config: b.config(hostHCL), ConfigPlanChecks: empty()},
+		resource.TestStep{ResourceName: host, ImportState: true, ImportStateId: "here", ImportStateVerify: true, ImportStateVerifyIdentifierAttribute: "name"},
+	)
+}
+
+func TestHostsChangeWithTheirSandboxesInOneApply(t *testing.T) {
+	t.Parallel()
+	requireTerraform(t)
+	requireLocal(t)
+	b := newBed(t)
+	sandbox := "resource \"sandboxer_sandbox\" \"a\" {\n  profile = \"profile.quickstart\"\n  name = \"on-host\"\n  ttl = \"30m\"\n  hosts = [%s]\n}\n"
+	one := replaced(sandbox, "%s", "sandboxer_host.here.ref")
+	second := replaced(replaced(hostHCL, `"here"`, `"there"`), `"there" {`, `"there" {`)
+	both := replaced(sandbox, "%s", "sandboxer_host.there.ref, sandboxer_host.here.ref")
+	moved := replaced(sandbox, "%s", "sandboxer_host.there.ref")
+	b.run(
+		resource.TestStep{Config: b.config(hostHCL + one), ConfigPlanChecks: resource.ConfigPlanChecks{PreApply: []plancheck.PlanCheck{
+			plancheck.ExpectKnownValue(addr, tfjsonpath.New("extension"), knownvalue.StringExact("ext.local")),
+			plancheck.ExpectKnownValue(addr, tfjsonpath.New("estimate").AtMapKey("catalog_digest"), knownvalue.NotNull())}}},
+		resource.TestStep{Config: b.config(hostHCL + one), ConfigPlanChecks: empty()},
+		resource.TestStep{Config: b.config(replaced(hostHCL, "priority = 10", "priority = 20") + one), ConfigPlanChecks: action(plancheck.ResourceActionUpdate)},
+		resource.TestStep{Config: b.config(replaced(hostHCL, "priority = 10", "priority = 20") + one), ConfigPlanChecks: empty()},
+		resource.TestStep{Config: b.config(hostHCL + second + both), ConfigPlanChecks: action(plancheck.ResourceActionUpdate)},
+		resource.TestStep{Config: b.config(hostHCL + second + both), ConfigPlanChecks: empty()},
+		resource.TestStep{Config: b.config(second + moved), ConfigPlanChecks: action(plancheck.ResourceActionReplace)},
+		resource.TestStep{Config: b.config(second + moved), ConfigPlanChecks: empty()},
+		resource.TestStep{Config: b.config(replaced(second, "0.40 USD", "0.80 USD") + moved), ConfigPlanChecks: action(plancheck.ResourceActionUpdate)},
+		resource.TestStep{Config: b.config(replaced(second, "0.40 USD", "0.80 USD") + moved), ConfigPlanChecks: empty()},
+	)
+}
+
+func TestAHostOverSSHIsCheckedAndRefused(t *testing.T) {
+	t.Parallel()
+	b := newBed(t)
+	ssh := func(body string) string {
+		return b.config("resource \"sandboxer_host\" \"far\" {\n  name = \"far\"\n  ssh = {" + body + "}\n}\n")
+	}
+	requireTerraform(t)
+	for _, c := range []struct{ body, want string }{
+		{`address = "10.0.0.5", user = "sandbox", host_key = "ssh-ed25519 AAAA", identity = { agent = true }, jump = [{ alias = "bastion" }]`, `(?s)not\s+yet\s+supported`},
+		{`user = "sandbox"`, `address and alias`},
+		{`address = "a", alias = "b"`, `address and alias`},
+		{`address = "a", jump = [{}]`, `address and alias`},
+		{`address = "-oProxyCommand=x"`, `not an address`},
+		{`address = "a", port = 70000`, `65535`},
+		{`address = "a", user = "-root"`, `cannot be a user`},
+		{`address = "a", host_key = "ssh-ed25519 AAAA\nssh-rsa B"`, `line break`},
+	} {
+		resource.Test(t, resource.TestCase{ProtoV6ProviderFactories: b.factories(), Steps: []resource.TestStep{
+			{Config: ssh(c.body), PlanOnly: true, ExpectError: regexp.MustCompile(c.want)}}})
+	}
+	resource.Test(t, resource.TestCase{ProtoV6ProviderFactories: b.factories(), Steps: []resource.TestStep{
+		{Config: b.config(`resource "sandboxer_host" "x" { name = "x" }`), PlanOnly: true, ExpectError: regexp.MustCompile(`no way in`)},
+		{Config: b.config("resource \"sandboxer_host\" \"x\" {\n name = \"x\"\n local = true\n ssh = { address = \"a\" }\n}"), PlanOnly: true, ExpectError: regexp.MustCompile(`this machine or another`)},
+	}})
+}

@@ -1,0 +1,306 @@
+package provider
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/saasstub/vendor"
+)
+
+func TestASavedPlanIsAppliedLater(t *testing.T) {
+	t.Parallel()
+	b := newBed(t)
+	c := newCLI(t, b)
+	c.write(sandboxHCL("name = \"saved\"\nttl = \"1h\""))
+	c.must("plan", "-out=p", "-no-color")
+	time.Sleep(1100 * time.Millisecond) // another second, another process
+	c.must("apply", "-no-color", "p")
+	c.planIsEmpty()
+	c.write(sandboxHCL("name = \"saved\"\nttl = \"2h\""))
+	c.must("plan", "-out=p", "-no-color")
+	c.must("apply", "-no-color", "p")
+	c.planIsEmpty()
+	c.must("plan", "-destroy", "-out=p", "-no-color")
+	c.must("apply", "-no-color", "p")
+	c.nothingLeft()
+}
+
+// nothingLeft fails if anything is alive or the ledger is not clean.
+func (c *cli) nothingLeft() {
+	c.t.Helper()
+	if left := c.b.live(); len(left) > 0 {
+		c.t.Errorf("%d are left: %v", len(left), left)
+	}
+	c.b.verify()
+}
+
+func TestTenAtOnceWithTargetAndWithoutRefresh(t *testing.T) {
+	t.Parallel()
+	b := newBed(t)
+	c := newCLI(t, b)
+	c.write(`
+resource "sandboxer_sandbox" "a" {
+  for_each = toset([for i in range(10) : tostring(i)])
+  profile  = "profile.stub"
+  name     = "n-${each.key}"
+  ttl      = "1h"
+}
+resource "sandboxer_sandbox" "b" {
+  count       = 2
+  profile     = "profile.stub"
+  name_prefix = "c-"
+}
+`)
+	c.apply()
+	c.planIsEmpty()
+	c.planIsEmpty("-refresh=false")
+	if n := len(b.live()); n != 24 { // in the ledger and at the vendor
+		t.Fatalf("%d alive, want 12 twice", n/2)
+	}
+	c.destroy("-target=sandboxer_sandbox.a[\"3\"]")
+	c.apply("-target=sandboxer_sandbox.a[\"3\"]")
+	c.planIsEmpty()
+	c.apply("-refresh=false", "-replace=sandboxer_sandbox.a[\"4\"]")
+	c.planIsEmpty()
+	c.destroy("-refresh=false")
+	c.nothingLeft()
+}
+
+func TestTwoAppliesAtOnceFromTwoFolders(t *testing.T) {
+	t.Parallel()
+	b := newBed(t)
+	one, two := newCLI(t, b), newCLI(t, b)
+	one.write("resource \"sandboxer_sandbox\" \"a\" {\n count = 4\n profile = \"profile.stub\"\n name = \"one-${count.index}\"\n}\n")
+	two.write("resource \"sandboxer_sandbox\" \"a\" {\n count = 4\n profile = \"profile.stub\"\n name = \"two-${count.index}\"\n}\n")
+	both := func(f func(*cli)) {
+		var wg sync.WaitGroup
+		for _, c := range []*cli{one, two} {
+			wg.Go(func() { f(c) })
+		}
+		wg.Wait()
+	}
+	both(func(c *cli) {
+		if out, code := c.try(nil, "apply", "-auto-approve", "-no-color"); code != 0 {
+			t.Errorf("exit %d\n%s", code, out)
+		}
+	})
+	one.planIsEmpty()
+	two.planIsEmpty()
+	both(func(c *cli) {
+		if out, code := c.try(nil, "destroy", "-auto-approve", "-no-color"); code != 0 {
+			t.Errorf("exit %d\n%s", code, out)
+		}
+	})
+	one.nothingLeft()
+}
+
+func TestAliasesHaveAccountsOfTheirOwn(t *testing.T) {
+	t.Parallel()
+	b := newBed(t)
+	c := newCLI(t, b)
+	c.write(fmt.Sprintf(`
+provider "sandboxer" {
+  alias     = "other"
+  state_dir = %q
+  catalog   = [%q]
+  account   = "acme/api"
+}
+resource "sandboxer_sandbox" "a" {
+  profile = "profile.stub"
+  name    = "same"
+}
+resource "sandboxer_sandbox" "b" {
+  provider = sandboxer.other
+  profile  = "profile.stub"
+  name     = "same"
+}
+`, b.state, b.catalog))
+	c.apply()
+	c.planIsEmpty()
+	if got := c.stateOf("sandboxer_sandbox.b", "account"); got != "acme/api" {
+		t.Errorf("account %v", got)
+	}
+	c.destroy()
+	c.nothingLeft()
+}
+
+func TestAnotherMachineReadsAndDestroysWithAnEmptyLedger(t *testing.T) {
+	t.Parallel()
+	b := newBed(t)
+	here := newCLI(t, b)
+	body := sandboxHCL("name = \"far\"\nttl = \"1h\"") + "resource \"sandboxer_snapshot\" \"s\" {\n sandbox_id = sandboxer_sandbox.a.id\n name = \"kept\"\n}\n"
+	here.write(body)
+	here.apply()
+	other := b.elsewhere()
+	there := newCLI(t, other)
+	there.write(body)
+	state, err := os.ReadFile(filepath.Join(here.dir, "terraform.tfstate"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(there.dir, "terraform.tfstate"), state, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	there.planIsEmpty()
+	there.destroy()
+	objects, err := b.vendor().Objects()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, o := range objects {
+		if o.GoneAt.IsZero() {
+			t.Errorf("%s is still there", o.Name)
+		}
+	}
+	if snaps, err := b.vendor().Snapshots(); err != nil || len(snaps) > 0 {
+		t.Errorf("snapshots left: %v %v", snaps, err)
+	}
+}
+
+func TestAHostIsRegisteredAgainOnAnotherMachine(t *testing.T) {
+	t.Parallel()
+	b := newBed(t)
+	here := newCLI(t, b)
+	requireLocal(t)
+	here.write(hostHCL)
+	here.apply()
+	other := newBed(t)
+	there := newCLI(t, other)
+	there.write(hostHCL)
+	state, err := os.ReadFile(filepath.Join(here.dir, "terraform.tfstate"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(there.dir, "terraform.tfstate"), state, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	there.apply()
+	if _, err := other.engine().LookupHost(context.Background(), "here"); err != nil {
+		t.Errorf("not registered again: %v", err)
+	}
+	there.planIsEmpty()
+}
+
+func TestPlanAndReadWriteNothing(t *testing.T) {
+	t.Parallel()
+	b := newBed(t)
+	c := newCLI(t, b)
+	c.write(sandboxHCL(`name = "p"`) + "data \"sandboxer_quote\" \"q\" {\n profile = \"profile.stub\"\n}\n")
+	c.must("plan", "-no-color")
+	if _, err := os.Stat(b.state); !os.IsNotExist(err) {
+		t.Errorf("a plan made the state folder: %v", err)
+	}
+	c.apply()
+	before, _, err := b.engine().VerifyLedger(context.Background())
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.planIsEmpty()
+	c.must("refresh", "-no-color")
+	if after, _, err := b.engine().VerifyLedger(context.Background()); err != nil || after != before {
+		t.Errorf("%d events before plan and refresh, %d after (%v)", before, after, err)
+	}
+	c.destroy()
+}
+
+func TestCtrlCLeavesAStateThatDestroysCleanly(t *testing.T) {
+	t.Parallel()
+	b := newBed(t)
+	c := newCLI(t, b)
+	b.script(vendor.Rule{Op: vendor.OpStart, Do: vendor.DoSlowReady, Delay: vendor.Duration(time.Hour)})
+	c.write(sandboxHCL(`name = "slow"`))
+	cmd := c.command(nil, "apply", "-auto-approve", "-no-color")
+	var out bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &out
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	b.eventually("the vendor has it", func() bool { o, err := b.vendor().Objects(); return err == nil && len(o) == 1 })
+	if err := cmd.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Wait(); err == nil {
+		t.Fatalf("an interrupted apply succeeded:\n%s", out.String())
+	}
+	b.script()
+	c.destroy()
+	c.nothingLeft()
+	c.apply()
+	c.planIsEmpty()
+	c.destroy()
+	c.nothingLeft()
+}
+
+// eventually waits for a condition; its bound only ends a broken test.
+func (b *bed) eventually(what string, ok func() bool) {
+	b.t.Helper()
+	for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
+		if ok() {
+			return
+		}
+	}
+	b.t.Fatalf("never: %s", what)
+}
+
+var importBlockPattern = regexp.MustCompile(`import \{\s+to = sandboxer_sandbox\.NAME[^\n]*\n\s+id = "(sbx-[a-z2-7]{20})"\s+\}`)
+
+func TestTenKillsThroughTerraformConverge(t *testing.T) {
+	t.Parallel()
+	points := []string{
+		"engine.create.prepared", "engine.create.begun", "engine.create.placed", "engine.create.provisioned", "engine.create.handle",
+		"engine.create.ready", "engine.create.confirmed", "engine.destroy.begun", "engine.destroy.torn", "engine.destroy.confirmed",
+	}
+	for _, point := range points {
+		t.Run(point, func(t *testing.T) {
+			t.Parallel()
+			b := newBed(t)
+			c := newCLI(t, b)
+			body := sandboxHCL("name = \"k\"\nttl = \"1h\"")
+			c.write(body)
+			destroying := strings.Contains(point, "destroy")
+			verb := "apply"
+			if destroying {
+				c.apply()
+				verb = "destroy"
+			}
+			if out, code := c.try([]string{"SANDBOXER_FAILPOINT=" + point + ":kill"}, verb, "-auto-approve", "-no-color"); code == 0 {
+				t.Fatalf("the killed %s succeeded:\n%s", verb, out)
+			}
+			if destroying {
+				c.destroy() // may find it gone and change nothing: reading settles nothing
+			}
+			c.converge(body)
+			c.destroy()
+			c.nothingLeft()
+		})
+	}
+}
+
+// converge applies until the sandbox is there: at once, or after the import
+// that the refusal prints.
+func (c *cli) converge(body string) {
+	c.t.Helper()
+	out, code := c.try(nil, "apply", "-auto-approve", "-no-color")
+	if code != 0 {
+		m := importBlockPattern.FindStringSubmatch(out)
+		if m == nil {
+			c.t.Fatalf("neither converged nor printed an import block:\n%s", out)
+		}
+		block := strings.Replace(m[0], "sandboxer_sandbox.NAME", addr, 1)
+		c.write(body + block + "\n")
+		c.apply()
+		c.write(body)
+	}
+	c.planIsEmpty()
+	if live := c.b.live(); len(live) != 2 {
+		c.t.Errorf("want one sandbox in ledger and vendor, have %v", live)
+	}
+}
