@@ -252,3 +252,24 @@ func TestLocalWorkIsNeverLost(t *testing.T) {
 		}
 	})
 }
+
+func TestAFileThatChangesAtTheLastMomentIsKept(t *testing.T) {
+	t.Parallel()
+	dir := grow(t, t.TempDir(), "a=1")
+	root, err := os.OpenRoot(dir)
+	must(t, err)
+	defer root.Close()
+	s := &syncer{ctx: t.Context(), root: root}
+	before, had, err := s.look("a")
+	must(t, err)
+	err = s.place(root, "a", before, had, func(temp string) error {
+		grow(t, dir, "a=saved just now")
+		return root.WriteFile(temp, []byte("there"), 0o600)
+	})
+	if !errors.Is(err, errMoved) {
+		t.Errorf("got %v", err)
+	}
+	if d := cmp.Diff([]string{"a=saved just now"}, tree(t, dir)); d != "" {
+		t.Error(d)
+	}
+}
