@@ -83,6 +83,9 @@ func (l *launch) bubblewrapArgs(extra *descriptors, filterFD int) ([]string, err
 	if l.walls.OwnNet {
 		a = append(a, "--unshare-net")
 	}
+	for _, dir := range []string{"/etc", "/home"} {
+		a = append(a, "--perms", "0755", "--dir", dir)
+	}
 	for _, v := range l.walls.Views {
 		a = append(a, "--ro-bind", v.Source, v.Dest)
 	}

@@ -14,6 +14,9 @@ func failed(op string, id extensions.ID, err error) error {
 	if err == nil {
 		return nil
 	}
+	if _, bad := extensions.ParseID(string(id)); bad != nil {
+		id = "" // what is no id does not belong into a message
+	}
 	var e *extensions.Error
 	if errors.As(err, &e) {
 		c := *e
@@ -34,6 +37,8 @@ func failed(op string, id extensions.ID, err error) error {
 		kind = extensions.KindIndeterminate
 	case errors.Is(err, fs.ErrPermission):
 		kind, remedy = extensions.KindUnauthorized, "check the owner and mode of the state folder"
+	case noFolder(err):
+		kind, remedy = extensions.KindUnreachable, "check the state folder: its disk, its mount, what stands in its place"
 	case noSpace(err):
 		kind, remedy = extensions.KindExhausted, "free some disk space on this machine"
 	}

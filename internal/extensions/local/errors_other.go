@@ -3,3 +3,5 @@
 package local
 
 func noSpace(error) bool { return false }
+
+func noFolder(error) bool { return false }

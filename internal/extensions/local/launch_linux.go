@@ -138,7 +138,7 @@ func (l *launch) plan(mode string) error {
 	if err := l.bx.write(*l.rec); err != nil {
 		return err
 	}
-	failpoint("planned")
+	failpoint("planned", l.bx.dir)
 	l.groups.create(want.bounds())
 	var options filterOptions
 	if l.rec.Unenforced, options, err = want.enforced(l.groups, l.spec.ID, &l.walls); err != nil {
@@ -148,7 +148,7 @@ func (l *launch) plan(mode string) error {
 		return err
 	}
 	l.inside = initConfig(l.spec, walls.Home, standardPath)
-	l.inside.Walls = true
+	l.inside.Walls, l.inside.Pids = true, want.pids
 	if l.walls.Access != extensions.AccessNone {
 		l.inside.Workspace = walls.Workspace
 		l.inside.Seed = fmt.Sprintf("/proc/self/fd/%d", stage.FDSeed)
@@ -187,7 +187,7 @@ func (l *launch) start(ctx context.Context, mode string) error {
 	if l.rec.Init, err = identify(pid); err != nil {
 		return p.reason(ctx, err)
 	}
-	failpoint("started")
+	failpoint("started", l.bx.dir)
 	if err := l.place(pid); err != nil {
 		return err
 	}
@@ -195,7 +195,7 @@ func (l *launch) start(ctx context.Context, mode string) error {
 	if err := l.bx.write(*l.rec); err != nil {
 		return err
 	}
-	failpoint("registered")
+	failpoint("registered", l.bx.dir)
 	return p.hand(ctx, l.walls, l.inside)
 }
 

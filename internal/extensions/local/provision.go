@@ -71,7 +71,8 @@ func (b *Backend) adopt(bx box, rec record, spec extensions.Spec) (bool, error) 
 	if rec.Generation > spec.Generation {
 		return false, extensions.Errorf(extensions.KindConflict, "%s was taken over: its generation is %d, not %d", spec.ID, rec.Generation, spec.Generation)
 	}
-	return rec.Generation == spec.Generation && b.observe(bx, rec).Phase == extensions.PhaseReady, nil
+	_, ended := bx.tombstone()
+	return rec.Generation == spec.Generation && rec.State != stateMaking && rec.Init.alive() && !ended, nil
 }
 
 func (b *Backend) create(ctx context.Context, bx box, spec extensions.Spec) (record, error) {
@@ -86,16 +87,19 @@ func (b *Backend) create(ctx context.Context, bx box, spec extensions.Spec) (rec
 	if err := bx.setDeadline(spec.Deadline); err != nil {
 		return rec, err
 	}
-	failpoint("recorded")
+	failpoint("recorded", bx.dir)
 	if err := b.launch(ctx, bx, &rec, spec); err != nil {
 		return rec, err
 	}
-	failpoint("launched")
+	failpoint("launched", bx.dir)
 	if err := b.fill(ctx, bx, spec); err != nil {
 		return rec, err
 	}
-	failpoint("filled")
+	failpoint("filled", bx.dir)
 	rec.State = stateReady
+	if spec.Readiness != nil {
+		rec.State = stateWaiting
+	}
 	return rec, bx.write(rec)
 }
 

@@ -46,10 +46,12 @@ func (b *Backend) waitReady(ctx context.Context, spec extensions.Spec, h extensi
 	for {
 		o := b.status(h)
 		switch o.Phase {
-		case extensions.PhaseReady:
-			if why = b.tryProbe(ctx, bx, h, spec.Readiness); why == "" {
-				return o.Reachability, nil
+		case extensions.PhaseReady, extensions.PhaseProvisioning:
+			done, reason, err := b.tryReady(ctx, bx, h, spec.Readiness)
+			if done || err != nil {
+				return b.status(h).Reachability, err
 			}
+			why = reason
 		case extensions.PhaseAbsent, extensions.PhaseExpired, extensions.PhaseFailed:
 			return none, extensions.Errorf(extensions.KindNotFound, "%s is %s: %s", h.ID, o.Phase, o.Reason)
 		case extensions.PhaseUnreachable:
@@ -61,14 +63,35 @@ func (b *Backend) waitReady(ctx context.Context, spec extensions.Spec, h extensi
 		}
 		select {
 		case <-ctx.Done():
-			if why == "" {
-				why = "it is still being made"
-			}
 			return none, extensions.Errorf(extensions.KindTimeout, "not ready after %s: %s: %w", timeout, why, ctx.Err()).
 				WithRemedy("look at the logs, or raise readiness.timeout")
 		case <-time.After(interval):
 		}
 	}
+}
+
+// tryReady probes a sandbox that is whole and records the success.
+func (b *Backend) tryReady(ctx context.Context, bx box, h extensions.Handle, p *extensions.Probe) (done bool, why string, err error) {
+	rec, err := bx.read()
+	if err != nil {
+		return false, "", err
+	}
+	if rec.State == stateMaking {
+		return false, "it is still being made", nil
+	}
+	if why = b.tryProbe(ctx, bx, h, p); why != "" {
+		return false, why, nil
+	}
+	if rec.State == stateReady {
+		return true, "", nil
+	}
+	err = b.locked(ctx, h, func(bx box, rec record) error {
+		if rec.State == stateWaiting {
+			rec.State = stateReady
+		}
+		return bx.write(rec)
+	})
+	return err == nil, "", err
 }
 
 // tryProbe returns why the sandbox is not ready, or "".

@@ -25,10 +25,11 @@ const (
 
 const recordVersion = 1
 
-// States of a record. A sandbox is usable only once it is stateReady.
+// States of a record.
 const (
-	stateMaking = "making"
-	stateReady  = "ready"
+	stateMaking  = "making"  // may be half made
+	stateWaiting = "waiting" // whole, its readiness probe has not succeeded yet
+	stateReady   = "ready"
 )
 
 // record is what is known of one sandbox, written before anything of it is

@@ -109,7 +109,7 @@ func (b *Backend) keep(ctx context.Context, bx box, rec *snapshotRecord) (err er
 	if err = writeFile(filepath.Join(tmp, recordName), rec); err != nil {
 		return err
 	}
-	failpoint("snapshot written")
+	failpoint("snapshot written", tmp)
 	return os.Rename(tmp, dir)
 }
 

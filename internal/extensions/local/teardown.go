@@ -70,7 +70,7 @@ func (b *Backend) remove(bx box, rec record, folder bool) error {
 	if err := rec.Init.kill(ctx); err != nil {
 		return fmt.Errorf("ending the init of %s (pid %d): %w", bx.id, rec.Init.PID, err)
 	}
-	failpoint("killed")
+	failpoint("killed", bx.dir)
 	if rec.Mode == modeNone {
 		if err := bx.killGroups(rec); err != nil {
 			return err
@@ -79,7 +79,7 @@ func (b *Backend) remove(bx box, rec record, folder bool) error {
 	if err := removeCgroups(rec.Cgroups); err != nil {
 		return fmt.Errorf("removing the cgroups of %s: %w", bx.id, err)
 	}
-	failpoint("uncgrouped")
+	failpoint("uncgrouped", bx.dir)
 	if !folder {
 		return bx.empty()
 	}

@@ -33,6 +33,8 @@ type Config struct {
 	Env       []string `json:"env"`  // KEY=value, the later wins
 	Remove    []string `json:"remove,omitempty"`
 	Groups    string   `json:"groups,omitempty"` // without walls: file that lists what to kill
+	// Pids is how many processes and threads all programs may have together; 0 = no bound.
+	Pids int64 `json:"pids,omitempty"`
 	// WatchMemory is the bound on the sum of what programs hold, in bytes,
 	// where no cgroup holds it; 0 = not watched.
 	WatchMemory int64 `json:"watch_memory,omitempty"`

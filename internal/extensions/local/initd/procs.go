@@ -49,6 +49,7 @@ func (p *procs) start(path string, argv, env []string, dir string, files [3]*os.
 		return nil, err
 	}
 	j.pid = pid
+	p.confine(pid)
 	p.waiting[pid] = j.done
 	if !p.cfg.Walls {
 		p.groups[pid] = true

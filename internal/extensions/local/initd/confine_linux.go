@@ -1,0 +1,27 @@
+package initd
+
+import (
+	"os"
+	"strconv"
+
+	"golang.org/x/sys/unix"
+)
+
+// confine gives a program that was just started what its descendants inherit:
+// the bound on processes, from which we ourselves keep a distance so that we
+// can always go on, and the first place when the kernel looks for memory.
+func (p *procs) confine(pid int) {
+	if !p.cfg.Walls {
+		return
+	}
+	_ = os.WriteFile("/proc/"+strconv.Itoa(pid)+"/oom_score_adj", []byte("1000"), 0)
+	if p.cfg.Pids == 0 {
+		return
+	}
+	own, err := os.ReadDir("/proc/self/task")
+	if err != nil {
+		return
+	}
+	n := uint64(p.cfg.Pids) + uint64(len(own)) // the kernel counts our threads too
+	_ = unix.Prlimit(pid, unix.RLIMIT_NPROC, &unix.Rlimit{Cur: n, Max: n}, nil)
+}

@@ -1,0 +1,5 @@
+//go:build unix && !linux
+
+package initd
+
+func (*procs) confine(int) {}

@@ -1,0 +1,33 @@
+//go:build unix
+
+package local
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"go.uber.org/goleak"
+)
+
+// started counts what was begun below each state folder.
+var started = struct {
+	sync.Mutex
+	at map[string]int
+}{at: map[string]int{}}
+
+func TestMain(m *testing.M) {
+	failpoint = func(step, dir string) {
+		if step == "recorded" {
+			started.Lock()
+			started.at[filepath.Dir(dir)]++
+			started.Unlock()
+		}
+		if want := os.Getenv(dieAtEnv); want != "" && strings.EqualFold(step, want) {
+			dieNow()
+		}
+	}
+	goleak.VerifyTestMain(m)
+}
