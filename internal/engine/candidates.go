@@ -131,6 +131,7 @@ func candidate(b catalog.Binding, h *extensions.Host, index int) route.Candidate
 		Binding: b.ID, Title: b.Title, Handler: b.Handler, Place: b.Descriptor.Place, Host: h,
 		Capabilities: b.Capabilities, Provides: b.Provides, Powers: b.Descriptor.Powers, Find: b.Descriptor.Find,
 		Options: b.Descriptor.Options, Region: b.Region, Priority: b.Priority, Index: index,
+		NamedOnly: b.Descriptor.NamedOnly,
 	}
 	switch place := b.Descriptor.Place; {
 	case h == nil && place == extensions.PlaceHost:

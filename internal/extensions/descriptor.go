@@ -25,6 +25,9 @@ type Descriptor struct {
 	Capabilities Capabilities
 	Powers       []Power
 	Find         Find
+	// NamedOnly marks a test double: it is chosen only where a profile names
+	// it, never because it happens to fit.
+	NamedOnly bool
 }
 
 // Has reports a declared power.

@@ -94,6 +94,16 @@ func checkHost(j *judge, c *Candidate) (string, string) {
 	return what + ", and the request insists on " + strings.Join(j.Hosts, ", "), help
 }
 
+// checkNamedOnly keeps test doubles out of real routes: nobody gets a pretended
+// sandbox without having asked for one.
+func checkNamedOnly(j *judge, c *Candidate) (string, string) {
+	if !c.NamedOnly || c.Binding == j.Policy.Extension || slices.Contains(j.Policy.Fallback, c.Binding) ||
+		j.Origin != nil && c.Binding == j.Origin.Binding {
+		return "", ""
+	}
+	return "it is a test double and runs nothing", "name it in the profile, with extension: " + c.Binding + ", where a pretended sandbox is wanted"
+}
+
 func checkOrigin(j *judge, c *Candidate) (string, string) {
 	what, command := "the snapshot", "snapshot"
 	switch {

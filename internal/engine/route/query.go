@@ -77,14 +77,15 @@ type Candidate struct {
 	// Capabilities are narrowed already: catalog, and facts where known.
 	Capabilities extensions.Capabilities
 	// Provides is effective: operator override, class default, none.
-	Provides extensions.Provides
-	Powers   []extensions.Power
-	Find     extensions.Find
-	Options  []extensions.Field // the handler's declared option fields
-	Region   string             // the binding's; "" = the host's, else the capability's
-	Priority int64              // higher is preferred; the host's is added
-	Index    int                // position in the catalog, for strategy explicit
-	Price    Price
+	Provides  extensions.Provides
+	Powers    []extensions.Power
+	Find      extensions.Find
+	Options   []extensions.Field // the handler's declared option fields
+	Region    string             // the binding's; "" = the host's, else the capability's
+	Priority  int64              // higher is preferred; the host's is added
+	Index     int                // position in the catalog, for strategy explicit
+	Price     Price
+	NamedOnly bool // a test double; see extensions.Descriptor
 	// Unavailable is set where the place is declared but cannot be used now.
 	Unavailable *Unavailable
 }

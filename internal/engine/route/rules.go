@@ -10,6 +10,7 @@ const (
 	RulePin           Rule = "intent.pin"
 	RuleHost          Rule = "intent.host"
 	RuleOrigin        Rule = "intent.origin"
+	RuleNamedOnly     Rule = "intent.named-only"
 	RuleHandler       Rule = "viability.handler"
 	RuleNotYet        Rule = "viability.not-yet"
 	RuleCredentials   Rule = "viability.credentials"
@@ -53,6 +54,7 @@ var Rules = []RuleInfo{
 	{RulePin, StageIntent, "other than the one the profile pins with `extension` and its `route.fallback`", checkPin, ""},
 	{RuleHost, StageIntent, "that is not on one of the `hosts` the request insists on", checkHost, ""},
 	{RuleOrigin, StageIntent, "other than the one that holds the snapshot, or the sandbox to fork", checkOrigin, ""},
+	{RuleNamedOnly, StageIntent, "that is a test double, unless the profile names it with `extension` or in `route.fallback`", checkNamedOnly, ""},
 
 	{RuleHandler, StageViability, "whose handler this build does not have", unavailable(RuleHandler), ""},
 	{RuleNotYet, StageViability, "that comes with a later release", unavailable(RuleNotYet), ""},

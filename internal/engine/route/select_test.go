@@ -93,7 +93,8 @@ func eligible(q Query, c Candidate) bool {
 	if q.Policy.MaxCostPerHour != nil {
 		affordable = own && c.Price.Hourly == nil || c.Price.Hourly != nil && c.Price.Hourly.Currency == "USD" && c.Price.Hourly.Amount <= 1e9
 	}
-	return c.Unavailable == nil && affordable &&
+	named := c.Binding == q.Policy.Extension || slices.Contains(q.Policy.Fallback, c.Binding)
+	return c.Unavailable == nil && affordable && (!c.NamedOnly || named) &&
 		(q.Policy.Extension == "" || c.Binding == q.Policy.Extension || slices.Contains(q.Policy.Fallback, c.Binding)) &&
 		at(last) >= at(q.Spec.Isolation) && slices.Index(extensions.EgressLevels, c.Capabilities.Egress) >= need &&
 		(c.Capabilities.MaxTTL == 0 || time.Duration(q.Spec.TTL) <= c.Capabilities.MaxTTL) &&

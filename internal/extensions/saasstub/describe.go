@@ -19,10 +19,11 @@ There are no programs but those of the shell itself (cat, env, ls, mkdir, sleep,
 func (e extension) Describe() extensions.Descriptor {
 	quota, vcpu, memory := int64(vendor.DefaultQuota), int64(vendor.MaxMilliCPU/1000), int64(vendor.MaxMemoryMB)
 	d := extensions.Descriptor{
-		Handler: Handler,
-		Title:   "Stub vendor (test double)",
-		Doc:     doc,
-		Place:   extensions.PlaceAccount,
+		Handler:   Handler,
+		Title:     "Stub vendor (test double)",
+		Doc:       doc,
+		Place:     extensions.PlaceAccount,
+		NamedOnly: true,
 		Config: []extensions.Field{
 			{Name: fieldDir, Type: extensions.FieldString, Doc: "The vendor's folder; the default is one of the user's state folder."},
 			{Name: fieldRegion, Type: extensions.FieldString, Enum: regions, Doc: "Where sandboxes are made unless a profile says otherwise."},
