@@ -69,14 +69,14 @@ func describe(what string, err error) (summary, detail string) {
 }
 
 // sentence ends text with a full stop and starts it with a capital, unless it
-// starts with a name that must stay as it is (an id, a path, a quote).
+// starts with a name that must stay as it is (an id, a path, an argument).
 func sentence(text string) string {
 	text = strings.TrimRight(text, " \n")
 	if text == "" {
 		return ""
 	}
 	first, _, _ := strings.Cut(text, " ")
-	if !strings.ContainsAny(first, "-./_:\"'`") {
+	if !strings.ContainsAny(first, "-./_:\"'`") && !slices.Contains(planArguments, first) {
 		text = strings.ToUpper(text[:1]) + text[1:]
 	}
 	last := text[strings.LastIndexAny(text, " \n")+1:]
@@ -110,8 +110,8 @@ func importBlock(id engine.ID) string {
 // addCreateError is addError for a sandbox that was not made. Where a live
 // sandbox stands in the way the block that imports it is printed: a provider
 // does not learn its resource's address, so the user completes `to`.
-func addCreateError(diags *diag.Diagnostics, at path.Path, own engine.ID, name string, err error) {
-	what := "Sandbox " + quoteName(name) + " was not created"
+func addCreateError(diags *diag.Diagnostics, at path.Path, own engine.ID, req engine.Request, err error) {
+	what := "Sandbox " + subject(req) + " was not created"
 	var e *engine.Error
 	if extensions.KindOf(err) != extensions.KindConflict || !errors.As(err, &e) || e.ID == "" || e.ID == own {
 		addErrorAt(diags, at, what, err)
@@ -124,9 +124,15 @@ func addCreateError(diags *diag.Diagnostics, at path.Path, own engine.ID, name s
 	diags.AddAttributeError(path.Root("name"), summary, detail)
 }
 
-func quoteName(name string) string {
-	if name == "" {
-		return "(not named yet)"
+func quoteName(name string) string { return `"` + name + `"` }
+
+// subject names a sandbox that does not exist yet.
+func subject(req engine.Request) string {
+	switch {
+	case req.Name != "":
+		return quoteName(req.Name)
+	case req.NamePrefix != "":
+		return quoteName(req.NamePrefix + "…")
 	}
-	return `"` + name + `"`
+	return "of " + req.Profile
 }

@@ -98,7 +98,7 @@ func (p *planning) ask(ctx context.Context, binding bool) (engine.Planned, bool)
 		if binding {
 			addNotices(&p.resp.Diagnostics, planned.Notices)
 			if refused := explainRefusals(planned.Estimate); refused != "" {
-				p.resp.Diagnostics.AddWarning("Some places were refused for sandbox "+quoteName(request.Name),
+				p.resp.Diagnostics.AddWarning("Some places were refused for sandbox "+subject(request),
 					"It can run elsewhere; this is why not everywhere:\n"+refused)
 			}
 		}
@@ -108,7 +108,7 @@ func (p *planning) ask(ctx context.Context, binding bool) (engine.Planned, bool)
 		addWarning(&p.resp.Diagnostics, "Sandbox "+p.state.label()+" lives, but could not be made again as it is configured", err)
 		return planned, planned.Version != ""
 	}
-	summary, detail := describe("Sandbox "+quoteName(request.Name)+" cannot be made as it is configured", err)
+	summary, detail := describe("Sandbox "+subject(request)+" cannot be made as it is configured", err)
 	if refused := explainRefusals(planned.Estimate); refused != "" {
 		detail += "\n\nThe places that were considered:\n" + refused
 	}
@@ -132,7 +132,8 @@ func (p *planning) request(ctx context.Context) (engine.Request, diagnosticsList
 func (p *planning) takeEstimate(ctx context.Context, planned engine.Planned) {
 	if !planned.EstimateKnown {
 		if numbers := explainNumbers(planned.Estimate); numbers != "" {
-			p.resp.Diagnostics.AddWarning("The estimate of sandbox "+quoteName(p.config.Name.ValueString())+" is not part of the plan",
+			request, _ := p.request(ctx) // its mistakes were told when it was asked
+			p.resp.Diagnostics.AddWarning("The estimate of sandbox "+subject(request)+" is not part of the plan",
 				"Its place comes from hosts recorded in the ledger, which may change before the apply. As of now:\n"+numbers)
 		}
 		return

@@ -95,7 +95,7 @@ func (r *sandboxResource) Create(ctx context.Context, req resource.CreateRequest
 	if own == "" {
 		own = sb.ID
 	}
-	addCreateError(&resp.Diagnostics, fieldPath(err, emptyPath, planArguments...), own, plan.Name.ValueString(), err)
+	addCreateError(&resp.Diagnostics, fieldPath(err, emptyPath, planArguments...), own, request, err)
 }
 
 // quoted is the estimate where the plan could not know it: the place came
