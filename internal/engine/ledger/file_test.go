@@ -198,13 +198,14 @@ func TestReadingDoesNotWaitForAWriter(t *testing.T) {
 
 func TestWriterGivesUpWhenTheLockIsNeverFree(t *testing.T) {
 	t.Parallel()
-	_, path := file(t)
-	l := opened(t, path, ledger.Options{LockTimeout: 50 * time.Millisecond})
+	l, path := file(t)
 	lock := flock.New(path + ".lock")
 	if err := lock.Lock(); err != nil {
 		t.Fatal(err)
 	}
-	_, err := l.PutHost(ctx, ledger.Host{Account: "a", Name: "b"})
+	short, cancel := context.WithTimeout(ctx, 50*time.Millisecond)
+	defer cancel()
+	_, err := l.PutHost(short, ledger.Host{Account: "a", Name: "b"})
 	if !extensions.IsKind(err, extensions.KindUnavailable) || extensions.RemedyOf(err) == "" {
 		t.Fatalf("want unavailable, got %v", err)
 	}

@@ -30,9 +30,21 @@ type heldID struct {
 }
 
 func (h *heldID) release() error {
-	// Removed while locked: who tests it sees a lock or no file.
-	err := os.Remove(h.lock.Path())
-	return errors.Join(err, h.lock.Close())
+	// Removed while locked: who tests it sees a lock or no file. Where open
+	// files cannot be removed, it is removed right after.
+	removed := os.Remove(h.lock.Path()) == nil
+	err := h.lock.Close()
+	if !removed {
+		err = errors.Join(err, ignoreMissing(os.Remove(h.lock.Path())))
+	}
+	return err
+}
+
+func ignoreMissing(err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
 }
 
 func (s *store) Holder(ctx context.Context) (HolderID, error) {
@@ -111,13 +123,10 @@ func (h holders) alive(id HolderID) (bool, error) {
 	case !free:
 		return true, nil
 	}
-	if !h.readOnly {
-		err = os.Remove(h.path(id))
-		if errors.Is(err, fs.ErrNotExist) {
-			err = nil
-		}
+	if err := probe.Close(); err != nil || h.readOnly {
+		return false, err
 	}
-	return false, errors.Join(err, probe.Close())
+	return false, ignoreMissing(os.Remove(h.path(id))) // names are never used again
 }
 
 // sweep removes the files of dead holders; what cannot be removed stays.

@@ -1,6 +1,7 @@
 package ledger_test
 
 import (
+	"os"
 	"path/filepath"
 	"reflect"
 	"testing"
@@ -12,17 +13,17 @@ import (
 func TestAddresses(t *testing.T) {
 	t.Parallel()
 	for address, kind := range map[string]extensions.Kind{
-		"sqlite:///var/lib/sandboxer/ledger.db":         "",
-		"sqlite:///with%20blank/ledger.db":              "",
-		"postgres://db/ledger":                          extensions.KindUnsupported,
-		"postgresql://db/ledger":                        extensions.KindUnsupported,
-		"https://ledger.example":                        extensions.KindUnsupported,
-		"":                                              extensions.KindInvalid,
-		"ledger.db":                                     extensions.KindInvalid,
-		"/var/lib/ledger.db":                            extensions.KindInvalid,
-		"sqlite:ledger.db":                              extensions.KindInvalid,
-		"sqlite://ledger.db":                            extensions.KindInvalid,
-		"sqlite://host/ledger.db":                       extensions.KindInvalid,
+		"sqlite:///var/lib/sandboxer/ledger.db": "",
+		"sqlite:///with%20blank/ledger.db":      "",
+		"postgres://db/ledger":                  extensions.KindUnsupported,
+		"postgresql://db/ledger":                extensions.KindUnsupported,
+		"https://ledger.example":                extensions.KindUnsupported,
+		"":                                      extensions.KindInvalid,
+		"ledger.db":                             extensions.KindInvalid,
+		"/var/lib/ledger.db":                    extensions.KindInvalid,
+		"sqlite:ledger.db":                      extensions.KindInvalid,
+		"sqlite://ledger.db":                    extensions.KindInvalid,
+		"sqlite://host/ledger.db":               extensions.KindInvalid,
 		"sqlite:///ledger.db?_pragma=journal_mode(off)": extensions.KindInvalid,
 		"sqlite:///folder/":                             extensions.KindInvalid,
 		"sqlite:///":                                    extensions.KindInvalid,
@@ -43,10 +44,24 @@ func TestAddresses(t *testing.T) {
 
 func TestAFolderIsNoLedger(t *testing.T) {
 	t.Parallel()
+	parent := t.TempDir()
+	folder := filepath.Join(parent, "folder")
+	if err := os.Mkdir(folder, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	before, err := os.Stat(folder)
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, readOnly := range []bool{true, false} {
-		if _, err := ledger.Open(ctx, "sqlite://"+t.TempDir(), ledger.Options{ReadOnly: readOnly}); err == nil {
-			t.Errorf("read only %t: opened", readOnly)
+		if _, err := ledger.Open(ctx, "sqlite://"+folder, ledger.Options{ReadOnly: readOnly}); !extensions.IsKind(err, extensions.KindInvalid) {
+			t.Errorf("read only %t: %v", readOnly, err)
 		}
+	}
+	after, err := os.Stat(folder)
+	left, globErr := filepath.Glob(filepath.Join(parent, "*"))
+	if err != nil || globErr != nil || after.Mode() != before.Mode() || len(left) != 1 {
+		t.Errorf("the folder was %s and is %v, beside it: %q", before.Mode(), after.Mode(), left)
 	}
 }
 

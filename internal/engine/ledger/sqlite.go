@@ -46,6 +46,9 @@ func openSQLite(ctx context.Context, path string, o Options) (Ledger, error) {
 	}
 	s := &store{url: fileURL(path), options: o, dialect: sqliteDialect(),
 		holders: holders{folder: filepath.Join(filepath.Dir(path), "holders"), readOnly: o.ReadOnly}}
+	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
+		return nil, failuref(extensions.KindInvalid, "the ledger %s is not a file", s.url).WithRemedy("name a file")
+	}
 	open := s.openToWrite
 	if o.ReadOnly {
 		open = s.openToRead
@@ -101,7 +104,14 @@ func private(path string) error {
 	if err != nil {
 		return err
 	}
-	return f.Close()
+	if err := f.Close(); err != nil {
+		return err
+	}
+	if folder, err := os.Open(filepath.Dir(path)); err == nil {
+		_ = folder.Sync() // the name too survives a power cut, where the system can do that
+		_ = folder.Close()
+	}
+	return nil
 }
 
 func (s *store) connect(path string, connections int, params ...string) (*sql.DB, error) {
@@ -137,15 +147,12 @@ func (s *store) journal(ctx context.Context) error {
 // openToRead opens what is there; a missing file, and one that its first
 // writer has not finished, read as empty.
 func (s *store) openToRead(ctx context.Context, path string) error {
-	info, err := os.Stat(path)
+	_, err := os.Stat(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
 	if err != nil {
-		return failuref(extensions.KindUnavailable, "reading the ledger: %w", err)
-	}
-	if info.IsDir() {
-		return failuref(extensions.KindInvalid, "the ledger %s is a folder", s.url).WithRemedy("name a file")
+		return failuref(extensions.KindUnavailable, "reading the ledger: %w", err).WithRemedy("check who owns the ledger and its folder")
 	}
 	if err := checkPlace(filepath.Dir(path)); err != nil {
 		return err

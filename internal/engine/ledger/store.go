@@ -77,6 +77,9 @@ var _ = failpoint.Register(
 	"ledger.commit", "ledger.committed",
 )
 
+// transactionLimit ends a transaction that the disk does not finish.
+const transactionLimit = 2 * time.Minute
+
 // write runs f in one transaction while no other process writes. Once begun
 // it is not cancelled, so that its outcome is known; it takes milliseconds.
 func (s *store) write(ctx context.Context, f func(*tx) error) error {
@@ -91,7 +94,7 @@ func (s *store) write(ctx context.Context, f func(*tx) error) error {
 	if err := ctx.Err(); err != nil {
 		return failuref(extensions.KindTimeout, "nothing was written: %w", err)
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.options.LockTimeout)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), transactionLimit)
 	defer cancel()
 	if err := failpoint.Hit(ctx, "ledger.begin"); err != nil {
 		return failure(extensions.KindInternal, "", err)

@@ -16,3 +16,5 @@ func TestSQLite(t *testing.T) {
 }
 
 func TestMain(m *testing.M) { ledgertest.Main(m) }
+
+func BenchmarkSQLite(b *testing.B) { ledgertest.Benchmark(b, newFile) }

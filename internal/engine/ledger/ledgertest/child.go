@@ -77,6 +77,9 @@ func playRole(role string) error {
 		return err
 	}
 	w.said("ledger", l.ID())
+	if role == "bench" {
+		return errors.Join(w.bench(count), l.Close())
+	}
 	for range count {
 		switch role {
 		case "live":

@@ -1,0 +1,113 @@
+package ledgertest
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
+)
+
+// Benchmark measures transactions with 1, 4 and 16 processes on one ledger:
+// transactions per second, and how long one takes in the median, at the 99th
+// percentile and at worst, waiting for the others included.
+func Benchmark(b *testing.B, address NewAddress) {
+	for _, n := range []int{1, 4, 16} {
+		b.Run(fmt.Sprintf("processes=%d", n), func(b *testing.B) { crowdedTransactions(b, address(b), n) })
+	}
+}
+
+func crowdedTransactions(b *testing.B, address string, processes int) {
+	l := open(b, address, ledger.Options{})
+	each := max(1, b.N/processes)
+	type worker struct {
+		in  io.WriteCloser
+		out *bufio.Reader
+	}
+	var workers []worker
+	for i := range processes {
+		cmd := child(b, "bench", address, i, each, "")
+		cmd.Stderr = os.Stderr
+		in, err := cmd.StdinPipe()
+		if err != nil {
+			b.Fatal(err)
+		}
+		out, err := cmd.StdoutPipe()
+		if err != nil {
+			b.Fatal(err)
+		}
+		if err := cmd.Start(); err != nil {
+			b.Fatal(err)
+		}
+		b.Cleanup(func() {
+			if err := cmd.Wait(); err != nil {
+				b.Errorf("a process failed: %v", err)
+			}
+		})
+		w := worker{in, bufio.NewReader(out)}
+		if line, err := w.out.ReadString('\n'); err != nil || !strings.HasPrefix(line, "ledger") {
+			b.Fatalf("a process is not ready: %q, %v", line, err)
+		}
+		workers = append(workers, w)
+	}
+	b.ResetTimer()
+	start := time.Now()
+	for _, w := range workers {
+		_ = w.in.Close() // the starting shot
+	}
+	var took []time.Duration
+	for _, w := range workers {
+		all, err := io.ReadAll(w.out)
+		if err != nil {
+			b.Fatal(err)
+		}
+		for _, f := range strings.Fields(string(all)) {
+			n, err := strconv.ParseInt(f, 10, 64)
+			if err != nil {
+				b.Fatal(err)
+			}
+			took = append(took, time.Duration(n))
+		}
+	}
+	elapsed := time.Since(start)
+	b.StopTimer()
+	if len(took) != each*processes {
+		b.Fatalf("%d transactions instead of %d", len(took), each*processes)
+	}
+	slices.Sort(took)
+	b.ReportMetric(float64(len(took))/elapsed.Seconds(), "tx/s")
+	b.ReportMetric(float64(took[len(took)/2].Microseconds())/1000, "median-ms")
+	b.ReportMetric(float64(took[len(took)*99/100].Microseconds())/1000, "p99-ms")
+	b.ReportMetric(float64(took[len(took)-1].Microseconds())/1000, "slowest-ms")
+	verified(b, l)
+}
+
+// bench begins count sandboxes once its standard input ends, and prints how
+// long each took in nanoseconds.
+func (w *worker) bench(count int) error {
+	if _, err := io.Copy(io.Discard, os.Stdin); err != nil {
+		return err
+	}
+	var out strings.Builder
+	for i := range count {
+		id, err := extensions.NewID(nil)
+		if err != nil {
+			return err
+		}
+		b := want(id, w.holder, fmt.Sprint(w.seed, "-", i))
+		start := time.Now()
+		if _, err := w.l.Begin(w.ctx, b); err != nil {
+			return err
+		}
+		fmt.Fprintln(&out, time.Since(start).Nanoseconds())
+	}
+	_, err := os.Stdout.WriteString(out.String())
+	return err
+}
