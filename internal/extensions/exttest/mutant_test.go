@@ -12,7 +12,7 @@ import (
 // mutant is an extension broken in one way: where a field is set, it answers
 // in place of the whole stub, which it can still reach through b.
 type mutant struct {
-	// also are other checks of the group that this breakage cannot but fail.
+	// also are other checks of the family that this breakage cannot but fail.
 	also []string
 
 	describe       func(*extensions.Descriptor)

@@ -58,7 +58,7 @@ var execMutants = map[string]mutant{
 		if r.Stdin != nil {
 			r.Stdin = io.LimitReader(r.Stdin, 64<<10)
 		}
-	}), also: []string{"exec/output-capped", "exec/output-whole-is-not-marked"}},
+	})},
 	"exec/stdin-binary": {exec: execWith(func(_ *broken, r *request) {
 		if r.Stdin != nil {
 			b, _ := io.ReadAll(r.Stdin)

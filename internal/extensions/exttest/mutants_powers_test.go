@@ -240,7 +240,7 @@ var powerMutants = map[string]mutant{
 
 	"set-generation/raises": {setGeneration: func(b *broken, c ctx, h handle, g int64) error {
 		return b.wholeBackend.SetGeneration(c, h, max(g-1, 2))
-	}, also: []string{}},
+	}},
 	"set-generation/never-lowers": {setGeneration: func(b *broken, c ctx, h handle, g int64) error {
 		return swallow(b.wholeBackend.SetGeneration(c, h, g), extensions.KindConflict)
 	}},

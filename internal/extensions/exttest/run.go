@@ -22,14 +22,20 @@ type check struct {
 	// hook names the hook the check needs, and reports whether it is there.
 	hook func(Harness) (name string, ok bool)
 	run  func(*env)
+	// family numbers the list the check is in: those are looked at together
+	// when one of them is proved by a broken extension.
+	family int
 }
 
 func checks() []check {
 	var all []check
-	for _, group := range [][]check{describeChecks, coreChecks, statusChecks, teardownChecks, handleChecks, errorChecks, cancelChecks,
+	for family, list := range [][]check{describeChecks, coreChecks, statusChecks, teardownChecks, handleChecks, errorChecks, cancelChecks,
 		secretChecks, execChecks, execProcessChecks, insideChecks, logChecks, fileChecks, portChecks, snapshotChecks, forkChecks, pauseChecks,
 		extendChecks, usageChecks, capacityChecks, probeChecks, estimateChecks, imageChecks, generationChecks, declaredChecks} {
-		all = append(all, group...)
+		for _, c := range list {
+			c.family = family
+			all = append(all, c)
+		}
 	}
 	return all
 }

@@ -33,16 +33,27 @@ type state struct {
 func (st *state) now() time.Time { return time.Now().Add(time.Duration(st.Offset)).UTC() }
 
 // Vendor is the service in one folder, as its operator sees it.
-type Vendor struct{ dir string }
+type Vendor struct {
+	dir string
+	// turn lets the goroutines of one client wait for each other without
+	// polling the file lock.
+	turn chan struct{}
+}
 
 // At names the service in dir; nothing is read or made yet.
-func At(dir string) *Vendor { return &Vendor{dir: dir} }
+func At(dir string) *Vendor { return &Vendor{dir: dir, turn: make(chan struct{}, 1)} }
 
 // Dir is the service's folder.
 func (v *Vendor) Dir() string { return v.dir }
 
 // locked runs fn while no other process or goroutine reads or writes state.
 func (v *Vendor) locked(ctx context.Context, fn func() error) error {
+	select {
+	case v.turn <- struct{}{}:
+		defer func() { <-v.turn }()
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 	if err := os.MkdirAll(v.dir, 0o700); err != nil {
 		return err
 	}
