@@ -19,6 +19,7 @@ const (
 	defaultFiles = 16_384   // open files per program
 	ownPids      = 48       // threads of the init, on top of the limit
 	ownMemory    = 96 << 20 // of the init, on top of the limit
+	initMemory   = 1 << 30  // what the init may map, on top of the limit, which it sets for the programs
 	mib          = 1 << 20
 )
 
@@ -95,7 +96,7 @@ func (l limits) enforced(g cgroups, id extensions.ID, cfg *walls.Config) (unenfo
 	cfg.Inodes = min(max(l.disk/(8<<10), 16_384), 2_000_000)
 	cfg.Limits = []walls.Limit{
 		{Resource: unix.RLIMIT_NPROC, Value: uint64(l.pids + ownPids)},
-		{Resource: unix.RLIMIT_DATA, Value: uint64(l.memory)},
+		{Resource: unix.RLIMIT_DATA, Value: uint64(l.memory + initMemory)},
 		{Resource: unix.RLIMIT_NOFILE, Value: defaultFiles},
 		{Resource: unix.RLIMIT_CORE, Value: 0},
 		{Resource: unix.RLIMIT_MEMLOCK, Value: 8 << 20},

@@ -1,4 +1,4 @@
-//go:build unix
+//go:build linux
 
 package local
 
@@ -28,6 +28,9 @@ func TestMain(m *testing.M) {
 		if want := os.Getenv(dieAtEnv); want != "" && strings.EqualFold(step, want) {
 			dieNow()
 		}
+	}
+	if action := os.Getenv(driverEnv); action != "" {
+		drive(action)
 	}
 	goleak.VerifyTestMain(m)
 }

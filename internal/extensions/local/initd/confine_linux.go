@@ -9,12 +9,15 @@ import (
 
 // confine gives a program that was just started what its descendants inherit:
 // the bound on processes, from which we ourselves keep a distance so that we
-// can always go on, and the first place when the kernel looks for memory.
+// can always go on, that on memory, and the first place when the kernel looks for memory.
 func (p *procs) confine(pid int) {
 	if !p.cfg.Walls {
 		return
 	}
 	_ = os.WriteFile("/proc/"+strconv.Itoa(pid)+"/oom_score_adj", []byte("1000"), 0)
+	if m := uint64(p.cfg.Memory); m > 0 {
+		_ = unix.Prlimit(pid, unix.RLIMIT_DATA, &unix.Rlimit{Cur: m, Max: m}, nil)
+	}
 	if p.cfg.Pids == 0 {
 		return
 	}

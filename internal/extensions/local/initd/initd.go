@@ -35,6 +35,8 @@ type Config struct {
 	Groups    string   `json:"groups,omitempty"` // without walls: file that lists what to kill
 	// Pids is how many processes and threads all programs may have together; 0 = no bound.
 	Pids int64 `json:"pids,omitempty"`
+	// Memory bounds what one program may map privately, in bytes; 0 = no bound.
+	Memory int64 `json:"memory,omitempty"`
 	// WatchMemory is the bound on the sum of what programs hold, in bytes,
 	// where no cgroup holds it; 0 = not watched.
 	WatchMemory int64 `json:"watch_memory,omitempty"`
