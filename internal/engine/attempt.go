@@ -70,7 +70,7 @@ func (c *creation) place(ctx context.Context, cand *route.Candidate, hostRef str
 		Patch: ledger.Patch{Extension: &cand.Binding, Host: &host, HostRef: &hostRef, SpecHash: &hash, Handle: &none, Route: c.routeJSON(cand.ID())},
 		Event: note("sandbox.provisioning", map[string]any{"extension": cand.Binding, "host": host}),
 	}
-	change.Patch.WorkspaceBase = baseOf(c.p.resolved.Spec, c.source)
+	change.Patch.WorkspaceBase = c.base
 	if c.row.State != lifecycle.Provisioning {
 		change.To = lifecycle.Provisioning
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/failpoint"
@@ -37,7 +38,7 @@ func (e *Engine) Create(ctx context.Context, req Request, begun func(Sandbox), n
 	if c.secrets, err = e.secrets(ctx, p); err != nil {
 		return Sandbox{}, err
 	}
-	if c.source, err = e.openSource(ctx, p.resolved.Spec); err != nil {
+	if err := c.openSource(ctx, e, notify); err != nil {
 		return Sandbox{}, err
 	}
 	if err := failpoint.Hit(ctx, pointPrepared); err != nil {
@@ -67,7 +68,31 @@ type creation struct {
 	p        *prepared
 	secrets  map[string]Secret
 	source   *workspace.Source // nil = the workspace starts empty
+	base     []byte            // of a mirrored workspace
 	attempts []Attempt
+}
+
+// openSource packs the workspace before anything is recorded: a folder or a
+// repository that cannot be read leaves no trace.
+func (c *creation) openSource(ctx context.Context, e *Engine, notify Notify) (err error) {
+	spec := c.p.resolved.Spec
+	if spec.Workspace.Repo == "" {
+		return nil
+	}
+	c.source, err = workspace.Open(ctx, spec.Workspace.Repo, spec.Workspace.Ref, workspace.Options{
+		SpoolDir:    e.spoolDir(),
+		FullHistory: slices.Contains(spec.Requires.Capabilities, workspace.RequirementFullHistory),
+	})
+	if err != nil {
+		return err
+	}
+	if skipped := c.source.Manifest().Skipped; len(skipped) > 0 {
+		notify.tell("Some files are not part of the workspace", "%d were left out, the first: %s (%s)", len(skipped), skipped[0].Path, skipped[0].Reason)
+	}
+	if spec.Workspace.Mode == extensions.WorkspaceMirror {
+		c.base, err = workspace.EncodeBase(c.source.Manifest())
+	}
+	return err
 }
 
 func (c *creation) release() {

@@ -199,10 +199,12 @@ func (e *Engine) endThere(ctx context.Context, b *opened, row ledger.Sandbox, re
 	if told.IsZero() && r.Usage != nil {
 		told = r.Usage.EndedAt
 	}
+	end := e.endOf(row, told)
 	if r.AlreadyGone {
-		return e.lostAt(row, told), nil
+		end = e.lostAt(row, told)
 	}
-	return e.endOf(row, told), nil
+	end.usage = r.Usage
+	return end, nil
 }
 
 func unreachable(err error) bool {

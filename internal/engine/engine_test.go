@@ -7,6 +7,7 @@ import (
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/local"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/saasstub"
 )
 
@@ -19,8 +20,8 @@ type bench struct {
 	*engine.Engine
 }
 
-func stubs() []extensions.Extension {
-	return []extensions.Extension{saasstub.New(), saasstub.NewEventual()}
+func all() []extensions.Extension {
+	return []extensions.Extension{local.New(), saasstub.New(), saasstub.NewEventual()}
 }
 
 func newBench(t *testing.T) *bench {
@@ -32,7 +33,7 @@ func newBench(t *testing.T) *bench {
 
 func (b *bench) reopen() *engine.Engine {
 	b.t.Helper()
-	e, err := engine.New(engine.Options{Extensions: stubs(), StateDir: b.dir, Account: "acme/web", Now: b.now, Catalog: []string{"testdata/catalog"}})
+	e, err := engine.New(engine.Options{Extensions: all(), StateDir: b.dir, Account: "acme/web", Now: b.now, Catalog: []string{"testdata/catalog"}})
 	if err != nil {
 		b.t.Fatal(err)
 	}

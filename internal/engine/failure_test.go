@@ -25,7 +25,7 @@ func (b *bench) script(rules ...saasstub.Rule) {
 func (b *bench) left() []string {
 	b.t.Helper()
 	var out []string
-	for _, x := range stubs() {
+	for _, x := range all() {
 		be, err := x.Open(context.Background(), extensions.Config{Binding: "check", Account: "acme/web", StateDir: b.dir})
 		if err != nil {
 			b.t.Fatal(err)
@@ -134,7 +134,7 @@ func TestWithoutTheLedgerAReceiptIsEnough(t *testing.T) {
 	b := newBench(t)
 	ctx := context.Background()
 	s := b.create(engine.Request{Profile: "profile.stub", Name: "one"})
-	other, err := engine.New(engine.Options{Extensions: stubs(), StateDir: b.dir, Account: "acme/web", Catalog: []string{"testdata/catalog"},
+	other, err := engine.New(engine.Options{Extensions: all(), StateDir: b.dir, Account: "acme/web", Catalog: []string{"testdata/catalog"},
 		Ledger: "sqlite://" + filepath.Join(t.TempDir(), "elsewhere.db")})
 	if err != nil {
 		t.Fatal(err)

@@ -46,7 +46,7 @@ func drive(text string) int {
 		fmt.Fprintln(os.Stderr, err)
 		return 2
 	}
-	e, err := engine.New(engine.Options{Extensions: stubs(), StateDir: o.Dir, Account: "acme/web", Catalog: []string{"testdata/catalog"}})
+	e, err := engine.New(engine.Options{Extensions: all(), StateDir: o.Dir, Account: "acme/web", Catalog: []string{"testdata/catalog"}})
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 2
@@ -148,8 +148,8 @@ func (b *bench) expectOnly(rec engine.Receipt) {
 func TestAKillAtAnyStepOfCreateConverges(t *testing.T) {
 	t.Parallel()
 	for _, point := range append(failpoint.Names("engine.create."), failpoint.Names("ledger.")...) {
-		for _, profile := range []string{"profile.stub", "profile.eventual"} {
-			if profile == "profile.eventual" && !strings.HasPrefix(point, "engine.") {
+		for _, profile := range []string{"profile.stub", "profile.eventual", "profile.quickstart"} {
+			if profile != "profile.stub" && !strings.HasPrefix(point, "engine.") {
 				continue
 			}
 			t.Run(point+"/"+profile, func(t *testing.T) {
@@ -175,46 +175,59 @@ func TestAKillAtAnyStepOfCreateConverges(t *testing.T) {
 func TestAKillAtAnyStepOfDestroyConverges(t *testing.T) {
 	t.Parallel()
 	for _, point := range failpoint.Names("engine.destroy.") {
-		t.Run(point, func(t *testing.T) {
+		for _, profile := range []string{"profile.stub", "profile.quickstart"} {
+			t.Run(point+"/"+profile, func(t *testing.T) {
+				t.Parallel()
+				b := newBench(t)
+				rec := b.converge(profile, "one")
+				b.run(order{Do: "destroy", Receipt: rec}, failpoint.Env+"="+point+":kill", 0)
+				if _, stderr, code := b.run(order{Do: "destroy", Receipt: rec}, "", 0); code != 0 {
+					t.Fatalf("the next destroy: %s", stderr)
+				}
+				if left := b.left(); len(left) > 0 {
+					t.Errorf("left behind: %v", left)
+				}
+				b.clean()
+			})
+		}
+	}
+}
+
+func TestAHundredRandomKillsLeaveNoOrphanAndNoDuplicate(t *testing.T) {
+	t.Parallel()
+	for profile, rounds := range map[string]int{"profile.stub": 50, "profile.quickstart": 50} {
+		t.Run(profile, func(t *testing.T) {
 			t.Parallel()
 			b := newBench(t)
-			rec := b.converge("profile.stub", "one")
-			b.run(order{Do: "destroy", Receipt: rec}, failpoint.Env+"="+point+":kill", 0)
-			if _, stderr, code := b.run(order{Do: "destroy", Receipt: rec}, "", 0); code != 0 {
-				t.Fatalf("the next destroy: %s", stderr)
+			start := time.Now()
+			whole := b.converge(profile, "one")
+			span := time.Since(start)
+			if _, err := b.Destroy(context.Background(), whole, engine.DestroyOptions{}); err != nil {
+				t.Fatal(err)
 			}
-			if left := b.left(); len(left) > 0 {
-				t.Errorf("left behind: %v", left)
+			for i := range rounds {
+				b.randomKills(i, profile, span)
 			}
 			b.clean()
 		})
 	}
 }
 
-func TestAHundredRandomKillsLeaveNoOrphanAndNoDuplicate(t *testing.T) {
-	t.Parallel()
-	b := newBench(t)
-	start := time.Now()
-	whole := b.converge("profile.stub", "one")
-	span := time.Since(start)
-	if _, err := b.Destroy(context.Background(), whole, engine.DestroyOptions{}); err != nil {
-		t.Fatal(err)
+// randomKills kills one create and one destroy at any moment of theirs.
+func (b *bench) randomKills(round int, profile string, span time.Duration) {
+	b.t.Helper()
+	b.run(order{Do: "create", Profile: profile, Name: "one"}, "", time.Duration(rand.Int64N(int64(span)))+1)
+	rec := b.converge(profile, "one")
+	if left := b.left(); len(left) != 1 || left[0] != string(rec.ID) {
+		b.t.Fatalf("round %d: there is %v, want %s alone", round, left, rec.ID)
 	}
-	for i := range 100 {
-		b.run(order{Do: "create", Profile: "profile.stub", Name: "one"}, "", time.Duration(rand.Int64N(int64(span)))+1)
-		rec := b.converge("profile.stub", "one")
-		if left := b.left(); len(left) != 1 || left[0] != string(rec.ID) {
-			t.Fatalf("round %d: the vendor holds %v, want %s alone", i, left, rec.ID)
-		}
-		b.run(order{Do: "destroy", Receipt: rec}, "", time.Duration(rand.Int64N(int64(span)))+1)
-		if _, stderr, code := b.run(order{Do: "destroy", Receipt: rec}, "", 0); code != 0 {
-			t.Fatalf("round %d: the next destroy: %s", i, stderr)
-		}
-		if left := b.left(); len(left) > 0 {
-			t.Fatalf("round %d: left behind: %v", i, left)
-		}
+	b.run(order{Do: "destroy", Receipt: rec}, "", time.Duration(rand.Int64N(int64(span)))+1)
+	if _, stderr, code := b.run(order{Do: "destroy", Receipt: rec}, "", 0); code != 0 {
+		b.t.Fatalf("round %d: the next destroy: %s", round, stderr)
 	}
-	b.clean()
+	if left := b.left(); len(left) > 0 {
+		b.t.Fatalf("round %d: left behind: %v", round, left)
+	}
 }
 
 func TestTwoProcessesCreatingAtOnceAreBothRight(t *testing.T) {

@@ -2,7 +2,6 @@ package engine
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -28,16 +27,7 @@ func checkWorkspace(w extensions.Workspace) error {
 	return workspace.Check(w.Repo, w.Ref)
 }
 
-// openSource packs the workspace; the caller closes it. nil = start empty.
-func (e *Engine) openSource(ctx context.Context, spec extensions.Spec) (*workspace.Source, error) {
-	if spec.Workspace.Repo == "" {
-		return nil, nil
-	}
-	return workspace.Open(ctx, spec.Workspace.Repo, spec.Workspace.Ref, workspace.Options{
-		SpoolDir:    filepath.Join(e.stateDir, "spool"),
-		FullHistory: slices.Contains(spec.Requires.Capabilities, workspace.RequirementFullHistory),
-	})
-}
+func (e *Engine) spoolDir() string { return filepath.Join(e.stateDir, "spool") }
 
 // SyncBack brings a mirrored workspace back now. Files changed on both sides
 // are returned as conflicts and left alone on this side.
@@ -60,7 +50,31 @@ func (e *Engine) SyncBack(ctx context.Context, rec Receipt) (changed, conflicts 
 		return nil, nil, err
 	}
 	defer got.release()
-	return slices.Concat(got.report.Written, got.report.Deleted), got.left(), nil
+	if known {
+		err = e.moveBase(ctx, row, got.report)
+	}
+	return slices.Concat(got.report.Written, got.report.Deleted), got.left(), err
+}
+
+// moveBase records what both sides agree on now, so that the next transfer
+// compares with this one and not with the beginning.
+func (e *Engine) moveBase(ctx context.Context, row ledger.Sandbox, report workspace.Report) error {
+	base, err := workspace.EncodeBase(report.Base)
+	if err != nil {
+		return err
+	}
+	l, err := e.writer(ctx)
+	if err != nil {
+		return err
+	}
+	key, err := e.operationKey(ledger.IntentSync, row.ID)
+	if err != nil {
+		return err
+	}
+	_, err = l.Apply(context.WithoutCancel(ctx), ledger.Change{ID: row.ID, Key: key, Expect: ledger.Expect{States: usable, Generation: row.Generation},
+		Patch: ledger.Patch{WorkspaceBase: base},
+		Event: note("sandbox.synced", map[string]any{"written": len(report.Written), "deleted": len(report.Deleted), "left": len(report.Conflicts) + len(report.Refused)})})
+	return err
 }
 
 // synced is one finished transfer. The stream is kept until it is clear that
@@ -90,7 +104,7 @@ func (e *Engine) syncBack(ctx context.Context, b *opened, row ledger.Sandbox, di
 	if err != nil {
 		return synced{}, err
 	}
-	spool := filepath.Join(e.stateDir, "spool")
+	spool := e.spoolDir()
 	if err := os.MkdirAll(spool, 0o700); err != nil {
 		return synced{}, extensions.Errorf(extensions.KindInvalid, "the spool folder cannot be made: %w", err)
 	}
@@ -104,23 +118,20 @@ func (e *Engine) syncBack(ctx context.Context, b *opened, row ledger.Sandbox, di
 	if err == nil {
 		_, err = stream.Seek(0, io.SeekStart)
 	}
+	var base *tarstream.Manifest
+	if err == nil && len(row.WorkspaceBase) > 0 {
+		var m tarstream.Manifest
+		m, err = workspace.DecodeBase(row.WorkspaceBase)
+		base = &m
+	}
 	if err == nil {
-		got.report, err = workspace.SyncBack(ctx, dir, manifestOf(row.WorkspaceBase), stream, workspace.SyncOptions{SpoolDir: spool})
+		got.report, err = workspace.SyncBack(ctx, dir, base, stream, workspace.SyncOptions{SpoolDir: spool})
 	}
 	if err != nil {
 		got.release()
 		return synced{}, err
 	}
 	return got, nil
-}
-
-// manifestOf reads what baseOf wrote; nil where nothing is known.
-func manifestOf(base json.RawMessage) *tarstream.Manifest {
-	var m tarstream.Manifest
-	if len(base) == 0 || json.Unmarshal(base, &m) != nil {
-		return nil
-	}
-	return &m
 }
 
 // keep moves the sandbox's own copy to where people find it.
@@ -170,12 +181,4 @@ func (e *Engine) syncBeforeEnd(ctx context.Context, b *opened, row ledger.Sandbo
 	report.Notices = append(report.Notices, Notice{Summary: "Files changed on both sides were left alone",
 		Detail: fmt.Sprintf("In %s these were kept as they are here; the workspace of %s as it ended is in %s:\n  %s", dir, row.ID, kept, strings.Join(got.left(), "\n  "))})
 	return nil
-}
-
-// baseOf is the manifest of what was sent to a workspace that comes back.
-func baseOf(spec extensions.Spec, s *workspace.Source) json.RawMessage {
-	if s == nil || spec.Workspace.Mode != extensions.WorkspaceMirror {
-		return nil
-	}
-	return mustJSON(s.Manifest())
 }

@@ -168,8 +168,9 @@ type ending struct {
 	at        time.Time
 	source    string // backend | ours | deadline | seen-alive
 	estimated bool
+	usage     *extensions.Usage // what the backend measured, if it told
 }
 
 func (end ending) close() *ledger.MeterClose {
-	return &ledger.MeterClose{At: end.at, Source: end.source, Estimated: end.estimated, Price: priceMeter}
+	return &ledger.MeterClose{At: end.at, Source: end.source, Estimated: end.estimated, Price: priceWith(end.usage)}
 }

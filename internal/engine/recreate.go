@@ -47,7 +47,7 @@ func (e *Engine) Recreate(ctx context.Context, rec Receipt, secrets map[string]S
 	if c.secrets, err = e.secrets(ctx, p); err != nil {
 		return Sandbox{}, err
 	}
-	if c.source, err = e.openSource(ctx, p.resolved.Spec); err != nil {
+	if err := c.openSource(ctx, e, notify); err != nil {
 		return Sandbox{}, err
 	}
 	if c.operation, err = e.beginRecreate(ctx, l, row, p, notify); err != nil {

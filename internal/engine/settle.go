@@ -8,9 +8,14 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
-// priceMeter turns a closed meter into charges, by the prices it was opened
-// with. It is pure: the ledger may call it again.
-func priceMeter(m ledger.Meter) ([]ledger.Charge, error) {
+// priceWith turns a closed meter into charges, by the prices it was opened
+// with and what the backend measured, if anything. The result is pure: the
+// ledger may call it again.
+func priceWith(usage *extensions.Usage) func(ledger.Meter) ([]ledger.Charge, error) {
+	return func(m ledger.Meter) ([]ledger.Charge, error) { return priceMeter(m, usage) }
+}
+
+func priceMeter(m ledger.Meter, usage *extensions.Usage) ([]ledger.Charge, error) {
 	snapshot, err := meter.DecodePriceSnapshot(string(m.Rates))
 	if err != nil {
 		return nil, err
@@ -22,6 +27,11 @@ func priceMeter(m ledger.Meter) ([]ledger.Charge, error) {
 			end = m.ClosedAt
 		}
 		segments = append(segments, meter.Segment{Mode: meter.Mode(s.Mode), Milliseconds: end.UnixMilli() - s.StartedAt.UnixMilli(), Sizes: meter.SizesFromMap(s.Sizes)})
+	}
+	// A measure of the whole life cannot be split: it counts where there is
+	// one segment, and what is not measured is bounded from above.
+	if usage != nil && len(segments) == 1 {
+		segments[0].CPUMillis, segments[0].MemoryMiBMillis, segments[0].EgressBytes = usage.CPUMillis, usage.MemoryMiBMillis, usage.EgressBytes
 	}
 	lines, err := meter.Charge(segments, snapshot)
 	if err != nil {
@@ -41,6 +51,9 @@ func priceMeter(m ledger.Meter) ([]ledger.Charge, error) {
 		}
 		if line.Memo {
 			c.Memo = "infra_memo:" + snapshot.Extension
+			if snapshot.Basis == meter.BasisBook {
+				c.Memo = "byok_memo:" + snapshot.Extension // the user's own key pays the vendor
+			}
 		}
 		out = append(out, c)
 	}

@@ -31,6 +31,8 @@ type Report struct {
 	Deleted   []string
 	Conflicts []Conflict // changed on both sides; the local side was kept
 	Refused   []Conflict // changed there in a way that is never brought back
+	// Base is what the next call has to start from; empty without a base.
+	Base tarstream.Manifest
 }
 
 // Conflict is a path that was left as it is here.
@@ -97,7 +99,9 @@ func (s *syncer) inside(dir string, tar io.Reader, opts SyncOptions) (Report, er
 	if err := s.receive(tar, opts); err != nil {
 		return Report{}, err
 	}
-	err = s.run()
+	if err = s.run(); err == nil && !opts.DryRun {
+		s.report.Base = s.nextBase()
+	}
 	return s.sorted(), err
 }
 

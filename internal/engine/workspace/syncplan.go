@@ -30,6 +30,7 @@ type syncer struct {
 	gone    map[string]bool // deleted by now, or in a dry run taken for it
 	made    map[string]bool // folders a dry run would have made
 	blocked map[string]bool // not brought back, so neither is what lies below
+	held    map[string]bool // reported instead of brought back
 	report  Report
 }
 
@@ -134,13 +135,56 @@ func (s *syncer) look(p string) (e tarstream.Entry, ok bool, err error) {
 }
 
 func (s *syncer) conflict(p, reason string) error {
+	s.hold(p)
 	s.report.Conflicts = append(s.report.Conflicts, Conflict{shown(p), reason})
 	return nil
 }
 
 func (s *syncer) refuse(p, reason string) error {
+	s.hold(p)
 	s.report.Refused = append(s.report.Refused, Conflict{shown(p), reason})
 	return nil
+}
+
+func (s *syncer) hold(p string) {
+	if s.held == nil {
+		s.held = map[string]bool{}
+	}
+	s.held[p] = true
+}
+
+// nextBase is what both sides agree on now: the sandbox's copy, except where
+// it was not brought back; there the old base goes on.
+func (s *syncer) nextBase() tarstream.Manifest {
+	var next tarstream.Manifest
+	if !s.hasBase {
+		return next
+	}
+	for p, t := range s.there {
+		if !s.kept(p) {
+			next.Entries = append(next.Entries, t)
+		}
+	}
+	for p, b := range s.base {
+		_, stays := s.there[p]
+		if s.kept(p) || !stays && s.ignore.skip(p, b.Type == tarstream.TypeDir) {
+			next.Entries = append(next.Entries, b)
+		}
+	}
+	slices.SortFunc(next.Entries, func(a, b tarstream.Entry) int { return tarstream.ComparePaths(a.Path, b.Path) })
+	return next
+}
+
+// kept reports that p, or a folder above it, was not brought back.
+func (s *syncer) kept(p string) bool {
+	for ; ; p = path.Dir(p) {
+		if s.held[p] || s.blocked[p] {
+			return true
+		}
+		if p == "." {
+			return false
+		}
+	}
 }
 
 func shown(p string) string { return extensions.Clean(p, tarstream.MaxPathBytes) }

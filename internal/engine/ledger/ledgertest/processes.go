@@ -1,10 +1,12 @@
 package ledgertest
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"os/exec"
 	"strings"
@@ -163,21 +165,13 @@ func killedAtRandom(t *testing.T, address NewAddress) {
 	for lane := range 4 {
 		wg.Go(func() {
 			for k := range kills / 4 {
-				cmd := child(t, "compete", at, lane*1000+k, 1_000_000, "")
-				var out, stderr bytes.Buffer
-				cmd.Stdout, cmd.Stderr = &out, &stderr
-				if err := cmd.Start(); err != nil {
+				out, err := killSoon(child(t, "compete", at, lane*1000+k, 1_000_000, ""))
+				if err != nil {
 					t.Error(err)
 					return
 				}
-				time.Sleep(time.Duration(20+rand.IntN(150)) * time.Millisecond)
-				_ = cmd.Process.Kill()
-				var exit *exec.ExitError
-				if err := cmd.Wait(); !errors.As(err, &exit) || exit.Exited() {
-					t.Errorf("a process ended by itself: %v: %s", err, &stderr)
-				}
 				mu.Lock()
-				keys = append(keys, acknowledged(out.String())...)
+				keys = append(keys, acknowledged(out)...)
 				mu.Unlock()
 			}
 		})
@@ -188,4 +182,35 @@ func killedAtRandom(t *testing.T, address NewAddress) {
 	verified(t, l)
 	settle(t, l)
 	verified(t, l)
+}
+
+// killSoon starts cmd, lets it acknowledge a few changes, kills it somewhere
+// in the next ones, and returns all it said.
+func killSoon(cmd *exec.Cmd) (said string, err error) {
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	pipe, err := cmd.StdoutPipe()
+	if err != nil {
+		return "", err
+	}
+	if err := cmd.Start(); err != nil {
+		return "", err
+	}
+	out := bufio.NewReader(pipe)
+	for range 1 + rand.IntN(8) { // the first line is the ledger's name
+		line, err := out.ReadString('\n')
+		said += line
+		if err != nil {
+			break
+		}
+	}
+	time.Sleep(time.Duration(rand.IntN(10_000)) * time.Microsecond)
+	_ = cmd.Process.Kill()
+	rest, err := io.ReadAll(out)
+	said += string(rest)
+	var exit *exec.ExitError
+	if werr := cmd.Wait(); !errors.As(werr, &exit) || exit.Exited() {
+		return said, fmt.Errorf("a process ended by itself: %w: %s", werr, &stderr)
+	}
+	return said, err
 }
