@@ -27,8 +27,32 @@ func all() []extensions.Extension {
 func newBench(t *testing.T) *bench {
 	t.Helper()
 	b := &bench{t: t, dir: t.TempDir()}
+	t.Cleanup(b.removeAll)
 	b.Engine = b.reopen()
 	return b
+}
+
+// removeAll leaves nothing running, whatever a test did.
+func (b *bench) removeAll() {
+	ctx := context.Background()
+	b.script()
+	for _, x := range all() {
+		be, err := x.Open(ctx, extensions.Config{Binding: "check", Account: "acme/web", StateDir: b.dir})
+		if err != nil {
+			b.t.Error(err)
+			continue
+		}
+		obs, err := be.Status(ctx, nil)
+		if err != nil {
+			b.t.Error(err)
+		}
+		for _, o := range obs {
+			if _, err := be.Teardown(ctx, o.Handle); err != nil {
+				b.t.Error(err)
+			}
+		}
+		_ = be.Close()
+	}
 }
 
 func (b *bench) reopen() *engine.Engine {
