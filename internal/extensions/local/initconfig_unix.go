@@ -8,5 +8,5 @@ import (
 )
 
 func initConfig(spec extensions.Spec, home, path string) initd.Config {
-	return initd.Config{Home: home, Env: environment(spec, home, path)}
+	return initd.Config{ID: string(spec.ID), Home: home, Env: environment(spec, home, path)}
 }

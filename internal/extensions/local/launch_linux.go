@@ -34,16 +34,16 @@ func (b *Backend) launch(ctx context.Context, bx box, rec *record, spec extensio
 	var err error
 	if b.settings.launcher != launcherBubblewrap {
 		err = l.try(ctx, modeNamespaces)
-		if err == nil || !closed(err) {
-			return err
+		if !closed(err) {
+			return b.orPlain(ctx, bx, rec, spec, err)
 		}
 		err = namespacesClosed(err)
 	}
 	if b.settings.launcher != launcherNamespaces {
 		bwrap, lookErr := findBubblewrap()
 		if lookErr == nil {
-			if err2 := l.try(ctx, modeBubblewrap); err2 == nil || !closed(err2) {
-				return err2
+			if err2 := l.try(ctx, modeBubblewrap); !closed(err2) {
+				return b.orPlain(ctx, bx, rec, spec, err2)
 			} else if err == nil {
 				err = bubblewrapClosed(bwrap, err2)
 			}
@@ -52,6 +52,14 @@ func (b *Backend) launch(ctx context.Context, bx box, rec *record, spec extensio
 		}
 	}
 	return b.launchPlain(ctx, bx, rec, spec, err)
+}
+
+// orPlain goes on without walls where what err refuses is not needed then.
+func (b *Backend) orPlain(ctx context.Context, bx box, rec *record, spec extensions.Spec, err error) error {
+	if extensions.IsKind(err, extensions.KindUnsupported) {
+		return b.launchPlain(ctx, bx, rec, spec, err)
+	}
+	return err
 }
 
 // checkKernel refuses kernels without the calls that the walls need.

@@ -5,7 +5,6 @@ package local
 import (
 	"context"
 	"os"
-	"syscall"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
@@ -18,9 +17,6 @@ func (b *Backend) launch(ctx context.Context, bx box, rec *record, spec extensio
 }
 
 func selfPath() (string, error) { return os.Executable() }
-
-// owns reports whether the session still has members.
-func (b box) owns(session int, _ record) bool { return syscall.Kill(-session, 0) == nil }
 
 func removeCgroups([]string) error { return nil }
 

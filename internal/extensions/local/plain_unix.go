@@ -5,12 +5,14 @@ package local
 import (
 	"context"
 	"os"
+	"runtime"
 	"strconv"
 	"strings"
 	"syscall"
 	"time"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/local/initd"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/local/stage"
 )
 
@@ -91,21 +93,29 @@ func startSelf(argv []string, files []*os.File) (int, error) {
 	return start(exe, argv, files, &syscall.SysProcAttr{Setsid: true})
 }
 
-// killGroups ends the sessions that an init without walls started and, being
-// killed, could not end. A leader's pid is a session's name until its last
-// member is gone; where nothing of it is left the name may be used again, so
-// only groups whose leader is still one of ours by its folder are touched.
+// killGroups ends what an init without walls started and, being killed, could
+// not end: the programs with the sandbox's id in their environment, and where
+// environments cannot be read, the sessions it noted.
 func (b box) killGroups(rec record) error {
-	raw, err := os.ReadFile(b.path(groupsName))
-	if err != nil {
-		return nil // it started nothing
-	}
 	if rec.Init.rebooted() {
 		return nil
 	}
+	for range 100 {
+		left := initd.Members(string(b.id))
+		for _, pid := range left {
+			_ = syscall.Kill(pid, syscall.SIGKILL)
+		}
+		if len(left) == 0 {
+			break
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	raw, err := os.ReadFile(b.path(groupsName))
+	if err != nil || runtime.GOOS == "linux" {
+		return nil
+	}
 	for line := range strings.Lines(string(raw)) {
-		pid, err := strconv.Atoi(strings.TrimSpace(line))
-		if err == nil && pid > 1 && b.owns(pid, rec) {
+		if pid, err := strconv.Atoi(strings.TrimSpace(line)); err == nil && pid > 1 {
 			_ = syscall.Kill(-pid, syscall.SIGKILL)
 		}
 	}

@@ -26,6 +26,7 @@ import (
 // Config is what an init is told at its start, over a pipe, because it
 // contains secrets.
 type Config struct {
+	ID        string   `json:"id"`
 	Walls     bool     `json:"walls"`
 	Workspace string   `json:"workspace"` // "" = none
 	Home      string   `json:"home"`

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"os"
 	"os/signal"
+	"slices"
 	"sync"
 	"syscall"
 	"time"
@@ -80,6 +81,9 @@ func (p *procs) reap() {
 				delete(p.waiting, pid)
 				done <- status
 			}
+			if !p.cfg.Walls && syscall.Kill(-pid, 0) != nil {
+				delete(p.groups, pid) // nobody is left in it, so the number may be used again
+			}
 		}
 		p.mu.Unlock()
 	}
@@ -93,7 +97,7 @@ func (p *procs) kill(j *job) {
 	stopped := map[int]bool{}
 	for range 100 {
 		found := false
-		for _, pid := range tagged(j.tag) {
+		for _, pid := range p.descendants(j) {
 			if !stopped[pid] {
 				stopped[pid], found = true, true
 				_ = syscall.Kill(pid, syscall.SIGSTOP)
@@ -119,20 +123,35 @@ func (p *procs) freeze() func() {
 	return func() { _ = syscall.Kill(-1, syscall.SIGCONT) }
 }
 
+// endAll ends every program of the sandbox. Without walls those are the ones
+// in the sessions we started or with the sandbox's id in their environment.
 func (p *procs) endAll() {
 	if p.cfg.Walls {
 		_ = syscall.Kill(-1, syscall.SIGKILL)
 		return
 	}
 	p.mu.Lock()
-	groups, last := p.groups, p.lastTag
-	p.mu.Unlock()
-	for tag := uint64(1); tag <= last; tag++ {
-		for _, pid := range tagged(tagOf(tag)) {
-			_ = syscall.Kill(pid, syscall.SIGKILL)
-		}
-	}
-	for pid := range groups {
+	defer p.mu.Unlock()
+	for pid := range p.groups {
 		_ = syscall.Kill(-pid, syscall.SIGKILL)
 	}
+	for range 20 {
+		left := Members(p.cfg.ID)
+		for _, pid := range left {
+			_ = syscall.Kill(pid, syscall.SIGKILL)
+		}
+		if len(left) == 0 {
+			return
+		}
+	}
+}
+
+// descendants lists the living processes of a job, whatever group they are in.
+func (p *procs) descendants(j *job) []int {
+	list := tagged(j.tag)
+	if p.cfg.Walls {
+		return list
+	}
+	own := Members(p.cfg.ID) // other sandboxes and the host's programs are in sight
+	return slices.DeleteFunc(list, func(pid int) bool { return !slices.Contains(own, pid) })
 }

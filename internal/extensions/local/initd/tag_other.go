@@ -4,6 +4,5 @@ package initd
 
 // Elsewhere a job is its process group and nothing more.
 
-func tagOf(uint64) uint64   { return 0 }
 func tagNext(uint64) uint64 { return 0 }
 func tagged(uint64) []int   { return nil }
