@@ -66,6 +66,9 @@ func harnessFor(ext extensions.Extension) Harness {
 		Relabel: func(t testing.TB, cfg extensions.Config, h extensions.Handle, id extensions.ID) {
 			do(t, place(cfg).Relabel(string(h.ID), extensions.LabelID, string(id)))
 		},
+		RelabelSnapshot: func(t testing.TB, cfg extensions.Config, h extensions.SnapshotHandle, id string) {
+			do(t, place(cfg).RelabelSnapshot(h.Ref, id))
+		},
 		Advance: func(t testing.TB, cfg extensions.Config, d time.Duration) { do(t, place(cfg).Advance(d)) },
 		Residue: func(t testing.TB, cfg extensions.Config) []string {
 			var left []string

@@ -35,6 +35,8 @@ type Harness struct {
 	Vanish func(t testing.TB, cfg extensions.Config, h extensions.Handle)
 	// Relabel makes the backend object carry another sandbox's id.
 	Relabel func(t testing.TB, cfg extensions.Config, h extensions.Handle, id extensions.ID)
+	// RelabelSnapshot is Relabel for a snapshot.
+	RelabelSnapshot func(t testing.TB, cfg extensions.Config, h extensions.SnapshotHandle, id string)
 	// Advance lets d pass for the place; nil waits. The suite asks for a few
 	// seconds where it is nil.
 	Advance func(t testing.TB, cfg extensions.Config, d time.Duration)

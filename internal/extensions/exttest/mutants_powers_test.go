@@ -26,6 +26,20 @@ func known(b *broken, s *extensions.SnapshotRef) bool {
 	return err == nil
 }
 
+// remember notes the id of each snapshot made.
+func remember(b *broken, c ctx, h handle, s keptSpec) (kept, error) {
+	b.w.mu.Lock()
+	b.w.seen[s.ID] = true
+	b.w.mu.Unlock()
+	return b.wholeBackend.Snapshot(c, h, s)
+}
+
+func remembered(b *broken, id string) bool {
+	b.w.mu.Lock()
+	defer b.w.mu.Unlock()
+	return b.w.seen[id]
+}
+
 func one(b *broken) spec {
 	id, _ := extensions.NewID(nil)
 	return spec{ID: id, Account: b.cfg.Account, Generation: 1, Deadline: time.Now().Add(time.Hour)}
@@ -105,14 +119,23 @@ var powerMutants = map[string]mutant{
 		}
 	})},
 	"snapshot/delete": {deleteSnapshot: func(*broken, ctx, keptAt) error { return nil },
-		also: []string{"snapshot/delete-foreign-refused", "snapshot/restore-of-missing-refused"}},
+		also: []string{"snapshot/delete-foreign-refused", "snapshot/delete-relabelled-refused", "snapshot/restore-of-missing-refused"}},
 	"snapshot/delete-gone-is-success": {deleteSnapshot: func(b *broken, c ctx, h keptAt) error {
 		if _, err := b.wholeBackend.StatSnapshot(c, h); err != nil {
 			return err
 		}
 		return b.wholeBackend.DeleteSnapshot(c, h)
 	}},
-	"snapshot/delete-foreign-refused": {deleteSnapshot: func(b *broken, c ctx, h keptAt) error {
+	"snapshot/delete-foreign-refused": {snapshot: remember, deleteSnapshot: func(b *broken, c ctx, h keptAt) error {
+		if remembered(b, h.ID) {
+			return b.wholeBackend.DeleteSnapshot(c, h)
+		}
+		return swallow(b.wholeBackend.DeleteSnapshot(c, h), extensions.KindConflict)
+	}},
+	"snapshot/delete-relabelled-refused": {snapshot: remember, deleteSnapshot: func(b *broken, c ctx, h keptAt) error {
+		if !remembered(b, h.ID) {
+			return b.wholeBackend.DeleteSnapshot(c, h)
+		}
 		return swallow(b.wholeBackend.DeleteSnapshot(c, h), extensions.KindConflict)
 	}},
 	"snapshot/of-gone-is-not-found": {snapshot: func(b *broken, c ctx, h handle, s keptSpec) (kept, error) {

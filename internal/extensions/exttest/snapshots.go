@@ -140,6 +140,17 @@ var snapshotChecks = []check{
 			e.Errorf("after the refusal: %v", err)
 		}
 	}},
+	{name: "snapshot/delete-relabelled-refused", power: extensions.PowerSnapshot, hook: hookNamed("RelabelSnapshot", func(h Harness) bool { return h.RelabelSnapshot != nil }), run: func(e *env) {
+		_, h, _ := e.ready()
+		p := e.snapshotter()
+		s := e.snapshot(p, h)
+		e.h.RelabelSnapshot(e, e.cfg, s.Handle, e.newSnapshotID())
+		e.wantKind("delete of a snapshot that carries another id", p.DeleteSnapshot(e.ctx(), s.Handle), extensions.KindConflict)
+		e.h.RelabelSnapshot(e, e.cfg, s.Handle, s.Handle.ID)
+		if _, err := p.StatSnapshot(e.ctx(), s.Handle); err != nil {
+			e.Errorf("after the refusal: %v", err)
+		}
+	}},
 	{name: "snapshot/of-gone-is-not-found", power: extensions.PowerSnapshot, run: func(e *env) {
 		h := e.gone()
 		_, err := e.snapshotter().Snapshot(e.ctx(), h, extensions.SnapshotSpec{ID: e.newSnapshotID(), Account: e.cfg.Account, CreatedAt: time.Now()})

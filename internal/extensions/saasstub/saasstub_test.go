@@ -57,6 +57,9 @@ func harness(extension func() extensions.Extension) exttest.Harness {
 		Relabel: func(t testing.TB, cfg extensions.Config, h extensions.Handle, id extensions.ID) {
 			must(t, vendor.At(dirOf(cfg)).Relabel(string(h.ID), extensions.LabelID, string(id)))
 		},
+		RelabelSnapshot: func(t testing.TB, cfg extensions.Config, h extensions.SnapshotHandle, id string) {
+			must(t, vendor.At(dirOf(cfg)).RelabelSnapshot(h.Ref, id))
+		},
 		Advance: func(t testing.TB, cfg extensions.Config, d time.Duration) {
 			must(t, vendor.At(dirOf(cfg)).Advance(d))
 		},

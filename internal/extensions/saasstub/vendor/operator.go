@@ -98,3 +98,15 @@ func (v *Vendor) Relabel(name, key, value string) error {
 		return nil
 	})
 }
+
+// RelabelSnapshot renames a snapshot, given by the service's reference.
+func (v *Vendor) RelabelSnapshot(ref, name string) error {
+	return v.update(func(st *state) error {
+		s := st.Snapshots[ref]
+		if s == nil {
+			return fmt.Errorf("no snapshot %q", ref)
+		}
+		s.Name = name
+		return nil
+	})
+}
