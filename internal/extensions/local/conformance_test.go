@@ -52,9 +52,6 @@ func TestConformance(t *testing.T) {
 		Relabel: func(t testing.TB, cfg extensions.Config, h extensions.Handle, id extensions.ID) {
 			editJSON(t, filepath.Join(cfg.StateDir, "local", string(h.ID), recordName), "id", string(id))
 		},
-		RelabelSnapshot: func(t testing.TB, cfg extensions.Config, h extensions.SnapshotHandle, id string) {
-			editJSON(t, filepath.Join(cfg.StateDir, "local", snapshotsName, h.ID, recordName), "id", id)
-		},
 		Residue: residue,
 		Outside: outside,
 		Log: func(t testing.TB, b extensions.Backend, h extensions.Handle, line string) {
