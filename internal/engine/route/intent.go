@@ -101,7 +101,7 @@ func checkNamedOnly(j *judge, c *Candidate) (string, string) {
 		j.Origin != nil && c.Binding == j.Origin.Binding {
 		return "", ""
 	}
-	return "it is a test double and runs nothing", "name it in the profile, with extension: " + c.Binding + ", where a pretended sandbox is wanted"
+	return "it is a test double and runs nothing", "set extension: " + c.Binding + " in the profile where a pretended sandbox is wanted"
 }
 
 func checkOrigin(j *judge, c *Candidate) (string, string) {

@@ -51,10 +51,10 @@ type check func(*judge, *Candidate) (reason, help string)
 
 // Rules lists every rule in the order it is applied.
 var Rules = []RuleInfo{
+	{RuleNamedOnly, StageIntent, "that is a test double, unless the profile names it with `extension` or in `route.fallback`", checkNamedOnly, ""},
 	{RulePin, StageIntent, "other than the one the profile pins with `extension` and its `route.fallback`", checkPin, ""},
 	{RuleHost, StageIntent, "that is not on one of the `hosts` the request insists on", checkHost, ""},
 	{RuleOrigin, StageIntent, "other than the one that holds the snapshot, or the sandbox to fork", checkOrigin, ""},
-	{RuleNamedOnly, StageIntent, "that is a test double, unless the profile names it with `extension` or in `route.fallback`", checkNamedOnly, ""},
 
 	{RuleHandler, StageViability, "whose handler this build does not have", unavailable(RuleHandler), ""},
 	{RuleNotYet, StageViability, "that comes with a later release", unavailable(RuleNotYet), ""},

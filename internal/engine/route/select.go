@@ -44,7 +44,7 @@ func (j *judge) judge(c *Candidate, refused []Refusal) []Refusal {
 	before := len(refused)
 	j.pending = j.pending[:0]
 	for _, r := range j.rules {
-		if len(refused) > before && (refused[before].Stage != r.Stage || c.Unavailable != nil && r.Stage == StageViability) {
+		if len(refused) > before && (refused[before].Stage != r.Stage || c.NamedOnly || c.Unavailable != nil && r.Stage == StageViability) {
 			break // what cannot be used at all is not picked apart
 		}
 		if reason, help := r.check(j, c); reason != "" {
