@@ -108,13 +108,8 @@ func (r *report) fail(k key) {
 }
 
 // close prints the end of the report and tells whether all is well.
-func (r *report) close(noSkip bool) bool {
-	if n := len(r.skipped); n > 0 {
-		r.printf("\nSKIPPED, so not proved here (%d):\n", n)
-		for _, k := range r.skipped {
-			r.printf("  %s %s: %s\n", k.pkg, k.test, r.reason(k))
-		}
-	}
+func (r *report) close(noSkip bool, fine agreed) bool {
+	forbidden := r.skips(fine)
 	for _, k := range r.failed {
 		r.printf("FAILED %s %s\n", k.pkg, k.test)
 	}
@@ -125,7 +120,7 @@ func (r *report) close(noSkip bool) bool {
 	switch {
 	case len(r.failed)+len(r.broken) > 0:
 		return false
-	case noSkip && len(r.skipped) > 0:
+	case noSkip && forbidden > 0:
 		r.printf("Skips are forbidden here: provide what they need, or run without SANDBOXER_NO_SKIP=1.\n")
 		return false
 	case r.passed == 0:
@@ -133,6 +128,26 @@ func (r *report) close(noSkip bool) bool {
 		return false
 	}
 	return true
+}
+
+// skips lists what was skipped and counts what is not agreed.
+func (r *report) skips(fine agreed) int {
+	var open, known []string
+	for _, k := range r.skipped {
+		line := fmt.Sprintf("  %s %s: %s\n", k.pkg, k.test, r.reason(k))
+		if fine.has(k) {
+			known = append(known, line)
+		} else {
+			open = append(open, line)
+		}
+	}
+	if len(known) > 0 {
+		r.printf("\nSkipped, as agreed (%d):\n%s", len(known), strings.Join(known, ""))
+	}
+	if len(open) > 0 {
+		r.printf("\nSKIPPED, so not proved here (%d):\n%s", len(open), strings.Join(open, ""))
+	}
+	return len(open)
 }
 
 // reason is what the test said when it skipped itself.

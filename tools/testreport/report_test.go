@@ -1,18 +1,20 @@
 package main
 
 import (
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 )
 
-func reportOf(t *testing.T, noSkip bool, lines ...string) (bool, string) {
+func reportOf(t *testing.T, noSkip bool, fine agreed, lines ...string) (bool, string) {
 	t.Helper()
 	var out strings.Builder
 	r := newReport(&out)
 	if err := r.read(strings.NewReader(strings.Join(lines, "\n"))); err != nil {
 		t.Fatal(err)
 	}
-	ok := r.close(noSkip)
+	ok := r.close(noSkip, fine)
 	return ok, out.String()
 }
 
@@ -44,7 +46,7 @@ func TestReport(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			ok, out := reportOf(t, c.noSkip, c.lines...)
+			ok, out := reportOf(t, c.noSkip, nil, c.lines...)
 			if ok != c.ok {
 				t.Errorf("ok = %v, want %v\n%s", ok, c.ok, out)
 			}
@@ -54,5 +56,34 @@ func TestReport(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+func TestAgreedSkips(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "skips")
+	write := func(text string) {
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("# why\n\np TestB # proved elsewhere\n")
+	fine, err := readAgreed(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if ok, out := reportOf(t, true, fine, passA, skipOut, skipB); !ok || !strings.Contains(out, "Skipped, as agreed (1)") {
+		t.Errorf("an agreed skip is refused:\n%s", out)
+	}
+	write("p TestBB # another\n")
+	if fine, err = readAgreed(path); err != nil {
+		t.Fatal(err)
+	}
+	if ok, out := reportOf(t, true, fine, passA, skipOut, skipB); ok {
+		t.Errorf("a skip nobody agreed to passes:\n%s", out)
+	}
+	write("p TestB\n")
+	if _, err = readAgreed(path); err == nil {
+		t.Error("a skip is agreed without a reason")
 	}
 }
