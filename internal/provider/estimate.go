@@ -3,6 +3,7 @@ package provider
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
@@ -138,10 +139,17 @@ func estimateOrNull(ctx context.Context, e engine.Estimate) (types.Object, diag.
 func estimateUnknown() types.Object { return types.ObjectUnknown(attrTypes(estimateFields)) }
 
 // explainRefusals lists refused candidates for people; "" if there are none.
-func explainRefusals(e engine.Estimate) string {
+// Those that the request itself leaves out (another extension is pinned,
+// other hosts are named) are only counted, unless all is set.
+func explainRefusals(e engine.Estimate, all bool) string {
 	var b strings.Builder
+	leftOut := 0
 	for _, c := range e.Candidates {
 		if c.Eligible {
+			continue
+		}
+		if !all && leavesOut(c) {
+			leftOut++
 			continue
 		}
 		fmt.Fprintf(&b, "- %s:", place(c.Extension, c.Host))
@@ -156,7 +164,16 @@ func explainRefusals(e engine.Estimate) string {
 		}
 		b.WriteString("\n")
 	}
+	if b.Len() > 0 && leftOut > 0 {
+		fmt.Fprintf(&b, "- not considered, because the request leaves them out: %d more\n", leftOut)
+	}
 	return strings.TrimRight(b.String(), "\n")
+}
+
+const stageIntent = "intent"
+
+func leavesOut(c engine.EstimateCandidate) bool {
+	return len(c.Refusals) > 0 && !slices.ContainsFunc(c.Refusals, func(r engine.Refusal) bool { return r.Stage != stageIntent })
 }
 
 // explainNumbers is the estimate in one paragraph, for a notice where it

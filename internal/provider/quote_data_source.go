@@ -73,7 +73,7 @@ func (d *quoteDataSource) Read(ctx context.Context, req datasource.ReadRequest, 
 	planned, err := d.cfg.engine.Plan(ctx, request)
 	if err != nil {
 		summary, detail := describe("No quote for "+m.Profile.ValueString(), err)
-		if refused := explainRefusals(planned.Estimate); refused != "" {
+		if refused := explainRefusals(planned.Estimate, true); refused != "" {
 			detail += "\n\nThe places that were considered:\n" + refused
 		}
 		resp.Diagnostics.AddAttributeError(fieldPath(err, path.Root("profile"), "ttl", "hosts", "inputs"), summary, detail)

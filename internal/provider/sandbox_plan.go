@@ -97,7 +97,7 @@ func (p *planning) ask(ctx context.Context, binding bool) (engine.Planned, bool)
 	if err == nil {
 		if binding {
 			addNotices(&p.resp.Diagnostics, planned.Notices)
-			if refused := explainRefusals(planned.Estimate); refused != "" {
+			if refused := explainRefusals(planned.Estimate, false); refused != "" {
 				p.resp.Diagnostics.AddWarning("Some places were refused for sandbox "+subject(request),
 					"It can run elsewhere; this is why not everywhere:\n"+refused)
 			}
@@ -109,7 +109,7 @@ func (p *planning) ask(ctx context.Context, binding bool) (engine.Planned, bool)
 		return planned, planned.Version != ""
 	}
 	summary, detail := describe("Sandbox "+subject(request)+" cannot be made as it is configured", err)
-	if refused := explainRefusals(planned.Estimate); refused != "" {
+	if refused := explainRefusals(planned.Estimate, true); refused != "" {
 		detail += "\n\nThe places that were considered:\n" + refused
 	}
 	p.resp.Diagnostics.AddAttributeError(fieldPath(err, path.Root("profile"), planArguments...), summary, detail)

@@ -3,6 +3,7 @@ package provider
 import (
 	"context"
 	"encoding/json"
+	"strconv"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/types"
@@ -60,11 +61,7 @@ func saveReceipt(ctx context.Context, private privateWriter, rec engine.Receipt)
 }
 
 func markIncomplete(ctx context.Context, private privateWriter, incomplete bool) diag.Diagnostics {
-	raw := []byte("false")
-	if incomplete {
-		raw = []byte("true")
-	}
-	return private.SetKey(ctx, keyIncomplete, raw)
+	return private.SetKey(ctx, keyIncomplete, strconv.AppendBool(nil, incomplete))
 }
 
 func incomplete(ctx context.Context, private privateReader) bool {

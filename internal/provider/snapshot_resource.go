@@ -2,7 +2,9 @@ package provider
 
 import (
 	"context"
+	"strconv"
 
+	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
@@ -85,7 +87,7 @@ func (r *snapshotResource) ModifyPlan(ctx context.Context, req resource.ModifyPl
 		return
 	}
 	replaced := false
-	if !sameMap(plan.Triggers, state.Triggers) {
+	if !sameMap(plan.Triggers, state.Triggers) && !imported(ctx, req.Private) {
 		resp.RequiresReplace.Append(path.Root("triggers"))
 		replaced = true
 	}
@@ -100,6 +102,19 @@ func (r *snapshotResource) ModifyPlan(ctx context.Context, req resource.ModifyPl
 	plan = state
 	plan.SandboxID, plan.Name, plan.Triggers = args.SandboxID, args.Name, args.Triggers
 	resp.Diagnostics.Append(resp.Plan.Set(ctx, &plan)...)
+}
+
+// keyImported marks a snapshot whose triggers nothing could restore: the
+// configuration's are then taken without a new snapshot.
+const keyImported = "imported"
+
+func markImported(ctx context.Context, private privateWriter, is bool) diag.Diagnostics {
+	return private.SetKey(ctx, keyImported, strconv.AppendBool(nil, is))
+}
+
+func imported(ctx context.Context, private privateReader) bool {
+	raw, _ := private.GetKey(ctx, keyImported)
+	return string(raw) == "true"
 }
 
 // Create implements resource.Resource.
@@ -187,6 +202,7 @@ func (r *snapshotResource) Update(ctx context.Context, req resource.UpdateReques
 	resp.Diagnostics.Append(req.Plan.Get(ctx, &plan)...)
 	if !resp.Diagnostics.HasError() {
 		resp.Diagnostics.Append(resp.State.Set(ctx, &plan)...)
+		resp.Diagnostics.Append(markImported(ctx, resp.Private, false)...)
 	}
 }
 
@@ -218,6 +234,10 @@ func (r *snapshotResource) ImportState(ctx context.Context, req resource.ImportS
 		return
 	}
 	m := snapshotModel{SandboxID: optional(string(v.SandboxID)), Name: optional(v.Name), Triggers: types.MapNull(types.StringType)}
+	if v.Name == v.ID {
+		m.Name = types.StringNull() // it was not given one
+	}
 	m.take(v)
 	resp.Diagnostics.Append(resp.State.Set(ctx, &m)...)
+	resp.Diagnostics.Append(markImported(ctx, resp.Private, true)...)
 }

@@ -1,0 +1,37 @@
+# `terraform test` makes the sandbox, runs the tests and destroys everything,
+# also when a run fails.
+
+run "price_and_place_are_known_before_anything_exists" {
+  command = plan
+
+  assert {
+    condition     = sandboxer_sandbox.stack.extension == "ext.local"
+    error_message = "The stack is meant to run on this machine."
+  }
+  assert {
+    condition     = sandboxer_sandbox.stack.estimate.maximum != null
+    error_message = "The worst case is not known: ${jsonencode(sandboxer_sandbox.stack.estimate.unknowns)}"
+  }
+}
+
+run "the_stack_works_off_its_jobs" {
+  assert {
+    condition     = sandboxer_sandbox.stack.state == "ready"
+    error_message = "The sandbox is ${sandboxer_sandbox.stack.state}."
+  }
+  assert {
+    condition     = timecmp(sandboxer_sandbox.stack.expires_at, timeadd(sandboxer_sandbox.stack.created_at, "15m")) == 0
+    error_message = "The sandbox does not end 15 minutes after its creation."
+  }
+}
+
+run "more_jobs_in_the_same_sandbox" {
+  variables {
+    jobs = 20
+  }
+
+  assert {
+    condition     = sandboxer_sandbox.stack.id == run.the_stack_works_off_its_jobs.sandbox_id
+    error_message = "Another number of jobs must not make another sandbox."
+  }
+}

@@ -1,0 +1,2 @@
+# By name, from the ledger.
+terraform import sandboxer_host.here here

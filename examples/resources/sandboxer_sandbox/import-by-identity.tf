@@ -1,0 +1,7 @@
+import {
+  to = sandboxer_sandbox.app
+  identity = {
+    account = "default/default"
+    name    = "app"
+  }
+}

@@ -1,0 +1,4 @@
+import {
+  to = sandboxer_sandbox.app
+  id = "sbx-aaaaaaaaaaaaaaaaaaaa"
+}

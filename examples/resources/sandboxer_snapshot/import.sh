@@ -1,0 +1,2 @@
+# By id.
+terraform import sandboxer_snapshot.seeded snp-aaaaaaaaaaaaaaaaaaaa
