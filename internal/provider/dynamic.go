@@ -3,6 +3,7 @@ package provider
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math/big"
 	"reflect"
@@ -18,12 +19,17 @@ import (
 
 func newSecret(v string) engine.Secret { return extensions.NewSecret(v) }
 
+var errUnknown = errors.New("the value is not known yet")
+
 // inputsOf reads the inputs argument: an object or map of strings, numbers,
 // bools, lists and maps. Whole numbers become int64, exactly; other numbers
-// float64. The value must be known.
+// float64. A value that is not known is an error.
 func inputsOf(d types.Dynamic) (map[string]any, error) {
 	if d.IsNull() || d.IsUnderlyingValueNull() {
 		return nil, nil
+	}
+	if d.IsUnknown() || d.IsUnderlyingValueUnknown() {
+		return nil, errUnknown
 	}
 	v, err := plain(d.UnderlyingValue())
 	if err != nil {
@@ -38,7 +44,7 @@ func inputsOf(d types.Dynamic) (map[string]any, error) {
 
 func plain(v attr.Value) (any, error) {
 	if v.IsUnknown() {
-		return nil, fmt.Errorf("the value is not known yet")
+		return nil, errUnknown
 	}
 	if v.IsNull() {
 		return nil, nil

@@ -26,7 +26,7 @@ func example(t *testing.T, name string) *cli {
 		t.Fatal(err)
 	}
 	c.env = append(c.env, "SANDBOXER_STATE_DIR="+b.state, "SANDBOXER_LEDGER=", "SANDBOXER_CATALOG=", "SANDBOXER_ACCOUNT=")
-	for _, f := range []string{"import-by-string-id.tf", "import-by-identity.tf"} {
+	for _, f := range []string{"import-by-string-id.tf", "identity-import.tf"} {
 		if err := os.RemoveAll(filepath.Join(c.dir, f)); err != nil { // applied by a test of their own
 			t.Fatal(err)
 		}
@@ -146,7 +146,7 @@ func TestTheImportExamplesImport(t *testing.T) {
 				cl.must("state", "rm", c.address)
 				cl.must(strings.Fields(real(m[1]))...)
 			}
-			for _, block := range []string{"import-by-string-id.tf", "import-by-identity.tf"} {
+			for _, block := range []string{"import-by-string-id.tf", "identity-import.tf"} {
 				raw, err := os.ReadFile(filepath.Join(examples, "resources", name, block))
 				if os.IsNotExist(err) || strings.Contains(block, "identity") && cl.before("1.12") {
 					continue

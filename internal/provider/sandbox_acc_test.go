@@ -340,3 +340,161 @@ func TestAFailedCreateLeavesNothingOrADestroyableState(t *testing.T) {
 		resource.TestStep{Config: cfg, ConfigPlanChecks: empty()},
 	)
 }
+
+// Values that are known only during the apply must never end in "Provider
+// produced inconsistent …".
+func TestUnknownValuesBecomeKnownDuringApply(t *testing.T) {
+	t.Parallel()
+	b := newBed(t)
+	cfg := func(v, ttl string) string {
+		return b.config(`
+resource "terraform_data" "v" {
+  input            = "` + v + `"
+  triggers_replace = "` + v + `"
+}
+resource "terraform_data" "ttl" {
+  input            = "` + ttl + `"
+  triggers_replace = "` + ttl + `"
+}
+resource "terraform_data" "inputs" {
+  input = { ref = "main", count = 2 }
+}
+resource "sandboxer_sandbox" "a" {
+  profile    = terraform_data.v.output == "" ? "profile.none" : "profile.stub"
+  name       = "u-${terraform_data.v.output}"
+  ttl        = terraform_data.ttl.output
+  inputs     = { ref = terraform_data.v.output, count = 1 }
+  env        = { V = terraform_data.v.output }
+  triggers   = { v = terraform_data.v.output }
+  consumer   = { run_id = terraform_data.v.output }
+  secrets_wo = { S = terraform_data.v.output }
+  max_cost   = "${length(terraform_data.v.output)}.00 USD"
+}
+resource "sandboxer_sandbox" "b" {
+  profile = "profile.stub"
+  name    = "b"
+  ttl     = terraform_data.ttl.output
+  inputs  = terraform_data.inputs.output
+}
+`)
+	}
+	both := func(a, bb plancheck.ResourceActionType) resource.ConfigPlanChecks {
+		return resource.ConfigPlanChecks{PreApply: []plancheck.PlanCheck{plancheck.ExpectResourceAction(addr, a), plancheck.ExpectResourceAction("sandboxer_sandbox.b", bb)}}
+	}
+	b.run(
+		resource.TestStep{Config: cfg("x", "1h"), ConfigPlanChecks: both(plancheck.ResourceActionCreate, plancheck.ResourceActionCreate)},
+		resource.TestStep{Config: cfg("x", "1h"), ConfigPlanChecks: empty()},
+		resource.TestStep{Config: cfg("x", "60m"), ConfigPlanChecks: both(plancheck.ResourceActionUpdate, plancheck.ResourceActionUpdate)},
+		resource.TestStep{Config: cfg("x", "2h"), ConfigPlanChecks: both(plancheck.ResourceActionUpdate, plancheck.ResourceActionUpdate)},
+		resource.TestStep{Config: cfg("yy", "2h"), ConfigPlanChecks: both(plancheck.ResourceActionReplace, plancheck.ResourceActionNoop)},
+		resource.TestStep{Config: cfg("yy", "2h"), ConfigPlanChecks: empty()},
+	)
+}
+
+// A host of the sandbox that is not known in the plan counts as another one.
+func TestAnUnknownHostReplacesUnlessTheOwnOneIsKnown(t *testing.T) {
+	t.Parallel()
+	requireTerraform(t)
+	requireLocal(t)
+	b := newBed(t)
+	cfg := func(region, hosts string) string {
+		return b.config(hostHCL + `
+resource "terraform_data" "region" {
+  input            = "` + region + `"
+  triggers_replace = "` + region + `"
+}
+resource "sandboxer_host" "other" {
+  name   = "other"
+  local  = true
+  region = terraform_data.region.output
+}
+resource "sandboxer_sandbox" "a" {
+  profile = "profile.quickstart"
+  ttl     = "30m"
+  hosts   = [` + hosts + `]
+}
+`)
+	}
+	b.run(
+		resource.TestStep{Config: cfg("eu", "sandboxer_host.other.ref")},
+		resource.TestStep{Config: cfg("eu", "sandboxer_host.other.ref"), ConfigPlanChecks: empty()},
+		resource.TestStep{Config: cfg("us", "sandboxer_host.other.ref"), ConfigPlanChecks: action(plancheck.ResourceActionReplace)},
+		resource.TestStep{Config: cfg("us", "sandboxer_host.here.ref"), ConfigPlanChecks: action(plancheck.ResourceActionReplace)},
+		resource.TestStep{Config: cfg("eu", "sandboxer_host.here.ref, sandboxer_host.other.ref"), ConfigPlanChecks: action(plancheck.ResourceActionUpdate)},
+		resource.TestStep{Config: cfg("eu", "sandboxer_host.here.ref, sandboxer_host.other.ref"), ConfigPlanChecks: empty()},
+	)
+}
+
+func TestAnExpiredAndKeptSandboxTakesStateOnlyChanges(t *testing.T) {
+	t.Parallel()
+	b := newBed(t)
+	on := b.config(sandboxHCL("on_expiry = \"keep\"\ndeletion_protection = true"))
+	off := b.config(sandboxHCL("on_expiry = \"keep\""))
+	b.run(
+		resource.TestStep{Config: on},
+		resource.TestStep{PreConfig: func() { b.expire(2 * time.Hour) }, Config: off, ConfigPlanChecks: action(plancheck.ResourceActionUpdate)},
+		resource.TestStep{Config: off, ConfigPlanChecks: empty()},
+		resource.TestStep{Config: b.config(sandboxHCL("")), ConfigPlanChecks: action(plancheck.ResourceActionReplace)},
+	)
+}
+
+func TestAFailedSandboxIsReplacedAlthoughProtected(t *testing.T) {
+	t.Parallel()
+	b := newBed(t)
+	cfg := b.config(sandboxHCL("name = \"ill\"\ndeletion_protection = true"))
+	b.run(
+		resource.TestStep{Config: cfg},
+		resource.TestStep{PreConfig: func() {
+			if err := b.vendor().Fail(string(b.only().ID), "the disk broke"); err != nil {
+				t.Fatal(err)
+			}
+		}, Config: cfg, ConfigPlanChecks: action(plancheck.ResourceActionReplace)},
+		resource.TestStep{Config: b.config(sandboxHCL(`name = "ill"`))},
+	)
+}
+
+func TestAHalfMadeSandboxCanGoAlthoughProtected(t *testing.T) {
+	t.Parallel()
+	b := newBed(t)
+	cfg := b.config(sandboxHCL("name = \"half\"\ndeletion_protection = true"))
+	b.run(
+		resource.TestStep{PreConfig: func() {
+			b.script(vendor.Rule{Op: vendor.OpStart, Do: vendor.DoFailReady}, vendor.Rule{Op: vendor.OpDelete, Do: vendor.DoUnauthorized})
+		}, Config: cfg, ExpectError: regexp.MustCompile(`was not created`)},
+		resource.TestStep{PreConfig: func() { b.script() }, Config: cfg, Destroy: true},
+	)
+}
+
+func TestAnUnreachableSandboxIsForgottenOnRequest(t *testing.T) {
+	t.Parallel()
+	b := newBed(t)
+	c := newCLI(t, b)
+	c.write(sandboxHCL("name = \"gone\"\non_unreachable_destroy = \"forget\""))
+	c.apply()
+	b.script(vendor.Rule{Op: vendor.OpAny, Do: vendor.DoUnreachable})
+	if out := c.destroy("-refresh=false"); !regexp.MustCompile(`forgotten`).MatchString(out) {
+		t.Errorf("no warning:\n%s", out)
+	}
+	b.script()
+	if sb := b.only(); sb.State != stateFailed {
+		t.Errorf("the ledger has it as %s", sb.State)
+	}
+}
+
+func TestAnUnreachableSandboxFailsTheDestroyAndStays(t *testing.T) {
+	t.Parallel()
+	b := newBed(t)
+	c := newCLI(t, b)
+	c.write(sandboxHCL(`name = "stays"`))
+	c.apply()
+	b.script(vendor.Rule{Op: vendor.OpAny, Do: vendor.DoUnreachable})
+	if out, code := c.try(nil, "destroy", "-auto-approve", "-no-color", "-refresh=false"); code == 0 {
+		t.Fatalf("the destroy succeeded:\n%s", out)
+	}
+	b.script()
+	if c.stateOf(addr, "id") == nil {
+		t.Error("the state lost it")
+	}
+	c.destroy()
+	c.nothingLeft()
+}

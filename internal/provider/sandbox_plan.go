@@ -151,7 +151,7 @@ func (p *planning) change(ctx context.Context) {
 	}
 	moved := hostsMoved(ctx, p.state.Host.ValueString(), p.state.Hosts, p.plan.Hosts)
 	replaced := p.replacedArguments(moved)
-	inPlace := !p.plan.TTL.Equal(p.state.TTL) || !p.plan.DesiredMode.Equal(p.state.DesiredMode) || !p.plan.Hosts.Equal(p.state.Hosts)
+	inPlace := p.plan.changesInPlace(*p.state)
 	ended := p.ended()
 	if len(replaced) == 0 && !ended {
 		planned, ok := p.ask(ctx, inPlace)

@@ -2,7 +2,6 @@ package provider
 
 import (
 	"context"
-	"fmt"
 	"strings"
 	"time"
 
@@ -66,11 +65,6 @@ func (r *sandboxResource) Read(ctx context.Context, req resource.ReadRequest, re
 	resp.Diagnostics.Append(resp.State.Set(ctx, &state)...)
 	resp.Diagnostics.Append(resp.Identity.Set(ctx, state.identity())...)
 	resp.Diagnostics.Append(saveReceipt(ctx, resp.Private, sb.Receipt)...)
-	if sb.ProfileChanged {
-		resp.Diagnostics.AddWarning("The profile of sandbox "+state.label()+" was edited",
-			fmt.Sprintf("The catalog's %s resolves differently now than when the sandbox was made, under the same version. The sandbox keeps what it was made from, and nothing is planned.\n\n"+
-				"What to do: give the edited profile a new version, or replace the sandbox with `terraform apply -replace=ADDRESS`.", state.Profile.ValueString()))
-	}
 	addNotices(&resp.Diagnostics, sb.Notices)
 }
 

@@ -128,7 +128,11 @@ func (r *sandboxResource) Update(ctx context.Context, req resource.UpdateRequest
 	opCtx, cancel := plan.within(ctx, "update")
 	defer cancel()
 	sb, err := e.Update(opCtx, rec, request, progress(ctx))
-	if err != nil {
+	switch {
+	case err != nil && !plan.changesInPlace(state):
+		addWarning(&resp.Diagnostics, "The change of sandbox "+state.label()+" is in the state only", err)
+		sb = engine.Sandbox{Receipt: rec}
+	case err != nil:
 		addErrorAt(&resp.Diagnostics, fieldPath(err, emptyPath, planArguments...), "Sandbox "+state.label()+" was not changed", err)
 		return
 	}
@@ -140,6 +144,13 @@ func (r *sandboxResource) Update(ctx context.Context, req resource.UpdateRequest
 	resp.Diagnostics.Append(resp.Identity.Set(ctx, plan.identity())...)
 	resp.Diagnostics.Append(saveReceipt(ctx, resp.Private, sb.Receipt)...)
 	addNotices(&resp.Diagnostics, sb.Notices)
+}
+
+// changesInPlace reports a change that the engine has to carry out. The other
+// ones are only recorded, and must be possible where the ledger that made the
+// sandbox is not, or after its end: lifting the protection, above all.
+func (m sandboxModel) changesInPlace(before sandboxModel) bool {
+	return !m.TTL.Equal(before.TTL) || !m.DesiredMode.Equal(before.DesiredMode) || !m.Hosts.Equal(before.Hosts)
 }
 
 // Delete implements resource.Resource. It works by id alone.

@@ -35,13 +35,8 @@ func (r *sandboxResource) Schema(_ context.Context, _ resource.SchemaRequest, re
 		attrs[name] = a
 	}
 	resp.Schema = schema.Schema{
-		MarkdownDescription: "One sandbox: an isolated place to run code, made from a profile, with a price before it exists and an end that does not depend on anybody watching.\n\n" +
-			"**What a change does.** Replaced: `name`, the profile's id or version, `inputs`, `env`, `scope`, `from_snapshot`, `from_sandbox`, `secrets_wo_version`, `triggers`. " +
-			"Changed in place: `ttl`, `desired_mode`, `hosts` (unless the host it lives on is no longer among them). " +
-			"Everything else only changes the state. A profile that was edited under the same version is told as a warning and is no difference.\n\n" +
-			"**When it has ended.** An expired sandbox stays in the state as `expired` and the next plan replaces it, visibly; with `on_expiry = \"keep\"` nothing is planned. " +
-			"One that is proved absent is removed from the state; one that cannot be reached is an error, never taken for absent.",
-		Attributes: attrs,
+		MarkdownDescription: "One sandbox: an isolated place to run code, made from a profile, with a price before it exists and an end that does not depend on anybody watching.",
+		Attributes:          attrs,
 	}
 }
 
