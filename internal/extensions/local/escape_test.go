@@ -22,8 +22,8 @@ import (
 // Limits of the sandbox that is attacked.
 const (
 	attackPids   = 100
-	attackMemory = 256 // MiB
-	attackDisk   = 256 // MiB
+	attackMemory = 256 * raceScale // MiB
+	attackDisk   = 256             // MiB
 )
 
 const hostCanary = "canary-of-the-host-5f1c"
@@ -169,12 +169,17 @@ func escape(t *testing.T, launcher string) {
 	}
 	for _, name := range bombs {
 		tried++
+		if raceScale > 1 && strings.HasPrefix(name, "memory") {
+			continue // the detector's own memory hides the attack's
+		}
 		t.Run(name, func(t *testing.T) {
 			x.attack(t, name)
 			shell(t, x.b, x.h, "pkill sleep || true") // what a fork bomb left
 		})
 	}
-	t.Run("memory of many", func(t *testing.T) { x.memoryOfMany(t) })
+	if raceScale == 1 {
+		t.Run("memory of many", func(t *testing.T) { x.memoryOfMany(t) })
+	}
 	t.Run("log flood", func(t *testing.T) { x.logFlood(t) })
 	t.Run("links in the workspace", func(t *testing.T) { x.links(t) })
 	if tried < 50 {
@@ -208,7 +213,7 @@ func (x target) attack(t *testing.T, name string) {
 // memoryOfMany lets several programs, each within its own bound, pass the
 // bound together.
 func (x target) memoryOfMany(t *testing.T) {
-	const each, n = 100, 6
+	const each, n = 100 * raceScale, 6
 	r := shell(t, x.b, x.h, fmt.Sprintf("for i in $(seq %d); do ./attacker %s memory-hold %d & done; wait; true", n, attackArg, each))
 	held := strings.Count(string(r.Stdout), "held")
 	if held*each > attackMemory+each {

@@ -20,7 +20,7 @@ func freeDiskMB(dir string) int64 {
 	var s unix.Statfs_t
 	for range 2 {
 		if unix.Statfs(dir, &s) == nil {
-			return int64(s.Bavail) * s.Bsize / mib
+			return int64(s.Bavail) * int64(s.Bsize) / mib
 		}
 		dir = os.TempDir()
 	}

@@ -1,12 +1,13 @@
 //go:build unix
 
-// Package stage lets our own executable, or a test's, be started again as the
-// init of a sandbox: importing it is enough. A process whose name is Name is
-// taken over before main and never returns. The name stands in argv because
-// the environment of every stage is empty.
+// Package stage lets our own executable, or a test's, be started again to
+// build a sandbox's walls: importing it is enough. A process whose name is
+// Name is taken over before main and never returns. The name stands in argv
+// because the environment of every stage is empty. The later stage, the init
+// itself, is taken over in the same way by package initd.
 //
-// The package and what it imports are kept few, since they are initialised
-// before the takeover at each start.
+// What this package imports is kept small, because Go initialises it, and all
+// that sorts before it, at each start; in particular not net, which comes late.
 package stage
 
 import (
@@ -16,10 +17,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"runtime"
-	"runtime/debug"
-
-	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/local/initd"
 )
 
 // Name is argv[0] of our stages; argv[1] is one of the modes, argv[2] the
@@ -50,40 +47,26 @@ const maxConfig = 64 << 20
 var exePath = fmt.Sprintf("/proc/self/fd/%d", FDExe)
 
 func init() {
-	if len(os.Args) != 3 || os.Args[0] != Name && os.Args[0] != exePath {
-		return
+	switch {
+	case Taken(ModeWalls):
+		Report(buildWalls()) // becomes ModeInside on success
+	case Taken(ModeNoop):
+		Report(nil)
 	}
-	err := errors.New("unknown mode")
-	switch os.Args[1] {
-	case ModeWalls:
-		err = buildWalls() // becomes ModeInside on success
-	case ModeInside, ModePlain:
-		err = beInit()
-	case ModeNoop:
-		err = nil
-	}
-	if err != nil {
-		_, _ = os.NewFile(FDReady, "ready").WriteString(describe(err))
-		os.Exit(1)
-	}
-	os.Exit(0)
 }
 
-func beInit() error {
-	debug.SetTraceback("none")
-	debug.SetGCPercent(50)
-	runtime.GOMAXPROCS(min(2, runtime.NumCPU()))
-	if err := hide(); err != nil {
-		return err
+// Report tells the side that started us why a stage failed, and ends it.
+func Report(err error) {
+	if err == nil {
+		os.Exit(0)
 	}
-	var cfg initd.Config
-	if err := ReadConfig(FDConfig, &cfg); err != nil {
-		return err
-	}
-	return initd.Serve(cfg, initd.Files{
-		Listener: os.NewFile(FDListener, "socket"), Lease: os.NewFile(FDLease, "lease"), End: os.NewFile(FDEnd, "end"),
-		Commit: os.NewFile(FDConfig, "commit"), Ready: os.NewFile(FDReady, "ready"),
-	})
+	_, _ = os.NewFile(FDReady, "ready").WriteString(describe(err))
+	os.Exit(1)
+}
+
+// Taken reports whether this process was started as a stage of the mode.
+func Taken(mode string) bool {
+	return len(os.Args) == 3 && (os.Args[0] == Name || os.Args[0] == exePath) && os.Args[1] == mode
 }
 
 // ReadConfig reads one length and that many bytes of JSON, and nothing beyond.

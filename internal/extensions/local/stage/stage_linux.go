@@ -12,9 +12,9 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/local/walls"
 )
 
-// hide keeps the programs inside from reading our memory, environment and
+// Hide keeps the programs inside from reading our memory, environment and
 // descriptors, and from inheriting the latter.
-func hide() error {
+func Hide() error {
 	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil {
 		return err
 	}

@@ -8,7 +8,8 @@ import (
 	"syscall"
 )
 
-func hide() error {
+// Hide keeps the descriptors from the programs we start.
+func Hide() error {
 	for fd := FDConfig; fd <= FDReady; fd++ {
 		syscall.CloseOnExec(fd)
 	}

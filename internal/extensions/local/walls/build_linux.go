@@ -3,7 +3,7 @@ package walls
 import (
 	"errors"
 	"os"
-	"path/filepath"
+	"path"
 	"strconv"
 
 	"golang.org/x/sys/unix"
@@ -162,14 +162,14 @@ func mountViews(root string, c Config) error {
 	return nil
 }
 
-func target(path string, dir bool) error {
+func target(name string, dir bool) error {
 	if dir {
-		return os.MkdirAll(path, 0o755)
+		return os.MkdirAll(name, 0o755)
 	}
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+	if err := os.MkdirAll(path.Dir(name), 0o755); err != nil {
 		return err
 	}
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY, 0o644)
+	f, err := os.OpenFile(name, os.O_CREATE|os.O_WRONLY, 0o644)
 	if err != nil {
 		return err
 	}
@@ -178,11 +178,11 @@ func target(path string, dir bool) error {
 
 func writeFiles(root string, c Config) error {
 	for _, f := range c.Files {
-		path := root + f.Name
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		name := root + f.Name
+		if err := os.MkdirAll(path.Dir(name), 0o755); err != nil {
 			return err
 		}
-		if err := os.WriteFile(path, []byte(f.Text), 0o644); err != nil {
+		if err := os.WriteFile(name, []byte(f.Text), 0o644); err != nil {
 			return err
 		}
 	}

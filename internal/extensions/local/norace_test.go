@@ -1,0 +1,5 @@
+//go:build linux && !race
+
+package local
+
+const raceScale = 1
