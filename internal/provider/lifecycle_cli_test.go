@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/failpoint"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/saasstub/vendor"
 )
 
@@ -40,6 +41,10 @@ func (c *cli) nothingLeft() {
 		c.t.Errorf("%d are left: %v", len(left), left)
 	}
 	c.b.verify()
+	report, err := c.b.engine().Sweep(context.Background(), true, nil)
+	if err != nil || len(report.Orphans)+len(report.Ended)+len(report.Failures) > 0 {
+		c.t.Errorf("a sweep finds something: %+v (%v)", report, err)
+	}
 }
 
 func TestTenAtOnceWithTargetAndWithoutRefresh(t *testing.T) {
@@ -252,35 +257,43 @@ func (b *bed) eventually(what string, ok func() bool) {
 
 var importBlockPattern = regexp.MustCompile(`import \{\s+to = sandboxer_sandbox\.NAME[^\n]*\n\s+id = "(sbx-[a-z2-7]{20})"\s+\}`)
 
-func TestTenKillsThroughTerraformConverge(t *testing.T) {
+// Every step of create and destroy, each killed through Terraform, on the stub
+// and on this machine.
+func TestKillsThroughTerraformConverge(t *testing.T) {
 	t.Parallel()
-	points := []string{
-		"engine.create.prepared", "engine.create.begun", "engine.create.placed", "engine.create.provisioned", "engine.create.handle",
-		"engine.create.ready", "engine.create.confirmed", "engine.destroy.begun", "engine.destroy.torn", "engine.destroy.confirmed",
+	points := append(failpoint.Names("engine.create."), failpoint.Names("engine.destroy.")...)
+	if len(points) < 10 {
+		t.Fatalf("only %d steps can be killed: %v", len(points), points)
 	}
-	for _, point := range points {
-		t.Run(point, func(t *testing.T) {
-			t.Parallel()
-			b := newBed(t)
-			c := newCLI(t, b)
-			body := sandboxHCL("name = \"k\"\nttl = \"1h\"")
-			c.write(body)
-			destroying := strings.Contains(point, "destroy")
-			verb := "apply"
-			if destroying {
-				c.apply()
-				verb = "destroy"
-			}
-			if out, code := c.try([]string{"SANDBOXER_FAILPOINT=" + point + ":kill"}, verb, "-auto-approve", "-no-color"); code == 0 {
-				t.Fatalf("the killed %s succeeded:\n%s", verb, out)
-			}
-			if destroying {
-				c.destroy() // may find it gone and change nothing: reading settles nothing
-			}
-			c.converge(body)
-			c.destroy()
-			c.nothingLeft()
-		})
+	for _, profile := range []string{"profile.stub", "profile.quickstart"} {
+		for _, point := range points {
+			t.Run(profile+"/"+point, func(t *testing.T) {
+				t.Parallel()
+				requireTerraform(t)
+				if profile == "profile.quickstart" {
+					requireLocal(t)
+				}
+				b := newBed(t)
+				c := newCLI(t, b)
+				body := replaced(sandboxHCL("name = \"k\"\nttl = \"1h\""), "profile.stub", profile)
+				c.write(body)
+				destroying := strings.Contains(point, "destroy")
+				verb := "apply"
+				if destroying {
+					c.apply()
+					verb = "destroy"
+				}
+				if out, code := c.try([]string{failpoint.Env + "=" + point + ":kill"}, verb, "-auto-approve", "-no-color"); code == 0 {
+					t.Fatalf("the killed %s succeeded:\n%s", verb, out)
+				}
+				if destroying {
+					c.destroy() // may find it gone and change nothing: reading settles nothing
+				}
+				c.converge(body)
+				c.destroy()
+				c.nothingLeft()
+			})
+		}
 	}
 }
 
@@ -300,7 +313,49 @@ func (c *cli) converge(body string) {
 		c.write(body)
 	}
 	c.planIsEmpty()
-	if live := c.b.live(); len(live) != 2 {
+	sb := c.b.only()
+	if got := c.stateOf(addr, "id"); got != string(sb.ID) {
+		c.t.Errorf("the state has %v, the ledger %s", got, sb.ID)
+	}
+	if live := c.b.live(); sb.Extension == "ext.saas-stub" && len(live) != 2 {
 		c.t.Errorf("want one sandbox in ledger and vendor, have %v", live)
+	}
+}
+
+func TestAnEditedProfileOnlyWarnsAndAStateMoveKeepsEverything(t *testing.T) {
+	t.Parallel()
+	b := newBed(t)
+	c := newCLI(t, b)
+	c.write(sandboxHCL(`name = "e"`))
+	c.apply()
+	b.profile("profile.stub", "extends: profile.base\nextension: ext.saas-stub\nisolation: { level: container }\nresources: { cpu: 2, memory_mb: 512 }\n")
+	out, code := c.try(nil, "plan", "-detailed-exitcode", "-no-color")
+	if code != 0 || !strings.Contains(out, "Warning") || !strings.Contains(strings.Join(strings.Fields(out), " "), "resolves differently") {
+		t.Errorf("exit %d, want a warning and no change:\n%s", code, out)
+	}
+	c.must("state", "mv", addr, "sandboxer_sandbox.moved")
+	c.write(strings.Replace(sandboxHCL(`name = "e"`), `"a"`, `"moved"`, 1))
+	c.planIsEmpty()
+	c.destroy()
+	c.nothingLeft()
+}
+
+func TestAMovedBlockAndARemovedBlockWork(t *testing.T) {
+	t.Parallel()
+	b := newBed(t)
+	c := newCLI(t, b)
+	c.write(sandboxHCL(`name = "m"`))
+	c.apply()
+	id := c.stateOf(addr, "id")
+	moved := strings.Replace(sandboxHCL(`name = "m"`), `"a"`, `"z"`, 1)
+	c.write(moved + "moved {\n  from = sandboxer_sandbox.a\n  to = sandboxer_sandbox.z\n}\n")
+	c.apply()
+	if got := c.stateOf("sandboxer_sandbox.z", "id"); got != id {
+		t.Errorf("the move made %v of %v", got, id)
+	}
+	c.write("removed {\n  from = sandboxer_sandbox.z\n  lifecycle { destroy = false }\n}\n")
+	c.apply()
+	if b.only().State != stateReady {
+		t.Error("the removed block ended it")
 	}
 }

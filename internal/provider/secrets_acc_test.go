@@ -15,15 +15,23 @@ import (
 // secrets_wo, by a provider credential and by a profile's secret reference.
 func TestSecretsAreInsideAndNowhereElse(t *testing.T) {
 	t.Parallel()
+	t.Run("at a vendor", func(t *testing.T) {
+		t.Parallel()
+		secretsStayInside(t, "extension: ext.saas-stub\nisolation: { level: container }\n")
+	})
+	t.Run("on this machine", func(t *testing.T) {
+		t.Parallel()
+		requireTerraform(t)
+		requireLocal(t)
+		secretsStayInside(t, "extension: ext.local\n")
+	})
+}
+
+func secretsStayInside(t *testing.T, place string) {
 	b := newBed(t)
 	c := newCLI(t, b)
 	const canary, reference, credential = "CANARY-wo-7d1f93", "CANARY-ref-51ac08", "CANARY-key-e90b77"
-	b.profile("profile.secret", `
-extends: profile.base
-extension: ext.saas-stub
-isolation: { level: container }
-setup: { secret_refs: ["env://SBX_TEST_REFERENCE"] }
-`)
+	b.profile("profile.secret", "extends: profile.base\n"+place+"setup: { secret_refs: [\"env://SBX_TEST_REFERENCE\"] }\n")
 	text := `
 variable "token" {
   type      = string
@@ -68,6 +76,7 @@ resource "sandboxer_sandbox" "a" {
 		t.Errorf("inside: %q %q %v", res.Stdout, res.Stderr, err)
 	}
 	b.nowhere(canary, reference, credential)
+	inNoCommandLine(t, canary, reference, credential)
 	if _, code := c.try(env, "destroy", "-auto-approve", "-no-color"); code != 0 {
 		t.Error("destroy failed")
 	}
@@ -93,5 +102,25 @@ func (b *bed) nowhere(values ...string) {
 	})
 	if err != nil {
 		b.t.Error(err)
+	}
+}
+
+// inNoCommandLine looks at every process of this machine.
+func inNoCommandLine(t *testing.T, values ...string) {
+	t.Helper()
+	files, err := filepath.Glob("/proc/[0-9]*/cmdline")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range files {
+		raw, err := os.ReadFile(f)
+		if err != nil {
+			continue // it ended meanwhile
+		}
+		for _, v := range values {
+			if strings.Contains(string(raw), v) {
+				t.Errorf("%s contains %s: %q", f, v, raw)
+			}
+		}
 	}
 }
