@@ -139,20 +139,22 @@ func TestKilledAtAnyStepOfCreateTheNextOneConverges(t *testing.T) {
 			}
 			h := provision(t, b, spec)
 			shell(t, b, h, "true")
-			inits := 0
-			for _, p := range processesOf(spec.ID) {
-				if !strings.Contains(p, "bwrap") {
-					inits++
-				}
-			}
-			if inits != 1 {
-				t.Errorf("%d inits: %v", inits, processesOf(spec.ID))
-			}
+			eventually(t, 3*time.Second, "there is one init", func() bool { return initCount(spec.ID) == 1 })
 			_, err := b.Teardown(t.Context(), h)
 			must(t, err)
 			checkGone(t, b, spec.ID)
 		})
 	}
+}
+
+func initCount(id extensions.ID) int {
+	n := 0
+	for _, p := range processesOf(id) {
+		if !strings.Contains(p, "bwrap") {
+			n++
+		}
+	}
+	return n
 }
 
 func TestKilledAtAnyStepOfTeardownTheNextOneFinishes(t *testing.T) {

@@ -247,3 +247,16 @@ func TestProbeProvesWhatItSays(t *testing.T) {
 		t.Errorf("the probe left %v, %v", ids, err)
 	}
 }
+
+func TestBubblewrapRefusesAReadOnlyWorkspace(t *testing.T) {
+	t.Parallel()
+	if _, err := findBubblewrap(); err != nil {
+		t.Skip(err)
+	}
+	b, spec := openBackend(t, t.TempDir(), map[string]any{"launcher": launcherBubblewrap}), testSpec(t)
+	spec.Workspace.Access = extensions.AccessRO
+	if _, _, err := b.Provision(t.Context(), spec); !extensions.IsKind(err, extensions.KindUnsupported) || extensions.RemedyOf(err) == "" {
+		t.Errorf("provision: %v", err)
+	}
+	checkGone(t, b, spec.ID)
+}

@@ -11,6 +11,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
@@ -81,6 +82,7 @@ func (b *Backend) snapshot(ctx context.Context, h extensions.Handle, spec extens
 func (b *Backend) keep(ctx context.Context, bx box, rec *snapshotRecord) (err error) {
 	dir := b.settings.snapshotDir(rec.ID)
 	tmp := filepath.Join(filepath.Dir(dir), ".new-"+rec.ID)
+	sweepHalves(filepath.Dir(dir), time.Now().Add(-staleAfter))
 	if err := os.RemoveAll(tmp); err != nil {
 		return err
 	}
@@ -111,6 +113,20 @@ func (b *Backend) keep(ctx context.Context, bx box, rec *snapshotRecord) (err er
 	}
 	failpoint("snapshot written", tmp)
 	return os.Rename(tmp, dir)
+}
+
+// staleAfter is when what a killed snapshot left is surely nobody's any more.
+const staleAfter = 24 * time.Hour
+
+// sweepHalves removes what killed snapshots and deletions left before a time.
+func sweepHalves(dir string, before time.Time) {
+	entries, _ := os.ReadDir(dir)
+	for _, e := range entries {
+		half := strings.HasPrefix(e.Name(), ".new-") || strings.HasPrefix(e.Name(), ".gone-")
+		if info, err := e.Info(); half && err == nil && info.ModTime().Before(before) {
+			_ = os.RemoveAll(filepath.Join(dir, e.Name()))
+		}
+	}
 }
 
 type counter struct {

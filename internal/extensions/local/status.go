@@ -109,8 +109,10 @@ func (b *Backend) observe(bx box, rec record) extensions.Observation {
 	case rec.Init.alive() && rec.State == stateReady:
 		o.Phase, o.Reachability = extensions.PhaseReady, b.reach(bx, rec)
 		o.Reason = strings.Join(rec.Unenforced, "; ")
-	case rec.Init.alive() || rec.State == stateMaking && rec.Init == nil:
+	case rec.Init.alive() || rec.Init == nil && o.Deadline.After(time.Now()):
 		o.Phase = extensions.PhaseProvisioning
+	case rec.Init == nil:
+		o.Phase, o.Reason = extensions.PhaseFailed, "it was never finished"
 	case rec.Init.rebooted():
 		o.Phase, o.EndedAt, o.Reason = extensions.PhaseFailed, bootTime(), "the machine was restarted"
 	default:

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path"
 	"strconv"
+	"strings"
 
 	"golang.org/x/sys/unix"
 )
@@ -138,8 +139,8 @@ func mountViews(root string, c Config) error {
 	for _, v := range c.Views {
 		dest := root + v.Dest
 		info, err := os.Stat(v.Source)
-		if errors.Is(err, os.ErrNotExist) {
-			continue
+		if errors.Is(err, os.ErrNotExist) || errors.Is(err, os.ErrPermission) && strings.HasPrefix(v.Source, "/etc/") {
+			continue // what this user may not read is not for the sandbox either
 		}
 		if err != nil {
 			return err
