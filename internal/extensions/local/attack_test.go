@@ -383,6 +383,7 @@ func touch(mb int) []byte {
 }
 
 func loadBombs() {
+	attacks["foreign-calls"] = foreignCall
 	attacks["fork-bomb"] = func(a []string) (string, bool) {
 		most, _ := strconv.Atoi(a[0])
 		for n := range most * 4 {
@@ -437,4 +438,21 @@ func loadBombs() {
 		}
 		return fmt.Sprintf("%d MiB", written), written > limit
 	}
+}
+
+// foreignCall makes a system call of 32-bit programs from this one.
+func foreignCall([]string) (string, bool) {
+	code := []byte{0xb8, 20, 0, 0, 0, 0xcd, 0x80, 0xc3} // mov eax, 20 (getpid); int 0x80; ret
+	mem, err := unix.Mmap(-1, 0, 4096, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_ANON|unix.MAP_PRIVATE)
+	if err == nil {
+		copy(mem, code)
+		err = unix.Mprotect(mem, unix.PROT_READ|unix.PROT_EXEC)
+	}
+	if err != nil {
+		return err.Error(), true
+	}
+	at := uintptr(unsafe.Pointer(&mem[0]))
+	entry := &at
+	(*(*func())(unsafe.Pointer(&entry)))()
+	return "it was answered", true
 }

@@ -174,6 +174,30 @@ func TestKilledAtAnyStepOfTeardownTheNextOneFinishes(t *testing.T) {
 	}
 }
 
+func TestKilledAtRandomNothingIsLeftAfterTeardownByID(t *testing.T) {
+	t.Parallel()
+	b := openBackend(t, t.TempDir(), nil)
+	for i := range 30 {
+		id := testSpec(t).ID
+		cmd := exec.Command("/proc/self/exe")
+		cmd.Env = []string{driverEnv + "=provision", driverStateEnv + "=" + filepath.Dir(b.settings.root), driverIDEnv + "=" + string(id),
+			driverLifeEnv + "=1m", launcherEnv + "=" + testLauncher()}
+		must(t, cmd.Start())
+		time.Sleep(time.Duration(i*4) * time.Millisecond)
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+		h, err := b.Find(t.Context(), id)
+		if extensions.IsKind(err, extensions.KindNotFound) {
+			eventually(t, 3*time.Second, "no process is left", func() bool { return len(processesOf(id)) == 0 })
+			continue
+		}
+		must(t, err)
+		_, err = b.Teardown(t.Context(), h)
+		must(t, err)
+		checkGone(t, b, id)
+	}
+}
+
 func TestASandboxOfADeadProcessEndsAtItsDeadline(t *testing.T) {
 	t.Parallel()
 	b, id := openBackend(t, t.TempDir(), nil), testSpec(t).ID

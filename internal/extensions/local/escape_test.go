@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"syscall"
 	"testing"
@@ -161,7 +162,7 @@ func escape(t *testing.T, launcher string) {
 	x := newTarget(t, launcher)
 	tried := 0
 	for name := range attacks {
-		if strings.HasPrefix(name, "memory-hold") || isBomb(name) {
+		if name == "memory-hold" || name == "foreign-calls" || isBomb(name) {
 			continue
 		}
 		tried++
@@ -179,6 +180,14 @@ func escape(t *testing.T, launcher string) {
 	}
 	if raceScale == 1 {
 		t.Run("memory of many", func(t *testing.T) { x.memoryOfMany(t) })
+	}
+	if runtime.GOARCH == "amd64" {
+		t.Run("foreign calls", func(t *testing.T) {
+			r := shell(t, x.b, x.h, "exec ./attacker "+attackArg+" foreign-calls")
+			if r.ExitCode != 128+int(syscall.SIGSYS) {
+				t.Errorf("exit %d: %s", r.ExitCode, r.Stdout)
+			}
+		})
 	}
 	t.Run("log flood", func(t *testing.T) { x.logFlood(t) })
 	t.Run("links in the workspace", func(t *testing.T) { x.links(t) })
