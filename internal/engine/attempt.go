@@ -15,6 +15,7 @@ import (
 // try makes the sandbox at one place: record the place, ask, store the
 // handle at once, wait until ready.
 func (c *creation) try(ctx context.Context, cand *route.Candidate) attempt {
+	c.asked, c.made = false, extensions.Handle{}
 	hostRef := ""
 	if cand.Host != nil {
 		hostRef = cand.Host.Ref()
@@ -44,12 +45,7 @@ func (c *creation) try(ctx context.Context, cand *route.Candidate) attempt {
 	}
 	a := attempt{started: obs.StartedAt, reach: obs.Reachability}
 	if obs.Phase != extensions.PhaseReady {
-		call := call{op: "wait-ready", binding: cand.Binding, id: spec.ID, timeout: timeoutReady, secrets: spec.Secrets}
-		err = c.e.invoke(ctx, call, func(ctx context.Context) (err error) {
-			a.reach, err = b.WaitReady(ctx, spec, c.row.Handle)
-			return err
-		})
-		b.changed()
+		a.reach, err = c.waitReady(ctx, b, spec)
 	}
 	if err == nil {
 		err = failpoint.Hit(ctx, pointReady)
@@ -63,6 +59,16 @@ func (c *creation) try(ctx context.Context, cand *route.Candidate) attempt {
 	return a
 }
 
+func (c *creation) waitReady(ctx context.Context, b *opened, spec extensions.Spec) (reach extensions.Reachability, err error) {
+	wait := call{op: "wait-ready", binding: b.binding.ID, id: spec.ID, timeout: timeoutReady, secrets: spec.Secrets}
+	err = c.e.invoke(ctx, wait, func(ctx context.Context) (err error) {
+		reach, err = b.WaitReady(ctx, spec, c.made)
+		return err
+	})
+	b.changed()
+	return reach, err
+}
+
 // place records where the next call goes, before it goes.
 func (c *creation) place(ctx context.Context, cand *route.Candidate, hostRef string) error {
 	host, hash, none := cand.HostName(), c.p.hashFor(cand.Binding), extensions.Handle{}
@@ -71,6 +77,9 @@ func (c *creation) place(ctx context.Context, cand *route.Candidate, hostRef str
 		Event: note("sandbox.provisioning", map[string]any{"extension": cand.Binding, "host": host}),
 	}
 	change.Patch.WorkspaceBase = c.base
+	if cand != c.p.decision.Chosen {
+		change.Quote = c.p.ledgerQuote(cand)
+	}
 	if c.row.State != lifecycle.Provisioning {
 		change.To = lifecycle.Provisioning
 	}
@@ -83,14 +92,16 @@ func (c *creation) provision(ctx context.Context, b *opened, spec extensions.Spe
 	var obs extensions.Observation
 	call := call{op: "provision", binding: b.binding.ID, id: spec.ID, timeout: timeoutProvision, secrets: spec.Secrets}
 	ask := func(ctx context.Context) error {
+		c.asked = true
 		h, o, err := b.Provision(ctx, spec)
 		b.changed()
 		if stop := failpoint.Hit(ctx, pointProvisioned); stop != nil {
 			err = errors.Join(err, stop)
 		}
 		if !h.IsZero() {
+			c.made = h
 			if lost := c.storeHandle(ctx, h); lost != nil {
-				return lost
+				return notRecorded(lost)
 			}
 		}
 		obs = o
@@ -116,26 +127,36 @@ func (c *creation) storeHandle(ctx context.Context, h extensions.Handle) error {
 	return c.apply(ctx, ledger.Change{Patch: ledger.Patch{Handle: &h}, Event: note("sandbox.handle", map[string]any{"ref": h.Ref})})
 }
 
-// settleProvision decides what a failed provision left behind.
+// notRecorded keeps a failure of the ledger from being read as one of the
+// place, which would be asked again or passed over for the next one.
+func notRecorded(err error) error {
+	return extensions.Errorf(extensions.KindInternal, "what was made could not be recorded: %w", err).WithRemedy("%s", extensions.RemedyOf(err))
+}
+
+// settleProvision decides what a failed provision left behind, and removes it.
 func (c *creation) settleProvision(ctx context.Context, b *opened, cause error) attempt {
+	if !c.asked {
+		return attempt{err: cause, clean: true}
+	}
+	if !c.made.IsZero() {
+		return c.tearDown(ctx, b, cause)
+	}
 	switch extensions.KindOf(cause) {
 	case extensions.KindExhausted, extensions.KindUnavailable, extensions.KindInvalid, extensions.KindUnauthorized, extensions.KindUnsupported:
-		if c.row.Handle.IsZero() {
-			return attempt{err: cause, clean: true, next: allowsNext(cause)}
-		}
-	default:
-		sctx, cancel := settling(ctx)
-		defer cancel()
-		h, err := c.find(sctx, b)
-		switch {
-		case absent(err):
-			return attempt{err: cause, clean: true, next: extensions.IsKind(cause, extensions.KindIndeterminate)}
-		case err != nil:
-			return attempt{err: errors.Join(cause, err)}
-		}
-		if err := c.storeHandle(sctx, h); err != nil {
-			return attempt{err: errors.Join(cause, err)}
-		}
+		return attempt{err: cause, clean: true, next: allowsNext(cause)}
+	}
+	sctx, cancel := settling(ctx)
+	defer cancel()
+	h, err := c.find(sctx, b)
+	switch {
+	case absent(err):
+		return attempt{err: cause, clean: true, next: extensions.IsKind(cause, extensions.KindIndeterminate)}
+	case err != nil:
+		return attempt{err: errors.Join(cause, err)}
+	}
+	c.made = h
+	if err := c.storeHandle(sctx, h); err != nil {
+		cause = errors.Join(cause, notRecorded(err))
 	}
 	return c.tearDown(ctx, b, cause)
 }
@@ -144,8 +165,8 @@ func allowsNext(err error) bool {
 	return extensions.IsKind(err, extensions.KindExhausted) || extensions.IsKind(err, extensions.KindUnavailable)
 }
 
-// undo is tearDown for a candidate by name.
-func (c *creation) undo(ctx context.Context, cand *route.Candidate, cause error) attempt {
+// undo is tearDown of what is ready.
+func (c *creation) undo(ctx context.Context, cause error) attempt {
 	b, err := c.e.backend(context.WithoutCancel(ctx), placeOf(c.row))
 	if err != nil {
 		return attempt{err: errors.Join(cause, err)}
@@ -157,7 +178,7 @@ func (c *creation) undo(ctx context.Context, cand *route.Candidate, cause error)
 func (c *creation) tearDown(ctx context.Context, b *opened, cause error) attempt {
 	sctx, cancel := settling(ctx)
 	defer cancel()
-	if _, err := c.e.teardown(sctx, b, c.row.Handle); err != nil {
+	if _, err := c.e.teardown(sctx, b, c.made); err != nil {
 		return attempt{err: errors.Join(cause, err)}
 	}
 	return attempt{err: cause, clean: true, next: allowsNext(cause)}

@@ -50,7 +50,12 @@ func (e *Engine) backend(ctx context.Context, p place) (*opened, error) {
 	// The first caller opens for all; its context may end while others wait,
 	// so opening runs apart from any one caller's cancellation.
 	ch := e.backends.flight.DoChan(p.binding+"\x00"+p.account+"\x00"+p.host, func() (any, error) {
-		return e.openBackend(context.WithoutCancel(ctx), p)
+		ctx, done, err := e.life.share(ctx)
+		if err != nil {
+			return nil, err
+		}
+		defer done()
+		return e.openBackend(ctx, p)
 	})
 	select {
 	case <-ctx.Done():
@@ -64,6 +69,12 @@ func (e *Engine) backend(ctx context.Context, p place) (*opened, error) {
 }
 
 func (e *Engine) openBackend(ctx context.Context, p place) (*opened, error) {
+	e.backends.mu.Lock()
+	b := e.backends.open[p] // by a flight that ended after the caller had looked
+	e.backends.mu.Unlock()
+	if b != nil {
+		return b, nil
+	}
 	binding, err := e.binding(p.binding)
 	if err != nil {
 		return nil, err
@@ -88,11 +99,11 @@ func (e *Engine) openBackend(ctx context.Context, p place) (*opened, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := &opened{Backend: be, place: p, binding: binding}
+	b = &opened{Backend: be, place: p, binding: binding}
 	e.backends.mu.Lock()
 	defer e.backends.mu.Unlock()
 	if e.backends.open == nil {
-		return nil, errors.Join(extensions.Errorf(extensions.KindInternal, "the engine is closed"), be.Close())
+		return nil, errors.Join(errClosed(), be.Close())
 	}
 	e.backends.open[p] = b
 	return b, nil
@@ -131,13 +142,17 @@ func (b *opened) changed() {
 }
 
 // observe looks at one sandbox through the shared listing. What the listing
-// does not show is asked for by itself: a listing may lag, a handle does not.
+// does not show, or could not see, is asked for by itself: a listing may lag,
+// in both directions where the place says so, a handle does not.
 func (e *Engine) observe(ctx context.Context, b *opened, h extensions.Handle) (extensions.Observation, error) {
+	if b.binding.Descriptor.Find.Strength != extensions.FindStrong {
+		return e.observeOne(ctx, b, h)
+	}
 	all, err := e.listing(ctx, b)
 	if err != nil {
 		return extensions.Observation{}, err
 	}
-	if o, ok := all[h.ID]; ok {
+	if o, ok := all[h.ID]; ok && o.Phase != extensions.PhaseUnreachable {
 		return o, nil
 	}
 	return e.observeOne(ctx, b, h)
@@ -171,8 +186,13 @@ func (e *Engine) listing(ctx context.Context, b *opened) (map[ID]extensions.Obse
 	}
 	c := call{op: "status", binding: b.binding.ID, timeout: timeoutLook}
 	ch := b.flight.DoChan(strconv.FormatInt(epoch, 10), func() (any, error) {
+		ctx, done, err := e.life.share(ctx)
+		if err != nil {
+			return nil, err
+		}
+		defer done()
 		all := map[ID]extensions.Observation{}
-		err := e.invoke(context.WithoutCancel(ctx), c, func(ctx context.Context) error {
+		err = e.invoke(ctx, c, func(ctx context.Context) error {
 			obs, err := b.Status(ctx, nil)
 			for _, o := range obs {
 				all[o.ID] = o

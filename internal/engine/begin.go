@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger"
@@ -28,30 +27,25 @@ func (e *Engine) begin(ctx context.Context, l ledger.Ledger, c *creation, notify
 	if err != nil {
 		return nil, nil, err
 	}
-	spec := c.p.resolved.Spec
+	release, err := e.turns.take(ctx, string(id))
+	if err != nil {
+		return nil, nil, e.classify(call{op: "create", id: id}, err)
+	}
 	told := false
 	for {
-		now := e.now().UTC().Truncate(time.Microsecond)
-		chosen := c.p.decision.Chosen
-		b := ledger.Begin{
-			Key: key, Holder: holder, ID: id, Account: e.account, Name: nameFor(c.p.req, id),
-			Profile: c.p.resolved.ID, ProfileVersion: c.p.resolved.Version, SpecHash: c.p.hashFor(chosen.Binding),
-			Request: mustJSON(c.p.req), Spec: mustJSON(spec), Route: mustJSON(routeOf(c.p.decision)),
-			TTL: time.Duration(spec.TTL), MaxTTL: time.Duration(spec.MaxTTL),
-			CreatedAt: now, ExpiresAt: now.Add(time.Duration(spec.TTL)), Quote: c.ledgerQuote(),
-			Event: note("", map[string]any{"profile": c.p.resolved.ID + "@" + c.p.resolved.Version, "consumer": c.p.req.Consumer, "name": nameFor(c.p.req, id)}),
-		}
-		row, err := l.Begin(ctx, b)
+		row, err := e.claim(ctx, l, c, holder, id, key)
 		if err == nil {
-			return &operation{e: e, l: l, holder: holder, key: key, row: row, notify: notify}, nil, nil
+			return &operation{e: e, l: l, holder: holder, key: key, row: row, notify: notify, release: release}, nil, nil
 		}
 		var taken *ledger.NameTaken
 		if !errors.As(err, &taken) {
+			release()
 			return nil, nil, err
 		}
 		settled, wait, err := e.settleTaken(ctx, l, taken.Existing, notify)
 		switch {
 		case err != nil:
+			release()
 			return nil, nil, err
 		case settled:
 			continue
@@ -60,17 +54,36 @@ func (e *Engine) begin(ctx context.Context, l ledger.Ledger, c *creation, notify
 				notify.tell("Waiting for another run", "%s", taken.Error())
 				told = true
 			}
-			if err := sleep(ctx, waitForOthers); err != nil {
-				return nil, nil, e.nameTaken(taken.Existing)
+			if sleep(ctx, waitForOthers) == nil {
+				continue
 			}
-			continue
 		}
-		if c.p.req.OnConflict == "adopt" {
+		release()
+		if c.p.req.OnConflict == "adopt" && !wait {
 			s, err := e.adopt(ctx, l, c, taken.Existing, notify)
 			return nil, s, err
 		}
 		return nil, nil, e.nameTaken(taken.Existing)
 	}
+}
+
+// claim records the request and claims its name in one transaction.
+func (e *Engine) claim(ctx context.Context, l ledger.Ledger, c *creation, holder ledger.HolderID, id ID, key string) (ledger.Sandbox, error) {
+	now := e.now().UTC().Truncate(time.Microsecond)
+	spec, chosen, name := c.p.resolved.Spec, c.p.decision.Chosen, nameFor(c.p.req, id)
+	b := ledger.Begin{
+		Key: key, Holder: holder, ID: id, Account: e.account, Name: name,
+		Profile: c.p.resolved.ID, ProfileVersion: c.p.resolved.Version, SpecHash: c.p.hashFor(chosen.Binding),
+		Request: mustJSON(c.p.req), Spec: mustJSON(spec), Route: mustJSON(routeOf(c.p.decision)),
+		TTL: time.Duration(spec.TTL), MaxTTL: time.Duration(spec.MaxTTL),
+		CreatedAt: now, ExpiresAt: now.Add(time.Duration(spec.TTL)), Quote: c.p.ledgerQuote(chosen),
+		Event: note("", map[string]any{"profile": c.p.resolved.ID + "@" + c.p.resolved.Version, "consumer": c.p.req.Consumer, "name": name}),
+	}
+	row, err := l.Begin(ctx, b)
+	if extensions.IsKind(err, extensions.KindIndeterminate) { // its key makes it happen once
+		row, err = l.Begin(context.WithoutCancel(ctx), b)
+	}
+	return row, err
 }
 
 // settleTaken looks whether what holds a name still has a right to it: an
@@ -81,17 +94,11 @@ func (e *Engine) settleTaken(ctx context.Context, l ledger.Ledger, row ledger.Sa
 	if err != nil {
 		return false, false, err
 	}
-	for _, in := range intents {
-		alive, err := l.HolderAlive(ctx, in.Holder)
-		if err != nil {
-			return false, false, err
+	for _, in := range intents { // at most one
+		if over, err := e.abandoned(ctx, l, in); err != nil || !over {
+			return false, err == nil, err
 		}
-		if alive {
-			return false, true, nil
-		}
-	}
-	if len(intents) > 0 {
-		return true, false, e.heldUntil(e.recoverRow(ctx, l, row, notify), row)
+		return true, false, e.heldUntil(e.recoverIntent(ctx, l, in, notify), row)
 	}
 	gone := row.State == lifecycle.Failed || !row.ExpiresAt.After(e.now())
 	if !gone {
@@ -106,14 +113,22 @@ func (e *Engine) settleTaken(ctx context.Context, l ledger.Ledger, row ledger.Sa
 	}
 	notify.tell("Cleaning up before taking its name", "%s (%s) is %s", row.ID, row.Name, lifecycle.Shown(row.State))
 	_, err = e.end(ctx, l, row, ended{reason: endReason(e, row), notify: notify})
-	return err == nil, false, e.heldUntil(err, row)
+	if err = stale(err); err != nil {
+		return false, false, e.heldUntil(err, row)
+	}
+	return true, false, nil
 }
 
-// heldUntil explains why a name is not free: whether its last owner made
-// anything cannot be proved before the deadline that was sent with it.
+// heldUntil explains why a name is not free. Where its last owner's run died,
+// whether anything was made may not be provable before the deadline that was
+// sent with it.
 func (e *Engine) heldUntil(err error, row ledger.Sandbox) error {
+	if err == nil {
+		return nil
+	}
 	if !extensions.IsKind(err, extensions.KindIndeterminate) {
-		return err
+		x := extensions.Errorf(extensions.KindOf(err), "the name %q is held by %s, which is over but could not be cleaned up: %w", row.Name, row.ID, err)
+		return x.WithRemedy("mend the cause and apply again, or choose another name; `sandboxer sandbox get %s` shows it", row.ID)
 	}
 	x := extensions.Errorf(extensions.KindIndeterminate, "the name %q is held by %s, left by a run that died: nothing proves yet that %s did not make it: %w",
 		row.Name, row.ID, candidateName(row), err)
@@ -148,44 +163,6 @@ func (e *Engine) nameTaken(row ledger.Sandbox) error {
 		"else choose another name, set on_conflict = \"adopt\" to take it over, or end it: sandboxer sandbox destroy %s", string(row.ID), row.ID)
 }
 
-// adopt takes over a live sandbox of the same spec. The generation rises, in
-// the ledger and where possible on the object, and fences the former owner off.
-func (e *Engine) adopt(ctx context.Context, l ledger.Ledger, c *creation, row ledger.Sandbox, notify Notify) (*Sandbox, error) {
-	if hash := c.p.hashFor(row.Extension); hash != row.SpecHash {
-		taken := e.nameTaken(row)
-		return nil, errors.Join(extensions.Errorf(extensions.KindConflict, "it was made from another specification, so it cannot be adopted"), taken)
-	}
-	b, err := e.backend(ctx, placeOf(row))
-	if err != nil {
-		return nil, err
-	}
-	op, err := e.openOperation(ctx, l, row, ledger.IntentAdopt, ledger.Change{
-		Expect: ledger.Expect{States: usable}, NextGeneration: true, Event: note("sandbox.adopting", nil)}, notify)
-	if err != nil {
-		return nil, err
-	}
-	if b.binding.Descriptor.Has(extensions.PowerGenerationSet) {
-		setter, err := power[extensions.GenerationSetter](e, b, extensions.PowerGenerationSet)
-		if err == nil {
-			cl := call{op: "set-generation", binding: b.binding.ID, id: row.ID, timeout: timeoutChange}
-			err = e.invoke(ctx, cl, func(ctx context.Context) error { return setter.SetGeneration(ctx, row.Handle, op.row.Generation) })
-		}
-		b.changed()
-		if err != nil {
-			ferr := op.apply(ctx, ledger.Change{Finish: &ledger.FinishIntent{Outcome: ledger.Failed, Reason: extensions.Clean(err.Error(), 500)}, Event: note("sandbox.adopt-failed", nil)})
-			return nil, errors.Join(err, ferr)
-		}
-	}
-	err = op.apply(ctx, ledger.Change{Patch: ledger.Patch{Request: mustJSON(c.p.req)}, Finish: &ledger.FinishIntent{Outcome: ledger.Confirmed},
-		Event: note("sandbox.adopted", map[string]any{"consumer": c.p.req.Consumer})})
-	if err != nil {
-		return nil, err
-	}
-	s := e.view(op.row)
-	s.Notices = append(s.Notices, Notice{Summary: "Adopted a running sandbox", Detail: fmt.Sprintf("%s (%s) was taken over; its former owner can no longer change it.", row.ID, row.Name)})
-	return &s, nil
-}
-
 var usable = []lifecycle.State{lifecycle.Ready, lifecycle.Active}
 
 func endReason(e *Engine, row ledger.Sandbox) string {
@@ -194,6 +171,3 @@ func endReason(e *Engine, row ledger.Sandbox) string {
 	}
 	return "lost"
 }
-
-// live are the states in which something may exist.
-var live = slices.DeleteFunc(slices.Clone(lifecycle.States), lifecycle.Terminal)

@@ -50,7 +50,7 @@ func (e *Engine) Create(ctx context.Context, req Request, begun func(Sandbox), n
 	}
 	c.operation = op
 	if begun != nil {
-		begun(e.view(c.row))
+		begun(e.sealed(ctx, l, c.row))
 	}
 	return c.run(ctx)
 }
@@ -70,6 +70,10 @@ type creation struct {
 	source   *workspace.Source // nil = the workspace starts empty
 	base     []byte            // of a mirrored workspace
 	attempts []Attempt
+	// Of the place that is tried now: whether it was asked, and what it made,
+	// recorded or not.
+	asked bool
+	made  extensions.Handle
 }
 
 // openSource packs the workspace before anything is recorded: a folder or a
@@ -99,6 +103,7 @@ func (c *creation) release() {
 	if c.source != nil {
 		_ = c.source.Close() // a private temporary file
 	}
+	c.operation.close()
 }
 
 // run tries the candidates in the order that was fixed before the first one.
@@ -109,7 +114,9 @@ func (c *creation) run(ctx context.Context) (Sandbox, error) {
 	var failures []error
 	last := attempt{clean: true}
 	for _, cand := range append([]*route.Candidate{c.p.decision.Chosen}, c.p.decision.Fallbacks...) {
-		last = c.try(ctx, cand)
+		if last = (attempt{err: c.p.checkMaxCost(cand), clean: true, next: true}); last.err == nil {
+			last = c.try(ctx, cand)
+		}
 		outcome := Attempt{Candidate: cand.ID(), Outcome: string(lifecycle.Ready)}
 		if last.err != nil {
 			outcome.Outcome, outcome.Reason = string(extensions.KindOf(last.err)), extensions.Clean(last.err.Error(), 500)
@@ -149,28 +156,26 @@ func (c *creation) confirm(ctx context.Context, cand *route.Candidate, a attempt
 	})
 	if err != nil {
 		// It runs, but nothing remembers that it does: undo it.
-		return c.end(ctx, c.undo(ctx, cand, err))
+		return c.end(ctx, c.undo(ctx, notRecorded(err)))
 	}
-	if err := failpoint.Hit(ctx, pointConfirmed); err != nil {
-		return c.e.view(c.row), err
-	}
-	return c.e.view(c.row), nil
+	return c.e.sealed(ctx, c.l, c.row), failpoint.Hit(ctx, pointConfirmed)
 }
 
 // end closes a failed create.
 func (c *creation) end(ctx context.Context, a attempt) (Sandbox, error) {
+	c.operation.route = c.routeJSON("")
 	if a.clean {
 		if err := c.discard(ctx, ledger.Failed, "refused", a.err, c.e.endOf(c.row, time.Time{})); err != nil {
-			return c.e.view(c.row), errors.Join(a.err, err)
+			return c.e.sealed(ctx, c.l, c.row), errors.Join(a.err, err)
 		}
 		return Sandbox{}, a.err
 	}
 	left := extensions.Errorf(extensions.KindOf(a.err), "%w; the sandbox %s may exist at %s", a.err, c.row.ID, candidateName(c.row)).
 		WithRemedy("%s", remedyLeft(a.err, c.row.ID))
 	if err := c.fail(ctx, a.err, ""); err != nil {
-		return c.e.view(c.row), errors.Join(left, err)
+		return c.e.sealed(ctx, c.l, c.row), errors.Join(left, err)
 	}
-	return c.e.view(c.row), left
+	return c.e.sealed(ctx, c.l, c.row), left
 }
 
 func remedyLeft(err error, id ID) string {
@@ -248,8 +253,8 @@ func mustJSON(v any) json.RawMessage {
 	return b
 }
 
-func (c *creation) ledgerQuote() *ledger.Quote {
-	q := c.p.quotes[c.p.decision.Chosen.ID()]
+func (p *prepared) ledgerQuote(cand *route.Candidate) *ledger.Quote {
+	q := p.quotes[cand.ID()]
 	s := q.Snapshot
 	out := &ledger.Quote{Body: mustJSON(q)}
 	if s.Basis != meter.BasisUnknown {

@@ -13,119 +13,107 @@ import (
 )
 
 // Destroy ends a sandbox and settles it. It works by id alone and is never
-// blocked by the ledger. What is gone already is success.
+// blocked by the ledger: where that cannot be read or written, the receipt is
+// enough, and the settlement is left to the next run that can write it. What
+// is gone already is success.
 func (e *Engine) Destroy(ctx context.Context, rec Receipt, opts DestroyOptions) (DestroyReport, error) {
 	if _, err := extensions.ParseID(string(rec.ID)); err != nil {
 		return DestroyReport{}, err
 	}
-	l, row, err := e.rowToEnd(ctx, rec)
-	if err != nil {
-		report, derr := e.destroyByReceipt(ctx, rec, opts)
-		if !absent(err) {
-			report.Notices = append(report.Notices, Notice{Summary: "The ledger could not be asked", Detail: "The sandbox was ended without settling it here: " + err.Error()})
+	l, row, err := e.rowToEnd(ctx, rec, opts.Notify)
+	for err == nil {
+		switch {
+		case row.State == lifecycle.Destroyed:
+			return e.ended(ctx, l, row), nil
+		case rec.Generation > 0 && row.Generation > rec.Generation:
+			return DestroyReport{AlreadyGone: true, Notices: []Notice{takenOver(row.ID, row.Name, row.Generation)}}, nil
 		}
-		return report, derr
+		report, endErr := e.end(ctx, l, row, ended{reason: "destroyed", forget: opts.Forget, sync: true, notify: opts.Notify})
+		if stale(endErr) == endErr || ctx.Err() != nil {
+			return report, endErr
+		}
+		row, err = l.Get(ctx, rec.ID) // another run was faster: decide anew
 	}
-	switch {
-	case row.State == lifecycle.Destroyed:
-		return DestroyReport{AlreadyGone: true}, nil
-	case rec.Generation > 0 && row.Generation > rec.Generation:
-		return DestroyReport{AlreadyGone: true, Notices: []Notice{takenOver(row)}}, nil
+	if ctx.Err() != nil {
+		return DestroyReport{}, e.classify(call{op: "destroy", id: rec.ID}, err)
 	}
-	if err := e.recoverOnce(ctx, opts.Notify); err != nil {
-		opts.Notify.tell("Recovery did not finish", "%s", err.Error())
+	if absent(err) {
+		err = nil // made with another ledger
 	}
-	if row, err = l.Get(ctx, rec.ID); err != nil {
-		return DestroyReport{}, err
-	}
-	if row.State == lifecycle.Destroyed {
-		return DestroyReport{}, nil
-	}
-	return e.end(ctx, l, row, ended{reason: "destroyed", forget: opts.Forget, sync: true, notify: opts.Notify, receipt: rec})
+	return e.endOutside(ctx, rowOf(rec), rec, opts.Forget, err)
 }
 
-func takenOver(row ledger.Sandbox) Notice {
+// ended reports what was ended and settled before.
+func (e *Engine) ended(ctx context.Context, l ledger.Ledger, row ledger.Sandbox) DestroyReport {
+	report := DestroyReport{AlreadyGone: true, EndedAt: row.EndedAt}
+	if cs, err := l.Charges(context.WithoutCancel(ctx), row.ID); err == nil {
+		report.Charges = chargesOf(cs)
+	}
+	return report
+}
+
+func takenOver(id ID, name string, generation int64) Notice {
 	return Notice{Summary: "Taken over by another owner",
-		Detail: fmt.Sprintf("Sandbox %s (%s) was adopted elsewhere (generation %d); it is left alone.", row.ID, row.Name, row.Generation)}
+		Detail: fmt.Sprintf("Sandbox %s (%s) was adopted or recreated elsewhere (generation %d); it is left alone.", id, name, generation)}
 }
 
-func (e *Engine) rowToEnd(ctx context.Context, rec Receipt) (ledger.Ledger, ledger.Sandbox, error) {
+// rowToEnd finds the row, after what a dead run may have left of it is
+// settled. Nothing is made where there is nothing to settle.
+func (e *Engine) rowToEnd(ctx context.Context, rec Receipt, notify Notify) (ledger.Ledger, ledger.Sandbox, error) {
 	r, err := e.reader(ctx)
 	if err != nil {
 		return nil, ledger.Sandbox{}, err
 	}
-	if _, err := r.Get(ctx, rec.ID); err != nil {
-		return nil, ledger.Sandbox{}, err // nothing to settle here, so nothing is created here
+	row, err := r.Get(ctx, rec.ID)
+	if err != nil || row.State == lifecycle.Destroyed {
+		return r, row, err
 	}
 	l, err := e.writer(ctx)
 	if err != nil {
 		return nil, ledger.Sandbox{}, err
 	}
-	row, err := l.Get(ctx, rec.ID)
+	if err := e.recoverOnce(ctx, notify); err != nil {
+		notify.tell("Recovery did not finish", "%s", err.Error())
+	}
+	row, err = l.Get(ctx, rec.ID)
 	return l, row, err
-}
-
-// destroyByReceipt ends a sandbox of another machine's ledger.
-func (e *Engine) destroyByReceipt(ctx context.Context, rec Receipt, opts DestroyOptions) (DestroyReport, error) {
-	row := rowOf(rec)
-	if row.Extension == "" {
-		return DestroyReport{AlreadyGone: true}, nil // no place was ever asked
-	}
-	report := DestroyReport{}
-	b, err := e.backend(ctx, placeOf(row))
-	if err == nil {
-		err = e.syncBeforeEnd(ctx, b, row, rec.Mirror, &report)
-	}
-	var gone ending
-	if err == nil {
-		gone, err = e.endThere(ctx, b, row, &report)
-	}
-	if err != nil && opts.Forget && unreachable(err) {
-		report.Forgotten = true
-		report.Notices = append(report.Notices, Notice{Summary: "Forgotten, not ended", Detail: fmt.Sprintf("%s could not be reached: %s", rec.ID, err)})
-		return report, nil
-	}
-	if err == nil {
-		report.EndedAt = gone.at
-	}
-	return report, e.keepRemedy(err, rec.ID)
 }
 
 // ended says why and how a sandbox is to be ended.
 type ended struct {
-	reason  string // destroyed | expired | lost | recovered
-	forget  bool
-	sync    bool // bring a mirrored workspace back first
-	notify  Notify
-	receipt Receipt
+	reason string // destroyed | expired | lost | recovered
+	forget bool
+	sync   bool // bring a mirrored workspace back first
+	notify Notify
 }
 
 // end is the one way a recorded sandbox ends: intent, teardown, settlement.
 func (e *Engine) end(ctx context.Context, l ledger.Ledger, row ledger.Sandbox, how ended) (DestroyReport, error) {
 	report := DestroyReport{}
-	var b *opened
-	var err error
-	if row.Extension != "" {
-		if b, err = e.backend(ctx, placeOf(row)); err == nil && how.sync && lifecycle.Usable(row.State) {
-			err = e.syncBeforeEnd(ctx, b, row, mirrorOf(row), &report)
-		}
-		if err != nil && !(how.forget && unreachable(err)) {
-			return report, e.keepRemedy(err, row.ID)
-		}
+	b, err := e.openToEnd(ctx, row)
+	if err == nil && b != nil && how.sync && lifecycle.Usable(row.State) {
+		err = e.syncBeforeEnd(ctx, b, row, mirrorOf(row), &report)
+	}
+	if err != nil && !(how.forget && unreachable(err)) {
+		return report, e.keepRemedy(err, row.ID)
 	}
 	change := ledger.Change{Event: note("sandbox.destroying", map[string]any{"why": how.reason})}
 	if row.State != lifecycle.Destroying {
 		change.To = lifecycle.Destroying
 	}
 	op, oerr := e.openOperation(ctx, l, row, ledger.IntentDestroy, change, how.notify)
-	if oerr != nil {
+	switch {
+	case ledgerDown(ctx, oerr):
+		return e.endUnrecorded(ctx, row, how.forget, report, oerr)
+	case oerr != nil:
 		return report, oerr
 	}
-	if op.row.State == lifecycle.Destroyed {
-		return DestroyReport{AlreadyGone: true}, nil
-	}
+	defer op.close()
 	if stop := failpoint.Hit(ctx, pointDestroying); stop != nil && err == nil {
 		err = stop
+	}
+	if err == nil && placeOf(op.row) != placeOf(row) { // placed while it was waited for
+		b, err = e.openToEnd(ctx, op.row)
 	}
 	gone := e.endOf(op.row, time.Time{})
 	if err == nil && b != nil {
@@ -134,20 +122,34 @@ func (e *Engine) end(ctx context.Context, l ledger.Ledger, row ledger.Sandbox, h
 	if err != nil {
 		return e.endFailed(ctx, op, how, err, report)
 	}
+	return e.settle(ctx, op, how, gone, report)
+}
+
+// settle closes the operation on what was ended.
+func (e *Engine) settle(ctx context.Context, op *operation, how ended, gone ending, report DestroyReport) (DestroyReport, error) {
 	if stop := failpoint.Hit(ctx, pointTorn); stop != nil {
 		return report, stop
 	}
-	if how.reason == "lost" {
-		gone = e.lostAt(op.row, time.Time{})
-	}
-	if err := op.discard(ctx, ledger.Confirmed, reasonAt(how.reason, gone), nil, gone); err != nil {
-		return report, err
+	if how.reason == "lost" && gone.source == "ours" {
+		gone = e.lostAt(op.row, gone)
 	}
 	report.EndedAt = gone.at
-	if cs, err := l.Charges(context.WithoutCancel(ctx), row.ID); err == nil {
+	if err := op.discard(ctx, ledger.Confirmed, reasonAt(how.reason, gone), nil, gone); err != nil {
+		e.settleLater(op.row, gone, err, &report)
+		return report, nil
+	}
+	if cs, err := op.l.Charges(context.WithoutCancel(ctx), op.row.ID); err == nil {
 		report.Charges = chargesOf(cs)
 	}
 	return report, failpoint.Hit(ctx, pointDestroyed)
+}
+
+// openToEnd opens the place of a row; nil where none was ever asked.
+func (e *Engine) openToEnd(ctx context.Context, row ledger.Sandbox) (*opened, error) {
+	if row.Extension == "" {
+		return nil, nil
+	}
+	return e.backend(ctx, placeOf(row))
 }
 
 // reasonAt keeps the truth for one that expired before anybody came to end it.
@@ -200,8 +202,8 @@ func (e *Engine) endThere(ctx context.Context, b *opened, row ledger.Sandbox, re
 		told = r.Usage.EndedAt
 	}
 	end := e.endOf(row, told)
-	if r.AlreadyGone {
-		end = e.lostAt(row, told)
+	if r.AlreadyGone && end.source == "ours" {
+		end = e.lostAt(row, end)
 	}
 	end.usage = r.Usage
 	return end, nil

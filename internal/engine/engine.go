@@ -87,8 +87,10 @@ type Engine struct {
 	log      *slog.Logger
 	now      func() time.Time
 	getenv   func(string) string
+	life     life
 	backends backends
 	books    ledgers
+	turns    turns
 	recovery recovery
 }
 
@@ -96,7 +98,8 @@ type Engine struct {
 // nothing, so every Terraform walk may call it. Errors are KindInvalid.
 func New(opts Options) (*Engine, error) {
 	e := &Engine{opts: opts, stateDir: opts.StateDir, account: opts.Account, log: opts.Log, now: opts.Now, getenv: os.Getenv,
-		handlers: map[string]extensions.Extension{}, backends: backends{open: map[place]*opened{}}}
+		handlers: map[string]extensions.Extension{}, backends: backends{open: map[place]*opened{}},
+		recovery: recovery{turn: make(chan struct{}, 1)}}
 	if e.account == "" {
 		e.account = DefaultAccount
 	}
@@ -135,8 +138,12 @@ func New(opts Options) (*Engine, error) {
 	return e, nil
 }
 
-// Close releases backends and the ledger. Sandboxes live on.
-func (e *Engine) Close() error { return errors.Join(e.backends.closeAll(), e.books.close()) }
+// Close releases backends and the ledger, and waits for what is being opened
+// or listed. Sandboxes live on; the engine is of no use afterwards.
+func (e *Engine) Close() error {
+	e.life.end()
+	return errors.Join(e.backends.closeAll(), e.books.close())
+}
 
 // Account is the one billed and listed.
 func (e *Engine) Account() string { return e.account }

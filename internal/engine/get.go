@@ -18,10 +18,18 @@ func (e *Engine) Get(ctx context.Context, rec Receipt) (Sandbox, error) {
 	if _, err := extensions.ParseID(string(rec.ID)); err != nil {
 		return Sandbox{}, err
 	}
-	row, known := e.rowFor(ctx, rec)
+	l, row, known := e.rowFor(ctx, rec)
+	if !known && row.Extension == "" {
+		row, _ = e.whereabouts(ctx, row)
+	}
 	s := e.view(row)
-	if !known {
-		s.Receipt = rec // it may tell more than the fields a row has
+	switch {
+	case known && rec.Ledger == "":
+		s.Receipt = e.fullReceipt(ctx, l, row)
+	case known:
+		s.Receipt = keepReceipt(s.Receipt, rec)
+	default: // the receipt may tell more than the fields a row has
+		s.Receipt, s.Receipt.Extension, s.Receipt.Handle = rec, row.Extension, row.Handle.Encode()
 	}
 	if known && rec.Generation > 0 && row.Generation > rec.Generation {
 		return s, e.fenced(row)
@@ -65,13 +73,13 @@ func (e *Engine) fenced(row ledger.Sandbox) error {
 }
 
 // rowFor takes the ledger's row, else the receipt's word.
-func (e *Engine) rowFor(ctx context.Context, rec Receipt) (ledger.Sandbox, bool) {
+func (e *Engine) rowFor(ctx context.Context, rec Receipt) (ledger.Ledger, ledger.Sandbox, bool) {
 	if l, err := e.reader(ctx); err == nil {
 		if row, err := l.Get(ctx, rec.ID); err == nil {
-			return row, true
+			return l, row, true
 		}
 	}
-	return rowOf(rec), false
+	return nil, rowOf(rec), false
 }
 
 // getDestroyed tells an end that was due from one that was not.
@@ -159,7 +167,7 @@ func (e *Engine) Lookup(ctx context.Context, id ID, account, name string) (Sandb
 	if err != nil {
 		return Sandbox{}, err
 	}
-	return e.view(row), nil
+	return e.sealed(ctx, l, row), nil
 }
 
 // List reads the account's sandboxes from the ledger, oldest first; all

@@ -5,8 +5,11 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"slices"
 	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
@@ -119,27 +122,73 @@ func (e *Engine) classify(c call, err error) error {
 			out.Op, out.Extension, out.ID = c.op, c.binding, c.id
 		}
 	}
-	if text := out.Error(); out.Err != nil && mentions(text+out.Remedy, c.secrets) {
-		out.Err = errors.New(redact(out.Err.Error(), c.secrets))
-		out.Remedy = redact(out.Remedy, c.secrets)
+	if secrets := e.secretsOf(c); out.Err != nil && mentions(out.Error()+out.Remedy, secrets) {
+		out.Err = errors.New(redact(out.Err.Error(), secrets))
+		out.Remedy = redact(out.Remedy, secrets)
 	}
 	return &out
 }
 
-func mentions(text string, secrets map[string]Secret) bool {
-	for _, s := range secrets {
-		if !s.IsZero() && strings.Contains(text, s.Reveal()) {
-			return true
+// secretsOf lists, longest first, what must not be in the text of an error:
+// the call's own secrets and the credentials of its place.
+func (e *Engine) secretsOf(c call) []string {
+	var out []string
+	add := func(m map[string]Secret) {
+		for _, s := range m {
+			if len(s.Reveal()) >= shortestSecret {
+				out = append(out, s.Reveal())
+			}
 		}
 	}
-	return false
+	add(c.secrets)
+	if b, ok := e.catalog.Binding(c.binding); ok {
+		add(e.credentials(b))
+	}
+	slices.SortFunc(out, func(a, b string) int { return cmp.Or(len(b)-len(a), strings.Compare(a, b)) })
+	return slices.Compact(out)
 }
 
-func redact(text string, secrets map[string]Secret) string {
+// Adapters keep secrets out of their errors; redaction is the net below. A
+// value of a few bytes is no secret, and hiding it everywhere would tell what
+// it is and spoil the message; a short one counts as a whole word only.
+const (
+	shortestSecret = 4
+	shortSecret    = 8
+)
+
+func mentions(text string, secrets []string) bool { return redact(text, secrets) != text }
+
+func redact(text string, secrets []string) string {
 	for _, s := range secrets {
-		if !s.IsZero() {
-			text = strings.ReplaceAll(text, s.Reveal(), extensions.Redacted)
-		}
+		text = replaceSecret(text, s)
 	}
 	return text
+}
+
+func replaceSecret(text, secret string) string {
+	if len(secret) >= shortSecret {
+		return strings.ReplaceAll(text, secret, extensions.Redacted)
+	}
+	var b strings.Builder
+	for {
+		i := strings.Index(text, secret)
+		if i < 0 {
+			b.WriteString(text)
+			return b.String()
+		}
+		end := i + len(secret)
+		b.WriteString(text[:i])
+		before, _ := utf8.DecodeLastRuneInString(b.String())
+		after, _ := utf8.DecodeRuneInString(text[end:])
+		if inWord(before) || inWord(after) {
+			b.WriteString(secret)
+		} else {
+			b.WriteString(extensions.Redacted)
+		}
+		text = text[end:]
+	}
+}
+
+func inWord(r rune) bool {
+	return r != utf8.RuneError && (unicode.IsLetter(r) || unicode.IsDigit(r) || r == '_')
 }

@@ -5,15 +5,20 @@ import (
 	"errors"
 	"sync"
 
+	"golang.org/x/sync/singleflight"
+
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger"
 )
 
 // ledgers opens the ledger when it is first needed: read-only for plans,
 // quotes and reads, which must leave no trace, for writing once something is
-// to be changed.
+// to be changed. Several callers share one attempt: one that fails slowly,
+// because another program has it locked, is not repeated by each of them.
 type ledgers struct {
 	mu     sync.Mutex
+	flight singleflight.Group
 	ro, rw ledger.Ledger
+	closed bool
 }
 
 func (e *Engine) ledgerURL() string {
@@ -24,45 +29,80 @@ func (e *Engine) ledgerURL() string {
 }
 
 // reader gives the ledger for reading; a missing one reads as empty.
-func (e *Engine) reader(ctx context.Context) (ledger.Ledger, error) {
-	e.books.mu.Lock()
-	defer e.books.mu.Unlock()
-	if e.books.rw != nil {
-		return e.books.rw, nil
-	}
-	if e.books.ro != nil && e.books.ro.ID() != "" {
-		return e.books.ro, nil
-	}
-	// One that was missing may have been made by another process since.
-	l, err := ledger.Open(ctx, e.ledgerURL(), ledger.Options{ReadOnly: true, Now: e.now})
-	if err != nil {
-		return nil, err
-	}
-	if e.books.ro != nil {
-		_ = e.books.ro.Close() // it held nothing
-	}
-	e.books.ro = l
-	return l, nil
-}
+func (e *Engine) reader(ctx context.Context) (ledger.Ledger, error) { return e.ledger(ctx, true) }
 
 // writer gives the ledger for writing and makes it if it is missing.
-func (e *Engine) writer(ctx context.Context) (ledger.Ledger, error) {
-	e.books.mu.Lock()
-	defer e.books.mu.Unlock()
-	if e.books.rw != nil {
-		return e.books.rw, nil
+func (e *Engine) writer(ctx context.Context) (ledger.Ledger, error) { return e.ledger(ctx, false) }
+
+func (e *Engine) ledger(ctx context.Context, readOnly bool) (ledger.Ledger, error) {
+	if l := e.books.opened(readOnly); l != nil {
+		return l, nil
 	}
-	l, err := ledger.Open(ctx, e.ledgerURL(), ledger.Options{Now: e.now})
-	if err != nil {
-		return nil, err
+	key := "write"
+	if readOnly {
+		key = "read"
 	}
-	e.books.rw = l
-	return l, nil
+	ch := e.books.flight.DoChan(key, func() (any, error) {
+		if l := e.books.opened(readOnly); l != nil {
+			return l, nil
+		}
+		ctx, done, err := e.life.share(ctx)
+		if err != nil {
+			return nil, err
+		}
+		defer done()
+		l, err := ledger.Open(ctx, e.ledgerURL(), ledger.Options{ReadOnly: readOnly, Now: e.now})
+		if err != nil {
+			return nil, err
+		}
+		return l, e.books.keep(l, readOnly)
+	})
+	select {
+	case <-ctx.Done():
+		return nil, e.classify(call{op: "ledger"}, ctx.Err())
+	case r := <-ch:
+		if r.Err != nil {
+			return nil, r.Err
+		}
+		return r.Val.(ledger.Ledger), nil
+	}
+}
+
+// opened gives what serves the purpose already. One that was missing may have
+// been made by another process since, so it is looked for again.
+func (b *ledgers) opened(readOnly bool) ledger.Ledger {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	switch {
+	case b.rw != nil:
+		return b.rw
+	case readOnly && b.ro != nil && b.ro.ID() != "":
+		return b.ro
+	}
+	return nil
+}
+
+func (b *ledgers) keep(l ledger.Ledger, readOnly bool) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.closed {
+		return errors.Join(errClosed(), l.Close())
+	}
+	if !readOnly {
+		b.rw = l
+		return nil
+	}
+	if b.ro != nil {
+		_ = b.ro.Close() // it held nothing
+	}
+	b.ro = l
+	return nil
 }
 
 func (b *ledgers) close() error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	b.closed = true
 	var errs []error
 	for _, l := range []ledger.Ledger{b.ro, b.rw} {
 		if l != nil {

@@ -32,7 +32,7 @@ func (e *Engine) spoolDir() string { return filepath.Join(e.stateDir, "spool") }
 // SyncBack brings a mirrored workspace back now. Files changed on both sides
 // are returned as conflicts and left alone on this side.
 func (e *Engine) SyncBack(ctx context.Context, rec Receipt) (changed, conflicts []string, err error) {
-	row, known := e.rowFor(ctx, rec)
+	_, row, known := e.rowFor(ctx, rec)
 	dir := rec.Mirror
 	if known {
 		dir = mirrorOf(row)

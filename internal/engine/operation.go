@@ -25,10 +25,17 @@ const (
 	pointDestroying  = "engine.destroy.begun"      // intent recorded, nothing ended
 	pointTorn        = "engine.destroy.torn"       // ended there, not here
 	pointDestroyed   = "engine.destroy.confirmed"  // done here, not told
+
+	pointSnapshotBegun = "engine.snapshot.begun"     // intent recorded, nothing asked
+	pointSnapshotMade  = "engine.snapshot.made"      // made there, not recorded
+	pointSnapshotKept  = "engine.snapshot.confirmed" // done here, not told
+
+	pointExtending = "engine.extend.begun" // intent recorded, nothing asked
+	pointExtended  = "engine.extend.moved" // moved there, not here
 )
 
-var _ = failpoint.Register(pointPrepared, pointBegun, pointPlaced, pointProvisioned, pointHandle, pointReady,
-	pointConfirmed, pointDestroying, pointTorn, pointDestroyed)
+var _ = failpoint.Register(pointPrepared, pointBegun, pointPlaced, pointProvisioned, pointHandle, pointReady, pointConfirmed,
+	pointDestroying, pointTorn, pointDestroyed, pointSnapshotBegun, pointSnapshotMade, pointSnapshotKept, pointExtending, pointExtended)
 
 // operation is one begun intent on one sandbox: every step is a
 // compare-and-set under its fence, and happens once.
@@ -40,6 +47,16 @@ type operation struct {
 	row    ledger.Sandbox
 	steps  int
 	notify Notify
+	// route, where set, is recorded with the end of a create.
+	route   json.RawMessage
+	release func() // of the turn
+}
+
+// close ends the operation's turn. Whatever it left open is for recovery.
+func (o *operation) close() {
+	if o != nil && o.release != nil {
+		o.release()
+	}
 }
 
 // cleanupTime bounds what is still done after a caller gave up.
@@ -58,6 +75,9 @@ func (o *operation) apply(ctx context.Context, c ledger.Change) error {
 	c.Key = fmt.Sprintf("%s/%d", o.key, o.steps)
 	c.Expect.Fence, c.Expect.Holder = o.row.Fence, o.holder
 	row, err := o.l.Apply(context.WithoutCancel(ctx), c)
+	if extensions.IsKind(err, extensions.KindIndeterminate) { // its key makes it happen once
+		row, err = o.l.Apply(context.WithoutCancel(ctx), c)
+	}
 	if err != nil {
 		return err
 	}
@@ -65,8 +85,9 @@ func (o *operation) apply(ctx context.Context, c ledger.Change) error {
 	return nil
 }
 
-// openOperation begins an intent on an existing row. An operation of a
-// living holder is waited for; a dead one's intent is taken over.
+// openOperation begins an intent on an existing row; close ends its turn. An
+// operation of a living holder is waited for; a dead one's intent is taken
+// over.
 func (e *Engine) openOperation(ctx context.Context, l ledger.Ledger, row ledger.Sandbox, kind ledger.IntentKind, change ledger.Change, notify Notify) (*operation, error) {
 	holder, err := l.Holder(ctx)
 	if err != nil {
@@ -76,23 +97,33 @@ func (e *Engine) openOperation(ctx context.Context, l ledger.Ledger, row ledger.
 	if err != nil {
 		return nil, err
 	}
-	op := &operation{e: e, l: l, holder: holder, key: key, row: row, notify: notify}
+	release, err := e.turns.take(ctx, string(row.ID))
+	if err != nil {
+		return nil, e.classify(call{op: string(kind), id: row.ID}, err)
+	}
+	change.ID, change.Key = row.ID, key
+	change.Expect.Generation = row.Generation
+	change.Intent = &ledger.OpenIntent{Key: key, Kind: kind, Holder: holder, Supersede: true}
 	told := false
 	for {
-		c := change
-		c.ID, c.Key = row.ID, key
-		c.Expect.Generation = row.Generation
-		c.Intent = &ledger.OpenIntent{Key: key, Kind: kind, Holder: holder, Supersede: true}
-		op.row, err = l.Apply(ctx, c)
+		now, err := l.Apply(ctx, change)
+		if extensions.IsKind(err, extensions.KindIndeterminate) {
+			now, err = l.Apply(context.WithoutCancel(ctx), change)
+		}
+		if err == nil {
+			return &operation{e: e, l: l, holder: holder, key: key, row: now, notify: notify, release: release}, nil
+		}
 		var busy *ledger.Busy
 		if !errors.As(err, &busy) {
-			return op, err
+			release()
+			return nil, err
 		}
 		if !told {
 			notify.tell("Waiting for another run", "%s", busy.Error())
 			told = true
 		}
 		if sleep(ctx, waitForOthers) != nil {
+			release()
 			return nil, err
 		}
 	}
@@ -142,7 +173,7 @@ func (o *operation) discard(ctx context.Context, outcome ledger.IntentState, end
 	}
 	return o.apply(ctx, ledger.Change{
 		To:     lifecycle.Destroyed,
-		Patch:  ledger.Patch{EndedAt: &end.at, EndReason: &endReason, EndEstimated: &end.estimated, Reason: &reason},
+		Patch:  ledger.Patch{EndedAt: &end.at, EndReason: &endReason, EndEstimated: &end.estimated, Reason: &reason, Route: o.route},
 		Finish: &ledger.FinishIntent{Outcome: outcome, Reason: reason},
 		Meter:  ledger.MeterOps{Close: end.close()},
 		Event:  note("", map[string]any{"end_reason": endReason, "reason": reason}),
@@ -153,7 +184,7 @@ func (o *operation) discard(ctx context.Context, outcome ledger.IntentState, end
 func (o *operation) fail(ctx context.Context, cause error, event string) error {
 	reason := extensions.Clean(cause.Error(), 500)
 	c := ledger.Change{
-		Patch:  ledger.Patch{Reason: &reason},
+		Patch:  ledger.Patch{Reason: &reason, Route: o.route},
 		Finish: &ledger.FinishIntent{Outcome: ledger.Failed, Reason: reason},
 		Event:  note(event, map[string]any{"reason": reason, "kind": string(extensions.KindOf(cause))}),
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger"
@@ -66,7 +65,7 @@ func (e *Engine) prepare(ctx context.Context, req Request, how preparation) (*pr
 	if err := p.decision.Err(); err != nil {
 		return p, err
 	}
-	return p, p.checkMaxCost()
+	return p, p.checkMaxCost(p.decision.Chosen)
 }
 
 func (e *Engine) resolve(req Request) (*profile.Resolved, error) {
@@ -86,10 +85,7 @@ func (e *Engine) findOrigin(ctx context.Context, p *prepared) error {
 	if p.req.FromSnapshot == "" {
 		return nil
 	}
-	if !extensions.ValidSnapshotID(p.req.FromSnapshot) {
-		return extensions.Errorf(extensions.KindInvalid, "from_snapshot: %q is not a snapshot id", extensions.Clean(p.req.FromSnapshot, 80)).
-			WithRemedy("use the id attribute of a sandboxer_snapshot")
-	}
+	p.fromLedger = true // where the snapshot lives decides who can restore it
 	l, err := e.reader(ctx)
 	if err != nil {
 		return err
@@ -108,94 +104,22 @@ func (e *Engine) findOrigin(ctx context.Context, p *prepared) error {
 	return nil
 }
 
-// checkRequest refuses what no profile and no place can make right.
-func checkRequest(req Request) error {
-	if req.Name != "" && req.NamePrefix != "" {
-		return invalid("name and name_prefix are both set", "set one of them")
-	}
-	if req.Name != "" {
-		if err := CheckName(req.Name); err != nil {
-			return err
-		}
-	}
-	if req.NamePrefix != "" {
-		if err := CheckName(strings.TrimRight(req.NamePrefix, "-._")); err != nil || len(req.NamePrefix) > maxName-randomSuffix {
-			return invalid("name_prefix %q cannot start a name", "use letters, digits, '.', '_' and '-', at most 54 characters, starting with a letter or digit", extensions.Clean(req.NamePrefix, 80))
-		}
-	}
-	for _, c := range []struct {
-		field, value string
-		allowed      []string
-	}{
-		{"on_conflict", req.OnConflict, []string{"error", "adopt"}},
-		{"on_expiry", req.OnExpiry, []string{"replace", "keep"}},
-		{"on_unreachable_destroy", req.OnUnreachableDestroy, []string{"fail", "forget"}},
-		{"desired_mode", req.DesiredMode, []string{route.ModeRunning, route.ModePaused}},
-		{"billing", req.Billing, []string{route.BillingPlatform, route.BillingBYOK}},
-		{"consumer.actor", req.Consumer.Actor, []string{"adm", "agt", "atm"}},
-	} {
-		if c.value != "" && !slices.Contains(c.allowed, c.value) {
-			return invalid("%s: %q is not known", "use "+strings.Join(c.allowed, " or "), c.field, extensions.Clean(c.value, 80))
-		}
-	}
-	if req.FromSnapshot != "" && req.FromSandbox != "" {
-		return invalid("from_snapshot and from_sandbox are both set", "a sandbox starts from one of them")
-	}
-	if req.FromSandbox != "" {
-		if _, err := extensions.ParseID(req.FromSandbox); err != nil {
-			return err
-		}
-	}
-	if req.MaxCost != "" {
-		if _, err := meter.ParseMoney(req.MaxCost); err != nil {
-			return invalid("max_cost: %w", "write an amount and a currency, such as 1.00 USD", err)
-		}
-	}
-	for _, m := range []map[string]string{req.Env} {
-		for k, v := range m {
-			if !extensions.ValidEnvName(k) || strings.ContainsRune(v, 0) {
-				return invalid("env: %q cannot be an environment variable", "names have no '=', spaces or control characters, values no NUL byte", extensions.Clean(k, 80))
-			}
-		}
-	}
-	for k, v := range req.Secrets {
-		if !extensions.ValidEnvName(k) || strings.ContainsRune(v.Reveal(), 0) {
-			return invalid("secrets: %q cannot be an environment variable", "names have no '=', spaces or control characters, values no NUL byte", extensions.Clean(k, 80))
-		}
-	}
-	return checkConsumer(req.Consumer)
-}
-
-func checkConsumer(c Consumer) error {
-	for field, v := range map[string]string{"harness": c.Harness, "run_id": c.RunID, "session_id": c.SessionID, "job_id": c.JobID} {
-		if len(v) > 256 || strings.ContainsFunc(v, func(r rune) bool { return r < 0x20 || r == 0x7f }) {
-			return invalid("consumer.%s is longer than 256 bytes or has control characters", "shorten it", field)
-		}
-	}
-	return nil
-}
-
-// invalid makes a KindInvalid error; args belong to format.
-func invalid(format, remedy string, args ...any) error {
-	return extensions.Errorf(extensions.KindInvalid, format, args...).WithRemedy("%s", remedy)
-}
-
-// checkMaxCost refuses a choice whose worst case is above the request's
+// checkMaxCost refuses a place whose worst case is above the request's
 // ceiling, or not known, with the arithmetic.
-func (p *prepared) checkMaxCost() error {
-	if p.req.MaxCost == "" || p.decision.Chosen == nil {
+func (p *prepared) checkMaxCost(cand *route.Candidate) error {
+	if p.req.MaxCost == "" || cand == nil {
 		return nil
 	}
 	limit, err := meter.ParseMoney(p.req.MaxCost)
 	if err != nil {
 		return err
 	}
-	q := p.quotes[p.decision.Chosen.ID()]
+	q := p.quotes[cand.ID()]
 	ttl := profile.FormatDuration(time.Duration(p.resolved.Spec.TTL))
 	worst, known := q.In(q.Max)
 	if !known {
 		return invalid("%s: what %s costs is not known, so it cannot be kept below max_cost %s",
-			"add a price book for it to the catalog, or leave max_cost out", p.decision.Chosen.ID(), ttl, limit)
+			"add a price book for it to the catalog, or leave max_cost out", cand.ID(), ttl, limit)
 	}
 	cmp, err := worst.Compare(limit)
 	if err != nil {
@@ -206,5 +130,5 @@ func (p *prepared) checkMaxCost() error {
 	}
 	hourly, _ := q.In(q.Hourly)
 	return invalid("%s costs up to %s for a ttl of %s (%s an hour), above max_cost %s",
-		"shorten ttl, raise max_cost or choose a cheaper profile", p.decision.Chosen.ID(), worst, ttl, hourly, limit)
+		"shorten ttl, raise max_cost or choose a cheaper profile", cand.ID(), worst, ttl, hourly, limit)
 }

@@ -3,22 +3,32 @@ package engine
 import (
 	"context"
 	"errors"
-	"sync"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/lifecycle"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
-// recovery runs once per engine before its first change.
+// recovery runs once per engine, before its first change. A run that was cut
+// off by its caller, or failed, counts for nothing: the next caller tries.
 type recovery struct {
-	once sync.Once
-	err  error
+	turn chan struct{} // of one place: who fills it recovers
+	done bool
 }
 
 func (e *Engine) recoverOnce(ctx context.Context, notify Notify) error {
-	e.recovery.once.Do(func() { e.recovery.err = e.Recover(ctx, notify) })
-	return e.recovery.err
+	select {
+	case e.recovery.turn <- struct{}{}:
+	case <-ctx.Done():
+		return e.classify(call{op: "recover"}, ctx.Err())
+	}
+	defer func() { <-e.recovery.turn }()
+	if e.recovery.done {
+		return nil
+	}
+	err := e.Recover(ctx, notify)
+	e.recovery.done = err == nil
+	return err
 }
 
 // Recover settles what a dead process left in between: it finishes destroys,
@@ -31,16 +41,17 @@ func (e *Engine) Recover(ctx context.Context, notify Notify) error {
 	if err != nil {
 		return err
 	}
+	e.settleNoted(ctx, l, notify)
 	intents, err := l.OpenIntents(ctx, ledger.IntentFilter{Account: e.account})
 	if err != nil {
 		return err
 	}
 	for _, in := range intents {
-		alive, err := l.HolderAlive(ctx, in.Holder)
+		over, err := e.abandoned(ctx, l, in)
 		if err != nil {
 			return err
 		}
-		if alive {
+		if !over {
 			continue
 		}
 		if err := e.recoverIntent(ctx, l, in, notify); err != nil {
@@ -51,6 +62,22 @@ func (e *Engine) Recover(ctx context.Context, notify Notify) error {
 		}
 	}
 	return nil
+}
+
+// abandoned reports that nobody works on an open intent any more: its holder
+// is dead, or it is one of this engine's own that could not be closed.
+func (e *Engine) abandoned(ctx context.Context, l ledger.Ledger, in ledger.Intent) (bool, error) {
+	alive, err := l.HolderAlive(ctx, in.Holder)
+	if err != nil || !alive {
+		return !alive, err
+	}
+	self, err := l.Holder(ctx)
+	if err != nil || in.Holder != self || e.turns.taken(in.Subject) {
+		return false, err
+	}
+	// Its turn was over when looked at. Was it open even after that?
+	now, err := l.Intent(ctx, in.Key)
+	return now.State == ledger.Dispatched, err
 }
 
 func (e *Engine) recoverIntent(ctx context.Context, l ledger.Ledger, in ledger.Intent, notify Notify) error {
@@ -77,6 +104,7 @@ func (e *Engine) recoverRow(ctx context.Context, l ledger.Ledger, row ledger.San
 	if err != nil {
 		return stale(err)
 	}
+	defer op.close()
 	err = e.realign(ctx, op)
 	outcome := ledger.Confirmed
 	reason := ""
@@ -88,12 +116,18 @@ func (e *Engine) recoverRow(ctx context.Context, l ledger.Ledger, row ledger.San
 
 // realign makes the backend's deadline and generation those of the ledger.
 func (e *Engine) realign(ctx context.Context, op *operation) error {
-	if !lifecycle.Usable(op.row.State) {
+	if !lifecycle.Usable(op.row.State) || lifecycle.Overdue(e.now(), op.row.ExpiresAt) {
 		return nil
 	}
 	b, err := e.backend(ctx, placeOf(op.row))
 	if err != nil {
 		return err
+	}
+	if b.binding.Descriptor.Has(extensions.PowerGenerationSet) {
+		// A conflict says that it carries this generation, or a later one.
+		if err := e.setGeneration(ctx, b, op.row); err != nil && !absent(err) && !extensions.IsKind(err, extensions.KindConflict) {
+			return err
+		}
 	}
 	if b.binding.Descriptor.Has(extensions.PowerExtend) {
 		if err := e.moveDeadline(ctx, b, op.row, op.row.ExpiresAt); err != nil && !absent(err) {

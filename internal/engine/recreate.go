@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/failpoint"
@@ -37,6 +38,11 @@ func (e *Engine) Recreate(ctx context.Context, rec Receipt, secrets map[string]S
 			return Sandbox{}, invalid("recreating %s needs its secret %s", "pass every secret again: sandboxer stores none", row.ID, name)
 		}
 	}
+	for name := range secrets {
+		if !slices.Contains(req.SecretNames, name) {
+			return Sandbox{}, invalid("sandbox %s was made without a secret %s", "pass the ones it was made with, or make a new sandbox", row.ID, extensions.Clean(name, 80))
+		}
+	}
 	req.Secrets = secrets
 	p, err := e.prepare(ctx, req, preparation{binding: true})
 	if err != nil {
@@ -45,6 +51,10 @@ func (e *Engine) Recreate(ctx context.Context, rec Receipt, secrets map[string]S
 	c := &creation{p: p}
 	defer c.release()
 	if c.secrets, err = e.secrets(ctx, p); err != nil {
+		return Sandbox{}, err
+	}
+	report, err := e.bringBack(ctx, row)
+	if err != nil {
 		return Sandbox{}, err
 	}
 	if err := c.openSource(ctx, e, notify); err != nil {
@@ -56,7 +66,22 @@ func (e *Engine) Recreate(ctx context.Context, rec Receipt, secrets map[string]S
 	if err := c.clear(ctx, row); err != nil {
 		return c.end(ctx, attempt{err: err})
 	}
-	return c.run(ctx)
+	s, err := c.run(ctx)
+	s.Notices = append(report.Notices, s.Notices...)
+	return s, err
+}
+
+// bringBack saves the work in a mirrored workspace before it is made anew.
+func (e *Engine) bringBack(ctx context.Context, row ledger.Sandbox) (report DestroyReport, err error) {
+	if mirrorOf(row) == "" || !lifecycle.Usable(row.State) {
+		return report, nil
+	}
+	b, err := e.backend(ctx, placeOf(row))
+	if err != nil {
+		return report, err
+	}
+	err = e.syncBeforeEnd(ctx, b, row, mirrorOf(row), &report)
+	return report, err
 }
 
 func (e *Engine) beginRecreate(ctx context.Context, l ledger.Ledger, row ledger.Sandbox, p *prepared, notify Notify) (*operation, error) {
@@ -72,6 +97,7 @@ func (e *Engine) beginRecreate(ctx context.Context, l ledger.Ledger, row ledger.
 		Expect: ledger.Expect{States: []lifecycle.State{lifecycle.Ready, lifecycle.Active, lifecycle.Failed, lifecycle.Expired}},
 		To:     lifecycle.Provisioning, NextGeneration: true, Meter: ledger.MeterOps{Close: stop.close()},
 		Patch: ledger.Patch{ExpiresAt: &end, TTL: &ttl, Spec: mustJSON(p.resolved.Spec), Route: mustJSON(routeOf(p.decision))},
+		Quote: p.ledgerQuote(p.decision.Chosen),
 		Event: note("sandbox.recreating", nil),
 	}, notify)
 }

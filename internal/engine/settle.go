@@ -84,21 +84,17 @@ func (e *Engine) endOf(row ledger.Sandbox, told time.Time) ending {
 	return ending{at: now, source: "ours"}
 }
 
-// lostAt is the end of a sandbox that vanished before its time: last seen
-// alive, marked as an estimate.
-func (e *Engine) lostAt(row ledger.Sandbox, told time.Time) ending {
-	end := e.endOf(row, told)
-	if end.source != "ours" {
-		return end
-	}
+// lostAt corrects the end of a sandbox that vanished at a time nobody told: it
+// was last seen alive then, which is an estimate.
+func (e *Engine) lostAt(row ledger.Sandbox, end ending) ending {
 	seen := row.SeenAliveAt
 	if seen.IsZero() {
 		seen = row.ReadyAt
 	}
-	if seen.IsZero() {
-		return end
+	if !seen.IsZero() {
+		end.at, end.source, end.estimated = seen, "seen-alive", true
 	}
-	return ending{at: seen, source: "seen-alive", estimated: true}
+	return end
 }
 
 func chargesOf(cs []ledger.Charge) []Charge {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/failpoint"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
@@ -41,11 +42,19 @@ func (e *Engine) Snapshot(ctx context.Context, rec Receipt, name string) (Snapsh
 	if name == "" {
 		name = id
 	}
+	release, err := e.turns.take(context.WithoutCancel(ctx), id) // its id is new: there is nobody to wait for
+	if err != nil {
+		return SnapshotView{}, err
+	}
+	defer release()
 	key := string(ledger.IntentSnapshot) + "/" + id
 	s, err := l.BeginSnapshot(ctx, ledger.BeginSnapshot{Key: key, Holder: holder, ID: id, Account: row.Account, Name: name, SandboxID: row.ID,
 		Extension: row.Extension, Host: row.Host, HostRef: row.HostRef, CreatedAt: e.now()})
 	if err != nil {
 		return SnapshotView{}, err
+	}
+	if err := failpoint.Hit(ctx, pointSnapshotBegun); err != nil {
+		return e.snapshotFailed(ctx, l, b, x, s, holder, err)
 	}
 	var made extensions.Snapshot
 	c := call{op: "snapshot", binding: b.binding.ID, id: row.ID, timeout: timeoutProvision}
@@ -53,14 +62,31 @@ func (e *Engine) Snapshot(ctx context.Context, rec Receipt, name string) (Snapsh
 		made, err = x.Snapshot(ctx, row.Handle, extensions.SnapshotSpec{ID: id, Name: name, Account: row.Account, CreatedAt: s.CreatedAt})
 		return err
 	})
+	if err == nil {
+		err = failpoint.Hit(ctx, pointSnapshotMade)
+	}
 	if err != nil {
 		return e.snapshotFailed(ctx, l, b, x, s, holder, err)
 	}
-	s, err = l.ApplySnapshot(context.WithoutCancel(ctx), ledger.SnapshotChange{ID: id, Key: key + "/ready", Expect: ledger.SnapshotExpect{Fence: s.Fence, Holder: holder},
+	kept, err := applySnapshot(ctx, l, ledger.SnapshotChange{ID: id, Key: key + "/ready", Expect: ledger.SnapshotExpect{Fence: s.Fence, Holder: holder},
 		To:     ledger.SnapshotReady,
 		Patch:  ledger.SnapshotPatch{Handle: &made.Handle, Kind: &made.Kind, SizeBytes: &made.SizeBytes, Digest: &made.Digest},
 		Finish: &ledger.FinishIntent{Outcome: ledger.Confirmed}})
-	return snapshotView(s), err
+	if err != nil {
+		s.Handle = made.Handle
+		return e.snapshotFailed(ctx, l, b, x, s, holder, notRecorded(err))
+	}
+	return snapshotView(kept), failpoint.Hit(ctx, pointSnapshotKept)
+}
+
+// applySnapshot takes one step that has to be recorded, whatever the caller
+// does; its key makes it happen once.
+func applySnapshot(ctx context.Context, l ledger.Ledger, c ledger.SnapshotChange) (ledger.Snapshot, error) {
+	s, err := l.ApplySnapshot(context.WithoutCancel(ctx), c)
+	if extensions.IsKind(err, extensions.KindIndeterminate) {
+		s, err = l.ApplySnapshot(context.WithoutCancel(ctx), c)
+	}
+	return s, err
 }
 
 // snapshotFailed removes what a failed snapshot may have left.
@@ -73,9 +99,12 @@ func (e *Engine) snapshotFailed(ctx context.Context, l ledger.Ledger, b *opened,
 		to, out = ledger.SnapshotFailed, snapshotView(s)
 	}
 	reason := extensions.Clean(cause.Error(), 500)
-	_, lerr := l.ApplySnapshot(sctx, ledger.SnapshotChange{ID: s.ID, Key: string(ledger.IntentSnapshot) + "/" + s.ID + "/failed",
+	_, lerr := applySnapshot(sctx, l, ledger.SnapshotChange{ID: s.ID, Key: string(ledger.IntentSnapshot) + "/" + s.ID + "/failed",
 		Expect: ledger.SnapshotExpect{Fence: s.Fence, Holder: holder}, To: to, Patch: ledger.SnapshotPatch{Reason: &reason},
 		Finish: &ledger.FinishIntent{Outcome: ledger.Failed, Reason: reason}})
+	if lerr != nil {
+		out = snapshotView(s) // the ledger still has it under way
+	}
 	return out, errors.Join(cause, err, lerr)
 }
 
@@ -162,94 +191,15 @@ func (e *Engine) LookupSnapshot(ctx context.Context, id string) (SnapshotView, e
 		return SnapshotView{}, err
 	}
 	s, err := l.GetSnapshot(ctx, id)
+	if err == nil && s.State == ledger.SnapshotDeleted {
+		err = extensions.Errorf(extensions.KindNotFound, "snapshot %s was deleted at %s", s.ID, s.EndedAt.UTC().Format(time.RFC3339))
+	}
+	if absent(err) {
+		return SnapshotView{}, extensions.Errorf(extensions.KindNotFound, "the ledger %s has no snapshot %s: %w", l.URL(), extensions.Clean(id, 80), err).
+			WithRemedy("check the id, and the provider's ledger, state_dir and account")
+	}
 	if err != nil {
 		return SnapshotView{}, err
 	}
 	return snapshotView(s), nil
-}
-
-// DeleteSnapshot removes a snapshot; gone already is success. It needs no
-// live sandbox and is not blocked by a ledger that does not know it.
-func (e *Engine) DeleteSnapshot(ctx context.Context, v SnapshotView) error {
-	b, x, h, err := e.snapshotPlace(ctx, v)
-	if err != nil {
-		return err
-	}
-	row := ledger.Snapshot{ID: v.ID, Handle: h}
-	r, err := e.reader(ctx)
-	if err == nil {
-		_, err = r.GetSnapshot(ctx, v.ID)
-	}
-	if err != nil {
-		return e.removeSnapshot(ctx, b, x, row)
-	}
-	l, err := e.writer(ctx)
-	if err != nil {
-		return err
-	}
-	stored, err := l.GetSnapshot(ctx, v.ID)
-	if err != nil || stored.State == ledger.SnapshotDeleted {
-		return err
-	}
-	return e.endSnapshot(ctx, l, b, x, stored)
-}
-
-func (e *Engine) endSnapshot(ctx context.Context, l ledger.Ledger, b *opened, x extensions.Snapshotter, s ledger.Snapshot) error {
-	holder, err := l.Holder(ctx)
-	if err != nil {
-		return err
-	}
-	key, err := e.operationKey(ledger.IntentDeleteSnapshot, ID(s.ID))
-	if err != nil {
-		return err
-	}
-	c := ledger.SnapshotChange{ID: s.ID, Key: key, Intent: &ledger.OpenIntent{Key: key, Kind: ledger.IntentDeleteSnapshot, Holder: holder, Supersede: true}}
-	if s.State != ledger.SnapshotDeleting {
-		c.To = ledger.SnapshotDeleting
-	}
-	if s, err = l.ApplySnapshot(ctx, c); err != nil {
-		return err
-	}
-	done := ledger.SnapshotChange{ID: s.ID, Key: key + "/done", Expect: ledger.SnapshotExpect{Fence: s.Fence, Holder: holder}, To: ledger.SnapshotDeleted,
-		Finish: &ledger.FinishIntent{Outcome: ledger.Confirmed}}
-	cause := e.removeSnapshot(ctx, b, x, s)
-	if cause != nil {
-		reason := extensions.Clean(cause.Error(), 500)
-		done.To, done.Patch.Reason, done.Finish = ledger.SnapshotFailed, &reason, &ledger.FinishIntent{Outcome: ledger.Failed, Reason: reason}
-	} else {
-		now := e.now()
-		done.Patch.EndedAt = &now
-	}
-	_, err = l.ApplySnapshot(context.WithoutCancel(ctx), done)
-	return errors.Join(cause, err)
-}
-
-// recoverSnapshot removes what an unfinished snapshot left; a finished one
-// stays.
-func (e *Engine) recoverSnapshot(ctx context.Context, l ledger.Ledger, in ledger.Intent) error {
-	s, err := l.GetSnapshot(ctx, in.Subject)
-	if err != nil {
-		return err
-	}
-	b, err := e.backend(ctx, place{binding: s.Extension, account: s.Account, host: s.HostRef})
-	if err != nil {
-		return err
-	}
-	x, err := power[extensions.Snapshotter](e, b, extensions.PowerSnapshot)
-	if err != nil {
-		return err
-	}
-	return stale(e.endSnapshot(ctx, l, b, x, s))
-}
-
-func snapshotView(s ledger.Snapshot) SnapshotView {
-	return SnapshotView{ID: s.ID, Account: s.Account, Name: s.Name, SandboxID: s.SandboxID, Extension: s.Extension, Host: s.HostRef,
-		Handle: encodeSnapshot(s.Handle), Kind: s.Kind, SizeBytes: s.SizeBytes, Digest: s.Digest, CreatedAt: s.CreatedAt.Truncate(time.Microsecond)}
-}
-
-func encodeSnapshot(h extensions.SnapshotHandle) string {
-	if h.ID == "" {
-		return ""
-	}
-	return string(mustJSON(h))
 }

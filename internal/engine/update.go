@@ -3,10 +3,12 @@ package engine
 import (
 	"context"
 	"errors"
+	"maps"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/failpoint"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/lifecycle"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/profile"
@@ -39,8 +41,10 @@ func (e *Engine) PlanUpdate(ctx context.Context, rec Receipt, old, req Request) 
 		return notices, e.unsupported(b.ID, extensions.PowerPause)
 	}
 	ttl := time.Duration(resolved.Spec.TTL)
-	was, err := profile.ParseDuration(old.TTL)
-	if old.TTL != "" && err == nil && was != ttl && !b.Descriptor.Has(extensions.PowerExtend) {
+	if old.TTL == req.TTL {
+		return notices, nil // the end stays where it is, whatever the profile says by now
+	}
+	if was, err := e.resolve(old); (err != nil || was.Spec.TTL != resolved.Spec.TTL) && !b.Descriptor.Has(extensions.PowerExtend) {
 		return notices, e.unsupported(b.ID, extensions.PowerExtend)
 	}
 	if limit := b.Capabilities.MaxTTL; limit > 0 && ttl > limit {
@@ -107,11 +111,19 @@ func (e *Engine) Update(ctx context.Context, rec Receipt, req Request, notify No
 	if err != nil {
 		return Sandbox{}, err
 	}
-	var patch ledger.Patch
-	if prev, err := requestOf(row); err == nil && req.SecretNames == nil && len(req.Secrets) == 0 {
-		req.SecretNames = prev.SecretNames
+	ttl, limit := time.Duration(resolved.Spec.TTL), time.Duration(resolved.Spec.MaxTTL)
+	if prev, err := requestOf(row); err == nil {
+		if req.SecretNames == nil && len(req.Secrets) == 0 {
+			req.SecretNames = prev.SecretNames
+		}
+		if req.TTL == prev.TTL { // the profile's default may have been edited since
+			ttl = row.TTL
+		}
 	}
-	patch.Request = mustJSON(req)
+	if req.SecretNames == nil {
+		req.SecretNames = slices.Sorted(maps.Keys(req.Secrets))
+	}
+	patch := ledger.Patch{Request: mustJSON(req)}
 	for _, ref := range req.Hosts {
 		h, err := extensions.ParseHostRef(ref)
 		if at, aerr := extensions.ParseHostRef(row.HostRef); err == nil && aerr == nil && sameMachine(h, at) {
@@ -121,21 +133,19 @@ func (e *Engine) Update(ctx context.Context, rec Receipt, req Request, notify No
 	if req.DesiredMode == route.ModePaused {
 		return Sandbox{}, e.unsupported(row.Extension, extensions.PowerPause)
 	}
-	return e.moveEnd(ctx, l, row, time.Duration(resolved.Spec.TTL), time.Duration(resolved.Spec.MaxTTL), patch, notify)
+	patch.TTL = &ttl
+	return e.moveEnd(ctx, l, row, ttl, limit, patch, notify)
 }
 
-// ExtendTTL moves the end to created-at + ttl; see lifecycle.Retarget.
+// ExtendTTL moves the end to created-at + ttl; see lifecycle.Retarget. It is
+// for others than the owner: the ttl that the owner asked for stays recorded,
+// so that the owner's next change does not take the extension back.
 func (e *Engine) ExtendTTL(ctx context.Context, rec Receipt, ttl time.Duration) (Sandbox, error) {
 	l, row, err := e.rowToChange(ctx, rec, nil)
 	if err != nil {
 		return Sandbox{}, err
 	}
-	req, err := requestOf(row)
-	if err != nil {
-		return Sandbox{}, extensions.Errorf(extensions.KindInternal, "the ledger's request of %s cannot be read: %w", row.ID, err)
-	}
-	req.TTL = profile.FormatDuration(ttl)
-	return e.moveEnd(ctx, l, row, ttl, row.MaxTTL, ledger.Patch{Request: mustJSON(req)}, nil)
+	return e.moveEnd(ctx, l, row, ttl, row.MaxTTL, ledger.Patch{}, nil)
 }
 
 // rowToChange finds a live row for a change. A sandbox made with another
@@ -174,35 +184,63 @@ func (e *Engine) moveEnd(ctx context.Context, l ledger.Ledger, row ledger.Sandbo
 	if err != nil {
 		return Sandbox{}, err
 	}
-	patch.TTL = &ttl
-	if end.Equal(row.ExpiresAt) {
-		op, err := e.openOperation(ctx, l, row, ledger.IntentExtend, ledger.Change{Patch: patch, Event: note("sandbox.changing", nil)}, notify)
-		if err != nil {
+	var b *opened
+	begun := note("sandbox.changing", nil)
+	if !end.Equal(row.ExpiresAt) {
+		if !end.After(e.now()) {
+			return Sandbox{}, e.checkNewEnd(e.receipt(row), ttl)
+		}
+		if b, err = e.backend(ctx, placeOf(row)); err != nil {
 			return Sandbox{}, err
 		}
-		err = op.apply(ctx, ledger.Change{Finish: &ledger.FinishIntent{Outcome: ledger.Confirmed}, Event: note("sandbox.changed", nil)})
-		return e.view(op.row), err
+		begun = note("sandbox.extending", map[string]any{"expires_at": end})
 	}
-	if !end.After(e.now()) {
-		return Sandbox{}, e.checkNewEnd(e.receipt(row), ttl)
-	}
-	b, err := e.backend(ctx, placeOf(row))
+	op, err := e.openOperation(ctx, l, row, ledger.IntentExtend, ledger.Change{Expect: ledger.Expect{States: usable}, Event: begun}, notify)
 	if err != nil {
 		return Sandbox{}, err
 	}
-	op, err := e.openOperation(ctx, l, row, ledger.IntentExtend, ledger.Change{Expect: ledger.Expect{States: usable},
-		Event: note("sandbox.extending", map[string]any{"expires_at": end})}, notify)
-	if err != nil {
-		return Sandbox{}, err
+	defer op.close()
+	done := note("sandbox.changed", nil)
+	if b != nil {
+		if err := e.carryEnd(ctx, b, op.row, end); err != nil {
+			reason := extensions.Clean(err.Error(), 500)
+			ferr := op.apply(ctx, ledger.Change{Finish: &ledger.FinishIntent{Outcome: ledger.Failed, Reason: reason}, Event: note("sandbox.extend-failed", map[string]any{"reason": reason})})
+			return e.sealed(ctx, l, op.row), errors.Join(err, ferr)
+		}
+		patch.ExpiresAt = &end
+		done = note("sandbox.extended", map[string]any{"expires_at": end})
 	}
-	if err := e.moveDeadline(ctx, b, row, end); err != nil {
-		reason := extensions.Clean(err.Error(), 500)
-		ferr := op.apply(ctx, ledger.Change{Finish: &ledger.FinishIntent{Outcome: ledger.Failed, Reason: reason}, Event: note("sandbox.extend-failed", map[string]any{"reason": reason})})
-		return e.view(op.row), errors.Join(err, ferr)
+	err = op.apply(ctx, ledger.Change{Patch: patch, Finish: &ledger.FinishIntent{Outcome: ledger.Confirmed}, Event: done})
+	return e.sealed(ctx, l, op.row), err
+}
+
+// carryEnd moves the backend's deadline. After an ambiguous failure what the
+// backend enforces now decides; if that cannot be seen, the old end is asked
+// for again, so that it and the ledger agree.
+func (e *Engine) carryEnd(ctx context.Context, b *opened, row ledger.Sandbox, end time.Time) error {
+	if err := failpoint.Hit(ctx, pointExtending); err != nil {
+		return err
 	}
-	patch.ExpiresAt = &end
-	err = op.apply(ctx, ledger.Change{Patch: patch, Finish: &ledger.FinishIntent{Outcome: ledger.Confirmed}, Event: note("sandbox.extended", map[string]any{"expires_at": end})})
-	return e.view(op.row), err
+	err := e.moveDeadline(ctx, b, row, end)
+	switch extensions.KindOf(err) {
+	case "":
+		err = failpoint.Hit(ctx, pointExtended)
+		if err == nil {
+			return nil
+		}
+	case extensions.KindIndeterminate, extensions.KindTimeout, extensions.KindInternal:
+	default:
+		return err
+	}
+	sctx, cancel := settling(ctx)
+	defer cancel()
+	if o, lookErr := e.observeOne(sctx, b, row.Handle); lookErr == nil && o.Deadline.Sub(end).Abs() < time.Second {
+		return nil
+	}
+	if back := e.moveDeadline(sctx, b, row, row.ExpiresAt); back != nil && !absent(back) {
+		return errors.Join(err, back)
+	}
+	return err
 }
 
 // moveDeadline tells the backend the new end.

@@ -13,7 +13,7 @@ import (
 // enter opens the backend of a live sandbox for use and, at first use,
 // records that it is active.
 func (e *Engine) enter(ctx context.Context, rec Receipt) (*opened, extensions.Handle, error) {
-	row, known := e.rowFor(ctx, rec)
+	_, row, known := e.rowFor(ctx, rec)
 	if row.State == lifecycle.Destroyed {
 		_, err := e.getDestroyed(Sandbox{}, row)
 		if err == nil {
@@ -43,9 +43,14 @@ func (e *Engine) enter(ctx context.Context, rec Receipt) (*opened, extensions.Ha
 	return b, h, nil
 }
 
+// markActiveTime is how long a use waits for a ledger that others have locked.
+const markActiveTime = 2 * time.Second
+
 // markActive is best effort: using a sandbox never fails for the ledger's
 // sake, and any other change of the row matters more.
 func (e *Engine) markActive(ctx context.Context, row ledger.Sandbox) {
+	ctx, cancel := context.WithTimeout(ctx, markActiveTime)
+	defer cancel()
 	l, err := e.writer(ctx)
 	if err != nil {
 		return

@@ -1,11 +1,15 @@
 package engine
 
 import (
+	"context"
 	"encoding/json"
+	"fmt"
 	"strconv"
+	"strings"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/lifecycle"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/meter"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
@@ -46,6 +50,56 @@ func (e *Engine) receipt(row ledger.Sandbox) Receipt {
 		StartedAt: row.ReadyAt, SpecHash: row.SpecHash, Mode: string(row.Mode), Mirror: mirrorOf(row),
 	}
 	return r
+}
+
+// sealed is the view of a row after a change, with the whole receipt.
+func (e *Engine) sealed(ctx context.Context, l ledger.Ledger, row ledger.Sandbox) Sandbox {
+	s := e.view(row)
+	s.Receipt = e.fullReceipt(ctx, l, row)
+	return s
+}
+
+// fullReceipt adds what another machine needs to settle: when billing began,
+// the prices, and the ledger with its chain's head at this moment. It is
+// written when a sandbox is made or changed; reading keeps what was written,
+// so that a state does not change by itself.
+func (e *Engine) fullReceipt(ctx context.Context, l ledger.Ledger, row ledger.Sandbox) Receipt {
+	ctx = context.WithoutCancel(ctx)
+	r := e.receipt(row)
+	r.Ledger = l.ID()
+	if meters, err := l.Meters(ctx, row.ID); err == nil && len(meters) > 0 {
+		last := meters[len(meters)-1]
+		r.StartedAt = last.OpenedAt
+		if p, err := meter.DecodePriceSnapshot(string(last.Rates)); err == nil {
+			r.Prices = p.Encode()
+		}
+	}
+	if h, err := l.Head(ctx, row.Stream()); err == nil && h.Seq > 0 {
+		r.Head = encodeHead(h)
+	}
+	return r
+}
+
+// keepReceipt is the receipt of a reading: the row's facts, and of what only
+// a change writes what the state has.
+func keepReceipt(now, had Receipt) Receipt {
+	now.StartedAt, now.Prices, now.Ledger, now.Head = had.StartedAt, had.Prices, had.Ledger, had.Head
+	return now
+}
+
+func encodeHead(h ledger.Head) string {
+	return fmt.Sprintf("%s:%s:%d:%s", h.Ledger, h.Stream, h.Seq, h.Hash)
+}
+
+// parseHead reads what encodeHead wrote.
+func parseHead(s string) (ledger.Head, error) {
+	parts := strings.Split(s, ":")
+	if len(parts) == 4 {
+		if seq, err := strconv.ParseInt(parts[2], 10, 64); err == nil && seq > 0 {
+			return ledger.Head{Ledger: parts[0], Stream: parts[1], Seq: seq, Hash: parts[3]}, nil
+		}
+	}
+	return ledger.Head{}, invalid("%q is no pinned head of a ledger", "take the head of a receipt: ledger:stream:number:hash", extensions.Clean(s, 80))
 }
 
 // rowOf is what a receipt says in the ledger's terms, for sandboxes that are

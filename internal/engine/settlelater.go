@@ -1,0 +1,124 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/lifecycle"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
+)
+
+// unsettled is the end of a sandbox that the ledger could not take down when
+// it happened. It waits in a file of the state folder for the next run that
+// can write to that ledger.
+type unsettled struct {
+	Version    int               `json:"version"`
+	Ledger     string            `json:"ledger"` // address
+	ID         ID                `json:"id"`
+	Generation int64             `json:"generation"`
+	EndedAt    time.Time         `json:"ended_at"`
+	Source     string            `json:"source"`
+	Estimated  bool              `json:"estimated,omitempty"`
+	Usage      *extensions.Usage `json:"usage,omitempty"`
+}
+
+const (
+	unsettledVersion = 1
+	unsettledDir     = "unsettled"
+)
+
+// settleLater notes an end for a later run and tells about it. It never fails
+// the destroy: what is not noted is settled too, at an estimated end, when the
+// next run finds the sandbox gone.
+func (e *Engine) settleLater(row ledger.Sandbox, gone ending, why error, report *DestroyReport) {
+	u := unsettled{Version: unsettledVersion, Ledger: e.ledgerURL(), ID: row.ID, Generation: row.Generation,
+		EndedAt: gone.at, Source: gone.source, Estimated: gone.estimated, Usage: gone.usage}
+	next := "The next run that can write the ledger settles it."
+	if err := e.noteUnsettled(u); err != nil {
+		next = "The next run that can write the ledger finds it gone and settles it at an estimated end (its true end could not be noted: " + err.Error() + ")."
+	}
+	report.Notices = append(report.Notices, Notice{Summary: "Ended, but not settled in the ledger",
+		Detail: fmt.Sprintf("Sandbox %s was ended. The ledger could not be written: %s. %s", row.ID, why, next)})
+}
+
+func (e *Engine) noteUnsettled(u unsettled) error {
+	dir := filepath.Join(e.stateDir, unsettledDir)
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	f, err := os.CreateTemp(dir, ".new-*")
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(mustJSON(u))
+	err = errors.Join(err, f.Sync(), f.Close())
+	if err == nil {
+		err = os.Rename(f.Name(), filepath.Join(dir, string(u.ID)+".json"))
+	}
+	if err != nil {
+		_ = os.Remove(f.Name())
+	}
+	return err
+}
+
+// settleNoted takes down what earlier runs noted for this ledger.
+func (e *Engine) settleNoted(ctx context.Context, l ledger.Ledger, notify Notify) {
+	files, _ := filepath.Glob(filepath.Join(e.stateDir, unsettledDir, "sbx-*.json")) // the pattern is well formed
+	for _, name := range files {
+		u, err := readUnsettled(name)
+		if err == nil && u.Ledger != e.ledgerURL() {
+			continue
+		}
+		if err == nil {
+			err = e.settleOne(ctx, l, u, notify)
+		}
+		if err == nil {
+			err = os.Remove(name)
+		}
+		if err != nil && !errors.Is(err, os.ErrNotExist) {
+			notify.tell("Left for later", "the end noted in %s could not be settled: %s", name, err.Error())
+		}
+	}
+}
+
+func readUnsettled(name string) (unsettled, error) {
+	var u unsettled
+	b, err := os.ReadFile(name)
+	if err == nil {
+		err = json.Unmarshal(b, &u)
+	}
+	if err == nil && (u.Version != unsettledVersion || string(u.ID) != strings.TrimSuffix(filepath.Base(name), ".json")) {
+		err = invalid("it is not a note of this program", "look at it and remove it")
+	}
+	return u, err
+}
+
+// settleOne closes the row of what was ended. A row that is closed, or went on
+// in another generation, needs nothing.
+func (e *Engine) settleOne(ctx context.Context, l ledger.Ledger, u unsettled, notify Notify) error {
+	row, err := l.Get(ctx, u.ID)
+	if absent(err) || err == nil && (row.State == lifecycle.Destroyed || row.Generation != u.Generation) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	change := ledger.Change{Event: note("sandbox.destroying", map[string]any{"why": "ended before, noted at " + u.EndedAt.UTC().Format(time.RFC3339)})}
+	if row.State != lifecycle.Destroying {
+		change.To = lifecycle.Destroying
+	}
+	op, err := e.openOperation(ctx, l, row, ledger.IntentDestroy, change, notify)
+	if err != nil {
+		return stale(err)
+	}
+	defer op.close()
+	gone := ending{at: u.EndedAt, source: u.Source, estimated: u.Estimated, usage: u.Usage}
+	return op.discard(ctx, ledger.Confirmed, reasonAt("destroyed", gone), nil, gone)
+}

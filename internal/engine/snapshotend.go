@@ -1,0 +1,128 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"time"
+
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
+)
+
+// DeleteSnapshot removes a snapshot; gone already is success. It needs no
+// live sandbox and is never blocked by the ledger: one that does not know the
+// snapshot, or cannot be written, learns of it at another time.
+func (e *Engine) DeleteSnapshot(ctx context.Context, v SnapshotView) error {
+	b, x, h, err := e.snapshotPlace(ctx, v)
+	if err != nil {
+		return err
+	}
+	l, stored, err := e.snapshotToEnd(ctx, v.ID)
+	switch {
+	case err == nil && stored.State == ledger.SnapshotDeleted:
+		return nil
+	case err == nil:
+		err = e.endSnapshot(ctx, l, b, x, stored)
+		if !ledgerDown(ctx, err) || !fromLedger(err) {
+			return err
+		}
+	}
+	if ctx.Err() != nil {
+		return e.classify(call{op: "delete-snapshot"}, ctx.Err())
+	}
+	if !absent(err) {
+		e.log.Warn("the snapshot is deleted without the ledger", slog.String("snapshot", v.ID), slog.Any("error", err))
+	}
+	return e.removeSnapshot(ctx, b, x, ledger.Snapshot{ID: v.ID, Handle: h})
+}
+
+// fromLedger tells the ledger's own failures from a place's.
+func fromLedger(err error) bool {
+	var x *extensions.Error
+	return errors.As(err, &x) && x.Op == "ledger"
+}
+
+func (e *Engine) snapshotToEnd(ctx context.Context, id string) (ledger.Ledger, ledger.Snapshot, error) {
+	r, err := e.reader(ctx)
+	if err != nil {
+		return nil, ledger.Snapshot{}, err
+	}
+	if _, err := r.GetSnapshot(ctx, id); err != nil {
+		return nil, ledger.Snapshot{}, err // nothing to close here, so nothing is made here
+	}
+	l, err := e.writer(ctx)
+	if err != nil {
+		return nil, ledger.Snapshot{}, err
+	}
+	s, err := l.GetSnapshot(ctx, id)
+	return l, s, err
+}
+
+func (e *Engine) endSnapshot(ctx context.Context, l ledger.Ledger, b *opened, x extensions.Snapshotter, s ledger.Snapshot) error {
+	holder, err := l.Holder(ctx)
+	if err != nil {
+		return err
+	}
+	key, err := e.operationKey(ledger.IntentDeleteSnapshot, ID(s.ID))
+	if err != nil {
+		return err
+	}
+	release, err := e.turns.take(ctx, s.ID)
+	if err != nil {
+		return e.classify(call{op: "delete-snapshot"}, err)
+	}
+	defer release()
+	if s, err = l.GetSnapshot(ctx, s.ID); err != nil || s.State == ledger.SnapshotDeleted {
+		return err
+	}
+	c := ledger.SnapshotChange{ID: s.ID, Key: key, Intent: &ledger.OpenIntent{Key: key, Kind: ledger.IntentDeleteSnapshot, Holder: holder, Supersede: true}}
+	if s.State != ledger.SnapshotDeleting {
+		c.To = ledger.SnapshotDeleting
+	}
+	if s, err = l.ApplySnapshot(ctx, c); err != nil {
+		return err
+	}
+	done := ledger.SnapshotChange{ID: s.ID, Key: key + "/done", Expect: ledger.SnapshotExpect{Fence: s.Fence, Holder: holder}, To: ledger.SnapshotDeleted,
+		Finish: &ledger.FinishIntent{Outcome: ledger.Confirmed}}
+	cause := e.removeSnapshot(ctx, b, x, s)
+	if cause != nil {
+		reason := extensions.Clean(cause.Error(), 500)
+		done.To, done.Patch.Reason, done.Finish = ledger.SnapshotFailed, &reason, &ledger.FinishIntent{Outcome: ledger.Failed, Reason: reason}
+	} else {
+		now := e.now()
+		done.Patch.EndedAt = &now
+	}
+	_, err = applySnapshot(ctx, l, done)
+	return errors.Join(cause, err)
+}
+
+// recoverSnapshot removes what an unfinished snapshot left; a finished one
+// stays.
+func (e *Engine) recoverSnapshot(ctx context.Context, l ledger.Ledger, in ledger.Intent) error {
+	s, err := l.GetSnapshot(ctx, in.Subject)
+	if err != nil {
+		return err
+	}
+	b, err := e.backend(ctx, place{binding: s.Extension, account: s.Account, host: s.HostRef})
+	if err != nil {
+		return err
+	}
+	x, err := power[extensions.Snapshotter](e, b, extensions.PowerSnapshot)
+	if err != nil {
+		return err
+	}
+	return stale(e.endSnapshot(ctx, l, b, x, s))
+}
+
+func snapshotView(s ledger.Snapshot) SnapshotView {
+	return SnapshotView{ID: s.ID, Account: s.Account, Name: s.Name, SandboxID: s.SandboxID, Extension: s.Extension, Host: s.HostRef,
+		Handle: encodeSnapshot(s.Handle), Kind: s.Kind, SizeBytes: s.SizeBytes, Digest: s.Digest, CreatedAt: s.CreatedAt.Truncate(time.Microsecond)}
+}
+
+func encodeSnapshot(h extensions.SnapshotHandle) string {
+	if h.ID == "" {
+		return ""
+	}
+	return string(mustJSON(h))
+}
