@@ -7,12 +7,11 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
-// used counts the sandboxes here whose init lives, other than one, and tells
-// whether some belong to other accounts.
-func (s settings) used(but extensions.ID) (n int64, others bool, err error) {
+// used counts the sandboxes here whose init lives, of all accounts, other than one.
+func (s settings) used(but extensions.ID) (n int64, err error) {
 	ids, err := s.ids()
 	if err != nil {
-		return 0, false, err
+		return 0, err
 	}
 	for _, id := range ids {
 		rec, err := s.box(id).read()
@@ -20,16 +19,15 @@ func (s settings) used(but extensions.ID) (n int64, others bool, err error) {
 			continue
 		}
 		n++
-		others = others || rec.Account != s.account
 	}
-	return n, others, nil
+	return n, nil
 }
 
 func (s settings) checkRoom(id extensions.ID) error {
 	if s.max == 0 {
 		return nil
 	}
-	n, _, err := s.used(id)
+	n, err := s.used(id)
 	if err != nil {
 		return err
 	}
@@ -45,7 +43,7 @@ func (b *Backend) Capacity(ctx context.Context) (extensions.Capacity, error) {
 	if err := ctx.Err(); err != nil {
 		return extensions.Capacity{}, failed("capacity", "", err)
 	}
-	n, _, err := b.settings.used("")
+	n, err := b.settings.used("")
 	if err != nil {
 		return extensions.Capacity{}, failed("capacity", "", err)
 	}

@@ -20,7 +20,7 @@ func freeDiskMB(dir string) int64 {
 	var s unix.Statfs_t
 	for range 2 {
 		if unix.Statfs(dir, &s) == nil {
-			return int64(s.Bavail) * int64(s.Bsize) / mib
+			return int64(float64(s.Bavail) * float64(s.Bsize) / mib) // the types differ between processors
 		}
 		dir = os.TempDir()
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"runtime"
 	"strings"
 	"syscall"
 	"time"
@@ -70,8 +71,12 @@ func checkKernel() error {
 		return extensions.Errorf(extensions.KindUnsupported, "this kernel is too old to wall a sandbox: mount_setattr(2) is missing").
 			WithRemedy("use Linux 5.14 or newer, or isolation: {level: none} for code you trust")
 	}
-	if _, err := filter(filterOptions{}); err != nil {
-		return extensions.Errorf(extensions.KindUnsupported, "no system call filter for this processor: %w", err).
+	err = errors.ErrUnsupported // 32-bit processors have further calls, which the list does not name
+	if runtime.GOARCH == "amd64" || runtime.GOARCH == "arm64" {
+		_, err = filter(filterOptions{})
+	}
+	if err != nil {
+		return extensions.Errorf(extensions.KindUnsupported, "no system call filter for this processor (%s): %w", runtime.GOARCH, err).
 			WithRemedy("use amd64 or arm64, or isolation: {level: none} for code you trust")
 	}
 	return nil

@@ -210,7 +210,8 @@ func (b *Backend) deleteSnapshot(ctx context.Context, h extensions.SnapshotHandl
 	r, err := b.settings.readSnapshot(h.ID)
 	switch {
 	case extensions.IsKind(err, extensions.KindNotFound):
-		return errors.Join(os.RemoveAll(gone), os.RemoveAll(dir), removeIfEmpty(filepath.Dir(dir)))
+		defer removeIfEmpty(filepath.Dir(dir))
+		return errors.Join(os.RemoveAll(gone), os.RemoveAll(dir))
 	case err != nil:
 		return err
 	case r.Account != b.settings.account:
@@ -222,16 +223,13 @@ func (b *Backend) deleteSnapshot(ctx context.Context, h extensions.SnapshotHandl
 	if err := os.Rename(dir, gone); err != nil {
 		return err
 	}
-	return errors.Join(os.RemoveAll(gone), removeIfEmpty(filepath.Dir(dir)))
+	defer removeIfEmpty(filepath.Dir(dir))
+	return os.RemoveAll(gone)
 }
 
-func removeIfEmpty(dir string) error {
-	if entries, err := os.ReadDir(dir); err != nil || len(entries) > 0 {
-		return nil
-	}
-	_ = os.Remove(dir) // lost a race against a new snapshot: it stays
-	return nil
-}
+// removeIfEmpty takes a folder away that holds nothing; one that just got
+// something stays, since rmdir refuses it.
+func removeIfEmpty(dir string) { _ = os.Remove(dir) }
 
 func (s settings) resolveSnapshot(h extensions.SnapshotHandle) error {
 	var d handleData
