@@ -23,6 +23,15 @@ func (e *Engine) adopt(ctx context.Context, l ledger.Ledger, c *creation, row le
 	if err != nil {
 		return nil, err
 	}
+	// What cannot be asked now is not taken from its owner.
+	o, err := e.observeOne(ctx, b, row.Handle)
+	if err != nil {
+		return nil, err
+	}
+	if o.Phase != extensions.PhaseReady && o.Phase != extensions.PhasePaused {
+		return nil, extensions.Errorf(extensions.KindConflict, "sandbox %s (%s) is %s and cannot be adopted: %w", row.ID, row.Name, o.Phase, e.nameTaken(row)).
+			WithRemedy("destroy it, or choose another name")
+	}
 	op, err := e.openOperation(ctx, l, row, ledger.IntentAdopt, ledger.Change{
 		Expect: ledger.Expect{States: usable}, NextGeneration: true, Event: note("sandbox.adopting", nil)}, notify)
 	if err != nil {

@@ -13,7 +13,8 @@ import (
 
 // Recreate tears a sandbox down and makes it anew from its request under the
 // same id, one generation up. The ttl counts anew. secrets must be given
-// again: they are stored nowhere.
+// again: they are stored nowhere. The returned Sandbox has an ID unless
+// nothing is left, error or not.
 func (e *Engine) Recreate(ctx context.Context, rec Receipt, secrets map[string]Secret, notify Notify) (Sandbox, error) {
 	l, err := e.writer(ctx)
 	if err != nil {
@@ -29,39 +30,14 @@ func (e *Engine) Recreate(ctx context.Context, rec Receipt, secrets map[string]S
 	if rec.Generation > 0 && row.Generation > rec.Generation {
 		return Sandbox{}, e.fenced(row)
 	}
-	req, err := requestOf(row)
-	if err != nil {
-		return Sandbox{}, extensions.Errorf(extensions.KindInternal, "the ledger's request of %s cannot be read: %w", row.ID, err)
-	}
-	for _, name := range req.SecretNames {
-		if _, ok := secrets[name]; !ok {
-			return Sandbox{}, invalid("recreating %s needs its secret %s", "pass every secret again: sandboxer stores none", row.ID, name)
-		}
-	}
-	for name := range secrets {
-		if !slices.Contains(req.SecretNames, name) {
-			return Sandbox{}, invalid("sandbox %s was made without a secret %s", "pass the ones it was made with, or make a new sandbox", row.ID, extensions.Clean(name, 80))
-		}
-	}
-	req.Secrets = secrets
-	p, err := e.prepare(ctx, req, preparation{binding: true})
-	if err != nil {
-		return Sandbox{}, err
-	}
-	c := &creation{p: p}
+	c := &creation{}
 	defer c.release()
-	if c.secrets, err = e.secrets(ctx, p); err != nil {
-		return Sandbox{}, err
-	}
-	report, err := e.bringBack(ctx, row)
-	if err != nil {
-		return Sandbox{}, err
-	}
-	if err := c.openSource(ctx, e, notify); err != nil {
-		return Sandbox{}, err
-	}
-	if c.operation, err = e.beginRecreate(ctx, l, row, p, notify); err != nil {
-		return Sandbox{}, err
+	report, err := e.prepareRecreate(ctx, l, row, c, secrets, notify)
+	if err != nil { // what is there now still is, and may have been claimed anew
+		if now, gerr := l.Get(context.WithoutCancel(ctx), row.ID); gerr == nil {
+			row = now
+		}
+		return e.sealed(ctx, l, row), err
 	}
 	if err := c.clear(ctx, row); err != nil {
 		return c.end(ctx, attempt{err: err})
@@ -69,6 +45,49 @@ func (e *Engine) Recreate(ctx context.Context, rec Receipt, secrets map[string]S
 	s, err := c.run(ctx)
 	s.Notices = append(report.Notices, s.Notices...)
 	return s, err
+}
+
+// prepareRecreate gathers what the new life needs, saves the work of the old
+// one and begins the operation.
+func (e *Engine) prepareRecreate(ctx context.Context, l ledger.Ledger, row ledger.Sandbox, c *creation, secrets map[string]Secret, notify Notify) (report DestroyReport, err error) {
+	req, err := e.requestAgain(row, secrets)
+	if err != nil {
+		return report, err
+	}
+	if c.p, err = e.prepare(ctx, req, preparation{binding: true}); err != nil {
+		return report, err
+	}
+	if c.secrets, err = e.secrets(ctx, c.p); err != nil {
+		return report, err
+	}
+	if report, err = e.bringBack(ctx, row); err != nil {
+		return report, err
+	}
+	if err = c.openSource(ctx, e, notify); err != nil {
+		return report, err
+	}
+	c.operation, err = e.beginRecreate(ctx, l, row, c.p, notify)
+	return report, err
+}
+
+// requestAgain is the recorded request with its secrets, all of them and no other.
+func (e *Engine) requestAgain(row ledger.Sandbox, secrets map[string]Secret) (Request, error) {
+	req, err := requestOf(row)
+	if err != nil {
+		return req, extensions.Errorf(extensions.KindInternal, "the ledger's request of %s cannot be read: %w", row.ID, err)
+	}
+	for _, name := range req.SecretNames {
+		if _, ok := secrets[name]; !ok {
+			return req, invalid("recreating %s needs its secret %s", "pass every secret again: sandboxer stores none", row.ID, name)
+		}
+	}
+	for name := range secrets {
+		if !slices.Contains(req.SecretNames, name) {
+			return req, invalid("sandbox %s was made without a secret %s", "pass the ones it was made with, or make a new sandbox", row.ID, extensions.Clean(name, 80))
+		}
+	}
+	req.Secrets = secrets
+	return req, nil
 }
 
 // bringBack saves the work in a mirrored workspace before it is made anew.
