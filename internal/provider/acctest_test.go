@@ -79,7 +79,9 @@ func newBed(t *testing.T) *bed {
 	}
 	b := &bed{t: t, root: root, state: filepath.Join(root, "s"), catalog: filepath.Join(root, "catalog")}
 	t.Cleanup(func() {
-		b.destroyAll()
+		for _, id := range b.destroyAll() {
+			b.notRunning(id)
+		}
 		if err := os.RemoveAll(root); err != nil {
 			t.Errorf("cleaning up: %v", err)
 		}
@@ -204,21 +206,46 @@ func (b *bed) verify() {
 	}
 }
 
-func (b *bed) destroyAll() {
+// destroyAll ends what is alive and returns the ids of all there ever were.
+func (b *bed) destroyAll() (ids []string) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
-	e, err := engine.New(engine.Options{Extensions: testExtensions(), StateDir: b.state, Catalog: []string{b.catalog}, Account: "acme/web"})
-	if err != nil {
-		return // a test about a broken catalog made nothing
+	for _, account := range []string{"acme/web", "acme/api", engine.DefaultAccount} {
+		e, err := engine.New(engine.Options{Extensions: testExtensions(), StateDir: b.state, Catalog: []string{b.catalog}, Account: account})
+		if err != nil {
+			return ids // a test about a broken catalog made nothing
+		}
+		all, err := e.List(ctx, true)
+		if err != nil {
+			b.t.Errorf("cleaning up: %v", err)
+		}
+		for _, s := range all {
+			ids = append(ids, string(s.ID))
+			if s.State == stateDestroyed {
+				continue
+			}
+			if _, err := e.Destroy(ctx, s.Receipt, engine.DestroyOptions{}); err != nil {
+				b.t.Errorf("cleaning up %s: %v", s.ID, err)
+			}
+		}
+		if err := e.Close(); err != nil {
+			b.t.Errorf("cleaning up: %v", err)
+		}
 	}
-	defer e.Close() //nolint:errcheck // the folder goes next
-	all, err := e.List(ctx, false)
+	return ids
+}
+
+// notRunning fails if a process of this machine or a mount carries the id.
+func (b *bed) notRunning(id string) {
+	b.t.Helper()
+	files, err := filepath.Glob("/proc/[0-9]*/cmdline")
 	if err != nil {
-		b.t.Errorf("cleaning up: %v", err)
+		b.t.Fatal(err)
 	}
-	for _, s := range all {
-		if _, err := e.Destroy(ctx, s.Receipt, engine.DestroyOptions{}); err != nil {
-			b.t.Errorf("cleaning up %s: %v", s.ID, err)
+	for _, f := range append(files, "/proc/self/mounts") {
+		raw, err := os.ReadFile(f)
+		if err == nil && strings.Contains(string(raw), id) {
+			b.t.Errorf("%s: %s is still there: %q", f, id, raw)
 		}
 	}
 }
