@@ -1,6 +1,7 @@
 package provider
 
 import (
+	"context"
 	"regexp"
 	"testing"
 
@@ -9,6 +10,8 @@ import (
 	"github.com/hashicorp/terraform-plugin-testing/plancheck"
 	"github.com/hashicorp/terraform-plugin-testing/statecheck"
 	"github.com/hashicorp/terraform-plugin-testing/tfjsonpath"
+
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine"
 )
 
 const hostHCL = `
@@ -89,4 +92,53 @@ func TestAHostOverSSHIsCheckedAndRefused(t *testing.T) {
 		{Config: b.config(`resource "sandboxer_host" "x" { name = "x" }`), PlanOnly: true, ExpectError: regexp.MustCompile(`no way in`)},
 		{Config: b.config("resource \"sandboxer_host\" \"x\" {\n name = \"x\"\n local = true\n ssh = { address = \"a\" }\n}"), PlanOnly: true, ExpectError: regexp.MustCompile(`this machine or another`)},
 	}})
+}
+
+// Where the place comes from the ledger the estimate is no part of the plan.
+func TestAPlaceFromTheLedgerLeavesTheEstimateUnknown(t *testing.T) {
+	t.Parallel()
+	requireTerraform(t)
+	requireLocal(t)
+	b := newBed(t)
+	b.profile("profile.placed", "extends: profile.quickstart\nplacement: { prefer: [here] }\n")
+	cfg := func(body string) string {
+		return b.config(hostHCL + "resource \"sandboxer_sandbox\" \"a\" {\n  depends_on = [sandboxer_host.here]\n  ttl = \"30m\"\n" + body + "\n}\n")
+	}
+	unknown := resource.ConfigPlanChecks{PreApply: []plancheck.PlanCheck{plancheck.ExpectUnknownValue(addr, tfjsonpath.New("estimate"))}}
+	onHere := []statecheck.StateCheck{
+		value("host", knownvalue.StringRegexp(regexp.MustCompile(`"name":"here"`))),
+		statecheck.ExpectKnownValue(addr, tfjsonpath.New("estimate").AtMapKey("maximum"), knownvalue.NotNull())}
+	b.run(
+		resource.TestStep{Config: b.config(hostHCL)},
+		resource.TestStep{Config: cfg(`profile = "profile.placed"`), ConfigPlanChecks: unknown, ConfigStateChecks: onHere},
+		resource.TestStep{Config: cfg(`profile = "profile.placed"`), ConfigPlanChecks: empty()},
+		resource.TestStep{Config: cfg("profile = \"profile.quickstart\"\nhosts = [\"here\"]"), ConfigPlanChecks: unknown, ConfigStateChecks: onHere},
+		resource.TestStep{Config: cfg("profile = \"profile.quickstart\"\nhosts = [\"here\"]"), ConfigPlanChecks: empty()},
+	)
+}
+
+func TestAHostInUseIsNotRemovedUnlessForced(t *testing.T) {
+	t.Parallel()
+	requireTerraform(t)
+	requireLocal(t)
+	b := newBed(t)
+	b.run(
+		resource.TestStep{Config: b.config(hostHCL)},
+		resource.TestStep{PreConfig: func() {
+			e := b.engine()
+			h, err := e.LookupHost(context.Background(), "here")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := e.Create(context.Background(), engine.Request{Profile: "profile.quickstart", Name: "tenant", TTL: "30m", Hosts: []string{h.Ref()}}, nil, nil); err != nil {
+				t.Fatal(err)
+			}
+		}, Config: b.config(hostHCL), Destroy: true, ExpectError: regexp.MustCompile(`tenant`)},
+		resource.TestStep{Config: b.config(replaced(hostHCL, "local    = true", "local = true\n force_destroy = true"))},
+		resource.TestStep{PreConfig: func() {
+			if _, err := b.engine().Destroy(context.Background(), b.only().Receipt, engine.DestroyOptions{}); err != nil {
+				t.Fatal(err)
+			}
+		}, Config: b.config(hostHCL)},
+	)
 }

@@ -498,3 +498,19 @@ func TestAnUnreachableSandboxFailsTheDestroyAndStays(t *testing.T) {
 	c.destroy()
 	c.nothingLeft()
 }
+
+func TestAProviderBlockThatIsKnownOnlyInApply(t *testing.T) {
+	t.Parallel()
+	b := newBed(t)
+	cfg := func(ttl string) string {
+		return replaced(b.config(""), `"acme/web"`, "terraform_data.account.output") +
+			"resource \"terraform_data\" \"account\" {\n  input = \"acme/web\"\n}\n" + sandboxHCL(`ttl = "`+ttl+`"`)
+	}
+	b.run(
+		resource.TestStep{Config: cfg("1h"), ConfigPlanChecks: resource.ConfigPlanChecks{PreApply: []plancheck.PlanCheck{
+			plancheck.ExpectUnknownValue(addr, tfjsonpath.New("account")), plancheck.ExpectUnknownValue(addr, tfjsonpath.New("estimate"))}},
+			ConfigStateChecks: []statecheck.StateCheck{value("account", knownvalue.StringExact("acme/web"))}},
+		resource.TestStep{Config: cfg("1h"), ConfigPlanChecks: empty()},
+		resource.TestStep{Config: cfg("2h"), ConfigPlanChecks: action(plancheck.ResourceActionUpdate)},
+	)
+}
