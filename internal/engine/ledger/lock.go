@@ -55,7 +55,7 @@ func (l *writerLock) acquire(ctx context.Context) (unlock func(), err error) {
 		}
 		return done, nil
 	case <-ctx.Done():
-		go func() { <-got; done() }() // the kernel's queue cannot be left
+		go func() { _ = <-got; done() }() // the kernel's queue cannot be left
 		return nil, l.gaveUp(ctx)
 	}
 }

@@ -46,7 +46,7 @@ func uniqueSQLite(err error) bool {
 func checkSQLite(ctx context.Context, db *sql.DB) ([]string, error) {
 	var out []string
 	for _, pragma := range []string{"integrity_check", "foreign_key_check"} {
-		rows, err := db.QueryContext(ctx, "SELECT * FROM pragma_"+pragma)
+		rows, err := db.QueryContext(ctx, "SELECT * FROM pragma_"+pragma) //nolint:gosec // two constants
 		if err != nil {
 			return nil, err
 		}

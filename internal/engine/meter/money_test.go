@@ -6,8 +6,9 @@ import (
 	"math/big"
 	"testing"
 
-	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 	"pgregory.net/rapid"
+
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
 func TestMoneyReadsAndWritesExactDecimals(t *testing.T) {

@@ -6,8 +6,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 	"pgregory.net/rapid"
+
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
 // The oracle reads the book's text with math/big alone: floors, ceilings and

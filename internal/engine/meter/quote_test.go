@@ -9,8 +9,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 	"pgregory.net/rapid"
+
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
 func quoted(t *testing.T, in QuoteInput) Quote {

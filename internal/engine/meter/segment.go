@@ -41,7 +41,7 @@ func (s Segment) check() error {
 		return extensions.Errorf(extensions.KindInvalid, "segment: unknown mode %q", s.Mode)
 	}
 	for _, n := range []int64{s.Milliseconds, s.Sizes.VCPUMilli, s.Sizes.MemoryMiB, s.Sizes.DiskMiB, s.Sizes.GPUs,
-		valueOr(s.CPUMillis, 0), valueOr(s.MemoryMiBMillis, 0), valueOr(s.EgressBytes, 0)} {
+		orZero(s.CPUMillis), orZero(s.MemoryMiBMillis), orZero(s.EgressBytes)} {
 		if n < 0 {
 			return extensions.Errorf(extensions.KindInvalid, "segment: the quantity %d is negative", n)
 		}
@@ -49,16 +49,16 @@ func (s Segment) check() error {
 	return nil
 }
 
-func valueOr(p *int64, other int64) int64 {
+func orZero(p *int64) int64 {
 	if p == nil {
-		return other
+		return 0
 	}
 	return *p
 }
 
 // SizesOf reads the sizes a request asks for.
 func SizesOf(r extensions.Resources) Sizes {
-	s := Sizes{MemoryMiB: valueOr(r.MemoryMB, 0), DiskMiB: valueOr(r.DiskMB, 0)}
+	s := Sizes{MemoryMiB: orZero(r.MemoryMB), DiskMiB: orZero(r.DiskMB)}
 	if r.CPU != nil {
 		s.VCPUMilli = int64(*r.CPU)
 	}

@@ -69,7 +69,7 @@ type GPU struct {
 // UnmarshalStrict implements strictyaml.Unmarshaler.
 func (g *GPU) UnmarshalStrict(n strictyaml.Node) error {
 	g.Count = 1
-	ok := false
+	var ok bool
 	switch n.Kind() {
 	case strictyaml.Number:
 		ok = n.Decode(&g.Count)

@@ -4,6 +4,7 @@ package secretref
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -181,7 +182,7 @@ func TestACancelledContextRunsNothing(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	made := filepath.Join(t.TempDir(), "made")
-	if _, err := Resolve(ctx, "exec://touch?arg="+made, Options{}); err != context.Canceled {
+	if _, err := Resolve(ctx, "exec://touch?arg="+made, Options{}); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v", err)
 	}
 	if _, err := os.Stat(made); err == nil {

@@ -3,6 +3,7 @@ package workspace
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -62,7 +63,7 @@ func (c *clone) list(ctx context.Context, opts Options) ([]object, error) {
 	err := c.pipe(ctx, nil, func(r *bufio.Reader) error {
 		for {
 			line, err := r.ReadString(0)
-			if err == io.EOF && line == "" {
+			if errors.Is(err, io.EOF) && line == "" {
 				return nil
 			}
 			if err != nil {

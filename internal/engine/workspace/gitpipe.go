@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"cmp"
 	"context"
+	"errors"
 	"io"
 	"strings"
 )
@@ -30,7 +31,7 @@ func (c *clone) pipe(outer context.Context, ask []object, read func(*bufio.Reade
 	}
 	_, _ = io.Copy(io.Discard, out)
 	waitErr := cmd.Wait()
-	if waitErr != nil && (readErr == nil || readErr == io.EOF || readErr == io.ErrUnexpectedEOF) {
+	if waitErr != nil && (readErr == nil || errors.Is(readErr, io.EOF) || errors.Is(readErr, io.ErrUnexpectedEOF)) {
 		return gitFailed(outer, c.loc, waitErr, stderr.String())
 	}
 	return cmp.Or(readErr, waitErr)

@@ -128,7 +128,7 @@ func lockFolder(ctx context.Context, dir, spool string) (func(), error) {
 func removeStage(stage string) {
 	_ = filepath.WalkDir(stage, func(p string, d os.DirEntry, err error) error {
 		if d != nil && d.IsDir() {
-			_ = os.Chmod(p, 0o700)
+			_ = os.Chmod(p, 0o700) //nolint:gosec // a folder, and it has to be entered
 		}
 		return nil
 	})

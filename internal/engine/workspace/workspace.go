@@ -23,6 +23,7 @@ package workspace
 
 import (
 	"context"
+	"errors"
 	"io"
 	"os"
 	"path/filepath"
@@ -133,7 +134,7 @@ func checkFolder(dir string) error {
 		_, err = f.Readdirnames(1)
 		_ = f.Close()
 	}
-	if err != nil && err != io.EOF {
+	if err != nil && !errors.Is(err, io.EOF) {
 		return extensions.Errorf(extensions.KindInvalid, "the workspace folder %q cannot be listed: %w", shown, bare(err)).
 			WithRemedy("Make it readable for the user that runs Terraform.")
 	}

@@ -2,6 +2,7 @@ package saasstub_test
 
 import (
 	"context"
+	"errors"
 	"testing"
 	"time"
 
@@ -51,7 +52,7 @@ func TestEachFaultHasItsKind(t *testing.T) {
 				t.Fatalf("%v is %s, want %s", err, extensions.KindOf(err), tc.want)
 			}
 			var e *extensions.Error
-			if e = err.(*extensions.Error); e.RetryAfter != tc.after || e.Op != "provision" {
+			if !errors.As(err, &e) || e.RetryAfter != tc.after || e.Op != "provision" {
 				t.Errorf("retry after %s, op %q", e.RetryAfter, e.Op)
 			}
 			objs, err := vendor.At(dirOf(cfg)).Objects()

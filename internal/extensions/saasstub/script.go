@@ -2,10 +2,11 @@ package saasstub
 
 import "github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/saasstub/vendor"
 
-// Script and Rule are the vendor's: what a test makes it do wrong.
 type (
+	// Script is the vendor's: what a test makes it do wrong.
 	Script = vendor.Script
-	Rule   = vendor.Rule
+	// Rule is one line of a Script.
+	Rule = vendor.Rule
 )
 
 // WriteScript makes s the behaviour of the vendor in dir, in every process.

@@ -48,7 +48,7 @@ func child(t testing.TB, role, address string, seed, count int, failpoints strin
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command(self)
+	cmd := exec.Command(self) //nolint:noctx // its end is the test's to choose
 	cmd.Env = append(os.Environ(), envRole+"="+role, envAddress+"="+address, envSeed+"="+strconv.Itoa(seed), envCount+"="+strconv.Itoa(count), failpoint.Env+"="+failpoints)
 	return cmd
 }

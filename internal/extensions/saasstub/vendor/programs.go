@@ -100,7 +100,7 @@ func (inv *invocation) inside(p string) string { return inside(resolve(inv.dir, 
 
 func runSh(inv *invocation) int {
 	args := inv.args
-	for len(args) > 0 && strings.HasPrefix(args[0], "-") && args[0] != "-c" && args[0] != "-s" {
+	if len(args) > 0 && strings.HasPrefix(args[0], "-") && args[0] != "-c" && args[0] != "-s" {
 		if args[0] != "-e" && args[0] != "-u" {
 			return inv.fail(2, "sh: %s: not supported", args[0])
 		}

@@ -83,7 +83,7 @@ func (m *machine) access(ctx context.Context, p string, mode interp.AccessMode) 
 // tell names the path as the script wrote it, never as the host has it.
 func tell(op, p string, err error) error {
 	for {
-		switch e := err.(type) {
+		switch e := err.(type) { //nolint:errorlint // it unwraps one layer at a time
 		case *fs.PathError:
 			err = e.Err
 		case *os.LinkError:
