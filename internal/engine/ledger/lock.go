@@ -55,7 +55,10 @@ func (l *writerLock) acquire(ctx context.Context) (unlock func(), err error) {
 		}
 		return done, nil
 	case <-ctx.Done():
-		go func() { _ = <-got; done() }() // the kernel's queue cannot be left
+		go func() { // the kernel's queue cannot be left
+			defer done()
+			<-got //nolint:errcheck // nobody waits for the lock any more
+		}()
 		return nil, l.gaveUp(ctx)
 	}
 }

@@ -41,7 +41,7 @@ func fromProgram(ctx context.Context, r reference, opts Options) ([]byte, error)
 	switch {
 	case stdout.cut:
 		return nil, unfit(r, "the program printed more than 64 KiB")
-	case context.Cause(ctx) == errTimeout && err != nil:
+	case errors.Is(context.Cause(ctx), errTimeout) && err != nil:
 		return nil, extensions.Errorf(extensions.KindTimeout, "the secret %s cannot be had: the program did not end within %s", r, timeout).
 			WithRemedy("Make sure the program does not wait for input: it has no terminal.")
 	case ctx.Err() != nil && err != nil:

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"hash"
 	"io"
 
@@ -61,7 +62,7 @@ type verifier struct {
 
 func (v *verifier) Read(p []byte) (int, error) {
 	n, err := v.DigestReader.Read(p)
-	if err == io.EOF && v.Digest() != v.want {
+	if errors.Is(err, io.EOF) && v.Digest() != v.want {
 		return n, extensions.Errorf(extensions.KindInvalid,
 			"the stream does not match its digest: sha256 %s was expected, %s arrived in %d bytes",
 			extensions.Clean(v.want, 64), v.Digest(), v.n).
