@@ -161,6 +161,9 @@ func reasonAt(reason string, gone ending) string {
 }
 
 func (e *Engine) endFailed(ctx context.Context, op *operation, how ended, cause error, report DestroyReport) (DestroyReport, error) {
+	if how.reason == "recovered" {
+		return report, e.keepRemedy(cause, op.row.ID) // left open: the next run tries again
+	}
 	event := "sandbox.destroy-failed"
 	if how.forget && unreachable(cause) {
 		event = "sandbox.forgotten"
