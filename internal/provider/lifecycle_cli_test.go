@@ -1,7 +1,6 @@
 package provider
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"os"
@@ -13,7 +12,6 @@ import (
 	"time"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/failpoint"
-	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/saasstub/vendor"
 )
 
 func TestASavedPlanIsAppliedLater(t *testing.T) {
@@ -214,34 +212,6 @@ func TestPlanAndReadWriteNothing(t *testing.T) {
 		t.Errorf("%d events before plan and refresh, %d after (%v)", before, after, err)
 	}
 	c.destroy()
-}
-
-func TestCtrlCLeavesAStateThatDestroysCleanly(t *testing.T) {
-	t.Parallel()
-	b := newBed(t)
-	c := newCLI(t, b)
-	b.script(vendor.Rule{Op: vendor.OpStart, Do: vendor.DoSlowReady, Delay: vendor.Duration(time.Hour)})
-	c.write(sandboxHCL(`name = "slow"`))
-	cmd := c.command(nil, "apply", "-auto-approve", "-no-color")
-	var out bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &out, &out
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	b.eventually("the vendor has it", func() bool { o, err := b.vendor().Objects(); return err == nil && len(o) == 1 })
-	if err := cmd.Process.Signal(os.Interrupt); err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Wait(); err == nil {
-		t.Fatalf("an interrupted apply succeeded:\n%s", out.String())
-	}
-	b.script()
-	c.destroy()
-	c.nothingLeft()
-	c.apply()
-	c.planIsEmpty()
-	c.destroy()
-	c.nothingLeft()
 }
 
 // eventually waits for a condition; its bound only ends a broken test.
