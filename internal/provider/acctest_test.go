@@ -235,7 +235,7 @@ func (b *bed) destroyAll() (ids []string) {
 	return ids
 }
 
-// notRunning fails if a process of this machine or a mount carries the id.
+// notRunning fails if a process, mount, control group or folder carries the id.
 func (b *bed) notRunning(id string) {
 	b.t.Helper()
 	files, err := filepath.Glob("/proc/[0-9]*/cmdline")
@@ -246,6 +246,11 @@ func (b *bed) notRunning(id string) {
 		raw, err := os.ReadFile(f)
 		if err == nil && strings.Contains(string(raw), id) {
 			b.t.Errorf("%s: %s is still there: %q", f, id, raw)
+		}
+	}
+	for _, pattern := range []string{"/sys/fs/cgroup/*" + id, "/sys/fs/cgroup/*/*" + id, filepath.Join(b.state, "local", id)} {
+		if left, err := filepath.Glob(pattern); err != nil || len(left) > 0 {
+			b.t.Errorf("left behind: %v (%v)", left, err)
 		}
 	}
 }

@@ -142,3 +142,22 @@ func TestAHostInUseIsNotRemovedUnlessForced(t *testing.T) {
 		}, Config: b.config(hostHCL)},
 	)
 }
+
+// A sandbox that is adopted may live elsewhere than a new one would.
+func TestAnAdoptedSandboxKeepsItsPlace(t *testing.T) {
+	t.Parallel()
+	requireTerraform(t)
+	requireLocal(t)
+	b := newBed(t)
+	other := engine.Host{Name: "other", Local: true}
+	made, err := b.engine().Create(context.Background(), engine.Request{Profile: "profile.quickstart", Name: "found", TTL: "30m", Hosts: []string{other.Ref()}}, nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg := b.config(hostHCL + "resource \"sandboxer_sandbox\" \"a\" {\n  profile = \"profile.quickstart\"\n  name = \"found\"\n  ttl = \"30m\"\n  hosts = [sandboxer_host.here.ref]\n  on_conflict = \"adopt\"\n}\n")
+	b.run(
+		resource.TestStep{Config: cfg, ConfigStateChecks: []statecheck.StateCheck{
+			value("id", knownvalue.StringExact(string(made.ID))), value("host", knownvalue.StringExact(other.Ref()))}},
+		resource.TestStep{Config: cfg, ConfigPlanChecks: empty()},
+	)
+}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -75,6 +76,36 @@ resource "sandboxer_sandbox" "b" {
 	c.planIsEmpty()
 	c.destroy("-refresh=false")
 	c.nothingLeft()
+}
+
+func TestTenAtOnceOnThisMachineLeaveNothing(t *testing.T) {
+	t.Parallel()
+	requireTerraform(t)
+	requireLocal(t)
+	b := newBed(t)
+	c := newCLI(t, b)
+	c.write("resource \"sandboxer_sandbox\" \"a\" {\n count = 10\n profile = \"profile.quickstart\"\n name = \"ten-${count.index}\"\n ttl = \"30m\"\n}\n")
+	c.apply()
+	c.planIsEmpty()
+	for i := range 10 {
+		b.inside(fmt.Sprintf("ten-%d", i), "sleep 1000 & echo $! > pid; kill -0 $(cat pid)")
+	}
+	c.planIsEmpty()
+	c.destroy()
+	c.nothingLeft() // the bed's end looks for processes, mounts, groups and folders
+}
+
+func TestStartedByHandItIsTheCommandLine(t *testing.T) {
+	t.Parallel()
+	requireTerraform(t)
+	bin, err := builtProvider()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := exec.Command(filepath.Join(bin, "terraform-provider-sandboxer")).CombinedOutput()
+	if err != nil || !strings.Contains(string(out), "Available Commands") {
+		t.Errorf("%v\n%s", err, out)
+	}
 }
 
 func TestTwoAppliesAtOnceFromTwoFolders(t *testing.T) {

@@ -472,7 +472,7 @@ func TestAnUnreachableSandboxIsForgottenOnRequest(t *testing.T) {
 	c.write(sandboxHCL("name = \"gone\"\non_unreachable_destroy = \"forget\""))
 	c.apply()
 	b.script(vendor.Rule{Op: vendor.OpAny, Do: vendor.DoUnreachable})
-	if out := c.destroy("-refresh=false"); !regexp.MustCompile(`forgotten`).MatchString(out) {
+	if out := c.destroy("-refresh=false"); !regexp.MustCompile(`(?i)forgotten`).MatchString(out) {
 		t.Errorf("no warning:\n%s", out)
 	}
 	b.script()

@@ -75,7 +75,7 @@ func (p *planning) create(ctx context.Context) {
 	if p.config.Scope.IsNull() {
 		p.plan.Scope = optional(planned.Scope)
 	}
-	if planned.Pinned {
+	if planned.Pinned && p.plan.OnConflict.ValueString() == "error" { // an adopted one may live elsewhere
 		p.plan.Extension, p.plan.Host = optional(planned.Extension), optional(planned.Host)
 	}
 }

@@ -177,11 +177,6 @@ func (r *sandboxResource) Delete(ctx context.Context, req resource.DeleteRequest
 }
 
 func tellDestroyed(diags *diag.Diagnostics, m sandboxModel, report engine.DestroyReport) {
-	if report.Forgotten {
-		diags.AddWarning("Sandbox "+m.label()+" was forgotten, not destroyed",
-			"Its place could not be reached and on_unreachable_destroy is \"forget\". It may still exist and cost money until it expires.\n\n"+
-				"What to do: run `sandboxer sweep` once the place can be reached again.")
-	}
 	if len(report.Conflicts) > 0 {
 		diags.AddWarning("Files of sandbox "+m.label()+" changed on both sides",
 			"They were left alone here and not overwritten:\n"+bullets(report.Conflicts))
