@@ -94,7 +94,8 @@ func (e *Engine) settleTaken(ctx context.Context, l ledger.Ledger, row ledger.Sa
 	if err != nil {
 		return false, false, err
 	}
-	for _, in := range intents { // at most one
+	if len(intents) > 0 {
+		in := intents[0] // a subject has at most one open
 		if over, err := e.abandoned(ctx, l, in); err != nil || !over {
 			return false, err == nil, err
 		}

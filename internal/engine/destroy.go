@@ -29,7 +29,7 @@ func (e *Engine) Destroy(ctx context.Context, rec Receipt, opts DestroyOptions) 
 			return DestroyReport{AlreadyGone: true, Notices: []Notice{takenOver(row.ID, row.Name, row.Generation)}}, nil
 		}
 		report, endErr := e.end(ctx, l, row, ended{reason: "destroyed", forget: opts.Forget, sync: true, notify: opts.Notify})
-		if stale(endErr) == endErr || ctx.Err() != nil {
+		if endErr == nil || stale(endErr) != nil || ctx.Err() != nil {
 			return report, endErr
 		}
 		row, err = l.Get(ctx, rec.ID) // another run was faster: decide anew

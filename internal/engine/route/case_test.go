@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/rogpeppe/go-internal/txtar"
+
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 

@@ -8,9 +8,10 @@ import (
 	"testing"
 	"time"
 
+	"pgregory.net/rapid"
+
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/meter"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
-	"pgregory.net/rapid"
 )
 
 func pick[T any](t *rapid.T, label string, from ...T) T {
