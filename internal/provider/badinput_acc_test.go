@@ -90,6 +90,27 @@ func refused(t *testing.T, c *cli, want string) {
 	}
 }
 
+// A repository can only be asked for at apply; nothing is left of the attempt.
+func TestARepositoryThatDoesNotExistIsRefusedAtApply(t *testing.T) {
+	t.Parallel()
+	for name, repo := range map[string]string{"no server": "https://127.0.0.1:1/none.git", "no repository": "file:///does/not/exist.git"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := newBed(t)
+			c := newCLI(t, b)
+			c.write("resource \"sandboxer_sandbox\" \"a\" {\n profile = \"profile.stub\"\n inputs = { repo = \"" + repo + "\" }\n}\n")
+			out, code := c.try(nil, "apply", "-auto-approve", "-no-color")
+			if code == 0 || !strings.Contains(out, strings.TrimSuffix(repo, ".git")) {
+				t.Errorf("exit %d:\n%s", code, out)
+			}
+			if c.stateOf(addr, "id") != nil {
+				t.Error("it is in the state")
+			}
+			c.nothingLeft()
+		})
+	}
+}
+
 func TestABrokenCatalogIsToldAtItsPlace(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ yaml, want string }{
