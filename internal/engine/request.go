@@ -214,7 +214,8 @@ type DestroyReport struct {
 	Notices     []Notice
 }
 
-// Charge is one settled line; Amount is a decimal string.
+// Charge is one settled line; Amount is a decimal string, Unit what Quantity
+// counts: "ms", "MiB x ms".
 type Charge struct {
 	Component, Quantity, Unit, Amount, Currency string
 	// Memo marks what is recorded but charged to nobody's wallet.

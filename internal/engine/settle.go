@@ -100,7 +100,8 @@ func (e *Engine) lostAt(row ledger.Sandbox, end ending) ending {
 func chargesOf(cs []ledger.Charge) []Charge {
 	out := make([]Charge, 0, len(cs))
 	for _, c := range cs {
-		out = append(out, Charge{Component: c.Component, Quantity: quantity(c), Unit: c.Unit, Amount: meter.Amount(c.Amount).String(),
+		counted, quantum := quantity(c)
+		out = append(out, Charge{Component: c.Component, Quantity: counted, Unit: quantum, Amount: meter.Amount(c.Amount).String(),
 			Currency: c.Currency, Memo: c.Memo != ""})
 	}
 	return out

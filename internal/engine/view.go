@@ -130,4 +130,12 @@ func mirrorOf(row ledger.Sandbox) string {
 	return spec.Workspace.Repo
 }
 
-func quantity(c ledger.Charge) string { return strconv.FormatInt(c.Quantity, 10) }
+// quantity is what was counted and in which quanta: a price is for a whole
+// unit, what is counted is not.
+func quantity(c ledger.Charge) (counted, quantum string) {
+	_, quantum, ok := meter.QuantaPerUnit(c.Unit)
+	if !ok {
+		quantum = c.Unit
+	}
+	return strconv.FormatInt(c.Quantity, 10), quantum
+}
