@@ -19,6 +19,7 @@ const (
 	maxHostRef  = 16 << 10  // bytes of one host ref
 	maxTrigger  = 64 << 10  // bytes of one trigger
 	maxConsumer = 256       // bytes of one field
+	maxAmount   = 64        // bytes of an amount and its currency
 	maxRequest  = 512 << 10 // bytes of it all as JSON
 )
 
@@ -32,6 +33,9 @@ func checkRequest(req Request) error {
 		if err != nil {
 			return err
 		}
+	}
+	if len(req.MaxCost) > maxAmount {
+		return at("max_cost", invalid("max_cost has %d bytes; at most %d are accepted", "write an amount and a currency, such as 1.00 USD", len(req.MaxCost), maxAmount))
 	}
 	if req.MaxCost != "" {
 		if _, err := meter.ParseMoney(req.MaxCost); err != nil {
