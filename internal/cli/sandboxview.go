@@ -81,6 +81,30 @@ func (s sandboxView) end(now time.Time) string {
 	return relative(s.ExpiresAt, now)
 }
 
+func (s sandboxView) liveMode() string {
+	if !s.EndedAt.IsZero() {
+		return ""
+	}
+	return s.Mode
+}
+
+// deadline tells when the sandbox has to end, and who sees to it.
+func (s sandboxView) deadline(now time.Time) string {
+	if !s.EndedAt.IsZero() || s.ExpiresAt.IsZero() {
+		return stamp(s.ExpiresAt)
+	}
+	text := withRelative(s.ExpiresAt, now)
+	switch s.Expiry {
+	case "native":
+		text += ", kept by the place itself"
+	case "host":
+		text += ", kept on the host"
+	case "sweep":
+		text += ", kept by the next run or `sandboxer sweep`"
+	}
+	return text
+}
+
 func printSandbox(w io.Writer, s sandboxView, now time.Time) error {
 	lines := [][2]string{
 		{"id", string(s.ID)},
@@ -88,12 +112,11 @@ func printSandbox(w io.Writer, s sandboxView, now time.Time) error {
 		{"account", s.Account},
 		{"state", s.State},
 		{"reason", s.Reason},
-		{"mode", s.Mode},
+		{"mode", s.liveMode()},
 		{"profile", s.Profile + "@" + s.Version},
 		{"place", placeName(s.Extension, s.Host)},
 		{"created", stamp(s.CreatedAt)},
-		{"expires", withRelative(s.ExpiresAt, now)},
-		{"ended by", s.Expiry},
+		{"deadline", s.deadline(now)},
 		{"ended", withRelative(s.EndedAt, now)},
 		{"generation", strconv.FormatInt(s.Generation, 10)},
 		{"ssh", s.Reach.SSH},
