@@ -101,6 +101,7 @@ func (e *Engine) settleTaken(ctx context.Context, l ledger.Ledger, row ledger.Sa
 		}
 		return true, false, e.heldUntil(e.recoverIntent(ctx, l, in, notify), row)
 	}
+	reason := endReason(e, row)
 	gone := row.State == lifecycle.Failed || !row.ExpiresAt.After(e.now())
 	if !gone {
 		o, err := e.lookAgain(ctx, row)
@@ -108,12 +109,15 @@ func (e *Engine) settleTaken(ctx context.Context, l ledger.Ledger, row ledger.Sa
 			return false, false, nil // cannot tell: the name stays taken
 		}
 		gone = o.Phase == extensions.PhaseAbsent || o.Phase == extensions.PhaseExpired
+		if o.Phase == extensions.PhaseExpired { // by the place's own clock
+			reason = "expired"
+		}
 	}
 	if !gone {
 		return false, false, nil
 	}
 	notify.tell("Cleaning up before taking its name", "%s (%s) is %s", row.ID, row.Name, lifecycle.Shown(row.State))
-	_, err = e.end(ctx, l, row, ended{reason: endReason(e, row), notify: notify})
+	_, err = e.end(ctx, l, row, ended{reason: reason, notify: notify})
 	if err = stale(err); err != nil {
 		return false, false, e.heldUntil(err, row)
 	}

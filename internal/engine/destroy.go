@@ -134,7 +134,7 @@ func (e *Engine) settle(ctx context.Context, op *operation, how ended, gone endi
 		gone = e.lostAt(op.row, gone)
 	}
 	report.EndedAt = gone.at
-	if err := op.discard(ctx, ledger.Confirmed, reasonAt(how.reason, gone), nil, gone); err != nil {
+	if err := op.discard(ctx, ledger.Confirmed, reasonAt(how.reason, gone, op.row), nil, gone); err != nil {
 		e.settleLater(op.row, gone, err, &report)
 		return report, nil
 	}
@@ -153,8 +153,8 @@ func (e *Engine) openToEnd(ctx context.Context, row ledger.Sandbox) (*opened, er
 }
 
 // reasonAt keeps the truth for one that expired before anybody came to end it.
-func reasonAt(reason string, gone ending) string {
-	if reason == "destroyed" && gone.source == "deadline" {
+func reasonAt(reason string, gone ending, row ledger.Sandbox) string {
+	if reason == "destroyed" && (gone.source == "deadline" || lifecycle.Overdue(gone.at, row.ExpiresAt)) {
 		return "expired"
 	}
 	return reason

@@ -2,6 +2,7 @@ package engine_test
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -30,6 +31,7 @@ type order struct {
 	Dir, Profile string
 	Do           string // create | destroy
 	Name         string
+	TTL          string // "" = 10m
 	Receipt      engine.Receipt
 }
 
@@ -54,7 +56,7 @@ func drive(text string) int {
 	defer e.Close()
 	switch o.Do {
 	case "create":
-		s, err := e.Create(context.Background(), engine.Request{Profile: o.Profile, Name: o.Name, TTL: "10m"}, nil, nil)
+		s, err := e.Create(context.Background(), engine.Request{Profile: o.Profile, Name: o.Name, TTL: cmp.Or(o.TTL, "10m")}, nil, nil)
 		if err != nil {
 			fmt.Fprintln(os.Stderr, extensions.KindOf(err), err, extensions.RemedyOf(err))
 			return 1

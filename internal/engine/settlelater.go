@@ -120,5 +120,5 @@ func (e *Engine) settleOne(ctx context.Context, l ledger.Ledger, u unsettled, no
 	}
 	defer op.close()
 	gone := ending{at: u.EndedAt, source: u.Source, estimated: u.Estimated, usage: u.Usage}
-	return op.discard(ctx, ledger.Confirmed, reasonAt("destroyed", gone), nil, gone)
+	return op.discard(ctx, ledger.Confirmed, reasonAt("destroyed", gone, op.row), nil, gone)
 }

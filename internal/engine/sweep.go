@@ -60,7 +60,9 @@ func (e *Engine) sweepRow(ctx context.Context, l ledger.Ledger, row ledger.Sandb
 			return
 		}
 		settled = true
-		reason = "lost"
+		if o.Phase != extensions.PhaseExpired { // else by the place's own clock
+			reason = "lost"
+		}
 	} else if !lifecycle.Overdue(e.now(), row.ExpiresAt) {
 		reason = "destroyed" // what was left of a failure
 	}
@@ -79,8 +81,8 @@ func (e *Engine) sweepRow(ctx context.Context, l ledger.Ledger, row ledger.Sandb
 	}
 }
 
-// findOrphans lists every place that can be opened from here: its bindings
-// that need no host, the registered hosts, and wherever a row says.
+// findOrphans lists every place that can be opened from here: bindings that
+// need no host, and wherever a row says.
 func (e *Engine) findOrphans(ctx context.Context, l ledger.Ledger, rows []ledger.Sandbox, report *SweepReport) {
 	places := map[place]bool{}
 	for _, b := range e.catalog.Bindings {

@@ -1,0 +1,230 @@
+package engine_test
+
+import (
+	"context"
+	"encoding/json"
+	"math/big"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/saasstub"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/saasstub/vendor"
+)
+
+// meters reads the ledger itself.
+func (b *bench) meters(id engine.ID) []ledger.Meter {
+	b.t.Helper()
+	l, err := ledger.Open(context.Background(), ledger.DefaultURL(b.dir), ledger.Options{ReadOnly: true})
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	defer l.Close()
+	ms, err := l.Meters(context.Background(), id)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return ms
+}
+
+func total(t *testing.T, cs []engine.Charge) *big.Rat {
+	t.Helper()
+	sum := new(big.Rat)
+	for _, c := range cs {
+		n, ok := new(big.Rat).SetString(c.Amount)
+		if !ok {
+			t.Fatalf("amount %q", c.Amount)
+		}
+		sum.Add(sum, n)
+	}
+	return sum
+}
+
+func TestAMeterRunsFromTheVendorsStartToTheVendorsEnd(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	ctx := context.Background()
+	b.script(saasstub.Rule{Op: vendor.OpStart, Do: vendor.DoSlowReady, Delay: vendor.Duration(400 * time.Millisecond)})
+	s := b.create(engine.Request{Profile: "profile.stub", Name: "one"})
+	o := b.observations()[0]
+	m := b.meters(s.ID)
+	if len(m) != 1 || !m[0].Open() || !m[0].OpenedAt.Equal(o.StartedAt.Truncate(time.Microsecond)) || m[0].StartSource != "backend" {
+		t.Fatalf("meter %+v, the vendor started at %s", m, o.StartedAt)
+	}
+	if !s.Receipt.StartedAt.Equal(m[0].OpenedAt) {
+		t.Errorf("the receipt says %s, the meter %s", s.Receipt.StartedAt, m[0].OpenedAt)
+	}
+	r, err := b.Destroy(ctx, s.Receipt, engine.DestroyOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	m = b.meters(s.ID)
+	if m[0].Open() || m[0].EndSource != "backend" || m[0].EndEstimated || !m[0].ClosedAt.Equal(r.EndedAt.Truncate(time.Microsecond)) {
+		t.Errorf("closed %+v, ended %s", m[0], r.EndedAt)
+	}
+	again, err := b.Destroy(ctx, s.Receipt, engine.DestroyOptions{})
+	if err != nil || !again.AlreadyGone || total(t, again.Charges).Cmp(total(t, r.Charges)) != 0 {
+		t.Errorf("destroyed again: %+v, %v; charged before: %v", again, err, r.Charges)
+	}
+	b.clean()
+}
+
+func TestALifeToItsEndCostsWhatWasQuotedForIt(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	ctx := context.Background()
+	req := engine.Request{Profile: "profile.stub", Name: "one", TTL: "2h"}
+	p, err := b.Plan(ctx, req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := b.create(req)
+	// The vendor's clock goes two hours ahead: it has ended at its deadline.
+	if err := vendor.At(b.dir + "/saas-stub").Advance(2 * time.Hour); err != nil {
+		t.Fatal(err)
+	}
+	b.now = func() time.Time { return time.Now().Add(2*time.Hour + time.Second) }
+	e := b.reopen()
+	r, err := e.Destroy(ctx, s.Receipt, engine.DestroyOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The vendor starts a moment after our deadline was fixed, and bills by the
+	// second: at most one second less than the whole life.
+	want, _ := new(big.Rat).SetString(p.Estimate.Maximum)
+	diff := new(big.Rat).Sub(want, total(t, r.Charges))
+	second, _ := new(big.Rat).SetString("0.0000163")
+	if diff.Sign() < 0 || diff.Cmp(second) > 0 {
+		t.Errorf("quoted %s, charged %v", p.Estimate.Maximum, r.Charges)
+	}
+	if r.EndedAt.Sub(s.ExpiresAt).Abs() > time.Second {
+		t.Errorf("ended %s, due %s", r.EndedAt, s.ExpiresAt)
+	}
+	if row, err := e.Lookup(ctx, s.ID, "", ""); err != nil || row.Reason != "expired" {
+		t.Errorf("why it ended: %q, %v", row.Reason, err)
+	}
+	b.clean()
+}
+
+func TestAnEndThatNobodyToldIsAnEstimate(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	ctx := context.Background()
+	s := b.create(engine.Request{Profile: "profile.stub", Name: "one", TTL: "2h"})
+	b.sh(s.Receipt, "true") // last seen alive
+	time.Sleep(50 * time.Millisecond)
+	objs := b.observations()
+	if be, err := saasstub.New().Open(ctx, extensions.Config{Binding: "x", Account: "acme/web", StateDir: b.dir}); err != nil {
+		t.Fatal(err)
+	} else if _, err := be.Teardown(ctx, objs[0].Handle); err != nil { // behind our back
+		t.Fatal(err)
+	}
+	e := b.reopen()
+	r, err := e.Sweep(ctx, false, nil)
+	if err != nil || len(r.Settled) != 1 {
+		t.Fatalf("%+v, %v", r, err)
+	}
+	m := b.meters(s.ID)
+	if len(m) != 1 || !m[0].EndEstimated || m[0].EndSource != "seen-alive" || m[0].ClosedAt.After(time.Now().Add(-40*time.Millisecond)) {
+		t.Errorf("meter %+v", m)
+	}
+	b.clean()
+}
+
+func TestALocalSandboxThatEndedUnwatchedIsSettledAtItsTrueEnd(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	ctx := context.Background()
+	rec, stderr, code := b.run(order{Do: "create", Profile: "profile.quickstart", Name: "one", TTL: "2s"}, "", 0)
+	if code != 0 {
+		t.Fatal(stderr)
+	}
+	time.Sleep(time.Until(rec.ExpiresAt) + 2*time.Second)
+	seen := b.observations()[0]
+	if seen.Phase != extensions.PhaseExpired {
+		t.Fatalf("it is %s", seen.Phase)
+	}
+	e := b.reopen()
+	if got, err := e.Get(ctx, rec); err != nil || got.State != "expired" {
+		t.Errorf("get: %s, %v", got.State, err)
+	}
+	r, err := e.Sweep(ctx, false, nil)
+	if err != nil || len(r.Ended)+len(r.Settled) != 1 || len(r.Failures) > 0 {
+		t.Fatalf("%+v, %v", r, err)
+	}
+	m := b.meters(rec.ID)
+	if len(m) != 1 || m[0].EndEstimated || !m[0].ClosedAt.Equal(seen.EndedAt.Truncate(time.Microsecond)) {
+		t.Errorf("closed %+v, it ended at %s", m, seen.EndedAt)
+	}
+	if got, err := e.Get(ctx, rec); err != nil || got.State != "expired" {
+		t.Errorf("settled, it reads as %s, %v", got.State, err)
+	}
+	b.clean()
+}
+
+func TestAReceiptSettlesElsewhereAndStaysAsItIs(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	ctx := context.Background()
+	s := b.create(engine.Request{Profile: "profile.stub", Name: "one", Secrets: map[string]engine.Secret{"K": extensions.NewSecret("canary-receipt")}})
+	rec := s.Receipt
+	if rec.Prices == "" || rec.Ledger == "" || rec.Head == "" || rec.StartedAt.IsZero() || rec.Version != 1 {
+		t.Fatalf("receipt %+v", rec)
+	}
+	if _, findings, err := b.VerifyLedger(ctx, rec.Head); err != nil || len(findings) > 0 {
+		t.Errorf("its head is not in the chain: %v, %v", findings, err)
+	}
+	forged := rec.Head[:len(rec.Head)-1] + "0"
+	if strings.HasSuffix(rec.Head, "0") {
+		forged = rec.Head[:len(rec.Head)-1] + "1"
+	}
+	if _, findings, err := b.VerifyLedger(ctx, forged); err != nil || len(findings) == 0 {
+		t.Errorf("a forged head is found in the chain: %v", err)
+	}
+	if _, _, err := b.VerifyLedger(ctx, "nonsense"); !extensions.IsKind(err, extensions.KindInvalid) {
+		t.Errorf("nonsense: %v", err)
+	}
+	// Others work with the same ledger; reading again changes no byte of it.
+	b.create(engine.Request{Profile: "profile.stub", Name: "two"})
+	b.sh(rec, "true")
+	want, err := json.Marshal(rec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, e := range map[string]*engine.Engine{"here": b.reopen(), "elsewhere": b.elsewhere()} {
+		got, err := e.Get(ctx, rec)
+		text, jerr := json.Marshal(got.Receipt)
+		if err != nil || jerr != nil || string(text) != string(want) {
+			t.Errorf("%s it reads\n%s\nand was\n%s (%v)", name, text, want, err)
+		}
+	}
+	if strings.Contains(string(want), "canary") {
+		t.Error("the receipt holds the secret")
+	}
+	r, err := b.elsewhere().Destroy(ctx, rec, engine.DestroyOptions{})
+	if err != nil || len(r.Charges) < 2 || r.EndedAt.IsZero() {
+		t.Errorf("elsewhere: %+v, %v", r, err)
+	}
+}
+
+func TestChargesAreOfTheUserWhereTheKeyIs(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	s := b.create(engine.Request{Profile: "profile.stub", Name: "one", Billing: "byok"})
+	r, err := b.Destroy(context.Background(), s.Receipt, engine.DestroyOptions{})
+	if err != nil || len(r.Charges) == 0 {
+		t.Fatal(r, err)
+	}
+	for _, c := range r.Charges {
+		if !c.Memo {
+			t.Errorf("%+v is charged to a wallet", c)
+		}
+	}
+	if _, err := os.Stat(b.dir + "/unsettled"); err == nil {
+		t.Error("a settled end was noted for later")
+	}
+}
