@@ -95,7 +95,7 @@ func TestSecretsAreInsideAndNowhereElse(t *testing.T) {
 			var told strings.Builder
 			notify := func(n engine.Notice) { told.WriteString(n.Summary + n.Detail) }
 			req := engine.Request{Profile: profile, Name: "one", TTL: "10m", Secrets: map[string]engine.Secret{"OWN": extensions.NewSecret(canaries["OWN"])}, SecretsVersion: 1}
-			s, err := b.Create(ctx, req, func(s engine.Sandbox) { told.WriteString(fmt.Sprintf("%+v", s)) }, notify)
+			s, err := b.Create(ctx, req, func(s engine.Sandbox) { _, _ = fmt.Fprintf(&told, "%+v", s) }, notify)
 			if err != nil {
 				t.Fatal(err, extensions.RemedyOf(err))
 			}
