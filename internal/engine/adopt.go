@@ -29,8 +29,8 @@ func (e *Engine) adopt(ctx context.Context, l ledger.Ledger, c *creation, row le
 		return nil, err
 	}
 	if o.Phase != extensions.PhaseReady && o.Phase != extensions.PhasePaused {
-		return nil, extensions.Errorf(extensions.KindConflict, "sandbox %s (%s) is %s and cannot be adopted: %w", row.ID, row.Name, o.Phase, e.nameTaken(row)).
-			WithRemedy("destroy it, or choose another name")
+		return nil, extensions.Errorf(extensions.KindConflict, "%w; it is %s there and cannot be adopted", e.holderOf(row), o.Phase).
+			WithRemedy("choose another name, or end it: sandboxer sandbox destroy %s", row.ID)
 	}
 	op, err := e.openOperation(ctx, l, row, ledger.IntentAdopt, ledger.Change{
 		Expect: ledger.Expect{States: usable}, NextGeneration: true, Event: note("sandbox.adopting", nil)}, notify)
@@ -65,10 +65,9 @@ func (e *Engine) adopt(ctx context.Context, l ledger.Ledger, c *creation, row le
 }
 
 func (e *Engine) notAdoptable(row ledger.Sandbox) error {
-	taken := e.nameTaken(row)
-	err := extensions.Errorf(extensions.KindConflict, "it was made from another specification, so it cannot be adopted: %w", taken)
+	err := extensions.Errorf(extensions.KindConflict, "%w; it was made from another specification and cannot be adopted", e.holderOf(row))
 	err.ID = row.ID
-	return err.WithRemedy("give the request the profile, inputs, env and secret names it was made with; or %s", extensions.RemedyOf(taken))
+	return err.WithRemedy("give the request the profile, inputs, env and secret names it was made with, choose another name, or end it: sandboxer sandbox destroy %s", row.ID)
 }
 
 // adoptedEnd moves the end to what the new owner's ttl says. Where that

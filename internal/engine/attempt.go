@@ -33,7 +33,7 @@ func (c *creation) try(ctx context.Context, cand *route.Candidate) attempt {
 	spec := c.spec(cand)
 	if spec.FromSnapshot != nil && spec.FromSnapshot.Handle.ID == "" {
 		if spec.FromSnapshot.Handle, err = c.e.findSnapshotAt(ctx, b, spec.FromSnapshot.ID); err != nil {
-			return attempt{err: err, clean: true}
+			return attempt{err: snapshotElsewhere(cand, spec.FromSnapshot.ID, err), clean: true}
 		}
 	}
 	obs, err := c.provision(ctx, b, spec)
@@ -57,6 +57,14 @@ func (c *creation) try(ctx context.Context, cand *route.Candidate) attempt {
 		return c.tearDown(ctx, b, err)
 	}
 	return a
+}
+
+func snapshotElsewhere(cand *route.Candidate, id string, err error) error {
+	if !absent(err) {
+		return err
+	}
+	return at("from_snapshot", extensions.Errorf(extensions.KindInvalid, "snapshot %s is not kept at %s: %w", id, cand.ID(), err).
+		WithRemedy("check the id; a snapshot can be restored only where it is kept"))
 }
 
 func (c *creation) waitReady(ctx context.Context, b *opened, spec extensions.Spec) (reach extensions.Reachability, err error) {
@@ -152,7 +160,7 @@ func (c *creation) settleProvision(ctx context.Context, b *opened, cause error) 
 	case absent(err):
 		return attempt{err: cause, clean: true, next: extensions.IsKind(cause, extensions.KindIndeterminate)}
 	case err != nil:
-		return attempt{err: errors.Join(cause, err)}
+		return attempt{err: extensions.Errorf(extensions.KindOf(cause), "%w; looking for what it made: %w", cause, err)}
 	}
 	c.made = h
 	if err := c.storeHandle(sctx, h); err != nil {

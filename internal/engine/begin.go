@@ -152,6 +152,13 @@ func (e *Engine) lookAgain(ctx context.Context, row ledger.Sandbox) (extensions.
 // nameTaken says whose the name is and how to get at it. A sandbox is never
 // taken silently: if Terraform lost it, an import brings it back.
 func (e *Engine) nameTaken(row ledger.Sandbox) error {
+	err := &extensions.Error{Kind: extensions.KindConflict, ID: row.ID, Err: e.holderOf(row)}
+	return err.WithRemedy("if a run of yours made it and its state was lost, import it:\n\nimport {\n  to = sandboxer_sandbox.NAME # the address of this resource\n  id = %q\n}\n\n"+
+		"else choose another name, set on_conflict = \"adopt\" to take it over, or end it: sandboxer sandbox destroy %s", string(row.ID), row.ID)
+}
+
+// holderOf describes the sandbox that has a name.
+func (e *Engine) holderOf(row ledger.Sandbox) error {
 	owner := ""
 	if req, err := requestOf(row); err == nil {
 		for _, part := range []struct{ label, value string }{{"actor", req.Consumer.Actor}, {"harness", req.Consumer.Harness}, {"run", req.Consumer.RunID}} {
@@ -160,12 +167,9 @@ func (e *Engine) nameTaken(row ledger.Sandbox) error {
 			}
 		}
 	}
-	err := extensions.Errorf(extensions.KindConflict, "the name %q of account %s is taken by sandbox %s: %s at %s, made %s ago from %s, ends %s%s",
+	return fmt.Errorf("the name %q of account %s is taken by sandbox %s: %s at %s, made %s ago from %s, ends %s%s",
 		row.Name, row.Account, row.ID, lifecycle.Shown(row.State), candidateName(row), e.now().Sub(row.CreatedAt).Round(time.Second),
 		row.Profile, row.ExpiresAt.UTC().Format(time.RFC3339), owner)
-	err.ID = row.ID
-	return err.WithRemedy("if a run of yours made it and its state was lost, import it:\n\nimport {\n  to = sandboxer_sandbox.NAME # the address of this resource\n  id = %q\n}\n\n"+
-		"else choose another name, set on_conflict = \"adopt\" to take it over, or end it: sandboxer sandbox destroy %s", string(row.ID), row.ID)
 }
 
 var usable = []lifecycle.State{lifecycle.Ready, lifecycle.Active}

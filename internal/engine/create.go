@@ -168,7 +168,7 @@ func (c *creation) end(ctx context.Context, a attempt) (Sandbox, error) {
 		if err := c.discard(ctx, ledger.Failed, "refused", a.err, c.e.endOf(c.row, time.Time{})); err != nil {
 			return c.e.sealed(ctx, c.l, c.row), errors.Join(a.err, err)
 		}
-		return Sandbox{}, a.err
+		return Sandbox{}, givenUp(ctx, c.row, a.err)
 	}
 	left := extensions.Errorf(extensions.KindOf(a.err), "%w; the sandbox %s may exist at %s", a.err, c.row.ID, candidateName(c.row)).
 		WithRemedy("%s", remedyLeft(a.err, c.row.ID))
@@ -176,6 +176,20 @@ func (c *creation) end(ctx context.Context, a attempt) (Sandbox, error) {
 		return c.e.sealed(ctx, c.l, c.row), errors.Join(left, err)
 	}
 	return c.e.sealed(ctx, c.l, c.row), left
+}
+
+// givenUp tells of a create that its caller ended and that left nothing.
+func givenUp(ctx context.Context, row ledger.Sandbox, err error) error {
+	var why, next string
+	switch {
+	case errors.Is(ctx.Err(), context.DeadlineExceeded):
+		why, next = "was not ready in the time it was given", "run it again, with a longer timeouts.create if the place is slow"
+	case ctx.Err() != nil:
+		why, next = "was cancelled while it was made", "run it again"
+	default:
+		return err
+	}
+	return extensions.Errorf(extensions.KindTimeout, "sandbox %q %s; nothing of it is left: %w", row.Name, why, err).WithRemedy("%s", next)
 }
 
 func remedyLeft(err error, id ID) string {

@@ -219,13 +219,16 @@ func unreachable(err error) bool {
 // keepRemedy adds what to do about a sandbox that could not be ended.
 func (e *Engine) keepRemedy(err error, id ID) error {
 	var x *extensions.Error
-	if err == nil || !errors.As(err, &x) || x.Remedy != "" {
+	if err == nil || !errors.As(err, &x) {
 		return err
 	}
-	out := *x
-	out.Remedy = fmt.Sprintf("it is still recorded: repeat the destroy, or look with `sandboxer sandbox get %s`", id)
-	if unreachable(err) {
-		out.Remedy += `; to drop what cannot be reached, set on_unreachable_destroy = "forget"`
+	next := extensions.RemedyOf(err)
+	if next == "" {
+		next = fmt.Sprintf("it is still recorded: repeat the destroy, or look with `sandboxer sandbox get %s`", id)
 	}
+	if unreachable(err) {
+		next += `; to drop what cannot be reached, set on_unreachable_destroy = "forget"`
+	}
+	out := extensions.Error{Kind: x.Kind, Field: x.Field, RetryAfter: x.RetryAfter, Remedy: next, Err: err}
 	return &out
 }

@@ -113,7 +113,7 @@ func (e *Engine) classify(c call, err error) error {
 	case *extensions.Error:
 		out = *whole
 		out.Op = cmp.Or(out.Op, c.op)
-		out.Extension = cmp.Or(out.Extension, c.binding)
+		out.Extension = cmp.Or(c.binding, out.Extension) // users know the binding, not the handler
 		out.ID = cmp.Or(out.ID, c.id)
 	default:
 		if errors.As(err, &inner) {

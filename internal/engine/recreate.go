@@ -24,6 +24,9 @@ func (e *Engine) Recreate(ctx context.Context, rec Receipt, secrets map[string]S
 		return Sandbox{}, err
 	}
 	row, err := l.Get(ctx, rec.ID)
+	if absent(err) {
+		return Sandbox{}, e.unknownHere(rec.ID)
+	}
 	if err != nil {
 		return Sandbox{}, err
 	}

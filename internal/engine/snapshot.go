@@ -191,11 +191,13 @@ func (e *Engine) LookupSnapshot(ctx context.Context, id string) (SnapshotView, e
 		return SnapshotView{}, err
 	}
 	s, err := l.GetSnapshot(ctx, id)
+	what := "does not know snapshot " + extensions.Clean(id, 80)
 	if err == nil && s.State == ledger.SnapshotDeleted {
-		err = extensions.Errorf(extensions.KindNotFound, "snapshot %s was deleted at %s", s.ID, s.EndedAt.UTC().Format(time.RFC3339))
+		err = extensions.Errorf(extensions.KindNotFound, "deleted")
+		what = "says that snapshot " + s.ID + " was deleted at " + s.EndedAt.UTC().Format(time.RFC3339)
 	}
 	if absent(err) {
-		return SnapshotView{}, extensions.Errorf(extensions.KindNotFound, "the ledger %s has no snapshot %s: %w", l.URL(), extensions.Clean(id, 80), err).
+		return SnapshotView{}, extensions.Errorf(extensions.KindNotFound, "the ledger %s %s", l.URL(), what).
 			WithRemedy("check the id, and the provider's ledger, state_dir and account")
 	}
 	if err != nil {

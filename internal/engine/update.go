@@ -161,8 +161,7 @@ func (e *Engine) rowToChange(ctx context.Context, rec Receipt, notify Notify) (l
 	row, err := l.Get(ctx, rec.ID)
 	switch {
 	case absent(err):
-		return nil, row, extensions.Errorf(extensions.KindNotFound, "the ledger %s does not know sandbox %s", l.URL(), rec.ID).
-			WithRemedy("changes need the ledger it was made with; configure that one, or recreate the sandbox here")
+		return nil, row, e.unknownHere(rec.ID)
 	case err != nil:
 		return nil, row, err
 	case rec.Generation > 0 && row.Generation > rec.Generation:
@@ -176,6 +175,12 @@ func (e *Engine) rowToChange(ctx context.Context, rec Receipt, notify Notify) (l
 			WithRemedy("recreate it")
 	}
 	return l, row, nil
+}
+
+// unknownHere is the answer where only the ledger could tell.
+func (e *Engine) unknownHere(id ID) error {
+	return extensions.Errorf(extensions.KindNotFound, "the ledger %s does not know sandbox %s", e.LedgerURL(), id).
+		WithRemedy("use the ledger it was made with (the provider's ledger or state_dir), or make the sandbox anew here")
 }
 
 // moveEnd retargets the end and applies patch in one operation.

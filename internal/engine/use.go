@@ -24,8 +24,14 @@ func (e *Engine) enter(ctx context.Context, rec Receipt) (*opened, extensions.Ha
 	if known && rec.Generation > 0 && row.Generation > rec.Generation {
 		return nil, extensions.Handle{}, e.fenced(row)
 	}
+	if !known && row.Extension == "" {
+		if row, _ = e.whereabouts(ctx, row); row.Extension == "" {
+			return nil, extensions.Handle{}, e.unknownHere(row.ID)
+		}
+	}
 	if row.Extension == "" {
-		return nil, extensions.Handle{}, extensions.Errorf(extensions.KindConflict, "sandbox %s is %s and has no place yet", row.ID, row.State)
+		return nil, extensions.Handle{}, extensions.Errorf(extensions.KindConflict, "sandbox %s is %s and has no place yet", row.ID, row.State).
+			WithRemedy("wait until the run that makes it is done, or destroy it")
 	}
 	b, err := e.backend(ctx, placeOf(row))
 	if err != nil {
