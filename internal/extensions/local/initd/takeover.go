@@ -28,6 +28,7 @@ func run() error {
 	if err := stage.ReadConfig(stage.FDConfig, &cfg); err != nil {
 		return err
 	}
+	unignore()
 	return Serve(cfg, Files{
 		Listener: os.NewFile(stage.FDListener, "socket"), Lease: os.NewFile(stage.FDLease, "lease"), End: os.NewFile(stage.FDEnd, "end"),
 		Commit: os.NewFile(stage.FDConfig, "commit"), Ready: os.NewFile(stage.FDReady, "ready"),

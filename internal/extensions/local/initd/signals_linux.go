@@ -1,0 +1,33 @@
+package initd
+
+import (
+	"syscall"
+	"unsafe"
+)
+
+// sigaction is the kernel's struct on amd64 and arm64; elsewhere the fields
+// behind the handler are arranged differently, and nothing is changed there.
+type sigaction struct {
+	handler, flags, restorer, mask uint64
+}
+
+const (
+	ignored    = 1 // SIG_IGN
+	lastSignal = 64
+)
+
+// unignore gives ignored signals their default action. What we were started
+// by decides what we ignore (a race-enabled program: signal 32), and every
+// program started from here would inherit it.
+func unignore() {
+	if unsafe.Sizeof(uintptr(0)) != 8 {
+		return
+	}
+	for sig := uintptr(1); sig <= lastSignal; sig++ {
+		var now, none sigaction
+		_, _, errno := syscall.RawSyscall6(syscall.SYS_RT_SIGACTION, sig, 0, uintptr(unsafe.Pointer(&now)), 8, 0, 0)
+		if errno == 0 && now.handler == ignored {
+			_, _, _ = syscall.RawSyscall6(syscall.SYS_RT_SIGACTION, sig, uintptr(unsafe.Pointer(&none)), 0, 8, 0, 0)
+		}
+	}
+}

@@ -1,0 +1,6 @@
+//go:build unix && !linux
+
+package initd
+
+// unignore is for Linux, where programs check it.
+func unignore() {}
