@@ -25,7 +25,7 @@ func (c *creation) try(ctx context.Context, cand *route.Candidate) attempt {
 		return attempt{err: err, clean: true, next: allowsNext(err)}
 	}
 	if err := c.place(ctx, cand, hostRef); err != nil {
-		return attempt{err: err, clean: true}
+		return attempt{err: err, clean: true, next: allowsNext(err)}
 	}
 	if err := failpoint.Hit(ctx, pointPlaced); err != nil {
 		return attempt{err: err, clean: true}
@@ -91,7 +91,13 @@ func (c *creation) place(ctx context.Context, cand *route.Candidate, hostRef str
 	if c.row.State != lifecycle.Provisioning {
 		change.To = lifecycle.Provisioning
 	}
-	return c.apply(ctx, change)
+	if h := cand.Host; h != nil && h.Capacity != nil {
+		change.Room = append(change.Room, ledger.Room{Host: h.Name, Max: h.Capacity.MaxSandboxes})
+	}
+	if b, err := c.e.binding(cand.Binding); err == nil && b.MaxSandboxes != nil {
+		change.Room = append(change.Room, ledger.Room{Extension: b.ID, Max: *b.MaxSandboxes})
+	}
+	return full(c.apply(ctx, change), cand.ID())
 }
 
 // provision asks once and, after an ambiguous failure that was settled, once

@@ -117,8 +117,11 @@ func (e *Engine) settleTaken(ctx context.Context, l ledger.Ledger, row ledger.Sa
 		return false, false, nil
 	}
 	notify.tell("Cleaning up before taking its name", "%s (%s) is %s", row.ID, row.Name, lifecycle.Shown(row.State))
-	_, err = e.end(ctx, l, row, ended{reason: reason, notify: notify})
-	if err = stale(err); err != nil {
+	report, err := e.end(ctx, l, row, ended{reason: reason, notify: notify})
+	if err = stale(err); err == nil {
+		err = report.unsettled // it is over, and its name is still not free
+	}
+	if err != nil {
 		return false, false, e.heldUntil(err, row)
 	}
 	return true, false, nil

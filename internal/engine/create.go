@@ -12,6 +12,7 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/lifecycle"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/meter"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/profile"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/route"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/workspace"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
@@ -131,8 +132,26 @@ func (c *creation) run(ctx context.Context) (Sandbox, error) {
 		}
 		c.notify.tell("Trying the next place", "%s: %s", cand.ID(), outcome.Reason)
 	}
-	last.err = errors.Join(failures...)
+	last.err = c.whyEnded(ctx, errors.Join(failures...))
 	return c.end(ctx, last)
+}
+
+// whyEnded puts the true cause first where it was not the place's: the caller
+// gave up, the time for the whole operation was over, or the ttl.
+func (c *creation) whyEnded(ctx context.Context, err error) error {
+	last := extensions.Clean(err.Error(), 300)
+	switch cause := ctx.Err(); {
+	case errors.Is(cause, context.DeadlineExceeded):
+		return extensions.Errorf(extensions.KindTimeout, "the time given for the whole creation was over before %s was ready (last: %s)", c.row.ID, last).
+			WithRemedy("raise timeouts.create, or find out what is slow")
+	case cause != nil:
+		return extensions.Errorf(extensions.KindIndeterminate, "interrupted before %s was ready (last: %s)", c.row.ID, last).
+			WithRemedy("apply again when it suits")
+	case lifecycle.Overdue(c.e.now(), c.row.ExpiresAt):
+		return at("ttl", extensions.Errorf(extensions.KindTimeout, "%s reached the end of its ttl of %s before it was ready (last: %s)",
+			c.row.ID, profile.FormatDuration(c.row.TTL), last).WithRemedy("raise ttl, or find out what is slow"))
+	}
+	return err
 }
 
 // attempt is what became of one try at one place.

@@ -29,6 +29,7 @@ func (e *Engine) Plan(ctx context.Context, req Request) (Planned, error) {
 			out.Host = d.Chosen.Host.Ref()
 		}
 	}
+	e.planNotices(ctx, p, &out)
 	for _, b := range e.catalog.Bindings {
 		if book := e.catalog.Book(b.ID); book != nil && slices.ContainsFunc(p.decision.Order, func(c *route.Candidate) bool { return c.Binding == b.ID }) {
 			if stale := book.Fresh(e.now()); stale != nil {

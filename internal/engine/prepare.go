@@ -47,6 +47,9 @@ func (e *Engine) prepare(ctx context.Context, req Request, how preparation) (*pr
 	if p.resolved, err = e.resolve(p.req); err != nil {
 		return nil, err
 	}
+	if err := refuseNotYet(p.resolved); err != nil {
+		return nil, err
+	}
 	if err := checkWorkspace(p.resolved.Spec.Workspace); err != nil {
 		return nil, err
 	}

@@ -193,6 +193,10 @@ type Planned struct {
 	ProfileID       string
 	Version         string
 	Notices         []Notice
+	// NameHolder is the sandbox that has the name now, if any, and NameTaken
+	// the warning about it, for callers whose own it is not.
+	NameHolder ID
+	NameTaken  *Notice
 }
 
 // DestroyOptions modify a destroy.
@@ -212,6 +216,7 @@ type DestroyReport struct {
 	Conflicts   []string // mirrored files changed on both sides, left alone here
 	Charges     []Charge
 	Notices     []Notice
+	unsettled   error // why it ended without being settled; nil where it was
 }
 
 // Charge is one settled line; Amount is a decimal string, Unit what Quantity

@@ -38,6 +38,7 @@ const (
 // the destroy: what is not noted is settled too, at an estimated end, when the
 // next run finds the sandbox gone.
 func (e *Engine) settleLater(row ledger.Sandbox, gone ending, why error, report *DestroyReport) {
+	report.unsettled = why
 	u := unsettled{Version: unsettledVersion, Ledger: e.ledgerURL(), ID: row.ID, Generation: row.Generation,
 		EndedAt: gone.at, Source: gone.source, Estimated: gone.estimated, Usage: gone.usage}
 	next := "The next run that can write the ledger settles it."

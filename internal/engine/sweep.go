@@ -18,12 +18,24 @@ func (e *Engine) Sweep(ctx context.Context, dryRun bool, notify Notify) (SweepRe
 	open := e.writer
 	if dryRun {
 		open = e.reader
-	} else if err := e.recoverOnce(ctx, notify); err != nil {
-		return report, err
 	}
 	l, err := open(ctx)
 	if err != nil {
 		return report, err
+	}
+	left, err := e.unfinished(ctx, l)
+	if err != nil {
+		return report, err
+	}
+	if !dryRun {
+		if err := e.recoverOnce(ctx, notify); err != nil {
+			return report, err
+		}
+	}
+	for _, id := range left {
+		if row, err := l.Get(ctx, id); dryRun || err == nil && row.State == lifecycle.Destroyed {
+			report.Ended = append(report.Ended, id)
+		}
 	}
 	rows, err := l.List(ctx, ledger.Filter{Account: e.account, Live: true})
 	if err != nil {
@@ -37,6 +49,29 @@ func (e *Engine) Sweep(ctx context.Context, dryRun bool, notify Notify) (SweepRe
 	}
 	e.findOrphans(ctx, l, rows, &report)
 	return report, nil
+}
+
+// unfinished lists the sandboxes that a run which died left in between.
+func (e *Engine) unfinished(ctx context.Context, l ledger.Ledger) ([]ID, error) {
+	intents, err := l.OpenIntents(ctx, ledger.IntentFilter{Account: e.account})
+	if err != nil {
+		return nil, err
+	}
+	var out []ID
+	for _, in := range intents {
+		row, err := l.Get(ctx, ID(in.Subject))
+		if err != nil || !lifecycle.Unsettled(row.State) {
+			continue // a snapshot's, or a change of a sandbox that goes on
+		}
+		alive, err := l.HolderAlive(ctx, in.Holder)
+		if err != nil {
+			return nil, err
+		}
+		if !alive {
+			out = append(out, row.ID)
+		}
+	}
+	return out, nil
 }
 
 func (e *Engine) sweepRow(ctx context.Context, l ledger.Ledger, row ledger.Sandbox, dryRun bool, notify Notify, report *SweepReport) {

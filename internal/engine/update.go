@@ -23,13 +23,21 @@ func (e *Engine) PlanUpdate(ctx context.Context, rec Receipt, old, req Request) 
 	if err := checkRequest(req); err != nil {
 		return nil, err
 	}
+	// A plan may not know the secrets: they are write-only. Those it was made
+	// with are as good for the comparison.
+	_, row, known := e.rowFor(ctx, rec)
+	was, err := requestOf(row)
+	known = known && err == nil
+	if known && req.SecretNames == nil && len(req.Secrets) == 0 {
+		req.SecretNames = was.SecretNames
+	}
 	resolved, err := e.resolve(req)
 	if err != nil {
 		return nil, err
 	}
 	var notices []Notice
 	p := &prepared{req: req, resolved: resolved}
-	if rec.SpecHash != "" && rec.SpecHash != p.hashFor(rec.Extension) && old.Profile == req.Profile {
+	if known && rec.SpecHash != "" && rec.SpecHash != p.hashFor(rec.Extension) && old.Profile == req.Profile {
 		notices = append(notices, Notice{Summary: "The profile has changed since this sandbox was made",
 			Detail: resolved.ID + "@" + resolved.Version + " now resolves differently; the sandbox keeps what it was made with. Recreate it (terraform apply -replace) to use the new content, and raise the version of a profile when you change it."})
 	}
@@ -44,7 +52,11 @@ func (e *Engine) PlanUpdate(ctx context.Context, rec Receipt, old, req Request) 
 	if old.TTL == req.TTL {
 		return notices, nil // the end stays where it is, whatever the profile says by now
 	}
-	if was, err := e.resolve(old); (err != nil || was.Spec.TTL != resolved.Spec.TTL) && !b.Descriptor.Has(extensions.PowerExtend) {
+	if lifecycle.Overdue(e.now(), rec.ExpiresAt) {
+		return notices, at("ttl", invalid("sandbox %s (%s) ended at %s, so its ttl cannot be changed any more",
+			"make it anew (terraform apply -replace), or set on_expiry = \"replace\"", rec.ID, rec.Name, rec.ExpiresAt.UTC().Format(time.RFC3339)))
+	}
+	if before, err := e.resolve(old); (err != nil || before.Spec.TTL != resolved.Spec.TTL) && !b.Descriptor.Has(extensions.PowerExtend) {
 		return notices, e.unsupported(b.ID, extensions.PowerExtend)
 	}
 	if limit := b.Capabilities.MaxTTL; limit > 0 && ttl > limit {

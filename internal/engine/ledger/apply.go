@@ -44,6 +44,9 @@ func (t *tx) apply(before Sandbox, c Change) (Sandbox, error) {
 		e := failure(extensions.KindConflict, string(c.ID), &Stale{Current: before, Why: why})
 		return before, e.WithRemedy("look again and decide anew")
 	}
+	if err := t.room(before, c.Room); err != nil {
+		return before, err
+	}
 	data := factData{Row: "sandboxes", Note: c.Event.Data}
 	row, err := t.moved(before, c)
 	if err != nil {

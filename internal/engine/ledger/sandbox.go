@@ -92,6 +92,8 @@ type Change struct {
 	// the intent's key and the step: "…/ready".
 	Key    string
 	Expect Expect
+	// Room must be left at the places this change takes; else *Full.
+	Room []Room
 
 	// To is the next state, checked against lifecycle.Can; "" stays.
 	To lifecycle.State

@@ -1,0 +1,35 @@
+package engine
+
+import (
+	"strings"
+
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/profile"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
+)
+
+// refuseNotYet refuses what the schema knows and nothing carries out yet: a
+// setting that is accepted is a setting that holds.
+func refuseNotYet(r *profile.Resolved) error {
+	var found []string
+	for _, s := range []struct {
+		name string
+		set  bool
+	}{
+		{"toolchain.kits", len(r.Spec.Toolchain.Kits) > 0},
+		{"toolchain.install", len(r.Spec.Toolchain.Install) > 0},
+		{"toolchain.post_acquire", len(r.Spec.Toolchain.PostAcquire) > 0},
+		{"toolchain.pre_release", len(r.Spec.Toolchain.PreRelease) > 0},
+		{"ttl.idle_reap", r.Spec.IdleReap > 0},
+		{"reachability.tunnel", r.Reachability.Tunnel != ""},
+		{"reachability.identity", r.Reachability.Identity != ""},
+	} {
+		if s.set {
+			found = append(found, s.name)
+		}
+	}
+	if len(found) == 0 {
+		return nil
+	}
+	return at("profile", extensions.Errorf(extensions.KindUnsupported, "%s@%s sets %s, which this version does not carry out yet",
+		r.ID, r.Version, strings.Join(found, ", ")).WithRemedy("leave it out of the profile, or wait for a later release"))
+}

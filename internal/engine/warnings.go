@@ -1,0 +1,65 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/lifecycle"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
+)
+
+// Warnings tells what is unwise about the configuration as a whole: catalog
+// entries that replace others, a ledger that an ephemeral runner forgets.
+func (e *Engine) Warnings() []Notice {
+	var out []Notice
+	if len(e.catalog.Notices) > 0 {
+		out = append(out, Notice{Summary: "The catalog", Detail: strings.Join(e.catalog.Notices, "\n")})
+	}
+	if e.opts.Ledger == "" && e.getenv("CI") == "true" {
+		out = append(out, Notice{Summary: "The ledger is on this machine only",
+			Detail: "CI is set: an ephemeral runner forgets a local ledger, and with it what it made. Sandboxes still end by themselves; set the provider's ledger to a place that lasts."})
+	}
+	return out
+}
+
+// planNotices tells what a plan can know of the world beside its arguments.
+func (e *Engine) planNotices(ctx context.Context, p *prepared, out *Planned) {
+	if c := p.decision.Chosen; c != nil && c.Place == extensions.PlaceMachine && p.resolved.Spec.Network.Default == "allow" {
+		out.Notices = append(out.Notices, Notice{Summary: "This sandbox shares the machine's network",
+			Detail: "network.default is allow, which at " + c.ID() + " means the network of this machine, its loopback services and cloud metadata included."})
+	}
+	l, err := e.reader(ctx)
+	if err != nil {
+		out.Notices = append(out.Notices, Notice{Summary: "The ledger cannot be read",
+			Detail: strings.TrimSpace(err.Error() + ". An apply would fail. " + extensions.RemedyOf(err))})
+		return
+	}
+	if p.req.Name == "" {
+		return
+	}
+	row, err := l.ByName(ctx, e.account, p.req.Name)
+	if err != nil {
+		return // nobody has it, as far as can be known
+	}
+	out.NameHolder = row.ID
+	if !lifecycle.Usable(row.State) || lifecycle.Overdue(e.now(), row.ExpiresAt) || p.req.OnConflict == "adopt" {
+		return // settled, waited for or taken over at apply
+	}
+	out.NameTaken = &Notice{Summary: "The name is taken now",
+		Detail: fmt.Sprintf("%s of account %s is the name of sandbox %s (%s, ends %s). Unless that one is gone by then, the apply fails: choose another name, use name_prefix (with create_before_destroy a must), import it, or set on_conflict = \"adopt\".",
+			p.req.Name, e.account, row.ID, lifecycle.Shown(row.State), row.ExpiresAt.UTC().Format(time.RFC3339))}
+}
+
+// full explains a place that has no room.
+func full(err error, candidate string) error {
+	var f *ledger.Full
+	if !errors.As(err, &f) {
+		return err
+	}
+	return extensions.Errorf(extensions.KindExhausted, "%s is full: %d of at most %d sandboxes are there", candidate, f.Live, f.Max).
+		WithRemedy("destroy one, raise capacity.max_sandboxes, or add another host")
+}
