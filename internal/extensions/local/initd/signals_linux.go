@@ -17,7 +17,7 @@ const (
 )
 
 // unignore gives ignored signals their default action. What we were started
-// by decides what we ignore (a race-enabled program: signal 32), and every
+// by decides what we ignore (make: signal 32), and every
 // program started from here would inherit it.
 func unignore() {
 	if unsafe.Sizeof(uintptr(0)) != 8 {
