@@ -69,7 +69,7 @@ func codeOf(err error) int {
 	case extensions.KindConflict:
 		return exitConflict
 	case extensions.KindIndeterminate, extensions.KindExhausted, extensions.KindUnavailable,
-		extensions.KindUnreachable, extensions.KindTimeout:
+		extensions.KindUnreachable, extensions.KindTimeout, extensions.KindInterrupted:
 		return exitTryAgain
 	case extensions.KindUnauthorized:
 		return exitDenied

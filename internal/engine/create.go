@@ -132,26 +132,17 @@ func (c *creation) run(ctx context.Context) (Sandbox, error) {
 		}
 		c.notify.tell("Trying the next place", "%s: %s", cand.ID(), outcome.Reason)
 	}
-	last.err = c.whyEnded(ctx, errors.Join(failures...))
+	last.err = c.endedFirst(errors.Join(failures...))
 	return c.end(ctx, last)
 }
 
-// whyEnded puts the true cause first where it was not the place's: the caller
-// gave up, the time for the whole operation was over, or the ttl.
-func (c *creation) whyEnded(ctx context.Context, err error) error {
-	last := extensions.Clean(err.Error(), 300)
-	switch cause := ctx.Err(); {
-	case errors.Is(cause, context.DeadlineExceeded):
-		return extensions.Errorf(extensions.KindTimeout, "the time given for the whole creation was over before %s was ready (last: %s)", c.row.ID, last).
-			WithRemedy("raise timeouts.create, or find out what is slow")
-	case cause != nil:
-		return extensions.Errorf(extensions.KindIndeterminate, "interrupted before %s was ready (last: %s)", c.row.ID, last).
-			WithRemedy("apply again when it suits")
-	case lifecycle.Overdue(c.e.now(), c.row.ExpiresAt):
-		return at("ttl", extensions.Errorf(extensions.KindTimeout, "%s reached the end of its ttl of %s before it was ready (last: %s)",
-			c.row.ID, profile.FormatDuration(c.row.TTL), last).WithRemedy("raise ttl, or find out what is slow"))
+// endedFirst tells of a sandbox whose ttl was over before it was ready.
+func (c *creation) endedFirst(err error) error {
+	if !lifecycle.Overdue(c.e.now(), c.row.ExpiresAt) {
+		return err
 	}
-	return err
+	return at("ttl", extensions.Errorf(extensions.KindTimeout, "%s reached the end of its ttl of %s before it was ready (last: %s)",
+		c.row.ID, profile.FormatDuration(c.row.TTL), extensions.Clean(err.Error(), 300)).WithRemedy("raise ttl, or find out what is slow"))
 }
 
 // attempt is what became of one try at one place.
@@ -200,15 +191,16 @@ func (c *creation) end(ctx context.Context, a attempt) (Sandbox, error) {
 // givenUp tells of a create that its caller ended and that left nothing.
 func givenUp(ctx context.Context, row ledger.Sandbox, err error) error {
 	var why, next string
+	kind := extensions.KindTimeout
 	switch {
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
 		why, next = "was not ready in the time it was given", "run it again, with a longer timeouts.create if the place is slow"
 	case ctx.Err() != nil:
-		why, next = "was cancelled while it was made", "run it again"
+		kind, why, next = extensions.KindInterrupted, "was cancelled while it was made", "run it again"
 	default:
 		return err
 	}
-	return extensions.Errorf(extensions.KindTimeout, "sandbox %q %s; nothing of it is left: %w", row.Name, why, err).WithRemedy("%s", next)
+	return extensions.Errorf(kind, "sandbox %q %s; nothing of it is left: %w", row.Name, why, err).WithRemedy("%s", next)
 }
 
 func remedyLeft(err error, id ID) string {

@@ -214,7 +214,11 @@ func TestAKillAtAnyStepOfDestroyConverges(t *testing.T) {
 
 func TestAHundredRandomKillsLeaveNoOrphanAndNoDuplicate(t *testing.T) {
 	t.Parallel()
-	for profile, rounds := range map[string]int{"profile.stub": 50, "profile.quickstart": 50} {
+	rounds := 50
+	if raced {
+		rounds = 10
+	}
+	for _, profile := range []string{"profile.stub", "profile.quickstart"} {
 		t.Run(profile, func(t *testing.T) {
 			t.Parallel()
 			b := newBench(t)

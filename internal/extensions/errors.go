@@ -36,6 +36,9 @@ const (
 	KindUnsupported Kind = "unsupported"
 	// KindInternal: a defect of ours, or an answer nobody planned for.
 	KindInternal Kind = "internal"
+	// KindInterrupted: the caller gave up; what had been made was removed or is
+	// kept with its id. Stop.
+	KindInterrupted Kind = "interrupted"
 )
 
 // Error is the only error type that crosses the contract. Its text never

@@ -20,6 +20,9 @@ import (
 type configured struct {
 	engine  *engine.Engine
 	account string // "" while unknown
+	// leaving holds the ids of sandboxes this plan ends or replaces: their
+	// names are about to be free.
+	leaving sync.Map
 }
 
 // engines are what this process has to close.
@@ -75,6 +78,7 @@ func (p *Provider) Configure(ctx context.Context, req provider.ConfigureRequest,
 		addErrorAt(&resp.Diagnostics, fieldPath(err, path.Empty(), "catalog", "ledger", "account", "state_dir", "credentials"), "The provider could not be configured", err)
 		return
 	}
+	addNotices(&resp.Diagnostics, e.Warnings())
 	p.engines.add(e)
 	c.engine = e
 }

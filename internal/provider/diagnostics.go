@@ -29,6 +29,7 @@ var explanations = map[engine.Kind]explanation{
 	extensions.KindUnreachable:   {"it cannot be reached", "Check the network and the machine, then run again. What is known was kept."},
 	extensions.KindTimeout:       {"it took too long", "Run again, or raise the timeout. What was begun is kept and can be destroyed."},
 	extensions.KindUnsupported:   {"this is not possible here", "Change the profile or choose another place; `terraform plan` shows why each place was refused."},
+	extensions.KindInterrupted:   {"it was interrupted", "Run again when it suits."},
 	extensions.KindInternal:      {"an unexpected failure", "Run again with TF_LOG=DEBUG; if it stays, report it with the log."},
 }
 
@@ -80,7 +81,7 @@ func sentence(text string) string {
 		text = strings.ToUpper(text[:1]) + text[1:]
 	}
 	last := text[strings.LastIndexAny(text, " \n")+1:]
-	if strings.ContainsAny(last, "-/=}") && !strings.HasSuffix(last, "`") || strings.HasSuffix(last, ".") {
+	if strings.ContainsAny(last, "-/=}") && !strings.HasSuffix(last, "`") || strings.HasSuffix(last, ".") || strings.HasSuffix(last, "?") {
 		return text // an id, path or command to be copied
 	}
 	return text + "."

@@ -3,6 +3,7 @@ package provider
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
@@ -41,6 +42,7 @@ func (r *sandboxResource) ModifyPlan(ctx context.Context, req resource.ModifyPla
 		if p.state.protected(ctx, req.Private) {
 			addProtected(&resp.Diagnostics, *p.state, "destroyed")
 		}
+		r.leaves(*p.state)
 		return
 	}
 	resp.Diagnostics.Append(req.Config.Get(ctx, &p.config)...)
@@ -97,6 +99,7 @@ func (p *planning) ask(ctx context.Context, binding bool) (engine.Planned, bool)
 	if err == nil {
 		if binding {
 			addNotices(&p.resp.Diagnostics, planned.Notices)
+			p.tellTaken(planned)
 			if refused := explainRefusals(planned.Estimate, false); refused != "" {
 				p.resp.Diagnostics.AddWarning("Some places were refused for sandbox "+subject(request),
 					"It can run elsewhere; this is why not everywhere:\n"+refused)
@@ -109,11 +112,29 @@ func (p *planning) ask(ctx context.Context, binding bool) (engine.Planned, bool)
 		return planned, planned.Version != ""
 	}
 	summary, detail := describe("Sandbox "+subject(request)+" cannot be made as it is configured", err)
-	if refused := explainRefusals(planned.Estimate, true); refused != "" {
+	if refused := explainRefusals(planned.Estimate, true); refused != "" && !strings.Contains(detail, "(viability.") && !strings.Contains(detail, "(intent.") {
 		detail += "\n\nThe places that were considered:\n" + refused
 	}
 	p.resp.Diagnostics.AddAttributeError(fieldPath(err, path.Root("profile"), planArguments...), summary, detail)
 	return planned, false
+}
+
+// tellTaken warns of a name that somebody has now, unless it is a sandbox
+// that this plan ends.
+func (p *planning) tellTaken(planned engine.Planned) {
+	if planned.NameTaken == nil || p.state != nil {
+		return
+	}
+	if _, leaves := p.r.cfg.leaving.Load(string(planned.NameHolder)); !leaves {
+		addNotices(&p.resp.Diagnostics, []engine.Notice{*planned.NameTaken})
+	}
+}
+
+// leaves notes that a sandbox is about to end by this plan.
+func (r *sandboxResource) leaves(m sandboxModel) {
+	if r.cfg != nil {
+		r.cfg.leaving.Store(m.ID.ValueString(), true)
+	}
 }
 
 // request is made of the configuration: computed arguments may be unknown in
@@ -134,7 +155,7 @@ func (p *planning) takeEstimate(ctx context.Context, planned engine.Planned) {
 		if numbers := explainNumbers(planned.Estimate); numbers != "" {
 			request, _ := p.request(ctx) // its mistakes were told when it was asked
 			p.resp.Diagnostics.AddWarning("The estimate of sandbox "+subject(request)+" is not part of the plan",
-				"Its place comes from hosts recorded in the ledger, which may change before the apply. As of now:\n"+numbers)
+				"It depends on what the ledger records (hosts by name, where a snapshot is kept), and that may change before the apply. As of now:\n"+numbers)
 		}
 		return
 	}
@@ -177,6 +198,7 @@ func (p *planning) change(ctx context.Context) {
 		addProtected(&p.resp.Diagnostics, *p.state, "replaced (because of "+join(replaced)+")")
 		return
 	}
+	p.r.leaves(*p.state)
 	for _, name := range replaced {
 		p.resp.RequiresReplace.Append(path.Root(name))
 	}

@@ -53,7 +53,7 @@ func (r *sandboxResource) Read(ctx context.Context, req resource.ReadRequest, re
 		return
 	case extensions.KindConflict:
 		resp.Diagnostics.AddWarning("Sandbox "+state.label()+" belongs to another state now",
-			sentence(err.Error())+"\n\nIt was removed from this state and lives on. To have it back, import it here, which fences the other owner off:\n\n"+importBlock(rec.ID))
+			sentence(err.Error())+"\n\nIt was removed from this state and lives on. To have it back, set on_conflict = \"adopt\" on the resource and apply: that takes it over again.")
 		resp.State.RemoveResource(ctx)
 		return
 	default:

@@ -78,11 +78,15 @@ func sameMap(a, b types.Map) bool {
 // hostsMoved reports whether the host that a sandbox lives on is no longer
 // among the allowed ones. A changed price, label or priority of the same
 // machine is no move. An entry that is not known yet counts as another host
-// unless a known one is the sandbox's own: Terraform plans again during apply
+// unless a known one is the sandbox's own. Giving up the list gives up the
+// machine, which may leave with it: Terraform plans again during apply
 // and must not find a replacement it did not show.
 func hostsMoved(ctx context.Context, current string, before, after types.List) bool {
-	if after.Equal(before) || after.IsNull() {
+	if after.Equal(before) {
 		return false
+	}
+	if after.IsNull() {
+		return current != "" // it insisted on that machine, and does not any more
 	}
 	if after.IsUnknown() {
 		return true

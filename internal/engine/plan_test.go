@@ -1,0 +1,141 @@
+package engine_test
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/saasstub"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/saasstub/vendor"
+)
+
+func TestAPlanTellsWhoHasTheName(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	ctx := context.Background()
+	req := engine.Request{Profile: "profile.stub", Name: "one"}
+	if p, err := b.Plan(ctx, req); err != nil || p.NameTaken != nil {
+		t.Fatalf("a free name: %+v, %v", p.NameTaken, err)
+	}
+	s := b.create(req)
+	p, err := b.Plan(ctx, req)
+	if err != nil || p.NameTaken == nil || p.NameHolder != s.ID || !strings.Contains(p.NameTaken.Detail, string(s.ID)) {
+		t.Errorf("a taken name: %+v, %v", p.NameTaken, err)
+	}
+	req.OnConflict = "adopt"
+	if p, err := b.Plan(ctx, req); err != nil || p.NameTaken != nil {
+		t.Errorf("about to be adopted: %+v, %v", p.NameTaken, err)
+	}
+}
+
+func TestAPlanTellsOfALedgerThatCannotBeRead(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	if err := os.WriteFile(filepath.Join(b.dir, "ledger.db"), []byte(strings.Repeat("garbage ", 600)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p, err := b.Plan(context.Background(), engine.Request{Profile: "profile.stub", Name: "one"})
+	if err != nil || len(p.Notices) == 0 || !strings.Contains(p.Notices[len(p.Notices)-1].Summary, "ledger") {
+		t.Errorf("notices %v, %v", p.Notices, err)
+	}
+}
+
+func TestSecretsThatAPlanDoesNotKnowAreNoChangeOfTheProfile(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	ctx := context.Background()
+	req := engine.Request{Profile: "profile.stub", Name: "one", Secrets: map[string]engine.Secret{"TOKEN": extensions.NewSecret("v")}}
+	s := b.create(req)
+	req.Secrets = nil
+	if ns, err := b.PlanUpdate(ctx, s.Receipt, req, req); err != nil || len(ns) > 0 {
+		t.Errorf("notices %v, %v", ns, err)
+	}
+	req.Env = map[string]string{"MORE": "1"}
+	if ns, err := b.PlanUpdate(ctx, s.Receipt, req, req); err != nil || len(ns) == 0 {
+		t.Errorf("a real difference: notices %v, %v", ns, err)
+	}
+}
+
+func TestWhatIsNotCarriedOutYetIsRefused(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	if err := os.MkdirAll(filepath.Join(dir, "profiles"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for name, setting := range map[string]string{
+		"install": "toolchain: { install: [\"exit 9\"] }", "kits": "toolchain: { kits: [\"node@20\"] }",
+		"hooks": "toolchain: { post_acquire: [\"true\"] }", "release": "toolchain: { pre_release: [\"true\"] }",
+		"idle": "ttl: { idle_reap: 5m }", "tunnel": "reachability: { tunnel: t1 }",
+	} {
+		write(t, dir, "profiles/profile."+name+".yaml", "id: profile."+name+"\nversion: \"1.0.0\"\nextends: profile.quickstart\n"+setting+"\n")
+	}
+	e, err := engine.New(engine.Options{Extensions: all(), StateDir: t.TempDir(), Catalog: []string{dir}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	for _, name := range []string{"install", "kits", "hooks", "release", "idle", "tunnel"} {
+		if _, err := e.Plan(context.Background(), engine.Request{Profile: "profile." + name}); !extensions.IsKind(err, extensions.KindUnsupported) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func TestAHostHasRoomForAsManyAsItsOwnerSaysEvenAtOnce(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	host := engine.Host{Name: "small", Local: true, Capacity: &extensions.HostCapacity{MaxSandboxes: 2}}
+	var wg sync.WaitGroup
+	errs := make([]error, 5)
+	for i := range errs {
+		wg.Add(1)
+		go func() {
+			defer wg.Done()
+			_, errs[i] = b.Create(context.Background(), engine.Request{Profile: "profile.quickstart", Hosts: []string{host.Ref()}}, nil, nil)
+		}()
+	}
+	wg.Wait()
+	made := 0
+	for _, err := range errs {
+		switch {
+		case err == nil:
+			made++
+		case !extensions.IsKind(err, extensions.KindExhausted) || !strings.Contains(err.Error(), "2 of at most 2"):
+			t.Errorf("refused otherwise: %v", err)
+		}
+	}
+	if left := b.left(); made != 2 || len(left) != 2 {
+		t.Errorf("%d were made, there are %v", made, left)
+	}
+	b.clean()
+}
+
+func TestAnInterruptedOrLateCreateSaysSo(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.script(saasstub.Rule{Op: vendor.OpStart, Do: vendor.DoSlowReady, Delay: vendor.Duration(time.Hour)})
+	ctx, cancel := context.WithTimeout(context.Background(), 700*time.Millisecond)
+	defer cancel()
+	_, err := b.Create(ctx, engine.Request{Profile: "profile.stub", Name: "late"}, nil, nil)
+	if !extensions.IsKind(err, extensions.KindTimeout) || !strings.Contains(extensions.RemedyOf(err), "timeouts.create") {
+		t.Errorf("late: %v (%s)", err, extensions.RemedyOf(err))
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	time.AfterFunc(700*time.Millisecond, stop)
+	if _, err = b.Create(ctx, engine.Request{Profile: "profile.stub", Name: "stopped"}, nil, nil); !extensions.IsKind(err, extensions.KindInterrupted) {
+		t.Errorf("interrupted: %v", err)
+	}
+	if _, err = b.Create(context.Background(), engine.Request{Profile: "profile.stub", Name: "short", TTL: "1s"}, nil, nil); err == nil || !strings.Contains(extensions.RemedyOf(err), "raise ttl") {
+		t.Errorf("expired before ready: %v (%s)", err, extensions.RemedyOf(err))
+	}
+	if left := b.left(); len(left) > 0 {
+		t.Errorf("left behind: %v", left)
+	}
+	b.clean()
+}
