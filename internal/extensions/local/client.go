@@ -151,10 +151,10 @@ func (b box) upload(ctx context.Context, op, dir string, archive io.Reader) erro
 	source := make(chan error, 1)
 	go func() {
 		err := c.send(archive)
+		source <- err // before the connection ends: this is the cause, that the effect
 		if err != nil {
 			_ = c.conn.Close() // the init must not take half an archive for a whole one
 		}
-		source <- err
 	}()
 	r, err := c.receive(func([]byte) error { return nil }, func([]byte) error { return nil })
 	if err != nil {

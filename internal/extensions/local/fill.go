@@ -54,7 +54,12 @@ func (b *Backend) fillWorkspace(ctx context.Context, bx box, spec extensions.Spe
 		return err
 	}
 	defer func() { _ = source.Close() }()
-	return bx.upload(ctx, wire.OpSeed, ".", tarstream.VerifyReader(source, digest))
+	err = bx.upload(ctx, wire.OpSeed, ".", tarstream.VerifyReader(source, digest))
+	if spec.FromSnapshot != nil && extensions.IsKind(err, extensions.KindInvalid) {
+		return extensions.Errorf(extensions.KindInvalid, "the snapshot %s is damaged: %w", spec.FromSnapshot.ID, err).
+			WithRemedy("restore from another snapshot; this one cannot be mended")
+	}
+	return err
 }
 
 func instructions(text string) ([]byte, error) {

@@ -206,8 +206,9 @@ func TestADamagedSnapshotIsNotRestored(t *testing.T) {
 	must(t, os.WriteFile(path, bytes.Replace(raw, []byte("content"), []byte("changed"), 1), 0o600))
 	spec := testSpec(t)
 	spec.FromSnapshot = &extensions.SnapshotRef{ID: id, Handle: s.Handle}
-	if _, _, err := b.Provision(t.Context(), spec); err == nil {
-		t.Error("a damaged snapshot was restored")
+	_, _, err = b.Provision(t.Context(), spec)
+	if !extensions.IsKind(err, extensions.KindInvalid) || !strings.Contains(err.Error(), id+" is damaged") {
+		t.Errorf("restoring a damaged snapshot: %v", err)
 	}
 	checkGone(t, b, spec.ID)
 	must(t, b.DeleteSnapshot(t.Context(), s.Handle))
