@@ -136,7 +136,11 @@ func printSandbox(w io.Writer, s sandboxView, now time.Time) error {
 }
 
 func chargeLine(c chargeView) string {
-	line := c.Component + ": " + amount(c.Amount, c.Currency) + " for " + c.Quantity + " " + c.Unit
+	counted := c.Quantity + " " + c.Unit
+	if n, err := strconv.ParseInt(c.Quantity, 10, 64); err == nil && c.Unit == "ms" {
+		counted = (time.Duration(n) * time.Millisecond).String()
+	}
+	line := c.Component + ": " + amount(c.Amount, c.Currency) + " for " + counted
 	if c.Memo {
 		line += " (memo: charged to nobody)"
 	}
