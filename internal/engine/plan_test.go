@@ -139,3 +139,34 @@ func TestAnInterruptedOrLateCreateSaysSo(t *testing.T) {
 	}
 	b.clean()
 }
+
+func TestAHostIsFreeOnceItsSandboxNoLongerGoesByItsName(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	ctx := context.Background()
+	host := engine.Host{Name: "hostb", Local: true}
+	if _, err := b.RegisterHost(ctx, host); err != nil {
+		t.Fatal(err)
+	}
+	req := engine.Request{Profile: "profile.quickstart", Name: "one", Hosts: []string{host.Ref()}}
+	s := b.create(req)
+	if err := b.ForgetHost(ctx, "hostb", false); !extensions.IsKind(err, extensions.KindConflict) {
+		t.Errorf("forgetting a host in use: %v", err)
+	}
+	req.Hosts = nil
+	moved, err := b.Update(ctx, s.Receipt, req, nil)
+	if err != nil || moved.Host != "" {
+		t.Fatalf("updated: host %q, %v", moved.Host, err)
+	}
+	if err := b.ForgetHost(ctx, "hostb", false); err != nil {
+		t.Errorf("forgetting a host nobody goes by: %v", err)
+	}
+	if got, err := b.Get(ctx, moved.Receipt); err != nil || got.State != "ready" {
+		t.Errorf("the sandbox: %s, %v", got.State, err)
+	}
+	req.Hosts = []string{host.Ref()}
+	if named, err := b.Update(ctx, moved.Receipt, req, nil); err != nil || named.HostName != "hostb" {
+		t.Errorf("named again: %q, %v", named.HostName, err)
+	}
+	b.clean()
+}

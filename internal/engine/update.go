@@ -136,17 +136,47 @@ func (e *Engine) Update(ctx context.Context, rec Receipt, req Request, notify No
 		req.SecretNames = slices.Sorted(maps.Keys(req.Secrets))
 	}
 	patch := ledger.Patch{Request: mustJSON(req)}
-	for _, ref := range req.Hosts {
-		h, err := extensions.ParseHostRef(ref)
-		if at, aerr := extensions.ParseHostRef(row.HostRef); err == nil && aerr == nil && sameMachine(h, at) {
-			patch.HostRef = &ref
-		}
-	}
+	e.rename(row, req.Hosts, &patch)
 	if req.DesiredMode == route.ModePaused {
 		return Sandbox{}, e.unsupported(row.Extension, extensions.PowerPause)
 	}
 	patch.TTL = &ttl
 	return e.moveEnd(ctx, l, row, ttl, limit, patch, notify)
+}
+
+// rename records the name and the terms its machine goes by now. This machine
+// is the same with any name and with none; a name given up must not hold the
+// host of that name.
+func (e *Engine) rename(row ledger.Sandbox, hosts []string, patch *ledger.Patch) {
+	at, named := extensions.ParseHostRef(row.HostRef)
+	here := named == nil && at.Local
+	if b, err := e.binding(row.Extension); row.HostRef == "" && err == nil {
+		here = b.Descriptor.Place == extensions.PlaceMachine
+	}
+	if len(hosts) == 0 && here && len(e.placementOf(row)) == 0 {
+		none := ""
+		patch.Host, patch.HostRef = &none, &none
+	}
+	for _, ref := range hosts {
+		h, err := extensions.ParseHostRef(ref)
+		if err == nil && (named == nil && sameMachine(h, at) || row.HostRef == "" && here && h.Local) {
+			patch.Host, patch.HostRef = &h.Name, &ref
+			return
+		}
+	}
+}
+
+// placementOf lists the hosts the profile itself names.
+func (e *Engine) placementOf(row ledger.Sandbox) []string {
+	req, err := requestOf(row)
+	if err != nil {
+		return nil
+	}
+	r, err := e.resolve(req)
+	if err != nil {
+		return nil
+	}
+	return slices.Concat(r.Placement.Prefer, r.Placement.Fallback)
 }
 
 // ExtendTTL moves the end to created-at + ttl; see lifecycle.Retarget. It is

@@ -86,7 +86,8 @@ func hostsMoved(ctx context.Context, current string, before, after types.List) b
 		return false
 	}
 	if after.IsNull() {
-		return current != "" // it insisted on that machine, and does not any more
+		at, err := extensions.ParseHostRef(current)
+		return err == nil && !at.Local // this machine stays the same without a name
 	}
 	if after.IsUnknown() {
 		return true
