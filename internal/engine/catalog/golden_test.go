@@ -3,11 +3,13 @@ package catalog_test
 import (
 	"flag"
 	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/rogpeppe/go-internal/txtar"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/catalog"
 )
@@ -25,19 +27,23 @@ func TestProblems(t *testing.T) {
 	for _, name := range files {
 		t.Run(filepath.Base(name), func(t *testing.T) {
 			t.Parallel()
-			comment, sections := readArchive(t, name)
+			a, err := txtar.ParseFile(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			sections := a.Files
 			want := &sections[len(sections)-1]
 			in := map[string]string{}
 			for _, s := range sections[:len(sections)-1] {
-				in[s.name] = string(s.data)
+				in[s.Name] = string(s.Data)
 			}
 			dir := folder(t, in)
 			got, mistakes := told(t, dir)
 			if *update {
-				want.data = []byte(got)
-				writeArchive(t, name, comment, sections)
+				want.Data = []byte(got)
+				write(t, name, a)
 			}
-			if diff := cmp.Diff(string(want.data), got); diff != "" {
+			if diff := cmp.Diff(string(want.Data), got); diff != "" {
 				t.Errorf("-want +got:\n%s", diff)
 			}
 			if _, err := catalog.Load([]string{dir}, descriptors()); (err != nil) != mistakes {
@@ -67,4 +73,11 @@ func told(t *testing.T, dir string) (text string, mistakes bool) {
 		fmt.Fprintf(&b, "%s:%d:%d: %s: %s\n", filepath.ToSlash(file), p.Line, p.Column, kind, strings.ReplaceAll(p.Msg, dir, "DIR"))
 	}
 	return b.String(), mistakes
+}
+
+func write(t *testing.T, name string, a *txtar.Archive) {
+	t.Helper()
+	if err := os.WriteFile(name, txtar.Format(a), 0o600); err != nil {
+		t.Fatal(err)
+	}
 }

@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rogpeppe/go-internal/txtar"
+
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/profile"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
@@ -18,9 +20,13 @@ func FuzzResolve(f *testing.F) {
 		f.Fatal(err)
 	}
 	for _, name := range files {
-		_, sections := readArchive(f, name)
+		a, err := txtar.ParseFile(name)
+		if err != nil {
+			f.Fatal(err)
+		}
+		sections := a.Files
 		for i := 0; i < len(sections); i += 2 {
-			f.Add(string(sections[i].data), "2h", "repo", "./app", "A")
+			f.Add(string(sections[i].Data), "2h", "repo", "./app", "A")
 		}
 	}
 	f.Add(base, "1d", "", "", "B")

@@ -3,11 +3,13 @@ package profile_test
 import (
 	"errors"
 	"flag"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/rogpeppe/go-internal/txtar"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/profile"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
@@ -26,29 +28,33 @@ func TestMistakes(t *testing.T) {
 	for _, name := range files {
 		t.Run(filepath.Base(name), func(t *testing.T) {
 			t.Parallel()
-			comment, sections := readArchive(t, name)
+			a, err := txtar.ParseFile(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			sections := a.Files
 			s := profile.NewSet()
 			for i := 0; i < len(sections); i += 2 {
 				in, want := sections[i], &sections[i+1]
 				got := found(t, s, in)
 				if *update {
-					want.data = []byte(got)
+					want.Data = []byte(got)
 				}
-				if diff := cmp.Diff(string(want.data), got); diff != "" {
-					t.Errorf("%s (-want +got):\n%s", in.name, diff)
+				if diff := cmp.Diff(string(want.Data), got); diff != "" {
+					t.Errorf("%s (-want +got):\n%s", in.Name, diff)
 				}
 			}
 			if *update {
-				writeArchive(t, name, comment, sections)
+				write(t, name, a)
 			}
 		})
 	}
 }
 
-func found(t *testing.T, s *profile.Set, in section) string {
+func found(t *testing.T, s *profile.Set, in txtar.File) string {
 	t.Helper()
-	name, keep := strings.CutPrefix(in.name, "+")
-	p, err := profile.Parse(name, in.data)
+	name, keep := strings.CutPrefix(in.Name, "+")
+	p, err := profile.Parse(name, in.Data)
 	if err == nil {
 		if keep {
 			s.Add(p)
@@ -64,4 +70,11 @@ func found(t *testing.T, s *profile.Set, in section) string {
 		t.Errorf("%s: not invalid: %v", name, err)
 	}
 	return err.Error() + "\n"
+}
+
+func write(t *testing.T, name string, a *txtar.Archive) {
+	t.Helper()
+	if err := os.WriteFile(name, txtar.Format(a), 0o600); err != nil {
+		t.Fatal(err)
+	}
 }

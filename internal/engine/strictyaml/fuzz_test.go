@@ -7,6 +7,8 @@ import (
 	"testing"
 	"unicode"
 
+	"github.com/rogpeppe/go-internal/txtar"
+
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/strictyaml"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
@@ -19,8 +21,12 @@ func FuzzDecode(f *testing.F) {
 		f.Fatal(err)
 	}
 	for _, name := range files {
-		for _, s := range sectionsOf(f, name) {
-			f.Add(s.data)
+		a, err := txtar.ParseFile(name)
+		if err != nil {
+			f.Fatal(err)
+		}
+		for _, s := range a.Files {
+			f.Add(s.Data)
 		}
 	}
 	f.Add([]byte("a: &a [*a, *a]\n# x\n  # y\n"))

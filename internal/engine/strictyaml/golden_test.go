@@ -2,10 +2,12 @@ package strictyaml_test
 
 import (
 	"flag"
+	"os"
 	"path/filepath"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/rogpeppe/go-internal/txtar"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/strictyaml"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
@@ -49,26 +51,37 @@ func TestMistakes(t *testing.T) {
 	for _, name := range files {
 		t.Run(filepath.Base(name), func(t *testing.T) {
 			t.Parallel()
-			comment, sections := readArchive(t, name)
+			a, err := txtar.ParseFile(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			sections := a.Files
 			for i := 0; i < len(sections); i += 2 {
 				in, want := sections[i], &sections[i+1]
 				var got string
-				if err := strictyaml.Decode(in.name, in.data, &thing{}); err != nil {
+				if err := strictyaml.Decode(in.Name, in.Data, &thing{}); err != nil {
 					got = err.Error() + "\n"
 					if !extensions.IsKind(err, extensions.KindInvalid) {
-						t.Errorf("%s: kind %s", in.name, extensions.KindOf(err))
+						t.Errorf("%s: kind %s", in.Name, extensions.KindOf(err))
 					}
 				}
 				if *update {
-					want.data = []byte(got)
+					want.Data = []byte(got)
 				}
-				if diff := cmp.Diff(string(want.data), got); diff != "" {
-					t.Errorf("%s (-want +got):\n%s", in.name, diff)
+				if diff := cmp.Diff(string(want.Data), got); diff != "" {
+					t.Errorf("%s (-want +got):\n%s", in.Name, diff)
 				}
 			}
 			if *update {
-				writeArchive(t, name, comment, sections)
+				write(t, name, a)
 			}
 		})
+	}
+}
+
+func write(t *testing.T, name string, a *txtar.Archive) {
+	t.Helper()
+	if err := os.WriteFile(name, txtar.Format(a), 0o600); err != nil {
+		t.Fatal(err)
 	}
 }
