@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"io"
 	"time"
 
@@ -86,12 +87,17 @@ func (a *app) exec(ctx context.Context, e *engine.Engine, idOrName string, req e
 		return err
 	}
 	asJSON := a.global.format == formatJSON
+	out, errs := &passing{to: a.out}, &passing{to: a.err}
 	if !asJSON {
-		req.Stdout, req.Stderr = a.out, a.err
+		req.Stdout, req.Stderr = out, errs
 	}
 	res, err := e.Exec(ctx, known.Receipt, req)
 	if err != nil {
 		return err
+	}
+	if lost := errors.Join(out.err, errs.err); lost != nil {
+		return extensions.Errorf(extensions.KindUnavailable, "the command ended with code %d, but its output could not be written here: %w", res.ExitCode, lost).
+			WithRemedy("make room where the output goes, and run it again")
 	}
 	if asJSON {
 		err = a.show(execViewOf(res), nil)
@@ -100,6 +106,21 @@ func (a *app) exec(ctx context.Context, e *engine.Engine, idOrName string, req e
 		err = exitCode(res.ExitCode)
 	}
 	return err
+}
+
+// passing remembers that output was lost: a command whose result nobody could
+// read has not succeeded for its caller.
+type passing struct {
+	to  io.Writer
+	err error
+}
+
+func (p *passing) Write(b []byte) (int, error) {
+	n, err := p.to.Write(b)
+	if err != nil && p.err == nil {
+		p.err = err
+	}
+	return n, err
 }
 
 func execViewOf(r engine.ExecResult) execView {
