@@ -103,6 +103,9 @@ func (e *Engine) sweepRow(ctx context.Context, l ledger.Ledger, row ledger.Sandb
 	}
 	if !dryRun {
 		r, err := e.end(ctx, l, row, ended{reason: reason, sync: true, notify: notify})
+		if err == nil {
+			err = r.unsettled // it is over, and not yet on the books
+		}
 		if err != nil {
 			report.Failures = append(report.Failures, fmt.Sprintf("%s (%s): %s", row.ID, row.Name, err))
 			return
