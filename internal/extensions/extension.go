@@ -22,6 +22,25 @@ type Extension interface {
 	Open(ctx context.Context, cfg Config) (Backend, error)
 }
 
+// HostNarrower is implemented by an Extension of which a host may offer less
+// than the descriptor's ceiling. Static like Describe: no network, no secret,
+// so that plans refuse what the host's own arguments rule out.
+type HostNarrower interface {
+	// OnHost returns what is left of c on host h. facts is what probing found
+	// there, nil where nobody has looked yet. Each reason says, for people,
+	// what was taken away and what would bring it back.
+	OnHost(c Capabilities, h Host, facts *HostFacts) (left Capabilities, reasons []string)
+}
+
+// SpecChecker is implemented by an Extension that can refuse a spec before
+// anything is asked of the place, such as a Compose file against its policy.
+type SpecChecker interface {
+	// CheckSpec reads at most the spec's own sources. It uses no network.
+	// Sources that are nil are not known yet: what depends on them is not
+	// judged. Errors are KindInvalid or KindUnsupported, as Provision's would be.
+	CheckSpec(ctx context.Context, cfg Config, spec Spec) error
+}
+
 // Config is all that a backend is opened with.
 type Config struct {
 	// Binding is the catalog's id of this use of the extension, such as

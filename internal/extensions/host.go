@@ -18,6 +18,9 @@ type Host struct {
 	Capacity      *HostCapacity     `json:"capacity,omitempty"`
 	Cost          *HostCost         `json:"cost,omitempty"`
 	AllowFirewall bool              `json:"allow_firewall,omitempty"`
+	// ProxyImage is the digest-pinned image ("name@sha256:…") of the proxy that
+	// allows egress by name; "" = none on this host.
+	ProxyImage string `json:"proxy_image,omitempty"`
 }
 
 // SSH says how a host is dialled and how its key is known.
@@ -89,6 +92,8 @@ type HostFacts struct {
 	KVM       bool          `json:"kvm"`
 	GPU       bool          `json:"gpu"`
 	Isolation []Isolation   `json:"isolation,omitempty"` // levels proved here
+	Egress    Egress        `json:"egress,omitempty"`    // what can be enforced here; "" = not known
+	Expiry    Expiry        `json:"expiry,omitempty"`    // who ends sandboxes here; "" = not known
 	Notes     []string      `json:"notes,omitempty"`     // what is missing, and how to get it
 	FreeDisk  int64         `json:"-"`                   // MiB, volatile
 	ClockSkew time.Duration `json:"-"`                   // host minus us, volatile

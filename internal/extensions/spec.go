@@ -145,6 +145,9 @@ type Compose struct {
 	Profiles []string `json:"profiles,omitempty"`
 	EnvFiles []string `json:"env_files,omitempty"`
 	Bundle   string   `json:"bundle,omitempty"` // folder beside the profile
+	// BundleSource opens the folder Bundle names; nil where Bundle is empty.
+	// The files are then those of the bundle, not of the workspace.
+	BundleSource WorkspaceSource `json:"-"`
 }
 
 // Containers is an agent container with its services, on one network.
