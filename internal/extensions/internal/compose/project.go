@@ -1,9 +1,71 @@
 package compose
 
-import "github.com/compose-spec/compose-go/v2/types"
+import (
+	"maps"
+	"slices"
 
-// Project is a policed stack.
+	"github.com/compose-spec/compose-go/v2/types"
+
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
+)
+
+// AgentService is the service FromImage and FromContainers make for the agent.
+const AgentService = "agent"
+
+// Project is a policed stack, not yet bound to a sandbox or a host.
 type Project struct {
+	// Compose is the normalised model; Render never changes it.
 	Compose *types.Project
-	Bundle  *Bundle
+	// Bundle is the index of the source, nil where nothing was read from one.
+	Bundle *Bundle
+	// Root is the absolute path the loader gave the bundle's root. Paths of
+	// Compose below it are the bundle's; absolute paths elsewhere are the
+	// host's, which only a profile's grant lets through. "" is
+	// Compose.WorkingDir.
+	Root string
+	// Publish is Input.Publish; "" is PublishLoopback.
+	Publish string
+
+	stages map[string][]extensions.BuildStage // builds in stages, by service
+}
+
+// Default returns the service that exec goes to: the named one, else the only
+// one, else none (""). A name the stack lacks is KindInvalid.
+func (p *Project) Default(named string) (string, error) {
+	services := slices.Sorted(maps.Keys(p.Compose.Services))
+	switch {
+	case named != "":
+		if _, ok := p.Compose.Services[named]; !ok {
+			return "", extensions.Errorf(extensions.KindInvalid, "the stack has no service %q", named).
+				At("compose.service").WithRemedy("name one of %q", services)
+		}
+		return named, nil
+	case len(services) == 1:
+		return services[0], nil
+	}
+	return "", nil
+}
+
+// NetworkNames returns the networks the rendered model will have, sorted: those
+// that a service joins. Bridges and ${SBX_NET_n} count in this order.
+func (p *Project) NetworkNames() []string {
+	used := map[string]bool{}
+	for _, s := range p.Compose.Services {
+		for _, n := range serviceNetworks(s) {
+			used[n] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(used))
+}
+
+// serviceNetworks are the networks a service joins: the default one where it
+// says nothing.
+func serviceNetworks(s types.ServiceConfig) []string {
+	if len(s.Networks) > 0 {
+		return slices.Sorted(maps.Keys(s.Networks))
+	}
+	if s.NetworkMode == "" {
+		return []string{"default"}
+	}
+	return nil
 }
