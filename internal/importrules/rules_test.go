@@ -38,7 +38,7 @@ type graph struct {
 }
 
 // sharedByAdapters are the folders below the contract that are not adapters.
-var sharedByAdapters = []string{"all", "exttest", "internal", "matrix", "tarstream"}
+var sharedByAdapters = []string{"all", "exttest", "hosttest", "internal", "matrix", "tarstream"}
 
 // adapterOf returns the adapter's folder that an import path lies in.
 func adapterOf(importPath string) (string, bool) {

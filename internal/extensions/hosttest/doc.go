@@ -1,0 +1,22 @@
+// Package hosttest gives tests a real host: a throwaway sshd with a stock
+// configuration, the Docker daemon of this machine, an image that needs no
+// registry, a proxy that adds round-trip time, and an inventory of what a
+// machine holds before and after. Everything ends with the test that asked.
+package hosttest
+
+import (
+	"os"
+	"testing"
+)
+
+// noSkipEnv makes a missing daemon or program a failure, as CI has it.
+const noSkipEnv = "SANDBOXER_NO_SKIP"
+
+// skip says loudly what is missing; where skips are forbidden it fails.
+func skip(t testing.TB, format string, args ...any) {
+	t.Helper()
+	if os.Getenv(noSkipEnv) == "1" {
+		t.Fatalf("needed here: "+format, args...)
+	}
+	t.Skipf("SKIPPED: "+format, args...)
+}

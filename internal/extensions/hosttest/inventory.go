@@ -1,0 +1,153 @@
+package hosttest
+
+import (
+	"context"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+)
+
+// Inventory is what a machine holds, by kind; each line stands for one thing.
+type Inventory map[string][]string
+
+// Snapshot takes the inventory of this machine: Docker's containers,
+// networks, volumes and images, firewall rules, and processes that have to
+// do with sandboxes. Where tests of other packages run at the same time,
+// within narrows it to lines that contain one of the given texts: ids, an
+// account, the image's name, Server.HomeDir.
+func Snapshot(t testing.TB, within ...string) Inventory {
+	t.Helper()
+	inv := Inventory{}
+	list := func(kind string, args ...string) {
+		out, err := docker(args...)
+		must(t, err)
+		inv[kind] = strings.Split(out, "\n")
+	}
+	const labels = " {{.Labels}}"
+	list("container", "ps", "--all", "--no-trunc", "--format", "{{.ID}} {{.Names}} {{.Image}}"+labels)
+	list("network", "network", "ls", "--no-trunc", "--format", "{{.ID}} {{.Name}}"+labels)
+	list("volume", "volume", "ls", "--format", "{{.Name}}"+labels)
+	list("image", "image", "ls", "--all", "--no-trunc", "--format", "{{.ID}} {{.Repository}}:{{.Tag}}")
+	inv["firewall rule"] = firewall(t)
+	inv["process"] = sandboxProcesses(within)
+	for kind, lines := range inv {
+		lines = slices.DeleteFunc(lines, func(line string) bool {
+			return strings.TrimSpace(line) == "" || kind != "process" && !containsAny(line, within)
+		})
+		slices.Sort(lines)
+		inv[kind] = lines
+	}
+	return inv
+}
+
+// Diff says what later has and i had not ("+ kind: line") and the reverse
+// ("- kind: line"); "" means nothing changed.
+func (i Inventory) Diff(later Inventory) string {
+	kinds := slices.Collect(maps.Keys(i))
+	for k := range later {
+		if !slices.Contains(kinds, k) {
+			kinds = append(kinds, k)
+		}
+	}
+	slices.Sort(kinds)
+	var b strings.Builder
+	for _, kind := range kinds {
+		for _, line := range without(later[kind], i[kind]) {
+			b.WriteString("+ " + kind + ": " + line + "\n")
+		}
+		for _, line := range without(i[kind], later[kind]) {
+			b.WriteString("- " + kind + ": " + line + "\n")
+		}
+	}
+	return b.String()
+}
+
+// without keeps what of a is not in b, counting repeated lines.
+func without(a, b []string) []string {
+	left := map[string]int{}
+	for _, line := range b {
+		left[line]++
+	}
+	var out []string
+	for _, line := range a {
+		if left[line] == 0 {
+			out = append(out, line)
+		} else {
+			left[line]--
+		}
+	}
+	return out
+}
+
+// containsAny is true for every line where nothing in particular is looked for.
+func containsAny(line string, texts []string) bool {
+	return len(texts) == 0 || slices.ContainsFunc(texts, func(s string) bool { return strings.Contains(line, s) })
+}
+
+// firewall lists the rules without their counters; nobody but root may ask.
+func firewall(t testing.TB) []string {
+	t.Helper()
+	var out []string
+	for _, program := range []string{"iptables-save", "ip6tables-save"} {
+		path, err := exec.LookPath(program)
+		if err != nil || os.Getuid() != 0 {
+			continue
+		}
+		ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+		rules, err := exec.CommandContext(ctx, path).Output()
+		cancel()
+		if err != nil {
+			continue // such as a kernel without IPv6
+		}
+		table := ""
+		for line := range strings.Lines(string(rules)) {
+			line = strings.TrimSpace(line)
+			if strings.HasPrefix(line, "*") {
+				table = line
+			}
+			if strings.HasPrefix(line, "-") {
+				out = append(out, program+" "+table+" "+line)
+			}
+		}
+	}
+	return out
+}
+
+// sandboxProcesses lists processes that mention a sandbox in their arguments,
+// environment or working folder, but for this one and those above it.
+func sandboxProcesses(within []string) []string {
+	if len(within) == 0 {
+		within = []string{"sandboxer.", "sbx-", "sandboxer-host"}
+	}
+	all := processes()
+	mine := ancestors(all)
+	var out []string
+	for _, p := range all {
+		if mine[p.Pid] || p.comm == "sshd" || strings.HasPrefix(p.comm, "sshd-") {
+			continue
+		}
+		cwd, _ := os.Readlink(filepath.Join("/proc", strconv.Itoa(p.Pid), "cwd"))
+		if containsAny(p.Command+" "+strings.Join(p.env(), " ")+" "+cwd, within) {
+			out = append(out, p.String())
+		}
+	}
+	return out
+}
+
+func ancestors(all []Process) map[int]bool {
+	parent := map[int]int{}
+	for _, p := range all {
+		parent[p.Pid] = p.parent
+	}
+	out := map[int]bool{}
+	for pid := os.Getpid(); pid > 1 && !out[pid]; pid = parent[pid] {
+		out[pid] = true
+	}
+	return out
+}

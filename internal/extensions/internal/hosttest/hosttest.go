@@ -1,0 +1,45 @@
+// Package hosttest is internal/extensions/hosttest, by the name that the
+// packages beside it know.
+package hosttest
+
+import (
+	"testing"
+	"time"
+
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/hosttest"
+)
+
+type (
+	Server    = hosttest.Server
+	Option    = hosttest.Option
+	Inventory = hosttest.Inventory
+	Process   = hosttest.Process
+	Key       = hosttest.Key
+)
+
+var (
+	WithConfig       = hosttest.WithConfig
+	WithHostKeyTypes = hosttest.WithHostKeyTypes
+	WithHostKey      = hosttest.WithHostKey
+	WithListen       = hosttest.WithListen
+	WithPort         = hosttest.WithPort
+	WithShell        = hosttest.WithShell
+	WithUser         = hosttest.WithUser
+	WithDisk         = hosttest.WithDisk
+	Image            = hosttest.Image
+	Docker           = hosttest.Docker
+	Main             = hosttest.Main
+	NewKey           = hosttest.NewKey
+)
+
+func SSHD(t testing.TB, opts ...Option) *Server { t.Helper(); return hosttest.SSHD(t, opts...) }
+
+func DelayProxy(t testing.TB, addr string, rtt time.Duration) (string, func() int) {
+	t.Helper()
+	return hosttest.DelayProxy(t, addr, rtt)
+}
+
+func Snapshot(t testing.TB, within ...string) Inventory {
+	t.Helper()
+	return hosttest.Snapshot(t, within...)
+}
