@@ -19,6 +19,7 @@ func (a *app) sandboxCommand() *cobra.Command {
 		a.sandboxGetCommand(),
 		a.sandboxExecCommand(),
 		a.sandboxLogsCommand(),
+		a.sandboxForwardCommand(),
 		a.sandboxExtendCommand(),
 		a.sandboxDestroyCommand(),
 	)

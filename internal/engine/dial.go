@@ -1,0 +1,42 @@
+package engine
+
+import (
+	"context"
+	"net"
+	"time"
+
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
+)
+
+// timeoutDial bounds how long one connection into a sandbox may take to be made.
+const timeoutDial = 30 * time.Second
+
+// Dialer connects to one port inside a sandbox, as often as it is called. The
+// connections live until they are closed or the sandbox ends.
+type Dialer func(ctx context.Context) (net.Conn, error)
+
+// Forward prepares connections to port of service inside ("" = the service the
+// profile names). A port outside 1-65535 is KindInvalid; a place that cannot
+// connect is KindUnsupported. Whether somebody listens there is found by each
+// connection.
+func (e *Engine) Forward(ctx context.Context, rec Receipt, service string, port int) (Dialer, error) {
+	if port < 1 || port > 65535 {
+		return nil, invalid("port %d is not between 1 and 65535", "give the port that the service listens on inside", port)
+	}
+	b, h, err := e.enter(ctx, rec)
+	if err != nil {
+		return nil, err
+	}
+	x, err := power[extensions.PortForwarder](e, b, extensions.PowerPorts)
+	if err != nil {
+		return nil, err
+	}
+	return func(ctx context.Context) (conn net.Conn, err error) {
+		c := call{op: "dial", binding: b.binding.ID, id: h.ID, timeout: timeoutDial, once: true}
+		err = e.invoke(ctx, c, func(ctx context.Context) (err error) {
+			conn, err = x.Dial(ctx, h, service, port)
+			return err
+		})
+		return conn, err
+	}, nil
+}
