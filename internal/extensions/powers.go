@@ -86,6 +86,10 @@ type FileTransfer interface {
 
 // PortForwarder connects to a port inside.
 type PortForwarder interface {
+	// Dial connects to port of service ("" = the one exec goes to). The
+	// connection outlives ctx, which bounds its making only. It passes the end
+	// of writing on where it has a CloseWrite. Nobody listening is
+	// KindUnavailable, a sandbox that is gone KindNotFound.
 	Dial(ctx context.Context, h Handle, service string, port int) (net.Conn, error)
 }
 

@@ -50,7 +50,14 @@ var powerMutants = map[string]mutant{
 		here, there := net.Pipe()
 		_ = there.Close()
 		return here, nil
-	}, also: []string{"ports/gone-is-not-found"}},
+	}, also: []string{"ports/gone-is-not-found", "ports/outlives-its-call"}},
+	"ports/outlives-its-call": {dial: func(b *broken, c ctx, h handle, s string, p int) (net.Conn, error) {
+		conn, err := b.wholeBackend.Dial(c, h, s, p)
+		if err == nil {
+			context.AfterFunc(c, func() { _ = conn.Close() })
+		}
+		return conn, err
+	}},
 	"ports/gone-is-not-found": {dial: func(b *broken, c ctx, h handle, s string, p int) (net.Conn, error) {
 		conn, err := b.wholeBackend.Dial(c, h, s, p)
 		return conn, turn(err, extensions.KindNotFound, extensions.KindUnreachable)

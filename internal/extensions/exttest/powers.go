@@ -1,6 +1,7 @@
 package exttest
 
 import (
+	"context"
 	"io"
 	"slices"
 	"strings"
@@ -27,6 +28,26 @@ var portChecks = []check{
 			e.Fatalf("receive: %v", err)
 		}
 		equal(e, "what came back", got, []byte("there and back"))
+	}},
+	{name: "ports/outlives-its-call", power: extensions.PowerPorts, hook: hookNamed("Serve", func(h Harness) bool { return h.Serve != nil }), run: func(e *env) {
+		_, h, _ := e.ready()
+		service, port := e.h.Serve(e, e.b, h)
+		ctx, cancel := context.WithCancel(e.ctx())
+		c, err := power[extensions.PortForwarder](e, e.b).Dial(ctx, h, service, port)
+		cancel()
+		if err != nil {
+			e.Fatalf("dial: %v", err)
+		}
+		defer func() { _ = c.Close() }()
+		time.Sleep(300 * time.Millisecond)
+		_ = c.SetDeadline(time.Now().Add(20 * time.Second))
+		if _, err := io.WriteString(c, "still"); err != nil {
+			e.Fatalf("send once the call's context had ended: %v", err)
+		}
+		got := make([]byte, len("still"))
+		if _, err := io.ReadFull(c, got); err != nil {
+			e.Fatalf("receive once the call's context had ended: %v", err)
+		}
 	}},
 	{name: "ports/gone-is-not-found", power: extensions.PowerPorts, run: func(e *env) {
 		h := e.gone()
