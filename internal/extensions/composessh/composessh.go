@@ -1,0 +1,74 @@
+// Package composessh runs sandboxes as Docker Compose stacks on machines their
+// user owns, over SSH, with nothing installed there.
+//
+// # Where it runs
+//
+// On a host with sshd and Docker. Each sandbox is one Compose project named
+// after the sandbox's id, with networks, labels and limits of its own, and a
+// folder below ~/.sandboxer of the login.
+//
+// # Needs
+//
+// Linux, an SSH login that may use docker (root, the docker group or a rootless
+// daemon), Docker Engine 20.10 or newer, Compose 2.0 or newer, and the ordinary
+// tools of coreutils or busybox, tar and util-linux (flock, setsid).
+//
+// # Capabilities
+//
+// The level is container. Commands in every service, files, logs, ports, a
+// deadline that moves. Egress is denied by default and proved so once per
+// engine; allowlists where the owner of the host allows what they need.
+//
+// # Expiry
+//
+// By the host: a small shell loop, under systemd where that is allowed, reads
+// the leases at least every five seconds and ends what is overdue.
+//
+// # Leaves behind
+//
+// Nothing after a teardown; with the last sandbox the folder goes too. BuildKit's
+// cache and pulled images belong to the host. An expired sandbox leaves a record
+// of a few hundred bytes until it is torn down.
+package composessh
+
+import (
+	"context"
+
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/remote"
+)
+
+// Handler is the name catalogs bind to.
+const Handler = "compose-ssh"
+
+// New returns the extension.
+func New() extensions.Extension { return extension{} }
+
+type extension struct{}
+
+// Open implements extensions.Extension. It dials nothing; what the host lacks
+// is found at Provision or Probe.
+func (extension) Open(ctx context.Context, cfg extensions.Config) (extensions.Backend, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, failed("open", "", err)
+	}
+	s, err := parseConfig(cfg)
+	if err != nil {
+		return nil, failed("open", "", err)
+	}
+	client, err := remote.Open(*cfg.Host, remote.Options{DialTimeout: s.connectTimeout})
+	if err != nil {
+		return nil, failed("open", "", err)
+	}
+	return &Backend{settings: s, host: *cfg.Host, client: client}, nil
+}
+
+// Backend is one host, as one account of one login sees it.
+type Backend struct {
+	settings settings
+	host     extensions.Host
+	client   *remote.Client
+}
+
+// Close implements extensions.Backend. Sandboxes live on.
+func (b *Backend) Close() error { return b.client.Close() }

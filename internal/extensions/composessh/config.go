@@ -1,0 +1,194 @@
+package composessh
+
+import (
+	"net/netip"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
+)
+
+// Defaults of the binding's config and of a profile's options.
+const (
+	defaultConnectTimeout = 15 * time.Second
+	defaultCreateTimeout  = 10 * time.Minute
+	defaultSubnets        = "10.213.0.0/16"
+	defaultSubnetSize     = 26
+	defaultWorkspace      = "/workspace"
+)
+
+// What becomes of the ports that a stack publishes.
+const (
+	publishAsWritten = "as-written"
+	publishLoopback  = "loopback"
+	publishNone      = "none"
+)
+
+var configFields = []extensions.Field{
+	{Name: "root", Type: extensions.FieldString, Doc: "Folder on the host, absolute or starting with `~/`; default `~/.sandboxer` of the login."},
+	{Name: "subnets", Type: extensions.FieldStrings, Doc: "IPv4 ranges that networks are cut from; default `10.213.0.0/16`."},
+	{Name: "subnet_size", Type: extensions.FieldInt, Doc: "Prefix length of one network, 20 to 29; default 26 (61 containers)."},
+	{Name: "connect_timeout", Type: extensions.FieldDuration, Doc: "How long a connection may take; default `15s`."},
+	{Name: "create_timeout", Type: extensions.FieldDuration, Doc: "How long a stack may take to be pulled, built and healthy before it is given up; default `10m`."},
+	{Name: "stop_grace", Type: extensions.FieldDuration, Doc: "How long containers get to end by themselves at a teardown; default `0s`, which ends them at once."},
+}
+
+var optionFields = []extensions.Field{
+	{Name: "allow", Type: extensions.FieldStrings, Doc: "Rules of the Compose policy that this profile may break: `rule` or `rule:argument`."},
+	{Name: "publish", Type: extensions.FieldString, Enum: []string{publishAsWritten, publishLoopback, publishNone},
+		Doc: "What becomes of published ports: kept as written (the policy still refuses addresses that others reach), bound to the host's loopback, or dropped; default `loopback`."},
+	{Name: "stop_grace", Type: extensions.FieldDuration, Doc: "Overrides the binding's `stop_grace`."},
+	{Name: "build_network", Type: extensions.FieldString, Enum: []string{"none", "default"},
+		Doc: "Network of image builds; default `default` where the profile allows the network, else `none`."},
+	{Name: "workspace_path", Type: extensions.FieldString, Doc: "Where the workspace is mounted inside; default `/workspace`."},
+}
+
+// settings is the checked config of a backend.
+type settings struct {
+	binding        string
+	account        string
+	root           string // "" = ~/.sandboxer of the login
+	subnets        []netip.Prefix
+	subnetSize     int
+	connectTimeout time.Duration
+	createTimeout  time.Duration
+	stopGrace      time.Duration
+}
+
+// options is the checked options section of a spec.
+type options struct {
+	allow         []string
+	publish       string
+	stopGrace     time.Duration
+	buildNetwork  string // "" = by the network's default
+	workspacePath string
+}
+
+func parseConfig(cfg extensions.Config) (settings, error) {
+	if err := extensions.CheckFields("config", configFields, cfg.Values); err != nil {
+		return settings{}, err
+	}
+	if cfg.Host == nil || cfg.Host.SSH == nil {
+		name := "no host"
+		if cfg.Host != nil {
+			name = "the host " + strconv.Quote(cfg.Host.Name)
+		}
+		return settings{}, extensions.Errorf(extensions.KindInvalid, "Docker Compose over SSH needs a host with an ssh section; there is %s", name).
+			WithRemedy("give the sandbox a sandboxer_host with ssh = {…}")
+	}
+	s := settings{binding: cfg.Binding, account: cfg.Account}
+	s.root, _ = cfg.Values["root"].(string)
+	if s.root != "" && (!path.IsAbs(strings.TrimPrefix(s.root, "~")) || path.Clean(s.root) != s.root || s.root == "/" || hasControl(s.root)) {
+		return s, extensions.Errorf(extensions.KindInvalid, "config.root: %q is not a clean absolute path, nor one below ~/", s.root)
+	}
+	var err error
+	for _, d := range []struct {
+		key       string
+		to        *time.Duration
+		otherwise time.Duration
+		least     time.Duration
+	}{
+		{"connect_timeout", &s.connectTimeout, defaultConnectTimeout, time.Millisecond},
+		{"create_timeout", &s.createTimeout, defaultCreateTimeout, time.Second},
+		{"stop_grace", &s.stopGrace, 0, 0},
+	} {
+		if *d.to, err = durationOf("config."+d.key, cfg.Values[d.key], d.otherwise, d.least); err != nil {
+			return s, err
+		}
+	}
+	s.subnetSize = int(wholeNumber(cfg.Values["subnet_size"], defaultSubnetSize))
+	if s.subnetSize < 20 || s.subnetSize > 29 {
+		return s, extensions.Errorf(extensions.KindInvalid, "config.subnet_size: %d is not between 20 and 29", s.subnetSize)
+	}
+	return s, s.parseSubnets(cfg.Values["subnets"])
+}
+
+func (s *settings) parseSubnets(v any) error {
+	for _, text := range stringsOf(v, defaultSubnets) {
+		p, err := netip.ParsePrefix(text)
+		if err != nil || !p.Addr().Is4() || p != p.Masked() || p.Bits() < 8 || p.Bits() > s.subnetSize {
+			return extensions.Errorf(extensions.KindInvalid, "config.subnets: %q is not an IPv4 range of /8 to /%d", text, s.subnetSize).
+				WithRemedy("write it like 10.213.0.0/16, from a range that nothing on the host's networks uses")
+		}
+		s.subnets = append(s.subnets, p)
+	}
+	return nil
+}
+
+func (s settings) parseOptions(values map[string]any) (options, error) {
+	o := options{publish: publishLoopback, workspacePath: defaultWorkspace}
+	if err := extensions.CheckFields("options", optionFields, values); err != nil {
+		return o, err
+	}
+	o.allow = stringsOf(values["allow"])
+	if v, ok := values["publish"].(string); ok {
+		o.publish = v
+	}
+	o.buildNetwork, _ = values["build_network"].(string)
+	if v, ok := values["workspace_path"].(string); ok {
+		o.workspacePath = v
+	}
+	if p := o.workspacePath; !path.IsAbs(p) || path.Clean(p) != p || slices.Contains([]string{"/", "/proc", "/sys", "/dev", "/etc"}, p) || hasControl(p) || strings.Contains(p, ":") {
+		return o, extensions.Errorf(extensions.KindInvalid, "options.workspace_path: %q cannot hold a workspace", p).
+			WithRemedy("use a clean absolute path such as /workspace or /src")
+	}
+	var err error
+	o.stopGrace, err = durationOf("options.stop_grace", values["stop_grace"], s.stopGrace, 0)
+	return o, err
+}
+
+func hasControl(s string) bool {
+	return strings.ContainsFunc(s, func(r rune) bool { return r < 0x20 || r == 0x7f })
+}
+
+// stringsOf reads a list of strings, checked by CheckFields.
+func stringsOf(v any, otherwise ...string) []string {
+	list, ok := v.([]any)
+	if !ok {
+		return otherwise
+	}
+	all := make([]string, 0, len(list))
+	for _, e := range list {
+		text, _ := e.(string)
+		all = append(all, text)
+	}
+	return all
+}
+
+func wholeNumber(v any, otherwise int64) int64 {
+	switch n := v.(type) {
+	case int:
+		return int64(n)
+	case int64:
+		return n
+	case float64:
+		return int64(n)
+	}
+	return otherwise
+}
+
+// durationOf reads Go's form with whole days before it: "90s", "1d", "1d12h".
+func durationOf(field string, v any, otherwise, least time.Duration) (time.Duration, error) {
+	text, ok := v.(string)
+	if !ok {
+		return otherwise, nil
+	}
+	var days time.Duration
+	rest := text
+	if head, tail, found := strings.Cut(text, "d"); found {
+		if n, err := strconv.ParseUint(head, 10, 16); err == nil {
+			days, rest = time.Duration(n)*24*time.Hour, tail
+		}
+	}
+	d, err := time.ParseDuration(rest)
+	if rest == "" && text != "" {
+		d, err = 0, nil
+	}
+	if err != nil || d+days < least {
+		return 0, extensions.Errorf(extensions.KindInvalid, "%s: %q is not a duration of at least %s", field, text, least)
+	}
+	return d + days, nil
+}

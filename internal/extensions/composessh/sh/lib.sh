@@ -1,0 +1,228 @@
+# What every script on a host begins with. POSIX sh; runs on dash, busybox ash
+# and bash. Variables that come from the caller: root ('' = ~/.sandboxer),
+# account, and those of the operation. What a function leaves for its caller is
+# in a variable named after it, because a $(…) is a process.
+
+umask 077
+LC_ALL=C
+export LC_ALL
+PATH=$PATH:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin:/snap/bin
+export PATH
+# A caller that went away must not end a script in the middle of its work.
+trap '' PIPE HUP
+
+# ---- answers
+
+# json_text turns stdin into the inside of a JSON string.
+json_text() {
+	tr '\000-\010\013-\037' '?' | sed -e 's/\\/\\\\/g' -e 's/"/\\"/g' -e 's/	/\\t/g' -e ':a' -e '$!{' -e 'N' -e 'ba' -e '}' -e 's/\n/\\n/g'
+}
+
+# fail KIND MESSAGE [REMEDY [DETAIL]] answers with an error of the contract's
+# kind and ends the script. What must be undone first belongs into on_fail.
+fail() {
+	trap - EXIT
+	on_fail "$1"
+	answer "{\"error\":{\"kind\":\"$1\",\"message\":\"$(printf '%s' "$2" | json_text)\",\"remedy\":\"$(printf '%s' "${3-}" | json_text)\",\"detail\":\"$(printf '%s' "${4-}" | json_text)\",\"made\":${made:-false}}}"
+	exit 0
+}
+
+# on_fail KIND runs before a failure is answered; operations redefine it.
+on_fail() { :; }
+
+# fail_docker WHAT TEXT fails with what a docker command printed, which the
+# caller's side classifies: kind "docker".
+fail_docker() { fail docker "$1" '' "$2"; }
+
+# warn TEXT adds a line to what the answer reports beside its result.
+warnings=
+warn() {
+	warnings="$warnings$1
+"
+}
+
+# ---- clock: hundredths of a second since boot, which no step of the wall clock moves
+
+# read_clock sets uptime (hundredths of a second) and boot (the boot's id).
+read_clock() {
+	uptime=0 boot=unknown
+	{ IFS=' ' read -r uptime _ </proc/uptime; } 2>/dev/null
+	uptime=${uptime%%.*}$(printf '%s' "${uptime##*.}00" | cut -c1-2)
+	while :; do case $uptime in 0?*) uptime=${uptime#0} ;; *) break ;; esac; done
+	{ IFS= read -r boot </proc/sys/kernel/random/boot_id; } 2>/dev/null
+}
+
+# ---- places
+
+# use_root makes root absolute. It does not make the folder.
+use_root() {
+	case $root in
+	'') root=$HOME/.sandboxer ;;
+	'~/'*) root=$HOME/${root#'~/'} ;;
+	esac
+	case $root in
+	/*) ;;
+	*) fail invalid "the host root $root is not an absolute path" 'set config.root of the binding, or HOME for the login' ;;
+	esac
+}
+
+# use_box ID sets id and box, the sandbox's folder.
+use_box() {
+	id=$1 box=$root/$1
+}
+
+# ---- locks: descriptor 8 holds the host's, 9 the sandbox's, 7 the reaper's
+
+# lock_host takes the host lock: for choosing what others could choose too, for
+# milliseconds. It makes the root. A root that was removed meanwhile is made anew.
+lock_host() {
+	while :; do
+		mkdir -p -m 0700 "$root" 2>/dev/null || [ -d "$root" ] || fail unavailable "the folder $root cannot be made" "check the disk, and the rights of $(id -un) there"
+		{ exec 8>>"$root/lock"; } 2>/dev/null || { [ -d "$root" ] || continue; fail unavailable "the file $root/lock cannot be written" 'check the disk, and the rights of the login there'; }
+		flock -w "${lock_wait:-60}" 8 || fail unavailable 'another operation has been holding the host lock for too long' "look at who holds $root/lock, for instance with fuser"
+		[ "$root/lock" -ef "/proc/$$/fd/8" ] && return 0
+	done
+}
+
+unlock_host() { exec 8>&-; }
+
+# lock_sandbox SECONDS takes the lock of box, whose folder exists, and records
+# this script as its holder. 1 = busy, with holder_pid and holder_op set; 2 = the folder is gone.
+lock_sandbox() {
+	{ exec 9>>"$box/lock"; } 2>/dev/null || return 2
+	if [ "$1" -gt 0 ]; then
+		flock -w "$1" 9
+	else
+		flock -n 9
+	fi || {
+		exec 9>&-
+		read_holder
+		return 1
+	}
+	[ "$box/lock" -ef "/proc/$$/fd/9" ] || {
+		exec 9>&-
+		return 2
+	}
+	write_holder
+}
+
+unlock_sandbox() {
+	rm -f "$box/holder"
+	exec 9>&-
+}
+
+# write_holder notes who works on box, so that a teardown can end it: pid,
+# start time, boot and process group, and the operation.
+write_holder() {
+	read_clock
+	read_stat $$
+	printf '%s %s %s %s %s\n' "$$" "$stat_start" "$boot" "$stat_group" "${op:-?}" >"$box/holder"
+}
+
+# read_holder sets holder_pid, holder_start, holder_boot, holder_group, holder_op.
+read_holder() {
+	holder_pid='' holder_start='' holder_boot='' holder_group='' holder_op=''
+	{ IFS=' ' read -r holder_pid holder_start holder_boot holder_group holder_op <"$box/holder"; } 2>/dev/null
+}
+
+# read_stat PID sets stat_start and stat_group; false when there is no such process.
+read_stat() {
+	stat_start='' stat_group=''
+	{ IFS= read -r stat_line <"/proc/$1/stat"; } 2>/dev/null || return 1
+	# The name in brackets may hold spaces and brackets; what follows it may not.
+	set -f
+	# shellcheck disable=SC2086
+	set -- ${stat_line##*) }
+	set +f
+	stat_group=$3
+	shift 19
+	stat_start=$1
+}
+
+# holder_lives reports whether the holder read last is still that very process.
+holder_lives() {
+	[ -n "$holder_pid" ] || return 1
+	read_clock
+	[ "$holder_boot" = "$boot" ] && read_stat "$holder_pid" && [ "$stat_start" = "$holder_start" ] && [ "$stat_group" = "$holder_group" ]
+}
+
+# ---- manifest: lines KEY=VALUE, the last one of a key counts, one line each
+
+# manifest_get KEY sets value; false when the key or the manifest is missing.
+manifest_get() { get_from "$box/manifest" "$1"; }
+
+# get_from FILE KEY is manifest_get on any file of that form.
+get_from() {
+	value='' found=1
+	[ -f "$1" ] || return 1
+	while IFS= read -r line; do
+		case $line in
+		"$2="*) value=${line#*=} found=0 ;;
+		esac
+	done <"$1"
+	return "$found"
+}
+
+# manifest_put KEY VALUE … replaces these keys in one step. A value is one line.
+manifest_put() {
+	{
+		if [ -f "$box/manifest" ]; then
+			while IFS= read -r line; do
+				keep=1 i=1
+				for arg; do
+					[ $((i % 2)) = 1 ] && [ "${line%%=*}" = "$arg" ] && keep=0
+					i=$((i + 1))
+				done
+				[ "$keep" = 1 ] && printf '%s\n' "$line"
+			done <"$box/manifest"
+		fi
+		while [ $# -gt 1 ]; do
+			case $2 in
+			*'
+'*) printf '%s=%s\n' "$1" "$(printf '%s' "$2" | tr '\n' ' ')" ;;
+			*) printf '%s=%s\n' "$1" "$2" ;;
+			esac
+			shift 2
+		done
+	} >"$box/manifest.new" && mv -f "$box/manifest.new" "$box/manifest" ||
+		fail exhausted "the file $box/manifest cannot be written" 'free some disk space on the host'
+}
+
+# manifest_add KEY WORD adds a word to a list, once.
+manifest_add() {
+	manifest_get "$1"
+	case " $value " in
+	*" $2 "*) ;;
+	*) manifest_put "$1" "${value:+$value }$2" ;;
+	esac
+}
+
+# ---- docker
+
+# ours_containers ID sets ours to the ids of all containers that carry the
+# sandbox's label; false when docker could not be asked, with ours its words.
+ours_containers() { list_ours ps -aq --no-trunc --filter "label=sandboxer.id=$1"; }
+
+# ours_networks ID and ours_volumes ID are the same for networks and volumes.
+ours_networks() { list_ours network ls -q --no-trunc --filter "label=sandboxer.id=$1"; }
+ours_volumes() { list_ours volume ls -q --filter "label=sandboxer.id=$1"; }
+
+list_ours() {
+	ours=$(docker "$@" 2>&1 </dev/null) || return 1
+	# A warning on stderr is no id.
+	set -- $ours
+	ours=$*
+}
+
+# need_tools fails unless what the scripts use is there.
+need_tools() {
+	[ -d /proc/self ] || fail unsupported "the host runs $(uname -s), not Linux" 'choose a Linux host'
+	for tool in docker flock setsid tar; do
+		command -v "$tool" >/dev/null 2>&1 && continue
+		case $tool in
+		docker) fail unsupported 'the host has no docker command' 'install Docker Engine on the host (https://docs.docker.com/engine/install/) and let the login use it' ;;
+		flock | setsid) fail unsupported "the host has no $tool command" 'install util-linux on the host' ;;
+		*) fail unsupported "the host has no $tool command" "install $tool on the host" ;;
+		esac
+	done
+}
