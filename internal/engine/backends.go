@@ -75,20 +75,9 @@ func (e *Engine) openBackend(ctx context.Context, p place) (*opened, error) {
 	if b != nil {
 		return b, nil
 	}
-	binding, err := e.binding(p.binding)
+	binding, cfg, err := e.config(p)
 	if err != nil {
 		return nil, err
-	}
-	cfg := extensions.Config{
-		Binding: binding.ID, Account: p.account, Values: binding.Config,
-		Credentials: e.credentials(binding), StateDir: e.stateDir,
-	}
-	if p.host != "" {
-		h, err := extensions.ParseHostRef(p.host)
-		if err != nil {
-			return nil, err
-		}
-		cfg.Host = &h
 	}
 	c := call{op: "open", binding: binding.ID, timeout: timeoutLook, secrets: cfg.Credentials}
 	var be extensions.Backend
@@ -107,6 +96,26 @@ func (e *Engine) openBackend(ctx context.Context, p place) (*opened, error) {
 	}
 	e.backends.open[p] = b
 	return b, nil
+}
+
+// config is what a place is opened with.
+func (e *Engine) config(p place) (catalog.Binding, extensions.Config, error) {
+	binding, err := e.binding(p.binding)
+	if err != nil {
+		return binding, extensions.Config{}, err
+	}
+	cfg := extensions.Config{
+		Binding: binding.ID, Account: p.account, Values: binding.Config,
+		Credentials: e.credentials(binding), StateDir: e.stateDir,
+	}
+	if p.host != "" {
+		h, err := extensions.ParseHostRef(p.host)
+		if err != nil {
+			return binding, cfg, err
+		}
+		cfg.Host = &h
+	}
+	return binding, cfg, nil
 }
 
 // credentials takes what the user gave, else the vendor's usual environment.

@@ -46,6 +46,9 @@ func (e *Engine) query(ctx context.Context, p *prepared, how preparation) (route
 	for i, b := range e.catalog.Bindings {
 		for _, h := range hostsFor(b, hosts, len(p.req.Hosts) > 0) {
 			c := candidate(b, h, i)
+			if h != nil {
+				e.narrow(ctx, &c, how)
+			}
 			if err := e.price(p, b, &c); err != nil {
 				return q, err
 			}
@@ -145,6 +148,35 @@ func candidate(b catalog.Binding, h *extensions.Host, index int) route.Candidate
 			Help: "give the host an ssh block"}
 	}
 	return c
+}
+
+// narrow takes from c what its host cannot give. A plan judges by the host's
+// own arguments; what probing found counts when it is to be made.
+func (e *Engine) narrow(ctx context.Context, c *route.Candidate, how preparation) {
+	n, ok := e.handlers[c.Handler].(extensions.HostNarrower)
+	if !ok || c.Unavailable != nil {
+		return
+	}
+	var facts *extensions.HostFacts
+	if how.binding {
+		facts = e.recordedFacts(ctx, *c.Host)
+	}
+	ceiling := c.Capabilities
+	c.Capabilities, c.Narrowed = n.OnHost(ceiling, *c.Host, facts)
+	c.Ceiling = &ceiling
+}
+
+// recordedFacts are those of exactly this host; nil where none were found yet.
+func (e *Engine) recordedFacts(ctx context.Context, h extensions.Host) *extensions.HostFacts {
+	l, err := e.reader(ctx)
+	if err != nil {
+		return nil // a create tells of it when it writes
+	}
+	row, err := l.Host(ctx, e.account, h.Name)
+	if err != nil || row.Ref != h.Ref() {
+		return nil
+	}
+	return &row.Facts
 }
 
 func (e *Engine) price(p *prepared, b catalog.Binding, c *route.Candidate) error {

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/failpoint"
@@ -14,7 +13,6 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/meter"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/profile"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/route"
-	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/workspace"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
@@ -39,7 +37,7 @@ func (e *Engine) Create(ctx context.Context, req Request, begun func(Sandbox), n
 	if c.secrets, err = e.secrets(ctx, p); err != nil {
 		return Sandbox{}, err
 	}
-	if err := c.openSource(ctx, e, notify); err != nil {
+	if err := c.openSources(ctx, e, notify); err != nil {
 		return Sandbox{}, err
 	}
 	if err := failpoint.Hit(ctx, pointPrepared); err != nil {
@@ -68,8 +66,8 @@ type creation struct {
 	*operation
 	p        *prepared
 	secrets  map[string]Secret
-	source   *workspace.Source // nil = the workspace starts empty
-	base     []byte            // of a mirrored workspace
+	sources  sources
+	base     []byte // of a mirrored workspace
 	attempts []Attempt
 	// Of the place that is tried now: whether it was asked, and what it made,
 	// recorded or not.
@@ -77,33 +75,8 @@ type creation struct {
 	made  extensions.Handle
 }
 
-// openSource packs the workspace before anything is recorded: a folder or a
-// repository that cannot be read leaves no trace.
-func (c *creation) openSource(ctx context.Context, e *Engine, notify Notify) (err error) {
-	spec := c.p.resolved.Spec
-	if spec.Workspace.Repo == "" {
-		return nil
-	}
-	c.source, err = workspace.Open(ctx, spec.Workspace.Repo, spec.Workspace.Ref, workspace.Options{
-		SpoolDir:    e.spoolDir(),
-		FullHistory: slices.Contains(spec.Requires.Capabilities, workspace.RequirementFullHistory),
-	})
-	if err != nil {
-		return err
-	}
-	if skipped := c.source.Manifest().Skipped; len(skipped) > 0 {
-		notify.tell("Some files are not part of the workspace", "%d were left out, the first: %s (%s)", len(skipped), skipped[0].Path, skipped[0].Reason)
-	}
-	if spec.Workspace.Mode == extensions.WorkspaceMirror {
-		c.base, err = workspace.EncodeBase(c.source.Manifest())
-	}
-	return err
-}
-
 func (c *creation) release() {
-	if c.source != nil {
-		_ = c.source.Close() // a private temporary file
-	}
+	c.sources.close()
 	c.operation.close()
 }
 
@@ -115,7 +88,7 @@ func (c *creation) run(ctx context.Context) (Sandbox, error) {
 	var failures []error
 	last := attempt{clean: true}
 	for _, cand := range append([]*route.Candidate{c.p.decision.Chosen}, c.p.decision.Fallbacks...) {
-		if last = (attempt{err: c.p.checkMaxCost(cand), clean: true, next: true}); last.err == nil {
+		if last = (attempt{err: c.judge(ctx, cand), clean: true, next: true}); last.err == nil {
 			last = c.try(ctx, cand)
 		}
 		outcome := Attempt{Candidate: cand.ID(), Outcome: string(lifecycle.Ready)}
@@ -134,6 +107,15 @@ func (c *creation) run(ctx context.Context) (Sandbox, error) {
 	}
 	last.err = c.endedFirst(errors.Join(failures...))
 	return c.end(ctx, last)
+}
+
+// judge refuses a place before anything is asked of it. The first choice was
+// judged before anything was recorded.
+func (c *creation) judge(ctx context.Context, cand *route.Candidate) error {
+	if err := c.p.checkMaxCost(cand); err != nil || cand == c.p.decision.Chosen {
+		return err
+	}
+	return c.e.checkSpec(ctx, c.p, cand, c.sources)
 }
 
 // endedFirst tells of a sandbox whose ttl was over before it was ready.
@@ -220,17 +202,10 @@ func candidateName(row ledger.Sandbox) string {
 
 // spec completes the resolved request for one place.
 func (c *creation) spec(cand *route.Candidate) extensions.Spec {
-	s := c.p.resolved.Spec
+	s := c.p.spec(cand, c.sources)
 	s.ID, s.Account, s.Name, s.Generation = c.row.ID, c.row.Account, c.row.Name, c.row.Generation
 	s.CreatedAt, s.Deadline = c.row.CreatedAt, c.row.ExpiresAt
 	s.Secrets = c.secrets
-	s.Options = c.p.resolved.OptionsByExtension[cand.Binding]
-	if c.source != nil {
-		s.Workspace.Source = c.source
-	}
-	if s.FromSnapshot != nil && c.p.snapshot != nil {
-		s.FromSnapshot = &extensions.SnapshotRef{ID: c.p.snapshot.ID, Handle: c.p.snapshot.Handle}
-	}
 	s.Labels = map[string]string{
 		extensions.LabelID: string(s.ID), extensions.LabelAccount: s.Account, extensions.LabelGeneration: fmt.Sprint(s.Generation),
 		extensions.LabelSpecHash: s.Hash(), extensions.LabelInitialExpires: s.Deadline.UTC().Format(time.RFC3339),

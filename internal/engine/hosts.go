@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"fmt"
+	"regexp"
 	"strings"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger"
@@ -26,8 +27,17 @@ func (e *Engine) CheckHost(h Host) error {
 			return err
 		}
 		if !e.hasPlace(extensions.PlaceHost) {
-			return extensions.Errorf(extensions.KindUnsupported, "host %q: hosts over SSH are not yet supported", h.Name).
-				WithRemedy("use local = true for this machine; SSH hosts come with the compose-ssh extension")
+			return extensions.Errorf(extensions.KindUnsupported, "host %q: no extension of this build uses hosts over SSH", h.Name).
+				WithRemedy("use local = true for this machine")
+		}
+	}
+	if h.ProxyImage != "" {
+		if h.Local {
+			return invalid("host %q: proxy_image has no meaning on this machine", "leave it out, or give the host an ssh block", h.Name)
+		}
+		if !pinnedImage.MatchString(h.ProxyImage) {
+			return invalid("host %q: proxy_image %q is not pinned by its digest", "write name@sha256: and the 64 hex digits that `docker image inspect --format '{{.RepoDigests}}'` shows",
+				h.Name, extensions.Clean(h.ProxyImage, 200))
 		}
 	}
 	if h.Capacity != nil && h.Capacity.MaxSandboxes < 1 {
@@ -50,6 +60,9 @@ func (e *Engine) CheckHost(h Host) error {
 	}
 	return nil
 }
+
+// pinnedImage is name[:tag]@sha256:digest.
+var pinnedImage = regexp.MustCompile(`^[a-z0-9][A-Za-z0-9._:/-]{0,254}@sha256:[0-9a-f]{64}$`)
 
 func (e *Engine) hasPlace(p extensions.Place) bool {
 	for _, x := range e.handlers {

@@ -68,7 +68,10 @@ func (e *Engine) prepare(ctx context.Context, req Request, how preparation) (*pr
 	if err := p.decision.Err(); err != nil {
 		return p, err
 	}
-	return p, p.checkMaxCost(p.decision.Chosen)
+	if err := p.checkMaxCost(p.decision.Chosen); err != nil || how.binding {
+		return p, err // a create judges the spec with the streams it will use
+	}
+	return p, e.checkPlanned(ctx, p)
 }
 
 func (e *Engine) resolve(req Request) (*profile.Resolved, error) {

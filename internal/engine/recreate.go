@@ -66,7 +66,7 @@ func (e *Engine) prepareRecreate(ctx context.Context, l ledger.Ledger, row ledge
 	if report, err = e.bringBack(ctx, row); err != nil {
 		return report, err
 	}
-	if err = c.openSource(ctx, e, notify); err != nil {
+	if err = c.openSources(ctx, e, notify); err != nil {
 		return report, err
 	}
 	c.operation, err = e.beginRecreate(ctx, l, row, c.p, notify)

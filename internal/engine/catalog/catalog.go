@@ -24,6 +24,7 @@ type Catalog struct {
 	// Digest is the lower-case hex SHA-256 over the names and bytes of every
 	// file read, in order. It does not depend on where the folders are.
 	Digest string
+	homes  map[string]home // of each profile, by reference
 	// Notices tell what was overridden or has no effect.
 	Notices []string
 }

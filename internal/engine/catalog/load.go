@@ -48,6 +48,7 @@ type loader struct {
 	books    map[string]entry[meter.Book] // by the binding they price
 	bookIDs  map[string]entry[string]     // id -> binding
 	from     map[string]entry[string]     // profile reference -> file
+	homes    map[string]home              // profile reference -> where it stands
 	broken   map[string]bool              // ids of files that have mistakes
 	errs     strictyaml.Errors
 	notices  strictyaml.Errors
@@ -68,7 +69,7 @@ func newLoader(descriptors []extensions.Descriptor) *loader {
 	ld := &loader{
 		handlers: map[string]extensions.Descriptor{}, profiles: profile.NewSet(), bindings: map[string]entry[Binding]{},
 		books: map[string]entry[meter.Book]{}, bookIDs: map[string]entry[string]{}, from: map[string]entry[string]{},
-		broken: map[string]bool{}, digest: sha256.New(),
+		homes: map[string]home{}, broken: map[string]bool{}, digest: sha256.New(),
 	}
 	for _, d := range descriptors {
 		ld.handlers[d.Handler] = d
@@ -86,7 +87,7 @@ func (ld *loader) load(layers []layer) {
 			ld.digest.Write(f.data)
 			switch f.kind {
 			case profilesFolder:
-				ld.addProfile(f)
+				ld.addProfile(f, home{dir: l.name, builtin: l.builtin})
 			case extensionsFolder:
 				ld.addBinding(f, l.builtin)
 			case pricesFolder:
@@ -102,7 +103,7 @@ func (ld *loader) load(layers []layer) {
 }
 
 func (ld *loader) catalog() *Catalog {
-	c := &Catalog{Profiles: ld.profiles, Digest: hex.EncodeToString(ld.digest.Sum(nil))}
+	c := &Catalog{Profiles: ld.profiles, homes: ld.homes, Digest: hex.EncodeToString(ld.digest.Sum(nil))}
 	for _, e := range ld.bindings {
 		c.Bindings = append(c.Bindings, e.value)
 	}

@@ -11,7 +11,7 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/strictyaml"
 )
 
-func (ld *loader) addProfile(f file) {
+func (ld *loader) addProfile(f file, at home) {
 	p, err := profile.Parse(f.name, f.data)
 	if err != nil {
 		ld.errs = append(ld.errs, strictyaml.Collect(f.name, err)...)
@@ -22,6 +22,7 @@ func (ld *loader) addProfile(f file) {
 		return
 	}
 	ld.profiles.Add(p)
+	ld.homes[p.Ref()] = at
 	ld.from[p.Ref()] = entry[string]{value: p.Ref(), file: f.name, layer: ld.layer}
 }
 

@@ -127,6 +127,25 @@ func (s *Set) Flatten(p *Profile) (*Profile, []string, error) {
 	return flat, lineage, checkWhole(flat)
 }
 
+// BundleOf returns the reference of the profile beside which the bundle of
+// ref lies: ref itself, or the ancestor that says compose.bundle.
+func (s *Set) BundleOf(ref string) (string, error) {
+	p, err := s.Lookup(ref)
+	if err != nil {
+		return "", err
+	}
+	chain, broken := s.chain(p)
+	if broken != nil {
+		return "", strictyaml.Errors{broken}.Err()
+	}
+	for _, c := range chain {
+		if c.Compose != nil && c.Compose.Bundle != nil {
+			return c.Ref(), nil
+		}
+	}
+	return "", invalid("%s has no bundle", p.Ref())
+}
+
 func (s *Set) chain(p *Profile) ([]*Profile, *strictyaml.Error) {
 	chain := []*Profile{p}
 	refs := []string{p.Ref()}

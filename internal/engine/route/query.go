@@ -86,6 +86,11 @@ type Candidate struct {
 	Index     int                // position in the catalog, for strategy explicit
 	Price     Price
 	NamedOnly bool // a test double; see extensions.Descriptor
+	// Ceiling is what Capabilities were before its host narrowed them, nil
+	// where no host did; Narrowed says what was taken away and what would
+	// bring it back.
+	Ceiling  *extensions.Capabilities
+	Narrowed []string
 	// Unavailable is set where the place is declared but cannot be used now.
 	Unavailable *Unavailable
 }

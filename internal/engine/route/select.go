@@ -48,6 +48,7 @@ func (j *judge) judge(c *Candidate, refused []Refusal) []Refusal {
 			break // what cannot be used at all is not picked apart
 		}
 		if reason, help := r.check(j, c); reason != "" {
+			help = j.helpOnHost(r, c, help)
 			refused = append(refused, Refusal{Candidate: c.ID(), Extension: c.Binding, Host: c.HostName(), Stage: r.Stage, Rule: r.ID, Reason: reason, Help: help})
 		}
 	}
@@ -57,6 +58,22 @@ func (j *judge) judge(c *Candidate, refused []Refusal) []Refusal {
 		}
 	}
 	return refused
+}
+
+// helpOnHost says what would make a rule pass on c's host, where the
+// extension passes it and only the host is to blame.
+func (j *judge) helpOnHost(r *RuleInfo, c *Candidate, help string) string {
+	if c.Ceiling == nil || len(c.Narrowed) == 0 {
+		return help
+	}
+	elsewhere, pending := *c, len(j.pending)
+	elsewhere.Capabilities = *c.Ceiling
+	reason, _ := r.check(j, &elsewhere)
+	j.pending = j.pending[:pending]
+	if reason != "" {
+		return help
+	}
+	return "on this host: " + strings.Join(c.Narrowed, "; ")
 }
 
 // byCandidate sorts by candidate and keeps the order of rules. It moves

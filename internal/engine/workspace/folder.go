@@ -19,6 +19,19 @@ func openFolder(ctx context.Context, loc location, opts Options) (*Source, error
 		return nil, extensions.Errorf(extensions.KindInvalid, "the workspace folder %q cannot be entered: %w", loc.origin(), bare(err))
 	}
 	defer root.Close()
+	origin, err := filepath.Abs(loc.folder)
+	if err != nil {
+		origin = loc.folder
+	}
+	return OpenRoot(ctx, root, origin, opts)
+}
+
+// OpenRoot builds the stream of an opened folder, its ignore file honoured.
+// origin names it for people. The caller closes root, at once if it likes.
+func OpenRoot(ctx context.Context, root *os.Root, origin string, opts Options) (*Source, error) {
+	if err := os.MkdirAll(opts.SpoolDir, 0o700); err != nil {
+		return nil, extensions.Errorf(extensions.KindInvalid, "the spool folder cannot be made: %w", err)
+	}
 	ig, err := loadIgnore(root)
 	if err != nil {
 		return nil, err
@@ -31,9 +44,6 @@ func openFolder(ctx context.Context, loc location, opts Options) (*Source, error
 	if err != nil {
 		return nil, err
 	}
-	if s.origin, err = filepath.Abs(loc.folder); err != nil {
-		s.origin = loc.folder
-	}
-	s.origin = extensions.Clean(s.origin, 1000)
+	s.origin = extensions.Clean(origin, 1000)
 	return s, nil
 }

@@ -115,6 +115,12 @@ func CheckMirror(repo string) error {
 		WithRemedy("Use a local clone of it as repo, or mode remote-canonical and push from inside.")
 }
 
+// IsFolder reports whether repo names a folder of this machine.
+func IsFolder(repo string) bool {
+	loc, err := parse(repo, "")
+	return err == nil && loc.folder != ""
+}
+
 func checkFolder(dir string) error {
 	info, err := os.Stat(dir)
 	shown := extensions.Clean(dir, 300)

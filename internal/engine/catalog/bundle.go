@@ -1,0 +1,97 @@
+package catalog
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
+)
+
+// home is the catalog a profile stands in.
+type home struct {
+	dir     string // as the user gave it; of the built-in catalog its name
+	builtin bool
+}
+
+// Bundle is the opened folder of a profile.
+type Bundle struct {
+	Root   *os.Root
+	Origin string // the folder, for people
+	copied string // a temporary copy to remove
+}
+
+// Close releases the folder.
+func (b *Bundle) Close() error {
+	err := b.Root.Close()
+	if b.copied != "" {
+		err = errors.Join(err, os.RemoveAll(b.copied))
+	}
+	return err
+}
+
+// OpenBundle opens the folder that lies beside the profile ref and is called
+// bundle there. Links are followed inside it only. A missing folder is
+// KindInvalid.
+func (c *Catalog) OpenBundle(ref, bundle string) (*Bundle, error) {
+	owner, err := c.Profiles.BundleOf(ref)
+	if err != nil {
+		return nil, err
+	}
+	at, ok := c.homes[owner]
+	if !ok {
+		return nil, extensions.Errorf(extensions.KindInternal, "nobody knows where %s comes from", owner)
+	}
+	if at.builtin {
+		return builtinBundle(builtin, at, bundle)
+	}
+	origin := filepath.Join(at.dir, profilesFolder, filepath.FromSlash(bundle))
+	outer, err := os.OpenRoot(at.dir)
+	if err != nil {
+		return nil, unreadable(at.dir, err)
+	}
+	defer func() { _ = outer.Close() }() // only read from
+	root, err := outer.OpenRoot(path.Join(profilesFolder, bundle))
+	if err != nil {
+		return nil, noBundle(owner, origin, err)
+	}
+	return &Bundle{Root: root, Origin: origin}, nil
+}
+
+// builtinBundle copies a bundle out of the program, because archives are
+// packed from folders.
+func builtinBundle(files fs.FS, at home, bundle string) (_ *Bundle, err error) {
+	rel := path.Join("builtin", profilesFolder, bundle)
+	origin := path.Join(at.dir, profilesFolder, bundle)
+	sub, err := fs.Sub(files, rel)
+	if err == nil {
+		_, err = fs.ReadDir(sub, ".")
+	}
+	if err != nil {
+		return nil, noBundle(at.dir, origin, err)
+	}
+	dir, err := os.MkdirTemp("", "sandboxer-bundle-")
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			_ = os.RemoveAll(dir)
+		}
+	}()
+	if err := os.CopyFS(dir, sub); err != nil {
+		return nil, err
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, err
+	}
+	return &Bundle{Root: root, Origin: origin, copied: dir}, nil
+}
+
+func noBundle(owner, origin string, err error) error {
+	return extensions.Errorf(extensions.KindInvalid, "the bundle of %s, the folder %s, cannot be opened: %w", owner, origin, cause(err)).
+		At("profile").WithRemedy("create the folder beside the profile, or correct compose.bundle")
+}

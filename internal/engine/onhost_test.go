@@ -1,0 +1,292 @@
+package engine_test
+
+import (
+	"archive/tar"
+	"context"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/saasstub"
+)
+
+// hosted is the stub vendor as if it ran on a host of the user, with what
+// such extensions add: a host narrows it, and it judges stacks beforehand.
+type hosted struct {
+	extensions.Extension
+	facts extensions.HostFacts
+
+	mu    sync.Mutex
+	files map[string]string // of the bundle that Provision was given
+}
+
+func (x *hosted) Describe() extensions.Descriptor {
+	d := x.Extension.Describe()
+	d.Handler, d.Place, d.NamedOnly, d.Powers = "hosted", extensions.PlaceHost, false, []extensions.Power{extensions.PowerProbe}
+	d.Config, d.Options, d.Credentials = nil, nil, nil
+	d.Capabilities.FsSnapshot, d.Capabilities.CapacityQuery, d.Capabilities.ExtendTTL = false, false, false
+	d.Capabilities.Provides.RequirementKinds = append(d.Capabilities.Provides.RequirementKinds, "compose")
+	return d
+}
+
+func (x *hosted) Open(ctx context.Context, cfg extensions.Config) (extensions.Backend, error) {
+	b, err := x.Extension.Open(ctx, cfg)
+	return hostedBackend{b, x}, err
+}
+
+func (*hosted) OnHost(c extensions.Capabilities, h extensions.Host, facts *extensions.HostFacts) (extensions.Capabilities, []string) {
+	switch {
+	case !h.AllowFirewall:
+		c.Egress = extensions.EgressDenyOnly
+		return c, []string{"firewall rules are not allowed; set allow_firewall = true on the host"}
+	case facts != nil && facts.Egress != "":
+		c.Egress = facts.Egress
+		return c, []string{"its firewall could not be used when it was probed"}
+	}
+	return c, nil
+}
+
+func (*hosted) CheckSpec(ctx context.Context, _ extensions.Config, spec extensions.Spec) error {
+	if spec.Compose == nil || spec.Compose.BundleSource == nil {
+		return nil
+	}
+	files, err := unpack(ctx, spec.Compose.BundleSource)
+	if err == nil && strings.Contains(files["compose.yaml"], "privileged") {
+		err = extensions.Errorf(extensions.KindInvalid, "rule privileged: compose.yaml: a service is privileged")
+	}
+	return err
+}
+
+type hostedBackend struct {
+	extensions.Backend
+	x *hosted
+}
+
+func (b hostedBackend) Probe(context.Context) (extensions.HostFacts, error) { return b.x.facts, nil }
+
+func (b hostedBackend) Provision(ctx context.Context, spec extensions.Spec) (extensions.Handle, extensions.Observation, error) {
+	if spec.Compose != nil && spec.Compose.BundleSource != nil {
+		files, err := unpack(ctx, spec.Compose.BundleSource)
+		if err != nil {
+			return extensions.Handle{}, extensions.Observation{}, err
+		}
+		b.x.mu.Lock()
+		b.x.files = files
+		b.x.mu.Unlock()
+		spec.Compose = nil // the vendor runs none
+	}
+	return b.Backend.Provision(ctx, spec)
+}
+
+func unpack(ctx context.Context, src extensions.WorkspaceSource) (map[string]string, error) {
+	r, err := src.Open(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
+	out := map[string]string{}
+	for t := tar.NewReader(r); ; {
+		h, err := t.Next()
+		if errors.Is(err, io.EOF) {
+			return out, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		data, err := io.ReadAll(t)
+		if err != nil {
+			return nil, err
+		}
+		out[h.Name] = string(data)
+	}
+}
+
+// hostBench is an engine with the hosted extension and a catalog of its own.
+type hostBench struct {
+	*engine.Engine
+	x       *hosted
+	catalog string
+}
+
+func newHostBench(t *testing.T, files map[string]string) hostBench {
+	t.Helper()
+	b := hostBench{x: &hosted{Extension: saasstub.New(), facts: extensions.HostFacts{OS: "linux", Arch: "amd64", Egress: extensions.EgressDenyOnly}}, catalog: t.TempDir()}
+	files["extensions/ext.hosted.yaml"] = "id: ext.hosted\ntitle: Hosted\nhandler: hosted\n"
+	for name, content := range files {
+		path := filepath.Join(b.catalog, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	b.reload(t)
+	return b
+}
+
+// reload is what the next run does: the catalog is read anew.
+func (b *hostBench) reload(t *testing.T) {
+	t.Helper()
+	dir := t.TempDir()
+	e, err := engine.New(engine.Options{Extensions: []extensions.Extension{b.x}, StateDir: dir, Account: "acme/web", Catalog: []string{b.catalog}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := e.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	b.Engine = e
+}
+
+const allowlisted = `id: profile.list
+version: "1.0.0"
+isolation: { level: container }
+network: { default: deny, egress: ["10.2.0.0/16:443"] }
+ttl: { default: 10m }
+`
+
+func onSSH(allow bool) engine.Host {
+	return engine.Host{Name: "far", AllowFirewall: allow, SSH: &extensions.SSH{Address: "192.0.2.1", User: "u", HostKey: "ssh-ed25519 AAAA"}}
+}
+
+func TestAHostNarrowsWhatRoutingMayChoose(t *testing.T) {
+	t.Parallel()
+	b := newHostBench(t, map[string]string{"profiles/profile.list.yaml": allowlisted})
+	ctx := context.Background()
+	plan := func(h engine.Host) error {
+		_, err := b.Plan(ctx, engine.Request{Profile: "profile.list", Name: "one", Hosts: []string{h.Ref()}})
+		return err
+	}
+	err := plan(onSSH(false))
+	if text := told(err); !extensions.IsKind(err, extensions.KindUnsupported) || !strings.Contains(text, "viability.egress") || !strings.Contains(text, "set allow_firewall = true") {
+		t.Errorf("without allow_firewall: %s", text)
+	}
+	if err := plan(onSSH(true)); err != nil {
+		t.Errorf("with allow_firewall: %s", told(err))
+	}
+	// What probing found is for the create alone: a plan is the same anywhere.
+	if _, err := b.RegisterHost(ctx, onSSH(true)); err != nil {
+		t.Fatal(err)
+	}
+	if err := plan(onSSH(true)); err != nil {
+		t.Errorf("a plan after the host was probed: %s", told(err))
+	}
+	s, err := b.Create(ctx, engine.Request{Profile: "profile.list", Name: "one", Hosts: []string{onSSH(true).Ref()}}, nil, nil)
+	if text := told(err); s.ID != "" || !strings.Contains(text, "viability.egress") || !strings.Contains(text, "when it was probed") {
+		t.Errorf("a create on a host that cannot: %s", text)
+	}
+	// Facts of a host with other arguments say nothing about this one.
+	other := onSSH(true)
+	other.Priority = 7
+	made, err := b.Create(ctx, engine.Request{Profile: "profile.list", Name: "two", Hosts: []string{other.Ref()}}, nil, nil)
+	if err != nil {
+		t.Fatalf("a create on a host nobody looked at: %s", told(err))
+	}
+	if _, err := b.Destroy(ctx, made.Receipt, engine.DestroyOptions{}); err != nil {
+		t.Error(err)
+	}
+}
+
+func told(err error) string {
+	if err == nil {
+		return ""
+	}
+	return err.Error() + " / " + extensions.RemedyOf(err)
+}
+
+func stackFiles(compose string) map[string]string {
+	return map[string]string{
+		"profiles/profile.base.yaml": "id: profile.base\nversion: \"1.0.0\"\nisolation: { level: container }\nnetwork: { default: deny }\n" +
+			"ttl: { default: 10m }\ncompose: { file: compose.yaml, bundle: stack }\n",
+		"profiles/profile.child.yaml":   "id: profile.child\nversion: \"1.0.0\"\nextends: profile.base\nttl: { default: 20m }\n",
+		"profiles/stack/compose.yaml":   compose,
+		"profiles/stack/web/Dockerfile": "FROM scratch\n",
+	}
+}
+
+func TestTheBundleBesideTheProfileReachesTheBackend(t *testing.T) {
+	t.Parallel()
+	b := newHostBench(t, stackFiles("services: {}\n"))
+	ctx := context.Background()
+	s, err := b.Create(ctx, engine.Request{Profile: "profile.child", Name: "one", Hosts: []string{onSSH(false).Ref()}}, nil, nil)
+	if err != nil {
+		t.Fatalf("create: %s", told(err))
+	}
+	if b.x.files["compose.yaml"] != "services: {}\n" || b.x.files["web/Dockerfile"] == "" {
+		t.Errorf("the bundle held %q", b.x.files)
+	}
+	if _, err := b.Destroy(ctx, s.Receipt, engine.DestroyOptions{}); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestWhatAnExtensionRefusesIsRefusedAtPlanAndWritesNothing(t *testing.T) {
+	t.Parallel()
+	b := newHostBench(t, stackFiles("services: { web: { privileged: true } }\n"))
+	ctx := context.Background()
+	req := engine.Request{Profile: "profile.child", Name: "one", Hosts: []string{onSSH(false).Ref()}}
+	_, err := b.Plan(ctx, req)
+	if text := told(err); !extensions.IsKind(err, extensions.KindInvalid) || !strings.Contains(text, "rule privileged") || extensions.FieldOf(err) != "profile" {
+		t.Errorf("plan: %s (at %q)", text, extensions.FieldOf(err))
+	}
+	s, err := b.Create(ctx, req, func(engine.Sandbox) { t.Error("it was recorded") }, nil)
+	if text := told(err); s.ID != "" || !strings.Contains(text, "rule privileged") {
+		t.Errorf("create: %s", text)
+	}
+	if spools, err := filepath.Glob(filepath.Join(b.StateDir(), "spool", "*")); err != nil || len(spools) > 0 {
+		t.Errorf("left in the spool: %v, %v", spools, err)
+	}
+}
+
+func TestABundleThatIsNotThereIsTold(t *testing.T) {
+	t.Parallel()
+	files := stackFiles("services: {}\n")
+	delete(files, "profiles/stack/compose.yaml")
+	delete(files, "profiles/stack/web/Dockerfile")
+	b := newHostBench(t, files)
+	_, err := b.Plan(context.Background(), engine.Request{Profile: "profile.base", Name: "one", Hosts: []string{onSSH(false).Ref()}})
+	if text := told(err); !extensions.IsKind(err, extensions.KindInvalid) || !strings.Contains(text, filepath.Join("profiles", "stack")) || !strings.Contains(text, "profile.base@1.0.0") {
+		t.Errorf("plan: %s", text)
+	}
+	outside := t.TempDir()
+	if err := os.Symlink(outside, filepath.Join(b.catalog, "profiles", "stack")); err != nil {
+		t.Skip("no symbolic links here")
+	}
+	_, err = b.Plan(context.Background(), engine.Request{Profile: "profile.base", Name: "one", Hosts: []string{onSSH(false).Ref()}})
+	if !extensions.IsKind(err, extensions.KindInvalid) {
+		t.Errorf("a bundle that leaves the catalog by a link: %v", err)
+	}
+}
+
+func TestAProxyImageIsPinned(t *testing.T) {
+	t.Parallel()
+	b := newHostBench(t, map[string]string{})
+	digest := strings.Repeat("0a", 32)
+	for image, ok := range map[string]bool{
+		"":                                     true,
+		"squid@sha256:" + digest:               true,
+		"r.io:5000/a/squid:6@sha256:" + digest: true,
+		"squid:latest":                         false,
+		"squid@sha256:abc":                     false,
+		"-squid@sha256:" + digest:              false,
+		"squid @sha256:" + digest:              false,
+	} {
+		h := onSSH(true)
+		h.ProxyImage = image
+		if err := b.CheckHost(h); (err == nil) != ok || err != nil && !extensions.IsKind(err, extensions.KindInvalid) {
+			t.Errorf("%q: %v", image, err)
+		}
+	}
+	if err := b.CheckHost(engine.Host{Name: "here", Local: true, ProxyImage: "squid@sha256:" + digest}); err == nil {
+		t.Error("this machine takes no proxy image")
+	}
+}

@@ -1,0 +1,136 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"os"
+	"slices"
+
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/profile"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/route"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/workspace"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
+)
+
+// maxPlannedBytes bounds the workspace that a plan packs to judge it. A larger
+// one is judged when it is packed anyway.
+const maxPlannedBytes = 32 << 20
+
+// sources are the streams a sandbox's files come from.
+type sources struct {
+	workspace *workspace.Source // nil = empty, or not known yet
+	bundle    *workspace.Source // nil = the profile has none
+}
+
+func (s sources) close() {
+	for _, f := range []*workspace.Source{s.workspace, s.bundle} {
+		if f != nil {
+			_ = f.Close() // a private temporary file
+		}
+	}
+}
+
+// openSources packs the workspace and the profile's bundle and has the first
+// choice judge them, before anything is recorded: what cannot be read or is
+// refused leaves no trace.
+func (c *creation) openSources(ctx context.Context, e *Engine, notify Notify) (err error) {
+	opts := workspace.Options{SpoolDir: e.spoolDir()}
+	spec := c.p.resolved.Spec
+	if c.sources.bundle, err = e.openBundle(ctx, c.p.resolved, opts); err != nil {
+		return err
+	}
+	if spec.Workspace.Repo != "" {
+		opts.FullHistory = slices.Contains(spec.Requires.Capabilities, workspace.RequirementFullHistory)
+		if c.sources.workspace, err = workspace.Open(ctx, spec.Workspace.Repo, spec.Workspace.Ref, opts); err != nil {
+			return err
+		}
+		manifest := c.sources.workspace.Manifest()
+		if skipped := manifest.Skipped; len(skipped) > 0 {
+			notify.tell("Some files are not part of the workspace", "%d were left out, the first: %s (%s)", len(skipped), skipped[0].Path, skipped[0].Reason)
+		}
+		if spec.Workspace.Mode == extensions.WorkspaceMirror {
+			if c.base, err = workspace.EncodeBase(manifest); err != nil {
+				return err
+			}
+		}
+	}
+	return e.checkSpec(ctx, c.p, c.p.decision.Chosen, c.sources)
+}
+
+// openBundle packs the folder beside the profile; nil where it names none.
+func (e *Engine) openBundle(ctx context.Context, r *profile.Resolved, opts workspace.Options) (*workspace.Source, error) {
+	if r.Spec.Compose == nil || r.Spec.Compose.Bundle == "" {
+		return nil, nil
+	}
+	b, err := e.catalog.OpenBundle(r.ID+"@"+r.Version, r.Spec.Compose.Bundle)
+	if err != nil {
+		return nil, err
+	}
+	src, err := workspace.OpenRoot(ctx, b.Root, b.Origin, opts)
+	return src, at("profile", errors.Join(err, b.Close()))
+}
+
+// checkPlanned judges the spec of the first choice by what is on this machine
+// already: the bundle, and a workspace that is a folder.
+func (e *Engine) checkPlanned(ctx context.Context, p *prepared) error {
+	if e.specChecker(p.decision.Chosen) == nil {
+		return nil
+	}
+	var src sources
+	defer func() { src.close() }()
+	opts := workspace.Options{SpoolDir: os.TempDir(), MaxBytes: maxPlannedBytes} // a plan leaves the state folder alone
+	var err error
+	if src.bundle, err = e.openBundle(ctx, p.resolved, opts); err != nil {
+		return err
+	}
+	if w := p.resolved.Spec.Workspace; w.Repo != "" && src.bundle == nil && workspace.IsFolder(w.Repo) {
+		src.workspace, err = workspace.Open(ctx, w.Repo, w.Ref, opts)
+		if err != nil {
+			src.workspace = nil // too large, or changing: the create tells
+		}
+	}
+	return e.checkSpec(ctx, p, p.decision.Chosen, src)
+}
+
+func (e *Engine) specChecker(cand *route.Candidate) extensions.SpecChecker {
+	c, _ := e.handlers[cand.Handler].(extensions.SpecChecker)
+	return c
+}
+
+// checkSpec has the extension refuse the spec before it is asked for it.
+func (e *Engine) checkSpec(ctx context.Context, p *prepared, cand *route.Candidate, src sources) error {
+	checker := e.specChecker(cand)
+	if checker == nil {
+		return nil
+	}
+	hostRef := ""
+	if cand.Host != nil {
+		hostRef = cand.Host.Ref()
+	}
+	binding, cfg, err := e.config(place{binding: cand.Binding, account: e.account, host: hostRef})
+	if err != nil {
+		return err
+	}
+	c := call{op: "check", binding: binding.ID, timeout: timeoutLook, secrets: cfg.Credentials}
+	return at("profile", e.invoke(ctx, c, func(ctx context.Context) error {
+		return checker.CheckSpec(ctx, cfg, p.spec(cand, src))
+	}))
+}
+
+// spec is the resolved request for one place, without an identity.
+func (p *prepared) spec(cand *route.Candidate, src sources) extensions.Spec {
+	s := p.resolved.Spec
+	s.Options = p.resolved.OptionsByExtension[cand.Binding]
+	if src.workspace != nil {
+		s.Workspace.Source = src.workspace
+	}
+	if src.bundle != nil {
+		with := *s.Compose
+		with.BundleSource = src.bundle
+		s.Compose = &with
+	}
+	if s.FromSnapshot != nil && p.snapshot != nil {
+		s.FromSnapshot = &extensions.SnapshotRef{ID: p.snapshot.ID, Handle: p.snapshot.Handle}
+	}
+	return s
+}
