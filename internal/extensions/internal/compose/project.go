@@ -1,8 +1,11 @@
 package compose
 
 import (
+	"cmp"
 	"maps"
+	"path"
 	"slices"
+	"strings"
 
 	"github.com/compose-spec/compose-go/v2/types"
 
@@ -68,4 +71,21 @@ func serviceNetworks(s types.ServiceConfig) []string {
 		return []string{"default"}
 	}
 	return nil
+}
+
+// root is the absolute path the loader gave the source's root.
+func (p *Project) root() string { return cmp.Or(p.Root, p.Compose.WorkingDir) }
+
+// below returns a path of the model relative to the source's root, and whether
+// it is there at all.
+func below(root, name string) (string, bool) {
+	if !path.IsAbs(name) {
+		rel := path.Clean(name)
+		return rel, rel != ".." && !strings.HasPrefix(rel, "../")
+	}
+	name = path.Clean(name)
+	if name == root {
+		return ".", true
+	}
+	return strings.CutPrefix(name, strings.TrimSuffix(root, "/")+"/")
 }

@@ -1,6 +1,12 @@
 package compose
 
 import (
+	"path"
+	"slices"
+	"strconv"
+
+	"github.com/compose-spec/compose-go/v2/types"
+
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
@@ -144,11 +150,92 @@ type Build struct {
 	ShmBytes   int64
 	// Parent is the digest of the stage this one builds on, "" = none.
 	Parent string
+
+	cacheKey string // of a stage: changing it builds anew
 }
 
 // Render makes the final model. What it cannot enforce is KindUnsupported,
 // unless the resources are best effort; a stack that cannot be bound to the
 // options is KindInvalid.
-func (p *Project) Render(_ RenderOptions) (Rendered, error) {
-	return Rendered{}, extensions.Errorf(extensions.KindInternal, "not rendered yet")
+func (p *Project) Render(o RenderOptions) (Rendered, error) {
+	r, err := newRenderer(p, o)
+	if err != nil {
+		return Rendered{}, err
+	}
+	for _, step := range []func() error{r.builds, r.services, r.files, r.pin, r.networks, r.volumes, r.encode} {
+		if err := step(); err != nil {
+			return Rendered{}, err
+		}
+	}
+	return r.out, nil
 }
+
+// renderer holds what the steps of one Render share.
+type renderer struct {
+	p       *Project
+	o       RenderOptions
+	root    string            // the source's root, as the loader saw it
+	base    string            // token of the source's place on the host
+	secrets map[string]string // secret name -> variable
+	targets map[string]bool   // services that get Env, secrets and the workspace
+	built   map[string]string // service -> tag
+	binds   map[string]bool   // what of the source is bound, by relative path
+	model   types.Project
+	out     Rendered
+}
+
+func newRenderer(p *Project, o RenderOptions) (*renderer, error) {
+	def, err := p.Default(o.Service)
+	if err != nil {
+		return nil, err
+	}
+	r := &renderer{
+		p: p, o: o, root: p.root(), base: token(VarWorkspace), secrets: map[string]string{},
+		targets: map[string]bool{}, built: map[string]string{}, binds: map[string]bool{},
+	}
+	if o.Bundled {
+		r.base = token(VarBundle)
+	}
+	r.out.Default = def
+	for name := range p.Compose.Services {
+		r.targets[name] = def == "" || def == name
+	}
+	names := slices.Sorted(slices.Values(o.SecretNames))
+	for i, name := range slices.Compact(names) {
+		r.secrets[name] = VarSecret + strconv.Itoa(i)
+	}
+	r.out.SecretVars = map[string]string{}
+	for name, variable := range r.secrets {
+		r.out.SecretVars[variable] = name
+	}
+	r.model = types.Project{Name: string(o.ID), Services: types.Services{}}
+	return r, r.check()
+}
+
+// check refuses options and parts of the stack that no step could render.
+func (r *renderer) check() error {
+	switch r.o.Network {
+	case NetworkDeny, NetworkGuarded, NetworkProxy, NetworkAllow:
+	default:
+		return extensions.Errorf(extensions.KindInternal, "rendering asked for the unknown network mode %q", r.o.Network)
+	}
+	if r.o.ID == "" {
+		return extensions.Errorf(extensions.KindInternal, "rendering was given no sandbox id")
+	}
+	if m := r.o.Mount; m != "" && (!path.IsAbs(m) || path.Clean(m) != m || m == "/") {
+		return extensions.Errorf(extensions.KindInvalid, "the workspace cannot be mounted at %q", m).
+			WithRemedy("give an absolute path other than /, without . and ..")
+	}
+	if len(r.p.Compose.Services) == 0 {
+		return extensions.Errorf(extensions.KindInvalid, "the stack has no service that is on").
+			At("compose").WithRemedy("add a service, or name its profile in compose.profiles")
+	}
+	if len(r.p.Compose.Jobs) > 0 || len(r.p.Compose.Models) > 0 {
+		return extensions.Errorf(extensions.KindInvalid, "the stack declares jobs or models, which only some versions of Compose run").At("compose")
+	}
+	return nil
+}
+
+// token stands for ${name} until everything else has been escaped. A NUL
+// cannot be part of a stack's own text: encode refuses it.
+func token(name string) string { return "\x00" + name + "\x00" }

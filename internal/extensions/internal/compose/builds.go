@@ -1,0 +1,216 @@
+package compose
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/compose-spec/compose-go/v2/types"
+
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
+)
+
+// BuildRepository is the name all built images have; the tag is the digest.
+const BuildRepository = "sandboxer/build"
+
+// ArgParentTag is the build argument that names the image a stage builds on.
+const ArgParentTag = "PARENT_TAG"
+
+// builds lists what must be built and pulled, and remembers the tags.
+func (r *renderer) builds() error {
+	for _, name := range sortedKeys(r.p.Compose.Services) {
+		s := r.p.Compose.Services[name]
+		var err error
+		switch {
+		case len(r.p.stages[name]) > 0:
+			err = r.stages(name, r.p.stages[name])
+		case s.Build != nil:
+			var b Build
+			if b, err = r.composeBuild(name, s); err == nil {
+				r.built[name], err = r.build(b)
+			}
+		case s.Image == "":
+			err = extensions.Errorf(extensions.KindInvalid, "service %q has neither an image nor a build", name).At("compose")
+		default:
+			r.pull(s)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *renderer) pull(s types.ServiceConfig) {
+	p := Pull{Image: s.Image, Platform: s.Platform, Always: s.PullPolicy == types.PullPolicyAlways, Never: s.PullPolicy == types.PullPolicyNever}
+	if !slices.Contains(r.out.Pulls, p) {
+		r.out.Pulls = append(r.out.Pulls, p)
+	}
+}
+
+// composeBuild reads the build of a service. What of it only some builders
+// can do is refused; what only decides about names and caches is dropped.
+func (r *renderer) composeBuild(name string, s types.ServiceConfig) (Build, error) {
+	c := s.Build
+	for what, set := range map[string]bool{
+		"ssh": len(c.SSH) > 0, "secrets": len(c.Secrets) > 0, "additional_contexts": len(c.AdditionalContexts) > 0,
+		"entitlements": len(c.Entitlements) > 0, "privileged": c.Privileged, "isolation": c.Isolation != "",
+		"ulimits": len(c.Ulimits) > 0, "platforms": len(c.Platforms) > 1,
+	} {
+		if set {
+			return Build{}, extensions.Errorf(extensions.KindInvalid, "the build of service %q uses %s, which not every host can build with", name, what).
+				At("compose").WithRemedy("build the image elsewhere and name it with image:")
+		}
+	}
+	context, inside := below(r.root, c.Context)
+	if !inside {
+		return Build{}, outside(name, c.Context)
+	}
+	b := Build{Service: name, Context: context, Text: c.DockerfileInline, Target: c.Target, Platform: s.Platform, ShmBytes: int64(c.ShmSize), Args: map[string]string{}}
+	if len(c.Platforms) == 1 {
+		b.Platform = c.Platforms[0]
+	}
+	if b.Text == "" {
+		file := cmp.Or(c.Dockerfile, "Dockerfile")
+		if !path.IsAbs(file) {
+			file = path.Join(context, file)
+		}
+		if b.Dockerfile, inside = below(r.root, file); !inside {
+			return Build{}, outside(name, c.Dockerfile)
+		}
+	}
+	for k, v := range c.Args {
+		if v != nil {
+			b.Args[k] = *v
+		}
+	}
+	for _, host := range sortedKeys(c.ExtraHosts) {
+		for _, address := range c.ExtraHosts[host] {
+			b.ExtraHosts = append(b.ExtraHosts, host+":"+address)
+		}
+	}
+	b.Network = r.buildNetwork(c.Network)
+	return b, nil
+}
+
+func (r *renderer) buildNetwork(asked string) string {
+	if asked == "none" || r.o.Network != NetworkAllow && !r.o.BuildNetwork {
+		return "none"
+	}
+	return ""
+}
+
+// stages builds one image after the other. A stage whose parent_tag is the tag
+// of an earlier one is built on that stage's image: FROM and COPY --from of the
+// parent's tag are turned to the tag the image really has, which is also given
+// as the argument PARENT_TAG. Any other parent_tag is an image to be pulled.
+func (r *renderer) stages(service string, stages []extensions.BuildStage) error {
+	byTag := map[string]Build{}
+	for _, s := range stages {
+		b, err := r.stage(service, s, byTag)
+		if err != nil {
+			return err
+		}
+		tag, err := r.build(b)
+		if err != nil {
+			return err
+		}
+		b = r.out.Builds[slices.IndexFunc(r.out.Builds, func(o Build) bool { return o.Tag == tag })]
+		if s.Tag != "" {
+			byTag[s.Tag] = b
+		}
+		r.built[service] = tag
+	}
+	return nil
+}
+
+func (r *renderer) stage(service string, s extensions.BuildStage, byTag map[string]Build) (Build, error) {
+	context, inside := below(r.root, s.Context)
+	if !inside || path.IsAbs(s.Context) || strings.Contains(s.Context, "://") {
+		return Build{}, outside(service, s.Context)
+	}
+	file, inside := below(r.root, path.Join(context, cmp.Or(s.Dockerfile, "Dockerfile")))
+	if !inside || path.IsAbs(s.Dockerfile) {
+		return Build{}, outside(service, s.Dockerfile)
+	}
+	b := Build{Service: service, Context: context, Dockerfile: file, Target: s.Target, Args: map[string]string{}, Network: r.buildNetwork(""), cacheKey: s.CacheKey}
+	for k, v := range s.Args {
+		b.Args[k] = v
+	}
+	if s.ParentTag == "" {
+		return b, nil
+	}
+	b.Args[ArgParentTag] = s.ParentTag
+	if parent, ok := byTag[s.ParentTag]; ok {
+		text, err := r.p.Bundle.ReadFile(file)
+		if err != nil {
+			return Build{}, err
+		}
+		b.Text, b.Parent, b.Args[ArgParentTag] = onto(string(text), s.ParentTag, parent.Tag), parent.Digest, parent.Tag
+	}
+	return b, nil
+}
+
+// onto turns what a Dockerfile takes from one image to another.
+func onto(dockerfile, from, to string) string {
+	lines := strings.SplitAfter(dockerfile, "\n")
+	for i, line := range lines {
+		words := strings.Fields(line)
+		if len(words) < 2 {
+			continue
+		}
+		switch verb := strings.ToUpper(words[0]); {
+		case verb == "FROM":
+			image := slices.IndexFunc(words[1:], func(w string) bool { return !strings.HasPrefix(w, "--") }) + 1
+			if words[image] == from {
+				words[image] = to
+				lines[i] = strings.Join(words, " ") + "\n"
+			}
+		case verb == "COPY" && slices.Contains(words, "--from="+from):
+			lines[i] = strings.Replace(line, "--from="+from, "--from="+to, 1)
+		}
+	}
+	return strings.Join(lines, "")
+}
+
+// build adds a build unless an equal one is there, and returns its tag.
+func (r *renderer) build(b Build) (string, error) {
+	if r.p.Bundle == nil {
+		return "", extensions.Errorf(extensions.KindInvalid, "service %q is to be built, but there are no files to build it from", b.Service).
+			At("image.build").WithRemedy("give the sandbox a workspace or a bundle")
+	}
+	tree, err := r.p.Bundle.TreeDigest(b.Context, b.Dockerfile)
+	if err != nil {
+		return "", err
+	}
+	b.Digest = b.digest(tree)
+	b.Tag = BuildRepository + ":" + b.Digest
+	if !slices.ContainsFunc(r.out.Builds, func(o Build) bool { return o.Digest == b.Digest }) {
+		r.out.Builds = append(r.out.Builds, b)
+	}
+	return b.Tag, nil
+}
+
+// digest is over all that decides what the image holds, as far as it is known
+// here: an image that FROM names by a moving tag is not.
+func (b Build) digest(tree string) string {
+	b.Service, b.Tag, b.Digest = "", "", ""
+	raw, err := json.Marshal(struct {
+		Build
+		Tree, CacheKey string
+	}{b, tree, b.cacheKey})
+	if err != nil { // strings, a number and a map of strings
+		return ""
+	}
+	sum := sha256.Sum256(raw)
+	return hex.EncodeToString(sum[:])
+}
+
+func outside(service, name string) error {
+	return extensions.Errorf(extensions.KindInvalid, "the build of %q takes %q, which is not a folder of the stack's own files", service, name).
+		At("image.build").WithRemedy("give a path relative to the root of the workspace or the bundle")
+}

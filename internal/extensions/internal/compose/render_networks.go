@@ -1,0 +1,149 @@
+package compose
+
+import (
+	"cmp"
+	"strconv"
+
+	"github.com/compose-spec/compose-go/v2/types"
+
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
+)
+
+// Options of Docker's bridge driver.
+const (
+	optInhibit = "com.docker.network.bridge.inhibit_ipv4"      // no address of the host on the bridge
+	optGateway = "com.docker.network.bridge.gateway_mode_ipv4" // "isolated": the same, since engine 28
+	optBridge  = "com.docker.network.bridge.name"
+	// engineIsolated is the first engine that knows optGateway's "isolated".
+	engineIsolated = 28
+	maxBridgeName  = 15 // bytes, of a Linux interface
+)
+
+// networks makes every network a service joins; others would not be made.
+func (r *renderer) networks() error {
+	r.out.Networks = r.p.NetworkNames()
+	r.model.Networks = types.Networks{}
+	for i, name := range r.out.Networks {
+		src, ok := r.p.Compose.Networks[name]
+		if !ok && name != "default" {
+			return extensions.Errorf(extensions.KindInvalid, "a service joins the network %q, which the stack does not declare", name).At("compose")
+		}
+		if bool(src.External) || (src.Driver != "" && src.Driver != "bridge") {
+			return extensions.Errorf(extensions.KindInvalid, "the network %q is not the stack's own, or not of the bridge driver", name).
+				At("compose").WithRemedy("drop external and driver of the network")
+		}
+		n := types.NetworkConfig{
+			Driver: "bridge", Labels: r.labels(src.Labels), Internal: src.Internal, EnableIPv6: src.EnableIPv6,
+			Ipam: types.IPAMConfig{Config: []*types.IPAMPool{{Subnet: token(VarNet + strconv.Itoa(i))}}},
+		}
+		if r.o.Network == NetworkAllow {
+			n.DriverOpts = src.DriverOpts
+		} else if err := r.wallNetwork(name, i, &n); err != nil {
+			return err
+		}
+		r.model.Networks[name] = n
+	}
+	return nil
+}
+
+func (r *renderer) wallNetwork(name string, i int, n *types.NetworkConfig) error {
+	off := false
+	n.EnableIPv6 = &off
+	n.Internal = n.Internal || r.o.Network != NetworkGuarded || !r.o.Egress
+	n.DriverOpts = types.Options{}
+	bridge := ""
+	if i < len(r.o.Bridges) {
+		bridge = r.o.Bridges[i]
+	}
+	switch {
+	case r.o.Network == NetworkDeny:
+		bridge = ""
+	case bridge == "" && r.o.Network == NetworkGuarded, len(bridge) > maxBridgeName:
+		return extensions.Errorf(extensions.KindInternal, "rendering was given the name %q for the bridge of network %q", bridge, name)
+	}
+	switch {
+	case bridge != "": // the firewall guards it, and the host reaches in
+		n.DriverOpts[optBridge] = bridge
+	case r.o.EngineMajor >= engineIsolated:
+		n.DriverOpts[optGateway] = "isolated"
+	default:
+		n.DriverOpts[optInhibit] = "true"
+	}
+	return nil
+}
+
+// volumes makes every named volume a service mounts.
+func (r *renderer) volumes() error {
+	r.model.Volumes = types.Volumes{}
+	for _, s := range r.model.Services {
+		for _, m := range s.Volumes {
+			if m.Type != types.VolumeTypeVolume || m.Source == "" {
+				continue
+			}
+			src := r.p.Compose.Volumes[m.Source]
+			if bool(src.External) {
+				return extensions.Errorf(extensions.KindInvalid, "the volume %q is not the stack's own", m.Source).
+					At("compose").WithRemedy("drop external of the volume")
+			}
+			r.model.Volumes[m.Source] = types.VolumeConfig{
+				Driver: cmp.Or(src.Driver, "local"), DriverOpts: src.DriverOpts, Labels: r.labels(src.Labels),
+			}
+		}
+	}
+	r.out.Volumes = sortedKeys(r.model.Volumes)
+	return nil
+}
+
+// files binds configs and secrets to their place on the host. What comes from
+// the environment comes from the sandbox's own, never from the host's.
+func (r *renderer) files() error {
+	r.model.Configs, r.model.Secrets = types.Configs{}, types.Secrets{}
+	for name, src := range r.p.Compose.Configs {
+		f, err := r.file("config", name, types.FileObjectConfig(src))
+		if err != nil {
+			return err
+		}
+		r.model.Configs[name] = types.ConfigObjConfig(f)
+	}
+	for name, src := range r.p.Compose.Secrets {
+		f, err := r.file("secret", name, types.FileObjectConfig(src))
+		if err != nil {
+			return err
+		}
+		r.model.Secrets[name] = types.SecretConfig(f)
+	}
+	return nil
+}
+
+func (r *renderer) file(what, name string, src types.FileObjectConfig) (types.FileObjectConfig, error) {
+	out := types.FileObjectConfig{}
+	wrong := extensions.Errorf(extensions.KindInvalid, "the %s %q has no content of its own: it names no file of the source and no variable of the sandbox", what, name).
+		At("compose").WithRemedy("give it a file beside the stack, or the name of a variable or secret of the sandbox")
+	_, isSecret := r.secrets[src.Environment]
+	switch {
+	case src.File != "":
+		rel, inside, err := r.source(src.File, false)
+		if err != nil {
+			return out, err
+		}
+		if !inside {
+			return out, wrong
+		}
+		out.File = r.place(rel)
+	case isSecret:
+		out.Environment = r.secrets[src.Environment]
+	case what == "config" && src.Environment != "":
+		if value := r.lookup(src.Environment); value != nil {
+			out.Content = *value
+		} else if value, ok := r.p.Compose.Environment[src.Environment]; ok {
+			out.Content = value
+		} else {
+			return out, wrong
+		}
+	case what == "config" && src.Content != "":
+		out.Content = src.Content
+	default:
+		return out, wrong
+	}
+	return out, nil
+}
