@@ -1,9 +1,12 @@
 package cli
 
 import (
+	"crypto/sha256"
+	"encoding/base64"
 	"io"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -12,9 +15,14 @@ import (
 )
 
 type hostView struct {
-	Name  string               `json:"name"`
-	Local bool                 `json:"local"`
-	Facts extensions.HostFacts `json:"facts"`
+	Name      string               `json:"name"`
+	Local     bool                 `json:"local"`
+	Address   string               `json:"address,omitempty"`
+	HostKey   string               `json:"host_key,omitempty"` // how it is known
+	Usable    bool                 `json:"usable"`
+	Facts     extensions.HostFacts `json:"facts"`
+	FreeDisk  int64                `json:"free_disk_mb"`
+	ClockSkew float64              `json:"clock_skew_seconds"` // host minus this machine
 }
 
 func (a *app) hostCommand() *cobra.Command {
@@ -25,7 +33,9 @@ func (a *app) hostCheckCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "check NAME",
 		Short: "Probe a host registered by sandboxer_host: what it offers and what it lacks",
-		Args:  args(cobra.ExactArgs(1)),
+		Long: "Probe a host registered by sandboxer_host: what it offers, what it lacks and how to get that.\n\n" +
+			"The exit code is 7 where no sandbox can run there, 5 where it does not answer, 6 where its key or the login is refused.",
+		Args: args(cobra.ExactArgs(1)),
 		RunE: func(c *cobra.Command, given []string) error {
 			return a.withEngine(func(e *engine.Engine) error {
 				h, err := e.LookupHost(c.Context(), given[0])
@@ -36,29 +46,109 @@ func (a *app) hostCheckCommand() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				v := hostView{found.Host.Name, found.Host.Local, found.Facts}
-				return a.show(v, func(w io.Writer) error { return printHost(w, v) })
+				v := viewOfHost(found)
+				if err := a.show(v, func(w io.Writer) error { return printHost(w, v) }); err != nil || v.Usable {
+					return err
+				}
+				return extensions.Errorf(extensions.KindUnsupported, "no sandbox can run on host %q", v.Name).
+					WithRemedy("see its notes for what is missing")
 			})
 		},
 	}
 }
 
+func viewOfHost(found engine.HostView) hostView {
+	h, f := found.Host, found.Facts
+	v := hostView{Name: h.Name, Local: h.Local, Usable: len(f.Isolation) > 0, Facts: f, FreeDisk: f.FreeDisk, ClockSkew: f.ClockSkew.Seconds()}
+	if s := h.SSH; s != nil {
+		v.Address, v.HostKey = destination(*s), knownBy(*s)
+	}
+	return v
+}
+
+// destination is what a person would give to ssh.
+func destination(s extensions.SSH) string {
+	out := s.Address
+	if s.Alias != "" {
+		out = s.Alias
+	}
+	if s.User != "" {
+		out = s.User + "@" + out
+	}
+	if s.Port != 0 {
+		out += " port " + strconv.FormatInt(s.Port, 10)
+	}
+	return out
+}
+
+// knownBy says by what the host proves that it is the one.
+func knownBy(s extensions.SSH) string {
+	switch {
+	case s.HostKey != "":
+		return "pinned, " + fingerprint(s.HostKey)
+	case s.HostCA != "":
+		return "signed by the CA " + fingerprint(s.HostCA)
+	case s.KnownHosts != "":
+		return "in " + s.KnownHosts
+	}
+	return "in ~/.ssh/known_hosts"
+}
+
+// fingerprint is what `ssh-keygen -l` prints for a public key line.
+func fingerprint(line string) string {
+	for field := range strings.FieldsSeq(line) {
+		if !strings.HasPrefix(field, "AAAA") {
+			continue
+		}
+		if key, err := base64.StdEncoding.DecodeString(field); err == nil {
+			sum := sha256.Sum256(key)
+			return "SHA256:" + base64.RawStdEncoding.EncodeToString(sum[:])
+		}
+	}
+	return "by a line that is no public key"
+}
+
 func printHost(w io.Writer, v hostView) error {
-	levels := make([]string, 0, len(v.Facts.Isolation))
-	for _, l := range v.Facts.Isolation {
+	f := v.Facts
+	levels := make([]string, 0, len(f.Isolation))
+	for _, l := range f.Isolation {
 		levels = append(levels, string(l))
 	}
 	lines := [][2]string{
 		{"name", v.Name},
-		{"system", v.Facts.OS + "/" + v.Facts.Arch},
-		{"cpus", strconv.FormatInt(v.Facts.CPUs, 10)},
-		{"memory", strconv.FormatInt(v.Facts.MemoryMB, 10) + " MiB"},
+		{"address", v.Address},
+		{"host key", v.HostKey},
+		{"system", f.OS + "/" + f.Arch},
+		{"cpus", strconv.FormatInt(f.CPUs, 10)},
+		{"memory", strconv.FormatInt(f.MemoryMB, 10) + " MiB"},
+		{"free disk", mebibytes(v.FreeDisk)},
 		{"isolation", strings.Join(levels, ", ")},
-		{"docker", v.Facts.Docker},
-		{"compose", v.Facts.Compose},
+		{"docker", f.Docker},
+		{"compose", f.Compose},
+		{"kvm", yes(f.KVM)},
+		{"gpu", yes(f.GPU)},
+		{"egress", string(f.Egress)},
+		{"expiry", string(f.Expiry)},
 	}
-	for _, n := range v.Facts.Notes {
+	if !v.Local {
+		lines = append(lines, [2]string{"clock skew", f.ClockSkew.Round(time.Millisecond).String()})
+	}
+	for _, n := range f.Notes {
 		lines = append(lines, [2]string{"note", n})
 	}
 	return facts(w, lines)
+}
+
+func mebibytes(n int64) string {
+	if n == 0 {
+		return ""
+	}
+	return strconv.FormatInt(n, 10) + " MiB"
+}
+
+func yes(b bool) string {
+	if b {
+		return "yes"
+	}
+	return ""
 }

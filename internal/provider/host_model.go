@@ -22,6 +22,7 @@ type hostModel struct {
 	Capacity      types.Object `tfsdk:"capacity"`
 	Cost          types.Object `tfsdk:"cost"`
 	AllowFirewall types.Bool   `tfsdk:"allow_firewall"`
+	ProxyImage    types.String `tfsdk:"proxy_image"`
 	ForceDestroy  types.Bool   `tfsdk:"force_destroy"`
 	Ref           types.String `tfsdk:"ref"`
 	Facts         types.Object `tfsdk:"facts"`
@@ -63,7 +64,7 @@ type costModel struct {
 
 // known reports whether the ref can be computed.
 func (m hostModel) known(ctx context.Context) bool {
-	for _, v := range []attr.Value{m.Name, m.Local, m.SSH, m.Region, m.Labels, m.Priority, m.Capacity, m.Cost, m.AllowFirewall} {
+	for _, v := range []attr.Value{m.Name, m.Local, m.SSH, m.Region, m.Labels, m.Priority, m.Capacity, m.Cost, m.AllowFirewall, m.ProxyImage} {
 		if !fullyKnown(ctx, v) {
 			return false
 		}
@@ -73,7 +74,7 @@ func (m hostModel) known(ctx context.Context) bool {
 
 func (m hostModel) host(ctx context.Context) (engine.Host, diag.Diagnostics) {
 	h := engine.Host{Name: m.Name.ValueString(), Local: m.Local.ValueBool(), Region: m.Region.ValueString(),
-		Priority: m.Priority.ValueInt64(), AllowFirewall: m.AllowFirewall.ValueBool()}
+		Priority: m.Priority.ValueInt64(), AllowFirewall: m.AllowFirewall.ValueBool(), ProxyImage: m.ProxyImage.ValueString()}
 	labels, diags := stringMap(ctx, m.Labels)
 	h.Labels = labels
 	if !m.Capacity.IsNull() {
@@ -131,7 +132,7 @@ func checkSSH(ctx context.Context, o types.Object, diags *diag.Diagnostics) {
 func restoreHost(ctx context.Context, h engine.Host) (hostModel, diag.Diagnostics) {
 	var diags, ds diag.Diagnostics
 	m := hostModel{Name: types.StringValue(h.Name), Local: types.BoolNull(), Region: optional(h.Region), Priority: optionalInt(h.Priority),
-		AllowFirewall: optionalBool(h.AllowFirewall), ForceDestroy: types.BoolValue(false), Ref: types.StringValue(h.Ref()),
+		AllowFirewall: optionalBool(h.AllowFirewall), ProxyImage: optional(h.ProxyImage), ForceDestroy: types.BoolValue(false), Ref: types.StringValue(h.Ref()),
 		Facts: types.ObjectNull(attrTypes(factFields))}
 	m.Local = optionalBool(h.Local)
 	m.Labels, diags = mapValue(ctx, h.Labels)
@@ -200,9 +201,12 @@ type factsModel struct {
 	Compose  types.String `tfsdk:"compose"`
 	KVM      bool         `tfsdk:"kvm"`
 	GPU      bool         `tfsdk:"gpu"`
+	Egress   types.String `tfsdk:"egress"`
+	Expiry   types.String `tfsdk:"expiry"`
 }
 
 func factsValue(ctx context.Context, f extensions.HostFacts) (types.Object, diag.Diagnostics) {
 	return types.ObjectValueFrom(ctx, attrTypes(factFields), factsModel{OS: optional(f.OS), Arch: optional(f.Arch), CPUs: f.CPUs, MemoryMB: f.MemoryMB,
-		Docker: optional(f.Docker), Compose: optional(f.Compose), KVM: f.KVM, GPU: f.GPU})
+		Docker: optional(f.Docker), Compose: optional(f.Compose), KVM: f.KVM, GPU: f.GPU,
+		Egress: optional(string(f.Egress)), Expiry: optional(string(f.Expiry))})
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 )
 
-var hostArguments = []string{"name", "local", "ssh", "region", "labels", "priority", "capacity", "cost", "allow_firewall"}
+var hostArguments = []string{"name", "local", "ssh", "region", "labels", "priority", "capacity", "cost", "allow_firewall", "proxy_image"}
 
 // Metadata implements resource.Resource.
 func (r *hostResource) Metadata(_ context.Context, req resource.MetadataRequest, resp *resource.MetadataResponse) {
@@ -23,8 +23,9 @@ func (r *hostResource) Metadata(_ context.Context, req resource.MetadataRequest,
 // Schema implements resource.Resource.
 func (r *hostResource) Schema(_ context.Context, _ resource.SchemaRequest, resp *resource.SchemaResponse) {
 	resp.Schema = schema.Schema{
-		MarkdownDescription: "A machine of yours that sandboxes can run on. This version runs sandboxes on this machine (`local = true`); " +
-			"the arguments of `ssh` are checked and then refused: they come with the SSH backend.\n\n" +
+		MarkdownDescription: "A machine of yours that sandboxes can run on: this one (`local = true`), or any that has sshd and Docker (`ssh`). " +
+			"Nothing is installed there; see the guide \"Bring a host\".\n\n" +
+			"At create and at every refresh the host is asked what it offers (`facts`); a change shows as drift. A host that does not answer is a warning, and what is known of it is kept. " +
 			"Sandboxes name their hosts by `ref`, which is known in the plan when the arguments are, so a host can be added, changed and removed in one apply with its sandboxes. " +
 			"A read never drops a host because a ledger does not know it; the next apply registers it again.",
 		Attributes: map[string]schema.Attribute{
@@ -35,7 +36,7 @@ func (r *hostResource) Schema(_ context.Context, _ resource.SchemaRequest, resp 
 			},
 			"local": schema.BoolAttribute{Optional: true, MarkdownDescription: "This machine. Exactly one of `local` and `ssh` is set."},
 			"ssh": schema.SingleNestedAttribute{
-				Optional: true, MarkdownDescription: "How to reach another machine. Checked here and refused until the SSH backend is there.",
+				Optional: true, MarkdownDescription: "How to reach another machine. Its key must be known beforehand: exactly one of `host_key`, `known_hosts` and `host_ca`, or an entry in `~/.ssh/known_hosts`.",
 				Attributes: sshAttributes(true),
 			},
 			"region": schema.StringAttribute{Optional: true, Validators: []validator.String{plainText("a region")}, MarkdownDescription: "Where it stands, such as `eu`; profiles may ask for a region."},
@@ -56,7 +57,9 @@ func (r *hostResource) Schema(_ context.Context, _ resource.SchemaRequest, resp 
 					"memory_mb": schema.Int64Attribute{Optional: true, Validators: []validator.Int64{int64validator.AtLeast(1)}, MarkdownDescription: "Its memory in MiB."},
 				},
 			},
-			"allow_firewall": schema.BoolAttribute{Optional: true, MarkdownDescription: "Allow firewall rules of ours on it, each tagged with its sandbox. Default: `false`."},
+			"allow_firewall": schema.BoolAttribute{Optional: true, MarkdownDescription: "Allow firewall rules of ours on it, each tagged with its sandbox: needed for allowlisted egress and for ports under a denied network. Default: `false`."},
+			"proxy_image": schema.StringAttribute{Optional: true, Validators: []validator.String{plainText("an image")},
+				MarkdownDescription: "Image of the proxy that allows egress by domain, pinned as `name@sha256:…`. Without it, domains in `network.egress` are refused on this host."},
 			"force_destroy": schema.BoolAttribute{Optional: true, Computed: true, Default: booldefault.StaticBool(false),
 				MarkdownDescription: "Remove the host from the ledger although sandboxes live on it. They are not destroyed by this. Default: `false`."},
 			"ref": schema.StringAttribute{Computed: true, MarkdownDescription: "Canonical JSON of these arguments, without secrets: what `sandboxer_sandbox.hosts` takes."},
@@ -75,6 +78,8 @@ var factFields = []computedField{
 	{name: "compose", typ: types.StringType, doc: "Version of Docker Compose; null if there is none."},
 	{name: "kvm", typ: types.BoolType, doc: "Whether virtual machines can be accelerated."},
 	{name: "gpu", typ: types.BoolType, doc: "Whether it has a GPU."},
+	{name: "egress", typ: types.StringType, doc: "What network policy can be enforced there: `none`, `deny-only`, `cidr` or `domain`; null if that is not known."},
+	{name: "expiry", typ: types.StringType, doc: "Who ends sandboxes there when this program does not run: `host`, or `sweep` for nobody; null if that is not known."},
 }
 
 // sshAttributes describe one hop; only the last one has jump hosts.
