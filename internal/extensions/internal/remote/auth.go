@@ -1,0 +1,241 @@
+package remote
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"sync"
+
+	"golang.org/x/crypto/ssh"
+
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
+)
+
+// loginPlan says which keys may be offered to a host. Nothing else is: neither
+// passwords nor questions, since nobody is there to answer.
+type loginPlan struct {
+	files []identityFile
+	certs []identityFile
+	// agent is the socket of an agent; "" = none.
+	agent string
+	// agentNamed: the agent was asked for, so it has to answer.
+	agentNamed bool
+	// only: nothing but the files' keys, wherever they are held. Servers stop
+	// listening after a few keys (MaxAuthTries 6), which a full agent exceeds.
+	only    bool
+	command []string
+}
+
+type identityFile struct {
+	path  string
+	named bool // as an argument: it has to be there and be usable
+}
+
+// login is the login to one hop, and what became of it.
+type login struct {
+	plan     loginPlan
+	hop      hop
+	patience *patience
+	options  Options
+
+	closers []io.Closer
+
+	mu       sync.Mutex
+	err      error    // why there is nothing to offer
+	offered  []string // what the host was asked about, in order
+	skipped  []string // what was not offered, and why
+	methods  []string // what the host says it takes
+	partial  bool     // a key was taken, and something more is wanted
+	fetched  *credential
+	hasSaved bool // the credential was kept from an earlier login
+}
+
+// done closes what signing needed.
+func (l *login) done() {
+	for _, c := range l.closers {
+		_ = c.Close()
+	}
+}
+
+func (l *login) problem() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.err
+}
+
+// observe learns from the library what the host wants.
+func (l *login) observe(c *ssh.ClientAuthContext) (ssh.AuthMethod, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.methods = c.AllowedMethods
+	l.partial = len(c.PartialSuccessMethods) > 0
+	return nil, nil //nolint:nilnil // the configured method is the only one
+}
+
+// signers gathers what to offer. It is called once the host's key was taken:
+// no agent is asked and no credential fetched for a host that is not known.
+func (l *login) signers() ([]ssh.Signer, error) {
+	keys, err := l.gather()
+	if err != nil {
+		l.mu.Lock()
+		l.err = err
+		l.mu.Unlock()
+		return nil, err
+	}
+	var out []ssh.Signer
+	for _, k := range keys {
+		out = append(out, &offer{AlgorithmSigner: k.signer, label: k.label(), login: l})
+	}
+	return out, nil
+}
+
+func (l *login) gather() ([]candidate, error) {
+	if len(l.plan.command) > 0 {
+		k, err := l.fromCommand()
+		if err != nil {
+			return nil, err
+		}
+		return []candidate{k}, nil
+	}
+	held, err := l.fromAgent()
+	if err != nil {
+		return nil, err
+	}
+	filed, err := l.fromFiles(held)
+	if err != nil {
+		return nil, err
+	}
+	if l.plan.only && len(l.plan.files) == 0 { // a certificate alone was named: its key is the agent's
+		keys, err := l.withCertificates(held)
+		return slices.DeleteFunc(keys, func(k candidate) bool { return !k.certified }), err
+	}
+	return l.withCertificates(order(held, filed, l.plan.only))
+}
+
+// candidate is a key that may be offered.
+type candidate struct {
+	signer    ssh.AlgorithmSigner
+	source    string // "/home/me/.ssh/id_ed25519", "agent (comment)", …
+	agent     bool
+	certified bool // by a file
+}
+
+func (k candidate) label() string {
+	return fmt.Sprintf("%s %s", k.source, fingerprint(realKey(k.signer.PublicKey())))
+}
+
+// order puts first what the files name, as ssh does: keys of files that the
+// agent holds, the agent's others, then keys that only files hold.
+func order(held, filed []candidate, only bool) []candidate {
+	if only {
+		return filed
+	}
+	var first, rest []candidate
+	for _, k := range filed {
+		if k.agent {
+			first = append(first, k)
+		} else {
+			rest = append(rest, k)
+		}
+	}
+	for _, k := range held {
+		if !slices.ContainsFunc(first, func(f candidate) bool { return sameKey(f.signer.PublicKey(), k.signer.PublicKey()) }) {
+			first = append(first, k)
+		}
+	}
+	return append(first, rest...)
+}
+
+// realKey is an agent's key as the type it is: the agent's own says neither
+// whether it is a certificate nor for which key.
+func realKey(key ssh.PublicKey) ssh.PublicKey {
+	if parsed, err := ssh.ParsePublicKey(key.Marshal()); err == nil {
+		return parsed
+	}
+	return key
+}
+
+// offer is a key on its way to the host: it keeps book of what was asked, and
+// gives the time that signing takes (a touch, a question at the agent).
+type offer struct {
+	ssh.AlgorithmSigner
+	label string
+	login *login
+	asked sync.Once
+}
+
+// PublicKey is what the library takes to ask the host about the key.
+func (s *offer) PublicKey() ssh.PublicKey {
+	s.asked.Do(func() {
+		s.login.mu.Lock()
+		s.login.offered = append(s.login.offered, s.label)
+		s.login.mu.Unlock()
+	})
+	return s.AlgorithmSigner.PublicKey()
+}
+
+// Algorithms are those the key may sign with: never SHA-1.
+func (s *offer) Algorithms() []string {
+	if bare(realKey(s.AlgorithmSigner.PublicKey())).Type() == ssh.KeyAlgoRSA {
+		return []string{ssh.KeyAlgoRSASHA512, ssh.KeyAlgoRSASHA256}
+	}
+	return []string{bare(realKey(s.AlgorithmSigner.PublicKey())).Type()}
+}
+
+func (s *offer) SignWithAlgorithm(rand io.Reader, data []byte, algorithm string) (*ssh.Signature, error) {
+	defer s.login.patience.aside(signingTimeout)()
+	return s.AlgorithmSigner.SignWithAlgorithm(rand, data, algorithm)
+}
+
+// refused says why the host did not let us in, once its key was taken.
+func (l *login) refused(err error) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	text := err.Error()
+	tooMany := strings.Contains(text, "Too many authentication failures")
+	var lost bool
+	if !tooMany && !strings.Contains(text, "unable to authenticate") && !strings.Contains(text, "no common public key signature algorithm") {
+		lost = errors.Is(err, io.EOF) || len(l.offered) == 0 || strings.Contains(text, "connection reset")
+	}
+	if lost {
+		return extensions.Errorf(extensions.KindUnreachable, "the connection to %s was lost while logging in: %s", l.hop.label, plain(err)).
+			WithRemedy("see what sshd on the host logs; try again if it was busy")
+	}
+	switch {
+	case l.partial:
+		return extensions.Errorf(extensions.KindUnauthorized, "%s takes the key of user %q and wants more: %s. Only keys are used here", l.hop.label, l.hop.user, l.wants()).
+			WithRemedy("let the user log in with a key alone (AuthenticationMethods publickey)")
+	case len(l.offered) == 0:
+		return extensions.Errorf(extensions.KindUnauthorized, "there is no key to log in to %s with as user %q%s", l.hop.label, l.hop.user, l.left()).
+			WithRemedy("name one in the host's `identity`, start an agent and `ssh-add` a key, or make one with ssh-keygen")
+	case tooMany:
+		return extensions.Errorf(extensions.KindUnauthorized, "%s stopped listening after %d keys for user %q (MaxAuthTries); offered: %s%s",
+			l.hop.label, len(l.offered), l.hop.user, strings.Join(l.offered, ", "), l.left()).
+			WithRemedy("name the one key in the host's `identity` (private_key_file, with `agent = true` where the agent holds it): then only that is offered")
+	}
+	return extensions.Errorf(extensions.KindUnauthorized, "%s does not let user %q in with what was offered: %s%s. It takes: %s",
+		l.hop.label, l.hop.user, strings.Join(l.offered, ", "), l.left(), l.wants()).
+		WithRemedy("check the user, and add the public key to that user's ~/.ssh/authorized_keys on the host, or have the host trust the authority of the certificate")
+}
+
+func (l *login) wants() string {
+	if len(l.methods) == 0 {
+		return "nothing it names"
+	}
+	return extensions.Clean(strings.Join(l.methods, ", "), 120)
+}
+
+func (l *login) left() string {
+	if len(l.skipped) == 0 {
+		return ""
+	}
+	return " (not offered: " + strings.Join(l.skipped, "; ") + ")"
+}
+
+func (l *login) skip(format string, args ...any) {
+	l.mu.Lock()
+	l.skipped = append(l.skipped, fmt.Sprintf(format, args...))
+	l.mu.Unlock()
+}

@@ -1,0 +1,89 @@
+package remote
+
+import (
+	"context"
+	"net"
+	"time"
+
+	"golang.org/x/crypto/ssh"
+	"golang.org/x/crypto/ssh/agent"
+
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
+)
+
+const (
+	// agentTimeout bounds what an agent needs to say what it holds.
+	agentTimeout = 10 * time.Second
+	// signingTimeout bounds one signature: a person may have to touch a key.
+	signingTimeout = time.Minute
+)
+
+// fromAgent lists the agent's keys. No agent is an error only where one was named.
+func (l *login) fromAgent() ([]candidate, error) {
+	if l.plan.agent == "" {
+		if l.plan.agentNamed {
+			return nil, noAgent("SSH_AUTH_SOCK is not set")
+		}
+		l.skip("no agent, SSH_AUTH_SOCK is not set")
+		return nil, nil
+	}
+	keys, err := l.listAgent()
+	if err != nil {
+		if l.plan.agentNamed {
+			return nil, noAgent(err.Error())
+		}
+		l.skip("the agent does not answer")
+		return nil, nil
+	}
+	if len(keys) == 0 {
+		if l.plan.agentNamed && !l.plan.only {
+			return nil, noAgent("it holds no key")
+		}
+		l.skip("the agent holds no key")
+	}
+	return keys, nil
+}
+
+func (l *login) listAgent() ([]candidate, error) {
+	defer l.patience.aside(agentTimeout)()
+	var d net.Dialer
+	conn, err := d.DialContext(l.patience.ctx, "unix", l.plan.agent)
+	if err != nil {
+		return nil, err
+	}
+	l.closers = append(l.closers, conn, closer(context.AfterFunc(l.patience.ctx, func() { _ = conn.Close() })))
+	// Signers of an agent sign through this connection, so it stays open until
+	// the login is over.
+	client := agent.NewClient(conn)
+	signers, err := client.Signers()
+	if err != nil {
+		return nil, err
+	}
+	var out []candidate
+	for _, s := range signers {
+		signer, ok := s.(ssh.AlgorithmSigner)
+		if !ok {
+			continue
+		}
+		out = append(out, candidate{signer: signer, agent: true, source: "agent" + comment(s.PublicKey())})
+	}
+	return out, nil
+}
+
+func comment(key ssh.PublicKey) string {
+	held, ok := key.(*agent.Key)
+	if !ok || held.Comment == "" {
+		return ""
+	}
+	return " (" + extensions.Clean(held.Comment, 60) + ")"
+}
+
+// closer ends a context's hook.
+type closer func() bool
+
+func (c closer) Close() error { c(); return nil }
+
+func noAgent(why string) error {
+	return extensions.Errorf(extensions.KindUnauthorized, "the SSH agent is of no use: %s", extensions.Clean(why, 200)).
+		WithRemedy("start an agent (`eval $(ssh-agent)`), `ssh-add` the key, and run in the same environment")
+}

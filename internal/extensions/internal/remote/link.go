@@ -1,0 +1,86 @@
+package remote
+
+import (
+	"context"
+	"slices"
+	"sync"
+
+	"golang.org/x/crypto/ssh"
+
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
+)
+
+// link is an authenticated connection and what it goes through.
+type link struct {
+	client  *ssh.Client
+	hostKey ssh.PublicKey // what the host showed and the rules accepted
+	// close ends the connection and those of its jump hosts. It does not wait
+	// for the host, and may be called more than once.
+	close func() error
+}
+
+// dial connects to the host through its jump hosts and logs in. Every host's
+// key is checked before anything is offered to it. The errors are
+// *extensions.Error: KindInvalid for arguments and ssh_config, KindUnauthorized
+// for host keys (HostKeyError) and refused logins, KindUnsupported for servers
+// without a common algorithm, KindUnreachable for what could not be asked,
+// KindTimeout for ctx's deadline and KindInterrupted for its cancellation.
+func dial(ctx context.Context, s extensions.SSH, o Options) (*link, error) {
+	hops, err := resolve(s, o)
+	if err != nil {
+		return nil, err
+	}
+	c := newChain(ctx, o)
+	for i, h := range hops {
+		if err := c.extend(h); err != nil {
+			c.abandon()
+			if i < len(hops)-1 {
+				return nil, viaJump(h, err)
+			}
+			return nil, err
+		}
+	}
+	return c.finish()
+}
+
+// chain is a connection on its way through the hops.
+type chain struct {
+	*patience
+	options Options
+	clients []*ssh.Client // the jump hosts', then the host's
+	via     string        // the last jump host, for messages
+	hostKey ssh.PublicKey // the last hop's
+}
+
+func newChain(ctx context.Context, o Options) *chain {
+	return &chain{patience: newPatience(ctx), options: o}
+}
+
+// finish hands the connection over: from here on, ctx does not end it.
+func (c *chain) finish() (*link, error) {
+	if !c.release() {
+		c.abandon()
+		return nil, c.failure("the host")
+	}
+	return &link{client: c.clients[len(c.clients)-1], hostKey: c.hostKey, close: sync.OnceValue(c.closeClients)}, nil
+}
+
+// abandon closes what there is, from the first hop's socket up: a jump host
+// that no longer answers must not hold up the end.
+func (c *chain) abandon() {
+	c.cut()
+	_ = c.closeClients()
+	c.release()
+}
+
+// closeClients returns the error of the host's own connection: those of the
+// jump hosts end with it and have nothing to say.
+func (c *chain) closeClients() error {
+	var first error
+	for i, client := range slices.Backward(c.clients) {
+		if err := client.Close(); i == len(c.clients)-1 {
+			first = err
+		}
+	}
+	return first
+}
