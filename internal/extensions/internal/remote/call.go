@@ -3,8 +3,6 @@ package remote
 import (
 	"context"
 	"io"
-
-	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
 // DefaultMaxAnswer bounds a Call's answer where MaxAnswer is zero, in bytes.
@@ -28,14 +26,27 @@ type Call struct {
 	Progress func(line string)
 }
 
+// maxStray bounds what a Call's script may print beside its answer, on each
+// stream, in bytes.
+const maxStray = 64 << 20
+
 // Call runs the script and decodes its answer, strictly, into answer; nil drops
 // the answer. Errors are Run's; also those the script answered with fail, of
 // the kind it named, and KindInternal where it ended without an answer or with
 // one nobody can read. The script is not ended with ctx: it runs to its end.
 func (c *Client) Call(ctx context.Context, call Call, answer any) error {
-	return extensions.Errorf(extensions.KindUnsupported, "not yet")
+	limit := call.MaxAnswer
+	if limit <= 0 {
+		limit = DefaultMaxAnswer
+	}
+	mark := newMark()
+	out, errs := newAnswerReader(mark, limit), newStderrReader(mark, call.Progress)
+	exit, err := c.run(ctx, spec{
+		framing: framing{script: call.Script, vars: call.Vars, call: true},
+		mark:    mark, stdin: call.Payload, out: out.write, err: errs.write,
+	})
+	if err != nil {
+		return err
+	}
+	return c.decode(exit, out, errs, answer)
 }
-
-// MayHaveStarted reports whether err, from Run or Call, leaves it possible that
-// the script has begun. Errors that the script itself answered with do, too.
-func MayHaveStarted(err error) bool { return err != nil }

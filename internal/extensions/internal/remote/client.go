@@ -5,6 +5,7 @@ import (
 	"net"
 	"strconv"
 	"strings"
+	"sync"
 
 	"golang.org/x/crypto/ssh"
 
@@ -14,9 +15,11 @@ import (
 // Client is one user's hold on a host. Its methods may be called from several
 // goroutines.
 type Client struct {
-	ssh extensions.SSH
-	ctx context.Context // ends with Close
-	end context.CancelCauseFunc
+	host  *host
+	ssh   extensions.SSH
+	ctx   context.Context //nolint:containedctx // it is the client's own life
+	end   context.CancelCauseFunc
+	leave func()
 }
 
 // Open prepares a client for the host. It does not dial: the first Run, Call or
@@ -27,6 +30,11 @@ func Open(h extensions.Host, o Options) (*Client, error) {
 			WithRemedy("say in the host's ssh block how it is reached")
 	}
 	c := &Client{ssh: *h.SSH}
+	shared, err := join(*h.SSH, c.Destination(), o)
+	if err != nil {
+		return nil, err
+	}
+	c.host, c.leave = shared, sync.OnceFunc(shared.leave)
 	c.ctx, c.end = context.WithCancelCause(context.Background())
 	return c, nil
 }
@@ -34,14 +42,35 @@ func Open(h extensions.Host, o Options) (*Client, error) {
 // Close gives up the client's hold: what it still runs is cut off, and with the
 // last client of a host its connections end. A closed client starts nothing.
 // Closing again does nothing.
-func (c *Client) Close() error { c.end(nil); return nil }
+func (c *Client) Close() error {
+	c.end(errClosed)
+	c.leave()
+	return nil
+}
+
+// bound is ctx, ended also with the client.
+func (c *Client) bound(ctx context.Context) (context.Context, func()) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	unhook := context.AfterFunc(c.ctx, func() { cancel(errClosed) })
+	return ctx, func() {
+		unhook()
+		cancel(nil)
+	}
+}
 
 // Stats counts for the host, over all clients that share its connections.
-func (c *Client) Stats() Stats { return Stats{} }
+func (c *Client) Stats() Stats { return c.host.stats() }
 
 // HostKey is what the host showed on the live connection, a certificate where it
 // has one; nil while there is no connection.
-func (c *Client) HostKey() ssh.PublicKey { return nil }
+func (c *Client) HostKey() ssh.PublicKey {
+	c.host.mu.Lock()
+	defer c.host.mu.Unlock()
+	if len(c.host.conns) == 0 {
+		return nil
+	}
+	return c.host.conns[0].link.hostKey
+}
 
 // Destination is what a person gives to ssh(1) to get there: an alias or
 // address as "host", "user@host" or "ssh://user@host:port". Jump hosts are not in it.

@@ -35,5 +35,19 @@ type Command struct {
 // ctx was cancelled before the start. See MayHaveStarted. When ctx ends a
 // running script, the host is asked to terminate it.
 func (c *Client) Run(ctx context.Context, cmd Command) (exit int, err error) {
-	return 0, extensions.Errorf(extensions.KindUnsupported, "not yet")
+	return c.run(ctx, spec{
+		framing: framing{script: cmd.Script, vars: cmd.Vars, tty: cmd.TTY != nil},
+		mark:    newMark(), stdin: cmd.Stdin, tty: cmd.TTY, out: into(cmd.Stdout), err: into(cmd.Stderr), stop: true,
+	})
+}
+
+// into writes to w. A writer that fails ends the run.
+func into(w io.Writer) func([]byte) error {
+	return func(p []byte) error {
+		if w == nil {
+			return nil
+		}
+		_, err := w.Write(p)
+		return err
+	}
 }

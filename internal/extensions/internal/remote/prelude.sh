@@ -1,0 +1,44 @@
+# What every script of a Call may use. It runs in any POSIX sh, with LC_ALL=C;
+# _sbx_t holds the mark that tells our lines from those of other programs.
+
+# answer [doc]: hands the JSON document over, from $1 or stdin.
+answer() {
+	printf '\n%s answer\n' "$_sbx_t"
+	if [ $# -gt 0 ]; then printf '%s' "$1"; else cat; fi
+	printf '\n%s end\n' "$_sbx_t"
+}
+
+# fail kind message [remedy]: answers with an error and ends the script, or the
+# subshell it is called in.
+fail() {
+	answer "{\"error\":{\"kind\":$(json_string "$1"),\"message\":$(json_string "$2"),\"remedy\":$(json_string "${3-}")}}"
+	exit 1
+}
+
+# progress text: a line for the caller. Nobody there to read it is no failure.
+progress() {
+	printf '%s %s\n' "$_sbx_t" "$*" >&2 2>/dev/null || :
+}
+
+# json_string [text]: text, or stdin less its last newline, as a JSON string.
+# Bytes that are not UTF-8 pass; the reader replaces them.
+json_string() {
+	if [ $# -eq 0 ]; then
+		printf '"'
+		tr -d '\000' | _sbx_escape
+		printf '"'
+		return
+	fi
+	case $1 in
+	*[\"\\[:cntrl:]]*)
+		printf '"'
+		printf '%s\n' "$1" | _sbx_escape
+		printf '"'
+		;;
+	*) printf '"%s"' "$1" ;;
+	esac
+}
+
+# A sed for each line, and a tr to join them: linear in whatever it is given.
+# _sbx_sed comes with the script.
+_sbx_escape() { sed "$_sbx_sed" | tr -d '\n'; }
