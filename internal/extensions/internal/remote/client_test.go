@@ -3,6 +3,7 @@ package remote
 import (
 	"bytes"
 	"context"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -36,8 +37,8 @@ func within(t testing.TB, d time.Duration) context.Context {
 	return ctx
 }
 
-// run runs the script and returns what it printed.
-func run(t testing.TB, c *Client, script string) (exit int, stdout, stderr string) {
+// runScript runs the script and returns what it printed.
+func runScript(t testing.TB, c *Client, script string) (exit int, stdout, stderr string) {
 	t.Helper()
 	var out, errs bytes.Buffer
 	exit, err := c.Run(within(t, time.Minute), Command{Script: script, Stdout: &out, Stderr: &errs})
@@ -66,11 +67,11 @@ func eventually(t testing.TB, what string, ok func() bool) {
 func TestRunGivesStreamsAndExitCode(t *testing.T) {
 	t.Parallel()
 	c := open(t, hosttest.SSHD(t).Host(), Options{})
-	exit, out, errs := run(t, c, "echo out; echo err >&2; exit 42")
+	exit, out, errs := runScript(t, c, "echo out; echo err >&2; exit 42")
 	if exit != 42 || out != "out\n" || errs != "err\n" {
 		t.Fatalf("exit %d, stdout %q, stderr %q", exit, out, errs)
 	}
-	if exit, out, errs = run(t, c, ""); exit != 0 || out+errs != "" {
+	if exit, out, errs = runScript(t, c, ""); exit != 0 || out+errs != "" {
 		t.Fatalf("empty script: exit %d, stdout %q, stderr %q", exit, out, errs)
 	}
 	if c.HostKey() == nil {
@@ -85,7 +86,7 @@ func TestRunKnowsSignals(t *testing.T) {
 	t.Parallel()
 	c := open(t, hosttest.SSHD(t).Host(), Options{})
 	for signal, want := range map[string]int{"TERM": 143, "KILL": 137, "USR1": 138} {
-		if exit, _, _ := run(t, c, "kill -"+signal+" $$; sleep 5"); exit != want {
+		if exit, _, _ := runScript(t, c, "kill -"+signal+" $$; sleep 5"); exit != want {
 			t.Errorf("%s: exit %d, want %d", signal, exit, want)
 		}
 	}
@@ -112,4 +113,11 @@ func TestDestination(t *testing.T) {
 	}
 	_, err := Open(extensions.Host{Name: "h"}, Options{})
 	wantKind(t, err, extensions.KindInvalid)
+}
+
+func fileExists(path string) func() bool {
+	return func() bool {
+		_, err := os.Stat(path)
+		return err == nil
+	}
 }
