@@ -146,11 +146,11 @@ func (r *renderer) stage(service string, s extensions.BuildStage, byTag map[stri
 	}
 	b.Args[ArgParentTag] = s.ParentTag
 	if parent, ok := byTag[s.ParentTag]; ok {
-		text, err := r.p.Bundle.ReadFile(file)
-		if err != nil {
-			return Build{}, err
+		text, ok := r.p.dockerfiles[file]
+		if !ok {
+			return Build{}, outside(service, file)
 		}
-		b.Text, b.Parent, b.Args[ArgParentTag] = onto(string(text), s.ParentTag, parent.Tag), parent.Digest, parent.Tag
+		b.Text, b.Parent, b.Args[ArgParentTag] = onto(text, s.ParentTag, parent.Tag), parent.Digest, parent.Tag
 	}
 	return b, nil
 }

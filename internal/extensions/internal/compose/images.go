@@ -1,7 +1,9 @@
 package compose
 
 import (
+	"cmp"
 	"context"
+	"path"
 
 	"github.com/compose-spec/compose-go/v2/types"
 
@@ -26,7 +28,7 @@ func project(ctx context.Context, src extensions.WorkspaceSource, builds bool) (
 	p := &Project{
 		Compose: &types.Project{WorkingDir: "/", Services: types.Services{}, Networks: types.Networks{"default": {}}},
 		Root:    "/",
-		stages:  map[string][]extensions.BuildStage{},
+		stages:  map[string][]extensions.BuildStage{}, dockerfiles: map[string]string{},
 	}
 	if !builds || src == nil {
 		return p, nil
@@ -54,6 +56,15 @@ func (p *Project) setImage(name string, s *types.ServiceConfig, img extensions.I
 	}
 	if ways != 1 {
 		return extensions.Errorf(extensions.KindInvalid, "the image of %q must be one of pull, build and stages", name).At("image")
+	}
+	for _, stage := range p.stages[name] {
+		file := path.Join(stage.Context, cmp.Or(stage.Dockerfile, "Dockerfile"))
+		if stage.ParentTag == "" || p.Bundle == nil {
+			continue
+		}
+		if e := p.Bundle.Lookup(file); e != nil && e.data != nil {
+			p.dockerfiles[file] = string(e.data)
+		}
 	}
 	return nil
 }

@@ -29,7 +29,8 @@ type Project struct {
 	// Publish is Input.Publish; "" is PublishLoopback.
 	Publish string
 
-	stages map[string][]extensions.BuildStage // builds in stages, by service
+	stages      map[string][]extensions.BuildStage // builds in stages, by service
+	dockerfiles map[string]string                  // what stages with a parent are built from, by name
 }
 
 // Default returns the service that exec goes to: the named one, else the only

@@ -233,9 +233,9 @@ func (r *renderer) check() error {
 	if len(r.p.Compose.Jobs) > 0 || len(r.p.Compose.Models) > 0 {
 		return extensions.Errorf(extensions.KindInvalid, "the stack declares jobs or models, which only some versions of Compose run").At("compose")
 	}
-	return nil
+	return r.checkText()
 }
 
-// token stands for ${name} until everything else has been escaped. A NUL
-// cannot be part of a stack's own text: encode refuses it.
+// token stands for ${name} until everything else has been escaped. checkText
+// keeps it from being forged.
 func token(name string) string { return "\x00" + name + "\x00" }

@@ -2,6 +2,7 @@ package compose
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -29,7 +30,9 @@ func (r *renderer) encode() error {
 	if err := dec.Decode(&tree); err != nil {
 		return extensions.Errorf(extensions.KindInternal, "the rendered stack cannot be read back: %w", err)
 	}
-	plain(tree)
+	if err := plain(tree); err != nil {
+		return err
+	}
 	if err := r.tokens(tree); err != nil {
 		return err
 	}
@@ -41,6 +44,42 @@ func (r *renderer) encode() error {
 		return extensions.Errorf(extensions.KindInternal, "the rendered stack cannot be encoded: %w", err)
 	}
 	r.out.Model = printable(b.Bytes())
+	return nil
+}
+
+// checkText refuses NULs, which no container can be given and which mark
+// tokens here.
+func (r *renderer) checkText() error {
+	raw, err := json.Marshal([]any{r.p.Compose, r.p.Compose.Environment, r.o.Env, r.o.ProxyEnv, r.o.Labels, r.o.Mount, r.o.Bridges, r.o.SecretNames})
+	if err != nil {
+		return extensions.Errorf(extensions.KindInternal, "the stack cannot be encoded: %w", err)
+	}
+	var tree any
+	if err := json.Unmarshal(raw, &tree); err != nil {
+		return extensions.Errorf(extensions.KindInternal, "the stack cannot be read back: %w", err)
+	}
+	return noNUL(tree)
+}
+
+func noNUL(node any) error {
+	switch node := node.(type) {
+	case string:
+		if strings.ContainsRune(node, 0) {
+			return badText(node)
+		}
+	case []any:
+		for _, v := range node {
+			if err := noNUL(v); err != nil {
+				return err
+			}
+		}
+	case map[string]any:
+		for _, k := range sortedKeys(node) {
+			if err := cmp.Or(noNUL(k), noNUL(node[k])); err != nil {
+				return err
+			}
+		}
+	}
 	return nil
 }
 
@@ -99,7 +138,7 @@ func (r *renderer) escape(s string) (string, error) {
 }
 
 func badText(s string) error {
-	return extensions.Errorf(extensions.KindInvalid, "the stack holds text that no container can be given: %s (bytes that are not UTF-8, a NUL, or a name beyond %d bytes)",
+	return extensions.Errorf(extensions.KindInvalid, "the stack holds text that no container can be given: %s (bytes that are not UTF-8, a NUL, a name that is empty, holds = or is longer than %d bytes)",
 		extensions.Clean(fmt.Sprintf("%q", s), 80), maxKey).At("compose")
 }
 
@@ -120,27 +159,45 @@ func printable(doc []byte) []byte {
 
 // plain reduces what compose-go writes to what every Compose 2 reads: no nulls
 // for commands that are not given, no marks of later versions that say what
-// is so anyway.
-func plain(tree map[string]any) {
-	services, _ := tree["services"].(map[string]any)
-	for _, s := range services {
-		s, ok := s.(map[string]any)
-		if !ok {
-			continue
-		}
+// is so anyway. Names that begin with "x-" are extensions in a mapping, so
+// variables and labels are lists.
+func plain(tree map[string]any) error {
+	for _, s := range objects(tree["services"]) {
 		for _, k := range []string{"command", "entrypoint"} {
 			if s[k] == nil {
 				delete(s, k)
 			}
 		}
-		on, _ := s["depends_on"].(map[string]any)
-		for _, d := range on {
-			if d, ok := d.(map[string]any); ok && d["required"] == true {
+		for _, d := range objects(s["depends_on"]) {
+			if d["required"] == true {
 				delete(d, "required")
 			}
 		}
 		if hosts, ok := s["extra_hosts"].([]any); ok {
-			s["extra_hosts"] = hostMap(hosts)
+			for i, h := range hosts {
+				hosts[i] = strings.Replace(fmt.Sprint(h), "=", ":", 1)
+			}
+		}
+		lists := []map[string]any{s}
+		for _, k := range []string{"post_start", "pre_stop"} {
+			hooks, _ := s[k].([]any)
+			for _, h := range hooks {
+				if h, ok := h.(map[string]any); ok {
+					lists = append(lists, h)
+				}
+			}
+		}
+		for _, l := range lists {
+			if err := listed(l, "environment"); err != nil {
+				return err
+			}
+		}
+	}
+	for _, k := range []string{"services", "networks", "volumes"} {
+		for _, o := range objects(tree[k]) {
+			if err := listed(o, "labels"); err != nil {
+				return err
+			}
 		}
 	}
 	for _, k := range []string{"configs", "secrets", "networks", "volumes"} {
@@ -148,19 +205,36 @@ func plain(tree map[string]any) {
 			delete(tree, k)
 		}
 	}
+	return nil
 }
 
-// hostMap turns "name=address" lines into a mapping, where no name has two.
-func hostMap(lines []any) any {
-	out := map[string]any{}
-	for _, l := range lines {
-		name, address, ok := strings.Cut(fmt.Sprint(l), "=")
-		if _, twice := out[name]; !ok || twice {
-			return lines
+// objects are the members of a mapping that are mappings themselves.
+func objects(node any) []map[string]any {
+	m, _ := node.(map[string]any)
+	var out []map[string]any
+	for _, k := range sortedKeys(m) {
+		if o, ok := m[k].(map[string]any); ok {
+			out = append(out, o)
 		}
-		out[name] = address
 	}
 	return out
+}
+
+// listed turns a mapping of texts into "name=text" lines.
+func listed(o map[string]any, key string) error {
+	m, ok := o[key].(map[string]any)
+	if !ok {
+		return nil
+	}
+	lines := []any{}
+	for _, k := range sortedKeys(m) {
+		if k == "" || strings.Contains(k, "=") {
+			return badText(k)
+		}
+		lines = append(lines, k+"="+fmt.Sprint(m[k]))
+	}
+	o[key] = lines
+	return nil
 }
 
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
