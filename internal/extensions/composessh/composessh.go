@@ -60,7 +60,7 @@ func (extension) Open(ctx context.Context, cfg extensions.Config) (extensions.Ba
 	if err != nil {
 		return nil, failed("open", "", err)
 	}
-	return &Backend{settings: s, host: *cfg.Host, client: client}, nil
+	return &Backend{settings: s, host: *cfg.Host, client: client, stateDir: cfg.StateDir}, nil
 }
 
 // Backend is one host, as one account of one login sees it.
@@ -68,6 +68,7 @@ type Backend struct {
 	settings settings
 	host     extensions.Host
 	client   *remote.Client
+	stateDir string // of this user on this machine; "" keeps nothing
 }
 
 // Close implements extensions.Backend. Sandboxes live on.
