@@ -1,12 +1,15 @@
 package composessh
 
 import (
+	"cmp"
 	"fmt"
+	"strconv"
+	"strings"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
-// OnHost implements extensions.HostNarrower's rule: what is left of the ceiling
+// onHost is the rule of extensions.HostNarrower: what is left of the ceiling
 // is the least of the descriptor, the host's arguments and what probing found.
 func onHost(c extensions.Capabilities, h extensions.Host, facts *extensions.HostFacts) (extensions.Capabilities, []string) {
 	egress, reasons := hostEgress(h, facts)
@@ -53,4 +56,138 @@ func hostEgress(h extensions.Host, facts *extensions.HostFacts) (extensions.Egre
 		have = facts.Egress
 	}
 	return have, reasons
+}
+
+// rawFacts is what sh/facts.sh answers: texts of a host, to be judged here.
+type rawFacts map[string]string
+
+// archNames are what Go calls the machines that uname names otherwise.
+var archNames = map[string]string{
+	"x86_64": "amd64", "aarch64": "arm64", "armv7l": "arm", "armv6l": "arm", "i686": "386", "i386": "386", "loongarch64": "loong64",
+}
+
+// facts judges what the host told. What is missing becomes a note that says how
+// to get it.
+func (r rawFacts) facts(h extensions.Host) extensions.HostFacts {
+	machine := extensions.Clean(r["machine"], 32)
+	f := extensions.HostFacts{
+		OS: strings.ToLower(extensions.Clean(r["os"], 32)), Arch: cmp.Or(archNames[machine], machine), CPUs: r.number("cpus"),
+		MemoryMB: r.number("memory_kib") / 1024, FreeDisk: r.number("free_kib") / 1024,
+		Docker: extensions.Clean(r["docker"], 64), Compose: extensions.Clean(r["compose"], 64),
+		KVM: r["kvm"] != "", GPU: r["gpu"] != "", Expiry: extensions.ExpiryHost, Egress: extensions.EgressNone,
+	}
+	notes := []string{r.toolNote(), r.dockerNote(), r.composeNote(), r.denyNote()}
+	if strings.Join(notes, "") == "" {
+		f.Isolation = []extensions.Isolation{extensions.IsolationContainer}
+		var note string
+		f.Egress, note = r.egress(h)
+		notes = append(notes, note)
+	}
+	if r["timer"] == "session" && r["kills"] == "yes" {
+		f.Expiry = extensions.ExpirySweep
+		notes = append(notes, fmt.Sprintf("logind ends the processes of a login with it (KillUserProcesses), so nothing on the host ends sandboxes in time; "+
+			"run there: sudo loginctl enable-linger %s", extensions.Clean(r["login"], 64)))
+	} else if r["timer"] == "session" && r["linger"] == "no" {
+		notes = append(notes, fmt.Sprintf("lingering is off for the login, so what ends sandboxes in time is a plain process and not a service; "+
+			"run there: sudo loginctl enable-linger %s", extensions.Clean(r["login"], 64)))
+	}
+	if r["forwarding"] == "refused" {
+		notes = append(notes, "sshd forbids forwarding, so ports of sandboxes are reached through a program inside; set AllowTcpForwarding yes in sshd_config for direct connections")
+	}
+	for _, n := range notes {
+		if n != "" {
+			f.Notes = append(f.Notes, n)
+		}
+	}
+	return f
+}
+
+func (r rawFacts) number(name string) int64 {
+	n, err := strconv.ParseInt(strings.TrimSpace(r[name]), 10, 64)
+	if err != nil || n < 0 {
+		return 0
+	}
+	return n
+}
+
+func (r rawFacts) toolNote() string {
+	if r["missing"] == "" {
+		return ""
+	}
+	return fmt.Sprintf("missing on the host: %s; install util-linux, tar, and coreutils or busybox there", extensions.Clean(r["missing"], 100))
+}
+
+func (r rawFacts) dockerNote() string {
+	said := extensions.Clean(r["docker_said"], 300)
+	switch version := r["docker"]; {
+	case version == "" && said == "absent":
+		return "Docker is missing; install Docker Engine: https://docs.docker.com/engine/install/"
+	case version == "" && strings.Contains(strings.ToLower(said), "permission denied"):
+		return fmt.Sprintf("the login may not use Docker; run there: sudo usermod -aG docker %s (that is as good as root on the host), or set up rootless Docker",
+			extensions.Clean(r["login"], 64))
+	case version == "":
+		return fmt.Sprintf("Docker does not answer (%s); start it there: sudo systemctl start docker", said)
+	case olderThan(version, 20, 10):
+		return fmt.Sprintf("Docker Engine %s is too old; 20.10 is the oldest that works: https://docs.docker.com/engine/install/", extensions.Clean(version, 64))
+	}
+	return ""
+}
+
+func (r rawFacts) composeNote() string {
+	const how = "install the Compose plugin, version 2.0 or newer: https://docs.docker.com/compose/install/linux/"
+	switch version := r["compose"]; {
+	case r["docker_said"] == "absent":
+		return ""
+	case version == "":
+		return "Docker Compose is missing; " + how
+	case olderThan(version, 2, 0):
+		return fmt.Sprintf("Docker Compose %s is too old; %s", extensions.Clean(version, 64), how)
+	}
+	return ""
+}
+
+func (r rawFacts) denyNote() string {
+	if r["proof"] != "" || r["against"] == "" {
+		return ""
+	}
+	return fmt.Sprintf("%s; a kernel with macvlan and dummy interfaces makes it hold, or net.ipv4.conf.all.rp_filter=1", extensions.Clean(r["against"], 600))
+}
+
+// egress is what the host enforces once default deny is proved.
+func (r rawFacts) egress(h extensions.Host) (have extensions.Egress, note string) {
+	have = extensions.EgressDenyOnly
+	if h.AllowFirewall {
+		if r["rules"] == "works" {
+			have = extensions.EgressCIDR
+		} else {
+			note = fmt.Sprintf("the firewall's rules cannot be read (%s); install iptables, and let the login use sudo without a password or be in the docker group",
+				extensions.Clean(r["rules"], 200))
+		}
+	}
+	if h.ProxyImage == "" || checkProxyImage(h.ProxyImage) != nil {
+		return have, note
+	}
+	if olderThan(r["compose"], 2, 23) {
+		return have, note + fmt.Sprintf("Docker Compose %s cannot give the proxy its configuration; 2.23.1 or newer can", extensions.Clean(r["compose"], 64))
+	}
+	return extensions.EgressDomain, note
+}
+
+// olderThan compares the first two numbers of a version. What has none, as
+// builds from source say "dev", is taken to be new.
+func olderThan(version string, major, minor int) bool {
+	parts := strings.SplitN(strings.TrimPrefix(strings.TrimSpace(version), "v"), ".", 3)
+	have, err := strconv.Atoi(parts[0])
+	if err != nil {
+		return false
+	}
+	if have != major || len(parts) < 2 {
+		return have < major
+	}
+	digits := parts[1]
+	if i := strings.IndexFunc(digits, func(c rune) bool { return c < '0' || c > '9' }); i >= 0 {
+		digits = digits[:i]
+	}
+	low, err := strconv.Atoi(digits)
+	return err == nil && low < minor
 }
