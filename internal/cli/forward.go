@@ -111,7 +111,7 @@ func carry(ctx context.Context, client net.Conn, dial engine.Dialer) error {
 	})
 	defer stop()
 	var wg sync.WaitGroup
-	for _, way := range [][2]net.Conn{{inside, client}, {client, inside}} {
+	for _, way := range [][2]io.ReadWriteCloser{{inside, client}, {client, inside}} {
 		wg.Go(func() {
 			_, _ = io.Copy(way[0], way[1])
 			if half, ok := way[0].(interface{ CloseWrite() error }); ok {

@@ -61,7 +61,7 @@ func TestForwardCarriesHalfClosedConnectionsUntilInterrupted(t *testing.T) {
 	defer interrupt()
 	ended := make(chan error, 1)
 	go func() {
-		ended <- a.forward(ctx, func(ctx context.Context) (net.Conn, error) {
+		ended <- a.forward(ctx, func(ctx context.Context) (io.ReadWriteCloser, error) {
 			return (&net.Dialer{}).DialContext(ctx, "tcp", inside)
 		}, 0)
 	}()
@@ -108,7 +108,7 @@ func TestForwardTellsWhyAConnectionFailed(t *testing.T) {
 	ctx, interrupt := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() {
-		ended <- a.forward(ctx, func(context.Context) (net.Conn, error) { return nil, errors.New("nobody listens on 80") }, 0)
+		ended <- a.forward(ctx, func(context.Context) (io.ReadWriteCloser, error) { return nil, errors.New("nobody listens on 80") }, 0)
 	}()
 	line, err := bufio.NewReader(out).ReadString('\n')
 	if err != nil {

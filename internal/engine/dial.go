@@ -2,7 +2,7 @@ package engine
 
 import (
 	"context"
-	"net"
+	"io"
 	"time"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
@@ -12,8 +12,9 @@ import (
 const timeoutDial = 30 * time.Second
 
 // Dialer connects to one port inside a sandbox, as often as it is called. The
-// connections live until they are closed or the sandbox ends.
-type Dialer func(ctx context.Context) (net.Conn, error)
+// connections live until they are closed or the sandbox ends; those that know
+// it have CloseWrite, which ends one direction.
+type Dialer func(ctx context.Context) (io.ReadWriteCloser, error)
 
 // Forward prepares connections to port of service inside ("" = the service the
 // profile names). A port outside 1-65535 is KindInvalid; a place that cannot
@@ -31,7 +32,7 @@ func (e *Engine) Forward(ctx context.Context, rec Receipt, service string, port 
 	if err != nil {
 		return nil, err
 	}
-	return func(ctx context.Context) (conn net.Conn, err error) {
+	return func(ctx context.Context) (conn io.ReadWriteCloser, err error) {
 		c := call{op: "dial", binding: b.binding.ID, id: h.ID, timeout: timeoutDial, once: true}
 		err = e.invoke(ctx, c, func(ctx context.Context) (err error) {
 			conn, err = x.Dial(ctx, h, service, port)
