@@ -1,7 +1,6 @@
 package remote
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -38,7 +37,6 @@ type login struct {
 	plan     loginPlan
 	hop      hop
 	patience *patience
-	options  Options
 
 	closers []io.Closer
 
@@ -47,6 +45,7 @@ type login struct {
 	offered  []string // what the host was asked about, in order
 	skipped  []string // what was not offered, and why
 	methods  []string // what the host says it takes
+	unsigned error    // why a key that the host would take did not sign
 	partial  bool     // a key was taken, and something more is wanted
 	fetched  *credential
 	hasSaved bool // the credential was kept from an earlier login
@@ -186,7 +185,14 @@ func (s *offer) Algorithms() []string {
 
 func (s *offer) SignWithAlgorithm(rand io.Reader, data []byte, algorithm string) (*ssh.Signature, error) {
 	defer s.login.patience.aside(signingTimeout)()
-	return s.AlgorithmSigner.SignWithAlgorithm(rand, data, algorithm)
+	signature, err := s.AlgorithmSigner.SignWithAlgorithm(rand, data, algorithm)
+	if err != nil {
+		s.login.mu.Lock()
+		s.login.unsigned = extensions.Errorf(extensions.KindUnauthorized, "%s takes a key that does not sign: %s: %s", s.login.hop.label, s.label, plain(err)).
+			WithRemedy("confirm or touch the key when the agent asks, or `ssh-add` it again")
+		s.login.mu.Unlock()
+	}
+	return signature, err
 }
 
 // refused says why the host did not let us in, once its key was taken.
@@ -195,11 +201,10 @@ func (l *login) refused(err error) error {
 	defer l.mu.Unlock()
 	text := err.Error()
 	tooMany := strings.Contains(text, "Too many authentication failures")
-	var lost bool
-	if !tooMany && !strings.Contains(text, "unable to authenticate") && !strings.Contains(text, "no common public key signature algorithm") {
-		lost = errors.Is(err, io.EOF) || len(l.offered) == 0 || strings.Contains(text, "connection reset")
-	}
-	if lost {
+	switch {
+	case l.unsigned != nil:
+		return l.unsigned
+	case !tooMany && !strings.Contains(text, "unable to authenticate") && !strings.Contains(text, "no common public key signature algorithm"):
 		return extensions.Errorf(extensions.KindUnreachable, "the connection to %s was lost while logging in: %s", l.hop.label, plain(err)).
 			WithRemedy("see what sshd on the host logs; try again if it was busy")
 	}

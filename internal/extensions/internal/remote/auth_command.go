@@ -162,7 +162,7 @@ func runCredential(ctx context.Context, argv []string) (*credential, error) {
 		return nil, extensions.Errorf(extensions.KindInvalid, "the credential command cannot be run: %w", err).
 			WithRemedy("check the path of the command in the host's identity").At("ssh.identity.command")
 	}
-	c, why := parseCredential(out.Bytes())
+	c, why := parseCredential(out.kept.Bytes())
 	if why != "" {
 		return nil, commandFailed(extensions.KindUnauthorized, argv, why)
 	}
@@ -233,17 +233,18 @@ func meaningful(text []byte) []string {
 	return out
 }
 
-// bounded keeps what fits; too much ends the command by a failed write.
+// bounded keeps what fits; too much ends the command by a failed write. It has
+// no other way in: a ReadFrom would pass by the limit.
 type bounded struct {
-	bytes.Buffer
+	kept  bytes.Buffer
 	limit int
 	over  bool
 }
 
 func (b *bounded) Write(p []byte) (int, error) {
-	if b.Len()+len(p) > b.limit {
+	if b.kept.Len()+len(p) > b.limit {
 		b.over = true
 		return 0, errors.New("too much output")
 	}
-	return b.Buffer.Write(p)
+	return b.kept.Write(p)
 }

@@ -166,6 +166,8 @@ func (c *sshConfig) settleAddress(s extensions.SSH, h *hop) error {
 				return err
 			}
 			h.host = name
+		} else {
+			h.hint = ", which ssh_config does not know as a Host with a HostName"
 		}
 	}
 	if inner, ok := strings.CutPrefix(h.host, "["); ok {

@@ -26,6 +26,7 @@ type hop struct {
 	timeout time.Duration // to connect and exchange keys, and again to log in
 	rules   hostRules
 	login   loginPlan
+	hint    string // where the address comes from, if that may be the mistake
 }
 
 func (h hop) address() string { return net.JoinHostPort(h.host, strconv.Itoa(h.port)) }
@@ -43,7 +44,7 @@ func (c *chain) extend(h hop) error {
 	}
 	first := &preface{Conn: conn}
 	check := &hostCheck{book: book}
-	auth := &login{plan: h.login, hop: h, patience: c.patience, options: c.options}
+	auth := &login{plan: h.login, hop: h, patience: c.patience}
 	defer auth.done()
 	check.accepted = func() { c.step(h.timeout) }
 	client, err := handshake(first, h, check, auth)
@@ -117,7 +118,7 @@ func notReached(h hop, err error) *extensions.Error {
 	switch {
 	case errors.As(err, &dns):
 		return extensions.Errorf(extensions.KindUnreachable, "the name %s cannot be resolved: %w", h.host, err).
-			WithRemedy("check the address of the host, and this machine's DNS")
+			WithRemedy("check the address of the host%s, and this machine's DNS", h.hint)
 	case errors.Is(err, syscall.ECONNREFUSED):
 		return extensions.Errorf(extensions.KindUnreachable, "nothing listens at %s: %w", h.address(), err).
 			WithRemedy("check the port, and that sshd runs on the host")
@@ -139,6 +140,7 @@ func (c *chain) explain(h hop, first *preface, check *hostCheck, auth *login, er
 	case c.over():
 		return c.failure(h.label)
 	case check.key != nil:
+		c.stale = auth.forget()
 		return auth.refused(err)
 	}
 	var none *ssh.AlgorithmNegotiationError

@@ -47,7 +47,7 @@ type hostBook struct {
 	keys    []entry // plain keys of this host
 	cas     []entry // authorities for this host
 	revoked []entry // keys this host must not have, nor be signed by
-	others  []entry // plain keys of the same machine's other ports
+	others  []entry // plain keys of the same name at port 22, which ssh would take for any port
 	tried   []string
 	entries int // of any host
 }

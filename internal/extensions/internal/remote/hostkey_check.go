@@ -27,16 +27,17 @@ func (b *hostBook) algorithms() []string {
 			plain = append(plain, algorithm)
 		}
 	}
-	for _, e := range b.keys {
+	for _, e := range slices.Concat(b.keys, b.others) {
 		if e.key.Type() == ssh.KeyAlgoRSA {
 			known = append(known, ssh.KeyAlgoRSASHA512, ssh.KeyAlgoRSASHA256)
 		} else if slices.Contains(plain, e.key.Type()) {
 			known = append(known, e.key.Type())
 		}
 	}
-	order := slices.Concat(known, plain, certs)
+	usual := []string{ssh.KeyAlgoED25519} // the one that people compare and pin
+	order := slices.Concat(known, usual, plain, certs)
 	if len(b.cas) > 0 {
-		order = slices.Concat(certs, known, plain)
+		order = slices.Concat(certs, known, usual, plain)
 	}
 	var out []string
 	for _, algorithm := range order {

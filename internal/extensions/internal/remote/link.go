@@ -30,30 +30,35 @@ func dial(ctx context.Context, s extensions.SSH, o Options) (*link, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := newChain(ctx, o)
+	l, again, err := dialHops(ctx, hops)
+	if again { // a kept credential was refused: its authority may have a new one
+		l, _, err = dialHops(ctx, hops)
+	}
+	return l, err
+}
+
+func dialHops(ctx context.Context, hops []hop) (l *link, again bool, err error) {
+	c := &chain{patience: newPatience(ctx)}
 	for i, h := range hops {
 		if err := c.extend(h); err != nil {
 			c.abandon()
 			if i < len(hops)-1 {
-				return nil, viaJump(h, err)
+				err = viaJump(h, err)
 			}
-			return nil, err
+			return nil, c.stale, err
 		}
 	}
-	return c.finish()
+	l, err = c.finish()
+	return l, false, err
 }
 
 // chain is a connection on its way through the hops.
 type chain struct {
 	*patience
-	options Options
 	clients []*ssh.Client // the jump hosts', then the host's
 	via     string        // the last jump host, for messages
 	hostKey ssh.PublicKey // the last hop's
-}
-
-func newChain(ctx context.Context, o Options) *chain {
-	return &chain{patience: newPatience(ctx), options: o}
+	stale   bool          // a credential that was kept from earlier was refused
 }
 
 // finish hands the connection over: from here on, ctx does not end it.
