@@ -1,19 +1,29 @@
 package compose
 
 import (
+	"archive/tar"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"io"
+	"path"
+	"slices"
+	"strings"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
-// MaxFile is the largest file, in bytes, that reading a stack may need.
-const MaxFile = 1 << 20
-
-// Bundle is the index of a tar stream: what exists, without its large files.
-// Names are slash-separated, relative and clean; "." is the root.
-type Bundle struct {
-	entries map[string]*Entry
-}
+const (
+	// MaxFile is the largest file, in bytes, that reading a stack may need.
+	MaxFile = 1 << 20
+	// maxKept bounds what a bundle keeps in memory, in bytes.
+	maxKept = 64 << 20
+	// maxEntries bounds the names of a bundle.
+	maxEntries = 2_000_000
+	// maxLinks is how many symbolic links one name may go through.
+	maxLinks = 40
+)
 
 // EntryType is what an entry is.
 type EntryType byte
@@ -33,27 +43,193 @@ type Entry struct {
 	Mode   uint32 // permission bits
 	Link   string // as stored, of symlinks
 	Digest string // lower-case hex SHA-256 of a file's content
-	data   []byte // of files up to MaxFile
+	data   []byte // of files up to MaxFile that were kept
+	kept   bool
 }
 
-// ReadBundle indexes the source.
-func ReadBundle(_ context.Context, _ extensions.WorkspaceSource) (*Bundle, error) {
-	return nil, extensions.Errorf(extensions.KindInternal, "not read yet")
+// Bundle is the index of a tar stream: what exists, without its large files.
+// Names are slash-separated, relative and clean; "." is the root.
+type Bundle struct {
+	src     extensions.WorkspaceSource
+	entries map[string]*Entry
+	kept    int64
+}
+
+// Why a name leads nowhere.
+var (
+	errLeaves  = errors.New("it leaves the bundle")
+	errMissing = errors.New("it is not in the bundle")
+	errLinks   = errors.New("its symbolic links go round in circles")
+)
+
+// ReadBundle indexes the source. A stream that is not what WorkspaceSource
+// promises is KindInvalid.
+func ReadBundle(ctx context.Context, src extensions.WorkspaceSource) (*Bundle, error) {
+	b := &Bundle{src: src, entries: map[string]*Entry{".": {Name: ".", Type: TypeDir, Mode: 0o755}}}
+	if src == nil {
+		return b, nil
+	}
+	err := b.scan(ctx, func(h *tar.Header, name string, r io.Reader) error { return b.add(h, name, r) })
+	if err != nil {
+		return nil, err
+	}
+	return b, nil
+}
+
+// scan walks the stream once.
+func (b *Bundle) scan(ctx context.Context, visit func(h *tar.Header, name string, r io.Reader) error) error {
+	rc, err := b.src.Open(ctx)
+	if err != nil {
+		return err
+	}
+	defer rc.Close()
+	tr := tar.NewReader(rc)
+	for {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		h, err := tr.Next()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return unreadable(b.src, err)
+		}
+		name := strings.TrimSuffix(h.Name, "/")
+		if name == "" || path.IsAbs(name) || path.Clean(name) != name || name == ".." || strings.HasPrefix(name, "../") ||
+			strings.ContainsRune(name, 0) {
+			return unreadable(b.src, errors.New("the name "+extensions.Clean(h.Name, 80)+" is not relative and clean"))
+		}
+		if err := visit(h, name, tr); err != nil {
+			return unreadable(b.src, err)
+		}
+	}
+}
+
+func unreadable(src extensions.WorkspaceSource, err error) error {
+	var known *extensions.Error
+	if errors.As(err, &known) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		return err
+	}
+	return extensions.Errorf(extensions.KindInvalid, "the bundle from %s cannot be read: %w", extensions.Clean(src.Origin(), 200), err).
+		WithRemedy("Pack the folder again; its stream holds folders, files and symbolic links only.")
+}
+
+func (b *Bundle) add(h *tar.Header, name string, r io.Reader) error {
+	if len(b.entries) >= maxEntries {
+		return errors.New("it has more than two million entries")
+	}
+	e := &Entry{Name: name, Mode: uint32(h.Mode) & 0o7777} //nolint:gosec // masked to twelve bits
+	switch h.Typeflag {
+	case tar.TypeDir:
+		e.Type = TypeDir
+	case tar.TypeSymlink:
+		e.Type, e.Link = TypeSymlink, h.Linkname
+	case tar.TypeReg:
+		e.Type, e.Size = TypeFile, h.Size
+		if err := b.content(e, r); err != nil {
+			return err
+		}
+	default:
+		return errors.New(extensions.Clean(name, 80) + " is neither a folder, a file nor a symbolic link")
+	}
+	// Parents that the stream left out are plain folders; one that is anything
+	// else would make two places answer to one name.
+	for dir := path.Dir(name); ; dir = path.Dir(dir) {
+		p, ok := b.entries[dir]
+		if ok && p.Type != TypeDir {
+			return errors.New(extensions.Clean(name, 80) + " lies below something that is no folder")
+		}
+		if ok {
+			break
+		}
+		b.entries[dir] = &Entry{Name: dir, Type: TypeDir, Mode: 0o755}
+	}
+	if old, ok := b.entries[name]; ok && (old.Type != TypeDir || e.Type != TypeDir) {
+		return errors.New(extensions.Clean(name, 80) + " is in it twice")
+	}
+	b.entries[name] = e
+	return nil
+}
+
+// content digests a file and keeps it where a stack is likely to need it, so
+// that a large repository does not end up in memory.
+func (b *Bundle) content(e *Entry, r io.Reader) error {
+	h := sha256.New()
+	if e.Size <= MaxFile && b.kept+e.Size <= maxKept && likely(path.Base(e.Name)) {
+		data, err := io.ReadAll(io.TeeReader(r, h))
+		if err != nil {
+			return err
+		}
+		e.data, e.kept = data, true
+		b.kept += int64(len(data))
+	} else if _, err := io.Copy(h, r); err != nil {
+		return err
+	}
+	e.Digest = hex.EncodeToString(h.Sum(nil))
+	return nil
+}
+
+func likely(base string) bool {
+	base = strings.ToLower(base)
+	switch path.Ext(base) {
+	case ".yaml", ".yml", ".env", ".conf", ".labels", ".dockerfile", ".dockerignore", ".json", ".toml":
+		return true
+	}
+	return strings.Contains(base, "dockerfile") || strings.Contains(base, "env") || strings.Contains(base, "compose")
 }
 
 // Lookup follows symbolic links inside the bundle and returns the entry a name
 // leads to, or nil where there is none or a link leaves the bundle.
-func (b *Bundle) Lookup(name string) *Entry { return b.entries[name] }
-
-// ReadFile returns the content of the file the name leads to, at most MaxFile.
-func (b *Bundle) ReadFile(_ string) ([]byte, error) {
-	return nil, extensions.Errorf(extensions.KindInternal, "not read yet")
+func (b *Bundle) Lookup(name string) *Entry {
+	_, e, err := b.resolve(name)
+	if err != nil {
+		return nil
+	}
+	return e
 }
 
-// TreeDigest is the lower-case hex SHA-256 over everything a build of the
-// folder sees: names, types, permission bits, link targets and contents, with
-// its .dockerignore honoured. dockerfile is counted even where it is ignored or
-// lies elsewhere in the bundle; it is relative to the bundle's root.
-func (b *Bundle) TreeDigest(_, _ string) (string, error) {
-	return "", extensions.Errorf(extensions.KindInternal, "not read yet")
+// resolve walks the name component by component, as a kernel confined to the
+// bundle would, and returns the name without symbolic links. What does not
+// exist has no entry and errMissing, and the name it would get.
+func (b *Bundle) resolve(name string) (string, *Entry, error) {
+	rest := strings.Split(name, "/")
+	at, links := ".", 0
+	for len(rest) > 0 {
+		part := rest[0]
+		rest = rest[1:]
+		switch part {
+		case "", ".":
+			continue
+		case "..":
+			if at == "." {
+				return "", nil, errLeaves
+			}
+			at = path.Dir(at)
+			continue
+		}
+		next := path.Join(at, part)
+		e, ok := b.entries[next]
+		switch {
+		case !ok:
+			tail := path.Join(append([]string{next}, rest...)...)
+			if slices.Contains(rest, "..") {
+				return "", nil, errLeaves // where it leads depends on what will be there
+			}
+			return tail, nil, errMissing
+		case e.Type == TypeSymlink:
+			if links++; links > maxLinks {
+				return "", nil, errLinks
+			}
+			if path.IsAbs(e.Link) || e.Link == "" {
+				return "", nil, errLeaves
+			}
+			rest = append(strings.Split(e.Link, "/"), rest...)
+		case e.Type == TypeFile && len(rest) > 0:
+			return "", nil, errMissing
+		default:
+			at = next
+		}
+	}
+	return at, b.entries[at], nil
 }

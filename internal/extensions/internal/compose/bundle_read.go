@@ -1,0 +1,140 @@
+package compose
+
+import (
+	"archive/tar"
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/moby/patternmatcher"
+	"github.com/moby/patternmatcher/ignorefile"
+
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
+)
+
+// errTooLarge is a file over MaxFile.
+var errTooLarge = fmt.Errorf("it is larger than %d bytes", MaxFile)
+
+// ReadFile returns the content of the file the name leads to, at most MaxFile.
+// The name is relative to the bundle's root; symbolic links are followed inside
+// the bundle only.
+func (b *Bundle) ReadFile(name string) ([]byte, error) {
+	return b.readFile(context.Background(), name)
+}
+
+func (b *Bundle) readFile(ctx context.Context, name string) ([]byte, error) {
+	real, e, err := b.resolve(name)
+	switch {
+	case err != nil:
+		return nil, err
+	case e.Type != TypeFile:
+		return nil, errors.New("it is a folder")
+	case e.Size > MaxFile:
+		return nil, errTooLarge
+	case e.kept:
+		return e.data, nil
+	}
+	var data []byte
+	err = b.scan(ctx, func(_ *tar.Header, at string, r io.Reader) error {
+		if at != real || data != nil {
+			return nil
+		}
+		data, err = io.ReadAll(io.LimitReader(r, MaxFile+1))
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	if sum := sha256.Sum256(data); hex.EncodeToString(sum[:]) != e.Digest {
+		return nil, extensions.Errorf(extensions.KindConflict, "%s changed in the bundle while it was read", extensions.Clean(real, 200))
+	}
+	if b.kept+e.Size <= maxKept {
+		e.data, e.kept = data, true
+		b.kept += e.Size
+	}
+	return data, nil
+}
+
+// TreeDigest is the lower-case hex SHA-256 over everything a build of the
+// folder sees: names, types, permission bits, link targets and contents, with
+// its .dockerignore honoured. dockerfile is counted even where it is ignored or
+// lies elsewhere in the bundle; "" counts none. Both are relative to the
+// bundle's root.
+func (b *Bundle) TreeDigest(dir, dockerfile string) (string, error) {
+	root, e, err := b.resolve(dir)
+	if err != nil || e.Type != TypeDir {
+		return "", extensions.Errorf(extensions.KindInvalid, "the build context %s is no folder of the bundle", extensions.Clean(dir, 200))
+	}
+	h := sha256.New()
+	if dockerfile != "" {
+		_, file, err := b.resolve(dockerfile)
+		if err != nil || file.Type != TypeFile {
+			return "", extensions.Errorf(extensions.KindInvalid, "the Dockerfile %s is no file of the bundle", extensions.Clean(dockerfile, 200))
+		}
+		fmt.Fprintf(h, "dockerfile %s\n", file.Digest)
+	}
+	ignored, err := b.ignore(root, dockerfile)
+	if err != nil {
+		return "", err
+	}
+	for _, name := range b.below(root) {
+		e := b.entries[name]
+		rel := strings.TrimPrefix(name, root+"/")
+		if root == "." {
+			rel = name
+		}
+		if skip, err := ignored(rel); err != nil || skip {
+			if err != nil {
+				return "", err
+			}
+			continue
+		}
+		// Quoting makes one reading of every line; a name may hold a newline.
+		fmt.Fprintf(h, "%c %04o %q %q %s\n", e.Type, e.Mode, rel, e.Link, e.Digest)
+	}
+	return hex.EncodeToString(h.Sum(nil)), nil
+}
+
+// ignore reads the ignore file a build of the folder honours: the Dockerfile's
+// own before the folder's.
+func (b *Bundle) ignore(root, dockerfile string) (func(rel string) (bool, error), error) {
+	none := func(string) (bool, error) { return false, nil }
+	for _, name := range []string{dockerfile + ".dockerignore", path.Join(root, ".dockerignore")} {
+		e := b.Lookup(name)
+		if e == nil || e.Type != TypeFile || name == ".dockerignore" && dockerfile == "" && root != "." {
+			continue
+		}
+		if !e.kept {
+			return nil, extensions.Errorf(extensions.KindInvalid, "%s %w", extensions.Clean(name, 200), errTooLarge)
+		}
+		patterns, err := ignorefile.ReadAll(bytes.NewReader(e.data))
+		if err != nil {
+			return nil, extensions.Errorf(extensions.KindInvalid, "%s cannot be read: %w", extensions.Clean(name, 200), err)
+		}
+		pm, err := patternmatcher.New(patterns)
+		if err != nil {
+			return nil, extensions.Errorf(extensions.KindInvalid, "%s cannot be read: %w", extensions.Clean(name, 200), err)
+		}
+		return pm.MatchesOrParentMatches, nil
+	}
+	return none, nil
+}
+
+// below lists every name under the folder, sorted.
+func (b *Bundle) below(root string) []string {
+	var names []string
+	for name := range b.entries {
+		if name != root && name != "." && (root == "." || strings.HasPrefix(name, root+"/")) {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}

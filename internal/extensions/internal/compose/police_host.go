@@ -1,0 +1,155 @@
+package compose
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"path"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/compose-spec/compose-go/v2/types"
+)
+
+// defaultCaps are what Docker gives every container anyway.
+var defaultCaps = []string{"AUDIT_WRITE", "CHOWN", "DAC_OVERRIDE", "FOWNER", "FSETID", "KILL", "MKNOD", "NET_BIND_SERVICE",
+	"NET_RAW", "SETFCAP", "SETGID", "SETPCAP", "SETUID", "SYS_CHROOT"}
+
+// grantableCaps widen what a container may do without making it the host's
+// root: all the others are refused whatever a profile says.
+var grantableCaps = []string{"IPC_LOCK", "LEASE", "NET_ADMIN", "NET_BROADCAST", "NET_RAW", "SYS_NICE", "SYS_PTRACE", "SYS_RESOURCE"}
+
+func capAdd(p *policer, where string, v reflect.Value) {
+	for i := range v.Len() {
+		written := v.Index(i).String()
+		name := strings.TrimPrefix(strings.ToUpper(written), "CAP_")
+		at, found := fmt.Sprintf("%s[%d]", where, i), "the capability "+quoted(written)
+		net := name == "NET_RAW" || name == "NET_ADMIN"
+		switch {
+		case net && p.in.Deny:
+			p.found.refuse("cap-add", at, found)
+		case slices.Contains(defaultCaps, name):
+		case slices.Contains(grantableCaps, name):
+			p.found.refuseUnless("cap-add", name, at, found)
+		default:
+			p.found.refuse("cap-add", at, found)
+		}
+	}
+}
+
+var grantableDevice = regexp.MustCompile(`^/dev/(fuse|kvm|net/tun|dri|dri/(card|renderD)[0-9]{1,4})$`)
+
+func devices(p *policer, where string, v reflect.Value) {
+	for i, d := range v.Interface().([]types.DeviceMapping) {
+		at, found := fmt.Sprintf("%s[%d]", where, i), "the device "+quoted(d.Source)
+		if grantableDevice.MatchString(d.Source) && (d.Target == "" || strings.HasPrefix(d.Target, "/")) &&
+			regexp.MustCompile(`^[rwm]{0,3}$`).MatchString(d.Permissions) {
+			p.found.refuseUnless("devices", d.Source, at, found)
+		} else {
+			p.found.refuse("devices", at, found)
+		}
+	}
+}
+
+// harmlessSysctls belong to the container's own network namespace and change
+// nothing but its own sockets.
+var harmlessSysctls = []string{"net.core.somaxconn", "net.ipv4.ip_local_port_range", "net.ipv4.ip_unprivileged_port_start",
+	"net.ipv4.tcp_fin_timeout", "net.ipv4.tcp_keepalive_intvl", "net.ipv4.tcp_keepalive_probes", "net.ipv4.tcp_keepalive_time",
+	"net.ipv4.tcp_max_syn_backlog", "net.ipv4.tcp_syncookies", "net.ipv4.tcp_tw_reuse"}
+
+var grantableSysctl = regexp.MustCompile(`^(net\.[a-z0-9_.-]+|kernel\.(shm|msg|sem)[a-z_]*|fs\.mqueue\.[a-z_]+)$`)
+
+func sysctls(p *policer, where string, v reflect.Value) {
+	for _, k := range v.MapKeys() {
+		name := k.String()
+		at, found := join(where, name), "it is set to "+quoted(v.MapIndex(k).String())
+		switch {
+		case slices.Contains(harmlessSysctls, name):
+		case !grantableSysctl.MatchString(name), strings.HasPrefix(name, "net.") && p.in.Deny:
+			p.found.refuse("sysctls", at, found)
+		default:
+			p.found.refuseUnless("sysctls", name, at, found)
+		}
+	}
+}
+
+// limitBounds are the ulimits that pass up to a value; -1 is no limit.
+var limitBounds = map[string]int{"nofile": 1 << 20, "nproc": 1 << 16, "core": math.MaxInt, "stack": 1 << 30, "fsize": math.MaxInt,
+	"cpu": math.MaxInt, "as": math.MaxInt, "data": math.MaxInt, "rss": math.MaxInt, "locks": math.MaxInt, "sigpending": 1 << 17,
+	"memlock": 1 << 26, "msgqueue": 1 << 24}
+
+func ulimits(p *policer, where string, v reflect.Value) {
+	all := v.Interface().(map[string]*types.UlimitsConfig)
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		u := all[name]
+		if u == nil {
+			continue
+		}
+		most, known := limitBounds[name]
+		at, found := join(where, name), fmt.Sprintf("it is %d", max(u.Single, u.Soft, u.Hard))
+		if low := min(u.Single, u.Soft, u.Hard); low < 0 {
+			found = fmt.Sprintf("it is %d", low)
+		} else if known && max(u.Single, u.Soft, u.Hard) <= most {
+			continue
+		}
+		if known {
+			p.found.refuseUnless("ulimits", name, at, found)
+		} else {
+			p.found.refuse("ulimits", at, found)
+		}
+	}
+}
+
+// bundleFile judges the file of a config or secret.
+func bundleFile(rule string) check {
+	return func(p *policer, where string, v reflect.Value) {
+		p.named(v.String(), rule, where, true)
+	}
+}
+
+// sockets are engines' own doors. Any path that ends like one is taken for one,
+// and told as what it is.
+var sockets = regexp.MustCompile(`(?i)(^|/)((docker|podman|crio|buildkitd|containerd)[a-z-]*\.sock|run/(docker|podman|containerd|crio)(/.*)?)$`)
+
+// volumes judges mounts: what they are, and where binds come from.
+func volumes(p *policer, where string, v reflect.Value) {
+	for i := range v.Len() {
+		at := fmt.Sprintf("%s[%d]", where, i)
+		m := v.Index(i).Interface().(types.ServiceVolumeConfig)
+		if !strings.HasPrefix(m.Target, "/") || strings.ContainsAny(m.Target, ":\x00\n") ||
+			strings.HasPrefix(m.Source, Root+"/") && strings.ContainsRune(m.Source, ':') {
+			p.found.refuse("mount-path", at, fmt.Sprintf("%s on %s", quoted(shown(m.Source)), quoted(m.Target)))
+			continue
+		}
+		switch m.Type {
+		case types.VolumeTypeBind:
+			p.bindMount(at, m)
+		case types.VolumeTypeVolume:
+			if m.Source != "" && !namePattern.MatchString(m.Source) {
+				p.found.refuse("bind-outside", at, quoted(m.Source)+" is no volume name")
+			}
+		case types.VolumeTypeTmpfs:
+			if m.Source != "" {
+				p.found.refuse("tmpfs", at, "it has the source "+quoted(m.Source))
+			}
+		default:
+			p.found.refuse("volume-type", at, "the type is "+quoted(m.Type))
+			continue
+		}
+		p.walk(at, v.Index(i))
+	}
+}
+
+func (p *policer) bindMount(at string, m types.ServiceVolumeConfig) {
+	name, _, err := p.inBundle(m.Source)
+	switch {
+	case sockets.MatchString(path.Clean(strings.TrimSpace(m.Source))) && !strings.HasPrefix(m.Source, Root+"/"):
+		p.found.refuse("docker-socket", at, "the source is "+quoted(shown(m.Source)))
+	case err != nil:
+		p.found.refuse("bind-outside", at, fmt.Sprintf("%s: %v", quoted(shown(m.Source)), err))
+	default:
+		p.binds = append(p.binds, bind{where: at, source: name, writable: !m.ReadOnly})
+	}
+}
