@@ -68,7 +68,8 @@ type Backend struct {
 	settings settings
 	host     extensions.Host
 	client   *remote.Client
-	stateDir string // of this user on this machine; "" keeps nothing
+	stateDir string            // of this user on this machine; "" keeps nothing
+	onStep   func(line string) // told how far a script is; tests stop there
 }
 
 // Close implements extensions.Backend. Sandboxes live on.

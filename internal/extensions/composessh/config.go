@@ -67,9 +67,11 @@ type options struct {
 	workspacePath string
 }
 
+// parseConfig is parseBinding for a host that can be dialled.
 func parseConfig(cfg extensions.Config) (settings, error) {
-	if err := extensions.CheckFields("config", configFields, cfg.Values); err != nil {
-		return settings{}, err
+	s, err := parseBinding(cfg)
+	if err != nil {
+		return s, err
 	}
 	if cfg.Host == nil || cfg.Host.SSH == nil {
 		name := "no host"
@@ -79,12 +81,19 @@ func parseConfig(cfg extensions.Config) (settings, error) {
 		return settings{}, extensions.Errorf(extensions.KindInvalid, "Docker Compose over SSH needs a host with an ssh section; there is %s", name).
 			WithRemedy("give the sandbox a sandboxer_host with ssh = {…}")
 	}
+	return s, nil
+}
+
+func parseBinding(cfg extensions.Config) (settings, error) {
+	if err := extensions.CheckFields("config", configFields, cfg.Values); err != nil {
+		return settings{}, err
+	}
 	s := settings{binding: cfg.Binding, account: cfg.Account}
 	s.root, _ = cfg.Values["root"].(string)
-	if s.root != "" && (!path.IsAbs(strings.TrimPrefix(s.root, "~")) || path.Clean(s.root) != s.root || s.root == "/" || hasControl(s.root)) {
-		return s, extensions.Errorf(extensions.KindInvalid, "config.root: %q is not a clean absolute path, nor one below ~/", s.root)
+	err := checkRoot(s.root)
+	if err != nil {
+		return s, err
 	}
-	var err error
 	for _, d := range []struct {
 		key       string
 		to        *time.Duration
@@ -106,6 +115,17 @@ func parseConfig(cfg extensions.Config) (settings, error) {
 	return s, s.parseSubnets(cfg.Values["subnets"])
 }
 
+func checkRoot(root string) error {
+	below, home := strings.CutPrefix(root, "~/")
+	if root == "" || home && below != "" && !strings.HasPrefix(below, "..") && path.Clean(below) == below && !hasControl(below) {
+		return nil
+	}
+	if !path.IsAbs(root) || path.Clean(root) != root || root == "/" || hasControl(root) {
+		return extensions.Errorf(extensions.KindInvalid, "config.root: %q is not a clean absolute path, nor one below ~/", root)
+	}
+	return nil
+}
+
 func (s *settings) parseSubnets(v any) error {
 	for _, text := range stringsOf(v, defaultSubnets) {
 		p, err := netip.ParsePrefix(text)
@@ -115,7 +135,7 @@ func (s *settings) parseSubnets(v any) error {
 		}
 		s.subnets = append(s.subnets, p)
 	}
-	return nil
+	return checkSubnets(s.subnets, s.subnetSize)
 }
 
 func (s settings) parseOptions(values map[string]any) (options, error) {

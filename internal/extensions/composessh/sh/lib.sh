@@ -13,21 +13,23 @@ trap '' PIPE HUP
 
 # ---- answers
 
-# json_text turns stdin into the inside of a JSON string.
-json_text() {
-	tr '\000-\010\013-\037' '?' | sed -e 's/\\/\\\\/g' -e 's/"/\\"/g' -e 's/	/\\t/g' -e ':a' -e '$!{' -e 'N' -e 'ba' -e '}' -e 's/\n/\\n/g'
-}
-
-# fail KIND MESSAGE [REMEDY [DETAIL]] answers with an error of the contract's
-# kind and ends the script. What must be undone first belongs into on_fail.
+# fail KIND MESSAGE [REMEDY [DETAIL]] answers with an error and ends the script:
+# KIND is one of the contract's, or docker, service_failed, service_late, which
+# the caller classifies by the detail. What must be undone first belongs into on_fail.
 fail() {
 	trap - EXIT
-	on_fail "$1"
-	answer "{\"error\":{\"kind\":\"$1\",\"message\":\"$(printf '%s' "$2" | json_text)\",\"remedy\":\"$(printf '%s' "${3-}" | json_text)\",\"detail\":\"$(printf '%s' "${4-}" | json_text)\",\"made\":${made:-false}}}"
+	on_fail "$@"
+	answer "{\"failure\":{\"kind\":\"$1\",\"message\":$(json_string "$2"),\"remedy\":$(json_string "${3-}"),\"detail\":$(json_string "${4-}"),\"made\":${made:-false}}}"
 	exit 0
 }
 
-# on_fail KIND runs before a failure is answered; operations redefine it.
+# quietly FUNCTION… runs in a subshell where a failure is only a status.
+quietly() (
+	fail() { exit 1; }
+	"$@" >/dev/null 2>&1
+)
+
+# on_fail KIND MESSAGE … runs before a failure is answered; operations redefine it.
 on_fail() { :; }
 
 # fail_docker WHAT TEXT fails with what a docker command printed, which the
@@ -40,6 +42,9 @@ warn() {
 	warnings="$warnings$1
 "
 }
+
+# step NAME tells the caller how far it is.
+step() { progress "step $1"; }
 
 # ---- clock: hundredths of a second since boot, which no step of the wall clock moves
 
@@ -80,7 +85,7 @@ lock_host() {
 		mkdir -p -m 0700 "$root" 2>/dev/null || [ -d "$root" ] || fail unavailable "the folder $root cannot be made" "check the disk, and the rights of $(id -un) there"
 		{ exec 8>>"$root/lock"; } 2>/dev/null || { [ -d "$root" ] || continue; fail unavailable "the file $root/lock cannot be written" 'check the disk, and the rights of the login there'; }
 		flock -w "${lock_wait:-60}" 8 || fail unavailable 'another operation has been holding the host lock for too long' "look at who holds $root/lock, for instance with fuser"
-		[ "$root/lock" -ef "/proc/$$/fd/8" ] && return 0
+		[ "$root/lock" -ef /proc/self/fd/8 ] && return 0
 	done
 }
 
@@ -99,7 +104,7 @@ lock_sandbox() {
 		read_holder
 		return 1
 	}
-	[ "$box/lock" -ef "/proc/$$/fd/9" ] || {
+	[ "$box/lock" -ef /proc/self/fd/9 ] || {
 		exec 9>&-
 		return 2
 	}
@@ -225,4 +230,32 @@ need_tools() {
 		*) fail unsupported "the host has no $tool command" "install $tool on the host" ;;
 		esac
 	done
+}
+
+# bounded SECONDS COMMAND… runs a command at most that long: 124 = it was ended.
+bounded() {
+	bound=$1
+	shift
+	rm -f "$box/late"
+	"$@" </dev/null &
+	job=$!
+	(
+		trap 'kill "$nap" 2>/dev/null; exit 0' TERM
+		sleep "$bound" </dev/null >/dev/null 2>&1 &
+		nap=$!
+		wait "$nap"
+		: >"$box/late"
+		kill -TERM "$job" 2>/dev/null
+		sleep 5 </dev/null >/dev/null 2>&1 &
+		nap=$!
+		wait "$nap"
+		kill -KILL "$job" 2>/dev/null
+	) </dev/null >/dev/null 2>&1 &
+	dog=$!
+	wait "$job"
+	code=$?
+	kill -TERM "$dog" 2>/dev/null
+	wait "$dog" 2>/dev/null
+	[ ! -e "$box/late" ] || code=124
+	return "$code"
 }

@@ -1,0 +1,81 @@
+package composessh
+
+import (
+	"context"
+	"io"
+	"maps"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/remote"
+)
+
+// How long operations wait for a sandbox's lock, in seconds: what makes one may
+// be at it for long, and a look at it shall not be.
+const (
+	lockWaitLong  = "120"
+	lockWaitShort = "15"
+)
+
+// operation is one script with its parameters.
+type operation struct {
+	op       string // the contract's verb
+	id       extensions.ID
+	files    []string // of sh/, the operation last
+	vars     map[string]string
+	payload  io.Reader
+	progress func(line string)
+}
+
+// answer is what every script answers with; each fills its part.
+type answer struct {
+	Failure *failure `json:"failure"`
+	// Containers are id, account, generation, service, ports, status, container.
+	Containers [][]string `json:"containers"`
+	Records    string     `json:"records"`  // see sh/look.sh
+	Warnings   string     `json:"warnings"` // lines
+	Adopted    bool       `json:"adopted"`
+	DenyProof  string     `json:"deny_proof"` // see deny.go
+	Found      bool       `json:"found"`
+	Gone       bool       `json:"gone"`
+	Removed    string     `json:"removed"` // words
+	Started    string     `json:"started"` // milliseconds since 1970, caller's clock
+	Ended      string     `json:"ended"`
+}
+
+// call runs a script on the host in one exec and classifies what it refuses.
+func (b *Backend) call(ctx context.Context, o operation) (answer, error) {
+	var a answer
+	if err := ctx.Err(); err != nil {
+		return a, extensions.Errorf(extensions.KindInterrupted, "nothing was asked of the host: %w", err)
+	}
+	vars := map[string]string{"root": b.settings.root, "account": b.settings.account, "id": string(o.id), "lock_wait": lockWaitShort}
+	maps.Copy(vars, o.vars)
+	progress := func(line string) {
+		if b.onStep != nil {
+			b.onStep(line)
+		}
+		if o.progress != nil {
+			o.progress(line)
+		}
+	}
+	err := b.client.Call(ctx, remote.Call{Script: script(o.files...), Vars: vars, Payload: o.payload, Progress: progress}, &a)
+	if err != nil {
+		return a, err
+	}
+	if a.Failure != nil {
+		return a, a.Failure.classify()
+	}
+	return a, nil
+}
+
+// fromMillis reads a time of an answer; zero where there is none.
+func fromMillis(text string) time.Time {
+	ms, err := strconv.ParseInt(strings.TrimSpace(text), 10, 64)
+	if err != nil || ms <= 0 {
+		return time.Time{}
+	}
+	return time.UnixMilli(ms).UTC()
+}

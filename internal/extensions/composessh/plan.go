@@ -1,0 +1,145 @@
+package composessh
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/compose"
+)
+
+// plan is a spec as it will be sent: policed, rendered and packed.
+type plan struct {
+	spec     extensions.Spec
+	options  options
+	access   string
+	walls    walls
+	bundled  bool
+	project  *compose.Project
+	rendered compose.Rendered
+	payload  payload
+}
+
+func newPlan(s settings, spec extensions.Spec) (*plan, error) {
+	o, err := s.parseOptions(spec.Options)
+	p := &plan{spec: spec, options: o, access: spec.Workspace.Access}
+	if p.access == "" {
+		p.access = extensions.AccessRW
+	}
+	return p, err
+}
+
+// accept refuses what no host can honour, without looking at files.
+func accept(spec extensions.Spec) error {
+	if _, err := extensions.ParseID(string(spec.ID)); err != nil {
+		return err
+	}
+	if !spec.Deadline.After(time.Now()) {
+		return extensions.Errorf(extensions.KindInvalid, "the deadline %s has passed", spec.Deadline.UTC().Format(time.RFC3339)).At("ttl")
+	}
+	return acceptRequest(spec)
+}
+
+// acceptRequest is the part of accept that does not depend on identity and time.
+func acceptRequest(spec extensions.Spec) error {
+	unsupported := func(remedy, format string, args ...any) error {
+		return extensions.Errorf(extensions.KindUnsupported, format, args...).WithRemedy("%s", remedy)
+	}
+	switch {
+	case spec.Isolation != "" && !extensions.IsolationContainer.Meets(spec.Isolation):
+		return unsupported("choose an extension with virtual machines", "isolation level %q is stronger than a container's", spec.Isolation)
+	case spec.FromSnapshot != nil || spec.FromSandbox != "":
+		return unsupported("start from a workspace or an image", "Compose stacks on a host are neither restored from snapshots nor forked")
+	case spec.Image == nil && spec.Compose == nil && spec.Containers == nil:
+		return extensions.Errorf(extensions.KindInvalid, "the profile names no image, compose or containers: there is nothing to run").
+			WithRemedy("set one of them in the profile")
+	case !slices.Contains([]string{"", extensions.AccessNone, extensions.AccessRO, extensions.AccessRW}, spec.Workspace.Access):
+		return extensions.Errorf(extensions.KindInvalid, "workspace.access %q is unknown", spec.Workspace.Access)
+	}
+	for _, m := range []map[string]string{spec.Toolchain.Env, spec.Env} {
+		for k, v := range m {
+			if !extensions.ValidEnvName(k) || strings.ContainsRune(v, 0) {
+				return extensions.Errorf(extensions.KindInvalid, "the environment variable %q has a bad name or a NUL byte", k)
+			}
+		}
+	}
+	for k, v := range spec.Secrets {
+		if !extensions.ValidEnvName(k) || strings.ContainsRune(v.Reveal(), 0) {
+			return extensions.Errorf(extensions.KindInvalid, "the secret %q has a bad name or a NUL byte", k)
+		}
+	}
+	return nil
+}
+
+// environment is what the spec wants to be set inside, secrets apart.
+func environment(spec extensions.Spec) map[string]string {
+	env := map[string]string{"SANDBOXER_ID": string(spec.ID)}
+	maps.Copy(env, spec.Toolchain.Env)
+	maps.Copy(env, spec.Env)
+	return env
+}
+
+// load reads and polices the stack. A source that is not known yet yields nil.
+func (p *plan) load(ctx context.Context) error {
+	var err error
+	switch s := p.spec; {
+	case s.Compose != nil:
+		src := s.Workspace.Source
+		if p.bundled = s.Compose.Bundle != ""; p.bundled {
+			src = s.Compose.BundleSource
+		}
+		if src == nil {
+			return nil
+		}
+		p.project, err = compose.Load(ctx, compose.Input{
+			Source: src, Files: s.Compose.Files, Profiles: s.Compose.Profiles, EnvFiles: s.Compose.EnvFiles, Env: environment(s),
+			SecretNames: s.SecretNames, Allow: p.options.allow, Deny: p.walls.mode != compose.NetworkAllow, Publish: p.options.publish,
+		})
+	case s.Containers != nil:
+		p.project, err = compose.FromContainers(ctx, *s.Containers, s.Workspace.Source)
+	default:
+		p.project, err = compose.FromImage(ctx, *s.Image, s.Workspace.Source)
+	}
+	return err
+}
+
+// service is the one that exec goes to by default.
+func (p *plan) service() string {
+	if p.spec.Compose != nil {
+		return p.spec.Compose.Service
+	}
+	return compose.AgentService
+}
+
+// renderFor makes the model for an engine of the major version.
+func (p *plan) renderFor(engineMajor int) (compose.Rendered, error) {
+	all := labels(p.spec)
+	o := compose.RenderOptions{
+		ID: p.spec.ID, Labels: all, Service: p.service(), ReadOnly: p.access == extensions.AccessRO, Bundled: p.bundled,
+		Env: environment(p.spec), SecretNames: p.spec.SecretNames, Resources: p.spec.Resources, GPU: p.spec.Resources.GPU != nil,
+		EngineMajor: engineMajor, BuildNetwork: p.options.buildNetwork == "default",
+	}
+	if p.access != extensions.AccessNone {
+		o.Mount = p.options.workspacePath
+	}
+	p.walls.options(&o, p.project)
+	r, err := p.project.Render(o)
+	if err != nil {
+		return r, err
+	}
+	return p.walls.apply(r, all)
+}
+
+// labels are the spec's with those that every sandbox carries.
+func labels(spec extensions.Spec) map[string]string {
+	l := map[string]string{
+		extensions.LabelID: string(spec.ID), extensions.LabelAccount: spec.Account,
+		extensions.LabelGeneration: formatInt(spec.Generation), extensions.LabelSpecHash: spec.Hash(),
+		extensions.LabelInitialExpires: spec.Deadline.UTC().Format(time.RFC3339),
+	}
+	maps.Copy(l, spec.Labels)
+	return l
+}

@@ -1,0 +1,60 @@
+package composessh
+
+import (
+	"context"
+	"maps"
+	"time"
+
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
+)
+
+// How often and how long a readiness probe tries where the profile is silent.
+const (
+	probeInterval = 500 * time.Millisecond
+	probeTimeout  = 2 * time.Minute
+)
+
+// probeVars are the variables of sh/readiness.sh.
+func probeVars(p *extensions.Probe) map[string]string {
+	vars := map[string]string{"probe_kind": "", "probe_interval": centis(probeInterval), "probe_limit": centis(probeTimeout)}
+	if p == nil {
+		return vars
+	}
+	if p.Interval > 0 {
+		vars["probe_interval"] = centis(time.Duration(p.Interval))
+	}
+	if p.Timeout > 0 {
+		vars["probe_limit"] = centis(time.Duration(p.Timeout))
+	}
+	return vars
+}
+
+// WaitReady implements extensions.Backend. Provision waits already; this is for
+// what it left waiting, and for sandboxes that somebody else made.
+func (b *Backend) WaitReady(ctx context.Context, spec extensions.Spec, h extensions.Handle) (extensions.Reachability, error) {
+	r, err := b.waitReady(ctx, spec, h)
+	return r, failed("wait", h.ID, err)
+}
+
+func (b *Backend) waitReady(ctx context.Context, spec extensions.Spec, h extensions.Handle) (extensions.Reachability, error) {
+	var none extensions.Reachability
+	at, err := b.resolve(h)
+	if err != nil {
+		return none, err
+	}
+	limit := b.settings.createTimeout
+	if end, ok := ctx.Deadline(); ok {
+		limit = min(limit, max(time.Until(end), 0))
+	}
+	vars := probeVars(spec.Readiness)
+	maps.Copy(vars, map[string]string{"root": at.root, "limit": centis(limit), "lock_wait": formatInt(int64(limit/time.Second) + 1)})
+	a, err := b.call(ctx, operation{op: "wait", id: at.id, files: []string{"lease", "look", "await", "toolbox", "wait"}, vars: vars})
+	if err != nil {
+		return none, err
+	}
+	o := b.observeOne(h, a)
+	if o.Phase != extensions.PhaseReady {
+		return none, extensions.Errorf(extensions.KindNotFound, "%s is %s: %s", h.ID, o.Phase, o.Reason)
+	}
+	return o.Reachability, nil
+}

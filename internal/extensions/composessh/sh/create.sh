@@ -1,0 +1,283 @@
+# Operation: make a sandbox. Everything before "commit" is undone when it fails
+# or when the caller goes away; after it the script runs to its end alone.
+
+made=false stage=begun op=create
+
+# on_fail KIND takes back what a failed create made. What a service did wrong
+# stays, to be looked at, until it is torn down.
+on_fail() {
+	on_fail() { :; }
+	unlock_host
+	case $stage:$1 in
+	begun:* | adopting:*) ;;
+	*:service_*)
+		made=true
+		quietly manifest_put state failed why "$2"
+		;;
+	*)
+		made=true
+		if [ "$stage" != claimed ]; then
+			quietly remove_objects || return 0
+			quietly drop_images
+		fi
+		quietly remove_folder ''
+		[ ! -e "$box" ] || return 0
+		made=false
+		quietly leave_host
+		;;
+	esac
+	exec 9>&-
+}
+
+leave_host() {
+	lock_wait=5
+	lock_host
+	leave_root
+}
+
+# count_live sets count to how many sandboxes have not expired.
+count_live() {
+	for entry in "$root"/sbx-*; do
+		[ -d "$entry" ] || continue
+		get_from "$entry/manifest" state && [ "$value" = expired ] && continue
+		count=$((count + 1))
+	done
+}
+
+# claim makes the folder of the sandbox and takes its lock.
+claim() {
+	while :; do
+		lock_host
+		if [ ! -d "$box" ]; then
+			count=0
+			[ "$max" = 0 ] || count_live
+			if [ "$max" -gt 0 ] && [ "$count" -ge "$max" ]; then
+				leave_root
+				fail exhausted "the host holds $count sandboxes, and its owner allows $max" 'destroy some, raise capacity.max_sandboxes of the host, or name another host'
+			fi
+			mkdir -m 0700 "$box" 2>/dev/null || {
+				leave_root
+				fail exhausted "the folder $box cannot be made" 'check the disk of the host'
+			}
+		fi
+		unlock_host
+		lock_sandbox "$lock_wait"
+		case $? in
+		0) return 0 ;;
+		1) fail conflict "$id is being worked on: ${holder_op:-an operation} runs on the host" 'wait until it has ended' ;;
+		esac
+	done
+}
+
+# settle_former decides what becomes of what is there: it is what was asked for,
+# it belongs to somebody else, or it gives way.
+settle_former() {
+	if manifest_get account && [ "$value" != "$account" ]; then
+		fail conflict "$id belongs to the account $value"
+	fi
+	if manifest_get generation; then
+		[ "$value" -le "$generation" ] || fail conflict "$id was taken over: its generation is $value, not $generation"
+		former=$value
+		manifest_get state
+		if [ "$former" = "$generation" ] && { [ "$value" = ready ] || [ "$value" = waiting ]; } && lease_left && [ "$left" -gt 0 ]; then
+			containers_of --filter "label=sandboxer.id=$id"
+			judge_services
+			[ "$verdict" != ready ] || adopt
+		fi
+		remove_objects
+		drop_images
+	else
+		stage=claimed
+		ours_containers "$id" || fail_docker 'the containers cannot be listed' "$ours"
+		[ -z "$ours" ] || remove_objects
+	fi
+	for entry in "$box"/*; do
+		case ${entry##*/} in lock | holder) continue ;; esac
+		[ -e "$entry" ] || continue
+		rm -rf "$entry" 2>/dev/null </dev/null || toolbox_remove_tree "$entry"
+	done
+	stage=claimed
+}
+
+# adopt answers with what an earlier call made. A timer is seen to again.
+adopt() {
+	stage=adopting made=true
+	timer_start "$root/reaper.sh"
+	unlock_sandbox
+	ids=$id
+	answer_with '"adopted":true,'
+	exit 0
+}
+
+# receive takes the payload, exactly as long and with the digest that was
+# announced, and waits for the caller to say that it is still there.
+receive() {
+	head -c "$payload_size" >"$box/payload" 2>/dev/null || fail exhausted "the payload cannot be stored in $box" 'free some disk space on the host'
+	[ "$(($(wc -c <"$box/payload")))" = "$payload_size" ] || fail interrupted 'the payload did not arrive whole' 'try again'
+	if command -v sha256sum >/dev/null 2>&1; then
+		digest=$(sha256sum <"$box/payload")
+		[ "${digest%% *}" = "$payload_digest" ] || fail interrupted 'the payload arrived damaged' 'try again'
+	fi
+	(umask 022 && tar -xf "$box/payload" -C "$box") 2>"$box/tar.log" </dev/null || fail exhausted "the payload cannot be unpacked in $box: $(tail -n 1 "$box/tar.log")" 'free some disk space on the host'
+	rm -f "$box/payload" "$box/tar.log"
+	step filled
+	progress commit
+	IFS= read -r go || go=
+	[ "$go" = go ] || fail interrupted 'the caller went away before anything was started' 'try again'
+}
+
+# open_up lets users of the containers other than our own into the workspace;
+# the folder around it is closed to everybody else on the host.
+open_up() {
+	[ -d "$box/workspace" ] || mkdir "$box/workspace"
+	find "$box/workspace" '(' -type d -exec chmod a+rwx '{}' + ')' -o '(' -type f -perm -004 -exec chmod a+rw '{}' + ')' </dev/null
+	[ ! -d "$box/bundle" ] || chmod a+rx "$box/bundle"
+}
+
+# record writes manifest and lease, and starts what watches the lease.
+record() {
+	read_clock
+	manifest_put version 1 id "$id" account "$account" generation "$generation" spec_hash "$spec_hash" name "$name" host "$host" state making \
+		service "$service_default" mount "$mount" access "$access" mode "$mode" networks "$networks" expect "$expect" long "$long" oneshot "$oneshot" \
+		publish "$publish" clock_caller "$((now_ms + (uptime - started) * 10))" clock_uptime "$uptime" clock_boot "$boot" clock_wall "$(date +%s)" \
+		grace "$grace" engine "$engine"
+	lease_write "$remaining" "$until" "$generation"
+	timer_start "$box/reaper.sh"
+	manifest_put timer "$timer"
+	stage=recorded
+	step recorded
+}
+
+# check_engine asks the engine for its version and, once per boot, Compose.
+check_engine() {
+	engine=$(docker version --format '{{.Server.Version}}' 2>&1 </dev/null) || fail_docker 'Docker does not answer' "$engine"
+	engine_major=${engine%%.*}
+	case $engine_major in '' | *[!0-9]*) engine_major=0 ;; esac
+	[ "$engine_major" -ge 20 ] || fail unsupported "the host has Docker Engine $engine; 20.10 is the oldest that works" 'install a newer Docker Engine on the host: https://docs.docker.com/engine/install/'
+	read_clock
+	if [ -f "$root/compose" ]; then
+		IFS=' ' read -r checked_boot compose_version <"$root/compose"
+		[ "$checked_boot" = "$boot" ] && return 0
+	fi
+	compose_version=$(docker compose version --short 2>&1 </dev/null) ||
+		fail unsupported 'the host has no Docker Compose v2 (docker compose)' 'install the Compose plugin on the host, version 2.0 or newer: https://docs.docker.com/compose/install/linux/' "$compose_version"
+	case ${compose_version#v} in
+	0.* | 1.*) fail unsupported "the host has Docker Compose $compose_version; 2.0 is the oldest that works" 'install the Compose plugin on the host, version 2.0 or newer: https://docs.docker.com/compose/install/linux/' ;;
+	esac
+	printf '%s %s\n' "$boot" "$compose_version" >"$root/compose.$$" && mv -f "$root/compose.$$" "$root/compose"
+}
+
+# limit_left prints what is left of limit, in 1/100 s, at least one second.
+limit_left() {
+	read_clock
+	limit_rest=$((limit * 100 - (uptime - started)))
+	[ "$limit_rest" -ge 100 ] || limit_rest=100
+	echo "$limit_rest"
+}
+
+# up starts the stack, within what is left of limit.
+up() {
+	SBX_WORKSPACE=$box/workspace SBX_BUNDLE=$box/bundle
+	export SBX_WORKSPACE SBX_BUNDLE
+	# shellcheck disable=SC2086
+	[ -z "$secret_vars" ] || export $secret_vars
+	unset COMPOSE_FILE COMPOSE_PROFILES COMPOSE_PROJECT_NAME COMPOSE_ENV_FILES COMPOSE_PATH_SEPARATOR
+	model=$box/model.json
+	[ "$engine_major" -lt 28 ] || [ ! -f "$box/model-28.json" ] || model=$box/model-28.json
+	attempt=1
+	while :; do
+		compose_up
+		[ "$up_code" != 0 ] || break
+		# Somebody else of this engine was quicker with the subnet.
+		case $(tail -c 4000 "$box/up.log") in
+		*'Pool overlaps'* | *'pool overlaps'* | *'invalid pool request'*) ;;
+		*) break ;;
+		esac
+		[ "$attempt" -lt 6 ] || break
+		attempt=$((attempt + 1))
+		subnets_avoid="${subnets_avoid-} $chosen"
+		remove_objects
+		allocate
+	done
+	# shellcheck disable=SC2086
+	[ -z "$secret_vars" ] || unset $secret_vars
+	step up
+	[ "$up_code" != 0 ] || return 0
+	[ "$up_code" != 124 ] || fail timeout "the stack was not up after $limit s" 'raise config.create_timeout, or look at what takes so long' "$(tail -c 2000 "$box/up.log")"
+	# A service that failed says more than Compose's own words.
+	containers_of --filter "label=sandboxer.id=$id"
+	judge_services
+	[ "$verdict" != failed ] || fail_services 1
+	fail_docker 'the stack could not be started' "$(tail -c 4000 "$box/up.log")"
+}
+
+compose_up() {
+	up_limit=$(limit_left)
+	bounded "$((up_limit / 100 + 1))" docker compose --ansi never -p "$id" -f "$model" --project-directory "$box" --env-file /dev/null \
+		up -d --no-build --quiet-pull >"$box/up.log" 2>&1
+	up_code=$?
+}
+
+# allocate chooses the networks' subnets, under the host lock, and puts the walls
+# up before anything is behind them.
+allocate() {
+	[ -n "$networks" ] || return 0
+	subnets_look
+	lock_host
+	subnets_allocate
+	unlock_host
+	case $mode in deny | proxy) deny_up ;; esac
+	case $mode in
+	guarded) firewall_up ;;
+	proxy) proxy_up ;;
+	esac
+	step allocated
+}
+
+# hand_over brings the instructions to where there is no workspace.
+hand_over() {
+	[ -f "$box/instructions.md" ] || return 0
+	cid=
+	while IFS='"' read -r _ _ _ _ _ _ _ service _ _ _ _ _ container _; do
+		if [ "$service" = "$service_default" ] || { [ -z "$service_default" ] && [ -z "$cid" ]; }; then cid=$container; fi
+	done <<-END
+		$containers
+	END
+	# shellcheck disable=SC2016
+	docker exec -i "$cid" sh -c 'mkdir -p "$HOME/.sandboxer" && cat >"$HOME/.sandboxer/instructions.md"' <"$box/instructions.md" >/dev/null 2>&1 ||
+		warn 'the instructions could not be placed in the home of the service: it has no shell, or nothing runs in it'
+}
+
+use_root
+use_box "$id"
+read_clock
+started=$uptime
+need_tools
+claim
+step locked
+settle_former
+check_engine
+receive
+open_up
+record
+case $mode in deny | proxy) deny_prove ;; esac
+allocate
+build_images
+step starting
+up
+our_time
+manifest_put started "$now" state waiting
+stage=up
+await_services "$(limit_left)" || fail_services $?
+hand_over
+read_clock
+probe_since=$uptime
+if await_probe "$probe_limit"; then
+	manifest_put state ready running "$running"
+else
+	manifest_put running "$running" probe_since "$probe_since"
+fi
+step ready
+unlock_sandbox
+ids=$id
+answer_with "\"adopted\":false,\"deny_proof\":$(json_string "${deny_proof-}"),"

@@ -1,0 +1,28 @@
+# Operation: find one sandbox by id alone. Absent is answered only when both the
+# folder and docker said so.
+
+use_root
+use_box "$id"
+need_tools
+if [ -d "$box" ]; then
+	if manifest_get account && [ "$value" != "$account" ]; then
+		fail conflict "$id belongs to the account $value"
+	fi
+	lock_sandbox 0
+	case $? in
+	1) fail conflict "$id is being worked on: ${holder_op:-an operation} runs on the host" 'wait until it has ended' ;;
+	0)
+		unlock_sandbox
+		answer '{"found":true}'
+		exit 0
+		;;
+	esac
+fi
+containers_of --filter "label=sandboxer.id=$id"
+ours=$containers
+ours_networks "$id" || fail_docker 'the networks cannot be listed' "$ours"
+if [ -n "$containers$ours" ]; then
+	answer '{"found":true}'
+else
+	answer '{"found":false}'
+fi

@@ -1,0 +1,58 @@
+# The lease of a sandbox: box/lease says when it ends. Within one boot the
+# uptime decides, which no step of the wall clock moves; after a reboot the wall
+# clock, or an uptime longer than what was left. Lines KEY=VALUE:
+#   boot, end          the boot and its uptime (1/100 s) at which the sandbox ends
+#   wall, remaining    the same by the wall clock (s), and what was left (1/100 s)
+#   until              the deadline as the caller told it, for people
+#   generation
+
+# lease_write REMAINING UNTIL GENERATION writes the lease; REMAINING (1/100 s)
+# counts from started, the uptime at which this script began.
+lease_write() {
+	read_clock
+	lease_left=$(($1 - (uptime - started)))
+	[ "$lease_left" -ge 0 ] || lease_left=0
+	printf 'boot=%s\nend=%s\nwall=%s\nremaining=%s\nuntil=%s\ngeneration=%s\n' "$boot" "$((started + $1))" \
+		"$(($(date +%s) + (lease_left + 99) / 100))" "$lease_left" "$2" "$3" >"$box/lease.new" && mv -f "$box/lease.new" "$box/lease" ||
+		fail exhausted "the lease $box/lease cannot be written" 'free some disk space on the host'
+}
+
+# lease_left sets left, what is left of the lease in 1/100 s (at most zero when
+# it is over); false when there is no lease.
+lease_left() {
+	lease_boot='' lease_end='' lease_wall='' lease_remaining=''
+	[ -f "$box/lease" ] || return 1
+	while IFS='=' read -r key value; do
+		case $key in
+		boot) lease_boot=$value ;;
+		end) lease_end=$value ;;
+		wall) lease_wall=$value ;;
+		remaining) lease_remaining=$value ;;
+		esac
+	done <"$box/lease"
+	[ -n "$lease_end" ] && [ -n "$lease_wall" ] && [ -n "$lease_remaining" ] || return 1
+	read_clock
+	if [ "$boot" = "$lease_boot" ]; then
+		left=$((lease_end - uptime))
+		return 0
+	fi
+	left=$(((lease_wall - $(date +%s)) * 100))
+	[ $((lease_remaining - uptime)) -ge "$left" ] || left=$((lease_remaining - uptime))
+}
+
+# our_time sets now to the time in milliseconds since 1970 by the clock of the
+# one who made the sandbox: from the manifest's pairs of clocks.
+our_time() {
+	read_clock
+	manifest_get clock_boot
+	clock_boot=$value
+	manifest_get clock_caller
+	clock_caller=${value:-0}
+	if [ "$clock_boot" = "$boot" ] && manifest_get clock_uptime; then
+		now=$((clock_caller + (uptime - value) * 10))
+	elif manifest_get clock_wall; then
+		now=$((clock_caller + ($(date +%s) - value) * 1000))
+	else
+		now=0
+	fi
+}

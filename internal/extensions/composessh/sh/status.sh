@@ -1,0 +1,13 @@
+# Operation: observe. ids: the sandboxes asked for; '' with all=1: every one
+# here. A host without our folder is asked for containers all the same.
+
+use_root
+need_tools
+containers_of --filter label=sandboxer.id
+if [ "${all-}" = 1 ]; then
+	ids=
+	for entry in "$root"/sbx-*; do
+		[ -d "$entry" ] && ids="$ids ${entry##*/}"
+	done
+fi
+answer_with ''

@@ -1,0 +1,43 @@
+# Operation: wait until a sandbox that was made is ready. limit: 1/100 s left for
+# the services; probe_limit: what the probe gets in all, counted from the create.
+
+use_root
+use_box "$id"
+need_tools
+[ -d "$box" ] || fail not_found "$id does not exist on the host"
+op=wait oneshot= long= expect=
+lock_sandbox "$lock_wait"
+case $? in
+1) fail conflict "$id is being worked on: ${holder_op:-an operation} runs on the host" 'wait until it has ended' ;;
+2) fail not_found "$id does not exist on the host" ;;
+esac
+on_fail() { unlock_sandbox; }
+manifest_get state
+case $value in
+ready | waiting) ;;
+expired) fail not_found "$id has ended: its time was up" ;;
+*) fail not_found "$id was never finished" ;;
+esac
+manifest_get expect
+expect=${value:-0}
+manifest_get long
+long=$value
+manifest_get oneshot
+oneshot=$value
+await_services "$limit" || fail_services $?
+manifest_get probe_since && {
+	read_clock
+	[ "$((uptime - value))" -lt 0 ] || probe_limit=$((probe_limit - (uptime - value)))
+}
+[ "$probe_limit" -le "$limit" ] || probe_limit=$limit
+if ! await_probe "$probe_limit"; then
+	probed=$why
+	judge_services
+	failed_container=$probe_container
+	last_lines
+	fail timeout "the readiness probe did not answer: $probed" 'look at the logs, or raise readiness.timeout' "$detail"
+fi
+manifest_put state ready running "$running"
+unlock_sandbox
+ids=$id
+answer_with ''

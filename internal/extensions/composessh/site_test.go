@@ -1,0 +1,213 @@
+package composessh
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/exttest"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/hosttest"
+)
+
+func TestMain(m *testing.M) {
+	code := hosttest.Main(m)
+	if err := goleak.Find(); err != nil && code == 0 {
+		_, _ = os.Stderr.WriteString(err.Error() + "\n")
+		code = 1
+	}
+	os.Exit(code)
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// docker runs the command line of this machine, behind the adapter's back.
+func docker(t testing.TB, args ...string) string {
+	t.Helper()
+	out, err := exec.CommandContext(context.Background(), "docker", args...).CombinedOutput()
+	if err != nil {
+		t.Fatalf("docker %q: %v: %s", args, err, out)
+	}
+	return strings.TrimSpace(string(out))
+}
+
+// site is a host of one test: a throwaway sshd on this machine behind a gate,
+// with a root, an account and a state folder of its own.
+type site struct {
+	server *hosttest.Server
+	gate   *gate
+	root   string
+	config extensions.Config
+}
+
+func newSite(t testing.TB, opts ...hosttest.Option) *site {
+	t.Helper()
+	hosttest.Docker(t)
+	server := hosttest.SSHD(t, opts...)
+	s := &site{server: server, gate: newGate(t, server.Addr), root: filepath.Join(server.HomeDir, "boxes")}
+	host := server.Host()
+	host.SSH.Address, host.SSH.Port = s.gate.address, s.gate.port
+	host.Capacity = &extensions.HostCapacity{MaxSandboxes: testMax}
+	s.config = extensions.Config{Binding: "ext.compose-ssh", Account: "acme/" + strings.ToLower(rand.Text()[:10]), Host: &host, StateDir: t.TempDir(),
+		Values: map[string]any{"root": s.root, "subnet_size": 28, "subnets": []any{ownRange()}}}
+	proofs.Lock()
+	keepProof(s.config.StateDir, host, proofs.line)
+	proofs.Unlock()
+	t.Cleanup(func() { // what was proved on this machine holds for the next site on it
+		proofs.Lock()
+		defer proofs.Unlock()
+		if line := denyProved(s.config.StateDir, host); line != "" {
+			proofs.line = line
+		}
+	})
+	return s
+}
+
+// ownRange is a range that no other site is likely to draw: sites of one engine
+// with separate roots know of each other only what the engine shows.
+func ownRange() string {
+	var b [2]byte
+	_, _ = rand.Read(b[:])
+	return fmt.Sprintf("10.%d.%d.0/20", 128+int(b[0])%100, int(b[1])&0xf0)
+}
+
+var proofs struct {
+	sync.Mutex
+	line string
+}
+
+// open opens the extension there, as another process would.
+func (s *site) open(t testing.TB) *Backend {
+	t.Helper()
+	b, err := New().Open(t.Context(), s.config)
+	must(t, err)
+	t.Cleanup(func() { must(t, b.Close()) })
+	return b.(*Backend)
+}
+
+// spec is a spec that runs the test image.
+func (s *site) spec(t testing.TB, opts ...exttest.Option) extensions.Spec {
+	t.Helper()
+	return onImage(t, exttest.Spec(t, s.config, opts...))
+}
+
+func onImage(t testing.TB, spec extensions.Spec) extensions.Spec {
+	t.Helper()
+	if spec.Image == nil && spec.Compose == nil && spec.Containers == nil {
+		spec.Image = &extensions.Image{Pull: hosttest.Image(t)}
+	}
+	spec.Labels = exttest.Labels(spec)
+	return spec
+}
+
+// provision makes a sandbox that is gone after the test.
+func (s *site) provision(t testing.TB, b *Backend, spec extensions.Spec) extensions.Handle {
+	t.Helper()
+	h, o, err := b.Provision(t.Context(), spec)
+	s.tearDownAtEnd(t, spec.ID)
+	must(t, err)
+	if o.Phase != extensions.PhaseReady {
+		t.Fatalf("provisioned, and it is %s: %s", o.Phase, o.Reason)
+	}
+	return h
+}
+
+// tearDownAtEnd removes a sandbox by its id alone when the test ends.
+func (s *site) tearDownAtEnd(t testing.TB, id extensions.ID) {
+	t.Helper()
+	t.Cleanup(func() {
+		s.gate.open()
+		b, err := New().Open(context.Background(), s.config)
+		must(t, err)
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+		defer cancel()
+		if _, err := b.Teardown(ctx, b.(*Backend).handle(id)); err != nil {
+			t.Errorf("removing %s after the test: %v", id, err)
+		}
+		must(t, b.Close())
+	})
+}
+
+// observe looks at one sandbox.
+func (s *site) observe(t testing.TB, b extensions.Backend, h extensions.Handle) extensions.Observation {
+	t.Helper()
+	all, err := b.Status(t.Context(), []extensions.Handle{h})
+	must(t, err)
+	return all[0]
+}
+
+// containers, networks and volumes are those of the site's account.
+func (s *site) containers(t testing.TB) []string {
+	return strings.Fields(docker(t, "ps", "-aq", "--filter", "label="+extensions.LabelAccount+"="+s.config.Account))
+}
+
+func (s *site) removeObjects(t testing.TB, id extensions.ID) {
+	filter := "label=" + extensions.LabelID + "=" + string(id)
+	for _, kind := range [][]string{{"ps", "-aq", "rm", "-f", "-v"}, {"network", "ls", "-q", "network", "rm"}, {"volume", "ls", "-q", "volume", "rm"}} {
+		list := kind[:2]
+		remove := kind[2:]
+		if kind[0] != "ps" {
+			list, remove = kind[:3], kind[3:]
+		}
+		ids := strings.Fields(docker(t, append(slices.Clone(list), "--filter", filter)...))
+		if len(ids) > 0 {
+			docker(t, append(slices.Clone(remove), ids...)...)
+		}
+	}
+}
+
+// residue lists what is at the site: files, processes, what docker holds.
+func (s *site) residue(t testing.TB) []string {
+	t.Helper()
+	var list []string
+	_ = filepath.WalkDir(s.root, func(path string, _ fs.DirEntry, err error) error {
+		if err == nil {
+			list = append(list, path)
+		}
+		return nil
+	})
+	for kind, lines := range hosttest.Snapshot(t, s.config.Account, s.server.HomeDir) {
+		for _, line := range lines {
+			list = append(list, kind+": "+line)
+		}
+	}
+	slices.Sort(list)
+	return list
+}
+
+// edit changes one line of a sandbox's record.
+func (s *site) edit(t testing.TB, id extensions.ID, file, key, value string) {
+	t.Helper()
+	path := filepath.Join(s.root, string(id), file)
+	b, err := os.ReadFile(path)
+	must(t, err)
+	lines := strings.Split(string(b), "\n")
+	for i, line := range lines {
+		if strings.HasPrefix(line, key+"=") {
+			lines[i] = key + "=" + value
+		}
+	}
+	must(t, os.WriteFile(path, []byte(strings.Join(lines, "\n")), 0o600))
+}
+
+func environOf(pid int) []string {
+	b, _ := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "environ"))
+	return strings.Split(string(b), "\x00")
+}

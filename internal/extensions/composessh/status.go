@@ -1,0 +1,205 @@
+package composessh
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
+)
+
+// States of a manifest.
+const (
+	stateMaking  = "making"  // not yet started
+	stateWaiting = "waiting" // started, not yet ready
+	stateReady   = "ready"
+	stateFailed  = "failed"
+	stateExpired = "expired" // a tombstone: all but the record is gone
+)
+
+// Status implements extensions.Backend: one exec, however many there are.
+func (b *Backend) Status(ctx context.Context, handles []extensions.Handle) ([]extensions.Observation, error) {
+	list, err := b.status(ctx, handles)
+	return list, failed("status", "", err)
+}
+
+func (b *Backend) status(ctx context.Context, handles []extensions.Handle) ([]extensions.Observation, error) {
+	if handles != nil && len(handles) == 0 {
+		return []extensions.Observation{}, nil
+	}
+	places := make([]place, len(handles))
+	faults := make([]error, len(handles))
+	ids := make([]string, 0, len(handles))
+	root := b.settings.root
+	for i, h := range handles {
+		if places[i], faults[i] = b.resolve(h); faults[i] == nil {
+			root = places[i].root
+			ids = append(ids, string(h.ID))
+		}
+	}
+	if handles != nil && len(ids) == 0 {
+		return observeFaults(handles, faults), nil
+	}
+	// Handles of another root than the first's are asked for by themselves.
+	for i := range handles {
+		if faults[i] == nil && places[i].root != root {
+			return b.statusByRoot(ctx, handles, places, faults)
+		}
+	}
+	vars := map[string]string{"root": root, "ids": strings.Join(ids, " "), "all": ""}
+	if handles == nil {
+		vars["all"] = "1"
+	}
+	a, err := b.call(ctx, operation{op: "status", files: []string{"lease", "look", "status"}, vars: vars})
+	if err != nil {
+		return nil, err
+	}
+	records, containers := parseRecords(a.Records), parseContainers(a.Containers)
+	if handles == nil {
+		return b.observeAll(records, containers), nil
+	}
+	list := observeFaults(handles, faults)
+	for i, h := range handles {
+		if faults[i] == nil {
+			r, known := records[h.ID]
+			list[i] = b.observe(h, r, known, containers[h.ID])
+		}
+	}
+	return list, nil
+}
+
+// statusByRoot asks once for each root: a binding's config was changed while
+// sandboxes of the former one live on.
+func (b *Backend) statusByRoot(ctx context.Context, handles []extensions.Handle, places []place, faults []error) ([]extensions.Observation, error) {
+	list := observeFaults(handles, faults)
+	byRoot := map[string][]int{}
+	for i := range handles {
+		if faults[i] == nil {
+			byRoot[places[i].root] = append(byRoot[places[i].root], i)
+		}
+	}
+	for _, indices := range byRoot {
+		group := make([]extensions.Handle, len(indices))
+		for n, i := range indices {
+			group[n] = handles[i]
+		}
+		part, err := b.status(ctx, group)
+		if err != nil {
+			return nil, err
+		}
+		for n, i := range indices {
+			list[i] = part[n]
+		}
+	}
+	return list, nil
+}
+
+// observeFaults tells of handles that cannot be asked for at all.
+func observeFaults(handles []extensions.Handle, faults []error) []extensions.Observation {
+	list := make([]extensions.Observation, len(handles))
+	for i, h := range handles {
+		list[i] = extensions.Observation{ID: h.ID, Handle: h, Phase: extensions.PhaseUnreachable}
+		if faults[i] != nil {
+			list[i].Reason, list[i].Err = faults[i].Error(), failed("status", h.ID, faults[i])
+		}
+	}
+	return list
+}
+
+func (b *Backend) observeAll(records map[extensions.ID]record, containers map[extensions.ID][]container) []extensions.Observation {
+	ids := []extensions.ID{}
+	for id, r := range records {
+		if account, ok := r.values["account"]; ok && account == b.settings.account {
+			ids = append(ids, id)
+		}
+	}
+	for id, list := range containers {
+		if _, known := records[id]; !known && list[0].account == b.settings.account {
+			ids = append(ids, id)
+		}
+	}
+	slices.Sort(ids)
+	all := make([]extensions.Observation, 0, len(ids))
+	for _, id := range ids {
+		r, known := records[id]
+		all = append(all, b.observe(b.handle(id), r, known, containers[id]))
+	}
+	return all
+}
+
+// observeOne reads the answer of an operation on one sandbox.
+func (b *Backend) observeOne(h extensions.Handle, a answer) extensions.Observation {
+	r, known := parseRecords(a.Records)[h.ID]
+	o := b.observe(h, r, known, parseContainers(a.Containers)[h.ID])
+	for line := range strings.Lines(a.Warnings) {
+		o.Reason = strings.TrimPrefix(o.Reason+"; "+extensions.Clean(strings.TrimSpace(line), maxMessage), "; ")
+	}
+	return o
+}
+
+// observe judges one sandbox by its record and its containers.
+func (b *Backend) observe(h extensions.Handle, r record, known bool, list []container) extensions.Observation {
+	o := extensions.Observation{ID: h.ID, Handle: h, StartedAt: fromMillis(r.values["started"])}
+	if !known {
+		if len(list) == 0 {
+			o.Phase = extensions.PhaseAbsent
+			return o
+		}
+		o.Generation, _ = strconv.ParseInt(list[0].generation, 10, 64)
+		o.Phase, o.Reason = extensions.PhaseFailed, "its folder on the host is gone, and its workspace with it; its containers are still there"
+		return o
+	}
+	o.Generation, _ = strconv.ParseInt(r.values["generation"], 10, 64)
+	o.Deadline, _ = time.Parse(time.RFC3339Nano, r.values["lease.until"])
+	left, err := strconv.ParseInt(r.values["left"], 10, 64)
+	overdue := err == nil && left <= 0
+	switch state := r.values["state"]; {
+	case state == stateExpired:
+		o.Phase, o.Reason, o.EndedAt = extensions.PhaseExpired, "its time was up", fromMillis(r.values["ended"])
+	case overdue:
+		o.Phase, o.Reason, o.EndedAt = extensions.PhaseExpired, "its time is up; the host is about to remove it", o.Deadline
+	case state == stateReady:
+		o.Phase, o.Reason = judge(r, list)
+	case r.busy != "" || state == stateWaiting:
+		if o.Phase, o.Reason = extensions.PhaseProvisioning, ""; state == stateWaiting && r.busy == "" {
+			if phase, why := judge(r, list); phase == extensions.PhaseFailed {
+				o.Phase, o.Reason = phase, why
+			}
+		}
+	case state == stateFailed:
+		o.Phase, o.Reason = extensions.PhaseFailed, extensions.Clean(r.values["why"], maxMessage)
+	default:
+		o.Phase, o.Reason = extensions.PhaseFailed, "it was never finished"
+	}
+	if o.Phase == extensions.PhaseReady {
+		o.Reachability = b.reach(h, r, list)
+	}
+	return o
+}
+
+// judge says whether the containers of a sandbox that was ready still do their
+// work: what must not end has not ended, and something runs.
+func judge(r record, list []container) (extensions.Phase, string) {
+	long := strings.Fields(r.values["long"])
+	running := 0
+	for _, c := range list {
+		switch {
+		case c.service == "":
+		case c.up():
+			running++
+		case c.exited0() && !slices.Contains(long, c.service):
+		case c.ended():
+			return extensions.PhaseFailed, fmt.Sprintf("the service %s has ended: %s", extensions.Clean(c.service, 80), extensions.Clean(c.status, 80))
+		}
+	}
+	if running == 0 && r.values["running"] != "0" {
+		return extensions.PhaseFailed, "its containers are gone"
+	}
+	if want, _ := strconv.Atoi(r.values["expect"]); len(list) < want {
+		return extensions.PhaseFailed, fmt.Sprintf("%d of its %d containers are gone", want-len(list), want)
+	}
+	return extensions.PhaseReady, ""
+}
