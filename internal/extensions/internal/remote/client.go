@@ -2,9 +2,6 @@ package remote
 
 import (
 	"context"
-	"net"
-	"strconv"
-	"strings"
 	"sync"
 
 	"golang.org/x/crypto/ssh"
@@ -74,17 +71,4 @@ func (c *Client) HostKey() ssh.PublicKey {
 
 // Destination is what a person gives to ssh(1) to get there: an alias or
 // address as "host", "user@host" or "ssh://user@host:port". Jump hosts are not in it.
-func (c *Client) Destination() string {
-	s := c.ssh
-	user, address := "", strings.Trim(s.Address, "[]")
-	if s.Alias != "" {
-		address = s.Alias
-	}
-	if s.User != "" {
-		user = s.User + "@"
-	}
-	if s.Port == 0 || s.Port == 22 {
-		return user + address
-	}
-	return "ssh://" + user + net.JoinHostPort(address, strconv.FormatInt(s.Port, 10))
-}
+func (c *Client) Destination() string { return destination(c.ssh) }

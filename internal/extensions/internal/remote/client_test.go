@@ -3,8 +3,13 @@ package remote
 import (
 	"bytes"
 	"context"
+	"errors"
+	"net"
 	"os"
+	"path/filepath"
+	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -92,25 +97,8 @@ func TestRunKnowsSignals(t *testing.T) {
 	}
 }
 
-func TestDestination(t *testing.T) {
+func TestOpenWithoutSSH(t *testing.T) {
 	t.Parallel()
-	for want, s := range map[string]extensions.SSH{
-		"box":                            {Alias: "box"},
-		"me@box":                         {Alias: "box", User: "me"},
-		"example.com":                    {Address: "example.com"},
-		"me@example.com":                 {Address: "example.com", User: "me", Port: 22},
-		"ssh://me@example.com:2222":      {Address: "example.com", User: "me", Port: 2222},
-		"ssh://me@[2001:db8::1]:2222":    {Address: "[2001:db8::1]", User: "me", Port: 2222},
-		"me@2001:db8::1":                 {Address: "2001:db8::1", User: "me"},
-		"ssh://192.0.2.1:1":              {Address: "192.0.2.1", Port: 1},
-		"ssh://me@box:" + "2200":         {Alias: "box", User: "me", Port: 2200},
-		strings.Repeat("a", 3) + ".test": {Address: "aaa.test"},
-	} {
-		c := open(t, extensions.Host{Name: "h", SSH: &s}, Options{})
-		if got := c.Destination(); got != want {
-			t.Errorf("got %q, want %q", got, want)
-		}
-	}
 	_, err := Open(extensions.Host{Name: "h"}, Options{})
 	wantKind(t, err, extensions.KindInvalid)
 }
@@ -119,5 +107,50 @@ func fileExists(path string) func() bool {
 	return func() bool {
 		_, err := os.Stat(path)
 		return err == nil
+	}
+}
+
+// through is the server as it is reached at addr.
+func through(t testing.TB, s *hosttest.Server, addr string) extensions.Host {
+	t.Helper()
+	h := s.Host()
+	host, port, err := net.SplitHostPort(addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.SSH.Address = host
+	if h.SSH.Port, err = strconv.ParseInt(port, 10, 64); err != nil {
+		t.Fatal(err)
+	}
+	return h
+}
+
+// connectionsOf are the sshd processes that serve a connection.
+func connectionsOf(s *hosttest.Server) (pids []int) {
+	for _, stat := range must2(filepath.Glob("/proc/[0-9]*/stat")) {
+		b, err := os.ReadFile(stat)
+		if err != nil {
+			continue
+		}
+		fields := strings.Fields(string(b[bytes.LastIndexByte(b, ')')+1:]))
+		if len(fields) > 1 && fields[1] == strconv.Itoa(s.Pid()) {
+			pid, _ := strconv.Atoi(filepath.Base(filepath.Dir(stat)))
+			pids = append(pids, pid)
+		}
+	}
+	return pids
+}
+
+func must2[T any](v T, _ error) T { return v }
+
+func signalProcess(t testing.TB, pid int, name string) {
+	t.Helper()
+	sig := map[string]syscall.Signal{"STOP": syscall.SIGSTOP, "KILL": syscall.SIGKILL}[name]
+	p, err := os.FindProcess(pid)
+	if err == nil {
+		err = p.Signal(sig)
+	}
+	if err != nil && !errors.Is(err, os.ErrProcessDone) {
+		t.Error(err)
 	}
 }

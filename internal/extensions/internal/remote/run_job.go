@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -87,8 +88,9 @@ func (c *Client) run(ctx context.Context, sp spec) (exit int, err error) {
 func (c *Client) newJob(s *session, head []byte, sp spec) *job {
 	j := &job{client: c, session: s, head: head, stdin: sp.stdin, tty: sp.tty, stop: sp.stop, waitStdin: sp.tty != nil,
 		began: make(chan struct{}), sent: make(chan error, 1)}
-	j.out = newPump(s.ch, newOpening(sp.mark, sp.out, func() { close(j.began) }))
-	j.err = newPump(s.ch.Stderr(), newOpening(sp.mark, sp.err, func() {}))
+	began := sync.OnceFunc(func() { close(j.began) })
+	j.out = newPump(s.ch, newOpening(sp.mark, sp.out, began))
+	j.err = newPump(s.ch.Stderr(), newOpening(sp.mark, sp.err, began))
 	return j
 }
 
