@@ -1,0 +1,348 @@
+package remote
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/hosttest"
+)
+
+func TestAliasWithIncludeAndTwoJumpHosts(t *testing.T) {
+	t.Parallel()
+	one, two, s := sshd(t), sshd(t), sshd(t)
+	u := newMe(t)
+	for name, server := range map[string]*hosttest.Server{"one": one, "two": two, "box": s} {
+		key := hosttest.NewKey(t, "ed25519")
+		key.Write(t, filepath.Join(u.home, ".ssh", "key_"+name))
+		write(t, server.Dir+"/authorized_keys", key.Line+"\n")
+		u.file(t, "known_"+name, fmt.Sprintf("[%s]:%d %s\n", server.Address, server.Port, server.HostKeyLine))
+	}
+	if err := os.Mkdir(filepath.Join(u.home, ".ssh", "conf.d"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	u.file(t, "config", "Include conf.d/*.conf\nHost *\n  User "+s.User+"\n  IdentitiesOnly yes\n  IdentityFile ~/.ssh/key_%n\n  UserKnownHostsFile ~/.ssh/known_%n\n  GlobalKnownHostsFile none\n")
+	u.file(t, "conf.d/10-jump.conf", fmt.Sprintf("Host one\n HostName 127.0.0.1\n Port %d\nHost two\n\tHostName=127.0.0.1\n\tPort = %d\n", one.Port, two.Port))
+	u.file(t, "conf.d/20-box.conf", fmt.Sprintf("Host box\n HostName \"127.0.0.1\"\n Port %d # not 22\n ProxyJump one,%s@two\n", s.Port, s.User))
+	u.mustDial(t, extensions.SSH{Alias: "box"})
+	for _, server := range []*hosttest.Server{one, two, s} {
+		if server.Connections() != 1 {
+			t.Errorf("%d connections to %s", server.Connections(), server.Addr)
+		}
+	}
+	// The second one's key is checked by its own entry.
+	u.file(t, "known_two", fmt.Sprintf("[%s]:%d %s\n", two.Address, two.Port, hosttest.NewKey(t, "ed25519").Line))
+	u.fails(t, extensions.SSH{Alias: "box"}, extensions.KindUnauthorized, "jump host", "known_two:1")
+	// A chain by nesting is the same.
+	u.file(t, "known_two", fmt.Sprintf("[%s]:%d %s\n", two.Address, two.Port, two.HostKeyLine))
+	u.file(t, "conf.d/20-box.conf", fmt.Sprintf("Host box\n HostName 127.0.0.1\n Port %d\n ProxyJump two\nHost two\n ProxyJump one\n", s.Port))
+	u.mustDial(t, extensions.SSH{Alias: "box"})
+	if one.Connections() != 3 { // also the one that failed at the second
+		t.Errorf("%d connections to the first jump host, want 3", one.Connections())
+	}
+	// An explicit list replaces it.
+	j := keyed(one)
+	j.HostKey, j.Identity = one.HostKeyLine, &extensions.SSHIdentity{PrivateKeyFile: "~/.ssh/key_one"}
+	before := two.Connections()
+	u.mustDial(t, extensions.SSH{Alias: "box", Jump: []extensions.SSH{j}})
+	if two.Connections() != before {
+		t.Error("ProxyJump was taken though jump hosts were given")
+	}
+}
+
+func TestArgumentsWinOverTheAlias(t *testing.T) {
+	t.Parallel()
+	s, u := sshd(t), newMe(t)
+	u.file(t, "config", "Host box\n HostName 192.0.2.1\n Port 1\n User nobody-at-all\n IdentityFile ~/.ssh/none\n UserKnownHostsFile ~/.ssh/none\n ConnectTimeout 1\n")
+	h := pinned(s)
+	h.Alias, h.Identity = "box", &extensions.SSHIdentity{PrivateKeyFile: s.KeyFile}
+	u.mustDial(t, h)
+}
+
+func TestAliasAgentAndHostKeyAlias(t *testing.T) {
+	t.Parallel()
+	s, u := sshd(t), newMe(t)
+	held := sshAgent(t, u)
+	fill(t, u, held, 8)
+	add(t, held, s.KeyFile, "mine")
+	s.ClientKey.Write(t, filepath.Join(u.home, "named"))
+	if err := os.Remove(filepath.Join(u.home, "named")); err != nil { // the public half alone
+		t.Fatal(err)
+	}
+	u.file(t, "hosts", "the-box "+s.HostKeyLine+"\n")
+	u.env["AGENT"], u.env["DIR"] = u.env["SSH_AUTH_SOCK"], u.home
+	delete(u.env, "SSH_AUTH_SOCK")
+	conf := fmt.Sprintf("Host box\n HostName 127.0.0.1\n Port %d\n User %s\n HostKeyAlias the-box\n UserKnownHostsFile %%d/.ssh/hosts\n", s.Port, s.User)
+	u.file(t, "config", conf+" IdentityAgent $AGENT\n IdentitiesOnly yes\n IdentityFile ${DIR}/named.pub\n")
+	u.mustDial(t, extensions.SSH{Alias: "box"})
+	u.file(t, "config", conf+" IdentityAgent $AGENT\n IdentityFile ${DIR}/nothing\n")
+	u.fails(t, extensions.SSH{Alias: "box"}, extensions.KindUnauthorized, "stopped listening after")
+	u.file(t, "config", conf+" IdentityAgent none\n IdentityFile ${DIR}/nothing\n")
+	u.fails(t, extensions.SSH{Alias: "box"}, extensions.KindUnauthorized, "there is no key", "nothing does not exist")
+	u.file(t, "config", conf+" IdentityFile ${NOT_SET}/x\n")
+	u.fails(t, extensions.SSH{Alias: "box"}, extensions.KindInvalid, "${NOT_SET}")
+}
+
+func TestConfigFileOption(t *testing.T) {
+	t.Parallel()
+	s, u := sshd(t), newMe(t)
+	u.conf = "~/elsewhere"
+	u.fails(t, extensions.SSH{Alias: "box"}, extensions.KindInvalid, filepath.Join(u.home, "elsewhere"))
+	write(t, filepath.Join(u.home, "elsewhere"), fmt.Sprintf("Host box\nHostName 127.0.0.1\nPort %d\nUser %s\nIdentityFile %s\nUserKnownHostsFile %s\n", s.Port, s.User, s.KeyFile, s.KnownHosts))
+	u.mustDial(t, extensions.SSH{Alias: "box"})
+}
+
+func TestConfigThatIsRefused(t *testing.T) {
+	t.Parallel()
+	u := newMe(t)
+	for text, c := range map[string]struct {
+		kind extensions.Kind
+		want string
+	}{
+		"Host box\nProxyCommand nc %h %p":              {extensions.KindUnsupported, "ProxyJump"},
+		"Host *\nKnownHostsCommand /bin/x":             {extensions.KindUnsupported, "host_key"},
+		"Host *\nRevokedHostKeys /etc/r":               {extensions.KindUnsupported, "@revoked"},
+		"Host *\nCanonicalizeHostname yes":             {extensions.KindUnsupported, "full name"},
+		"Match exec \"touch PWNED\"\nUser x":           {extensions.KindInvalid, "Match exec"},
+		"Match host box exec \"touch PWNED\"\nUser x":  {extensions.KindInvalid, "Match exec"},
+		"Match localnetwork 10.0.0.0/8\nUser x":        {extensions.KindInvalid, "localnetwork"},
+		"Match final\nUser x":                          {extensions.KindInvalid, "final"},
+		"Match host\nUser x":                           {extensions.KindInvalid, "no argument"},
+		"Match\nUser x":                                {extensions.KindInvalid, "no criterion"},
+		"Host box\nPort 70000":                         {extensions.KindInvalid, "70000"},
+		"Host box\nPort ssh":                           {extensions.KindInvalid, "Port ssh"},
+		"Host box\nHostName":                           {extensions.KindInvalid, ".ssh/config:2"},
+		"Host box\nHostName %z.example.com":            {extensions.KindInvalid, "%z"},
+		"Host box\nIdentityFile ~/%C":                  {extensions.KindInvalid, "%C"},
+		"Host box\nIdentityFile \"~/x":                 {extensions.KindInvalid, "quote"},
+		"Host box\nConnectTimeout never":               {extensions.KindInvalid, "never"},
+		"Host box\nAddressFamily ipx":                  {extensions.KindInvalid, "ipx"},
+		"Host box\nProxyJump a:x":                      {extensions.KindInvalid, "a:x"},
+		"Host box\nProxyJump box":                      {extensions.KindInvalid, "jump hosts"},
+		"Host box\nProxyJump a\nHost a\nProxyJump box": {extensions.KindInvalid, "jump hosts"},
+		"Include config":                               {extensions.KindInvalid, "too deeply"},
+		"Include sub":                                  {extensions.KindInvalid, "sub"},
+		"Host box\x00":                                 {extensions.KindInvalid, "not text"},
+	} {
+		if err := os.MkdirAll(filepath.Join(u.home, ".ssh", "sub"), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		u.file(t, "config", strings.ReplaceAll(text, "PWNED", filepath.Join(u.home, "pwned"))+"\n")
+		_, err := resolve(extensions.SSH{Alias: "box"}, u.options())
+		if err == nil {
+			t.Errorf("%q is taken", text)
+			continue
+		}
+		wantError(t, err, c.kind, c.want)
+		if extensions.RemedyOf(err) == "" {
+			t.Errorf("%q: there is no remedy: %v", text, err)
+		}
+	}
+	if _, err := os.Stat(filepath.Join(u.home, "pwned")); err == nil {
+		t.Error("a program of ssh_config was run")
+	}
+	// What is refused for one host is no matter to another.
+	u.file(t, "config", "Host other\nProxyCommand x\nMatch host other exec x\nUser x\nHost box\nProxyCommand none\n")
+	if _, err := resolve(extensions.SSH{Alias: "box"}, u.options()); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestConfigAsSSHReadsIt compares what we make of ssh_config with `ssh -G`.
+func TestConfigAsSSHReadsIt(t *testing.T) {
+	t.Parallel()
+	program, err := exec.LookPath("ssh")
+	if err != nil {
+		t.Skip("SKIPPED: no ssh")
+	}
+	u := newMe(t)
+	u.file(t, "more", "Host box\n User included\nMatch all\n IdentityFile ~/.ssh/more\n")
+	for i, text := range []string{
+		"",
+		"Host box\n HostName box.example.com\n Port 2222\n User me",
+		"Port 1000\nHost box\nPort 2000",
+		"HOST box\nhostname=A.example.com\nPORT = 22\nuser\tme",
+		"Host other box\tthird\nUser me",
+		"Host b?x\nUser q\nHost box?\nPort 99",
+		"Host *x !box\nUser star\nHost *\nUser all",
+		"Host \"box\"\nUser quoted",
+		"Host box\nIdentityFile ~/a\nIdentityFile \"~/b c\"\nHost *\nIdentityFile ~/d",
+		"Host box # comment\nUser me # more",
+		"Include more\nHost box\nUser own",
+		"Host other\nInclude more\nHost box\nUser own",
+		"Host box\n Include more\n Port 7",
+		"Include %HOME%/.ssh/mo*\n",
+		"Include nothing-there\nHost box\nUser me",
+		"Match host box\nUser m",
+		"Match host other\nUser m",
+		"Match !host other\nUser m",
+		"Host box\nHostName real\nMatch host real\nUser m",
+		"Host box\nHostName real\nMatch originalhost box host real,x\nUser m",
+		"Match originalhost \"a,b*\" user root\nPort 5",
+		"User root\nMatch user root\nPort 5",
+		"Match localuser nobody-here\nPort 5\nMatch all\nPort 6",
+		"Match canonical all\nPort 5",
+		"Host box\nHostName %h.example.com",
+		"Host box\nProxyJump a,b@c:24",
+		"Host box\nProxyJump none\nHost *\nProxyJump x",
+		"Host box\nUserKnownHostsFile ~/one ~/two\nGlobalKnownHostsFile /x \"/y z\"",
+		"Host box\nUserKnownHostsFile none",
+		"Host box\nIdentitiesOnly yes\nConnectTimeout 7\nAddressFamily inet6",
+		"\r\nHost box\r\nUser windows\r\n",
+		"Host box\n  User first\n  User second",
+		"Host box\nIdentityFile ~/k-%h-%p-%r-%n-%u",
+		"Host box\nPort 2200\nHostKeyAlias The.Alias",
+	} {
+		t.Run(fmt.Sprint(i), func(t *testing.T) {
+			u := *u
+			text = strings.ReplaceAll(text, "%HOME%", u.home)
+			u.conf = u.file(t, fmt.Sprint("config", i), text)
+			hops, err := resolve(extensions.SSH{Alias: "box"}, u.options())
+			if err != nil {
+				t.Fatal(err)
+			}
+			compare(t, sshG(t, program, u.conf), hops, &u)
+		})
+	}
+}
+
+// sshG is what ssh makes of the file, as keyword → values. The file is given a
+// copy of the home's includes by absolute names, since ssh asks the password
+// database for the home.
+func sshG(t *testing.T, program, conf string) map[string][]string {
+	t.Helper()
+	data, err := os.ReadFile(conf)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := strings.ReplaceAll(string(data), "Include more", "Include "+filepath.Dir(conf)+"/more")
+	copied := write(t, conf+".ssh", text)
+	out, err := exec.CommandContext(t.Context(), program, "-G", "-F", copied, "box").CombinedOutput()
+	if err != nil {
+		t.Fatalf("ssh -G: %v: %s", err, out)
+	}
+	got := map[string][]string{}
+	for line := range strings.Lines(string(out)) {
+		key, value, _ := strings.Cut(strings.TrimSpace(line), " ")
+		got[key] = append(got[key], value)
+	}
+	return got
+}
+
+func compare(t *testing.T, theirs map[string][]string, hops []hop, u *me) {
+	t.Helper()
+	h := hops[len(hops)-1]
+	home, err := os.UserHomeDir()
+	if err != nil {
+		t.Fatal(err)
+	}
+	equal := func(what, ours, want string) {
+		t.Helper()
+		ours = strings.ReplaceAll(ours, u.home, "~")
+		if want = strings.ReplaceAll(want, home, "~"); ours != want {
+			t.Errorf("%s: we have %q, ssh has %q", what, ours, want)
+		}
+	}
+	first := func(key string) string { return strings.Join(theirs[key][:min(len(theirs[key]), 1)], "") }
+	equal("hostname", h.host, strings.ToLower(first("hostname")))
+	equal("port", fmt.Sprint(h.port), first("port"))
+	equal("user", h.user, first("user"))
+	equal("identitiesonly", map[bool]string{true: "yes", false: "no"}[h.login.only], first("identitiesonly"))
+	equal("addressfamily", map[string]string{"tcp": "any", "tcp4": "inet", "tcp6": "inet6"}[h.network], first("addressfamily"))
+	if alias := first("hostkeyalias"); alias != "" {
+		equal("hostkeyalias", h.rules.name(), strings.ToLower(alias))
+	}
+	if limit := first("connecttimeout"); limit != "none" {
+		equal("connecttimeout", h.timeout.String(), limit+"s")
+	}
+	ids := slices.DeleteFunc(theirs["identityfile"], func(f string) bool {
+		return strings.Contains(f, "_sk") || strings.HasSuffix(f, "id_dsa") || strings.HasSuffix(f, "id_xmss")
+	})
+	if slices.Contains(ids, "~/.ssh/id_rsa") { // the defaults, in ssh's order
+		ids = []string{"~/.ssh/id_ed25519", "~/.ssh/id_ecdsa", "~/.ssh/id_rsa"}
+	}
+	var ours []string
+	for _, f := range h.login.files {
+		ours = append(ours, f.path)
+	}
+	equal("identityfile", strings.Join(ours, " "), expand(strings.Join(ids, " "), h, u))
+	equal("known hosts", strings.Join(h.rules.files, " "),
+		strings.TrimSpace(strings.ReplaceAll(expand(first("userknownhostsfile")+" "+first("globalknownhostsfile"), h, u), "none ", "")))
+	var jumps []string
+	for _, j := range hops[:len(hops)-1] {
+		jumps = append(jumps, j.host)
+	}
+	var want []string
+	for j := range strings.SplitSeq(first("proxyjump"), ",") {
+		_, host, found := strings.Cut(j, "@")
+		if !found {
+			host = j
+		}
+		if host, _, _ = strings.Cut(host, ":"); host != "" && host != "none" {
+			want = append(want, host)
+		}
+	}
+	equal("proxyjump", strings.Join(jumps, ","), strings.Join(want, ","))
+}
+
+// expand does for ssh -G's paths what ssh does later.
+func expand(text string, h hop, u *me) string {
+	p, _ := newPlace(u.options())
+	return strings.NewReplacer("%h", h.host, "%p", fmt.Sprint(h.port), "%r", h.user, "%n", "box", "%u", p.user).Replace(text)
+}
+
+func TestConnectTimeoutOfTheAlias(t *testing.T) {
+	t.Parallel()
+	u := newMe(t)
+	h := server(t, silent)
+	u.file(t, "config", fmt.Sprintf("Host box\nHostName 127.0.0.1\nPort %d\nConnectTimeout 1\n", h.Port))
+	start := time.Now()
+	u.fails(t, extensions.SSH{Alias: "box"}, extensions.KindUnreachable, "does not answer", "1s")
+	if d := time.Since(start); d < 900*time.Millisecond || d > 5*time.Second {
+		t.Errorf("it took %s", d)
+	}
+}
+
+func TestAliasNobodyKnows(t *testing.T) {
+	t.Parallel()
+	newMe(t).fails(t, extensions.SSH{Alias: "no-such-alias.invalid"}, extensions.KindUnreachable, "no-such-alias.invalid", "ssh_config")
+}
+
+func FuzzConfig(f *testing.F) {
+	f.Add("Host box\nUser me\nMatch host a exec b\nInclude x*\n", "box")
+	f.Add("Host\nMatch\nInclude\n= =\n\"", "b")
+	f.Add("Host box\nProxyJump a,b@[::1]:22\nIdentityFile %d/${X}/%%\n", "box")
+	home := f.TempDir()
+	f.Fuzz(func(t *testing.T, text, name string) {
+		conf := write(t, filepath.Join(t.TempDir(), "config"), text)
+		hops, err := resolve(extensions.SSH{Alias: name}, Options{Home: home, ConfigFile: conf, Getenv: func(string) string { return "" }})
+		if err == nil && (len(hops) == 0 || hops[len(hops)-1].host == "" || hops[len(hops)-1].user == "") {
+			t.Errorf("%q leads nowhere: %+v", text, hops)
+		}
+	})
+}
+
+func FuzzKnownHosts(f *testing.F) {
+	f.Add("[a]:2 ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIHTpVldP4ePBEYgedr0i82PR6YdlchQGoFyj+IMEE2wd\n", "a", 2)
+	f.Add("|1|AAAA|AAAA ssh-rsa AAAA\n@revoked * x y\n@cert-authority !a,* ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIHTpVldP4ePBEYgedr0i82PR6YdlchQGoFyj+IMEE2wd", "b", 22)
+	f.Fuzz(func(t *testing.T, text, host string, port int) {
+		b := &hostBook{rules: hostRules{host: host, port: port}}
+		if err := b.read(strings.NewReader(text), "known_hosts"); err != nil {
+			return
+		}
+		for _, e := range b.keys {
+			if e.key == nil {
+				t.Error("an entry has no key")
+			}
+		}
+		if len(b.algorithms()) == 0 {
+			t.Error("there is no algorithm")
+		}
+	})
+}
