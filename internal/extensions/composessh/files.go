@@ -1,0 +1,194 @@
+package composessh
+
+import (
+	"context"
+	"errors"
+	"io"
+	"path"
+	"strings"
+
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/remote"
+)
+
+// Upload implements extensions.FileTransfer, into the default service. The
+// archive is checked here, entry by entry, before the host gets any of it.
+func (b *Backend) Upload(ctx context.Context, h extensions.Handle, dir string, archive io.Reader) error {
+	return failed("upload", h.ID, b.upload(ctx, h, dir, archive))
+}
+
+// Download implements extensions.FileTransfer. What the container's archiver
+// sends is checked here and written anew.
+func (b *Backend) Download(ctx context.Context, h extensions.Handle, name string, w io.Writer) error {
+	return failed("download", h.ID, b.download(ctx, h, name, w))
+}
+
+// transfer prepares a script of files.sh.
+func (b *Backend) transfer(ctx context.Context, h extensions.Handle, way, at string) (insideCall, error) {
+	if strings.ContainsAny(at, "\x00\n\r") {
+		return insideCall{}, extensions.Errorf(extensions.KindInvalid, "the path contains a NUL byte or a line break")
+	}
+	call, err := b.enter(ctx, h, "")
+	if err != nil {
+		return insideCall{}, err
+	}
+	if at != "" {
+		at = path.Clean(at)
+	}
+	if at == "." {
+		at = ""
+	}
+	call.vars["way"], call.vars["at"] = way, at
+	call.script = script("toolbox", "inside", "files")
+	return call, nil
+}
+
+func (b *Backend) upload(ctx context.Context, h extensions.Handle, dir string, archive io.Reader) error {
+	call, err := b.transfer(ctx, h, "in", dir)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	in, out := io.Pipe()
+	heard := &hearing{first: make(chan said, 1)}
+	filtered := make(chan error, 1)
+	go func() {
+		filtered <- b.send(ctx, heard.first, archive, out)
+		_ = out.Close()
+	}()
+	_, err = b.client.Run(ctx, remote.Command{Script: call.script, Vars: call.vars, Stdin: in, Stdout: io.Discard,
+		Stderr: newChannel(call.vars["channel"], nil, heard.hear)})
+	// A source that blocks is its owner's; it is not waited for.
+	_ = in.CloseWithError(errEnded)
+	cancel()
+	select {
+	case bad := <-filtered:
+		if bad != nil && !errors.Is(bad, errEnded) && !errors.Is(bad, context.Canceled) {
+			return bad
+		}
+	default:
+	}
+	return heard.outcome(err)
+}
+
+// errEnded tells the sender that nobody reads any more.
+var errEnded = errors.New("the transfer has ended")
+
+// send passes the archive on, once the script has said how it will take it.
+func (b *Backend) send(ctx context.Context, first <-chan said, archive io.Reader, out io.Writer) error {
+	select {
+	case s := <-first:
+		form := form{}
+		if s.Method == "copy" {
+			form = formOf(s)
+		}
+		return refill(ctx, archive, out, form)
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// hearing keeps what a transfer's script says.
+type hearing struct {
+	first  chan said
+	end    *said
+	failed *failure
+}
+
+func (h *hearing) hear(s said) {
+	switch {
+	case s.Failure != nil:
+		h.failed = s.Failure
+	case s.Exit != nil:
+		h.end = &s
+	default:
+		select {
+		case h.first <- s:
+		default:
+		}
+	}
+}
+
+// outcome is the error of a transfer whose Run returned err.
+func (h *hearing) outcome(err error) error {
+	switch {
+	case h.failed != nil:
+		return h.failed.classify()
+	case err != nil:
+		return err
+	case h.end == nil:
+		return extensions.Errorf(extensions.KindIndeterminate, "the host ended the transfer without a result").
+			WithRemedy("look at the host: its memory, its disk")
+	}
+	return nil
+}
+
+func (b *Backend) download(ctx context.Context, h extensions.Handle, name string, w io.Writer) error {
+	call, err := b.transfer(ctx, h, "out", name)
+	if err != nil {
+		return err
+	}
+	t := newTaking(ctx, w)
+	if err := b.take(ctx, call, t); err != nil {
+		return err
+	}
+	// Further names of one file come as links to the first; they are asked for
+	// by themselves.
+	for len(t.linked) > 0 {
+		n := min(len(t.linked), maxMore)
+		names := t.linked[:n]
+		t.linked = t.linked[n:]
+		more, err := b.transfer(ctx, h, "more", name)
+		if err != nil {
+			return err
+		}
+		var words strings.Builder
+		words.WriteString("set --")
+		for _, at := range names {
+			words.WriteString(" " + remote.Quote(at))
+		}
+		more.script = words.String() + "\n" + more.script
+		more.vars["service"] = t.service
+		if err := b.take(ctx, more, t); err != nil {
+			return err
+		}
+	}
+	return t.close()
+}
+
+// maxMore is how many further names are asked for at once.
+const maxMore = 200
+
+// take runs a script that prints archives and lets t have them.
+func (b *Backend) take(ctx context.Context, call insideCall, t *taking) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	in, out := io.Pipe()
+	heard := &hearing{first: make(chan said, 1)}
+	read := make(chan error, 1)
+	go func() {
+		err := t.read(in, heard.first)
+		_ = in.CloseWithError(errEnded) // a refused archive ends the script
+		read <- err
+	}()
+	_, err := b.client.Run(ctx, remote.Command{Script: call.script, Vars: call.vars, Stdout: out,
+		Stderr: newChannel(call.vars["channel"], nil, heard.hear)})
+	_ = out.Close()
+	bad := <-read
+	if heard.failed != nil {
+		return heard.failed.classify()
+	}
+	if bad != nil && (err == nil || errors.Is(err, errEnded) || t.broken) {
+		return bad
+	}
+	if err := heard.outcome(err); err != nil {
+		return err
+	}
+	if code := *heard.end.Exit; code > 1 { // 1: a file changed while it was read
+		return extensions.Errorf(extensions.KindUnavailable, "the archiver in the service %s ended with code %d", heard.end.Service, code).
+			WithRemedy("look at the service: its memory, the rights of its user")
+	}
+	t.service = heard.end.Service
+	return nil
+}

@@ -1,0 +1,131 @@
+# Operation: a tar stream into or out of a service. Variables beside those of
+# inside.sh: way (in | out | more), at (the path). more: the arguments are names
+# below at, each sent as an archive of its own.
+#
+# The archiver is the container's own, run by docker exec: it sees what a command
+# sees, writes as the container's user, and whatever links it follows, it cannot
+# leave the container. An image without tar and sh is left to docker cp.
+
+use_root
+use_box "$id"
+need_tools
+exec 4<&0 </dev/null
+inside_find
+inside_path "$at"
+while :; do
+	case $path in
+	?*/) path=${path%/} ;;
+	*) break ;;
+	esac
+done
+
+# owner sets uid and gid of the container's user.
+owner() {
+	uid=${user%%:*} gid=
+	case $user in *:*) gid=${user#*:} ;; esac
+	uid=${uid:-0}
+	case $uid in
+	*[!0-9]*)
+		entry=$(names passwd "$uid") uid=${entry%% *}
+		gid=${gid:-${entry#* }}
+		;;
+	esac
+	case $gid in
+	*[!0-9]*)
+		entry=$(names group "$gid") gid=${entry%% *}
+		;;
+	esac
+	uid=${uid:-0} gid=${gid:-0}
+}
+
+# names FILE NAME prints the numbers of a name in /etc/passwd or /etc/group.
+names() {
+	docker cp "$container:/etc/$1" - 2>/dev/null </dev/null | tar -xOf - 2>/dev/null | while IFS=: read -r name _ first second _; do
+		[ "$name" = "$2" ] || continue
+		case $first$second in
+		*[!0-9]*) ;;
+		*) echo "$first $second" ;;
+		esac
+		[ "$1" = passwd ] || echo "$first"
+		break
+	done | head -n 1
+}
+
+# hold stops the container while docker itself looks for a path in it, so that
+# nothing inside can put a link in the way meanwhile.
+hold() {
+	trap release EXIT
+	trap 'exit 1' TERM INT
+	why=$(docker pause "$container" 2>&1 </dev/null) ||
+		fail unsupported "the image of $service has no tar and sh, and its container cannot be paused for docker cp: $why" 'use an image with tar and sh'
+}
+
+release() {
+	trap - EXIT
+	docker unpause "$container" >/dev/null 2>&1 </dev/null
+}
+
+# stops FIRST WORDS fails by what the archiver or docker printed.
+stopped() {
+	case $words in
+	*'ead-only'*) fail conflict "$path in $service cannot be written: it is read-only" 'write to another folder, or give the workspace access: rw' "$words" ;;
+	*'o space left'* | *'quota exceeded'*) fail exhausted "$path in $service cannot be written" 'free some disk space on the host' "$words" ;;
+	*'ermission denied'* | *'not permitted'*) fail unauthorized "$path in $service is not open to the container's user" 'choose a folder that this user may use' "$words" ;;
+	*'ot a directory'* | *'ile exists'* | *'s a directory'* | *'annot overwrite'*) fail conflict "something in $path of $service is in the way" 'remove it first, or use another folder' "$words" ;;
+	*'o such file'* | *'ould not find'*) fail not_found "there is no $path in $service" '' "$words" ;;
+	esac
+	fail unavailable "the transfer to or from $path in $service failed with code $code" 'look at the host and the service, then try again' "$words"
+}
+
+if docker exec "$container" sh -c 'command -v tar && command -v mkdir' </dev/null >/dev/null 2>&1; then
+	method=tar
+else
+	method=copy
+fi
+uid=0 gid=0 folder=false
+if [ "$method" = copy ] && [ "$way" = in ]; then
+	owner
+	n=$(docker cp "$container:$path" - 2>/dev/null </dev/null | dd bs=512 count=1 2>/dev/null | wc -c)
+	[ "$n" = 0 ] || folder=true
+fi
+say "{\"method\":\"$method\",\"uid\":$uid,\"gid\":$gid,\"folder\":$folder,\"path\":$(json_string "$path")}"
+code=0
+case $way.$method in
+in.tar)
+	# Links are checked before they come here.
+	words=$(docker exec -i -e EXTRACT_UNSAFE_SYMLINKS=1 "$container" sh -c 'mkdir -p -- "$1" && cd -- "$1" && exec tar -xpof -' sh "$path" <&4 2>&1 >/dev/null) || code=$?
+	[ "$code" = 0 ] || stopped
+	;;
+in.copy)
+	hold
+	words=$(docker cp - "$container:/" <&4 2>&1 >/dev/null) || code=$?
+	release
+	[ "$code" = 0 ] || stopped
+	;;
+out.tar)
+	# 44 and 45 are this script's own: nothing there, not to be entered.
+	docker exec "$container" sh -c '
+		if [ ! -h "$1" ] && [ -d "$1" ]; then
+			cd -- "$1" || exit 45
+			exec tar -cf - .
+		fi
+		[ -e "$1" ] || [ -h "$1" ] || exit 44
+		d=${1%/*}
+		cd -- "${d:-/}" || exit 45
+		exec tar -cf - "./${1##*/}"' sh "$path" </dev/null 2>/dev/null || code=$?
+	;;
+more.tar)
+	docker exec "$container" sh -c 'cd -- "$1" || exit 45; shift; for f; do tar -cf - "./$f" || exit; done' sh "$path" "$@" </dev/null 2>/dev/null || code=$?
+	;;
+*.copy)
+	hold
+	{ words=$(docker cp "$container:$path" - </dev/null 2>&1 >&5); } 5>&1 || code=$?
+	release
+	[ "$code" = 0 ] || stopped
+	;;
+esac
+case $code in
+44) fail not_found "there is no $path in $service" 'check the path; a relative one is below the workspace' ;;
+45) fail unauthorized "$path in $service is not open to the container's user" 'choose a folder that this user may use' ;;
+esac
+say "{\"exit\":$code,\"service\":\"$service\"}"

@@ -1,0 +1,93 @@
+# The toolbox: an empty image, run with the host's own programs mounted
+# read-only. It brings the host's tools into a container's namespaces, with
+# rights that the login itself lacks, and nothing has to be pulled for it.
+
+toolbox_tag=sandboxer/toolbox:1
+
+# toolbox_image sets toolbox to the image's id and makes the image if there is
+# none; false when that cannot be, with why. It takes the host lock unless this
+# script holds it.
+toolbox_image() {
+	toolbox_known && return 0
+	[ -e "/proc/$$/fd/8" ] && toolbox_held=1 || {
+		toolbox_held=
+		lock_host
+	}
+	toolbox_known || {
+		# An archive of nothing is two blocks of zeros.
+		why=$(dd if=/dev/zero bs=1024 count=1 2>/dev/null | docker import --change 'LABEL sandboxer.toolbox=1' - "$toolbox_tag" 2>&1)
+		toolbox_known || why="the toolbox image could not be made: $why"
+	}
+	[ -n "$toolbox_held" ] || unlock_host
+	[ -n "$toolbox" ]
+}
+
+# By id, since docker never looks for an id elsewhere, as it does for a name.
+toolbox_known() {
+	toolbox=$(docker image inspect -f '{{if eq (index .Config.Labels "sandboxer.toolbox") "1"}}{{.Id}}{{end}}' "$toolbox_tag" 2>/dev/null </dev/null)
+	[ -n "$toolbox" ]
+}
+
+# toolbox_places sets places to the mounts of the host's programs. Links such as
+# /bin -> usr/bin are mounted as what they lead to.
+toolbox_places() {
+	places=
+	for place in /usr /bin /sbin /lib /lib32 /lib64 /libx32 /nix/store /gnu/store /run/current-system/sw \
+		/etc/alternatives /etc/ld.so.cache /etc/ld-musl-x86_64.path /etc/ld-musl-aarch64.path; do
+		[ -e "$place" ] && places="$places --mount type=bind,src=$place,dst=$place,readonly"
+	done
+}
+
+# toolbox_run OPTION… -- COMMAND… runs a program of the host in a container: the
+# options are those of docker run. Without --network it has no network, and it
+# has no capability but those added. 125 with why when there is no toolbox.
+toolbox_run() {
+	toolbox_image || return 125
+	toolbox_places
+	toolbox_net='--network none' n=$# split=
+	while [ "$n" -gt 0 ]; do
+		word=$1 n=$((n - 1))
+		shift
+		if [ -z "$split" ]; then
+			case $word in
+			--network | --network=*) toolbox_net= ;;
+			--) word=$toolbox split=1 ;;
+			esac
+		fi
+		set -- "$@" "$word"
+	done
+	# shellcheck disable=SC2086
+	${toolbox_exec-} docker run --rm $toolbox_net $places --label sandboxer.toolbox=run --label "sandboxer.toolbox-for=${id-}" \
+		--user 0:0 --workdir / --entrypoint '' --read-only --log-driver none --pids-limit 512 \
+		--cap-drop ALL --security-opt no-new-privileges --security-opt label=disable \
+		--env PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin:/run/current-system/sw/bin "$@"
+}
+
+# toolbox_end ID ends what still runs of the toolbox for a sandbox.
+toolbox_end() {
+	list_ours ps -aq --no-trunc --filter "label=sandboxer.toolbox-for=$1" || return 1
+	# shellcheck disable=SC2086
+	[ -z "$ours" ] || docker rm -f $ours >/dev/null 2>&1 </dev/null
+}
+
+# toolbox_remove_tree PATH is rm -rf also for what root or others in a container
+# made. It follows no link. False when something is left, with why.
+toolbox_remove_tree() {
+	[ -e "$1" ] || [ -h "$1" ] || return 0
+	why=$(rm -rf -- "$1" 2>&1 </dev/null)
+	[ -e "$1" ] || [ -h "$1" ] || return 0
+	[ "$(id -u)" != 0 ] || return 1
+	# The folder above is mounted, so that one name is all that rm is given.
+	tree=$(printf '%s' "${1%/*}/" | sed 's/"/""/g')
+	why=$(toolbox_run --mount "type=bind,\"src=$tree\",dst=/tree" --cap-add DAC_OVERRIDE --cap-add FOWNER \
+		-- rm -rf -- "/tree/${1##*/}" 2>&1 </dev/null)
+	[ ! -e "$1" ] && [ ! -h "$1" ]
+}
+
+# toolbox_release removes the image; the caller holds the host lock and has seen
+# that no sandbox is left. Another login that needs it makes it anew.
+toolbox_release() {
+	toolbox_known || return 0
+	docker image rm "$toolbox_tag" >/dev/null 2>&1 </dev/null
+	return 0
+}
