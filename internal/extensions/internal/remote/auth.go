@@ -70,7 +70,7 @@ func (l *login) observe(c *ssh.ClientAuthContext) (ssh.AuthMethod, error) {
 	defer l.mu.Unlock()
 	l.methods = c.AllowedMethods
 	l.partial = len(c.PartialSuccessMethods) > 0
-	return nil, nil //nolint:nilnil // the configured method is the only one
+	return nil, nil
 }
 
 // signers gathers what to offer. It is called once the host's key was taken:

@@ -65,7 +65,10 @@ type credentialSlot struct {
 }
 
 func (s *credentialStore) slot(argv []string) *credentialSlot {
-	key, _ := json.Marshal(argv) //nolint:errchkjson // strings cannot fail
+	key, err := json.Marshal(argv)
+	if err != nil { // strings cannot fail
+		key = []byte(strings.Join(argv, "\x00"))
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.slots == nil {
@@ -143,7 +146,7 @@ func runCredential(ctx context.Context, argv []string) (*credential, error) {
 	ctx, cancel := context.WithTimeout(ctx, commandTimeout)
 	defer cancel()
 	out := &bounded{limit: maxCredential}
-	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...) //nolint:gosec // the owner of the host named it
+	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
 	cmd.Stdout = out
 	cmd.WaitDelay = time.Second
 	ownGroup(cmd)

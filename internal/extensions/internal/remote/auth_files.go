@@ -192,7 +192,7 @@ func readCertificate(f identityFile) (*ssh.Certificate, error) {
 			return nil, extensions.Errorf(extensions.KindInvalid, "the certificate cannot be read: %w", err).
 				WithRemedy("check the path in the host's identity").At("ssh.identity.certificate_file")
 		}
-		return nil, nil //nolint:nilnil // see above
+		return nil, nil
 	}
 	key, _, _, _, err := ssh.ParseAuthorizedKey(data)
 	cert, ok := key.(*ssh.Certificate)
@@ -201,20 +201,20 @@ func readCertificate(f identityFile) (*ssh.Certificate, error) {
 			return nil, extensions.Errorf(extensions.KindInvalid, "%s is not a user certificate", f.path).
 				WithRemedy("give the file that `ssh-keygen -s` wrote: …-cert.pub").At("ssh.identity.certificate_file")
 		}
-		return nil, nil //nolint:nilnil // see above
+		return nil, nil
 	}
 	if expired(cert, time.Now()) {
 		if f.named {
 			return nil, extensions.Errorf(extensions.KindUnauthorized, "the certificate %s expired at %s", f.path, certTime(cert.ValidBefore)).
 				WithRemedy("get a new one from its authority").At("ssh.identity.certificate_file")
 		}
-		return nil, nil //nolint:nilnil // see above
+		return nil, nil
 	}
 	return cert, nil
 }
 
 func expired(cert *ssh.Certificate, at time.Time) bool {
-	return cert.ValidBefore != ssh.CertTimeInfinity && uint64(max(at.Unix(), 0)) >= cert.ValidBefore //nolint:gosec // not negative
+	return cert.ValidBefore != ssh.CertTimeInfinity && uint64(max(at.Unix(), 0)) >= cert.ValidBefore
 }
 
 // readSmall reads a regular file of at most maxKeyFile bytes; a pipe could
@@ -231,7 +231,7 @@ func readSmall(path string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer f.Close() //nolint:errcheck // only read
+	defer f.Close()
 	data, err := io.ReadAll(io.LimitReader(f, maxKeyFile+1))
 	if err != nil {
 		return nil, err

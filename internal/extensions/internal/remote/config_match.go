@@ -1,6 +1,7 @@
 package remote
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 )
@@ -14,7 +15,7 @@ func (c *sshConfig) matches(line string) (bool, error) {
 		return false, err
 	}
 	if len(words) == 0 {
-		return false, fmt.Errorf("a Match line has no criterion")
+		return false, errors.New("a Match line has no criterion")
 	}
 	for len(words) > 0 {
 		word, wanted := strings.CutPrefix(words[0], "!")
@@ -24,7 +25,7 @@ func (c *sshConfig) matches(line string) (bool, error) {
 		words = words[1:]
 		if name != "all" && name != "canonical" && name != "final" && !joined {
 			if len(words) == 0 {
-				return false, fmt.Errorf("Match %s has no argument", name)
+				return false, fmt.Errorf("criterion %s of a Match line has no argument", name)
 			}
 			value, words = words[0], words[1:]
 		}
@@ -65,7 +66,7 @@ func (c *sshConfig) criterion(name, value string) (bool, error) {
 	case "localuser":
 		return matchList(value, c.place.user, ","), nil
 	case "exec":
-		return false, fmt.Errorf("Match exec would run a program to know about %s: that is not done", c.name)
+		return false, fmt.Errorf("a Match exec line would run a program to know about %s: that is not done", c.name)
 	}
-	return false, fmt.Errorf("Match %s is not supported, and %s may depend on it", name, c.name)
+	return false, fmt.Errorf("a Match %s line is not supported, and %s may depend on it", name, c.name)
 }

@@ -66,8 +66,11 @@ type HostKeyError struct {
 	Fingerprint string
 	// KeyType is that of the key the host showed: ssh-ed25519, ….
 	KeyType string
-	// Line is the known_hosts line that would make the host trusted.
+	// Line is what would make the host trusted: a line of known_hosts or, where
+	// the rules are arguments, the value of Argument.
 	Line string
+	// Argument is "host_key" or "host_ca" where Line is its value, else "".
+	Argument string
 	// Known are the entries at fault: those to remove or to replace.
 	Known []KnownLine
 	// CAFingerprint is that of the authority that signed the host's
@@ -143,21 +146,34 @@ const checkFingerprint = "compare the fingerprint with what `ssh-keygen -lf /etc
 func (e *HostKeyError) remedy() string {
 	switch e.Problem {
 	case HostKeyChanged:
-		return fmt.Sprintf("if the host was made anew: %s, then remove %s and write instead: %s", checkFingerprint, e.places(), e.Line)
+		return fmt.Sprintf("if the host was made anew: %s, then %s", checkFingerprint, e.replacement())
 	case HostKeyRevoked:
 		return fmt.Sprintf("give the host a new key or certificate; only if the revocation is a mistake, remove %s", e.places())
 	case HostKeyWrongPrincipal:
-		return fmt.Sprintf("dial the host by a name of its certificate, have it signed for this one, or trust the key itself: %s, then remove %s and add: %s",
-			checkFingerprint, e.places(), e.Line)
+		return fmt.Sprintf("dial the host by a name of its certificate, have it signed for this one, or trust the key itself: %s, then %s", checkFingerprint, e.replacement())
 	case HostKeyExpired, HostKeyNotYetValid, HostKeyBadCertificate:
-		return fmt.Sprintf("have the host's certificate signed again and check the clocks, or trust the key itself: %s, then remove %s and add: %s",
-			checkFingerprint, e.places(), e.Line)
+		return fmt.Sprintf("have the host's certificate signed again and check the clocks, or trust the key itself: %s, then %s", checkFingerprint, e.replacement())
 	case HostKeyUntrustedCA:
-		return fmt.Sprintf("ask who runs the host for the authority's fingerprint; if it is this one, add: %s", e.Line)
+		return "ask who runs the host for the authority's fingerprint; if it is this one, " + e.addition()
 	case HostKeyNoCertificate:
-		return fmt.Sprintf("give the host a certificate of that authority, or %s and add: %s", checkFingerprint, e.Line)
+		return fmt.Sprintf("give the host a certificate of that authority, or %s and %s", checkFingerprint, e.addition())
 	}
-	return fmt.Sprintf("%s; if it is the same, add to known_hosts: %s", checkFingerprint, e.Line)
+	return fmt.Sprintf("%s; if it is the same, %s", checkFingerprint, e.addition())
+}
+
+func (e *HostKeyError) addition() string {
+	if e.Argument != "" {
+		return fmt.Sprintf("set %s = %q", e.Argument, e.Line)
+	}
+	return "add to known_hosts: " + e.Line
+}
+
+// replacement is addition where the entries at fault have to go first.
+func (e *HostKeyError) replacement() string {
+	if len(e.Known) == 1 && e.Known[0].Argument == e.Argument && e.Argument != "" {
+		return e.addition()
+	}
+	return fmt.Sprintf("remove %s and %s", e.places(), e.addition())
 }
 
 // fingerprint is the SHA256 fingerprint of a key; of a certificate, that of

@@ -129,7 +129,7 @@ func (b *hostBook) readFile(path string) error {
 		return extensions.Errorf(extensions.KindInvalid, "the known_hosts file cannot be read: %w", err).
 			WithRemedy("check the path, or write the file with `ssh-keyscan` after comparing the fingerprints").At("ssh.known_hosts")
 	}
-	defer f.Close() //nolint:errcheck // only read
+	defer f.Close()
 	b.tried = append(b.tried, path)
 	return b.read(f, path)
 }
@@ -204,7 +204,7 @@ func entryKey(fields []string) (ssh.PublicKey, error) {
 	}
 	key, err := ssh.ParsePublicKey(blob)
 	if err != nil {
-		return nil, nil //nolint:nilerr,nilnil // see above
+		return nil, nil
 	}
 	if key.Type() != fields[1] {
 		return nil, fmt.Errorf("the key is of type %s, not %s", key.Type(), extensions.Clean(fields[1], 40))

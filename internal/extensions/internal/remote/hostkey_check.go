@@ -82,7 +82,10 @@ func (b *hostBook) judge(key ssh.PublicKey, now time.Time) *HostKeyError {
 	cert, isCert := key.(*ssh.Certificate)
 	e := &HostKeyError{
 		Host: b.rules.name(), KeyType: bare(key).Type(), Fingerprint: fingerprint(key),
-		Line: b.lineFor(bare(key)), Tried: b.tried,
+		Line: b.rules.name() + " " + keyText(bare(key)), Tried: b.tried,
+	}
+	if len(b.rules.files) == 0 { // all there is are arguments
+		e.Line, e.Argument = keyText(bare(key)), "host_key"
 	}
 	if isCert {
 		e.CAFingerprint = fingerprint(cert.SignatureKey)
@@ -99,8 +102,8 @@ func (b *hostBook) judge(key ssh.PublicKey, now time.Time) *HostKeyError {
 		if !known && len(b.cas) > 0 {
 			e.Problem, e.Known = HostKeyUntrustedCA, places(b.cas)
 			e.Line = markerCA + " " + b.rules.host + " " + keyText(cert.SignatureKey)
-			if b.cas[0].Argument != "" {
-				e.Line = keyText(cert.SignatureKey)
+			if e.Argument != "" {
+				e.Line, e.Argument = keyText(cert.SignatureKey), "host_ca"
 			}
 			return e
 		}
@@ -130,7 +133,7 @@ func (b *hostBook) judge(key ssh.PublicKey, now time.Time) *HostKeyError {
 func (b *hostBook) judgeCertificate(e *HostKeyError, cert *ssh.Certificate, cas []entry, now time.Time) *HostKeyError {
 	e.Known = places(cas)
 	checker := ssh.CertChecker{Clock: func() time.Time { return now }}
-	at := uint64(max(now.Unix(), 0)) //nolint:gosec // not negative
+	at := uint64(max(now.Unix(), 0))
 	switch {
 	case cert.CertType != ssh.HostCert:
 		e.Problem, e.Detail = HostKeyBadCertificate, "it certifies a user, not a host"
@@ -160,15 +163,6 @@ func (b *hostBook) revocation(key ssh.PublicKey) []KnownLine {
 		}
 	}
 	return bad
-}
-
-// lineFor is what would make the key known: a line of known_hosts, or the
-// argument's new value where the key is pinned.
-func (b *hostBook) lineFor(key ssh.PublicKey) string {
-	if b.rules.pinned != "" {
-		return keyText(key)
-	}
-	return b.rules.name() + " " + keyText(key)
 }
 
 func signers(cas []entry, cert *ssh.Certificate) []entry {

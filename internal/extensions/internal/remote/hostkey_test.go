@@ -58,7 +58,7 @@ func TestPinnedHostKeyChanged(t *testing.T) {
 	h := keyed(s)
 	other := hosttest.NewKey(t, "ed25519")
 	h.HostKey = other.Line
-	e := refusesKey(t, u, s, h, HostKeyChanged, "has changed", fingerprint(other.Signer.PublicKey()), "remove host_key")
+	e := refusesKey(t, u, s, h, HostKeyChanged, "has changed", fingerprint(other.Signer.PublicKey()), `set host_key = "`+s.HostKeyLine)
 	if e.Line != s.HostKeyLine {
 		t.Errorf("the new value of host_key is %q, want %q", e.Line, s.HostKeyLine)
 	}
@@ -272,18 +272,19 @@ func TestHostCertificateWrongPrincipal(t *testing.T) {
 	u := newMe(t)
 	h := keyed(s)
 	h.HostCA = ca.Line
-	refusesKey(t, u, s, h, HostKeyWrongPrincipal, "it is for host.example.com, not for 127.0.0.1", fingerprint(ca.Signer.PublicKey()))
+	refusesKey(t, u, s, h, HostKeyWrongPrincipal, "it is for host.example.com, not for 127.0.0.1", fingerprint(ca.Signer.PublicKey()),
+		"remove host_ca and set host_key = ")
 }
 
 func TestHostCertificateTimes(t *testing.T) {
 	t.Parallel()
 	ca := hosttest.NewKey(t, "ed25519")
 	u := newMe(t)
-	past := uint64(time.Now().Add(-time.Minute).Unix()) //nolint:gosec // after 1970
+	past := uint64(time.Now().Add(-time.Minute).Unix())
 	s, _ := certifiedHost(t, ca, func(c *ssh.Certificate) { c.ValidBefore = past }, "127.0.0.1")
 	known := u.file(t, "known_hosts", "@cert-authority * "+ca.Line+"\n")
 	refusesKey(t, u, s, keyed(s), HostKeyExpired, "it expired at "+certTime(past), known+":1")
-	future := uint64(time.Now().Add(time.Hour).Unix()) //nolint:gosec // after 1970
+	future := uint64(time.Now().Add(time.Hour).Unix())
 	s, _ = certifiedHost(t, ca, func(c *ssh.Certificate) { c.ValidAfter, c.ValidBefore = future, ssh.CertTimeInfinity }, "127.0.0.1")
 	refusesKey(t, u, s, keyed(s), HostKeyNotYetValid, certTime(future))
 	s, _ = certifiedHost(t, ca, func(c *ssh.Certificate) { c.ValidAfter, c.ValidBefore = 0, ssh.CertTimeInfinity }, "127.0.0.1")
@@ -302,6 +303,12 @@ func TestHostCertificateOfAnotherAuthority(t *testing.T) {
 	}
 	u.file(t, "known_hosts", e.Line+"\n")
 	u.mustDial(t, keyed(s))
+	h := keyed(s)
+	h.HostCA = other.Line
+	err := u.fails(t, h, extensions.KindUnauthorized, `set host_ca = "`+ca.Line)
+	if !errors.As(err, &e) || e.Argument != "host_ca" {
+		t.Errorf("the argument to set is %+v", e)
+	}
 	// The key itself is known: what its certificate says does not matter.
 	u.file(t, "known_hosts", fmt.Sprintf("@cert-authority * %s\n[%s]:%d %s\n", other.Line, s.Address, s.Port, key.Line))
 	u.mustDial(t, keyed(s))
