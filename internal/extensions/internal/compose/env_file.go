@@ -45,7 +45,7 @@ func envStatement(text string, vars map[string]string, x *expander) (string, err
 	text = text[len(envExport.FindString(text)):]
 	end := strings.IndexAny(text, "=:\n")
 	if end < 0 {
-		return "", fmt.Errorf("%q sets nothing", short(text))
+		text, end = text+"\n", len(text) // the last line
 	}
 	name := strings.TrimRightFunc(text[:end], unicode.IsSpace)
 	for _, r := range name {

@@ -8,8 +8,8 @@ import (
 )
 
 // settle takes out of a policed model what means nothing on the host:
-// extensions (they are nobody's to read there), folders of this machine, and
-// names of symbolic links.
+// extensions (they are nobody's to read there), names of symbolic links, and
+// names of one's own for networks and volumes, which could be somebody else's.
 func (l *loading) settle(p *types.Project) {
 	for _, group := range []types.Services{p.Services, p.DisabledServices} {
 		for name, s := range group {
@@ -29,16 +29,20 @@ func (l *loading) settle(p *types.Project) {
 		}
 	}
 	for name, c := range p.Configs {
-		if c.File != "" {
-			c.File = l.real(c.File)
-			p.Configs[name] = c
-		}
+		c.Name, c.File = "", l.real(c.File)
+		p.Configs[name] = c
 	}
 	for name, s := range p.Secrets {
-		if s.File != "" {
-			s.File = l.real(s.File)
-			p.Secrets[name] = s
-		}
+		s.Name, s.File = "", l.real(s.File)
+		p.Secrets[name] = s
+	}
+	for name, n := range p.Networks {
+		n.Name = ""
+		p.Networks[name] = n
+	}
+	for name, v := range p.Volumes {
+		v.Name = ""
+		p.Volumes[name] = v
 	}
 	bare(reflect.ValueOf(p).Elem())
 }
@@ -46,7 +50,7 @@ func (l *loading) settle(p *types.Project) {
 // real is the path without symbolic links, of one that the police let through.
 func (l *loading) real(p string) string {
 	name, _, err := l.inBundle(p)
-	if err != nil {
+	if p == "" || err != nil {
 		return p
 	}
 	return path.Join(Root, name)

@@ -17,8 +17,6 @@ import (
 type policer struct {
 	*loading
 	project *types.Project
-	// service is the one the walk is in, nil outside.
-	service *types.ServiceConfig
 	binds   []bind
 }
 
@@ -59,11 +57,6 @@ func (p *policer) walk(where string, v reflect.Value) {
 
 func (p *policer) walkStruct(where string, v reflect.Value) {
 	t := v.Type()
-	if t == reflect.TypeFor[types.ServiceConfig]() {
-		s := v.Interface().(types.ServiceConfig)
-		p.service = &s
-		defer func() { p.service = nil }()
-	}
 	for i := range t.NumField() {
 		f := t.Field(i)
 		if !f.IsExported() || v.Field(i).IsZero() {
@@ -133,20 +126,30 @@ func (p *policer) nested() {
 	}
 }
 
-// NestedBinds lists the binds of enabled services that lie inside what a
-// container may write: another bind's source, or one of the given folders,
-// which are relative to the bundle's root. Until such a bind is mounted, whoever
-// writes the folder decides what it leads to.
+// NestedBinds lists what enabled services bind (volumes, and the files of
+// configs and secrets) from inside what a container may write: another bind's
+// source, or one of the given folders, which are relative to the bundle's root.
+// Until such a bind is mounted, whoever writes the folder decides what it leads
+// to on the host.
 func (p *Project) NestedBinds(writable ...string) []NestedBind {
 	var all []bind
+	add := func(where, source string, writable bool) {
+		if rel, ok := strings.CutPrefix(path.Clean(source), Root); ok {
+			all = append(all, bind{where: where, source: path.Join(".", rel), writable: writable})
+		}
+	}
 	for _, name := range slices.Sorted(maps.Keys(p.Compose.Services)) {
-		for i, v := range p.Compose.Services[name].Volumes {
-			rel, ok := strings.CutPrefix(path.Clean(v.Source), Root)
-			if v.Type != types.VolumeTypeBind || !ok {
-				continue
+		s := p.Compose.Services[name]
+		for i, v := range s.Volumes {
+			if v.Type == types.VolumeTypeBind {
+				add(fmt.Sprintf("services.%s.volumes[%d]", name, i), v.Source, !v.ReadOnly)
 			}
-			all = append(all, bind{where: fmt.Sprintf("services.%s.volumes[%d]", name, i),
-				source: path.Join(".", rel), writable: !v.ReadOnly})
+		}
+		for i, c := range s.Configs {
+			add(fmt.Sprintf("services.%s.configs[%d]", name, i), p.Compose.Configs[c.Source].File, false)
+		}
+		for i, c := range s.Secrets {
+			add(fmt.Sprintf("services.%s.secrets[%d]", name, i), p.Compose.Secrets[c.Source].File, false)
 		}
 	}
 	for _, w := range writable {

@@ -89,35 +89,32 @@ func labels(p *policer, where string, v reflect.Value) {
 }
 
 var (
-	userPattern = regexp.MustCompile(`^[A-Za-z0-9_.-]+(:[A-Za-z0-9_.-]+)?$`)
-	namePattern = regexp.MustCompile(`^[a-zA-Z0-9][a-zA-Z0-9_.-]{0,127}$`)
+	userPattern     = regexp.MustCompile(`^[A-Za-z0-9_.-]+(:[A-Za-z0-9_.-]+)?$`)
+	namePattern     = regexp.MustCompile(`^[a-zA-Z0-9][a-zA-Z0-9_.-]{0,127}$`)
+	imagePattern    = regexp.MustCompile(`^[a-zA-Z0-9][a-zA-Z0-9._:/@-]{0,511}$`)
+	platformPattern = regexp.MustCompile(`^[a-z0-9]+(/[a-z0-9._]+){0,2}$`)
+	restartPattern  = regexp.MustCompile(`^(no|always|unless-stopped|on-failure(:\d{1,6})?)$`)
+	pullPattern     = regexp.MustCompile(`^(always|never|missing|if_not_present|build|refresh|daily|weekly|every_[0-9wdhms]+)$`)
 )
 
-func userName(p *policer, where string, v reflect.Value) {
-	if !userPattern.MatchString(v.String()) {
-		never("user")(p, where, v)
+// matching refuses text that is not of the form.
+func matching(rule string, form *regexp.Regexp) check {
+	return func(p *policer, where string, v reflect.Value) {
+		if !form.MatchString(v.String()) {
+			never(rule)(p, where, v)
+		}
 	}
 }
 
-func containerName(p *policer, where string, v reflect.Value) {
-	if !namePattern.MatchString(v.String()) {
-		never("container-name")(p, where, v)
+func platforms(p *policer, where string, v reflect.Value) {
+	for i := range v.Len() {
+		matching("platform", platformPattern)(p, fmt.Sprintf("%s[%d]", where, i), v.Index(i))
 	}
 }
 
-var restartPattern = regexp.MustCompile(`^(no|always|unless-stopped|on-failure(:\d{1,6})?)$`)
-
-func restart(p *policer, where string, v reflect.Value) {
-	if !restartPattern.MatchString(v.String()) {
-		never("restart")(p, where, v)
-	}
-}
-
-var pullPattern = regexp.MustCompile(`^(always|never|missing|if_not_present|build|refresh|daily|weekly|every_[0-9wdhms]+)$`)
-
-func pullPolicy(p *policer, where string, v reflect.Value) {
-	if !pullPattern.MatchString(v.String()) {
-		never("schema")(p, where, v)
+func subpath(p *policer, where string, v reflect.Value) {
+	if plainPath(v.String()) != nil || slices.Contains(strings.Split(v.String(), "/"), "..") {
+		never("mount-path")(p, where, v)
 	}
 }
 
@@ -204,6 +201,7 @@ var logSize = regexp.MustCompile(`^[0-9]{1,4}[kmKM]?[bB]?$`)
 // logging lets local log files of at most 10 GB, 100 files through.
 func logging(p *policer, where string, v reflect.Value) {
 	c := v.Interface().(*types.LoggingConfig)
+	p.walk(where, v)
 	if c.Driver != "" && c.Driver != "json-file" && c.Driver != "local" {
 		p.found.refuse("logging", where+".driver", "the driver is "+quoted(c.Driver))
 	}

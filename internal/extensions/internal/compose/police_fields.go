@@ -20,10 +20,12 @@ func never(rule string) check {
 	}
 }
 
-// grantable refuses unless the profile grants the bare rule.
+// grantable refuses unless the profile grants the bare rule. What is below is
+// judged all the same.
 func grantable(rule string) check {
 	return func(p *policer, where string, v reflect.Value) {
 		p.found.refuseUnless(rule, "", where, "it is set to "+quoted(brief(v)))
+		p.walk(where, v)
 	}
 }
 
@@ -75,12 +77,12 @@ func projectFields() map[reflect.Type]class {
 }
 
 func serviceFields() map[reflect.Type]class {
-	hook := class{"Command": fine, "User": userName, "Privileged": never("hook-privileged"), "WorkingDir": fine, "Environment": fine, "Extensions": fine}
+	hook := class{"Command": fine, "User": matching("user", userPattern), "Privileged": never("hook-privileged"), "WorkingDir": fine, "Environment": fine, "Extensions": fine}
 	mounted := class{"Source": fine, "Target": fine, "UID": fine, "GID": fine, "Mode": fine, "Extensions": fine}
 	return map[reflect.Type]class{
 		reflect.TypeFor[types.ServiceConfig](): {
 			"Name": fine, "Profiles": fine, "Attach": fine, "Extensions": fine, "Deploy": walked, "Scale": replicas,
-			"Restart": restart, "ContainerName": containerName, "Links": links, "ContainerSpec": walked, "WorkloadSpec": walked,
+			"Restart": matching("restart", restartPattern), "ContainerName": matching("container-name", namePattern), "Links": links, "ContainerSpec": walked, "WorkloadSpec": walked,
 			"PostStart": walked, "PreStop": walked, "PreStart": never("pre-start"), "Provider": never("provider"),
 			"ExternalLinks": never("external-links"), "Net": never("network-mode"),
 		},
@@ -100,6 +102,12 @@ func serviceFields() map[reflect.Type]class {
 			"LinkLocalIPs": never("ip-address"), "MacAddress": never("mac-address"),
 		},
 		reflect.TypeFor[types.LoggingConfig](): {"Driver": fine, "Options": fine, "Extensions": fine},
+		reflect.TypeFor[types.ServicePortConfig](): {
+			"Name": fine, "Mode": fine, "HostIP": fine, "Target": fine, "Published": fine, "Protocol": fine, "AppProtocol": fine, "Extensions": fine,
+		},
+		reflect.TypeFor[types.UlimitsConfig](): {"Single": fine, "Soft": fine, "Hard": fine, "Extensions": fine},
+		reflect.TypeFor[types.DeviceMapping](): {"Source": fine, "Target": fine, "Permissions": fine, "Extensions": fine},
+		reflect.TypeFor[types.DeviceRequest](): {"Capabilities": fine, "Driver": fine, "Count": fine, "IDs": fine, "Options": never("gpus")},
 		reflect.TypeFor[types.ServiceVolumeConfig](): {
 			"Type": fine, "Source": fine, "Target": fine, "ReadOnly": fine, "Consistency": fine, "Extensions": fine,
 			"Bind": walked, "Volume": walked, "Tmpfs": walked, "Image": never("volume-type"),
@@ -108,15 +116,15 @@ func serviceFields() map[reflect.Type]class {
 			"SELinux": oneOf("bind-propagation", "z", "Z"), "CreateHostPath": fine, "Extensions": fine,
 			"Propagation": oneOf("bind-propagation", "private", "rprivate"), "Recursive": oneOf("bind-propagation", "disabled", "enabled"),
 		},
-		reflect.TypeFor[types.ServiceVolumeVolume](): {"Labels": labels, "NoCopy": fine, "Subpath": fine, "Extensions": fine},
+		reflect.TypeFor[types.ServiceVolumeVolume](): {"Labels": labels, "NoCopy": fine, "Subpath": subpath, "Extensions": fine},
 		reflect.TypeFor[types.ServiceVolumeTmpfs]():  {"Size": fine, "Mode": fine, "Extensions": fine},
 	}
 }
 
 func containerFields() class {
 	return class{
-		"Command": fine, "Entrypoint": fine, "Environment": fine, "Hostname": fine, "DomainName": fine, "Image": fine, "Init": fine,
-		"ReadOnly": fine, "WorkingDir": fine, "StopSignal": fine, "Umask": fine, "Platform": fine, "CapDrop": fine, "GroupAdd": fine,
+		"Command": fine, "Entrypoint": fine, "Environment": fine, "Hostname": fine, "DomainName": fine, "Image": matching("image-name", imagePattern), "Init": fine,
+		"ReadOnly": fine, "WorkingDir": fine, "StopSignal": fine, "Umask": fine, "Platform": matching("platform", platformPattern), "CapDrop": fine, "GroupAdd": fine,
 		"CPUPeriod": fine, "CPUQuota": fine, "CPUS": fine, "CPUSet": fine, "CPUShares": fine, "PullRefreshAfter": fine,
 		"MemLimit": fine, "MemReservation": fine, "MemSwapLimit": fine, "MemSwappiness": fine, "PidsLimit": fine,
 		"Configs": walked, "Secrets": walked, "Networks": walked,
@@ -125,9 +133,9 @@ func containerFields() class {
 		"Ipc": namespace("host-ipc", true, "private", "none", "shareable"), "Pid": namespace("host-pid", true),
 		"Uts": namespace("host-uts", false), "UserNSMode": namespace("host-userns", false),
 		"Cgroup": namespace("host-cgroup", false, "private"), "NetworkMode": networkMode,
-		"Isolation": oneOf("windows-only", "default"), "Logging": logging, "OomScoreAdj": oomScore, "PullPolicy": pullPolicy,
+		"Isolation": oneOf("windows-only", "default"), "Logging": logging, "OomScoreAdj": oomScore, "PullPolicy": matching("schema", pullPattern),
 		"SecurityOpt": securityOpt, "ShmSize": shmSize, "StopGracePeriod": stopGrace, "Sysctls": sysctls, "Tmpfs": tmpfs,
-		"Ulimits": ulimits, "User": userName, "VolumesFrom": volumesFrom, "Runtime": runtimeName,
+		"Ulimits": ulimits, "User": matching("user", userPattern), "VolumesFrom": volumesFrom, "Runtime": runtimeName,
 
 		"Annotations": never("annotations"), "BlkioConfig": never("blkio"), "CgroupParent": never("cgroup-parent"),
 		"CPUCount": never("windows-only"), "CPUPercent": never("windows-only"), "CredentialSpec": never("credential-spec"),
@@ -160,7 +168,7 @@ func buildFields() map[reflect.Type]class {
 	return map[reflect.Type]class{
 		reflect.TypeFor[types.BuildConfig](): {
 			"Context": fine, "Dockerfile": fine, // judged by build, together
-			"DockerfileInline": fine, "Args": fine, "NoCache": fine, "NoCacheFilter": fine, "Pull": fine, "Target": fine, "Platforms": fine,
+			"DockerfileInline": fine, "Args": fine, "NoCache": fine, "NoCacheFilter": fine, "Pull": fine, "Target": matching("build-target", namePattern), "Platforms": platforms,
 			"Provenance": fine, "SBOM": fine, "Extensions": fine, "Labels": labels, "ShmSize": shmSize, "Ulimits": ulimits,
 			"ExtraHosts": extraHosts, "Isolation": oneOf("windows-only", "default"), "Network": oneOf("build-network", "default", "none"),
 			"AdditionalContexts": buildContexts, "Entitlements": never("build-privileged"), "Privileged": never("build-privileged"),

@@ -47,6 +47,7 @@ func devices(p *policer, where string, v reflect.Value) {
 		if grantableDevice.MatchString(d.Source) && (d.Target == "" || strings.HasPrefix(d.Target, "/")) &&
 			regexp.MustCompile(`^[rwm]{0,3}$`).MatchString(d.Permissions) {
 			p.found.refuseUnless("devices", d.Source, at, found)
+			p.walk(at, v.Index(i))
 		} else {
 			p.found.refuse("devices", at, found)
 		}
@@ -88,6 +89,7 @@ func ulimits(p *policer, where string, v reflect.Value) {
 			continue
 		}
 		most, known := limitBounds[name]
+		p.walk(join(where, name), reflect.ValueOf(u))
 		at, found := join(where, name), fmt.Sprintf("it is %d", max(u.Single, u.Soft, u.Hard))
 		if low := min(u.Single, u.Soft, u.Hard); low < 0 {
 			found = fmt.Sprintf("it is %d", low)

@@ -54,6 +54,7 @@ func ports(p *policer, where string, v reflect.Value) {
 			continue
 		}
 		p.address(at, c)
+		p.walk(at, v.Index(i))
 	}
 }
 
