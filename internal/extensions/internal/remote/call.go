@@ -28,7 +28,7 @@ type Call struct {
 
 // maxStray bounds what a Call's script may print beside its answer, on each
 // stream, in bytes.
-const maxStray = 64 << 20
+const maxStray = 16 << 20
 
 // Call runs the script and decodes its answer, strictly, into answer; nil drops
 // the answer. Errors are Run's; also those the script answered with fail, of

@@ -6,6 +6,7 @@ import (
 	_ "embed"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
@@ -91,7 +92,7 @@ func (f framing) encode(mark string) ([]byte, error) {
 	if f.tty { // it came in raw, for the script's sake
 		b.WriteString("stty sane 2>/dev/null\n")
 	}
-	b.WriteString("printf '%s\\n' \"$_sbx_t\"\n")
+	b.WriteString("printf '%s %s\\n' \"$_sbx_t\" $$\n")
 	if !f.tty {
 		b.WriteString("printf '%s\\n' \"$_sbx_t\" >&2\n")
 	}
@@ -106,18 +107,22 @@ const maxNoise = 1 << 20
 
 var errNoise = errors.New("the host prints too much before the script begins")
 
+// maxPid bounds what stands behind the mark in its line: a space, the process
+// id of the script's sh, and what a terminal makes of a newline.
+const maxPid = 24
+
 // opening drops what comes before the mark's line and passes on the rest.
 type opening struct {
 	mark  []byte
 	next  func([]byte) error
-	began func() // called once, at the mark
+	began func(pid int) // called once, at the mark; pid is 0 where the line has none
 	open  bool
 	held  []byte // what may be the start of the mark
 	noise tail
 	count int
 }
 
-func newOpening(mark string, next func([]byte) error, began func()) *opening {
+func newOpening(mark string, next func([]byte) error, began func(pid int)) *opening {
 	return &opening{mark: []byte(mark), next: next, began: began}
 }
 
@@ -131,17 +136,18 @@ func (o *opening) write(p []byte) error {
 		if end >= 0 {
 			o.noise.write(buf[:i])
 			o.open, o.held = true, nil
-			o.began()
+			pid, _ := strconv.Atoi(strings.TrimSpace(string(buf[i+len(o.mark) : i+end])))
+			o.began(pid)
 			if rest := buf[i+end+1:]; len(rest) > 0 {
 				return o.next(rest)
 			}
 			return nil
 		}
-		if len(buf)-i > len(o.mark)+1 { // "\r" of a terminal, at most
+		if len(buf)-i > len(o.mark)+maxPid {
 			return errNoise
 		}
 	}
-	keep := min(len(buf), len(o.mark)+1)
+	keep := min(len(buf), len(o.mark)+maxPid)
 	drop := buf[:len(buf)-keep]
 	o.count += len(drop)
 	o.noise.write(drop)

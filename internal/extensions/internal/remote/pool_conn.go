@@ -112,6 +112,15 @@ func (c *conn) gone() bool {
 	}
 }
 
+func (c *conn) isDead() bool {
+	select {
+	case <-c.dead:
+		return true
+	default:
+		return false
+	}
+}
+
 // watch asks an idle host for signs of life.
 func (c *conn) watch() {
 	t := time.NewTicker(c.host.opts.KeepAlive)

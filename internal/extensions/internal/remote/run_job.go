@@ -36,6 +36,7 @@ type job struct {
 	stop      bool // end the script with its caller
 	out, err  *pump
 	began     chan struct{} // closed at the mark
+	pid       atomic.Int64  // of the script's sh, once it has begun
 	handed    atomic.Bool   // the whole script may have reached the host
 	sent      chan error    // one value: how handing the script over went
 	stdinErr  atomic.Pointer[error]
@@ -88,7 +89,13 @@ func (c *Client) run(ctx context.Context, sp spec) (exit int, err error) {
 func (c *Client) newJob(s *session, head []byte, sp spec) *job {
 	j := &job{client: c, session: s, head: head, stdin: sp.stdin, tty: sp.tty, stop: sp.stop, waitStdin: sp.tty != nil,
 		began: make(chan struct{}), sent: make(chan error, 1)}
-	began := sync.OnceFunc(func() { close(j.began) })
+	once := sync.OnceFunc(func() { close(j.began) })
+	began := func(pid int) {
+		if pid > 1 {
+			j.pid.Store(int64(pid))
+		}
+		once()
+	}
 	j.out = newPump(s.ch, newOpening(sp.mark, sp.out, began))
 	j.err = newPump(s.ch.Stderr(), newOpening(sp.mark, sp.err, began))
 	return j
@@ -117,6 +124,9 @@ func (j *job) do(ctx context.Context) (exit int, err error) {
 	j.session.finish(err == nil)
 	j.out.stop()
 	j.err.stop()
+	if err != nil && j.stop && j.tty == nil && !j.session.conn.isDead() {
+		j.client.terminate(int(j.pid.Load()))
+	}
 	return exit, err
 }
 

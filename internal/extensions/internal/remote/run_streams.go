@@ -1,7 +1,9 @@
 package remote
 
 import (
+	"context"
 	"io"
+	"strconv"
 	"sync/atomic"
 	"time"
 
@@ -170,7 +172,25 @@ func (j *job) resize(over <-chan struct{}) {
 	}
 }
 
-// terminate asks the host to end what runs in the session. Hosts may ignore it.
+// terminateLimit is how long the end of a Run may be put off by ending its script.
+const terminateLimit = time.Second
+
+// terminate ends the process group of a script that nobody waits for: one that
+// neither reads nor writes would not notice, and hold a session of the host
+// for ever. sshd does this by itself for terminals only.
+func (c *Client) terminate(pid int) {
+	if pid == 0 || c.ctx.Err() != nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(c.ctx, terminateLimit)
+	defer cancel()
+	drop := func([]byte) error { return nil }
+	_, err := c.run(ctx, spec{framing: framing{script: "kill -s TERM -- -" + strconv.Itoa(pid)}, mark: newMark(), out: drop, err: drop})
+	c.host.opts.Log.Debug("remote: ended a script", "host", c.host.name, "pid", pid, "error", err)
+}
+
+// terminate asks the host to end what runs in the session. OpenSSH does so for
+// logins other than root's.
 func (s *session) terminate() {
 	_, _ = s.ch.SendRequest("signal", false, ssh.Marshal(struct{ Signal string }{"TERM"}))
 }
