@@ -54,7 +54,7 @@ func (extension) Describe() extensions.Descriptor {
 			ReadOnlyWorkspace:   true,
 			Provides: extensions.Provides{
 				RuntimeKinds:     []string{"native"},
-				RequirementKinds: []string{},
+				RequirementKinds: []string{"compose", "containers", "image", "long-running"},
 			},
 			EnforcesResourceLimits: true,
 		},

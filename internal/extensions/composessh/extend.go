@@ -16,7 +16,7 @@ func (b *Backend) change(ctx context.Context, h extensions.Handle, vars map[stri
 	}
 	all := map[string]string{"root": at.root, "raise": "", "remaining": "", "until": ""}
 	maps.Copy(all, vars)
-	_, err = b.call(ctx, operation{op: "change", id: at.id, files: []string{"lease", "look", "timer", "change"}, vars: all})
+	_, err = b.call(ctx, operation{op: "change", id: at.id, files: changeFiles, vars: all})
 	return err
 }
 
@@ -29,3 +29,6 @@ func (b *Backend) Extend(ctx context.Context, h extensions.Handle, deadline time
 	return failed("extend", h.ID, b.change(ctx, h, map[string]string{
 		"remaining": centis(max(time.Until(deadline), 0)), "until": deadline.UTC().Format(time.RFC3339Nano)}))
 }
+
+// changeFiles are what the operation change is put together from.
+var changeFiles = []string{"lease", "look", "timer", "change"}

@@ -17,7 +17,7 @@ func (b *Backend) find(ctx context.Context, id extensions.ID) (extensions.Handle
 	if _, err := extensions.ParseID(string(id)); err != nil {
 		return extensions.Handle{}, err
 	}
-	a, err := b.call(ctx, operation{op: "find", id: id, files: []string{"lease", "look", "find"}})
+	a, err := b.call(ctx, operation{op: "find", id: id, files: findFiles})
 	if err != nil {
 		return extensions.Handle{}, err
 	}
@@ -26,3 +26,6 @@ func (b *Backend) find(ctx context.Context, id extensions.ID) (extensions.Handle
 	}
 	return b.handle(id), nil
 }
+
+// findFiles are what the operation find is put together from.
+var findFiles = []string{"lease", "look", "find"}

@@ -58,7 +58,7 @@ func (b *Backend) provision(ctx context.Context, spec extensions.Spec) (extensio
 }
 
 // createFiles are what the operation create is put together from.
-var createFiles = []string{"lease", "look", "await", "timer", "remove", "toolbox", "subnet", "deny", "firewall", "proxy", "build", "create"}
+var createFiles = []string{"lease", "look", "await", "timer", "remove", "toolbox", "subnet", "deny", "firewall", "proxy", "build", "readiness", "create"}
 
 // reaperFiles are what the timer's loop is put together from.
 var reaperFiles = []string{"lease", "remove", "toolbox", "deny", "firewall", "proxy", "build", "reaper"}
@@ -139,6 +139,9 @@ func (b *Backend) createVars(p *plan) map[string]string {
 		"networks": strings.Join(p.rendered.Networks, " "), "deny_proved": denyProved(b.stateDir, b.host), "mode": string(p.walls.mode), "service_default": p.rendered.Default, "mount": p.mount(), "access": p.access, "publish": p.options.publish,
 		"limit": formatInt(int64(s.createTimeout / time.Second)), "grace": seconds(p.options.stopGrace),
 		"lock_wait": lockWaitLong, "max": "0",
+	}
+	if port := b.host.SSH.Port; port != 0 {
+		vars["sshd_ports"] = "22 " + formatInt(port)
 	}
 	if c := b.host.Capacity; c != nil && c.MaxSandboxes > 0 {
 		vars["max"] = formatInt(c.MaxSandboxes)

@@ -3,9 +3,11 @@ package composessh
 import (
 	"context"
 	"maps"
+	"strings"
 	"time"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/remote"
 )
 
 // How often and how long a readiness probe tries where the profile is silent.
@@ -14,11 +16,28 @@ const (
 	probeTimeout  = 2 * time.Minute
 )
 
-// probeVars are the variables of sh/readiness.sh.
+// probeVars are the variables of sh/readiness.sh: probe_kind is command, http,
+// tcp or empty; probe_command are shell words for eval, probe_target is the URL
+// or host:port as seen inside; times are in hundredths of a second.
 func probeVars(p *extensions.Probe) map[string]string {
-	vars := map[string]string{"probe_kind": "", "probe_interval": centis(probeInterval), "probe_limit": centis(probeTimeout)}
+	vars := map[string]string{"probe_kind": "", "probe_service": "", "probe_command": "", "probe_target": "",
+		"probe_interval": centis(probeInterval), "probe_limit": centis(probeTimeout)}
 	if p == nil {
 		return vars
+	}
+	vars["probe_service"] = p.Service
+	switch {
+	case len(p.Command) > 0:
+		vars["probe_kind"] = "command"
+		words := make([]string, len(p.Command))
+		for i, w := range p.Command {
+			words[i] = remote.Quote(w)
+		}
+		vars["probe_command"] = strings.Join(words, " ")
+	case p.HTTP != "":
+		vars["probe_kind"], vars["probe_target"] = "http", p.HTTP
+	case p.TCP != "":
+		vars["probe_kind"], vars["probe_target"] = "tcp", p.TCP
 	}
 	if p.Interval > 0 {
 		vars["probe_interval"] = centis(time.Duration(p.Interval))
@@ -48,7 +67,7 @@ func (b *Backend) waitReady(ctx context.Context, spec extensions.Spec, h extensi
 	}
 	vars := probeVars(spec.Readiness)
 	maps.Copy(vars, map[string]string{"root": at.root, "limit": centis(limit), "lock_wait": formatInt(int64(limit/time.Second) + 1)})
-	a, err := b.call(ctx, operation{op: "wait", id: at.id, files: []string{"lease", "look", "await", "toolbox", "wait"}, vars: vars})
+	a, err := b.call(ctx, operation{op: "wait", id: at.id, files: waitFiles, vars: vars})
 	if err != nil {
 		return none, err
 	}
@@ -58,3 +77,6 @@ func (b *Backend) waitReady(ctx context.Context, spec extensions.Spec, h extensi
 	}
 	return o.Reachability, nil
 }
+
+// waitFiles are what the operation wait is put together from.
+var waitFiles = []string{"lease", "look", "await", "toolbox", "readiness", "wait"}

@@ -53,7 +53,7 @@ func (b *Backend) status(ctx context.Context, handles []extensions.Handle) ([]ex
 	if handles == nil {
 		vars["all"] = "1"
 	}
-	a, err := b.call(ctx, operation{op: "status", files: []string{"lease", "look", "status"}, vars: vars})
+	a, err := b.call(ctx, operation{op: "status", files: statusFiles, vars: vars})
 	if err != nil {
 		return nil, err
 	}
@@ -203,3 +203,6 @@ func judge(r record, list []container) (extensions.Phase, string) {
 	}
 	return extensions.PhaseReady, ""
 }
+
+// statusFiles are what the operation status is put together from.
+var statusFiles = []string{"lease", "look", "timer", "status"}

@@ -60,6 +60,11 @@ claim() {
 				fail exhausted "the folder $box cannot be made" 'check the disk of the host'
 			}
 		fi
+		printf '' >>"$box/lock" || {
+			unlock_host
+			rmdir "$box" 2>/dev/null
+			fail exhausted "the file $box/lock cannot be written" 'free some disk space on the host'
+		}
 		unlock_host
 		lock_sandbox "$lock_wait"
 		case $? in

@@ -83,7 +83,7 @@ use_box() {
 lock_host() {
 	while :; do
 		mkdir -p -m 0700 "$root" 2>/dev/null || [ -d "$root" ] || fail unavailable "the folder $root cannot be made" "check the disk, and the rights of $(id -un) there"
-		{ exec 8>>"$root/lock"; } 2>/dev/null || { [ -d "$root" ] || continue; fail unavailable "the file $root/lock cannot be written" 'check the disk, and the rights of the login there'; }
+		{ command exec 8>>"$root/lock"; } 2>/dev/null || { [ -d "$root" ] || continue; fail unavailable "the file $root/lock cannot be written" 'check the disk, and the rights of the login there'; }
 		flock -w "${lock_wait:-60}" 8 || fail unavailable 'another operation has been holding the host lock for too long' "look at who holds $root/lock, for instance with fuser"
 		[ "$root/lock" -ef /proc/self/fd/8 ] && return 0
 	done
@@ -94,7 +94,8 @@ unlock_host() { exec 8>&-; }
 # lock_sandbox SECONDS takes the lock of box, whose folder exists, and records
 # this script as its holder. 1 = busy, with holder_pid and holder_op set; 2 = the folder is gone.
 lock_sandbox() {
-	{ exec 9>>"$box/lock"; } 2>/dev/null || return 2
+	# Not made here: a file made anew would stand in the way of its folder's removal.
+	{ command exec 9<"$box/lock"; } 2>/dev/null || return 2
 	if [ "$1" -gt 0 ]; then
 		flock -w "$1" 9
 	else
@@ -108,7 +109,8 @@ lock_sandbox() {
 		exec 9>&-
 		return 2
 	}
-	write_holder
+	write_holder # on a full disk nobody can tell who holds it, and it is held all the same
+	return 0
 }
 
 unlock_sandbox() {
@@ -170,27 +172,31 @@ get_from() {
 
 # manifest_put KEY VALUE … replaces these keys in one step. A value is one line.
 manifest_put() {
-	{
-		if [ -f "$box/manifest" ]; then
-			while IFS= read -r line; do
-				keep=1 i=1
-				for arg; do
-					[ $((i % 2)) = 1 ] && [ "${line%%=*}" = "$arg" ] && keep=0
-					i=$((i + 1))
-				done
-				[ "$keep" = 1 ] && printf '%s\n' "$line"
-			done <"$box/manifest"
-		fi
-		while [ $# -gt 1 ]; do
-			case $2 in
-			*'
-'*) printf '%s=%s\n' "$1" "$(printf '%s' "$2" | tr '\n' ' ')" ;;
-			*) printf '%s=%s\n' "$1" "$2" ;;
-			esac
-			shift 2
-		done
-	} >"$box/manifest.new" && mv -f "$box/manifest.new" "$box/manifest" ||
-		fail exhausted "the file $box/manifest cannot be written" 'free some disk space on the host'
+	put=
+	if [ -f "$box/manifest" ]; then
+		while IFS= read -r line; do
+			keep=1 i=1
+			for arg; do
+				[ "$i" = 1 ] && [ "${line%%=*}" = "$arg" ] && keep=0
+				i=$((1 - i))
+			done
+			[ "$keep" = 0 ] || put="$put$line
+"
+		done <"$box/manifest"
+	fi
+	while [ $# -gt 1 ]; do
+		case $2 in
+		*'
+'*) put="$put$1=$(printf '%s' "$2" | tr '\n' ' ')
+" ;;
+		*) put="$put$1=$2
+" ;;
+		esac
+		shift 2
+	done
+	# One write, whose failure shows: a full disk leaves the former manifest.
+	printf '%s' "$put" >"$box/manifest.new" && mv -f "$box/manifest.new" "$box/manifest" && return 0
+	fail exhausted "the file $box/manifest cannot be written" 'free some disk space on the host'
 }
 
 # manifest_add KEY WORD adds a word to a list, once.

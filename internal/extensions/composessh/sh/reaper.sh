@@ -60,7 +60,7 @@ abandoned() (
 )
 
 main() {
-	exec 7>>"$root/reaper.lock" || exit 0
+	command exec 7>>"$root/reaper.lock" || exit 0
 	flock -n 7 || exit 0
 	cd / || exit 0
 	read_stat $$

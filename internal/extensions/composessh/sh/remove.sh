@@ -67,7 +67,8 @@ remove_folder() {
 		fi
 	done
 	[ "${1-}" = tombstone ] && return 0
-	rm -rf "$box" 2>/dev/null
+	# In one step, so that nobody begins in a folder that is half gone.
+	mv "$box" "$root/.gone-$id" 2>/dev/null && rm -rf "$root/.gone-$id"
 	[ ! -e "$box" ] || fail unavailable "the folder $box could not be removed" "remove it on the host: sudo rm -rf $box"
 }
 
@@ -77,7 +78,8 @@ leave_root() {
 	for entry in "$root"/sbx-*; do
 		[ -e "$entry" ] && return 0
 	done
-	toolbox_release
+	# Other logins of this engine share the image.
+	{ list_ours ps -aq --filter label=sandboxer.id && [ -z "$ours" ] && list_ours ps -aq --filter label=sandboxer.toolbox && [ -z "$ours" ]; } && toolbox_release
 	if [ -f "$root/reaper" ]; then
 		IFS=' ' read -r timer_pid timer_began timer_boot _ <"$root/reaper"
 		read_clock

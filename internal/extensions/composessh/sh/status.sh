@@ -10,4 +10,11 @@ if [ "${all-}" = 1 ]; then
 		[ -d "$entry" ] && ids="$ids ${entry##*/}"
 	done
 fi
+# After a reboot, or when somebody ended it, the timer's loop starts anew here.
+if [ -f "$root/reaper.sh" ]; then
+	(
+		fail() { exit 1; }
+		timer_start "$root/reaper.sh"
+	)
+fi
 answer_with ''

@@ -4,7 +4,7 @@
 # a loop runs. It sets timer to what keeps it alive: systemd, systemd-user or
 # session. A second loop finds the first one's lock and ends.
 timer_start() {
-	cmp -s "$1" "$root/reaper.sh" || { cp "$1" "$root/reaper.$$" && mv -f "$root/reaper.$$" "$root/reaper.sh"; } ||
+	[ "$1" = "$root/reaper.sh" ] || cmp -s "$1" "$root/reaper.sh" || { cp "$1" "$root/reaper.$$" && mv -f "$root/reaper.$$" "$root/reaper.sh"; } ||
 		fail exhausted "the file $root/reaper.sh cannot be written" 'free some disk space on the host'
 	timer=
 	if [ -f "$root/reaper" ]; then
