@@ -1,0 +1,320 @@
+# Images of a stack: build_images before it is started, release_images after
+# its containers went. Variables, made by imageVars: build_base is the folder
+# below box that holds the contexts; keep_images is 1 where built images stay.
+# pulls and builds have one line each, of fields between '|' that are written
+# for printf %b; lists in a field have commas between their items.
+#
+#   pulls:  image|platform|missing, always or never
+#   builds: digest|context|dockerfile|text|target|network|platform|shm|args|hosts
+#
+# An image is named by the digest of all it is made of, so that sandboxes share
+# it. root/images holds, by digest: .lock, held by descriptor 6 while the image is
+# looked for, built or removed; .for.ID of each sandbox that uses it, written
+# before it is looked for and taken away without needing any disk; .log, .ids and
+# .before of a build. The image goes with the last sandbox that uses it.
+
+image_repository=sandboxer/build
+
+# decode FIELD sets decoded, trailing newlines included.
+decode() {
+	decoded=$(printf '%b.' "$1")
+	decoded=${decoded%.}
+}
+
+# build_images has every image of the stack on the host, or fails.
+build_images() {
+	pull_images
+	[ -n "${builds-}" ] || return 0
+	[ "${keep_images-}" != 1 ] || manifest_put keep_images 1
+	while IFS='|' read -r digest context dockerfile text target network platform shm args hosts; do
+		[ -n "$digest" ] || continue
+		manifest_add images "$digest"
+		lock_image "$digest" || fail exhausted "the file $root/images/$digest.lock cannot be written" 'free some disk space on the host, and check the rights of the login there'
+		: >"$root/images/$digest.for.$id" || image_fail exhausted "the folder $root/images cannot be written" 'free some disk space on the host'
+		tag=$image_repository:$digest built=
+		docker image inspect "$tag" >/dev/null 2>&1 </dev/null || build_image
+		unlock_image
+		[ -z "$built" ] || manifest_add image_ids "$built"
+	done <<-END
+		$builds
+	END
+}
+
+# ---- pulling
+
+pull_images() {
+	[ -n "${pulls-}" ] || return 0
+	fresh=
+	set --
+	while IFS='|' read -r image platform policy; do
+		[ -n "$image" ] || continue
+		decode "$image"
+		set -- "$@" "$decoded"
+		[ "$policy" != always ] || fresh=1
+	done <<-END
+		$pulls
+	END
+	# One question for all is the ordinary case.
+	[ -n "$fresh" ] || ! docker image inspect "$@" >/dev/null 2>&1 </dev/null || return 0
+	while IFS='|' read -r image platform policy; do
+		[ -n "$image" ] || continue
+		decode "$platform"
+		platform=$decoded
+		decode "$image"
+		image=$decoded
+		[ "$policy" = always ] || ! docker image inspect "$image" >/dev/null 2>&1 </dev/null || continue
+		[ "$policy" != never ] || fail invalid "the image $image is not on the host, and the stack forbids to pull it (pull_policy: never)" 'bring the image to the host, or drop pull_policy'
+		image_left
+		set -- pull --quiet
+		[ -z "$platform" ] || set -- "$@" --platform "$platform"
+		bounded "$image_rest" docker "$@" -- "$image" >"$box/pull.log" 2>&1
+		case $? in
+		0) continue ;;
+		124) fail timeout "the image $image was not pulled in time" 'raise config.create_timeout, or pull the image on the host' ;;
+		esac
+		pull_why=$(tail -c 2000 "$box/pull.log")
+		judge_pull "$pull_why"
+		fail "$judged" "the image $image could not be pulled" "$judged_remedy" "$pull_why"
+	done <<-END
+		$pulls
+	END
+	rm -f "$box/pull.log"
+}
+
+# judge_pull TEXT sets judged, the kind of what a registry or the way to it
+# answered, and judged_remedy.
+judge_pull() {
+	case $1 in
+	*'no space left on device'*) judged=exhausted judged_remedy='free some disk space on the host' ;;
+	*'manifest unknown'* | *'pull access denied'* | *'repository does not exist'* | *'not found'* | *'invalid reference format'* | *'no matching manifest'*)
+		judged=invalid judged_remedy='check the name of the image; a private one needs docker login on the host' ;;
+	*unauthorized* | *'no basic auth'* | *'denied: '*) judged=unauthorized judged_remedy='run docker login on the host for the registry' ;;
+	*) judged=unavailable judged_remedy='check the way from the host to the registry, or bring the image there' ;;
+	esac
+}
+
+# image_left sets image_rest to the seconds left for the operation.
+image_left() {
+	image_rest=3600
+	[ -n "${limit-}" ] && [ -n "${started-}" ] || return 0
+	read_clock
+	image_rest=$((limit - (uptime - started) / 100))
+	[ "$image_rest" -ge 1 ] || image_rest=1
+}
+
+# ---- building
+
+# lock_image DIGEST takes the lock of an image, whose file goes with the image;
+# false where there can be no such file.
+lock_image() {
+	while :; do
+		mkdir -p -m 0700 "$root/images" 2>/dev/null
+		{ command exec 6>>"$root/images/$1.lock"; } 2>/dev/null || {
+			[ -d "$root/images" ] || mkdir -m 0700 "$root/images" 2>/dev/null || [ -d "$root/images" ] || return 1
+			{ command exec 6>>"$root/images/$1.lock"; } 2>/dev/null || return 1
+		}
+		flock 6
+		[ "$root/images/$1.lock" -ef /proc/self/fd/6 ] && return 0
+	done
+}
+
+unlock_image() { exec 6>&-; }
+
+# image_fail is fail without the lock: what a failure takes back releases images.
+image_fail() {
+	unlock_image
+	fail "$@"
+}
+
+# build_image builds the image of the line that was read. The lock is held.
+build_image() {
+	inside_base "$context"
+	place=$found_inside
+	if [ -n "$text" ]; then
+		file=$box/Dockerfile.$digest
+		decode "$text"
+		printf '%s' "$decoded" >"$file" || image_fail exhausted "the file $file cannot be written" 'free some disk space on the host'
+	else
+		decode "$dockerfile"
+		file=$decoded
+		case $file in
+		*/*) inside_base "${dockerfile%/*}" ;;
+		*) inside_base . ;;
+		esac
+		file=$found_inside/${file##*/}
+		if [ ! -f "$file" ] || [ -h "$file" ]; then
+			image_fail invalid "there is no file $decoded to build from" "name the Dockerfile itself"
+		fi
+	fi
+	# The classic builder leaves what earlier stages made, and what a failed
+	# build had made, without a name. Its output names them; what had been there
+	# before it began is not ours.
+	record=$root/images/$digest
+	[ -f "$record.before" ] || docker image ls --quiet --no-trunc --filter dangling=true >"$record.before" 2>/dev/null </dev/null || rm -f "$record.before"
+	run_build "$place" "$file"
+	case $build_why in
+	*'No such image'* | *'unknown parent'* | *'layer does not exist'*)
+		# Another build took a layer away that this one had found.
+		[ "$build_code" = 0 ] || run_build "$place" "$file"
+		;;
+	esac
+	[ -z "$text" ] || rm -f "$file"
+	sweep_layers "$record"
+	[ "$build_code" = 0 ] || fail_build
+	built=$(cat "$box/iid" 2>/dev/null)
+	rm -f "$box/iid"
+}
+
+# inside_base FIELD sets found_inside to a folder below build_base; links that
+# lead out of it are refused.
+inside_base() {
+	decode "$1"
+	base=$(cd -P -- "$box/$build_base" && pwd -P) &&
+		found_inside=$(cd -P -- "$box/$build_base/$decoded" 2>/dev/null && pwd -P) ||
+		image_fail invalid "there is no folder $decoded to build from" 'check the build context'
+	case $found_inside/ in
+	"$base"/*) ;;
+	*) image_fail invalid "the build context $decoded leads out of the stack's own files" 'name a folder without symbolic links' ;;
+	esac
+}
+
+# run_build FOLDER DOCKERFILE sets build_code and build_why, the last lines.
+run_build() {
+	place=$1 file=$2
+	set -- --label "sandboxer.build=$digest" --tag "$tag" --iidfile "$box/iid" --force-rm --file "$file"
+	if [ -n "$target" ]; then decode "$target" && set -- "$@" --target "$decoded"; fi
+	if [ -n "$network" ]; then decode "$network" && set -- "$@" --network "$decoded"; fi
+	if [ -n "$platform" ]; then decode "$platform" && set -- "$@" --platform "$decoded"; fi
+	[ "${shm:-0}" = 0 ] || set -- "$@" --shm-size "$shm"
+	commas=$IFS
+	IFS=,
+	set -f
+	for item in $args; do decode "$item" && set -- "$@" --build-arg "$decoded"; done
+	for item in $hosts; do decode "$item" && set -- "$@" --add-host "$decoded"; done
+	set +f
+	IFS=$commas
+	image_left
+	rm -f "$box/iid"
+	log=$root/images/$digest.log
+	: >"$log"
+	watch_log "$log" "$root/images/$digest.ids" </dev/null >/dev/null 2>&1 &
+	watcher=$!
+	bounded "$image_rest" env BUILDX_BUILDER=default docker build "$@" -- "$place" >>"$log" 2>&1
+	build_code=$?
+	kill "$watcher" 2>/dev/null
+	wait "$watcher" 2>/dev/null
+	build_why=$(tail -c 65536 "$log" | tail -n 30 | cut -c 1-500 | tail -c 4000)
+}
+
+# watch_log LOG IDS keeps the log of a build short while it is written: of what
+# goes, the ids of layers stay.
+watch_log() {
+	trap 'kill "$nap" 2>/dev/null; exit 0' TERM
+	while kill -0 "$$" 2>/dev/null; do
+		sleep 1 &
+		nap=$!
+		wait "$nap"
+		[ "$(($(wc -c <"$1")))" -gt 4194304 ] || continue
+		grep -E '^ ---> (Running in )?[0-9a-f]+$' "$1" >>"$2"
+		tail -c 65536 "$1" >"$2.tail"
+		cat "$2.tail" >"$1"
+		rm -f "$2.tail"
+	done
+}
+
+# sweep_layers RECORD removes the nameless images a build left behind. Those
+# that others build on stay with them.
+sweep_layers() {
+	if [ -f "$1.before" ]; then
+		while :; do
+			swept=
+			for layer in $(docker image ls --quiet --no-trunc --filter dangling=true 2>/dev/null </dev/null); do
+				! grep -q "^$layer\$" "$1.before" || continue
+				logged "$1" '' "$layer" || half_made "$1" "$layer" || continue
+				docker image rm "$layer" >/dev/null 2>&1 </dev/null && swept=1
+			done
+			[ -n "$swept" ] || break
+		done
+	fi
+	rm -f "$1.log" "$1.ids" "$1.before"
+}
+
+# logged RECORD WORDS ID: the log of a build names the id, after these words.
+logged() {
+	short=${3#sha256:}
+	short=${short%"${short#????????????}"}
+	[ -n "$short" ] && grep -q "^ ---> $2$short\$" "$1.log" "$1.ids" 2>/dev/null
+}
+
+# half_made RECORD ID: a build that was cut off made it, without a word: in a
+# container it had named, or on a nameless layer of its own.
+half_made() {
+	parent=$(docker image inspect --format '{{.Container}}' "$2" 2>/dev/null </dev/null) && logged "$1" 'Running in ' "$parent" && return 0
+	parent=$(docker image inspect --format '{{.Parent}}' "$2" 2>/dev/null </dev/null) && logged "$1" '' "$parent" &&
+		[ -z "$(docker image inspect --format '{{range .RepoTags}}{{.}}{{end}}' "$parent" 2>/dev/null </dev/null)" ]
+}
+
+# fail_build tells a step that failed from a base image that could not be had.
+fail_build() {
+	case $build_code:$build_why in
+	124:*) image_fail timeout "the image of the stack was not built in time (context $context)" 'raise config.create_timeout' "$build_why" ;;
+	*'no space left on device'*) image_fail exhausted 'the host has no disk space left to build the image' 'free some disk space on the host' "$build_why" ;;
+	*'annot connect to the Docker daemon'*) unlock_image && fail_docker 'the image could not be built' "$build_why" ;;
+	*'returned a non-zero code'* | *'did not complete successfully'*)
+		build_remedy='correct the Dockerfile'
+		[ "$network" != none ] || build_remedy='correct the Dockerfile; builds have no network under network.default deny unless options build_network is "default"'
+		image_fail invalid 'a step of the image build failed' "$build_remedy" "$build_why"
+		;;
+	*'dial tcp'* | *'failed to resolve source metadata'* | *'pull access denied'* | *'manifest unknown'* | *'manifest for '* | *'TLS handshake'* | *toomanyrequests* | *'failed to do request'* | *'Client.Timeout'*)
+		judge_pull "$build_why"
+		image_fail "$judged" 'the image to build on could not be had' "$judged_remedy" "$build_why"
+		;;
+	esac
+	image_fail invalid 'the image could not be built' 'correct the Dockerfile' "$build_why"
+}
+
+# ---- releasing
+
+# release_images removes the images that were built for id and that no other
+# sandbox names, unless they are to be kept. What could not be removed is a warning.
+release_images() {
+	manifest_get images || return 0
+	releasing=$value
+	manifest_get keep_images || value=
+	releasing_keep=$value
+	# A stage goes before what it was built on.
+	reversed=
+	for digest in $releasing; do reversed="$digest $reversed"; done
+	for digest in $reversed; do
+		lock_image "$digest" || warn "the image $image_repository:$digest is released without a lock: $root/images cannot be written"
+		rm -f "$root/images/$digest.for.$id"
+		if image_is_shared "$digest"; then
+			unlock_image
+			continue
+		fi
+		sweep_layers "$root/images/$digest"
+		tag=$image_repository:$digest
+		if [ "$releasing_keep" != 1 ] && docker image inspect "$tag" >/dev/null 2>&1 </dev/null; then
+			if image_why=$(docker image rm "$tag" 2>&1 </dev/null); then
+				case ${removed-} in *images*) ;; *) removed="${removed-} images" ;; esac
+			elif docker image inspect "$tag" >/dev/null 2>&1 </dev/null; then
+				warn "the image $tag stays on the host: $(printf '%s' "$image_why" | tail -n 1 | cut -c 1-300)"
+			fi
+		fi
+		rm -f "$root/images/$digest.lock"
+		unlock_image
+	done
+	rmdir "$root/images" 2>/dev/null
+	# A sandbox that has expired keeps its manifest for a while.
+	quietly manifest_put images ''
+}
+
+# image_is_shared DIGEST: another sandbox that is still there uses it.
+image_is_shared() {
+	for other in "$root/images/$1.for."*; do
+		[ -e "$other" ] || continue
+		[ ! -d "$root/${other##*.for.}" ] || return 0
+		rm -f "$other"
+	done
+	return 1
+}
