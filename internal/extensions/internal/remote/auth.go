@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"golang.org/x/crypto/ssh"
 
@@ -38,9 +39,8 @@ type login struct {
 	hop      hop
 	patience *patience
 
-	closers []io.Closer
-
 	mu       sync.Mutex
+	closers  []io.Closer
 	err      error    // why there is nothing to offer
 	offered  []string // what the host was asked about, in order
 	skipped  []string // what was not offered, and why
@@ -53,9 +53,12 @@ type login struct {
 
 // done closes what signing needed.
 func (l *login) done() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	for _, c := range l.closers {
 		_ = c.Close()
 	}
+	l.closers = nil
 }
 
 func (l *login) problem() error {
@@ -184,7 +187,9 @@ func (s *offer) Algorithms() []string {
 }
 
 func (s *offer) SignWithAlgorithm(rand io.Reader, data []byte, algorithm string) (*ssh.Signature, error) {
-	defer s.login.patience.aside(signingTimeout)()
+	// The agent is cut off first: its silence is not the host's.
+	defer s.login.patience.aside(signingTimeout + agentGrace)()
+	defer time.AfterFunc(signingTimeout, s.login.done).Stop()
 	signature, err := s.AlgorithmSigner.SignWithAlgorithm(rand, data, algorithm)
 	if err != nil {
 		s.login.mu.Lock()
@@ -201,9 +206,13 @@ func (l *login) refused(err error) error {
 	defer l.mu.Unlock()
 	text := err.Error()
 	tooMany := strings.Contains(text, "Too many authentication failures")
+	sentAway := strings.Contains(text, "ssh: disconnect, reason") && len(l.offered) > 0
 	switch {
 	case l.unsigned != nil:
 		return l.unsigned
+	case sentAway && !tooMany:
+		return extensions.Errorf(extensions.KindUnauthorized, "%s sent user %q away (%s) after it was offered: %s", l.hop.label, l.hop.user, plain(err), strings.Join(l.offered, ", ")).
+			WithRemedy("see what sshd on the host logs about the user")
 	case !tooMany && !strings.Contains(text, "unable to authenticate") && !strings.Contains(text, "no common public key signature algorithm"):
 		return extensions.Errorf(extensions.KindUnreachable, "the connection to %s was lost while logging in: %s", l.hop.label, plain(err)).
 			WithRemedy("see what sshd on the host logs; try again if it was busy")

@@ -12,8 +12,8 @@ import (
 )
 
 const (
-	// agentTimeout bounds what an agent needs to say what it holds.
-	agentTimeout = 10 * time.Second
+	// agentGrace is how much longer than the agent the whole dial waits.
+	agentGrace = 5 * time.Second
 	// signingTimeout bounds one signature: a person may have to touch a key.
 	signingTimeout = time.Minute
 )
@@ -45,13 +45,17 @@ func (l *login) fromAgent() ([]candidate, error) {
 }
 
 func (l *login) listAgent() ([]candidate, error) {
-	defer l.patience.aside(agentTimeout)()
-	var d net.Dialer
+	defer l.patience.aside(l.hop.timeout + agentGrace)()
+	d := net.Dialer{Timeout: l.hop.timeout}
 	conn, err := d.DialContext(l.patience.ctx, "unix", l.plan.agent)
 	if err != nil {
 		return nil, err
 	}
+	l.mu.Lock()
 	l.closers = append(l.closers, conn, closer(context.AfterFunc(l.patience.ctx, func() { _ = conn.Close() })))
+	l.mu.Unlock()
+	// An agent has as long as a host to say what it holds.
+	defer time.AfterFunc(l.hop.timeout, l.done).Stop()
 	// Signers of an agent sign through this connection, so it stays open until
 	// the login is over.
 	client := agent.NewClient(conn)

@@ -115,7 +115,10 @@ func (l *login) fromCommand() (candidate, error) {
 	defer l.patience.aside(2 * commandTimeout)() // somebody else may be at it first
 	c, kept, err := credentials.slot(l.plan.command).get(l.patience.ctx, l.plan.command)
 	if err != nil {
-		if l.patience.over() {
+		switch {
+		case errors.Is(context.Cause(l.patience.ctx), errSlow):
+			return candidate{}, commandFailed(extensions.KindUnreachable, l.plan.command, "keeps too many waiting")
+		case l.patience.over():
 			return candidate{}, l.patience.failure(l.hop.label)
 		}
 		return candidate{}, err
@@ -153,7 +156,7 @@ func runCredential(ctx context.Context, argv []string) (*credential, error) {
 	err := cmd.Run()
 	switch {
 	case ctx.Err() != nil:
-		return nil, commandFailed(extensions.KindTimeout, argv, fmt.Sprintf("gave no credential within %s", commandTimeout))
+		return nil, commandFailed(extensions.KindUnreachable, argv, fmt.Sprintf("gave no credential within %s", commandTimeout))
 	case out.over:
 		return nil, commandFailed(extensions.KindUnauthorized, argv, fmt.Sprintf("printed more than %d bytes", maxCredential))
 	}

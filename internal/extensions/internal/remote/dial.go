@@ -52,7 +52,7 @@ func (c *chain) extend(h hop) error {
 		return c.explain(h, first, check, auth, err)
 	}
 	c.clients = append(c.clients, client)
-	c.hostKey = check.key
+	c.hostKey, _ = check.verdict()
 	c.via = h.label
 	return nil
 }
@@ -132,14 +132,15 @@ func notReached(h hop, err error) *extensions.Error {
 
 // explain makes a handshake's failure the error a person can act on.
 func (c *chain) explain(h hop, first *preface, check *hostCheck, auth *login, err error) error {
+	key, refusal := check.verdict()
 	switch {
-	case check.refusal != nil:
-		return check.refusal
+	case refusal != nil:
+		return refusal
 	case auth.problem() != nil:
 		return auth.problem()
 	case c.over():
 		return c.failure(h.label)
-	case check.key != nil:
+	case key != nil:
 		c.stale = auth.forget()
 		return auth.refused(err)
 	}

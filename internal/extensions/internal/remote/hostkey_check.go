@@ -53,10 +53,17 @@ func (b *hostBook) algorithms() []string {
 type hostCheck struct {
 	book     *hostBook
 	accepted func() // called once, when the key is taken
-	refusal  error
-	key      ssh.PublicKey // nil until one is accepted
 
-	mu sync.Mutex
+	mu      sync.Mutex
+	refusal error
+	key     ssh.PublicKey // nil until one is accepted
+}
+
+// verdict is what was found so far: the key that was accepted, or why it was not.
+func (c *hostCheck) verdict() (ssh.PublicKey, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.key, c.refusal
 }
 
 func (c *hostCheck) verify(_ string, _ net.Addr, key ssh.PublicKey) error {
