@@ -9,7 +9,7 @@ use_root
 use_box "$id"
 if [ "${cancel-}" = 1 ]; then
 	inside_find
-	mark_kill "$mark" || fail unavailable "a command in $service could not be ended" 'look at what runs there: docker top'
+	mark_kill "$mark" "$container" || fail unavailable "a command in $service could not be ended" 'look at what runs there: docker top'
 	say '{"exit":0}'
 	exit 0
 fi
@@ -47,7 +47,7 @@ expire() {
 		[ -z "$over" ] || exit 0
 	fi
 	trap '' TERM
-	mark_kill "$mark"
+	mark_kill "$mark" "$container"
 	# What cannot be killed shall not hold the caller.
 	sleep 3 &
 	nap=$!

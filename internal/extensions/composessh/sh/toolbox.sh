@@ -91,3 +91,57 @@ toolbox_release() {
 	docker image rm "$toolbox_tag" >/dev/null 2>&1 </dev/null
 	return 0
 }
+
+# mark_killer is a script for the host's sh, to be run where the container's
+# processes can be seen: it kills what carries the mark $1 in its environment,
+# the children and the sessions of that, until nothing is left. Whoever drops the
+# mark is still somebody's child; the processes of others never have it.
+# shellcheck disable=SC2016
+mark_killer='
+want=SANDBOXER_EXEC=$1 round=0
+marked() {
+	if [ -n "$zero" ]; then
+		( cd /proc && grep -lzxF "$want" [0-9]*/environ 2>/dev/null )
+	else
+		for f in /proc/[0-9]*/environ; do
+			tr "\000" "\n" <"$f" 2>/dev/null | grep -qxF "$want" && echo "${f#/proc/}"
+		done
+	fi
+}
+zero=; printf "a\000b\000" | grep -qzx b 2>/dev/null && zero=1
+while :; do
+	list=" "
+	for f in $(marked); do list="$list${f%%/*} "; done
+	sessions=" " grown=1
+	while [ -n "$grown" ]; do
+		grown=
+		for s in /proc/[0-9]*/stat; do
+			read -r line 2>/dev/null <"$s" || continue
+			p=${s#/proc/} p=${p%/stat}
+			set -- ${line##*) }
+			[ "$1" != Z ] || continue
+			case $list in *" $p "*)
+				case $sessions in *" $4 "*) ;; *) [ "$4" -le 1 ] || { sessions="$sessions$4 " grown=1; } ;; esac
+				continue ;;
+			esac
+			case $list in *" $2 "*) list="$list$p " grown=1; continue ;; esac
+			case $sessions in *" $4 "*) list="$list$p " grown=1 ;; esac
+		done
+	done
+	[ "$list" != " " ] || exit 0
+	kill -9 $list 2>/dev/null
+	round=$((round + 1))
+	[ "$round" -lt 40 ] || exit 1
+	[ "$round" -lt 3 ] || sleep 0.1 2>/dev/null || sleep 1
+done
+'
+
+# mark_kill MARK CONTAINER kills all that the mark started in the container. As root the
+# host's own view is enough; else the toolbox looks from inside.
+mark_kill() {
+	if [ "$(id -u)" = 0 ]; then
+		sh -c "$mark_killer" sh "$1" </dev/null >/dev/null 2>&1
+	else
+		toolbox_run --pid "container:$2" --cap-add SYS_PTRACE --cap-add KILL -- sh -c "$mark_killer" sh "$1" </dev/null >/dev/null 2>&1
+	fi
+}
