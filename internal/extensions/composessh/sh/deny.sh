@@ -9,7 +9,7 @@
 #	deny_down    after the containers went: removes those parents; quiet where there are none
 #	deny_clean   removes what an interrupted proof left; also part of deny_prove
 #
-# Variables: deny_proved, sshd_ports (words, optional), subnet_ranges, root.
+# Variables: deny_proved, deny_ways and sshd_ports (words, optional), subnet_ranges, root.
 #
 # The ways, best first. macvlan: the containers' interfaces hang on a dummy, so
 # that the host is no neighbour of theirs at all. parent: the same on a device
@@ -73,7 +73,7 @@ deny_all_ways() {
 	subnets_allocate
 	unlock_host
 	deny_nets=$chosen deny_why=''
-	for deny_recipe in macvlan parent bridge; do
+	for deny_recipe in ${deny_ways:-macvlan parent bridge}; do
 		deny_try && break
 		deny_why="$deny_why$deny_recipe: $deny_found; "
 		deny_clean
@@ -91,43 +91,32 @@ deny_all_ways() {
 # each, and a container that tries to reach whatever it should not. True when
 # nothing answered and the tools were seen to work; else deny_found tells.
 deny_try() {
-	deny_found='' index=0 deny_pids=''
-	for net in $deny_nets; do
-		case $deny_recipe in
-		macvlan) set -- -d macvlan ;;
-		parent)
-			deny_parent "sxp$$x$index" || return 1
-			set -- -d macvlan -o "parent=sxp$$x$index"
-			;;
-		bridge) set -- -d bridge ;;
-		esac
-		deny_found=$(docker network create "$@" --internal -o com.docker.network.bridge.inhibit_ipv4=true --subnet "$net" \
-			--label "sandboxer.proof=$root" "sandboxer-proof-$$-$index" 2>&1 </dev/null) || return 1
-		index=$((index + 1))
-	done
+	deny_network a "${deny_nets% *}" >/dev/null 2>&1 &
+	deny_found=$(deny_network b "${deny_nets#* }" 2>&1)
+	deny_code=$?
+	wait $! && [ "$deny_code" = 0 ] || return 1
 	toolbox_places
 	range_of "${deny_nets#* }"
 	deny_neighbour=$(dotted $((first + 2)))
 	range_of "${deny_nets% *}"
-	deny_run "$$-1" --detach --ip "$deny_neighbour" -- sleep 30 >/dev/null 2>&1 &
-	deny_pids=$!
-	deny_found=$(deny_run "$$-0" --detach --network-alias proof-peer --ip "$(dotted $((first + 2)))" -- sleep 30 2>&1) || {
-		wait "$deny_pids"
-		return 1
-	}
-	wait "$deny_pids" || {
-		deny_found='a container could not be started on the second network'
-		return 1
-	}
+	deny_peer=$(dotted $((first + 2)))
 	deny_addresses
 	if perl -MSocket -MIO::Select -MTime::HiRes -e 1 >/dev/null 2>&1 </dev/null; then
 		set -- perl -MTime::HiRes -e "$deny_perl" --
 	else
 		set -- sh -c "$deny_shell" sh
 	fi
-	deny_found=$(deny_run "$$-0" -- "$@" "$(dotted $((first + 1)))" "$(dotted $((first + 2)))" "$deny_neighbour" "$deny_recipe" "$addresses" "${sshd_ports:-22}" 2>&1)
+	# All three start at once; the one that tries waits for the word that the
+	# others are there.
+	deny_found=$(
+		{
+			deny_run b --detach --ip "$deny_neighbour" -- sleep 30 </dev/null >/dev/null 2>&1 &
+			deny_run a --detach --ip "$deny_peer" --network-alias proof-peer -- sleep 30 </dev/null >/dev/null 2>&1 && wait $! && echo go
+		} | deny_run a --interactive --ip "$(dotted $((first + 3)))" -- "$@" "$(dotted $((first + 1)))" "$deny_peer" "$deny_neighbour" "$deny_recipe" "$addresses" "${sshd_ports:-22}" 2>&1
+	)
 	case $deny_found in
 	*answered*) ;;
+	*'control failed'*) ;;
 	*'control works'*'tries ended'*)
 		deny_found=
 		return 0
@@ -137,10 +126,29 @@ deny_try() {
 	return 1
 }
 
+# deny_network NAME SUBNET makes a network as it is rendered, by deny_recipe.
+deny_network() {
+	set -- "$1" "$2" "sxp$$x$1"
+	case $deny_recipe in
+	parent) deny_parent "$3" || {
+		printf '%s' "$deny_found"
+		return 1
+	} ;;
+	esac
+	case $deny_recipe in
+	macvlan) deny_options='-d macvlan' ;;
+	parent) deny_options="-d macvlan -o parent=$3" ;;
+	bridge) deny_options='-d bridge' ;;
+	esac
+	# shellcheck disable=SC2086
+	docker network create $deny_options --internal -o com.docker.network.bridge.inhibit_ipv4=true --subnet "$2" \
+		--label "sandboxer.proof=$root" "sandboxer-proof-$$-$1" </dev/null
+}
+
 # deny_run NETWORK OPTION… -- COMMAND… runs a program of the host as a service
 # would run: with the engine's capabilities but those that are always dropped.
 deny_run() {
-	proof_net=sandboxer-proof-$1
+	proof_net=sandboxer-proof-$$-$1
 	shift
 	n=$# split=
 	while [ "$n" -gt 0 ]; do
@@ -151,7 +159,7 @@ deny_run() {
 	done
 	# shellcheck disable=SC2086
 	docker run --rm --network "$proof_net" --dns 127.0.0.1 --cap-drop NET_RAW --cap-drop NET_ADMIN --security-opt no-new-privileges \
-		--pids-limit 256 --log-driver none --label "sandboxer.proof=$root" --entrypoint '' $places "$@" </dev/null
+		--pids-limit 256 --log-driver none --label "sandboxer.proof=$root" --entrypoint '' $places "$@"
 }
 
 # dotted prints the address of a number.
@@ -181,8 +189,9 @@ deny_clean() {
 	# shellcheck disable=SC2086
 	[ -z "$ours" ] || docker rm -f $ours >/dev/null 2>&1 </dev/null
 	list_ours network ls --no-trunc --filter "label=sandboxer.proof=$root" --format '{{.Name}}' || return 0
-	for net in $ours; do
-		docker network rm "$net" >/dev/null 2>&1 </dev/null
+	# shellcheck disable=SC2086
+	[ -z "$ours" ] || docker network rm $ours >/dev/null 2>&1 </dev/null
+	for net in $ours "sandboxer-proof-$$-a" "sandboxer-proof-$$-b"; do
 		net=${net#sandboxer-proof-}
 		net=sxp${net%-*}x${net##*-}
 		[ ! -e "/sys/class/net/$net" ] || as_root ip link del "$net" </dev/null >/dev/null 2>&1
@@ -231,6 +240,7 @@ deny_perl='
 use strict; use Socket; use IO::Select; use Fcntl; use Errno;
 my ($gateway, $peer, $neighbour, $recipe, $hosts, $ports) = @ARGV;
 my (@open, %what);
+(<STDIN> // "") eq "go\n" or print "control failed: a container beside could not be started\n";
 sub answered { print "answered $_[0]\n" }
 sub sock { my ($family, $type, $proto) = @_; socket(my $s, $family, $type, $proto) or return; fcntl($s, F_SETFL, O_NONBLOCK); return $s }
 sub watch { my ($s, $label, $tcp) = @_; $what{fileno $s} = [$label, $tcp]; push @open, $s }
@@ -263,7 +273,7 @@ answered("a raw IP socket was given") if socket(my $r, AF_INET, SOCK_RAW, 1);
 answered("a raw frame socket was given") if socket(my $p, 17, SOCK_RAW, 768);
 answered("a packet socket was given") if socket(my $d, 17, SOCK_DGRAM, 768);
 my ($read, $write) = (IO::Select->new(@open), IO::Select->new(grep { $what{fileno $_}[1] } @open));
-my $end = time + 2; my $left = 0.7; my $works;
+my $end = time + 2; my $left = 0.6; my $works;
 while ($read->count && $left > 0 && time < $end) {
 	my $from = Time::HiRes::time(); my ($r, $w) = IO::Select->select($read, $write, undef, $left); $left -= Time::HiRes::time() - $from;
 	for my $s (@{$r || []}, @{$w || []}) {
@@ -284,6 +294,8 @@ print "tries ended\n";'
 # shellcheck disable=SC2016
 deny_shell='
 gateway=$1 peer=$2 neighbour=$3 recipe=$4 hosts=$5 ports=$6
+IFS= read -r word
+[ "$word" = go ] || echo "control failed: a container beside could not be started"
 dial() {
 	if command -v bash >/dev/null 2>&1; then
 		said=$(timeout 1 bash -c ": </dev/tcp/$1/$2" 2>&1) && said=connected

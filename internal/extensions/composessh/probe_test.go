@@ -1,0 +1,43 @@
+package composessh
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
+)
+
+// A probe tells what is true of this machine, proves deny once, and leaves
+// nothing on the host.
+func TestProbeTellsTheHost(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	b := s.open(t)
+	before := s.residue(t)
+	f, err := b.Probe(t.Context())
+	must(t, err)
+	if f.OS != "linux" || f.CPUs < 1 || f.MemoryMB < 256 || f.FreeDisk < 1 || f.Docker == "" || f.Compose == "" {
+		t.Errorf("facts: %+v", f)
+	}
+	if !slices.Equal(f.Isolation, []extensions.Isolation{extensions.IsolationContainer}) || f.Egress != extensions.EgressDenyOnly {
+		t.Errorf("isolation %v, egress %q, notes %q", f.Isolation, f.Egress, f.Notes)
+	}
+	if f.ClockSkew.Abs() > time.Second {
+		t.Errorf("this machine is %s ahead of itself", f.ClockSkew)
+	}
+	if left := s.residue(t); !slices.Equal(left, before) {
+		t.Errorf("left behind: %q", left)
+	}
+	proof := denyProved(b.stateDir, b.host)
+	if proof == "" {
+		t.Fatal("the proof was not kept")
+	}
+	started := time.Now()
+	_, err = b.Probe(t.Context())
+	must(t, err)
+	t.Logf("a second probe took %s with %q", time.Since(started), proof)
+	if again := denyProved(b.stateDir, b.host); again != proof {
+		t.Errorf("the proof changed: %q", again)
+	}
+}
