@@ -26,7 +26,7 @@ func example(t *testing.T, name string) *cli {
 		t.Fatal(err)
 	}
 	c.env = append(c.env, "SANDBOXER_STATE_DIR="+b.state, "SANDBOXER_LEDGER=", "SANDBOXER_CATALOG=", "SANDBOXER_ACCOUNT=")
-	for _, f := range []string{"import-by-string-id.tf", "identity-import.tf"} {
+	for _, f := range []string{"import-by-string-id.tf", "identity-import.tf", "ssh.tf"} {
 		if err := os.RemoveAll(filepath.Join(c.dir, f)); err != nil { // applied by a test of their own
 			t.Fatal(err)
 		}
@@ -100,7 +100,7 @@ func TestEveryExampleIsApplied(t *testing.T) {
 // Every folder under examples is known to a test: a new one must be added.
 func TestNoExampleIsForgotten(t *testing.T) {
 	t.Parallel()
-	known := map[string]bool{"provider": true, "quickstart": true, "e2e-terraform-test": true, "resources/sandboxer_host": true,
+	known := map[string]bool{"provider": true, "quickstart": true, "e2e-terraform-test": true, "compose-e2e": true, "resources/sandboxer_host": true,
 		"resources/sandboxer_sandbox": true, "resources/sandboxer_snapshot": true, "data-sources/sandboxer_quote": true}
 	for _, pattern := range []string{"*", "resources/*", "data-sources/*"} {
 		dirs, err := filepath.Glob(filepath.Join(examples, pattern))

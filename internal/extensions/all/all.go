@@ -3,6 +3,7 @@ package all
 
 import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/composessh"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/local"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/saasstub"
 )
@@ -11,6 +12,7 @@ import (
 func Extensions() []extensions.Extension {
 	return []extensions.Extension{
 		local.New(),
+		composessh.New(),
 		saasstub.New(),
 		saasstub.NewEventual(),
 	}

@@ -1,0 +1,8 @@
+# Turns every job into capitals, for ever.
+while :; do
+  for job in /jobs/in/*; do
+    [ -f "$job" ] || continue
+    tr '[:lower:]' '[:upper:]' <"$job" >"/jobs/out/.${job##*/}" && mv "/jobs/out/.${job##*/}" "/jobs/out/${job##*/}" && rm "$job"
+  done
+  sleep 0.1
+done

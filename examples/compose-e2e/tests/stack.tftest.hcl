@@ -1,0 +1,41 @@
+# `terraform test` registers the host, makes the stack, runs the tests and
+# destroys everything, also when a run fails.
+
+run "price_and_place_are_known_before_anything_exists" {
+  command = plan
+
+  assert {
+    condition     = sandboxer_sandbox.stack.extension == "ext.compose-ssh"
+    error_message = "The stack is meant to run on the host."
+  }
+  assert {
+    condition     = sandboxer_sandbox.stack.estimate.maximum != null
+    error_message = "The worst case is not known: ${jsonencode(sandboxer_sandbox.stack.estimate.unknowns)}"
+  }
+}
+
+run "the_stack_works_off_its_jobs" {
+  assert {
+    condition     = sandboxer_sandbox.stack.state == "ready"
+    error_message = "The sandbox is ${sandboxer_sandbox.stack.state}."
+  }
+  assert {
+    condition     = sandboxer_host.box.facts.docker != null && sandboxer_host.box.facts.compose != null
+    error_message = "The host lacks Docker or Compose: ${jsonencode(sandboxer_host.box.facts)}"
+  }
+  assert {
+    condition     = output.compose_project == output.sandbox_id
+    error_message = "The Compose project is called ${output.compose_project}."
+  }
+}
+
+run "more_jobs_in_the_same_stack" {
+  variables {
+    jobs = 20
+  }
+
+  assert {
+    condition     = sandboxer_sandbox.stack.id == run.the_stack_works_off_its_jobs.sandbox_id
+    error_message = "Another number of jobs must not make another stack."
+  }
+}
