@@ -50,7 +50,7 @@ type Input struct {
 	// firewall guards nothing: such a network publishes no ports.
 	Deny bool
 	// Publish is one of PublishAsWritten, PublishLoopback and PublishNone.
-	// Empty is PublishLoopback.
+	// Empty is PublishNone under Deny, else PublishLoopback.
 	Publish string
 }
 

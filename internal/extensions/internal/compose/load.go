@@ -38,6 +38,7 @@ type loading struct {
 	left    int // bytes interpolation may still make
 	files   int // read so far
 	loops   int // services extended so far
+	nodes   int // of YAML so far, copies counted
 }
 
 // Load reads the stack from the bundle and polices it. A refused stack is a
@@ -49,6 +50,10 @@ type loading struct {
 // profiles leave out were policed like the others.
 func Load(ctx context.Context, in Input) (p *Project, err error) {
 	quiet()
+	if !oneWord(in.Publish, "", PublishAsWritten, PublishLoopback, PublishNone) {
+		return nil, extensions.Errorf(extensions.KindInvalid, "nobody knows how to publish ports %q", extensions.Clean(in.Publish, 40)).
+			At("publish").WithRemedy("Use %q, %q or %q.", PublishAsWritten, PublishLoopback, PublishNone)
+	}
 	bundle, err := ReadBundle(ctx, in.Source)
 	if err != nil {
 		return nil, err
@@ -158,6 +163,9 @@ func (l *loading) project() (p *types.Project, contradiction func() error, err e
 	contradiction = func() error {
 		if len(p.Services) == 0 {
 			return l.stop("consistency", "services", errors.New("none is on; set the profiles that turn some on"))
+		}
+		if err := l.dependencies(p); err != nil {
+			return err
 		}
 		if _, err := bind(again, true); err != nil {
 			return l.stop("consistency", "services", err)

@@ -71,6 +71,9 @@ func (x *extending) extend(name string, services map[string]any, doc *document, 
 	if !ok {
 		return service, nil
 	}
+	if err := x.l.spend(where, count(source)); err != nil {
+		return nil, err
+	}
 	doc.reset(map[string]any{"services": map[string]any{name: source}})
 	merged, err := override.ExtendService(source, service)
 	if err != nil {
@@ -131,4 +134,20 @@ func clone(v any) any {
 		return out
 	}
 	return v
+}
+
+// count is the number of values in v.
+func count(v any) int {
+	n := 1
+	switch v := v.(type) {
+	case map[string]any:
+		for _, e := range v {
+			n += count(e)
+		}
+	case []any:
+		for _, e := range v {
+			n += count(e)
+		}
+	}
+	return n
 }

@@ -14,8 +14,11 @@ const (
 	maxNodes = 50_000  // of one document, aliases counted each time
 	maxDepth = 64      // of one document
 	maxText  = 8 << 20 // bytes of one document's scalars, aliases counted
+	maxList  = 4_000   // entries of one list; the library compares each with each
+	maxTotal = 500_000 // nodes of one stack, each copy counted
 	maxFiles = 200     // read for one stack, each time counted
 	maxLoops = 4_000   // services extended for one stack
+	maxPaths = 50_000  // ways through the dependencies of one stack
 )
 
 // errYAML marks text that YAML readers may take in two ways.
@@ -27,6 +30,7 @@ type document struct {
 	// resets are the places tagged !reset or !override: what earlier files say
 	// there is dropped.
 	resets [][]string
+	nodes  int
 }
 
 // parseYAML reads one document with plain keys, each once. Tags other than
@@ -61,7 +65,7 @@ func parseYAML(data []byte) (*document, error) {
 	if !ok {
 		return nil, errors.New("its top level is no mapping")
 	}
-	return &document{root: top, resets: w.resets}, nil
+	return &document{root: top, resets: w.resets, nodes: w.nodes}, nil
 }
 
 // plainTags are those of values that every reader takes alike.
@@ -76,8 +80,8 @@ type yamlWalk struct {
 func (w *yamlWalk) visit(n *yaml.Node, at []string, depth int) error {
 	w.nodes++
 	w.text += len(n.Value)
-	if depth > maxDepth || w.nodes > maxNodes || w.text > maxText {
-		return fmt.Errorf("%w: more than %d levels, %d nodes or %d bytes", errTooLarge, maxDepth, maxNodes, maxText)
+	if depth > maxDepth || w.nodes > maxNodes || w.text > maxText || n.Kind == yaml.SequenceNode && len(n.Content) > maxList {
+		return fmt.Errorf("%w: more than %d levels, %d nodes, %d bytes or %d entries in a list", errTooLarge, maxDepth, maxNodes, maxText, maxList)
 	}
 	switch tag := n.Tag; {
 	case tag == "!reset" || tag == "!override":
