@@ -39,7 +39,7 @@ var configFields = []extensions.Field{
 var optionFields = []extensions.Field{
 	{Name: "allow", Type: extensions.FieldStrings, Doc: "Rules of the Compose policy that this profile may break: `rule` or `rule:argument`."},
 	{Name: "publish", Type: extensions.FieldString, Enum: []string{publishAsWritten, publishLoopback, publishNone},
-		Doc: "What becomes of published ports: kept as written (the policy still refuses addresses that others reach), bound to the host's loopback, or dropped; default `loopback`."},
+		Doc: "What becomes of published ports: kept as written (the policy still refuses addresses that others reach), bound to the host's loopback, or dropped; default `loopback`, and `none` under default deny, where ports are reached by forwarding."},
 	{Name: "stop_grace", Type: extensions.FieldDuration, Doc: "Overrides the binding's `stop_grace`."},
 	{Name: "build_network", Type: extensions.FieldString, Enum: []string{"none", "default"},
 		Doc: "Network of image builds; default `default` where the profile allows the network, else `none`."},
@@ -61,7 +61,7 @@ type settings struct {
 // options is the checked options section of a spec.
 type options struct {
 	allow         []string
-	publish       string
+	publish       string // "" = by the network's default
 	stopGrace     time.Duration
 	buildNetwork  string // "" = by the network's default
 	workspacePath string
@@ -139,7 +139,7 @@ func (s *settings) parseSubnets(v any) error {
 }
 
 func (s settings) parseOptions(values map[string]any) (options, error) {
-	o := options{publish: publishLoopback, workspacePath: defaultWorkspace}
+	o := options{workspacePath: defaultWorkspace}
 	if err := extensions.CheckFields("options", optionFields, values); err != nil {
 		return o, err
 	}

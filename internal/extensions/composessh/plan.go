@@ -96,7 +96,7 @@ func (p *plan) load(ctx context.Context) error {
 		}
 		p.project, err = compose.Load(ctx, compose.Input{
 			Source: src, Files: s.Compose.Files, Profiles: s.Compose.Profiles, EnvFiles: s.Compose.EnvFiles, Env: environment(s),
-			SecretNames: s.SecretNames, Allow: p.options.allow, Deny: p.walls.mode != compose.NetworkAllow, Publish: p.options.publish,
+			SecretNames: s.SecretNames, Allow: p.options.allow, Deny: p.walls.mode != compose.NetworkAllow, Publish: p.publish(),
 		})
 	case s.Containers != nil:
 		p.project, err = compose.FromContainers(ctx, *s.Containers, s.Workspace.Source)
@@ -104,6 +104,18 @@ func (p *plan) load(ctx context.Context) error {
 		p.project, err = compose.FromImage(ctx, *s.Image, s.Workspace.Source)
 	}
 	return err
+}
+
+// publish is what becomes of published ports where the profile is silent: the
+// loopback, and under default deny nothing, since such a network cannot.
+func (p *plan) publish() string {
+	switch {
+	case p.options.publish != "":
+		return p.options.publish
+	case p.walls.mode != compose.NetworkAllow:
+		return publishNone
+	}
+	return publishLoopback
 }
 
 // service is the one that exec goes to by default.

@@ -136,7 +136,7 @@ func (b *Backend) createVars(p *plan) map[string]string {
 		"account": spec.Account, "generation": formatInt(spec.Generation), "spec_hash": spec.Hash(), "name": spec.Name, "host": b.host.Name,
 		"remaining": centis(spec.Deadline.Sub(now)), "until": spec.Deadline.UTC().Format(time.RFC3339Nano), "now_ms": strconv.FormatInt(now.UnixMilli(), 10),
 		"payload_size": formatInt(p.payload.size), "payload_digest": p.payload.digest,
-		"networks": strings.Join(p.rendered.Networks, " "), "deny_proved": denyProved(b.stateDir, b.host), "mode": string(p.walls.mode), "service_default": p.rendered.Default, "mount": p.mount(), "access": p.access, "publish": p.options.publish,
+		"networks": strings.Join(p.rendered.Networks, " "), "deny_proved": denyProved(b.stateDir, b.host), "mode": string(p.walls.mode), "service_default": p.rendered.Default, "mount": p.mount(), "access": p.access, "publish": p.publish(),
 		"limit": formatInt(int64(s.createTimeout / time.Second)), "grace": seconds(p.options.stopGrace),
 		"lock_wait": lockWaitLong, "max": "0",
 	}

@@ -11,6 +11,14 @@ await_services() {
 		# shellcheck disable=SC2086
 		containers_of --filter "label=sandboxer.id=$id"
 		judge_services
+		# What ends at once shall not pass for ready: without a health check a
+		# second look is all there is.
+		if [ "$verdict" = ready ] && [ -n "$unproved" ]; then
+			unproved=
+			sleep 0.3 2>/dev/null || sleep 1
+			containers_of --filter "label=sandboxer.id=$id"
+			judge_services
+		fi
 		[ "$verdict" = wait ] || break
 		read_clock
 		if [ "$uptime" -ge "$await_until" ]; then
@@ -34,7 +42,7 @@ await_services() {
 
 # judge_services sets verdict (ready, wait, failed) and running, how many run.
 judge_services() {
-	verdict=ready seen=0 running=0 why='' failed_service='' failed_container=''
+	verdict=ready seen=0 running=0 unproved='' why='' failed_service='' failed_container=''
 	while IFS='"' read -r _ _ _ _ _ _ _ service _ _ _ status _ container _; do
 		[ -n "$service" ] || continue
 		seen=$((seen + 1))
@@ -45,8 +53,9 @@ judge_services() {
 			judged wait "the service $service is not healthy yet"
 			;;
 		'Up '*'(Paused)'*) judged wait "the service $service is paused" ;;
+		'Up '*'(healthy)'*) running=$((running + 1)) ;;
 		'Up '*)
-			running=$((running + 1))
+			running=$((running + 1)) unproved=1
 			case " $oneshot " in *" $service "*) judged wait "the service $service has not ended yet" ;; esac
 			;;
 		'Exited (0)'*)

@@ -132,7 +132,7 @@ read_holder() {
 	{ IFS=' ' read -r holder_pid holder_start holder_boot holder_group holder_op <"$box/holder"; } 2>/dev/null
 }
 
-# read_stat PID sets stat_start and stat_group; false when there is no such process.
+# read_stat PID sets stat_start and stat_group; false when no such process lives.
 read_stat() {
 	stat_start='' stat_group=''
 	{ IFS= read -r stat_line <"/proc/$1/stat"; } 2>/dev/null || return 1
@@ -141,6 +141,7 @@ read_stat() {
 	# shellcheck disable=SC2086
 	set -- ${stat_line##*) }
 	set +f
+	[ "$1" != Z ] || return 1
 	stat_group=$3
 	shift 19
 	stat_start=$1

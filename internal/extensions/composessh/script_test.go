@@ -1,0 +1,191 @@
+package composessh
+
+import (
+	"fmt"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"mvdan.cc/sh/v3/syntax"
+)
+
+// operations are all scripts as they are sent.
+func operations() map[string]string {
+	return map[string]string{
+		"create": script(createFiles...), "reaper": script(reaperFiles...), "teardown": script(teardownFiles...), "wait": script(waitFiles...),
+		"status": script(statusFiles...), "find": script(findFiles...), "change": script(changeFiles...),
+	}
+}
+
+// everyShell lists those of this machine that a host's sh may be.
+func everyShell(t testing.TB) [][]string {
+	t.Helper()
+	var found [][]string
+	for _, s := range [][]string{{"dash"}, {"busybox", "ash"}, {"bash", "--posix"}, {"bash"}} {
+		if _, err := exec.LookPath(s[0]); err == nil {
+			found = append(found, s)
+		}
+	}
+	if len(found) == 0 {
+		t.Fatal("there is no shell at all")
+	}
+	return found
+}
+
+// inShells runs a script after the library in each shell, and wants it to print
+// the same.
+func inShells(t *testing.T, files []string, body, want string) {
+	t.Helper()
+	for _, shell := range everyShell(t) {
+		t.Run(filepath.Base(strings.Join(shell, "-")), func(t *testing.T) {
+			t.Parallel()
+			cmd := exec.CommandContext(t.Context(), shell[0], shell[1:]...)
+			cmd.Dir = t.TempDir()
+			cmd.Stdin = strings.NewReader("root=$PWD account=acme/web\nprogress() { :; }\n" + script(files...) + body)
+			out, err := cmd.Output() // a shell's remarks on jobs are none of the script's
+			if err != nil || strings.TrimSpace(string(out)) != want {
+				t.Errorf("%v: printed %q, want %q", err, out, want)
+			}
+		})
+	}
+}
+
+func TestScriptsArePOSIX(t *testing.T) {
+	t.Parallel()
+	files, err := shellFiles.ReadDir("sh")
+	must(t, err)
+	all := operations()
+	for _, f := range files {
+		text, err := shellFiles.ReadFile("sh/" + f.Name())
+		must(t, err)
+		all[f.Name()] = string(text)
+	}
+	for name, text := range all {
+		if _, err := syntax.NewParser(syntax.Variant(syntax.LangPOSIX)).Parse(strings.NewReader(text), name); err != nil {
+			t.Errorf("%v", err)
+		}
+		for _, shell := range everyShell(t) {
+			cmd := exec.CommandContext(t.Context(), shell[0], append(slices.Clone(shell[1:]), "-n")...)
+			cmd.Stdin = strings.NewReader(text)
+			if out, err := cmd.CombinedOutput(); err != nil {
+				t.Errorf("%s in %v: %v: %s", name, shell, err, out)
+			}
+		}
+	}
+}
+
+func TestCommentsStayBehind(t *testing.T) {
+	t.Parallel()
+	for name, text := range operations() {
+		for line := range strings.Lines(text) {
+			if strings.HasPrefix(line, "#") || strings.TrimSpace(line) == "" || strings.HasPrefix(line, "\t") {
+				t.Errorf("%s is sent with the line %q", name, line)
+			}
+		}
+	}
+}
+
+func TestManifestKeepsWhatIsNotChanged(t *testing.T) {
+	t.Parallel()
+	inShells(t, nil, `
+use_root
+mkdir -p "$root/x"
+box=$root/x
+manifest_put a 1 b 'two words' c '$(never) "quoted" \n'
+manifest_put b 2 d "line
+break"
+manifest_add list one
+manifest_add list two
+manifest_add list one
+cat "$box/manifest"
+manifest_get c && printf '%s\n' "$value"
+manifest_get missing || echo none
+`, strings.Join([]string{"a=1", `c=$(never) "quoted" \n`, "b=2", "d=line break", "list=one two", `$(never) "quoted" \n`, "none"}, "\n"))
+}
+
+func TestALockIsHeldAndItsHolderKnown(t *testing.T) {
+	t.Parallel()
+	inShells(t, nil, `
+use_root
+id=x box=$root/x op=create
+mkdir "$box"
+lock_sandbox 0
+echo "no file $?"
+printf '' >"$box/lock"
+lock_sandbox 0
+echo "first $?"
+flock -n "$box/lock" true || echo held
+read_holder
+holder_lives && echo "alive $holder_op"
+printf '%s %s %s %s %s\n' "$holder_pid" 1 "$holder_boot" "$holder_group" create >"$box/holder"
+read_holder
+holder_lives || echo 'another process of the same number'
+unlock_sandbox
+flock -n "$box/lock" true && echo free
+rm -r "$box"
+lock_sandbox 0
+echo "gone $?"
+`, "no file 2\nfirst 0\nheld\nalive create\nanother process of the same number\nfree\ngone 2")
+}
+
+func TestALeaseHoldsAgainstClocksAndReboots(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct{ change, want string }{
+		"as written":                            {"", "left"},
+		"the wall clock was set back":           {"wall=99999999999", "left"},
+		"the wall clock was set forward":        {"wall=1", "left"},
+		"the uptime has passed":                 {"end=1", "over"},
+		"another boot, in time":                 {"boot=other", "left"},
+		"another boot, too late":                {"boot=other wall=1", "over"},
+		"another boot whose clock is far back":  {"boot=other wall=99999999999 remaining=1", "over"},
+		"a lease that was cut off is no lease":  {"end=", "none"},
+		"a lease without a wall clock is none":  {"wall=", "none"},
+		"another boot, up longer than was left": {"boot=other remaining=0", "over"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			// What is left is more than this machine can have been up.
+			inShells(t, []string{"lease"}, fmt.Sprintf(`
+use_root
+box=$root
+read_clock
+started=$uptime
+lease_write 999999999999 2030-01-01T00:00:00Z 3
+for change in %s; do
+	sed -i "s/^${change%%%%=*}=.*/$change/" "$box/lease"
+done
+if ! lease_left; then echo none; elif [ "$left" -gt 0 ]; then echo left; else echo over; fi
+`, c.change), c.want)
+		})
+	}
+}
+
+func TestTimesAreTheCallersWhateverTheHostsClock(t *testing.T) {
+	t.Parallel()
+	inShells(t, []string{"lease"}, `
+use_root
+box=$root
+read_clock
+manifest_put clock_caller 1000000 clock_uptime "$((uptime - 500))" clock_boot "$boot" clock_wall 5
+our_time
+[ "$now" -ge 1005000 ] && [ "$now" -lt 1007000 ] && echo same boot
+manifest_put clock_boot other clock_wall "$(($(date +%s) - 100))"
+our_time
+[ "$now" -ge 1100000 ] && [ "$now" -lt 1103000 ] && echo other boot
+`, "same boot\nother boot")
+}
+
+func TestACommandIsBounded(t *testing.T) {
+	t.Parallel()
+	inShells(t, nil, `
+box=$root
+bounded 20 sh -c 'exit 7'
+echo "$?"
+bounded 1 sleep 20
+echo "$?"
+bounded 20 cat
+echo "$?"
+`, "7\n124\n0")
+}
