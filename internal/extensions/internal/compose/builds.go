@@ -183,6 +183,17 @@ func (r *renderer) build(b Build) (string, error) {
 		return "", extensions.Errorf(extensions.KindInvalid, "service %q is to be built, but there are no files to build it from", b.Service).
 			At("image.build").WithRemedy("give the sandbox a workspace or a bundle")
 	}
+	// The host takes what it is given by its real name only.
+	for _, name := range []*string{&b.Context, &b.Dockerfile} {
+		if *name == "" {
+			continue
+		}
+		if e := r.p.Bundle.Lookup(*name); e != nil {
+			*name = e.Name
+		} else {
+			return "", extensions.Errorf(extensions.KindInvalid, "the build of %q takes %q, which is not among the stack's own files", b.Service, *name).At("image.build")
+		}
+	}
 	tree, err := r.p.Bundle.TreeDigest(b.Context, b.Dockerfile)
 	if err != nil {
 		return "", err

@@ -62,9 +62,11 @@ func (p *Project) setImage(name string, s *types.ServiceConfig, img extensions.I
 		if stage.ParentTag == "" || p.Bundle == nil {
 			continue
 		}
-		if e := p.Bundle.Lookup(file); e != nil && e.data != nil {
-			p.dockerfiles[file] = string(e.data)
+		text, err := p.Bundle.ReadFile(file)
+		if err != nil {
+			return err
 		}
+		p.dockerfiles[file] = string(text)
 	}
 	return nil
 }

@@ -1,6 +1,7 @@
 package compose
 
 import (
+	"errors"
 	"path"
 	"slices"
 	"strings"
@@ -82,16 +83,17 @@ func (r *renderer) source(name string, mayMake bool) (rel string, inside bool, e
 		return "", false, extensions.Errorf(extensions.KindInvalid, "%q leaves the stack's own files", name).At("compose")
 	}
 	if r.p.Bundle != nil && rel != "." {
-		e := r.p.Bundle.Lookup(rel)
+		real, e, err := r.p.Bundle.resolve(rel)
 		switch {
 		case e != nil:
-			rel = e.Name
-		case r.p.Bundle.throughLink(rel):
-			return "", false, extensions.Errorf(extensions.KindInvalid, "%q is, or lies behind, a symbolic link that leads to nothing in the stack's own files", rel).
-				At("compose").WithRemedy("name the file or folder itself")
+			rel = real
+		case !errors.Is(err, errMissing) || real == "" || r.p.Bundle.isLink(rel):
+			return "", false, extensions.Errorf(extensions.KindInvalid, "%q leads nowhere in the stack's own files", rel).
+				At("compose").WithRemedy("name the file or folder itself, without symbolic links")
 		case !mayMake:
 			return "", false, extensions.Errorf(extensions.KindInvalid, "%q is not among the stack's own files", rel).At("compose")
 		default:
+			rel = real
 			if !slices.Contains(r.out.Mkdir, rel) {
 				r.out.Mkdir = append(r.out.Mkdir, rel)
 				slices.Sort(r.out.Mkdir)
@@ -102,8 +104,8 @@ func (r *renderer) source(name string, mayMake bool) (rel string, inside bool, e
 	return rel, true, nil
 }
 
-// throughLink tells whether a symbolic link is on the way to name.
-func (b *Bundle) throughLink(name string) bool {
+// isLink tells whether a symbolic link is on the way to name, or the name itself.
+func (b *Bundle) isLink(name string) bool {
 	for at := name; at != "." && at != "/"; at = path.Dir(at) {
 		if e := b.entries[at]; e != nil && e.Type == TypeSymlink {
 			return true
