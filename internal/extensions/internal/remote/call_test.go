@@ -246,11 +246,11 @@ func TestCallCancelled(t *testing.T) {
 	defer cancel()
 	begun := time.Now()
 	err := c.Call(ctx, Call{
-		Script:   `progress go; sleep 1; echo here >"$HOME/late"; progress late; answer 1`,
+		Script:   `progress go; sleep 2; echo here >"$HOME/late"; progress late; answer 1`,
 		Progress: func(string) { cancel(); begun = time.Now() },
 	}, nil)
 	wantKind(t, err, extensions.KindIndeterminate)
-	if took := time.Since(begun); took > 500*time.Millisecond {
+	if took := time.Since(begun); took > 1500*time.Millisecond {
 		t.Errorf("it took %s", took)
 	}
 	if !errors.Is(err, context.Canceled) || !MayHaveStarted(err) || !strings.Contains(err.Error(), "was started") {
@@ -258,9 +258,9 @@ func TestCallCancelled(t *testing.T) {
 	}
 	eventually(t, "the script went on", fileExists(s.HomeDir+"/late"))
 
-	short, stop := context.WithTimeout(t.Context(), 200*time.Millisecond)
+	short, stop := context.WithTimeout(t.Context(), time.Second)
 	defer stop()
-	err = c.Call(short, Call{Script: "sleep 3; answer 1"}, nil)
+	err = c.Call(short, Call{Script: "sleep 30; answer 1"}, nil)
 	wantKind(t, err, extensions.KindTimeout)
 	err = c.Call(ctx, Call{Script: "answer 1"}, nil)
 	wantKind(t, err, extensions.KindInterrupted)

@@ -3,13 +3,9 @@ package remote
 import (
 	"bytes"
 	"context"
-	"errors"
 	"net"
 	"os"
-	"path/filepath"
 	"strconv"
-	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -123,34 +119,4 @@ func through(t testing.TB, s *hosttest.Server, addr string) extensions.Host {
 		t.Fatal(err)
 	}
 	return h
-}
-
-// connectionsOf are the sshd processes that serve a connection.
-func connectionsOf(s *hosttest.Server) (pids []int) {
-	for _, stat := range must2(filepath.Glob("/proc/[0-9]*/stat")) {
-		b, err := os.ReadFile(stat)
-		if err != nil {
-			continue
-		}
-		fields := strings.Fields(string(b[bytes.LastIndexByte(b, ')')+1:]))
-		if len(fields) > 1 && fields[1] == strconv.Itoa(s.Pid()) {
-			pid, _ := strconv.Atoi(filepath.Base(filepath.Dir(stat)))
-			pids = append(pids, pid)
-		}
-	}
-	return pids
-}
-
-func must2[T any](v T, _ error) T { return v }
-
-func signalProcess(t testing.TB, pid int, name string) {
-	t.Helper()
-	sig := map[string]syscall.Signal{"STOP": syscall.SIGSTOP, "KILL": syscall.SIGKILL}[name]
-	p, err := os.FindProcess(pid)
-	if err == nil {
-		err = p.Signal(sig)
-	}
-	if err != nil && !errors.Is(err, os.ErrProcessDone) {
-		t.Error(err)
-	}
 }

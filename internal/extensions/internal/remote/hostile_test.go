@@ -233,7 +233,7 @@ func TestHostileHosts(t *testing.T) {
 			if c.prepare != nil {
 				c.prepare(h)
 			}
-			client := open(t, h.host, Options{DialTimeout: 500 * time.Millisecond, KeepAlive: time.Second})
+			client := open(t, h.host, Options{DialTimeout: 4 * time.Second, KeepAlive: 4 * time.Second})
 			begun := time.Now()
 			err := client.Call(within(t, time.Minute), Call{Script: "answer 1"}, nil)
 			if took := time.Since(begun); took > 40*time.Second {
@@ -256,7 +256,7 @@ func TestHostThatHangs(t *testing.T) {
 	h := newHostile(t, func(s *hostileSession) { s.readHead(); <-release })
 	defer close(release)
 	c := open(t, h.host, Options{})
-	ctx := within(t, 300*time.Millisecond)
+	ctx := within(t, 3*time.Second)
 	err := c.Call(ctx, Call{Script: "answer 1"}, nil)
 	wantKind(t, err, extensions.KindTimeout)
 	if !MayHaveStarted(err) || !strings.Contains(err.Error(), "may have been started") {

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"golang.org/x/crypto/ssh"
+
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
 const (
@@ -43,7 +45,7 @@ func newConn(h *host, l *link) *conn {
 	c := &conn{host: h, link: l, dead: make(chan struct{}), limit: h.opts.MaxSessions}
 	h.work.Go(func() {
 		err := l.client.Wait()
-		c.kill(fmt.Errorf("%w: %w", errDead, err))
+		c.kill(fmt.Errorf("%w: %s", errDead, extensions.Clean(err.Error(), 300))) // a host may say why it hangs up
 	})
 	h.work.Go(c.watch)
 	return c

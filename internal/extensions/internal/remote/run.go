@@ -33,7 +33,7 @@ type Command struct {
 // was certainly not started; KindIndeterminate, when it was started and its end
 // is not known; KindTimeout when ctx's deadline passed, KindInterrupted when
 // ctx was cancelled before the start. See MayHaveStarted. When ctx ends a
-// running script, the host is asked to terminate it.
+// running script, its process group gets TERM, as far as the host lets us.
 func (c *Client) Run(ctx context.Context, cmd Command) (exit int, err error) {
 	return c.run(ctx, spec{
 		framing: framing{script: cmd.Script, vars: cmd.Vars, tty: cmd.TTY != nil},

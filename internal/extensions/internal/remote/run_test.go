@@ -186,14 +186,19 @@ func TestRunCancelled(t *testing.T) {
 func TestNothingIsWrittenAfterTheEnd(t *testing.T) {
 	t.Parallel()
 	c := open(t, hosttest.SSHD(t).Host(), Options{})
-	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	var out bytes.Buffer // the race detector sees a write beside the read below
-	_, err := c.Run(ctx, Command{Script: "while :; do echo x; done", Stdout: &out})
+	_, err := c.Run(ctx, Command{Script: "while :; do echo x; done", Stdout: writerFunc(func(p []byte) (int, error) {
+		if out.Len() > 1000 {
+			cancel()
+		}
+		return out.Write(p)
+	})})
 	n := out.Len()
 	time.Sleep(200 * time.Millisecond)
-	wantKind(t, err, extensions.KindTimeout)
-	if out.Len() != n || n == 0 {
+	wantKind(t, err, extensions.KindIndeterminate)
+	if out.Len() != n {
 		t.Error(n, out.Len())
 	}
 }
@@ -209,7 +214,7 @@ func TestTTY(t *testing.T) {
 	script = strings.Replace(script, "sha256sum;", "", 1)
 	go func() {
 		exit, err := c.Run(within(t, time.Minute), Command{
-			Script: script + "tty >/dev/null || exit 9; stty size; trap 'stty size' WINCH; read -r x; read -r x; echo \"got $x\"; cat; exit 3",
+			Script: script + "tty >/dev/null || exit 9; stty size; trap 'stty size' WINCH; while [ \"$x\" != two ]; do read -r x; done; echo \"got $x\"; cat; exit 3",
 			Stdin:  in, Stdout: &out, TTY: &extensions.TTY{Rows: 40, Cols: 100, Resize: sizes},
 		})
 		if exit != 3 {
