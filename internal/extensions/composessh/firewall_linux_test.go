@@ -3,6 +3,8 @@ package composessh
 import (
 	"context"
 	"fmt"
+	"io"
+	"log"
 	"maps"
 	"net"
 	"net/http"
@@ -20,7 +22,7 @@ import (
 // serve answers HTTP on a listener until the test ends.
 func serve(t testing.TB, l net.Listener, handler http.Handler) {
 	t.Helper()
-	server := &http.Server{Handler: handler, ReadHeaderTimeout: time.Minute}
+	server := &http.Server{Handler: handler, ReadHeaderTimeout: time.Minute, ErrorLog: log.New(io.Discard, "", 0)}
 	done := make(chan struct{})
 	go func() {
 		defer close(done)

@@ -65,7 +65,7 @@ func proxyEnv(services []string) map[string]string {
 var neverAllowed = []string{
 	"0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12", "192.0.0.0/24",
 	"192.168.0.0/16", "198.18.0.0/15", "224.0.0.0/4", "240.0.0.0/4",
-	"::/128", "::1/128", "::ffff:0:0/96", "64:ff9b::/96", "64:ff9b:1::/48", "100::/64", "2002::/16", "fc00::/7", "fe80::/10", "ff00::/8",
+	"::/128", "::1/128", "64:ff9b::/96", "64:ff9b:1::/48", "100::/64", "2002::/16", "fc00::/7", "fe80::/10", "ff00::/8",
 }
 
 // squidConfig is the proxy's configuration. Names that are not listed are
@@ -74,7 +74,9 @@ func squidConfig(rules []extensions.EgressRule) string {
 	var b strings.Builder
 	line := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
 	line("http_port %d", proxyPort)
-	line("acl own dst %s ${%s}", strings.Join(neverAllowed, " "), varHostAddresses)
+	line("acl own dst %s", strings.Join(neverAllowed, " "))
+	line("acl host dst ${%s}", varHostAddresses)
+	line("acl metadata dst 169.254.0.0/16")
 	line(`acl literal dstdom_regex -n ^[0-9.]+$$ [:\[]`)
 	line("acl tunnel method CONNECT")
 	line("acl plain proto HTTP")
@@ -88,7 +90,7 @@ func squidConfig(rules []extensions.EgressRule) string {
 		}
 		if r.Domain == "" {
 			line("acl to%d dst %s", i, r.CIDR)
-			line("http_access allow literal port%d to%d !metadata", i, i)
+			line("http_access allow literal port%d to%d !metadata !host", i, i)
 			continue
 		}
 		name, below := strings.CutPrefix(r.Domain, "*.")
@@ -97,13 +99,13 @@ func squidConfig(rules []extensions.EgressRule) string {
 			start = `^[^/]+\.`
 		}
 		line("acl name%d dstdom_regex -n -i %s%s$$", i, start, strings.ReplaceAll(name, ".", `\.`))
-		names = append(names, fmt.Sprintf("http_access allow name%d port%d !literal !own", i, i))
+		names = append(names, fmt.Sprintf("http_access allow name%d port%d !literal !own !host", i, i))
 	}
 	for _, n := range names {
 		line("%s", n)
 	}
 	b.WriteString(squidFixed)
-	return strings.Replace(b.String(), "acl tunnel", "acl metadata dst 169.254.0.0/16 ${"+varHostAddresses+"}\nacl tunnel", 1)
+	return b.String()
 }
 
 // squidFixed keeps nothing, tells nobody who asked, and writes to no disk. A
