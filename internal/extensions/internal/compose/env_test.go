@@ -36,6 +36,7 @@ var interpolated = []struct {
 
 func TestInterpolationIsComposes(t *testing.T) {
 	t.Parallel()
+	quiet()
 	vars := map[string]string{"A": "1", "E": ""}
 	for _, c := range interpolated {
 		var unset []string
@@ -91,6 +92,7 @@ R="tab\there"
 
 func TestEnvFilesAreReadLikeCompose(t *testing.T) {
 	t.Parallel()
+	quiet()
 	samples := append(strings.Split(envSamples, "\n"), envSamples, "\ufeffA=1\n", "A", "A B=1", "A='open", "Ä=1", "a.b-c[0]=1", "X\n", "A=${", "A=1;B=2", "A='x'y", "A=\"x\" # c\nB=1")
 	for _, text := range samples {
 		var unset []string

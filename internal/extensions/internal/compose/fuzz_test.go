@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/compose-spec/compose-go/v2/template"
+
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
@@ -82,4 +84,25 @@ func fuzzParts(f *testing.F, data []byte) [][3]string {
 		}
 	}
 	return [][3]string{part}
+}
+
+// FuzzInterpolate holds our interpolation against the library's: where both
+// read a text, they read the same.
+func FuzzInterpolate(f *testing.F) {
+	quiet()
+	for _, c := range interpolated {
+		f.Add(c.text)
+	}
+	vars := map[string]string{"A": "1", "E": "", "B": "${A}"}
+	f.Fuzz(func(t *testing.T, text string) {
+		if len(text) > 200 {
+			return
+		}
+		var unset []string
+		got, err := testExpander(vars, &unset).substitute(text, 0)
+		want, werr := template.Substitute(text, func(n string) (string, bool) { v, ok := vars[n]; return v, ok })
+		if err == nil && werr == nil && got != want {
+			t.Errorf("%q: the library reads %q, we %q", text, want, got)
+		}
+	})
 }

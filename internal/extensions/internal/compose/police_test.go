@@ -118,6 +118,10 @@ func TestTheRuleTableIsWhole(t *testing.T) {
 			t.Errorf("%s: %+v", id, ruleByID(id))
 		}
 	}
+	table := RuleTable()
+	if lines := strings.Count(table, "\n"); lines != len(ids)+2 || !strings.Contains(table, "| `cap-add:CAPABILITY` |") || !strings.Contains(table, "| `privileged` | privileged containers | they are root on the host | — |") {
+		t.Errorf("%d lines:\n%s", lines, table)
+	}
 	if how := ruleByID("cap-add").How(); how != `options.ext.compose-ssh.allow: ["cap-add:CAPABILITY"]` {
 		t.Error(how)
 	}
