@@ -14,7 +14,7 @@ import (
 type Client struct {
 	host  *host
 	ssh   extensions.SSH
-	ctx   context.Context //nolint:containedctx // it is the client's own life
+	ctx   context.Context // the client's own life
 	end   context.CancelCauseFunc
 	leave func()
 }

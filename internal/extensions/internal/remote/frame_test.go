@@ -21,7 +21,7 @@ func pieces(random *rand.Rand, text string) (out [][]byte) {
 // However the streams are cut, what is read is the same.
 func TestStreamsMayBeCutAnywhere(t *testing.T) {
 	t.Parallel()
-	random := rand.New(rand.NewPCG(3, 4)) //nolint:gosec // reproducible on purpose
+	random := rand.New(rand.NewPCG(3, 4))
 	mark := newMark()
 	stdout := "motd " + mark[:9] + "\n" + mark + " 1234\nstray " + mark + " answe\n\n" + mark + " answer\n{\"a\":\n\"" + mark[:20] + " end\n\"}\n" + mark + " end\nmore"
 	stderr := "noise\n" + mark + "\nwarning\n" + mark + " one\nhalf " + mark + " two\n\xff" + strings.Repeat("y", 9000) + "\nlast"
@@ -56,7 +56,7 @@ func TestTailKeepsTheEnd(t *testing.T) {
 	t.Parallel()
 	var all []byte
 	var kept tail
-	random := rand.New(rand.NewPCG(5, 6)) //nolint:gosec // reproducible on purpose
+	random := rand.New(rand.NewPCG(5, 6))
 	for range 300 {
 		p := bytes.Repeat([]byte{byte('a' + random.IntN(26))}, random.IntN(3*maxTail/2))
 		all = append(all, p...)

@@ -161,7 +161,7 @@ func (h *hostile) session(s *hostileSession) {
 		}
 		_ = r.Reply(true, nil)
 		h.work.Go(func() {
-			for range s.requests { //nolint:revive // to its end
+			for range s.requests {
 			}
 		})
 		h.exec(s)
@@ -265,7 +265,7 @@ func TestHostThatHangs(t *testing.T) {
 }
 
 // Floods leave no memory behind while they last.
-func TestFloodUsesLittleMemory(t *testing.T) { //nolint:paralleltest // it measures the process
+func TestFloodUsesLittleMemory(t *testing.T) { // not parallel: it measures the process
 	h := newHostile(t, func(s *hostileSession) { s.begin(); forever(s.Stderr(), "x") })
 	c := open(t, h.host, Options{})
 	var before, after runtime.MemStats

@@ -153,3 +153,45 @@ func TestErrorsOfADialAreEachCallersOwn(t *testing.T) {
 	}
 	all.Wait()
 }
+
+// Where there is no second connection, the first one serves all.
+func TestSecondConnectionRefused(t *testing.T) {
+	t.Parallel()
+	s := hosttest.SSHD(t)
+	c := open(t, s.Host(), Options{MaxSessions: 2})
+	calls(t, c, 1, "")
+	var dials atomic.Int64
+	c.host.mu.Lock()
+	c.host.dial = func(context.Context, extensions.SSH, Options) (*link, error) {
+		dials.Add(1)
+		return nil, errors.New("no")
+	}
+	c.host.mu.Unlock()
+	calls(t, c, 20, "")
+	if n := dials.Load(); n == 0 || n > 3 {
+		t.Errorf("%d dials", n)
+	}
+	if st := c.Stats(); st.Connections != 1 {
+		t.Errorf("%+v", st)
+	}
+}
+
+// A forwarded connection needs no session.
+func TestDialPastTheLine(t *testing.T) {
+	t.Parallel()
+	s := hosttest.SSHD(t)
+	c := open(t, s.Host(), Options{MaxSessions: 1})
+	var all sync.WaitGroup
+	for range 3 {
+		all.Go(func() { calls(t, c, 1, `while [ ! -e "$HOME/go" ]; do sleep 0.05; done`) })
+	}
+	eventually(t, "one is in line", func() bool { return c.Stats().RoundTrips == 2 && waiting(c) == 1 })
+	conn, err := c.Dial(within(t, 20*time.Second), "tcp", echo(t, "tcp", "127.0.0.1:0"))
+	if err != nil {
+		t.Error(err)
+	} else {
+		_ = conn.Close()
+	}
+	runElsewhere(t, s, `touch "$HOME/go"`)
+	all.Wait()
+}

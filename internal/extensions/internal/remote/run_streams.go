@@ -148,7 +148,7 @@ func (j *job) copyStdin(over <-chan struct{}) bool {
 			}
 		}
 		if err != nil {
-			if err != io.EOF { //nolint:errorlint // io.Reader's end is this value itself
+			if err != io.EOF {
 				j.stdinErr.Store(&err)
 			}
 			return true

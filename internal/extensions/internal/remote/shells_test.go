@@ -105,7 +105,7 @@ func withSh(t *testing.T, shell string) hosttest.Option {
 	args := shellArgs(t, shell)
 	dir := t.TempDir()
 	script := "#!/bin/sh\nexec " + strings.Join(args, " ") + " \"$@\"\n"
-	if err := os.WriteFile(filepath.Join(dir, "sh"), []byte(script), 0o755); err != nil { //nolint:gosec // it is to be run
+	if err := os.WriteFile(filepath.Join(dir, "sh"), []byte(script), 0o755); err != nil {
 		t.Fatal(err)
 	}
 	return hosttest.WithConfig(`ForceCommand PATH=` + dir + `:$PATH; export PATH; eval "$SSH_ORIGINAL_COMMAND"`)
