@@ -166,6 +166,17 @@ func TestFullAgent(t *testing.T) {
 	u.fails(t, named(s, extensions.SSHIdentity{Agent: true}), extensions.KindUnauthorized, "stopped listening after", "private_key_file", "noise 0")
 	u.mustDial(t, named(s, extensions.SSHIdentity{PrivateKeyFile: s.KeyFile, Agent: true}))
 	u.mustDial(t, named(s, extensions.SSHIdentity{PrivateKeyFile: s.KeyFile}))
+	// The agent's others are not a way in for a key that was named.
+	stranger := hosttest.NewKey(t, "ed25519")
+	stranger.Write(t, filepath.Join(u.home, "stranger"))
+	if err := held.RemoveAll(); err != nil {
+		t.Fatal(err)
+	}
+	add(t, held, s.KeyFile, "mine")
+	for _, agentToo := range []bool{true, false} {
+		u.fails(t, named(s, extensions.SSHIdentity{PrivateKeyFile: "~/stranger", Agent: agentToo}), extensions.KindUnauthorized, fingerprint(stranger.Signer.PublicKey()))
+	}
+	fill(t, u, held, 9)
 	// The public half is enough to name it.
 	u.mustDial(t, named(s, extensions.SSHIdentity{PrivateKeyFile: s.KeyFile + ".pub", Agent: true}))
 	before := strings.Count(s.Log(), "userauth_pubkey: publickey test")

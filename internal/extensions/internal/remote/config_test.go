@@ -54,6 +54,24 @@ func TestAliasWithIncludeAndTwoJumpHosts(t *testing.T) {
 	}
 }
 
+// As in ssh, only the first of several jump hosts is reached by its own ProxyJump.
+func TestJumpHostsOfJumpHosts(t *testing.T) {
+	t.Parallel()
+	u := newMe(t)
+	u.file(t, "config", "Host box\nProxyJump one,two\nHost one\nProxyJump zero\nHost two\nProxyJump elsewhere\n")
+	hops, err := resolve(extensions.SSH{Alias: "box"}, u.options())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, h := range hops {
+		names = append(names, h.host)
+	}
+	if got := strings.Join(names, " "); got != "zero one two box" {
+		t.Errorf("the way is %s", got)
+	}
+}
+
 func TestArgumentsWinOverTheAlias(t *testing.T) {
 	t.Parallel()
 	s, u := sshd(t), newMe(t)
