@@ -10,6 +10,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
@@ -48,11 +49,14 @@ type Entry struct {
 }
 
 // Bundle is the index of a tar stream: what exists, without its large files.
-// Names are slash-separated, relative and clean; "." is the root.
+// Names are slash-separated, relative and clean; "." is the root. It may be used
+// by several goroutines.
 type Bundle struct {
 	src     extensions.WorkspaceSource
 	entries map[string]*Entry
-	kept    int64
+
+	mu   sync.Mutex // of what is kept
+	kept int64
 }
 
 // Why a name leads nowhere.
@@ -119,7 +123,7 @@ func (b *Bundle) add(h *tar.Header, name string, r io.Reader) error {
 	if len(b.entries) >= maxEntries {
 		return errors.New("it has more than two million entries")
 	}
-	e := &Entry{Name: name, Mode: uint32(h.Mode) & 0o7777} //nolint:gosec // masked to twelve bits
+	e := &Entry{Name: name, Mode: uint32(h.Mode) & 0o7777}
 	switch h.Typeflag {
 	case tar.TypeDir:
 		e.Type = TypeDir

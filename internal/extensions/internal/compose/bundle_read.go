@@ -30,6 +30,8 @@ func (b *Bundle) ReadFile(name string) ([]byte, error) {
 }
 
 func (b *Bundle) readFile(ctx context.Context, name string) ([]byte, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
 	real, e, err := b.resolve(name)
 	switch {
 	case err != nil:
@@ -63,8 +65,8 @@ func (b *Bundle) readFile(ctx context.Context, name string) ([]byte, error) {
 }
 
 // TreeDigest is the lower-case hex SHA-256 over everything a build of the
-// folder sees: names, types, permission bits, link targets and contents, with
-// its .dockerignore honoured. dockerfile is counted even where it is ignored or
+// folder sees: names, types, permission bits, link targets and contents, but
+// for what every builder ignores. dockerfile is counted even where it is ignored or
 // lies elsewhere in the bundle; "" counts none. Both are relative to the
 // bundle's root.
 func (b *Bundle) TreeDigest(dir, dockerfile string) (string, error) {
@@ -102,29 +104,45 @@ func (b *Bundle) TreeDigest(dir, dockerfile string) (string, error) {
 	return hex.EncodeToString(h.Sum(nil)), nil
 }
 
-// ignore reads the ignore file a build of the folder honours: the Dockerfile's
-// own before the folder's.
+// ignore reads the ignore files of a build of the folder: the folder's and the
+// Dockerfile's own. BuildKit honours the latter alone, the classic builder the
+// former alone, so a name is left out where no builder would see it.
 func (b *Bundle) ignore(root, dockerfile string) (func(rel string) (bool, error), error) {
-	none := func(string) (bool, error) { return false, nil }
-	for _, name := range []string{dockerfile + ".dockerignore", path.Join(root, ".dockerignore")} {
-		e := b.Lookup(name)
-		if e == nil || e.Type != TypeFile || name == ".dockerignore" && dockerfile == "" && root != "." {
-			continue
-		}
-		if !e.kept {
-			return nil, extensions.Errorf(extensions.KindInvalid, "%s %w", extensions.Clean(name, 200), errTooLarge)
-		}
-		patterns, err := ignorefile.ReadAll(bytes.NewReader(e.data))
-		if err != nil {
-			return nil, extensions.Errorf(extensions.KindInvalid, "%s cannot be read: %w", extensions.Clean(name, 200), err)
-		}
-		pm, err := patternmatcher.New(patterns)
-		if err != nil {
-			return nil, extensions.Errorf(extensions.KindInvalid, "%s cannot be read: %w", extensions.Clean(name, 200), err)
-		}
-		return pm.MatchesOrParentMatches, nil
+	folders, err := b.matcher(path.Join(root, ".dockerignore"))
+	if err != nil || folders == nil {
+		return func(string) (bool, error) { return false, nil }, err
 	}
-	return none, nil
+	own, err := b.matcher(dockerfile + ".dockerignore")
+	if err != nil || own == nil || dockerfile == "" {
+		return folders.MatchesOrParentMatches, err
+	}
+	return func(rel string) (bool, error) {
+		skip, err := folders.MatchesOrParentMatches(rel)
+		if err != nil || !skip {
+			return false, err
+		}
+		return own.MatchesOrParentMatches(rel)
+	}, nil
+}
+
+// matcher is nil where there is no such file.
+func (b *Bundle) matcher(name string) (*patternmatcher.PatternMatcher, error) {
+	if e := b.Lookup(name); e == nil || e.Type != TypeFile {
+		return nil, nil
+	}
+	data, err := b.ReadFile(name)
+	if err != nil {
+		return nil, extensions.Errorf(extensions.KindInvalid, "%s cannot be read: %w", extensions.Clean(name, 200), err)
+	}
+	patterns, err := ignorefile.ReadAll(bytes.NewReader(data))
+	if err != nil {
+		return nil, extensions.Errorf(extensions.KindInvalid, "%s cannot be read: %w", extensions.Clean(name, 200), err)
+	}
+	pm, err := patternmatcher.New(patterns)
+	if err != nil {
+		return nil, extensions.Errorf(extensions.KindInvalid, "%s cannot be read: %w", extensions.Clean(name, 200), err)
+	}
+	return pm, nil
 }
 
 // below lists every name under the folder, sorted.

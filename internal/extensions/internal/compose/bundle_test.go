@@ -159,9 +159,16 @@ func TestTreeDigestIsOfWhatABuildSees(t *testing.T) {
 	if a, b := digest(nil, map[string]string{"ln": "app"}, "ln", "ln/Dockerfile"), first; a != b {
 		t.Error("a folder by another name is another folder")
 	}
-	own := digest(map[string]string{"app/Dockerfile.dockerignore": "a\n"}, nil, "app", "app/Dockerfile")
-	if own2 := digest(map[string]string{"app/Dockerfile.dockerignore": "a\n", "app/a": "2"}, nil, "app", "app/Dockerfile"); own != own2 {
-		t.Error("the Dockerfile's own ignore file is not honoured")
+	// The Dockerfile's own ignore file counts where the folder's says the same:
+	// the classic builder reads the folder's alone.
+	own := map[string]string{"app/Dockerfile.dockerignore": "a\n"}
+	if a, b := digest(own, nil, "app", "app/Dockerfile"), digest(map[string]string{"app/Dockerfile.dockerignore": "a\n", "app/a": "2"}, nil, "app", "app/Dockerfile"); a == b {
+		t.Error("what the classic builder sees does not count")
+	}
+	both := map[string]string{"app/Dockerfile.dockerignore": "a\n", "app/.dockerignore": "a\nskip\n"}
+	also := map[string]string{"app/Dockerfile.dockerignore": "a\n", "app/.dockerignore": "a\nskip\n", "app/a": "2"}
+	if digest(both, nil, "app", "app/Dockerfile") != digest(also, nil, "app", "app/Dockerfile") {
+		t.Error("what no builder sees counts")
 	}
 	b := readBundle(t, base, map[string]string{"out": "/etc"})
 	for _, dir := range []string{"none", "out", "..", "other"} {

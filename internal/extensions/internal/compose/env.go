@@ -15,13 +15,8 @@ const (
 
 var errExpands = fmt.Errorf("interpolation makes more than %d bytes", maxExpanded)
 
-// scope is what interpolation sees: never the environment of this process.
-type scope struct {
-	vars map[string]string
-	load *loading
-}
-
-// expander is one pass over one place of a stack.
+// expander interpolates one place of a stack. What it sees is given: never the
+// environment of this process.
 type expander struct {
 	lookup func(string) (string, bool)
 	// unset is told of a variable without value and without default.

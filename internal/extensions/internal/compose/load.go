@@ -29,7 +29,7 @@ const projectName = "sandboxer"
 // loading is one Load. The library is given text and maps, never a path to
 // open: include, extends, env and label files are read here, from the bundle.
 type loading struct {
-	ctx     context.Context //nolint:containedctx // one call's own; the library's callbacks have no place for it
+	ctx     context.Context // this call's; the library's callbacks have no place for it
 	in      Input
 	bundle  *Bundle
 	found   *findings

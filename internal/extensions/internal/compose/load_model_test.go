@@ -76,8 +76,8 @@ func library(t *testing.T, in Input, b *Bundle, dir string) *types.Project {
 	return p
 }
 
-// comparable is the model as a tree, without what Load takes out on purpose.
-func comparable(t *testing.T, p *types.Project, root string) map[string]any {
+// asTree is the model as a tree, without what Load takes out on purpose.
+func asTree(t *testing.T, p *types.Project, root string) map[string]any {
 	t.Helper()
 	for name, s := range p.Services {
 		if s.Build != nil && s.Build.DockerfileInline == "" && !path.IsAbs(s.Build.Dockerfile) {
@@ -90,17 +90,17 @@ func comparable(t *testing.T, p *types.Project, root string) map[string]any {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var tree map[string]any
-	if err := json.Unmarshal([]byte(strings.ReplaceAll(string(data), root, "/ROOT")), &tree); err != nil {
+	var model map[string]any
+	if err := json.Unmarshal([]byte(strings.ReplaceAll(string(data), root, "/ROOT")), &model); err != nil {
 		t.Fatal(err)
 	}
 	for _, kind := range []string{"networks", "volumes", "configs", "secrets"} {
-		all, _ := tree[kind].(map[string]any)
+		all, _ := model[kind].(map[string]any)
 		for _, e := range all {
 			delete(e.(map[string]any), "name")
 		}
 	}
-	return tree
+	return model
 }
 
 func TestAStackMeansWhatComposeReads(t *testing.T) {
@@ -125,7 +125,7 @@ func TestAStackMeansWhatComposeReads(t *testing.T) {
 				}
 				return
 			}
-			want, got := comparable(t, library(t, in, p.Bundle, dir), dir), comparable(t, p.Compose, Root)
+			want, got := asTree(t, library(t, in, p.Bundle, dir), dir), asTree(t, p.Compose, Root)
 			if diff := cmp.Diff(want, got); diff != "" {
 				t.Errorf("the library's model (-) and ours (+):\n%s", diff)
 			}
