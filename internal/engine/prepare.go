@@ -71,7 +71,10 @@ func (e *Engine) prepare(ctx context.Context, req Request, how preparation) (*pr
 	if err := p.checkMaxCost(p.decision.Chosen); err != nil || how.binding {
 		return p, err // a create judges the spec with the streams it will use
 	}
-	return p, e.checkPlanned(ctx, p)
+	if err := e.checkPlanned(ctx, p); err != nil {
+		return nil, err // other places are beside the point
+	}
+	return p, nil
 }
 
 func (e *Engine) resolve(req Request) (*profile.Resolved, error) {

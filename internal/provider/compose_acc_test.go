@@ -2,9 +2,11 @@ package provider
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strconv"
@@ -12,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
+	"golang.org/x/crypto/ssh"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/hosttest"
 )
@@ -259,23 +262,71 @@ func TestChangedFactsShowAsDrift(t *testing.T) {
 	c.apply()
 	port := s.Port
 	s.Stop()
-	bare := t.TempDir() // a PATH without docker
-	for _, tool := range []string{"sh", "cat", "cut", "date", "df", "grep", "id", "nproc", "sed", "tr", "uname", "printf", "dd", "head", "tail", "test", "mkdir", "rm", "mktemp", "stat", "awk", "sleep", "expr", "env", "flock", "setsid", "tar", "wc", "base64", "rmdir", "mv", "ls", "chmod", "kill", "ps", "od", "sort", "touch", "readlink"} {
-		for _, dir := range []string{"/usr/bin", "/bin"} {
-			if _, err := os.Stat(filepath.Join(dir, tool)); err == nil {
-				if err := os.Symlink(filepath.Join(dir, tool), filepath.Join(bare, tool)); err != nil {
-					t.Fatal(err)
-				}
-				break
-			}
-		}
-	}
-	other := hosttest.SSHD(t, hosttest.WithPort(port), hosttest.WithConfig("SetEnv PATH="+bare+" HOME="+filepath.Join(bare, "home")+" DOCKER_HOST=unix:///nowhere.sock"))
-	_ = other
+	withoutDocker(t, port)
 	out, code := c.try(nil, "plan", "-refresh-only", "-detailed-exitcode", "-no-color", "-input=false")
 	if code != 2 || !strings.Contains(out, "docker") || !strings.Contains(out, "sandboxer_host.far") {
 		t.Errorf("exit %d:\n%s", code, out)
 	}
+}
+
+// withoutDocker starts a server at the port, with the same keys, where Docker
+// does not answer.
+func withoutDocker(t *testing.T, port int) {
+	t.Helper()
+	hosttest.SSHD(t, hosttest.WithPort(port), hosttest.WithConfig("SetEnv HOME=%DIR%/home DOCKER_HOST=unix:///nowhere.sock"))
+}
+
+func TestHostCheckTellsWhatIsThereAndWhatIsMissing(t *testing.T) {
+	t.Parallel()
+	s, _ := requireHost(t)
+	b := newBed(t)
+	c := newCLI(t, b)
+	c.write(sshHost(s, ""))
+	c.apply()
+	out, code := c.sandboxer("host", "check", "far")
+	fingerprint := ssh.FingerprintSHA256(s.HostKeys[0].Signer.PublicKey())
+	for _, want := range []string{"pinned, " + fingerprint, s.User + "@" + s.Address, "container", "deny-only", "clock skew", "free disk"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("host check does not tell %q", want)
+		}
+	}
+	if code != 0 {
+		t.Errorf("exit %d:\n%s", code, out)
+	}
+	port := s.Port
+	s.Stop()
+	if out, code := c.sandboxer("host", "check", "far"); code != 5 {
+		t.Errorf("a host that does not answer: exit %d, want 5:\n%s", code, out)
+	}
+	withoutDocker(t, port)
+	if out, code := c.sandboxer("host", "check", "far"); code != 7 || !strings.Contains(out, "note") || !strings.Contains(out, "Docker does not answer") {
+		t.Errorf("a host without Docker: exit %d, want 7:\n%s", code, out)
+	}
+	var shown struct {
+		Usable bool
+		Facts  struct{ Notes []string }
+	}
+	out, _ = c.sandboxer("--format", "json", "host", "check", "far")
+	if err := json.NewDecoder(strings.NewReader(out)).Decode(&shown); err != nil || shown.Usable || len(shown.Facts.Notes) == 0 {
+		t.Errorf("as JSON: %+v, %v:\n%s", shown, err, out)
+	}
+}
+
+// sandboxer runs the command line over the bed's ledger, as a person would.
+func (c *cli) sandboxer(args ...string) (string, int) {
+	c.t.Helper()
+	bin, err := builtProvider()
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	cmd := exec.Command(filepath.Join(bin, "terraform-provider-sandboxer"), args...)
+	cmd.Env = append(os.Environ(), "SANDBOXER_STATE_DIR="+c.b.state, "SANDBOXER_CATALOG="+c.b.catalog, "SANDBOXER_ACCOUNT=acme/web", "SANDBOXER_LEDGER=")
+	out, err := cmd.CombinedOutput()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		c.t.Fatal(err)
+	}
+	return string(out), cmd.ProcessState.ExitCode()
 }
 
 func TestAnSSHHostInUseIsNotRemovedUnlessForced(t *testing.T) {
