@@ -7,7 +7,6 @@ import (
 	"path"
 	"path/filepath"
 	"reflect"
-	"slices"
 	"strings"
 	"testing"
 
@@ -189,35 +188,6 @@ func extensionsLeft(t *testing.T, where string, v reflect.Value) {
 			}
 		}
 	default:
-	}
-}
-
-func TestNestedBindsAreTold(t *testing.T) {
-	t.Parallel()
-	src := pack(t, map[string]string{"s/compose.yaml": `
-services:
-  app: {image: x, volumes: ["./app:/app", "./app/conf:/conf:ro", "../lib:/lib:ro"], secrets: [k]}
-  db: {image: x, volumes: ["./db:/db"], configs: [c]}
-  off: {image: x, profiles: [off], volumes: ["./db/x:/x:ro"]}
-configs: {c: {file: ./app/c}}
-secrets: {k: {file: ./k}}
-`, "s/app/c": "1", "s/k": "1"}, nil)
-	p, err := Load(t.Context(), Input{Source: src, Files: []string{"s/compose.yaml"}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	names := func(all []NestedBind) (out []string) {
-		for _, n := range all {
-			out = append(out, n.Where+" "+n.Source+" in "+n.Inside)
-		}
-		return out
-	}
-	want := []string{"services.app.volumes[1] s/app/conf in s/app", "services.db.configs[0] s/app/c in s/app"}
-	if got := names(p.NestedBinds()); !slices.Equal(got, want) {
-		t.Errorf("%q", got)
-	}
-	if got := names(p.NestedBinds(".")); len(got) != 6 {
-		t.Errorf("%q", got)
 	}
 }
 

@@ -2,8 +2,6 @@ package compose
 
 import (
 	"fmt"
-	"maps"
-	"path"
 	"reflect"
 	"slices"
 	"strings"
@@ -17,7 +15,6 @@ import (
 type policer struct {
 	*loading
 	project *types.Project
-	binds   []bind
 }
 
 // check judges a field that is set. where is its place in the model.
@@ -28,7 +25,6 @@ type check func(p *policer, where string, v reflect.Value)
 func (l *loading) police(project *types.Project) {
 	p := &policer{loading: l, project: project}
 	p.walk("", reflect.ValueOf(project))
-	p.nested()
 }
 
 // walk judges a value and what is below it.
@@ -96,80 +92,4 @@ func shown(p string) string {
 		return "./" + rel
 	}
 	return p
-}
-
-// bind is a folder or file of the bundle that a container gets.
-type bind struct {
-	where, source string
-	writable      bool
-}
-
-// NestedBind is a bind whose source lies inside a folder that a container may
-// write.
-type NestedBind struct {
-	Where  string // services.web.volumes[0]
-	Source string // relative to the bundle's root
-	Inside string // the writable folder, relative to the bundle's root
-	// Writable is set where the bind itself may be written.
-	Writable bool
-}
-
-// nested refuses writable binds inside what another bind lets a container
-// write: Docker follows a symbolic link put there, on the host, as root. The
-// same holds for read-only binds; those the renderer takes from a copy that no
-// container writes.
-func (p *policer) nested() {
-	for _, n := range nestedBinds(p.binds) {
-		if n.Writable {
-			p.found.refuseUnless("bind-nested", "", n.Where, quoted("./"+n.Source)+" is inside "+quoted("./"+n.Inside))
-		}
-	}
-}
-
-// NestedBinds lists what enabled services bind (volumes, and the files of
-// configs and secrets) from inside what a container may write: another bind's
-// source, or one of the given folders, which are relative to the bundle's root.
-// Until such a bind is mounted, whoever writes the folder decides what it leads
-// to on the host.
-func (p *Project) NestedBinds(writable ...string) []NestedBind {
-	var all []bind
-	add := func(where, source string, writable bool) {
-		if rel, ok := strings.CutPrefix(path.Clean(source), Root); ok {
-			all = append(all, bind{where: where, source: path.Join(".", rel), writable: writable})
-		}
-	}
-	for _, name := range slices.Sorted(maps.Keys(p.Compose.Services)) {
-		s := p.Compose.Services[name]
-		for i, v := range s.Volumes {
-			if v.Type == types.VolumeTypeBind {
-				add(fmt.Sprintf("services.%s.volumes[%d]", name, i), v.Source, !v.ReadOnly)
-			}
-		}
-		for i, c := range s.Configs {
-			add(fmt.Sprintf("services.%s.configs[%d]", name, i), p.Compose.Configs[c.Source].File, false)
-		}
-		for i, c := range s.Secrets {
-			add(fmt.Sprintf("services.%s.secrets[%d]", name, i), p.Compose.Secrets[c.Source].File, false)
-		}
-	}
-	for _, w := range writable {
-		all = append(all, bind{source: path.Clean(w), writable: true})
-	}
-	return nestedBinds(all)
-}
-
-func nestedBinds(all []bind) []NestedBind {
-	var out []NestedBind
-	for _, b := range all {
-		if b.where == "" {
-			continue
-		}
-		for _, in := range all {
-			if in.writable && b.source != in.source && (in.source == "." || strings.HasPrefix(b.source, in.source+"/")) {
-				out = append(out, NestedBind{Where: b.where, Source: b.source, Inside: in.source, Writable: b.writable})
-				break
-			}
-		}
-	}
-	return out
 }

@@ -144,14 +144,14 @@ func volumes(p *policer, where string, v reflect.Value) {
 	}
 }
 
+// bindMount lets a bind through whose source is in the bundle, or will be. That
+// no container moves what another binds is the renderer's care (see pin).
 func (p *policer) bindMount(at string, m types.ServiceVolumeConfig) {
-	name, _, err := p.inBundle(m.Source)
+	_, _, err := p.inBundle(m.Source)
 	switch {
 	case sockets.MatchString(path.Clean(strings.TrimSpace(m.Source))) && !strings.HasPrefix(m.Source, Root+"/"):
 		p.found.refuse("docker-socket", at, "the source is "+quoted(shown(m.Source)))
 	case err != nil:
 		p.found.refuse("bind-outside", at, fmt.Sprintf("%s: %v", quoted(shown(m.Source)), err))
-	default:
-		p.binds = append(p.binds, bind{where: at, source: name, writable: !m.ReadOnly})
 	}
 }

@@ -35,8 +35,6 @@ func ruleByID(id string) Rule {
 
 var rules = []Rule{
 	{ID: "annotations", Summary: "annotations of containers", Reason: "some runtimes take orders from them"},
-	{ID: "bind-nested", Summary: "a writable bind inside a folder that another container may write", Grantable: true,
-		Reason: "who can write the folder can put a symbolic link where the bind begins, and Docker follows it on the host"},
 	{ID: "bind-outside", Summary: "binds of anything outside the bundle", Reason: "they open the owner's files to the stack"},
 	{ID: "bind-propagation", Summary: "mount propagation other than private", Reason: "mounts of the host and the container would reach each other"},
 	{ID: "blkio", Summary: "block device limits", Reason: "they name devices of the host"},
