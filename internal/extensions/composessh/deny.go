@@ -12,13 +12,16 @@ import (
 )
 
 // denyNetwork makes a rendered network one that the host is no part of. What
-// stands for it here is settled on the host, where deny was proved.
+// stands for it here is settled on the host, where deny was proved with these
+// very options: those of bridges mean nothing to the other driver.
 func denyNetwork(network map[string]any, index int) {
-	n := strconv.Itoa(index)
 	network["driver"] = "${SBX_NET_DRIVER}"
 	network["internal"] = true
 	network["enable_ipv6"] = false
-	section(network, "driver_opts")["parent"] = "${SBX_NET_PARENT_" + n + "}"
+	network["driver_opts"] = map[string]any{
+		"com.docker.network.bridge.inhibit_ipv4": "true",
+		"parent":                                 "${SBX_NET_PARENT_" + strconv.Itoa(index) + "}",
+	}
 }
 
 // A proof that deny holds on a host is a line that its scripts made and alone

@@ -6,6 +6,7 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -283,6 +284,12 @@ try_name("neighbour by alias", "%s"); try_udp("peer datagram", inet_ntoa(scalar 
 		}
 	}
 	t.Logf("%d tries", tries)
+	if _, err := b.Teardown(t.Context(), b.handle(mine.ID)); err != nil {
+		t.Error(err)
+	}
+	if left, _ := filepath.Glob("/sys/class/net/sp" + strings.TrimPrefix(string(mine.ID), "sbx-")[:11] + "*"); len(left) > 0 {
+		t.Errorf("devices left behind: %q", left)
+	}
 }
 
 // capabilities is the bounding set of a process.

@@ -98,18 +98,23 @@ func (w walls) options(o *compose.RenderOptions, p *compose.Project) {
 	}
 }
 
-// apply finishes what Render made: networks as this host can deny them, and the
-// proxy. The result's Networks, Services and Pulls include what was added.
+// apply finishes what Render made: networks as this host can deny them, lookups
+// that fail soon, and the proxy. The result's Networks, Services and Pulls include what was added.
 func (w walls) apply(r compose.Rendered, labels map[string]string) (compose.Rendered, error) {
-	if w.mode != compose.NetworkDeny && w.mode != compose.NetworkProxy {
+	if w.mode == compose.NetworkAllow {
 		return r, nil
 	}
 	model := map[string]any{}
 	if err := json.Unmarshal(r.Model, &model); err != nil {
 		return r, extensions.Errorf(extensions.KindInternal, "the rendered model: %w", err)
 	}
+	for name := range section(model, "services") {
+		failSoon(section(section(model, "services"), name))
+	}
 	for i, name := range r.Networks {
-		denyNetwork(section(section(model, "networks"), name), i)
+		if w.mode != compose.NetworkGuarded {
+			denyNetwork(section(section(model, "networks"), name), i)
+		}
 	}
 	if w.mode == compose.NetworkProxy {
 		if _, taken := section(model, "services")[proxyService]; taken {
@@ -123,6 +128,14 @@ func (w walls) apply(r compose.Rendered, labels map[string]string) (compose.Rend
 	}
 	r.Model = out
 	return r, nil
+}
+
+// failSoon lets a lookup of a name outside end in two seconds and not in twenty:
+// the engine's resolver, which has nobody to ask, does not answer it at all.
+func failSoon(service map[string]any) {
+	if _, set := service["dns_opt"]; !set {
+		service["dns_opt"] = []any{"timeout:1", "attempts:1"}
+	}
 }
 
 // section is the object at key, made where it is missing or null.

@@ -91,6 +91,9 @@ deny_all_ways() {
 # each, and a container that tries to reach whatever it should not. True when
 # nothing answered and the tools were seen to work; else deny_found tells.
 deny_try() {
+	if [ "$deny_recipe" = parent ]; then
+		deny_parents "sxp$$xa" "sxp$$xb" || return 1
+	fi
 	deny_network a "${deny_nets% *}" >/dev/null 2>&1 &
 	deny_found=$(deny_network b "${deny_nets#* }" 2>&1)
 	deny_code=$?
@@ -112,7 +115,7 @@ deny_try() {
 		{
 			deny_run b --detach --ip "$deny_neighbour" -- sleep 30 </dev/null >/dev/null 2>&1 &
 			deny_run a --detach --ip "$deny_peer" --network-alias proof-peer -- sleep 30 </dev/null >/dev/null 2>&1 && wait $! && echo go
-		} | deny_run a --interactive --ip "$(dotted $((first + 3)))" -- "$@" "$(dotted $((first + 1)))" "$deny_peer" "$deny_neighbour" "$deny_recipe" "$addresses" "${sshd_ports:-22}" 2>&1
+		} | deny_run a --interactive --ip "$(dotted $((first + 3)))" -- "$@" "$(dotted $((first + 1)))" "$deny_peer" "$deny_neighbour" "$deny_recipe" "$(printf '%s' "$addresses" | cut -d " " -f 1-40)" "${sshd_ports:-22}" 2>&1
 	)
 	case $deny_found in
 	*answered*) ;;
@@ -128,16 +131,9 @@ deny_try() {
 
 # deny_network NAME SUBNET makes a network as it is rendered, by deny_recipe.
 deny_network() {
-	set -- "$1" "$2" "sxp$$x$1"
-	case $deny_recipe in
-	parent) deny_parent "$3" || {
-		printf '%s' "$deny_found"
-		return 1
-	} ;;
-	esac
 	case $deny_recipe in
 	macvlan) deny_options='-d macvlan' ;;
-	parent) deny_options="-d macvlan -o parent=$3" ;;
+	parent) deny_options="-d macvlan -o parent=sxp$$x$1" ;;
 	bridge) deny_options='-d bridge' ;;
 	esac
 	# shellcheck disable=SC2086
@@ -173,14 +169,18 @@ deny_addresses() {
 		addresses=$(sed -n -e '/32 host/{x;s/.*-- //;p;x;}' -e h /proc/net/fib_trie 2>/dev/null)
 	fi
 	# shellcheck disable=SC2086
-	addresses=$(printf '%s\n' $addresses | sed -e '/^127\./d' -e '/^::1$/d' | sort -u | head -n 40)
+	addresses=$(printf '%s\n' $addresses | sed -e '/^127\./d' -e '/^::1$/d' | sort -u)
+	# shellcheck disable=SC2086
 	addresses=$(echo $addresses)
 }
 
-# deny_parent NAME makes a device that leads nowhere.
-deny_parent() {
-	deny_found=$(as_root ip link add "$1" type dummy 2>&1 </dev/null) || deny_found=$(as_root ip link add "$1" type ifb 2>&1 </dev/null) || return 1
-	deny_found=$(as_root ip link set dev "$1" up 2>&1 </dev/null)
+# deny_parents NAME… makes devices that lead nowhere; false with deny_found.
+deny_parents() {
+	# shellcheck disable=SC2016
+	deny_found=$(as_root sh -c 'for name; do
+		[ -e "/sys/class/net/$name" ] || ip link add "$name" type dummy 2>/dev/null || ip link add "$name" type ifb || exit
+		ip link set dev "$name" up || exit
+	done' sh "$@" 2>&1 </dev/null)
 }
 
 # deny_clean removes what carries the mark of this root's proofs.
@@ -191,28 +191,33 @@ deny_clean() {
 	list_ours network ls --no-trunc --filter "label=sandboxer.proof=$root" --format '{{.Name}}' || return 0
 	# shellcheck disable=SC2086
 	[ -z "$ours" ] || docker network rm $ours >/dev/null 2>&1 </dev/null
+	parents=
 	for net in $ours "sandboxer-proof-$$-a" "sandboxer-proof-$$-b"; do
 		net=${net#sandboxer-proof-}
 		net=sxp${net%-*}x${net##*-}
-		[ ! -e "/sys/class/net/$net" ] || as_root ip link del "$net" </dev/null >/dev/null 2>&1
+		[ ! -e "/sys/class/net/$net" ] || parents="$parents $net"
 	done
+	# shellcheck disable=SC2016,SC2086
+	[ -z "$parents" ] || as_root sh -c 'for name; do ip link del "$name"; done' sh $parents </dev/null >/dev/null 2>&1
 }
 
 # deny_up gives the rendered networks what they need on this host.
 deny_up() {
-	SBX_NET_DRIVER=macvlan index=0
+	SBX_NET_DRIVER=macvlan index=0 parents=
 	[ "$deny_recipe" != bridge ] || SBX_NET_DRIVER=bridge
 	export SBX_NET_DRIVER
 	for network in $networks; do
-		parent=
+		device=
 		if [ "$deny_recipe" = parent ] && [ "$network" != sandboxer-egress ]; then
 			deny_device "$index"
-			parent=$device
-			[ -e "/sys/class/net/$parent" ] || deny_parent "$parent" || fail unsupported 'the device of a network cannot be made' '' "$deny_found"
+			parents="$parents $device"
 		fi
-		export "SBX_NET_PARENT_$index=$parent"
+		export "SBX_NET_PARENT_$index=$device"
 		index=$((index + 1))
 	done
+	# shellcheck disable=SC2086
+	[ -z "$parents" ] || deny_parents $parents || fail unsupported 'the devices of the networks cannot be made' \
+		'let the login use sudo without a password or be in the docker group' "$deny_found"
 }
 
 # deny_device INDEX sets device to the name of a network's own: 15 bytes at most.
@@ -223,10 +228,15 @@ deny_device() {
 
 deny_down() {
 	deny_device ''
+	parents=
 	for entry in "/sys/class/net/$device"*; do
-		[ -e "$entry" ] || continue
-		as_root ip link del "${entry##*/}" </dev/null >/dev/null 2>&1
-		[ ! -e "$entry" ] || warn "the network device ${entry##*/} could not be removed: sudo ip link del ${entry##*/}"
+		[ ! -e "$entry" ] || parents="$parents ${entry##*/}"
+	done
+	[ -n "$parents" ] || return 0
+	# shellcheck disable=SC2016,SC2086
+	as_root sh -c 'for name; do ip link del "$name"; done' sh $parents </dev/null >/dev/null 2>&1
+	for device in $parents; do
+		[ ! -e "/sys/class/net/$device" ] || warn "the network device $device could not be removed: sudo ip link del $device"
 	done
 }
 
