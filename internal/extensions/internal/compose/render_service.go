@@ -1,6 +1,7 @@
 package compose
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"strings"
@@ -45,6 +46,7 @@ func (r *renderer) service(name string, s types.ServiceConfig, l limit, info *Se
 	s.PostStart = r.hooks(s.PostStart)
 	s.PreStop = r.hooks(s.PreStop)
 	s.Ports = r.ports(s.Ports, info)
+	s.Logging = boundedLogs(s.Logging)
 	if r.o.Network != NetworkAllow {
 		s.Restart = ""
 	}
@@ -95,6 +97,21 @@ func (r *renderer) wallService(name string, s *types.ServiceConfig) error {
 		s.DNS = types.StringList{"127.0.0.1"}
 	}
 	return nil
+}
+
+// boundedLogs keeps what a container prints from filling the host's disk; the
+// engine's own default keeps all of it.
+func boundedLogs(own *types.LoggingConfig) *types.LoggingConfig {
+	out := types.LoggingConfig{Driver: "json-file", Options: types.Options{}}
+	if own != nil {
+		out.Driver = cmp.Or(own.Driver, out.Driver)
+		maps.Copy(out.Options, own.Options)
+	}
+	if out.Driver == "json-file" || out.Driver == "local" {
+		out.Options["max-size"] = cmp.Or(out.Options["max-size"], "16m")
+		out.Options["max-file"] = cmp.Or(out.Options["max-file"], "2")
+	}
+	return &out
 }
 
 func noNewPrivileges(opts []string) []string {

@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/compose-spec/compose-go/v2/loader"
@@ -227,7 +228,13 @@ func golden(t *testing.T, name string, r Rendered) {
 		t.Fatal(err)
 	}
 	if !bytes.Equal(got, want) {
-		t.Errorf("%s differs (go test -update rewrites it); got\n%s", file, got)
+		a, b := strings.Split(string(got), "\n"), strings.Split(string(want), "\n")
+		for i := range min(len(a), len(b)) {
+			if a[i] != b[i] {
+				t.Fatalf("%s:%d differs (go test -update rewrites it)\ngot  %s\nwant %s", file, i+1, a[i], b[i])
+			}
+		}
+		t.Fatalf("%s has %d lines, want %d", file, len(a), len(b))
 	}
 	reload(t, Rendered{Model: model, Networks: r.Networks}, types.Mapping{"SBX_SECRET_0": "k", "SBX_SECRET_1": "t"})
 }

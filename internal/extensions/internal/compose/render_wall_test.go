@@ -21,7 +21,9 @@ services:
     labels: {sandboxer.id: forged, com.docker.compose.project: forged, mine: "1"}
     networks: {n: {driver_opts: {x: "1"}, aliases: [alias]}}
   b: {image: i, network_mode: "service:a", cap_drop: [ALL]}
-  c: {image: i, network_mode: none}
+  c: {image: i, network_mode: none, logging: {driver: local, options: {max-size: 1m}}}
+  d: {image: i, network_mode: none, logging: {driver: json-file}}
+  e: {image: i, network_mode: none, logging: {driver: none}}
 networks:
   n: {driver_opts: {com.docker.network.bridge.enable_icc: "false"}, enable_ipv6: true, labels: {sandboxer.account: forged}}
 `
@@ -79,6 +81,12 @@ func TestWhatEveryModeGives(t *testing.T) {
 				}
 				if s.SecurityOpt[0] != "no-new-privileges:true" || strings.Contains(strings.Join(s.SecurityOpt, " "), "false") || s.PidsLimit != DefaultPids {
 					t.Errorf("%s: %v, %d processes", name, s.SecurityOpt, s.PidsLimit)
+				}
+			}
+			for name, want := range map[string]string{"a": "json-file 16m 2", "c": "local 1m 2", "d": "json-file 16m 2", "e": "none  "} {
+				l := back.Services[name].Logging
+				if got := l.Driver + " " + l.Options["max-size"] + " " + l.Options["max-file"]; got != want {
+					t.Errorf("%s logs to %s, want %s", name, got, want)
 				}
 			}
 			n := back.Networks["n"]
