@@ -164,7 +164,7 @@ func TestRunCancelled(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	var late time.Time
-	_, err := c.Run(ctx, Command{Script: "sleep 1234 & echo go; wait; echo not reached", Stdout: writerFunc(func(p []byte) (int, error) {
+	_, err := c.Run(ctx, Command{Script: "sleep 60 & echo go; wait", Stdout: writerFunc(func(p []byte) (int, error) {
 		late = time.Now()
 		cancel()
 		return len(p), nil
@@ -173,14 +173,7 @@ func TestRunCancelled(t *testing.T) {
 	if took := time.Since(late); took > terminateLimit+time.Second {
 		t.Errorf("it took %s", took)
 	}
-	eventually(t, "nothing runs there", func() bool {
-		for _, p := range s.Processes() {
-			if strings.Contains(p.Command, "1234") {
-				return false
-			}
-		}
-		return true
-	})
+	eventually(t, "nothing runs there", func() bool { return len(s.Processes()) == 0 })
 }
 
 func TestNothingIsWrittenAfterTheEnd(t *testing.T) {

@@ -173,8 +173,14 @@ func TestNoShell(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			c := open(t, hosttest.SSHD(t, hosttest.WithConfig("ForceCommand "+command)).Host(), Options{})
-			_, err := c.Run(within(t, 20*time.Second), Command{Script: "echo 1\n"})
+			s := hosttest.SSHD(t, hosttest.WithConfig("ForceCommand "+command))
+			c := open(t, s.Host(), Options{})
+			// Less its first digit, the length would be that of a good part of the script.
+			script := "echo ran >\"$HOME/ran\"\n"
+			_, err := c.Run(within(t, 20*time.Second), Command{Script: script + strings.Repeat("#", 11000)})
+			if fileExists(s.HomeDir + "/ran")() {
+				t.Error("a piece of the script ran")
+			}
 			if MayHaveStarted(err) {
 				t.Errorf("it says the script may have started: %v", err)
 			}
