@@ -26,7 +26,7 @@ func checkSpec(ctx context.Context, cfg extensions.Config, spec extensions.Spec)
 		return err
 	}
 	p.walls = walls{mode: compose.NetworkDeny}
-	if spec.Network.Default == extensions.NetworkAllow {
+	if spec.Network.Needs() == extensions.EgressNone {
 		p.walls.mode = compose.NetworkAllow
 	}
 	if cfg.Host != nil {

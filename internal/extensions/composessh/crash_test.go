@@ -5,8 +5,10 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -95,6 +97,45 @@ func TestAClientThatDiesAtAnyStepOfCreateLeavesNoOrphanAndNoDuplicate(t *testing
 				}
 			})
 		}
+	}
+}
+
+func TestAScriptThatIsKilledAtAnyStepIsFollowedByTheNext(t *testing.T) {
+	t.Parallel()
+	for _, step := range createSteps[:len(createSteps)-1] { // after the last one the answer is on its way
+		t.Run(strings.ReplaceAll(step, " ", "-"), func(t *testing.T) {
+			t.Parallel()
+			s := newSite(t)
+			before := s.residue(t)
+			b, spec := s.open(t), s.spec(t)
+			b.onStep = func(line string) {
+				if line != step {
+					return
+				}
+				holder, err := os.ReadFile(filepath.Join(s.root, string(spec.ID), "holder"))
+				must(t, err)
+				pid, err := strconv.Atoi(strings.Fields(string(holder))[0])
+				must(t, err)
+				must(t, syscall.Kill(pid, syscall.SIGKILL))
+			}
+			h, _, err := b.Provision(t.Context(), spec)
+			s.tearDownAtEnd(t, spec.ID)
+			if err == nil || h.ID != spec.ID {
+				t.Fatalf("a killed script: %v, handle %q", err, h.Encode())
+			}
+			b.onStep = nil
+			_, o, err := b.Provision(t.Context(), spec)
+			must(t, err)
+			if n := len(s.containers(t)); o.Phase != extensions.PhaseReady || n != 1 {
+				t.Errorf("the second try is %s with %d containers: %s", o.Phase, n, o.Reason)
+			}
+			_, err = b.Teardown(t.Context(), h)
+			must(t, err)
+			s.settled(t)
+			if left := s.residue(t); len(left) != len(before) {
+				t.Errorf("left behind: %q", left)
+			}
+		})
 	}
 }
 

@@ -109,7 +109,7 @@ func TestPublishedPortsAreOnTheLoopback(t *testing.T) {
 	h := s.provision(t, b, s.stack(t, threeServices, exttest.With(func(sp *extensions.Spec) { sp.Network = extensions.Network{Default: "allow"} })))
 	r := s.observe(t, b, h).Reachability
 	if !strings.HasPrefix(r.Ports["web/80"], "127.0.0.1:") {
-		t.Fatalf("ports: %v", r.Ports)
+		t.Fatalf("ports: %v; docker says %s", r.Ports, docker(t, "ps", "--filter", "label="+extensions.LabelID+"="+string(h.ID), "--format", "{{.Names}} {{.Ports}}"))
 	}
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, r.URLs["web"]+"/page", nil)
 	must(t, err)

@@ -87,7 +87,11 @@ settle_former() {
 		if [ "$former" = "$generation" ] && { [ "$value" = ready ] || [ "$value" = waiting ]; } && lease_left && [ "$left" -gt 0 ]; then
 			containers_of --filter "label=sandboxer.id=$id"
 			judge_services
-			[ "$verdict" != ready ] || adopt
+			if [ "$verdict" = ready ] || { [ "$verdict" = wait ] && [ "$value" = waiting ]; }; then
+				manifest_get state
+				adopt "$value"
+				return 0
+			fi
 		fi
 		remove_objects
 		drop_images
@@ -104,13 +108,30 @@ settle_former() {
 	stage=claimed
 }
 
-# adopt answers with what an earlier call made. A timer is seen to again.
+# adopt STATE takes what an earlier call made; a timer is seen to again.
 adopt() {
-	stage=adopting made=true
+	stage=adopting made=true adopted=true
 	timer_start "$root/reaper.sh"
+	[ "$1" = ready ] || stage=up
+}
+
+# finish waits until the stack is ready, notes it and answers.
+finish() {
+	if [ "$stage" != adopting ]; then
+		await_services "$(limit_left)" || fail_services $?
+		hand_over
+		read_clock
+		probe_since=$uptime
+		if await_probe "$probe_limit"; then
+			manifest_put state ready running "$running"
+		else
+			manifest_put running "$running" probe_since "$probe_since"
+		fi
+		step ready
+	fi
 	unlock_sandbox
 	ids=$id
-	answer_with '"adopted":true,'
+	answer_with "\"adopted\":$adopted,\"deny_proof\":$(json_string "${deny_proof-}"),"
 	exit 0
 }
 
@@ -260,7 +281,9 @@ started=$uptime
 need_tools
 claim
 step locked
+adopted=false
 settle_former
+[ "$adopted" = false ] || finish
 check_engine
 receive
 open_up
@@ -273,16 +296,4 @@ up
 our_time
 manifest_put started "$now" state waiting
 stage=up
-await_services "$(limit_left)" || fail_services $?
-hand_over
-read_clock
-probe_since=$uptime
-if await_probe "$probe_limit"; then
-	manifest_put state ready running "$running"
-else
-	manifest_put running "$running" probe_since "$probe_since"
-fi
-step ready
-unlock_sandbox
-ids=$id
-answer_with "\"adopted\":false,\"deny_proof\":$(json_string "${deny_proof-}"),"
+finish

@@ -52,7 +52,11 @@ step() { progress "step $1"; }
 read_clock() {
 	uptime=0 boot=unknown
 	{ IFS=' ' read -r uptime _ </proc/uptime; } 2>/dev/null
-	uptime=${uptime%%.*}$(printf '%s' "${uptime##*.}00" | cut -c1-2)
+	case $uptime in
+	*.??) uptime=${uptime%.??}${uptime##*.} ;;
+	*.?) uptime=${uptime%.?}${uptime##*.}0 ;;
+	*) uptime=${uptime%%.*}00 ;;
+	esac
 	while :; do case $uptime in 0?*) uptime=${uptime#0} ;; *) break ;; esac; done
 	{ IFS= read -r boot </proc/sys/kernel/random/boot_id; } 2>/dev/null
 }
@@ -240,6 +244,7 @@ need_tools() {
 }
 
 # bounded SECONDS COMMAND… runs a command at most that long: 124 = it was ended.
+# What watches it holds no lock, and ends with it even if this script is killed.
 bounded() {
 	bound=$1
 	shift
@@ -248,16 +253,22 @@ bounded() {
 	job=$!
 	(
 		trap 'kill "$nap" 2>/dev/null; exit 0' TERM
-		sleep "$bound" </dev/null >/dev/null 2>&1 &
-		nap=$!
-		wait "$nap"
-		: >"$box/late"
-		kill -TERM "$job" 2>/dev/null
-		sleep 5 </dev/null >/dev/null 2>&1 &
+		nap=''
+		while [ "$bound" -gt 0 ] && kill -0 "$job" 2>/dev/null; do
+			[ "$bound" -gt 5 ] && step=5 || step=$bound
+			bound=$((bound - step))
+			sleep "$step" &
+			nap=$!
+			wait "$nap"
+		done
+		kill -0 "$job" 2>/dev/null || exit 0
+		printf '' >"$box/late"
+		kill -TERM "$job"
+		sleep 5 &
 		nap=$!
 		wait "$nap"
 		kill -KILL "$job" 2>/dev/null
-	) </dev/null >/dev/null 2>&1 &
+	) </dev/null >/dev/null 2>&1 8>&- 9>&- &
 	dog=$!
 	wait "$job"
 	code=$?
