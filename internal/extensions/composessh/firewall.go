@@ -29,7 +29,7 @@ type walls struct {
 // host can connect to, which costs rules in its firewall and is had only where
 // the owner allows that. What the host cannot enforce is KindUnsupported.
 func wallsFor(h extensions.Host, n extensions.Network, reachIn bool) (walls, error) {
-	if n.Default == extensions.NetworkAllow {
+	if n.Needs() == extensions.EgressNone {
 		return walls{mode: compose.NetworkAllow}, nil
 	}
 	if err := checkEgress(n.Egress); err != nil {
