@@ -67,7 +67,7 @@ var (
 )
 
 // ReadBundle indexes the source. A stream that is not what WorkspaceSource
-// promises is KindInvalid.
+// promises is KindInvalid; one that does not have its digest, KindConflict.
 func ReadBundle(ctx context.Context, src extensions.WorkspaceSource) (*Bundle, error) {
 	b := &Bundle{src: src, entries: map[string]*Entry{".": {Name: ".", Type: TypeDir, Mode: 0o755}}}
 	if src == nil {
@@ -87,14 +87,18 @@ func (b *Bundle) scan(ctx context.Context, visit func(h *tar.Header, name string
 		return err
 	}
 	defer rc.Close()
-	tr := tar.NewReader(rc)
+	all := sha256.New()
+	tr := tar.NewReader(io.TeeReader(rc, all))
 	for {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
 		h, err := tr.Next()
 		if errors.Is(err, io.EOF) {
-			return nil
+			if _, err := io.Copy(all, rc); err != nil {
+				return unreadable(b.src, err)
+			}
+			return b.verify(hex.EncodeToString(all.Sum(nil)))
 		}
 		if err != nil {
 			return unreadable(b.src, err)
@@ -108,6 +112,16 @@ func (b *Bundle) scan(ctx context.Context, visit func(h *tar.Header, name string
 			return unreadable(b.src, err)
 		}
 	}
+}
+
+// verify holds what was read against the source's digest, where it has one: what
+// was policed must be what the host is sent.
+func (b *Bundle) verify(digest string) error {
+	if want := b.src.Digest(); want != "" && digest != want {
+		return extensions.Errorf(extensions.KindConflict, "the bundle from %s changed while it was read: sha256 %s was expected, %s arrived",
+			extensions.Clean(b.src.Origin(), 200), extensions.Clean(want, 64), digest).WithRemedy("Plan again.")
+	}
+	return nil
 }
 
 func unreadable(src extensions.WorkspaceSource, err error) error {

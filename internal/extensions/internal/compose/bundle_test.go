@@ -108,11 +108,15 @@ func (c changing) Open(ctx context.Context) (io.ReadCloser, error) {
 func TestAFileThatChangesBetweenReadsIsRefused(t *testing.T) {
 	t.Parallel()
 	next := []tarball{pack(t, map[string]string{"odd.bin": "1"}, nil), pack(t, map[string]string{"odd.bin": "2"}, nil)}
-	b, err := ReadBundle(t.Context(), changing{next: &next})
+	b, err := ReadBundle(t.Context(), changing{tarball: next[0], next: &next})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if _, err := b.ReadFile("odd.bin"); !extensions.IsKind(err, extensions.KindConflict) {
+		t.Errorf("%v", err)
+	}
+	other := []tarball{pack(t, map[string]string{"x": "2"}, nil)}
+	if _, err := ReadBundle(t.Context(), changing{tarball: pack(t, map[string]string{"x": "1"}, nil), next: &other}); !extensions.IsKind(err, extensions.KindConflict) {
 		t.Errorf("%v", err)
 	}
 }
