@@ -35,6 +35,48 @@ answer "{\"proof\":$(json_string "$deny_proof")}"`, map[string]string{"deny_ways
 	leftOfProofs(t, s)
 }
 
+// A host without perl proves with what a shell has; what a shell cannot try is
+// not believed.
+func TestProofWithoutPerl(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	b := s.open(t)
+	const prove = `
+use_root
+perl() { return 127; }
+fail() { answer "{\"failure\":$(json_string "$1: $2: $4")}"; exit 0; }
+deny_prove
+answer "{\"proof\":$(json_string "$deny_proof")}"`
+	if a := runScript(t, b, prove, map[string]string{"deny_ways": "bridge"}, proofFiles...); !strings.Contains(a["failure"], "without perl") {
+		t.Errorf("a bridge: %v", a)
+	}
+	if a := runScript(t, b, prove, nil, proofFiles...); a["proof"] == "" {
+		t.Errorf("%v", a)
+	}
+	leftOfProofs(t, s)
+}
+
+// A proof whose neighbour can be reached fails: the tries do find what is there.
+func TestAProofFindsWhatAnswers(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	b := s.open(t)
+	for _, without := range []string{"", "perl() { return 127; }\n"} {
+		a := runScript(t, b, without+`
+use_root
+fail() { answer "{\"failure\":$(json_string "$1: $2: $4")}"; exit 0; }
+deny_network() {
+	docker network create -d bridge --subnet "$2" --label "sandboxer.proof=$root" "sandboxer-proof-$$-$1" </dev/null
+}
+deny_prove
+answer "{\"proof\":$(json_string "$deny_proof")}"`, map[string]string{"deny_ways": "bridge"}, proofFiles...)
+		if f := a["failure"]; a["proof"] != "" || !strings.HasPrefix(f, "unsupported: ") || !strings.Contains(f, "answered TCP ") {
+			t.Errorf("%q: an ordinary network: %v", without, a)
+		}
+	}
+	leftOfProofs(t, s)
+}
+
 // Ten at once prove once; nothing of it stays but the line that says so.
 func TestTenProveOnce(t *testing.T) {
 	t.Parallel()
