@@ -4,10 +4,11 @@
 #	deny_prove   before the host lock: fails unsupported unless some way to deny holds here.
 #	             Sets deny_proof, one line that the caller may keep and give back as
 #	             deny_proved, so that a host whose folder went away is not asked again
-#	deny_up      after subnets_allocate: what the rendered networks need: exports
-#	             SBX_NET_DRIVER and SBX_NET_PARENT_<i>; makes the parents where the engine cannot
-#	deny_down    after the containers went: removes those parents; quiet where there are none
-#	deny_clean   removes what an interrupted proof left; also part of deny_prove
+#	deny_clean   removes what an interrupted proof left; also part of deny_prove. There may be
+#	             something while $root/.proof/manifest exists
+#
+# What the networks of a sandbox need by it, deny_up and deny_down, is in
+# firewall.sh.
 #
 # Variables: deny_proved, deny_ways and sshd_ports (words, optional), subnet_ranges, root.
 #
@@ -174,15 +175,6 @@ deny_addresses() {
 	addresses=$(echo $addresses)
 }
 
-# deny_parents NAME… makes devices that lead nowhere; false with deny_found.
-deny_parents() {
-	# shellcheck disable=SC2016
-	deny_found=$(as_root sh -c 'for name; do
-		[ -e "/sys/class/net/$name" ] || ip link add "$name" type dummy 2>/dev/null || ip link add "$name" type ifb || exit
-		ip link set dev "$name" up || exit
-	done' sh "$@" 2>&1 </dev/null)
-}
-
 # deny_clean removes what carries the mark of this root's proofs.
 deny_clean() {
 	list_ours ps -aq --no-trunc --filter "label=sandboxer.proof=$root" || return 0
@@ -199,45 +191,6 @@ deny_clean() {
 	done
 	# shellcheck disable=SC2016,SC2086
 	[ -z "$parents" ] || as_root sh -c 'for name; do ip link del "$name"; done' sh $parents </dev/null >/dev/null 2>&1
-}
-
-# deny_up gives the rendered networks what they need on this host.
-deny_up() {
-	SBX_NET_DRIVER=macvlan index=0 parents=
-	[ "$deny_recipe" != bridge ] || SBX_NET_DRIVER=bridge
-	export SBX_NET_DRIVER
-	for network in $networks; do
-		device=
-		if [ "$deny_recipe" = parent ] && [ "$network" != sandboxer-egress ]; then
-			deny_device "$index"
-			parents="$parents $device"
-		fi
-		export "SBX_NET_PARENT_$index=$device"
-		index=$((index + 1))
-	done
-	# shellcheck disable=SC2086
-	[ -z "$parents" ] || deny_parents $parents || fail unsupported 'the devices of the networks cannot be made' \
-		'let the login use sudo without a password or be in the docker group' "$deny_found"
-}
-
-# deny_device INDEX sets device to the name of a network's own: 15 bytes at most.
-deny_device() {
-	device=${id#sbx-}
-	device=sp${device%"${device#???????????}"}${1:+$(printf '%x' "$1")}
-}
-
-deny_down() {
-	deny_device ''
-	parents=
-	for entry in "/sys/class/net/$device"*; do
-		[ ! -e "$entry" ] || parents="$parents ${entry##*/}"
-	done
-	[ -n "$parents" ] || return 0
-	# shellcheck disable=SC2016,SC2086
-	as_root sh -c 'for name; do ip link del "$name"; done' sh $parents </dev/null >/dev/null 2>&1
-	for device in $parents; do
-		[ ! -e "/sys/class/net/$device" ] || warn "the network device $device could not be removed: sudo ip link del $device"
-	done
 }
 
 # What is tried inside: arguments are the gateway, a peer, the neighbour, the

@@ -3,6 +3,9 @@
 #	firewall_up     after subnets_allocate and deny_prove, before any service starts: by mode
 #	                the rules of the guarded bridges, or what denied networks need (deny_up)
 #	firewall_down   with the containers gone: takes all of it away; quiet where there is nothing
+#	deny_up         what denied networks need: exports SBX_NET_DRIVER and SBX_NET_PARENT_<i>, and
+#	                makes the parents where the engine cannot; part of firewall_up
+#	deny_down       removes those parents; quiet where there are none; part of firewall_down
 #	firewall_check  on contact: puts rules back that are missing, with a warning
 #	as_root COMMAND…  runs a program as root of the host's network, with stdin: directly, by
 #	                sudo without a password, or in the toolbox
@@ -28,6 +31,54 @@ as_root() {
 		[ ! -d /etc/iproute2 ] || set -- --mount type=bind,src=/etc/iproute2,dst=/etc/iproute2,readonly "$@"
 		toolbox_run --tmpfs /run "$@"
 	fi
+}
+
+# deny_parents NAME… makes devices that lead nowhere; false with deny_found.
+deny_parents() {
+	# shellcheck disable=SC2016
+	deny_found=$(as_root sh -c 'for name; do
+		[ -e "/sys/class/net/$name" ] || ip link add "$name" type dummy 2>/dev/null || ip link add "$name" type ifb || exit
+		ip link set dev "$name" up || exit
+	done' sh "$@" 2>&1 </dev/null)
+}
+
+# deny_up gives the rendered networks what they need on this host.
+deny_up() {
+	SBX_NET_DRIVER=macvlan index=0 parents=
+	[ "$deny_recipe" != bridge ] || SBX_NET_DRIVER=bridge
+	export SBX_NET_DRIVER
+	for network in $networks; do
+		device=
+		if [ "$deny_recipe" = parent ] && [ "$network" != sandboxer-egress ]; then
+			deny_device "$index"
+			parents="$parents $device"
+		fi
+		export "SBX_NET_PARENT_$index=$device"
+		index=$((index + 1))
+	done
+	# shellcheck disable=SC2086
+	[ -z "$parents" ] || deny_parents $parents || fail unsupported 'the devices of the networks cannot be made' \
+		'let the login use sudo without a password or be in the docker group' "$deny_found"
+}
+
+# deny_device INDEX sets device to the name of a network's own: 15 bytes at most.
+deny_device() {
+	device=${id#sbx-}
+	device=sp${device%"${device#???????????}"}${1:+$(printf '%x' "$1")}
+}
+
+deny_down() {
+	deny_device ''
+	parents=
+	for entry in "/sys/class/net/$device"*; do
+		[ ! -e "$entry" ] || parents="$parents ${entry##*/}"
+	done
+	[ -n "$parents" ] || return 0
+	# shellcheck disable=SC2016,SC2086
+	as_root sh -c 'for name; do ip link del "$name"; done' sh $parents </dev/null >/dev/null 2>&1
+	for device in $parents; do
+		[ ! -e "/sys/class/net/$device" ] || warn "the network device $device could not be removed: sudo ip link del $device"
+	done
 }
 
 # What root does, in one go: arguments are put, remove or show, the id, and the
