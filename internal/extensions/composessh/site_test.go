@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -80,13 +81,18 @@ func newSite(t testing.TB, opts ...hosttest.Option) *site {
 	return s
 }
 
-// ownRange is a range that no other site is likely to draw: sites of one engine
-// with separate roots know of each other only what the engine shows.
+// ownRange is a range that no other site of this process has, and hardly one of
+// another: sites of one engine with separate roots know of each other only what
+// the engine shows.
 func ownRange() string {
-	var b [2]byte
-	_, _ = rand.Read(b[:])
-	return fmt.Sprintf("10.%d.%d.0/20", 128+int(b[0])%100, int(b[1])&0xf0)
+	n := (firstRange + int(ranges.Add(1))) % 2048
+	return fmt.Sprintf("10.%d.%d.0/20", 120+n/16, n%16*16)
 }
+
+var (
+	ranges     atomic.Int64
+	firstRange = os.Getpid() * 131
+)
 
 var proofs struct {
 	sync.Mutex
