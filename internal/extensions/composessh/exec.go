@@ -34,6 +34,9 @@ func (b *Backend) exec(ctx context.Context, h extensions.Handle, req extensions.
 	if err := req.Check(); err != nil {
 		return extensions.ExecResult{}, err
 	}
+	if err := speakable(req); err != nil {
+		return extensions.ExecResult{}, err
+	}
 	call, err := b.enter(ctx, h, req.Service)
 	if err != nil {
 		return extensions.ExecResult{}, err

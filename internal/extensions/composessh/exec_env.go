@@ -40,7 +40,7 @@ func envFor(env map[string]string, vars map[string]string) (file, exported strin
 		}
 		if !shellName.MatchString(name) || ruling.MatchString(name) {
 			return "", "", extensions.Errorf(extensions.KindUnsupported,
-				"the variable %s cannot be given a value of several lines, of more than %d bytes or of bytes that are not UTF-8", extensions.Clean(name, 80), maxEnvLine).
+				"the variable %s cannot be given a value of several lines or of more than %d bytes", extensions.Clean(name, 80), maxEnvLine).
 				At("env").WithRemedy("set it inside the command, or use another name")
 		}
 		vars["sbx_env_"+strconv.Itoa(n)] = value
@@ -52,6 +52,20 @@ func envFor(env map[string]string, vars map[string]string) (file, exported strin
 
 // oneLine reports whether an environment file can hold the variable unchanged.
 func oneLine(name, value string) bool {
-	return len(name)+len(value) < maxEnvLine && !strings.ContainsAny(name+value, "\n\r") && name[0] != '#' && !strings.HasPrefix(name, "\ufeff") &&
-		utf8.ValidString(name+value)
+	return len(name)+len(value) < maxEnvLine && !strings.ContainsAny(name+value, "\n\r") && name[0] != '#' && !strings.HasPrefix(name, "\ufeff")
+}
+
+// speakable refuses what docker's API, which is JSON, would change on its way.
+func speakable(req extensions.ExecRequest) error {
+	words := append([]string{req.Shell, req.ShellPath, req.Dir, req.User}, req.Command...)
+	for name, value := range req.Env {
+		words = append(words, name, value)
+	}
+	for _, w := range words {
+		if !utf8.ValidString(w) {
+			return extensions.Errorf(extensions.KindUnsupported, "the command, its folder or its environment has bytes that are not UTF-8, which docker cannot pass on").
+				WithRemedy("give such bytes on stdin or in a file")
+		}
+	}
+	return nil
 }

@@ -23,14 +23,14 @@ const relayTools = "perl python3 nc socat bash"
 // service's own loopback, a relay runs in the service's network. The connection
 // has deadlines and CloseWrite.
 func (b *Backend) Dial(ctx context.Context, h extensions.Handle, service string, port int) (net.Conn, error) {
-	c, err := b.dial(ctx, h, service, port)
+	c, err := b.dial(ctx, h, service, port, relayTools)
 	if err != nil {
 		return nil, failed("dial", h.ID, err)
 	}
 	return c, nil
 }
 
-func (b *Backend) dial(ctx context.Context, h extensions.Handle, service string, port int) (net.Conn, error) {
+func (b *Backend) dial(ctx context.Context, h extensions.Handle, service string, port int, tools string) (net.Conn, error) {
 	if port < 1 || port > 65535 {
 		return nil, extensions.Errorf(extensions.KindInvalid, "%d is not a port", port).At("port").WithRemedy("use 1 to 65535")
 	}
@@ -39,7 +39,7 @@ func (b *Backend) dial(ctx context.Context, h extensions.Handle, service string,
 		return nil, err
 	}
 	call.script = script("toolbox", "inside", "relay")
-	for name, value := range map[string]string{"port": strconv.Itoa(port), "mark": newNonce(), "direct": "1", "tools": relayTools, "cancel": ""} {
+	for name, value := range map[string]string{"port": strconv.Itoa(port), "mark": newNonce(), "direct": "1", "tools": tools, "cancel": ""} {
 		call.vars[name] = value
 	}
 	first, r, err := b.relay(ctx, call)

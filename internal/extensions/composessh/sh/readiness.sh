@@ -123,7 +123,7 @@ probe_by_network() {
 		return 1
 	fi
 	[ "$probe_code" != 137 ] || probe_said='no answer in time'
-	why="$probe_target does not answer in $probe_on: ${probe_said:-connection refused}"
+	why="$probe_target does not answer in $probe_on: ${probe_said:-no answer}"
 	return 1
 }
 

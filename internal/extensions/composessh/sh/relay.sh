@@ -31,7 +31,7 @@ relay_addresses() {
 	set +f
 	while [ $# -gt 1 ]; do
 		own="$own $2"
-		bridge=$(docker network inspect -f '{{index .Options "com.docker.network.bridge.name"}}' "$1" 2>/dev/null </dev/null)
+		bridge=$(docker network inspect -f '{{range $k, $v := .Options}}{{if eq $k "com.docker.network.bridge.name"}}{{$v}}{{end}}{{end}}' "$1" 2>/dev/null </dev/null)
 		[ -n "$bridge" ] || bridge=br-$(printf '%s' "$1" | cut -c 1-12)
 		grep -q "^$bridge[[:space:]]" /proc/net/route 2>/dev/null && near="$near $2"
 		shift 2
@@ -123,9 +123,10 @@ nonce=$1 port=$2; shift 2
 for a; do
 	if { exec 3<>"/dev/tcp/$a/$port"; } 2>/dev/null; then
 		printf "\036%s%s\036" "$nonce" "{\"connected\":\"bash\"}" >&2
-		cat <&3 3<&- & back=$!
-		cat >&3 &
-		exec 3<&-
+		exec 4<&0
+		cat <&3 4<&- & back=$!
+		cat <&4 >&3 4<&- &
+		exec 3<&- 4<&-
 		wait $back
 		exit 0
 	fi

@@ -87,8 +87,13 @@ toolbox_remove_tree() {
 # toolbox_release removes the image; the caller holds the host lock and has seen
 # that no sandbox is left. Another login that needs it makes it anew.
 toolbox_release() {
-	toolbox_known || return 0
-	docker image rm "$toolbox_tag" >/dev/null 2>&1 </dev/null
+	if toolbox_known; then
+		docker image rm "$toolbox_tag" >/dev/null 2>&1 </dev/null
+	fi
+	# Two logins that make it at once leave one without its name.
+	for toolbox in $(docker image ls -q --filter label=sandboxer.toolbox=1 --filter dangling=true 2>/dev/null </dev/null); do
+		docker image rm "$toolbox" >/dev/null 2>&1 </dev/null
+	done
 	return 0
 }
 
