@@ -2,8 +2,6 @@
 # read-only. It brings the host's tools into a container's namespaces, with
 # rights that the login itself lacks, and nothing has to be pulled for it.
 
-toolbox_tag=sandboxer/toolbox:1
-
 # toolbox_image sets toolbox to the image's id and makes the image if there is
 # none; false when that cannot be, with why. It takes the host lock unless this
 # script holds it.
@@ -22,8 +20,10 @@ toolbox_image() {
 	[ -n "$toolbox" ]
 }
 
-# By id, since docker never looks for an id elsewhere, as it does for a name.
+# Each root has an image of its own, so that the last sandbox of one takes it
+# from no other. By id, since docker never looks for an id elsewhere, as it does for a name.
 toolbox_known() {
+	[ -n "${toolbox_tag-}" ] || toolbox_tag=sandboxer/toolbox:$(printf '%s' "$root" | cksum | cut -d ' ' -f 1)
 	toolbox=$(docker image inspect -f '{{if eq (index .Config.Labels "sandboxer.toolbox") "1"}}{{.Id}}{{end}}' "$toolbox_tag" 2>/dev/null </dev/null)
 	[ -n "$toolbox" ]
 }
@@ -85,15 +85,10 @@ toolbox_remove_tree() {
 }
 
 # toolbox_release removes the image; the caller holds the host lock and has seen
-# that no sandbox is left. Another login that needs it makes it anew.
+# that no sandbox is left in root.
 toolbox_release() {
-	if toolbox_known; then
-		docker image rm "$toolbox_tag" >/dev/null 2>&1 </dev/null
-	fi
-	# Two logins that make it at once leave one without its name.
-	for toolbox in $(docker image ls -q --filter label=sandboxer.toolbox=1 --filter dangling=true 2>/dev/null </dev/null); do
-		docker image rm "$toolbox" >/dev/null 2>&1 </dev/null
-	done
+	toolbox_known || return 0
+	docker image rm "$toolbox_tag" >/dev/null 2>&1 </dev/null
 	return 0
 }
 
