@@ -138,6 +138,7 @@ func TestAfterARebootTheWallClockDecides(t *testing.T) {
 	s := newSite(t)
 	b := s.open(t)
 	h := s.provision(t, b, s.spec(t))
+	s.edit(t, h.ID, "lease", "remaining", "99999999999") // more than this machine can have been up
 	s.edit(t, h.ID, "lease", "boot", "another-boot")
 	time.Sleep(6 * time.Second) // one look of the loop, at least
 	if o := s.observe(t, b, h); o.Phase != extensions.PhaseReady {
