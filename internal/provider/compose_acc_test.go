@@ -1,10 +1,14 @@
 package provider
 
 import (
+	"bufio"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -12,6 +16,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
 	"golang.org/x/crypto/ssh"
@@ -166,8 +171,61 @@ func TestAStackIsReachedAsItsStateSays(t *testing.T) {
 	if facts["docker"] == nil || facts["compose"] == nil || facts["egress"] != "deny-only" || facts["expiry"] != "host" {
 		t.Errorf("facts: %v", facts)
 	}
+	if out, code := c.sandboxer("sandbox", "exec", "--service", "api", "one", "--", "cat", "/srv/name"); code != 0 || strings.TrimSpace(out) != "api" {
+		t.Errorf("exec in api: exit %d: %s", code, out)
+	}
+	if out, code := c.sandboxer("sandbox", "exec", "one", "--", "wget", "-q", "-O", "-", "http://api:8081/name"); code != 0 || strings.TrimSpace(out) != "api" {
+		t.Errorf("web asks api by its name: exit %d: %s", code, out)
+	}
+	if got := c.forwarded("one", "8081", "--service", "api"); got != "api" {
+		t.Errorf("a forwarded port answers %q", got)
+	}
 	c.planIsEmpty()
 	c.destroy()
+}
+
+// forwarded asks for /name through `sandbox forward`.
+func (c *cli) forwarded(args ...string) string {
+	c.t.Helper()
+	cmd := c.sandboxerCommand(append([]string{"sandbox", "forward"}, args...)...)
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	var complaints strings.Builder
+	cmd.Stderr = &complaints
+	if err := cmd.Start(); err != nil {
+		c.t.Fatal(err)
+	}
+	defer func() {
+		_ = cmd.Process.Signal(os.Interrupt)
+		if err := cmd.Wait(); err != nil {
+			c.t.Errorf("forward: %v: %s", err, complaints.String())
+		}
+	}()
+	line, err := bufio.NewReader(out).ReadString('\n')
+	if err != nil {
+		c.t.Errorf("forward printed no address: %v: %s", err, complaints.String())
+		return ""
+	}
+	ctx, cancel := context.WithTimeout(c.t.Context(), 30*time.Second)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+strings.TrimSpace(line)+"/name", nil)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	req.Close = true
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		c.t.Errorf("through the forwarded port: %v: %s", err, complaints.String())
+		return ""
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	if err != nil {
+		c.t.Error(err)
+	}
+	return strings.TrimSpace(string(body))
 }
 
 func sandboxOn(profile string) string {
@@ -315,18 +373,24 @@ func TestHostCheckTellsWhatIsThereAndWhatIsMissing(t *testing.T) {
 // sandboxer runs the command line over the bed's ledger, as a person would.
 func (c *cli) sandboxer(args ...string) (string, int) {
 	c.t.Helper()
-	bin, err := builtProvider()
-	if err != nil {
-		c.t.Fatal(err)
-	}
-	cmd := exec.Command(filepath.Join(bin, "terraform-provider-sandboxer"), args...)
-	cmd.Env = append(os.Environ(), "SANDBOXER_STATE_DIR="+c.b.state, "SANDBOXER_CATALOG="+c.b.catalog, "SANDBOXER_ACCOUNT=acme/web", "SANDBOXER_LEDGER=")
+	cmd := c.sandboxerCommand(args...)
 	out, err := cmd.CombinedOutput()
 	var exit *exec.ExitError
 	if err != nil && !errors.As(err, &exit) {
 		c.t.Fatal(err)
 	}
 	return string(out), cmd.ProcessState.ExitCode()
+}
+
+func (c *cli) sandboxerCommand(args ...string) *exec.Cmd {
+	c.t.Helper()
+	bin, err := builtProvider()
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	cmd := exec.Command(filepath.Join(bin, "terraform-provider-sandboxer"), args...)
+	cmd.Env = append(os.Environ(), "SANDBOXER_STATE_DIR="+c.b.state, "SANDBOXER_CATALOG="+c.b.catalog, "SANDBOXER_ACCOUNT=acme/web", "SANDBOXER_LEDGER=")
+	return cmd
 }
 
 func TestAnSSHHostInUseIsNotRemovedUnlessForced(t *testing.T) {

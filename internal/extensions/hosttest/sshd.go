@@ -131,7 +131,7 @@ func newServer(t testing.TB, set settings) *Server {
 		s.disk = true
 	}
 	s.writeKeys(set)
-	s.linkPlugins()
+	s.bringPlugins(set.user != "")
 	if set.user != "" {
 		giveTo(t, set.user, s.HomeDir)
 	}
@@ -161,8 +161,9 @@ func (s *Server) writeKeys(set settings) {
 	s.HostKeyLine = s.HostKeys[0].Line
 }
 
-// linkPlugins keeps `docker compose` where it is a plugin of this user.
-func (s *Server) linkPlugins() {
+// bringPlugins keeps `docker compose` where it is a plugin of this user. Other
+// users get copies, because they may not enter this one's home.
+func (s *Server) bringPlugins(copied bool) {
 	conf := os.Getenv("DOCKER_CONFIG")
 	if conf == "" {
 		home, err := os.UserHomeDir()
@@ -176,7 +177,12 @@ func (s *Server) linkPlugins() {
 		return
 	}
 	must(s.t, os.Mkdir(filepath.Join(s.HomeDir, ".docker"), 0o700))
-	must(s.t, os.Symlink(plugins, filepath.Join(s.HomeDir, ".docker", "cli-plugins")))
+	own := filepath.Join(s.HomeDir, ".docker", "cli-plugins")
+	if copied {
+		must(s.t, os.CopyFS(own, os.DirFS(plugins)))
+		return
+	}
+	must(s.t, os.Symlink(plugins, own))
 }
 
 func (s *Server) writeConfig(set settings, port int) string {
