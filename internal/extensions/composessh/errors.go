@@ -116,6 +116,7 @@ var dockerWords = []struct {
 		"give the binding a range that nothing else on the host uses: config.subnets"},
 	{[]string{"port is already allocated", "address already in use", "ports are not available"}, extensions.KindConflict,
 		"publish another port, or let Docker choose one by leaving the host's port out"},
+	{[]string{"no matching manifest for", "exec format error"}, extensions.KindUnsupported, "use an image for the host's architecture"},
 	{[]string{"pull access denied", "manifest unknown", "manifest for", "no such image", "repository does not exist", "invalid reference format"}, extensions.KindInvalid,
 		"check the image's name and tag; for a private registry run `docker login` as this login on the host"},
 	{[]string{"unauthorized: ", "no basic auth credentials", "authentication required", "denied: "}, extensions.KindUnauthorized,
@@ -125,7 +126,6 @@ var dockerWords = []struct {
 		"check that the host reaches the image's registry"},
 	{[]string{"cannot allocate memory", "out of memory", "not enough memory"}, extensions.KindExhausted, "free some memory on the host, or ask for less"},
 	{[]string{"could not select device driver", "nvidia-container"}, extensions.KindUnsupported, "install the GPU's container toolkit on the host"},
-	{[]string{"no matching manifest for", "exec format error"}, extensions.KindUnsupported, "use an image for the host's architecture"},
 	{[]string{"executable file not found", "no command specified", "no such file or directory: unknown"}, extensions.KindInvalid, "check the service's command: the image has no such program"},
 }
 

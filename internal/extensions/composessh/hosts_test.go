@@ -118,6 +118,30 @@ func TestALoginWithoutDockerIsUnauthorized(t *testing.T) {
 	}
 }
 
+func TestADaemonThatIsDownIsUnavailableAndNothingIsAbsent(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, hosttest.WithConfig("SetEnv HOME=%DIR%/home DOCKER_HOST=unix://%DIR%/no.sock"))
+	b := s.open(t)
+	spec := s.spec(t)
+	h, _, err := b.Provision(t.Context(), spec)
+	if !extensions.IsKind(err, extensions.KindUnavailable) || !h.IsZero() {
+		t.Errorf("%v, handle %q", err, h.Encode())
+	}
+	if _, err := os.Stat(s.root); err == nil {
+		t.Error("a folder is left")
+	}
+	h = b.handle(spec.ID)
+	if all, err := b.Status(t.Context(), []extensions.Handle{h}); err == nil {
+		t.Errorf("status says %s", all[0].Phase)
+	}
+	if _, err := b.Find(t.Context(), spec.ID); err == nil || extensions.IsKind(err, extensions.KindNotFound) {
+		t.Errorf("find: %v", err)
+	}
+	if _, err := b.Teardown(t.Context(), h); err == nil {
+		t.Error("teardown says it is gone")
+	}
+}
+
 func TestWhatAHostLacksIsTold(t *testing.T) {
 	t.Parallel()
 	const body = `
