@@ -87,8 +87,7 @@ func (l *loading) read(file string, env map[string]string) (*document, map[strin
 		return nil, nil, fmt.Errorf("%s: %w", file, err)
 	}
 	doc, err := parseYAML(data)
-	switch {
-	case err == nil:
+	if err == nil {
 		err = l.spend(file, doc.nodes)
 	}
 	switch {

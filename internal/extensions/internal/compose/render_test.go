@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"flag"
 	"io"
 	"os"
@@ -126,10 +127,11 @@ func withDefaults(o RenderOptions) RenderOptions {
 func refuse(t testing.TB, p *Project, o RenderOptions, kind extensions.Kind) *extensions.Error {
 	t.Helper()
 	_, err := p.Render(withDefaults(o))
-	if !extensions.IsKind(err, kind) {
+	var e *extensions.Error
+	if !errors.As(err, &e) || e.Kind != kind {
 		t.Fatalf("render: %v, want %s", err, kind)
 	}
-	return err.(*extensions.Error)
+	return e
 }
 
 const shop = `

@@ -13,7 +13,7 @@ import (
 	"golang.org/x/crypto/ssh/agent"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
-	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/hosttest"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/hosttest"
 )
 
 // letIn adds a key to those that the server lets in.

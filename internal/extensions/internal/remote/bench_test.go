@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/hosttest"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/hosttest"
 )
 
 // BenchmarkCall is the price of one exec on a live connection. The login shell

@@ -16,7 +16,7 @@ import (
 	"golang.org/x/crypto/ssh/agent"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
-	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/hosttest"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/hosttest"
 )
 
 // me is a user with a home and an environment of their own.

@@ -254,8 +254,7 @@ func (h *host) turnAway(err error) {
 
 // dialError is err for one of several callers: each gets its own to add to.
 func (h *host) dialError(err error) error {
-	var e *extensions.Error
-	if errors.As(err, &e) && error(e) == err {
+	if e, ok := err.(*extensions.Error); ok { //nolint:errorlint // only err itself, not what it wraps, may be replaced
 		own := *e
 		return &own
 	}
