@@ -83,7 +83,7 @@ func (p *delayProxy) carry(client net.Conn) {
 	// the server hears of it half an rtt later.
 	ready := time.Now().Add(3 * p.half)
 	time.Sleep(time.Until(ready))
-	server, err := (&net.Dialer{Timeout: 10 * time.Second}).Dial("tcp", p.to) //nolint:noctx // closeAll ends what it gives
+	server, err := (&net.Dialer{Timeout: 10 * time.Second}).Dial("tcp", p.to)
 	if err != nil {
 		return
 	}

@@ -55,6 +55,6 @@ func giveTo(t testing.TB, name, dir string) {
 		if err != nil {
 			return err
 		}
-		return os.Lchown(path, uid, gid)
+		return os.Lchown(path, uid, gid) //nolint:gosec // nobody else is in there yet
 	}))
 }

@@ -121,10 +121,10 @@ func newServer(t testing.TB, set settings) *Server {
 		}
 		s.User = me.Username
 	}
-	must(t, os.Chmod(dir, 0o711))
+	must(t, os.Chmod(dir, 0o711)) //nolint:gosec // other users pass through to their home
 	must(t, os.Mkdir(s.HomeDir, 0o700))
 	if os.Getuid() == 0 {
-		must(t, os.MkdirAll("/run/sshd", 0o755)) // where sshd gives up its privileges
+		must(t, os.MkdirAll("/run/sshd", 0o755)) //nolint:gosec // where sshd gives up its privileges
 	}
 	if set.diskMB > 0 {
 		mountDisk(t, s.HomeDir, set.diskMB)

@@ -10,11 +10,16 @@ import (
 )
 
 type (
-	Server    = hosttest.Server
-	Option    = hosttest.Option
+	// Server is hosttest.Server.
+	Server = hosttest.Server
+	// Option is hosttest.Option.
+	Option = hosttest.Option
+	// Inventory is hosttest.Inventory.
 	Inventory = hosttest.Inventory
-	Process   = hosttest.Process
-	Key       = hosttest.Key
+	// Process is hosttest.Process.
+	Process = hosttest.Process
+	// Key is hosttest.Key.
+	Key = hosttest.Key
 )
 
 var (
@@ -32,13 +37,16 @@ var (
 	NewKey           = hosttest.NewKey
 )
 
+// SSHD is hosttest.SSHD.
 func SSHD(t testing.TB, opts ...Option) *Server { t.Helper(); return hosttest.SSHD(t, opts...) }
 
+// DelayProxy is hosttest.DelayProxy.
 func DelayProxy(t testing.TB, addr string, rtt time.Duration) (string, func() int) {
 	t.Helper()
 	return hosttest.DelayProxy(t, addr, rtt)
 }
 
+// Snapshot is hosttest.Snapshot.
 func Snapshot(t testing.TB, within ...string) Inventory {
 	t.Helper()
 	return hosttest.Snapshot(t, within...)
