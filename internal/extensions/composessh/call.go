@@ -21,7 +21,6 @@ const (
 
 // operation is one script with its parameters.
 type operation struct {
-	op       string // the contract's verb
 	id       extensions.ID
 	files    []string // of sh/, the operation last
 	vars     map[string]string

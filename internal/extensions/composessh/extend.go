@@ -16,7 +16,7 @@ func (b *Backend) change(ctx context.Context, h extensions.Handle, vars map[stri
 	}
 	all := map[string]string{"root": at.root, "raise": "", "remaining": "", "until": ""}
 	maps.Copy(all, vars)
-	_, err = b.call(ctx, operation{op: "change", id: at.id, files: changeFiles, vars: all})
+	_, err = b.call(ctx, operation{id: at.id, files: changeFiles, vars: all})
 	return err
 }
 

@@ -17,7 +17,7 @@ func (b *Backend) find(ctx context.Context, id extensions.ID) (extensions.Handle
 	if _, err := extensions.ParseID(string(id)); err != nil {
 		return extensions.Handle{}, err
 	}
-	a, err := b.call(ctx, operation{op: "find", id: id, files: findFiles})
+	a, err := b.call(ctx, operation{id: id, files: findFiles})
 	if err != nil {
 		return extensions.Handle{}, err
 	}

@@ -162,10 +162,5 @@ try 19.03.15 2.0.0
 try 24.0.1 1.29.2
 try 24.0.1 missing
 `
-	// The functions of create without the operation itself.
-	create, _, found := strings.Cut(stripped("create"), "\nuse_root\nuse_box")
-	if !found {
-		t.Fatal("the operation is not where it was")
-	}
-	inShells(t, nil, create+body, "fine\nfine\nfine\nunsupported\nunsupported\nunsupported")
+	inShells(t, []string{"engine"}, body, "fine\nfine\nfine\nunsupported\nunsupported\nunsupported")
 }

@@ -45,7 +45,7 @@ func (b *Backend) provision(ctx context.Context, spec extensions.Spec) (extensio
 	yes := newConsent(ctx)
 	body := p.payload.open(ctx)
 	defer func() { _ = body.Close() }()
-	a, err := b.call(ctx, operation{op: "provision", id: spec.ID, files: createFiles, vars: b.createVars(p),
+	a, err := b.call(ctx, operation{id: spec.ID, files: createFiles, vars: b.createVars(p),
 		payload: io.MultiReader(body, yes), progress: yes.progress})
 	switch {
 	case err == nil:
@@ -58,7 +58,7 @@ func (b *Backend) provision(ctx context.Context, spec extensions.Spec) (extensio
 }
 
 // createFiles are what the operation create is put together from.
-var createFiles = []string{"lease", "look", "await", "timer", "remove", "toolbox", "subnet", "deny", "firewall", "proxy", "build", "readiness", "create"}
+var createFiles = []string{"lease", "look", "await", "timer", "remove", "toolbox", "subnet", "deny", "firewall", "proxy", "build", "readiness", "engine", "create"}
 
 // reaperFiles are what the timer's loop is put together from.
 var reaperFiles = []string{"lease", "remove", "toolbox", "deny", "firewall", "proxy", "build", "reaper"}

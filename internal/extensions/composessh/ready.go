@@ -67,7 +67,7 @@ func (b *Backend) waitReady(ctx context.Context, spec extensions.Spec, h extensi
 	}
 	vars := probeVars(spec.Readiness)
 	maps.Copy(vars, map[string]string{"root": at.root, "limit": centis(limit), "lock_wait": formatInt(int64(limit/time.Second) + 1)})
-	a, err := b.call(ctx, operation{op: "wait", id: at.id, files: waitFiles, vars: vars})
+	a, err := b.call(ctx, operation{id: at.id, files: waitFiles, vars: vars})
 	if err != nil {
 		return none, err
 	}

@@ -11,6 +11,7 @@ import (
 // id, root the host root; each function may call fail, warn, manifest_get and
 // manifest_put, and leaves nothing running. Children get </dev/null.
 //
+//	engine.sh     check_engine: Docker and Compose are there and new enough
 //	lib.sh        answers, clock, locks, manifest, listing by label
 //	subnet.sh     subnets_allocate: under the host lock, sets and exports SBX_NET_<i> for
 //	              the networks named in the variable networks; manifest key subnets

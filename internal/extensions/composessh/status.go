@@ -11,9 +11,8 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
-// States of a manifest.
+// States of a manifest; one that is none of these is still being made.
 const (
-	stateMaking  = "making"  // not yet started
 	stateWaiting = "waiting" // started, not yet ready
 	stateReady   = "ready"
 	stateFailed  = "failed"
@@ -53,7 +52,7 @@ func (b *Backend) status(ctx context.Context, handles []extensions.Handle) ([]ex
 	if handles == nil {
 		vars["all"] = "1"
 	}
-	a, err := b.call(ctx, operation{op: "status", files: statusFiles, vars: vars})
+	a, err := b.call(ctx, operation{files: statusFiles, vars: vars})
 	if err != nil {
 		return nil, err
 	}

@@ -22,7 +22,7 @@ func (b *Backend) teardown(ctx context.Context, h extensions.Handle) (extensions
 	if err != nil {
 		return extensions.CleanupReport{}, err
 	}
-	a, err := b.call(ctx, operation{op: "teardown", id: at.id, files: teardownFiles, vars: map[string]string{
+	a, err := b.call(ctx, operation{id: at.id, files: teardownFiles, vars: map[string]string{
 		"root": at.root, "lock_wait": lockWaitLong, "grace": seconds(b.settings.stopGrace)}})
 	if err != nil {
 		return extensions.CleanupReport{}, err
