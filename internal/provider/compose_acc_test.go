@@ -88,8 +88,25 @@ func leavesNothing(t *testing.T, s *hosttest.Server, before hosttest.Inventory, 
 	if _, err := os.Stat(filepath.Join(s.HomeDir, ".sandboxer")); !os.IsNotExist(err) {
 		t.Errorf("the folder of the sandboxes is still there (%v)", err)
 	}
+	noToolbox(t, s)
 	if left := s.Processes(); len(left) > 0 {
 		t.Errorf("processes are left on the host: %v", left)
+	}
+}
+
+// noToolbox fails where the image of the host's own tools, which is tagged by
+// the sum of the folder's name, is still there.
+func noToolbox(t *testing.T, s *hosttest.Server) {
+	t.Helper()
+	sum := exec.Command("cksum")
+	sum.Stdin = strings.NewReader(filepath.Join(s.HomeDir, ".sandboxer"))
+	out, err := sum.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	tag := "sandboxer/toolbox:" + strings.Fields(string(out))[0]
+	if exec.Command("docker", "image", "inspect", tag).Run() == nil {
+		t.Errorf("the image %s is left on the host", tag)
 	}
 }
 
@@ -351,6 +368,7 @@ func TestHostCheckTellsWhatIsThereAndWhatIsMissing(t *testing.T) {
 	if code != 0 {
 		t.Errorf("exit %d:\n%s", code, out)
 	}
+	noToolbox(t, s)
 	port := s.Port
 	s.Stop()
 	if out, code := c.sandboxer("host", "check", "far"); code != 5 {
