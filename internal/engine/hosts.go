@@ -139,7 +139,7 @@ func (e *Engine) GetHost(ctx context.Context, h Host) (HostView, error) {
 		if err != nil {
 			return HostView{}, err
 		}
-		err = e.invoke(ctx, call{op: "probe", binding: b.ID, timeout: timeoutLook}, func(ctx context.Context) (err error) {
+		err = e.invoke(ctx, call{op: "probe", binding: b.ID, timeout: timeoutProbe}, func(ctx context.Context) (err error) {
 			v.Facts, err = prober.Probe(ctx)
 			return err
 		})

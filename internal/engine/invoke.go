@@ -18,7 +18,8 @@ import (
 // caller's context; these keep a backend that never answers from holding an
 // operation for ever.
 const (
-	timeoutLook      = 60 * time.Second // status, find, probe
+	timeoutLook      = 60 * time.Second // status, find
+	timeoutProbe     = 3 * time.Minute  // what holds on a small host takes a while to prove
 	timeoutProvision = 20 * time.Minute
 	timeoutReady     = 20 * time.Minute
 	timeoutTeardown  = 10 * time.Minute
