@@ -23,7 +23,7 @@ type gate struct {
 
 func newGate(t testing.TB, to string) *gate {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // it ends with the test
+	l, err := net.Listen("tcp", "127.0.0.1:0")
 	must(t, err)
 	g := &gate{address: "127.0.0.1", port: int64(l.Addr().(*net.TCPAddr).Port), to: to, listener: l, conns: map[net.Conn]bool{}}
 	g.wg.Go(g.serve)
@@ -41,7 +41,7 @@ func (g *gate) serve() {
 		if err != nil {
 			return
 		}
-		out, err := net.Dial("tcp", g.to) //nolint:noctx // it ends with the test
+		out, err := net.Dial("tcp", g.to)
 		g.mu.Lock()
 		if err != nil || g.closed {
 			g.mu.Unlock()
