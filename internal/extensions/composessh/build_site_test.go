@@ -12,8 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/hosttest"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/compose"
-	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/hosttest"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/remote"
 )
 

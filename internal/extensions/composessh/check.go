@@ -30,7 +30,7 @@ func checkSpec(ctx context.Context, cfg extensions.Config, spec extensions.Spec)
 		p.walls.mode = compose.NetworkAllow
 	}
 	if cfg.Host != nil {
-		if p.walls, err = wallsFor(*cfg.Host, spec.Network, false); err != nil {
+		if p.walls, err = wallsFor(*cfg.Host, spec.Network, p.reachIn()); err != nil {
 			return err
 		}
 	}

@@ -12,7 +12,7 @@ import (
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/exttest"
-	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/hosttest"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/hosttest"
 )
 
 // shortTTL leaves a busy machine the time to make a sandbox before it ends.

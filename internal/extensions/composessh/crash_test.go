@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
-	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/hosttest"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/hosttest"
 )
 
 // dieAt makes the client of b die, as far as the host can tell, when a script

@@ -52,7 +52,7 @@ func (b *Backend) exec(ctx context.Context, h extensions.Handle, req extensions.
 	streams := newExecStreams(call.vars["channel"], req)
 	begun := time.Now()
 	_, err = b.client.Run(limited, remote.Command{Script: call.script, Vars: call.vars, Stdin: req.Stdin,
-		Stdout: streams.stdout, Stderr: streams.stderr, TTY: req.TTY})
+		Stdout: streams.stdout, Stderr: streams.stderr, TTY: req.TTY, Raw: true})
 	if err != nil && limited.Err() != nil {
 		b.endCommand(ctx, call)
 		err = givenUp(ctx, err)

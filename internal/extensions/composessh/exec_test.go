@@ -16,7 +16,7 @@ import (
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/exttest"
-	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/hosttest"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/hosttest"
 )
 
 // severalServices is a stack of which no service is the default one's like: web
@@ -269,10 +269,10 @@ func hostShell(t testing.TB, program string) hosttest.Option {
 		t.Skipf("this machine has no %s", program)
 	}
 	dir := t.TempDir()
-	must(t, os.Chmod(dir, 0o755)) //nolint:gosec // the login must find it
+	must(t, os.Chmod(dir, 0o755))
 	must(t, os.Symlink(at, filepath.Join(dir, "sh")))
 	login := filepath.Join(dir, "login")
-	must(t, os.WriteFile(login, []byte("#!/bin/sh\nPATH="+dir+":$PATH\nexport PATH\nexec sh \"$@\"\n"), 0o755)) //nolint:gosec // a program
+	must(t, os.WriteFile(login, []byte("#!/bin/sh\nPATH="+dir+":$PATH\nexport PATH\nexec sh \"$@\"\n"), 0o755))
 	return hosttest.WithShell(login)
 }
 

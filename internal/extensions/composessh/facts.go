@@ -46,9 +46,10 @@ func hostEgress(h extensions.Host, facts *extensions.HostFacts) (extensions.Egre
 	case h.ProxyImage != "":
 		have = extensions.EgressDomain
 	}
-	if have == extensions.EgressDenyOnly {
+	switch have {
+	case extensions.EgressDenyOnly:
 		reasons = append(reasons, fmt.Sprintf("egress: the owner of the host %q allows no firewall rules and names no proxy; set allow_firewall = true for networks, proxy_image for domains", h.Name))
-	} else if have == extensions.EgressCIDR {
+	case extensions.EgressCIDR:
 		reasons = append(reasons, fmt.Sprintf("egress: the host %q names no proxy; set its proxy_image for domains", h.Name))
 	}
 	if facts != nil && facts.Egress != "" && !facts.Egress.Includes(have) {

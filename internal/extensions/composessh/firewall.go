@@ -91,7 +91,7 @@ func (w walls) bridges(id extensions.ID, n int) []string {
 // options fills what Render is to know of the walls.
 func (w walls) options(o *compose.RenderOptions, p *compose.Project) {
 	o.Network = w.mode
-	o.Egress = len(w.rules) > 0
+	o.Egress = w.mode == compose.NetworkGuarded || len(w.rules) > 0 // an internal network publishes nothing
 	o.Bridges = w.bridges(o.ID, len(p.NetworkNames()))
 	if w.mode == compose.NetworkProxy {
 		o.ProxyEnv = proxyEnv(slices.Sorted(maps.Keys(p.Compose.Services)))

@@ -15,7 +15,8 @@ import (
 	"time"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
-	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/hosttest"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/exttest"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/hosttest"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/remote"
 )
 
@@ -166,16 +167,51 @@ func TestLostRulesComeBack(t *testing.T) {
 	if len(rulesOf(t, spec.ID)) == len(before) {
 		t.Fatal("no rule could be removed")
 	}
-	answer := runScript(t, b, `use_root; use_box "$id"; firewall_check; answer "{\"said\":$(json_string "$warnings")}"`,
-		map[string]string{"id": string(spec.ID)}, "toolbox", "subnet", "deny", "firewall")
-	if !strings.Contains(answer["said"], "put back") {
-		t.Errorf("it was not told: %q", answer)
+	if _, err := b.Status(t.Context(), nil); err != nil {
+		t.Fatal(err)
 	}
 	after := rulesOf(t, spec.ID)
 	slices.Sort(before)
 	slices.Sort(after)
 	if !slices.Equal(before, after) {
 		t.Errorf("rules: %q, before they were %q", after, before)
+	}
+}
+
+// A profile that asks for published ports under default deny gets them on the
+// loopback where the owner allows rules, and the network stays shut.
+func TestPortsUnderDenyWithTheOwnersLeave(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	publish := exttest.With(func(sp *extensions.Spec) { sp.Options = map[string]any{"publish": publishLoopback} })
+	b := s.open(t)
+	if h, _, err := b.Provision(t.Context(), s.stack(t, threeServices, publish)); !extensions.IsKind(err, extensions.KindInvalid) ||
+		!strings.Contains(err.Error(), "ports-under-deny") || !h.IsZero() {
+		t.Errorf("without leave: %v", err)
+	}
+	s.config.Host.AllowFirewall = true
+	b = s.open(t)
+	spec := s.stack(t, threeServices, publish)
+	_, o, err := b.Provision(t.Context(), spec)
+	s.tearDownAtEnd(t, spec.ID)
+	must(t, err)
+	address := o.Reachability.Ports["web/80"]
+	if !strings.HasPrefix(address, "127.0.0.1:") {
+		t.Fatalf("ports: %v", o.Reachability.Ports)
+	}
+	c, err := (&net.Dialer{Timeout: 5 * time.Second}).DialContext(t.Context(), "tcp", address)
+	must(t, err)
+	must(t, c.Close())
+	e := listen(t)
+	four, _ := hostAddresses(t)
+	var p strings.Builder
+	for _, ip := range four {
+		fmt.Fprintf(&p, "par(\\&try_tcp, \"host %s\", \"%[1]s\", %d);\n", ip, e.port)
+	}
+	for name, end := range inside(t, containerOf(t, spec.ID, "web"), p.String()) {
+		if strings.HasPrefix(end, "answered") {
+			t.Errorf("%s: %s", name, end)
+		}
 	}
 }
 

@@ -39,9 +39,9 @@ func newOutside(t testing.TB) *outside {
 		}
 	}
 	ip("netns", "add", o.name)
-	t.Cleanup(func() { _ = exec.Command("ip", "netns", "del", o.name).Run() }) //nolint:noctx // the test's context has ended
+	t.Cleanup(func() { _ = exec.Command("ip", "netns", "del", o.name).Run() })
 	ip("link", "add", "vh"+tag, "type", "veth", "peer", "name", "vo"+tag, "netns", o.name)
-	t.Cleanup(func() { _ = exec.Command("ip", "link", "del", "vh"+tag).Run() }) //nolint:noctx // the test's context has ended
+	t.Cleanup(func() { _ = exec.Command("ip", "link", "del", "vh"+tag).Run() })
 	ip("addr", "add", o.here+"/29", "dev", "vh"+tag)
 	ip("link", "set", "vh"+tag, "up")
 	ip("-n", o.name, "addr", "add", o.first+"/29", "dev", "vo"+tag)

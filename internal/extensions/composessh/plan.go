@@ -96,7 +96,7 @@ func (p *plan) load(ctx context.Context) error {
 		}
 		p.project, err = compose.Load(ctx, compose.Input{
 			Source: src, Files: s.Compose.Files, Profiles: s.Compose.Profiles, EnvFiles: s.Compose.EnvFiles, Env: environment(s),
-			SecretNames: s.SecretNames, Allow: p.options.allow, Deny: p.walls.mode != compose.NetworkAllow, Publish: p.publish(),
+			SecretNames: s.SecretNames, Allow: p.options.allow, Deny: p.walls.mode != compose.NetworkAllow, Guarded: p.walls.mode == compose.NetworkGuarded, Publish: p.publish(),
 		})
 	case s.Containers != nil:
 		p.project, err = compose.FromContainers(ctx, *s.Containers, s.Workspace.Source)
@@ -104,6 +104,12 @@ func (p *plan) load(ctx context.Context) error {
 		p.project, err = compose.FromImage(ctx, *s.Image, s.Workspace.Source)
 	}
 	return err
+}
+
+// reachIn reports that the profile asks for published ports although the
+// network is denied: that takes networks which the host can connect to.
+func (p *plan) reachIn() bool {
+	return p.options.publish == publishAsWritten || p.options.publish == publishLoopback
 }
 
 // publish is what becomes of published ports where the profile is silent: the

@@ -69,7 +69,7 @@ func (b *Backend) plan(ctx context.Context, spec extensions.Spec) (*plan, error)
 	if err != nil {
 		return nil, err
 	}
-	if p.walls, err = wallsFor(b.host, spec.Network, false); err != nil {
+	if p.walls, err = wallsFor(b.host, spec.Network, p.reachIn()); err != nil {
 		return nil, err
 	}
 	if err := p.load(ctx); err != nil {

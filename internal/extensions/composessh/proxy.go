@@ -2,9 +2,11 @@ package composessh
 
 import (
 	"fmt"
+	"net"
 	"net/netip"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
@@ -52,7 +54,7 @@ func validDomain(name string) bool {
 // proxyEnv points programs at the proxy, but for the stack's own services. Both
 // spellings are in use.
 func proxyEnv(services []string) map[string]string {
-	url := fmt.Sprintf("http://%s:%d", proxyService, proxyPort)
+	url := "http://" + net.JoinHostPort(proxyService, strconv.Itoa(proxyPort))
 	direct := strings.Join(append([]string{"localhost", "127.0.0.1"}, services...), ",")
 	return map[string]string{
 		"HTTP_PROXY": url, "http_proxy": url, "HTTPS_PROXY": url, "https_proxy": url,

@@ -24,7 +24,7 @@ import (
 	"time"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
-	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/hosttest"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/hosttest"
 )
 
 // squidImage is Debian's squid with the libraries it needs, pushed to a registry

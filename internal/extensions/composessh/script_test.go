@@ -15,7 +15,7 @@ import (
 func operations() map[string]string {
 	return map[string]string{
 		"create": script(createFiles...), "reaper": script(reaperFiles...), "teardown": script(teardownFiles...), "wait": script(waitFiles...),
-		"status": script(statusFiles...), "find": script(findFiles...), "change": script(changeFiles...),
+		"status": script(statusFiles...), "status-guarded": script(guardedStatusFiles...), "find": script(findFiles...), "change": script(changeFiles...),
 	}
 }
 

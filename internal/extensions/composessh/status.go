@@ -52,7 +52,11 @@ func (b *Backend) status(ctx context.Context, handles []extensions.Handle) ([]ex
 	if handles == nil {
 		vars["all"] = "1"
 	}
-	a, err := b.call(ctx, operation{files: statusFiles, vars: vars})
+	files := statusFiles
+	if b.host.AllowFirewall {
+		files, vars["guarded"] = guardedStatusFiles, "1"
+	}
+	a, err := b.call(ctx, operation{files: files, vars: vars})
 	if err != nil {
 		return nil, err
 	}
@@ -205,3 +209,7 @@ func judge(r record, list []container) (extensions.Phase, string) {
 
 // statusFiles are what the operation status is put together from.
 var statusFiles = []string{"lease", "look", "timer", "status"}
+
+// guardedStatusFiles are those for hosts that may hold rules of ours, which a
+// look puts back where they were lost.
+var guardedStatusFiles = []string{"lease", "look", "timer", "toolbox", "firewall", "status"}

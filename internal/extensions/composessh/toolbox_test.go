@@ -14,7 +14,7 @@ import (
 	"testing"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
-	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/hosttest"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/hosttest"
 )
 
 // ordinaryUser is somebody of this machine who is not root and can log in.
@@ -41,7 +41,7 @@ func dockerFor(t testing.TB, name string) string {
 	t.Helper()
 	dir := t.TempDir()
 	for up := dir; up != "/tmp" && up != "/"; up = filepath.Dir(up) {
-		must(t, os.Chmod(up, 0o755)) //nolint:gosec // the login must get there
+		must(t, os.Chmod(up, 0o755))
 	}
 	who, err := user.Lookup(name)
 	must(t, err)
@@ -66,7 +66,7 @@ func dockerFor(t testing.TB, name string) string {
 		}
 	})
 	config := filepath.Join(dir, "config", "cli-plugins")
-	must(t, os.MkdirAll(config, 0o755)) //nolint:gosec // the login must get there
+	must(t, os.MkdirAll(config, 0o755))
 	for _, from := range []string{os.Getenv("HOME") + "/.docker/cli-plugins", "/usr/libexec/docker/cli-plugins", "/usr/lib/docker/cli-plugins", "/usr/local/lib/docker/cli-plugins"} {
 		if out, err := exec.CommandContext(t.Context(), "cp", "-L", from+"/docker-compose", config).CombinedOutput(); err == nil {
 			return "export DOCKER_HOST=unix://" + socket + " DOCKER_CONFIG=" + filepath.Dir(config)
@@ -104,10 +104,10 @@ func TestALoginThatIsNotRootCanDoAll(t *testing.T) {
 	name := ordinaryUser(t)
 	export := dockerFor(t, name)
 	dir := t.TempDir()
-	must(t, os.Chmod(dir, 0o755))               //nolint:gosec // the login must get there
-	must(t, os.Chmod(filepath.Dir(dir), 0o755)) //nolint:gosec // the login must get there
+	must(t, os.Chmod(dir, 0o755))
+	must(t, os.Chmod(filepath.Dir(dir), 0o755))
 	login := filepath.Join(dir, "login")
-	must(t, os.WriteFile(login, []byte("#!/bin/sh\n"+export+"\nexec /bin/sh \"$@\"\n"), 0o755)) //nolint:gosec // a program
+	must(t, os.WriteFile(login, []byte("#!/bin/sh\n"+export+"\nexec /bin/sh \"$@\"\n"), 0o755))
 	// With PAM, sshd lets in whom it knows by a key although no password is set.
 	s := newSite(t, hosttest.WithUser(name), hosttest.WithShell(login), hosttest.WithConfig("UsePAM yes"))
 	b := s.open(t)

@@ -11,7 +11,7 @@ import (
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/exttest"
-	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/hosttest"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/hosttest"
 )
 
 func TestAStoppedSSHDIsBoundedAndLosesNothing(t *testing.T) {

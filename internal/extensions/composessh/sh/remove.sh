@@ -20,6 +20,8 @@ remove_objects() {
 			step removed-containers
 		fi
 		if [ "$round" = 1 ]; then
+			# Relays whose connection was cut; root needs no container for one.
+			[ "$(id -u)" = 0 ] || toolbox_end "$id"
 			proxy_down
 			firewall_down
 			deny_down
@@ -78,8 +80,9 @@ leave_root() {
 	for entry in "$root"/sbx-*; do
 		[ -e "$entry" ] && return 0
 	done
-	# Other logins of this engine share the image.
-	{ list_ours ps -aq --filter label=sandboxer.id && [ -z "$ours" ] && list_ours ps -aq --filter label=sandboxer.toolbox && [ -z "$ours" ]; } && toolbox_release
+	# A proof that was killed midway has left its networks.
+	[ ! -e "$root/.proof/manifest" ] || deny_clean
+	toolbox_release
 	if [ -f "$root/reaper" ]; then
 		IFS=' ' read -r timer_pid timer_began timer_boot _ <"$root/reaper"
 		read_clock

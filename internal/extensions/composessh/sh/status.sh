@@ -17,4 +17,10 @@ if [ -f "$root/reaper.sh" ]; then
 		timer_start "$root/reaper.sh"
 	)
 fi
+if [ "${guarded-}" = 1 ]; then
+	for entry in $ids; do
+		use_box "$entry"
+		firewall_check
+	done
+fi
 answer_with ''

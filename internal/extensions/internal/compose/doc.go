@@ -46,9 +46,11 @@ type Input struct {
 	SecretNames []string
 	// Allow are the profile's grants: "rule" or "rule:argument".
 	Allow []string
-	// Deny is set where the sandbox has no network by default and the host's
-	// firewall guards nothing: such a network publishes no ports.
+	// Deny is set where the sandbox has no network by default.
 	Deny bool
+	// Guarded is set where the host's firewall shuts the network under Deny:
+	// only such a network can publish ports.
+	Guarded bool
 	// Publish is one of PublishAsWritten, PublishLoopback and PublishNone.
 	// Empty is PublishNone under Deny, else PublishLoopback.
 	Publish string

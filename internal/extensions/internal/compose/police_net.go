@@ -64,7 +64,7 @@ func (p *policer) address(at string, c types.ServicePortConfig) {
 	if mode == PublishNone {
 		return
 	}
-	if p.in.Deny {
+	if p.in.Deny && !p.in.Guarded {
 		p.found.refuse("ports-under-deny", at, fmt.Sprintf("the port %d is published", c.Target))
 		return
 	}

@@ -9,12 +9,12 @@ import (
 	"github.com/compose-spec/compose-go/v2/types"
 )
 
-// ports decides what is published and tells what listens. Only ordinary
-// networks publish. On loopback the engine chooses the host's port, so that any
+// ports decides what is published and tells what listens. Only ordinary and
+// guarded networks publish. On loopback the engine chooses the host's port, so that any
 // number of sandboxes of one stack fit on a host.
 func (r *renderer) ports(own []types.ServicePortConfig, info *ServiceInfo) []types.ServicePortConfig {
 	how := cmp.Or(r.p.Publish, PublishLoopback)
-	if r.o.Network != NetworkAllow {
+	if r.o.Network != NetworkAllow && r.o.Network != NetworkGuarded {
 		how = PublishNone
 	}
 	var out []types.ServicePortConfig

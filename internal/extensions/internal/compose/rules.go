@@ -110,7 +110,7 @@ var rules = []Rule{
 	{ID: "port-public", Summary: "ports published on other addresses than loopback", Grantable: true, Argument: "PORT",
 		Reason: "they are open to everybody who reaches the host; under network default deny it cannot be granted"},
 	{ID: "port-range", Summary: "ports that are none, or more than 100 in one service", Reason: "each takes a process and a port of the host"},
-	{ID: "ports-under-deny", Summary: "published ports under network default deny", Reason: "such a network publishes nothing; forward the port instead, or set publish to none"},
+	{ID: "ports-under-deny", Summary: "published ports under network default deny", Reason: "such a network publishes nothing; forward the port instead, set publish to none, or let the host allow its firewall (allow_firewall)"},
 	{ID: "pre-start", Summary: "pre_start containers", Reason: "nothing here would bound them; use a service that others depend on"},
 	{ID: "privileged", Summary: "privileged containers", Reason: "they are root on the host"},
 	{ID: "provider", Summary: "services run by a provider", Reason: "they are programs of the host, outside the sandbox"},

@@ -67,6 +67,7 @@ type framing struct {
 	vars   map[string]string
 	call   bool // with the prelude
 	tty    bool
+	raw    bool // a terminal that stays as the script came through it
 }
 
 // encode makes what goes to bootstrap's stdin before the payload.
@@ -89,7 +90,7 @@ func (f framing) encode(mark string) ([]byte, error) {
 		b.WriteString("trap '' PIPE HUP\n")
 		b.WriteString(preamble)
 	}
-	if f.tty { // it came in raw, for the script's sake
+	if f.tty && !f.raw { // it came in raw, for the script's sake
 		b.WriteString("stty sane 2>/dev/null\n")
 	}
 	b.WriteString("printf '%s %s\\n' \"$_sbx_t\" $$\n")

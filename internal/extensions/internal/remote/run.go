@@ -22,6 +22,10 @@ type Command struct {
 	Stdout, Stderr io.Writer
 	// TTY asks for a terminal; all output then goes to Stdout.
 	TTY *extensions.TTY
+	// Raw leaves the terminal as the script came through it: nothing is
+	// interpreted or echoed, for a program that has a terminal of its own at
+	// the other end. What is typed meanwhile is not taken for line editing.
+	Raw bool
 }
 
 // Run runs a script on the host to its end. A non-zero exit is a result: the
@@ -36,7 +40,7 @@ type Command struct {
 // running script, its process group gets TERM, as far as the host lets us.
 func (c *Client) Run(ctx context.Context, cmd Command) (exit int, err error) {
 	return c.run(ctx, spec{
-		framing: framing{script: cmd.Script, vars: cmd.Vars, tty: cmd.TTY != nil},
+		framing: framing{script: cmd.Script, vars: cmd.Vars, tty: cmd.TTY != nil, raw: cmd.Raw},
 		mark:    newMark(), stdin: cmd.Stdin, tty: cmd.TTY, out: into(cmd.Stdout), err: into(cmd.Stderr), stop: true,
 	})
 }
