@@ -137,7 +137,8 @@ func report(b *testing.B, sides []side, samples map[string]*sample) {
 			b.ReportMetric(m.Seconds(), strings.ReplaceAll(s.name(), " ", "_")+"_"+phase+"_s")
 		}
 	}
-	b.Log(out.String())
+	// Not by b.Log, which cuts what is long.
+	_, _ = os.Stdout.WriteString(out.String())
 }
 
 func round(d time.Duration) time.Duration { return d.Round(10 * time.Millisecond) }

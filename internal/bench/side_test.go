@@ -67,7 +67,7 @@ func (s *composeSide) run(ctx context.Context, phase string, n int) error {
 }
 
 func (s *composeSide) compose(ctx context.Context, i int, args ...string) error {
-	full := append([]string{"compose", "-p", fmt.Sprintf("%s-%s-%d", s.run1, strings.ReplaceAll(s.label, " ", ""), i), "-f", s.file}, args...)
+	full := append([]string{"compose", "-p", fmt.Sprintf("%s-%s-%d", s.run1, strings.ToLower(strings.ReplaceAll(s.label, " ", "")), i), "-f", s.file}, args...)
 	return command(ctx, "", s.env, "docker", full...)
 }
 
@@ -192,7 +192,11 @@ compose: { file: compose.yaml }
 inputs: { repo: { type: string, required: true } }
 `)
 	write(b, filepath.Join(dir, "conf", "main.tf"), fmt.Sprintf(`
-terraform { required_providers { sandboxer = { source = "sand-boxer/sandboxer" } } }
+terraform {
+  required_providers {
+    sandboxer = { source = "sand-boxer/sandboxer" }
+  }
+}
 provider "sandboxer" { catalog = [%q] }
 variable "n" { type = number }
 resource "sandboxer_host" "one" {

@@ -28,7 +28,8 @@ type Extension interface {
 type HostNarrower interface {
 	// OnHost returns what is left of c on host h. facts is what probing found
 	// there, nil where nobody has looked yet. Each reason says, for people,
-	// what was taken away and what would bring it back.
+	// what was taken away and what would bring it back, after what it is about
+	// and a colon: "egress: …", "gpu: …", "expiry: …".
 	OnHost(c Capabilities, h Host, facts *HostFacts) (left Capabilities, reasons []string)
 }
 

@@ -73,7 +73,23 @@ func (j *judge) helpOnHost(r *RuleInfo, c *Candidate, help string) string {
 	if reason != "" {
 		return help
 	}
-	return "on this host: " + strings.Join(c.Narrowed, "; ")
+	return "on this host: " + strings.Join(about(r.ID, c.Narrowed), "; ")
+}
+
+// about picks the reasons that concern the rule: each begins with what it is
+// about, as the rule's name ends with it. Where none does, all may.
+func about(rule Rule, reasons []string) []string {
+	topic := string(rule)[strings.LastIndexByte(string(rule), '.')+1:] + ": "
+	var out []string
+	for _, reason := range reasons {
+		if text, ok := strings.CutPrefix(reason, topic); ok {
+			out = append(out, text)
+		}
+	}
+	if len(out) == 0 {
+		return reasons
+	}
+	return out
 }
 
 // byCandidate sorts by candidate and keeps the order of rules. It moves
