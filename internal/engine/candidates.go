@@ -3,8 +3,10 @@ package engine
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/catalog"
@@ -47,7 +49,7 @@ func (e *Engine) query(ctx context.Context, p *prepared, how preparation) (route
 		for _, h := range hostsFor(b, hosts, len(p.req.Hosts) > 0) {
 			c := candidate(b, h, i)
 			if h != nil {
-				e.narrow(ctx, &c, how)
+				e.narrow(ctx, p, &c, how)
 			}
 			if err := e.price(p, b, &c); err != nil {
 				return q, err
@@ -152,7 +154,7 @@ func candidate(b catalog.Binding, h *extensions.Host, index int) route.Candidate
 
 // narrow takes from c what its host cannot give. A plan judges by the host's
 // own arguments; what probing found counts when it is to be made.
-func (e *Engine) narrow(ctx context.Context, c *route.Candidate, how preparation) {
+func (e *Engine) narrow(ctx context.Context, p *prepared, c *route.Candidate, how preparation) {
 	n, ok := e.handlers[c.Handler].(extensions.HostNarrower)
 	if !ok || c.Unavailable != nil {
 		return
@@ -164,6 +166,28 @@ func (e *Engine) narrow(ctx context.Context, c *route.Candidate, how preparation
 	ceiling := c.Capabilities
 	c.Capabilities, c.Narrowed = n.OnHost(ceiling, *c.Host, facts)
 	c.Ceiling = &ceiling
+	if facts != nil && len(c.Narrowed) > 0 {
+		p.judged = append(p.judged, *c.Host)
+	}
+}
+
+// probeAgain probes the hosts whose recorded facts left no place to choose:
+// their owner may have mended them since. Each is looked at once by an engine,
+// and what cannot be looked at stays as recorded. It reports whether anything
+// was found out.
+func (e *Engine) probeAgain(ctx context.Context, p *prepared) bool {
+	found := false
+	for _, h := range p.judged {
+		once, _ := e.looked.LoadOrStore(h.Ref(), &sync.Once{})
+		once.(*sync.Once).Do(func() {
+			if _, err := e.RegisterHost(ctx, h); err != nil {
+				e.log.Info("the host could not be looked at again", slog.String("host", h.Name), slog.Any("error", err))
+			}
+		})
+		found = true // by this caller or by the one it waited for
+	}
+	p.judged = nil
+	return found
 }
 
 // recordedFacts are those of exactly this host; nil where none were found yet.

@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/catalog"
@@ -92,6 +93,7 @@ type Engine struct {
 	books    ledgers
 	turns    turns
 	recovery recovery
+	looked   sync.Map // host ref -> *sync.Once: see probeAgain
 }
 
 // New loads the catalog and checks the options. It opens no ledger and dials

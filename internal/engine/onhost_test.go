@@ -112,6 +112,7 @@ type hostBench struct {
 	*engine.Engine
 	x       *hosted
 	catalog string
+	state   string
 }
 
 func newHostBench(t *testing.T, files map[string]string) hostBench {
@@ -131,10 +132,17 @@ func newHostBench(t *testing.T, files map[string]string) hostBench {
 	return b
 }
 
-// reload is what the next run does: the catalog is read anew.
+// reload starts anew, with another state folder.
 func (b *hostBench) reload(t *testing.T) {
 	t.Helper()
-	dir := t.TempDir()
+	b.state = t.TempDir()
+	b.again(t)
+}
+
+// again is the next run: another engine over the same folder.
+func (b *hostBench) again(t *testing.T) {
+	t.Helper()
+	dir := b.state
 	e, err := engine.New(engine.Options{Extensions: []extensions.Extension{b.x}, StateDir: dir, Account: "acme/web", Catalog: []string{b.catalog}})
 	if err != nil {
 		t.Fatal(err)
@@ -183,6 +191,16 @@ func TestAHostNarrowsWhatRoutingMayChoose(t *testing.T) {
 	s, err := b.Create(ctx, engine.Request{Profile: "profile.list", Name: "one", Hosts: []string{onSSH(true).Ref()}}, nil, nil)
 	if text := told(err); s.ID != "" || !strings.Contains(text, "viability.egress") || !strings.Contains(text, "when it was probed") {
 		t.Errorf("a create on a host that cannot: %s", text)
+	}
+	// Its owner mends it: the next run finds out by itself.
+	b.x.facts.Egress = ""
+	b.again(t)
+	mended, err := b.Create(ctx, engine.Request{Profile: "profile.list", Name: "one", Hosts: []string{onSSH(true).Ref()}}, nil, nil)
+	if err != nil {
+		t.Fatalf("a create on a mended host: %s", told(err))
+	}
+	if _, err := b.Destroy(ctx, mended.Receipt, engine.DestroyOptions{}); err != nil {
+		t.Error(err)
 	}
 	// Facts of a host with other arguments say nothing about this one.
 	other := onSSH(true)

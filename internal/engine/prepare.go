@@ -25,7 +25,9 @@ type prepared struct {
 	// function of the arguments alone.
 	fromLedger bool
 	snapshot   *ledger.Snapshot
-	notices    []Notice
+	// judged are the hosts whose recorded facts took something away.
+	judged  []extensions.Host
+	notices []Notice
 }
 
 // preparation says how far outside facts may influence the outcome.
@@ -61,6 +63,12 @@ func (e *Engine) prepare(ctx context.Context, req Request, how preparation) (*pr
 		return nil, err
 	}
 	p.decision = route.Select(query)
+	if p.decision.Chosen == nil && len(p.judged) > 0 && e.probeAgain(ctx, p) {
+		if query, err = e.query(ctx, p, how); err != nil {
+			return nil, err
+		}
+		p.decision = route.Select(query)
+	}
 	for _, n := range p.decision.Notices {
 		p.notices = append(p.notices, Notice{Summary: n})
 	}
