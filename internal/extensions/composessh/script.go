@@ -12,7 +12,9 @@ import (
 // manifest_put, and leaves nothing running. Children get </dev/null.
 //
 //	engine.sh     check_engine: Docker and Compose are there and new enough
-//	lib.sh        answers, clock, locks, manifest, listing by label
+//	lib.sh        answers, clock, locks, manifest; with every operation
+//	list.sh       ours_containers, ours_networks, ours_volumes; with every operation
+//	root.sh       check_root: nobody else can change the host root; with every operation
 //	subnet.sh     subnets_allocate: under the host lock, sets and exports SBX_NET_<i> for
 //	              the networks named in the variable networks; manifest key subnets
 //	deny.sh       deny_prove: fails unless default deny is proved for this engine
@@ -34,7 +36,7 @@ var shellFiles embed.FS
 // is the operation; those before it only define functions.
 func script(names ...string) string {
 	var b strings.Builder
-	for _, name := range append([]string{"lib"}, names...) {
+	for _, name := range append([]string{"lib", "root", "list"}, names...) {
 		b.WriteString(stripped(name))
 	}
 	return b.String()

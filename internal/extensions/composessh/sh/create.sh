@@ -166,7 +166,7 @@ record() {
 	manifest_put version 1 id "$id" account "$account" generation "$generation" spec_hash "$spec_hash" name "$name" host "$host" state making \
 		service "$service_default" mount "$mount" access "$access" mode "$mode" networks "$networks" expect "$expect" long "$long" oneshot "$oneshot" \
 		publish "$publish" clock_caller "$((now_ms + (uptime - started) * 10))" clock_uptime "$uptime" clock_boot "$boot" clock_wall "$(date +%s)" \
-		grace "$grace" engine "$engine"
+		grace "$grace" engine "$engine" engine_id "$engine_id"
 	lease_write "$remaining" "$until" "$generation"
 	timer_start "$box/reaper.sh"
 	manifest_put timer "$timer"

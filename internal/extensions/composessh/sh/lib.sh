@@ -11,6 +11,12 @@ export PATH
 # A caller that went away must not end a script in the middle of its work.
 trap '' PIPE HUP
 
+# blanks is what words are split at; glob_off and glob_on say whether words that
+# were split are taken for patterns.
+blanks=$IFS
+glob_off() { set -f; }
+glob_on() { set +f; }
+
 # ---- answers
 
 # fail KIND MESSAGE [REMEDY [DETAIL]] answers with an error and ends the script:
@@ -63,7 +69,8 @@ read_clock() {
 
 # ---- places
 
-# use_root makes root absolute. It does not make the folder.
+# use_root makes root absolute, and fails where somebody else could change or read
+# what is in it. It does not make the folder.
 use_root() {
 	case $root in
 	'') root=$HOME/.sandboxer ;;
@@ -73,6 +80,8 @@ use_root() {
 	/*) ;;
 	*) fail invalid "the host root $root is not an absolute path" 'set config.root of the binding, or HOME for the login' ;;
 	esac
+	while :; do case $root in ?*/) root=${root%/} ;; *) break ;; esac; done
+	check_root
 }
 
 # use_box ID sets id and box, the sandbox's folder.
@@ -87,6 +96,8 @@ use_box() {
 lock_host() {
 	while :; do
 		mkdir -p -m 0700 "$root" 2>/dev/null || [ -d "$root" ] || fail unavailable "the folder $root cannot be made" "check the disk, and the rights of $(id -un) there"
+		# Where there was none at first, somebody else may have been quicker.
+		[ -n "${root_seen-}" ] || check_root
 		{ command exec 8>>"$root/lock"; } 2>/dev/null || { [ -d "$root" ] || continue; fail unavailable "the file $root/lock cannot be written" 'check the disk, and the rights of the login there'; }
 		flock -w "${lock_wait:-60}" 8 || fail unavailable 'another operation has been holding the host lock for too long' "look at who holds $root/lock, for instance with fuser"
 		[ "$root/lock" -ef /proc/self/fd/8 ] && return 0
@@ -214,21 +225,6 @@ manifest_add() {
 }
 
 # ---- docker
-
-# ours_containers ID sets ours to the ids of all containers that carry the
-# sandbox's label; false when docker could not be asked, with ours its words.
-ours_containers() { list_ours ps -aq --no-trunc --filter "label=sandboxer.id=$1"; }
-
-# ours_networks ID and ours_volumes ID are the same for networks and volumes.
-ours_networks() { list_ours network ls -q --no-trunc --filter "label=sandboxer.id=$1"; }
-ours_volumes() { list_ours volume ls -q --filter "label=sandboxer.id=$1"; }
-
-list_ours() {
-	ours=$(docker "$@" 2>&1 </dev/null) || return 1
-	# A warning on stderr is no id.
-	set -- $ours
-	ours=$*
-}
 
 # need_tools fails unless what the scripts use is there.
 need_tools() {

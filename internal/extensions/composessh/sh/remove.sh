@@ -13,10 +13,10 @@ remove_objects() {
 			case $removed in *containers*) ;; *) removed="$removed containers" ;; esac
 			if [ "${grace:-0}" -gt 0 ] && [ "$round" = 1 ]; then
 				# shellcheck disable=SC2086
-				docker stop -t "$grace" $ours >/dev/null 2>&1 </dev/null
+				docker stop -t "$grace" -- $ours >/dev/null 2>&1 </dev/null
 			fi
 			# shellcheck disable=SC2086
-			why=$(docker rm -f -v $ours 2>&1 </dev/null)
+			why=$(docker rm -f -v -- $ours 2>&1 </dev/null)
 			step removed-containers
 		fi
 		if [ "$round" = 1 ]; then
@@ -31,7 +31,7 @@ remove_objects() {
 			some=1
 			case $removed in *networks*) ;; *) removed="$removed networks" ;; esac
 			# shellcheck disable=SC2086
-			why=$(docker network rm $ours 2>&1 </dev/null)
+			why=$(docker network rm -- $ours 2>&1 </dev/null)
 			step removed-networks
 		fi
 		ours_volumes "$id" || fail_docker 'the volumes cannot be listed' "$ours"
@@ -39,7 +39,7 @@ remove_objects() {
 			some=1
 			case $removed in *volumes*) ;; *) removed="$removed volumes" ;; esac
 			# shellcheck disable=SC2086
-			why=$(docker volume rm -f $ours 2>&1 </dev/null)
+			why=$(docker volume rm -f -- $ours 2>&1 </dev/null)
 		fi
 		[ -n "$some" ] || return 0
 		[ "$round" -lt 8 ] || fail_docker "what docker holds of $id could not all be removed" "$why"
