@@ -18,7 +18,7 @@ on_fail() {
 		made=true
 		if [ "$stage" != claimed ]; then
 			quietly remove_objects || return 0
-			quietly drop_images
+			quietly drop_images 30
 		fi
 		quietly remove_folder ''
 		[ ! -e "$box" ] || return 0
@@ -94,18 +94,35 @@ settle_former() {
 			fi
 		fi
 		remove_objects
-		drop_images
+		drop_images 30
 	else
 		stage=claimed
-		ours_containers "$id" || fail_docker 'the containers cannot be listed' "$ours"
-		[ -z "$ours" ] || remove_objects
+		containers_of --filter "label=sandboxer.id=$id"
+		refuse_containers
+		[ -z "$containers" ] || remove_objects
 	fi
 	for entry in "$box"/*; do
 		case ${entry##*/} in lock | holder) continue ;; esac
-		[ -e "$entry" ] || continue
-		rm -rf "$entry" 2>/dev/null </dev/null || toolbox_remove_tree "$entry"
+		[ -e "$entry" ] || [ -h "$entry" ] || continue
+		remove_tree "$entry" || fail unavailable "the folder $entry could not be removed" "remove it on the host: sudo rm -rf $entry"
 	done
 	stage=claimed
+}
+
+# refuse_containers fails where containers of this id are somebody else's: without
+# a record only their label tells.
+refuse_containers() {
+	glob_off
+	IFS='
+'
+	for its_line in $containers; do
+		IFS=$blanks
+		its_account=${its_line#*'","'}
+		its_account=${its_account%%'"'*}
+		[ "$its_account" = "$account" ] || fail conflict "containers of $id belong to the account $its_account" "look at them: docker ps -a --filter label=sandboxer.id=$id"
+	done
+	IFS=$blanks
+	glob_on
 }
 
 # adopt STATE takes what an earlier call made; a timer is seen to again.

@@ -182,23 +182,43 @@ firewall_sum() {
 }
 
 # firewall_check costs nothing where a sandbox has no rules, and one look at the
-# firewall for all that have. The caller has used use_box.
+# firewall for all that have. The caller has used use_box and holds no lock.
 firewall_check() {
-	manifest_get guard_sum || return 0
-	[ -n "$value" ] || return 0
+	firewall_lacks || return 0
+	restored=$(firewall_restore)
+	firewall_shown=
+	[ -z "$restored" ] || warn "$restored"
+}
+
+# firewall_lacks reports whether rules of id are not as they were placed.
+firewall_lacks() {
+	manifest_get guard_sum && [ -n "$value" ] || return 1
 	former=$value
 	firewall_sum
-	[ "$sum" != "$former" ] || return 0
-	manifest_get guard_bridges && guard_bridges=$value
-	manifest_get guard_allow && guard_allow=$value
-	manifest_get guard_ranges && subnet_ranges=$value
-	if firewall_put; then
+	[ "$sum" != "$former" ]
+}
+
+# firewall_restore prints what became of it, and runs in a subshell: under the
+# lock of the sandbox it is looked at anew. One that is being worked on or has
+# ended is left alone.
+firewall_restore() {
+	fail() {
+		printf '%s\n' "firewall rules of $id are missing and could not be put back, so its egress is not bounded: $2${4:+: $4}"
+		exit 0
+	}
+	op=firewall
+	lock_sandbox 0 || return 0
+	firewall_shown=
+	if manifest_get state && [ "$value" != expired ] && lease_left && [ "$left" -gt 0 ] && firewall_lacks; then
+		manifest_get guard_bridges && guard_bridges=$value
+		manifest_get guard_allow && guard_allow=$value
+		manifest_get guard_ranges && subnet_ranges=$value
+		firewall_put || fail unavailable 'the firewall of the host does not take them' '' "$why"
 		firewall_sum
 		manifest_put guard_sum "$sum"
-		warn "firewall rules of $id were missing and have been put back: something on the host reloads its firewall without them"
-	else
-		warn "firewall rules of $id are missing and could not be put back, so its egress is not bounded: $why"
+		printf '%s\n' "firewall rules of $id were missing and have been put back: something on the host reloads its firewall without them"
 	fi
+	unlock_sandbox
 }
 
 # firewall_down leaves the firewall alone where there was never a rule: the

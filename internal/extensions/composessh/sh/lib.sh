@@ -124,6 +124,12 @@ lock_sandbox() {
 		exec 9>&-
 		return 2
 	}
+	# Who held it last and did not let go of it in order.
+	former_op=
+	[ ! -f "$box/holder" ] || {
+		read_holder
+		former_op=$holder_op
+	}
 	write_holder # on a full disk nobody can tell who holds it, and it is held all the same
 	return 0
 }
@@ -211,7 +217,8 @@ manifest_put() {
 		shift 2
 	done
 	# One write, whose failure shows: a full disk leaves the former manifest.
-	printf '%s' "$put" >"$box/manifest.new" && mv -f "$box/manifest.new" "$box/manifest" && return 0
+	printf '%s' "$put" >"$box/manifest.$$" && mv -f "$box/manifest.$$" "$box/manifest" && return 0
+	rm -f "$box/manifest.$$"
 	fail exhausted "the file $box/manifest cannot be written" 'free some disk space on the host'
 }
 

@@ -1,63 +1,134 @@
 # The loop that ends what is overdue. It lives as long as a sandbox does, wakes
-# at least every five seconds, and holds nothing between two looks.
+# at least every five seconds, and holds nothing between two looks. Whatever may
+# hang, each ending has a process of its own, which is this script with task and
+# task_id set, and an end of its own: no sandbox waits for another one's.
 
-# There is nobody to tell: what fails is tried again at the next look.
+# There is nobody to tell: what fails is tried again at a later look.
 fail() { exit 1; }
 step() { :; }
 [ -n "${DOCKER_HOST-}" ] || unset DOCKER_HOST
 op=reap account='' grace=0
 
-# reap ends one overdue sandbox, in a subshell of its own: what fails is tried
-# again at the next look.
+# How long one task may take (1/100 s), and how many there are at a time.
+: "${task_limit:=6000}"
+tasks_max=16
+
+# ---- tasks
+
+# reap ends one overdue sandbox. What is left of it tells of the end, and names
+# images that are not released yet.
 reap() {
-	use_box "$1"
 	lock_sandbox 0 || {
+		case $holder_op in
 		# What still makes a sandbox whose time is up is ended with it.
-		case $holder_op in create | wait) ;; *) return 0 ;; esac
+		create | wait) ;;
+		# One of a loop that was killed meanwhile hangs.
+		reap)
+			holder_lives && [ $((uptime - holder_start)) -gt $((task_limit * 2)) ] || return 0
+			;;
+		*) return 0 ;;
+		esac
 		end_session
 		lock_sandbox 5 || return 0
 	}
 	lease_left && [ "$left" -le 0 ] || return 0
 	manifest_get state
 	[ "$value" != expired ] || return 0
+	cut_off_before
 	remove_objects
-	drop_images
+	case $removed in *containers*) ;; *) same_engine || return 0 ;; esac
+	# First what needs no room on a disk that may be full.
+	remove_folder tombstone
 	our_time
 	manifest_put state expired ended "$now" why 'its time was up'
-	remove_folder tombstone
 	unlock_sandbox
 }
 
-# look reaps what is overdue and sets rest, the seconds until the next look, and
-# alive, whether anything is left to watch.
-look() {
-	rest=500 alive=
-	for entry in "$root"/sbx-*; do
-		[ -d "$entry" ] || continue
-		use_box "${entry##*/}"
-		manifest_get state && [ "$value" = expired ] && continue
-		lease_left || {
-			abandoned && continue
-			alive=1
-			continue
-		}
-		alive=1
-		if [ "$left" -le 0 ]; then
-			(reap "$id")
-			rest=100
-		elif [ "$left" -lt "$rest" ]; then
-			rest=$left
-		fi
-	done
+# release takes the images of a sandbox that has expired, if nobody is at them.
+release() {
+	lock_sandbox 0 || return 0
+	manifest_get state
+	[ "$value" != expired ] || drop_images 0
+	unlock_sandbox
 }
 
 # abandoned removes the folder of a create that ended before anything was made:
 # no lease, and nobody holds it.
-abandoned() (
-	lock_sandbox 0 || exit 1
-	[ ! -e "$box/lease" ] || exit 1
-	remove_folder
-)
+abandoned() {
+	lock_sandbox 0 || return 0
+	[ -e "$box/lease" ] || remove_folder
+}
+
+# ---- the loop
+
+# begin TASK ID starts a task, unless one is at that sandbox or was a moment ago.
+# tasks has a word ID:PID:START for each, later ID:UPTIME of what is tried again.
+tasks='' later=''
+begin() {
+	for entry in $tasks $later; do
+		[ "${entry%%:*}" != "$2" ] || return 0
+	done
+	glob_off
+	# shellcheck disable=SC2086
+	set -- "$1" "$2" $tasks
+	glob_on
+	[ $# -lt $((tasks_max + 2)) ] || return 0
+	task=$1 task_id=$2 root=$root timer=$timer task_limit=$task_limit setsid sh "$root/reaper.sh" </dev/null >/dev/null 2>&1 7>&- 8>&- &
+	task_pid=$!
+	read_stat "$task_pid" && tasks="$tasks $2:$task_pid:$stat_start"
+}
+
+# collect forgets the tasks that have ended, and ends those that hang.
+collect() {
+	read_clock
+	former=$later later=''
+	for entry in $former; do
+		[ "${entry#*:}" -le "$uptime" ] || later="$later $entry"
+	done
+	former=$tasks tasks=''
+	for entry in $former; do
+		task_pid=${entry#*:}
+		task_began=${task_pid#*:} task_pid=${task_pid%%:*}
+		pause=500
+		if read_stat "$task_pid" && [ "$stat_start" = "$task_began" ]; then
+			[ $((uptime - task_began)) -gt "$task_limit" ] || {
+				tasks="$tasks $entry"
+				continue
+			}
+			# setsid has made it a group of its own, which holds what hangs too.
+			[ "$stat_group" != "$task_pid" ] || kill -KILL "-$task_pid" 2>/dev/null
+			pause=$task_limit
+		fi
+		wait "$task_pid" 2>/dev/null
+		later="$later ${entry%%:*}:$((uptime + pause))"
+	done
+}
+
+# look begins what is to be done and sets rest, the seconds/100 until the next
+# look, and alive, whether anything is left to watch.
+look() {
+	rest=500 alive=
+	collect
+	for folder in "$root"/sbx-*; do
+		[ -d "$folder" ] || continue
+		use_box "${folder##*/}"
+		if manifest_get state && [ "$value" = expired ]; then
+			manifest_get images && [ -n "$value" ] || continue
+			alive=1
+			begin release "$id"
+			continue
+		fi
+		alive=1
+		if ! lease_left; then
+			! flock -n "$box/lock" true 2>/dev/null </dev/null || begin abandoned "$id"
+		elif [ "$left" -le 0 ]; then
+			begin reap "$id"
+		elif [ "$left" -lt "$rest" ]; then
+			rest=$left
+		fi
+	done
+	[ -z "$tasks" ] || rest=100 alive=1
+}
 
 main() {
 	command exec 7>>"$root/reaper.lock" || exit 0
@@ -84,5 +155,11 @@ main() {
 	done
 }
 
+check_root
+if [ -n "${task-}" ]; then
+	use_box "$task_id"
+	case $task in reap | release | abandoned) "$task" ;; esac
+	exit 0
+fi
 main
 exit 0

@@ -41,17 +41,41 @@ remove_objects() {
 			# shellcheck disable=SC2086
 			why=$(docker volume rm -f -- $ours 2>&1 </dev/null)
 		fi
-		[ -n "$some" ] || return 0
+		if [ -z "$some" ]; then
+			[ -n "${cut_off-}" ] || return 0
+			# What was cut off had asked for things that docker may still be making.
+			cut_off=
+			sleep 1
+			continue
+		fi
 		[ "$round" -lt 8 ] || fail_docker "what docker holds of $id could not all be removed" "$why"
-		# What a killed client had asked for may still arrive.
 		[ "$round" -lt 3 ] || sleep 1
 	done
 }
 
-# drop_images releases the images that were built for id, if any were.
+# cut_off_before notes what a former create that nobody ended in order leaves in
+# doubt: see remove_objects. The lock was just taken.
+cut_off_before() {
+	[ "$former_op" = create ] && manifest_get state && [ "$value" = making ] && cut_off=1
+	return 0
+}
+
+# same_engine reports whether docker talks to the engine that the sandbox was made
+# on. Nothing listed means nothing there only then.
+same_engine() {
+	manifest_get engine_id && [ -n "$value" ] || return 0
+	read_engine
+	[ "$engine_id" = "$value" ]
+}
+
+# drop_images SECONDS releases the images that were built for id, if any were, and
+# waits at most so long for one that somebody builds or removes. What is not
+# released stays in the manifest.
 drop_images() {
 	manifest_get images && [ -n "$value" ] || return 0
+	image_lock_wait=$1
 	release_images
+	unset image_lock_wait
 }
 
 # remove_folder empties box but for its lock and, with "tombstone", what tells
@@ -63,16 +87,53 @@ remove_folder() {
 		lease) [ "${1-}" = tombstone ] && continue ;;
 		esac
 		[ -e "$entry" ] || [ -h "$entry" ] || continue
-		rm -rf "$entry" 2>/dev/null </dev/null || toolbox_remove_tree "$entry"
-		if [ -e "$entry" ] || [ -h "$entry" ]; then
-			fail unavailable "the folder $entry could not be removed" "remove it on the host: sudo rm -rf $entry"
-		fi
+		remove_tree "$entry" || fail unavailable "the folder $entry could not be removed" "remove it on the host: sudo rm -rf $entry"
 	done
 	[ "${1-}" = tombstone ] && return 0
 	# In one step, so that nobody begins in a folder that is half gone.
-	mv "$box" "$root/.gone-$id" 2>/dev/null && rm -rf "$root/.gone-$id"
+	mv -- "$box" "$root/.gone-$id" 2>/dev/null && rm -rf "$root/.gone-$id"
 	[ ! -e "$box" ] || fail unavailable "the folder $box could not be removed" "remove it on the host: sudo rm -rf $box"
 }
+
+# remove_tree PATH is rm -rf, whoever made what is in it and however deep it is;
+# false when something is left. It follows no link.
+remove_tree() {
+	rm -rf -- "$1" 2>/dev/null </dev/null || toolbox_remove_tree "$1"
+	[ -e "$1" ] || [ -h "$1" ] || return 0
+	flatten "$1"
+	rm -rf -- "$1" 2>/dev/null </dev/null || toolbox_remove_tree "$1"
+	[ ! -e "$1" ] && [ ! -h "$1" ]
+}
+
+# flatten FOLDER brings what is deep in a folder up to its top, for an rm that
+# cannot go as deep as a path is long.
+flatten() {
+	[ -d "$1" ] && [ ! -h "$1" ] || return 0
+	if [ "$(id -u)" = 0 ]; then
+		sh -c "$flatten_job" sh "$1" </dev/null >/dev/null 2>&1
+	else
+		flat_tree=$(printf '%s' "$1" | sed 's/"/""/g')
+		toolbox_run --mount "type=bind,\"src=$flat_tree\",dst=/tree" --cap-add DAC_OVERRIDE --cap-add FOWNER -- \
+			sh -c "$flatten_job" sh /tree </dev/null >/dev/null 2>&1
+	fi
+}
+
+# Each round cuts off what is at one depth. Where names are so long that a path of
+# that depth cannot be, a smaller depth follows. find and mv follow no link here.
+# shellcheck disable=SC2016
+flatten_job='
+cd -P -- "$1" || exit
+flat=$(pwd -P) round=0
+export flat
+for depth in 300 60 12; do
+	while [ "$round" -lt 3000 ]; do
+		round=$((round + 1))
+		found=$(round=$round find "$flat" -mindepth "$depth" -maxdepth "$depth" -type d -exec sh -c "
+			i=0
+			for d; do i=\$((i + 1)); mv -- \"\$d\" \"\$flat/.flat-\$round-\$\$-\$i\" && echo moved; done" sh {} + 2>/dev/null)
+		[ -n "$found" ] || break
+	done
+done'
 
 # leave_root removes the host root when no sandbox is left in it. The host lock
 # is held: nobody else can begin meanwhile.
@@ -99,6 +160,7 @@ end_session() {
 	read_holder
 	holder_lives || return 0
 	[ "$holder_group" -gt 1 ] && [ "$holder_group" != "$$" ] || return 0
+	cut_off=1
 	kill -TERM "-$holder_group" 2>/dev/null
 	tries=0
 	while holder_lives && [ "$tries" -lt 10 ]; do

@@ -7,7 +7,10 @@ unlock_quietly() { exec 9>&- 8>&-; }
 # take_over gets the lock of box: what makes the sandbox is ended, what removes
 # it already is waited for.
 take_over() {
-	lock_sandbox 0 && return 0
+	lock_sandbox 0 && {
+		cut_off_before
+		return 0
+	}
 	case $? in 2) return 1 ;; esac
 	case $holder_op in
 	create | wait) end_session ;;
@@ -55,9 +58,13 @@ if [ -d "$box" ] && take_over; then
 fi
 remove_objects
 [ -z "$removed" ] || gone=
+case $removed in
+*containers*) ;;
+*) same_engine || warn "$id was made on another engine than the one that docker reaches now, which holds none of its containers: look for them there (label sandboxer.id=$id)" ;;
+esac
 [ -n "$ended" ] || { [ -z "$begun" ] || { our_time; ended=$now; }; }
 if [ -d "$box" ]; then
-	drop_images
+	drop_images 30
 	step released-images
 	remove_folder ''
 	released=' folder'

@@ -31,6 +31,12 @@ timer_start() {
 timer_by() {
 	timer=$1
 	shift
-	"$@" --quiet --collect "--setenv=HOME=$HOME" "--setenv=PATH=$PATH" "--setenv=root=$root" "--setenv=timer=$timer" \
-		"--setenv=DOCKER_HOST=${DOCKER_HOST-}" --property=KillMode=process sh "$root/reaper.sh" </dev/null >/dev/null 2>&1 8>&- 9>&-
+	set -- "$@" --quiet --collect "--setenv=HOME=$HOME" "--setenv=PATH=$PATH" "--setenv=root=$root" "--setenv=timer=$timer"
+	# The loop must find the very engine that this script talks to.
+	for name in DOCKER_HOST DOCKER_CONTEXT DOCKER_CONFIG DOCKER_TLS_VERIFY DOCKER_CERT_PATH XDG_RUNTIME_DIR; do
+		eval "set_to=\${$name-}"
+		# shellcheck disable=SC2154
+		[ -z "$set_to" ] || set -- "$@" "--setenv=$name=$set_to"
+	done
+	"$@" --property=KillMode=process sh "$root/reaper.sh" </dev/null >/dev/null 2>&1 8>&- 9>&-
 }
