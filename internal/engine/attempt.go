@@ -218,6 +218,26 @@ func (o *operation) find(ctx context.Context, b *opened) (extensions.Handle, err
 	return o.e.findAt(ctx, b, o.row.ID, o.row.ExpiresAt)
 }
 
+// busyLimit bounds the wait for what still works on a sandbox at its place,
+// such as a script that has outlived the run that started it.
+const busyLimit = 5 * time.Minute
+
+// busy tells when to look again, after a Find that found somebody at work;
+// zero for every other outcome.
+func busy(err error) time.Duration {
+	if !extensions.IsKind(err, extensions.KindConflict) {
+		return 0
+	}
+	var x *extensions.Error
+	for errors.As(err, &x) {
+		if x.RetryAfter > 0 {
+			return x.RetryAfter
+		}
+		err = x.Err
+	}
+	return 0
+}
+
 // findAt looks a sandbox up by id. Where finding nothing proves nothing, it is
 // looked for until the place's settle time is over; after that, absence still
 // counts only once the native deadline sent at create has passed.
@@ -226,6 +246,9 @@ func (e *Engine) findAt(ctx context.Context, b *opened, id ID, deadline time.Tim
 	start := time.Now()
 	for {
 		h, err := e.findOnce(ctx, b, id)
+		if pause := busy(err); pause > 0 && time.Since(start) < busyLimit && sleep(ctx, pause) == nil {
+			continue
+		}
 		if err == nil || find.Strength == extensions.FindStrong || !extensions.IsKind(err, extensions.KindIndeterminate) {
 			return h, err
 		}

@@ -94,7 +94,7 @@ type Backend interface {
 	// absent where Descriptor.Find is FindStrong; under FindEventual or
 	// FindNone absence cannot be proved here and the answer is
 	// KindIndeterminate. A sandbox some operation is busy with is
-	// KindConflict, never NotFound.
+	// KindConflict with RetryAfter, never NotFound.
 	Find(ctx context.Context, id ID) (Handle, error)
 
 	// Teardown ends the sandbox, removes all of it and confirms its absence.

@@ -38,6 +38,7 @@ type answer struct {
 	Adopted    bool       `json:"adopted"`
 	DenyProof  string     `json:"deny_proof"` // see deny.go
 	Found      bool       `json:"found"`
+	Busy       string     `json:"busy"` // the operation under way
 	Gone       bool       `json:"gone"`
 	Removed    string     `json:"removed"` // words
 	Started    string     `json:"started"` // milliseconds since 1970, caller's clock

@@ -2,6 +2,7 @@ package composessh
 
 import (
 	"context"
+	"time"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
@@ -24,8 +25,16 @@ func (b *Backend) find(ctx context.Context, id extensions.ID) (extensions.Handle
 	if !a.Found {
 		return extensions.Handle{}, extensions.Errorf(extensions.KindNotFound, "%s is not on the host %s", id, b.host.Name)
 	}
+	if a.Busy != "" {
+		e := extensions.Errorf(extensions.KindConflict, "%s is being worked on: %s runs on the host", id, extensions.Clean(a.Busy, 40))
+		e.RetryAfter = busyPause
+		return extensions.Handle{}, e.WithRemedy("wait until it has ended")
+	}
 	return b.handle(id), nil
 }
+
+// busyPause is when to look again after an operation that is under way.
+const busyPause = time.Second
 
 // findFiles are what the operation find is put together from.
 var findFiles = []string{"lease", "look", "find"}

@@ -10,7 +10,11 @@ if [ -d "$box" ]; then
 	fi
 	lock_sandbox 0
 	case $? in
-	1) fail conflict "$id is being worked on: ${holder_op:-an operation} runs on the host" 'wait until it has ended' ;;
+	1)
+		case ${holder_op-} in '' | *[!a-z]*) holder_op='an operation' ;; esac
+		answer "{\"found\":true,\"busy\":\"$holder_op\"}"
+		exit 0
+		;;
 	0)
 		unlock_sandbox
 		answer '{"found":true}'
