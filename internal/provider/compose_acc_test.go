@@ -104,7 +104,7 @@ func noToolbox(t *testing.T, s *hosttest.Server) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tag := "sandboxer/toolbox:" + strings.Fields(string(out))[0]
+	tag := "sandboxer.invalid/toolbox:" + strings.Fields(string(out))[0]
 	if exec.Command("docker", "image", "inspect", tag).Run() == nil {
 		t.Errorf("the image %s is left on the host", tag)
 	}

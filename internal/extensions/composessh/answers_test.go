@@ -63,6 +63,9 @@ func TestPublishedPortsAreRead(t *testing.T) {
 		"[::1]:8080->80/tcp":                   {"80": "[::1]:8080"},
 		"127.0.0.1:80-82->80-82/tcp":           {},
 		"evil\x1b:1->80/tcp, 1.2.3.4:x->1/tcp": {},
+		"127.0.0.1:1->80/\x1b[31mtcp":          {},
+		"127.0.0.1:1->80/evil":                 {},
+		"127.0.0.1:1->80/sctp":                 {"80/sctp": "127.0.0.1:1"},
 	} {
 		if got := publishedPorts(text); !maps.Equal(got, want) {
 			t.Errorf("%q: %v, want %v", text, got, want)
@@ -98,5 +101,40 @@ func TestAConfigThatCannotBeIsRefused(t *testing.T) {
 			continue
 		}
 		must(t, b.Close())
+	}
+}
+
+// What a host says of a sandbox is shown to people and used as paths.
+func TestReachabilityHoldsNothingOfAHostsChoice(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	b := s.open(t)
+	id, err := extensions.NewID(nil)
+	must(t, err)
+	at := func(folder, mount, service, ports string) extensions.Reachability {
+		a := answer{Records: "box " + string(id) + "\nfolder=" + folder + "\nstate=ready\nrunning=1\nexpect=1\nmount=" + mount + "\nleft=100000\naccount=" + s.config.Account + "\nid=" + string(id) + "\n",
+			Containers: [][]string{{string(id), s.config.Account, "1", service, ports, "Up 1 second", "x"}}}
+		o := b.observeOne(b.handle(id), a)
+		if o.Phase != extensions.PhaseReady {
+			t.Errorf("%q is %s: %s", service, o.Phase, o.Reason)
+		}
+		return o.Reachability
+	}
+	good := at("/root/boxes/x", "/workspace", "web", "127.0.0.1:1->80/tcp")
+	if good.WorkDir != "/workspace" || good.RemoteDir != "/root/boxes/x/workspace" || good.Ports["web/80"] != "127.0.0.1:1" || good.URLs["web"] != "http://127.0.0.1:1" {
+		t.Errorf("%+v", good)
+	}
+	for _, mount := range []string{"/w\x1b]0;title\a", "relative", "/a/../b", "/a/", "/w\u202e", "/w\xff"} {
+		if r := at("/root", mount, "web", ""); r.WorkDir != "" || r.RemoteDir != "" {
+			t.Errorf("%q: %+v", mount, r)
+		}
+		if r := at(mount, "/workspace", "web", ""); r.RemoteDir != "" {
+			t.Errorf("%q: %+v", mount, r)
+		}
+	}
+	for _, service := range []string{"web\x1b[31m", "a b", "../x", "a/b"} {
+		if r := at("/root", "/workspace", service, "127.0.0.1:1->80/tcp, 127.0.0.1:2->53/udp"); len(r.Ports)+len(r.URLs) != 0 {
+			t.Errorf("%q: %+v", service, r)
+		}
 	}
 }

@@ -117,10 +117,9 @@ func (w walls) apply(r compose.Rendered, labels map[string]string) (compose.Rend
 		}
 	}
 	if w.mode == compose.NetworkProxy {
-		if _, taken := section(model, "services")[proxyService]; taken {
-			return r, extensions.Errorf(extensions.KindInvalid, "the stack has a service %q, which is the proxy's name", proxyService).WithRemedy("rename the service")
+		if err := w.addProxy(model, &r, labels); err != nil {
+			return r, err
 		}
-		w.addProxy(model, &r, labels)
 	}
 	out, err := json.Marshal(model)
 	if err != nil {

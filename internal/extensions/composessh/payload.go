@@ -26,6 +26,7 @@ type payload struct {
 	files   []payloadFile
 	folders []payloadFile
 	trees   []payloadTree
+	last    []payloadFile // what no tree may stand in for
 	size    int64
 	digest  string // lower-case hex SHA-256
 	whole   []byte // nil where it is too large to be kept
@@ -39,6 +40,7 @@ type payloadFile struct {
 type payloadTree struct {
 	name   string // the folder the source is unpacked to
 	source extensions.WorkspaceSource
+	except string // a file that stays behind, relative to the tree; "" = none
 }
 
 // measure fixes size and digest, which the host checks before it begins.
@@ -68,7 +70,22 @@ func (p *payload) open(ctx context.Context) io.ReadCloser {
 
 func (p *payload) write(ctx context.Context, to io.Writer) error {
 	w := tar.NewWriter(to)
-	for _, f := range append(slices.Clip(p.files), p.folders...) {
+	if err := writeFiles(w, append(slices.Clip(p.files), p.folders...)); err != nil {
+		return err
+	}
+	for _, t := range p.trees {
+		if err := copyTree(ctx, w, t); err != nil {
+			return fmt.Errorf("packing %s: %w", t.source.Origin(), err)
+		}
+	}
+	if err := writeFiles(w, p.last); err != nil {
+		return err
+	}
+	return w.Close()
+}
+
+func writeFiles(w *tar.Writer, files []payloadFile) error {
+	for _, f := range files {
 		h := &tar.Header{Typeflag: tar.TypeReg, Name: f.name, Size: int64(len(f.data)), Mode: 0o644}
 		if strings.HasSuffix(f.name, "/") {
 			h.Typeflag, h.Mode = tar.TypeDir, 0o755
@@ -80,12 +97,7 @@ func (p *payload) write(ctx context.Context, to io.Writer) error {
 			return err
 		}
 	}
-	for _, t := range p.trees {
-		if err := copyTree(ctx, w, t); err != nil {
-			return fmt.Errorf("packing %s: %w", t.source.Origin(), err)
-		}
-	}
-	return w.Close()
+	return nil
 }
 
 // copyTree moves the entries of a source below the tree's name. Owners and
@@ -112,7 +124,11 @@ func copyTree(ctx context.Context, w *tar.Writer, t payloadTree) error {
 		if path.IsAbs(name) || name == ".." || strings.HasPrefix(name, "../") {
 			return extensions.Errorf(extensions.KindInvalid, "%q leaves the folder it is packed from", h.Name)
 		}
-		if name == "." {
+		skip, err := t.skips(name, h.Typeflag)
+		if err != nil {
+			return err
+		}
+		if skip {
 			continue
 		}
 		out := &tar.Header{Typeflag: h.Typeflag, Name: t.name + "/" + name, Mode: h.Mode & 0o777, Size: h.Size, Linkname: h.Linkname,
@@ -131,6 +147,22 @@ func copyTree(ctx context.Context, w *tar.Writer, t payloadTree) error {
 			return err
 		}
 	}
+}
+
+// skips reports whether an entry stays behind. What stands where the folder of
+// the excepted file must be is refused: through a link the file would end
+// somewhere else.
+func (t payloadTree) skips(name string, kind byte) (bool, error) {
+	switch {
+	case name == ".":
+		return true, nil
+	case t.except == "":
+		return false, nil
+	case name == path.Dir(t.except) && kind != tar.TypeDir:
+		return false, extensions.Errorf(extensions.KindInvalid, "%q in the workspace is no folder, so the instructions cannot be placed below it", name).
+			WithRemedy("remove it from the workspace, or make it a folder")
+	}
+	return name == t.except || strings.HasPrefix(name, t.except+"/"), nil
 }
 
 type byteCount struct{ n int64 }

@@ -103,20 +103,23 @@ func (p *plan) pack(ctx context.Context) error {
 		base = "bundle/"
 	}
 	trees := []payloadTree{}
-	if src := p.spec.Workspace.Source; src != nil {
-		trees = append(trees, payloadTree{"workspace", src})
-	}
-	if p.bundled {
-		trees = append(trees, payloadTree{"bundle", p.spec.Compose.BundleSource})
-	}
+	var last []payloadFile
+	var except string
 	if text := p.spec.Instructions; text != "" {
 		name := "instructions.md"
 		if p.access != extensions.AccessNone {
-			name = "workspace/" + extensions.InstructionsPath
+			except = extensions.InstructionsPath
+			name = "workspace/" + except
 		}
-		files = append(files, payloadFile{name, []byte(text)})
+		last = append(last, payloadFile{name, []byte(text)})
 	}
-	p.payload = payload{files: files, trees: trees, folders: folders(base, p.rendered.Mkdir)}
+	if src := p.spec.Workspace.Source; src != nil {
+		trees = append(trees, payloadTree{name: "workspace", source: src, except: except})
+	}
+	if p.bundled {
+		trees = append(trees, payloadTree{name: "bundle", source: p.spec.Compose.BundleSource})
+	}
+	p.payload = payload{files: files, trees: trees, folders: folders(base, p.rendered.Mkdir), last: last}
 	return p.payload.measure(ctx)
 }
 

@@ -140,7 +140,13 @@ visible_hostname sandboxer-proxy
 `
 
 // addProxy puts the proxy between the stack's networks and one that leads out.
-func (w walls) addProxy(model map[string]any, r *compose.Rendered, labels map[string]string) {
+// A stack that has anything of the proxy's names is refused.
+func (w walls) addProxy(model map[string]any, r *compose.Rendered, labels map[string]string) error {
+	for kind, name := range map[string]string{"services": proxyService, "networks": proxyNetwork, "configs": proxyService} {
+		if _, taken := section(model, kind)[name]; taken || slices.Contains(r.Networks, name) {
+			return extensions.Errorf(extensions.KindInvalid, "the stack has %q among its %s, which is a name of the proxy's", name, kind).WithRemedy("rename it")
+		}
+	}
 	lead := map[string]any{
 		"driver": "bridge", "enable_ipv6": false, "labels": labels,
 		"ipam": map[string]any{"config": []any{map[string]any{"subnet": fmt.Sprintf("${%s%d}", compose.VarNet, len(r.Networks))}}},
@@ -173,4 +179,26 @@ func (w walls) addProxy(model map[string]any, r *compose.Rendered, labels map[st
 	r.Networks = append(slices.Clone(r.Networks), proxyNetwork)
 	r.Services = append(slices.Clone(r.Services), compose.ServiceInfo{Name: proxyService, Scale: 1, LongRunning: true, Image: w.image})
 	r.Pulls = append(slices.Clone(r.Pulls), compose.Pull{Image: w.image})
+	return onlyProxyLeadsOut(model)
+}
+
+// onlyProxyLeadsOut fails unless the proxy alone joins the network that leads
+// out, and nothing shares the proxy's namespaces or files. The policy on stacks
+// keeps its names from being taken; were one taken all the same, nothing starts.
+func onlyProxyLeadsOut(model map[string]any) error {
+	services := section(model, "services")
+	for name := range services {
+		if name == proxyService {
+			continue
+		}
+		service := section(services, name)
+		networks, readable := service["networks"].(map[string]any)
+		_, joins := networks[proxyNetwork]
+		mode, set := service["network_mode"]
+		if joins || set && mode != "none" || !readable && service["networks"] != nil {
+			return extensions.Errorf(extensions.KindInternal, "the service %q would reach the network of the proxy", name).
+				WithRemedy("rename the service's networks, and report this: nothing was started")
+		}
+	}
+	return nil
 }

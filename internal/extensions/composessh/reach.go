@@ -2,6 +2,7 @@ package composessh
 
 import (
 	"net"
+	"path"
 	"strconv"
 	"strings"
 
@@ -10,11 +11,14 @@ import (
 
 // reach tells how to get into a sandbox that is ready.
 func (b *Backend) reach(h extensions.Handle, r record, list []container) extensions.Reachability {
-	out := extensions.Reachability{SSH: b.client.Destination(), Host: b.host.Name, ComposeProject: string(h.ID), WorkDir: r.values["mount"]}
-	if dir := r.values["folder"]; dir != "" && out.WorkDir != "" {
+	out := extensions.Reachability{SSH: b.client.Destination(), Host: b.host.Name, ComposeProject: string(h.ID), WorkDir: plainPath(r.values["mount"])}
+	if dir := plainPath(r.values["folder"]); dir != "" && out.WorkDir != "" {
 		out.RemoteDir = dir + "/workspace"
 	}
 	for _, c := range list {
+		if !serviceName.MatchString(c.service) {
+			continue
+		}
 		for target, address := range publishedPorts(c.ports) {
 			if out.Ports == nil {
 				out.Ports, out.URLs = map[string]string{}, map[string]string{}
@@ -30,6 +34,15 @@ func (b *Backend) reach(h extensions.Handle, r record, list []container) extensi
 		}
 	}
 	return out
+}
+
+// plainPath is an absolute path as a host told it, or "" where it is none: what
+// is not clean, or would not be as it is when it is shown, names no place.
+func plainPath(p string) string {
+	if !path.IsAbs(p) || path.Clean(p) != p || extensions.Clean(p, len(p)) != p {
+		return ""
+	}
+	return p
 }
 
 // publishedPorts reads Docker's list, "127.0.0.1:32768->80/tcp, 9000/tcp, …",
@@ -48,7 +61,10 @@ func publishedPorts(text string) map[string]string {
 			}
 		}
 		target := strings.TrimSuffix(to, "/tcp")
-		number, _, _ := strings.Cut(target, "/")
+		number, protocol, named := strings.Cut(target, "/")
+		if named && protocol != "udp" && protocol != "sctp" {
+			continue
+		}
 		// Ranges ("80-82") and what is no number are passed over.
 		if _, err := strconv.ParseUint(number, 10, 16); err != nil {
 			continue

@@ -24,9 +24,10 @@ inside_find() {
 	inside_facts
 }
 
-# inside_list sets containers (lines: id state service) and services.
+# inside_list sets containers (lines: id state service) and services. Labels can
+# be an image's own; the name is Compose's.
 inside_list() {
-	containers=$(docker ps -a --no-trunc --filter "label=sandboxer.id=$id" --format '{{.ID}} {{.State}} {{.Label "com.docker.compose.service"}}' 2>&1 </dev/null) ||
+	containers=$(docker ps -a --no-trunc --filter "label=sandboxer.id=$id" --filter "name=^/?$id[-_]" --format '{{.ID}} {{.State}} {{.Label "com.docker.compose.service"}}' 2>&1 </dev/null) ||
 		fail_docker 'the containers could not be listed' "$containers"
 	services=''
 	inside_each inside_service

@@ -36,10 +36,17 @@ look_at() {
 
 # containers_of FILTER … sets containers to a JSON array, one array per
 # container of ours: id, account, generation, service, ports, status, container.
+# Any image brings what labels it likes, but none gives its container a name. So
+# a container counts where its name begins with the project of its labels, and
+# that is the id too; who filters by project sees those of another id as well.
 containers_of() {
-	containers=$(docker ps -a --no-trunc "$@" --format '[{{json (.Label "sandboxer.id")}},{{json (.Label "sandboxer.account")}},{{json (.Label "sandboxer.generation")}},{{json (.Label "com.docker.compose.service")}},{{json .Ports}},{{json .Status}},{{json .ID}}]' 2>&1 </dev/null) ||
+	case $* in
+	*com.docker.compose.project=*) look_own='' ;;
+	*) look_own='"\2",' ;;
+	esac
+	containers=$(docker ps -a --no-trunc "$@" --format '{{json .Names}} {{json (.Label "com.docker.compose.project")}} [{{json (.Label "sandboxer.id")}},{{json (.Label "sandboxer.account")}},{{json (.Label "sandboxer.generation")}},{{json (.Label "com.docker.compose.service")}},{{json .Ports}},{{json .Status}},{{json .ID}}]' 2>&1 </dev/null) ||
 		fail_docker 'the containers cannot be listed' "$containers"
-	containers=$(printf '%s' "$containers" | sed -n -e '/^\[/p' | sed -e '$!s/$/,/')
+	containers=$(printf '%s' "$containers" | sed -n -e "s/^\"\([^\"]*,\)\{0,1\}\([^\",]*\)[-_][^\"]*\" \"\2\" \(\[$look_own.*\)\$/\3/p" | sed -e '$!s/$/,/')
 }
 
 # answer_with EXTRA answers with the containers, the records of the ids in the

@@ -20,7 +20,7 @@ probe_find() {
 	if [ -z "$probe_on" ] && manifest_get service; then
 		probe_on=$value
 	fi
-	set -- --filter "label=sandboxer.id=$id" --format '{{.ID}} {{.Label "com.docker.compose.service"}}'
+	set -- --filter "label=sandboxer.id=$id" --filter "name=^/?$id[-_]" --format '{{.ID}} {{.Label "com.docker.compose.service"}}'
 	[ -z "$probe_on" ] || set -- --filter "label=com.docker.compose.service=$probe_on" "$@"
 	probe_container=$(docker ps --no-trunc "$@" 2>/dev/null </dev/null | head -n 1)
 	probe_on=${probe_container#* }
@@ -115,8 +115,10 @@ probe_by_network() {
 	# shellcheck disable=SC2086
 	set -- "$probe_kind" "$probe_scheme" "$probe_host" "$probe_port" "$probe_path" $probe_to
 	probe_pid=$(docker container inspect -f '{{.State.Pid}}' "$probe_container" 2>/dev/null </dev/null)
-	if [ "$(id -u)" = 0 ] && nsenter -t "${probe_pid:-0}" -n true 2>/dev/null; then
-		probe_limited 5 nsenter -t "$probe_pid" -n sh -c "$probe_client" sh "$@" && return 0
+	if network_open "$probe_pid" "$probe_container"; then
+		probe_limited 5 nsenter --net=/proc/self/fd/5 sh -c "$probe_client" sh "$@"
+		exec 5<&-
+		[ "$probe_code" != 0 ] || return 0
 	elif toolbox_image; then
 		probe_limited 8 toolbox_run --network "container:$probe_container" -- sh -c "$probe_client" sh "$@" && return 0
 	else
@@ -137,7 +139,7 @@ probe_addresses() {
 	*) probe_to=$probe_host && return 0 ;;
 	esac
 	probe_to=''
-	for peer in $(docker ps -q --no-trunc --filter "label=sandboxer.id=$id" --filter "label=com.docker.compose.service=$probe_host" 2>/dev/null </dev/null); do
+	for peer in $(docker ps -q --no-trunc --filter "label=sandboxer.id=$id" --filter "name=^/?$id[-_]" --filter "label=com.docker.compose.service=$probe_host" 2>/dev/null </dev/null); do
 		probe_to="$probe_to $(docker container inspect -f '{{range .NetworkSettings.Networks}}{{.IPAddress}} {{end}}' "$peer" 2>/dev/null </dev/null)"
 	done
 	[ -n "$probe_to" ] || probe_to=$probe_host

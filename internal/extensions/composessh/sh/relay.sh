@@ -183,8 +183,8 @@ export RELAY_PERL RELAY_PYTHON RELAY_BASH RELAY_TOOLS SANDBOXER_EXEC
 # The service's own address is tried last: some listen nowhere else.
 # shellcheck disable=SC2086
 set -- "$channel" "$port" 127.0.0.1 ::1 $own
-if [ "$(id -u)" = 0 ] && nsenter -t "$pid" -n true 2>/dev/null; then
-	exec nsenter -t "$pid" -n sh -c "$relay_sh" sh "$@" <&4 4<&-
+if network_open "$pid" "$container"; then
+	exec nsenter --net=/proc/self/fd/5 sh -c "$relay_sh" sh "$@" <&4 4<&-
 fi
 toolbox_image || fail unsupported "no relay can be run on this host: $why" 'let docker import the empty toolbox image, or log in as root with nsenter'
 toolbox_exec=exec

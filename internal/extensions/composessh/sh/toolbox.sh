@@ -21,10 +21,23 @@ toolbox_image() {
 }
 
 # Each root has an image of its own, so that the last sandbox of one takes it
-# from no other. By id, since docker never looks for an id elsewhere, as it does for a name.
+# from no other. No registry can serve its name, and it is run by its id, which
+# docker never looks for elsewhere. An image that is there under the name is ours
+# only when it is empty and would add nothing to what is run in it: variables such
+# as LD_PRELOAD would be read by the host's programs. With .Id in the place of .ID
+# docker knows no field that is empty.
 toolbox_known() {
-	[ -n "${toolbox_tag-}" ] || toolbox_tag=sandboxer/toolbox:$(printf '%s' "$root" | cksum | cut -d ' ' -f 1)
-	toolbox=$(docker image inspect -f '{{if eq (index .Config.Labels "sandboxer.toolbox") "1"}}{{.Id}}{{end}}' "$toolbox_tag" 2>/dev/null </dev/null)
+	[ -n "${toolbox_tag-}" ] || toolbox_tag=sandboxer.invalid/toolbox:$(printf '%s' "$root" | cksum | cut -d ' ' -f 1)
+	toolbox=$(docker image inspect -f '{{.ID}}{{"\n"}}{{index .Config.Labels "sandboxer.toolbox"}} {{len .Config.Labels}}{{with .Config.Env}} env{{end}}{{with .Config.Entrypoint}} entrypoint{{end}}{{with .Config.Cmd}} cmd{{end}}{{with .Config.Volumes}} volumes{{end}}{{with .Config.Healthcheck}} check{{end}}{{range .RootFS.Layers}}{{"\n"}}{{.}}{{end}}' "$toolbox_tag" 2>/dev/null </dev/null)
+	# The one layer is the archive of nothing, by its digest.
+	case $toolbox in
+	*'
+1 1
+sha256:5f70bf18a086007016e948b04aed3b82103a36bea41755b6cddfaf10ace3c6ef' | *'
+1 1') toolbox=${toolbox%%
+*} ;;
+	*) toolbox='' ;;
+	esac
 	[ -n "$toolbox" ]
 }
 
@@ -57,10 +70,22 @@ toolbox_run() {
 		set -- "$@" "$word"
 	done
 	# shellcheck disable=SC2086
-	${toolbox_exec-} docker run --rm $toolbox_net $places --label sandboxer.toolbox=run --label "sandboxer.toolbox-for=${id-}" \
+	${toolbox_exec-} docker run --rm --pull never --no-healthcheck $toolbox_net $places --label sandboxer.toolbox=run --label "sandboxer.toolbox-for=${id-}" \
 		--user 0:0 --workdir / --entrypoint '' --read-only --log-driver none --pids-limit 512 \
 		--cap-drop ALL --security-opt no-new-privileges --security-opt label=disable \
 		--env PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin:/run/current-system/sw/bin "$@"
+}
+
+# network_open PID CONTAINER opens the network of the process as descriptor 5;
+# false where this login may not, or the process is not the container's. It may
+# have ended, and another have its number: so the network is held first, and then
+# the process is asked whose it is.
+network_open() {
+	[ "$(id -u)" = 0 ] && [ "${1:-0}" -gt 1 ] && command -v nsenter >/dev/null 2>&1 || return 1
+	{ command exec 5<"/proc/$1/ns/net"; } 2>/dev/null || return 1
+	grep -q -F -e "$2" "/proc/$1/cgroup" 2>/dev/null && nsenter --net=/proc/self/fd/5 true 2>/dev/null </dev/null && return 0
+	exec 5<&-
+	return 1
 }
 
 # toolbox_end ID ends what still runs of the toolbox for a sandbox.

@@ -20,6 +20,9 @@ func FromContainers(ctx context.Context, c extensions.Containers, src extensions
 		}
 		all[name] = s
 	}
+	if err := judgeContainers(all); err != nil {
+		return nil, err
+	}
 	builds := false
 	for _, s := range all {
 		builds = builds || s.Image.Build != nil || len(s.Image.Stages) > 0

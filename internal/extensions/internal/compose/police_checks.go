@@ -76,7 +76,7 @@ func networkMode(p *policer, where string, v reflect.Value) {
 	}
 }
 
-func disabled(p *policer, _ string, v reflect.Value) { p.walk("services", v) }
+func disabled(p *policer, _ string, v reflect.Value) { keyed(p, "services", v) }
 
 // labels refuses those that decide ownership. CustomLabels no file can set.
 func labels(p *policer, where string, v reflect.Value) {
@@ -151,7 +151,8 @@ func oomScore(p *policer, where string, v reflect.Value) {
 // links may name services of the stack only, with or without an alias.
 func links(p *policer, where string, v reflect.Value) {
 	for i := range v.Len() {
-		name, _, _ := strings.Cut(v.Index(i).String(), ":")
+		name, alias, _ := strings.Cut(v.Index(i).String(), ":")
+		p.name(fmt.Sprintf("%s[%d]", where, i), alias)
 		if !p.isService(name) {
 			never("links")(p, fmt.Sprintf("%s[%d]", where, i), v.Index(i))
 		}

@@ -56,7 +56,7 @@ func projectFields() map[reflect.Type]class {
 	return map[reflect.Type]class{
 		reflect.TypeFor[types.Project](): {
 			"Name": fine, "WorkingDir": fine, "ComposeFiles": fine, "Environment": fine, "Profiles": fine, "Extensions": fine,
-			"Services": walked, "DisabledServices": disabled, "Networks": walked, "Volumes": walked, "Secrets": walked, "Configs": walked,
+			"Services": keyed, "DisabledServices": disabled, "Networks": keyed, "Volumes": keyed, "Secrets": keyed, "Configs": keyed,
 			"Jobs": never("jobs"), "DisabledJobs": never("jobs"), "Models": never("models"),
 		},
 		reflect.TypeFor[types.NetworkConfig](): {
@@ -82,7 +82,7 @@ func serviceFields() map[reflect.Type]class {
 	return map[reflect.Type]class{
 		reflect.TypeFor[types.ServiceConfig](): {
 			"Name": fine, "Profiles": fine, "Attach": fine, "Extensions": fine, "Deploy": walked, "Scale": replicas,
-			"Restart": matching("restart", restartPattern), "ContainerName": matching("container-name", namePattern), "Links": links, "ContainerSpec": walked, "WorkloadSpec": walked,
+			"Restart": matching("restart", restartPattern), "ContainerName": own(matching("container-name", namePattern)), "Links": links, "ContainerSpec": walked, "WorkloadSpec": walked,
 			"PostStart": walked, "PreStop": walked, "PreStart": never("pre-start"), "Provider": never("provider"),
 			"ExternalLinks": never("external-links"), "Net": never("network-mode"),
 		},
@@ -97,7 +97,7 @@ func serviceFields() map[reflect.Type]class {
 		reflect.TypeFor[types.ServiceConfigObjConfig](): mounted,
 		reflect.TypeFor[types.ServiceSecretConfig]():    mounted,
 		reflect.TypeFor[types.ServiceNetworkConfig](): {
-			"Aliases": fine, "GatewayPriority": fine, "InterfaceName": fine, "Priority": fine, "UseServiceNameAlias": fine, "Extensions": fine,
+			"Aliases": ownAll, "GatewayPriority": fine, "InterfaceName": fine, "Priority": fine, "UseServiceNameAlias": fine, "Extensions": fine,
 			"DriverOpts": never("driver-opts"), "Ipv4Address": never("ip-address"), "Ipv6Address": never("ip-address"),
 			"LinkLocalIPs": never("ip-address"), "MacAddress": never("mac-address"),
 		},
@@ -123,7 +123,7 @@ func serviceFields() map[reflect.Type]class {
 
 func containerFields() class {
 	return class{
-		"Command": fine, "Entrypoint": fine, "Environment": fine, "Hostname": fine, "DomainName": fine, "Image": matching("image-name", imagePattern), "Init": fine,
+		"Command": fine, "Entrypoint": fine, "Environment": fine, "Hostname": own(fine), "DomainName": fine, "Image": imageName, "Init": fine,
 		"ReadOnly": fine, "WorkingDir": fine, "StopSignal": fine, "Umask": fine, "Platform": matching("platform", platformPattern), "CapDrop": fine, "GroupAdd": fine,
 		"CPUPeriod": fine, "CPUQuota": fine, "CPUS": fine, "CPUSet": fine, "CPUShares": fine, "PullRefreshAfter": fine,
 		"MemLimit": fine, "MemReservation": fine, "MemSwapLimit": fine, "MemSwappiness": fine, "PidsLimit": fine,

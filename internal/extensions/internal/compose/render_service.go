@@ -47,9 +47,7 @@ func (r *renderer) service(name string, s types.ServiceConfig, l limit, info *Se
 	s.PreStop = r.hooks(s.PreStop)
 	s.Ports = r.ports(s.Ports, info)
 	s.Logging = boundedLogs(s.Logging)
-	if r.o.Network != NetworkAllow {
-		s.Restart = ""
-	}
+	s.Restart = "" // the engine would start it after a reboot, before anything watches its time
 	r.limitService(&s, l)
 	if err := r.wallService(name, &s); err != nil {
 		return s, err

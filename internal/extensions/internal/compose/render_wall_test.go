@@ -104,7 +104,7 @@ func TestAllowKeepsWhatTheStackSays(t *testing.T) {
 	t.Parallel()
 	back := reload(t, render(t, parse(t, walled, nil), RenderOptions{Network: NetworkAllow}), nil)
 	a, n := back.Services["a"], back.Networks["n"]
-	if a.Restart != "unless-stopped" || strings.Join(a.DNS, "") != "8.8.8.8" || len(a.CapDrop) != 1 {
+	if a.Restart != "" || strings.Join(a.DNS, "") != "8.8.8.8" || len(a.CapDrop) != 1 {
 		t.Errorf("restart %q dns %v drops %v", a.Restart, a.DNS, a.CapDrop)
 	}
 	if n.Internal || n.DriverOpts["com.docker.network.bridge.enable_icc"] != "false" || !*n.EnableIPv6 {
