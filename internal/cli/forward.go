@@ -41,12 +41,30 @@ is printed once it is open. Ends with Ctrl-C.`,
 				if err != nil {
 					return err
 				}
+				if service == "" {
+					if err := tryOnce(c.Context(), dial); err != nil {
+						return err
+					}
+				}
 				return a.forward(c.Context(), dial, local)
 			})
 		},
 	}
 	c.Flags().StringVar(&service, "service", "", "service inside (default: the one the profile names)")
 	return c
+}
+
+// tryOnce finds out whether the sandbox has a service that is meant when none
+// is named. Whether somebody listens there may change while forwarding.
+func tryOnce(ctx context.Context, dial engine.Dialer) error {
+	inside, err := dial(ctx)
+	if err == nil {
+		return inside.Close()
+	}
+	if extensions.IsKind(err, extensions.KindInvalid) {
+		return err
+	}
+	return nil
 }
 
 // parsePorts reads [LOCAL:]PORT; LOCAL 0 or none is any free port.

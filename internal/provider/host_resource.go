@@ -2,6 +2,7 @@ package provider
 
 import (
 	"context"
+	"strings"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
@@ -109,6 +110,11 @@ func (r *hostResource) register(ctx context.Context, plan hostModel, diags *diag
 	if err != nil {
 		addErrorAt(diags, fieldPath(err, hostField(plan), hostArguments...), "Host "+quoteName(h.Name)+" could not be registered", err)
 		return plan, false
+	}
+	if h.SSH != nil && len(view.Facts.Isolation) == 0 {
+		diags.AddWarning("No sandbox can run on host "+quoteName(h.Name)+" as it is",
+			"It is registered. What was found there:\n\n- "+strings.Join(view.Facts.Notes, "\n- ")+
+				"\n\nWhat to do: mend that, then apply; `sandboxer host check "+h.Name+"` looks again.")
 	}
 	plan.Ref = types.StringValue(view.Ref)
 	plan.Facts, ds = factsValue(ctx, view.Facts)

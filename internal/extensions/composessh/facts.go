@@ -52,6 +52,10 @@ func hostEgress(h extensions.Host, facts *extensions.HostFacts) (extensions.Egre
 	case extensions.EgressCIDR:
 		reasons = append(reasons, fmt.Sprintf("egress: the host %q names no proxy; set its proxy_image for domains", h.Name))
 	}
+	if facts != nil && len(facts.Isolation) == 0 && len(facts.Notes) > 0 {
+		// What the owner has not allowed is beside the point there.
+		return extensions.EgressNone, []string{fmt.Sprintf("egress: nothing can run on the host %q as it is: %s", h.Name, strings.Join(facts.Notes, "; "))}
+	}
 	if facts != nil && facts.Egress != "" && !facts.Egress.Includes(have) {
 		reasons = append(reasons, fmt.Sprintf("egress: probing the host %q found that it enforces %q; its notes say what is missing (sandboxer host check)", h.Name, facts.Egress))
 		have = facts.Egress

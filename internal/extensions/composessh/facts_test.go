@@ -188,3 +188,14 @@ func TestTheProxyIsTheOnlyWayOut(t *testing.T) {
 		t.Errorf("a stack with a service of the proxy's name: %v", err)
 	}
 }
+
+// Where nothing can run, the refusal says why, and not what the owner has not
+// allowed.
+func TestAHostWithoutDockerIsRefusedForThat(t *testing.T) {
+	t.Parallel()
+	facts := &extensions.HostFacts{OS: "linux", Egress: extensions.EgressNone, Notes: []string{"Docker Compose is missing: install the plugin"}}
+	_, reasons := onHost(New().Describe().Capabilities, extensions.Host{Name: "one"}, facts)
+	if len(reasons) == 0 || !strings.Contains(reasons[0], "Docker Compose is missing") || strings.Contains(strings.Join(reasons, " "), "allow_firewall") {
+		t.Errorf("%q", reasons)
+	}
+}
