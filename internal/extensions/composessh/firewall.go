@@ -112,8 +112,14 @@ func (w walls) apply(r compose.Rendered, labels map[string]string) (compose.Rend
 		failSoon(section(section(model, "services"), name))
 	}
 	for i, name := range r.Networks {
-		if w.mode != compose.NetworkGuarded {
-			denyNetwork(section(section(model, "networks"), name), i)
+		network := section(section(model, "networks"), name)
+		switch {
+		case w.mode != compose.NetworkGuarded:
+			denyNetwork(network, i)
+		case len(w.rules) == 0:
+			// Nothing is to go out, only to be reached: were the rules lost, no
+			// answer from elsewhere would find the way back.
+			section(network, "driver_opts")["com.docker.network.bridge.enable_ip_masquerade"] = "false"
 		}
 	}
 	if w.mode == compose.NetworkProxy {

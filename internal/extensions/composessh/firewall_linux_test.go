@@ -202,6 +202,12 @@ func TestPortsUnderDenyWithTheOwnersLeave(t *testing.T) {
 	c, err := (&net.Dialer{Timeout: 5 * time.Second}).DialContext(t.Context(), "tcp", address)
 	must(t, err)
 	must(t, c.Close())
+	// Without our rules, too, nothing that leaves would be answered.
+	for _, network := range strings.Fields(docker(t, "network", "ls", "-q", "--filter", "label="+extensions.LabelID+"="+string(spec.ID))) {
+		if on := docker(t, "network", "inspect", "-f", `{{index .Options "com.docker.network.bridge.enable_ip_masquerade"}}`, network); on != "false" {
+			t.Errorf("the network is masqueraded: %q", on)
+		}
+	}
 	e := listen(t)
 	four, _ := hostAddresses(t)
 	var p strings.Builder
