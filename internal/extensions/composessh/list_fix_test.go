@@ -24,7 +24,7 @@ func TestWordsOfAWarningAreNotRemoved(t *testing.T) {
 	t.Cleanup(func() { docker(t, "network", "rm", victim) })
 
 	dir := t.TempDir()
-	real, err := filepath.Abs(docker0(t))
+	real, err := filepath.Abs(dockerProgram(t))
 	must(t, err)
 	must(t, os.WriteFile(filepath.Join(dir, "docker"), []byte("#!/bin/sh\necho 'WARNING: Error loading config file: "+victim+" * denied' >&2\nexec "+real+" \"$@\"\n"), 0o755)) //nolint:gosec // a program
 	s := newSite(t, hosttest.WithConfig("SetEnv HOME=%DIR%/home PATH="+dir+":/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin DOCKER_CONFIG="+dockerConfig()))
@@ -43,7 +43,7 @@ func TestWordsOfAWarningAreNotRemoved(t *testing.T) {
 	}
 }
 
-func docker0(t testing.TB) string {
+func dockerProgram(t testing.TB) string {
 	t.Helper()
 	for _, dir := range filepath.SplitList(os.Getenv("PATH")) {
 		if _, err := os.Stat(filepath.Join(dir, "docker")); err == nil {

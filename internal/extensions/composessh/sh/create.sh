@@ -115,14 +115,15 @@ refuse_containers() {
 	glob_off
 	IFS='
 '
-	for its_line in $containers; do
-		IFS=$blanks
+	# shellcheck disable=SC2086
+	set -- $containers
+	IFS=$blanks
+	glob_on
+	for its_line; do
 		its_account=${its_line#*'","'}
 		its_account=${its_account%%'"'*}
 		[ "$its_account" = "$account" ] || fail conflict "containers of $id belong to the account $its_account" "look at them: docker ps -a --filter label=sandboxer.id=$id"
 	done
-	IFS=$blanks
-	glob_on
 }
 
 # adopt STATE takes what an earlier call made; a timer is seen to again.

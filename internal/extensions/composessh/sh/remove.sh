@@ -132,12 +132,17 @@ for depth in 300 60 12; do
 			i=0
 			for d; do i=\$((i + 1)); mv -- \"\$d\" \"\$flat/.flat-\$round-\$\$-\$i\" && echo moved; done" sh {} + 2>/dev/null)
 		[ -n "$found" ] || break
+		# What was cut off from is no deeper than that now.
+		for entry in "$flat"/* "$flat"/.[!.]*; do
+			case $entry in "$flat/.flat-$round-"*) ;; *) rm -rf -- "$entry" 2>/dev/null ;; esac
+		done
 	done
 done'
 
 # leave_root removes the host root when no sandbox is left in it. The host lock
 # is held: nobody else can begin meanwhile.
 leave_root() {
+	glob_on # a pattern that is not looked up would find no sandbox
 	for entry in "$root"/sbx-*; do
 		[ -e "$entry" ] && return 0
 	done

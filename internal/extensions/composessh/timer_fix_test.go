@@ -1,0 +1,161 @@
+package composessh
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/exttest"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/hosttest"
+)
+
+// manifest is the record of a sandbox as it is on the host.
+func (s *site) manifest(t testing.TB, id extensions.ID) string {
+	t.Helper()
+	b, err := os.ReadFile(filepath.Join(s.root, string(id), "manifest"))
+	must(t, err)
+	return string(b)
+}
+
+// goneIn wants docker to run nothing of a sandbox so long after its deadline.
+func goneIn(t testing.TB, spec extensions.Spec, limit time.Duration) {
+	t.Helper()
+	ended := waitFor(time.Until(spec.Deadline.Add(limit)), func() bool {
+		return docker(t, "ps", "-q", "--filter", "label=sandboxer.id="+string(spec.ID)) == ""
+	})
+	if !ended {
+		t.Errorf("%s is still there %s after its deadline", spec.ID, time.Since(spec.Deadline).Round(time.Second))
+	}
+}
+
+// An image that somebody builds for long is no reason for anything to outlive
+// its deadline.
+func TestASlowBuildHoldsNoEndUp(t *testing.T) {
+	t.Parallel()
+	marks := newBuilder(t)
+	s := newSite(t)
+	b := s.open(t)
+	building := func(ttl time.Duration) extensions.Spec {
+		return s.spec(t, exttest.WithTTL(ttl), exttest.With(func(sp *extensions.Spec) {
+			sp.Image = &extensions.Image{Build: &extensions.BuildStage{Context: "."}}
+			sp.Workspace.Source = newFolder(t, map[string]string{"Dockerfile": marks.from("") + "RUN sleep 60\n"})
+		}))
+	}
+	victim := s.spec(t, exttest.WithTTL(30*time.Second))
+	s.provision(t, b, victim)
+	ctx, cancel := context.WithCancel(t.Context())
+	var wg sync.WaitGroup
+	t.Cleanup(wg.Wait)
+	t.Cleanup(cancel)
+	first, second := building(10*time.Minute), building(8*time.Second)
+	for _, spec := range []extensions.Spec{first, second} {
+		s.tearDownAtEnd(t, spec.ID)
+		wg.Go(func() { _, _, _ = b.Provision(ctx, spec) })
+		time.Sleep(1500 * time.Millisecond)
+	}
+	if !waitFor(time.Until(second.Deadline.Add(grace)), func() bool { return strings.Contains(s.manifest(t, second.ID), "state=expired") }) {
+		t.Error("the one that waits for the image has not ended")
+	}
+	goneIn(t, victim, grace)
+	if docker(t, "ps", "-q", "--filter", "label=sandboxer.id="+string(first.ID)) != "" {
+		t.Error("the build was no build")
+	}
+}
+
+// A docker command that never comes back ends one try, and no other sandbox
+// waits for it.
+func TestADockerThatHangsForOneHoldsNoOtherUp(t *testing.T) {
+	t.Parallel()
+	hosttest.Docker(t)
+	dir := t.TempDir()
+	hang := filepath.Join(dir, "hang")
+	must(t, os.WriteFile(filepath.Join(dir, "docker"), []byte("#!/bin/sh\nid=$(cat "+hang+" 2>/dev/null)\n[ -z \"$id\" ] || case $* in *\"$id\"*) exec sleep 1000 ;; esac\nexec "+dockerProgram(t)+" \"$@\"\n"), 0o755)) //nolint:gosec // a program
+	s := newSite(t, hosttest.WithConfig("SetEnv HOME=%DIR%/home task_limit=300 PATH="+dir+":/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin DOCKER_CONFIG="+dockerConfig()))
+	b := s.open(t)
+	stuck, other := s.spec(t, exttest.WithTTL(shortTTL)), s.spec(t, exttest.WithTTL(shortTTL))
+	s.provision(t, b, stuck)
+	s.provision(t, b, other)
+	must(t, os.WriteFile(hang, []byte(stuck.ID), 0o600))
+	goneIn(t, other, grace)
+	time.Sleep(3 * time.Second)
+	if docker(t, "ps", "-q", "--filter", "label=sandboxer.id="+string(stuck.ID)) == "" {
+		t.Error("nothing hung")
+	}
+	must(t, os.Remove(hang))
+	goneIn(t, stuck, 2*grace)
+	if !waitFor(grace, func() bool { return strings.Contains(s.manifest(t, stuck.ID), "state=expired") }) {
+		t.Error("its end is not recorded")
+	}
+}
+
+// What a sandbox wrote may have filled the disk: its end makes the room to be noted.
+func TestAFullDiskHoldsNoEndUp(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, hosttest.WithDisk(8))
+	b := s.open(t)
+	spec := s.spec(t, exttest.WithTTL(shortTTL), exttest.WithWorkspace(extensions.AccessRW, map[string]string{"a/b": "c"}))
+	h := s.provision(t, b, spec)
+	fill(t, filepath.Join(s.root, string(h.ID), "workspace", "filler"), 0)
+	goneIn(t, spec, grace)
+	if !waitFor(time.Until(spec.Deadline.Add(grace)), func() bool { return strings.Contains(s.manifest(t, h.ID), "state=expired") }) {
+		t.Errorf("its end is not recorded: %+v", s.observe(t, b, h))
+	}
+	if _, err := os.Stat(filepath.Join(s.root, string(h.ID), "workspace")); err == nil {
+		t.Error("its workspace is still there")
+	}
+}
+
+// Where docker reaches another engine than the sandbox's, that nothing is listed
+// says nothing: no workspace goes by that, and a teardown says so.
+func TestAnotherEngineSaysNothingAboutASandbox(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	b := s.open(t)
+	spec := s.spec(t, exttest.WithTTL(shortTTL), exttest.WithWorkspace(extensions.AccessRW, map[string]string{"a": "b"}))
+	h := s.provision(t, b, spec)
+	if !strings.Contains(s.manifest(t, h.ID), "\nengine_id="+docker(t, "info", "--format", "{{.ID}}")+"\n") {
+		t.Errorf("the engine is not recorded: %s", s.manifest(t, h.ID))
+	}
+	s.edit(t, h.ID, "manifest", "engine_id", "ANOTHER:ONE")
+	s.removeObjects(t, h.ID)
+	time.Sleep(time.Until(spec.Deadline.Add(8 * time.Second)))
+	if strings.Contains(s.manifest(t, h.ID), "state=expired") {
+		t.Error("it counts as ended")
+	}
+	if _, err := os.Stat(filepath.Join(s.root, string(h.ID), "workspace", "a")); err != nil {
+		t.Errorf("its workspace: %v", err)
+	}
+	r, err := b.Teardown(t.Context(), h)
+	must(t, err)
+	if len(r.Residue) != 1 || !strings.Contains(r.Residue[0], "another engine") {
+		t.Errorf("the report says %q", r.Residue)
+	}
+}
+
+// A service manager hands on only what it is told.
+func TestTheLoopFindsTheEngineOfItsCaller(t *testing.T) {
+	t.Parallel()
+	inShells(t, []string{"timer"}, `
+unset DOCKER_HOST DOCKER_CONTEXT DOCKER_CONFIG DOCKER_TLS_VERIFY DOCKER_CERT_PATH XDG_RUNTIME_DIR
+use_root
+DOCKER_CONTEXT='my $(context) "x"' DOCKER_TLS_VERIFY=1 DOCKER_CERT_PATH='/a b' XDG_RUNTIME_DIR=/run/user/7
+handed() { for word; do case $word in --setenv=[DX]*) printf '%s\n' "$word" ;; esac; done >"$root/handed"; }
+timer_by systemd handed
+cat "$root/handed"
+`, "--setenv=DOCKER_CONTEXT=my $(context) \"x\"\n--setenv=DOCKER_TLS_VERIFY=1\n--setenv=DOCKER_CERT_PATH=/a b\n--setenv=XDG_RUNTIME_DIR=/run/user/7")
+}
+
+// lockBox holds the lock of a sandbox until the function it returns is called.
+func (s *site) lockBox(t testing.TB, id extensions.ID) func() {
+	t.Helper()
+	f, err := os.OpenFile(filepath.Join(s.root, string(id), "lock"), os.O_RDWR, 0)
+	must(t, err)
+	must(t, syscall.Flock(int(f.Fd()), syscall.LOCK_EX))
+	return func() { must(t, f.Close()) }
+}
