@@ -60,6 +60,10 @@ func (r *sandboxResource) Read(ctx context.Context, req resource.ReadRequest, re
 		addUnread(&resp.Diagnostics, state, err)
 		return
 	}
+	if sb.State == stateFailed && state.State.ValueString() != stateFailed && sb.Reason != "" {
+		resp.Diagnostics.AddWarning("Sandbox "+state.label()+" has failed", sentence(sb.Reason)+
+			"\n\nWhat to do: `sandboxer sandbox logs "+string(sb.ID)+"` shows what its processes printed, as far as they are there; the next apply replaces it.")
+	}
 	state.refresh(sb)
 	resp.Diagnostics.Append(state.fill(ctx, sb)...)
 	resp.Diagnostics.Append(resp.State.Set(ctx, &state)...)

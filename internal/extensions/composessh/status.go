@@ -202,7 +202,7 @@ func judge(r record, list []container) (extensions.Phase, string) {
 		return extensions.PhaseFailed, "its containers are gone"
 	}
 	if want, _ := strconv.Atoi(r.values["expect"]); len(list) < want {
-		return extensions.PhaseFailed, fmt.Sprintf("%d of its %d containers are gone", want-len(list), want)
+		return extensions.PhaseFailed, fmt.Sprintf("gone of its %d containers: %d", want, want-len(list))
 	}
 	return extensions.PhaseReady, ""
 }
