@@ -1,6 +1,7 @@
 package composessh
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -46,8 +47,13 @@ func buildLines(builds []compose.Build) string {
 		for _, name := range slices.Sorted(maps.Keys(x.Args)) {
 			args = append(args, name+"="+x.Args[name])
 		}
-		line := shellFields(x.Digest, x.Context, x.Dockerfile, x.Text, x.Target, x.Network, x.Platform, strconv.FormatInt(x.ShmBytes, 10))
-		fmt.Fprintf(&b, "%s|%s|%s\n", line, shellList(args), shellList(x.ExtraHosts))
+		line := shellFields(x.Digest, x.Context, x.Dockerfile, x.Text, x.Target, x.Network, x.Platform, strconv.FormatInt(x.ShmBytes, 10),
+			strconv.FormatInt(x.MemoryBytes, 10), strconv.FormatInt(x.MilliCPU, 10), strconv.FormatInt(x.Pids, 10))
+		bases := make([]string, 0, len(x.Bases))
+		for _, base := range x.Bases {
+			bases = append(bases, cmp.Or(base.Platform, x.Platform)+" "+base.Image)
+		}
+		fmt.Fprintf(&b, "%s|%s|%s|%s\n", line, shellList(args), shellList(x.ExtraHosts), shellList(bases))
 	}
 	return b.String()
 }

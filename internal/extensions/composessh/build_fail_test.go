@@ -88,7 +88,7 @@ func TestABuildThatWasKilledLeavesNothing(t *testing.T) {
 			}
 			// The daemon may still be at the step it was killed in.
 			for deadline := time.Now().Add(30 * time.Second); time.Now().Before(deadline); time.Sleep(100 * time.Millisecond) {
-				if b.docker("ps", "--all", "--quiet", "--filter", "label=sandboxer.test.run="+b.run) == "" {
+				if b.docker("ps", "--all", "--quiet", "--filter", "label=test.run="+b.run) == "" {
 					break
 				}
 			}

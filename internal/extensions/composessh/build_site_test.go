@@ -39,7 +39,10 @@ type builder struct {
 func newBuilder(t *testing.T, shell ...string) *builder {
 	t.Helper()
 	base := hosttest.Image(t)
-	b := &builder{t: t, shell: shell, root: t.TempDir(), run: strings.ToLower(rand.Text()), base: base}
+	b := &builder{t: t, shell: shell, root: filepath.Join(t.TempDir(), "root"), run: strings.ToLower(rand.Text()), base: base}
+	if err := os.Mkdir(b.root, 0o700); err != nil {
+		t.Fatal(err)
+	}
 	if len(shell) == 0 {
 		b.shell = []string{"sh"}
 	}
@@ -62,7 +65,7 @@ func (b *builder) docker(args ...string) string {
 
 // images lists all that the test made, intermediate ones too.
 func (b *builder) images() []string {
-	return strings.Fields(b.docker("image", "ls", "--all", "--quiet", "--no-trunc", "--filter", "label=sandboxer.test.run="+b.run))
+	return strings.Fields(b.docker("image", "ls", "--all", "--quiet", "--no-trunc", "--filter", "label=test.run="+b.run))
 }
 
 // box makes the folder of a sandbox with a context below workspace.
@@ -81,7 +84,7 @@ func (b *builder) box(id string, files map[string]string) {
 
 // from is the beginning of a Dockerfile whose images the test can find again.
 func (b *builder) from(as string) string {
-	return "FROM " + b.base + as + "\nLABEL sandboxer.test.run=" + b.run + "\n"
+	return "FROM " + b.base + as + "\nLABEL test.run=" + b.run + "\n"
 }
 
 func (b *builder) command(ctx context.Context, id, op string, r compose.Rendered, keep bool) *exec.Cmd {

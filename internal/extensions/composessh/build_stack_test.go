@@ -30,7 +30,7 @@ func TestStacksShareWhatTheyBuild(t *testing.T) {
 		}
 	}
 	tagged := func() string {
-		return marks.docker("image", "ls", "--quiet", "--filter", "label=sandboxer.test.run="+marks.run, compose.BuildRepository)
+		return marks.docker("image", "ls", "--quiet", "--filter", "label=test.run="+marks.run, compose.BuildRepository)
 	}
 	if got := strings.Fields(tagged()); len(got) != 1 {
 		t.Errorf("images: %v", got)

@@ -31,7 +31,7 @@ func TestSandboxesShareABuild(t *testing.T) {
 			if got := b.docker("run", "--rm", "--network", "none", tag, "cat", "/one", "/two", "/three"); got != "one\ntwo\nthree" {
 				t.Errorf("the image holds %q", got)
 			}
-			if got := b.docker("image", "ls", "--quiet", "--filter", "dangling=true", "--filter", "label=sandboxer.test.run="+b.run); got != "" {
+			if got := b.docker("image", "ls", "--quiet", "--filter", "dangling=true", "--filter", "label=test.run="+b.run); got != "" {
 				t.Errorf("a build left nameless images: %s", got)
 			}
 			if got := b.release("sbx-a"); got != "released:" {

@@ -5,15 +5,21 @@
 # for printf %b; lists in a field have commas between their items.
 #
 #   pulls:  image|platform|missing, always or never
-#   builds: digest|context|dockerfile|text|target|network|platform|shm|args|hosts
+#   builds: digest|context|dockerfile|text|target|network|platform|shm|memory|milli|pids|args|hosts|bases
+#
+# memory is in bytes, milli in thousandths of a CPU (0 = no limit), pids counts
+# processes and threads, and bases are items "PLATFORM IMAGE". What bounds a step
+# is the classic builder's to give, so it is the one that builds.
 #
 # An image is named by the digest of all it is made of, so that sandboxes share
-# it. root/images holds, by digest: .lock, held by descriptor 6 while the image is
+# it; one that only has the name is not trusted. root/images holds, by digest: .id,
+# what was built; .lock, held by descriptor 6 while the image is
 # looked for, built or removed; .for.ID of each sandbox that uses it, written
 # before it is looked for and taken away without needing any disk; .log, .ids and
-# .before of a build. The image goes with the last sandbox that uses it.
+# .before of a build. image_lock_wait is how many seconds to wait for a lock, '' =
+# as long as a build may last. The image goes with the last sandbox that uses it.
 
-image_repository=sandboxer/build
+image_repository=sandboxer.invalid/build
 
 # decode FIELD sets decoded, trailing newlines included.
 decode() {
@@ -26,18 +32,84 @@ build_images() {
 	pull_images
 	[ -n "${builds-}" ] || return 0
 	[ "${keep_images-}" != 1 ] || manifest_put keep_images 1
-	while IFS='|' read -r digest context dockerfile text target network platform shm args hosts; do
+	while IFS='|' read -r digest context dockerfile text target network platform shm memory milli pids args hosts bases; do
 		[ -n "$digest" ] || continue
 		manifest_add images "$digest"
-		lock_image "$digest" || fail exhausted "the file $root/images/$digest.lock cannot be written" 'free some disk space on the host, and check the rights of the login there'
+		lock_image "$digest"
+		case $? in
+		1) fail exhausted "the file $root/images/$digest.lock cannot be written" 'free some disk space on the host, and check the rights of the login there' ;;
+		2) fail timeout "the image of the stack is being built for another sandbox, for too long (context $context)" 'try again, or raise config.create_timeout' ;;
+		esac
 		: >"$root/images/$digest.for.$id" || image_fail exhausted "the folder $root/images cannot be written" 'free some disk space on the host'
 		tag=$image_repository:$digest built=
-		docker image inspect "$tag" >/dev/null 2>&1 </dev/null || build_image
+		image_is_ours || build_image
 		unlock_image
 		[ -z "$built" ] || manifest_add image_ids "$built"
 	done <<-END
 		$builds
 	END
+}
+
+# image_is_ours: the image of the line that was read is there, and is the very
+# one that was built here. The lock is held.
+image_is_ours() {
+	read -r recorded 2>/dev/null <"$root/images/$digest.id" && [ -n "$recorded" ] || return 1
+	[ "$(docker image inspect --format '{{.Id}} {{index .Config.Labels "sandboxer.build"}}' "$tag" 2>/dev/null </dev/null)" = "$recorded $digest" ]
+}
+
+# ---- what images bring along
+
+# image_facts prints os/architecture of an image, then "onbuild" where it orders
+# something for builds on it, and then its labels.
+# shellcheck disable=SC2016
+image_facts='{{.Os}}/{{.Architecture}}{{println}}{{with .Config}}{{if .OnBuild}}{{println "onbuild"}}{{end}}{{range $k, $v := .Labels}}{{printf "%s=%s" $k $v | println}}{{end}}{{end}}'
+
+# claims_ours: the facts of an image on stdin have labels that would make a
+# container of it somebody's, or something, of ours.
+claims_ours() { grep -Eq '^(sandboxer\.(id|account|generation|toolbox|toolbox-for|proof)=|com\.docker\.compose\.project=sbx-)'; }
+
+# look_at_bases has the images a build begins with on the host, and refuses
+# those that would order the builder about.
+look_at_bases() {
+	commas=$IFS
+	IFS=,
+	set -f
+	for item in $bases; do
+		IFS=$commas
+		decode "$item"
+		base_image=${decoded#* } base_platform=${decoded%% *}
+		look_at_base
+		IFS=,
+	done
+	set +f
+	IFS=$commas
+}
+
+look_at_base() {
+	facts=$(docker image inspect --format "$image_facts" -- "$base_image" 2>/dev/null </dev/null)
+	case $base_platform/ in
+	/ | "$(printf '%s' "$facts" | head -n 1)"/*) ;;
+	*) facts= ;;
+	esac
+	if [ -z "$facts" ]; then
+		image_left
+		set -- pull --quiet
+		[ -z "$base_platform" ] || set -- "$@" --platform "$base_platform"
+		bounded "$image_rest" docker "$@" -- "$base_image" >"$box/pull.log" 2>&1
+		code=$? pull_why=$(tail -c 2000 "$box/pull.log")
+		rm -f "$box/pull.log"
+		[ "$code" != 124 ] || image_fail timeout "the image $base_image was not pulled in time" 'raise config.create_timeout, or pull the image on the host'
+		if [ "$code" != 0 ]; then
+			judge_pull "$pull_why"
+			image_fail "$judged" "the image to build on, $base_image, could not be had" "$judged_remedy" "$pull_why"
+		fi
+		facts=$(docker image inspect --format "$image_facts" -- "$base_image" 2>/dev/null </dev/null)
+		[ -n "$facts" ] || image_fail unavailable "the image to build on, $base_image, cannot be looked at" 'try again'
+	fi
+	! printf '%s\n' "$facts" | grep -qx onbuild ||
+		image_fail invalid "the image to build on, $base_image, has ONBUILD instructions, which nobody has judged" 'write what they do into the Dockerfile, and build on another image'
+	! printf '%s\n' "$facts" | claims_ours ||
+		image_fail invalid "the image to build on, $base_image, has labels that decide what belongs to whom" 'build on another image'
 }
 
 # ---- pulling
@@ -55,21 +127,31 @@ pull_images() {
 		$pulls
 	END
 	# One question for all is the ordinary case.
-	[ -n "$fresh" ] || ! docker image inspect "$@" >/dev/null 2>&1 </dev/null || return 0
+	if [ -z "$fresh" ] && facts=$(docker image inspect --format "$image_facts" -- "$@" 2>/dev/null </dev/null); then
+		refuse_claims "$*"
+		return 0
+	fi
 	while IFS='|' read -r image platform policy; do
 		[ -n "$image" ] || continue
 		decode "$platform"
 		platform=$decoded
 		decode "$image"
 		image=$decoded
-		[ "$policy" = always ] || ! docker image inspect "$image" >/dev/null 2>&1 </dev/null || continue
+		if [ "$policy" != always ] && facts=$(docker image inspect --format "$image_facts" -- "$image" 2>/dev/null </dev/null); then
+			refuse_claims "$image"
+			continue
+		fi
 		[ "$policy" != never ] || fail invalid "the image $image is not on the host, and the stack forbids to pull it (pull_policy: never)" 'bring the image to the host, or drop pull_policy'
 		image_left
 		set -- pull --quiet
 		[ -z "$platform" ] || set -- "$@" --platform "$platform"
 		bounded "$image_rest" docker "$@" -- "$image" >"$box/pull.log" 2>&1
 		case $? in
-		0) continue ;;
+		0)
+			facts=$(docker image inspect --format "$image_facts" -- "$image" 2>/dev/null </dev/null)
+			refuse_claims "$image"
+			continue
+			;;
 		124) fail timeout "the image $image was not pulled in time" 'raise config.create_timeout, or pull the image on the host' ;;
 		esac
 		pull_why=$(tail -c 2000 "$box/pull.log")
@@ -79,6 +161,10 @@ pull_images() {
 		$pulls
 	END
 	rm -f "$box/pull.log"
+}
+
+refuse_claims() {
+	! printf '%s\n' "$facts" | claims_ours || fail invalid "the image $1 has labels that decide what belongs to whom" 'use another image'
 }
 
 # judge_pull TEXT sets judged, the kind of what a registry or the way to it
@@ -104,8 +190,8 @@ image_left() {
 
 # ---- building
 
-# lock_image DIGEST takes the lock of an image, whose file goes with the image;
-# false where there can be no such file.
+# lock_image DIGEST takes the lock of an image, whose file goes with the image: 1
+# where there can be no such file, 2 where somebody else keeps it for too long.
 lock_image() {
 	while :; do
 		mkdir -p -m 0700 "$root/images" 2>/dev/null
@@ -113,7 +199,11 @@ lock_image() {
 			[ -d "$root/images" ] || mkdir -m 0700 "$root/images" 2>/dev/null || [ -d "$root/images" ] || return 1
 			{ command exec 6>>"$root/images/$1.lock"; } 2>/dev/null || return 1
 		}
-		flock 6
+		image_left
+		flock -w "${image_lock_wait:-$image_rest}" 6 || {
+			unlock_image
+			return 2
+		}
 		[ "$root/images/$1.lock" -ef /proc/self/fd/6 ] && return 0
 	done
 }
@@ -146,6 +236,7 @@ build_image() {
 			image_fail invalid "there is no file $decoded to build from" "name the Dockerfile itself"
 		fi
 	fi
+	look_at_bases
 	# The classic builder leaves what earlier stages made, and what a failed
 	# build had made, without a name. Its output names them; what had been there
 	# before it began is not ours.
@@ -159,10 +250,35 @@ build_image() {
 		;;
 	esac
 	[ -z "$text" ] || rm -f "$file"
+	[ "$build_code" != 124 ] || await_step
 	sweep_layers "$record"
 	[ "$build_code" = 0 ] || fail_build
 	built=$(cat "$box/iid" 2>/dev/null)
 	rm -f "$box/iid"
+	case $build_why in
+	*'Successfully built '*) ;;
+	*)
+		docker image rm "$tag" >/dev/null 2>&1 </dev/null
+		image_fail unsupported 'the docker of the host has no classic builder, and BuildKit bounds no step' 'build the image elsewhere and name it in the profile'
+		;;
+	esac
+	if facts=$(docker image inspect --format "$image_facts" -- "$built" 2>/dev/null </dev/null) && ! printf '%s\n' "$facts" | claims_ours; then
+		printf '%s\n' "$built" >"$record.id" || image_fail exhausted "the file $record.id cannot be written" 'free some disk space on the host'
+		return 0
+	fi
+	docker image rm "$tag" >/dev/null 2>&1 </dev/null
+	image_fail invalid 'the image that was built has labels that decide what belongs to whom' 'correct the Dockerfile'
+}
+
+# await_step waits until the step that a build was ended in is gone, which holds
+# the layer it runs on.
+await_step() {
+	step_id=$(grep -E '^ ---> Running in [0-9a-f]+$' "$record.log" | tail -n 1)
+	step_id=${step_id##* } tries=0
+	while [ -n "$step_id" ] && [ "$tries" -lt 100 ] && docker container inspect "$step_id" >/dev/null 2>&1 </dev/null; do
+		tries=$((tries + 1))
+		sleep 0.1 2>/dev/null || sleep 1
+	done
 }
 
 # inside_base FIELD sets found_inside to a folder below build_base; links that
@@ -186,6 +302,10 @@ run_build() {
 	if [ -n "$network" ]; then decode "$network" && set -- "$@" --network "$decoded"; fi
 	if [ -n "$platform" ]; then decode "$platform" && set -- "$@" --platform "$decoded"; fi
 	[ "${shm:-0}" = 0 ] || set -- "$@" --shm-size "$shm"
+	[ "${memory:-0}" = 0 ] || set -- "$@" --memory "$memory" --memory-swap "$memory"
+	[ "${milli:-0}" = 0 ] || set -- "$@" --cpu-period 100000 --cpu-quota "$((milli * 100))"
+	# Not above what a daemon may itself have open.
+	set -- "$@" --ulimit nofile=4096:4096
 	commas=$IFS
 	IFS=,
 	set -f
@@ -199,11 +319,54 @@ run_build() {
 	: >"$log"
 	watch_log "$log" "$root/images/$digest.ids" </dev/null >/dev/null 2>&1 &
 	watcher=$!
-	bounded "$image_rest" env BUILDX_BUILDER=default docker build "$@" -- "$place" >>"$log" 2>&1
+	bound_steps "$log" "$root/images/$digest.ids" "${pids:-0}"
+	bounded "$image_rest" env DOCKER_BUILDKIT=0 docker build "$@" -- "$place" >>"$log" 2>&1
 	build_code=$?
 	kill "$watcher" 2>/dev/null
 	wait "$watcher" 2>/dev/null
+	unbound_steps
 	build_why=$(tail -c 65536 "$log" | tail -n 30 | cut -c 1-500 | tail -c 4000)
+}
+
+# bound_steps LOG IDS PIDS gives each container of a build its limit of processes
+# once docker has made it, which is before it starts: the builder has no option
+# for that. Only docker says which containers there are, and only the log which
+# of them are this build's; a step cannot know another's id to name it there.
+bound_steps() {
+	steps= bounder=
+	[ "$3" != 0 ] || return 0
+	rm -f "$box/steps"
+	mkfifo "$box/steps" || image_fail exhausted "the file $box/steps cannot be made" 'free some disk space on the host'
+	while IFS= read -r step_id; do
+		kill -0 "$$" 2>/dev/null || break
+		bound_step "$1" "$2" "$3" &
+	done <"$box/steps" >/dev/null 2>&1 6>&- 8>&- 9>&- &
+	bounder=$!
+	step_now=$(date +%s)
+	docker events --since "$step_now" --until "$((step_now + image_rest + 60))" --filter type=container --filter event=create --format '{{.Actor.ID}}' \
+		>"$box/steps" 2>/dev/null </dev/null 6>&- 8>&- 9>&- &
+	steps=$!
+}
+
+bound_step() {
+	short=${step_id%"${step_id#????????????}"} tries=0
+	while [ "$tries" -lt 60 ]; do
+		if grep -qxF " ---> Running in $short" "$1" "$2" 2>/dev/null; then
+			docker update --pids-limit "$3" "$step_id" </dev/null
+			return
+		fi
+		tries=$((tries + 1))
+		sleep 0.03 || sleep 1
+	done
+}
+
+unbound_steps() {
+	[ -n "$steps" ] || return 0
+	kill "$steps" 2>/dev/null
+	wait "$steps" 2>/dev/null
+	kill "$bounder" 2>/dev/null
+	wait "$bounder" 2>/dev/null
+	rm -f "$box/steps"
 }
 
 # watch_log LOG IDS keeps the log of a build short while it is written: of what
@@ -276,7 +439,9 @@ fail_build() {
 # ---- releasing
 
 # release_images removes the images that were built for id and that no other
-# sandbox names, unless they are to be kept. What could not be removed is a warning.
+# sandbox names, unless they are to be kept. What could not be removed is a
+# warning. 1 = an image is being built for somebody else right now: nothing of it
+# is lost, the manifest still names what is to be released.
 release_images() {
 	manifest_get images || return 0
 	releasing=$value
@@ -286,7 +451,11 @@ release_images() {
 	reversed=
 	for digest in $releasing; do reversed="$digest $reversed"; done
 	for digest in $reversed; do
-		lock_image "$digest" || warn "the image $image_repository:$digest is released without a lock: $root/images cannot be written"
+		lock_image "$digest"
+		case $? in
+		1) warn "the image $image_repository:$digest is released without a lock: $root/images cannot be written" ;;
+		2) return 1 ;;
+		esac
 		rm -f "$root/images/$digest.for.$id"
 		if image_is_shared "$digest"; then
 			unlock_image
@@ -301,6 +470,7 @@ release_images() {
 				warn "the image $tag stays on the host: $(printf '%s' "$image_why" | tail -n 1 | cut -c 1-300)"
 			fi
 		fi
+		[ "$releasing_keep" = 1 ] || rm -f "$root/images/$digest.id"
 		rm -f "$root/images/$digest.lock"
 		unlock_image
 	done

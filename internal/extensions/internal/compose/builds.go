@@ -14,14 +14,22 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
-// BuildRepository is the name all built images have; the tag is the digest.
-const BuildRepository = "sandboxer/build"
+// BuildRepository is the name all built images have; the tag is the digest. No
+// registry can serve it: the domain invalid never has an address.
+const BuildRepository = "sandboxer.invalid/build"
+
+// What each step of a build may use where the sandbox's resources do not say.
+const (
+	DefaultBuildMemory = 2 << 30 // bytes
+	DefaultBuildPids   = 1024    // processes and threads
+)
 
 // ArgParentTag is the build argument that names the image a stage builds on.
 const ArgParentTag = "PARENT_TAG"
 
 // builds lists what must be built and pulled, and remembers the tags.
 func (r *renderer) builds() error {
+	r.found = newFindings(nil)
 	for _, name := range sortedKeys(r.p.Compose.Services) {
 		s := r.p.Compose.Services[name]
 		var err error
@@ -42,7 +50,7 @@ func (r *renderer) builds() error {
 			return err
 		}
 	}
-	return nil
+	return r.found.err()
 }
 
 func (r *renderer) pull(s types.ServiceConfig) {
@@ -198,6 +206,9 @@ func (r *renderer) build(b Build) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	if err := r.judge(&b); err != nil {
+		return "", err
+	}
 	b.Digest = b.digest(tree)
 	b.Tag = BuildRepository + ":" + b.Digest
 	if !slices.ContainsFunc(r.out.Builds, func(o Build) bool { return o.Digest == b.Digest }) {
@@ -206,10 +217,38 @@ func (r *renderer) build(b Build) (string, error) {
 	return b.Tag, nil
 }
 
+// judge reads what is built, and sets what bounds its steps.
+func (r *renderer) judge(b *Build) error {
+	text, where := b.Text, "services."+b.Service+".build"
+	if b.Dockerfile != "" {
+		where += " " + b.Dockerfile
+	}
+	if text == "" {
+		raw, err := r.p.Bundle.ReadFile(b.Dockerfile)
+		if err != nil {
+			return extensions.Errorf(extensions.KindInvalid, "the Dockerfile %s cannot be read: %w", extensions.Clean(b.Dockerfile, 200), err).At("image.build")
+		}
+		text = string(raw)
+	}
+	b.Bases = judgeDockerfile(r.found, where, text, *b)
+	b.MemoryBytes, b.Pids = DefaultBuildMemory, DefaultBuildPids
+	if m := r.o.Resources.MemoryMB; m != nil && *m > 0 {
+		b.MemoryBytes = *m << 20
+	}
+	if n := r.o.Resources.Pids; n != nil && *n > 0 {
+		b.Pids = *n
+	}
+	if c := r.o.Resources.CPU; c != nil && *c > 0 {
+		b.MilliCPU = int64(*c)
+	}
+	return nil
+}
+
 // digest is over all that decides what the image holds, as far as it is known
 // here: an image that FROM names by a moving tag is not.
 func (b Build) digest(tree string) string {
 	b.Service, b.Tag, b.Digest = "", "", ""
+	b.Bases, b.MemoryBytes, b.MilliCPU, b.Pids = nil, 0, 0, 0
 	raw, err := json.Marshal(struct {
 		Build
 		Tree, CacheKey string

@@ -135,7 +135,7 @@ type Pull struct {
 // Build is one image build.
 type Build struct {
 	Service string // the first service that runs it, or the stage's
-	Tag     string // sandboxer/build:<digest>
+	Tag     string // BuildRepository:<digest>
 	Digest  string // lower-case hex SHA-256 of all that decides the image
 	Context string // folder, relative to the source's root
 	// Dockerfile is relative to the source's root. Text, where not empty, is
@@ -150,6 +150,11 @@ type Build struct {
 	ShmBytes   int64
 	// Parent is the digest of the stage this one builds on, "" = none.
 	Parent string
+	// Bases are the images it begins with, those of earlier builds apart.
+	Bases []Base
+	// What each step may use: bytes, thousandths of a CPU (0 = no limit), and
+	// processes with threads. The builder gives none of it to the file itself.
+	MemoryBytes, MilliCPU, Pids int64
 
 	cacheKey string // of a stage: changing it builds anew
 }
@@ -180,6 +185,7 @@ type renderer struct {
 	targets map[string]bool   // services that get Env, secrets and the workspace
 	built   map[string]string // service -> tag
 	binds   map[string]bool   // what of the source is bound, by relative path
+	found   *findings         // what Dockerfiles are refused for
 	model   types.Project
 	out     Rendered
 }
