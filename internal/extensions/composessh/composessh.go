@@ -26,8 +26,8 @@
 //
 // # Leaves behind
 //
-// Nothing after a teardown; with the last sandbox the folder goes too. BuildKit's
-// cache and pulled images belong to the host. An expired sandbox leaves a record
+// Nothing after a teardown; with the last sandbox the folder goes too. Pulled
+// images belong to the host. An expired sandbox leaves a record
 // of a few hundred bytes until it is torn down.
 package composessh
 

@@ -23,8 +23,8 @@ allowlist of networks needs ` + "`allow_firewall`" + ` on the host, one of names
 **Expiry** is enforced by a small shell loop on the host, under systemd where that is allowed, also when sandboxer and
 Terraform are gone. After a reboot the next run on the host starts it anew.
 
-**Leaves behind** nothing after destroy; with the last sandbox its folder on the host goes too. Pulled images and BuildKit's
-cache belong to the host. An expired sandbox leaves a record of a few hundred bytes until it is destroyed.
+**Leaves behind** nothing after destroy; with the last sandbox its folder on the host goes too. Pulled images belong
+to the host; what it builds is built by the classic builder, without network under default deny. An expired sandbox leaves a record of a few hundred bytes until it is destroyed.
 `
 
 // Describe implements extensions.Extension.
