@@ -164,7 +164,7 @@ func sshEnv(b *testing.B, s *hosttest.Server, port int) []string {
 	config := write(b, filepath.Join(dir, "config"), fmt.Sprintf(
 		"Host *\n  IdentityFile %s\n  IdentitiesOnly yes\n  UserKnownHostsFile %s\n  StrictHostKeyChecking yes\n", s.KeyFile, known))
 	wrapper := write(b, filepath.Join(dir, "bin", "ssh"), fmt.Sprintf("#!/bin/sh\nexec %s -F %s \"$@\"\n", real, config))
-	if err := os.Chmod(wrapper, 0o700); err != nil { //nolint:gosec // it is a program
+	if err := os.Chmod(wrapper, 0o700); err != nil {
 		b.Fatal(err)
 	}
 	return []string{"PATH=" + filepath.Dir(wrapper) + ":" + os.Getenv("PATH"),

@@ -18,7 +18,7 @@ func TestARootOfSomebodyElseIsRefused(t *testing.T) {
 	s := newSite(t)
 	b := s.open(t)
 	h := s.provision(t, b, s.spec(t))
-	must(t, os.Chmod(s.root, 0o777)) //nolint:gosec // what is refused
+	must(t, os.Chmod(s.root, 0o777))
 	refused := func(what string, err error) {
 		t.Helper()
 		if !extensions.IsKind(err, extensions.KindInvalid) || !strings.Contains(fmt.Sprint(err), "cannot be trusted") {
@@ -33,7 +33,7 @@ func TestARootOfSomebodyElseIsRefused(t *testing.T) {
 	refused("exec", err)
 	_, err = b.Teardown(t.Context(), h)
 	refused("teardown", err)
-	must(t, os.Chmod(s.root, 0o700)) //nolint:gosec // a folder must be entered
+	must(t, os.Chmod(s.root, 0o700))
 	if o := s.observe(t, b, h); o.Phase != extensions.PhaseReady {
 		t.Errorf("made safe again, it is %s: %s", o.Phase, o.Reason)
 	}
@@ -73,7 +73,7 @@ func TestWhichRootsAreTrusted(t *testing.T) {
 		"below one that a group writes": {func(t *testing.T, dir string) string {
 			p := rootPlace(t, dir, "w", 0o700, 0)
 			must(t, os.Chown(p, 0, other))
-			must(t, os.Chmod(p, 0o770)) //nolint:gosec // what is refused
+			must(t, os.Chmod(p, 0o770))
 			return p + "/r"
 		}, "can be written by others"},
 		"below another's": {func(t *testing.T, dir string) string { return rootPlace(t, dir, "w", 0o755, other) + "/r" }, "belongs to the user id 65534"},

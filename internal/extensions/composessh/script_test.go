@@ -44,7 +44,7 @@ func inShells(t *testing.T, files []string, body, want string) {
 			t.Parallel()
 			cmd := exec.CommandContext(t.Context(), shell[0], shell[1:]...)
 			cmd.Dir = t.TempDir()
-			must(t, os.Chmod(cmd.Dir, 0o700)) //nolint:gosec // a folder must be entered
+			must(t, os.Chmod(cmd.Dir, 0o700))
 			cmd.Stdin = strings.NewReader("root=$PWD account=acme/web\nprogress() { :; }\n" + script(files...) + body)
 			out, err := cmd.Output() // a shell's remarks on jobs are none of the script's
 			if err != nil || strings.TrimSpace(string(out)) != want {

@@ -75,7 +75,7 @@ func TestADockerThatHangsForOneHoldsNoOtherUp(t *testing.T) {
 	hosttest.Docker(t)
 	dir := t.TempDir()
 	hang := filepath.Join(dir, "hang")
-	must(t, os.WriteFile(filepath.Join(dir, "docker"), []byte("#!/bin/sh\nid=$(cat "+hang+" 2>/dev/null)\n[ -z \"$id\" ] || case $* in *\"$id\"*) exec sleep 1000 ;; esac\nexec "+dockerProgram(t)+" \"$@\"\n"), 0o755)) //nolint:gosec // a program
+	must(t, os.WriteFile(filepath.Join(dir, "docker"), []byte("#!/bin/sh\nid=$(cat "+hang+" 2>/dev/null)\n[ -z \"$id\" ] || case $* in *\"$id\"*) exec sleep 1000 ;; esac\nexec "+dockerProgram(t)+" \"$@\"\n"), 0o755))
 	s := newSite(t, hosttest.WithConfig("SetEnv HOME=%DIR%/home task_limit=300 PATH="+dir+":/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin DOCKER_CONFIG="+dockerConfig()))
 	b := s.open(t)
 	stuck, other := s.spec(t, exttest.WithTTL(shortTTL)), s.spec(t, exttest.WithTTL(shortTTL))
