@@ -200,7 +200,6 @@ terraform {
 provider "sandboxer" { catalog = [%q] }
 variable "n" { type = number }
 resource "sandboxer_host" "one" {
-  count = var.n > 0 ? 1 : 0
   name  = "bench"
   ssh = {
     address = "127.0.0.1"
@@ -214,7 +213,7 @@ resource "sandboxer_sandbox" "x" {
   count   = var.n
   name    = "bench-${count.index}"
   profile = "profile.bench"
-  hosts   = [sandboxer_host.one[0].ref]
+  hosts   = [sandboxer_host.one.ref]
   inputs  = { repo = %q }
   ttl     = "1h"
 }
