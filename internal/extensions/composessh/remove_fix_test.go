@@ -74,7 +74,8 @@ func TestContainersOfAnotherAccountStay(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	b, spec := s.open(t), s.spec(t)
-	other := docker(t, "run", "-d", "--network", "none", "--label", extensions.LabelID+"="+string(spec.ID), "--label", extensions.LabelAccount+"=other/one", hosttest.Image(t), "sleep", "300")
+	other := docker(t, "run", "-d", "--network", "none", "--name", string(spec.ID)+"-web-1", "--label", "com.docker.compose.project="+string(spec.ID),
+		"--label", extensions.LabelID+"="+string(spec.ID), "--label", extensions.LabelAccount+"=other/one", hosttest.Image(t), "sleep", "300")
 	t.Cleanup(func() { docker(t, "rm", "-f", other) })
 	_, _, err := b.Provision(t.Context(), spec)
 	wantKind(t, "a create over somebody else's containers", err, extensions.KindConflict)
