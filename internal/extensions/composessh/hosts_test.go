@@ -100,7 +100,7 @@ func TestALoginWithoutDockerIsUnauthorized(t *testing.T) {
 	if os.Getuid() != 0 {
 		t.Skip("only root lets others in")
 	}
-	s := newSite(t, hosttest.WithUser(ordinaryUser(t)))
+	s := newSite(t, hosttest.WithUser(ordinaryUser(t)), hosttest.WithConfig("UsePAM yes"))
 	b := s.open(t)
 	spec := s.spec(t)
 	h, _, err := b.Provision(t.Context(), spec)
