@@ -350,7 +350,8 @@ bound_steps() {
 
 bound_step() {
 	short=${step_id%"${step_id#????????????}"} tries=0
-	while [ "$tries" -lt 60 ]; do
+	# Without the pipe the build is over, and the container is not one of its steps.
+	while [ "$tries" -lt 60 ] && [ -p "$box/steps" ]; do
 		if grep -qxF " ---> Running in $short" "$1" "$2" 2>/dev/null; then
 			docker update --pids-limit "$3" "$step_id" </dev/null
 			return
@@ -367,6 +368,8 @@ unbound_steps() {
 	kill "$bounder" 2>/dev/null
 	wait "$bounder" 2>/dev/null
 	rm -f "$box/steps"
+	# Those that still look for their container see that and end.
+	sleep 0.1 2>/dev/null || sleep 1
 }
 
 # watch_log LOG IDS keeps the log of a build short while it is written: of what
