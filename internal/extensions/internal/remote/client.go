@@ -2,6 +2,7 @@ package remote
 
 import (
 	"context"
+	"fmt"
 	"sync"
 
 	"golang.org/x/crypto/ssh"
@@ -13,6 +14,7 @@ import (
 // goroutines.
 type Client struct {
 	host  *host
+	name  string // of the extensions.Host, for messages
 	ssh   extensions.SSH
 	ctx   context.Context // the client's own life
 	end   context.CancelCauseFunc
@@ -26,7 +28,7 @@ func Open(h extensions.Host, o Options) (*Client, error) {
 		return nil, extensions.Errorf(extensions.KindInvalid, "host %s has no ssh block", extensions.Clean(h.Name, 80)).
 			WithRemedy("say in the host's ssh block how it is reached")
 	}
-	c := &Client{ssh: *h.SSH}
+	c := &Client{name: extensions.Clean(h.Name, 80), ssh: *h.SSH}
 	shared, err := join(*h.SSH, c.Destination(), o)
 	if err != nil {
 		return nil, err
@@ -53,6 +55,18 @@ func (c *Client) bound(ctx context.Context) (context.Context, func()) {
 		unhook()
 		cancel(nil)
 	}
+}
+
+// unreached names the host as its owner knows it in an error that says it was not
+// reached. Clients of several names may share the connection, so it is done last.
+func (c *Client) unreached(err error) error {
+	e, ok := err.(*extensions.Error) //nolint:errorlint // only err itself, not what it wraps, may be replaced
+	if !ok || e.Kind != extensions.KindUnreachable || c.name == "" {
+		return err
+	}
+	named := *e
+	named.Err = fmt.Errorf("host %q: %w", c.name, e.Err)
+	return &named
 }
 
 // Stats counts for the host, over all clients that share its connections.

@@ -37,16 +37,17 @@ func (c *chain) extend(h hop) error {
 	if err != nil {
 		return err
 	}
-	c.step(h.timeout)
+	c.step(h.timeout, stageConnect)
 	conn, err := c.connect(h)
 	if err != nil {
 		return err
 	}
+	c.reach(stageKeys)
 	first := &preface{Conn: conn}
 	check := &hostCheck{book: book}
 	auth := &login{plan: h.login, hop: h, patience: c.patience}
 	defer auth.done()
-	check.accepted = func() { c.step(h.timeout) }
+	check.accepted = func() { c.step(h.timeout, stageLogin) }
 	client, err := handshake(first, h, check, auth)
 	if err != nil {
 		return c.explain(h, first, check, auth, err)
@@ -93,6 +94,7 @@ func (c *chain) connect(h hop) (net.Conn, error) {
 }
 
 func (c *chain) connectThrough(jump *ssh.Client, h hop) (net.Conn, error) {
+	c.reach(stageThrough)
 	conn, err := jump.DialContext(c.ctx, "tcp", h.address())
 	if err == nil {
 		return conn, nil

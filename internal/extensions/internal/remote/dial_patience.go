@@ -12,7 +12,25 @@ import (
 )
 
 // errSlow is the cause of a dial that we ended ourselves.
-var errSlow = errors.New("no answer in time")
+var errSlow = errors.New("waited")
+
+// silentAgain is when a host that was silent for a whole step may be asked
+// again: no sooner than anybody waits for a plan. What fails at once, as a
+// refused connection does, is worth a quick retry; silence costs its full time
+// again each time.
+const silentAgain = time.Minute
+
+// stage is what a host is waited for, and what may keep it.
+type stage struct{ what, remedy string }
+
+var (
+	stageConnect = stage{"a TCP connection", "check that the host is up, that address and port are right, and that no firewall drops the packets"}
+	stageThrough = stage{"a connection through the jump host", "check the address as seen from the jump host, that the host is up, and that no firewall drops the packets"}
+	stageKeys    = stage{"an SSH server's greeting and key exchange, after the connection was accepted",
+		"check that the port is that of sshd, and that sshd is not stopped, stuck or overloaded: `ssh -v` shows how far it gets"}
+	stageLogin = stage{"the answer to the login, after its host key was accepted", "see what keeps sshd on the host: its log, PAM, name resolution (UseDNS), a full disk"}
+	stageHere  = stage{"somebody on this machine, the agent or the credential command", "see what the agent or the credential command waits for"}
+)
 
 // patience ends a dial by closing its first socket: at once when the caller
 // gives up, and when the host has been silent for longer than a step may take.
@@ -24,6 +42,7 @@ type patience struct {
 	mu    sync.Mutex
 	timer *time.Timer
 	limit time.Duration
+	stage stage
 	base  net.Conn
 }
 
@@ -34,27 +53,34 @@ func newPatience(ctx context.Context) *patience {
 	return p
 }
 
-// step gives the host limit from now on.
-func (p *patience) step(limit time.Duration) {
+// step gives the host limit from now on for a stage.
+func (p *patience) step(limit time.Duration, s stage) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.timer != nil {
 		p.timer.Stop()
 	}
-	p.limit = limit
+	p.limit, p.stage = limit, s
 	p.timer = time.AfterFunc(limit, func() {
-		p.cancel(fmt.Errorf("%w (%s)", errSlow, limit))
+		p.cancel(fmt.Errorf("%w %s", errSlow, limit))
 	})
+}
+
+// reach says that the host has come to the next stage, within the same step.
+func (p *patience) reach(s stage) {
+	p.mu.Lock()
+	p.stage = s
+	p.mu.Unlock()
 }
 
 // aside stops the host's clock while we wait for somebody else, a person at an
 // agent or a credential command, for at most most. The result starts it again.
 func (p *patience) aside(most time.Duration) (resume func()) {
 	p.mu.Lock()
-	limit := p.limit
+	limit, s := p.limit, p.stage
 	p.mu.Unlock()
-	p.step(most)
-	return func() { p.step(limit) }
+	p.step(most, stageHere)
+	return func() { p.step(limit, s) }
 }
 
 // hold names the socket whose end is the end of all.
@@ -95,8 +121,12 @@ func (p *patience) failure(what string) *extensions.Error {
 	cause := context.Cause(p.ctx)
 	switch {
 	case errors.Is(cause, errSlow):
-		return extensions.Errorf(extensions.KindUnreachable, "%s does not answer: %w", what, cause).
-			WithRemedy("check that the host is up, its sshd answers, and no firewall drops the packets")
+		p.mu.Lock()
+		s := p.stage
+		p.mu.Unlock()
+		e := extensions.Errorf(extensions.KindUnreachable, "%s does not answer: %w for %s", what, cause, s.what).WithRemedy("%s", s.remedy)
+		e.RetryAfter = silentAgain
+		return e
 	case errors.Is(cause, context.DeadlineExceeded):
 		return extensions.Errorf(extensions.KindTimeout, "time ran out while connecting to %s: %w", what, cause)
 	}

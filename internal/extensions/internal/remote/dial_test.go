@@ -113,7 +113,7 @@ func TestHostsThatAreNone(t *testing.T) {
 		serve func(net.Conn)
 		parts []string
 	}{
-		"says nothing":         {silent, []string{"does not answer", "400ms"}},
+		"says nothing":         {silent, []string{"does not answer: waited 400ms for an SSH server's greeting", "port is that of sshd"}},
 		"closes at once":       {func(net.Conn) {}, []string{"handshake"}},
 		"speaks HTTP":          {func(c net.Conn) { _, _ = c.Write([]byte("HTTP/1.1 400 Bad Request\r\n\r\n")) }, []string{"not an SSH server", "HTTP/1.1 400 Bad Request"}},
 		"is too busy":          {func(c net.Conn) { _, _ = c.Write([]byte("Exceeded MaxStartups\r\n")) }, []string{"Exceeded MaxStartups", "busy"}},

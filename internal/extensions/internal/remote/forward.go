@@ -29,7 +29,7 @@ func (c *Client) Dial(ctx context.Context, network, addr string) (net.Conn, erro
 	for redialled := false; ; redialled = true {
 		via, err := h.acquire(ctx, false, redialled)
 		if err != nil {
-			return nil, err
+			return nil, c.unreached(err)
 		}
 		ch, err := via.channel(ctx, kind, extra)
 		if err == nil {

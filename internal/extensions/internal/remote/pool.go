@@ -47,6 +47,8 @@ type host struct {
 	line     []*waiter
 	stopDial context.CancelFunc // nil while nobody dials
 	notAgain time.Time          // no second connection before
+	silent   error              // how the last dial ended, if in silence
+	heard    time.Time          // until when that is believed
 }
 
 // waiter stands in line for a connection.
@@ -119,6 +121,9 @@ func (h *host) acquire(ctx context.Context, session, first bool) (*conn, error) 
 	if ctx.Err() != nil {
 		return nil, h.notStarted(ctx)
 	}
+	if err := h.silence(time.Now()); err != nil {
+		return nil, err
+	}
 	w := &waiter{session: session, got: make(chan grant, 1)}
 	h.mu.Lock()
 	if h.closed {
@@ -148,6 +153,18 @@ func (h *host) acquire(ctx context.Context, session, first bool) (*conn, error) 
 		h.put(g.conn, session)
 	}
 	return nil, h.notStarted(ctx)
+}
+
+// silence is the error of a host that was just found silent. Operations come one
+// after the other, and each would wait as long for the same; a third of what was
+// waited is short enough for a host that comes back.
+func (h *host) silence(now time.Time) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.silent == nil || h.closed || len(h.conns) > 0 || !now.Before(h.heard) {
+		return nil
+	}
+	return h.dialError(h.silent)
 }
 
 // release gives back what acquire gave.
@@ -224,7 +241,7 @@ func (h *host) startDial() {
 func (h *host) dialled(ctx context.Context, l *link, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.stopDial = nil
+	h.stopDial, h.silent = nil, nil
 	switch {
 	case err == nil && h.closed:
 		_ = l.close()
@@ -237,6 +254,9 @@ func (h *host) dialled(ctx context.Context, l *link, err error) {
 		h.notAgain = time.Now().Add(secondAfter)
 		h.opts.Log.Debug("remote: no second connection", "host", h.name, "error", err)
 	default:
+		if errors.Is(err, errSlow) {
+			h.silent, h.heard = err, time.Now().Add(h.opts.DialTimeout/3)
+		}
 		h.turnAway(err)
 	}
 	if !h.closed {

@@ -23,6 +23,9 @@ const (
 // errDead says that the connection is gone; the script was not handed over.
 var errDead = errors.New("connection lost")
 
+// errNoAnswer says that a host which we are connected to did not answer.
+var errNoAnswer = errors.New("no answer")
+
 // conn is one live connection of a host.
 type conn struct {
 	host *host
@@ -185,7 +188,7 @@ func (c *conn) await(ctx context.Context, what string, do func() error, undo fun
 		alone := c.used+c.pins <= 1
 		c.host.mu.Unlock()
 		if alone {
-			c.kill(fmt.Errorf("%w: no answer to %s for %s", errDead, what, c.host.opts.DialTimeout))
+			c.kill(fmt.Errorf("%w: %w to %s for %s", errDead, errNoAnswer, what, c.host.opts.DialTimeout))
 			return c.why
 		}
 		if !c.alive(ctx) && c.gone() {
@@ -200,7 +203,7 @@ func (c *conn) await(ctx context.Context, what string, do func() error, undo fun
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	return fmt.Errorf("no answer to %s for %s", what, c.host.opts.DialTimeout)
+	return fmt.Errorf("%w to %s for %s", errNoAnswer, what, c.host.opts.DialTimeout)
 }
 
 func isRefusal(err error) bool {

@@ -101,6 +101,7 @@ func TestPausedServerIsFoundDead(t *testing.T) {
 		t.Errorf("it took %s", took)
 	}
 	s.Resume()
+	silenceIsOver(t, c)
 	calls(t, c, 1, "")
 }
 
@@ -120,6 +121,7 @@ func TestPausedServerBeforeTheScript(t *testing.T) {
 		t.Errorf("it took %s: %v", took, err)
 	}
 
+	silenceIsOver(t, c)
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
 	wantKind(t, c.Call(ctx, Call{Script: "answer 1"}, nil), extensions.KindTimeout)

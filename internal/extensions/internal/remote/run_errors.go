@@ -57,8 +57,12 @@ func (h *host) openError(ctx context.Context, err error) error {
 		return extensions.Errorf(extensions.KindUnsupported, "%s runs no commands: %w", h.name, err).
 			WithRemedy("give the account a login shell and let its key run commands (no restricted subsystem)")
 	}
-	return extensions.Errorf(extensions.KindUnreachable, "%s: nothing was started: %w", h.name, err).
+	e := extensions.Errorf(extensions.KindUnreachable, "%s: nothing was started: %w", h.name, err).
 		WithRemedy("check that the host is up and its sshd answers")
+	if errors.Is(err, errNoAnswer) {
+		e.RetryAfter = silentAgain
+	}
+	return e
 }
 
 // explain makes the error of a run for its caller.

@@ -74,7 +74,7 @@ func (c *Client) run(ctx context.Context, sp spec) (exit int, err error) {
 	for attempt := 0; ; attempt++ {
 		s, err := c.host.openSession(ctx, sp.tty)
 		if err != nil {
-			return 0, err
+			return 0, c.unreached(err)
 		}
 		j := c.newJob(s, head, sp)
 		exit, err := j.do(ctx)
