@@ -150,6 +150,28 @@ func (b *opened) changed() {
 	b.look = nil
 }
 
+// now is the epoch of what is asked for from here on.
+func (b *opened) now() int64 {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.epoch
+}
+
+// keep makes obs, all that the place holds, the listing for a while, unless
+// something of ours changed there since it was asked for at epoch.
+func (b *opened) keep(epoch int64, obs []extensions.Observation, at time.Time) map[ID]extensions.Observation {
+	all := make(map[ID]extensions.Observation, len(obs))
+	for _, o := range obs {
+		all[o.ID] = o
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.epoch == epoch {
+		b.look, b.lookAt = all, at
+	}
+	return all
+}
+
 // observe looks at one sandbox through the shared listing. What the listing
 // does not show, or could not see, is asked for by itself: a listing may lag,
 // in both directions where the place says so, a handle does not.
@@ -200,23 +222,15 @@ func (e *Engine) listing(ctx context.Context, b *opened) (map[ID]extensions.Obse
 			return nil, err
 		}
 		defer done()
-		all := map[ID]extensions.Observation{}
-		err = e.invoke(ctx, c, func(ctx context.Context) error {
-			obs, err := b.Status(ctx, nil)
-			for _, o := range obs {
-				all[o.ID] = o
-			}
+		var obs []extensions.Observation
+		err = e.invoke(ctx, c, func(ctx context.Context) (err error) {
+			obs, err = b.Status(ctx, nil)
 			return err
 		})
 		if err != nil {
 			return nil, err
 		}
-		b.mu.Lock()
-		if b.epoch == epoch {
-			b.look, b.lookAt = all, e.now()
-		}
-		b.mu.Unlock()
-		return all, nil
+		return b.keep(epoch, obs, e.now()), nil
 	})
 	select {
 	case <-ctx.Done():

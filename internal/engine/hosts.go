@@ -139,10 +139,15 @@ func (e *Engine) GetHost(ctx context.Context, h Host) (HostView, error) {
 		if err != nil {
 			return HostView{}, err
 		}
+		var all []extensions.Observation
+		epoch := o.now()
 		err = e.invoke(ctx, call{op: "probe", binding: b.ID, timeout: timeoutProbe}, func(ctx context.Context) (err error) {
-			v.Facts, err = prober.Probe(ctx)
+			v.Facts, all, err = prober.Probe(ctx)
 			return err
 		})
+		if err == nil && all != nil {
+			o.keep(epoch, all, e.now())
+		}
 		return v, err
 	}
 	return v, extensions.Errorf(extensions.KindUnsupported, "no extension of the catalog can use host %q", h.Name)

@@ -22,8 +22,9 @@ type hosted struct {
 	extensions.Extension
 	facts extensions.HostFacts
 
-	mu    sync.Mutex
-	files map[string]string // of the bundle that Provision was given
+	mu     sync.Mutex
+	files  map[string]string // of the bundle that Provision was given
+	listed int               // how often all sandboxes were asked for
 }
 
 func (x *hosted) Describe() extensions.Descriptor {
@@ -68,7 +69,19 @@ type hostedBackend struct {
 	x *hosted
 }
 
-func (b hostedBackend) Probe(context.Context) (extensions.HostFacts, error) { return b.x.facts, nil }
+func (b hostedBackend) Probe(ctx context.Context) (extensions.HostFacts, []extensions.Observation, error) {
+	all, err := b.Backend.Status(ctx, nil)
+	return b.x.facts, all, err
+}
+
+func (b hostedBackend) Status(ctx context.Context, handles []extensions.Handle) ([]extensions.Observation, error) {
+	if handles == nil {
+		b.x.mu.Lock()
+		b.x.listed++
+		b.x.mu.Unlock()
+	}
+	return b.Backend.Status(ctx, handles)
+}
 
 func (b hostedBackend) Provision(ctx context.Context, spec extensions.Spec) (extensions.Handle, extensions.Observation, error) {
 	if spec.Compose != nil && spec.Compose.BundleSource != nil {
@@ -306,5 +319,43 @@ func TestAProxyImageIsPinned(t *testing.T) {
 	}
 	if err := b.CheckHost(engine.Host{Name: "here", Local: true, ProxyImage: "squid@sha256:" + digest}); err == nil {
 		t.Error("this machine takes no proxy image")
+	}
+}
+
+// A refresh asks for the host and then for what is on it: one question does.
+func TestProbingAHostTellsWhatIsOnIt(t *testing.T) {
+	t.Parallel()
+	b := newHostBench(t, map[string]string{"profiles/profile.list.yaml": allowlisted})
+	b.x.facts.Egress = ""
+	ctx := context.Background()
+	host := onSSH(true)
+	if _, err := b.RegisterHost(ctx, host); err != nil {
+		t.Fatal(err)
+	}
+	one, err := b.Create(ctx, engine.Request{Profile: "profile.list", Name: "one", Hosts: []string{host.Ref()}}, nil, nil)
+	if err != nil {
+		t.Fatal(told(err))
+	}
+	listed := func() int {
+		b.x.mu.Lock()
+		defer b.x.mu.Unlock()
+		return b.x.listed
+	}
+	b.again(t)
+	if _, err := b.GetHost(ctx, host); err != nil {
+		t.Fatal(err)
+	}
+	before := listed()
+	if s, err := b.Get(ctx, one.Receipt); err != nil || s.State != "ready" {
+		t.Fatalf("%s, %v", s.State, err)
+	}
+	if n := listed() - before; n != 0 {
+		t.Errorf("after the host was probed its sandboxes were listed %d times", n)
+	}
+	if _, err := b.Destroy(ctx, one.Receipt, engine.DestroyOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if s, err := b.Get(ctx, one.Receipt); !extensions.IsKind(err, extensions.KindNotFound) {
+		t.Errorf("after its end it is %s, %v", s.State, err)
 	}
 }

@@ -180,9 +180,11 @@ type Capacity struct {
 	SharedByOthers bool // others use the same place, so the figures age at once
 }
 
-// HostProber finds a host's facts.
+// HostProber finds a host's facts. With them comes what Status would tell of all
+// that the backend holds there, where one question brings both; nil means that
+// it was not asked.
 type HostProber interface {
-	Probe(ctx context.Context) (HostFacts, error)
+	Probe(ctx context.Context) (HostFacts, []Observation, error)
 }
 
 // Estimator predicts quantities that a backend bills beyond wall clock.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"os"
+	"runtime/debug"
 	"slices"
 
 	"github.com/hashicorp/terraform-plugin-framework/provider"
@@ -16,6 +17,10 @@ import (
 // process by the TF_REATTACH_PROVIDERS line that it prints.
 const debugFlag = "-debug"
 
+// gcPercent is how much the heap may grow, in percent of what lives, before
+// garbage is collected.
+const gcPercent = 400
+
 // Launched reports whether Terraform (or a debugger) started this process to
 // serve the provider. The cookie is part of Terraform's plugin handshake.
 func Launched(args []string) bool {
@@ -24,6 +29,11 @@ func Launched(args []string) bool {
 
 // Serve runs the provider until Terraform closes it, then releases what it opened.
 func Serve(ctx context.Context, args []string, version string, exts []extensions.Extension) error {
+	if os.Getenv("GOGC") == "" {
+		// A provider lives for one command and holds little: memory is cheaper
+		// here than the time of whoever waits for the plan.
+		debug.SetGCPercent(gcPercent)
+	}
 	p := New(version, exts)
 	err := providerserver.Serve(ctx, func() provider.Provider { return p }, providerserver.ServeOpts{
 		Address:         Address,

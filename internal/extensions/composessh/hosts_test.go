@@ -146,6 +146,7 @@ func TestWhatAHostLacksIsTold(t *testing.T) {
 	t.Parallel()
 	const body = `
 docker() { case $*:$age in
+	info*) return 1 ;;
 	version*) echo "$engine_says" ;;
 	*:missing) echo "docker: 'compose' is not a docker command." >&2; return 1 ;;
 	*) echo "$age" ;;

@@ -14,40 +14,50 @@ import (
 )
 
 // probeFiles are what the operation facts is put together from.
-var probeFiles = []string{"look", "remove", "toolbox", "subnet", "deny", "firewall", "proxy", "facts"}
+var probeFiles = []string{"lease", "look", "timer", "remove", "toolbox", "subnet", "deny", "firewall", "proxy", "survey", "facts"}
 
 // Probe implements extensions.HostProber: one exec, and one channel that tells
 // whether forwarding is allowed. Where no proof of default deny is known it is
 // made, which takes a second or two; nothing of it stays on the host.
-func (b *Backend) Probe(ctx context.Context) (extensions.HostFacts, error) {
-	f, err := b.probe(ctx)
-	return f, failed("probe", "", err)
+func (b *Backend) Probe(ctx context.Context) (extensions.HostFacts, []extensions.Observation, error) {
+	f, all, err := b.probe(ctx)
+	return f, all, failed("probe", "", err)
 }
 
-func (b *Backend) probe(ctx context.Context) (extensions.HostFacts, error) {
+func (b *Backend) probe(ctx context.Context) (extensions.HostFacts, []extensions.Observation, error) {
 	if err := ctx.Err(); err != nil {
-		return extensions.HostFacts{}, extensions.Errorf(extensions.KindInterrupted, "nothing was asked of the host: %w", err)
+		return extensions.HostFacts{}, nil, extensions.Errorf(extensions.KindInterrupted, "nothing was asked of the host: %w", err)
 	}
 	vars := map[string]string{"root": b.settings.root, "account": b.settings.account, "id": "", "lock_wait": lockWaitShort,
-		"deny_proved": denyProved(b.stateDir, b.host), "allow_firewall": ""}
+		"deny_proved": denyProved(b.stateDir, b.host), "allow_firewall": "", "all": "1", "guarded": ""}
 	for k, v := range subnetVars(b.settings.subnets, b.settings.subnetSize, nil) {
 		vars[k] = v
 	}
 	if b.host.AllowFirewall {
-		vars["allow_firewall"] = "1"
+		vars["allow_firewall"], vars["guarded"] = "1", "1"
 	}
 	w := newWatch()
 	defer w.close()
-	var raw rawFacts
-	err := b.client.Call(ctx, remote.Call{Script: script(probeFiles...), Vars: vars, Payload: w, Progress: w.progress}, &raw)
-	if err != nil {
-		return extensions.HostFacts{}, err
+	var told struct {
+		answer
+		Facts rawFacts `json:"facts"`
 	}
+	err := b.client.Call(ctx, remote.Call{Script: script(probeFiles...), Vars: vars, Payload: w, Progress: w.progress}, &told)
+	if err != nil {
+		return extensions.HostFacts{}, nil, err
+	}
+	if told.Failure != nil {
+		return extensions.HostFacts{}, nil, told.Failure.classify()
+	}
+	raw := told.Facts
 	keepProof(b.stateDir, b.host, raw["proof"])
 	raw["forwarding"] = b.forwarding(ctx)
 	f := raw.facts(b.host)
 	f.ClockSkew = w.skew()
-	return f, nil
+	if told.Containers == nil { // docker did not answer
+		return f, nil, nil
+	}
+	return f, b.observeAll(parseRecords(told.Records), parseContainers(told.Containers)), nil
 }
 
 // forwarding is "refused" where the host's sshd forbids connections through it.

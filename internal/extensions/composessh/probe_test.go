@@ -15,7 +15,7 @@ func TestProbeTellsTheHost(t *testing.T) {
 	s := newSite(t)
 	b := s.open(t)
 	before := s.residue(t)
-	f, err := b.Probe(t.Context())
+	f, _, err := b.Probe(t.Context())
 	must(t, err)
 	if f.OS != "linux" || f.CPUs < 1 || f.MemoryMB < 256 || f.FreeDisk < 1 || f.Docker == "" || f.Compose == "" {
 		t.Errorf("facts: %+v", f)
@@ -34,7 +34,7 @@ func TestProbeTellsTheHost(t *testing.T) {
 		t.Fatal("the proof was not kept")
 	}
 	started := time.Now()
-	_, err = b.Probe(t.Context())
+	_, _, err = b.Probe(t.Context())
 	must(t, err)
 	t.Logf("a second probe took %s with %q", time.Since(started), proof)
 	if again := denyProved(b.stateDir, b.host); again != proof {

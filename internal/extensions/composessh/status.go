@@ -208,8 +208,8 @@ func judge(r record, list []container) (extensions.Phase, string) {
 }
 
 // statusFiles are what the operation status is put together from.
-var statusFiles = []string{"lease", "look", "timer", "status"}
+var statusFiles = []string{"lease", "look", "timer", "survey", "status"}
 
 // guardedStatusFiles are those for hosts that may hold rules of ours, which a
 // look puts back where they were lost.
-var guardedStatusFiles = []string{"lease", "look", "timer", "toolbox", "firewall", "status"}
+var guardedStatusFiles = []string{"lease", "look", "timer", "toolbox", "firewall", "survey", "status"}

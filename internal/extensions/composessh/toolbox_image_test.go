@@ -36,11 +36,13 @@ func TestAnImageOfTheToolboxsNameIsNotTheToolbox(t *testing.T) {
 			dir := t.TempDir()
 			must(t, os.WriteFile(filepath.Join(dir, "Dockerfile"), []byte(file), 0o644))
 			must(t, os.WriteFile(filepath.Join(dir, "f"), []byte(what), 0o644))
-			cmd := exec.CommandContext(t.Context(), "docker", "build", "-q", "-t", tag, dir)
+			cmd := exec.CommandContext(t.Context(), "docker", "build", "-q", "--no-cache", "-t", tag, dir)
 			cmd.Env = append(os.Environ(), "DOCKER_BUILDKIT=0")
+			var said strings.Builder
+			cmd.Stderr = &said
 			built, err := cmd.Output()
 			if err != nil {
-				t.Fatal(err)
+				t.Fatalf("%v: %s", err, said.String())
 			}
 			planted := strings.TrimSpace(string(built))
 			t.Cleanup(func() {

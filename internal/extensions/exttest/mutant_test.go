@@ -37,7 +37,7 @@ type mutant struct {
 	extend         func(b *broken, ctx context.Context, h extensions.Handle, to time.Time) error
 	usage          func(b *broken, ctx context.Context, h extensions.Handle) (extensions.Usage, error)
 	capacity       func(b *broken, ctx context.Context) (extensions.Capacity, error)
-	probe          func(b *broken, ctx context.Context) (extensions.HostFacts, error)
+	probe          func(b *broken, ctx context.Context) (extensions.HostFacts, []extensions.Observation, error)
 	estimate       func(b *broken, ctx context.Context, s extensions.Spec, d time.Duration) (extensions.Usage, error)
 	prepareImage   func(b *broken, ctx context.Context, s extensions.Spec) (string, error)
 	setGeneration  func(b *broken, ctx context.Context, h extensions.Handle, g int64) error
@@ -234,7 +234,7 @@ func (b *broken) Capacity(ctx context.Context) (extensions.Capacity, error) {
 	return b.wholeBackend.Capacity(ctx)
 }
 
-func (b *broken) Probe(ctx context.Context) (extensions.HostFacts, error) {
+func (b *broken) Probe(ctx context.Context) (extensions.HostFacts, []extensions.Observation, error) {
 	if b.m.probe != nil {
 		return b.m.probe(b, ctx)
 	}

@@ -236,15 +236,19 @@ var powerMutants = map[string]mutant{
 		return room, err
 	}},
 
-	"probe/facts": {probe: func(b *broken, c ctx) (extensions.HostFacts, error) {
-		f, err := b.wholeBackend.Probe(c)
+	"probe/facts": {probe: func(b *broken, c ctx) (extensions.HostFacts, []extensions.Observation, error) {
+		f, all, err := b.wholeBackend.Probe(c)
 		f.Arch = "z80"
-		return f, err
+		return f, all, err
 	}},
-	"probe/isolation-not-above-declared": {probe: func(b *broken, c ctx) (extensions.HostFacts, error) {
-		f, err := b.wholeBackend.Probe(c)
+	"probe/isolation-not-above-declared": {probe: func(b *broken, c ctx) (extensions.HostFacts, []extensions.Observation, error) {
+		f, all, err := b.wholeBackend.Probe(c)
 		f.Isolation = append(slices.Clone(f.Isolation), extensions.IsolationVM)
-		return f, err
+		return f, all, err
+	}},
+	"probe/tells-what-status-tells": {probe: func(b *broken, c ctx) (extensions.HostFacts, []extensions.Observation, error) {
+		f, all, err := b.wholeBackend.Probe(c)
+		return f, all[:0], err
 	}},
 
 	"estimate/follows-the-duration": {estimate: func(b *broken, c ctx, s spec, _ time.Duration) (extensions.Usage, error) {

@@ -123,7 +123,7 @@ var pauseChecks = []check{
 
 var probeChecks = []check{
 	{name: "probe/facts", power: extensions.PowerProbe, run: func(e *env) {
-		f, err := power[extensions.HostProber](e, e.b).Probe(e.ctx())
+		f, _, err := power[extensions.HostProber](e, e.b).Probe(e.ctx())
 		if err != nil {
 			e.Fatalf("probe: %v", err)
 		}
@@ -136,13 +136,29 @@ var probeChecks = []check{
 		}
 	}},
 	{name: "probe/isolation-not-above-declared", power: extensions.PowerProbe, run: func(e *env) {
-		f, err := power[extensions.HostProber](e, e.b).Probe(e.ctx())
+		f, _, err := power[extensions.HostProber](e, e.b).Probe(e.ctx())
 		if err != nil {
 			e.Fatalf("probe: %v", err)
 		}
 		for _, l := range f.Isolation {
 			if !slices.Contains(e.desc.Capabilities.IsolationLevels, l) {
 				e.Errorf("isolation %q was found and is not declared", l)
+			}
+		}
+	}},
+	{name: "probe/tells-what-status-tells", power: extensions.PowerProbe, run: func(e *env) {
+		e.ready()
+		want := e.list(e.b)
+		_, all, err := power[extensions.HostProber](e, e.b).Probe(e.ctx())
+		if err != nil {
+			e.Fatalf("probe: %v", err)
+		}
+		if all != nil && len(all) != len(want) {
+			e.Errorf("the probe tells of %d sandboxes, status of %d", len(all), len(want))
+		}
+		for _, o := range all {
+			if w, ok := want[o.ID]; !ok || o.Phase != w.Phase || o.Handle.Encode() != w.Handle.Encode() {
+				e.Errorf("the probe says %s of %s, status %s", o.Phase, o.Handle.Encode(), w.Phase)
 			}
 		}
 	}},

@@ -139,8 +139,9 @@ func (b *wholeBackend) Dial(ctx context.Context, h extensions.Handle, _ string, 
 	return here, nil
 }
 
-func (b *wholeBackend) Probe(context.Context) (extensions.HostFacts, error) {
-	return extensions.HostFacts{OS: "linux", Arch: "amd64", CPUs: 2, MemoryMB: 1024, Isolation: []extensions.Isolation{extensions.IsolationContainer}}, nil
+func (b *wholeBackend) Probe(ctx context.Context) (extensions.HostFacts, []extensions.Observation, error) {
+	all, err := b.Status(ctx, nil)
+	return extensions.HostFacts{OS: "linux", Arch: "amd64", CPUs: 2, MemoryMB: 1024, Isolation: []extensions.Isolation{extensions.IsolationContainer}}, all, err
 }
 
 func (b *wholeBackend) PrepareImage(_ context.Context, spec extensions.Spec) (string, error) {

@@ -239,7 +239,7 @@ func TestALongStateFolderIsNoObstacle(t *testing.T) {
 func TestProbeProvesWhatItSays(t *testing.T) {
 	t.Parallel()
 	b := openBackend(t, t.TempDir(), nil)
-	f, err := b.Probe(t.Context())
+	f, _, err := b.Probe(t.Context())
 	must(t, err)
 	if len(f.Isolation) != 2 || f.CPUs == 0 || f.MemoryMB == 0 {
 		t.Errorf("facts: %+v", f)

@@ -69,7 +69,7 @@ func TestInsideClosedNamespacesWallsAreRefusedWithARemedy(t *testing.T) {
 		checkGone(t, b, spec.ID)
 	}
 	b := openBackend(t, t.TempDir(), nil)
-	f, err := b.Probe(t.Context())
+	f, _, err := b.Probe(t.Context())
 	must(t, err)
 	if len(f.Isolation) != 1 || f.Isolation[0] != extensions.IsolationNone || len(f.Notes) == 0 {
 		t.Errorf("facts: %+v", f)

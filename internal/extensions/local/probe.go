@@ -15,9 +15,9 @@ const probeLife = 20 * time.Second
 
 // Probe implements extensions.HostProber. The isolation levels are proved by
 // making a sandbox of each and running a program in it.
-func (b *Backend) Probe(ctx context.Context) (extensions.HostFacts, error) {
+func (b *Backend) Probe(ctx context.Context) (extensions.HostFacts, []extensions.Observation, error) {
 	if err := ctx.Err(); err != nil {
-		return extensions.HostFacts{}, failed("probe", "", err)
+		return extensions.HostFacts{}, nil, failed("probe", "", err)
 	}
 	f := extensions.HostFacts{OS: runtime.GOOS, Arch: runtime.GOARCH, CPUs: int64(runtime.NumCPU()), MemoryMB: memoryMB(),
 		FreeDisk: freeDiskMB(b.settings.root)}
@@ -41,7 +41,7 @@ func (b *Backend) Probe(ctx context.Context) (extensions.HostFacts, error) {
 		f.Notes = append(f.Notes, note)
 	}
 	f.Notes = append(f.Notes, notes...)
-	return f, nil
+	return f, nil, nil
 }
 
 func (b *Backend) prove(ctx context.Context) ([]string, error) {

@@ -7,18 +7,12 @@
 await_services() {
 	read_clock
 	await_until=$((uptime + $1)) pause=0
+	# What ends at once shall not pass for ready: without a health check, having
+	# run for a moment is all there is.
+	sleep 0.3 2>/dev/null || sleep 1
 	while :; do
-		# shellcheck disable=SC2086
 		containers_of --filter "label=sandboxer.id=$id"
 		judge_services
-		# What ends at once shall not pass for ready: without a health check a
-		# second look is all there is.
-		if [ "$verdict" = ready ] && [ -n "$unproved" ]; then
-			unproved=
-			sleep 0.3 2>/dev/null || sleep 1
-			containers_of --filter "label=sandboxer.id=$id"
-			judge_services
-		fi
 		[ "$verdict" = wait ] || break
 		read_clock
 		if [ "$uptime" -ge "$await_until" ]; then
@@ -42,7 +36,7 @@ await_services() {
 
 # judge_services sets verdict (ready, wait, failed) and running, how many run.
 judge_services() {
-	verdict=ready seen=0 running=0 unproved='' why='' failed_service='' failed_container=''
+	verdict=ready seen=0 running=0 why='' failed_service='' failed_container=''
 	while IFS='"' read -r _ _ _ _ _ _ _ service _ _ _ status _ container _; do
 		[ -n "$service" ] || continue
 		seen=$((seen + 1))
@@ -55,7 +49,7 @@ judge_services() {
 		'Up '*'(Paused)'*) judged wait "the service $service is paused" ;;
 		'Up '*'(healthy)'*) running=$((running + 1)) ;;
 		'Up '*)
-			running=$((running + 1)) unproved=1
+			running=$((running + 1))
 			case " $oneshot " in *" $service "*) judged wait "the service $service has not ended yet" ;; esac
 			;;
 		'Exited (0)'*)

@@ -238,7 +238,7 @@ up() {
 
 compose_up() {
 	up_limit=$(limit_left)
-	bounded "$((up_limit / 100 + 1))" docker compose --ansi never -p "$id" -f "$model" --project-directory "$box" --env-file /dev/null \
+	compose_command "$((up_limit / 100 + 1))" --ansi never -p "$id" -f "$model" --project-directory "$box" --env-file /dev/null \
 		up -d --no-build --quiet-pull >"$box/up.log" 2>&1
 	up_code=$?
 }

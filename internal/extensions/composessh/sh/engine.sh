@@ -1,27 +1,84 @@
 # What a host must have to run a stack.
 
 # check_engine asks for the versions of the engine and of Compose, once per boot
-# and start of the engine, as far as that can be told from here.
+# and start of the engine. Where its start cannot be told from here an answer
+# counts for ten seconds. Many begin at once on a host that nobody has asked yet:
+# one asks for all. It sets engine, engine_major, engine_id and compose_plugin,
+# the program that docker runs for "docker compose", or '' where it is better
+# left to docker.
 check_engine() {
 	daemon=''
 	{ IFS= read -r daemon </run/docker.pid; } 2>/dev/null
-	read_clock
-	if [ -n "$daemon" ] && [ -f "$root/engine" ]; then
-		IFS=' ' read -r checked_boot checked_daemon engine engine_id <"$root/engine"
-		[ "$checked_boot $checked_daemon" != "$boot $daemon" ] || [ -z "$engine_id" ] || {
-			engine_major=${engine%%.*}
-			return 0
+	engine_known || {
+		{ command exec 5>>"$root/engine.lock"; } 2>/dev/null && flock -w 30 5
+		engine_known || {
+			ask_engine
+			{ printf '%s %s %s %s %s %s\n' "$boot" "${daemon:--}" "$uptime" "$engine" "${engine_id:--}" "$compose_plugin" >"$root/engine.$$" && mv -f "$root/engine.$$" "$root/engine"; } 2>/dev/null
 		}
-	fi
-	engine=$(docker version --format '{{.Server.Version}}' 2>/dev/null </dev/null) || fail_docker 'Docker does not answer' "$(docker version 2>&1 >/dev/null </dev/null)"
+		exec 5>&-
+	}
+	engine_major=${engine%%.*}
+}
+
+# engine_known takes what was asked before; false where that no longer counts.
+engine_known() {
+	read_clock
+	[ -f "$root/engine" ] || return 1
+	IFS=' ' read -r known_boot known_daemon known_at engine engine_id compose_plugin <"$root/engine"
+	[ "$known_boot" = "$boot" ] && [ -n "$engine_id" ] && [ "$engine_id" != - ] || return 1
+	[ -z "$daemon" ] || { [ "$known_daemon" = "$daemon" ] && return 0; }
+	[ "$known_daemon" = "${daemon:--}" ] && [ "$known_at" -le "$uptime" ] && [ "$uptime" -lt "$((known_at + 1000))" ]
+}
+
+# ask_engine fails where a version is too old, or missing. One question tells all
+# but of docker commands that know no plugins by name.
+ask_engine() {
+	# shellcheck disable=SC2016
+	said=$(docker info --format '{{.ServerVersion}}|{{.ID}}|{{range .ClientInfo.Plugins}}{{if eq .Name "compose"}}{{.Version}}|{{.Path}}{{end}}{{end}}' 2>/dev/null </dev/null) || said=
+	case $said in
+	[0-9]*'|'?*'|'?*'|'/*)
+		engine=${said%%|*} said=${said#*|}
+		engine_id=${said%%|*} said=${said#*|}
+		compose_version=${said%%|*} compose_plugin=${said#*|}
+		;;
+	*)
+		engine=$(docker version --format '{{.Server.Version}}' 2>/dev/null </dev/null) || fail_docker 'Docker does not answer' "$(docker version 2>&1 >/dev/null </dev/null)"
+		read_engine
+		compose_version='' compose_plugin=''
+		;;
+	esac
 	engine_major=${engine%%.*}
 	case $engine_major in '' | *[!0-9]*) engine_major=0 ;; esac
 	[ "$engine_major" -ge 20 ] || fail unsupported "the host has Docker Engine $engine; 20.10 is the oldest that works" 'install a newer Docker Engine on the host: https://docs.docker.com/engine/install/'
-	compose_version=$(docker compose version --short 2>&1 </dev/null) ||
+	[ -n "$compose_version" ] || compose_version=$(docker compose version --short 2>&1 </dev/null) ||
 		fail unsupported 'the host has no Docker Compose v2 (docker compose)' 'install the Compose plugin on the host, version 2.0 or newer: https://docs.docker.com/compose/install/linux/' "$compose_version"
 	case ${compose_version#v} in
 	0.* | 1.*) fail unsupported "the host has Docker Compose $compose_version; 2.0 is the oldest that works" 'install the Compose plugin on the host, version 2.0 or newer: https://docs.docker.com/compose/install/linux/' ;;
 	esac
-	read_engine
-	[ -z "$daemon" ] || { printf '%s %s %s %s\n' "$boot" "$daemon" "$engine" "$engine_id" >"$root/engine.$$" && mv -f "$root/engine.$$" "$root/engine"; } 2>/dev/null
+	case $engine_id in *[!A-Za-z0-9:-]*) engine_id= ;; esac
+	plain_docker || compose_plugin=
+}
+
+# plain_docker reports whether the docker command is Docker's own program, which
+# starts the plugin as it is. Wrappers may set what it needs.
+plain_docker() {
+	case $compose_plugin in
+	*' '* | '') return 1 ;;
+	"$HOME/.docker/"* | /usr/lib*/docker/* | /usr/local/lib*/docker/*) ;;
+	*) return 1 ;;
+	esac
+	[ -x "$compose_plugin" ] || return 1
+	case $(head -c 4 "$(command -v docker)" 2>/dev/null | tr -d '\0') in *ELF) return 0 ;; esac
+	return 1
+}
+
+# compose_command ARGUMENTS … runs docker compose, bounded as bounded does.
+compose_command() {
+	compose_limit=$1
+	shift
+	if [ -n "${compose_plugin-}" ] && [ -x "$compose_plugin" ]; then
+		bounded "$compose_limit" "$compose_plugin" "$@"
+	else
+		bounded "$compose_limit" docker compose "$@"
+	fi
 }

@@ -34,25 +34,15 @@ look_at() {
 	done
 }
 
-# containers_of FILTER … sets containers to a JSON array, one array per
-# container of ours: id, account, generation, service, ports, status, container.
-# Any image brings what labels it likes, but none gives its container a name. So
-# a container counts where its name begins with the project of its labels, and
-# that is the id too; who filters by project sees those of another id as well.
-containers_of() {
-	case $* in
-	*com.docker.compose.project=*) look_own='' ;;
-	*) look_own='"\2",' ;;
-	esac
-	containers=$(docker ps -a --no-trunc "$@" --format '{{json .Names}} {{json (.Label "com.docker.compose.project")}} [{{json (.Label "sandboxer.id")}},{{json (.Label "sandboxer.account")}},{{json (.Label "sandboxer.generation")}},{{json (.Label "com.docker.compose.service")}},{{json .Ports}},{{json .Status}},{{json .ID}}]' 2>&1 </dev/null) ||
-		fail_docker 'the containers cannot be listed' "$containers"
-	containers=$(printf '%s' "$containers" | sed -n -e "s/^\"\([^\"]*,\)\{0,1\}\([^\",]*\)[-_][^\"]*\" \"\2\" \(\[$look_own.*\)\$/\3/p" | sed -e '$!s/$/,/')
-}
-
 # answer_with EXTRA answers with the containers, the records of the ids in the
 # variable ids, and EXTRA, members of a JSON object ending in a comma or nothing.
 answer_with() {
+	looked
+	answer "{$1$looked\"warnings\":$(json_string "$warnings")}"
+}
+
+# looked sets looked to those members of an answer.
+looked() {
 	# shellcheck disable=SC2086
-	records=$(look_at $ids | json_string)
-	answer "{$1\"containers\":[$containers],\"records\":$records,\"warnings\":$(json_string "$warnings")}"
+	looked="\"containers\":[$containers],\"records\":$(look_at $ids | json_string),"
 }

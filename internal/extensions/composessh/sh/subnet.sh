@@ -11,9 +11,29 @@
 # per network, for those that need more room). subnets_avoid: CIDRs that the
 # engine has just refused.
 
-# subnets_look needs no lock: what scripts of ours choose meanwhile is in their
-# manifests, and what others choose no lock of ours could hold back.
+# subnets_look takes what was seen in the last three seconds, else it looks, one
+# for all who begin at once. That is as good as a look of one's own: what scripts
+# of ours choose meanwhile is in their manifests, and what others choose no lock of
+# ours could hold back; the engine refuses it, and then subnets_avoid is set.
 subnets_look() {
+	subnets_known && return 0
+	{ command exec 5>>"$root/subnets.lock"; } 2>/dev/null && flock -w 30 5
+	subnets_known || {
+		subnets_ask
+		{ printf '%s %s%s\n' "$boot" "$uptime" "$subnets_seen" >"$root/subnets.$$" && mv -f "$root/subnets.$$" "$root/subnets"; } 2>/dev/null
+	}
+	exec 5>&-
+}
+
+subnets_known() {
+	read_clock
+	[ -z "${subnets_avoid-}" ] && [ -f "$root/subnets" ] || return 1
+	IFS=' ' read -r known_boot known_at subnets_seen <"$root/subnets"
+	[ "$known_boot" = "$boot" ] && [ "$known_at" -le "$uptime" ] && [ "$uptime" -lt "$((known_at + 300))" ]
+}
+
+# subnets_ask asks docker. The time of the answer is that of the question.
+subnets_ask() {
 	subnets_seen='' failed=''
 	seen=$(docker network ls -q --no-trunc 2>&1 </dev/null) || fail_docker 'the networks cannot be listed' "$seen"
 	# shellcheck disable=SC2086
