@@ -25,7 +25,7 @@ deny_down() { :; }
 toolbox_end() { :; }
 container=`+sixtyFour+`
 docker() { case $1 in
-	ps) [ ! -e "$root/slept" ] || [ -e "$root/removed" ] || echo "$container" ;;
+	ps) [ ! -e "$root/slept" ] || [ -e "$root/removed" ] || echo "$container $id-web-1" ;;
 	rm) : >"$root/removed" ;;
 esac; }
 remove_objects

@@ -1,56 +1,75 @@
 # Removing what docker holds of a sandbox.
 
-# remove_objects removes the containers, networks and volumes that carry the
-# label of id, and its rules and proxy, and confirms that none is left. removed
-# lists what there was. grace: seconds that containers get to end by themselves.
+# remove_objects removes the containers, networks and volumes of id, its rules and
+# its proxy, and confirms of each kind that none is left. removed lists what there
+# was. grace: seconds that containers get to end by themselves. to_remove:
+# containers that the caller has listed with the lock held, if any.
 remove_objects() {
-	removed='' round=0
+	removed='' round=0 doubt='containers networks volumes'
 	while :; do
-		round=$((round + 1)) some=
-		ours_containers "$id" || fail_docker 'the containers cannot be listed' "$ours"
-		if [ -n "$ours" ]; then
-			some=1
-			case $removed in *containers*) ;; *) removed="$removed containers" ;; esac
-			if [ "${grace:-0}" -gt 0 ] && [ "$round" = 1 ]; then
-				# shellcheck disable=SC2086
-				docker stop -t "$grace" -- $ours >/dev/null 2>&1 </dev/null
-			fi
-			# shellcheck disable=SC2086
-			why=$(docker rm -f -v -- $ours 2>&1 </dev/null)
-			step removed-containers
-		fi
-		if [ "$round" = 1 ]; then
-			# Relays whose connection was cut; root needs no container for one.
-			[ "$(id -u)" = 0 ] || toolbox_end "$id"
-			proxy_down
-			firewall_down
-			deny_down
-		fi
-		ours_networks "$id" || fail_docker 'the networks cannot be listed' "$ours"
-		if [ -n "$ours" ]; then
-			some=1
-			case $removed in *networks*) ;; *) removed="$removed networks" ;; esac
-			# shellcheck disable=SC2086
-			why=$(docker network rm -- $ours 2>&1 </dev/null)
-			step removed-networks
-		fi
-		ours_volumes "$id" || fail_docker 'the volumes cannot be listed' "$ours"
-		if [ -n "$ours" ]; then
-			some=1
-			case $removed in *volumes*) ;; *) removed="$removed volumes" ;; esac
-			# shellcheck disable=SC2086
-			why=$(docker volume rm -f -- $ours 2>&1 </dev/null)
-		fi
-		if [ -z "$some" ]; then
+		round=$((round + 1)) doubted=$doubt doubt=
+		for kind in $doubted; do
+			"remove_$kind" "$id"
+			[ "$round$kind" != 1containers ] || remove_walls
+		done
+		if [ -z "$doubt" ]; then
 			[ -n "${cut_off-}" ] || return 0
 			# What was cut off had asked for things that docker may still be making.
-			cut_off=
+			cut_off='' doubt='containers networks volumes'
 			sleep 1
 			continue
 		fi
 		[ "$round" -lt 8 ] || fail_docker "what docker holds of $id could not all be removed" "$why"
 		[ "$round" -lt 3 ] || sleep 1
 	done
+}
+
+# remove_containers ID, remove_networks ID and remove_volumes ID leave doubt until
+# docker lists nothing.
+remove_containers() {
+	if [ -n "${to_remove-}" ]; then
+		ours=$to_remove to_remove=
+	else
+		ours_containers "$1" || fail_docker 'the containers cannot be listed' "$ours"
+	fi
+	remove_seen containers || return 0
+	if [ "${grace:-0}" -gt 0 ] && [ "$round" = 1 ]; then
+		# shellcheck disable=SC2086
+		docker stop -t "$grace" -- $ours >/dev/null 2>&1 </dev/null
+	fi
+	# shellcheck disable=SC2086
+	why=$(docker rm -f -v -- $ours 2>&1 </dev/null)
+	step removed-containers
+}
+
+remove_networks() {
+	ours_networks "$1" || fail_docker 'the networks cannot be listed' "$ours"
+	remove_seen networks || return 0
+	# shellcheck disable=SC2086
+	why=$(docker network rm -- $ours 2>&1 </dev/null)
+	step removed-networks
+}
+
+remove_volumes() {
+	ours_volumes "$1" || fail_docker 'the volumes cannot be listed' "$ours"
+	remove_seen volumes || return 0
+	# shellcheck disable=SC2086
+	why=$(docker volume rm -f -- $ours 2>&1 </dev/null)
+}
+
+# remove_seen KIND notes that there was something of a kind, if there was.
+remove_seen() {
+	[ -n "$ours" ] || return 1
+	doubt="$doubt $1"
+	case $removed in *"$1"*) ;; *) removed="$removed $1" ;; esac
+}
+
+# remove_walls takes away what stands around containers that went.
+remove_walls() {
+	# Relays whose connection was cut; root needs no container for one.
+	[ "$(id -u)" = 0 ] || toolbox_end "$id"
+	proxy_down
+	firewall_down
 }
 
 # cut_off_before notes what a former create that nobody ended in order leaves in

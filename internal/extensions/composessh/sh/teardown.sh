@@ -32,6 +32,23 @@ refuse_foreign() {
 	fi
 }
 
+# look_for_others sets to_remove to the containers of id, and fails where a stack of
+# this name carries another id: that is not ours to remove.
+look_for_others() {
+	to_remove=
+	container_rows "$id" --filter "label=com.docker.compose.project=$id"
+	while IFS='"' read -r _ its_id _ its_account _ _ _ _ _ _ _ _ _ its_container _; do
+		[ -n "$its_id$its_account" ] || continue
+		if [ "$its_id" = "$id" ] && [ "$its_account" = "$account" ]; then
+			case $its_container in *[!0-9a-f]*) ;; *) to_remove="${to_remove:+$to_remove }$its_container" ;; esac
+			continue
+		fi
+		fail conflict "containers of the Compose project $id carry another sandbox's id or account" "look at them: docker ps -a --filter label=com.docker.compose.project=$id"
+	done <<-END
+		$containers
+	END
+}
+
 use_root
 use_box "$id"
 op=teardown gone=1 begun='' ended='' released=
@@ -39,15 +56,6 @@ read_clock
 started=$uptime
 need_tools
 refuse_foreign
-# A stack of this name that carries another id is not ours to remove.
-containers_of --filter "label=com.docker.compose.project=$id"
-while IFS='"' read -r _ its_id _ its_account _; do
-	[ -n "$its_id$its_account" ] || continue
-	[ "$its_id" = "$id" ] && [ "$its_account" = "$account" ] && continue
-	fail conflict "containers of the Compose project $id carry another sandbox's id or account" "look at them: docker ps -a --filter label=com.docker.compose.project=$id"
-done <<-END
-	$containers
-END
 if [ -d "$box" ] && take_over; then
 	gone=
 	refuse_foreign
@@ -56,6 +64,7 @@ if [ -d "$box" ] && take_over; then
 	manifest_get ended && ended=$value
 	manifest_get grace && grace=$value
 fi
+look_for_others
 remove_objects
 [ -z "$removed" ] || gone=
 case $removed in

@@ -57,6 +57,9 @@ toolbox_places() {
 toolbox_run() {
 	toolbox_image || return 125
 	toolbox_places
+	# By this name, or another one that begins with sandboxer-, toolbox_end knows it.
+	{ IFS=' ' read -r toolbox_now _ </proc/uptime; } 2>/dev/null
+	toolbox_name="--name sandboxer-toolbox-${toolbox_tag##*:}-$$-${toolbox_now-}"
 	toolbox_net='--network none' n=$# split=
 	while [ "$n" -gt 0 ]; do
 		word=$1 n=$((n - 1))
@@ -64,13 +67,14 @@ toolbox_run() {
 		if [ -z "$split" ]; then
 			case $word in
 			--network | --network=*) toolbox_net= ;;
+			--name) toolbox_name= ;;
 			--) word=$toolbox split=1 ;;
 			esac
 		fi
 		set -- "$@" "$word"
 	done
 	# shellcheck disable=SC2086
-	${toolbox_exec-} docker run --rm --pull never --no-healthcheck $toolbox_net $places --label sandboxer.toolbox=run --label "sandboxer.toolbox-for=${id-}" \
+	${toolbox_exec-} docker run --rm --pull never --no-healthcheck $toolbox_name $toolbox_net $places --label sandboxer.toolbox=run --label "sandboxer.toolbox-for=${id-}" \
 		--user 0:0 --workdir / --entrypoint '' --read-only --log-driver none --pids-limit 512 \
 		--cap-drop ALL --security-opt no-new-privileges --security-opt label=disable \
 		--env PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin:/run/current-system/sw/bin "$@"
@@ -90,7 +94,7 @@ network_open() {
 
 # toolbox_end ID ends what still runs of the toolbox for a sandbox.
 toolbox_end() {
-	list_ours ps -aq --no-trunc --filter "label=sandboxer.toolbox-for=$1" || return 1
+	list_named sandboxer ps -a --no-trunc --filter "label=sandboxer.toolbox-for=$1" --format '{{.ID}} {{.Names}}' || return 1
 	# shellcheck disable=SC2086
 	[ -z "$ours" ] || docker rm -f $ours >/dev/null 2>&1 </dev/null
 }
