@@ -138,7 +138,7 @@ func ofDocker(text string) (extensions.Kind, string) {
 			}
 		}
 	}
-	return extensions.KindInternal, "look at the host: docker ps -a, docker info"
+	return extensions.KindInternal, "see what Docker said; on the host `docker info` and its log (journalctl -u docker) tell more"
 }
 
 // lastLines is the end of what something printed, fit for a message.

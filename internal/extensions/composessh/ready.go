@@ -16,6 +16,10 @@ const (
 	probeTimeout  = 2 * time.Minute
 )
 
+// answerTime is what a wait leaves of its caller's time for the answer that says
+// why it failed.
+const answerTime = 5 * time.Second
+
 // probeVars are the variables of sh/readiness.sh: probe_kind is command, http,
 // tcp or empty; probe_command are shell words for eval, probe_target is the URL
 // or host:port as seen inside; times are in hundredths of a second.
@@ -63,7 +67,9 @@ func (b *Backend) waitReady(ctx context.Context, spec extensions.Spec, h extensi
 	}
 	limit := b.settings.createTimeout
 	if end, ok := ctx.Deadline(); ok {
-		limit = min(limit, max(time.Until(end), 0))
+		// What the service printed last arrives only where the host's side ends first.
+		left := max(time.Until(end), 0)
+		limit = min(limit, left-min(left/4, answerTime))
 	}
 	vars := probeVars(spec.Readiness)
 	maps.Copy(vars, map[string]string{"root": at.root, "limit": centis(limit), "lock_wait": formatInt(int64(limit/time.Second) + 1)})

@@ -23,12 +23,24 @@ probe_find() {
 	set -- --filter "label=sandboxer.id=$id" --filter "name=^/?$id[-_]" --format '{{.ID}} {{.Label "com.docker.compose.service"}}'
 	[ -z "$probe_on" ] || set -- --filter "label=com.docker.compose.service=$probe_on" "$@"
 	probe_container=$(docker ps --no-trunc "$@" 2>/dev/null </dev/null | head -n 1)
-	probe_on=${probe_container#* }
-	probe_container=${probe_container%% *}
 	if [ -z "$probe_container" ]; then
-		why="the service ${probe_service:-of the probe} does not run"
+		why="the service ${probe_on:-of the probe} does not run"
 		return 1
 	fi
+	probe_on=${probe_container#* }
+	probe_container=${probe_container%% *}
+}
+
+# probe_words sets probe_of to the service a probe that failed was about, which is
+# the one its target names where it names one, and detail to what that printed last.
+probe_words() {
+	for probe_of in "${probe_host-}" "$probe_on"; do
+		[ -n "$probe_of" ] || continue
+		failed_container=$(docker ps -a --no-trunc --filter "label=sandboxer.id=$id" --filter "name=^/?$id[-_]" --filter "label=com.docker.compose.service=$probe_of" \
+			--format '{{.ID}}' 2>/dev/null </dev/null | head -n 1)
+		[ -z "$failed_container" ] || break
+	done
+	last_lines
 }
 
 # probe_limited SECONDS COMMAND… runs it with that much time; probe_said is what

@@ -31,11 +31,17 @@ manifest_get probe_since && {
 }
 [ "$probe_limit" -le "$limit" ] || probe_limit=$limit
 if ! await_probe "$probe_limit"; then
-	probed=$why
+	probed="the readiness probe did not answer: $why"
+	containers_of --filter "label=sandboxer.id=$id"
 	judge_services
-	failed_container=$probe_container
-	last_lines
-	fail timeout "the readiness probe did not answer: $probed" 'look at the logs, or raise readiness.timeout' "$detail"
+	[ "$verdict" != failed ] || fail_services 1
+	probe_words
+	if [ -n "$detail" ]; then
+		probed="$probed; the last lines of $probe_of"
+	elif [ -n "$probe_of" ]; then
+		probed="$probed; $probe_of has printed nothing"
+	fi
+	fail timeout "$probed" 'correct the service or its probe, or raise readiness.timeout if it only needs longer' "$detail"
 fi
 manifest_put state ready running "$running"
 unlock_sandbox

@@ -1,0 +1,123 @@
+package composessh
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/exttest"
+)
+
+// A service that crashes while the probe is tried is the failure.
+func TestAServiceThatCrashesBeforeTheProbeAnswersIsTold(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	b := s.open(t)
+	spec := s.stack(t, `
+services:
+  web: {image: IMAGE, command: [sh, -c, "sleep 2; echo no such table; exit 3"]}
+`, exttest.With(func(sp *extensions.Spec) {
+		sp.Readiness = &extensions.Probe{TCP: "localhost:80", Interval: extensions.Duration(300 * time.Millisecond), Timeout: extensions.Duration(5 * time.Second)}
+	}))
+	h, _, err := b.Provision(t.Context(), spec)
+	s.tearDownAtEnd(t, spec.ID)
+	must(t, err)
+	_, err = b.WaitReady(t.Context(), spec, h)
+	for _, want := range []string{"web has ended with exit code 3", "no such table"} {
+		if !extensions.IsKind(err, extensions.KindInvalid) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q is missing in: %v", want, err)
+		}
+	}
+}
+
+// The caller's time may be shorter than the probe's.
+func TestAWaitThatEndsEarlyTellsTheServicesLastLines(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	b := s.open(t)
+	probe := extensions.Probe{TCP: "localhost:80", Interval: extensions.Duration(300 * time.Millisecond), Timeout: extensions.Duration(time.Second)}
+	spec := s.stack(t, `
+services:
+  web: {image: IMAGE, command: [sh, -c, "echo no licence; exec sleep 300"]}
+`, exttest.With(func(sp *extensions.Spec) { sp.Readiness = &probe }))
+	h, _, err := b.Provision(t.Context(), spec)
+	s.tearDownAtEnd(t, spec.ID)
+	must(t, err)
+	probe.Timeout = extensions.Duration(10 * time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 8*time.Second)
+	defer cancel()
+	if _, err = b.WaitReady(ctx, spec, h); !extensions.IsKind(err, extensions.KindTimeout) || !strings.Contains(err.Error(), "no licence") {
+		t.Errorf("%v", err)
+	}
+}
+
+// A service that runs and never answers is told with what it printed last: the
+// stack is taken away, and its logs with it.
+func TestAProbeThatNeverAnswersTellsTheServicesLastLines(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		file  string
+		probe extensions.Probe
+		want  []string
+	}{
+		"nothing listens": {`
+services:
+  web: {image: IMAGE, command: [sh, -c, "echo config.yaml is missing >&2; echo waiting for it; exec sleep 300"]}
+`, extensions.Probe{HTTP: "http://localhost:8080/health"}, []string{"http://localhost:8080/health", "web", "config.yaml is missing | waiting for it"}},
+		"another service": {`
+services:
+  web: {image: IMAGE, command: [sleep, "300"]}
+  db: {image: IMAGE, command: [sh, -c, "echo replaying the journal; exec sleep 300"]}
+`, extensions.Probe{TCP: "localhost:5432", Service: "db"}, []string{"localhost:5432", "db", "replaying the journal"}},
+		"the command fails": {`
+services:
+  web: {image: IMAGE, command: [sh, -c, "echo no licence; exec sleep 300"]}
+`, extensions.Probe{Command: []string{"sh", "-c", "echo not yet; exit 3"}}, []string{"exit code 3", "not yet", "no licence"}},
+		"its target is another service": {`
+services:
+  web: {image: IMAGE, command: [sh, -c, "echo all is well here; exec sleep 300"]}
+  db: {image: IMAGE, command: [sh, -c, "echo replaying the journal; exec sleep 300"]}
+`, extensions.Probe{TCP: "db:5432"}, []string{"db:5432", "the last lines of db: replaying the journal"}},
+		"nothing printed": {`
+services:
+  web: {image: IMAGE, command: [sleep, "300"]}
+`, extensions.Probe{Command: []string{"false"}}, []string{"exit code 1", "web has printed nothing"}},
+		"it ended meanwhile": {`
+services:
+  web: {image: IMAGE, command: [sleep, "300"]}
+  db: {image: IMAGE, command: [sh, -c, "sleep 2; echo out of space; exit 0"]}
+`, extensions.Probe{TCP: "localhost:5432", Service: "db", Timeout: extensions.Duration(5 * time.Second)}, []string{"db", "does not run", "out of space"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newSite(t)
+			b := s.open(t)
+			probe := c.probe
+			probe.Interval = extensions.Duration(300 * time.Millisecond)
+			if probe.Timeout == 0 {
+				probe.Timeout = extensions.Duration(time.Second)
+			}
+			spec := s.stack(t, c.file, exttest.With(func(sp *extensions.Spec) { sp.Readiness = &probe }))
+			h, o, err := b.Provision(t.Context(), spec)
+			s.tearDownAtEnd(t, spec.ID)
+			must(t, err)
+			if o.Phase != extensions.PhaseProvisioning {
+				t.Fatalf("it is %s: %s", o.Phase, o.Reason)
+			}
+			_, err = b.WaitReady(t.Context(), spec, h)
+			if !extensions.IsKind(err, extensions.KindTimeout) {
+				t.Fatalf("%s: %v", extensions.KindOf(err), err)
+			}
+			for _, want := range c.want {
+				if !strings.Contains(err.Error(), want) {
+					t.Errorf("%q is missing in: %v", want, err)
+				}
+			}
+			if remedy := extensions.RemedyOf(err); remedy == "" || strings.Contains(remedy, "look at the logs") {
+				t.Errorf("the remedy is %q", remedy)
+			}
+		})
+	}
+}
