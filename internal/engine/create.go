@@ -232,7 +232,7 @@ func routeOf(d route.Decision) Route {
 		r.Order = append(r.Order, c.ID())
 	}
 	byCandidate := map[string]int{}
-	for _, f := range d.Refusals {
+	for _, f := range d.Refusals() {
 		i, ok := byCandidate[f.Candidate]
 		if !ok {
 			i = len(r.Refused)

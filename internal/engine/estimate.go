@@ -44,7 +44,7 @@ func (e *Engine) Plan(ctx context.Context, req Request) (Planned, error) {
 func (e *Engine) estimate(p *prepared, candidates []route.Candidate) Estimate {
 	est := Estimate{CatalogDigest: e.catalog.Digest, TTL: profile.FormatDuration(time.Duration(p.resolved.Spec.TTL)), Candidates: []EstimateCandidate{}}
 	refused := map[string][]Refusal{}
-	for _, r := range p.decision.Refusals {
+	for _, r := range p.decision.Refusals() {
 		refused[r.Candidate] = append(refused[r.Candidate], Refusal{Stage: string(r.Stage), Rule: string(r.Rule), Reason: r.Reason, Remedy: r.Help})
 	}
 	for i, c := range p.decision.Order {

@@ -97,7 +97,7 @@ func tell(d Decision) string {
 		}
 	}
 	fmt.Fprintf(&b, "order: %s\nfallbacks: %s\n", strings.Join(ids(d.Order), " "), strings.Join(ids(d.Fallbacks), " "))
-	for _, r := range d.Refusals {
+	for _, r := range d.Refusals() {
 		fmt.Fprintf(&b, "refused: %s at %s by %s\n  %s\n  %s\n", r.Candidate, r.Stage, r.Rule, r.Reason, r.Help)
 	}
 	for _, n := range d.Notices {
@@ -153,10 +153,10 @@ func provesRule(t *testing.T, d Decision, rule Rule) {
 	if d.Chosen == nil {
 		t.Error("nothing passes")
 	}
-	if len(d.Refusals) == 0 {
+	if len(d.Refusals()) == 0 {
 		t.Error("nothing is refused")
 	}
-	for _, r := range d.Refusals {
+	for _, r := range d.Refusals() {
 		if r.Rule != rule || r.Reason == "" || r.Help == "" || !strings.HasPrefix(string(rule), string(r.Stage)+".") {
 			t.Errorf("got %+v", r)
 		}

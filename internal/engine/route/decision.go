@@ -1,5 +1,7 @@
 package route
 
+import "slices"
+
 // Stage is one step of a decision.
 type Stage string
 
@@ -44,19 +46,42 @@ type Decision struct {
 	// Order is every eligible candidate, best first: Chosen, Fallbacks and,
 	// behind them, what a list of fallbacks leaves out.
 	Order []*Candidate
-	// Refusals are sorted by candidate; all are of the candidate's earliest
-	// refusing stage.
-	Refusals []Refusal
 	// Notices are for people: what was accepted with a reservation.
 	Notices  []string
 	Strategy string
 	Why      string // why Chosen comes first
 	Attempts []Attempt
 
-	err error
+	judge *judge // nil for the zero Decision and where err is set
+	err   error
 }
 
-// Err is nil where a candidate was chosen. It is KindUnsupported where every
-// candidate was refused and KindInvalid for a query that makes no sense, such
-// as a pin nothing is called by.
-func (d Decision) Err() error { return d.err }
+// Err is nil where a candidate was chosen. Where every candidate was refused
+// it is KindUnsupported, and for a query that makes no sense, such as a pin
+// nothing is called by, KindInvalid.
+func (d Decision) Err() error {
+	if d.err != nil || d.judge == nil || d.Chosen != nil {
+		return d.err
+	}
+	return d.allRefused()
+}
+
+// Refusals are sorted by candidate; all of one candidate are of its earliest
+// refusing stage.
+func (d Decision) Refusals() []Refusal {
+	out := []Refusal{}
+	for _, x := range d.refused() {
+		out = append(out, d.judge.read(x))
+	}
+	return out
+}
+
+// refused sorts what was refused by candidate and keeps the order of rules.
+func (d Decision) refused() []refused {
+	if d.judge == nil {
+		return nil
+	}
+	sorted := slices.Clone(d.judge.refused)
+	slices.SortStableFunc(sorted, func(a, b refused) int { return byName(a.c, b.c) })
+	return sorted
+}

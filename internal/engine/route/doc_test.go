@@ -55,7 +55,7 @@ func TestRuleIDsAreUniqueAndNameTheirStage(t *testing.T) {
 	t.Parallel()
 	seen := map[Rule]bool{}
 	for _, r := range Rules {
-		if seen[r.ID] || !strings.HasPrefix(string(r.ID), string(r.Stage)+".") || r.Refuses == "" || r.check == nil {
+		if seen[r.ID] || !strings.HasPrefix(string(r.ID), string(r.Stage)+".") || r.Refuses == "" || r.passes == nil || r.tell == nil {
 			t.Errorf("%+v", r)
 		}
 		seen[r.ID] = true

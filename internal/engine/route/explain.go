@@ -17,8 +17,8 @@ const maxTold = 20
 func (d Decision) Explain() string {
 	var b strings.Builder
 	if d.Chosen == nil {
-		if d.err != nil {
-			b.WriteString(d.err.Error())
+		if err := d.Err(); err != nil {
+			b.WriteString(err.Error())
 		}
 		return b.String()
 	}
@@ -26,7 +26,7 @@ func (d Decision) Explain() string {
 	if len(d.Fallbacks) > 0 {
 		fmt.Fprintf(&b, "\nIf it has no room: %s.", strings.Join(ids(d.Fallbacks), ", "))
 	}
-	if len(d.Refusals) > 0 {
+	if d.judge != nil && len(d.judge.refused) > 0 {
 		b.WriteString("\nRefused:" + d.tellRefusals())
 	}
 	for _, n := range d.Notices {
@@ -35,28 +35,29 @@ func (d Decision) Explain() string {
 	return b.String()
 }
 
-// refused is the error of a decision without a choice.
-func (d Decision) refused(j *judge) error {
+// allRefused is the error of a decision without a choice.
+func (d Decision) allRefused() error {
 	head := "no place can run this sandbox"
-	if pin := j.Policy.Extension; pin != "" {
+	if pin := d.judge.Policy.Extension; pin != "" {
 		head = "the profile pins " + pin + ", and it cannot run this sandbox"
-		if len(j.Policy.Fallback) > 0 {
+		if len(d.judge.Policy.Fallback) > 0 {
 			head = "the profile pins " + pin + ", and neither it nor its fallbacks can run this sandbox"
 		}
 	}
 	remedy := "change what one of these lines names"
 	if told := d.told(); len(told) == 1 {
-		remedy = told[0].Help
+		remedy = d.judge.read(told[0]).Help
 	}
 	return extensions.Errorf(extensions.KindUnsupported, "%s:%s", head, d.tellRefusals()).WithRemedy("%s", remedy)
 }
 
 // told are the refusals worth a line: what the request left out on purpose
 // is summed up, unless there is nothing else.
-func (d Decision) told() []Refusal {
-	told := slices.DeleteFunc(slices.Clone(d.Refusals), func(r Refusal) bool { return r.Stage == StageIntent && r.Rule != RuleOrigin })
+func (d Decision) told() []refused {
+	all := d.refused()
+	told := slices.DeleteFunc(slices.Clone(all), func(x refused) bool { return x.rule.Stage == StageIntent && x.rule.ID != RuleOrigin })
 	if len(told) == 0 {
-		return d.Refusals
+		return all
 	}
 	return told
 }
@@ -64,20 +65,21 @@ func (d Decision) told() []Refusal {
 func (d Decision) tellRefusals() string {
 	var b strings.Builder
 	told, places := d.told(), 0
-	for i, r := range told {
-		if i == 0 || told[i-1].Candidate != r.Candidate {
+	for i, x := range told {
+		if i == 0 || told[i-1].c != x.c {
 			places++
 		}
 		if places > maxTold {
 			fmt.Fprintf(&b, "\n- and %d more reasons of other places", len(told)-i)
 			break
 		}
+		r := d.judge.read(x)
 		fmt.Fprintf(&b, "\n- %s: %s (%s).", r.Candidate, r.Reason, r.Rule)
 		if r.Help != "" {
 			fmt.Fprintf(&b, " What would help: %s.", r.Help)
 		}
 	}
-	if n := len(d.Refusals) - len(told); n > 0 {
+	if n := len(d.judge.refused) - len(told); n > 0 {
 		fmt.Fprintf(&b, "\n- not asked, because the request leaves them out: %d more", n)
 	}
 	return b.String()
@@ -103,12 +105,12 @@ func (d Decision) MarshalJSON() ([]byte, error) {
 		Notices   []string  `json:"notices"`
 		Attempts  []Attempt `json:"attempts"`
 		Error     string    `json:"error,omitempty"`
-	}{d.Strategy, "", d.Why, ids(d.Order), ids(d.Fallbacks), append([]Refusal{}, d.Refusals...), append([]string{}, d.Notices...), append([]Attempt{}, d.Attempts...), ""}
+	}{d.Strategy, "", d.Why, ids(d.Order), ids(d.Fallbacks), d.Refusals(), append([]string{}, d.Notices...), append([]Attempt{}, d.Attempts...), ""}
 	if d.Chosen != nil {
 		view.Chosen = d.Chosen.ID()
 	}
-	if d.err != nil {
-		view.Error = d.err.Error()
+	if err := d.Err(); err != nil {
+		view.Error = err.Error()
 	}
 	return json.Marshal(view)
 }

@@ -22,7 +22,7 @@ func TestHelpOnAHostIsAboutTheRule(t *testing.T) {
 	}
 	d := Select(q)
 	found := false
-	for _, r := range d.Refusals {
+	for _, r := range d.Refusals() {
 		if r.Rule == RuleEgress {
 			found = true
 			if !strings.Contains(r.Help, "set allow_firewall") || strings.Contains(r.Help, "toolkit") || strings.Contains(r.Help, "egress: ") {
@@ -31,6 +31,6 @@ func TestHelpOnAHostIsAboutTheRule(t *testing.T) {
 		}
 	}
 	if !found {
-		t.Fatalf("not refused by %s: %+v", RuleEgress, d.Refusals)
+		t.Fatalf("not refused by %s: %+v", RuleEgress, d.Refusals())
 	}
 }

@@ -1,30 +1,27 @@
 package route
 
 import (
-	"cmp"
-	"math"
 	"slices"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/meter"
 )
 
-// place of something in a list that orders; unlisted comes last.
-const unlisted = math.MaxInt32
-
+// rank is a name's place in a list that orders; unlisted ones come last.
 func rank(list []string, name string) int {
 	if i := slices.Index(list, name); i >= 0 && name != "" {
 		return i
 	}
-	return unlisted
+	return len(list)
 }
 
-// criterion is one way to put candidates in order; equal ones go to the next.
+// criterion is one way to put candidates in order, smaller keys first; equal
+// ones go to the next.
 type criterion struct {
 	why string
 	key func(c *Candidate) int64
 }
 
-// criteria are the strategy's, most important first; ids break what is left.
+// criteria are the strategy's, most important first; names break what is left.
 func (j *judge) criteria(eligible []*Candidate) []criterion {
 	pins := criterion{"the profile lists it first", func(c *Candidate) int64 { return int64(rank(j.bindings, c.Binding)) }}
 	placement := slices.Concat(j.prefer(), j.placementFallback())
@@ -50,7 +47,7 @@ func (j *judge) criteria(eligible []*Candidate) []criterion {
 
 // priority adds the host's to the binding's, within 64 bits.
 func (c *Candidate) priority() int64 {
-	const bound = math.MaxInt32
+	const bound = 1 << 31
 	p := min(max(c.Priority, -bound), bound)
 	if c.Host != nil {
 		p += min(max(c.Host.Priority, -bound), bound)
@@ -62,16 +59,21 @@ func (c *Candidate) priority() int64 {
 // one. Prices in another currency than most count as unknown, with a notice.
 func (j *judge) cheapest(eligible []*Candidate) criterion {
 	currency := j.currency(eligible)
+	unknown := int64(0) // one above the dearest, so that keys stay small
 	for _, c := range eligible {
-		if p := c.Price.Hourly; p != nil && p.Currency != currency {
+		switch p := c.Price.Hourly; {
+		case p == nil:
+		case p.Currency != currency:
 			j.notices[c.ID()+" is priced in "+string(p.Currency)+", which cannot be compared with "+string(currency)] = true
+		default:
+			unknown = max(unknown, int64(p.Amount)+1)
 		}
 	}
 	return criterion{"its hourly price is the lowest", func(c *Candidate) int64 {
 		if p := c.Price.Hourly; p != nil && p.Currency == currency {
 			return int64(p.Amount)
 		}
-		return math.MaxInt64
+		return unknown
 	}}
 }
 
@@ -95,35 +97,18 @@ func (j *judge) currency(eligible []*Candidate) meter.Currency {
 	return best
 }
 
-// order returns a permutation of eligible, best first.
-func (j *judge) order(eligible []*Candidate) []*Candidate {
-	type keyed struct {
-		*Candidate
-		id   string
-		keys [5]int64
+// order returns a permutation of eligible, best first, and why the first is.
+func (j *judge) order(eligible []*Candidate) (ordered []*Candidate, why string) {
+	if len(eligible) < 2 {
+		return eligible, "it is the only place that can run it"
 	}
-	criteria := j.criteria(eligible)
-	all, sorted := make([]keyed, len(eligible)), make([]*keyed, len(eligible))
-	for i, c := range eligible {
-		all[i] = keyed{Candidate: c, id: c.ID()}
-		for k, by := range criteria {
-			all[i].keys[k] = by.key(c)
-		}
-		sorted[i] = &all[i]
+	s := newSorting(eligible, j.criteria(eligible))
+	s.sort()
+	ordered = make([]*Candidate, len(eligible))
+	for i := range s.rows {
+		ordered[i] = eligible[s.rows[i].at]
 	}
-	slices.SortFunc(sorted, func(a, b *keyed) int {
-		for k := range a.keys {
-			if a.keys[k] != b.keys[k] {
-				return cmp.Compare(a.keys[k], b.keys[k])
-			}
-		}
-		return cmp.Compare(a.id, b.id)
-	})
-	out := make([]*Candidate, len(sorted))
-	for i, k := range sorted {
-		out[i] = k.Candidate
-	}
-	return j.listedNext(out)
+	return j.listedNext(ordered), s.why()
 }
 
 // orderedFallback reports a fallback list beside which nothing is pinned: it
@@ -133,13 +118,15 @@ func (j *judge) orderedFallback() bool { return len(j.bindings) == 0 && len(j.Po
 // listedNext moves what a fallback list names behind the first choice, in the
 // list's order.
 func (j *judge) listedNext(order []*Candidate) []*Candidate {
-	if !j.orderedFallback() || len(order) < 2 {
+	if !j.orderedFallback() {
 		return order
 	}
-	slices.SortStableFunc(order[1:], func(a, b *Candidate) int {
-		return cmp.Compare(rank(j.Policy.Fallback, a.Binding), rank(j.Policy.Fallback, b.Binding))
-	})
-	return order
+	listed := make([][]*Candidate, len(j.Policy.Fallback)+1)
+	for _, c := range order[1:] {
+		at := rank(j.Policy.Fallback, c.Binding)
+		listed[at] = append(listed[at], c)
+	}
+	return slices.Concat(append([][]*Candidate{order[:1]}, listed...)...)
 }
 
 func (j *judge) fallbacks(order []*Candidate) []*Candidate {
@@ -148,24 +135,8 @@ func (j *judge) fallbacks(order []*Candidate) []*Candidate {
 		return slices.Clone(rest)
 	}
 	n := 0
-	for n < len(rest) && rank(j.Policy.Fallback, rest[n].Binding) != unlisted {
+	for n < len(rest) && slices.Contains(j.Policy.Fallback, rest[n].Binding) {
 		n++
 	}
 	return slices.Clone(rest[:n])
-}
-
-// why names the criterion that beat the last of the others.
-func (j *judge) why(order []*Candidate) string {
-	if len(order) == 1 {
-		return "it is the only place that can run it"
-	}
-	first, others := order[0], slices.Clone(order[1:])
-	for _, by := range j.criteria(order) {
-		key := by.key(first)
-		others = slices.DeleteFunc(others, func(c *Candidate) bool { return by.key(c) > key })
-		if len(others) == 0 {
-			return by.why
-		}
-	}
-	return "all else is equal, and its name comes first"
 }

@@ -17,33 +17,45 @@ func missing(want, have []string) string {
 	return strings.Join(out, ", ")
 }
 
-func checkRuntime(j *judge, c *Candidate) (string, string) {
-	lacks := missing(j.Spec.Requires.Runtime, c.Provides.RuntimeKinds)
-	if lacks == "" {
-		return "", ""
+// hasAll is missing for those who only want to know whether.
+func hasAll(want, have []string) bool {
+	for _, w := range want {
+		if !slices.Contains(have, w) {
+			return false
+		}
 	}
-	return "it does not provide the runtime " + lacks,
+	return true
+}
+
+func passRuntime(j *judge, c *Candidate) bool {
+	return hasAll(j.Spec.Requires.Runtime, c.Provides.RuntimeKinds)
+}
+
+func tellRuntime(j *judge, c *Candidate) (string, string) {
+	return "it does not provide the runtime " + missing(j.Spec.Requires.Runtime, c.Provides.RuntimeKinds),
 		"if it really has it, list it under runtime_provides of " + c.Binding + "; else remove it from requires.runtime"
 }
 
-func checkRequirement(j *judge, c *Candidate) (string, string) {
-	lacks := missing(j.Spec.Requires.Capabilities, c.Provides.RequirementKinds)
-	if lacks == "" {
-		return "", ""
-	}
-	return "it does not provide " + lacks,
+func passRequirement(j *judge, c *Candidate) bool {
+	return hasAll(j.Spec.Requires.Capabilities, c.Provides.RequirementKinds)
+}
+
+func tellRequirement(j *judge, c *Candidate) (string, string) {
+	return "it does not provide " + missing(j.Spec.Requires.Capabilities, c.Provides.RequirementKinds),
 		"if it really has it, list it under runtime_provides of " + c.Binding + "; else remove it from requires.capabilities"
 }
 
-func checkWorkload(j *judge, c *Candidate) (string, string) {
-	if j.workload == "" || slices.Contains(c.Provides.RequirementKinds, j.workload) {
-		return "", ""
-	}
+func passWorkload(j *judge, c *Candidate) bool {
+	return slices.Contains(c.Provides.RequirementKinds, j.workload)
+}
+
+func tellWorkload(j *judge, _ *Candidate) (string, string) {
 	return "it cannot run what the profile describes under " + j.workload,
 		"use a profile without " + j.workload + ", or a place that can run it"
 }
 
-func checkPower(p extensions.Power) check {
+// powerRule is asked only where the request needs the power.
+func powerRule(id Rule, p extensions.Power, refuses string) RuleInfo {
 	name := map[extensions.Power]string{
 		extensions.PowerExec: "run commands", extensions.PowerFiles: "transfer files", extensions.PowerPause: "pause",
 		extensions.PowerFork: "fork a sandbox", extensions.PowerSnapshot: "keep or restore snapshots",
@@ -55,18 +67,25 @@ func checkPower(p extensions.Power) check {
 		extensions.PowerFork:     "use from_snapshot, or a place that can",
 		extensions.PowerSnapshot: "remove from_snapshot, or choose the place that holds it",
 	}[p]
-	return func(j *judge, c *Candidate) (string, string) {
-		if slices.Contains(c.Powers, p) {
-			return "", ""
-		}
-		return "it cannot " + name + ", and " + j.powers[p], help
+	return RuleInfo{
+		ID: id, Stage: StageViability, Refuses: refuses,
+		passes: func(_ *judge, c *Candidate) bool { return slices.Contains(c.Powers, p) },
+		tell: func(j *judge, _ *Candidate) (string, string) {
+			return "it cannot " + name + ", and " + j.powers[p], help
+		},
+		asked: func(j *judge) bool { return j.powers[p] != "" },
 	}
 }
 
-func checkOption(j *judge, c *Candidate) (string, string) {
-	if len(c.Options) == 0 && len(j.Options[c.Binding]) == 0 {
-		return "", ""
+func passOption(j *judge, c *Candidate) bool {
+	given := j.Options[c.Binding]
+	if len(given) == 0 {
+		return !slices.ContainsFunc(c.Options, func(f extensions.Field) bool { return f.Required })
 	}
+	return extensions.CheckFields("options", c.Options, given) == nil
+}
+
+func tellOption(j *judge, c *Candidate) (string, string) {
 	err := extensions.CheckFields("options."+c.Binding, c.Options, j.Options[c.Binding])
 	if err == nil {
 		return "", ""

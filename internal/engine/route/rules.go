@@ -41,45 +41,66 @@ type RuleInfo struct {
 	ID      Rule
 	Stage   Stage
 	Refuses string // Markdown, completes "refuses a place …"
-	check   check
-	power   extensions.Power // of a power rule: skipped where it is not needed
+	// passes judges one candidate. It is asked for every one, so it makes no
+	// text and no garbage where that can be helped.
+	passes func(*judge, *Candidate) bool
+	// tell puts a refusal into words: why, and what would make it pass. It is
+	// asked only where passes said no, and when somebody reads.
+	tell func(*judge, *Candidate) (reason, help string)
+	// asked is false where no candidate can break the rule for this query;
+	// nil = always asked.
+	asked func(*judge) bool
 }
-
-// check judges one candidate; an empty reason passes it. Help says what would
-// make it pass.
-type check func(*judge, *Candidate) (reason, help string)
 
 // Rules lists every rule in the order it is applied.
 var Rules = []RuleInfo{
-	{RuleNamedOnly, StageIntent, "that is a test double, unless the profile names it with `extension` or in `route.fallback`", checkNamedOnly, ""},
-	{RulePin, StageIntent, "other than the one the profile pins with `extension` and its `route.fallback`", checkPin, ""},
-	{RuleHost, StageIntent, "that is not on one of the `hosts` the request insists on", checkHost, ""},
-	{RuleOrigin, StageIntent, "other than the one that holds the snapshot, or the sandbox to fork", checkOrigin, ""},
+	{RuleNamedOnly, StageIntent, "that is a test double, unless the profile names it with `extension` or in `route.fallback`", passNamedOnly, tellNamedOnly, func(j *judge) bool { return j.doubles }},
+	{RulePin, StageIntent, "other than the one the profile pins with `extension` and its `route.fallback`", passPin, tellPin, (*judge).pinned},
+	{RuleHost, StageIntent, "that is not on one of the `hosts` the request insists on", passHost, tellHost, (*judge).insists},
+	{RuleOrigin, StageIntent, "other than the one that holds the snapshot, or the sandbox to fork", passing(tellOrigin), tellOrigin, (*judge).hasOrigin},
 
-	{RuleHandler, StageViability, "whose handler this build does not have", unavailable(RuleHandler), ""},
-	{RuleNotYet, StageViability, "that comes with a later release", unavailable(RuleNotYet), ""},
-	{RuleCredentials, StageViability, "whose credentials are missing", unavailable(RuleCredentials), ""},
-	{RuleHostUnfit, StageViability, "whose machine cannot be used", unavailable(RuleHostUnfit), ""},
+	{RuleHandler, StageViability, "whose handler this build does not have", available(RuleHandler), tellUnavailable, (*judge).lacks},
+	{RuleNotYet, StageViability, "that comes with a later release", available(RuleNotYet), tellUnavailable, (*judge).lacks},
+	{RuleCredentials, StageViability, "whose credentials are missing", available(RuleCredentials), tellUnavailable, (*judge).lacks},
+	{RuleHostUnfit, StageViability, "whose machine cannot be used", available(RuleHostUnfit), tellUnavailable, (*judge).lacks},
 
-	{RuleIsolation, StageViability, "whose strongest isolation is below the floor (`isolation.level`, `route.constraints.require_isolation`)", checkIsolation, ""},
-	{RuleEgress, StageViability, "that cannot enforce the network policy; `network.default: allow` is fine anywhere", checkEgress, ""},
-	{RuleTTL, StageViability, "where no sandbox may live as long as the ttl", checkTTL, ""},
-	{RuleExpiry, StageViability, "on platform credit that neither ends sandboxes by itself nor finds them again by id", checkExpiry, ""},
-	{RuleRegion, StageViability, "outside `route.constraints.region`", checkRegion, ""},
-	{RuleLimits, StageViability, "that does not hold cpu, memory, disk or process limits, unless `resources.best_effort` is set", checkLimits, ""},
-	{RuleResources, StageViability, "smaller than the resources asked for", checkResources, ""},
-	{RuleGPU, StageViability, "without a GPU where one is asked for", checkGPU, ""},
-	{RuleReadOnly, StageViability, "that cannot keep a workspace of `access: ro` from being written", checkReadOnly, ""},
-	{RuleWorkload, StageViability, "that does not list `image`, `compose` or `containers` among its requirement kinds where the profile is made of one", checkWorkload, ""},
-	{RuleRuntime, StageViability, "that lacks a runtime kind of `requires.runtime`", checkRuntime, ""},
-	{RuleRequirement, StageViability, "that lacks a requirement kind of `requires.capabilities`", checkRequirement, ""},
-	{RulePowerExec, StageViability, "that cannot run commands, where the readiness probe or the toolchain needs it", checkPower(extensions.PowerExec), extensions.PowerExec},
-	{RulePowerFiles, StageViability, "that cannot transfer files, where a mirrored workspace needs it", checkPower(extensions.PowerFiles), extensions.PowerFiles},
-	{RulePowerPause, StageViability, "that cannot pause, for `desired_mode = \"paused\"`", checkPower(extensions.PowerPause), extensions.PowerPause},
-	{RulePowerFork, StageViability, "that cannot fork, for `from_sandbox`", checkPower(extensions.PowerFork), extensions.PowerFork},
-	{RulePowerSnapshot, StageViability, "that cannot restore, for `from_snapshot`", checkPower(extensions.PowerSnapshot), extensions.PowerSnapshot},
-	{RuleOption, StageViability, "that does not know, or misses, one of the `options` given for it", checkOption, ""},
-	{RuleMaxCost, StageViability, "above `route.constraints.max_cost_per_hour`, or metered at an unknown price", checkMaxCost, ""},
+	{RuleIsolation, StageViability, "whose strongest isolation is below the floor (`isolation.level`, `route.constraints.require_isolation`)", passIsolation, tellIsolation,
+		func(j *judge) bool { return j.floor != "" }},
+	{RuleEgress, StageViability, "that cannot enforce the network policy; `network.default: allow` is fine anywhere", passEgress, tellEgress,
+		func(j *judge) bool { return j.egress != extensions.EgressNone }},
+	{RuleTTL, StageViability, "where no sandbox may live as long as the ttl", passTTL, tellTTL, nil},
+	{RuleExpiry, StageViability, "on platform credit that neither ends sandboxes by itself nor finds them again by id", passExpiry, tellExpiry,
+		func(j *judge) bool { return j.Billing != BillingBYOK }},
+	{RuleRegion, StageViability, "outside `route.constraints.region`", passRegion, tellRegion, func(j *judge) bool { return j.Policy.Region != "" }},
+	{RuleLimits, StageViability, "that does not hold cpu, memory, disk or process limits, unless `resources.best_effort` is set", passLimits, tellLimits,
+		func(j *judge) bool { return len(j.limits) > 0 }},
+	{RuleResources, StageViability, "smaller than the resources asked for", passResources, tellResources,
+		func(j *judge) bool { return j.Spec.Resources.CPU != nil || j.Spec.Resources.MemoryMB != nil }},
+	{RuleGPU, StageViability, "without a GPU where one is asked for", passGPU, tellGPU, (*judge).wantsGPU},
+	{RuleReadOnly, StageViability, "that cannot keep a workspace of `access: ro` from being written", passReadOnly, tellReadOnly,
+		func(j *judge) bool { return j.Spec.Workspace.Access == extensions.AccessRO }},
+	{RuleWorkload, StageViability, "that does not list `image`, `compose` or `containers` among its requirement kinds where the profile is made of one", passWorkload, tellWorkload,
+		func(j *judge) bool { return j.workload != "" }},
+	{RuleRuntime, StageViability, "that lacks a runtime kind of `requires.runtime`", passRuntime, tellRuntime,
+		func(j *judge) bool { return len(j.Spec.Requires.Runtime) > 0 }},
+	{RuleRequirement, StageViability, "that lacks a requirement kind of `requires.capabilities`", passRequirement, tellRequirement,
+		func(j *judge) bool { return len(j.Spec.Requires.Capabilities) > 0 }},
+	powerRule(RulePowerExec, extensions.PowerExec, "that cannot run commands, where the readiness probe or the toolchain needs it"),
+	powerRule(RulePowerFiles, extensions.PowerFiles, "that cannot transfer files, where a mirrored workspace needs it"),
+	powerRule(RulePowerPause, extensions.PowerPause, "that cannot pause, for `desired_mode = \"paused\"`"),
+	powerRule(RulePowerFork, extensions.PowerFork, "that cannot fork, for `from_sandbox`"),
+	powerRule(RulePowerSnapshot, extensions.PowerSnapshot, "that cannot restore, for `from_snapshot`"),
+	{RuleOption, StageViability, "that does not know, or misses, one of the `options` given for it", passOption, tellOption, nil},
+	{RuleMaxCost, StageViability, "above `route.constraints.max_cost_per_hour`, or metered at an unknown price", passMaxCost, tellMaxCost,
+		func(j *judge) bool { return j.Policy.MaxCostPerHour != nil }},
+}
+
+// passing is for rules that rarely refuse: what has a reason does not pass.
+func passing(tell func(*judge, *Candidate) (string, string)) func(*judge, *Candidate) bool {
+	return func(j *judge, c *Candidate) bool {
+		reason, _ := tell(j, c)
+		return reason == ""
+	}
 }
 
 // need is a power that a request asks for without naming it.

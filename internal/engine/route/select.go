@@ -1,7 +1,6 @@
 package route
 
 import (
-	"cmp"
 	"maps"
 	"slices"
 	"strings"
@@ -11,7 +10,8 @@ import (
 )
 
 // Select decides where a sandbox runs. The answer depends on q alone and not
-// on the order of q.Candidates, to which the Decision points.
+// on the order of q.Candidates, to which the Decision points: what q refers to
+// must not change while the Decision is in use.
 func Select(q Query) Decision {
 	j := newJudge(&q)
 	d := Decision{Strategy: j.strategy}
@@ -19,45 +19,56 @@ func Select(q Query) Decision {
 		d.err = err
 		return d
 	}
-	var eligible []*Candidate
-	var refused []Refusal
+	eligible := make([]*Candidate, 0, len(q.Candidates))
 	for i := range q.Candidates {
-		c, before := &q.Candidates[i], len(refused)
-		if refused = j.judge(c, refused); len(refused) == before {
+		c, before := &q.Candidates[i], len(j.refused)
+		if j.judge(c); len(j.refused) == before {
 			eligible = append(eligible, c)
 		}
 	}
-	d.Order, d.Refusals = j.order(eligible), byCandidate(refused)
-	d.Notices = slices.Sorted(maps.Keys(j.notices))
-	if len(d.Order) == 0 {
-		d.err = d.refused(j)
-		return d
+	d.judge = j
+	if len(eligible) > 0 {
+		d.Order, d.Why = j.order(eligible)
+		d.Chosen, d.Fallbacks = d.Order[0], j.fallbacks(d.Order)
 	}
-	d.Chosen, d.Fallbacks = d.Order[0], j.fallbacks(d.Order)
-	d.Why = j.why(d.Order)
+	d.Notices = slices.Sorted(maps.Keys(j.notices))
 	return d
 }
 
-// judge applies the rules stage by stage and appends what they refuse; the
-// first stage that refuses ends it, with all it has against the candidate.
-func (j *judge) judge(c *Candidate, refused []Refusal) []Refusal {
-	before := len(refused)
-	j.pending = j.pending[:0]
+// refused is a refusal that nobody has read yet: reasons are text, and text
+// for thousands of places takes longer than deciding about them.
+type refused struct {
+	c    *Candidate
+	rule *RuleInfo
+}
+
+// judge applies the rules stage by stage; the first stage that refuses ends
+// it, with all it has against the candidate.
+func (j *judge) judge(c *Candidate) {
+	before := len(j.refused)
 	for _, r := range j.rules {
-		if len(refused) > before && (refused[before].Stage != r.Stage || c.NamedOnly || c.Unavailable != nil && r.Stage == StageViability) {
-			break // what cannot be used at all is not picked apart
+		if len(j.refused) > before {
+			if j.refused[before].rule.Stage != r.Stage || c.NamedOnly || c.Unavailable != nil && r.Stage == StageViability {
+				return // what cannot be used at all is not picked apart
+			}
 		}
-		if reason, help := r.check(j, c); reason != "" {
-			help = j.helpOnHost(r, c, help)
-			refused = append(refused, Refusal{Candidate: c.ID(), Extension: c.Binding, Host: c.HostName(), Stage: r.Stage, Rule: r.ID, Reason: reason, Help: help})
-		}
-	}
-	if len(refused) == before {
-		for _, n := range j.pending {
-			j.notices[n] = true
+		if !r.passes(j, c) {
+			j.refused = append(j.refused, refused{c, r})
 		}
 	}
-	return refused
+	if len(j.refused) > before {
+		return
+	}
+	for _, note := range j.notes {
+		note(j, c)
+	}
+}
+
+// read puts a refusal into words.
+func (j *judge) read(x refused) Refusal {
+	reason, help := x.rule.tell(j, x.c)
+	return Refusal{Candidate: x.c.ID(), Extension: x.c.Binding, Host: x.c.HostName(), Stage: x.rule.Stage, Rule: x.rule.ID,
+		Reason: reason, Help: j.helpOnHost(x.rule, x.c, help)}
 }
 
 // helpOnHost says what would make a rule pass on c's host, where the
@@ -66,11 +77,9 @@ func (j *judge) helpOnHost(r *RuleInfo, c *Candidate, help string) string {
 	if c.Ceiling == nil || len(c.Narrowed) == 0 {
 		return help
 	}
-	elsewhere, pending := *c, len(j.pending)
+	elsewhere := *c
 	elsewhere.Capabilities = *c.Ceiling
-	reason, _ := r.check(j, &elsewhere)
-	j.pending = j.pending[:pending]
-	if reason != "" {
+	if !r.passes(j, &elsewhere) {
 		return help
 	}
 	return "on this host: " + strings.Join(about(r.ID, c.Narrowed), "; ")
@@ -92,23 +101,6 @@ func about(rule Rule, reasons []string) []string {
 	return out
 }
 
-// byCandidate sorts by candidate and keeps the order of rules. It moves
-// indexes, because a Refusal is large.
-func byCandidate(refused []Refusal) []Refusal {
-	at := make([]int, len(refused))
-	for i := range at {
-		at[i] = i
-	}
-	slices.SortFunc(at, func(a, b int) int {
-		return cmp.Or(strings.Compare(refused[a].Candidate, refused[b].Candidate), a-b)
-	})
-	sorted := make([]Refusal, len(refused))
-	for i, from := range at {
-		sorted[i] = refused[from]
-	}
-	return sorted
-}
-
 // check refuses queries that make no sense, whatever the candidates can do.
 func (j *judge) check() error {
 	strategies := []string{StrategyPreferSelfHosted, StrategyExplicit, StrategyLowestCost, StrategyLowestLatency}
@@ -124,12 +116,8 @@ func (j *judge) check() error {
 	case len(j.Candidates) == 0:
 		return invalid("the catalog has no place a sandbox could run in").WithRemedy("add a file below extensions/ to the catalog")
 	}
-	ids := make(map[string]struct{}, len(j.Candidates))
-	for i := range j.Candidates {
-		ids[j.Candidates[i].ID()] = struct{}{}
-		if len(ids) == i {
-			return extensions.Errorf(extensions.KindInternal, "two places are called %s", j.Candidates[i].ID())
-		}
+	if twice := namedTwice(j.Candidates); twice != nil {
+		return extensions.Errorf(extensions.KindInternal, "two places are called %s", twice.ID())
 	}
 	return j.checkNames()
 }

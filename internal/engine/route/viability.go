@@ -9,18 +9,17 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
-// unavailable passes on what the caller found about a declared place.
-func unavailable(rule Rule) check {
-	return func(_ *judge, c *Candidate) (string, string) {
-		if c.Unavailable == nil || c.Unavailable.rule() != rule {
-			return "", ""
-		}
-		reason := c.Unavailable.Reason
-		if reason == "" {
-			reason = "it cannot be used"
-		}
-		return reason, c.Unavailable.Help
+// available is for what the caller found about a declared place.
+func available(rule Rule) func(*judge, *Candidate) bool {
+	return func(_ *judge, c *Candidate) bool { return c.Unavailable == nil || c.Unavailable.rule() != rule }
+}
+
+func tellUnavailable(_ *judge, c *Candidate) (string, string) {
+	reason := c.Unavailable.Reason
+	if reason == "" {
+		reason = "it cannot be used"
 	}
+	return reason, c.Unavailable.Help
 }
 
 // rule is that of the four which the caller meant.
@@ -32,10 +31,17 @@ func (u *Unavailable) rule() Rule {
 	return RuleHostUnfit
 }
 
-func checkIsolation(j *judge, c *Candidate) (string, string) {
-	if j.floor == "" || slices.ContainsFunc(c.Capabilities.IsolationLevels, func(l extensions.Isolation) bool { return l.Meets(j.floor) }) {
-		return "", ""
+func passIsolation(j *judge, c *Candidate) bool {
+	levels := c.Capabilities.IsolationLevels
+	for i := len(levels) - 1; i >= 0; i-- { // the strongest is the last
+		if slices.Contains(j.strong, levels[i]) {
+			return true
+		}
 	}
+	return false
+}
+
+func tellIsolation(j *judge, c *Candidate) (string, string) {
 	strongest := "none that is known"
 	if n := len(c.Capabilities.IsolationLevels); n > 0 {
 		strongest = string(c.Capabilities.IsolationLevels[n-1])
@@ -44,10 +50,11 @@ func checkIsolation(j *judge, c *Candidate) (string, string) {
 		fmt.Sprintf("choose a place with isolation %s, or lower isolation.level if %s is enough for this code", j.floor, strongest)
 }
 
-func checkEgress(j *judge, c *Candidate) (string, string) {
-	if j.egress == extensions.EgressNone || c.Capabilities.Egress.Includes(j.egress) {
-		return "", ""
-	}
+func passEgress(j *judge, c *Candidate) bool {
+	return slices.Contains(j.enforces, c.Capabilities.Egress)
+}
+
+func tellEgress(j *judge, c *Candidate) (string, string) {
 	wants := map[extensions.Egress]string{
 		extensions.EgressDenyOnly: "a shut network (default: deny)",
 		extensions.EgressCIDR:     "an allowlist of networks",
@@ -68,14 +75,22 @@ func checkEgress(j *judge, c *Candidate) (string, string) {
 	return can + ", and " + wants + " is wanted", help
 }
 
-func checkTTL(j *judge, c *Candidate) (string, string) {
+// maxTTL is 0 where there is no limit.
+func (c *Candidate) maxTTL() time.Duration {
 	limit := c.Capabilities.MaxTTL
 	if s := c.Capabilities.MaxSessionDuration; s > 0 && (limit == 0 || s < limit) {
 		limit = s
 	}
-	if limit == 0 || j.ttl() <= limit {
-		return "", ""
-	}
+	return limit
+}
+
+func passTTL(j *judge, c *Candidate) bool {
+	limit := c.maxTTL()
+	return limit == 0 || j.ttl() <= limit
+}
+
+func tellTTL(j *judge, c *Candidate) (string, string) {
+	limit := c.maxTTL()
 	return fmt.Sprintf("the ttl %s is above its maximum of %s", short(j.ttl()), short(limit)), "set a ttl of at most " + short(limit)
 }
 
@@ -91,41 +106,49 @@ func short(d time.Duration) string {
 	return s
 }
 
-func checkExpiry(j *judge, c *Candidate) (string, string) {
-	if c.selfHosted() || j.Billing == BillingBYOK || c.Capabilities.Expiry == extensions.ExpiryNative || c.Find.Recoverable() {
-		return "", ""
-	}
+func passExpiry(_ *judge, c *Candidate) bool {
+	return c.Capabilities.Expiry == extensions.ExpiryNative || c.selfHosted() || c.Find.Recoverable()
+}
+
+func tellExpiry(*judge, *Candidate) (string, string) {
 	return "it neither ends a sandbox by itself nor finds one again by id, so a lost one would cost platform credit without end",
 		`set billing = "byok", so that your own account with the vendor bears it`
 }
 
-func checkRegion(j *judge, c *Candidate) (string, string) {
-	want := j.Policy.Region
-	if want == "" {
-		return "", ""
+func passRegion(j *judge, c *Candidate) bool {
+	if one := c.region(); one != "" {
+		return inRegion(one, j.Policy.Region)
 	}
-	have := c.regions()
-	if slices.ContainsFunc(have, func(r string) bool { return inRegion(r, want) }) {
-		return "", ""
+	for _, have := range c.Capabilities.Regions {
+		// A vendor that runs anywhere can run there; where a machine stands is
+		// a fact that somebody has to state.
+		if inRegion(have, j.Policy.Region) || have == "*" && c.Place == extensions.PlaceAccount {
+			return true
+		}
 	}
-	// A vendor that runs anywhere can run there; where a machine stands is a
-	// fact that somebody has to state.
-	if c.Place == extensions.PlaceAccount && slices.Contains(have, "*") {
-		return "", ""
-	}
+	return false
+}
+
+func tellRegion(j *judge, c *Candidate) (string, string) {
+	have, want := c.regions(), j.Policy.Region
 	if c.Place != extensions.PlaceAccount && (len(have) == 0 || slices.Contains(have, "*")) {
 		return "nobody said in which region it is, and " + want + " is wanted", "set region on the host or the binding"
 	}
 	return fmt.Sprintf("it is in %s, and %s is wanted", strings.Join(have, ", "), want), "choose a place in " + want + ", or drop route.constraints.region"
 }
 
-// regions are the binding's, else the host's, else what is declared.
+// region is the binding's, else the host's; "" where neither states one.
+func (c *Candidate) region() string {
+	if c.Region == "" && c.Host != nil {
+		return c.Host.Region
+	}
+	return c.Region
+}
+
+// regions is region, else what is declared.
 func (c *Candidate) regions() []string {
-	switch {
-	case c.Region != "":
-		return []string{c.Region}
-	case c.Host != nil && c.Host.Region != "":
-		return []string{c.Host.Region}
+	if one := c.region(); one != "" {
+		return []string{one}
 	}
 	return c.Capabilities.Regions
 }
@@ -136,9 +159,8 @@ func inRegion(have, want string) bool {
 	return ok && (rest == "" || rest[0] == '-')
 }
 
-func checkReadOnly(j *judge, c *Candidate) (string, string) {
-	if j.Spec.Workspace.Access != extensions.AccessRO || c.Capabilities.ReadOnlyWorkspace {
-		return "", ""
-	}
+func passReadOnly(_ *judge, c *Candidate) bool { return c.Capabilities.ReadOnlyWorkspace }
+
+func tellReadOnly(*judge, *Candidate) (string, string) {
 	return "it cannot keep the workspace from being written", "set workspace.access: rw or none"
 }
