@@ -22,7 +22,7 @@ func (e *Engine) query(ctx context.Context, p *prepared, how preparation) (route
 	r := p.resolved
 	q := route.Query{
 		Spec: r.Spec, Options: r.OptionsByExtension, Prefer: r.Placement.Prefer, Fallback: r.Placement.Fallback,
-		DesiredMode: p.req.DesiredMode, Billing: p.req.Billing,
+		DesiredMode: p.req.DesiredMode, Billing: p.req.Billing, Permission: e.catalog.Permission(e.account),
 		Policy: route.Policy{Extension: r.Policy.Extension, Strategy: r.Policy.Strategy, Fallback: r.Policy.Fallback,
 			RequireIsolation: r.Policy.RequireIsolation, Region: r.Policy.Region},
 	}

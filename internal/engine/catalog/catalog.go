@@ -1,8 +1,8 @@
-// Package catalog reads folders of YAML into profiles, extension bindings and
-// price books. It is the only reader of catalogs; what it returns is plain
+// Package catalog reads folders of YAML into profiles, extension bindings,
+// price books and policies. It is the only reader of catalogs; what it returns is plain
 // data that the pure packages work on.
 //
-// A catalog folder holds profiles/, extensions/ and prices/, each with *.yaml
+// A catalog folder holds profiles/, extensions/, prices/ and policies/, each with *.yaml
 // or *.yml files of one document. Other files, hidden files and deeper folders
 // are left alone, so that a profile's bundle can lie beside it. Symbolic links
 // are followed inside the folder and refused where they leave it.
@@ -21,6 +21,10 @@ type Catalog struct {
 	Profiles *profile.Set
 	Bindings []Binding    // sorted by id
 	Books    []meter.Book // sorted by the binding they price, at most one for each
+	// Policies are sorted by id. BrokenPolicies says what is wrong with those
+	// that could not be read; see Permission.
+	Policies       []Policy
+	BrokenPolicies []string
 	// Digest is the lower-case hex SHA-256 over the names and bytes of every
 	// file read, in order. It does not depend on where the folders are.
 	Digest string

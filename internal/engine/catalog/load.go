@@ -42,18 +42,21 @@ func Load(dirs []string, descriptors []extensions.Descriptor) (*Catalog, error) 
 
 // loader gathers layers into one catalog.
 type loader struct {
-	handlers map[string]extensions.Descriptor
-	profiles *profile.Set
-	bindings map[string]entry[Binding]
-	books    map[string]entry[meter.Book] // by the binding they price
-	bookIDs  map[string]entry[string]     // id -> binding
-	from     map[string]entry[string]     // profile reference -> file
-	homes    map[string]home              // profile reference -> where it stands
-	broken   map[string]bool              // ids of files that have mistakes
-	errs     strictyaml.Errors
-	notices  strictyaml.Errors
-	digest   hash.Hash
-	layer    int
+	handlers    map[string]extensions.Descriptor
+	profiles    *profile.Set
+	bindings    map[string]entry[Binding]
+	books       map[string]entry[meter.Book] // by the binding they price
+	bookIDs     map[string]entry[string]     // id -> binding
+	policies    []entry[Policy]
+	policyErrs  strictyaml.Errors
+	policyNames []namedExtension
+	from        map[string]entry[string] // profile reference -> file
+	homes       map[string]home          // profile reference -> where it stands
+	broken      map[string]bool          // ids of files that have mistakes
+	errs        strictyaml.Errors
+	notices     strictyaml.Errors
+	digest      hash.Hash
+	layer       int
 }
 
 // entry is a value with where it was defined.
@@ -81,6 +84,7 @@ func (ld *loader) load(layers []layer) {
 	for i, l := range layers {
 		ld.layer = i
 		ld.errs = append(ld.errs, l.errs...)
+		ld.policyErrs = append(ld.policyErrs, l.policyErrs...)
 		fmt.Fprintf(ld.digest, "layer %d\n", i)
 		for _, f := range l.files {
 			fmt.Fprintf(ld.digest, "%d %s %d\n", len(f.rel), f.rel, len(f.data))
@@ -92,9 +96,11 @@ func (ld *loader) load(layers []layer) {
 				ld.addBinding(f, l.builtin)
 			case pricesFolder:
 				ld.addBook(f, l.builtin)
+			case policiesFolder:
+				ld.addPolicy(f)
 			}
 		}
-		if len(l.files) == 0 && len(l.errs) == 0 {
+		if len(l.files) == 0 && len(l.errs)+len(l.policyErrs) == 0 {
 			ld.notices = append(ld.notices, &strictyaml.Error{File: l.name,
 				Msg: "no catalog files here: *.yaml in " + strings.Join(folders, "/, ") + "/ are read"})
 		}
@@ -112,6 +118,15 @@ func (ld *loader) catalog() *Catalog {
 		c.Books = append(c.Books, e.value)
 	}
 	slices.SortFunc(c.Books, func(a, b meter.Book) int { return strings.Compare(a.Extension, b.Extension) })
+	for _, e := range ld.policies {
+		c.Policies = append(c.Policies, e.value)
+	}
+	slices.SortStableFunc(c.Policies, func(a, b Policy) int { return strings.Compare(a.ID, b.ID) })
+	for _, e := range ld.policyErrs {
+		c.BrokenPolicies = append(c.BrokenPolicies, e.Error())
+		ld.notices = append(ld.notices, &strictyaml.Error{File: e.File, Line: e.Line, Column: e.Column, Suggestion: e.Suggestion,
+			Msg: "nothing new can be made until this is corrected: " + e.Msg})
+	}
 	slices.SortStableFunc(ld.notices, func(a, b *strictyaml.Error) int {
 		return cmp.Or(strings.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line))
 	})

@@ -68,10 +68,7 @@ func (r *bindingReader) levels(names []string) []extensions.Isolation {
 	for i, name := range names {
 		level := extensions.Isolation(name)
 		if !slices.Contains(extensions.IsolationLevels, level) {
-			all := make([]string, len(extensions.IsolationLevels))
-			for j, l := range extensions.IsolationLevels {
-				all[j] = string(l)
-			}
+			all := isolationNames()
 			e := r.refuse([]string{"capabilities", "isolation_levels", strconv.Itoa(i)}, "%q is not an isolation level: want %s",
 				extensions.Clean(name, 80), strings.Join(all, ", "))
 			e.Suggestion = strictyaml.Nearest(name, all)
@@ -86,6 +83,14 @@ func (r *bindingReader) levels(names []string) []extensions.Isolation {
 		return slices.Index(extensions.IsolationLevels, a) - slices.Index(extensions.IsolationLevels, b)
 	})
 	return slices.Compact(levels)
+}
+
+func isolationNames() []string {
+	names := make([]string, len(extensions.IsolationLevels))
+	for i, l := range extensions.IsolationLevels {
+		names[i] = string(l)
+	}
+	return names
 }
 
 func (r *bindingReader) known(key string, value *string, allowed ...string) *string {

@@ -82,6 +82,7 @@ func (ld *loader) checkTogether() {
 			ld.checkOptions(p, ext)
 		}
 	}
+	ld.checkPolicies()
 	for _, ext := range slices.Sorted(maps.Keys(ld.books)) {
 		if _, ok := ld.bindings[ext]; !ok && !ld.broken[ext] {
 			e := ld.books[ext]

@@ -24,9 +24,10 @@ const (
 	profilesFolder   = "profiles"
 	extensionsFolder = "extensions"
 	pricesFolder     = "prices"
+	policiesFolder   = "policies"
 )
 
-var folders = []string{profilesFolder, extensionsFolder, pricesFolder}
+var folders = []string{profilesFolder, extensionsFolder, pricesFolder, policiesFolder}
 
 const builtinName = "built-in"
 
@@ -46,6 +47,8 @@ type layer struct {
 	builtin bool
 	files   []file
 	errs    strictyaml.Errors
+	// policyErrs are mistakes of policies/, which stop what is new and not what is there.
+	policyErrs strictyaml.Errors
 }
 
 func builtinLayer() (layer, error) {
@@ -135,7 +138,12 @@ func (l *layer) shown(rel string) string {
 }
 
 func (l *layer) bad(rel, format string, args ...any) {
-	l.errs = append(l.errs, &strictyaml.Error{File: l.shown(rel), Msg: fmt.Sprintf(format, args...)})
+	e := &strictyaml.Error{File: l.shown(rel), Msg: fmt.Sprintf(format, args...)}
+	if kind, _, _ := strings.Cut(rel, "/"); kind == policiesFolder {
+		l.policyErrs = append(l.policyErrs, e)
+		return
+	}
+	l.errs = append(l.errs, e)
 }
 
 // readFile reads a regular file of at most strictyaml.MaxBytes. It looks

@@ -24,7 +24,7 @@ type Problem struct {
 }
 
 // ValidatePath checks one file or one folder over the built-in catalog. A file
-// in a catalog's profiles/, extensions/ or prices/ is checked together with
+// in a catalog's profiles/, extensions/, prices/ or policies/ is checked together with
 // that catalog, so that it may extend its neighbours; only its own problems
 // are told. The problems are sorted; the error, KindInvalid, is for what could
 // not be read at all.
@@ -100,12 +100,12 @@ func kindOf(path string, data []byte) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	for kind, prefix := range map[string]string{profilesFolder: profile.ProfilePrefix, extensionsFolder: profile.ExtensionPrefix, pricesFolder: "prices."} {
+	for kind, prefix := range map[string]string{profilesFolder: profile.ProfilePrefix, extensionsFolder: profile.ExtensionPrefix, pricesFolder: "prices.", policiesFolder: policyPrefix} {
 		if strings.HasPrefix(id, prefix) {
 			return kind, nil
 		}
 	}
-	return "", errors.New(`cannot tell what this is: want an id that starts with "profile.", "ext." or "prices."`)
+	return "", errors.New(`cannot tell what this is: want an id that starts with "profile.", "ext.", "prices." or "policy."`)
 }
 
 // checkReferences notes what a profile names and this catalog does not have.
@@ -142,6 +142,7 @@ func (ld *loader) problems(only string) []Problem {
 		}
 	}
 	tell(ld.errs, false)
+	tell(ld.policyErrs, false)
 	tell(ld.notices, true)
 	slices.SortStableFunc(out, func(a, b Problem) int {
 		return cmp.Or(strings.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column), strings.Compare(a.Msg, b.Msg))

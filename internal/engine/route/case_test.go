@@ -33,6 +33,7 @@ type testCase struct {
 	Billing      string
 	Origin       *Origin
 	FromSnapshot string // handler that made it
+	Permission   Permission
 	Candidates   []json.RawMessage
 }
 
@@ -61,7 +62,7 @@ func readCase(t *testing.T, data []byte) Query {
 	var tc testCase
 	decode(data, &tc)
 	q := Query{Options: tc.Options, Policy: tc.Policy, Hosts: tc.Hosts, Prefer: tc.Prefer, Fallback: tc.Fallback, DesiredMode: tc.Mode,
-		Billing: tc.Billing, Origin: tc.Origin}
+		Billing: tc.Billing, Origin: tc.Origin, Permission: tc.Permission}
 	q.Spec.Network.Default = "allow"
 	if tc.Spec != nil {
 		decode(tc.Spec, &q.Spec)
@@ -120,7 +121,8 @@ func TestCases(t *testing.T) {
 			if err != nil || len(a.Files) != 2 {
 				t.Fatalf("want query.json and want: %v", err)
 			}
-			d := Select(readCase(t, a.Files[0].Data))
+			q := readCase(t, a.Files[0].Data)
+			d := Select(q)
 			got := tell(d)
 			if *update {
 				a.Files[1].Data = []byte(got)
@@ -131,7 +133,7 @@ func TestCases(t *testing.T) {
 				t.Errorf("got\n%s\nwant\n%s", got, want)
 			}
 			if isRule(Rule(name)) {
-				provesRule(t, d, Rule(name))
+				provesRule(t, q, d, Rule(name))
 			}
 		})
 	}
@@ -147,10 +149,15 @@ func isRule(r Rule) bool {
 }
 
 // provesRule: the rule refuses one candidate, and lets another pass in the
-// same query, so that neither "always" nor "never" would do.
-func provesRule(t *testing.T, d Decision, rule Rule) {
+// same query, so that neither "always" nor "never" would do. A rule about the
+// account concerns every place: there another account's query is let pass.
+func provesRule(t *testing.T, q Query, d Decision, rule Rule) {
 	t.Helper()
-	if d.Chosen == nil {
+	if rule.everywhere() {
+		if q.Permission = (Permission{}); d.Chosen != nil || Select(q).Chosen == nil {
+			t.Error("it does not depend on the account")
+		}
+	} else if d.Chosen == nil {
 		t.Error("nothing passes")
 	}
 	if len(d.Refusals()) == 0 {

@@ -45,7 +45,7 @@ func (d Decision) allRefused() error {
 		}
 	}
 	remedy := "change what one of these lines names"
-	if told := d.told(); len(told) == 1 {
+	if told := d.told(); len(told) == 1 || told[0].rule.ID.everywhere() {
 		remedy = d.judge.read(told[0]).Help
 	}
 	return extensions.Errorf(extensions.KindUnsupported, "%s:%s", head, d.tellRefusals()).WithRemedy("%s", remedy)
@@ -65,6 +65,10 @@ func (d Decision) told() []refused {
 func (d Decision) tellRefusals() string {
 	var b strings.Builder
 	told, places := d.told(), 0
+	if len(told) > 0 && told[0].rule.ID.everywhere() {
+		r := d.judge.read(told[0])
+		return fmt.Sprintf("\n- every place: %s (%s). What would help: %s.", r.Reason, r.Rule, r.Help)
+	}
 	for i, x := range told {
 		if i == 0 || told[i-1].c != x.c {
 			places++

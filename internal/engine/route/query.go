@@ -45,6 +45,7 @@ type Query struct {
 	// Origin is where the snapshot or the sandbox to fork lives; nil where
 	// there is none, or where it is not known yet.
 	Origin     *Origin
+	Permission Permission
 	Candidates []Candidate
 }
 

@@ -34,6 +34,14 @@ const (
 	RulePowerSnapshot Rule = "viability.power.snapshot"
 	RuleOption        Rule = "viability.option"
 	RuleMaxCost       Rule = "viability.max-cost"
+
+	RulePolicyUnreadable Rule = "permission.policy-unreadable"
+	RulePolicyAbsent     Rule = "permission.policy-absent"
+	RuleAllowedExtension Rule = "permission.extension"
+	RuleAllowedHost      Rule = "permission.host"
+	RuleAllowedRegion    Rule = "permission.region"
+	RuleAllowedIsolation Rule = "permission.isolation"
+	RuleAllowedBilling   Rule = "permission.billing"
 )
 
 // RuleInfo explains one rule.
@@ -58,6 +66,19 @@ var Rules = []RuleInfo{
 	{RulePin, StageIntent, "other than the one the profile pins with `extension` and its `route.fallback`", passPin, tellPin, (*judge).pinned},
 	{RuleHost, StageIntent, "that is not on one of the `hosts` the request insists on", passHost, tellHost, (*judge).insists},
 	{RuleOrigin, StageIntent, "other than the one that holds the snapshot, or the sandbox to fork", passing(tellOrigin), tellOrigin, (*judge).hasOrigin},
+
+	{RulePolicyUnreadable, StagePermission, "while a policy cannot be read", passNever, tellUnread, (*judge).unread},
+	{RulePolicyAbsent, StagePermission, "of an account no policy is written for, in a catalog that has policies", passNever, tellUngoverned, (*judge).ungoverned},
+	{RuleAllowedExtension, StagePermission, "of an extension that a policy forbids, or leaves out of `extensions.allowed`", passAllowedExtension, tellAllowedExtension,
+		saying(func(p *AccountPolicy) bool { return !p.Extensions.empty() })},
+	{RuleAllowedHost, StagePermission, "on a host that a policy forbids, or leaves out of `hosts.allowed`", passAllowedHost, tellAllowedHost,
+		saying(func(p *AccountPolicy) bool { return !p.Hosts.empty() })},
+	{RuleAllowedRegion, StagePermission, "that may run in a region a policy forbids, or leaves out of `regions.allowed`", passAllowedRegion, tellAllowedRegion,
+		saying(func(p *AccountPolicy) bool { return !p.Regions.empty() })},
+	{RuleAllowedIsolation, StagePermission, "that could run this sandbox in less isolation than a policy's `require_isolation`", passAllowedIsolation, tellAllowedIsolation,
+		saying(func(p *AccountPolicy) bool { return p.RequireIsolation != "" })},
+	{RuleAllowedBilling, StagePermission, "that is metered, where a policy's `billing` leaves out how the request pays", passAllowedBilling, tellAllowedBilling,
+		saying(func(p *AccountPolicy) bool { return p.Billing != nil })},
 
 	{RuleHandler, StageViability, "whose handler this build does not have", available(RuleHandler), tellUnavailable, (*judge).lacks},
 	{RuleNotYet, StageViability, "that comes with a later release", available(RuleNotYet), tellUnavailable, (*judge).lacks},
@@ -93,6 +114,11 @@ var Rules = []RuleInfo{
 	{RuleOption, StageViability, "that does not know, or misses, one of the `options` given for it", passOption, tellOption, nil},
 	{RuleMaxCost, StageViability, "above `route.constraints.max_cost_per_hour`, or metered at an unknown price", passMaxCost, tellMaxCost,
 		func(j *judge) bool { return j.Policy.MaxCostPerHour != nil }},
+}
+
+// saying skips a rule about which no policy says anything.
+func saying(says func(*AccountPolicy) bool) func(*judge) bool {
+	return func(j *judge) bool { return j.Permission.any(says) }
 }
 
 // passing is for rules that rarely refuse: what has a reason does not pass.

@@ -48,7 +48,8 @@ func (j *judge) judge(c *Candidate) {
 	before := len(j.refused)
 	for _, r := range j.rules {
 		if len(j.refused) > before {
-			if j.refused[before].rule.Stage != r.Stage || c.NamedOnly || c.Unavailable != nil && r.Stage == StageViability {
+			first := j.refused[before].rule
+			if first.Stage != r.Stage || c.NamedOnly || first.ID.everywhere() || c.Unavailable != nil && r.Stage == StageViability {
 				return // what cannot be used at all is not picked apart
 			}
 		}

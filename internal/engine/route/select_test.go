@@ -69,10 +69,67 @@ func genQuery(t *rapid.T) Query {
 		q.Policy.Extension = fmt.Sprintf("ext.%d", rapid.IntRange(0, n-1).Draw(t, "pin"))
 	}
 	q.Policy.Fallback = pick(t, "route fallback", nil, []string{"ext.1", "ext.0"})
+	q.Permission = genPermission(t, n)
 	if rapid.Bool().Draw(t, "limited") {
 		q.Policy.MaxCostPerHour = &meter.Money{Amount: 1e9, Currency: "USD"}
 	}
 	return q
+}
+
+func genPermission(t *rapid.T, n int) Permission {
+	p := Permission{Account: "acme/web", Required: rapid.Bool().Draw(t, "required")}
+	some := func(label string, from ...string) []string {
+		return pick(t, label, nil, nil, from[:len(from)/2], from)
+	}
+	for i := range rapid.IntRange(0, 2).Draw(t, "policies") {
+		a := AccountPolicy{ID: fmt.Sprintf("policy.%d", i), RequireIsolation: pick(t, "required isolation", "", "", extensions.IsolationContainer),
+			Billing: pick(t, "billing allowed", nil, nil, []string{BillingBYOK})}
+		var all []string
+		for i := range n {
+			all = append(all, fmt.Sprintf("ext.%d", i))
+		}
+		a.Extensions = Access{Allowed: some("allowed", all...), Forbidden: some("forbidden", "ext.1", "ext.2")}
+		a.Hosts = Access{Allowed: some("allowed hosts", "one", "two"), Forbidden: some("forbidden hosts", "two", "three")}
+		a.Regions = Access{Allowed: some("allowed regions", "eu"), Forbidden: some("forbidden regions", "us")}
+		p.Policies = append(p.Policies, a)
+	}
+	if rapid.IntRange(0, 9).Draw(t, "unreadable") == 0 {
+		p.Unreadable = []string{"policies/a.yaml: not YAML"}
+	}
+	return p
+}
+
+// permitted is eligible's part about the account.
+func permitted(q Query, c Candidate) bool {
+	p := q.Permission
+	if len(p.Unreadable) > 0 || p.Required && len(p.Policies) == 0 {
+		return false
+	}
+	in := func(a Access, name string) bool {
+		return (a.Allowed == nil || slices.Contains(a.Allowed, name)) && !slices.Contains(a.Forbidden, name)
+	}
+	region, host := c.Region, ""
+	if c.Host != nil {
+		host = c.Host.Name
+		if region == "" {
+			region = c.Host.Region
+		}
+	}
+	if region == "eu-1" {
+		region = "eu"
+	}
+	if region == "" {
+		region = "*"
+	}
+	for _, a := range p.Policies {
+		regional := region == "*" && a.Regions.Allowed == nil && len(a.Regions.Forbidden) == 0 || region != "*" && in(a.Regions, region)
+		isolated := a.RequireIsolation == "" || q.Spec.Isolation.Meets(a.RequireIsolation) || c.Capabilities.IsolationLevels[0].Meets(a.RequireIsolation)
+		paid := a.Billing == nil || c.Capabilities.PricingModel == extensions.PricingSelfHosted || q.Billing == BillingBYOK
+		if !in(a.Extensions, c.Binding) || c.Place != extensions.PlaceAccount && !in(a.Hosts, host) || !regional || !isolated || !paid {
+			return false
+		}
+	}
+	return true
 }
 
 // eligible is what the rules promise, written down a second time and in one
@@ -95,7 +152,7 @@ func eligible(q Query, c Candidate) bool {
 		affordable = own && c.Price.Hourly == nil || c.Price.Hourly != nil && c.Price.Hourly.Currency == "USD" && c.Price.Hourly.Amount <= 1e9
 	}
 	named := c.Binding == q.Policy.Extension || slices.Contains(q.Policy.Fallback, c.Binding)
-	return c.Unavailable == nil && affordable && (!c.NamedOnly || named) &&
+	return c.Unavailable == nil && permitted(q, c) && affordable && (!c.NamedOnly || named) &&
 		(q.Policy.Extension == "" || c.Binding == q.Policy.Extension || slices.Contains(q.Policy.Fallback, c.Binding)) &&
 		at(last) >= at(q.Spec.Isolation) && slices.Index(extensions.EgressLevels, c.Capabilities.Egress) >= need &&
 		(c.Capabilities.MaxTTL == 0 || time.Duration(q.Spec.TTL) <= c.Capabilities.MaxTTL) &&
@@ -143,6 +200,9 @@ func wantChoice(t *rapid.T, d Decision) {
 		}
 		for _, x := range d.told() {
 			r := d.judge.read(x)
+			if r.Reason == "" || r.Help == "" {
+				t.Fatalf("a refusal without words: %+v", r)
+			}
 			if !strings.Contains(d.Err().Error(), r.Reason) {
 				t.Fatalf("the error leaves out %+v", r)
 			}

@@ -1,0 +1,73 @@
+package engine_test
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
+)
+
+// governed is an engine for an account whose catalog has a policy.
+func governed(t *testing.T, account, policy string) *engine.Engine {
+	t.Helper()
+	dir := t.TempDir()
+	if err := os.MkdirAll(filepath.Join(dir, "policies"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	write(t, dir, "policies/acme.yaml", policy)
+	e, err := engine.New(engine.Options{Extensions: all(), StateDir: t.TempDir(), Account: account, Catalog: []string{dir}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := e.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return e
+}
+
+// A policy is part of the catalog: a plan refuses what a create refuses, in
+// the same words, and nothing is written or made.
+func TestAPolicyDeniesInPlanAndCreate(t *testing.T) {
+	t.Parallel()
+	const only = "id: policy.acme\naccount: acme\nextensions: { allowed: [ext.saas-stub], forbidden: [ext.local] }\n"
+	for _, c := range []struct{ account, policy, want string }{
+		{"acme/web", only, "policy.acme forbids ext.local (permission.extension)"},
+		{"other/web", only, "no policy is written for account other/web"},
+		{"other/web", "id: policy.acme\naccount: acme\nextension: {}\n", `acme.yaml:3:1: unknown key "extension"`},
+	} {
+		e := governed(t, c.account, c.policy)
+		req := engine.Request{Profile: "profile.quickstart"}
+		planned, err := e.Plan(context.Background(), req)
+		if !extensions.IsKind(err, extensions.KindUnsupported) || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("plan: %v, want %s", err, c.want)
+		}
+		found := false
+		for _, ec := range planned.Estimate.Candidates {
+			found = found || ec.Extension == "ext.local" && !ec.Eligible && ec.Refusals[0].Stage == "permission" && ec.Refusals[0].Remedy != ""
+		}
+		if !found {
+			t.Errorf("the estimate does not refuse it: %+v", planned.Estimate.Candidates)
+		}
+		s, cerr := e.Create(context.Background(), req, nil, nil)
+		if cerr == nil || cerr.Error() != err.Error() || s.ID != "" {
+			t.Errorf("create: %v", cerr)
+		}
+		if rows, err := e.List(context.Background(), true); err != nil || len(rows) != 0 {
+			t.Errorf("%+v, %v", rows, err)
+		}
+	}
+}
+
+func TestAPolicyLetsWhatItAllows(t *testing.T) {
+	t.Parallel()
+	e := governed(t, "acme/web", "id: policy.acme\naccount: acme/web\nextensions: { allowed: [ext.local] }\n")
+	if p, err := e.Plan(context.Background(), engine.Request{Profile: "profile.quickstart"}); err != nil || p.Extension != "ext.local" {
+		t.Errorf("%+v, %v", p, err)
+	}
+}

@@ -1,0 +1,228 @@
+package route
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
+)
+
+// Permission is what the account of a query may use.
+type Permission struct {
+	Account string // "acme/web", for messages
+	// Required: an account no policy is written for may use nothing.
+	Required bool
+	// Unreadable says what is wrong with policies that could not be read. As
+	// long as there is one, nobody knows what it forbids.
+	Unreadable []string
+	// Policies all apply: what one of them does not allow is not allowed.
+	Policies []AccountPolicy
+}
+
+// AccountPolicy is what one policy says.
+type AccountPolicy struct {
+	ID         string // "policy.acme"
+	Extensions Access // binding ids
+	Hosts      Access // names; a vendor's account has none and is let pass
+	// Regions are those sandboxes may run in: all that a place may choose
+	// have to be allowed.
+	Regions Access
+	// RequireIsolation is the weakest a sandbox may run in; "" = any.
+	RequireIsolation extensions.Isolation
+	// Billing lists how metered places may be paid; nil = any.
+	Billing []string
+}
+
+// Access is a list of what may be used and one of what may not, which wins.
+type Access struct {
+	Allowed   []string // nil = all; empty = none
+	Forbidden []string
+}
+
+func (a Access) permits(name string) bool {
+	return !slices.Contains(a.Forbidden, name) && (a.Allowed == nil || slices.Contains(a.Allowed, name))
+}
+
+func (a Access) empty() bool { return a.Allowed == nil && len(a.Forbidden) == 0 }
+
+// any reports whether a policy says something that is to be asked about.
+func (p *Permission) any(says func(*AccountPolicy) bool) bool {
+	return p.first(func(a *AccountPolicy) bool { return !says(a) }) != nil
+}
+
+// first is the first policy that does not permit; nil where all do.
+func (p *Permission) first(permits func(*AccountPolicy) bool) *AccountPolicy {
+	for i := range p.Policies {
+		if !permits(&p.Policies[i]) {
+			return &p.Policies[i]
+		}
+	}
+	return nil
+}
+
+// askFor says what the user can change, and whose policy it is.
+func (j *judge) askFor(p *AccountPolicy, change string) string {
+	return change + ", or ask who keeps " + p.ID + " for account " + j.Permission.Account
+}
+
+func (j *judge) unread() bool { return len(j.Permission.Unreadable) > 0 }
+
+func (j *judge) ungoverned() bool {
+	return j.Permission.Required && len(j.Permission.Policies) == 0 && !j.unread()
+}
+
+// everywhere reports a rule that is about the account and not about a place.
+func (r Rule) everywhere() bool { return r == RulePolicyUnreadable || r == RulePolicyAbsent }
+
+func passNever(*judge, *Candidate) bool { return false }
+
+func tellUnread(j *judge, _ *Candidate) (string, string) {
+	return "a policy cannot be read, so nothing is allowed: " + extensions.Clean(strings.Join(j.Permission.Unreadable, "; "), 500), "correct that policy"
+}
+
+func tellUngoverned(j *judge, _ *Candidate) (string, string) {
+	return "no policy is written for account " + j.Permission.Account + ", and without one it may use nothing",
+		"add a policy for it below policies/ of the catalog"
+}
+
+func bindingPolicy(c *Candidate) func(*AccountPolicy) bool {
+	return func(p *AccountPolicy) bool { return p.Extensions.permits(c.Binding) }
+}
+
+func passAllowedExtension(j *judge, c *Candidate) bool {
+	return j.Permission.first(bindingPolicy(c)) == nil
+}
+
+func tellAllowedExtension(j *judge, c *Candidate) (string, string) {
+	p := j.Permission.first(bindingPolicy(c))
+	return p.ID + " " + p.Extensions.verdict(c.Binding, "extensions"), j.askFor(p, "choose another extension")
+}
+
+// verdict tells apart what is forbidden and what is not allowed.
+func (a Access) verdict(name, what string) string {
+	switch {
+	case slices.Contains(a.Forbidden, name):
+		return "forbids " + name
+	case len(a.Allowed) == 0:
+		return "allows no " + what
+	}
+	return "does not list " + name + " among its allowed " + what + ": " + strings.Join(a.Allowed, ", ")
+}
+
+// hostPolicy lets accounts pass: they have no host. A machine nobody gave a
+// name is none of the names that are allowed.
+func hostPolicy(c *Candidate) func(*AccountPolicy) bool {
+	return func(p *AccountPolicy) bool {
+		return c.Place == extensions.PlaceAccount || p.Hosts.permits(c.HostName())
+	}
+}
+
+func passAllowedHost(j *judge, c *Candidate) bool { return j.Permission.first(hostPolicy(c)) == nil }
+
+func tellAllowedHost(j *judge, c *Candidate) (string, string) {
+	p := j.Permission.first(hostPolicy(c))
+	name := c.HostName()
+	if name == "" {
+		name = "a machine without a name"
+	}
+	return p.ID + " " + p.Hosts.verdict(name, "hosts"), j.askFor(p, "choose another host")
+}
+
+// regionPolicy is strict where region constraints are kind: what may run in
+// a region that is not allowed, or in one nobody knows, is not allowed.
+func regionPolicy(c *Candidate) func(*AccountPolicy) bool {
+	return func(p *AccountPolicy) bool {
+		if p.Regions.empty() {
+			return true
+		}
+		if one := c.region(); one != "" {
+			return p.Regions.permitsRegion(one)
+		}
+		for _, r := range c.Capabilities.Regions {
+			if !p.Regions.permitsRegion(r) {
+				return false
+			}
+		}
+		return len(c.Capabilities.Regions) > 0
+	}
+}
+
+func (a Access) permitsRegion(r string) bool {
+	for _, f := range a.Forbidden {
+		if r == "*" || inRegion(r, f) || inRegion(f, r) { // "eu" may mean "eu-west"
+			return false
+		}
+	}
+	return a.Allowed == nil || r != "*" && slices.ContainsFunc(a.Allowed, func(want string) bool { return inRegion(r, want) })
+}
+
+func passAllowedRegion(j *judge, c *Candidate) bool {
+	return j.Permission.first(regionPolicy(c)) == nil
+}
+
+func tellAllowedRegion(j *judge, c *Candidate) (string, string) {
+	p := j.Permission.first(regionPolicy(c))
+	says := "allows only " + strings.Join(p.Regions.Allowed, ", ")
+	switch {
+	case p.Regions.Allowed == nil:
+		says = "forbids " + strings.Join(p.Regions.Forbidden, ", ")
+	case len(p.Regions.Allowed) == 0:
+		says = "allows no region"
+	case len(p.Regions.Forbidden) > 0:
+		says += " without " + strings.Join(p.Regions.Forbidden, ", ")
+	}
+	have := c.regions()
+	if len(have) == 0 || slices.Contains(have, "*") {
+		return "nobody said in which region it is, and " + p.ID + " " + says, j.askFor(p, "set region on the host or the binding")
+	}
+	return "it may run in " + strings.Join(have, ", ") + ", and " + p.ID + " " + says, j.askFor(p, "set region on the binding to an allowed one")
+}
+
+// isolationPolicy asks that no sandbox of this request could be weaker: the
+// request's own floor has to be high enough, or all that the place has.
+func (j *judge) isolationPolicy(c *Candidate) func(*AccountPolicy) bool {
+	return func(p *AccountPolicy) bool {
+		if p.RequireIsolation == "" || j.floor.Meets(p.RequireIsolation) {
+			return true
+		}
+		weaker := func(l extensions.Isolation) bool { return !l.Meets(p.RequireIsolation) }
+		return len(c.Capabilities.IsolationLevels) > 0 && !slices.ContainsFunc(c.Capabilities.IsolationLevels, weaker)
+	}
+}
+
+func passAllowedIsolation(j *judge, c *Candidate) bool {
+	return j.Permission.first(j.isolationPolicy(c)) == nil
+}
+
+func tellAllowedIsolation(j *judge, c *Candidate) (string, string) {
+	p := j.Permission.first(j.isolationPolicy(c))
+	return "it could run in less isolation than the " + string(p.RequireIsolation) + " that " + p.ID + " requires",
+		j.askFor(p, "set isolation.level: "+string(p.RequireIsolation)+" in the profile")
+}
+
+func (j *judge) billingPolicy(c *Candidate) func(*AccountPolicy) bool {
+	return func(p *AccountPolicy) bool {
+		return p.Billing == nil || c.selfHosted() || slices.Contains(p.Billing, j.billing())
+	}
+}
+
+// billing is what the request says, else the default.
+func (j *judge) billing() string {
+	if j.Billing == "" {
+		return BillingPlatform
+	}
+	return j.Billing
+}
+
+func passAllowedBilling(j *judge, c *Candidate) bool {
+	return j.Permission.first(j.billingPolicy(c)) == nil
+}
+
+func tellAllowedBilling(j *judge, c *Candidate) (string, string) {
+	p := j.Permission.first(j.billingPolicy(c))
+	if len(p.Billing) == 0 {
+		return p.ID + " allows no place that is paid for", j.askFor(p, "choose a place of your own")
+	}
+	return p.ID + " allows billing " + strings.Join(p.Billing, ", ") + " only, and this is " + j.billing(),
+		j.askFor(p, `set billing = "`+p.Billing[0]+`"`)
+}
