@@ -15,6 +15,12 @@ import (
 // try makes the sandbox at one place: record the place, ask, store the
 // handle at once, wait until ready.
 func (c *creation) try(ctx context.Context, cand *route.Candidate) attempt {
+	a := c.tryAt(ctx, cand)
+	c.e.answered(c.e.placeOfCandidate(cand), a.err)
+	return a
+}
+
+func (c *creation) tryAt(ctx context.Context, cand *route.Candidate) attempt {
 	c.asked, c.made = false, extensions.Handle{}
 	hostRef := ""
 	if cand.Host != nil {

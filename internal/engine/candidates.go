@@ -24,7 +24,7 @@ func (e *Engine) query(ctx context.Context, p *prepared, how preparation) (route
 		Spec: r.Spec, Options: r.OptionsByExtension, Prefer: r.Placement.Prefer, Fallback: r.Placement.Fallback,
 		DesiredMode: p.req.DesiredMode, Billing: p.req.Billing, Permission: e.catalog.Permission(e.account),
 		Policy: route.Policy{Extension: r.Policy.Extension, Strategy: r.Policy.Strategy, Fallback: r.Policy.Fallback,
-			RequireIsolation: r.Policy.RequireIsolation, Region: r.Policy.Region},
+			RequireIsolation: r.Policy.RequireIsolation, Region: r.Policy.Region, AuthMode: r.Policy.AuthMode},
 	}
 	if r.Policy.MaxCostPerHour != "" {
 		m, err := meter.ParseMoney(r.Policy.MaxCostPerHour)
@@ -45,6 +45,7 @@ func (e *Engine) query(ctx context.Context, p *prepared, how preparation) (route
 			q.Hosts = append(q.Hosts, h.Name)
 		}
 	}
+	held := e.occupied(ctx, p, how)
 	for i, b := range e.catalog.Bindings {
 		for _, h := range hostsFor(b, hosts, len(p.req.Hosts) > 0) {
 			c := candidate(b, h, i)
@@ -55,6 +56,8 @@ func (e *Engine) query(ctx context.Context, p *prepared, how preparation) (route
 				return q, err
 			}
 			e.judgeCredentials(p, b, &c, how)
+			e.judgeHealth(p, &c, how)
+			c.Room = held.room(b, &c)
 			q.Candidates = append(q.Candidates, c)
 		}
 	}
@@ -136,7 +139,7 @@ func candidate(b catalog.Binding, h *extensions.Host, index int) route.Candidate
 		Binding: b.ID, Title: b.Title, Handler: b.Handler, Place: b.Descriptor.Place, Host: h,
 		Capabilities: b.Capabilities, Provides: b.Provides, Powers: b.Descriptor.Powers, Find: b.Descriptor.Find,
 		Options: b.Descriptor.Options, Region: b.Region, Priority: b.Priority, Index: index,
-		NamedOnly: b.Descriptor.NamedOnly,
+		NamedOnly: b.Descriptor.NamedOnly, Billing: b.Billing,
 	}
 	switch place := b.Descriptor.Place; {
 	case h == nil && place == extensions.PlaceHost:

@@ -90,6 +90,7 @@ type Engine struct {
 	getenv   func(string) string
 	life     life
 	backends backends
+	health   health
 	books    ledgers
 	turns    turns
 	recovery recovery

@@ -25,6 +25,7 @@ type hosted struct {
 	mu     sync.Mutex
 	files  map[string]string // of the bundle that Provision was given
 	listed int               // how often all sandboxes were asked for
+	down   map[string]bool   // hosts that do not answer, by name
 }
 
 func (x *hosted) Describe() extensions.Descriptor {
@@ -38,7 +39,7 @@ func (x *hosted) Describe() extensions.Descriptor {
 
 func (x *hosted) Open(ctx context.Context, cfg extensions.Config) (extensions.Backend, error) {
 	b, err := x.Extension.Open(ctx, cfg)
-	return hostedBackend{b, x}, err
+	return hostedBackend{b, x, cfg.Host.Name}, err
 }
 
 func (*hosted) OnHost(c extensions.Capabilities, h extensions.Host, facts *extensions.HostFacts) (extensions.Capabilities, []string) {
@@ -66,7 +67,27 @@ func (*hosted) CheckSpec(ctx context.Context, _ extensions.Config, spec extensio
 
 type hostedBackend struct {
 	extensions.Backend
-	x *hosted
+	x    *hosted
+	host string
+}
+
+// silent is what a host that is down answers.
+func (b hostedBackend) silent() error {
+	b.x.mu.Lock()
+	defer b.x.mu.Unlock()
+	if !b.x.down[b.host] {
+		return nil
+	}
+	return extensions.Errorf(extensions.KindUnreachable, "nothing listens at %s", b.host).WithRemedy("start it")
+}
+
+func (x *hosted) setDown(hosts ...string) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.down = map[string]bool{}
+	for _, h := range hosts {
+		x.down[h] = true
+	}
 }
 
 func (b hostedBackend) Probe(ctx context.Context) (extensions.HostFacts, []extensions.Observation, error) {
@@ -80,10 +101,23 @@ func (b hostedBackend) Status(ctx context.Context, handles []extensions.Handle) 
 		b.x.listed++
 		b.x.mu.Unlock()
 	}
+	if err := b.silent(); err != nil {
+		return nil, err
+	}
 	return b.Backend.Status(ctx, handles)
 }
 
+func (b hostedBackend) Find(ctx context.Context, id extensions.ID) (extensions.Handle, error) {
+	if err := b.silent(); err != nil {
+		return extensions.Handle{}, err
+	}
+	return b.Backend.Find(ctx, id)
+}
+
 func (b hostedBackend) Provision(ctx context.Context, spec extensions.Spec) (extensions.Handle, extensions.Observation, error) {
+	if err := b.silent(); err != nil {
+		return extensions.Handle{}, extensions.Observation{}, err
+	}
 	if spec.Compose != nil && spec.Compose.BundleSource != nil {
 		files, err := unpack(ctx, spec.Compose.BundleSource)
 		if err != nil {

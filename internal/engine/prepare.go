@@ -26,7 +26,9 @@ type prepared struct {
 	fromLedger bool
 	snapshot   *ledger.Snapshot
 	// judged are the hosts whose recorded facts took something away.
-	judged  []extensions.Host
+	judged []extensions.Host
+	// silent: a place was refused because it did not answer a moment ago.
+	silent  bool
 	notices []Notice
 }
 
@@ -35,6 +37,10 @@ type preparation struct {
 	// binding: this is a create; credentials are required now. A plan only
 	// tells about them.
 	binding bool
+	// again is the sandbox whose new life this is; "" for a new sandbox.
+	again ID
+	// lastResort: places that were silent a moment ago are tried again.
+	lastResort bool
 }
 
 func (e *Engine) prepare(ctx context.Context, req Request, how preparation) (*prepared, error) {
@@ -58,16 +64,14 @@ func (e *Engine) prepare(ctx context.Context, req Request, how preparation) (*pr
 	if err := e.findOrigin(ctx, p); err != nil {
 		return nil, err
 	}
-	query, err := e.query(ctx, p, how)
+	query, err := e.chooseAnswering(ctx, p, how)
 	if err != nil {
 		return nil, err
 	}
-	p.decision = route.Select(query)
 	if p.decision.Chosen == nil && len(p.judged) > 0 && e.probeAgain(ctx, p) {
-		if query, err = e.query(ctx, p, how); err != nil {
+		if query, err = e.chooseAnswering(ctx, p, how); err != nil {
 			return nil, err
 		}
-		p.decision = route.Select(query)
 	}
 	for _, n := range p.decision.Notices {
 		p.notices = append(p.notices, Notice{Summary: n})

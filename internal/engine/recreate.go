@@ -57,7 +57,7 @@ func (e *Engine) prepareRecreate(ctx context.Context, l ledger.Ledger, row ledge
 	if err != nil {
 		return report, err
 	}
-	if c.p, err = e.prepare(ctx, req, preparation{binding: true}); err != nil {
+	if c.p, err = e.prepare(ctx, req, preparation{binding: true, again: row.ID}); err != nil {
 		return report, err
 	}
 	if c.secrets, err = e.secrets(ctx, c.p); err != nil {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/meter"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/profile"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/route"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/strictyaml"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
@@ -22,6 +23,7 @@ type bindingFile struct {
 	Config          map[string]any `yaml:"config"`
 	Region          string         `yaml:"region"`
 	Priority        int64          `yaml:"priority"`
+	Billing         *string        `yaml:"billing"`
 	Cost            *costFile      `yaml:"cost"`
 	Capacity        *capacityFile  `yaml:"capacity"`
 }
@@ -112,6 +114,7 @@ func (r *bindingReader) binding(d extensions.Descriptor, known bool, handlers []
 	r.config(d)
 	r.region(b.Capabilities)
 	r.cost(&b)
+	r.billing(&b)
 	if k := in.Capacity; k != nil && k.MaxSandboxes != nil {
 		if *k.MaxSandboxes < 0 {
 			r.refuse([]string{"capacity", "max_sandboxes"}, "%d is negative", *k.MaxSandboxes)
@@ -153,6 +156,18 @@ func (r *bindingReader) region(c extensions.Capabilities) {
 		e.Suggestion = strictyaml.Nearest(region, c.Regions)
 	} else if region != "" {
 		r.fail([]string{"region"}, profile.CheckName(region))
+	}
+}
+
+// billing is who pays a metered place: its owner's key or the platform's.
+func (r *bindingReader) billing(b *Binding) {
+	if r.in.Billing == nil {
+		return
+	}
+	allowed := []string{route.BillingPlatform, route.BillingBYOK}
+	if b.Billing = *r.in.Billing; !slices.Contains(allowed, b.Billing) {
+		e := r.refuse([]string{"billing"}, "%q is unknown: want %s", extensions.Clean(b.Billing, 80), strings.Join(allowed, ", "))
+		e.Suggestion = strictyaml.Nearest(b.Billing, allowed)
 	}
 }
 

@@ -46,6 +46,9 @@ type Binding struct {
 	Config   map[string]any // checked against Descriptor.Config
 	Region   string         // "" = any
 	Priority int64          // higher is preferred
+	// Billing is how it is paid where it is metered: platform | byok; "" = as
+	// the request says.
+	Billing string
 	// PerHour is what a place without a Host costs its owner, used or not:
 	// "0.10 USD"; "" = not stated.
 	PerHour       string

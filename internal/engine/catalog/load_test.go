@@ -49,7 +49,7 @@ func TestFoldersExtendAndOverride(t *testing.T) {
 	t.Parallel()
 	first := folder(t, map[string]string{
 		"profiles/mine.yaml":         mine,
-		"extensions/ext.mine.yml":    "id: ext.mine\nhandler: saas-stub\nregion: eu\npriority: 5\ncapacity: { max_sandboxes: 3 }\nconfig: { region: eu, lag: 1d }\n",
+		"extensions/ext.mine.yml":    "id: ext.mine\nhandler: saas-stub\nregion: eu\npriority: 5\nbilling: byok\ncapacity: { max_sandboxes: 3 }\nconfig: { region: eu, lag: 1d }\n",
 		"extensions/ext.local.yaml":  "id: ext.local\nhandler: local\ncost: { per_hour: \"0.10 EUR\" }\n",
 		"prices/prices.mine.yaml":    book,
 		"profiles/notes.txt":         "not: [yaml",
@@ -69,7 +69,7 @@ func TestFoldersExtendAndOverride(t *testing.T) {
 		t.Errorf("the later folder does not win: %+v, %v", p, err)
 	}
 	b, ok := c.Binding("ext.mine")
-	if !ok || b.Handler != "saas-stub" || b.Title != "Vendor" || b.Region != "eu" || b.Priority != 5 || *b.MaxSandboxes != 3 || b.Config["lag"] != "1d" ||
+	if !ok || b.Handler != "saas-stub" || b.Title != "Vendor" || b.Region != "eu" || b.Priority != 5 || b.Billing != "byok" || *b.MaxSandboxes != 3 || b.Config["lag"] != "1d" ||
 		c.Book("ext.mine") == nil || c.Book("ext.mine").Currency != "EUR" {
 		t.Errorf("ext.mine is %+v", b)
 	}

@@ -47,6 +47,13 @@ type Ledger interface {
 	ByName(ctx context.Context, account, name string) (Sandbox, error)
 	// List returns sandboxes, oldest first.
 	List(ctx context.Context, f Filter) ([]Sandbox, error)
+	// Occupancy counts an account's sandboxes by place, as Room does: those
+	// that were given one, are not destroyed and not past their end. Places
+	// without any are left out.
+	Occupancy(ctx context.Context, account string) ([]Occupied, error)
+	// ReadyTimes tells of the sandboxes that last came to be ready at a place
+	// in their first life, the newest first, at most so many.
+	ReadyTimes(ctx context.Context, account, extension, host string, newest int) ([]Readiness, error)
 	// OpenIntents returns operations that were begun and not finished, oldest
 	// first, of sandboxes and snapshots.
 	OpenIntents(ctx context.Context, f IntentFilter) ([]Intent, error)

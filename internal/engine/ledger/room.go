@@ -3,7 +3,6 @@ package ledger
 import (
 	"fmt"
 
-	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/lifecycle"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
@@ -27,12 +26,9 @@ func (e *Full) Error() string {
 func (t *tx) room(row Sandbox, rooms []Room) error {
 	for _, r := range rooms {
 		var w where
-		w.equal("account", row.Account)
+		w.living(row.Account, t.now)
 		w.equal("extension", r.Extension)
 		w.equal("host", r.Host)
-		w.and("state <> ?", string(lifecycle.Destroyed))
-		w.and("state <> ?", string(lifecycle.Requested))
-		w.and("expires_at > ?", toMicros(t.now))
 		w.and("id <> ?", string(row.ID))
 		var live int64
 		err := query(t.ctx, t.store, t.sql, "SELECT count(*) FROM sandboxes "+w.tail(""), w.args, func(scan func(...any) error) error { return scan(&live) })

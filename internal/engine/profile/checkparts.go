@@ -56,6 +56,7 @@ func (c *checker) routing() {
 			c.text(k.MaxCostPerHour, checkMoney, "route", "constraints", "max_cost_per_hour")
 			c.oneOf(k.RequireIsolation, "an isolation level", isolationNames, "route", "constraints", "require_isolation")
 			c.text(k.Region, CheckName, "route", "constraints", "region")
+			c.oneOf(k.AuthMode, "an auth mode", AuthModes, "route", "constraints", "auth_mode")
 		}
 	}
 	if pl := p.Placement; pl != nil {

@@ -53,6 +53,7 @@ type Constraints struct {
 	MaxCostPerHour   *string `yaml:"max_cost_per_hour"` // "0.50 USD"
 	RequireIsolation *string `yaml:"require_isolation"`
 	Region           *string `yaml:"region"`
+	AuthMode         *string `yaml:"auth_mode" json:",omitempty"` // local | host-session: only on machines of the owner
 }
 
 // Isolation is a floor.

@@ -69,6 +69,7 @@ type Policy struct {
 	// RequireIsolation is already part of Spec.Isolation.
 	RequireIsolation extensions.Isolation
 	Region           string
+	AuthMode         string // local | host-session, or ""
 }
 
 // PlacementRule names hosts, preferred ones first.
@@ -93,6 +94,10 @@ const (
 
 // Strategies lists every route strategy, the default first.
 var Strategies = []string{StrategyPreferSelfHosted, StrategyExplicit, StrategyLowestCost, StrategyLowestLatency}
+
+// AuthModes lists what a route may be pinned to: a session that somebody is
+// logged in to, which exists on machines of the owner alone.
+var AuthModes = []string{"local", "host-session"}
 
 // Resolve turns a request into its final form. Every error is KindInvalid and
 // names the key, the value and what would be right; several mistakes are told
@@ -185,6 +190,7 @@ func policyOf(p *Profile) Policy {
 		policy.MaxCostPerHour = value(k.MaxCostPerHour, "")
 		policy.RequireIsolation = extensions.Isolation(value(k.RequireIsolation, ""))
 		policy.Region = value(k.Region, "")
+		policy.AuthMode = value(k.AuthMode, "")
 	}
 	return policy
 }

@@ -27,7 +27,7 @@ id: profile.web
 version: "2.1.0"
 extends: profile.base
 extension: ext.compose-ssh
-route: { strategy: lowest-cost, fallback: [ext.b], constraints: { max_cost_per_hour: "0.50 USD", require_isolation: container, region: eu } }
+route: { strategy: lowest-cost, fallback: [ext.b], constraints: { max_cost_per_hour: "0.50 USD", require_isolation: container, region: eu, auth_mode: host-session } }
 workspace: { mode: mirror, access: rw }
 compose: { file: [compose.yaml, more.yaml], service: web, bundle: stack }
 scope_default: agent
@@ -85,7 +85,7 @@ func TestResolveBuildsTheWholeSpec(t *testing.T) {
 	rest.Digest = ""
 	wantRest := profile.Resolved{
 		Policy: profile.Policy{Extension: "ext.compose-ssh", Strategy: "lowest-cost", Fallback: []string{"ext.b"}, MaxCostPerHour: "0.50 USD",
-			RequireIsolation: extensions.IsolationContainer, Region: "eu"},
+			RequireIsolation: extensions.IsolationContainer, Region: "eu", AuthMode: "host-session"},
 		Placement:    profile.PlacementRule{Prefer: []string{"one"}, Fallback: []string{"two"}},
 		Reachability: profile.ReachabilityRule{Tunnel: "ops", Identity: "warden"},
 		SecretRefs:   []profile.SecretRef{{Name: "GH_TOKEN", Ref: "env://GH_TOKEN"}}, OptionsByExtension: map[string]map[string]any{"ext.compose-ssh": {"keep": true, "deep": map[string]any{"list": []any{map[string]any{"a": int64(1)}}}}},

@@ -57,7 +57,8 @@ type Decision struct {
 }
 
 // Err is nil where a candidate was chosen. Where every candidate was refused
-// it is KindUnsupported, and for a query that makes no sense, such as a pin
+// it is KindUnsupported, or KindExhausted or KindUnreachable where nothing but
+// room or an answer is missing; for a query that makes no sense, such as a pin
 // nothing is called by, KindInvalid.
 func (d Decision) Err() error {
 	if d.err != nil || d.judge == nil || d.Chosen != nil {

@@ -48,7 +48,23 @@ func (d Decision) allRefused() error {
 	if told := d.told(); len(told) == 1 || told[0].rule.ID.everywhere() {
 		remedy = d.judge.read(told[0]).Help
 	}
-	return extensions.Errorf(extensions.KindUnsupported, "%s:%s", head, d.tellRefusals()).WithRemedy("%s", remedy)
+	return extensions.Errorf(d.kind(), "%s:%s", head, d.tellRefusals()).WithRemedy("%s", remedy)
+}
+
+// kind is that of what all the refusals have in common: waiting helps where
+// nothing but room is missing, or an answer.
+func (d Decision) kind() extensions.Kind {
+	told := d.told()
+	all := func(rule Rule) bool {
+		return !slices.ContainsFunc(told, func(x refused) bool { return x.rule.ID != rule })
+	}
+	switch {
+	case all(RuleCapacity):
+		return extensions.KindExhausted
+	case all(RuleUnreachable):
+		return extensions.KindUnreachable
+	}
+	return extensions.KindUnsupported
 }
 
 // told are the refusals worth a line: what the request left out on purpose

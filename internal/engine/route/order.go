@@ -36,13 +36,14 @@ func (j *judge) criteria(eligible []*Candidate) []criterion {
 		return 1
 	}}
 	priority := criterion{"its priority is higher", func(c *Candidate) int64 { return -c.priority() }}
+	bounded := criterion{"its capacity is known", (*Candidate).bounded}
 	switch j.strategy {
 	case StrategyExplicit:
 		return []criterion{pins, where, {"the catalog lists it first", func(c *Candidate) int64 { return int64(c.Index) }}}
 	case StrategyLowestCost:
-		return []criterion{pins, j.cheapest(eligible), own, where, priority}
+		return []criterion{pins, j.cheapest(eligible), own, where, priority, bounded}
 	}
-	return []criterion{pins, own, where, priority}
+	return []criterion{pins, own, where, priority, bounded}
 }
 
 // priority adds the host's to the binding's, within 64 bits.

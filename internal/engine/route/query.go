@@ -60,6 +60,7 @@ type Policy struct {
 	MaxCostPerHour   *meter.Money
 	RequireIsolation extensions.Isolation // "" = the Spec's floor alone
 	Region           string               // "eu" also matches "eu-west"
+	AuthMode         string               // local | host-session; "" = any
 }
 
 // Origin names a place something lives in.
@@ -86,6 +87,8 @@ type Candidate struct {
 	Priority  int64              // higher is preferred; the host's is added
 	Index     int                // position in the catalog, for strategy explicit
 	Price     Price
+	Billing   string // how a metered place is paid: platform | byok; "" = either
+	Room      Room
 	NamedOnly bool // a test double; see extensions.Descriptor
 	// Ceiling is what Capabilities were before its host narrowed them, nil
 	// where no host did; Narrowed says what was taken away and what would
@@ -105,7 +108,8 @@ type Price struct {
 
 // Unavailable says why a declared place cannot be used.
 type Unavailable struct {
-	// Rule is RuleHandler, RuleNotYet, RuleCredentials or RuleHostUnfit.
+	// Rule is RuleHandler, RuleNotYet, RuleCredentials, RuleHostUnfit or
+	// RuleUnreachable.
 	Rule   Rule
 	Reason string
 	Help   string // what would make it pass

@@ -42,6 +42,11 @@ const (
 	RuleAllowedRegion    Rule = "permission.region"
 	RuleAllowedIsolation Rule = "permission.isolation"
 	RuleAllowedBilling   Rule = "permission.billing"
+
+	RuleAuthMode    Rule = "intent.auth-mode"
+	RuleUnreachable Rule = "viability.unreachable"
+	RuleBilling     Rule = "viability.billing"
+	RuleCapacity    Rule = "viability.capacity"
 )
 
 // RuleInfo explains one rule.
@@ -66,6 +71,8 @@ var Rules = []RuleInfo{
 	{RulePin, StageIntent, "other than the one the profile pins with `extension` and its `route.fallback`", passPin, tellPin, (*judge).pinned},
 	{RuleHost, StageIntent, "that is not on one of the `hosts` the request insists on", passHost, tellHost, (*judge).insists},
 	{RuleOrigin, StageIntent, "other than the one that holds the snapshot, or the sandbox to fork", passing(tellOrigin), tellOrigin, (*judge).hasOrigin},
+	{RuleAuthMode, StageIntent, "that is no machine or host of the owner, where `route.constraints.auth_mode` pins `local` or `host-session`", passAuthMode, tellAuthMode,
+		func(j *judge) bool { return j.Policy.AuthMode != "" }},
 
 	{RulePolicyUnreadable, StagePermission, "while a policy cannot be read", passNever, tellUnread, (*judge).unread},
 	{RulePolicyAbsent, StagePermission, "of an account no policy is written for, in a catalog that has policies", passNever, tellUngoverned, (*judge).ungoverned},
@@ -84,12 +91,14 @@ var Rules = []RuleInfo{
 	{RuleNotYet, StageViability, "that comes with a later release", available(RuleNotYet), tellUnavailable, (*judge).lacks},
 	{RuleCredentials, StageViability, "whose credentials are missing", available(RuleCredentials), tellUnavailable, (*judge).lacks},
 	{RuleHostUnfit, StageViability, "whose machine cannot be used", available(RuleHostUnfit), tellUnavailable, (*judge).lacks},
+	{RuleUnreachable, StageViability, "that did not answer a moment ago", available(RuleUnreachable), tellUnavailable, (*judge).lacks},
 
 	{RuleIsolation, StageViability, "whose strongest isolation is below the floor (`isolation.level`, `route.constraints.require_isolation`)", passIsolation, tellIsolation,
 		func(j *judge) bool { return j.floor != "" }},
 	{RuleEgress, StageViability, "that cannot enforce the network policy; `network.default: allow` is fine anywhere", passEgress, tellEgress,
 		func(j *judge) bool { return j.egress != extensions.EgressNone }},
 	{RuleTTL, StageViability, "where no sandbox may live as long as the ttl", passTTL, tellTTL, nil},
+	{RuleBilling, StageViability, "whose `billing` is not the request's; nobody pays for an own place", passBilling, tellBilling, nil},
 	{RuleExpiry, StageViability, "on platform credit that neither ends sandboxes by itself nor finds them again by id", passExpiry, tellExpiry,
 		func(j *judge) bool { return j.Billing != BillingBYOK }},
 	{RuleRegion, StageViability, "outside `route.constraints.region`", passRegion, tellRegion, func(j *judge) bool { return j.Policy.Region != "" }},
@@ -111,6 +120,7 @@ var Rules = []RuleInfo{
 	powerRule(RulePowerPause, extensions.PowerPause, "that cannot pause, for `desired_mode = \"paused\"`"),
 	powerRule(RulePowerFork, extensions.PowerFork, "that cannot fork, for `from_sandbox`"),
 	powerRule(RulePowerSnapshot, extensions.PowerSnapshot, "that cannot restore, for `from_snapshot`"),
+	{RuleCapacity, StageViability, "where more than 90 % of a known `capacity` is in use; a plan does not count", passCapacity, tellCapacity, nil},
 	{RuleOption, StageViability, "that does not know, or misses, one of the `options` given for it", passOption, tellOption, nil},
 	{RuleMaxCost, StageViability, "above `route.constraints.max_cost_per_hour`, or metered at an unknown price", passMaxCost, tellMaxCost,
 		func(j *judge) bool { return j.Policy.MaxCostPerHour != nil }},

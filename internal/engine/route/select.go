@@ -111,6 +111,8 @@ func (j *judge) check() error {
 	case j.strategy == StrategyLowestLatency:
 		return invalid("the strategy %s comes with a later release", j.strategy).At("route.strategy").
 			WithRemedy("use %s, %s or %s", StrategyPreferSelfHosted, StrategyLowestCost, StrategyExplicit)
+	case j.Policy.AuthMode != "" && !slices.Contains(AuthModes, j.Policy.AuthMode):
+		return invalid("unknown auth_mode %q", j.Policy.AuthMode).At("route.constraints.auth_mode").WithRemedy("%s", didYouMean(j.Policy.AuthMode, AuthModes))
 	case j.strategy == StrategyExplicit && len(j.bindings) == 0 && len(j.Hosts) == 0:
 		return invalid("the strategy explicit needs to be told a place").At("route.strategy").
 			WithRemedy("set extension, route.fallback or hosts")

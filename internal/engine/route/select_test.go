@@ -1,6 +1,7 @@
 package route
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -39,11 +40,21 @@ func genCandidate(t *rapid.T, i int) Candidate {
 	if rapid.Bool().Draw(t, "priced") {
 		c.Price.Hourly = &meter.Money{Amount: meter.Amount(rapid.Int64Range(0, 3).Draw(t, "price") * 1e9), Currency: pick(t, "currency", meter.Currency("USD"), "USD", "EUR")}
 	}
+	c.Billing = pick(t, "paid", "", "", BillingPlatform, BillingBYOK)
+	count := func(label string) *int64 {
+		return pick(t, label, nil, ptr(int64(0)), ptr(int64(9)), ptr(int64(10)), ptr(int64(19)), ptr(int64(20)))
+	}
+	c.Room = Room{Max: count("max"), Live: count("live"), HostLive: count("live on host")}
+	if c.Host != nil && rapid.Bool().Draw(t, "bounded") {
+		c.Host.Capacity = &extensions.HostCapacity{MaxSandboxes: 20}
+	}
 	if rapid.IntRange(0, 5).Draw(t, "unavailable") == 0 {
 		c.Unavailable = &Unavailable{Rule: RuleNotYet, Reason: "not yet", Help: "wait"}
 	}
 	return c
 }
+
+func ptr[T any](v T) *T { return &v }
 
 func genQuery(t *rapid.T) Query {
 	var q Query
@@ -69,6 +80,7 @@ func genQuery(t *rapid.T) Query {
 		q.Policy.Extension = fmt.Sprintf("ext.%d", rapid.IntRange(0, n-1).Draw(t, "pin"))
 	}
 	q.Policy.Fallback = pick(t, "route fallback", nil, []string{"ext.1", "ext.0"})
+	q.Policy.AuthMode = pick(t, "auth mode", "", "", "", AuthModeLocal)
 	q.Permission = genPermission(t, n)
 	if rapid.Bool().Draw(t, "limited") {
 		q.Policy.MaxCostPerHour = &meter.Money{Amount: 1e9, Currency: "USD"}
@@ -151,8 +163,13 @@ func eligible(q Query, c Candidate) bool {
 	if q.Policy.MaxCostPerHour != nil {
 		affordable = own && c.Price.Hourly == nil || c.Price.Hourly != nil && c.Price.Hourly.Currency == "USD" && c.Price.Hourly.Amount <= 1e9
 	}
+	full := func(max, live *int64) bool { return max != nil && (*max == 0 || live != nil && *live*10 > *max*9) }
+	hosted := c.Host != nil && c.Host.Capacity != nil && full(&c.Host.Capacity.MaxSandboxes, c.Room.HostLive)
+	billing := cmp.Or(q.Billing, BillingPlatform)
+	pool := !full(c.Room.Max, c.Room.Live) && !hosted && (own || c.Billing == "" || c.Billing == billing) &&
+		(q.Policy.AuthMode == "" || c.Place != extensions.PlaceAccount)
 	named := c.Binding == q.Policy.Extension || slices.Contains(q.Policy.Fallback, c.Binding)
-	return c.Unavailable == nil && permitted(q, c) && affordable && (!c.NamedOnly || named) &&
+	return c.Unavailable == nil && permitted(q, c) && pool && affordable && (!c.NamedOnly || named) &&
 		(q.Policy.Extension == "" || c.Binding == q.Policy.Extension || slices.Contains(q.Policy.Fallback, c.Binding)) &&
 		at(last) >= at(q.Spec.Isolation) && slices.Index(extensions.EgressLevels, c.Capabilities.Egress) >= need &&
 		(c.Capabilities.MaxTTL == 0 || time.Duration(q.Spec.TTL) <= c.Capabilities.MaxTTL) &&
@@ -195,7 +212,16 @@ func TestEveryCandidateIsOrderedOrRefusedAndNeverWrongly(t *testing.T) {
 
 func wantChoice(t *rapid.T, d Decision) {
 	if len(d.Order) == 0 {
-		if d.Chosen != nil || !extensions.IsKind(d.Err(), extensions.KindUnsupported) {
+		for _, x := range d.told() {
+			want := extensions.KindUnsupported
+			if x.rule.ID == RuleCapacity {
+				want = extensions.KindExhausted
+			}
+			if k := extensions.KindOf(d.Err()); k != extensions.KindUnsupported && k != want {
+				t.Fatalf("%s, and %s refused", k, x.rule.ID)
+			}
+		}
+		if d.Chosen != nil || d.Err() == nil {
 			t.Fatalf("chose %v, %v", d.Chosen, d.Err())
 		}
 		for _, x := range d.told() {

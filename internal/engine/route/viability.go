@@ -22,10 +22,10 @@ func tellUnavailable(_ *judge, c *Candidate) (string, string) {
 	return reason, c.Unavailable.Help
 }
 
-// rule is that of the four which the caller meant.
+// rule is that of the five which the caller meant.
 func (u *Unavailable) rule() Rule {
 	switch u.Rule {
-	case RuleHandler, RuleNotYet, RuleCredentials:
+	case RuleHandler, RuleNotYet, RuleCredentials, RuleUnreachable:
 		return u.Rule
 	}
 	return RuleHostUnfit

@@ -125,6 +125,14 @@ func life(t *testing.T, address NewAddress) {
 		t.Parallel()
 		filters(t, fresh(t, address))
 	})
+	t.Run("what takes room is counted by place", func(t *testing.T) {
+		t.Parallel()
+		occupancy(t, fresh(t, address))
+	})
+	t.Run("how long places took to be ready", func(t *testing.T) {
+		t.Parallel()
+		readyTimes(t, fresh(t, address))
+	})
 	t.Run("a cancelled context starts nothing", func(t *testing.T) {
 		t.Parallel()
 		l := fresh(t, address)

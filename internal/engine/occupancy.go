@@ -1,0 +1,65 @@
+package engine
+
+import (
+	"context"
+
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/catalog"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/lifecycle"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/route"
+)
+
+// occupancy counts the account's sandboxes by binding and by host.
+type occupancy struct{ bindings, hosts map[string]int64 }
+
+// occupied counts what takes room now. What the request itself takes the place
+// of does not count: the life before a recreate, and what has its name. A
+// ledger that cannot be read counts nothing; the transaction that takes the
+// room has the last word anyway, and tells what is wrong with the ledger.
+func (e *Engine) occupied(ctx context.Context, p *prepared, how preparation) *occupancy {
+	if !how.binding {
+		return nil // a plan is a function of arguments and catalog
+	}
+	l, err := e.reader(ctx)
+	if err != nil {
+		return nil
+	}
+	rows, err := l.Occupancy(ctx, e.account)
+	if err != nil {
+		return nil
+	}
+	o := &occupancy{map[string]int64{}, map[string]int64{}}
+	add := func(extension, host string, n int64) {
+		o.bindings[extension] += n
+		if host != "" {
+			o.hosts[host] += n
+		}
+	}
+	for _, r := range rows {
+		add(r.Extension, r.Host, r.Live)
+	}
+	if row, err := e.replaced(ctx, l, p, how); err == nil && row.State != lifecycle.Destroyed && row.State != lifecycle.Requested && row.ExpiresAt.After(e.now()) {
+		add(row.Extension, row.Host, -1)
+	}
+	return o
+}
+
+func (e *Engine) replaced(ctx context.Context, l ledger.Ledger, p *prepared, how preparation) (ledger.Sandbox, error) {
+	if how.again != "" {
+		return l.Get(ctx, how.again)
+	}
+	return l.ByName(ctx, e.account, p.req.Name)
+}
+
+// room is what is known of how full a candidate's place is.
+func (o *occupancy) room(b catalog.Binding, c *route.Candidate) route.Room {
+	r := route.Room{Max: b.MaxSandboxes}
+	if limit := b.Capabilities.MaxConcurrent; limit != nil && (r.Max == nil || *limit < *r.Max) {
+		r.Max = limit
+	}
+	if o != nil {
+		live, hostLive := o.bindings[c.Binding], o.hosts[c.HostName()]
+		r.Live, r.HostLive = &live, &hostLive
+	}
+	return r
+}
