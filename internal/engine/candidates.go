@@ -58,6 +58,7 @@ func (e *Engine) query(ctx context.Context, p *prepared, how preparation) (route
 			e.judgeCredentials(p, b, &c, how)
 			e.judgeHealth(p, &c, how)
 			c.Room = held.room(b, &c)
+			c.Latency = e.latency(ctx, p, b, &c, how)
 			q.Candidates = append(q.Candidates, c)
 		}
 	}
@@ -219,6 +220,13 @@ func (e *Engine) price(p *prepared, b catalog.Binding, c *route.Candidate) error
 	c.Price = route.Price{Confidence: q.Confidence, Quote: q.Digest}
 	if m, ok := q.In(q.Hourly); ok {
 		c.Price.Hourly = &m
+	}
+	if b.Shadow != nil {
+		m, err := b.Shadow.Hourly(q.Sizes)
+		if err != nil {
+			return err
+		}
+		c.Price.Shadow = &m
 	}
 	return nil
 }

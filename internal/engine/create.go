@@ -235,9 +235,12 @@ func (c *creation) routeJSON(chosen string) json.RawMessage {
 }
 
 func routeOf(d route.Decision) Route {
-	r := Route{Strategy: d.Strategy, Explained: d.Explain(), Order: []string{}}
+	r := Route{Strategy: d.Strategy, Explained: d.Explain(), Order: []string{}, Why: d.Why, Notices: d.Notices}
 	for _, c := range d.Order {
 		r.Order = append(r.Order, c.ID())
+	}
+	for _, c := range d.Fallbacks {
+		r.Fallbacks = append(r.Fallbacks, c.ID())
 	}
 	byCandidate := map[string]int{}
 	for _, f := range d.Refusals() {

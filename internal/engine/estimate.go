@@ -21,7 +21,7 @@ func (e *Engine) Plan(ctx context.Context, req Request) (Planned, error) {
 	spec := p.resolved.Spec
 	out := Planned{
 		Estimate: p.estimate, EstimateKnown: !p.fromLedger, TTL: time.Duration(spec.TTL), Scope: spec.Scope,
-		ProfileID: p.resolved.ID, Version: p.resolved.Version, Notices: p.notices,
+		ProfileID: p.resolved.ID, Version: p.resolved.Version, Notices: p.notices, Route: routeOf(p.decision),
 	}
 	if d := p.decision; err == nil && len(d.Order) == 1 && !p.fromLedger && p.req.FromSnapshot == "" {
 		out.Extension, out.Pinned = d.Chosen.Binding, true

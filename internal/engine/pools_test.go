@@ -2,7 +2,11 @@ package engine_test
 
 import (
 	"context"
+	"fmt"
+	"os"
+	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -121,5 +125,84 @@ func TestAFullPlaceIsRefusedAndTheNextChosen(t *testing.T) {
 	}
 	if s, err := create("three", "", small); err != nil || s.HostName != "small" {
 		t.Errorf("there is room again: %s", told(err))
+	}
+}
+
+// A create chooses by what was measured; the plan before it, which looks at no
+// past, by the catalog's figures.
+func TestLowestLatencyLearnsFromWhatWasMeasured(t *testing.T) {
+	t.Parallel()
+	const bound = "handler: hosted\nlatency: { create_to_ready: %s, source: a test, as_of: \"2026-01-02\" }\n"
+	b := newHostBench(t, map[string]string{
+		"profiles/profile.fast.yaml": "id: profile.fast\nversion: \"1.0.0\"\nnetwork: { default: allow }\nttl: { default: 10m }\nroute: { strategy: lowest-latency }\n",
+		"profiles/profile.slow.yaml": "id: profile.slow\nversion: \"1.0.0\"\nextends: profile.fast\nextension: ext.slow\nroute: { strategy: lowest-latency }\n",
+		"extensions/slow.yaml":       "id: ext.slow\n" + fmt.Sprintf(bound, "50m"),
+		"extensions/hosted2.yaml":    "id: ext.stated\n" + fmt.Sprintf(bound, "40m"),
+	})
+	ctx := context.Background()
+	far := sshHost("far", 0)
+	create := func(profile, name string) engine.Sandbox {
+		t.Helper()
+		s, err := b.Create(ctx, engine.Request{Profile: profile, Name: name, Hosts: []string{far.Ref()}}, nil, nil)
+		if err != nil {
+			t.Fatal(told(err))
+		}
+		t.Cleanup(func() {
+			if _, err := b.Destroy(ctx, s.Receipt, engine.DestroyOptions{}); err != nil {
+				t.Error(err)
+			}
+		})
+		return s
+	}
+	if s := create("profile.fast", "one"); s.Extension != "ext.stated" || !strings.Contains(s.Route.Explained, "ext.stated@far takes 40m0s to be ready, as the catalog says") {
+		t.Errorf("without history: %s", s.Route.Explained)
+	}
+	create("profile.slow", "two") // and it is not that slow
+	plan, err := b.Plan(ctx, engine.Request{Profile: "profile.fast", Name: "three", Hosts: []string{far.Ref()}})
+	if err != nil || plan.Estimate.Candidates[0].Extension != "ext.stated" {
+		t.Errorf("the plan looks at the past: %+v, %v", plan.Estimate.Candidates, err)
+	}
+	s := create("profile.fast", "three")
+	if !strings.Contains(s.Route.Explained, "ext.slow@far took ") || strings.Contains(s.Route.Explained, "as the catalog says") || s.Route.Order[2] != "ext.hosted@far" {
+		t.Errorf("with history: %v %s", s.Route.Order, s.Route.Explained)
+	}
+}
+
+// This machine costs nothing, and is counted at its shadow price all the same.
+func TestLowestCostCountsWhatIsFree(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	for _, folder := range []string{"profiles", "extensions"} {
+		if err := os.MkdirAll(filepath.Join(dir, folder), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(t, dir, "profiles/cheap.yaml", "id: profile.cheap\nversion: \"1.0.0\"\nisolation: { level: process }\nnetwork: { default: allow }\nttl: { default: 10m }\nroute: { strategy: lowest-cost }\n")
+	for id, cost := range map[string]string{"ext.cheap": "0.01 USD", "ext.dear": "0.99 USD"} {
+		write(t, dir, "extensions/"+id+".yaml", "id: "+id+"\nhandler: local\ncost: { per_hour: \""+cost+"\" }\n")
+	}
+	e, err := engine.New(engine.Options{Extensions: all(), StateDir: t.TempDir(), Catalog: []string{dir}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	p, err := e.Plan(context.Background(), engine.Request{Profile: "profile.cheap"})
+	if err != nil {
+		t.Fatal(told(err))
+	}
+	var order []string
+	for _, c := range p.Estimate.Candidates {
+		if c.Eligible {
+			order = append(order, c.Extension)
+		}
+	}
+	if got := strings.Join(order, " "); got != "ext.cheap ext.local ext.dear" {
+		t.Errorf("ordered %s", got)
+	}
+	shadowed := slices.ContainsFunc(p.Notices, func(n engine.Notice) bool {
+		return strings.HasPrefix(n.Summary, "ext.local is counted at a shadow price of 0.0")
+	})
+	if !shadowed {
+		t.Errorf("not told: %+v", p.Notices)
 	}
 }

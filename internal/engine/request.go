@@ -157,8 +157,11 @@ type Refusal struct {
 // Route is the decision as it was taken and carried out.
 type Route struct {
 	Strategy  string     `json:"strategy"`
-	Order     []string   `json:"order"`  // surviving candidates, "ext.local@host", fixed before the first attempt
-	Chosen    string     `json:"chosen"` // the one that holds the sandbox
+	Order     []string   `json:"order"`               // surviving candidates, "ext.local@host", fixed before the first attempt
+	Why       string     `json:"why,omitempty"`       // why the first of Order is
+	Fallbacks []string   `json:"fallbacks,omitempty"` // what may be tried after it, in order
+	Notices   []string   `json:"notices,omitempty"`   // what was accepted with a reservation
+	Chosen    string     `json:"chosen"`              // the one that holds the sandbox
 	Attempts  []Attempt  `json:"attempts,omitempty"`
 	Refused   []Rejected `json:"refused,omitempty"`
 	Explained string     `json:"explained"`
@@ -193,6 +196,9 @@ type Planned struct {
 	ProfileID       string
 	Version         string
 	Notices         []Notice
+	// Route is the decision as far as a plan can take it: it counts nothing,
+	// asks nobody and looks at no past.
+	Route Route
 	// NameHolder is the sandbox that has the name now, if any, and NameTaken
 	// the warning about it, for callers whose own it is not.
 	NameHolder ID

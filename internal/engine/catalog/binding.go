@@ -26,6 +26,8 @@ type bindingFile struct {
 	Billing         *string        `yaml:"billing"`
 	Cost            *costFile      `yaml:"cost"`
 	Capacity        *capacityFile  `yaml:"capacity"`
+	ShadowPrice     *shadowFile    `yaml:"shadow_price"`
+	Latency         *latencyFile   `yaml:"latency"`
 }
 
 type providesFile struct {
@@ -115,6 +117,8 @@ func (r *bindingReader) binding(d extensions.Descriptor, known bool, handlers []
 	r.region(b.Capabilities)
 	r.cost(&b)
 	r.billing(&b)
+	r.shadow(&b)
+	r.latency(&b)
 	if k := in.Capacity; k != nil && k.MaxSandboxes != nil {
 		if *k.MaxSandboxes < 0 {
 			r.refuse([]string{"capacity", "max_sandboxes"}, "%d is negative", *k.MaxSandboxes)

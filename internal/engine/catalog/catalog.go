@@ -10,6 +10,7 @@ package catalog
 
 import (
 	"slices"
+	"time"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/meter"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/profile"
@@ -54,6 +55,12 @@ type Binding struct {
 	PerHour       string
 	PerHourSource string
 	PerHourAsOf   string // YYYY-MM-DD
+	// Shadow is what an own place is counted at where it costs nothing; nil =
+	// not stated.
+	Shadow *meter.ShadowPrice
+	// CreateToReady is how long a sandbox takes to be ready, until there is
+	// history; 0 = not stated.
+	CreateToReady time.Duration
 	// MaxSandboxes bounds what the owner wants here at once; nil = not bounded by us.
 	MaxSandboxes *int64
 	File         string // where it stands

@@ -49,8 +49,8 @@ func TestFoldersExtendAndOverride(t *testing.T) {
 	t.Parallel()
 	first := folder(t, map[string]string{
 		"profiles/mine.yaml":         mine,
-		"extensions/ext.mine.yml":    "id: ext.mine\nhandler: saas-stub\nregion: eu\npriority: 5\nbilling: byok\ncapacity: { max_sandboxes: 3 }\nconfig: { region: eu, lag: 1d }\n",
-		"extensions/ext.local.yaml":  "id: ext.local\nhandler: local\ncost: { per_hour: \"0.10 EUR\" }\n",
+		"extensions/ext.mine.yml":    "id: ext.mine\nhandler: saas-stub\nregion: eu\npriority: 5\nbilling: byok\nlatency: { create_to_ready: 8s, source: a test, as_of: \"2026-01-02\" }\ncapacity: { max_sandboxes: 3 }\nconfig: { region: eu, lag: 1d }\n",
+		"extensions/ext.local.yaml":  "id: ext.local\nhandler: local\ncost: { per_hour: \"0.10 EUR\" }\nshadow_price: { vcpu_hour: \"0.03 EUR\", gib_hour: \"0.004 EUR\", source: a test, as_of: \"2026-01-02\" }\n",
 		"prices/prices.mine.yaml":    book,
 		"profiles/notes.txt":         "not: [yaml",
 		"profiles/.hidden.yaml":      "not: [yaml",
@@ -69,11 +69,11 @@ func TestFoldersExtendAndOverride(t *testing.T) {
 		t.Errorf("the later folder does not win: %+v, %v", p, err)
 	}
 	b, ok := c.Binding("ext.mine")
-	if !ok || b.Handler != "saas-stub" || b.Title != "Vendor" || b.Region != "eu" || b.Priority != 5 || b.Billing != "byok" || *b.MaxSandboxes != 3 || b.Config["lag"] != "1d" ||
+	if !ok || b.Handler != "saas-stub" || b.Title != "Vendor" || b.Region != "eu" || b.Priority != 5 || b.Billing != "byok" || b.CreateToReady != 8*time.Second || *b.MaxSandboxes != 3 || b.Config["lag"] != "1d" ||
 		c.Book("ext.mine") == nil || c.Book("ext.mine").Currency != "EUR" {
 		t.Errorf("ext.mine is %+v", b)
 	}
-	if l, _ := c.Binding("ext.local"); l.PerHour != "0.10 EUR" {
+	if l, _ := c.Binding("ext.local"); l.PerHour != "0.10 EUR" || l.Shadow == nil || l.Shadow.Currency != "EUR" {
 		t.Errorf("the built-in binding is not replaced: %+v", l)
 	}
 	want := []string{

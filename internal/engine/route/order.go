@@ -2,6 +2,7 @@ package route
 
 import (
 	"slices"
+	"time"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/meter"
 )
@@ -42,6 +43,8 @@ func (j *judge) criteria(eligible []*Candidate) []criterion {
 		return []criterion{pins, where, {"the catalog lists it first", func(c *Candidate) int64 { return int64(c.Index) }}}
 	case StrategyLowestCost:
 		return []criterion{pins, j.cheapest(eligible), own, where, priority, bounded}
+	case StrategyLowestLatency:
+		return []criterion{pins, fastest(eligible), own, where, priority, bounded}
 	}
 	return []criterion{pins, own, where, priority, bounded}
 }
@@ -62,7 +65,7 @@ func (j *judge) cheapest(eligible []*Candidate) criterion {
 	currency := j.currency(eligible)
 	unknown := int64(0) // one above the dearest, so that keys stay small
 	for _, c := range eligible {
-		switch p := c.Price.Hourly; {
+		switch p := c.counted(); {
 		case p == nil:
 		case p.Currency != currency:
 			j.notices[c.ID()+" is priced in "+string(p.Currency)+", which cannot be compared with "+string(currency)] = true
@@ -71,11 +74,46 @@ func (j *judge) cheapest(eligible []*Candidate) criterion {
 		}
 	}
 	return criterion{"its hourly price is the lowest", func(c *Candidate) int64 {
-		if p := c.Price.Hourly; p != nil && p.Currency == currency {
+		if p := c.counted(); p != nil && p.Currency == currency {
 			return int64(p.Amount)
 		}
 		return unknown
 	}}
+}
+
+// fastest orders by how long a place takes to be ready; an unknown one comes
+// after every known one.
+func fastest(eligible []*Candidate) criterion {
+	unknown := int64(0)
+	for _, c := range eligible {
+		unknown = max(unknown, int64(c.Latency.CreateToReady)+1)
+	}
+	return criterion{"it is expected to be ready first", func(c *Candidate) int64 {
+		if l := c.Latency.CreateToReady; l > 0 {
+			return int64(l)
+		}
+		return unknown
+	}}
+}
+
+// noteOrder tells by what places were ordered that nobody stated.
+func (j *judge) noteOrder(order []*Candidate) {
+	if len(order) < 2 {
+		return
+	}
+	for _, c := range order {
+		switch l := c.Latency; {
+		case j.strategy == StrategyLowestCost && c.counted() != c.Price.Hourly:
+			j.notice("%s is counted at a shadow price of %s an hour; nobody is charged for it", c.ID(), c.Price.Shadow)
+		case j.strategy != StrategyLowestLatency:
+		case l.CreateToReady <= 0:
+			j.notice("how long %s takes to be ready is not known, so it comes last", c.ID())
+		case l.Samples > 0:
+			j.notice("%s took %s to be ready, the median of %d", c.ID(), l.CreateToReady.Round(time.Millisecond), l.Samples)
+		default:
+			j.notice("%s takes %s to be ready, as the catalog says", c.ID(), l.CreateToReady.Round(time.Millisecond))
+		}
+	}
 }
 
 // currency to compare in: the limit's, else the most frequent one.
@@ -86,8 +124,8 @@ func (j *judge) currency(eligible []*Candidate) meter.Currency {
 	count := map[meter.Currency]int{}
 	var best meter.Currency
 	for _, c := range eligible {
-		if c.Price.Hourly != nil {
-			count[c.Price.Hourly.Currency]++
+		if p := c.counted(); p != nil {
+			count[p.Currency]++
 		}
 	}
 	for currency, n := range count {

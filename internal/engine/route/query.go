@@ -12,7 +12,7 @@ const (
 	StrategyPreferSelfHosted = "prefer-self-hosted" // the default
 	StrategyExplicit         = "explicit"
 	StrategyLowestCost       = "lowest-cost"
-	StrategyLowestLatency    = "lowest-latency" // not yet: Select answers KindInvalid
+	StrategyLowestLatency    = "lowest-latency"
 )
 
 // Who pays a metered place.
@@ -89,6 +89,7 @@ type Candidate struct {
 	Price     Price
 	Billing   string // how a metered place is paid: platform | byok; "" = either
 	Room      Room
+	Latency   Latency
 	NamedOnly bool // a test double; see extensions.Descriptor
 	// Ceiling is what Capabilities were before its host narrowed them, nil
 	// where no host did; Narrowed says what was taken away and what would
@@ -101,9 +102,26 @@ type Candidate struct {
 
 // Price is what routing knows of a candidate's quote.
 type Price struct {
-	Hourly     *meter.Money // nil = unknown
+	Hourly *meter.Money // nil = unknown
+	// Shadow is what an own place is counted at by lowest-cost where Hourly is
+	// unknown or zero; nil = not stated. It is compared and never charged.
+	Shadow     *meter.Money
 	Confidence meter.Confidence
 	Quote      string // digest
+}
+
+// Latency is how long a place takes from create to ready.
+type Latency struct {
+	CreateToReady time.Duration // 0 = unknown
+	Samples       int           // past sandboxes it is the median of; 0 = the catalog's figure
+}
+
+// counted is the price lowest-cost goes by; nil = unknown.
+func (c *Candidate) counted() *meter.Money {
+	if c.Price.Shadow != nil && c.selfHosted() && (c.Price.Hourly == nil || c.Price.Hourly.Amount == 0) {
+		return c.Price.Shadow
+	}
+	return c.Price.Hourly
 }
 
 // Unavailable says why a declared place cannot be used.

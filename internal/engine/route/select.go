@@ -30,6 +30,7 @@ func Select(q Query) Decision {
 	if len(eligible) > 0 {
 		d.Order, d.Why = j.order(eligible)
 		d.Chosen, d.Fallbacks = d.Order[0], j.fallbacks(d.Order)
+		j.noteOrder(d.Order[:min(len(d.Order), maxTold)])
 	}
 	d.Notices = slices.Sorted(maps.Keys(j.notices))
 	return d
@@ -108,9 +109,6 @@ func (j *judge) check() error {
 	switch {
 	case !slices.Contains(strategies, j.strategy):
 		return invalid("unknown strategy %q", j.strategy).At("route.strategy").WithRemedy("%s", didYouMean(j.strategy, strategies))
-	case j.strategy == StrategyLowestLatency:
-		return invalid("the strategy %s comes with a later release", j.strategy).At("route.strategy").
-			WithRemedy("use %s, %s or %s", StrategyPreferSelfHosted, StrategyLowestCost, StrategyExplicit)
 	case j.Policy.AuthMode != "" && !slices.Contains(AuthModes, j.Policy.AuthMode):
 		return invalid("unknown auth_mode %q", j.Policy.AuthMode).At("route.constraints.auth_mode").WithRemedy("%s", didYouMean(j.Policy.AuthMode, AuthModes))
 	case j.strategy == StrategyExplicit && len(j.bindings) == 0 && len(j.Hosts) == 0:

@@ -48,6 +48,10 @@ func genCandidate(t *rapid.T, i int) Candidate {
 	if c.Host != nil && rapid.Bool().Draw(t, "bounded") {
 		c.Host.Capacity = &extensions.HostCapacity{MaxSandboxes: 20}
 	}
+	if rapid.Bool().Draw(t, "shadowed") {
+		c.Price.Shadow = &meter.Money{Amount: meter.Amount(rapid.Int64Range(1, 3).Draw(t, "shadow") * 1e9), Currency: "USD"}
+	}
+	c.Latency = Latency{CreateToReady: time.Duration(rapid.IntRange(0, 3).Draw(t, "seconds")) * time.Second, Samples: rapid.IntRange(0, 2).Draw(t, "samples")}
 	if rapid.IntRange(0, 5).Draw(t, "unavailable") == 0 {
 		c.Unavailable = &Unavailable{Rule: RuleNotYet, Reason: "not yet", Help: "wait"}
 	}
@@ -74,7 +78,7 @@ func genQuery(t *rapid.T) Query {
 	q.DesiredMode = pick(t, "mode", "", "", ModePaused)
 	q.Billing = pick(t, "billing", "", BillingPlatform, BillingBYOK)
 	q.Prefer, q.Fallback = pick(t, "prefer", nil, []string{"two"}), pick(t, "fallback", nil, []string{"one", "two"})
-	q.Policy.Strategy = pick(t, "strategy", "", StrategyPreferSelfHosted, StrategyLowestCost)
+	q.Policy.Strategy = pick(t, "strategy", "", StrategyPreferSelfHosted, StrategyLowestCost, StrategyLowestLatency)
 	q.Policy.Region = pick(t, "in", "", "", "eu")
 	if rapid.Bool().Draw(t, "pinned") {
 		q.Policy.Extension = fmt.Sprintf("ext.%d", rapid.IntRange(0, n-1).Draw(t, "pin"))
@@ -265,25 +269,42 @@ func TestAnOrderRespectsItsStrategy(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		q := genQuery(t)
 		q.Policy.Extension, q.Policy.Fallback, q.Policy.MaxCostPerHour = "", nil, nil
+		for i := range q.Candidates {
+			if p := q.Candidates[i].Price.Hourly; p != nil {
+				p.Currency = "USD"
+			}
+		}
 		d := Select(q)
 		for i := 1; i < len(d.Order); i++ {
 			a, b := d.Order[i-1], d.Order[i]
-			switch {
-			case q.Policy.Strategy != StrategyLowestCost:
+			switch q.Policy.Strategy {
+			case StrategyLowestCost:
+				if wanted(a.Price.Hourly, a) > wanted(b.Price.Hourly, b) {
+					t.Fatalf("dear %s before cheap %s", a.ID(), b.ID())
+				}
+			case StrategyLowestLatency:
+				if x, y := a.Latency.CreateToReady, b.Latency.CreateToReady; y > 0 && (x == 0 || x > y) {
+					t.Fatalf("slow %s before fast %s", a.ID(), b.ID())
+				}
+			default:
 				if !a.selfHosted() && b.selfHosted() {
 					t.Fatalf("metered %s before self-hosted %s", a.ID(), b.ID())
 				}
-			case a.Price.Hourly == nil && b.Price.Hourly != nil && b.Price.Hourly.Currency == "USD" && onlyUSD(d.Order):
-				t.Fatalf("unknown %s before known %s", a.ID(), b.ID())
-			case a.Price.Hourly != nil && b.Price.Hourly != nil && onlyUSD(d.Order) && a.Price.Hourly.Amount > b.Price.Hourly.Amount:
-				t.Fatalf("dear %s before cheap %s", a.ID(), b.ID())
 			}
 		}
 	})
 }
 
-func onlyUSD(list []*Candidate) bool {
-	return !slices.ContainsFunc(list, func(c *Candidate) bool { return c.Price.Hourly != nil && c.Price.Hourly.Currency != "USD" })
+// wanted is what lowest-cost counts, in whole units; unknown is above all.
+func wanted(hourly *meter.Money, c *Candidate) int64 {
+	free := hourly == nil || hourly.Amount == 0
+	switch {
+	case c.Capabilities.PricingModel == extensions.PricingSelfHosted && free && c.Price.Shadow != nil:
+		return int64(c.Price.Shadow.Amount / 1e9)
+	case hourly == nil:
+		return 1000
+	}
+	return int64(hourly.Amount / 1e9)
 }
 
 func TestALongListOfRefusalsIsCutVisibly(t *testing.T) {
