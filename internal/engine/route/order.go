@@ -16,19 +16,25 @@ func rank(list []string, name string) int {
 }
 
 // criterion is one way to put candidates in order, smaller keys first; equal
-// ones go to the next.
+// ones go to the next. Without a key all are equal.
 type criterion struct {
 	why string
 	key func(c *Candidate) int64
 }
 
+func listed(why string, list []string, name func(*Candidate) string) criterion {
+	if len(list) == 0 {
+		return criterion{}
+	}
+	return criterion{why, func(c *Candidate) int64 { return int64(rank(list, name(c))) }}
+}
+
 // criteria are the strategy's, most important first; names break what is left.
 func (j *judge) criteria(eligible []*Candidate) []criterion {
-	pins := criterion{"the profile lists it first", func(c *Candidate) int64 { return int64(rank(j.bindings, c.Binding)) }}
-	placement := slices.Concat(j.prefer(), j.placementFallback())
-	where := criterion{"its placement lists its host first", func(c *Candidate) int64 { return int64(rank(placement, c.HostName())) }}
+	pins := listed("the profile lists it first", j.bindings, func(c *Candidate) string { return c.Binding })
+	where := listed("its placement lists its host first", slices.Concat(j.prefer(), j.placementFallback()), (*Candidate).HostName)
 	if len(j.Hosts) > 0 {
-		where = criterion{"the request lists its host first", func(c *Candidate) int64 { return int64(rank(j.Hosts, c.HostName())) }}
+		where = listed("the request lists its host first", j.Hosts, (*Candidate).HostName)
 	}
 	own := criterion{"self-hosted comes before metered", func(c *Candidate) int64 {
 		if c.selfHosted() {
@@ -123,10 +129,16 @@ func (j *judge) currency(eligible []*Candidate) meter.Currency {
 	}
 	count := map[meter.Currency]int{}
 	var best meter.Currency
-	for _, c := range eligible {
-		if p := c.counted(); p != nil {
-			count[p.Currency]++
+	for i := 0; i < len(eligible); { // run by run: most often there is one currency
+		p := eligible[i].counted()
+		n := 1
+		for i+n < len(eligible) && p != nil && eligible[i+n].counted() != nil && eligible[i+n].counted().Currency == p.Currency {
+			n++
 		}
+		if p != nil {
+			count[p.Currency] += n
+		}
+		i += n
 	}
 	for currency, n := range count {
 		if n > count[best] || n == count[best] && currency < best {
@@ -171,11 +183,11 @@ func (j *judge) listedNext(order []*Candidate) []*Candidate {
 func (j *judge) fallbacks(order []*Candidate) []*Candidate {
 	rest := order[1:]
 	if !j.orderedFallback() {
-		return slices.Clone(rest)
+		return slices.Clip(rest)
 	}
 	n := 0
 	for n < len(rest) && slices.Contains(j.Policy.Fallback, rest[n].Binding) {
 		n++
 	}
-	return slices.Clone(rest[:n])
+	return slices.Clip(rest[:n])
 }

@@ -20,7 +20,8 @@ type sorting struct {
 // column holds one criterion's keys, as distances from the smallest.
 type column struct {
 	why  string
-	keys []uint64
+	bits int      // of a packed column
+	keys []uint64 // of one that is not packed
 }
 
 type row struct {
@@ -31,36 +32,31 @@ type row struct {
 
 func newSorting(all []*Candidate, by []criterion) *sorting {
 	s := &sorting{all: all, rows: make([]row, len(all))}
-	free := 64
-	var keys []uint64
+	free, keys := 64, make([]uint64, len(all))
 	for _, criterion := range by {
-		if keys == nil {
-			keys = make([]uint64, len(all))
+		if criterion.key == nil {
+			continue
 		}
 		width := distances(all, criterion.key, keys)
 		if width == 0 {
 			continue // all are equal
 		}
-		s.columns = append(s.columns, column{criterion.why, keys})
-		if s.packed == len(s.columns)-1 && width <= free { // behind one that does not fit, none may be packed
-			s.pack(keys, width)
-			free -= width
+		if s.packed == len(s.columns) && width <= free { // behind one that does not fit, none may be packed
+			for i, key := range keys {
+				s.rows[i].key = s.rows[i].key<<width | key
+			}
+			s.columns = append(s.columns, column{why: criterion.why, bits: width})
+			s.packed, free = len(s.columns), free-width
+			continue
 		}
-		keys = nil
+		s.columns = append(s.columns, column{why: criterion.why, keys: keys})
+		keys = make([]uint64, len(all))
 	}
 	skip := commonPrefix(all)
 	for i, c := range all {
 		s.rows[i].at, s.rows[i].name = int32(i), firstBytes(c.Binding[skip:])
 	}
 	return s
-}
-
-// pack appends the last column's keys to those of the rows.
-func (s *sorting) pack(keys []uint64, width int) {
-	for i, key := range keys {
-		s.rows[i].key = s.rows[i].key<<width | key
-	}
-	s.packed = len(s.columns)
 }
 
 // distances fills keys and returns how many bits they need.
@@ -120,16 +116,30 @@ func byName(a, b *Candidate) int {
 
 // why names the criterion by which the first beat the last of the others.
 func (s *sorting) why() string {
-	first, decisive := s.rows[0].at, 0
+	first, decisive := s.rows[0], 0
 	for _, other := range s.rows[1:] {
-		by := 0
-		for by < len(s.columns) && s.columns[by].keys[first] == s.columns[by].keys[other.at] {
-			by++
-		}
-		decisive = max(decisive, by)
+		decisive = max(decisive, s.differ(first, other))
 	}
 	if decisive == len(s.columns) {
 		return "all else is equal, and its name comes first"
 	}
 	return s.columns[decisive].why
+}
+
+// differ is the first column in which two rows do, or how many there are.
+func (s *sorting) differ(a, b row) int {
+	if different := a.key ^ b.key; different != 0 {
+		at, below := s.packed-1, s.columns[s.packed-1].bits
+		for different>>below != 0 { // it is further to the front
+			at--
+			below += s.columns[at].bits
+		}
+		return at
+	}
+	for i := s.packed; i < len(s.columns); i++ {
+		if keys := s.columns[i].keys; keys[a.at] != keys[b.at] {
+			return i
+		}
+	}
+	return len(s.columns)
 }
