@@ -39,6 +39,8 @@ var official = regexp.MustCompile(`^(?:docker\.io/)?docker/dockerfile(?::[A-Za-z
 // daemon, which has one, fetch what the file names; base images apart, which are
 // pulled as those of services are.
 func judgeDockerfile(found *findings, where, text string, b Build) []Base {
+	found.file = b.Dockerfile
+	defer func() { found.file = "" }()
 	j := &judging{found: found, where: where, build: b, alone: b.Network == "none", args: map[string]string{}}
 	if b.Parent != "" {
 		j.parent = BuildRepository + ":" + b.Parent
