@@ -58,10 +58,10 @@ func (b *Backend) provision(ctx context.Context, spec extensions.Spec) (extensio
 }
 
 // createFiles are what the operation create is put together from.
-var createFiles = []string{"lease", "look", "await", "timer", "remove", "toolbox", "subnet", "deny", "firewall", "proxy", "build", "readiness", "engine", "create"}
+var createFiles = []string{"lease", "look", "await", "timer", "remove", "toolbox", "subnet", "deny", "firewall", "proxy", "images", "pull", "build", "readiness", "engine", "create"}
 
 // reaperFiles are what the timer's loop is put together from.
-var reaperFiles = []string{"lease", "remove", "toolbox", "deny", "firewall", "proxy", "build", "reaper"}
+var reaperFiles = []string{"lease", "remove", "toolbox", "deny", "firewall", "proxy", "images", "reaper"}
 
 // plan polices and renders the stack.
 func (b *Backend) plan(ctx context.Context, spec extensions.Spec) (*plan, error) {
