@@ -136,7 +136,7 @@ func (j *judging) copyFrom(line int, from string) {
 	}
 	if reservedImage(from) {
 		j.refuse("reserved-image", line, "--from="+from)
-	} else if j.alone || !baseForm.MatchString(from) {
+	} else if j.alone || !baseForm.MatchString(from) || imageID.MatchString(from) {
 		j.refuse("build-fetch", line, "--from="+from+" is no earlier stage")
 	} else {
 		j.base(Base{Image: from})
@@ -172,7 +172,7 @@ func (j *judging) from(in instruction) {
 	}
 	switch {
 	case image == "scratch", image == j.parent && image != "", j.earlier(image):
-	case !baseForm.MatchString(image):
+	case !baseForm.MatchString(image), imageID.MatchString(image):
 		j.refuse("dockerfile", in.line, "the image "+quoted(image))
 	case reservedImage(image):
 		j.refuse("reserved-image", in.line, "FROM "+image)
@@ -181,7 +181,9 @@ func (j *judging) from(in instruction) {
 	}
 }
 
+// base notes an image that must be there, by its name, before anything is built.
 func (j *judging) base(b Base) {
+	b.Image = byName(b.Image)
 	if !slices.Contains(j.bases, b) {
 		j.bases = append(j.bases, b)
 	}
