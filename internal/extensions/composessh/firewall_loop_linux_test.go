@@ -94,7 +94,7 @@ func TestLostRulesComeBackByThemselves(t *testing.T) {
 	for range 2 {
 		before := loseRules(t, h.ID)
 		var after []string
-		if !waitFor(20*time.Second, func() bool {
+		if !waitFor(40*time.Second, func() bool {
 			after = rulesOf(t, spec.ID)
 			slices.Sort(after)
 			return slices.Equal(before, after)
