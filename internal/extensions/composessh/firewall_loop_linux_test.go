@@ -122,3 +122,38 @@ func TestTheLoopEndsRulesWithTheirSandbox(t *testing.T) {
 		}
 	}
 }
+
+// Rules that are lost while they are placed are placed again: what is left then is
+// not what they are compared with later.
+func TestRulesAreKnownByAllOfThem(t *testing.T) {
+	t.Parallel()
+	inShells(t, []string{"toolbox", "firewall"}, `
+use_root
+use_box sbx-x
+mkdir "$box"
+mode=guarded guard_bridges='sxa0 sxa1' guard_allow='198.51.100.0/24,443' subnet_ranges=10.0.0.0/8
+as_root() {
+	shift 4
+	case $1 in
+	put)
+		printf '%s\n%s\n' "$3" "$4" >"$root/rules"
+		[ -e /proc/net/if_inet6 ] || printf '%s\n' "$3" >"$root/rules"
+		cp "$root/rules" "$root/all"
+		echo put >>"$root/puts"
+		[ "$(($(wc -l <"$root/puts")))" -gt "$losses" ] || sed -i '$d' "$root/rules"
+		;;
+	show) echo '*filter'; cat "$root/rules"; echo COMMIT ;;
+	esac
+}
+losses=1
+firewall_up
+manifest_get guard_sum
+sum=$(cksum <"$root/all")
+[ "$value" = "${sum% *}" ] && echo all
+cat "$root/puts"
+losses=9
+answer() { echo "refused: $1" | grep -o 'removes the rules'; }
+json_string() { printf '"%s"' "$1"; }
+firewall_up
+`, "all\nput\nput\nremoves the rules")
+}
