@@ -45,7 +45,7 @@ func (b *Backend) provision(ctx context.Context, spec extensions.Spec) (extensio
 	yes := newConsent(ctx)
 	body := p.payload.open(ctx)
 	defer func() { _ = body.Close() }()
-	a, err := b.call(ctx, operation{id: spec.ID, files: createFiles, vars: b.createVars(p),
+	a, err := b.call(ctx, operation{id: spec.ID, files: createFiles, vars: b.createVars(ctx, p),
 		payload: io.MultiReader(body, yes), progress: yes.progress})
 	switch {
 	case err == nil:
@@ -131,16 +131,22 @@ func folders(base string, names []string) []payloadFile {
 	return list
 }
 
-// createVars are the variables of sh/create.sh.
-func (b *Backend) createVars(p *plan) map[string]string {
+// createVars are the variables of sh/create.sh. The script ends before ctx does,
+// so that somebody hears what a service printed last.
+func (b *Backend) createVars(ctx context.Context, p *plan) map[string]string {
 	now := time.Now()
+	limit := b.settings.createTimeout
+	if end, ok := ctx.Deadline(); ok {
+		left := max(end.Sub(now), 0)
+		limit = max(min(limit, left-min(left/4, 2*answerTime)), time.Second)
+	}
 	spec, s := p.spec, b.settings
 	vars := map[string]string{
 		"account": spec.Account, "generation": formatInt(spec.Generation), "spec_hash": spec.Hash(), "name": spec.Name, "host": b.host.Name,
 		"remaining": centis(spec.Deadline.Sub(now)), "until": spec.Deadline.UTC().Format(time.RFC3339Nano), "now_ms": strconv.FormatInt(now.UnixMilli(), 10),
 		"payload_size": formatInt(p.payload.size), "payload_digest": p.payload.digest,
 		"networks": strings.Join(p.rendered.Networks, " "), "deny_proved": denyProved(b.stateDir, b.host), "mode": string(p.walls.mode), "service_default": p.rendered.Default, "mount": p.mount(), "access": p.access, "publish": p.publish(),
-		"limit": formatInt(int64(s.createTimeout / time.Second)), "grace": seconds(p.options.stopGrace),
+		"limit": formatInt(int64(limit / time.Second)), "grace": seconds(p.options.stopGrace),
 		"lock_wait": lockWaitLong, "max": "0",
 	}
 	if port := b.host.SSH.Port; port != 0 {

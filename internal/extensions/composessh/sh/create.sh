@@ -140,6 +140,8 @@ finish() {
 		hand_over
 		read_clock
 		probe_since=$uptime
+		probe_rest=$(limit_left)
+		[ "$probe_limit" -lt "$probe_rest" ] || probe_limit=$probe_rest
 		if await_probe "$probe_limit"; then
 			manifest_put state ready running "$running"
 		else
