@@ -34,6 +34,7 @@ build_images() {
 # image_is_ours: the image of the line that was read is there, and is the very
 # one that was built here. The lock is held.
 image_is_ours() {
+	recorded=
 	read -r recorded 2>/dev/null <"$root/images/$digest.id" && [ -n "$recorded" ] || return 1
 	[ "$(docker image inspect --format '{{.Id}} {{index .Config.Labels "sandboxer.build"}}' "$tag" 2>/dev/null </dev/null)" = "$recorded $digest" ]
 }
@@ -80,15 +81,17 @@ build_image() {
 	case $build_why in
 	*'Successfully built '*) ;;
 	*)
-		docker image rm "$tag" >/dev/null 2>&1 </dev/null
+		remove_image "$tag"
 		image_fail unsupported 'the docker of the host has no classic builder, and BuildKit bounds no step' 'build the image elsewhere and name it in the profile'
 		;;
 	esac
 	if facts=$(docker image inspect --format "$image_facts" -- "$built" 2>/dev/null </dev/null) && ! printf '%s\n' "$facts" | claims_ours; then
 		printf '%s\n' "$built" >"$record.id" || image_fail exhausted "the file $record.id cannot be written" 'free some disk space on the host'
+		# The one before has lost its name to somebody else's image.
+		[ "${recorded:-$built}" = "$built" ] || ! topmost | grep -qxF -e "$recorded" || remove_image "$recorded"
 		return 0
 	fi
-	docker image rm "$tag" >/dev/null 2>&1 </dev/null
+	remove_image "$tag"
 	image_fail invalid 'the image that was built has labels that decide what belongs to whom' 'correct the Dockerfile'
 }
 

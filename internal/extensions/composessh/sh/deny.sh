@@ -139,9 +139,9 @@ deny_try() {
 	# others are there.
 	deny_found=$(
 		{
-			deny_run b --detach --ip "$deny_neighbour" -- sleep 30 </dev/null >/dev/null 2>&1 &
-			deny_run a --detach --ip "$deny_peer" --network-alias proof-peer -- sleep 30 </dev/null >/dev/null 2>&1 && wait $! && echo go
-		} | deny_run a --interactive --ip "$(dotted $((first + 3)))" -- "$@" "$(dotted $((first + 1)))" "$deny_peer" "$deny_neighbour" "$deny_recipe" "$(printf '%s' "$addresses" | cut -d " " -f 1-40)" "${sshd_ports:-22}" 2>&1
+			deny_run b --name "sandboxer-proof-$$-$deny_recipe-neighbour" --detach --ip "$deny_neighbour" -- sleep 30 </dev/null >/dev/null 2>&1 &
+			deny_run a --name "sandboxer-proof-$$-$deny_recipe-peer" --detach --ip "$deny_peer" --network-alias proof-peer -- sleep 30 </dev/null >/dev/null 2>&1 && wait $! && echo go
+		} | deny_run a --name "sandboxer-proof-$$-$deny_recipe-tries" --interactive --ip "$(dotted $((first + 3)))" -- "$@" "$(dotted $((first + 1)))" "$deny_peer" "$deny_neighbour" "$deny_recipe" "$(printf '%s' "$addresses" | cut -d " " -f 1-40)" "${sshd_ports:-22}" 2>&1
 	)
 	case $deny_found in
 	*answered*) ;;
@@ -200,12 +200,12 @@ deny_addresses() {
 	addresses=$(echo $addresses)
 }
 
-# deny_clean removes what carries the mark of this root's proofs.
+# deny_clean removes what carries the mark of this root's proofs, and such a name.
 deny_clean() {
-	list_ours ps -aq --no-trunc --filter "label=sandboxer.proof=$root" || return 0
+	list_named sandboxer-proof ps -a --no-trunc --filter "label=sandboxer.proof=$root" --format '{{.ID}} {{.Names}}' || return 0
 	# shellcheck disable=SC2086
 	[ -z "$ours" ] || docker rm -f $ours >/dev/null 2>&1 </dev/null
-	list_ours network ls --no-trunc --filter "label=sandboxer.proof=$root" --format '{{.Name}}' || return 0
+	list_named sandboxer-proof network ls --no-trunc --filter "label=sandboxer.proof=$root" --format '{{.Name}}' || return 0
 	# shellcheck disable=SC2086
 	[ -z "$ours" ] || docker network rm $ours >/dev/null 2>&1 </dev/null
 	parents=

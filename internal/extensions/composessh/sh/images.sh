@@ -49,16 +49,23 @@ image_left() {
 
 # ---- layers
 
+# Layers go one by one, from the last, and never with all they are made on: an
+# engine that keeps its images in containerd would take those of other images
+# too, and then no longer find what is above them.
+
+# topmost prints the nameless images that nothing is made on.
+topmost() { docker image ls --quiet --no-trunc --filter dangling=true 2>/dev/null </dev/null; }
+
 # sweep_layers RECORD removes the nameless images a build left behind. Those
 # that others build on stay with them.
 sweep_layers() {
 	if [ -f "$1.before" ]; then
 		while :; do
 			swept=
-			for layer in $(docker image ls --quiet --no-trunc --filter dangling=true 2>/dev/null </dev/null); do
+			for layer in $(topmost); do
 				! grep -q "^$layer\$" "$1.before" || continue
 				logged "$1" '' "$layer" || half_made "$1" "$layer" || continue
-				docker image rm "$layer" >/dev/null 2>&1 </dev/null && swept=1
+				docker image rm --no-prune "$layer" >/dev/null 2>&1 </dev/null && swept=1
 			done
 			[ -n "$swept" ] || break
 		done
@@ -79,6 +86,20 @@ half_made() {
 	parent=$(docker image inspect --format '{{.Container}}' "$2" 2>/dev/null </dev/null) && logged "$1" 'Running in ' "$parent" && return 0
 	parent=$(docker image inspect --format '{{.Parent}}' "$2" 2>/dev/null </dev/null) && logged "$1" '' "$parent" &&
 		[ -z "$(docker image inspect --format '{{range .RepoTags}}{{.}}{{end}}' "$parent" 2>/dev/null </dev/null)" ]
+}
+
+# remove_image TAG removes an image and the nameless ones it is made on, but for
+# those that others are made on. False with image_why when it stays.
+remove_image() {
+	below=$(docker image history --quiet --no-trunc "$1" 2>/dev/null </dev/null)
+	image_why=$(docker image rm --no-prune "$1" 2>&1 </dev/null) || return 1
+	while :; do
+		swept=
+		for layer in $(topmost); do
+			case $below in *"$layer"*) docker image rm --no-prune "$layer" >/dev/null 2>&1 </dev/null && swept=1 ;; esac
+		done
+		[ -n "$swept" ] || return 0
+	done
 }
 
 # ---- releasing
@@ -109,7 +130,7 @@ release_images() {
 		sweep_layers "$root/images/$digest"
 		tag=$image_repository:$digest
 		if [ "$releasing_keep" != 1 ] && docker image inspect "$tag" >/dev/null 2>&1 </dev/null; then
-			if image_why=$(docker image rm "$tag" 2>&1 </dev/null); then
+			if remove_image "$tag"; then
 				case ${removed-} in *images*) ;; *) removed="${removed-} images" ;; esac
 			elif docker image inspect "$tag" >/dev/null 2>&1 </dev/null; then
 				warn "the image $tag stays on the host: $(printf '%s' "$image_why" | tail -n 1 | cut -c 1-300)"
