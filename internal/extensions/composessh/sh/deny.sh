@@ -32,12 +32,9 @@ deny_identify() {
 # deny_known takes the line KEY RECIPE for a proof where the key is ours.
 deny_known() {
 	case $1 in
-	"$deny_key macvlan" | "$deny_key parent" | "$deny_key bridge")
-		deny_proof=$1 deny_recipe=${1##* }
-		return 0
-		;;
+	"$deny_key macvlan" | "$deny_key parent" | "$deny_key bridge") deny_proof=$1 deny_recipe=${1##* } ;;
+	*) return 1 ;;
 	esac
-	return 1
 }
 
 deny_stored() {
@@ -95,9 +92,7 @@ deny_subnets() {
 
 # deny_networks makes them, as they are rendered; false with deny_found.
 deny_networks() {
-	if [ "$deny_recipe" = parent ]; then
-		deny_parents "sxp$$xa" "sxp$$xb" || return 1
-	fi
+	[ "$deny_recipe" != parent ] || deny_parents "sxp$$xa" "sxp$$xb" || return 1
 	deny_network a "${deny_nets% *}" >"$box/said" 2>&1 &
 	deny_found=$(deny_network b "${deny_nets#* }" 2>&1)
 	deny_code=$?
@@ -105,19 +100,18 @@ deny_networks() {
 	return "$deny_code"
 }
 
-# deny_try tries deny_recipe: two networks, a neighbour on
-# each, and a container that tries to reach whatever it should not. True when
-# nothing answered and the tools were seen to work; else deny_found tells.
+# deny_try tries deny_recipe: two networks, a neighbour on each, and a container
+# that tries to reach whatever it should not. True when nothing answered and the
+# tools were seen to work; else deny_found tells.
 deny_try() {
 	deny_left=6
 	until deny_networks; do
 		# Somebody else of this engine was quicker with the subnets, as when
 		# several roots prove at once.
 		case $deny_found in
-		*'ool overlaps'* | *'invalid pool request'*) ;;
+		*'ool overlaps'* | *'invalid pool request'*) deny_left=$((deny_left - 1)) ;;
 		*) return 1 ;;
 		esac
-		deny_left=$((deny_left - 1))
 		[ "$deny_left" -gt 0 ] || return 1
 		deny_clean
 		sleep "0.$(($$ % 10))" 2>/dev/null || sleep $(($$ % 2))
@@ -144,8 +138,7 @@ deny_try() {
 		} | deny_run a --name "sandboxer-proof-$$-$deny_recipe-tries" --interactive --ip "$(dotted $((first + 3)))" -- "$@" "$(dotted $((first + 1)))" "$deny_peer" "$deny_neighbour" "$deny_recipe" "$(printf '%s' "$addresses" | cut -d " " -f 1-40)" "${sshd_ports:-22}" 2>&1
 	)
 	case $deny_found in
-	*answered*) ;;
-	*'control failed'*) ;;
+	*answered* | *'control failed'*) ;;
 	*'control works'*'tries ended'*)
 		deny_found=
 		return 0
