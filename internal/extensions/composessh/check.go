@@ -41,7 +41,7 @@ func checkSpec(ctx context.Context, cfg extensions.Config, spec extensions.Spec)
 	if p.spec.ID == "" { // not chosen yet, and nothing of the judgement depends on it
 		p.spec.ID = "sbx-aaaaaaaaaaaaaaaaaaaa"
 	}
-	if _, err = p.renderFor(0); err != nil {
+	if _, err = p.render(); err != nil {
 		return nil, err
 	}
 	return p.project.Notes(p.options.publish == "" && p.walls.mode != compose.NetworkAllow), nil

@@ -18,7 +18,7 @@ func TestAnIsolatedBridgeIsNoProofEither(t *testing.T) {
 		}
 	}
 	option := "com.docker.network.bridge.inhibit_ipv4=true"
-	if engineMajor(t) >= modernEngine {
+	if engineMajor(t) >= 28 {
 		option = "com.docker.network.bridge.gateway_mode_ipv4=isolated"
 	}
 	s := newSite(t)

@@ -14,10 +14,6 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/remote"
 )
 
-// modernEngine is the first major version of the engine whose networks take
-// gateway_mode_ipv4; see sh/create.sh.
-const modernEngine = 28
-
 // Provision implements extensions.Backend: one exec, which ends when the stack
 // is ready. The record and the timer are there before a container is.
 func (b *Backend) Provision(ctx context.Context, spec extensions.Spec) (extensions.Handle, extensions.Observation, error) {
@@ -79,20 +75,13 @@ func (b *Backend) plan(ctx context.Context, spec extensions.Spec) (*plan, error)
 		return nil, extensions.Errorf(extensions.KindInvalid, "the stack's files are in the workspace, and there is none").
 			WithRemedy("set the input `repo`, or give the profile a bundle")
 	}
-	p.rendered, err = p.renderFor(0)
+	p.rendered, err = p.render()
 	return p, err
 }
 
 // pack puts together what the host gets.
 func (p *plan) pack(ctx context.Context) error {
-	modern, err := p.renderFor(modernEngine)
-	if err != nil {
-		return err
-	}
 	files := []payloadFile{{"model.json", p.rendered.Model}, {"reaper.sh", []byte(script(reaperFiles...))}}
-	if string(modern.Model) != string(p.rendered.Model) {
-		files = append(files, payloadFile{"model-28.json", modern.Model})
-	}
 	services, err := json.Marshal(p.rendered.Services)
 	if err != nil {
 		return err

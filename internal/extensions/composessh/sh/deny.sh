@@ -74,7 +74,7 @@ deny_all_ways() {
 		deny_recipe=
 	done
 	deny_clean
-	rm -f "$box/manifest" "$box/said"
+	rm -f "$box/manifest" "$root/.proof/said"
 	box=$deny_saved_box id=$deny_saved_id networks=$deny_saved_networks subnet_prefixes=$deny_saved_prefixes subnets_avoid=$deny_saved_avoid
 	[ -n "$deny_recipe" ] || fail unsupported 'default deny does not hold on this host' \
 		'use a host whose kernel has macvlan and dummy interfaces, or set net.ipv4.conf.all.rp_filter=1 on this one' "$deny_why"
@@ -93,10 +93,10 @@ deny_subnets() {
 # deny_networks makes them, as they are rendered; false with deny_found.
 deny_networks() {
 	[ "$deny_recipe" != parent ] || deny_parents "sxp$$xa" "sxp$$xb" || return 1
-	deny_network a "${deny_nets% *}" >"$box/said" 2>&1 &
+	deny_network a "${deny_nets% *}" >"$root/.proof/said" 2>&1 &
 	deny_found=$(deny_network b "${deny_nets#* }" 2>&1)
 	deny_code=$?
-	wait $! || deny_code=1 deny_found="$(tail -n 3 "$box/said") $deny_found"
+	wait $! || deny_code=1 deny_found="$(tail -n 3 "$root/.proof/said") $deny_found"
 	return "$deny_code"
 }
 
