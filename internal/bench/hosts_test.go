@@ -36,11 +36,11 @@ func BenchmarkHosts(b *testing.B) {
 		for _, n := range list(b, "SANDBOXER_BENCH_SIZES", "1,10,50") {
 			b.Run(fmt.Sprintf("services=%d/sandboxes=%d", services, n), func(b *testing.B) {
 				host := hosttest.SSHD(b)
-				file := stack(b, services, image)
+				file, withSubnet := stack(b, services, image)
 				run := fmt.Sprintf("bench%d", os.Getpid())
 				compare(b, host, n, []side{
-					&composeSide{label: "floor", file: file, run1: run},
-					&composeSide{label: "docker -H ssh", file: file, run1: run, env: sshEnv(b, host, host.Port)},
+					&composeSide{label: "floor", file: withSubnet, run1: run, net: 230},
+					&composeSide{label: "docker -H ssh", file: withSubnet, run1: run, env: sshEnv(b, host, host.Port), net: 231},
 					newSandboxerSide(b, "sandboxer", host, host.Port, file),
 				})
 			})
@@ -59,11 +59,11 @@ func BenchmarkFarHost(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	file := stack(b, 3, image)
+	file, withSubnet := stack(b, 3, image)
 	run := fmt.Sprintf("far%d", os.Getpid())
 	compare(b, host, 10, []side{
-		&composeSide{label: "floor", file: file, run1: run},
-		&composeSide{label: "docker -H ssh", file: file, run1: run, env: sshEnv(b, host, port)},
+		&composeSide{label: "floor", file: withSubnet, run1: run, net: 230},
+		&composeSide{label: "docker -H ssh", file: withSubnet, run1: run, env: sshEnv(b, host, port), net: 231},
 		newSandboxerSide(b, "sandboxer", host, port, file),
 	})
 }

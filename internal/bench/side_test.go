@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -42,6 +43,7 @@ type composeSide struct {
 	file  string
 	env   []string
 	run1  string // distinguishes the projects of one benchmark
+	net   int    // second byte of its networks' addresses, 10.net.0.0/16
 }
 
 func (s *composeSide) name() string { return s.label }
@@ -68,7 +70,9 @@ func (s *composeSide) run(ctx context.Context, phase string, n int) error {
 
 func (s *composeSide) compose(ctx context.Context, i int, args ...string) error {
 	full := append([]string{"compose", "-p", fmt.Sprintf("%s-%s-%d", s.run1, strings.ToLower(strings.ReplaceAll(s.label, " ", "")), i), "-f", s.file}, args...)
-	return command(ctx, "", s.env, "docker", full...)
+	// Of its own pools the engine has about thirty, and fifty stacks are compared.
+	subnet := fmt.Sprintf("SUBNET=10.%d.%d.%d/28", s.net, i/16, i%16*16)
+	return command(ctx, "", append(slices.Clone(s.env), subnet), "docker", full...)
 }
 
 func (s *composeSide) clear() { _ = s.run(context.Background(), destroy, 50) }
@@ -129,15 +133,18 @@ func terraform() string {
 	return "terraform"
 }
 
-// stack writes a Compose file of so many services that just run.
-func stack(b *testing.B, services int, image string) string {
+// stack writes a Compose file of so many services that just run, and beside it
+// the same with the subnet of its network, as those need it who bring their own.
+func stack(b *testing.B, services int, image string) (file, withSubnet string) {
 	b.Helper()
 	var y strings.Builder
 	y.WriteString("services:\n")
 	for i := range services {
 		fmt.Fprintf(&y, "  s%d:\n    image: %s\n    pull_policy: never\n    command: [sleep, \"86400\"]\n", i+1, image)
 	}
-	return write(b, filepath.Join(b.TempDir(), "compose.yaml"), y.String())
+	file = write(b, filepath.Join(b.TempDir(), "compose.yaml"), y.String())
+	y.WriteString("networks:\n  default:\n    ipam:\n      config: [{subnet: \"${SUBNET}\"}]\n")
+	return file, write(b, filepath.Join(b.TempDir(), "compose.yaml"), y.String())
 }
 
 func write(b *testing.B, path, text string) string {

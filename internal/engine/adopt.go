@@ -8,6 +8,7 @@ import (
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/lifecycle"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/profile"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
@@ -77,7 +78,7 @@ func (e *Engine) adoptedEnd(ctx context.Context, b *opened, row ledger.Sandbox, 
 	end, err := lifecycle.Retarget(row.CreatedAt, row.ExpiresAt, row.TTL, want, time.Duration(p.resolved.Spec.MaxTTL))
 	if err == nil && !end.Equal(row.ExpiresAt) {
 		if !end.After(e.now()) {
-			err = extensions.Errorf(extensions.KindInvalid, "a ttl of %s would already be over", want)
+			err = extensions.Errorf(extensions.KindInvalid, "a ttl of %s would already be over", profile.FormatDuration(want))
 		} else {
 			err = e.moveDeadline(ctx, b, row, end)
 		}

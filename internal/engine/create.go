@@ -123,7 +123,11 @@ func (c *creation) judge(ctx context.Context, cand *route.Candidate) error {
 	if err := c.p.checkMaxCost(cand); err != nil || cand == c.p.decision.Chosen {
 		return err
 	}
-	return c.e.checkSpec(ctx, c.p, cand, c.sources)
+	notes, err := c.e.checkSpec(ctx, c.p, cand, c.sources)
+	if n, ok := leftOut(notes); ok {
+		c.notify.tell(n.Summary, "%s", n.Detail)
+	}
+	return err
 }
 
 // endedFirst tells of a sandbox whose ttl was over before it was ready.

@@ -213,7 +213,7 @@ func (e *Engine) ForgetHost(ctx context.Context, name string, force bool) error 
 		}
 	}
 	if len(on) > 0 && !force {
-		return extensions.Errorf(extensions.KindConflict, "%d sandboxes live on host %q: %s", len(on), name, strings.Join(on[:min(5, len(on))], ", ")).
+		return extensions.Errorf(extensions.KindConflict, "host %q has %d live: %s", name, len(on), strings.Join(on[:min(5, len(on))], ", ")).
 			WithRemedy("destroy them first, or set force_destroy = true to forget the host while they run")
 	}
 	return l.DeleteHost(ctx, e.account, name)

@@ -54,15 +54,18 @@ func (*hosted) OnHost(c extensions.Capabilities, h extensions.Host, facts *exten
 	return c, nil
 }
 
-func (*hosted) CheckSpec(ctx context.Context, _ extensions.Config, spec extensions.Spec) error {
+func (*hosted) CheckSpec(ctx context.Context, _ extensions.Config, spec extensions.Spec) (notes []string, err error) {
 	if spec.Compose == nil || spec.Compose.BundleSource == nil {
-		return nil
+		return nil, nil
 	}
 	files, err := unpack(ctx, spec.Compose.BundleSource)
-	if err == nil && strings.Contains(files["compose.yaml"], "privileged") {
+	switch {
+	case err == nil && strings.Contains(files["compose.yaml"], "privileged"):
 		err = extensions.Errorf(extensions.KindInvalid, "rule privileged: compose.yaml: a service is privileged")
+	case strings.Contains(files["compose.yaml"], "restart"):
+		notes = []string{"restart is left out, of web", "ports are shut, of web"}
 	}
-	return err
+	return notes, err
 }
 
 type hostedBackend struct {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"slices"
+	"strings"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/profile"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/route"
@@ -54,7 +55,11 @@ func (c *creation) openSources(ctx context.Context, e *Engine, notify Notify) (e
 			}
 		}
 	}
-	return e.checkSpec(ctx, c.p, c.p.decision.Chosen, c.sources)
+	notes, err := e.checkSpec(ctx, c.p, c.p.decision.Chosen, c.sources)
+	if n, ok := leftOut(notes); ok && c.sources.bundle == nil && !workspace.IsFolder(spec.Workspace.Repo) { // no plan saw these files
+		notify.tell(n.Summary, "%s", n.Detail)
+	}
+	return err
 }
 
 // openBundle packs the folder beside the profile; nil where it names none.
@@ -89,7 +94,16 @@ func (e *Engine) checkPlanned(ctx context.Context, p *prepared) error {
 			src.workspace = nil // too large, or changing: the create tells
 		}
 	}
-	return e.checkSpec(ctx, p, p.decision.Chosen, src)
+	notes, err := e.checkSpec(ctx, p, p.decision.Chosen, src)
+	if n, ok := leftOut(notes); ok {
+		p.notices = append(p.notices, n)
+	}
+	return err
+}
+
+// leftOut makes one notice of what an extension leaves out of a request.
+func leftOut(notes []string) (Notice, bool) {
+	return Notice{Summary: "Not all that the stack says is carried out", Detail: strings.Join(notes, "\n")}, len(notes) > 0
 }
 
 func (e *Engine) specChecker(cand *route.Candidate) extensions.SpecChecker {
@@ -97,11 +111,12 @@ func (e *Engine) specChecker(cand *route.Candidate) extensions.SpecChecker {
 	return c
 }
 
-// checkSpec has the extension refuse the spec before it is asked for it.
-func (e *Engine) checkSpec(ctx context.Context, p *prepared, cand *route.Candidate, src sources) error {
+// checkSpec has the extension refuse the spec before it is asked for it, and
+// say what of it is left out.
+func (e *Engine) checkSpec(ctx context.Context, p *prepared, cand *route.Candidate, src sources) (notes []string, err error) {
 	checker := e.specChecker(cand)
 	if checker == nil {
-		return nil
+		return nil, nil
 	}
 	hostRef := ""
 	if cand.Host != nil {
@@ -109,12 +124,14 @@ func (e *Engine) checkSpec(ctx context.Context, p *prepared, cand *route.Candida
 	}
 	binding, cfg, err := e.config(place{binding: cand.Binding, account: e.account, host: hostRef})
 	if err != nil {
-		return err
+		return nil, err
 	}
 	c := call{op: "check", binding: binding.ID, timeout: timeoutLook, secrets: cfg.Credentials}
-	return at("profile", e.invoke(ctx, c, func(ctx context.Context) error {
-		return checker.CheckSpec(ctx, cfg, p.spec(cand, src))
-	}))
+	err = e.invoke(ctx, c, func(ctx context.Context) (err error) {
+		notes, err = checker.CheckSpec(ctx, cfg, p.spec(cand, src))
+		return err
+	})
+	return notes, at("profile", err)
 }
 
 // spec is the resolved request for one place, without an identity.

@@ -39,7 +39,9 @@ type SpecChecker interface {
 	// CheckSpec reads at most the spec's own sources. It uses no network.
 	// Sources that are nil are not known yet: what depends on them is not
 	// judged. Errors are KindInvalid or KindUnsupported, as Provision's would be.
-	CheckSpec(ctx context.Context, cfg Config, spec Spec) error
+	// notes say, for people, what of the spec's files is left out although
+	// nothing forbids it; there are none beside an error.
+	CheckSpec(ctx context.Context, cfg Config, spec Spec) (notes []string, err error)
 }
 
 // Config is all that a backend is opened with.

@@ -492,21 +492,26 @@ func TestTheExampleOfAnSSHHostIsApplied(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	text := string(raw)
+	c.add("ssh.tf", atHost(t, string(raw), s))
+	c.apply()
+	c.planIsEmpty()
+	c.destroy()
+}
+
+// atHost is the configuration with the server's address and keys.
+func atHost(t *testing.T, text string, s *hosttest.Server) string {
+	t.Helper()
 	for pattern, value := range map[string]string{
 		`address += "[^"]+"`: `address = "` + s.Address + `"`, `port += 22`: "port = " + strconv.Itoa(s.Port), `user += "[^"]+"`: `user = "` + s.User + `"`,
 		`host_key = "[^"]+"`: `host_key = "` + s.HostKeyLine + `"`, `private_key_file = "[^"]+"`: `private_key_file = "` + s.KeyFile + `"`,
 	} {
 		changed := regexp.MustCompile(pattern).ReplaceAllLiteralString(text, value)
 		if changed == text {
-			t.Fatalf("nothing in ssh.tf matches %s", pattern)
+			t.Fatalf("nothing in the example matches %s", pattern)
 		}
 		text = changed
 	}
-	c.add("ssh.tf", text)
-	c.apply()
-	c.planIsEmpty()
-	c.destroy()
+	return text
 }
 
 // nobodyListens returns an address where nothing answers.

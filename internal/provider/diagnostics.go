@@ -125,6 +125,19 @@ func addCreateError(diags *diag.Diagnostics, at path.Path, own engine.ID, req en
 	diags.AddAttributeError(path.Root("name"), summary, detail)
 }
 
+// applyFirst tells how an argument that decides about a destroy takes effect:
+// Terraform destroys with what the last apply put into the state.
+func applyFirst(argument string) string {
+	return "A destroy goes by the arguments of the last apply, so a change of them has to be applied first. Without a refresh nothing is asked that may be out of reach:\n\n" +
+		"  1. write " + argument + " into the resource block\n" +
+		"  2. terraform apply -refresh=false\n" +
+		"  3. terraform destroy -refresh=false"
+}
+
+func unreachable(err error) bool {
+	return extensions.IsKind(err, extensions.KindUnreachable) || extensions.IsKind(err, extensions.KindTimeout)
+}
+
 func quoteName(name string) string { return `"` + name + `"` }
 
 // subject names a sandbox that does not exist yet.

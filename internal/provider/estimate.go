@@ -46,7 +46,7 @@ var estimateFields = []computedField{
 	{name: "total_low", typ: types.StringType, doc: "Lowest total: fee and minimum charge of the cheapest candidate."},
 	{name: "total_high", typ: types.StringType, doc: "Highest total over the eligible candidates; null if one is unknown."},
 	{name: "maximum", typ: types.StringType, doc: "Worst case when the sandbox lives until its TTL; null if unknown, never 0 for unknown."},
-	{name: "candidates", list: candidateFields, doc: "Every place that was considered, eligible ones first in their order, with its price or why it was refused."},
+	{name: "candidates", list: candidateFields, doc: "Every place that was considered, eligible ones first in their order, with its price or why it was refused. Test doubles are left out unless the profile names them."},
 	{name: "unknowns", typ: stringsType, doc: "What could not be priced."},
 	{name: "assumptions", typ: stringsType, doc: "What the numbers assume."},
 }
@@ -95,6 +95,9 @@ func newEstimate(e engine.Estimate) estimateModel {
 		Candidates: []candidateModel{}, Unknowns: notNil(e.Unknowns), Assumptions: notNil(e.Assumptions),
 	}
 	for _, c := range e.Candidates {
+		if isUnnamedDouble(c.Refusals) {
+			continue
+		}
 		cm := candidateModel{
 			Extension: c.Extension, Host: optional(c.Host), Eligible: c.Eligible, Order: types.Int64Null(),
 			Hourly: optional(c.Hourly), Creation: optional(c.Creation), Maximum: optional(c.Maximum), Currency: optional(c.Currency),
@@ -107,6 +110,12 @@ func newEstimate(e engine.Estimate) estimateModel {
 		m.Candidates = append(m.Candidates, cm)
 	}
 	return m
+}
+
+// isUnnamedDouble reports the refusal of a test double that nobody asked for:
+// it was no candidate, and its invented price in every plan would only puzzle.
+func isUnnamedDouble(rs []engine.Refusal) bool {
+	return slices.ContainsFunc(rs, func(r engine.Refusal) bool { return r.Rule == "intent.named-only" })
 }
 
 func newRefusals(rs []engine.Refusal) []refusalModel {

@@ -2,6 +2,7 @@ package provider
 
 import (
 	"context"
+	"reflect"
 
 	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
@@ -70,6 +71,13 @@ func (m hostModel) known(ctx context.Context) bool {
 		}
 	}
 	return true
+}
+
+// sameHost reports that both describe one host to the engine.
+func (m hostModel) sameHost(ctx context.Context, other hostModel) bool {
+	a, diags := m.host(ctx)
+	b, more := other.host(ctx)
+	return !diags.HasError() && !more.HasError() && reflect.DeepEqual(a, b)
 }
 
 func (m hostModel) host(ctx context.Context) (engine.Host, diag.Diagnostics) {

@@ -134,14 +134,20 @@ func (r *hostResource) Create(ctx context.Context, req resource.CreateRequest, r
 	}
 }
 
-// Update implements resource.Resource.
+// Update implements resource.Resource. What is only for Terraform to know
+// (force_destroy) asks nobody: it is set above all when the host is gone.
 func (r *hostResource) Update(ctx context.Context, req resource.UpdateRequest, resp *resource.UpdateResponse) {
-	var plan hostModel
+	var plan, state hostModel
 	resp.Diagnostics.Append(req.Plan.Get(ctx, &plan)...)
+	resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
 	if resp.Diagnostics.HasError() {
 		return
 	}
 	promised := plan.Facts
+	if !promised.IsUnknown() && plan.sameHost(ctx, state) {
+		resp.Diagnostics.Append(resp.State.Set(ctx, &plan)...)
+		return
+	}
 	m, ok := r.register(ctx, plan, &resp.Diagnostics)
 	if !ok {
 		return
@@ -189,7 +195,11 @@ func (r *hostResource) Delete(ctx context.Context, req resource.DeleteRequest, r
 	if err == nil || extensions.IsKind(err, extensions.KindNotFound) {
 		return
 	}
-	addError(&resp.Diagnostics, "Host "+quoteName(state.Name.ValueString())+" was not removed", err)
+	summary, detail := describe("Host "+quoteName(state.Name.ValueString())+" was not removed", err)
+	if extensions.IsKind(err, extensions.KindConflict) {
+		detail += "\n\n" + applyFirst("force_destroy = true")
+	}
+	resp.Diagnostics.AddError(summary, detail)
 }
 
 // ImportState implements resource.ResourceWithImportState: by name, from the ledger.

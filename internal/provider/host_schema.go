@@ -61,7 +61,8 @@ func (r *hostResource) Schema(_ context.Context, _ resource.SchemaRequest, resp 
 			"proxy_image": schema.StringAttribute{Optional: true, Validators: []validator.String{plainText("an image")},
 				MarkdownDescription: "Image of the proxy that allows egress by domain, pinned as `name@sha256:…`. Without it, domains in `network.egress` are refused on this host."},
 			"force_destroy": schema.BoolAttribute{Optional: true, Computed: true, Default: booldefault.StaticBool(false),
-				MarkdownDescription: "Remove the host from the ledger although sandboxes live on it. They are not destroyed by this. Default: `false`."},
+				MarkdownDescription: "Remove the host from the ledger although sandboxes live on it. They are not destroyed by this. " +
+					"A destroy goes by the last apply: apply `true` first, which works while the host is away too, then destroy. Default: `false`."},
 			"ref": schema.StringAttribute{Computed: true, MarkdownDescription: "Canonical JSON of these arguments, without secrets: what `sandboxer_sandbox.hosts` takes."},
 			"facts": schema.SingleNestedAttribute{Computed: true, Attributes: resourceComputed(factFields),
 				MarkdownDescription: "What was found there."},

@@ -19,7 +19,7 @@ var routeFields = []computedField{
 		{name: "outcome", typ: types.StringType, doc: "`ready`, or what happened instead."},
 		{name: "reason", typ: types.StringType, doc: "Why, if it did not become ready."},
 	}},
-	{name: "refused", doc: "Candidates that did not survive, with the reasons.", list: []computedField{
+	{name: "refused", doc: "Candidates that did not survive, with the reasons; test doubles that nobody named are left out.", list: []computedField{
 		{name: "candidate", typ: types.StringType, doc: "The candidate."},
 		{name: "refusals", list: refusalFields, doc: "Why it was refused."},
 	}},
@@ -52,6 +52,9 @@ func routeValue(ctx context.Context, r engine.Route) (types.Object, diag.Diagnos
 		m.Attempts = append(m.Attempts, attemptModel{Candidate: a.Candidate, Outcome: a.Outcome, Reason: optional(a.Reason)})
 	}
 	for _, x := range r.Refused {
+		if isUnnamedDouble(x.Refusals) {
+			continue
+		}
 		m.Refused = append(m.Refused, rejectedModel{Candidate: x.Candidate, Refusals: newRefusals(x.Refusals)})
 	}
 	return types.ObjectValueFrom(ctx, attrTypes(routeFields), m)

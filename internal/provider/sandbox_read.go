@@ -95,7 +95,8 @@ func tellLost(diags *diag.Diagnostics, m sandboxModel, err error) {
 func addUnread(diags *diag.Diagnostics, m sandboxModel, err error) {
 	summary, detail := describe("Sandbox "+m.label()+" could not be read", err)
 	diags.AddError(summary, detail+"\n\n"+strings.TrimSpace(`
-It may still exist, so it stays in the state. To go on without asking it, use -refresh=false.
+It may still exist, so it stays in the state. To go on without asking it, use -refresh=false, also to destroy it:
+with on_unreachable_destroy = "forget" applied (`+"`terraform apply -refresh=false`"+`), `+"`terraform destroy -refresh=false`"+` drops it.
 To drop it from the state without destroying it, replace its resource block with this one (with its address in `+"`from`"+`):
 
 removed {

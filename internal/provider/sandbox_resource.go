@@ -130,7 +130,8 @@ func (r *sandboxResource) Update(ctx context.Context, req resource.UpdateRequest
 	sb, err := e.Update(opCtx, rec, request, progress(ctx))
 	switch {
 	case err != nil && !plan.changesInPlace(state):
-		addWarning(&resp.Diagnostics, "The change of sandbox "+state.label()+" is in the state only", err)
+		resp.Diagnostics.AddWarning("The change of sandbox "+state.label()+" is in the state only",
+			"The ledger's copy of its arguments was left as it is: "+err.Error()+".\n\nNothing has to be done: a destroy and the next plan go by the state. Only an import would restore the former arguments.")
 		sb = engine.Sandbox{Receipt: rec}
 	case err != nil:
 		addErrorAt(&resp.Diagnostics, fieldPath(err, emptyPath, planArguments...), "Sandbox "+state.label()+" was not changed", err)
@@ -172,7 +173,11 @@ func (r *sandboxResource) Delete(ctx context.Context, req resource.DeleteRequest
 	report, err := e.Destroy(opCtx, rec, engine.DestroyOptions{Forget: state.OnUnreachableDestroy.ValueString() == "forget", Notify: progress(ctx)})
 	tellDestroyed(&resp.Diagnostics, state, report)
 	if err != nil {
-		addError(&resp.Diagnostics, "Sandbox "+state.label()+" was not destroyed", err)
+		summary, detail := describe("Sandbox "+state.label()+" was not destroyed", err)
+		if unreachable(err) {
+			detail += "\n\n" + applyFirst(`on_unreachable_destroy = "forget"`)
+		}
+		resp.Diagnostics.AddError(summary, detail)
 	}
 }
 

@@ -46,6 +46,7 @@ func sandboxArguments() map[string]schema.Attribute {
 		"profile": schema.StringAttribute{
 			Required: true, Validators: []validator.String{profileRef()},
 			MarkdownDescription: "What to make: the id of a profile in the catalog, such as `profile.quickstart`, or one version of it: `profile.quickstart@1.0.0`. " +
+				"What a profile can say is in the [profile reference](../guides/profile-reference.md). " +
 				"Without a version the newest is used, and a newer one in the catalog replaces the sandbox.",
 		},
 		"name": schema.StringAttribute{
@@ -111,12 +112,13 @@ func sandboxPolicies() map[string]schema.Attribute {
 		"on_conflict": enumWithDefault("error", "What to do when a live sandbox of this name exists: `error`, or `adopt` to take over one of the same name and specification. Adopting fences the former owner off.", "error", "adopt"),
 		"on_expiry":   enumWithDefault("replace", "What the next plan does with an expired sandbox: `replace` it, or `keep` it in the state and plan nothing.", "replace", "keep"),
 		"on_unreachable_destroy": enumWithDefault("fail", "What a destroy does when the place cannot be reached: `fail`, or `forget` it. "+
-			"The ledger keeps a forgotten one as an orphan, which `sandboxer sweep` reports.", "fail", "forget"),
+			"The ledger keeps a forgotten one, and `sandboxer sweep` ends it once the place answers; its deadline holds meanwhile. "+
+			"A destroy goes by the last apply: apply the change first, with `terraform apply -refresh=false` where the place is away already, then `terraform destroy -refresh=false`.", "fail", "forget"),
 		"billing":  enumWithDefault("platform", "Who pays a vendor: `platform`, or `byok` for your own key.", "platform", "byok"),
 		"max_cost": schema.StringAttribute{Optional: true, Validators: []validator.String{money()}, MarkdownDescription: "Refuse to create it if the worst case until its TTL costs more, such as `1.00 USD`. A cost that is not known is refused too."},
 		"deletion_protection": schema.BoolAttribute{
 			Optional: true, Computed: true, Default: booldefault.StaticBool(false),
-			MarkdownDescription: "Refuse to destroy or replace it while it is ready: in the plan, and again at the destroy. Expired and failed ones can always go. Apply `false` first, then destroy.",
+			MarkdownDescription: "Refuse to destroy or replace it while it is ready: in the plan, and again at the destroy. Expired and failed ones can always go. A destroy goes by the last apply: apply `false` first, then destroy.",
 		},
 		"consumer": schema.SingleNestedAttribute{
 			Optional: true, MarkdownDescription: "On whose behalf it runs; kept in the ledger's events.",

@@ -54,7 +54,7 @@ func (p *pricing) fromPerHour(perHour string) error {
 	}
 	p.fixed(BasisPerHour, currency, ConfidenceExact, "cost.per_hour of "+p.Extension)
 	p.Prices = []SnapshotPrice{always(ComponentSandbox, "sandbox-hour", price, ConfidenceExact)}
-	p.assume("%s per sandbox and hour, as the binding says", perHour)
+	p.assume("%s per sandbox and hour, the price that the catalog gives this extension", perHour)
 	return nil
 }
 

@@ -11,7 +11,7 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/compose"
 )
 
-// imageVars are the variables of sh/build.sh: what is to be pulled and built,
+// imageVars are the variables of sh/pull.sh and sh/build.sh: what is to be pulled and built,
 // and from which folder of the sandbox. keep leaves the built images on the
 // host when the sandbox ends.
 func imageVars(r compose.Rendered, bundled, keep bool) map[string]string {

@@ -94,7 +94,7 @@ func (b *builder) command(ctx context.Context, id, op string, r compose.Rendered
 	for k, v := range vars {
 		text.WriteString(k + "=" + remote.Quote(v) + "\n")
 	}
-	text.WriteString(standIn + script("build") + "use_root\nuse_box \"$id\"\nmkdir -p \"$box\"\n" + op + "\n")
+	text.WriteString(standIn + script("images", "pull", "build") + "use_root\nuse_box \"$id\"\nmkdir -p \"$box\"\n" + op + "\n")
 	cmd := exec.CommandContext(ctx, b.shell[0], append(slices.Clone(b.shell[1:]), "-s")...)
 	cmd.Stdin = strings.NewReader(text.String())
 	return cmd

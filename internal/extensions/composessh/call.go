@@ -31,7 +31,8 @@ type operation struct {
 // answer is what every script answers with; each fills its part.
 type answer struct {
 	Failure *failure `json:"failure"`
-	// Containers are id, account, generation, service, ports, status, container.
+	// Containers are id, account, generation, service, ports, status,
+	// container, folder.
 	Containers [][]string `json:"containers"`
 	Records    string     `json:"records"`  // see sh/look.sh
 	Warnings   string     `json:"warnings"` // lines

@@ -9,21 +9,22 @@ import (
 
 // CheckSpec implements extensions.SpecChecker: the options, the policy on the
 // stack and what the host's own arguments rule out, without asking the host.
-func (extension) CheckSpec(ctx context.Context, cfg extensions.Config, spec extensions.Spec) error {
-	return failed("check", spec.ID, checkSpec(ctx, cfg, spec))
+func (extension) CheckSpec(ctx context.Context, cfg extensions.Config, spec extensions.Spec) ([]string, error) {
+	notes, err := checkSpec(ctx, cfg, spec)
+	return notes, failed("check", spec.ID, err)
 }
 
-func checkSpec(ctx context.Context, cfg extensions.Config, spec extensions.Spec) error {
+func checkSpec(ctx context.Context, cfg extensions.Config, spec extensions.Spec) ([]string, error) {
 	s, err := parseBinding(cfg)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if err := acceptRequest(spec); err != nil {
-		return err
+		return nil, err
 	}
 	p, err := newPlan(s, spec)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	p.walls = walls{mode: compose.NetworkDeny}
 	if spec.Network.Needs() == extensions.EgressNone {
@@ -31,15 +32,17 @@ func checkSpec(ctx context.Context, cfg extensions.Config, spec extensions.Spec)
 	}
 	if cfg.Host != nil {
 		if p.walls, err = wallsFor(*cfg.Host, spec.Network, p.reachIn()); err != nil {
-			return err
+			return nil, err
 		}
 	}
 	if err := p.load(ctx); err != nil || p.project == nil {
-		return err
+		return nil, err
 	}
 	if p.spec.ID == "" { // not chosen yet, and nothing of the judgement depends on it
 		p.spec.ID = "sbx-aaaaaaaaaaaaaaaaaaaa"
 	}
-	_, err = p.renderFor(0)
-	return err
+	if _, err = p.render(); err != nil {
+		return nil, err
+	}
+	return p.project.Notes(p.options.publish == "" && p.walls.mode != compose.NetworkAllow), nil
 }

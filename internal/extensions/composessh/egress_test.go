@@ -164,7 +164,7 @@ try_name("neighbour by alias", "%s"); try_udp("peer datagram", inet_ntoa(scalar 
 		tries++
 		fmt.Fprintf(&p, format+"\n", args...)
 	}
-	gateway := gatewayOf(own)
+	gateway := gatewayOf(own, addressOf(t, containerOf(t, mine.ID, "peer")))
 	sshd := s.server.Port
 	for _, ip := range append([]string{gateway, "169.254.169.254", "198.51.100.7", addressOf(t, other)}, four...) {
 		add(`par(\&try_tcp, "TCP %s", "%[1]s", %d);`, ip, e.port)
@@ -233,13 +233,16 @@ func capabilities(t testing.TB, status string) uint64 {
 	return set
 }
 
-// gatewayOf and broadcastOf are the first and the last address of a /28.
-func gatewayOf(ip string) string {
-	a := slices.Clone(net.ParseIP(ip).To4())
-	a[3] = a[3]&0xf0 + 1
+// gatewayOf is the first address of a /28 that is not one of these. Engines since
+// 28 keep none for a gateway where a network has none.
+func gatewayOf(ours ...string) string {
+	a := slices.Clone(net.ParseIP(ours[0]).To4())
+	for a[3] = a[3]&0xf0 + 1; slices.Contains(ours, a.String()); a[3]++ {
+	}
 	return a.String()
 }
 
+// broadcastOf is the last address of a /28.
 func broadcastOf(ip string) string {
 	a := slices.Clone(net.ParseIP(ip).To4())
 	a[3] |= 0x0f

@@ -208,7 +208,7 @@ func (s *execStreams) judge(r *extensions.ExecResult, req extensions.ExecRequest
 			WithRemedy("raise the timeout, or run it in the background")
 	}
 	for _, head := range s.heads {
-		text := head.judge(r.ExitCode, s.end.State)
+		text := head.judge(r.ExitCode, s.end.State, req.User)
 		if text == "" {
 			continue
 		}

@@ -62,18 +62,28 @@ func (r *refusal) flush() error {
 }
 
 // judge returns docker's words when the exit code and the container's state say
-// that they are docker's; else they are the command's, and passed on.
-func (r *refusal) judge(code int, state string) string {
+// that they are docker's; else they are the command's, and passed on. login is
+// the user that the command was to run as.
+func (r *refusal) judge(code int, state, login string) string {
 	text := string(r.held)
 	whole := strings.HasSuffix(text, "\n") && mayRefuse(r.held) && len(text) > 1
 	notStarted := code == 126 || code == 127
-	broken := state != "running" && (code == 1 || notStarted)
+	broken := state != "running" && (code == 1 || notStarted) || code == 1 && unknownLogin(text, login)
 	if !r.pass && whole && (broken || notStarted && !strings.HasPrefix(text, "Error: ")) {
 		r.held = nil
 		return strings.TrimSpace(strings.TrimPrefix(text, "Error response from daemon: "))
 	}
 	_ = r.flush()
 	return ""
+}
+
+// unknownLogin reports that these are docker's words for a user or a group that
+// the image does not have. Engines since 28 say it with the code 1, which is any
+// command's; but one that ran as this user had the user.
+func unknownLogin(text, login string) bool {
+	name, group, _ := strings.Cut(login, ":")
+	const nobody = "Error response from daemon: unable to find "
+	return name != "" && strings.HasPrefix(text, nobody+"user "+name+":") || group != "" && strings.HasPrefix(text, nobody+"group "+group+":")
 }
 
 // notStarted makes docker's refusal a result or an error. A program that cannot

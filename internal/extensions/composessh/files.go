@@ -92,6 +92,7 @@ func (b *Backend) send(ctx context.Context, first <-chan said, archive io.Reader
 // hearing keeps what a transfer's script says.
 type hearing struct {
 	first  chan said
+	ended  chan struct{} // closed when nothing more is to come
 	end    *said
 	failed *failure
 }
@@ -107,6 +108,22 @@ func (h *hearing) hear(s said) {
 		case h.first <- s:
 		default:
 		}
+	}
+}
+
+// beginning is what the script said first. It comes by a stream of its own, so it
+// may be later than the beginning of the archive it is about.
+func (h *hearing) beginning() said {
+	select {
+	case s := <-h.first:
+		return s
+	case <-h.ended:
+	}
+	select {
+	case s := <-h.first:
+		return s
+	default:
+		return said{}
 	}
 }
 
@@ -165,15 +182,16 @@ func (b *Backend) take(ctx context.Context, call insideCall, t *taking) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	in, out := io.Pipe()
-	heard := &hearing{first: make(chan said, 1)}
+	heard := &hearing{first: make(chan said, 1), ended: make(chan struct{})}
 	read := make(chan error, 1)
 	go func() {
-		err := t.read(in, heard.first)
+		err := t.read(in, heard)
 		_ = in.CloseWithError(errEnded) // a refused archive ends the script
 		read <- err
 	}()
 	_, err := b.client.Run(ctx, remote.Command{Script: call.script, Vars: call.vars, Stdout: out,
 		Stderr: newChannel(call.vars["channel"], nil, heard.hear)})
+	close(heard.ended)
 	_ = out.Close()
 	bad := <-read
 	if heard.failed != nil {

@@ -34,7 +34,7 @@ func newTaking(ctx context.Context, w io.Writer) *taking {
 func (t *taking) close() error { return t.tw.Close() }
 
 // read takes archives, one after the other, to the stream's end.
-func (t *taking) read(in io.Reader, first <-chan said) error {
+func (t *taking) read(in io.Reader, heard *hearing) error {
 	buffered := bufio.NewReaderSize(in, 64<<10)
 	strip := ""
 	for start := true; ; start = false {
@@ -56,7 +56,7 @@ func (t *taking) read(in io.Reader, first <-chan said) error {
 				return t.unread(err)
 			}
 			if head {
-				strip = top(h, first)
+				strip = top(h, heard)
 			}
 			if err := t.entry(h, tr, strip); err != nil {
 				return err
@@ -66,13 +66,9 @@ func (t *taking) read(in io.Reader, first <-chan said) error {
 }
 
 // top is the folder that docker cp puts everything into, "" for none.
-func top(h *tar.Header, first <-chan said) string {
-	select {
-	case s := <-first:
-		if s.Method == "copy" && h.Typeflag == tar.TypeDir {
-			return strings.Trim(h.Name, "/") + "/"
-		}
-	default:
+func top(h *tar.Header, heard *hearing) string {
+	if s := heard.beginning(); s.Method == "copy" && h.Typeflag == tar.TypeDir {
+		return strings.Trim(h.Name, "/") + "/"
 	}
 	return ""
 }

@@ -37,4 +37,4 @@ func (b *Backend) find(ctx context.Context, id extensions.ID) (extensions.Handle
 const busyPause = time.Second
 
 // findFiles are what the operation find is put together from.
-var findFiles = []string{"lease", "look", "find"}
+var findFiles = []string{"find"}

@@ -146,24 +146,9 @@ func TestNetworksOnAllowlist(t *testing.T) {
 func TestLostRulesComeBack(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
-	s.config.Host.AllowFirewall = true
-	b := s.open(t)
-	spec := s.spec(t)
-	spec.Network.Egress = []extensions.EgressRule{{CIDR: "198.51.100.0/24", Port: 443}}
-	s.provision(t, b, onImage(t, spec))
-	before := rulesOf(t, spec.ID)
-	for _, rule := range before {
-		if strings.HasPrefix(rule, "-A INPUT") && !strings.Contains(rule, "conntrack") {
-			continue // of IPv6
-		}
-		if strings.HasPrefix(rule, "-A INPUT") || strings.HasPrefix(rule, "-A DOCKER-USER") {
-			args := strings.Fields(strings.ReplaceAll(rule, `"`, ""))
-			args[0] = "-D"
-			if out, err := exec.CommandContext(t.Context(), "iptables", append([]string{"-w"}, args...)...).CombinedOutput(); err != nil {
-				t.Fatalf("iptables %q: %v: %s", args, err, out)
-			}
-		}
-	}
+	b, spec, _ := s.guarded(t)
+	s.pauseLoop(t)
+	before := loseRules(t, spec.ID)
 	if len(rulesOf(t, spec.ID)) == len(before) {
 		t.Fatal("no rule could be removed")
 	}
@@ -171,7 +156,6 @@ func TestLostRulesComeBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	after := rulesOf(t, spec.ID)
-	slices.Sort(before)
 	slices.Sort(after)
 	if !slices.Equal(before, after) {
 		t.Errorf("rules: %q, before they were %q", after, before)

@@ -136,7 +136,11 @@ func TestAnEndAsksDockerForNothingTwice(t *testing.T) {
 	must(t, err)
 	raw, err := os.ReadFile(log)
 	must(t, err)
-	if got := strings.Fields(string(raw)); strings.Join(got, " ") != "ps -a rm -f network ls network rm volume ls ps -a network ls" {
-		t.Errorf("an end calls docker with %q", got)
+	want := "ps -a\nrm -f\nnetwork ls\nnetwork rm\nvolume ls\nps -a\nnetwork ls\n"
+	if os.Getuid() != 0 { // relays are containers then
+		want = strings.Replace(want, "rm -f\n", "rm -f\nps -a\n", 1)
+	}
+	if string(raw) != want {
+		t.Errorf("an end calls docker with %q, want %q", raw, want)
 	}
 }

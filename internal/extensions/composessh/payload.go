@@ -86,7 +86,10 @@ func (p *payload) write(ctx context.Context, to io.Writer) error {
 
 func writeFiles(w *tar.Writer, files []payloadFile) error {
 	for _, f := range files {
-		h := &tar.Header{Typeflag: tar.TypeReg, Name: f.name, Size: int64(len(f.data)), Mode: 0o644}
+		h := &tar.Header{Typeflag: tar.TypeReg, Name: f.name, Size: int64(len(f.data)), Mode: 0o600}
+		if strings.Contains(f.name, "/") { // in a tree, which users of the containers read
+			h.Mode = 0o644
+		}
 		if strings.HasSuffix(f.name, "/") {
 			h.Typeflag, h.Mode = tar.TypeDir, 0o755
 		}

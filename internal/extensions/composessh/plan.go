@@ -132,13 +132,13 @@ func (p *plan) service() string {
 	return compose.AgentService
 }
 
-// renderFor makes the model for an engine of the major version.
-func (p *plan) renderFor(engineMajor int) (compose.Rendered, error) {
+// render makes the model, the same for every engine.
+func (p *plan) render() (compose.Rendered, error) {
 	all := labels(p.spec)
 	o := compose.RenderOptions{
 		ID: p.spec.ID, Labels: all, Service: p.service(), ReadOnly: p.access == extensions.AccessRO, Bundled: p.bundled,
 		Env: environment(p.spec), SecretNames: p.spec.SecretNames, Resources: p.spec.Resources, GPU: p.spec.Resources.GPU != nil,
-		EngineMajor: engineMajor, BuildNetwork: p.options.buildNetwork == "default",
+		BuildNetwork: p.options.buildNetwork == "default",
 	}
 	if p.access != extensions.AccessNone {
 		o.Mount = p.options.workspacePath

@@ -14,10 +14,6 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/remote"
 )
 
-// modernEngine is the first major version of the engine whose networks take
-// gateway_mode_ipv4; see sh/create.sh.
-const modernEngine = 28
-
 // Provision implements extensions.Backend: one exec, which ends when the stack
 // is ready. The record and the timer are there before a container is.
 func (b *Backend) Provision(ctx context.Context, spec extensions.Spec) (extensions.Handle, extensions.Observation, error) {
@@ -45,7 +41,7 @@ func (b *Backend) provision(ctx context.Context, spec extensions.Spec) (extensio
 	yes := newConsent(ctx)
 	body := p.payload.open(ctx)
 	defer func() { _ = body.Close() }()
-	a, err := b.call(ctx, operation{id: spec.ID, files: createFiles, vars: b.createVars(p),
+	a, err := b.call(ctx, operation{id: spec.ID, files: createFiles, vars: b.createVars(ctx, p),
 		payload: io.MultiReader(body, yes), progress: yes.progress})
 	switch {
 	case err == nil:
@@ -58,10 +54,10 @@ func (b *Backend) provision(ctx context.Context, spec extensions.Spec) (extensio
 }
 
 // createFiles are what the operation create is put together from.
-var createFiles = []string{"lease", "look", "await", "timer", "remove", "toolbox", "subnet", "deny", "firewall", "proxy", "build", "readiness", "engine", "create"}
+var createFiles = []string{"lease", "look", "await", "timer", "remove", "toolbox", "subnet", "deny", "firewall", "proxy", "images", "pull", "build", "readiness", "engine", "create"}
 
 // reaperFiles are what the timer's loop is put together from.
-var reaperFiles = []string{"lease", "remove", "toolbox", "deny", "firewall", "proxy", "build", "reaper"}
+var reaperFiles = []string{"lease", "remove", "toolbox", "deny", "firewall", "proxy", "images", "reaper"}
 
 // plan polices and renders the stack.
 func (b *Backend) plan(ctx context.Context, spec extensions.Spec) (*plan, error) {
@@ -79,20 +75,13 @@ func (b *Backend) plan(ctx context.Context, spec extensions.Spec) (*plan, error)
 		return nil, extensions.Errorf(extensions.KindInvalid, "the stack's files are in the workspace, and there is none").
 			WithRemedy("set the input `repo`, or give the profile a bundle")
 	}
-	p.rendered, err = p.renderFor(0)
+	p.rendered, err = p.render()
 	return p, err
 }
 
 // pack puts together what the host gets.
 func (p *plan) pack(ctx context.Context) error {
-	modern, err := p.renderFor(modernEngine)
-	if err != nil {
-		return err
-	}
 	files := []payloadFile{{"model.json", p.rendered.Model}, {"reaper.sh", []byte(script(reaperFiles...))}}
-	if string(modern.Model) != string(p.rendered.Model) {
-		files = append(files, payloadFile{"model-28.json", modern.Model})
-	}
 	services, err := json.Marshal(p.rendered.Services)
 	if err != nil {
 		return err
@@ -131,16 +120,22 @@ func folders(base string, names []string) []payloadFile {
 	return list
 }
 
-// createVars are the variables of sh/create.sh.
-func (b *Backend) createVars(p *plan) map[string]string {
+// createVars are the variables of sh/create.sh. The script ends before ctx does,
+// so that somebody hears what a service printed last.
+func (b *Backend) createVars(ctx context.Context, p *plan) map[string]string {
 	now := time.Now()
+	limit := b.settings.createTimeout
+	if end, ok := ctx.Deadline(); ok {
+		left := max(end.Sub(now), 0)
+		limit = max(min(limit, left-min(left/4, 2*answerTime)), time.Second)
+	}
 	spec, s := p.spec, b.settings
 	vars := map[string]string{
 		"account": spec.Account, "generation": formatInt(spec.Generation), "spec_hash": spec.Hash(), "name": spec.Name, "host": b.host.Name,
 		"remaining": centis(spec.Deadline.Sub(now)), "until": spec.Deadline.UTC().Format(time.RFC3339Nano), "now_ms": strconv.FormatInt(now.UnixMilli(), 10),
 		"payload_size": formatInt(p.payload.size), "payload_digest": p.payload.digest,
 		"networks": strings.Join(p.rendered.Networks, " "), "deny_proved": denyProved(b.stateDir, b.host), "mode": string(p.walls.mode), "service_default": p.rendered.Default, "mount": p.mount(), "access": p.access, "publish": p.publish(),
-		"limit": formatInt(int64(s.createTimeout / time.Second)), "grace": seconds(p.options.stopGrace),
+		"limit": formatInt(int64(limit / time.Second)), "grace": seconds(p.options.stopGrace),
 		"lock_wait": lockWaitLong, "max": "0",
 	}
 	if port := b.host.SSH.Port; port != 0 {

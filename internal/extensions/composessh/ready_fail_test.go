@@ -53,6 +53,30 @@ services:
 	}
 }
 
+// The same where the create itself has less time than the probe would take.
+func TestACreateThatEndsEarlyTellsTheServicesLastLines(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	b := s.open(t)
+	spec := s.stack(t, `
+services:
+  web: {image: IMAGE, command: [sh, -c, "echo no licence; exec sleep 300"]}
+`, exttest.With(func(sp *extensions.Spec) {
+		sp.Readiness = &extensions.Probe{TCP: "localhost:80", Interval: extensions.Duration(300 * time.Millisecond), Timeout: extensions.Duration(10 * time.Minute)}
+	}))
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	h, o, err := b.Provision(ctx, spec)
+	s.tearDownAtEnd(t, spec.ID)
+	must(t, err)
+	if o.Phase != extensions.PhaseProvisioning {
+		t.Fatalf("it is %s: %s", o.Phase, o.Reason)
+	}
+	if _, err = b.WaitReady(ctx, spec, h); !extensions.IsKind(err, extensions.KindTimeout) || !strings.Contains(err.Error(), "no licence") {
+		t.Errorf("%v", err)
+	}
+}
+
 // A service that runs and never answers is told with what it printed last: the
 // stack is taken away, and its logs with it.
 func TestAProbeThatNeverAnswersTellsTheServicesLastLines(t *testing.T) {
@@ -65,7 +89,7 @@ func TestAProbeThatNeverAnswersTellsTheServicesLastLines(t *testing.T) {
 		"nothing listens": {`
 services:
   web: {image: IMAGE, command: [sh, -c, "echo config.yaml is missing >&2; echo waiting for it; exec sleep 300"]}
-`, extensions.Probe{HTTP: "http://localhost:8080/health"}, []string{"http://localhost:8080/health", "web", "config.yaml is missing | waiting for it"}},
+`, extensions.Probe{HTTP: "http://localhost:8080/health"}, []string{"http://localhost:8080/health", "web", "config.yaml is missing", "waiting for it"}},
 		"another service": {`
 services:
   web: {image: IMAGE, command: [sleep, "300"]}

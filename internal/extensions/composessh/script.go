@@ -21,7 +21,9 @@ import (
 //	firewall.sh   firewall_up, firewall_down: what of rules belongs to id; down is quiet when none
 //	proxy.sh      proxy_up, proxy_down: the same for the proxy
 //	facts.sh      prints the host's facts as a JSON object (the operation probe)
-//	build.sh      build_images: before up; release_images: after the containers went
+//	images.sh     release_images: after the containers went
+//	pull.sh       pull_images, look_at_bases: what is there before it is run or built on
+//	build.sh      build_images: before up; needs images and pull
 //	toolbox.sh    toolbox_image (sets toolbox), toolbox_remove_tree PATH (rm -rf also of
 //	              what root in a container made), toolbox_release (with the last sandbox)
 //	readiness.sh  ready_probe: once; 0 = the probe answered, else why is set

@@ -1,31 +1,12 @@
-# Images of a stack: build_images before it is started, release_images after
-# its containers went. Variables, made by imageVars: build_base is the folder
-# below box that holds the contexts; keep_images is 1 where built images stay.
-# pulls and builds have one line each, of fields between '|' that are written
-# for printf %b; lists in a field have commas between their items.
+# Images of a stack: build_images before it is started. Variables, made by
+# imageVars: build_base is the folder below box that holds the contexts;
+# keep_images is 1 where built images stay; pulls as in pull.sh, and in its form
 #
-#   pulls:  image|platform|missing, always or never
 #   builds: digest|context|dockerfile|text|target|network|platform|shm|memory|milli|pids|args|hosts|bases
 #
-# memory is in bytes, milli in thousandths of a CPU (0 = no limit), pids counts
-# processes and threads, and bases are items "PLATFORM IMAGE". What bounds a step
-# is the classic builder's to give, so it is the one that builds.
-#
-# An image is named by the digest of all it is made of, so that sandboxes share
-# it; one that only has the name is not trusted. root/images holds, by digest: .id,
-# what was built; .lock, held by descriptor 6 while the image is
-# looked for, built or removed; .for.ID of each sandbox that uses it, written
-# before it is looked for and taken away without needing any disk; .log, .ids and
-# .before of a build. image_lock_wait is how many seconds to wait for a lock, '' =
-# as long as a build may last. The image goes with the last sandbox that uses it.
-
-image_repository=sandboxer.invalid/build
-
-# decode FIELD sets decoded, trailing newlines included.
-decode() {
-	decoded=$(printf '%b.' "$1")
-	decoded=${decoded%.}
-}
+# memory is in bytes, milli in thousandths of a CPU (0 = no limit), and pids counts
+# processes and threads. What bounds a step is the classic builder's to give, so it
+# is the one that builds. It needs images.sh and pull.sh.
 
 # build_images has every image of the stack on the host, or fails.
 build_images() {
@@ -53,167 +34,9 @@ build_images() {
 # image_is_ours: the image of the line that was read is there, and is the very
 # one that was built here. The lock is held.
 image_is_ours() {
+	recorded=
 	read -r recorded 2>/dev/null <"$root/images/$digest.id" && [ -n "$recorded" ] || return 1
 	[ "$(docker image inspect --format '{{.Id}} {{index .Config.Labels "sandboxer.build"}}' "$tag" 2>/dev/null </dev/null)" = "$recorded $digest" ]
-}
-
-# ---- what images bring along
-
-# image_facts prints os/architecture of an image, then "onbuild" where it orders
-# something for builds on it, and then its labels.
-# shellcheck disable=SC2016
-image_facts='{{.Os}}/{{.Architecture}}{{println}}{{with .Config}}{{if .OnBuild}}{{println "onbuild"}}{{end}}{{range $k, $v := .Labels}}{{printf "%s=%s" $k $v | println}}{{end}}{{end}}'
-
-# claims_ours: the facts of an image on stdin have labels that would make a
-# container of it somebody's, or something, of ours.
-claims_ours() { grep -Eq '^(sandboxer\.(id|account|generation|toolbox|toolbox-for|proof)=|com\.docker\.compose\.project=sbx-)'; }
-
-# look_at_bases has the images a build begins with on the host, and refuses
-# those that would order the builder about.
-look_at_bases() {
-	commas=$IFS
-	IFS=,
-	set -f
-	for item in $bases; do
-		IFS=$commas
-		decode "$item"
-		base_image=${decoded#* } base_platform=${decoded%% *}
-		look_at_base
-		IFS=,
-	done
-	set +f
-	IFS=$commas
-}
-
-look_at_base() {
-	facts=$(docker image inspect --format "$image_facts" -- "$base_image" 2>/dev/null </dev/null)
-	case $base_platform/ in
-	/ | "$(printf '%s' "$facts" | head -n 1)"/*) ;;
-	*) facts= ;;
-	esac
-	if [ -z "$facts" ]; then
-		image_left
-		set -- pull --quiet
-		[ -z "$base_platform" ] || set -- "$@" --platform "$base_platform"
-		bounded "$image_rest" docker "$@" -- "$base_image" >"$box/pull.log" 2>&1
-		code=$? pull_why=$(tail -c 2000 "$box/pull.log")
-		rm -f "$box/pull.log"
-		[ "$code" != 124 ] || image_fail timeout "the image $base_image was not pulled in time" 'raise config.create_timeout, or pull the image on the host'
-		if [ "$code" != 0 ]; then
-			judge_pull "$pull_why"
-			image_fail "$judged" "the image to build on, $base_image, could not be had" "$judged_remedy" "$pull_why"
-		fi
-		facts=$(docker image inspect --format "$image_facts" -- "$base_image" 2>/dev/null </dev/null)
-		[ -n "$facts" ] || image_fail unavailable "the image to build on, $base_image, cannot be looked at" 'try again'
-	fi
-	! printf '%s\n' "$facts" | grep -qx onbuild ||
-		image_fail invalid "the image to build on, $base_image, has ONBUILD instructions, which nobody has judged" 'write what they do into the Dockerfile, and build on another image'
-	! printf '%s\n' "$facts" | claims_ours ||
-		image_fail invalid "the image to build on, $base_image, has labels that decide what belongs to whom" 'build on another image'
-}
-
-# ---- pulling
-
-pull_images() {
-	[ -n "${pulls-}" ] || return 0
-	fresh=
-	set --
-	while IFS='|' read -r image platform policy; do
-		[ -n "$image" ] || continue
-		decode "$image"
-		set -- "$@" "$decoded"
-		[ "$policy" != always ] || fresh=1
-	done <<-END
-		$pulls
-	END
-	# One question for all is the ordinary case.
-	if [ -z "$fresh" ] && facts=$(docker image inspect --format "$image_facts" -- "$@" 2>/dev/null </dev/null); then
-		refuse_claims "$*"
-		return 0
-	fi
-	while IFS='|' read -r image platform policy; do
-		[ -n "$image" ] || continue
-		decode "$platform"
-		platform=$decoded
-		decode "$image"
-		image=$decoded
-		if [ "$policy" != always ] && facts=$(docker image inspect --format "$image_facts" -- "$image" 2>/dev/null </dev/null); then
-			refuse_claims "$image"
-			continue
-		fi
-		[ "$policy" != never ] || fail invalid "the image $image is not on the host, and the stack forbids to pull it (pull_policy: never)" 'bring the image to the host, or drop pull_policy'
-		image_left
-		set -- pull --quiet
-		[ -z "$platform" ] || set -- "$@" --platform "$platform"
-		bounded "$image_rest" docker "$@" -- "$image" >"$box/pull.log" 2>&1
-		case $? in
-		0)
-			facts=$(docker image inspect --format "$image_facts" -- "$image" 2>/dev/null </dev/null)
-			refuse_claims "$image"
-			continue
-			;;
-		124) fail timeout "the image $image was not pulled in time" 'raise config.create_timeout, or pull the image on the host' ;;
-		esac
-		pull_why=$(tail -c 2000 "$box/pull.log")
-		judge_pull "$pull_why"
-		fail "$judged" "the image $image could not be pulled" "$judged_remedy" "$pull_why"
-	done <<-END
-		$pulls
-	END
-	rm -f "$box/pull.log"
-}
-
-refuse_claims() {
-	! printf '%s\n' "$facts" | claims_ours || fail invalid "the image $1 has labels that decide what belongs to whom" 'use another image'
-}
-
-# judge_pull TEXT sets judged, the kind of what a registry or the way to it
-# answered, and judged_remedy.
-judge_pull() {
-	case $1 in
-	*'no space left on device'*) judged=exhausted judged_remedy='free some disk space on the host' ;;
-	*'manifest unknown'* | *'pull access denied'* | *'repository does not exist'* | *'not found'* | *'invalid reference format'* | *'no matching manifest'*)
-		judged=invalid judged_remedy='check the name of the image; a private one needs docker login on the host' ;;
-	*unauthorized* | *'no basic auth'* | *'denied: '*) judged=unauthorized judged_remedy='run docker login on the host for the registry' ;;
-	*) judged=unavailable judged_remedy='check the way from the host to the registry, or bring the image there' ;;
-	esac
-}
-
-# image_left sets image_rest to the seconds left for the operation.
-image_left() {
-	image_rest=3600
-	[ -n "${limit-}" ] && [ -n "${started-}" ] || return 0
-	read_clock
-	image_rest=$((limit - (uptime - started) / 100))
-	[ "$image_rest" -ge 1 ] || image_rest=1
-}
-
-# ---- building
-
-# lock_image DIGEST takes the lock of an image, whose file goes with the image: 1
-# where there can be no such file, 2 where somebody else keeps it for too long.
-lock_image() {
-	while :; do
-		mkdir -p -m 0700 "$root/images" 2>/dev/null
-		{ command exec 6>>"$root/images/$1.lock"; } 2>/dev/null || {
-			[ -d "$root/images" ] || mkdir -m 0700 "$root/images" 2>/dev/null || [ -d "$root/images" ] || return 1
-			{ command exec 6>>"$root/images/$1.lock"; } 2>/dev/null || return 1
-		}
-		image_left
-		flock -w "${image_lock_wait:-$image_rest}" 6 || {
-			unlock_image
-			return 2
-		}
-		[ "$root/images/$1.lock" -ef /proc/self/fd/6 ] && return 0
-	done
-}
-
-unlock_image() { exec 6>&-; }
-
-# image_fail is fail without the lock: what a failure takes back releases images.
-image_fail() {
-	unlock_image
-	fail "$@"
 }
 
 # build_image builds the image of the line that was read. The lock is held.
@@ -258,15 +81,17 @@ build_image() {
 	case $build_why in
 	*'Successfully built '*) ;;
 	*)
-		docker image rm "$tag" >/dev/null 2>&1 </dev/null
+		remove_image "$tag"
 		image_fail unsupported 'the docker of the host has no classic builder, and BuildKit bounds no step' 'build the image elsewhere and name it in the profile'
 		;;
 	esac
 	if facts=$(docker image inspect --format "$image_facts" -- "$built" 2>/dev/null </dev/null) && ! printf '%s\n' "$facts" | claims_ours; then
 		printf '%s\n' "$built" >"$record.id" || image_fail exhausted "the file $record.id cannot be written" 'free some disk space on the host'
+		# The one before has lost its name to somebody else's image.
+		[ "${recorded:-$built}" = "$built" ] || ! topmost | grep -qxF -e "$recorded" || remove_image "$recorded"
 		return 0
 	fi
-	docker image rm "$tag" >/dev/null 2>&1 </dev/null
+	remove_image "$tag"
 	image_fail invalid 'the image that was built has labels that decide what belongs to whom' 'correct the Dockerfile'
 }
 
@@ -388,38 +213,6 @@ watch_log() {
 	done
 }
 
-# sweep_layers RECORD removes the nameless images a build left behind. Those
-# that others build on stay with them.
-sweep_layers() {
-	if [ -f "$1.before" ]; then
-		while :; do
-			swept=
-			for layer in $(docker image ls --quiet --no-trunc --filter dangling=true 2>/dev/null </dev/null); do
-				! grep -q "^$layer\$" "$1.before" || continue
-				logged "$1" '' "$layer" || half_made "$1" "$layer" || continue
-				docker image rm "$layer" >/dev/null 2>&1 </dev/null && swept=1
-			done
-			[ -n "$swept" ] || break
-		done
-	fi
-	rm -f "$1.log" "$1.ids" "$1.before"
-}
-
-# logged RECORD WORDS ID: the log of a build names the id, after these words.
-logged() {
-	short=${3#sha256:}
-	short=${short%"${short#????????????}"}
-	[ -n "$short" ] && grep -q "^ ---> $2$short\$" "$1.log" "$1.ids" 2>/dev/null
-}
-
-# half_made RECORD ID: a build that was cut off made it, without a word: in a
-# container it had named, or on a nameless layer of its own.
-half_made() {
-	parent=$(docker image inspect --format '{{.Container}}' "$2" 2>/dev/null </dev/null) && logged "$1" 'Running in ' "$parent" && return 0
-	parent=$(docker image inspect --format '{{.Parent}}' "$2" 2>/dev/null </dev/null) && logged "$1" '' "$parent" &&
-		[ -z "$(docker image inspect --format '{{range .RepoTags}}{{.}}{{end}}' "$parent" 2>/dev/null </dev/null)" ]
-}
-
 # fail_build tells a step that failed from a base image that could not be had.
 fail_build() {
 	case $build_code:$build_why in
@@ -437,57 +230,4 @@ fail_build() {
 		;;
 	esac
 	image_fail invalid 'the image could not be built' 'correct the Dockerfile' "$build_why"
-}
-
-# ---- releasing
-
-# release_images removes the images that were built for id and that no other
-# sandbox names, unless they are to be kept. What could not be removed is a
-# warning. 1 = an image is being built for somebody else right now: nothing of it
-# is lost, the manifest still names what is to be released.
-release_images() {
-	manifest_get images || return 0
-	releasing=$value
-	manifest_get keep_images || value=
-	releasing_keep=$value
-	# A stage goes before what it was built on.
-	reversed=
-	for digest in $releasing; do reversed="$digest $reversed"; done
-	for digest in $reversed; do
-		lock_image "$digest"
-		case $? in
-		1) warn "the image $image_repository:$digest is released without a lock: $root/images cannot be written" ;;
-		2) return 1 ;;
-		esac
-		rm -f "$root/images/$digest.for.$id"
-		if image_is_shared "$digest"; then
-			unlock_image
-			continue
-		fi
-		sweep_layers "$root/images/$digest"
-		tag=$image_repository:$digest
-		if [ "$releasing_keep" != 1 ] && docker image inspect "$tag" >/dev/null 2>&1 </dev/null; then
-			if image_why=$(docker image rm "$tag" 2>&1 </dev/null); then
-				case ${removed-} in *images*) ;; *) removed="${removed-} images" ;; esac
-			elif docker image inspect "$tag" >/dev/null 2>&1 </dev/null; then
-				warn "the image $tag stays on the host: $(printf '%s' "$image_why" | tail -n 1 | cut -c 1-300)"
-			fi
-		fi
-		[ "$releasing_keep" = 1 ] || rm -f "$root/images/$digest.id"
-		rm -f "$root/images/$digest.lock"
-		unlock_image
-	done
-	rmdir "$root/images" 2>/dev/null
-	# A sandbox that has expired keeps its manifest for a while.
-	quietly manifest_put images ''
-}
-
-# image_is_shared DIGEST: another sandbox that is still there uses it.
-image_is_shared() {
-	for other in "$root/images/$1.for."*; do
-		[ -e "$other" ] || continue
-		[ ! -d "$root/${other##*.for.}" ] || return 0
-		rm -f "$other"
-	done
-	return 1
 }

@@ -140,6 +140,8 @@ finish() {
 		hand_over
 		read_clock
 		probe_since=$uptime
+		probe_rest=$(limit_left)
+		[ "$probe_limit" -lt "$probe_rest" ] || probe_limit=$probe_rest
 		if await_probe "$probe_limit"; then
 			manifest_put state ready running "$running"
 		else
@@ -208,7 +210,6 @@ up() {
 	[ -z "$secret_vars" ] || export $secret_vars
 	unset COMPOSE_FILE COMPOSE_PROFILES COMPOSE_PROJECT_NAME COMPOSE_ENV_FILES COMPOSE_PATH_SEPARATOR
 	model=$box/model.json
-	[ "$engine_major" -lt 28 ] || [ ! -f "$box/model-28.json" ] || model=$box/model-28.json
 	attempt=1
 	while :; do
 		compose_up

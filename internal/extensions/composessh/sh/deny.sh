@@ -32,12 +32,9 @@ deny_identify() {
 # deny_known takes the line KEY RECIPE for a proof where the key is ours.
 deny_known() {
 	case $1 in
-	"$deny_key macvlan" | "$deny_key parent" | "$deny_key bridge")
-		deny_proof=$1 deny_recipe=${1##* }
-		return 0
-		;;
+	"$deny_key macvlan" | "$deny_key parent" | "$deny_key bridge") deny_proof=$1 deny_recipe=${1##* } ;;
+	*) return 1 ;;
 	esac
-	return 1
 }
 
 deny_stored() {
@@ -67,13 +64,9 @@ deny_prove() {
 deny_all_ways() {
 	deny_clean
 	toolbox_image
-	deny_saved_box=${box-} deny_saved_id=${id-} deny_saved_networks=${networks-} deny_saved_prefixes=${subnet_prefixes-}
-	box=$root/.proof networks='a b' subnet_prefixes='29 29'
-	subnets_look
-	lock_host
-	subnets_allocate
-	unlock_host
-	deny_nets=$chosen deny_why=''
+	deny_saved_box=${box-} deny_saved_id=${id-} deny_saved_networks=${networks-} deny_saved_prefixes=${subnet_prefixes-} deny_saved_avoid=${subnets_avoid-}
+	box=$root/.proof networks='a b' subnet_prefixes='29 29' deny_why=''
+	deny_subnets
 	for deny_recipe in ${deny_ways:-macvlan parent bridge}; do
 		deny_try && break
 		deny_why="$deny_why$deny_recipe: $deny_found; "
@@ -81,24 +74,50 @@ deny_all_ways() {
 		deny_recipe=
 	done
 	deny_clean
-	rm -f "$box/manifest"
-	box=$deny_saved_box id=$deny_saved_id networks=$deny_saved_networks subnet_prefixes=$deny_saved_prefixes
+	rm -f "$box/manifest" "$root/.proof/said"
+	box=$deny_saved_box id=$deny_saved_id networks=$deny_saved_networks subnet_prefixes=$deny_saved_prefixes subnets_avoid=$deny_saved_avoid
 	[ -n "$deny_recipe" ] || fail unsupported 'default deny does not hold on this host' \
 		'use a host whose kernel has macvlan and dummy interfaces, or set net.ipv4.conf.all.rp_filter=1 on this one' "$deny_why"
 	deny_proof="$deny_key $deny_recipe"
 }
 
-# deny_try tries deny_recipe: two networks as they are rendered, a neighbour on
-# each, and a container that tries to reach whatever it should not. True when
-# nothing answered and the tools were seen to work; else deny_found tells.
-deny_try() {
-	if [ "$deny_recipe" = parent ]; then
-		deny_parents "sxp$$xa" "sxp$$xb" || return 1
-	fi
-	deny_network a "${deny_nets% *}" >/dev/null 2>&1 &
+# deny_subnets sets deny_nets to where the two networks of a proof are to be.
+deny_subnets() {
+	subnets_look
+	lock_host
+	subnets_allocate
+	unlock_host
+	deny_nets=$chosen
+}
+
+# deny_networks makes them, as they are rendered; false with deny_found.
+deny_networks() {
+	[ "$deny_recipe" != parent ] || deny_parents "sxp$$xa" "sxp$$xb" || return 1
+	deny_network a "${deny_nets% *}" >"$root/.proof/said" 2>&1 &
 	deny_found=$(deny_network b "${deny_nets#* }" 2>&1)
 	deny_code=$?
-	wait $! && [ "$deny_code" = 0 ] || return 1
+	wait $! || deny_code=1 deny_found="$(tail -n 3 "$root/.proof/said") $deny_found"
+	return "$deny_code"
+}
+
+# deny_try tries deny_recipe: two networks, a neighbour on each, and a container
+# that tries to reach whatever it should not. True when nothing answered and the
+# tools were seen to work; else deny_found tells.
+deny_try() {
+	deny_left=6
+	until deny_networks; do
+		# Somebody else of this engine was quicker with the subnets, as when
+		# several roots prove at once.
+		case $deny_found in
+		*'ool overlaps'* | *'invalid pool request'*) deny_left=$((deny_left - 1)) ;;
+		*) return 1 ;;
+		esac
+		[ "$deny_left" -gt 0 ] || return 1
+		deny_clean
+		sleep "0.$(($$ % 10))" 2>/dev/null || sleep $(($$ % 2))
+		subnets_avoid="${subnets_avoid-} $deny_nets"
+		deny_subnets
+	done
 	toolbox_places
 	range_of "${deny_nets#* }"
 	deny_neighbour=$(dotted $((first + 2)))
@@ -114,13 +133,12 @@ deny_try() {
 	# others are there.
 	deny_found=$(
 		{
-			deny_run b --detach --ip "$deny_neighbour" -- sleep 30 </dev/null >/dev/null 2>&1 &
-			deny_run a --detach --ip "$deny_peer" --network-alias proof-peer -- sleep 30 </dev/null >/dev/null 2>&1 && wait $! && echo go
-		} | deny_run a --interactive --ip "$(dotted $((first + 3)))" -- "$@" "$(dotted $((first + 1)))" "$deny_peer" "$deny_neighbour" "$deny_recipe" "$(printf '%s' "$addresses" | cut -d " " -f 1-40)" "${sshd_ports:-22}" 2>&1
+			deny_run b --name "sandboxer-proof-$$-$deny_recipe-neighbour" --detach --ip "$deny_neighbour" -- sleep 30 </dev/null >/dev/null 2>&1 &
+			deny_run a --name "sandboxer-proof-$$-$deny_recipe-peer" --detach --ip "$deny_peer" --network-alias proof-peer -- sleep 30 </dev/null >/dev/null 2>&1 && wait $! && echo go
+		} | deny_run a --name "sandboxer-proof-$$-$deny_recipe-tries" --interactive --ip "$(dotted $((first + 3)))" -- "$@" "$(dotted $((first + 1)))" "$deny_peer" "$deny_neighbour" "$deny_recipe" "$(printf '%s' "$addresses" | cut -d " " -f 1-40)" "${sshd_ports:-22}" 2>&1
 	)
 	case $deny_found in
-	*answered*) ;;
-	*'control failed'*) ;;
+	*answered* | *'control failed'*) ;;
 	*'control works'*'tries ended'*)
 		deny_found=
 		return 0
@@ -175,12 +193,12 @@ deny_addresses() {
 	addresses=$(echo $addresses)
 }
 
-# deny_clean removes what carries the mark of this root's proofs.
+# deny_clean removes what carries the mark of this root's proofs, and such a name.
 deny_clean() {
-	list_ours ps -aq --no-trunc --filter "label=sandboxer.proof=$root" || return 0
+	list_named sandboxer-proof ps -a --no-trunc --filter "label=sandboxer.proof=$root" --format '{{.ID}} {{.Names}}' || return 0
 	# shellcheck disable=SC2086
 	[ -z "$ours" ] || docker rm -f $ours >/dev/null 2>&1 </dev/null
-	list_ours network ls --no-trunc --filter "label=sandboxer.proof=$root" --format '{{.Name}}' || return 0
+	list_named sandboxer-proof network ls --no-trunc --filter "label=sandboxer.proof=$root" --format '{{.Name}}' || return 0
 	# shellcheck disable=SC2086
 	[ -z "$ours" ] || docker network rm $ours >/dev/null 2>&1 </dev/null
 	parents=

@@ -3,7 +3,7 @@
 # check_engine asks for the versions of the engine and of Compose, once per boot
 # and start of the engine. Where its start cannot be told from here an answer
 # counts for ten seconds. Many begin at once on a host that nobody has asked yet:
-# one asks for all. It sets engine, engine_major, engine_id and compose_plugin,
+# one asks for all. It sets engine, engine_id and compose_plugin,
 # the program that docker runs for "docker compose", or '' where it is better
 # left to docker.
 check_engine() {
@@ -17,7 +17,6 @@ check_engine() {
 		}
 		exec 5>&-
 	}
-	engine_major=${engine%%.*}
 }
 
 # engine_known takes what was asked before; false where that no longer counts.

@@ -22,10 +22,10 @@ if [ -d "$box" ]; then
 		;;
 	esac
 fi
-containers_of --filter "label=sandboxer.id=$id"
-ours=$containers
-ours_networks "$id" || fail_docker 'the networks cannot be listed' "$ours"
-if [ -n "$containers$ours" ]; then
+ours_containers "$id" || fail_docker 'the containers cannot be listed' "$ours"
+[ -n "$ours" ] || ours_networks "$id" || fail_docker 'the networks cannot be listed' "$ours"
+[ -n "$ours" ] || ours_volumes "$id" || fail_docker 'the volumes cannot be listed' "$ours"
+if [ -n "$ours" ]; then
 	answer '{"found":true}'
 else
 	answer '{"found":false}'

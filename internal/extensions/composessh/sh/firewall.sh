@@ -160,12 +160,26 @@ firewall_up() {
 	deny | proxy) deny_up ;;
 	guarded)
 		manifest_put guard_bridges "$guard_bridges" guard_allow "$guard_allow" guard_ranges "$subnet_ranges"
-		firewall_put || fail unsupported 'the rules of the sandbox cannot be placed in the firewall of the host' \
+		firewall_place || fail unsupported 'the rules of the sandbox cannot be placed in the firewall of the host' \
 			'see that iptables and ip6tables work on the host, with comment and conntrack, and let the login use sudo without a password or be in the docker group' "$why"
-		firewall_sum
 		manifest_put guard_sum "$sum"
 		;;
 	esac
+}
+
+# firewall_place places the rules and sets sum to what they are known by from now
+# on; false with why. What loses some before they are read must not pass for all.
+firewall_place() {
+	wanted=$(firewall_rules)
+	[ ! -e /proc/net/if_inet6 ] || wanted="$wanted
+$(firewall_rules6)"
+	for _ in 1 2 3; do
+		firewall_put || return 1
+		firewall_sum
+		[ "$shown_lines" != "$(($(printf '%s\n' "$wanted" | wc -l)))" ] || return 0
+	done
+	why='something on the host removes the rules while they are placed'
+	return 1
 }
 
 # firewall_put places the rules, in the place of older ones; false with why.
@@ -174,10 +188,13 @@ firewall_put() {
 	firewall_shown=
 }
 
-# firewall_sum sets sum to what tells the rules of id from others.
+# firewall_sum sets sum to what tells the rules of id from others, and shown_lines
+# to how many lines they have.
 firewall_sum() {
 	[ -n "${firewall_shown-}" ] || firewall_shown=$(as_root sh -c "$firewall_job" sh show 2>/dev/null </dev/null)
-	sum=$(printf '%s\n' "$firewall_shown" | grep -F -e "SBX-$id" -e "sandboxer:$id" | cksum)
+	shown_rules=$(printf '%s\n' "$firewall_shown" | grep -F -e "SBX-$id" -e "sandboxer:$id")
+	shown_lines=$(($(printf '%s\n' "$shown_rules" | wc -l)))
+	sum=$(printf '%s\n' "$shown_rules" | cksum)
 	sum=${sum% *}
 }
 
@@ -213,8 +230,7 @@ firewall_restore() {
 		manifest_get guard_bridges && guard_bridges=$value
 		manifest_get guard_allow && guard_allow=$value
 		manifest_get guard_ranges && subnet_ranges=$value
-		firewall_put || fail unavailable 'the firewall of the host does not take them' '' "$why"
-		firewall_sum
+		firewall_place || fail unavailable 'the firewall of the host does not take them' '' "$why"
 		manifest_put guard_sum "$sum"
 		printf '%s\n' "firewall rules of $id were missing and have been put back: something on the host reloads its firewall without them"
 	fi

@@ -12,6 +12,10 @@ op=reap account='' grace=0
 # How long one task may take (1/100 s), and how many there are at a time.
 : "${task_limit:=6000}"
 tasks_max=16
+# The pause between two looks at the firewall (1/100 s). Who is not root needs
+# sudo, which keeps a log, or a container for each.
+guard_pause=400
+[ "$(id -u)" = 0 ] || guard_pause=3000
 
 # ---- tasks
 
@@ -59,6 +63,16 @@ abandoned() {
 	[ -e "$box/lease" ] || remove_folder
 }
 
+# guard puts back rules that something on the host took away, of all sandboxes
+# that have any.
+guard() {
+	for folder in "$root"/sbx-*; do
+		[ -d "$folder" ] || continue
+		use_box "${folder##*/}"
+		firewall_check
+	done
+}
+
 # ---- the loop
 
 # begin TASK ID starts a task, unless one is at that sandbox or was a moment ago.
@@ -100,6 +114,7 @@ collect() {
 			pause=$task_limit
 		fi
 		wait "$task_pid" 2>/dev/null
+		case $entry in guard:*) pause=$guard_pause ;; esac
 		later="$later ${entry%%:*}:$((uptime + pause))"
 	done
 }
@@ -123,8 +138,9 @@ look() {
 			! flock -n "$box/lock" true 2>/dev/null </dev/null || begin abandoned "$id"
 		elif [ "$left" -le 0 ]; then
 			begin reap "$id"
-		elif [ "$left" -lt "$rest" ]; then
-			rest=$left
+		else
+			[ "$left" -ge "$rest" ] || rest=$left
+			! manifest_get guard_sum || [ -z "$value" ] || begin guard guard
 		fi
 	done
 	[ -z "$tasks" ] || rest=100 alive=1
@@ -158,7 +174,7 @@ main() {
 check_root
 if [ -n "${task-}" ]; then
 	use_box "$task_id"
-	case $task in reap | release | abandoned) "$task" ;; esac
+	case $task in reap | release | abandoned | guard) "$task" ;; esac
 	exit 0
 fi
 main

@@ -5,6 +5,7 @@
 survey() {
 	containers_of --filter label=sandboxer.id
 	if [ "${all-}" = 1 ]; then
+		containers_here
 		ids=
 		for entry in "$root"/sbx-*; do
 			[ -d "$entry" ] && ids="$ids ${entry##*/}"
@@ -23,4 +24,30 @@ survey() {
 			firewall_check
 		done
 	fi
+}
+
+# containers_here drops from containers what has its folder below another root: to
+# other logins of this engine their sandboxes are none of ours that lost it. Compose
+# notes the folder as it was given one; where root may be spelled otherwise there,
+# nothing is dropped.
+containers_here() {
+	case $root in *[!A-Za-z0-9_./@+=:,~\ -]* | *//* | */./* | */../* | */. | */..) return 0 ;; esac
+	here=
+	glob_off
+	IFS='
+'
+	for its_row in $containers; do
+		its_id=${its_row#'["'}
+		its_id=${its_id%%'"'*}
+		its_row=${its_row%,}
+		case $its_row in
+		*",\"$root/$its_id\"]") ;;
+		*) [ -d "$root/$its_id" ] || continue ;;
+		esac
+		here="${here:+$here,
+}$its_row"
+	done
+	IFS=$blanks
+	glob_on
+	containers=$here
 }

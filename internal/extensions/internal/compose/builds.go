@@ -54,7 +54,7 @@ func (r *renderer) builds() error {
 }
 
 func (r *renderer) pull(s types.ServiceConfig) {
-	p := Pull{Image: s.Image, Platform: s.Platform, Always: s.PullPolicy == types.PullPolicyAlways, Never: s.PullPolicy == types.PullPolicyNever}
+	p := Pull{Image: byName(s.Image), Platform: s.Platform, Always: s.PullPolicy == types.PullPolicyAlways, Never: s.PullPolicy == types.PullPolicyNever}
 	if !slices.Contains(r.out.Pulls, p) {
 		r.out.Pulls = append(r.out.Pulls, p)
 	}

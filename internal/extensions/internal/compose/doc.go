@@ -72,7 +72,7 @@ type Rule struct {
 func (r Rule) How() string {
 	switch {
 	case !r.Grantable:
-		return "no profile can allow it"
+		return noGrant
 	case r.Argument != "":
 		return fmt.Sprintf("options.ext.compose-ssh.allow: [%q]", r.ID+":"+r.Argument)
 	}

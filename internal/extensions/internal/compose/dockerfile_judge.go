@@ -39,6 +39,8 @@ var official = regexp.MustCompile(`^(?:docker\.io/)?docker/dockerfile(?::[A-Za-z
 // daemon, which has one, fetch what the file names; base images apart, which are
 // pulled as those of services are.
 func judgeDockerfile(found *findings, where, text string, b Build) []Base {
+	found.file = b.Dockerfile
+	defer func() { found.file = "" }()
 	j := &judging{found: found, where: where, build: b, alone: b.Network == "none", args: map[string]string{}}
 	if b.Parent != "" {
 		j.parent = BuildRepository + ":" + b.Parent
@@ -134,7 +136,7 @@ func (j *judging) copyFrom(line int, from string) {
 	}
 	if reservedImage(from) {
 		j.refuse("reserved-image", line, "--from="+from)
-	} else if j.alone || !baseForm.MatchString(from) {
+	} else if j.alone || !baseForm.MatchString(from) || imageID.MatchString(from) {
 		j.refuse("build-fetch", line, "--from="+from+" is no earlier stage")
 	} else {
 		j.base(Base{Image: from})
@@ -170,7 +172,7 @@ func (j *judging) from(in instruction) {
 	}
 	switch {
 	case image == "scratch", image == j.parent && image != "", j.earlier(image):
-	case !baseForm.MatchString(image):
+	case !baseForm.MatchString(image), imageID.MatchString(image):
 		j.refuse("dockerfile", in.line, "the image "+quoted(image))
 	case reservedImage(image):
 		j.refuse("reserved-image", in.line, "FROM "+image)
@@ -179,7 +181,9 @@ func (j *judging) from(in instruction) {
 	}
 }
 
+// base notes an image that must be there, by its name, before anything is built.
 func (j *judging) base(b Base) {
+	b.Image = byName(b.Image)
 	if !slices.Contains(j.bases, b) {
 		j.bases = append(j.bases, b)
 	}

@@ -81,7 +81,7 @@ func (l *loading) resolveEnvironments(p *types.Project, env map[string]string) e
 func (l *loading) fileValue(name, where string, env map[string]string) string {
 	v, ok := env[name]
 	if !ok {
-		l.found.refuseUnless("interpolate-environment", name, where, "the variable "+name+" is set nowhere")
+		l.found.unset(name, where, "the variable "+name+" is set nowhere")
 	}
 	return v
 }
@@ -160,7 +160,7 @@ func (l *loading) named(p, rule, where string, required bool) (string, bool) {
 func (l *loading) passThrough(env types.MappingWithEquals, where string) {
 	for _, name := range slices.Sorted(maps.Keys(env)) {
 		if env[name] == nil && !l.secrets[name] {
-			l.found.refuseUnless("interpolate-environment", name, where, "the variable "+extensions.Clean(name, 60)+" has no value and is set nowhere")
+			l.found.unset(name, where, "the variable "+extensions.Clean(name, 60)+" has no value and is set nowhere")
 			delete(env, name)
 		}
 	}

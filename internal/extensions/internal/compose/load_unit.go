@@ -167,7 +167,7 @@ func (l *loading) expander(where string, env, more map[string]string) *expander 
 			return v, ok
 		},
 		unset: func(name string) {
-			l.found.refuseUnless("interpolate-environment", name, where, "the variable "+name+" is set nowhere and has no default")
+			l.found.unset(name, where, "the variable "+name+" is set nowhere and has no default")
 		},
 	}
 }

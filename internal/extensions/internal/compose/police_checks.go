@@ -89,12 +89,13 @@ func labels(p *policer, where string, v reflect.Value) {
 }
 
 var (
-	userPattern     = regexp.MustCompile(`^[A-Za-z0-9_.-]+(:[A-Za-z0-9_.-]+)?$`)
-	namePattern     = regexp.MustCompile(`^[a-zA-Z0-9][a-zA-Z0-9_.-]{0,127}$`)
-	imagePattern    = regexp.MustCompile(`^[a-zA-Z0-9][a-zA-Z0-9._:/@-]{0,511}$`)
-	platformPattern = regexp.MustCompile(`^[a-z0-9]+(/[a-z0-9._]+){0,2}$`)
-	restartPattern  = regexp.MustCompile(`^(no|always|unless-stopped|on-failure(:\d{1,6})?)$`)
-	pullPattern     = regexp.MustCompile(`^(always|never|missing|if_not_present|build|refresh|daily|weekly|every_[0-9wdhms]+)$`)
+	userPattern      = regexp.MustCompile(`^[A-Za-z0-9_.-]+(:[A-Za-z0-9_.-]+)?$`)
+	namePattern      = regexp.MustCompile(`^[a-zA-Z0-9][a-zA-Z0-9_.-]{0,127}$`)
+	imagePattern     = regexp.MustCompile(`^[a-zA-Z0-9][a-zA-Z0-9._:/@-]{0,511}$`)
+	platformPattern  = regexp.MustCompile(`^[a-z0-9]+(/[a-z0-9._]+){0,2}$`)
+	interfacePattern = regexp.MustCompile(`^[a-zA-Z][a-zA-Z0-9_.-]{0,14}$`)
+	restartPattern   = regexp.MustCompile(`^(no|always|unless-stopped|on-failure(:\d{1,6})?)$`)
+	pullPattern      = regexp.MustCompile(`^(always|never|missing|if_not_present|build|refresh|daily|weekly|every_[0-9wdhms]+)$`)
 )
 
 // matching refuses text that is not of the form.

@@ -97,7 +97,7 @@ func serviceFields() map[reflect.Type]class {
 		reflect.TypeFor[types.ServiceConfigObjConfig](): mounted,
 		reflect.TypeFor[types.ServiceSecretConfig]():    mounted,
 		reflect.TypeFor[types.ServiceNetworkConfig](): {
-			"Aliases": ownAll, "GatewayPriority": fine, "InterfaceName": fine, "Priority": fine, "UseServiceNameAlias": fine, "Extensions": fine,
+			"Aliases": ownAll, "GatewayPriority": fine, "InterfaceName": matching("schema", interfacePattern), "Priority": fine, "UseServiceNameAlias": fine, "Extensions": fine,
 			"DriverOpts": never("driver-opts"), "Ipv4Address": never("ip-address"), "Ipv6Address": never("ip-address"),
 			"LinkLocalIPs": never("ip-address"), "MacAddress": never("mac-address"),
 		},
@@ -107,7 +107,7 @@ func serviceFields() map[reflect.Type]class {
 		},
 		reflect.TypeFor[types.UlimitsConfig](): {"Single": fine, "Soft": fine, "Hard": fine, "Extensions": fine},
 		reflect.TypeFor[types.DeviceMapping](): {"Source": fine, "Target": fine, "Permissions": fine, "Extensions": fine},
-		reflect.TypeFor[types.DeviceRequest](): {"Capabilities": fine, "Driver": fine, "Count": fine, "IDs": fine, "Options": never("gpus")},
+		reflect.TypeFor[types.DeviceRequest](): {"Capabilities": fine, "Driver": noCDI, "Count": fine, "IDs": fine, "Options": never("gpus")},
 		reflect.TypeFor[types.ServiceVolumeConfig](): {
 			"Type": fine, "Source": fine, "Target": fine, "ReadOnly": fine, "Consistency": fine, "Extensions": fine,
 			"Bind": walked, "Volume": walked, "Tmpfs": walked, "Image": never("volume-type"),

@@ -54,6 +54,14 @@ func devices(p *policer, where string, v reflect.Value) {
 	}
 }
 
+// noCDI refuses what the grant of accelerators does not mean: by that driver a
+// container gets any device and mount that files on the host describe.
+func noCDI(p *policer, where string, v reflect.Value) {
+	if strings.EqualFold(strings.TrimSpace(v.String()), "cdi") {
+		never("devices")(p, where, v)
+	}
+}
+
 // harmlessSysctls belong to the container's own network namespace and change
 // nothing but its own sockets.
 var harmlessSysctls = []string{"net.core.somaxconn", "net.ipv4.ip_local_port_range", "net.ipv4.ip_unprivileged_port_start",

@@ -3,6 +3,7 @@ package compose
 import (
 	"fmt"
 	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -67,9 +68,29 @@ func reservedImage(ref string) bool {
 	return len(parts) > 1 && parts[0] == "sandboxer"
 }
 
-// imageName refuses what is no reference, and the names of our own images.
+var (
+	imageID  = regexp.MustCompile(`^(sha256:.*|[0-9a-f]{64})$`)
+	likeAnID = regexp.MustCompile(`^[0-9a-f]+$`)
+)
+
+// byName is a reference that the engine reads as a name only. It takes one of
+// hexadecimal digits alone for the beginning of an id where no image has that
+// name, and would run whatever image of the host is so called, another sandbox's
+// build too.
+func byName(ref string) string {
+	if likeAnID.MatchString(ref) {
+		return ref + ":latest"
+	}
+	return ref
+}
+
+// imageName refuses what is no reference, ids of images, and the names of our
+// own images.
 func imageName(p *policer, where string, v reflect.Value) {
 	matching("image-name", imagePattern)(p, where, v)
+	if imageID.MatchString(v.String()) {
+		never("image-name")(p, where, v)
+	}
 	if reservedImage(v.String()) {
 		p.found.refuse("reserved-image", where, "it is set to "+quoted(v.String()))
 	}
@@ -85,6 +106,9 @@ func judgeContainers(all map[string]extensions.Container) error {
 		p.name(name, name)
 		p.name(name+".hostname", c.Hostname)
 		images := map[string]string{name + ".image.pull": c.Image.Pull}
+		if pull := c.Image.Pull; pull != "" && (!imagePattern.MatchString(pull) || imageID.MatchString(pull)) {
+			f.refuse("image-name", name+".image.pull", "it is set to "+quoted(pull))
+		}
 		for i, stage := range c.Image.Stages {
 			images[fmt.Sprintf("%s.image.stages[%d].parent_tag", name, i)] = stage.ParentTag
 		}

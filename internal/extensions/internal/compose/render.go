@@ -68,8 +68,6 @@ type RenderOptions struct {
 	// Bridges are the bridges' names by index of Project.NetworkNames, at most
 	// 15 bytes each; required by NetworkGuarded.
 	Bridges []string
-	// EngineMajor is the Docker engine's major version; 0 is an old one.
-	EngineMajor int
 	// BuildNetwork lets image builds reach the network although the sandbox
 	// may not.
 	BuildNetwork bool

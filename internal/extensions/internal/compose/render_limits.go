@@ -19,6 +19,10 @@ const (
 	minPids   = 4
 )
 
+// mostClaimed is more than any sandbox has, of anything, and little enough that
+// what all containers of a stack claim together does not overflow to less.
+const mostClaimed = 1 << 48
+
 // limit is what one container of a service may use; 0 is no limit.
 type limit struct {
 	memory, milli, pids int64
@@ -81,13 +85,16 @@ func (r *renderer) share(total, least int64, claim func(types.ServiceConfig) int
 		scale := int64(s.GetScale())
 		out[name] = claim(s)
 		switch {
+		case out[name] < 0:
+			return nil, extensions.Errorf(extensions.KindInvalid, "the service %q claims %d %s", name, out[name], unit).
+				At("compose").WithRemedy("give a limit above zero, or none")
 		case total == 0:
 		case r.o.Resources.BestEffort:
 			if out[name] == 0 || out[name] > total {
 				out[name] = total
 			}
 		case out[name] > 0:
-			rest -= out[name] * scale
+			rest -= min(out[name], mostClaimed) * scale
 		default:
 			open += scale
 		}
@@ -138,8 +145,14 @@ func claimedMemory(s types.ServiceConfig) int64 {
 }
 
 func claimedMilli(s types.ServiceConfig) int64 {
-	// Rounded: a float32 of 0.3 is a little more.
-	return int64(cmp.Or(float64(s.CPUS), float64(deployed(s).NanoCPUs))*1000 + 0.5)
+	milli := cmp.Or(float64(s.CPUS), float64(deployed(s).NanoCPUs)) * 1000
+	switch {
+	case milli > mostClaimed:
+		return mostClaimed
+	case milli < 0:
+		return -1
+	}
+	return int64(milli + 0.5) // rounded: a float32 of 0.3 is a little more
 }
 
 func claimedPids(s types.ServiceConfig) int64 {

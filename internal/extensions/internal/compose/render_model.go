@@ -52,7 +52,7 @@ func (r *renderer) encode() error {
 func (r *renderer) checkText() error {
 	raw, err := json.Marshal([]any{r.p.Compose, r.p.Compose.Environment, r.o.Env, r.o.ProxyEnv, r.o.Labels, r.o.Mount, r.o.Bridges, r.o.SecretNames})
 	if err != nil {
-		return extensions.Errorf(extensions.KindInternal, "the stack cannot be encoded: %w", err)
+		return extensions.Errorf(extensions.KindInvalid, "the stack cannot be encoded: %w", err).At("compose")
 	}
 	var tree any
 	if err := json.Unmarshal(raw, &tree); err != nil {

@@ -11,12 +11,11 @@ import (
 
 // Options of Docker's bridge driver.
 const (
-	optInhibit = "com.docker.network.bridge.inhibit_ipv4"      // no address of the host on the bridge
-	optGateway = "com.docker.network.bridge.gateway_mode_ipv4" // "isolated": the same, since engine 28
-	optBridge  = "com.docker.network.bridge.name"
-	// engineIsolated is the first engine that knows optGateway's "isolated".
-	engineIsolated = 28
-	maxBridgeName  = 15 // bytes, of a Linux interface
+	// No address of the host on the bridge. What engines since 28 have for it,
+	// gateway_mode_ipv4=isolated, does no more.
+	optInhibit    = "com.docker.network.bridge.inhibit_ipv4"
+	optBridge     = "com.docker.network.bridge.name"
+	maxBridgeName = 15 // bytes, of a Linux interface
 )
 
 // networks makes every network a service joins; others would not be made.
@@ -61,12 +60,9 @@ func (r *renderer) wallNetwork(name string, i int, n *types.NetworkConfig) error
 	case bridge == "" && r.o.Network == NetworkGuarded, len(bridge) > maxBridgeName:
 		return extensions.Errorf(extensions.KindInternal, "rendering was given the name %q for the bridge of network %q", bridge, name)
 	}
-	switch {
-	case bridge != "": // the firewall guards it, and the host reaches in
+	if bridge != "" { // the firewall guards it, and the host reaches in
 		n.DriverOpts[optBridge] = bridge
-	case r.o.EngineMajor >= engineIsolated:
-		n.DriverOpts[optGateway] = "isolated"
-	default:
+	} else {
 		n.DriverOpts[optInhibit] = "true"
 	}
 	return nil

@@ -138,7 +138,7 @@ func (r *renderer) labels(own types.Labels) types.Labels {
 // info is what can be told of a service before it is changed.
 func (r *renderer) info(name string, s types.ServiceConfig) ServiceInfo {
 	i := ServiceInfo{
-		Name: name, Scale: s.GetScale(), User: s.User, Image: s.Image,
+		Name: name, Scale: s.GetScale(), User: s.User, Image: byName(s.Image),
 		Health:    s.HealthCheck != nil && !s.HealthCheck.Disable && !slices.Equal(s.HealthCheck.Test, []string{"NONE"}),
 		DependsOn: slices.Sorted(maps.Keys(s.DependsOn)),
 	}

@@ -188,11 +188,11 @@ func shopOptions() RenderOptions {
 
 func TestRenderGolden(t *testing.T) {
 	t.Parallel()
-	deny, allow, guarded, isolated := shopOptions(), shopOptions(), shopOptions(), shopOptions()
+	deny, allow, guarded, readonly := shopOptions(), shopOptions(), shopOptions(), shopOptions()
 	allow.Network = NetworkAllow
 	guarded.Network, guarded.Bridges, guarded.Egress, guarded.Bundled = NetworkGuarded, []string{"sbxaaaa0", "sbxaaaa1"}, true, true
-	isolated.EngineMajor, isolated.ReadOnly, isolated.Service = 28, true, ""
-	for name, o := range map[string]RenderOptions{"deny": deny, "allow": allow, "guarded": guarded, "isolated": isolated} {
+	readonly.ReadOnly, readonly.Service = true, ""
+	for name, o := range map[string]RenderOptions{"deny": deny, "allow": allow, "guarded": guarded, "readonly": readonly} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			golden(t, name, render(t, parse(t, shop, shopFiles), o))

@@ -35,13 +35,11 @@ func TestWallsOfEveryMode(t *testing.T) {
 		internal bool
 		opts     types.Options
 	}{
-		"deny":            {RenderOptions{Network: NetworkDeny, EngineMajor: 27, Bridges: []string{"sbx0"}}, true, types.Options{optInhibit: "true"}},
-		"deny isolated":   {RenderOptions{Network: NetworkDeny, EngineMajor: 28}, true, types.Options{optGateway: "isolated"}},
+		"deny":            {RenderOptions{Network: NetworkDeny, Bridges: []string{"sbx0"}}, true, types.Options{optInhibit: "true"}},
 		"guarded":         {RenderOptions{Network: NetworkGuarded, Bridges: []string{"sbx0"}}, true, types.Options{optBridge: "sbx0"}},
-		"guarded egress":  {RenderOptions{Network: NetworkGuarded, Bridges: []string{"sbx0"}, Egress: true, EngineMajor: 28}, false, types.Options{optBridge: "sbx0"}},
+		"guarded egress":  {RenderOptions{Network: NetworkGuarded, Bridges: []string{"sbx0"}, Egress: true}, false, types.Options{optBridge: "sbx0"}},
 		"proxy":           {RenderOptions{Network: NetworkProxy, Egress: true}, true, types.Options{optInhibit: "true"}},
-		"proxy isolated":  {RenderOptions{Network: NetworkProxy, EngineMajor: 29}, true, types.Options{optGateway: "isolated"}},
-		"proxy and guard": {RenderOptions{Network: NetworkProxy, EngineMajor: 29, Bridges: []string{"sbx0"}}, true, types.Options{optBridge: "sbx0"}},
+		"proxy and guard": {RenderOptions{Network: NetworkProxy, Bridges: []string{"sbx0"}}, true, types.Options{optBridge: "sbx0"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -2,23 +2,33 @@ package compose
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
-// maxViolations bounds what one refusal lists.
-const maxViolations = 200
+const (
+	maxViolations = 200 // that one refusal lists
+	maxNamed      = 5   // Dockerfiles that its remedy names
+	noGrant       = "no profile can allow it"
+)
 
 // findings collects everything a stack is refused for.
 type findings struct {
 	allow map[string]bool
 	seen  map[Violation]bool
 	list  []Violation
+	// file is the Dockerfile that is being judged, "" for the stack; files and
+	// stack are what was found wanting.
+	file  string
+	files map[string]bool
+	stack bool
 }
 
 func newFindings(allow []string) *findings {
-	f := &findings{allow: map[string]bool{}, seen: map[Violation]bool{}}
+	f := &findings{allow: map[string]bool{}, seen: map[Violation]bool{}, files: map[string]bool{}}
 	for _, a := range allow {
 		f.allow[a] = true
 	}
@@ -41,7 +51,7 @@ func (f *findings) granted(rule, arg string) bool {
 // refuse records a violation that no grant lifts. found says what is there, in
 // few words.
 func (f *findings) refuse(rule, where, found string) {
-	f.record(rule, where, found, "no profile can allow it")
+	f.record(rule, where, found, noGrant)
 }
 
 // refuseUnless records a violation that a grant of the argument lifts.
@@ -56,6 +66,17 @@ func (f *findings) refuseUnless(rule, arg, where, found string) {
 	f.record(rule, where, found, r.How())
 }
 
+// unset records a variable that nobody sets, with the ways to set it.
+func (f *findings) unset(name, where, found string) {
+	const rule = "interpolate-environment"
+	if f.granted(rule, name) {
+		return
+	}
+	r := ruleByID(rule)
+	r.Argument = extensions.Clean(name, 60)
+	f.record(rule, where, found, fmt.Sprintf("give it a value in the sandbox's `env`, in an env file of the bundle, or a default, ${%s:-…}; a profile lets it be empty by %s", r.Argument, r.How()))
+}
+
 func (f *findings) record(rule, where, found, how string) {
 	v := Violation{Rule: rule, Where: extensions.Clean(where, 160), Grant: how,
 		Reason: extensions.Clean(found, 200) + ": " + ruleByID(rule).Reason}
@@ -67,6 +88,38 @@ func (f *findings) record(rule, where, found, how string) {
 	}
 	f.seen[v] = true
 	f.list = append(f.list, v)
+	if f.file == "" {
+		f.stack = true
+	} else {
+		f.files[f.file] = true
+	}
+}
+
+// remedy names the files to change.
+func (f *findings) remedy() string {
+	var change []string
+	if f.stack {
+		change = append(change, "the compose file")
+	}
+	names := sortedKeys(f.files)
+	for i, name := range names {
+		names[i] = extensions.Clean(name, 160)
+	}
+	if more := len(names) - maxNamed; more > 0 {
+		names = append(names[:maxNamed], fmt.Sprintf("%d more", more))
+	}
+	switch len(names) {
+	case 0:
+	case 1:
+		change = append(change, "the Dockerfile "+names[0])
+	default:
+		change = append(change, "the Dockerfiles "+strings.Join(names, ", "))
+	}
+	how := "Change " + strings.Join(change, " and ")
+	if slices.ContainsFunc(f.list, func(v Violation) bool { return v.Grant != noGrant }) {
+		how += ", or let the profile allow what it may, as it says there, under options.ext.compose-ssh"
+	}
+	return how + "."
 }
 
 // err is nil where nothing was found.
@@ -78,5 +131,5 @@ func (f *findings) err() error {
 		return cmp.Or(cmp.Compare(a.Where, b.Where), cmp.Compare(a.Rule, b.Rule), cmp.Compare(a.Reason, b.Reason))
 	})
 	return extensions.Errorf(extensions.KindInvalid, "%w", &PolicyError{Violations: f.list}).At("compose").
-		WithRemedy("Change the compose file, or let the profile allow what it may under options.ext.compose-ssh.allow.")
+		WithRemedy("%s", f.remedy())
 }

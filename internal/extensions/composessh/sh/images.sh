@@ -1,0 +1,156 @@
+# What images of sandboxes leave on a host, and how it goes: release_images after
+# the containers went. How they come there is in build.sh, and what is pulled in
+# pull.sh.
+#
+# An image is named by the digest of all it is made of, so that sandboxes share
+# it; one that only has the name is not trusted. root/images holds, by digest: .id,
+# what was built; .lock, held by descriptor 6 while the image is
+# looked for, built or removed; .for.ID of each sandbox that uses it, written
+# before it is looked for and taken away without needing any disk; .log, .ids and
+# .before of a build. image_lock_wait is how many seconds to wait for a lock, '' =
+# as long as a build may last. The image goes with the last sandbox that uses it.
+
+image_repository=sandboxer.invalid/build
+
+# lock_image DIGEST takes the lock of an image, whose file goes with the image: 1
+# where there can be no such file, 2 where somebody else keeps it for too long.
+lock_image() {
+	while :; do
+		mkdir -p -m 0700 "$root/images" 2>/dev/null
+		{ command exec 6>>"$root/images/$1.lock"; } 2>/dev/null || {
+			[ -d "$root/images" ] || mkdir -m 0700 "$root/images" 2>/dev/null || [ -d "$root/images" ] || return 1
+			{ command exec 6>>"$root/images/$1.lock"; } 2>/dev/null || return 1
+		}
+		image_left
+		flock -w "${image_lock_wait:-$image_rest}" 6 || {
+			unlock_image
+			return 2
+		}
+		[ "$root/images/$1.lock" -ef /proc/self/fd/6 ] && return 0
+	done
+}
+
+unlock_image() { exec 6>&-; }
+
+# image_fail is fail without the lock: what a failure takes back releases images.
+image_fail() {
+	unlock_image
+	fail "$@"
+}
+
+# image_left sets image_rest to the seconds left for the operation.
+image_left() {
+	image_rest=3600
+	[ -n "${limit-}" ] && [ -n "${started-}" ] || return 0
+	read_clock
+	image_rest=$((limit - (uptime - started) / 100))
+	[ "$image_rest" -ge 1 ] || image_rest=1
+}
+
+# ---- layers
+
+# Layers go one by one, from the last, and never with all they are made on: an
+# engine that keeps its images in containerd would take those of other images
+# too, and then no longer find what is above them.
+
+# topmost prints the nameless images that nothing is made on.
+topmost() { docker image ls --quiet --no-trunc --filter dangling=true 2>/dev/null </dev/null; }
+
+# sweep_layers RECORD removes the nameless images a build left behind. Those
+# that others build on stay with them.
+sweep_layers() {
+	if [ -f "$1.before" ]; then
+		while :; do
+			swept=
+			for layer in $(topmost); do
+				! grep -q "^$layer\$" "$1.before" || continue
+				logged "$1" '' "$layer" || half_made "$1" "$layer" || continue
+				docker image rm --no-prune "$layer" >/dev/null 2>&1 </dev/null && swept=1
+			done
+			[ -n "$swept" ] || break
+		done
+	fi
+	rm -f "$1.log" "$1.ids" "$1.before"
+}
+
+# logged RECORD WORDS ID: the log of a build names the id, after these words.
+logged() {
+	short=${3#sha256:}
+	short=${short%"${short#????????????}"}
+	[ -n "$short" ] && grep -q "^ ---> $2$short\$" "$1.log" "$1.ids" 2>/dev/null
+}
+
+# half_made RECORD ID: a build that was cut off made it, without a word: in a
+# container it had named, or on a nameless layer of its own.
+half_made() {
+	parent=$(docker image inspect --format '{{.Container}}' "$2" 2>/dev/null </dev/null) && logged "$1" 'Running in ' "$parent" && return 0
+	parent=$(docker image inspect --format '{{.Parent}}' "$2" 2>/dev/null </dev/null) && logged "$1" '' "$parent" &&
+		[ -z "$(docker image inspect --format '{{range .RepoTags}}{{.}}{{end}}' "$parent" 2>/dev/null </dev/null)" ]
+}
+
+# remove_image TAG removes an image and the nameless ones it is made on, but for
+# those that others are made on. False with image_why when it stays.
+remove_image() {
+	below=$(docker image history --quiet --no-trunc "$1" 2>/dev/null </dev/null)
+	image_why=$(docker image rm --no-prune "$1" 2>&1 </dev/null) || return 1
+	while :; do
+		swept=
+		for layer in $(topmost); do
+			case $below in *"$layer"*) docker image rm --no-prune "$layer" >/dev/null 2>&1 </dev/null && swept=1 ;; esac
+		done
+		[ -n "$swept" ] || return 0
+	done
+}
+
+# ---- releasing
+
+# release_images removes the images that were built for id and that no other
+# sandbox names, unless they are to be kept. What could not be removed is a
+# warning. 1 = an image is being built for somebody else right now: nothing of it
+# is lost, the manifest still names what is to be released.
+release_images() {
+	manifest_get images || return 0
+	releasing=$value
+	manifest_get keep_images || value=
+	releasing_keep=$value
+	# A stage goes before what it was built on.
+	reversed=
+	for digest in $releasing; do reversed="$digest $reversed"; done
+	for digest in $reversed; do
+		lock_image "$digest"
+		case $? in
+		1) warn "the image $image_repository:$digest is released without a lock: $root/images cannot be written" ;;
+		2) return 1 ;;
+		esac
+		rm -f "$root/images/$digest.for.$id"
+		if image_is_shared "$digest"; then
+			unlock_image
+			continue
+		fi
+		sweep_layers "$root/images/$digest"
+		tag=$image_repository:$digest
+		if [ "$releasing_keep" != 1 ] && docker image inspect "$tag" >/dev/null 2>&1 </dev/null; then
+			if remove_image "$tag"; then
+				case ${removed-} in *images*) ;; *) removed="${removed-} images" ;; esac
+			elif docker image inspect "$tag" >/dev/null 2>&1 </dev/null; then
+				warn "the image $tag stays on the host: $(printf '%s' "$image_why" | tail -n 1 | cut -c 1-300)"
+			fi
+		fi
+		[ "$releasing_keep" = 1 ] || rm -f "$root/images/$digest.id"
+		rm -f "$root/images/$digest.lock"
+		unlock_image
+	done
+	rmdir "$root/images" 2>/dev/null
+	# A sandbox that has expired keeps its manifest for a while.
+	quietly manifest_put images ''
+}
+
+# image_is_shared DIGEST: another sandbox that is still there uses it.
+image_is_shared() {
+	for other in "$root/images/$1.for."*; do
+		[ -e "$other" ] || continue
+		[ ! -d "$root/${other##*.for.}" ] || return 0
+		rm -f "$other"
+	done
+	return 1
+}

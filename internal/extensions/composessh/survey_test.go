@@ -1,0 +1,33 @@
+package composessh
+
+import (
+	"os"
+	"testing"
+
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
+)
+
+// Another login of the same engine and account has its folders elsewhere: what it
+// makes has not lost them, and is not there to be swept by us.
+func TestAnotherLoginsSandboxesAreNoOrphansOfOurs(t *testing.T) {
+	t.Parallel()
+	s, other := newSite(t), newSite(t)
+	other.config.Account = s.config.Account
+	b, otherB := s.open(t), other.open(t)
+	theirs := other.provision(t, otherB, other.spec(t))
+	ours := s.provision(t, b, s.spec(t))
+	for range 2 {
+		all, err := b.Status(t.Context(), nil)
+		must(t, err)
+		if len(all) != 1 || all[0].ID != ours.ID {
+			t.Errorf("listed: %+v", all)
+		}
+		must(t, os.RemoveAll(s.root)) // our own that did lose it is still one
+	}
+	if o := s.observe(t, b, ours); o.Phase != extensions.PhaseFailed {
+		t.Errorf("it is %s: %s", o.Phase, o.Reason)
+	}
+	if o := other.observe(t, otherB, theirs); o.Phase != extensions.PhaseReady {
+		t.Errorf("theirs is %s: %s", o.Phase, o.Reason)
+	}
+}
