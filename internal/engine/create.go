@@ -21,23 +21,15 @@ import (
 // returned Sandbox has an ID, error or not; an error with an empty ID means
 // that nothing is left.
 func (e *Engine) Create(ctx context.Context, req Request, begun func(Sandbox), notify Notify) (Sandbox, error) {
-	how := preparation{binding: true}
-	p, err := e.prepare(ctx, req, how)
-	full := p != nil && extensions.IsKind(err, extensions.KindExhausted)
-	if err != nil && !full {
+	p, err := e.prepareRoom(ctx, req, notify)
+	if err != nil {
 		return Sandbox{}, err
 	}
-	l, werr := e.writer(ctx)
-	if werr != nil {
-		return Sandbox{}, errors.Join(err, werr)
-	}
-	if rerr := e.recoverOnce(ctx, notify); rerr != nil {
-		return Sandbox{}, errors.Join(err, rerr)
-	}
-	if full { // of what a run that died has left, maybe
-		p, err = e.prepare(ctx, req, how)
-	}
+	l, err := e.writer(ctx)
 	if err != nil {
+		return Sandbox{}, err
+	}
+	if err := e.recoverOnce(ctx, notify); err != nil {
 		return Sandbox{}, err
 	}
 	c := &creation{p: p}

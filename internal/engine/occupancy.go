@@ -7,6 +7,7 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/lifecycle"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/route"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
 // occupancy counts the account's sandboxes by binding and by host.
@@ -49,6 +50,23 @@ func (e *Engine) replaced(ctx context.Context, l ledger.Ledger, p *prepared, how
 		return l.Get(ctx, how.again)
 	}
 	return l.ByName(ctx, e.account, p.req.Name)
+}
+
+// prepareRoom prepares a create. Where every place is full, it may be of what
+// a run that died has left: that is settled, and counted again.
+func (e *Engine) prepareRoom(ctx context.Context, req Request, notify Notify) (*prepared, error) {
+	how := preparation{binding: true}
+	p, err := e.prepare(ctx, req, how)
+	if !extensions.IsKind(err, extensions.KindExhausted) {
+		return p, err
+	}
+	if _, lost := e.writer(ctx); lost != nil {
+		return p, err
+	}
+	if e.recoverOnce(ctx, notify) != nil {
+		return p, err
+	}
+	return e.prepare(ctx, req, how)
 }
 
 // room is what is known of how full a candidate's place is.
