@@ -9,12 +9,13 @@ import (
 
 // sorting puts candidates in order by criteria. A decision among thousands of
 // places is made while somebody waits, so keys are computed once, those that
-// tell nothing apart are dropped, and most comparisons are of two integers.
+// tell nothing apart are dropped, and what is sorted are mostly integers.
 type sorting struct {
 	all     []*Candidate
 	columns []column
 	packed  int // how many columns are part of row.key
 	rows    []row
+	spare   []row // of radix
 }
 
 // column holds one criterion's keys, as distances from the smallest.
@@ -93,20 +94,59 @@ func firstBytes(s string) (n uint64) {
 }
 
 func (s *sorting) sort() {
-	slices.SortFunc(s.rows, func(a, b row) int {
-		if a.key != b.key {
-			return cmp.Compare(a.key, b.key)
+	s.radix(func(r *row) *uint64 { return &r.name })
+	s.radix(func(r *row) *uint64 { return &r.key })
+	// What is equal so far is told apart by what did not fit.
+	for from := 0; from < len(s.rows); {
+		to := from + 1
+		for to < len(s.rows) && s.rows[to].key == s.rows[from].key && (s.rows[to].name == s.rows[from].name || s.packed < len(s.columns)) {
+			to++
 		}
-		for _, column := range s.columns[s.packed:] {
-			if x, y := column.keys[a.at], column.keys[b.at]; x != y {
-				return cmp.Compare(x, y)
-			}
+		if to-from > 1 {
+			slices.SortFunc(s.rows[from:to], s.compare)
 		}
-		if a.name != b.name {
-			return cmp.Compare(a.name, b.name)
+		from = to
+	}
+}
+
+// radix sorts the rows by a number, equal ones staying as they are: byte by
+// byte from the last, without those in which all are the same.
+func (s *sorting) radix(number func(*row) *uint64) {
+	var different uint64
+	for i := range s.rows {
+		different |= *number(&s.rows[i]) ^ *number(&s.rows[0])
+	}
+	for shift := 0; shift < 64; shift += 8 {
+		if different>>shift&0xff == 0 {
+			continue
 		}
-		return byName(s.all[a.at], s.all[b.at])
-	})
+		if s.spare == nil {
+			s.spare = make([]row, len(s.rows))
+		}
+		var at [257]int
+		for i := range s.rows {
+			at[*number(&s.rows[i])>>shift&0xff+1]++
+		}
+		for i := range 256 {
+			at[i+1] += at[i]
+		}
+		for i := range s.rows {
+			digit := *number(&s.rows[i]) >> shift & 0xff
+			s.spare[at[digit]] = s.rows[i]
+			at[digit]++
+		}
+		s.rows, s.spare = s.spare, s.rows
+	}
+}
+
+// compare is the whole order, for rows of one key.
+func (s *sorting) compare(a, b row) int {
+	for _, column := range s.columns[s.packed:] {
+		if x, y := column.keys[a.at], column.keys[b.at]; x != y {
+			return cmp.Compare(x, y)
+		}
+	}
+	return byName(s.all[a.at], s.all[b.at])
 }
 
 // byName is the order of last resort, and that of refusals.
