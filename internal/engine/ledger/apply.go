@@ -25,6 +25,9 @@ func (s *store) Apply(ctx context.Context, c Change) (Sandbox, error) {
 		if row, err = t.sandbox(c.ID); err != nil || done {
 			return err
 		}
+		if err := t.queue(row.Account); err != nil {
+			return err
+		}
 		row, err = t.apply(row, c)
 		return err
 	})

@@ -25,6 +25,9 @@ func (s *store) Begin(ctx context.Context, b Begin) (Sandbox, error) {
 			row, err = t.sandbox(extensions.ID(subject))
 			return err
 		}
+		if err := t.queue(b.Account); err != nil {
+			return err
+		}
 		row, err = t.begin(b)
 		return err
 	})

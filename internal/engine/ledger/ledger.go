@@ -112,6 +112,9 @@ type Options struct {
 	Sinks []string
 	// LockTimeout bounds the wait for other writers; 0 means 60 s.
 	LockTimeout time.Duration
+	// Lease is how long a holder counts as alive after it was last heard of,
+	// where machines share the ledger; 0 means 30 s, which is also the most.
+	Lease time.Duration
 }
 
 // HolderID names one opened ledger of one process.

@@ -25,18 +25,29 @@ func fileURL(path string) string {
 // CheckURL reports whether Open would understand the address, without looking
 // at the place: KindInvalid or KindUnsupported.
 func CheckURL(address string) error {
+	if isPostgres(address) {
+		_, err := parsePostgres(address)
+		return err
+	}
 	_, err := parseURL(address)
 	return err
 }
 
-// Open opens the ledger at sqlite:///absolute/path, creating it unless
-// ReadOnly. Other stores are KindUnsupported.
+// Open opens the ledger at sqlite:///absolute/path or postgres://…, creating
+// its file or tables unless ReadOnly. Other stores are KindUnsupported.
 func Open(ctx context.Context, address string, o Options) (Ledger, error) {
+	if isPostgres(address) {
+		return openPostgres(ctx, address, o)
+	}
 	path, err := parseURL(address)
 	if err != nil {
 		return nil, err
 	}
 	return openSQLite(ctx, path, o)
+}
+
+func isPostgres(address string) bool {
+	return strings.HasPrefix(address, "postgres://") || strings.HasPrefix(address, "postgresql://")
 }
 
 func parseURL(address string) (path string, err error) {
@@ -47,7 +58,7 @@ func parseURL(address string) (path string, err error) {
 	}
 	switch u.Scheme {
 	case "sqlite":
-	case "postgres", "postgresql", "https", "http":
+	case "https", "http":
 		return "", failuref(extensions.KindUnsupported, "a ledger at %s:// comes with a later release", u.Scheme).
 			WithRemedy("use sqlite:///absolute/path/ledger.db for now")
 	default:

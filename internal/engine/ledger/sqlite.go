@@ -27,7 +27,8 @@ const minSQLite = 3_051_003
 const busyMillis = 10_000
 
 func sqliteDialect() dialect {
-	return dialect{name: "sqlite", rebind: func(q string) string { return q }, classify: classifySQLite, unique: uniqueSQLite, check: checkSQLite}
+	return dialect{name: "sqlite", rebind: func(q string) string { return q }, again: func(error) bool { return false },
+		classify: classifySQLite, unique: uniqueSQLite, check: checkSQLite}
 }
 
 // openSQLite opens the file; path is absolute.
@@ -45,7 +46,7 @@ func openSQLite(ctx context.Context, path string, o Options) (Ledger, error) {
 		return nil, failuref(extensions.KindInternal, "built with SQLite %s, which can corrupt a ledger; 3.51.3 is needed", sqlite3.SQLITE_VERSION)
 	}
 	s := &store{url: fileURL(path), options: o, dialect: sqliteDialect(),
-		holders: holders{folder: filepath.Join(filepath.Dir(path), "holders"), readOnly: o.ReadOnly}}
+		holders: lockFiles{folder: filepath.Join(filepath.Dir(path), "holders"), readOnly: o.ReadOnly}}
 	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
 		return nil, failuref(extensions.KindInvalid, "the ledger %s is not a file", s.url).WithRemedy("name a file")
 	}
@@ -188,6 +189,11 @@ func (s *store) readable(ctx context.Context, db *sql.DB) (bool, error) {
 	if tables == 0 {
 		return false, nil
 	}
+	return s.schemaCurrent(ctx, db)
+}
+
+// schemaCurrent fails where an older program made the tables.
+func (s *store) schemaCurrent(ctx context.Context, db *sql.DB) (bool, error) {
 	done, err := applied(ctx, s, db)
 	if err != nil {
 		return false, err

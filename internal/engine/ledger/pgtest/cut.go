@@ -1,0 +1,150 @@
+package pgtest
+
+import (
+	"bufio"
+	"encoding/binary"
+	"io"
+	"net"
+	"net/url"
+	"sync"
+	"testing"
+)
+
+// Cutter stands between a client and the server and cuts one connection at a
+// chosen exchange, once.
+type Cutter struct {
+	Address string // the database, through the cutter
+
+	mu     sync.Mutex
+	left   int  // exchanges until the cut; 0 = none
+	answer bool // cut after the server has got the request, before its answer
+	cuts   int
+}
+
+// Cut arms the cutter: the n-th exchange from now on (1 is the next) is lost,
+// the request itself or, with answer, what the server says to it.
+func (c *Cutter) Cut(n int, answer bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.left, c.answer, c.cuts = n, answer, 0
+}
+
+// Cuts tells how many connections were cut since Cut.
+func (c *Cutter) Cuts() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.cuts
+}
+
+// exchange counts one request; cut says that this is the one.
+func (c *Cutter) exchange() (cut, answer bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.left == 0 {
+		return false, false
+	}
+	c.left--
+	if c.left == 0 {
+		c.cuts++
+		return true, c.answer
+	}
+	return false, false
+}
+
+// NewCutter puts a cutter in front of the database at address.
+func NewCutter(t testing.TB, address string) *Cutter {
+	t.Helper()
+	u, err := url.Parse(address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	target := u.Host
+	l, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // at once
+	if err != nil {
+		t.Fatal(err)
+	}
+	u.Host = l.Addr().String()
+	c := &Cutter{Address: u.String()}
+	var wg sync.WaitGroup
+	var mu sync.Mutex
+	open := map[net.Conn]bool{}
+	t.Cleanup(func() {
+		_ = l.Close()
+		mu.Lock()
+		for conn := range open {
+			_ = conn.Close()
+		}
+		mu.Unlock()
+		wg.Wait()
+	})
+	wg.Go(func() {
+		for {
+			client, err := l.Accept()
+			if err != nil {
+				return
+			}
+			server, err := net.Dial("tcp", target) //nolint:noctx // at once
+			if err != nil {
+				_ = client.Close()
+				continue
+			}
+			mu.Lock()
+			open[client], open[server] = true, true
+			mu.Unlock()
+			wg.Go(func() { c.requests(server, client) })
+			wg.Go(func() {
+				_, _ = io.Copy(client, server)
+				_ = client.Close()
+				_ = server.Close()
+			})
+		}
+	})
+	return c
+}
+
+// requests copies what the client says. A request ends with Query or Sync; see
+// "Message Formats" of PostgreSQL's manual.
+func (c *Cutter) requests(server, client net.Conn) {
+	defer server.Close()
+	defer client.Close()
+	in := bufio.NewReader(client)
+	if copyMessage(server, in, 4) != nil { // the start-up message has no type
+		return
+	}
+	for {
+		kind, err := in.Peek(1)
+		if err != nil {
+			return
+		}
+		ends := kind[0] == 'Q' || kind[0] == 'S'
+		cut, answer := false, false
+		if ends {
+			cut, answer = c.exchange()
+		}
+		if cut && !answer {
+			return
+		}
+		if cut { // the server's side stays open until it has worked
+			_ = client.(*net.TCPConn).SetLinger(0)
+			_ = copyMessage(server, in, 5)
+			_ = client.Close()
+			_, _ = io.Copy(io.Discard, server)
+			return
+		}
+		if copyMessage(server, in, 5) != nil {
+			return
+		}
+	}
+}
+
+func copyMessage(w io.Writer, r *bufio.Reader, header int) error {
+	head := make([]byte, header)
+	if _, err := io.ReadFull(r, head); err != nil {
+		return err
+	}
+	if _, err := w.Write(head); err != nil {
+		return err
+	}
+	_, err := io.CopyN(w, r, int64(binary.BigEndian.Uint32(head[header-4:]))-4)
+	return err
+}
