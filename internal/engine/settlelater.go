@@ -39,7 +39,7 @@ const (
 // next run finds the sandbox gone.
 func (e *Engine) settleLater(row ledger.Sandbox, gone ending, why error, report *DestroyReport) {
 	report.unsettled = why
-	u := unsettled{Version: unsettledVersion, Ledger: e.ledgerURL(), ID: row.ID, Generation: row.Generation,
+	u := unsettled{Version: unsettledVersion, Ledger: e.LedgerURL(), ID: row.ID, Generation: row.Generation,
 		EndedAt: gone.at, Source: gone.source, Estimated: gone.estimated, Usage: gone.usage}
 	next := "The next run that can write the ledger settles it."
 	if err := e.noteUnsettled(u); err != nil {
@@ -74,7 +74,7 @@ func (e *Engine) settleNoted(ctx context.Context, l ledger.Ledger, notify Notify
 	files, _ := filepath.Glob(filepath.Join(e.stateDir, unsettledDir, "sbx-*.json")) // the pattern is well formed
 	for _, name := range files {
 		u, err := readUnsettled(name)
-		if err == nil && u.Ledger != e.ledgerURL() {
+		if err == nil && u.Ledger != e.LedgerURL() {
 			continue
 		}
 		if err == nil {

@@ -186,7 +186,9 @@ func (t *tx) clash(err error, key string) error {
 	return err
 }
 
-// replayed returns the subject of the change that used the key before.
+// replayed returns the subject of the change that used the key before. It is
+// asked under the locks of the change: one whose answer was lost may still be
+// on its way, and is waited for there.
 func (t *tx) replayed(key string) (subject string, done bool, err error) {
 	err = query(t.ctx, t.store, t.sql, "SELECT subject FROM events WHERE operation = ?", []any{key},
 		func(scan func(...any) error) error { done = true; return scan(&subject) })

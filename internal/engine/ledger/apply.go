@@ -14,7 +14,10 @@ func (s *store) Apply(ctx context.Context, c Change) (Sandbox, error) {
 		return Sandbox{}, err
 	}
 	var row Sandbox
-	err := s.write(ctx, func(t *tx) error {
+	err := s.write(ctx, func(t *tx) (err error) {
+		if row, err = t.sandbox(c.ID); err != nil {
+			return err
+		}
 		subject, done, err := t.replayed(c.Key)
 		if err != nil {
 			return err
@@ -22,8 +25,8 @@ func (s *store) Apply(ctx context.Context, c Change) (Sandbox, error) {
 		if done && subject != string(c.ID) {
 			return failure(extensions.KindConflict, string(c.ID), fmt.Errorf("the operation key %q was used for %s", c.Key, subject))
 		}
-		if row, err = t.sandbox(c.ID); err != nil || done {
-			return err
+		if done {
+			return nil
 		}
 		if err := t.queue(row.Account); err != nil {
 			return err

@@ -17,15 +17,15 @@ func (s *store) Begin(ctx context.Context, b Begin) (Sandbox, error) {
 	}
 	var row Sandbox
 	err := s.write(ctx, func(t *tx) error {
+		if err := t.queue(b.Account); err != nil {
+			return err
+		}
 		subject, done, err := t.replayed(b.Key)
 		if err != nil {
 			return err
 		}
 		if done {
 			row, err = t.sandbox(extensions.ID(subject))
-			return err
-		}
-		if err := t.queue(b.Account); err != nil {
 			return err
 		}
 		row, err = t.begin(b)

@@ -22,6 +22,8 @@ type dialect struct {
 	classify func(err error, what string) error
 	// unique reports a violated unique index.
 	unique func(err error) bool
+	// made reports whether the tables are there.
+	made func(ctx context.Context, q queryer) (bool, error)
 	// check lists defects of the store itself, for Verify.
 	check func(ctx context.Context, db *sql.DB) ([]string, error)
 }

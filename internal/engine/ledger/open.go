@@ -22,6 +22,19 @@ func fileURL(path string) string {
 	return (&url.URL{Scheme: "sqlite", Path: path}).String()
 }
 
+// ShownURL is an address Open understands without what is nobody's business:
+// user and password. The same ledger is shown the same way to all its users.
+func ShownURL(address string) string {
+	if !isPostgres(address) {
+		return address
+	}
+	cfg, err := parsePostgres(address)
+	if err != nil {
+		return "postgres://"
+	}
+	return shownURL(cfg)
+}
+
 // CheckURL reports whether Open would understand the address, without looking
 // at the place: KindInvalid or KindUnsupported.
 func CheckURL(address string) error {
@@ -54,7 +67,7 @@ func parseURL(address string) (path string, err error) {
 	u, err := url.Parse(address)
 	if err != nil {
 		return "", failuref(extensions.KindInvalid, "the ledger address is not a URL").
-			WithRemedy("write it as sqlite:///absolute/path/ledger.db")
+			WithRemedy("write it as sqlite:///absolute/path/ledger.db or postgres://user@host/database")
 	}
 	switch u.Scheme {
 	case "sqlite":
@@ -62,8 +75,8 @@ func parseURL(address string) (path string, err error) {
 		return "", failuref(extensions.KindUnsupported, "a ledger at %s:// comes with a later release", u.Scheme).
 			WithRemedy("use sqlite:///absolute/path/ledger.db for now")
 	default:
-		return "", failuref(extensions.KindInvalid, "a ledger address starts with sqlite:///, not %q", extensions.Clean(u.Scheme, 20)).
-			WithRemedy("write it as sqlite:///absolute/path/ledger.db")
+		return "", failuref(extensions.KindInvalid, "a ledger address starts with sqlite:/// or postgres://, not %q", extensions.Clean(u.Scheme, 20)).
+			WithRemedy("write it as sqlite:///absolute/path/ledger.db or postgres://user@host/database")
 	}
 	if u.Host != "" || u.RawQuery != "" || u.Fragment != "" || u.User != nil {
 		return "", failuref(extensions.KindInvalid, "the ledger address has more than a path").

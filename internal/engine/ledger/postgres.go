@@ -4,15 +4,14 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
-	"crypto/tls"
 	"database/sql"
 	"fmt"
-	"net/url"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/stdlib"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
@@ -27,7 +26,7 @@ const (
 
 func postgresDialect() dialect {
 	return dialect{name: "postgres", rebind: numbered, forUpdate: " FOR UPDATE", concurrent: true,
-		again: againPostgres, classify: classifyPostgres, unique: uniquePostgres,
+		again: againPostgres, classify: classifyPostgres, unique: uniquePostgres, made: madeInPostgres,
 		check: func(context.Context, *sql.DB) ([]string, error) { return nil, nil }}
 }
 
@@ -76,55 +75,11 @@ func openPostgres(ctx context.Context, address string, o Options) (Ledger, error
 	return s, nil
 }
 
-func parsePostgres(address string) (*pgx.ConnConfig, error) {
-	cfg, err := pgx.ParseConfig(address)
-	if err != nil { // its text shows the address, perhaps with the password
-		return nil, failuref(extensions.KindInvalid, "the ledger address is not one of PostgreSQL").
-			WithRemedy("write it as postgres://user@host:5432/database?sslmode=verify-full; the password may come from PGPASSWORD or ~/.pgpass")
-	}
-	if cfg.Database == "" {
-		return nil, failuref(extensions.KindInvalid, "the ledger address names no database").
-			WithRemedy("write it as postgres://user@host:5432/database")
-	}
-	cfg.ConnectTimeout = cmp.Or(cfg.ConnectTimeout, postgresConnect)
-	cfg.RuntimeParams["application_name"] = cmp.Or(cfg.RuntimeParams["application_name"], "sandboxer")
-	return cfg, nil
-}
-
 func leaseTerm(o Options) time.Duration {
 	if o.Lease <= 0 || o.Lease > maxLease {
 		return maxLease
 	}
 	return o.Lease
-}
-
-// plaintext reports a connection over a network that may go on without TLS.
-func plaintext(cfg *pgx.ConnConfig) bool {
-	local := func(host string) bool {
-		return strings.HasPrefix(host, "/") || host == "localhost" || host == "127.0.0.1" || host == "::1"
-	}
-	bare := func(host string, t *tls.Config) bool { return t == nil && !local(host) }
-	if bare(cfg.Host, cfg.TLSConfig) {
-		return true
-	}
-	for _, f := range cfg.Fallbacks {
-		if bare(f.Host, f.TLSConfig) {
-			return true
-		}
-	}
-	return false
-}
-
-// shownURL is the address for messages, without the password.
-func shownURL(cfg *pgx.ConnConfig) string {
-	u := url.URL{Scheme: "postgres", Host: fmt.Sprintf("%s:%d", cfg.Host, cfg.Port), Path: "/" + cfg.Database}
-	if strings.HasPrefix(cfg.Host, "/") {
-		u.Host, u.RawQuery = "", "host="+cfg.Host
-	}
-	if cfg.User != "" {
-		u.User = url.User(cfg.User)
-	}
-	return u.String()
 }
 
 func (s *store) pool(cfg *pgx.ConnConfig, connections int, readOnly bool) *sql.DB {
@@ -140,53 +95,79 @@ func (s *store) pool(cfg *pgx.ConnConfig, connections int, readOnly bool) *sql.D
 }
 
 func (s *store) openSharedToWrite(ctx context.Context, cfg *pgx.ConnConfig) error {
-	if plaintext(cfg) {
-		return failuref(extensions.KindInvalid, "the ledger %s would be spoken to without encryption", s.url).
-			WithRemedy("add sslmode=verify-full to the address (sslrootcert=… for a CA of your own)")
-	}
 	s.writer = s.pool(cfg, 4, false)
 	s.reader = s.pool(cfg, 4, true)
-	for attempt := 1; ; attempt++ {
-		id, err := s.migrate(ctx)
-		if err == nil {
-			s.id = id
-			break
-		}
-		// Two that make the same tables at once clash; one of them is done then.
-		if !s.dialect.again(err) && !s.dialect.unique(err) || attempt == writeAttempts || ctx.Err() != nil {
-			return err
-		}
-		time.Sleep(writePause << attempt)
+	steps, err := migrations()
+	if err != nil {
+		return failure(extensions.KindInternal, "", err)
+	}
+	if s.id, err = s.migrateShared(ctx, steps); err != nil {
+		return err
 	}
 	s.holders = &leases{store: s, term: leaseTerm(s.options)}
 	return nil
 }
 
+// migrateShared goes on where another one makes the same tables at once: they
+// clash, and one of them is done then.
+func (s *store) migrateShared(ctx context.Context, steps []migration) (id string, err error) {
+	err = s.repeat(ctx, func() (bool, error) {
+		id, err = s.migrate(ctx, steps)
+		return err != nil && (s.dialect.again(err) || s.dialect.unique(err)), err
+	})
+	return id, err
+}
+
 // openSharedToRead reads a database without our tables as empty.
 func (s *store) openSharedToRead(ctx context.Context, cfg *pgx.ConnConfig) error {
-	if plaintext(cfg) {
-		return failuref(extensions.KindInvalid, "the ledger %s would be spoken to without encryption", s.url).
-			WithRemedy("add sslmode=verify-full to the address (sslrootcert=… for a CA of your own)")
-	}
 	db := s.pool(cfg, 4, true)
-	ready, err := s.tablesThere(ctx, db)
-	if err != nil || !ready {
-		_ = db.Close()
+	err := s.ask(ctx, func() (err error) {
+		ready, err := s.readable(ctx, db)
+		if err == nil && ready {
+			s.reader = db
+			s.id, err = metaValue(ctx, s, db, "ledger_id")
+		}
 		return err
+	})
+	if s.reader == nil {
+		_ = db.Close()
 	}
-	s.reader = db
 	s.holders = &leases{store: s, term: leaseTerm(s.options)}
-	s.id, err = metaValue(ctx, s, db, "ledger_id")
 	return err
 }
 
-func (s *store) tablesThere(ctx context.Context, db *sql.DB) (bool, error) {
-	var there bool
-	if err := db.QueryRowContext(ctx, "SELECT to_regclass('migrations') IS NOT NULL").Scan(&there); err != nil {
-		return false, s.dialect.classify(err, "opening "+s.url)
+// madeInPostgres looks in the schemas that the user's search_path leads to.
+func madeInPostgres(ctx context.Context, q queryer) (made bool, err error) {
+	rows, err := q.QueryContext(ctx, "SELECT to_regclass('migrations') IS NOT NULL, current_schema() IS NOT NULL")
+	if err != nil {
+		return false, err
 	}
-	if !there {
-		return false, nil
+	defer func() { _ = rows.Close() }()
+	usable := false
+	for rows.Next() {
+		if err := rows.Scan(&made, &usable); err != nil {
+			return false, err
+		}
 	}
-	return s.schemaCurrent(ctx, db)
+	if err := rows.Err(); err != nil {
+		return false, err
+	}
+	if !usable { // what may not be used looks as if it were not there
+		return false, errNoSchema
+	}
+	return made, nil
+}
+
+// oldestPostgres is the oldest release that its makers still mended when this
+// was written; others that speak its protocol tell which one they are like.
+const oldestPostgres = 13
+
+func recentServer(_ context.Context, conn *pgconn.PgConn) error {
+	version := conn.ParameterStatus("server_version")
+	major, _, _ := strings.Cut(version, ".")
+	n := 0
+	if _, err := fmt.Sscanf(major, "%d", &n); err != nil || n < oldestPostgres {
+		return &oldServer{version}
+	}
+	return nil
 }

@@ -101,11 +101,14 @@ func (s *store) write(ctx context.Context, f func(*tx) error) error {
 	return s.repeat(ctx, func() (bool, error) { return s.writeOnce(ctx, f) })
 }
 
-// repeat runs f until it succeeds or says that another time will not help.
+// repeat runs f until it succeeds, says that another time will not help, or
+// has taken up everybody's patience: where nobody answers, one dial may take
+// all of it.
 func (s *store) repeat(ctx context.Context, f func() (again bool, err error)) error {
+	begun := time.Now()
 	for attempt := 1; ; attempt++ {
 		again, err := f()
-		if err == nil || !again || attempt == writeAttempts || ctx.Err() != nil {
+		if err == nil || !again || attempt == writeAttempts || ctx.Err() != nil || time.Since(begun) > repeatFor {
 			return err
 		}
 		time.Sleep(time.Duration(rand.Int64N(int64(writePause << attempt)))) //nolint:gosec // to part two that clash
@@ -127,6 +130,7 @@ func (s *store) ask(ctx context.Context, f func() error) error {
 const (
 	writeAttempts = 8
 	writePause    = 5 * time.Millisecond
+	repeatFor     = 5 * time.Second
 )
 
 func (s *store) writeOnce(ctx context.Context, f func(*tx) error) (again bool, err error) {

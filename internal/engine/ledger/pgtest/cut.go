@@ -64,6 +64,7 @@ func NewCutter(t testing.TB, address string) *Cutter {
 		t.Fatal(err)
 	}
 	u.Host = l.Addr().String()
+	u.RawQuery = "sslmode=disable" // messages are to be told apart
 	c := &Cutter{Address: u.String()}
 	var wg sync.WaitGroup
 	var mu sync.Mutex

@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/url"
 	"os"
 	"os/exec"
 	"os/user"
@@ -51,6 +52,54 @@ func Stop() error {
 	return shared.stop()
 }
 
+// CA is the file with the certificate of the authority that signed the
+// server's, which is made out to 127.0.0.1 alone.
+func CA(t testing.TB) string {
+	t.Helper()
+	_ = New(t)
+	return filepath.Join(shared.dir, "ca.pem")
+}
+
+// Exec runs statements in the database as its superuser.
+func Exec(t testing.TB, address, sql string) {
+	t.Helper()
+	if err := execAt(address, sql); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TryExec is Exec for what may be refused.
+func TryExec(address, sql string) error { return execAt(address, sql) }
+
+// User makes a user of the server who has to tell a password, and returns the
+// address of the database with both. What the user owns or may do there ends
+// with the test.
+func User(t testing.TB, address, password string) (name, as string) {
+	t.Helper()
+	name = "u" + strings.ToLower(rand.Text()[:16])
+	Exec(t, address, "CREATE USER "+name+" PASSWORD '"+password+"' IN ROLE "+withPassword)
+	t.Cleanup(func() { Exec(t, address, "DROP OWNED BY "+name+" CASCADE; DROP USER "+name) })
+	return name, As(t, address, name, password)
+}
+
+// As is the address for another user.
+func As(t testing.TB, address, user, password string) string {
+	t.Helper()
+	u, err := url.Parse(address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	u.User = url.UserPassword(user, password)
+	return u.String()
+}
+
+// withPassword is the role whose members are asked for one; others are trusted.
+const withPassword = "with_password"
+
+const hostBased = "local all all trust\n" +
+	"host all +" + withPassword + " 127.0.0.1/32 scram-sha-256\n" +
+	"host all all 127.0.0.1/32 trust\n"
+
 // New makes an empty database and returns its address. Without PostgreSQL on
 // this machine the test is skipped, or fails under SANDBOXER_NO_SKIP=1.
 func New(t testing.TB) string {
@@ -80,7 +129,9 @@ var errAbsent = errors.New("PostgreSQL's server programs are not on this machine
 // off PATH.
 func programs() (string, error) {
 	if p, err := exec.LookPath("initdb"); err == nil {
-		return filepath.Dir(p), nil
+		if p, err = filepath.EvalSymlinks(p); err == nil {
+			return filepath.Dir(p), nil
+		}
 	}
 	for _, pattern := range []string{"/usr/lib/postgresql/*/bin/initdb", "/usr/pgsql-*/bin/initdb", "/opt/homebrew/opt/postgresql*/bin/initdb"} {
 		if found, _ := filepath.Glob(pattern); len(found) > 0 {
@@ -112,7 +163,14 @@ func start() (*server, error) {
 	if err := s.run("initdb", "-D", s.dir+"/data", "-U", "postgres", "--auth=trust", "--no-sync", "--encoding=UTF8", "--locale=C.UTF-8"); err != nil {
 		return nil, errors.Join(err, os.RemoveAll(s.dir))
 	}
-	if err := s.serve(); err != nil {
+	err = errors.Join(s.certify(), os.WriteFile(s.dir+"/data/pg_hba.conf", []byte(hostBased), 0o600))
+	if err == nil {
+		err = s.serve()
+	}
+	if err == nil {
+		err = s.exec("CREATE ROLE " + withPassword)
+	}
+	if err != nil {
 		return nil, errors.Join(err, s.stop())
 	}
 	return s, nil
@@ -151,10 +209,12 @@ func (s *server) run(name string, args ...string) error {
 	return nil
 }
 
-func (s *server) exec(sql string) error {
+func (s *server) exec(sql string) error { return execAt(s.address("postgres"), sql) }
+
+func execAt(address, sql string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
-	c, err := pgx.Connect(ctx, s.address("postgres"))
+	c, err := pgx.Connect(ctx, address)
 	if err != nil {
 		return err
 	}
@@ -176,7 +236,8 @@ func (s *server) serve() error {
 	// synchronous_commit stays on: what was acknowledged is there after a
 	// crash, which the tests rely on; the disk's own cache is not under test.
 	s.cmd = s.command(context.Background(), "postgres", "-D", s.dir+"/data", "-p", strconv.Itoa(s.port), "-k", s.dir,
-		"-c", "listen_addresses=127.0.0.1", "-c", "max_connections=300", "-c", "fsync=off", "-c", "log_min_messages=fatal")
+		"-c", "listen_addresses=127.0.0.1", "-c", "max_connections=300", "-c", "fsync=off",
+		"-c", "ssl=on", "-c", "ssl_cert_file="+s.dir+"/server.pem", "-c", "ssl_key_file="+s.dir+"/server.key", "-c", "log_min_messages=fatal")
 	log, err := os.Create(filepath.Join(s.dir, "log"))
 	if err != nil {
 		return err
