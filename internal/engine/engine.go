@@ -60,6 +60,9 @@ type Options struct {
 	Account string
 	// Credentials are per binding and declared field.
 	Credentials map[string]map[string]Secret
+	// Lease is how long a run that died is waited for where machines share the
+	// ledger; 0 = 30 s, which is also the most.
+	Lease time.Duration
 	// Now is the clock; nil = time.Now.
 	Now func() time.Time
 	// Rand is the source of ids; nil = crypto/rand.

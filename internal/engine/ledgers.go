@@ -51,7 +51,7 @@ func (e *Engine) ledger(ctx context.Context, readOnly bool) (ledger.Ledger, erro
 			return nil, err
 		}
 		defer done()
-		l, err := ledger.Open(ctx, e.ledgerURL(), ledger.Options{ReadOnly: readOnly, Now: e.now})
+		l, err := ledger.Open(ctx, e.ledgerURL(), ledger.Options{ReadOnly: readOnly, Now: e.now, Lease: e.opts.Lease})
 		if err != nil {
 			return nil, err
 		}

@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -30,6 +31,8 @@ type registry interface {
 type registration interface {
 	holder() HolderID
 	release() error
+	// left is how much longer it is certain to count as alive.
+	left() time.Duration
 }
 
 // lockFiles is the registry of one machine: a folder beside the database. A
@@ -47,6 +50,10 @@ type heldFile struct {
 }
 
 func (h *heldFile) holder() HolderID { return h.id }
+
+func (h *heldFile) left() time.Duration { return forever }
+
+const forever = math.MaxInt64
 
 func (h *heldFile) release() error {
 	// Removed while locked: who tests it sees a lock or no file. Where open
@@ -88,6 +95,30 @@ func (s *store) Holder(ctx context.Context) (HolderID, error) {
 	s.holder = held
 	s.holders.sweep(ctx)
 	return held.holder(), nil
+}
+
+func (s *store) Guard(ctx context.Context) (context.Context, context.CancelFunc) {
+	s.mu.Lock()
+	held := s.holder
+	s.mu.Unlock()
+	if held == nil || held.left() == forever {
+		return context.WithCancel(ctx)
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	go func() {
+		for left := held.left(); left > 0; left = held.left() {
+			t := time.NewTimer(min(left, time.Second)) // a machine that slept finds out soon after
+			select {
+			case <-ctx.Done():
+				t.Stop()
+				return
+			case <-t.C:
+			}
+		}
+		cancel(failuref(extensions.KindUnavailable, "the ledger %s was not reached for so long that others may take this run for dead", s.url).
+			WithRemedy("check that the database runs and can be reached from here, then run again"))
+	}()
+	return ctx, func() { cancel(context.Canceled) }
 }
 
 func (s *store) HolderAlive(ctx context.Context, id HolderID) (bool, error) {

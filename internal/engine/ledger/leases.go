@@ -25,6 +25,9 @@ type lease struct {
 	id   HolderID
 	stop context.CancelFunc
 	done sync.WaitGroup
+
+	mu    sync.Mutex
+	heard time.Time // when the renewal that is the latest to have succeeded was sent
 }
 
 func (l *lease) holder() HolderID { return l.id }
@@ -51,9 +54,25 @@ func (r *leases) register(ctx context.Context, now time.Time) (registration, err
 	return l, nil
 }
 
+// left counts from when the renewal was sent, and ends a sixth of the term
+// before the server's end. Both clocks of this machine are asked: one stands
+// still while it sleeps, the other may be set back.
+func (l *lease) left() time.Duration {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	passed := max(time.Since(l.heard), time.Since(l.heard.Round(0)))
+	return l.term - l.term/6 - passed
+}
+
 func (l *lease) extend(ctx context.Context) error {
+	sent := time.Now()
 	_, err := l.store.writer.ExecContext(ctx, "INSERT INTO holders (id, expires_at) VALUES ($1, "+serverMicros+" + $2) "+
 		"ON CONFLICT (id) DO UPDATE SET expires_at = excluded.expires_at", string(l.id), l.term.Microseconds())
+	if err == nil {
+		l.mu.Lock()
+		l.heard = sent
+		l.mu.Unlock()
+	}
 	return err
 }
 

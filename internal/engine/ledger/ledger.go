@@ -95,6 +95,12 @@ type Ledger interface {
 	// off. Findings are in the report; the error is for not being able to look.
 	Verify(ctx context.Context, pinned ...Head) (Report, error)
 
+	// Guard bounds a call into a backend by this holder's life: the context
+	// ends, KindUnavailable its cause, a moment before others may take the
+	// holder for dead, so that nothing is made behind the back of one who took
+	// over. Where the kernel knows who lives, it only ends with ctx.
+	Guard(ctx context.Context) (context.Context, context.CancelFunc)
+
 	// Close ends this holder and releases the files.
 	Close() error
 }

@@ -19,6 +19,38 @@ type Cutter struct {
 	left   int  // exchanges until the cut; 0 = none
 	answer bool // cut after the server has got the request, before its answer
 	cuts   int
+	off    bool
+	open   map[net.Conn]bool
+}
+
+// Off cuts every connection and accepts no other, until On.
+func (c *Cutter) Off() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.off = true
+	for conn := range c.open {
+		_ = conn.Close()
+	}
+}
+
+// On lets connections through again.
+func (c *Cutter) On() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.off = false
+}
+
+// through keeps a pair of connections, unless none may be made.
+func (c *Cutter) through(pair ...net.Conn) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, conn := range pair {
+		if c.off {
+			_ = conn.Close()
+		}
+		c.open[conn] = !c.off
+	}
+	return !c.off
 }
 
 // Cut arms the cutter: the n-th exchange from now on (1 is the next) is lost,
@@ -65,17 +97,11 @@ func NewCutter(t testing.TB, address string) *Cutter {
 	}
 	u.Host = l.Addr().String()
 	u.RawQuery = "sslmode=disable" // messages are to be told apart
-	c := &Cutter{Address: u.String()}
+	c := &Cutter{Address: u.String(), open: map[net.Conn]bool{}}
 	var wg sync.WaitGroup
-	var mu sync.Mutex
-	open := map[net.Conn]bool{}
 	t.Cleanup(func() {
 		_ = l.Close()
-		mu.Lock()
-		for conn := range open {
-			_ = conn.Close()
-		}
-		mu.Unlock()
+		c.Off()
 		wg.Wait()
 	})
 	wg.Go(func() {
@@ -89,9 +115,9 @@ func NewCutter(t testing.TB, address string) *Cutter {
 				_ = client.Close()
 				continue
 			}
-			mu.Lock()
-			open[client], open[server] = true, true
-			mu.Unlock()
+			if !c.through(client, server) {
+				continue
+			}
 			wg.Go(func() { c.requests(server, client) })
 			wg.Go(func() {
 				_, _ = io.Copy(client, server)
