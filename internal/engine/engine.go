@@ -51,7 +51,8 @@ type Options struct {
 	Extensions []extensions.Extension
 	// Catalog lists folders; later ones win. The built-in catalog is always first.
 	Catalog []string
-	// Ledger is a URL: sqlite:///path. "" = ledger.db in StateDir.
+	// Ledger is a URL: sqlite:///path or postgres://host/database, which
+	// machines may share. "" = ledger.db in StateDir.
 	Ledger string
 	// StateDir holds the default ledger and what extensions keep on this
 	// machine. "" = DefaultStateDir().
@@ -147,7 +148,7 @@ func New(opts Options) (*Engine, error) {
 // or listed. Sandboxes live on; the engine is of no use afterwards.
 func (e *Engine) Close() error {
 	e.life.end()
-	return errors.Join(e.backends.closeAll(), e.books.close())
+	return errors.Join(e.backends.closeAll(), e.books.close(), e.retire())
 }
 
 // Account is the one billed and listed.

@@ -30,7 +30,7 @@ const driverEnv = "SANDBOXER_ENGINE_DRIVER"
 
 type order struct {
 	Dir, Profile string
-	Do           string // create | destroy
+	Do           string // create | destroy | sweep
 	Name         string
 	TTL          string // "" = 10m
 	Receipt      engine.Receipt
@@ -82,6 +82,11 @@ func drive(text string) int {
 			return 1
 		}
 		_ = json.NewEncoder(os.Stdout).Encode(s.Receipt)
+	case "sweep":
+		if _, err := e.Sweep(context.Background(), false, nil); err != nil {
+			fmt.Fprintln(os.Stderr, extensions.KindOf(err), err, extensions.RemedyOf(err))
+			return 1
+		}
 	case "destroy":
 		if _, err := e.Destroy(context.Background(), o.Receipt, engine.DestroyOptions{}); err != nil {
 			fmt.Fprintln(os.Stderr, extensions.KindOf(err), err, extensions.RemedyOf(err))

@@ -148,7 +148,7 @@ func (t *tx) moved(row Sandbox, c Change) (Sandbox, error) {
 	switch {
 	case lifecycle.FreesName(c.To):
 		row.ClaimsName = false
-	case c.To == lifecycle.Provisioning && !row.ClaimsName:
+	case c.To == lifecycle.Provisioning && from != lifecycle.Requested && !row.ClaimsName:
 		row.ClaimsName = true
 		return row, t.nameFree(row)
 	}

@@ -59,8 +59,8 @@ func plain(what, v string) error {
 
 func (t *tx) begin(b Begin) (Sandbox, error) {
 	row := Sandbox{
-		ID: b.ID, Account: b.Account, Name: b.Name, ClaimsName: true,
-		State: lifecycle.Requested, Mode: Running, Generation: 1, Fence: 1,
+		ID: b.ID, Account: b.Account, Name: b.Name, ClaimsName: !b.Unclaimed,
+		State: lifecycle.Requested, Mode: Running, Generation: max(1, b.Generation), Fence: 1,
 		Profile: b.Profile, ProfileVersion: b.ProfileVersion, SpecHash: b.SpecHash,
 		Request: b.Request, Spec: b.Spec, Route: b.Route,
 		Extension: b.Extension, Host: b.Host, HostRef: b.HostRef,
@@ -73,8 +73,10 @@ func (t *tx) begin(b Begin) (Sandbox, error) {
 	if row.QuoteDigest, err = t.quote(b.Quote); err != nil {
 		return row, err
 	}
-	if err := t.nameFree(row); err != nil {
-		return row, err
+	if row.ClaimsName {
+		if err := t.nameFree(row); err != nil {
+			return row, err
+		}
 	}
 	if err := t.insert("ledger.sandbox", "sandboxes", row.fields()); err != nil {
 		if t.dialect.unique(err) {
@@ -93,7 +95,7 @@ func (t *tx) begin(b Begin) (Sandbox, error) {
 	}
 	err = t.append(fact{
 		account: b.Account, kind: b.Event.typed("sandbox.requested"), subject: string(b.ID), operation: b.Key,
-		data: factData{Row: "sandboxes", State: string(row.State), Generation: 1, Set: set, Opened: intent.fact(), Note: b.Event.Data},
+		data: factData{Row: "sandboxes", State: string(row.State), Generation: row.Generation, Set: set, Opened: intent.fact(), Note: b.Event.Data},
 	})
 	if err != nil {
 		return row, err

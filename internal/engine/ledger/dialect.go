@@ -15,6 +15,8 @@ type dialect struct {
 	// concurrent: several transactions may write at a time, so that locks are
 	// taken row by row.
 	concurrent bool
+	// view is a transaction that sees one state of the whole ledger.
+	view *sql.TxOptions
 	// again reports that a transaction failed for what will pass: another one
 	// was in the way, or the connection was lost.
 	again func(err error) bool

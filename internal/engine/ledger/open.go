@@ -22,6 +22,9 @@ func fileURL(path string) string {
 	return (&url.URL{Scheme: "sqlite", Path: path}).String()
 }
 
+// Shared reports an address whose ledger is on another machine, or may be.
+func Shared(address string) bool { return isPostgres(address) }
+
 // ShownURL is an address Open understands without what is nobody's business:
 // user and password. The same ledger is shown the same way to all its users.
 func ShownURL(address string) string {

@@ -26,6 +26,7 @@ const (
 
 func postgresDialect() dialect {
 	return dialect{name: "postgres", rebind: numbered, forUpdate: " FOR UPDATE", concurrent: true,
+		view:  &sql.TxOptions{Isolation: sql.LevelRepeatableRead, ReadOnly: true},
 		again: againPostgres, classify: classifyPostgres, unique: uniquePostgres, made: madeInPostgres,
 		check: func(context.Context, *sql.DB) ([]string, error) { return nil, nil }}
 }

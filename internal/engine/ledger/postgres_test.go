@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -117,6 +118,45 @@ func TestAPostgresThatIsNotThereIsToldWithoutThePassword(t *testing.T) {
 	if err := ledger.CheckURL("postgres://me:hush-hush@db:5432?x=%zz"); !extensions.IsKind(err, extensions.KindInvalid) || strings.Contains(err.Error(), "hush") {
 		t.Errorf("%v", err)
 	}
+}
+
+// What others write meanwhile is no finding.
+func TestVerifyingSeesOneStateOfTheWholeLedger(t *testing.T) {
+	t.Parallel()
+	l, err := ledger.Open(ctx, pgtest.New(t), ledger.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	stop := make(chan struct{})
+	var writers sync.WaitGroup
+	for range 3 {
+		writers.Go(func() {
+			for {
+				select {
+				case <-stop:
+					return
+				default:
+				}
+				id, err := extensions.NewID(nil)
+				if err == nil {
+					err = aLife(ctx, l, id)
+				}
+				if err != nil {
+					t.Error(err)
+					return
+				}
+			}
+		})
+	}
+	for range 30 {
+		if r, err := l.Verify(ctx); err != nil || !r.OK() {
+			t.Errorf("%q, %v", r.Problems, err)
+			break
+		}
+	}
+	close(stop)
+	writers.Wait()
 }
 
 func TestAMissingSchemaReadsAsEmptyAndIsNotMade(t *testing.T) {

@@ -82,6 +82,11 @@ type Begin struct {
 
 	Quote *Quote // stored under its digest, with its prices
 	Event Note   // Type defaults to "sandbox.requested"
+
+	// Generation is the first one; 0 = 1. Unclaimed keeps the name without a
+	// claim to it. Both are for what was made elsewhere before; see Replay.
+	Generation int64
+	Unclaimed  bool
 }
 
 // Change is one compare-and-set on a sandbox: if the row is as expected, all

@@ -39,7 +39,7 @@ func (s *store) Verify(ctx context.Context, pinned ...Head) (Report, error) {
 		return a.report, s.dialect.classify(err, "checking "+s.url)
 	}
 	a.report.Problems = defects
-	view, err := s.reader.BeginTx(ctx, nil)
+	view, err := s.reader.BeginTx(ctx, s.dialect.view)
 	if err != nil {
 		return a.report, s.dialect.classify(err, "checking "+s.url)
 	}

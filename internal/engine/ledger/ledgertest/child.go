@@ -91,8 +91,8 @@ func playRole(role string) error {
 		return err
 	}
 	w.said("ledger", l.ID())
-	if role == "bench" {
-		return errors.Join(w.bench(count), l.Close())
+	if role == "bench" || role == "bench-lives" {
+		return errors.Join(w.bench(count, role == "bench-lives"), l.Close())
 	}
 	for range count {
 		switch role {

@@ -28,6 +28,7 @@ func Exercise(t *testing.T, address NewAddress) {
 		{"Snapshots", snapshots},
 		{"Events", events},
 		{"Invariants", invariants},
+		{"Replays", replays},
 		{"Failpoints", failpoints},
 		{"Processes", processes},
 	} {

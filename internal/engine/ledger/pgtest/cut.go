@@ -19,6 +19,8 @@ type Cutter struct {
 	left   int  // exchanges until the cut; 0 = none
 	answer bool // cut after the server has got the request, before its answer
 	cuts   int
+	seen   int  // exchanges in all
+	stay   bool // off after the cut
 	off    bool
 	open   map[net.Conn]bool
 }
@@ -30,6 +32,16 @@ func (c *Cutter) Off() {
 	c.off = true
 	for conn := range c.open {
 		_ = conn.Close()
+	}
+}
+
+// ended cuts the others too where the cut stays.
+func (c *Cutter) ended() {
+	c.mu.Lock()
+	stay := c.off
+	c.mu.Unlock()
+	if stay {
+		c.Off()
 	}
 }
 
@@ -58,7 +70,22 @@ func (c *Cutter) through(pair ...net.Conn) bool {
 func (c *Cutter) Cut(n int, answer bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.left, c.answer, c.cuts = n, answer, 0
+	c.left, c.answer, c.cuts, c.stay = n, answer, 0, false
+}
+
+// OffFrom cuts as Cut does, and from then on nothing gets through, until On.
+func (c *Cutter) OffFrom(n int, answer bool) {
+	c.Cut(n, answer)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.stay = true
+}
+
+// Exchanges counts all there were so far.
+func (c *Cutter) Exchanges() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.seen
 }
 
 // Cuts tells how many connections were cut since Cut.
@@ -72,12 +99,14 @@ func (c *Cutter) Cuts() int {
 func (c *Cutter) exchange() (cut, answer bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.seen++
 	if c.left == 0 {
 		return false, false
 	}
 	c.left--
 	if c.left == 0 {
 		c.cuts++
+		c.off = c.stay
 		return true, c.answer
 	}
 	return false, false
@@ -149,6 +178,7 @@ func (c *Cutter) requests(server, client net.Conn) {
 			cut, answer = c.exchange()
 		}
 		if cut && !answer {
+			c.ended()
 			return
 		}
 		if cut { // the server's side stays open until it has worked
@@ -156,6 +186,7 @@ func (c *Cutter) requests(server, client net.Conn) {
 			_ = copyMessage(server, in, 5)
 			_ = client.Close()
 			_, _ = io.Copy(io.Discard, server)
+			c.ended()
 			return
 		}
 		if copyMessage(server, in, 5) != nil {
