@@ -27,12 +27,14 @@ type factData struct {
 	From       string                     `json:"from,omitempty"`
 	State      string                     `json:"state,omitempty"`
 	Generation int64                      `json:"generation,omitempty"`
-	Row        string                     `json:"row"` // table
+	Row        string                     `json:"row"` // table; "" = of none
 	Set        map[string]json.RawMessage `json:"set,omitempty"`
 	Deleted    bool                       `json:"deleted,omitempty"`
 	Finished   *intentFact                `json:"intent_finished,omitempty"`
 	Opened     *intentFact                `json:"intent_opened,omitempty"`
 	Meter      *meterFact                 `json:"meter,omitempty"`
+	Funds      []Transfer                 `json:"funds,omitempty"`
+	Budget     *Budget                    `json:"budget,omitempty"`
 	Note       json.RawMessage            `json:"note,omitempty"`
 }
 

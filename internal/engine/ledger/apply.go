@@ -64,10 +64,31 @@ func (t *tx) apply(before Sandbox, c Change) (Sandbox, error) {
 	if data.Meter, err = t.meter(row, c.Meter); err != nil {
 		return before, err
 	}
+	if data.Funds, err = t.funds(row, c, data.Meter); err != nil {
+		return before, err
+	}
 	if err := t.check(row); err != nil {
 		return before, err
 	}
 	return t.record(before, row, c, data)
+}
+
+// funds settles what is set aside for a meter that ends, and sets aside anew.
+func (t *tx) funds(row Sandbox, c Change, m *meterFact) ([]Transfer, error) {
+	var out []Transfer
+	if m != nil && m.Charged != "" || lifecycle.Terminal(row.State) {
+		var charges []chargeFact
+		if m != nil {
+			charges = m.Charges
+		}
+		settled, err := t.resolve(row, c.Key, charges)
+		if err != nil {
+			return nil, err
+		}
+		out = settled
+	}
+	reserved, err := t.reserve(row.Account, string(row.ID), c.Key, c.Reserve)
+	return append(out, reserved...), err
 }
 
 // record writes the row and its event.

@@ -89,13 +89,17 @@ func (t *tx) begin(b Begin) (Sandbox, error) {
 	if err := t.insert("ledger.intent.open", "intents", intent.fields()); err != nil {
 		return row, t.clash(err, b.Key)
 	}
+	funds, err := t.reserve(b.Account, string(b.ID), b.Key, b.Reserve)
+	if err != nil {
+		return row, err
+	}
 	set, err := changed((&Sandbox{}).fields(), row.fields())
 	if err != nil {
 		return row, failure(extensions.KindInvalid, string(b.ID), err)
 	}
 	err = t.append(fact{
 		account: b.Account, kind: b.Event.typed("sandbox.requested"), subject: string(b.ID), operation: b.Key,
-		data: factData{Row: "sandboxes", State: string(row.State), Generation: row.Generation, Set: set, Opened: intent.fact(), Note: b.Event.Data},
+		data: factData{Row: "sandboxes", State: string(row.State), Generation: row.Generation, Set: set, Opened: intent.fact(), Funds: funds, Note: b.Event.Data},
 	})
 	if err != nil {
 		return row, err

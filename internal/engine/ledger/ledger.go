@@ -78,6 +78,15 @@ type Ledger interface {
 	// Quote returns a stored quote by digest.
 	Quote(ctx context.Context, digest string) (Quote, error)
 
+	// Grant puts credit into a wallet, once, and returns the wallet.
+	Grant(ctx context.Context, g Grant) (Balance, error)
+	// PutBudget sets a budget's limit; what is reserved and spent stays.
+	PutBudget(ctx context.Context, b Budget) (Budget, error)
+	// Balances lists an org's accounts by id.
+	Balances(ctx context.Context, org string) ([]Balance, error)
+	// Budgets lists an org's budgets by id, its workspaces' included.
+	Budgets(ctx context.Context, org string) ([]Budget, error)
+
 	// Events reads a stream from seq (1 is the first), at most limit; 0 = all.
 	Events(ctx context.Context, stream string, fromSeq int64, limit int) ([]Event, error)
 	// Head is the end of a stream's chain, to be pinned in receipts. An empty

@@ -29,6 +29,7 @@ func Exercise(t *testing.T, address NewAddress) {
 		{"Events", events},
 		{"Invariants", invariants},
 		{"Replays", replays},
+		{"Funds", funds},
 		{"Failpoints", failpoints},
 		{"Processes", processes},
 	} {
