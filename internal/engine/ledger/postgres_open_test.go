@@ -134,7 +134,7 @@ func TestTheServerHasToProveWhoItIs(t *testing.T) {
 // server answers each connection of a driver with what answer says.
 func server(t *testing.T, answer func(*pgproto3.Backend, net.Conn)) (address string) {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // at once
+	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -187,7 +187,7 @@ func TestAServerWithoutTLSIsToldApart(t *testing.T) {
 
 func TestThatNobodyAnswersIsToldInTime(t *testing.T) {
 	t.Parallel()
-	l, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // at once
+	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
