@@ -4,6 +4,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -74,7 +75,7 @@ func (a *app) withEngine(use func(*engine.Engine) error) error {
 	e, err := engine.New(engine.Options{
 		Extensions: a.exts,
 		Catalog:    a.global.catalog,
-		Ledger:     a.global.ledger,
+		Ledger:     cmp.Or(a.global.ledger, os.Getenv("SANDBOXER_LEDGER")), // no default of the flag: help prints those, and it may hold a password
 		StateDir:   a.global.stateDir,
 		Account:    a.global.account,
 	})
@@ -130,7 +131,7 @@ after them. It reads the same ledger, by default in your state folder.`,
 	}
 	f := root.PersistentFlags()
 	f.StringArrayVar(&a.global.catalog, "catalog", envList("SANDBOXER_CATALOG"), "catalog `folder`; repeat it, later ones win ($SANDBOXER_CATALOG)")
-	f.StringVar(&a.global.ledger, "ledger", os.Getenv("SANDBOXER_LEDGER"), "ledger `url`, sqlite:///path ($SANDBOXER_LEDGER; default: ledger.db in the state folder)")
+	f.StringVar(&a.global.ledger, "ledger", "", "ledger `url`, sqlite:///path or postgres://user@host/database ($SANDBOXER_LEDGER; default: ledger.db in the state folder)")
 	f.StringVar(&a.global.account, "account", os.Getenv("SANDBOXER_ACCOUNT"), "`org/workspace` ($SANDBOXER_ACCOUNT; default "+engine.DefaultAccount+")")
 	f.StringVar(&a.global.stateDir, "state-dir", "", "state `folder` ($SANDBOXER_STATE_DIR; default: the user's own)")
 	f.StringVar(&a.global.format, "format", formatTable, "output `form`: table or json")

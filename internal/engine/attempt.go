@@ -127,14 +127,14 @@ func (c *creation) provision(ctx context.Context, b *opened, spec extensions.Spe
 		obs = o
 		return err
 	}
-	err := c.e.invoke(ctx, call, ask)
+	err := held(ctx, c.l, func(ctx context.Context) error { return c.e.invoke(ctx, call, ask) })
 	if !extensions.IsKind(err, extensions.KindIndeterminate) || ctx.Err() != nil {
 		return obs, err
 	}
 	// The answer was lost. Find decides before anything else happens.
 	switch _, found := c.find(ctx, b); {
 	case found == nil, absent(found):
-		return obs, c.e.invoke(ctx, call, ask)
+		return obs, held(ctx, c.l, func(ctx context.Context) error { return c.e.invoke(ctx, call, ask) })
 	default:
 		return obs, errors.Join(err, found)
 	}

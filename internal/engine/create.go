@@ -26,10 +26,10 @@ func (e *Engine) Create(ctx context.Context, req Request, begun func(Sandbox), n
 		return Sandbox{}, err
 	}
 	l, err := e.writer(ctx)
-	if err != nil {
-		return Sandbox{}, err
+	if err == nil {
+		err = e.recoverOnce(ctx, notify)
 	}
-	if err := e.recoverOnce(ctx, notify); err != nil {
+	if l, err = e.orSpool(ctx, l, err, p, notify); err != nil {
 		return Sandbox{}, err
 	}
 	c := &creation{p: p}
@@ -44,6 +44,11 @@ func (e *Engine) Create(ctx context.Context, req Request, begun func(Sandbox), n
 		return Sandbox{}, err
 	}
 	op, adopted, err := e.begin(ctx, l, c, notify)
+	if e.notReached(ctx, err) { // not any more
+		if l, err = e.orSpool(ctx, l, err, p, notify); err == nil {
+			op, adopted, err = e.begin(ctx, l, c, notify)
+		}
+	}
 	if err != nil || adopted != nil {
 		return unlessNil(adopted), err
 	}

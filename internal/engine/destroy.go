@@ -61,22 +61,35 @@ func takenOver(id ID, name string, generation int64) Notice {
 // settled. Nothing is made where there is nothing to settle.
 func (e *Engine) rowToEnd(ctx context.Context, rec Receipt, notify Notify) (ledger.Ledger, ledger.Sandbox, error) {
 	r, err := e.reader(ctx)
-	if err != nil {
-		return nil, ledger.Sandbox{}, err
+	var row ledger.Sandbox
+	if err == nil {
+		row, err = r.Get(ctx, rec.ID)
 	}
-	row, err := r.Get(ctx, rec.ID)
-	if err != nil || row.State == lifecycle.Destroyed {
-		return r, row, err
+	if err != nil {
+		s, here, ok := e.spooledToChange(ctx, rec.ID)
+		if !ok || !absent(err) {
+			return s, here, unless(ok, err)
+		}
+	}
+	if err == nil && row.State == lifecycle.Destroyed {
+		return r, row, nil
 	}
 	l, err := e.writer(ctx)
 	if err != nil {
 		return nil, ledger.Sandbox{}, err
 	}
-	if err := e.recoverOnce(ctx, notify); err != nil {
+	if err := e.caughtUp(ctx, rec.ID, notify); err != nil {
 		notify.tell("Recovery did not finish", "%s", err.Error())
 	}
 	row, err = l.Get(ctx, rec.ID)
 	return l, row, err
+}
+
+func unless(ok bool, err error) error {
+	if ok {
+		return nil
+	}
+	return err
 }
 
 // ended says why and how a sandbox is to be ended.

@@ -51,7 +51,8 @@ type Options struct {
 	Extensions []extensions.Extension
 	// Catalog lists folders; later ones win. The built-in catalog is always first.
 	Catalog []string
-	// Ledger is a URL: sqlite:///path. "" = ledger.db in StateDir.
+	// Ledger is a URL: sqlite:///path or postgres://host/database, which
+	// machines may share. "" = ledger.db in StateDir.
 	Ledger string
 	// StateDir holds the default ledger and what extensions keep on this
 	// machine. "" = DefaultStateDir().
@@ -60,6 +61,9 @@ type Options struct {
 	Account string
 	// Credentials are per binding and declared field.
 	Credentials map[string]map[string]Secret
+	// Lease is how long a run that died is waited for where machines share the
+	// ledger; 0 = 30 s, which is also the most.
+	Lease time.Duration
 	// Now is the clock; nil = time.Now.
 	Now func() time.Time
 	// Rand is the source of ids; nil = crypto/rand.
@@ -145,7 +149,7 @@ func New(opts Options) (*Engine, error) {
 // or listed. Sandboxes live on; the engine is of no use afterwards.
 func (e *Engine) Close() error {
 	e.life.end()
-	return errors.Join(e.backends.closeAll(), e.books.close())
+	return errors.Join(e.backends.closeAll(), e.books.close(), e.retire())
 }
 
 // Account is the one billed and listed.

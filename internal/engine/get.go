@@ -79,6 +79,9 @@ func (e *Engine) rowFor(ctx context.Context, rec Receipt) (ledger.Ledger, ledger
 			return l, row, true
 		}
 	}
+	if s, row, ok := e.spooled(ctx, rec.ID); ok {
+		return s, row, true
+	}
 	return nil, rowOf(rec), false
 }
 

@@ -2,7 +2,8 @@ package engine
 
 import (
 	"context"
-	"strings"
+	"errors"
+	"io/fs"
 	"time"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger"
@@ -69,11 +70,16 @@ func (e *Engine) VerifyLedger(ctx context.Context, heads ...string) (events int6
 
 // LedgerURL is where the ledger is, without credentials.
 func (e *Engine) LedgerURL() string {
-	url := e.ledgerURL()
-	if scheme, rest, ok := strings.Cut(url, "://"); ok {
-		if at := strings.LastIndex(rest, "@"); at >= 0 && scheme != "sqlite" {
-			return scheme + "://" + rest[at+1:]
-		}
+	return ledger.ShownURL(e.ledgerURL())
+}
+
+// CheckLedger checks the form of a ledger's address. What it leads to is not
+// looked at: neither the place nor the files it names.
+func CheckLedger(address string) error {
+	err := ledger.CheckURL(address)
+	var file *fs.PathError
+	if errors.As(err, &file) {
+		return nil
 	}
-	return url
+	return err
 }

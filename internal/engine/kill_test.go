@@ -19,6 +19,7 @@ import (
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/failpoint"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger/pgtest"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/saasstub"
 )
@@ -29,17 +30,36 @@ const driverEnv = "SANDBOXER_ENGINE_DRIVER"
 
 type order struct {
 	Dir, Profile string
-	Do           string // create | destroy
+	Do           string // create | destroy | sweep
 	Name         string
 	TTL          string // "" = 10m
 	Receipt      engine.Receipt
+	Ledger       string // "" = the default
+	Catalog      string // "" = that of testdata
+	Lease        time.Duration
+}
+
+func (o order) engine() (*engine.Engine, error) {
+	return engine.New(engine.Options{Extensions: all(), StateDir: o.Dir, Account: "acme/web", Catalog: []string{cmp.Or(o.Catalog, "testdata/catalog")},
+		Ledger: o.Ledger, Lease: o.Lease})
 }
 
 func TestMain(m *testing.M) {
 	if text := os.Getenv(driverEnv); text != "" {
 		os.Exit(drive(text))
 	}
-	goleak.VerifyTestMain(m)
+	code := m.Run()
+	if err := pgtest.Stop(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		code = max(code, 1)
+	}
+	if code == 0 {
+		if err := goleak.Find(); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			code = 1
+		}
+	}
+	os.Exit(code)
 }
 
 func drive(text string) int {
@@ -48,7 +68,7 @@ func drive(text string) int {
 		fmt.Fprintln(os.Stderr, err)
 		return 2
 	}
-	e, err := engine.New(engine.Options{Extensions: all(), StateDir: o.Dir, Account: "acme/web", Catalog: []string{"testdata/catalog"}})
+	e, err := o.engine()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 2
@@ -62,6 +82,11 @@ func drive(text string) int {
 			return 1
 		}
 		_ = json.NewEncoder(os.Stdout).Encode(s.Receipt)
+	case "sweep":
+		if _, err := e.Sweep(context.Background(), false, nil); err != nil {
+			fmt.Fprintln(os.Stderr, extensions.KindOf(err), err, extensions.RemedyOf(err))
+			return 1
+		}
 	case "destroy":
 		if _, err := e.Destroy(context.Background(), o.Receipt, engine.DestroyOptions{}); err != nil {
 			fmt.Fprintln(os.Stderr, extensions.KindOf(err), err, extensions.RemedyOf(err))
@@ -75,16 +100,21 @@ func drive(text string) int {
 func (b *bench) run(o order, env string, killAfter time.Duration) (rec engine.Receipt, stderr string, code int) {
 	b.t.Helper()
 	o.Dir = b.dir
+	return run(b.t, o, env, killAfter)
+}
+
+func run(t *testing.T, o order, env string, killAfter time.Duration) (rec engine.Receipt, stderr string, code int) {
+	t.Helper()
 	text, err := json.Marshal(o)
 	if err != nil {
-		b.t.Fatal(err)
+		t.Fatal(err)
 	}
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), driverEnv+"="+string(text), env)
 	var out, errs strings.Builder
 	cmd.Stdout, cmd.Stderr = &out, &errs
 	if err := cmd.Start(); err != nil {
-		b.t.Fatal(err)
+		t.Fatal(err)
 	}
 	if killAfter > 0 {
 		timer := time.AfterFunc(killAfter, func() { _ = cmd.Process.Kill() })
@@ -93,7 +123,7 @@ func (b *bench) run(o order, env string, killAfter time.Duration) (rec engine.Re
 	err = cmd.Wait()
 	var exit *exec.ExitError
 	if err != nil && !errors.As(err, &exit) {
-		b.t.Fatal(err)
+		t.Fatal(err)
 	}
 	_ = json.NewDecoder(bufio.NewReader(strings.NewReader(out.String()))).Decode(&rec)
 	return rec, errs.String(), cmd.ProcessState.ExitCode()

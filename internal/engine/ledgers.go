@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"sync/atomic"
+	"time"
 
 	"golang.org/x/sync/singleflight"
 
@@ -18,8 +20,18 @@ type ledgers struct {
 	mu     sync.Mutex
 	flight singleflight.Group
 	ro, rw ledger.Ledger
-	closed bool
+	// spool and spoolRead stand in for ro and rw; see spool.go.
+	spool, spoolRead ledger.Ledger
+	closed           bool
+	replayed         atomic.Bool // what the spool held is in the ledger
+	// down is why a shared ledger could not be reached a moment ago.
+	down      error
+	downUntil time.Time
 }
+
+// downFor is how long a shared ledger that could not be reached is not tried
+// again: one operation asks for it many times over.
+const downFor = 3 * time.Second
 
 func (e *Engine) ledgerURL() string {
 	if e.opts.Ledger != "" {
@@ -46,13 +58,19 @@ func (e *Engine) ledger(ctx context.Context, readOnly bool) (ledger.Ledger, erro
 		if l := e.books.opened(readOnly); l != nil {
 			return l, nil
 		}
+		if err := e.books.stillDown(); err != nil {
+			return nil, err
+		}
 		ctx, done, err := e.life.share(ctx)
 		if err != nil {
 			return nil, err
 		}
 		defer done()
-		l, err := ledger.Open(ctx, e.ledgerURL(), ledger.Options{ReadOnly: readOnly, Now: e.now})
+		l, err := ledger.Open(ctx, e.ledgerURL(), ledger.Options{ReadOnly: readOnly, Now: e.now, Lease: e.opts.Lease})
 		if err != nil {
+			if e.notReached(ctx, err) {
+				e.books.isDown(err)
+			}
 			return nil, err
 		}
 		return l, e.books.keep(l, readOnly)
@@ -66,6 +84,21 @@ func (e *Engine) ledger(ctx context.Context, readOnly bool) (ledger.Ledger, erro
 		}
 		return r.Val.(ledger.Ledger), nil
 	}
+}
+
+func (b *ledgers) stillDown() error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if time.Now().Before(b.downUntil) {
+		return b.down
+	}
+	return nil
+}
+
+func (b *ledgers) isDown(err error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.down, b.downUntil = err, time.Now().Add(downFor)
 }
 
 // opened gives what serves the purpose already. One that was missing may have
@@ -104,11 +137,11 @@ func (b *ledgers) close() error {
 	defer b.mu.Unlock()
 	b.closed = true
 	var errs []error
-	for _, l := range []ledger.Ledger{b.ro, b.rw} {
+	for _, l := range []ledger.Ledger{b.ro, b.rw, b.spool, b.spoolRead} {
 		if l != nil {
 			errs = append(errs, l.Close())
 		}
 	}
-	b.ro, b.rw = nil, nil
+	b.ro, b.rw, b.spool, b.spoolRead = nil, nil, nil, nil
 	return errors.Join(errs...)
 }

@@ -180,6 +180,19 @@ func (o *operation) discard(ctx context.Context, outcome ledger.IntentState, end
 	})
 }
 
+// held runs what may make something only as long as nobody may take this run
+// for dead.
+func held(ctx context.Context, l ledger.Ledger, f func(context.Context) error) error {
+	guarded, done := l.Guard(ctx)
+	defer done()
+	err := f(guarded)
+	if err != nil && ctx.Err() == nil && guarded.Err() != nil {
+		cause := context.Cause(guarded)
+		return extensions.Errorf(extensions.KindOf(err), "%w: %w", cause, err).WithRemedy("%s", extensions.RemedyOf(cause))
+	}
+	return err
+}
+
 // fail closes the operation with something possibly left behind.
 func (o *operation) fail(ctx context.Context, cause error, event string) error {
 	reason := extensions.Clean(cause.Error(), 500)

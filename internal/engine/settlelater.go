@@ -5,8 +5,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -15,18 +17,25 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
-// unsettled is the end of a sandbox that the ledger could not take down when
-// it happened. It waits in a file of the state folder for the next run that
-// can write to that ledger.
+// unsettled is the end of a sandbox, or a later one that it was given, that the
+// ledger could not take down when it happened. It waits in a file of the state
+// folder for the next run that can write to that ledger.
 type unsettled struct {
 	Version    int               `json:"version"`
-	Ledger     string            `json:"ledger"` // address
+	Ledger     string            `json:"ledger"` // address, without user and password
+	At         time.Time         `json:"at"`     // when it was noted
 	ID         ID                `json:"id"`
 	Generation int64             `json:"generation"`
 	EndedAt    time.Time         `json:"ended_at"`
 	Source     string            `json:"source"`
 	Estimated  bool              `json:"estimated,omitempty"`
 	Usage      *extensions.Usage `json:"usage,omitempty"`
+
+	// Of a new end: what was asked for, from which end to which.
+	TTL       time.Duration   `json:"ttl,omitempty"`
+	Before    time.Time       `json:"before,omitzero"`
+	ExpiresAt time.Time       `json:"expires_at,omitzero"`
+	Request   json.RawMessage `json:"request,omitempty"`
 }
 
 const (
@@ -39,7 +48,7 @@ const (
 // next run finds the sandbox gone.
 func (e *Engine) settleLater(row ledger.Sandbox, gone ending, why error, report *DestroyReport) {
 	report.unsettled = why
-	u := unsettled{Version: unsettledVersion, Ledger: e.ledgerURL(), ID: row.ID, Generation: row.Generation,
+	u := unsettled{ID: row.ID, Generation: row.Generation,
 		EndedAt: gone.at, Source: gone.source, Estimated: gone.estimated, Usage: gone.usage}
 	next := "The next run that can write the ledger settles it."
 	if err := e.noteUnsettled(u); err != nil {
@@ -49,7 +58,10 @@ func (e *Engine) settleLater(row ledger.Sandbox, gone ending, why error, report 
 		Detail: fmt.Sprintf("Sandbox %s was ended. The ledger could not be written: %s. %s", row.ID, why, next)})
 }
 
+// noteUnsettled writes the note; one file for each sandbox, of which the latest
+// counts.
 func (e *Engine) noteUnsettled(u unsettled) error {
+	u.Version, u.Ledger, u.At = unsettledVersion, e.LedgerURL(), e.now()
 	dir := filepath.Join(e.stateDir, unsettledDir)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
@@ -65,27 +77,39 @@ func (e *Engine) noteUnsettled(u unsettled) error {
 	}
 	if err != nil {
 		_ = os.Remove(f.Name())
+		return err
 	}
-	return err
+	if d, err := os.Open(dir); err == nil { // the name too survives a power cut, where the system can do that
+		_ = d.Sync()
+		_ = d.Close()
+	}
+	return nil
 }
 
-// settleNoted takes down what earlier runs noted for this ledger.
+// settleNoted takes down what earlier runs noted for this ledger, in the order
+// it happened.
 func (e *Engine) settleNoted(ctx context.Context, l ledger.Ledger, notify Notify) {
 	files, _ := filepath.Glob(filepath.Join(e.stateDir, unsettledDir, "sbx-*.json")) // the pattern is well formed
+	left := func(name string, err error) {
+		if err != nil && !errors.Is(err, os.ErrNotExist) {
+			notify.tell("Left for later", "what is noted in %s could not be settled: %s", name, err.Error())
+		}
+	}
+	noted := map[string]unsettled{}
 	for _, name := range files {
 		u, err := readUnsettled(name)
-		if err == nil && u.Ledger != e.ledgerURL() {
-			continue
+		left(name, err)
+		if err == nil && u.Ledger == e.LedgerURL() {
+			noted[name] = u
 		}
-		if err == nil {
-			err = e.settleOne(ctx, l, u, notify)
-		}
+	}
+	order := slices.SortedFunc(maps.Keys(noted), func(a, b string) int { return noted[a].At.Compare(noted[b].At) })
+	for _, name := range order {
+		err := e.settleOne(ctx, l, noted[name], notify)
 		if err == nil {
 			err = os.Remove(name)
 		}
-		if err != nil && !errors.Is(err, os.ErrNotExist) {
-			notify.tell("Left for later", "the end noted in %s could not be settled: %s", name, err.Error())
-		}
+		left(name, err)
 	}
 }
 
@@ -110,6 +134,9 @@ func (e *Engine) settleOne(ctx context.Context, l ledger.Ledger, u unsettled, no
 	}
 	if err != nil {
 		return err
+	}
+	if u.EndedAt.IsZero() {
+		return e.settleExtension(ctx, l, row, u, notify)
 	}
 	change := ledger.Change{Event: note("sandbox.destroying", map[string]any{"why": "ended before, noted at " + u.EndedAt.UTC().Format(time.RFC3339)})}
 	if row.State != lifecycle.Destroying {

@@ -58,9 +58,11 @@ func (e *Engine) Snapshot(ctx context.Context, rec Receipt, name string) (Snapsh
 	}
 	var made extensions.Snapshot
 	c := call{op: "snapshot", binding: b.binding.ID, id: row.ID, timeout: timeoutProvision}
-	err = e.invoke(ctx, c, func(ctx context.Context) (err error) {
-		made, err = x.Snapshot(ctx, row.Handle, extensions.SnapshotSpec{ID: id, Name: name, Account: row.Account, CreatedAt: s.CreatedAt})
-		return err
+	err = held(ctx, l, func(ctx context.Context) error {
+		return e.invoke(ctx, c, func(ctx context.Context) (err error) {
+			made, err = x.Snapshot(ctx, row.Handle, extensions.SnapshotSpec{ID: id, Name: name, Account: row.Account, CreatedAt: s.CreatedAt})
+			return err
+		})
 	})
 	if err == nil {
 		err = failpoint.Hit(ctx, pointSnapshotMade)

@@ -120,6 +120,9 @@ func (e *Engine) Update(ctx context.Context, rec Receipt, req Request, notify No
 		return Sandbox{}, err
 	}
 	l, row, err := e.rowToChange(ctx, rec, notify)
+	if e.notReached(ctx, err) && e.ownPlace(rec) {
+		return e.extendOutside(ctx, rec, req, time.Duration(resolved.Spec.TTL), time.Duration(resolved.Spec.MaxTTL), err, notify)
+	}
 	if err != nil {
 		return Sandbox{}, err
 	}
@@ -144,41 +147,6 @@ func (e *Engine) Update(ctx context.Context, rec Receipt, req Request, notify No
 	return e.moveEnd(ctx, l, row, ttl, limit, patch, notify)
 }
 
-// rename records the name and the terms its machine goes by now. This machine
-// is the same with any name and with none; a name given up must not hold the
-// host of that name.
-func (e *Engine) rename(row ledger.Sandbox, hosts []string, patch *ledger.Patch) {
-	at, named := extensions.ParseHostRef(row.HostRef)
-	here := named == nil && at.Local
-	if b, err := e.binding(row.Extension); row.HostRef == "" && err == nil {
-		here = b.Descriptor.Place == extensions.PlaceMachine
-	}
-	if len(hosts) == 0 && here && len(e.placementOf(row)) == 0 {
-		none := ""
-		patch.Host, patch.HostRef = &none, &none
-	}
-	for _, ref := range hosts {
-		h, err := extensions.ParseHostRef(ref)
-		if err == nil && (named == nil && sameMachine(h, at) || row.HostRef == "" && here && h.Local) {
-			patch.Host, patch.HostRef = &h.Name, &ref
-			return
-		}
-	}
-}
-
-// placementOf lists the hosts the profile itself names.
-func (e *Engine) placementOf(row ledger.Sandbox) []string {
-	req, err := requestOf(row)
-	if err != nil {
-		return nil
-	}
-	r, err := e.resolve(req)
-	if err != nil {
-		return nil
-	}
-	return slices.Concat(r.Placement.Prefer, r.Placement.Fallback)
-}
-
 // ExtendTTL moves the end to created-at + ttl; see lifecycle.Retarget. It is
 // for others than the owner: the ttl that the owner asked for stays recorded,
 // so that the owner's next change does not take the extension back.
@@ -194,13 +162,15 @@ func (e *Engine) ExtendTTL(ctx context.Context, rec Receipt, ttl time.Duration) 
 // machine's ledger has none here and cannot be changed from here.
 func (e *Engine) rowToChange(ctx context.Context, rec Receipt, notify Notify) (ledger.Ledger, ledger.Sandbox, error) {
 	l, err := e.writer(ctx)
-	if err != nil {
-		return nil, ledger.Sandbox{}, err
+	if err == nil {
+		err = e.caughtUp(ctx, rec.ID, notify)
 	}
-	if err := e.recoverOnce(ctx, notify); err != nil {
-		return nil, ledger.Sandbox{}, err
+	var row ledger.Sandbox
+	if s, here, ok := e.spooledToChange(ctx, rec.ID); ok && e.notReached(ctx, err) {
+		l, row, err = s, here, nil
+	} else if err == nil {
+		row, err = l.Get(ctx, rec.ID)
 	}
-	row, err := l.Get(ctx, rec.ID)
 	switch {
 	case absent(err):
 		return nil, row, e.unknownHere(rec.ID)

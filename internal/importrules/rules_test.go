@@ -125,6 +125,9 @@ func engineNamesNoAdapter(_ graph, p pkg) []string {
 		_, adapter := adapterOf(i)
 		return adapter || within(i, all) || within(i, contract+"/internal") || within(i, provider) || within(i, cli) || terraform(i)
 	})
+	if slices.Contains(p.Imports, "testing") { // test code runs the servers that tests talk to
+		return above
+	}
 	dials := forbid(p.Imports, "the engine never dials", func(i string) bool {
 		return i == "net" || i == "net/http" || within(i, "golang.org/x/crypto/ssh")
 	})

@@ -137,7 +137,8 @@ func TestABadProviderBlockIsRefused(t *testing.T) {
 	for name, c := range map[string]struct{ from, to, want string }{
 		"account":            {`"acme/web"`, `"acme"`, `org/workspace`},
 		"ledger":             {`account`, "ledger = \"mysql://x\"\n account", `sqlite`},
-		"postgres":           {`account`, "ledger = \"postgres://u:hunter2@h/db\"\n account", `comes later`},
+		"postgres":           {`account`, "ledger = \"postgres://u:hunter2@h/db?sslmode=disable\"\n account", `verify-full`},
+		"postgres database":  {`account`, "ledger = \"postgres://u:hunter2@h\"\n account", `names no database`},
 		"catalog folder":     {`catalog   = [`, `catalog = ["/does/not/exist", `, `/does/not/exist`},
 		"credential binding": {`account`, "credentials = { \"ext.nobody\" = { api_key = \"x\" } }\n account", `ext.nobody`},
 		"credential field":   {`account`, "credentials = { \"ext.saas-stub\" = { apikey = \"hunter2\" } }\n account", `takes no credential`},
@@ -155,7 +156,7 @@ func TestABadProviderBlockIsRefused(t *testing.T) {
 				t.Fatal(err)
 			}
 			refused(t, cl, c.want)
-			if out, _ := cl.try(nil, "plan", "-no-color"); strings.Contains(out, "hunter2") && name != "postgres" {
+			if out, _ := cl.try(nil, "plan", "-no-color"); strings.Contains(out, "hunter2") {
 				t.Errorf("a secret was printed:\n%s", out)
 			}
 		})

@@ -2,9 +2,8 @@ package provider
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"net/url"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -26,6 +25,9 @@ import (
 type stringRule struct {
 	about string
 	check func(string) string
+	// secret reports a value that must not be shown: Terraform quotes the line
+	// that a diagnostic is about.
+	secret func(string) bool
 }
 
 func (r stringRule) Description(context.Context) string         { return r.about }
@@ -36,7 +38,12 @@ func (r stringRule) ValidateString(_ context.Context, req validator.StringReques
 		return
 	}
 	if wrong := r.check(req.ConfigValue.ValueString()); wrong != "" {
-		resp.Diagnostics.AddAttributeError(req.Path, "Invalid value for "+req.Path.String(), sentence(wrong)+"\n\nExpected: "+sentence(r.about))
+		about, detail := "Invalid value for "+req.Path.String(), sentence(wrong)+"\n\nExpected: "+sentence(r.about)
+		if r.secret != nil && r.secret(req.ConfigValue.ValueString()) {
+			resp.Diagnostics.AddError(about, detail)
+			return
+		}
+		resp.Diagnostics.AddAttributeError(req.Path, about, detail)
 	}
 }
 
@@ -212,21 +219,17 @@ func oneOf(values ...string) stringRule {
 }
 
 func ledgerURL() stringRule {
-	return stringRule{about: "sqlite:// and an absolute path, such as sqlite:///var/lib/sandboxer/ledger.db", check: func(s string) string {
+	return stringRule{about: "sqlite:///absolute/path/ledger.db or postgres://user@host/database", check: func(s string) string {
 		if wrong := badRune(s, false); wrong != "" {
 			return wrong
 		}
-		u, err := url.Parse(s)
-		switch {
-		case err != nil:
-			return "it is not a URL" // its text may hold a password
-		case u.Scheme == "postgres" || u.Scheme == "postgresql":
-			return "this version keeps its ledger in SQLite; PostgreSQL comes later"
-		case u.Scheme != "sqlite" || u.Host != "" || !filepath.IsAbs(u.Path):
-			return "it is not a sqlite URL with an absolute path"
+		err := engine.CheckLedger(s)
+		var x *extensions.Error
+		if errors.As(err, &x) { // what it is about is told by the path
+			return x.Err.Error() + ". " + sentence(extensions.RemedyOf(err))
 		}
-		return ""
-	}}
+		return wrongIf(err)
+	}, secret: func(s string) bool { return strings.Contains(s, "@") || strings.Contains(s, "password=") }}
 }
 
 // conflictsWith refuses two arguments that exclude each other.

@@ -14,7 +14,10 @@ func (s *store) Apply(ctx context.Context, c Change) (Sandbox, error) {
 		return Sandbox{}, err
 	}
 	var row Sandbox
-	err := s.write(ctx, func(t *tx) error {
+	err := s.write(ctx, func(t *tx) (err error) {
+		if row, err = t.sandbox(c.ID); err != nil {
+			return err
+		}
 		subject, done, err := t.replayed(c.Key)
 		if err != nil {
 			return err
@@ -22,7 +25,10 @@ func (s *store) Apply(ctx context.Context, c Change) (Sandbox, error) {
 		if done && subject != string(c.ID) {
 			return failure(extensions.KindConflict, string(c.ID), fmt.Errorf("the operation key %q was used for %s", c.Key, subject))
 		}
-		if row, err = t.sandbox(c.ID); err != nil || done {
+		if done {
+			return nil
+		}
+		if err := t.queue(row.Account); err != nil {
 			return err
 		}
 		row, err = t.apply(row, c)
@@ -58,10 +64,31 @@ func (t *tx) apply(before Sandbox, c Change) (Sandbox, error) {
 	if data.Meter, err = t.meter(row, c.Meter); err != nil {
 		return before, err
 	}
+	if data.Funds, err = t.funds(row, c, data.Meter); err != nil {
+		return before, err
+	}
 	if err := t.check(row); err != nil {
 		return before, err
 	}
 	return t.record(before, row, c, data)
+}
+
+// funds settles what is set aside for a meter that ends, and sets aside anew.
+func (t *tx) funds(row Sandbox, c Change, m *meterFact) ([]Transfer, error) {
+	var out []Transfer
+	if m != nil && m.Charged != "" || lifecycle.Terminal(row.State) {
+		var charges []chargeFact
+		if m != nil {
+			charges = m.Charges
+		}
+		settled, err := t.resolve(row, c.Key, charges)
+		if err != nil {
+			return nil, err
+		}
+		out = settled
+	}
+	reserved, err := t.reserve(row.Account, string(row.ID), c.Key, c.Reserve)
+	return append(out, reserved...), err
 }
 
 // record writes the row and its event.
@@ -142,7 +169,7 @@ func (t *tx) moved(row Sandbox, c Change) (Sandbox, error) {
 	switch {
 	case lifecycle.FreesName(c.To):
 		row.ClaimsName = false
-	case c.To == lifecycle.Provisioning && !row.ClaimsName:
+	case c.To == lifecycle.Provisioning && from != lifecycle.Requested && !row.ClaimsName:
 		row.ClaimsName = true
 		return row, t.nameFree(row)
 	}

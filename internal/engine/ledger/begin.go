@@ -17,6 +17,9 @@ func (s *store) Begin(ctx context.Context, b Begin) (Sandbox, error) {
 	}
 	var row Sandbox
 	err := s.write(ctx, func(t *tx) error {
+		if err := t.queue(b.Account); err != nil {
+			return err
+		}
 		subject, done, err := t.replayed(b.Key)
 		if err != nil {
 			return err
@@ -56,8 +59,8 @@ func plain(what, v string) error {
 
 func (t *tx) begin(b Begin) (Sandbox, error) {
 	row := Sandbox{
-		ID: b.ID, Account: b.Account, Name: b.Name, ClaimsName: true,
-		State: lifecycle.Requested, Mode: Running, Generation: 1, Fence: 1,
+		ID: b.ID, Account: b.Account, Name: b.Name, ClaimsName: !b.Unclaimed,
+		State: lifecycle.Requested, Mode: Running, Generation: max(1, b.Generation), Fence: 1,
 		Profile: b.Profile, ProfileVersion: b.ProfileVersion, SpecHash: b.SpecHash,
 		Request: b.Request, Spec: b.Spec, Route: b.Route,
 		Extension: b.Extension, Host: b.Host, HostRef: b.HostRef,
@@ -70,8 +73,10 @@ func (t *tx) begin(b Begin) (Sandbox, error) {
 	if row.QuoteDigest, err = t.quote(b.Quote); err != nil {
 		return row, err
 	}
-	if err := t.nameFree(row); err != nil {
-		return row, err
+	if row.ClaimsName {
+		if err := t.nameFree(row); err != nil {
+			return row, err
+		}
 	}
 	if err := t.insert("ledger.sandbox", "sandboxes", row.fields()); err != nil {
 		if t.dialect.unique(err) {
@@ -84,13 +89,17 @@ func (t *tx) begin(b Begin) (Sandbox, error) {
 	if err := t.insert("ledger.intent.open", "intents", intent.fields()); err != nil {
 		return row, t.clash(err, b.Key)
 	}
+	funds, err := t.reserve(b.Account, string(b.ID), b.Key, b.Reserve)
+	if err != nil {
+		return row, err
+	}
 	set, err := changed((&Sandbox{}).fields(), row.fields())
 	if err != nil {
 		return row, failure(extensions.KindInvalid, string(b.ID), err)
 	}
 	err = t.append(fact{
 		account: b.Account, kind: b.Event.typed("sandbox.requested"), subject: string(b.ID), operation: b.Key,
-		data: factData{Row: "sandboxes", State: string(row.State), Generation: 1, Set: set, Opened: intent.fact(), Note: b.Event.Data},
+		data: factData{Row: "sandboxes", State: string(row.State), Generation: row.Generation, Set: set, Opened: intent.fact(), Funds: funds, Note: b.Event.Data},
 	})
 	if err != nil {
 		return row, err

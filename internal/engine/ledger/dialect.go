@@ -12,10 +12,20 @@ type dialect struct {
 	rebind func(query string) string
 	// forUpdate ends a SELECT whose rows the transaction is about to change.
 	forUpdate string
+	// concurrent: several transactions may write at a time, so that locks are
+	// taken row by row.
+	concurrent bool
+	// view is a transaction that sees one state of the whole ledger.
+	view *sql.TxOptions
+	// again reports that a transaction failed for what will pass: another one
+	// was in the way, or the connection was lost.
+	again func(err error) bool
 	// classify turns a driver's error into one of the contract.
 	classify func(err error, what string) error
 	// unique reports a violated unique index.
 	unique func(err error) bool
+	// made reports whether the tables are there.
+	made func(ctx context.Context, q queryer) (bool, error)
 	// check lists defects of the store itself, for Verify.
 	check func(ctx context.Context, db *sql.DB) ([]string, error)
 }

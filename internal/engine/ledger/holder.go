@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -15,21 +16,46 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
-// holders is the folder of lock files beside a database on one machine. A
+// registry knows which holders of intents live.
+type registry interface {
+	// register makes this opened ledger a holder, until released.
+	register(ctx context.Context, now time.Time) (registration, error)
+	// alive reports whether id is still held, and cleans up after a dead one
+	// where it may.
+	alive(ctx context.Context, id HolderID) (bool, error)
+	// sweep removes what dead holders left; what cannot be removed stays.
+	sweep(ctx context.Context)
+}
+
+// registration is this ledger's own.
+type registration interface {
+	holder() HolderID
+	release() error
+	// left is how much longer it is certain to count as alive.
+	left() time.Duration
+}
+
+// lockFiles is the registry of one machine: a folder beside the database. A
 // file is locked as long as its holder lives: the kernel ends the lock with
 // the process, however it ends.
-type holders struct {
+type lockFiles struct {
 	folder   string
 	readOnly bool
 }
 
-// heldID is this ledger's own registration.
-type heldID struct {
+// heldFile is a lock file held by this process.
+type heldFile struct {
 	id   HolderID
 	lock *flock.Flock
 }
 
-func (h *heldID) release() error {
+func (h *heldFile) holder() HolderID { return h.id }
+
+func (h *heldFile) left() time.Duration { return forever }
+
+const forever = math.MaxInt64
+
+func (h *heldFile) release() error {
 	// Removed while locked: who tests it sees a lock or no file. Where open
 	// files cannot be removed, it is removed right after.
 	removed := os.Remove(h.lock.Path()) == nil
@@ -60,19 +86,43 @@ func (s *store) Holder(ctx context.Context) (HolderID, error) {
 		return "", failuref(extensions.KindInternal, "the ledger %s is closed", s.url)
 	}
 	if s.holder != nil {
-		return s.holder.id, nil
+		return s.holder.holder(), nil
 	}
-	held, err := s.holders.register(s.now())
+	held, err := s.holders.register(ctx, s.now())
 	if err != nil {
 		return "", failuref(extensions.KindUnavailable, "registering as a holder beside %s: %w", s.url, err)
 	}
 	s.holder = held
-	s.holders.sweep()
-	return held.id, nil
+	s.holders.sweep(ctx)
+	return held.holder(), nil
 }
 
-func (s *store) HolderAlive(_ context.Context, id HolderID) (bool, error) {
-	alive, err := s.holders.alive(id)
+func (s *store) Guard(ctx context.Context) (context.Context, context.CancelFunc) {
+	s.mu.Lock()
+	held := s.holder
+	s.mu.Unlock()
+	if held == nil || held.left() == forever {
+		return context.WithCancel(ctx)
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	go func() {
+		for left := held.left(); left > 0; left = held.left() {
+			t := time.NewTimer(min(left, time.Second)) // a machine that slept finds out soon after
+			select {
+			case <-ctx.Done():
+				t.Stop()
+				return
+			case <-t.C:
+			}
+		}
+		cancel(failuref(extensions.KindUnavailable, "the ledger %s was not reached for so long that others may take this run for dead", s.url).
+			WithRemedy("check that the database runs and can be reached from here, then run again"))
+	}()
+	return ctx, func() { cancel(context.Canceled) }
+}
+
+func (s *store) HolderAlive(ctx context.Context, id HolderID) (bool, error) {
+	alive, err := s.holders.alive(ctx, id)
 	if err != nil {
 		return false, failuref(extensions.KindUnavailable, "looking whether %s lives: %w", id, err)
 	}
@@ -80,12 +130,12 @@ func (s *store) HolderAlive(_ context.Context, id HolderID) (bool, error) {
 }
 
 // register makes and locks a file of a new name. The time in it is for people.
-func (h holders) register(now time.Time) (*heldID, error) {
+func (h lockFiles) register(_ context.Context, now time.Time) (registration, error) {
 	if err := os.MkdirAll(h.folder, 0o700); err != nil {
 		return nil, err
 	}
 	for {
-		id := HolderID(now.Format("20060102t150405") + "-" + strings.ToLower(rand.Text()[:12]))
+		id := newHolderID(now)
 		lock := flock.New(h.path(id))
 		if err := lock.Lock(); err != nil {
 			return nil, err
@@ -96,7 +146,7 @@ func (h holders) register(now time.Time) (*heldID, error) {
 		if err == nil {
 			var there os.FileInfo
 			if there, err = os.Stat(h.path(id)); err == nil && os.SameFile(ours, there) {
-				return &heldID{id, lock}, nil
+				return &heldFile{id, lock}, nil
 			}
 		}
 		if cerr := lock.Close(); cerr != nil || !errors.Is(err, fs.ErrNotExist) {
@@ -105,11 +155,15 @@ func (h holders) register(now time.Time) (*heldID, error) {
 	}
 }
 
-func (h holders) path(id HolderID) string { return filepath.Join(h.folder, string(id)+".lock") }
+func newHolderID(now time.Time) HolderID {
+	return HolderID(now.UTC().Format("20060102t150405") + "-" + strings.ToLower(rand.Text()[:12]))
+}
+
+func (h lockFiles) path(id HolderID) string { return filepath.Join(h.folder, string(id)+".lock") }
 
 // alive tests the lock. It is tested shared, so that two who look at the same
 // time do not take each other for the holder.
-func (h holders) alive(id HolderID) (bool, error) {
+func (h lockFiles) alive(_ context.Context, id HolderID) (bool, error) {
 	if id == "" || strings.ContainsAny(string(id), `/\`) {
 		return false, nil
 	}
@@ -129,10 +183,9 @@ func (h holders) alive(id HolderID) (bool, error) {
 	return false, ignoreMissing(os.Remove(h.path(id))) // names are never used again
 }
 
-// sweep removes the files of dead holders; what cannot be removed stays.
-func (h holders) sweep() {
+func (h lockFiles) sweep(ctx context.Context) {
 	files, _ := filepath.Glob(filepath.Join(h.folder, "*.lock"))
 	for _, f := range files {
-		_, _ = h.alive(HolderID(strings.TrimSuffix(filepath.Base(f), ".lock")))
+		_, _ = h.alive(ctx, HolderID(strings.TrimSuffix(filepath.Base(f), ".lock")))
 	}
 }

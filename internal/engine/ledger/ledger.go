@@ -85,6 +85,15 @@ type Ledger interface {
 	// Quote returns a stored quote by digest.
 	Quote(ctx context.Context, digest string) (Quote, error)
 
+	// Grant puts credit into a wallet, once, and returns the wallet.
+	Grant(ctx context.Context, g Grant) (Balance, error)
+	// PutBudget sets a budget's limit; what is reserved and spent stays.
+	PutBudget(ctx context.Context, b Budget) (Budget, error)
+	// Balances lists an org's accounts by id.
+	Balances(ctx context.Context, org string) ([]Balance, error)
+	// Budgets lists an org's budgets by id, its workspaces' included.
+	Budgets(ctx context.Context, org string) ([]Budget, error)
+
 	// Events reads a stream from seq (1 is the first), at most limit; 0 = all.
 	Events(ctx context.Context, stream string, fromSeq int64, limit int) ([]Event, error)
 	// Head is the end of a stream's chain, to be pinned in receipts. An empty
@@ -101,6 +110,17 @@ type Ledger interface {
 	// Verify checks the whole ledger; pinned heads prove that nothing was cut
 	// off. Findings are in the report; the error is for not being able to look.
 	Verify(ctx context.Context, pinned ...Head) (Report, error)
+
+	// Replay takes several steps of one sandbox in one transaction, once: cs,
+	// after b unless that is nil. A life that was led while this ledger could
+	// not be reached is recorded so; what is recorded already stays as it is.
+	Replay(ctx context.Context, b *Begin, cs ...Change) (Sandbox, error)
+
+	// Guard bounds a call into a backend by this holder's life: the context
+	// ends, KindUnavailable its cause, a moment before others may take the
+	// holder for dead, so that nothing is made behind the back of one who took
+	// over. Where the kernel knows who lives, it only ends with ctx.
+	Guard(ctx context.Context) (context.Context, context.CancelFunc)
 
 	// Close ends this holder and releases the files.
 	Close() error
@@ -119,6 +139,9 @@ type Options struct {
 	Sinks []string
 	// LockTimeout bounds the wait for other writers; 0 means 60 s.
 	LockTimeout time.Duration
+	// Lease is how long a holder counts as alive after it was last heard of,
+	// where machines share the ledger; 0 means 30 s, which is also the most.
+	Lease time.Duration
 }
 
 // HolderID names one opened ledger of one process.

@@ -2,6 +2,7 @@ package ledger
 
 import (
 	"context"
+	"database/sql"
 	"embed"
 	"fmt"
 	"io/fs"
@@ -53,42 +54,59 @@ const bootstrap = `
 CREATE TABLE IF NOT EXISTS meta (key TEXT NOT NULL PRIMARY KEY, value TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS migrations (version BIGINT NOT NULL PRIMARY KEY, name TEXT NOT NULL, sha256 TEXT NOT NULL, applied_at BIGINT NOT NULL);`
 
-// migrate brings the schema forward in one transaction and returns the
-// ledger's id. The caller holds the writer lock.
-func (s *store) migrate(ctx context.Context) (id string, err error) {
+// readable reports whether the schema is there; one that an older program
+// made is an error.
+func (s *store) readable(ctx context.Context, db *sql.DB) (bool, error) {
+	made, err := s.dialect.made(ctx, db)
+	if err != nil || !made {
+		return false, s.cannotOpen(err)
+	}
+	done, err := applied(ctx, s, db)
+	if err != nil {
+		return false, err
+	}
 	steps, err := migrations()
 	if err != nil {
-		return "", failure(extensions.KindInternal, "", err)
+		return false, failure(extensions.KindInternal, "", err)
 	}
+	if len(done) < len(steps) {
+		return false, failuref(extensions.KindUnsupported, "the ledger %s has an older schema (%d of %d)", s.url, len(done), len(steps)).
+			WithRemedy("run an apply, or `sandboxer sweep`, which brings it forward")
+	}
+	return true, nil
+}
+
+func (s *store) cannotOpen(err error) error {
+	if err == nil {
+		return nil
+	}
+	return s.dialect.classify(err, "opening "+s.url)
+}
+
+// migrate brings the schema forward in one transaction and returns the
+// ledger's id. Where it is as it should be, nothing is written, which a user
+// may not be allowed to. The caller holds the writer lock, if there is one.
+func (s *store) migrate(ctx context.Context, steps []migration) (id string, err error) {
 	sqlTx, err := s.writer.BeginTx(ctx, nil)
 	if err != nil {
 		return "", s.dialect.classify(err, "preparing "+s.url)
 	}
 	defer func() { _ = sqlTx.Rollback() }()
 	t := &tx{store: s, ctx: ctx, sql: sqlTx, now: s.now()}
-	if _, err := t.exec("ledger.begin", bootstrap); err != nil {
-		return "", err
-	}
-	done, err := applied(ctx, s, sqlTx)
+	made, err := s.dialect.made(ctx, sqlTx)
 	if err != nil {
-		return "", err
+		return "", s.cannotOpen(err)
 	}
-	if err := t.checkWriter(); err != nil {
-		return "", err
-	}
-	for _, m := range steps {
-		if sum, ok := done[m.version]; ok {
-			if sum != m.sha256 {
-				return "", failuref(extensions.KindInternal, "the ledger %s was made with another migration %s", s.url, m.name).
-					WithRemedy("this program and the ledger do not belong together: install the release that made it, or restore a copy")
-			}
-			continue
-		}
-		if err := t.migrateTo(m); err != nil {
+	if made {
+		left, err := t.pending(steps)
+		if err != nil {
 			return "", err
 		}
+		if id, err = metaValue(ctx, s, sqlTx, "ledger_id"); err != nil || id != "" && len(left) == 0 {
+			return id, err
+		}
 	}
-	if _, err := t.exec("ledger.begin", "INSERT INTO meta (key, value) VALUES ('ledger_id', ?), ('min_writer_version', '1') ON CONFLICT DO NOTHING", s.options.NewID); err != nil {
+	if err := t.bringForward(steps, made); err != nil {
 		return "", err
 	}
 	if id, err = metaValue(ctx, s, sqlTx, "ledger_id"); err != nil {
@@ -98,6 +116,58 @@ func (s *store) migrate(ctx context.Context) (id string, err error) {
 		return "", s.dialect.classify(err, "preparing "+s.url)
 	}
 	return id, nil
+}
+
+// bringForward runs the migrations that are not done. Of several processes one
+// goes first; the others wait for its transaction and find nothing left.
+func (t *tx) bringForward(steps []migration, made bool) error {
+	if !made {
+		if _, err := t.exec("ledger.begin", bootstrap); err != nil {
+			return err
+		}
+	}
+	if _, err := t.exec("ledger.begin", "INSERT INTO meta (key, value) VALUES ('migrating', '') ON CONFLICT DO NOTHING"); err != nil {
+		return err
+	}
+	if _, err := t.exec("ledger.begin", "UPDATE meta SET value = '' WHERE key = 'migrating'"); err != nil { // the lock
+		return err
+	}
+	left, err := t.pending(steps)
+	if err != nil {
+		return err
+	}
+	for _, m := range left {
+		if err := t.migrateTo(m); err != nil {
+			return err
+		}
+	}
+	_, err = t.exec("ledger.begin", "INSERT INTO meta (key, value) VALUES ('ledger_id', ?), ('min_writer_version', '1') ON CONFLICT DO NOTHING", t.options.NewID)
+	return err
+}
+
+// pending lists the migrations that are not done, once it is sure that this
+// program may write and that those done are its own.
+func (t *tx) pending(steps []migration) ([]migration, error) {
+	done, err := applied(t.ctx, t.store, t.sql)
+	if err != nil {
+		return nil, err
+	}
+	if err := t.checkWriter(); err != nil {
+		return nil, err
+	}
+	var left []migration
+	for _, m := range steps {
+		sum, ok := done[m.version]
+		if !ok {
+			left = append(left, m)
+			continue
+		}
+		if sum != m.sha256 {
+			return nil, failuref(extensions.KindInternal, "the ledger %s was made with another migration %s", t.url, m.name).
+				WithRemedy("this program and the ledger do not belong together: install the release that made it, or restore a copy")
+		}
+	}
+	return left, nil
 }
 
 func (t *tx) migrateTo(m migration) error {

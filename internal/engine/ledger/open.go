@@ -22,16 +22,39 @@ func fileURL(path string) string {
 	return (&url.URL{Scheme: "sqlite", Path: path}).String()
 }
 
+// Shared reports an address whose ledger is on another machine, or may be.
+func Shared(address string) bool { return isPostgres(address) }
+
+// ShownURL is an address Open understands without what is nobody's business:
+// user and password. The same ledger is shown the same way to all its users.
+func ShownURL(address string) string {
+	if !isPostgres(address) {
+		return address
+	}
+	cfg, err := parsePostgres(address)
+	if err != nil {
+		return "postgres://"
+	}
+	return shownURL(cfg)
+}
+
 // CheckURL reports whether Open would understand the address, without looking
 // at the place: KindInvalid or KindUnsupported.
 func CheckURL(address string) error {
+	if isPostgres(address) {
+		_, err := parsePostgres(address)
+		return err
+	}
 	_, err := parseURL(address)
 	return err
 }
 
-// Open opens the ledger at sqlite:///absolute/path, creating it unless
-// ReadOnly. Other stores are KindUnsupported.
+// Open opens the ledger at sqlite:///absolute/path or postgres://…, creating
+// its file or tables unless ReadOnly. Other stores are KindUnsupported.
 func Open(ctx context.Context, address string, o Options) (Ledger, error) {
+	if isPostgres(address) {
+		return openPostgres(ctx, address, o)
+	}
 	path, err := parseURL(address)
 	if err != nil {
 		return nil, err
@@ -39,20 +62,24 @@ func Open(ctx context.Context, address string, o Options) (Ledger, error) {
 	return openSQLite(ctx, path, o)
 }
 
+func isPostgres(address string) bool {
+	return strings.HasPrefix(address, "postgres://") || strings.HasPrefix(address, "postgresql://")
+}
+
 func parseURL(address string) (path string, err error) {
 	u, err := url.Parse(address)
 	if err != nil {
 		return "", failuref(extensions.KindInvalid, "the ledger address is not a URL").
-			WithRemedy("write it as sqlite:///absolute/path/ledger.db")
+			WithRemedy("write it as sqlite:///absolute/path/ledger.db or postgres://user@host/database")
 	}
 	switch u.Scheme {
 	case "sqlite":
-	case "postgres", "postgresql", "https", "http":
+	case "https", "http":
 		return "", failuref(extensions.KindUnsupported, "a ledger at %s:// comes with a later release", u.Scheme).
 			WithRemedy("use sqlite:///absolute/path/ledger.db for now")
 	default:
-		return "", failuref(extensions.KindInvalid, "a ledger address starts with sqlite:///, not %q", extensions.Clean(u.Scheme, 20)).
-			WithRemedy("write it as sqlite:///absolute/path/ledger.db")
+		return "", failuref(extensions.KindInvalid, "a ledger address starts with sqlite:/// or postgres://, not %q", extensions.Clean(u.Scheme, 20)).
+			WithRemedy("write it as sqlite:///absolute/path/ledger.db or postgres://user@host/database")
 	}
 	if u.Host != "" || u.RawQuery != "" || u.Fragment != "" || u.User != nil {
 		return "", failuref(extensions.KindInvalid, "the ledger address has more than a path").

@@ -77,7 +77,7 @@ func (t *tx) mayTakeOver(open Intent, begin OpenIntent) error {
 		}
 		return busy.WithRemedy("wait for it to finish")
 	}
-	alive, err := t.holders.alive(open.Holder)
+	alive, err := t.holders.alive(t.ctx, open.Holder)
 	if err != nil {
 		return failure(extensions.KindUnavailable, open.Subject, err)
 	}

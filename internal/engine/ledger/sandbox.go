@@ -82,6 +82,13 @@ type Begin struct {
 
 	Quote *Quote // stored under its digest, with its prices
 	Event Note   // Type defaults to "sandbox.requested"
+
+	Reserve *Reserve // what it may cost; else *Insufficient
+
+	// Generation is the first one; 0 = 1. Unclaimed keeps the name without a
+	// claim to it. Both are for what was made elsewhere before; see Replay.
+	Generation int64
+	Unclaimed  bool
 }
 
 // Change is one compare-and-set on a sandbox: if the row is as expected, all
@@ -105,6 +112,9 @@ type Change struct {
 	Intent *OpenIntent   // begins one, with a new fence; after Finish
 	Meter  MeterOps
 	Quote  *Quote // of a recreate
+
+	// Reserve is set aside beside what is: for a later end, or a new life.
+	Reserve *Reserve
 
 	Event Note // Type defaults to "sandbox." and the state
 }

@@ -19,6 +19,12 @@ func (s *store) BeginSnapshot(ctx context.Context, b BeginSnapshot) (Snapshot, e
 	}
 	var row Snapshot
 	err := s.write(ctx, func(t *tx) error {
+		if _, err := t.sandbox(b.SandboxID); err != nil {
+			return err
+		}
+		if err := t.queue(b.Account); err != nil {
+			return err
+		}
 		subject, done, err := t.replayed(b.Key)
 		if err != nil {
 			return err
@@ -36,9 +42,6 @@ func (s *store) BeginSnapshot(ctx context.Context, b BeginSnapshot) (Snapshot, e
 func (t *tx) beginSnapshot(b BeginSnapshot) (Snapshot, error) {
 	row := Snapshot{ID: b.ID, Account: b.Account, Name: b.Name, SandboxID: b.SandboxID, State: SnapshotCreating, Fence: 1,
 		Extension: b.Extension, Host: b.Host, HostRef: b.HostRef, Request: b.Request, CreatedAt: t.orNow(b.CreatedAt), UpdatedAt: t.now}
-	if _, err := t.sandbox(b.SandboxID); err != nil {
-		return row, err
-	}
 	if err := t.insert("ledger.snapshot", "snapshots", row.fields()); err != nil {
 		if t.dialect.unique(err) {
 			return row, failuref(extensions.KindConflict, "the snapshot id %s is in the ledger already", b.ID)
@@ -74,7 +77,10 @@ func (s *store) ApplySnapshot(ctx context.Context, c SnapshotChange) (Snapshot, 
 		return Snapshot{}, err
 	}
 	var row Snapshot
-	err := s.write(ctx, func(t *tx) error {
+	err := s.write(ctx, func(t *tx) (err error) {
+		if row, err = t.snapshot(c.ID); err != nil {
+			return err
+		}
 		subject, done, err := t.replayed(c.Key)
 		if err != nil {
 			return err
@@ -82,8 +88,8 @@ func (s *store) ApplySnapshot(ctx context.Context, c SnapshotChange) (Snapshot, 
 		if done && subject != c.ID {
 			return failure(extensions.KindConflict, c.ID, fmt.Errorf("the operation key %q was used for %s", c.Key, subject))
 		}
-		if row, err = t.snapshot(c.ID); err != nil || done {
-			return err
+		if done {
+			return nil
 		}
 		row, err = t.applySnapshot(row, c)
 		return err

@@ -27,7 +27,8 @@ const minSQLite = 3_051_003
 const busyMillis = 10_000
 
 func sqliteDialect() dialect {
-	return dialect{name: "sqlite", rebind: func(q string) string { return q }, classify: classifySQLite, unique: uniqueSQLite, check: checkSQLite}
+	return dialect{name: "sqlite", rebind: func(q string) string { return q }, again: func(error) bool { return false },
+		classify: classifySQLite, unique: uniqueSQLite, made: madeInSQLite, check: checkSQLite}
 }
 
 // openSQLite opens the file; path is absolute.
@@ -45,7 +46,7 @@ func openSQLite(ctx context.Context, path string, o Options) (Ledger, error) {
 		return nil, failuref(extensions.KindInternal, "built with SQLite %s, which can corrupt a ledger; 3.51.3 is needed", sqlite3.SQLITE_VERSION)
 	}
 	s := &store{url: fileURL(path), options: o, dialect: sqliteDialect(),
-		holders: holders{folder: filepath.Join(filepath.Dir(path), "holders"), readOnly: o.ReadOnly}}
+		holders: lockFiles{folder: filepath.Join(filepath.Dir(path), "holders"), readOnly: o.ReadOnly}}
 	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
 		return nil, failuref(extensions.KindInvalid, "the ledger %s is not a file", s.url).WithRemedy("name a file")
 	}
@@ -86,7 +87,11 @@ func (s *store) openToWrite(ctx context.Context, path string) error {
 	if err := s.journal(ctx); err != nil {
 		return err
 	}
-	if s.id, err = s.migrate(ctx); err != nil {
+	steps, err := migrations()
+	if err != nil {
+		return failure(extensions.KindInternal, "", err)
+	}
+	if s.id, err = s.migrate(ctx, steps); err != nil {
 		return err
 	}
 	s.reader, err = s.connect(path, 4, "_pragma=query_only(on)")
@@ -178,29 +183,14 @@ func (s *store) openToRead(ctx context.Context, path string) error {
 	return err
 }
 
-// readable reports whether the schema is there.
-func (s *store) readable(ctx context.Context, db *sql.DB) (bool, error) {
-	var tables int64
-	err := db.QueryRowContext(ctx, "SELECT count(*) FROM sqlite_schema WHERE name = 'migrations'").Scan(&tables)
-	if err != nil {
-		return false, s.dialect.classify(err, "opening "+s.url)
-	}
-	if tables == 0 {
-		return false, nil
-	}
-	done, err := applied(ctx, s, db)
+func madeInSQLite(ctx context.Context, q queryer) (made bool, err error) {
+	rows, err := q.QueryContext(ctx, "SELECT 1 FROM sqlite_schema WHERE name = 'migrations'")
 	if err != nil {
 		return false, err
 	}
-	steps, err := migrations()
-	if err != nil {
-		return false, failure(extensions.KindInternal, "", err)
-	}
-	if len(done) < len(steps) {
-		return false, failuref(extensions.KindUnsupported, "the ledger %s has an older schema (%d of %d)", s.url, len(done), len(steps)).
-			WithRemedy("run an apply, or `sandboxer sweep`, which brings it forward")
-	}
-	return true, nil
+	defer func() { _ = rows.Close() }()
+	made = rows.Next()
+	return made, rows.Err()
 }
 
 func sideFilesMissing(err error, path string) bool {

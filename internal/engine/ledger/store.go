@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"strings"
 	"sync"
 	"time"
@@ -23,10 +24,10 @@ type store struct {
 	reader  *sql.DB // nil: a missing ledger, which reads as empty
 	writer  *sql.DB // nil: read-only
 	lock    func(ctx context.Context) (unlock func(), err error)
-	holders holders
+	holders registry
 
 	mu     sync.Mutex
-	holder *heldID
+	holder registration
 	closed bool
 }
 
@@ -67,13 +68,16 @@ type tx struct {
 	ctx context.Context
 	sql *sql.Tx
 	now time.Time
+	// clashed: a row of the same key was there, which another transaction may
+	// have made since this one looked. Only where several write at a time.
+	clashed bool
 }
 
 // steps are the failpoints between the statements of a write transaction.
 var _ = failpoint.Register(
 	"ledger.begin", "ledger.price", "ledger.quote", "ledger.sandbox", "ledger.snapshot", "ledger.host",
 	"ledger.intent.finish", "ledger.intent.open", "ledger.meter.close", "ledger.meter.segment.close", "ledger.charge",
-	"ledger.meter.open", "ledger.meter.segment.open", "ledger.event", "ledger.stream", "ledger.outbox",
+	"ledger.meter.open", "ledger.meter.segment.open", "ledger.account", "ledger.budget", "ledger.transfer", "ledger.event", "ledger.stream", "ledger.outbox",
 	"ledger.commit", "ledger.committed",
 )
 
@@ -94,8 +98,51 @@ func (s *store) write(ctx context.Context, f func(*tx) error) error {
 	if err := ctx.Err(); err != nil {
 		return failuref(extensions.KindTimeout, "nothing was written: %w", err)
 	}
+	return s.repeat(ctx, func() (bool, error) { return s.writeOnce(ctx, f) })
+}
+
+// repeat runs f until it succeeds, says that another time will not help, or
+// has taken up everybody's patience: where nobody answers, one dial may take
+// all of it.
+func (s *store) repeat(ctx context.Context, f func() (again bool, err error)) error {
+	begun := time.Now()
+	for attempt := 1; ; attempt++ {
+		again, err := f()
+		if err == nil || !again || attempt == writeAttempts || ctx.Err() != nil || time.Since(begun) > repeatFor {
+			return err
+		}
+		time.Sleep(time.Duration(rand.Int64N(int64(writePause << attempt)))) //nolint:gosec // to part two that clash
+	}
+}
+
+// ask runs a statement that does no harm when it is run twice, outside a
+// transaction, again if its connection was lost.
+func (s *store) ask(ctx context.Context, f func() error) error {
+	return s.repeat(ctx, func() (bool, error) {
+		err := f()
+		return err != nil && s.dialect.again(err), err
+	})
+}
+
+// A transaction that another one got in the way of, or whose connection was
+// lost, is run again: its operation key makes sure that it happens once, also
+// when the commit had been done and only the answer was lost.
+const (
+	writeAttempts = 8
+	writePause    = 5 * time.Millisecond
+	repeatFor     = 5 * time.Second
+)
+
+func (s *store) writeOnce(ctx context.Context, f func(*tx) error) (again bool, err error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), transactionLimit)
 	defer cancel()
+	t := &tx{store: s, ctx: ctx, now: s.now()}
+	err = s.transact(t, f)
+	return err != nil && (t.clashed || s.dialect.again(err)), err
+}
+
+func (s *store) transact(t *tx, f func(*tx) error) error {
+	ctx := t.ctx
 	if err := failpoint.Hit(ctx, "ledger.begin"); err != nil {
 		return failure(extensions.KindInternal, "", err)
 	}
@@ -104,7 +151,7 @@ func (s *store) write(ctx context.Context, f func(*tx) error) error {
 		return s.dialect.classify(err, "beginning a transaction in "+s.url)
 	}
 	defer func() { _ = sqlTx.Rollback() }()
-	t := &tx{store: s, ctx: ctx, sql: sqlTx, now: s.now()}
+	t.sql = sqlTx
 	if err := t.checkWriter(); err != nil {
 		return err
 	}
@@ -136,6 +183,7 @@ func (t *tx) exec(step, query string, args ...any) (int64, error) {
 	res, err := t.sql.ExecContext(t.ctx, t.dialect.rebind(query), args...)
 	if err != nil {
 		if t.dialect.unique(err) {
+			t.clashed = t.dialect.concurrent
 			return 0, err // the caller knows what it means
 		}
 		return 0, t.dialect.classify(err, "writing to "+t.url)
@@ -214,7 +262,12 @@ func readAll[T any](ctx context.Context, s *store, table string, fields func(*T)
 	if s.reader == nil {
 		return nil, nil
 	}
-	return selectAll(ctx, s, s.reader, table, fields, tail, args...)
+	var rows []T
+	err := s.ask(ctx, func() (err error) {
+		rows, err = selectAll(ctx, s, s.reader, table, fields, tail, args...)
+		return err
+	})
+	return rows, err
 }
 
 func one[T any](rows []T, err error, what, id string) (T, error) {

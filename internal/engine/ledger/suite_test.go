@@ -6,6 +6,7 @@ import (
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger/ledgertest"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger/pgtest"
 )
 
 func newFile(t testing.TB) string { return ledger.DefaultURL(filepath.Join(t.TempDir(), "state")) }
@@ -15,6 +16,13 @@ func TestSQLite(t *testing.T) {
 	ledgertest.Exercise(t, newFile)
 }
 
-func TestMain(m *testing.M) { ledgertest.Main(m) }
+func TestMain(m *testing.M) { ledgertest.Main(m, pgtest.Stop) }
+
+func TestPostgres(t *testing.T) {
+	t.Parallel()
+	ledgertest.Exercise(t, pgtest.New)
+}
+
+func BenchmarkPostgres(b *testing.B) { ledgertest.Benchmark(b, pgtest.New) }
 
 func BenchmarkSQLite(b *testing.B) { ledgertest.Benchmark(b, newFile) }

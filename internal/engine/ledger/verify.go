@@ -20,6 +20,8 @@ type audit struct {
 	heads  map[string]Head
 	// booked holds the charges as events tell them, by meter.
 	booked map[string][]chargeFact
+	// moved holds the transfers as events tell them, by id.
+	moved map[string]Transfer
 }
 
 type rowKey struct{ table, account, key string }
@@ -29,7 +31,7 @@ func (a *audit) problem(format string, args ...any) {
 }
 
 func (s *store) Verify(ctx context.Context, pinned ...Head) (Report, error) {
-	a := &audit{store: s, ctx: ctx, report: Report{Ledger: s.id}, folded: map[rowKey]map[string]json.RawMessage{}, heads: map[string]Head{}, booked: map[string][]chargeFact{}}
+	a := &audit{store: s, ctx: ctx, report: Report{Ledger: s.id}, folded: map[rowKey]map[string]json.RawMessage{}, heads: map[string]Head{}, booked: map[string][]chargeFact{}, moved: map[string]Transfer{}}
 	if s.reader == nil {
 		a.pins(pinned, nil)
 		return a.report, nil
@@ -39,13 +41,13 @@ func (s *store) Verify(ctx context.Context, pinned ...Head) (Report, error) {
 		return a.report, s.dialect.classify(err, "checking "+s.url)
 	}
 	a.report.Problems = defects
-	view, err := s.reader.BeginTx(ctx, nil)
+	view, err := s.reader.BeginTx(ctx, s.dialect.view)
 	if err != nil {
 		return a.report, s.dialect.classify(err, "checking "+s.url)
 	}
 	defer func() { _ = view.Rollback() }()
 	a.q = view
-	for _, check := range []func([]Head) error{a.chains, a.rows, a.operations, a.metering, a.outbox} {
+	for _, check := range []func([]Head) error{a.chains, a.rows, a.operations, a.metering, a.funds, a.outbox} {
 		if err := check(pinned); err != nil {
 			return a.report, err
 		}
@@ -138,6 +140,12 @@ func (a *audit) link(prev, e Event) {
 	}
 	if m := body.Data.Meter; m != nil && m.Charges != nil {
 		a.booked[m.Charged] = m.Charges
+	}
+	for _, x := range body.Data.Funds {
+		a.moved[x.ID] = x
+	}
+	if body.Data.Row == "" {
+		return
 	}
 	key := rowKey{body.Data.Row, "", e.Subject}
 	if key.table == "hosts" {

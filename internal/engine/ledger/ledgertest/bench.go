@@ -15,16 +15,21 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
-// Benchmark measures transactions with 1, 4 and 16 processes on one ledger:
-// transactions per second, and how long one takes in the median, at the 99th
-// percentile and at worst, waiting for the others included.
+// Benchmark measures transactions, and lives of five transactions each, with 1,
+// 4 and 16 processes on one ledger: how many a second, and how long one takes
+// in the median, at the 99th percentile and at worst, waiting for the others
+// included.
 func Benchmark(b *testing.B, address NewAddress) {
 	for _, n := range []int{1, 4, 16} {
-		b.Run(fmt.Sprintf("processes=%d", n), func(b *testing.B) { crowdedTransactions(b, address(b), n) })
+		b.Run(fmt.Sprintf("transactions/processes=%d", n), func(b *testing.B) { crowded(b, address(b), n, "bench", "tx/s") })
+	}
+	for _, n := range []int{1, 4, 16} {
+		b.Run(fmt.Sprintf("lifecycles/processes=%d", n), func(b *testing.B) { crowded(b, address(b), n, "bench-lives", "lives/s") })
 	}
 }
 
-func crowdedTransactions(b *testing.B, address string, processes int) {
+// crowded shares b.N turns of the role among processes; rate names them by the second.
+func crowded(b *testing.B, address string, processes int, role, rate string) {
 	l := open(b, address, ledger.Options{})
 	each := max(1, b.N/processes)
 	type worker struct {
@@ -33,7 +38,7 @@ func crowdedTransactions(b *testing.B, address string, processes int) {
 	}
 	var workers []worker
 	for i := range processes {
-		cmd := child(b, "bench", address, i, each, "")
+		cmd := child(b, role, address, i, each, "")
 		cmd.Stderr = os.Stderr
 		in, err := cmd.StdinPipe()
 		if err != nil {
@@ -79,19 +84,19 @@ func crowdedTransactions(b *testing.B, address string, processes int) {
 	elapsed := time.Since(start)
 	b.StopTimer()
 	if len(took) != each*processes {
-		b.Fatalf("%d transactions instead of %d", len(took), each*processes)
+		b.Fatalf("%d turns instead of %d", len(took), each*processes)
 	}
 	slices.Sort(took)
-	b.ReportMetric(float64(len(took))/elapsed.Seconds(), "tx/s")
+	b.ReportMetric(float64(len(took))/elapsed.Seconds(), rate)
 	b.ReportMetric(float64(took[len(took)/2].Microseconds())/1000, "median-ms")
 	b.ReportMetric(float64(took[len(took)*99/100].Microseconds())/1000, "p99-ms")
 	b.ReportMetric(float64(took[len(took)-1].Microseconds())/1000, "slowest-ms")
 	verified(b, l)
 }
 
-// bench begins count sandboxes once its standard input ends, and prints how
-// long each took in nanoseconds.
-func (w *worker) bench(count int) error {
+// bench begins count sandboxes once its standard input ends, to the end of
+// their lives if whole, and prints how long each took in nanoseconds.
+func (w *worker) bench(count int, whole bool) error {
 	if _, err := io.Copy(io.Discard, os.Stdin); err != nil {
 		return err
 	}
@@ -103,7 +108,13 @@ func (w *worker) bench(count int) error {
 		}
 		b := want(id, w.holder, fmt.Sprint(w.seed, "-", i))
 		start := time.Now()
-		if _, err := w.l.Begin(w.ctx, b); err != nil {
+		if whole {
+			w.silent = true
+			err = w.live(fmt.Sprint(w.seed, "-", i))
+		} else {
+			_, err = w.l.Begin(w.ctx, b)
+		}
+		if err != nil {
 			return err
 		}
 		fmt.Fprintln(&out, time.Since(start).Nanoseconds())

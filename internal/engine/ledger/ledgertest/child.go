@@ -29,8 +29,9 @@ const (
 	envCount   = "LEDGERTEST_COUNT"
 )
 
-// Main runs the tests, or the part of a child process. TestMain calls it.
-func Main(m *testing.M) {
+// Main runs the tests, or the part of a child process, and ends what the tests
+// share. TestMain calls it.
+func Main(m *testing.M, end ...func() error) {
 	if role := os.Getenv(envRole); role != "" {
 		if err := playRole(role); err != nil {
 			fmt.Fprintln(os.Stderr, role+":", err)
@@ -38,7 +39,20 @@ func Main(m *testing.M) {
 		}
 		os.Exit(0)
 	}
-	goleak.VerifyTestMain(m)
+	code := m.Run()
+	for _, f := range end {
+		if err := f(); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			code = max(code, 1)
+		}
+	}
+	if code == 0 {
+		if err := goleak.Find(); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			code = 1
+		}
+	}
+	os.Exit(code)
 }
 
 // child prepares a process of the role; failpoints as in failpoint.Env.
@@ -68,7 +82,7 @@ func playRole(role string) error {
 	seed, _ := strconv.Atoi(os.Getenv(envSeed))
 	count, _ := strconv.Atoi(os.Getenv(envCount))
 	ctx := context.Background()
-	l, err := ledger.Open(ctx, os.Getenv(envAddress), ledger.Options{Sinks: []string{"hub"}})
+	l, err := ledger.Open(ctx, os.Getenv(envAddress), ledger.Options{Sinks: []string{"hub"}, Lease: testLease})
 	if err != nil {
 		return err
 	}
@@ -77,8 +91,11 @@ func playRole(role string) error {
 		return err
 	}
 	w.said("ledger", l.ID())
-	if role == "bench" {
-		return errors.Join(w.bench(count), l.Close())
+	if role == "bench" || role == "bench-lives" {
+		return errors.Join(w.bench(count, role == "bench-lives"), l.Close())
+	}
+	if role == "spend" {
+		return errors.Join(w.spend(count), l.Close())
 	}
 	for range count {
 		switch role {

@@ -3,6 +3,7 @@ package ledgertest
 import (
 	"context"
 	"testing"
+	"time"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger"
 )
@@ -27,6 +28,8 @@ func Exercise(t *testing.T, address NewAddress) {
 		{"Snapshots", snapshots},
 		{"Events", events},
 		{"Invariants", invariants},
+		{"Replays", replays},
+		{"Funds", funds},
 		{"Failpoints", failpoints},
 		{"Processes", processes},
 	} {
@@ -34,10 +37,20 @@ func Exercise(t *testing.T, address NewAddress) {
 	}
 }
 
+// testLease is short: many tests wait for a dead holder to be taken for dead.
+const testLease = 3 * time.Second
+
+func withLease(o ledger.Options) ledger.Options {
+	if o.Lease == 0 {
+		o.Lease = testLease
+	}
+	return o
+}
+
 // open opens the address for the length of the test.
 func open(t testing.TB, address string, o ledger.Options) ledger.Ledger {
 	t.Helper()
-	l := must(ledger.Open(context.Background(), address, o))(t)
+	l := must(ledger.Open(context.Background(), address, withLease(o)))(t)
 	t.Cleanup(func() {
 		if err := l.Close(); err != nil {
 			t.Errorf("closing the ledger: %v", err)
@@ -49,5 +62,5 @@ func open(t testing.TB, address string, o ledger.Options) ledger.Ledger {
 // fresh is a new ledger of this test.
 func fresh(t testing.TB, address NewAddress) ledger.Ledger {
 	t.Helper()
-	return open(t, address(t), ledger.Options{})
+	return open(t, address(t), ledger.Options{Lease: testLease})
 }

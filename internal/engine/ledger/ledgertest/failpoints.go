@@ -21,6 +21,7 @@ func failpoints(t *testing.T, address NewAddress) {
 	}
 	at := address(t)
 	l := open(t, at, ledger.Options{Sinks: []string{"hub"}})
+	must(l.PutBudget(context.Background(), ledger.Budget{Account: Account, Name: "all", Currency: "USD", Limit: 1_000_000, Hard: true}))(t)
 	reached := map[string]bool{}
 	for _, point := range points {
 		for _, change := range script() {
@@ -60,8 +61,13 @@ func script() []func(t *testing.T, l ledger.Ledger) act {
 	var holder ledger.HolderID
 	return []func(*testing.T, ledger.Ledger) act{
 		func(t *testing.T, l ledger.Ledger) act {
+			g := ledger.Grant{Key: string(newID(t)), Org: "acme", Currency: "USD", Amount: 100}
+			return act{"grant", func(ctx context.Context) (any, error) { return l.Grant(ctx, g) }}
+		},
+		func(t *testing.T, l ledger.Ledger) act {
 			holder = holderOf(t, l)
 			b := want(newID(t), holder, "n")
+			b.Reserve = &ledger.Reserve{Currency: "USD", Amount: 10, Wallet: true}
 			return act{"begin", func(ctx context.Context) (any, error) { return keep(l.Begin(ctx, b)) }}
 		},
 		change("provisioning", func() ledger.Change { return provisioning(s) }),

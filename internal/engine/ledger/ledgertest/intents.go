@@ -17,7 +17,7 @@ func intents(t *testing.T, address NewAddress) {
 		t.Parallel()
 		at := address(t)
 		l := open(t, at, ledger.Options{})
-		other := must(ledger.Open(ctx, at, ledger.Options{}))(t)
+		other := must(ledger.Open(ctx, at, ledger.Options{Lease: testLease}))(t)
 		h := holderOf(t, other)
 		if again := holderOf(t, other); again != h || h == holderOf(t, l) {
 			t.Fatalf("a ledger has one holder of its own: %s, %s", h, again)
@@ -56,7 +56,7 @@ func intents(t *testing.T, address NewAddress) {
 		t.Parallel()
 		at := address(t)
 		l := open(t, at, ledger.Options{})
-		other := must(ledger.Open(ctx, at, ledger.Options{}))(t)
+		other := must(ledger.Open(ctx, at, ledger.Options{Lease: testLease}))(t)
 		s := must(other.Begin(ctx, want(newID(t), holderOf(t, other), "n")))(t)
 		if err := other.Close(); err != nil {
 			t.Fatal(err)

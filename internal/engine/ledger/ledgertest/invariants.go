@@ -31,7 +31,7 @@ type model struct {
 func invariants(t *testing.T, address NewAddress) {
 	ctx := context.Background()
 	rapid.Check(t, func(rt *rapid.T) {
-		l := must(ledger.Open(ctx, address(t), ledger.Options{}))(t)
+		l := must(ledger.Open(ctx, address(t), ledger.Options{Lease: testLease}))(t)
 		defer func() { _ = l.Close() }()
 		m := &model{t: t, l: l, holder: holderOf(t, l), account: Account, rows: map[extensions.ID]ledger.Sandbox{}, claims: map[string]extensions.ID{}}
 		rt.Repeat(map[string]func(*rapid.T){

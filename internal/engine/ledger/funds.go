@@ -1,0 +1,230 @@
+package ledger
+
+import (
+	"context"
+	"fmt"
+	"math/bits"
+	"time"
+
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/meter"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
+)
+
+// Balance is an account of an org in one currency. Amounts are nano-units.
+type Balance struct {
+	ID       string // org, kind and currency
+	Org      string
+	Kind     string // wallet | platform_revenue | receivable | grants
+	Currency string
+
+	DebitsPending, CreditsPending, DebitsPosted, CreditsPosted int64
+}
+
+// Kinds of accounts. Only the wallet is asked before something begins; it
+// never goes below zero.
+const (
+	AccountWallet     = "wallet"
+	AccountRevenue    = "platform_revenue"
+	AccountReceivable = "receivable"
+	AccountGrants     = "grants"
+)
+
+// Available is what a wallet can still set aside.
+func (b Balance) Available() int64 { return b.CreditsPosted - b.DebitsPosted - b.DebitsPending }
+
+// Budget bounds what an account, or all of an org, sets aside and spends in a
+// period.
+type Budget struct {
+	ID       string // set by the ledger
+	Account  string // "org" or "org/workspace"
+	Name     string
+	Currency string
+	Limit    int64 // nano-units
+	// Hard refuses what would pass the limit; else passing it is only told.
+	Hard   bool
+	Period string // "" = for ever, day | week | month, in UTC; weeks begin on Monday
+
+	Since    time.Time // the period's beginning
+	Reserved int64     // set aside for what lives
+	Spent    int64     // in the period
+	Over     int64     // of it, what was more than had been set aside
+}
+
+// Available is what is left below the limit; it may be negative.
+func (b Budget) Available() int64 { return b.Limit - b.Reserved - b.Spent }
+
+// Grant puts credit into an org's wallet.
+type Grant struct {
+	Key      string // makes it happen once
+	Org      string
+	Currency string
+	Amount   int64 // nano-units, positive
+	Note     Note  // Type defaults to "funds.granted"
+}
+
+// Reserve sets aside the worst case of a sandbox until its meter is closed:
+// below every hard budget of its account and org, and from the wallet where
+// the platform's credit pays. What was used is posted then, and the rest is free.
+type Reserve struct {
+	Currency string
+	Amount   int64 // nano-units, rounded up
+	Wallet   bool  // platform credit; else only budgets are asked
+	// How the amount came about: Fixed and Hourly for the TTL. They tell which
+	// ttl would fit.
+	Fixed, Hourly int64
+	TTL           time.Duration
+}
+
+// Insufficient says which limit refuses a Reserve. It arrives as KindExhausted.
+type Insufficient struct {
+	Limit           string // whose: "wallet of acme", "budget month of acme/web"
+	Need, Available int64  // nano-units; Available is at least 0
+	Currency        string
+	TTL             time.Duration
+	Fits            time.Duration // the longest ttl that would pass; 0 = none
+}
+
+func (e *Insufficient) Error() string {
+	text := "needs " + meter.Amount(e.Need).String() + " " + e.Currency
+	if e.TTL > 0 {
+		text += " for a ttl of " + shortDuration(e.TTL)
+	}
+	text += fmt.Sprintf(", %s available (limit: %s)", meter.Amount(e.Available), e.Limit)
+	if e.Fits > 0 {
+		text += "; a ttl of at most " + shortDuration(e.Fits) + " fits"
+	}
+	return text
+}
+
+// shortDuration leaves out what is zero: 5h51m.
+func shortDuration(d time.Duration) string {
+	out := ""
+	for _, u := range []struct {
+		size time.Duration
+		name string
+	}{{time.Hour, "h"}, {time.Minute, "m"}, {time.Second, "s"}} {
+		if n := d / u.size; n > 0 {
+			out += fmt.Sprintf("%d%s", n, u.name)
+			d -= n * u.size
+		}
+	}
+	if out == "" {
+		return "0s"
+	}
+	return out
+}
+
+// fits is the longest ttl, in whole minutes, whose worst case is available.
+func (r Reserve) fits(available int64) time.Duration {
+	if r.Hourly <= 0 || available <= r.Fixed {
+		return 0
+	}
+	hi, lo := bits.Mul64(uint64(available-r.Fixed), uint64(time.Hour))
+	if hi >= uint64(r.Hourly) {
+		return r.TTL
+	}
+	ttl, _ := bits.Div64(hi, lo, uint64(r.Hourly))
+	return min(time.Duration(min(ttl, uint64(r.TTL))), r.TTL).Truncate(time.Minute)
+}
+
+func (r Reserve) validate() error {
+	if r.Currency == "" || r.Amount < 0 || r.Fixed < 0 || r.Hourly < 0 {
+		return failuref(extensions.KindInvalid, "what is to be set aside is negative or has no currency")
+	}
+	return nil
+}
+
+// Grant implements Ledger.
+func (s *store) Grant(ctx context.Context, g Grant) (Balance, error) {
+	if err := plain("key", g.Key); err != nil {
+		return Balance{}, err
+	}
+	if StreamOf(g.Org) == "" || StreamOf(g.Org) != g.Org || g.Currency == "" || g.Amount <= 0 {
+		return Balance{}, failuref(extensions.KindInvalid, "a grant needs an org, a currency and an amount above zero")
+	}
+	var wallet Balance
+	err := s.write(ctx, func(t *tx) error {
+		if err := t.queue(g.Org); err != nil {
+			return err
+		}
+		_, done, err := t.replayed(g.Key)
+		if err == nil && !done {
+			err = t.grant(g)
+		}
+		if err != nil {
+			return err
+		}
+		wallet, err = t.balance(g.Org, AccountWallet, g.Currency)
+		return err
+	})
+	return wallet, err
+}
+
+func (t *tx) grant(g Grant) error {
+	from, err := t.balance(g.Org, AccountGrants, g.Currency)
+	if err != nil {
+		return err
+	}
+	to, err := t.balance(g.Org, AccountWallet, g.Currency)
+	if err != nil {
+		return err
+	}
+	x := Transfer{ID: g.Key, Kind: TransferDirect, Debit: from.ID, Credit: to.ID, Amount: g.Amount, Subject: to.ID}
+	if err := t.move(x, 0); err != nil {
+		return err
+	}
+	return t.append(fact{account: g.Org, kind: g.Note.typed("funds.granted"), subject: to.ID, operation: g.Key,
+		data: factData{Funds: []Transfer{x}, Note: g.Note.Data}})
+}
+
+// PutBudget implements Ledger.
+func (s *store) PutBudget(ctx context.Context, b Budget) (Budget, error) {
+	for _, r := range []struct{ name, value string }{{"account", b.Account}, {"name of the budget", b.Name}, {"currency", b.Currency}} {
+		if err := plain(r.name, r.value); err != nil {
+			return b, err
+		}
+	}
+	if _, known := periods[b.Period]; !known || b.Limit < 0 {
+		return b, failuref(extensions.KindInvalid, "the budget %q has a negative limit or an unknown period %q", b.Name, b.Period).
+			WithRemedy("use day, week, month, or no period")
+	}
+	b.ID = b.Account + ":" + b.Name + ":" + b.Currency
+	err := s.write(ctx, func(t *tx) error {
+		if err := t.queue(b.Account); err != nil {
+			return err
+		}
+		old, err := t.budgets("WHERE id = ?", b.ID)
+		if err != nil {
+			return err
+		}
+		if len(old) == 0 {
+			b.Since = periodStart(b.Period, t.now)
+			err = t.insert("ledger.budget", "budgets", b.fields())
+		} else {
+			b.Since, b.Reserved, b.Spent, b.Over = old[0].Since, old[0].Reserved, old[0].Spent, old[0].Over
+			if b.Period != old[0].Period {
+				b.Since = periodStart(b.Period, t.now)
+			}
+			err = t.update("ledger.budget", "budgets", b.fields(), "id = ?", b.ID)
+		}
+		if err != nil {
+			return err
+		}
+		return t.append(fact{account: b.Account, kind: "budget.set", subject: b.ID, data: factData{Budget: &b}})
+	})
+	return b, err
+}
+
+// Balances implements Ledger.
+func (s *store) Balances(ctx context.Context, org string) ([]Balance, error) {
+	return readAll(ctx, s, "accounts", (*Balance).fields, "WHERE org = ? ORDER BY id", org)
+}
+
+// Budgets implements Ledger.
+func (s *store) Budgets(ctx context.Context, org string) ([]Budget, error) {
+	bs, err := readAll(ctx, s, "budgets", (*Budget).fields, "WHERE org = ? ORDER BY id", org)
+	for i := range bs {
+		bs[i].roll(s.now())
+	}
+	return bs, err
+}

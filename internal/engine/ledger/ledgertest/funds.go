@@ -1,0 +1,295 @@
+package ledgertest
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/lifecycle"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
+)
+
+const dollar = 1_000_000_000 // nano-units
+
+// cost is what the sandboxes of these tests reserve: a dollar for two hours.
+func cost() *ledger.Reserve {
+	return &ledger.Reserve{Currency: "USD", Amount: dollar, Wallet: true, Hourly: dollar / 2, TTL: 2 * time.Hour}
+}
+
+func granted(t testing.TB, l ledger.Ledger, amount int64) {
+	t.Helper()
+	must(l.Grant(context.Background(), ledger.Grant{Key: string(newID(t)), Org: "acme", Currency: "USD", Amount: amount}))(t)
+}
+
+// balance is an account of acme by its kind.
+func balance(t testing.TB, l ledger.Ledger, kind string) ledger.Balance {
+	t.Helper()
+	for _, b := range must(l.Balances(context.Background(), "acme"))(t) {
+		if b.Kind == kind {
+			return b
+		}
+	}
+	return ledger.Balance{}
+}
+
+func funds(t *testing.T, address NewAddress) {
+	t.Run("settlement", func(t *testing.T) { t.Parallel(); settlement(t, address) })
+	t.Run("refusals", func(t *testing.T) { t.Parallel(); refusals(t, address) })
+	t.Run("budgets", func(t *testing.T) { t.Parallel(); budgets(t, address) })
+	t.Run("random lives", func(t *testing.T) { t.Parallel(); moneyInvariants(t, address) })
+	t.Run("the last credit of a wallet", func(t *testing.T) { t.Parallel(); lastCredit(t, address, "wallet of acme") })
+	t.Run("the last credit of a budget", func(t *testing.T) { t.Parallel(); lastCredit(t, address, "budget all of acme/web") })
+}
+
+// paidLife lives with so much reserved, twice if more, and is charged so much.
+func paidLife(t *testing.T, l ledger.Ledger, reserve, more, used int64) {
+	t.Helper()
+	ctx := context.Background()
+	b := want(newID(t), holderOf(t, l), string(newID(t)))
+	b.Reserve = &ledger.Reserve{Currency: "USD", Amount: reserve, Wallet: true}
+	s := must(l.Begin(ctx, b))(t)
+	s = must(l.Apply(ctx, provisioning(s)))(t)
+	s = must(l.Apply(ctx, ready(s)))(t)
+	if more > 0 {
+		s = must(l.Apply(ctx, ledger.Change{ID: s.ID, Key: step(s, "more"), Reserve: &ledger.Reserve{Currency: "USD", Amount: more, Wallet: true}}))(t)
+	}
+	s = must(l.Apply(ctx, destroying(s, holderOf(t, l))))(t)
+	end := destroyed(s)
+	end.Meter.Close.Price = func(ledger.Meter) ([]ledger.Charge, error) {
+		return []ledger.Charge{{Segment: 1, Component: "wall", Amount: used, Currency: "USD", Confidence: "exact"},
+			{Segment: 1, Component: "own", Amount: 77, Currency: "USD", Memo: "infra_memo:x", Confidence: "exact"}}, nil
+	}
+	for range 2 { // again is nothing
+		must(l.Apply(ctx, end))(t)
+	}
+	verified(t, l)
+}
+
+func settlement(t *testing.T, address NewAddress) {
+	for name, c := range map[string]struct{ grant, reserve, more, used, left, owed int64 }{
+		"all that was reserved":         {10, 4, 0, 4, 6, 0},
+		"less":                          {10, 4, 0, 1, 9, 0},
+		"nothing":                       {10, 4, 0, 0, 10, 0},
+		"two reservations":              {10, 4, 3, 5, 5, 0},
+		"more, from what is free":       {10, 4, 0, 9, 1, 0},
+		"more than there is":            {10, 4, 0, 15, 0, 5},
+		"more than two reservations":    {10, 4, 3, 8, 2, 0},
+		"more than there is, of a pair": {10, 4, 6, 11, 0, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			l := fresh(t, address)
+			granted(t, l, c.grant)
+			paidLife(t, l, c.reserve, c.more, c.used)
+			w, owed, revenue := balance(t, l, ledger.AccountWallet), balance(t, l, ledger.AccountReceivable), balance(t, l, ledger.AccountRevenue)
+			if w.Available() != c.left || w.DebitsPending != 0 || owed.DebitsPosted != c.owed || revenue.CreditsPosted != c.used || revenue.CreditsPending != 0 {
+				t.Errorf("wallet %+v, receivable %+v, revenue %+v", w, owed, revenue)
+			}
+		})
+	}
+	t.Run("a failed create gives everything back", func(t *testing.T) {
+		t.Parallel()
+		ctx := context.Background()
+		l := fresh(t, address)
+		granted(t, l, 10)
+		b := want(newID(t), holderOf(t, l), "n")
+		b.Reserve = &ledger.Reserve{Currency: "USD", Amount: 10, Wallet: true}
+		s := must(l.Begin(ctx, b))(t)
+		if w := balance(t, l, ledger.AccountWallet); w.Available() != 0 {
+			t.Errorf("%+v", w)
+		}
+		must(l.Apply(ctx, ledger.Change{ID: s.ID, Key: step(s, "refused"), To: lifecycle.Destroyed, Finish: &ledger.FinishIntent{Outcome: ledger.Failed}}))(t)
+		if w := balance(t, l, ledger.AccountWallet); w.Available() != 10 {
+			t.Errorf("%+v", w)
+		}
+		verified(t, l)
+	})
+}
+
+func refusals(t *testing.T, address NewAddress) {
+	ctx := context.Background()
+	l := fresh(t, address)
+	b := want(newID(t), holderOf(t, l), "n")
+	b.Reserve = cost()
+	refuse := func(want string) {
+		t.Helper()
+		_, err := l.Begin(ctx, b)
+		var e *ledger.Insufficient
+		if !errors.As(err, &e) || !extensions.IsKind(err, extensions.KindExhausted) || extensions.RemedyOf(err) == "" || e.Error() != want {
+			t.Errorf("%v, want %s", err, want)
+		}
+	}
+	refuse("needs 1.00 USD for a ttl of 2h, 0.00 available (limit: wallet of acme)")
+	granted(t, l, 3*dollar/4)
+	refuse("needs 1.00 USD for a ttl of 2h, 0.75 available (limit: wallet of acme); a ttl of at most 1h30m fits")
+	granted(t, l, dollar)
+	must(l.PutBudget(ctx, ledger.Budget{Account: "acme", Name: "month", Currency: "USD", Limit: dollar / 3, Hard: true, Period: "month"}))(t)
+	must(l.PutBudget(ctx, ledger.Budget{Account: "acme/other", Name: "all", Currency: "USD", Hard: true}))(t)
+	must(l.PutBudget(ctx, ledger.Budget{Account: Account, Name: "euro", Currency: "EUR", Hard: true}))(t)
+	must(l.PutBudget(ctx, ledger.Budget{Account: Account, Name: "soft", Currency: "USD"}))(t)
+	refuse("needs 1.00 USD for a ttl of 2h, 0.333333333 available (limit: budget month of acme); a ttl of at most 39m fits")
+	if _, err := l.Get(ctx, b.ID); !extensions.IsKind(err, extensions.KindNotFound) {
+		t.Errorf("a refused one is recorded: %v", err)
+	}
+	b.Reserve.Amount, b.Reserve.Hourly = dollar/3, 0
+	s := must(l.Begin(ctx, b))(t)
+	_, err := l.Apply(ctx, ledger.Change{ID: s.ID, Key: "more", Reserve: &ledger.Reserve{Currency: "USD", Amount: 1, Wallet: true}})
+	if !extensions.IsKind(err, extensions.KindExhausted) {
+		t.Errorf("an extension passes the budget: %v", err)
+	}
+	if _, err := l.Grant(ctx, ledger.Grant{Key: "k", Org: "acme", Currency: "USD", Amount: -1}); !extensions.IsKind(err, extensions.KindInvalid) {
+		t.Errorf("%v", err)
+	}
+	verified(t, l)
+}
+
+func budgets(t *testing.T, address NewAddress) {
+	ctx := context.Background()
+	clock := &Clock{at: Start}
+	l := open(t, address(t), ledger.Options{Now: clock.Now})
+	granted(t, l, 100)
+	set := func(limit int64) {
+		must(l.PutBudget(ctx, ledger.Budget{Account: Account, Name: "day", Currency: "USD", Limit: limit, Hard: true, Period: "day"}))(t)
+	}
+	now := func() ledger.Budget { return must(l.Budgets(ctx, "acme"))(t)[0] }
+	set(10)
+	paidLife(t, l, 6, 0, 8)
+	if b := now(); b.Spent != 8 || b.Over != 2 || b.Reserved != 0 || b.Available() != 2 {
+		t.Errorf("%+v", b)
+	}
+	b := want(newID(t), holderOf(t, l), "n")
+	b.Reserve = &ledger.Reserve{Currency: "USD", Amount: 3, Wallet: true}
+	if _, err := l.Begin(ctx, b); !extensions.IsKind(err, extensions.KindExhausted) {
+		t.Errorf("%v", err)
+	}
+	clock.at = clock.at.Add(24 * time.Hour)
+	if b := now(); b.Spent != 0 || b.Available() != 10 {
+		t.Errorf("the next day: %+v", b)
+	}
+	must(l.Begin(ctx, b))(t)
+	set(20)
+	if b := now(); b.Reserved != 3 || b.Limit != 20 {
+		t.Errorf("%+v", b)
+	}
+	verified(t, l)
+}
+
+// lastCredit lets four processes with fifty goroutines each compete for what
+// is enough for some: exactly so many succeed.
+func lastCredit(t *testing.T, address NewAddress, limit string) {
+	const enough = 37
+	at := address(t)
+	l := open(t, at, ledger.Options{})
+	credit := int64(enough*dollar + dollar/2)
+	if strings.HasPrefix(limit, "wallet") {
+		granted(t, l, credit)
+	} else {
+		granted(t, l, 1000*dollar)
+		must(l.PutBudget(context.Background(), ledger.Budget{Account: Account, Name: "all", Currency: "USD", Limit: credit, Hard: true}))(t)
+	}
+	won, lost := spendTogether(t, at)
+	if won != enough || len(lost) != 200-enough {
+		t.Errorf("%d succeeded and %d were refused, want %d of 200", won, len(lost), enough)
+	}
+	fits := "needs 1.00 USD for a ttl of 2h, 0.50 available (limit: " + limit + "); a ttl of at most 1h fits"
+	for _, text := range lost {
+		if text != fits {
+			t.Errorf("refused with %q, want %q", text, fits)
+		}
+	}
+	if all := must(l.List(context.Background(), ledger.Filter{}))(t); len(all) != enough {
+		t.Errorf("%d are recorded", len(all))
+	}
+	verified(t, l)
+}
+
+func spendTogether(t *testing.T, at string) (won int, lost []string) {
+	t.Helper()
+	type process struct {
+		in  io.WriteCloser
+		out *bufio.Reader
+	}
+	var all []process
+	for i := range 4 {
+		cmd := child(t, "spend", at, i, 50, "")
+		cmd.Stderr = os.Stderr
+		in, err := cmd.StdinPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		out, err := cmd.StdoutPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() {
+			if err := cmd.Wait(); err != nil {
+				t.Errorf("a process failed: %v", err)
+			}
+		})
+		p := process{in, bufio.NewReader(out)}
+		if line, err := p.out.ReadString('\n'); err != nil || !strings.HasPrefix(line, "ledger") {
+			t.Fatalf("a process is not ready: %q, %v", line, err)
+		}
+		all = append(all, p)
+	}
+	for _, p := range all {
+		_ = p.in.Close() // the starting shot
+	}
+	for _, p := range all {
+		text, err := io.ReadAll(p.out)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for line := range strings.Lines(string(text)) {
+			if refused, ok := strings.CutPrefix(strings.TrimSpace(line), "refused "); ok {
+				lost = append(lost, refused)
+			} else if strings.HasPrefix(line, "key ") {
+				won++
+			}
+		}
+	}
+	return won, lost
+}
+
+// spend begins count sandboxes at once, as soon as its standard input ends.
+func (w *worker) spend(count int) error {
+	if _, err := io.Copy(io.Discard, os.Stdin); err != nil {
+		return err
+	}
+	var wg sync.WaitGroup
+	errs := make([]error, count)
+	for i := range count {
+		wg.Go(func() {
+			id, err := extensions.NewID(nil)
+			if err != nil {
+				errs[i] = err
+				return
+			}
+			b := want(id, w.holder, fmt.Sprint(w.seed, "-", i))
+			b.Reserve = cost()
+			_, err = w.l.Begin(w.ctx, b)
+			var e *ledger.Insufficient
+			switch {
+			case err == nil:
+				w.said("key", b.Key)
+			case errors.As(err, &e):
+				w.said("refused", e.Error())
+			default:
+				errs[i] = err
+			}
+		})
+	}
+	wg.Wait()
+	return errors.Join(errs...)
+}

@@ -1,0 +1,269 @@
+// Package pgtest runs a PostgreSQL server of a test's own: started once per
+// test program on a free port of the loopback interface, with one database for
+// each address asked for, ended by Main.
+package pgtest
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"os"
+	"os/exec"
+	"os/user"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// NoSkipEnv, set to 1, turns a skip for want of PostgreSQL into a failure.
+const NoSkipEnv = "SANDBOXER_NO_SKIP"
+
+type server struct {
+	dir, bin string
+	port     int
+	cmd      *exec.Cmd
+	ended    <-chan struct{}     // the server's process is gone
+	as       *syscall.Credential // nil: ourselves
+}
+
+var (
+	once   sync.Once
+	shared *server
+	failed error
+)
+
+// Stop ends the server, if one was started; TestMain calls it.
+func Stop() error {
+	once.Do(func() { failed = errors.New("no more tests") })
+	if shared == nil {
+		return nil
+	}
+	return shared.stop()
+}
+
+// CA is the file with the certificate of the authority that signed the
+// server's, which is made out to 127.0.0.1 alone.
+func CA(t testing.TB) string {
+	t.Helper()
+	_ = New(t)
+	return filepath.Join(shared.dir, "ca.pem")
+}
+
+// Exec runs statements in the database as its superuser.
+func Exec(t testing.TB, address, sql string) {
+	t.Helper()
+	if err := execAt(address, sql); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TryExec is Exec for what may be refused.
+func TryExec(address, sql string) error { return execAt(address, sql) }
+
+// User makes a user of the server who has to tell a password, and returns the
+// address of the database with both. What the user owns or may do there ends
+// with the test.
+func User(t testing.TB, address, password string) (name, as string) {
+	t.Helper()
+	name = "u" + strings.ToLower(rand.Text()[:16])
+	Exec(t, address, "CREATE USER "+name+" PASSWORD '"+password+"' IN ROLE "+withPassword)
+	t.Cleanup(func() { Exec(t, address, "DROP OWNED BY "+name+" CASCADE; DROP USER "+name) })
+	return name, As(t, address, name, password)
+}
+
+// As is the address for another user.
+func As(t testing.TB, address, user, password string) string {
+	t.Helper()
+	u, err := url.Parse(address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	u.User = url.UserPassword(user, password)
+	return u.String()
+}
+
+// withPassword is the role whose members are asked for one; others are trusted.
+const withPassword = "with_password"
+
+const hostBased = "local all all trust\n" +
+	"host all +" + withPassword + " 127.0.0.1/32 scram-sha-256\n" +
+	"host all all 127.0.0.1/32 trust\n"
+
+// New makes an empty database and returns its address. Without PostgreSQL on
+// this machine the test is skipped, or fails under SANDBOXER_NO_SKIP=1.
+func New(t testing.TB) string {
+	t.Helper()
+	once.Do(func() { shared, failed = start() })
+	if failed != nil {
+		if errors.Is(failed, errAbsent) && os.Getenv(NoSkipEnv) != "1" {
+			t.Skip(failed)
+		}
+		t.Fatal(failed)
+	}
+	name := "t" + strings.ToLower(rand.Text()[:16])
+	if err := shared.exec("CREATE DATABASE " + name); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := shared.exec("DROP DATABASE IF EXISTS " + name + " WITH (FORCE)"); err != nil {
+			t.Error(err)
+		}
+	})
+	return shared.address(name)
+}
+
+var errAbsent = errors.New("PostgreSQL's server programs are not on this machine: install postgresql")
+
+// programs finds the folder with initdb and postgres; distributions keep them
+// off PATH.
+func programs() (string, error) {
+	if p, err := exec.LookPath("initdb"); err == nil {
+		if p, err = filepath.EvalSymlinks(p); err == nil {
+			return filepath.Dir(p), nil
+		}
+	}
+	for _, pattern := range []string{"/usr/lib/postgresql/*/bin/initdb", "/usr/pgsql-*/bin/initdb", "/opt/homebrew/opt/postgresql*/bin/initdb"} {
+		if found, _ := filepath.Glob(pattern); len(found) > 0 {
+			return filepath.Dir(slices.Max(found)), nil
+		}
+	}
+	return "", errAbsent
+}
+
+func start() (*server, error) {
+	bin, err := programs()
+	if err != nil {
+		return nil, err
+	}
+	s := &server{bin: bin}
+	if os.Getuid() == 0 { // the server refuses to run as root
+		if s.as, err = nobodyElse(); err != nil {
+			return nil, err
+		}
+	}
+	if s.dir, err = os.MkdirTemp("", "sbxpg"); err != nil {
+		return nil, err
+	}
+	if s.as != nil {
+		if err := os.Chown(s.dir, int(s.as.Uid), int(s.as.Gid)); err != nil {
+			return nil, err
+		}
+	}
+	if err := s.run("initdb", "-D", s.dir+"/data", "-U", "postgres", "--auth=trust", "--no-sync", "--encoding=UTF8", "--locale=C.UTF-8"); err != nil {
+		return nil, errors.Join(err, os.RemoveAll(s.dir))
+	}
+	err = errors.Join(s.certify(), os.WriteFile(s.dir+"/data/pg_hba.conf", []byte(hostBased), 0o600))
+	if err == nil {
+		err = s.serve()
+	}
+	if err == nil {
+		err = s.exec("CREATE ROLE " + withPassword)
+	}
+	if err != nil {
+		return nil, errors.Join(err, s.stop())
+	}
+	return s, nil
+}
+
+func nobodyElse() (*syscall.Credential, error) {
+	for _, name := range []string{"postgres", "nobody"} {
+		u, err := user.Lookup(name)
+		if err != nil {
+			continue
+		}
+		uid, err1 := strconv.ParseUint(u.Uid, 10, 32)
+		gid, err2 := strconv.ParseUint(u.Gid, 10, 32)
+		if err := errors.Join(err1, err2); err != nil {
+			return nil, err
+		}
+		return &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}, nil
+	}
+	return nil, errors.New("no user to run PostgreSQL as")
+}
+
+func (s *server) command(ctx context.Context, name string, args ...string) *exec.Cmd {
+	cmd := exec.CommandContext(ctx, filepath.Join(s.bin, name), args...)
+	cmd.Dir = s.dir
+	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + s.dir, "LC_ALL=C.UTF-8"}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: s.as}
+	return cmd
+}
+
+func (s *server) run(name string, args ...string) error {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	if out, err := s.command(ctx, name, args...).CombinedOutput(); err != nil {
+		return fmt.Errorf("%s: %w: %s", name, err, bytes.TrimSpace(out))
+	}
+	return nil
+}
+
+func (s *server) exec(sql string) error { return execAt(s.address("postgres"), sql) }
+
+func execAt(address, sql string) error {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	c, err := pgx.Connect(ctx, address)
+	if err != nil {
+		return err
+	}
+	_, err = c.Exec(ctx, sql)
+	return errors.Join(err, c.Close(ctx))
+}
+
+func (s *server) address(database string) string {
+	return fmt.Sprintf("postgres://postgres@127.0.0.1:%d/%s", s.port, database)
+}
+
+func (s *server) serve() error {
+	l, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // at once
+	if err != nil {
+		return err
+	}
+	s.port = l.Addr().(*net.TCPAddr).Port
+	_ = l.Close()
+	// synchronous_commit stays on: what was acknowledged is there after a
+	// crash, which the tests rely on; the disk's own cache is not under test.
+	s.cmd = s.command(context.Background(), "postgres", "-D", s.dir+"/data", "-p", strconv.Itoa(s.port), "-k", s.dir,
+		"-c", "listen_addresses=127.0.0.1", "-c", "max_connections=300", "-c", "fsync=off",
+		"-c", "ssl=on", "-c", "ssl_cert_file="+s.dir+"/server.pem", "-c", "ssl_key_file="+s.dir+"/server.key", "-c", "log_min_messages=fatal")
+	log, err := os.Create(filepath.Join(s.dir, "log"))
+	if err != nil {
+		return err
+	}
+	defer log.Close()
+	s.cmd.Stdout, s.cmd.Stderr = log, log
+	if s.ended, err = startBound(s.cmd); err != nil {
+		return err
+	}
+	for begun := time.Now(); ; time.Sleep(50 * time.Millisecond) {
+		err := s.exec("SELECT 1")
+		if err == nil {
+			return nil
+		}
+		if time.Since(begun) > 30*time.Second {
+			text, _ := os.ReadFile(filepath.Join(s.dir, "log"))
+			return fmt.Errorf("PostgreSQL did not start: %w: %s", err, text)
+		}
+	}
+}
+
+// stop ends the server as its manual's "immediate shutdown"; nothing of it is kept.
+func (s *server) stop() error {
+	if s.ended != nil {
+		_ = s.cmd.Process.Signal(syscall.SIGQUIT)
+		<-s.ended
+	}
+	return os.RemoveAll(s.dir)
+}

@@ -1,0 +1,174 @@
+package ledger
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"database/sql"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/stdlib"
+
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
+)
+
+// What a session of ours asks of the server, unless the address says otherwise.
+const (
+	postgresConnect   = 10 * time.Second
+	postgresStatement = 60 * time.Second // one statement
+	postgresIdle      = 60 * time.Second // a transaction whose client is gone
+)
+
+func postgresDialect() dialect {
+	return dialect{name: "postgres", rebind: numbered, forUpdate: " FOR UPDATE", concurrent: true,
+		view:  &sql.TxOptions{Isolation: sql.LevelRepeatableRead, ReadOnly: true},
+		again: againPostgres, classify: classifyPostgres, unique: uniquePostgres, made: madeInPostgres,
+		check: func(context.Context, *sql.DB) ([]string, error) { return nil, nil }}
+}
+
+// numbered turns ? into $1, $2, …; our statements have no other question marks.
+func numbered(q string) string {
+	var b strings.Builder
+	n := 0
+	for {
+		before, after, found := strings.Cut(q, "?")
+		b.WriteString(before)
+		if !found {
+			return b.String()
+		}
+		n++
+		b.WriteString("$" + strconv.Itoa(n))
+		q = after
+	}
+}
+
+// openPostgres opens a database that several machines may share.
+func openPostgres(ctx context.Context, address string, o Options) (Ledger, error) {
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	o.LockTimeout = cmp.Or(o.LockTimeout, time.Minute)
+	o.NewID = cmp.Or(o.NewID, strings.ToLower(rand.Text()))
+	cfg, err := parsePostgres(address)
+	if err != nil {
+		return nil, err
+	}
+	for name, d := range map[string]time.Duration{"statement_timeout": max(postgresStatement, o.LockTimeout), "lock_timeout": o.LockTimeout,
+		"idle_in_transaction_session_timeout": postgresIdle} {
+		if _, given := cfg.RuntimeParams[name]; !given {
+			cfg.RuntimeParams[name] = strconv.FormatInt(d.Milliseconds(), 10)
+		}
+	}
+	s := &store{url: shownURL(cfg), options: o, dialect: postgresDialect(), lock: func(context.Context) (func(), error) { return func() {}, nil }}
+	open := s.openSharedToWrite
+	if o.ReadOnly {
+		open = s.openSharedToRead
+	}
+	if err := open(ctx, cfg); err != nil {
+		_ = s.Close()
+		return nil, err
+	}
+	return s, nil
+}
+
+func leaseTerm(o Options) time.Duration {
+	if o.Lease <= 0 || o.Lease > maxLease {
+		return maxLease
+	}
+	return o.Lease
+}
+
+func (s *store) pool(cfg *pgx.ConnConfig, connections int, readOnly bool) *sql.DB {
+	own := cfg.Copy()
+	if readOnly {
+		own.RuntimeParams["default_transaction_read_only"] = "on"
+	}
+	db := stdlib.OpenDB(*own)
+	db.SetMaxOpenConns(connections)
+	db.SetMaxIdleConns(connections)
+	db.SetConnMaxIdleTime(30 * time.Second)
+	return db
+}
+
+func (s *store) openSharedToWrite(ctx context.Context, cfg *pgx.ConnConfig) error {
+	s.writer = s.pool(cfg, 4, false)
+	s.reader = s.pool(cfg, 4, true)
+	steps, err := migrations()
+	if err != nil {
+		return failure(extensions.KindInternal, "", err)
+	}
+	if s.id, err = s.migrateShared(ctx, steps); err != nil {
+		return err
+	}
+	s.holders = &leases{store: s, term: leaseTerm(s.options)}
+	return nil
+}
+
+// migrateShared goes on where another one makes the same tables at once: they
+// clash, and one of them is done then.
+func (s *store) migrateShared(ctx context.Context, steps []migration) (id string, err error) {
+	err = s.repeat(ctx, func() (bool, error) {
+		id, err = s.migrate(ctx, steps)
+		return err != nil && (s.dialect.again(err) || s.dialect.unique(err)), err
+	})
+	return id, err
+}
+
+// openSharedToRead reads a database without our tables as empty.
+func (s *store) openSharedToRead(ctx context.Context, cfg *pgx.ConnConfig) error {
+	db := s.pool(cfg, 4, true)
+	err := s.ask(ctx, func() (err error) {
+		ready, err := s.readable(ctx, db)
+		if err == nil && ready {
+			s.reader = db
+			s.id, err = metaValue(ctx, s, db, "ledger_id")
+		}
+		return err
+	})
+	if s.reader == nil {
+		_ = db.Close()
+	}
+	s.holders = &leases{store: s, term: leaseTerm(s.options)}
+	return err
+}
+
+// madeInPostgres looks in the schemas that the user's search_path leads to.
+func madeInPostgres(ctx context.Context, q queryer) (made bool, err error) {
+	rows, err := q.QueryContext(ctx, "SELECT to_regclass('migrations') IS NOT NULL, current_schema() IS NOT NULL")
+	if err != nil {
+		return false, err
+	}
+	defer func() { _ = rows.Close() }()
+	usable := false
+	for rows.Next() {
+		if err := rows.Scan(&made, &usable); err != nil {
+			return false, err
+		}
+	}
+	if err := rows.Err(); err != nil {
+		return false, err
+	}
+	if !usable { // what may not be used looks as if it were not there
+		return false, errNoSchema
+	}
+	return made, nil
+}
+
+// oldestPostgres is the oldest release that its makers still mended when this
+// was written; others that speak its protocol tell which one they are like.
+const oldestPostgres = 13
+
+func recentServer(_ context.Context, conn *pgconn.PgConn) error {
+	version := conn.ParameterStatus("server_version")
+	major, _, _ := strings.Cut(version, ".")
+	n := 0
+	if _, err := fmt.Sscanf(major, "%d", &n); err != nil || n < oldestPostgres {
+		return &oldServer{version}
+	}
+	return nil
+}

@@ -1,0 +1,181 @@
+package ledger_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger/pgtest"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/lifecycle"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
+)
+
+// aLife takes one sandbox through its states. Its keys are the same for the
+// same id, as when a caller repeats a call.
+func aLife(ctx context.Context, l ledger.Ledger, id extensions.ID) error {
+	holder, err := l.Holder(ctx)
+	if err != nil {
+		return err
+	}
+	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	s, err := l.Begin(ctx, ledger.Begin{Key: string(id), Holder: holder, ID: id, Account: "acme/web", Name: string(id), CreatedAt: now,
+		Profile: "profile.base", ProfileVersion: "1.0.0", TTL: time.Hour, ExpiresAt: now.Add(time.Hour),
+		Quote: &ledger.Quote{Body: json.RawMessage(`{"a":1}`)}})
+	for _, to := range []lifecycle.State{lifecycle.Provisioning, lifecycle.Ready, lifecycle.Destroying, lifecycle.Destroyed} {
+		if err != nil {
+			return err
+		}
+		c := ledger.Change{ID: id, Key: string(id) + string(to), Expect: ledger.Expect{Fence: s.Fence}, To: to}
+		switch to {
+		case lifecycle.Ready:
+			c.Finish = &ledger.FinishIntent{Outcome: ledger.Confirmed}
+			c.Meter.Open = &ledger.MeterOpen{At: now, Source: "backend", Currency: "USD", Rates: json.RawMessage(`{}`)}
+		case lifecycle.Destroying:
+			c.Intent = &ledger.OpenIntent{Kind: ledger.IntentDestroy, Holder: holder}
+		case lifecycle.Destroyed:
+			c.Finish = &ledger.FinishIntent{Outcome: ledger.Confirmed}
+			c.Meter.Close = &ledger.MeterClose{At: now.Add(time.Minute), Source: "backend",
+				Price: func(ledger.Meter) ([]ledger.Charge, error) { return nil, nil }}
+		}
+		s, err = l.Apply(ctx, c)
+	}
+	return err
+}
+
+// Whatever exchange with the database is lost, the request or its answer,
+// commits included: the life is recorded once, whole, and nobody notices.
+func TestACutAtEveryStatementLosesNothing(t *testing.T) {
+	t.Parallel()
+	address := pgtest.New(t)
+	cutter := pgtest.NewCutter(t, address)
+	ctx := context.Background()
+	direct, err := ledger.Open(ctx, address, ledger.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer direct.Close()
+	for _, answer := range []bool{false, true} {
+		seen := 0
+		for n := 1; ; n++ {
+			l, err := ledger.Open(ctx, cutter.Address, ledger.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			id, err := extensions.NewID(nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			cutter.Cut(n, answer)
+			err = aLife(ctx, l, id)
+			cuts := cutter.Cuts()
+			cutter.Cut(0, false)
+			if err := errors.Join(err, l.Close()); err != nil {
+				t.Fatalf("exchange %d lost (answer: %t): %v", n, answer, err)
+			}
+			var types []string
+			events, err := direct.Events(ctx, "acme", 0, 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, e := range events {
+				if e.Subject == string(id) {
+					types = append(types, e.Type)
+				}
+			}
+			want := "sandbox.requested sandbox.provisioning sandbox.ready sandbox.destroying sandbox.destroyed"
+			if got := strings.Join(types, " "); got != want {
+				t.Fatalf("exchange %d lost (answer: %t): %s", n, answer, got)
+			}
+			if cuts == 0 {
+				break // the life has no more exchanges
+			}
+			seen++
+		}
+		if seen < 50 {
+			t.Errorf("only %d exchanges were cut", seen)
+		}
+	}
+	if r, err := direct.Verify(ctx); err != nil || !r.OK() {
+		t.Errorf("%v, %q", err, r.Problems)
+	}
+}
+
+func TestAPostgresThatIsNotThereIsToldWithoutThePassword(t *testing.T) {
+	t.Parallel()
+	_, err := ledger.Open(context.Background(), "postgres://me:hush-hush@127.0.0.1:1/ledger", ledger.Options{})
+	if !extensions.IsKind(err, extensions.KindUnavailable) || extensions.RemedyOf(err) == "" || strings.Contains(err.Error(), "hush") {
+		t.Errorf("%v", err)
+	}
+	_, err = ledger.Open(context.Background(), "postgres://me:hush-hush@db.example/ledger?sslmode=prefer", ledger.Options{})
+	if !extensions.IsKind(err, extensions.KindInvalid) || strings.Contains(err.Error(), "hush") || !strings.Contains(extensions.RemedyOf(err), "sslmode=verify-full") {
+		t.Errorf("%v (%s)", err, extensions.RemedyOf(err))
+	}
+	if err := ledger.CheckURL("postgres://me:hush-hush@db:5432?x=%zz"); !extensions.IsKind(err, extensions.KindInvalid) || strings.Contains(err.Error(), "hush") {
+		t.Errorf("%v", err)
+	}
+}
+
+// What others write meanwhile is no finding.
+func TestVerifyingSeesOneStateOfTheWholeLedger(t *testing.T) {
+	t.Parallel()
+	l, err := ledger.Open(ctx, pgtest.New(t), ledger.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	stop := make(chan struct{})
+	var writers sync.WaitGroup
+	for range 3 {
+		writers.Go(func() {
+			for {
+				select {
+				case <-stop:
+					return
+				default:
+				}
+				id, err := extensions.NewID(nil)
+				if err == nil {
+					err = aLife(ctx, l, id)
+				}
+				if err != nil {
+					t.Error(err)
+					return
+				}
+			}
+		})
+	}
+	for range 30 {
+		if r, err := l.Verify(ctx); err != nil || !r.OK() {
+			t.Errorf("%q, %v", r.Problems, err)
+			break
+		}
+	}
+	close(stop)
+	writers.Wait()
+}
+
+func TestAMissingSchemaReadsAsEmptyAndIsNotMade(t *testing.T) {
+	t.Parallel()
+	ctx := context.Background()
+	address := pgtest.New(t)
+	for range 2 {
+		l, err := ledger.Open(ctx, address, ledger.Options{ReadOnly: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if l.ID() != "" {
+			t.Error("reading made a ledger")
+		}
+		if rows, err := l.List(ctx, ledger.Filter{}); err != nil || len(rows) != 0 {
+			t.Errorf("%v, %v", rows, err)
+		}
+		if err := l.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}

@@ -1,0 +1,283 @@
+package engine_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/failpoint"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger/pgtest"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/saasstub"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/saasstub/vendor"
+)
+
+// fleet is several machines, each with a state folder of its own, that share
+// a vendor and a ledger in PostgreSQL.
+type fleet struct {
+	t       *testing.T
+	ledger  string // address
+	catalog string
+	vendor  string // folder
+	lease   time.Duration
+}
+
+const fleetLease = 3 * time.Second
+
+func newFleet(t *testing.T, more string) *fleet {
+	t.Helper()
+	f := &fleet{t: t, ledger: pgtest.New(t), vendor: t.TempDir(), lease: fleetLease}
+	f.catalog = folder(t, map[string]string{
+		"extensions/ext.mine.yaml": "id: ext.mine\ntitle: Mine\nhandler: saas-stub\nconfig: { dir: " + f.vendor + " }\n" + more,
+		"profiles/profile.mine.yaml": "id: profile.mine\nversion: \"1.0.0\"\nextension: ext.mine\nisolation: { level: container }\n" +
+			"network: { default: deny }\nworkspace: { mode: remote-canonical, access: rw }\nttl: { default: 1h, max: 24h }\n",
+	})
+	return f
+}
+
+// machine is one of the fleet; at "" the ledger is reached directly.
+func (f *fleet) machine(at string) (*engine.Engine, order) {
+	f.t.Helper()
+	o := order{Dir: f.t.TempDir(), Profile: "profile.mine", Ledger: f.ledger, Catalog: f.catalog, Lease: f.lease}
+	if at != "" {
+		o.Ledger = at
+	}
+	return f.on(o), o
+}
+
+func (f *fleet) on(o order) *engine.Engine {
+	f.t.Helper()
+	e, err := o.engine()
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	f.t.Cleanup(func() {
+		if err := e.Close(); err != nil {
+			f.t.Error(err)
+		}
+	})
+	return e
+}
+
+func (f *fleet) alive() (ids []string) {
+	f.t.Helper()
+	objects, err := vendor.At(f.vendor).Objects()
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	for _, o := range objects {
+		ids = append(ids, o.Name)
+	}
+	return ids
+}
+
+func (f *fleet) verify() {
+	f.t.Helper()
+	e, _ := f.machine("")
+	if n, findings, err := e.VerifyLedger(context.Background()); err != nil || len(findings) > 0 || n == 0 {
+		f.t.Errorf("ledger: %d events, %q, %v", n, findings, err)
+	}
+}
+
+var mine = engine.Request{Profile: "profile.mine", Name: "one", TTL: "10m"}
+
+func TestTwoMachinesShareNamesAndSandboxes(t *testing.T) {
+	t.Parallel()
+	f := newFleet(t, "")
+	ctx := context.Background()
+	a, _ := f.machine("")
+	b, _ := f.machine("")
+	s, err := a.Create(ctx, mine, nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := b.Create(ctx, mine, nil, nil); !extensions.IsKind(err, extensions.KindConflict) || !strings.Contains(err.Error(), string(s.ID)) {
+		t.Errorf("the name is taken elsewhere: %v", err)
+	}
+	if got, err := b.Lookup(ctx, "", "", "one"); err != nil || got.ID != s.ID {
+		t.Errorf("looked up elsewhere: %v, %v", got.ID, err)
+	}
+	longer, err := b.ExtendTTL(ctx, s.Receipt, time.Hour)
+	if err != nil || !longer.ExpiresAt.Equal(s.CreatedAt.Add(time.Hour)) {
+		t.Errorf("extended elsewhere: %v, %v", longer.ExpiresAt, err)
+	}
+	if got, err := a.Get(ctx, s.Receipt); err != nil || !got.ExpiresAt.Equal(longer.ExpiresAt) {
+		t.Errorf("read back: %v, %v", got.ExpiresAt, err)
+	}
+	taken, err := b.Create(ctx, engine.Request{Profile: "profile.mine", Name: "one", TTL: "1h", OnConflict: "adopt"}, nil, nil)
+	if err != nil || taken.ID != s.ID {
+		t.Fatalf("adopted: %v, %v", taken.ID, err)
+	}
+	if r, err := a.Destroy(ctx, s.Receipt, engine.DestroyOptions{}); err != nil || !r.AlreadyGone || len(f.alive()) != 1 {
+		t.Errorf("the former owner: %+v, %v", r, err)
+	}
+	if r, err := b.Destroy(ctx, taken.Receipt, engine.DestroyOptions{}); err != nil || r.AlreadyGone || len(f.alive()) != 0 {
+		t.Errorf("the owner: %+v, %v", r, err)
+	}
+	if _, err := a.Create(ctx, mine, nil, nil); err != nil {
+		t.Errorf("the name is free again: %v", err)
+	}
+	f.verify()
+}
+
+func TestOneNameOnThreeMachinesAtOnceIsMadeOnce(t *testing.T) {
+	t.Parallel()
+	f := newFleet(t, "")
+	var engines []*engine.Engine
+	for range 3 {
+		e, _ := f.machine("")
+		engines = append(engines, e)
+	}
+	var won atomic.Int32
+	together(func(i int) {
+		_, err := engines[i%3].Create(context.Background(), mine, nil, nil)
+		switch {
+		case err == nil:
+			won.Add(1)
+		case !extensions.IsKind(err, extensions.KindConflict):
+			t.Errorf("a loser is told: %v", err)
+		}
+	})
+	if n := len(f.alive()); won.Load() != 1 || n != 1 {
+		t.Errorf("%d won, %d live", won.Load(), n)
+	}
+	f.verify()
+}
+
+// A ceiling on how many may live is one for all machines.
+func TestMachinesShareTheRoomOfAPlace(t *testing.T) {
+	t.Parallel()
+	f := newFleet(t, "capacity: { max_sandboxes: 4 }\n")
+	a, _ := f.machine("")
+	b, _ := f.machine("")
+	var won atomic.Int32
+	together(func(i int) {
+		e := a
+		if i%2 == 1 {
+			e = b
+		}
+		_, err := e.Create(context.Background(), engine.Request{Profile: "profile.mine", Name: fmt.Sprint("n", i), TTL: "10m"}, nil, nil)
+		switch {
+		case err == nil:
+			won.Add(1)
+		case !extensions.IsKind(err, extensions.KindExhausted):
+			t.Errorf("a loser is told: %v", err)
+		}
+	})
+	if n := len(f.alive()); won.Load() != 4 || n != 4 {
+		t.Errorf("%d won, %d live, want 4", won.Load(), n)
+	}
+	f.verify()
+}
+
+// What a machine left that died is settled by another one, once the lease of
+// the dead one is over and not before.
+func TestAnotherMachineSettlesWhatADeadOneLeft(t *testing.T) {
+	t.Parallel()
+	points := failpoint.Names("engine.create.")
+	for _, point := range points {
+		t.Run(point, func(t *testing.T) {
+			t.Parallel()
+			f := newFleet(t, "")
+			_, o := f.machine("")
+			o.Do, o.Name = "create", "one"
+			_, stderr, code := run(t, o, failpoint.Env+"="+point+":kill", 0)
+			died := time.Now()
+			if code == 0 {
+				t.Fatalf("it did not die: %s", stderr)
+			}
+			b, _ := f.machine("")
+			told := make(chan string, 100)
+			s, err := b.Create(context.Background(), mine, nil, func(n engine.Notice) { told <- n.Summary })
+			waited := time.Since(died)
+			switch point {
+			case "engine.create.prepared":
+				if err != nil {
+					t.Errorf("nothing was recorded: %v", err)
+				}
+			case "engine.create.confirmed":
+				if !extensions.IsKind(err, extensions.KindConflict) || !strings.Contains(extensions.RemedyOf(err), "import {") {
+					t.Errorf("it was finished: %v", err)
+				}
+			default:
+				if err != nil || waited < fleetLease/2 || len(told) == 0 {
+					t.Errorf("after %s, told of %d: %v", waited, len(told), err)
+				}
+			}
+			if left := f.alive(); len(left) != 1 || err == nil && left[0] != string(s.ID) {
+				t.Errorf("%v live, made was %s", left, s.ID)
+			}
+			f.verify()
+		})
+	}
+}
+
+// A machine that is cut off from the ledger while it makes something gives up
+// before others may take it for dead, and leaves nothing behind.
+func TestAMachineCutOffGivesUpBeforeItIsTakenForDead(t *testing.T) {
+	t.Parallel()
+	f := newFleet(t, "")
+	cut := pgtest.NewCutter(t, f.ledger)
+	a, _ := f.machine(cut.Address)
+	b, _ := f.machine("")
+	ctx := context.Background()
+	if err := saasstub.WriteScript(f.vendor, saasstub.Script{Rules: []saasstub.Rule{
+		{Op: vendor.OpCreate, Do: vendor.DoDelay, Delay: vendor.Duration(time.Minute), Times: 1}}}); err != nil {
+		t.Fatal(err)
+	}
+	started := time.Now()
+	s, err := a.Create(failpoint.Inject(ctx, "engine.create.placed", func() error { cut.Off(); return nil }), mine, nil, nil)
+	if err == nil || time.Since(started) > 30*time.Second {
+		t.Fatalf("it took %s: %v", time.Since(started), err)
+	}
+	if !strings.Contains(err.Error(), "take this run for dead") {
+		t.Errorf("it is not told why: %v", err)
+	}
+	if left := f.alive(); len(left) != 0 {
+		t.Errorf("%v live", left)
+	}
+	other, err := b.Create(ctx, mine, nil, nil)
+	if err != nil || other.ID == s.ID {
+		t.Fatalf("the other machine: %v", err)
+	}
+	cut.On()
+	if _, err := a.Destroy(ctx, s.Receipt, engine.DestroyOptions{}); err != nil {
+		t.Errorf("the tainted one is destroyed: %v", err)
+	}
+	if left := f.alive(); len(left) != 1 || left[0] != string(other.ID) {
+		t.Errorf("%v live, want %s alone", left, other.ID)
+	}
+	f.verify()
+}
+
+// What has been taken over is out of the former one's hands, though it lives.
+func TestALateHolderIsFencedOff(t *testing.T) {
+	t.Parallel()
+	f := newFleet(t, "")
+	a, _ := f.machine("")
+	b, _ := f.machine("")
+	ctx := context.Background()
+	lost := errors.New("stopped")
+	var first engine.Sandbox
+	actx := failpoint.Inject(ctx, "engine.create.handle", func() error {
+		// Everybody takes it for dead, as after a long sleep of its machine.
+		pgtest.Exec(t, f.ledger, "UPDATE holders SET expires_at = 0")
+		if _, err := b.Create(ctx, mine, nil, nil); err != nil {
+			lost = err
+		}
+		return nil
+	})
+	_, err := a.Create(actx, mine, func(s engine.Sandbox) { first = s }, nil)
+	if err == nil || lost.Error() != "stopped" {
+		t.Fatalf("a: %v, b: %v", err, lost)
+	}
+	if left := f.alive(); len(left) != 1 || left[0] == string(first.ID) {
+		t.Errorf("%v live, %s was taken over", left, first.ID)
+	}
+	f.verify()
+}
