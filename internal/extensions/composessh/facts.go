@@ -155,7 +155,8 @@ func (r rawFacts) denyNote() string {
 	if r["proof"] != "" || r["against"] == "" {
 		return ""
 	}
-	return fmt.Sprintf("%s; a kernel with macvlan and dummy interfaces makes it hold, or net.ipv4.conf.all.rp_filter=1", extensions.Clean(r["against"], 600))
+	return fmt.Sprintf("%s; %s", extensions.Clean(r["against"], 600),
+		cmp.Or(extensions.Clean(r["cure"], 300), "a kernel with macvlan and dummy interfaces makes it hold, or net.ipv4.conf.all.rp_filter=1"))
 }
 
 // egress is what the host enforces once default deny is proved.

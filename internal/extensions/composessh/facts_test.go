@@ -74,6 +74,7 @@ func TestWhatIsMissingIsTold(t *testing.T) {
 		{"compose without inline configs", rawFacts{"compose": "2.10.0"}, "2.23.1", true},
 		{"tools missing", rawFacts{"missing": "flock setsid"}, "install util-linux", false},
 		{"deny does not hold", rawFacts{"proof": "", "against": "default deny does not hold: answered ARP 192.0.2.2"}, "ARP 192.0.2.2", false},
+		{"deny cannot be tried", rawFacts{"proof": "", "against": "the file x cannot be written", "cure": "free some disk space on the host"}, "cannot be written; free some disk space", false},
 		{"rules cannot be read", rawFacts{"rules": "iptables: Permission denied"}, "install iptables", true},
 		{"logins are ended", rawFacts{"timer": "session", "kills": "yes"}, "enable-linger ann", true},
 		{"no lingering", rawFacts{"timer": "session", "kills": "no", "linger": "no"}, "enable-linger ann", true},

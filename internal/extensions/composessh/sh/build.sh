@@ -150,7 +150,7 @@ run_build() {
 	kill "$watcher" 2>/dev/null
 	wait "$watcher" 2>/dev/null
 	unbound_steps
-	build_why=$(tail -c 65536 "$log" | tail -n 30 | cut -c 1-500 | tail -c 4000)
+	build_why=$(tail -c 65536 "$log" | grep -v -e '^DEPRECATED: The legacy builder' -e '^ *BuildKit is currently disabled' -e '^ *Install the buildx component' | tail -n 30 | cut -c 1-500 | tail -c 4000)
 }
 
 # bound_steps LOG IDS PIDS gives each container of a build its limit of processes

@@ -84,12 +84,12 @@ settle_former() {
 		[ "$value" -le "$generation" ] || fail conflict "$id was taken over: its generation is $value, not $generation"
 		former=$value
 		manifest_get state
-		if [ "$former" = "$generation" ] && { [ "$value" = ready ] || [ "$value" = waiting ]; } && lease_left && [ "$left" -gt 0 ]; then
+		former_state=$value
+		if [ "$former" = "$generation" ] && { [ "$former_state" = ready ] || [ "$former_state" = waiting ]; } && lease_left && [ "$left" -gt 0 ]; then
 			containers_of --filter "label=sandboxer.id=$id"
 			judge_services
-			if [ "$verdict" = ready ] || { [ "$verdict" = wait ] && [ "$value" = waiting ]; }; then
-				manifest_get state
-				adopt "$value"
+			if [ "$verdict" = ready ] || { [ "$verdict" = wait ] && [ "$former_state" = waiting ]; }; then
+				adopt "$former_state"
 				return 0
 			fi
 		fi
@@ -234,7 +234,8 @@ up() {
 	containers_of --filter "label=sandboxer.id=$id"
 	judge_services
 	[ "$verdict" != failed ] || fail_services 1
-	fail_docker 'the stack could not be started' "$(tail -c 4000 "$box/up.log")"
+	# What Compose says of its own progress hides what went wrong.
+	fail_docker 'the stack could not be started' "$(grep -Ev ' (Creating|Created|Starting|Started|Recreate|Recreated|Running|Waiting|Healthy) *$' "$box/up.log" | tail -c 4000)"
 }
 
 compose_up() {

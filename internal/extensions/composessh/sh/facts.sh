@@ -35,10 +35,11 @@ rung() {
 	fi
 }
 
-# proved prints the proof; what stands against it goes to descriptor 3.
+# proved prints the proof; what would help, as a line, and what stands against it
+# go to descriptor 3.
 proved() (
 	fail() {
-		printf '%s' "$2${4:+: $4}" >&3
+		printf '%s\n%s' "${3-}" "$2${4:+: $4}" >&3
 		exit 1
 	}
 	deny_prove
@@ -78,7 +79,7 @@ rung
 fact kills "$kills"
 fact linger "$linger"
 fact timer "$timer"
-docker='' said='' compose='' compose_said='' docker_root='' gpu='' proof='' against='' rules='' looked=''
+docker='' said='' compose='' compose_said='' docker_root='' gpu='' proof='' against='' cure='' rules='' looked=''
 if command -v docker >/dev/null 2>&1; then
 	if said=$(docker info --format '{{.ServerVersion}}|{{.DockerRootDir}}|{{json .Runtimes}}' 2>&1 </dev/null); then
 		said=$(printf '%s\n' "$said" | sed -n -e '/|.*|/p')
@@ -106,7 +107,15 @@ fact free_kib "$free"
 if [ -n "$docker" ] && [ -z "$missing" ]; then
 	engine=$docker
 	against=$( (proof=$(proved) && printf 'proof %s' "$proof") 3>&1)
-	case $against in 'proof '*) proof=${against#proof } against='' ;; esac
+	case $against in
+	'proof '*) proof=${against#proof } against='' ;;
+	*'
+'*)
+		cure=${against%%'
+'*} against=${against#*'
+'}
+		;;
+	esac
 	if [ -n "${allow_firewall-}" ]; then
 		rules=$(as_root sh -c "$firewall_job" sh show 2>&1 </dev/null) && rules=works
 	fi
@@ -124,5 +133,6 @@ if [ -n "$docker" ] && [ -z "$missing" ]; then
 fi
 fact proof "$proof"
 fact against "$against"
+fact cure "$cure"
 fact rules "$(printf '%s' "$rules" | tail -n 2)"
 answer "{$looked\"facts\":{${facts#,}}}"

@@ -5,6 +5,8 @@
 #   wall, remaining    the same by the wall clock (s), and what was left (1/100 s)
 #   until              the deadline as the caller told it, for people
 #   generation
+# The manifest's key deadline has the wall clock's part of it as well: it decides
+# where the lease was removed, or emptied by a loss of power.
 
 # lease_write REMAINING UNTIL GENERATION writes the lease; REMAINING (1/100 s)
 # counts from started, the uptime at which this script began.
@@ -12,17 +14,18 @@ lease_write() {
 	read_clock
 	lease_left=$(($1 - (uptime - started)))
 	[ "$lease_left" -ge 0 ] || lease_left=0
+	lease_wall=$(($(date +%s) + (lease_left + 99) / 100))
+	manifest_put deadline "$lease_wall"
 	printf 'boot=%s\nend=%s\nwall=%s\nremaining=%s\nuntil=%s\ngeneration=%s\n' "$boot" "$((started + $1))" \
-		"$(($(date +%s) + (lease_left + 99) / 100))" "$lease_left" "$2" "$3" >"$box/lease.new" && mv -f "$box/lease.new" "$box/lease" ||
+		"$lease_wall" "$lease_left" "$2" "$3" >"$box/lease.new" && mv -f "$box/lease.new" "$box/lease" ||
 		fail exhausted "the lease $box/lease cannot be written" 'free some disk space on the host'
 }
 
 # lease_left sets left, what is left of the lease in 1/100 s (at most zero when
-# it is over); false when there is no lease.
+# it is over); false when there is none, and no deadline in the manifest.
 lease_left() {
 	lease_boot='' lease_end='' lease_wall='' lease_remaining=''
-	[ -f "$box/lease" ] || return 1
-	while IFS='=' read -r key value; do
+	[ ! -f "$box/lease" ] || while IFS='=' read -r key value; do
 		case $key in
 		boot) lease_boot=$value ;;
 		end) lease_end=$value ;;
@@ -30,8 +33,12 @@ lease_left() {
 		remaining) lease_remaining=$value ;;
 		esac
 	done <"$box/lease"
-	[ -n "$lease_end" ] && [ -n "$lease_wall" ] && [ -n "$lease_remaining" ] || return 1
 	read_clock
+	[ -n "$lease_end" ] && [ -n "$lease_wall" ] && [ -n "$lease_remaining" ] || {
+		manifest_get deadline && [ -n "$value" ] || return 1
+		left=$(((value - $(date +%s)) * 100))
+		return 0
+	}
 	if [ "$boot" = "$lease_boot" ]; then
 		left=$((lease_end - uptime))
 		return 0

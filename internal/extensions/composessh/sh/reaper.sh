@@ -56,11 +56,15 @@ release() {
 	unlock_sandbox
 }
 
-# abandoned removes the folder of a create that ended before anything was made:
-# no lease, and nobody holds it.
+# abandoned ends what nothing tells the end of, and nobody holds: a create that
+# ended before it had a lease, or one whose records were lost. The folder goes
+# last, with nothing left that it is the record of.
 abandoned() {
 	lock_sandbox 0 || return 0
-	[ -e "$box/lease" ] || remove_folder
+	! lease_left || return 0
+	remove_objects
+	case $removed in *containers*) ;; *) same_engine || return 0 ;; esac
+	remove_folder
 }
 
 # guard puts back rules that something on the host took away, of all sandboxes

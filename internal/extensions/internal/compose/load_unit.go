@@ -67,7 +67,7 @@ func (l *loading) add(dict map[string]any, file, dir string, env map[string]stri
 		return nil, err
 	}
 	if err := schema.Validate(dict); err != nil {
-		return nil, l.stop("schema", file, err)
+		return nil, l.stop("schema", file, unknownField(err))
 	}
 	delete(dict, "version")
 	if dict, err = transform.Canonical(dict, false); err != nil {
@@ -75,6 +75,19 @@ func (l *loading) add(dict map[string]any, file, dir string, env map[string]stri
 	}
 	// Canonical forms reveal duplicates, such as ranges of ports.
 	return override.EnforceUnicity(loader.OmitEmpty(dict))
+}
+
+// unknownField says of a field that is none what the schema calls "false schema".
+func unknownField(err error) error {
+	at, ok := strings.CutSuffix(err.Error(), " false schema")
+	if !ok {
+		return err
+	}
+	parent, field := "", at
+	if i := strings.LastIndexByte(at, '.'); i >= 0 {
+		parent, field = at[:i]+": ", at[i+1:]
+	}
+	return fmt.Errorf("%sCompose knows no field %s here", parent, quoted(field))
 }
 
 // read parses and interpolates one file.

@@ -57,3 +57,18 @@ func TestAnUnsetVariableSaysHowItIsSet(t *testing.T) {
 		}
 	}
 }
+
+func TestAFieldThatIsNoneIsNamed(t *testing.T) {
+	t.Parallel()
+	for file, want := range map[string]string{
+		"services: {a: {image: x, comand: y}}\n":                      `services.a: Compose knows no field "comand" here`,
+		"servises: {a: {image: x}}\n":                                 "servises",
+		"services: {a: {image: x, healthcheck: {intervall: 1s}}}\n":   "intervall",
+		"services: {a: {image: x, deploy: {resources: {limit: {}}}}}": "limit",
+	} {
+		_, err := Load(t.Context(), Input{Source: pack(t, map[string]string{"compose.yaml": file}, nil), Deny: true})
+		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "false schema") {
+			t.Errorf("%s: %v", file, err)
+		}
+	}
+}

@@ -1,0 +1,57 @@
+package composessh
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/exttest"
+)
+
+// A lease may be emptied by a loss of power, or removed by somebody: the deadline
+// holds all the same, and no sooner is anything of the sandbox touched.
+func TestADeadlineHoldsWithoutTheLease(t *testing.T) {
+	t.Parallel()
+	for what, lose := range map[string]func(path string) error{
+		"emptied": func(path string) error { return os.Truncate(path, 0) },
+		"removed": os.Remove,
+	} {
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+			s := newSite(t)
+			b := s.open(t)
+			spec := s.spec(t, exttest.WithTTL(30*time.Second))
+			h := s.provision(t, b, spec)
+			must(t, lose(filepath.Join(s.root, string(spec.ID), "lease")))
+			time.Sleep(time.Until(spec.Deadline.Add(-8 * time.Second))) // some looks of the loop
+			if o := s.observe(t, b, h); o.Phase != extensions.PhaseReady {
+				t.Errorf("before its deadline it is %s: %s", o.Phase, o.Reason)
+			}
+			goneIn(t, spec, 10*time.Second)
+		})
+	}
+}
+
+// Where nothing on the host tells the end any more, what runs is ended before its
+// folder goes.
+func TestWhatHasLostItsRecordsIsEnded(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	b := s.open(t)
+	spec := s.spec(t)
+	s.provision(t, b, spec)
+	for _, name := range []string{"lease", "manifest"} {
+		must(t, os.Remove(filepath.Join(s.root, string(spec.ID), name)))
+	}
+	if !waitFor(20*time.Second, func() bool {
+		_, err := os.Stat(filepath.Join(s.root, string(spec.ID)))
+		return os.IsNotExist(err)
+	}) {
+		t.Fatal("its folder is still there")
+	}
+	if left := docker(t, "ps", "-aq", "--filter", "label=sandboxer.id="+string(spec.ID)); left != "" {
+		t.Errorf("its folder is gone, and containers are left: %s", left)
+	}
+}
