@@ -77,18 +77,13 @@ func TestALogThatIsFollowedEndsWithTheSandboxAndItsReader(t *testing.T) {
 	}
 	r, err := b.Logs(t.Context(), h, extensions.LogRequest{Follow: true})
 	must(t, err)
-	for range 100 {
-		if readers() > 0 {
-			break
-		}
-		time.Sleep(50 * time.Millisecond)
-	}
-	if readers() == 0 {
+	if !waitFor(5*time.Second, func() bool { return readers() > 0 }) {
 		t.Fatal("no docker logs runs")
 	}
 	must(t, r.Close())
-	if n := readers(); n != 0 {
-		t.Errorf("%d readers are left after closing", n)
+	// Docker's own program may take a moment to hear of its end.
+	if !waitFor(5*time.Second, func() bool { return readers() == 0 }) {
+		t.Errorf("%d readers are left after closing", readers())
 	}
 	r, err = b.Logs(t.Context(), h, extensions.LogRequest{Follow: true})
 	must(t, err)

@@ -135,16 +135,18 @@ echo "gone $?"
 func TestALeaseHoldsAgainstClocksAndReboots(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ change, want string }{
-		"as written":                            {"", "left"},
-		"the wall clock was set back":           {"wall=99999999999", "left"},
-		"the wall clock was set forward":        {"wall=1", "left"},
-		"the uptime has passed":                 {"end=1", "over"},
-		"another boot, in time":                 {"boot=other", "left"},
-		"another boot, too late":                {"boot=other wall=1", "over"},
-		"another boot whose clock is far back":  {"boot=other wall=99999999999 remaining=1", "over"},
-		"a lease that was cut off is no lease":  {"end=", "none"},
-		"a lease without a wall clock is none":  {"wall=", "none"},
-		"another boot, up longer than was left": {"boot=other remaining=0", "over"},
+		"as written":                             {"", "left"},
+		"the wall clock was set back":            {"wall=99999999999", "left"},
+		"the wall clock was set forward":         {"wall=1", "left"},
+		"the uptime has passed":                  {"end=1", "over"},
+		"another boot, in time":                  {"boot=other", "left"},
+		"another boot, too late":                 {"boot=other wall=1", "over"},
+		"another boot whose clock is far back":   {"boot=other wall=99999999999 remaining=1", "over"},
+		"cut off: the manifest's deadline":       {"end=", "left"},
+		"no wall clock: the manifest's deadline": {"wall=", "left"},
+		"cut off, the deadline has passed":       {"end= deadline=1", "over"},
+		"cut off, and no deadline":               {"end= deadline=", "none"},
+		"another boot, up longer than was left":  {"boot=other remaining=0", "over"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -156,7 +158,7 @@ read_clock
 started=$uptime
 lease_write 999999999999 2030-01-01T00:00:00Z 3
 for change in %s; do
-	sed -i "s/^${change%%%%=*}=.*/$change/" "$box/lease"
+	sed -i "s/^${change%%%%=*}=.*/$change/" "$box/lease" "$box/manifest"
 done
 if ! lease_left; then echo none; elif [ "$left" -gt 0 ]; then echo left; else echo over; fi
 `, c.change), c.want)
