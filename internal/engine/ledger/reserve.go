@@ -60,9 +60,11 @@ func (b *Budget) roll(now time.Time) {
 	}
 }
 
+func accountID(org, kind, currency string) string { return org + ":" + kind + ":" + currency }
+
 // balance is an account under its lock, made where it is missing.
 func (t *tx) balance(org, kind, currency string) (Balance, error) {
-	b := Balance{ID: org + ":" + kind + ":" + currency, Org: org, Kind: kind, Currency: currency}
+	b := Balance{ID: accountID(org, kind, currency), Org: org, Kind: kind, Currency: currency}
 	if err := t.insertOnce("ledger.account", "accounts", b.fields()); err != nil {
 		return b, err
 	}
