@@ -133,6 +133,10 @@ func life(t *testing.T, address NewAddress) {
 		t.Parallel()
 		readyTimes(t, fresh(t, address))
 	})
+	t.Run("how long lives of a profile were", func(t *testing.T) {
+		t.Parallel()
+		lifetimes(t, fresh(t, address))
+	})
 	t.Run("a cancelled context starts nothing", func(t *testing.T) {
 		t.Parallel()
 		l := fresh(t, address)
