@@ -54,6 +54,10 @@ type Ledger interface {
 	// ReadyTimes tells of the sandboxes that last came to be ready at a place
 	// in their first life, the newest first, at most so many.
 	ReadyTimes(ctx context.Context, account, extension, host string, newest int) ([]Readiness, error)
+	// Lifetimes tells how long lives of the profile (its id, any version) ran
+	// that are over and whose end is known, the last to end first, at most so
+	// many; extension "" is any.
+	Lifetimes(ctx context.Context, account, profile, extension string, newest int) ([]Lifetime, error)
 	// OpenIntents returns operations that were begun and not finished, oldest
 	// first, of sandboxes and snapshots.
 	OpenIntents(ctx context.Context, f IntentFilter) ([]Intent, error)
