@@ -8,8 +8,12 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
-// specVersion is that of CloudEvents.
-const specVersion = "1.0"
+// specVersion is that of CloudEvents; the source of an event is the prefix and
+// the ledger's id.
+const (
+	specVersion  = "1.0"
+	sourcePrefix = "urn:sandboxer:ledger:"
+)
 
 // fact is what an event says before it has its place in the chain.
 type fact struct {
@@ -126,7 +130,7 @@ func (t *tx) append(f fact) error {
 func (t *tx) body(ev Event, data factData) (json.RawMessage, error) {
 	m := map[string]any{
 		"specversion":     specVersion,
-		"source":          "urn:sandboxer:ledger:" + t.id,
+		"source":          sourcePrefix + t.id,
 		"type":            ev.Type,
 		"subject":         ev.Subject,
 		"time":            ev.Time.Format(time.RFC3339Nano),

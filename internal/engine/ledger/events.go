@@ -37,13 +37,17 @@ func (s *store) Events(ctx context.Context, stream string, fromSeq int64, limit 
 
 func eventFields(e *Event) []field { return e.fields(new(bool)) }
 
-// withID is the event as others see it.
+// withID is the event as others see it: with its id, and that of the one
+// before, so that each can be checked by itself.
 func withID(e Event) (json.RawMessage, error) {
 	var m map[string]json.RawMessage
 	if err := json.Unmarshal(e.CloudEvent, &m); err != nil {
 		return nil, failuref(extensions.KindInternal, "event %s/%d is not JSON: %w", e.Stream, e.Seq, err)
 	}
 	m["id"] = json.RawMessage(`"` + e.ID + `"`)
+	if e.PrevHash != "" {
+		m["prevhash"] = json.RawMessage(`"` + e.PrevHash + `"`)
+	}
 	return encode(m)
 }
 

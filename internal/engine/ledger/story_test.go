@@ -56,13 +56,12 @@ func (w *teller) ready(s ledger.Sandbox) ledger.Sandbox {
 func (w *teller) end(s ledger.Sandbox, used int64) {
 	w.t.Helper()
 	s = w.step(s, "destroying", ledger.Change{To: lifecycle.Destroying, Intent: &ledger.OpenIntent{Kind: ledger.IntentDestroy, Holder: w.holder, Detail: json.RawMessage(`{"why":"asked"}`)}})
-	price := func(ledger.Meter) ([]ledger.Charge, error) {
-		return []ledger.Charge{{Segment: 1, Component: "wall", Quantity: 7, Unit: "ms", UnitPrice: 3, Amount: used, Currency: "USD", Confidence: "exact"},
-			{Segment: 2, Component: "own", Amount: 4, Currency: "USD", Memo: "infra_memo:local", Confidence: "estimated"}}, nil
-	}
+	booked := &ledger.Booked{Charges: []ledger.Charge{
+		{Segment: 1, Component: "wall", Quantity: 7, Unit: "ms", UnitPrice: 3, Amount: used, Currency: "USD", Confidence: "exact"},
+		{Segment: 2, Component: "own", Amount: 4, Currency: "USD", Memo: "infra_memo:local", Confidence: "estimated"}}}
 	now, why := s.UpdatedAt, "destroyed"
 	w.step(s, "destroyed", ledger.Change{To: lifecycle.Destroyed, Patch: ledger.Patch{EndedAt: &now, EndReason: &why}, Finish: &ledger.FinishIntent{Outcome: ledger.Confirmed, Reason: "done"},
-		Meter: ledger.MeterOps{Close: &ledger.MeterClose{Source: "ours", Estimated: true, Price: price}}})
+		Meter: ledger.MeterOps{Close: &ledger.MeterClose{Source: "ours", Estimated: true, Booked: booked}}})
 }
 
 // story fills every table: lives that are over, one that runs, paid from a
