@@ -156,10 +156,7 @@ func (t *tx) closeMeter(m Meter, c MeterClose) (*meterFact, error) {
 		return nil, err
 	}
 	f := &meterFact{ID: m.ID, ClosedAt: instant(m.ClosedAt), Source: c.Source, Charged: m.ID}
-	if c.Price == nil {
-		return f, nil
-	}
-	charges, err := c.Price(m)
+	charges, err := c.charges(m)
 	if err != nil {
 		return nil, failure(extensions.KindOf(err), string(m.SandboxID), fmt.Errorf("pricing meter %s: %w", m.ID, err))
 	}
@@ -177,4 +174,12 @@ func (t *tx) closeMeter(m Meter, c MeterClose) (*meterFact, error) {
 		f.Charges = append(f.Charges, ch.fact())
 	}
 	return f, nil
+}
+
+// charges are those of the closed meter.
+func (c MeterClose) charges(m Meter) ([]Charge, error) {
+	if c.Booked != nil {
+		return c.Booked.Charges, nil
+	}
+	return Price(m, c.Usage)
 }
