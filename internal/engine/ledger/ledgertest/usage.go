@@ -87,7 +87,7 @@ func (m metered) live(t testing.TB, l ledger.Ledger) ledger.Sandbox {
 	}
 	s = must(l.Apply(ctx, destroying(s, holderOf(t, l))))(t)
 	c = destroyed(s)
-	c.Meter.Close = &ledger.MeterClose{At: at, Source: "ours", Estimated: m.estimated, Price: func(ledger.Meter) ([]ledger.Charge, error) { return m.charges, nil }}
+	c.Meter.Close = &ledger.MeterClose{At: at, Source: "ours", Estimated: m.estimated, Booked: booked(m.charges...)}
 	return must(l.Apply(ctx, c))(t)
 }
 
