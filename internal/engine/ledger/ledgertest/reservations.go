@@ -22,7 +22,7 @@ func reservations(t *testing.T, address NewAddress) {
 
 // charging makes a change close the meter with the charges.
 func charging(c ledger.Change, cs ...ledger.Charge) ledger.Change {
-	c.Meter.Close.Price = func(ledger.Meter) ([]ledger.Charge, error) { return cs, nil }
+	c.Meter.Close.Booked = &ledger.Booked{Charges: cs}
 	return c
 }
 
