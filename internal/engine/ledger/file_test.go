@@ -62,14 +62,12 @@ func ran(t testing.TB, l ledger.Ledger, name string) ledger.Sandbox {
 	t.Helper()
 	s := begun(t, l, name)
 	holder, _ := l.Holder(ctx)
-	price := func(ledger.Meter) ([]ledger.Charge, error) {
-		return []ledger.Charge{{Segment: 1, Component: "wall", Amount: 5, Currency: "USD"}}, nil
-	}
+	booked := &ledger.Booked{Charges: []ledger.Charge{{Segment: 1, Component: "wall", Amount: 5, Currency: "USD"}}}
 	for _, c := range []ledger.Change{
 		{To: lifecycle.Provisioning},
 		{To: lifecycle.Ready, Finish: &ledger.FinishIntent{Outcome: ledger.Confirmed}, Meter: ledger.MeterOps{Open: &ledger.MeterOpen{}}},
 		{To: lifecycle.Destroying, Intent: &ledger.OpenIntent{Kind: ledger.IntentDestroy, Holder: holder}},
-		{To: lifecycle.Destroyed, Finish: &ledger.FinishIntent{Outcome: ledger.Confirmed}, Meter: ledger.MeterOps{Close: &ledger.MeterClose{Price: price}}},
+		{To: lifecycle.Destroyed, Finish: &ledger.FinishIntent{Outcome: ledger.Confirmed}, Meter: ledger.MeterOps{Close: &ledger.MeterClose{Booked: booked}}},
 	} {
 		c.ID, c.Key = s.ID, string(s.ID)+string(c.To)
 		var err error

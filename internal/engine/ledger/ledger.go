@@ -54,6 +54,10 @@ type Ledger interface {
 	// ReadyTimes tells of the sandboxes that last came to be ready at a place
 	// in their first life, the newest first, at most so many.
 	ReadyTimes(ctx context.Context, account, extension, host string, newest int) ([]Readiness, error)
+	// Lifetimes tells how long lives of the profile (its id, any version) ran
+	// that are over and whose end is known, the last to end first, at most so
+	// many; extension "" is any.
+	Lifetimes(ctx context.Context, account, profile, extension string, newest int) ([]Lifetime, error)
 	// OpenIntents returns operations that were begun and not finished, oldest
 	// first, of sandboxes and snapshots.
 	OpenIntents(ctx context.Context, f IntentFilter) ([]Intent, error)
@@ -82,6 +86,18 @@ type Ledger interface {
 	Meters(ctx context.Context, id extensions.ID) ([]Meter, error)
 	// Charges returns the sandbox's charges in order of meter, segment, component.
 	Charges(ctx context.Context, id extensions.ID) ([]Charge, error)
+	// Usage adds up, told apart by dimensions and always by currency, what
+	// ended in the period, in the order of the dimensions. Nothing is one row
+	// less, never a row of zeros.
+	Usage(ctx context.Context, f UsageFilter, by ...Dimension) ([]UsageRow, error)
+	// EachCharge tells every charge the filter selects, in order of the meter's
+	// end, meter, segment and component. Its memory does not grow with their
+	// number. What is settled meanwhile may be told or not. yield may use the
+	// ledger; its error ends the reading and is returned as it is.
+	EachCharge(ctx context.Context, f UsageFilter, yield func(ChargeRow) error) error
+	// EachOpenMeter tells the running meters the filter selects, by id, in the
+	// same way.
+	EachOpenMeter(ctx context.Context, f UsageFilter, yield func(Meter) error) error
 	// Quote returns a stored quote by digest.
 	Quote(ctx context.Context, digest string) (Quote, error)
 

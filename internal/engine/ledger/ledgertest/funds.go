@@ -63,10 +63,8 @@ func paidLife(t *testing.T, l ledger.Ledger, reserve, more, used int64) {
 	}
 	s = must(l.Apply(ctx, destroying(s, holderOf(t, l))))(t)
 	end := destroyed(s)
-	end.Meter.Close.Price = func(ledger.Meter) ([]ledger.Charge, error) {
-		return []ledger.Charge{{Segment: 1, Component: "wall", Amount: used, Currency: "USD", Confidence: "exact"},
-			{Segment: 1, Component: "own", Amount: 77, Currency: "USD", Memo: "infra_memo:x", Confidence: "exact"}}, nil
-	}
+	end.Meter.Close.Booked = booked(ledger.Charge{Segment: 1, Component: "wall", Amount: used, Currency: "USD", Confidence: "exact"},
+		ledger.Charge{Segment: 1, Component: "own", Amount: 77, Currency: "USD", Memo: "infra_memo:x", Confidence: "exact"})
 	for range 2 { // again is nothing
 		must(l.Apply(ctx, end))(t)
 	}
