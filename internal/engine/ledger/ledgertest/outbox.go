@@ -184,7 +184,7 @@ func outboxFails(t *testing.T, address NewAddress) {
 }
 
 func outboxShared(t *testing.T, address NewAddress) {
-	const events = 40
+	const events = int64(40)
 	at := address(t)
 	ls := []ledger.Ledger{open(t, at, ledger.Options{}), open(t, at, ledger.Options{})}
 	for i := range events {
@@ -194,19 +194,18 @@ func outboxShared(t *testing.T, address NewAddress) {
 	for _, l := range ls {
 		for range 2 {
 			wg.Go(func() {
-				for o := (ledger.Outbox{}); o.Delivered < events; {
-					step := ledger.OutboxStep{Sink: "hub", Stream: "acme", Attempt: min(o.Delivered+3, events)}
-					o, err := l.MoveOutbox(context.Background(), step)
+				for to := int64(3); ; to = min(to+3, events) {
+					_, err := l.MoveOutbox(context.Background(), ledger.OutboxStep{Sink: "hub", Stream: "acme", Attempt: to})
 					if err != nil {
 						t.Error(err)
 						return
 					}
-					step = ledger.OutboxStep{Sink: "hub", Stream: "acme", Hold: rejected(step.Attempt), Delivered: step.Attempt}
-					if o, err = l.MoveOutbox(context.Background(), step); err != nil || o.Delivered < step.Delivered {
+					step := ledger.OutboxStep{Sink: "hub", Stream: "acme", Hold: rejected(to), Delivered: to}
+					if o, err := l.MoveOutbox(context.Background(), step); err != nil || o.Delivered < to {
 						t.Error(o, err)
 						return
 					}
-					if o.Delivered == events {
+					if to == events {
 						return
 					}
 				}
@@ -214,7 +213,7 @@ func outboxShared(t *testing.T, address NewAddress) {
 		}
 	}
 	wg.Wait()
-	if o := must(ls[1].Outbox(context.Background(), "hub", "acme"))(t); o.Delivered != events || o.Attempted != events {
+	if o := must(ls[1].Outbox(context.Background(), "hub", "acme"))(t); o.Delivered != events || o.Attempted != events || len(o.Held) != 14 {
 		t.Fatalf("%+v", o)
 	}
 	verified(t, ls[0])
