@@ -109,6 +109,8 @@ type Ledger interface {
 	Balances(ctx context.Context, org string) ([]Balance, error)
 	// Budgets lists an org's budgets by id, its workspaces' included.
 	Budgets(ctx context.Context, org string) ([]Budget, error)
+	// Held lists what is set aside for a sandbox, the oldest first.
+	Held(ctx context.Context, id extensions.ID) ([]Transfer, error)
 
 	// Events reads a stream from seq (1 is the first), at most limit; 0 = all.
 	Events(ctx context.Context, stream string, fromSeq int64, limit int) ([]Event, error)
