@@ -8,12 +8,8 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
-// specVersion is that of CloudEvents; the source of an event is the prefix and
-// the ledger's id.
-const (
-	specVersion  = "1.0"
-	sourcePrefix = "urn:sandboxer:ledger:"
-)
+// specVersion is that of CloudEvents.
+const specVersion = "1.0"
 
 // fact is what an event says before it has its place in the chain.
 type fact struct {
@@ -114,16 +110,7 @@ func (t *tx) append(f fact) error {
 	if err := t.insert("ledger.event", "events", ev.fields(&hasOperation)); err != nil {
 		return t.clash(err, f.operation)
 	}
-	if err := t.advance(head, ev); err != nil {
-		return err
-	}
-	for _, sink := range t.options.Sinks {
-		if _, err := t.exec("ledger.outbox", "INSERT INTO outbox (sink, stream, seq, state, attempts, first_attempt_at) VALUES (?, ?, ?, ?, 0, 0)",
-			sink, ev.Stream, ev.Seq, outboxPending); err != nil {
-			return err
-		}
-	}
-	return nil
+	return t.advance(head, ev)
 }
 
 // body is the canonical event without its id, which is its hash.

@@ -68,7 +68,7 @@ func (w *teller) end(s ledger.Sandbox, used int64) {
 // wallet below budgets and with an own key, a snapshot, a host.
 func story(t testing.TB, address string) {
 	t.Helper()
-	l, err := ledger.Open(ctx, address, ledger.Options{Sinks: []string{"hub"}})
+	l, err := ledger.Open(ctx, address, ledger.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -107,6 +107,9 @@ func story(t testing.TB, address string) {
 	kind, size, digest := "workspace", int64(9), "sha256:aa"
 	if _, err := l.ApplySnapshot(ctx, ledger.SnapshotChange{ID: snap, Key: "snap/ready", To: ledger.SnapshotReady, Finish: &ledger.FinishIntent{Outcome: ledger.Confirmed},
 		Patch: ledger.SnapshotPatch{Handle: &extensions.SnapshotHandle{Extension: "local", Version: 1, ID: snap, Ref: "f"}, Kind: &kind, SizeBytes: &size, Digest: &digest}}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := l.MoveOutbox(ctx, ledger.OutboxStep{Sink: "hub", Stream: "acme", Attempt: 4, Hold: []ledger.Held{{Seq: 2, State: ledger.HeldRejected, Reason: "no"}}, Delivered: 3}); err != nil {
 		t.Fatal(err)
 	}
 }

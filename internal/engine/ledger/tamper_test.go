@@ -18,15 +18,21 @@ var unjudged = map[string]string{
 	"holders.id":              "who lives is known to the database's clock alone, and changes every few seconds",
 	"holders.expires_at":      "as above",
 	"migrations.applied_at":   "when the schema was made; nothing depends on it",
-	"outbox.sink":             "who still waits for an event is noted here and nowhere else",
+	"sinks.sink":              "what was delivered is noted here and nowhere else",
+	"sinks.delivered":         "as above; that the events exist is checked",
+	"sinks.attempted":         "as above; that the events exist is checked",
+	"sinks.attempts":          "as above",
+	"sinks.first_attempt_at":  "as above",
+	"outbox.sink":             "what a sink refused is noted here and nowhere else",
 	"outbox.seq":              "as above; that the event exists is checked",
 	"outbox.state":            "as above; that it is a known state is checked",
+	"outbox.reason":           "as above",
 	"outbox.attempts":         "as above",
 	"outbox.first_attempt_at": "as above",
 }
 
 // tables whose rows come and go without an event; see unjudged.
-var unjudgedRows = []string{"holders", "outbox"}
+var unjudgedRows = []string{"holders", "outbox", "sinks"}
 
 // edits are the values a cell is altered to.
 func (t *table) edits(column string, was any) []any {

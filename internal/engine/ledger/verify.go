@@ -50,7 +50,7 @@ func (s *store) Verify(ctx context.Context, pinned ...Head) (Report, error) {
 	}
 	defer func() { _ = view.Rollback() }()
 	a.q = view
-	for _, check := range []func([]Head) error{a.chains, a.rows, a.committed, a.operations, a.metering, a.funds, a.outbox, a.itself} {
+	for _, check := range []func([]Head) error{a.chains, a.rows, a.committed, a.operations, a.metering, a.funds, a.outboxes, a.itself} {
 		err := check(pinned)
 		var damaged *unreadable
 		if errors.As(err, &damaged) {

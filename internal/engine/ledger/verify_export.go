@@ -101,35 +101,22 @@ func (x Export) Ends(heads []Head) (problems []string) {
 	return problems
 }
 
-// readExported checks one event by itself.
-func readExported(line []byte) (e Head, prev string, err error) {
+// readExported checks one event by itself. Of one that was altered, the head
+// says where it claims to belong.
+func readExported(line []byte) (h Head, prev string, err error) {
 	if err := noTwins(json.NewDecoder(bytes.NewReader(line))); err != nil {
-		return e, "", err
+		return h, "", err
 	}
-	var m map[string]json.RawMessage
-	var told struct{ ID, PrevHash, Source, Stream, Sequence string }
-	if err := errors.Join(json.Unmarshal(line, &m), json.Unmarshal(line, &told)); err != nil {
-		return e, "", fmt.Errorf("it is no event: %w", err)
-	}
-	delete(m, "id")
-	delete(m, "prevhash")
-	raw, err := encode(m)
-	if err == nil {
-		raw, err = canonical(raw)
-	}
+	e, ledger, err := ParseEvent(line)
 	if err != nil {
-		return e, "", fmt.Errorf("it is no event: %w", err)
+		var claims struct{ ID, Source, Stream, Sequence string }
+		if json.Unmarshal(line, &claims) == nil {
+			h.Ledger, h.Stream, h.Hash = strings.TrimPrefix(claims.Source, sourcePrefix), claims.Stream, claims.ID
+			h.Seq, _ = strconv.ParseInt(claims.Sequence, 10, 64) //nolint:errcheck // 0 then
+		}
+		return h, "", err
 	}
-	seq, err := strconv.ParseInt(told.Sequence, 10, 64)
-	ledger, ours := strings.CutPrefix(told.Source, sourcePrefix)
-	if err != nil || seq <= 0 || !ours || told.Stream == "" {
-		return e, "", errors.New("it is no event of a ledger: source, stream or sequence is missing")
-	}
-	e = Head{Ledger: ledger, Stream: told.Stream, Seq: seq, Hash: told.ID}
-	if chainHash(told.PrevHash, raw) != told.ID {
-		return e, "", fmt.Errorf("event %d of stream %q was altered: its id is not the hash of its content", seq, told.Stream)
-	}
-	return e, told.PrevHash, nil
+	return Head{Ledger: ledger, Stream: e.Stream, Seq: e.Seq, Hash: e.ID}, e.PrevHash, nil
 }
 
 // noTwins refuses an object that names a member twice: readers differ in which

@@ -64,25 +64,6 @@ func (a *audit) raw(from string, row func(map[string]any)) error {
 	return nil
 }
 
-// outbox checks that what waits for delivery exists and waits in a known way.
-func (a *audit) outbox([]Head) error {
-	return query(a.ctx, a.store, a.q, `SELECT sink, stream, seq, state, EXISTS (SELECT 1 FROM events e WHERE e.stream = o.stream AND e.seq = o.seq)
-		FROM outbox o ORDER BY sink, stream, seq`, nil,
-		func(scan func(...any) error) error {
-			var sink, stream, state string
-			var seq int64
-			var there bool
-			err := scan(&sink, &stream, &seq, &state, &there)
-			if !there {
-				a.problem("the outbox of %s names event %s/%d, which is missing", sink, stream, seq)
-			}
-			if state != outboxPending && state != outboxAmbiguous {
-				a.problem("the outbox of %s has event %s/%d in an unknown state %q", sink, stream, seq, state)
-			}
-			return err
-		})
-}
-
 // itself checks what the ledger says of itself: its schema, and who may write.
 func (a *audit) itself([]Head) error {
 	steps, err := migrations()
