@@ -67,7 +67,7 @@ type FinishIntent struct {
 
 // IntentFilter selects open intents; zero fields select all.
 type IntentFilter struct {
-	Account string
+	Account string // org/workspace, or an org for all of its
 	Holder  HolderID
 	Subject string
 }

@@ -24,7 +24,7 @@ type Readiness struct {
 // living are the conditions under which a sandbox takes room: it has a place,
 // is not destroyed and not past its end.
 func (w *where) living(account string, now time.Time) {
-	w.equal("account", account)
+	w.account(account)
 	w.and("state <> ?", string(lifecycle.Destroyed))
 	w.and("state <> ?", string(lifecycle.Requested))
 	w.and("expires_at > ?", toMicros(now))

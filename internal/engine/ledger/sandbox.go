@@ -128,6 +128,8 @@ type Expect struct {
 	Holder HolderID
 	// NoIntent demands that no operation is under way.
 	NoIntent bool
+	// UpdatedAt demands that nothing has changed since the row was read.
+	UpdatedAt time.Time
 }
 
 // Patch sets columns; nil fields stay as they are. A pointer to the zero
@@ -159,7 +161,7 @@ type Patch struct {
 
 // Filter selects sandboxes; zero fields select all.
 type Filter struct {
-	Account   string
+	Account   string // org/workspace, or an org for all of its
 	Name      string
 	States    []lifecycle.State
 	Host      string

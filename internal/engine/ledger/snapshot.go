@@ -96,7 +96,7 @@ type SnapshotPatch struct {
 
 // SnapshotFilter selects snapshots; zero fields select all.
 type SnapshotFilter struct {
-	Account   string
+	Account   string // org/workspace, or an org for all of its
 	SandboxID extensions.ID
 	States    []SnapshotState
 	Live      bool // leaves out deleted ones
