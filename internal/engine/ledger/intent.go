@@ -42,7 +42,7 @@ type Intent struct {
 	Holder     HolderID
 	Fence      int64
 	Generation int64           // of the sandbox, when it began
-	Detail     json.RawMessage // the engine's own notes, without secrets
+	Detail     json.RawMessage `json:",omitempty"` // the engine's own notes, without secrets
 	Reason     string          // why failed or abandoned
 	StartedAt  time.Time
 	FinishedAt time.Time
@@ -56,7 +56,7 @@ type OpenIntent struct {
 	Kind      IntentKind
 	Holder    HolderID
 	Supersede bool
-	Detail    json.RawMessage
+	Detail    json.RawMessage `json:",omitempty"`
 }
 
 // FinishIntent ends the open intent of the subject. Without one the change is *Stale.
