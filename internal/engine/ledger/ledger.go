@@ -86,6 +86,18 @@ type Ledger interface {
 	Meters(ctx context.Context, id extensions.ID) ([]Meter, error)
 	// Charges returns the sandbox's charges in order of meter, segment, component.
 	Charges(ctx context.Context, id extensions.ID) ([]Charge, error)
+	// Usage adds up, told apart by dimensions and always by currency, what
+	// ended in the period, in the order of the dimensions. Nothing is one row
+	// less, never a row of zeros.
+	Usage(ctx context.Context, f UsageFilter, by ...Dimension) ([]UsageRow, error)
+	// EachCharge tells every charge the filter selects, in order of the meter's
+	// end, meter, segment and component. Its memory does not grow with their
+	// number. What is settled meanwhile may be told or not. yield may use the
+	// ledger; its error ends the reading and is returned as it is.
+	EachCharge(ctx context.Context, f UsageFilter, yield func(ChargeRow) error) error
+	// EachOpenMeter tells the running meters the filter selects, by id, in the
+	// same way.
+	EachOpenMeter(ctx context.Context, f UsageFilter, yield func(Meter) error) error
 	// Quote returns a stored quote by digest.
 	Quote(ctx context.Context, digest string) (Quote, error)
 
@@ -97,6 +109,8 @@ type Ledger interface {
 	Balances(ctx context.Context, org string) ([]Balance, error)
 	// Budgets lists an org's budgets by id, its workspaces' included.
 	Budgets(ctx context.Context, org string) ([]Budget, error)
+	// Held lists what is set aside for a sandbox, the oldest first.
+	Held(ctx context.Context, id extensions.ID) ([]Transfer, error)
 
 	// Events reads a stream from seq (1 is the first), at most limit; 0 = all.
 	Events(ctx context.Context, stream string, fromSeq int64, limit int) ([]Event, error)

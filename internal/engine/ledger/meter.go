@@ -39,7 +39,22 @@ type Meter struct {
 	StartSource  string
 	EndSource    string
 	EndEstimated bool
+	For          Attribution // set by the ledger
 	Segments     []Segment
+}
+
+// Attribution says whom and where a meter runs for, as it was when the meter
+// was opened: a sandbox that is made again may run elsewhere, for another run.
+type Attribution struct {
+	Account        string // org/workspace
+	Name           string // of the sandbox
+	Profile        string
+	ProfileVersion string
+	Extension      string // binding id
+	Host           string // name, "" for accounts of vendors
+	// The consumer of the request, whose field "consumer" is all the ledger
+	// reads of it.
+	Actor, Harness, RunID string
 }
 
 // Open reports a running meter.

@@ -113,6 +113,55 @@ func (c *Client) Charges(ctx context.Context, id extensions.ID) ([]ledger.Charge
 	return ask[[]ledger.Charge](ctx, c, opCharges, id)
 }
 
+// Usage implements ledger.Ledger.
+func (c *Client) Usage(ctx context.Context, f ledger.UsageFilter, by ...ledger.Dimension) ([]ledger.UsageRow, error) {
+	return ask[[]ledger.UsageRow](ctx, c, opUsage, usageQuery{f, by})
+}
+
+// EachCharge implements ledger.Ledger, one page after the other.
+func (c *Client) EachCharge(ctx context.Context, f ledger.UsageFilter, yield func(ledger.ChargeRow) error) error {
+	q := chargeQuery{Filter: f}
+	for {
+		p, err := ask[chargePage](ctx, c, opEachCharge, q)
+		if err != nil {
+			return err
+		}
+		for _, r := range p.Charges {
+			if err := yield(r); err != nil {
+				return err
+			}
+		}
+		if q.After = p.Next; q.After == nil {
+			return nil
+		}
+	}
+}
+
+// EachOpenMeter implements ledger.Ledger, one page after the other.
+func (c *Client) EachOpenMeter(ctx context.Context, f ledger.UsageFilter, yield func(ledger.Meter) error) error {
+	q := meterQuery{Filter: f}
+	for {
+		ms, err := ask[[]ledger.Meter](ctx, c, opEachOpenMeter, q)
+		if err != nil {
+			return err
+		}
+		for _, m := range ms {
+			if err := yield(m); err != nil {
+				return err
+			}
+		}
+		if len(ms) < page {
+			return nil
+		}
+		q.After = ms[page-1].ID
+	}
+}
+
+// Held implements ledger.Ledger.
+func (c *Client) Held(ctx context.Context, id extensions.ID) ([]ledger.Transfer, error) {
+	return ask[[]ledger.Transfer](ctx, c, opHeld, id)
+}
+
 // Quote implements ledger.Ledger.
 func (c *Client) Quote(ctx context.Context, digest string) (ledger.Quote, error) {
 	return ask[ledger.Quote](ctx, c, opQuote, digest)

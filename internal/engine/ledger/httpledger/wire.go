@@ -106,6 +106,8 @@ type failure struct {
 	Busy         *ledger.Busy         `json:",omitempty"`
 	Full         *ledger.Full         `json:",omitempty"`
 	Insufficient *ledger.Insufficient `json:",omitempty"`
+	Unpriced     *ledger.Unpriced     `json:",omitempty"`
+	TooFast      *ledger.TooFast      `json:",omitempty"`
 }
 
 // asFailure takes an error apart.
@@ -123,6 +125,8 @@ func asFailure(err error) failure {
 	errors.As(err, &f.Busy)
 	errors.As(err, &f.Full)
 	errors.As(err, &f.Insufficient)
+	errors.As(err, &f.Unpriced)
+	errors.As(err, &f.TooFast)
 	return f
 }
 
@@ -148,6 +152,10 @@ func (f failure) err() error {
 		t.cause = f.Full
 	case f.Insufficient != nil:
 		t.cause = f.Insufficient
+	case f.Unpriced != nil:
+		t.cause = f.Unpriced
+	case f.TooFast != nil:
+		t.cause = f.TooFast
 	}
 	return &extensions.Error{Kind: f.Kind, Op: f.Op, ID: f.ID, Field: f.Field, RetryAfter: f.RetryAfter,
 		Remedy: extensions.Clean(f.Remedy, 1000), Err: t}

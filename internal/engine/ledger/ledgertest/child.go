@@ -94,6 +94,9 @@ func playRole(role string) error {
 	if role == "bench" || role == "bench-lives" {
 		return errors.Join(w.bench(count, role == "bench-lives"), l.Close())
 	}
+	if role == "rush" {
+		return errors.Join(w.rush(count), l.Close())
+	}
 	if role == "spend" {
 		return errors.Join(w.spend(count), l.Close())
 	}

@@ -30,6 +30,7 @@ func Exercise(t *testing.T, address NewAddress) {
 		{"Invariants", invariants},
 		{"Replays", replays},
 		{"Funds", funds},
+		{"Usage", usage},
 		{"Failpoints", failpoints},
 		{"Processes", processes},
 	} {
