@@ -185,7 +185,7 @@ func (s *Server) answer(w http.ResponseWriter, a any, err error) {
 	if w.Header().Get("WWW-Authenticate") != "" {
 		status = http.StatusUnauthorized
 	}
-	if f.RetryAfter > 0 {
+	if f.RetryAfter > 0 && f.Kind == extensions.KindUnavailable {
 		status = http.StatusTooManyRequests
 		w.Header().Set("Retry-After", strconv.Itoa(int((f.RetryAfter+time.Second-1)/time.Second)))
 	}
