@@ -215,20 +215,13 @@ func (c *Client) Head(ctx context.Context, stream string) (ledger.Head, error) {
 }
 
 // Outbox implements ledger.Ledger.
-func (c *Client) Outbox(ctx context.Context, sink string, limit int) ([]ledger.Delivery, error) {
-	return ask[[]ledger.Delivery](ctx, c, opOutbox, outboxQuery{sink, limit})
+func (c *Client) Outbox(ctx context.Context, sink, stream string) (ledger.Outbox, error) {
+	return ask[ledger.Outbox](ctx, c, opOutbox, outboxQuery{sink, stream})
 }
 
-// MarkDelivered implements ledger.Ledger.
-func (c *Client) MarkDelivered(ctx context.Context, sink, stream string, seq int64) error {
-	_, err := write[nothing](ctx, c, opMarkDelivered, delivery{sink, stream, seq})
-	return err
-}
-
-// MarkFailed implements ledger.Ledger.
-func (c *Client) MarkFailed(ctx context.Context, sink, stream string, seq int64) error {
-	_, err := write[nothing](ctx, c, opMarkFailed, delivery{sink, stream, seq})
-	return err
+// MoveOutbox implements ledger.Ledger.
+func (c *Client) MoveOutbox(ctx context.Context, step ledger.OutboxStep) (ledger.Outbox, error) {
+	return write[ledger.Outbox](ctx, c, opMoveOutbox, step)
 }
 
 // Verify implements ledger.Ledger: the server looks.

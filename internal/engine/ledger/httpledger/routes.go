@@ -48,8 +48,7 @@ const (
 	opEvents        = "events"
 	opHead          = "head"
 	opOutbox        = "outbox"
-	opMarkDelivered = "mark-delivered"
-	opMarkFailed    = "mark-failed"
+	opMoveOutbox    = "move-outbox"
 	opVerify        = "verify"
 )
 
@@ -86,14 +85,7 @@ type (
 		Events []ledger.Event
 		Next   int64
 	}
-	outboxQuery struct {
-		Sink  string
-		Limit int
-	}
-	delivery struct {
-		Sink, Stream string
-		Seq          int64
-	}
+	outboxQuery struct{ Sink, Stream string }
 )
 
 // client is who asks, and what it sees of the ledger.
@@ -196,14 +188,11 @@ var routes = map[string]route{
 		return p, err
 	}),
 	opHead: on(func(ctx context.Context, c client, q string) (ledger.Head, error) { return c.Head(ctx, q) }),
-	opOutbox: on(func(ctx context.Context, c client, q outboxQuery) ([]ledger.Delivery, error) {
-		return c.Outbox(ctx, q.Sink, q.Limit)
+	opOutbox: on(func(ctx context.Context, c client, q outboxQuery) (ledger.Outbox, error) {
+		return c.Outbox(ctx, q.Sink, q.Stream)
 	}),
-	opMarkDelivered: on(func(ctx context.Context, c client, q delivery) (nothing, error) {
-		return done(c.MarkDelivered(ctx, q.Sink, q.Stream, q.Seq))
-	}),
-	opMarkFailed: on(func(ctx context.Context, c client, q delivery) (nothing, error) {
-		return done(c.MarkFailed(ctx, q.Sink, q.Stream, q.Seq))
+	opMoveOutbox: on(func(ctx context.Context, c client, q ledger.OutboxStep) (ledger.Outbox, error) {
+		return c.MoveOutbox(ctx, q)
 	}),
 	opVerify: on(func(ctx context.Context, c client, q []ledger.Head) (ledger.Report, error) {
 		return c.Verify(ctx, q...)

@@ -82,7 +82,7 @@ func playRole(role string) error {
 	seed, _ := strconv.Atoi(os.Getenv(envSeed))
 	count, _ := strconv.Atoi(os.Getenv(envCount))
 	ctx := context.Background()
-	l, err := ledger.Open(ctx, os.Getenv(envAddress), ledger.Options{Sinks: []string{"hub"}, Lease: testLease})
+	l, err := ledger.Open(ctx, os.Getenv(envAddress), ledger.Options{Lease: testLease})
 	if err != nil {
 		return err
 	}
