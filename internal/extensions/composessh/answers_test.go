@@ -47,7 +47,7 @@ func TestWhatAHostSaysIsBoundedAndClean(t *testing.T) {
 	if len(records) != 1 || records["sbx-aaaaaaaaaaaaaaaaaaaa"].values["state"] != "ready" || strings.Contains(records["sbx-aaaaaaaaaaaaaaaaaaaa"].busy, "\x1b") {
 		t.Errorf("%+v", records)
 	}
-	if c := parseContainers([][]string{{}, {"a"}, {"not-an-id", "", "", "", "", ""}}); len(c) != 0 {
+	if c := parseContainers(answer{Containers: [][]string{{}, {"a"}, {"not-an-id", "", "", "", "", "", "", ""}}}); len(c) != 0 {
 		t.Errorf("%+v", c)
 	}
 }
