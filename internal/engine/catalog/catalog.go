@@ -1,9 +1,9 @@
-// Package catalog reads folders of YAML into profiles, extension bindings,
-// price books and policies. It is the only reader of catalogs; what it returns is plain
-// data that the pure packages work on.
+// Package catalog reads folders of YAML into profiles, kits, extension
+// bindings, price books and policies. It is the only reader of catalogs; what
+// it returns is plain data that the pure packages work on.
 //
-// A catalog folder holds profiles/, extensions/, prices/ and policies/, each with *.yaml
-// or *.yml files of one document. Other files, hidden files and deeper folders
+// A catalog folder holds profiles/, kits/, extensions/, prices/ and policies/,
+// each with *.yaml or *.yml files of one document. Other files, hidden files and deeper folders
 // are left alone, so that a profile's bundle can lie beside it. Symbolic links
 // are followed inside the folder and refused where they leave it.
 package catalog
@@ -19,7 +19,7 @@ import (
 
 // Catalog is all that was read: the built-in catalog and the folders over it.
 type Catalog struct {
-	Profiles *profile.Set
+	Profiles *profile.Set // and the kits they are made of
 	Bindings []Binding    // sorted by id
 	Books    []meter.Book // sorted by the binding they price, at most one for each
 	// Policies are sorted by id. BrokenPolicies says what is wrong with those

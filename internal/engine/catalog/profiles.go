@@ -26,6 +26,20 @@ func (ld *loader) addProfile(f file, at home) {
 	ld.from[p.Ref()] = entry[string]{value: p.Ref(), file: f.name, layer: ld.layer}
 }
 
+func (ld *loader) addKit(f file) {
+	k, err := profile.ParseKit(f.name, f.data)
+	if err != nil {
+		ld.errs = append(ld.errs, strictyaml.Collect(f.name, err)...)
+		ld.broken[k.ID] = true
+		return
+	}
+	if was, ok := ld.from[k.Ref()]; ok && !overrides(ld, was, k.Errorf([]string{"id"}, ""), k.Ref()) {
+		return
+	}
+	ld.profiles.AddKit(k)
+	ld.from[k.Ref()] = entry[string]{value: k.Ref(), file: f.name, layer: ld.layer}
+}
+
 func (ld *loader) addBook(f file, builtin bool) {
 	var b meter.Book
 	pos, err := strictyaml.DecodePositions(f.name, f.data, &b)
@@ -82,6 +96,7 @@ func (ld *loader) checkTogether() {
 			ld.checkOptions(p, ext)
 		}
 	}
+	ld.errs = append(ld.errs, ld.profiles.CheckKits(func(id string) bool { return ld.broken[id] })...)
 	ld.checkPolicies()
 	for _, ext := range slices.Sorted(maps.Keys(ld.books)) {
 		if _, ok := ld.bindings[ext]; !ok && !ld.broken[ext] {
