@@ -86,7 +86,7 @@ func life(t *testing.T, address NewAddress) {
 		}
 		charges := must(l.Charges(ctx, s.ID))(t)
 		const ms = 3599 * 1000
-		if d := cmp.Diff([]ledger.Charge{{MeterID: string(s.ID) + "/1", Segment: 1, Component: "wall", Quantity: ms, Unit: "ms", UnitPrice: 3,
+		if d := cmp.Diff([]ledger.Charge{{MeterID: string(s.ID) + "/1", Segment: 1, Component: "sandbox", Quantity: ms, Unit: "sandbox-second", UnitPrice: 3000,
 			Amount: ms * 3 / 1000, Currency: "USD", Confidence: "exact"}}, charges); d != "" {
 			t.Fatalf("(-want +got):\n%s", d)
 		}
@@ -132,6 +132,10 @@ func life(t *testing.T, address NewAddress) {
 	t.Run("how long places took to be ready", func(t *testing.T) {
 		t.Parallel()
 		readyTimes(t, fresh(t, address))
+	})
+	t.Run("how long lives of a profile were", func(t *testing.T) {
+		t.Parallel()
+		lifetimes(t, fresh(t, address))
 	})
 	t.Run("a cancelled context starts nothing", func(t *testing.T) {
 		t.Parallel()
