@@ -216,5 +216,5 @@ type ending struct {
 }
 
 func (end ending) close() *ledger.MeterClose {
-	return &ledger.MeterClose{At: end.at, Source: end.source, Estimated: end.estimated, Price: priceWith(end.usage)}
+	return &ledger.MeterClose{At: end.at, Source: end.source, Estimated: end.estimated, Usage: end.usage}
 }

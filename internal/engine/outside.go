@@ -107,7 +107,7 @@ func chargesBy(rec Receipt, end time.Time) []Charge {
 	if err != nil || rec.StartedAt.IsZero() || end.Before(rec.StartedAt) {
 		return nil
 	}
-	cs, err := priceMeter(ledger.Meter{Rates: []byte(rec.Prices), OpenedAt: rec.StartedAt, ClosedAt: end,
+	cs, err := ledger.Price(ledger.Meter{Rates: []byte(rec.Prices), OpenedAt: rec.StartedAt, ClosedAt: end,
 		Segments: []ledger.Segment{{Seq: 1, Mode: ledger.Running, StartedAt: rec.StartedAt, EndedAt: end, Sizes: prices.Sizes.Map()}}}, nil)
 	if err != nil {
 		return nil

@@ -62,7 +62,7 @@ func (e *Engine) replayOne(ctx context.Context, l, s ledger.Ledger, row ledger.S
 	_, err = s.Replay(context.WithoutCancel(ctx), nil,
 		ledger.Change{ID: row.ID, Key: op.key + "/moving", Expect: expect, To: lifecycle.Destroying},
 		ledger.Change{ID: row.ID, Key: op.key + "/moved", To: lifecycle.Destroyed, Patch: ledger.Patch{EndedAt: &now, EndReason: &reason},
-			Finish: &ledger.FinishIntent{Outcome: ledger.Confirmed}, Meter: ledger.MeterOps{Close: &ledger.MeterClose{At: now, Source: "ours"}},
+			Finish: &ledger.FinishIntent{Outcome: ledger.Confirmed}, Meter: ledger.MeterOps{Close: &ledger.MeterClose{At: now, Source: "ours", Booked: &ledger.Booked{}}},
 			Event: note("sandbox.moved", map[string]any{"ledger": l.ID()})})
 	return err
 }
@@ -130,7 +130,7 @@ func (e *Engine) lifeOf(ctx context.Context, l, s ledger.Ledger, row ledger.Sand
 		w.to(lifecycle.Destroying, ledger.Change{Intent: &ledger.OpenIntent{Key: key + "/destroy", Kind: ledger.IntentDestroy, Holder: holder}})
 		w.to(lifecycle.Destroyed, ledger.Change{Finish: confirmed, Patch: ledger.Patch{EndedAt: &row.EndedAt, EndReason: &row.EndReason, EndEstimated: &row.EndEstimated, Reason: &row.Reason},
 			Meter: ledger.MeterOps{Close: &ledger.MeterClose{At: m.ClosedAt, Source: m.EndSource, Estimated: m.EndEstimated,
-				Price: func(ledger.Meter) ([]ledger.Charge, error) { return charges, nil }}}})
+				Booked: &ledger.Booked{Charges: charges}}}})
 	} else if row.State != lifecycle.Ready {
 		w.to(row.State, ledger.Change{Patch: ledger.Patch{Reason: &row.Reason}})
 	}

@@ -8,58 +8,6 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
-// priceWith turns a closed meter into charges, by the prices it was opened
-// with and what the backend measured, if anything. The result is pure: the
-// ledger may call it again.
-func priceWith(usage *extensions.Usage) func(ledger.Meter) ([]ledger.Charge, error) {
-	return func(m ledger.Meter) ([]ledger.Charge, error) { return priceMeter(m, usage) }
-}
-
-func priceMeter(m ledger.Meter, usage *extensions.Usage) ([]ledger.Charge, error) {
-	snapshot, err := meter.DecodePriceSnapshot(string(m.Rates))
-	if err != nil {
-		return nil, err
-	}
-	var segments []meter.Segment
-	for _, s := range m.Segments {
-		end := s.EndedAt
-		if end.IsZero() {
-			end = m.ClosedAt
-		}
-		segments = append(segments, meter.Segment{Mode: meter.Mode(s.Mode), Milliseconds: end.UnixMilli() - s.StartedAt.UnixMilli(), Sizes: meter.SizesFromMap(s.Sizes)})
-	}
-	// A measure of the whole life cannot be split: it counts where there is
-	// one segment, and what is not measured is bounded from above.
-	if usage != nil && len(segments) == 1 {
-		segments[0].CPUMillis, segments[0].MemoryMiBMillis, segments[0].EgressBytes = usage.CPUMillis, usage.MemoryMiBMillis, usage.EgressBytes
-	}
-	lines, err := meter.Charge(segments, snapshot)
-	if err != nil {
-		return nil, err
-	}
-	var out []ledger.Charge
-	for _, line := range lines {
-		if line.Confidence == meter.ConfidenceUnknown {
-			continue // what nobody knows is not booked as 0
-		}
-		c := ledger.Charge{
-			Segment: line.Segment, Component: line.Component, Quantity: line.Quantity, Unit: line.Unit, UnitPrice: int64(line.UnitPrice),
-			Amount: int64(line.Amount), Currency: string(line.Currency), Confidence: string(line.Confidence),
-		}
-		if line.Mode == meter.ModePaused {
-			c.Component += ":paused"
-		}
-		if line.Memo {
-			c.Memo = "infra_memo:" + snapshot.Extension
-			if snapshot.Basis == meter.BasisBook {
-				c.Memo = "byok_memo:" + snapshot.Extension // the user's own key pays the vendor
-			}
-		}
-		out = append(out, c)
-	}
-	return out, nil
-}
-
 // openMeter starts the running price at the provider's start where it tells
 // one, else at our ready.
 func (e *Engine) openMeter(q meter.Quote, started time.Time) *ledger.MeterOpen {

@@ -23,7 +23,7 @@ type Event struct {
 	Subject   string // sandbox or snapshot id, or host name
 	Operation string // the Key of the change
 	Time      time.Time
-	// CloudEvent is the whole event as CloudEvents 1.0 JSON, canonical.
+	// CloudEvent is the whole event as CloudEvents 1.0 JSON, canonical; see ParseEvent.
 	CloudEvent json.RawMessage
 }
 
@@ -33,14 +33,6 @@ type Head struct {
 	Stream string `json:"stream"`
 	Seq    int64  `json:"seq"`
 	Hash   string `json:"hash"`
-}
-
-// Delivery is an event waiting for a sink.
-type Delivery struct {
-	Sink           string
-	Event          Event
-	Attempts       int64
-	FirstAttemptAt time.Time
 }
 
 // StreamOf returns the chain an account's events go to: the org before "/".

@@ -62,14 +62,12 @@ func ran(t testing.TB, l ledger.Ledger, name string) ledger.Sandbox {
 	t.Helper()
 	s := begun(t, l, name)
 	holder, _ := l.Holder(ctx)
-	price := func(ledger.Meter) ([]ledger.Charge, error) {
-		return []ledger.Charge{{Segment: 1, Component: "wall", Amount: 5, Currency: "USD"}}, nil
-	}
+	booked := &ledger.Booked{Charges: []ledger.Charge{{Segment: 1, Component: "wall", Amount: 5, Currency: "USD"}}}
 	for _, c := range []ledger.Change{
 		{To: lifecycle.Provisioning},
 		{To: lifecycle.Ready, Finish: &ledger.FinishIntent{Outcome: ledger.Confirmed}, Meter: ledger.MeterOps{Open: &ledger.MeterOpen{}}},
 		{To: lifecycle.Destroying, Intent: &ledger.OpenIntent{Kind: ledger.IntentDestroy, Holder: holder}},
-		{To: lifecycle.Destroyed, Finish: &ledger.FinishIntent{Outcome: ledger.Confirmed}, Meter: ledger.MeterOps{Close: &ledger.MeterClose{Price: price}}},
+		{To: lifecycle.Destroyed, Finish: &ledger.FinishIntent{Outcome: ledger.Confirmed}, Meter: ledger.MeterOps{Close: &ledger.MeterClose{Booked: booked}}},
 	} {
 		c.ID, c.Key = s.ID, string(s.ID)+string(c.To)
 		var err error
@@ -108,11 +106,11 @@ func TestMissingLedgerReadsAsEmptyAndIsNotMade(t *testing.T) {
 	hosts, err3 := l.Hosts(ctx, "")
 	head, err4 := l.Head(ctx, "acme")
 	report, err5 := l.Verify(ctx)
-	waiting, err6 := l.Outbox(ctx, "hub", 0)
+	waiting, err6 := l.Outbox(ctx, "hub", "acme")
 	if err := errors.Join(err, err2, err3, err4, err5, err6); err != nil {
 		t.Fatal(err)
 	}
-	if len(rows)+len(intents)+len(hosts)+len(waiting) != 0 || head.Seq != 0 || !report.OK() || l.ID() != "" {
+	if len(rows)+len(intents)+len(hosts)+len(waiting.Held) != 0 || head.Seq != 0 || !report.OK() || l.ID() != "" {
 		t.Fatal("something is in nothing")
 	}
 	if _, err := l.Get(ctx, "sbx-aaaaaaaaaaaaaaaaaaaa"); !extensions.IsKind(err, extensions.KindNotFound) {

@@ -44,6 +44,7 @@ type Intent struct {
 	Generation int64           // of the sandbox, when it began
 	Detail     json.RawMessage // the engine's own notes, without secrets
 	Reason     string          // why failed or abandoned
+	Metered    bool            // of a create or recreate: somebody sends a bill
 	StartedAt  time.Time
 	FinishedAt time.Time
 }
@@ -57,6 +58,7 @@ type OpenIntent struct {
 	Holder    HolderID
 	Supersede bool
 	Detail    json.RawMessage
+	Metered   bool
 }
 
 // FinishIntent ends the open intent of the subject. Without one the change is *Stale.

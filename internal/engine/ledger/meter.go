@@ -31,7 +31,7 @@ type Meter struct {
 	SandboxID  extensions.ID
 	Generation int64
 	Currency   string
-	Rates      json.RawMessage // the prices that apply until it is closed
+	Rates      json.RawMessage // a meter.PriceSnapshot: the prices that apply until it is closed
 	OpenedAt   time.Time
 	ClosedAt   time.Time // zero = open
 	// StartSource and EndSource say whose clock told the time:
@@ -39,7 +39,22 @@ type Meter struct {
 	StartSource  string
 	EndSource    string
 	EndEstimated bool
+	For          Attribution // set by the ledger
 	Segments     []Segment
+}
+
+// Attribution says whom and where a meter runs for, as it was when the meter
+// was opened: a sandbox that is made again may run elsewhere, for another run.
+type Attribution struct {
+	Account        string // org/workspace
+	Name           string // of the sandbox
+	Profile        string
+	ProfileVersion string
+	Extension      string // binding id
+	Host           string // name, "" for accounts of vendors
+	// The consumer of the request, whose field "consumer" is all the ledger
+	// reads of it.
+	Actor, Harness, RunID string
 }
 
 // Open reports a running meter.
@@ -87,10 +102,16 @@ type MeterClose struct {
 	At        time.Time
 	Source    string
 	Estimated bool
-	// Price computes the charges of the closed meter. It must be pure: it may
-	// be called again if the transaction has to be repeated. nil books none.
-	Price func(Meter) ([]Charge, error)
+	// Usage is what the backend measured; nil where it tells nothing. The
+	// ledger prices it, with the rates the meter was opened with.
+	Usage *extensions.Usage
+	// Booked replaces pricing: what another ledger made of the meter.
+	Booked *Booked
 }
+
+// Booked are charges taken as they are; none for a meter that goes on in
+// another ledger.
+type Booked struct{ Charges []Charge }
 
 // Charge is one closed line: an amount in nano-units of the currency.
 type Charge struct {

@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"encoding/json"
 	"fmt"
 	"time"
 
@@ -89,7 +90,7 @@ func (t *tx) openMeter(id extensions.ID) (*Meter, error) {
 
 func (t *tx) startMeter(row Sandbox, o MeterOpen) (Meter, error) {
 	m := Meter{ID: fmt.Sprintf("%s/%d", row.ID, row.Generation), SandboxID: row.ID, Generation: row.Generation, Currency: o.Currency,
-		Rates: o.Rates, OpenedAt: t.orNow(o.At), StartSource: o.Source}
+		Rates: o.Rates, OpenedAt: t.orNow(o.At), StartSource: o.Source, For: row.attribution()}
 	seg := Segment{Seq: 1, Mode: o.Mode, Sizes: o.Sizes, StartedAt: m.OpenedAt}
 	if seg.Mode == "" {
 		seg.Mode = Running
@@ -102,6 +103,20 @@ func (t *tx) startMeter(row Sandbox, o MeterOpen) (Meter, error) {
 		return m, err
 	}
 	return m, t.insert("ledger.meter.segment.open", "meter_segments", seg.fields(&m.ID))
+}
+
+func (s Sandbox) attribution() Attribution {
+	var request struct {
+		Consumer struct {
+			Actor   string `json:"actor"`
+			Harness string `json:"harness"`
+			RunID   string `json:"run_id"`
+		} `json:"consumer"`
+	}
+	_ = json.Unmarshal(s.Request, &request) // of any form: what is not there is empty
+	c := request.Consumer
+	return Attribution{Account: s.Account, Name: s.Name, Profile: s.Profile, ProfileVersion: s.ProfileVersion,
+		Extension: s.Extension, Host: s.Host, Actor: c.Actor, Harness: c.Harness, RunID: c.RunID}
 }
 
 func (t *tx) orNow(at time.Time) time.Time {
@@ -141,10 +156,7 @@ func (t *tx) closeMeter(m Meter, c MeterClose) (*meterFact, error) {
 		return nil, err
 	}
 	f := &meterFact{ID: m.ID, ClosedAt: instant(m.ClosedAt), Source: c.Source, Charged: m.ID}
-	if c.Price == nil {
-		return f, nil
-	}
-	charges, err := c.Price(m)
+	charges, err := c.charges(m)
 	if err != nil {
 		return nil, failure(extensions.KindOf(err), string(m.SandboxID), fmt.Errorf("pricing meter %s: %w", m.ID, err))
 	}
@@ -162,4 +174,12 @@ func (t *tx) closeMeter(m Meter, c MeterClose) (*meterFact, error) {
 		f.Charges = append(f.Charges, ch.fact())
 	}
 	return f, nil
+}
+
+// charges are those of the closed meter.
+func (c MeterClose) charges(m Meter) ([]Charge, error) {
+	if c.Booked != nil {
+		return c.Booked.Charges, nil
+	}
+	return Price(m, c.Usage)
 }

@@ -34,13 +34,12 @@ func aLife(ctx context.Context, l ledger.Ledger, id extensions.ID) error {
 		switch to {
 		case lifecycle.Ready:
 			c.Finish = &ledger.FinishIntent{Outcome: ledger.Confirmed}
-			c.Meter.Open = &ledger.MeterOpen{At: now, Source: "backend", Currency: "USD", Rates: json.RawMessage(`{}`)}
+			c.Meter.Open = &ledger.MeterOpen{At: now, Source: "backend", Currency: "USD"}
 		case lifecycle.Destroying:
 			c.Intent = &ledger.OpenIntent{Kind: ledger.IntentDestroy, Holder: holder}
 		case lifecycle.Destroyed:
 			c.Finish = &ledger.FinishIntent{Outcome: ledger.Confirmed}
-			c.Meter.Close = &ledger.MeterClose{At: now.Add(time.Minute), Source: "backend",
-				Price: func(ledger.Meter) ([]ledger.Charge, error) { return nil, nil }}
+			c.Meter.Close = &ledger.MeterClose{At: now.Add(time.Minute), Source: "backend"}
 		}
 		s, err = l.Apply(ctx, c)
 	}

@@ -24,7 +24,7 @@ func (i *Intent) fields() []field {
 		text("op_key", &i.Key), text("kind", &i.Kind), text("subject", &i.Subject), text("account", &i.Account),
 		text("state", &i.State), claim("open_key", &open, &i.Subject), text("holder", &i.Holder), number("fence", &i.Fence),
 		number("generation", &i.Generation), document("detail", &i.Detail), text("reason", &i.Reason),
-		stamp("started_at", &i.StartedAt), stamp("finished_at", &i.FinishedAt),
+		stamp("started_at", &i.StartedAt), stamp("finished_at", &i.FinishedAt), flag("metered", &i.Metered),
 	}
 }
 
@@ -53,6 +53,9 @@ func (m *Meter) fields() []field {
 		number("generation", &m.Generation), text("currency", &m.Currency), document("rates", &m.Rates),
 		stamp("opened_at", &m.OpenedAt), stamp("closed_at", &m.ClosedAt),
 		text("start_source", &m.StartSource), text("end_source", &m.EndSource), flag("end_estimated", &m.EndEstimated),
+		text("account", &m.For.Account), text("name", &m.For.Name), text("profile", &m.For.Profile), text("profile_version", &m.For.ProfileVersion),
+		text("extension", &m.For.Extension), text("host", &m.For.Host),
+		text("actor", &m.For.Actor), text("harness", &m.For.Harness), text("run_id", &m.For.RunID),
 	}
 }
 

@@ -84,6 +84,10 @@ type Begin struct {
 	Event Note   // Type defaults to "sandbox.requested"
 
 	Reserve *Reserve // what it may cost; else *Insufficient
+	// Ceilings bound how fast the account begins and spends; else *TooFast.
+	Ceilings []Ceiling
+	// Metered: somebody sends a bill for it.
+	Metered bool
 
 	// Generation is the first one; 0 = 1. Unclaimed keeps the name without a
 	// claim to it. Both are for what was made elsewhere before; see Replay.
@@ -113,8 +117,15 @@ type Change struct {
 	Meter  MeterOps
 	Quote  *Quote // of a recreate
 
-	// Reserve is set aside beside what is: for a later end, or a new life.
+	// Reserve is set aside for a later end, another place or a new life; in
+	// all where it is a Total, else beside what is.
 	Reserve *Reserve
+	// Ceilings bound what the account spends, and for a recreate how fast it
+	// begins; else *TooFast.
+	Ceilings []Ceiling
+	// Unresolved, at its end: nobody will ever know what became of it. What is
+	// set aside is released, and kept as a memo of what it may have cost.
+	Unresolved bool
 
 	Event Note // Type defaults to "sandbox." and the state
 }

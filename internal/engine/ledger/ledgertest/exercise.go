@@ -27,9 +27,11 @@ func Exercise(t *testing.T, address NewAddress) {
 		{"Hosts", hosts},
 		{"Snapshots", snapshots},
 		{"Events", events},
+		{"Outbox", outbox},
 		{"Invariants", invariants},
 		{"Replays", replays},
 		{"Funds", funds},
+		{"Usage", usage},
 		{"Failpoints", failpoints},
 		{"Processes", processes},
 	} {

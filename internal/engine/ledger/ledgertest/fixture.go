@@ -11,6 +11,7 @@ import (
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/lifecycle"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/meter"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
@@ -69,22 +70,23 @@ func ptr[T any](v T) *T { return &v }
 var sizes = map[string]int64{"milli_vcpu": 2000, "memory_mib": 2048}
 
 func meterOpen(at time.Time) *ledger.MeterOpen {
-	return &ledger.MeterOpen{At: at, Source: "backend", Currency: "USD", Rates: json.RawMessage(`{"wall":{"pico":3}}`), Sizes: sizes}
+	return &ledger.MeterOpen{At: at, Source: "backend", Currency: "USD", Rates: rates, Sizes: sizes}
 }
 
 func meterClose(at time.Time) *ledger.MeterClose {
-	return &ledger.MeterClose{At: at, Source: "backend", Price: wallPrice}
+	return &ledger.MeterClose{At: at, Source: "backend"}
 }
 
-// wallPrice charges 3 pico-units a millisecond for each segment.
-func wallPrice(m ledger.Meter) ([]ledger.Charge, error) {
-	var out []ledger.Charge
-	for _, s := range m.Segments {
-		ms := s.EndedAt.Sub(s.StartedAt).Milliseconds()
-		out = append(out, ledger.Charge{Segment: s.Seq, Component: "wall", Quantity: ms, Unit: "ms", UnitPrice: 3, Amount: (ms*3 + 500) / 1000, Currency: "USD", Confidence: "exact"})
-	}
-	return out, nil
-}
+// rates charge 3 pico-units for each millisecond that runs.
+var rates = func() json.RawMessage {
+	price := meter.UnitPrice(3000)
+	s := meter.PriceSnapshot{Version: 1, Basis: meter.BasisPerHour, Extension: "ext.local", Currency: "USD", Confidence: meter.ConfidenceExact,
+		Prices: []meter.SnapshotPrice{{Component: meter.ComponentSandbox, Unit: "sandbox-second", Price: &price, Confidence: meter.ConfidenceExact}}}
+	return json.RawMessage(s.Encode())
+}()
+
+// booked are charges of exactly so much, whatever ran.
+func booked(cs ...ledger.Charge) *ledger.Booked { return &ledger.Booked{Charges: cs} }
 
 // provisioning, ready, destroying and destroyed are the steps of an ordinary
 // life, as the engine makes them.

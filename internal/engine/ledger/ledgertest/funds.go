@@ -44,6 +44,8 @@ func funds(t *testing.T, address NewAddress) {
 	t.Run("settlement", func(t *testing.T) { t.Parallel(); settlement(t, address) })
 	t.Run("refusals", func(t *testing.T) { t.Parallel(); refusals(t, address) })
 	t.Run("budgets", func(t *testing.T) { t.Parallel(); budgets(t, address) })
+	t.Run("reservations", func(t *testing.T) { t.Parallel(); reservations(t, address) })
+	t.Run("ceilings", func(t *testing.T) { t.Parallel(); ceilings(t, address) })
 	t.Run("random lives", func(t *testing.T) { t.Parallel(); moneyInvariants(t, address) })
 	t.Run("the last credit of a wallet", func(t *testing.T) { t.Parallel(); lastCredit(t, address, "wallet of acme") })
 	t.Run("the last credit of a budget", func(t *testing.T) { t.Parallel(); lastCredit(t, address, "budget all of acme/web") })
@@ -63,10 +65,8 @@ func paidLife(t *testing.T, l ledger.Ledger, reserve, more, used int64) {
 	}
 	s = must(l.Apply(ctx, destroying(s, holderOf(t, l))))(t)
 	end := destroyed(s)
-	end.Meter.Close.Price = func(ledger.Meter) ([]ledger.Charge, error) {
-		return []ledger.Charge{{Segment: 1, Component: "wall", Amount: used, Currency: "USD", Confidence: "exact"},
-			{Segment: 1, Component: "own", Amount: 77, Currency: "USD", Memo: "infra_memo:x", Confidence: "exact"}}, nil
-	}
+	end.Meter.Close.Booked = booked(ledger.Charge{Segment: 1, Component: "wall", Amount: used, Currency: "USD", Confidence: "exact"},
+		ledger.Charge{Segment: 1, Component: "own", Amount: 77, Currency: "USD", Memo: "infra_memo:x", Confidence: "exact"})
 	for range 2 { // again is nothing
 		must(l.Apply(ctx, end))(t)
 	}

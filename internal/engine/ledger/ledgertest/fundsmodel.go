@@ -93,9 +93,7 @@ func (m *till) end(rt *rapid.T) {
 	used := rapid.Int64Range(0, 200).Draw(rt, "used")
 	s = must(m.l.Apply(context.Background(), destroying(s, m.holder)))(m.t)
 	c := destroyed(s)
-	c.Meter.Close.Price = func(ledger.Meter) ([]ledger.Charge, error) {
-		return []ledger.Charge{{Segment: 1, Component: "wall", Amount: used, Currency: "USD", Confidence: "exact"}}, nil
-	}
+	c.Meter.Close.Booked = booked(ledger.Charge{Segment: 1, Component: "wall", Amount: used, Currency: "USD", Confidence: "exact"})
 	if s = must(m.l.Apply(context.Background(), c))(m.t); s.State != lifecycle.Destroyed {
 		rt.Fatal(s.State)
 	}

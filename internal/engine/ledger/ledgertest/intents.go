@@ -146,8 +146,8 @@ func meters(t *testing.T, address NewAddress) {
 		if p := m.Segments[1]; p.Mode != ledger.Paused || p.Sizes["memory_mib"] != 64 || !p.EndedAt.Equal(p.StartedAt) {
 			t.Fatalf("a switch before the segment began was not moved to its start: %+v", p)
 		}
-		if n := len(must(l.Charges(ctx, s.ID))(t)); n != 3 {
-			t.Fatalf("%d charges", n)
+		if cs := must(l.Charges(ctx, s.ID))(t); len(cs) != 1 || cs[0].Quantity != sum.Milliseconds() {
+			t.Fatalf("%+v", cs)
 		}
 		verified(t, l)
 	})
@@ -167,15 +167,13 @@ func meters(t *testing.T, address NewAddress) {
 		t.Parallel()
 		l := fresh(t, address)
 		s := must(l.Apply(ctx, destroying(made(t, l, "n"), holderOf(t, l))))(t)
-		for name, price := range map[string]func(ledger.Meter) ([]ledger.Charge, error){
-			"overflow": func(ledger.Meter) ([]ledger.Charge, error) {
-				return nil, extensions.Errorf(extensions.KindInvalid, "overflow")
-			},
-			"no such segment":   func(ledger.Meter) ([]ledger.Charge, error) { return []ledger.Charge{{Segment: 2}}, nil },
-			"the same line two": func(ledger.Meter) ([]ledger.Charge, error) { return []ledger.Charge{{Segment: 1}, {Segment: 1}}, nil },
+		for name, close := range map[string]ledger.MeterClose{
+			"a negative quantity": {Usage: &extensions.Usage{CPUMillis: ptr(int64(-1))}},
+			"no such segment":     {Booked: booked(ledger.Charge{Segment: 2})},
+			"the same line twice": {Booked: booked(ledger.Charge{Segment: 1}, ledger.Charge{Segment: 1})},
 		} {
 			c := destroyed(s)
-			c.Meter.Close.Price = price
+			c.Meter.Close = &close
 			if _, err := l.Apply(ctx, c); !extensions.IsKind(err, extensions.KindInvalid) {
 				t.Errorf("%s: %v", name, err)
 			}

@@ -1,0 +1,64 @@
+package ledger
+
+import (
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/meter"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
+)
+
+// Price turns a closed meter into charges, by the rates it was opened with and
+// what the backend measured, if anything: see meter.Charge. It is pure: a
+// ledger closes meters with it, and who cannot reach one foretells it. Rates
+// that are no meter.PriceSnapshot are KindInvalid; without any there is nothing
+// to charge.
+func Price(m Meter, usage *extensions.Usage) ([]Charge, error) {
+	if len(m.Rates) == 0 {
+		return nil, nil
+	}
+	snapshot, err := meter.DecodePriceSnapshot(string(m.Rates))
+	if err != nil {
+		return nil, err
+	}
+	var segments []meter.Segment
+	for _, s := range m.Segments {
+		end := s.EndedAt
+		if end.IsZero() {
+			end = m.ClosedAt
+		}
+		segments = append(segments, meter.Segment{Mode: meter.Mode(s.Mode), Milliseconds: end.UnixMilli() - s.StartedAt.UnixMilli(), Sizes: meter.SizesFromMap(s.Sizes)})
+	}
+	// A measure of the whole life cannot be split: it counts where there is
+	// one segment, and what is not measured is bounded from above.
+	if usage != nil && len(segments) == 1 {
+		segments[0].CPUMillis, segments[0].MemoryMiBMillis, segments[0].EgressBytes = usage.CPUMillis, usage.MemoryMiBMillis, usage.EgressBytes
+	}
+	lines, err := meter.Charge(segments, snapshot)
+	if err != nil {
+		return nil, err
+	}
+	var out []Charge
+	for _, line := range lines {
+		if line.Confidence == meter.ConfidenceUnknown {
+			continue // what nobody knows is not booked as 0
+		}
+		c := Charge{
+			Segment: line.Segment, Component: line.Component, Quantity: line.Quantity, Unit: line.Unit, UnitPrice: int64(line.UnitPrice),
+			Amount: int64(line.Amount), Currency: string(line.Currency), Confidence: string(line.Confidence),
+		}
+		if line.Mode == meter.ModePaused {
+			c.Component += ":paused"
+		}
+		if line.Memo {
+			c.Memo = memoOf(snapshot)
+		}
+		out = append(out, c)
+	}
+	return out, nil
+}
+
+// memoOf names the account that a cost nobody bills here is a memo of.
+func memoOf(s meter.PriceSnapshot) string {
+	if s.Basis == meter.BasisBook {
+		return "byok_memo:" + s.Extension // the user's own key pays the vendor
+	}
+	return "infra_memo:" + s.Extension
+}
