@@ -48,7 +48,7 @@ func (e *Engine) receipt(row ledger.Sandbox) Receipt {
 	r := Receipt{
 		Version: receiptVersion, ID: row.ID, Account: row.Account, Name: row.Name, Extension: row.Extension, Host: row.HostRef,
 		Handle: row.Handle.Encode(), Generation: row.Generation, CreatedAt: row.CreatedAt, ExpiresAt: row.ExpiresAt,
-		StartedAt: row.ReadyAt, SpecHash: row.SpecHash, Mode: string(row.Mode), Mirror: mirrorOf(row),
+		StartedAt: row.ReadyAt, SpecHash: row.SpecHash, Mode: string(row.Mode), Mirror: mirrorOf(row), PreRelease: specOf(row).Toolchain.PreRelease,
 	}
 	return r
 }
@@ -107,13 +107,19 @@ func rowOf(rec Receipt) ledger.Sandbox {
 	return row
 }
 
+// specOf is the resolved request of a row; empty where there is none.
+func specOf(row ledger.Sandbox) (spec extensions.Spec) {
+	_ = json.Unmarshal(row.Spec, &spec) // one made elsewhere has none here
+	return spec
+}
+
 // mirrorOf is the local folder a mirrored workspace returns to, or "".
 func mirrorOf(row ledger.Sandbox) string {
-	var spec extensions.Spec
-	if json.Unmarshal(row.Spec, &spec) != nil || spec.Workspace.Mode != extensions.WorkspaceMirror || spec.Workspace.Access != extensions.AccessRW {
+	w := specOf(row).Workspace
+	if w.Mode != extensions.WorkspaceMirror || w.Access != extensions.AccessRW {
 		return ""
 	}
-	return spec.Workspace.Repo
+	return w.Repo
 }
 
 // quantity is what was counted and in which quanta: a price is for a whole
