@@ -121,7 +121,7 @@ func (c *creation) run(ctx context.Context) (Sandbox, error) {
 // judge refuses a place before anything is asked of it. The first choice was
 // judged before anything was recorded.
 func (c *creation) judge(ctx context.Context, cand *route.Candidate) error {
-	if err := c.p.checkMaxCost(cand); err != nil || cand == c.p.decision.Chosen {
+	if err := c.e.checkPrice(c.p, cand); err != nil || cand == c.p.decision.Chosen {
 		return err
 	}
 	notes, err := c.e.checkSpec(ctx, c.p, cand, c.sources)
