@@ -55,6 +55,9 @@ type Options struct {
 	// https://host of a server (see ServeLedger), which
 	// machines may share. "" = ledger.db in StateDir.
 	Ledger string
+	// LedgerToken is for a ledger at https://; zero = from SANDBOXER_LEDGER_TOKEN
+	// or the file that SANDBOXER_LEDGER_TOKEN_FILE names.
+	LedgerToken Secret
 	// StateDir holds the default ledger and what extensions keep on this
 	// machine. "" = DefaultStateDir().
 	StateDir string
