@@ -3,9 +3,7 @@ package engine
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"strconv"
-	"strings"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/lifecycle"
@@ -14,6 +12,9 @@ import (
 )
 
 const receiptVersion = 1
+
+// ReceiptKey is where a resource's private state keeps its [Receipt].
+const ReceiptKey = "receipt"
 
 // view shows a row. It is what the ledger knows, not what is so now.
 func (e *Engine) view(row ledger.Sandbox) Sandbox {
@@ -85,21 +86,6 @@ func (e *Engine) fullReceipt(ctx context.Context, l ledger.Ledger, row ledger.Sa
 func keepReceipt(now, had Receipt) Receipt {
 	now.StartedAt, now.Prices, now.Ledger, now.Head = had.StartedAt, had.Prices, had.Ledger, had.Head
 	return now
-}
-
-func encodeHead(h ledger.Head) string {
-	return fmt.Sprintf("%s:%s:%d:%s", h.Ledger, h.Stream, h.Seq, h.Hash)
-}
-
-// parseHead reads what encodeHead wrote.
-func parseHead(s string) (ledger.Head, error) {
-	parts := strings.Split(s, ":")
-	if len(parts) == 4 {
-		if seq, err := strconv.ParseInt(parts[2], 10, 64); err == nil && seq > 0 {
-			return ledger.Head{Ledger: parts[0], Stream: parts[1], Seq: seq, Hash: parts[3]}, nil
-		}
-	}
-	return ledger.Head{}, invalid("%q is no pinned head of a ledger", "take the head of a receipt: ledger:stream:number:hash", extensions.Clean(s, 80))
 }
 
 // rowOf is what a receipt says in the ledger's terms, for sandboxes that are
