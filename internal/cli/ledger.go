@@ -28,7 +28,8 @@ type eventView struct {
 }
 
 func (a *app) ledgerCommand() *cobra.Command {
-	return group("ledger", "Read and check the ledger", a.ledgerVerifyCommand(), a.ledgerEventsCommand())
+	return group("ledger", "Credit, budgets, usage and the record of it all", a.ledgerBalanceCommand(), a.ledgerGrantCommand(), a.ledgerBudgetCommand(),
+		a.ledgerUsageCommand(), a.ledgerVerifyCommand(), a.ledgerEventsCommand())
 }
 
 func (a *app) ledgerVerifyCommand() *cobra.Command {

@@ -55,10 +55,16 @@ func Price(m Meter, usage *extensions.Usage) ([]Charge, error) {
 	return out, nil
 }
 
+// Memos name whose bill it is, and by which extension.
+const (
+	byokMemo  = "byok_memo:"  // of a vendor, for the user's own key
+	infraMemo = "infra_memo:" // of nobody: a place of the user's own
+)
+
 // memoOf names the account that a cost nobody bills here is a memo of.
 func memoOf(s meter.PriceSnapshot) string {
 	if s.Basis == meter.BasisBook {
-		return "byok_memo:" + s.Extension // the user's own key pays the vendor
+		return byokMemo + s.Extension // the user's own key pays the vendor
 	}
-	return "infra_memo:" + s.Extension
+	return infraMemo + s.Extension
 }
