@@ -167,6 +167,12 @@ func (e *Engine) narrow(ctx context.Context, p *prepared, c *route.Candidate, ho
 	if how.binding {
 		facts = e.recordedFacts(ctx, *c.Host)
 	}
+	if facts != nil && len(facts.Unfit) > 0 {
+		c.Unavailable = &route.Unavailable{Rule: route.RuleHostUnfit, Reason: fmt.Sprintf("nothing could run on the host %q when it was looked at: %s", c.Host.Name, strings.Join(facts.Unfit, "; ")),
+			Help: fmt.Sprintf("mend that on the host and run again; `sandboxer host check %s` looks at it", c.Host.Name)}
+		p.judged = append(p.judged, *c.Host)
+		return
+	}
 	ceiling := c.Capabilities
 	c.Capabilities, c.Narrowed = n.OnHost(ceiling, *c.Host, facts)
 	c.Ceiling = &ceiling
@@ -210,7 +216,7 @@ func (e *Engine) recordedFacts(ctx context.Context, h extensions.Host) *extensio
 func (e *Engine) price(p *prepared, b catalog.Binding, c *route.Candidate) error {
 	q, err := meter.NewQuote(meter.QuoteInput{
 		Extension: b.ID, PricingModel: b.Capabilities.PricingModel, BYOK: p.req.Billing == route.BillingBYOK,
-		Region: c.Region, Book: e.catalog.Book(b.ID), PerHour: b.PerHour, Host: c.Host,
+		Region: c.Region, Book: e.catalog.Book(b.ID), PerHour: b.PerHour, Host: c.Host, Fee: b.Fee,
 		Resources: p.resolved.Spec.Resources, TTL: time.Duration(p.resolved.Spec.TTL),
 	})
 	if err != nil {

@@ -93,7 +93,11 @@ func (c *creation) run(ctx context.Context) (Sandbox, error) {
 	var failures []error
 	last := attempt{clean: true}
 	for _, cand := range append([]*route.Candidate{c.p.decision.Chosen}, c.p.decision.Fallbacks...) {
-		if last = (attempt{err: c.judge(ctx, cand), clean: true, next: true}); last.err == nil {
+		err := c.judge(ctx, cand)
+		if err != nil && ctx.Err() != nil && len(failures) > 0 {
+			break // its time ended between two places: what failed has been told
+		}
+		if last = (attempt{err: err, clean: true, next: true}); err == nil {
 			last = c.try(ctx, cand)
 		}
 		outcome := Attempt{Candidate: cand.ID(), Outcome: string(lifecycle.Ready)}
@@ -117,7 +121,7 @@ func (c *creation) run(ctx context.Context) (Sandbox, error) {
 // judge refuses a place before anything is asked of it. The first choice was
 // judged before anything was recorded.
 func (c *creation) judge(ctx context.Context, cand *route.Candidate) error {
-	if err := c.p.checkMaxCost(cand); err != nil || cand == c.p.decision.Chosen {
+	if err := c.e.checkPrice(c.p, cand); err != nil || cand == c.p.decision.Chosen {
 		return err
 	}
 	notes, err := c.e.checkSpec(ctx, c.p, cand, c.sources)

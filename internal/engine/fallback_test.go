@@ -178,3 +178,24 @@ func TestAFailedRouteIsRecordedWithItsAttempts(t *testing.T) {
 		t.Errorf("%+v, %v", list, err)
 	}
 }
+
+// A create that is ended between two places tells why the first refused, and no
+// more than once that it was ended.
+func TestACreateEndedBetweenTwoPlacesTellsTheFirstRefusal(t *testing.T) {
+	t.Parallel()
+	w := newTwo(t)
+	w.does(0, saasstub.Rule{Op: vendor.OpCreate, Do: vendor.DoNoCapacity})
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	_, err := w.Create(ctx, engine.Request{Profile: "profile.two", Name: "one"}, nil, func(n engine.Notice) {
+		if n.Summary == "Trying the next place" {
+			cancel()
+		}
+	})
+	if !extensions.IsKind(err, extensions.KindInterrupted) || !strings.Contains(err.Error(), "ext.first") || strings.Contains(err.Error(), "\n") {
+		t.Errorf("%s: %v", extensions.KindOf(err), err)
+	}
+	if n := w.holds(0) + w.holds(1); n != 0 {
+		t.Errorf("%d are left", n)
+	}
+}

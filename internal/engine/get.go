@@ -129,6 +129,9 @@ func (e *Engine) merge(s Sandbox, row ledger.Sandbox, obs extensions.Observation
 		s.Mode = string(ledger.Paused)
 	case extensions.PhaseReady:
 		s.Mode = string(ledger.Running)
+		if obs.Reason != "" {
+			s.Notices = append(s.Notices, Notice{Summary: fmt.Sprintf("Not all is well in sandbox %s (%s)", row.Name, row.ID), Detail: obs.Reason})
+		}
 	}
 	if s.Mode == "" {
 		s.Mode = string(ledger.Running)

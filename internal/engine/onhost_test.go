@@ -396,3 +396,35 @@ func TestProbingAHostTellsWhatIsOnIt(t *testing.T) {
 		t.Errorf("after its end it is %s, %v", s.State, err)
 	}
 }
+
+// A host on which nothing can run is refused for that, whatever the profile asks of
+// its network, and is looked at again by the next run.
+func TestAHostThatIsNotWellIsRefusedForWhatItLacks(t *testing.T) {
+	t.Parallel()
+	shut := strings.Replace(allowlisted, `, egress: ["10.2.0.0/16:443"]`, "", 1)
+	b := newHostBench(t, map[string]string{"profiles/profile.list.yaml": shut,
+		"profiles/profile.free.yaml": strings.NewReplacer("profile.list", "profile.free", "deny", "allow").Replace(shut)})
+	ctx := context.Background()
+	h := onSSH(true)
+	lack := "Docker is missing; install Docker Engine"
+	b.x.facts = extensions.HostFacts{OS: "linux", Egress: extensions.EgressNone, Notes: []string{lack}, Unfit: []string{lack}}
+	if _, err := b.RegisterHost(ctx, h); err != nil {
+		t.Fatal(err)
+	}
+	for _, profile := range []string{"profile.list", "profile.free"} {
+		s, err := b.Create(ctx, engine.Request{Profile: profile, Name: "one", Hosts: []string{h.Ref()}}, nil, nil)
+		text := told(err)
+		if s.ID != "" || !strings.Contains(text, "viability.host") || !strings.Contains(text, lack) || strings.Contains(text, "viability.egress") {
+			t.Errorf("%s: %s", profile, text)
+		}
+	}
+	b.x.facts = extensions.HostFacts{}
+	b.again(t)
+	s, err := b.Create(ctx, engine.Request{Profile: "profile.list", Name: "one", Hosts: []string{h.Ref()}}, nil, nil)
+	if err != nil {
+		t.Fatalf("on the mended host: %s", told(err))
+	}
+	if _, err := b.Destroy(ctx, s.Receipt, engine.DestroyOptions{}); err != nil {
+		t.Error(err)
+	}
+}

@@ -39,6 +39,9 @@ const (
 	// KindInterrupted: the caller gave up; what had been made was removed or is
 	// kept with its id. Stop.
 	KindInterrupted Kind = "interrupted"
+	// KindFailed: the place did what was asked, and what runs in the sandbox
+	// failed: a service ended or is unhealthy. Stop; no other place mends it.
+	KindFailed Kind = "failed"
 )
 
 // Error is the only error type that crosses the contract. Its text never
@@ -147,26 +150,4 @@ func FieldOf(err error) string {
 		err = e.Err
 	}
 	return ""
-}
-
-// Clean makes text from a remote side fit for a message: at most limit runes,
-// control characters (terminal escapes, forged lines) replaced.
-func Clean(text string, limit int) string {
-	var b strings.Builder
-	n := 0
-	for _, r := range text {
-		if n == limit {
-			b.WriteString("…")
-			break
-		}
-		switch {
-		case r == '\n' || r == '\t':
-			r = ' '
-		case r < 0x20, r >= 0x7f && r < 0xa0, r == 0x2028, r == 0x2029, r >= 0x202a && r <= 0x202e, r >= 0x2066 && r <= 0x2069:
-			r = '\ufffd'
-		}
-		b.WriteRune(r)
-		n++
-	}
-	return b.String()
 }

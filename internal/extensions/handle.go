@@ -96,7 +96,8 @@ type Observation struct {
 	Generation int64
 	// Reachability is set when ready.
 	Reachability Reachability
-	// Reason says why, for Expired, Failed and Unreachable.
+	// Reason says why, for Expired, Failed and Unreachable, and what is not well
+	// in one that is Ready all the same.
 	Reason string
 	// StartedAt and EndedAt are the backend's own times; zero where unknown.
 	StartedAt, EndedAt time.Time

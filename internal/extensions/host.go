@@ -95,6 +95,7 @@ type HostFacts struct {
 	Egress    Egress        `json:"egress,omitempty"`    // what can be enforced here; "" = not known
 	Expiry    Expiry        `json:"expiry,omitempty"`    // who ends sandboxes here; "" = not known
 	Notes     []string      `json:"notes,omitempty"`     // what is missing, and how to get it
+	Unfit     []string      `json:"unfit,omitempty"`     // those of Notes without which nothing can run here
 	FreeDisk  int64         `json:"-"`                   // MiB, volatile
 	ClockSkew time.Duration `json:"-"`                   // host minus us, volatile
 }

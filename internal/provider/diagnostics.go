@@ -30,6 +30,7 @@ var explanations = map[engine.Kind]explanation{
 	extensions.KindTimeout:       {"it took too long", "Run again, or raise the timeout. What was begun is kept and can be destroyed."},
 	extensions.KindUnsupported:   {"this is not possible here", "Change the profile or choose another place; `terraform plan` shows why each place was refused."},
 	extensions.KindInterrupted:   {"it was interrupted", "Run again when it suits."},
+	extensions.KindFailed:        {"what runs in it has failed", "Correct what failed and run again."},
 	extensions.KindInternal:      {"an unexpected failure", "Run again with TF_LOG=DEBUG; if it stays, report it with the log."},
 }
 

@@ -45,8 +45,8 @@ type loader struct {
 	handlers    map[string]extensions.Descriptor
 	profiles    *profile.Set
 	bindings    map[string]entry[Binding]
-	books       map[string]entry[meter.Book] // by the binding they price
-	bookIDs     map[string]entry[string]     // id -> binding
+	books       map[string]entry[meter.Book] // by what they price: see priced
+	bookIDs     map[string]entry[string]     // id -> what it prices
 	policies    []entry[Policy]
 	policyErrs  strictyaml.Errors
 	policyNames []namedExtension
@@ -117,7 +117,7 @@ func (ld *loader) catalog() *Catalog {
 	for _, e := range ld.books {
 		c.Books = append(c.Books, e.value)
 	}
-	slices.SortFunc(c.Books, func(a, b meter.Book) int { return strings.Compare(a.Extension, b.Extension) })
+	slices.SortFunc(c.Books, func(a, b meter.Book) int { return strings.Compare(a.ID, b.ID) })
 	for _, e := range ld.policies {
 		c.Policies = append(c.Policies, e.value)
 	}

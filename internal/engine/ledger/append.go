@@ -107,23 +107,14 @@ func (t *tx) append(f fact) error {
 	if err := t.insert("ledger.event", "events", ev.fields(&hasOperation)); err != nil {
 		return t.clash(err, f.operation)
 	}
-	if err := t.advance(head, ev); err != nil {
-		return err
-	}
-	for _, sink := range t.options.Sinks {
-		if _, err := t.exec("ledger.outbox", "INSERT INTO outbox (sink, stream, seq, state, attempts, first_attempt_at) VALUES (?, ?, ?, ?, 0, 0)",
-			sink, ev.Stream, ev.Seq, outboxPending); err != nil {
-			return err
-		}
-	}
-	return nil
+	return t.advance(head, ev)
 }
 
 // body is the canonical event without its id, which is its hash.
 func (t *tx) body(ev Event, data factData) (json.RawMessage, error) {
 	m := map[string]any{
 		"specversion":     specVersion,
-		"source":          "urn:sandboxer:ledger:" + t.id,
+		"source":          sourcePrefix + t.id,
 		"type":            ev.Type,
 		"subject":         ev.Subject,
 		"time":            ev.Time.Format(time.RFC3339Nano),

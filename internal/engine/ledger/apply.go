@@ -53,6 +53,9 @@ func (t *tx) apply(before Sandbox, c Change) (Sandbox, error) {
 	if err := t.room(before, c.Room); err != nil {
 		return before, err
 	}
+	if err := t.ceilings(before, c.Ceilings, c.Reserve, c.Intent != nil && c.Intent.Kind == IntentRecreate); err != nil {
+		return before, err
+	}
 	data := factData{Row: "sandboxes", Note: c.Event.Data}
 	row, err := t.moved(before, c)
 	if err != nil {
@@ -75,6 +78,9 @@ func (t *tx) apply(before Sandbox, c Change) (Sandbox, error) {
 
 // funds settles what is set aside for a meter that ends, and sets aside anew.
 func (t *tx) funds(row Sandbox, c Change, m *meterFact) ([]Transfer, error) {
+	if c.Unresolved {
+		return t.expose(row, c.Key)
+	}
 	var out []Transfer
 	if m != nil && m.Charged != "" || lifecycle.Terminal(row.State) {
 		var charges []chargeFact
@@ -137,6 +143,8 @@ func (e Expect) mismatch(row Sandbox, open *Intent) string {
 		return fmt.Sprintf("a newer operation has begun (fence %d, not %d)", row.Fence, e.Fence)
 	case e.Holder != "" && (open == nil || open.Holder != e.Holder):
 		return "its operation is in other hands"
+	case !e.UpdatedAt.IsZero() && !e.UpdatedAt.Equal(row.UpdatedAt):
+		return "it was changed meanwhile"
 	case e.NoIntent && open != nil:
 		return fmt.Sprintf("%s is under way", open.Kind)
 	}

@@ -78,6 +78,9 @@ func (t *tx) begin(b Begin) (Sandbox, error) {
 			return row, err
 		}
 	}
+	if err := t.ceilings(row, b.Ceilings, b.Reserve, true); err != nil {
+		return row, err
+	}
 	if err := t.insert("ledger.sandbox", "sandboxes", row.fields()); err != nil {
 		if t.dialect.unique(err) {
 			return row, failure(extensions.KindConflict, string(b.ID), fmt.Errorf("this id is in the ledger already"))
@@ -85,7 +88,7 @@ func (t *tx) begin(b Begin) (Sandbox, error) {
 		return row, err
 	}
 	intent := Intent{Key: b.Key, Kind: IntentCreate, Subject: string(b.ID), Account: b.Account, State: Dispatched,
-		Holder: b.Holder, Fence: row.Fence, Generation: row.Generation, StartedAt: t.now}
+		Holder: b.Holder, Fence: row.Fence, Generation: row.Generation, StartedAt: t.now, Metered: b.Metered}
 	if err := t.insert("ledger.intent.open", "intents", intent.fields()); err != nil {
 		return row, t.clash(err, b.Key)
 	}

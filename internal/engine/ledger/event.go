@@ -9,7 +9,7 @@ import (
 // Note is what a caller adds to the event of its change.
 type Note struct {
 	Type string          // "" = derived from the change
-	Data json.RawMessage // an object, without secrets; nil = none
+	Data json.RawMessage `json:",omitempty"` // an object, without secrets; nil = none
 }
 
 // Event is one immutable fact. Its id is its hash, and its place in the chain
@@ -23,8 +23,8 @@ type Event struct {
 	Subject   string // sandbox or snapshot id, or host name
 	Operation string // the Key of the change
 	Time      time.Time
-	// CloudEvent is the whole event as CloudEvents 1.0 JSON, canonical.
-	CloudEvent json.RawMessage
+	// CloudEvent is the whole event as CloudEvents 1.0 JSON, canonical; see ParseEvent.
+	CloudEvent json.RawMessage `json:",omitempty"`
 }
 
 // Head is the end of a chain.
@@ -33,14 +33,6 @@ type Head struct {
 	Stream string `json:"stream"`
 	Seq    int64  `json:"seq"`
 	Hash   string `json:"hash"`
-}
-
-// Delivery is an event waiting for a sink.
-type Delivery struct {
-	Sink           string
-	Event          Event
-	Attempts       int64
-	FirstAttemptAt time.Time
 }
 
 // StreamOf returns the chain an account's events go to: the org before "/".

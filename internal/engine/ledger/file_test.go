@@ -106,11 +106,11 @@ func TestMissingLedgerReadsAsEmptyAndIsNotMade(t *testing.T) {
 	hosts, err3 := l.Hosts(ctx, "")
 	head, err4 := l.Head(ctx, "acme")
 	report, err5 := l.Verify(ctx)
-	waiting, err6 := l.Outbox(ctx, "hub", 0)
+	waiting, err6 := l.Outbox(ctx, "hub", "acme")
 	if err := errors.Join(err, err2, err3, err4, err5, err6); err != nil {
 		t.Fatal(err)
 	}
-	if len(rows)+len(intents)+len(hosts)+len(waiting) != 0 || head.Seq != 0 || !report.OK() || l.ID() != "" {
+	if len(rows)+len(intents)+len(hosts)+len(waiting.Held) != 0 || head.Seq != 0 || !report.OK() || l.ID() != "" {
 		t.Fatal("something is in nothing")
 	}
 	if _, err := l.Get(ctx, "sbx-aaaaaaaaaaaaaaaaaaaa"); !extensions.IsKind(err, extensions.KindNotFound) {

@@ -2,9 +2,7 @@ package ledger
 
 import (
 	"context"
-	"fmt"
 	"math"
-	"math/bits"
 	"time"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/meter"
@@ -15,7 +13,7 @@ import (
 type Balance struct {
 	ID       string // org, kind and currency
 	Org      string
-	Kind     string // wallet | platform_revenue | receivable | grants
+	Kind     string // wallet | platform_revenue | receivable | grants | byok_memo | infra_memo | exposure_memo
 	Currency string
 
 	DebitsPending, CreditsPending, DebitsPosted, CreditsPosted int64
@@ -28,6 +26,14 @@ const (
 	AccountRevenue    = "platform_revenue"
 	AccountReceivable = "receivable"
 	AccountGrants     = "grants"
+)
+
+// Accounts of memos: both sides of their transfers are the same, and no money
+// moves.
+const (
+	AccountBYOK     = "byok_memo"     // a bill that others are sent: the user's own key
+	AccountInfra    = "infra_memo"    // what places of the user's own cost
+	AccountExposure = "exposure_memo" // what may have been used, and nobody can tell
 )
 
 // Available is what a wallet can still set aside.
@@ -83,78 +89,6 @@ type Grant struct {
 	Note     Note  // Type defaults to "funds.granted"
 }
 
-// Reserve sets aside the worst case of a sandbox until its meter is closed:
-// below every hard budget of its account and org, and from the wallet where
-// the platform's credit pays. What was used is posted then, and the rest is free.
-type Reserve struct {
-	Currency string
-	Amount   int64 // nano-units, rounded up
-	Wallet   bool  // platform credit; else only budgets are asked
-	// How the amount came about: Fixed and Hourly for the TTL. They tell which
-	// ttl would fit.
-	Fixed, Hourly int64
-	TTL           time.Duration
-}
-
-// Insufficient says which limit refuses a Reserve. It arrives as KindExhausted.
-type Insufficient struct {
-	Limit           string // whose: "wallet of acme", "budget month of acme/web"
-	Need, Available int64  // nano-units; Available is at least 0
-	Currency        string
-	TTL             time.Duration
-	Fits            time.Duration // the longest ttl that would pass; 0 = none
-}
-
-func (e *Insufficient) Error() string {
-	text := "needs " + meter.Amount(e.Need).String() + " " + e.Currency
-	if e.TTL > 0 {
-		text += " for a ttl of " + shortDuration(e.TTL)
-	}
-	text += fmt.Sprintf(", %s available (limit: %s)", meter.Amount(e.Available), e.Limit)
-	if e.Fits > 0 {
-		text += "; a ttl of at most " + shortDuration(e.Fits) + " fits"
-	}
-	return text
-}
-
-// shortDuration leaves out what is zero: 5h51m.
-func shortDuration(d time.Duration) string {
-	out := ""
-	for _, u := range []struct {
-		size time.Duration
-		name string
-	}{{time.Hour, "h"}, {time.Minute, "m"}, {time.Second, "s"}} {
-		if n := d / u.size; n > 0 {
-			out += fmt.Sprintf("%d%s", n, u.name)
-			d -= n * u.size
-		}
-	}
-	if out == "" {
-		return "0s"
-	}
-	return out
-}
-
-// fits is the longest ttl, in whole minutes, whose worst case is available.
-func (r Reserve) fits(available int64) time.Duration {
-	if r.Hourly <= 0 || available <= r.Fixed {
-		return 0
-	}
-	hi, lo := bits.Mul64(uint64(available-r.Fixed), uint64(time.Hour))
-	if hi >= uint64(r.Hourly) {
-		return r.TTL
-	}
-	ttl, _ := bits.Div64(hi, lo, uint64(r.Hourly))
-	return min(time.Duration(min(ttl, uint64(r.TTL))), r.TTL).Truncate(time.Minute)
-}
-
-func (r Reserve) validate() error {
-	if r.Currency == "" || r.Amount < 0 || r.Fixed < 0 || r.Hourly < 0 {
-		return failuref(extensions.KindInvalid, "what is to be set aside is negative or has no currency")
-	}
-	return nil
-}
-
 // Grant implements Ledger.
 func (s *store) Grant(ctx context.Context, g Grant) (Balance, error) {
 	if err := plain("key", g.Key); err != nil {
@@ -208,7 +142,7 @@ func (t *tx) granted(g Grant) error {
 	if err != nil {
 		return err
 	}
-	wallet := g.Org + ":" + AccountWallet + ":" + g.Currency
+	wallet := accountID(g.Org, AccountWallet, g.Currency)
 	if len(before) == 1 && before[0].Credit == wallet && before[0].Amount == g.Amount {
 		return nil
 	}

@@ -112,19 +112,20 @@ type Ledger interface {
 	// Budgets lists an org's budgets by id, its workspaces' and removed ones
 	// included.
 	Budgets(ctx context.Context, org string) ([]Budget, error)
+	// Held lists what is set aside for a sandbox, the oldest first.
+	Held(ctx context.Context, id extensions.ID) ([]Transfer, error)
 
 	// Events reads a stream from seq (1 is the first), at most limit; 0 = all.
 	Events(ctx context.Context, stream string, fromSeq int64, limit int) ([]Event, error)
 	// Head is the end of a stream's chain, to be pinned in receipts. An empty
 	// stream has Seq 0.
 	Head(ctx context.Context, stream string) (Head, error)
-	// Outbox lists events not yet delivered to a sink, in order; see Options.Sinks.
-	Outbox(ctx context.Context, sink string, limit int) ([]Delivery, error)
-	// MarkDelivered removes an event from a sink's outbox; again is success.
-	MarkDelivered(ctx context.Context, sink, stream string, seq int64) error
-	// MarkFailed counts a failed attempt. Deliveries older than 24 h from
-	// their first attempt become ambiguous and are not listed again.
-	MarkFailed(ctx context.Context, sink, stream string, seq int64) error
+	// Outbox tells how far a sink has got with a stream. Nothing needs to be
+	// set up: every sink begins with the first event.
+	Outbox(ctx context.Context, sink, stream string) (Outbox, error)
+	// MoveOutbox records a step of a delivery and returns how far it is now.
+	// What was first sent 24 hours ago and not answered becomes ambiguous.
+	MoveOutbox(ctx context.Context, step OutboxStep) (Outbox, error)
 
 	// Verify checks the whole ledger; pinned heads prove that nothing was cut
 	// off. Findings are in the report; the error is for not being able to look.
@@ -154,8 +155,6 @@ type Options struct {
 	Now func() time.Time
 	// NewID names a new ledger; "" draws a random name.
 	NewID string
-	// Sinks get every new event in their outbox.
-	Sinks []string
 	// LockTimeout bounds the wait for other writers; 0 means 60 s.
 	LockTimeout time.Duration
 	// Lease is how long a holder counts as alive after it was last heard of,

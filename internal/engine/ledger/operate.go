@@ -50,7 +50,7 @@ func (t *tx) intents(s subject, key string, fence *int64, open *Intent, finish *
 	}
 	*fence++
 	intent := Intent{Key: begin.Key, Kind: begin.Kind, Subject: s.id, Account: s.account, State: Dispatched, Holder: begin.Holder,
-		Fence: *fence, Generation: s.generation, Detail: begin.Detail, StartedAt: t.now}
+		Fence: *fence, Generation: s.generation, Detail: begin.Detail, StartedAt: t.now, Metered: begin.Metered}
 	if intent.Key == "" {
 		intent.Key = key
 	}

@@ -1,7 +1,6 @@
 package ledger_test
 
 import (
-	"errors"
 	"os"
 	"strings"
 	"testing"
@@ -56,7 +55,7 @@ func TestARoleWithTheRightsOfTheGuideIsEnough(t *testing.T) {
 	t.Parallel()
 	address := pgtest.New(t)
 	_, writer, reader := granted(t, address)
-	w, err := ledger.Open(ctx, writer, ledger.Options{Sinks: []string{"hub"}})
+	w, err := ledger.Open(ctx, writer, ledger.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -74,12 +73,16 @@ func TestARoleWithTheRightsOfTheGuideIsEnough(t *testing.T) {
 	if err := aLife(ctx, w, id); err != nil {
 		t.Fatal(err)
 	}
-	waiting, err := w.Outbox(ctx, "hub", 0)
-	if err != nil || len(waiting) == 0 {
-		t.Fatal(waiting, err)
+	for _, step := range []ledger.OutboxStep{
+		{Attempt: 2}, {Hold: []ledger.Held{{Seq: 1, State: ledger.HeldRejected, Reason: "no"}}, Delivered: 2}, {Release: []int64{1}},
+	} {
+		step.Sink, step.Stream = "hub", "acme"
+		if _, err := w.MoveOutbox(ctx, step); err != nil {
+			t.Error(err)
+		}
 	}
-	if err := errors.Join(w.MarkFailed(ctx, "hub", "acme", 1), w.MarkDelivered(ctx, "hub", "acme", 1)); err != nil {
-		t.Error(err)
+	if o, err := w.Outbox(ctx, "hub", "acme"); err != nil || o.Delivered != 2 || len(o.Held) != 0 {
+		t.Error(o, err)
 	}
 	for _, forbidden := range []string{"UPDATE events SET body = ''", "DELETE FROM events", "UPDATE charges SET amount = 0", "DELETE FROM charges",
 		"UPDATE meta SET value = '0'", "CREATE TABLE mine (a INT)", "DROP TABLE events", "TRUNCATE outbox", "DELETE FROM sandboxes"} {

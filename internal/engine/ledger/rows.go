@@ -24,7 +24,7 @@ func (i *Intent) fields() []field {
 		text("op_key", &i.Key), text("kind", &i.Kind), text("subject", &i.Subject), text("account", &i.Account),
 		text("state", &i.State), claim("open_key", &open, &i.Subject), text("holder", &i.Holder), number("fence", &i.Fence),
 		number("generation", &i.Generation), document("detail", &i.Detail), text("reason", &i.Reason),
-		stamp("started_at", &i.StartedAt), stamp("finished_at", &i.FinishedAt),
+		stamp("started_at", &i.StartedAt), stamp("finished_at", &i.FinishedAt), flag("metered", &i.Metered),
 	}
 }
 

@@ -34,9 +34,9 @@ type Sandbox struct {
 	Profile        string
 	ProfileVersion string
 	SpecHash       string
-	Request        json.RawMessage // what the user asked for, without secrets
-	Spec           json.RawMessage // resolved, without secrets
-	Route          json.RawMessage // the decision and every refusal
+	Request        json.RawMessage `json:",omitempty"` // what the user asked for, without secrets
+	Spec           json.RawMessage `json:",omitempty"` // resolved, without secrets
+	Route          json.RawMessage `json:",omitempty"` // the decision and every refusal
 	QuoteDigest    string
 
 	Extension     string // binding id, "ext.local"
@@ -44,7 +44,7 @@ type Sandbox struct {
 	HostRef       string
 	Handle        extensions.Handle
 	Reachability  extensions.Reachability
-	WorkspaceBase json.RawMessage // manifest of what was sent, for mirror
+	WorkspaceBase json.RawMessage `json:",omitempty"` // manifest of what was sent, for mirror
 
 	TTL, MaxTTL time.Duration // MaxTTL 0 = none
 	CreatedAt   time.Time
@@ -73,7 +73,7 @@ type Begin struct {
 	Name    string
 
 	Profile, ProfileVersion, SpecHash string
-	Request, Spec, Route              json.RawMessage
+	Request, Spec, Route              json.RawMessage `json:",omitempty"`
 	Extension, Host, HostRef          string
 
 	TTL, MaxTTL time.Duration
@@ -84,6 +84,10 @@ type Begin struct {
 	Event Note   // Type defaults to "sandbox.requested"
 
 	Reserve *Reserve // what it may cost; else *Insufficient
+	// Ceilings bound how fast the account begins and spends; else *TooFast.
+	Ceilings []Ceiling
+	// Metered: somebody sends a bill for it.
+	Metered bool
 
 	// Generation is the first one; 0 = 1. Unclaimed keeps the name without a
 	// claim to it. Both are for what was made elsewhere before; see Replay.
@@ -113,8 +117,15 @@ type Change struct {
 	Meter  MeterOps
 	Quote  *Quote // of a recreate
 
-	// Reserve is set aside beside what is: for a later end, or a new life.
+	// Reserve is set aside for a later end, another place or a new life; in
+	// all where it is a Total, else beside what is.
 	Reserve *Reserve
+	// Ceilings bound what the account spends, and for a recreate how fast it
+	// begins; else *TooFast.
+	Ceilings []Ceiling
+	// Unresolved, at its end: nobody will ever know what became of it. What is
+	// set aside is released, and kept as a memo of what it may have cost.
+	Unresolved bool
 
 	Event Note // Type defaults to "sandbox." and the state
 }
@@ -128,6 +139,8 @@ type Expect struct {
 	Holder HolderID
 	// NoIntent demands that no operation is under way.
 	NoIntent bool
+	// UpdatedAt demands that nothing has changed since the row was read.
+	UpdatedAt time.Time
 }
 
 // Patch sets columns; nil fields stay as they are. A pointer to the zero
@@ -136,16 +149,16 @@ type Patch struct {
 	Mode          *Mode
 	SpecHash      *string
 	Profile       *string
-	Version       *string // of the profile
-	Request       json.RawMessage
-	Spec          json.RawMessage
-	Route         json.RawMessage
+	Version       *string         // of the profile
+	Request       json.RawMessage `json:",omitempty"`
+	Spec          json.RawMessage `json:",omitempty"`
+	Route         json.RawMessage `json:",omitempty"`
 	Extension     *string
 	Host          *string
 	HostRef       *string
 	Handle        *extensions.Handle
 	Reachability  *extensions.Reachability
-	WorkspaceBase json.RawMessage
+	WorkspaceBase json.RawMessage `json:",omitempty"`
 	TTL           *time.Duration
 	MaxTTL        *time.Duration
 	ReadyAt       *time.Time
@@ -159,7 +172,7 @@ type Patch struct {
 
 // Filter selects sandboxes; zero fields select all.
 type Filter struct {
-	Account   string
+	Account   string // org/workspace, or an org for all of its
 	Name      string
 	States    []lifecycle.State
 	Host      string

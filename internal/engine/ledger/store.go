@@ -77,7 +77,7 @@ type tx struct {
 var _ = failpoint.Register(
 	"ledger.begin", "ledger.price", "ledger.quote", "ledger.sandbox", "ledger.snapshot", "ledger.host",
 	"ledger.intent.finish", "ledger.intent.open", "ledger.meter.close", "ledger.meter.segment.close", "ledger.charge",
-	"ledger.meter.open", "ledger.meter.segment.open", "ledger.account", "ledger.budget", "ledger.transfer", "ledger.event", "ledger.stream", "ledger.outbox",
+	"ledger.meter.open", "ledger.meter.segment.open", "ledger.account", "ledger.budget", "ledger.transfer", "ledger.event", "ledger.stream",
 	"ledger.commit", "ledger.committed",
 )
 

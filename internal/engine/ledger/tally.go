@@ -122,7 +122,7 @@ func (r *UsageRow) payer(memo string) *int64 {
 	switch {
 	case memo == "":
 		return &r.Wallet
-	case strings.HasPrefix(memo, byokMemo):
+	case strings.HasPrefix(memo, AccountBYOK+":"):
 		return &r.OwnKey
 	}
 	return &r.OwnPlace

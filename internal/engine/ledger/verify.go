@@ -47,7 +47,7 @@ func (s *store) Verify(ctx context.Context, pinned ...Head) (Report, error) {
 	}
 	defer func() { _ = view.Rollback() }()
 	a.q = view
-	for _, check := range []func([]Head) error{a.chains, a.rows, a.operations, a.metering, a.funds, a.outbox} {
+	for _, check := range []func([]Head) error{a.chains, a.rows, a.operations, a.metering, a.funds, a.outboxes} {
 		if err := check(pinned); err != nil {
 			return a.report, err
 		}
@@ -135,7 +135,7 @@ func (a *audit) link(prev, e Event) {
 		return
 	}
 	if body.Type != e.Type || body.Subject != e.Subject || body.Operation != e.Operation || body.Stream != e.Stream ||
-		body.Sequence != fmt.Sprintf("%020d", e.Seq) || body.Time != instant(e.Time) || body.Source != "urn:sandboxer:ledger:"+a.id {
+		body.Sequence != fmt.Sprintf("%020d", e.Seq) || body.Time != instant(e.Time) || body.Source != sourcePrefix+a.id {
 		a.problem("%s: its columns are not those of its content", at)
 	}
 	if m := body.Data.Meter; m != nil && m.Charges != nil {

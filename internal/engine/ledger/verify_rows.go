@@ -184,16 +184,3 @@ func (a *audit) segments(m Meter) {
 		a.problem("meter %s: its segments do not fill its life", m.ID)
 	}
 }
-
-// outbox checks that what waits for delivery exists.
-func (a *audit) outbox([]Head) error {
-	return query(a.ctx, a.store, a.q, `SELECT sink, stream, seq FROM outbox o
-		WHERE NOT EXISTS (SELECT 1 FROM events e WHERE e.stream = o.stream AND e.seq = o.seq) ORDER BY sink, stream, seq`, nil,
-		func(scan func(...any) error) error {
-			var sink, stream string
-			var seq int64
-			err := scan(&sink, &stream, &seq)
-			a.problem("the outbox of %s names event %s/%d, which is missing", sink, stream, seq)
-			return err
-		})
-}

@@ -39,7 +39,9 @@ func TestVerifyFindsEveryKindOfDamage(t *testing.T) {
 		"a charge altered":         {"UPDATE charges SET amount = 0", "its charges are not"},
 		"a charge removed":         {"DELETE FROM charges", "its charges are not"},
 		"a charge made up":         {"INSERT INTO charges SELECT meter_id, 0, 'extra', 1, '', 1, 1, 'USD', '', '' FROM charges", "its charges are not"},
-		"the outbox":               {"INSERT INTO outbox VALUES ('hub', 'acme', 99, 'pending', 0, 0)", "which is missing"},
+		"the outbox":               {"INSERT INTO outbox VALUES ('hub', 'acme', 99, 'rejected', 0, 0, '')", "which is missing"},
+		"a delivery not yet made":  {"INSERT INTO sinks VALUES ('hub', 'acme', 99, 99, 0, 0)", "after the chain's end"},
+		"a delivery before itself": {"INSERT INTO sinks VALUES ('hub', 'acme', 2, 1, 0, 0)", "before what is delivered"},
 		"the ledger's own name":    {"UPDATE meta SET value = 'other' WHERE key = 'ledger_id'", "its columns are not"},
 		"a reference into nothing": {"UPDATE meters SET sandbox_id = 'sbx-none'", "foreign_key_check"},
 	} {

@@ -47,7 +47,7 @@ func TestWhatAHostSaysIsBoundedAndClean(t *testing.T) {
 	if len(records) != 1 || records["sbx-aaaaaaaaaaaaaaaaaaaa"].values["state"] != "ready" || strings.Contains(records["sbx-aaaaaaaaaaaaaaaaaaaa"].busy, "\x1b") {
 		t.Errorf("%+v", records)
 	}
-	if c := parseContainers([][]string{{}, {"a"}, {"not-an-id", "", "", "", "", ""}}); len(c) != 0 {
+	if c := parseContainers(answer{Containers: [][]string{{}, {"a"}, {"not-an-id", "", "", "", "", "", "", ""}}}); len(c) != 0 {
 		t.Errorf("%+v", c)
 	}
 }
@@ -113,7 +113,7 @@ func TestReachabilityHoldsNothingOfAHostsChoice(t *testing.T) {
 	must(t, err)
 	at := func(folder, mount, service, ports string) extensions.Reachability {
 		a := answer{Records: "box " + string(id) + "\nfolder=" + folder + "\nstate=ready\nrunning=1\nexpect=1\nmount=" + mount + "\nleft=100000\naccount=" + s.config.Account + "\nid=" + string(id) + "\n",
-			Containers: [][]string{{string(id), s.config.Account, "1", service, ports, "Up 1 second", "x"}}}
+			Containers: [][]string{{string(id), s.config.Account, "1", service, ports, "Up 1 second", "x", ""}}}
 		o := b.observeOne(b.handle(id), a)
 		if o.Phase != extensions.PhaseReady {
 			t.Errorf("%q is %s: %s", service, o.Phase, o.Reason)

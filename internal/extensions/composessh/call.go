@@ -32,9 +32,10 @@ type operation struct {
 type answer struct {
 	Failure *failure `json:"failure"`
 	// Containers are id, account, generation, service, ports, status,
-	// container, folder.
+	// container, networks, folder.
 	Containers [][]string `json:"containers"`
 	Records    string     `json:"records"`  // see sh/look.sh
+	Health     string     `json:"health"`   // see health_of in sh/look.sh
 	Warnings   string     `json:"warnings"` // lines
 	Adopted    bool       `json:"adopted"`
 	DenyProof  string     `json:"deny_proof"` // see deny.go

@@ -45,6 +45,7 @@ type failure struct {
 	Remedy  string `json:"remedy"`
 	Detail  string `json:"detail"` // what docker or a service printed last
 	Made    bool   `json:"made"`   // something may exist
+	Health  string `json:"health"` // see health_of in sh/look.sh
 }
 
 const (
@@ -57,6 +58,7 @@ const (
 const (
 	maxMessage = 1000
 	maxDetail  = 2500
+	maxHealth  = 600
 )
 
 // knownKinds are those a script may name itself.
@@ -65,7 +67,7 @@ var knownKinds = map[string]extensions.Kind{}
 func init() {
 	for _, k := range []extensions.Kind{extensions.KindInvalid, extensions.KindUnauthorized, extensions.KindNotFound, extensions.KindConflict,
 		extensions.KindIndeterminate, extensions.KindExhausted, extensions.KindUnavailable, extensions.KindTimeout, extensions.KindUnsupported,
-		extensions.KindInternal, extensions.KindInterrupted} {
+		extensions.KindInternal, extensions.KindInterrupted, extensions.KindFailed} {
 		knownKinds[string(k)] = k
 	}
 }
@@ -84,12 +86,17 @@ func (f failure) classify() error {
 		kind, todo := ofDocker(f.Detail)
 		return extensions.Errorf(kind, "%s", text).WithRemedy("%s", todo)
 	case failureService, failureLate:
-		kind := extensions.KindInvalid
+		kind := extensions.KindFailed
 		if f.Kind == failureLate {
 			kind = extensions.KindTimeout
 		}
+		text = message
+		whose := "its last lines"
+		for _, said := range parseHealth(f.Health) { // there is one at most
+			text, whose = text+said, "the service's last lines"
+		}
 		if detail != "" {
-			text = message + "; its last lines: " + detail
+			text += "; " + whose + ": " + detail
 		}
 		return extensions.Errorf(kind, "%s", text).WithRemedy("correct the service, or its health check, and try again")
 	}
@@ -142,11 +149,14 @@ func ofDocker(text string) (extensions.Kind, string) {
 }
 
 // lastLines is the end of what something printed, fit for a message.
-func lastLines(text string) string {
-	runes := []rune(strings.TrimSpace(text))
-	if len(runes) > maxDetail {
-		runes = append([]rune("… "), runes[len(runes)-maxDetail:]...)
+func lastLines(text string) string { return lastLinesOf(text, maxDetail) }
+
+// lastLinesOf is lastLines bounded to limit characters.
+func lastLinesOf(text string, limit int) string {
+	runes := []rune(strings.TrimSpace(extensions.StripEscapes(text)))
+	if len(runes) > limit {
+		runes = append([]rune("… "), runes[len(runes)-limit:]...)
 	}
 	lines := strings.FieldsFunc(string(runes), func(r rune) bool { return r == '\n' || r == '\r' })
-	return extensions.Clean(strings.Join(lines, " | "), maxDetail+100)
+	return extensions.Clean(strings.Join(lines, " | "), limit+100)
 }

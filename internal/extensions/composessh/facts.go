@@ -54,7 +54,7 @@ func hostEgress(h extensions.Host, facts *extensions.HostFacts) (extensions.Egre
 	}
 	if facts != nil && len(facts.Isolation) == 0 && len(facts.Notes) > 0 {
 		// What the owner has not allowed is beside the point there.
-		return extensions.EgressNone, []string{fmt.Sprintf("egress: nothing can run on the host %q as it is: %s", h.Name, strings.Join(facts.Notes, "; "))}
+		return extensions.EgressNone, []string{fmt.Sprintf("egress: no network policy can be enforced on the host %q as it is: %s", h.Name, strings.Join(facts.Notes, "; "))}
 	}
 	if facts != nil && facts.Egress != "" && !facts.Egress.Includes(have) {
 		reasons = append(reasons, fmt.Sprintf("egress: probing the host %q found that it enforces %q; its notes say what is missing (sandboxer host check)", h.Name, facts.Egress))
@@ -81,7 +81,13 @@ func (r rawFacts) facts(h extensions.Host) extensions.HostFacts {
 		Docker: extensions.Clean(r["docker"], 64), Compose: extensions.Clean(r["compose"], 64),
 		KVM: r["kvm"] != "", GPU: r["gpu"] != "", Expiry: extensions.ExpiryHost, Egress: extensions.EgressNone,
 	}
-	notes := []string{r.toolNote(), r.dockerNote(), r.composeNote(), r.denyNote()}
+	deny, tried := r.denyNote()
+	notes := []string{r.toolNote(), r.dockerNote(), r.composeNote(), deny}
+	for i, n := range notes {
+		if n != "" && (i < 3 || !tried) {
+			f.Unfit = append(f.Unfit, n)
+		}
+	}
 	if strings.Join(notes, "") == "" {
 		f.Isolation = []extensions.Isolation{extensions.IsolationContainer}
 		var note string
@@ -151,12 +157,16 @@ func (r rawFacts) composeNote() string {
 	return ""
 }
 
-func (r rawFacts) denyNote() string {
+// denyNote tells why default deny is not proved. Where that was tried, the host
+// cannot deny; where it could not be tried, the host is not well.
+func (r rawFacts) denyNote() (note string, tried bool) {
 	if r["proof"] != "" || r["against"] == "" {
-		return ""
+		return "", false
 	}
-	return fmt.Sprintf("%s; %s", extensions.Clean(r["against"], 600),
-		cmp.Or(extensions.Clean(r["cure"], 300), "a kernel with macvlan and dummy interfaces makes it hold, or net.ipv4.conf.all.rp_filter=1"))
+	tried = r["against_kind"] == "" || r["against_kind"] == string(extensions.KindUnsupported)
+	err := failure{Kind: cmp.Or(r["against_kind"], string(extensions.KindUnsupported)), Message: r["against"], Remedy: r["cure"], Detail: r["against_said"]}.classify()
+	cure := cmp.Or(extensions.RemedyOf(err), "a kernel with macvlan and dummy interfaces makes it hold, or net.ipv4.conf.all.rp_filter=1")
+	return fmt.Sprintf("%s; %s", extensions.Clean(err.Error(), 600), cure), tried
 }
 
 // egress is what the host enforces once default deny is proved.

@@ -74,7 +74,8 @@ func TestWhatIsMissingIsTold(t *testing.T) {
 		{"compose without inline configs", rawFacts{"compose": "2.10.0"}, "2.23.1", true},
 		{"tools missing", rawFacts{"missing": "flock setsid"}, "install util-linux", false},
 		{"deny does not hold", rawFacts{"proof": "", "against": "default deny does not hold: answered ARP 192.0.2.2"}, "ARP 192.0.2.2", false},
-		{"deny cannot be tried", rawFacts{"proof": "", "against": "the file x cannot be written", "cure": "free some disk space on the host"}, "cannot be written; free some disk space", false},
+		{"deny cannot be tried", rawFacts{"proof": "", "against_kind": "exhausted", "against": "the file x cannot be written", "cure": "free some disk space on the host"}, "cannot be written; free some disk space", false},
+		{"docker says why", rawFacts{"proof": "", "against_kind": "docker", "against": "the networks cannot be made", "against_said": "Error: no space left on device"}, "no space left on device; free some disk space", false},
 		{"rules cannot be read", rawFacts{"rules": "iptables: Permission denied"}, "install iptables", true},
 		{"logins are ended", rawFacts{"timer": "session", "kills": "yes"}, "enable-linger ann", true},
 		{"no lingering", rawFacts{"timer": "session", "kills": "no", "linger": "no"}, "enable-linger ann", true},
@@ -90,6 +91,10 @@ func TestWhatIsMissingIsTold(t *testing.T) {
 		}
 		if usable := len(f.Isolation) == 1 && f.Egress != extensions.EgressNone; usable != c.usable {
 			t.Errorf("%s: isolation %v, egress %q", c.name, f.Isolation, f.Egress)
+		}
+		// What cannot deny may run sandboxes that need no walls.
+		if unfit := len(f.Unfit) > 0; unfit == (c.usable || c.name == "deny does not hold" || c.name == "escapes") {
+			t.Errorf("%s: unfit %q", c.name, f.Unfit)
 		}
 		if sweep := f.Expiry == extensions.ExpirySweep; sweep != (c.name == "logins are ended") {
 			t.Errorf("%s: expiry %q", c.name, f.Expiry)

@@ -175,21 +175,40 @@ func (w walls) vars(id extensions.ID, r compose.Rendered) map[string]string {
 
 // containersPerNetwork counts what joins each network of r, in order.
 func containersPerNetwork(r compose.Rendered) []int {
-	var model struct {
-		Services map[string]struct {
-			Networks map[string]any `json:"networks"`
-		} `json:"services"`
-	}
 	counts := make([]int, len(r.Networks))
-	if json.Unmarshal(r.Model, &model) != nil {
-		return counts
-	}
+	all := networksOf(r)
 	for _, s := range r.Services {
 		for i, name := range r.Networks {
-			if _, joined := model.Services[s.Name].Networks[name]; joined {
+			if slices.Contains(all[s.Name], name) {
 				counts[i] += max(s.Scale, 1)
 			}
 		}
 	}
 	return counts
+}
+
+// networksOf are the networks that each service of r joins, sorted.
+func networksOf(r compose.Rendered) map[string][]string {
+	var model struct {
+		Services map[string]struct {
+			Networks map[string]any `json:"networks"`
+		} `json:"services"`
+	}
+	all := map[string][]string{}
+	if json.Unmarshal(r.Model, &model) == nil {
+		for name, s := range model.Services {
+			all[name] = slices.Sorted(maps.Keys(s.Networks))
+		}
+	}
+	return all
+}
+
+// joins is networksOf as a record keeps it: words SERVICE=NETWORK,NETWORK.
+func joins(r compose.Rendered) string {
+	all := networksOf(r)
+	var words []string
+	for _, service := range slices.Sorted(maps.Keys(all)) {
+		words = append(words, service+"="+strings.Join(all[service], ","))
+	}
+	return strings.Join(words, " ")
 }

@@ -57,7 +57,7 @@ func (b *Backend) probe(ctx context.Context) (extensions.HostFacts, []extensions
 	if told.Containers == nil { // docker did not answer
 		return f, nil, nil
 	}
-	return f, b.observeAll(parseRecords(told.Records), parseContainers(told.Containers)), nil
+	return f, b.observeAll(parseRecords(told.Records), parseContainers(told.answer)), nil
 }
 
 // forwarding is "refused" where the host's sshd forbids connections through it.

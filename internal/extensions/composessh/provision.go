@@ -145,16 +145,19 @@ func (b *Backend) createVars(ctx context.Context, p *plan) map[string]string {
 		vars["max"] = formatInt(c.MaxSandboxes)
 	}
 	expect := 0
-	var long, oneshot []string
+	var long, oneshot, jobs []string
 	for _, service := range p.rendered.Services {
 		expect += service.Scale
 		if service.OneShot {
 			oneshot = append(oneshot, service.Name)
 		} else if service.LongRunning || service.Name == p.rendered.Default {
 			long = append(long, service.Name)
+		} else if service.Job {
+			jobs = append(jobs, service.Name)
 		}
 	}
-	vars["expect"], vars["long"], vars["oneshot"] = strconv.Itoa(expect), strings.Join(long, " "), strings.Join(oneshot, " ")
+	vars["expect"], vars["long"], vars["oneshot"], vars["jobs"] = strconv.Itoa(expect), strings.Join(long, " "), strings.Join(oneshot, " "), strings.Join(jobs, " ")
+	vars["joins"] = joins(p.rendered)
 	names := slices.Sorted(maps.Keys(p.rendered.SecretVars))
 	for _, variable := range names {
 		vars[variable] = spec.Secrets[p.rendered.SecretVars[variable]].Reveal()

@@ -10,25 +10,77 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/exttest"
 )
 
-// A service that crashes while the probe is tried is the failure.
+// A service that crashes while the probe is tried is the failure, and nothing is
+// waited for any longer: neither in the create, nor in a wait that follows one.
 func TestAServiceThatCrashesBeforeTheProbeAnswersIsTold(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		file  string
+		probe extensions.Probe
+		want  []string
+	}{
+		"the one that is asked": {`
+services:
+  web: {image: IMAGE, command: [sh, -c, "sleep 2; echo no such table; exit 3"]}
+`, extensions.Probe{TCP: "localhost:80"}, []string{"web has ended with exit code 3", "no such table"}},
+		"another one": {`
+services:
+  web: {image: IMAGE, command: [sleep, "600"]}
+  db: {image: IMAGE, command: [sh, -c, "sleep 2; echo out of space; exit 4"]}
+`, extensions.Probe{TCP: "localhost:80"}, []string{"db has ended with exit code 4", "out of space"}},
+		"the one that is asked ends well": {`
+services:
+  web: {image: IMAGE, command: [sleep, "600"]}
+  db: {image: IMAGE, command: [sh, -c, "sleep 2; echo all done"]}
+`, extensions.Probe{TCP: "localhost:5432", Service: "db"}, []string{"db has ended", "probe", "all done"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newSite(t)
+			b := s.open(t)
+			probe := c.probe
+			probe.Interval, probe.Timeout = extensions.Duration(300*time.Millisecond), extensions.Duration(10*time.Minute)
+			spec := s.stack(t, c.file, exttest.With(func(sp *extensions.Spec) { sp.Readiness = &probe }))
+			ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+			defer cancel()
+			h, _, err := b.Provision(ctx, spec)
+			s.tearDownAtEnd(t, spec.ID)
+			for _, want := range c.want {
+				if !extensions.IsKind(err, extensions.KindFailed) || !strings.Contains(err.Error(), want) {
+					t.Errorf("%q is missing in: %v", want, err)
+				}
+			}
+			if h.IsZero() || ctx.Err() != nil {
+				t.Errorf("handle %q, %v", h.Encode(), ctx.Err())
+			}
+		})
+	}
+}
+
+func TestAWaitEndsWithAServiceThatCrashes(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	b := s.open(t)
+	probe := extensions.Probe{TCP: "localhost:80", Interval: extensions.Duration(300 * time.Millisecond), Timeout: extensions.Duration(time.Second)}
 	spec := s.stack(t, `
 services:
-  web: {image: IMAGE, command: [sh, -c, "sleep 2; echo no such table; exit 3"]}
-`, exttest.With(func(sp *extensions.Spec) {
-		sp.Readiness = &extensions.Probe{TCP: "localhost:80", Interval: extensions.Duration(300 * time.Millisecond), Timeout: extensions.Duration(5 * time.Second)}
-	}))
+  web: {image: IMAGE, command: [sh, -c, "while [ ! -e /tmp/end ]; do sleep 0.2; done; echo no such table; exit 3"]}
+`, exttest.With(func(sp *extensions.Spec) { sp.Readiness = &probe }))
 	h, _, err := b.Provision(t.Context(), spec)
 	s.tearDownAtEnd(t, spec.ID)
 	must(t, err)
-	_, err = b.WaitReady(t.Context(), spec, h)
+	docker(t, "exec", string(h.ID)+"-web-1", "touch", "/tmp/end")
+	probe.Timeout = extensions.Duration(10 * time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	defer cancel()
+	_, err = b.WaitReady(ctx, spec, h)
 	for _, want := range []string{"web has ended with exit code 3", "no such table"} {
-		if !extensions.IsKind(err, extensions.KindInvalid) || !strings.Contains(err.Error(), want) {
+		if !extensions.IsKind(err, extensions.KindFailed) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q is missing in: %v", want, err)
 		}
+	}
+	if ctx.Err() != nil {
+		t.Error(ctx.Err())
 	}
 }
 
@@ -108,11 +160,6 @@ services:
 services:
   web: {image: IMAGE, command: [sleep, "300"]}
 `, extensions.Probe{Command: []string{"false"}}, []string{"exit code 1", "web has printed nothing"}},
-		"it ended meanwhile": {`
-services:
-  web: {image: IMAGE, command: [sleep, "300"]}
-  db: {image: IMAGE, command: [sh, -c, "sleep 2; echo out of space; exit 0"]}
-`, extensions.Probe{TCP: "localhost:5432", Service: "db", Timeout: extensions.Duration(5 * time.Second)}, []string{"db", "does not run", "out of space"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

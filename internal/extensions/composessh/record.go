@@ -50,26 +50,34 @@ type container struct {
 	service    string // "" = none of the stack's
 	ports      string
 	status     string
+	name       string   // Docker's id, which no other container ever has
+	networks   []string // Docker's names
+	health     string   // what its health check said last, where it is unhealthy
 }
 
-func parseContainers(rows [][]string) map[extensions.ID][]container {
+// parseContainers reads the rows and the health checks of an answer.
+func parseContainers(a answer) map[extensions.ID][]container {
+	health := parseHealth(a.Health)
 	all := map[extensions.ID][]container{}
-	for _, r := range rows {
-		if len(r) < 6 {
+	for _, r := range a.Containers {
+		if len(r) < 8 {
 			continue
 		}
 		id, err := extensions.ParseID(r[0])
 		if err != nil {
 			continue
 		}
-		all[id] = append(all[id], container{id, r[1], r[2], r[3], r[4], r[5]})
+		networks := strings.FieldsFunc(r[7], func(c rune) bool { return c == ',' })
+		all[id] = append(all[id], container{id, r[1], r[2], r[3], r[4], r[5], r[6], networks, health[r[6]]})
 	}
 	return all
 }
 
-// up, exited0 and ended read Docker's words for a container's state.
+// up and exited0 read Docker's words for a container's state.
 func (c container) up() bool      { return strings.HasPrefix(c.status, "Up ") }
 func (c container) exited0() bool { return strings.HasPrefix(c.status, "Exited (0)") }
 func (c container) ended() bool {
 	return strings.HasPrefix(c.status, "Exited (") || strings.HasPrefix(c.status, "Dead")
 }
+func (c container) paused() bool    { return c.up() && strings.HasSuffix(c.status, "(Paused)") }
+func (c container) unhealthy() bool { return c.up() && strings.HasSuffix(c.status, "(unhealthy)") }

@@ -132,16 +132,16 @@ func TestAServiceThatFailsIsTold(t *testing.T) {
 		"ends with an error": {`
 services:
   web: {image: IMAGE, command: [sh, -c, "echo the database is missing >&2; exit 3"]}
-`, extensions.KindInvalid, []string{"web", "exit code 3", "the database is missing"}},
+`, extensions.KindFailed, []string{"web", "exit code 3", "the database is missing"}},
 		"a one-shot fails": {`
 services:
   web: {image: IMAGE, command: [sleep, "300"], depends_on: {setup: {condition: service_completed_successfully}}}
   setup: {image: IMAGE, command: [sh, -c, "echo no such table; exit 1"]}
-`, extensions.KindInvalid, []string{"setup", "no such table"}},
+`, extensions.KindFailed, []string{"setup", "no such table"}},
 		"unhealthy": {`
 services:
-  web: {image: IMAGE, command: [sh, -c, "echo starting badly; sleep 300"], healthcheck: {test: [CMD, "false"], interval: 500ms, retries: 1}}
-`, extensions.KindInvalid, []string{"web", "unhealthy", "starting badly"}},
+  web: {image: IMAGE, command: [sh, -c, "echo starting badly; sleep 300"], healthcheck: {test: [CMD, sh, -c, "echo no quorum; exit 7"], interval: 500ms, retries: 1}}
+`, extensions.KindFailed, []string{"web", "unhealthy", "exit code 7", "no quorum", "starting badly"}},
 		"no such image": {`
 services:
   web: {image: "127.0.0.1:9/no/such:image"}
@@ -174,7 +174,7 @@ services:
 				if left := s.residue(t); len(left) != len(before) {
 					t.Errorf("nothing is said to be there, and there is %q", left)
 				}
-			} else if o := s.observe(t, b, h); o.Phase != extensions.PhaseFailed {
+			} else if o := s.observe(t, b, h); o.Phase != extensions.PhaseFailed || name == "unhealthy" && !strings.Contains(o.Reason, "no quorum") {
 				t.Errorf("it is %s: %s", o.Phase, o.Reason)
 			}
 		})

@@ -2,7 +2,6 @@ package composessh
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -60,7 +59,7 @@ func (b *Backend) status(ctx context.Context, handles []extensions.Handle) ([]ex
 	if err != nil {
 		return nil, err
 	}
-	records, containers := parseRecords(a.Records), parseContainers(a.Containers)
+	records, containers := parseRecords(a.Records), parseContainers(a)
 	if handles == nil {
 		return b.observeAll(records, containers), nil
 	}
@@ -136,7 +135,7 @@ func (b *Backend) observeAll(records map[extensions.ID]record, containers map[ex
 // observeOne reads the answer of an operation on one sandbox.
 func (b *Backend) observeOne(h extensions.Handle, a answer) extensions.Observation {
 	r, known := parseRecords(a.Records)[h.ID]
-	o := b.observe(h, r, known, parseContainers(a.Containers)[h.ID])
+	o := b.observe(h, r, known, parseContainers(a)[h.ID])
 	for line := range strings.Lines(a.Warnings) {
 		o.Reason = strings.TrimPrefix(o.Reason+"; "+extensions.Clean(strings.TrimSpace(line), maxMessage), "; ")
 	}
@@ -165,15 +164,26 @@ func (b *Backend) observe(h extensions.Handle, r record, known bool, list []cont
 	case overdue:
 		o.Phase, o.Reason, o.EndedAt = extensions.PhaseExpired, "its time is up; the host is about to remove it", o.Deadline
 	case state == stateReady:
-		o.Phase, o.Reason = judge(r, list)
+		o.Phase = extensions.PhaseReady
+		if o.Reason = r.expectation(h.ID).judge(list); o.Reason != "" {
+			o.Phase = extensions.PhaseFailed
+		} else {
+			o.Reason = r.expectation(h.ID).unwell(list)
+		}
 	case r.busy != "" || state == stateWaiting:
 		if o.Phase, o.Reason = extensions.PhaseProvisioning, ""; state == stateWaiting && r.busy == "" {
-			if phase, why := judge(r, list); phase == extensions.PhaseFailed {
-				o.Phase, o.Reason = phase, why
+			if why := r.expectation(h.ID).judge(list); why != "" {
+				o.Phase, o.Reason = extensions.PhaseFailed, why
 			}
 		}
 	case state == stateFailed:
 		o.Phase, o.Reason = extensions.PhaseFailed, extensions.Clean(r.values["why"], maxMessage)
+		for _, c := range list {
+			if c.unhealthy() {
+				o.Reason += c.health
+				break
+			}
+		}
 	default:
 		o.Phase, o.Reason = extensions.PhaseFailed, "it was never finished"
 	}
@@ -181,30 +191,6 @@ func (b *Backend) observe(h extensions.Handle, r record, known bool, list []cont
 		o.Reachability = b.reach(h, r, list)
 	}
 	return o
-}
-
-// judge says whether the containers of a sandbox that was ready still do their
-// work: what must not end has not ended, and something runs.
-func judge(r record, list []container) (extensions.Phase, string) {
-	long := strings.Fields(r.values["long"])
-	running := 0
-	for _, c := range list {
-		switch {
-		case c.service == "":
-		case c.up():
-			running++
-		case c.exited0() && !slices.Contains(long, c.service):
-		case c.ended():
-			return extensions.PhaseFailed, fmt.Sprintf("the service %s has ended: %s", extensions.Clean(c.service, 80), extensions.Clean(c.status, 80))
-		}
-	}
-	if running == 0 && r.values["running"] != "0" {
-		return extensions.PhaseFailed, "its containers are gone"
-	}
-	if want, _ := strconv.Atoi(r.values["expect"]); len(list) < want {
-		return extensions.PhaseFailed, fmt.Sprintf("gone of its %d containers: %d", want, want-len(list))
-	}
-	return extensions.PhaseReady, ""
 }
 
 // statusFiles are what the operation status is put together from.

@@ -82,7 +82,7 @@ func playRole(role string) error {
 	seed, _ := strconv.Atoi(os.Getenv(envSeed))
 	count, _ := strconv.Atoi(os.Getenv(envCount))
 	ctx := context.Background()
-	l, err := ledger.Open(ctx, os.Getenv(envAddress), ledger.Options{Sinks: []string{"hub"}, Lease: testLease})
+	l, err := ledger.Open(ctx, os.Getenv(envAddress), ledger.Options{Lease: testLease})
 	if err != nil {
 		return err
 	}
@@ -93,6 +93,9 @@ func playRole(role string) error {
 	w.said("ledger", l.ID())
 	if role == "bench" || role == "bench-lives" {
 		return errors.Join(w.bench(count, role == "bench-lives"), l.Close())
+	}
+	if role == "rush" {
+		return errors.Join(w.rush(count), l.Close())
 	}
 	if role == "spend" {
 		return errors.Join(w.spend(count), l.Close())

@@ -27,6 +27,7 @@ func Exercise(t *testing.T, address NewAddress) {
 		{"Hosts", hosts},
 		{"Snapshots", snapshots},
 		{"Events", events},
+		{"Outbox", outbox},
 		{"Invariants", invariants},
 		{"Replays", replays},
 		{"Funds", funds},

@@ -20,7 +20,7 @@ func failpoints(t *testing.T, address NewAddress) {
 		t.Fatalf("only %q are registered", points)
 	}
 	at := address(t)
-	l := open(t, at, ledger.Options{Sinks: []string{"hub"}})
+	l := open(t, at, ledger.Options{})
 	must(l.PutBudget(context.Background(), ledger.Budget{Account: Account, Name: "all", Currency: "USD", Limit: 1_000_000, Hard: true}))(t)
 	reached := map[string]bool{}
 	for _, point := range points {

@@ -9,7 +9,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger"
-	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/lifecycle"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
@@ -179,47 +178,4 @@ func events(t *testing.T, address NewAddress) {
 			}
 		}
 	})
-	t.Run("wait in the outbox until delivered", func(t *testing.T) {
-		t.Parallel()
-		outbox(t, address)
-	})
-}
-
-func outbox(t *testing.T, address NewAddress) {
-	ctx := context.Background()
-	clock := &Clock{at: Start}
-	l := open(t, address(t), ledger.Options{Now: clock.Now, Sinks: []string{"hub", "audit"}})
-	s := made(t, l, "n")
-	waiting := must(l.Outbox(ctx, "hub", 0))(t)
-	if len(waiting) != 3 || waiting[0].Event.Subject != string(s.ID) || waiting[2].Event.Type != "sandbox.ready" || waiting[0].Attempts != 0 {
-		t.Fatalf("%+v", waiting)
-	}
-	for range 2 {
-		if err := l.MarkDelivered(ctx, "hub", "acme", 1); err != nil {
-			t.Fatal(err)
-		}
-	}
-	fail := func() {
-		t.Helper()
-		if err := l.MarkFailed(ctx, "hub", "acme", 2); err != nil {
-			t.Fatal(err)
-		}
-	}
-	fail()
-	first := clock.at
-	fail()
-	waiting = must(l.Outbox(ctx, "hub", 1))(t)
-	if len(waiting) != 1 || waiting[0].Event.Seq != 2 || waiting[0].Attempts != 2 || waiting[0].FirstAttemptAt.After(first) {
-		t.Fatalf("%+v", waiting)
-	}
-	clock.at = clock.at.Add(25 * time.Hour)
-	fail()
-	if waiting = must(l.Outbox(ctx, "hub", 0))(t); len(waiting) != 1 || waiting[0].Event.Seq != 3 {
-		t.Fatalf("a delivery is repeated for ever: %+v", waiting)
-	}
-	if all := must(l.Outbox(ctx, "audit", 0))(t); len(all) != 3 {
-		t.Fatal("one sink's deliveries took another's")
-	}
-	must(l.Apply(ctx, ledger.Change{ID: s.ID, Key: step(s, "active"), To: lifecycle.Active}))(t)
-	verified(t, l)
 }

@@ -34,12 +34,17 @@ await_services() {
 	return 2
 }
 
-# judge_services sets verdict (ready, wait, failed) and running, how many run.
+# judge_services sets verdict (ready, wait, failed) and running, how many run; ran
+# are the services that do, ended those that do not any more, and made_of all containers.
 judge_services() {
-	verdict=ready seen=0 running=0 why='' failed_service='' failed_container=''
+	verdict=ready seen=0 running=0 ran='' ended='' made_of='' why='' failed_service='' failed_container=''
 	while IFS='"' read -r _ _ _ _ _ _ _ service _ _ _ status _ container _; do
 		[ -n "$service" ] || continue
-		seen=$((seen + 1))
+		seen=$((seen + 1)) made_of="$made_of $container"
+		case $status in
+		'Up '*) ran="$ran $service" ;;
+		'Exited '*) ended="$ended $service" ;;
+		esac
 		case $status in
 		'Up '*'(unhealthy)'*) judged failed "the service $service is unhealthy" ;;
 		'Up '*'(health: starting)'*)
@@ -69,17 +74,32 @@ judge_services() {
 	fi
 }
 
+# container_of SERVICE sets failed_container to the last one of it.
+container_of() {
+	while IFS='"' read -r _ _ _ _ _ _ _ service _ _ _ _ _ container _; do
+		[ "$service" != "$1" ] || failed_container=$container
+	done <<-END
+		$containers
+	END
+}
+
 judged() {
 	[ "$verdict" != failed ] || return 0
 	[ "$1" = failed ] || [ "$verdict" = ready ] || return 0
 	verdict=$1 why=$2 failed_service=$service failed_container=$container
 }
 
-# last_lines sets detail to the last lines that the failed container printed.
+# note_ready records that all that was judged last is as it should be, and what
+# that was: a later look compares.
+note_ready() { manifest_put state ready running "$running" ran "${ran# }" containers "${made_of# }"; }
+
+# last_lines sets detail to the last lines that the failed container printed, and
+# health to what its health check did.
 last_lines() {
 	detail=
 	[ -n "$failed_container" ] || return 0
 	detail=$(docker logs --tail 30 "$failed_container" 2>&1 </dev/null | tail -c 4000)
+	health_of "$failed_container"
 }
 
 # fail_services fails with why and the failed service's last words.
@@ -92,13 +112,28 @@ fail_services() {
 }
 
 # await_probe LIMIT asks the readiness probe until it answers or LIMIT (1/100 s)
-# is over, at least once; false when it never answered, with why.
+# is over, at least once: 1 = it never answered, with why; 2 = a service has ended
+# that should not have, or the one it asks, which nothing starts again, with why and
+# failed_container.
 await_probe() {
 	[ -n "${probe_kind-}" ] || return 0
 	read_clock
 	await_until=$((uptime + $1))
 	while :; do
 		ready_probe && return 0
+		probe_why=$why
+		containers_of --filter "label=sandboxer.id=$id"
+		judge_services
+		case " $ran :$verdict: $ended " in
+		*:failed:*" $failed_service "*) return 2 ;;
+		*" $probe_on "*:*) ;;
+		*:*" $probe_on "*)
+			why="the service $probe_on has ended, which the readiness probe is to ask" failed_service=$probe_on
+			container_of "$probe_on"
+			return 2
+			;;
+		esac
+		why=$probe_why
 		read_clock
 		[ $((uptime + probe_interval)) -lt "$await_until" ] || return 1
 		sleep "$((probe_interval / 100)).$(printf '%02d' "$((probe_interval % 100))")" 2>/dev/null || sleep 1

@@ -142,11 +142,12 @@ finish() {
 		probe_since=$uptime
 		probe_rest=$(limit_left)
 		[ "$probe_limit" -lt "$probe_rest" ] || probe_limit=$probe_rest
-		if await_probe "$probe_limit"; then
-			manifest_put state ready running "$running"
-		else
-			manifest_put running "$running" probe_since "$probe_since"
-		fi
+		await_probe "$probe_limit"
+		case $? in
+		0) note_ready ;;
+		2) fail_services 1 ;;
+		*) manifest_put running "$running" probe_since "$probe_since" ;;
+		esac
 		step ready
 	fi
 	unlock_sandbox
@@ -184,7 +185,7 @@ open_up() {
 record() {
 	read_clock
 	manifest_put version 1 id "$id" account "$account" generation "$generation" spec_hash "$spec_hash" name "$name" host "$host" state making \
-		service "$service_default" mount "$mount" access "$access" mode "$mode" networks "$networks" expect "$expect" long "$long" oneshot "$oneshot" \
+		service "$service_default" mount "$mount" access "$access" mode "$mode" networks "$networks" expect "$expect" long "$long" oneshot "$oneshot" jobs "$jobs" joins "$joins" \
 		publish "$publish" clock_caller "$((now_ms + (uptime - started) * 10))" clock_uptime "$uptime" clock_boot "$boot" clock_wall "$(date +%s)" \
 		grace "$grace" engine "$engine" engine_id "$engine_id"
 	lease_write "$remaining" "$until" "$generation"

@@ -35,15 +35,21 @@ rung() {
 	fi
 }
 
-# proved prints the proof; what would help, as a line, and what stands against it
-# go to descriptor 3.
+# proved prints the facts of the proof: itself, or what stands against it, as it
+# would have been failed with.
 proved() (
 	fail() {
-		printf '%s\n%s' "${3-}" "$2${4:+: $4}" >&3
-		exit 1
+		fact against_kind "$1"
+		fact against "$2"
+		fact cure "${3-}"
+		fact against_said "${4-}"
+		printf '%s' "$facts"
+		exit 0
 	}
+	facts=
 	deny_prove
-	printf '%s' "$deny_proof"
+	fact proof "$deny_proof"
+	printf '%s' "$facts"
 )
 
 # fact NAME VALUE adds to facts.
@@ -79,7 +85,7 @@ rung
 fact kills "$kills"
 fact linger "$linger"
 fact timer "$timer"
-docker='' said='' compose='' compose_said='' docker_root='' gpu='' proof='' against='' cure='' rules='' looked=''
+docker='' said='' compose='' compose_said='' docker_root='' gpu='' rules='' looked=''
 if command -v docker >/dev/null 2>&1; then
 	if said=$(docker info --format '{{.ServerVersion}}|{{.DockerRootDir}}|{{json .Runtimes}}' 2>&1 </dev/null); then
 		said=$(printf '%s\n' "$said" | sed -n -e '/|.*|/p')
@@ -106,16 +112,7 @@ END
 fact free_kib "$free"
 if [ -n "$docker" ] && [ -z "$missing" ]; then
 	engine=$docker
-	against=$( (proof=$(proved) && printf 'proof %s' "$proof") 3>&1)
-	case $against in
-	'proof '*) proof=${against#proof } against='' ;;
-	*'
-'*)
-		cure=${against%%'
-'*} against=${against#*'
-'}
-		;;
-	esac
+	facts=$facts$(proved)
 	if [ -n "${allow_firewall-}" ]; then
 		rules=$(as_root sh -c "$firewall_job" sh show 2>&1 </dev/null) && rules=works
 	fi
@@ -131,8 +128,5 @@ if [ -n "$docker" ] && [ -z "$missing" ]; then
 		unlock_host
 	fi
 fi
-fact proof "$proof"
-fact against "$against"
-fact cure "$cure"
 fact rules "$(printf '%s' "$rules" | tail -n 2)"
 answer "{$looked\"facts\":{${facts#,}}}"

@@ -199,11 +199,12 @@ firewall_sum() {
 }
 
 # firewall_check costs nothing where a sandbox has no rules, and one look at the
-# firewall for all that have. The caller has used use_box and holds no lock.
+# firewall for all that have. It adds those whose rules stay missing to unwalled. The caller has used use_box and holds no lock.
 firewall_check() {
 	firewall_lacks || return 0
 	restored=$(firewall_restore)
 	firewall_shown=
+	case $restored in *'could not be put back'*) unwalled="${unwalled-} $id" ;; esac
 	[ -z "$restored" ] || warn "$restored"
 }
 

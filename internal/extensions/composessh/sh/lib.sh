@@ -25,7 +25,7 @@ glob_on() { set +f; }
 fail() {
 	trap - EXIT
 	on_fail "$@"
-	answer "{\"failure\":{\"kind\":\"$1\",\"message\":$(json_string "$2"),\"remedy\":$(json_string "${3-}"),\"detail\":$(json_string "${4-}"),\"made\":${made:-false}}}"
+	answer "{\"failure\":{\"kind\":\"$1\",\"message\":$(json_string "$2"),\"remedy\":$(json_string "${3-}"),\"detail\":$(json_string "${4-}"),\"health\":$(json_string "${health-}"),\"made\":${made:-false}}}"
 	exit 0
 }
 

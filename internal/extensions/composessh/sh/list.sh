@@ -77,7 +77,7 @@ list_named() {
 
 # containers_of FILTER … sets containers to a JSON array without its brackets, one
 # array per line and container of ours: id, account, generation, service, ports,
-# status, container, folder of the project.
+# status, container, networks, folder of the project.
 containers_of() { container_rows '' "$@"; }
 
 # container_rows ID FILTER … is the same of those that are named as the
@@ -85,7 +85,7 @@ containers_of() { container_rows '' "$@"; }
 container_rows() {
 	named_for=$1
 	shift
-	listed=$(docker ps -a --no-trunc "$@" --format '{{json .Names}} [{{json (.Label "sandboxer.id")}},{{json (.Label "sandboxer.account")}},{{json (.Label "sandboxer.generation")}},{{json (.Label "com.docker.compose.service")}},{{json .Ports}},{{json .Status}},{{json .ID}},{{json (.Label "com.docker.compose.project.working_dir")}}]' 2>&1 </dev/null) ||
+	listed=$(docker ps -a --no-trunc "$@" --format '{{json .Names}} [{{json (.Label "sandboxer.id")}},{{json (.Label "sandboxer.account")}},{{json (.Label "sandboxer.generation")}},{{json (.Label "com.docker.compose.service")}},{{json .Ports}},{{json .Status}},{{json .ID}},{{json .Networks}},{{json (.Label "com.docker.compose.project.working_dir")}}]' 2>&1 </dev/null) ||
 		fail_docker 'the containers cannot be listed' "$listed"
 	containers=
 	glob_off

@@ -2,8 +2,8 @@
 # common.
 
 # look_at ID … prints the records of these sandboxes as text: "box ID", then the
-# manifest's lines, "lease.until", and "busy OPERATION" while one that is not
-# ready is being worked on.
+# manifest's lines, "lease.until", "walls" where those of a guarded one have gone,
+# and "busy OPERATION" while one that is not ready is being worked on.
 look_at() {
 	for look_id; do
 		box=$root/$look_id
@@ -13,9 +13,17 @@ look_at() {
 		if [ -f "$box/manifest" ]; then
 			while IFS= read -r line; do
 				printf '%s\n' "$line"
-				case $line in state=*) look_state=${line#*=} ;; esac
+				case $line in
+				state=*) look_state=${line#*=} ;;
+				guard_bridges=*)
+					for device in ${line#*=}; do
+						[ -e "/sys/class/net/$device" ] || printf 'walls=its bridge %s is gone\n' "$device"
+					done
+					;;
+				esac
 			done <"$box/manifest"
 		fi
+		case " ${unwalled-} " in *" $look_id "*) printf 'walls=its firewall rules are missing and could not be put back\n' ;; esac
 		if [ -f "$box/lease" ]; then
 			while IFS= read -r line; do
 				case $line in until=* | generation=*) printf 'lease.%s\n' "$line" ;; esac
@@ -41,8 +49,27 @@ answer_with() {
 	answer "{$1$looked\"warnings\":$(json_string "$warnings")}"
 }
 
-# looked sets looked to those members of an answer.
+# looked sets looked to those members of an answer. Health checks are asked for
+# only where one fails.
 looked() {
+	health='' unhealthy=''
+	case $containers in *'(unhealthy)"'*)
+		while IFS='"' read -r _ _ _ _ _ _ _ _ _ _ _ status _ container _; do
+			case $status in *'(unhealthy)') unhealthy="$unhealthy $container" ;; esac
+		done <<-END
+			$containers
+		END
+		# shellcheck disable=SC2086
+		health_of $unhealthy
+		;;
+	esac
 	# shellcheck disable=SC2086
-	looked="\"containers\":[$containers],\"records\":$(look_at $ids | json_string),"
+	looked="\"containers\":[$containers],\"records\":$(look_at $ids | json_string),\"health\":$(json_string "$health"),"
+}
+
+# health_of CONTAINER … sets health to the last checks of each: lines with the
+# container, the exit code and what the check printed as a JSON string, which docker
+# bounds to 4096 bytes.
+health_of() {
+	health=$(docker container inspect -f '{{$id := .Id}}{{with .State.Health}}{{range .Log}}{{$id}} {{.ExitCode}} {{json .Output}}{{println}}{{end}}{{end}}' "$@" 2>/dev/null </dev/null)
 }

@@ -30,7 +30,10 @@ manifest_get probe_since && {
 	[ "$((uptime - value))" -lt 0 ] || probe_limit=$((probe_limit - (uptime - value)))
 }
 [ "$probe_limit" -le "$limit" ] || probe_limit=$limit
-if ! await_probe "$probe_limit"; then
+await_probe "$probe_limit"
+asked=$?
+[ "$asked" != 2 ] || fail_services 1
+if [ "$asked" != 0 ]; then
 	probed="the readiness probe did not answer: $why"
 	containers_of --filter "label=sandboxer.id=$id"
 	judge_services
@@ -43,7 +46,7 @@ if ! await_probe "$probe_limit"; then
 	fi
 	fail timeout "$probed" 'correct the service or its probe, or raise readiness.timeout if it only needs longer' "$detail"
 fi
-manifest_put state ready running "$running"
+note_ready
 unlock_sandbox
 ids=$id
 answer_with ''

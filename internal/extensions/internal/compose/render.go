@@ -100,9 +100,11 @@ type ServiceInfo struct {
 	Scale int    `json:"scale"` // containers, ≥ 0
 	// OneShot: another service waits for its successful end, so exit 0 is
 	// success. LongRunning: it has a health check, a port, a restart policy or
-	// execs, so any exit is a failure. Neither: exit 0 counts as done.
+	// execs, so any exit is a failure. Neither: exit 0 counts as done until all
+	// else is ready, and later where it is a Job: restart is no or on-failure.
 	OneShot     bool     `json:"one_shot,omitempty"`
 	LongRunning bool     `json:"long_running,omitempty"`
+	Job         bool     `json:"job,omitempty"`
 	Health      bool     `json:"health,omitempty"` // has a health check of its own; the image may bring one too
 	Ports       []Port   `json:"ports,omitempty"`
 	DependsOn   []string `json:"depends_on,omitempty"`

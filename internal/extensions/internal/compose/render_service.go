@@ -155,5 +155,6 @@ func (r *renderer) info(name string, s types.ServiceConfig) ServiceInfo {
 	}
 	returns := s.Restart == types.RestartPolicyAlways || s.Restart == types.RestartPolicyUnlessStopped
 	i.LongRunning = !i.OneShot && (i.LongRunning || i.Health || returns || len(s.Ports) > 0 || name == r.out.Default)
+	i.Job = !i.OneShot && !i.LongRunning && (s.Restart == types.RestartPolicyNo || strings.HasPrefix(s.Restart, types.RestartPolicyOnFailure))
 	return i
 }

@@ -200,7 +200,7 @@ func decodeFailure(doc []byte) (failure, err error) {
 var kinds = map[extensions.Kind]bool{
 	extensions.KindInvalid: true, extensions.KindUnauthorized: true, extensions.KindNotFound: true, extensions.KindConflict: true,
 	extensions.KindIndeterminate: true, extensions.KindExhausted: true, extensions.KindUnavailable: true, extensions.KindUnreachable: true,
-	extensions.KindTimeout: true, extensions.KindUnsupported: true, extensions.KindInternal: true, extensions.KindInterrupted: true,
+	extensions.KindTimeout: true, extensions.KindUnsupported: true, extensions.KindInternal: true, extensions.KindInterrupted: true, extensions.KindFailed: true,
 }
 
 // strict decodes exactly one document without unknown fields. What a decoder

@@ -195,7 +195,7 @@ func TestHostileHosts(t *testing.T) {
 			"no answer to a session", false},
 		"refuses sessions": {nil, func(h *hostile) {
 			h.open = func(n ssh.NewChannel) bool { return n.Reject(ssh.ResourceShortage, "go \x1b[2J away") == nil }
-		}, extensions.KindUnavailable, "go \ufffd[2J away", false},
+		}, extensions.KindUnavailable, "go  away", false},
 		"garbage":         {func(s *hostileSession) { forever(s, "\x00\xff\x1bsbx-") }, nil, extensions.KindIndeterminate, errNoise.Error(), true},
 		"garbage, stderr": {func(s *hostileSession) { forever(s.Stderr(), "\x00\xff\x1b") }, nil, extensions.KindIndeterminate, errNoise.Error(), true},
 		"endless stdout":  {func(s *hostileSession) { s.begin(); forever(s, "x") }, nil, extensions.KindIndeterminate, errStray.Error(), true},

@@ -129,7 +129,7 @@ func (j *job) noShell(exit int, err error) error {
 
 // lastPart is the end of text, clean, at most limit runes of it.
 func lastPart(text string, limit int) string {
-	runes := []rune(strings.ToValidUTF8(text, "\ufffd"))
+	runes := []rune(extensions.StripEscapes(strings.ToValidUTF8(text, "\ufffd")))
 	if len(runes) > limit {
 		return "…" + extensions.Clean(string(runes[len(runes)-limit:]), limit)
 	}

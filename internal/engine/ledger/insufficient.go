@@ -1,0 +1,64 @@
+package ledger
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/meter"
+)
+
+// Insufficient says which limit refuses a Reserve. It arrives as KindExhausted.
+type Insufficient struct {
+	Limit           string // whose: "wallet of acme", "budget month of acme/web"
+	Need, Available int64  // nano-units; Available is at least 0
+	Held            int64  // set aside already, beside Need; nano-units
+	Currency        string
+	TTL             time.Duration
+	Fits            time.Duration // the longest ttl that would pass; 0 = none
+}
+
+func (e *Insufficient) Error() string {
+	text := "needs " + meter.Amount(e.Need).String() + " " + e.Currency
+	if e.Held > 0 {
+		text += " more"
+	}
+	if e.TTL > 0 {
+		text += " for a ttl of " + shortDuration(e.TTL)
+	}
+	if e.Held > 0 {
+		text += " (" + meter.Amount(e.Held).String() + " is set aside already)"
+	}
+	text += fmt.Sprintf(", %s available (limit: %s)", meter.Amount(e.Available), e.Limit)
+	if e.Fits > 0 {
+		text += "; a ttl of at most " + shortDuration(e.Fits) + " fits"
+	}
+	return text
+}
+
+// Unpriced refuses what has no known price, because a hard budget is set. It
+// arrives as KindExhausted.
+type Unpriced struct {
+	Limit string // "budget month of acme/web"
+}
+
+func (e *Unpriced) Error() string {
+	return "its price is not known, so it cannot be kept below a hard limit (limit: " + e.Limit + ")"
+}
+
+// shortDuration leaves out what is zero: 5h51m.
+func shortDuration(d time.Duration) string {
+	out := ""
+	for _, u := range []struct {
+		size time.Duration
+		name string
+	}{{time.Hour, "h"}, {time.Minute, "m"}, {time.Second, "s"}} {
+		if n := d / u.size; n > 0 {
+			out += fmt.Sprintf("%d%s", n, u.name)
+			d -= n * u.size
+		}
+	}
+	if out == "" {
+		return "0s"
+	}
+	return out
+}
