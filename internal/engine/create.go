@@ -218,7 +218,7 @@ func (c *creation) spec(cand *route.Candidate) extensions.Spec {
 	s := c.p.spec(cand, c.sources)
 	s.ID, s.Account, s.Name, s.Generation = c.row.ID, c.row.Account, c.row.Name, c.row.Generation
 	s.CreatedAt, s.Deadline = c.row.CreatedAt, c.row.ExpiresAt
-	s.Secrets = c.secrets
+	s.Secrets, s.ProbeLater = c.secrets, equips(s.Toolchain)
 	s.Labels = map[string]string{
 		extensions.LabelID: string(s.ID), extensions.LabelAccount: s.Account, extensions.LabelGeneration: fmt.Sprint(s.Generation),
 		extensions.LabelSpecHash: s.Hash(), extensions.LabelInitialExpires: s.Deadline.UTC().Format(time.RFC3339),
