@@ -48,14 +48,18 @@ type UsageRow struct {
 	Meters int64
 	// Estimated counts those whose end nobody told.
 	Estimated int64
-	// Running and Paused are milliseconds of those lives.
-	Running, Paused int64
-	// Nano-units, by who was to pay: the wallet; the vendor's own customer, by
-	// a key of the user's; the owner of the place.
-	Wallet, OwnKey, OwnPlace int64
+	Sums      // of those lives
 	// Unit and Quantity, in quanta of the unit, are told by component.
 	Unit     string
 	Quantity *big.Int
+}
+
+// Sums are what lives took and cost.
+type Sums struct {
+	Running, Paused int64 // milliseconds
+	// Nano-units, by who was to pay: the wallet; the vendor's own customer, by
+	// a key of the user's; the owner of the place.
+	Wallet, OwnKey, OwnPlace int64
 }
 
 // day in microseconds.
@@ -82,13 +86,11 @@ func (s *store) Usage(ctx context.Context, f UsageFilter, by ...Dimension) ([]Us
 			var r UsageRow
 			var high, low int64
 			fs := r.keys(by)
-			fs = append(fs, text("currency", &r.Currency), text("unit", &r.Unit), number("meters", &r.Meters), number("estimated", &r.Estimated),
-				number("life", &r.Running), number("paused", &r.Paused), number("wallet", &r.Wallet), number("own_key", &r.OwnKey),
-				number("own_place", &r.OwnPlace), number("high", &high), number("low", &low))
+			fs = append(fs, text("currency", &r.Currency), text("unit", &r.Unit), number("meters", &r.Meters), number("estimated", &r.Estimated))
+			fs = append(append(fs, r.fields()...), number("high", &high), number("low", &low))
 			if err := scan(targets(fs)...); err != nil {
 				return err
 			}
-			r.Running -= r.Paused
 			if slices.Contains(by, ByComponent) {
 				r.Quantity = new(big.Int).Mul(big.NewInt(high), big.NewInt(quantityPart))
 				r.Quantity.Add(r.Quantity, big.NewInt(low))
@@ -138,44 +140,49 @@ func (r *UsageRow) keys(by []Dimension) []field {
 	return out
 }
 
-// usage is the statement: lives, what of them was paused, and charges, each
-// added up where it is kept. Money and time are not joined, since a life has
-// several charges and several segments.
+// usage is the statement. Without components it reads the sums each meter
+// keeps; with them, the charges, where a life counts once for each component.
 func (f UsageFilter) usage(by []Dimension) (string, []any) {
-	keys := new(UsageRow).keys(by)
-	var outer, inner []string
-	for i, k := range keys {
-		outer = append(outer, fmt.Sprintf("k%d", i))
-		inner = append(inner, k.name+" AS "+outer[i])
+	var columns, group []string
+	for i, k := range new(UsageRow).keys(by) {
+		group = append(group, fmt.Sprintf("k%d", i))
+		columns = append(columns, k.name+" AS "+group[i])
 	}
-	of, unit := "meters m", "''"
-	lived, charged := f.meters(false), f.meters(false)
-	charged.component(f.Component)
-	switch {
-	case slices.Contains(by, ByComponent):
-		of, unit = "(SELECT meter_id, component, unit FROM charges GROUP BY meter_id, component, unit) c JOIN meters m ON m.id = c.meter_id", "c.unit"
-		lived.component(f.Component)
-	case f.Component != "":
-		lived.chargedFor(f.Component)
+	group = append(group, "cur", "un")
+	w := f.meters(false)
+	from, args := "meters m", []any(nil)
+	money, unit := "m.currency", "''"
+	sums := []string{"1", "m.end_estimated", "m.running_ms", "m.paused_ms", "m.wallet", "m.own_key", "m.own_place", "0", "0"}
+	if byComponent := slices.Contains(by, ByComponent); byComponent || f.Component != "" {
+		from, money = "meters m JOIN charges c ON c.meter_id = m.id", "c.currency"
+		same := "d.component = c.component AND d.unit = c.unit"
+		if byComponent {
+			unit = "c.unit"
+		} else {
+			var d where
+			d.component("d.", f.Component)
+			same = d.parts[0]
+			for range 4 {
+				args = append(args, d.args...)
+			}
+		}
+		once := " * CASE WHEN EXISTS (SELECT 1 FROM charges d WHERE d.meter_id = c.meter_id AND " + same +
+			" AND (d.component, d.segment) < (c.component, c.segment)) THEN 0 ELSE 1 END"
+		for i := range 4 {
+			sums[i] += once
+		}
+		sums = slices.Concat(sums[:4], []string{
+			"CASE WHEN c.memo = '' THEN c.amount ELSE 0 END",
+			"CASE WHEN c.memo LIKE '" + AccountBYOK + ":%' THEN c.amount ELSE 0 END",
+			"CASE WHEN c.memo <> '' AND c.memo NOT LIKE '" + AccountBYOK + ":%' THEN c.amount ELSE 0 END",
+			fmt.Sprintf("c.quantity / %d", quantityPart), fmt.Sprintf("c.quantity %% %d", quantityPart)})
+		w.component("c.", f.Component)
 	}
-	group := strings.Join(append(outer, "currency", "unit"), ", ")
-	inner = append(inner, "")
-	arm := func(from, currency string, w *where, sums ...string) string {
-		return "SELECT " + strings.Join(inner, ", ") + currency + " AS currency, " + unit + " AS unit, " + strings.Join(sums, ", ") + " FROM " + from + " " + w.tail("")
+	columns = append(columns, money+" AS cur", unit+" AS un")
+	for _, s := range sums {
+		columns = append(columns, "CAST(SUM("+s+") AS BIGINT)")
 	}
-	lives := arm(of, "m.currency", lived, "1 AS meters", "m.end_estimated AS estimated", "m.closed_at / 1000 - m.opened_at / 1000 AS life", "0 AS paused",
-		"0 AS wallet", "0 AS own_key", "0 AS own_place", "0 AS high", "0 AS low")
-	paused := arm(of+" JOIN meter_segments s ON s.meter_id = m.id AND s.mode = '"+string(Paused)+"'", "m.currency", lived,
-		"0", "0", "0", "s.ended_at / 1000 - s.started_at / 1000", "0", "0", "0", "0", "0")
-	charges := arm("meters m JOIN charges c ON c.meter_id = m.id", "c.currency", charged, "0", "0", "0", "0",
-		"CASE WHEN c.memo = '' THEN c.amount ELSE 0 END",
-		"CASE WHEN c.memo LIKE '"+AccountBYOK+":%' THEN c.amount ELSE 0 END",
-		"CASE WHEN c.memo <> '' AND c.memo NOT LIKE '"+AccountBYOK+":%' THEN c.amount ELSE 0 END",
-		fmt.Sprintf("c.quantity / %d", quantityPart), fmt.Sprintf("c.quantity %% %d", quantityPart))
-	var sums []string
-	for _, c := range []string{"meters", "estimated", "life", "paused", "wallet", "own_key", "own_place", "high", "low"} {
-		sums = append(sums, "CAST(SUM("+c+") AS BIGINT)")
-	}
-	stmt := "SELECT " + group + ", " + strings.Join(sums, ", ") + " FROM (" + lives + " UNION ALL " + paused + " UNION ALL " + charges + ") u GROUP BY " + group + " ORDER BY " + group
-	return stmt, slices.Concat(lived.args, lived.args, charged.args)
+	keys := strings.Join(group, ", ")
+	stmt := "SELECT " + strings.Join(columns, ", ") + " FROM " + from + " " + w.tail("GROUP BY "+keys+" ORDER BY "+keys)
+	return stmt, slices.Concat(args, w.args)
 }
