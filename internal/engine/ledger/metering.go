@@ -161,7 +161,7 @@ func (t *tx) closeMeter(m Meter, c MeterClose) (*meterFact, error) {
 	m.ClosedAt, m.EndSource, m.EndEstimated = seg.EndedAt, c.Source, c.Estimated
 	charges, err := c.charges(m)
 	if err == nil {
-		m.Used, err = sumsOf(m.Segments, charges)
+		m.Used, err = sumsOf(m, charges)
 	}
 	if err != nil {
 		return nil, failure(extensions.KindOf(err), string(m.SandboxID), fmt.Errorf("pricing meter %s: %w", m.ID, err))
@@ -173,9 +173,6 @@ func (t *tx) closeMeter(m Meter, c MeterClose) (*meterFact, error) {
 	for _, ch := range charges {
 		if ch.Segment < 0 || ch.Segment > seg.Seq {
 			return nil, failure(extensions.KindInvalid, string(m.SandboxID), fmt.Errorf("a charge for segment %d, which meter %s has not", ch.Segment, m.ID))
-		}
-		if ch.Currency != m.Currency {
-			return nil, failure(extensions.KindInvalid, string(m.SandboxID), fmt.Errorf("a charge in %q, and meter %s counts in %q", ch.Currency, m.ID, m.Currency))
 		}
 		ch.MeterID = m.ID
 		if err := t.insert("ledger.charge", "charges", ch.fields()); err != nil {

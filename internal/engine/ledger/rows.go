@@ -58,10 +58,11 @@ func (m *Meter) fields() []field {
 		text("account", &m.For.Account), text("name", &m.For.Name), text("profile", &m.For.Profile), text("profile_version", &m.For.ProfileVersion),
 		text("extension", &m.For.Extension), text("host", &m.For.Host),
 		text("actor", &m.For.Actor), text("harness", &m.For.Harness), text("run_id", &m.For.RunID),
-	}, m.Used.fields()...)
+		flag("mixed", &m.Used.Mixed),
+	}, m.Used.amounts()...)
 }
 
-func (s *Sums) fields() []field {
+func (s *Sums) amounts() []field {
 	return []field{
 		number("running_ms", &s.Running), number("paused_ms", &s.Paused),
 		number("wallet", &s.Wallet), number("own_key", &s.OwnKey), number("own_place", &s.OwnPlace),

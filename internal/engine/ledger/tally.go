@@ -144,11 +144,15 @@ func (s *Sums) book(c Charge) error {
 	return nil
 }
 
-// sumsOf are those of a meter with these segments and charges.
-func sumsOf(segments []Segment, charges []Charge) (Sums, error) {
+// sumsOf are those of a meter with these charges.
+func sumsOf(m Meter, charges []Charge) (Sums, error) {
 	var s Sums
-	s.time(segments)
+	s.time(m.Segments)
 	for _, c := range charges {
+		if c.Currency != m.Currency {
+			s.Mixed = true
+			continue
+		}
 		if err := s.book(c); err != nil {
 			return s, err
 		}

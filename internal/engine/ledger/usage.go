@@ -60,6 +60,9 @@ type Sums struct {
 	// Nano-units, by who was to pay: the wallet; the vendor's own customer, by
 	// a key of the user's; the owner of the place.
 	Wallet, OwnKey, OwnPlace int64
+	// Mixed: of a meter, there are charges in other currencies than its own,
+	// which are not in its sums.
+	Mixed bool
 }
 
 // day in microseconds.
@@ -87,7 +90,7 @@ func (s *store) Usage(ctx context.Context, f UsageFilter, by ...Dimension) ([]Us
 			var high, low int64
 			fs := r.keys(by)
 			fs = append(fs, text("currency", &r.Currency), text("unit", &r.Unit), number("meters", &r.Meters), number("estimated", &r.Estimated))
-			fs = append(append(fs, r.fields()...), number("high", &high), number("low", &low))
+			fs = append(append(fs, r.amounts()...), number("high", &high), number("low", &low))
 			if err := scan(targets(fs)...); err != nil {
 				return err
 			}
@@ -140,49 +143,79 @@ func (r *UsageRow) keys(by []Dimension) []field {
 	return out
 }
 
-// usage is the statement. Without components it reads the sums each meter
-// keeps; with them, the charges, where a life counts once for each component.
+// usageStatement reads what is added up from one or several places.
+type usageStatement struct {
+	keys, group []string
+	arms        []string
+	args        []any
+}
+
+// arm adds a place to read from: values are meters, ends that were estimated,
+// running and paused time, the three amounts, and both parts of the quantity.
+func (u *usageStatement) arm(from, currency, unit string, w *where, values ...string) {
+	columns := append(slices.Clone(u.keys), currency+" AS cur", unit+" AS un")
+	for i, v := range values {
+		columns = append(columns, fmt.Sprintf("%s AS v%d", v, i))
+	}
+	u.arms = append(u.arms, "SELECT "+strings.Join(columns, ", ")+" FROM "+from+" "+w.tail(""))
+	u.args = append(u.args, w.args...)
+}
+
+func (u *usageStatement) text() string {
+	group := strings.Join(u.group, ", ")
+	columns := slices.Clone(u.group)
+	for i := range 9 {
+		columns = append(columns, fmt.Sprintf("CAST(SUM(v%d) AS BIGINT)", i))
+	}
+	return "SELECT " + strings.Join(columns, ", ") + " FROM (" + strings.Join(u.arms, " UNION ALL ") + ") u GROUP BY " + group + " ORDER BY " + group
+}
+
+const chargesOfMeters = "meters m JOIN charges c ON c.meter_id = m.id"
+
+// chargeAmounts are the amounts of a charge, by who was to pay.
+var chargeAmounts = []string{
+	"CASE WHEN c.memo = '' THEN c.amount ELSE 0 END",
+	"CASE WHEN c.memo LIKE '" + AccountBYOK + ":%' THEN c.amount ELSE 0 END",
+	"CASE WHEN c.memo <> '' AND c.memo NOT LIKE '" + AccountBYOK + ":%' THEN c.amount ELSE 0 END",
+}
+
+// usage is the statement. Without components it reads the sums that meters
+// keep, and the few charges that are not in them; with them, the charges.
 func (f UsageFilter) usage(by []Dimension) (string, []any) {
-	var columns, group []string
+	var u usageStatement
 	for i, k := range new(UsageRow).keys(by) {
-		group = append(group, fmt.Sprintf("k%d", i))
-		columns = append(columns, k.name+" AS "+group[i])
+		u.group = append(u.group, fmt.Sprintf("k%d", i))
+		u.keys = append(u.keys, k.name+" AS "+u.group[i])
 	}
-	group = append(group, "cur", "un")
+	u.group = append(u.group, "cur", "un")
+	if slices.Contains(by, ByComponent) || f.Component != "" {
+		f.chargeUsage(&u, slices.Contains(by, ByComponent))
+		return u.text(), u.args
+	}
+	u.arm("meters m", "m.currency", "''", f.meters(false), "1", "m.end_estimated", "m.running_ms", "m.paused_ms", "m.wallet", "m.own_key", "m.own_place", "0", "0")
+	others := f.meters(false)
+	others.and("m.mixed = 1 AND c.currency <> m.currency")
+	u.arm(chargesOfMeters, "c.currency", "''", others, slices.Concat([]string{"0", "0", "0", "0"}, chargeAmounts, []string{"0", "0"})...)
+	return u.text(), u.args
+}
+
+// chargeUsage reads charges, of which the first of a component, or of all that
+// are asked for, counts the life.
+func (f UsageFilter) chargeUsage(u *usageStatement, byComponent bool) {
+	unit, like := "c.unit", where{parts: []string{"d.component = c.component AND d.unit = c.unit AND d.currency = c.currency"}}
+	if !byComponent {
+		unit, like = "''", where{}
+		like.component("d.", f.Component)
+		like.and("d.currency = c.currency")
+	}
+	first := "EXISTS (SELECT 1 FROM charges d " + like.tail("AND d.meter_id = c.meter_id AND (d.component, d.segment) < (c.component, c.segment))")
+	var values []string
+	for _, v := range []string{"1", "m.end_estimated", "m.running_ms", "m.paused_ms"} {
+		values = append(values, "CASE WHEN "+first+" THEN 0 ELSE "+v+" END")
+		u.args = append(u.args, like.args...)
+	}
+	values = slices.Concat(values, chargeAmounts, []string{fmt.Sprintf("c.quantity / %d", quantityPart), fmt.Sprintf("c.quantity %% %d", quantityPart)})
 	w := f.meters(false)
-	from, args := "meters m", []any(nil)
-	money, unit := "m.currency", "''"
-	sums := []string{"1", "m.end_estimated", "m.running_ms", "m.paused_ms", "m.wallet", "m.own_key", "m.own_place", "0", "0"}
-	if byComponent := slices.Contains(by, ByComponent); byComponent || f.Component != "" {
-		from, money = "meters m JOIN charges c ON c.meter_id = m.id", "c.currency"
-		same := "d.component = c.component AND d.unit = c.unit"
-		if byComponent {
-			unit = "c.unit"
-		} else {
-			var d where
-			d.component("d.", f.Component)
-			same = d.parts[0]
-			for range 4 {
-				args = append(args, d.args...)
-			}
-		}
-		once := " * CASE WHEN EXISTS (SELECT 1 FROM charges d WHERE d.meter_id = c.meter_id AND " + same +
-			" AND (d.component, d.segment) < (c.component, c.segment)) THEN 0 ELSE 1 END"
-		for i := range 4 {
-			sums[i] += once
-		}
-		sums = slices.Concat(sums[:4], []string{
-			"CASE WHEN c.memo = '' THEN c.amount ELSE 0 END",
-			"CASE WHEN c.memo LIKE '" + AccountBYOK + ":%' THEN c.amount ELSE 0 END",
-			"CASE WHEN c.memo <> '' AND c.memo NOT LIKE '" + AccountBYOK + ":%' THEN c.amount ELSE 0 END",
-			fmt.Sprintf("c.quantity / %d", quantityPart), fmt.Sprintf("c.quantity %% %d", quantityPart)})
-		w.component("c.", f.Component)
-	}
-	columns = append(columns, money+" AS cur", unit+" AS un")
-	for _, s := range sums {
-		columns = append(columns, "CAST(SUM("+s+") AS BIGINT)")
-	}
-	keys := strings.Join(group, ", ")
-	stmt := "SELECT " + strings.Join(columns, ", ") + " FROM " + from + " " + w.tail("GROUP BY "+keys+" ORDER BY "+keys)
-	return stmt, slices.Concat(args, w.args)
+	w.component("c.", f.Component)
+	u.arm(chargesOfMeters, "c.currency", unit, w, values...)
 }

@@ -214,8 +214,9 @@ func (w *benchWriter) life(i int) error {
 		}
 		charges = append(charges, c)
 	}
+	m.Segments = segments
 	var err error
-	if m.Used, err = sumsOf(segments, charges); err != nil {
+	if m.Used, err = sumsOf(m, charges); err != nil {
 		return err
 	}
 	return w.meters.add(m.fields())

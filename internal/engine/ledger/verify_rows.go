@@ -167,7 +167,7 @@ func (a *audit) charges(ms []Meter) error {
 		}
 		var used Sums
 		if !m.Open() {
-			used, err = sumsOf(m.Segments, booked[m.ID])
+			used, err = sumsOf(m, booked[m.ID])
 		}
 		if err != nil || used != m.Used {
 			a.problem("meter %s: its sums are not those of its segments and charges", m.ID)

@@ -171,7 +171,6 @@ func meters(t *testing.T, address NewAddress) {
 			"a negative quantity": {Usage: &extensions.Usage{CPUMillis: ptr(int64(-1))}},
 			"no such segment":     {Booked: booked(ledger.Charge{Segment: 2, Currency: "USD"})},
 			"the same line twice": {Booked: booked(ledger.Charge{Segment: 1, Currency: "USD"}, ledger.Charge{Segment: 1, Currency: "USD"})},
-			"another currency":    {Booked: booked(ledger.Charge{Segment: 1, Currency: "EUR"})},
 		} {
 			c := destroyed(s)
 			c.Meter.Close = &close

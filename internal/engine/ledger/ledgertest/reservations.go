@@ -155,7 +155,8 @@ func notSetAside(t *testing.T, address NewAddress) {
 	must(l.PutBudget(ctx, ledger.Budget{Account: "acme", Name: "soft", Currency: "USD", Limit: 2}))(t)
 	s := made(t, l, "n")
 	s = must(l.Apply(ctx, destroying(s, holderOf(t, l))))(t)
-	must(l.Apply(ctx, charging(destroyed(s), ledger.Charge{Segment: 1, Component: "wall", Amount: 3, Currency: "USD", Memo: "infra_memo:x"})))(t)
+	must(l.Apply(ctx, charging(destroyed(s), ledger.Charge{Segment: 1, Component: "wall", Amount: 3, Currency: "USD", Memo: "infra_memo:x"},
+		ledger.Charge{Segment: 1, Component: "other", Amount: 3, Currency: "EUR"})))(t)
 	for _, b := range must(l.Budgets(ctx, "acme"))(t) {
 		if b.Spent != 3 || b.Over != 3 || b.Reserved != 0 {
 			t.Errorf("%+v", b)
