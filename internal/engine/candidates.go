@@ -52,7 +52,7 @@ func (e *Engine) query(ctx context.Context, p *prepared, how preparation) (route
 			if h != nil {
 				e.narrow(ctx, p, &c, how)
 			}
-			if err := e.price(p, b, &c); err != nil {
+			if err := e.price(ctx, p, b, &c, how); err != nil {
 				return q, err
 			}
 			e.judgeCredentials(p, b, &c, how)
@@ -213,14 +213,15 @@ func (e *Engine) recordedFacts(ctx context.Context, h extensions.Host) *extensio
 	return &row.Facts
 }
 
-func (e *Engine) price(p *prepared, b catalog.Binding, c *route.Candidate) error {
+func (e *Engine) price(ctx context.Context, p *prepared, b catalog.Binding, c *route.Candidate, how preparation) error {
 	q, err := meter.NewQuote(meter.QuoteInput{
 		Extension: b.ID, PricingModel: b.Capabilities.PricingModel, BYOK: p.req.Billing == route.BillingBYOK,
-		Region: c.Region, Book: e.catalog.Book(b.ID), PerHour: b.PerHour, Host: c.Host, Fee: b.Fee,
+		Region: c.Region, Book: e.catalog.Book(b.ID), PerHour: b.PerHour, PerHourSource: b.PerHourSource, PerHourAsOf: b.PerHourAsOf, Host: c.Host, Fee: b.Fee,
 		Resources: p.resolved.Spec.Resources, TTL: time.Duration(p.resolved.Spec.TTL),
+		Expected: how.quote.Expected, History: e.lifetimes(ctx, p, b.ID, how),
 	})
 	if err != nil {
-		return err
+		return e.notPriced(c, err)
 	}
 	p.quotes[c.ID()] = q
 	c.Price = route.Price{Confidence: q.Confidence, Quote: q.Digest}
