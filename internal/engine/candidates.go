@@ -214,12 +214,9 @@ func (e *Engine) recordedFacts(ctx context.Context, h extensions.Host) *extensio
 }
 
 func (e *Engine) price(ctx context.Context, p *prepared, b catalog.Binding, c *route.Candidate, how preparation) error {
-	q, err := meter.NewQuote(meter.QuoteInput{
-		Extension: b.ID, PricingModel: b.Capabilities.PricingModel, BYOK: p.req.Billing == route.BillingBYOK,
-		Region: c.Region, Book: e.catalog.Book(b.ID), PerHour: b.PerHour, PerHourSource: b.PerHourSource, PerHourAsOf: b.PerHourAsOf, Host: c.Host, Fee: b.Fee,
-		Resources: p.resolved.Spec.Resources, TTL: time.Duration(p.resolved.Spec.TTL),
-		Expected: how.quote.Expected, History: e.lifetimes(ctx, p, b.ID, how),
-	})
+	in := e.quoteInput(b, c.Host, c.Region, p.resolved.Spec.Resources, time.Duration(p.resolved.Spec.TTL), p.req.Billing == route.BillingBYOK)
+	in.Expected, in.History = how.quote.Expected, e.lifetimes(ctx, p, b.ID, how)
+	q, err := meter.NewQuote(in)
 	if err != nil {
 		return e.notPriced(c, err)
 	}
@@ -236,6 +233,12 @@ func (e *Engine) price(ctx context.Context, p *prepared, b catalog.Binding, c *r
 		c.Price.Shadow = &m
 	}
 	return nil
+}
+
+// quoteInput is what the catalog says of a binding's prices.
+func (e *Engine) quoteInput(b catalog.Binding, host *extensions.Host, region string, r extensions.Resources, ttl time.Duration, byok bool) meter.QuoteInput {
+	return meter.QuoteInput{Extension: b.ID, PricingModel: b.Capabilities.PricingModel, BYOK: byok, Region: region,
+		Book: e.catalog.Book(b.ID), PerHour: b.PerHour, PerHourSource: b.PerHourSource, PerHourAsOf: b.PerHourAsOf, Host: host, Fee: b.Fee, Resources: r, TTL: ttl}
 }
 
 // judgeCredentials refuses a place without its credentials when binding. A

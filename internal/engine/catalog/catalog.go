@@ -1,9 +1,9 @@
-// Package catalog reads folders of YAML into profiles, extension bindings,
-// price books and policies. It is the only reader of catalogs; what it returns is plain
-// data that the pure packages work on.
+// Package catalog reads folders of YAML into profiles, kits, extension
+// bindings, price books and policies. It is the only reader of catalogs; what
+// it returns is plain data that the pure packages work on.
 //
-// A catalog folder holds profiles/, extensions/, prices/ and policies/, each with *.yaml
-// or *.yml files of one document. Other files, hidden files and deeper folders
+// A catalog folder holds profiles/, kits/, extensions/, prices/ and policies/,
+// each with *.yaml or *.yml files of one document. Other files, hidden files and deeper folders
 // are left alone, so that a profile's bundle can lie beside it. Symbolic links
 // are followed inside the folder and refused where they leave it.
 package catalog
@@ -18,8 +18,8 @@ import (
 
 // Catalog is all that was read: the built-in catalog and the folders over it.
 type Catalog struct {
-	Profiles *profile.Set
-	Bindings []Binding // sorted by id
+	Profiles *profile.Set // and the kits they are made of
+	Bindings []Binding    // sorted by id
 	// Books are sorted by id. Each binding and each handler has at most one;
 	// some are of vendors that this build has no handler for.
 	Books []meter.Book

@@ -50,7 +50,7 @@ type loader struct {
 	policies    []entry[Policy]
 	policyErrs  strictyaml.Errors
 	policyNames []namedExtension
-	from        map[string]entry[string] // profile reference -> file
+	from        map[string]entry[string] // profile or kit reference -> file
 	homes       map[string]home          // profile reference -> where it stands
 	broken      map[string]bool          // ids of files that have mistakes
 	errs        strictyaml.Errors
@@ -92,6 +92,8 @@ func (ld *loader) load(layers []layer) {
 			switch f.kind {
 			case profilesFolder:
 				ld.addProfile(f, home{dir: l.name, builtin: l.builtin})
+			case kitsFolder:
+				ld.addKit(f)
 			case extensionsFolder:
 				ld.addBinding(f, l.builtin)
 			case pricesFolder:

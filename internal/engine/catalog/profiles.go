@@ -25,6 +25,20 @@ func (ld *loader) addProfile(f file, at home) {
 	ld.from[p.Ref()] = entry[string]{value: p.Ref(), file: f.name, layer: ld.layer}
 }
 
+func (ld *loader) addKit(f file) {
+	k, err := profile.ParseKit(f.name, f.data)
+	if err != nil {
+		ld.errs = append(ld.errs, strictyaml.Collect(f.name, err)...)
+		ld.broken[k.ID] = true
+		return
+	}
+	if was, ok := ld.from[k.Ref()]; ok && !overrides(ld, was, k.Errorf([]string{"id"}, ""), k.Ref()) {
+		return
+	}
+	ld.profiles.AddKit(k)
+	ld.from[k.Ref()] = entry[string]{value: k.Ref(), file: f.name, layer: ld.layer}
+}
+
 // checkTogether finds what only shows between files. What rests on a broken
 // file is left alone: it would be blamed for that file's absence.
 func (ld *loader) checkTogether() {
@@ -41,6 +55,7 @@ func (ld *loader) checkTogether() {
 			ld.checkOptions(p, ext)
 		}
 	}
+	ld.errs = append(ld.errs, ld.profiles.CheckKits(func(id string) bool { return ld.broken[id] })...)
 	ld.checkPolicies()
 	ld.checkBooks()
 }
