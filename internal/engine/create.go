@@ -102,7 +102,7 @@ func (c *creation) run(ctx context.Context) (Sandbox, error) {
 		}
 		outcome := Attempt{Candidate: cand.ID(), Outcome: string(lifecycle.Ready)}
 		if last.err != nil {
-			outcome.Outcome, outcome.Reason = string(extensions.KindOf(last.err)), extensions.Clean(last.err.Error(), 500)
+			outcome.Outcome, outcome.Reason = string(extensions.KindOf(last.err)), reasonOf(last.err)
 			failures = append(failures, last.err)
 		}
 		c.attempts = append(c.attempts, outcome)
