@@ -169,8 +169,8 @@ func (f UsageFilter) usage(by []Dimension) (string, []any) {
 		"0", "0", "0", "s.ended_at / 1000 - s.started_at / 1000", "0", "0", "0", "0", "0")
 	charges := arm("meters m JOIN charges c ON c.meter_id = m.id", "c.currency", charged, "0", "0", "0", "0",
 		"CASE WHEN c.memo = '' THEN c.amount ELSE 0 END",
-		"CASE WHEN c.memo LIKE 'byok_memo:%' THEN c.amount ELSE 0 END",
-		"CASE WHEN c.memo <> '' AND c.memo NOT LIKE 'byok_memo:%' THEN c.amount ELSE 0 END",
+		"CASE WHEN c.memo LIKE '"+AccountBYOK+":%' THEN c.amount ELSE 0 END",
+		"CASE WHEN c.memo <> '' AND c.memo NOT LIKE '"+AccountBYOK+":%' THEN c.amount ELSE 0 END",
 		fmt.Sprintf("c.quantity / %d", quantityPart), fmt.Sprintf("c.quantity %% %d", quantityPart))
 	var sums []string
 	for _, c := range []string{"meters", "estimated", "life", "paused", "wallet", "own_key", "own_place", "high", "low"} {
