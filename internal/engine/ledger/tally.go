@@ -46,6 +46,9 @@ func (t *Tally) Add(m Meter, charges []Charge) error {
 			seen[r] = true
 			r.live(m)
 		}
+		if r.Quantity != nil {
+			r.Quantity.Add(r.Quantity, big.NewInt(c.Quantity))
+		}
 		if err := r.book(c); err != nil {
 			return err
 		}
@@ -107,35 +110,52 @@ func (r *UsageRow) live(m Meter) {
 	if m.EndEstimated {
 		r.Estimated++
 	}
-	for _, s := range m.Segments {
-		ms := s.EndedAt.UnixMilli() - s.StartedAt.UnixMilli()
-		if s.Mode == Paused {
-			r.Paused += ms
+	r.time(m.Segments)
+}
+
+func (s *Sums) time(segments []Segment) {
+	for _, seg := range segments {
+		ms := seg.EndedAt.UnixMilli() - seg.StartedAt.UnixMilli()
+		if seg.Mode == Paused {
+			s.Paused += ms
 		} else {
-			r.Running += ms
+			s.Running += ms
 		}
 	}
 }
 
-// Who pays, by the account a charge is a memo of.
-func (r *UsageRow) payer(memo string) *int64 {
+// payer is who pays, by the account a charge is a memo of.
+func (s *Sums) payer(memo string) *int64 {
 	switch {
 	case memo == "":
-		return &r.Wallet
+		return &s.Wallet
 	case strings.HasPrefix(memo, AccountBYOK+":"):
-		return &r.OwnKey
+		return &s.OwnKey
 	}
-	return &r.OwnPlace
+	return &s.OwnPlace
 }
 
-func (r *UsageRow) book(c Charge) error {
-	if r.Quantity != nil {
-		r.Quantity.Add(r.Quantity, big.NewInt(c.Quantity))
-	}
-	sum := r.payer(c.Memo)
+func (s *Sums) book(c Charge) error {
+	sum := s.payer(c.Memo)
 	if c.Amount > 0 && *sum > math.MaxInt64-c.Amount {
 		return failuref(extensions.KindInvalid, "usage adds up to more than can be told: %s and %s", meter.Amount(*sum), meter.Amount(c.Amount))
 	}
 	*sum += c.Amount
 	return nil
+}
+
+// sumsOf are those of a meter with these charges.
+func sumsOf(m Meter, charges []Charge) (Sums, error) {
+	var s Sums
+	s.time(m.Segments)
+	for _, c := range charges {
+		if c.Currency != m.Currency {
+			s.Mixed = true
+			continue
+		}
+		if err := s.book(c); err != nil {
+			return s, err
+		}
+	}
+	return s, nil
 }

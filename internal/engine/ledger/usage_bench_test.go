@@ -196,22 +196,28 @@ func (w *benchWriter) life(i int) error {
 	if err := w.sandboxes.add(row.fields()); err != nil {
 		return err
 	}
-	if err := w.meters.add(m.fields()); err != nil {
-		return err
-	}
+	var segments []Segment
 	for n, end := range ends {
 		seg := Segment{Seq: int64(n + 1), Mode: []Mode{Running, Paused}[n%2], Sizes: map[string]int64{"milli_vcpu": 2000, "memory_mib": 4096}, StartedAt: started, EndedAt: end}
 		if err := w.segments.add(seg.fields(&m.ID)); err != nil {
 			return err
 		}
+		segments = append(segments, seg)
 		started = end
 	}
+	var charges []Charge
 	for _, component := range []string{meter.ComponentVCPU, meter.ComponentMemory} {
 		c := Charge{MeterID: m.ID, Segment: 1, Component: component, Quantity: w.random.Int64N(1e10), Unit: component + "-second", UnitPrice: 14_000_000,
 			Amount: w.random.Int64N(1e9), Currency: "USD", Memo: []string{"", "", "byok_memo:ext.vendor", "infra_memo:ext.host"}[i%4], Confidence: "exact"}
 		if err := w.charges.add(c.fields()); err != nil {
 			return err
 		}
+		charges = append(charges, c)
 	}
-	return nil
+	m.Segments = segments
+	var err error
+	if m.Used, err = sumsOf(m, charges); err != nil {
+		return err
+	}
+	return w.meters.add(m.fields())
 }

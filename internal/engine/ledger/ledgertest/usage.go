@@ -250,6 +250,9 @@ func drawMetered(rt *rapid.T, org string) metered {
 		}
 		c := charge(rapid.Int64Range(0, int64(len(m.minutes))).Draw(rt, "segment"), component, of("memo", "", "byok_memo:e1", "infra_memo:e1", "idle_memo:x"), rapid.Int64Range(0, 1e15).Draw(rt, "amount"))
 		c.Currency = m.currency
+		if rapid.IntRange(0, 5).Draw(rt, "other currency") == 0 {
+			c.Currency = "GBP"
+		}
 		c.Quantity = rapid.Int64Range(0, 1e18).Draw(rt, "quantity")
 		m.charges = append(m.charges, c)
 	}
@@ -322,7 +325,16 @@ func fold(all []metered, f ledger.UsageFilter, by []ledger.Dimension) []ledger.U
 				r.Quantity.Add(r.Quantity, big.NewInt(c.Quantity))
 			}
 		} else if f.Component == "" || len(asked) > 0 {
-			lived(row(ledger.Charge{}, m.currency))
+			lives := map[string]bool{}
+			for _, c := range asked {
+				lives[c.Currency] = f.Component != ""
+			}
+			lives[m.currency] = lives[m.currency] || f.Component == ""
+			for currency, counts := range lives {
+				if counts {
+					lived(row(ledger.Charge{}, currency))
+				}
+			}
 		}
 		for _, c := range asked {
 			r := row(c, c.Currency)
