@@ -61,7 +61,7 @@ func Price(m Meter, usage *extensions.Usage) ([]Charge, error) {
 // memoOf names the account that a cost nobody bills here is a memo of.
 func memoOf(s meter.PriceSnapshot) string {
 	if s.Basis == meter.BasisBook {
-		return "byok_memo:" + s.Extension // the user's own key pays the vendor
+		return AccountBYOK + ":" + s.Extension // the user's own key pays the vendor
 	}
-	return "infra_memo:" + s.Extension
+	return AccountInfra + ":" + s.Extension
 }
