@@ -95,9 +95,10 @@ func TestScripts(t *testing.T) {
 			env.Setenv("SANDBOXER_STATE_DIR", filepath.Join(env.WorkDir, "state"))
 			env.Setenv("SANDBOXER_CATALOG", filepath.Join(env.WorkDir, "catalog"))
 			env.Defer(func() { destroyAll(t, env.Vars) })
+			addReceivers(env)
 			return os.MkdirAll(filepath.Join(env.WorkDir, "catalog"), 0o700)
 		},
-		Cmds:      map[string]func(*testscript.TestScript, bool, []string){"exits": exits},
+		Cmds:      map[string]func(*testscript.TestScript, bool, []string){"exits": exits, "receiver": startReceiver, "answer": answer, "got": got},
 		Condition: func(cond string) (bool, error) { return condition(cond) },
 	})
 }
