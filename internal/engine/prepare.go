@@ -86,7 +86,7 @@ func (e *Engine) prepare(ctx context.Context, req Request, how preparation) (*pr
 	if err := e.checkPlanned(ctx, p); err != nil {
 		return nil, err // other places are beside the point
 	}
-	return p, nil
+	return p, e.plannedFunds(ctx, p)
 }
 
 func (e *Engine) resolve(req Request) (*profile.Resolved, error) {
