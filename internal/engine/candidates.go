@@ -218,7 +218,7 @@ func (e *Engine) recordedFacts(ctx context.Context, h extensions.Host) *extensio
 func (e *Engine) price(p *prepared, b catalog.Binding, c *route.Candidate) error {
 	q, err := meter.NewQuote(meter.QuoteInput{
 		Extension: b.ID, PricingModel: b.Capabilities.PricingModel, BYOK: p.req.Billing == route.BillingBYOK,
-		Region: c.Region, Book: e.catalog.Book(b.ID), PerHour: b.PerHour, Host: c.Host,
+		Region: c.Region, Book: e.catalog.Book(b.ID), PerHour: b.PerHour, Host: c.Host, Fee: b.Fee,
 		Resources: p.resolved.Spec.Resources, TTL: time.Duration(p.resolved.Spec.TTL),
 	})
 	if err != nil {

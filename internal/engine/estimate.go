@@ -30,12 +30,8 @@ func (e *Engine) Plan(ctx context.Context, req Request) (Planned, error) {
 		}
 	}
 	e.planNotices(ctx, p, &out)
-	for _, b := range e.catalog.Bindings {
-		if book := e.catalog.Book(b.ID); book != nil && slices.ContainsFunc(p.decision.Order, func(c *route.Candidate) bool { return c.Binding == b.ID }) {
-			if stale := book.Fresh(e.now()); stale != nil {
-				out.Notices = append(out.Notices, Notice{Summary: "Old prices for " + b.ID, Detail: stale.Error()})
-			}
-		}
+	if err == nil {
+		out.Notices = append(out.Notices, e.stalePrices(p)...)
 	}
 	return out, err
 }

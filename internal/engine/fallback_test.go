@@ -35,12 +35,8 @@ func newTwo(t *testing.T) two {
 		"profiles/profile.two.yaml":   "id: profile.two\nversion: \"1.0.0\"\nroute: { strategy: prefer-self-hosted, fallback: [ext.first, ext.second] }\n" + common,
 		"profiles/profile.first.yaml": "id: profile.first\nversion: \"1.0.0\"\nextension: ext.first\n" + common,
 	})
-	e, err := engine.New(engine.Options{Extensions: all(), StateDir: b.dir, Account: "acme/web", Catalog: []string{dir}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = e.Close() })
-	w.Engine = e
+	b.catalog = dir
+	b.Engine = b.reopen()
 	return w
 }
 

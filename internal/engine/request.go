@@ -112,6 +112,8 @@ type Receipt struct {
 	Ledger     string    `json:"ledger,omitempty"` // the ledger's own id
 	Head       string    `json:"head,omitempty"`   // its chain head when this was written
 	Mirror     string    `json:"mirror,omitempty"` // local folder a mirrored workspace returns to
+	// PreRelease are the toolchain's commands for the end.
+	PreRelease []extensions.Step `json:"pre_release,omitempty"`
 }
 
 // Estimate is the price before. It is a function of the request's known

@@ -79,6 +79,9 @@ func (f *forecast) quoteLines(lines []ChargeLine) []QuoteLine {
 }
 
 func (f *forecast) explainUnknowns(lines []ChargeLine) {
+	if f.Basis == BasisUnknown {
+		return // it was said why
+	}
 	for _, l := range lines {
 		if l.Confidence != ConfidenceUnknown {
 			continue
@@ -87,7 +90,7 @@ func (f *forecast) explainUnknowns(lines []ChargeLine) {
 		switch {
 		case i < 0 || f.Prices[i].Price == nil:
 			f.unknown("what %s costs (%s)", l.Component, f.Source)
-		case base(l.Component) == ComponentSurcharge:
+		case f.Prices[i].Unit == unitCharged:
 			f.unknown("%s, a share of charges that are not known", l.Component)
 		default:
 			f.unknown("how much %s it gets: set it under resources", l.Component)
@@ -95,12 +98,12 @@ func (f *forecast) explainUnknowns(lines []ChargeLine) {
 	}
 }
 
-// weakest is the lowest confidence of any price that applies.
-func (f *forecast) weakest() Confidence {
+// weakest is the lowest confidence of any line.
+func weakest(lines []ChargeLine) Confidence {
 	order := []Confidence{ConfidenceUnknown, ConfidenceEstimated, ConfidenceExact}
-	weakest := slices.Index(order, f.Confidence)
-	for _, p := range f.Prices {
-		weakest = min(weakest, slices.Index(order, p.Confidence))
+	lowest := len(order) - 1
+	for _, l := range lines {
+		lowest = min(lowest, slices.Index(order, l.Confidence))
 	}
-	return order[max(weakest, 0)]
+	return order[max(lowest, 0)]
 }
