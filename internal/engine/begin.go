@@ -31,15 +31,9 @@ func (e *Engine) begin(ctx context.Context, l ledger.Ledger, c *creation, notify
 	if err != nil {
 		return nil, nil, e.classify(call{op: "create", id: id}, err)
 	}
-	told, cleared := false, false
+	told := false
 	for {
 		row, err := e.claim(ctx, l, c, holder, id, key)
-		if !cleared && short(err) {
-			cleared = true
-			if e.endOverdue(ctx, l, notify) {
-				continue
-			}
-		}
 		if err == nil {
 			return &operation{e: e, l: l, holder: holder, key: key, row: row, notify: notify, release: release}, nil, nil
 		}

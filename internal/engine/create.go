@@ -93,10 +93,10 @@ func (c *creation) run(ctx context.Context) (Sandbox, error) {
 	var failures []error
 	last := attempt{clean: true}
 	for _, cand := range append([]*route.Candidate{c.p.decision.Chosen}, c.p.decision.Fallbacks...) {
-		err := c.judge(ctx, cand)
-		if err != nil && ctx.Err() != nil && len(failures) > 0 {
+		if ctx.Err() != nil && len(failures) > 0 {
 			break // its time ended between two places: what failed has been told
 		}
+		err := c.judge(ctx, cand)
 		if last = (attempt{err: err, clean: true, next: true}); err == nil {
 			last = c.try(ctx, cand)
 		}

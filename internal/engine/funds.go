@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger"
-	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/lifecycle"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/meter"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/profile"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/route"
@@ -212,28 +211,4 @@ func (o *operation) affordLater(ctx context.Context, end time.Time, ttl time.Dur
 func short(err error) bool {
 	var e *ledger.Insufficient
 	return errors.As(err, &e)
-}
-
-// endOverdue ends what is past its end and still holds funds back, and reports
-// whether there was any such.
-func (e *Engine) endOverdue(ctx context.Context, l ledger.Ledger, notify Notify) bool {
-	rows, err := l.List(ctx, ledger.Filter{Account: e.account, Live: true, ExpiredBy: e.now()})
-	if err != nil {
-		return false
-	}
-	freed := false
-	for _, row := range rows {
-		held, err := l.Held(ctx, row.ID)
-		if err != nil || len(held) == 0 || !lifecycle.Overdue(e.now(), row.ExpiresAt) {
-			continue
-		}
-		if open, err := l.OpenIntents(ctx, ledger.IntentFilter{Subject: string(row.ID)}); err != nil || len(open) > 0 {
-			continue
-		}
-		report, err := e.end(ctx, l, row, ended{reason: "expired", sync: true, notify: notify})
-		if err == nil && report.unsettled == nil {
-			freed = true
-		}
-	}
-	return freed
 }
