@@ -23,7 +23,7 @@ type eventView struct {
 }
 
 func (a *app) ledgerCommand() *cobra.Command {
-	return group("ledger", "Read and check the ledger", a.ledgerVerifyCommand(), a.ledgerEventsCommand())
+	return group("ledger", "Read and check the ledger", a.ledgerVerifyCommand(), a.ledgerEventsCommand(), a.ledgerServeCommand(), a.ledgerTokenCommand())
 }
 
 func (a *app) ledgerEventsCommand() *cobra.Command {

@@ -216,11 +216,7 @@ func (e *Engine) recordedFacts(ctx context.Context, h extensions.Host) *extensio
 }
 
 func (e *Engine) price(p *prepared, b catalog.Binding, c *route.Candidate) error {
-	q, err := meter.NewQuote(meter.QuoteInput{
-		Extension: b.ID, PricingModel: b.Capabilities.PricingModel, BYOK: p.req.Billing == route.BillingBYOK,
-		Region: c.Region, Book: e.catalog.Book(b.ID), PerHour: b.PerHour, Host: c.Host, Fee: b.Fee,
-		Resources: p.resolved.Spec.Resources, TTL: time.Duration(p.resolved.Spec.TTL),
-	})
+	q, err := meter.NewQuote(e.quoteInput(b, c.Host, c.Region, p.resolved.Spec.Resources, time.Duration(p.resolved.Spec.TTL), p.req.Billing == route.BillingBYOK))
 	if err != nil {
 		return err
 	}
@@ -237,6 +233,12 @@ func (e *Engine) price(p *prepared, b catalog.Binding, c *route.Candidate) error
 		c.Price.Shadow = &m
 	}
 	return nil
+}
+
+// quoteInput is what the catalog says of a binding's prices.
+func (e *Engine) quoteInput(b catalog.Binding, host *extensions.Host, region string, r extensions.Resources, ttl time.Duration, byok bool) meter.QuoteInput {
+	return meter.QuoteInput{Extension: b.ID, PricingModel: b.Capabilities.PricingModel, BYOK: byok, Region: region,
+		Book: e.catalog.Book(b.ID), PerHour: b.PerHour, Host: host, Fee: b.Fee, Resources: r, TTL: ttl}
 }
 
 // judgeCredentials refuses a place without its credentials when binding. A

@@ -271,10 +271,14 @@ func mustJSON(v any) json.RawMessage {
 
 func (p *prepared) ledgerQuote(cand *route.Candidate) *ledger.Quote {
 	q := p.quotes[cand.ID()]
+	return &ledger.Quote{Body: mustJSON(q), Prices: priceBooks(q)}
+}
+
+// priceBooks keeps the prices of a quote; none where nothing is known.
+func priceBooks(q meter.Quote) []ledger.PriceBook {
 	s := q.Snapshot
-	out := &ledger.Quote{Body: mustJSON(q)}
-	if s.Basis != meter.BasisUnknown {
-		out.Prices = []ledger.PriceBook{{Source: s.Source, Version: s.BookVersion, AsOf: s.AsOf, Body: json.RawMessage(s.Encode())}}
+	if s.Basis == meter.BasisUnknown {
+		return nil
 	}
-	return out
+	return []ledger.PriceBook{{Source: s.Source, Version: s.BookVersion, AsOf: s.AsOf, Body: json.RawMessage(s.Encode())}}
 }
