@@ -33,7 +33,8 @@ func (p *prepared) liabilityAt(cand *route.Candidate) liability {
 	return liability{prices: q.Snapshot, sizes: q.Sizes, own: selfHosted(cand), bill: p.req.Billing, quoted: q.Reserve, ttl: time.Duration(p.resolved.Spec.TTL)}
 }
 
-// liabilityOf is that of a sandbox that lives; false where no meter runs.
+// liabilityOf is that of a sandbox that lives; false where no meter runs. It
+// goes on being paid as it was begun, whatever its request says by now.
 func (e *Engine) liabilityOf(ctx context.Context, l ledger.Ledger, row ledger.Sandbox) (liability, bool, error) {
 	meters, err := l.Meters(ctx, row.ID)
 	if err != nil || len(meters) == 0 || !meters[len(meters)-1].Open() {
@@ -47,9 +48,6 @@ func (e *Engine) liabilityOf(ctx context.Context, l ledger.Ledger, row ledger.Sa
 	w := liability{prices: prices, sizes: prices.Sizes, own: e.ownPlace(e.receipt(row)), head: max(0, m.OpenedAt.Sub(row.CreatedAt))}
 	if n := len(m.Segments); n > 0 {
 		w.sizes = meter.SizesFromMap(m.Segments[n-1].Sizes)
-	}
-	if req, err := requestOf(row); err == nil {
-		w.bill = req.Billing
 	}
 	return w, true, nil
 }
