@@ -44,7 +44,7 @@ func (p *prepared) checkMaxCost(cand *route.Candidate) error {
 			cand.ID(), ttl, limit, listed(q.Unknowns))
 	}
 	if worst.Currency != limit.Currency {
-		return invalid("%s is priced in %s, and max_cost is %s: nothing here knows an exchange rate",
+		return invalid("%s is priced in %s and max_cost is %s: these are different currencies, and nothing here knows an exchange rate",
 			"state max_cost in "+string(worst.Currency), cand.ID(), worst.Currency, limit)
 	}
 	if worst.Amount <= limit.Amount {
@@ -106,4 +106,13 @@ func (e *Engine) stalePrices(p *prepared) []Notice {
 		}
 	}
 	return out
+}
+
+// notPriced tells which price cannot be worked out, and where it stands.
+func (e *Engine) notPriced(c *route.Candidate, err error) error {
+	by := "the cost that the catalog or the host states"
+	if book := e.catalog.Book(c.Binding); book != nil {
+		by = "price book " + book.ID + " (" + book.Where + ")"
+	}
+	return extensions.Errorf(extensions.KindOf(err), "%s cannot be priced by %s: %w", c.ID(), by, err).WithRemedy("%s", extensions.RemedyOf(err))
 }

@@ -136,6 +136,33 @@ func TestALostAnswerNeverMakesASecondSandboxElsewhere(t *testing.T) {
 	}
 }
 
+// A place that made the sandbox and then answers nothing any more may hold it:
+// nothing is made elsewhere, and what is named is found and ended later.
+func TestAPlaceThatGoesSilentKeepsTheSandboxItsOwn(t *testing.T) {
+	t.Parallel()
+	for name, lost := range map[string]vendor.Op{"while it is made": vendor.OpCreate, "while it starts": vendor.OpStart} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newTwo(t)
+			w.does(0, saasstub.Rule{Op: lost, Do: vendor.DoLoseAnswer, Times: 1}, saasstub.Rule{Op: vendor.OpGet, Do: vendor.DoUnreachable},
+				saasstub.Rule{Op: vendor.OpFind, Do: vendor.DoUnreachable}, saasstub.Rule{Op: vendor.OpList, Do: vendor.DoUnreachable}, saasstub.Rule{Op: vendor.OpDelete, Do: vendor.DoUnreachable})
+			ctx := context.Background()
+			s, err := w.Create(ctx, engine.Request{Profile: "profile.two", Name: "one"}, nil, nil)
+			if err == nil || s.ID == "" || w.holds(0) != 1 || w.holds(1) != 0 {
+				t.Fatalf("%q; first holds %d, second %d: %v", s.ID, w.holds(0), w.holds(1), err)
+			}
+			if _, err := w.Create(ctx, engine.Request{Profile: "profile.two", Name: "one"}, nil, nil); err == nil || w.holds(1) != 0 {
+				t.Errorf("the name was free while it may exist: %v, second holds %d", err, w.holds(1))
+			}
+			w.does(0)
+			if _, err := w.Destroy(ctx, s.Receipt, engine.DestroyOptions{}); err != nil || w.holds(0)+w.holds(1) != 0 {
+				t.Errorf("destroy: %v; first holds %d, second %d", err, w.holds(0), w.holds(1))
+			}
+			w.clean()
+		})
+	}
+}
+
 func TestTheCeilingHoldsForTheNextPlaceToo(t *testing.T) {
 	t.Parallel()
 	w := newTwo(t)

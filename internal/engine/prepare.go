@@ -24,7 +24,9 @@ type prepared struct {
 	// fromLedger: the candidates depend on ledger rows, so the estimate is no
 	// function of the arguments alone.
 	fromLedger bool
-	snapshot   *ledger.Snapshot
+	// past is how long lives of the profile ran, by binding; nil = not asked or none.
+	past     map[string]*meter.History
+	snapshot *ledger.Snapshot
 	// judged are the hosts whose recorded facts took something away.
 	judged []extensions.Host
 	// silent: a place was refused because it did not answer a moment ago.
@@ -41,6 +43,8 @@ type preparation struct {
 	again ID
 	// lastResort: places that were silent a moment ago are tried again.
 	lastResort bool
+	// quote: what a quote knows beyond a plan.
+	quote QuoteOptions
 }
 
 func (e *Engine) prepare(ctx context.Context, req Request, how preparation) (*prepared, error) {

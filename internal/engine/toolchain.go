@@ -45,7 +45,7 @@ func (c *creation) equip(ctx context.Context, b *opened, spec extensions.Spec, o
 		return reach, err
 	}
 	for _, s := range steps {
-		c.notify.tell(fmt.Sprintf("Running %s %d of %d", s.list, s.n, s.of), "%s", extensions.Clean(s.Run, shownCommand))
+		c.notify.tell(fmt.Sprintf("Running %s %d of %d", s.list, s.n, s.of), "%s", s.shown())
 		if err := c.e.runStep(ctx, b, c.made, spec, s); err != nil {
 			return reach, err
 		}
@@ -105,7 +105,14 @@ func (c *creation) snapshotKind(ctx context.Context, b *opened, h extensions.Sna
 	return s.Kind, err
 }
 
-const shownCommand = 120 // characters of a command in a message
+// shown is a command in a message: its first line, not too long.
+func (s step) shown() string {
+	first, rest, _ := strings.Cut(strings.TrimSpace(s.Run), "\n")
+	if strings.TrimSpace(rest) != "" {
+		first = strings.TrimSpace(first) + " …"
+	}
+	return extensions.Clean(first, 120)
+}
 
 // runStep runs one command of a create to its end.
 func (e *Engine) runStep(ctx context.Context, b *opened, h extensions.Handle, spec extensions.Spec, s step) error {
@@ -122,11 +129,11 @@ func (e *Engine) runStep(ctx context.Context, b *opened, h extensions.Handle, sp
 	if err == nil && code == 0 {
 		return nil
 	}
-	what := fmt.Sprintf("toolchain.%s %d of %d (%s)", s.list, s.n, s.of, extensions.Clean(s.Run, shownCommand))
+	what := fmt.Sprintf("toolchain.%s %d of %d (%s)", s.list, s.n, s.of, s.shown())
 	words := out.lines(e.secretsOf(c))
 	switch {
 	case err == nil:
-		return e.classify(c, extensions.Errorf(extensions.KindInvalid, "%s ended with exit code %d%s", what, code, words).WithRemedy("%s", stepRemedy(spec)))
+		return e.classify(c, extensions.Errorf(extensions.KindFailed, "%s ended with exit code %d%s", what, code, words).WithRemedy("%s", stepRemedy(spec)))
 	case extensions.IsKind(err, extensions.KindTimeout) && ctx.Err() == nil:
 		return e.classify(c, extensions.Errorf(extensions.KindTimeout, "%s: %w%s", what, err, words).
 			WithRemedy("make it faster, or give it more time: a timeout of its own, timeouts.create"))
@@ -198,7 +205,7 @@ func (e *Engine) preRelease(ctx context.Context, b *opened, row ledger.Sandbox, 
 	ctx, cancel := context.WithTimeout(ctx, releaseAll)
 	defer cancel()
 	for _, s := range stepsOf("pre_release", last.steps) {
-		notify.tell(fmt.Sprintf("Running pre_release %d of %d", s.n, s.of), "%s", extensions.Clean(s.Run, shownCommand))
+		notify.tell(fmt.Sprintf("Running pre_release %d of %d", s.n, s.of), "%s", s.shown())
 		limit := releaseStep
 		if s.Timeout > 0 {
 			limit = time.Duration(s.Timeout)
@@ -222,7 +229,7 @@ func (e *Engine) preRelease(ctx context.Context, b *opened, row ledger.Sandbox, 
 			why += out.lines(e.secretsOf(c))
 		}
 		report.Notices = append(report.Notices, Notice{Summary: "A pre_release command failed",
-			Detail: fmt.Sprintf("The sandbox was ended all the same. toolchain.pre_release %d of %d of %s (%s) %s", s.n, s.of, row.ID, extensions.Clean(s.Run, shownCommand), why)})
+			Detail: fmt.Sprintf("The sandbox was ended all the same. toolchain.pre_release %d of %d of %s (%s) %s", s.n, s.of, row.ID, s.shown(), why)})
 	}
 }
 

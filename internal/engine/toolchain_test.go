@@ -81,12 +81,12 @@ func TestAFailingCommandFailsTheCreateWithItsOutput(t *testing.T) {
 		kind  extensions.Kind
 		says  []string
 	}{
-		"exit code": {"install: [\"true\", \"echo on stdout; echo on stderr >&2; exit 7\"]", extensions.KindInvalid,
+		"exit code": {"install: [\"true\", \"echo on stdout; echo on stderr >&2; exit 7\"]", extensions.KindFailed,
 			[]string{"toolchain.install 2 of 2", "exit code 7", "on stdout\n  on stderr"}},
-		"post_acquire": {"post_acquire: [\"no-such-program --flag\"]", extensions.KindInvalid, []string{"toolchain.post_acquire 1 of 1", "exit code 127", "no-such-program"}},
-		"the end of long output": {"install: [\"i=0; while [ $i -lt 5000 ]; do echo line $i; i=$((i+1)); done; exit 3\"]", extensions.KindInvalid,
+		"post_acquire": {"post_acquire: [\"no-such-program --flag\"]", extensions.KindFailed, []string{"toolchain.post_acquire 1 of 1", "exit code 127", "no-such-program"}},
+		"the end of long output": {"install: [\"i=0; while [ $i -lt 5000 ]; do echo line $i; i=$((i+1)); done; exit 3\"]", extensions.KindFailed,
 			[]string{"exit code 3", "line 4999"}},
-		"secrets and control characters": {"install: [\"printf 'a\\\\033[31m %s\\\\n' $TOKEN; exit 1\"]", extensions.KindInvalid, []string{extensions.Redacted}},
+		"secrets and control characters": {"install: [\"printf 'a\\\\033[31m %s\\\\n' $TOKEN; exit 1\"]", extensions.KindFailed, []string{extensions.Redacted}},
 		"timeout":                        {"install: [{ run: \"echo begun; sleep 600\", timeout: 1s }]", extensions.KindTimeout, []string{"toolchain.install 1 of 1", "1s", "begun"}},
 	} {
 		for where, place := range map[string]string{"local": onLocal, "vendor": onStub} {
@@ -125,7 +125,7 @@ func TestAFailingCommandIsNoReasonForAnotherPlace(t *testing.T) {
 	}
 	t.Cleanup(func() { _ = e.Close() })
 	_, err = e.Create(context.Background(), engine.Request{Profile: "profile.tools", Name: "one"}, nil, nil)
-	if !extensions.IsKind(err, extensions.KindInvalid) || w.holds(0)+w.holds(1) != 0 {
+	if !extensions.IsKind(err, extensions.KindFailed) || w.holds(0)+w.holds(1) != 0 {
 		t.Fatalf("%d and %d are left: %v", w.holds(0), w.holds(1), err)
 	}
 	calls := func(i int) int {

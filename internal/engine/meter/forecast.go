@@ -2,6 +2,7 @@ package meter
 
 import (
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -13,10 +14,10 @@ func (f *forecast) durations() (expected, longest time.Duration) {
 		expected = f.in.Expected
 	case h != nil && h.Median > 0:
 		expected = h.Median
-		f.assume("expected to run %s, the median of %d before", h.Median, h.Count)
+		f.assume("expected to run %s, the median of %d before", spoken(h.Median), h.Count)
 	case longest > 0:
 		expected = longest
-		f.assume("expected to run for its whole ttl of %s", longest)
+		f.assume("expected to run for its whole ttl of %s", spoken(longest))
 	}
 	if longest == 0 {
 		f.assume("without a ttl there is a rate, and no maximum")
@@ -29,6 +30,18 @@ func (f *forecast) durations() (expected, longest time.Duration) {
 		}
 	}
 	return f.withinTTL(expected), longest
+}
+
+// spoken leaves out what is zero at the end: "2h", "1m30s".
+func spoken(d time.Duration) string {
+	s := d.Round(time.Millisecond).String()
+	if short, ok := strings.CutSuffix(s, "m0s"); ok {
+		s = short + "m"
+	}
+	if short, ok := strings.CutSuffix(s, "h0m"); ok {
+		s = short + "h"
+	}
+	return s
 }
 
 func (f *forecast) p95() time.Duration {

@@ -36,7 +36,7 @@ func priceOf(in QuoteInput) (pricing, error) {
 	case in.Host != nil && in.Host.Cost != nil && in.Host.Cost.PerHour != "":
 		err = p.fromHost(*in.Host)
 	case in.PerHour != "":
-		err = p.fromPerHour(in.PerHour)
+		err = p.fromPerHour(in)
 	case in.Host != nil:
 		p.unknown("nobody said what host %s costs: set cost on it", in.Host.Name)
 	case in.PricingModel == extensions.PricingSelfHosted:
@@ -50,14 +50,17 @@ func priceOf(in QuoteInput) (pricing, error) {
 	return p, err
 }
 
-func (p *pricing) fromPerHour(perHour string) error {
-	price, currency, err := hourlyPrice(perHour)
+func (p *pricing) fromPerHour(in QuoteInput) error {
+	price, currency, err := hourlyPrice(in.PerHour)
 	if err != nil {
 		return err
 	}
 	p.fixed(BasisPerHour, currency, ConfidenceExact, "cost.per_hour of "+p.Extension)
+	if p.AsOf = in.PerHourAsOf; in.PerHourSource != "" {
+		p.Source = in.PerHourSource
+	}
 	p.Prices = []SnapshotPrice{always(ComponentSandbox, unitSandboxHour, price, ConfidenceExact)}
-	p.assume("%s per sandbox and hour, the price that the catalog gives this extension", perHour)
+	p.assume("%s per sandbox and hour, the price that the catalog gives this extension", in.PerHour)
 	return nil
 }
 

@@ -18,6 +18,8 @@ type QuoteInput struct {
 	Book *Book
 	// PerHour is the binding's explicit cost per hour, "0.10 USD"; "" = none.
 	PerHour string
+	// PerHourSource and PerHourAsOf say where it is from; "" = the binding.
+	PerHourSource, PerHourAsOf string
 	// Fee is the platform's at this binding; nil = none.
 	Fee *Fee
 	// Host is the machine of a self-hosted candidate; nil for an account.

@@ -84,7 +84,7 @@ func (v *view) ceilings(all []ledger.Ceiling) error {
 // own keeps what belongs to another account, which had the key first, to itself.
 func (v *view) own(id extensions.ID) func(ledger.Sandbox, error) (ledger.Sandbox, error) {
 	return func(s ledger.Sandbox, err error) (ledger.Sandbox, error) {
-		if err == nil && s.ID != id {
+		if err == nil && (s.ID != id || !v.mine(s.Account)) {
 			return ledger.Sandbox{}, failure(extensions.KindConflict, "the operation key is used already")
 		}
 		return s, err
@@ -106,7 +106,7 @@ const attempts = 5
 
 // Apply implements ledger.Ledger.
 func (v *view) Apply(ctx context.Context, c ledger.Change) (ledger.Sandbox, error) {
-	if err := errors.Join(v.begins(c.Intent), v.ceilings(c.Ceilings)); err != nil {
+	if err := errors.Join(v.begins(c.Intent), v.ceilings(c.Ceilings), sensible(c.Meter.Close)); err != nil {
 		return ledger.Sandbox{}, err
 	}
 	for n := 1; ; n++ {
@@ -153,7 +153,7 @@ func (v *view) Replay(ctx context.Context, b *ledger.Begin, cs ...ledger.Change)
 		row, err = v.Get(ctx, cs[0].ID)
 	}
 	for _, c := range cs {
-		err = errors.Join(err, v.begins(c.Intent), v.ceilings(c.Ceilings))
+		err = errors.Join(err, v.begins(c.Intent), v.ceilings(c.Ceilings), sensible(c.Meter.Close))
 	}
 	if err != nil {
 		return ledger.Sandbox{}, err
@@ -199,7 +199,7 @@ func (v *view) BeginSnapshot(ctx context.Context, b ledger.BeginSnapshot) (ledge
 	}
 	b.CreatedAt = v.moment(b.CreatedAt)
 	s, err := v.base.BeginSnapshot(ctx, b)
-	if err == nil && s.ID != b.ID {
+	if err == nil && (s.ID != b.ID || !v.mine(s.Account)) {
 		return ledger.Snapshot{}, failure(extensions.KindConflict, "the operation key is used already")
 	}
 	return s, err
