@@ -22,7 +22,7 @@ func (e *Engine) plannedFunds(ctx context.Context, p *prepared) error {
 	if err != nil {
 		return err
 	}
-	balances, budgets, free, ok := e.funds(ctx, p.req)
+	balances, budgets, free, ok := e.limits(ctx, p.req)
 	if !ok {
 		return nil
 	}
@@ -41,9 +41,9 @@ func (e *Engine) plannedFunds(ctx context.Context, p *prepared) error {
 	return w.unaffordable(err, cand.ID(), w.ttl)
 }
 
-// funds reads the balances and budgets of the org, and what is set aside for
+// limits reads the balances and budgets of the org, and what is set aside for
 // sandboxes that end before this one begins.
-func (e *Engine) funds(ctx context.Context, req Request) (balances []ledger.Balance, budgets []ledger.Budget, free []ledger.Transfer, ok bool) {
+func (e *Engine) limits(ctx context.Context, req Request) (balances []ledger.Balance, budgets []ledger.Budget, free []ledger.Transfer, ok bool) {
 	l, err := e.reader(ctx)
 	if err != nil {
 		return nil, nil, nil, false
@@ -88,7 +88,7 @@ func (e *Engine) plannedExtension(ctx context.Context, l ledger.Ledger, row ledg
 	if err != nil || c.Reserve == nil {
 		return nil, err
 	}
-	balances, budgets, free, ok := e.funds(ctx, Request{Leaving: []ID{row.ID}})
+	balances, budgets, free, ok := e.limits(ctx, Request{Leaving: []ID{row.ID}})
 	if !ok {
 		return nil, nil
 	}
