@@ -34,7 +34,7 @@ type TooFast struct {
 	// Next is when there is room, if nothing else is begun; zero where that
 	// takes an end of what lives, or a higher ceiling.
 	Next time.Time
-	now  time.Time
+	At   time.Time // when it was refused
 }
 
 func (e *TooFast) Error() string {
@@ -52,7 +52,7 @@ func (e *TooFast) Error() string {
 
 // wait is rounded up to seconds, at least one.
 func (e *TooFast) wait() time.Duration {
-	return max(time.Second, (e.Next.Sub(e.now) + time.Second - 1).Truncate(time.Second))
+	return max(time.Second, (e.Next.Sub(e.At) + time.Second - 1).Truncate(time.Second))
 }
 
 func (e *TooFast) refusal(id extensions.ID) error {
@@ -90,7 +90,7 @@ func (t *tx) ceilings(row Sandbox, all []Ceiling, r *Reserve, begins bool) error
 			return err
 		}
 		if refused != nil {
-			refused.Ceiling, refused.now = c, t.now
+			refused.Ceiling, refused.At = c, t.now
 			return refused.refusal(row.ID)
 		}
 	}

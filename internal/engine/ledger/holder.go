@@ -13,6 +13,7 @@ import (
 
 	"github.com/gofrs/flock"
 
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger/lease"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
@@ -104,21 +105,13 @@ func (s *store) Guard(ctx context.Context) (context.Context, context.CancelFunc)
 	if held == nil || held.left() == forever {
 		return context.WithCancel(ctx)
 	}
-	ctx, cancel := context.WithCancelCause(ctx)
-	go func() {
-		for left := held.left(); left > 0; left = held.left() {
-			t := time.NewTimer(min(left, time.Second)) // a machine that slept finds out soon after
-			select {
-			case <-ctx.Done():
-				t.Stop()
-				return
-			case <-t.C:
-			}
-		}
-		cancel(failuref(extensions.KindUnavailable, "the ledger %s was not reached for so long that others may take this run for dead", s.url).
-			WithRemedy("check that the database runs and can be reached from here, then run again"))
-	}()
-	return ctx, func() { cancel(context.Canceled) }
+	return lease.Guard(ctx, held.left, TakenForDead(s.url))
+}
+
+// TakenForDead is why a Guard ended.
+func TakenForDead(address string) error {
+	return failuref(extensions.KindUnavailable, "the ledger %s was not reached for so long that others may take this run for dead", address).
+		WithRemedy("check that the ledger runs and can be reached from here, then run again")
 }
 
 func (s *store) HolderAlive(ctx context.Context, id HolderID) (bool, error) {
@@ -129,13 +122,13 @@ func (s *store) HolderAlive(ctx context.Context, id HolderID) (bool, error) {
 	return alive, nil
 }
 
-// register makes and locks a file of a new name. The time in it is for people.
+// register makes and locks a file of a new name.
 func (h lockFiles) register(_ context.Context, now time.Time) (registration, error) {
 	if err := os.MkdirAll(h.folder, 0o700); err != nil {
 		return nil, err
 	}
 	for {
-		id := newHolderID(now)
+		id := NewHolderID(now)
 		lock := flock.New(h.path(id))
 		if err := lock.Lock(); err != nil {
 			return nil, err
@@ -155,7 +148,8 @@ func (h lockFiles) register(_ context.Context, now time.Time) (registration, err
 	}
 }
 
-func newHolderID(now time.Time) HolderID {
+// NewHolderID draws a name that was never used. The time in it is for people.
+func NewHolderID(now time.Time) HolderID {
 	return HolderID(now.UTC().Format("20060102t150405") + "-" + strings.ToLower(rand.Text()[:12]))
 }
 

@@ -2,112 +2,140 @@ package ledger
 
 import (
 	"context"
-	"sync"
+	"errors"
 	"time"
+
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger/lease"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
-// maxLease is how long a holder counts as alive after it was last heard of; it
-// makes itself heard three times as often. The database's clock decides, so
-// that machines whose clocks differ agree.
-const maxLease = 30 * time.Second
+// Lessor is a ledger that keeps alive holders which are not its own process:
+// those of a server's clients.
+type Lessor interface {
+	// Lease makes id count as alive for the term from now on, by the
+	// database's clock; at once no more for a term of 0.
+	Lease(ctx context.Context, id HolderID, term time.Duration) error
+}
 
-const serverMicros = "CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000000 AS BIGINT)"
+var _ Lessor = (*store)(nil)
 
-// leases is the registry of a database that machines share.
+// leases is the registry of those who make themselves heard: a row each, with
+// an end by the database's clock, so that machines whose clocks differ agree.
 type leases struct {
 	store *store
 	term  time.Duration
 }
 
-// lease is a row that this process keeps from running out.
-type lease struct {
-	*leases
-	id   HolderID
-	stop context.CancelFunc
-	done sync.WaitGroup
-
-	mu    sync.Mutex
-	heard time.Time // when the renewal that is the latest to have succeeded was sent
+// leased is a row that this process keeps from running out.
+type leased struct {
+	*lease.Lease
+	leases *leases
+	id     HolderID
 }
 
-func (l *lease) holder() HolderID { return l.id }
+func (l *leased) holder() HolderID    { return l.id }
+func (l *leased) left() time.Duration { return l.Left() }
 
 // release gives the lease up, so that others need not wait for its end.
-func (l *lease) release() error {
-	l.stop()
-	l.done.Wait()
+func (l *leased) release() error {
+	l.Stop()
 	ctx, cancel := context.WithTimeout(context.Background(), postgresConnect)
 	defer cancel()
-	// What cannot be given up runs out by itself.
-	_, _ = l.store.writer.ExecContext(ctx, "DELETE FROM holders WHERE id = $1", string(l.id))
+	_ = l.leases.grant(ctx, l.id, 0) // what cannot be given up runs out by itself
 	return nil
 }
 
 func (r *leases) register(ctx context.Context, now time.Time) (registration, error) {
-	id := newHolderID(now)
-	l := &lease{leases: r, id: id}
-	if err := r.store.ask(ctx, func() error { return l.extend(ctx) }); err != nil {
+	id := NewHolderID(now)
+	first := true
+	kept, err := lease.Keep(ctx, r.term, func(ctx context.Context) error {
+		extend := func() error { return r.grant(ctx, id, r.term) }
+		if first {
+			first = false
+			return r.store.ask(ctx, extend)
+		}
+		return extend()
+	})
+	if err != nil {
 		return nil, r.store.dialect.classify(err, "writing to "+r.store.url)
 	}
-	ctx, l.stop = context.WithCancel(context.Background())
-	l.done.Go(func() { l.renew(ctx) })
-	return l, nil
+	return &leased{kept, r, id}, nil
 }
 
-// left counts from when the renewal was sent, and ends a sixth of the term
-// before the server's end. Both clocks of this machine are asked: one stands
-// still while it sleeps, the other may be set back.
-func (l *lease) left() time.Duration {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	passed := max(time.Since(l.heard), time.Since(l.heard.Round(0)))
-	return l.term - l.term/6 - passed
-}
-
-func (l *lease) extend(ctx context.Context) error {
-	sent := time.Now()
-	_, err := l.store.writer.ExecContext(ctx, "INSERT INTO holders (id, expires_at) VALUES ($1, "+serverMicros+" + $2) "+
-		"ON CONFLICT (id) DO UPDATE SET expires_at = excluded.expires_at", string(l.id), l.term.Microseconds())
-	if err == nil {
-		l.mu.Lock()
-		l.heard = sent
-		l.mu.Unlock()
+// grant lets id live for the term from now on, or no more.
+func (r *leases) grant(ctx context.Context, id HolderID, term time.Duration) error {
+	unlock, err := r.store.lock(ctx)
+	if err != nil {
+		return err
 	}
+	defer unlock()
+	stmt, args := "DELETE FROM holders WHERE id = ?", []any{string(id)}
+	if term > 0 {
+		stmt, args = "INSERT INTO holders (id, expires_at) VALUES (?, "+r.store.dialect.nowMicros+" + ?) "+
+			"ON CONFLICT (id) DO UPDATE SET expires_at = excluded.expires_at", append(args, term.Microseconds())
+	}
+	_, err = r.store.writer.ExecContext(ctx, r.store.dialect.rebind(stmt), args...)
 	return err
-}
-
-// renew runs until the lease is released. A renewal that fails is tried again
-// at the next turn: the term outlasts two of them.
-func (l *lease) renew(ctx context.Context) {
-	turn := time.NewTicker(l.term / 3)
-	defer turn.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-turn.C:
-		}
-		once, cancel := context.WithTimeout(ctx, l.term/3)
-		_ = l.extend(once)
-		cancel()
-	}
 }
 
 func (r *leases) alive(ctx context.Context, id HolderID) (bool, error) {
 	if r.store.reader == nil {
 		return false, nil
 	}
-	var alive bool
-	err := r.store.ask(ctx, func() error {
-		return r.store.reader.QueryRowContext(ctx, "SELECT EXISTS (SELECT 1 FROM holders WHERE id = $1 AND expires_at > "+serverMicros+")", string(id)).Scan(&alive)
-	})
+	var alive int64
+	stmt := r.store.dialect.rebind("SELECT count(*) FROM holders WHERE id = ? AND expires_at > " + r.store.dialect.nowMicros)
+	err := r.store.ask(ctx, func() error { return r.store.reader.QueryRowContext(ctx, stmt, string(id)).Scan(&alive) })
 	if err != nil {
 		return false, r.store.dialect.classify(err, "reading "+r.store.url)
 	}
-	return alive, nil
+	return alive > 0, nil
 }
 
 // sweep forgets holders that ended long ago.
 func (r *leases) sweep(ctx context.Context) {
-	_, _ = r.store.writer.ExecContext(ctx, "DELETE FROM holders WHERE expires_at < "+serverMicros+" - $1", (24 * time.Hour).Microseconds())
+	unlock, err := r.store.lock(ctx)
+	if err != nil {
+		return
+	}
+	defer unlock()
+	stmt := r.store.dialect.rebind("DELETE FROM holders WHERE expires_at < " + r.store.dialect.nowMicros + " - ?")
+	_, _ = r.store.writer.ExecContext(ctx, stmt, (24 * time.Hour).Microseconds())
+}
+
+// Lease implements Lessor.
+func (s *store) Lease(ctx context.Context, id HolderID, term time.Duration) error {
+	if s.writer == nil {
+		return failuref(extensions.KindUnsupported, "the ledger %s was opened for reading only", s.url)
+	}
+	if err := plain("holder", string(id)); err != nil {
+		return err
+	}
+	r := &leases{store: s, term: term}
+	if err := s.ask(ctx, func() error { return r.grant(ctx, id, term) }); err != nil {
+		var told *extensions.Error
+		if errors.As(err, &told) {
+			return err
+		}
+		return s.dialect.classify(err, "writing to "+s.url)
+	}
+	return nil
+}
+
+// filesAndLeases is the registry of one machine that others may reach through
+// a server: processes hold files, the server's clients leases.
+type filesAndLeases struct {
+	lockFiles
+	leases *leases
+}
+
+func (r filesAndLeases) alive(ctx context.Context, id HolderID) (bool, error) {
+	if alive, err := r.lockFiles.alive(ctx, id); alive || err != nil {
+		return alive, err
+	}
+	return r.leases.alive(ctx, id)
+}
+
+func (r filesAndLeases) sweep(ctx context.Context) {
+	r.lockFiles.sweep(ctx)
+	r.leases.sweep(ctx)
 }

@@ -11,16 +11,16 @@ import (
 type PriceBook struct {
 	Source  string
 	Version string
-	AsOf    string // date, RFC 3339
-	SHA256  string // of the canonical Body; set by the ledger
-	Body    json.RawMessage
+	AsOf    string          // date, RFC 3339
+	SHA256  string          // of the canonical Body; set by the ledger
+	Body    json.RawMessage `json:",omitempty"`
 }
 
 // Quote is a price told before. It is stored under the SHA-256 of its
 // canonical body.
 type Quote struct {
-	Digest    string // set by the ledger
-	Body      json.RawMessage
+	Digest    string          // set by the ledger
+	Body      json.RawMessage `json:",omitempty"`
 	Prices    []PriceBook
 	CreatedAt time.Time
 }
@@ -31,7 +31,7 @@ type Meter struct {
 	SandboxID  extensions.ID
 	Generation int64
 	Currency   string
-	Rates      json.RawMessage // a meter.PriceSnapshot: the prices that apply until it is closed
+	Rates      json.RawMessage `json:",omitempty"` // a meter.PriceSnapshot: the prices that apply until it is closed
 	OpenedAt   time.Time
 	ClosedAt   time.Time // zero = open
 	// StartSource and EndSource say whose clock told the time:
@@ -82,8 +82,8 @@ type MeterOpen struct {
 	At       time.Time
 	Source   string
 	Currency string
-	Rates    json.RawMessage
-	Mode     Mode // "" = running
+	Rates    json.RawMessage `json:",omitempty"`
+	Mode     Mode            // "" = running
 	Sizes    map[string]int64
 }
 

@@ -18,13 +18,13 @@ type Occupied struct {
 // Readiness is how long one sandbox took from its creation to ready.
 type Readiness struct {
 	Took  time.Duration
-	Route json.RawMessage // as it was recorded
+	Route json.RawMessage `json:",omitempty"` // as it was recorded
 }
 
 // living are the conditions under which a sandbox takes room: it has a place,
 // is not destroyed and not past its end.
 func (w *where) living(account string, now time.Time) {
-	w.equal("account", account)
+	w.account(account)
 	w.and("state <> ?", string(lifecycle.Destroyed))
 	w.and("state <> ?", string(lifecycle.Requested))
 	w.and("expires_at > ?", toMicros(now))

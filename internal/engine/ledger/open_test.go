@@ -31,7 +31,6 @@ func TestAddresses(t *testing.T) {
 		"postgres://db:port/ledger":                     extensions.KindInvalid,
 		"postgres://db":                                 extensions.KindInvalid,
 		"postgres:ledger":                               extensions.KindInvalid,
-		"https://ledger.example":                        extensions.KindUnsupported,
 		"":                                              extensions.KindInvalid,
 		"ledger.db":                                     extensions.KindInvalid,
 		"/var/lib/ledger.db":                            extensions.KindInvalid,

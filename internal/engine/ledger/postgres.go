@@ -14,6 +14,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/stdlib"
 
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger/lease"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
@@ -26,8 +27,9 @@ const (
 
 func postgresDialect() dialect {
 	return dialect{name: "postgres", rebind: numbered, forUpdate: " FOR UPDATE", concurrent: true,
-		view:  &sql.TxOptions{Isolation: sql.LevelRepeatableRead, ReadOnly: true},
-		again: againPostgres, classify: classifyPostgres, unique: uniquePostgres, made: madeInPostgres,
+		nowMicros: "CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000000 AS BIGINT)",
+		view:      &sql.TxOptions{Isolation: sql.LevelRepeatableRead, ReadOnly: true},
+		again:     againPostgres, classify: classifyPostgres, unique: uniquePostgres, made: madeInPostgres,
 		check: func(context.Context, *sql.DB) ([]string, error) { return nil, nil }}
 }
 
@@ -76,13 +78,6 @@ func openPostgres(ctx context.Context, address string, o Options) (Ledger, error
 	return s, nil
 }
 
-func leaseTerm(o Options) time.Duration {
-	if o.Lease <= 0 || o.Lease > maxLease {
-		return maxLease
-	}
-	return o.Lease
-}
-
 func (s *store) pool(cfg *pgx.ConnConfig, connections int, readOnly bool) *sql.DB {
 	own := cfg.Copy()
 	if readOnly {
@@ -105,7 +100,7 @@ func (s *store) openSharedToWrite(ctx context.Context, cfg *pgx.ConnConfig) erro
 	if s.id, err = s.migrateShared(ctx, steps); err != nil {
 		return err
 	}
-	s.holders = &leases{store: s, term: leaseTerm(s.options)}
+	s.holders = &leases{store: s, term: lease.Term(s.options.Lease)}
 	return nil
 }
 
@@ -133,7 +128,7 @@ func (s *store) openSharedToRead(ctx context.Context, cfg *pgx.ConnConfig) error
 	if s.reader == nil {
 		_ = db.Close()
 	}
-	s.holders = &leases{store: s, term: leaseTerm(s.options)}
+	s.holders = &leases{store: s, term: lease.Term(s.options.Lease)}
 	return err
 }
 

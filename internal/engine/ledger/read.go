@@ -26,6 +26,16 @@ func (w *where) equal(column, v string) {
 	}
 }
 
+// account selects org/workspace, or all of an org.
+func (w *where) account(account string) {
+	if account == "" || strings.Contains(account, "/") {
+		w.equal("account", account)
+		return
+	}
+	below := account + "/"
+	w.and("substr(account, 1, ?) = ?", len([]rune(below)), below)
+}
+
 func oneOf[T ~string](w *where, column string, vs []T) {
 	if len(vs) == 0 {
 		return
@@ -57,7 +67,7 @@ func (s *store) ByName(ctx context.Context, account, name string) (Sandbox, erro
 
 func (s *store) List(ctx context.Context, f Filter) ([]Sandbox, error) {
 	var w where
-	w.equal("account", f.Account)
+	w.account(f.Account)
 	w.equal("name", f.Name)
 	w.equal("host", f.Host)
 	w.equal("extension", f.Extension)
@@ -74,7 +84,7 @@ func (s *store) List(ctx context.Context, f Filter) ([]Sandbox, error) {
 func (s *store) OpenIntents(ctx context.Context, f IntentFilter) ([]Intent, error) {
 	var w where
 	w.and("open_key IS NOT NULL")
-	w.equal("account", f.Account)
+	w.account(f.Account)
 	w.equal("holder", string(f.Holder))
 	w.equal("subject", f.Subject)
 	return readAll(ctx, s, "intents", (*Intent).fields, w.tail("ORDER BY started_at, op_key"), w.args...)
@@ -92,7 +102,7 @@ func (s *store) Host(ctx context.Context, account, name string) (Host, error) {
 
 func (s *store) Hosts(ctx context.Context, account string) ([]Host, error) {
 	var w where
-	w.equal("account", account)
+	w.account(account)
 	return readAll(ctx, s, "hosts", (*Host).fields, w.tail("ORDER BY account, name"), w.args...)
 }
 
@@ -103,7 +113,7 @@ func (s *store) GetSnapshot(ctx context.Context, id string) (Snapshot, error) {
 
 func (s *store) Snapshots(ctx context.Context, f SnapshotFilter) ([]Snapshot, error) {
 	var w where
-	w.equal("account", f.Account)
+	w.account(f.Account)
 	w.equal("sandbox_id", string(f.SandboxID))
 	oneOf(&w, "state", f.States)
 	if f.Live {

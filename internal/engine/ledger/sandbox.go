@@ -34,9 +34,9 @@ type Sandbox struct {
 	Profile        string
 	ProfileVersion string
 	SpecHash       string
-	Request        json.RawMessage // what the user asked for, without secrets
-	Spec           json.RawMessage // resolved, without secrets
-	Route          json.RawMessage // the decision and every refusal
+	Request        json.RawMessage `json:",omitempty"` // what the user asked for, without secrets
+	Spec           json.RawMessage `json:",omitempty"` // resolved, without secrets
+	Route          json.RawMessage `json:",omitempty"` // the decision and every refusal
 	QuoteDigest    string
 
 	Extension     string // binding id, "ext.local"
@@ -44,7 +44,7 @@ type Sandbox struct {
 	HostRef       string
 	Handle        extensions.Handle
 	Reachability  extensions.Reachability
-	WorkspaceBase json.RawMessage // manifest of what was sent, for mirror
+	WorkspaceBase json.RawMessage `json:",omitempty"` // manifest of what was sent, for mirror
 
 	TTL, MaxTTL time.Duration // MaxTTL 0 = none
 	CreatedAt   time.Time
@@ -73,7 +73,7 @@ type Begin struct {
 	Name    string
 
 	Profile, ProfileVersion, SpecHash string
-	Request, Spec, Route              json.RawMessage
+	Request, Spec, Route              json.RawMessage `json:",omitempty"`
 	Extension, Host, HostRef          string
 
 	TTL, MaxTTL time.Duration
@@ -139,6 +139,8 @@ type Expect struct {
 	Holder HolderID
 	// NoIntent demands that no operation is under way.
 	NoIntent bool
+	// UpdatedAt demands that nothing has changed since the row was read.
+	UpdatedAt time.Time
 }
 
 // Patch sets columns; nil fields stay as they are. A pointer to the zero
@@ -147,16 +149,16 @@ type Patch struct {
 	Mode          *Mode
 	SpecHash      *string
 	Profile       *string
-	Version       *string // of the profile
-	Request       json.RawMessage
-	Spec          json.RawMessage
-	Route         json.RawMessage
+	Version       *string         // of the profile
+	Request       json.RawMessage `json:",omitempty"`
+	Spec          json.RawMessage `json:",omitempty"`
+	Route         json.RawMessage `json:",omitempty"`
 	Extension     *string
 	Host          *string
 	HostRef       *string
 	Handle        *extensions.Handle
 	Reachability  *extensions.Reachability
-	WorkspaceBase json.RawMessage
+	WorkspaceBase json.RawMessage `json:",omitempty"`
 	TTL           *time.Duration
 	MaxTTL        *time.Duration
 	ReadyAt       *time.Time
@@ -170,7 +172,7 @@ type Patch struct {
 
 // Filter selects sandboxes; zero fields select all.
 type Filter struct {
-	Account   string
+	Account   string // org/workspace, or an org for all of its
 	Name      string
 	States    []lifecycle.State
 	Host      string

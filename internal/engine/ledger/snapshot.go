@@ -41,7 +41,7 @@ type Snapshot struct {
 	Kind      string
 	SizeBytes int64
 	Digest    string
-	Request   json.RawMessage // arguments, for import
+	Request   json.RawMessage `json:",omitempty"` // arguments, for import
 	Reason    string
 	CreatedAt time.Time
 	EndedAt   time.Time
@@ -58,9 +58,9 @@ type BeginSnapshot struct {
 	Name                     string
 	SandboxID                extensions.ID
 	Extension, Host, HostRef string
-	Request                  json.RawMessage
-	CreatedAt                time.Time // zero = now
-	Event                    Note      // Type defaults to "snapshot.creating"
+	Request                  json.RawMessage `json:",omitempty"`
+	CreatedAt                time.Time       // zero = now
+	Event                    Note            // Type defaults to "snapshot.creating"
 }
 
 // SnapshotChange is Change for snapshots.
@@ -89,14 +89,14 @@ type SnapshotPatch struct {
 	Kind      *string
 	SizeBytes *int64
 	Digest    *string
-	Request   json.RawMessage
+	Request   json.RawMessage `json:",omitempty"`
 	Reason    *string
 	EndedAt   *time.Time
 }
 
 // SnapshotFilter selects snapshots; zero fields select all.
 type SnapshotFilter struct {
-	Account   string
+	Account   string // org/workspace, or an org for all of its
 	SandboxID extensions.ID
 	States    []SnapshotState
 	Live      bool // leaves out deleted ones

@@ -28,7 +28,8 @@ const busyMillis = 10_000
 
 func sqliteDialect() dialect {
 	return dialect{name: "sqlite", rebind: func(q string) string { return q }, again: func(error) bool { return false },
-		classify: classifySQLite, unique: uniqueSQLite, made: madeInSQLite, check: checkSQLite}
+		nowMicros: "CAST(unixepoch('now', 'subsec') * 1000000 AS INTEGER)",
+		classify:  classifySQLite, unique: uniqueSQLite, made: madeInSQLite, check: checkSQLite}
 }
 
 // openSQLite opens the file; path is absolute.
@@ -45,8 +46,8 @@ func openSQLite(ctx context.Context, path string, o Options) (Ledger, error) {
 	if sqlite3.SQLITE_VERSION_NUMBER < minSQLite {
 		return nil, failuref(extensions.KindInternal, "built with SQLite %s, which can corrupt a ledger; 3.51.3 is needed", sqlite3.SQLITE_VERSION)
 	}
-	s := &store{url: fileURL(path), options: o, dialect: sqliteDialect(),
-		holders: lockFiles{folder: filepath.Join(filepath.Dir(path), "holders"), readOnly: o.ReadOnly}}
+	s := &store{url: fileURL(path), options: o, dialect: sqliteDialect()}
+	s.holders = filesAndLeases{lockFiles{folder: filepath.Join(filepath.Dir(path), "holders"), readOnly: o.ReadOnly}, &leases{store: s}}
 	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
 		return nil, failuref(extensions.KindInvalid, "the ledger %s is not a file", s.url).WithRemedy("name a file")
 	}
