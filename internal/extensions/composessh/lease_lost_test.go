@@ -34,6 +34,22 @@ func TestADeadlineHoldsWithoutTheLease(t *testing.T) {
 	}
 }
 
+// What counts then is the deadline as it was moved last, sooner too.
+func TestAMovedDeadlineHoldsWithoutTheLease(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	b := s.open(t)
+	spec := s.spec(t, exttest.WithTTL(time.Hour))
+	h := s.provision(t, b, spec)
+	spec.Deadline = time.Now().Add(20 * time.Second)
+	must(t, b.Extend(t.Context(), h, spec.Deadline))
+	must(t, os.Remove(filepath.Join(s.root, string(spec.ID), "lease")))
+	if o := s.observe(t, b, h); o.Phase != extensions.PhaseReady || !o.Deadline.Equal(spec.Deadline) {
+		t.Errorf("it is %s until %s, want %s: %s", o.Phase, o.Deadline, spec.Deadline, o.Reason)
+	}
+	goneIn(t, spec, 10*time.Second)
+}
+
 // Where nothing on the host tells the end any more, what runs is ended before its
 // folder goes.
 func TestWhatHasLostItsRecordsIsEnded(t *testing.T) {
