@@ -14,11 +14,6 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
-type verifyView struct {
-	Events   int64    `json:"events"`
-	Findings []string `json:"findings"`
-}
-
 type eventView struct {
 	Seq  int64           `json:"seq"`
 	At   time.Time       `json:"at"`
@@ -28,41 +23,7 @@ type eventView struct {
 }
 
 func (a *app) ledgerCommand() *cobra.Command {
-	return group("ledger", "Read and check the ledger", a.ledgerVerifyCommand(), a.ledgerEventsCommand())
-}
-
-func (a *app) ledgerVerifyCommand() *cobra.Command {
-	return &cobra.Command{
-		Use:   "verify",
-		Short: "Check the hash chain of events and the ledger's invariants",
-		Args:  args(cobra.NoArgs),
-		RunE: func(c *cobra.Command, _ []string) error {
-			return a.withEngine(func(e *engine.Engine) error {
-				n, findings, err := e.VerifyLedger(c.Context())
-				if err != nil {
-					return err
-				}
-				v := verifyView{n, list(findings)}
-				if err := a.show(v, func(w io.Writer) error { return printVerified(w, v) }); err != nil {
-					return err
-				}
-				if len(findings) > 0 {
-					return extensions.Errorf(extensions.KindInternal, "the ledger has %d finding(s)", len(findings)).
-						WithRemedy("keep a copy of the ledger before anything else writes to it")
-				}
-				return nil
-			})
-		},
-	}
-}
-
-func printVerified(w io.Writer, v verifyView) error {
-	if len(v.Findings) == 0 {
-		_, err := fmt.Fprintf(w, "The ledger is sound: %d events, the chain is whole.\n", v.Events)
-		return err
-	}
-	_, err := fmt.Fprintf(w, "%s\n", strings.Join(v.Findings, "\n"))
-	return err
+	return group("ledger", "Read and check the ledger", a.ledgerVerifyCommand(), a.ledgerEventsCommand(), a.ledgerServeCommand(), a.ledgerTokenCommand())
 }
 
 func (a *app) ledgerEventsCommand() *cobra.Command {

@@ -92,6 +92,8 @@ func typeWord(t *testing.T, of reflect.Type) (string, reflect.Type) {
 		return "number, text or map", nil
 	case reflect.TypeFor[[]profile.SecretRef]():
 		return "list of references", nil
+	case reflect.TypeFor[[]profile.Step]():
+		return "list of commands", nil
 	}
 	switch of.Kind() {
 	case reflect.String:

@@ -49,10 +49,8 @@ func (c *creation) tryAt(ctx context.Context, cand *route.Candidate) attempt {
 	if err := failpoint.Hit(ctx, pointHandle); err != nil {
 		return c.tearDown(ctx, b, err)
 	}
-	a := attempt{started: obs.StartedAt, reach: obs.Reachability}
-	if obs.Phase != extensions.PhaseReady {
-		a.reach, err = c.waitReady(ctx, b, spec)
-	}
+	a := attempt{started: obs.StartedAt}
+	a.reach, err = c.equip(ctx, b, spec, obs)
 	if err == nil {
 		err = failpoint.Hit(ctx, pointReady)
 	}

@@ -52,7 +52,7 @@ func (e *Engine) query(ctx context.Context, p *prepared, how preparation) (route
 			if h != nil {
 				e.narrow(ctx, p, &c, how)
 			}
-			if err := e.price(p, b, &c); err != nil {
+			if err := e.price(ctx, p, b, &c, how); err != nil {
 				return q, err
 			}
 			e.judgeCredentials(p, b, &c, how)
@@ -213,14 +213,12 @@ func (e *Engine) recordedFacts(ctx context.Context, h extensions.Host) *extensio
 	return &row.Facts
 }
 
-func (e *Engine) price(p *prepared, b catalog.Binding, c *route.Candidate) error {
-	q, err := meter.NewQuote(meter.QuoteInput{
-		Extension: b.ID, PricingModel: b.Capabilities.PricingModel, BYOK: p.req.Billing == route.BillingBYOK,
-		Region: c.Region, Book: e.catalog.Book(b.ID), PerHour: b.PerHour, Host: c.Host,
-		Resources: p.resolved.Spec.Resources, TTL: time.Duration(p.resolved.Spec.TTL),
-	})
+func (e *Engine) price(ctx context.Context, p *prepared, b catalog.Binding, c *route.Candidate, how preparation) error {
+	in := e.quoteInput(b, c.Host, c.Region, p.resolved.Spec.Resources, time.Duration(p.resolved.Spec.TTL), p.req.Billing == route.BillingBYOK)
+	in.Expected, in.History = how.quote.Expected, e.lifetimes(ctx, p, b.ID, how)
+	q, err := meter.NewQuote(in)
 	if err != nil {
-		return err
+		return e.notPriced(c, err)
 	}
 	p.quotes[c.ID()] = q
 	c.Price = route.Price{Confidence: q.Confidence, Quote: q.Digest}
@@ -235,6 +233,12 @@ func (e *Engine) price(p *prepared, b catalog.Binding, c *route.Candidate) error
 		c.Price.Shadow = &m
 	}
 	return nil
+}
+
+// quoteInput is what the catalog says of a binding's prices.
+func (e *Engine) quoteInput(b catalog.Binding, host *extensions.Host, region string, r extensions.Resources, ttl time.Duration, byok bool) meter.QuoteInput {
+	return meter.QuoteInput{Extension: b.ID, PricingModel: b.Capabilities.PricingModel, BYOK: byok, Region: region,
+		Book: e.catalog.Book(b.ID), PerHour: b.PerHour, PerHourSource: b.PerHourSource, PerHourAsOf: b.PerHourAsOf, Host: host, Fee: b.Fee, Resources: r, TTL: ttl}
 }
 
 // judgeCredentials refuses a place without its credentials when binding. A

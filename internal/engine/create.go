@@ -121,7 +121,7 @@ func (c *creation) run(ctx context.Context) (Sandbox, error) {
 // judge refuses a place before anything is asked of it. The first choice was
 // judged before anything was recorded.
 func (c *creation) judge(ctx context.Context, cand *route.Candidate) error {
-	if err := c.p.checkMaxCost(cand); err != nil || cand == c.p.decision.Chosen {
+	if err := c.e.checkPrice(c.p, cand); err != nil || cand == c.p.decision.Chosen {
 		return err
 	}
 	notes, err := c.e.checkSpec(ctx, c.p, cand, c.sources)
@@ -218,7 +218,7 @@ func (c *creation) spec(cand *route.Candidate) extensions.Spec {
 	s := c.p.spec(cand, c.sources)
 	s.ID, s.Account, s.Name, s.Generation = c.row.ID, c.row.Account, c.row.Name, c.row.Generation
 	s.CreatedAt, s.Deadline = c.row.CreatedAt, c.row.ExpiresAt
-	s.Secrets = c.secrets
+	s.Secrets, s.ProbeLater = c.secrets, equips(s.Toolchain)
 	s.Labels = map[string]string{
 		extensions.LabelID: string(s.ID), extensions.LabelAccount: s.Account, extensions.LabelGeneration: fmt.Sprint(s.Generation),
 		extensions.LabelSpecHash: s.Hash(), extensions.LabelInitialExpires: s.Deadline.UTC().Format(time.RFC3339),
@@ -271,10 +271,14 @@ func mustJSON(v any) json.RawMessage {
 
 func (p *prepared) ledgerQuote(cand *route.Candidate) *ledger.Quote {
 	q := p.quotes[cand.ID()]
+	return &ledger.Quote{Body: mustJSON(q), Prices: priceBooks(q)}
+}
+
+// priceBooks keeps the prices of a quote; none where nothing is known.
+func priceBooks(q meter.Quote) []ledger.PriceBook {
 	s := q.Snapshot
-	out := &ledger.Quote{Body: mustJSON(q)}
-	if s.Basis != meter.BasisUnknown {
-		out.Prices = []ledger.PriceBook{{Source: s.Source, Version: s.BookVersion, AsOf: s.AsOf, Body: json.RawMessage(s.Encode())}}
+	if s.Basis == meter.BasisUnknown {
+		return nil
 	}
-	return out
+	return []ledger.PriceBook{{Source: s.Source, Version: s.BookVersion, AsOf: s.AsOf, Body: json.RawMessage(s.Encode())}}
 }

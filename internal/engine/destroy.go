@@ -40,7 +40,7 @@ func (e *Engine) Destroy(ctx context.Context, rec Receipt, opts DestroyOptions) 
 	if absent(err) {
 		err = nil // made with another ledger
 	}
-	return e.endOutside(ctx, rowOf(rec), rec, opts.Forget, err)
+	return e.endOutside(ctx, rowOf(rec), rec, opts.Forget, err, opts.Notify)
 }
 
 // ended reports what was ended and settled before.
@@ -96,7 +96,7 @@ func unless(ok bool, err error) error {
 type ended struct {
 	reason string // destroyed | expired | lost | recovered
 	forget bool
-	sync   bool // bring a mirrored workspace back first
+	sync   bool // run pre_release and bring a mirrored workspace back first
 	notify Notify
 }
 
@@ -105,7 +105,7 @@ func (e *Engine) end(ctx context.Context, l ledger.Ledger, row ledger.Sandbox, h
 	report := DestroyReport{}
 	b, err := e.openToEnd(ctx, row)
 	if err == nil && b != nil && how.sync && lifecycle.Usable(row.State) {
-		err = e.syncBeforeEnd(ctx, b, row, mirrorOf(row), &report)
+		err = e.farewell(ctx, b, row, partingOf(row), &report, how.notify)
 	}
 	if err != nil && !(how.forget && unreachable(err)) {
 		return report, e.keepRemedy(err, row.ID)

@@ -1,6 +1,7 @@
 package engine_test
 
 import (
+	"cmp"
 	"context"
 	"testing"
 	"time"
@@ -17,6 +18,8 @@ type bench struct {
 	t   *testing.T
 	dir string
 	now func() time.Time
+	// catalog is "" for that of testdata.
+	catalog string
 	*engine.Engine
 }
 
@@ -57,7 +60,7 @@ func (b *bench) removeAll() {
 
 func (b *bench) reopen() *engine.Engine {
 	b.t.Helper()
-	e, err := engine.New(engine.Options{Extensions: all(), StateDir: b.dir, Account: "acme/web", Now: b.now, Catalog: []string{"testdata/catalog"}})
+	e, err := engine.New(engine.Options{Extensions: all(), StateDir: b.dir, Account: "acme/web", Now: b.now, Catalog: []string{cmp.Or(b.catalog, "testdata/catalog")}})
 	if err != nil {
 		b.t.Fatal(err)
 	}

@@ -18,6 +18,11 @@ func (e *Engine) Plan(ctx context.Context, req Request) (Planned, error) {
 	if p == nil {
 		return Planned{}, err
 	}
+	return e.planned(ctx, p, err), err
+}
+
+// planned is what a preparation found, as far as it came.
+func (e *Engine) planned(ctx context.Context, p *prepared, err error) Planned {
 	spec := p.resolved.Spec
 	out := Planned{
 		Estimate: p.estimate, EstimateKnown: !p.fromLedger, TTL: time.Duration(spec.TTL), Scope: spec.Scope,
@@ -30,14 +35,10 @@ func (e *Engine) Plan(ctx context.Context, req Request) (Planned, error) {
 		}
 	}
 	e.planNotices(ctx, p, &out)
-	for _, b := range e.catalog.Bindings {
-		if book := e.catalog.Book(b.ID); book != nil && slices.ContainsFunc(p.decision.Order, func(c *route.Candidate) bool { return c.Binding == b.ID }) {
-			if stale := book.Fresh(e.now()); stale != nil {
-				out.Notices = append(out.Notices, Notice{Summary: "Old prices for " + b.ID, Detail: stale.Error()})
-			}
-		}
+	if err == nil {
+		out.Notices = append(out.Notices, e.stalePrices(p)...)
 	}
-	return out, err
+	return out
 }
 
 // estimate renders quotes and refusals; see Estimate.
@@ -70,10 +71,20 @@ func (e *Engine) estimate(p *prepared, candidates []route.Candidate) Estimate {
 }
 
 func estimateCandidate(c *route.Candidate, q meter.Quote) EstimateCandidate {
-	return EstimateCandidate{
-		Extension: c.Binding, Host: c.HostName(), Hourly: amount(q.Hourly), Creation: amount(q.PerCreation), Maximum: amount(q.Max),
-		Currency: string(q.Currency), Source: q.Source, AsOf: q.AsOf, Confidence: string(q.Confidence), Expiry: string(c.Capabilities.Expiry),
+	ec := EstimateCandidate{
+		Extension: c.Binding, Host: c.HostName(), Hourly: amount(q.Hourly), Creation: amount(q.PerCreation), Low: amount(q.Low),
+		Expected: amount(q.Expected), P95: amount(q.P95), Maximum: amount(q.Max), Reserve: amount(q.Reserve), Wallet: amount(q.Wallet),
+		Currency: string(q.Currency), Source: q.Source, AsOf: q.AsOf, Confidence: string(q.Confidence), Memo: q.Memo,
+		Expiry: string(c.Capabilities.Expiry), Assumptions: q.Assumptions, Unknowns: q.Unknowns, Digest: q.Digest,
 	}
+	for _, l := range q.Lines {
+		el := EstimateLine{Component: l.Component, Quantity: l.Units(), Unit: l.Unit, Memo: l.Memo, Source: l.Source, AsOf: l.AsOf, Confidence: string(l.Confidence)}
+		if l.Confidence != meter.ConfidenceUnknown {
+			el.UnitPrice, el.Amount = l.UnitPrice.String(), l.Amount.String()
+		}
+		ec.Lines = append(ec.Lines, el)
+	}
+	return ec
 }
 
 func amount(a *meter.Amount) string {

@@ -35,12 +35,8 @@ func newTwo(t *testing.T) two {
 		"profiles/profile.two.yaml":   "id: profile.two\nversion: \"1.0.0\"\nroute: { strategy: prefer-self-hosted, fallback: [ext.first, ext.second] }\n" + common,
 		"profiles/profile.first.yaml": "id: profile.first\nversion: \"1.0.0\"\nextension: ext.first\n" + common,
 	})
-	e, err := engine.New(engine.Options{Extensions: all(), StateDir: b.dir, Account: "acme/web", Catalog: []string{dir}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = e.Close() })
-	w.Engine = e
+	b.catalog = dir
+	b.Engine = b.reopen()
 	return w
 }
 
@@ -134,6 +130,33 @@ func TestALostAnswerNeverMakesASecondSandboxElsewhere(t *testing.T) {
 			}
 			if n := w.holds(0) + w.holds(1); n > 0 {
 				t.Errorf("%d are left", n)
+			}
+			w.clean()
+		})
+	}
+}
+
+// A place that made the sandbox and then answers nothing any more may hold it:
+// nothing is made elsewhere, and what is named is found and ended later.
+func TestAPlaceThatGoesSilentKeepsTheSandboxItsOwn(t *testing.T) {
+	t.Parallel()
+	for name, lost := range map[string]vendor.Op{"while it is made": vendor.OpCreate, "while it starts": vendor.OpStart} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newTwo(t)
+			w.does(0, saasstub.Rule{Op: lost, Do: vendor.DoLoseAnswer, Times: 1}, saasstub.Rule{Op: vendor.OpGet, Do: vendor.DoUnreachable},
+				saasstub.Rule{Op: vendor.OpFind, Do: vendor.DoUnreachable}, saasstub.Rule{Op: vendor.OpList, Do: vendor.DoUnreachable}, saasstub.Rule{Op: vendor.OpDelete, Do: vendor.DoUnreachable})
+			ctx := context.Background()
+			s, err := w.Create(ctx, engine.Request{Profile: "profile.two", Name: "one"}, nil, nil)
+			if err == nil || s.ID == "" || w.holds(0) != 1 || w.holds(1) != 0 {
+				t.Fatalf("%q; first holds %d, second %d: %v", s.ID, w.holds(0), w.holds(1), err)
+			}
+			if _, err := w.Create(ctx, engine.Request{Profile: "profile.two", Name: "one"}, nil, nil); err == nil || w.holds(1) != 0 {
+				t.Errorf("the name was free while it may exist: %v, second holds %d", err, w.holds(1))
+			}
+			w.does(0)
+			if _, err := w.Destroy(ctx, s.Receipt, engine.DestroyOptions{}); err != nil || w.holds(0)+w.holds(1) != 0 {
+				t.Errorf("destroy: %v; first holds %d, second %d", err, w.holds(0), w.holds(1))
 			}
 			w.clean()
 		})

@@ -51,23 +51,6 @@ func (e *Engine) Charges(ctx context.Context, id ID) ([]Charge, error) {
 	return chargesOf(cs), err
 }
 
-// VerifyLedger checks the ledger's chain and invariants; findings are empty
-// when it is clean. heads are receipts' "ledger:stream:seq:hash" pins, if any.
-func (e *Engine) VerifyLedger(ctx context.Context, heads ...string) (events int64, findings []string, err error) {
-	pinned := make([]ledger.Head, len(heads))
-	for i, h := range heads {
-		if pinned[i], err = parseHead(h); err != nil {
-			return 0, nil, err
-		}
-	}
-	l, err := e.reader(ctx)
-	if err != nil {
-		return 0, nil, err
-	}
-	r, err := l.Verify(ctx, pinned...)
-	return r.Events, r.Problems, err
-}
-
 // LedgerURL is where the ledger is, without credentials.
 func (e *Engine) LedgerURL() string {
 	return ledger.ShownURL(e.ledgerURL())

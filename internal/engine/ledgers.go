@@ -66,7 +66,7 @@ func (e *Engine) ledger(ctx context.Context, readOnly bool) (ledger.Ledger, erro
 			return nil, err
 		}
 		defer done()
-		l, err := ledger.Open(ctx, e.ledgerURL(), ledger.Options{ReadOnly: readOnly, Now: e.now, Lease: e.opts.Lease})
+		l, err := ledger.Open(ctx, e.ledgerURL(), ledger.Options{ReadOnly: readOnly, Now: e.now, Lease: e.opts.Lease, Token: e.opts.LedgerToken})
 		if err != nil {
 			if e.notReached(ctx, err) {
 				e.books.isDown(err)

@@ -15,10 +15,6 @@ func refuseNotYet(r *profile.Resolved) error {
 		name string
 		set  bool
 	}{
-		{"toolchain.kits", len(r.Spec.Toolchain.Kits) > 0},
-		{"toolchain.install", len(r.Spec.Toolchain.Install) > 0},
-		{"toolchain.post_acquire", len(r.Spec.Toolchain.PostAcquire) > 0},
-		{"toolchain.pre_release", len(r.Spec.Toolchain.PreRelease) > 0},
 		{"ttl.idle_reap", r.Spec.IdleReap > 0},
 		{"reachability.tunnel", r.Reachability.Tunnel != ""},
 		{"reachability.identity", r.Reachability.Identity != ""},

@@ -18,7 +18,7 @@ func ledgerDown(ctx context.Context, err error) bool {
 
 // endOutside ends a sandbox by its receipt. down is why the ledger could not
 // be asked, nil where it does not know the sandbox.
-func (e *Engine) endOutside(ctx context.Context, row ledger.Sandbox, rec Receipt, forget bool, down error) (DestroyReport, error) {
+func (e *Engine) endOutside(ctx context.Context, row ledger.Sandbox, rec Receipt, forget bool, down error, notify Notify) (DestroyReport, error) {
 	report := DestroyReport{}
 	if row.Extension == "" {
 		found, unasked := e.whereabouts(ctx, row)
@@ -40,7 +40,7 @@ func (e *Engine) endOutside(ctx context.Context, row ledger.Sandbox, rec Receipt
 			report.Notices = append(report.Notices, takenOver(row.ID, row.Name, o.Generation))
 			return report, nil
 		}
-		err = e.syncBeforeEnd(ctx, b, row, rec.Mirror, &report)
+		err = e.farewell(ctx, b, row, rec.parting(), &report, notify)
 	}
 	if err != nil {
 		return e.outsideFailed(row, forget, report, err)

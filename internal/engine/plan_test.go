@@ -69,8 +69,6 @@ func TestWhatIsNotCarriedOutYetIsRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, setting := range map[string]string{
-		"install": "toolchain: { install: [\"exit 9\"] }", "kits": "toolchain: { kits: [\"node@20\"] }",
-		"hooks": "toolchain: { post_acquire: [\"true\"] }", "release": "toolchain: { pre_release: [\"true\"] }",
 		"idle": "ttl: { idle_reap: 5m }", "tunnel": "reachability: { tunnel: t1 }",
 	} {
 		write(t, dir, "profiles/profile."+name+".yaml", "id: profile."+name+"\nversion: \"1.0.0\"\nextends: profile.quickstart\n"+setting+"\n")
@@ -80,7 +78,7 @@ func TestWhatIsNotCarriedOutYetIsRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer e.Close()
-	for _, name := range []string{"install", "kits", "hooks", "release", "idle", "tunnel"} {
+	for _, name := range []string{"idle", "tunnel"} {
 		if _, err := e.Plan(context.Background(), engine.Request{Profile: "profile." + name}); !extensions.IsKind(err, extensions.KindUnsupported) {
 			t.Errorf("%s: %v", name, err)
 		}

@@ -24,7 +24,9 @@ type prepared struct {
 	// fromLedger: the candidates depend on ledger rows, so the estimate is no
 	// function of the arguments alone.
 	fromLedger bool
-	snapshot   *ledger.Snapshot
+	// past is how long lives of the profile ran, by binding; nil = not asked or none.
+	past     map[string]*meter.History
+	snapshot *ledger.Snapshot
 	// judged are the hosts whose recorded facts took something away.
 	judged []extensions.Host
 	// silent: a place was refused because it did not answer a moment ago.
@@ -41,6 +43,8 @@ type preparation struct {
 	again ID
 	// lastResort: places that were silent a moment ago are tried again.
 	lastResort bool
+	// quote: what a quote knows beyond a plan.
+	quote QuoteOptions
 }
 
 func (e *Engine) prepare(ctx context.Context, req Request, how preparation) (*prepared, error) {
@@ -80,7 +84,7 @@ func (e *Engine) prepare(ctx context.Context, req Request, how preparation) (*pr
 	if err := p.decision.Err(); err != nil {
 		return p, err
 	}
-	if err := p.checkMaxCost(p.decision.Chosen); err != nil || how.binding {
+	if err := e.checkPrice(p, p.decision.Chosen); err != nil || how.binding {
 		return p, err // a create judges the spec with the streams it will use
 	}
 	if err := e.checkPlanned(ctx, p); err != nil {
@@ -123,33 +127,4 @@ func (e *Engine) findOrigin(ctx context.Context, p *prepared) error {
 	}
 	p.snapshot = &s
 	return nil
-}
-
-// checkMaxCost refuses a place whose worst case is above the request's
-// ceiling, or not known, with the arithmetic.
-func (p *prepared) checkMaxCost(cand *route.Candidate) error {
-	if p.req.MaxCost == "" || cand == nil {
-		return nil
-	}
-	limit, err := meter.ParseMoney(p.req.MaxCost)
-	if err != nil {
-		return err
-	}
-	q := p.quotes[cand.ID()]
-	ttl := profile.FormatDuration(time.Duration(p.resolved.Spec.TTL))
-	worst, known := q.In(q.Max)
-	if !known {
-		return invalid("%s: what %s costs is not known, so it cannot be kept below max_cost %s",
-			"add a price book for it to the catalog, or leave max_cost out", cand.ID(), ttl, limit)
-	}
-	cmp, err := worst.Compare(limit)
-	if err != nil {
-		return err
-	}
-	if cmp <= 0 {
-		return nil
-	}
-	hourly, _ := q.In(q.Hourly)
-	return invalid("%s costs up to %s for a ttl of %s (%s an hour), above max_cost %s",
-		"shorten ttl, raise max_cost or choose a cheaper profile", cand.ID(), worst, ttl, hourly, limit)
 }

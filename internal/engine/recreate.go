@@ -63,7 +63,7 @@ func (e *Engine) prepareRecreate(ctx context.Context, l ledger.Ledger, row ledge
 	if c.secrets, err = e.secrets(ctx, c.p); err != nil {
 		return report, err
 	}
-	if report, err = e.bringBack(ctx, row); err != nil {
+	if report, err = e.bringBack(ctx, row, notify); err != nil {
 		return report, err
 	}
 	if err = c.openSources(ctx, e, notify); err != nil {
@@ -93,16 +93,17 @@ func (e *Engine) requestAgain(row ledger.Sandbox, secrets map[string]Secret) (Re
 	return req, nil
 }
 
-// bringBack saves the work in a mirrored workspace before it is made anew.
-func (e *Engine) bringBack(ctx context.Context, row ledger.Sandbox) (report DestroyReport, err error) {
-	if mirrorOf(row) == "" || !lifecycle.Usable(row.State) {
+// bringBack does what is due before a sandbox is made anew.
+func (e *Engine) bringBack(ctx context.Context, row ledger.Sandbox, notify Notify) (report DestroyReport, err error) {
+	last := partingOf(row)
+	if last.nothing() || !lifecycle.Usable(row.State) {
 		return report, nil
 	}
 	b, err := e.backend(ctx, placeOf(row))
 	if err != nil {
 		return report, err
 	}
-	err = e.syncBeforeEnd(ctx, b, row, mirrorOf(row), &report)
+	err = e.farewell(ctx, b, row, last, &report, notify)
 	return report, err
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/lifecycle"
@@ -91,6 +92,16 @@ func (e *Engine) carryOver(ctx context.Context, l, s ledger.Ledger, row ledger.S
 	return nil
 }
 
+// spoolKey makes the move of a sandbox out of a spool happen once.
+func spoolKey(spool string, id ID) string { return "spool/" + spool + "/" + string(id) }
+
+// spoolOf reads the spool from a key that spoolKey made, or one of its steps'.
+func spoolOf(key string) (spool string, ok bool) {
+	rest, ok := strings.CutPrefix(key, "spool/")
+	spool, _, whole := strings.Cut(rest, "/")
+	return spool, ok && whole
+}
+
 // lifeOf tells a row's life as the steps that lead to where it is.
 func (e *Engine) lifeOf(ctx context.Context, l, s ledger.Ledger, row ledger.Sandbox) (*ledger.Begin, []ledger.Change, error) {
 	meters, err := s.Meters(ctx, row.ID)
@@ -101,7 +112,7 @@ func (e *Engine) lifeOf(ctx context.Context, l, s ledger.Ledger, row ledger.Sand
 	if err != nil {
 		return nil, nil, err
 	}
-	key := "spool/" + s.ID() + "/" + string(row.ID)
+	key := spoolKey(s.ID(), row.ID)
 	b := &ledger.Begin{Key: key, Holder: holder, ID: row.ID, Account: row.Account, Name: row.Name, Generation: row.Generation, Unclaimed: !row.ClaimsName,
 		Profile: row.Profile, ProfileVersion: row.ProfileVersion, SpecHash: row.SpecHash, Request: row.Request, Spec: row.Spec, Route: row.Route,
 		TTL: row.TTL, MaxTTL: row.MaxTTL, CreatedAt: row.CreatedAt, ExpiresAt: row.ExpiresAt,

@@ -109,6 +109,8 @@ type Receipt struct {
 	Ledger     string    `json:"ledger,omitempty"` // the ledger's own id
 	Head       string    `json:"head,omitempty"`   // its chain head when this was written
 	Mirror     string    `json:"mirror,omitempty"` // local folder a mirrored workspace returns to
+	// PreRelease are the toolchain's commands for the end.
+	PreRelease []extensions.Step `json:"pre_release,omitempty"`
 }
 
 // Estimate is the price before. It is a function of the request's known
@@ -131,19 +133,44 @@ type Estimate struct {
 
 // EstimateCandidate is one place with its price or why it was refused.
 type EstimateCandidate struct {
-	Extension  string    `json:"extension"`
-	Host       string    `json:"host"` // name; "" for an account
-	Eligible   bool      `json:"eligible"`
-	Order      int64     `json:"order"` // 1 = first choice; 0 = refused
-	Hourly     string    `json:"hourly"`
-	Creation   string    `json:"creation"`
-	Maximum    string    `json:"maximum"`
-	Currency   string    `json:"currency"`
-	Source     string    `json:"source"`
-	AsOf       string    `json:"as_of"`
-	Confidence string    `json:"confidence"` // exact | estimated | unknown
-	Expiry     string    `json:"expiry"`     // native | host | sweep
-	Refusals   []Refusal `json:"refusals,omitempty"`
+	Extension  string `json:"extension"`
+	Host       string `json:"host"` // name; "" for an account
+	Eligible   bool   `json:"eligible"`
+	Order      int64  `json:"order"` // 1 = first choice; 0 = refused
+	Hourly     string `json:"hourly"`
+	Creation   string `json:"creation"`
+	Low        string `json:"low"`      // fee and minimum
+	Expected   string `json:"expected"` // at the expected duration
+	P95        string `json:"p95"`      // at that of 95 in 100 past ones; "" without history
+	Maximum    string `json:"maximum"`
+	Reserve    string `json:"reserve"` // Maximum with every line rounded up
+	Wallet     string `json:"wallet"`  // what of Reserve comes out of a wallet
+	Currency   string `json:"currency"`
+	Source     string `json:"source"`
+	AsOf       string `json:"as_of"`
+	Confidence string `json:"confidence"` // exact | estimated | unknown
+	Memo       bool   `json:"memo"`       // no wallet pays the place itself
+	Expiry     string `json:"expiry"`     // native | host | sweep
+	// Lines are those of Expected; without a duration those of Hourly.
+	Lines       []EstimateLine `json:"lines,omitempty"`
+	Assumptions []string       `json:"assumptions,omitempty"`
+	Unknowns    []string       `json:"unknowns,omitempty"`
+	Digest      string         `json:"digest,omitempty"` // of the quote with its prices
+	Refusals    []Refusal      `json:"refusals,omitempty"`
+}
+
+// EstimateLine is one component of a price. Quantity is in whole units, a
+// decimal; UnitPrice and Amount are "" where they are not known.
+type EstimateLine struct {
+	Component  string `json:"component"`
+	Quantity   string `json:"quantity"`
+	Unit       string `json:"unit"`
+	UnitPrice  string `json:"unit_price"`
+	Amount     string `json:"amount"`
+	Memo       bool   `json:"memo"`
+	Source     string `json:"source"`
+	AsOf       string `json:"as_of"`
+	Confidence string `json:"confidence"`
 }
 
 // Refusal says why a candidate is out and what would let it in.

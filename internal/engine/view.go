@@ -3,9 +3,7 @@ package engine
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"strconv"
-	"strings"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/lifecycle"
@@ -14,6 +12,9 @@ import (
 )
 
 const receiptVersion = 1
+
+// ReceiptKey is where a resource's private state keeps its [Receipt].
+const ReceiptKey = "receipt"
 
 // view shows a row. It is what the ledger knows, not what is so now.
 func (e *Engine) view(row ledger.Sandbox) Sandbox {
@@ -47,7 +48,7 @@ func (e *Engine) receipt(row ledger.Sandbox) Receipt {
 	r := Receipt{
 		Version: receiptVersion, ID: row.ID, Account: row.Account, Name: row.Name, Extension: row.Extension, Host: row.HostRef,
 		Handle: row.Handle.Encode(), Generation: row.Generation, CreatedAt: row.CreatedAt, ExpiresAt: row.ExpiresAt,
-		StartedAt: row.ReadyAt, SpecHash: row.SpecHash, Mode: string(row.Mode), Mirror: mirrorOf(row),
+		StartedAt: row.ReadyAt, SpecHash: row.SpecHash, Mode: string(row.Mode), Mirror: mirrorOf(row), PreRelease: specOf(row).Toolchain.PreRelease,
 	}
 	return r
 }
@@ -87,21 +88,6 @@ func keepReceipt(now, had Receipt) Receipt {
 	return now
 }
 
-func encodeHead(h ledger.Head) string {
-	return fmt.Sprintf("%s:%s:%d:%s", h.Ledger, h.Stream, h.Seq, h.Hash)
-}
-
-// parseHead reads what encodeHead wrote.
-func parseHead(s string) (ledger.Head, error) {
-	parts := strings.Split(s, ":")
-	if len(parts) == 4 {
-		if seq, err := strconv.ParseInt(parts[2], 10, 64); err == nil && seq > 0 {
-			return ledger.Head{Ledger: parts[0], Stream: parts[1], Seq: seq, Hash: parts[3]}, nil
-		}
-	}
-	return ledger.Head{}, invalid("%q is no pinned head of a ledger", "take the head of a receipt: ledger:stream:number:hash", extensions.Clean(s, 80))
-}
-
 // rowOf is what a receipt says in the ledger's terms, for sandboxes that are
 // in another machine's ledger.
 func rowOf(rec Receipt) ledger.Sandbox {
@@ -121,13 +107,19 @@ func rowOf(rec Receipt) ledger.Sandbox {
 	return row
 }
 
+// specOf is the resolved request of a row; empty where there is none.
+func specOf(row ledger.Sandbox) (spec extensions.Spec) {
+	_ = json.Unmarshal(row.Spec, &spec) // one made elsewhere has none here
+	return spec
+}
+
 // mirrorOf is the local folder a mirrored workspace returns to, or "".
 func mirrorOf(row ledger.Sandbox) string {
-	var spec extensions.Spec
-	if json.Unmarshal(row.Spec, &spec) != nil || spec.Workspace.Mode != extensions.WorkspaceMirror || spec.Workspace.Access != extensions.AccessRW {
+	w := specOf(row).Workspace
+	if w.Mode != extensions.WorkspaceMirror || w.Access != extensions.AccessRW {
 		return ""
 	}
-	return spec.Workspace.Repo
+	return w.Repo
 }
 
 // quantity is what was counted and in which quanta: a price is for a whole

@@ -82,7 +82,9 @@ type Backend interface {
 	Provision(ctx context.Context, spec Spec) (Handle, Observation, error)
 
 	// WaitReady blocks until the backend object can be used, readiness probe
-	// included, and tells how to get in. It ends with the context.
+	// included, and tells how to get in. It ends with the context. The probe
+	// is the one of this spec: none where it has none, and asked even of an
+	// object that counted as ready before.
 	WaitReady(ctx context.Context, spec Spec, h Handle) (Reachability, error)
 
 	// Status observes the given sandboxes in at most one round trip per host

@@ -19,6 +19,9 @@ type Spec struct {
 	CreatedAt  time.Time         `json:"-"`
 	Deadline   time.Time         `json:"-"` // when it must end; never zero
 	Secrets    map[string]Secret `json:"-"` // environment inside, by name
+	// ProbeLater: Provision does not ask the readiness probe. Commands of the
+	// toolchain come first; WaitReady asks it then.
+	ProbeLater bool `json:"-"`
 
 	Profile      string            `json:"profile"`
 	Version      string            `json:"version"`
@@ -182,15 +185,6 @@ type Milli int64
 type GPU struct {
 	Model string `json:"model,omitempty"` // "" = any
 	Count int64  `json:"count"`
-}
-
-// Toolchain is what is installed and run around the workspace's arrival.
-type Toolchain struct {
-	Kits        []string          `json:"kits,omitempty"`         // "kit@version", in compose order
-	Install     []string          `json:"install,omitempty"`      // before the workspace's own hooks
-	PostAcquire []string          `json:"post_acquire,omitempty"` // such as `npm ci`
-	PreRelease  []string          `json:"pre_release,omitempty"`  // best effort at teardown
-	Env         map[string]string `json:"env,omitempty"`
 }
 
 // Requires is what the place must satisfy.

@@ -2,9 +2,7 @@ package provider
 
 import (
 	"context"
-	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/types"
@@ -49,6 +47,7 @@ var estimateFields = []computedField{
 	{name: "candidates", list: candidateFields, doc: "Every place that was considered, eligible ones first in their order, with its price or why it was refused. Test doubles are left out unless the profile names them."},
 	{name: "unknowns", typ: stringsType, doc: "What could not be priced."},
 	{name: "assumptions", typ: stringsType, doc: "What the numbers assume."},
+	{name: "summary", typ: types.StringType, doc: "The same in one line, for people."},
 }
 
 type refusalModel struct {
@@ -74,40 +73,53 @@ type candidateModel struct {
 	Refusals   []refusalModel `tfsdk:"refusals"`
 }
 
-type estimateModel struct {
-	CatalogDigest types.String     `tfsdk:"catalog_digest"`
-	Currency      types.String     `tfsdk:"currency"`
-	HourlyLow     types.String     `tfsdk:"hourly_low"`
-	HourlyHigh    types.String     `tfsdk:"hourly_high"`
-	TotalLow      types.String     `tfsdk:"total_low"`
-	TotalHigh     types.String     `tfsdk:"total_high"`
-	Maximum       types.String     `tfsdk:"maximum"`
-	Candidates    []candidateModel `tfsdk:"candidates"`
-	Unknowns      []string         `tfsdk:"unknowns"`
-	Assumptions   []string         `tfsdk:"assumptions"`
+// totalsModel is what an estimate and a quote say of all candidates.
+type totalsModel struct {
+	CatalogDigest types.String `tfsdk:"catalog_digest"`
+	Currency      types.String `tfsdk:"currency"`
+	HourlyLow     types.String `tfsdk:"hourly_low"`
+	HourlyHigh    types.String `tfsdk:"hourly_high"`
+	TotalLow      types.String `tfsdk:"total_low"`
+	TotalHigh     types.String `tfsdk:"total_high"`
+	Maximum       types.String `tfsdk:"maximum"`
+	Unknowns      []string     `tfsdk:"unknowns"`
+	Assumptions   []string     `tfsdk:"assumptions"`
+	Summary       types.String `tfsdk:"summary"`
 }
 
-func newEstimate(e engine.Estimate) estimateModel {
-	m := estimateModel{
+type estimateModel struct {
+	totalsModel
+	Candidates []candidateModel `tfsdk:"candidates"`
+}
+
+func newTotals(e engine.Estimate) totalsModel {
+	return totalsModel{
 		CatalogDigest: optional(e.CatalogDigest), Currency: optional(e.Currency),
 		HourlyLow: optional(e.HourlyLow), HourlyHigh: optional(e.HourlyHigh),
 		TotalLow: optional(e.TotalLow), TotalHigh: optional(e.TotalHigh), Maximum: optional(e.Maximum),
-		Candidates: []candidateModel{}, Unknowns: notNil(e.Unknowns), Assumptions: notNil(e.Assumptions),
+		Unknowns: notNil(e.Unknowns), Assumptions: notNil(e.Assumptions), Summary: optional(summaryOf(e)),
 	}
+}
+
+func newEstimate(e engine.Estimate) estimateModel {
+	m := estimateModel{totalsModel: newTotals(e), Candidates: []candidateModel{}}
 	for _, c := range e.Candidates {
-		if isUnnamedDouble(c.Refusals) {
-			continue
+		if !isUnnamedDouble(c.Refusals) {
+			m.Candidates = append(m.Candidates, newCandidate(c))
 		}
-		cm := candidateModel{
-			Extension: c.Extension, Host: optional(c.Host), Eligible: c.Eligible, Order: types.Int64Null(),
-			Hourly: optional(c.Hourly), Creation: optional(c.Creation), Maximum: optional(c.Maximum), Currency: optional(c.Currency),
-			Source: optional(c.Source), AsOf: optional(c.AsOf), Confidence: optional(c.Confidence), Expiry: optional(c.Expiry),
-			Refusals: newRefusals(c.Refusals),
-		}
-		if c.Order > 0 {
-			cm.Order = types.Int64Value(c.Order)
-		}
-		m.Candidates = append(m.Candidates, cm)
+	}
+	return m
+}
+
+func newCandidate(c engine.EstimateCandidate) candidateModel {
+	m := candidateModel{
+		Extension: c.Extension, Host: optional(c.Host), Eligible: c.Eligible, Order: types.Int64Null(),
+		Hourly: optional(c.Hourly), Creation: optional(c.Creation), Maximum: optional(c.Maximum), Currency: optional(c.Currency),
+		Source: optional(c.Source), AsOf: optional(c.AsOf), Confidence: optional(c.Confidence), Expiry: optional(c.Expiry),
+		Refusals: newRefusals(c.Refusals),
+	}
+	if c.Order > 0 {
+		m.Order = types.Int64Value(c.Order)
 	}
 	return m
 }
@@ -146,68 +158,3 @@ func estimateOrNull(ctx context.Context, e engine.Estimate) (types.Object, diag.
 }
 
 func estimateUnknown() types.Object { return types.ObjectUnknown(attrTypes(estimateFields)) }
-
-// explainRefusals lists refused candidates for people; "" if there are none.
-// Those that the request itself leaves out (another extension is pinned,
-// other hosts are named) are only counted, unless all is set.
-func explainRefusals(e engine.Estimate, all bool) string {
-	var b strings.Builder
-	leftOut := 0
-	for _, c := range e.Candidates {
-		if c.Eligible {
-			continue
-		}
-		if !all && leavesOut(c) {
-			leftOut++
-			continue
-		}
-		fmt.Fprintf(&b, "- %s:", place(c.Extension, c.Host))
-		for i, r := range c.Refusals {
-			if i > 0 {
-				b.WriteString("\n ")
-			}
-			b.WriteString(" " + sentence(r.Reason))
-			if r.Remedy != "" {
-				b.WriteString(" To use it: " + strings.TrimRight(r.Remedy, ".") + ".")
-			}
-		}
-		b.WriteString("\n")
-	}
-	if b.Len() > 0 && leftOut > 0 {
-		fmt.Fprintf(&b, "- not considered, because the request leaves them out: %d more\n", leftOut)
-	}
-	return strings.TrimRight(b.String(), "\n")
-}
-
-const stageIntent = "intent"
-
-func leavesOut(c engine.EstimateCandidate) bool {
-	return len(c.Refusals) > 0 && !slices.ContainsFunc(c.Refusals, func(r engine.Refusal) bool { return r.Stage != stageIntent })
-}
-
-// explainNumbers is the estimate in one paragraph, for a notice where it
-// cannot be planned.
-func explainNumbers(e engine.Estimate) string {
-	var b strings.Builder
-	for _, c := range e.Candidates {
-		if !c.Eligible {
-			continue
-		}
-		cost := "price unknown"
-		if c.Hourly != "" {
-			cost = fmt.Sprintf("%s %s an hour", c.Hourly, c.Currency)
-		}
-		if c.Maximum != "" {
-			cost += fmt.Sprintf(", at most %s %s for %s", c.Maximum, c.Currency, e.TTL)
-		}
-		fmt.Fprintf(&b, "%d. %s: %s\n", c.Order, place(c.Extension, c.Host), cost)
-	}
-	return strings.TrimRight(b.String(), "\n")
-}
-
-func place(extension, host string) string {
-	if host == "" {
-		return extension
-	}
-	return extension + " on " + host
-}

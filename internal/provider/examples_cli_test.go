@@ -100,7 +100,7 @@ func TestEveryExampleIsApplied(t *testing.T) {
 // Every folder under examples is known to a test: a new one must be added.
 func TestNoExampleIsForgotten(t *testing.T) {
 	t.Parallel()
-	known := map[string]bool{"provider": true, "quickstart": true, "e2e-terraform-test": true, "compose-e2e": true, "bring-a-host": true, "resources/sandboxer_host": true,
+	known := map[string]bool{"provider": true, "quickstart": true, "toolchain": true, "e2e-terraform-test": true, "compose-e2e": true, "bring-a-host": true, "resources/sandboxer_host": true,
 		"resources/sandboxer_sandbox": true, "resources/sandboxer_snapshot": true, "data-sources/sandboxer_quote": true}
 	for _, pattern := range []string{"*", "resources/*", "data-sources/*"} {
 		dirs, err := filepath.Glob(filepath.Join(examples, pattern))

@@ -21,10 +21,16 @@ type quoteModel struct {
 	TTL            types.String  `tfsdk:"ttl"`
 	Hosts          types.List    `tfsdk:"hosts"`
 	Inputs         types.Dynamic `tfsdk:"inputs"`
+	Billing        types.String  `tfsdk:"billing"`
+	Expected       types.String  `tfsdk:"expected_duration"`
 	History        types.Bool    `tfsdk:"history"`
 	ProfileVersion types.String  `tfsdk:"profile_version"`
 	Extension      types.String  `tfsdk:"extension"`
-	estimateModel
+	totalsModel
+	Candidates []quoteCandidateModel `tfsdk:"candidates"`
+	Route      *quoteRouteModel      `tfsdk:"route"`
+	Funds      []fundsModel          `tfsdk:"funds"`
+	Past       types.Int64           `tfsdk:"past"`
 }
 
 // Metadata implements datasource.DataSource.
@@ -34,17 +40,22 @@ func (d *quoteDataSource) Metadata(_ context.Context, req datasource.MetadataReq
 
 // Schema implements datasource.DataSource.
 func (d *quoteDataSource) Schema(_ context.Context, _ datasource.SchemaRequest, resp *datasource.SchemaResponse) {
-	attrs := dataComputed(estimateFields)
+	attrs := dataComputed(quoteFields())
+	attrs["route"] = schema.SingleNestedAttribute{Computed: true, Attributes: dataComputed(quoteRouteFields), MarkdownDescription: "The decision where it would run, and every reason against elsewhere."}
 	attrs["profile"] = schema.StringAttribute{Required: true, Validators: []validator.String{profileRef()}, MarkdownDescription: "The profile to price."}
 	attrs["ttl"] = schema.StringAttribute{Optional: true, Computed: true, Validators: []validator.String{duration()}, MarkdownDescription: "How long the sandbox would live. Default: the profile's."}
 	attrs["hosts"] = schema.ListAttribute{ElementType: types.StringType, Optional: true, Validators: []validator.List{eachString(hostEntry())},
 		MarkdownDescription: "Where it may run, as in `sandboxer_sandbox.hosts`."}
 	attrs["inputs"] = schema.DynamicAttribute{Optional: true, MarkdownDescription: "The profile's inputs, as in `sandboxer_sandbox.inputs`; needed where the profile requires some."}
-	attrs["history"] = schema.BoolAttribute{Optional: true, MarkdownDescription: "Reserved for quotes from what earlier sandboxes really cost. Only `false` is accepted in this version."}
+	attrs["billing"] = schema.StringAttribute{Optional: true, Validators: []validator.String{oneOf("platform", "byok")}, MarkdownDescription: "Who pays a vendor, as in `sandboxer_sandbox.billing`. Default: `platform`."}
+	attrs["expected_duration"] = schema.StringAttribute{Optional: true, Validators: []validator.String{duration()},
+		MarkdownDescription: "How long it will probably run, which gives `expected`. Default: with `history` the median of past sandboxes of the profile, else the whole TTL."}
+	attrs["history"] = schema.BoolAttribute{Optional: true, MarkdownDescription: "Read the ledger too: how long past sandboxes of the profile ran, and what wallet and budgets leave. " +
+		"The quote then changes as they do. Default: `false`, which makes it a function of the arguments and the catalog."}
 	attrs["profile_version"] = schema.StringAttribute{Computed: true, MarkdownDescription: "Version of the profile that was priced."}
 	attrs["extension"] = schema.StringAttribute{Computed: true, MarkdownDescription: "The first choice."}
 	resp.Schema = schema.Schema{
-		MarkdownDescription: "What a sandbox would cost, and where it could run, without making one. It is the same computation as `sandboxer_sandbox.estimate`: " +
+		MarkdownDescription: "What a sandbox would cost, and where it could run, without making one. It is the same computation as `sandboxer_sandbox.estimate`, told in full: " +
 			"nothing is dialled and nothing is written. Amounts are decimal strings in `currency`; null means unknown, never zero.",
 		Attributes: attrs,
 	}
@@ -54,10 +65,6 @@ func (d *quoteDataSource) Schema(_ context.Context, _ datasource.SchemaRequest, 
 func (d *quoteDataSource) Read(ctx context.Context, req datasource.ReadRequest, resp *datasource.ReadResponse) {
 	var m quoteModel
 	resp.Diagnostics.Append(req.Config.Get(ctx, &m)...)
-	if m.History.ValueBool() {
-		resp.Diagnostics.AddAttributeError(path.Root("history"), "Quotes from history are not available",
-			"This version prices from the catalog alone.\n\nWhat to do: leave history out.")
-	}
 	if d.cfg == nil || d.cfg.engine == nil {
 		resp.Diagnostics.AddError("The provider is not configured yet",
 			"An argument of the provider block is not known at this point, so nothing can be priced.")
@@ -65,31 +72,40 @@ func (d *quoteDataSource) Read(ctx context.Context, req datasource.ReadRequest, 
 	if resp.Diagnostics.HasError() {
 		return
 	}
-	request, diags := sandboxModel{Profile: m.Profile, TTL: m.TTL, Hosts: m.Hosts, Inputs: m.Inputs}.request(ctx)
+	request, diags := sandboxModel{Profile: m.Profile, TTL: m.TTL, Hosts: m.Hosts, Inputs: m.Inputs, Billing: m.Billing}.request(ctx)
 	resp.Diagnostics.Append(diags...)
+	options := engine.QuoteOptions{History: m.History.ValueBool()}
+	if text := m.Expected.ValueString(); text != "" {
+		var err error
+		if options.Expected, err = engine.ParseDuration(text); err != nil {
+			addErrorAt(&resp.Diagnostics, path.Root("expected_duration"), "No quote for "+m.Profile.ValueString(), err)
+		}
+	}
 	if resp.Diagnostics.HasError() {
 		return
 	}
-	planned, err := d.cfg.engine.Plan(ctx, request)
+	quoted, err := d.cfg.engine.Quote(ctx, request, options)
 	if err != nil {
 		summary, detail := describe("No quote for "+m.Profile.ValueString(), err)
-		if refused := explainRefusals(planned.Estimate, true); refused != "" {
+		if refused := explainRefusals(quoted.Estimate, true); refused != "" {
 			detail += "\n\nThe places that were considered:\n" + refused
 		}
 		resp.Diagnostics.AddAttributeError(fieldPath(err, path.Root("profile"), "ttl", "hosts", "inputs"), summary, detail)
 		return
 	}
-	m.take(planned)
-	addNotices(&resp.Diagnostics, planned.Notices)
+	m.take(quoted)
+	addNotices(&resp.Diagnostics, quoted.Notices)
 	resp.Diagnostics.Append(resp.State.Set(ctx, &m)...)
 }
 
-func (m *quoteModel) take(p engine.Planned) {
+func (m *quoteModel) take(p engine.Quoted) {
 	if m.TTL.IsNull() {
 		m.TTL = optional(p.Estimate.TTL)
 	}
 	m.ProfileVersion = optional(p.Version)
-	m.estimateModel = newEstimate(p.Estimate)
+	m.totalsModel, m.Candidates = newTotals(p.Estimate), newQuoteCandidates(p.Estimate.Candidates)
+	route := newQuoteRoute(p.Route)
+	m.Route, m.Funds, m.Past = &route, newFunds(p.Funds), types.Int64Value(p.Past)
 	for _, c := range p.Estimate.Candidates {
 		if c.Order == 1 {
 			m.Extension = optional(c.Extension)

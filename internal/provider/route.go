@@ -47,17 +47,21 @@ type routeModel struct {
 
 func routeValue(ctx context.Context, r engine.Route) (types.Object, diag.Diagnostics) {
 	m := routeModel{Strategy: optional(r.Strategy), Order: notNil(r.Order), Chosen: optional(r.Chosen), Explained: optional(r.Explained),
-		Attempts: []attemptModel{}, Refused: []rejectedModel{}}
+		Attempts: []attemptModel{}, Refused: newRejected(r.Refused)}
 	for _, a := range r.Attempts {
 		m.Attempts = append(m.Attempts, attemptModel{Candidate: a.Candidate, Outcome: a.Outcome, Reason: optional(a.Reason)})
 	}
-	for _, x := range r.Refused {
-		if isUnnamedDouble(x.Refusals) {
-			continue
-		}
-		m.Refused = append(m.Refused, rejectedModel{Candidate: x.Candidate, Refusals: newRefusals(x.Refusals)})
-	}
 	return types.ObjectValueFrom(ctx, attrTypes(routeFields), m)
+}
+
+func newRejected(list []engine.Rejected) []rejectedModel {
+	out := []rejectedModel{}
+	for _, x := range list {
+		if !isUnnamedDouble(x.Refusals) {
+			out = append(out, rejectedModel{Candidate: x.Candidate, Refusals: newRefusals(x.Refusals)})
+		}
+	}
+	return out
 }
 
 var reachabilityFields = []computedField{

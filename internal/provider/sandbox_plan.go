@@ -101,8 +101,9 @@ func (p *planning) ask(ctx context.Context, binding bool) (engine.Planned, bool)
 			addNotices(&p.resp.Diagnostics, planned.Notices)
 			p.tellTaken(planned)
 			if refused := explainRefusals(planned.Estimate, false); refused != "" {
-				p.resp.Diagnostics.AddWarning("Some places were refused for sandbox "+subject(request),
-					"It can run elsewhere; this is why not everywhere:\n"+refused)
+				// Terraform shows warnings of one summary once, so it names the cause and not the sandbox.
+				p.resp.Diagnostics.AddWarning("Not every place can run "+request.Profile,
+					"It runs at "+firstPlaces(planned.Estimate)+". Why not elsewhere:\n"+refused)
 			}
 		}
 		return planned, true
@@ -153,9 +154,8 @@ func (p *planning) request(ctx context.Context) (engine.Request, diagnosticsList
 func (p *planning) takeEstimate(ctx context.Context, planned engine.Planned) {
 	if !planned.EstimateKnown {
 		if numbers := explainNumbers(planned.Estimate); numbers != "" {
-			request, _ := p.request(ctx) // its mistakes were told when it was asked
-			p.resp.Diagnostics.AddWarning("The estimate of sandbox "+subject(request)+" is not part of the plan",
-				"It depends on what the ledger records (hosts by name, where a snapshot is kept), and that may change before the apply. As of now:\n"+numbers)
+			p.resp.Diagnostics.AddWarning("Not part of the plan, as of now: "+summaryOf(planned.Estimate),
+				"The estimate depends on what the ledger records (hosts by name, where a snapshot is kept), and that may change before the apply. As of now:\n"+numbers)
 		}
 		return
 	}

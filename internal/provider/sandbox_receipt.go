@@ -13,7 +13,7 @@ import (
 
 // Keys of the private state, which Terraform keeps beside the attributes.
 const (
-	keyReceipt    = "receipt"    // engine.Receipt
+	keyReceipt    = engine.ReceiptKey
 	keyIncomplete = "incomplete" // true until a create has succeeded
 )
 

@@ -28,6 +28,7 @@ type bindingFile struct {
 	Capacity        *capacityFile  `yaml:"capacity"`
 	ShadowPrice     *shadowFile    `yaml:"shadow_price"`
 	Latency         *latencyFile   `yaml:"latency"`
+	Fee             *feeFile       `yaml:"fee"`
 }
 
 type providesFile struct {
@@ -119,6 +120,7 @@ func (r *bindingReader) binding(d extensions.Descriptor, known bool, handlers []
 	r.billing(&b)
 	r.shadow(&b)
 	r.latency(&b)
+	r.fee(&b)
 	if k := in.Capacity; k != nil && k.MaxSandboxes != nil {
 		if *k.MaxSandboxes < 0 {
 			r.refuse([]string{"capacity", "max_sandboxes"}, "%d is negative", *k.MaxSandboxes)
@@ -168,10 +170,14 @@ func (r *bindingReader) billing(b *Binding) {
 	if r.in.Billing == nil {
 		return
 	}
-	allowed := []string{route.BillingPlatform, route.BillingBYOK}
-	if b.Billing = *r.in.Billing; !slices.Contains(allowed, b.Billing) {
-		e := r.refuse([]string{"billing"}, "%q is unknown: want %s", extensions.Clean(b.Billing, 80), strings.Join(allowed, ", "))
-		e.Suggestion = strictyaml.Nearest(b.Billing, allowed)
+	b.Billing = *r.in.Billing
+	r.oneOf([]string{"billing"}, b.Billing, route.BillingPlatform, route.BillingBYOK)
+}
+
+func (r *bindingReader) oneOf(path []string, value string, allowed ...string) {
+	if !slices.Contains(allowed, value) {
+		e := r.refuse(path, "%q is unknown: want %s", extensions.Clean(value, 80), strings.Join(allowed, ", "))
+		e.Suggestion = strictyaml.Nearest(value, allowed)
 	}
 }
 

@@ -1,15 +1,14 @@
-// Package catalog reads folders of YAML into profiles, extension bindings,
-// price books and policies. It is the only reader of catalogs; what it returns is plain
-// data that the pure packages work on.
+// Package catalog reads folders of YAML into profiles, kits, extension
+// bindings, price books and policies. It is the only reader of catalogs; what
+// it returns is plain data that the pure packages work on.
 //
-// A catalog folder holds profiles/, extensions/, prices/ and policies/, each with *.yaml
-// or *.yml files of one document. Other files, hidden files and deeper folders
+// A catalog folder holds profiles/, kits/, extensions/, prices/ and policies/,
+// each with *.yaml or *.yml files of one document. Other files, hidden files and deeper folders
 // are left alone, so that a profile's bundle can lie beside it. Symbolic links
 // are followed inside the folder and refused where they leave it.
 package catalog
 
 import (
-	"slices"
 	"time"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/meter"
@@ -19,9 +18,11 @@ import (
 
 // Catalog is all that was read: the built-in catalog and the folders over it.
 type Catalog struct {
-	Profiles *profile.Set
+	Profiles *profile.Set // and the kits they are made of
 	Bindings []Binding    // sorted by id
-	Books    []meter.Book // sorted by the binding they price, at most one for each
+	// Books are sorted by id. Each binding and each handler has at most one;
+	// some are of vendors that this build has no handler for.
+	Books []meter.Book
 	// Policies are sorted by id. BrokenPolicies says what is wrong with those
 	// that could not be read; see Permission.
 	Policies       []Policy
@@ -61,6 +62,8 @@ type Binding struct {
 	// CreateToReady is how long a sandbox takes to be ready, until there is
 	// history; 0 = not stated.
 	CreateToReady time.Duration
+	// Fee is what the platform takes here; nil = nothing.
+	Fee *meter.Fee
 	// MaxSandboxes bounds what the owner wants here at once; nil = not bounded by us.
 	MaxSandboxes *int64
 	File         string // where it stands
@@ -74,13 +77,4 @@ func (c *Catalog) Binding(id string) (Binding, bool) {
 		}
 	}
 	return Binding{}, false
-}
-
-// Book finds the price book of a binding; nil if it has none.
-func (c *Catalog) Book(binding string) *meter.Book {
-	i := slices.IndexFunc(c.Books, func(b meter.Book) bool { return b.Extension == binding })
-	if i < 0 {
-		return nil
-	}
-	return &c.Books[i]
 }

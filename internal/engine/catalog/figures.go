@@ -5,6 +5,7 @@ import (
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/meter"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/profile"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/route"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
@@ -14,6 +15,17 @@ type shadowFile struct {
 	GiBHour  string `yaml:"gib_hour"`
 	Source   string `yaml:"source"`
 	AsOf     string `yaml:"as_of"`
+	// Confidence is "estimated" where it is left out.
+	Confidence *string `yaml:"confidence"`
+}
+
+// feeFile is what the platform takes.
+type feeFile struct {
+	Share       string  `yaml:"share"`
+	PerHour     string  `yaml:"per_hour"`
+	PerCreation string  `yaml:"per_creation"`
+	Billing     *string `yaml:"billing"`
+	Source      string  `yaml:"source"`
 }
 
 // latencyFile is how long a place takes until there is history.
@@ -34,7 +46,35 @@ func (r *bindingReader) shadow(b *Binding) {
 	price, err := meter.ParseShadowPrice(s.VCPUHour, s.GiBHour)
 	r.fail([]string{"shadow_price"}, err)
 	r.dated("shadow_price", s.Source, s.AsOf)
+	price.Source, price.AsOf, price.Confidence = s.Source, s.AsOf, meter.ConfidenceEstimated
+	if s.Confidence != nil {
+		r.oneOf([]string{"shadow_price", "confidence"}, *s.Confidence, string(meter.ConfidenceExact), string(meter.ConfidenceEstimated))
+		price.Confidence = meter.Confidence(*s.Confidence)
+	}
 	b.Shadow = &price
+}
+
+func (r *bindingReader) fee(b *Binding) {
+	f := r.in.Fee
+	if f == nil {
+		return
+	}
+	if b.Capabilities.PricingModel == extensions.PricingSelfHosted {
+		r.refuse([]string{"fee"}, "nothing is charged for an own place: a fee is for metered ones")
+	}
+	fee := meter.Fee{Share: f.Share, PerHour: f.PerHour, PerCreation: f.PerCreation, BYOK: true, Platform: true, Source: f.Source}
+	if f.Billing != nil {
+		r.oneOf([]string{"fee", "billing"}, *f.Billing, route.BillingPlatform, route.BillingBYOK)
+		fee.BYOK, fee.Platform = *f.Billing == route.BillingBYOK, *f.Billing == route.BillingPlatform
+	}
+	if field, err := fee.Check(); err != nil {
+		path := []string{"fee"}
+		if field != "" {
+			path = append(path, field)
+		}
+		r.fail(path, err)
+	}
+	b.Fee = &fee
 }
 
 func (r *bindingReader) latency(b *Binding) {

@@ -45,12 +45,12 @@ type loader struct {
 	handlers    map[string]extensions.Descriptor
 	profiles    *profile.Set
 	bindings    map[string]entry[Binding]
-	books       map[string]entry[meter.Book] // by the binding they price
-	bookIDs     map[string]entry[string]     // id -> binding
+	books       map[string]entry[meter.Book] // by what they price: see priced
+	bookIDs     map[string]entry[string]     // id -> what it prices
 	policies    []entry[Policy]
 	policyErrs  strictyaml.Errors
 	policyNames []namedExtension
-	from        map[string]entry[string] // profile reference -> file
+	from        map[string]entry[string] // profile or kit reference -> file
 	homes       map[string]home          // profile reference -> where it stands
 	broken      map[string]bool          // ids of files that have mistakes
 	errs        strictyaml.Errors
@@ -92,6 +92,8 @@ func (ld *loader) load(layers []layer) {
 			switch f.kind {
 			case profilesFolder:
 				ld.addProfile(f, home{dir: l.name, builtin: l.builtin})
+			case kitsFolder:
+				ld.addKit(f)
 			case extensionsFolder:
 				ld.addBinding(f, l.builtin)
 			case pricesFolder:
@@ -117,7 +119,7 @@ func (ld *loader) catalog() *Catalog {
 	for _, e := range ld.books {
 		c.Books = append(c.Books, e.value)
 	}
-	slices.SortFunc(c.Books, func(a, b meter.Book) int { return strings.Compare(a.Extension, b.Extension) })
+	slices.SortFunc(c.Books, func(a, b meter.Book) int { return strings.Compare(a.ID, b.ID) })
 	for _, e := range ld.policies {
 		c.Policies = append(c.Policies, e.value)
 	}

@@ -6,7 +6,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/meter"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/profile"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/strictyaml"
 )
@@ -26,44 +25,18 @@ func (ld *loader) addProfile(f file, at home) {
 	ld.from[p.Ref()] = entry[string]{value: p.Ref(), file: f.name, layer: ld.layer}
 }
 
-func (ld *loader) addBook(f file, builtin bool) {
-	var b meter.Book
-	pos, err := strictyaml.DecodePositions(f.name, f.data, &b)
-	errs := strictyaml.Collect(f.name, err)
-	if len(errs) == 0 {
-		if err := b.Validate(); err != nil {
-			errs = bookErrors(pos, err)
-		}
-	}
-	ld.errs = append(ld.errs, errs...)
-	if len(errs) > 0 {
-		ld.broken[b.ID] = true
+func (ld *loader) addKit(f file) {
+	k, err := profile.ParseKit(f.name, f.data)
+	if err != nil {
+		ld.errs = append(ld.errs, strictyaml.Collect(f.name, err)...)
+		ld.broken[k.ID] = true
 		return
 	}
-	if _, bound := ld.bindings[b.Extension]; builtin && !bound {
+	if was, ok := ld.from[k.Ref()]; ok && !overrides(ld, was, k.Errorf([]string{"id"}, ""), k.Ref()) {
 		return
 	}
-	if was, ok := ld.books[b.Extension]; ok && !overrides(ld, was, pos.Errorf([]string{"extension"}, ""), "the price book of "+b.Extension) {
-		return
-	}
-	if was, ok := ld.bookIDs[b.ID]; ok && was.value != b.Extension {
-		ld.errs = append(ld.errs, pos.Errorf([]string{"id"}, "%s already prices %s, in %s", b.ID, was.value, was.file))
-		return
-	}
-	line, col := pos.At("extension")
-	ld.books[b.Extension] = entry[meter.Book]{value: b, file: f.name, layer: ld.layer, line: line, col: col}
-	ld.bookIDs[b.ID] = entry[string]{value: b.Extension, file: f.name, layer: ld.layer}
-}
-
-func bookErrors(pos *strictyaml.Positions, err error) strictyaml.Errors {
-	var errs strictyaml.Errors
-	for _, fe := range meter.FieldErrors(err) {
-		errs = append(errs, pos.Errorf(fe.Path, "%s", fe.Error()))
-	}
-	if len(errs) == 0 {
-		errs = append(errs, pos.Errorf(nil, "%s", err.Error()))
-	}
-	return errs
+	ld.profiles.AddKit(k)
+	ld.from[k.Ref()] = entry[string]{value: k.Ref(), file: f.name, layer: ld.layer}
 }
 
 // checkTogether finds what only shows between files. What rests on a broken
@@ -82,13 +55,9 @@ func (ld *loader) checkTogether() {
 			ld.checkOptions(p, ext)
 		}
 	}
+	ld.errs = append(ld.errs, ld.profiles.CheckKits(func(id string) bool { return ld.broken[id] })...)
 	ld.checkPolicies()
-	for _, ext := range slices.Sorted(maps.Keys(ld.books)) {
-		if _, ok := ld.bindings[ext]; !ok && !ld.broken[ext] {
-			e := ld.books[ext]
-			ld.notices = append(ld.notices, ld.unbound(&strictyaml.Error{File: e.file, Line: e.line, Column: e.col}, ext, "the price book has no effect"))
-		}
-	}
+	ld.checkBooks()
 }
 
 // restsOn names the broken profile that p extends, if there is one.

@@ -22,12 +22,13 @@ var builtin embed.FS
 // Folders of a catalog.
 const (
 	profilesFolder   = "profiles"
+	kitsFolder       = "kits"
 	extensionsFolder = "extensions"
 	pricesFolder     = "prices"
 	policiesFolder   = "policies"
 )
 
-var folders = []string{profilesFolder, extensionsFolder, pricesFolder, policiesFolder}
+var folders = []string{profilesFolder, kitsFolder, extensionsFolder, pricesFolder, policiesFolder}
 
 const builtinName = "built-in"
 

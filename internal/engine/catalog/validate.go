@@ -24,7 +24,7 @@ type Problem struct {
 }
 
 // ValidatePath checks one file or one folder over the built-in catalog. A file
-// in a catalog's profiles/, extensions/, prices/ or policies/ is checked together with
+// in a catalog's profiles/, kits/, extensions/, prices/ or policies/ is checked together with
 // that catalog, so that it may extend its neighbours; only its own problems
 // are told. The problems are sorted; the error, KindInvalid, is for what could
 // not be read at all.
@@ -100,12 +100,12 @@ func kindOf(path string, data []byte) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	for kind, prefix := range map[string]string{profilesFolder: profile.ProfilePrefix, extensionsFolder: profile.ExtensionPrefix, pricesFolder: "prices.", policiesFolder: policyPrefix} {
+	for kind, prefix := range map[string]string{profilesFolder: profile.ProfilePrefix, kitsFolder: profile.KitPrefix, extensionsFolder: profile.ExtensionPrefix, pricesFolder: "prices.", policiesFolder: policyPrefix} {
 		if strings.HasPrefix(id, prefix) {
 			return kind, nil
 		}
 	}
-	return "", errors.New(`cannot tell what this is: want an id that starts with "profile.", "ext.", "prices." or "policy."`)
+	return "", errors.New(`cannot tell what this is: want an id that starts with "profile.", "kit.", "ext.", "prices." or "policy."`)
 }
 
 // checkReferences notes what a profile names and this catalog does not have.

@@ -36,6 +36,9 @@ type factData struct {
 	Funds      []Transfer                 `json:"funds,omitempty"`
 	Budget     *Budget                    `json:"budget,omitempty"`
 	Note       json.RawMessage            `json:"note,omitempty"`
+	// Rows are the digests of all rows that were written with the event, by
+	// table and key; "" = removed.
+	Rows map[string]string `json:"rows,omitempty"`
 }
 
 type intentFact struct {
@@ -94,7 +97,7 @@ func (t *tx) append(f fact) error {
 	if err != nil {
 		return err
 	}
-	f.data.Account = f.account
+	f.data.Account, f.data.Rows, t.rows = f.account, t.rows, nil
 	if f.data.Note, err = canonical(f.data.Note); err != nil {
 		return failuref(extensions.KindInvalid, "the note of event %s: %w", f.kind, err)
 	}

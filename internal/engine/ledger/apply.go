@@ -144,7 +144,7 @@ func (e Expect) mismatch(row Sandbox, open *Intent) string {
 	case e.Holder != "" && (open == nil || open.Holder != e.Holder):
 		return "its operation is in other hands"
 	case !e.UpdatedAt.IsZero() && !e.UpdatedAt.Equal(row.UpdatedAt):
-		return "it was changed meanwhile"
+		return ChangedMeanwhile
 	case e.NoIntent && open != nil:
 		return fmt.Sprintf("%s is under way", open.Kind)
 	}

@@ -159,19 +159,6 @@ func (t *tx) quote(q *Quote) (string, error) {
 	if err != nil {
 		return "", failure(extensions.KindInternal, "", err)
 	}
-	digest := sha256Hex(body)
-	_, err = t.exec("ledger.quote", "INSERT INTO quotes (digest, body, prices, created_at) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING",
-		digest, string(body), string(prices), toMicros(t.now))
-	return digest, err
-}
-
-// insertOnce leaves a row that is there already as it is.
-func (t *tx) insertOnce(step, table string, fs []field) error {
-	vs, err := values(fs)
-	if err != nil {
-		return failure(extensions.KindInvalid, "", err)
-	}
-	marks := strings.TrimSuffix(strings.Repeat("?, ", len(fs)), ", ")
-	_, err = t.exec(step, "INSERT INTO "+table+" ("+names(fs)+") VALUES ("+marks+") ON CONFLICT DO NOTHING", vs...)
-	return err
+	stored := Quote{Digest: sha256Hex(body), Body: body, CreatedAt: t.now}
+	return stored.Digest, t.insertOnce("ledger.quote", "quotes", stored.fields((*json.RawMessage)(&prices)))
 }

@@ -23,6 +23,9 @@ type Stale struct {
 
 func (e *Stale) Error() string { return "changed by someone else meanwhile: " + e.Why }
 
+// ChangedMeanwhile is why Expect.UpdatedAt was not met: to be worked out anew.
+const ChangedMeanwhile = "it was changed meanwhile"
+
 // Busy says which operation of a living holder is under way. It arrives as KindConflict.
 type Busy struct{ Intent Intent }
 

@@ -2,6 +2,7 @@ package ledger
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
@@ -80,9 +81,12 @@ func (s *store) Grant(ctx context.Context, g Grant) (Balance, error) {
 		if err := t.queue(g.Org); err != nil {
 			return err
 		}
-		_, done, err := t.replayed(g.Key)
+		subject, done, err := t.replayed(g.Key)
 		if err == nil && !done {
 			err = t.grant(g)
+		}
+		if id := accountID(g.Org, AccountWallet, g.Currency); done && subject != id {
+			err = failure(extensions.KindConflict, id, fmt.Errorf("the operation key %q was used for %s", g.Key, subject))
 		}
 		if err != nil {
 			return err

@@ -76,6 +76,7 @@ func (s *store) DeleteHost(ctx context.Context, account, name string) error {
 		if _, err := t.exec("ledger.host", "DELETE FROM hosts WHERE account = ? AND name = ?", account, name); err != nil {
 			return err
 		}
+		t.removed("hosts", map[string]any{"account": account, "name": name})
 		return t.append(fact{account: account, kind: "host.removed", subject: name,
 			data: factData{Row: "hosts", Deleted: true, Set: map[string]json.RawMessage{}}})
 	})

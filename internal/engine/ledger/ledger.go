@@ -153,6 +153,8 @@ type Options struct {
 	Now func() time.Time
 	// NewID names a new ledger; "" draws a random name.
 	NewID string
+	// Token opens a ledger at https://; zero = from the environment.
+	Token extensions.Secret
 	// LockTimeout bounds the wait for other writers; 0 means 60 s.
 	LockTimeout time.Duration
 	// Lease is how long a holder counts as alive after it was last heard of,

@@ -246,6 +246,8 @@ func (a *audit) outboxes([]Head) error {
 			WHERE NOT EXISTS (SELECT 1 FROM events e WHERE e.stream = o.stream AND e.seq = o.seq) ORDER BY sink, stream, seq`},
 		{"which is after the chain's end", `SELECT sink, stream, attempted FROM sinks s
 			WHERE attempted > (SELECT coalesce(max(e.seq), 0) FROM events e WHERE e.stream = s.stream) ORDER BY sink, stream`},
+		{"held for no known reason", `SELECT sink, stream, seq FROM outbox
+			WHERE state NOT IN ('` + string(HeldRejected) + `', '` + string(HeldAmbiguous) + `') ORDER BY sink, stream, seq`},
 		{"which is before what is delivered", `SELECT sink, stream, attempted FROM sinks WHERE attempted < delivered ORDER BY sink, stream`},
 	} {
 		err := query(a.ctx, a.store, a.q, c.stmt, nil, func(scan func(...any) error) error {

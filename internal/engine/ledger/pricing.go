@@ -26,10 +26,8 @@ func Price(m Meter, usage *extensions.Usage) ([]Charge, error) {
 		}
 		segments = append(segments, meter.Segment{Mode: meter.Mode(s.Mode), Milliseconds: end.UnixMilli() - s.StartedAt.UnixMilli(), Sizes: meter.SizesFromMap(s.Sizes)})
 	}
-	// A measure of the whole life cannot be split: it counts where there is
-	// one segment, and what is not measured is bounded from above.
-	if usage != nil && len(segments) == 1 {
-		segments[0].CPUMillis, segments[0].MemoryMiBMillis, segments[0].EgressBytes = usage.CPUMillis, usage.MemoryMiBMillis, usage.EgressBytes
+	if usage != nil { // what is not measured is bounded from above
+		segments = meter.Measures{CPUMillis: usage.CPUMillis, MemoryMiBMillis: usage.MemoryMiBMillis, EgressBytes: usage.EgressBytes}.Spread(segments)
 	}
 	lines, err := meter.Charge(segments, snapshot)
 	if err != nil {

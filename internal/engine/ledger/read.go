@@ -152,9 +152,7 @@ func (s *store) Charges(ctx context.Context, id extensions.ID) ([]Charge, error)
 
 func (s *store) Quote(ctx context.Context, digest string) (Quote, error) {
 	var sums json.RawMessage
-	rows, err := readAll(ctx, s, "quotes", func(q *Quote) []field {
-		return []field{text("digest", &q.Digest), document("body", &q.Body), document("prices", &sums), stamp("created_at", &q.CreatedAt)}
-	}, "WHERE digest = ?", digest)
+	rows, err := readAll(ctx, s, "quotes", func(q *Quote) []field { return q.fields(&sums) }, "WHERE digest = ?", digest)
 	q, err := one(rows, err, "quote", digest)
 	if err != nil {
 		return q, err

@@ -1,5 +1,7 @@
 package ledger
 
+import "encoding/json"
+
 // The fields of each stored type, in the order of the tables.
 
 func (s *Sandbox) fields() []field {
@@ -81,10 +83,14 @@ func (p *PriceBook) fields() []field {
 	}
 }
 
+func (q *Quote) fields(prices *json.RawMessage) []field {
+	return []field{text("digest", &q.Digest), document("body", &q.Body), document("prices", prices), stamp("created_at", &q.CreatedAt)}
+}
+
 func (e *Event) fields(operation *bool) []field {
 	op := claim("operation", operation, &e.Operation)
 	op.load = func(src any) error {
-		e.Operation, _ = src.(string)
+		e.Operation, *operation = src.(string)
 		return nil
 	}
 	return []field{

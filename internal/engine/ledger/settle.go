@@ -3,6 +3,7 @@ package ledger
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -38,13 +39,13 @@ func (t *tx) resolve(row Sandbox, key string, charges []chargeFact) ([]Transfer,
 	if len(pending) == 0 {
 		return t.unreserved(row, key, used)
 	}
+	last := map[string]int{} // the reservation that what is over is noted beside, by currency
+	for i, p := range pending {
+		last[currencyOf(p.Debit)] = i
+	}
 	var out []Transfer
 	for i, p := range pending {
-		from, err := selectAll(t.ctx, t.store, t.sql, "accounts", (*Balance).fields, "WHERE id = ?", p.Debit)
-		if err != nil || len(from) != 1 {
-			return nil, failuref(extensions.KindInternal, "the account %s of a transfer is missing: %w", p.Debit, err)
-		}
-		currency := from[0].Currency
+		currency := currencyOf(p.Debit)
 		x := Transfer{ID: fmt.Sprintf("%s/resolve/%d", key, i), Kind: TransferPost, PendingID: p.ID, Debit: p.Debit, Credit: p.Credit,
 			Amount: min(p.Amount, used[currency]), Subject: p.Subject, Budgets: p.Budgets}
 		if x.Amount == 0 {
@@ -56,13 +57,13 @@ func (t *tx) resolve(row Sandbox, key string, charges []chargeFact) ([]Transfer,
 		}
 		out = append(out, x)
 		over := int64(0)
-		if i == len(pending)-1 {
-			over = used[currency]
+		if i == last[currency] {
+			over, used[currency] = used[currency], 0
 		}
 		if err := t.spend(p, x.Amount, over); err != nil {
 			return nil, err
 		}
-		if over > 0 && from[0].Kind == AccountWallet {
+		if over > 0 && wallet {
 			more, err := t.overage(row, key, currency, over)
 			if err != nil {
 				return nil, err
@@ -70,8 +71,39 @@ func (t *tx) resolve(row Sandbox, key string, charges []chargeFact) ([]Transfer,
 			out = append(out, more...)
 		}
 	}
+	more, err := t.elsewhere(row, key, wallet, used)
+	return append(out, more...), err
+}
+
+// elsewhere books what was used in currencies of which nothing was set aside.
+func (t *tx) elsewhere(row Sandbox, key string, wallet bool, used map[string]int64) ([]Transfer, error) {
+	maps.DeleteFunc(used, func(_ string, n int64) bool { return n == 0 })
+	if !wallet {
+		return t.unreserved(row, key, used)
+	}
+	var out []Transfer
+	for _, currency := range slices.Sorted(maps.Keys(used)) {
+		bs, err := t.budgets("WHERE (account = ? OR account = ?) AND currency = ?", StreamOf(row.Account), row.Account, currency)
+		if err != nil {
+			return nil, err
+		}
+		var counted Transfer
+		for _, b := range bs {
+			counted.Budgets = append(counted.Budgets, b.ID)
+		}
+		if err := t.spend(counted, 0, used[currency]); err != nil {
+			return nil, err
+		}
+		more, err := t.overage(row, key+"/"+currency, currency, used[currency])
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, more...)
+	}
 	return out, nil
 }
+
+func currencyOf(account string) string { return account[strings.LastIndexByte(account, ':')+1:] }
 
 // unreserved counts in the budgets what was used though nothing was set aside
 // for it: its price was not known then, or another ledger began it.
@@ -124,7 +156,7 @@ func (t *tx) expose(row Sandbox, key string) ([]Transfer, error) {
 		return nil, err
 	}
 	for i, p := range held {
-		org, currency := StreamOf(row.Account), p.Debit[strings.LastIndexByte(p.Debit, ':')+1:]
+		org, currency := StreamOf(row.Account), currencyOf(p.Debit)
 		memo, err := t.balance(org, AccountExposure, currency)
 		if err != nil {
 			return nil, err

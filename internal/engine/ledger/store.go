@@ -5,11 +5,11 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
-	"strings"
+	"slices"
 	"sync"
 	"time"
-	"unicode/utf8"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/failpoint"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
@@ -68,6 +68,8 @@ type tx struct {
 	ctx context.Context
 	sql *sql.Tx
 	now time.Time
+	// rows are the digests of what was written since the last event, by name.
+	rows map[string]string
 	// clashed: a row of the same key was there, which another transaction may
 	// have made since this one looked. Only where several write at a time.
 	clashed bool
@@ -158,6 +160,9 @@ func (s *store) transact(t *tx, f func(*tx) error) error {
 	if err := f(t); err != nil {
 		return err
 	}
+	if len(t.rows) > 0 {
+		return failuref(extensions.KindInternal, "rows were written that no event tells of: %q", slices.Sorted(maps.Keys(t.rows)))
+	}
 	if err := failpoint.Hit(ctx, "ledger.commit"); err != nil {
 		return failure(extensions.KindInternal, "", err)
 	}
@@ -170,58 +175,17 @@ func (s *store) transact(t *tx, f func(*tx) error) error {
 	return nil
 }
 
-// exec runs one statement of the step and returns the number of rows changed.
-func (t *tx) exec(step, query string, args ...any) (int64, error) {
-	if err := failpoint.Hit(t.ctx, step); err != nil {
-		return 0, failure(extensions.KindInternal, "", err)
-	}
-	for _, a := range args {
-		if v, ok := a.(string); ok && (strings.ContainsRune(v, 0) || !utf8.ValidString(v)) {
-			return 0, failuref(extensions.KindInvalid, "a text with a NUL or broken UTF-8 cannot be recorded")
-		}
-	}
-	res, err := t.sql.ExecContext(t.ctx, t.dialect.rebind(query), args...)
-	if err != nil {
-		if t.dialect.unique(err) {
-			t.clashed = t.dialect.concurrent
-			return 0, err // the caller knows what it means
-		}
-		return 0, t.dialect.classify(err, "writing to "+t.url)
-	}
-	n, err := res.RowsAffected()
-	if err != nil {
-		return 0, t.dialect.classify(err, "writing to "+t.url)
-	}
-	return n, nil
+// unreadable is a row whose columns are not of the types that were written.
+type unreadable struct {
+	url   string
+	cause error
 }
 
-func (t *tx) insert(step, table string, fs []field) error {
-	vs, err := values(fs)
-	if err != nil {
-		return failure(extensions.KindInvalid, "", err)
-	}
-	marks := strings.TrimSuffix(strings.Repeat("?, ", len(fs)), ", ")
-	_, err = t.exec(step, "INSERT INTO "+table+" ("+names(fs)+") VALUES ("+marks+")", vs...)
-	return err
+func (e *unreadable) Error() string {
+	return "the ledger " + e.url + " holds a row that cannot be read: " + e.cause.Error()
 }
 
-// update writes all fields of the one row that where selects; a row that is
-// not there any more is a defect, since the transaction has read it.
-func (t *tx) update(step, table string, fs []field, where string, args ...any) error {
-	vs, err := values(fs)
-	if err != nil {
-		return failure(extensions.KindInvalid, "", err)
-	}
-	set := make([]string, len(fs))
-	for i, f := range fs {
-		set[i] = f.name + " = ?"
-	}
-	n, err := t.exec(step, "UPDATE "+table+" SET "+strings.Join(set, ", ")+" WHERE "+where, append(vs, args...)...)
-	if err == nil && n != 1 {
-		err = failuref(extensions.KindInternal, "%s: %d rows instead of one were changed in %s", step, n, t.url)
-	}
-	return err
-}
+func (e *unreadable) Unwrap() error { return e.cause }
 
 // query runs a SELECT and calls row for each result, which scans into the
 // targets it returns.
@@ -233,7 +197,7 @@ func query(ctx context.Context, s *store, q queryer, stmt string, args []any, ro
 	defer func() { _ = rows.Close() }()
 	for rows.Next() {
 		if err := row(rows.Scan); err != nil {
-			return failuref(extensions.KindInternal, "the ledger %s holds a row that cannot be read: %w", s.url, err)
+			return failure(extensions.KindInternal, "", &unreadable{s.url, err})
 		}
 	}
 	if err := rows.Err(); err != nil {

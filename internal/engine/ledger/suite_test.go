@@ -26,3 +26,8 @@ func TestPostgres(t *testing.T) {
 func BenchmarkPostgres(b *testing.B) { ledgertest.Benchmark(b, pgtest.New) }
 
 func BenchmarkSQLite(b *testing.B) { ledgertest.Benchmark(b, newFile) }
+
+func TestBothDatabasesKeepTheSameBooks(t *testing.T) {
+	t.Parallel()
+	ledgertest.Twins(t, newFile, pgtest.New)
+}

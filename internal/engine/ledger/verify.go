@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 )
@@ -20,6 +21,8 @@ type audit struct {
 	heads  map[string]Head
 	// booked holds the charges as events tell them, by meter.
 	booked map[string][]chargeFact
+	// told holds the digest of every row that an event says was written, by name.
+	told map[string]string
 	// moved holds the transfers as events tell them, by id.
 	moved map[string]Transfer
 }
@@ -31,7 +34,7 @@ func (a *audit) problem(format string, args ...any) {
 }
 
 func (s *store) Verify(ctx context.Context, pinned ...Head) (Report, error) {
-	a := &audit{store: s, ctx: ctx, report: Report{Ledger: s.id}, folded: map[rowKey]map[string]json.RawMessage{}, heads: map[string]Head{}, booked: map[string][]chargeFact{}, moved: map[string]Transfer{}}
+	a := &audit{store: s, ctx: ctx, report: Report{Ledger: s.id}, folded: map[rowKey]map[string]json.RawMessage{}, heads: map[string]Head{}, booked: map[string][]chargeFact{}, told: map[string]string{}, moved: map[string]Transfer{}}
 	if s.reader == nil {
 		a.pins(pinned, nil)
 		return a.report, nil
@@ -47,8 +50,12 @@ func (s *store) Verify(ctx context.Context, pinned ...Head) (Report, error) {
 	}
 	defer func() { _ = view.Rollback() }()
 	a.q = view
-	for _, check := range []func([]Head) error{a.chains, a.rows, a.operations, a.metering, a.funds, a.outboxes} {
-		if err := check(pinned); err != nil {
+	for _, check := range []func([]Head) error{a.chains, a.rows, a.committed, a.operations, a.metering, a.funds, a.outboxes, a.itself} {
+		err := check(pinned)
+		var damaged *unreadable
+		if errors.As(err, &damaged) {
+			a.problem("%v", damaged)
+		} else if err != nil {
 			return a.report, err
 		}
 	}
@@ -61,11 +68,15 @@ func (a *audit) chains(pinned []Head) error {
 	seen := map[Head]bool{}
 	var prev Event
 	var e Event
+	var has bool // an operation, which is NULL where there is none
 	stmt := "SELECT " + names(eventFields(&e)) + " FROM events ORDER BY stream, seq"
 	err := query(a.ctx, a.store, a.q, stmt, nil, func(scan func(...any) error) error {
 		e = Event{}
-		if err := scan(targets(eventFields(&e))...); err != nil {
+		if err := scan(targets(e.fields(&has))...); err != nil {
 			return err
+		}
+		if has != (e.Operation != "") {
+			a.problem("event %s/%d: its columns are not those of its content", e.Stream, e.Seq)
 		}
 		if e.Stream != prev.Stream {
 			prev = Event{Stream: e.Stream}
@@ -85,6 +96,9 @@ func (a *audit) chains(pinned []Head) error {
 	}, "ORDER BY stream")
 	for _, h := range stored {
 		h.Ledger = a.id
+		if h.Seq == 0 && h.Hash == "" && a.heads[h.Stream].Seq == 0 {
+			continue // it was locked, and nothing happened
+		}
 		if a.heads[h.Stream] != h {
 			a.problem("stream %q should end at event %d (%.12s) but ends at %d (%.12s)", h.Stream, h.Seq, h.Hash, a.heads[h.Stream].Seq, a.heads[h.Stream].Hash)
 		}
@@ -140,6 +154,11 @@ func (a *audit) link(prev, e Event) {
 	}
 	if m := body.Data.Meter; m != nil && m.Charges != nil {
 		a.booked[m.Charged] = m.Charges
+	}
+	for row, digest := range body.Data.Rows {
+		if a.told[row] = digest; digest == "" {
+			delete(a.told, row)
+		}
 	}
 	for _, x := range body.Data.Funds {
 		a.moved[x.ID] = x

@@ -31,7 +31,7 @@ func TestVerifyFindsEveryKindOfDamage(t *testing.T) {
 		"an intent reopened":       {"UPDATE intents SET open_key = subject, state = 'dispatched' WHERE kind = 'destroy'", "is over and has an open intent"},
 		"an intent half closed":    {"UPDATE intents SET open_key = NULL WHERE open_key IS NOT NULL", "open in one column"},
 		"a fence":                  {"UPDATE intents SET fence = 9 WHERE kind = 'destroy'", "a fence that is not"},
-		"an intent of nothing":     {"INSERT INTO intents VALUES ('x', 'create', 'sbx-none', 'a', 'failed', NULL, 'h', 1, 1, '', '', 0, 0)", "belongs to nothing"},
+		"an intent of nothing":     {"INSERT INTO intents SELECT 'x', kind, 'sbx-none', account, state, open_key, holder, 9, generation, detail, reason, started_at, finished_at, metered FROM intents WHERE kind = 'destroy'", "belongs to nothing"},
 		"a meter reopened":         {"UPDATE meters SET closed_at = 0, open_key = sandbox_id", "has 1 open meters"},
 		"a segment moved":          {"UPDATE meter_segments SET started_at = started_at - 1", "does not start where"},
 		"a segment shortened":      {"UPDATE meter_segments SET ended_at = ended_at - 1", "segments"},

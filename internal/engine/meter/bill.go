@@ -29,7 +29,7 @@ func (b *bill) price(p SnapshotPrice) error {
 	case component == ComponentEgress:
 		return b.egress(p)
 	}
-	return nil // surcharges come last
+	return nil // surcharges and fees come last
 }
 
 func (b *bill) egress(p SnapshotPrice) error {
@@ -139,8 +139,7 @@ func (b *bill) use(s *share, component string, seg Segment) error {
 	if err := b.allocate(s, component, seg.Sizes, seg.Milliseconds); err != nil {
 		return err
 	}
-	// On the owner's host the larger of reserved and used counts.
-	if b.snapshot.Basis == BasisHost && measured != nil {
+	if b.snapshot.larger() && measured != nil {
 		used, err := add(before, *measured)
 		s.quantity = max(s.quantity, used)
 		return err
@@ -182,7 +181,7 @@ func deduct(quantity, free int64) (rest, left int64) {
 
 func (b *bill) line(p SnapshotPrice, mode Mode, price *UnitPrice, s share) error {
 	l := ChargeLine{Segment: s.segment, Component: p.Component, Mode: mode, Quantity: s.quantity, Unit: p.Unit,
-		Currency: b.snapshot.Currency, Memo: b.snapshot.Memo, Confidence: p.Confidence, Estimated: s.estimated}
+		Currency: b.snapshot.Currency, Memo: b.memo(p), Confidence: p.Confidence, Estimated: s.estimated}
 	free := price != nil && *price == 0 // whatever the size
 	if price == nil || s.unsized && !free {
 		l.Confidence = ConfidenceUnknown
@@ -239,19 +238,46 @@ func (b *bill) unpricedGPU() error {
 	return nil
 }
 
-// surcharges adds a share of all that was charged before it.
+// surcharges adds a share of all that was charged before it, then the
+// platform's fees on all that the vendor charges.
 func (b *bill) surcharges() error {
-	charged, known, err := Total(b.lines)
-	if err != nil {
-		return err
-	}
-	for _, p := range b.snapshot.Prices {
-		if base(p.Component) != ComponentSurcharge {
-			continue
-		}
-		if err := b.line(p, "", p.Price, share{quantity: int64(charged), unsized: !known}); err != nil {
+	for _, component := range []string{ComponentSurcharge, ComponentFee} {
+		charged, known, err := Total(b.lines)
+		if err != nil {
 			return err
+		}
+		for _, p := range b.snapshot.Prices {
+			if base(p.Component) != component {
+				continue
+			}
+			s := share{quantity: int64(charged), unsized: !known}
+			if p.Unit != unitCharged {
+				s = b.flat(p)
+			}
+			if err := b.line(p, "", p.Price, s); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
+}
+
+// flat is what a fee that is no share counts: the creation, or running time.
+func (b *bill) flat(p SnapshotPrice) share {
+	if p.Unit == unitCreation {
+		return share{quantity: 1}
+	}
+	var s share
+	for _, seg := range b.segments {
+		if seg.Mode == ModeRunning {
+			s.quantity += seg.Milliseconds // cannot overflow: the sum of all was checked
+		}
+	}
+	return s
+}
+
+// memo reports whether the price moves no wallet. A fee is the platform's own:
+// it does, whoever pays the vendor.
+func (b *bill) memo(p SnapshotPrice) bool {
+	return b.snapshot.Memo && base(p.Component) != ComponentFee
 }

@@ -11,12 +11,13 @@ const (
 	ConfidenceUnknown   Confidence = "unknown"   // known to be charged, not how much
 )
 
-// Book is a dated, sourced price list for one extension binding: the contents
-// of one file of a catalog's prices folder. The strings are kept as written;
-// Validate checks them all.
+// Book is a dated, sourced price list: the contents of one file of a catalog's
+// prices folder. It prices one extension binding, or with handler every metered
+// binding of a vendor that has no book of its own. The strings are kept as
+// written; Validate checks them all.
 //
 //	id: prices.e2b                 # unique in the catalog
-//	extension: ext.e2b             # the binding it prices
+//	extension: ext.e2b             # the binding it prices; or handler: e2b
 //	version: "2026-08-22"
 //	as_of: "2026-08-22"            # when the source was read, YYYY-MM-DD
 //	valid_until: "2027-08-22"      # optional; default as_of + 365 days
@@ -25,6 +26,7 @@ const (
 //	confidence: exact              # exact | estimated | unknown
 //	billing: wall-clock            # wall-clock | active-cpu | invocation | fixed
 //	idle: zero                     # zero | storage-only | metered: what a paused sandbox costs
+//	counts: reserved               # reserved | larger: of what was asked for and what was used
 //	defaults: { cpu: "2", memory_mb: 512, disk_mb: 10240 }   # sizes where the profile asks for none
 //	notes: ["100 USD of free credit for new accounts is not deducted"]
 //	components:
@@ -34,9 +36,11 @@ const (
 //	  - { component: gpu, model: H100, unit: gpu-hour, price: "3.95" }
 //	  - { component: egress, unit: egress-gb, price: "0.15", included: 5 }
 //	  - { component: surcharge, unit: charged, price: "0.25", region: eu, label: region }
+//	  - { component: surcharge, unit: charged, price: "0.75", region: "*", label: region }   # any other region
 type Book struct {
 	ID         string     `yaml:"id" json:"id"`
-	Extension  string     `yaml:"extension" json:"extension"`
+	Extension  string     `yaml:"extension" json:"extension,omitempty"`
+	Handler    string     `yaml:"handler" json:"handler,omitempty"`
 	Version    string     `yaml:"version" json:"version"`
 	AsOf       string     `yaml:"as_of" json:"as_of"`
 	ValidUntil string     `yaml:"valid_until" json:"valid_until,omitempty"`
@@ -49,11 +53,25 @@ type Book struct {
 	// time costs what running time does.
 	Billing string `yaml:"billing" json:"billing"`
 	// Idle is one of the extensions.Idle… models; "" = zero, under fixed metered.
-	Idle       string       `yaml:"idle" json:"idle,omitempty"`
+	Idle string `yaml:"idle" json:"idle,omitempty"`
+	// Counts is CountsReserved (also "") or CountsLarger, which charges CPU and
+	// memory by what was used where that is more than what was asked for.
+	Counts     string       `yaml:"counts" json:"counts,omitempty"`
 	Defaults   BookDefaults `yaml:"defaults" json:"defaults,omitzero"`
 	Notes      []string     `yaml:"notes" json:"notes,omitempty"`
 	Components []BookPrice  `yaml:"components" json:"components"`
+	// Where the book stands, for messages: "catalog/prices/mine.yaml:5".
+	Where string `yaml:"-" json:"-"`
 }
+
+// What a metered vendor counts.
+const (
+	CountsReserved = "reserved"
+	CountsLarger   = "larger"
+)
+
+// AnyRegion as the region of a price is any region that has no price of its own.
+const AnyRegion = "*"
 
 // BookDefaults are the sizes a place gives when asked for none; zero values
 // are not known.
@@ -73,7 +91,7 @@ type BookPrice struct {
 	// PausedPrice replaces what Idle says of this component while paused.
 	PausedPrice string `yaml:"paused_price" json:"paused_price,omitempty"`
 	Model       string `yaml:"model" json:"model,omitempty"`   // gpu: this model only; "" = any other
-	Region      string `yaml:"region" json:"region,omitempty"` // in this region only; wins over one without
+	Region      string `yaml:"region" json:"region,omitempty"` // in this region only, "*" in any known one; the more exact wins
 	Label       string `yaml:"label" json:"label,omitempty"`   // surcharge: tells several apart
 	// Minimum and Increment are Go durations in whole milliseconds: billed
 	// time is rounded up to the increment and is at least the minimum.

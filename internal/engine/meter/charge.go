@@ -1,6 +1,12 @@
 package meter
 
-import "github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
+)
 
 // ChargeLine is one component of a settlement or a quote.
 type ChargeLine struct {
@@ -53,10 +59,10 @@ func charge(segments []Segment, snapshot PriceSnapshot, r rounding) ([]ChargeLin
 			return nil, err
 		}
 	}
-	if snapshot.Basis == BasisUnknown {
-		return []ChargeLine{{Component: ComponentSandbox, Quantity: total, Unit: "sandbox-second", Memo: snapshot.Memo, Confidence: ConfidenceUnknown}}, nil
-	}
 	b := bill{snapshot: snapshot, segments: segments, rounding: r}
+	if snapshot.Basis == BasisUnknown {
+		b.lines = []ChargeLine{{Component: ComponentSandbox, Quantity: total, Unit: "sandbox-second", Memo: snapshot.Memo, Confidence: ConfidenceUnknown}}
+	}
 	for _, p := range snapshot.Prices {
 		if err := b.price(p); err != nil {
 			return nil, err
@@ -69,6 +75,36 @@ func charge(segments []Segment, snapshot PriceSnapshot, r rounding) ([]ChargeLin
 		return nil, err
 	}
 	return b.lines, nil
+}
+
+// Units is the quantity in whole units, as a decimal rounded to six places.
+func (l ChargeLine) Units() string {
+	u, ok := unitNamed(l.Unit)
+	if !ok {
+		return strconv.FormatInt(l.Quantity, 10)
+	}
+	const places = 6
+	scaled, err := mulDiv(l.Quantity, 1_000_000, u.perUnit, halfUp)
+	if err != nil { // more than 9 * 10^12 units: nobody needs the fraction
+		return strconv.FormatInt(l.Quantity/u.perUnit, 10)
+	}
+	return strings.TrimSuffix(formatDecimal(scaled, places, 0), ".")
+}
+
+// Arithmetic writes the line as a person would work it out: "28800 vcpu-second
+// x 0.000014 USD = 0.4032 USD".
+func (l ChargeLine) Arithmetic() string {
+	if l.Confidence == ConfidenceUnknown {
+		return l.Units() + " " + l.Unit + " at a price that is not known"
+	}
+	amount := Money{Amount: l.Amount, Currency: l.Currency}
+	switch l.Unit {
+	case unitCreation:
+		return "once " + amount.String()
+	case unitCharged:
+		return fmt.Sprintf("%s %s x %s = %s", Amount(l.Quantity), l.Currency, l.UnitPrice, amount)
+	}
+	return fmt.Sprintf("%s %s x %s %s = %s", l.Units(), l.Unit, l.UnitPrice, l.Currency, amount)
 }
 
 // Total adds up lines of one currency; known is false where one of them is

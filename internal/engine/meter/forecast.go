@@ -2,6 +2,7 @@ package meter
 
 import (
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -13,10 +14,10 @@ func (f *forecast) durations() (expected, longest time.Duration) {
 		expected = f.in.Expected
 	case h != nil && h.Median > 0:
 		expected = h.Median
-		f.assume("expected to run %s, the median of %d before", h.Median, h.Count)
+		f.assume("expected to run %s, the median of %d before", spoken(h.Median), h.Count)
 	case longest > 0:
 		expected = longest
-		f.assume("expected to run for its whole ttl of %s", longest)
+		f.assume("expected to run for its whole ttl of %s", spoken(longest))
 	}
 	if longest == 0 {
 		f.assume("without a ttl there is a rate, and no maximum")
@@ -29,6 +30,18 @@ func (f *forecast) durations() (expected, longest time.Duration) {
 		}
 	}
 	return f.withinTTL(expected), longest
+}
+
+// spoken leaves out what is zero at the end: "2h", "1m30s".
+func spoken(d time.Duration) string {
+	s := d.Round(time.Millisecond).String()
+	if short, ok := strings.CutSuffix(s, "m0s"); ok {
+		s = short + "m"
+	}
+	if short, ok := strings.CutSuffix(s, "h0m"); ok {
+		s = short + "h"
+	}
+	return s
 }
 
 func (f *forecast) p95() time.Duration {
@@ -79,6 +92,9 @@ func (f *forecast) quoteLines(lines []ChargeLine) []QuoteLine {
 }
 
 func (f *forecast) explainUnknowns(lines []ChargeLine) {
+	if f.Basis == BasisUnknown {
+		return // it was said why
+	}
 	for _, l := range lines {
 		if l.Confidence != ConfidenceUnknown {
 			continue
@@ -87,7 +103,7 @@ func (f *forecast) explainUnknowns(lines []ChargeLine) {
 		switch {
 		case i < 0 || f.Prices[i].Price == nil:
 			f.unknown("what %s costs (%s)", l.Component, f.Source)
-		case base(l.Component) == ComponentSurcharge:
+		case f.Prices[i].Unit == unitCharged:
 			f.unknown("%s, a share of charges that are not known", l.Component)
 		default:
 			f.unknown("how much %s it gets: set it under resources", l.Component)
@@ -95,12 +111,12 @@ func (f *forecast) explainUnknowns(lines []ChargeLine) {
 	}
 }
 
-// weakest is the lowest confidence of any price that applies.
-func (f *forecast) weakest() Confidence {
+// weakest is the lowest confidence of any line.
+func weakest(lines []ChargeLine) Confidence {
 	order := []Confidence{ConfidenceUnknown, ConfidenceEstimated, ConfidenceExact}
-	weakest := slices.Index(order, f.Confidence)
-	for _, p := range f.Prices {
-		weakest = min(weakest, slices.Index(order, p.Confidence))
+	lowest := len(order) - 1
+	for _, l := range lines {
+		lowest = min(lowest, slices.Index(order, l.Confidence))
 	}
-	return order[max(weakest, 0)]
+	return order[max(lowest, 0)]
 }

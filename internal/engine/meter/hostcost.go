@@ -85,7 +85,7 @@ func (p *pricing) perSlot(h extensions.Host, perHour UnitPrice, slots int64) err
 		return nil
 	}
 	price := UnitPrice((int64(perHour) + slots/2) / slots)
-	p.Prices = []SnapshotPrice{always(ComponentSandbox, "sandbox-hour", price, ConfidenceEstimated)}
+	p.Prices = []SnapshotPrice{always(ComponentSandbox, unitSandboxHour, price, ConfidenceEstimated)}
 	p.assume("each sandbox takes 1/%d of host %s, its max_sandboxes", slots, h.Name)
 	return nil
 }

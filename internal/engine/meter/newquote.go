@@ -28,12 +28,15 @@ func NewQuote(in QuoteInput) (Quote, error) {
 	if in.Host != nil {
 		q.Host = in.Host.Name
 	}
-	if p.Basis != BasisUnknown {
+	if p.Basis != BasisUnknown || len(p.Prices) > 0 {
 		f := forecast{in: in, pricing: p}
 		if err := f.fill(&q); err != nil {
 			return Quote{}, err
 		}
 		p = f.pricing
+	}
+	if p.Memo && !in.paysFee() {
+		q.Wallet = new(Amount)
 	}
 	q.Assumptions, q.Unknowns = append([]string{}, p.assumptions...), append([]string{}, p.unknowns...)
 	q.Digest, err = q.digest()
@@ -69,9 +72,8 @@ type forecast struct {
 }
 
 func (f *forecast) fill(q *Quote) error {
-	q.Confidence = f.weakest()
 	f.withoutEgress()
-	expected, max := f.durations()
+	expected, longest := f.durations()
 	hourly, err := f.sum(f.rate(), f.running(time.Hour, true), halfUp)
 	if err != nil {
 		return err
@@ -88,13 +90,12 @@ func (f *forecast) fill(q *Quote) error {
 		wanted  bool
 		segment Segment
 		r       rounding
-		lines   bool
 	}{
-		{&q.Low, true, low, halfUp, false},
-		{&q.Expected, expected > 0, f.running(expected, true), halfUp, true},
-		{&q.P95, f.p95() > 0, f.running(f.p95(), true), halfUp, false},
-		{&q.Max, max > 0, f.running(max, false), halfUp, false},
-		{&q.Reserve, max > 0, f.running(max, false), ceiling, false},
+		{&q.Low, true, low, halfUp},
+		{&q.Expected, expected > 0, f.running(expected, true), halfUp},
+		{&q.P95, f.p95() > 0, f.running(f.p95(), true), halfUp},
+		{&q.Max, longest > 0, f.running(longest, false), halfUp},
+		{&q.Reserve, longest > 0, f.running(longest, false), ceiling},
 	} {
 		if !step.wanted {
 			continue
@@ -104,11 +105,18 @@ func (f *forecast) fill(q *Quote) error {
 			return err
 		}
 		*step.into = s.known()
-		if step.lines {
+		switch step.into {
+		case &q.Expected:
 			lines = s.lines
+		case &q.Max:
+			q.Worst = f.quoteLines(s.lines)
+		case &q.Reserve:
+			if q.Wallet, err = ofWallet(s.lines); err != nil {
+				return err
+			}
 		}
 	}
-	q.Lines = f.quoteLines(lines)
+	q.Lines, q.Confidence = f.quoteLines(lines), weakest(lines)
 	f.explainUnknowns(lines)
 	return nil
 }
@@ -151,12 +159,19 @@ func (f *forecast) sum(prices PriceSnapshot, segment Segment, r rounding) (sum, 
 	return sum{amount, all, lines}, err
 }
 
+// ofWallet adds up the lines that move a wallet; nil where one is not known.
+func ofWallet(lines []ChargeLine) (*Amount, error) {
+	lines = slices.DeleteFunc(slices.Clone(lines), func(l ChargeLine) bool { return l.Memo })
+	amount, all, err := Total(lines)
+	return sum{amount, all, lines}.known(), err
+}
+
 // rate keeps what grows with time, without minimum, increment and free part.
 func (f *forecast) rate() PriceSnapshot {
 	s := f.PriceSnapshot
 	s.Prices = nil
 	for _, p := range f.Prices {
-		if c := base(p.Component); !timed(c) && c != ComponentSurcharge {
+		if !timed(base(p.Component)) && p.Unit != unitCharged && p.Unit != unitSandboxHour {
 			continue
 		}
 		p.Minimum, p.Increment, p.Included = 0, 0, 0
@@ -170,8 +185,7 @@ func (f *forecast) rate() PriceSnapshot {
 func (f *forecast) perCreation() (*Amount, error) {
 	s := f.PriceSnapshot
 	s.Prices = slices.DeleteFunc(slices.Clone(s.Prices), func(p SnapshotPrice) bool {
-		c := base(p.Component)
-		return c != ComponentCreation && c != ComponentSurcharge
+		return p.Unit != unitCreation && p.Unit != unitCharged
 	})
 	lines, err := charge(nil, s, halfUp)
 	if err != nil {

@@ -2,24 +2,20 @@ package meter
 
 import (
 	"math/big"
-	"strconv"
-	"testing"
 	"time"
-
-	"pgregory.net/rapid"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
 // The oracle reads the book's text with math/big alone: floors, ceilings and
-// prices as a person would compute them from the file, in whole units.
-
-func rat(s string) *big.Rat {
-	r, ok := new(big.Rat).SetString(s)
-	if !ok {
-		panic("not a number: " + s)
-	}
-	return r
+// prices as a person would compute them from the file, in whole units. It
+// shares no code with what it judges.
+type oracle struct {
+	book     Book
+	region   string
+	fee      *Fee
+	segments []Segment
+	sizes    Sizes // at the start
 }
 
 // unitSize is how much of seconds, vCPU-seconds, GiB-seconds or bytes a unit is.
@@ -29,121 +25,222 @@ var unitSize = map[string]*big.Rat{
 	"gpu-second": rat("1"), "gpu-hour": rat("3600"), "egress-gib": rat("1073741824"), "egress-gb": rat("1000000000"),
 }
 
-func amountOf(units *big.Rat, price string) *big.Int {
-	return roundRat(new(big.Rat).Mul(units, new(big.Rat).Mul(rat(price), rat("1000000000"))), halfUp)
-}
-
-// oracleLife is one sandbox of constant size.
-type oracleLife struct {
-	runningMS, pausedMS int64
-	activeCPUMS         int64
-	egress              int64
-	sizes               Sizes
-}
-
-func (l oracleLife) size(component string) *big.Rat {
-	switch component {
-	case ComponentVCPU:
-		return big.NewRat(l.sizes.VCPUMilli, 1000)
-	case ComponentMemory:
-		return big.NewRat(l.sizes.MemoryMiB, 1024)
-	case ComponentDisk:
-		return big.NewRat(l.sizes.DiskMiB, 1024)
-	case ComponentGPU:
-		return big.NewRat(l.sizes.GPUs, 1)
+func rat(s string) *big.Rat {
+	r, ok := new(big.Rat).SetString(s)
+	if !ok {
+		panic("not a number: " + s)
 	}
-	return rat("1")
+	return r
 }
 
-func oracleTotal(b Book, region string, l oracleLife) *big.Int {
-	total := new(big.Int)
-	for _, p := range b.Components {
-		if p.Region == "" || p.Region == region {
-			total.Add(total, oracleComponent(b, p, l))
+func times(a, b *big.Rat) *big.Rat { return new(big.Rat).Mul(a, b) }
+func per(a, b *big.Rat) *big.Rat   { return new(big.Rat).Quo(a, b) }
+func plus(a, b *big.Rat) *big.Rat  { return new(big.Rat).Add(a, b) }
+func minus(a, b *big.Rat) *big.Rat { return new(big.Rat).Sub(a, b) }
+
+// nearest rounds half up, to whole numbers; it is for what is not negative.
+func nearest(r *big.Rat) *big.Int {
+	half := plus(r, rat("1/2"))
+	return new(big.Int).Quo(half.Num(), half.Denom())
+}
+
+// nanos is an amount in nano-units.
+func nanos(units *big.Rat, price string) *big.Int {
+	return nearest(times(times(units, rat(price)), rat("1000000000")))
+}
+
+func whole(n *big.Int) *big.Rat { return new(big.Rat).SetInt(n) }
+
+// total is all that is charged, and what of it is the platform's fee.
+func (o oracle) total() (all, fees *big.Int) {
+	vendor := new(big.Int)
+	for _, p := range o.book.Components {
+		if p.Component != "surcharge" && o.counts(p) {
+			vendor.Add(vendor, o.price(p))
 		}
 	}
-	charged := new(big.Rat).SetFrac(total, big.NewInt(1))
-	for _, p := range b.Components {
-		if p.Component == ComponentSurcharge && (p.Region == "" || p.Region == region) {
-			total = new(big.Int).Add(total, roundRat(new(big.Rat).Mul(charged, rat(p.Price)), halfUp))
+	before := whole(vendor)
+	for _, p := range o.book.Components {
+		if p.Component == "surcharge" && o.counts(p) {
+			vendor = new(big.Int).Add(vendor, nearest(times(before, rat(p.Price))))
 		}
 	}
-	return total
+	fees = o.fees(whole(vendor))
+	return new(big.Int).Add(vendor, fees), fees
 }
 
-func oracleComponent(b Book, p BookPrice, l oracleLife) *big.Int {
-	switch p.Component {
-	case ComponentSurcharge:
-		return new(big.Int)
-	case ComponentCreation:
-		return amountOf(rat("1"), p.Price)
-	case ComponentEgress:
-		return amountOf(oracleLess(new(big.Rat).Quo(big.NewRat(l.egress, 1), unitSize[p.Unit]), p.Included), p.Price)
-	case ComponentGPU:
-		if p.Model != l.sizes.GPUModel || l.sizes.GPUs == 0 {
-			return new(big.Int)
+func (o oracle) fees(charged *big.Rat) *big.Int {
+	sum := new(big.Int)
+	if o.fee == nil {
+		return sum
+	}
+	if o.fee.Share != "" {
+		sum.Add(sum, nearest(times(charged, rat(o.fee.Share))))
+	}
+	amount := func(text string) string { return text[:len(text)-len(" USD")] }
+	if o.fee.PerHour != "" {
+		running := new(big.Rat)
+		for _, s := range o.segments {
+			if s.Mode == ModeRunning {
+				running.Add(running, big.NewRat(s.Milliseconds, 3_600_000))
+			}
 		}
+		sum.Add(sum, nanos(running, amount(o.fee.PerHour)))
 	}
-	pausedPrice := p.PausedPrice
-	computing := b.Billing == extensions.BillingActiveCPU && p.Component == ComponentVCPU
-	if pausedPrice == "" && !computing && (b.Billing == extensions.BillingFixed || b.Idle == extensions.IdleMetered ||
-		b.Idle == extensions.IdleStorageOnly && p.Component == ComponentDisk) {
-		pausedPrice = p.Price
-	}
-	running, paused := big.NewRat(l.runningMS, 1000), big.NewRat(l.pausedMS, 1000)
-	if pausedPrice == "" {
-		paused = new(big.Rat)
-	}
-	billed := new(big.Rat).Add(running, paused)
-	want := new(big.Rat).Set(billed)
-	if p.Increment != "" {
-		step := oracleSeconds(p.Increment)
-		n := roundRat(new(big.Rat).Quo(billed, step), ceiling)
-		want.Mul(step, new(big.Rat).SetInt(n))
-	}
-	if p.Minimum != "" && want.Cmp(oracleSeconds(p.Minimum)) < 0 {
-		want = oracleSeconds(p.Minimum)
-	}
-	extra := new(big.Rat).Sub(want, billed)
-	if l.pausedMS > 0 && pausedPrice != "" {
-		paused.Add(paused, extra)
-	} else {
-		running.Add(running, extra)
-	}
-	units := func(seconds *big.Rat) *big.Rat {
-		u := new(big.Rat).Mul(seconds, l.size(p.Component))
-		return u.Quo(u, unitSize[p.Unit])
-	}
-	runningUnits, pausedUnits := units(running), units(paused)
-	if computing {
-		runningUnits = new(big.Rat).Quo(big.NewRat(l.activeCPUMS, 1000), unitSize[p.Unit])
-	}
-	free := new(big.Rat).SetInt64(p.Included)
-	if runningUnits.Cmp(free) >= 0 {
-		runningUnits.Sub(runningUnits, free)
-		free = new(big.Rat)
-	} else {
-		free.Sub(free, runningUnits)
-		runningUnits = new(big.Rat)
-	}
-	if pausedUnits.Cmp(free) >= 0 {
-		pausedUnits.Sub(pausedUnits, free)
-	} else {
-		pausedUnits = new(big.Rat)
-	}
-	sum := amountOf(runningUnits, p.Price)
-	if pausedPrice != "" {
-		sum.Add(sum, amountOf(pausedUnits, pausedPrice))
+	if o.fee.PerCreation != "" {
+		sum.Add(sum, nanos(rat("1"), amount(o.fee.PerCreation)))
 	}
 	return sum
 }
 
-func oracleLess(units *big.Rat, included int64) *big.Rat {
-	rest := new(big.Rat).Sub(units, new(big.Rat).SetInt64(included))
-	if rest.Sign() < 0 {
-		return new(big.Rat)
+// counts reports whether a price applies in the region: the most exact does.
+func (o oracle) counts(p BookPrice) bool {
+	exactness := func(region string) int {
+		switch {
+		case region == "":
+			return 1
+		case o.region == "":
+			return 0
+		case region == "*":
+			return 2
+		case region == o.region:
+			return 3
+		}
+		return 0
 	}
-	return rest
+	for _, other := range o.book.Components {
+		if other.Component == p.Component && other.Model == p.Model && other.Label == p.Label && exactness(other.Region) > exactness(p.Region) {
+			return false
+		}
+	}
+	return exactness(p.Region) > 0
+}
+
+func (o oracle) price(p BookPrice) *big.Int {
+	switch p.Component {
+	case "creation":
+		return nanos(rat("1"), p.Price)
+	case "egress":
+		bytes := new(big.Rat)
+		for _, s := range o.segments {
+			if s.EgressBytes != nil {
+				bytes.Add(bytes, big.NewRat(*s.EgressBytes, 1))
+			}
+		}
+		units, _ := less(per(bytes, unitSize[p.Unit]), new(big.Rat).SetInt64(p.Included))
+		return nanos(units, p.Price)
+	}
+	return o.time(p)
+}
+
+// pausedPrice is what an idle sandbox pays; "" is nothing.
+func (o oracle) pausedPrice(p BookPrice) string {
+	switch {
+	case p.PausedPrice != "":
+		return p.PausedPrice
+	case o.book.Billing == extensions.BillingActiveCPU && p.Component == "vcpu":
+		return ""
+	case o.book.Billing == extensions.BillingFixed, o.book.Idle == extensions.IdleMetered,
+		o.book.Idle == extensions.IdleStorageOnly && p.Component == "disk":
+		return p.Price
+	}
+	return ""
+}
+
+func (o oracle) time(p BookPrice) *big.Int {
+	pausedPrice := o.pausedPrice(p)
+	used := map[Mode]*big.Rat{ModeRunning: new(big.Rat), ModePaused: new(big.Rat)} // seconds times size
+	billed, last, lastSize := new(big.Rat), Mode(""), size(p.Component, o.sizes)
+	for _, s := range o.segments {
+		if s.Mode == ModePaused && pausedPrice == "" || p.Component == "gpu" && !o.prices(p, s.Sizes) {
+			continue
+		}
+		seconds := big.NewRat(s.Milliseconds, 1000)
+		billed.Add(billed, seconds)
+		last, lastSize = s.Mode, size(p.Component, s.Sizes)
+		used[s.Mode].Add(used[s.Mode], o.quantity(p, s, times(seconds, lastSize)))
+	}
+	if last == "" {
+		if p.Component == "gpu" {
+			return new(big.Int)
+		}
+		last = ModeRunning
+	}
+	due := new(big.Rat).Set(billed)
+	if p.Increment != "" {
+		step := oracleSeconds(p.Increment)
+		steps := per(billed, step)
+		n := new(big.Int).Quo(steps.Num(), steps.Denom())
+		if whole(n).Cmp(steps) < 0 {
+			n.Add(n, big.NewInt(1))
+		}
+		due = times(step, whole(n))
+	}
+	if p.Minimum != "" && due.Cmp(oracleSeconds(p.Minimum)) < 0 {
+		due = oracleSeconds(p.Minimum)
+	}
+	used[last].Add(used[last], times(minus(due, billed), lastSize))
+	running, left := less(per(used[ModeRunning], unitSize[p.Unit]), new(big.Rat).SetInt64(p.Included))
+	sum := nanos(running, p.Price)
+	if pausedPrice != "" {
+		paused, _ := less(per(used[ModePaused], unitSize[p.Unit]), left)
+		sum.Add(sum, nanos(paused, pausedPrice))
+	}
+	return sum
+}
+
+// quantity is what a segment counts: measured where the book says so.
+func (o oracle) quantity(p BookPrice, s Segment, given *big.Rat) *big.Rat {
+	var measured *big.Rat
+	switch {
+	case p.Component == "vcpu" && s.CPUMillis != nil:
+		measured = big.NewRat(*s.CPUMillis, 1000)
+	case p.Component == "memory" && s.MemoryMiBMillis != nil:
+		measured = big.NewRat(*s.MemoryMiBMillis, 1024*1000)
+	}
+	switch {
+	case measured == nil:
+	case o.book.Billing == extensions.BillingActiveCPU && p.Component == "vcpu":
+		return measured
+	case o.book.Counts == "larger" && measured.Cmp(given) > 0:
+		return measured
+	}
+	return given
+}
+
+// prices reports whether p is the price of these GPUs.
+func (o oracle) prices(p BookPrice, s Sizes) bool {
+	if s.GPUs == 0 || p.Model != "" && p.Model != s.GPUModel {
+		return false
+	}
+	for _, other := range o.book.Components {
+		if p.Model == "" && other.Component == "gpu" && other.Model != "" && other.Model == s.GPUModel && o.counts(other) {
+			return false
+		}
+	}
+	return true
+}
+
+func size(component string, s Sizes) *big.Rat {
+	switch component {
+	case "vcpu":
+		return big.NewRat(s.VCPUMilli, 1000)
+	case "memory":
+		return big.NewRat(s.MemoryMiB, 1024)
+	case "disk":
+		return big.NewRat(s.DiskMiB, 1024)
+	case "gpu":
+		return big.NewRat(s.GPUs, 1)
+	}
+	return rat("1")
+}
+
+// less takes what is free off, and returns what of that is left.
+func less(units, free *big.Rat) (rest, left *big.Rat) {
+	if units.Cmp(free) >= 0 {
+		return minus(units, free), new(big.Rat)
+	}
+	return new(big.Rat), minus(free, units)
 }
 
 func oracleSeconds(d string) *big.Rat {
@@ -152,162 +249,4 @@ func oracleSeconds(d string) *big.Rat {
 		panic(err)
 	}
 	return big.NewRat(int64(v), int64(time.Second))
-}
-
-func genPrice(t *rapid.T, label string) string {
-	return UnitPrice(rapid.Int64Range(0, 50_000_000_000).Draw(t, label)).String()
-}
-
-func genMillis(t *rapid.T, label string) string {
-	if n := rapid.Int64Range(0, 120_000).Draw(t, label); n > 0 {
-		return strconv.FormatInt(n, 10) + "ms"
-	}
-	return ""
-}
-
-// genBook draws a valid book of the shape.
-func genBook(t *rapid.T, billing string) Book {
-	b := Book{ID: "prices.x", Extension: "ext.x", Version: "1", AsOf: "2026-01-02", Source: "a test", Currency: "USD", Confidence: ConfidenceExact, Billing: billing}
-	if billing != extensions.BillingFixed {
-		b.Idle = rapid.SampledFrom([]string{"", extensions.IdleZero, extensions.IdleStorageOnly, extensions.IdleMetered}).Draw(t, "idle")
-	}
-	for _, u := range units {
-		if u.component == ComponentSurcharge || !timed(u.component) && billing == extensions.BillingFixed && u.component != ComponentCreation {
-			continue
-		}
-		if billing == extensions.BillingInvocation && timed(u.component) {
-			continue
-		}
-		must := u.name == "creation" && billing == extensions.BillingInvocation || u.name == "vcpu-second" && billing == extensions.BillingActiveCPU ||
-			u.name == "sandbox-second" && (billing == extensions.BillingWallClock || billing == extensions.BillingFixed)
-		taken := len(b.Components) > 0 && b.Components[len(b.Components)-1].Component == u.component
-		if taken || !must && !rapid.Bool().Draw(t, u.name) {
-			continue
-		}
-		p := BookPrice{Component: u.component, Unit: u.name, Price: genPrice(t, "price"), Included: rapid.SampledFrom([]int64{0, 0, 1, 40}).Draw(t, "included")}
-		if u.component == ComponentCreation {
-			p.Included = 0
-		}
-		if timed(u.component) && !(billing == extensions.BillingActiveCPU && u.component == ComponentVCPU) {
-			p.Minimum, p.Increment = genMillis(t, "minimum"), genMillis(t, "increment")
-		}
-		if timed(u.component) && billing != extensions.BillingFixed && rapid.Bool().Draw(t, "own paused price") && !(billing == extensions.BillingActiveCPU && u.component == ComponentVCPU) {
-			p.PausedPrice = genPrice(t, "paused")
-		}
-		if u.component == ComponentGPU {
-			p.Model = "H100"
-		}
-		b.Components = append(b.Components, p)
-	}
-	for _, label := range []string{"region", "fee"} {
-		if rapid.Bool().Draw(t, label) {
-			b.Components = append(b.Components, BookPrice{Component: ComponentSurcharge, Unit: "charged", Price: genPrice(t, "share"), Label: label,
-				Region: map[string]string{"region": "eu"}[label]})
-		}
-	}
-	return b
-}
-
-func genResources(t *rapid.T) extensions.Resources {
-	cpu := extensions.Milli(rapid.Int64Range(1, 96_000).Draw(t, "cpu"))
-	memory, disk := rapid.Int64Range(1, 1<<20).Draw(t, "memory"), rapid.Int64Range(1, 1<<21).Draw(t, "disk")
-	r := extensions.Resources{CPU: &cpu, MemoryMB: &memory, DiskMB: &disk}
-	if rapid.Bool().Draw(t, "gpu") {
-		r.GPU = &extensions.GPU{Model: "H100", Count: rapid.Int64Range(1, 8).Draw(t, "gpus")}
-	}
-	return r
-}
-
-func gpuPriced(b Book) bool {
-	for _, p := range b.Components {
-		if p.Component == ComponentGPU {
-			return true
-		}
-	}
-	return false
-}
-
-var shapes = []string{extensions.BillingWallClock, extensions.BillingActiveCPU, extensions.BillingInvocation, extensions.BillingFixed}
-
-func TestQuoteSettlementAndOracleAgreeToTheNanoUnit(t *testing.T) {
-	t.Parallel()
-	for _, shape := range shapes {
-		t.Run(shape, func(t *testing.T) {
-			t.Parallel()
-			rapid.Check(t, func(t *rapid.T) { agree(t, shape) })
-		})
-	}
-}
-
-func agree(t *rapid.T, shape string) {
-	b := genBook(t, shape)
-	if err := b.Validate(); err != nil {
-		t.Fatalf("the generator made a bad book: %v", err)
-	}
-	res := genResources(t)
-	if !gpuPriced(b) {
-		res.GPU = nil
-	}
-	ms := rapid.Int64Range(1, 40*24*3600*1000).Draw(t, "ms")
-	egress := rapid.Int64Range(0, 1<<44).Draw(t, "egress")
-	region := rapid.SampledFrom([]string{"", "eu", "us"}).Draw(t, "region")
-	q, err := NewQuote(QuoteInput{Extension: "ext.x", PricingModel: extensions.PricingMetered, Region: region, Book: &b, Resources: res,
-		TTL: time.Duration(ms) * time.Millisecond, EgressBytes: &egress})
-	if err != nil {
-		t.Fatal(err)
-	}
-	// The receipt travels as text, to another machine.
-	snapshot, err := DecodePriceSnapshot(q.Snapshot.Encode())
-	if err != nil || snapshot.Encode() != q.Snapshot.Encode() {
-		t.Fatalf("snapshot: %v", err)
-	}
-	sizes := SizesOf(res)
-	bound := new(big.Int).Mul(big.NewInt(sizes.VCPUMilli), big.NewInt(ms))
-	active := new(big.Int).Div(bound, big.NewInt(1000)).Int64()
-	seg := Segment{Mode: ModeRunning, Milliseconds: ms, Sizes: sizes, EgressBytes: &egress}
-	if got := settle(t, []Segment{seg}, snapshot); q.Max == nil || q.Expected == nil || got != *q.Max || got != *q.Expected {
-		t.Fatalf("settled %s, quoted %v and at most %v", got, q.Expected, q.Max)
-	}
-	if *q.Reserve < *q.Max {
-		t.Fatalf("reserve %s is below max %s", q.Reserve, q.Max)
-	}
-	seg.CPUMillis = &active
-	life := oracleLife{runningMS: ms, activeCPUMS: active, egress: egress, sizes: sizes}
-	if got, want := settle(t, []Segment{seg}, snapshot), oracleTotal(b, region, life); big.NewInt(int64(got)).Cmp(want) != 0 {
-		t.Fatalf("settled %d, the oracle says %s", got, want)
-	}
-	// Any way to cut the running time gives the same sum, and pausing counts as the oracle says.
-	cut := rapid.Int64Range(0, ms).Draw(t, "cut")
-	life.pausedMS = rapid.Int64Range(1, 1<<31).Draw(t, "paused")
-	half := active / 2
-	rest := active - half
-	parts := []Segment{
-		{Mode: ModeRunning, Milliseconds: cut, Sizes: sizes, CPUMillis: &half},
-		{Mode: ModeRunning, Milliseconds: ms - cut, Sizes: sizes, CPUMillis: &rest, EgressBytes: &egress},
-		{Mode: ModePaused, Milliseconds: life.pausedMS, Sizes: sizes, CPUMillis: new(int64)},
-	}
-	want := oracleTotal(b, region, life)
-	if got := settle(t, parts, snapshot); big.NewInt(int64(got)).Cmp(want) != 0 {
-		t.Fatalf("paused: settled %d, the oracle says %s", got, want)
-	}
-}
-
-func settle(t *rapid.T, segments []Segment, s PriceSnapshot) Amount {
-	lines, err := Charge(segments, s)
-	if err != nil {
-		t.Fatal(err)
-	}
-	seen := map[string]bool{}
-	for _, l := range lines {
-		key := strconv.FormatInt(l.Segment, 10) + l.Component
-		if seen[key] {
-			t.Fatalf("two lines of segment and component %s", key)
-		}
-		seen[key] = true
-	}
-	total, known, err := Total(lines)
-	if err != nil || !known {
-		t.Fatalf("total: known %v, %v in %+v", known, err, lines)
-	}
-	return total
 }

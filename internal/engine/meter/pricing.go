@@ -36,7 +36,7 @@ func priceOf(in QuoteInput) (pricing, error) {
 	case in.Host != nil && in.Host.Cost != nil && in.Host.Cost.PerHour != "":
 		err = p.fromHost(*in.Host)
 	case in.PerHour != "":
-		err = p.fromPerHour(in.PerHour)
+		err = p.fromPerHour(in)
 	case in.Host != nil:
 		p.unknown("nobody said what host %s costs: set cost on it", in.Host.Name)
 	case in.PricingModel == extensions.PricingSelfHosted:
@@ -44,17 +44,23 @@ func priceOf(in QuoteInput) (pricing, error) {
 	default:
 		p.unknown("the catalog has no price book for %s", in.Extension)
 	}
+	if err == nil {
+		err = p.addFee(in)
+	}
 	return p, err
 }
 
-func (p *pricing) fromPerHour(perHour string) error {
-	price, currency, err := hourlyPrice(perHour)
+func (p *pricing) fromPerHour(in QuoteInput) error {
+	price, currency, err := hourlyPrice(in.PerHour)
 	if err != nil {
 		return err
 	}
 	p.fixed(BasisPerHour, currency, ConfidenceExact, "cost.per_hour of "+p.Extension)
-	p.Prices = []SnapshotPrice{always(ComponentSandbox, "sandbox-hour", price, ConfidenceExact)}
-	p.assume("%s per sandbox and hour, the price that the catalog gives this extension", perHour)
+	if p.AsOf = in.PerHourAsOf; in.PerHourSource != "" {
+		p.Source = in.PerHourSource
+	}
+	p.Prices = []SnapshotPrice{always(ComponentSandbox, unitSandboxHour, price, ConfidenceExact)}
+	p.assume("%s per sandbox and hour, the price that the catalog gives this extension", in.PerHour)
 	return nil
 }
 
@@ -80,10 +86,14 @@ func hourlyPrice(perHour string) (UnitPrice, Currency, error) {
 
 func (p *pricing) fromBook(b *Book) error {
 	if err := b.Validate(); err != nil {
-		return extensions.Errorf(extensions.KindInvalid, "price book %s: %w", b.ID, err)
+		return extensions.Errorf(extensions.KindInvalid, "%s: %w", b.title(), err)
 	}
 	p.Basis, p.Book, p.BookVersion, p.AsOf, p.Source = BasisBook, b.ID, b.Version, b.AsOf, b.Source
 	p.Currency, p.Confidence, p.Billing, p.Notes = b.Currency, b.Confidence, b.Billing, slices.Clone(b.Notes)
+	if b.Counts == CountsLarger {
+		p.Counts = CountsLarger
+		p.assume("what is used counts where it is more than what was asked for; the numbers are for what was asked for")
+	}
 	defaults, err := b.Defaults.sizes()
 	if err != nil {
 		return err
@@ -120,14 +130,21 @@ func (p *pricing) assumeSize(b *Book, component string, asked Sizes) {
 	}
 }
 
-// applies picks by region: a price without one yields to a twin of the region.
+// applies picks by region: of prices for the same thing the one of the region,
+// else that of any region, else the one without.
 func (b *Book) applies(p BookPrice, region string) bool {
-	if p.Region != "" {
-		return p.Region == region
+	twin := func(of string) bool {
+		return slices.ContainsFunc(b.Components, func(o BookPrice) bool {
+			return o.Region == of && o.Component == p.Component && o.Model == p.Model && o.Label == p.Label
+		})
 	}
-	return region == "" || !slices.ContainsFunc(b.Components, func(o BookPrice) bool {
-		return o.Region == region && o.Component == p.Component && o.Model == p.Model && o.Label == p.Label
-	})
+	switch p.Region {
+	case "":
+		return region == "" || !twin(region) && !twin(AnyRegion)
+	case AnyRegion:
+		return region != "" && (region == AnyRegion || !twin(region))
+	}
+	return p.Region == region
 }
 
 // snapshotPrice reduces one price of a validated book.

@@ -18,6 +18,10 @@ type QuoteInput struct {
 	Book *Book
 	// PerHour is the binding's explicit cost per hour, "0.10 USD"; "" = none.
 	PerHour string
+	// PerHourSource and PerHourAsOf say where it is from; "" = the binding.
+	PerHourSource, PerHourAsOf string
+	// Fee is the platform's at this binding; nil = none.
+	Fee *Fee
 	// Host is the machine of a self-hosted candidate; nil for an account.
 	Host *extensions.Host
 
@@ -59,8 +63,13 @@ type Quote struct {
 	P95         *Amount `json:"p95"`          // at the 95th percentile of history
 	Max         *Amount `json:"max"`          // at the TTL
 	Reserve     *Amount `json:"reserve"`      // Max with every line rounded up
+	// Wallet is what of Reserve comes out of a wallet: all of it on platform
+	// credit, the fee with the user's own key, 0 on an own place.
+	Wallet *Amount `json:"wallet"`
 
-	Lines       []QuoteLine `json:"lines"` // of Expected
+	Lines []QuoteLine `json:"lines"` // of Expected; without a duration of Hourly
+	// Worst are the lines of Max, for who holds it against a limit.
+	Worst       []QuoteLine `json:"-"`
 	Assumptions []string    `json:"assumptions"`
 	Unknowns    []string    `json:"unknowns"`
 	// Digest is the lower-case hex SHA-256 of the quote's other fields and

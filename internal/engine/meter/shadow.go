@@ -14,6 +14,9 @@ const (
 type ShadowPrice struct {
 	VCPUHour, GiBHour UnitPrice
 	Currency          Currency
+	Source            string
+	AsOf              string // YYYY-MM-DD
+	Confidence        Confidence
 }
 
 // ParseShadowPrice reads two amounts of one currency, "0.03 USD" and "0.004

@@ -34,11 +34,12 @@ type PriceSnapshot struct {
 	Extension   string          `json:"extension"`
 	AsOf        string          `json:"as_of,omitempty"`
 	Source      string          `json:"source,omitempty"`
-	Currency    Currency        `json:"currency,omitempty"` // empty only where the basis is unknown
+	Currency    Currency        `json:"currency,omitempty"` // empty only where nothing is priced
 	Confidence  Confidence      `json:"confidence"`
 	Billing     string          `json:"billing,omitempty"`
+	Counts      string          `json:"counts,omitempty"` // CountsLarger; "" = what was asked for
 	Region      string          `json:"region,omitempty"`
-	Memo        bool            `json:"memo"` // no wallet moves: self-hosted, or the user's own key
+	Memo        bool            `json:"memo"` // no wallet moves but for fees: self-hosted, or the user's own key
 	Sizes       Sizes           `json:"sizes"`
 	Prices      []SnapshotPrice `json:"prices,omitempty"`
 	Notes       []string        `json:"notes,omitempty"`
@@ -56,19 +57,6 @@ type SnapshotPrice struct {
 	Included   int64      `json:"included,omitempty"` // units
 	Confidence Confidence `json:"confidence"`
 	Source     string     `json:"source,omitempty"` // where it differs from the snapshot's
-}
-
-// Known reports whether every price that applies is known.
-func (s PriceSnapshot) Known() bool {
-	if s.Basis == BasisUnknown || s.Basis == "" {
-		return false
-	}
-	for _, p := range s.Prices {
-		if p.Price == nil {
-			return false
-		}
-	}
-	return true
 }
 
 // Encode returns the canonical JSON: equal snapshots have equal bytes.
@@ -101,6 +89,10 @@ func DecodePriceSnapshot(text string) (PriceSnapshot, error) {
 	return s, nil
 }
 
+// larger reports whether what was used counts where it is more than what was
+// asked for.
+func (s PriceSnapshot) larger() bool { return s.Basis == BasisHost || s.Counts == CountsLarger }
+
 func (s PriceSnapshot) activeCPU() bool { return s.Billing == extensions.BillingActiveCPU }
 
 func (s PriceSnapshot) check() error {
@@ -112,7 +104,9 @@ func (s PriceSnapshot) check() error {
 	}
 	switch s.Basis {
 	case BasisUnknown:
-		return nil
+		if len(s.Prices) == 0 {
+			return nil
+		}
 	case BasisBook, BasisHost, BasisPerHour:
 	default:
 		return bad("unknown basis %q", s.Basis)
@@ -122,7 +116,7 @@ func (s PriceSnapshot) check() error {
 	}
 	for i, p := range s.Prices {
 		u, ok := unitNamed(p.Unit)
-		if !ok || u.component != base(p.Component) {
+		if !ok || !u.sells(base(p.Component)) {
 			return bad("%s is not sold by the %q", p.Component, p.Unit)
 		}
 		if p.Price != nil && *p.Price < 0 || p.Paused != nil && *p.Paused < 0 || p.Minimum < 0 || p.Increment < 0 || p.Included < 0 {

@@ -12,6 +12,7 @@ const (
 	ComponentGPU       = "gpu"       // GPU time, by model
 	ComponentEgress    = "egress"    // traffic out
 	ComponentSurcharge = "surcharge" // a share of all other charges: price "0.25" adds 25 %
+	ComponentFee       = "fee"       // the platform's own, never a vendor's: see Fee
 )
 
 // unit is one way to price a component. perUnit is the number of quanta in
@@ -20,6 +21,13 @@ type unit struct {
 	name, component, quantum string
 	perUnit                  int64
 }
+
+// Units that the engine itself prices with.
+const (
+	unitCreation    = "creation"
+	unitSandboxHour = "sandbox-hour"
+	unitCharged     = "charged"
+)
 
 const (
 	secondMS = 1000
@@ -31,9 +39,9 @@ const (
 
 // units is the closed list; what is not here is refused.
 var units = []unit{
-	{"creation", ComponentCreation, "count", 1},
+	{unitCreation, ComponentCreation, "count", 1},
 	{"sandbox-second", ComponentSandbox, "ms", secondMS},
-	{"sandbox-hour", ComponentSandbox, "ms", hourMS},
+	{unitSandboxHour, ComponentSandbox, "ms", hourMS},
 	{"vcpu-second", ComponentVCPU, "milli-vCPU x ms", milli * secondMS},
 	{"vcpu-hour", ComponentVCPU, "milli-vCPU x ms", milli * hourMS},
 	{"gib-second", ComponentMemory, "MiB x ms", mibPer * secondMS},
@@ -45,7 +53,7 @@ var units = []unit{
 	{"gpu-hour", ComponentGPU, "GPU x ms", hourMS},
 	{"egress-gib", ComponentEgress, "bytes", 1 << 30},
 	{"egress-gb", ComponentEgress, "bytes", 1_000_000_000},
-	{"charged", ComponentSurcharge, "nano-units", 1_000_000_000},
+	{unitCharged, ComponentSurcharge, "nano-units", 1_000_000_000},
 }
 
 func unitNamed(name string) (unit, bool) {
@@ -54,6 +62,15 @@ func unitNamed(name string) (unit, bool) {
 		return unit{}, false
 	}
 	return units[i], true
+}
+
+// sells reports whether the unit is one of the component, given without model
+// or label.
+func (u unit) sells(component string) bool {
+	if component == ComponentFee {
+		return u.name == unitCreation || u.name == unitSandboxHour || u.name == unitCharged
+	}
+	return u.component == component
 }
 
 // Units names every unit a price book may use.

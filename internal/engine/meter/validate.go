@@ -62,23 +62,31 @@ func FieldErrors(err error) []*FieldError {
 func (b *Book) Fresh(now time.Time) error {
 	from, err := time.Parse(dateForm, b.AsOf)
 	if err != nil {
-		return extensions.Errorf(extensions.KindInvalid, "price book %s: as_of %q is not a date", b.ID, b.AsOf)
+		return extensions.Errorf(extensions.KindInvalid, "%s: as_of %q is not a date", b.title(), b.AsOf)
 	}
 	if from.After(now.Add(24 * time.Hour)) {
-		return extensions.Errorf(extensions.KindInvalid, "price book %s is of %s, which is in the future", b.ID, b.AsOf).
+		return extensions.Errorf(extensions.KindInvalid, "%s is of %s, which is in the future", b.title(), b.AsOf).
 			WithRemedy("correct as_of, or this machine's clock")
 	}
 	until := from.Add(freshFor)
 	if b.ValidUntil != "" {
 		if until, err = time.Parse(dateForm, b.ValidUntil); err != nil {
-			return extensions.Errorf(extensions.KindInvalid, "price book %s: valid_until %q is not a date", b.ID, b.ValidUntil)
+			return extensions.Errorf(extensions.KindInvalid, "%s: valid_until %q is not a date", b.title(), b.ValidUntil)
 		}
 	}
 	if now.After(until.Add(24 * time.Hour)) { // the last day counts
-		return extensions.Errorf(extensions.KindInvalid, "price book %s is stale: its prices of %s counted until %s", b.ID, b.AsOf, until.Format(dateForm)).
-			WithRemedy("check the prices at %s and update as_of, or raise valid_until", b.Source)
+		return extensions.Errorf(extensions.KindInvalid, "%s is stale: its prices of %s counted until %s", b.title(), b.AsOf, until.Format(dateForm)).
+			WithRemedy("look at %s and put a book with today's as_of (or a later valid_until) into your catalog's prices folder", b.Source)
 	}
 	return nil
+}
+
+// title names the book and where it stands.
+func (b *Book) title() string {
+	if b.Where == "" {
+		return "price book " + b.ID
+	}
+	return "price book " + b.ID + " (" + b.Where + ")"
 }
 
 // checker collects mistakes below a path.
@@ -125,10 +133,7 @@ func (b *Book) checkHead(c *checker) {
 	c.text("id", b.ID, true)
 	c.text("version", b.Version, true)
 	c.text("source", b.Source, true)
-	if rest, ok := strings.CutPrefix(b.Extension, "ext."); !ok || rest == "" {
-		c.bad("extension", "%q is not the id of an extension binding such as ext.e2b", b.Extension)
-	}
-	c.text("extension", b.Extension, false)
+	b.checkTarget(c)
 	from := c.date("as_of", b.AsOf)
 	if b.ValidUntil != "" && c.date("valid_until", b.ValidUntil).Before(from) {
 		c.bad("valid_until", "%s is before as_of %s", b.ValidUntil, b.AsOf)
@@ -142,6 +147,9 @@ func (b *Book) checkHead(c *checker) {
 		b.Billing == extensions.BillingFixed && b.Idle != extensions.IdleMetered {
 		c.bad("idle", "a fixed price is the same while paused: leave idle out, or say metered")
 	}
+	if b.Counts != "" {
+		c.oneOf("counts", b.Counts, CountsReserved, CountsLarger)
+	}
 	if _, err := b.Defaults.sizes(); err != nil {
 		c.bad("defaults", "%w", err)
 	}
@@ -149,6 +157,18 @@ func (b *Book) checkHead(c *checker) {
 	c.at = []string{"notes"}
 	for i, n := range b.Notes {
 		c.text(strconv.Itoa(i), n, true)
+	}
+}
+
+// checkTarget wants one binding, or one vendor.
+func (b *Book) checkTarget(c *checker) {
+	c.text("extension", b.Extension, false)
+	c.text("handler", b.Handler, false)
+	switch rest, ok := strings.CutPrefix(b.Extension, "ext."); {
+	case b.Extension != "" && b.Handler != "":
+		c.bad("handler", "a book prices one extension, or with handler all of a vendor: not both")
+	case b.Handler == "" && (!ok || rest == ""):
+		c.bad("extension", "%q is not the id of an extension binding such as ext.e2b", b.Extension)
 	}
 }
 

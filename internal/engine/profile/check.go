@@ -35,14 +35,17 @@ var (
 	costClasses    = []string{"self-hosted", "saas-metered"}
 )
 
-// checker collects the mistakes of one profile with their places.
+// checker collects the mistakes of one file with their places.
 type checker struct {
-	p    *Profile
+	p    *Profile // nil where it is no profile's
+	pos  *strictyaml.Positions
 	errs strictyaml.Errors
 }
 
+func newChecker(p *Profile) *checker { return &checker{p: p, pos: p.pos} }
+
 func (c *checker) fail(path []string, format string, args ...any) *strictyaml.Error {
-	e := c.p.Errorf(path, format, args...)
+	e := c.pos.Errorf(path, format, args...)
 	c.errs = append(c.errs, e)
 	return e
 }
@@ -138,16 +141,19 @@ func checkEnv(name, value string) error {
 	return script("the value of " + name)(value)
 }
 
-func checkReference(s string) error {
-	id, version, pinned := strings.Cut(s, "@")
-	if err := CheckID(ProfilePrefix, id); err != nil {
-		return err
+// reference accepts an id, perhaps with "@" and a version.
+func reference(prefix string) func(string) error {
+	return func(s string) error {
+		id, version, pinned := strings.Cut(s, "@")
+		if err := CheckID(prefix, id); err != nil {
+			return err
+		}
+		if pinned {
+			_, err := parseVersion(version)
+			return err
+		}
+		return nil
 	}
-	if pinned {
-		_, err := parseVersion(version)
-		return err
-	}
-	return nil
 }
 
 func checkMoney(s string) error {

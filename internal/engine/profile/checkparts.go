@@ -15,7 +15,7 @@ import (
 
 // check finds what is wrong with a profile's values one by one.
 func check(p *Profile) strictyaml.Errors {
-	c := &checker{p: p}
+	c := newChecker(p)
 	c.identity()
 	c.routing()
 	c.walls()
@@ -29,21 +29,25 @@ func check(p *Profile) strictyaml.Errors {
 }
 
 func (c *checker) identity() {
-	p := c.p
+	c.named(ProfilePrefix, c.p.ID, c.p.Version)
+	c.text(c.p.Extends, reference(ProfilePrefix), "extends")
+}
+
+// named checks what every file has: an id and a version.
+func (c *checker) named(prefix, id, version string) {
 	switch {
-	case p.ID != "" || p.pos.Has("id"):
-		c.is(CheckID(ProfilePrefix, p.ID), "id")
+	case id != "" || c.pos.Has("id"):
+		c.is(CheckID(prefix, id), "id")
 	default:
-		c.fail(nil, "id is required, as in id: profile.mine")
+		c.fail(nil, "id is required, as in id: %smine", prefix)
 	}
 	switch {
-	case p.Version != "" || p.pos.Has("version"):
-		_, err := parseVersion(p.Version)
+	case version != "" || c.pos.Has("version"):
+		_, err := parseVersion(version)
 		c.is(err, "version")
 	default:
 		c.fail(nil, `version is required, as in version: "1.0.0"`)
 	}
-	c.text(p.Extends, checkReference, "extends")
 }
 
 func (c *checker) routing() {
@@ -120,23 +124,16 @@ func (c *checker) work() {
 		}
 	}
 	if t := p.Toolchain; t != nil {
-		c.each(t.Kits, checkToken("a kit"), "toolchain", "kits")
-		c.each(t.Install, command, "toolchain", "install")
-		c.each(t.PostAcquire, command, "toolchain", "post_acquire")
-		c.each(t.PreRelease, command, "toolchain", "pre_release")
+		c.kits(t.Kits, "toolchain", "kits")
+		c.steps(t.Install, "toolchain", "install")
+		c.steps(t.PostAcquire, "toolchain", "post_acquire")
+		c.steps(t.PreRelease, "toolchain", "pre_release")
 		c.pairs(t.Env, checkEnv, "toolchain", "env")
 	}
 	if r := p.Requires; r != nil {
 		c.each(r.Runtime, checkToken("a runtime kind"), "requires", "runtime")
 		c.each(r.Capabilities, checkToken("a requirement kind"), "requires", "capabilities")
 	}
-}
-
-func command(s string) error {
-	if strings.TrimSpace(s) == "" {
-		return invalid("the command is empty")
-	}
-	return script("the command")(s)
 }
 
 func checkToken(what string) func(string) error {

@@ -68,7 +68,29 @@ func mergeStruct(parent, child reflect.Value) reflect.Value {
 		if chosen[f.Tag.Get("choice")] && child.Field(i).IsNil() {
 			continue
 		}
+		if f.Tag.Get("merge") == "add" {
+			out.Field(i).Set(mergeList(parent.Field(i), child.Field(i)))
+			continue
+		}
 		out.Field(i).Set(mergeValue(parent.Field(i), child.Field(i)))
+	}
+	return out
+}
+
+// mergeList puts the child's entries after the parent's, each once. An empty
+// list drops the parent's.
+func mergeList(parent, child reflect.Value) reflect.Value {
+	if parent.Len() == 0 || child.Len() == 0 {
+		return mergeValue(parent, child)
+	}
+	out, seen := reflect.MakeSlice(child.Type(), 0, parent.Len()+child.Len()), map[any]bool{}
+	for _, list := range []reflect.Value{parent, child} {
+		for i := range list.Len() {
+			if entry := list.Index(i).Interface(); !seen[entry] {
+				seen[entry] = true
+				out = reflect.Append(out, list.Index(i))
+			}
+		}
 	}
 	return out
 }

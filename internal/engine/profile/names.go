@@ -11,10 +11,11 @@ import (
 const (
 	ProfilePrefix   = "profile."
 	ExtensionPrefix = "ext."
+	KitPrefix       = "kit."
 )
 
 const (
-	maxID   = 128 // bytes of a profile's or binding's id
+	maxID   = 128 // bytes of a profile's, kit's or binding's id
 	maxName = 63  // bytes of a sandbox's name
 )
 

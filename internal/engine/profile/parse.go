@@ -16,15 +16,21 @@ func Parse(file string, data []byte) (*Profile, error) {
 	if !pos.Known() {
 		return p, err
 	}
-	found := strictyaml.Collect(file, err)
 	later := check(p)
-	if len(found) == 0 && p.Extends == nil {
+	if err == nil && p.Extends == nil {
 		later = append(later, strictyaml.Collect(file, checkWhole(p))...)
 	}
+	return p, withChecks(file, err, later)
+}
+
+// withChecks adds what checking found to what decoding did. A value that was
+// not read is not judged again.
+func withChecks(file string, decoded error, later strictyaml.Errors) error {
+	found := strictyaml.Collect(file, decoded)
 	for _, e := range later {
 		if !slices.ContainsFunc(found, func(f *strictyaml.Error) bool { return f.Line == e.Line && f.Column == e.Column }) {
-			found = append(found, e) // a value that was not read is not judged again
+			found = append(found, e)
 		}
 	}
-	return p, found.Err()
+	return found.Err()
 }

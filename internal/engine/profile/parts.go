@@ -111,16 +111,6 @@ func resourcesOf(r *Resources) extensions.Resources {
 	return out
 }
 
-func toolchainOf(t *Toolchain) extensions.Toolchain {
-	if t == nil {
-		return extensions.Toolchain{}
-	}
-	return extensions.Toolchain{
-		Kits: slices.Clone(t.Kits), Install: slices.Clone(t.Install), PostAcquire: slices.Clone(t.PostAcquire),
-		PreRelease: slices.Clone(t.PreRelease), Env: maps.Clone(t.Env),
-	}
-}
-
 func probeOf(r *Readiness) *extensions.Probe {
 	if r == nil {
 		return nil

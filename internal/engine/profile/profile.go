@@ -138,12 +138,13 @@ type Setup struct {
 	SecretRefs   []SecretRef `yaml:"secret_refs"`
 }
 
-// Toolchain is what is installed and run around the workspace's arrival.
+// Toolchain is what runs inside once the workspace is there. Its lists add to
+// those of the ancestors.
 type Toolchain struct {
-	Kits        []string          `yaml:"kits"`
-	Install     []string          `yaml:"install"`
-	PostAcquire []string          `yaml:"post_acquire"`
-	PreRelease  []string          `yaml:"pre_release"`
+	Kits        []string          `yaml:"kits" merge:"add"` // "kit.x" or "kit.x@1.0.0"
+	Install     []Step            `yaml:"install" merge:"add"`
+	PostAcquire []Step            `yaml:"post_acquire" merge:"add"`
+	PreRelease  []Step            `yaml:"pre_release" merge:"add"`
 	Env         map[string]string `yaml:"env"`
 }
 
@@ -191,6 +192,8 @@ type Metadata struct {
 	CostClass    *string `yaml:"cost_class"`    // self-hosted | saas-metered
 	LatencyClass *string `yaml:"latency_class"` // such as standard
 }
+
+func (p *Profile) identity() (id, version string) { return p.ID, p.Version }
 
 // Ref is "id@version".
 func (p *Profile) Ref() string { return p.ID + "@" + p.Version }

@@ -112,7 +112,7 @@ func Resolve(set *Set, req Request) (*Resolved, error) {
 		return nil, err
 	}
 	r := &resolver{p: flat, req: req}
-	spec := r.spec()
+	spec := r.spec(set)
 	if err := r.err(); err != nil {
 		return nil, err
 	}

@@ -23,13 +23,13 @@ const (
 	InputRef  = "ref"
 )
 
-func (r *resolver) spec() extensions.Spec {
+func (r *resolver) spec(set *Set) extensions.Spec {
 	p := r.p
 	spec := extensions.Spec{
 		Name: r.req.Name, Profile: p.ID, Version: p.Version,
 		Isolation: isolationOf(p), Network: networkOf(p), Workspace: workspaceOf(p),
 		Image: imageOf(p.Image), Compose: composeOf(p.Compose), Containers: containersOf(p.Containers),
-		Resources: resourcesOf(p.Resources), Toolchain: toolchainOf(p.Toolchain), Readiness: probeOf(p.Readiness),
+		Resources: resourcesOf(p.Resources), Readiness: probeOf(p.Readiness),
 		FromSnapshot: r.req.FromSnapshot, FromSandbox: r.req.FromSandbox,
 	}
 	if s := p.Setup; s != nil {
@@ -38,6 +38,7 @@ func (r *resolver) spec() extensions.Spec {
 	if q := p.Requires; q != nil {
 		spec.Requires = extensions.Requires{Runtime: slices.Clone(q.Runtime), Capabilities: slices.Clone(q.Capabilities)}
 	}
+	r.tools(set, &spec)
 	r.identity()
 	r.life(&spec)
 	r.inputs(&spec)
@@ -161,7 +162,7 @@ func checkGitRef(s string) error {
 }
 
 func (r *resolver) environment(spec *extensions.Spec) {
-	env := &checker{p: r.p}
+	env := newChecker(r.p)
 	env.pairs(r.req.Env, checkEnv)
 	for _, e := range env.errs {
 		r.fail(invalid("env: %s", e.Msg).At("env"))

@@ -10,7 +10,7 @@ import (
 // checkWhole finds what contradicts itself in a profile with its ancestors
 // merged in.
 func checkWhole(p *Profile) error {
-	c := &checker{p: p}
+	c := newChecker(p)
 	c.exactlyOne(true, nil, map[string]bool{"image": p.Image != nil, "compose": p.Compose != nil, "containers": p.Containers != nil})
 	if p.Image != nil {
 		c.wholeImage(p.Image, "image")

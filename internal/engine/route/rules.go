@@ -151,10 +151,7 @@ var needs = []need{
 	{extensions.PowerExec, "the readiness probe runs a command", func(q *Query) bool {
 		return q.Spec.Readiness != nil && len(q.Spec.Readiness.Command) > 0
 	}},
-	{extensions.PowerExec, "the toolchain runs commands", func(q *Query) bool {
-		t := q.Spec.Toolchain
-		return len(t.Kits)+len(t.Install)+len(t.PostAcquire)+len(t.PreRelease) > 0
-	}},
+	{extensions.PowerExec, "the toolchain runs commands", func(q *Query) bool { return q.Spec.Toolchain.Runs() }},
 	{extensions.PowerFiles, "the mirrored workspace is brought back", func(q *Query) bool {
 		w := q.Spec.Workspace
 		return w.Mode == extensions.WorkspaceMirror && w.Access != extensions.AccessNone

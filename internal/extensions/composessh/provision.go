@@ -163,7 +163,11 @@ func (b *Backend) createVars(ctx context.Context, p *plan) map[string]string {
 		vars[variable] = spec.Secrets[p.rendered.SecretVars[variable]].Reveal()
 	}
 	vars["secret_vars"] = strings.Join(names, " ")
-	maps.Copy(vars, probeVars(spec.Readiness))
+	probe := spec.Readiness
+	if spec.ProbeLater {
+		probe = nil
+	}
+	maps.Copy(vars, probeVars(probe))
 	maps.Copy(vars, subnetVars(s.subnets, s.subnetSize, containersPerNetwork(p.rendered)))
 	maps.Copy(vars, imageVars(p.rendered, p.bundled, p.keepsImages()))
 	maps.Copy(vars, p.walls.vars(spec.ID, p.rendered))

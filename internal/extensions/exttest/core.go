@@ -103,6 +103,7 @@ var coreChecks = []check{
 			e.Errorf("the probe left %q, want one run that failed before the one that succeeded", got)
 		}
 	}},
+	{name: "core/probe-later-waits-for-wait-ready", power: extensions.PowerExec, run: probeLater},
 	{name: "core/find-finds", run: func(e *env) {
 		if e.desc.Find.Strength == extensions.FindNone {
 			return

@@ -136,6 +136,13 @@ var coreMutants = map[string]mutant{
 		r, err := b.wholeBackend.WaitReady(c, s, h)
 		return r, turn(err, extensions.KindTimeout, extensions.KindInternal)
 	}},
+	"core/probe-later-waits-for-wait-ready": {provision: func(b *broken, c ctx, s spec) (handle, seen, error) {
+		h, o, err := b.wholeBackend.Provision(c, s)
+		if err == nil && s.ProbeLater {
+			_, err = b.wholeBackend.Exec(c, h, extensions.ExecRequest{Command: s.Readiness.Command})
+		}
+		return h, o, err
+	}},
 	"core/wait-ready-repeats-the-probe": {waitReady: func(b *broken, c ctx, s spec, h handle) (inside, error) {
 		if s.Readiness != nil && s.Readiness.Command[0] == "sh" {
 			s.Readiness = nil

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 	"unicode"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
@@ -225,5 +226,31 @@ func canaryNowhere(e *env) {
 func noteError(seen map[string]string, what string, err error) {
 	if err != nil {
 		seen["error: "+what] = fmt.Sprintf("%v %s", err, extensions.RemedyOf(err))
+	}
+}
+
+// probeLater does what the engine does where commands come before the probe.
+func probeLater(e *env) {
+	spec := e.spec(With(func(s *extensions.Spec) {
+		s.ProbeLater = true
+		s.Readiness = &extensions.Probe{Command: []string{"sh", "-c", "printf x >>asked; test -f installed"},
+			Interval: extensions.Duration(50 * time.Millisecond), Timeout: extensions.Duration(5 * time.Second)}
+	}))
+	h, o := e.provision(spec)
+	if o.Phase != extensions.PhaseReady {
+		usable := spec
+		usable.Readiness = nil
+		if _, err := e.b.WaitReady(e.ctx(), usable, h); err != nil {
+			e.Fatalf("waiting without a probe: %v", err)
+		}
+	}
+	if got := e.sh(h, "cat asked 2>/dev/null; printf x >installed"); got != "" {
+		e.Errorf("the probe was asked %d times before its turn", len(got))
+	}
+	if _, err := e.b.WaitReady(e.ctx(), spec, h); err != nil {
+		e.Fatalf("waiting with the probe: %v", err)
+	}
+	if e.sh(h, "cat asked") == "" {
+		e.Error("ready, and the probe was never asked")
 	}
 }

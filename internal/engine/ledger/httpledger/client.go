@@ -50,14 +50,14 @@ type held struct {
 }
 
 // Open finds the server at https://host, and http://host on this machine, and
-// asks it which ledger it gives out. The token comes from the environment. The
+// asks it which ledger it gives out. The token is that of the options, else of the environment. The
 // clock and the sinks of the options are the server's matter.
 func Open(ctx context.Context, address string, o ledger.Options) (*Client, error) {
 	p, err := parse(address)
 	if err != nil {
 		return nil, err
 	}
-	token, err := credential()
+	token, err := credential(o.Token)
 	if err != nil {
 		return nil, err
 	}

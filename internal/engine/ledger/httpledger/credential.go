@@ -1,6 +1,7 @@
 package httpledger
 
 import (
+	"cmp"
 	"os"
 	"regexp"
 	"strings"
@@ -15,10 +16,10 @@ const (
 	EnvTokenFile = "SANDBOXER_LEDGER_TOKEN_FILE" //nolint:gosec // the name, not the token
 )
 
-// credential reads the client's token.
-func credential() (extensions.Secret, error) {
+// credential is the client's token: given, or read from the environment.
+func credential(given extensions.Secret) (extensions.Secret, error) {
 	none := extensions.Secret{}
-	text := os.Getenv(EnvToken)
+	text := cmp.Or(given.Reveal(), os.Getenv(EnvToken))
 	if file := os.Getenv(EnvTokenFile); text == "" && file != "" {
 		b, err := os.ReadFile(file)
 		if err != nil {

@@ -171,6 +171,14 @@ var routes = map[string]route{
 	opCharges: on(func(ctx context.Context, c client, q extensions.ID) ([]ledger.Charge, error) {
 		return c.Charges(ctx, q)
 	}),
+	opUsage: on(func(ctx context.Context, c client, q usageQuery) ([]ledger.UsageRow, error) {
+		return c.Usage(ctx, q.Filter, q.By...)
+	}),
+	opEachCharge: on(func(ctx context.Context, c client, q chargeQuery) (chargePage, error) { return charges(ctx, c, q) }),
+	opEachOpenMeter: on(func(ctx context.Context, c client, q meterQuery) ([]ledger.Meter, error) {
+		return openMeters(ctx, c, q)
+	}),
+	opHeld:  on(func(ctx context.Context, c client, q extensions.ID) ([]ledger.Transfer, error) { return c.Held(ctx, q) }),
 	opQuote: on(func(ctx context.Context, c client, q string) (ledger.Quote, error) { return c.Quote(ctx, q) }),
 	opGrant: on(func(ctx context.Context, c client, q ledger.Grant) (ledger.Balance, error) { return c.Grant(ctx, q) }),
 	opPutBudget: on(func(ctx context.Context, c client, q ledger.Budget) (ledger.Budget, error) {

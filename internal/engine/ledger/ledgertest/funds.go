@@ -46,7 +46,7 @@ func funds(t *testing.T, address NewAddress) {
 	t.Run("budgets", func(t *testing.T) { t.Parallel(); budgets(t, address) })
 	t.Run("reservations", func(t *testing.T) { t.Parallel(); reservations(t, address) })
 	t.Run("ceilings", func(t *testing.T) { t.Parallel(); ceilings(t, address) })
-	t.Run("random lives", func(t *testing.T) { t.Parallel(); moneyInvariants(t, address) })
+	t.Run("random lives", func(t *testing.T) { t.Parallel(); books(t, address) })
 	t.Run("the last credit of a wallet", func(t *testing.T) { t.Parallel(); lastCredit(t, address, "wallet of acme") })
 	t.Run("the last credit of a budget", func(t *testing.T) { t.Parallel(); lastCredit(t, address, "budget all of acme/web") })
 }

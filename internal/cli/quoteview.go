@@ -1,0 +1,177 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine"
+)
+
+func (a *app) printQuote(w io.Writer, v quoteView) error {
+	e := v.Estimate
+	err := facts(w, [][2]string{
+		{"profile", v.Profile + "@" + v.Version},
+		{"ttl", e.TTL},
+		{"per hour", amountRange(e.HourlyLow, e.HourlyHigh, e.Currency)},
+		{"total", amountRange(e.TotalLow, e.TotalHigh, e.Currency)},
+		{"at most", amount(e.Maximum, e.Currency)},
+		{"chosen by", v.Route.Strategy},
+		{"because", v.Route.Why},
+		{"catalog", e.CatalogDigest},
+	})
+	if err != nil {
+		return err
+	}
+	for _, part := range []func(io.Writer, quoteView) error{printCandidates, printLines, printFunds, printRefusals} {
+		if err := part(w, v); err != nil {
+			return err
+		}
+	}
+	for _, u := range e.Unknowns {
+		a.say("note: unknown: %s", u)
+	}
+	for _, s := range e.Assumptions {
+		a.say("note: assumed: %s", s)
+	}
+	for _, n := range v.Notices {
+		a.notify(n)
+	}
+	return nil
+}
+
+// printCandidates is a line for each place, in their order.
+func printCandidates(w io.Writer, v quoteView) error {
+	if len(v.Estimate.Candidates) == 0 {
+		return nil
+	}
+	head := []string{"ORDER", "PLACE", "PER HOUR", "EXPECTED", "95 OF 100", "AT MOST", "PAID BY", "PRICE", "EXPIRY"}
+	rows := [][]string{head}
+	for _, c := range v.Estimate.Candidates {
+		order, past := "refused", ""
+		if c.Eligible {
+			order = strconv.FormatInt(c.Order, 10)
+		}
+		if v.Past > 0 {
+			past = amount(c.P95, c.Currency)
+		}
+		rows = append(rows, []string{order, placeName(c.Extension, c.Host), amount(c.Hourly, c.Currency), amount(c.Expected, c.Currency), past,
+			amount(c.Maximum, c.Currency), payer(c), priceNote(c), c.Expiry})
+	}
+	if v.Past == 0 {
+		for i := range rows {
+			rows[i] = slices.Delete(rows[i], 4, 5)
+		}
+	}
+	if _, err := fmt.Fprintln(w); err != nil {
+		return err
+	}
+	return grid(w, rows)
+}
+
+func payer(c engine.EstimateCandidate) string {
+	if !c.Memo {
+		return "wallet"
+	}
+	if c.Wallet != "" && strings.Trim(c.Wallet, "0.") != "" {
+		return "you, fee from the wallet"
+	}
+	return "you"
+}
+
+// printLines shows how the first choice's price comes about.
+func printLines(w io.Writer, v quoteView) error {
+	i := slices.IndexFunc(v.Estimate.Candidates, func(c engine.EstimateCandidate) bool { return c.Order == 1 })
+	if i < 0 || len(v.Estimate.Candidates[i].Lines) == 0 {
+		return nil
+	}
+	c := v.Estimate.Candidates[i]
+	rows := [][]string{{"COMPONENT", "QUANTITY", "PRICE", "AMOUNT", "AS OF", "CONFIDENCE", "SOURCE"}}
+	for _, l := range c.Lines {
+		rows = append(rows, []string{l.Component, l.Quantity + " " + l.Unit, amount(l.UnitPrice, ""), amount(l.Amount, c.Currency), l.AsOf, l.Confidence, l.Source})
+	}
+	of := "an hour"
+	if c.Expected != "" {
+		of = "what is expected"
+	}
+	if _, err := fmt.Fprintf(w, "\n%s, %s:\n", placeName(c.Extension, c.Host), of); err != nil {
+		return err
+	}
+	return grid(w, rows)
+}
+
+func printFunds(w io.Writer, v quoteView) error {
+	if len(v.Funds) == 0 {
+		return nil
+	}
+	rows := [][]string{{"LIMIT", "AVAILABLE", "NEEDED", ""}}
+	for _, f := range v.Funds {
+		verdict := ""
+		switch {
+		case f.Enough:
+		case f.Hard:
+			verdict = "not enough: a create is refused"
+		default:
+			verdict = "more than the soft limit: a create is warned of"
+		}
+		rows = append(rows, []string{f.Limit, amount(f.Available, f.Currency), amount(f.Needed, f.Currency), verdict})
+	}
+	if _, err := fmt.Fprintln(w); err != nil {
+		return err
+	}
+	return grid(w, rows)
+}
+
+func printRefusals(w io.Writer, v quoteView) error {
+	var refusals []string
+	for _, c := range v.Estimate.Candidates {
+		for _, r := range c.Refusals {
+			refusals = append(refusals, refusalLines(placeName(c.Extension, c.Host), r))
+		}
+	}
+	if len(refusals) == 0 {
+		return nil
+	}
+	_, err := fmt.Fprintf(w, "\n%s\n", strings.Join(refusals, "\n"))
+	return err
+}
+
+func refusalLines(place string, r engine.Refusal) string {
+	line := fmt.Sprintf("%s refused (%s, %s): %s", place, r.Stage, r.Rule, r.Reason)
+	if r.Remedy != "" {
+		line += "\n  What to do: " + r.Remedy
+	}
+	return line
+}
+
+func priceNote(c engine.EstimateCandidate) string {
+	note := c.Confidence
+	if c.AsOf != "" {
+		note += " as of " + c.AsOf
+	}
+	return note
+}
+
+func placeName(extension, host string) string {
+	if host == "" {
+		return extension
+	}
+	return extension + "@" + host
+}
+
+// amount adds the currency; an unknown amount is said to be unknown, never 0.
+func amount(s, currency string) string {
+	if s == "" {
+		return "unknown"
+	}
+	return strings.TrimSpace(s + " " + currency)
+}
+
+func amountRange(low, high, currency string) string {
+	if low == high || low == "" || high == "" {
+		return amount(high, currency)
+	}
+	return low + " to " + amount(high, currency)
+}

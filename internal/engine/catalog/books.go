@@ -1,0 +1,114 @@
+package catalog
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/meter"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/strictyaml"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
+)
+
+// Book finds what prices a binding: the book that names it, else, where a
+// vendor sends a bill and the binding states no cost of its own, the book of
+// its handler; nil if there is none.
+func (c *Catalog) Book(binding string) *meter.Book {
+	if i := slices.IndexFunc(c.Books, func(b meter.Book) bool { return b.Extension == binding }); i >= 0 {
+		return &c.Books[i]
+	}
+	b, ok := c.Binding(binding)
+	if !ok || b.PerHour != "" || b.Capabilities.PricingModel == extensions.PricingSelfHosted {
+		return nil
+	}
+	if i := slices.IndexFunc(c.Books, func(m meter.Book) bool { return m.Extension == "" && m.Handler == b.Handler }); i >= 0 {
+		return &c.Books[i]
+	}
+	return nil
+}
+
+// priced is what a book prices, and the field that says so.
+func priced(b meter.Book) (id, field string) {
+	if b.Extension == "" {
+		return "handler " + b.Handler, "handler"
+	}
+	return b.Extension, "extension"
+}
+
+func (ld *loader) addBook(f file, builtin bool) {
+	var b meter.Book
+	pos, err := strictyaml.DecodePositions(f.name, f.data, &b)
+	errs := strictyaml.Collect(f.name, err)
+	if len(errs) == 0 {
+		if err := b.Validate(); err != nil {
+			errs = bookErrors(pos, err)
+		}
+	}
+	ld.errs = append(ld.errs, errs...)
+	if len(errs) > 0 {
+		ld.broken[b.ID] = true
+		return
+	}
+	if _, bound := ld.bindings[b.Extension]; builtin && b.Extension != "" && !bound {
+		return
+	}
+	id, field := priced(b)
+	if was, ok := ld.books[id]; ok && !overrides(ld, was, pos.Errorf([]string{field}, ""), "the price book of "+id) {
+		return
+	}
+	if was, ok := ld.bookIDs[b.ID]; ok && was.value != id {
+		if was.layer == ld.layer {
+			ld.errs = append(ld.errs, pos.Errorf([]string{"id"}, "%s already prices %s, in %s", b.ID, was.value, was.file))
+			return
+		}
+		if ld.inUse(was.value) {
+			ld.notices = append(ld.notices, pos.Errorf([]string{"id"}, "%s replaces the one of %s, which priced %s", b.ID, was.file, was.value))
+		}
+		delete(ld.books, was.value)
+	}
+	dated, _ := pos.At("as_of")
+	b.Where = fmt.Sprintf("%s:%d", f.name, dated)
+	line, col := pos.At(field)
+	ld.books[id] = entry[meter.Book]{value: b, file: f.name, layer: ld.layer, line: line, col: col}
+	ld.bookIDs[b.ID] = entry[string]{value: id, file: f.name, layer: ld.layer}
+}
+
+// inUse reports whether what a book prices is there.
+func (ld *loader) inUse(id string) bool {
+	_, bound := ld.bindings[id]
+	_, known := ld.handlers[ld.books[id].value.Handler]
+	return bound || known
+}
+
+func bookErrors(pos *strictyaml.Positions, err error) strictyaml.Errors {
+	var errs strictyaml.Errors
+	for _, fe := range meter.FieldErrors(err) {
+		errs = append(errs, pos.Errorf(fe.Path, "%s", fe.Error()))
+	}
+	if len(errs) == 0 {
+		errs = append(errs, pos.Errorf(nil, "%s", err.Error()))
+	}
+	return errs
+}
+
+// checkBooks notes the books of the user that price nothing here. The built-in
+// ones are price lists to look at, whether this build has their vendor or not.
+func (ld *loader) checkBooks() {
+	for _, id := range slices.Sorted(maps.Keys(ld.books)) {
+		e := ld.books[id]
+		at := &strictyaml.Error{File: e.file, Line: e.line, Column: e.col}
+		if ext := e.value.Extension; ext != "" {
+			if _, ok := ld.bindings[ext]; !ok && !ld.broken[ext] {
+				ld.notices = append(ld.notices, ld.unbound(at, ext, "the price book has no effect"))
+			}
+			continue
+		}
+		if _, ok := ld.handlers[e.value.Handler]; !ok && !strings.HasPrefix(e.file, builtinName+"/") {
+			at.Msg = "no handler " + strconv.Quote(e.value.Handler) + " in this build: the price book has no effect"
+			at.Suggestion = strictyaml.Nearest(e.value.Handler, slices.Sorted(maps.Keys(ld.handlers)))
+			ld.notices = append(ld.notices, at)
+		}
+	}
+}

@@ -1,0 +1,118 @@
+package engine
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/meter"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/profile"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/route"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
+)
+
+// checkPrice refuses a place whose price must not be relied on: too old where
+// a wallet pays, or above what the request may cost.
+func (e *Engine) checkPrice(p *prepared, cand *route.Candidate) error {
+	if cand == nil {
+		return nil
+	}
+	book := e.catalog.Book(cand.Binding)
+	if book != nil && !p.quotes[cand.ID()].Memo {
+		if err := book.Fresh(e.now()); err != nil {
+			return at("profile", extensions.Errorf(extensions.KindInvalid, "what %s costs is not known any more: %w", cand.ID(), err).WithRemedy("%s", extensions.RemedyOf(err)))
+		}
+	}
+	return at("max_cost", p.checkMaxCost(cand))
+}
+
+// checkMaxCost refuses a place whose worst case is above the request's
+// ceiling, or not known, with the arithmetic.
+func (p *prepared) checkMaxCost(cand *route.Candidate) error {
+	if p.req.MaxCost == "" {
+		return nil
+	}
+	limit, err := meter.ParseMoney(p.req.MaxCost)
+	if err != nil {
+		return err
+	}
+	q := p.quotes[cand.ID()]
+	ttl := profile.FormatDuration(time.Duration(p.resolved.Spec.TTL))
+	worst, known := q.In(q.Max)
+	if !known {
+		return invalid("%s: what a ttl of %s costs is not known, so it cannot be kept below max_cost %s%s", toKnow(q)+", or leave max_cost out",
+			cand.ID(), ttl, limit, listed(q.Unknowns))
+	}
+	if worst.Currency != limit.Currency {
+		return invalid("%s is priced in %s and max_cost is %s: these are different currencies, and nothing here knows an exchange rate",
+			"state max_cost in "+string(worst.Currency), cand.ID(), worst.Currency, limit)
+	}
+	if worst.Amount <= limit.Amount {
+		return nil
+	}
+	over := meter.Money{Amount: worst.Amount - limit.Amount, Currency: worst.Currency}
+	return invalid("%s costs up to %s for a ttl of %s, %s above max_cost %s:\n%s", "shorten ttl, raise max_cost or choose a smaller profile",
+		cand.ID(), worst, ttl, over, limit, arithmetic(q, worst, limit))
+}
+
+// toKnow is what would make the price known.
+func toKnow(q meter.Quote) string {
+	if q.Basis == meter.BasisUnknown {
+		return "state a price for it in the catalog"
+	}
+	return "give what is missing"
+}
+
+func listed(reasons []string) string {
+	if len(reasons) == 0 {
+		return ""
+	}
+	return " (" + strings.Join(reasons, "; ") + ")"
+}
+
+// arithmetic shows how the worst case comes about, a line for each component.
+func arithmetic(q meter.Quote, worst, limit meter.Money) string {
+	var rows [][2]string
+	for _, l := range q.Worst {
+		rows = append(rows, [2]string{l.Component, l.Arithmetic()})
+	}
+	rows = append(rows, [2]string{"sum", worst.String()}, [2]string{"max_cost", limit.String()})
+	width := 0
+	for _, r := range rows {
+		width = max(width, len(r[0]))
+	}
+	var b strings.Builder
+	for i, r := range rows {
+		if i > 0 {
+			b.WriteByte('\n')
+		}
+		fmt.Fprintf(&b, "  %-*s  %s", width, r[0], r[1])
+	}
+	return b.String()
+}
+
+// stalePrices tells of old prices where they only make a memo.
+func (e *Engine) stalePrices(p *prepared) []Notice {
+	var out []Notice
+	seen := map[*meter.Book]bool{}
+	for _, c := range p.decision.Order {
+		book := e.catalog.Book(c.Binding)
+		if book == nil || seen[book] {
+			continue
+		}
+		seen[book] = true
+		if stale := book.Fresh(e.now()); stale != nil {
+			out = append(out, Notice{Summary: "Old prices for " + c.Binding, Detail: stale.Error() + ". What to do: " + extensions.RemedyOf(stale) + "."})
+		}
+	}
+	return out
+}
+
+// notPriced tells which price cannot be worked out, and where it stands.
+func (e *Engine) notPriced(c *route.Candidate, err error) error {
+	by := "the cost that the catalog or the host states"
+	if book := e.catalog.Book(c.Binding); book != nil {
+		by = "price book " + book.ID + " (" + book.Where + ")"
+	}
+	return extensions.Errorf(extensions.KindOf(err), "%s cannot be priced by %s: %w", c.ID(), by, err).WithRemedy("%s", extensions.RemedyOf(err))
+}

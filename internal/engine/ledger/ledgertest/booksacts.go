@@ -1,0 +1,235 @@
+package ledgertest
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/lifecycle"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
+)
+
+var currencies = []string{"USD", "EUR"}
+
+func (k *bookkeeper) workspace(rt *rapid.T) string {
+	return k.org + "/" + rapid.SampledFrom([]string{"web", "api"}).Draw(rt, "workspace")
+}
+
+func (k *bookkeeper) currency(rt *rapid.T) string {
+	return rapid.SampledFrom(currencies).Draw(rt, "currency")
+}
+
+func (k *bookkeeper) grant(rt *rapid.T) {
+	g := ledger.Grant{Key: k.key("grant"), Org: k.org, Currency: k.currency(rt), Amount: rapid.Int64Range(1, 100).Draw(rt, "amount")}
+	k.must(rt, k.do(rt, func(ctx context.Context, i int) error {
+		_, err := k.ledgers[i].Grant(ctx, g)
+		return err
+	}))
+	k.plain.grant(k.org, g.Currency, g.Amount)
+}
+
+// limit sets a budget. It has no key, so it is not tried three times.
+func (k *bookkeeper) limit(rt *rapid.T) {
+	k.clock.Add(1000)
+	b := ledger.Budget{Account: rapid.SampledFrom([]string{k.org, k.org + "/web", k.org + "/api"}).Draw(rt, "account"),
+		Name: rapid.SampledFrom([]string{"a", "b"}).Draw(rt, "name"), Currency: k.currency(rt), Limit: rapid.Int64Range(0, 250).Draw(rt, "limit"),
+		Hard: rapid.Bool().Draw(rt, "hard"), Period: rapid.SampledFrom([]string{"", "day", "week", "month"}).Draw(rt, "period")}
+	for _, l := range k.ledgers {
+		_, err := l.PutBudget(context.Background(), b)
+		k.must(rt, err)
+	}
+	k.plain.put(b, k.now())
+}
+
+// later lets time pass: a moment, or so much that periods end.
+func (k *bookkeeper) later(rt *rapid.T) {
+	k.clock.Add(rapid.SampledFrom([]time.Duration{time.Minute, 13 * time.Hour, 24 * time.Hour, 8 * 24 * time.Hour, 32 * 24 * time.Hour}).Draw(rt, "later").Microseconds())
+}
+
+// payment draws who pays, in what, and how much is set aside.
+func payment(rt *rapid.T) (payer string, r *ledger.Reserve) {
+	payer = rapid.SampledFrom([]string{ledger.AccountWallet, ledger.AccountWallet, ledger.AccountBYOK, ledger.AccountInfra}).Draw(rt, "payer")
+	r = &ledger.Reserve{Currency: rapid.SampledFrom(currencies).Draw(rt, "currency"), Amount: rapid.Int64Range(0, 80).Draw(rt, "reserve"), Wallet: payer == ledger.AccountWallet}
+	if !r.Wallet {
+		r.Memo = payer
+	}
+	return payer, r
+}
+
+// charges draws what was used: in the life's currency, in another, and what
+// somebody else is paid.
+func charges(rt *rapid.T, currency string) []ledger.Charge {
+	out := []ledger.Charge{{Segment: 1, Component: "wall", Amount: rapid.Int64Range(0, 150).Draw(rt, "used"), Currency: currency, Confidence: "exact"}}
+	if n := rapid.Int64Range(0, 40).Draw(rt, "memo"); n%2 == 1 {
+		out = append(out, ledger.Charge{Segment: 1, Component: "own", Amount: n, Currency: currency, Memo: "byok_memo:x", Confidence: "exact"})
+	}
+	if n := rapid.Int64Range(0, 40).Draw(rt, "other"); n%4 == 1 {
+		other := currencies[(slices.Index(currencies, currency)+1)%2]
+		out = append(out, ledger.Charge{Segment: 1, Component: "fee", Amount: n, Currency: other, Confidence: "exact"})
+	}
+	return out
+}
+
+func (k *bookkeeper) begin(rt *rapid.T) {
+	payer, r := payment(rt)
+	id, account, key := k.id(), k.workspace(rt), k.key("begin")
+	f := &stay{rows: make([]ledger.Sandbox, len(k.ledgers)), payer: payer, currency: r.Currency}
+	err := k.do(rt, func(ctx context.Context, i int) (err error) {
+		b := want(id, k.holders[i], string(id))
+		b.Key, b.Account, b.Reserve = key, account, r
+		row, err := k.ledgers[i].Begin(ctx, b)
+		if err == nil {
+			f.rows[i] = row
+		}
+		return err
+	})
+	if k.reserved(rt, account, payer, r.Currency, r.Amount, err) {
+		k.plain.reserve(id, account, payer, r.Currency, r.Amount, k.now())
+		k.alive = append(k.alive, f)
+	}
+}
+
+// pick draws a life in one of the states.
+func (k *bookkeeper) pick(rt *rapid.T, states ...lifecycle.State) *stay {
+	var fit []*stay
+	for _, f := range k.alive {
+		if slices.Contains(states, f.row().State) {
+			fit = append(fit, f)
+		}
+	}
+	if len(fit) == 0 {
+		rt.Skip("nothing is ", states)
+	}
+	return fit[rapid.IntRange(0, len(fit)-1).Draw(rt, "which")]
+}
+
+func (k *bookkeeper) over(f *stay) {
+	k.alive = slices.DeleteFunc(k.alive, func(x *stay) bool { return x == f })
+}
+
+func (k *bookkeeper) run(rt *rapid.T) {
+	f := k.pick(rt, lifecycle.Requested, lifecycle.Provisioning)
+	if f.row().State == lifecycle.Requested {
+		k.must(rt, k.change(rt, f, "provisioning", func(ledger.Sandbox, int) ledger.Change { return ledger.Change{To: lifecycle.Provisioning} }))
+	}
+	at := k.now()
+	k.must(rt, k.change(rt, f, "ready", func(ledger.Sandbox, int) ledger.Change {
+		return ledger.Change{To: lifecycle.Ready, Finish: &ledger.FinishIntent{Outcome: ledger.Confirmed}, Meter: ledger.MeterOps{Open: meterOpen(at)}}
+	}))
+}
+
+func (k *bookkeeper) extend(rt *rapid.T) {
+	f := k.pick(rt, lifecycle.Ready)
+	n := rapid.Int64Range(1, 50).Draw(rt, "more")
+	r := &ledger.Reserve{Currency: f.currency, Amount: n, Wallet: f.payer == ledger.AccountWallet}
+	if !r.Wallet {
+		r.Memo = f.payer
+	}
+	err := k.change(rt, f, "extend", func(ledger.Sandbox, int) ledger.Change { return ledger.Change{Reserve: r} })
+	if k.reserved(rt, f.row().Account, f.payer, f.currency, n, err) {
+		k.plain.reserve(f.row().ID, f.row().Account, f.payer, f.currency, n, k.now())
+	}
+}
+
+func (k *bookkeeper) pause(rt *rapid.T) {
+	f := k.pick(rt, lifecycle.Ready)
+	at := k.now().Add(time.Duration(rapid.Int64Range(-3600, 60).Draw(rt, "at")) * time.Second)
+	mode := rapid.SampledFrom([]ledger.Mode{ledger.Paused, ledger.Running}).Draw(rt, "mode")
+	k.must(rt, k.change(rt, f, "pause", func(ledger.Sandbox, int) ledger.Change {
+		return ledger.Change{Meter: ledger.MeterOps{Switch: &ledger.MeterSwitch{At: at, Mode: mode, Sizes: sizes}}}
+	}))
+}
+
+func (k *bookkeeper) destroying(rt *rapid.T, f *stay) {
+	k.must(rt, k.change(rt, f, "destroying", func(_ ledger.Sandbox, i int) ledger.Change {
+		return ledger.Change{To: lifecycle.Destroying, Intent: &ledger.OpenIntent{Kind: ledger.IntentDestroy, Holder: k.holders[i], Supersede: true}}
+	}))
+}
+
+func (k *bookkeeper) end(rt *rapid.T) {
+	f := k.pick(rt, lifecycle.Ready)
+	used, at := charges(rt, f.currency), k.now()
+	k.destroying(rt, f)
+	k.must(rt, k.change(rt, f, "destroyed", func(ledger.Sandbox, int) ledger.Change {
+		return ledger.Change{To: lifecycle.Destroyed, Finish: &ledger.FinishIntent{Outcome: ledger.Confirmed},
+			Meter: ledger.MeterOps{Close: &ledger.MeterClose{At: at, Source: "ours", Booked: booked(used...)}}}
+	}))
+	k.plain.settle(f.row().ID, f.row().Account, used, k.now())
+	k.over(f)
+}
+
+// refuse ends one that never ran: all that was set aside is free again.
+func (k *bookkeeper) refuse(rt *rapid.T) {
+	f := k.pick(rt, lifecycle.Requested)
+	k.must(rt, k.change(rt, f, "refused", func(ledger.Sandbox, int) ledger.Change {
+		return ledger.Change{To: lifecycle.Destroyed, Finish: &ledger.FinishIntent{Outcome: ledger.Failed}}
+	}))
+	k.plain.settle(f.row().ID, f.row().Account, nil, k.now())
+	k.over(f)
+}
+
+// giveUp ends one of which nobody will ever know.
+func (k *bookkeeper) giveUp(rt *rapid.T) {
+	f := k.pick(rt, lifecycle.Requested, lifecycle.Provisioning)
+	k.destroying(rt, f)
+	k.must(rt, k.change(rt, f, "unresolved", func(ledger.Sandbox, int) ledger.Change {
+		return ledger.Change{To: lifecycle.Destroyed, Finish: &ledger.FinishIntent{Outcome: ledger.Failed}, Unresolved: true}
+	}))
+	k.plain.expose(f.row().ID, f.row().Account, k.now())
+	k.over(f)
+}
+
+// recreate settles one life and sets aside for the next, in one step: where
+// there is not enough, the first goes on as it was.
+func (k *bookkeeper) recreate(rt *rapid.T) {
+	f := k.pick(rt, lifecycle.Ready)
+	used, at := charges(rt, f.currency), k.now()
+	payer, r := payment(rt)
+	err := k.change(rt, f, "recreate", func(_ ledger.Sandbox, i int) ledger.Change {
+		return ledger.Change{To: lifecycle.Provisioning, NextGeneration: true, Reserve: r, Intent: &ledger.OpenIntent{Kind: ledger.IntentRecreate, Holder: k.holders[i]},
+			Meter: ledger.MeterOps{Close: &ledger.MeterClose{At: at, Source: "ours", Booked: booked(used...)}}}
+	})
+	before := k.plain.copied()
+	k.plain.settle(f.row().ID, f.row().Account, used, k.now())
+	if !k.reserved(rt, f.row().Account, payer, r.Currency, r.Amount, err) {
+		k.plain = before
+		return
+	}
+	f.payer, f.currency = payer, r.Currency
+	k.plain.reserve(f.row().ID, f.row().Account, payer, r.Currency, r.Amount, k.now())
+}
+
+// conflict brings in a life that was led elsewhere under a name that is taken:
+// nothing was set aside for it, and what it used counts all the same.
+func (k *bookkeeper) conflict(rt *rapid.T) {
+	f := k.pick(rt, lifecycle.Requested, lifecycle.Ready)
+	id, key, at := k.id(), k.key("spool"), k.now()
+	used := charges(rt, f.currency)
+	steps := make([][]ledger.Change, len(k.ledgers))
+	for i := range k.ledgers {
+		steps[i] = []ledger.Change{{To: lifecycle.Provisioning},
+			{To: lifecycle.Ready, Finish: &ledger.FinishIntent{Outcome: ledger.Confirmed}, Meter: ledger.MeterOps{Open: meterOpen(at)}},
+			{To: lifecycle.Destroying, Intent: &ledger.OpenIntent{Kind: ledger.IntentDestroy, Holder: k.holders[i]}},
+			{To: lifecycle.Destroyed, Finish: &ledger.FinishIntent{Outcome: ledger.Confirmed}, Meter: ledger.MeterOps{Close: &ledger.MeterClose{At: at, Source: "ours", Booked: booked(used...)}}}}
+		for n := range steps[i] {
+			steps[i][n].ID, steps[i][n].Key = id, fmt.Sprint(key, "/", n)
+		}
+	}
+	replay := func(unclaimed bool) error {
+		return k.do(rt, func(ctx context.Context, i int) error {
+			b := want(id, k.holders[i], f.row().Name)
+			b.Key, b.Account, b.Unclaimed = key, f.row().Account, unclaimed
+			_, err := k.ledgers[i].Replay(ctx, &b, steps[i]...)
+			return err
+		})
+	}
+	if err := replay(false); !extensions.IsKind(err, extensions.KindConflict) {
+		rt.Fatalf("the name %q was given twice: %v", f.row().Name, err)
+	}
+	k.must(rt, replay(true))
+	k.plain.settle(id, f.row().Account, used, k.now())
+}

@@ -1,0 +1,128 @@
+package ledgertest
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger"
+)
+
+// journal is what the events alone tell of the money of an org, read one after
+// the other: what must hold after each of them.
+type journal struct {
+	seq      int64
+	prev     string
+	accounts map[string]*ledger.Balance // by id; org, kind and currency are not told
+	pending  map[string]ledger.Transfer
+	resolved map[string]bool
+}
+
+func newJournal() *journal {
+	return &journal{accounts: map[string]*ledger.Balance{}, pending: map[string]ledger.Transfer{}, resolved: map[string]bool{}}
+}
+
+type moneyFacts struct {
+	Funds []ledger.Transfer `json:"funds"`
+	Meter *struct {
+		Charges []struct {
+			Amount   int64  `json:"amount_nano"`
+			Currency string `json:"currency"`
+			Memo     string `json:"memo"`
+		} `json:"charges"`
+	} `json:"meter"`
+}
+
+func (j *journal) of(id string) *ledger.Balance {
+	if j.accounts[id] == nil {
+		j.accounts[id] = &ledger.Balance{ID: id}
+	}
+	return j.accounts[id]
+}
+
+// read takes the next event; "" = all is well.
+func (j *journal) read(e ledger.Event) string {
+	if e.Seq != j.seq+1 || e.PrevHash != j.prev {
+		return fmt.Sprintf("event %d does not follow event %d", e.Seq, j.seq)
+	}
+	j.seq, j.prev = e.Seq, e.ID
+	var body struct{ Data moneyFacts }
+	if err := json.Unmarshal(e.CloudEvent, &body); err != nil {
+		return err.Error()
+	}
+	for _, x := range body.Data.Funds {
+		if wrong := j.move(x); wrong != "" {
+			return fmt.Sprintf("event %d: transfer %s %s", e.Seq, x.ID, wrong)
+		}
+	}
+	return j.prefix(e.Seq, body.Data)
+}
+
+func (j *journal) move(x ledger.Transfer) string {
+	from, to := j.of(x.Debit), j.of(x.Credit)
+	switch {
+	case x.Amount < 0 || x.Amount == 0 && x.Kind != ledger.TransferVoid:
+		return fmt.Sprintf("is of %d", x.Amount)
+	case x.Kind == ledger.TransferPending:
+		j.pending[x.ID] = x
+		from.DebitsPending += x.Amount
+		to.CreditsPending += x.Amount
+		return ""
+	case x.PendingID != "":
+		p, ok := j.pending[x.PendingID]
+		if !ok || j.resolved[x.PendingID] {
+			return "resolves what is not pending, or for the second time"
+		}
+		if x.Amount > p.Amount || x.Debit != p.Debit || x.Credit != p.Credit || x.Subject != p.Subject || (x.Kind == ledger.TransferVoid) != (x.Amount == 0) {
+			return "is not of what it resolves"
+		}
+		j.resolved[x.PendingID] = true
+		from.DebitsPending -= p.Amount
+		to.CreditsPending -= p.Amount
+	case x.Kind != ledger.TransferDirect:
+		return "is of an unknown kind " + x.Kind
+	}
+	from.DebitsPosted += x.Amount
+	to.CreditsPosted += x.Amount
+	return ""
+}
+
+// prefix is what holds after each event: debits are credits, nothing is
+// overdrawn, and what was used is what was posted and is owed.
+func (j *journal) prefix(seq int64, m moneyFacts) string {
+	var sum ledger.Balance
+	for _, b := range j.accounts {
+		sum.DebitsPending += b.DebitsPending
+		sum.CreditsPending += b.CreditsPending
+		sum.DebitsPosted += b.DebitsPosted
+		sum.CreditsPosted += b.CreditsPosted
+		if strings.Contains(b.ID, ":"+ledger.AccountWallet+":") && b.Available() < 0 {
+			return fmt.Sprintf("event %d overdraws %s: %+v", seq, b.ID, *b)
+		}
+	}
+	if sum.DebitsPending != sum.CreditsPending || sum.DebitsPosted != sum.CreditsPosted {
+		return fmt.Sprintf("after event %d debits are not credits: %+v", seq, sum)
+	}
+	paid, used := map[string]int64{}, map[string]int64{}
+	wallet := false
+	for _, x := range m.Funds {
+		wallet = wallet || x.PendingID != "" && strings.Contains(x.Debit, ":"+ledger.AccountWallet+":")
+		if x.Kind == ledger.TransferPost || x.Kind == ledger.TransferDirect {
+			paid[x.Debit[strings.LastIndexByte(x.Debit, ':')+1:]] += x.Amount
+		}
+	}
+	if !wallet || m.Meter == nil {
+		return ""
+	}
+	for _, c := range m.Meter.Charges {
+		if c.Memo == "" {
+			used[c.Currency] += c.Amount
+		}
+	}
+	for currency, n := range used {
+		if paid[currency] != n {
+			return fmt.Sprintf("event %d: %d %s were used, and posted, overage and receivable are %d", seq, n, currency, paid[currency])
+		}
+	}
+	return ""
+}

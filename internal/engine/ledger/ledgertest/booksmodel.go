@@ -1,0 +1,265 @@
+package ledgertest
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
+)
+
+// plainBooks is what arithmetic says of accounts and budgets: the rules of the
+// ledger's design, written down a second time and without a database.
+type plainBooks struct {
+	accounts map[string]*ledger.Balance
+	budgets  map[string]*ledger.Budget
+	held     map[extensions.ID][]part
+}
+
+// part is one reservation that still holds something.
+type part struct {
+	org, payer, currency string
+	amount               int64
+	budgets              []string
+}
+
+func newPlainBooks() *plainBooks {
+	return &plainBooks{map[string]*ledger.Balance{}, map[string]*ledger.Budget{}, map[extensions.ID][]part{}}
+}
+
+func (p *plainBooks) account(org, kind, currency string) *ledger.Balance {
+	id := org + ":" + kind + ":" + currency
+	if p.accounts[id] == nil {
+		p.accounts[id] = &ledger.Balance{ID: id, Org: org, Kind: kind, Currency: currency}
+	}
+	return p.accounts[id]
+}
+
+// begins is the beginning of the period that now is in; zero = for ever.
+func begins(period string, now time.Time) time.Time {
+	day := time.Date(now.Year(), now.Month(), now.Day(), 0, 0, 0, 0, time.UTC)
+	switch period {
+	case "day":
+		return day
+	case "week":
+		for day.Weekday() != time.Monday {
+			day = day.AddDate(0, 0, -1)
+		}
+		return day
+	case "month":
+		return day.AddDate(0, 0, 1-day.Day())
+	}
+	return time.Time{}
+}
+
+// asOf forgets what was spent in a period that is over.
+func asOf(b ledger.Budget, now time.Time) ledger.Budget {
+	if at := begins(b.Period, now); at.After(b.Since) {
+		b.Since, b.Spent, b.Over = at, 0, 0
+	}
+	return b
+}
+
+func (p *plainBooks) put(b ledger.Budget, now time.Time) {
+	b.ID = b.Account + ":" + b.Name + ":" + b.Currency
+	b.Since = begins(b.Period, now)
+	if old := p.budgets[b.ID]; old != nil {
+		was := asOf(*old, now)
+		b.Reserved, b.Spent, b.Over = was.Reserved, was.Spent, was.Over
+		if b.Period == was.Period {
+			b.Since = was.Since
+		}
+	}
+	p.budgets[b.ID] = &b
+}
+
+// over are the budgets of the account and its org in the currency.
+func (p *plainBooks) over(account, currency string) (ids []string) {
+	for id, b := range p.budgets {
+		if b.Currency == currency && (b.Account == account || b.Account == ledger.StreamOf(account)) {
+			ids = append(ids, id)
+		}
+	}
+	slices.Sort(ids)
+	return ids
+}
+
+// room is what can still be set aside; bounded is false where nothing limits.
+func (p *plainBooks) room(account, payer, currency string, now time.Time) (room int64, bounded bool) {
+	least := func(n int64) {
+		if !bounded || n < room {
+			room, bounded = n, true
+		}
+	}
+	if payer == ledger.AccountWallet {
+		least(p.account(ledger.StreamOf(account), payer, currency).Available())
+	}
+	for _, id := range p.over(account, currency) {
+		if b := asOf(*p.budgets[id], now); b.Hard {
+			least(b.Limit - b.Reserved - b.Spent)
+		}
+	}
+	return room, bounded
+}
+
+func (p *plainBooks) grant(org, currency string, n int64) {
+	p.account(org, ledger.AccountGrants, currency).DebitsPosted += n
+	p.account(org, ledger.AccountWallet, currency).CreditsPosted += n
+}
+
+// sides are the accounts that a payer's money goes from and to.
+func (p *plainBooks) sides(org, payer, currency string) (from, to *ledger.Balance) {
+	from = p.account(org, payer, currency)
+	if payer == ledger.AccountWallet {
+		return from, p.account(org, ledger.AccountRevenue, currency)
+	}
+	return from, from
+}
+
+func (p *plainBooks) reserve(id extensions.ID, account, payer, currency string, n int64, now time.Time) {
+	if n == 0 {
+		return
+	}
+	x := part{ledger.StreamOf(account), payer, currency, n, p.over(account, currency)}
+	from, to := p.sides(x.org, payer, currency)
+	from.DebitsPending += n
+	to.CreditsPending += n
+	for _, b := range x.budgets {
+		*p.budgets[b] = asOf(*p.budgets[b], now)
+		p.budgets[b].Reserved += n
+	}
+	p.held[id] = append(p.held[id], x)
+}
+
+// settle resolves all that is held for a sandbox with what was used.
+func (p *plainBooks) settle(id extensions.ID, account string, charges []ledger.Charge, now time.Time) {
+	parts := p.held[id]
+	delete(p.held, id)
+	used := map[string]int64{}
+	for _, c := range charges {
+		if c.Memo == "" || len(parts) == 0 || parts[0].payer != ledger.AccountWallet {
+			used[c.Currency] += c.Amount
+		}
+	}
+	for _, x := range parts {
+		n := min(x.amount, used[x.currency])
+		used[x.currency] -= n
+		from, to := p.sides(x.org, x.payer, x.currency)
+		from.DebitsPending -= x.amount
+		to.CreditsPending -= x.amount
+		from.DebitsPosted += n
+		to.CreditsPosted += n
+		for _, b := range x.budgets {
+			*p.budgets[b] = asOf(*p.budgets[b], now)
+			p.budgets[b].Reserved -= x.amount
+			p.budgets[b].Spent += n
+		}
+	}
+	for currency, n := range used {
+		if n > 0 {
+			p.overrun(account, currency, n, parts, now)
+		}
+	}
+}
+
+// overrun books what was used and not set aside. Nothing of it may be lost.
+func (p *plainBooks) overrun(account, currency string, n int64, parts []part, now time.Time) {
+	budgets, org := p.over(account, currency), ledger.StreamOf(account)
+	if i := lastOf(parts, currency); i >= 0 { // those that were asked
+		budgets = parts[i].budgets
+	}
+	for _, id := range budgets {
+		*p.budgets[id] = asOf(*p.budgets[id], now)
+		p.budgets[id].Spent += n
+		p.budgets[id].Over += n
+	}
+	switch {
+	case len(parts) > 0 && parts[0].payer == ledger.AccountWallet:
+		wallet, revenue := p.sides(org, ledger.AccountWallet, currency)
+		paid := min(n, max(0, wallet.Available()))
+		wallet.DebitsPosted += paid
+		p.account(org, ledger.AccountReceivable, currency).DebitsPosted += n - paid
+		revenue.CreditsPosted += n
+	case lastOf(parts, currency) < 0 && len(budgets) > 0:
+		memo := p.account(org, ledger.AccountBYOK, currency)
+		memo.DebitsPosted += n
+		memo.CreditsPosted += n
+	}
+}
+
+func lastOf(parts []part, currency string) int {
+	for i := len(parts) - 1; i >= 0; i-- {
+		if parts[i].currency == currency {
+			return i
+		}
+	}
+	return -1
+}
+
+// expose gives back all that is held, and notes it.
+func (p *plainBooks) expose(id extensions.ID, account string, now time.Time) {
+	parts := p.held[id]
+	p.settle(id, account, nil, now)
+	for _, x := range parts {
+		memo := p.account(x.org, ledger.AccountExposure, x.currency)
+		memo.DebitsPosted += x.amount
+		memo.CreditsPosted += x.amount
+	}
+}
+
+// differs compares the ledger with the books; "" = as they say. An account in
+// which nothing ever moved may be there or not.
+func (p *plainBooks) differs(org string, accounts []ledger.Balance, budgets []ledger.Budget, now time.Time) string {
+	var want, have []ledger.Balance
+	for _, b := range p.accounts {
+		if b.Org == org && *b != (ledger.Balance{ID: b.ID, Org: b.Org, Kind: b.Kind, Currency: b.Currency}) {
+			want = append(want, *b)
+		}
+	}
+	for _, b := range accounts {
+		if b != (ledger.Balance{ID: b.ID, Org: b.Org, Kind: b.Kind, Currency: b.Currency}) {
+			have = append(have, b)
+		}
+	}
+	byID := func(a, b ledger.Balance) int { return cmp.Compare(a.ID, b.ID) }
+	slices.SortFunc(want, byID)
+	slices.SortFunc(have, byID)
+	if !slices.Equal(want, have) {
+		return fmt.Sprintf("accounts are %+v, should be %+v", have, want)
+	}
+	limits := map[string]ledger.Budget{}
+	for id, b := range p.budgets {
+		if ledger.StreamOf(b.Account) == org {
+			limits[id] = asOf(*b, now)
+		}
+	}
+	for _, b := range budgets {
+		if w, ok := limits[b.ID]; !ok || !b.Since.Equal(w.Since) || b.Reserved != w.Reserved || b.Spent != w.Spent || b.Over != w.Over || b.Limit != w.Limit || b.Hard != w.Hard || b.Period != w.Period {
+			return fmt.Sprintf("budget is %+v, should be %+v", b, w)
+		}
+		delete(limits, b.ID)
+	}
+	if len(limits) > 0 {
+		return fmt.Sprintf("budgets %+v are missing", limits)
+	}
+	return ""
+}
+
+// copied is for trying what may be refused.
+func (p *plainBooks) copied() *plainBooks {
+	out := newPlainBooks()
+	for id, b := range p.accounts {
+		c := *b
+		out.accounts[id] = &c
+	}
+	for id, b := range p.budgets {
+		c := *b
+		out.budgets[id] = &c
+	}
+	for id, parts := range p.held {
+		out.held[id] = slices.Clone(parts)
+	}
+	return out
+}

@@ -1,0 +1,33 @@
+package tenant
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger"
+)
+
+// pinned says what is wrong with a head that was told earlier: it has to be in
+// the chain still.
+func (v *view) pinned(ctx context.Context, p ledger.Head) (problem string, err error) {
+	if p.Ledger != v.ID() {
+		return fmt.Sprintf("a receipt is of another ledger (%s, this is %s)", p.Ledger, v.ID()), nil
+	}
+	var at []ledger.Event
+	if p.Stream == v.org {
+		if at, err = v.base.Events(ctx, p.Stream, p.Seq, 1); err != nil {
+			return "", err
+		}
+	}
+	if len(at) == 1 && at[0].Seq == p.Seq && at[0].ID == p.Hash {
+		return "", nil
+	}
+	return fmt.Sprintf("event %d of stream %q (%.12s) is in a receipt and not in the ledger: events were cut off or rewritten", p.Seq, p.Stream, p.Hash), nil
+}
+
+func plural(n int) string {
+	if n == 1 {
+		return "the ledger has a finding"
+	}
+	return fmt.Sprintf("the ledger has %d findings", n)
+}

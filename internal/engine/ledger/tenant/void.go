@@ -1,0 +1,76 @@
+package tenant
+
+import (
+	"context"
+	"time"
+
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/lifecycle"
+)
+
+// proved decides about the end of a sandbox that was never metered. What is set
+// aside is given back where the owner can tell that nothing was used; else it
+// is paid for from its begin by the owner's clock:
+//
+//   - no place was ever recorded, so none was asked: given back;
+//   - no handle was recorded, and it ends within the Window: given back;
+//   - the place has ended by itself whatever there was: given back, and kept
+//     as a memo of what it may have cost;
+//   - anything else: paid for until now, or until the place's own end.
+func (v *view) proved(ctx context.Context, row ledger.Sandbox, c ledger.Change, price Price, metered bool) ([]ledger.Change, error) {
+	over := c.To == lifecycle.Destroyed
+	if !over || metered || c.Meter.Open != nil {
+		c.Unresolved = false
+		return []ledger.Change{c}, nil
+	}
+	held, err := v.base.Held(ctx, row.ID)
+	if err != nil {
+		return nil, err
+	}
+	since, err := v.begun(ctx, row)
+	if err != nil {
+		return nil, err
+	}
+	now := v.now()
+	ended := price.Native && !row.ExpiresAt.IsZero() && now.After(row.ExpiresAt.Add(v.Grace))
+	none := row.Handle.IsZero() && (c.Patch.Handle == nil || c.Patch.Handle.IsZero())
+	switch {
+	case len(held) == 0, row.Extension == "", none && now.Sub(since) <= v.Window:
+		c.Unresolved = false
+		return []ledger.Change{c}, nil
+	case ended && none:
+		c.Unresolved = true
+		return []ledger.Change{c}, nil
+	}
+	if ended {
+		now = row.ExpiresAt
+	}
+	return v.charged(c, price, since, now)
+}
+
+// begun is when the present generation began, by the owner's clock.
+func (v *view) begun(ctx context.Context, row ledger.Sandbox) (time.Time, error) {
+	since := row.CreatedAt
+	if row.Generation == 1 {
+		return since, nil
+	}
+	open, err := v.base.OpenIntents(ctx, ledger.IntentFilter{Subject: string(row.ID)})
+	for _, in := range open {
+		if in.Kind == ledger.IntentRecreate || in.Kind == ledger.IntentAdopt {
+			since = in.StartedAt
+		}
+	}
+	return since, err
+}
+
+// charged meters the whole time in the transaction that ends it.
+func (v *view) charged(c ledger.Change, price Price, since, until time.Time) ([]ledger.Change, error) {
+	first := ledger.Change{ID: c.ID, Key: c.Key + "/unproved", Expect: c.Expect,
+		Meter: ledger.MeterOps{Open: &ledger.MeterOpen{At: since, Source: sourceOwner}}, Event: ledger.Note{Type: "sandbox.unproved"}}
+	if err := v.rate(&first.Meter, price); err != nil {
+		return nil, err
+	}
+	c.Expect.UpdatedAt, c.Unresolved = time.Time{}, false
+	c.Meter.Close = &ledger.MeterClose{At: until, Source: sourceOwner, Estimated: true}
+	return []ledger.Change{first, c}, nil
+}

@@ -1,0 +1,221 @@
+package tenant
+
+import (
+	"context"
+	"errors"
+
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
+)
+
+// Grant implements ledger.Ledger.
+func (v *view) Grant(context.Context, ledger.Grant) (ledger.Balance, error) {
+	return ledger.Balance{}, v.owners("grant credit")
+}
+
+// PutBudget implements ledger.Ledger.
+func (v *view) PutBudget(context.Context, ledger.Budget) (ledger.Budget, error) {
+	return ledger.Budget{}, v.owners("set budgets")
+}
+
+// PutHost implements ledger.Ledger.
+func (v *view) PutHost(ctx context.Context, h ledger.Host) (ledger.Host, error) {
+	if !v.mine(h.Account) {
+		return ledger.Host{}, v.notYours(h.Account)
+	}
+	return v.base.PutHost(ctx, h)
+}
+
+// DeleteHost implements ledger.Ledger.
+func (v *view) DeleteHost(ctx context.Context, account, name string) error {
+	if !v.mine(account) {
+		return v.notYours(account)
+	}
+	return v.base.DeleteHost(ctx, account, name)
+}
+
+// holds refuses to act for a holder that the account has not.
+func (v *view) holds(id ledger.HolderID) error {
+	if v.Owns(id) {
+		return nil
+	}
+	return failure(extensions.KindUnauthorized, "the holder %q is not one of %s", extensions.Clean(string(id), 100), v.Account)
+}
+
+func (v *view) begins(in *ledger.OpenIntent) error {
+	if in == nil {
+		return nil
+	}
+	return v.holds(in.Holder)
+}
+
+// Begin implements ledger.Ledger.
+func (v *view) Begin(ctx context.Context, b ledger.Begin) (ledger.Sandbox, error) {
+	if err := v.mayBegin(b); err != nil {
+		return ledger.Sandbox{}, err
+	}
+	v.boundBegin(&b)
+	if err := v.priceBegin(&b); err != nil {
+		return v.doneBefore(ctx, b.ID, b.Key, err)
+	}
+	return v.own(b.ID)(v.base.Begin(ctx, b))
+}
+
+func (v *view) mayBegin(b ledger.Begin) error {
+	if !v.mine(b.Account) {
+		return v.notYours(b.Account)
+	}
+	if err := v.holds(b.Holder); err != nil {
+		return err
+	}
+	return v.ceilings(b.Ceilings)
+}
+
+// ceilings refuses those that would count what others do.
+func (v *view) ceilings(all []ledger.Ceiling) error {
+	for _, c := range all {
+		if !v.shared(c.Scope) {
+			return v.notYours(c.Scope)
+		}
+	}
+	return nil
+}
+
+// own keeps what belongs to another account, which had the key first, to itself.
+func (v *view) own(id extensions.ID) func(ledger.Sandbox, error) (ledger.Sandbox, error) {
+	return func(s ledger.Sandbox, err error) (ledger.Sandbox, error) {
+		if err == nil && s.ID != id {
+			return ledger.Sandbox{}, failure(extensions.KindConflict, "the operation key is used already")
+		}
+		return s, err
+	}
+}
+
+// doneBefore is what the key did, if it did anything; else the refusal.
+func (v *view) doneBefore(ctx context.Context, id extensions.ID, key string, refusal error) (ledger.Sandbox, error) {
+	s, err := v.base.Apply(ctx, ledger.Change{ID: id, Key: key, Expect: ledger.Expect{Fence: -1}})
+	if err != nil || !v.mine(s.Account) {
+		return ledger.Sandbox{}, refusal
+	}
+	return s, nil
+}
+
+// attempts bounds how often a change is worked out anew because the row was
+// changed by somebody else meanwhile.
+const attempts = 5
+
+// Apply implements ledger.Ledger.
+func (v *view) Apply(ctx context.Context, c ledger.Change) (ledger.Sandbox, error) {
+	if err := errors.Join(v.begins(c.Intent), v.ceilings(c.Ceilings)); err != nil {
+		return ledger.Sandbox{}, err
+	}
+	for n := 1; ; n++ {
+		row, err := v.Get(ctx, c.ID)
+		if err != nil {
+			return ledger.Sandbox{}, err
+		}
+		changes, err := v.bound(ctx, row, c)
+		if err != nil {
+			return v.doneBefore(ctx, c.ID, c.Key, err)
+		}
+		if len(changes) > 1 {
+			if s, err := v.doneBefore(ctx, c.ID, c.Key, errNotDone); err == nil {
+				return s, nil
+			}
+		}
+		var s ledger.Sandbox
+		if len(changes) == 1 {
+			s, err = v.base.Apply(ctx, changes[0])
+		} else {
+			s, err = v.base.Replay(ctx, nil, changes...)
+		}
+		var stale *ledger.Stale
+		if errors.As(err, &stale) && stale.Why == ledger.ChangedMeanwhile && n < attempts {
+			continue
+		}
+		return v.own(c.ID)(s, err)
+	}
+}
+
+var errNotDone = errors.New("not done before")
+
+// Replay implements ledger.Ledger: of lives that were led on the client's own
+// places, where nobody sends a bill.
+func (v *view) Replay(ctx context.Context, b *ledger.Begin, cs ...ledger.Change) (ledger.Sandbox, error) {
+	var row ledger.Sandbox
+	var err error
+	switch {
+	case b != nil:
+		if err = v.mayBegin(*b); err == nil {
+			row = ledger.Sandbox{ID: b.ID, Account: b.Account, Extension: b.Extension, Spec: b.Spec, Request: b.Request, HostRef: b.HostRef, TTL: b.TTL}
+		}
+	case len(cs) > 0:
+		row, err = v.Get(ctx, cs[0].ID)
+	}
+	for _, c := range cs {
+		err = errors.Join(err, v.begins(c.Intent), v.ceilings(c.Ceilings))
+	}
+	if err != nil {
+		return ledger.Sandbox{}, err
+	}
+	if b != nil {
+		told := *b
+		if err := v.ownPlace(row, told.Quote); err != nil {
+			return ledger.Sandbox{}, err
+		}
+		told.Reserve, told.Metered = noWallet(told.Reserve), false
+		told.CreatedAt = notAfter(told.CreatedAt, v.now())
+		b = &told
+	}
+	steps := make([]ledger.Change, len(cs))
+	for i, c := range cs {
+		if c.Patch.Extension != nil {
+			row.Extension = *c.Patch.Extension
+		}
+		if err := v.ownPlace(row, c.Quote); err != nil {
+			return ledger.Sandbox{}, err
+		}
+		if steps[i], err = v.told(c); err != nil {
+			return ledger.Sandbox{}, err
+		}
+	}
+	return v.own(row.ID)(v.base.Replay(ctx, b, steps...))
+}
+
+// BeginSnapshot implements ledger.Ledger.
+func (v *view) BeginSnapshot(ctx context.Context, b ledger.BeginSnapshot) (ledger.Snapshot, error) {
+	if !v.mine(b.Account) {
+		return ledger.Snapshot{}, v.notYours(b.Account)
+	}
+	if err := v.holds(b.Holder); err != nil {
+		return ledger.Snapshot{}, err
+	}
+	of, err := v.Get(ctx, b.SandboxID)
+	if err != nil {
+		return ledger.Snapshot{}, err
+	}
+	if of.Account != b.Account {
+		return ledger.Snapshot{}, v.notYours(b.Account)
+	}
+	b.CreatedAt = v.moment(b.CreatedAt)
+	s, err := v.base.BeginSnapshot(ctx, b)
+	if err == nil && s.ID != b.ID {
+		return ledger.Snapshot{}, failure(extensions.KindConflict, "the operation key is used already")
+	}
+	return s, err
+}
+
+// ApplySnapshot implements ledger.Ledger.
+func (v *view) ApplySnapshot(ctx context.Context, c ledger.SnapshotChange) (ledger.Snapshot, error) {
+	if _, err := v.GetSnapshot(ctx, c.ID); err != nil {
+		return ledger.Snapshot{}, err
+	}
+	if err := v.begins(c.Intent); err != nil {
+		return ledger.Snapshot{}, err
+	}
+	if c.Patch.EndedAt != nil {
+		at := notAfter(*c.Patch.EndedAt, v.now())
+		c.Patch.EndedAt = &at
+	}
+	return v.base.ApplySnapshot(ctx, c)
+}

@@ -1,0 +1,167 @@
+package profile
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/strictyaml"
+)
+
+// Kit is one file of a catalog's kits/: a toolchain under a name, for many
+// profiles. Values are valid one by one after ParseKit; what depends on other
+// kits is found by Set.CheckKits.
+type Kit struct {
+	ID      string `yaml:"id"`
+	Version string `yaml:"version"` // semantic version: "1.0.0"
+	Title   string `yaml:"title"`
+	// Requires are kits that come before it: "kit.x" or "kit.x@1.0.0". Here and
+	// in profiles the prefix may be left out.
+	Requires []string `yaml:"requires"`
+	// Provides are requirement kinds "toolchain:…" that hold inside once it is
+	// installed, so that the place need not have them.
+	Provides    []string          `yaml:"provides"`
+	Install     []Step            `yaml:"install"`
+	PostAcquire []Step            `yaml:"post_acquire"`
+	PreRelease  []Step            `yaml:"pre_release"`
+	Env         map[string]string `yaml:"env"`
+
+	file string
+	pos  *strictyaml.Positions
+}
+
+// providesPrefix begins what a kit may provide: an installation makes no GPU.
+const providesPrefix = "toolchain:"
+
+// ParseKit reads one kit. The error is an *extensions.Error of KindInvalid
+// that holds strictyaml.Errors: every mistake with its place.
+func ParseKit(file string, data []byte) (*Kit, error) {
+	k := &Kit{file: file}
+	pos, err := strictyaml.DecodePositions(file, data, k)
+	k.pos = pos
+	if !pos.Known() {
+		return k, err
+	}
+	return k, withChecks(file, err, k.check())
+}
+
+func (k *Kit) identity() (id, version string) { return k.ID, k.Version }
+
+// Ref is "id@version".
+func (k *Kit) Ref() string { return k.ID + "@" + k.Version }
+
+// File is the name ParseKit was given.
+func (k *Kit) File() string { return k.file }
+
+// Errorf is a mistake at the place of path in k's file; see
+// strictyaml.Positions.At.
+func (k *Kit) Errorf(path []string, format string, args ...any) *strictyaml.Error {
+	return k.pos.Errorf(path, format, args...)
+}
+
+// check finds what is wrong with a kit's values one by one.
+func (k *Kit) check() strictyaml.Errors {
+	c := &checker{pos: k.pos}
+	c.named(KitPrefix, k.ID, k.Version)
+	if k.Title != "" {
+		c.is(line("the title")(k.Title), "title")
+	}
+	c.kits(k.Requires, "requires")
+	c.each(k.Provides, provided, "provides")
+	c.steps(k.Install, "install")
+	c.steps(k.PostAcquire, "post_acquire")
+	c.steps(k.PreRelease, "pre_release")
+	c.pairs(k.Env, checkEnv, "env")
+	return c.errs
+}
+
+func provided(s string) error {
+	if rest, ok := strings.CutPrefix(s, providesPrefix); !ok || rest == "" {
+		return invalid("%s cannot be installed: want %q and a name, as in toolchain:go", quoted(s), providesPrefix)
+	}
+	return checkToken("a requirement kind")(s)
+}
+
+// kitRef takes a reference to a kit apart. version is "" where none is named.
+func kitRef(ref string) (id, version string) {
+	id, version, _ = strings.Cut(ref, "@")
+	if !strings.HasPrefix(id, KitPrefix) {
+		id = KitPrefix + id
+	}
+	return id, version
+}
+
+func pinned(id, version string) string {
+	if version == "" {
+		return id
+	}
+	return id + "@" + version
+}
+
+// kits checks references to kits; one file names each kit once.
+func (c *checker) kits(refs []string, path ...string) {
+	c.each(refs, func(ref string) error { return reference(KitPrefix)(KitPrefix + strings.TrimPrefix(ref, KitPrefix)) }, path...)
+	seen := map[string]bool{}
+	for i, ref := range refs {
+		id, _ := kitRef(ref)
+		if seen[id] {
+			c.fail(index(path, i), "%s is named twice", id)
+		}
+		seen[id] = true
+	}
+}
+
+// CheckKits finds what only shows between files: kits that are not there,
+// cycles and contradictions, in kits and in what profiles ask for. broken
+// tells of ids whose file has mistakes of its own: those are not missed.
+func (s *Set) CheckKits(broken func(id string) bool) strictyaml.Errors {
+	var errs strictyaml.Errors
+	known := func(refs []string, at func(i int, msg string) *strictyaml.Error) bool {
+		all := true
+		for i, ref := range refs {
+			id, version := kitRef(ref)
+			_, err := s.kits.lookup(pinned(id, version))
+			all = all && err == nil
+			if err != nil && !broken(id) {
+				errs = append(errs, at(i, strictyaml.Message(err)))
+			}
+		}
+		return all
+	}
+	for _, k := range s.kits.all() {
+		if known(k.Requires, func(i int, msg string) *strictyaml.Error { return k.Errorf(index([]string{"requires"}, i), "%s", msg) }) {
+			if _, err := s.compose([]string{k.Ref()}, "the profile"); err != nil && (err.cycle == nil || slices.Contains(err.cycle, k)) && !err.missing {
+				errs = append(errs, k.Errorf([]string{"requires"}, "%s", strictyaml.Message(err)))
+			}
+		}
+	}
+	for _, p := range s.profiles.all() {
+		if p.Toolchain == nil || !known(p.Toolchain.Kits, func(i int, msg string) *strictyaml.Error {
+			return p.Errorf(index([]string{"toolchain", "kits"}, i), "%s", msg)
+		}) {
+			continue
+		}
+		flat, _, err := s.Flatten(p)
+		if err != nil {
+			continue // told by those who flatten
+		}
+		if _, err := s.toolchain(flat); err != nil && err.cycle == nil && !err.missing {
+			errs = append(errs, p.Errorf([]string{"toolchain"}, "%s", strictyaml.Message(err)))
+		}
+	}
+	return errs
+}
+
+// kitError is why kits cannot be put together.
+type kitError struct {
+	msg, remedy string
+	cycle       []*Kit // set where they require each other
+	missing     bool   // a kit is not there
+}
+
+func (e *kitError) Error() string {
+	if e.remedy == "" {
+		return e.msg
+	}
+	return fmt.Sprintf("%s; %s", e.msg, e.remedy)
+}

@@ -1,0 +1,114 @@
+package profile
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/strictyaml"
+)
+
+// versioned is what has an id and a semantic version.
+type versioned interface {
+	comparable
+	identity() (id, version string)
+}
+
+// shelf holds every version of things of one sort.
+type shelf[T versioned] struct {
+	what   string         // for messages: "profile"
+	prefix string         // of ids
+	byID   map[string][]T // highest version first
+}
+
+func newShelf[T versioned](what, prefix string) shelf[T] {
+	return shelf[T]{what: what, prefix: prefix, byID: map[string][]T{}}
+}
+
+// add returns what of the same id and version it replaces, or nil.
+func (s shelf[T]) add(v T) (replaced T) {
+	id, version := v.identity()
+	list := slices.Clone(s.byID[id])
+	for i, old := range list {
+		if _, has := old.identity(); has == version {
+			list[i] = v
+			s.byID[id] = list
+			return old
+		}
+	}
+	list = append(list, v)
+	slices.SortFunc(list, func(a, b T) int {
+		_, va := a.identity()
+		_, vb := b.identity()
+		return higher(va, vb)
+	})
+	s.byID[id] = list
+	return replaced
+}
+
+// higher orders released versions before pre-releases and, among each, higher
+// ones first: a reference without a version never picks a pre-release while
+// there is anything else.
+func higher(a, b string) int {
+	va, errA := parseVersion(a)
+	vb, errB := parseVersion(b)
+	if errA != nil || errB != nil { // parsing refuses these
+		return strings.Compare(b, a)
+	}
+	if (va.pre == nil) != (vb.pre == nil) {
+		return boolInt(vb.pre == nil) - boolInt(va.pre == nil)
+	}
+	return vb.compare(va)
+}
+
+// lookup finds "id@1.0.0", or the highest version of "id".
+func (s shelf[T]) lookup(ref string) (found T, err error) {
+	id, wanted, pinned := strings.Cut(ref, "@")
+	list := s.byID[id]
+	if len(list) == 0 {
+		err := invalid("there is no %s %s", s.what, quoted(id))
+		if id == "" {
+			err = invalid("no %s is named", s.what)
+		}
+		return found, err.WithRemedy("%s", s.near(id))
+	}
+	if !pinned {
+		return list[0], nil
+	}
+	versions := make([]string, len(list))
+	for i, v := range list {
+		if _, versions[i] = v.identity(); versions[i] == wanted {
+			return v, nil
+		}
+	}
+	return found, invalid("%s has no version %s", id, quoted(wanted)).
+		WithRemedy("use one of %s, or leave the version out for %s", strings.Join(versions, ", "), versions[0])
+}
+
+func (s shelf[T]) near(id string) string {
+	known := s.ids()
+	if near := strictyaml.NearestN(id, known, 3); len(near) > 0 {
+		return "did you mean " + strings.Join(near, " or ") + "?"
+	}
+	if near := strictyaml.NearestN(s.prefix+id, known, 3); len(near) > 0 {
+		return "did you mean " + strings.Join(near, " or ") + "?"
+	}
+	switch {
+	case len(known) == 0:
+		return "the catalog has no " + s.what + "s at all"
+	case len(known) > 12:
+		known = append(known[:12:12], "…")
+	}
+	return "use one of " + strings.Join(known, ", ")
+}
+
+func (s shelf[T]) ids() []string { return slices.Sorted(maps.Keys(s.byID)) }
+
+// all is everything by id, highest version first.
+func (s shelf[T]) all() []T {
+	var all []T
+	for _, id := range s.ids() {
+		all = append(all, s.byID[id]...)
+	}
+	return all
+}

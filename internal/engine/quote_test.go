@@ -1,0 +1,225 @@
+package engine_test
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/saasstub/vendor"
+)
+
+// priced is an engine whose stub vendor has the price book, in a state folder
+// that several may share.
+func (b *bench) priced(book string) *engine.Engine {
+	b.t.Helper()
+	dir := b.t.TempDir()
+	if err := os.Mkdir(filepath.Join(dir, "prices"), 0o700); err != nil {
+		b.t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "prices", "mine.yaml"), []byte(book), 0o600); err != nil {
+		b.t.Fatal(err)
+	}
+	e, err := engine.New(engine.Options{Extensions: all(), StateDir: b.dir, Account: "acme/web", Now: b.now, Catalog: []string{"testdata/catalog", dir}})
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	b.t.Cleanup(func() {
+		if err := e.Close(); err != nil {
+			b.t.Error(err)
+		}
+	})
+	return e
+}
+
+const stubBook = `
+id: prices.mine
+extension: ext.saas-stub
+version: "1"
+as_of: "2026-08-01"
+valid_until: "2036-08-01"
+source: a test
+currency: USD
+confidence: exact
+billing: wall-clock
+components:
+  - { component: sandbox, unit: sandbox-hour, price: "0.40" }
+`
+
+func (b *bench) rows() []ledger.Sandbox {
+	b.t.Helper()
+	l, err := ledger.Open(context.Background(), ledger.DefaultURL(b.dir), ledger.Options{ReadOnly: true})
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	defer func() { _ = l.Close() }()
+	rows, err := l.List(context.Background(), ledger.Filter{})
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return rows
+}
+
+func TestAPriceThatRoseSinceThePlanIsRefusedBeforeAnythingExists(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	ctx := context.Background()
+	req := engine.Request{Profile: "profile.stub", Name: "one", TTL: "2h", MaxCost: "1.00 USD"}
+	if p, err := b.priced(stubBook).Plan(ctx, req); err != nil || p.Estimate.Maximum != "0.80" {
+		t.Fatalf("planned %+v, %v", p.Estimate, err)
+	}
+	dearer := b.priced(strings.Replace(stubBook, "0.40", "0.60", 1))
+	_, err := dearer.Create(ctx, req, func(engine.Sandbox) { t.Error("it was begun") }, nil)
+	if !extensions.IsKind(err, extensions.KindInvalid) || extensions.FieldOf(err) != "max_cost" {
+		t.Fatalf("created: %v", err)
+	}
+	for _, part := range []string{"costs up to 1.20 USD for a ttl of 2h, 0.20 USD above max_cost 1.00 USD", "sandbox   2 sandbox-hour x 0.60 USD = 1.20 USD", "sum       1.20 USD"} {
+		if !strings.Contains(err.Error(), part) {
+			t.Errorf("%q is not in %q", part, err)
+		}
+	}
+	if rows := b.rows(); len(rows) != 0 {
+		t.Errorf("recorded all the same: %+v", rows)
+	}
+}
+
+func TestMaxCostNeedsAPriceThatIsKnown(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	for name, c := range map[string]struct{ from, to, says string }{
+		"a price nobody knows":   {`price: "0.40"`, `confidence: unknown`, "what a ttl of 2h costs is not known, so it cannot be kept below max_cost 1.00 USD (what sandbox costs"},
+		"a size nobody gave":     {`component: sandbox, unit: sandbox-hour`, `component: disk, unit: disk-gib-hour`, "how much disk it gets"},
+		"another currency":       {"USD", "EUR", "different currencies"},
+		"a number out of bounds": {`"0.40"`, `"9000000"`, "costs up to 18000000.00 USD"},
+	} {
+		e := b.priced(strings.Replace(stubBook, c.from, c.to, 1))
+		_, err := e.Plan(context.Background(), engine.Request{Profile: "profile.stub", TTL: "2h", MaxCost: "1.00 USD"})
+		if !extensions.IsKind(err, extensions.KindInvalid) || !strings.Contains(err.Error(), c.says) || extensions.RemedyOf(err) == "" {
+			t.Errorf("%s: %v (%s)", name, err, extensions.RemedyOf(err))
+		}
+	}
+}
+
+func TestAPriceThatOverflowsNamesItsFile(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	e := b.priced(strings.Replace(stubBook, `component: sandbox, unit: sandbox-hour, price: "0.40"`, `component: memory, unit: gib-second, price: "9000000"`, 1))
+	_, err := e.Plan(context.Background(), engine.Request{Profile: "profile.stub", TTL: "2h"})
+	if !extensions.IsKind(err, extensions.KindInvalid) || !strings.Contains(err.Error(), "mine.yaml:5") || !strings.Contains(err.Error(), "does not fit") {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestOldPricesAreRefusedWhereAWalletPays(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	ctx := context.Background()
+	e := b.priced(strings.NewReplacer(`"2026-08-01"`, `"2019-08-01"`, `"2036-08-01"`, `"2020-08-01"`).Replace(stubBook))
+	req := engine.Request{Profile: "profile.stub", Name: "one", TTL: "2h"}
+	_, planned := e.Plan(ctx, req)
+	_, created := e.Create(ctx, req, nil, nil)
+	for _, err := range []error{planned, created} {
+		if !extensions.IsKind(err, extensions.KindInvalid) || !strings.Contains(err.Error(), "mine.yaml:5") || !strings.Contains(err.Error(), "2020-08-01") {
+			t.Errorf("%v", err)
+		}
+	}
+	req.Billing = "byok"
+	p, err := e.Plan(ctx, req)
+	if err != nil || !slices.ContainsFunc(p.Notices, func(n engine.Notice) bool { return strings.Contains(n.Detail, "mine.yaml:5") }) {
+		t.Errorf("with one's own key it is only told: %v, %v", p.Notices, err)
+	}
+}
+
+func TestAQuoteKnowsWhatAPlanMustNot(t *testing.T) {
+	t.Parallel()
+	var ahead time.Duration // the clocks, ours and the vendor's
+	b := &bench{t: t, dir: t.TempDir(), now: func() time.Time { return time.Now().Add(ahead) }}
+	t.Cleanup(b.removeAll)
+	b.Engine = b.priced(strings.Replace(stubBook, `"0.40"`, `"0.40", increment: 1h`, 1)) // nobody lives to the millisecond
+	ctx := context.Background()
+	req := engine.Request{Profile: "profile.stub", TTL: "10h"}
+	before, err := b.Plan(ctx, req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, ran := range []time.Duration{30 * time.Minute, 150 * time.Minute, 90 * time.Minute} {
+		s := b.create(engine.Request{Profile: "profile.stub", TTL: "10h"})
+		if err := vendor.At(b.dir + "/saas-stub").Advance(ran); err != nil {
+			t.Fatal(err)
+		}
+		ahead += ran
+		if _, err := b.Destroy(ctx, s.Receipt, engine.DestroyOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	after, err := b.Plan(ctx, req)
+	if err != nil || after.Estimate.Candidates[0].Expected != before.Estimate.Candidates[0].Expected || after.Estimate.Candidates[0].P95 != "" {
+		t.Errorf("a plan changes with the past: %+v, %v", after.Estimate.Candidates[0], err)
+	}
+	for name, c := range map[string]struct {
+		o             engine.QuoteOptions
+		expected, p95 string
+		past          int64
+	}{
+		"history":           {engine.QuoteOptions{History: true}, "0.80", "1.20", 3},
+		"a duration":        {engine.QuoteOptions{Expected: 30 * time.Minute}, "0.40", "", 0},
+		"duration, history": {engine.QuoteOptions{Expected: 30 * time.Minute, History: true}, "0.40", "1.20", 3},
+		"neither":           {engine.QuoteOptions{}, "4.00", "", 0},
+	} {
+		q, err := b.Quote(ctx, req, c.o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		first := q.Estimate.Candidates[0]
+		if first.Expected != c.expected || first.P95 != c.p95 || first.Maximum != "4.00" || q.Past != c.past {
+			t.Errorf("%s: expected %s, p95 %q, maximum %s of %d", name, first.Expected, first.P95, first.Maximum, q.Past)
+		}
+	}
+	if _, err := b.Quote(ctx, req, engine.QuoteOptions{Expected: -1}); !extensions.IsKind(err, extensions.KindInvalid) {
+		t.Errorf("a negative duration: %v", err)
+	}
+}
+
+func TestAQuoteTellsWhatWalletAndBudgetsLeave(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	ctx := context.Background()
+	e := b.priced(stubBook)
+	req := engine.Request{Profile: "profile.stub", TTL: "2h"}
+	if q, err := e.Quote(ctx, req, engine.QuoteOptions{History: true}); err != nil || len(q.Funds) != 0 {
+		t.Fatalf("without wallets there is nothing to tell: %+v, %v", q.Funds, err)
+	}
+	l, err := ledger.Open(ctx, ledger.DefaultURL(b.dir), ledger.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := l.Grant(ctx, ledger.Grant{Key: "g", Org: "acme", Currency: "USD", Amount: 700_000_000}); err != nil {
+		t.Fatal(err)
+	}
+	for _, budget := range []ledger.Budget{
+		{Account: "acme/web", Name: "month", Currency: "USD", Limit: 5e9, Hard: true, Period: "month"},
+		{Account: "acme/other", Name: "theirs", Currency: "USD", Limit: 5e9},
+		{Account: "acme", Name: "euros", Currency: "EUR", Limit: 5e9},
+	} {
+		if _, err := l.PutBudget(ctx, budget); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	q, err := b.priced(stubBook).Quote(ctx, req, engine.QuoteOptions{History: true})
+	want := []engine.Funds{
+		{Limit: "wallet of acme", Currency: "USD", Available: "0.70", Needed: "0.80", Hard: true},
+		{Limit: "budget month of acme/web", Currency: "USD", Available: "5.00", Needed: "0.80", Hard: true, Enough: true},
+	}
+	if err != nil || !slices.Equal(q.Funds, want) {
+		t.Errorf("got %+v, %v", q.Funds, err)
+	}
+}

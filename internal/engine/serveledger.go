@@ -1,0 +1,181 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"log/slog"
+	"path/filepath"
+	"regexp"
+	"time"
+
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger/httpledger"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger/lease"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger/tenant"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/meter"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/route"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
+)
+
+// ServeOptions say how a ledger is given out over HTTP.
+type ServeOptions struct {
+	Listen           string // host:port
+	Tokens           string // file; "" = DefaultTokens of the state folder
+	Certificate, Key string // PEM files
+	// PerSecond bounds the requests of one token; 0 = 100.
+	PerSecond float64
+	// Ready is told the server's address once it answers.
+	Ready func(url string)
+	Log   *slog.Logger // nil discards it
+}
+
+// settleGrace is how long a place may take to show what it made, or to be done
+// with what it ends by itself.
+const settleGrace = 5 * time.Minute
+
+// ServeLedger gives out the engine's ledger to the holders of tokens, priced by
+// the engine's catalog, until ctx ends.
+func (e *Engine) ServeLedger(ctx context.Context, o ServeOptions) error {
+	tokens, err := httpledger.OpenTokens(e.tokensFile(o.Tokens))
+	if err != nil {
+		return err
+	}
+	l, err := e.writer(ctx)
+	if err != nil {
+		return err
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	view := func(p httpledger.Principal) ledger.Ledger {
+		return tenant.View(l, tenant.Options{Account: p.Account, Owns: p.Owns, Pricer: ownersPrices{e}, Now: e.now,
+			Window: lease.Max + timeoutProvision + timeoutReady + settleGrace, Grace: settleGrace})
+	}
+	s, err := httpledger.NewServer(httpledger.Config{Ledger: l, Authenticate: tokens.Authenticate, View: view,
+		PerSecond: o.PerSecond, Burst: 5 * int(o.PerSecond), Now: e.now, Log: o.Log})
+	if err != nil {
+		return err
+	}
+	return httpledger.Serve(ctx, s, httpledger.Listening{Address: o.Listen, Certificate: o.Certificate, Key: o.Key, Ready: o.Ready, Log: o.Log})
+}
+
+// LedgerToken is what is known of a token; the token itself is told once.
+type LedgerToken struct {
+	ID        string
+	Account   string
+	CreatedAt time.Time
+}
+
+func (e *Engine) tokensFile(file string) string {
+	if file == "" {
+		return filepath.Join(e.stateDir, "ledger-tokens.yaml")
+	}
+	return file
+}
+
+// CreateLedgerToken makes a token for an account, org/workspace or an org; file
+// "" is that of the state folder.
+func (e *Engine) CreateLedgerToken(file, account string) (Secret, LedgerToken, error) {
+	if !orgForm.MatchString(account) {
+		if err := CheckAccount(account); err != nil {
+			return Secret{}, LedgerToken{}, err
+		}
+	}
+	text, t, err := httpledger.CreateToken(e.tokensFile(file), account, e.now())
+	return extensions.NewSecret(text), LedgerToken{t.ID, t.Account, t.CreatedAt}, err
+}
+
+// orgForm is the part of an account before the slash.
+var orgForm = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$`)
+
+// LedgerTokens lists the tokens of a file.
+func (e *Engine) LedgerTokens(file string) ([]LedgerToken, error) {
+	all, err := httpledger.ListTokens(e.tokensFile(file))
+	out := make([]LedgerToken, 0, len(all))
+	for _, t := range all {
+		out = append(out, LedgerToken{t.ID, t.Account, t.CreatedAt})
+	}
+	return out, err
+}
+
+// RevokeLedgerToken removes a token from a file: it is refused from then on.
+func (e *Engine) RevokeLedgerToken(file, id string) error {
+	return httpledger.RevokeToken(e.tokensFile(file), id)
+}
+
+// ownersPrices prices for clients by this engine's catalog.
+type ownersPrices struct{ e *Engine }
+
+// Price implements tenant.Pricer.
+func (o ownersPrices) Price(a tenant.Asked) (tenant.Price, error) {
+	b, err := o.e.binding(a.Extension)
+	if err != nil {
+		return tenant.Price{}, err
+	}
+	out := tenant.Price{Metered: b.Capabilities.PricingModel == extensions.PricingMetered, Native: b.Capabilities.Expiry == extensions.ExpiryNative}
+	if !out.Metered {
+		return out, nil
+	}
+	var spec extensions.Spec
+	var req Request
+	for _, part := range []struct {
+		from json.RawMessage
+		into any
+	}{{a.Spec, &spec}, {a.Request, &req}} {
+		if len(part.from) == 0 {
+			continue
+		}
+		if err := json.Unmarshal(part.from, part.into); err != nil {
+			return out, extensions.Errorf(extensions.KindInvalid, "what is asked for cannot be read, so it has no price: %w", err)
+		}
+	}
+	byok := req.Billing == route.BillingBYOK || b.Billing == route.BillingBYOK
+	q, err := meter.NewQuote(o.e.quoteInput(b, nil, b.Region, spec.Resources, a.TTL, byok))
+	if err != nil {
+		return out, err
+	}
+	out.Rates, out.Currency, out.Sizes = json.RawMessage(q.Snapshot.Encode()), string(q.Currency), q.Sizes.Map()
+	out.Quote = ledger.Quote{Body: mustJSON(q), Prices: priceBooks(q)}
+	out.Reserve = worstCase(q, a.TTL, byok)
+	if len(a.Rates) > 0 {
+		err = fixed(&out, a, byok)
+	}
+	return out, err
+}
+
+// worstCase is what has to be set aside in all; unknown where the price is.
+func worstCase(q meter.Quote, ttl time.Duration, byok bool) ledger.Reserve {
+	r := ledger.Reserve{Currency: string(q.Currency), Total: true, TTL: ttl, IfGranted: !byok}
+	if byok {
+		r.Memo = ledger.AccountBYOK
+	}
+	if q.Reserve == nil {
+		r.Unknown = true
+		return r
+	}
+	r.Amount = int64(*q.Reserve)
+	if q.Hourly != nil && q.PerCreation != nil {
+		r.Hourly, r.Fixed = int64(*q.Hourly), int64(*q.PerCreation)
+	}
+	return r
+}
+
+// fixed takes prices that were fixed before instead of the catalog's.
+func fixed(p *tenant.Price, a tenant.Asked, byok bool) error {
+	s, err := meter.DecodePriceSnapshot(string(a.Rates))
+	if err != nil {
+		return err
+	}
+	lines, err := meter.Charge([]meter.Segment{{Mode: meter.ModeRunning, Milliseconds: a.TTL.Milliseconds() + 1, Sizes: s.Sizes}}, s)
+	if err != nil {
+		return err
+	}
+	total, known, err := meter.Total(lines)
+	if err != nil {
+		return err
+	}
+	p.Rates, p.Currency, p.Sizes = a.Rates, string(s.Currency), s.Sizes.Map()
+	p.Reserve.Currency, p.Reserve.Unknown, p.Reserve.TTL = p.Currency, !known, a.TTL
+	p.Reserve.Amount = int64(total) + int64(len(lines)) // each line is rounded by less than one
+	return nil
+}

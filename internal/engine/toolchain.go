@@ -1,0 +1,282 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/lifecycle"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
+)
+
+// What runs before an end is best effort: its bounds keep an end from being held up.
+const (
+	releaseStep = 60 * time.Second  // one command that names no timeout
+	releaseAll  = 120 * time.Second // all of them
+)
+
+// equips reports whether commands run before a sandbox counts as ready.
+func equips(t extensions.Toolchain) bool { return len(t.Install)+len(t.PostAcquire) > 0 }
+
+// equip makes what was provisioned ready: it waits for the place, runs the
+// toolchain, and asks the readiness probe, whose answer may rest on what was
+// installed. obs is what provisioning answered.
+func (c *creation) equip(ctx context.Context, b *opened, spec extensions.Spec, obs extensions.Observation) (extensions.Reachability, error) {
+	if !equips(spec.Toolchain) {
+		if obs.Phase == extensions.PhaseReady {
+			return obs.Reachability, nil
+		}
+		return c.waitReady(ctx, b, spec)
+	}
+	reach, usable := obs.Reachability, spec
+	usable.Readiness = nil
+	var err error
+	if obs.Phase != extensions.PhaseReady {
+		if reach, err = c.waitReady(ctx, b, usable); err != nil {
+			return reach, err
+		}
+	}
+	steps, err := c.steps(ctx, b, spec)
+	if err != nil {
+		return reach, err
+	}
+	for _, s := range steps {
+		c.notify.tell(fmt.Sprintf("Running %s %d of %d", s.list, s.n, s.of), "%s", s.shown())
+		if err := c.e.runStep(ctx, b, c.made, spec, s); err != nil {
+			return reach, err
+		}
+	}
+	if spec.Readiness == nil {
+		return reach, nil
+	}
+	return c.waitReady(ctx, b, spec)
+}
+
+// step is one command of a toolchain and the list it is from.
+type step struct {
+	extensions.Step
+	list  string // install | post_acquire | pre_release
+	n, of int    // in its list, from 1
+}
+
+func stepsOf(list string, steps []extensions.Step) []step {
+	out := make([]step, len(steps))
+	for i, s := range steps {
+		out[i] = step{s, list, i + 1, len(steps)}
+	}
+	return out
+}
+
+// steps are the commands of a create. What a snapshot of the whole file
+// system brings is not installed again; its workspace is acquired anew.
+func (c *creation) steps(ctx context.Context, b *opened, spec extensions.Spec) ([]step, error) {
+	after := stepsOf("post_acquire", spec.Toolchain.PostAcquire)
+	if spec.FromSnapshot != nil && len(spec.Toolchain.Install) > 0 {
+		kind, err := c.snapshotKind(ctx, b, spec.FromSnapshot.Handle)
+		if err != nil || holdsTools(kind) {
+			return after, err
+		}
+	}
+	if spec.FromSandbox != "" { // a fork is the whole of the other one
+		return after, nil
+	}
+	return append(stepsOf("install", spec.Toolchain.Install), after...), nil
+}
+
+func holdsTools(kind string) bool { return kind == "filesystem" || kind == "memory" }
+
+func (c *creation) snapshotKind(ctx context.Context, b *opened, h extensions.SnapshotHandle) (string, error) {
+	if s := c.p.snapshot; s != nil && s.Kind != "" {
+		return s.Kind, nil
+	}
+	x, err := power[extensions.Snapshotter](c.e, b, extensions.PowerSnapshot)
+	if err != nil {
+		return "", err
+	}
+	var s extensions.Snapshot
+	err = c.e.invoke(ctx, call{op: "stat-snapshot", binding: b.binding.ID, timeout: timeoutLook}, func(ctx context.Context) (err error) {
+		s, err = x.StatSnapshot(ctx, h)
+		return err
+	})
+	return s.Kind, err
+}
+
+// shown is a command in a message: its first line, not too long.
+func (s step) shown() string {
+	first, rest, _ := strings.Cut(strings.TrimSpace(s.Run), "\n")
+	if strings.TrimSpace(rest) != "" {
+		first = strings.TrimSpace(first) + " …"
+	}
+	return extensions.Clean(first, 120)
+}
+
+// runStep runs one command of a create to its end.
+func (e *Engine) runStep(ctx context.Context, b *opened, h extensions.Handle, spec extensions.Spec, s step) error {
+	limit := timeoutProvision
+	if end, ok := ctx.Deadline(); ok {
+		limit = min(limit, max(time.Until(end), time.Second))
+	}
+	if own := time.Duration(s.Timeout); own > 0 {
+		limit = min(limit, own)
+	}
+	out := &tail{}
+	c := call{op: "toolchain", binding: b.binding.ID, id: h.ID, timeout: limit + timeoutLook, secrets: spec.Secrets, once: true}
+	code, err := e.execStep(ctx, b, h, c, s, limit, out)
+	if err == nil && code == 0 {
+		return nil
+	}
+	what := fmt.Sprintf("toolchain.%s %d of %d (%s)", s.list, s.n, s.of, s.shown())
+	words := out.lines(e.secretsOf(c))
+	switch {
+	case err == nil:
+		return e.classify(c, extensions.Errorf(extensions.KindFailed, "%s ended with exit code %d%s", what, code, words).WithRemedy("%s", stepRemedy(spec)))
+	case extensions.IsKind(err, extensions.KindTimeout) && ctx.Err() == nil:
+		return e.classify(c, extensions.Errorf(extensions.KindTimeout, "%s: %w%s", what, err, words).
+			WithRemedy("make it faster, or give it more time: a timeout of its own, timeouts.create"))
+	}
+	return extensions.Errorf(extensions.KindOf(err), "%s: %w", what, err).WithRemedy("%s", extensions.RemedyOf(err))
+}
+
+// stepRemedy names the usual cause that the output does not.
+func stepRemedy(spec extensions.Spec) string {
+	text := "correct the command in the profile or its kit, or what it works on"
+	if spec.Network.Needs() != extensions.EgressNone {
+		text += "; the network is denied by default: what it downloads from must be in network.egress"
+	}
+	return text
+}
+
+// execStep runs the command by the sandbox's shell in the workspace, both of
+// its streams as one.
+func (e *Engine) execStep(ctx context.Context, b *opened, h extensions.Handle, c call, s step, limit time.Duration, out *tail) (code int, err error) {
+	x, err := power[extensions.Execer](e, b, extensions.PowerExec)
+	if err != nil {
+		return 0, err
+	}
+	req := ExecRequest{Shell: "exec 2>&1\n" + s.Run, Stdout: out, Stderr: out, Timeout: limit}
+	err = e.invoke(ctx, c, func(ctx context.Context) error {
+		res, err := x.Exec(ctx, h, req)
+		code = res.ExitCode
+		return err
+	})
+	return code, err
+}
+
+// farewell is what is done for a sandbox that is still whole before it ends:
+// its pre_release commands, then its mirrored workspace comes back. Only the
+// latter can stop the end.
+func (e *Engine) farewell(ctx context.Context, b *opened, row ledger.Sandbox, last parting, report *DestroyReport, notify Notify) error {
+	e.preRelease(ctx, b, row, last, report, notify)
+	return e.syncBeforeEnd(ctx, b, row, last.mirror, report)
+}
+
+// parting is what a sandbox asks for before it ends.
+type parting struct {
+	mirror string
+	steps  []extensions.Step
+	// quiet: what the commands print may hold secrets, which nobody here knows.
+	quiet bool
+}
+
+func (p parting) nothing() bool { return p.mirror == "" && len(p.steps) == 0 }
+
+func partingOf(row ledger.Sandbox) parting {
+	spec := specOf(row)
+	return parting{mirror: mirrorOf(row), steps: spec.Toolchain.PreRelease, quiet: len(spec.SecretNames) > 0}
+}
+
+func (r Receipt) parting() parting {
+	return parting{mirror: r.Mirror, steps: r.PreRelease, quiet: true}
+}
+
+// preRelease runs the commands for an end, each of them, as far as the bounds
+// allow. A failure is told and stops nothing.
+func (e *Engine) preRelease(ctx context.Context, b *opened, row ledger.Sandbox, last parting, report *DestroyReport, notify Notify) {
+	if len(last.steps) == 0 || row.Handle.IsZero() || lifecycle.Overdue(e.now(), row.ExpiresAt) {
+		return
+	}
+	if o, err := e.observeOne(ctx, b, row.Handle); err != nil || o.Phase != extensions.PhaseReady {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, releaseAll)
+	defer cancel()
+	for _, s := range stepsOf("pre_release", last.steps) {
+		notify.tell(fmt.Sprintf("Running pre_release %d of %d", s.n, s.of), "%s", s.shown())
+		limit := releaseStep
+		if s.Timeout > 0 {
+			limit = time.Duration(s.Timeout)
+		}
+		if end, ok := ctx.Deadline(); ok {
+			limit = min(limit, max(time.Until(end), time.Millisecond))
+		}
+		out := &tail{}
+		c := call{op: "pre-release", binding: b.binding.ID, id: row.ID, timeout: limit + releaseStep, once: true}
+		code, err := e.execStep(ctx, b, row.Handle, c, s, limit, out)
+		if err == nil && code == 0 {
+			continue
+		}
+		why := fmt.Sprintf("ended with exit code %d", code)
+		if err != nil {
+			why = "failed: " + extensions.Clean(err.Error(), 300)
+		}
+		if last.quiet {
+			why += "; what it printed is not shown, as it may hold the sandbox's secrets"
+		} else {
+			why += out.lines(e.secretsOf(c))
+		}
+		report.Notices = append(report.Notices, Notice{Summary: "A pre_release command failed",
+			Detail: fmt.Sprintf("The sandbox was ended all the same. toolchain.pre_release %d of %d of %s (%s) %s", s.n, s.of, row.ID, s.shown(), why)})
+	}
+}
+
+// Bounds of a command's output in a message.
+const (
+	tailKept  = 192 << 10 // bytes: more than what is shown and the longest secret, so that none is cut before it is hidden
+	tailShown = 4000      // bytes
+	tailLines = 30
+)
+
+// tail keeps the end of what a command prints.
+type tail struct {
+	mu   sync.Mutex // what could not start a command says so on a stream of its own
+	kept []byte
+}
+
+func (t *tail) Write(p []byte) (int, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.kept = append(t.kept, p...)
+	if len(t.kept) > 2*tailKept {
+		t.kept = slices.Clone(t.kept[len(t.kept)-tailKept:])
+	}
+	return len(p), nil
+}
+
+// lines is the end of the output as part of a message, with the secrets
+// hidden and nothing in it that a terminal would obey; "" where there is none.
+func (t *tail) lines(secrets []string) string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	text := strings.TrimRight(redact(string(t.kept), secrets), " \t\r\n")
+	if len(text) > tailShown {
+		text = text[len(text)-tailShown:]
+		if _, rest, cut := strings.Cut(text, "\n"); cut {
+			text = rest
+		}
+	}
+	var b strings.Builder
+	all := strings.Split(strings.ToValidUTF8(text, "\ufffd"), "\n")
+	for _, l := range all[max(len(all)-tailLines, 0):] {
+		if l = strings.TrimSpace(extensions.Clean(strings.TrimRight(l, "\r"), 400)); l != "" {
+			b.WriteString("\n  " + l)
+		}
+	}
+	if b.Len() == 0 {
+		return ""
+	}
+	return "; the last lines it printed:" + b.String()
+}
