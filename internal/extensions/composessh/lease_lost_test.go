@@ -22,7 +22,7 @@ func TestADeadlineHoldsWithoutTheLease(t *testing.T) {
 			t.Parallel()
 			s := newSite(t)
 			b := s.open(t)
-			spec := s.spec(t, exttest.WithTTL(30*time.Second))
+			spec := s.spec(t, exttest.WithTTL(45*time.Second))
 			h := s.provision(t, b, spec)
 			must(t, lose(filepath.Join(s.root, string(spec.ID), "lease")))
 			time.Sleep(time.Until(spec.Deadline.Add(-8 * time.Second))) // some looks of the loop

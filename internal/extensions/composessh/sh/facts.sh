@@ -120,7 +120,7 @@ if [ -n "$docker" ] && [ -z "$missing" ]; then
 		fail() { exit 1; }
 		survey
 		looked
-		printf '%s' "$looked"
+		printf '%s"elsewhere":[%s],' "$looked" "$elsewhere"
 	) || looked=
 	if [ -d "$root" ]; then
 		lock_host
