@@ -1,6 +1,7 @@
 package composessh
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -41,8 +42,9 @@ func TestADockerThatNeverAnswersIsTold(t *testing.T) {
 	hung := func(what string, err error) {
 		t.Helper()
 		wantKind(t, what, err, extensions.KindUnavailable, "gave no answer within 2 s")
-		if e := err.(*extensions.Error); e.RetryAfter < 30*time.Second || !strings.Contains(e.Remedy, "systemctl status docker") {
-			t.Errorf("%s: again after %s; %s", what, e.RetryAfter, e.Remedy)
+		var e *extensions.Error
+		if !errors.As(err, &e) || e.RetryAfter < 30*time.Second || !strings.Contains(e.Remedy, "systemctl status docker") {
+			t.Errorf("%s: %+v", what, e)
 		}
 	}
 	spec := s.spec(t)
