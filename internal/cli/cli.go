@@ -135,7 +135,7 @@ after them. It reads the same ledger, by default in your state folder.`,
 	f.StringVar(&a.global.account, "account", os.Getenv("SANDBOXER_ACCOUNT"), "`org/workspace` ($SANDBOXER_ACCOUNT; default "+engine.DefaultAccount+")")
 	f.StringVar(&a.global.stateDir, "state-dir", "", "state `folder` ($SANDBOXER_STATE_DIR; default: the user's own)")
 	f.StringVar(&a.global.format, "format", formatTable, "output `form`: table or json")
-	root.PersistentPreRunE = func(*cobra.Command, []string) error { return checkFormat(a.global.format) }
+	root.PersistentPreRunE = func(c *cobra.Command, _ []string) error { return checkFormat(c, a.global.format) }
 	root.SetFlagErrorFunc(usageError)
 	root.AddCommand(
 		a.versionCommand(),

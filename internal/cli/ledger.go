@@ -23,7 +23,8 @@ type eventView struct {
 }
 
 func (a *app) ledgerCommand() *cobra.Command {
-	return group("ledger", "Read and check the ledger", a.ledgerVerifyCommand(), a.ledgerEventsCommand(), a.ledgerServeCommand(), a.ledgerTokenCommand())
+	return group("ledger", "Credit, budgets, usage and the record of it all", a.ledgerBalanceCommand(), a.ledgerGrantCommand(), a.ledgerBudgetCommand(),
+		a.ledgerUsageCommand(), a.ledgerExportCommand(), a.ledgerVerifyCommand(), a.ledgerEventsCommand(), a.ledgerServeCommand(), a.ledgerTokenCommand())
 }
 
 func (a *app) ledgerEventsCommand() *cobra.Command {

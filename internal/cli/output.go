@@ -4,9 +4,13 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
+	"unicode/utf8"
+
+	"github.com/spf13/cobra"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
@@ -14,13 +18,21 @@ import (
 const (
 	formatTable = "table"
 	formatJSON  = "json"
+	formatCSV   = "csv"
 )
 
-func checkFormat(f string) error {
-	if f == formatTable || f == formatJSON {
+// moreFormats is the annotation that lists what a command can print beside
+// table and json.
+const moreFormats = "formats"
+
+func checkFormat(c *cobra.Command, f string) error {
+	known := append([]string{formatTable, formatJSON}, strings.Fields(c.Annotations[moreFormats])...)
+	if slices.Contains(known, f) {
 		return nil
 	}
-	return extensions.Errorf(extensions.KindInvalid, "--format %q is unknown", f).WithRemedy("use table or json")
+	last := len(known) - 1
+	return extensions.Errorf(extensions.KindInvalid, "--format %q is unknown", f).
+		WithRemedy("use %s or %s", strings.Join(known[:last], ", "), known[last])
 }
 
 // show prints v as JSON, or calls table to print it for people.
@@ -131,4 +143,31 @@ func (a *app) printError(err error) {
 	if remedy != "" {
 		a.say("  What to do: %s", strings.ReplaceAll(remedy, "\n", "\n  "))
 	}
+}
+
+// columns is grid with the columns from the given one on aligned to the right.
+func columns(w io.Writer, from int, rows [][]string) error {
+	width := map[int]int{}
+	shown := make([][]string, len(rows))
+	for i, row := range rows {
+		for j, cell := range row {
+			cell = orDash(extensions.Clean(cell, 200))
+			shown[i] = append(shown[i], cell)
+			width[j] = max(width[j], utf8.RuneCountInString(cell))
+		}
+	}
+	for _, row := range shown {
+		for j := from; j < len(row); j++ {
+			row[j] = strings.Repeat(" ", width[j]-utf8.RuneCountInString(row[j])) + row[j]
+		}
+	}
+	return grid(w, shown)
+}
+
+// count is a number of things, "1 sandbox", "2 sandboxes".
+func count(n int64, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, many)
 }

@@ -164,7 +164,7 @@ func placeOf(row ledger.Sandbox) place {
 func (o *operation) discard(ctx context.Context, outcome ledger.IntentState, endReason string, cause error, end ending) error {
 	reason := ""
 	if cause != nil {
-		reason = extensions.Clean(cause.Error(), 500)
+		reason = reasonOf(cause)
 	}
 	if !lifecycle.Can(o.row.State, lifecycle.Destroyed) && o.row.State != lifecycle.Destroying {
 		if err := o.apply(ctx, ledger.Change{To: lifecycle.Destroying, Patch: ledger.Patch{Reason: &reason}}); err != nil {
@@ -195,7 +195,7 @@ func held(ctx context.Context, l ledger.Ledger, f func(context.Context) error) e
 
 // fail closes the operation with something possibly left behind.
 func (o *operation) fail(ctx context.Context, cause error, event string) error {
-	reason := extensions.Clean(cause.Error(), 500)
+	reason := reasonOf(cause)
 	c := ledger.Change{
 		Patch:  ledger.Patch{Reason: &reason, Route: o.route},
 		Finish: &ledger.FinishIntent{Outcome: ledger.Failed, Reason: reason},

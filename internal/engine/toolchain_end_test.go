@@ -108,3 +108,19 @@ func TestPreReleaseRunsBeforeASandboxIsMadeAnew(t *testing.T) {
 	}
 	b.clean()
 }
+
+func TestPreReleaseLeavesTheEndItsTime(t *testing.T) {
+	t.Parallel()
+	b := tooled(t, onStub+"toolchain: { pre_release: [\"sleep 600\", \"sleep 601\"] }\n", nil)
+	s := b.create(engine.Request{Profile: "profile.t", Name: "one"})
+	ctx, cancel := context.WithTimeout(context.Background(), 12*time.Second)
+	defer cancel()
+	r, err := b.Destroy(ctx, s.Receipt, engine.DestroyOptions{})
+	if text := notices(r.Notices); err != nil || !strings.Contains(text, "sleep 600") || !strings.Contains(text, "Not every pre_release command was run") {
+		t.Errorf("%v: %s", err, text)
+	}
+	if left := b.left(); len(left) > 0 {
+		t.Errorf("left behind: %v", left)
+	}
+	b.clean()
+}

@@ -125,9 +125,12 @@ func mirrorOf(row ledger.Sandbox) string {
 // quantity is what was counted and in which quanta: a price is for a whole
 // unit, what is counted is not.
 func quantity(c ledger.Charge) (counted, quantum string) {
-	_, quantum, ok := meter.QuantaPerUnit(c.Unit)
-	if !ok {
-		quantum = c.Unit
+	return strconv.FormatInt(c.Quantity, 10), quantumOf(c.Unit)
+}
+
+func quantumOf(unit string) string {
+	if _, quantum, ok := meter.QuantaPerUnit(unit); ok {
+		return quantum
 	}
-	return strconv.FormatInt(c.Quantity, 10), quantum
+	return unit
 }

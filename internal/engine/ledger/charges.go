@@ -55,7 +55,7 @@ func (s *store) EachCharge(ctx context.Context, f UsageFilter, yield func(Charge
 	return s.eachPage(ctx, f, false, func(ms []Meter) error {
 		var w where
 		oneOf(&w, "meter_id", idsOf(ms))
-		w.component(f.Component)
+		w.component("", f.Component)
 		charges, err := readAll(ctx, s, "charges", (*Charge).fields, w.tail(""), w.args...)
 		if err != nil {
 			return err
@@ -172,18 +172,11 @@ func (f UsageFilter) meters(open bool) *where {
 	return w
 }
 
-// component selects one, with all that follows a colon.
-func (w *where) component(name string) {
+// component selects one, with its variants after a colon.
+func (w *where) component(table, name string) {
 	if name != "" {
-		w.and("(component = ? OR substr(component, 1, ?) = ?)", name, utf8.RuneCountInString(name)+1, name+":")
+		w.and("("+table+"component = ? OR substr("+table+"component, 1, ?) = ?)", name, utf8.RuneCountInString(name)+1, name+":")
 	}
-}
-
-// chargedFor selects meters with a charge for the component.
-func (w *where) chargedFor(name string) {
-	var c where
-	c.component(name)
-	w.and("EXISTS (SELECT 1 FROM charges c "+c.tail("AND c.meter_id = m.id)"), c.args...)
 }
 
 func (m Meter) chargeRow(c Charge, prices meter.PriceSnapshot) ChargeRow {

@@ -65,7 +65,7 @@ func ran(t testing.TB, l ledger.Ledger, name string) ledger.Sandbox {
 	booked := &ledger.Booked{Charges: []ledger.Charge{{Segment: 1, Component: "wall", Amount: 5, Currency: "USD"}}}
 	for _, c := range []ledger.Change{
 		{To: lifecycle.Provisioning},
-		{To: lifecycle.Ready, Finish: &ledger.FinishIntent{Outcome: ledger.Confirmed}, Meter: ledger.MeterOps{Open: &ledger.MeterOpen{}}},
+		{To: lifecycle.Ready, Finish: &ledger.FinishIntent{Outcome: ledger.Confirmed}, Meter: ledger.MeterOps{Open: &ledger.MeterOpen{Currency: "USD"}}},
 		{To: lifecycle.Destroying, Intent: &ledger.OpenIntent{Kind: ledger.IntentDestroy, Holder: holder}},
 		{To: lifecycle.Destroyed, Finish: &ledger.FinishIntent{Outcome: ledger.Confirmed}, Meter: ledger.MeterOps{Close: &ledger.MeterClose{Booked: booked}}},
 	} {

@@ -2,9 +2,10 @@ package ledger
 
 import (
 	"context"
-	"fmt"
+	"math"
 	"time"
 
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/meter"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
@@ -56,6 +57,26 @@ type Budget struct {
 	Over     int64     // of it, what was more than had been set aside
 }
 
+// NoLimit is the Limit of a budget that was removed: it keeps count, since what
+// lives may be held in it, and bounds nothing.
+const NoLimit = math.MaxInt64
+
+// Removed reports whether it bounds nothing any more.
+func (b Budget) Removed() bool { return b.Limit == NoLimit }
+
+// ResetsAt is when the next period begins; zero is never.
+func (b Budget) ResetsAt() time.Time {
+	switch b.Period {
+	case "day":
+		return b.Since.AddDate(0, 0, 1)
+	case "week":
+		return b.Since.AddDate(0, 0, 7)
+	case "month":
+		return b.Since.AddDate(0, 1, 0)
+	}
+	return time.Time{}
+}
+
 // Available is what is left below the limit; it may be negative.
 func (b Budget) Available() int64 { return b.Limit - b.Reserved - b.Spent }
 
@@ -81,12 +102,13 @@ func (s *store) Grant(ctx context.Context, g Grant) (Balance, error) {
 		if err := t.queue(g.Org); err != nil {
 			return err
 		}
-		subject, done, err := t.replayed(g.Key)
-		if err == nil && !done {
+		_, done, err := t.replayed(g.Key)
+		switch {
+		case err != nil:
+		case done:
+			err = t.granted(g)
+		default:
 			err = t.grant(g)
-		}
-		if id := accountID(g.Org, AccountWallet, g.Currency); done && subject != id {
-			err = failure(extensions.KindConflict, id, fmt.Errorf("the operation key %q was used for %s", g.Key, subject))
 		}
 		if err != nil {
 			return err
@@ -114,6 +136,20 @@ func (t *tx) grant(g Grant) error {
 		data: factData{Funds: []Transfer{x}, Note: g.Note.Data}})
 }
 
+// granted checks that what the key did before was this grant.
+func (t *tx) granted(g Grant) error {
+	before, err := selectAll(t.ctx, t.store, t.sql, "transfers", (*Transfer).fields, "WHERE id = ?", g.Key)
+	if err != nil {
+		return err
+	}
+	wallet := accountID(g.Org, AccountWallet, g.Currency)
+	if len(before) == 1 && before[0].Credit == wallet && before[0].Amount == g.Amount {
+		return nil
+	}
+	return failuref(extensions.KindConflict, "the key %q was used before, and not for %s %s to %s", g.Key, meter.Amount(g.Amount), g.Currency, g.Org).
+		WithRemedy("use a new key for a new grant")
+}
+
 // PutBudget implements Ledger.
 func (s *store) PutBudget(ctx context.Context, b Budget) (Budget, error) {
 	for _, r := range []struct{ name, value string }{{"account", b.Account}, {"name of the budget", b.Name}, {"currency", b.Currency}} {
@@ -121,7 +157,7 @@ func (s *store) PutBudget(ctx context.Context, b Budget) (Budget, error) {
 			return b, err
 		}
 	}
-	if _, known := periods[b.Period]; !known || b.Limit < 0 {
+	if _, known := periods[b.Period]; !known || b.Limit < 0 || b.Removed() && b.Hard {
 		return b, failuref(extensions.KindInvalid, "the budget %q has a negative limit or an unknown period %q", b.Name, b.Period).
 			WithRemedy("use day, week, month, or no period")
 	}
@@ -147,7 +183,11 @@ func (s *store) PutBudget(ctx context.Context, b Budget) (Budget, error) {
 		if err != nil {
 			return err
 		}
-		return t.append(fact{account: b.Account, kind: "budget.set", subject: b.ID, data: factData{Budget: &b}})
+		kind := "budget.set"
+		if b.Removed() {
+			kind = "budget.removed"
+		}
+		return t.append(fact{account: b.Account, kind: kind, subject: b.ID, data: factData{Budget: &b}})
 	})
 	return b, err
 }

@@ -101,13 +101,16 @@ type Ledger interface {
 	// Quote returns a stored quote by digest.
 	Quote(ctx context.Context, digest string) (Quote, error)
 
-	// Grant puts credit into a wallet, once, and returns the wallet.
+	// Grant puts credit into a wallet, once, and returns the wallet. The same
+	// key for another grant is KindConflict.
 	Grant(ctx context.Context, g Grant) (Balance, error)
-	// PutBudget sets a budget's limit; what is reserved and spent stays.
+	// PutBudget sets a budget's limit; what is reserved and spent stays. With
+	// NoLimit, and not hard, it is removed.
 	PutBudget(ctx context.Context, b Budget) (Budget, error)
 	// Balances lists an org's accounts by id.
 	Balances(ctx context.Context, org string) ([]Balance, error)
-	// Budgets lists an org's budgets by id, its workspaces' included.
+	// Budgets lists an org's budgets by id, its workspaces' and removed ones
+	// included.
 	Budgets(ctx context.Context, org string) ([]Budget, error)
 	// Held lists what is set aside for a sandbox, the oldest first.
 	Held(ctx context.Context, id extensions.ID) ([]Transfer, error)

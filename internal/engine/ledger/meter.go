@@ -40,6 +40,7 @@ type Meter struct {
 	EndSource    string
 	EndEstimated bool
 	For          Attribution // set by the ledger
+	Used         Sums        // of the closed meter; set by the ledger
 	Segments     []Segment
 }
 
@@ -122,7 +123,7 @@ type Charge struct {
 	Unit       string // what Quantity counts
 	UnitPrice  int64  // pico-units of the currency per unit
 	Amount     int64  // nano-units of the currency, rounded half up once
-	Currency   string
+	Currency   string // the meter's; others are possible
 	Memo       string // account it is a memo of; "" = billed
 	Confidence string // exact | estimated | unknown
 }

@@ -105,6 +105,10 @@ func (t *tx) startMeter(row Sandbox, o MeterOpen) (Meter, error) {
 	return m, t.insert("ledger.meter.segment.open", "meter_segments", seg.fields(&m.ID))
 }
 
+// maxConsumer is how many characters of a consumer's fields are kept: they are
+// in an index.
+const maxConsumer = 256
+
 func (s Sandbox) attribution() Attribution {
 	var request struct {
 		Consumer struct {
@@ -115,6 +119,9 @@ func (s Sandbox) attribution() Attribution {
 	}
 	_ = json.Unmarshal(s.Request, &request) // of any form: what is not there is empty
 	c := request.Consumer
+	for _, text := range []*string{&c.Actor, &c.Harness, &c.RunID} {
+		*text = extensions.Clean(*text, maxConsumer)
+	}
 	return Attribution{Account: s.Account, Name: s.Name, Profile: s.Profile, ProfileVersion: s.ProfileVersion,
 		Extension: s.Extension, Host: s.Host, Actor: c.Actor, Harness: c.Harness, RunID: c.RunID}
 }
@@ -152,14 +159,17 @@ func (t *tx) closeMeter(m Meter, c MeterClose) (*meterFact, error) {
 	}
 	m.Segments[len(m.Segments)-1] = seg
 	m.ClosedAt, m.EndSource, m.EndEstimated = seg.EndedAt, c.Source, c.Estimated
+	charges, err := c.charges(m)
+	if err == nil {
+		m.Used, err = sumsOf(m, charges)
+	}
+	if err != nil {
+		return nil, failure(extensions.KindOf(err), string(m.SandboxID), fmt.Errorf("pricing meter %s: %w", m.ID, err))
+	}
 	if err := t.update("ledger.meter.close", "meters", m.fields(), "id = ? AND closed_at = 0", m.ID); err != nil {
 		return nil, err
 	}
 	f := &meterFact{ID: m.ID, ClosedAt: instant(m.ClosedAt), Source: c.Source, Charged: m.ID}
-	charges, err := c.charges(m)
-	if err != nil {
-		return nil, failure(extensions.KindOf(err), string(m.SandboxID), fmt.Errorf("pricing meter %s: %w", m.ID, err))
-	}
 	for _, ch := range charges {
 		if ch.Segment < 0 || ch.Segment > seg.Seq {
 			return nil, failure(extensions.KindInvalid, string(m.SandboxID), fmt.Errorf("a charge for segment %d, which meter %s has not", ch.Segment, m.ID))

@@ -27,6 +27,11 @@ func Price(m Meter, usage *extensions.Usage) ([]Charge, error) {
 		segments = append(segments, meter.Segment{Mode: meter.Mode(s.Mode), Milliseconds: end.UnixMilli() - s.StartedAt.UnixMilli(), Sizes: meter.SizesFromMap(s.Sizes)})
 	}
 	if usage != nil { // what is not measured is bounded from above
+		for _, n := range []*int64{usage.CPUMillis, usage.MemoryMiBMillis, usage.EgressBytes} {
+			if n != nil && *n < 0 {
+				return nil, failuref(extensions.KindInvalid, "a quantity of %d was measured", *n)
+			}
+		}
 		segments = meter.Measures{CPUMillis: usage.CPUMillis, MemoryMiBMillis: usage.MemoryMiBMillis, EgressBytes: usage.EgressBytes}.Spread(segments)
 	}
 	lines, err := meter.Charge(segments, snapshot)
@@ -56,7 +61,7 @@ func Price(m Meter, usage *extensions.Usage) ([]Charge, error) {
 // memoOf names the account that a cost nobody bills here is a memo of.
 func memoOf(s meter.PriceSnapshot) string {
 	if s.Basis == meter.BasisBook {
-		return "byok_memo:" + s.Extension // the user's own key pays the vendor
+		return AccountBYOK + ":" + s.Extension // the user's own key pays the vendor
 	}
-	return "infra_memo:" + s.Extension
+	return AccountInfra + ":" + s.Extension
 }

@@ -50,7 +50,7 @@ func (h *Host) fields() []field {
 
 func (m *Meter) fields() []field {
 	open := m.ClosedAt.IsZero()
-	return []field{
+	return append([]field{
 		text("id", &m.ID), text("sandbox_id", &m.SandboxID), claim("open_key", &open, &m.SandboxID),
 		number("generation", &m.Generation), text("currency", &m.Currency), document("rates", &m.Rates),
 		stamp("opened_at", &m.OpenedAt), stamp("closed_at", &m.ClosedAt),
@@ -58,6 +58,14 @@ func (m *Meter) fields() []field {
 		text("account", &m.For.Account), text("name", &m.For.Name), text("profile", &m.For.Profile), text("profile_version", &m.For.ProfileVersion),
 		text("extension", &m.For.Extension), text("host", &m.For.Host),
 		text("actor", &m.For.Actor), text("harness", &m.For.Harness), text("run_id", &m.For.RunID),
+		flag("mixed", &m.Used.Mixed),
+	}, m.Used.amounts()...)
+}
+
+func (s *Sums) amounts() []field {
+	return []field{
+		number("running_ms", &s.Running), number("paused_ms", &s.Paused),
+		number("wallet", &s.Wallet), number("own_key", &s.OwnKey), number("own_place", &s.OwnPlace),
 	}
 }
 

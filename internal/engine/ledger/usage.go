@@ -48,14 +48,21 @@ type UsageRow struct {
 	Meters int64
 	// Estimated counts those whose end nobody told.
 	Estimated int64
-	// Running and Paused are milliseconds of those lives.
-	Running, Paused int64
-	// Nano-units, by who was to pay: the wallet; the vendor's own customer, by
-	// a key of the user's; the owner of the place.
-	Wallet, OwnKey, OwnPlace int64
+	Sums      // of those lives
 	// Unit and Quantity, in quanta of the unit, are told by component.
 	Unit     string
 	Quantity *big.Int
+}
+
+// Sums are what lives took and cost.
+type Sums struct {
+	Running, Paused int64 // milliseconds
+	// Nano-units, by who was to pay: the wallet; the vendor's own customer, by
+	// a key of the user's; the owner of the place.
+	Wallet, OwnKey, OwnPlace int64
+	// Mixed: of a meter, there are charges in other currencies than its own,
+	// which are not in its sums.
+	Mixed bool
 }
 
 // day in microseconds.
@@ -82,13 +89,11 @@ func (s *store) Usage(ctx context.Context, f UsageFilter, by ...Dimension) ([]Us
 			var r UsageRow
 			var high, low int64
 			fs := r.keys(by)
-			fs = append(fs, text("currency", &r.Currency), text("unit", &r.Unit), number("meters", &r.Meters), number("estimated", &r.Estimated),
-				number("life", &r.Running), number("paused", &r.Paused), number("wallet", &r.Wallet), number("own_key", &r.OwnKey),
-				number("own_place", &r.OwnPlace), number("high", &high), number("low", &low))
+			fs = append(fs, text("currency", &r.Currency), text("unit", &r.Unit), number("meters", &r.Meters), number("estimated", &r.Estimated))
+			fs = append(append(fs, r.amounts()...), number("high", &high), number("low", &low))
 			if err := scan(targets(fs)...); err != nil {
 				return err
 			}
-			r.Running -= r.Paused
 			if slices.Contains(by, ByComponent) {
 				r.Quantity = new(big.Int).Mul(big.NewInt(high), big.NewInt(quantityPart))
 				r.Quantity.Add(r.Quantity, big.NewInt(low))
@@ -138,44 +143,79 @@ func (r *UsageRow) keys(by []Dimension) []field {
 	return out
 }
 
-// usage is the statement: lives, what of them was paused, and charges, each
-// added up where it is kept. Money and time are not joined, since a life has
-// several charges and several segments.
+// usageStatement reads what is added up from one or several places.
+type usageStatement struct {
+	keys, group []string
+	arms        []string
+	args        []any
+}
+
+// arm adds a place to read from: values are meters, ends that were estimated,
+// running and paused time, the three amounts, and both parts of the quantity.
+func (u *usageStatement) arm(from, currency, unit string, w *where, values ...string) {
+	columns := append(slices.Clone(u.keys), currency+" AS cur", unit+" AS un")
+	for i, v := range values {
+		columns = append(columns, fmt.Sprintf("%s AS v%d", v, i))
+	}
+	u.arms = append(u.arms, "SELECT "+strings.Join(columns, ", ")+" FROM "+from+" "+w.tail(""))
+	u.args = append(u.args, w.args...)
+}
+
+func (u *usageStatement) text() string {
+	group := strings.Join(u.group, ", ")
+	columns := slices.Clone(u.group)
+	for i := range 9 {
+		columns = append(columns, fmt.Sprintf("CAST(SUM(v%d) AS BIGINT)", i))
+	}
+	return "SELECT " + strings.Join(columns, ", ") + " FROM (" + strings.Join(u.arms, " UNION ALL ") + ") u GROUP BY " + group + " ORDER BY " + group
+}
+
+const chargesOfMeters = "meters m JOIN charges c ON c.meter_id = m.id"
+
+// chargeAmounts are the amounts of a charge, by who was to pay.
+var chargeAmounts = []string{
+	"CASE WHEN c.memo = '' THEN c.amount ELSE 0 END",
+	"CASE WHEN c.memo LIKE '" + AccountBYOK + ":%' THEN c.amount ELSE 0 END",
+	"CASE WHEN c.memo <> '' AND c.memo NOT LIKE '" + AccountBYOK + ":%' THEN c.amount ELSE 0 END",
+}
+
+// usage is the statement. Without components it reads the sums that meters
+// keep, and the few charges that are not in them; with them, the charges.
 func (f UsageFilter) usage(by []Dimension) (string, []any) {
-	keys := new(UsageRow).keys(by)
-	var outer, inner []string
-	for i, k := range keys {
-		outer = append(outer, fmt.Sprintf("k%d", i))
-		inner = append(inner, k.name+" AS "+outer[i])
+	var u usageStatement
+	for i, k := range new(UsageRow).keys(by) {
+		u.group = append(u.group, fmt.Sprintf("k%d", i))
+		u.keys = append(u.keys, k.name+" AS "+u.group[i])
 	}
-	of, unit := "meters m", "''"
-	lived, charged := f.meters(false), f.meters(false)
-	charged.component(f.Component)
-	switch {
-	case slices.Contains(by, ByComponent):
-		of, unit = "(SELECT meter_id, component, unit FROM charges GROUP BY meter_id, component, unit) c JOIN meters m ON m.id = c.meter_id", "c.unit"
-		lived.component(f.Component)
-	case f.Component != "":
-		lived.chargedFor(f.Component)
+	u.group = append(u.group, "cur", "un")
+	if slices.Contains(by, ByComponent) || f.Component != "" {
+		f.chargeUsage(&u, slices.Contains(by, ByComponent))
+		return u.text(), u.args
 	}
-	group := strings.Join(append(outer, "currency", "unit"), ", ")
-	inner = append(inner, "")
-	arm := func(from, currency string, w *where, sums ...string) string {
-		return "SELECT " + strings.Join(inner, ", ") + currency + " AS currency, " + unit + " AS unit, " + strings.Join(sums, ", ") + " FROM " + from + " " + w.tail("")
+	u.arm("meters m", "m.currency", "''", f.meters(false), "1", "m.end_estimated", "m.running_ms", "m.paused_ms", "m.wallet", "m.own_key", "m.own_place", "0", "0")
+	others := f.meters(false)
+	others.and("m.mixed = 1 AND c.currency <> m.currency")
+	u.arm(chargesOfMeters, "c.currency", "''", others, slices.Concat([]string{"0", "0", "0", "0"}, chargeAmounts, []string{"0", "0"})...)
+	return u.text(), u.args
+}
+
+// chargeUsage reads charges, of which the first of a component, or of all that
+// are asked for, counts the life.
+func (f UsageFilter) chargeUsage(u *usageStatement, byComponent bool) {
+	unit, like := "c.unit", where{parts: []string{"d.component = c.component AND d.unit = c.unit AND d.currency = c.currency"}}
+	if !byComponent {
+		unit, like = "''", where{}
+		like.component("d.", f.Component)
+		like.and("d.currency = c.currency")
 	}
-	lives := arm(of, "m.currency", lived, "1 AS meters", "m.end_estimated AS estimated", "m.closed_at / 1000 - m.opened_at / 1000 AS life", "0 AS paused",
-		"0 AS wallet", "0 AS own_key", "0 AS own_place", "0 AS high", "0 AS low")
-	paused := arm(of+" JOIN meter_segments s ON s.meter_id = m.id AND s.mode = '"+string(Paused)+"'", "m.currency", lived,
-		"0", "0", "0", "s.ended_at / 1000 - s.started_at / 1000", "0", "0", "0", "0", "0")
-	charges := arm("meters m JOIN charges c ON c.meter_id = m.id", "c.currency", charged, "0", "0", "0", "0",
-		"CASE WHEN c.memo = '' THEN c.amount ELSE 0 END",
-		"CASE WHEN c.memo LIKE 'byok_memo:%' THEN c.amount ELSE 0 END",
-		"CASE WHEN c.memo <> '' AND c.memo NOT LIKE 'byok_memo:%' THEN c.amount ELSE 0 END",
-		fmt.Sprintf("c.quantity / %d", quantityPart), fmt.Sprintf("c.quantity %% %d", quantityPart))
-	var sums []string
-	for _, c := range []string{"meters", "estimated", "life", "paused", "wallet", "own_key", "own_place", "high", "low"} {
-		sums = append(sums, "CAST(SUM("+c+") AS BIGINT)")
+	first := "EXISTS (SELECT 1 FROM charges d " + like.tail("AND d.meter_id = c.meter_id AND (d.component, d.segment) < (c.component, c.segment))")
+	var values []string
+	for _, v := range []string{"1", "m.end_estimated", "m.running_ms", "m.paused_ms"} {
+		values = append(values, "CASE WHEN "+first+" THEN 0 ELSE "+v+" END")
+		u.args = append(u.args, like.args...)
 	}
-	stmt := "SELECT " + group + ", " + strings.Join(sums, ", ") + " FROM (" + lives + " UNION ALL " + paused + " UNION ALL " + charges + ") u GROUP BY " + group + " ORDER BY " + group
-	return stmt, slices.Concat(lived.args, lived.args, charged.args)
+	values = slices.Concat(values, chargeAmounts, []string{fmt.Sprintf("c.quantity / %d", quantityPart), fmt.Sprintf("c.quantity %% %d", quantityPart)})
+	w := f.meters(false)
+	w.component("c.", f.Component)
+	u.arm(chargesOfMeters, "c.currency", unit, w, values...)
 }

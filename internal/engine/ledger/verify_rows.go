@@ -148,8 +148,9 @@ func (a *audit) charges(ms []Meter) error {
 	if err != nil {
 		return err
 	}
-	have := map[string]map[chargeFact]bool{}
+	have, booked := map[string]map[chargeFact]bool{}, map[string][]Charge{}
 	for _, c := range rows {
+		booked[c.MeterID] = append(booked[c.MeterID], c)
 		if have[c.MeterID] == nil {
 			have[c.MeterID] = map[chargeFact]bool{}
 		}
@@ -163,6 +164,13 @@ func (a *audit) charges(ms []Meter) error {
 		}
 		if !same || m.Open() && len(told) > 0 {
 			a.problem("meter %s: its charges are not what its events say", m.ID)
+		}
+		var used Sums
+		if !m.Open() {
+			used, err = sumsOf(m, booked[m.ID])
+		}
+		if err != nil || used != m.Used {
+			a.problem("meter %s: its sums are not those of its segments and charges", m.ID)
 		}
 	}
 	return nil

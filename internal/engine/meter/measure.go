@@ -29,7 +29,11 @@ func (m Measures) Spread(segments []Segment) []Segment {
 // spread cuts total at the running sum of the weights, so nothing is lost by
 // rounding.
 func spread(segments []Segment, total *int64, size func(Sizes) int64, set func(*Segment, *int64)) {
-	if total == nil || *total < 0 {
+	if total == nil {
+		return
+	}
+	if *total < 0 { // for Charge to refuse
+		set(&segments[0], total)
 		return
 	}
 	weights, sum := weigh(segments, size)

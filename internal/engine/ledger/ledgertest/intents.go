@@ -169,8 +169,8 @@ func meters(t *testing.T, address NewAddress) {
 		s := must(l.Apply(ctx, destroying(made(t, l, "n"), holderOf(t, l))))(t)
 		for name, close := range map[string]ledger.MeterClose{
 			"a negative quantity": {Usage: &extensions.Usage{CPUMillis: ptr(int64(-1))}},
-			"no such segment":     {Booked: booked(ledger.Charge{Segment: 2})},
-			"the same line twice": {Booked: booked(ledger.Charge{Segment: 1}, ledger.Charge{Segment: 1})},
+			"no such segment":     {Booked: booked(ledger.Charge{Segment: 2, Currency: "USD"})},
+			"the same line twice": {Booked: booked(ledger.Charge{Segment: 1, Currency: "USD"}, ledger.Charge{Segment: 1, Currency: "USD"})},
 		} {
 			c := destroyed(s)
 			c.Meter.Close = &close

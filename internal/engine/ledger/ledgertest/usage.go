@@ -24,6 +24,8 @@ func usage(t *testing.T, address NewAddress) {
 	t.Run("every column of a charge", func(t *testing.T) { t.Parallel(); chargeColumns(t, fresh(t, address)) })
 	t.Run("more charges than are read at a time", func(t *testing.T) { t.Parallel(); manyCharges(t, fresh(t, address)) })
 	t.Run("sums are those of the charges", func(t *testing.T) { t.Parallel(); usageSums(t, fresh(t, address)) })
+	t.Run("a key is for one grant", func(t *testing.T) { t.Parallel(); grantKeys(t, fresh(t, address)) })
+	t.Run("budgets that were removed", func(t *testing.T) { t.Parallel(); removedBudgets(t, fresh(t, address)) })
 	t.Run("sums that are too large", func(t *testing.T) { t.Parallel(); tooMuchUsage(t, fresh(t, address)) })
 }
 
@@ -57,6 +59,8 @@ const someRates = `{"v":1,"basis":"price-book","book":"prices.one","book_version
 
 // metered lives as it is told: modes change each so many minutes.
 type metered struct {
+	id extensions.ID
+
 	account, name, profile, extension, host, currency string
 	consumer                                          [3]string
 	start                                             time.Time
@@ -191,8 +195,8 @@ func usageSums(t *testing.T, l ledger.Ledger) {
 			m := drawMetered(rt, name)
 			lives++
 			m.name = fmt.Sprint("n", lives)
+			m.id = m.live(t, l).ID
 			all = append(all, m)
-			m.live(t, l)
 		}
 		f := ledger.UsageFilter{Account: name}
 		if rapid.Bool().Draw(rt, "bounded") {
@@ -207,7 +211,7 @@ func usageSums(t *testing.T, l ledger.Ledger) {
 		}
 		f.Profile, f.Host, f.Component, f.Actor = pick("of profile", "p1", "p2"), pick("of host", "h1"), pick("of component", "vcpu", "vcpu:paused"), pick("of actor", "agt")
 		by := slices.DeleteFunc(rapid.Permutation(ledger.Dimensions()).Draw(rt, "by"), func(d ledger.Dimension) bool {
-			return d == ledger.BySandbox || rapid.IntRange(0, 2).Draw(rt, string(d)) > 0
+			return rapid.IntRange(0, 2).Draw(rt, string(d)) > 0
 		})
 		got := must(l.Usage(context.Background(), f, by...))(t)
 		wanted := fold(all, f, by)
@@ -246,6 +250,9 @@ func drawMetered(rt *rapid.T, org string) metered {
 		}
 		c := charge(rapid.Int64Range(0, int64(len(m.minutes))).Draw(rt, "segment"), component, of("memo", "", "byok_memo:e1", "infra_memo:e1", "idle_memo:x"), rapid.Int64Range(0, 1e15).Draw(rt, "amount"))
 		c.Currency = m.currency
+		if rapid.IntRange(0, 5).Draw(rt, "other currency") == 0 {
+			c.Currency = "GBP"
+		}
 		c.Quantity = rapid.Int64Range(0, 1e18).Draw(rt, "quantity")
 		m.charges = append(m.charges, c)
 	}
@@ -284,6 +291,8 @@ func fold(all []metered, f ledger.UsageFilter, by []ledger.Dimension) []ledger.U
 					r.Harness = m.consumer[1]
 				case ledger.ByRunID:
 					r.RunID = m.consumer[2]
+				case ledger.BySandbox:
+					r.SandboxID, r.Name = m.id, m.name
 				case ledger.ByDay:
 					r.Day = end.Truncate(24 * time.Hour)
 				case ledger.ByComponent:
@@ -316,7 +325,16 @@ func fold(all []metered, f ledger.UsageFilter, by []ledger.Dimension) []ledger.U
 				r.Quantity.Add(r.Quantity, big.NewInt(c.Quantity))
 			}
 		} else if f.Component == "" || len(asked) > 0 {
-			lived(row(ledger.Charge{}, m.currency))
+			lives := map[string]bool{}
+			for _, c := range asked {
+				lives[c.Currency] = f.Component != ""
+			}
+			lives[m.currency] = lives[m.currency] || f.Component == ""
+			for currency, counts := range lives {
+				if counts {
+					lived(row(ledger.Charge{}, currency))
+				}
+			}
 		}
 		for _, c := range asked {
 			r := row(c, c.Currency)

@@ -84,7 +84,7 @@ func (v *view) ceilings(all []ledger.Ceiling) error {
 // own keeps what belongs to another account, which had the key first, to itself.
 func (v *view) own(id extensions.ID) func(ledger.Sandbox, error) (ledger.Sandbox, error) {
 	return func(s ledger.Sandbox, err error) (ledger.Sandbox, error) {
-		if err == nil && s.ID != id {
+		if err == nil && (s.ID != id || !v.mine(s.Account)) {
 			return ledger.Sandbox{}, failure(extensions.KindConflict, "the operation key is used already")
 		}
 		return s, err
@@ -199,7 +199,7 @@ func (v *view) BeginSnapshot(ctx context.Context, b ledger.BeginSnapshot) (ledge
 	}
 	b.CreatedAt = v.moment(b.CreatedAt)
 	s, err := v.base.BeginSnapshot(ctx, b)
-	if err == nil && s.ID != b.ID {
+	if err == nil && (s.ID != b.ID || !v.mine(s.Account)) {
 		return ledger.Snapshot{}, failure(extensions.KindConflict, "the operation key is used already")
 	}
 	return s, err

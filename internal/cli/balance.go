@@ -1,0 +1,127 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine"
+)
+
+type balanceView struct {
+	Account       string       `json:"account"`
+	Org           string       `json:"org"`
+	Workspace     string       `json:"workspace"`
+	LiveSandboxes int64        `json:"live_sandboxes"`
+	Wallets       []walletView `json:"wallets"`
+	Budgets       []budgetView `json:"budgets"`
+}
+
+type walletView struct {
+	Currency   string `json:"currency"`
+	Granted    string `json:"granted"`
+	Spent      string `json:"spent"`
+	Reserved   string `json:"reserved"`
+	Available  string `json:"available"`
+	Receivable string `json:"receivable"`
+}
+
+type grantView struct {
+	Org    string     `json:"org"`
+	Amount string     `json:"amount"`
+	Key    string     `json:"key"`
+	Wallet walletView `json:"wallet"`
+}
+
+func viewOfWallet(w engine.Wallet) walletView {
+	return walletView{Currency: w.Currency, Granted: w.Granted, Spent: w.Spent, Reserved: w.Reserved, Available: w.Available, Receivable: w.Owed}
+}
+
+func (a *app) ledgerBalanceCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "balance",
+		Short: "What the account has: credit, reservations, budgets",
+		Long: `Shows the wallet of the account's organisation and the budgets that bound the
+account. Granted is all credit ever put in. Reserved is set aside for sandboxes
+that live, by their worst case; what they do not use comes back. Available is
+what is left of granted after spent and reserved. Owed (receivable) was used
+beyond what the wallet had: a wallet is never below zero, and no usage is lost.`,
+		Example: "  sandboxer ledger balance --account acme/web",
+		Args:    args(cobra.NoArgs),
+		RunE: func(c *cobra.Command, _ []string) error {
+			return a.withEngine(func(e *engine.Engine) error {
+				acc, err := e.AccountView(c.Context())
+				if err != nil {
+					return err
+				}
+				v := balanceView{Account: acc.Account, Org: acc.Org, Workspace: acc.Workspace, LiveSandboxes: acc.Live,
+					Wallets: []walletView{}, Budgets: budgetViews(acc.Budgets)}
+				for _, w := range acc.Wallets {
+					v.Wallets = append(v.Wallets, viewOfWallet(w))
+				}
+				return a.show(v, func(w io.Writer) error { return printBalance(w, v, time.Now()) })
+			})
+		},
+	}
+}
+
+func printBalance(w io.Writer, v balanceView, now time.Time) error {
+	if _, err := fmt.Fprintf(w, "Account %s: %s.\n\n", v.Account, count(v.LiveSandboxes, "live sandbox", "live sandboxes")); err != nil {
+		return err
+	}
+	if len(v.Wallets) == 0 {
+		_, err := fmt.Fprintf(w, "%[1]s has no wallet yet: nothing is paid from credit.\n"+
+			"  To pay from credit: sandboxer ledger grant %[1]s \"100 USD\"\n", v.Org)
+		if err != nil {
+			return err
+		}
+	} else if err := printWallets(w, v.Org, v.Wallets); err != nil {
+		return err
+	}
+	if _, err := fmt.Fprintln(w); err != nil {
+		return err
+	}
+	return printBudgets(w, v.Budgets, now)
+}
+
+func printWallets(w io.Writer, org string, list []walletView) error {
+	rows := [][]string{{"WALLET", "GRANTED", "SPENT", "RESERVED", "AVAILABLE", "OWED"}}
+	for _, x := range list {
+		rows = append(rows, []string{org + " " + x.Currency, x.Granted, x.Spent, x.Reserved, x.Available, x.Receivable})
+	}
+	return columns(w, 1, rows)
+}
+
+func (a *app) ledgerGrantCommand() *cobra.Command {
+	var key, note string
+	c := &cobra.Command{
+		Use:   "grant ORG AMOUNT",
+		Short: "Put credit into an organisation's wallet",
+		Long: `Puts credit into the wallet of an organisation, for all of its workspaces. The
+same key again changes nothing, so that a grant whose answer was lost can be
+repeated; a key used for another grant is refused.`,
+		Example: `  sandboxer ledger grant acme "100 USD" --note "January" --key invoice-2026-01`,
+		Args:    args(cobra.ExactArgs(2)),
+		RunE: func(c *cobra.Command, given []string) error {
+			return a.withEngine(func(e *engine.Engine) error {
+				wallet, used, err := e.GrantCredit(c.Context(), given[0], given[1], key, note)
+				if err != nil {
+					if used != "" && key == "" {
+						a.say("note: the key of this grant is %s; repeat with --key %s", used, used)
+					}
+					return err
+				}
+				v := grantView{Org: given[0], Amount: given[1], Key: used, Wallet: viewOfWallet(wallet)}
+				return a.show(v, func(w io.Writer) error {
+					_, err := fmt.Fprintf(w, "Granted %s to %s (key %s). Available: %s %s.\n", v.Amount, v.Org, v.Key, v.Wallet.Available, v.Wallet.Currency)
+					return err
+				})
+			})
+		},
+	}
+	c.Flags().StringVar(&key, "key", "", "makes the grant happen once (default: a random `key`, printed)")
+	c.Flags().StringVar(&note, "note", "", "`text` kept with the grant's event")
+	return c
+}

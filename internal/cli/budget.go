@@ -1,0 +1,160 @@
+package cli
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine"
+)
+
+type budgetView struct {
+	Account  string     `json:"account"`
+	Name     string     `json:"name"`
+	Currency string     `json:"currency"`
+	Limit    string     `json:"limit"`
+	Hard     bool       `json:"hard"`
+	Period   string     `json:"period"`
+	Spent    string     `json:"spent"`
+	Over     string     `json:"over"`
+	Reserved string     `json:"reserved"`
+	Left     string     `json:"left"`
+	Since    *time.Time `json:"since"`
+	ResetsAt *time.Time `json:"resets_at"`
+}
+
+func viewOfBudget(b engine.BudgetView) budgetView {
+	v := budgetView{Account: b.Account, Name: b.Name, Currency: b.Currency, Limit: b.Limit, Hard: b.Hard, Period: b.Period,
+		Spent: b.Spent, Over: b.Over, Reserved: b.Reserved, Left: b.Left}
+	if !b.ResetsAt.IsZero() {
+		v.Since, v.ResetsAt = &b.Since, &b.ResetsAt
+	}
+	return v
+}
+
+func budgetViews(list []engine.BudgetView) []budgetView {
+	out := make([]budgetView, 0, len(list))
+	for _, b := range list {
+		out = append(out, viewOfBudget(b))
+	}
+	return out
+}
+
+func (a *app) ledgerBudgetCommand() *cobra.Command {
+	return group("budget", "Set, list and remove budgets", a.budgetSetCommand(), a.budgetListCommand(), a.budgetRemoveCommand())
+}
+
+func (a *app) budgetSetCommand() *cobra.Command {
+	var spec engine.BudgetSpec
+	c := &cobra.Command{
+		Use:   "set NAME AMOUNT",
+		Short: "Set a budget for the account, or for its whole organisation",
+		Long: `A budget bounds what sandboxes may cost in a period, whoever is to pay: credit,
+keys of your own, places of your own. A sandbox begins only if its worst case
+fits below every hard budget; a soft one only tells. Setting it again changes
+the limit; what was spent in the period still counts.`,
+		Example: `  sandboxer ledger budget set monthly "200 USD" --period month --account acme/web
+  sandboxer ledger budget set all "1000 USD" --org --soft`,
+		Args: args(cobra.ExactArgs(2)),
+		RunE: func(c *cobra.Command, given []string) error {
+			spec.Name, spec.Limit = given[0], given[1]
+			return a.withEngine(func(e *engine.Engine) error {
+				b, err := e.SetBudget(c.Context(), spec)
+				if err != nil {
+					return err
+				}
+				v := viewOfBudget(b)
+				return a.show(v, func(w io.Writer) error {
+					_, err := fmt.Fprintf(w, "Budget %s of %s: %s %s %s, %s. %s is left.\n", v.Name, v.Account, v.Limit, v.Currency, v.each(), v.kind(), v.Left)
+					return err
+				})
+			})
+		},
+	}
+	c.Flags().StringVar(&spec.Period, "period", "", "day, week (from Monday) or month, in UTC (default: it never begins anew)")
+	c.Flags().BoolVar(&spec.Soft, "soft", false, "tell when it is passed, and refuse nothing")
+	c.Flags().BoolVar(&spec.WholeOrg, "org", false, "for all workspaces of the organisation together")
+	return c
+}
+
+func (a *app) budgetListCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "list",
+		Short: "All budgets of the organisation and of its workspaces",
+		Args:  args(cobra.NoArgs),
+		RunE: func(c *cobra.Command, _ []string) error {
+			return a.withEngine(func(e *engine.Engine) error {
+				list, err := e.Budgets(c.Context())
+				if err != nil {
+					return err
+				}
+				views := budgetViews(list)
+				return a.show(views, func(w io.Writer) error { return printBudgets(w, views, time.Now()) })
+			})
+		},
+	}
+}
+
+func (a *app) budgetRemoveCommand() *cobra.Command {
+	var whole bool
+	var currency string
+	c := &cobra.Command{
+		Use:   "remove NAME",
+		Short: "Take a budget's limit away; its history stays",
+		Args:  args(cobra.ExactArgs(1)),
+		RunE: func(c *cobra.Command, given []string) error {
+			return a.withEngine(func(e *engine.Engine) error {
+				b, err := e.RemoveBudget(c.Context(), whole, given[0], currency)
+				if err != nil {
+					return err
+				}
+				v := viewOfBudget(b)
+				return a.show(v, func(w io.Writer) error {
+					_, err := fmt.Fprintf(w, "The budget %s of %s, %s %s %s, bounds nothing any more.\n", v.Name, v.Account, v.Limit, v.Currency, v.each())
+					return err
+				})
+			})
+		},
+	}
+	c.Flags().BoolVar(&whole, "org", false, "that of the whole organisation")
+	c.Flags().StringVar(&currency, "currency", "", "`code`, where several budgets have the name")
+	return c
+}
+
+func (b budgetView) each() string {
+	if b.Period == "" {
+		return "in all"
+	}
+	return "a " + b.Period
+}
+
+func (b budgetView) kind() string {
+	if b.Hard {
+		return "hard"
+	}
+	return "soft"
+}
+
+func printBudgets(w io.Writer, list []budgetView, now time.Time) error {
+	if len(list) == 0 {
+		_, err := fmt.Fprintln(w, "No budgets. Set one: sandboxer ledger budget set monthly \"100 USD\" --period month")
+		return err
+	}
+	rows := [][]string{{"BUDGET", "OF", "KIND", "PERIOD", "LIMIT", "SPENT", "RESERVED", "LEFT", "CURRENCY", "RESETS"}}
+	for _, b := range list {
+		resets := "never"
+		if b.ResetsAt != nil {
+			resets = relative(*b.ResetsAt, now)
+		}
+		left := b.Left
+		if strings.HasPrefix(left, "-") {
+			left += " (over)"
+		}
+		rows = append(rows, []string{b.Name, b.Account, b.kind(), cmp.Or(b.Period, "for ever"), b.Limit, b.Spent, b.Reserved, left, b.Currency, resets})
+	}
+	return columns(w, 4, rows)
+}

@@ -1,0 +1,151 @@
+package engine
+
+import (
+	"context"
+	"crypto/rand"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/meter"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
+)
+
+// AccountView is what an account has and what bounds it.
+type AccountView struct {
+	Account   string // org/workspace
+	Org       string // whose wallets they are
+	Workspace string
+	Wallets   []Wallet // by currency
+	Budgets   []BudgetView
+	Live      int64 // sandboxes of the account that are not destroyed
+}
+
+// Wallet is an org's prepaid credit in one currency. Amounts are decimal
+// strings; Available = Granted - Spent - Reserved.
+type Wallet struct {
+	Currency  string
+	Granted   string
+	Spent     string
+	Reserved  string // set aside for sandboxes that live
+	Available string
+	Owed      string // receivable: used, and more than the wallet had
+}
+
+// BudgetView is a budget with what counts against it. Amounts are decimal
+// strings; Left = Limit - Spent - Reserved, and negative above the limit.
+type BudgetView struct {
+	Account  string // org/workspace, or the org
+	Name     string
+	Currency string
+	Limit    string
+	Hard     bool
+	Period   string // day | week | month, "" = for ever
+	Spent    string // in the period
+	Over     string // of it, what was more than had been reserved
+	Reserved string
+	Left     string
+	Since    time.Time // zero = for ever
+	ResetsAt time.Time // zero = never
+}
+
+// AccountView reads what the engine's account has. It writes nothing; a missing
+// ledger is an account without anything.
+func (e *Engine) AccountView(ctx context.Context) (AccountView, error) {
+	org, workspace, _ := strings.Cut(e.account, "/")
+	v := AccountView{Account: e.account, Org: org, Workspace: workspace}
+	l, err := e.reader(ctx)
+	if err != nil {
+		return v, err
+	}
+	balances, err := l.Balances(ctx, org)
+	if err != nil {
+		return v, err
+	}
+	v.Wallets = wallets(balances)
+	budgets, err := e.Budgets(ctx)
+	if err != nil {
+		return v, err
+	}
+	for _, b := range budgets {
+		if b.Account == org || b.Account == e.account {
+			v.Budgets = append(v.Budgets, b)
+		}
+	}
+	rows, err := l.List(ctx, ledger.Filter{Account: e.account, Live: true})
+	v.Live = int64(len(rows))
+	return v, err
+}
+
+func wallets(balances []ledger.Balance) []Wallet {
+	of := map[string]map[string]ledger.Balance{}
+	var currencies []string
+	for _, b := range balances {
+		if b.Kind != ledger.AccountWallet && b.Kind != ledger.AccountReceivable {
+			continue
+		}
+		if of[b.Currency] == nil {
+			of[b.Currency] = map[string]ledger.Balance{}
+			currencies = append(currencies, b.Currency)
+		}
+		of[b.Currency][b.Kind] = b
+	}
+	slices.Sort(currencies)
+	var out []Wallet
+	for _, c := range currencies {
+		w, owed := of[c][ledger.AccountWallet], of[c][ledger.AccountReceivable]
+		if w.CreditsPosted == 0 && w.DebitsPosted == 0 && w.DebitsPending == 0 && owed.DebitsPosted == 0 {
+			continue // looked at, never used
+		}
+		out = append(out, Wallet{Currency: c, Granted: nano(w.CreditsPosted), Spent: nano(w.DebitsPosted), Reserved: nano(w.DebitsPending),
+			Available: nano(w.Available()), Owed: nano(owed.DebitsPosted - owed.CreditsPosted)})
+	}
+	return out
+}
+
+func nano(n int64) string { return meter.Amount(n).String() }
+
+// Bounds of what a grant says beside its amount, in bytes.
+const (
+	maxGrantKey  = 200
+	maxGrantNote = 500
+)
+
+// GrantCredit puts an amount such as "100 USD" into an org's wallet, once for
+// each key, and returns the wallet. An empty key is drawn; the one used is
+// returned, so that a grant whose answer was lost can be repeated.
+func (e *Engine) GrantCredit(ctx context.Context, org, amount, key, why string) (w Wallet, used string, err error) {
+	money, err := meter.ParseMoney(amount)
+	if err != nil {
+		return w, "", err
+	}
+	if money.Amount == 0 {
+		return w, "", invalid("a grant of nothing: %s", "grant an amount above zero, such as \"100 USD\"", amount)
+	}
+	if CheckAccount(org+"/x") != nil || len(why) > maxGrantNote || !isText(why) || len(key) > maxGrantKey || !oneLine(key) {
+		return w, "", invalid("the grant to %q cannot be recorded",
+			"name the organisation, which is the part of an account before the slash (acme of acme/web); keep note and key short, and plain text", extensions.Clean(org, 80))
+	}
+	if used = key; used == "" {
+		used = "grant-" + strings.ToLower(rand.Text())
+	}
+	l, err := e.writer(ctx)
+	if err != nil {
+		return w, used, err
+	}
+	g := ledger.Grant{Key: used, Org: org, Currency: string(money.Currency), Amount: int64(money.Amount)}
+	if why != "" {
+		g.Note = note("", map[string]any{"note": why})
+	}
+	if _, err = l.Grant(ctx, g); err != nil {
+		return w, used, err
+	}
+	balances, err := l.Balances(ctx, org)
+	for _, w := range wallets(balances) {
+		if w.Currency == g.Currency {
+			return w, used, nil
+		}
+	}
+	return w, used, err
+}
