@@ -30,13 +30,14 @@ const driverEnv = "SANDBOXER_ENGINE_DRIVER"
 
 type order struct {
 	Dir, Profile string
-	Do           string // create | destroy | sweep
+	Do           string // create | rush | extend | destroy | sweep
 	Name         string
 	TTL          string // "" = 10m
 	Receipt      engine.Receipt
 	Ledger       string // "" = the default
 	Catalog      string // "" = that of testdata
 	Lease        time.Duration
+	Count        int // of a rush
 }
 
 func (o order) engine() (*engine.Engine, error) {
@@ -82,6 +83,17 @@ func drive(text string) int {
 			return 1
 		}
 		_ = json.NewEncoder(os.Stdout).Encode(s.Receipt)
+	case "rush":
+		o.rush(e)
+	case "extend":
+		ttl, err := time.ParseDuration(o.TTL)
+		if err == nil {
+			_, err = e.ExtendTTL(context.Background(), o.Receipt, ttl)
+		}
+		if err != nil {
+			fmt.Fprintln(os.Stderr, extensions.KindOf(err), err, extensions.RemedyOf(err))
+			return 1
+		}
 	case "sweep":
 		if _, err := e.Sweep(context.Background(), false, nil); err != nil {
 			fmt.Fprintln(os.Stderr, extensions.KindOf(err), err, extensions.RemedyOf(err))
@@ -94,6 +106,22 @@ func drive(text string) int {
 		}
 	}
 	return 0
+}
+
+// rush makes several at once and says what became of each.
+func (o order) rush(e *engine.Engine) {
+	var wg sync.WaitGroup
+	for i := range o.Count {
+		wg.Go(func() {
+			_, err := e.Create(context.Background(), engine.Request{Profile: o.Profile, Name: fmt.Sprint(o.Name, "-", i), TTL: o.TTL}, nil, nil)
+			if err != nil {
+				fmt.Fprintf(os.Stderr, "refused %s %s\n", extensions.KindOf(err), err)
+				return
+			}
+			fmt.Fprint(os.Stderr, "made\n")
+		})
+	}
+	wg.Wait()
 }
 
 // run carries out one order in its own process; killAfter > 0 ends it then.

@@ -39,7 +39,7 @@ type graph struct {
 
 // outlets are the packages of the engine whose whole purpose is to speak to
 // others over HTTP.
-var outlets = []string{engine + "/ledger/httpledger"}
+var outlets = []string{engine + "/ledger/httpledger", engine + "/export"}
 
 // sharedByAdapters are the folders below the contract that are not adapters.
 var sharedByAdapters = []string{"all", "exttest", "hosttest", "internal", "matrix", "tarstream"}

@@ -1,0 +1,315 @@
+package export
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/failpoint"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
+)
+
+// Bounds of a batch. An event that is larger goes alone.
+const (
+	batchEvents = 100
+	batchBytes  = 1 << 20
+)
+
+// wrongPlace is how many events in a row a receiver may refuse, and take none,
+// until it is taken for something else than a receiver of events.
+const wrongPlace = 5
+
+// Sending tells what came of it.
+type Sending struct {
+	Sink string
+	// Events of the chain and Usage events made of them that were taken.
+	Events, Usage int64
+	Delivered     int64 // up to this event of the chain
+	// New are those held by this run, Held all that wait for somebody's word.
+	New, Held []ledger.Held
+}
+
+// Options of Send.
+type Options struct {
+	Target
+	// Resend sends what is held, and nothing else.
+	Resend  bool
+	Retries Retries // zero = the default
+}
+
+// Points between sending and noting it, for tests.
+var _ = failpoint.Register("export.attempted", "export.sent", "export.marked")
+
+// Send delivers what the receiver has not got of the stream, in order: each
+// event of the chain, and after it a usage event for every charge that it
+// settles. Every event arrives at least once and always under the same id. One
+// that the receiver refuses (400, 409, 413, 422) is held, and so is one that
+// was sent a day ago and never answered; the rest goes on. What else goes
+// wrong ends the run, and the next one goes on from there.
+//
+// Errors: KindInvalid for a wrong target, KindUnauthorized, KindUnavailable
+// and KindUnreachable of the receiver, KindInterrupted, and those of the
+// ledger. The Sending is told with an error, too.
+func Send(ctx context.Context, l Ledger, stream string, o Options) (Sending, error) {
+	e, err := newEndpoint(o.Target)
+	if err != nil {
+		return Sending{}, err
+	}
+	if o.Retries == (Retries{}) {
+		o.Retries = defaultRetries
+	}
+	s := &sender{ledger: l, stream: stream, poster: e.poster(o.Retries), out: Sending{Sink: e.sink}}
+	defer s.close()
+	if o.Resend {
+		err = s.resend(ctx)
+	} else {
+		err = s.all(ctx)
+	}
+	return s.out, errors.Join(err, s.tell(context.WithoutCancel(ctx)))
+}
+
+type sender struct {
+	*poster
+	ledger  Ledger
+	stream  string
+	out     Sending
+	refused int // in a row, and none taken before
+}
+
+// parcel is an event of the chain and the usage events made of it.
+type parcel struct {
+	seq    int64
+	events [][]byte
+}
+
+func (p parcel) size() (n int) {
+	for _, e := range p.events {
+		n += len(e) + 1
+	}
+	return n
+}
+
+// tell completes the result with what the ledger says now.
+func (s *sender) tell(ctx context.Context) error {
+	o, err := s.ledger.Outbox(ctx, s.sink, s.stream)
+	s.out.Held, s.out.Delivered = o.Held, o.Delivered
+	return err
+}
+
+func (s *sender) move(ctx context.Context, step ledger.OutboxStep) (ledger.Outbox, error) {
+	step.Sink, step.Stream = s.sink, s.stream
+	return s.ledger.MoveOutbox(ctx, step)
+}
+
+// all sends batch after batch until the chain has no more.
+func (s *sender) all(ctx context.Context) error {
+	before, err := s.ledger.Outbox(ctx, s.sink, s.stream)
+	if err != nil {
+		return err
+	}
+	for {
+		o, err := s.ledger.Outbox(ctx, s.sink, s.stream)
+		if err != nil {
+			return err
+		}
+		s.out.New = newlyHeld(before, o)
+		batch, err := s.batch(ctx, o)
+		if err != nil || len(batch) == 0 {
+			return err
+		}
+		if err := ctx.Err(); err != nil {
+			return s.lost(ctx, err)
+		}
+		if err := s.batchOut(ctx, batch); err != nil {
+			if after, err := s.ledger.Outbox(context.WithoutCancel(ctx), s.sink, s.stream); err == nil {
+				s.out.New = newlyHeld(before, after)
+			}
+			return err
+		}
+	}
+}
+
+func newlyHeld(before, now ledger.Outbox) (out []ledger.Held) {
+	for _, h := range now.Held {
+		if !slices.ContainsFunc(before.Held, func(b ledger.Held) bool { return b.Seq == h.Seq }) {
+			out = append(out, h)
+		}
+	}
+	return out
+}
+
+// batch reads what goes next. What was sent before and not answered goes
+// again, and with no others, whose first attempt this is.
+func (s *sender) batch(ctx context.Context, o ledger.Outbox) ([]parcel, error) {
+	want := batchEvents
+	if o.Attempted > o.Delivered {
+		want = int(min(o.Attempted-o.Delivered, batchEvents))
+	}
+	events, err := s.ledger.Events(ctx, s.stream, o.Delivered+1, want)
+	if err != nil {
+		return nil, err
+	}
+	var out []parcel
+	count, size := 0, 0
+	for _, e := range events {
+		p, err := s.parcel(ctx, e)
+		if err != nil {
+			return nil, err
+		}
+		count, size = count+len(p.events), size+p.size()
+		if len(out) > 0 && (count > batchEvents || size > batchBytes) {
+			break
+		}
+		out = append(out, p)
+	}
+	return out, nil
+}
+
+func (s *sender) parcel(ctx context.Context, e ledger.Event) (parcel, error) {
+	p := parcel{seq: e.Seq, events: [][]byte{e.CloudEvent}}
+	usage, err := usageEvents(ctx, s.ledger, e)
+	p.events = append(p.events, usage...)
+	return p, err
+}
+
+// batchOut notes that the batch is about to be sent, sends it, and notes what
+// came of it. Who dies in between leaves the time of the first attempt behind.
+func (s *sender) batchOut(ctx context.Context, batch []parcel) error {
+	last := batch[len(batch)-1].seq
+	if _, err := s.move(ctx, ledger.OutboxStep{Attempt: last}); err != nil {
+		return err
+	}
+	if err := failpoint.Hit(ctx, "export.attempted"); err != nil {
+		return err
+	}
+	doubt, err := s.deliver(ctx, batch)
+	if err != nil && !doubt {
+		if _, moveErr := s.move(context.WithoutCancel(ctx), ledger.OutboxStep{Withdraw: true}); moveErr != nil {
+			return errors.Join(err, moveErr)
+		}
+	}
+	return err
+}
+
+// deliver sends parcels and notes what came of them. Refused together they are
+// sent in two halves, so that one bad event is found and held, and its
+// neighbours arrive, in order. With an error, doubt tells whether the receiver
+// may have something that is not noted.
+func (s *sender) deliver(ctx context.Context, batch []parcel) (doubt bool, err error) {
+	var events [][]byte
+	for _, p := range batch {
+		events = append(events, p.events...)
+	}
+	doubt, err = s.post(ctx, events)
+	var no *refusal
+	switch {
+	case err == nil:
+		s.taken(batch)
+		return true, s.note(ctx, ledger.OutboxStep{Delivered: batch[len(batch)-1].seq})
+	case !errors.As(err, &no):
+		return doubt, err
+	case len(batch) == 1:
+		return s.single(ctx, batch[0], no, doubt)
+	}
+	for _, half := range [][]parcel{batch[:len(batch)/2], batch[len(batch)/2:]} {
+		if d, err := s.deliver(ctx, half); err != nil {
+			return d || doubt, err
+		}
+	}
+	return false, nil
+}
+
+// single holds a parcel of which something was refused; the rest of it is sent.
+func (s *sender) single(ctx context.Context, p parcel, no *refusal, doubt bool) (bool, error) {
+	if len(p.events) > 1 {
+		var last *refusal
+		for _, e := range p.events {
+			d, err := s.post(ctx, [][]byte{e})
+			if err != nil && !errors.As(err, &last) {
+				return true, err // what came before it may have arrived
+			}
+			doubt = doubt || d
+		}
+		if last == nil { // too many at once, and that was all
+			s.taken([]parcel{p})
+			return true, s.note(ctx, ledger.OutboxStep{Delivered: p.seq})
+		}
+		no = last
+	}
+	held := ledger.Held{Seq: p.seq, State: ledger.HeldRejected, Reason: no.reason}
+	if err := s.note(ctx, ledger.OutboxStep{Hold: []ledger.Held{held}, Delivered: p.seq}); err != nil {
+		return true, err
+	}
+	if s.refused++; s.refused == wrongPlace && s.out.Events == 0 {
+		return doubt, extensions.Errorf(extensions.KindInvalid, "%s has refused the first %d events and taken none; the last time it %s", s.url, wrongPlace, no.reason).
+			WithRemedy("check the address; when it is right, send what is held with --resend")
+	}
+	return false, nil
+}
+
+func (s *sender) taken(batch []parcel) {
+	s.refused = 0
+	for _, p := range batch {
+		s.out.Events++
+		s.out.Usage += int64(len(p.events) - 1)
+	}
+}
+
+// note records what the receiver said. That is done although the caller has
+// given up: it has happened.
+func (s *sender) note(ctx context.Context, step ledger.OutboxStep) error {
+	if err := failpoint.Hit(ctx, "export.sent"); err != nil {
+		return err
+	}
+	noting, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
+	defer cancel()
+	if _, err := s.move(noting, step); err != nil {
+		return err
+	}
+	return failpoint.Hit(ctx, "export.marked")
+}
+
+// resend sends what is held, one by one: somebody has asked for it.
+func (s *sender) resend(ctx context.Context) error {
+	o, err := s.ledger.Outbox(ctx, s.sink, s.stream)
+	if err != nil {
+		return err
+	}
+	for _, h := range o.Held {
+		events, err := s.ledger.Events(ctx, s.stream, h.Seq, 1)
+		if err != nil {
+			return err
+		}
+		if len(events) != 1 || events[0].Seq != h.Seq {
+			return extensions.Errorf(extensions.KindInternal, "event %s/%d is held for %s and is not in the ledger", s.stream, h.Seq, s.sink)
+		}
+		p, err := s.parcel(ctx, events[0])
+		if err != nil {
+			return err
+		}
+		if err := s.resendOne(ctx, p); err != nil {
+			return fmt.Errorf("sending event %d again: %w", h.Seq, err)
+		}
+	}
+	return nil
+}
+
+func (s *sender) resendOne(ctx context.Context, p parcel) error {
+	for _, e := range p.events {
+		_, err := s.post(ctx, [][]byte{e})
+		var no *refusal
+		if errors.As(err, &no) {
+			held := ledger.Held{Seq: p.seq, State: ledger.HeldRejected, Reason: no.reason}
+			s.out.New = append(s.out.New, held)
+			return s.note(ctx, ledger.OutboxStep{Hold: []ledger.Held{held}})
+		}
+		if err != nil {
+			return err
+		}
+	}
+	s.taken([]parcel{p})
+	return s.note(ctx, ledger.OutboxStep{Release: []int64{p.seq}})
+}
