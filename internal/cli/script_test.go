@@ -2,6 +2,7 @@ package cli_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -21,8 +22,9 @@ import (
 
 func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){
-		"sandboxer": func() { os.Exit(cli.Main(os.Args[1:], "1.2.3-test", all.Extensions())) },
-		"mksandbox": func() { os.Exit(mksandbox(os.Args[1:])) },
+		"sandboxer":  func() { os.Exit(cli.Main(os.Args[1:], "1.2.3-test", all.Extensions())) },
+		"mkevidence": func() { os.Exit(mkevidence()) },
+		"mksandbox":  func() { os.Exit(mksandbox(os.Args[1:])) },
 	})
 }
 
@@ -41,6 +43,45 @@ func mksandbox(args []string) int {
 		return 1
 	}
 	fmt.Println(s.ID)
+	return 0
+}
+
+// mkevidence keeps what shows a later change of the ledger: the events in
+// events.ndjson, the head in head, and in terraform.tfstate the receipt of the
+// sandbox "one" as Terraform keeps it.
+func mkevidence() int {
+	e, err := engine.New(engine.Options{Extensions: all.Extensions(), Catalog: filepath.SplitList(os.Getenv("SANDBOXER_CATALOG"))})
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	ctx := context.Background()
+	s, err1 := e.Lookup(ctx, "", "", "one")
+	events, err2 := e.Events(ctx, "", 0)
+	v, err3 := e.Verify(ctx, engine.Evidence{})
+	if err := errors.Join(err1, err2, err3, e.Close()); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	var lines strings.Builder
+	for _, ev := range events {
+		fmt.Fprintln(&lines, ev.Data)
+	}
+	s.Receipt.Ledger, s.Receipt.Head = v.Ledger, v.Heads[0] // as a change leaves them
+	receipt, err1 := json.Marshal(s.Receipt)
+	private, err2 := json.Marshal(map[string][]byte{"receipt": receipt, "incomplete": []byte("false")})
+	type object = map[string]any
+	state, err3 := json.Marshal(object{"version": 4, "resources": []object{
+		{"mode": "managed", "type": "sandboxer_host", "instances": []object{{"private": nil}}},
+		{"mode": "managed", "type": "sandboxer_sandbox", "instances": []object{{"attributes": object{"id": s.ID}, "private": private}}},
+		{"mode": "data", "type": "sandboxer_quote", "instances": []object{{}}},
+	}})
+	err = errors.Join(err1, err2, err3, os.WriteFile("events.ndjson", []byte(lines.String()), 0o600), os.WriteFile("terraform.tfstate", state, 0o600),
+		os.WriteFile("head", []byte(v.Heads[0]), 0o600))
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
 	return 0
 }
 

@@ -45,10 +45,10 @@ func (e *Engine) adopt(ctx context.Context, l ledger.Ledger, c *creation, row le
 			return nil, errors.Join(err, ferr)
 		}
 	}
-	end, ttl, moved := e.adoptedEnd(ctx, b, op.row, c.p)
+	end, ttl, moved := e.adoptedEnd(ctx, b, op, c.p)
 	err = op.apply(ctx, ledger.Change{Patch: ledger.Patch{Request: mustJSON(c.p.req), ExpiresAt: &end, TTL: &ttl},
-		Finish: &ledger.FinishIntent{Outcome: ledger.Confirmed},
-		Event:  note("sandbox.adopted", map[string]any{"consumer": c.p.req.Consumer, "expires_at": end})})
+		Finish: &ledger.FinishIntent{Outcome: ledger.Confirmed}, Reserve: e.settledEnd(ctx, l, op.row, end),
+		Event: note("sandbox.adopted", map[string]any{"consumer": c.p.req.Consumer, "expires_at": end})})
 	if err != nil {
 		return nil, err
 	}
@@ -73,13 +73,13 @@ func (e *Engine) notAdoptable(row ledger.Sandbox) error {
 
 // adoptedEnd moves the end to what the new owner's ttl says. Where that
 // cannot be, the sandbox is adopted with the end it has.
-func (e *Engine) adoptedEnd(ctx context.Context, b *opened, row ledger.Sandbox, p *prepared) (end time.Time, ttl time.Duration, why error) {
-	want := time.Duration(p.resolved.Spec.TTL)
+func (e *Engine) adoptedEnd(ctx context.Context, b *opened, op *operation, p *prepared) (end time.Time, ttl time.Duration, why error) {
+	row, want := op.row, time.Duration(p.resolved.Spec.TTL)
 	end, err := lifecycle.Retarget(row.CreatedAt, row.ExpiresAt, row.TTL, want, time.Duration(p.resolved.Spec.MaxTTL))
 	if err == nil && !end.Equal(row.ExpiresAt) {
 		if !end.After(e.now()) {
 			err = extensions.Errorf(extensions.KindInvalid, "a ttl of %s would already be over", profile.FormatDuration(want))
-		} else {
+		} else if err = op.affordLater(ctx, end, want); err == nil {
 			err = e.moveDeadline(ctx, b, row, end)
 		}
 	}

@@ -91,6 +91,13 @@ func (c *creation) place(ctx context.Context, cand *route.Candidate, hostRef str
 	change.Patch.WorkspaceBase = c.base
 	if cand != c.p.decision.Chosen {
 		change.Quote = c.p.ledgerQuote(cand)
+		// What was set aside for the place before, where nothing is left, is
+		// turned into what this one needs.
+		var err error
+		if change.Reserve, err = c.p.liabilityAt(cand).reserve(c.row.TTL); err != nil {
+			return err
+		}
+		change.Ceilings = c.e.ceilings(c.p.metered())
 	}
 	if c.row.State != lifecycle.Provisioning {
 		change.To = lifecycle.Provisioning
@@ -101,7 +108,7 @@ func (c *creation) place(ctx context.Context, cand *route.Candidate, hostRef str
 	if b, err := c.e.binding(cand.Binding); err == nil && b.MaxSandboxes != nil {
 		change.Room = append(change.Room, ledger.Room{Extension: b.ID, Max: *b.MaxSandboxes})
 	}
-	return full(c.apply(ctx, change), cand.ID())
+	return c.p.liabilityAt(cand).unaffordable(full(c.apply(ctx, change), cand.ID()), cand.ID(), c.row.TTL)
 }
 
 // provision asks once and, after an ambiguous failure that was settled, once

@@ -40,7 +40,8 @@ func (e *Engine) begin(ctx context.Context, l ledger.Ledger, c *creation, notify
 		var taken *ledger.NameTaken
 		if !errors.As(err, &taken) {
 			release()
-			return nil, nil, err
+			w := c.p.liabilityAt(c.p.decision.Chosen)
+			return nil, nil, w.unaffordable(err, c.p.decision.Chosen.ID(), w.ttl)
 		}
 		settled, wait, err := e.settleTaken(ctx, l, taken.Existing, notify)
 		switch {
@@ -71,12 +72,17 @@ func (e *Engine) begin(ctx context.Context, l ledger.Ledger, c *creation, notify
 func (e *Engine) claim(ctx context.Context, l ledger.Ledger, c *creation, holder ledger.HolderID, id ID, key string) (ledger.Sandbox, error) {
 	now := e.now().UTC().Truncate(time.Microsecond)
 	spec, chosen, name := c.p.resolved.Spec, c.p.decision.Chosen, nameFor(c.p.req, id)
+	reserve, err := c.p.liabilityAt(chosen).reserve(time.Duration(spec.TTL))
+	if err != nil {
+		return ledger.Sandbox{}, err
+	}
 	b := ledger.Begin{
 		Key: key, Holder: holder, ID: id, Account: e.account, Name: name,
 		Profile: c.p.resolved.ID, ProfileVersion: c.p.resolved.Version, SpecHash: c.p.hashFor(chosen.Binding),
 		Request: mustJSON(c.p.req), Spec: mustJSON(spec), Route: mustJSON(routeOf(c.p.decision)),
 		TTL: time.Duration(spec.TTL), MaxTTL: time.Duration(spec.MaxTTL),
 		CreatedAt: now, ExpiresAt: now.Add(time.Duration(spec.TTL)), Quote: c.p.ledgerQuote(chosen),
+		Reserve: reserve, Ceilings: e.ceilings(c.p.metered()), Metered: c.p.metered(),
 		Event: note("", map[string]any{"profile": c.p.resolved.ID + "@" + c.p.resolved.Version, "consumer": c.p.req.Consumer, "name": name}),
 	}
 	row, err := l.Begin(ctx, b)

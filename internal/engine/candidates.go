@@ -46,6 +46,7 @@ func (e *Engine) query(ctx context.Context, p *prepared, how preparation) (route
 		}
 	}
 	held := e.occupied(ctx, p, how)
+	credit := e.creditOf(ctx, p, how)
 	for i, b := range e.catalog.Bindings {
 		for _, h := range hostsFor(b, hosts, len(p.req.Hosts) > 0) {
 			c := candidate(b, h, i)
@@ -55,6 +56,7 @@ func (e *Engine) query(ctx context.Context, p *prepared, how preparation) (route
 			if err := e.price(ctx, p, b, &c, how); err != nil {
 				return q, err
 			}
+			c.Credit = credit.pays(&c, p.quotes[c.ID()].Currency)
 			e.judgeCredentials(p, b, &c, how)
 			e.judgeHealth(p, &c, how)
 			c.Room = held.room(b, &c)
@@ -190,7 +192,7 @@ func (e *Engine) probeAgain(ctx context.Context, p *prepared) bool {
 	for _, h := range p.judged {
 		once, _ := e.looked.LoadOrStore(h.Ref(), &sync.Once{})
 		once.(*sync.Once).Do(func() {
-			if _, err := e.RegisterHost(ctx, h); err != nil {
+			if _, err := e.RegisterHost(ctx, h, ""); err != nil {
 				e.log.Info("the host could not be looked at again", slog.String("host", h.Name), slog.Any("error", err))
 			}
 		})
@@ -221,7 +223,7 @@ func (e *Engine) price(ctx context.Context, p *prepared, b catalog.Binding, c *r
 		return e.notPriced(c, err)
 	}
 	p.quotes[c.ID()] = q
-	c.Price = route.Price{Confidence: q.Confidence, Quote: q.Digest}
+	c.Price = route.Price{Confidence: q.Confidence, Quote: q.Digest, Unbounded: q.Reserve == nil}
 	if m, ok := q.In(q.Hourly); ok {
 		c.Price.Hourly = &m
 	}

@@ -94,7 +94,7 @@ func (c *creation) run(ctx context.Context) (Sandbox, error) {
 	last := attempt{clean: true}
 	for _, cand := range append([]*route.Candidate{c.p.decision.Chosen}, c.p.decision.Fallbacks...) {
 		err := c.judge(ctx, cand)
-		if err != nil && ctx.Err() != nil && len(failures) > 0 {
+		if ctx.Err() != nil && len(failures) > 0 {
 			break // its time ended between two places: what failed has been told
 		}
 		if last = (attempt{err: err, clean: true, next: true}); err == nil {
@@ -102,7 +102,7 @@ func (c *creation) run(ctx context.Context) (Sandbox, error) {
 		}
 		outcome := Attempt{Candidate: cand.ID(), Outcome: string(lifecycle.Ready)}
 		if last.err != nil {
-			outcome.Outcome, outcome.Reason = string(extensions.KindOf(last.err)), extensions.Clean(last.err.Error(), 500)
+			outcome.Outcome, outcome.Reason = string(extensions.KindOf(last.err)), reasonOf(last.err)
 			failures = append(failures, last.err)
 		}
 		c.attempts = append(c.attempts, outcome)

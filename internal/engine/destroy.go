@@ -94,7 +94,7 @@ func unless(ok bool, err error) error {
 
 // ended says why and how a sandbox is to be ended.
 type ended struct {
-	reason string // destroyed | expired | lost | recovered
+	reason string // destroyed | expired | lost | recovered | unresolved
 	forget bool
 	sync   bool // run pre_release and bring a mirrored workspace back first
 	notify Notify
@@ -131,6 +131,10 @@ func (e *Engine) end(ctx context.Context, l ledger.Ledger, row ledger.Sandbox, h
 	gone := e.endOf(op.row, time.Time{})
 	if err == nil && b != nil {
 		gone, err = e.endThere(ctx, b, op.row, &report)
+		if e.neverKnown(b, op.row, err) {
+			how.reason, gone, err = unresolvedEnd, e.endOf(op.row, time.Time{}), nil
+			report.Notices = append(report.Notices, unresolvedNotice(op.row))
+		}
 	}
 	if err != nil {
 		return e.endFailed(ctx, op, how, err, report)

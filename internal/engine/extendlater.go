@@ -50,7 +50,7 @@ func (e *Engine) extendOutside(ctx context.Context, rec Receipt, req Request, tt
 		return Sandbox{}, e.classify(call{op: "extend", id: row.ID}, err)
 	}
 	defer release()
-	if err := e.carryEnd(ctx, b, row, end); err != nil {
+	if _, err := e.carryEnd(ctx, b, row, end); err != nil {
 		return Sandbox{}, err
 	}
 	u := unsettled{ID: row.ID, Generation: row.Generation, TTL: ttl, Before: row.ExpiresAt, ExpiresAt: end, Request: mustJSON(req)}
@@ -86,6 +86,15 @@ func (e *Engine) settleExtension(ctx context.Context, l ledger.Ledger, row ledge
 			notify.tell("Left for later", "%s could not be told its end at %s: %s", row.ID, row.ExpiresAt.UTC().Format(time.RFC3339), err.Error())
 		}
 	}
-	return op.apply(ctx, ledger.Change{Patch: patch, Finish: &ledger.FinishIntent{Outcome: ledger.Confirmed},
-		Event: note("sandbox.extended", map[string]any{"expires_at": u.ExpiresAt, "kept": moved})})
+	done := ledger.Change{Patch: patch, Finish: &ledger.FinishIntent{Outcome: ledger.Confirmed},
+		Event: note("sandbox.extended", map[string]any{"expires_at": u.ExpiresAt, "kept": moved})}
+	if _, err := e.reserveLater(ctx, l, op.row, u.ExpiresAt, &done); err != nil {
+		return err
+	}
+	err = op.apply(ctx, done)
+	if short(err) { // it has happened already: what it costs is booked at its end
+		done.Reserve, done.Ceilings = nil, nil
+		err = op.apply(ctx, done)
+	}
+	return err
 }

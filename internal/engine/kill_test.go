@@ -30,13 +30,14 @@ const driverEnv = "SANDBOXER_ENGINE_DRIVER"
 
 type order struct {
 	Dir, Profile string
-	Do           string // create | destroy | sweep
+	Do           string // create | rush | extend | destroy | sweep
 	Name         string
 	TTL          string // "" = 10m
 	Receipt      engine.Receipt
 	Ledger       string // "" = the default
 	Catalog      string // "" = that of testdata
 	Lease        time.Duration
+	Count        int // of a rush
 }
 
 func (o order) engine() (*engine.Engine, error) {
@@ -82,6 +83,17 @@ func drive(text string) int {
 			return 1
 		}
 		_ = json.NewEncoder(os.Stdout).Encode(s.Receipt)
+	case "rush":
+		o.rush(e)
+	case "extend":
+		ttl, err := time.ParseDuration(o.TTL)
+		if err == nil {
+			_, err = e.ExtendTTL(context.Background(), o.Receipt, ttl)
+		}
+		if err != nil {
+			fmt.Fprintln(os.Stderr, extensions.KindOf(err), err, extensions.RemedyOf(err))
+			return 1
+		}
 	case "sweep":
 		if _, err := e.Sweep(context.Background(), false, nil); err != nil {
 			fmt.Fprintln(os.Stderr, extensions.KindOf(err), err, extensions.RemedyOf(err))
@@ -94,6 +106,22 @@ func drive(text string) int {
 		}
 	}
 	return 0
+}
+
+// rush makes several at once and says what became of each.
+func (o order) rush(e *engine.Engine) {
+	var wg sync.WaitGroup
+	for i := range o.Count {
+		wg.Go(func() {
+			_, err := e.Create(context.Background(), engine.Request{Profile: o.Profile, Name: fmt.Sprint(o.Name, "-", i), TTL: o.TTL}, nil, nil)
+			if err != nil {
+				fmt.Fprintf(os.Stderr, "refused %s %s\n", extensions.KindOf(err), err)
+				return
+			}
+			fmt.Fprint(os.Stderr, "made\n")
+		})
+	}
+	wg.Wait()
 }
 
 // run carries out one order in its own process; killAfter > 0 ends it then.
@@ -191,6 +219,7 @@ func (b *bench) expectOnly(rec engine.Receipt) {
 	if err != nil || got.State != "ready" {
 		b.t.Errorf("after recovery: %+v, %v", got.State, err)
 	}
+	b.accounted()
 	b.clean()
 }
 
@@ -204,6 +233,7 @@ func TestAKillAtAnyStepOfCreateConverges(t *testing.T) {
 			t.Run(point+"/"+profile, func(t *testing.T) {
 				t.Parallel()
 				b := newBench(t)
+				b.fund()
 				_, stderr, code := b.run(order{Do: "create", Profile: profile, Name: "one"}, failpoint.Env+"="+point+":kill", 0)
 				if code == 0 {
 					t.Skipf("the create does not pass %s", point)
@@ -228,6 +258,7 @@ func TestAKillAtAnyStepOfDestroyConverges(t *testing.T) {
 			t.Run(point+"/"+profile, func(t *testing.T) {
 				t.Parallel()
 				b := newBench(t)
+				b.fund()
 				rec := b.converge(profile, "one")
 				b.run(order{Do: "destroy", Receipt: rec}, failpoint.Env+"="+point+":kill", 0)
 				if _, err := b.again(order{Do: "destroy", Receipt: rec}); err != nil {
@@ -236,6 +267,7 @@ func TestAKillAtAnyStepOfDestroyConverges(t *testing.T) {
 				if left := b.left(); len(left) > 0 {
 					t.Errorf("left behind: %v", left)
 				}
+				b.accounted()
 				b.clean()
 			})
 		}
@@ -252,6 +284,7 @@ func TestAHundredRandomKillsLeaveNoOrphanAndNoDuplicate(t *testing.T) {
 		t.Run(profile, func(t *testing.T) {
 			t.Parallel()
 			b := newBench(t)
+			b.fund()
 			start := time.Now() // of a process, so that kills spread over all of its life
 			whole, stderr, code := b.run(order{Do: "create", Profile: profile, Name: "one"}, "", 0)
 			span := time.Since(start)
@@ -264,6 +297,7 @@ func TestAHundredRandomKillsLeaveNoOrphanAndNoDuplicate(t *testing.T) {
 			for i := range rounds {
 				b.randomKills(i, profile, span)
 			}
+			b.accounted()
 			b.clean()
 		})
 	}

@@ -87,7 +87,7 @@ func (o *operation) apply(ctx context.Context, c ledger.Change) error {
 
 // openOperation begins an intent on an existing row; close ends its turn. An
 // operation of a living holder is waited for; a dead one's intent is taken
-// over.
+// over. Of a change's own Intent only Metered counts.
 func (e *Engine) openOperation(ctx context.Context, l ledger.Ledger, row ledger.Sandbox, kind ledger.IntentKind, change ledger.Change, notify Notify) (*operation, error) {
 	holder, err := l.Holder(ctx)
 	if err != nil {
@@ -103,7 +103,8 @@ func (e *Engine) openOperation(ctx context.Context, l ledger.Ledger, row ledger.
 	}
 	change.ID, change.Key = row.ID, key
 	change.Expect.Generation = row.Generation
-	change.Intent = &ledger.OpenIntent{Key: key, Kind: kind, Holder: holder, Supersede: true}
+	metered := change.Intent != nil && change.Intent.Metered
+	change.Intent = &ledger.OpenIntent{Key: key, Kind: kind, Holder: holder, Supersede: true, Metered: metered}
 	told := false
 	for {
 		now, err := l.Apply(ctx, change)
@@ -162,9 +163,12 @@ func placeOf(row ledger.Sandbox) place {
 
 // discard closes the operation on a sandbox that is proved absent.
 func (o *operation) discard(ctx context.Context, outcome ledger.IntentState, endReason string, cause error, end ending) error {
-	reason := ""
+	reason, kind := "", ""
 	if cause != nil {
-		reason = extensions.Clean(cause.Error(), 500)
+		reason = reasonOf(cause)
+	}
+	if endReason == unresolvedEnd {
+		kind = "sandbox.unresolved"
 	}
 	if !lifecycle.Can(o.row.State, lifecycle.Destroyed) && o.row.State != lifecycle.Destroying {
 		if err := o.apply(ctx, ledger.Change{To: lifecycle.Destroying, Patch: ledger.Patch{Reason: &reason}}); err != nil {
@@ -175,8 +179,8 @@ func (o *operation) discard(ctx context.Context, outcome ledger.IntentState, end
 		To:     lifecycle.Destroyed,
 		Patch:  ledger.Patch{EndedAt: &end.at, EndReason: &endReason, EndEstimated: &end.estimated, Reason: &reason, Route: o.route},
 		Finish: &ledger.FinishIntent{Outcome: outcome, Reason: reason},
-		Meter:  ledger.MeterOps{Close: end.close()},
-		Event:  note("", map[string]any{"end_reason": endReason, "reason": reason}),
+		Meter:  ledger.MeterOps{Close: end.close()}, Unresolved: endReason == unresolvedEnd,
+		Event: note(kind, map[string]any{"end_reason": endReason, "reason": reason}),
 	})
 }
 
@@ -195,7 +199,7 @@ func held(ctx context.Context, l ledger.Ledger, f func(context.Context) error) e
 
 // fail closes the operation with something possibly left behind.
 func (o *operation) fail(ctx context.Context, cause error, event string) error {
-	reason := extensions.Clean(cause.Error(), 500)
+	reason := reasonOf(cause)
 	c := ledger.Change{
 		Patch:  ledger.Patch{Reason: &reason, Route: o.route},
 		Finish: &ledger.FinishIntent{Outcome: ledger.Failed, Reason: reason},

@@ -39,6 +39,8 @@ type preparation struct {
 	// binding: this is a create; credentials are required now. A plan only
 	// tells about them.
 	binding bool
+	// tell: what funds there are is only told, and refuses nothing.
+	tell bool
 	// again is the sandbox whose new life this is; "" for a new sandbox.
 	again ID
 	// lastResort: places that were silent a moment ago are tried again.
@@ -90,7 +92,12 @@ func (e *Engine) prepare(ctx context.Context, req Request, how preparation) (*pr
 	if err := e.checkPlanned(ctx, p); err != nil {
 		return nil, err // other places are beside the point
 	}
-	return p, nil
+	err = e.plannedFunds(ctx, p)
+	if err != nil && how.tell {
+		p.notices = append(p.notices, Notice{Summary: "It could not be made now", Detail: err.Error() + ". What to do: " + extensions.RemedyOf(err)})
+		return p, nil
+	}
+	return p, err
 }
 
 func (e *Engine) resolve(req Request) (*profile.Resolved, error) {

@@ -47,7 +47,7 @@ func (e *Engine) Quote(ctx context.Context, req Request, o QuoteOptions) (Quoted
 	if o.Expected < 0 {
 		return Quoted{}, invalid("the expected duration %s is negative", "give a duration such as 30m", o.Expected)
 	}
-	p, err := e.prepare(ctx, req, preparation{quote: o})
+	p, err := e.prepare(ctx, req, preparation{quote: o, tell: true})
 	if p == nil {
 		return Quoted{}, err
 	}

@@ -136,12 +136,13 @@ func (e *Engine) recoverRow(ctx context.Context, l ledger.Ledger, row ledger.San
 	}
 	defer op.close()
 	err = e.realign(ctx, op)
-	outcome := ledger.Confirmed
-	reason := ""
+	done := ledger.Change{Finish: &ledger.FinishIntent{Outcome: ledger.Confirmed}, Event: note("sandbox.recovered", nil)}
 	if err != nil {
-		outcome, reason = ledger.Failed, extensions.Clean(err.Error(), 500)
+		done.Finish = &ledger.FinishIntent{Outcome: ledger.Failed, Reason: extensions.Clean(err.Error(), 500)}
+	} else {
+		done.Reserve = e.settledEnd(ctx, l, op.row, op.row.ExpiresAt)
 	}
-	return errors.Join(err, op.apply(ctx, ledger.Change{Finish: &ledger.FinishIntent{Outcome: outcome, Reason: reason}, Event: note("sandbox.recovered", nil)}))
+	return errors.Join(err, op.apply(ctx, done))
 }
 
 // realign makes the backend's deadline and generation those of the ledger.

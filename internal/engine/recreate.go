@@ -116,13 +116,20 @@ func (e *Engine) beginRecreate(ctx context.Context, l ledger.Ledger, row ledger.
 		return nil, err
 	}
 	stop := e.endOf(row, row.EndedAt)
-	return e.openOperation(ctx, l, row, ledger.IntentRecreate, ledger.Change{
+	w := p.liabilityAt(p.decision.Chosen)
+	reserve, err := w.reserve(ttl)
+	if err != nil {
+		return nil, err
+	}
+	op, err := e.openOperation(ctx, l, row, ledger.IntentRecreate, ledger.Change{
 		Expect: ledger.Expect{States: []lifecycle.State{lifecycle.Ready, lifecycle.Active, lifecycle.Failed, lifecycle.Expired}},
 		To:     lifecycle.Provisioning, NextGeneration: true, Meter: ledger.MeterOps{Close: stop.close()},
 		Patch: ledger.Patch{ExpiresAt: &end, TTL: &ttl, Spec: mustJSON(p.resolved.Spec), Route: mustJSON(routeOf(p.decision))},
-		Quote: p.ledgerQuote(p.decision.Chosen),
-		Event: note("sandbox.recreating", nil),
+		Quote: p.ledgerQuote(p.decision.Chosen), Reserve: reserve, Ceilings: e.ceilings(p.metered()),
+		Intent: &ledger.OpenIntent{Metered: p.metered()},
+		Event:  note("sandbox.recreating", nil),
 	}, notify)
+	return op, w.unaffordable(err, p.decision.Chosen.ID(), ttl)
 }
 
 // clear removes the old generation before the new one is asked for.

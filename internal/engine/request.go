@@ -44,6 +44,9 @@ type Request struct {
 	DesiredMode        string            `json:"desired_mode,omitempty"`
 	DeletionProtection bool              `json:"deletion_protection,omitempty"`
 	Timeouts           map[string]string `json:"timeouts,omitempty"`
+	// Leaving are sandboxes that end before this one begins: a plan counts what
+	// is set aside for them as free.
+	Leaving []ID `json:"-"`
 }
 
 // Consumer says on whose behalf a sandbox runs.

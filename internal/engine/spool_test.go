@@ -2,6 +2,7 @@ package engine_test
 
 import (
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -283,4 +284,57 @@ func TestANameTakenMeanwhileIsAConflictAndEndsNothing(t *testing.T) {
 		t.Errorf("destroyed: %v, left here %v, there %v", err, m.left(), other.left())
 	}
 	m.sound()
+}
+
+// A receipt of what was made in the spool pins the spool's head. It is checked
+// where the spool is kept, told apart where it is not, and is no false alarm.
+func TestAReceiptOfTheSpoolIsNoFalseAlarm(t *testing.T) {
+	t.Parallel()
+	ctx := context.Background()
+	m := newOffline(t)
+	m.cut.Off()
+	s, err := m.Create(ctx, own, nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.cut.On()
+	back := m.next()
+	if _, err := back.Sweep(ctx, false, nil); err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(m.Close(), back.Close()); err != nil { // the last one puts the spool away
+		t.Fatal(err)
+	}
+	e := m.next()
+	v, err := e.Verify(ctx, engine.Evidence{Receipts: []engine.Receipt{s.Receipt}})
+	if err != nil || len(v.Findings) > 0 || len(v.Notes) > 0 || s.Receipt.Ledger == v.Ledger {
+		t.Errorf("where the spool is: %q, %q, %v", v.Findings, v.Notes, err)
+	}
+	cut := s.Receipt
+	cut.Head = strings.Replace(cut.Head, ":acme:", ":acme:9", 1)
+	if v, err := e.Verify(ctx, engine.Evidence{Receipts: []engine.Receipt{cut}}); err != nil || len(v.Findings) != 1 || !strings.Contains(v.Findings[0], "the spool") {
+		t.Errorf("a spool that was cut: %q, %v", v.Findings, err)
+	}
+	kept, err := filepath.Glob(filepath.Join(m.dir, "spool", "*-*"))
+	if err != nil || len(kept) != 1 {
+		t.Fatal(kept, err)
+	}
+	if err := os.RemoveAll(kept[0]); err != nil {
+		t.Fatal(err)
+	}
+	if v, err := e.Verify(ctx, engine.Evidence{Receipts: []engine.Receipt{s.Receipt}}); err != nil || len(v.Findings) > 0 || len(v.Notes) != 1 || !strings.Contains(v.Notes[0], "cannot be checked here") {
+		t.Errorf("where it is not: %q, %q, %v", v.Findings, v.Notes, err)
+	}
+	strange := s.Receipt
+	strange.Head = strings.Replace(strange.Head, strange.Ledger, "unheard", 1)
+	if v, err := e.Verify(ctx, engine.Evidence{Receipts: []engine.Receipt{strange}}); err != nil || len(v.Findings) != 1 || !strings.Contains(v.Findings[0], "another ledger") {
+		t.Errorf("of a ledger nobody heard of: %q, %v", v.Findings, err)
+	}
+	got, err := e.Lookup(ctx, "", "", "one")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := e.Destroy(ctx, got.Receipt, engine.DestroyOptions{}); err != nil {
+		t.Error(err)
+	}
 }

@@ -3,13 +3,10 @@ package engine
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger"
-	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/lifecycle"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
@@ -134,7 +131,7 @@ func (e *Engine) runStep(ctx context.Context, b *opened, h extensions.Handle, sp
 	switch {
 	case err == nil:
 		return e.classify(c, extensions.Errorf(extensions.KindFailed, "%s ended with exit code %d%s", what, code, words).WithRemedy("%s", stepRemedy(spec)))
-	case extensions.IsKind(err, extensions.KindTimeout) && ctx.Err() == nil:
+	case extensions.IsKind(err, extensions.KindTimeout):
 		return e.classify(c, extensions.Errorf(extensions.KindTimeout, "%s: %w%s", what, err, words).
 			WithRemedy("make it faster, or give it more time: a timeout of its own, timeouts.create"))
 	}
@@ -193,29 +190,46 @@ func (r Receipt) parting() parting {
 	return parting{mirror: r.Mirror, steps: r.PreRelease, quiet: true}
 }
 
+// releaseTime is how long all commands for an end may take: the end itself
+// needs the other half of a caller's time.
+func releaseTime(ctx context.Context) time.Duration {
+	if end, ok := ctx.Deadline(); ok {
+		return min(releaseAll, time.Until(end)/2)
+	}
+	return releaseAll
+}
+
 // preRelease runs the commands for an end, each of them, as far as the bounds
 // allow. A failure is told and stops nothing.
 func (e *Engine) preRelease(ctx context.Context, b *opened, row ledger.Sandbox, last parting, report *DestroyReport, notify Notify) {
-	if len(last.steps) == 0 || row.Handle.IsZero() || lifecycle.Overdue(e.now(), row.ExpiresAt) {
+	if len(last.steps) == 0 || row.Handle.IsZero() {
 		return
 	}
 	if o, err := e.observeOne(ctx, b, row.Handle); err != nil || o.Phase != extensions.PhaseReady {
 		return
 	}
-	ctx, cancel := context.WithTimeout(ctx, releaseAll)
+	limited, cancel := context.WithTimeout(ctx, releaseTime(ctx))
 	defer cancel()
 	for _, s := range stepsOf("pre_release", last.steps) {
+		end, _ := limited.Deadline()
+		left := time.Until(end)
+		switch {
+		case ctx.Err() != nil:
+			return // and so is the end itself
+		case left <= 0:
+			report.Notices = append(report.Notices, Notice{Summary: "Not every pre_release command was run",
+				Detail: fmt.Sprintf("The time for them was over before toolchain.pre_release %d of %d of %s. The sandbox was ended all the same.", s.n, s.of, row.ID)})
+			return
+		}
 		notify.tell(fmt.Sprintf("Running pre_release %d of %d", s.n, s.of), "%s", s.shown())
 		limit := releaseStep
 		if s.Timeout > 0 {
 			limit = time.Duration(s.Timeout)
 		}
-		if end, ok := ctx.Deadline(); ok {
-			limit = min(limit, max(time.Until(end), time.Millisecond))
-		}
+		limit = min(limit, left)
 		out := &tail{}
 		c := call{op: "pre-release", binding: b.binding.ID, id: row.ID, timeout: limit + releaseStep, once: true}
-		code, err := e.execStep(ctx, b, row.Handle, c, s, limit, out)
+		code, err := e.execStep(limited, b, row.Handle, c, s, limit, out)
 		if err == nil && code == 0 {
 			continue
 		}
@@ -231,52 +245,4 @@ func (e *Engine) preRelease(ctx context.Context, b *opened, row ledger.Sandbox, 
 		report.Notices = append(report.Notices, Notice{Summary: "A pre_release command failed",
 			Detail: fmt.Sprintf("The sandbox was ended all the same. toolchain.pre_release %d of %d of %s (%s) %s", s.n, s.of, row.ID, s.shown(), why)})
 	}
-}
-
-// Bounds of a command's output in a message.
-const (
-	tailKept  = 192 << 10 // bytes: more than what is shown and the longest secret, so that none is cut before it is hidden
-	tailShown = 4000      // bytes
-	tailLines = 30
-)
-
-// tail keeps the end of what a command prints.
-type tail struct {
-	mu   sync.Mutex // what could not start a command says so on a stream of its own
-	kept []byte
-}
-
-func (t *tail) Write(p []byte) (int, error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.kept = append(t.kept, p...)
-	if len(t.kept) > 2*tailKept {
-		t.kept = slices.Clone(t.kept[len(t.kept)-tailKept:])
-	}
-	return len(p), nil
-}
-
-// lines is the end of the output as part of a message, with the secrets
-// hidden and nothing in it that a terminal would obey; "" where there is none.
-func (t *tail) lines(secrets []string) string {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	text := strings.TrimRight(redact(string(t.kept), secrets), " \t\r\n")
-	if len(text) > tailShown {
-		text = text[len(text)-tailShown:]
-		if _, rest, cut := strings.Cut(text, "\n"); cut {
-			text = rest
-		}
-	}
-	var b strings.Builder
-	all := strings.Split(strings.ToValidUTF8(text, "\ufffd"), "\n")
-	for _, l := range all[max(len(all)-tailLines, 0):] {
-		if l = strings.TrimSpace(extensions.Clean(strings.TrimRight(l, "\r"), 400)); l != "" {
-			b.WriteString("\n  " + l)
-		}
-	}
-	if b.Len() == 0 {
-		return ""
-	}
-	return "; the last lines it printed:" + b.String()
 }

@@ -108,3 +108,34 @@ func TestPreReleaseRunsBeforeASandboxIsMadeAnew(t *testing.T) {
 	}
 	b.clean()
 }
+
+func TestPreReleaseLeavesTheEndItsTime(t *testing.T) {
+	t.Parallel()
+	b := tooled(t, onStub+"toolchain: { pre_release: [\"sleep 600\", \"sleep 601\"] }\n", nil)
+	s := b.create(engine.Request{Profile: "profile.t", Name: "one"})
+	ctx, cancel := context.WithTimeout(context.Background(), 12*time.Second)
+	defer cancel()
+	r, err := b.Destroy(ctx, s.Receipt, engine.DestroyOptions{})
+	if text := notices(r.Notices); err != nil || !strings.Contains(text, "sleep 600") || !strings.Contains(text, "Not every pre_release command was run") {
+		t.Errorf("%v: %s", err, text)
+	}
+	if left := b.left(); len(left) > 0 {
+		t.Errorf("left behind: %v", left)
+	}
+	b.clean()
+}
+
+func TestPreReleaseRunsBeforeASweepEndsWhatStillRuns(t *testing.T) {
+	t.Parallel()
+	place := strings.Replace(onStub, "workspace: { mode: remote-canonical, access: rw }\n", "", 1)
+	b := tooled(t, place+mirrored+"toolchain: { pre_release: [\"echo swept >> report\"] }\n", nil)
+	dir := folder(t, map[string]string{"seed": "x"})
+	b.create(engine.Request{Profile: "profile.t", Name: "one", TTL: "10m", Inputs: map[string]any{"repo": dir}})
+	b.now = func() time.Time { return time.Now().Add(20 * time.Minute) } // the vendor's clock is another
+	if _, err := b.reopen().Sweep(context.Background(), false, nil); err != nil {
+		t.Fatal(err)
+	}
+	if got := read(t, dir, "report"); got != "swept\n" || len(b.left()) > 0 {
+		t.Errorf("report %q, left %v", got, b.left())
+	}
+}

@@ -261,3 +261,44 @@ func TestAChangedKitIsAnotherSpecification(t *testing.T) {
 		t.Errorf("changed: %v %v", ns, err)
 	}
 }
+
+func TestWhatACommandPrintedIsKeptNowhere(t *testing.T) {
+	t.Parallel()
+	b := tooled(t, onStub+"toolchain: { install: [\"echo some-output; exit 1\"] }\n", nil)
+	b.script(saasstub.Rule{Op: vendor.OpDelete, Do: vendor.DoInvalid})
+	ctx := context.Background()
+	s, err := b.Create(ctx, engine.Request{Profile: "profile.t", Name: "one"}, nil, nil)
+	if s.ID == "" || err == nil || !strings.Contains(err.Error(), "some-output") {
+		t.Fatalf("%q: %v", s.ID, err)
+	}
+	kept, jerr := json.Marshal(s)
+	if jerr != nil || strings.Contains(string(kept), "printed") || !strings.Contains(string(kept), "exit code 1") {
+		t.Errorf("kept: %s", kept)
+	}
+	// Its own command says the words, and nothing that was printed does.
+	if n := strings.Count(string(kept), "some-output"); n != strings.Count(string(kept), "echo some-output") {
+		t.Errorf("the output is kept: %s", kept)
+	}
+	b.script()
+	if _, err := b.Destroy(ctx, s.Receipt, engine.DestroyOptions{}); err != nil {
+		t.Error(err)
+	}
+	b.clean()
+}
+
+// What is started in the background stays, as a server that the readiness
+// probe asks for.
+func TestWhatACommandStartsInTheBackgroundStays(t *testing.T) {
+	t.Parallel()
+	b := tooled(t, onLocal+"toolchain: { post_acquire: [\"sleep 300 & echo $! >pid\"] }\nreadiness: { command: [sh, -c, \"kill -0 $(cat pid)\"], timeout: 5s }\n", nil)
+	begun := time.Now()
+	s := b.create(engine.Request{Profile: "profile.t", Name: "one"})
+	if took := time.Since(begun); took > 2*time.Minute {
+		t.Errorf("the command held the create for %s", took)
+	}
+	b.sh(s.Receipt, "kill -0 $(cat pid)")
+	if _, err := b.Destroy(context.Background(), s.Receipt, engine.DestroyOptions{}); err != nil {
+		t.Error(err)
+	}
+	b.clean()
+}

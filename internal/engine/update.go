@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -25,7 +26,7 @@ func (e *Engine) PlanUpdate(ctx context.Context, rec Receipt, old, req Request) 
 	}
 	// A plan may not know the secrets: they are write-only. Those it was made
 	// with are as good for the comparison.
-	_, row, known := e.rowFor(ctx, rec)
+	l, row, known := e.rowFor(ctx, rec)
 	was, err := requestOf(row)
 	known = known && err == nil
 	if known && req.SecretNames == nil && len(req.Secrets) == 0 {
@@ -62,10 +63,11 @@ func (e *Engine) PlanUpdate(ctx context.Context, rec Receipt, old, req Request) 
 	if limit := b.Capabilities.MaxTTL; limit > 0 && ttl > limit {
 		return notices, invalid("a ttl of %s is above what %s allows (%s)", "shorten ttl", profile.FormatDuration(ttl), b.ID, profile.FormatDuration(limit))
 	}
-	if err := e.checkNewEnd(rec, ttl); err != nil {
+	if err := e.checkNewEnd(rec, ttl); err != nil || !known {
 		return notices, err
 	}
-	return notices, nil
+	told, err := e.plannedExtension(ctx, l, row, ttl)
+	return append(notices, told...), err
 }
 
 // checkNewEnd refuses a ttl that would already be over.
@@ -212,52 +214,63 @@ func (e *Engine) moveEnd(ctx context.Context, l ledger.Ledger, row ledger.Sandbo
 		}
 		begun = note("sandbox.extending", map[string]any{"expires_at": end})
 	}
-	op, err := e.openOperation(ctx, l, row, ledger.IntentExtend, ledger.Change{Expect: ledger.Expect{States: usable}, Event: begun}, notify)
+	change := ledger.Change{Expect: ledger.Expect{States: usable}, Event: begun}
+	about, err := e.reserveLater(ctx, l, row, end, &change)
 	if err != nil {
 		return Sandbox{}, err
 	}
+	op, err := e.openOperation(ctx, l, row, ledger.IntentExtend, change, notify)
+	if err != nil {
+		return Sandbox{}, about.unaffordable(err, fmt.Sprintf("sandbox %s (%s), which goes on until %s,", row.ID, row.Name, row.ExpiresAt.UTC().Format(time.RFC3339)), ttl)
+	}
 	defer op.close()
-	done := note("sandbox.changed", nil)
+	done := ledger.Change{Patch: patch, Finish: &ledger.FinishIntent{Outcome: ledger.Confirmed}, Event: note("sandbox.changed", nil)}
 	if b != nil {
-		if err := e.carryEnd(ctx, b, op.row, end); err != nil {
+		if settled, err := e.carryEnd(ctx, b, op.row, end); err != nil {
 			reason := extensions.Clean(err.Error(), 500)
-			ferr := op.apply(ctx, ledger.Change{Finish: &ledger.FinishIntent{Outcome: ledger.Failed, Reason: reason}, Event: note("sandbox.extend-failed", map[string]any{"reason": reason})})
+			failed := ledger.Change{Finish: &ledger.FinishIntent{Outcome: ledger.Failed, Reason: reason}, Event: note("sandbox.extend-failed", map[string]any{"reason": reason})}
+			if settled {
+				failed.Reserve = e.settledEnd(ctx, l, op.row, op.row.ExpiresAt)
+			}
+			ferr := op.apply(ctx, failed)
 			return e.sealed(ctx, l, op.row), errors.Join(err, ferr)
 		}
-		patch.ExpiresAt = &end
-		done = note("sandbox.extended", map[string]any{"expires_at": end})
+		done.Patch.ExpiresAt = &end
+		done.Event = note("sandbox.extended", map[string]any{"expires_at": end})
+		done.Reserve = e.settledEnd(ctx, l, op.row, end)
 	}
-	err = op.apply(ctx, ledger.Change{Patch: patch, Finish: &ledger.FinishIntent{Outcome: ledger.Confirmed}, Event: done})
+	err = op.apply(ctx, done)
 	return e.sealed(ctx, l, op.row), err
 }
 
 // carryEnd moves the backend's deadline. After an ambiguous failure what the
 // backend enforces now decides; if that cannot be seen, the old end is asked
-// for again, so that it and the ledger agree.
-func (e *Engine) carryEnd(ctx context.Context, b *opened, row ledger.Sandbox, end time.Time) error {
+// for again, so that it and the ledger agree. With an error, settled says that
+// the old end holds for certain.
+func (e *Engine) carryEnd(ctx context.Context, b *opened, row ledger.Sandbox, end time.Time) (settled bool, err error) {
 	if err := failpoint.Hit(ctx, pointExtending); err != nil {
-		return err
+		return true, err
 	}
-	err := e.moveDeadline(ctx, b, row, end)
+	err = e.moveDeadline(ctx, b, row, end)
 	switch extensions.KindOf(err) {
 	case "":
 		err = failpoint.Hit(ctx, pointExtended)
 		if err == nil {
-			return nil
+			return true, nil
 		}
 	case extensions.KindIndeterminate, extensions.KindTimeout, extensions.KindInternal:
 	default:
-		return err
+		return true, err
 	}
 	sctx, cancel := settling(ctx)
 	defer cancel()
 	if o, lookErr := e.observeOne(sctx, b, row.Handle); lookErr == nil && o.Deadline.Sub(end).Abs() < time.Second {
-		return nil
+		return true, nil
 	}
 	if back := e.moveDeadline(sctx, b, row, row.ExpiresAt); back != nil && !absent(back) {
-		return errors.Join(err, back)
+		return false, errors.Join(err, back)
 	}
-	return err
+	return true, err
 }
 
 // moveDeadline tells the backend the new end.

@@ -95,7 +95,7 @@ func TestAnImportRestoresEveryArgument(t *testing.T) {
   on_expiry              = "keep"
   on_conflict            = "adopt"
   on_unreachable_destroy = "forget"
-  billing                = "platform"
+  billing                = "byok"
   triggers               = { a = "1" }
   deletion_protection    = false
   consumer               = { actor = "agt", harness = "h", run_id = "7", session_id = "s", job_id = "j" }
@@ -287,7 +287,7 @@ func TestWhatReplacesAndWhatDoesNot(t *testing.T) {
 		"triggers": {replaced(base, `a = "1"`, `a = "2"`), plancheck.ResourceActionReplace},
 		"secrets":  {replaced(base, "version = 1", "version = 2"), plancheck.ResourceActionReplace},
 		"scope":    {base + "\nscope = \"agent\"", plancheck.ResourceActionReplace},
-		"policies": {base + "\nmax_cost = \"9.00 USD\"\nbilling = \"platform\"\non_expiry = \"keep\"\nconsumer = { actor = \"adm\" }\ntimeouts = { read = \"1m\" }\ndeletion_protection = false", plancheck.ResourceActionUpdate},
+		"policies": {base + "\nmax_cost = \"9.00 USD\"\nbilling = \"byok\"\non_expiry = \"keep\"\nconsumer = { actor = \"adm\" }\ntimeouts = { read = \"1m\" }\ndeletion_protection = false", plancheck.ResourceActionUpdate},
 		"pinned":   {base + "\n#", plancheck.ResourceActionNoop},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -143,7 +143,7 @@ func (m *sandboxModel) restore(ctx context.Context, req engine.Request) (diags d
 	m.Scope, m.MaxCost, m.DesiredMode = optional(req.Scope), optional(req.MaxCost), optional(req.DesiredMode)
 	m.FromSnapshot, m.FromSandbox = optional(req.FromSnapshot), optional(req.FromSandbox)
 	m.OnConflict, m.OnExpiry = withDefault(req.OnConflict, "error"), withDefault(req.OnExpiry, "replace")
-	m.OnUnreachableDestroy, m.Billing = withDefault(req.OnUnreachableDestroy, "fail"), withDefault(req.Billing, "platform")
+	m.OnUnreachableDestroy, m.Billing = withDefault(req.OnUnreachableDestroy, "fail"), optional(req.Billing)
 	m.DeletionProtection = types.BoolValue(req.DeletionProtection)
 	m.SecretsWO, m.SecretsWOVersion = types.MapNull(types.StringType), types.Int64Null()
 	if req.SecretsVersion != 0 {

@@ -95,6 +95,7 @@ func (p *planning) ask(ctx context.Context, binding bool) (engine.Planned, bool)
 	if diags.HasError() {
 		return engine.Planned{}, false
 	}
+	request.Leaving = p.leaving()
 	planned, err := e.Plan(ctx, request)
 	if err == nil {
 		if binding {
@@ -118,6 +119,19 @@ func (p *planning) ask(ctx context.Context, binding bool) (engine.Planned, bool)
 	}
 	p.resp.Diagnostics.AddAttributeError(fieldPath(err, path.Root("profile"), planArguments...), summary, detail)
 	return planned, false
+}
+
+// leaving are the sandboxes that end before what is planned here begins: those
+// that this plan ends, and, of one that lives, itself.
+func (p *planning) leaving() (ids []engine.ID) {
+	if p.state != nil {
+		ids = append(ids, engine.ID(p.state.ID.ValueString()))
+	}
+	p.r.cfg.leaving.Range(func(id, _ any) bool {
+		ids = append(ids, engine.ID(id.(string)))
+		return true
+	})
+	return ids
 }
 
 // tellTaken warns of a name that somebody has now, unless it is a sandbox
@@ -251,6 +265,9 @@ func (p *planning) ended() bool {
 				orText(p.state.ExpiresAt.ValueString(), "the end of its ttl")))
 		return true
 	case stateFailed, stateDestroying:
+		if _, told := p.r.cfg.told.Load(p.state.ID.ValueString()); told {
+			return true
+		}
 		p.resp.Diagnostics.AddWarning("Sandbox "+p.state.label()+" is "+s,
 			"It cannot be used any more and is planned to be replaced; what is left of it is cleaned up first.")
 		return true

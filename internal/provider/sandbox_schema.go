@@ -114,7 +114,11 @@ func sandboxPolicies() map[string]schema.Attribute {
 		"on_unreachable_destroy": enumWithDefault("fail", "What a destroy does when the place cannot be reached: `fail`, or `forget` it. "+
 			"The ledger keeps a forgotten one, and `sandboxer sweep` ends it once the place answers; its deadline holds meanwhile. "+
 			"A destroy goes by the last apply: apply the change first, with `terraform apply -refresh=false` where the place is away already, then `terraform destroy -refresh=false`.", "fail", "forget"),
-		"billing":  enumWithDefault("platform", "Who pays a vendor: `platform`, or `byok` for your own key.", "platform", "byok"),
+		"billing": schema.StringAttribute{
+			Optional: true, Validators: []validator.String{oneOf("platform", "byok")},
+			MarkdownDescription: "Who pays where a vendor sends a bill: `platform`, out of the org's wallet, or `byok`, your own account with the vendor. " +
+				"Unset: the wallet, once the org was ever granted credit in the currency; before that, your own account. Budgets count either way.",
+		},
 		"max_cost": schema.StringAttribute{Optional: true, Validators: []validator.String{money()}, MarkdownDescription: "Refuse to create it if the worst case until its TTL costs more, such as `1.00 USD`. A cost that is not known is refused too."},
 		"deletion_protection": schema.BoolAttribute{
 			Optional: true, Computed: true, Default: booldefault.StaticBool(false),

@@ -21,8 +21,9 @@ const everyAccount = "*"
 type Policy struct {
 	route.AccountPolicy
 	// Account is "org" for all of its workspaces, "org/workspace", or "*".
-	Account string
-	File    string
+	Account  string
+	Ceilings []Ceiling // Policy and Scope are left to Catalog.Ceilings
+	File     string
 }
 
 // concerns reports whether the policy is about an account "org/workspace".
@@ -45,13 +46,14 @@ func (c *Catalog) Permission(account string) route.Permission {
 
 // policyFile is one file of policies/.
 type policyFile struct {
-	ID               string      `yaml:"id"`
-	Account          string      `yaml:"account"`
-	Extensions       *accessFile `yaml:"extensions"`
-	Hosts            *accessFile `yaml:"hosts"`
-	Regions          *accessFile `yaml:"regions"`
-	RequireIsolation *string     `yaml:"require_isolation"`
-	Billing          []string    `yaml:"billing"`
+	ID               string        `yaml:"id"`
+	Account          string        `yaml:"account"`
+	Extensions       *accessFile   `yaml:"extensions"`
+	Hosts            *accessFile   `yaml:"hosts"`
+	Regions          *accessFile   `yaml:"regions"`
+	RequireIsolation *string       `yaml:"require_isolation"`
+	Billing          []string      `yaml:"billing"`
+	Ceilings         *ceilingsFile `yaml:"ceilings"`
 }
 
 type accessFile struct {
@@ -67,7 +69,7 @@ func (ld *loader) addPolicy(f file) {
 	r.pos, r.errs = pos, strictyaml.Collect(f.name, err)
 	p := Policy{Account: r.in.Account, File: f.name}
 	if pos.Known() {
-		p.AccountPolicy = r.policy()
+		p.AccountPolicy, p.Ceilings = r.policy(), r.ceilings()
 	}
 	i := slices.IndexFunc(ld.policies, func(e entry[Policy]) bool { return e.value.ID == p.ID })
 	switch {

@@ -1,9 +1,11 @@
 package ledger
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"unicode"
 
@@ -25,7 +27,7 @@ func (s *store) Begin(ctx context.Context, b Begin) (Sandbox, error) {
 			return err
 		}
 		if done {
-			row, err = t.sandbox(extensions.ID(subject))
+			row, err = t.recorded(extensions.ID(subject))
 			return err
 		}
 		row, err = t.begin(b)
@@ -134,12 +136,19 @@ func (t *tx) sandbox(id extensions.ID) (Sandbox, error) {
 	return one(rows, err, "sandbox", string(id))
 }
 
+// recorded reads a sandbox without locking it, which has to come before the
+// stream is locked: who has the row may be waiting for the stream.
+func (t *tx) recorded(id extensions.ID) (Sandbox, error) {
+	rows, err := selectAll(t.ctx, t.store, t.sql, "sandboxes", (*Sandbox).fields, "WHERE id = ?", string(id))
+	return one(rows, err, "sandbox", string(id))
+}
+
 // quote stores a quote and its prices under their digests.
 func (t *tx) quote(q *Quote) (string, error) {
 	if q == nil {
 		return "", nil
 	}
-	sums := []string{}
+	sums, books := []string{}, []PriceBook{}
 	for _, p := range q.Prices {
 		body, err := canonical(p.Body)
 		if err != nil {
@@ -147,6 +156,11 @@ func (t *tx) quote(q *Quote) (string, error) {
 		}
 		p.Body, p.SHA256 = body, sha256Hex(body)
 		sums = append(sums, p.SHA256)
+		books = append(books, p)
+	}
+	// Books are shared by all orgs: two that store the same ones do it in the same order.
+	slices.SortFunc(books, func(x, y PriceBook) int { return cmp.Compare(x.SHA256, y.SHA256) })
+	for _, p := range books {
 		if err := t.insertOnce("ledger.price", "price_books", p.fields()); err != nil {
 			return "", err
 		}

@@ -27,6 +27,11 @@ func Price(m Meter, usage *extensions.Usage) ([]Charge, error) {
 		segments = append(segments, meter.Segment{Mode: meter.Mode(s.Mode), Milliseconds: end.UnixMilli() - s.StartedAt.UnixMilli(), Sizes: meter.SizesFromMap(s.Sizes)})
 	}
 	if usage != nil { // what is not measured is bounded from above
+		for _, n := range []*int64{usage.CPUMillis, usage.MemoryMiBMillis, usage.EgressBytes} {
+			if n != nil && *n < 0 {
+				return nil, failuref(extensions.KindInvalid, "a quantity of %d was measured", *n)
+			}
+		}
 		segments = meter.Measures{CPUMillis: usage.CPUMillis, MemoryMiBMillis: usage.MemoryMiBMillis, EgressBytes: usage.EgressBytes}.Spread(segments)
 	}
 	lines, err := meter.Charge(segments, snapshot)

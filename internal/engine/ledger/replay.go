@@ -26,7 +26,7 @@ func (s *store) Replay(ctx context.Context, b *Begin, cs ...Change) (Sandbox, er
 			return err
 		}
 		if done {
-			row, err = t.sandbox(id)
+			row, err = t.recorded(id)
 			return err
 		}
 		if b != nil {

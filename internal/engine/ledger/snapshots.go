@@ -29,8 +29,9 @@ func (s *store) BeginSnapshot(ctx context.Context, b BeginSnapshot) (Snapshot, e
 		if err != nil {
 			return err
 		}
-		if done {
-			row, err = t.snapshot(subject)
+		if done { // without a lock, as in recorded
+			rows, err := selectAll(t.ctx, t.store, t.sql, "snapshots", (*Snapshot).fields, "WHERE id = ?", subject)
+			row, err = one(rows, err, "snapshot", subject)
 			return err
 		}
 		row, err = t.beginSnapshot(b)

@@ -35,16 +35,12 @@ func newVault(t *testing.T, address string) *vault {
 	t.Helper()
 	story(t, address)
 	v := &vault{t: t, address: address, postgres: strings.HasPrefix(address, "postgres"), tables: map[string]*table{}}
-	driver, source := "sqlite", "file:"+strings.TrimPrefix(address, "sqlite://")
 	if v.postgres {
-		driver, source = "pgx", address
+		v.db = rawPostgres(t, address)
+	} else {
+		v.db = connection(t, "sqlite", "file:"+strings.TrimPrefix(address, "sqlite://"))
 	}
 	var err error
-	if v.db, err = sql.Open(driver, source); err != nil {
-		t.Fatal(err)
-	}
-	v.db.SetMaxOpenConns(1)
-	t.Cleanup(func() { _ = v.db.Close() })
 	quick := []string{"PRAGMA synchronous = off"}
 	if v.postgres {
 		quick = []string{"SET session_replication_role = replica", "SET synchronous_commit = off"} // whoever owns the database can do that
@@ -61,6 +57,23 @@ func newVault(t *testing.T, address string) *vault {
 		t.Fatalf("not consistent before: %q", found)
 	}
 	return v
+}
+
+func rawPostgres(t *testing.T, address string) *sql.DB {
+	t.Helper()
+	return connection(t, "pgx", address)
+}
+
+// connection is one connection to a database, past the ledger.
+func connection(t *testing.T, driver, source string) *sql.DB {
+	t.Helper()
+	db, err := sql.Open(driver, source)
+	if err != nil {
+		t.Fatal(err)
+	}
+	db.SetMaxOpenConns(1)
+	t.Cleanup(func() { _ = db.Close() })
+	return db
 }
 
 func (v *vault) exec(stmt string, args ...any) {

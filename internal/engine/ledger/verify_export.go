@@ -42,15 +42,15 @@ func ReadExport(r io.Reader) (Export, error) {
 		}
 		e, prev, err := readExported(line)
 		chain := [2]string{e.Ledger, e.Stream}
+		last := ends[chain]
+		if e.Seq == last.Seq+1 || err == nil && e.Seq > last.Seq { // what an altered one claims is believed where it fits
+			ends[chain] = e
+		}
 		if err != nil {
 			x.problem(n, "%v", err)
-			if e.Seq > 0 { // what follows is judged by itself
-				ends[chain] = e
-			}
 			continue
 		}
-		x.follow(n, ends[chain], e, prev)
-		ends[chain] = e
+		x.follow(n, last, e, prev)
 		x.Events = append(x.Events, e)
 	}
 	if err := lines.Err(); err != nil {

@@ -79,15 +79,17 @@ type Candidate struct {
 	// Capabilities are narrowed already: catalog, and facts where known.
 	Capabilities extensions.Capabilities
 	// Provides is effective: operator override, class default, none.
-	Provides  extensions.Provides
-	Powers    []extensions.Power
-	Find      extensions.Find
-	Options   []extensions.Field // the handler's declared option fields
-	Region    string             // the binding's; "" = the host's, else the capability's
-	Priority  int64              // higher is preferred; the host's is added
-	Index     int                // position in the catalog, for strategy explicit
-	Price     Price
-	Billing   string // how a metered place is paid: platform | byok; "" = either
+	Provides extensions.Provides
+	Powers   []extensions.Power
+	Find     extensions.Find
+	Options  []extensions.Field // the handler's declared option fields
+	Region   string             // the binding's; "" = the host's, else the capability's
+	Priority int64              // higher is preferred; the host's is added
+	Index    int                // position in the catalog, for strategy explicit
+	Price    Price
+	Billing  string // how a metered place is paid: platform | byok; "" = either
+	// Credit: platform credit pays for it, if it is chosen.
+	Credit    bool
 	Room      Room
 	Latency   Latency
 	NamedOnly bool // a test double; see extensions.Descriptor
@@ -108,6 +110,7 @@ type Price struct {
 	Shadow     *meter.Money
 	Confidence meter.Confidence
 	Quote      string // digest
+	Unbounded  bool   // the worst case at the ttl is not known
 }
 
 // Latency is how long a place takes from create to ready.

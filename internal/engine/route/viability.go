@@ -115,6 +115,34 @@ func tellExpiry(*judge, *Candidate) (string, string) {
 		`set billing = "byok", so that your own account with the vendor bears it`
 }
 
+// ends reports that a sandbox ends there at its time, whoever watches.
+func (c *Candidate) ends() bool {
+	return c.Capabilities.Expiry == extensions.ExpiryNative || c.Capabilities.Expiry == extensions.ExpiryHost
+}
+
+// passCredit: what is set aside has to be a bound. That takes a price, and an
+// end that comes by itself.
+func passCredit(_ *judge, c *Candidate) bool {
+	return !c.Credit || c.selfHosted() || c.ends() && !c.Price.Unbounded
+}
+
+// Uncreditable is why platform credit cannot pay for a place, and what would
+// help; "" where it can.
+func (c *Candidate) Uncreditable() (reason, help string) {
+	if passCredit(nil, c) {
+		return "", ""
+	}
+	return tellCredit(nil, c)
+}
+
+func tellCredit(_ *judge, c *Candidate) (string, string) {
+	const own = `set billing = "byok", so that your own account with the vendor bears it`
+	if !c.ends() {
+		return "platform credit would pay for it, and it does not end a sandbox by itself: what that may cost has no bound", own
+	}
+	return "platform credit would pay for it, and what it costs is not known", "add a price book for it to the catalog, or " + own
+}
+
 func passRegion(j *judge, c *Candidate) bool {
 	if one := c.region(); one != "" {
 		return inRegion(one, j.Policy.Region)

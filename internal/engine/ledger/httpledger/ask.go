@@ -139,7 +139,7 @@ func pause(least, most time.Duration, attempt int, resp *http.Response) time.Dur
 func untrusted(err error) bool {
 	var c *tls.CertificateVerificationError
 	var r tls.RecordHeaderError
-	return errors.As(err, &c) || errors.As(err, &r)
+	return errors.As(err, &c) || errors.As(err, &r) || errors.Is(err, http.ErrSchemeMismatch)
 }
 
 // notAnswered explains why there is no answer.

@@ -177,6 +177,31 @@ func TestSQLiteBehindServers(t *testing.T) {
 	})
 }
 
+// Here the clients are processes of their own, and have one server.
+func TestProcessesOfOneServer(t *testing.T) {
+	t.Parallel()
+	ledgertest.Race(t, func(t testing.TB) string {
+		base, err := ledger.Open(context.Background(), ledger.DefaultURL(filepath.Join(t.TempDir(), "state")), ledger.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		h, err := unbounded(base)
+		if err != nil {
+			t.Fatal(err)
+		}
+		server := httptest.NewTLSServer(h)
+		t.Cleanup(func() {
+			server.Close()
+			_ = base.Close()
+		})
+		ca := filepath.Join(t.TempDir(), "ca.pem")
+		if err := os.WriteFile(ca, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return server.URL + "?ca=" + ca
+	})
+}
+
 func TestPostgresBehindServers(t *testing.T) {
 	t.Parallel()
 	ledgertest.Exercise(t, func(t testing.TB) string { return "served:" + pgtest.New(t) })

@@ -39,6 +39,22 @@ func Exercise(t *testing.T, address NewAddress) {
 	}
 }
 
+// Race runs what processes compete for. It is for a ledger whose transactions
+// are those of another process, where what the suite injects does not reach.
+func Race(t *testing.T, address NewAddress) {
+	t.Helper()
+	for name, run := range map[string]func(*testing.T, NewAddress){
+		"sixteen open a new ledger at once":     coldStart,
+		"several compete for the same names":    compete,
+		"killed at any time":                    killedAtRandom,
+		"the last credit of a wallet":           func(t *testing.T, a NewAddress) { lastCredit(t, a, "wallet of acme") },
+		"the last credit of a budget":           func(t *testing.T, a NewAddress) { lastCredit(t, a, "budget all of acme/web") },
+		"a holder lives as long as its process": intents,
+	} {
+		t.Run(name, func(t *testing.T) { t.Parallel(); run(t, address) })
+	}
+}
+
 // testLease is short: many tests wait for a dead holder to be taken for dead.
 const testLease = 3 * time.Second
 

@@ -100,19 +100,6 @@ func (v *view) boundMeter(row ledger.Sandbox, m *ledger.Meter, c *ledger.Change)
 	}
 }
 
-// sensible refuses quantities below zero.
-func sensible(c *ledger.MeterClose) error {
-	if c == nil || c.Usage == nil {
-		return nil
-	}
-	for _, n := range []*int64{c.Usage.CPUMillis, c.Usage.MemoryMiBMillis, c.Usage.EgressBytes} {
-		if n != nil && *n < 0 {
-			return failure(extensions.KindInvalid, "a quantity of %d was measured", *n)
-		}
-	}
-	return nil
-}
-
 // possible leaves out what cannot have been used: it is bounded from above then.
 func possible(u *extensions.Usage, m ledger.Meter, end time.Time) *extensions.Usage {
 	if u == nil {

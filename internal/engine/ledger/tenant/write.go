@@ -106,7 +106,7 @@ const attempts = 5
 
 // Apply implements ledger.Ledger.
 func (v *view) Apply(ctx context.Context, c ledger.Change) (ledger.Sandbox, error) {
-	if err := errors.Join(v.begins(c.Intent), v.ceilings(c.Ceilings), sensible(c.Meter.Close)); err != nil {
+	if err := errors.Join(v.begins(c.Intent), v.ceilings(c.Ceilings)); err != nil {
 		return ledger.Sandbox{}, err
 	}
 	for n := 1; ; n++ {
@@ -153,7 +153,7 @@ func (v *view) Replay(ctx context.Context, b *ledger.Begin, cs ...ledger.Change)
 		row, err = v.Get(ctx, cs[0].ID)
 	}
 	for _, c := range cs {
-		err = errors.Join(err, v.begins(c.Intent), v.ceilings(c.Ceilings), sensible(c.Meter.Close))
+		err = errors.Join(err, v.begins(c.Intent), v.ceilings(c.Ceilings))
 	}
 	if err != nil {
 		return ledger.Sandbox{}, err

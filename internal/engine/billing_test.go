@@ -1,0 +1,305 @@
+package engine_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger/pgtest"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/saasstub"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/saasstub/vendor"
+)
+
+// Without a wallet nobody has to think of one; once there was credit, it pays.
+func TestWhoPaysAndWhichLimitsCount(t *testing.T) {
+	t.Parallel()
+	onBoth(t, atHome(), func(t *testing.T, b *bank) {
+		b.budget("all", 20*dollar, true)
+		n := 0
+		made := func(profile, billing string, memo string, held int64) {
+			t.Helper()
+			n++
+			before := b.theBudget("all").Reserved
+			s := b.make(b.Engine, engine.Request{Profile: profile, Name: fmt.Sprint("n", n), Billing: billing})
+			all, err := b.l.Held(t.Context(), s.ID)
+			if err != nil || len(all) != 1 || all[0].Amount != held || all[0].Debit != "acme:"+memo+":USD" {
+				t.Errorf("%s %s: %+v, %v", profile, billing, all, err)
+			}
+			if r := b.theBudget("all").Reserved; r != before+held {
+				t.Errorf("%s %s: the budget holds %d, before %d", profile, billing, r, before)
+			}
+			t.Cleanup(func() {
+				if _, err := b.Destroy(context.Background(), s.Receipt, engine.DestroyOptions{}); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		made("profile.mine", "", "byok_memo", dollar)
+		made("profile.mine", "byok", "byok_memo", dollar)
+		made("profile.own", "", "infra_memo", 2*dollar)
+		b.refused(b.Engine, engine.Request{Name: "x", Billing: "platform"}, extensions.KindExhausted, "needs 1.00 USD for a ttl of 1h, 0.00 available (limit: wallet of acme)")
+		b.grant(dollar)
+		made("profile.mine", "", "wallet", dollar)
+		b.refused(b.Engine, engine.Request{Name: "x"}, extensions.KindExhausted, "0.00 available (limit: wallet of acme)", "sandboxer ledger grant")
+		made("profile.mine", "byok", "byok_memo", dollar)
+		b.budget("all", 7*dollar, true)
+		for profile, need := range map[string]string{"profile.own": "2.00", "profile.mine": "1.00"} {
+			b.budget("all", 6*dollar+dollar/4, true)
+			b.refused(b.Engine, engine.Request{Profile: profile, Name: "x", Billing: "byok"}, extensions.KindExhausted, "needs "+need+" USD for a ttl of 1h, 0.25 available (limit: budget all of acme/web)")
+		}
+	})
+}
+
+func TestWhatHasNoKnownPrice(t *testing.T) {
+	t.Parallel()
+	onBoth(t, map[string]string{
+		"profiles/profile.free.yaml": "id: profile.free\nversion: \"1.0.0\"\nextension: ext.local\nisolation: { level: process }\nnetwork: { default: allow }\nttl: { default: 1h, max: 24h }\n",
+	}, func(t *testing.T, b *bank) {
+		dim := engine.Request{Profile: "profile.dim", Name: "one"}
+		end := func(s engine.Sandbox) {
+			t.Helper()
+			if _, err := b.Destroy(t.Context(), s.Receipt, engine.DestroyOptions{}); err != nil {
+				t.Error(err)
+			}
+		}
+		end(b.make(b.Engine, dim)) // nobody set a limit
+		b.budget("soft", dollar, false)
+		end(b.make(b.Engine, dim))
+		asked := dim
+		asked.Billing = "platform"
+		b.refused(b.Engine, asked, extensions.KindUnsupported, "what it costs is not known (viability.credit)", "byok")
+		b.budget("hard", dollar, true)
+		for _, billing := range []string{"", "byok"} {
+			asked.Billing = billing
+			const want = "ext.dim cannot be used: its price is not known, so it cannot be kept below a hard limit (limit: budget hard of acme/web)"
+			b.refused(b.Engine, asked, extensions.KindExhausted, want, "add a price book")
+			if _, err := b.Plan(t.Context(), asked); !strings.Contains(told(err), want) {
+				t.Errorf("the plan says %s", told(err))
+			}
+		}
+		end(b.make(b.Engine, engine.Request{Profile: "profile.free", Name: "mine"})) // of one's own
+		b.budget("hard", dollar, false)
+		b.grant(dollar)
+		b.refused(b.Engine, dim, extensions.KindUnsupported, "viability.credit")
+		p, err := b.Plan(t.Context(), dim)
+		if err != nil || !strings.Contains(fmt.Sprint(p.Notices), "will be refused when it is made") {
+			t.Errorf("%+v, %v", p.Notices, err)
+		}
+		asked.Billing = "byok"
+		end(b.make(b.Engine, asked))
+	})
+}
+
+// A plan tells what a create would be refused for, changes no estimate by it,
+// and writes nothing.
+func TestAPlanTellsOfFunds(t *testing.T) {
+	t.Parallel()
+	onBoth(t, nil, func(t *testing.T, b *bank) {
+		req := engine.Request{Profile: "profile.mine", Name: "one", TTL: "8h"}
+		plain, err := b.Plan(t.Context(), req)
+		if err != nil {
+			t.Fatal(told(err))
+		}
+		b.budget("month", 5*dollar+dollar/2, true)
+		b.budget("soft", 3*dollar, false)
+		before := tree(t, b.o.Dir)
+		e := b.again()
+		p, err := e.Plan(t.Context(), req)
+		const want = "ext.mine needs 8.00 USD for a ttl of 8h, 5.50 available (limit: budget month of acme/web); a ttl of at most 5h30m fits"
+		if !extensions.IsKind(err, extensions.KindExhausted) || !strings.Contains(told(err), want) || extensions.FieldOf(err) != "ttl" {
+			t.Errorf("%s", told(err))
+		}
+		if !reflect.DeepEqual(p.Estimate, plain.Estimate) {
+			t.Errorf("the estimate is %+v, and was %+v", p.Estimate, plain.Estimate)
+		}
+		if !strings.Contains(fmt.Sprint(p.Notices), "The budget soft of acme/web would be passed") {
+			t.Errorf("%+v", p.Notices)
+		}
+		req.TTL = "5h30m"
+		for range 10 { // each alone
+			if p, err := e.Plan(t.Context(), req); err != nil || !strings.Contains(fmt.Sprint(p.Notices), "budget soft") {
+				t.Errorf("%+v, %v", p.Notices, err)
+			}
+		}
+		if err := e.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if after := tree(t, b.o.Dir); !reflect.DeepEqual(before, after) {
+			t.Errorf("planning wrote: %v, before %v", after, before)
+		}
+		// What makes room for it counts as free.
+		s := b.make(b.Engine, engine.Request{Name: "one", TTL: "5h"})
+		if _, err := b.Plan(t.Context(), req); err != nil {
+			t.Errorf("in the place of its namesake: %s", told(err))
+		}
+		req.Name = "two"
+		if _, err := b.Plan(t.Context(), req); !strings.Contains(told(err), "0.50 available") {
+			t.Errorf("beside it: %s", told(err))
+		}
+		req.Leaving = []engine.ID{s.ID, s.ID}
+		if _, err := b.Plan(t.Context(), req); err != nil {
+			t.Errorf("in its place: %s", told(err))
+		}
+	})
+}
+
+func TestCeilingsEndALoop(t *testing.T) {
+	t.Parallel()
+	onBoth(t, map[string]string{
+		"policies/all.yaml":  "id: policy.all\naccount: \"*\"\nceilings: { spend: { max: \"6 USD\", per: 24h } }\n",
+		"policies/acme.yaml": "id: policy.acme\naccount: acme\nceilings: { creates: { max: 5, per: 10m }, spend: { max: \"50 USD\", per: 1h } }\n",
+	}, func(t *testing.T, b *bank) {
+		var won atomic.Int64
+		var wg sync.WaitGroup
+		other := b.again()
+		for i := range 12 {
+			wg.Go(func() {
+				e := b.Engine
+				if i%2 == 1 {
+					e = other
+				}
+				_, err := e.Create(t.Context(), engine.Request{Profile: "profile.mine", Name: fmt.Sprint("n", i), TTL: "1h"}, nil, nil)
+				switch {
+				case err == nil:
+					won.Add(1)
+				case !extensions.IsKind(err, extensions.KindExhausted) || !strings.Contains(told(err), "5 sandboxes were begun for acme in the last 10m (limit: 5 per 10m of policy.acme); the next is possible at 20"):
+					t.Errorf("a loser is told %s", told(err))
+				}
+			})
+		}
+		wg.Wait()
+		if won.Load() != 5 || b.alive() != 5 {
+			t.Errorf("%d won, %d live", won.Load(), b.alive())
+		}
+		e := b.later(11 * time.Minute)
+		b.refused(e, engine.Request{Name: "x", TTL: "2h"}, extensions.KindExhausted, "needs 2.00 USD, and acme/web has spent or set aside 5.00 in the last 24h (limit: 6.00 per 24h of policy.all)")
+		s := b.make(e, engine.Request{Name: "x", TTL: "1h"})
+		if _, err := e.ExtendTTL(t.Context(), s.Receipt, 2*time.Hour); !extensions.IsKind(err, extensions.KindExhausted) || !strings.Contains(told(err), "has spent or set aside 6.00") {
+			t.Errorf("extended: %s", told(err))
+		}
+	})
+}
+
+// Where no policy says anything, places that send a bill have a ceiling all the
+// same, and places of one's own have none.
+func TestTheDefaultCeiling(t *testing.T) {
+	t.Parallel()
+	onBoth(t, map[string]string{
+		"profiles/profile.free.yaml": "id: profile.free\nversion: \"1.0.0\"\nextension: ext.local\nisolation: { level: process }\nnetwork: { default: allow }\nttl: { default: 1h, max: 24h }\n",
+	}, func(t *testing.T, b *bank) {
+		holder, err := b.l.Holder(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range 500 {
+			id, err := extensions.NewID(nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			begin := ledger.Begin{Key: string(id), Holder: holder, ID: id, Account: "acme/web", Name: fmt.Sprint("n", i), Request: json.RawMessage("{}"), Metered: i > 0, ExpiresAt: time.Now().Add(time.Hour)}
+			if _, err := b.l.Begin(t.Context(), begin); err != nil {
+				t.Fatal(err)
+			}
+		}
+		b.make(b.Engine, engine.Request{Name: "last"})
+		b.refused(b.Engine, engine.Request{Name: "x"}, extensions.KindExhausted, "500 sandboxes were begun for acme/web in the last 1h (limit: 500 per 1h of the default for places that send a bill)")
+		s := b.make(b.Engine, engine.Request{Profile: "profile.free", Name: "y"})
+		if _, err := b.Destroy(t.Context(), s.Receipt, engine.DestroyOptions{}); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// blind is a vendor that finds nothing again by id.
+type blind struct{ extensions.Extension }
+
+func (x blind) Describe() extensions.Descriptor {
+	d := x.Extension.Describe()
+	d.Handler, d.Find = "blind", extensions.Find{Strength: extensions.FindNone}
+	return d
+}
+
+func (x blind) Open(ctx context.Context, cfg extensions.Config) (extensions.Backend, error) {
+	be, err := x.Extension.Open(ctx, cfg)
+	return blindBackend{be}, err
+}
+
+type blindBackend struct{ extensions.Backend }
+
+func (blindBackend) Find(context.Context, extensions.ID) (extensions.Handle, error) {
+	return extensions.Handle{}, extensions.Errorf(extensions.KindIndeterminate, "nothing is found by id here")
+}
+
+// What nobody will ever know is given up once its own deadline is well over.
+func TestWhatNobodyWillEverKnow(t *testing.T) {
+	t.Parallel()
+	for name, address := range map[string]string{"sqlite": "", "postgres": pgtest.New(t)} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var ahead atomic.Int64
+			dir, at := t.TempDir(), t.TempDir()
+			catalog := folder(t, map[string]string{
+				"extensions/ext.blind.yaml": "id: ext.blind\nhandler: blind\nconfig: { dir: \"" + at + "\" }\ncost: { per_hour: \"1.00 USD\" }\n",
+				"profiles/profile.blind.yaml": "id: profile.blind\nversion: \"1.0.0\"\nextension: ext.blind\nisolation: { level: container }\nnetwork: { default: deny }\n" +
+					"workspace: { mode: remote-canonical, access: rw }\nttl: { default: 1h, max: 24h }\n",
+			})
+			if address == "" {
+				address = ledger.DefaultURL(dir)
+			}
+			e, err := engine.New(engine.Options{Extensions: append(all(), blind{saasstub.New()}), StateDir: dir, Account: "acme/web", Catalog: []string{catalog}, Ledger: address,
+				Now: func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) }})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer e.Close()
+			b := &bank{Engine: e, t: t}
+			if b.l, err = ledger.Open(t.Context(), address, ledger.Options{}); err != nil {
+				t.Fatal(err)
+			}
+			defer b.l.Close()
+			b.grant(5 * dollar)
+			b.does(at, saasstub.Rule{Op: vendor.OpCreate, Do: vendor.DoLoseAnswer})
+			s, err := e.Create(t.Context(), engine.Request{Profile: "profile.blind", Name: "one"}, nil, nil)
+			if err == nil || s.ID == "" {
+				t.Fatalf("%s, %v", s.ID, err)
+			}
+			b.does(at)
+			ahead.Store(int64(time.Hour + time.Minute))
+			if _, err := e.Destroy(t.Context(), s.Receipt, engine.DestroyOptions{}); err == nil {
+				t.Error("given up a minute after its deadline")
+			}
+			b.pays("as long as it may exist", 4*dollar, dollar, 0)
+			ahead.Store(int64(2 * time.Hour))
+			r, err := e.Destroy(t.Context(), s.Receipt, engine.DestroyOptions{})
+			if err != nil || !strings.Contains(fmt.Sprint(r.Notices), "exposure") {
+				t.Errorf("%+v, %v", r.Notices, err)
+			}
+			b.pays("given up", 5*dollar, 0, 0)
+			if x := b.balance(ledger.AccountExposure); x.DebitsPosted != dollar {
+				t.Errorf("%+v", x)
+			}
+			evs, err := b.l.Events(t.Context(), "acme", 1, 0)
+			if err != nil || evs[len(evs)-1].Type != "sandbox.unresolved" && !strings.HasSuffix(evs[len(evs)-1].Type, ".unresolved") {
+				t.Errorf("%+v, %v", evs[len(evs)-1], err)
+			}
+			b.verified()
+		})
+	}
+}
+
+func (b blindBackend) Provision(ctx context.Context, spec extensions.Spec) (extensions.Handle, extensions.Observation, error) {
+	h, o, err := b.Backend.Provision(ctx, spec)
+	if err != nil {
+		h = extensions.Handle{} // lost with the answer
+	}
+	return h, o, err
+}

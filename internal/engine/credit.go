@@ -1,0 +1,49 @@
+package engine
+
+import (
+	"context"
+
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/meter"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/route"
+)
+
+// credit tells which places platform credit would pay for: all metered ones
+// where the request says so; where it says nothing, those priced in a currency
+// of which the org was ever granted credit. A place of unknown price may be in
+// any.
+type credit struct {
+	asked   bool
+	granted map[string]bool // by currency
+}
+
+// creditOf looks at the balances for a create alone: a plan's decision is a
+// function of arguments and catalog.
+func (e *Engine) creditOf(ctx context.Context, p *prepared, how preparation) credit {
+	c := credit{asked: p.req.Billing == route.BillingPlatform}
+	if p.req.Billing != "" || !how.binding {
+		return c
+	}
+	l, err := e.reader(ctx)
+	if err != nil {
+		return c // the transaction that begins tells what is wrong with the ledger
+	}
+	if balances, err := l.Balances(ctx, ledger.StreamOf(e.account)); err == nil {
+		c.granted = grantedIn(balances)
+	}
+	return c
+}
+
+func grantedIn(balances []ledger.Balance) map[string]bool {
+	granted := map[string]bool{}
+	for _, b := range balances {
+		if b.Kind == ledger.AccountWallet && b.CreditsPosted > 0 {
+			granted[b.Currency] = true
+		}
+	}
+	return granted
+}
+
+func (c credit) pays(cand *route.Candidate, priced meter.Currency) bool {
+	return !selfHosted(cand) && (c.asked || c.granted[string(priced)] || priced == "" && len(c.granted) > 0)
+}

@@ -1,0 +1,212 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"math/bits"
+	"time"
+
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/meter"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/profile"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/route"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
+)
+
+// liability is what a life costs at most, by the prices it is settled with,
+// and how it is paid.
+type liability struct {
+	prices meter.PriceSnapshot
+	sizes  meter.Sizes
+	own    bool   // a place of the user's own: nobody sends a bill
+	bill   string // the request's billing; "" = platform credit once there was any
+	// head is how much of the ttl had passed when the meter was opened.
+	head time.Duration
+	// quoted is the worst case at the ttl of a quote, exactly.
+	quoted *meter.Amount
+	ttl    time.Duration
+}
+
+// liabilityAt is that of a place which a request may get.
+func (p *prepared) liabilityAt(cand *route.Candidate) liability {
+	q := p.quotes[cand.ID()]
+	return liability{prices: q.Snapshot, sizes: q.Sizes, own: selfHosted(cand), bill: p.req.Billing, quoted: q.Reserve, ttl: time.Duration(p.resolved.Spec.TTL)}
+}
+
+// liabilityOf is that of a sandbox that lives; false where no meter runs. It
+// goes on being paid as it was begun, whatever its request says by now.
+func (e *Engine) liabilityOf(ctx context.Context, l ledger.Ledger, row ledger.Sandbox) (liability, bool, error) {
+	meters, err := l.Meters(ctx, row.ID)
+	if err != nil || len(meters) == 0 || !meters[len(meters)-1].Open() {
+		return liability{}, false, err
+	}
+	m := meters[len(meters)-1]
+	prices, err := meter.DecodePriceSnapshot(string(m.Rates))
+	if err != nil {
+		return liability{}, false, err
+	}
+	w := liability{prices: prices, sizes: prices.Sizes, own: e.ownPlace(e.receipt(row)), head: max(0, m.OpenedAt.Sub(row.CreatedAt))}
+	if n := len(m.Segments); n > 0 {
+		w.sizes = meter.SizesFromMap(m.Segments[n-1].Sizes)
+	}
+	return w, true, nil
+}
+
+// at is the worst case of a ttl, rounded up; false where it is not known.
+// Traffic out, which nobody can foresee, is not in it.
+func (w liability) at(ttl time.Duration) (meter.Amount, bool, error) {
+	if w.quoted != nil && ttl == w.ttl {
+		return *w.quoted, true, nil
+	}
+	ms := (max(0, ttl-w.head) + time.Millisecond - 1).Milliseconds()
+	lines, err := meter.Charge([]meter.Segment{{Mode: meter.ModeRunning, Milliseconds: ms, Sizes: w.sizes, EgressBytes: new(int64)}}, w.prices)
+	if err != nil {
+		return 0, false, err
+	}
+	sum, known, err := meter.Total(lines)
+	if err != nil || !known {
+		return 0, false, err
+	}
+	// A line is rounded half up: one nano-unit more bounds it from above, and
+	// as much again what shares of such lines are off by.
+	rounded := meter.Amount(0)
+	for _, l := range lines {
+		if !exact(l) {
+			rounded += 2
+		}
+	}
+	sum, err = sum.Add(rounded)
+	return sum, true, err
+}
+
+// exact reports a line that was not rounded.
+func exact(l meter.ChargeLine) bool {
+	per, _, ok := meter.QuantaPerUnit(l.Unit)
+	if !ok || per <= 0 {
+		return false
+	}
+	hi, lo := bits.Mul64(uint64(l.Quantity), uint64(l.UnitPrice))
+	return bits.Rem64(hi, lo, uint64(per)*1000) == 0 // pico-units in a nano-unit
+}
+
+// reserve is what has to be set aside in all for a ttl.
+func (w liability) reserve(ttl time.Duration) (*ledger.Reserve, error) {
+	r := &ledger.Reserve{Total: true, TTL: ttl}
+	worst, known, err := w.at(ttl)
+	switch {
+	case err != nil:
+		return nil, err
+	case !known: // what nobody knows is set aside for nobody's place but one's own
+		r.Unknown = !w.own
+		return r, nil
+	}
+	r.Currency, r.Amount, r.Memo = string(w.prices.Currency), int64(worst), ledger.AccountBYOK
+	switch {
+	case w.own:
+		r.Memo = ledger.AccountInfra
+	case w.prices.Memo: // the user's own key
+	case w.bill == route.BillingPlatform:
+		r.Wallet = true
+	default:
+		r.IfGranted = true
+	}
+	fixed, _, err := w.at(w.head)
+	if err != nil {
+		return nil, err
+	}
+	hour, _, err := w.at(w.head + time.Hour)
+	r.Fixed, r.Hourly = int64(fixed), int64(hour-fixed)
+	return r, err
+}
+
+// fits is the longest ttl below ttl, in whole minutes, whose worst case is at
+// most so much; 0 = none. A price has steps (minimums, increments, free
+// parts), but never falls with time.
+func (w liability) fits(available int64, ttl time.Duration) time.Duration {
+	low, high := int64(0), int64((ttl-1)/time.Minute)
+	for low < high {
+		mid := low + (high-low+1)/2
+		if worst, known, err := w.at(time.Duration(mid) * time.Minute); err != nil || !known || int64(worst) > available {
+			high = mid - 1
+		} else {
+			low = mid
+		}
+	}
+	return time.Duration(low) * time.Minute
+}
+
+// unaffordable explains a refusal for want of funds of what is about.
+func (w liability) unaffordable(err error, about string, ttl time.Duration) error {
+	var short *ledger.Insufficient
+	var unpriced *ledger.Unpriced
+	switch {
+	case errors.As(err, &short):
+		short.Fits = w.fits(short.Available+short.Held, ttl)
+		next := "destroy what is not needed, or have the limit raised (`sandboxer ledger grant`, `sandboxer ledger budget`)"
+		if short.Fits > 0 {
+			next = "set ttl to at most " + profile.FormatDuration(short.Fits) + ", " + next
+		}
+		return at("ttl", extensions.Errorf(extensions.KindExhausted, "%s %w", about, short).WithRemedy("%s", next))
+	case errors.As(err, &unpriced):
+		return extensions.Errorf(extensions.KindExhausted, "%s cannot be used: %w", about, unpriced).WithRemedy("%s", extensions.RemedyOf(err))
+	}
+	return err
+}
+
+// heldSum is what is set aside for a sandbox, whatever the currency.
+func heldSum(held []ledger.Transfer) (sum int64) {
+	for _, x := range held {
+		sum += x.Amount
+	}
+	return sum
+}
+
+// settledEnd is the release of what an end that is settled does not need; nil
+// where nothing is to be released. It never sets anything aside.
+func (e *Engine) settledEnd(ctx context.Context, l ledger.Ledger, row ledger.Sandbox, end time.Time) *ledger.Reserve {
+	ctx = context.WithoutCancel(ctx)
+	w, runs, err := e.liabilityOf(ctx, l, row)
+	if err != nil || !runs {
+		return nil // held until the end of the life
+	}
+	held, err := l.Held(ctx, row.ID)
+	if err != nil {
+		return nil
+	}
+	r, err := w.reserve(end.Sub(row.CreatedAt))
+	if err != nil || r.Unknown || heldSum(held) <= r.Amount {
+		return nil
+	}
+	return r
+}
+
+// reserveLater adds to a change what a later end needs beside what is set
+// aside; an end that is not later needs nothing.
+func (e *Engine) reserveLater(ctx context.Context, l ledger.Ledger, row ledger.Sandbox, end time.Time, c *ledger.Change) (liability, error) {
+	if !end.After(row.ExpiresAt) {
+		return liability{}, nil
+	}
+	w, runs, err := e.liabilityOf(ctx, l, row)
+	if err != nil || !runs {
+		return w, err
+	}
+	c.Reserve, err = w.reserve(end.Sub(row.CreatedAt))
+	c.Ceilings = e.ceilings(!w.own)
+	return w, err
+}
+
+// affordLater sets aside what a later end needs, in a step of its own.
+func (o *operation) affordLater(ctx context.Context, end time.Time, ttl time.Duration) error {
+	c := ledger.Change{Event: note("sandbox.extending", map[string]any{"expires_at": end})}
+	w, err := o.e.reserveLater(ctx, o.l, o.row, end, &c)
+	if err != nil || c.Reserve == nil {
+		return err
+	}
+	return w.unaffordable(o.apply(ctx, c), "the later end", ttl)
+}
+
+// short reports a refusal for want of funds.
+func short(err error) bool {
+	var e *ledger.Insufficient
+	return errors.As(err, &e)
+}

@@ -1,0 +1,308 @@
+package httpledger
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"encoding/json"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
+)
+
+// post asks a handler as a client would, with what is given changed.
+func post(h http.Handler, op, body string, change func(*http.Request)) *httptest.ResponseRecorder {
+	r := httptest.NewRequest(http.MethodPost, prefix+op, strings.NewReader(body))
+	r.Header.Set("Authorization", "Bearer "+testToken)
+	r.Header.Set("Content-Type", contentType)
+	if change != nil {
+		change(r)
+	}
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, r)
+	return w
+}
+
+func TestRequestsThatAreNotOurs(t *testing.T) {
+	t.Parallel()
+	s := newShop(t, nil)
+	h, err := unbounded(s.base)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var log bytes.Buffer
+	h.Log = slog.New(slog.NewJSONHandler(&log, nil))
+	for name, c := range map[string]struct {
+		op, body string
+		change   func(*http.Request)
+		status   int
+		kind     extensions.Kind
+	}{
+		"ours":             {op: opHello, body: `{}`, status: 200},
+		"no token":         {op: opHello, body: `{}`, change: func(r *http.Request) { r.Header.Del("Authorization") }, status: 401, kind: extensions.KindUnauthorized},
+		"another token":    {op: opHello, body: `{}`, change: func(r *http.Request) { r.Header.Set("Authorization", "Bearer sbxl_no") }, status: 401, kind: extensions.KindUnauthorized},
+		"another scheme":   {op: opHello, body: `{}`, change: func(r *http.Request) { r.Header.Set("Authorization", "Basic "+testToken) }, status: 401, kind: extensions.KindUnauthorized},
+		"no operation":     {op: "drop-tables", body: `{}`, status: 422, kind: extensions.KindUnsupported},
+		"no prefix":        {op: "../../x", body: `{}`, status: 422, kind: extensions.KindUnsupported},
+		"a GET":            {op: opHello, body: `{}`, change: func(r *http.Request) { r.Method = http.MethodGet }, status: 422, kind: extensions.KindInvalid},
+		"a form":           {op: opHello, body: `{}`, change: func(r *http.Request) { r.Header.Set("Content-Type", "text/plain") }, status: 422, kind: extensions.KindInvalid},
+		"an unknown field": {op: opBegin, body: `{"Key":"k","Amount":1}`, status: 422, kind: extensions.KindInvalid},
+		"two values":       {op: opHello, body: `{}{}`, status: 422, kind: extensions.KindInvalid},
+		"no JSON":          {op: opHello, body: `{`, status: 422, kind: extensions.KindInvalid},
+		"nothing":          {op: opHello, status: 422, kind: extensions.KindInvalid},
+		"too much":         {op: opGet, body: `"` + strings.Repeat("x", maxRequest) + `"`, status: 422, kind: extensions.KindInvalid},
+		"nobody's holder":  {op: opHolder, body: `{"ID":"someone","Term":1000}`, status: 404, kind: extensions.KindNotFound},
+		"nothing there":    {op: opGet, body: `"sbx-none"`, status: 404, kind: extensions.KindNotFound},
+	} {
+		w := post(h, c.op, c.body, c.change)
+		var f failure
+		if w.Code != 200 {
+			if err := json.Unmarshal(w.Body.Bytes(), &f); err != nil {
+				t.Errorf("%s: %v: %s", name, err, w.Body)
+			}
+		}
+		if w.Code != c.status || f.Kind != c.kind || w.Header().Get(headerRequest) == "" || w.Header().Get("Content-Type") != contentType {
+			t.Errorf("%s: %d %s %v", name, w.Code, w.Body, w.Header())
+		}
+	}
+	w := post(h, opHello, `{}`, func(r *http.Request) { r.Header.Set(headerRequest, "mine-1") })
+	if w.Header().Get(headerRequest) != "mine-1" || !strings.Contains(log.String(), `"id":"mine-1"`) || strings.Contains(log.String(), "sbxl_") {
+		t.Errorf("the request's id: %v; %s", w.Header(), log.String())
+	}
+	w = post(h, opHello, `{}`, func(r *http.Request) { r.Header.Set(headerRequest, "forged\nline") })
+	if strings.Contains(w.Header().Get(headerRequest), "forged") {
+		t.Errorf("%v", w.Header())
+	}
+}
+
+func TestATokenThatAsksTooOftenWaits(t *testing.T) {
+	t.Parallel()
+	s := newShop(t, nil)
+	var who atomic.Value
+	who.Store("a")
+	h, err := NewServer(Config{Ledger: s.base, View: func(Principal) ledger.Ledger { return s.base }, PerSecond: 0.001, Burst: 2,
+		Authenticate: func(string) (Principal, bool) { return Principal{Token: who.Load().(string)}, true }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []int{200, 200, 429} {
+		w := post(h, opHello, `{}`, nil)
+		if w.Code != want || (want == 429) != (w.Header().Get("Retry-After") != "") {
+			t.Errorf("request %d: %d %v", i, w.Code, w.Header())
+		}
+	}
+	who.Store("b")
+	if w := post(h, opHello, `{}`, nil); w.Code != 200 {
+		t.Errorf("another token waits too: %d", w.Code)
+	}
+}
+
+func TestHealth(t *testing.T) {
+	t.Parallel()
+	s := newShop(t, nil)
+	h, err := unbounded(s.base)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/healthz", nil))
+	if w.Code != 200 || w.Body.String() != "ok\n" {
+		t.Errorf("%d %s", w.Code, w.Body)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	_ = s.base.Close()
+	w = httptest.NewRecorder()
+	h.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/healthz", nil))
+	if w.Code != http.StatusServiceUnavailable {
+		t.Errorf("of a ledger that is closed: %d", w.Code)
+	}
+}
+
+func TestAServedLedgerIsNotServedOn(t *testing.T) {
+	t.Parallel()
+	if _, err := NewServer(Config{Ledger: newShop(t, nil).Client}); !extensions.IsKind(err, extensions.KindUnsupported) || extensions.RemedyOf(err) == "" {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestHoldersOfOneAccountAreNotThoseOfAnother(t *testing.T) {
+	t.Parallel()
+	a, b := Principal{Account: "acme/web"}, Principal{Account: "acme/other"}
+	id := a.newHolder(time.Now())
+	if !a.Owns(id) || b.Owns(id) || a.Owns("plain") || a.newHolder(time.Now()) == id {
+		t.Errorf("%s", id)
+	}
+}
+
+func TestTokensInAFile(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "new", "tokens.yaml")
+	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	text, made, err := CreateToken(file, "acme/web", now)
+	if err != nil || !tokenForm.MatchString(text) {
+		t.Fatal(text, err)
+	}
+	other, _, err := CreateToken(file, "acme", now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	body, err := os.ReadFile(file)
+	if info, serr := os.Stat(file); err != nil || serr != nil || info.Mode().Perm() != 0o600 || strings.Contains(string(body), text) {
+		t.Errorf("%v %v: %s", err, serr, body)
+	}
+	tokens, err := OpenTokens(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	who, ok := tokens.Authenticate(text)
+	if !ok || who.Account != "acme/web" || who.Token != made.ID {
+		t.Errorf("%+v", who)
+	}
+	if who, ok := tokens.Authenticate(other); !ok || who.Account != "acme" {
+		t.Errorf("%+v", who)
+	}
+	for _, bad := range []string{"", text[:len(text)-1], strings.ToUpper(text), made.SHA256} {
+		if who, ok := tokens.Authenticate(bad); ok || who != (Principal{}) {
+			t.Errorf("%q opens %+v", bad, who)
+		}
+	}
+	if err := RevokeToken(file, made.ID); err != nil {
+		t.Fatal(err)
+	}
+	if _, ok := tokens.Authenticate(text); ok {
+		t.Error("a revoked token opens")
+	}
+	if err := RevokeToken(file, made.ID); !extensions.IsKind(err, extensions.KindNotFound) {
+		t.Errorf("%v", err)
+	}
+	if list, err := ListTokens(file); err != nil || len(list) != 1 || list[0].Account != "acme" || !list[0].CreatedAt.Equal(now) {
+		t.Errorf("%+v, %v", list, err)
+	}
+	if err := os.Chmod(file, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := OpenTokens(file); !extensions.IsKind(err, extensions.KindInvalid) || !strings.Contains(extensions.RemedyOf(err), "chmod 600") {
+		t.Errorf("others may read it: %v", err)
+	}
+	if err := os.Remove(file); err != nil {
+		t.Fatal(err)
+	}
+	if _, ok := tokens.Authenticate(other); ok {
+		t.Error("without the file somebody is let in")
+	}
+}
+
+func TestFilesThatAreNotOfTokens(t *testing.T) {
+	t.Parallel()
+	sum := strings.Repeat("ab", 32)
+	for name, body := range map[string]string{
+		"no version":    "tokens: []\n",
+		"another one":   "version: 2\ntokens: []\n",
+		"unknown field": "version: 1\ntokens: []\nadmin: true\n",
+		"no account":    "version: 1\ntokens: [{id: a, sha256: " + sum + "}]\n",
+		"a short hash":  "version: 1\ntokens: [{id: a, account: acme/web, sha256: abcd}]\n",
+		"one id twice":  "version: 1\ntokens: [{id: a, account: x/y, sha256: " + sum + "}, {id: a, account: x/z, sha256: " + sum + "}]\n",
+		"no YAML":       "{",
+	} {
+		file := filepath.Join(t.TempDir(), "tokens.yaml")
+		if err := os.WriteFile(file, []byte(body), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := OpenTokens(file); !extensions.IsKind(err, extensions.KindInvalid) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func TestListening(t *testing.T) {
+	t.Parallel()
+	for name, l := range map[string]Listening{
+		"a network in the clear": {Address: "0.0.0.0:0"},
+		"every address":          {Address: ":0"},
+		"a key alone":            {Address: "127.0.0.1:0", Key: "key.pem"},
+		"files that are not":     {Address: "127.0.0.1:0", Key: "/no/key.pem", Certificate: "/no/cert.pem"},
+		"no port":                {Address: "127.0.0.1"},
+	} {
+		l.Log = slog.New(slog.DiscardHandler)
+		if err := Serve(context.Background(), http.NotFoundHandler(), l); !extensions.IsKind(err, extensions.KindInvalid) || extensions.RemedyOf(err) == "" {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// What is under way when the server is told to end is answered.
+func TestAServerFinishesWhatIsUnderWay(t *testing.T) {
+	t.Parallel()
+	ctx, stop := context.WithCancel(context.Background())
+	begun := make(chan struct{})
+	h := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		close(begun)
+		<-ctx.Done()
+		time.Sleep(50 * time.Millisecond)
+		_, _ = io.WriteString(w, "done")
+	})
+	ready, ended := make(chan string, 1), make(chan error, 1)
+	go func() {
+		ended <- Serve(ctx, h, Listening{Address: "127.0.0.1:0", Ready: func(url string) { ready <- url }, Log: slog.New(slog.DiscardHandler)})
+	}()
+	client := &http.Client{Transport: &http.Transport{}}
+	defer client.CloseIdleConnections()
+	answer := make(chan string, 1)
+	url := <-ready
+	go func() {
+		resp, err := client.Get(url) //nolint:noctx // the test's own server
+		if err != nil {
+			answer <- err.Error()
+			return
+		}
+		defer resp.Body.Close()
+		b, _ := io.ReadAll(resp.Body)
+		answer <- string(b)
+	}()
+	<-begun
+	stop()
+	if got := <-answer; got != "done" {
+		t.Errorf("answered %q", got)
+	}
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+}
+
+func TestACertificateIsReadAgain(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	server := httptest.NewTLSServer(nil)
+	defer server.Close()
+	c := &certificate{cert: filepath.Join(dir, "c.pem"), key: filepath.Join(dir, "k.pem")}
+	if _, err := c.get(nil); err == nil {
+		t.Error("nothing is there")
+	}
+	first, second := writeCertificate(t, c, 1), &tls.Certificate{}
+	got, err := c.get(nil)
+	if err != nil || !bytes.Equal(got.Certificate[0], first) {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(c.key, []byte("half written"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if got, err = c.get(nil); err != nil || !bytes.Equal(got.Certificate[0], first) {
+		t.Errorf("while it is renewed: %v", err)
+	}
+	renewed := writeCertificate(t, c, 2)
+	if second, err = c.get(nil); err != nil || !bytes.Equal(second.Certificate[0], renewed) {
+		t.Errorf("renewed: %v", err)
+	}
+}

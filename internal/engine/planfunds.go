@@ -1,0 +1,101 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/meter"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/profile"
+)
+
+// plannedFunds tells in advance what a create would be refused for: the worst
+// case of the first choice is held against the balances and hard budgets of
+// now. Soft ones are notices. It only looks; each of several planned at once is
+// looked at alone, and the create decides. A ledger that is not there is empty,
+// and one that cannot be read is told of elsewhere.
+func (e *Engine) plannedFunds(ctx context.Context, p *prepared) error {
+	cand := p.decision.Chosen
+	w := p.liabilityAt(cand)
+	r, err := w.reserve(w.ttl)
+	if err != nil {
+		return err
+	}
+	balances, budgets, free, ok := e.limits(ctx, p.req)
+	if !ok {
+		return nil
+	}
+	if c := (credit{granted: grantedIn(balances)}); p.req.Billing == "" && c.pays(cand, p.quotes[cand.ID()].Currency) {
+		counted := *cand
+		counted.Credit = true
+		if reason, help := counted.Uncreditable(); reason != "" {
+			p.notices = append(p.notices, Notice{Summary: cand.ID() + " will be refused when it is made", Detail: reason + ": " + help})
+			return nil
+		}
+	}
+	soft, err := r.Against(e.account, balances, budgets, free)
+	for _, b := range soft {
+		p.notices = append(p.notices, overSoft(b, *r))
+	}
+	return w.unaffordable(err, cand.ID(), w.ttl)
+}
+
+// limits reads the balances and budgets of the org, and what is set aside for
+// sandboxes that end before this one begins.
+func (e *Engine) limits(ctx context.Context, req Request) (balances []ledger.Balance, budgets []ledger.Budget, free []ledger.Transfer, ok bool) {
+	l, err := e.reader(ctx)
+	if err != nil {
+		return nil, nil, nil, false
+	}
+	org := ledger.StreamOf(e.account)
+	if balances, err = l.Balances(ctx, org); err != nil {
+		return nil, nil, nil, false
+	}
+	if budgets, err = l.Budgets(ctx, org); err != nil {
+		return nil, nil, nil, false
+	}
+	leaving := req.Leaving
+	if row, err := l.ByName(ctx, e.account, req.Name); req.Name != "" && err == nil {
+		leaving = append(leaving[:len(leaving):len(leaving)], row.ID) // it has to be gone by then, or is adopted
+	}
+	seen := map[ID]bool{}
+	for _, id := range leaving {
+		if seen[id] {
+			continue
+		}
+		seen[id] = true
+		held, err := l.Held(ctx, id)
+		if err != nil {
+			return nil, nil, nil, false
+		}
+		free = append(free, held...)
+	}
+	return balances, budgets, free, true
+}
+
+func overSoft(b ledger.Budget, r ledger.Reserve) Notice {
+	return Notice{Summary: fmt.Sprintf("The budget %s of %s would be passed", b.Name, b.Account),
+		Detail: fmt.Sprintf("It needs up to %s %s for a ttl of %s, and %s of %s are left. The budget is soft: nothing is refused.",
+			meter.Amount(r.Amount), r.Currency, profile.FormatDuration(r.TTL), meter.Amount(max(0, b.Available())), meter.Amount(b.Limit))}
+}
+
+// plannedExtension is plannedFunds for a later end of a sandbox that lives.
+func (e *Engine) plannedExtension(ctx context.Context, l ledger.Ledger, row ledger.Sandbox, ttl time.Duration) ([]Notice, error) {
+	end := row.CreatedAt.Add(ttl)
+	var c ledger.Change
+	w, err := e.reserveLater(ctx, l, row, end, &c)
+	if err != nil || c.Reserve == nil {
+		return nil, err
+	}
+	balances, budgets, free, ok := e.limits(ctx, Request{Leaving: []ID{row.ID}})
+	if !ok {
+		return nil, nil
+	}
+	soft, err := c.Reserve.Against(row.Account, balances, budgets, free)
+	var notices []Notice
+	for _, b := range soft {
+		notices = append(notices, overSoft(b, *c.Reserve))
+	}
+	return notices, w.unaffordable(err, fmt.Sprintf("sandbox %s (%s)", row.ID, row.Name), ttl)
+}

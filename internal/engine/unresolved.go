@@ -1,0 +1,32 @@
+package engine
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
+)
+
+// unresolvedEnd is why a sandbox ended of which nobody will ever know whether
+// it was made.
+const unresolvedEnd = "unresolved"
+
+// unresolvedGrace is how long after its native deadline a place is trusted to
+// have ended a sandbox that it cannot be asked for.
+const unresolvedGrace = 5 * time.Minute
+
+// neverKnown reports that waiting longer tells no more: what a lost answer may
+// have made has no handle, its place finds nothing by id, and the deadline that
+// was sent with it, which the place enforces, is well over.
+func (e *Engine) neverKnown(b *opened, row ledger.Sandbox, err error) bool {
+	return extensions.IsKind(err, extensions.KindIndeterminate) && row.Handle.IsZero() &&
+		b.binding.Descriptor.Find.Strength == extensions.FindNone && b.binding.Capabilities.Expiry == extensions.ExpiryNative &&
+		!row.ExpiresAt.IsZero() && e.now().After(row.ExpiresAt.Add(unresolvedGrace))
+}
+
+func unresolvedNotice(row ledger.Sandbox) Notice {
+	return Notice{Summary: "It will never be known whether it was made",
+		Detail: fmt.Sprintf("The answer to the create of %s was lost, and %s cannot be asked for it. Its deadline there was %s. "+
+			"What was set aside is released and kept in the ledger as exposure: compare it with the vendor's bill.", row.ID, candidateName(row), row.ExpiresAt.UTC().Format(time.RFC3339))}
+}
