@@ -153,6 +153,21 @@ func (w liability) unaffordable(err error, about string, ttl time.Duration) erro
 	return err
 }
 
+// LimitOf says which limit of money or speed refused, as a summary: that of a
+// wallet or budget, or a ceiling; "" for every other error.
+func LimitOf(err error) string {
+	var short *ledger.Insufficient
+	var unpriced *ledger.Unpriced
+	var fast *ledger.TooFast
+	switch {
+	case errors.As(err, &short), errors.As(err, &unpriced):
+		return "it cannot be paid for"
+	case errors.As(err, &fast):
+		return "a ceiling is reached"
+	}
+	return ""
+}
+
 // heldSum is what is set aside for a sandbox, whatever the currency.
 func heldSum(held []ledger.Transfer) (sum int64) {
 	for _, x := range held {
