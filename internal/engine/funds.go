@@ -235,9 +235,3 @@ func short(err error) bool {
 	var e *ledger.Insufficient
 	return errors.As(err, &e)
 }
-
-// LacksFunds reports whether err refuses for want of credit, or by a budget.
-func LacksFunds(err error) bool {
-	var short *ledger.Insufficient
-	return errors.As(err, &short)
-}

@@ -22,7 +22,7 @@ func TestADestroyIsNotRefusedForWantOfFunds(t *testing.T) {
 			if n := len(b.live()); code == 0 || n != 2 || !strings.Contains(strings.Join(strings.Fields(out), " "), "0.0405 available (limit: budget tight") { // in the ledger and at the vendor
 				t.Fatalf("%d live, exit code %d: %s", n, code, out)
 			}
-			if out, code := c.try(nil, "plan", "-no-color"); code != 1 || !strings.Contains(out, "cannot be made as it is configured: it may cost more than there is") {
+			if out, code := c.try(nil, "plan", "-no-color"); code != 1 || !strings.Contains(out, "cannot be made as it is configured: it cannot be paid for") {
 				t.Fatalf("the plan goes on: exit code %d: %s", code, out)
 			}
 			c.must(append(way, "-no-color", "-var=ttl=20h")...)

@@ -35,9 +35,6 @@ var explanations = map[engine.Kind]explanation{
 }
 
 func explain(err error) explanation {
-	if engine.LacksFunds(err) {
-		return explanation{"it may cost more than there is", "Shorten ttl, or have the limit raised."}
-	}
 	if e, ok := explanations[extensions.KindOf(err)]; ok {
 		return e
 	}
