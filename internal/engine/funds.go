@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math/bits"
+	"slices"
 	"time"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger"
@@ -30,7 +31,11 @@ type liability struct {
 // liabilityAt is that of a place which a request may get.
 func (p *prepared) liabilityAt(cand *route.Candidate) liability {
 	q := p.quotes[cand.ID()]
-	return liability{prices: q.Snapshot, sizes: q.Sizes, own: selfHosted(cand), bill: p.req.Billing, quoted: q.Reserve, ttl: time.Duration(p.resolved.Spec.TTL)}
+	worst := q.Reserve
+	if q.Snapshot.FeeOnly() {
+		worst = q.Wallet
+	}
+	return liability{prices: q.Snapshot, sizes: q.Sizes, own: selfHosted(cand), bill: p.req.Billing, quoted: worst, ttl: time.Duration(p.resolved.Spec.TTL)}
 }
 
 // liabilityOf is that of a sandbox that lives; false where no meter runs. It
@@ -62,6 +67,9 @@ func (w liability) at(ttl time.Duration) (meter.Amount, bool, error) {
 	lines, err := meter.Charge([]meter.Segment{{Mode: meter.ModeRunning, Milliseconds: ms, Sizes: w.sizes, EgressBytes: new(int64)}}, w.prices)
 	if err != nil {
 		return 0, false, err
+	}
+	if w.prices.FeeOnly() {
+		lines = slices.DeleteFunc(lines, func(l meter.ChargeLine) bool { return l.Memo })
 	}
 	sum, known, err := meter.Total(lines)
 	if err != nil || !known {
@@ -104,6 +112,8 @@ func (w liability) reserve(ttl time.Duration) (*ledger.Reserve, error) {
 	switch {
 	case w.own:
 		r.Memo = ledger.AccountInfra
+	case w.prices.FeeOnly(): // the user's own key pays the vendor, the wallet the fee
+		r.Wallet = true
 	case w.prices.Memo: // the user's own key
 	case w.bill == route.BillingPlatform:
 		r.Wallet = true

@@ -149,12 +149,16 @@ func worstCase(q meter.Quote, ttl time.Duration, byok bool) ledger.Reserve {
 	if byok {
 		r.Memo = ledger.AccountBYOK
 	}
-	if q.Reserve == nil {
+	worst := q.Reserve
+	if q.Snapshot.FeeOnly() {
+		worst, r.Wallet = q.Wallet, true
+	}
+	if worst == nil {
 		r.Unknown = true
 		return r
 	}
-	r.Amount = int64(*q.Reserve)
-	if q.Hourly != nil && q.PerCreation != nil {
+	r.Amount = int64(*worst)
+	if q.Hourly != nil && q.PerCreation != nil && !q.Snapshot.FeeOnly() {
 		r.Hourly, r.Fixed = int64(*q.Hourly), int64(*q.PerCreation)
 	}
 	return r
