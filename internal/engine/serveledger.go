@@ -138,7 +138,7 @@ func (o ownersPrices) Price(a tenant.Asked) (tenant.Price, error) {
 	out.Quote = ledger.Quote{Body: mustJSON(q), Prices: priceBooks(q)}
 	out.Reserve = worstCase(q, a.TTL, byok)
 	if len(a.Rates) > 0 {
-		err = fixed(&out, a, byok)
+		err = fixed(&out, a)
 	}
 	return out, err
 }
@@ -161,7 +161,7 @@ func worstCase(q meter.Quote, ttl time.Duration, byok bool) ledger.Reserve {
 }
 
 // fixed takes prices that were fixed before instead of the catalog's.
-func fixed(p *tenant.Price, a tenant.Asked, byok bool) error {
+func fixed(p *tenant.Price, a tenant.Asked) error {
 	s, err := meter.DecodePriceSnapshot(string(a.Rates))
 	if err != nil {
 		return err

@@ -276,9 +276,9 @@ func TestErrorsArriveAsWhatTheyAre(t *testing.T) {
 	if !errors.As(err, &taken) || taken.Existing.ID != first.ID || !extensions.IsKind(err, extensions.KindConflict) || !strings.Contains(extensions.RemedyOf(err), "another name") {
 		t.Errorf("%v", err)
 	}
-	here, there := err, error(nil)
+	here := err
 	id, _ := extensions.NewID(nil)
-	_, there = s.base.Begin(ctx, ledger.Begin{Key: string(id), Holder: holder, ID: id, Account: "acme/web", Name: "one"})
+	_, there := s.base.Begin(ctx, ledger.Begin{Key: string(id), Holder: holder, ID: id, Account: "acme/web", Name: "one"})
 	if here.Error() != there.Error() {
 		t.Errorf("here  %s\nthere %s", here, there)
 	}

@@ -3,7 +3,6 @@ package httpledger
 import (
 	"bytes"
 	"context"
-	"crypto/tls"
 	"encoding/json"
 	"io"
 	"log/slog"
@@ -262,7 +261,7 @@ func TestAServerFinishesWhatIsUnderWay(t *testing.T) {
 	answer := make(chan string, 1)
 	url := <-ready
 	go func() {
-		resp, err := client.Get(url) //nolint:noctx // the test's own server
+		resp, err := client.Get(url)
 		if err != nil {
 			answer <- err.Error()
 			return
@@ -290,7 +289,7 @@ func TestACertificateIsReadAgain(t *testing.T) {
 	if _, err := c.get(nil); err == nil {
 		t.Error("nothing is there")
 	}
-	first, second := writeCertificate(t, c, 1), &tls.Certificate{}
+	first := writeCertificate(t, c, 1)
 	got, err := c.get(nil)
 	if err != nil || !bytes.Equal(got.Certificate[0], first) {
 		t.Fatal(err)
@@ -302,7 +301,7 @@ func TestACertificateIsReadAgain(t *testing.T) {
 		t.Errorf("while it is renewed: %v", err)
 	}
 	renewed := writeCertificate(t, c, 2)
-	if second, err = c.get(nil); err != nil || !bytes.Equal(second.Certificate[0], renewed) {
+	if got, err = c.get(nil); err != nil || !bytes.Equal(got.Certificate[0], renewed) {
 		t.Errorf("renewed: %v", err)
 	}
 }
