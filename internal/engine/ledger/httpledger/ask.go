@@ -35,7 +35,7 @@ type exchangeKey struct{}
 func write[A any](ctx context.Context, c *Client, op string, q any) (A, error) {
 	var none A
 	if c.readOnly {
-		return none, oops(extensions.KindUnsupported, "the ledger %s was opened for reading only", c.URL())
+		return none, c.onlyReads()
 	}
 	if err := ctx.Err(); err != nil {
 		return none, oops(extensions.KindTimeout, "nothing was written: %w", err)
@@ -45,6 +45,10 @@ func write[A any](ctx context.Context, c *Client, op string, q any) (A, error) {
 		err = oops(extensions.KindIndeterminate, "whether it was recorded is not known: %w", err).WithRemedy("%s", extensions.RemedyOf(err))
 	}
 	return a, err
+}
+
+func (c *Client) onlyReads() error {
+	return oops(extensions.KindUnsupported, "the ledger %s was opened for reading only", c.URL())
 }
 
 // ask is one operation that changes nothing.
