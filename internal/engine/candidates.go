@@ -192,7 +192,7 @@ func (e *Engine) probeAgain(ctx context.Context, p *prepared) bool {
 	for _, h := range p.judged {
 		once, _ := e.looked.LoadOrStore(h.Ref(), &sync.Once{})
 		once.(*sync.Once).Do(func() {
-			if _, err := e.RegisterHost(ctx, h); err != nil {
+			if _, err := e.RegisterHost(ctx, h, ""); err != nil {
 				e.log.Info("the host could not be looked at again", slog.String("host", h.Name), slog.Any("error", err))
 			}
 		})

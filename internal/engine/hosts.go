@@ -103,17 +103,34 @@ func checkSSH(at string, s extensions.SSH) error {
 }
 
 // RegisterHost validates, probes and records a host. For a local host nothing
-// is dialled.
-func (e *Engine) RegisterHost(ctx context.Context, h Host) (HostView, error) {
-	v, err := e.GetHost(ctx, h)
-	if err != nil {
+// is dialled. Former is the ref it was registered with by the caller, "" where it
+// was not: one that is registered with other arguments than that is somebody
+// else's, and stays as it is (KindConflict).
+func (e *Engine) RegisterHost(ctx context.Context, h Host, former string) (HostView, error) {
+	if err := e.CheckHost(h); err != nil {
 		return HostView{}, err
 	}
 	l, err := e.writer(ctx)
 	if err != nil {
 		return HostView{}, err
 	}
-	_, err = l.PutHost(ctx, ledger.Host{Account: e.account, Name: h.Name, Ref: v.Ref, Facts: v.Facts})
+	switch row, err := l.Host(ctx, e.account, h.Name); {
+	case absent(err):
+	case err != nil:
+		return HostView{}, err
+	case row.Ref != h.Ref() && row.Ref != former:
+		return HostView{}, registeredOtherwise(row, h)
+	}
+	v, err := e.GetHost(ctx, h)
+	if err != nil {
+		return HostView{}, err
+	}
+	_, err = l.PutHost(ctx, ledger.Host{Account: e.account, Name: h.Name, Ref: v.Ref, Facts: v.Facts, Replaces: []string{former}})
+	if extensions.IsKind(err, extensions.KindConflict) { // somebody was quicker
+		if row, again := l.Host(ctx, e.account, h.Name); again == nil {
+			err = registeredOtherwise(row, h)
+		}
+	}
 	return v, err
 }
 
@@ -189,13 +206,14 @@ func (e *Engine) unknownHost(ctx context.Context, l ledger.Ledger, name string) 
 }
 
 // ForgetHost removes a host from the ledger; refused with KindConflict while
-// sandboxes live on it, unless force. An unknown one is success.
-func (e *Engine) ForgetHost(ctx context.Context, name string, force bool) error {
+// sandboxes live on it, unless force. An unknown one is success, and so is one
+// that is registered with another ref, which is somebody else's and stays.
+func (e *Engine) ForgetHost(ctx context.Context, name, ref string, force bool) error {
 	r, err := e.reader(ctx)
 	if err != nil {
 		return err
 	}
-	if _, err := r.Host(ctx, e.account, name); absent(err) {
+	if row, err := r.Host(ctx, e.account, name); absent(err) || err == nil && row.Ref != ref {
 		return nil
 	}
 	l, err := e.writer(ctx)

@@ -232,7 +232,7 @@ func TestAHostNarrowsWhatRoutingMayChoose(t *testing.T) {
 		t.Errorf("with allow_firewall: %s", told(err))
 	}
 	// What probing found is for the create alone: a plan is the same anywhere.
-	if _, err := b.RegisterHost(ctx, onSSH(true)); err != nil {
+	if _, err := b.RegisterHost(ctx, onSSH(true), ""); err != nil {
 		t.Fatal(err)
 	}
 	if err := plan(onSSH(true)); err != nil {
@@ -366,7 +366,7 @@ func TestProbingAHostTellsWhatIsOnIt(t *testing.T) {
 	b.x.facts.Egress = ""
 	ctx := context.Background()
 	host := onSSH(true)
-	if _, err := b.RegisterHost(ctx, host); err != nil {
+	if _, err := b.RegisterHost(ctx, host, ""); err != nil {
 		t.Fatal(err)
 	}
 	one, err := b.Create(ctx, engine.Request{Profile: "profile.list", Name: "one", Hosts: []string{host.Ref()}}, nil, nil)
@@ -408,7 +408,7 @@ func TestAHostThatIsNotWellIsRefusedForWhatItLacks(t *testing.T) {
 	h := onSSH(true)
 	lack := "Docker is missing; install Docker Engine"
 	b.x.facts = extensions.HostFacts{OS: "linux", Egress: extensions.EgressNone, Notes: []string{lack}, Unfit: []string{lack}}
-	if _, err := b.RegisterHost(ctx, h); err != nil {
+	if _, err := b.RegisterHost(ctx, h, ""); err != nil {
 		t.Fatal(err)
 	}
 	for _, profile := range []string{"profile.list", "profile.free"} {

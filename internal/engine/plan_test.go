@@ -143,12 +143,12 @@ func TestAHostIsFreeOnceItsSandboxNoLongerGoesByItsName(t *testing.T) {
 	b := newBench(t)
 	ctx := context.Background()
 	host := engine.Host{Name: "hostb", Local: true}
-	if _, err := b.RegisterHost(ctx, host); err != nil {
+	if _, err := b.RegisterHost(ctx, host, ""); err != nil {
 		t.Fatal(err)
 	}
 	req := engine.Request{Profile: "profile.quickstart", Name: "one", Hosts: []string{host.Ref()}}
 	s := b.create(req)
-	if err := b.ForgetHost(ctx, "hostb", false); !extensions.IsKind(err, extensions.KindConflict) {
+	if err := b.ForgetHost(ctx, "hostb", host.Ref(), false); !extensions.IsKind(err, extensions.KindConflict) {
 		t.Errorf("forgetting a host in use: %v", err)
 	}
 	req.Hosts = nil
@@ -156,7 +156,7 @@ func TestAHostIsFreeOnceItsSandboxNoLongerGoesByItsName(t *testing.T) {
 	if err != nil || moved.Host != "" {
 		t.Fatalf("updated: host %q, %v", moved.Host, err)
 	}
-	if err := b.ForgetHost(ctx, "hostb", false); err != nil {
+	if err := b.ForgetHost(ctx, "hostb", host.Ref(), false); err != nil {
 		t.Errorf("forgetting a host nobody goes by: %v", err)
 	}
 	if got, err := b.Get(ctx, moved.Receipt); err != nil || got.State != "ready" {

@@ -162,7 +162,7 @@ func TestAnEstimateIsAFunctionOfArgumentsAndCatalogAlone(t *testing.T) {
 			for i := range 3 {
 				other.create(engine.Request{Profile: "profile.stub", Name: fmt.Sprintf("busy%d", i)})
 			}
-			if _, err := other.RegisterHost(context.Background(), extensions.Host{Name: "elsewhere", Local: true}); err != nil {
+			if _, err := other.RegisterHost(context.Background(), extensions.Host{Name: "elsewhere", Local: true}, ""); err != nil {
 				t.Fatal(err)
 			}
 			t.Setenv("SAAS_STUB_API_KEY", "other")

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger"
-	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/lifecycle"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
@@ -203,7 +202,7 @@ func releaseTime(ctx context.Context) time.Duration {
 // preRelease runs the commands for an end, each of them, as far as the bounds
 // allow. A failure is told and stops nothing.
 func (e *Engine) preRelease(ctx context.Context, b *opened, row ledger.Sandbox, last parting, report *DestroyReport, notify Notify) {
-	if len(last.steps) == 0 || row.Handle.IsZero() || lifecycle.Overdue(e.now(), row.ExpiresAt) {
+	if len(last.steps) == 0 || row.Handle.IsZero() {
 		return
 	}
 	if o, err := e.observeOne(ctx, b, row.Handle); err != nil || o.Phase != extensions.PhaseReady {

@@ -124,3 +124,18 @@ func TestPreReleaseLeavesTheEndItsTime(t *testing.T) {
 	}
 	b.clean()
 }
+
+func TestPreReleaseRunsBeforeASweepEndsWhatStillRuns(t *testing.T) {
+	t.Parallel()
+	place := strings.Replace(onStub, "workspace: { mode: remote-canonical, access: rw }\n", "", 1)
+	b := tooled(t, place+mirrored+"toolchain: { pre_release: [\"echo swept >> report\"] }\n", nil)
+	dir := folder(t, map[string]string{"seed": "x"})
+	b.create(engine.Request{Profile: "profile.t", Name: "one", TTL: "10m", Inputs: map[string]any{"repo": dir}})
+	b.now = func() time.Time { return time.Now().Add(20 * time.Minute) } // the vendor's clock is another
+	if _, err := b.reopen().Sweep(context.Background(), false, nil); err != nil {
+		t.Fatal(err)
+	}
+	if got := read(t, dir, "report"); got != "swept\n" || len(b.left()) > 0 {
+		t.Errorf("report %q, left %v", got, b.left())
+	}
+}

@@ -23,6 +23,8 @@ type configured struct {
 	// leaving holds the ids of sandboxes this plan ends or replaces: their
 	// names are about to be free.
 	leaving sync.Map
+	// told holds the ids of sandboxes whose failure this walk has warned of.
+	told sync.Map
 }
 
 // engines are what this process has to close.

@@ -42,6 +42,42 @@ func TestAHostIsRegisteredImportedAndForgotten(t *testing.T) {
 	)
 }
 
+// A name of a host is one host's: a second state can register it as it is, and
+// not turn it into another, which sandboxes of the first would then be looked for on.
+func TestASecondStateDoesNotSwitchAHost(t *testing.T) {
+	t.Parallel()
+	requireTerraform(t)
+	requireLocal(t)
+	b := newBed(t)
+	first, second := newCLI(t, b), newCLI(t, b)
+	first.write(hostHCL)
+	first.apply()
+	second.write(replaced(hostHCL, "priority = 10", "priority = 99"))
+	if out := second.must("plan", "-no-color", "-input=false"); !says(out, "registered already as this machine") {
+		t.Errorf("the plan does not tell:\n%s", out)
+	}
+	out, code := second.try(nil, "apply", "-auto-approve", "-no-color", "-input=false")
+	if code == 0 || !says(out, `host "here"`, "registered already as this machine", "different now: priority", "terraform import") {
+		t.Errorf("exit code %d:\n%s", code, out)
+	}
+	second.write(hostHCL)
+	second.apply()
+	second.write(replaced(hostHCL, "priority = 10", "priority = 99"))
+	second.apply() // it is this state's too, and the change is told to it alone
+	if h, err := b.engine().LookupHost(context.Background(), "here"); err != nil || h.Priority != 99 {
+		t.Errorf("priority %d, %v", h.Priority, err)
+	}
+	if out := first.must("plan", "-no-color", "-input=false"); !says(out, `host "here" is another one in the ledger`, "different now: priority") {
+		t.Errorf("the first state is not told:\n%s", out)
+	}
+	first.write("")
+	first.apply() // what it would remove is not what it registered
+	if _, err := b.engine().LookupHost(context.Background(), "here"); err != nil {
+		t.Error(err)
+	}
+	second.destroy()
+}
+
 func TestHostsChangeWithTheirSandboxesInOneApply(t *testing.T) {
 	t.Parallel()
 	requireTerraform(t)

@@ -68,6 +68,11 @@ func (r *hostResource) ModifyPlan(ctx context.Context, req resource.ModifyPlanRe
 		}
 	}
 	plan.Ref = types.StringValue(h.Ref())
+	if e := r.ready(); e != nil && req.State.Raw.IsNull() {
+		if err := e.HostHeld(ctx, h); err != nil {
+			addWarning(&resp.Diagnostics, "Host "+quoteName(h.Name)+" could not be registered as things are", err)
+		}
+	}
 	if !req.State.Raw.IsNull() {
 		var state hostModel
 		resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
@@ -98,15 +103,16 @@ func hostField(m hostModel) path.Path {
 	return path.Root("name")
 }
 
-// register is Create and Update: the engine validates, probes and records.
-func (r *hostResource) register(ctx context.Context, plan hostModel, diags *diag.Diagnostics) (hostModel, bool) {
+// register is Create and Update: the engine validates, probes and records. Former
+// is the ref of the state.
+func (r *hostResource) register(ctx context.Context, plan hostModel, former string, diags *diag.Diagnostics) (hostModel, bool) {
 	e := r.must(diags)
 	h, ds := plan.host(ctx)
 	diags.Append(ds...)
 	if diags.HasError() {
 		return plan, false
 	}
-	view, err := e.RegisterHost(ctx, h)
+	view, err := e.RegisterHost(ctx, h, former)
 	if err != nil {
 		addErrorAt(diags, fieldPath(err, hostField(plan), hostArguments...), "Host "+quoteName(h.Name)+" could not be registered", err)
 		return plan, false
@@ -129,7 +135,7 @@ func (r *hostResource) Create(ctx context.Context, req resource.CreateRequest, r
 	if resp.Diagnostics.HasError() {
 		return
 	}
-	if m, ok := r.register(ctx, plan, &resp.Diagnostics); ok {
+	if m, ok := r.register(ctx, plan, "", &resp.Diagnostics); ok {
 		resp.Diagnostics.Append(resp.State.Set(ctx, &m)...)
 	}
 }
@@ -148,7 +154,7 @@ func (r *hostResource) Update(ctx context.Context, req resource.UpdateRequest, r
 		resp.Diagnostics.Append(resp.State.Set(ctx, &plan)...)
 		return
 	}
-	m, ok := r.register(ctx, plan, &resp.Diagnostics)
+	m, ok := r.register(ctx, plan, state.Ref.ValueString(), &resp.Diagnostics)
 	if !ok {
 		return
 	}
@@ -172,6 +178,9 @@ func (r *hostResource) Read(ctx context.Context, req resource.ReadRequest, resp 
 	if resp.Diagnostics.HasError() {
 		return
 	}
+	if err := e.HostHeld(ctx, h); err != nil {
+		addWarning(&resp.Diagnostics, "Host "+quoteName(h.Name)+" is another one in the ledger", err)
+	}
 	view, err := e.GetHost(ctx, h)
 	if err != nil {
 		addWarning(&resp.Diagnostics, "Host "+quoteName(h.Name)+" could not be looked at; what is known of it was kept", err)
@@ -191,7 +200,7 @@ func (r *hostResource) Delete(ctx context.Context, req resource.DeleteRequest, r
 	if resp.Diagnostics.HasError() {
 		return
 	}
-	err := e.ForgetHost(ctx, state.Name.ValueString(), state.ForceDestroy.ValueBool())
+	err := e.ForgetHost(ctx, state.Name.ValueString(), state.Ref.ValueString(), state.ForceDestroy.ValueBool())
 	if err == nil || extensions.IsKind(err, extensions.KindNotFound) {
 		return
 	}

@@ -265,6 +265,9 @@ func (p *planning) ended() bool {
 				orText(p.state.ExpiresAt.ValueString(), "the end of its ttl")))
 		return true
 	case stateFailed, stateDestroying:
+		if _, told := p.r.cfg.told.Load(p.state.ID.ValueString()); told {
+			return true
+		}
 		p.resp.Diagnostics.AddWarning("Sandbox "+p.state.label()+" is "+s,
 			"It cannot be used any more and is planned to be replaced; what is left of it is cleaned up first.")
 		return true

@@ -61,6 +61,7 @@ func (r *sandboxResource) Read(ctx context.Context, req resource.ReadRequest, re
 		return
 	}
 	if sb.State == stateFailed && state.State.ValueString() != stateFailed && sb.Reason != "" {
+		r.cfg.told.Store(string(sb.ID), true)
 		resp.Diagnostics.AddWarning("Sandbox "+state.label()+" has failed", sentence(sb.Reason)+
 			"\n\nWhat to do: `sandboxer sandbox logs "+string(sb.ID)+"` shows what its processes printed, as far as they are there; the next apply replaces it.")
 	}

@@ -98,12 +98,12 @@ func TestAFailureIsToldOnceWithItsReason(t *testing.T) {
 	}
 	for _, read := range [][]string{{"plan"}, {"apply", "-refresh-only", "-auto-approve"}} {
 		out := c.must(append(read, "-no-color", "-input=false")...)
-		if !says(out, `warning: sandbox "ill" (`+id+`) has failed`, "the disk broke", "sandboxer sandbox logs "+id, "the next apply replaces it") {
-			t.Errorf("terraform %v does not tell of the failure:\n%s", read, out)
+		if !says(out, `warning: sandbox "ill" (`+id+`) has failed`, "the disk broke", "sandboxer sandbox logs "+id, "the next apply replaces it") || strings.Count(out, "Warning: Sandbox") != 1 {
+			t.Errorf("terraform %v does not tell of the failure, and once:\n%s", read, out)
 		}
 	}
 	out := c.must("plan", "-no-color", "-input=false")
-	if says(out, "has failed") || !says(out, "must be replaced") {
+	if says(out, "has failed") || !says(out, "is failed", "must be replaced") || strings.Count(out, "Warning: Sandbox") != 1 {
 		t.Errorf("the state says failed already, so the plan replaces and no more:\n%s", out)
 	}
 	c.apply()

@@ -14,4 +14,7 @@ type Host struct {
 	Facts     extensions.HostFacts
 	CreatedAt time.Time
 	UpdatedAt time.Time
+	// Replaces are, for PutHost alone, the refs that the host may have had until
+	// now beside Ref; nil = any. It is not stored.
+	Replaces []string
 }

@@ -3,6 +3,7 @@ package ledger
 import (
 	"context"
 	"encoding/json"
+	"slices"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
@@ -13,10 +14,15 @@ func (s *store) PutHost(ctx context.Context, h Host) (Host, error) {
 			return h, err
 		}
 	}
+	replaces := h.Replaces
+	h.Replaces = nil
 	err := s.write(ctx, func(t *tx) error {
 		old, err := t.host(h.Account, h.Name)
 		if err != nil {
 			return err
+		}
+		if old != nil && replaces != nil && old.Ref != h.Ref && !slices.Contains(replaces, old.Ref) {
+			return failuref(extensions.KindConflict, "host %q of account %s is registered with other arguments", h.Name, h.Account)
 		}
 		h.UpdatedAt = t.now
 		if old == nil {

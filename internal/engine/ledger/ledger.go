@@ -64,7 +64,8 @@ type Ledger interface {
 	// Intent returns one intent by its key.
 	Intent(ctx context.Context, key string) (Intent, error)
 
-	// PutHost creates or changes a host; equal content changes nothing.
+	// PutHost creates or changes a host; equal content changes nothing. Conflict:
+	// it has another ref than Host.Replaces lets it have.
 	PutHost(ctx context.Context, h Host) (Host, error)
 	// Host returns one host of the account by name.
 	Host(ctx context.Context, account, name string) (Host, error)

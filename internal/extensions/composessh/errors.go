@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"time"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
@@ -84,7 +85,11 @@ func (f failure) classify() error {
 	switch f.Kind {
 	case failureDocker:
 		kind, todo := ofDocker(f.Detail)
-		return extensions.Errorf(kind, "%s", text).WithRemedy("%s", todo)
+		e := extensions.Errorf(kind, "%s", text).WithRemedy("%s", todo)
+		if strings.Contains(f.Detail, noAnswer) {
+			e.RetryAfter = hungPause
+		}
+		return e
 	case failureService, failureLate:
 		kind := extensions.KindFailed
 		if f.Kind == failureLate {
@@ -118,6 +123,7 @@ var dockerWords = []struct {
 		"let the login use Docker: `sudo usermod -aG docker USER` and log in again (that is as good as root on the host), or set up rootless Docker"},
 	{[]string{"cannot connect to the docker daemon", "is the docker daemon running", "error during connect", "connection refused"}, extensions.KindUnavailable,
 		"start Docker on the host: `sudo systemctl start docker`"},
+	{[]string{noAnswer}, extensions.KindUnavailable, "see what keeps Docker on the host: `systemctl status docker`, its log (journalctl -u docker), a full disk, too little memory"},
 	{[]string{"no space left on device", "disk quota exceeded"}, extensions.KindExhausted, "free some disk space on the host: `docker system df` shows what Docker holds"},
 	{[]string{"pool overlaps with other one", "could not find an available, non-overlapping ipv4 address pool", "address pools have been fully subnetted", "networks have overlapping"}, extensions.KindExhausted,
 		"give the binding a range that nothing else on the host uses: config.subnets"},
@@ -135,6 +141,13 @@ var dockerWords = []struct {
 	{[]string{"could not select device driver", "nvidia-container"}, extensions.KindUnsupported, "install the GPU's container toolkit on the host"},
 	{[]string{"executable file not found", "no command specified", "no such file or directory: unknown"}, extensions.KindInvalid, "check the service's command: the image has no such program"},
 }
+
+// noAnswer is what docker_soon of sh/list.sh says. A Docker that hangs costs its
+// full time each time it is asked, so it is not asked again for hungPause.
+const (
+	noAnswer  = "gave no answer within"
+	hungPause = time.Minute
+)
 
 func ofDocker(text string) (extensions.Kind, string) {
 	text = strings.ToLower(text)

@@ -147,7 +147,7 @@ func (r rawFacts) dockerNote() string {
 func (r rawFacts) composeNote() string {
 	const how = "install the Compose plugin, version 2.0 or newer: https://docs.docker.com/compose/install/linux/"
 	switch version := r["compose"]; {
-	case r["docker_said"] == "absent":
+	case r["docker"] == "": // and so it was not asked for
 		return ""
 	case version == "":
 		return "Docker Compose is missing; " + how

@@ -108,8 +108,9 @@ func TestLostRulesComeBackByThemselves(t *testing.T) {
 func TestTheLoopEndsRulesWithTheirSandbox(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
-	_, spec, h := s.guarded(t, exttest.WithTTL(shortTTL))
+	b, spec, h := s.guarded(t)
 	other, _, _ := s.guarded(t)
+	s.endSoon(t, b, &spec)
 	if !waitFor(time.Until(spec.Deadline.Add(grace)), func() bool { return strings.Contains(s.manifest(t, h.ID), "state=expired") }) {
 		t.Error("it has not ended")
 	}

@@ -22,7 +22,7 @@ func TestADeadlineHoldsWithoutTheLease(t *testing.T) {
 			t.Parallel()
 			s := newSite(t)
 			b := s.open(t)
-			spec := s.spec(t, exttest.WithTTL(30*time.Second))
+			spec := s.spec(t, exttest.WithTTL(45*time.Second))
 			h := s.provision(t, b, spec)
 			must(t, lose(filepath.Join(s.root, string(spec.ID), "lease")))
 			time.Sleep(time.Until(spec.Deadline.Add(-8 * time.Second))) // some looks of the loop
@@ -32,6 +32,22 @@ func TestADeadlineHoldsWithoutTheLease(t *testing.T) {
 			goneIn(t, spec, 10*time.Second)
 		})
 	}
+}
+
+// What counts then is the deadline as it was moved last, sooner too.
+func TestAMovedDeadlineHoldsWithoutTheLease(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	b := s.open(t)
+	spec := s.spec(t, exttest.WithTTL(time.Hour))
+	h := s.provision(t, b, spec)
+	spec.Deadline = time.Now().Add(20 * time.Second)
+	must(t, b.Extend(t.Context(), h, spec.Deadline))
+	must(t, os.Remove(filepath.Join(s.root, string(spec.ID), "lease")))
+	if o := s.observe(t, b, h); o.Phase != extensions.PhaseReady || !o.Deadline.Equal(spec.Deadline) {
+		t.Errorf("it is %s until %s, want %s: %s", o.Phase, o.Deadline, spec.Deadline, o.Reason)
+	}
+	goneIn(t, spec, 10*time.Second)
 }
 
 // Where nothing on the host tells the end any more, what runs is ended before its

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
-	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/exttest"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/hosttest"
 )
 
@@ -85,9 +84,10 @@ func TestWhatOnlyCarriesTheLabelOutlivesItsTime(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	b := s.open(t)
-	spec := s.stack(t, withVolume, exttest.WithTTL(shortTTL))
+	spec := s.stack(t, withVolume)
 	s.provision(t, b, spec)
 	by := labelled(t, spec)
+	s.endSoon(t, b, &spec)
 	if !waitFor(time.Until(spec.Deadline.Add(grace)), func() bool { return strings.Contains(s.manifest(t, spec.ID), "state=expired") }) {
 		t.Error("it has not ended")
 	}

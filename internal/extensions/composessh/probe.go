@@ -2,8 +2,11 @@ package composessh
 
 import (
 	"context"
+	"fmt"
 	"io"
+	"maps"
 	"net"
+	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -40,7 +43,8 @@ func (b *Backend) probe(ctx context.Context) (extensions.HostFacts, []extensions
 	defer w.close()
 	var told struct {
 		answer
-		Facts rawFacts `json:"facts"`
+		Facts     rawFacts   `json:"facts"`
+		Elsewhere [][]string `json:"elsewhere"` // rows as Containers, of other roots
 	}
 	err := b.client.Call(ctx, remote.Call{Script: script(probeFiles...), Vars: vars, Payload: w, Progress: w.progress}, &told)
 	if err != nil {
@@ -54,10 +58,38 @@ func (b *Backend) probe(ctx context.Context) (extensions.HostFacts, []extensions
 	raw["forwarding"] = b.forwarding(ctx)
 	f := raw.facts(b.host)
 	f.ClockSkew = w.skew()
+	if note := elsewhere(told.Elsewhere, b.settings.account); note != "" {
+		f.Notes = append(f.Notes, note)
+	}
 	if told.Containers == nil { // docker did not answer
 		return f, nil, nil
 	}
 	return f, b.observeAll(parseRecords(told.Records), parseContainers(told.answer)), nil
+}
+
+// elsewhere tells of sandboxes of the account that have their folder below another
+// root: another login's, or those of a root that was configured before. They end in
+// their time by what watches that root; nothing here is sure that they are ours to end.
+func elsewhere(rows [][]string, account string) string {
+	const most = 5
+	found := map[string]bool{}
+	for _, r := range rows {
+		if len(r) < 9 || r[1] != account {
+			continue
+		}
+		if _, err := extensions.ParseID(r[0]); err == nil {
+			found[r[0]+" in "+extensions.Clean(r[8], 200)] = true
+		}
+	}
+	if len(found) == 0 {
+		return ""
+	}
+	list := slices.Sorted(maps.Keys(found))
+	if len(list) > most {
+		list = append(list[:most], fmt.Sprintf("and %d more", len(found)-most))
+	}
+	return fmt.Sprintf("sandboxes of this account below another root: %s; they are another login's or of a former config.root, end in their time, "+
+		"and can be ended sooner by a binding with that root", strings.Join(list, ", "))
 }
 
 // forwarding is "refused" where the host's sshd forbids connections through it.

@@ -50,6 +50,10 @@ func (b *Backend) provision(ctx context.Context, spec extensions.Spec) (extensio
 	case a.Failure != nil && !a.Failure.Made, a.Failure == nil && !remote.MayHaveStarted(err):
 		return none, nothing, err
 	}
+	if a.Failure == nil && ctx.Err() == nil && !spec.Deadline.After(time.Now()) { // who made it was ended with it
+		err = extensions.Errorf(extensions.KindTimeout, "its time was up at %s, before it was ready, and the host has ended it: %w", spec.Deadline.UTC().Format(time.RFC3339), err).
+			WithRemedy("give it a longer ttl, or make it ready sooner")
+	}
 	return h, nothing, err
 }
 

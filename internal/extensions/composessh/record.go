@@ -2,6 +2,7 @@ package composessh
 
 import (
 	"strings"
+	"time"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
@@ -40,6 +41,17 @@ func parseRecords(text string) map[extensions.ID]record {
 		}
 	}
 	return all
+}
+
+// deadline is when the sandbox ends as its owner told it: of the lease, or of the
+// copy in the manifest.
+func (r record) deadline() time.Time {
+	until := r.values["lease.until"]
+	if words := strings.Fields(r.values["deadline"]); until == "" && len(words) == 5 {
+		until = words[4]
+	}
+	t, _ := time.Parse(time.RFC3339Nano, until)
+	return t
 }
 
 // container is one row of an answer.

@@ -132,38 +132,96 @@ echo "gone $?"
 `, "no file 2\nfirst 0\nheld\nalive create\nanother process of the same number\nfree\ngone 2")
 }
 
-func TestALeaseHoldsAgainstClocksAndReboots(t *testing.T) {
-	t.Parallel()
-	for name, c := range map[string]struct{ change, want string }{
-		"as written":                             {"", "left"},
-		"the wall clock was set back":            {"wall=99999999999", "left"},
-		"the wall clock was set forward":         {"wall=1", "left"},
-		"the uptime has passed":                  {"end=1", "over"},
-		"another boot, in time":                  {"boot=other", "left"},
-		"another boot, too late":                 {"boot=other wall=1", "over"},
-		"another boot whose clock is far back":   {"boot=other wall=99999999999 remaining=1", "over"},
-		"cut off: the manifest's deadline":       {"end=", "left"},
-		"no wall clock: the manifest's deadline": {"wall=", "left"},
-		"cut off, the deadline has passed":       {"end= deadline=1", "over"},
-		"cut off, and no deadline":               {"end= deadline=", "none"},
-		"another boot, up longer than was left":  {"boot=other remaining=0", "over"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			// What is left is more than this machine can have been up.
-			inShells(t, []string{"lease"}, fmt.Sprintf(`
+// leaseTry says what is left of the lease in box, in the words of the tests below.
+const leaseTry = `
+try() { if ! lease_left; then echo "$1none"; elif [ "$left" -gt 0 ]; then echo "$1left"; else echo "$1over"; fi; }
+set_to() { sed -i "s/^${1%%=*}=.*/$1/" "$box/$2"; }
 use_root
 box=$root
 read_clock
 started=$uptime
+`
+
+func TestALeaseHoldsAgainstClocksAndReboots(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct{ lease, want string }{
+		"as written":                            {"", "left"},
+		"the wall clock was set back":           {"wall=99999999999", "left"},
+		"the wall clock was set forward":        {"wall=1", "left"},
+		"the uptime has passed":                 {"end=1", "over"},
+		"another boot, in time":                 {"boot=other", "left"},
+		"another boot, too late":                {"boot=other wall=1", "over"},
+		"another boot whose clock is far back":  {"boot=other wall=99999999999 remaining=1", "over"},
+		"another boot, up longer than was left": {"boot=other remaining=0", "over"},
+	} {
+		words := map[string]string{"boot": "$boot", "end": "$((started + 999999999999))", "wall": "$(($(date +%s) + 9999999999))", "remaining": "999999999999"}
+		for change := range strings.FieldsSeq(c.lease) {
+			key, value, _ := strings.Cut(change, "=")
+			words[key] = value
+		}
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			// What is left is more than this machine can have been up. The manifest's
+			// copy is judged as the lease is, however the lease was lost, and no copy
+			// counts beside a lease.
+			inShells(t, []string{"lease"}, leaseTry+fmt.Sprintf(`
 lease_write 999999999999 2030-01-01T00:00:00Z 3
-for change in %s; do
-	sed -i "s/^${change%%%%=*}=.*/$change/" "$box/lease" "$box/manifest"
+for change in %s; do set_to "$change" lease; done
+try 'lease '
+manifest_put deadline 'other 1 1 1 x'
+try 'and another deadline '
+manifest_put deadline "%s %s %s %s 2030-01-01T00:00:00Z"
+for loss in 'rm' 'truncate -s 0' 'truncate -s 60' 'sed -i s/^generation.*//' 'sed -i s/^end=.*/end=/' 'sed -i s/^wall=.*/wall=x/' 'dd bs=80 count=1 status=none if=/dev/zero of='; do
+	cp "$box/lease" "$box/kept"
+	case $loss in *=) $loss$box/lease ;; *) $loss "$box/lease" ;; esac
+	try "$loss: "
+	mv "$box/kept" "$box/lease"
 done
-if ! lease_left; then echo none; elif [ "$left" -gt 0 ]; then echo left; else echo over; fi
-`, c.change), c.want)
+`, c.lease, words["boot"], words["end"], words["wall"], words["remaining"]),
+				strings.NewReplacer("@", c.want).Replace("lease @\nand another deadline @\nrm: @\ntruncate -s 0: @\ntruncate -s 60: @\nsed -i s/^generation.*//: @\n"+
+					"sed -i s/^end=.*/end=/: @\nsed -i s/^wall=.*/wall=x/: @\ndd bs=80 count=1 status=none if=/dev/zero of=: @"))
 		})
 	}
+}
+
+// The copy moves with every change of the lease, and nothing that cannot be
+// reckoned with ends the shell that looks.
+func TestTheCopyOfALeaseIsItsLast(t *testing.T) {
+	t.Parallel()
+	inShells(t, []string{"lease"}, leaseTry+`
+lease_write 999999999999 2030-01-01T00:00:00Z 3
+lease_write 0 2029-01-01T00:00:00Z 3
+rm "$box/lease"
+try 'shortened '
+lease_write 999999999999 2031-01-01T00:00:00Z 3
+rm "$box/lease"
+try 'extended '
+for deadline in '' 1 'b' 'b x y z' 'b 1 2' 'b -1 2 3 u' 'b 99999999999999999999 1 1 u' 'b * * * *'; do
+	manifest_put deadline "$deadline"
+	try ''
+done
+rm "$box/manifest"
+try 'nothing '
+`, "shortened over\nextended left\n"+strings.Repeat("none\n", 8)+"nothing none")
+}
+
+// On a disk that takes nothing, the lease and its copy stay as they were.
+func TestALeaseThatCannotBeWrittenStaysAsItWas(t *testing.T) {
+	t.Parallel()
+	inShells(t, []string{"lease"}, leaseTry+`
+answer() { :; }
+json_string() { :; }
+lease_write 999999999999 2030-01-01T00:00:00Z 3
+cp "$box/lease" "$box/l" && cp "$box/manifest" "$box/m"
+for file in lease.new "manifest.$$"; do
+	ln -s /dev/full "$box/$file"
+	(lease_write 5 2029-01-01T00:00:00Z 3) 2>/dev/null
+	cmp "$box/lease" "$box/l" && cmp "$box/manifest" "$box/m" && echo same
+	rm -f "$box/$file"
+done
+lease_write 5 2029-01-01T00:00:00Z 3
+cmp -s "$box/lease" "$box/l" || echo new
+`, "same\nsame\nnew")
 }
 
 func TestTimesAreTheCallersWhateverTheHostsClock(t *testing.T) {

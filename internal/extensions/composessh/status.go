@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
@@ -155,7 +154,7 @@ func (b *Backend) observe(h extensions.Handle, r record, known bool, list []cont
 		return o
 	}
 	o.Generation, _ = strconv.ParseInt(r.values["generation"], 10, 64)
-	o.Deadline, _ = time.Parse(time.RFC3339Nano, r.values["lease.until"])
+	o.Deadline = r.deadline()
 	left, err := strconv.ParseInt(r.values["left"], 10, 64)
 	overdue := err == nil && left <= 0
 	switch state := r.values["state"]; {

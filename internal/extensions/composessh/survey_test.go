@@ -2,6 +2,7 @@ package composessh
 
 import (
 	"os"
+	"strings"
 	"testing"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
@@ -23,6 +24,12 @@ func TestAnotherLoginsSandboxesAreNoOrphansOfOurs(t *testing.T) {
 			t.Errorf("listed: %+v", all)
 		}
 		must(t, os.RemoveAll(s.root)) // our own that did lose it is still one
+	}
+	// They are not ours to end, and a check of the host tells of them.
+	f, _, err := b.Probe(t.Context())
+	must(t, err)
+	if notes := strings.Join(f.Notes, "\n"); !strings.Contains(notes, string(theirs.ID)+" in "+other.root) || strings.Contains(notes, string(ours.ID)+" in") || len(f.Unfit) > 0 {
+		t.Errorf("notes: %q", notes)
 	}
 	if o := s.observe(t, b, ours); o.Phase != extensions.PhaseFailed {
 		t.Errorf("it is %s: %s", o.Phase, o.Reason)

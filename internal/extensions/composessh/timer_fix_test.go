@@ -23,6 +23,14 @@ func (s *site) manifest(t testing.TB, id extensions.ID) string {
 	return string(b)
 }
 
+// endSoon moves the end of a sandbox that is ready close to now: however long a busy
+// machine took to make it, it has all of the time that is left then.
+func (s *site) endSoon(t testing.TB, b *Backend, spec *extensions.Spec) {
+	t.Helper()
+	spec.Deadline = time.Now().Add(10 * time.Second)
+	must(t, b.Extend(t.Context(), b.handle(spec.ID), spec.Deadline))
+}
+
 // goneIn wants docker to run nothing of a sandbox so long after its deadline.
 func goneIn(t testing.TB, spec extensions.Spec, limit time.Duration) {
 	t.Helper()
@@ -78,9 +86,11 @@ func TestADockerThatHangsForOneHoldsNoOtherUp(t *testing.T) {
 	must(t, os.WriteFile(filepath.Join(dir, "docker"), []byte("#!/bin/sh\nid=$(cat "+hang+" 2>/dev/null)\n[ -z \"$id\" ] || case $* in *\"$id\"*) exec sleep 1000 ;; esac\nexec "+dockerProgram(t)+" \"$@\"\n"), 0o755))
 	s := newSite(t, hosttest.WithConfig("SetEnv HOME=%DIR%/home task_limit=300 PATH="+dir+":/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin DOCKER_CONFIG="+dockerConfig()))
 	b := s.open(t)
-	stuck, other := s.spec(t, exttest.WithTTL(shortTTL)), s.spec(t, exttest.WithTTL(shortTTL))
+	stuck, other := s.spec(t), s.spec(t)
 	s.provision(t, b, stuck)
 	s.provision(t, b, other)
+	s.endSoon(t, b, &stuck)
+	s.endSoon(t, b, &other)
 	must(t, os.WriteFile(hang, []byte(stuck.ID), 0o600))
 	goneIn(t, other, grace)
 	time.Sleep(3 * time.Second)
@@ -99,8 +109,9 @@ func TestAFullDiskHoldsNoEndUp(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, hosttest.WithDisk(8))
 	b := s.open(t)
-	spec := s.spec(t, exttest.WithTTL(shortTTL), exttest.WithWorkspace(extensions.AccessRW, map[string]string{"a/b": "c"}))
+	spec := s.spec(t, exttest.WithWorkspace(extensions.AccessRW, map[string]string{"a/b": "c"}))
 	h := s.provision(t, b, spec)
+	s.endSoon(t, b, &spec)
 	fill(t, filepath.Join(s.root, string(h.ID), "workspace", "filler"), 0)
 	goneIn(t, spec, grace)
 	if !waitFor(time.Until(spec.Deadline.Add(grace)), func() bool { return strings.Contains(s.manifest(t, h.ID), "state=expired") }) {
@@ -117,12 +128,13 @@ func TestAnotherEngineSaysNothingAboutASandbox(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	b := s.open(t)
-	spec := s.spec(t, exttest.WithTTL(shortTTL), exttest.WithWorkspace(extensions.AccessRW, map[string]string{"a": "b"}))
+	spec := s.spec(t, exttest.WithWorkspace(extensions.AccessRW, map[string]string{"a": "b"}))
 	h := s.provision(t, b, spec)
 	if !strings.Contains(s.manifest(t, h.ID), "\nengine_id="+docker(t, "info", "--format", "{{.ID}}")+"\n") {
 		t.Errorf("the engine is not recorded: %s", s.manifest(t, h.ID))
 	}
 	s.edit(t, h.ID, "manifest", "engine_id", "ANOTHER:ONE")
+	s.endSoon(t, b, &spec)
 	s.removeObjects(t, h.ID)
 	time.Sleep(time.Until(spec.Deadline.Add(8 * time.Second)))
 	if strings.Contains(s.manifest(t, h.ID), "state=expired") {

@@ -162,7 +162,7 @@ func TestACreateThatIsNotReadyInItsTimeIsEnded(t *testing.T) {
 	}))
 	h, _, err := b.Provision(t.Context(), spec)
 	s.tearDownAtEnd(t, spec.ID)
-	if late := time.Since(spec.Deadline); err == nil || h.ID != spec.ID || late > grace {
+	if late := time.Since(spec.Deadline); !extensions.IsKind(err, extensions.KindTimeout) || !strings.Contains(err.Error(), "its time was up") || h.ID != spec.ID || late > grace {
 		t.Errorf("%v, %s after its deadline, handle %s", err, late, h.Encode())
 	}
 	if !waitFor(time.Until(spec.Deadline.Add(grace)), func() bool { return len(s.containers(t)) == 0 }) {

@@ -33,7 +33,7 @@ engine_known() {
 # but of docker commands that know no plugins by name.
 ask_engine() {
 	# shellcheck disable=SC2016
-	said=$(docker info --format '{{.ServerVersion}}|{{.ID}}|{{range .ClientInfo.Plugins}}{{if eq .Name "compose"}}{{.Version}}|{{.Path}}{{end}}{{end}}' 2>/dev/null </dev/null) || said=
+	said=$(docker_soon info --format '{{.ServerVersion}}|{{.ID}}|{{range .ClientInfo.Plugins}}{{if eq .Name "compose"}}{{.Version}}|{{.Path}}{{end}}{{end}}' 2>/dev/null) || said=
 	case $said in
 	[0-9]*'|'?*'|'?*'|'/*)
 		engine=${said%%|*} said=${said#*|}
@@ -41,7 +41,7 @@ ask_engine() {
 		compose_version=${said%%|*} compose_plugin=${said#*|}
 		;;
 	*)
-		engine=$(docker version --format '{{.Server.Version}}' 2>/dev/null </dev/null) || fail_docker 'Docker does not answer' "$(docker version 2>&1 >/dev/null </dev/null)"
+		engine=$(docker_soon version --format '{{.Server.Version}}' 2>/dev/null) || fail_docker 'Docker does not answer' "$(docker_soon version 2>&1 >/dev/null)"
 		read_engine
 		compose_version='' compose_plugin=''
 		;;

@@ -87,14 +87,14 @@ fact linger "$linger"
 fact timer "$timer"
 docker='' said='' compose='' compose_said='' docker_root='' gpu='' rules='' looked=''
 if command -v docker >/dev/null 2>&1; then
-	if said=$(docker info --format '{{.ServerVersion}}|{{.DockerRootDir}}|{{json .Runtimes}}' 2>&1 </dev/null); then
+	if said=$(docker_soon info --format '{{.ServerVersion}}|{{.DockerRootDir}}|{{json .Runtimes}}' 2>&1); then
 		said=$(printf '%s\n' "$said" | sed -n -e '/|.*|/p')
 		docker=${said%%|*} said=${said#*|}
 		docker_root=${said%%|*}
 		case $said in *'"nvidia"'*) for entry in /dev/nvidia[0-9]*; do [ ! -e "$entry" ] || gpu=1; done ;; esac
 		said=
+		compose=$(docker_soon compose version --short 2>&1) || compose_said=$compose compose=''
 	fi
-	compose=$(docker compose version --short 2>&1 </dev/null) || compose_said=$compose compose=''
 else
 	said=absent
 fi
@@ -120,7 +120,7 @@ if [ -n "$docker" ] && [ -z "$missing" ]; then
 		fail() { exit 1; }
 		survey
 		looked
-		printf '%s' "$looked"
+		printf '%s"elsewhere":[%s],' "$looked" "$elsewhere"
 	) || looked=
 	if [ -d "$root" ]; then
 		lock_host

@@ -5,46 +5,68 @@
 #   wall, remaining    the same by the wall clock (s), and what was left (1/100 s)
 #   until              the deadline as the caller told it, for people
 #   generation
-# The manifest's key deadline has the wall clock's part of it as well: it decides
-# where the lease was removed, or emptied by a loss of power.
+# The last line shows that all of them are there. The manifest's key deadline has
+# boot, end, wall, remaining and until again, as words: it decides where the lease
+# was removed, or cut off by a loss of power.
 
 # lease_write REMAINING UNTIL GENERATION writes the lease; REMAINING (1/100 s)
-# counts from started, the uptime at which this script began.
+# counts from started, the uptime at which this script began. On a full disk both
+# stay as they were.
 lease_write() {
 	read_clock
 	lease_left=$(($1 - (uptime - started)))
 	[ "$lease_left" -ge 0 ] || lease_left=0
 	lease_wall=$(($(date +%s) + (lease_left + 99) / 100))
-	manifest_put deadline "$lease_wall"
-	printf 'boot=%s\nend=%s\nwall=%s\nremaining=%s\nuntil=%s\ngeneration=%s\n' "$boot" "$((started + $1))" \
-		"$lease_wall" "$lease_left" "$2" "$3" >"$box/lease.new" && mv -f "$box/lease.new" "$box/lease" ||
+	printf 'boot=%s\nend=%s\nwall=%s\nremaining=%s\nuntil=%s\ngeneration=%s\n' "$boot" "$((started + $1))" "$lease_wall" "$lease_left" "$2" "$3" >"$box/lease.new" || {
+		rm -f "$box/lease.new"
 		fail exhausted "the lease $box/lease cannot be written" 'free some disk space on the host'
+	}
+	manifest_put deadline "$boot $((started + $1)) $lease_wall $lease_left $2"
+	mv -f "$box/lease.new" "$box/lease" || fail unavailable "the lease $box/lease cannot be put in place" 'check the disk, and the rights of the login there'
 }
 
 # lease_left sets left, what is left of the lease in 1/100 s (at most zero when
 # it is over); false when there is none, and no deadline in the manifest.
 lease_left() {
-	lease_boot='' lease_end='' lease_wall='' lease_remaining=''
-	[ ! -f "$box/lease" ] || while IFS='=' read -r key value; do
-		case $key in
-		boot) lease_boot=$value ;;
-		end) lease_end=$value ;;
-		wall) lease_wall=$value ;;
-		remaining) lease_remaining=$value ;;
-		esac
-	done <"$box/lease"
-	read_clock
-	[ -n "$lease_end" ] && [ -n "$lease_wall" ] && [ -n "$lease_remaining" ] || {
-		manifest_get deadline && [ -n "$value" ] || return 1
-		left=$(((value - $(date +%s)) * 100))
-		return 0
+	lease_read || {
+		manifest_get deadline
+		IFS=' ' read -r lease_boot lease_end lease_wall lease_remaining _ <<-END
+			$value
+		END
+		lease_whole || return 1
 	}
+	read_clock
 	if [ "$boot" = "$lease_boot" ]; then
 		left=$((lease_end - uptime))
 		return 0
 	fi
 	left=$(((lease_wall - $(date +%s)) * 100))
 	[ $((lease_remaining - uptime)) -ge "$left" ] || left=$((lease_remaining - uptime))
+}
+
+# lease_read sets lease_boot, lease_end, lease_wall and lease_remaining; false where
+# the file is not there as it was written.
+lease_read() {
+	lease_boot='' lease_end='' lease_wall='' lease_remaining='' lease_last=''
+	[ -f "$box/lease" ] || return 1
+	while IFS='=' read -r key value; do
+		case $key in
+		boot) lease_boot=$value ;;
+		end) lease_end=$value ;;
+		wall) lease_wall=$value ;;
+		remaining) lease_remaining=$value ;;
+		generation) lease_last=1 ;;
+		esac
+	done <"$box/lease"
+	[ -n "$lease_last" ] && lease_whole
+}
+
+# lease_whole reports whether what was read can be reckoned with: arithmetic on
+# anything else would end a shell, and with it the loop that ends all sandboxes.
+lease_whole() {
+	for number in "$lease_end" "$lease_wall" "$lease_remaining"; do
+		case $number in '' | *[!0-9]* | ????????????????*) return 1 ;; esac
+	done
 }
 
 # our_time sets now to the time in milliseconds since 1970 by the clock of the

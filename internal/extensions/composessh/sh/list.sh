@@ -3,6 +3,41 @@
 # Compose names what is a project's. Anybody's image and anybody's container can
 # carry any label, but only who makes a thing names it.
 
+# How long docker may take for what it answers at once, if at all (s).
+: "${docker_patience:=30}"
+
+# docker_soon ARG … is docker for such questions: on a host that is full or stuck it
+# may never answer. Then it is ended, 124, and says so.
+docker_soon() {
+	docker "$@" </dev/null &
+	soon=$!
+	(
+		over='' nap=''
+		trap 'over=1; [ -z "$nap" ] || kill "$nap" 2>/dev/null' TERM
+		for rest in "$docker_patience" 2; do
+			sleep "$rest" &
+			nap=$!
+			[ -z "$over" ] || kill "$nap" 2>/dev/null
+			wait "$nap"
+			[ -z "$over" ] || exit 0
+			[ "$rest" = 2 ] || kill -TERM "$soon" 2>/dev/null || exit 0
+		done
+		kill -KILL "$soon" 2>/dev/null
+	) </dev/null >/dev/null 2>&1 7>&- 8>&- 9>&- &
+	soon_dog=$!
+	wait "$soon" 2>/dev/null
+	soon_code=$?
+	kill -TERM "$soon_dog" 2>/dev/null
+	wait "$soon_dog" 2>/dev/null
+	case $soon_code in
+	137 | 143)
+		echo "docker $1 gave no answer within $docker_patience s" >&2
+		return 124
+		;;
+	esac
+	return "$soon_code"
+}
+
 # is_named ID NAMES: one of the names, which have commas between them, is one of
 # the sandbox's. The caller has turned globbing off.
 is_named() {
@@ -40,8 +75,9 @@ list_named() {
 	named_for=$1
 	shift
 	ours='' by_name='' strange=
-	listed=$(docker "$@" 2>/dev/null </dev/null) || {
-		ours=$(docker "$@" 2>&1 >/dev/null </dev/null)
+	listed=$(docker_soon "$@" 2>/dev/null) || {
+		[ "$?" != 124 ] || ours="docker $1 gave no answer within $docker_patience s"
+		[ -n "$ours" ] || ours=$(docker_soon "$@" 2>&1 >/dev/null)
 		ours=${ours:-docker $1 failed without a word}
 		return 1
 	}
@@ -85,7 +121,7 @@ containers_of() { container_rows '' "$@"; }
 container_rows() {
 	named_for=$1
 	shift
-	listed=$(docker ps -a --no-trunc "$@" --format '{{json .Names}} [{{json (.Label "sandboxer.id")}},{{json (.Label "sandboxer.account")}},{{json (.Label "sandboxer.generation")}},{{json (.Label "com.docker.compose.service")}},{{json .Ports}},{{json .Status}},{{json .ID}},{{json .Networks}},{{json (.Label "com.docker.compose.project.working_dir")}}]' 2>&1 </dev/null) ||
+	listed=$(docker_soon ps -a --no-trunc "$@" --format '{{json .Names}} [{{json (.Label "sandboxer.id")}},{{json (.Label "sandboxer.account")}},{{json (.Label "sandboxer.generation")}},{{json (.Label "com.docker.compose.service")}},{{json .Ports}},{{json .Status}},{{json .ID}},{{json .Networks}},{{json (.Label "com.docker.compose.project.working_dir")}}]' 2>&1) ||
 		fail_docker 'the containers cannot be listed' "$listed"
 	containers=
 	glob_off

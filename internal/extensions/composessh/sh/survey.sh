@@ -29,8 +29,9 @@ survey() {
 # containers_here drops from containers what has its folder below another root: to
 # other logins of this engine their sandboxes are none of ours that lost it. Compose
 # notes the folder as it was given one; where root may be spelled otherwise there,
-# nothing is dropped.
+# nothing is dropped. What is dropped is in elsewhere.
 containers_here() {
+	elsewhere=
 	case $root in *[!A-Za-z0-9_./@+=:,~\ -]* | *//* | */./* | */../* | */. | */..) return 0 ;; esac
 	here=
 	glob_off
@@ -42,7 +43,12 @@ containers_here() {
 		its_row=${its_row%,}
 		case $its_row in
 		*",\"$root/$its_id\"]") ;;
-		*) [ -d "$root/$its_id" ] || continue ;;
+		*)
+			[ -d "$root/$its_id" ] || {
+				elsewhere="${elsewhere:+$elsewhere,}$its_row"
+				continue
+			}
+			;;
 		esac
 		here="${here:+$here,
 }$its_row"

@@ -14,8 +14,9 @@ import (
 
 const (
 	// startLimit is how long a host may take to begin a script it has got: the
-	// login shell's own start.
-	startLimit = 2 * time.Minute
+	// login shell's own start. Less than anybody waits for a look, so that it is
+	// told what was waited for.
+	startLimit = 45 * time.Second
 	// drainGrace is how long output may stay away after the script's end before
 	// we stop reading, and drainLimit the most of it: processes left behind may
 	// hold the streams for ever.
@@ -104,7 +105,7 @@ func (c *Client) newJob(s *session, head []byte, sp spec) *job {
 var (
 	errNoStatus = errors.New("the session ended without telling how the script ended")
 	errNotBegun = errors.New("the session ended before the script began")
-	errTooSlow  = fmt.Errorf("the script did not begin within %s", startLimit)
+	errTooSlow  = fmt.Errorf("its login shell did not begin the script within %s", startLimit)
 )
 
 // do hands the script over and sees it to its end.
