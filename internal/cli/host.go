@@ -26,7 +26,7 @@ type hostView struct {
 }
 
 func (a *app) hostCommand() *cobra.Command {
-	return group("host", "Check registered hosts", a.hostCheckCommand())
+	return group("host", "Registered hosts: what they offer, what they cost", a.hostCheckCommand(), a.hostCostCommand())
 }
 
 func (a *app) hostCheckCommand() *cobra.Command {

@@ -20,6 +20,9 @@ type row struct{ typ, def, constraint, example string }
 
 var fieldRow = regexp.MustCompile("(?m)^\\| `([a-zA-Z_.]+)` \\| (.*?) \\| (.*?) ?\\| (.*?) \\| `(.*)` \\|$")
 
+// priceRow is a line of the table of a price book: four cells.
+var priceRow = regexp.MustCompile("(?m)^\\| `([a-z_.]+)` \\| [^|]+ \\| [^|]+ \\| [^|]+ \\|$")
+
 func profileRows(t *testing.T) map[string]row {
 	t.Helper()
 	rows := map[string]row{}

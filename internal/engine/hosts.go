@@ -49,8 +49,8 @@ func (e *Engine) CheckHost(h Host) error {
 				return invalid("host %q: cost.per_hour: %w", "write an amount and a currency, such as 0.40 USD", h.Name, err)
 			}
 		}
-		if c.CPU < 0 || c.MemoryMB < 0 {
-			return invalid("host %q: cost.cpu and cost.memory_mb cannot be negative", "give the machine's size, or leave them out", h.Name)
+		if err := meter.CheckHostCost(*c); err != nil {
+			return invalid("host %q: %w", extensions.RemedyOf(err), h.Name, err)
 		}
 	}
 	for k, v := range h.Labels {

@@ -219,6 +219,7 @@ func (b *bench) expectOnly(rec engine.Receipt) {
 	if err != nil || got.State != "ready" {
 		b.t.Errorf("after recovery: %+v, %v", got.State, err)
 	}
+	b.accounted()
 	b.clean()
 }
 
@@ -232,6 +233,7 @@ func TestAKillAtAnyStepOfCreateConverges(t *testing.T) {
 			t.Run(point+"/"+profile, func(t *testing.T) {
 				t.Parallel()
 				b := newBench(t)
+				b.fund()
 				_, stderr, code := b.run(order{Do: "create", Profile: profile, Name: "one"}, failpoint.Env+"="+point+":kill", 0)
 				if code == 0 {
 					t.Skipf("the create does not pass %s", point)
@@ -256,6 +258,7 @@ func TestAKillAtAnyStepOfDestroyConverges(t *testing.T) {
 			t.Run(point+"/"+profile, func(t *testing.T) {
 				t.Parallel()
 				b := newBench(t)
+				b.fund()
 				rec := b.converge(profile, "one")
 				b.run(order{Do: "destroy", Receipt: rec}, failpoint.Env+"="+point+":kill", 0)
 				if _, err := b.again(order{Do: "destroy", Receipt: rec}); err != nil {
@@ -264,6 +267,7 @@ func TestAKillAtAnyStepOfDestroyConverges(t *testing.T) {
 				if left := b.left(); len(left) > 0 {
 					t.Errorf("left behind: %v", left)
 				}
+				b.accounted()
 				b.clean()
 			})
 		}
@@ -280,6 +284,7 @@ func TestAHundredRandomKillsLeaveNoOrphanAndNoDuplicate(t *testing.T) {
 		t.Run(profile, func(t *testing.T) {
 			t.Parallel()
 			b := newBench(t)
+			b.fund()
 			start := time.Now() // of a process, so that kills spread over all of its life
 			whole, stderr, code := b.run(order{Do: "create", Profile: profile, Name: "one"}, "", 0)
 			span := time.Since(start)
@@ -292,6 +297,7 @@ func TestAHundredRandomKillsLeaveNoOrphanAndNoDuplicate(t *testing.T) {
 			for i := range rounds {
 				b.randomKills(i, profile, span)
 			}
+			b.accounted()
 			b.clean()
 		})
 	}

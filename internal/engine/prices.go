@@ -9,9 +9,11 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
-// Aliases of what the layers above show of a price list.
+// What the layers above show of a price list.
 type (
+	// PriceBook is a price list as it is written.
 	PriceBook = meter.Book
+	// BookPrice is one price of it.
 	BookPrice = meter.BookPrice
 )
 

@@ -136,12 +136,12 @@ func (o ownersPrices) Price(a tenant.Asked) (tenant.Price, error) {
 	}
 	out.Rates, out.Currency, out.Sizes = json.RawMessage(q.Snapshot.Encode()), string(q.Currency), q.Sizes.Map()
 	out.Quote = ledger.Quote{Body: mustJSON(q), Prices: priceBooks(q)}
-	w := liability{prices: q.Snapshot, sizes: q.Sizes, bill: req.Billing, head: a.Head, quoted: q.Reserve, ttl: a.TTL}
-	if len(a.Rates) > 0 {
+	w := quotedLiability(q, false, req.Billing, a.TTL)
+	if len(a.Rates) > 0 { // fixed before
 		if w.prices, err = meter.DecodePriceSnapshot(string(a.Rates)); err != nil {
 			return out, err
 		}
-		w.sizes, w.quoted = w.prices.Sizes, nil
+		w.sizes, w.quoted, w.head = w.prices.Sizes, nil, a.Head
 		out.Rates, out.Currency, out.Sizes = a.Rates, string(w.prices.Currency), w.sizes.Map()
 	}
 	r, err := w.reserve(a.TTL)

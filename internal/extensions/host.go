@@ -54,7 +54,21 @@ type HostCost struct {
 	PerHour  string `json:"per_hour,omitempty"` // decimal and currency: "0.40 USD"
 	CPU      int64  `json:"cpu,omitempty"`
 	MemoryMB int64  `json:"memory_mb,omitempty"`
+	GPU      int64  `json:"gpu,omitempty"` // 0 = none, or not priced apart
+	DiskMB   int64  `json:"disk_mb,omitempty"`
+	// Idle is who bears what nobody reserves, one of the Idle… sharings; "" = IdleNone.
+	Idle string `json:"idle,omitempty"`
 }
+
+// Who bears what is idle on a host.
+const (
+	IdleNone      = "none"      // nobody: it is reported apart
+	IdleShared    = "shared"    // those who run there, by what each is allocated
+	IdleDedicated = "dedicated" // who runs there has the whole host
+)
+
+// IdleSharings are all of them.
+var IdleSharings = []string{IdleNone, IdleShared, IdleDedicated}
 
 // Ref is the host's canonical JSON: equal hosts have equal refs, and it is a
 // function of the arguments alone, so a plan can know it.

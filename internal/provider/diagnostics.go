@@ -63,6 +63,9 @@ func addWarning(diags *diag.Diagnostics, what string, err error) {
 
 func describe(what string, err error) (summary, detail string) {
 	e := explain(err)
+	if limit := engine.LimitOf(err); limit != "" {
+		e.summary = limit
+	}
 	remedy := extensions.RemedyOf(err)
 	if remedy == "" {
 		remedy = e.remedy

@@ -61,6 +61,9 @@ type costModel struct {
 	PerHour  types.String `tfsdk:"per_hour"`
 	CPU      types.Int64  `tfsdk:"cpu"`
 	MemoryMB types.Int64  `tfsdk:"memory_mb"`
+	GPU      types.Int64  `tfsdk:"gpu"`
+	DiskMB   types.Int64  `tfsdk:"disk_mb"`
+	Idle     types.String `tfsdk:"idle"`
 }
 
 // known reports whether the ref can be computed.
@@ -93,7 +96,8 @@ func (m hostModel) host(ctx context.Context) (engine.Host, diag.Diagnostics) {
 	if !m.Cost.IsNull() {
 		var c costModel
 		diags.Append(m.Cost.As(ctx, &c, keepUnknown)...)
-		h.Cost = &extensions.HostCost{PerHour: c.PerHour.ValueString(), CPU: c.CPU.ValueInt64(), MemoryMB: c.MemoryMB.ValueInt64()}
+		h.Cost = &extensions.HostCost{PerHour: c.PerHour.ValueString(), CPU: c.CPU.ValueInt64(), MemoryMB: c.MemoryMB.ValueInt64(),
+			GPU: c.GPU.ValueInt64(), DiskMB: c.DiskMB.ValueInt64(), Idle: c.Idle.ValueString()}
 	}
 	if !m.SSH.IsNull() {
 		var s sshModel
@@ -151,7 +155,8 @@ func restoreHost(ctx context.Context, h engine.Host) (hostModel, diag.Diagnostic
 		diags.Append(ds...)
 	}
 	if h.Cost != nil {
-		m.Cost, ds = types.ObjectValueFrom(ctx, attrs["cost"], costModel{PerHour: optional(h.Cost.PerHour), CPU: optionalInt(h.Cost.CPU), MemoryMB: optionalInt(h.Cost.MemoryMB)})
+		m.Cost, ds = types.ObjectValueFrom(ctx, attrs["cost"], costModel{PerHour: optional(h.Cost.PerHour), CPU: optionalInt(h.Cost.CPU), MemoryMB: optionalInt(h.Cost.MemoryMB),
+			GPU: optionalInt(h.Cost.GPU), DiskMB: optionalInt(h.Cost.DiskMB), Idle: optional(h.Cost.Idle)})
 		diags.Append(ds...)
 	}
 	if h.SSH != nil {

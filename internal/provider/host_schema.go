@@ -11,6 +11,8 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringplanmodifier"
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
 var hostArguments = []string{"name", "local", "ssh", "region", "labels", "priority", "capacity", "cost", "allow_firewall", "proxy_image"}
@@ -50,11 +52,15 @@ func (r *hostResource) Schema(_ context.Context, _ resource.SchemaRequest, resp 
 				},
 			},
 			"cost": schema.SingleNestedAttribute{
-				Optional: true, MarkdownDescription: "What the whole host costs you, and its size: the base of the estimate.",
+				Optional: true, MarkdownDescription: "What the whole host costs you, and its size: the base of the estimate. A sandbox bears its share of it, in OpenCost's ratio of CPU, memory, disk and GPU.",
 				Attributes: map[string]schema.Attribute{
 					"per_hour":  schema.StringAttribute{Optional: true, Validators: []validator.String{money()}, MarkdownDescription: "Cost per hour, such as `0.40 USD`."},
 					"cpu":       schema.Int64Attribute{Optional: true, Validators: []validator.Int64{int64validator.AtLeast(1)}, MarkdownDescription: "Its CPUs."},
 					"memory_mb": schema.Int64Attribute{Optional: true, Validators: []validator.Int64{int64validator.AtLeast(1)}, MarkdownDescription: "Its memory in MiB."},
+					"gpu":       schema.Int64Attribute{Optional: true, Validators: []validator.Int64{int64validator.AtLeast(1)}, MarkdownDescription: "Its GPUs. Default: none, or not priced apart."},
+					"disk_mb":   schema.Int64Attribute{Optional: true, Validators: []validator.Int64{int64validator.AtLeast(1)}, MarkdownDescription: "Its disk in MiB. Default: not priced apart."},
+					"idle": schema.StringAttribute{Optional: true, Validators: []validator.String{oneOf(extensions.IdleSharings...)},
+						MarkdownDescription: "Who bears what no sandbox reserves: `none` (it is reported apart), `shared` (those who run there, by their share) or `dedicated` (a sandbox there bears the whole host). Default: `none`."},
 				},
 			},
 			"allow_firewall": schema.BoolAttribute{Optional: true, MarkdownDescription: "Allow firewall rules of ours on it, each tagged with its sandbox: needed for allowlisted egress and for ports under a denied network. Default: `false`."},

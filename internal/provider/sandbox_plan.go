@@ -114,7 +114,7 @@ func (p *planning) ask(ctx context.Context, binding bool) (engine.Planned, bool)
 		return planned, planned.Version != ""
 	}
 	summary, detail := describe("Sandbox "+subject(request)+" cannot be made as it is configured", err)
-	if refused := explainRefusals(planned.Estimate, true); refused != "" && !strings.Contains(detail, "(viability.") && !strings.Contains(detail, "(permission.") && !strings.Contains(detail, "(intent.") {
+	if refused := explainRefusals(planned.Estimate, true); refused != "" && engine.LimitOf(err) == "" && !strings.Contains(detail, "(viability.") && !strings.Contains(detail, "(permission.") && !strings.Contains(detail, "(intent.") {
 		detail += "\n\nThe places that were considered:\n" + refused
 	}
 	p.resp.Diagnostics.AddAttributeError(fieldPath(err, path.Root("profile"), planArguments...), summary, detail)

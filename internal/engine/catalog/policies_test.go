@@ -4,8 +4,10 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/catalog"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/route"
@@ -53,6 +55,31 @@ func TestPoliciesOfEveryScopeAndFolderApply(t *testing.T) {
 	}
 }
 
+func TestCeilingsOfEveryScopeHold(t *testing.T) {
+	t.Parallel()
+	dir := folder(t, map[string]string{
+		"policies/all.yaml":  "id: policy.all\naccount: \"*\"\nceilings: { creates: { max: 0, per: 90s } }\n",
+		"policies/acme.yaml": "id: policy.acme\naccount: acme\nceilings: { creates: { max: 60, per: 10m }, spend: { max: \"20.50 USD\", per: 1d } }\n",
+		"policies/web.yaml":  "id: policy.acme-web\naccount: acme/web\nceilings: { spend: { max: \"3 EUR\", per: 1h } }\n",
+	})
+	c, err := catalog.Load([]string{dir}, descriptors())
+	if err != nil {
+		t.Fatal(err)
+	}
+	acme := []catalog.Ceiling{{Policy: "policy.acme", Scope: "acme", Max: 60, Per: 10 * time.Minute}, {Policy: "policy.acme", Scope: "acme", Currency: "USD", Max: 20_500_000_000, Per: 24 * time.Hour}}
+	web := catalog.Ceiling{Policy: "policy.acme-web", Scope: "acme/web", Currency: "EUR", Max: 3_000_000_000, Per: time.Hour}
+	all := func(account string) catalog.Ceiling {
+		return catalog.Ceiling{Policy: "policy.all", Scope: account, Per: 90 * time.Second}
+	}
+	for account, want := range map[string][]catalog.Ceiling{
+		"acme/web": append(slices.Clone(acme), web, all("acme/web")), "acme/ops": append(slices.Clone(acme), all("acme/ops")), "acmes/web": {all("acmes/web")},
+	} {
+		if got := c.Ceilings(account); !reflect.DeepEqual(got, want) {
+			t.Errorf("%s: %+v, want %+v", account, got, want)
+		}
+	}
+}
+
 func TestWithoutPoliciesNothingIsRequired(t *testing.T) {
 	t.Parallel()
 	c, err := catalog.Load(nil, descriptors())
@@ -69,10 +96,16 @@ func TestABrokenPolicyIsToldAndKept(t *testing.T) {
 		"id: policy.a\n":                      "account is required",
 		"id: a\naccount: acme\n":              `"a" is not an id: want "policy."`,
 		"id: policy.a\naccount: acme/web/x\n": `2:10: "acme/web/x" is not an account`,
-		"id: policy.a\naccount: acme\nextensions: { forbidden: [local] }\n": `3:27: "local" is not an id`,
-		"id: policy.a\naccount: acme\nhosts: { allowed: [\"\"] }\n":         "is not a name",
-		"id: policy.a\naccount: acme\nrequire_isolation: mikrovm\n":         `"mikrovm" is unknown: want none, process`,
-		"id: policy.a\naccount: acme\nbilling: [byok, plattform]\n":         `"plattform" is unknown: want platform, byok (did you mean "platform"?)`,
+		"id: policy.a\naccount: acme\nextensions: { forbidden: [local] }\n":                `3:27: "local" is not an id`,
+		"id: policy.a\naccount: acme\nhosts: { allowed: [\"\"] }\n":                        "is not a name",
+		"id: policy.a\naccount: acme\nrequire_isolation: mikrovm\n":                        `"mikrovm" is unknown: want none, process`,
+		"id: policy.a\naccount: acme\nbilling: [byok, plattform]\n":                        `"plattform" is unknown: want platform, byok (did you mean "platform"?)`,
+		"id: policy.a\naccount: acme\nceilings: { creates: { max: 5 } }\n":                 "ceilings.creates needs max and per, as in { max: 60, per: 10m }",
+		"id: policy.a\naccount: acme\nceilings: { creates: { max: -5, per: 1m } }\n":       "3:29: -5 is negative",
+		"id: policy.a\naccount: acme\nceilings: { creates: { max: 5, per: 99d } }\n":       "99d is not above zero and at most 31d",
+		"id: policy.a\naccount: acme\nceilings: { spend: { max: \"20\", per: 1h } }\n":     "is not an amount of money",
+		"id: policy.a\naccount: acme\nceilings: { spend: { per: 1h } }\n":                  `needs max and per, as in { max: "20 USD", per: 10m }`,
+		"id: policy.a\naccount: acme\nceilings: { spent: { max: \"20 USD\", per: 1h } }\n": `unknown key "spent" (did you mean "spend"?)`,
 		"[":                                 "policies/a.yaml",
 		"id: policy.twice\naccount: acme\n": "policy.twice is already defined in",
 	} {

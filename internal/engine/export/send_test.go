@@ -70,7 +70,7 @@ func TestEventsArriveWithTheUsageTheySettle(t *testing.T) {
 	}
 	events := recorded(t, l)
 	arrived(t, r, events)
-	if r.twice != 0 || r.largest > batchEvents || out.Events != 300 || out.Usage != 120 || out.Delivered != 300 || len(out.Held) != 0 || out.Sink != r.url() {
+	if r.twice != 0 || r.largest > batchEvents || out.Events != 300 || out.Usage != 180 || out.Delivered != 300 || len(out.Held) != 0 || out.Sink != r.url() {
 		t.Errorf("%d twice, at most %d in a batch, %+v", r.twice, r.largest, out)
 	}
 	sums := map[string]*big.Rat{"amount": new(big.Rat), "billed": new(big.Rat), "quantity": new(big.Rat)}
@@ -161,7 +161,7 @@ func TestFaultsLoseNothing(t *testing.T) {
 			}
 		}
 		arrived(rt, r, events)
-		if len(r.usage()) != 90 {
+		if len(r.usage()) != 135 {
 			rt.Errorf("%d usage events", len(r.usage()))
 		}
 	})
@@ -192,7 +192,7 @@ func TestABadEventHoldsUpNoOther(t *testing.T) {
 		t.Errorf("%+v", out)
 	}
 	arrived(t, r, events, bad...)
-	if len(r.usage()) != 60 {
+	if len(r.usage()) != 90 {
 		t.Errorf("only %d usage events: a refused event has taken some with it", len(r.usage()))
 	}
 	again, err := send(l, r.URL, "")
@@ -334,6 +334,40 @@ func TestWhatMayHaveArrivedIsAmbiguousAfterADay(t *testing.T) {
 	arrived(t, r, append(events, recorded(t, l)[15:]...))
 }
 
+// The day of an event begins with its own first attempt: what was sent before
+// goes again without those that were not.
+func TestWhatWasSentGoesAgainAlone(t *testing.T) {
+	t.Parallel()
+	l, c := newLedger(t)
+	lives(t, l, 1)
+	r := newReceiver(t)
+	r.fault = func(w http.ResponseWriter, _ int, _ []event) (bool, bool) { cut(w); return true, false }
+	if _, err := send(l, r.URL, ""); !extensions.IsKind(err, extensions.KindUnreachable) {
+		t.Fatal(err)
+	}
+	lived{account: "acme/app", name: "later", from: start, to: start.Add(time.Hour), rates: bookRates}.live(t, l)
+	c.pass(23 * time.Hour)
+	var first []string
+	r.fault = func(_ http.ResponseWriter, _ int, events []event) (bool, bool) {
+		if first != nil {
+			return false, false
+		}
+		for _, e := range events {
+			if e.Type != UsageType {
+				first = append(first, e.Sequence)
+			}
+		}
+		return false, false
+	}
+	if _, err := send(l, r.URL, ""); err != nil {
+		t.Fatal(err)
+	}
+	if len(first) != 5 {
+		t.Errorf("sent again with others: %s", first)
+	}
+	arrived(t, r, recorded(t, l))
+}
+
 func TestSeveralExportersAtOnce(t *testing.T) {
 	t.Parallel()
 	l, _ := newLedger(t)
@@ -349,7 +383,7 @@ func TestSeveralExportersAtOnce(t *testing.T) {
 	}
 	wg.Wait()
 	arrived(t, r, recorded(t, l))
-	if len(r.usage()) != 160 {
+	if len(r.usage()) != 240 {
 		t.Errorf("%d usage events", len(r.usage()))
 	}
 }

@@ -41,6 +41,19 @@ func mulDiv(a, b, div int64, r rounding) (int64, error) {
 	return int64(q), nil
 }
 
+// divide returns a*b/div rounded down, and the remainder.
+func divide(a, b, div int64) (quotient, remainder int64, err error) {
+	hi, lo := bits.Mul64(uint64(a), uint64(b))
+	if hi >= uint64(div) {
+		return 0, 0, overflow("multiplying %d and %d", a, b)
+	}
+	q, rem := bits.Div64(hi, lo, uint64(div))
+	if q > math.MaxInt64 {
+		return 0, 0, overflow("multiplying %d and %d", a, b)
+	}
+	return int64(q), int64(rem), nil
+}
+
 // mul multiplies two numbers that are not negative.
 func mul(a, b int64) (int64, error) {
 	hi, lo := bits.Mul64(uint64(a), uint64(b))

@@ -2,79 +2,138 @@ package meter
 
 import (
 	"math/big"
+	"slices"
+	"strings"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
-// OpenCost's default prices per hour give the ratio of a vCPU to a GiB of
-// memory: 0.031611 and 0.004237 USD (opencost/opencost, configs/default.json).
-// Only their ratio counts here; it is scaled to what the host costs.
-const (
-	ratioVCPU = 31611
-	ratioGiB  = 4237
-)
+// hostPart is one resource of a host.
+type hostPart struct {
+	component, unit string
+	have            int64 // in quanta of which per make a unit
+	per             int64
+	// ratio is OpenCost's default price of a unit and hour in 10^-11 USD: CPU
+	// 0.031611, RAM 0.004237 and storage 0.00005479452 for a GiB, GPU 0.95
+	// (github.com/opencost/opencost, configs/default.json). Only the ratio of
+	// one to another counts; it is scaled to what the host costs.
+	ratio int64
+	size  func(*Sizes) *int64 // of a sandbox; nil where nothing is filled in
+	quota int64               // the host's own in the sizes' quanta
+}
+
+func hostParts(c extensions.HostCost) []hostPart {
+	parts := []hostPart{
+		{ComponentVCPU, "vcpu-hour", c.CPU, 1, 3_161_100_000, func(s *Sizes) *int64 { return &s.VCPUMilli }, c.CPU * milli},
+		{ComponentMemory, "gib-hour", c.MemoryMB, mibPer, 423_700_000, func(s *Sizes) *int64 { return &s.MemoryMiB }, c.MemoryMB},
+		{ComponentDisk, "disk-gib-hour", c.DiskMB, mibPer, 5_479_452, func(s *Sizes) *int64 { return &s.DiskMiB }, c.DiskMB},
+		{ComponentGPU, "gpu-hour", c.GPU, 1, 95_000_000_000, nil, c.GPU},
+	}
+	return slices.DeleteFunc(parts, func(p hostPart) bool { return p.have == 0 })
+}
 
 // fromHost shares a host's cost as OpenCost does: unit prices in a fixed
 // ratio, scaled so that the whole host costs what its owner pays; a sandbox is
 // charged for max(reserved, used), paused or not, because its share stays
-// reserved. What no sandbox reserves is the host's idle cost and is charged to
-// none. GPUs and disks are part of the host's cost and not priced apart.
+// reserved. What no sandbox reserves is the host's idle cost: see ShareHost.
 func (p *pricing) fromHost(h extensions.Host) error {
-	perHour, currency, err := hourlyPrice(h.Cost.PerHour)
+	c := *h.Cost
+	perHour, currency, err := hourlyPrice(c.PerHour)
 	if err != nil {
 		return extensions.Errorf(extensions.KindInvalid, "host %s: cost.per_hour: %w", h.Name, err)
 	}
-	if h.Cost.CPU < 0 || h.Cost.MemoryMB < 0 {
-		return extensions.Errorf(extensions.KindInvalid, "host %s: cost.cpu or cost.memory_mb is negative", h.Name)
+	if err := CheckHostCost(c); err != nil {
+		return extensions.Errorf(extensions.KindInvalid, "host %s: %w", h.Name, err)
 	}
 	var slots int64
 	if h.Capacity != nil {
 		slots = h.Capacity.MaxSandboxes
 	}
 	p.fixed(BasisHost, currency, ConfidenceEstimated, "cost of host "+h.Name)
-	if h.Cost.CPU == 0 && h.Cost.MemoryMB == 0 {
+	parts := hostParts(c)
+	switch {
+	case c.Idle == extensions.IdleDedicated:
+		p.Prices = []SnapshotPrice{always(ComponentSandbox, unitSandboxHour, perHour, ConfidenceEstimated)}
+		p.assume("host %s is dedicated: who runs there bears all of its %s per hour", h.Name, c.PerHour)
+		return nil
+	case len(parts) == 0:
 		return p.perSlot(h, perHour, slots)
 	}
-	vcpu, gib, err := hostPrices(perHour, h.Cost.CPU, h.Cost.MemoryMB)
-	if err != nil {
-		return extensions.Errorf(extensions.KindInvalid, "host %s: %w", h.Name, err)
+	if err := p.shareHost(h, perHour, parts, slots); err != nil {
+		return err
 	}
-	if h.Cost.CPU > 0 {
-		p.Prices = append(p.Prices, always(ComponentVCPU, "vcpu-hour", vcpu, ConfidenceEstimated))
-		p.shareOf("cpu", &p.Sizes.VCPUMilli, h, h.Cost.CPU*milli, slots)
+	rest := "what stays idle is not part of it"
+	if c.Idle == extensions.IdleShared {
+		rest = "what stays idle is shared later by those who were there, all of it by one that is alone"
 	}
-	if h.Cost.MemoryMB > 0 {
-		p.Prices = append(p.Prices, always(ComponentMemory, "gib-hour", gib, ConfidenceEstimated))
-		p.shareOf("memory", &p.Sizes.MemoryMiB, h, h.Cost.MemoryMB, slots)
-	}
-	p.assume("host %s costs %s per hour for %d vCPU and %d MiB, shared in OpenCost's ratio; what stays idle is not part of it",
-		h.Name, h.Cost.PerHour, h.Cost.CPU, h.Cost.MemoryMB)
+	p.assume("host %s costs %s per hour for %s, shared in OpenCost's ratio; %s", h.Name, c.PerHour, sizeOf(c), rest)
 	return nil
 }
 
-// hostPrices splits perHour so that cpu x vcpu + memory x gib = perHour, to
-// half a pico-unit per unit.
-func hostPrices(perHour UnitPrice, cpu, memoryMB int64) (vcpu, gib UnitPrice, err error) {
-	// In units of 1/1024 ratio points, so that MiB stay whole. The numbers can
-	// pass 64 bits for absurd hosts; they are few, so big.Int is no burden.
-	whole := new(big.Int).Add(
-		new(big.Int).Mul(big.NewInt(cpu), big.NewInt(ratioVCPU*mibPer)),
-		new(big.Int).Mul(big.NewInt(memoryMB), big.NewInt(ratioGiB)))
-	scaled := func(have, ratio int64) UnitPrice {
-		if have == 0 {
-			return 0 // nothing is priced by it
+// shareHost prices each part, and fills in what the request leaves open.
+func (p *pricing) shareHost(h extensions.Host, perHour UnitPrice, parts []hostPart, slots int64) error {
+	prices, err := hostPrices(perHour, parts)
+	if err != nil {
+		return extensions.Errorf(extensions.KindInvalid, "host %s: %w", h.Name, err)
+	}
+	for i, part := range parts {
+		p.Prices = append(p.Prices, always(part.component, part.unit, prices[i], ConfidenceEstimated))
+		if part.size != nil {
+			p.shareOf(part.component, part.size(&p.Sizes), h, part.quota, slots)
 		}
-		n := new(big.Int).Mul(big.NewInt(int64(perHour)), big.NewInt(ratio*mibPer))
+	}
+	return nil
+}
+
+// CheckHostCost returns KindInvalid on negative sizes and an unknown sharing.
+func CheckHostCost(c extensions.HostCost) error {
+	if min(c.CPU, c.MemoryMB, c.DiskMB, c.GPU) < 0 {
+		return extensions.Errorf(extensions.KindInvalid, "a size of cost is negative").WithRemedy("give the machine's size, or leave it out")
+	}
+	if c.Idle != "" && !slices.Contains(extensions.IdleSharings, c.Idle) {
+		return extensions.Errorf(extensions.KindInvalid, "cost.idle %q is unknown", extensions.Clean(c.Idle, 40)).
+			WithRemedy("use one of %s", strings.Join(extensions.IdleSharings, ", "))
+	}
+	return nil
+}
+
+func sizeOf(c extensions.HostCost) string {
+	var parts []string
+	for _, p := range []struct {
+		n    int64
+		unit string
+	}{{c.CPU, "vCPU"}, {c.MemoryMB, "MiB"}, {c.DiskMB, "MiB of disk"}, {c.GPU, "GPU"}} {
+		if p.n > 0 {
+			parts = append(parts, formatInt(p.n)+" "+p.unit)
+		}
+	}
+	if n := len(parts); n > 1 {
+		return strings.Join(parts[:n-1], ", ") + " and " + parts[n-1]
+	}
+	return strings.Join(parts, "")
+}
+
+// hostPrices splits perHour so that the sum of all units at their prices is
+// perHour, to half a pico-unit for each unit.
+func hostPrices(perHour UnitPrice, parts []hostPart) ([]UnitPrice, error) {
+	// In units of 1/1024 ratio points, so that MiB stay whole. The numbers can
+	// pass 64 bits; they are few, so big.Int is no burden.
+	whole := new(big.Int)
+	for _, p := range parts {
+		weight := new(big.Int).Mul(big.NewInt(p.ratio), big.NewInt(mibPer/p.per))
+		whole.Add(whole, weight.Mul(weight, big.NewInt(p.have)))
+	}
+	prices := make([]UnitPrice, len(parts))
+	for i, p := range parts {
+		n := new(big.Int).Mul(big.NewInt(int64(perHour)), new(big.Int).Mul(big.NewInt(p.ratio), big.NewInt(mibPer)))
 		n.Add(n.Lsh(n, 1), whole)
 		n.Div(n, new(big.Int).Lsh(whole, 1)) // half up
 		if !n.IsInt64() {
-			err = overflow("sharing %s per hour", perHour)
-			return 0
+			return nil, overflow("sharing %s per hour", perHour)
 		}
-		return UnitPrice(n.Int64())
+		prices[i] = UnitPrice(n.Int64())
 	}
-	vcpu, gib = scaled(cpu, ratioVCPU), scaled(memoryMB, ratioGiB)
-	return vcpu, gib, err
+	return prices, nil
 }
 
 // perSlot is for a host whose size nobody said.

@@ -3,13 +3,10 @@ package meter
 import (
 	"encoding/json"
 	"math"
-	"math/big"
 	"slices"
 	"strings"
 	"testing"
 	"time"
-
-	"pgregory.net/rapid"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
@@ -181,37 +178,6 @@ func TestOwnKeysAndOwnPlacesAreMemoOnly(t *testing.T) {
 			t.Errorf("memo %v: %+v, %v", want, lines, err)
 		}
 	}
-}
-
-func TestHostSharesAddUpToTheHostsCost(t *testing.T) {
-	t.Parallel()
-	rapid.Check(t, func(t *rapid.T) {
-		cpu, memory := rapid.Int64Range(0, 256).Draw(t, "cpu"), rapid.Int64Range(0, 4<<20).Draw(t, "memory")
-		if cpu+memory == 0 {
-			cpu = 1
-		}
-		perHour := Amount(rapid.Int64Range(0, 100e9).Draw(t, "per hour"))
-		h := extensions.Host{Name: "one", Cost: &extensions.HostCost{PerHour: perHour.String() + " USD", CPU: cpu, MemoryMB: memory}}
-		q, err := NewQuote(QuoteInput{PricingModel: extensions.PricingSelfHosted, Host: &h, Resources: resources(extensions.Milli(cpu*1000), memory), TTL: time.Hour})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if q.Max == nil {
-			t.Fatalf("not known: %v", q.Unknowns)
-		}
-		// Each unit price is off by at most half a pico-unit.
-		slack := (Amount(cpu)+Amount(memory/1024))/2000 + 2
-		if d := *q.Max - perHour; d > slack || d < -slack {
-			t.Fatalf("the whole host costs %s, its only tenant %s", perHour, q.Max)
-		}
-		if cpu > 0 && memory >= 1024 {
-			v, g, err := hostPrices(UnitPrice(perHour)*1000, cpu, memory)
-			exact := new(big.Rat).Mul(big.NewRat(int64(v)+1, 1), big.NewRat(ratioGiB, ratioVCPU))
-			if err != nil || exact.Cmp(big.NewRat(int64(g)-1, 1)) < 0 {
-				t.Fatalf("the ratio is lost: %d, %d, %v", v, g, err)
-			}
-		}
-	})
 }
 
 func TestOnAHostTheLargerOfReservedAndUsedCounts(t *testing.T) {

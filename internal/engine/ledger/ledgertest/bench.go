@@ -15,7 +15,8 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
-// Benchmark measures transactions, and lives of five transactions each, with 1,
+// Benchmark measures transactions that set funds aside, and lives of six
+// transactions each with two reservations and their settlement, with 1,
 // 4 and 16 processes on one ledger: how many a second, and how long one takes
 // in the median, at the 99th percentile and at worst, waiting for the others
 // included.
@@ -31,6 +32,7 @@ func Benchmark(b *testing.B, address NewAddress) {
 // crowded shares b.N turns of the role among processes; rate names them by the second.
 func crowded(b *testing.B, address string, processes int, role, rate string) {
 	l := open(b, address, ledger.Options{})
+	funded(b, l)
 	each := max(1, b.N/processes)
 	type worker struct {
 		in  io.WriteCloser
@@ -107,6 +109,7 @@ func (w *worker) bench(count int, whole bool) error {
 			return err
 		}
 		b := want(id, w.holder, fmt.Sprint(w.seed, "-", i))
+		b.Reserve = ownCredit(5000)
 		start := time.Now()
 		if whole {
 			w.silent = true

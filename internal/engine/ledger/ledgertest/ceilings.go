@@ -21,13 +21,13 @@ func ceilings(t *testing.T, address NewAddress) {
 	t.Run("processes at once", func(t *testing.T) { t.Parallel(); ceilingTogether(t, address) })
 }
 
-func refusedTooFast(t *testing.T, err error, want string) *ledger.TooFast {
+func refusedTooFast(t *testing.T, err error, want string) ledger.TooFast {
 	t.Helper()
 	var e *ledger.TooFast
 	if !errors.As(err, &e) || !extensions.IsKind(err, extensions.KindExhausted) || extensions.RemedyOf(err) == "" || !strings.Contains(e.Error(), want) {
 		t.Fatalf("%v, want %s", err, want)
 	}
-	return e
+	return *e
 }
 
 func createCeiling(t *testing.T, address NewAddress) {

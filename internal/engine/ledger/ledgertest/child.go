@@ -97,8 +97,8 @@ func playRole(role string) error {
 	if role == "rush" {
 		return errors.Join(w.rush(count), l.Close())
 	}
-	if role == "spend" {
-		return errors.Join(w.spend(count), l.Close())
+	if role == "spend" || role == "spend-mixed" {
+		return errors.Join(w.spend(count, role != "spend"), l.Close())
 	}
 	for range count {
 		switch role {
@@ -124,6 +124,12 @@ func (w *worker) said(what, v string) {
 	}
 }
 
+// ownCredit is what a life sets aside: less than the hour of it costs, so that
+// the rest is overage.
+func ownCredit(n int64) *ledger.Reserve {
+	return &ledger.Reserve{Currency: "USD", Amount: n, IfGranted: true}
+}
+
 // live takes a sandbox from Begin to its end, unless its name is taken; then
 // it buries the one who has it, should that one's process be dead.
 func (w *worker) live(name string) error {
@@ -132,6 +138,7 @@ func (w *worker) live(name string) error {
 		return err
 	}
 	b := want(id, w.holder, name)
+	b.Reserve = ownCredit(5000)
 	s, err := w.l.Begin(w.ctx, b)
 	var taken *ledger.NameTaken
 	if errors.As(err, &taken) {
@@ -144,6 +151,9 @@ func (w *worker) live(name string) error {
 	steps := []func() ledger.Change{
 		func() ledger.Change { return provisioning(s) },
 		func() ledger.Change { return ready(s) },
+		func() ledger.Change {
+			return ledger.Change{ID: s.ID, Key: step(s, "more"), Expect: ledger.Expect{Fence: s.Fence}, Reserve: ownCredit(3000)}
+		},
 		func() ledger.Change { return destroying(s, w.holder) },
 		func() ledger.Change { return destroyed(s) },
 	}

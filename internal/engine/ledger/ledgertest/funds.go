@@ -1,14 +1,8 @@
 package ledgertest
 
 import (
-	"bufio"
 	"context"
 	"errors"
-	"fmt"
-	"io"
-	"os"
-	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -48,6 +42,8 @@ func funds(t *testing.T, address NewAddress) {
 	t.Run("ceilings", func(t *testing.T) { t.Parallel(); ceilings(t, address) })
 	t.Run("random lives", func(t *testing.T) { t.Parallel(); books(t, address) })
 	t.Run("the last credit of a wallet", func(t *testing.T) { t.Parallel(); lastCredit(t, address, "wallet of acme") })
+	t.Run("credit for several lengths in two workspaces", func(t *testing.T) { t.Parallel(); mixedCredit(t, address) })
+	t.Run("the length that fits", func(t *testing.T) { t.Parallel(); whatFits(t, address) })
 	t.Run("the last credit of a budget", func(t *testing.T) { t.Parallel(); lastCredit(t, address, "budget all of acme/web") })
 }
 
@@ -180,116 +176,4 @@ func budgets(t *testing.T, address NewAddress) {
 		t.Errorf("%+v", b)
 	}
 	verified(t, l)
-}
-
-// lastCredit lets four processes with fifty goroutines each compete for what
-// is enough for some: exactly so many succeed.
-func lastCredit(t *testing.T, address NewAddress, limit string) {
-	const enough = 37
-	at := address(t)
-	l := open(t, at, ledger.Options{})
-	credit := int64(enough*dollar + dollar/2)
-	if strings.HasPrefix(limit, "wallet") {
-		granted(t, l, credit)
-	} else {
-		granted(t, l, 1000*dollar)
-		must(l.PutBudget(context.Background(), ledger.Budget{Account: Account, Name: "all", Currency: "USD", Limit: credit, Hard: true}))(t)
-	}
-	won, lost := spendTogether(t, at)
-	if won != enough || len(lost) != 200-enough {
-		t.Errorf("%d succeeded and %d were refused, want %d of 200", won, len(lost), enough)
-	}
-	fits := "needs 1.00 USD for a ttl of 2h, 0.50 available (limit: " + limit + "); a ttl of at most 1h fits"
-	for _, text := range lost {
-		if text != fits {
-			t.Errorf("refused with %q, want %q", text, fits)
-		}
-	}
-	if all := must(l.List(context.Background(), ledger.Filter{}))(t); len(all) != enough {
-		t.Errorf("%d are recorded", len(all))
-	}
-	verified(t, l)
-}
-
-func spendTogether(t *testing.T, at string) (won int, lost []string) {
-	t.Helper()
-	type process struct {
-		in  io.WriteCloser
-		out *bufio.Reader
-	}
-	var all []process
-	for i := range 4 {
-		cmd := child(t, "spend", at, i, 50, "")
-		cmd.Stderr = os.Stderr
-		in, err := cmd.StdinPipe()
-		if err != nil {
-			t.Fatal(err)
-		}
-		out, err := cmd.StdoutPipe()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() {
-			if err := cmd.Wait(); err != nil {
-				t.Errorf("a process failed: %v", err)
-			}
-		})
-		p := process{in, bufio.NewReader(out)}
-		if line, err := p.out.ReadString('\n'); err != nil || !strings.HasPrefix(line, "ledger") {
-			t.Fatalf("a process is not ready: %q, %v", line, err)
-		}
-		all = append(all, p)
-	}
-	for _, p := range all {
-		_ = p.in.Close() // the starting shot
-	}
-	for _, p := range all {
-		text, err := io.ReadAll(p.out)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for line := range strings.Lines(string(text)) {
-			if refused, ok := strings.CutPrefix(strings.TrimSpace(line), "refused "); ok {
-				lost = append(lost, refused)
-			} else if strings.HasPrefix(line, "key ") {
-				won++
-			}
-		}
-	}
-	return won, lost
-}
-
-// spend begins count sandboxes at once, as soon as its standard input ends.
-func (w *worker) spend(count int) error {
-	if _, err := io.Copy(io.Discard, os.Stdin); err != nil {
-		return err
-	}
-	var wg sync.WaitGroup
-	errs := make([]error, count)
-	for i := range count {
-		wg.Go(func() {
-			id, err := extensions.NewID(nil)
-			if err != nil {
-				errs[i] = err
-				return
-			}
-			b := want(id, w.holder, fmt.Sprint(w.seed, "-", i))
-			b.Reserve = cost()
-			_, err = w.l.Begin(w.ctx, b)
-			var e *ledger.Insufficient
-			switch {
-			case err == nil:
-				w.said("key", b.Key)
-			case errors.As(err, &e):
-				w.said("refused", e.Error())
-			default:
-				errs[i] = err
-			}
-		})
-	}
-	wg.Wait()
-	return errors.Join(errs...)
 }

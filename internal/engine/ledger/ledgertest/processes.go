@@ -54,7 +54,7 @@ func coldStart(t *testing.T, address NewAddress) {
 	said := crowd(t, cmds)
 	id, _, _ := strings.Cut(said[0], "\n")
 	for i, out := range said {
-		if !strings.HasPrefix(out, id+"\n") || len(acknowledged(out)) != 5 {
+		if !strings.HasPrefix(out, id+"\n") || len(acknowledged(out)) != 6 {
 			t.Errorf("process %d said %q, process 0 %q", i, out, id)
 		}
 	}
@@ -128,9 +128,47 @@ func settle(t *testing.T, l ledger.Ledger) {
 	}
 }
 
+// funded gives lives credit, and budgets that nothing of this reaches.
+func funded(t testing.TB, l ledger.Ledger) {
+	t.Helper()
+	granted(t, l, 1000*dollar)
+	for _, b := range []ledger.Budget{{Account: "acme", Name: "month", Period: "month", Hard: true}, {Account: Account, Name: "all"}} {
+		b.Currency, b.Limit = "USD", 1000*dollar
+		must(l.PutBudget(context.Background(), b))(t)
+	}
+}
+
+// nothingHeld demands that all is settled: nothing is set aside for what is
+// over, and what was charged is what was paid and is owed.
+func nothingHeld(t *testing.T, l ledger.Ledger) {
+	t.Helper()
+	ctx := context.Background()
+	w, revenue, owed := balance(t, l, ledger.AccountWallet), balance(t, l, ledger.AccountRevenue), balance(t, l, ledger.AccountReceivable)
+	var charged int64
+	for _, s := range must(l.List(ctx, ledger.Filter{}))(t) {
+		for _, c := range must(l.Charges(ctx, s.ID))(t) {
+			if c.Memo == "" {
+				charged += c.Amount
+			}
+		}
+	}
+	if charged == 0 {
+		t.Error("nothing was charged: the test proves nothing")
+	}
+	if w.DebitsPending != 0 || revenue.CreditsPending != 0 || revenue.CreditsPosted != charged || w.DebitsPosted+owed.DebitsPosted != charged {
+		t.Errorf("%d were charged; wallet %+v, revenue %+v, receivable %+v", charged, w, revenue, owed)
+	}
+	for _, b := range must(l.Budgets(ctx, "acme"))(t) {
+		if b.Reserved != 0 || b.Spent != charged {
+			t.Errorf("%d were charged: %+v", charged, b)
+		}
+	}
+}
+
 func killedAtSteps(t *testing.T, address NewAddress) {
 	at := address(t)
 	l := open(t, at, ledger.Options{})
+	funded(t, l)
 	kills := 0
 	for _, point := range failpoint.Names("ledger.") {
 		for nth := 1; nth <= 5; nth++ {
@@ -157,6 +195,7 @@ func killedAtSteps(t *testing.T, address NewAddress) {
 	}
 	settle(t, l)
 	verified(t, l)
+	nothingHeld(t, l)
 }
 
 func killedAtRandom(t *testing.T, address NewAddress) {
@@ -166,6 +205,7 @@ func killedAtRandom(t *testing.T, address NewAddress) {
 	}
 	at := address(t)
 	l := open(t, at, ledger.Options{})
+	funded(t, l)
 	var mu sync.Mutex
 	var keys []string
 	var wg sync.WaitGroup
@@ -189,6 +229,7 @@ func killedAtRandom(t *testing.T, address NewAddress) {
 	verified(t, l)
 	settle(t, l)
 	verified(t, l)
+	nothingHeld(t, l)
 }
 
 // killSoon starts cmd, lets it acknowledge a few changes, kills it somewhere
