@@ -21,7 +21,7 @@ import (
 const (
 	formatCloudEvents = "cloudevents"
 	formatFocus       = "focus"
-	tokenVariable     = "SANDBOXER_EXPORT_TOKEN" //nolint:gosec // the name of a variable, not a token
+	tokenVariable     = "SANDBOXER_EXPORT_TOKEN"
 )
 
 type exportFlags struct {

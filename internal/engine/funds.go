@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math/bits"
+	"slices"
 	"time"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger"
@@ -29,8 +30,16 @@ type liability struct {
 
 // liabilityAt is that of a place which a request may get.
 func (p *prepared) liabilityAt(cand *route.Candidate) liability {
-	q := p.quotes[cand.ID()]
-	return liability{prices: q.Snapshot, sizes: q.Sizes, own: selfHosted(cand), bill: p.req.Billing, quoted: q.Reserve, ttl: time.Duration(p.resolved.Spec.TTL)}
+	return quotedLiability(p.quotes[cand.ID()], selfHosted(cand), p.req.Billing, time.Duration(p.resolved.Spec.TTL))
+}
+
+// quotedLiability is that of what was quoted for a ttl.
+func quotedLiability(q meter.Quote, own bool, bill string, ttl time.Duration) liability {
+	worst := q.Reserve
+	if q.Snapshot.FeeOnly() {
+		worst = q.Wallet
+	}
+	return liability{prices: q.Snapshot, sizes: q.Sizes, own: own, bill: bill, quoted: worst, ttl: ttl}
 }
 
 // liabilityOf is that of a sandbox that lives; false where no meter runs. It
@@ -62,6 +71,9 @@ func (w liability) at(ttl time.Duration) (meter.Amount, bool, error) {
 	lines, err := meter.Charge([]meter.Segment{{Mode: meter.ModeRunning, Milliseconds: ms, Sizes: w.sizes, EgressBytes: new(int64)}}, w.prices)
 	if err != nil {
 		return 0, false, err
+	}
+	if w.prices.FeeOnly() {
+		lines = slices.DeleteFunc(lines, func(l meter.ChargeLine) bool { return l.Memo })
 	}
 	sum, known, err := meter.Total(lines)
 	if err != nil || !known {
@@ -104,6 +116,8 @@ func (w liability) reserve(ttl time.Duration) (*ledger.Reserve, error) {
 	switch {
 	case w.own:
 		r.Memo = ledger.AccountInfra
+	case w.prices.FeeOnly(): // the user's own key pays the vendor, the wallet the fee
+		r.Wallet = true
 	case w.prices.Memo: // the user's own key
 	case w.bill == route.BillingPlatform:
 		r.Wallet = true

@@ -122,13 +122,17 @@ func (e *Engine) funds(ctx context.Context, q meter.Quote) []Funds {
 			}
 		}
 	}
+	reserved := q.Reserve
+	if q.Snapshot.FeeOnly() {
+		reserved = q.Wallet
+	}
 	budgets, err := l.Budgets(ctx, org)
 	if err != nil {
 		return out
 	}
 	for _, b := range budgets {
 		if b.Currency == string(q.Currency) && (b.Account == org || b.Account == e.account) {
-			add("budget "+b.Name+" of "+b.Account, max(0, b.Available()), q.Reserve, b.Hard)
+			add("budget "+b.Name+" of "+b.Account, max(0, b.Available()), reserved, b.Hard)
 		}
 	}
 	return out

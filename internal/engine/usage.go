@@ -217,6 +217,12 @@ func period(from, to string, now time.Time) (start, end time.Time, err error) {
 	return start, end, nil
 }
 
+// CheckUsageTime checks the form of a bound of UsageQuery; "" is one.
+func CheckUsageTime(s string) error {
+	_, err := moment(cmp.Or(s, "2026-01"), time.Now())
+	return err
+}
+
 func moment(s string, now time.Time) (time.Time, error) {
 	for _, layout := range []string{time.DateOnly, "2006-01", time.RFC3339} {
 		if t, err := time.Parse(layout, s); err == nil && t.Year() >= 1970 {

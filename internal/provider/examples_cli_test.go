@@ -82,7 +82,8 @@ func (c *cli) ownsNothing() {
 
 func TestEveryExampleIsApplied(t *testing.T) {
 	t.Parallel()
-	for _, name := range []string{"provider", "quickstart", "resources/sandboxer_host", "resources/sandboxer_sandbox", "resources/sandboxer_snapshot", "data-sources/sandboxer_quote"} {
+	for _, name := range []string{"provider", "quickstart", "resources/sandboxer_host", "resources/sandboxer_sandbox", "resources/sandboxer_snapshot",
+		"data-sources/sandboxer_quote", "data-sources/sandboxer_account", "data-sources/sandboxer_usage"} {
 		t.Run(strings.ReplaceAll(name, "/", "-"), func(t *testing.T) {
 			t.Parallel()
 			c := example(t, name)
@@ -101,7 +102,8 @@ func TestEveryExampleIsApplied(t *testing.T) {
 func TestNoExampleIsForgotten(t *testing.T) {
 	t.Parallel()
 	known := map[string]bool{"provider": true, "quickstart": true, "toolchain": true, "e2e-terraform-test": true, "compose-e2e": true, "bring-a-host": true, "resources/sandboxer_host": true,
-		"resources/sandboxer_sandbox": true, "resources/sandboxer_snapshot": true, "data-sources/sandboxer_quote": true}
+		"resources/sandboxer_sandbox": true, "resources/sandboxer_snapshot": true, "data-sources/sandboxer_quote": true,
+		"data-sources/sandboxer_account": true, "data-sources/sandboxer_usage": true}
 	for _, pattern := range []string{"*", "resources/*", "data-sources/*"} {
 		dirs, err := filepath.Glob(filepath.Join(examples, pattern))
 		if err != nil {

@@ -108,6 +108,38 @@ func TestStartedByHandItIsTheCommandLine(t *testing.T) {
 	}
 }
 
+// A state that Terraform wrote shows that the end of the ledger is still there.
+func TestTheReceiptsOfAStateAreCheckedAgainstTheLedger(t *testing.T) {
+	t.Parallel()
+	b := newBed(t)
+	c := newCLI(t, b)
+	c.write(sandboxHCL(`name = "p"`))
+	c.apply()
+	bin, err := builtProvider()
+	if err != nil {
+		t.Fatal(err)
+	}
+	verify := func(state string) (string, error) {
+		cmd := exec.Command(filepath.Join(bin, "terraform-provider-sandboxer"), "ledger", "verify", "--receipts", filepath.Join(state, "terraform.tfstate"), //nolint:gosec // the binary under test
+			"--state-dir", b.state, "--catalog", b.catalog, "--account", "acme/web")
+		out, err := cmd.CombinedOutput()
+		return string(out), err
+	}
+	out, err := verify(c.dir)
+	if err != nil || !strings.Contains(out, "sound") || strings.Contains(out, "pin no head") || strings.Contains(out, "has no sandbox") {
+		t.Errorf("%v\n%s", err, out)
+	}
+	other := newBed(t)
+	there := newCLI(t, other)
+	there.write(sandboxHCL(`name = "p"`))
+	there.apply()
+	if out, err := verify(there.dir); err == nil || !strings.Contains(out, "another ledger") {
+		t.Errorf("a state of elsewhere: %v\n%s", err, out)
+	}
+	there.destroy()
+	c.destroy()
+}
+
 func TestTwoAppliesAtOnceFromTwoFolders(t *testing.T) {
 	t.Parallel()
 	b := newBed(t)

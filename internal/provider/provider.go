@@ -100,5 +100,7 @@ func (p *Provider) Resources(context.Context) []func() resource.Resource {
 func (p *Provider) DataSources(context.Context) []func() datasource.DataSource {
 	return []func() datasource.DataSource{
 		func() datasource.DataSource { return &quoteDataSource{} },
+		func() datasource.DataSource { return &accountDataSource{} },
+		func() datasource.DataSource { return &usageDataSource{} },
 	}
 }

@@ -45,6 +45,9 @@ func (r *sandboxResource) ModifyPlan(ctx context.Context, req resource.ModifyPla
 		r.leaves(*p.state)
 		return
 	}
+	if destroys() {
+		return
+	}
 	resp.Diagnostics.Append(req.Config.Get(ctx, &p.config)...)
 	resp.Diagnostics.Append(req.Plan.Get(ctx, &p.plan)...)
 	if resp.Diagnostics.HasError() {

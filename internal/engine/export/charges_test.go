@@ -136,11 +136,11 @@ func TestFocusRulesCanFail(t *testing.T) {
 	l, _ := newLedger(t)
 	lives(t, l, 1)
 	header, rows := readCSV(t, written(t, l, ledger.UsageFilter{}, FOCUS))
-	if p := focusRow(rows[1]); len(p) > 0 {
+	if p := focusRow(rows[2]); len(p) > 0 {
 		t.Fatal(p)
 	}
 	for _, name := range []string{"BilledCost", "BillingAccountId", "PricingQuantity", "SkuId", "SubAccountName", "ServiceName"} {
-		row := maps.Clone(rows[1])
+		row := maps.Clone(rows[2])
 		row[name] = ""
 		if len(focusRow(row)) == 0 {
 			t.Errorf("%s may be null", name)
@@ -156,7 +156,7 @@ func TestFocusRulesCanFail(t *testing.T) {
 		"RegionId": {"N/A", " "}, "ListCost": {"0.05"},
 	} {
 		for _, v := range values {
-			row := maps.Clone(rows[1])
+			row := maps.Clone(rows[2])
 			row[name] = v
 			if len(focusRow(row)) == 0 {
 				t.Errorf("%s may be %q", name, v)
@@ -174,10 +174,10 @@ func TestFocusRulesCanFail(t *testing.T) {
 func TestFocusOfOneLife(t *testing.T) {
 	t.Parallel()
 	l, _ := newLedger(t)
-	v := lived{account: "acme/web", name: "n", from: time.Date(2026, 1, 31, 23, 30, 0, 500, time.UTC), to: time.Date(2026, 2, 1, 0, 30, 0, 0, time.UTC), rates: bookRates, charges: someCharges()}
+	v := lived{account: "acme/web", name: "n", from: time.Date(2026, 1, 31, 23, 30, 0, 500, time.UTC), to: time.Date(2026, 2, 1, 0, 29, 59, 1000, time.UTC), rates: bookRates, charges: someCharges()}
 	id := v.live(t, l)
 	header, rows := readCSV(t, written(t, l, ledger.UsageFilter{}, FOCUS))
-	if !slices.IsSortedFunc(header, strings.Compare) || len(rows) != 2 {
+	if !slices.IsSortedFunc(header, strings.Compare) || len(rows) != 3 {
 		t.Fatal(header, rows)
 	}
 	want := map[string]string{
@@ -189,8 +189,8 @@ func TestFocusOfOneLife(t *testing.T) {
 		"Tags": `{"sandboxer/actor":"ann","sandboxer/harness":"claude","sandboxer/profile":"profile.base","sandboxer/run_id":"r-1"}`,
 	}
 	for name, v := range want {
-		if rows[1][name] != v {
-			t.Errorf("%s is %q, not %q", name, rows[1][name], v)
+		if rows[2][name] != v {
+			t.Errorf("%s is %q, not %q", name, rows[2][name], v)
 		}
 	}
 	if r := rows[0]; r["BilledCost"] != "0.0000006" || r["ChargeFrequency"] != "One-Time" || r["ProviderName"] != "sandboxer" || r["PublisherName"] != "ext.x" {
@@ -201,14 +201,14 @@ func TestFocusOfOneLife(t *testing.T) {
 func TestPlainFormsSayTheSame(t *testing.T) {
 	t.Parallel()
 	l, _ := newLedger(t)
-	hostile := []string{"=cmd|' /C calc'!A0", "+1", "-1", "@SUM(A1)", "  =1", "\"quoted\", and\nmore", "plain", "＝1"}
+	hostile := []string{"=cmd|' /C calc'!A0", "+1", "-1", "@SUM(A1)", "  =1", "\"quoted\", and more", "plain", "＝1"}
 	for i, actor := range hostile {
 		lived{account: "acme/web", name: fmt.Sprint("n", i), actor: actor, from: start, to: start.Add(time.Hour), rates: bookRates, charges: someCharges()}.live(t, l)
 	}
 	header, rows := readCSV(t, written(t, l, ledger.UsageFilter{}, CSV))
 	raw := written(t, l, ledger.UsageFilter{}, JSON)
 	var objects []map[string]any
-	if err := json.Unmarshal(raw, &objects); err != nil || len(objects) != len(rows) || len(rows) != 2*len(hostile) || bytes.Count(raw, []byte("\n")) != len(rows)+2 {
+	if err := json.Unmarshal(raw, &objects); err != nil || len(objects) != len(rows) || len(rows) != 3*len(hostile) || bytes.Count(raw, []byte("\n")) != len(rows)+2 {
 		t.Fatal(err, len(objects), len(rows))
 	}
 	if d := strings.Join(header, " "); d != "account sandbox_id name profile profile_version extension host actor harness run_id meter_id generation meter_started_at meter_ended_at end_estimated segment component mode "+
@@ -242,6 +242,31 @@ func TestPlainFormsSayTheSame(t *testing.T) {
 	}
 	if !bytes.Contains(raw, []byte(`"end_estimated":false,"segment":0,`)) {
 		t.Errorf("%s", raw)
+	}
+}
+
+func TestQuantitiesAreExact(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(rt *rapid.T) {
+		c := ledger.Charge{Unit: rapid.SampledFrom(meter.Units()).Draw(rt, "unit"), Quantity: rapid.Int64().Draw(rt, "quantity")}
+		per, _, _ := meter.QuantaPerUnit(c.Unit)
+		want := big.NewRat(c.Quantity, per)
+		if got := number(priced(c)); !decimalForm.MatchString(priced(c)) || got.Sub(got, want).Abs(got).Cmp(big.NewRat(1, 2e18)) > 0 {
+			rt.Errorf("%d quanta of %s are %s, not %s", c.Quantity, c.Unit, priced(c), want.FloatString(25))
+		}
+		// counted is coarser than quanta, by a power of ten, and exact.
+		exact := new(big.Rat).Quo(number(counted(c)), big.NewRat(max(1, c.Quantity), 1))
+		if c.Quantity > 0 && strings.Trim(exact.Denom().String(), "0") != "1" || exact.Num().Cmp(big.NewInt(1)) != 0 && c.Quantity > 0 {
+			rt.Errorf("%d quanta of %s are not %s", c.Quantity, c.Unit, counted(c))
+		}
+	})
+	for _, unit := range meter.Units() {
+		if _, named := measures[unit]; !named {
+			t.Errorf("%s has no name in FOCUS", unit)
+		}
+	}
+	if c := (ledger.Charge{Unit: "later", Quantity: 7}); counted(c) != "7" || priced(c) != "7" {
+		t.Error(counted(c), priced(c))
 	}
 }
 

@@ -118,6 +118,7 @@ func someCharges() []ledger.Charge {
 	return []ledger.Charge{
 		{Segment: 0, Component: "creation", Quantity: 1, Unit: "creation", UnitPrice: 600_000, Amount: 600, Currency: "EUR", Confidence: "exact"},
 		{Segment: 1, Component: "vcpu", Quantity: 7_200_000_000, Unit: "vcpu-hour", UnitPrice: 50_400_000_000, Amount: 100_800_000, Currency: "EUR", Memo: "byok_memo:ext.x", Confidence: "exact"},
+		{Segment: 1, Component: "memory", Quantity: 0, Unit: "gib-hour", Currency: "EUR", Confidence: "exact"},
 	}
 }
 

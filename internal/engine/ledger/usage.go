@@ -3,6 +3,7 @@ package ledger
 import (
 	"context"
 	"fmt"
+	"math"
 	"math/big"
 	"slices"
 	"strings"
@@ -208,14 +209,16 @@ func (f UsageFilter) chargeUsage(u *usageStatement, byComponent bool) {
 		like.component("d.", f.Component)
 		like.and("d.currency = c.currency")
 	}
-	first := "EXISTS (SELECT 1 FROM charges d " + like.tail("AND d.meter_id = c.meter_id AND (d.component, d.segment) < (c.component, c.segment))")
-	var values []string
-	for _, v := range []string{"1", "m.end_estimated", "m.running_ms", "m.paused_ms"} {
-		values = append(values, "CASE WHEN "+first+" THEN 0 ELSE "+v+" END")
-		u.args = append(u.args, like.args...)
-	}
-	values = slices.Concat(values, chargeAmounts, []string{fmt.Sprintf("c.quantity / %d", quantityPart), fmt.Sprintf("c.quantity %% %d", quantityPart)})
+	first := "CASE WHEN EXISTS (SELECT 1 FROM charges d " +
+		like.tail("AND d.meter_id = c.meter_id AND (d.component, d.segment) < (c.component, c.segment)") + ") THEN 0 ELSE 1 END"
+	u.args = append(u.args, like.args...)
+	values := slices.Concat([]string{first, "m.end_estimated", "m.running_ms", "m.paused_ms"}, chargeAmounts,
+		[]string{fmt.Sprintf("c.quantity / %d", quantityPart), fmt.Sprintf("c.quantity %% %d", quantityPart)})
 	w := f.meters(false)
 	w.component("c.", f.Component)
 	u.arm(chargesOfMeters, "c.currency", unit, w, values...)
+	// The limit, of nothing, has it decided once for each charge which is the
+	// first, and not for each sum.
+	u.arms[0] = "SELECT " + strings.Join(u.group, ", ") + ", v0, v0 * v1 AS v1, v0 * v2 AS v2, v0 * v3 AS v3, v4, v5, v6, v7, v8 FROM (" +
+		u.arms[0] + fmt.Sprintf(" LIMIT %d) x", math.MaxInt64)
 }

@@ -112,7 +112,7 @@ func readExported(line []byte) (h Head, prev string, err error) {
 		var claims struct{ ID, Source, Stream, Sequence string }
 		if json.Unmarshal(line, &claims) == nil {
 			h.Ledger, h.Stream, h.Hash = strings.TrimPrefix(claims.Source, sourcePrefix), claims.Stream, claims.ID
-			h.Seq, _ = strconv.ParseInt(claims.Sequence, 10, 64) //nolint:errcheck // 0 then
+			h.Seq, _ = strconv.ParseInt(claims.Sequence, 10, 64) // 0 where it claims none
 		}
 		return h, "", err
 	}

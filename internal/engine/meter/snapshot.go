@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"slices"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
@@ -92,6 +93,12 @@ func DecodePriceSnapshot(text string) (PriceSnapshot, error) {
 // larger reports whether what was used counts where it is more than what was
 // asked for.
 func (s PriceSnapshot) larger() bool { return s.Basis == BasisHost || s.Counts == CountsLarger }
+
+// FeeOnly reports whether all that a wallet pays is the platform's fee: the
+// user's own key pays the vendor.
+func (s PriceSnapshot) FeeOnly() bool {
+	return s.Memo && slices.ContainsFunc(s.Prices, func(p SnapshotPrice) bool { return base(p.Component) == ComponentFee })
+}
 
 func (s PriceSnapshot) activeCPU() bool { return s.Billing == extensions.BillingActiveCPU }
 

@@ -1,0 +1,134 @@
+package provider
+
+import (
+	"context"
+
+	"github.com/hashicorp/terraform-plugin-framework/datasource"
+	"github.com/hashicorp/terraform-plugin-framework/datasource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine"
+)
+
+type accountDataSource struct{ withEngine }
+
+var _ datasource.DataSourceWithConfigure = (*accountDataSource)(nil)
+
+var walletFields = []computedField{
+	{name: "currency", typ: types.StringType, doc: "ISO 4217 code."},
+	{name: "granted", typ: types.StringType, doc: "All credit ever put in."},
+	{name: "spent", typ: types.StringType, doc: "What was used and paid."},
+	{name: "reserved", typ: types.StringType, doc: "Set aside for sandboxes that live, by their worst case."},
+	{name: "available", typ: types.StringType, doc: "What can still be set aside: granted, less spent and reserved."},
+	{name: "receivable", typ: types.StringType, doc: "Owed: used beyond what the wallet had. A wallet is never below zero, and no usage is lost."},
+}
+
+var budgetFields = []computedField{
+	{name: "account", typ: types.StringType, doc: "Whose: `org/workspace`, or `org` for all of its workspaces together."},
+	{name: "name", typ: types.StringType, doc: "Name of the budget."},
+	{name: "currency", typ: types.StringType, doc: "ISO 4217 code."},
+	{name: "limit", typ: types.StringType, doc: "What may be spent and reserved in a period."},
+	{name: "hard", typ: types.BoolType, doc: "Whether passing it is refused, or only told."},
+	{name: "period", typ: types.StringType, doc: "`day`, `week` or `month`, in UTC; null for one that never begins anew."},
+	{name: "spent", typ: types.StringType, doc: "Spent in the period."},
+	{name: "over", typ: types.StringType, doc: "Of that, what was more than had been reserved."},
+	{name: "reserved", typ: types.StringType, doc: "Set aside for sandboxes that live."},
+	{name: "left", typ: types.StringType, doc: "What is left below the limit; negative above it."},
+	{name: "since", typ: types.StringType, doc: "When the period began; null for one that never begins anew."},
+	{name: "resets_at", typ: types.StringType, doc: "When the next period begins."},
+}
+
+var accountFields = []computedField{
+	{name: "account", typ: types.StringType, doc: "The provider's account, `org/workspace`."},
+	{name: "org", typ: types.StringType, doc: "The organisation, whose wallets these are."},
+	{name: "workspace", typ: types.StringType, doc: "The workspace."},
+	{name: "live_sandboxes", typ: types.Int64Type, doc: "How many sandboxes of the account are not destroyed."},
+	{name: "wallets", list: walletFields, doc: "Prepaid credit, one entry for each currency; empty before the first `sandboxer ledger grant`."},
+	{name: "budgets", list: budgetFields, doc: "The budgets that bound the account: its own and its organisation's."},
+}
+
+type accountModel struct {
+	Account   types.String  `tfsdk:"account"`
+	Org       types.String  `tfsdk:"org"`
+	Workspace types.String  `tfsdk:"workspace"`
+	Live      types.Int64   `tfsdk:"live_sandboxes"`
+	Wallets   []walletModel `tfsdk:"wallets"`
+	Budgets   []budgetModel `tfsdk:"budgets"`
+}
+
+type walletModel struct {
+	Currency   string `tfsdk:"currency"`
+	Granted    string `tfsdk:"granted"`
+	Spent      string `tfsdk:"spent"`
+	Reserved   string `tfsdk:"reserved"`
+	Available  string `tfsdk:"available"`
+	Receivable string `tfsdk:"receivable"`
+}
+
+type budgetModel struct {
+	Account  string       `tfsdk:"account"`
+	Name     string       `tfsdk:"name"`
+	Currency string       `tfsdk:"currency"`
+	Limit    string       `tfsdk:"limit"`
+	Hard     bool         `tfsdk:"hard"`
+	Period   types.String `tfsdk:"period"`
+	Spent    string       `tfsdk:"spent"`
+	Over     string       `tfsdk:"over"`
+	Reserved string       `tfsdk:"reserved"`
+	Left     string       `tfsdk:"left"`
+	Since    types.String `tfsdk:"since"`
+	ResetsAt types.String `tfsdk:"resets_at"`
+}
+
+// Metadata implements datasource.DataSource.
+func (d *accountDataSource) Metadata(_ context.Context, req datasource.MetadataRequest, resp *datasource.MetadataResponse) {
+	resp.TypeName = req.ProviderTypeName + "_account"
+}
+
+// Schema implements datasource.DataSource.
+func (d *accountDataSource) Schema(_ context.Context, _ datasource.SchemaRequest, resp *datasource.SchemaResponse) {
+	resp.Schema = schema.Schema{
+		MarkdownDescription: "What the provider's account has, and what bounds it: credit, reservations and budgets, as the ledger knows them when this is read. " +
+			"Nothing is written, and a ledger that does not exist yet reads as an account without anything. Amounts are decimal strings. " +
+			"Credit and budgets are set by people: see `sandboxer ledger grant` and `sandboxer ledger budget`.",
+		Attributes: dataComputed(accountFields),
+	}
+}
+
+// Configure implements datasource.DataSourceWithConfigure.
+func (d *accountDataSource) Configure(_ context.Context, req datasource.ConfigureRequest, resp *datasource.ConfigureResponse) {
+	d.cfg = takeConfigured(req.ProviderData, &resp.Diagnostics)
+}
+
+// Read implements datasource.DataSource.
+func (d *accountDataSource) Read(ctx context.Context, _ datasource.ReadRequest, resp *datasource.ReadResponse) {
+	e := d.must(&resp.Diagnostics)
+	if e == nil {
+		return
+	}
+	v, err := e.AccountView(ctx)
+	if err != nil {
+		cannotTell(&resp.Diagnostics, "The account cannot be read", err)
+		return
+	}
+	resp.Diagnostics.Append(resp.State.Set(ctx, newAccount(v))...)
+}
+
+func cannotTell(diags *diag.Diagnostics, what string, err error) {
+	summary, detail := describe(what, err)
+	diags.AddError(summary, detail)
+}
+
+func newAccount(v engine.AccountView) *accountModel {
+	m := &accountModel{Account: types.StringValue(v.Account), Org: types.StringValue(v.Org), Workspace: types.StringValue(v.Workspace),
+		Live: types.Int64Value(v.Live), Wallets: []walletModel{}, Budgets: []budgetModel{}}
+	for _, w := range v.Wallets {
+		m.Wallets = append(m.Wallets, walletModel{Currency: w.Currency, Granted: w.Granted, Spent: w.Spent, Reserved: w.Reserved, Available: w.Available, Receivable: w.Owed})
+	}
+	for _, b := range v.Budgets {
+		m.Budgets = append(m.Budgets, budgetModel{Account: b.Account, Name: b.Name, Currency: b.Currency, Limit: b.Limit, Hard: b.Hard, Period: optional(b.Period),
+			Spent: b.Spent, Over: b.Over, Reserved: b.Reserved, Left: b.Left, Since: stamp(b.Since), ResetsAt: stamp(b.ResetsAt)})
+	}
+	return m
+}

@@ -1,0 +1,37 @@
+package provider
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestACommandLineThatDestroysIsKnown(t *testing.T) {
+	t.Parallel()
+	for line, want := range map[string]bool{
+		"terraform destroy":                          true,
+		"/usr/bin/terraform -chdir=x destroy -auto":  true,
+		"tofu plan -out p -destroy":                  true,
+		"terraform apply --destroy -auto-approve":    true,
+		"terraform apply -destroy=true":              true,
+		"terraform apply -destroy=false":             false,
+		"terraform plan":                             false,
+		"terraform apply destroy":                    false, // a saved plan of that name
+		"terraform test":                             false,
+		"terraform":                                  false,
+		"":                                           false,
+		"TF_CLI_ARGS_plan=-destroy terraform plan":   true,
+		"TF_CLI_ARGS_plan=-destroy terraform apply":  false,
+		"TF_CLI_ARGS=-destroy terraform apply":       true,
+		"terraform plan -var=destroy=1 -target=a[0]": false,
+	} {
+		env := map[string]string{}
+		args := strings.Fields(line)
+		for len(args) > 0 && strings.HasPrefix(args[0], "TF_") {
+			k, v, _ := strings.Cut(args[0], "=")
+			env[k], args = v, args[1:]
+		}
+		if got := destroying(args, func(k string) string { return env[k] }); got != want {
+			t.Errorf("%q: %v", line, got)
+		}
+	}
+}

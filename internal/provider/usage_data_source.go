@@ -1,0 +1,193 @@
+package provider
+
+import (
+	"context"
+	"strings"
+
+	"github.com/hashicorp/terraform-plugin-framework/datasource"
+	"github.com/hashicorp/terraform-plugin-framework/datasource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine"
+)
+
+type usageDataSource struct{ withEngine }
+
+var _ datasource.DataSourceWithConfigure = (*usageDataSource)(nil)
+
+var usageSumFields = []computedField{
+	{name: "status", typ: types.StringType, doc: "`settled` for what ended in the period, `running` for what lives now: priced as if it ended at this moment, and in no period."},
+	{name: "currency", typ: types.StringType, doc: "ISO 4217 code; amounts in different currencies are never added. Null where nobody told a price."},
+	{name: "lives", typ: types.Int64Type, doc: "How many lives: a sandbox that was made again has several. By component, those the component was charged for."},
+	{name: "estimated_ends", typ: types.Int64Type, doc: "How many of them ended at a time that nobody told."},
+	{name: "running_seconds", typ: types.Int64Type, doc: "How long they ran, added up."},
+	{name: "paused_seconds", typ: types.Int64Type, doc: "How long they were paused, added up."},
+	{name: "billed", typ: types.StringType, doc: "What was taken from the wallet, or is owed; null if unknown."},
+	{name: "own_key", typ: types.StringType, doc: "What vendors bill to the owner of the key: a note, no credit was taken."},
+	{name: "own_place", typ: types.StringType, doc: "What hosts of your own cost: a note, no credit was taken."},
+}
+
+var usageRowFields = append([]computedField{
+	{name: "account", typ: types.StringType, doc: "With `by = [\"account\"]`."},
+	{name: "profile", typ: types.StringType, doc: "With `by = [\"profile\"]`."},
+	{name: "extension", typ: types.StringType, doc: "With `by = [\"extension\"]`."},
+	{name: "host", typ: types.StringType, doc: "With `by = [\"host\"]`; null for a vendor's account."},
+	{name: "actor", typ: types.StringType, doc: "With `by = [\"actor\"]` or `[\"consumer\"]`."},
+	{name: "harness", typ: types.StringType, doc: "With `by = [\"harness\"]` or `[\"consumer\"]`."},
+	{name: "run_id", typ: types.StringType, doc: "With `by = [\"run\"]` or `[\"consumer\"]`."},
+	{name: "sandbox_id", typ: types.StringType, doc: "With `by = [\"sandbox\"]`."},
+	{name: "name", typ: types.StringType, doc: "Name of the sandbox, with `by = [\"sandbox\"]`."},
+	{name: "day", typ: types.StringType, doc: "With `by = [\"day\"]`: the day it ended, in UTC."},
+	{name: "component", typ: types.StringType, doc: "With `by = [\"component\"]`: what was paid for, such as `vcpu`."},
+	{name: "consumed", typ: types.StringType, doc: "How much of the component, in `consumed_unit`."},
+	{name: "consumed_unit", typ: types.StringType, doc: "What its price is for, such as `vcpu-second`."},
+}, usageSumFields...)
+
+type usageModel struct {
+	WholeOrg  types.Bool   `tfsdk:"whole_org"`
+	From      types.String `tfsdk:"from"`
+	To        types.String `tfsdk:"to"`
+	By        []string     `tfsdk:"by"`
+	SandboxID types.String `tfsdk:"sandbox_id"`
+	Profile   types.String `tfsdk:"profile"`
+	Extension types.String `tfsdk:"extension"`
+	Host      types.String `tfsdk:"host"`
+	Component types.String `tfsdk:"component"`
+	Actor     types.String `tfsdk:"actor"`
+	Harness   types.String `tfsdk:"harness"`
+	RunID     types.String `tfsdk:"run_id"`
+
+	Account types.String    `tfsdk:"account"`
+	Rows    []usageRowModel `tfsdk:"rows"`
+	Totals  []usageSumModel `tfsdk:"totals"`
+}
+
+type usageSumModel struct {
+	Status         string       `tfsdk:"status"`
+	Currency       types.String `tfsdk:"currency"`
+	Lives          int64        `tfsdk:"lives"`
+	EstimatedEnds  int64        `tfsdk:"estimated_ends"`
+	RunningSeconds int64        `tfsdk:"running_seconds"`
+	PausedSeconds  int64        `tfsdk:"paused_seconds"`
+	Billed         types.String `tfsdk:"billed"`
+	OwnKey         types.String `tfsdk:"own_key"`
+	OwnPlace       types.String `tfsdk:"own_place"`
+}
+
+type usageRowModel struct {
+	Account      types.String `tfsdk:"account"`
+	Profile      types.String `tfsdk:"profile"`
+	Extension    types.String `tfsdk:"extension"`
+	Host         types.String `tfsdk:"host"`
+	Actor        types.String `tfsdk:"actor"`
+	Harness      types.String `tfsdk:"harness"`
+	RunID        types.String `tfsdk:"run_id"`
+	SandboxID    types.String `tfsdk:"sandbox_id"`
+	Name         types.String `tfsdk:"name"`
+	Day          types.String `tfsdk:"day"`
+	Component    types.String `tfsdk:"component"`
+	Consumed     types.String `tfsdk:"consumed"`
+	ConsumedUnit types.String `tfsdk:"consumed_unit"`
+	usageSumModel
+}
+
+// Metadata implements datasource.DataSource.
+func (d *usageDataSource) Metadata(_ context.Context, req datasource.MetadataRequest, resp *datasource.MetadataResponse) {
+	resp.TypeName = req.ProviderTypeName + "_usage"
+}
+
+// Schema implements datasource.DataSource.
+func (d *usageDataSource) Schema(_ context.Context, _ datasource.SchemaRequest, resp *datasource.SchemaResponse) {
+	text := func(doc string, rules ...validator.String) schema.StringAttribute {
+		return schema.StringAttribute{Optional: true, MarkdownDescription: doc, Validators: rules}
+	}
+	attrs := dataComputed([]computedField{
+		{name: "account", typ: types.StringType, doc: "Whose usage it is: the provider's account, or its organisation."},
+		{name: "rows", list: usageRowFields, doc: "The lines, `settled` ones first; without `by`, one for each status and currency."},
+		{name: "totals", list: usageSumFields, doc: "All lines added up, for each status and currency."},
+	})
+	const times = "A day (`2026-01-31`), a month (`2026-01`), an RFC 3339 time, all in UTC, or how long ago (`7d`)."
+	attrs["whole_org"] = schema.BoolAttribute{Optional: true, MarkdownDescription: "All workspaces of the account's organisation. Default: the account alone."}
+	attrs["from"] = text("Only what ended then or later. "+times+" Default: the beginning of this month.", usageTime())
+	attrs["to"] = text("Only what ended before. As `from`. Default: now.", usageTime())
+	attrs["by"] = schema.ListAttribute{ElementType: types.StringType, Optional: true, Validators: []validator.List{eachString(oneOf(engine.UsageDimensions()...))},
+		MarkdownDescription: "What lines are told apart by: `" + strings.Join(engine.UsageDimensions(), "`, `") + "`. `consumer` is actor, harness and run together."}
+	attrs["sandbox_id"] = text("Only this sandbox, by id.")
+	attrs["profile"] = text("Only this profile, by id, whatever its version.")
+	attrs["extension"] = text("Only this extension, such as `ext.local`.")
+	attrs["host"] = text("Only this host, by name.")
+	attrs["component"] = text("Only this component, such as `vcpu`; what is paid for it while paused is included.")
+	attrs["actor"] = text("Only this consumer's actor.")
+	attrs["harness"] = text("Only this consumer's harness.")
+	attrs["run_id"] = text("Only this consumer's run.")
+	resp.Schema = schema.Schema{
+		MarkdownDescription: "What was used, where, for whom, and what it cost. What ended in the period is settled; what lives now is told apart and grows from reading to reading, " +
+			"so give `to` and look at the `settled` lines where a value must not change. Nothing is written, and a ledger that does not exist yet has no usage. " +
+			"Amounts are decimal strings; null means unknown, never zero. The same as `sandboxer ledger usage`.",
+		Attributes: attrs,
+	}
+}
+
+func usageTime() stringRule {
+	return stringRule{about: `a day (2026-01-31), a month (2026-01), an RFC 3339 time, or how long ago (7d)`,
+		check: func(s string) string { return wrongIf(engine.CheckUsageTime(s)) }}
+}
+
+// Configure implements datasource.DataSourceWithConfigure.
+func (d *usageDataSource) Configure(_ context.Context, req datasource.ConfigureRequest, resp *datasource.ConfigureResponse) {
+	d.cfg = takeConfigured(req.ProviderData, &resp.Diagnostics)
+}
+
+// Read implements datasource.DataSource.
+func (d *usageDataSource) Read(ctx context.Context, req datasource.ReadRequest, resp *datasource.ReadResponse) {
+	var m usageModel
+	resp.Diagnostics.Append(req.Config.Get(ctx, &m)...)
+	e := d.must(&resp.Diagnostics)
+	if e == nil || resp.Diagnostics.HasError() {
+		return
+	}
+	r, err := e.Usage(ctx, m.query())
+	if err != nil {
+		summary, detail := describe("Usage cannot be told", err)
+		resp.Diagnostics.AddAttributeError(fieldPath(err, path.Empty(), "from", "to", "by"), summary, detail)
+		return
+	}
+	m.take(r)
+	resp.Diagnostics.Append(resp.State.Set(ctx, &m)...)
+}
+
+func (m *usageModel) query() engine.UsageQuery {
+	return engine.UsageQuery{WholeOrg: m.WholeOrg.ValueBool(), From: m.From.ValueString(), To: m.To.ValueString(), By: m.By, Sandbox: engine.ID(m.SandboxID.ValueString()),
+		Profile: m.Profile.ValueString(), Extension: m.Extension.ValueString(), Host: m.Host.ValueString(), Component: m.Component.ValueString(),
+		Actor: m.Actor.ValueString(), Harness: m.Harness.ValueString(), RunID: m.RunID.ValueString()}
+}
+
+func (m *usageModel) take(r engine.UsageReport) {
+	m.Account = types.StringValue(r.Account)
+	m.Rows, m.Totals = []usageRowModel{}, []usageSumModel{}
+	for _, part := range []struct {
+		status string
+		rows   []engine.UsageRow
+	}{{"settled", r.Settled}, {"running", r.Running}} {
+		for _, row := range part.rows {
+			m.Rows = append(m.Rows, usageRowModel{Account: optional(row.Account), Profile: optional(row.Profile), Extension: optional(row.Extension), Host: optional(row.Host),
+				Actor: optional(row.Actor), Harness: optional(row.Harness), RunID: optional(row.RunID), SandboxID: optional(string(row.Sandbox)), Name: optional(row.Name),
+				Day: optional(row.Day), Component: optional(row.Component), Consumed: optional(row.Consumed), ConsumedUnit: optional(row.ConsumedUnit),
+				usageSumModel: newUsageSum(part.status, row.UsageSums)})
+		}
+	}
+	for _, t := range r.Totals {
+		status := "settled"
+		if t.Running {
+			status = "running"
+		}
+		m.Totals = append(m.Totals, newUsageSum(status, t.UsageSums))
+	}
+}
+
+func newUsageSum(status string, s engine.UsageSums) usageSumModel {
+	return usageSumModel{Status: status, Currency: optional(s.Currency), Lives: s.Lives, EstimatedEnds: s.Estimated, RunningSeconds: s.RunningSeconds,
+		PausedSeconds: s.PausedSeconds, Billed: optional(s.Billed), OwnKey: optional(s.OwnKey), OwnPlace: optional(s.OwnPlace)}
+}
