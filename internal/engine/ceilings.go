@@ -16,15 +16,17 @@ const (
 
 // ceilings are those of every policy of the account, which all hold, and for
 // metered places the default.
-func (e *Engine) ceilings(metered bool) []ledger.Ceiling {
+func (e *Engine) ceilings(metered bool) []ledger.Ceiling { return e.ceilingsOf(e.account, metered) }
+
+func (e *Engine) ceilingsOf(account string, metered bool) []ledger.Ceiling {
 	var out []ledger.Ceiling
 	bounded := false
-	for _, c := range e.catalog.Ceilings(e.account) {
+	for _, c := range e.catalog.Ceilings(account) {
 		bounded = bounded || c.Currency == ""
 		out = append(out, ledger.Ceiling{Source: c.Policy, Scope: c.Scope, Currency: c.Currency, Max: c.Max, Per: c.Per})
 	}
 	if metered && !bounded {
-		out = append(out, ledger.Ceiling{Source: "the default for places that send a bill", Scope: e.account, Max: defaultCreates, Per: defaultCreateFor, Metered: true})
+		out = append(out, ledger.Ceiling{Source: "the default for places that send a bill", Scope: account, Max: defaultCreates, Per: defaultCreateFor, Metered: true})
 	}
 	return out
 }

@@ -30,12 +30,16 @@ type liability struct {
 
 // liabilityAt is that of a place which a request may get.
 func (p *prepared) liabilityAt(cand *route.Candidate) liability {
-	q := p.quotes[cand.ID()]
+	return quotedLiability(p.quotes[cand.ID()], selfHosted(cand), p.req.Billing, time.Duration(p.resolved.Spec.TTL))
+}
+
+// quotedLiability is that of what was quoted for a ttl.
+func quotedLiability(q meter.Quote, own bool, bill string, ttl time.Duration) liability {
 	worst := q.Reserve
 	if q.Snapshot.FeeOnly() {
 		worst = q.Wallet
 	}
-	return liability{prices: q.Snapshot, sizes: q.Sizes, own: selfHosted(cand), bill: p.req.Billing, quoted: worst, ttl: time.Duration(p.resolved.Spec.TTL)}
+	return liability{prices: q.Snapshot, sizes: q.Sizes, own: own, bill: bill, quoted: worst, ttl: ttl}
 }
 
 // liabilityOf is that of a sandbox that lives; false where no meter runs. It

@@ -48,7 +48,7 @@ func (e *Engine) ServeLedger(ctx context.Context, o ServeOptions) error {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
 	view := func(p httpledger.Principal) ledger.Ledger {
-		return tenant.View(l, tenant.Options{Account: p.Account, Owns: p.Owns, Pricer: ownersPrices{e}, Now: e.now,
+		return tenant.View(l, tenant.Options{Account: p.Account, Owns: p.Owns, Pricer: ownersPrices{e}, Ceilings: e.ceilingsOf, Now: e.now,
 			Window: lease.Max + timeoutProvision + timeoutReady + settleGrace, Grace: settleGrace})
 	}
 	s, err := httpledger.NewServer(httpledger.Config{Ledger: l, Authenticate: tokens.Authenticate, View: view,
@@ -136,50 +136,17 @@ func (o ownersPrices) Price(a tenant.Asked) (tenant.Price, error) {
 	}
 	out.Rates, out.Currency, out.Sizes = json.RawMessage(q.Snapshot.Encode()), string(q.Currency), q.Sizes.Map()
 	out.Quote = ledger.Quote{Body: mustJSON(q), Prices: priceBooks(q)}
-	out.Reserve = worstCase(q, a.TTL, byok)
-	if len(a.Rates) > 0 {
-		err = fixed(&out, a, byok)
+	w := quotedLiability(q, false, req.Billing, a.TTL)
+	if len(a.Rates) > 0 { // fixed before
+		if w.prices, err = meter.DecodePriceSnapshot(string(a.Rates)); err != nil {
+			return out, err
+		}
+		w.sizes, w.quoted, w.head = w.prices.Sizes, nil, a.Head
+		out.Rates, out.Currency, out.Sizes = a.Rates, string(w.prices.Currency), w.sizes.Map()
+	}
+	r, err := w.reserve(a.TTL)
+	if err == nil {
+		out.Reserve = *r
 	}
 	return out, err
-}
-
-// worstCase is what has to be set aside in all; unknown where the price is.
-func worstCase(q meter.Quote, ttl time.Duration, byok bool) ledger.Reserve {
-	r := ledger.Reserve{Currency: string(q.Currency), Total: true, TTL: ttl, IfGranted: !byok}
-	if byok {
-		r.Memo = ledger.AccountBYOK
-	}
-	worst := q.Reserve
-	if q.Snapshot.FeeOnly() {
-		worst, r.Wallet = q.Wallet, true
-	}
-	if worst == nil {
-		r.Unknown = true
-		return r
-	}
-	r.Amount = int64(*worst)
-	if q.Hourly != nil && q.PerCreation != nil && !q.Snapshot.FeeOnly() {
-		r.Hourly, r.Fixed = int64(*q.Hourly), int64(*q.PerCreation)
-	}
-	return r
-}
-
-// fixed takes prices that were fixed before instead of the catalog's.
-func fixed(p *tenant.Price, a tenant.Asked, byok bool) error {
-	s, err := meter.DecodePriceSnapshot(string(a.Rates))
-	if err != nil {
-		return err
-	}
-	lines, err := meter.Charge([]meter.Segment{{Mode: meter.ModeRunning, Milliseconds: a.TTL.Milliseconds() + 1, Sizes: s.Sizes}}, s)
-	if err != nil {
-		return err
-	}
-	total, known, err := meter.Total(lines)
-	if err != nil {
-		return err
-	}
-	p.Rates, p.Currency, p.Sizes = a.Rates, string(s.Currency), s.Sizes.Map()
-	p.Reserve.Currency, p.Reserve.Unknown, p.Reserve.TTL = p.Currency, !known, a.TTL
-	p.Reserve.Amount = int64(total) + int64(len(lines)) // each line is rounded by less than one
-	return nil
 }

@@ -61,7 +61,7 @@ func newLedgerServer(t *testing.T) *ledgerServer {
 
 // command is the command line on the server's machine.
 func (s *ledgerServer) command(args ...string) *exec.Cmd {
-	cmd := exec.Command(s.bin, append(args, "--state-dir", s.b.state, "--catalog", s.b.catalog)...) //nolint:gosec // the binary under test
+	cmd := exec.Command(s.bin, append(args, "--state-dir", s.b.state, "--catalog", s.b.catalog)...)
 	return cmd
 }
 
@@ -163,7 +163,7 @@ func TestTerraformWithALedgerOverHTTP(t *testing.T) {
 		t.Errorf("destroyed without the server:\n%s", out)
 	}
 	s.start()
-	sweep := exec.Command(s.bin, "sweep", "--state-dir", c.b.state, "--catalog", c.b.catalog, "--account", "acme/web", "--ledger", s.address()) //nolint:gosec // the binary under test
+	sweep := exec.Command(s.bin, "sweep", "--state-dir", c.b.state, "--catalog", c.b.catalog, "--account", "acme/web", "--ledger", s.address())
 	sweep.Env = c.env
 	if out, err := sweep.CombinedOutput(); err != nil {
 		t.Errorf("%v: %s", err, out)

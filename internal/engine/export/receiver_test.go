@@ -50,6 +50,13 @@ func newReceiver(t testing.TB) *receiver {
 	return r
 }
 
+// set changes the fault. A request that was cut off may still be under way.
+func (r *receiver) set(fault func(w http.ResponseWriter, n int, events []event) (answered, taken bool)) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.fault = fault
+}
+
 func (r *receiver) url() string { return r.URL + "/api/v1/events" }
 
 // ServeHTTP implements http.Handler.

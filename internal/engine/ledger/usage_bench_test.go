@@ -148,7 +148,7 @@ func fillUsage(b *testing.B, s *store) {
 		Sizes: meter.Sizes{VCPUMilli: 2000, MemoryMiB: 4096}, Prices: []meter.SnapshotPrice{
 			{Component: meter.ComponentVCPU, Unit: "vcpu-second", Price: &price, Confidence: meter.ConfidenceExact},
 			{Component: meter.ComponentMemory, Unit: "gib-second", Price: &price, Confidence: meter.ConfidenceExact}}}
-	random := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // the same each time
+	random := rand.New(rand.NewPCG(1, 2)) // the same each time
 	w := benchWriter{sandboxes: bulk{table: "sandboxes"}, meters: bulk{table: "meters"}, segments: bulk{table: "meter_segments"},
 		charges: bulk{table: "charges"}, random: random, rates: []byte(rates.Encode())}
 	for from := 0; from < benchMeters; from += 20_000 {

@@ -35,7 +35,7 @@ type exchangeKey struct{}
 func write[A any](ctx context.Context, c *Client, op string, q any) (A, error) {
 	var none A
 	if c.readOnly {
-		return none, oops(extensions.KindUnsupported, "the ledger %s was opened for reading only", c.URL())
+		return none, c.onlyReads()
 	}
 	if err := ctx.Err(); err != nil {
 		return none, oops(extensions.KindTimeout, "nothing was written: %w", err)
@@ -45,6 +45,10 @@ func write[A any](ctx context.Context, c *Client, op string, q any) (A, error) {
 		err = oops(extensions.KindIndeterminate, "whether it was recorded is not known: %w", err).WithRemedy("%s", extensions.RemedyOf(err))
 	}
 	return a, err
+}
+
+func (c *Client) onlyReads() error {
+	return oops(extensions.KindUnsupported, "the ledger %s was opened for reading only", c.URL())
 }
 
 // ask is one operation that changes nothing.
@@ -86,7 +90,7 @@ func exchanged[A any](ctx context.Context, c *Client, op string, q any) (answer 
 		}
 		return answer, false, nil
 	}
-	err, sure := c.refused(resp, x.body)
+	sure, err := c.refused(resp, x.body)
 	return answer, !sure && x.sent.Load(), err
 }
 
@@ -163,15 +167,15 @@ func (c *Client) notAnswered(ctx context.Context, err error) error {
 
 // refused reads a refusal. sure: nothing of it was carried out, as far as an
 // answer can tell.
-func (c *Client) refused(resp *http.Response, body []byte) (err error, sure bool) {
+func (c *Client) refused(resp *http.Response, body []byte) (sure bool, err error) {
 	var f failure
 	if strings.HasPrefix(resp.Header.Get("Content-Type"), contentType) && decode(bytes.NewReader(body), &f) == nil && f.Kind != "" {
-		return f.err(), true // ours; what it does not know it calls indeterminate itself
+		return true, f.err() // ours; what it does not know it calls indeterminate itself
 	}
 	what := "the ledger " + c.URL() + " is not answered for by `sandboxer ledger serve`: HTTP " + strconv.Itoa(resp.StatusCode)
 	if passing(resp.StatusCode) {
-		return oops(extensions.KindUnavailable, "%s", what).WithRemedy("check what stands before the server, then run again"),
-			resp.StatusCode == http.StatusTooManyRequests || resp.StatusCode == http.StatusServiceUnavailable
+		return resp.StatusCode == http.StatusTooManyRequests || resp.StatusCode == http.StatusServiceUnavailable,
+			oops(extensions.KindUnavailable, "%s", what).WithRemedy("check what stands before the server, then run again")
 	}
-	return oops(extensions.KindInvalid, "%s", what).WithRemedy("check the ledger address"), true
+	return true, oops(extensions.KindInvalid, "%s", what).WithRemedy("check the ledger address")
 }

@@ -118,9 +118,13 @@ func (c *Client) Holder(ctx context.Context) (ledger.HolderID, error) {
 	if c.holder != nil {
 		return c.holder.id, nil
 	}
+	if c.readOnly {
+		return "", c.onlyReads()
+	}
 	var id ledger.HolderID
 	kept, err := lease.Keep(ctx, c.term, func(ctx context.Context) (err error) {
-		id, err = write[ledger.HolderID](ctx, c, opHolder, holding{ID: id, Term: c.term})
+		// A lease that was given and not heard of runs out: it may be given up.
+		id, err = ask[ledger.HolderID](ctx, c, opHolder, holding{ID: id, Term: c.term})
 		return err
 	})
 	if err != nil {
@@ -154,7 +158,7 @@ func (c *Client) Close() error {
 		ctx, cancel := context.WithTimeout(context.Background(), dialTime)
 		defer cancel()
 		// What cannot be given up runs out by itself.
-		_, _ = write[ledger.HolderID](ctx, c, opHolder, holding{ID: h.id})
+		_, _ = ask[ledger.HolderID](ctx, c, opHolder, holding{ID: h.id})
 	}
 	c.http.HTTPClient.CloseIdleConnections()
 	return nil

@@ -12,8 +12,8 @@ import (
 // Where a client finds its token: the text itself, or a file that holds it and
 // nothing else.
 const (
-	EnvToken     = "SANDBOXER_LEDGER_TOKEN"      //nolint:gosec // the name, not the token
-	EnvTokenFile = "SANDBOXER_LEDGER_TOKEN_FILE" //nolint:gosec // the name, not the token
+	EnvToken     = "SANDBOXER_LEDGER_TOKEN"
+	EnvTokenFile = "SANDBOXER_LEDGER_TOKEN_FILE"
 )
 
 // credential is the client's token: given, or read from the environment.

@@ -3,7 +3,6 @@ package httpledger
 import (
 	"bytes"
 	"context"
-	"crypto/tls"
 	"encoding/json"
 	"io"
 	"log/slog"
@@ -146,86 +145,6 @@ func TestHoldersOfOneAccountAreNotThoseOfAnother(t *testing.T) {
 	}
 }
 
-func TestTokensInAFile(t *testing.T) {
-	t.Parallel()
-	file := filepath.Join(t.TempDir(), "new", "tokens.yaml")
-	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
-	text, made, err := CreateToken(file, "acme/web", now)
-	if err != nil || !tokenForm.MatchString(text) {
-		t.Fatal(text, err)
-	}
-	other, _, err := CreateToken(file, "acme", now)
-	if err != nil {
-		t.Fatal(err)
-	}
-	body, err := os.ReadFile(file)
-	if info, serr := os.Stat(file); err != nil || serr != nil || info.Mode().Perm() != 0o600 || strings.Contains(string(body), text) {
-		t.Errorf("%v %v: %s", err, serr, body)
-	}
-	tokens, err := OpenTokens(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	who, ok := tokens.Authenticate(text)
-	if !ok || who.Account != "acme/web" || who.Token != made.ID {
-		t.Errorf("%+v", who)
-	}
-	if who, ok := tokens.Authenticate(other); !ok || who.Account != "acme" {
-		t.Errorf("%+v", who)
-	}
-	for _, bad := range []string{"", text[:len(text)-1], strings.ToUpper(text), made.SHA256} {
-		if who, ok := tokens.Authenticate(bad); ok || who != (Principal{}) {
-			t.Errorf("%q opens %+v", bad, who)
-		}
-	}
-	if err := RevokeToken(file, made.ID); err != nil {
-		t.Fatal(err)
-	}
-	if _, ok := tokens.Authenticate(text); ok {
-		t.Error("a revoked token opens")
-	}
-	if err := RevokeToken(file, made.ID); !extensions.IsKind(err, extensions.KindNotFound) {
-		t.Errorf("%v", err)
-	}
-	if list, err := ListTokens(file); err != nil || len(list) != 1 || list[0].Account != "acme" || !list[0].CreatedAt.Equal(now) {
-		t.Errorf("%+v, %v", list, err)
-	}
-	if err := os.Chmod(file, 0o644); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := OpenTokens(file); !extensions.IsKind(err, extensions.KindInvalid) || !strings.Contains(extensions.RemedyOf(err), "chmod 600") {
-		t.Errorf("others may read it: %v", err)
-	}
-	if err := os.Remove(file); err != nil {
-		t.Fatal(err)
-	}
-	if _, ok := tokens.Authenticate(other); ok {
-		t.Error("without the file somebody is let in")
-	}
-}
-
-func TestFilesThatAreNotOfTokens(t *testing.T) {
-	t.Parallel()
-	sum := strings.Repeat("ab", 32)
-	for name, body := range map[string]string{
-		"no version":    "tokens: []\n",
-		"another one":   "version: 2\ntokens: []\n",
-		"unknown field": "version: 1\ntokens: []\nadmin: true\n",
-		"no account":    "version: 1\ntokens: [{id: a, sha256: " + sum + "}]\n",
-		"a short hash":  "version: 1\ntokens: [{id: a, account: acme/web, sha256: abcd}]\n",
-		"one id twice":  "version: 1\ntokens: [{id: a, account: x/y, sha256: " + sum + "}, {id: a, account: x/z, sha256: " + sum + "}]\n",
-		"no YAML":       "{",
-	} {
-		file := filepath.Join(t.TempDir(), "tokens.yaml")
-		if err := os.WriteFile(file, []byte(body), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := OpenTokens(file); !extensions.IsKind(err, extensions.KindInvalid) {
-			t.Errorf("%s: %v", name, err)
-		}
-	}
-}
-
 func TestListening(t *testing.T) {
 	t.Parallel()
 	for name, l := range map[string]Listening{
@@ -262,7 +181,7 @@ func TestAServerFinishesWhatIsUnderWay(t *testing.T) {
 	answer := make(chan string, 1)
 	url := <-ready
 	go func() {
-		resp, err := client.Get(url) //nolint:noctx // the test's own server
+		resp, err := client.Get(url)
 		if err != nil {
 			answer <- err.Error()
 			return
@@ -290,7 +209,7 @@ func TestACertificateIsReadAgain(t *testing.T) {
 	if _, err := c.get(nil); err == nil {
 		t.Error("nothing is there")
 	}
-	first, second := writeCertificate(t, c, 1), &tls.Certificate{}
+	first := writeCertificate(t, c, 1)
 	got, err := c.get(nil)
 	if err != nil || !bytes.Equal(got.Certificate[0], first) {
 		t.Fatal(err)
@@ -302,7 +221,7 @@ func TestACertificateIsReadAgain(t *testing.T) {
 		t.Errorf("while it is renewed: %v", err)
 	}
 	renewed := writeCertificate(t, c, 2)
-	if second, err = c.get(nil); err != nil || !bytes.Equal(second.Certificate[0], renewed) {
+	if got, err = c.get(nil); err != nil || !bytes.Equal(got.Certificate[0], renewed) {
 		t.Errorf("renewed: %v", err)
 	}
 }

@@ -127,6 +127,20 @@ func (s *served) PutHost(ctx context.Context, h ledger.Host) (ledger.Host, error
 	return v, s.injected(err)
 }
 
+func (s *served) PutBudget(ctx context.Context, b ledger.Budget) (ledger.Budget, error) {
+	v, err := s.Client.PutBudget(ctx, b)
+	return v, s.injected(err)
+}
+
+func (s *served) MoveOutbox(ctx context.Context, step ledger.OutboxStep) (ledger.Outbox, error) {
+	v, err := s.Client.MoveOutbox(ctx, step)
+	return v, s.injected(err)
+}
+
+func (s *served) DeleteHost(ctx context.Context, account, name string) error {
+	return s.injected(s.Client.DeleteHost(ctx, account, name))
+}
+
 func (s *served) BeginSnapshot(ctx context.Context, b ledger.BeginSnapshot) (ledger.Snapshot, error) {
 	v, err := s.Client.BeginSnapshot(ctx, b)
 	return v, s.injected(err)

@@ -115,9 +115,9 @@ func asFailure(err error) failure {
 	f := failure{Kind: extensions.KindOf(err), Remedy: extensions.RemedyOf(err), Field: extensions.FieldOf(err), Text: err.Error()}
 	var e *extensions.Error
 	if errors.As(err, &e) {
-		f.Op, f.ID, f.RetryAfter = e.Op, e.ID, e.RetryAfter
-		if e == err && e.Err != nil {
-			f.Text = e.Err.Error()
+		f.RetryAfter = e.RetryAfter
+		if e.Err != nil && e.Error() == err.Error() { // the outermost: its parts are put together again there
+			f.Op, f.ID, f.Text = e.Op, e.ID, e.Err.Error()
 		}
 	}
 	errors.As(err, &f.NameTaken)

@@ -99,11 +99,11 @@ func (v *view) bound(ctx context.Context, row ledger.Sandbox, c ledger.Change) (
 		c, err := v.told(c)
 		return []ledger.Change{c}, err
 	}
-	since := row.CreatedAt
+	head := time.Duration(0)
 	if open != nil {
-		since = open.OpenedAt
+		head = max(0, open.OpenedAt.Sub(row.CreatedAt))
 	}
-	return v.metered(ctx, row, c, place, price, since, ran)
+	return v.metered(ctx, row, c, place, price, head, ran)
 }
 
 // placed is where the sandbox is after the change, and what is asked for there.
@@ -150,7 +150,7 @@ func billed(m *ledger.Meter) bool {
 }
 
 // metered is bound for a place that sends a bill.
-func (v *view) metered(ctx context.Context, row ledger.Sandbox, c ledger.Change, place ledger.Sandbox, price Price, since time.Time, ran bool) ([]ledger.Change, error) {
+func (v *view) metered(ctx context.Context, row ledger.Sandbox, c ledger.Change, place ledger.Sandbox, price Price, head time.Duration, ran bool) ([]ledger.Change, error) {
 	if c.Intent != nil {
 		in := *c.Intent
 		in.Metered = true
@@ -167,8 +167,12 @@ func (v *view) metered(ctx context.Context, row ledger.Sandbox, c ledger.Change,
 	case fresh && place.Extension != "":
 		c.Quote, c.Reserve = price.quote(c.Quote), &price.Reserve
 	case c.Reserve != nil || later(row, c.Patch):
+		ttl := endOf(row, c.Patch).Sub(row.CreatedAt)
+		if c.Reserve != nil { // for an end that is not there yet
+			ttl = max(ttl, c.Reserve.TTL)
+		}
 		price, err = v.Pricer.Price(Asked{Extension: place.Extension, HostRef: place.HostRef, Spec: place.Spec, Request: place.Request,
-			TTL: endOf(row, c.Patch).Sub(since), Rates: ratesOf(stored)})
+			TTL: ttl, Head: head, Rates: ratesOf(stored)})
 		if err != nil {
 			return nil, err
 		}
@@ -177,6 +181,9 @@ func (v *view) metered(ctx context.Context, row ledger.Sandbox, c ledger.Change,
 		if fixed := ratesOf(stored); fixed != nil {
 			price.Rates = fixed
 		}
+	}
+	if c.Reserve != nil {
+		c.Ceilings = v.withCeilings(row.Account, true, c.Ceilings)
 	}
 	if c.Meter.Open != nil {
 		if err := v.rate(&c.Meter, price); err != nil {

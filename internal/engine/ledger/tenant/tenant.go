@@ -25,6 +25,8 @@ type Options struct {
 	Owns func(ledger.HolderID) bool
 	// Pricer tells what places cost by the owner's catalog.
 	Pricer Pricer
+	// Ceilings are those of the owner's policies, beside the client's own; nil = none.
+	Ceilings func(account string, metered bool) []ledger.Ceiling
 	// Now is the owner's clock; nil = time.Now.
 	Now func() time.Time
 	// Window is how long after its begin a create that left no handle may
@@ -49,6 +51,7 @@ type Asked struct {
 	Spec      json.RawMessage // resolved: its resources count
 	Request   json.RawMessage // as asked for: who pays counts
 	TTL       time.Duration
+	Head      time.Duration // of the TTL, how much was over when it was metered
 	// Rates apply instead of the catalog's, where they are fixed already.
 	Rates json.RawMessage
 }

@@ -76,7 +76,8 @@ func lastSeen(row ledger.Sandbox, m ledger.Meter) time.Time {
 // boundMeter bounds the times of what a change does to a meter, and what was
 // measured to what a life of that length can have used.
 func (v *view) boundMeter(row ledger.Sandbox, m *ledger.Meter, c *ledger.Change) {
-	now, moved := v.now(), false
+	now := v.now()
+	var moved bool
 	if o := c.Meter.Open; o != nil {
 		if o.At, moved = clamp(o.At, row.CreatedAt, now); moved {
 			o.Source = sourceOwner

@@ -3,6 +3,7 @@ package tenant
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
@@ -58,6 +59,7 @@ func (v *view) Begin(ctx context.Context, b ledger.Begin) (ledger.Sandbox, error
 	if err := v.priceBegin(&b); err != nil {
 		return v.doneBefore(ctx, b.ID, b.Key, err)
 	}
+	b.Ceilings = v.withCeilings(b.Account, b.Metered, b.Ceilings)
 	return v.own(b.ID)(v.base.Begin(ctx, b))
 }
 
@@ -69,6 +71,14 @@ func (v *view) mayBegin(b ledger.Begin) error {
 		return err
 	}
 	return v.ceilings(b.Ceilings)
+}
+
+// withCeilings adds the owner's.
+func (v *view) withCeilings(account string, metered bool, own []ledger.Ceiling) []ledger.Ceiling {
+	if v.Ceilings == nil {
+		return own
+	}
+	return slices.Concat(v.Ceilings(account, metered), own)
 }
 
 // ceilings refuses those that would count what others do.
