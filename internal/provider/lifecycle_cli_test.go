@@ -120,7 +120,7 @@ func TestTheReceiptsOfAStateAreCheckedAgainstTheLedger(t *testing.T) {
 		t.Fatal(err)
 	}
 	verify := func(state string) (string, error) {
-		cmd := exec.Command(filepath.Join(bin, "terraform-provider-sandboxer"), "ledger", "verify", "--receipts", filepath.Join(state, "terraform.tfstate"), //nolint:gosec // the binary under test
+		cmd := exec.Command(filepath.Join(bin, "terraform-provider-sandboxer"), "ledger", "verify", "--receipts", filepath.Join(state, "terraform.tfstate"),
 			"--state-dir", b.state, "--catalog", b.catalog, "--account", "acme/web")
 		out, err := cmd.CombinedOutput()
 		return string(out), err

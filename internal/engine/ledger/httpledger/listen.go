@@ -67,7 +67,9 @@ func Serve(ctx context.Context, h http.Handler, l Listening) error {
 	if err != nil {
 		err = errors.Join(err, s.Close())
 	}
-	<-served
+	if ended := <-served; !errors.Is(ended, http.ErrServerClosed) {
+		err = errors.Join(err, ended)
+	}
 	return err
 }
 
