@@ -148,7 +148,7 @@ var coreMutants = map[string]mutant{
 			s.Readiness = nil
 		}
 		return b.wholeBackend.WaitReady(c, s, h)
-	}},
+	}, also: []string{"core/probe-later-waits-for-wait-ready"}},
 	"core/find-finds": {find: func(b *broken, c ctx, id extensions.ID) (handle, error) {
 		h, err := b.wholeBackend.Find(c, id)
 		h.Ref += "x"
