@@ -18,7 +18,7 @@ use_root
 use_box sbx-x
 mkdir "$box"
 step() { :; }
-sleep() { command sleep 0.1; : >"$root/slept"; }
+sleep() { command sleep 0.1; [ "$1" != 1 ] || : >"$root/slept"; } # the watch over a command sleeps longer
 proxy_down() { :; }
 firewall_down() { :; }
 deny_down() { :; }

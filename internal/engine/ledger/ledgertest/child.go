@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -38,6 +39,12 @@ func Main(m *testing.M, end ...func() error) {
 			os.Exit(1)
 		}
 		os.Exit(0)
+	}
+	if detector { // each step is many times slower, and what is drawn adds no other interleaving
+		if err := flag.Set("rapid.checks", "15"); err != nil { // the command line still has the last word
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
 	}
 	code := m.Run()
 	for _, f := range end {

@@ -2,6 +2,7 @@ package ledgertest
 
 import (
 	"context"
+	"slices"
 	"testing"
 	"time"
 
@@ -12,8 +13,9 @@ import (
 // and returns the address to open it by.
 type NewAddress func(t testing.TB) string
 
-// Exercise runs the whole suite. The test binary's TestMain must call Main.
-func Exercise(t *testing.T, address NewAddress) {
+// Exercise runs the suite: the groups of the given names, or all of it. The test
+// binary's TestMain must call Main.
+func Exercise(t *testing.T, address NewAddress, only ...string) {
 	t.Helper()
 	for _, group := range []struct {
 		name string
@@ -35,6 +37,9 @@ func Exercise(t *testing.T, address NewAddress) {
 		{"Failpoints", failpoints},
 		{"Processes", processes},
 	} {
+		if len(only) > 0 && !slices.Contains(only, group.name) {
+			continue
+		}
 		t.Run(group.name, func(t *testing.T) { t.Parallel(); group.run(t, address) })
 	}
 }

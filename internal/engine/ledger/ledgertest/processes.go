@@ -200,8 +200,8 @@ func killedAtSteps(t *testing.T, address NewAddress) {
 
 func killedAtRandom(t *testing.T, address NewAddress) {
 	kills := 40
-	if testing.Short() {
-		kills = 10
+	if testing.Short() || detector {
+		kills = 12
 	}
 	at := address(t)
 	l := open(t, at, ledger.Options{})
