@@ -167,7 +167,7 @@ func (t *tx) reserve(account, subject, key string, r *Reserve) ([]Transfer, erro
 		return nil, err
 	}
 	parts, drop := r.portions(held, wallet)
-	out, err := t.release(key, drop)
+	out, err := t.release(account, key, drop)
 	if err != nil {
 		return nil, err
 	}
@@ -243,7 +243,7 @@ func (t *tx) budgetsOf(account, currency string) ([]Budget, error) {
 }
 
 // release voids reservations that are not needed.
-func (t *tx) release(key string, held []Transfer) ([]Transfer, error) {
+func (t *tx) release(account, key string, held []Transfer) ([]Transfer, error) {
 	var out []Transfer
 	for i, p := range held {
 		x := Transfer{ID: fmt.Sprintf("%s/release/%d", key, i), Kind: TransferVoid, PendingID: p.ID, Debit: p.Debit, Credit: p.Credit,
@@ -251,7 +251,7 @@ func (t *tx) release(key string, held []Transfer) ([]Transfer, error) {
 		if err := t.move(x, p.Amount); err != nil {
 			return nil, err
 		}
-		if err := t.spend(p, 0, 0); err != nil {
+		if err := t.spend(account, p, 0, 0); err != nil {
 			return nil, err
 		}
 		out = append(out, x)

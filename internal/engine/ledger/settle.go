@@ -99,10 +99,10 @@ func (t *tx) resolve(row Sandbox, key string, charges []chargeFact) ([]Transfer,
 		if i == last[p.Debit] {
 			over, used[p.Debit] = used[p.Debit], 0
 		}
-		if err := t.spend(p, x.Amount, over); err != nil {
+		if err := t.spend(row.Account, p, x.Amount, over); err != nil {
 			return nil, err
 		}
-		more, err := t.beyond(row, key, p.Debit, over, nil)
+		more, err := t.beyond(row, key, p.Debit, over)
 		if err != nil {
 			return nil, err
 		}
@@ -127,18 +127,10 @@ func (t *tx) unreserved(row Sandbox, key string, used map[string]int64) ([]Trans
 	maps.DeleteFunc(used, func(_ string, n int64) bool { return n == 0 })
 	var out []Transfer
 	for _, account := range slices.Sorted(maps.Keys(used)) {
-		bs, err := t.budgetsOf(row.Account, currencyOf(account))
-		if err != nil {
+		if err := t.spend(row.Account, Transfer{Debit: account}, 0, used[account]); err != nil {
 			return nil, err
 		}
-		var counted Transfer
-		for _, b := range bs {
-			counted.Budgets = append(counted.Budgets, b.ID)
-		}
-		if err := t.spend(counted, 0, used[account]); err != nil {
-			return nil, err
-		}
-		more, err := t.beyond(row, key, account, used[account], counted.Budgets)
+		more, err := t.beyond(row, key, account, used[account])
 		if err != nil {
 			return nil, err
 		}
@@ -150,7 +142,7 @@ func (t *tx) unreserved(row Sandbox, key string, used map[string]int64) ([]Trans
 // beyond books what was used of an account above what had been set aside: from
 // what is free in the wallet, the rest as receivable, or as a memo. No usage is
 // lost, no wallet overdrawn.
-func (t *tx) beyond(row Sandbox, key, account string, amount int64, budgets []string) ([]Transfer, error) {
+func (t *tx) beyond(row Sandbox, key, account string, amount int64) ([]Transfer, error) {
 	org, kind, currency := StreamOf(row.Account), kindOf(account), currencyOf(account)
 	type from struct {
 		payer  string
@@ -176,7 +168,7 @@ func (t *tx) beyond(row Sandbox, key, account string, amount int64, budgets []st
 		if b.amount == 0 {
 			continue
 		}
-		x := Transfer{ID: key + "/beyond/" + b.payer + ":" + currency, Kind: TransferDirect, Amount: b.amount, Subject: string(row.ID), Budgets: budgets}
+		x := Transfer{ID: key + "/beyond/" + b.payer + ":" + currency, Kind: TransferDirect, Amount: b.amount, Subject: string(row.ID)}
 		var err error
 		if x.Debit, x.Credit, err = t.sides(org, b.payer, currency); err != nil {
 			return nil, err
@@ -216,7 +208,7 @@ func (t *tx) expose(row Sandbox, key string) ([]Transfer, error) {
 	if err != nil {
 		return nil, err
 	}
-	out, err := t.release(key, held)
+	out, err := t.release(row.Account, key, held)
 	if err != nil {
 		return nil, err
 	}
@@ -235,18 +227,22 @@ func (t *tx) expose(row Sandbox, key string) ([]Transfer, error) {
 	return out, nil
 }
 
-// spend moves an amount of a budget from reserved to spent.
-func (t *tx) spend(p Transfer, used, over int64) error {
-	for _, id := range slices.Sorted(slices.Values(p.Budgets)) {
-		bs, err := t.budgets("WHERE id = ?", id)
-		if err != nil {
-			return err
+// spend counts what was used of a reservation in the budgets of an account, and
+// what is over: in all there are, as one may have been set since. Where it was
+// held it is held no more.
+func (t *tx) spend(account string, p Transfer, used, over int64) error {
+	bs, err := t.budgetsOf(account, currencyOf(p.Debit))
+	if err != nil {
+		return err
+	}
+	for _, b := range bs {
+		holds := slices.Contains(p.Budgets, b.ID)
+		if !holds && used == 0 && over == 0 {
+			continue
 		}
-		b, err := one(bs, nil, "budget", id)
-		if err != nil {
-			return err
+		if holds {
+			b.Reserved -= p.Amount
 		}
-		b.Reserved -= p.Amount
 		b.Spent = add(b.Spent, add(used, over))
 		b.Over = add(b.Over, over)
 		if err := t.update("ledger.budget", "budgets", b.fields(), "id = ?", b.ID); err != nil {

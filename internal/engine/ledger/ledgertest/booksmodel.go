@@ -184,15 +184,12 @@ func (p *plainBooks) settle(id extensions.ID, account string, charges []ledger.C
 		from.DebitsPosted += n
 		to.CreditsPosted += n
 		for _, b := range x.budgets {
-			*p.budgets[b] = asOf(*p.budgets[b], now)
 			p.budgets[b].Reserved -= x.amount
-			p.budgets[b].Spent += n
 		}
+		p.spend(account, x.currency, n, 0, now)
 	}
 	for from, n := range used {
-		if n > 0 {
-			p.overrun(account, from, n, parts, now)
-		}
+		p.overrun(account, from, n, now)
 	}
 	for _, x := range parts {
 		if x.payer == ledger.AccountWallet {
@@ -201,19 +198,19 @@ func (p *plainBooks) settle(id extensions.ID, account string, charges []ledger.C
 	}
 }
 
-// overrun books what was used and not set aside. Nothing of it may be lost.
-func (p *plainBooks) overrun(account string, of source, n int64, parts []part, now time.Time) {
-	budgets, org := p.over(account, of.currency), ledger.StreamOf(account)
-	for _, x := range parts { // those that were asked last
-		if x.source() == of {
-			budgets = x.budgets
-		}
-	}
-	for _, id := range budgets {
+// spend counts in all budgets there are.
+func (p *plainBooks) spend(account, currency string, n, over int64, now time.Time) {
+	for _, id := range p.over(account, currency) {
 		*p.budgets[id] = asOf(*p.budgets[id], now)
-		p.budgets[id].Spent += n
-		p.budgets[id].Over += n
+		p.budgets[id].Spent += n + over
+		p.budgets[id].Over += over
 	}
+}
+
+// overrun books what was used and not set aside. Nothing of it may be lost.
+func (p *plainBooks) overrun(account string, of source, n int64, now time.Time) {
+	p.spend(account, of.currency, 0, n, now)
+	org := ledger.StreamOf(account)
 	from, to := p.sides(org, of.payer, of.currency)
 	paid := n
 	if of.payer == ledger.AccountWallet {
