@@ -198,7 +198,9 @@ func (w liability) unaffordable(err error, about string, ttl time.Duration) erro
 	var unpriced *ledger.Unpriced
 	switch {
 	case errors.As(err, &short):
-		short.Fits = w.fits(short.Available+short.Held, short.Part, ttl)
+		if !short.Part || w.prices.FeeOnly() { // else the fee is another's, who told what fits
+			short.Fits = w.fits(short.Available+short.Held, short.Part, ttl)
+		}
 		next := "destroy what is not needed, or have the limit raised (`sandboxer ledger grant`, `sandboxer ledger budget`)"
 		if short.Fits > 0 {
 			next = "set ttl to at most " + profile.FormatDuration(short.Fits) + ", " + next
