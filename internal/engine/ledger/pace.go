@@ -80,7 +80,8 @@ func (n counter) pace(c Ceiling, need int64, total bool, id extensions.ID) (Pace
 	}
 	p := Pace{Ceiling: c, Need: need, At: n.now}
 	if c.Currency == "" {
-		return p, n.begun(&p)
+		err := n.begun(&p)
+		return p, err
 	}
 	held, own, err := n.held(c, id)
 	if err != nil {
@@ -89,7 +90,8 @@ func (n counter) pace(c Ceiling, need int64, total bool, id extensions.ID) (Pace
 	if total {
 		p.Need = max(0, need-own)
 	}
-	return p, n.spent(&p, held)
+	err = n.spent(&p, held)
+	return p, err
 }
 
 // within selects the accounts of a scope by the column.
