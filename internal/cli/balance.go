@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"time"
@@ -11,12 +12,25 @@ import (
 )
 
 type balanceView struct {
-	Account       string       `json:"account"`
-	Org           string       `json:"org"`
-	Workspace     string       `json:"workspace"`
-	LiveSandboxes int64        `json:"live_sandboxes"`
-	Wallets       []walletView `json:"wallets"`
-	Budgets       []budgetView `json:"budgets"`
+	Account       string        `json:"account"`
+	Org           string        `json:"org"`
+	Workspace     string        `json:"workspace"`
+	LiveSandboxes int64         `json:"live_sandboxes"`
+	Wallets       []walletView  `json:"wallets"`
+	Budgets       []budgetView  `json:"budgets"`
+	Ceilings      []ceilingView `json:"ceilings"`
+}
+
+type ceilingView struct {
+	Source   string     `json:"source"`
+	Scope    string     `json:"scope"`
+	Currency string     `json:"currency"` // none: it counts sandboxes
+	Metered  bool       `json:"metered"`
+	Limit    string     `json:"limit"`
+	Used     string     `json:"used"`
+	Per      string     `json:"per"`
+	Full     bool       `json:"full"`
+	Next     *time.Time `json:"next"`
 }
 
 type walletView struct {
@@ -42,12 +56,14 @@ func viewOfWallet(w engine.Wallet) walletView {
 func (a *app) ledgerBalanceCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "balance",
-		Short: "What the account has: credit, reservations, budgets",
+		Short: "What the account has: credit, reservations, budgets, ceilings",
 		Long: `Shows the wallet of the account's organisation and the budgets that bound the
 account. Granted is all credit ever put in. Reserved is set aside for sandboxes
 that live, by their worst case; what they do not use comes back. Available is
 what is left of granted after spent and reserved. Owed (receivable) was used
-beyond what the wallet had: a wallet is never below zero, and no usage is lost.`,
+beyond what the wallet had: a wallet is never below zero, and no usage is lost.
+What is owed is paid first of the next grant, and of what becomes free. Ceilings
+bound how fast sandboxes are made or money is spent, and tell when the next fits.`,
 		Example: "  sandboxer ledger balance --account acme/web",
 		Args:    args(cobra.NoArgs),
 		RunE: func(c *cobra.Command, _ []string) error {
@@ -58,6 +74,7 @@ beyond what the wallet had: a wallet is never below zero, and no usage is lost.`
 				}
 				v := balanceView{Account: acc.Account, Org: acc.Org, Workspace: acc.Workspace, LiveSandboxes: acc.Live,
 					Wallets: []walletView{}, Budgets: budgetViews(acc.Budgets)}
+				v.Ceilings = viewsOfCeilings(acc.Ceilings)
 				for _, w := range acc.Wallets {
 					v.Wallets = append(v.Wallets, viewOfWallet(w))
 				}
@@ -83,7 +100,40 @@ func printBalance(w io.Writer, v balanceView, now time.Time) error {
 	if _, err := fmt.Fprintln(w); err != nil {
 		return err
 	}
-	return printBudgets(w, v.Budgets, now)
+	if err := printBudgets(w, v.Budgets, now); err != nil || len(v.Ceilings) == 0 {
+		return err
+	}
+	if _, err := fmt.Fprintln(w); err != nil {
+		return err
+	}
+	return printCeilings(w, v.Ceilings, now)
+}
+
+func viewsOfCeilings(list []engine.CeilingView) []ceilingView {
+	out := []ceilingView{}
+	for _, c := range list {
+		v := ceilingView{Source: c.Source, Scope: c.Scope, Currency: c.Currency, Metered: c.Metered, Limit: c.Limit, Used: c.Used, Per: c.Per, Full: c.Full}
+		if !c.Next.IsZero() {
+			v.Next = &c.Next
+		}
+		out = append(out, v)
+	}
+	return out
+}
+
+func printCeilings(w io.Writer, list []ceilingView, now time.Time) error {
+	rows := [][]string{{"CEILING OF", "FOR", "COUNTS", "USED", "LIMIT", "PER", "NEXT"}}
+	for _, c := range list {
+		counts, next := cmp.Or(c.Currency, "creates"), "now"
+		switch {
+		case c.Next != nil:
+			next = relative(*c.Next, now)
+		case c.Full:
+			next = "when something ends"
+		}
+		rows = append(rows, []string{c.Source, c.Scope, counts, c.Used, c.Limit, c.Per, next})
+	}
+	return columns(w, 3, rows)
 }
 
 func printWallets(w io.Writer, org string, list []walletView) error {

@@ -4,11 +4,13 @@ import (
 	"context"
 	"crypto/rand"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/meter"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/profile"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
@@ -19,6 +21,7 @@ type AccountView struct {
 	Workspace string
 	Wallets   []Wallet // by currency
 	Budgets   []BudgetView
+	Ceilings  []CeilingView
 	Live      int64 // sandboxes of the account that are not destroyed
 }
 
@@ -31,6 +34,22 @@ type Wallet struct {
 	Reserved  string // set aside for sandboxes that live
 	Available string
 	Owed      string // receivable: used, and more than the wallet had
+}
+
+// CeilingView is a ceiling with what counts against it. Of one that bounds
+// money, Limit and Used are decimal strings; else they count sandboxes.
+type CeilingView struct {
+	Source   string // whose it is: "policy.acme"
+	Scope    string // org/workspace, or the org
+	Currency string // "" = it bounds how many sandboxes are begun
+	Metered  bool   // counts only places that send a bill
+	Limit    string
+	Used     string
+	Per      string // how long it looks back: "10m"
+	// Next is when there is room again; zero where there is, and where that
+	// takes an end of what lives, or a higher ceiling.
+	Next time.Time
+	Full bool // nothing more is let through now
 }
 
 // BudgetView is a budget with what counts against it. Amounts are decimal
@@ -73,9 +92,32 @@ func (e *Engine) AccountView(ctx context.Context) (AccountView, error) {
 			v.Budgets = append(v.Budgets, b)
 		}
 	}
+	if v.Ceilings, err = e.ceilingViews(ctx, l); err != nil {
+		return v, err
+	}
 	rows, err := l.List(ctx, ledger.Filter{Account: e.account, Live: true})
 	v.Live = int64(len(rows))
 	return v, err
+}
+
+// ceilingViews are the ceilings of a create at a place that sends a bill, each once.
+func (e *Engine) ceilingViews(ctx context.Context, l ledger.Ledger) ([]CeilingView, error) {
+	paces, err := l.Paces(ctx, ledger.PaceQuery{Account: e.account, Metered: true, Ceilings: e.ceilings(true)})
+	var out []CeilingView
+	seen := map[ledger.Ceiling]bool{}
+	for _, p := range paces {
+		if seen[p.Ceiling] {
+			continue
+		}
+		seen[p.Ceiling] = true
+		v := CeilingView{Source: p.Source, Scope: p.Scope, Currency: p.Currency, Metered: p.Metered, Per: profile.FormatDuration(p.Per), Next: p.Next, Full: !p.Fits(),
+			Limit: strconv.FormatInt(p.Max, 10), Used: strconv.FormatInt(p.Count, 10)}
+		if p.Currency != "" {
+			v.Limit, v.Used = nano(p.Max), nano(p.Count)
+		}
+		out = append(out, v)
+	}
+	return out, err
 }
 
 func wallets(balances []ledger.Balance) []Wallet {
@@ -99,7 +141,7 @@ func wallets(balances []ledger.Balance) []Wallet {
 			continue // looked at, never used
 		}
 		out = append(out, Wallet{Currency: c, Granted: nano(w.CreditsPosted), Spent: nano(w.DebitsPosted), Reserved: nano(w.DebitsPending),
-			Available: nano(w.Available()), Owed: nano(owed.DebitsPosted - owed.CreditsPosted)})
+			Available: nano(w.Available()), Owed: nano(owed.Owed())})
 	}
 	return out
 }

@@ -39,6 +39,9 @@ func (a *accrual) meter(m ledger.Meter) (err error) {
 	if err != nil {
 		return extensions.Errorf(extensions.KindOf(err), "pricing the running meter %s: %w", m.ID, err)
 	}
+	if charges, err = a.paid(m, charges); err != nil {
+		return err
+	}
 	if a.component != "" {
 		charges = slices.DeleteFunc(charges, func(c ledger.Charge) bool {
 			return c.Component != a.component && !strings.HasPrefix(c.Component, a.component+":")
@@ -51,6 +54,15 @@ func (a *accrual) meter(m ledger.Meter) (err error) {
 		return err
 	}
 	return a.sum.Add(m, charges)
+}
+
+// paid tells who pays, as the settlement will.
+func (a *accrual) paid(m ledger.Meter, charges []ledger.Charge) ([]ledger.Charge, error) {
+	if len(charges) == 0 {
+		return nil, nil
+	}
+	held, err := a.l.Held(a.ctx, m.SandboxID)
+	return m.Paid(charges, held), err
 }
 
 // end is now, or the sandbox's deadline where that is over and nobody has

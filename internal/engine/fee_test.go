@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -35,7 +36,9 @@ func TestAFeeComesOutOfTheWalletAlthoughAnotherPaysTheVendor(t *testing.T) {
 	if _, err := e.Create(ctx, req, nil, nil); !extensions.IsKind(err, extensions.KindExhausted) {
 		t.Fatalf("without credit for the fee: %v", err)
 	}
-	wallet := func(use func(ledger.Ledger)) ledger.Balance {
+	var vendor ledger.Balance
+	var budget ledger.Budget
+	wallet := func(use func(ledger.Ledger)) (w ledger.Balance) {
 		t.Helper()
 		l, err := ledger.Open(ctx, ledger.DefaultURL(b.dir), ledger.Options{})
 		if err != nil {
@@ -50,23 +53,45 @@ func TestAFeeComesOutOfTheWalletAlthoughAnotherPaysTheVendor(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, x := range all {
-			if x.Kind == ledger.AccountWallet {
-				return x
+			switch x.Kind {
+			case ledger.AccountWallet:
+				w = x
+			case ledger.AccountBYOK:
+				vendor = x
 			}
 		}
-		return ledger.Balance{}
+		if bs, err := l.Budgets(ctx, "acme"); err != nil {
+			t.Fatal(err)
+		} else if len(bs) > 0 {
+			budget = bs[0]
+		}
+		return w
 	}
 	wallet(func(l ledger.Ledger) {
 		if _, err := l.Grant(ctx, ledger.Grant{Key: "g", Org: "acme", Currency: "USD", Amount: 1e9}); err != nil {
 			t.Fatal(err)
 		}
 	})
+	limit := func(amount int64) {
+		wallet(func(l ledger.Ledger) {
+			if _, err := l.PutBudget(ctx, ledger.Budget{Account: "acme/web", Name: "all", Currency: "USD", Limit: amount, Hard: true}); err != nil {
+				t.Fatal(err)
+			}
+		})
+	}
+	limit(400_000_010) // the fee alone, of what counts
+	if _, err := e.Create(ctx, req, nil, nil); !extensions.IsKind(err, extensions.KindExhausted) || !strings.Contains(err.Error(), "budget all of acme/web") {
+		t.Fatalf("a budget has to count what the vendor is paid: %v", err)
+	}
+	limit(1000e9)
 	s, err := e.Create(ctx, req, nil, nil)
 	if err != nil {
 		t.Fatalf("%v (%s)", err, extensions.RemedyOf(err))
 	}
 	if held := wallet(nil).DebitsPending; held < 400_000_000 || held > 400_000_010 {
 		t.Errorf("%d nano-units are set aside for a creation and two hours", held)
+	} else if vendor.DebitsPending <= 0 || budget.Reserved != held+vendor.DebitsPending {
+		t.Errorf("the wallet holds %d, the memo %+v, the budget %+v", held, vendor, budget)
 	}
 	if _, err := e.Destroy(ctx, s.Receipt, engine.DestroyOptions{}); err != nil {
 		t.Fatal(err)
@@ -74,6 +99,9 @@ func TestAFeeComesOutOfTheWalletAlthoughAnotherPaysTheVendor(t *testing.T) {
 	after := wallet(nil)
 	if after.DebitsPending != 0 || after.DebitsPosted < 200_000_000 || after.DebitsPosted > 200_000_000+int64(time.Minute/time.Millisecond)*100_000 {
 		t.Errorf("settled: %+v", after)
+	}
+	if vendor.DebitsPosted <= 0 || vendor.DebitsPending != 0 || budget.Reserved != 0 || budget.Spent != after.DebitsPosted+vendor.DebitsPosted {
+		t.Errorf("settled: wallet %+v, memo %+v, budget %+v", after, vendor, budget)
 	}
 	if _, findings, err := e.VerifyLedger(ctx); err != nil || len(findings) > 0 {
 		t.Errorf("%v, %v", findings, err)

@@ -23,9 +23,19 @@ type liability struct {
 	bill   string // the request's billing; "" = platform credit once there was any
 	// head is how much of the ttl had passed when the meter was opened.
 	head time.Duration
-	// quoted is the worst case at the ttl of a quote, exactly.
-	quoted *meter.Amount
+	// quoted is the worst case at the ttl of a quote, exactly; nil where the
+	// life runs, and what is set aside for it tells how it is paid.
+	quoted *worstCase
 	ttl    time.Duration
+	// bare: lines as they are, without what bounds their rounding.
+	bare bool
+}
+
+// worstCase is what a life costs at most; nil is not known.
+type worstCase struct {
+	all *meter.Amount
+	// fee is what of it the wallet pays where the user's own key pays the vendor.
+	fee *meter.Amount
 }
 
 // liabilityAt is that of a place which a request may get.
@@ -35,11 +45,7 @@ func (p *prepared) liabilityAt(cand *route.Candidate) liability {
 
 // quotedLiability is that of what was quoted for a ttl.
 func quotedLiability(q meter.Quote, own bool, bill string, ttl time.Duration) liability {
-	worst := q.Reserve
-	if q.Snapshot.FeeOnly() {
-		worst = q.Wallet
-	}
-	return liability{prices: q.Snapshot, sizes: q.Sizes, own: own, bill: bill, quoted: worst, ttl: ttl}
+	return liability{prices: q.Snapshot, sizes: q.Sizes, own: own, bill: bill, quoted: &worstCase{q.Reserve, q.Wallet}, ttl: ttl}
 }
 
 // liabilityOf is that of a sandbox that lives; false where no meter runs. It
@@ -61,34 +67,41 @@ func (e *Engine) liabilityOf(ctx context.Context, l ledger.Ledger, row ledger.Sa
 	return w, true, nil
 }
 
-// at is the worst case of a ttl, rounded up; false where it is not known.
-// Traffic out, which nobody can foresee, is not in it.
-func (w liability) at(ttl time.Duration) (meter.Amount, bool, error) {
+// at is the worst case of a ttl, rounded up. Traffic out, which nobody can
+// foresee, is not in it.
+func (w liability) at(ttl time.Duration) (worstCase, error) {
 	if w.quoted != nil && ttl == w.ttl {
-		return *w.quoted, true, nil
+		return *w.quoted, nil
 	}
 	ms := (max(0, ttl-w.head) + time.Millisecond - 1).Milliseconds()
 	lines, err := meter.Charge([]meter.Segment{{Mode: meter.ModeRunning, Milliseconds: ms, Sizes: w.sizes, EgressBytes: new(int64)}}, w.prices)
 	if err != nil {
-		return 0, false, err
+		return worstCase{}, err
 	}
-	if w.prices.FeeOnly() {
-		lines = slices.DeleteFunc(lines, func(l meter.ChargeLine) bool { return l.Memo })
+	all, err := w.bound(lines)
+	if err != nil || !w.prices.FeeOnly() {
+		return worstCase{all: all}, err
 	}
+	fee, err := w.bound(slices.DeleteFunc(lines, func(l meter.ChargeLine) bool { return l.Memo }))
+	return worstCase{all, fee}, err
+}
+
+// bound is the sum of lines, nil where one is not known. A line is rounded half
+// up: one nano-unit more bounds it from above, and as much again what shares of
+// such lines are off by.
+func (w liability) bound(lines []meter.ChargeLine) (*meter.Amount, error) {
 	sum, known, err := meter.Total(lines)
 	if err != nil || !known {
-		return 0, false, err
+		return nil, err
 	}
-	// A line is rounded half up: one nano-unit more bounds it from above, and
-	// as much again what shares of such lines are off by.
 	rounded := meter.Amount(0)
 	for _, l := range lines {
-		if !exact(l) {
+		if !exact(l) && !w.bare {
 			rounded += 2
 		}
 	}
 	sum, err = sum.Add(rounded)
-	return sum, true, err
+	return &sum, err
 }
 
 // exact reports a line that was not rounded.
@@ -103,16 +116,17 @@ func exact(l meter.ChargeLine) bool {
 
 // reserve is what has to be set aside in all for a ttl.
 func (w liability) reserve(ttl time.Duration) (*ledger.Reserve, error) {
-	r := &ledger.Reserve{Total: true, TTL: ttl}
-	worst, known, err := w.at(ttl)
-	switch {
-	case err != nil:
+	r := &ledger.Reserve{Total: true, TTL: ttl, Anew: w.quoted != nil}
+	whole, own, known, err := w.shares(ttl)
+	if err != nil {
 		return nil, err
-	case !known: // what nobody knows is set aside for nobody's place but one's own
-		r.Unknown = !w.own
+	}
+	// What nobody knows is set aside for nobody's place but one's own.
+	r.Unknown = !known && !w.own
+	if !known && whole.Amount == 0 {
 		return r, nil
 	}
-	r.Currency, r.Amount, r.Memo = string(w.prices.Currency), int64(worst), ledger.AccountBYOK
+	r.Currency, r.Amount, r.Fixed, r.Hourly, r.Own, r.Memo = string(w.prices.Currency), whole.Amount, whole.Fixed, whole.Hourly, own, ledger.AccountBYOK
 	switch {
 	case w.own:
 		r.Memo = ledger.AccountInfra
@@ -124,23 +138,52 @@ func (w liability) reserve(ttl time.Duration) (*ledger.Reserve, error) {
 	default:
 		r.IfGranted = true
 	}
-	fixed, _, err := w.at(w.head)
-	if err != nil {
-		return nil, err
-	}
-	hour, _, err := w.at(w.head + time.Hour)
-	r.Fixed, r.Hourly = int64(fixed), int64(hour-fixed)
-	return r, err
+	return r, nil
 }
 
-// fits is the longest ttl below ttl, in whole minutes, whose worst case is at
-// most so much; 0 = none. A price has steps (minimums, increments, free
-// parts), but never falls with time.
-func (w liability) fits(available int64, ttl time.Duration) time.Duration {
+// shares is the worst case of a ttl and what of it another is paid than the
+// platform; where known is false, what is known of it, which is the fee.
+func (w liability) shares(ttl time.Duration) (whole, own ledger.Share, known bool, err error) {
+	var at [3]worstCase
+	for i, d := range []time.Duration{ttl, w.head, w.head + time.Hour} {
+		if at[i], err = w.at(d); err != nil {
+			return whole, own, false, err
+		}
+	}
+	of := func(part func(worstCase) *meter.Amount) (ledger.Share, bool) {
+		amount, fixed, hour := part(at[0]), part(at[1]), part(at[2])
+		if amount == nil || fixed == nil || hour == nil {
+			return ledger.Share{}, false
+		}
+		return ledger.Share{Amount: int64(*amount), Fixed: int64(*fixed), Hourly: max(0, int64(*hour-*fixed))}, true
+	}
+	whole, known = of(func(c worstCase) *meter.Amount { return c.all })
+	if !w.prices.FeeOnly() {
+		return whole, own, known, nil
+	}
+	fee, priced := of(func(c worstCase) *meter.Amount { return c.fee })
+	switch {
+	case !known: // of the vendor's price nothing is known
+		return fee, own, false, nil
+	case priced:
+		own = ledger.Share{Amount: whole.Amount - fee.Amount, Fixed: whole.Fixed - fee.Fixed, Hourly: max(0, whole.Hourly-fee.Hourly)}
+	}
+	return whole, own, true, nil
+}
+
+// fits is the longest ttl below ttl, in whole minutes, whose worst case, or of
+// it the fee, is at most so much; 0 = none. A price has steps (minimums,
+// increments, free parts), but never falls with time.
+func (w liability) fits(available int64, fee bool, ttl time.Duration) time.Duration {
 	low, high := int64(0), int64((ttl-1)/time.Minute)
 	for low < high {
 		mid := low + (high-low+1)/2
-		if worst, known, err := w.at(time.Duration(mid) * time.Minute); err != nil || !known || int64(worst) > available {
+		worst, err := w.at(time.Duration(mid) * time.Minute)
+		amount := worst.all
+		if fee {
+			amount = worst.fee
+		}
+		if err != nil || amount == nil || int64(*amount) > available {
 			high = mid - 1
 		} else {
 			low = mid
@@ -155,7 +198,9 @@ func (w liability) unaffordable(err error, about string, ttl time.Duration) erro
 	var unpriced *ledger.Unpriced
 	switch {
 	case errors.As(err, &short):
-		short.Fits = w.fits(short.Available+short.Held, ttl)
+		if !short.Part || w.prices.FeeOnly() { // else the fee is another's, who told what fits
+			short.Fits = w.fits(short.Available+short.Held, short.Part, ttl)
+		}
 		next := "destroy what is not needed, or have the limit raised (`sandboxer ledger grant`, `sandboxer ledger budget`)"
 		if short.Fits > 0 {
 			next = "set ttl to at most " + profile.FormatDuration(short.Fits) + ", " + next
@@ -202,8 +247,9 @@ func (e *Engine) settledEnd(ctx context.Context, l ledger.Ledger, row ledger.San
 	if err != nil {
 		return nil
 	}
+	w.bare = true // what was set aside as it was quoted is enough
 	r, err := w.reserve(end.Sub(row.CreatedAt))
-	if err != nil || r.Unknown || heldSum(held) <= r.Amount {
+	if err != nil || r.Unknown && r.Amount == 0 || heldSum(held) <= r.Amount {
 		return nil
 	}
 	return r

@@ -8,6 +8,7 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/meter"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/profile"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
 // plannedFunds tells in advance what a create would be refused for: the worst
@@ -22,6 +23,7 @@ func (e *Engine) plannedFunds(ctx context.Context, p *prepared) error {
 	if err != nil {
 		return err
 	}
+	p.notices = append(p.notices, e.plannedPace(ctx, p, r)...)
 	balances, budgets, free, ok := e.limits(ctx, p.req)
 	if !ok {
 		return nil
@@ -39,6 +41,27 @@ func (e *Engine) plannedFunds(ctx context.Context, p *prepared) error {
 		p.notices = append(p.notices, overSoft(b, *r))
 	}
 	return w.unaffordable(err, cand.ID(), w.ttl)
+}
+
+// plannedPace tells of ceilings that would refuse a create now. Time makes room,
+// and what ends before it, so that nothing is refused yet.
+func (e *Engine) plannedPace(ctx context.Context, p *prepared, r *ledger.Reserve) (told []Notice) {
+	l, err := e.reader(ctx)
+	if err != nil {
+		return nil
+	}
+	metered := p.metered()
+	paces, err := l.Paces(ctx, ledger.PaceQuery{Account: e.account, Metered: metered, Ceilings: e.ceilings(metered), Reserve: r})
+	if err != nil {
+		return nil // the create counts anew
+	}
+	for _, pace := range paces {
+		if err := pace.Refusal(""); err != nil {
+			told = append(told, Notice{Summary: "A ceiling of " + pace.Scope + " is reached",
+				Detail: fmt.Sprintf("If it were made now, it would be refused: %s. What to do: %s.", (&ledger.TooFast{Pace: pace}).Error(), extensions.RemedyOf(err))})
+		}
+	}
+	return told
 }
 
 // limits reads the balances and budgets of the org, and what is set aside for

@@ -39,6 +39,17 @@ var budgetFields = []computedField{
 	{name: "resets_at", typ: types.StringType, doc: "When the next period begins."},
 }
 
+var ceilingFields = []computedField{
+	{name: "source", typ: types.StringType, doc: "Whose it is: a policy's id, or the default for places that send a bill."},
+	{name: "scope", typ: types.StringType, doc: "Whose sandboxes count: `org/workspace`, or all of an `org`."},
+	{name: "currency", typ: types.StringType, doc: "ISO 4217 code, where it bounds what is spent and set aside; null where it bounds how many sandboxes are made."},
+	{name: "limit", typ: types.StringType, doc: "So many sandboxes, or so much money."},
+	{name: "used", typ: types.StringType, doc: "What counts against it now."},
+	{name: "per", typ: types.StringType, doc: "How long it looks back, such as `10m`."},
+	{name: "full", typ: types.BoolType, doc: "Whether nothing more is let through now."},
+	{name: "next", typ: types.StringType, doc: "When there is room again; null where there is, and where something has to end for that."},
+}
+
 var accountFields = []computedField{
 	{name: "account", typ: types.StringType, doc: "The provider's account, `org/workspace`."},
 	{name: "org", typ: types.StringType, doc: "The organisation, whose wallets these are."},
@@ -46,15 +57,28 @@ var accountFields = []computedField{
 	{name: "live_sandboxes", typ: types.Int64Type, doc: "How many sandboxes of the account are not destroyed."},
 	{name: "wallets", list: walletFields, doc: "Prepaid credit, one entry for each currency; empty before the first `sandboxer ledger grant`."},
 	{name: "budgets", list: budgetFields, doc: "The budgets that bound the account: its own and its organisation's."},
+	{name: "ceilings", list: ceilingFields, doc: "What ends loops: how many sandboxes may be made, or how much spent, in so long."},
 }
 
 type accountModel struct {
-	Account   types.String  `tfsdk:"account"`
-	Org       types.String  `tfsdk:"org"`
-	Workspace types.String  `tfsdk:"workspace"`
-	Live      types.Int64   `tfsdk:"live_sandboxes"`
-	Wallets   []walletModel `tfsdk:"wallets"`
-	Budgets   []budgetModel `tfsdk:"budgets"`
+	Account   types.String   `tfsdk:"account"`
+	Org       types.String   `tfsdk:"org"`
+	Workspace types.String   `tfsdk:"workspace"`
+	Live      types.Int64    `tfsdk:"live_sandboxes"`
+	Wallets   []walletModel  `tfsdk:"wallets"`
+	Budgets   []budgetModel  `tfsdk:"budgets"`
+	Ceilings  []ceilingModel `tfsdk:"ceilings"`
+}
+
+type ceilingModel struct {
+	Source   string       `tfsdk:"source"`
+	Scope    string       `tfsdk:"scope"`
+	Currency types.String `tfsdk:"currency"`
+	Limit    string       `tfsdk:"limit"`
+	Used     string       `tfsdk:"used"`
+	Per      string       `tfsdk:"per"`
+	Full     bool         `tfsdk:"full"`
+	Next     types.String `tfsdk:"next"`
 }
 
 type walletModel struct {
@@ -89,7 +113,7 @@ func (d *accountDataSource) Metadata(_ context.Context, req datasource.MetadataR
 // Schema implements datasource.DataSource.
 func (d *accountDataSource) Schema(_ context.Context, _ datasource.SchemaRequest, resp *datasource.SchemaResponse) {
 	resp.Schema = schema.Schema{
-		MarkdownDescription: "What the provider's account has, and what bounds it: credit, reservations and budgets, as the ledger knows them when this is read. " +
+		MarkdownDescription: "What the provider's account has, and what bounds it: credit, reservations, budgets and ceilings, as the ledger knows them when this is read. " +
 			"Nothing is written, and a ledger that does not exist yet reads as an account without anything. Amounts are decimal strings. " +
 			"Credit and budgets are set by people: see `sandboxer ledger grant` and `sandboxer ledger budget`.",
 		Attributes: dataComputed(accountFields),
@@ -122,13 +146,17 @@ func cannotTell(diags *diag.Diagnostics, what string, err error) {
 
 func newAccount(v engine.AccountView) *accountModel {
 	m := &accountModel{Account: types.StringValue(v.Account), Org: types.StringValue(v.Org), Workspace: types.StringValue(v.Workspace),
-		Live: types.Int64Value(v.Live), Wallets: []walletModel{}, Budgets: []budgetModel{}}
+		Live: types.Int64Value(v.Live), Wallets: []walletModel{}, Budgets: []budgetModel{}, Ceilings: []ceilingModel{}}
 	for _, w := range v.Wallets {
 		m.Wallets = append(m.Wallets, walletModel{Currency: w.Currency, Granted: w.Granted, Spent: w.Spent, Reserved: w.Reserved, Available: w.Available, Receivable: w.Owed})
 	}
 	for _, b := range v.Budgets {
 		m.Budgets = append(m.Budgets, budgetModel{Account: b.Account, Name: b.Name, Currency: b.Currency, Limit: b.Limit, Hard: b.Hard, Period: optional(b.Period),
 			Spent: b.Spent, Over: b.Over, Reserved: b.Reserved, Left: b.Left, Since: stamp(b.Since), ResetsAt: stamp(b.ResetsAt)})
+	}
+	for _, c := range v.Ceilings {
+		m.Ceilings = append(m.Ceilings, ceilingModel{Source: c.Source, Scope: c.Scope, Currency: optional(c.Currency), Limit: c.Limit, Used: c.Used, Per: c.Per,
+			Full: c.Full, Next: stamp(c.Next)})
 	}
 	return m
 }

@@ -77,24 +77,35 @@ func (t *tx) apply(before Sandbox, c Change) (Sandbox, error) {
 }
 
 // funds settles what is set aside for a meter that ends, and sets aside anew.
+// What becomes free in between pays first what is owed.
 func (t *tx) funds(row Sandbox, c Change, m *meterFact) ([]Transfer, error) {
-	if c.Unresolved {
-		return t.expose(row, c.Key)
+	out, err := t.settled(row, c, m)
+	if err != nil {
+		return nil, err
 	}
-	var out []Transfer
-	if m != nil && m.Charged != "" || lifecycle.Terminal(row.State) {
-		var charges []chargeFact
-		if m != nil {
-			charges = m.Charges
-		}
-		settled, err := t.resolve(row, c.Key, charges)
-		if err != nil {
-			return nil, err
-		}
-		out = settled
+	paid, err := t.freed(row, c.Key, out)
+	if err != nil || c.Unresolved {
+		return append(out, paid...), err
 	}
 	reserved, err := t.reserve(row.Account, string(row.ID), c.Key, c.Reserve)
-	return append(out, reserved...), err
+	if err != nil {
+		return nil, err
+	}
+	rest, err := t.freed(row, c.Key+"/rest", reserved)
+	return slices.Concat(out, paid, reserved, rest), err
+}
+
+// settled is what ends with the change.
+func (t *tx) settled(row Sandbox, c Change, m *meterFact) ([]Transfer, error) {
+	switch {
+	case c.Unresolved:
+		return t.expose(row, c.Key)
+	case m != nil && m.Charged != "":
+		return t.resolve(row, c.Key, m.Charges)
+	case lifecycle.Terminal(row.State):
+		return t.resolve(row, c.Key, nil)
+	}
+	return nil, nil
 }
 
 // record writes the row and its event.

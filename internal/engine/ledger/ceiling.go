@@ -27,15 +27,7 @@ type Ceiling struct {
 
 // TooFast says which ceiling refuses, and when it will not. It arrives as
 // KindExhausted with RetryAfter.
-type TooFast struct {
-	Ceiling
-	Count int64 // what counts so far: sandboxes, or nano-units
-	Need  int64 // nano-units; 0 for sandboxes
-	// Next is when there is room, if nothing else is begun; zero where that
-	// takes an end of what lives, or a higher ceiling.
-	Next time.Time
-	At   time.Time // when it was refused
-}
+type TooFast struct{ Pace }
 
 func (e *TooFast) Error() string {
 	text := fmt.Sprintf("%d sandboxes were begun for %s in the last %s (limit: %s of %s)", e.Count, e.Scope, shortDuration(e.Per),
@@ -64,6 +56,15 @@ func (e *TooFast) refusal(id extensions.ID) error {
 	return out.WithRemedy("wait, or have the ceiling raised; if a loop makes these, end it")
 }
 
+// Refusal is that of a begin or change that needs as much as the pace was asked
+// for; nil where there is room.
+func (p Pace) Refusal(id extensions.ID) error {
+	if p.Fits() {
+		return nil
+	}
+	return (&TooFast{p}).refusal(id)
+}
+
 func (c Ceiling) validate() error {
 	if c.Max < 0 || c.Per <= 0 || StreamOf(c.Scope) == "" {
 		return failuref(extensions.KindInvalid, "the ceiling of %s is negative, has no time or no scope", c.Source)
@@ -74,134 +75,32 @@ func (c Ceiling) validate() error {
 // ceilings checks all of them; begins says that one more sandbox is begun.
 // The caller has the org's lock.
 func (t *tx) ceilings(row Sandbox, all []Ceiling, r *Reserve, begins bool) error {
+	n := counter{ctx: t.ctx, store: t.store, sql: t.sql, now: t.now}
 	for _, c := range all {
-		if err := c.validate(); err != nil {
-			return err
-		}
-		var refused *TooFast
-		var err error
+		var need int64
 		switch {
-		case c.Currency == "" && begins:
-			refused, err = t.begunLately(c)
-		case c.Currency != "" && r != nil && !r.Unknown && r.Currency == c.Currency && r.Memo != AccountInfra:
-			refused, err = t.spentLately(row, c, *r)
+		case c.Currency == "" && !begins:
+			continue
+		case c.Currency != "":
+			if need = r.counts(c); need == 0 {
+				continue
+			}
+		}
+		p, err := n.pace(c, need, r != nil && r.Total, row.ID)
+		if err == nil {
+			err = p.Refusal(row.ID)
 		}
 		if err != nil {
 			return err
-		}
-		if refused != nil {
-			refused.Ceiling, refused.At = c, t.now
-			return refused.refusal(row.ID)
 		}
 	}
 	return nil
 }
 
-// within selects the accounts of a scope by the column.
-func (c Ceiling) within(w *where, column string) {
-	if c.Scope == StreamOf(c.Scope) {
-		prefix := c.Scope + "/"
-		w.and("substr("+column+", 1, ?) = ?", int64(len(prefix)), prefix)
-		return
+// counts is what of a reservation a ceiling of money counts.
+func (r *Reserve) counts(c Ceiling) int64 {
+	if r == nil || r.Currency != c.Currency || r.Memo == AccountInfra {
+		return 0
 	}
-	w.and(column+" = ?", c.Scope)
-}
-
-// begunLately finds no room where the last Max of them are all in the window.
-func (t *tx) begunLately(c Ceiling) (*TooFast, error) {
-	var w where
-	c.within(&w, "account")
-	w.and("kind IN ('create', 'recreate')")
-	w.and("started_at > ?", toMicros(t.now.Add(-c.Per)))
-	if c.Metered {
-		w.and("metered = 1")
-	}
-	var began []int64
-	err := query(t.ctx, t.store, t.sql, "SELECT started_at FROM intents "+w.tail("ORDER BY started_at DESC"), w.args, func(scan func(...any) error) error {
-		var at int64
-		err := scan(&at)
-		began = append(began, at)
-		return err
-	})
-	n := int64(len(began))
-	if err != nil || n < c.Max {
-		return nil, err
-	}
-	e := &TooFast{Count: n}
-	if c.Max > 0 {
-		e.Next = fromMicros(began[c.Max-1]).Add(c.Per)
-	}
-	return e, nil
-}
-
-// spentLately adds up what meters that ended in the window were charged and
-// what is set aside for what lives.
-func (t *tx) spentLately(row Sandbox, c Ceiling, r Reserve) (*TooFast, error) {
-	held, own, err := t.heldIn(c, row)
-	if err != nil {
-		return nil, err
-	}
-	need := r.Amount
-	if r.Total {
-		need = max(0, need-own)
-	}
-	ended, spent, err := t.endedLately(c)
-	if err != nil || need == 0 || held+spent <= c.Max-need {
-		return nil, err
-	}
-	e := &TooFast{Count: held + spent, Need: need}
-	for _, m := range ended {
-		if spent -= m.amount; held+spent <= c.Max-need {
-			e.Next = m.at.Add(c.Per)
-			break
-		}
-	}
-	return e, nil
-}
-
-// heldIn sums up reservations of the scope, and those of the row among them.
-func (t *tx) heldIn(c Ceiling, row Sandbox) (sum, own int64, err error) {
-	org := StreamOf(c.Scope)
-	var w where
-	c.within(&w, "s.account")
-	w.and("s.state <> 'destroyed'")
-	w.and("x.kind = 'pending'")
-	w.and("x.debit IN (?, ?)", accountID(org, AccountWallet, c.Currency), accountID(org, AccountBYOK, c.Currency))
-	w.and("NOT EXISTS (SELECT 1 FROM transfers r WHERE r.pending_id = x.id)")
-	err = query(t.ctx, t.store, t.sql, "SELECT x.subject, x.amount FROM sandboxes s JOIN transfers x ON x.subject = s.id "+w.tail(""), w.args, func(scan func(...any) error) error {
-		var id string
-		var amount int64
-		err := scan(&id, &amount)
-		if id == string(row.ID) {
-			own += amount
-		}
-		sum += amount
-		return err
-	})
-	return sum, own, err
-}
-
-type endedMeter struct {
-	at     time.Time
-	amount int64
-}
-
-// endedLately lists what meters were charged that ended in the window, the
-// oldest first.
-func (t *tx) endedLately(c Ceiling) (list []endedMeter, sum int64, err error) {
-	var w where
-	c.within(&w, "s.account")
-	w.and("m.closed_at > ?", toMicros(t.now.Add(-c.Per)))
-	w.and("c.currency = ?", c.Currency)
-	w.and("c.memo NOT LIKE 'infra_memo%'")
-	stmt := "SELECT m.closed_at, CAST(sum(c.amount) AS BIGINT) FROM meters m JOIN charges c ON c.meter_id = m.id JOIN sandboxes s ON s.id = m.sandbox_id "
-	err = query(t.ctx, t.store, t.sql, stmt+w.tail("GROUP BY m.id, m.closed_at ORDER BY m.closed_at"), w.args, func(scan func(...any) error) error {
-		var at int64
-		var m endedMeter
-		err := scan(&at, &m.amount)
-		m.at = fromMicros(at)
-		list, sum = append(list, m), sum+m.amount
-		return err
-	})
-	return list, sum, err
+	return r.Amount
 }

@@ -78,9 +78,26 @@ func (b Budget) ResetsAt() time.Time {
 }
 
 // Available is what is left below the limit; it may be negative.
-func (b Budget) Available() int64 { return b.Limit - b.Reserved - b.Spent }
+func (b Budget) Available() int64 {
+	left := b.Limit - b.Reserved // neither is below zero
+	if left < math.MinInt64+b.Spent {
+		return math.MinInt64
+	}
+	return left - b.Spent
+}
 
-// Grant puts credit into an org's wallet.
+// add is the sum of two amounts that are not negative, or the most there is.
+func add(a, b int64) int64 {
+	if a > math.MaxInt64-b {
+		return math.MaxInt64
+	}
+	return a + b
+}
+
+// Owed is what a receivable is still owed.
+func (b Balance) Owed() int64 { return b.DebitsPosted - b.CreditsPosted }
+
+// Grant puts credit into an org's wallet. What the org owes is paid of it first.
 type Grant struct {
 	Key      string // makes it happen once
 	Org      string
@@ -132,8 +149,26 @@ func (t *tx) grant(g Grant) error {
 	if err := t.move(x, 0); err != nil {
 		return err
 	}
+	paid, err := t.payOwed(g.Org, g.Currency, g.Key+"/owed", to.ID)
+	if err != nil {
+		return err
+	}
 	return t.append(fact{account: g.Org, kind: g.Note.typed("funds.granted"), subject: to.ID, operation: g.Key,
-		data: factData{Funds: []Transfer{x}, Note: g.Note.Data}})
+		data: factData{Funds: append([]Transfer{x}, paid...), Note: g.Note.Data}})
+}
+
+// payOwed pays what an org owes from what is free in its wallet.
+func (t *tx) payOwed(org, currency, id, subject string) ([]Transfer, error) {
+	owed, err := t.lookUp(org, AccountReceivable, currency)
+	if err != nil || owed.Owed() == 0 {
+		return nil, err
+	}
+	wallet, err := t.lookUp(org, AccountWallet, currency)
+	if err != nil || wallet.Available() <= 0 {
+		return nil, err
+	}
+	x := Transfer{ID: id, Kind: TransferDirect, Debit: wallet.ID, Credit: owed.ID, Amount: min(owed.Owed(), wallet.Available()), Subject: subject}
+	return []Transfer{x}, t.move(x, 0)
 }
 
 // granted checks that what the key did before was this grant.

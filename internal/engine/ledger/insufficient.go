@@ -15,6 +15,9 @@ type Insufficient struct {
 	Currency        string
 	TTL             time.Duration
 	Fits            time.Duration // the longest ttl that would pass; 0 = none
+	// Part: Need is the wallet's part of what is needed; the rest somebody else
+	// is paid.
+	Part bool
 }
 
 func (e *Insufficient) Error() string {

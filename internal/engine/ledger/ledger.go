@@ -113,6 +113,9 @@ type Ledger interface {
 	// Budgets lists an org's budgets by id, its workspaces' and removed ones
 	// included.
 	Budgets(ctx context.Context, org string) ([]Budget, error)
+	// Paces tells what counts against ceilings now, as a begin would count it;
+	// the owner of a served ledger adds its own.
+	Paces(ctx context.Context, q PaceQuery) ([]Pace, error)
 	// Held lists what is set aside for a sandbox, the oldest first.
 	Held(ctx context.Context, id extensions.ID) ([]Transfer, error)
 

@@ -1,8 +1,11 @@
 package ledger
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
@@ -159,7 +162,7 @@ func (t *tx) closeMeter(m Meter, c MeterClose) (*meterFact, error) {
 	}
 	m.Segments[len(m.Segments)-1] = seg
 	m.ClosedAt, m.EndSource, m.EndEstimated = seg.EndedAt, c.Source, c.Estimated
-	charges, err := c.charges(m)
+	charges, err := t.chargesOf(m, c)
 	if err == nil {
 		m.Used, err = sumsOf(m, charges)
 	}
@@ -186,10 +189,39 @@ func (t *tx) closeMeter(m Meter, c MeterClose) (*meterFact, error) {
 	return f, nil
 }
 
-// charges are those of the closed meter.
-func (c MeterClose) charges(m Meter) ([]Charge, error) {
+// chargesOf are those of the closed meter. A life that platform credit does
+// not pay for is somebody else's bill, whoever would be billed by its prices.
+func (t *tx) chargesOf(m Meter, c MeterClose) ([]Charge, error) {
 	if c.Booked != nil {
 		return c.Booked.Charges, nil
 	}
-	return Price(m, c.Usage)
+	charges, err := Price(m, c.Usage)
+	if err != nil {
+		return nil, err
+	}
+	held, err := t.held(string(m.SandboxID))
+	if err != nil {
+		return nil, err
+	}
+	return m.Paid(charges, held), nil
+}
+
+// Paid tells of charges, as Price makes them, who pays, by what is set aside
+// for the life: platform credit, else a memo of the kind that it is held in, or,
+// where nothing is held and somebody is sent a bill, of the user's own key.
+func (m Meter) Paid(charges []Charge, held []Transfer) []Charge {
+	out, credit := slices.Clone(charges), onCredit(held)
+	for i := range out {
+		c := &out[i]
+		if credit && c.Memo == "" {
+			continue
+		}
+		kind := memoKind(c.Memo)
+		if n := memoIn(held, c.Currency); n >= 0 {
+			kind = kindOf(held[n].Debit)
+		}
+		_, place, _ := strings.Cut(c.Memo, ":")
+		c.Memo = kind + ":" + cmp.Or(place, m.For.Extension)
+	}
+	return out
 }

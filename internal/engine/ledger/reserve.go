@@ -3,7 +3,6 @@ package ledger
 import (
 	"fmt"
 	"math"
-	"math/bits"
 	"slices"
 	"time"
 
@@ -23,14 +22,21 @@ type Reserve struct {
 	// the currency. What is set aside for the sandbox already decides first:
 	// one life is paid in one way.
 	IfGranted bool
-	Memo      string // AccountBYOK (also "") or AccountInfra
+	// Anew: nothing of the life has run, so that what is set aside for it
+	// already, maybe for a place that is paid in another way, decides nothing.
+	Anew bool
+	Memo string // AccountBYOK (also "") or AccountInfra
+	// Own is what of it somebody else is paid although platform credit pays the
+	// rest: with the user's own key and a fee, what the vendor charges. Budgets
+	// count all of it, the wallet the rest, and Memo is where Own is noted.
+	Own Share
 	// Total: Amount is what has to be set aside in all. What is missing is
 	// added; what is not needed any more is released, in whole reservations
 	// and the latest first.
 	Total bool
-	// Unknown: nobody knows the price, and Amount and Currency mean nothing.
-	// That is refused where any hard budget is set: *Unpriced. With Total, what
-	// is set aside is released.
+	// Unknown: nobody knows all of the price, and Amount is what is known of
+	// it, which may be nothing. That is refused where any hard budget is set:
+	// *Unpriced.
 	Unknown bool
 	// How the amount came about: Fixed and Hourly for the TTL. They tell which
 	// ttl would fit.
@@ -38,22 +44,23 @@ type Reserve struct {
 	TTL           time.Duration
 }
 
-// fits is the longest ttl, in whole minutes, whose worst case is available.
-func (r Reserve) fits(available int64) time.Duration {
-	if r.Hourly <= 0 || available <= r.Fixed {
-		return 0
-	}
-	hi, lo := bits.Mul64(uint64(available-r.Fixed), uint64(time.Hour))
-	if hi >= uint64(r.Hourly) {
-		return r.TTL
-	}
-	ttl, _ := bits.Div64(hi, lo, uint64(r.Hourly))
-	return min(time.Duration(min(ttl, uint64(r.TTL))), r.TTL).Truncate(time.Minute)
+// Share is a part of what is to be set aside, in nano-units, and how it came
+// about.
+type Share struct{ Amount, Fixed, Hourly int64 }
+
+func (s Share) within(all Share) bool {
+	return s.Amount >= 0 && s.Fixed >= 0 && s.Hourly >= 0 && s.Amount <= all.Amount && s.Fixed <= all.Fixed && s.Hourly <= all.Hourly
 }
 
+func (s Share) without(part Share) Share {
+	return Share{s.Amount - part.Amount, s.Fixed - part.Fixed, s.Hourly - part.Hourly}
+}
+
+func (r Reserve) whole() Share { return Share{r.Amount, r.Fixed, r.Hourly} }
+
 func (r Reserve) validate() error {
-	if !r.Unknown && (r.Currency == "" && r.Amount != 0 || r.Amount < 0 || r.Fixed < 0 || r.Hourly < 0) {
-		return failuref(extensions.KindInvalid, "what is to be set aside is negative or has no currency")
+	if whole := r.whole(); r.Currency == "" && r.Amount != 0 || !whole.within(whole) || !r.Own.within(whole) {
+		return failuref(extensions.KindInvalid, "what is to be set aside is negative, less than a part of it, or has no currency")
 	}
 	if !slices.Contains([]string{"", AccountBYOK, AccountInfra}, r.Memo) {
 		return failuref(extensions.KindInvalid, "%q is no account of memos", r.Memo)
@@ -61,125 +68,79 @@ func (r Reserve) validate() error {
 	return nil
 }
 
+// memo is the kind of account that what no wallet pays is noted in.
+func (r Reserve) memo() string {
+	if r.Memo == "" {
+		return AccountBYOK
+	}
+	return r.Memo
+}
+
 // payer is the kind of account the amount comes from, given what is set aside
 // for the sandbox already and the org's wallet.
 func (r Reserve) payer(held []Transfer, wallet Balance) string {
-	memo := r.Memo
-	if memo == "" {
-		memo = AccountBYOK
-	}
 	if !r.IfGranted {
 		if r.Wallet {
 			return AccountWallet
 		}
-		return memo
+		return r.memo()
 	}
 	for _, h := range held {
+		if r.Anew {
+			break
+		}
 		if h.Debit == wallet.ID {
 			return AccountWallet
 		}
-		if h.Debit == accountID(wallet.Org, memo, r.Currency) {
-			return memo
+		if h.Debit == accountID(wallet.Org, r.memo(), r.Currency) {
+			return r.memo()
 		}
 	}
 	if wallet.CreditsPosted > 0 {
 		return AccountWallet
 	}
-	return memo
+	return r.memo()
 }
 
-// split tells what of the reservations of a sandbox still serves r, and what
-// does not.
-func (r Reserve) split(held []Transfer, from string) (keep, drop []Transfer, kept int64) {
+// portion is what one account has to set aside of a Reserve.
+type portion struct {
+	payer string // kind of account
+	id    string // of the account
+	Share
+	kept int64 // set aside already
+}
+
+func (p portion) missing() int64 { return max(0, p.Amount-p.kept) }
+
+// portions are those of all accounts, the wallet's first; none is of nothing.
+// held is what is set aside already, of which drop serves none of them.
+func (r Reserve) portions(held []Transfer, wallet Balance) (parts []portion, drop []Transfer) {
+	payer := r.payer(held, wallet)
+	if payer == AccountWallet {
+		parts = []portion{{payer: payer, Share: r.whole().without(r.Own)}, {payer: r.memo(), Share: r.Own}}
+	} else {
+		parts = []portion{{payer: payer, Share: r.whole()}}
+	}
+	parts = slices.DeleteFunc(parts, func(p portion) bool { return p.Amount == 0 })
+	for i := range parts {
+		parts[i].id = accountID(wallet.Org, parts[i].payer, r.Currency)
+	}
 	if !r.Total {
-		return nil, nil, 0
+		return parts, nil
 	}
 	for _, h := range held {
-		if h.Debit == from && kept < r.Amount {
-			keep, kept = append(keep, h), kept+h.Amount
-		} else {
+		i := slices.IndexFunc(parts, func(p portion) bool { return p.id == h.Debit && p.missing() > 0 })
+		if i < 0 {
 			drop = append(drop, h)
-		}
-	}
-	return keep, drop, kept
-}
-
-// Against is what reserving would answer for an account, given the balances
-// and budgets of its org; free are reservations that will be released before.
-// It is for those who only look: what is decided is decided by the
-// transaction. soft are the soft budgets that would be passed.
-func (r Reserve) Against(account string, balances []Balance, budgets []Budget, free []Transfer) (soft []Budget, err error) {
-	var mine []Budget
-	for _, b := range budgets {
-		if b.Account != account && b.Account != StreamOf(account) {
 			continue
 		}
-		for _, x := range free {
-			if slices.Contains(x.Budgets, b.ID) {
-				b.Reserved -= x.Amount
-			}
-		}
-		mine = append(mine, b)
+		parts[i].kept += h.Amount
 	}
-	if r.Unknown {
-		return nil, r.unpriced(mine)
-	}
-	if r.Amount == 0 {
-		return nil, nil
-	}
-	wallet := Balance{ID: accountID(StreamOf(account), AccountWallet, r.Currency), Org: StreamOf(account)}
-	for _, b := range balances {
-		if b.ID == wallet.ID {
-			wallet = b
-		}
-	}
-	for _, x := range free {
-		if x.Debit == wallet.ID {
-			wallet.DebitsPending -= x.Amount
-		}
-	}
-	mine = slices.DeleteFunc(mine, func(b Budget) bool { return b.Currency != r.Currency })
-	for _, b := range mine {
-		if !b.Hard && b.Available() < r.Amount {
-			soft = append(soft, b)
-		}
-	}
-	return soft, r.refusal(r.payer(nil, wallet), r.Amount, 0, wallet, mine)
+	return parts, drop
 }
 
-func (r Reserve) unpriced(bs []Budget) error {
-	for _, b := range bs {
-		if b.Hard {
-			return failure(extensions.KindExhausted, "", &Unpriced{Limit: b.title()}).
-				WithRemedy("choose a place whose price is known, add a price book for it to the catalog, or have the budget made soft")
-		}
-	}
-	return nil
-}
-
-func (b Budget) title() string { return fmt.Sprintf("budget %s of %s", b.Name, b.Account) }
-
-// refusal is that of the limit with the least available, nil if all suffice.
-func (r Reserve) refusal(payer string, need, held int64, wallet Balance, bs []Budget) error {
-	limit, least := "", int64(math.MaxInt64)
-	if payer == AccountWallet {
-		limit, least = "wallet of "+wallet.Org, wallet.Available()
-	}
-	for _, b := range bs {
-		if b.Hard && b.Available() < least {
-			limit, least = b.title(), b.Available()
-		}
-	}
-	if need <= least {
-		return nil
-	}
-	least = max(0, least)
-	e := &Insufficient{Limit: limit, Need: need, Available: least, Held: held, Currency: r.Currency, TTL: r.TTL, Fits: r.fits(least + held)}
-	return failure(extensions.KindExhausted, "", e).WithRemedy("shorten ttl, end what is not needed, or have the limit raised")
-}
-
-// reserve sets funds aside for a sandbox, or refuses with the limit that has
-// the least.
+// reserve sets funds aside for a sandbox, or refuses with the limit that
+// allows the least.
 func (t *tx) reserve(account, subject, key string, r *Reserve) ([]Transfer, error) {
 	if r == nil || r.Amount == 0 && !r.Total && !r.Unknown {
 		return nil, nil
@@ -188,76 +149,101 @@ func (t *tx) reserve(account, subject, key string, r *Reserve) ([]Transfer, erro
 		return nil, err
 	}
 	org := StreamOf(account)
-	held, err := t.held(subject)
-	if err != nil {
-		return nil, err
-	}
 	if r.Unknown {
 		bs, err := t.budgets("WHERE (account = ? OR account = ?)", org, account)
 		if err == nil {
 			err = r.unpriced(bs)
 		}
-		if err != nil || !r.Total {
+		if err != nil {
 			return nil, err
 		}
-		return t.release(key, held)
+	}
+	held, err := t.held(subject)
+	if err != nil {
+		return nil, err
 	}
 	wallet, err := t.lookUp(org, AccountWallet, r.Currency)
 	if err != nil {
 		return nil, err
 	}
-	payer := r.payer(held, wallet)
-	_, drop, kept := r.split(held, accountID(org, payer, r.Currency))
-	out, err := t.release(key, drop)
-	if err != nil || kept >= r.Amount {
-		return out, err
+	parts, drop := r.portions(held, wallet)
+	out, err := t.release(account, key, drop)
+	if err != nil {
+		return nil, err
 	}
-	x, err := t.setAside(account, subject, key, *r, payer, kept)
-	return append(out, x), err
+	more, err := t.setAside(account, subject, key, *r, parts)
+	return append(out, more...), err
 }
 
-// setAside reserves what is missing beside kept.
-func (t *tx) setAside(account, subject, key string, r Reserve, payer string, kept int64) (Transfer, error) {
-	org := StreamOf(account)
-	x := Transfer{ID: key + "/reserve", Kind: TransferPending, Amount: r.Amount - kept, Subject: subject}
-	bs, err := t.budgets("WHERE (account = ? OR account = ?) AND currency = ?", org, account, r.Currency)
+// setAside reserves what is missing of the portions.
+func (t *tx) setAside(account, subject, key string, r Reserve, parts []portion) ([]Transfer, error) {
+	org, sum := StreamOf(account), int64(0)
+	for _, p := range parts {
+		sum += p.missing()
+	}
+	if sum == 0 {
+		return nil, nil
+	}
+	bs, err := t.budgetsOf(account, r.Currency)
 	if err != nil {
-		return x, err
+		return nil, err
 	}
 	wallet, err := t.lookUp(org, AccountWallet, r.Currency) // as it is after what was released
 	if err != nil {
-		return x, err
+		return nil, err
 	}
-	if err := r.refusal(payer, x.Amount, kept, wallet, bs); err != nil {
-		return x, err
+	if err := r.refusal(parts, wallet, bs); err != nil {
+		return nil, err
 	}
+	var ids []string
 	for _, b := range bs {
-		if b.Reserved > math.MaxInt64-x.Amount {
-			return x, failuref(extensions.KindInvalid, "the budget %s cannot hold so much", b.ID)
+		if b.Reserved > math.MaxInt64-sum {
+			return nil, failuref(extensions.KindInvalid, "the budget %s cannot hold so much", b.ID)
 		}
-		b.Reserved += x.Amount
-		x.Budgets = append(x.Budgets, b.ID)
+		b.Reserved += sum
+		ids = append(ids, b.ID)
 		if err := t.update("ledger.budget", "budgets", b.fields(), "id = ?", b.ID); err != nil {
-			return x, err
+			return nil, err
 		}
 	}
-	from, err := t.balance(org, payer, r.Currency)
-	if err != nil {
-		return x, err
-	}
-	x.Debit, x.Credit = from.ID, from.ID // a memo: both sides are the same account of no value
-	if payer == AccountWallet {
-		revenue, err := t.balance(org, AccountRevenue, r.Currency)
-		if err != nil {
-			return x, err
+	var out []Transfer
+	for _, p := range parts {
+		if p.missing() == 0 {
+			continue
 		}
-		x.Credit = revenue.ID
+		x := Transfer{ID: key + "/reserve", Kind: TransferPending, Amount: p.missing(), Subject: subject, Budgets: ids}
+		if len(out) > 0 {
+			x.ID += "/own"
+		}
+		if x.Debit, x.Credit, err = t.sides(org, p.payer, r.Currency); err != nil {
+			return nil, err
+		}
+		if err := t.move(x, 0); err != nil {
+			return nil, err
+		}
+		out = append(out, x)
 	}
-	return x, t.move(x, 0)
+	return out, nil
+}
+
+// sides are the accounts that what a payer pays goes from and to, made where
+// they are missing. Those of a memo are one account of no value.
+func (t *tx) sides(org, payer, currency string) (debit, credit string, err error) {
+	from, err := t.balance(org, payer, currency)
+	if err != nil || payer != AccountWallet && payer != AccountReceivable {
+		return from.ID, from.ID, err
+	}
+	to, err := t.balance(org, AccountRevenue, currency)
+	return from.ID, to.ID, err
+}
+
+// budgetsOf are those that count for an account in a currency.
+func (t *tx) budgetsOf(account, currency string) ([]Budget, error) {
+	return t.budgets("WHERE (account = ? OR account = ?) AND currency = ?", StreamOf(account), account, currency)
 }
 
 // release voids reservations that are not needed.
-func (t *tx) release(key string, held []Transfer) ([]Transfer, error) {
+func (t *tx) release(account, key string, held []Transfer) ([]Transfer, error) {
 	var out []Transfer
 	for i, p := range held {
 		x := Transfer{ID: fmt.Sprintf("%s/release/%d", key, i), Kind: TransferVoid, PendingID: p.ID, Debit: p.Debit, Credit: p.Credit,
@@ -265,7 +251,7 @@ func (t *tx) release(key string, held []Transfer) ([]Transfer, error) {
 		if err := t.move(x, p.Amount); err != nil {
 			return nil, err
 		}
-		if err := t.spend(p, 0, 0); err != nil {
+		if err := t.spend(account, p, 0, 0); err != nil {
 			return nil, err
 		}
 		out = append(out, x)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 
@@ -22,79 +23,114 @@ func (t *tx) held(subject string) ([]Transfer, error) {
 	return selectAll(t.ctx, t.store, t.sql, "transfers", (*Transfer).fields, unresolved, subject)
 }
 
+// onCredit reports that platform credit pays for a life, by what is set aside
+// for it. Of a life for which nothing is, it does not: no credit was there
+// when it was begun, or its price was not known.
+func onCredit(held []Transfer) bool { return slices.ContainsFunc(held, ofWallet) }
+
+func ofWallet(x Transfer) bool { return kindOf(x.Debit) == AccountWallet }
+
+// memoIn is the first reservation in the currency that no wallet holds; -1 = none.
+func memoIn(held []Transfer, currency string) int {
+	return slices.IndexFunc(held, func(x Transfer) bool { return !ofWallet(x) && currencyOf(x.Debit) == currency })
+}
+
+// charged adds up charges by the account that each comes from: the wallet,
+// where platform credit pays and the charge is no memo, else the memo in which
+// something is set aside for the life, or the charge's own.
+func charged(org string, held []Transfer, charges []chargeFact) (map[string]int64, error) {
+	used, credit := map[string]int64{}, onCredit(held)
+	for _, c := range charges {
+		if c.Amount == 0 {
+			continue
+		}
+		from := accountID(org, memoKind(c.Memo), c.Currency)
+		if credit && c.Memo == "" {
+			from = accountID(org, AccountWallet, c.Currency)
+		} else if i := memoIn(held, c.Currency); i >= 0 {
+			from = held[i].Debit
+		}
+		if c.Amount > math.MaxInt64-used[from] {
+			return nil, failuref(extensions.KindInvalid, "what was used adds up to more than can be told")
+		}
+		used[from] += c.Amount
+	}
+	return used, nil
+}
+
+// memoKind is the kind of account that a charge is a memo of; "" is of the
+// user's own key, who else would be sent the bill.
+func memoKind(memo string) string {
+	if memo == "" || strings.HasPrefix(memo, AccountBYOK+":") {
+		return AccountBYOK
+	}
+	return AccountInfra
+}
+
 // resolve settles what was set aside for a sandbox whose meter was closed with
-// the charges, or which never had one.
+// the charges, or which never had one: each reservation is posted with what
+// was used of its account, and the latest takes note of what is over.
 func (t *tx) resolve(row Sandbox, key string, charges []chargeFact) ([]Transfer, error) {
 	pending, err := t.held(string(row.ID))
 	if err != nil {
 		return nil, err
 	}
-	used := map[string]int64{} // of the wallet; own keys and places cost what others are paid
-	wallet := len(pending) > 0 && strings.Contains(pending[0].Debit, ":"+AccountWallet+":")
-	for _, c := range charges {
-		if !wallet || c.Memo == "" {
-			used[c.Currency] += c.Amount
-		}
+	used, err := charged(StreamOf(row.Account), pending, charges)
+	if err != nil {
+		return nil, err
 	}
-	if len(pending) == 0 {
-		return t.unreserved(row, key, used)
-	}
-	last := map[string]int{} // the reservation that what is over is noted beside, by currency
+	last := map[string]int{} // by account
 	for i, p := range pending {
-		last[currencyOf(p.Debit)] = i
+		last[p.Debit] = i
 	}
 	var out []Transfer
 	for i, p := range pending {
-		currency := currencyOf(p.Debit)
 		x := Transfer{ID: fmt.Sprintf("%s/resolve/%d", key, i), Kind: TransferPost, PendingID: p.ID, Debit: p.Debit, Credit: p.Credit,
-			Amount: min(p.Amount, used[currency]), Subject: p.Subject, Budgets: p.Budgets}
+			Amount: min(p.Amount, used[p.Debit]), Subject: p.Subject, Budgets: p.Budgets}
 		if x.Amount == 0 {
 			x.Kind = TransferVoid
 		}
-		used[currency] -= x.Amount
+		used[p.Debit] -= x.Amount
 		if err := t.move(x, p.Amount); err != nil {
 			return nil, err
 		}
 		out = append(out, x)
 		over := int64(0)
-		if i == last[currency] {
-			over, used[currency] = used[currency], 0
+		if i == last[p.Debit] {
+			over, used[p.Debit] = used[p.Debit], 0
 		}
-		if err := t.spend(p, x.Amount, over); err != nil {
+		if err := t.spend(row.Account, p, x.Amount, over); err != nil {
 			return nil, err
 		}
-		if over > 0 && wallet {
-			more, err := t.overage(row, key, currency, over)
-			if err != nil {
-				return nil, err
-			}
-			out = append(out, more...)
-		}
-	}
-	more, err := t.elsewhere(row, key, wallet, used)
-	return append(out, more...), err
-}
-
-// elsewhere books what was used in currencies of which nothing was set aside.
-func (t *tx) elsewhere(row Sandbox, key string, wallet bool, used map[string]int64) ([]Transfer, error) {
-	maps.DeleteFunc(used, func(_ string, n int64) bool { return n == 0 })
-	if !wallet {
-		return t.unreserved(row, key, used)
-	}
-	var out []Transfer
-	for _, currency := range slices.Sorted(maps.Keys(used)) {
-		bs, err := t.budgets("WHERE (account = ? OR account = ?) AND currency = ?", StreamOf(row.Account), row.Account, currency)
+		more, err := t.beyond(row, key, p.Debit, over)
 		if err != nil {
 			return nil, err
 		}
-		var counted Transfer
-		for _, b := range bs {
-			counted.Budgets = append(counted.Budgets, b.ID)
-		}
-		if err := t.spend(counted, 0, used[currency]); err != nil {
+		out = append(out, more...)
+	}
+	more, err := t.unreserved(row, key, used)
+	return append(out, more...), err
+}
+
+// An account's id is its org, kind and currency; the latter two have no colon.
+func currencyOf(account string) string { return account[strings.LastIndexByte(account, ':')+1:] }
+
+func kindOf(account string) string {
+	rest := account[:max(0, strings.LastIndexByte(account, ':'))]
+	return rest[strings.LastIndexByte(rest, ':')+1:]
+}
+
+// unreserved books, and counts in the budgets, what was used though nothing was
+// set aside for it: its price was not known then, it is in a currency that
+// nobody expected, or another ledger began it.
+func (t *tx) unreserved(row Sandbox, key string, used map[string]int64) ([]Transfer, error) {
+	maps.DeleteFunc(used, func(_ string, n int64) bool { return n == 0 })
+	var out []Transfer
+	for _, account := range slices.Sorted(maps.Keys(used)) {
+		if err := t.spend(row.Account, Transfer{Debit: account}, 0, used[account]); err != nil {
 			return nil, err
 		}
-		more, err := t.overage(row, key+"/"+currency, currency, used[currency])
+		more, err := t.beyond(row, key, account, used[account])
 		if err != nil {
 			return nil, err
 		}
@@ -103,43 +139,64 @@ func (t *tx) elsewhere(row Sandbox, key string, wallet bool, used map[string]int
 	return out, nil
 }
 
-func currencyOf(account string) string { return account[strings.LastIndexByte(account, ':')+1:] }
-
-// unreserved counts in the budgets what was used though nothing was set aside
-// for it: its price was not known then, or another ledger began it.
-func (t *tx) unreserved(row Sandbox, key string, used map[string]int64) ([]Transfer, error) {
-	if len(used) == 0 {
-		return nil, nil
+// beyond books what was used of an account above what had been set aside: from
+// what is free in the wallet, the rest as receivable, or as a memo. No usage is
+// lost, no wallet overdrawn.
+func (t *tx) beyond(row Sandbox, key, account string, amount int64) ([]Transfer, error) {
+	org, kind, currency := StreamOf(row.Account), kindOf(account), currencyOf(account)
+	type from struct {
+		payer  string
+		amount int64
 	}
-	org := StreamOf(row.Account)
-	bs, err := t.budgets("WHERE (account = ? OR account = ?)", org, row.Account)
-	if err != nil {
-		return nil, err
+	book := []from{{kind, amount}}
+	if kind == AccountWallet {
+		wallet, err := t.lookUp(org, AccountWallet, currency)
+		if err != nil {
+			return nil, err
+		}
+		paid := min(amount, max(0, wallet.Available()))
+		book = []from{{AccountWallet, paid}, {AccountReceivable, amount - paid}}
+	} else if amount > 0 {
+		memo, err := t.lookUp(org, kind, currency)
+		if err != nil {
+			return nil, err
+		}
+		book[0].amount = min(amount, math.MaxInt64-memo.DebitsPosted-memo.DebitsPending) // a full memo holds up nobody's end
 	}
 	var out []Transfer
-	for _, b := range bs {
-		amount := used[b.Currency]
-		if amount == 0 {
+	for _, b := range book {
+		if b.amount == 0 {
 			continue
 		}
-		i := slices.IndexFunc(out, func(x Transfer) bool { return x.Debit == accountID(org, AccountBYOK, b.Currency) })
-		if i < 0 {
-			memo, err := t.balance(org, AccountBYOK, b.Currency)
-			if err != nil {
-				return nil, err
-			}
-			i = len(out)
-			out = append(out, Transfer{ID: key + "/unreserved/" + b.Currency, Kind: TransferDirect, Debit: memo.ID, Credit: memo.ID, Amount: amount, Subject: string(row.ID)})
+		x := Transfer{ID: key + "/beyond/" + b.payer + ":" + currency, Kind: TransferDirect, Amount: b.amount, Subject: string(row.ID)}
+		var err error
+		if x.Debit, x.Credit, err = t.sides(org, b.payer, currency); err != nil {
+			return nil, err
 		}
-		out[i].Budgets = append(out[i].Budgets, b.ID)
-	}
-	for _, x := range out {
 		if err := t.move(x, 0); err != nil {
 			return nil, err
 		}
-		if err := t.spend(Transfer{Budgets: x.Budgets}, 0, x.Amount); err != nil {
+		out = append(out, x)
+	}
+	return out, nil
+}
+
+// freed pays what the org owes from what the transfers, of one change, have
+// made free in its wallets.
+func (t *tx) freed(row Sandbox, key string, transfers []Transfer) ([]Transfer, error) {
+	var out []Transfer
+	paid := map[string]bool{}
+	for _, x := range transfers {
+		currency := currencyOf(x.Debit)
+		if x.PendingID == "" || !ofWallet(x) || paid[currency] {
+			continue
+		}
+		paid[currency] = true
+		more, err := t.payOwed(StreamOf(row.Account), currency, key+"/owed/"+currency, string(row.ID))
+		if err != nil {
 			return nil, err
 		}
+		out = append(out, more...)
 	}
 	return out, nil
 }
@@ -151,7 +208,7 @@ func (t *tx) expose(row Sandbox, key string) ([]Transfer, error) {
 	if err != nil {
 		return nil, err
 	}
-	out, err := t.release(key, held)
+	out, err := t.release(row.Account, key, held)
 	if err != nil {
 		return nil, err
 	}
@@ -170,57 +227,27 @@ func (t *tx) expose(row Sandbox, key string) ([]Transfer, error) {
 	return out, nil
 }
 
-// spend moves an amount of a budget from reserved to spent.
-func (t *tx) spend(p Transfer, used, over int64) error {
-	for _, id := range slices.Sorted(slices.Values(p.Budgets)) {
-		bs, err := t.budgets("WHERE id = ?", id)
-		if err != nil {
-			return err
+// spend counts what was used of a reservation in the budgets of an account, and
+// what is over: in all there are, as one may have been set since. Where it was
+// held it is held no more.
+func (t *tx) spend(account string, p Transfer, used, over int64) error {
+	bs, err := t.budgetsOf(account, currencyOf(p.Debit))
+	if err != nil {
+		return err
+	}
+	for _, b := range bs {
+		holds := slices.Contains(p.Budgets, b.ID)
+		if !holds && used == 0 && over == 0 {
+			continue
 		}
-		b, err := one(bs, nil, "budget", id)
-		if err != nil {
-			return err
+		if holds {
+			b.Reserved -= p.Amount
 		}
-		b.Reserved -= p.Amount
-		b.Spent += used + over
-		b.Over += over
+		b.Spent = add(b.Spent, add(used, over))
+		b.Over = add(b.Over, over)
 		if err := t.update("ledger.budget", "budgets", b.fields(), "id = ?", b.ID); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// overage books what was used above what had been set aside: from what is free
-// in the wallet, the rest as receivable. No usage is lost, no wallet overdrawn.
-func (t *tx) overage(row Sandbox, key, currency string, amount int64) ([]Transfer, error) {
-	org := StreamOf(row.Account)
-	wallet, err := t.balance(org, AccountWallet, currency)
-	if err != nil {
-		return nil, err
-	}
-	owed, err := t.balance(org, AccountReceivable, currency)
-	if err != nil {
-		return nil, err
-	}
-	revenue, err := t.balance(org, AccountRevenue, currency)
-	if err != nil {
-		return nil, err
-	}
-	paid := min(amount, max(0, wallet.Available()))
-	var out []Transfer
-	for _, part := range []struct {
-		name, from string
-		amount     int64
-	}{{"overage", wallet.ID, paid}, {"receivable", owed.ID, amount - paid}} {
-		if part.amount == 0 {
-			continue
-		}
-		x := Transfer{ID: key + "/" + part.name, Kind: TransferDirect, Debit: part.from, Credit: revenue.ID, Amount: part.amount, Subject: string(row.ID)}
-		if err := t.move(x, 0); err != nil {
-			return nil, err
-		}
-		out = append(out, x)
-	}
-	return out, nil
 }

@@ -104,11 +104,11 @@ func (t *tx) move(x Transfer, released int64) error {
 		if x.Kind == TransferPending {
 			to = pending
 		}
-		if *to > math.MaxInt64-x.Amount {
+		*pending -= released
+		if x.Amount > math.MaxInt64-*posted-*pending { // so what is pending can always be posted
 			return failuref(extensions.KindInvalid, "the account %s cannot hold so much", b.ID)
 		}
 		*to += x.Amount
-		*pending -= released
 		if err := t.update("ledger.account", "accounts", b.fields(), "id = ?", b.ID); err != nil {
 			return err
 		}

@@ -192,6 +192,11 @@ func (c *Client) Budgets(ctx context.Context, org string) ([]ledger.Budget, erro
 	return ask[[]ledger.Budget](ctx, c, opBudgets, org)
 }
 
+// Paces implements ledger.Ledger.
+func (c *Client) Paces(ctx context.Context, q ledger.PaceQuery) ([]ledger.Pace, error) {
+	return ask[[]ledger.Pace](ctx, c, opPaces, q)
+}
+
 // Events implements ledger.Ledger, one page after the other.
 func (c *Client) Events(ctx context.Context, stream string, fromSeq int64, limit int) ([]ledger.Event, error) {
 	var out []ledger.Event

@@ -50,6 +50,7 @@ const (
 	opOutbox        = "outbox"
 	opMoveOutbox    = "move-outbox"
 	opVerify        = "verify"
+	opPaces         = "paces"
 )
 
 // What is asked, where it is more than one value or none.
@@ -186,6 +187,9 @@ var routes = map[string]route{
 	}),
 	opBalances: on(func(ctx context.Context, c client, q string) ([]ledger.Balance, error) { return c.Balances(ctx, q) }),
 	opBudgets:  on(func(ctx context.Context, c client, q string) ([]ledger.Budget, error) { return c.Budgets(ctx, q) }),
+	opPaces: on(func(ctx context.Context, c client, q ledger.PaceQuery) ([]ledger.Pace, error) {
+		return c.Paces(ctx, q)
+	}),
 	opEvents: on(func(ctx context.Context, c client, q eventQuery) (eventPage, error) {
 		limit := max(1, min(q.Limit, page))
 		p := eventPage{}

@@ -166,13 +166,19 @@ func (k *bookkeeper) must(rt *rapid.T, err error) {
 	}
 }
 
-// reserved checks the outcome of a reservation against the arithmetic.
-func (k *bookkeeper) reserved(rt *rapid.T, account, payer, currency string, need int64, err error) bool {
-	room, bounded := k.plain.room(account, payer, currency, k.now())
-	fits := need == 0 || !bounded || need <= room
+// reserved checks the outcome of a reservation against the arithmetic: refused
+// is what any limit lacks something for, by the one that lacks the most.
+func (k *bookkeeper) reserved(rt *rapid.T, account, payer string, r *ledger.Reserve, err error) bool {
+	var short *limit
+	for _, x := range k.plain.limits(account, payer, r.Currency, r.Amount, r.Own.Amount, k.now()) {
+		if x.need > x.room && (short == nil || x.need-x.room > short.need-short.room) {
+			short = &x
+		}
+	}
+	fits := r.Amount == 0 || short == nil
 	var e *ledger.Insufficient
-	if fits != (err == nil) || !fits && (!errors.As(err, &e) || e.Need != need || e.Available != max(0, room)) {
-		rt.Fatalf("%s of %s needs %d %s and has %d: %v", payer, account, need, currency, room, err)
+	if fits != (err == nil) || !fits && (!errors.As(err, &e) || e.Need != short.need || e.Available != max(0, short.room)) {
+		rt.Fatalf("%s of %s needs %+v and lacks %+v: %v", payer, account, r, short, err)
 	}
 	return fits
 }
@@ -190,6 +196,9 @@ func (k *bookkeeper) holds(rt *rapid.T) {
 		heads = append(heads, must(l.Head(ctx, k.org))(k.t))
 		balances := must(l.Balances(ctx, k.org))(k.t)
 		if wrong := k.plain.differs(k.org, balances, must(l.Budgets(ctx, k.org))(k.t), k.now()); wrong != "" {
+			rt.Fatal(wrong)
+		}
+		if wrong := owesAndHas(balances); wrong != "" {
 			rt.Fatal(wrong)
 		}
 		for _, b := range balances {

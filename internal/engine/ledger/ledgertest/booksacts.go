@@ -56,8 +56,18 @@ func payment(rt *rapid.T) (payer string, r *ledger.Reserve) {
 	r = &ledger.Reserve{Currency: rapid.SampledFrom(currencies).Draw(rt, "currency"), Amount: rapid.Int64Range(0, 80).Draw(rt, "reserve"), Wallet: payer == ledger.AccountWallet}
 	if !r.Wallet {
 		r.Memo = payer
+	} else {
+		r.Own = ownPart(rt, r.Amount)
 	}
 	return payer, r
+}
+
+// ownPart draws what of an amount the user's own key pays: often nothing.
+func ownPart(rt *rapid.T, amount int64) ledger.Share {
+	if rapid.Bool().Draw(rt, "all is the wallet's") {
+		return ledger.Share{}
+	}
+	return ledger.Share{Amount: rapid.Int64Range(0, amount).Draw(rt, "own")}
 }
 
 // charges draws what was used: in the life's currency, in another, and what
@@ -87,8 +97,8 @@ func (k *bookkeeper) begin(rt *rapid.T) {
 		}
 		return err
 	})
-	if k.reserved(rt, account, payer, r.Currency, r.Amount, err) {
-		k.plain.reserve(id, account, payer, r.Currency, r.Amount, k.now())
+	if k.reserved(rt, account, payer, r, err) {
+		k.plain.reserve(id, account, payer, r.Currency, r.Amount, r.Own.Amount, k.now())
 		k.alive = append(k.alive, f)
 	}
 }
@@ -126,12 +136,14 @@ func (k *bookkeeper) extend(rt *rapid.T) {
 	f := k.pick(rt, lifecycle.Ready)
 	n := rapid.Int64Range(1, 50).Draw(rt, "more")
 	r := &ledger.Reserve{Currency: f.currency, Amount: n, Wallet: f.payer == ledger.AccountWallet}
-	if !r.Wallet {
+	if r.Wallet {
+		r.Own = ownPart(rt, n)
+	} else {
 		r.Memo = f.payer
 	}
 	err := k.change(rt, f, "extend", func(ledger.Sandbox, int) ledger.Change { return ledger.Change{Reserve: r} })
-	if k.reserved(rt, f.row().Account, f.payer, f.currency, n, err) {
-		k.plain.reserve(f.row().ID, f.row().Account, f.payer, f.currency, n, k.now())
+	if k.reserved(rt, f.row().Account, f.payer, r, err) {
+		k.plain.reserve(f.row().ID, f.row().Account, f.payer, f.currency, n, r.Own.Amount, k.now())
 	}
 }
 
@@ -195,12 +207,12 @@ func (k *bookkeeper) recreate(rt *rapid.T) {
 	})
 	before := k.plain.copied()
 	k.plain.settle(f.row().ID, f.row().Account, used, k.now())
-	if !k.reserved(rt, f.row().Account, payer, r.Currency, r.Amount, err) {
+	if !k.reserved(rt, f.row().Account, payer, r, err) {
 		k.plain = before
 		return
 	}
 	f.payer, f.currency = payer, r.Currency
-	k.plain.reserve(f.row().ID, f.row().Account, payer, r.Currency, r.Amount, k.now())
+	k.plain.reserve(f.row().ID, f.row().Account, payer, r.Currency, r.Amount, r.Own.Amount, k.now())
 }
 
 // conflict brings in a life that was led elsewhere under a name that is taken:

@@ -103,25 +103,57 @@ func (j *journal) prefix(seq int64, m moneyFacts) string {
 	if sum.DebitsPending != sum.CreditsPending || sum.DebitsPosted != sum.CreditsPosted {
 		return fmt.Sprintf("after event %d debits are not credits: %+v", seq, sum)
 	}
-	paid, used := map[string]int64{}, map[string]int64{}
-	wallet := false
-	for _, x := range m.Funds {
-		wallet = wallet || x.PendingID != "" && strings.Contains(x.Debit, ":"+ledger.AccountWallet+":")
-		if x.Kind == ledger.TransferPost || x.Kind == ledger.TransferDirect {
-			paid[x.Debit[strings.LastIndexByte(x.Debit, ':')+1:]] += x.Amount
-		}
-	}
-	if !wallet || m.Meter == nil {
+	if m.Meter == nil {
 		return ""
 	}
+	return m.settled(seq)
+}
+
+// settled demands that what was used is what was posted and is owed, and that
+// what others are paid is what was noted.
+func (m moneyFacts) settled(seq int64) string {
+	type side struct {
+		memo     bool
+		currency string
+	}
+	paid, used := map[side]int64{}, map[side]int64{}
+	credit := false
+	for _, x := range m.Funds {
+		parts := strings.Split(x.Debit, ":")
+		kind, currency := parts[len(parts)-2], parts[len(parts)-1]
+		wallet := kind == ledger.AccountWallet
+		credit = credit || x.PendingID != "" && wallet
+		if x.Kind == ledger.TransferPending || strings.Contains(x.Credit, ":"+ledger.AccountReceivable+":") { // set aside anew, or pays what was owed
+			continue
+		}
+		paid[side{!wallet && kind != ledger.AccountReceivable, currency}] += x.Amount
+	}
 	for _, c := range m.Meter.Charges {
-		if c.Memo == "" {
-			used[c.Currency] += c.Amount
+		used[side{!credit || c.Memo != "", c.Currency}] += c.Amount
+	}
+	for s, n := range paid {
+		if used[s] != n {
+			return fmt.Sprintf("event %d: %d were used as %+v, and booked are %d", seq, used[s], s, n)
 		}
 	}
-	for currency, n := range used {
-		if paid[currency] != n {
-			return fmt.Sprintf("event %d: %d %s were used, and posted, overage and receivable are %d", seq, n, currency, paid[currency])
+	for s, n := range used {
+		if paid[s] != n {
+			return fmt.Sprintf("event %d: %d were used as %+v, and booked are %d", seq, n, s, paid[s])
+		}
+	}
+	return ""
+}
+
+// owesAndHas: nothing is owed while something is free to pay it with; "" = so it is.
+func owesAndHas(balances []ledger.Balance) string {
+	for _, owed := range balances {
+		if owed.Kind != ledger.AccountReceivable || owed.Owed() == 0 {
+			continue
+		}
+		for _, w := range balances {
+			if owed.Owed() < 0 || w.Kind == ledger.AccountWallet && w.Org == owed.Org && w.Currency == owed.Currency && w.Available() > 0 {
+				return fmt.Sprintf("%+v is owed while %+v is free", owed, w)
+			}
 		}
 	}
 	return ""

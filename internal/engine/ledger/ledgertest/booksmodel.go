@@ -86,27 +86,35 @@ func (p *plainBooks) over(account, currency string) (ids []string) {
 	return ids
 }
 
-// room is what can still be set aside; bounded is false where nothing limits.
-func (p *plainBooks) room(account, payer, currency string, now time.Time) (room int64, bounded bool) {
-	least := func(n int64) {
-		if !bounded || n < room {
-			room, bounded = n, true
-		}
-	}
-	if payer == ledger.AccountWallet {
-		least(p.account(ledger.StreamOf(account), payer, currency).Available())
+// limit bounds a reservation: what of it counts there, and what is left.
+type limit struct{ need, room int64 }
+
+// limits are those of the wallet, of which own is not asked, and of all hard
+// budgets.
+func (p *plainBooks) limits(account, payer, currency string, need, own int64, now time.Time) (out []limit) {
+	if payer == ledger.AccountWallet && need > own {
+		out = append(out, limit{need - own, p.account(ledger.StreamOf(account), payer, currency).Available()})
 	}
 	for _, id := range p.over(account, currency) {
 		if b := asOf(*p.budgets[id], now); b.Hard {
-			least(b.Limit - b.Reserved - b.Spent)
+			out = append(out, limit{need, b.Limit - b.Reserved - b.Spent})
 		}
 	}
-	return room, bounded
+	return out
 }
 
 func (p *plainBooks) grant(org, currency string, n int64) {
 	p.account(org, ledger.AccountGrants, currency).DebitsPosted += n
 	p.account(org, ledger.AccountWallet, currency).CreditsPosted += n
+	p.payOwed(org, currency)
+}
+
+// payOwed pays what is owed from what is free.
+func (p *plainBooks) payOwed(org, currency string) {
+	wallet, owed := p.account(org, ledger.AccountWallet, currency), p.account(org, ledger.AccountReceivable, currency)
+	n := min(max(0, wallet.Available()), owed.DebitsPosted-owed.CreditsPosted)
+	wallet.DebitsPosted += n
+	owed.CreditsPosted += n
 }
 
 // sides are the accounts that a payer's money goes from and to.
@@ -118,84 +126,99 @@ func (p *plainBooks) sides(org, payer, currency string) (from, to *ledger.Balanc
 	return from, from
 }
 
-func (p *plainBooks) reserve(id extensions.ID, account, payer, currency string, n int64, now time.Time) {
-	if n == 0 {
-		return
+// reserve sets n aside, of which own is not the wallet's.
+func (p *plainBooks) reserve(id extensions.ID, account, payer, currency string, n, own int64, now time.Time) {
+	for _, share := range []struct {
+		payer  string
+		amount int64
+	}{{payer, n - own}, {ledger.AccountBYOK, own}} {
+		if share.amount == 0 {
+			continue
+		}
+		x := part{ledger.StreamOf(account), share.payer, currency, share.amount, p.over(account, currency)}
+		from, to := p.sides(x.org, x.payer, currency)
+		from.DebitsPending += x.amount
+		to.CreditsPending += x.amount
+		for _, b := range x.budgets {
+			*p.budgets[b] = asOf(*p.budgets[b], now)
+			p.budgets[b].Reserved += x.amount
+		}
+		p.held[id] = append(p.held[id], x)
 	}
-	x := part{ledger.StreamOf(account), payer, currency, n, p.over(account, currency)}
-	from, to := p.sides(x.org, payer, currency)
-	from.DebitsPending += n
-	to.CreditsPending += n
-	for _, b := range x.budgets {
-		*p.budgets[b] = asOf(*p.budgets[b], now)
-		p.budgets[b].Reserved += n
+}
+
+// source is where a charge is paid from.
+type source struct{ payer, currency string }
+
+func (x part) source() source { return source{x.payer, x.currency} }
+
+// payerOf: what is billed is the wallet's where it pays for the life; all else
+// is a memo, with what is held as one.
+func payerOf(parts []part, c ledger.Charge) source {
+	credit := slices.ContainsFunc(parts, func(x part) bool { return x.payer == ledger.AccountWallet })
+	if credit && c.Memo == "" {
+		return source{ledger.AccountWallet, c.Currency}
 	}
-	p.held[id] = append(p.held[id], x)
+	for _, x := range parts {
+		if x.payer != ledger.AccountWallet && x.currency == c.Currency {
+			return x.source()
+		}
+	}
+	return source{ledger.AccountBYOK, c.Currency}
 }
 
 // settle resolves all that is held for a sandbox with what was used.
 func (p *plainBooks) settle(id extensions.ID, account string, charges []ledger.Charge, now time.Time) {
 	parts := p.held[id]
 	delete(p.held, id)
-	used := map[string]int64{}
+	used := map[source]int64{}
 	for _, c := range charges {
-		if c.Memo == "" || len(parts) == 0 || parts[0].payer != ledger.AccountWallet {
-			used[c.Currency] += c.Amount
-		}
+		used[payerOf(parts, c)] += c.Amount
 	}
 	for _, x := range parts {
-		n := min(x.amount, used[x.currency])
-		used[x.currency] -= n
+		n := min(x.amount, used[x.source()])
+		used[x.source()] -= n
 		from, to := p.sides(x.org, x.payer, x.currency)
 		from.DebitsPending -= x.amount
 		to.CreditsPending -= x.amount
 		from.DebitsPosted += n
 		to.CreditsPosted += n
 		for _, b := range x.budgets {
-			*p.budgets[b] = asOf(*p.budgets[b], now)
 			p.budgets[b].Reserved -= x.amount
-			p.budgets[b].Spent += n
+		}
+		p.spend(account, x.currency, n, 0, now)
+	}
+	for from, n := range used {
+		p.overrun(account, from, n, now)
+	}
+	for _, x := range parts {
+		if x.payer == ledger.AccountWallet {
+			p.payOwed(x.org, x.currency)
 		}
 	}
-	for currency, n := range used {
-		if n > 0 {
-			p.overrun(account, currency, n, parts, now)
-		}
+}
+
+// spend counts in all budgets there are.
+func (p *plainBooks) spend(account, currency string, n, over int64, now time.Time) {
+	for _, id := range p.over(account, currency) {
+		*p.budgets[id] = asOf(*p.budgets[id], now)
+		p.budgets[id].Spent += n + over
+		p.budgets[id].Over += over
 	}
 }
 
 // overrun books what was used and not set aside. Nothing of it may be lost.
-func (p *plainBooks) overrun(account, currency string, n int64, parts []part, now time.Time) {
-	budgets, org := p.over(account, currency), ledger.StreamOf(account)
-	if i := lastOf(parts, currency); i >= 0 { // those that were asked
-		budgets = parts[i].budgets
+func (p *plainBooks) overrun(account string, of source, n int64, now time.Time) {
+	p.spend(account, of.currency, 0, n, now)
+	org := ledger.StreamOf(account)
+	from, to := p.sides(org, of.payer, of.currency)
+	paid := n
+	if of.payer == ledger.AccountWallet {
+		paid = min(n, max(0, from.Available()))
+		p.account(org, ledger.AccountReceivable, of.currency).DebitsPosted += n - paid
 	}
-	for _, id := range budgets {
-		*p.budgets[id] = asOf(*p.budgets[id], now)
-		p.budgets[id].Spent += n
-		p.budgets[id].Over += n
-	}
-	switch {
-	case len(parts) > 0 && parts[0].payer == ledger.AccountWallet:
-		wallet, revenue := p.sides(org, ledger.AccountWallet, currency)
-		paid := min(n, max(0, wallet.Available()))
-		wallet.DebitsPosted += paid
-		p.account(org, ledger.AccountReceivable, currency).DebitsPosted += n - paid
-		revenue.CreditsPosted += n
-	case lastOf(parts, currency) < 0 && len(budgets) > 0:
-		memo := p.account(org, ledger.AccountBYOK, currency)
-		memo.DebitsPosted += n
-		memo.CreditsPosted += n
-	}
-}
-
-func lastOf(parts []part, currency string) int {
-	for i := len(parts) - 1; i >= 0; i-- {
-		if parts[i].currency == currency {
-			return i
-		}
-	}
-	return -1
+	from.DebitsPosted += paid
+	to.CreditsPosted += n
 }
 
 // expose gives back all that is held, and notes it.

@@ -18,6 +18,7 @@ import (
 func ceilings(t *testing.T, address NewAddress) {
 	t.Run("so many in so long", func(t *testing.T) { t.Parallel(); createCeiling(t, address) })
 	t.Run("so much in so long", func(t *testing.T) { t.Parallel(); spendCeiling(t, address) })
+	t.Run("a look before", func(t *testing.T) { t.Parallel(); pacesAgree(t, address) })
 	t.Run("processes at once", func(t *testing.T) { t.Parallel(); ceilingTogether(t, address) })
 }
 
@@ -117,6 +118,61 @@ func spendCeiling(t *testing.T, address NewAddress) {
 	refusedTooFast(t, err, "needs 1.00 USD, and acme has spent or set aside 20.00")
 	clock.at = Start.Add(25*time.Hour + time.Second)
 	must(l.Apply(ctx, more))(t)
+	verified(t, l)
+}
+
+// pacesAgree: who looks is told what a begin right after it is told.
+func pacesAgree(t *testing.T, address NewAddress) {
+	ctx := context.Background()
+	clock := &Clock{at: Start}
+	l := open(t, address(t), ledger.Options{Now: clock.Now})
+	cs := []ledger.Ceiling{
+		{Source: "web", Scope: Account, Max: 5, Per: 10 * time.Minute},
+		{Source: "org", Scope: "acme", Max: 7, Per: time.Hour, Metered: true},
+		{Source: "usd", Scope: "acme", Currency: "USD", Max: 20, Per: 24 * time.Hour},
+		{Source: "euro", Scope: Account, Currency: "EUR", Max: 3, Per: time.Hour},
+	}
+	refused := 0
+	for i := range 40 {
+		clock.at = clock.at.Add(time.Duration(i%7) * time.Minute)
+		r := &ledger.Reserve{Currency: []string{"USD", "EUR"}[i%3/2], Amount: int64(i % 5), Memo: []string{"", ledger.AccountInfra}[i%4/3]}
+		q := ledger.PaceQuery{Account: Account, Metered: i%2 == 0, Ceilings: cs, Reserve: r}
+		head := must(l.Head(ctx, "acme"))(t)
+		paces := must(l.Paces(ctx, q))(t)
+		if len(paces) != len(cs) || must(l.Head(ctx, "acme"))(t) != head {
+			t.Fatalf("%+v", paces)
+		}
+		b := want(newID(t), holderOf(t, l), string(newID(t)))
+		b.Metered, b.Ceilings, b.Reserve = q.Metered, cs, r
+		_, err := l.Begin(ctx, b)
+		var told *ledger.TooFast
+		if err != nil && !errors.As(err, &told) {
+			t.Fatal(err)
+		}
+		for _, p := range paces {
+			if p.Fits() {
+				continue
+			}
+			if refused++; told == nil || told.Ceiling != p.Ceiling || told.Count != p.Count || told.Need != p.Need || !told.Next.Equal(p.Next) {
+				t.Fatalf("look %d said %+v, the begin %v", i, p, err)
+			}
+			told = &ledger.TooFast{} // only the first refuses
+			break
+		}
+		if told != nil && told.Source != "" {
+			t.Fatalf("look %d saw room everywhere, the begin %v", i, err)
+		}
+	}
+	if refused < 5 || refused > 35 {
+		t.Errorf("%d of 40 were refused: the test proves little", refused)
+	}
+	least := must(l.Paces(ctx, ledger.PaceQuery{Account: Account, Ceilings: cs[2:3]}))(t)[0]
+	if least.Need != 1 {
+		t.Errorf("%+v", least)
+	}
+	if _, err := l.Paces(ctx, ledger.PaceQuery{Account: Account, Ceilings: []ledger.Ceiling{{Source: "x", Scope: Account, Max: -1, Per: time.Hour}}}); !extensions.IsKind(err, extensions.KindInvalid) {
+		t.Errorf("below zero: %v", err)
+	}
 	verified(t, l)
 }
 

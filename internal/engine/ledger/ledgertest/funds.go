@@ -39,6 +39,9 @@ func funds(t *testing.T, address NewAddress) {
 	t.Run("refusals", func(t *testing.T) { t.Parallel(); refusals(t, address) })
 	t.Run("budgets", func(t *testing.T) { t.Parallel(); budgets(t, address) })
 	t.Run("reservations", func(t *testing.T) { t.Parallel(); reservations(t, address) })
+	t.Run("the user's own key and a fee", func(t *testing.T) { t.Parallel(); ownCost(t, address) })
+	t.Run("what is owed is paid first", func(t *testing.T) { t.Parallel(); paidAfterwards(t, address) })
+	t.Run("no credit when it was begun", func(t *testing.T) { t.Parallel(); withoutCredit(t, address) })
 	t.Run("ceilings", func(t *testing.T) { t.Parallel(); ceilings(t, address) })
 	t.Run("random lives", func(t *testing.T) { t.Parallel(); books(t, address) })
 	t.Run("the last credit of a wallet", func(t *testing.T) { t.Parallel(); lastCredit(t, address, "wallet of acme") })
@@ -47,8 +50,9 @@ func funds(t *testing.T, address NewAddress) {
 	t.Run("the last credit of a budget", func(t *testing.T) { t.Parallel(); lastCredit(t, address, "budget all of acme/web") })
 }
 
-// paidLife lives with so much reserved, twice if more, and is charged so much.
-func paidLife(t *testing.T, l ledger.Ledger, reserve, more, used int64) {
+// paidLife lives with so much reserved, twice if more, and is charged so much,
+// beside what it cost others.
+func paidLife(t *testing.T, l ledger.Ledger, reserve, more, used, others int64) {
 	t.Helper()
 	ctx := context.Background()
 	b := want(newID(t), holderOf(t, l), string(newID(t)))
@@ -62,7 +66,7 @@ func paidLife(t *testing.T, l ledger.Ledger, reserve, more, used int64) {
 	s = must(l.Apply(ctx, destroying(s, holderOf(t, l))))(t)
 	end := destroyed(s)
 	end.Meter.Close.Booked = booked(ledger.Charge{Segment: 1, Component: "wall", Amount: used, Currency: "USD", Confidence: "exact"},
-		ledger.Charge{Segment: 1, Component: "own", Amount: 77, Currency: "USD", Memo: "infra_memo:x", Confidence: "exact"})
+		ledger.Charge{Segment: 1, Component: "own", Amount: others, Currency: "USD", Memo: "infra_memo:x", Confidence: "exact"})
 	for range 2 { // again is nothing
 		must(l.Apply(ctx, end))(t)
 	}
@@ -84,7 +88,7 @@ func settlement(t *testing.T, address NewAddress) {
 			t.Parallel()
 			l := fresh(t, address)
 			granted(t, l, c.grant)
-			paidLife(t, l, c.reserve, c.more, c.used)
+			paidLife(t, l, c.reserve, c.more, c.used, 77)
 			w, owed, revenue := balance(t, l, ledger.AccountWallet), balance(t, l, ledger.AccountReceivable), balance(t, l, ledger.AccountRevenue)
 			if w.Available() != c.left || w.DebitsPending != 0 || owed.DebitsPosted != c.owed || revenue.CreditsPosted != c.used || revenue.CreditsPending != 0 {
 				t.Errorf("wallet %+v, receivable %+v, revenue %+v", w, owed, revenue)
@@ -157,7 +161,7 @@ func budgets(t *testing.T, address NewAddress) {
 	}
 	now := func() ledger.Budget { return must(l.Budgets(ctx, "acme"))(t)[0] }
 	set(10)
-	paidLife(t, l, 6, 0, 8)
+	paidLife(t, l, 6, 0, 8, 0)
 	if b := now(); b.Spent != 8 || b.Over != 2 || b.Reserved != 0 || b.Available() != 2 {
 		t.Errorf("%+v", b)
 	}

@@ -87,7 +87,7 @@ func life(t *testing.T, address NewAddress) {
 		charges := must(l.Charges(ctx, s.ID))(t)
 		const ms = 3599 * 1000
 		if d := cmp.Diff([]ledger.Charge{{MeterID: string(s.ID) + "/1", Segment: 1, Component: "sandbox", Quantity: ms, Unit: "sandbox-second", UnitPrice: 3000,
-			Amount: ms * 3 / 1000, Currency: "USD", Confidence: "exact"}}, charges); d != "" {
+			Amount: ms * 3 / 1000, Currency: "USD", Memo: "byok_memo:ext.local", Confidence: "exact"}}, charges); d != "" {
 			t.Fatalf("(-want +got):\n%s", d)
 		}
 		verified(t, l)

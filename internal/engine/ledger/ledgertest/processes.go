@@ -155,7 +155,7 @@ func nothingHeld(t *testing.T, l ledger.Ledger) {
 	if charged == 0 {
 		t.Error("nothing was charged: the test proves nothing")
 	}
-	if w.DebitsPending != 0 || revenue.CreditsPending != 0 || revenue.CreditsPosted != charged || w.DebitsPosted+owed.DebitsPosted != charged {
+	if w.DebitsPending != 0 || revenue.CreditsPending != 0 || revenue.CreditsPosted != charged || w.DebitsPosted+owed.Owed() != charged {
 		t.Errorf("%d were charged; wallet %+v, revenue %+v, receivable %+v", charged, w, revenue, owed)
 	}
 	for _, b := range must(l.Budgets(ctx, "acme"))(t) {

@@ -73,7 +73,7 @@ func noWallet(r *ledger.Reserve) *ledger.Reserve {
 		return nil
 	}
 	out := *r
-	out.Wallet, out.IfGranted = false, false
+	out.Wallet, out.IfGranted, out.Own = false, false, ledger.Share{}
 	if out.Memo == "" {
 		out.Memo = ledger.AccountInfra
 	}

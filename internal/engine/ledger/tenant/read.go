@@ -193,6 +193,18 @@ func (v *view) Balances(ctx context.Context, org string) ([]ledger.Balance, erro
 	return v.base.Balances(ctx, org)
 }
 
+// Paces implements ledger.Ledger: of the owner's ceilings too.
+func (v *view) Paces(ctx context.Context, q ledger.PaceQuery) ([]ledger.Pace, error) {
+	if !v.mine(q.Account) {
+		return nil, v.notYours(q.Account)
+	}
+	if err := v.ceilings(q.Ceilings); err != nil {
+		return nil, err
+	}
+	q.Ceilings = v.withCeilings(q.Account, q.Metered, q.Ceilings)
+	return v.base.Paces(ctx, q)
+}
+
 // Budgets implements ledger.Ledger: the org's and the account's own.
 func (v *view) Budgets(ctx context.Context, org string) ([]ledger.Budget, error) {
 	if org != v.org {

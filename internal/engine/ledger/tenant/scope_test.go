@@ -131,6 +131,11 @@ var denied = map[string]func(v ledger.Ledger, f foreign) error{
 		}
 		return none(v.Balances(ctx, ledger.StreamOf(f.account)))
 	},
+	"Paces": func(v ledger.Ledger, f foreign) error {
+		_, theirs := v.Paces(ctx, ledger.PaceQuery{Account: f.account})
+		_, counted := v.Paces(ctx, ledger.PaceQuery{Account: "acme/web", Ceilings: []ledger.Ceiling{{Source: "me", Scope: f.account, Max: 1, Per: 1}}})
+		return errors.Join(want(theirs, extensions.KindUnauthorized), want(counted, extensions.KindUnauthorized))
+	},
 	"Budgets": func(v ledger.Ledger, f foreign) error {
 		bs, err := v.Budgets(ctx, ledger.StreamOf(f.account))
 		for _, b := range bs {

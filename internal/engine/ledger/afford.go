@@ -1,0 +1,124 @@
+package ledger
+
+import (
+	"cmp"
+	"fmt"
+	"math/bits"
+	"slices"
+	"time"
+
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
+)
+
+// fits is the longest ttl, in whole minutes and at most ttl, whose worst case
+// is available.
+func (s Share) fits(available int64, ttl time.Duration) time.Duration {
+	if s.Hourly <= 0 || available <= s.Fixed {
+		return 0
+	}
+	hi, lo := bits.Mul64(uint64(available-s.Fixed), uint64(time.Hour))
+	if hi >= uint64(s.Hourly) {
+		return ttl
+	}
+	most, _ := bits.Div64(hi, lo, uint64(s.Hourly))
+	return min(time.Duration(min(most, uint64(ttl))), ttl).Truncate(time.Minute)
+}
+
+// Against is what reserving would answer for an account, given the balances
+// and budgets of its org; free are reservations that will be released before.
+// It is for those who only look: what is decided is decided by the
+// transaction. soft are the soft budgets that would be passed.
+func (r Reserve) Against(account string, balances []Balance, budgets []Budget, free []Transfer) (soft []Budget, err error) {
+	org := StreamOf(account)
+	var mine []Budget
+	for _, b := range budgets {
+		if b.Account != account && b.Account != org {
+			continue
+		}
+		for _, x := range free {
+			if slices.Contains(x.Budgets, b.ID) {
+				b.Reserved -= x.Amount
+			}
+		}
+		mine = append(mine, b)
+	}
+	if r.Unknown {
+		err = r.unpriced(mine)
+	}
+	if err != nil || r.Amount == 0 {
+		return nil, err
+	}
+	wallet := Balance{ID: accountID(org, AccountWallet, r.Currency), Org: org}
+	for _, b := range balances {
+		if b.ID == wallet.ID {
+			wallet = b
+		}
+	}
+	for _, x := range free {
+		if x.Debit == wallet.ID {
+			wallet.DebitsPending -= x.Amount
+		}
+	}
+	mine = slices.DeleteFunc(mine, func(b Budget) bool { return b.Currency != r.Currency })
+	for _, b := range mine {
+		if !b.Hard && b.Available() < r.Amount {
+			soft = append(soft, b)
+		}
+	}
+	alone := r
+	alone.Total = false // what is free is released before
+	parts, _ := alone.portions(free, wallet)
+	return soft, r.refusal(parts, wallet, mine)
+}
+
+func (r Reserve) unpriced(bs []Budget) error {
+	for _, b := range bs {
+		if b.Hard {
+			return failure(extensions.KindExhausted, "", &Unpriced{Limit: b.title()}).
+				WithRemedy("choose a place whose price is known, add a price book for it to the catalog, or have the budget made soft")
+		}
+	}
+	return nil
+}
+
+func (b Budget) title() string { return fmt.Sprintf("budget %s of %s", b.Name, b.Account) }
+
+// refusal is that of the limit that allows the shortest ttl, and of those the
+// one that lacks the most; nil if all suffice.
+func (r Reserve) refusal(parts []portion, wallet Balance, bs []Budget) error {
+	var worst *Insufficient
+	var lacking uint64
+	limit := func(name string, need Share, kept, available int64) {
+		missing := need.Amount - kept
+		if missing <= available {
+			return
+		}
+		lacks := uint64(missing) - uint64(available) // what is available may be negative: only this way does it always fit
+		available = max(0, available)
+		e := &Insufficient{Limit: name, Need: missing, Available: available, Held: kept, Currency: r.Currency, TTL: r.TTL,
+			Fits: need.fits(add(available, kept), r.TTL)}
+		if worst == nil || cmp.Or(cmp.Compare(e.Fits, worst.Fits), cmp.Compare(lacking, lacks)) < 0 {
+			worst, lacking = e, lacks
+		}
+	}
+	all, kept := Share{}, int64(0)
+	for _, p := range parts {
+		all = Share{all.Amount + p.Amount, all.Fixed + p.Fixed, all.Hourly + p.Hourly}
+		kept += min(p.kept, p.Amount)
+		if p.payer == AccountWallet && p.missing() > 0 {
+			limit("wallet of "+wallet.Org, p.Share, p.kept, wallet.Available())
+			if worst != nil {
+				worst.Part = p.Share != r.whole()
+			}
+		}
+	}
+	for _, b := range bs {
+		if b.Hard {
+			limit(b.title(), all, kept, b.Available())
+		}
+	}
+	if worst == nil {
+		return nil
+	}
+	return failure(extensions.KindExhausted, "", worst).WithRemedy("shorten ttl, end what is not needed, or have the limit raised")
+}
