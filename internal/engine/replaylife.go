@@ -155,6 +155,7 @@ func (w *walk) asItIs() ledger.Patch {
 func (w *walk) asItWas(m ledger.Meter) ledger.Patch {
 	p, f := w.asItIs(), m.For
 	if f == w.attribution() {
+		p.Profile, p.Version, p.Request = &w.row.Profile, &w.row.ProfileVersion, w.row.Request // after lives that were others'
 		return p
 	}
 	p.Extension, p.Host, p.Profile, p.Version = &f.Extension, &f.Host, &f.Profile, &f.ProfileVersion
