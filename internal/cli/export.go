@@ -148,23 +148,20 @@ func plural(n int64) string {
 }
 
 // exportTo writes a file whole or not at all: it appears under its name when
-// it is complete and on the disk. What is no ordinary file, such as a pipe, is
-// written to as it is.
+// it is complete and on the disk, with the rights that it had, or its owner's
+// alone. What is no ordinary file, such as a pipe, is written to as it is.
 func (a *app) exportTo(name string, write func(io.Writer) error) (err error) {
 	if name == "" {
 		return write(a.out)
 	}
-	if info, err := os.Stat(name); err == nil && !info.Mode().IsRegular() {
-		if info.IsDir() {
-			return notWritten(name, extensions.KindInvalid, errors.New("it is a folder"))
-		}
-		f, err := os.OpenFile(name, os.O_WRONLY, 0)
-		if err != nil {
-			return notWritten(name, extensions.KindInvalid, err)
-		}
-		return notWritten(name, extensions.KindUnavailable, errors.Join(write(f), f.Close()))
+	at, mode, stream, err := existing(name)
+	if err != nil {
+		return notWritten(name, extensions.KindInvalid, err)
 	}
-	f, err := os.CreateTemp(filepath.Dir(name), ".export-*")
+	if stream != nil {
+		return notWritten(name, extensions.KindUnavailable, errors.Join(write(stream), stream.Close()))
+	}
+	f, err := os.CreateTemp(filepath.Dir(at), ".export-*")
 	if err != nil {
 		return notWritten(name, extensions.KindInvalid, err)
 	}
@@ -177,10 +174,31 @@ func (a *app) exportTo(name string, write func(io.Writer) error) (err error) {
 	if err := write(f); err != nil {
 		return notWritten(name, extensions.KindUnavailable, err)
 	}
-	if err := errors.Join(f.Sync(), f.Close()); err != nil {
+	if err := errors.Join(f.Chmod(mode), f.Sync(), f.Close()); err != nil {
 		return notWritten(name, extensions.KindUnavailable, err)
 	}
-	return notWritten(name, extensions.KindInvalid, os.Rename(f.Name(), name))
+	return notWritten(name, extensions.KindInvalid, os.Rename(f.Name(), at))
+}
+
+// existing tells what a file of that name would replace: where it is, which a
+// link only points to, and the rights that it has. What is no ordinary file is
+// opened to be written to.
+func existing(name string) (at string, mode os.FileMode, stream *os.File, err error) {
+	info, err := os.Stat(name)
+	if err != nil { // there is none, or making it tells why not
+		return name, 0o600, nil, nil
+	}
+	if info.IsDir() {
+		return name, 0, nil, errors.New("it is a folder")
+	}
+	f, err := os.OpenFile(name, os.O_WRONLY, 0)
+	if err != nil || !info.Mode().IsRegular() {
+		return name, 0, f, err
+	}
+	if at, err = filepath.EvalSymlinks(name); err != nil {
+		return name, 0, nil, errors.Join(err, f.Close())
+	}
+	return at, info.Mode().Perm(), nil, f.Close()
 }
 
 // notWritten says what the disk would not do. Other errors stay as they are.

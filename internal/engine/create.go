@@ -69,6 +69,7 @@ func unlessNil(s *Sandbox) Sandbox {
 // creation is one create or recreate under way.
 type creation struct {
 	*operation
+	down     error // why the ledger cannot be reached, if the spool stands in
 	p        *prepared
 	secrets  map[string]Secret
 	sources  sources

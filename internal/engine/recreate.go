@@ -13,17 +13,11 @@ import (
 
 // Recreate tears a sandbox down and makes it anew from its request under the
 // same id, one generation up. The ttl counts anew. secrets must be given
-// again: they are stored nowhere. The returned Sandbox has an ID unless
-// nothing is left, error or not.
+// again: they are stored nowhere. While the ledger cannot be reached, only what
+// the spool has is made anew, on places of the user's own. The returned
+// Sandbox has an ID unless nothing is left, error or not.
 func (e *Engine) Recreate(ctx context.Context, rec Receipt, secrets map[string]Secret, notify Notify) (Sandbox, error) {
-	l, err := e.writer(ctx)
-	if err != nil {
-		return Sandbox{}, err
-	}
-	if err := e.recoverOnce(ctx, notify); err != nil {
-		return Sandbox{}, err
-	}
-	row, err := l.Get(ctx, rec.ID)
+	l, row, down, err := e.found(ctx, rec.ID, notify)
 	if absent(err) {
 		return Sandbox{}, e.unknownHere(rec.ID)
 	}
@@ -33,7 +27,7 @@ func (e *Engine) Recreate(ctx context.Context, rec Receipt, secrets map[string]S
 	if rec.Generation > 0 && row.Generation > rec.Generation {
 		return Sandbox{}, e.fenced(row)
 	}
-	c := &creation{}
+	c := &creation{down: down}
 	defer c.release()
 	report, err := e.prepareRecreate(ctx, l, row, c, secrets, notify)
 	if err != nil { // what is there now still is, and may have been claimed anew
@@ -59,6 +53,11 @@ func (e *Engine) prepareRecreate(ctx context.Context, l ledger.Ledger, row ledge
 	}
 	if c.p, err = e.prepare(ctx, req, preparation{binding: true, again: row.ID}); err != nil {
 		return report, err
+	}
+	if c.down != nil {
+		if err = e.onOwnPlaces(c.p, c.down); err != nil {
+			return report, err
+		}
 	}
 	if c.secrets, err = e.secrets(ctx, c.p); err != nil {
 		return report, err
@@ -108,7 +107,7 @@ func (e *Engine) bringBack(ctx context.Context, row ledger.Sandbox, notify Notif
 }
 
 func (e *Engine) beginRecreate(ctx context.Context, l ledger.Ledger, row ledger.Sandbox, p *prepared, notify Notify) (*operation, error) {
-	ttl := time.Duration(p.resolved.Spec.TTL)
+	ttl, limit := time.Duration(p.resolved.Spec.TTL), time.Duration(p.resolved.Spec.MaxTTL)
 	// The age of a sandbox counts from its first creation; a new life's end
 	// counts from now.
 	end, err := lifecycle.ExpiresAt(e.now().UTC().Truncate(time.Microsecond), ttl)
@@ -124,7 +123,7 @@ func (e *Engine) beginRecreate(ctx context.Context, l ledger.Ledger, row ledger.
 	op, err := e.openOperation(ctx, l, row, ledger.IntentRecreate, ledger.Change{
 		Expect: ledger.Expect{States: []lifecycle.State{lifecycle.Ready, lifecycle.Active, lifecycle.Failed, lifecycle.Expired}},
 		To:     lifecycle.Provisioning, NextGeneration: true, Meter: ledger.MeterOps{Close: stop.close()},
-		Patch: ledger.Patch{ExpiresAt: &end, TTL: &ttl, Spec: mustJSON(p.resolved.Spec), Route: mustJSON(routeOf(p.decision))},
+		Patch: ledger.Patch{Version: &p.resolved.Version, ExpiresAt: &end, TTL: &ttl, MaxTTL: &limit, Spec: mustJSON(p.resolved.Spec), Route: mustJSON(routeOf(p.decision))},
 		Quote: p.ledgerQuote(p.decision.Chosen), Reserve: reserve, Ceilings: e.ceilings(p.metered()),
 		Intent: &ledger.OpenIntent{Metered: p.metered()},
 		Event:  note("sandbox.recreating", nil),

@@ -120,9 +120,8 @@ func (e *Engine) orSpool(ctx context.Context, l ledger.Ledger, err error, p *pre
 	if !e.notReached(ctx, err) {
 		return l, err
 	}
-	if chosen := p.decision.Chosen; !selfHosted(chosen) {
-		return nil, extensions.Errorf(extensions.KindOf(err), "nothing was asked of %s, which sends a bill, because the ledger cannot be written: %w", chosen.ID(), err).
-			WithRemedy("%s", extensions.RemedyOf(err))
+	if err := e.onOwnPlaces(p, err); err != nil {
+		return nil, err
 	}
 	s, serr := e.spool(ctx, true)
 	if serr == nil {
@@ -131,10 +130,20 @@ func (e *Engine) orSpool(ctx context.Context, l ledger.Ledger, err error, p *pre
 	if serr != nil {
 		return nil, serr
 	}
-	p.decision.Fallbacks = slices.DeleteFunc(slices.Clone(p.decision.Fallbacks), func(c *route.Candidate) bool { return !selfHosted(c) })
 	notify.tell("The ledger cannot be reached", "Sandboxes on places of your own are recorded in %s for now, and in the ledger by the next run that reaches it. "+
 		"Until then their names are taken on this machine alone: %s", e.spoolFolder(), err.Error())
 	return s, e.recoverAgain(ctx)
+}
+
+// onOwnPlaces keeps a create away from where a bill is sent: down says why the
+// ledger cannot be written.
+func (e *Engine) onOwnPlaces(p *prepared, down error) error {
+	if chosen := p.decision.Chosen; !selfHosted(chosen) {
+		return extensions.Errorf(extensions.KindOf(down), "nothing was asked of %s, which sends a bill, because the ledger cannot be written: %w", chosen.ID(), down).
+			WithRemedy("%s", extensions.RemedyOf(down))
+	}
+	p.decision.Fallbacks = slices.DeleteFunc(slices.Clone(p.decision.Fallbacks), func(c *route.Candidate) bool { return !selfHosted(c) })
+	return nil
 }
 
 // selfHosted reports a place of the user's own: nobody sends a bill.

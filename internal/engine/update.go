@@ -163,16 +163,7 @@ func (e *Engine) ExtendTTL(ctx context.Context, rec Receipt, ttl time.Duration) 
 // rowToChange finds a live row for a change. A sandbox made with another
 // machine's ledger has none here and cannot be changed from here.
 func (e *Engine) rowToChange(ctx context.Context, rec Receipt, notify Notify) (ledger.Ledger, ledger.Sandbox, error) {
-	l, err := e.writer(ctx)
-	if err == nil {
-		err = e.caughtUp(ctx, rec.ID, notify)
-	}
-	var row ledger.Sandbox
-	if s, here, ok := e.spooledToChange(ctx, rec.ID); ok && e.notReached(ctx, err) {
-		l, row, err = s, here, nil
-	} else if err == nil {
-		row, err = l.Get(ctx, rec.ID)
-	}
+	l, row, _, err := e.found(ctx, rec.ID, notify)
 	switch {
 	case absent(err):
 		return nil, row, e.unknownHere(rec.ID)
@@ -189,6 +180,22 @@ func (e *Engine) rowToChange(ctx context.Context, rec Receipt, notify Notify) (l
 			WithRemedy("recreate it")
 	}
 	return l, row, nil
+}
+
+// found looks up a row for a change, in the spool while the ledger cannot be
+// reached: down says why, and what costs money has to wait.
+func (e *Engine) found(ctx context.Context, id ID, notify Notify) (l ledger.Ledger, row ledger.Sandbox, down, err error) {
+	l, err = e.writer(ctx)
+	if err == nil {
+		err = e.caughtUp(ctx, id, notify)
+	}
+	if s, here, ok := e.spooledToChange(ctx, id); ok && e.notReached(ctx, err) {
+		return s, here, err, nil
+	}
+	if err == nil {
+		row, err = l.Get(ctx, id)
+	}
+	return l, row, nil, err
 }
 
 // unknownHere is the answer where only the ledger could tell.

@@ -98,10 +98,73 @@ func TestEveryExampleIsApplied(t *testing.T) {
 	}
 }
 
+// The plan of the ten tells of each where it would run and what it costs, and
+// of those that are too dear the arithmetic; it leaves nothing behind.
+func TestTheTenSandboxesExampleIsPlanned(t *testing.T) {
+	t.Parallel()
+	c := example(t, "ten-sandboxes")
+	out := c.must("plan", "-no-color")
+	for line, times := range map[string]int{
+		`Plan: 11 to add`: 1,
+		`summary        = "ext.local: 0.00 USD an hour`:                                                         3,
+		`summary        = "ext.saas-stub: 0.117 USD an hour, at most 0.235 USD for 2h"`:                         3,
+		`summary        = "ext.saas-stub, else ext.saas-stub-eventual: 0.117 USD an hour`:                       2,
+		`summary        = "ext.compose-ssh on builder: 0.069460862 USD an hour, at most 0.138921724 USD for 2h`: 2,
+	} {
+		if n := strings.Count(out, line); n != times {
+			t.Errorf("%d times instead of %d: %s\n%s", n, times, line, out)
+		}
+	}
+	out, code := c.try(nil, "plan", "-no-color", "-var=most=0.20")
+	if flat := strings.Join(strings.Fields(out), " "); code == 0 || !strings.Contains(flat, "0.035 USD above max_cost 0.20 USD") {
+		t.Errorf("exit %d\n%s", code, out)
+	}
+	if _, err := os.Stat(c.b.state); !os.IsNotExist(err) {
+		t.Errorf("a plan wrote into the state folder: %v", err)
+	}
+}
+
+// The budget example makes its sandbox while there is room to spare, warns when
+// a budget is nearly spent, and refuses when there is no room.
+func TestTheBudgetExampleKeepsSomethingToSpare(t *testing.T) {
+	t.Parallel()
+	c := example(t, "budget")
+	limit := func(amount string) {
+		t.Helper()
+		e := c.owned()
+		if _, err := e.SetBudget(context.Background(), engine.BudgetSpec{Name: "month", Limit: amount, Period: "month"}); err != nil {
+			t.Fatal(err)
+		}
+		if err := e.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	flat := func(out string) string {
+		return strings.Join(strings.FieldsFunc(out, func(r rune) bool { return r <= ' ' || r == '│' }), " ")
+	}
+	limit("1.20 USD")
+	if out, code := c.try(nil, "plan", "-no-color"); code == 0 || !strings.Contains(flat(out), "A budget would keep less than 1 USD beside the 0.235 USD") {
+		t.Errorf("exit %d\n%s", code, out)
+	}
+	limit("5 USD")
+	c.apply()
+	c.planIsEmpty()
+	if out := c.must("plan", "-no-color", "-var=spare=0"); strings.Contains(out, "Warning") {
+		t.Error(out)
+	}
+	limit("0.25 USD")
+	if out := c.must("plan", "-no-color", "-var=spare=-1"); !strings.Contains(flat(out), "Less than a tenth is left of: month of") {
+		t.Error(out)
+	}
+	limit("5 USD")
+	c.destroy()
+	c.ownsNothing()
+}
+
 // Every folder under examples is known to a test: a new one must be added.
 func TestNoExampleIsForgotten(t *testing.T) {
 	t.Parallel()
-	known := map[string]bool{"provider": true, "quickstart": true, "toolchain": true, "e2e-terraform-test": true, "compose-e2e": true, "bring-a-host": true, "resources/sandboxer_host": true,
+	known := map[string]bool{"provider": true, "quickstart": true, "toolchain": true, "e2e-terraform-test": true, "compose-e2e": true, "bring-a-host": true, "ten-sandboxes": true, "budget": true, "resources/sandboxer_host": true,
 		"resources/sandboxer_sandbox": true, "resources/sandboxer_snapshot": true, "data-sources/sandboxer_quote": true,
 		"data-sources/sandboxer_account": true, "data-sources/sandboxer_usage": true}
 	for _, pattern := range []string{"*", "resources/*", "data-sources/*"} {

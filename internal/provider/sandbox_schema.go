@@ -125,7 +125,7 @@ func sandboxPolicies() map[string]schema.Attribute {
 			MarkdownDescription: "Refuse to destroy or replace it while it is ready: in the plan, and again at the destroy. Expired and failed ones can always go. A destroy goes by the last apply: apply `false` first, then destroy.",
 		},
 		"consumer": schema.SingleNestedAttribute{
-			Optional: true, MarkdownDescription: "On whose behalf it runs; kept in the ledger's events.",
+			Optional: true, MarkdownDescription: "On whose behalf it runs: kept in the ledger's events, and what usage is told apart by. A life counts for the consumer that it began with; a change, or who adopts it, counts when it is made anew.",
 			Attributes: map[string]schema.Attribute{
 				"actor":      schema.StringAttribute{Optional: true, Validators: []validator.String{oneOf("adm", "agt", "atm")}, MarkdownDescription: "`adm` (a person), `agt` (an agent) or `atm` (automation)."},
 				"harness":    consumerField("Name of the program that uses the sandbox."),

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"mime"
 	"net/http"
 	"net/http/httptrace"
 	"strconv"
@@ -66,8 +67,14 @@ func (p *poster) post(ctx context.Context, events [][]byte) (doubt bool, err err
 	if len(events) > 1 {
 		body, media = slicesOf(events), mediaBatch
 	}
-	var arrived atomic.Bool
-	trace := &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { arrived.Store(true) }}
+	// sent: a request is on its way and not answered; uncertain: there was an
+	// attempt after which the receiver may have the events.
+	var sent, uncertain atomic.Bool
+	trace := &httptrace.ClientTrace{WroteHeaders: func() {
+		if sent.Swap(true) {
+			uncertain.Store(true) // the attempt before was never answered
+		}
+	}}
 	req, err := retryablehttp.NewRequestWithContext(httptrace.WithClientTrace(ctx, trace), http.MethodPost, p.url, body)
 	if err != nil {
 		return false, extensions.Errorf(extensions.KindInvalid, "the endpoint %s: %w", p.url, err)
@@ -76,19 +83,20 @@ func (p *poster) post(ctx context.Context, events [][]byte) (doubt bool, err err
 	if p.token != "" {
 		req.Header.Set("Authorization", "Bearer "+p.token)
 	}
-	var uncertain bool
 	p.http.ResponseLogHook = func(_ retryablehttp.Logger, r *http.Response) {
-		uncertain = uncertain || mayHave(r.StatusCode)
-		arrived.Store(false) // this one was answered
+		sent.Store(false)
+		if mayHave(r.StatusCode) || success(r.StatusCode) {
+			uncertain.Store(true)
+		}
 	}
 	resp, err := p.http.Do(req)
-	uncertain = uncertain || arrived.Load()
+	doubt = uncertain.Load() || sent.Load()
 	if err != nil {
-		return uncertain, p.lost(ctx, err)
+		return doubt, p.lost(ctx, err)
 	}
 	defer func() { _ = resp.Body.Close() }()
 	said, _ := io.ReadAll(io.LimitReader(resp.Body, 4096)) // for a message: what can be read of it
-	return uncertain, p.judge(resp, said)
+	return doubt, p.judge(resp, said)
 }
 
 func slicesOf(events [][]byte) []byte {
@@ -98,6 +106,15 @@ func slicesOf(events [][]byte) []byte {
 // mayHave reports an answer after which the events may have been taken.
 func mayHave(status int) bool {
 	return status >= 500 && status != http.StatusNotImplemented || status == http.StatusRequestTimeout
+}
+
+func success(status int) bool { return status >= 200 && status < 300 }
+
+// page reports an answer for people: a login page, or that of some website,
+// answers everything with 200 and takes nothing.
+func page(resp *http.Response) bool {
+	media, _, err := mime.ParseMediaType(resp.Header.Get("Content-Type"))
+	return err == nil && (media == "text/html" || media == "application/xhtml+xml")
 }
 
 // again repeats what may pass: lost connections, an overloaded or failing
@@ -150,7 +167,11 @@ func (p *poster) judge(resp *http.Response, said []byte) error {
 		return extensions.Errorf(kind, "%s %s", p.url, answer).WithRemedy("%s", remedy)
 	}
 	switch {
-	case status >= 200 && status < 300:
+	case status == http.StatusMultiStatus: // it took some: which, only the events one by one can tell
+		return &refusal{answer}
+	case success(status) && page(resp):
+		return stop(extensions.KindInvalid, "check the address: it answers with a page for people, not as a receiver of CloudEvents")
+	case success(status):
 		return nil
 	case status == http.StatusBadRequest, status == http.StatusConflict, status == http.StatusUnprocessableEntity, status == http.StatusRequestEntityTooLarge:
 		return &refusal{answer}

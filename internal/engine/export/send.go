@@ -187,7 +187,7 @@ func (s *sender) batchOut(ctx context.Context, batch []parcel) error {
 	}
 	doubt, err := s.deliver(ctx, batch)
 	if err != nil && !doubt {
-		if _, moveErr := s.move(context.WithoutCancel(ctx), ledger.OutboxStep{Withdraw: true}); moveErr != nil {
+		if _, moveErr := s.move(context.WithoutCancel(ctx), ledger.OutboxStep{Withdraw: last}); moveErr != nil {
 			return errors.Join(err, moveErr)
 		}
 	}

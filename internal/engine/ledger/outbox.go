@@ -56,9 +56,9 @@ type OutboxStep struct {
 	Hold []Held
 	// Delivered: the sink has all up to here, but for those held.
 	Delivered int64
-	// Withdraw: nothing of what is under way has reached the sink. It only
-	// counts where there was no other attempt.
-	Withdraw bool
+	// Withdraw: nothing of what was to be sent up to here, and is not delivered,
+	// has reached the sink. It only counts where there was no other attempt.
+	Withdraw int64
 	// Release forgets held events, which the sink has got after all.
 	Release []int64
 }
@@ -110,15 +110,15 @@ func (o *Outbox) attempt(to int64, now time.Time) {
 	if to <= o.Delivered {
 		return
 	}
-	if !o.open() {
+	if !o.open() || o.FirstAttemptAt.After(now) { // a clock that was ahead must not repeat it for longer
 		o.FirstAttemptAt = now
 	}
 	o.Attempted = max(o.Attempted, to)
 	o.Attempts++
 }
 
-func (o *Outbox) withdraw() {
-	if o.Attempts <= 1 {
+func (o *Outbox) withdraw(to int64) {
+	if o.Attempts <= 1 && o.Attempted == to {
 		o.Attempted = o.Delivered
 		o.advance(o.Delivered)
 	}
@@ -179,7 +179,7 @@ func (t *tx) known(step OutboxStep) error {
 	if err != nil {
 		return err
 	}
-	named := append([]int64{step.Attempt, step.Delivered}, step.Release...)
+	named := append([]int64{step.Attempt, step.Delivered, step.Withdraw}, step.Release...)
 	for _, h := range step.Hold {
 		named = append(named, h.Seq)
 		if h.Seq == 0 || h.State != HeldRejected && h.State != HeldAmbiguous {
@@ -213,9 +213,7 @@ func (t *tx) moveOutbox(step OutboxStep) error {
 		held = append(held, h)
 	}
 	o.advance(step.Delivered)
-	if step.Withdraw {
-		o.withdraw()
-	}
+	o.withdraw(step.Withdraw)
 	for _, h := range held {
 		if err := t.hold(o, h); err != nil {
 			return err

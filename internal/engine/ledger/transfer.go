@@ -23,6 +23,9 @@ type Transfer struct {
 	at time.Time
 }
 
+// Currency is that of both accounts.
+func (x Transfer) Currency() string { return currencyOf(x.Debit) }
+
 // Kinds of transfers. Stored: append only.
 const (
 	TransferDirect  = "direct"

@@ -116,6 +116,12 @@ func outboxExpires(t *testing.T, address NewAddress) {
 	if o.Delivered != 4 || o.Attempted != 6 || o.Attempts != 1 || !cmp.Equal(o.Held, seen.Held) {
 		t.Fatalf("%s", cmp.Diff(seen, o))
 	}
+	// A clock that was ahead when something was first sent makes no day longer.
+	clock.at = clock.at.Add(-400 * 24 * time.Hour)
+	back := clock.at
+	if o = moved(t, l, ledger.OutboxStep{Attempt: 6}); o.FirstAttemptAt.After(back.Add(time.Minute)) {
+		t.Fatalf("%+v", o)
+	}
 	// The sink's own word is worth more than a guess, and not the other way round.
 	o = moved(t, l, ledger.OutboxStep{Hold: rejected(3)})
 	if o.Held[1].State != ledger.HeldRejected || o.Held[1].Attempts != 2 {
@@ -130,13 +136,22 @@ func outboxExpires(t *testing.T, address NewAddress) {
 func outboxWithdraws(t *testing.T, address NewAddress) {
 	l := chainOf(t, address, &Clock{at: Start}, 9)
 	moved(t, l, ledger.OutboxStep{Attempt: 4, Delivered: 2})
-	if o := moved(t, l, ledger.OutboxStep{Withdraw: true}); o.Delivered != 2 || o.Attempted != 2 || !o.FirstAttemptAt.IsZero() {
+	if o := moved(t, l, ledger.OutboxStep{Withdraw: 4}); o.Delivered != 2 || o.Attempted != 2 || !o.FirstAttemptAt.IsZero() {
 		t.Fatalf("%+v", o)
 	}
 	// The attempt of another may have arrived.
 	moved(t, l, ledger.OutboxStep{Attempt: 4})
 	moved(t, l, ledger.OutboxStep{Attempt: 4})
-	if o := moved(t, l, ledger.OutboxStep{Withdraw: true}); o.Attempted != 4 || o.FirstAttemptAt.IsZero() {
+	if o := moved(t, l, ledger.OutboxStep{Withdraw: 4}); o.Attempted != 4 || o.FirstAttemptAt.IsZero() {
+		t.Fatalf("%+v", o)
+	}
+	// So may the next attempt, which another made since.
+	moved(t, l, ledger.OutboxStep{Delivered: 4})
+	moved(t, l, ledger.OutboxStep{Attempt: 7})
+	if o := moved(t, l, ledger.OutboxStep{Withdraw: 4}); o.Attempted != 7 || o.FirstAttemptAt.IsZero() {
+		t.Fatalf("%+v", o)
+	}
+	if o := moved(t, l, ledger.OutboxStep{Withdraw: 7}); o.Attempted != 4 || !o.FirstAttemptAt.IsZero() {
 		t.Fatalf("%+v", o)
 	}
 }
@@ -146,6 +161,7 @@ func outboxRefuses(t *testing.T, address NewAddress) {
 	for name, step := range map[string]ledger.OutboxStep{
 		"attempt after the end":   {Attempt: 3},
 		"delivered after the end": {Delivered: 3},
+		"withdrawn after the end": {Withdraw: 3},
 		"negative":                {Delivered: -1},
 		"held after the end":      {Hold: rejected(3)},
 		"held of nothing":         {Hold: rejected(0)},

@@ -3,7 +3,9 @@ package ledgertest
 import (
 	"context"
 	"errors"
+	"slices"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -93,6 +95,40 @@ func replays(t *testing.T, address NewAddress) {
 		verified(t, l)
 		gone(t, l, first)
 		made(t, l, "n")
+		verified(t, l)
+	})
+	t.Run("one that was made again keeps the charges of each life", func(t *testing.T) {
+		t.Parallel()
+		l := fresh(t, address)
+		made(t, l, "n")
+		b := want(newID(t), holderOf(t, l), "n")
+		b.Unclaimed = true // the name is somebody else's, and stays so
+		charge := func(amount int64) ledger.Charge {
+			return ledger.Charge{Component: "sandbox", Quantity: 1, Unit: "sandbox-second", UnitPrice: 1000, Amount: amount, Currency: "USD", Memo: ledger.AccountInfra + ":ext.local", Confidence: "exact"}
+		}
+		steps := lifeSteps(b)
+		again := ledger.Change{ID: b.ID, Key: "again", NextGeneration: true, Patch: ledger.Patch{Host: ptr("two")},
+			Meter: ledger.MeterOps{Close: meterClose(Start.Add(time.Minute)), Open: meterOpen(Start.Add(2 * time.Minute))}}
+		again.Meter.Close.Booked, steps[3].Meter.Close.Booked = booked(charge(7)), booked(charge(8))
+		steps = slices.Insert(steps, 2, again)
+		for range 2 {
+			s := must(l.Replay(ctx, &b, steps...))(t)
+			if s.State != lifecycle.Destroyed || s.Generation != 2 || s.ClaimsName {
+				t.Errorf("%+v", s)
+			}
+			ms, cs := must(l.Meters(ctx, b.ID))(t), must(l.Charges(ctx, b.ID))(t)
+			if len(ms) != 2 || len(cs) != 2 {
+				t.Fatalf("%+v\n%+v", ms, cs)
+			}
+			for i, m := range ms {
+				if m.Generation != int64(i)+1 || m.For.Host != []string{"one", "two"}[i] || cs[i].MeterID != m.ID || cs[i].Amount != int64(i)+7 || m.Used.OwnPlace != cs[i].Amount {
+					t.Errorf("life %d: %+v, %+v", i+1, m, cs[i])
+				}
+			}
+			if !ms[0].ClosedAt.Equal(Start.Add(time.Minute)) || !ms[1].OpenedAt.Equal(Start.Add(2*time.Minute)) {
+				t.Errorf("%+v", ms)
+			}
+		}
 		verified(t, l)
 	})
 	t.Run("two steps at once", func(t *testing.T) {
