@@ -52,6 +52,9 @@ const (
 	opVerify        = "verify"
 )
 
+// maxHolder bounds the names of holders, in bytes; ours have 45.
+const maxHolder = 100
+
 // What is asked, where it is more than one value or none.
 type (
 	nothing struct{}
@@ -119,7 +122,7 @@ var routes = map[string]route{
 	opHolder: on(func(ctx context.Context, c client, q holding) (ledger.HolderID, error) {
 		if q.ID == "" {
 			q.ID = c.newHolder(c.server.now())
-		} else if !c.Owns(q.ID) {
+		} else if !c.Owns(q.ID) || len(q.ID) > maxHolder {
 			return "", oops(extensions.KindNotFound, "there is no holder %q", q.ID)
 		}
 		if q.Term != 0 {
@@ -203,6 +206,11 @@ var routes = map[string]route{
 		return c.MoveOutbox(ctx, q)
 	}),
 	opVerify: on(func(ctx context.Context, c client, q []ledger.Head) (ledger.Report, error) {
+		release, err := c.server.alone(ctx)
+		if err != nil {
+			return ledger.Report{}, err
+		}
+		defer release()
 		return c.Verify(ctx, q...)
 	}),
 }
