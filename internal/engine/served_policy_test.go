@@ -31,7 +31,7 @@ func TestAClientIsHeldToTheServersPolicies(t *testing.T) {
 		"its extension":          {policy: head + "extensions: { forbidden: [ext.mine] }\n", req: mine, rule: "permission.extension"},
 		"an own place":           {policy: head + "extensions: { allowed: [ext.mine] }\n", req: own, rule: "permission.extension"},
 		"its host":               {policy: head + "hosts: { allowed: [big] }\n", req: own, rule: "permission.host"},
-		"its region":             {policy: head + "regions: { allowed: [eu] }\n", there: "region: us-east\n", req: mine, rule: "permission.region"},
+		"its region":             {policy: head + "regions: { allowed: [eu] }\n", there: "region: us\n", req: mine, rule: "permission.region"},
 		"its isolation":          {policy: head + "require_isolation: vm\n", req: mine, rule: "permission.isolation"},
 		"its own key":            {policy: head + "billing: [platform]\n", req: byok, rule: "permission.billing"},
 		"platform credit":        {policy: head + "billing: [byok]\n", req: mine, rule: "permission.billing"},
