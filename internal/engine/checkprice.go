@@ -17,13 +17,22 @@ func (e *Engine) checkPrice(p *prepared, cand *route.Candidate) error {
 	if cand == nil {
 		return nil
 	}
-	book := e.catalog.Book(cand.Binding)
-	if book != nil && !p.quotes[cand.ID()].Memo {
-		if err := book.Fresh(e.now()); err != nil {
-			return at("profile", extensions.Errorf(extensions.KindInvalid, "what %s costs is not known any more: %w", cand.ID(), err).WithRemedy("%s", extensions.RemedyOf(err)))
-		}
+	if err := e.freshPrice(cand, p.quotes[cand.ID()]); err != nil {
+		return at("profile", err)
 	}
 	return at("max_cost", p.checkMaxCost(cand))
+}
+
+// freshPrice refuses a price that is too old where a wallet pays.
+func (e *Engine) freshPrice(cand *route.Candidate, q meter.Quote) error {
+	book := e.catalog.Book(cand.Binding)
+	if book == nil || q.Memo {
+		return nil
+	}
+	if err := book.Fresh(e.now()); err != nil {
+		return extensions.Errorf(extensions.KindInvalid, "what %s costs is not known any more: %w", cand.ID(), err).WithRemedy("%s", extensions.RemedyOf(err))
+	}
+	return nil
 }
 
 // checkMaxCost refuses a place whose worst case is above the request's

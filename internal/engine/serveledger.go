@@ -13,7 +13,6 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger/lease"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger/tenant"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/meter"
-	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/route"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
@@ -49,6 +48,9 @@ func (e *Engine) ServeLedger(ctx context.Context, o ServeOptions) error {
 	}
 	view := func(p httpledger.Principal) ledger.Ledger {
 		return tenant.View(l, tenant.Options{Account: p.Account, Owns: p.Owns, Pricer: ownersPrices{e}, Ceilings: e.ceilingsOf, Now: e.now,
+			Permit: func(ctx context.Context, account string, a tenant.Asked) error {
+				return e.permitted(ctx, l, account, a)
+			},
 			Window: lease.Max + timeoutProvision + timeoutReady + settleGrace, Grace: settleGrace})
 	}
 	s, err := httpledger.NewServer(httpledger.Config{Ledger: l, Authenticate: tokens.Authenticate, View: view,
@@ -116,21 +118,11 @@ func (o ownersPrices) Price(a tenant.Asked) (tenant.Price, error) {
 	if !out.Metered {
 		return out, nil
 	}
-	var spec extensions.Spec
-	var req Request
-	for _, part := range []struct {
-		from json.RawMessage
-		into any
-	}{{a.Spec, &spec}, {a.Request, &req}} {
-		if len(part.from) == 0 {
-			continue
-		}
-		if err := json.Unmarshal(part.from, part.into); err != nil {
-			return out, extensions.Errorf(extensions.KindInvalid, "what is asked for cannot be read, so it has no price: %w", err)
-		}
+	spec, req, err := wished(a)
+	if err != nil {
+		return out, err
 	}
-	byok := req.Billing == route.BillingBYOK || b.Billing == route.BillingBYOK
-	q, err := meter.NewQuote(o.e.quoteInput(b, nil, b.Region, spec.Resources, a.TTL, byok))
+	q, err := o.e.servedQuote(b, spec, req, a.TTL)
 	if err != nil {
 		return out, err
 	}

@@ -34,8 +34,7 @@ func (e *Engine) planNotices(ctx context.Context, p *prepared, out *Planned) {
 	}
 	l, err := e.reader(ctx)
 	if err != nil {
-		out.Notices = append(out.Notices, Notice{Summary: "The ledger cannot be read",
-			Detail: strings.TrimSpace(err.Error() + ". An apply would fail. " + extensions.RemedyOf(err))})
+		out.Notices = append(out.Notices, ledgerUnread(err))
 		return
 	}
 	if p.req.Name == "" {
@@ -43,7 +42,10 @@ func (e *Engine) planNotices(ctx context.Context, p *prepared, out *Planned) {
 	}
 	row, err := l.ByName(ctx, e.account, p.req.Name)
 	if err != nil {
-		return // nobody has it, as far as can be known
+		if !absent(err) { // it was there a moment ago
+			out.Notices = append(out.Notices, ledgerUnread(err))
+		}
+		return
 	}
 	out.NameHolder = row.ID
 	if !lifecycle.Usable(row.State) || lifecycle.Overdue(e.now(), row.ExpiresAt) || p.req.OnConflict == "adopt" {
@@ -52,6 +54,10 @@ func (e *Engine) planNotices(ctx context.Context, p *prepared, out *Planned) {
 	out.NameTaken = &Notice{Summary: "The name is taken now",
 		Detail: fmt.Sprintf("%s of account %s is the name of sandbox %s (%s, ends %s). Unless that one is gone by then, the apply fails: choose another name, use name_prefix (with create_before_destroy a must), import it, or set on_conflict = \"adopt\".",
 			p.req.Name, e.account, row.ID, lifecycle.Shown(row.State), row.ExpiresAt.UTC().Format(time.RFC3339))}
+}
+
+func ledgerUnread(err error) Notice {
+	return Notice{Summary: "The ledger cannot be read", Detail: strings.TrimSpace(err.Error() + ". An apply would fail. " + extensions.RemedyOf(err))}
 }
 
 // full explains a place that has no room.

@@ -23,7 +23,7 @@ func (s *store) Apply(ctx context.Context, c Change) (Sandbox, error) {
 			return err
 		}
 		if done && subject != string(c.ID) {
-			return failure(extensions.KindConflict, string(c.ID), fmt.Errorf("the operation key %q was used for %s", c.Key, subject))
+			return failure(extensions.KindConflict, string(c.ID), fmt.Errorf("the operation key %q was used for something else", c.Key))
 		}
 		if done {
 			return nil

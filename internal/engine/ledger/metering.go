@@ -174,6 +174,9 @@ func (t *tx) closeMeter(m Meter, c MeterClose) (*meterFact, error) {
 	}
 	f := &meterFact{ID: m.ID, ClosedAt: instant(m.ClosedAt), Source: c.Source, Charged: m.ID}
 	for _, ch := range charges {
+		if ch.Amount < 0 || ch.Quantity < 0 || ch.UnitPrice < 0 {
+			return nil, failure(extensions.KindInvalid, string(m.SandboxID), fmt.Errorf("the charge for %s of meter %s is negative", ch.Component, m.ID))
+		}
 		if ch.Segment < 0 || ch.Segment > seg.Seq {
 			return nil, failure(extensions.KindInvalid, string(m.SandboxID), fmt.Errorf("a charge for segment %d, which meter %s has not", ch.Segment, m.ID))
 		}

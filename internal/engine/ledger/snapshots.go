@@ -87,7 +87,7 @@ func (s *store) ApplySnapshot(ctx context.Context, c SnapshotChange) (Snapshot, 
 			return err
 		}
 		if done && subject != c.ID {
-			return failure(extensions.KindConflict, c.ID, fmt.Errorf("the operation key %q was used for %s", c.Key, subject))
+			return failure(extensions.KindConflict, c.ID, fmt.Errorf("the operation key %q was used for something else", c.Key))
 		}
 		if done {
 			return nil

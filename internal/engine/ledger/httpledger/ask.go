@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/http/httptrace"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -23,9 +24,10 @@ import (
 // exchange is one operation under way, with all its attempts.
 type exchange struct {
 	begun time.Time
-	// sent: an attempt may have come as far as the server, and its answer did not.
-	sent atomic.Bool
-	body []byte // of the answer
+	// sent: the latest attempt may have come as far as the server; lost: one
+	// may have, and its answer did not come back.
+	sent, lost atomic.Bool
+	body       []byte // of the answer
 }
 
 type exchangeKey struct{}
@@ -67,7 +69,10 @@ func exchanged[A any](ctx context.Context, c *Client, op string, q any) (answer 
 	x := &exchange{begun: time.Now()}
 	ctx, cancel := context.WithTimeout(context.WithValue(ctx, exchangeKey{}, x), attemptLimit+patience)
 	defer cancel()
-	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{WroteHeaders: func() { x.sent.Store(true) }})
+	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
+		GetConn:      func(string) { x.sent.Store(false) },
+		WroteHeaders: func() { x.sent.Store(true) },
+	})
 	req, err := retryablehttp.NewRequestWithContext(ctx, http.MethodPost, c.place.base+prefix+op, body.Bytes())
 	if err != nil {
 		return answer, false, oops(extensions.KindInternal, "%w", err)
@@ -75,13 +80,16 @@ func exchanged[A any](ctx context.Context, c *Client, op string, q any) (answer 
 	req.Header.Set("Authorization", "Bearer "+c.token.Reveal())
 	req.Header.Set("Content-Type", contentType)
 	req.Header.Set(headerRequest, newRequestID())
-	req.SetResponseHandler(x.read)
+	req.SetResponseHandler(func(resp *http.Response) error {
+		c.clock.see(resp.Header.Get("Date"), time.Now())
+		return x.read(resp)
+	})
 	resp, err := c.http.Do(req)
 	if resp != nil {
 		_ = resp.Body.Close()
 	}
 	if err != nil {
-		return answer, x.sent.Load(), c.notAnswered(ctx, err)
+		return answer, x.sent.Load() || x.lost.Load(), c.notAnswered(ctx, err)
 	}
 	if resp.StatusCode == http.StatusOK {
 		if err := decode(bytes.NewReader(x.body), &answer); err != nil {
@@ -90,9 +98,13 @@ func exchanged[A any](ctx context.Context, c *Client, op string, q any) (answer 
 		}
 		return answer, false, nil
 	}
-	sure, err := c.refused(resp, x.body)
-	return answer, !sure && x.sent.Load(), err
+	sure, door, err := c.refused(resp, x.body)
+	return answer, !sure && x.sent.Load() || door && x.lost.Load(), err
 }
+
+// atTheDoor are refusals of an attempt before the ledger looked at the
+// operation's key: they say nothing of the attempts before.
+var atTheDoor = []extensions.Kind{extensions.KindUnavailable, extensions.KindTimeout, extensions.KindUnauthorized, extensions.KindInternal}
 
 // read takes the whole answer in; one that is cut off is none.
 func (x *exchange) read(resp *http.Response) (err error) {
@@ -108,6 +120,9 @@ var errTooLong = errors.New("the answer is too long")
 // again tells whether another attempt may help.
 func again(ctx context.Context, resp *http.Response, err error) (bool, error) {
 	x, _ := ctx.Value(exchangeKey{}).(*exchange)
+	if x != nil {
+		x.judge(resp, err)
+	}
 	switch {
 	case ctx.Err() != nil:
 		return false, ctx.Err()
@@ -117,6 +132,14 @@ func again(ctx context.Context, resp *http.Response, err error) (bool, error) {
 		return true, nil
 	}
 	return passing(resp.StatusCode), nil
+}
+
+// judge notes an attempt that may have been carried out without our hearing of it.
+func (x *exchange) judge(resp *http.Response, err error) {
+	unheard := err != nil || resp.StatusCode == http.StatusBadGateway || resp.StatusCode == http.StatusGatewayTimeout
+	if x.sent.Load() && unheard {
+		x.lost.Store(true)
+	}
 }
 
 func passing(status int) bool {
@@ -165,17 +188,17 @@ func (c *Client) notAnswered(ctx context.Context, err error) error {
 	return oops(kind, "asking the ledger %s: %s", c.URL(), text).WithRemedy("%s", remedy)
 }
 
-// refused reads a refusal. sure: nothing of it was carried out, as far as an
-// answer can tell.
-func (c *Client) refused(resp *http.Response, body []byte) (sure bool, err error) {
+// refused reads a refusal. sure: nothing of this attempt was carried out, as
+// far as an answer can tell; door: of those before it, it tells nothing.
+func (c *Client) refused(resp *http.Response, body []byte) (sure, door bool, err error) {
 	var f failure
 	if strings.HasPrefix(resp.Header.Get("Content-Type"), contentType) && decode(bytes.NewReader(body), &f) == nil && f.Kind != "" {
-		return true, f.err() // ours; what it does not know it calls indeterminate itself
+		return true, slices.Contains(atTheDoor, f.Kind), f.err() // ours; what it does not know it calls indeterminate itself
 	}
 	what := "the ledger " + c.URL() + " is not answered for by `sandboxer ledger serve`: HTTP " + strconv.Itoa(resp.StatusCode)
 	if passing(resp.StatusCode) {
-		return resp.StatusCode == http.StatusTooManyRequests || resp.StatusCode == http.StatusServiceUnavailable,
+		return resp.StatusCode == http.StatusTooManyRequests || resp.StatusCode == http.StatusServiceUnavailable, true,
 			oops(extensions.KindUnavailable, "%s", what).WithRemedy("check what stands before the server, then run again")
 	}
-	return true, oops(extensions.KindInvalid, "%s", what).WithRemedy("check the ledger address")
+	return true, true, oops(extensions.KindInvalid, "%s", what).WithRemedy("check the ledger address")
 }

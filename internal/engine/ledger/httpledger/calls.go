@@ -14,11 +14,19 @@ func (c *Client) HolderAlive(ctx context.Context, id ledger.HolderID) (bool, err
 
 // Begin implements ledger.Ledger.
 func (c *Client) Begin(ctx context.Context, b ledger.Begin) (ledger.Sandbox, error) {
+	if err := c.agrees(); err != nil {
+		return ledger.Sandbox{}, err
+	}
 	return write[ledger.Sandbox](ctx, c, opBegin, b)
 }
 
 // Apply implements ledger.Ledger.
 func (c *Client) Apply(ctx context.Context, ch ledger.Change) (ledger.Sandbox, error) {
+	if ch.NextGeneration {
+		if err := c.agrees(); err != nil {
+			return ledger.Sandbox{}, err
+		}
+	}
 	return write[ledger.Sandbox](ctx, c, opApply, ch)
 }
 

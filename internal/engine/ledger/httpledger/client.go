@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
+	"net"
 	"net/http"
 	"os"
 	"sync"
@@ -35,6 +36,7 @@ type Client struct {
 	term     time.Duration
 	http     *retryablehttp.Client
 	hello    welcome
+	clock    clock
 
 	mu     sync.Mutex
 	holder *held
@@ -84,6 +86,7 @@ func Open(ctx context.Context, address string, o ledger.Options) (*Client, error
 // transport trusts what the system trusts, or the one CA that was named.
 func (p place) transport() (*http.Transport, error) {
 	t := http.DefaultTransport.(*http.Transport).Clone()
+	t.DialContext = (&net.Dialer{Timeout: dialTime}).DialContext
 	t.TLSHandshakeTimeout = dialTime
 	t.MaxIdleConnsPerHost = 8
 	t.TLSClientConfig = &tls.Config{MinVersion: tls.VersionTLS12}

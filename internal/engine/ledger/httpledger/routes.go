@@ -53,6 +53,9 @@ const (
 	opPaces         = "paces"
 )
 
+// maxHolder bounds the names of holders, in bytes; ours have 45.
+const maxHolder = 100
+
 // What is asked, where it is more than one value or none.
 type (
 	nothing struct{}
@@ -120,7 +123,7 @@ var routes = map[string]route{
 	opHolder: on(func(ctx context.Context, c client, q holding) (ledger.HolderID, error) {
 		if q.ID == "" {
 			q.ID = c.newHolder(c.server.now())
-		} else if !c.Owns(q.ID) {
+		} else if !c.Owns(q.ID) || len(q.ID) > maxHolder {
 			return "", oops(extensions.KindNotFound, "there is no holder %q", q.ID)
 		}
 		if q.Term != 0 {
@@ -207,6 +210,11 @@ var routes = map[string]route{
 		return c.MoveOutbox(ctx, q)
 	}),
 	opVerify: on(func(ctx context.Context, c client, q []ledger.Head) (ledger.Report, error) {
+		release, err := c.server.alone(ctx)
+		if err != nil {
+			return ledger.Report{}, err
+		}
+		defer release()
 		return c.Verify(ctx, q...)
 	}),
 }

@@ -14,6 +14,8 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/sync/semaphore"
+	"golang.org/x/sync/singleflight"
 	"golang.org/x/time/rate"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger"
@@ -67,14 +69,31 @@ type Server struct {
 	lessor ledger.Lessor
 	now    func() time.Time
 
+	verifying chan struct{}      // of one at a time: it reads the whole ledger
+	health    singleflight.Group // whoever asks, the ledger is looked at once at a time
+
 	mu     sync.Mutex
-	limits map[string]*rate.Limiter
+	limits map[string]*allowance
 }
+
+// allowance is what one token may ask for.
+type allowance struct {
+	*rate.Limiter
+	// memory bounds what its requests under way hold, and so their number.
+	memory *semaphore.Weighted
+}
+
+const (
+	// memoryOfToken is how many bytes the requests of one token may have under
+	// way; each counts for its length, and for leastRequest at least.
+	memoryOfToken = 4 * maxRequest
+	leastRequest  = 256 << 10
+)
 
 // NewServer checks the configuration: KindUnsupported for a ledger that keeps
 // no leases, such as another server's.
 func NewServer(c Config) (*Server, error) {
-	s := &Server{Config: c, now: c.Now, limits: map[string]*rate.Limiter{}}
+	s := &Server{Config: c, now: c.Now, limits: map[string]*allowance{}, verifying: make(chan struct{}, 1)}
 	lessor, ok := c.Ledger.(ledger.Lessor)
 	if !ok {
 		return nil, oops(extensions.KindUnsupported, "the ledger %s cannot be given out", c.Ledger.URL()).
@@ -110,7 +129,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	who, answer, err := s.operate(w, r)
 	kind := extensions.KindOf(err)
 	s.answer(w, answer, err)
-	s.Log.Info("request", slog.String("id", id), slog.String("operation", operationOf(r)), slog.String("token", who.Token),
+	s.Log.Info("request", slog.String("id", id), slog.String("operation", knownOperation(r)), slog.String("token", who.Token),
 		slog.String("account", who.Account), slog.String("kind", string(kind)), slog.Duration("took", time.Since(begun)))
 }
 
@@ -120,7 +139,8 @@ func (s *Server) operate(w http.ResponseWriter, r *http.Request) (Principal, any
 		w.Header().Set("WWW-Authenticate", "Bearer")
 		return who, nil, err
 	}
-	if wait := s.wait(who); wait > 0 {
+	may := s.allowanceOf(who)
+	if wait := may.wait(); wait > 0 {
 		return who, nil, &extensions.Error{Kind: extensions.KindUnavailable, Op: "ledger", RetryAfter: wait, Err: errTooMany,
 			Remedy: "wait, or have the server's limit raised"}
 	}
@@ -134,6 +154,11 @@ func (s *Server) operate(w http.ResponseWriter, r *http.Request) (Principal, any
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), operationLimit)
 	defer cancel()
+	release, err := may.begin(ctx, r.ContentLength)
+	if err != nil {
+		return who, nil, err
+	}
+	defer release()
 	a, err := f(ctx, client{s.View(who), who, s}, http.MaxBytesReader(w, r.Body, maxRequest))
 	return who, a, err
 }
@@ -142,6 +167,15 @@ func operationOf(r *http.Request) string {
 	op, ok := strings.CutPrefix(r.URL.Path, prefix)
 	if !ok {
 		return ""
+	}
+	return op
+}
+
+// knownOperation is for the log, where strangers write nothing of their own.
+func knownOperation(r *http.Request) string {
+	op := operationOf(r)
+	if _, ok := routes[op]; !ok {
+		return "unknown"
 	}
 	return op
 }
@@ -157,21 +191,49 @@ func (s *Server) authenticate(r *http.Request) (Principal, error) {
 		WithRemedy("have one made with `sandboxer ledger token create ACCOUNT` where the ledger is served")
 }
 
-// wait is how long a token has to wait for its turn; 0 = not at all.
-func (s *Server) wait(who Principal) time.Duration {
+func (s *Server) allowanceOf(who Principal) *allowance {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	l := s.limits[who.Token]
-	if l == nil {
-		l = rate.NewLimiter(rate.Limit(s.PerSecond), s.Burst)
-		s.limits[who.Token] = l
+	a := s.limits[who.Token]
+	if a == nil {
+		a = &allowance{rate.NewLimiter(rate.Limit(s.PerSecond), s.Burst), semaphore.NewWeighted(memoryOfToken)}
+		s.limits[who.Token] = a
 	}
-	turn := l.Reserve()
+	return a
+}
+
+// wait is how long the token has to wait for its turn; 0 = not at all.
+func (a *allowance) wait() time.Duration {
+	turn := a.Reserve()
 	wait := turn.Delay()
 	if wait > 0 {
 		turn.Cancel()
 	}
 	return wait
+}
+
+// begin waits until a request of so many bytes (-1 = it does not say) fits
+// beside those of the token that are under way.
+func (a *allowance) begin(ctx context.Context, length int64) (release func(), err error) {
+	if length < 0 || length > maxRequest {
+		length = maxRequest // no more of it is read
+	}
+	length = max(length, leastRequest)
+	if err := a.memory.Acquire(ctx, length); err != nil {
+		return nil, &extensions.Error{Kind: extensions.KindUnavailable, Op: "ledger", RetryAfter: time.Second, Err: errTooMany,
+			Remedy: "ask for less at the same time"}
+	}
+	return func() { a.memory.Release(length) }, nil
+}
+
+// alone waits for the turn of what reads the whole ledger.
+func (s *Server) alone(ctx context.Context) (release func(), err error) {
+	select {
+	case s.verifying <- struct{}{}:
+		return func() { <-s.verifying }, nil
+	case <-ctx.Done():
+		return nil, oops(extensions.KindUnavailable, "the ledger is being verified for others: %w", ctx.Err()).WithRemedy("run again later")
+	}
 }
 
 func (s *Server) answer(w http.ResponseWriter, a any, err error) {
@@ -195,9 +257,12 @@ func (s *Server) answer(w http.ResponseWriter, a any, err error) {
 
 // healthy answers 200 while the ledger can be read.
 func (s *Server) healthy(w http.ResponseWriter, r *http.Request) {
-	ctx, cancel := context.WithTimeout(r.Context(), 5*time.Second)
-	defer cancel()
-	if _, err := s.Ledger.Head(ctx, "healthz"); err != nil {
+	_, err, _ := s.health.Do("", func() (any, error) {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), 5*time.Second)
+		defer cancel()
+		return s.Ledger.Head(ctx, "healthz")
+	})
+	if err != nil {
 		w.WriteHeader(http.StatusServiceUnavailable)
 		return
 	}

@@ -108,6 +108,7 @@ type failure struct {
 	Insufficient *ledger.Insufficient `json:",omitempty"`
 	Unpriced     *ledger.Unpriced     `json:",omitempty"`
 	TooFast      *ledger.TooFast      `json:",omitempty"`
+	Forbidden    *ledger.Forbidden    `json:",omitempty"`
 }
 
 // asFailure takes an error apart.
@@ -127,6 +128,7 @@ func asFailure(err error) failure {
 	errors.As(err, &f.Insufficient)
 	errors.As(err, &f.Unpriced)
 	errors.As(err, &f.TooFast)
+	errors.As(err, &f.Forbidden)
 	return f
 }
 
@@ -156,6 +158,8 @@ func (f failure) err() error {
 		t.cause = f.Unpriced
 	case f.TooFast != nil:
 		t.cause = f.TooFast
+	case f.Forbidden != nil:
+		t.cause = f.Forbidden
 	}
 	return &extensions.Error{Kind: f.Kind, Op: f.Op, ID: f.ID, Field: f.Field, RetryAfter: f.RetryAfter,
 		Remedy: extensions.Clean(f.Remedy, 1000), Err: t}

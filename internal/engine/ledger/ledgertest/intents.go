@@ -170,6 +170,8 @@ func meters(t *testing.T, address NewAddress) {
 		for name, close := range map[string]ledger.MeterClose{
 			"a negative quantity": {Usage: &extensions.Usage{CPUMillis: ptr(int64(-1))}},
 			"no such segment":     {Booked: booked(ledger.Charge{Segment: 2, Currency: "USD"})},
+			"a negative amount":   {Booked: booked(ledger.Charge{Segment: 1, Currency: "USD", Amount: -1})},
+			"a negative count":    {Booked: booked(ledger.Charge{Segment: 1, Currency: "USD", Quantity: -1})},
 			"the same line twice": {Booked: booked(ledger.Charge{Segment: 1, Currency: "USD"}, ledger.Charge{Segment: 1, Currency: "USD"})},
 		} {
 			c := destroyed(s)

@@ -66,14 +66,16 @@ func quote(place string, rates json.RawMessage) ledger.Quote {
 
 // house is a ledger whose owner's clock the test moves.
 type house struct {
-	t    *testing.T
-	now  time.Time
-	base ledger.Ledger
+	t      *testing.T
+	now    time.Time
+	base   ledger.Ledger
+	pricer tenant.Pricer
+	permit func(account string, a tenant.Asked) error // nil = anything
 }
 
 func newHouse(t *testing.T) *house {
 	t.Helper()
-	h := &house{t: t, now: start}
+	h := &house{t: t, now: start, pricer: catalog{}}
 	l, err := ledger.Open(ctx, ledger.DefaultURL(filepath.Join(t.TempDir(), "state")), ledger.Options{Now: func() time.Time { return h.now }})
 	if err != nil {
 		t.Fatal(err)
@@ -94,7 +96,13 @@ func holder(account string) ledger.HolderID {
 
 // view is what a token of the account sees.
 func (h *house) view(account string) ledger.Ledger {
-	return tenant.View(h.base, tenant.Options{Account: account, Pricer: catalog{}, Now: func() time.Time { return h.now },
+	return tenant.View(h.base, tenant.Options{Account: account, Pricer: h.pricer, Now: func() time.Time { return h.now },
+		Permit: func(_ context.Context, account string, a tenant.Asked) error {
+			if h.permit == nil {
+				return nil
+			}
+			return h.permit(account, a)
+		},
 		Owns: func(id ledger.HolderID) bool { return id == holder(account) }})
 }
 

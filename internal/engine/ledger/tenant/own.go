@@ -13,14 +13,16 @@ import (
 
 // ownPlace refuses to take somebody's word for what is billed.
 func (v *view) ownPlace(row ledger.Sandbox, q *ledger.Quote) error {
-	if err := memoQuote(q); err != nil {
+	if err := memoQuote("", q); err != nil {
 		return err
 	}
-	for _, place := range []string{row.Extension, quotedFor(q)} {
+	a := asked(row)
+	for _, place := range []string{row.Extension, named(q).Extension} {
 		if place == "" {
 			continue
 		}
-		p, err := v.Pricer.Price(Asked{Extension: place, HostRef: row.HostRef, Spec: row.Spec, Request: row.Request, TTL: row.TTL})
+		a.Extension = place
+		p, err := v.Pricer.Price(a)
 		if err != nil {
 			return err
 		}
@@ -33,7 +35,7 @@ func (v *view) ownPlace(row ledger.Sandbox, q *ledger.Quote) error {
 
 // told is a change at a place of the client's own: what it costs there is the
 // client's to tell, and a memo.
-func (v *view) told(c ledger.Change) (ledger.Change, error) {
+func (v *view) told(place string, c ledger.Change) (ledger.Change, error) {
 	v.boundPatch(ledger.Sandbox{}, &c.Patch)
 	c.Reserve, c.Meter = noWallet(c.Reserve), copied(c.Meter)
 	if c.Intent != nil {
@@ -41,7 +43,7 @@ func (v *view) told(c ledger.Change) (ledger.Change, error) {
 		in.Metered = false
 		c.Intent = &in
 	}
-	if err := memoQuote(c.Quote); err != nil {
+	if err := memoQuote(place, c.Quote); err != nil {
 		return c, err
 	}
 	now := v.now()
@@ -74,18 +76,21 @@ func noWallet(r *ledger.Reserve) *ledger.Reserve {
 	}
 	out := *r
 	out.Wallet, out.IfGranted, out.Own = false, false, ledger.Share{}
-	if out.Memo == "" {
-		out.Memo = ledger.AccountInfra
-	}
+	out.Memo = ledger.AccountInfra
 	return &out
 }
 
 var errBilled = errors.New("the prices of an own place are not marked as a memo")
 
-// memoQuote refuses a quote of an own place whose prices would be billed.
-func memoQuote(q *ledger.Quote) error {
+// memoQuote refuses a quote of an own place whose prices would be billed, and
+// one that names another place: a quote is kept by its digest, and whoever
+// quotes the same content afterwards has the prices that are kept.
+func memoQuote(place string, q *ledger.Quote) error {
 	if q == nil {
 		return nil
+	}
+	if at := named(q).Extension; place != "" && at != "" && at != place {
+		return failure(extensions.KindInvalid, "the quote is for %s, and the place is %s", extensions.Clean(at, 80), place)
 	}
 	for _, p := range q.Prices {
 		if _, err := memoRates(p.Body); err != nil {

@@ -1,8 +1,6 @@
 package tenant
 
 import (
-	"bytes"
-	"cmp"
 	"context"
 	"encoding/json"
 	"time"
@@ -12,82 +10,75 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
-// quotedFor is the place that a quote's body names.
-func quotedFor(q *ledger.Quote) string {
-	var body struct {
-		Extension string `json:"extension"`
-	}
-	if q != nil {
-		_ = json.Unmarshal(q.Body, &body) // of any form: a body without it names none
-	}
-	return body.Extension
-}
-
-// priceBegin lets the owner price the place that a begin was quoted for.
-func (v *view) priceBegin(b *ledger.Begin) error {
-	place := b.Extension
-	if place == "" {
-		place = quotedFor(b.Quote)
-	}
-	if place == "" {
+// priceBegin lets the owner price the place that a begin was quoted for, if it
+// lets the account use it.
+func (v *view) priceBegin(ctx context.Context, b *ledger.Begin) error {
+	place := chosen(rowOf(*b), b.Quote)
+	if place.Extension == "" {
 		if b.Reserve != nil {
 			return failure(extensions.KindInvalid, "something is to be set aside, and nothing says for which place").
 				WithRemedy("use a client that sends its quote")
 		}
 		return nil
 	}
-	p, err := v.Pricer.Price(Asked{Extension: place, HostRef: b.HostRef, Spec: b.Spec, Request: b.Request, TTL: b.TTL})
+	if err := v.permit(ctx, place, b.Extension != ""); err != nil {
+		return err
+	}
+	p, err := v.Pricer.Price(asked(place))
 	if err != nil {
 		return err
 	}
 	b.Metered = p.Metered
 	if !p.Metered {
 		b.Reserve = noWallet(b.Reserve)
-		return memoQuote(b.Quote)
+		return memoQuote(place.Extension, b.Quote)
 	}
-	b.Quote, b.Reserve = p.quote(b.Quote), &p.Reserve
-	return nil
+	b.Quote, b.Reserve = &p.Quote, &p.Reserve
+	return endless(place)
 }
 
-// quote is the client's, if it has the owner's prices; else the owner's.
-func (p Price) quote(told *ledger.Quote) *ledger.Quote {
-	if told != nil && len(told.Prices) == 1 && bytes.Equal(told.Prices[0].Body, p.Rates) {
-		return told
+// endless refuses a bill without an end: nothing bounds what to set aside for.
+func endless(place ledger.Sandbox) error {
+	if place.TTL > 0 {
+		return nil
 	}
-	q := p.Quote
-	return &q
+	return failure(extensions.KindInvalid, "%s sends a bill, and the sandbox has no ttl", place.Extension).WithRemedy("set ttl")
 }
 
 // bound works out what a change comes to: one change, or two where what was
 // made has to be paid for that nobody metered.
 func (v *view) bound(ctx context.Context, row ledger.Sandbox, c ledger.Change) ([]ledger.Change, error) {
-	place := placed(row, c)
-	price := Price{}
-	if at := cmp.Or(place.Extension, quotedFor(c.Quote)); at != "" {
-		var err error
-		price, err = v.Pricer.Price(Asked{Extension: at, HostRef: place.HostRef, Spec: place.Spec, Request: place.Request, TTL: place.TTL})
-		if err != nil {
-			return nil, err
-		}
-	} else {
-		c.Reserve = nil
-	}
-	meters, err := v.base.Meters(ctx, row.ID)
+	open, ran, err := v.meterOf(ctx, row)
 	if err != nil {
-		return nil, err
-	}
-	ran := len(meters) > 0 && meters[len(meters)-1].Generation == row.Generation
-	if err := v.leave(row, c, place, ran); err != nil {
 		return nil, err
 	}
 	c.Meter = copied(c.Meter)
 	v.boundPatch(row, &c.Patch)
-	var open *ledger.Meter
-	if n := len(meters); n > 0 && meters[n-1].Open() {
-		open = &meters[n-1]
+	v.boundEnd(&c)
+	place, err := v.placed(ctx, row, c)
+	if err != nil {
+		return nil, err
+	}
+	if takes(row, c, place) {
+		if err := v.permit(ctx, place, c.Patch.Extension != nil || !c.NextGeneration); err != nil {
+			return nil, err
+		}
+	}
+	price, err := v.price(ctx, row, c, place, open)
+	if err != nil {
+		return nil, err
+	}
+	if place.Extension == "" {
+		c.Reserve = nil
+	}
+	if err := v.leave(row, c, place, ran); err != nil {
+		return nil, err
+	}
+	if !price.Metered && c.Intent != nil && c.Intent.Kind == ledger.IntentRecreate {
+		c.Ceilings = v.withCeilings(row.Account, false, c.Ceilings)
 	}
 	if !price.Metered && !billed(open) {
-		c, err := v.told(c)
+		c, err := v.told(place.Extension, c)
 		return []ledger.Change{c}, err
 	}
 	c.Expect.UpdatedAt = row.UpdatedAt
@@ -96,7 +87,7 @@ func (v *view) bound(ctx context.Context, row ledger.Sandbox, c ledger.Change) (
 		c.Meter.Close.Booked = nil // amounts are the owner's
 	}
 	if !price.Metered {
-		c, err := v.told(c)
+		c, err := v.told(place.Extension, c)
 		return []ledger.Change{c}, err
 	}
 	head := time.Duration(0)
@@ -106,33 +97,53 @@ func (v *view) bound(ctx context.Context, row ledger.Sandbox, c ledger.Change) (
 	return v.metered(ctx, row, c, place, price, head, ran)
 }
 
-// placed is where the sandbox is after the change, and what is asked for there.
-func placed(row ledger.Sandbox, c ledger.Change) ledger.Sandbox {
-	setText(&row.Extension, c.Patch.Extension)
-	setText(&row.HostRef, c.Patch.HostRef)
-	if c.Patch.Spec != nil {
-		row.Spec = c.Patch.Spec
+// meterOf is the meter that runs, and whether one ran in this generation.
+func (v *view) meterOf(ctx context.Context, row ledger.Sandbox) (open *ledger.Meter, ran bool, err error) {
+	meters, err := v.base.Meters(ctx, row.ID)
+	if err != nil || len(meters) == 0 {
+		return nil, false, err
 	}
-	if c.Patch.Request != nil {
-		row.Request = c.Patch.Request
+	last := &meters[len(meters)-1]
+	if last.Open() {
+		open = last
 	}
-	if c.Patch.TTL != nil {
-		row.TTL = *c.Patch.TTL
+	return open, last.Generation == row.Generation, nil
+}
+
+// price is the owner's for the place. A change that only ends or describes what
+// there is goes on by the prices that were fixed, where the owner's catalog has
+// the place no more: nothing that lives is left without an end.
+func (v *view) price(ctx context.Context, row ledger.Sandbox, c ledger.Change, place ledger.Sandbox, open *ledger.Meter) (Price, error) {
+	if place.Extension == "" {
+		return Price{}, nil
 	}
-	return row
+	p, err := v.Pricer.Price(asked(place))
+	if !extensions.IsKind(err, extensions.KindInvalid) || takes(row, c, place) || c.Quote != nil || c.Meter.Open != nil || c.Reserve != nil || later(row, c.Patch) {
+		return p, err
+	}
+	if open != nil {
+		return Price{Metered: billed(open), Rates: open.Rates}, nil
+	}
+	q, err := v.stored(ctx, row.QuoteDigest)
+	if err != nil {
+		return Price{}, err
+	}
+	rates := ratesOf(q)
+	return Price{Metered: bills(rates), Rates: rates}, nil
 }
 
 // leave refuses to forget what was made at a place that sends a bill: another
-// place is tried only where nothing was.
+// place is tried only where nothing was, and none at all is no place to go to.
 func (v *view) leave(row ledger.Sandbox, c ledger.Change, to ledger.Sandbox, ran bool) error {
-	if row.Extension == "" || row.Extension == to.Extension || c.NextGeneration || anew(row, ran) {
+	if row.Extension == "" || row.Extension == to.Extension || c.NextGeneration && ran || anew(row, ran) {
 		return nil
 	}
-	from, err := v.Pricer.Price(Asked{Extension: row.Extension, HostRef: row.HostRef, Spec: row.Spec, Request: row.Request, TTL: row.TTL})
-	if err != nil || !from.Metered || !ran && row.Handle.IsZero() && v.now().Sub(row.CreatedAt) <= v.Window {
+	from, err := v.Pricer.Price(asked(row))
+	nothing := !ran && row.Handle.IsZero() && v.now().Sub(row.CreatedAt) <= v.Window
+	if err != nil || !from.Metered || nothing && to.Extension != "" {
 		return err
 	}
-	return failure(extensions.KindConflict, "what was made at %s is not settled, so %s is not tried", row.Extension, to.Extension).
+	return failure(extensions.KindConflict, "what was made at %s is not settled, so %q is not tried", row.Extension, to.Extension).
 		WithRemedy("end the sandbox, then make it anew")
 }
 
@@ -141,11 +152,13 @@ func (v *view) leave(row ledger.Sandbox, c ledger.Change, to ledger.Sandbox, ran
 func anew(row ledger.Sandbox, ran bool) bool { return row.Generation > 1 && !ran }
 
 // billed reports a meter whose charges move money.
-func billed(m *ledger.Meter) bool {
-	if m == nil || len(m.Rates) == 0 {
+func billed(m *ledger.Meter) bool { return m != nil && bills(m.Rates) }
+
+func bills(rates json.RawMessage) bool {
+	if len(rates) == 0 {
 		return false
 	}
-	s, err := meter.DecodePriceSnapshot(string(m.Rates))
+	s, err := meter.DecodePriceSnapshot(string(rates))
 	return err != nil || !s.Memo
 }
 
@@ -159,21 +172,27 @@ func (v *view) metered(ctx context.Context, row ledger.Sandbox, c ledger.Change,
 	if h := c.Patch.Handle; h != nil && h.IsZero() && row.Extension == place.Extension && !c.NextGeneration && !anew(row, ran) {
 		c.Patch.Handle = nil // what was made is not forgotten
 	}
+	if end := c.Patch.ExpiresAt; end != nil && !ran && !c.NextGeneration && end.Before(row.ExpiresAt) {
+		c.Patch.ExpiresAt = nil // what nobody metered counts until then
+	}
 	stored, err := v.stored(ctx, row.QuoteDigest)
 	if err != nil {
 		return nil, err
 	}
-	switch fresh := c.Quote != nil || c.NextGeneration || quotedFor(stored) != place.Extension; {
+	switch fresh := c.Quote != nil || c.NextGeneration || named(stored).Extension != place.Extension; {
 	case fresh && place.Extension != "":
-		c.Quote, c.Reserve = price.quote(c.Quote), &price.Reserve
+		if err := endless(place); err != nil {
+			return nil, err
+		}
+		c.Quote, c.Reserve = &price.Quote, &price.Reserve
 	case c.Reserve != nil || later(row, c.Patch):
 		ttl := endOf(row, c.Patch).Sub(row.CreatedAt)
 		if c.Reserve != nil { // for an end that is not there yet
 			ttl = max(ttl, c.Reserve.TTL)
 		}
-		price, err = v.Pricer.Price(Asked{Extension: place.Extension, HostRef: place.HostRef, Spec: place.Spec, Request: place.Request,
-			TTL: ttl, Head: head, Rates: ratesOf(stored)})
-		if err != nil {
+		a := asked(place)
+		a.TTL, a.Head, a.Rates = ttl, head, ratesOf(stored)
+		if price, err = v.Pricer.Price(a); err != nil {
 			return nil, err
 		}
 		c.Reserve = &price.Reserve
@@ -189,6 +208,9 @@ func (v *view) metered(ctx context.Context, row ledger.Sandbox, c ledger.Change,
 		if err := v.rate(&c.Meter, price); err != nil {
 			return nil, err
 		}
+	}
+	if fixed := ratesOf(stored); fixed != nil && named(stored).Extension == row.Extension {
+		price.Rates = fixed // of the life that ends, if one does
 	}
 	return v.proved(ctx, row, c, price, ran)
 }
@@ -219,15 +241,6 @@ func ratesOf(q *ledger.Quote) json.RawMessage {
 		return nil
 	}
 	return q.Prices[0].Body
-}
-
-func later(row ledger.Sandbox, p ledger.Patch) bool { return endOf(row, p).After(row.ExpiresAt) }
-
-func endOf(row ledger.Sandbox, p ledger.Patch) time.Time {
-	if p.ExpiresAt != nil {
-		return *p.ExpiresAt
-	}
-	return row.ExpiresAt
 }
 
 // copied lets the times of a change be moved without moving the caller's.

@@ -25,6 +25,9 @@ type Options struct {
 	Owns func(ledger.HolderID) bool
 	// Pricer tells what places cost by the owner's catalog.
 	Pricer Pricer
+	// Permit tells whether the owner's rules let the account use a place; its
+	// error is the refusal. nil = any place of the catalog.
+	Permit func(ctx context.Context, account string, a Asked) error
 	// Ceilings are those of the owner's policies, beside the client's own; nil = none.
 	Ceilings func(account string, metered bool) []ledger.Ceiling
 	// Now is the owner's clock; nil = time.Now.
@@ -47,7 +50,8 @@ type Pricer interface {
 // Asked is a place, and what is asked for there.
 type Asked struct {
 	Extension string          // binding id
-	HostRef   string          // "" for an account of a vendor
+	Host      string          // its name; "" for an account of a vendor
+	HostRef   string          // "" where there is no host, or none but its name is known
 	Spec      json.RawMessage // resolved: its resources count
 	Request   json.RawMessage // as asked for: who pays counts
 	TTL       time.Duration

@@ -61,6 +61,17 @@ func (v *view) boundPatch(row ledger.Sandbox, p *ledger.Patch) {
 	}
 }
 
+// boundEnd puts the end of a new life where the owner's clock is, like that of
+// a begin.
+func (v *view) boundEnd(c *ledger.Change) {
+	if !c.NextGeneration || c.Patch.ExpiresAt == nil || c.Patch.TTL == nil || *c.Patch.TTL <= 0 {
+		return
+	}
+	if end := v.now().Add(*c.Patch.TTL); end.Sub(*c.Patch.ExpiresAt).Abs() > skew {
+		c.Patch.ExpiresAt = &end
+	}
+}
+
 // lastSeen is the latest step that shows it alive, from where on it may have
 // ended.
 func lastSeen(row ledger.Sandbox, m ledger.Meter) time.Time {

@@ -8,7 +8,8 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/lifecycle"
 )
 
-// proved decides about the end of a sandbox that was never metered. What is set
+// proved decides about the end of a life that was never metered, of the sandbox
+// or of the one that is made anew. What is set
 // aside is given back where the owner can tell that nothing was used; else it
 // is paid for from its begin by the owner's clock:
 //
@@ -18,7 +19,7 @@ import (
 //     as a memo of what it may have cost;
 //   - anything else: paid for until now, or until the place's own end.
 func (v *view) proved(ctx context.Context, row ledger.Sandbox, c ledger.Change, price Price, metered bool) ([]ledger.Change, error) {
-	over := c.To == lifecycle.Destroyed
+	over := c.To == lifecycle.Destroyed || c.NextGeneration && row.Generation == 1
 	if !over || metered || c.Meter.Open != nil {
 		c.Unresolved = false
 		return []ledger.Change{c}, nil
@@ -39,7 +40,7 @@ func (v *view) proved(ctx context.Context, row ledger.Sandbox, c ledger.Change, 
 		c.Unresolved = false
 		return []ledger.Change{c}, nil
 	case ended && none:
-		c.Unresolved = true
+		c.Unresolved = !c.NextGeneration // what the new life needs replaces what is set aside
 		return []ledger.Change{c}, nil
 	}
 	if ended {

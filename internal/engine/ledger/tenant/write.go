@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
@@ -56,7 +57,7 @@ func (v *view) Begin(ctx context.Context, b ledger.Begin) (ledger.Sandbox, error
 		return ledger.Sandbox{}, err
 	}
 	v.boundBegin(&b)
-	if err := v.priceBegin(&b); err != nil {
+	if err := v.priceBegin(ctx, &b); err != nil {
 		return v.doneBefore(ctx, b.ID, b.Key, err)
 	}
 	b.Ceilings = v.withCeilings(b.Account, b.Metered, b.Ceilings)
@@ -70,7 +71,15 @@ func (v *view) mayBegin(b ledger.Begin) error {
 	if err := v.holds(b.Holder); err != nil {
 		return err
 	}
-	return v.ceilings(b.Ceilings)
+	return errors.Join(v.ceilings(b.Ceilings), notes("sandbox", b.Event))
+}
+
+// notes refuses events that tell of something else than the client's own things.
+func notes(of string, n ledger.Note) error {
+	if n.Type == "" || strings.HasPrefix(n.Type, of+".") {
+		return nil
+	}
+	return failure(extensions.KindInvalid, "a client tells of a %s, not of %q", of, extensions.Clean(n.Type, 80))
 }
 
 // withCeilings adds the owner's.
@@ -116,7 +125,7 @@ const attempts = 5
 
 // Apply implements ledger.Ledger.
 func (v *view) Apply(ctx context.Context, c ledger.Change) (ledger.Sandbox, error) {
-	if err := errors.Join(v.begins(c.Intent), v.ceilings(c.Ceilings)); err != nil {
+	if err := errors.Join(v.begins(c.Intent), v.ceilings(c.Ceilings), notes("sandbox", c.Event)); err != nil {
 		return ledger.Sandbox{}, err
 	}
 	for n := 1; ; n++ {
@@ -157,13 +166,13 @@ func (v *view) Replay(ctx context.Context, b *ledger.Begin, cs ...ledger.Change)
 	switch {
 	case b != nil:
 		if err = v.mayBegin(*b); err == nil {
-			row = ledger.Sandbox{ID: b.ID, Account: b.Account, Extension: b.Extension, Spec: b.Spec, Request: b.Request, HostRef: b.HostRef, TTL: b.TTL}
+			row = rowOf(*b)
 		}
 	case len(cs) > 0:
 		row, err = v.Get(ctx, cs[0].ID)
 	}
 	for _, c := range cs {
-		err = errors.Join(err, v.begins(c.Intent), v.ceilings(c.Ceilings))
+		err = errors.Join(err, v.begins(c.Intent), v.ceilings(c.Ceilings), notes("sandbox", c.Event))
 	}
 	if err != nil {
 		return ledger.Sandbox{}, err
@@ -185,7 +194,7 @@ func (v *view) Replay(ctx context.Context, b *ledger.Begin, cs ...ledger.Change)
 		if err := v.ownPlace(row, c.Quote); err != nil {
 			return ledger.Sandbox{}, err
 		}
-		if steps[i], err = v.told(c); err != nil {
+		if steps[i], err = v.told("", c); err != nil {
 			return ledger.Sandbox{}, err
 		}
 	}
@@ -197,7 +206,7 @@ func (v *view) BeginSnapshot(ctx context.Context, b ledger.BeginSnapshot) (ledge
 	if !v.mine(b.Account) {
 		return ledger.Snapshot{}, v.notYours(b.Account)
 	}
-	if err := v.holds(b.Holder); err != nil {
+	if err := errors.Join(v.holds(b.Holder), notes("snapshot", b.Event)); err != nil {
 		return ledger.Snapshot{}, err
 	}
 	of, err := v.Get(ctx, b.SandboxID)
@@ -220,7 +229,7 @@ func (v *view) ApplySnapshot(ctx context.Context, c ledger.SnapshotChange) (ledg
 	if _, err := v.GetSnapshot(ctx, c.ID); err != nil {
 		return ledger.Snapshot{}, err
 	}
-	if err := v.begins(c.Intent); err != nil {
+	if err := errors.Join(v.begins(c.Intent), notes("snapshot", c.Event)); err != nil {
 		return ledger.Snapshot{}, err
 	}
 	if c.Patch.EndedAt != nil {
