@@ -104,49 +104,6 @@ func (r Reserve) split(held []Transfer, from string) (keep, drop []Transfer, kep
 	return keep, drop, kept
 }
 
-// Against is what reserving would answer for an account, given the balances
-// and budgets of its org; free are reservations that will be released before.
-// It is for those who only look: what is decided is decided by the
-// transaction. soft are the soft budgets that would be passed.
-func (r Reserve) Against(account string, balances []Balance, budgets []Budget, free []Transfer) (soft []Budget, err error) {
-	var mine []Budget
-	for _, b := range budgets {
-		if b.Account != account && b.Account != StreamOf(account) {
-			continue
-		}
-		for _, x := range free {
-			if slices.Contains(x.Budgets, b.ID) {
-				b.Reserved -= x.Amount
-			}
-		}
-		mine = append(mine, b)
-	}
-	if r.Unknown {
-		return nil, r.unpriced(mine)
-	}
-	if r.Amount == 0 {
-		return nil, nil
-	}
-	wallet := Balance{ID: accountID(StreamOf(account), AccountWallet, r.Currency), Org: StreamOf(account)}
-	for _, b := range balances {
-		if b.ID == wallet.ID {
-			wallet = b
-		}
-	}
-	for _, x := range free {
-		if x.Debit == wallet.ID {
-			wallet.DebitsPending -= x.Amount
-		}
-	}
-	mine = slices.DeleteFunc(mine, func(b Budget) bool { return b.Currency != r.Currency })
-	for _, b := range mine {
-		if !b.Hard && b.Available() < r.Amount {
-			soft = append(soft, b)
-		}
-	}
-	return soft, r.refusal(r.payer(nil, wallet), r.Amount, 0, wallet, mine)
-}
-
 func (r Reserve) unpriced(bs []Budget) error {
 	for _, b := range bs {
 		if b.Hard {
@@ -157,13 +114,16 @@ func (r Reserve) unpriced(bs []Budget) error {
 	return nil
 }
 
+// title of a wallet.
+func (b Balance) title() string { return "wallet of " + b.Org }
+
 func (b Budget) title() string { return fmt.Sprintf("budget %s of %s", b.Name, b.Account) }
 
 // refusal is that of the limit with the least available, nil if all suffice.
 func (r Reserve) refusal(payer string, need, held int64, wallet Balance, bs []Budget) error {
 	limit, least := "", int64(math.MaxInt64)
 	if payer == AccountWallet {
-		limit, least = "wallet of "+wallet.Org, wallet.Available()
+		limit, least = wallet.title(), wallet.Available()
 	}
 	for _, b := range bs {
 		if b.Hard && b.Available() < least {
