@@ -176,7 +176,7 @@ func TestTheTimesOfABookMayHaveDays(t *testing.T) {
 		t.Errorf("two days at least, in steps of a day and a half, cost %s, %v", shown(q.Max), err)
 	}
 	for _, bad := range []string{"-1d", "1d-2h", "0d", "d", "1.5d"} {
-		if _, err := catalog.Load([]string{folder(t, map[string]string{"prices/a.yaml": timed(bad)})}, descriptors()); err == nil || !strings.Contains(err.Error(), "a.yaml:10") {
+		if _, err := catalog.Load([]string{folder(t, map[string]string{"prices/a.yaml": timed(bad)})}, descriptors()); err == nil || !strings.Contains(err.Error(), "a.yaml:11") {
 			t.Errorf("%s: %v", bad, err)
 		}
 	}
