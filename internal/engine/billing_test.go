@@ -3,6 +3,7 @@ package engine_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"reflect"
 	"strings"
@@ -145,6 +146,62 @@ func TestAPlanTellsOfFunds(t *testing.T) {
 		req.Leaving = []engine.ID{s.ID, s.ID}
 		if _, err := b.Plan(t.Context(), req); err != nil {
 			t.Errorf("in its place: %s", told(err))
+		}
+	})
+}
+
+// What is affordable one by one and not together is refused in the plan that
+// has both, and named with what the others need.
+func TestSandboxesOfOnePlanCountTogether(t *testing.T) {
+	t.Parallel()
+	onBoth(t, nil, func(t *testing.T, b *bank) {
+		b.budget("month", 5*dollar+dollar/2, true)
+		old := b.make(b.Engine, engine.Request{Name: "old", TTL: "1h"})
+		var all engine.Together
+		plan := func(name, ttl string, leaving ...engine.ID) error {
+			_, err := b.Plan(t.Context(), engine.Request{Profile: "profile.mine", Name: name, TTL: ttl, Leaving: leaving, Together: &all})
+			return err
+		}
+		for _, name := range []string{"one", "two"} {
+			if err := plan(name, "2h"); err != nil {
+				t.Fatalf("%s: %s", name, told(err))
+			}
+		}
+		const want = "needs 1.00 USD for a ttl of 1h, 0.50 available (limit: budget month of acme/web) beside 4.00 for others of this plan; a ttl of at most 30m fits"
+		if err := plan("three", "1h"); !extensions.IsKind(err, extensions.KindExhausted) || !strings.Contains(told(err), want) {
+			t.Errorf("%s", told(err))
+		}
+		if err := plan("three", "30m"); err != nil {
+			t.Errorf("what is refused counts: %s", told(err))
+		}
+		if err := plan("four", "1h", old.ID); err != nil {
+			t.Errorf("in the place of what leaves: %s", told(err))
+		}
+		if err := plan("five", "1m", old.ID); err == nil {
+			t.Error("what leaves made room twice")
+		}
+		if _, err := b.Plan(t.Context(), engine.Request{Profile: "profile.mine", Name: "six", TTL: "4h"}); err != nil {
+			t.Errorf("another plan: %s", told(err))
+		}
+	})
+}
+
+// Credit counts those that it pays for, and no others.
+func TestCreditOfOnePlanCountsTogether(t *testing.T) {
+	t.Parallel()
+	onBoth(t, nil, func(t *testing.T, b *bank) {
+		b.grant(3 * dollar)
+		var all engine.Together
+		plan := func(name, billing string) error {
+			_, err := b.Plan(t.Context(), engine.Request{Profile: "profile.mine", Name: name, TTL: "2h", Billing: billing, Together: &all})
+			return err
+		}
+		if err := errors.Join(plan("own", "byok"), plan("one", "")); err != nil {
+			t.Fatal(told(err))
+		}
+		const want = "needs 2.00 USD for a ttl of 2h, 1.00 available (limit: wallet of acme) beside 2.00 for others of this plan; a ttl of at most 1h fits"
+		if err := plan("two", "platform"); !strings.Contains(told(err), want) {
+			t.Errorf("%s", told(err))
 		}
 	})
 }

@@ -13,9 +13,9 @@ import (
 
 // plannedFunds tells in advance what a create would be refused for: the worst
 // case of the first choice is held against the balances and hard budgets of
-// now. Soft ones are notices. It only looks; each of several planned at once is
-// looked at alone, and the create decides. A ledger that is not there is empty,
-// and one that cannot be read is told of elsewhere.
+// now, and against what the others of Request.Together need. Soft ones are
+// notices. It only looks, and the create decides. A ledger that is not there is
+// empty, and one that cannot be read is told of elsewhere.
 func (e *Engine) plannedFunds(ctx context.Context, p *prepared) error {
 	cand := p.decision.Chosen
 	w := p.liabilityAt(cand)
@@ -36,7 +36,7 @@ func (e *Engine) plannedFunds(ctx context.Context, p *prepared) error {
 			return nil
 		}
 	}
-	soft, err := r.Against(e.account, balances, budgets, free)
+	soft, err := p.req.Together.against(*r, e.account, balances, budgets, free)
 	for _, b := range soft {
 		p.notices = append(p.notices, overSoft(b, *r))
 	}
@@ -115,7 +115,7 @@ func (e *Engine) plannedExtension(ctx context.Context, l ledger.Ledger, row ledg
 	if !ok {
 		return nil, nil
 	}
-	soft, err := c.Reserve.Against(row.Account, balances, budgets, free)
+	soft, err := c.Reserve.Against(row.Account, balances, budgets, free, nil)
 	var notices []Notice
 	for _, b := range soft {
 		notices = append(notices, overSoft(b, *c.Reserve))

@@ -138,6 +138,7 @@ func (e *Engine) checkSpec(ctx context.Context, p *prepared, cand *route.Candida
 func (p *prepared) spec(cand *route.Candidate, src sources) extensions.Spec {
 	s := p.resolved.Spec
 	s.Options = p.resolved.OptionsByExtension[cand.Binding]
+	s.Region = cand.PlacedIn(p.resolved.Policy.Region)
 	if src.workspace != nil {
 		s.Workspace.Source = src.workspace
 	}

@@ -19,6 +19,9 @@ type Spec struct {
 	CreatedAt  time.Time         `json:"-"`
 	Deadline   time.Time         `json:"-"` // when it must end; never zero
 	Secrets    map[string]Secret `json:"-"` // environment inside, by name
+	// Region is where an account's vendor has to make it; "" = its own choice.
+	// Machines and hosts stand where they are.
+	Region string `json:"-"`
 	// ProbeLater: Provision does not ask the readiness probe. Commands of the
 	// toolchain come first; WaitReady asks it then.
 	ProbeLater bool `json:"-"`

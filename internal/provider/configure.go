@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 
 	"github.com/hashicorp/terraform-plugin-framework/datasource"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
@@ -23,6 +24,11 @@ type configured struct {
 	// leaving holds the ids of sandboxes this plan ends or replaces: their
 	// names are about to be free.
 	leaving sync.Map
+	// together counts what the sandboxes of this plan are going to set aside.
+	together engine.Together
+	// applying: something is made, changed or ended by now, so this is no plan
+	// any more, and the ledger alone knows what is set aside.
+	applying atomic.Bool
 	// told holds the ids of sandboxes whose failure this walk has warned of.
 	told sync.Map
 }

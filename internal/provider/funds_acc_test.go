@@ -83,3 +83,26 @@ func TestAPlanOverBudgetFailsWithTheNumbers(t *testing.T) {
 			Check: func(*terraform.State) error { return nil }},
 	)
 }
+
+// Each of the two is affordable, and both together are not: the plan says so,
+// and nothing is made.
+func TestAPlanCountsItsSandboxesTogether(t *testing.T) {
+	t.Parallel()
+	b := newBed(t)
+	b.budget(100_000_000) // 0.10 USD; an hour costs 0.0596
+	two := func(ttl string) string {
+		return b.config(fmt.Sprintf("resource \"sandboxer_sandbox\" \"a\" {\n  count   = 2\n  profile = \"profile.stub\"\n  name    = \"n${count.index}\"\n  ttl     = %q\n}\n", ttl))
+	}
+	before := b.written()
+	b.run(resource.TestStep{Config: two("1h"), PlanOnly: true,
+		ExpectError: regexp.MustCompile(`(?s)available\s+\(limit:\s+budget\s+month\s+of\s+acme/web\)\s+beside\s+0\.05\d+\s+for\s+others\s+of\s+this\s+plan;\s+a\s+ttl\s+of\s+at\s+most\s+\d+m\s+fits`)},
+		resource.TestStep{PreConfig: func() {
+			if after := b.written(); !reflect.DeepEqual(before, after) {
+				t.Errorf("planning wrote: %v, before %v", after, before)
+			}
+		}, Config: two("45m")},
+		resource.TestStep{Config: two("45m"), ConfigPlanChecks: empty(), Check: func(*terraform.State) error { return nil }},
+		// Both are made anew in the place of themselves.
+		resource.TestStep{Config: strings.Replace(two("45m"), "count   = 2", "count   = 2\n  triggers = { a = \"1\" }", 1)},
+	)
+}

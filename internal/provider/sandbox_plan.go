@@ -99,6 +99,9 @@ func (p *planning) ask(ctx context.Context, binding bool) (engine.Planned, bool)
 		return engine.Planned{}, false
 	}
 	request.Leaving = p.leaving()
+	if binding && p.state == nil && !p.r.cfg.applying.Load() {
+		request.Together = &p.r.cfg.together
+	}
 	planned, err := e.Plan(ctx, request)
 	if err == nil {
 		if binding {

@@ -39,11 +39,20 @@ func progress(ctx context.Context) engine.Notify {
 	return func(n engine.Notice) { tflog.Info(ctx, n.Summary, map[string]any{"detail": n.Detail}) }
 }
 
+// changing is must where something is made, changed or ended: from then on
+// this walk is no plan.
+func (r *sandboxResource) changing(diags *diag.Diagnostics) *engine.Engine {
+	if r.cfg != nil {
+		r.cfg.applying.Store(true)
+	}
+	return r.must(diags)
+}
+
 // Create implements resource.Resource. The state is written as soon as the
 // ledger holds the intent, and again with whatever the engine returns, so
 // that an error after that leaves a resource which destroy can clean up.
 func (r *sandboxResource) Create(ctx context.Context, req resource.CreateRequest, resp *resource.CreateResponse) {
-	e := r.must(&resp.Diagnostics)
+	e := r.changing(&resp.Diagnostics)
 	var plan, config sandboxModel
 	resp.Diagnostics.Append(req.Plan.Get(ctx, &plan)...)
 	resp.Diagnostics.Append(req.Config.Get(ctx, &config)...)
@@ -111,7 +120,7 @@ func quoted(ctx context.Context, e *engine.Engine, request engine.Request) engin
 // Update implements resource.Resource: ttl, mode and hosts change in place,
 // the other arguments only in the state and in the ledger's copy.
 func (r *sandboxResource) Update(ctx context.Context, req resource.UpdateRequest, resp *resource.UpdateResponse) {
-	e := r.must(&resp.Diagnostics)
+	e := r.changing(&resp.Diagnostics)
 	var plan, state sandboxModel
 	resp.Diagnostics.Append(req.Plan.Get(ctx, &plan)...)
 	resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
@@ -156,7 +165,7 @@ func (m sandboxModel) changesInPlace(before sandboxModel) bool {
 
 // Delete implements resource.Resource. It works by id alone.
 func (r *sandboxResource) Delete(ctx context.Context, req resource.DeleteRequest, resp *resource.DeleteResponse) {
-	e := r.must(&resp.Diagnostics)
+	e := r.changing(&resp.Diagnostics)
 	var state sandboxModel
 	resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
 	if resp.Diagnostics.HasError() {

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/meter"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/profile"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/strictyaml"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
@@ -42,6 +43,7 @@ func (ld *loader) addBook(f file, builtin bool) {
 	pos, err := strictyaml.DecodePositions(f.name, f.data, &b)
 	errs := strictyaml.Collect(f.name, err)
 	if len(errs) == 0 {
+		withDays(b.Components)
 		if err := b.Validate(); err != nil {
 			errs = bookErrors(pos, err)
 		}
@@ -73,6 +75,18 @@ func (ld *loader) addBook(f file, builtin bool) {
 	line, col := pos.At(field)
 	ld.books[id] = entry[meter.Book]{value: b, file: f.name, layer: ld.layer, line: line, col: col}
 	ld.bookIDs[b.ID] = entry[string]{value: id, file: f.name, layer: ld.layer}
+}
+
+// withDays rewrites durations that have days, as everywhere in a catalog, in
+// Go's form, which the meter reads. What is no duration is left for it to refuse.
+func withDays(prices []meter.BookPrice) {
+	for i := range prices {
+		for _, s := range []*string{&prices[i].Minimum, &prices[i].Increment} {
+			if d, err := profile.ParseDuration(*s); err == nil && strings.Contains(*s, "d") {
+				*s = d.String()
+			}
+		}
+	}
 }
 
 // inUse reports whether what a book prices is there.

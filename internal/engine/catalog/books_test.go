@@ -160,3 +160,24 @@ func TestABookMayTakeTheIdOfABuiltInOne(t *testing.T) {
 		t.Error("the replaced one is still there")
 	}
 }
+
+func TestTheTimesOfABookMayHaveDays(t *testing.T) {
+	t.Parallel()
+	timed := func(minimum string) string {
+		return strings.Replace(handlerBook, `price: "0.50" }`, `price: "0.50", minimum: `+minimum+`, increment: 1d12h }`, 1)
+	}
+	c, err := catalog.Load([]string{folder(t, map[string]string{"prices/a.yaml": timed("2d")})}, descriptors())
+	if err != nil {
+		t.Fatal(err)
+	}
+	i := slices.IndexFunc(c.Books, func(b meter.Book) bool { return b.ID == "prices.vendor" })
+	q, err := meter.NewQuote(meter.QuoteInput{Extension: "ext.plain", PricingModel: extensions.PricingMetered, Book: &c.Books[i], TTL: time.Hour})
+	if err != nil || shown(q.Max) != "24.00" { // max(48 h, one step of 36 h) at 0.50
+		t.Errorf("two days at least, in steps of a day and a half, cost %s, %v", shown(q.Max), err)
+	}
+	for _, bad := range []string{"-1d", "1d-2h", "0d", "d", "1.5d"} {
+		if _, err := catalog.Load([]string{folder(t, map[string]string{"prices/a.yaml": timed(bad)})}, descriptors()); err == nil || !strings.Contains(err.Error(), "a.yaml:11") {
+			t.Errorf("%s: %v", bad, err)
+		}
+	}
+}

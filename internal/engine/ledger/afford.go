@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"math/bits"
-	"slices"
 	"time"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
@@ -24,53 +23,6 @@ func (s Share) fits(available int64, ttl time.Duration) time.Duration {
 	return min(time.Duration(min(most, uint64(ttl))), ttl).Truncate(time.Minute)
 }
 
-// Against is what reserving would answer for an account, given the balances
-// and budgets of its org; free are reservations that will be released before.
-// It is for those who only look: what is decided is decided by the
-// transaction. soft are the soft budgets that would be passed.
-func (r Reserve) Against(account string, balances []Balance, budgets []Budget, free []Transfer) (soft []Budget, err error) {
-	org := StreamOf(account)
-	var mine []Budget
-	for _, b := range budgets {
-		if b.Account != account && b.Account != org {
-			continue
-		}
-		for _, x := range free {
-			if slices.Contains(x.Budgets, b.ID) {
-				b.Reserved -= x.Amount
-			}
-		}
-		mine = append(mine, b)
-	}
-	if r.Unknown {
-		err = r.unpriced(mine)
-	}
-	if err != nil || r.Amount == 0 {
-		return nil, err
-	}
-	wallet := Balance{ID: accountID(org, AccountWallet, r.Currency), Org: org}
-	for _, b := range balances {
-		if b.ID == wallet.ID {
-			wallet = b
-		}
-	}
-	for _, x := range free {
-		if x.Debit == wallet.ID {
-			wallet.DebitsPending -= x.Amount
-		}
-	}
-	mine = slices.DeleteFunc(mine, func(b Budget) bool { return b.Currency != r.Currency })
-	for _, b := range mine {
-		if !b.Hard && b.Available() < r.Amount {
-			soft = append(soft, b)
-		}
-	}
-	alone := r
-	alone.Total = false // what is free is released before
-	parts, _ := alone.portions(free, wallet)
-	return soft, r.refusal(parts, wallet, mine)
-}
-
 func (r Reserve) unpriced(bs []Budget) error {
 	for _, b := range bs {
 		if b.Hard {
@@ -80,6 +32,9 @@ func (r Reserve) unpriced(bs []Budget) error {
 	}
 	return nil
 }
+
+// title of a wallet.
+func (b Balance) title() string { return "wallet of " + b.Org }
 
 func (b Budget) title() string { return fmt.Sprintf("budget %s of %s", b.Name, b.Account) }
 
@@ -106,7 +61,7 @@ func (r Reserve) refusal(parts []portion, wallet Balance, bs []Budget) error {
 		all = Share{all.Amount + p.Amount, all.Fixed + p.Fixed, all.Hourly + p.Hourly}
 		kept += min(p.kept, p.Amount)
 		if p.payer == AccountWallet && p.missing() > 0 {
-			limit("wallet of "+wallet.Org, p.Share, p.kept, wallet.Available())
+			limit(wallet.title(), p.Share, p.kept, wallet.Available())
 			if worst != nil {
 				worst.Part = p.Share != r.whole()
 			}

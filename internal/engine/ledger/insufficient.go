@@ -12,6 +12,7 @@ type Insufficient struct {
 	Limit           string // whose: "wallet of acme", "budget month of acme/web"
 	Need, Available int64  // nano-units; Available is at least 0
 	Held            int64  // set aside already, beside Need; nano-units
+	Beside          int64  // counted for others that are only planned; nano-units
 	Currency        string
 	TTL             time.Duration
 	Fits            time.Duration // the longest ttl that would pass; 0 = none
@@ -32,6 +33,9 @@ func (e *Insufficient) Error() string {
 		text += " (" + meter.Amount(e.Held).String() + " is set aside already)"
 	}
 	text += fmt.Sprintf(", %s available (limit: %s)", meter.Amount(e.Available), e.Limit)
+	if e.Beside > 0 {
+		text += fmt.Sprintf(" beside %s for others of this plan", meter.Amount(e.Beside))
+	}
 	if e.Fits > 0 {
 		text += "; a ttl of at most " + shortDuration(e.Fits) + " fits"
 	}

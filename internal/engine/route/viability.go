@@ -173,6 +173,24 @@ func (c *Candidate) region() string {
 	return c.Region
 }
 
+// PlacedIn is the region that a vendor has to be asked for where want is
+// demanded: the binding's, else the first it declares that meets want; "" is
+// the vendor's own choice. Of machines it is what their binding says.
+func (c *Candidate) PlacedIn(want string) string {
+	if c.Region != "" || want == "" || c.Place != extensions.PlaceAccount {
+		return c.Region
+	}
+	if slices.Contains(c.Capabilities.Regions, want) {
+		return want
+	}
+	for _, have := range c.Capabilities.Regions {
+		if inRegion(have, want) {
+			return have
+		}
+	}
+	return want // it runs anywhere, or is refused
+}
+
 // regions is region, else what is declared.
 func (c *Candidate) regions() []string {
 	if one := c.region(); one != "" {

@@ -3,6 +3,7 @@ package saasstub
 import (
 	"archive/tar"
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -63,12 +64,9 @@ func (b *backend) now(ctx context.Context, obj vendor.Object) (time.Time, error)
 // claim creates the object, or adopts the one of the same id and generation.
 func (b *backend) claim(ctx context.Context, spec extensions.Spec) (vendor.Object, error) {
 	req := vendor.Request{
-		Name: string(spec.ID), Title: spec.Name, Labels: maps.Clone(spec.Labels), Region: text(spec.Options, fieldRegion),
+		Name: string(spec.ID), Title: spec.Name, Labels: maps.Clone(spec.Labels), Region: cmp.Or(spec.Region, text(spec.Options, fieldRegion), b.region),
 		Template: text(spec.Options, fieldTemplate), Deadline: spec.Deadline,
 		ReadOnly: spec.Workspace.Access == extensions.AccessRO, NoAccess: spec.Workspace.Access == extensions.AccessNone,
-	}
-	if req.Region == "" {
-		req.Region = b.region
 	}
 	if spec.Resources.CPU != nil {
 		req.MilliCPU = int64(*spec.Resources.CPU)
@@ -165,6 +163,9 @@ func (b *backend) refuse(spec extensions.Spec) error {
 		return unsupported("the vendor's largest sandbox has %d vCPU and %d MiB", *c.MaxVCPU, *c.MaxMemoryMB)
 	case spec.Readiness != nil && len(spec.Readiness.Command) == 0:
 		return unsupported("readiness by http or tcp: nothing can listen at this vendor").WithRemedy("use readiness.command")
+	case spec.Region != "" && text(spec.Options, fieldRegion) != "" && text(spec.Options, fieldRegion) != spec.Region:
+		return unsupported("options.region is %q, and it has to be in %q", text(spec.Options, fieldRegion), spec.Region).
+			WithRemedy("leave options.region out, or choose the same")
 	case spec.Deadline.IsZero():
 		return extensions.Errorf(extensions.KindInvalid, "the sandbox has no deadline")
 	case spec.FromSnapshot != nil && spec.FromSnapshot.Handle.Extension != b.extension:

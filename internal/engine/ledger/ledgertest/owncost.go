@@ -85,7 +85,7 @@ func whichRefuses(t *testing.T, address NewAddress) {
 			l := fresh(t, address)
 			granted(t, l, c.wallet)
 			must(l.PutBudget(ctx, ledger.Budget{Account: Account, Name: "all", Currency: "USD", Limit: c.budget, Hard: true}))(t)
-			_, looked := r.Against(Account, must(l.Balances(ctx, "acme"))(t), must(l.Budgets(ctx, "acme"))(t), nil)
+			_, looked := r.Against(Account, must(l.Balances(ctx, "acme"))(t), must(l.Budgets(ctx, "acme"))(t), nil, nil)
 			_, err := begun(t, l, r)
 			for _, err := range []error{looked, err} {
 				var e *ledger.Insufficient

@@ -188,7 +188,7 @@ func lookedAt(t *testing.T, address NewAddress) {
 		{ledger.Reserve{Currency: "EUR", Amount: 1, Wallet: true}, nil, 0, "needs 0.000000001 EUR, 0.00 available (limit: wallet of acme)"},
 		{ledger.Reserve{Unknown: true}, nil, 0, "its price is not known, so it cannot be kept below a hard limit (limit: budget all of acme/web)"},
 	} {
-		soft, err := c.r.Against(Account, must(l.Balances(ctx, "acme"))(t), must(l.Budgets(ctx, "acme"))(t), c.free)
+		soft, err := c.r.Against(Account, must(l.Balances(ctx, "acme"))(t), must(l.Budgets(ctx, "acme"))(t), c.free, nil)
 		text := ""
 		var e *extensions.Error
 		if errors.As(err, &e) {
