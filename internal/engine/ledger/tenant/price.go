@@ -3,8 +3,10 @@ package tenant
 import (
 	"context"
 	"encoding/json"
+	"slices"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/lifecycle"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/meter"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
@@ -68,6 +70,7 @@ func (v *view) bound(ctx context.Context, row ledger.Sandbox, c ledger.Change) (
 	if place.Extension == "" {
 		c.Reserve = nil
 	}
+	c.Room = owners(c, place.Extension, price.MaxSandboxes)
 	if err := v.leave(row, c, place, present); err != nil {
 		return nil, err
 	}
@@ -110,6 +113,15 @@ func (v *view) price(ctx context.Context, row ledger.Sandbox, c ledger.Change, p
 	}
 	rates := ratesOf(q)
 	return Price{Metered: bills(rates), Rates: rates}, nil
+}
+
+// owners adds the room that the owner's catalog gives a place, where one is
+// taken, to what the client's does.
+func owners(c ledger.Change, place string, most *int64) []ledger.Room {
+	if most == nil || c.Patch.Extension == nil && c.To != lifecycle.Provisioning {
+		return c.Room
+	}
+	return append(slices.Clone(c.Room), ledger.Room{Extension: place, Max: *most})
 }
 
 // leave refuses to forget what was made at a place that sends a bill: another
