@@ -22,7 +22,9 @@ const (
 // handedOver reports a row of the spool that is not the spool's to change any
 // more: without the ledger it is ended and extended by its receipt, as all that
 // the ledger has.
-func handedOver(row ledger.Sandbox) bool { return row.EndReason == movedOn || row.EndReason == movingOn }
+func handedOver(row ledger.Sandbox) bool {
+	return row.EndReason == movedOn || row.EndReason == movingOn
+}
 
 // replay brings what the spool holds into the ledger, in the order it was made,
 // each life in one transaction. A name that somebody else has by now is a
