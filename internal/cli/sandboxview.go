@@ -142,7 +142,7 @@ func chargeLine(c chargeView) string {
 	}
 	line := c.Component + ": " + amount(c.Amount, c.Currency) + " for " + counted
 	if c.Memo {
-		line += " (noted: no wallet pays it)"
+		line += " (a note: no credit was taken for it)"
 	}
 	return line
 }
