@@ -89,6 +89,9 @@ func (c *creation) place(ctx context.Context, cand *route.Candidate, hostRef str
 		Event: note("sandbox.provisioning", map[string]any{"extension": cand.Binding, "host": host}),
 	}
 	change.Patch.WorkspaceBase = c.base
+	if !c.row.ReadyAt.IsZero() { // of the life before
+		change.Patch.ReadyAt = new(time.Time)
+	}
 	if cand != c.p.decision.Chosen {
 		change.Quote = c.p.ledgerQuote(cand)
 		// What was set aside for the place before, where nothing is left, is
