@@ -80,6 +80,7 @@ func openServed(ctx context.Context, address string, o ledger.Options) (_ ledger
 		}
 		h.ServeHTTP(w, r)
 	}))
+	o.Now = nil // the tests' is the server's
 	if s.Client, err = openTo(ctx, s.server, s.folder, o); err != nil {
 		return nil, errors.Join(err, s.close())
 	}
