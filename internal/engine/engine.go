@@ -11,12 +11,12 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"sync"
 	"time"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/catalog"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
@@ -167,15 +167,7 @@ func (e *Engine) CatalogNotices() []string { return e.catalog.Notices }
 
 // CheckAccount checks the form "org/workspace": two names of letters, digits,
 // ".", "_" and "-", each at most 63 characters and starting with a letter or digit.
-func CheckAccount(account string) error {
-	if !accountForm.MatchString(account) {
-		return extensions.Errorf(extensions.KindInvalid, "the account %q is not of the form org/workspace", extensions.Clean(account, 80)).
-			WithRemedy("use letters, digits, '.', '_' and '-', such as acme/web")
-	}
-	return nil
-}
-
-var accountForm = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,62}/[A-Za-z0-9][A-Za-z0-9._-]{0,62}$`)
+func CheckAccount(account string) error { return ledger.CheckAccount(account) }
 
 func (e *Engine) checkCredentials(binding string, fields map[string]Secret) error {
 	b, err := e.binding(binding)
