@@ -140,6 +140,7 @@ func (s *Server) operate(w http.ResponseWriter, r *http.Request) (Principal, any
 	who, err := s.authenticate(r)
 	if err != nil {
 		w.Header().Set("WWW-Authenticate", "Bearer")
+		w.Header().Set("Connection", "close") // strangers keep none
 		return who, nil, err
 	}
 	may := s.allowanceOf(who)
