@@ -114,7 +114,8 @@ func (o ownersPrices) Price(a tenant.Asked) (tenant.Price, error) {
 	if err != nil {
 		return tenant.Price{}, err
 	}
-	out := tenant.Price{Metered: b.Capabilities.PricingModel == extensions.PricingMetered, Native: b.Capabilities.Expiry == extensions.ExpiryNative}
+	out := tenant.Price{Metered: b.Capabilities.PricingModel == extensions.PricingMetered, Native: b.Capabilities.Expiry == extensions.ExpiryNative,
+		MaxSandboxes: b.MaxSandboxes}
 	if !out.Metered {
 		return out, nil
 	}

@@ -15,7 +15,7 @@ func explainRefusals(e engine.Estimate, all bool) string {
 	var b strings.Builder
 	leftOut := 0
 	for _, c := range e.Candidates {
-		if c.Eligible || isUnnamedDouble(c.Refusals) {
+		if c.Eligible || engine.UnnamedDouble(c.Refusals) {
 			continue
 		}
 		if !all && leavesOut(c) {

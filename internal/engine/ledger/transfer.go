@@ -23,6 +23,9 @@ type Transfer struct {
 	at time.Time
 }
 
+// At is when it was made, as stored; zero for one that was told by a server.
+func (x Transfer) At() time.Time { return x.at }
+
 // Currency is that of both accounts.
 func (x Transfer) Currency() string { return currencyOf(x.Debit) }
 
