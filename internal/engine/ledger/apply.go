@@ -200,6 +200,9 @@ func (t *tx) moved(row Sandbox, c Change) (Sandbox, error) {
 // check holds what must be true after any change: no state without someone
 // responsible, no usable sandbox unmetered, nothing running after the end.
 func (t *tx) check(row Sandbox) error {
+	if err := row.indexed(); err != nil {
+		return err
+	}
 	open, err := t.openIntent(string(row.ID))
 	if err != nil {
 		return err
