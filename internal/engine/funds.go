@@ -73,8 +73,7 @@ func (w liability) at(ttl time.Duration) (worstCase, error) {
 	if w.quoted != nil && ttl == w.ttl {
 		return *w.quoted, nil
 	}
-	ms := (max(0, ttl-w.head) + time.Millisecond - 1).Milliseconds()
-	lines, err := meter.Charge([]meter.Segment{{Mode: meter.ModeRunning, Milliseconds: ms, Sizes: w.sizes, EgressBytes: new(int64)}}, w.prices)
+	lines, err := w.lines(ttl)
 	if err != nil {
 		return worstCase{}, err
 	}
@@ -84,6 +83,12 @@ func (w liability) at(ttl time.Duration) (worstCase, error) {
 	}
 	fee, err := w.bound(slices.DeleteFunc(lines, func(l meter.ChargeLine) bool { return l.Memo }))
 	return worstCase{all, fee}, err
+}
+
+// lines are what a ttl is charged at most, as far as it can be foreseen.
+func (w liability) lines(ttl time.Duration) ([]meter.ChargeLine, error) {
+	ms := (max(0, ttl-w.head) + time.Millisecond - 1).Milliseconds()
+	return meter.Charge([]meter.Segment{{Mode: meter.ModeRunning, Milliseconds: ms, Sizes: w.sizes, EgressBytes: new(int64)}}, w.prices)
 }
 
 // bound is the sum of lines, nil where one is not known. A line is rounded half
