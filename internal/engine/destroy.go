@@ -163,7 +163,14 @@ func (e *Engine) settle(ctx context.Context, op *operation, how ended, gone endi
 		gone = e.lostAt(op.row, gone)
 	}
 	report.EndedAt = gone.at
-	if err := op.discard(ctx, ledger.Confirmed, reasonAt(how.reason, gone, op.row), nil, gone); err != nil {
+	var err error
+	if !report.AlreadyGone {
+		err = op.goesOn(ctx)
+	}
+	if err == nil {
+		err = op.discard(ctx, ledger.Confirmed, reasonAt(how.reason, gone, op.row), nil, gone)
+	}
+	if err != nil {
 		e.settleLater(op.row, gone, err, &report)
 		return report, nil
 	}
