@@ -140,9 +140,12 @@ func (e *Engine) end(ctx context.Context, l ledger.Ledger, row ledger.Sandbox, h
 	gone := e.endOf(op.row, time.Time{})
 	if err == nil && b != nil {
 		gone, err = e.endThere(ctx, b, op.row, &report)
-		if e.neverKnown(b, op.row, err) {
+		switch {
+		case e.neverKnown(b, op.row, err):
 			how.reason, gone, err = unresolvedEnd, e.endOf(op.row, time.Time{}), nil
 			report.Notices = append(report.Notices, unresolvedNotice(op.row))
+		case e.endedElsewhere(op.row, err):
+			gone, err, report.AlreadyGone = e.endOf(op.row, time.Time{}), nil, true
 		}
 	}
 	if err != nil {
