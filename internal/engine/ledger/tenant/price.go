@@ -91,7 +91,7 @@ func (v *view) bound(ctx context.Context, row ledger.Sandbox, c ledger.Change) (
 		return []ledger.Change{c}, err
 	}
 	head := time.Duration(0)
-	if open != nil {
+	if open != nil && !(less(c) && open.Generation == 1) { // a first life's ttl counts from its beginning
 		head = max(0, open.OpenedAt.Sub(row.CreatedAt))
 	}
 	return v.metered(ctx, row, c, place, price, head, ran)
@@ -191,10 +191,11 @@ func (v *view) metered(ctx context.Context, row ledger.Sandbox, c ledger.Change,
 			ttl = max(ttl, c.Reserve.TTL)
 		}
 		a := asked(place)
-		a.TTL, a.Head, a.Rates = ttl, head, ratesOf(stored)
+		a.TTL, a.Head, a.Rates, a.Less = ttl, head, ratesOf(stored), less(c)
 		if price, err = v.Pricer.Price(a); err != nil {
 			return nil, err
 		}
+		price.Reserve.Less = a.Less
 		c.Reserve = &price.Reserve
 	default:
 		if fixed := ratesOf(stored); fixed != nil {
@@ -214,6 +215,9 @@ func (v *view) metered(ctx context.Context, row ledger.Sandbox, c ledger.Change,
 	}
 	return v.proved(ctx, row, c, price, ran)
 }
+
+// less reports a change that only releases.
+func less(c ledger.Change) bool { return c.Reserve != nil && c.Reserve.Less }
 
 // rate opens a meter with the owner's prices and sizes.
 func (v *view) rate(ops *ledger.MeterOps, p Price) error {
