@@ -66,7 +66,7 @@ func (e *Engine) PlanUpdate(ctx context.Context, rec Receipt, old, req Request) 
 	if err := e.checkNewEnd(rec, ttl); err != nil || !known {
 		return notices, err
 	}
-	told, err := e.plannedExtension(ctx, l, row, ttl)
+	told, err := e.plannedExtension(ctx, l, row, ttl, req.Together)
 	return append(notices, told...), err
 }
 

@@ -100,6 +100,13 @@ func (s PriceSnapshot) FeeOnly() bool {
 	return s.Memo && slices.ContainsFunc(s.Prices, func(p SnapshotPrice) bool { return base(p.Component) == ComponentFee })
 }
 
+// FeeRuns reports whether that fee grows with time.
+func (s PriceSnapshot) FeeRuns() bool {
+	return s.FeeOnly() && slices.ContainsFunc(s.Prices, func(p SnapshotPrice) bool {
+		return base(p.Component) == ComponentFee && p.Unit != unitCreation && (p.Price == nil || *p.Price > 0)
+	})
+}
+
 func (s PriceSnapshot) activeCPU() bool { return s.Billing == extensions.BillingActiveCPU }
 
 func (s PriceSnapshot) check() error {
