@@ -24,7 +24,7 @@ type balanceView struct {
 type ceilingView struct {
 	Source   string     `json:"source"`
 	Scope    string     `json:"scope"`
-	Currency string     `json:"currency"` // none: it counts sandboxes
+	Currency *string    `json:"currency"` // null: it counts sandboxes
 	Metered  bool       `json:"metered"`
 	Limit    string     `json:"limit"`
 	Used     string     `json:"used"`
@@ -112,7 +112,7 @@ func printBalance(w io.Writer, v balanceView, now time.Time) error {
 func viewsOfCeilings(list []engine.CeilingView) []ceilingView {
 	out := []ceilingView{}
 	for _, c := range list {
-		v := ceilingView{Source: c.Source, Scope: c.Scope, Currency: c.Currency, Metered: c.Metered, Limit: c.Limit, Used: c.Used, Per: c.Per, Full: c.Full}
+		v := ceilingView{Source: c.Source, Scope: c.Scope, Currency: known(c.Currency), Metered: c.Metered, Limit: c.Limit, Used: c.Used, Per: c.Per, Full: c.Full}
 		if !c.Next.IsZero() {
 			v.Next = &c.Next
 		}
@@ -124,7 +124,7 @@ func viewsOfCeilings(list []engine.CeilingView) []ceilingView {
 func printCeilings(w io.Writer, list []ceilingView, now time.Time) error {
 	rows := [][]string{{"CEILING OF", "FOR", "COUNTS", "USED", "LIMIT", "PER", "NEXT"}}
 	for _, c := range list {
-		counts, next := cmp.Or(c.Currency, "creates"), "now"
+		counts, next := cmp.Or(orEmpty(c.Currency), "creates"), "now"
 		switch {
 		case c.Next != nil:
 			next = relative(*c.Next, now)

@@ -18,7 +18,7 @@ type budgetView struct {
 	Currency string     `json:"currency"`
 	Limit    string     `json:"limit"`
 	Hard     bool       `json:"hard"`
-	Period   string     `json:"period"`
+	Period   *string    `json:"period"` // null: it never begins anew
 	Spent    string     `json:"spent"`
 	Over     string     `json:"over"`
 	Reserved string     `json:"reserved"`
@@ -28,7 +28,7 @@ type budgetView struct {
 }
 
 func viewOfBudget(b engine.BudgetView) budgetView {
-	v := budgetView{Account: b.Account, Name: b.Name, Currency: b.Currency, Limit: b.Limit, Hard: b.Hard, Period: b.Period,
+	v := budgetView{Account: b.Account, Name: b.Name, Currency: b.Currency, Limit: b.Limit, Hard: b.Hard, Period: known(b.Period),
 		Spent: b.Spent, Over: b.Over, Reserved: b.Reserved, Left: b.Left}
 	if !b.ResetsAt.IsZero() {
 		v.Since, v.ResetsAt = &b.Since, &b.ResetsAt
@@ -126,10 +126,10 @@ func (a *app) budgetRemoveCommand() *cobra.Command {
 }
 
 func (b budgetView) each() string {
-	if b.Period == "" {
+	if b.Period == nil {
 		return "in all"
 	}
-	return "a " + b.Period
+	return "a " + *b.Period
 }
 
 func (b budgetView) kind() string {
@@ -154,7 +154,7 @@ func printBudgets(w io.Writer, list []budgetView, now time.Time) error {
 		if strings.HasPrefix(left, "-") {
 			left += " (over)"
 		}
-		rows = append(rows, []string{b.Name, b.Account, b.kind(), cmp.Or(b.Period, "for ever"), b.Limit, b.Spent, b.Reserved, left, b.Currency, resets})
+		rows = append(rows, []string{b.Name, b.Account, b.kind(), cmp.Or(orEmpty(b.Period), "for ever"), b.Limit, b.Spent, b.Reserved, left, b.Currency, resets})
 	}
 	return columns(w, 4, rows)
 }

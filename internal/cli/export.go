@@ -2,12 +2,9 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
@@ -133,7 +130,7 @@ func (a *app) export(ctx context.Context, e *engine.Engine, f exportFlags) error
 			return err
 		}
 	}
-	if err := a.exportTo(f.output, write); err != nil || f.output == "" {
+	if err := a.exportTo(ctx, f.output, write); err != nil || f.output == "" {
 		return err
 	}
 	a.say("%s: %d %s%s.", f.output, n, what, plural(n))
@@ -145,77 +142,6 @@ func plural(n int64) string {
 		return ""
 	}
 	return "s"
-}
-
-// exportTo writes a file whole or not at all: it appears under its name when
-// it is complete and on the disk, with the rights that it had, or its owner's
-// alone. What is no ordinary file, such as a pipe, is written to as it is.
-func (a *app) exportTo(name string, write func(io.Writer) error) (err error) {
-	if name == "" {
-		return write(a.out)
-	}
-	at, mode, stream, err := existing(name)
-	if err != nil {
-		return notWritten(name, extensions.KindInvalid, err)
-	}
-	if stream != nil {
-		return notWritten(name, extensions.KindUnavailable, errors.Join(write(stream), stream.Close()))
-	}
-	f, err := os.CreateTemp(filepath.Dir(at), ".export-*")
-	if err != nil {
-		return notWritten(name, extensions.KindInvalid, err)
-	}
-	defer func() {
-		if err != nil {
-			_ = f.Close()
-			_ = os.Remove(f.Name())
-		}
-	}()
-	if err := write(f); err != nil {
-		return notWritten(name, extensions.KindUnavailable, err)
-	}
-	if err := errors.Join(f.Chmod(mode), f.Sync(), f.Close()); err != nil {
-		return notWritten(name, extensions.KindUnavailable, err)
-	}
-	return notWritten(name, extensions.KindInvalid, os.Rename(f.Name(), at))
-}
-
-// existing tells what a file of that name would replace: where it is, which a
-// link only points to, and the rights that it has. What is no ordinary file is
-// opened to be written to.
-func existing(name string) (at string, mode os.FileMode, stream *os.File, err error) {
-	info, err := os.Stat(name)
-	if err != nil { // there is none, or making it tells why not
-		return name, 0o600, nil, nil
-	}
-	if info.IsDir() {
-		return name, 0, nil, errors.New("it is a folder")
-	}
-	f, err := os.OpenFile(name, os.O_WRONLY, 0)
-	if err != nil || !info.Mode().IsRegular() {
-		return name, 0, f, err
-	}
-	if at, err = filepath.EvalSymlinks(name); err != nil {
-		return name, 0, nil, errors.Join(err, f.Close())
-	}
-	return at, info.Mode().Perm(), nil, f.Close()
-}
-
-// notWritten says what the disk would not do. Other errors stay as they are.
-func notWritten(name string, kind extensions.Kind, err error) error {
-	var told *extensions.Error
-	if err == nil || errors.As(err, &told) {
-		return err
-	}
-	var disk *fs.PathError
-	var moved *os.LinkError
-	switch { // their paths are of a file nobody asked for
-	case errors.As(err, &disk):
-		err = disk.Err
-	case errors.As(err, &moved):
-		err = moved.Err
-	}
-	return extensions.Errorf(kind, "writing %s: %w", name, err).WithRemedy("name a file you may write, with room on its disk")
 }
 
 func (a *app) sendEvents(ctx context.Context, e *engine.Engine, f exportFlags) error {

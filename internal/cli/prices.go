@@ -77,9 +77,14 @@ func printBook(w io.Writer, l engine.PriceList) error {
 	if len(l.Bindings) > 0 {
 		state = "prices " + strings.Join(l.Bindings, ", ")
 	}
+	memory := ""
+	if l.MemoryMBPerCPU > 0 {
+		memory = fmt.Sprintf("at least %d MiB for each vCPU, charged whether asked for or not", l.MemoryMBPerCPU)
+	}
 	lines := [][2]string{
 		{"source", l.Source},
 		{"billing", l.Billing + ": " + l.Billed},
+		{"memory", memory},
 		{"paused", l.Paused},
 		{"here", state},
 		{"file", l.Where},

@@ -11,16 +11,6 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
-type quoteView struct {
-	Profile  string          `json:"profile"`
-	Version  string          `json:"version"`
-	Estimate engine.Estimate `json:"estimate"`
-	Route    engine.Route    `json:"route"`
-	Past     int64           `json:"past"` // lives of the profile that expected and p95 are from
-	Funds    []engine.Funds  `json:"funds,omitempty"`
-	Notices  []engine.Notice `json:"notices,omitempty"`
-}
-
 func (a *app) quoteCommand() *cobra.Command {
 	var req engine.Request
 	var inputs []string
@@ -53,8 +43,7 @@ Nothing is made, dialled or written.`,
 				if err != nil {
 					return err
 				}
-				v := quoteView{q.ProfileID, q.Version, q.Estimate, q.Route, q.Past, q.Funds, q.Notices}
-				return a.show(v, func(w io.Writer) error { return a.printQuote(w, v) })
+				return a.show(viewOfQuote(q), func(w io.Writer) error { return a.printQuote(w, q, req.Billing) })
 			})
 		},
 	}

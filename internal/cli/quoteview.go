@@ -10,23 +10,29 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine"
 )
 
-func (a *app) printQuote(w io.Writer, v quoteView) error {
-	e := v.Estimate
+// printQuote leaves test doubles out that the profile does not name. Billing is
+// what was asked for, "" = whoever it turns out to be.
+func (a *app) printQuote(w io.Writer, q engine.Quoted, billing string) error {
+	q.Estimate.Candidates = slices.DeleteFunc(slices.Clone(q.Estimate.Candidates), func(c engine.EstimateCandidate) bool { return engine.UnnamedDouble(c.Refusals) })
+	e := q.Estimate
 	err := facts(w, [][2]string{
-		{"profile", v.Profile + "@" + v.Version},
+		{"profile", q.ProfileID + "@" + q.Version},
 		{"ttl", e.TTL},
 		{"per hour", amountRange(e.HourlyLow, e.HourlyHigh, e.Currency)},
 		{"total", amountRange(e.TotalLow, e.TotalHigh, e.Currency)},
 		{"at most", amount(e.Maximum, e.Currency)},
-		{"chosen by", v.Route.Strategy},
-		{"because", v.Route.Why},
+		{"chosen by", q.Route.Strategy},
+		{"because", q.Route.Why},
 		{"catalog", e.CatalogDigest},
 	})
 	if err != nil {
 		return err
 	}
-	for _, part := range []func(io.Writer, quoteView) error{printCandidates, printLines, printFunds, printRefusals} {
-		if err := part(w, v); err != nil {
+	if err := printCandidates(w, q, billing); err != nil {
+		return err
+	}
+	for _, part := range []func(io.Writer, engine.Quoted) error{printLines, printFunds, printRefusals} {
+		if err := part(w, q); err != nil {
 			return err
 		}
 	}
@@ -36,31 +42,31 @@ func (a *app) printQuote(w io.Writer, v quoteView) error {
 	for _, s := range e.Assumptions {
 		a.say("note: assumed: %s", s)
 	}
-	for _, n := range v.Notices {
+	for _, n := range q.Notices {
 		a.notify(n)
 	}
 	return nil
 }
 
 // printCandidates is a line for each place, in their order.
-func printCandidates(w io.Writer, v quoteView) error {
-	if len(v.Estimate.Candidates) == 0 {
+func printCandidates(w io.Writer, q engine.Quoted, billing string) error {
+	if len(q.Estimate.Candidates) == 0 {
 		return nil
 	}
 	head := []string{"ORDER", "PLACE", "PER HOUR", "EXPECTED", "95 OF 100", "AT MOST", "PAID BY", "PRICE", "EXPIRY"}
 	rows := [][]string{head}
-	for _, c := range v.Estimate.Candidates {
+	for _, c := range q.Estimate.Candidates {
 		order, past := "refused", ""
 		if c.Eligible {
 			order = strconv.FormatInt(c.Order, 10)
 		}
-		if v.Past > 0 {
+		if q.Past > 0 {
 			past = amount(c.P95, c.Currency)
 		}
 		rows = append(rows, []string{order, placeName(c.Extension, c.Host), amount(c.Hourly, c.Currency), amount(c.Expected, c.Currency), past,
-			amount(c.Maximum, c.Currency), payer(c), priceNote(c), c.Expiry})
+			amount(c.Maximum, c.Currency), payer(c, billing), priceNote(c), c.Expiry})
 	}
-	if v.Past == 0 {
+	if q.Past == 0 {
 		for i := range rows {
 			rows[i] = slices.Delete(rows[i], 4, 5)
 		}
@@ -71,7 +77,10 @@ func printCandidates(w io.Writer, v quoteView) error {
 	return grid(w, rows)
 }
 
-func payer(c engine.EstimateCandidate) string {
+func payer(c engine.EstimateCandidate, billing string) string {
+	if !c.Memo && billing == "" {
+		return "credit, else you"
+	}
 	if !c.Memo {
 		return "wallet"
 	}
@@ -82,12 +91,12 @@ func payer(c engine.EstimateCandidate) string {
 }
 
 // printLines shows how the first choice's price comes about.
-func printLines(w io.Writer, v quoteView) error {
-	i := slices.IndexFunc(v.Estimate.Candidates, func(c engine.EstimateCandidate) bool { return c.Order == 1 })
-	if i < 0 || len(v.Estimate.Candidates[i].Lines) == 0 {
+func printLines(w io.Writer, q engine.Quoted) error {
+	i := slices.IndexFunc(q.Estimate.Candidates, func(c engine.EstimateCandidate) bool { return c.Order == 1 })
+	if i < 0 || len(q.Estimate.Candidates[i].Lines) == 0 {
 		return nil
 	}
-	c := v.Estimate.Candidates[i]
+	c := q.Estimate.Candidates[i]
 	rows := [][]string{{"COMPONENT", "QUANTITY", "PRICE", "AMOUNT", "AS OF", "CONFIDENCE", "SOURCE"}}
 	for _, l := range c.Lines {
 		rows = append(rows, []string{l.Component, l.Quantity + " " + l.Unit, amount(l.UnitPrice, ""), amount(l.Amount, c.Currency), l.AsOf, l.Confidence, l.Source})
@@ -102,12 +111,12 @@ func printLines(w io.Writer, v quoteView) error {
 	return grid(w, rows)
 }
 
-func printFunds(w io.Writer, v quoteView) error {
-	if len(v.Funds) == 0 {
+func printFunds(w io.Writer, q engine.Quoted) error {
+	if len(q.Funds) == 0 {
 		return nil
 	}
 	rows := [][]string{{"LIMIT", "AVAILABLE", "NEEDED", ""}}
-	for _, f := range v.Funds {
+	for _, f := range q.Funds {
 		verdict := ""
 		switch {
 		case f.Enough:
@@ -124,9 +133,9 @@ func printFunds(w io.Writer, v quoteView) error {
 	return grid(w, rows)
 }
 
-func printRefusals(w io.Writer, v quoteView) error {
+func printRefusals(w io.Writer, q engine.Quoted) error {
 	var refusals []string
-	for _, c := range v.Estimate.Candidates {
+	for _, c := range q.Estimate.Candidates {
 		for _, r := range c.Refusals {
 			refusals = append(refusals, refusalLines(placeName(c.Extension, c.Host), r))
 		}

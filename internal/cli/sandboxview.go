@@ -142,7 +142,7 @@ func chargeLine(c chargeView) string {
 	}
 	line := c.Component + ": " + amount(c.Amount, c.Currency) + " for " + counted
 	if c.Memo {
-		line += " (memo: charged to nobody)"
+		line += " (a note: no credit was taken for it)"
 	}
 	return line
 }

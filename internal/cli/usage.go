@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"errors"
 	"path/filepath"
 	"strings"
 
@@ -9,7 +10,19 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
+// usageError tells what is wrong with a command line. No flag is a digit: what
+// looks like one is a number below zero, and none is meant to be.
 func usageError(c *cobra.Command, err error) error {
+	var flag interface {
+		error
+		GetSpecifiedShortnames() string
+	}
+	if errors.As(err, &flag) {
+		if n := flag.GetSpecifiedShortnames(); n != "" && strings.ContainsRune("0123456789.", rune(n[0])) {
+			return extensions.Errorf(extensions.KindInvalid, "%s: -%s is negative", c.CommandPath(), extensions.Clean(n, 80)).
+				WithRemedy("give a number or an amount that is not below zero, such as \"100 USD\"")
+		}
+	}
 	return extensions.Errorf(extensions.KindInvalid, "%s: %w", c.CommandPath(), err).
 		WithRemedy("run `%s --help`", c.CommandPath())
 }

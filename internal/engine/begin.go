@@ -96,6 +96,10 @@ func (e *Engine) claim(ctx context.Context, l ledger.Ledger, c *creation, holder
 // operation under way is waited for; what is overdue, failed or vanished is
 // cleaned up and closed first.
 func (e *Engine) settleTaken(ctx context.Context, l ledger.Ledger, row ledger.Sandbox, notify Notify) (settled, wait bool, err error) {
+	if handedOver(row) {
+		return false, false, extensions.Errorf(extensions.KindConflict, "%w; the ledger, which cannot be reached, may have it already", e.holderOf(row)).
+			WithRemedy("apply again when the ledger can be reached, or choose another name")
+	}
 	intents, err := l.OpenIntents(ctx, ledger.IntentFilter{Subject: string(row.ID)})
 	if err != nil {
 		return false, false, err

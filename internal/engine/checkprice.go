@@ -23,10 +23,10 @@ func (e *Engine) checkPrice(p *prepared, cand *route.Candidate) error {
 	return at("max_cost", p.checkMaxCost(cand))
 }
 
-// freshPrice refuses a price that is too old where a wallet pays.
+// freshPrice refuses a price that is too old where a wallet pays by it.
 func (e *Engine) freshPrice(cand *route.Candidate, q meter.Quote) error {
 	book := e.catalog.Book(cand.Binding)
-	if book == nil || q.Memo {
+	if book == nil || !q.Snapshot.WalletPaysByIt() {
 		return nil
 	}
 	if err := book.Fresh(e.now()); err != nil {

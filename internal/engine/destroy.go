@@ -23,6 +23,9 @@ func (e *Engine) Destroy(ctx context.Context, rec Receipt, opts DestroyOptions) 
 	l, row, err := e.rowToEnd(ctx, rec, opts.Notify)
 	for err == nil {
 		switch {
+		case handedOver(row): // by another run, since it was found
+			l, row, err = e.rowToEnd(ctx, rec, opts.Notify)
+			continue
 		case row.State == lifecycle.Destroyed:
 			return e.ended(ctx, l, row), nil
 		case rec.Generation > 0 && row.Generation > rec.Generation:
@@ -67,7 +70,8 @@ func (e *Engine) rowToEnd(ctx context.Context, rec Receipt, notify Notify) (ledg
 	}
 	if err != nil {
 		s, here, ok := e.spooledToChange(ctx, rec.ID)
-		if !ok || !absent(err) {
+		_, _, to := e.inSpool(ctx, rec.ID)
+		if !absent(err) || !to {
 			return s, here, unless(ok, err)
 		}
 	}
@@ -82,6 +86,11 @@ func (e *Engine) rowToEnd(ctx context.Context, rec Receipt, notify Notify) (ledg
 		notify.tell("Recovery did not finish", "%s", err.Error())
 	}
 	row, err = l.Get(ctx, rec.ID)
+	if absent(err) { // the ledger did not take it
+		if s, here, ok := e.spooledToChange(ctx, rec.ID); ok {
+			return s, here, nil
+		}
+	}
 	return l, row, err
 }
 

@@ -11,12 +11,12 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"sync"
 	"time"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/catalog"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
@@ -94,7 +94,7 @@ type Engine struct {
 	catalog  *catalog.Catalog
 	handlers map[string]extensions.Extension
 	log      *slog.Logger
-	now      func() time.Time
+	clock    func() time.Time // this machine's
 	getenv   func(string) string
 	life     life
 	backends backends
@@ -108,7 +108,7 @@ type Engine struct {
 // New loads the catalog and checks the options. It opens no ledger and dials
 // nothing, so every Terraform walk may call it. Errors are KindInvalid.
 func New(opts Options) (*Engine, error) {
-	e := &Engine{opts: opts, stateDir: opts.StateDir, account: opts.Account, log: opts.Log, now: opts.Now, getenv: os.Getenv,
+	e := &Engine{opts: opts, stateDir: opts.StateDir, account: opts.Account, log: opts.Log, clock: opts.Now, getenv: os.Getenv,
 		handlers: map[string]extensions.Extension{}, backends: backends{open: map[place]*opened{}},
 		recovery: recovery{turn: make(chan struct{}, 1)}}
 	if e.account == "" {
@@ -120,8 +120,8 @@ func New(opts Options) (*Engine, error) {
 	if e.log == nil {
 		e.log = slog.New(slog.DiscardHandler)
 	}
-	if e.now == nil {
-		e.now = time.Now
+	if e.clock == nil {
+		e.clock = time.Now
 	}
 	var descriptors []extensions.Descriptor
 	for _, x := range opts.Extensions {
@@ -167,15 +167,7 @@ func (e *Engine) CatalogNotices() []string { return e.catalog.Notices }
 
 // CheckAccount checks the form "org/workspace": two names of letters, digits,
 // ".", "_" and "-", each at most 63 characters and starting with a letter or digit.
-func CheckAccount(account string) error {
-	if !accountForm.MatchString(account) {
-		return extensions.Errorf(extensions.KindInvalid, "the account %q is not of the form org/workspace", extensions.Clean(account, 80)).
-			WithRemedy("use letters, digits, '.', '_' and '-', such as acme/web")
-	}
-	return nil
-}
-
-var accountForm = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,62}/[A-Za-z0-9][A-Za-z0-9._-]{0,62}$`)
+func CheckAccount(account string) error { return ledger.CheckAccount(account) }
 
 func (e *Engine) checkCredentials(binding string, fields map[string]Secret) error {
 	b, err := e.binding(binding)

@@ -70,6 +70,13 @@ func (e *Engine) estimate(p *prepared, candidates []route.Candidate) Estimate {
 	return est
 }
 
+// UnnamedDouble reports the refusals of a test double that nobody asked for. It
+// was no candidate, and its invented price beside real ones would only puzzle:
+// it is not shown to people.
+func UnnamedDouble(rs []Refusal) bool {
+	return slices.ContainsFunc(rs, func(r Refusal) bool { return r.Rule == string(route.RuleNamedOnly) })
+}
+
 func estimateCandidate(c *route.Candidate, q meter.Quote) EstimateCandidate {
 	ec := EstimateCandidate{
 		Extension: c.Binding, Host: c.HostName(), Hourly: amount(q.Hourly), Creation: amount(q.PerCreation), Low: amount(q.Low),

@@ -96,11 +96,15 @@ func (e *Engine) getDestroyed(s Sandbox, row ledger.Sandbox) (Sandbox, error) {
 	return s, err
 }
 
-// getAbsent tells expired from lost.
+// getAbsent tells expired from lost. What a run began to end, and could not
+// close, is neither: whoever owns it still has to end it, which settles it.
 func (e *Engine) getAbsent(s Sandbox, row ledger.Sandbox, obs extensions.Observation) (Sandbox, error) {
 	end := e.endOf(row, obs.EndedAt)
 	if !row.ExpiresAt.IsZero() && !row.ExpiresAt.After(e.now()) {
 		s.State, s.EndedAt, s.Reason = string(lifecycle.Expired), end.at, "its ttl ended at "+row.ExpiresAt.UTC().Format(time.RFC3339)
+		return s, nil
+	}
+	if row.State == lifecycle.Destroying || row.State == lifecycle.Failed {
 		return s, nil
 	}
 	last := ""
@@ -110,7 +114,7 @@ func (e *Engine) getAbsent(s Sandbox, row ledger.Sandbox, obs extensions.Observa
 	err := extensions.Errorf(extensions.KindNotFound, "sandbox %s (%s) is gone from %s before its end at %s: lost%s",
 		row.ID, row.Name, candidateName(row), row.ExpiresAt.UTC().Format(time.RFC3339), last)
 	err.ID = row.ID
-	return s, err
+	return s, err.WithRemedy("make one of its name, or run `sandboxer sweep`: either settles what it cost and frees what is set aside for it")
 }
 
 // merge lays an observation over what is recorded.

@@ -24,6 +24,8 @@ type ledgers struct {
 	spool, spoolRead ledger.Ledger
 	closed           bool
 	replayed         atomic.Bool // what the spool held is in the ledger
+	// clocked is the ledger whose clock counts, if it is another machine's.
+	clocked atomic.Pointer[ledger.Clocked]
 	// down is why a shared ledger could not be reached a moment ago.
 	down      error
 	downUntil time.Time
@@ -32,6 +34,16 @@ type ledgers struct {
 // downFor is how long a shared ledger that could not be reached is not tried
 // again: one operation asks for it many times over.
 const downFor = 3 * time.Second
+
+// now is the time by the clock that is kept for all who share the ledger: what
+// is overdue by this machine's alone is not.
+func (e *Engine) now() time.Time {
+	now := e.clock()
+	if c := e.books.clocked.Load(); c != nil {
+		now = now.Add(-(*c).Ahead())
+	}
+	return now
+}
 
 func (e *Engine) ledgerURL() string {
 	if e.opts.Ledger != "" {
@@ -66,7 +78,7 @@ func (e *Engine) ledger(ctx context.Context, readOnly bool) (ledger.Ledger, erro
 			return nil, err
 		}
 		defer done()
-		l, err := ledger.Open(ctx, e.ledgerURL(), ledger.Options{ReadOnly: readOnly, Now: e.now, Lease: e.opts.Lease, Token: e.opts.LedgerToken})
+		l, err := ledger.Open(ctx, e.ledgerURL(), ledger.Options{ReadOnly: readOnly, Now: e.clock, Lease: e.opts.Lease, Token: e.opts.LedgerToken})
 		if err != nil {
 			if e.notReached(ctx, err) {
 				e.books.isDown(err)
@@ -120,6 +132,9 @@ func (b *ledgers) keep(l ledger.Ledger, readOnly bool) error {
 	defer b.mu.Unlock()
 	if b.closed {
 		return errors.Join(errClosed(), l.Close())
+	}
+	if c, ok := l.(ledger.Clocked); ok {
+		b.clocked.Store(&c)
 	}
 	if !readOnly {
 		b.rw = l

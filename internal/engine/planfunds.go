@@ -91,6 +91,9 @@ func (e *Engine) limits(ctx context.Context, req Request) (balances []ledger.Bal
 	if row, err := l.ByName(ctx, e.account, req.Name); req.Name != "" && err == nil {
 		leaving = append(leaving[:len(leaving):len(leaving)], row.ID) // it has to be gone by then, or is adopted
 	}
+	if left, err := e.unfinished(ctx, l); err == nil { // recovered before anything is begun
+		leaving = append(leaving[:len(leaving):len(leaving)], left...)
+	}
 	seen := map[ID]bool{}
 	for _, id := range leaving {
 		if seen[id] {

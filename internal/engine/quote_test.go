@@ -136,6 +136,25 @@ func TestOldPricesAreRefusedWhereAWalletPays(t *testing.T) {
 	}
 }
 
+// With the user's own key the wallet pays by an old price only what is a share
+// of it.
+func TestAnOldPriceIsRefusedWhereTheFeeIsAShareOfIt(t *testing.T) {
+	t.Parallel()
+	old := strings.NewReplacer(`"2026-08-01"`, `"2019-08-01"`, `"2036-08-01"`, `"2020-08-01"`).Replace(stubBook)
+	for fee, refused := range map[string]bool{`share: "0.05"`: true, `per_hour: "0.01 USD"`: false, `per_hour: "0.01 USD", share: "0.05", billing: platform`: false} {
+		dir := folder(t, map[string]string{"prices/mine.yaml": old, "extensions/fee.yaml": "id: ext.saas-stub\nhandler: saas-stub\nfee: { " + fee + " }\n"})
+		e, err := engine.New(engine.Options{Extensions: all(), StateDir: t.TempDir(), Account: "acme/web", Catalog: []string{"testdata/catalog", dir}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer e.Close()
+		_, err = e.Plan(context.Background(), engine.Request{Profile: "profile.stub", TTL: "2h", Billing: "byok"})
+		if stale := err != nil && strings.Contains(err.Error(), "is stale"); stale != refused {
+			t.Errorf("fee %s: %v", fee, err)
+		}
+	}
+}
+
 func TestAQuoteKnowsWhatAPlanMustNot(t *testing.T) {
 	t.Parallel()
 	var ahead time.Duration // the clocks, ours and the vendor's

@@ -45,7 +45,11 @@ func (e *Engine) Recover(ctx context.Context, notify Notify) error {
 	if err := e.recoverIn(ctx, l, notify); err != nil {
 		return err
 	}
-	return e.replay(ctx, l, notify)
+	if err := e.replay(ctx, l, notify); err != nil {
+		return err
+	}
+	e.settleNoted(ctx, l, notify) // what is noted of that
+	return nil
 }
 
 // recoverAgain makes the next caller recover, when there is more to do.
@@ -62,7 +66,7 @@ func (e *Engine) recoverAgain(ctx context.Context) error {
 
 // caughtUp recovers, and once more for a sandbox that is in the spool only.
 func (e *Engine) caughtUp(ctx context.Context, id ID, notify Notify) error {
-	if _, _, ok := e.spooled(ctx, id); ok {
+	if _, _, ok := e.inSpool(ctx, id); ok {
 		if err := e.recoverAgain(ctx); err != nil {
 			return err
 		}

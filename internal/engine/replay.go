@@ -6,13 +6,25 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/failpoint"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/lifecycle"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
-// movedOn is how a row of the spool ends whose sandbox goes on in the ledger.
-const movedOn = "moved"
+// How a row of the spool ends whose sandbox goes on in the ledger, and what is
+// noted of it before the ledger is told: from then on the ledger may have it.
+const (
+	movedOn  = "moved"
+	movingOn = "moving"
+)
+
+// handedOver reports a row of the spool that is not the spool's to change any
+// more: without the ledger it is ended and extended by its receipt, as all that
+// the ledger has.
+func handedOver(row ledger.Sandbox) bool {
+	return row.EndReason == movedOn || row.EndReason == movingOn
+}
 
 // replay brings what the spool holds into the ledger, in the order it was made,
 // each life in one transaction. A name that somebody else has by now is a
@@ -24,6 +36,9 @@ func (e *Engine) replay(ctx context.Context, l ledger.Ledger, notify Notify) err
 	}
 	if err := e.recoverIn(ctx, s, notify); err != nil {
 		return err
+	}
+	if kept, ok := s.(*spoolLedger); ok {
+		s = kept.Ledger // to go on with what was marked before
 	}
 	rows, err := s.List(ctx, ledger.Filter{Account: e.account})
 	if err != nil {
@@ -47,16 +62,33 @@ func (e *Engine) replayOne(ctx context.Context, l, s ledger.Ledger, row ledger.S
 		return e.carryOver(ctx, l, s, row, notify)
 	}
 	open, err := s.OpenIntents(ctx, ledger.IntentFilter{Subject: string(row.ID)})
-	if err != nil || len(open) > 0 {
+	if err != nil {
 		return err
 	}
-	op, err := e.openOperation(ctx, s, row, ledger.IntentAdopt, ledger.Change{Event: note("sandbox.moving", nil)}, notify)
+	if len(open) > 0 {
+		if over, err := e.abandoned(ctx, s, open[0]); err != nil || !over || row.EndReason != movingOn {
+			return err
+		}
+	}
+	mark := movingOn
+	op, err := e.openOperation(ctx, s, row, ledger.IntentAdopt, ledger.Change{Patch: ledger.Patch{EndReason: &mark}, Event: note("sandbox.moving", nil)}, notify)
 	if err != nil {
 		return stale(err)
 	}
 	defer op.close()
+	if stop := failpoint.Hit(ctx, pointMoving); stop != nil {
+		return stop
+	}
 	if err := e.carryOver(ctx, l, s, op.row, notify); err != nil {
-		return errors.Join(err, op.apply(ctx, ledger.Change{Finish: &ledger.FinishIntent{Outcome: ledger.Failed, Reason: extensions.Clean(err.Error(), 500)}}))
+		failed := ledger.Change{Finish: &ledger.FinishIntent{Outcome: ledger.Failed, Reason: extensions.Clean(err.Error(), 500)}}
+		if refused(err) {
+			mark = ""
+			failed.Patch.EndReason = &mark
+		}
+		return errors.Join(err, op.apply(ctx, failed))
+	}
+	if stop := failpoint.Hit(ctx, pointTold); stop != nil {
+		return stop
 	}
 	// At once: a run that died in between would leave a sandbox to be ended.
 	now, reason, expect := e.now(), movedOn, ledger.Expect{Fence: op.row.Fence, Holder: op.holder}
@@ -66,6 +98,15 @@ func (e *Engine) replayOne(ctx context.Context, l, s ledger.Ledger, row ledger.S
 			Finish: &ledger.FinishIntent{Outcome: ledger.Confirmed}, Meter: ledger.MeterOps{Close: &ledger.MeterClose{At: now, Source: "ours", Booked: &ledger.Booked{}}},
 			Event: note("sandbox.moved", map[string]any{"ledger": l.ID()})})
 	return err
+}
+
+// refused reports that the ledger has taken nothing, for certain.
+func refused(err error) bool {
+	switch extensions.KindOf(err) {
+	case extensions.KindConflict, extensions.KindInvalid, extensions.KindUnauthorized, extensions.KindUnsupported, extensions.KindExhausted, extensions.KindNotFound:
+		return true
+	}
+	return false
 }
 
 // carryOver records in l the life that s has of a sandbox. What never ran and

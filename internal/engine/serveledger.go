@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"log/slog"
 	"path/filepath"
-	"regexp"
 	"time"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger"
@@ -78,17 +77,12 @@ func (e *Engine) tokensFile(file string) string {
 // CreateLedgerToken makes a token for an account, org/workspace or an org; file
 // "" is that of the state folder.
 func (e *Engine) CreateLedgerToken(file, account string) (Secret, LedgerToken, error) {
-	if !orgForm.MatchString(account) {
-		if err := CheckAccount(account); err != nil {
-			return Secret{}, LedgerToken{}, err
-		}
+	if err := ledger.CheckScope(account); err != nil {
+		return Secret{}, LedgerToken{}, err
 	}
 	text, t, err := httpledger.CreateToken(e.tokensFile(file), account, e.now())
 	return extensions.NewSecret(text), LedgerToken{t.ID, t.Account, t.CreatedAt}, err
 }
-
-// orgForm is the part of an account before the slash.
-var orgForm = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$`)
 
 // LedgerTokens lists the tokens of a file.
 func (e *Engine) LedgerTokens(file string) ([]LedgerToken, error) {
@@ -114,7 +108,8 @@ func (o ownersPrices) Price(a tenant.Asked) (tenant.Price, error) {
 	if err != nil {
 		return tenant.Price{}, err
 	}
-	out := tenant.Price{Metered: b.Capabilities.PricingModel == extensions.PricingMetered, Native: b.Capabilities.Expiry == extensions.ExpiryNative}
+	out := tenant.Price{Metered: b.Capabilities.PricingModel == extensions.PricingMetered, Native: b.Capabilities.Expiry == extensions.ExpiryNative,
+		MaxSandboxes: b.MaxSandboxes}
 	if !out.Metered {
 		return out, nil
 	}

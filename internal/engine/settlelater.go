@@ -106,7 +106,10 @@ func (e *Engine) settleNoted(ctx context.Context, l ledger.Ledger, notify Notify
 	order := slices.SortedFunc(maps.Keys(noted), func(a, b string) int { return noted[a].At.Compare(noted[b].At) })
 	for _, name := range order {
 		err := e.settleOne(ctx, l, noted[name], notify)
-		if err == nil {
+		switch {
+		case errors.Is(err, errInSpool):
+			continue
+		case err == nil:
 			err = os.Remove(name)
 		}
 		left(name, err)
@@ -125,10 +128,18 @@ func readUnsettled(name string) (unsettled, error) {
 	return u, err
 }
 
+// errInSpool: the note is about what the ledger has yet to be told.
+var errInSpool = errors.New("it is in the spool")
+
 // settleOne closes the row of what was ended. A row that is closed, or went on
 // in another generation, needs nothing.
 func (e *Engine) settleOne(ctx context.Context, l ledger.Ledger, u unsettled, notify Notify) error {
 	row, err := l.Get(ctx, u.ID)
+	if absent(err) {
+		if _, _, ok := e.inSpool(ctx, u.ID); ok {
+			return errInSpool
+		}
+	}
 	if absent(err) || err == nil && (row.State == lifecycle.Destroyed || row.Generation != u.Generation) {
 		return nil
 	}

@@ -26,6 +26,12 @@ type spoolLedger struct {
 	inUse *flock.Flock // shared by all who have it open
 }
 
+// Apply changes nothing of what the ledger has, or may have, by now.
+func (s *spoolLedger) Apply(ctx context.Context, c ledger.Change) (ledger.Sandbox, error) {
+	c.Expect.NoEndReason = true
+	return s.Ledger.Apply(ctx, c)
+}
+
 func (s *spoolLedger) Close() error { return errors.Join(s.Ledger.Close(), s.inUse.Close()) }
 
 const spoolDir = "spool"
@@ -83,14 +89,20 @@ func (e *Engine) openSpool(ctx context.Context, folder string, readOnly bool) (l
 	return kept, nil
 }
 
-// spooled finds a sandbox that only this machine knows of so far, for reading.
-func (e *Engine) spooled(ctx context.Context, id ID) (ledger.Ledger, ledger.Sandbox, bool) {
+// inSpool finds a sandbox that the next replay is about.
+func (e *Engine) inSpool(ctx context.Context, id ID) (ledger.Ledger, ledger.Sandbox, bool) {
 	s, err := e.openSpool(ctx, e.spoolFolder(), true)
 	if err != nil || s == nil {
 		return nil, ledger.Sandbox{}, false
 	}
 	row, err := s.Get(ctx, id)
 	return s, row, err == nil && row.EndReason != movedOn
+}
+
+// spooled finds a sandbox that only this machine knows of so far, for reading.
+func (e *Engine) spooled(ctx context.Context, id ID) (ledger.Ledger, ledger.Sandbox, bool) {
+	s, row, ok := e.inSpool(ctx, id)
+	return s, row, ok && !handedOver(row)
 }
 
 // spooledToChange is spooled for writing.
@@ -104,7 +116,7 @@ func (e *Engine) spooledToChange(ctx context.Context, id ID) (ledger.Ledger, led
 		return nil, row, false
 	}
 	row, err = s.Get(ctx, id)
-	return s, row, err == nil && row.EndReason != movedOn
+	return s, row, err == nil && !handedOver(row)
 }
 
 // notReached tells a shared ledger that does not answer from one that refuses.

@@ -22,7 +22,7 @@ func TestAKillWhileTheSpoolIsBroughtInEndsNothing(t *testing.T) {
 	m.o.Do = "sweep"
 	var made []string
 	kills, ended := 0, 0
-	for _, point := range []string{"ledger.begin", "ledger.sandbox", "ledger.intent.open", "ledger.meter.open", "ledger.meter.close", "ledger.stream", "ledger.commit", "ledger.committed"} {
+	for _, point := range []string{"ledger.begin", "ledger.sandbox", "ledger.intent.open", "ledger.meter.open", "ledger.meter.close", "ledger.stream", "ledger.commit", "ledger.committed", "engine.replay.moving", "engine.replay.told"} {
 		m.cut.Off()
 		e := m.next()
 		for i := range 2 { // one goes on, the other is over

@@ -17,7 +17,7 @@ var _ datasource.DataSourceWithConfigure = (*accountDataSource)(nil)
 
 var walletFields = []computedField{
 	{name: "currency", typ: types.StringType, doc: "ISO 4217 code."},
-	{name: "granted", typ: types.StringType, doc: "All credit ever put in."},
+	{name: "granted", typ: types.StringType, doc: "All credit ever put in, in `currency`, as all amounts here."},
 	{name: "spent", typ: types.StringType, doc: "What was used and paid."},
 	{name: "reserved", typ: types.StringType, doc: "Set aside for sandboxes that live, by their worst case."},
 	{name: "available", typ: types.StringType, doc: "What can still be set aside: granted, less spent and reserved."},
@@ -28,26 +28,26 @@ var budgetFields = []computedField{
 	{name: "account", typ: types.StringType, doc: "Whose: `org/workspace`, or `org` for all of its workspaces together."},
 	{name: "name", typ: types.StringType, doc: "Name of the budget."},
 	{name: "currency", typ: types.StringType, doc: "ISO 4217 code."},
-	{name: "limit", typ: types.StringType, doc: "What may be spent and reserved in a period."},
+	{name: "limit", typ: types.StringType, doc: "What may be spent and reserved in a period, in `currency`, as all amounts here."},
 	{name: "hard", typ: types.BoolType, doc: "Whether passing it is refused, or only told."},
 	{name: "period", typ: types.StringType, doc: "`day`, `week` or `month`, in UTC; null for one that never begins anew."},
 	{name: "spent", typ: types.StringType, doc: "Spent in the period."},
 	{name: "over", typ: types.StringType, doc: "Of that, what was more than had been reserved."},
 	{name: "reserved", typ: types.StringType, doc: "Set aside for sandboxes that live."},
 	{name: "left", typ: types.StringType, doc: "What is left below the limit; negative above it."},
-	{name: "since", typ: types.StringType, doc: "When the period began; null for one that never begins anew."},
-	{name: "resets_at", typ: types.StringType, doc: "When the next period begins."},
+	{name: "since", typ: types.StringType, doc: "When the period began, RFC 3339; null for one that never begins anew."},
+	{name: "resets_at", typ: types.StringType, doc: "When the next period begins, RFC 3339; null for one that never begins anew."},
 }
 
 var ceilingFields = []computedField{
 	{name: "source", typ: types.StringType, doc: "Whose it is: a policy's id, or the default for places that send a bill."},
 	{name: "scope", typ: types.StringType, doc: "Whose sandboxes count: `org/workspace`, or all of an `org`."},
 	{name: "currency", typ: types.StringType, doc: "ISO 4217 code, where it bounds what is spent and set aside; null where it bounds how many sandboxes are made."},
-	{name: "limit", typ: types.StringType, doc: "So many sandboxes, or so much money."},
-	{name: "used", typ: types.StringType, doc: "What counts against it now."},
-	{name: "per", typ: types.StringType, doc: "How long it looks back, such as `10m`."},
+	{name: "limit", typ: types.StringType, doc: "How many sandboxes, or how much in `currency`."},
+	{name: "used", typ: types.StringType, doc: "What counts against it now, in what `limit` counts."},
+	{name: "per", typ: types.StringType, doc: "How long it looks back, a duration such as `10m`."},
 	{name: "full", typ: types.BoolType, doc: "Whether nothing more is let through now."},
-	{name: "next", typ: types.StringType, doc: "When there is room again; null where there is, and where something has to end for that."},
+	{name: "next", typ: types.StringType, doc: "When there is room again, RFC 3339; null where there is, and where something has to end for that."},
 }
 
 var accountFields = []computedField{

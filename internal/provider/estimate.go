@@ -2,7 +2,6 @@ package provider
 
 import (
 	"context"
-	"slices"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/types"
@@ -13,8 +12,8 @@ import (
 var stringsType = types.ListType{ElemType: types.StringType}
 
 var refusalFields = []computedField{
-	{name: "stage", typ: types.StringType, doc: "The step of routing that refused: `intent`, `permission`, `viability`, …"},
-	{name: "rule", typ: types.StringType, doc: "Stable id of the rule."},
+	{name: "stage", typ: types.StringType, doc: "The step of routing that refused: `intent` (the request itself), `permission` (a policy) or `viability` (what the place can do)."},
+	{name: "rule", typ: types.StringType, doc: "Stable id of the rule, such as `viability.ttl-max`."},
 	{name: "reason", typ: types.StringType, doc: "Why, in words."},
 	{name: "remedy", typ: types.StringType, doc: "What would let it in."},
 }
@@ -24,26 +23,26 @@ var candidateFields = []computedField{
 	{name: "host", typ: types.StringType, doc: "Name of the host; null for a vendor's account, or this machine without a name."},
 	{name: "eligible", typ: types.BoolType, doc: "Whether the sandbox may run there."},
 	{name: "order", typ: types.Int64Type, doc: "1 is the first choice; null for a refused one."},
-	{name: "hourly", typ: types.StringType, doc: "Price per hour; null if unknown."},
-	{name: "creation", typ: types.StringType, doc: "Fee per creation; null if unknown."},
-	{name: "maximum", typ: types.StringType, doc: "Worst case at the TTL; null if unknown."},
-	{name: "currency", typ: types.StringType, doc: "ISO 4217 code."},
+	{name: "hourly", typ: types.StringType, doc: "Price of a running hour in `currency`, with the fees that an hour bears and without those of a creation; null if unknown."},
+	{name: "creation", typ: types.StringType, doc: "What the creation costs, in `currency`; null if unknown."},
+	{name: "maximum", typ: types.StringType, doc: "Worst case, in `currency`: at the TTL; null if unknown."},
+	{name: "currency", typ: types.StringType, doc: "ISO 4217 code; null where nothing is priced."},
 	{name: "source", typ: types.StringType, doc: "Where the price comes from."},
-	{name: "as_of", typ: types.StringType, doc: "Date of the price."},
+	{name: "as_of", typ: types.StringType, doc: "Date of the price, `YYYY-MM-DD`; null if it has none."},
 	{name: "confidence", typ: types.StringType, doc: "`exact`, `estimated` or `unknown`."},
 	{name: "expiry", typ: types.StringType, doc: "Who ends the sandbox when its time is up: `native` (the backend itself), `host` (a timer there) or `sweep` (the next run of sandboxer)."},
-	{name: "refusals", list: refusalFields, doc: "Why it was refused; empty for an eligible one."},
+	{name: "refusals", list: refusalFields, doc: "Why it was refused, every reason of the step that refused it; empty for an eligible one."},
 }
 
 // estimateFields are shared by sandboxer_sandbox.estimate and sandboxer_quote.
 var estimateFields = []computedField{
 	{name: "catalog_digest", typ: types.StringType, doc: "Digest of the catalog these numbers come from."},
 	{name: "currency", typ: types.StringType, doc: "ISO 4217 code of the range; null where candidates are priced in several currencies or none is priced."},
-	{name: "hourly_low", typ: types.StringType, doc: "Lowest price per hour over the eligible candidates, as a decimal string."},
-	{name: "hourly_high", typ: types.StringType, doc: "Highest price per hour; null if one is unknown."},
-	{name: "total_low", typ: types.StringType, doc: "Lowest total: fee and minimum charge of the cheapest candidate."},
-	{name: "total_high", typ: types.StringType, doc: "Highest total over the eligible candidates; null if one is unknown."},
-	{name: "maximum", typ: types.StringType, doc: "Worst case when the sandbox lives until its TTL; null if unknown, never 0 for unknown."},
+	{name: "hourly_low", typ: types.StringType, doc: "Lowest price per hour over the eligible candidates, in `currency`, a decimal string as all amounts; null if none is known."},
+	{name: "hourly_high", typ: types.StringType, doc: "Highest price per hour, in `currency`; null if one is unknown."},
+	{name: "total_low", typ: types.StringType, doc: "Lowest total, in `currency`: fee and minimum charge of the cheapest candidate; null if none is known."},
+	{name: "total_high", typ: types.StringType, doc: "Highest total over the eligible candidates, in `currency`; null if one is unknown."},
+	{name: "maximum", typ: types.StringType, doc: "Worst case when the sandbox lives until its TTL, in `currency`; null if unknown, never 0 for unknown."},
 	{name: "candidates", list: candidateFields, doc: "Every place that was considered, eligible ones first in their order, with its price or why it was refused. Test doubles are left out unless the profile names them."},
 	{name: "unknowns", typ: stringsType, doc: "What could not be priced."},
 	{name: "assumptions", typ: stringsType, doc: "What the numbers assume."},
@@ -104,7 +103,7 @@ func newTotals(e engine.Estimate) totalsModel {
 func newEstimate(e engine.Estimate) estimateModel {
 	m := estimateModel{totalsModel: newTotals(e), Candidates: []candidateModel{}}
 	for _, c := range e.Candidates {
-		if !isUnnamedDouble(c.Refusals) {
+		if !engine.UnnamedDouble(c.Refusals) {
 			m.Candidates = append(m.Candidates, newCandidate(c))
 		}
 	}
@@ -122,12 +121,6 @@ func newCandidate(c engine.EstimateCandidate) candidateModel {
 		m.Order = types.Int64Value(c.Order)
 	}
 	return m
-}
-
-// isUnnamedDouble reports the refusal of a test double that nobody asked for:
-// it was no candidate, and its invented price in every plan would only puzzle.
-func isUnnamedDouble(rs []engine.Refusal) bool {
-	return slices.ContainsFunc(rs, func(r engine.Refusal) bool { return r.Rule == "intent.named-only" })
 }
 
 func newRefusals(rs []engine.Refusal) []refusalModel {

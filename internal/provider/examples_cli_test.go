@@ -149,7 +149,7 @@ func TestTheBudgetExampleKeepsSomethingToSpare(t *testing.T) {
 	limit("5 USD")
 	c.apply()
 	c.planIsEmpty()
-	if out := c.must("plan", "-no-color", "-var=spare=0"); strings.Contains(out, "Warning") {
+	if out := c.must("plan", "-no-color", "-var=spare=0"); strings.Contains(flat(out), "Less than a tenth") {
 		t.Error(out)
 	}
 	limit("0.25 USD")

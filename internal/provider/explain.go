@@ -15,7 +15,7 @@ func explainRefusals(e engine.Estimate, all bool) string {
 	var b strings.Builder
 	leftOut := 0
 	for _, c := range e.Candidates {
-		if c.Eligible || isUnnamedDouble(c.Refusals) {
+		if c.Eligible || engine.UnnamedDouble(c.Refusals) {
 			continue
 		}
 		if !all && leavesOut(c) {
@@ -27,7 +27,11 @@ func explainRefusals(e engine.Estimate, all bool) string {
 			if i > 0 {
 				b.WriteString("\n ")
 			}
-			b.WriteString(" " + sentence(r.Reason))
+			said := sentence(r.Reason)
+			if r.Remedy != "" && !strings.HasSuffix(said, ".") { // an id at its end is not to be copied here
+				said += "."
+			}
+			b.WriteString(" " + said)
 			if r.Remedy != "" {
 				b.WriteString(" To use it: " + strings.TrimRight(r.Remedy, ".") + ".")
 			}

@@ -154,8 +154,9 @@ func TestRefusalsReadLikeSentences(t *testing.T) {
 		{Extension: "ext.a", Eligible: true},
 		{Extension: "ext.b", Host: "one", Refusals: []engine.Refusal{{Stage: "viability", Reason: "no containers", Remedy: "choose a weaker isolation"}}},
 		{Extension: "ext.c", Refusals: []engine.Refusal{{Stage: "intent", Reason: "another is pinned"}}},
+		{Extension: "ext.d", Refusals: []engine.Refusal{{Stage: "viability", Reason: "it is in eu-west-1", Remedy: "drop the region"}}},
 	}}
-	want := "- ext.b on one: No containers. To use it: choose a weaker isolation.\n- not considered, because the request leaves them out: 1 more"
+	want := "- ext.b on one: No containers. To use it: choose a weaker isolation.\n- ext.d: It is in eu-west-1. To use it: drop the region.\n- not considered, because the request leaves them out: 1 more"
 	if got := explainRefusals(est, false); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}

@@ -12,21 +12,21 @@ var quoteLineFields = []computedField{
 	{name: "component", typ: types.StringType, doc: "What is paid for: `creation`, `vcpu`, `memory`, `disk`, `gpu:H100`, `egress`, `sandbox`, `surcharge`, `fee:share`, …"},
 	{name: "quantity", typ: types.StringType, doc: "How much of it, in `unit`."},
 	{name: "unit", typ: types.StringType, doc: "What the price is for, such as `vcpu-second`."},
-	{name: "unit_price", typ: types.StringType, doc: "Price of one unit; null if unknown."},
-	{name: "amount", typ: types.StringType, doc: "Quantity times price, rounded once to 10⁻⁹; null if unknown."},
+	{name: "unit_price", typ: types.StringType, doc: "Price of one unit, in the candidate's `currency`; null if unknown."},
+	{name: "amount", typ: types.StringType, doc: "Quantity times price, rounded once to 10⁻⁹ of the candidate's `currency`; null if unknown."},
 	{name: "memo", typ: types.BoolType, doc: "Whether it is only noted down: somebody else is paid, or nobody."},
 	{name: "source", typ: types.StringType, doc: "Where the price comes from."},
-	{name: "as_of", typ: types.StringType, doc: "Date of the price."},
+	{name: "as_of", typ: types.StringType, doc: "Date of the price, `YYYY-MM-DD`; null if it has none."},
 	{name: "confidence", typ: types.StringType, doc: "`exact`, `estimated` or `unknown`."},
 }
 
 // quoteCandidateFields are those of an estimate, and what makes a quote of it.
 var quoteCandidateFields = slices.Concat(candidateFields[:len(candidateFields)-1], []computedField{
-	{name: "low", typ: types.StringType, doc: "Fee and minimum charge; null if unknown."},
-	{name: "expected", typ: types.StringType, doc: "At the expected duration; null if unknown."},
-	{name: "p95", typ: types.StringType, doc: "At the duration that 95 in 100 past sandboxes of the profile stayed below; null without history."},
-	{name: "reserve", typ: types.StringType, doc: "What is set aside: the maximum with every line rounded up; null if unknown."},
-	{name: "wallet", typ: types.StringType, doc: "What of `reserve` comes out of a wallet: all of it on platform credit, the fee with your own key, `0.00` on an own place; null if unknown."},
+	{name: "low", typ: types.StringType, doc: "What it costs if it ends at once, in `currency`: fee and minimum charge; null if unknown."},
+	{name: "expected", typ: types.StringType, doc: "What it costs at the expected duration, in `currency`; null if unknown."},
+	{name: "p95", typ: types.StringType, doc: "What it costs, in `currency`, at the duration that 95 in 100 past sandboxes of the profile stayed below; null without history."},
+	{name: "reserve", typ: types.StringType, doc: "What is set aside, in `currency`: the maximum with every line rounded up; null if unknown."},
+	{name: "wallet", typ: types.StringType, doc: "What of `reserve`, in `currency`, comes out of a wallet: all of it on platform credit, the fee with your own key, `0.00` on an own place; null if unknown."},
 	{name: "memo", typ: types.BoolType, doc: "Whether no wallet pays the place itself: your own key or your own machine does."},
 	{name: "lines", list: quoteLineFields, doc: "How `expected` comes about, a line for each component."},
 	{name: "assumptions", typ: stringsType, doc: "What the numbers assume."},
@@ -49,8 +49,8 @@ var quoteRouteFields = []computedField{
 var fundsFields = []computedField{
 	{name: "limit", typ: types.StringType, doc: "Which wallet or budget, and whose."},
 	{name: "currency", typ: types.StringType, doc: "ISO 4217 code."},
-	{name: "available", typ: types.StringType, doc: "What is left in it."},
-	{name: "needed", typ: types.StringType, doc: "What the first choice would set aside of it; null if unknown."},
+	{name: "available", typ: types.StringType, doc: "What is left in it, in `currency`."},
+	{name: "needed", typ: types.StringType, doc: "What the first choice would set aside of it, in `currency`; null if unknown."},
 	{name: "hard", typ: types.BoolType, doc: "Whether a create that needs more is refused."},
 	{name: "enough", typ: types.BoolType, doc: "Whether what is left covers what is needed; false too where that is not known."},
 }
@@ -112,7 +112,7 @@ type fundsModel struct {
 func newQuoteCandidates(list []engine.EstimateCandidate) []quoteCandidateModel {
 	out := []quoteCandidateModel{}
 	for _, c := range list {
-		if isUnnamedDouble(c.Refusals) {
+		if engine.UnnamedDouble(c.Refusals) {
 			continue
 		}
 		m := quoteCandidateModel{candidateModel: newCandidate(c), Low: optional(c.Low), Expected: optional(c.Expected), P95: optional(c.P95),

@@ -57,7 +57,7 @@ func routeValue(ctx context.Context, r engine.Route) (types.Object, diag.Diagnos
 func newRejected(list []engine.Rejected) []rejectedModel {
 	out := []rejectedModel{}
 	for _, x := range list {
-		if !isUnnamedDouble(x.Refusals) {
+		if !engine.UnnamedDouble(x.Refusals) {
 			out = append(out, rejectedModel{Candidate: x.Candidate, Refusals: newRefusals(x.Refusals)})
 		}
 	}

@@ -89,6 +89,9 @@ func tellLost(diags *diag.Diagnostics, m sandboxModel, err error) {
 	if e := m.ExpiresAt.ValueString(); e != "" {
 		detail = "It would have lived until " + e + ". " + detail
 	}
+	if remedy := extensions.RemedyOf(err); remedy != "" {
+		detail += "\n\nWhat to do: " + sentence(remedy)
+	}
 	diags.AddWarning("Sandbox "+m.label()+" was lost", detail)
 }
 

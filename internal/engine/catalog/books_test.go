@@ -35,6 +35,7 @@ func size(cpu extensions.Milli, memory int64, gpu string) extensions.Resources {
 // The hourly prices are worked out by hand from what the vendors say.
 func TestTheBuiltInPriceListsGiveTheVendorsOwnExamples(t *testing.T) {
 	t.Parallel()
+	four := int64(4096)
 	for name, c := range map[string]struct {
 		handler, region  string
 		size             extensions.Resources
@@ -50,7 +51,9 @@ func TestTheBuiltInPriceListsGiveTheVendorsOwnExamples(t *testing.T) {
 		"daytona: its default":                   {"daytona", "", extensions.Resources{}, "0.066924", "0.00", meter.ConfidenceEstimated},
 		"daytona: GPUs have a price, not known":  {"daytona", "", size(1000, 1024, "H100"), "unknown", "0.00", meter.ConfidenceUnknown},
 		"vercel: 2 x 0.128 + 4 x 0.0212":         {"vercel", "", size(2000, 4096, ""), "0.3408", "0.0000006", meter.ConfidenceExact},
+		"vercel: 4 GiB come with 2 vCPU":         {"vercel", "", size(2000, 512, ""), "0.3408", "0.0000006", meter.ConfidenceExact},
 		"vercel: no size was asked for or known": {"vercel", "", extensions.Resources{}, "unknown", "0.0000006", meter.ConfidenceUnknown},
+		"vercel: memory alone tells no size":     {"vercel", "", extensions.Resources{MemoryMB: &four}, "unknown", "0.0000006", meter.ConfidenceUnknown},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -115,7 +115,7 @@ func chargeDescription(c ledger.ChargeRow) string {
 }
 
 func chargeFrequency(c ledger.ChargeRow) string {
-	if base(c.Component) == meter.ComponentCreation {
+	if c.Unit == "creation" {
 		return "One-Time"
 	}
 	return "Usage-Based"
@@ -132,8 +132,11 @@ func seller(c ledger.ChargeRow) string {
 	return platform
 }
 
-// publisher is whose machines they are.
+// publisher is whose machines they are; a fee is the platform's own.
 func publisher(c ledger.ChargeRow) string {
+	if base(c.Component) == meter.ComponentFee {
+		return platform
+	}
 	if paidBy(c.Charge) == PaidByOwnPlace {
 		return ledger.StreamOf(c.For.Account)
 	}
@@ -153,6 +156,7 @@ func base(component string) string {
 var meterNames = map[string]string{
 	meter.ComponentCreation: "Creation", meter.ComponentSandbox: "Sandbox Time", meter.ComponentVCPU: "CPU Time", meter.ComponentMemory: "Memory",
 	meter.ComponentDisk: "Disk Space", meter.ComponentGPU: "GPU Time", meter.ComponentEgress: "Data Transfer", meter.ComponentSurcharge: "Surcharge",
+	meter.ComponentFee: "Platform Fee",
 }
 
 func meterName(component string) string {

@@ -3,23 +3,16 @@ package export
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"time"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/failpoint"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger"
-	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
-// Bounds of a batch. An event that is larger goes alone.
-const (
-	batchEvents = 100
-	batchBytes  = 1 << 20
-)
-
-// wrongPlace is how many events in a row a receiver may refuse, and take none,
-// until it is taken for something else than a receiver of events.
+// wrongPlace is how many events a receiver may refuse while it takes none of a
+// batch, until it is taken for something else than a receiver of events. Then
+// the batch is not held: the fault is not the events'.
 const wrongPlace = 5
 
 // Sending tells what came of it.
@@ -46,8 +39,8 @@ var _ = failpoint.Register("export.attempted", "export.sent", "export.marked")
 // Send delivers what the receiver has not got of the stream, in order: each
 // event of the chain, and after it a usage event for every charge that it
 // settles. Every event arrives at least once and always under the same id. One
-// that the receiver refuses (400, 409, 413, 422) is held, and so is one that
-// was sent a day ago and never answered; the rest goes on. What else goes
+// that the receiver refuses (400, 409, 413, 422) is held, if it takes others, and
+// so is one that was sent a day ago and never answered; the rest goes on. What else goes
 // wrong ends the run, and the next one goes on from there.
 //
 // Errors: KindInvalid for a wrong target, KindUnauthorized, KindUnavailable
@@ -76,20 +69,11 @@ type sender struct {
 	ledger  Ledger
 	stream  string
 	out     Sending
-	refused int // in a row, and none taken before
-}
-
-// parcel is an event of the chain and the usage events made of it.
-type parcel struct {
-	seq    int64
-	events [][]byte
-}
-
-func (p parcel) size() (n int) {
-	for _, e := range p.events {
-		n += len(e) + 1
-	}
-	return n
+	took    bool          // anything, in this run
+	refused []ledger.Held // as long as it took nothing; not noted yet
+	no      *refusal      // the last one of those
+	doubt   bool          // of one of those: an attempt before was lost
+	held    int           // and nothing taken
 }
 
 // tell completes the result with what the ledger says now.
@@ -141,40 +125,6 @@ func newlyHeld(before, now ledger.Outbox) (out []ledger.Held) {
 	return out
 }
 
-// batch reads what goes next. What was sent before and not answered goes
-// again, and with no others, whose first attempt this is.
-func (s *sender) batch(ctx context.Context, o ledger.Outbox) ([]parcel, error) {
-	want := batchEvents
-	if o.Attempted > o.Delivered {
-		want = int(min(o.Attempted-o.Delivered, batchEvents))
-	}
-	events, err := s.ledger.Events(ctx, s.stream, o.Delivered+1, want)
-	if err != nil {
-		return nil, err
-	}
-	var out []parcel
-	count, size := 0, 0
-	for _, e := range events {
-		p, err := s.parcel(ctx, e)
-		if err != nil {
-			return nil, err
-		}
-		count, size = count+len(p.events), size+p.size()
-		if len(out) > 0 && (count > batchEvents || size > batchBytes) {
-			break
-		}
-		out = append(out, p)
-	}
-	return out, nil
-}
-
-func (s *sender) parcel(ctx context.Context, e ledger.Event) (parcel, error) {
-	p := parcel{seq: e.Seq, events: [][]byte{e.CloudEvent}}
-	usage, err := usageEvents(ctx, s.ledger, e)
-	p.events = append(p.events, usage...)
-	return p, err
-}
-
 // batchOut notes that the batch is about to be sent, sends it, and notes what
 // came of it. Who dies in between leaves the time of the first attempt behind.
 func (s *sender) batchOut(ctx context.Context, batch []parcel) error {
@@ -186,7 +136,10 @@ func (s *sender) batchOut(ctx context.Context, batch []parcel) error {
 		return err
 	}
 	doubt, err := s.deliver(ctx, batch)
-	if err != nil && !doubt {
+	if err == nil {
+		err = s.refusedAll(ctx, last)
+	}
+	if err != nil && !doubt && !s.doubt {
 		if _, moveErr := s.move(context.WithoutCancel(ctx), ledger.OutboxStep{Withdraw: last}); moveErr != nil {
 			return errors.Join(err, moveErr)
 		}
@@ -207,8 +160,7 @@ func (s *sender) deliver(ctx context.Context, batch []parcel) (doubt bool, err e
 	var no *refusal
 	switch {
 	case err == nil:
-		s.taken(batch)
-		return true, s.note(ctx, ledger.OutboxStep{Delivered: batch[len(batch)-1].seq})
+		return true, s.taken(ctx, batch)
 	case !errors.As(err, &no):
 		return doubt, err
 	case len(batch) == 1:
@@ -220,42 +172,6 @@ func (s *sender) deliver(ctx context.Context, batch []parcel) (doubt bool, err e
 		}
 	}
 	return false, nil
-}
-
-// single holds a parcel of which something was refused; the rest of it is sent.
-func (s *sender) single(ctx context.Context, p parcel, no *refusal, doubt bool) (bool, error) {
-	if len(p.events) > 1 {
-		var last *refusal
-		for _, e := range p.events {
-			d, err := s.post(ctx, [][]byte{e})
-			if err != nil && !errors.As(err, &last) {
-				return true, err // what came before it may have arrived
-			}
-			doubt = doubt || d
-		}
-		if last == nil { // too many at once, and that was all
-			s.taken([]parcel{p})
-			return true, s.note(ctx, ledger.OutboxStep{Delivered: p.seq})
-		}
-		no = last
-	}
-	held := ledger.Held{Seq: p.seq, State: ledger.HeldRejected, Reason: no.reason}
-	if err := s.note(ctx, ledger.OutboxStep{Hold: []ledger.Held{held}, Delivered: p.seq}); err != nil {
-		return true, err
-	}
-	if s.refused++; s.refused == wrongPlace && s.out.Events == 0 {
-		return doubt, extensions.Errorf(extensions.KindInvalid, "%s has refused the first %d events and taken none; the last time it %s", s.url, wrongPlace, no.reason).
-			WithRemedy("check the address; when it is right, send what is held with --resend")
-	}
-	return false, nil
-}
-
-func (s *sender) taken(batch []parcel) {
-	s.refused = 0
-	for _, p := range batch {
-		s.out.Events++
-		s.out.Usage += int64(len(p.events) - 1)
-	}
 }
 
 // note records what the receiver said. That is done although the caller has
@@ -270,46 +186,4 @@ func (s *sender) note(ctx context.Context, step ledger.OutboxStep) error {
 		return err
 	}
 	return failpoint.Hit(ctx, "export.marked")
-}
-
-// resend sends what is held, one by one: somebody has asked for it.
-func (s *sender) resend(ctx context.Context) error {
-	o, err := s.ledger.Outbox(ctx, s.sink, s.stream)
-	if err != nil {
-		return err
-	}
-	for _, h := range o.Held {
-		events, err := s.ledger.Events(ctx, s.stream, h.Seq, 1)
-		if err != nil {
-			return err
-		}
-		if len(events) != 1 || events[0].Seq != h.Seq {
-			return extensions.Errorf(extensions.KindInternal, "event %s/%d is held for %s and is not in the ledger", s.stream, h.Seq, s.sink)
-		}
-		p, err := s.parcel(ctx, events[0])
-		if err != nil {
-			return err
-		}
-		if err := s.resendOne(ctx, p); err != nil {
-			return fmt.Errorf("sending event %d again: %w", h.Seq, err)
-		}
-	}
-	return nil
-}
-
-func (s *sender) resendOne(ctx context.Context, p parcel) error {
-	for _, e := range p.events {
-		_, err := s.post(ctx, [][]byte{e})
-		var no *refusal
-		if errors.As(err, &no) {
-			held := ledger.Held{Seq: p.seq, State: ledger.HeldRejected, Reason: no.reason}
-			s.out.New = append(s.out.New, held)
-			return s.note(ctx, ledger.OutboxStep{Hold: []ledger.Held{held}})
-		}
-		if err != nil {
-			return err
-		}
-	}
-	s.taken([]parcel{p})
-	return s.note(ctx, ledger.OutboxStep{Release: []int64{p.seq}})
 }

@@ -210,15 +210,65 @@ func TestABadEventHoldsUpNoOther(t *testing.T) {
 	}
 }
 
+// What takes nothing, however often it is sent to, is the wrong place: nothing
+// is held for it, and nothing is missing once it is right.
 func TestAnEndpointThatTakesNothingIsTold(t *testing.T) {
 	t.Parallel()
-	l, _ := newLedger(t)
+	l, c := newLedger(t)
 	r := newReceiver(t)
-	lives(t, l, 10)
+	lives(t, l, 30)
 	r.refuse = func(event) bool { return true }
-	out, err := send(l, r.URL, "")
-	if !extensions.IsKind(err, extensions.KindInvalid) || !strings.Contains(extensions.RemedyOf(err), "--resend") || len(out.Held) != wrongPlace || len(out.New) != wrongPlace {
+	for range 3 {
+		out, err := send(l, r.URL, "")
+		if !extensions.IsKind(err, extensions.KindInvalid) || !strings.Contains(extensions.RemedyOf(err), "address") || len(out.Held) != 0 || len(out.New) != 0 || out.Delivered != 0 {
+			t.Errorf("%+v, %v", out, err)
+		}
+		c.pass(25 * time.Hour)
+	}
+	r.refuse = nil
+	if out, err := send(l, r.URL, ""); err != nil || len(out.Held) != 0 {
 		t.Errorf("%+v, %v", out, err)
+	}
+	arrived(t, r, recorded(t, l))
+}
+
+// A receiver that has no use for what the chain begins with gets the rest.
+func TestARefusedBeginningHoldsUpNothing(t *testing.T) {
+	t.Parallel()
+	l, _ := newLedger(t)
+	lives(t, l, 30)
+	events := recorded(t, l)
+	r := newReceiver(t)
+	var bad []int64
+	for seq := range int64(99) {
+		bad = append(bad, seq+1)
+	}
+	r.refuse = func(e event) bool {
+		return slices.ContainsFunc(bad, func(n int64) bool { return e.ID == events[n-1].ID })
+	}
+	out, err := send(l, r.URL, "")
+	if err != nil || len(out.Held) != len(bad) || len(out.New) != len(bad) {
+		t.Errorf("%d held, %v", len(out.Held), err)
+	}
+	arrived(t, r, events, bad...)
+}
+
+// Few events that are refused and come with no others are not worth a word
+// about the address.
+func TestFewRefusedEventsAreHeld(t *testing.T) {
+	t.Parallel()
+	l, _ := newLedger(t)
+	lives(t, l, 1)
+	r := newReceiver(t)
+	r.refuse = func(e event) bool { return strings.HasPrefix(e.Type, "budget") }
+	for n := range wrongPlace {
+		if _, err := l.PutBudget(ctx, ledger.Budget{Account: "acme", Name: "all", Currency: "USD", Limit: int64(n + 1)}); err != nil {
+			t.Fatal(err)
+		}
+		out, err := send(l, r.URL, "")
+		if err != nil || len(out.Held) != n+1 || len(out.New) != 1 {
+			t.Errorf("%+v, %v", out, err)
+		}
 	}
 }
 

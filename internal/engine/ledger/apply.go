@@ -159,6 +159,8 @@ func (e Expect) mismatch(row Sandbox, open *Intent) string {
 		return "its operation is in other hands"
 	case !e.UpdatedAt.IsZero() && !e.UpdatedAt.Equal(row.UpdatedAt):
 		return ChangedMeanwhile
+	case e.NoEndReason && row.EndReason != "":
+		return "its end is recorded: " + row.EndReason
 	case e.NoIntent && open != nil:
 		return fmt.Sprintf("%s is under way", open.Kind)
 	}
@@ -201,6 +203,9 @@ func (t *tx) moved(row Sandbox, c Change) (Sandbox, error) {
 // check holds what must be true after any change: no state without someone
 // responsible, no usable sandbox unmetered, nothing running after the end.
 func (t *tx) check(row Sandbox) error {
+	if err := row.indexed(); err != nil {
+		return err
+	}
 	open, err := t.openIntent(string(row.ID))
 	if err != nil {
 		return err

@@ -4,10 +4,9 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
-	"strings"
-	"unicode"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/lifecycle"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
@@ -40,21 +39,11 @@ func (b Begin) validate() error {
 	if _, err := extensions.ParseID(string(b.ID)); err != nil {
 		return err
 	}
-	for _, r := range []struct{ name, value string }{{"account", b.Account}, {"name", b.Name}, {"key", b.Key}, {"holder", string(b.Holder)}} {
-		if err := plain(r.name, r.value); err != nil {
-			return err
-		}
+	if err := errors.Join(plain("account", b.Account), plain("name", b.Name), plain("key", b.Key), plain("holder", string(b.Holder))); err != nil {
+		return err
 	}
 	if StreamOf(b.Account) == "" {
 		return failuref(extensions.KindInvalid, "account %q has no org", b.Account).WithRemedy("write it as org/workspace")
-	}
-	return nil
-}
-
-// plain demands a text that can be a key: not empty, without control characters.
-func plain(what, v string) error {
-	if v == "" || strings.ContainsFunc(v, unicode.IsControl) {
-		return failuref(extensions.KindInvalid, "the %s %q is empty or has control characters", what, v)
 	}
 	return nil
 }
@@ -71,7 +60,10 @@ func (t *tx) begin(b Begin) (Sandbox, error) {
 	if row.CreatedAt.IsZero() {
 		row.CreatedAt = t.now
 	}
-	var err error
+	err := row.indexed()
+	if err != nil {
+		return row, err
+	}
 	if row.QuoteDigest, err = t.quote(b.Quote); err != nil {
 		return row, err
 	}

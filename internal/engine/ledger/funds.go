@@ -2,6 +2,7 @@ package ledger
 
 import (
 	"context"
+	"errors"
 	"math"
 	"time"
 
@@ -188,7 +189,7 @@ func (t *tx) granted(g Grant) error {
 // PutBudget implements Ledger.
 func (s *store) PutBudget(ctx context.Context, b Budget) (Budget, error) {
 	for _, r := range []struct{ name, value string }{{"account", b.Account}, {"name of the budget", b.Name}, {"currency", b.Currency}} {
-		if err := plain(r.name, r.value); err != nil {
+		if err := errors.Join(plain(r.name, r.value), short(r.name, r.value, maxName)); err != nil {
 			return b, err
 		}
 	}

@@ -3,6 +3,7 @@ package ledger
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"slices"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
@@ -10,7 +11,7 @@ import (
 
 func (s *store) PutHost(ctx context.Context, h Host) (Host, error) {
 	for _, r := range []struct{ name, value string }{{"account", h.Account}, {"host name", h.Name}} {
-		if err := plain(r.name, r.value); err != nil {
+		if err := errors.Join(plain(r.name, r.value), short(r.name, r.value, maxName)); err != nil {
 			return h, err
 		}
 	}

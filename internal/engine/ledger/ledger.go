@@ -150,6 +150,13 @@ type Ledger interface {
 	Close() error
 }
 
+// Clocked is a Ledger whose times are by the clock of another machine.
+type Clocked interface {
+	// Ahead is how far this machine's clock is ahead of that, below zero behind;
+	// 0 where they differ by no more than what nobody would notice.
+	Ahead() time.Duration
+}
+
 // Options open a ledger. The zero value is for writing.
 type Options struct {
 	// ReadOnly opens for reading: nothing is created or changed, and a

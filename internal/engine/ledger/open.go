@@ -65,22 +65,27 @@ func Register(name string, s Scheme) {
 	schemes[name] = s
 }
 
-func schemeOf(address string) (Scheme, bool) {
-	name, _, _ := strings.Cut(address, ":")
-	s, ok := schemes[name]
-	return s, ok
+// schemeOf also gives the address with its scheme as it is registered: they are
+// the same in capitals.
+func schemeOf(address string) (_ Scheme, normal string, known bool) {
+	name, rest, colon := strings.Cut(address, ":")
+	s, ok := schemes[strings.ToLower(name)]
+	if ok && colon {
+		address = strings.ToLower(name) + ":" + rest
+	}
+	return s, address, ok
 }
 
 // Shared reports an address whose ledger is on another machine, or may be.
 func Shared(address string) bool {
-	s, _ := schemeOf(address)
+	s, _, _ := schemeOf(address)
 	return s.Shared
 }
 
 // ShownURL is an address Open understands without what is nobody's business:
 // user and password. The same ledger is shown the same way to all its users.
 func ShownURL(address string) string {
-	if s, ok := schemeOf(address); ok {
+	if s, address, ok := schemeOf(address); ok {
 		return s.Shown(address)
 	}
 	return address
@@ -97,7 +102,7 @@ func shownPostgres(address string) string {
 // CheckURL reports whether Open would understand the address, without looking
 // at the place: KindInvalid or KindUnsupported.
 func CheckURL(address string) error {
-	if s, ok := schemeOf(address); ok {
+	if s, address, ok := schemeOf(address); ok {
 		return s.Check(address)
 	}
 	_, err := parseURL(address)
@@ -111,7 +116,7 @@ func Open(ctx context.Context, address string, o Options) (Ledger, error) {
 	if err := CheckURL(address); err != nil {
 		return nil, err
 	}
-	s, _ := schemeOf(address)
+	s, address, _ := schemeOf(address)
 	return s.Open(ctx, address, o)
 }
 

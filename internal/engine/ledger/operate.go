@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 
@@ -54,7 +55,7 @@ func (t *tx) intents(s subject, key string, fence *int64, open *Intent, finish *
 	if intent.Key == "" {
 		intent.Key = key
 	}
-	if err := plain("holder", string(intent.Holder)); err != nil {
+	if err := errors.Join(plain("holder", string(intent.Holder)), plain("key", intent.Key)); err != nil {
 		return nil, nil, err
 	}
 	if err := t.insert("ledger.intent.open", "intents", intent.fields()); err != nil {

@@ -281,6 +281,7 @@ func (t *tx) release(account, key string, rest []surplus) ([]Transfer, error) {
 		out = append(out, x)
 		if p.keep > 0 {
 			x.ID, x.Kind, x.PendingID, x.Amount = fmt.Sprintf("%s/keep/%d", key, i), TransferPending, "", p.keep
+			x.at = p.at // so much of it is held since then
 			if err := t.move(x, 0); err != nil {
 				return nil, err
 			}

@@ -185,7 +185,7 @@ func (w *benchWriter) life(i int) error {
 	row := Sandbox{ID: extensions.ID(id), Account: fmt.Sprintf("org%d/%s", i%10, []string{"web", "ml", "ci", "docs"}[i/10%4]), Name: fmt.Sprint("run-", i), State: "destroyed",
 		Mode: Running, Generation: 1, Fence: 2, Profile: fmt.Sprint("profile.p", i%7), ProfileVersion: "1.0.0", SpecHash: "aa", Extension: fmt.Sprint("ext.e", i%5),
 		Host: fmt.Sprint("host", i%20), Request: []byte(fmt.Sprintf(`{"consumer":{"actor":"agt","harness":"h%d","run_id":"%d"},"profile":"profile.p","ttl":"2h"}`, i%11, i/50))}
-	started := benchStart.Add(time.Duration(i) * 90 * 24 * time.Hour / benchMeters)
+	started := benchStart.Add(time.Duration(i) * (90 * 24 * time.Hour / benchMeters))
 	m := Meter{ID: id + "/1", SandboxID: row.ID, Generation: 1, Currency: "USD", Rates: w.rates, OpenedAt: started,
 		ClosedAt: started.Add(time.Duration(w.random.IntN(7200)) * time.Second), StartSource: "backend", EndSource: "backend", For: row.attribution()}
 	ends := []time.Time{m.ClosedAt}

@@ -96,7 +96,8 @@ func parseDecimal(s string, digits int) (int64, error) {
 	return n, nil
 }
 
-// formatDecimal is the exact inverse, with at least atLeast decimals.
+// formatDecimal is the exact inverse, with at least atLeast decimals; without
+// any there is no point.
 func formatDecimal(n int64, digits, atLeast int) string {
 	u, sign := uint64(n), ""
 	if n < 0 {
@@ -109,6 +110,9 @@ func formatDecimal(n int64, digits, atLeast int) string {
 	whole, fraction := s[:len(s)-digits], strings.TrimRight(s[len(s)-digits:], "0")
 	if pad := atLeast - len(fraction); pad > 0 {
 		fraction += strings.Repeat("0", pad)
+	}
+	if fraction == "" {
+		return sign + whole
 	}
 	return sign + whole + "." + fraction
 }

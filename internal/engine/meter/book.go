@@ -28,6 +28,7 @@ const (
 //	idle: zero                     # zero | storage-only | metered: what a paused sandbox costs
 //	counts: reserved               # reserved | larger: of what was asked for and what was used
 //	defaults: { cpu: "2", memory_mb: 512, disk_mb: 10240 }   # sizes where the profile asks for none
+//	memory_mb_per_cpu: 2048        # the least memory a vCPU comes with
 //	notes: ["100 USD of free credit for new accounts is not deducted"]
 //	components:
 //	  - { component: creation, unit: creation, price: "0.0000006" }
@@ -56,10 +57,13 @@ type Book struct {
 	Idle string `yaml:"idle" json:"idle,omitempty"`
 	// Counts is CountsReserved (also "") or CountsLarger, which charges CPU and
 	// memory by what was used where that is more than what was asked for.
-	Counts     string       `yaml:"counts" json:"counts,omitempty"`
-	Defaults   BookDefaults `yaml:"defaults" json:"defaults,omitzero"`
-	Notes      []string     `yaml:"notes" json:"notes,omitempty"`
-	Components []BookPrice  `yaml:"components" json:"components"`
+	Counts   string       `yaml:"counts" json:"counts,omitempty"`
+	Defaults BookDefaults `yaml:"defaults" json:"defaults,omitzero"`
+	// MemoryMBPerCPU is the memory that comes with each vCPU and is charged
+	// where less is asked for, in MiB; 0 = what is asked for counts.
+	MemoryMBPerCPU int64       `yaml:"memory_mb_per_cpu" json:"memory_mb_per_cpu,omitempty"`
+	Notes          []string    `yaml:"notes" json:"notes,omitempty"`
+	Components     []BookPrice `yaml:"components" json:"components"`
 	// Where the book stands, for messages: "catalog/prices/mine.yaml:5".
 	Where string `yaml:"-" json:"-"`
 }

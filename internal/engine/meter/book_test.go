@@ -86,6 +86,7 @@ func TestABookTellsEveryMistakeAndWhereItIs(t *testing.T) {
 		{"minimum of active cpu", `wall-clock`, `active-cpu`, "components.1.component", "measured"},
 		{"default cpu", `"0.5"`, `"half"`, "defaults", "decimal"},
 		{"negative default", `memory_mb: 512`, `memory_mb: -512`, "defaults", "negative"},
+		{"negative memory", `billing: wall-clock`, "billing: wall-clock\nmemory_mb_per_cpu: -1", "memory_mb_per_cpu", "negative"},
 		{"extension", `ext.e2b`, `e2b`, "extension", "binding"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -3,7 +3,6 @@ package meter
 import (
 	"fmt"
 	"strconv"
-	"strings"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
@@ -93,7 +92,7 @@ func (l ChargeLine) Units() string {
 	if err != nil { // more than 9 * 10^12 units: nobody needs the fraction
 		return strconv.FormatInt(l.Quantity/u.perUnit, 10)
 	}
-	return strings.TrimSuffix(formatDecimal(scaled, places, 0), ".")
+	return formatDecimal(scaled, places, 0)
 }
 
 // Arithmetic writes the line as a person would work it out: "28800 vcpu-second

@@ -103,7 +103,8 @@ func ParseMoney(s string) (Money, error) {
 		return Money{}, err
 	}
 	if a < 0 || strings.HasPrefix(number, "-") {
-		return Money{}, extensions.Errorf(extensions.KindInvalid, "%q is negative", s)
+		return Money{}, extensions.Errorf(extensions.KindInvalid, "%q is negative", s).
+			WithRemedy("give an amount that is not below zero")
 	}
 	return Money{Amount: a, Currency: Currency(code)}, nil
 }

@@ -100,6 +100,9 @@ func (p *pricing) fromBook(b *Book) error {
 	}
 	asked := p.Sizes
 	p.Sizes = asked.or(defaults)
+	if err := p.withItsMemory(b); err != nil {
+		return err
+	}
 	for _, bp := range b.Components {
 		if !b.applies(bp, p.Region) {
 			continue
@@ -116,6 +119,24 @@ func (p *pricing) fromBook(b *Book) error {
 		p.assume("the region is not known: prices that depend on it are left out")
 	}
 	return nil
+}
+
+// withItsMemory counts the memory that the vCPUs come with, where that is more
+// than what was asked for. Without a known number of vCPUs it is not known.
+func (p *pricing) withItsMemory(b *Book) error {
+	switch {
+	case b.MemoryMBPerCPU == 0:
+		return nil
+	case p.Sizes.VCPUMilli == 0:
+		p.Sizes.MemoryMiB = 0
+		return nil
+	}
+	comes, err := mulDiv(p.Sizes.VCPUMilli, b.MemoryMBPerCPU, milli, ceiling)
+	if err == nil && comes > p.Sizes.MemoryMiB {
+		p.assume("%d MiB of memory come with %s vCPU and are counted, as %s says", comes, formatDecimal(p.Sizes.VCPUMilli, 3, 0), b.ID)
+		p.Sizes.MemoryMiB = comes
+	}
+	return err
 }
 
 // assumeSize tells that a size comes from the book and not from the request.

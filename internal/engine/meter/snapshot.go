@@ -107,6 +107,12 @@ func (s PriceSnapshot) FeeRuns() bool {
 	})
 }
 
+// WalletPaysByIt reports whether the vendor's prices decide what a wallet pays:
+// all of it, or with the user's own key a fee that is a share of it.
+func (s PriceSnapshot) WalletPaysByIt() bool {
+	return !s.Memo || slices.ContainsFunc(s.Prices, func(p SnapshotPrice) bool { return base(p.Component) == ComponentFee && p.Unit == unitCharged })
+}
+
 func (s PriceSnapshot) activeCPU() bool { return s.Billing == extensions.BillingActiveCPU }
 
 func (s PriceSnapshot) check() error {

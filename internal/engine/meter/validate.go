@@ -153,6 +153,9 @@ func (b *Book) checkHead(c *checker) {
 	if _, err := b.Defaults.sizes(); err != nil {
 		c.bad("defaults", "%w", err)
 	}
+	if b.MemoryMBPerCPU < 0 {
+		c.bad("memory_mb_per_cpu", "%d is negative", b.MemoryMBPerCPU)
+	}
 	b.checkShape(c)
 	c.at = []string{"notes"}
 	for i, n := range b.Notes {

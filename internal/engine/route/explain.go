@@ -26,8 +26,10 @@ func (d Decision) Explain() string {
 	if len(d.Fallbacks) > 0 {
 		fmt.Fprintf(&b, "\nIf it has no room: %s.", strings.Join(ids(d.Fallbacks), ", "))
 	}
-	if d.judge != nil && len(d.judge.refused) > 0 {
-		b.WriteString("\nRefused:" + d.tellRefusals())
+	if d.judge != nil {
+		if refusals := d.tellRefusals(); refusals != "" {
+			b.WriteString("\nRefused:" + refusals)
+		}
 	}
 	for _, n := range d.Notices {
 		b.WriteString("\nNote: " + n + ".")
@@ -67,15 +69,40 @@ func (d Decision) kind() extensions.Kind {
 	return extensions.KindUnsupported
 }
 
-// told are the refusals worth a line: what the request left out on purpose
-// is summed up, unless there is nothing else.
+// told are the refusals worth a line: what the request left out on purpose is
+// summed up, unless there is nothing else, and a test double that nobody named
+// is told of only where no other place was there.
 func (d Decision) told() []refused {
 	all := d.refused()
-	told := slices.DeleteFunc(slices.Clone(all), func(x refused) bool { return x.rule.Stage == StageIntent && x.rule.ID != RuleOrigin })
-	if len(told) == 0 {
-		return all
+	for _, noise := range []func(refused) bool{
+		func(x refused) bool { return x.rule.Stage == StageIntent && x.rule.ID != RuleOrigin },
+		refused.unnamedDouble,
+	} {
+		if told := slices.DeleteFunc(slices.Clone(all), noise); len(told) > 0 {
+			return told
+		}
 	}
-	return told
+	if d.Chosen != nil {
+		return nil
+	}
+	return all
+}
+
+func (x refused) unnamedDouble() bool { return x.rule.ID == RuleNamedOnly }
+
+// untold counts the places without a line, test doubles aside.
+func (d Decision) untold(told []refused) (n int) {
+	seen := make(map[*Candidate]bool, len(told))
+	for _, x := range told {
+		seen[x.c] = true
+	}
+	for _, x := range d.judge.refused {
+		if !seen[x.c] && !x.unnamedDouble() {
+			seen[x.c] = true
+			n++
+		}
+	}
+	return n
 }
 
 func (d Decision) tellRefusals() string {
@@ -99,7 +126,7 @@ func (d Decision) tellRefusals() string {
 			fmt.Fprintf(&b, " What would help: %s.", r.Help)
 		}
 	}
-	if n := len(d.judge.refused) - len(told); n > 0 {
+	if n := d.untold(told); n > 0 {
 		fmt.Fprintf(&b, "\n- not asked, because the request leaves them out: %d more", n)
 	}
 	return b.String()

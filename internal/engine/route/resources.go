@@ -2,6 +2,7 @@ package route
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
@@ -34,48 +35,79 @@ func noteLimits(j *judge, c *Candidate) {
 	}
 }
 
-// sizes of a place; nil is unknown.
-func (c *Candidate) sizes() (cpu, memory *int64) {
-	cpu, memory = c.Capabilities.MaxVCPU, c.Capabilities.MaxMemoryMB
-	if c.Host != nil && c.Host.Cost != nil { // the only place where an owner states a size
-		cpu, memory = smaller(cpu, &c.Host.Cost.CPU), smaller(memory, &c.Host.Cost.MemoryMB)
-	}
-	return cpu, memory
+func (j *judge) sized() bool {
+	r := j.Spec.Resources
+	return r.CPU != nil || r.MemoryMB != nil || r.DiskMB != nil || r.GPU != nil
 }
 
-func (j *judge) tooSmall(c *Candidate) (cpu, memory bool) {
+// extent is one size that is asked for, and what is known of how much there is.
+type extent struct {
+	field  string
+	asked  *int64 // in quanta, of which unit make one of the others; nil = not asked
+	unit   int64
+	limit  *int64 // the place's; nil = not known
+	stated int64  // by the host's owner, beside its cost; 0 = not stated
+}
+
+// most is the least of what is known; ok is false where nothing is.
+func (x extent) most() (n int64, ok bool) {
+	switch {
+	case x.limit == nil:
+		return x.stated, x.stated > 0
+	case x.stated > 0:
+		return min(*x.limit, x.stated), true
+	}
+	return *x.limit, true
+}
+
+func (x extent) fits() bool {
+	most, known := x.most()
+	return x.asked == nil || !known || *x.asked <= 0 || (*x.asked-1)/x.unit < most
+}
+
+// extents are the sizes that c is judged by.
+func (j *judge) extents(c *Candidate) [4]extent {
+	var has extensions.HostCost
+	if c.Host != nil && c.Host.Cost != nil { // the only place where an owner states a size
+		has = *c.Host.Cost
+	}
 	r := j.Spec.Resources
-	maxCPU, maxMemory := c.sizes()
-	return r.CPU != nil && maxCPU != nil && int64(*r.CPU) > *maxCPU*1000, r.MemoryMB != nil && maxMemory != nil && *r.MemoryMB > *maxMemory
+	var gpus *int64
+	if r.GPU != nil {
+		gpus = &r.GPU.Count
+	}
+	return [4]extent{
+		{"cpu", (*int64)(r.CPU), 1000, c.Capabilities.MaxVCPU, has.CPU},
+		{"memory_mb", r.MemoryMB, 1, c.Capabilities.MaxMemoryMB, has.MemoryMB},
+		{"disk_mb", r.DiskMB, 1, nil, has.DiskMB},
+		{"gpu.count", gpus, 1, nil, has.GPU},
+	}
 }
 
 func passResources(j *judge, c *Candidate) bool {
-	cpu, memory := j.tooSmall(c)
-	return !cpu && !memory
+	for _, x := range j.extents(c) {
+		if !x.fits() {
+			return false
+		}
+	}
+	return true
 }
 
 func tellResources(j *judge, c *Candidate) (string, string) {
-	r := j.Spec.Resources
-	cpu, memory := j.tooSmall(c)
-	maxCPU, maxMemory := c.sizes()
 	var over, help []string
-	if cpu {
-		over = append(over, fmt.Sprintf("cpu %s is above its %d", milliText(*r.CPU), *maxCPU))
-		help = append(help, fmt.Sprintf("cpu to at most %d", *maxCPU))
-	}
-	if memory {
-		over = append(over, fmt.Sprintf("memory_mb %d is above its %d", *r.MemoryMB, *maxMemory))
-		help = append(help, fmt.Sprintf("memory_mb to at most %d", *maxMemory))
+	for _, x := range j.extents(c) {
+		if x.fits() {
+			continue
+		}
+		most, _ := x.most()
+		asked := strconv.FormatInt(*x.asked, 10)
+		if x.unit == 1000 {
+			asked = milliText(extensions.Milli(*x.asked))
+		}
+		over = append(over, fmt.Sprintf("%s %s is above its %d", x.field, asked, most))
+		help = append(help, fmt.Sprintf("%s to at most %d", x.field, most))
 	}
 	return strings.Join(over, ", "), "set " + strings.Join(help, " and ")
-}
-
-// smaller of a limit that may be unknown (nil) and a size that may be (0).
-func smaller(limit, size *int64) *int64 {
-	if *size <= 0 || limit != nil && *limit <= *size {
-		return limit
-	}
-	return size
 }
 
 func milliText(m extensions.Milli) string {

@@ -107,7 +107,7 @@ var Rules = []RuleInfo{
 	{RuleLimits, StageViability, "that does not hold cpu, memory, disk or process limits, unless `resources.best_effort` is set", passLimits, tellLimits,
 		func(j *judge) bool { return len(j.limits) > 0 }},
 	{RuleResources, StageViability, "smaller than the resources asked for", passResources, tellResources,
-		func(j *judge) bool { return j.Spec.Resources.CPU != nil || j.Spec.Resources.MemoryMB != nil }},
+		(*judge).sized},
 	{RuleGPU, StageViability, "without a GPU where one is asked for", passGPU, tellGPU, (*judge).wantsGPU},
 	{RuleReadOnly, StageViability, "that cannot keep a workspace of `access: ro` from being written", passReadOnly, tellReadOnly,
 		func(j *judge) bool { return j.Spec.Workspace.Access == extensions.AccessRO }},

@@ -206,6 +206,21 @@ Note: placement.prefer names attic, which is not there.`
 	}
 }
 
+func TestExplainKeepsTestDoublesToItself(t *testing.T) {
+	t.Parallel()
+	a, double := able(), able()
+	double.Binding, double.NamedOnly = "ext.double", true
+	q := Query{Candidates: []Candidate{a, double}}
+	q.Spec.Network.Default = "allow"
+	if got := Select(q).Explain(); strings.Contains(got, "double") || strings.Contains(got, "Refused") {
+		t.Errorf("beside a place: %s", got)
+	}
+	q.Candidates = q.Candidates[1:]
+	if got := Select(q).Explain(); !strings.Contains(got, "ext.double: it is a test double") {
+		t.Errorf("alone: %s", got)
+	}
+}
+
 func TestNeedsNamesEachPowerOnce(t *testing.T) {
 	t.Parallel()
 	var q Query

@@ -30,6 +30,28 @@ func onHost(c extensions.Capabilities, h extensions.Host, facts *extensions.Host
 		c.GPU = false
 		reasons = append(reasons, fmt.Sprintf("gpu: the host %q has none that its Docker can pass on; install the NVIDIA container toolkit", h.Name))
 	}
+	return onMachine(c, h, facts, reasons)
+}
+
+// onMachine narrows to the machine's own size: Docker refuses more CPUs than
+// there are, and memory that is not there kills what runs.
+func onMachine(c extensions.Capabilities, h extensions.Host, facts *extensions.HostFacts, reasons []string) (extensions.Capabilities, []string) {
+	var has []string
+	for _, size := range []struct {
+		limit **int64
+		found int64
+		text  string
+	}{{&c.MaxVCPU, facts.CPUs, "%d CPUs"}, {&c.MaxMemoryMB, facts.MemoryMB, "%d MiB of memory"}} {
+		if size.found <= 0 || *size.limit != nil && **size.limit <= size.found {
+			continue
+		}
+		found := size.found
+		*size.limit = &found
+		has = append(has, fmt.Sprintf(size.text, found))
+	}
+	if len(has) > 0 {
+		reasons = append(reasons, fmt.Sprintf("resources: the host %q has %s; ask for less, or use a larger host", h.Name, strings.Join(has, " and ")))
+	}
 	return c, reasons
 }
 

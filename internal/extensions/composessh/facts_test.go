@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -43,6 +44,42 @@ func TestAHostNarrowsEgress(t *testing.T) {
 	left, reasons := onHost(ceiling, extensions.Host{Name: "h"}, &extensions.HostFacts{Expiry: extensions.ExpirySweep})
 	if left.Expiry != extensions.ExpirySweep || left.GPU || len(reasons) != 3 {
 		t.Errorf("expiry %q, gpu %v, reasons %q", left.Expiry, left.GPU, reasons)
+	}
+}
+
+// What is larger than the machine is refused where it is chosen, not by its
+// Docker when other places are out of reach.
+func TestAHostNarrowsSizes(t *testing.T) {
+	t.Parallel()
+	ceiling := New().Describe().Capabilities
+	text := func(n *int64) string {
+		if n == nil {
+			return "unknown"
+		}
+		return strconv.FormatInt(*n, 10)
+	}
+	for _, c := range []struct {
+		name        string
+		facts       *extensions.HostFacts
+		cpu, memory string
+	}{
+		{"nobody has looked", nil, "unknown", "unknown"},
+		{"it did not tell", &extensions.HostFacts{}, "unknown", "unknown"},
+		{"it told", &extensions.HostFacts{CPUs: 8, MemoryMB: 16384}, "8", "16384"},
+	} {
+		left, reasons := onHost(ceiling, extensions.Host{Name: "h"}, c.facts)
+		if text(left.MaxVCPU) != c.cpu || text(left.MaxMemoryMB) != c.memory {
+			t.Errorf("%s: %s vCPU and %s MiB, want %s and %s", c.name, text(left.MaxVCPU), text(left.MaxMemoryMB), c.cpu, c.memory)
+		}
+		told := strings.Contains(strings.Join(reasons, "\n"), `resources: the host "h" has 8 CPUs and 16384 MiB of memory`)
+		if told != (c.cpu != "unknown") {
+			t.Errorf("%s: reasons %q", c.name, reasons)
+		}
+	}
+	small := int64(2)
+	ceiling.MaxVCPU, ceiling.MaxMemoryMB = &small, nil
+	if left, _ := onHost(ceiling, extensions.Host{}, &extensions.HostFacts{CPUs: 8}); *left.MaxVCPU != 2 || small != 2 {
+		t.Errorf("a host widens to %d vCPU", *left.MaxVCPU)
 	}
 }
 

@@ -19,6 +19,8 @@ func TestAddresses(t *testing.T) {
 	for address, want := range map[string]string{
 		"https://ledger.example":                   "https://ledger.example",
 		"https://ledger.example:7777/":             "https://ledger.example:7777",
+		"HTTPS://ledger.example":                   "https://ledger.example",
+		"HTTP://ledger.example":                    "",
 		"https://ledger.example/team/a/":           "https://ledger.example/team/a",
 		"https://ledger.example?ca=/etc/ca.pem":    "https://ledger.example",
 		"https://[2001:db8::1]:7777":               "https://[2001:db8::1]:7777",

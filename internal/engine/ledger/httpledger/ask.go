@@ -81,7 +81,7 @@ func exchanged[A any](ctx context.Context, c *Client, op string, q any) (answer 
 	req.Header.Set("Content-Type", contentType)
 	req.Header.Set(headerRequest, newRequestID())
 	req.SetResponseHandler(func(resp *http.Response) error {
-		c.clock.see(resp.Header.Get("Date"), time.Now())
+		c.clock.see(resp.Header.Get("Date"), c.now())
 		return x.read(resp)
 	})
 	resp, err := c.http.Do(req)

@@ -34,6 +34,7 @@ type Client struct {
 	token    extensions.Secret
 	readOnly bool
 	term     time.Duration
+	now      func() time.Time
 	http     *retryablehttp.Client
 	hello    welcome
 	clock    clock
@@ -52,8 +53,9 @@ type held struct {
 }
 
 // Open finds the server at https://host, and http://host on this machine, and
-// asks it which ledger it gives out. The token is that of the options, else of the environment. The
-// clock and the sinks of the options are the server's matter.
+// asks it which ledger it gives out. The token is that of the options, else of the environment. Times
+// are the server's, and what the options' clock says is compared with them; the
+// sinks are the server's matter.
 func Open(ctx context.Context, address string, o ledger.Options) (*Client, error) {
 	p, err := parse(address)
 	if err != nil {
@@ -66,7 +68,10 @@ func Open(ctx context.Context, address string, o ledger.Options) (*Client, error
 	if p.ca == "" {
 		p.ca = os.Getenv(EnvCA)
 	}
-	c := &Client{place: p, token: token, readOnly: o.ReadOnly, term: lease.Term(o.Lease)}
+	c := &Client{place: p, token: token, readOnly: o.ReadOnly, term: lease.Term(o.Lease), now: o.Now}
+	if c.now == nil {
+		c.now = time.Now
+	}
 	transport, err := p.transport()
 	if err != nil {
 		return nil, err

@@ -8,6 +8,10 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
+// minSkew is what two clocks may differ by without being corrected: they are
+// compared in whole seconds, and answers take their time.
+const minSkew = 10 * time.Second
+
 // maxSkew is how far this machine's clock may be from the server's where
 // something is begun: its end is counted by the one and kept by the other.
 const maxSkew = 5 * time.Minute
@@ -20,6 +24,14 @@ func (c *clock) see(date string, now time.Time) {
 	if there, err := http.ParseTime(date); err == nil {
 		c.ahead.Store(int64(now.Sub(there).Round(time.Second)))
 	}
+}
+
+// Ahead implements ledger.Clocked.
+func (c *Client) Ahead() time.Duration {
+	if off := time.Duration(c.clock.ahead.Load()); off.Abs() > minSkew {
+		return off
+	}
+	return 0
 }
 
 // agrees refuses to begin what would end hours too early or too late.

@@ -205,3 +205,18 @@ func TestStrangersWriteNothingIntoTheLog(t *testing.T) {
 		t.Errorf("%d bytes: %.600s", log.Len(), log.String())
 	}
 }
+
+func TestTheServersClockIsTold(t *testing.T) {
+	t.Parallel()
+	s := newShop(t, nil)
+	for off, want := range map[time.Duration]time.Duration{0: 0, 5 * time.Second: 0, -5 * time.Second: 0, 3 * time.Hour: 3 * time.Hour, -time.Minute: -time.Minute} {
+		c, err := openTo(context.Background(), s.at, t.TempDir(), ledger.Options{Now: func() time.Time { return time.Now().Add(off) }})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := c.Ahead(); (got == 0) != (want == 0) || (got-want).Abs() > 5*time.Second {
+			t.Errorf("%s ahead is told as %s", off, got)
+		}
+		_ = c.Close()
+	}
+}

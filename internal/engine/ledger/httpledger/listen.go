@@ -1,6 +1,7 @@
 package httpledger
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -11,6 +12,8 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/net/netutil"
+
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
@@ -20,6 +23,8 @@ type Listening struct {
 	// Certificate and Key are PEM files, read again when they have changed.
 	// Without them only this machine is served, and without encryption.
 	Certificate, Key string
+	// Connections bounds how many there may be at once; 0 = 4096.
+	Connections int
 	// Ready is told the address once requests are answered; may be nil.
 	Ready func(url string)
 	Log   *slog.Logger
@@ -33,6 +38,10 @@ const (
 	shutdownTime = 20 * time.Second
 )
 
+// maxConnections is how many there may be at once, with a token or without:
+// others wait to be taken. A client keeps 8 at most.
+const maxConnections = 4096
+
 // Serve answers requests until ctx ends, then finishes those under way.
 func Serve(ctx context.Context, h http.Handler, l Listening) error {
 	scheme, config, err := l.tls()
@@ -43,6 +52,7 @@ func Serve(ctx context.Context, h http.Handler, l Listening) error {
 	if err != nil {
 		return oops(extensions.KindUnavailable, "listening on %s: %w", l.Address, err).WithRemedy("choose another address with --listen")
 	}
+	listener = netutil.LimitListener(listener, cmp.Or(l.Connections, maxConnections))
 	s := &http.Server{Handler: h, TLSConfig: config, ReadHeaderTimeout: headerTime, ReadTimeout: requestTime,
 		WriteTimeout: requestTime + operationLimit, IdleTimeout: idleTime, MaxHeaderBytes: 16 << 10, ErrorLog: slog.NewLogLogger(l.Log.Handler(), slog.LevelWarn)}
 	if l.Ready != nil {

@@ -61,6 +61,9 @@ type Config struct {
 	Now func() time.Time
 	// Log gets a line for each request; nil discards it.
 	Log *slog.Logger
+	// Plain tells clients how the ledger itself fails: its file, its database's
+	// host. Without it they are told where in the log that stands.
+	Plain bool
 }
 
 // Server gives out a ledger over HTTP.
@@ -128,7 +131,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Cache-Control", "no-store")
 	who, answer, err := s.operate(w, r)
 	kind := extensions.KindOf(err)
-	s.answer(w, answer, err)
+	s.answer(w, answer, s.discreet(err, id))
 	s.Log.Info("request", slog.String("id", id), slog.String("operation", knownOperation(r)), slog.String("token", who.Token),
 		slog.String("account", who.Account), slog.String("kind", string(kind)), slog.Duration("took", time.Since(begun)))
 }
@@ -137,12 +140,12 @@ func (s *Server) operate(w http.ResponseWriter, r *http.Request) (Principal, any
 	who, err := s.authenticate(r)
 	if err != nil {
 		w.Header().Set("WWW-Authenticate", "Bearer")
+		w.Header().Set("Connection", "close") // strangers keep none
 		return who, nil, err
 	}
 	may := s.allowanceOf(who)
 	if wait := may.wait(); wait > 0 {
-		return who, nil, &extensions.Error{Kind: extensions.KindUnavailable, Op: "ledger", RetryAfter: wait, Err: errTooMany,
-			Remedy: "wait, or have the server's limit raised"}
+		return who, nil, turnedAway(wait, errTooMany, "wait, or have the server's limit raised")
 	}
 	f, ok := routes[operationOf(r)]
 	switch {
@@ -220,8 +223,7 @@ func (a *allowance) begin(ctx context.Context, length int64) (release func(), er
 	}
 	length = max(length, leastRequest)
 	if err := a.memory.Acquire(ctx, length); err != nil {
-		return nil, &extensions.Error{Kind: extensions.KindUnavailable, Op: "ledger", RetryAfter: time.Second, Err: errTooMany,
-			Remedy: "ask for less at the same time"}
+		return nil, turnedAway(time.Second, errTooMany, "ask for less at the same time")
 	}
 	return func() { a.memory.Release(length) }, nil
 }
@@ -232,7 +234,7 @@ func (s *Server) alone(ctx context.Context) (release func(), err error) {
 	case s.verifying <- struct{}{}:
 		return func() { <-s.verifying }, nil
 	case <-ctx.Done():
-		return nil, oops(extensions.KindUnavailable, "the ledger is being verified for others: %w", ctx.Err()).WithRemedy("run again later")
+		return nil, turnedAway(0, errVerifying, "run again later")
 	}
 }
 
@@ -268,12 +270,6 @@ func (s *Server) healthy(w http.ResponseWriter, r *http.Request) {
 	}
 	_, _ = w.Write([]byte("ok\n"))
 }
-
-type tooMany struct{}
-
-func (tooMany) Error() string { return "this token asks too often" }
-
-var errTooMany error = tooMany{}
 
 var requestForm = regexp.MustCompile(`^[A-Za-z0-9._-]{1,64}$`)
 

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"io"
 	"log/slog"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -158,6 +159,60 @@ func TestListening(t *testing.T) {
 		if err := Serve(context.Background(), http.NotFoundHandler(), l); !extensions.IsKind(err, extensions.KindInvalid) || extensions.RemedyOf(err) == "" {
 			t.Errorf("%s: %v", name, err)
 		}
+	}
+}
+
+// Who has no token holds no connection, and there are only so many at once.
+func TestConnectionsAreBounded(t *testing.T) {
+	t.Parallel()
+	shop := newShop(t, nil)
+	h, err := unbounded(shop.base)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	ready, ended := make(chan string, 1), make(chan error, 1)
+	go func() {
+		ended <- Serve(ctx, h, Listening{Address: "127.0.0.1:0", Connections: 2, Ready: func(url string) { ready <- url }, Log: slog.New(slog.DiscardHandler)})
+	}()
+	url := <-ready
+	ask := func(token string) *http.Response {
+		r, err := http.NewRequest(http.MethodPost, url+prefix+opHello, strings.NewReader("{}"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("Authorization", "Bearer "+token)
+		r.Header.Set("Content-Type", contentType)
+		own := &http.Client{Transport: &http.Transport{}, Timeout: time.Minute}
+		t.Cleanup(own.CloseIdleConnections)
+		resp, err := own.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, _ = io.Copy(io.Discard, resp.Body)
+		_ = resp.Body.Close()
+		return resp
+	}
+	for range 5 { // more than there may be, were they kept
+		if resp := ask("sbxl_no"); resp.StatusCode != http.StatusUnauthorized || !resp.Close {
+			t.Fatalf("%d, closed: %t", resp.StatusCode, resp.Close)
+		}
+	}
+	ask(testToken)
+	ask(testToken) // both are kept now
+	waiting, err := net.Dial("tcp", strings.TrimPrefix(url, "http://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer waiting.Close()
+	_, _ = io.WriteString(waiting, "GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")
+	_ = waiting.SetReadDeadline(time.Now().Add(200 * time.Millisecond))
+	if n, err := waiting.Read(make([]byte, 1)); n > 0 || !os.IsTimeout(err) {
+		t.Errorf("a third is answered: %d, %v", n, err)
+	}
+	stop()
+	if err := <-ended; err != nil {
+		t.Error(err)
 	}
 }
 

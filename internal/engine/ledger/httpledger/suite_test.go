@@ -47,7 +47,7 @@ type served struct {
 // unbounded is a server that refuses nobody who has the token, which shows the
 // whole ledger.
 func unbounded(l ledger.Ledger) (*Server, error) {
-	return NewServer(Config{Ledger: l, View: func(Principal) ledger.Ledger { return l }, PerSecond: 1e6, Burst: 1e6,
+	return NewServer(Config{Ledger: l, View: func(Principal) ledger.Ledger { return l }, PerSecond: 1e6, Burst: 1e6, Plain: true,
 		Authenticate: func(token string) (Principal, bool) { return Principal{Token: "test"}, token == testToken }})
 }
 
@@ -80,6 +80,7 @@ func openServed(ctx context.Context, address string, o ledger.Options) (_ ledger
 		}
 		h.ServeHTTP(w, r)
 	}))
+	o.Now = nil // the tests' is the server's
 	if s.Client, err = openTo(ctx, s.server, s.folder, o); err != nil {
 		return nil, errors.Join(err, s.close())
 	}

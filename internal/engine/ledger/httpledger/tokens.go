@@ -20,6 +20,7 @@ import (
 	"github.com/gofrs/flock"
 	"gopkg.in/yaml.v3"
 
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/strictyaml"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
@@ -110,6 +111,9 @@ func readTokens(file string) ([]Token, error) {
 		if sum, err := hex.DecodeString(k.SHA256); err != nil || len(sum) != sha256.Size || k.SHA256 != strings.ToLower(k.SHA256) || k.ID == "" || k.Account == "" ||
 			slices.ContainsFunc(f.Tokens[:i], func(o Token) bool { return o.ID == k.ID }) {
 			return nil, oops(extensions.KindInvalid, "token %d in %s has no id of its own, no account or no SHA-256", i+1, file)
+		}
+		if err := ledger.CheckScope(k.Account); err != nil {
+			return nil, oops(extensions.KindInvalid, "token %s in %s: %w", extensions.Clean(k.ID, 40), file, err).WithRemedy("write org/workspace, or an org for all of its")
 		}
 	}
 	return f.Tokens, nil

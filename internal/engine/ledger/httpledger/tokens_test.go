@@ -79,6 +79,9 @@ func TestFilesThatAreNotOfTokens(t *testing.T) {
 		"a short hash":  "version: 1\ntokens: [{id: a, account: acme/web, sha256: abcd}]\n",
 		"one id twice":  "version: 1\ntokens: [{id: a, account: x/y, sha256: " + sum + "}, {id: a, account: x/z, sha256: " + sum + "}]\n",
 		"no YAML":       "{",
+		"half a name":   "version: 1\ntokens: [{id: a, account: acme/, sha256: " + sum + "}]\n",
+		"three names":   "version: 1\ntokens: [{id: a, account: acme/web/x, sha256: " + sum + "}]\n",
+		"a blank":       "version: 1\ntokens: [{id: a, account: \"acme /web\", sha256: " + sum + "}]\n",
 	} {
 		file := filepath.Join(t.TempDir(), "tokens.yaml")
 		if err := os.WriteFile(file, []byte(body), 0o600); err != nil {

@@ -23,6 +23,7 @@ func Exercise(t *testing.T, address NewAddress, only ...string) {
 	}{
 		{"Life", life},
 		{"Names", namesAreUnique},
+		{"LongTexts", longTexts},
 		{"CompareAndSet", compareAndSet},
 		{"Intents", intents},
 		{"Meters", meters},

@@ -162,12 +162,43 @@ func TestAKeyOfAnotherSaysNothing(t *testing.T) {
 	h := newHouse(t)
 	v := h.view(web)
 	s := h.at(v, web, own)
-	grant := ledger.Grant{Key: "january", Org: "rival", Currency: "USD", Amount: 1}
-	if _, err := h.base.Grant(ctx, grant); err != nil {
+	key := "january/" + string(s.ID)
+	if _, err := h.base.Grant(ctx, ledger.Grant{Key: key, Org: "rival", Currency: "USD", Amount: 1}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := v.Apply(ctx, ledger.Change{ID: s.ID, Key: "january"}); !extensions.IsKind(err, extensions.KindConflict) || strings.Contains(err.Error(), "rival") {
+	if _, err := v.Apply(ctx, ledger.Change{ID: s.ID, Key: key}); !extensions.IsKind(err, extensions.KindConflict) || strings.Contains(err.Error(), "rival") {
 		t.Errorf("%v", err)
+	}
+}
+
+// Keys are one name space: a client that could take any would keep the owner
+// from it.
+func TestAClientTakesNoKeyOfTheOwners(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	v := h.view(web)
+	s := h.at(v, web, own)
+	snap, err := extensions.NewSnapshotID(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, key := range []string{"january", "", string(s.ID) + "x", "x" + snap} {
+		b := h.wish(web, own)
+		b.Key = key
+		_, begin := v.Begin(ctx, b)
+		_, replay := v.Replay(ctx, &b)
+		_, change := v.Apply(ctx, ledger.Change{ID: s.ID, Key: key})
+		_, intent := v.Apply(ctx, step(s, "x", ledger.Change{Intent: &ledger.OpenIntent{Key: key + "/x", Kind: ledger.IntentExtend, Holder: holder(web)}}))
+		_, later := v.Replay(ctx, nil, ledger.Change{ID: s.ID, Key: key})
+		_, shot := v.BeginSnapshot(ctx, ledger.BeginSnapshot{Key: key, Holder: holder(web), ID: snap, Account: web, SandboxID: s.ID})
+		for what, err := range map[string]error{"begin": begin, "replay": replay, "change": change, "intent": intent, "later": later, "snapshot": shot} {
+			if !extensions.IsKind(err, extensions.KindInvalid) {
+				t.Errorf("%s as %q: %v", what, key, err)
+			}
+		}
+	}
+	if _, err := h.base.Grant(ctx, ledger.Grant{Key: "january", Org: "acme", Currency: "USD", Amount: 1}); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -45,23 +45,16 @@ func chosen(row ledger.Sandbox, q *ledger.Quote) ledger.Sandbox {
 
 // placed is where the sandbox is after the change, what is asked for there and
 // for how long it may run.
-func (v *view) placed(ctx context.Context, row ledger.Sandbox, c ledger.Change) (ledger.Sandbox, error) {
-	from := row.CreatedAt
+func (v *view) placed(row ledger.Sandbox, c ledger.Change, since time.Time) ledger.Sandbox {
 	end := endOf(row, c.Patch)
-	switch {
-	case c.NextGeneration:
-		from = v.now()
-	case row.Generation > 1:
-		var err error
-		if from, err = v.begun(ctx, row); err != nil {
-			return row, err
-		}
+	if c.NextGeneration {
+		since = v.now()
 	}
 	row = patched(row, c)
-	if life := end.Sub(from); life > row.TTL+skew { // what it says of its ttl is not all
+	if life := end.Sub(since); life > row.TTL+skew { // what it says of its ttl is not all
 		row.TTL = life
 	}
-	return row, nil
+	return row
 }
 
 // patched is the row after the change; a new life is led where it was quoted

@@ -3,9 +3,10 @@ package tenant
 import (
 	"context"
 	"encoding/json"
-	"time"
+	"slices"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/lifecycle"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/meter"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
@@ -48,41 +49,40 @@ func endless(place ledger.Sandbox) error {
 // bound works out what a change comes to: one change, or two where what was
 // made has to be paid for that nobody metered.
 func (v *view) bound(ctx context.Context, row ledger.Sandbox, c ledger.Change) ([]ledger.Change, error) {
-	open, ran, err := v.meterOf(ctx, row)
+	present, err := v.lifeOf(ctx, row)
 	if err != nil {
 		return nil, err
 	}
 	c.Meter = copied(c.Meter)
 	v.boundPatch(row, &c.Patch)
+	v.seen(&c)
 	v.boundEnd(&c)
-	place, err := v.placed(ctx, row, c)
-	if err != nil {
-		return nil, err
-	}
+	place := v.placed(row, c, present.since)
 	if takes(row, c, place) {
 		if err := v.permit(ctx, place, c.Patch.Extension != nil || !c.NextGeneration); err != nil {
 			return nil, err
 		}
 	}
-	price, err := v.price(ctx, row, c, place, open)
+	price, err := v.price(ctx, row, c, place, present.open)
 	if err != nil {
 		return nil, err
 	}
 	if place.Extension == "" {
 		c.Reserve = nil
 	}
-	if err := v.leave(row, c, place, ran); err != nil {
+	c.Room = owners(c, place.Extension, price.MaxSandboxes)
+	if err := v.leave(row, c, place, present); err != nil {
 		return nil, err
 	}
-	if !price.Metered && c.Intent != nil && c.Intent.Kind == ledger.IntentRecreate {
+	if !price.Metered && recreates(c) {
 		c.Ceilings = v.withCeilings(row.Account, false, c.Ceilings)
 	}
-	if !price.Metered && !billed(open) {
+	if !price.Metered && !billed(present.open) {
 		c, err := v.told(place.Extension, c)
 		return []ledger.Change{c}, err
 	}
 	c.Expect.UpdatedAt = row.UpdatedAt
-	v.boundMeter(row, open, &c)
+	v.boundMeter(row, present.open, &c)
 	if c.Meter.Close != nil {
 		c.Meter.Close.Booked = nil // amounts are the owner's
 	}
@@ -90,24 +90,7 @@ func (v *view) bound(ctx context.Context, row ledger.Sandbox, c ledger.Change) (
 		c, err := v.told(place.Extension, c)
 		return []ledger.Change{c}, err
 	}
-	head := time.Duration(0)
-	if open != nil && !(less(c) && open.Generation == 1) { // a first life's ttl counts from its beginning
-		head = max(0, open.OpenedAt.Sub(row.CreatedAt))
-	}
-	return v.metered(ctx, row, c, place, price, head, ran)
-}
-
-// meterOf is the meter that runs, and whether one ran in this generation.
-func (v *view) meterOf(ctx context.Context, row ledger.Sandbox) (open *ledger.Meter, ran bool, err error) {
-	meters, err := v.base.Meters(ctx, row.ID)
-	if err != nil || len(meters) == 0 {
-		return nil, false, err
-	}
-	last := &meters[len(meters)-1]
-	if last.Open() {
-		open = last
-	}
-	return open, last.Generation == row.Generation, nil
+	return v.metered(ctx, row, c, place, price, present)
 }
 
 // price is the owner's for the place. A change that only ends or describes what
@@ -132,24 +115,29 @@ func (v *view) price(ctx context.Context, row ledger.Sandbox, c ledger.Change, p
 	return Price{Metered: bills(rates), Rates: rates}, nil
 }
 
+// owners adds the room that the owner's catalog gives a place, where one is
+// taken, to what the client's does.
+func owners(c ledger.Change, place string, most *int64) []ledger.Room {
+	if most == nil || c.Patch.Extension == nil && c.To != lifecycle.Provisioning {
+		return c.Room
+	}
+	return append(slices.Clone(c.Room), ledger.Room{Extension: place, Max: *most})
+}
+
 // leave refuses to forget what was made at a place that sends a bill: another
 // place is tried only where nothing was, and none at all is no place to go to.
-func (v *view) leave(row ledger.Sandbox, c ledger.Change, to ledger.Sandbox, ran bool) error {
-	if row.Extension == "" || row.Extension == to.Extension || c.NextGeneration && ran || anew(row, ran) {
+func (v *view) leave(row ledger.Sandbox, c ledger.Change, to ledger.Sandbox, present life) error {
+	if row.Extension == "" || row.Extension == to.Extension || c.NextGeneration && present.ran {
 		return nil
 	}
 	from, err := v.Pricer.Price(asked(row))
-	nothing := !ran && row.Handle.IsZero() && v.now().Sub(row.CreatedAt) <= v.Window
+	nothing := !present.ran && !present.made && v.now().Sub(present.since) <= v.Window
 	if err != nil || !from.Metered || nothing && to.Extension != "" {
 		return err
 	}
 	return failure(extensions.KindConflict, "what was made at %s is not settled, so %q is not tried", row.Extension, to.Extension).
 		WithRemedy("end the sandbox, then make it anew")
 }
-
-// anew reports a life that has just begun after another one, whose handle the
-// row may still have.
-func anew(row ledger.Sandbox, ran bool) bool { return row.Generation > 1 && !ran }
 
 // billed reports a meter whose charges move money.
 func billed(m *ledger.Meter) bool { return m != nil && bills(m.Rates) }
@@ -163,16 +151,16 @@ func bills(rates json.RawMessage) bool {
 }
 
 // metered is bound for a place that sends a bill.
-func (v *view) metered(ctx context.Context, row ledger.Sandbox, c ledger.Change, place ledger.Sandbox, price Price, head time.Duration, ran bool) ([]ledger.Change, error) {
+func (v *view) metered(ctx context.Context, row ledger.Sandbox, c ledger.Change, place ledger.Sandbox, price Price, present life) ([]ledger.Change, error) {
 	if c.Intent != nil {
 		in := *c.Intent
 		in.Metered = true
 		c.Intent = &in
 	}
-	if h := c.Patch.Handle; h != nil && h.IsZero() && row.Extension == place.Extension && !c.NextGeneration && !anew(row, ran) {
+	if h := c.Patch.Handle; h != nil && h.IsZero() && row.Extension == place.Extension && !c.NextGeneration && present.made {
 		c.Patch.Handle = nil // what was made is not forgotten
 	}
-	if end := c.Patch.ExpiresAt; end != nil && !ran && !c.NextGeneration && end.Before(row.ExpiresAt) {
+	if end := c.Patch.ExpiresAt; end != nil && !present.ran && !c.NextGeneration && end.Before(row.ExpiresAt) {
 		c.Patch.ExpiresAt = nil // what nobody metered counts until then
 	}
 	stored, err := v.stored(ctx, row.QuoteDigest)
@@ -191,7 +179,10 @@ func (v *view) metered(ctx context.Context, row ledger.Sandbox, c ledger.Change,
 			ttl = max(ttl, c.Reserve.TTL)
 		}
 		a := asked(place)
-		a.TTL, a.Head, a.Rates, a.Less = ttl, head, ratesOf(stored), less(c)
+		a.TTL, a.Rates, a.Less = ttl, ratesOf(stored), less(c)
+		if open := present.open; open != nil && !(a.Less && open.Generation == 1) { // a first life's ttl counts from its beginning
+			a.Head = max(0, open.OpenedAt.Sub(row.CreatedAt))
+		}
 		if price, err = v.Pricer.Price(a); err != nil {
 			return nil, err
 		}
@@ -213,7 +204,7 @@ func (v *view) metered(ctx context.Context, row ledger.Sandbox, c ledger.Change,
 	if fixed := ratesOf(stored); fixed != nil && named(stored).Extension == row.Extension {
 		price.Rates = fixed // of the life that ends, if one does
 	}
-	return v.proved(ctx, row, c, price, ran)
+	return v.proved(ctx, row, c, price, present)
 }
 
 // less reports a change that only releases.

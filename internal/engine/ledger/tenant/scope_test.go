@@ -103,7 +103,7 @@ var denied = map[string]func(v ledger.Ledger, f foreign) error{
 		return errors.Join(want(err, extensions.KindNotFound), want(other, extensions.KindUnauthorized))
 	},
 	"ApplySnapshot": func(v ledger.Ledger, f foreign) error {
-		_, err := v.ApplySnapshot(ctx, ledger.SnapshotChange{ID: f.snap.ID, Key: "mine", To: ledger.SnapshotDeleted, Finish: &ledger.FinishIntent{Outcome: ledger.Failed}})
+		_, err := v.ApplySnapshot(ctx, ledger.SnapshotChange{ID: f.snap.ID, Key: f.snap.ID + "/mine", To: ledger.SnapshotDeleted, Finish: &ledger.FinishIntent{Outcome: ledger.Failed}})
 		return want(err, extensions.KindNotFound)
 	},
 	"Meters":  func(v ledger.Ledger, f foreign) error { return none(v.Meters(ctx, f.box.ID)) },
@@ -166,7 +166,7 @@ var denied = map[string]func(v ledger.Ledger, f foreign) error{
 		return want(err, extensions.KindNotFound)
 	},
 	"Begin": func(v ledger.Ledger, f foreign) error {
-		b := ledger.Begin{Key: "k", Holder: holder("acme/web"), ID: f.box.ID, Account: f.account, Name: "n"}
+		b := ledger.Begin{Key: string(f.box.ID), Holder: holder("acme/web"), ID: f.box.ID, Account: f.account, Name: "n"}
 		_, account := v.Begin(ctx, b)
 		b.Account, b.Holder = "acme/web", holder(f.account)
 		_, theirs := v.Begin(ctx, b)
@@ -174,23 +174,23 @@ var denied = map[string]func(v ledger.Ledger, f foreign) error{
 		s, key := v.Begin(ctx, b)
 		b.ID, _ = extensions.NewID(nil)
 		other, fresh := v.Begin(ctx, b)
-		b.Key, b.Ceilings = "k2", []ledger.Ceiling{{Source: "me", Scope: "rival", Max: 0, Per: 1}}
+		b.Key, b.Ceilings = string(b.ID)+"/k2", []ledger.Ceiling{{Source: "me", Scope: "rival", Max: 0, Per: 1}}
 		if f.account == "acme/other" {
 			b.Ceilings[0].Scope = f.account
 		}
 		_, count := v.Begin(ctx, b)
 		return errors.Join(want(account, extensions.KindUnauthorized), want(theirs, extensions.KindUnauthorized), unless(key == nil && s.Account != "acme/web", nil),
-			unless(other.ID != "", nil), want(fresh, extensions.KindConflict), want(count, extensions.KindUnauthorized))
+			unless(other.ID != "", nil), want(fresh, extensions.KindInvalid), want(count, extensions.KindUnauthorized))
 	},
 	"Apply": func(v ledger.Ledger, f foreign) error {
-		_, err := v.Apply(ctx, ledger.Change{ID: f.box.ID, Key: "mine", To: lifecycle.Destroying, Intent: &ledger.OpenIntent{Kind: ledger.IntentDestroy, Holder: holder("acme/web")}})
-		_, theirs := v.Apply(ctx, ledger.Change{ID: f.box.ID, Key: "mine", Intent: &ledger.OpenIntent{Kind: ledger.IntentDestroy, Holder: holder(f.account)}})
+		_, err := v.Apply(ctx, ledger.Change{ID: f.box.ID, Key: string(f.box.ID) + "/mine", To: lifecycle.Destroying, Intent: &ledger.OpenIntent{Kind: ledger.IntentDestroy, Holder: holder("acme/web")}})
+		_, theirs := v.Apply(ctx, ledger.Change{ID: f.box.ID, Key: string(f.box.ID) + "/mine", Intent: &ledger.OpenIntent{Kind: ledger.IntentDestroy, Holder: holder(f.account)}})
 		_, again := v.Apply(ctx, ledger.Change{ID: f.box.ID, Key: string(f.box.ID) + "/place"})
 		return errors.Join(want(err, extensions.KindNotFound), want(theirs, extensions.KindUnauthorized), want(again, extensions.KindNotFound))
 	},
 	"Replay": func(v ledger.Ledger, f foreign) error {
-		_, err := v.Replay(ctx, nil, ledger.Change{ID: f.box.ID, Key: "mine", To: lifecycle.Destroying})
-		_, begin := v.Replay(ctx, &ledger.Begin{Key: "k", Holder: holder("acme/web"), ID: f.box.ID, Account: f.account, Name: "n"})
+		_, err := v.Replay(ctx, nil, ledger.Change{ID: f.box.ID, Key: string(f.box.ID) + "/mine", To: lifecycle.Destroying})
+		_, begin := v.Replay(ctx, &ledger.Begin{Key: string(f.box.ID), Holder: holder("acme/web"), ID: f.box.ID, Account: f.account, Name: "n"})
 		return errors.Join(want(err, extensions.KindNotFound), want(begin, extensions.KindUnauthorized))
 	},
 	"Grant": func(v ledger.Ledger, f foreign) error {

@@ -69,6 +69,9 @@ type Price struct {
 	Metered bool
 	// Native: the place ends what it has at its deadline by itself.
 	Native bool
+	// MaxSandboxes bounds how many of one account may live there at once, as
+	// the owner says; nil = any number.
+	MaxSandboxes *int64
 	// Quote has Rates as its only prices, if they are known.
 	Quote    ledger.Quote
 	Rates    json.RawMessage // a meter.PriceSnapshot

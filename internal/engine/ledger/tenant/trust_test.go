@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger/tenant"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/lifecycle"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
@@ -215,5 +216,48 @@ func TestNothingBilledIsReplayed(t *testing.T) {
 	place.Patch.Extension = ptr(own)
 	if s := h.must(v.Replay(ctx, &b, place)); !s.CreatedAt.Equal(start.Add(-5 * time.Hour)) {
 		t.Errorf("%+v", s)
+	}
+}
+
+// crowded is a catalog whose owner wants few at a place.
+type crowded struct {
+	tenant.Pricer
+	most map[string]int64
+}
+
+func (c crowded) Price(a tenant.Asked) (tenant.Price, error) {
+	p, err := c.Pricer.Price(a)
+	if most, ok := c.most[a.Extension]; ok {
+		p.MaxSandboxes = &most
+	}
+	return p, err
+}
+
+func TestTheOwnersRoomCounts(t *testing.T) {
+	t.Parallel()
+	for _, place := range []string{vendor, own} {
+		h := newHouse(t)
+		h.grant(20 * dollar)
+		h.pricer = crowded{catalog{}, map[string]int64{place: 1, vendor2: 0}}
+		v := h.view(web)
+		s := h.at(v, web, place)
+		next := h.must(v.Begin(ctx, h.wish(web, place)))
+		taken := h.wish(web, place)
+		taken.Extension = place // said before it is taken
+		recorded := h.must(v.Begin(ctx, taken))
+		for name, c := range map[string]ledger.Change{
+			"taken":            step(next, "place", ledger.Change{To: lifecycle.Provisioning, Patch: ledger.Patch{Extension: ptr(place)}}),
+			"taken in silence": step(recorded, "place", ledger.Change{To: lifecycle.Provisioning}),
+			"said to be roomy": step(next, "roomy", ledger.Change{To: lifecycle.Provisioning, Patch: ledger.Patch{Extension: ptr(place)}, Room: []ledger.Room{{Extension: place, Max: 1000}}}),
+			"closed":           step(next, "closed", ledger.Change{To: lifecycle.Provisioning, Patch: ledger.Patch{Extension: ptr(vendor2)}}),
+		} {
+			var full *ledger.Full
+			if _, err := v.Apply(ctx, c); !errors.As(err, &full) || !extensions.IsKind(err, extensions.KindExhausted) {
+				t.Errorf("%s, %s: %v", place, name, err)
+			}
+		}
+		h.must(v.Apply(ctx, h.anew(s, place))) // has its room already
+		other := h.view("acme/other")
+		h.at(other, "acme/other", place) // has room of its own
 	}
 }

@@ -18,9 +18,9 @@ import (
 //   - the place has ended by itself whatever there was: given back, and kept
 //     as a memo of what it may have cost;
 //   - anything else: paid for until now, or until the place's own end.
-func (v *view) proved(ctx context.Context, row ledger.Sandbox, c ledger.Change, price Price, metered bool) ([]ledger.Change, error) {
-	over := c.To == lifecycle.Destroyed || c.NextGeneration && row.Generation == 1
-	if !over || metered || c.Meter.Open != nil {
+func (v *view) proved(ctx context.Context, row ledger.Sandbox, c ledger.Change, price Price, present life) ([]ledger.Change, error) {
+	over := c.To == lifecycle.Destroyed || recreates(c)
+	if !over || present.ran || c.Meter.Open != nil {
 		c.Unresolved = false
 		return []ledger.Change{c}, nil
 	}
@@ -28,15 +28,11 @@ func (v *view) proved(ctx context.Context, row ledger.Sandbox, c ledger.Change, 
 	if err != nil {
 		return nil, err
 	}
-	since, err := v.begun(ctx, row)
-	if err != nil {
-		return nil, err
-	}
 	now := v.now()
 	ended := price.Native && !row.ExpiresAt.IsZero() && now.After(row.ExpiresAt.Add(v.Grace))
-	none := row.Handle.IsZero() && (c.Patch.Handle == nil || c.Patch.Handle.IsZero())
+	none := !present.made && (c.Patch.Handle == nil || c.Patch.Handle.IsZero())
 	switch {
-	case len(held) == 0, row.Extension == "", none && now.Sub(since) <= v.Window:
+	case len(held) == 0, row.Extension == "", none && now.Sub(present.since) <= v.Window:
 		c.Unresolved = false
 		return []ledger.Change{c}, nil
 	case ended && none:
@@ -46,22 +42,7 @@ func (v *view) proved(ctx context.Context, row ledger.Sandbox, c ledger.Change, 
 	if ended {
 		now = row.ExpiresAt
 	}
-	return v.charged(c, price, since, now)
-}
-
-// begun is when the present generation began, by the owner's clock.
-func (v *view) begun(ctx context.Context, row ledger.Sandbox) (time.Time, error) {
-	since := row.CreatedAt
-	if row.Generation == 1 {
-		return since, nil
-	}
-	open, err := v.base.OpenIntents(ctx, ledger.IntentFilter{Subject: string(row.ID)})
-	for _, in := range open {
-		if in.Kind == ledger.IntentRecreate || in.Kind == ledger.IntentAdopt {
-			since = in.StartedAt
-		}
-	}
-	return since, err
+	return v.charged(c, price, present.since, now)
 }
 
 // charged meters the whole time in the transaction that ends it.

@@ -71,7 +71,32 @@ func (v *view) mayBegin(b ledger.Begin) error {
 	if err := v.holds(b.Holder); err != nil {
 		return err
 	}
-	return errors.Join(v.ceilings(b.Ceilings), notes("sandbox", b.Event))
+	return errors.Join(keyed(string(b.ID), b.Key), v.ceilings(b.Ceilings), notes("sandbox", b.Event))
+}
+
+// keyed refuses operation keys that do not name what they are of. All accounts
+// and the owner share one name space: such a key is nobody else's.
+func keyed(id string, keys ...string) error {
+	for _, key := range keys {
+		if !slices.Contains(strings.Split(key, "/"), id) {
+			return failure(extensions.KindInvalid, "the operation key %q does not name %s", extensions.Clean(key, 200), id).
+				WithRemedy("use a client of this program")
+		}
+	}
+	return nil
+}
+
+// keysOf are those of a change, and of the intent that it opens.
+func keysOf(key string, in *ledger.OpenIntent) []string {
+	if in == nil || in.Key == "" {
+		return []string{key}
+	}
+	return []string{key, in.Key}
+}
+
+// mayApply refuses what no client may say.
+func (v *view) mayApply(c ledger.Change) error {
+	return errors.Join(keyed(string(c.ID), keysOf(c.Key, c.Intent)...), v.begins(c.Intent), v.ceilings(c.Ceilings), notes("sandbox", c.Event))
 }
 
 // notes refuses events that tell of something else than the client's own things.
@@ -125,7 +150,7 @@ const attempts = 5
 
 // Apply implements ledger.Ledger.
 func (v *view) Apply(ctx context.Context, c ledger.Change) (ledger.Sandbox, error) {
-	if err := errors.Join(v.begins(c.Intent), v.ceilings(c.Ceilings), notes("sandbox", c.Event)); err != nil {
+	if err := v.mayApply(c); err != nil {
 		return ledger.Sandbox{}, err
 	}
 	for n := 1; ; n++ {
@@ -172,7 +197,7 @@ func (v *view) Replay(ctx context.Context, b *ledger.Begin, cs ...ledger.Change)
 		row, err = v.Get(ctx, cs[0].ID)
 	}
 	for _, c := range cs {
-		err = errors.Join(err, v.begins(c.Intent), v.ceilings(c.Ceilings), notes("sandbox", c.Event))
+		err = errors.Join(err, v.mayApply(c))
 	}
 	if err != nil {
 		return ledger.Sandbox{}, err
@@ -206,7 +231,7 @@ func (v *view) BeginSnapshot(ctx context.Context, b ledger.BeginSnapshot) (ledge
 	if !v.mine(b.Account) {
 		return ledger.Snapshot{}, v.notYours(b.Account)
 	}
-	if err := errors.Join(v.holds(b.Holder), notes("snapshot", b.Event)); err != nil {
+	if err := errors.Join(keyed(b.ID, b.Key), v.holds(b.Holder), notes("snapshot", b.Event)); err != nil {
 		return ledger.Snapshot{}, err
 	}
 	of, err := v.Get(ctx, b.SandboxID)
@@ -229,7 +254,7 @@ func (v *view) ApplySnapshot(ctx context.Context, c ledger.SnapshotChange) (ledg
 	if _, err := v.GetSnapshot(ctx, c.ID); err != nil {
 		return ledger.Snapshot{}, err
 	}
-	if err := errors.Join(v.begins(c.Intent), notes("snapshot", c.Event)); err != nil {
+	if err := errors.Join(keyed(c.ID, keysOf(c.Key, c.Intent)...), v.begins(c.Intent), notes("snapshot", c.Event)); err != nil {
 		return ledger.Snapshot{}, err
 	}
 	if c.Patch.EndedAt != nil {
