@@ -47,6 +47,7 @@ type tokenView struct {
 	ID        string    `json:"id"`
 	Account   string    `json:"account"`
 	CreatedAt time.Time `json:"created_at"`
+	ExpiresAt time.Time `json:"expires_at,omitzero"`
 	Token     string    `json:"token,omitempty"`
 }
 
@@ -59,7 +60,8 @@ func (a *app) ledgerTokenCommand() *cobra.Command {
 }
 
 func (a *app) tokenCreateCommand(file *string) *cobra.Command {
-	return &cobra.Command{
+	var ttl ttlValue
+	c := &cobra.Command{
 		Use:   "create ACCOUNT",
 		Short: "Make a token for org/workspace, or for all of an org",
 		Long: `Make a token for org/workspace, or for all of an org. It is printed once:
@@ -67,11 +69,11 @@ the file keeps only its SHA-256. A running server knows it at once.`,
 		Args: args(cobra.ExactArgs(1)),
 		RunE: func(_ *cobra.Command, given []string) error {
 			return a.withEngine(func(e *engine.Engine) error {
-				secret, t, err := e.CreateLedgerToken(*file, given[0])
+				secret, t, err := e.CreateLedgerToken(*file, given[0], time.Duration(ttl))
 				if err != nil {
 					return err
 				}
-				v := tokenView{t.ID, t.Account, t.CreatedAt.UTC(), secret.Reveal()}
+				v := tokenView{t.ID, t.Account, t.CreatedAt.UTC(), t.ExpiresAt.UTC(), secret.Reveal()}
 				return a.show(v, func(w io.Writer) error {
 					a.say("note: %s for %s; it is shown this once", v.ID, v.Account)
 					_, err := fmt.Fprintln(w, v.Token)
@@ -80,6 +82,8 @@ the file keeps only its SHA-256. A running server knows it at once.`,
 			})
 		},
 	}
+	c.Flags().Var(&ttl, "ttl", "how long it is good for, such as 12h or 90d (default: until it is revoked)")
+	return c
 }
 
 func (a *app) tokenListCommand(file *string) *cobra.Command {
@@ -94,10 +98,10 @@ func (a *app) tokenListCommand(file *string) *cobra.Command {
 					return err
 				}
 				views := make([]tokenView, 0, len(all))
-				rows := [][]string{{"ID", "ACCOUNT", "CREATED"}}
+				rows := [][]string{{"ID", "ACCOUNT", "CREATED", "EXPIRES"}}
 				for _, t := range all {
-					views = append(views, tokenView{ID: t.ID, Account: t.Account, CreatedAt: t.CreatedAt.UTC()})
-					rows = append(rows, []string{t.ID, t.Account, stamp(t.CreatedAt)})
+					views = append(views, tokenView{ID: t.ID, Account: t.Account, CreatedAt: t.CreatedAt.UTC(), ExpiresAt: t.ExpiresAt.UTC()})
+					rows = append(rows, []string{t.ID, t.Account, stamp(t.CreatedAt), stamp(t.ExpiresAt)})
 				}
 				return a.show(views, func(w io.Writer) error { return grid(w, rows) })
 			})

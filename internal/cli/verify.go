@@ -89,8 +89,12 @@ func printVerified(w io.Writer, v verifyView) error {
 			return err
 		}
 	}
+	sound := fmt.Sprintf("The ledger is sound: %d events, the chain is whole.", v.Events)
+	if v.Ledger == "" {
+		sound = "There is no ledger to check; nothing was found."
+	}
 	if len(v.Findings) == 0 {
-		if _, err := fmt.Fprintf(w, "The ledger is sound: %d events, the chain is whole.\n", v.Events); err != nil {
+		if _, err := fmt.Fprintln(w, sound); err != nil {
 			return err
 		}
 	}

@@ -1,10 +1,13 @@
 package engine
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"time"
 
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/lifecycle"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/meter"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/profile"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/route"
@@ -38,30 +41,78 @@ func (e *Engine) freshPrice(cand *route.Candidate, q meter.Quote) error {
 // checkMaxCost refuses a place whose worst case is above the request's
 // ceiling, or not known, with the arithmetic.
 func (p *prepared) checkMaxCost(cand *route.Candidate) error {
-	if p.req.MaxCost == "" {
-		return nil
+	q := p.quotes[cand.ID()]
+	var lines []meter.ChargeLine
+	for _, l := range q.Worst {
+		lines = append(lines, l.ChargeLine)
 	}
-	limit, err := meter.ParseMoney(p.req.MaxCost)
+	return worstOf{about: cand.ID(), ttl: time.Duration(p.resolved.Spec.TTL), lines: lines, sum: q.Max, currency: q.Currency,
+		unknowns: q.Unknowns, toKnow: toKnow(q)}.within(p.req.MaxCost)
+}
+
+// checkLaterCost refuses a later end of a sandbox that lives whose worst case,
+// by the prices it is settled with, is above maxCost. An end that is not later
+// passes: it costs no more than what was agreed to.
+func (e *Engine) checkLaterCost(ctx context.Context, l ledger.Ledger, row ledger.Sandbox, ttl, maxTTL time.Duration, maxCost string) error {
+	end, err := lifecycle.Retarget(row.CreatedAt, row.ExpiresAt, row.TTL, ttl, maxTTL)
+	if maxCost == "" || err != nil || !end.After(row.ExpiresAt) {
+		return nil // what is wrong with the end itself is told where it is moved
+	}
+	w, runs, err := e.liabilityOf(ctx, l, row)
+	if err != nil || !runs {
+		return err
+	}
+	lines, err := w.lines(end.Sub(row.CreatedAt))
 	if err != nil {
 		return err
 	}
-	q := p.quotes[cand.ID()]
-	ttl := profile.FormatDuration(time.Duration(p.resolved.Spec.TTL))
-	worst, known := q.In(q.Max)
-	if !known {
-		return invalid("%s: what a ttl of %s costs is not known, so it cannot be kept below max_cost %s%s", toKnow(q)+", or leave max_cost out",
-			cand.ID(), ttl, limit, listed(q.Unknowns))
+	worst := worstOf{about: fmt.Sprintf("sandbox %s (%s)", row.ID, row.Name), ttl: ttl, lines: lines, currency: w.prices.Currency, toKnow: "give what is missing"}
+	sum, known, err := meter.Total(lines)
+	if known {
+		worst.sum = &sum
 	}
+	if err != nil {
+		return err
+	}
+	return at("max_cost", worst.within(maxCost))
+}
+
+// worstOf is what something costs at most, and how that comes about.
+type worstOf struct {
+	about    string
+	ttl      time.Duration
+	lines    []meter.ChargeLine
+	sum      *meter.Amount // nil is not known
+	currency meter.Currency
+	unknowns []string
+	toKnow   string
+}
+
+// within refuses what is above a limit; "" is none.
+func (w worstOf) within(maxCost string) error {
+	if maxCost == "" {
+		return nil
+	}
+	limit, err := meter.ParseMoney(maxCost)
+	if err != nil {
+		return err
+	}
+	ttl := profile.FormatDuration(w.ttl)
+	if w.sum == nil {
+		return invalid("%s: what a ttl of %s costs is not known, so it cannot be kept below max_cost %s%s", w.toKnow+", or leave max_cost out",
+			w.about, ttl, limit, listed(w.unknowns))
+	}
+	worst := meter.Money{Amount: *w.sum, Currency: w.currency}
 	if worst.Currency != limit.Currency {
 		return invalid("%s is priced in %s and max_cost is %s: these are different currencies, and nothing here knows an exchange rate",
-			"state max_cost in "+string(worst.Currency), cand.ID(), worst.Currency, limit)
+			"state max_cost in "+string(worst.Currency), w.about, worst.Currency, limit)
 	}
 	if worst.Amount <= limit.Amount {
 		return nil
 	}
 	over := meter.Money{Amount: worst.Amount - limit.Amount, Currency: worst.Currency}
 	return invalid("%s costs up to %s for a ttl of %s, %s above max_cost %s:\n%s", "shorten ttl, raise max_cost or choose a smaller profile",
-		cand.ID(), worst, ttl, over, limit, arithmetic(q, worst, limit))
+		w.about, worst, ttl, over, limit, arithmetic(w.lines, worst, limit))
 }
 
 // toKnow is what would make the price known.
@@ -80,9 +131,9 @@ func listed(reasons []string) string {
 }
 
 // arithmetic shows how the worst case comes about, a line for each component.
-func arithmetic(q meter.Quote, worst, limit meter.Money) string {
+func arithmetic(lines []meter.ChargeLine, worst, limit meter.Money) string {
 	var rows [][2]string
-	for _, l := range q.Worst {
+	for _, l := range lines {
 		rows = append(rows, [2]string{l.Component, l.Arithmetic()})
 	}
 	rows = append(rows, [2]string{"sum", worst.String()}, [2]string{"max_cost", limit.String()})

@@ -77,12 +77,7 @@ func (w liability) at(ttl time.Duration) (worstCase, error) {
 	if w.quoted != nil && ttl == w.ttl {
 		return *w.quoted, nil
 	}
-	ms := (max(0, ttl-w.head) + time.Millisecond - 1).Milliseconds()
-	price := meter.Charge
-	if w.quotes {
-		price = meter.WorstCase
-	}
-	lines, err := price([]meter.Segment{{Mode: meter.ModeRunning, Milliseconds: ms, Sizes: w.sizes, EgressBytes: new(int64)}}, w.prices)
+	lines, err := w.lines(ttl)
 	if err != nil {
 		return worstCase{}, err
 	}
@@ -92,6 +87,16 @@ func (w liability) at(ttl time.Duration) (worstCase, error) {
 	}
 	fee, err := w.bound(slices.DeleteFunc(lines, func(l meter.ChargeLine) bool { return l.Memo }))
 	return worstCase{all, fee}, err
+}
+
+// lines are what a ttl is charged at most, as far as it can be foreseen.
+func (w liability) lines(ttl time.Duration) ([]meter.ChargeLine, error) {
+	ms := (max(0, ttl-w.head) + time.Millisecond - 1).Milliseconds()
+	price := meter.Charge
+	if w.quotes {
+		price = meter.WorstCase
+	}
+	return price([]meter.Segment{{Mode: meter.ModeRunning, Milliseconds: ms, Sizes: w.sizes, EgressBytes: new(int64)}}, w.prices)
 }
 
 // bound is the sum of lines, nil where one is not known. A line is rounded half
@@ -247,25 +252,16 @@ func (e *Engine) settledEnd(ctx context.Context, l ledger.Ledger, row ledger.San
 	if err != nil || !runs {
 		return nil // held until the end of the life
 	}
-	r, err := w.released(end.Sub(row.CreatedAt))
-	if err != nil {
-		return nil
-	}
-	return r
-}
-
-// released is all that has to stay set aside for a ttl; nil where that is not known.
-func (w liability) released(ttl time.Duration) (*ledger.Reserve, error) {
 	w.quotes = true
 	if w.first {
 		w.head = 0
 	}
-	r, err := w.reserve(ttl)
+	r, err := w.reserve(end.Sub(row.CreatedAt))
 	if err != nil || r.Unknown && r.Amount == 0 {
-		return nil, err
+		return nil
 	}
 	r.Less = true
-	return r, nil
+	return r
 }
 
 // reserveLater adds to a change what a later end needs beside what is set

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger"
@@ -235,4 +236,32 @@ func (e *Engine) ForgetHost(ctx context.Context, name, ref string, force bool) e
 			WithRemedy("destroy them first, or set force_destroy = true to forget the host while they run")
 	}
 	return l.DeleteHost(ctx, e.account, name)
+}
+
+// HostsMoved reports whether the hosts of a request no longer include the
+// machine a sandbox runs on: then it has to be made anew. A bare name counts
+// as the machine of that name.
+func HostsMoved(rec Receipt, hosts []string) bool {
+	if rec.Host == "" || len(hosts) == 0 {
+		return false
+	}
+	at, err := extensions.ParseHostRef(rec.Host)
+	if err != nil {
+		return false
+	}
+	return !slices.ContainsFunc(hosts, func(ref string) bool {
+		if !strings.HasPrefix(strings.TrimSpace(ref), "{") {
+			return ref == at.Name
+		}
+		h, err := extensions.ParseHostRef(ref)
+		return err == nil && sameMachine(h, at)
+	})
+}
+
+// sameMachine compares what makes a host another machine: its name and how it
+// is dialled, not its labels, price or capacity.
+func sameMachine(a, b extensions.Host) bool {
+	a = extensions.Host{Name: a.Name, Local: a.Local, SSH: a.SSH}
+	b = extensions.Host{Name: b.Name, Local: b.Local, SSH: b.SSH}
+	return a.Ref() == b.Ref()
 }

@@ -85,6 +85,11 @@ func (e *Engine) ledger(ctx context.Context, readOnly bool) (ledger.Ledger, erro
 			}
 			return nil, err
 		}
+		if s, ok := l.(ledger.Scoped); ok {
+			if err := s.Covers(e.account); err != nil {
+				return nil, errors.Join(err, l.Close())
+			}
+		}
 		return l, e.books.keep(l, readOnly)
 	})
 	select {

@@ -3,6 +3,7 @@ package engine_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"strings"
 	"testing"
@@ -84,6 +85,51 @@ func TestAClientPaysTheServersPrices(t *testing.T) {
 	w := wallet()
 	if w.DebitsPending != 0 || w.DebitsPosted < 1_000_000 || len(r.Charges) < 3 { // at least the fee, and a second of each
 		t.Errorf("charged %+v; %+v", r.Charges, w)
+	}
+	o.sound()
+}
+
+// A region that a profile demands is part of what the server prices.
+func TestTheServerPricesTheDemandedRegion(t *testing.T) {
+	t.Parallel()
+	profile := func(id, rest string) string {
+		return "id: " + id + "\nversion: \"1.0.0\"\nextension: ext.mine\nisolation: { level: container }\nnetwork: { default: deny }\n" +
+			"workspace: { mode: remote-canonical, access: rw }\nttl: { default: 1h, max: 24h }\n" + rest
+	}
+	ctx := context.Background()
+	o := newOffice(t, folder(t, map[string]string{
+		"extensions/ext.mine.yaml": "id: ext.mine\nhandler: saas-stub\nconfig: { dir: \"" + t.TempDir() + "\" }\n",
+		"profiles/us.yaml":         profile("profile.us", "route: { constraints: { region: us } }\n"),
+		"profiles/any.yaml":        profile("profile.any", ""),
+		"prices/mine.yaml": "id: prices.mine\nextension: ext.mine\nversion: \"1\"\nas_of: \"2026-10-01\"\nsource: a test\ncurrency: USD\nconfidence: exact\nbilling: wall-clock\n" +
+			"components:\n  - { component: sandbox, unit: sandbox-hour, price: \"1\" }\n  - { component: surcharge, region: us, unit: charged, price: \"0.5\" }\n",
+	}))
+	if _, err := o.books().Grant(ctx, ledger.Grant{Key: "g", Org: "acme", Currency: "USD", Amount: 10_000_000_000}); err != nil {
+		t.Fatal(err)
+	}
+	b := &bench{t: t, dir: t.TempDir()}
+	t.Cleanup(b.removeAll)
+	e := o.client(b.dir, "acme/web", o.token("acme/web"))
+	for profile, want := range map[string]int64{"profile.us": 1_500_000_000, "profile.any": 1_000_000_000} {
+		s, err := e.Create(ctx, engine.Request{Profile: profile, Name: profile}, nil, nil)
+		if err != nil {
+			t.Fatal(told(err))
+		}
+		for again := range 2 {
+			held, err := o.books().Held(ctx, s.ID)
+			if err != nil || len(held) != 1 || held[0].Amount != want {
+				t.Errorf("%s, life %d: set aside %+v, %v", profile, again+1, held, err)
+			}
+			if again == 0 {
+				if s, err = e.Recreate(ctx, s.Receipt, nil, nil); err != nil {
+					t.Fatal(told(err))
+				}
+			}
+		}
+		r, err := e.Destroy(ctx, s.Receipt, engine.DestroyOptions{})
+		if err != nil || (profile == "profile.us") != strings.Contains(fmt.Sprint(r.Charges), "surcharge") {
+			t.Errorf("%s: %+v, %v", profile, r.Charges, err)
+		}
 	}
 	o.sound()
 }

@@ -3,6 +3,7 @@ package engine_test
 import (
 	"context"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine"
@@ -27,6 +28,33 @@ func TestAPlanTellsOfAServerThatIsGone(t *testing.T) {
 		}
 		if v, err := e.AccountView(ctx); !extensions.IsKind(err, extensions.KindUnavailable) {
 			t.Errorf("an account as if it had nothing: %+v, %v", v, err)
+		}
+	}
+}
+
+// A token of another account is told of before anything is made.
+func TestAPlanTellsWhoseTheTokenIs(t *testing.T) {
+	t.Parallel()
+	ctx := context.Background()
+	o := newOffice(t, "")
+	for token, accounts := range map[string]map[string]bool{
+		"acme/web": {"acme/web": true, "acme/other": false, "other/web": false, "acme2/web": false},
+		"acme":     {"acme/web": true, "acme/other": true, "other/web": false, "acme2/web": false},
+	} {
+		secret := o.token(token)
+		for account, fits := range accounts {
+			e := o.client(t.TempDir(), account, secret)
+			p, err := e.Plan(ctx, own)
+			told := slices.ContainsFunc(p.Notices, func(n engine.Notice) bool {
+				return strings.Contains(n.Detail, "is for the account "+token+", not for \""+account+"\"") && strings.Contains(n.Detail, "set account to ")
+			})
+			if err != nil || told == fits {
+				t.Errorf("%s with a token of %s: %+v, %v", account, token, p.Notices, err)
+			}
+			_, err = e.List(ctx, false)
+			if fits != (err == nil) || !fits && !extensions.IsKind(err, extensions.KindUnauthorized) {
+				t.Errorf("%s with a token of %s lists: %v", account, token, err)
+			}
 		}
 	}
 }

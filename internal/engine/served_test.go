@@ -140,7 +140,7 @@ func (o *office) token(account string) engine.Secret {
 	o.t.Helper()
 	e := o.engine()
 	defer e.Close()
-	token, _, err := e.CreateLedgerToken("", account)
+	token, _, err := e.CreateLedgerToken("", account, 0)
 	if err != nil {
 		o.t.Fatal(err)
 	}

@@ -65,6 +65,7 @@ type LedgerToken struct {
 	ID        string
 	Account   string
 	CreatedAt time.Time
+	ExpiresAt time.Time // zero = never
 }
 
 func (e *Engine) tokensFile(file string) string {
@@ -74,14 +75,14 @@ func (e *Engine) tokensFile(file string) string {
 	return file
 }
 
-// CreateLedgerToken makes a token for an account, org/workspace or an org; file
-// "" is that of the state folder.
-func (e *Engine) CreateLedgerToken(file, account string) (Secret, LedgerToken, error) {
+// CreateLedgerToken makes a token for an account, org/workspace or an org, good
+// for a ttl, 0 = until it is revoked; file "" is that of the state folder.
+func (e *Engine) CreateLedgerToken(file, account string, ttl time.Duration) (Secret, LedgerToken, error) {
 	if err := ledger.CheckScope(account); err != nil {
 		return Secret{}, LedgerToken{}, err
 	}
-	text, t, err := httpledger.CreateToken(e.tokensFile(file), account, e.now())
-	return extensions.NewSecret(text), LedgerToken{t.ID, t.Account, t.CreatedAt}, err
+	text, t, err := httpledger.CreateToken(e.tokensFile(file), account, e.now(), ttl)
+	return extensions.NewSecret(text), LedgerToken{t.ID, t.Account, t.CreatedAt, t.ExpiresAt}, err
 }
 
 // LedgerTokens lists the tokens of a file.
@@ -89,7 +90,7 @@ func (e *Engine) LedgerTokens(file string) ([]LedgerToken, error) {
 	all, err := httpledger.ListTokens(e.tokensFile(file))
 	out := make([]LedgerToken, 0, len(all))
 	for _, t := range all {
-		out = append(out, LedgerToken{t.ID, t.Account, t.CreatedAt})
+		out = append(out, LedgerToken{t.ID, t.Account, t.CreatedAt, t.ExpiresAt})
 	}
 	return out, err
 }

@@ -50,7 +50,7 @@ func (e *Engine) permitted(ctx context.Context, l ledger.Ledger, account string,
 		c.Credit = paid.pays(&c, q.Currency)
 		bounded(&c, q)
 	}
-	return forbidden(account, c.ID(), route.Forbidden(route.Query{Spec: spec, Billing: req.Billing, Permission: e.catalog.Permission(account)}, c))
+	return forbidden(account, c.ID(), route.Forbidden(route.Query{Spec: spec.Spec, Billing: req.Billing, Permission: e.catalog.Permission(account)}, c))
 }
 
 // forbidden is the error of refusals; nil where there are none.
@@ -103,7 +103,7 @@ func (e *Engine) servedCandidate(ctx context.Context, l ledger.Ledger, account s
 }
 
 // wished reads what a client asked for.
-func wished(a tenant.Asked) (spec extensions.Spec, req Request, err error) {
+func wished(a tenant.Asked) (spec recorded, req Request, err error) {
 	for _, part := range []struct {
 		from json.RawMessage
 		into any
@@ -124,7 +124,8 @@ func wished(a tenant.Asked) (spec extensions.Spec, req Request, err error) {
 
 // servedQuote is this engine's price for a client. A binding that holds a key
 // says itself who pays, whatever the request says.
-func (e *Engine) servedQuote(b catalog.Binding, spec extensions.Spec, req Request, ttl time.Duration) (meter.Quote, error) {
+func (e *Engine) servedQuote(b catalog.Binding, spec recorded, req Request, ttl time.Duration) (meter.Quote, error) {
 	byok := req.Billing == route.BillingBYOK && b.Billing != route.BillingPlatform || b.Billing == route.BillingBYOK
-	return meter.NewQuote(e.quoteInput(b, nil, b.Region, spec.Resources, ttl, byok))
+	c := candidate(b, nil, 0)
+	return meter.NewQuote(e.quoteInput(b, nil, c.PlacedIn(spec.Demanded), spec.Resources, ttl, byok))
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/failpoint"
@@ -60,10 +59,13 @@ func (e *Engine) PlanUpdate(ctx context.Context, rec Receipt, old, req Request) 
 	if before, err := e.resolve(old); (err != nil || before.Spec.TTL != resolved.Spec.TTL) && !b.Descriptor.Has(extensions.PowerExtend) {
 		return notices, e.unsupported(b.ID, extensions.PowerExtend)
 	}
-	if limit := b.Capabilities.MaxTTL; limit > 0 && ttl > limit {
+	if limit := route.MaxTTL(b.Capabilities); limit > 0 && ttl > limit {
 		return notices, invalid("a ttl of %s is above what %s allows (%s)", "shorten ttl", profile.FormatDuration(ttl), b.ID, profile.FormatDuration(limit))
 	}
 	if err := e.checkNewEnd(rec, ttl); err != nil || !known {
+		return notices, err
+	}
+	if err := e.checkLaterCost(ctx, l, row, ttl, time.Duration(resolved.Spec.MaxTTL), req.MaxCost); err != nil {
 		return notices, err
 	}
 	told, err := e.plannedExtension(ctx, l, row, ttl, req.Together)
@@ -81,34 +83,6 @@ func (e *Engine) checkNewEnd(rec Receipt, ttl time.Duration) error {
 			profile.FormatDuration(ttl), rec.CreatedAt.UTC().Format(time.RFC3339))
 	}
 	return nil
-}
-
-// HostsMoved reports whether the hosts of a request no longer include the
-// machine a sandbox runs on: then it has to be made anew. A bare name counts
-// as the machine of that name.
-func HostsMoved(rec Receipt, hosts []string) bool {
-	if rec.Host == "" || len(hosts) == 0 {
-		return false
-	}
-	at, err := extensions.ParseHostRef(rec.Host)
-	if err != nil {
-		return false
-	}
-	return !slices.ContainsFunc(hosts, func(ref string) bool {
-		if !strings.HasPrefix(strings.TrimSpace(ref), "{") {
-			return ref == at.Name
-		}
-		h, err := extensions.ParseHostRef(ref)
-		return err == nil && sameMachine(h, at)
-	})
-}
-
-// sameMachine compares what makes a host another machine: its name and how it
-// is dialled, not its labels, price or capacity.
-func sameMachine(a, b extensions.Host) bool {
-	a = extensions.Host{Name: a.Name, Local: a.Local, SSH: a.SSH}
-	b = extensions.Host{Name: b.Name, Local: b.Local, SSH: b.SSH}
-	return a.Ref() == b.Ref()
 }
 
 // Update applies an in-place change (ttl, desired mode, hosts) and records
@@ -146,16 +120,25 @@ func (e *Engine) Update(ctx context.Context, rec Receipt, req Request, notify No
 		return Sandbox{}, e.unsupported(row.Extension, extensions.PowerPause)
 	}
 	patch.TTL = &ttl
+	if err := e.checkLaterCost(ctx, l, row, ttl, limit, req.MaxCost); err != nil {
+		return Sandbox{}, err
+	}
 	return e.moveEnd(ctx, l, row, ttl, limit, patch, notify)
 }
 
 // ExtendTTL moves the end to created-at + ttl; see lifecycle.Retarget. It is
 // for others than the owner: the ttl that the owner asked for stays recorded,
-// so that the owner's next change does not take the extension back.
+// so that the owner's next change does not take the extension back, and the
+// owner's max_cost holds.
 func (e *Engine) ExtendTTL(ctx context.Context, rec Receipt, ttl time.Duration) (Sandbox, error) {
 	l, row, err := e.rowToChange(ctx, rec, nil)
 	if err != nil {
 		return Sandbox{}, err
+	}
+	if owner, err := requestOf(row); err == nil {
+		if err := e.checkLaterCost(ctx, l, row, ttl, row.MaxTTL, owner.MaxCost); err != nil {
+			return Sandbox{}, err
+		}
 	}
 	return e.moveEnd(ctx, l, row, ttl, row.MaxTTL, ledger.Patch{}, nil)
 }

@@ -67,7 +67,7 @@ func (e *Engine) Verify(ctx context.Context, ev Evidence) (Verified, error) {
 		return v, err
 	}
 	if l.ID() == "" && len(exported) > 0 { // whoever has only the file can check that
-		v.note("There is no ledger at %s: the exported events were checked by themselves.", e.LedgerURL())
+		v.note("There is no ledger at %s: %d exported events were checked by themselves.", e.LedgerURL(), len(exported))
 	} else {
 		pins = append(pins, exported...)
 	}

@@ -66,6 +66,8 @@ func TestCreditBudgetsAndUsageAreDataSources(t *testing.T) {
 			size(accountData, "wallets", 1), size(accountData, "budgets", 2), size(usageData, "rows", 1),
 			at0(accountData, "wallets", "granted", knownvalue.StringExact("100.00")), at0(accountData, "wallets", "receivable", knownvalue.StringExact("0.00")),
 			at0(accountData, "budgets", "name", knownvalue.StringExact("monthly")), at0(accountData, "budgets", "limit", knownvalue.StringExact("50.00")),
+			at0(accountData, "ceilings", "metered", knownvalue.Bool(true)), at0(accountData, "ceilings", "used", knownvalue.StringExact("1")),
+			at0(accountData, "ceilings", "currency", knownvalue.Null()), at0(accountData, "ceilings", "full", knownvalue.Bool(false)),
 			at0(accountData, "budgets", "period", knownvalue.StringExact("month")), at0(accountData, "budgets", "resets_at", knownvalue.NotNull()),
 			at0(usageData, "rows", "status", knownvalue.StringExact("running")), at0(usageData, "rows", "profile", knownvalue.StringExact("profile.stub")),
 			at0(usageData, "rows", "actor", knownvalue.StringExact("agt")), at0(usageData, "rows", "run_id", knownvalue.StringExact("r")),

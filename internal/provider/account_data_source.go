@@ -43,6 +43,7 @@ var ceilingFields = []computedField{
 	{name: "source", typ: types.StringType, doc: "Whose it is: a policy's id, or the default for places that send a bill."},
 	{name: "scope", typ: types.StringType, doc: "Whose sandboxes count: `org/workspace`, or all of an `org`."},
 	{name: "currency", typ: types.StringType, doc: "ISO 4217 code, where it bounds what is spent and set aside; null where it bounds how many sandboxes are made."},
+	{name: "metered", typ: types.BoolType, doc: "Whether only sandboxes at places that send a bill count."},
 	{name: "limit", typ: types.StringType, doc: "How many sandboxes, or how much in `currency`."},
 	{name: "used", typ: types.StringType, doc: "What counts against it now, in what `limit` counts."},
 	{name: "per", typ: types.StringType, doc: "How long it looks back, a duration such as `10m`."},
@@ -74,6 +75,7 @@ type ceilingModel struct {
 	Source   string       `tfsdk:"source"`
 	Scope    string       `tfsdk:"scope"`
 	Currency types.String `tfsdk:"currency"`
+	Metered  bool         `tfsdk:"metered"`
 	Limit    string       `tfsdk:"limit"`
 	Used     string       `tfsdk:"used"`
 	Per      string       `tfsdk:"per"`
@@ -155,7 +157,7 @@ func newAccount(v engine.AccountView) *accountModel {
 			Spent: b.Spent, Over: b.Over, Reserved: b.Reserved, Left: b.Left, Since: stamp(b.Since), ResetsAt: stamp(b.ResetsAt)})
 	}
 	for _, c := range v.Ceilings {
-		m.Ceilings = append(m.Ceilings, ceilingModel{Source: c.Source, Scope: c.Scope, Currency: optional(c.Currency), Limit: c.Limit, Used: c.Used, Per: c.Per,
+		m.Ceilings = append(m.Ceilings, ceilingModel{Source: c.Source, Scope: c.Scope, Currency: optional(c.Currency), Metered: c.Metered, Limit: c.Limit, Used: c.Used, Per: c.Per,
 			Full: c.Full, Next: stamp(c.Next)})
 	}
 	return m

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
+	"github.com/hashicorp/terraform-plugin-testing/plancheck"
 	"github.com/hashicorp/terraform-plugin-testing/terraform"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger"
@@ -124,4 +125,26 @@ func TestAPlanCountsLaterEndsTogether(t *testing.T) {
 		resource.TestStep{Config: two("20m", "1h")},
 		resource.TestStep{Config: two("20m", "1h"), ConfigPlanChecks: empty(), Check: func(*terraform.State) error { return nil }},
 	)
+}
+
+// What would refuse a new sandbox refuses no change of one that lives: it is
+// judged by its own life.
+func TestAShorterLifeNeedsNoLeave(t *testing.T) {
+	t.Parallel()
+	b := newBed(t)
+	hour := b.config(sandboxHCL("name = \"one\"\n  ttl = \"1h\"\n  max_cost = \"0.10 USD\""))
+	shorter := func(ttl string, before func()) []resource.TestStep {
+		config := b.config(sandboxHCL("name = \"one\"\n  ttl = \"" + ttl + "\"\n  max_cost = \"0.10 USD\""))
+		return []resource.TestStep{
+			{PreConfig: before, Config: config, ConfigPlanChecks: action(plancheck.ResourceActionUpdate)},
+			{Config: config, ConfigPlanChecks: empty(), Check: func(*terraform.State) error { return nil }},
+		}
+	}
+	steps := []resource.TestStep{{Config: hour}}
+	steps = append(steps, shorter("50m", func() { b.budget(0) })...)
+	steps = append(steps, shorter("40m", func() {
+		b.write("catalog/policies/none.yaml", "id: policy.none\naccount: \"*\"\nextensions: { allowed: [] }\n")
+	})...)
+	steps = append(steps, shorter("30m", func() { b.write("catalog/policies/none.yaml", "id: policy.none\naccount: [\n") })...)
+	b.run(steps...)
 }

@@ -18,7 +18,7 @@ var planArguments = []string{"profile", "name", "name_prefix", "hosts", "inputs"
 	"from_snapshot", "from_sandbox", "desired_mode", "billing", "on_conflict", "on_expiry", "on_unreachable_destroy", "consumer"}
 
 // ask resolves, routes and prices the plan's arguments; false when they are
-// not known yet or when an error was told. binding tells whether something is
+// not known yet or something is in the way. binding tells whether something is
 // to be made now: if not, problems are only warnings.
 func (p *planning) ask(ctx context.Context, binding bool) (engine.Planned, bool) {
 	e := p.r.ready()

@@ -94,10 +94,11 @@ func (p *planning) change(ctx context.Context) {
 	}
 	moved := hostsMoved(ctx, p.state.Host.ValueString(), p.state.Hosts, p.plan.Hosts)
 	replaced := p.replacedArguments(moved)
-	inPlace := p.plan.changesInPlace(*p.state)
 	ended := p.ended()
 	if len(replaced) == 0 && !ended {
-		planned, ok := p.ask(ctx, inPlace)
+		// What would keep it from being made again keeps nobody from changing
+		// the one that lives: checkUpdate judges that.
+		planned, ok := p.ask(ctx, false)
 		if !ok && !p.resp.Diagnostics.HasError() {
 			planned.Version = p.version(ctx)
 		}
@@ -108,7 +109,7 @@ func (p *planning) change(ctx context.Context) {
 			p.plan.ProfileVersion = types.StringValue(planned.Version)
 			replaced = append(replaced, "profile_version")
 		default:
-			p.changeInPlace(ctx, planned, ok)
+			p.changeInPlace(ctx, planned)
 			return
 		}
 	}
@@ -169,11 +170,11 @@ func (p *planning) ended() bool {
 }
 
 // changeInPlace plans what changes with an argument that does not replace.
-func (p *planning) changeInPlace(ctx context.Context, planned engine.Planned, asked bool) {
+func (p *planning) changeInPlace(ctx context.Context, planned engine.Planned) {
 	ttl := !p.plan.TTL.Equal(p.state.TTL)
 	if ttl {
 		p.plan.ExpiresAt, p.plan.Estimate = types.StringUnknown(), estimateUnknown()
-		if asked {
+		if planned.Estimate.CatalogDigest != "" { // also where it could not be made again
 			p.takeEstimate(ctx, planned)
 		}
 	}

@@ -119,7 +119,7 @@ func sandboxPolicies() map[string]schema.Attribute {
 			MarkdownDescription: "Who pays where a vendor sends a bill: `platform`, out of the org's wallet, or `byok`, your own account with the vendor. " +
 				"Unset: the wallet, once the org was ever granted credit in the currency; before that, your own account. Budgets count either way.",
 		},
-		"max_cost": schema.StringAttribute{Optional: true, Validators: []validator.String{money()}, MarkdownDescription: "Refuse to create it if the worst case until its TTL costs more, such as `1.00 USD`. A cost that is not known is refused too."},
+		"max_cost": schema.StringAttribute{Optional: true, Validators: []validator.String{money()}, MarkdownDescription: "Refuse to create it, or to give it a later end, if the worst case until its TTL costs more, such as `1.00 USD`. A cost that is not known is refused too."},
 		"deletion_protection": schema.BoolAttribute{
 			Optional: true, Computed: true, Default: booldefault.StaticBool(false),
 			MarkdownDescription: "Refuse to destroy or replace it while it is ready: in the plan, and again at the destroy. Expired and failed ones can always go. A destroy goes by the last apply: apply `false` first, then destroy.",

@@ -3,6 +3,7 @@ package export
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
 	"errors"
 	"io"
 	"mime"
@@ -196,6 +197,11 @@ func (p *poster) lost(ctx context.Context, err error) error {
 	if p.token != "" {
 		text = strings.ReplaceAll(text, p.token, "…")
 	}
+	remedy := "check the address and the network"
+	var cert *tls.CertificateVerificationError
+	if errors.As(err, &cert) {
+		remedy = "check the address; where a private authority vouches for the receiver, name its certificates with --ca-file"
+	}
 	return extensions.Errorf(extensions.KindUnreachable, "sending to %s: %w", p.url, errors.New(extensions.Clean(text, 300))).
-		WithRemedy("check the address and the network, then run the export again; it goes on where it stopped")
+		WithRemedy("%s, then run the export again; it goes on where it stopped", remedy)
 }

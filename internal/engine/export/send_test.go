@@ -473,8 +473,8 @@ func TestAnEndpointIsAuthenticAndItsTokenSecret(t *testing.T) {
 		}
 		return err
 	}
-	if err := try(Target{URL: r.URL, Token: r.token}); !extensions.IsKind(err, extensions.KindUnreachable) || r.requests != 0 {
-		t.Errorf("sent to one that nobody vouches for: %v", err)
+	if err := try(Target{URL: r.URL, Token: r.token}); !extensions.IsKind(err, extensions.KindUnreachable) || r.requests != 0 || !strings.Contains(extensions.RemedyOf(err), "--ca-file") {
+		t.Errorf("sent to one that nobody vouches for: %v / %s", err, extensions.RemedyOf(err))
 	}
 	if err := try(Target{URL: r.URL, CA: ca}); !extensions.IsKind(err, extensions.KindUnauthorized) {
 		t.Errorf("without a token: %v", err)

@@ -30,3 +30,11 @@ func CheckScope(account string) error {
 	}
 	return CheckAccount(account)
 }
+
+// ScopeOf says which accounts one that CheckScope takes stands for.
+func ScopeOf(account string) string {
+	if StreamOf(account) == account {
+		return "a workspace of " + account + " (" + account + "/…)"
+	}
+	return account
+}

@@ -30,4 +30,6 @@ type dialect struct {
 	made func(ctx context.Context, q queryer) (bool, error)
 	// check lists defects of the store itself, for Verify.
 	check func(ctx context.Context, db *sql.DB) ([]string, error)
+	// indexes and actions are the statements of audit.schema.
+	indexes, actions string
 }

@@ -150,6 +150,12 @@ type Ledger interface {
 	Close() error
 }
 
+// Scoped is a Ledger that was opened for some accounts alone.
+type Scoped interface {
+	// Covers is nil for an account of those, org/workspace; else KindUnauthorized.
+	Covers(account string) error
+}
+
 // Clocked is a Ledger whose times are by the clock of another machine.
 type Clocked interface {
 	// Ahead is how far this machine's clock is ahead of that, below zero behind;

@@ -30,7 +30,8 @@ func postgresDialect() dialect {
 		nowMicros: "CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000000 AS BIGINT)",
 		view:      &sql.TxOptions{Isolation: sql.LevelRepeatableRead, ReadOnly: true},
 		again:     againPostgres, classify: classifyPostgres, unique: uniquePostgres, made: madeInPostgres,
-		check: func(context.Context, *sql.DB) ([]string, error) { return nil, nil }}
+		check:   func(context.Context, *sql.DB) ([]string, error) { return nil, nil },
+		indexes: postgresIndexes, actions: postgresActions}
 }
 
 // numbered turns ? into $1, $2, …; our statements have no other question marks.

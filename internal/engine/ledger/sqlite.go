@@ -29,7 +29,8 @@ const busyMillis = 10_000
 func sqliteDialect() dialect {
 	return dialect{name: "sqlite", rebind: func(q string) string { return q }, again: func(error) bool { return false },
 		nowMicros: "CAST(unixepoch('now', 'subsec') * 1000000 AS INTEGER)",
-		classify:  classifySQLite, unique: uniqueSQLite, made: madeInSQLite, check: checkSQLite}
+		classify:  classifySQLite, unique: uniqueSQLite, made: madeInSQLite, check: checkSQLite,
+		indexes: sqliteIndexes, actions: sqliteActions}
 }
 
 // openSQLite opens the file; path is absolute.

@@ -120,6 +120,10 @@ func (a *audit) pins(pinned []Head, seen map[Head]bool) {
 		if p.Seq == 0 || seen[p] {
 			continue
 		}
+		if a.id == "" {
+			a.problem("a receipt is of the ledger %s, and there is none here", p.Ledger)
+			continue
+		}
 		if p.Ledger != a.id {
 			a.problem("a receipt is of another ledger (%s, this is %s)", p.Ledger, a.id)
 			continue

@@ -95,6 +95,9 @@ func (a *audit) itself([]Head) error {
 	if last > int64(len(steps)) { // what it means is for a newer program to say
 		return nil
 	}
+	if err := a.schema(); err != nil {
+		return err
+	}
 	want := map[string]any{"ledger_id": a.id, "min_writer_version": strconv.Itoa(writerVersion), "migrating": ""}
 	err = a.raw("meta", func(row map[string]any) {
 		key, _ := row["key"].(string)

@@ -75,22 +75,22 @@ func tellEgress(j *judge, c *Candidate) (string, string) {
 	return can + ", and " + wants + " is wanted", help
 }
 
-// maxTTL is 0 where there is no limit.
-func (c *Candidate) maxTTL() time.Duration {
-	limit := c.Capabilities.MaxTTL
-	if s := c.Capabilities.MaxSessionDuration; s > 0 && (limit == 0 || s < limit) {
+// MaxTTL is the longest a sandbox may live at a place; 0 where there is no limit.
+func MaxTTL(c extensions.Capabilities) time.Duration {
+	limit := c.MaxTTL
+	if s := c.MaxSessionDuration; s > 0 && (limit == 0 || s < limit) {
 		limit = s
 	}
 	return limit
 }
 
 func passTTL(j *judge, c *Candidate) bool {
-	limit := c.maxTTL()
+	limit := MaxTTL(c.Capabilities)
 	return limit == 0 || j.ttl() <= limit
 }
 
 func tellTTL(j *judge, c *Candidate) (string, string) {
-	limit := c.maxTTL()
+	limit := MaxTTL(c.Capabilities)
 	return fmt.Sprintf("the ttl %s is above its maximum of %s", short(j.ttl()), short(limit)), "set a ttl of at most " + short(limit)
 }
 

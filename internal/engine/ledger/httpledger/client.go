@@ -112,6 +112,16 @@ func (p place) transport() (*http.Transport, error) {
 // ID implements ledger.Ledger.
 func (c *Client) ID() string { return c.hello.Ledger }
 
+// Covers implements ledger.Scoped.
+func (c *Client) Covers(account string) error {
+	own := c.hello.Account
+	if own == "" || account == own || ledger.StreamOf(own) == own && ledger.StreamOf(account) == own {
+		return nil
+	}
+	return oops(extensions.KindUnauthorized, "the token for the ledger %s is for the account %s, not for %q", c.URL(), own, extensions.Clean(account, 130)).
+		WithRemedy("set account to %s, or use a token of the other account", ledger.ScopeOf(own))
+}
+
 // URL implements ledger.Ledger.
 func (c *Client) URL() string { return c.place.base }
 

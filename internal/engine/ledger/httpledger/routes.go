@@ -59,8 +59,8 @@ const maxHolder = 100
 // What is asked, where it is more than one value or none.
 type (
 	nothing struct{}
-	// welcome says which ledger this is.
-	welcome struct{ Ledger string }
+	// welcome says which ledger this is, and whose the token.
+	welcome struct{ Ledger, Account string }
 	// holding makes or renews a holder; a Term of 0 gives it up.
 	holding struct {
 		ID   ledger.HolderID
@@ -118,7 +118,7 @@ func done(err error) (nothing, error) { return nothing{}, err }
 // routes are all operations.
 var routes = map[string]route{
 	opHello: on(func(_ context.Context, c client, _ nothing) (welcome, error) {
-		return welcome{c.ID()}, nil
+		return welcome{c.ID(), c.Account}, nil
 	}),
 	opHolder: on(func(ctx context.Context, c client, q holding) (ledger.HolderID, error) {
 		if q.ID == "" {

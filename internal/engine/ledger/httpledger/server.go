@@ -28,6 +28,8 @@ type Principal struct {
 	Token string
 	// Account is org/workspace, or an org for all of its.
 	Account string
+	// Until is when the token expires; zero = never.
+	Until time.Time
 }
 
 // ownersMark ends the names of an account's holders, so that one account
@@ -57,7 +59,7 @@ type Config struct {
 	// PerSecond and Burst bound the requests of one token; 0 = 100 and 500.
 	PerSecond float64
 	Burst     int
-	// Now names holders; nil = time.Now.
+	// Now names holders and tells which tokens have expired; nil = time.Now.
 	Now func() time.Time
 	// Log gets a line for each request; nil discards it.
 	Log *slog.Logger
@@ -187,11 +189,20 @@ func (s *Server) authenticate(r *http.Request) (Principal, error) {
 	token, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
 	if ok {
 		if who, known := s.Authenticate(token); known {
-			return who, nil
+			return who, s.expired(who)
 		}
 	}
 	return Principal{}, oops(extensions.KindUnauthorized, "the ledger does not know this token").
 		WithRemedy("have one made with `sandboxer ledger token create ACCOUNT` where the ledger is served")
+}
+
+// expired refuses a token whose time is over.
+func (s *Server) expired(who Principal) error {
+	if who.Until.IsZero() || s.now().Before(who.Until) {
+		return nil
+	}
+	return oops(extensions.KindUnauthorized, "the ledger token %s expired at %s", who.Token, who.Until.UTC().Format(time.RFC3339)).
+		WithRemedy("have a new one made with `sandboxer ledger token create ACCOUNT` where the ledger is served")
 }
 
 func (s *Server) allowanceOf(who Principal) *allowance {

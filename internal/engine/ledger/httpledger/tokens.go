@@ -31,6 +31,7 @@ type Token struct {
 	Account   string    `yaml:"account"` // org/workspace, or an org
 	SHA256    string    `yaml:"sha256"`  // lower-case hex, of the token's text
 	CreatedAt time.Time `yaml:"created_at"`
+	ExpiresAt time.Time `yaml:"expires_at,omitempty"` // zero = never
 }
 
 // tokenFile is the file of tokens: of its owner alone, although it lets nobody in.
@@ -82,7 +83,7 @@ func (t *Tokens) Authenticate(token string) (Principal, bool) {
 	found := 0
 	for _, k := range t.list {
 		if same := subtle.ConstantTimeCompare([]byte(k.SHA256), hash); same == 1 {
-			who, found = Principal{Token: k.ID, Account: k.Account}, 1
+			who, found = Principal{Token: k.ID, Account: k.Account, Until: k.ExpiresAt}, 1
 		}
 	}
 	return who, found == 1
@@ -123,8 +124,12 @@ func readTokens(file string) ([]Token, error) {
 func ListTokens(file string) ([]Token, error) { return readTokens(file) }
 
 // CreateToken makes a token for an account and adds it to the file, which is
-// made where it is missing. The token's text is told this once.
-func CreateToken(file, account string, now time.Time) (text string, t Token, err error) {
+// made where it is missing. It is good for a ttl, 0 = until it is revoked; below
+// zero is KindInvalid. The token's text is told this once.
+func CreateToken(file, account string, now time.Time, ttl time.Duration) (text string, t Token, err error) {
+	if ttl < 0 {
+		return "", t, oops(extensions.KindInvalid, "a token cannot be good for %s", ttl).WithRemedy("give a ttl above zero")
+	}
 	raw := make([]byte, sha256.Size)
 	if _, err := rand.Read(raw); err != nil {
 		return "", t, err
@@ -132,6 +137,9 @@ func CreateToken(file, account string, now time.Time) (text string, t Token, err
 	text = "sbxl_" + base64.RawURLEncoding.EncodeToString(raw)
 	sum := sha256.Sum256([]byte(text))
 	t = Token{ID: "tok-" + strings.ToLower(rand.Text()[:10]), Account: account, SHA256: hex.EncodeToString(sum[:]), CreatedAt: now.UTC().Truncate(time.Second)}
+	if ttl > 0 {
+		t.ExpiresAt = now.Add(ttl).UTC().Truncate(time.Second)
+	}
 	err = changeTokens(file, true, func(list []Token) ([]Token, error) { return append(list, t), nil })
 	return text, t, err
 }

@@ -1,12 +1,15 @@
 package httpledger
 
 import (
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
@@ -14,11 +17,11 @@ func TestTokensInAFile(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "new", "tokens.yaml")
 	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
-	text, made, err := CreateToken(file, "acme/web", now)
+	text, made, err := CreateToken(file, "acme/web", now, 0)
 	if err != nil || !tokenForm.MatchString(text) {
 		t.Fatal(text, err)
 	}
-	other, _, err := CreateToken(file, "acme", now)
+	other, _, err := CreateToken(file, "acme", now, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -90,5 +93,45 @@ func TestFilesThatAreNotOfTokens(t *testing.T) {
 		if _, err := OpenTokens(file); !extensions.IsKind(err, extensions.KindInvalid) {
 			t.Errorf("%s: %v", name, err)
 		}
+	}
+}
+
+func TestATokenExpires(t *testing.T) {
+	t.Parallel()
+	shop := newShop(t, nil)
+	file := filepath.Join(t.TempDir(), "tokens.yaml")
+	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	text, made, err := CreateToken(file, "acme/web", now, time.Hour)
+	if err != nil || !made.ExpiresAt.Equal(now.Add(time.Hour)) {
+		t.Fatal(made, err)
+	}
+	if _, _, err := CreateToken(file, "acme/web", now, -time.Hour); !extensions.IsKind(err, extensions.KindInvalid) {
+		t.Errorf("below zero: %v", err)
+	}
+	ever, _, err := CreateToken(file, "acme/web", now, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tokens, err := OpenTokens(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h, err := NewServer(Config{Ledger: shop.base, View: func(Principal) ledger.Ledger { return shop.base }, Authenticate: tokens.Authenticate, Now: func() time.Time { return now }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	asks := func(token string) *httptest.ResponseRecorder {
+		return post(h, opHello, `{}`, func(r *http.Request) { r.Header.Set("Authorization", "Bearer "+token) })
+	}
+	now = now.Add(time.Hour - time.Second)
+	if w := asks(text); w.Code != http.StatusOK {
+		t.Errorf("a second before: %d %s", w.Code, w.Body)
+	}
+	now = now.Add(time.Second)
+	if w := asks(text); w.Code != http.StatusUnauthorized || !strings.Contains(w.Body.String(), made.ID+" expired at 2026-03-01T13:00:00Z") || !strings.Contains(w.Body.String(), "have a new one made") {
+		t.Errorf("then: %d %s", w.Code, w.Body)
+	}
+	if w := asks(ever); w.Code != http.StatusOK {
+		t.Errorf("one without an end: %d %s", w.Code, w.Body)
 	}
 }

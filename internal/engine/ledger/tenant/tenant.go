@@ -127,7 +127,7 @@ func missing(what, id string) error {
 
 func (v *view) notYours(account string) error {
 	return failure(extensions.KindUnauthorized, "the token is for the account %s, not for %q", v.Account, extensions.Clean(account, 130)).
-		WithRemedy("set account to one of %s, or use a token of the other account", v.Account)
+		WithRemedy("set account to %s, or use a token of the other account", ledger.ScopeOf(v.Account))
 }
 
 // owners refuses what only the ledger's owner does.
