@@ -3,7 +3,6 @@ package engine
 import (
 	"context"
 	"encoding/json"
-	"slices"
 	"time"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/catalog"
@@ -40,6 +39,5 @@ func (e *Engine) latency(ctx context.Context, p *prepared, b catalog.Binding, c 
 	if len(took) == 0 {
 		return dated
 	}
-	slices.Sort(took)
-	return route.Latency{CreateToReady: took[len(took)/2], Samples: len(took)}
+	return route.Latency{CreateToReady: percentile(took, 50), Samples: len(took)}
 }

@@ -97,9 +97,14 @@ func historyOf(lives []ledger.Lifetime) *meter.History {
 	for i, l := range lives {
 		ran[i] = l.Running
 	}
-	slices.Sort(ran)
-	rank := func(percent int) time.Duration { return ran[(len(ran)*percent+99)/100-1] }
-	return &meter.History{Median: rank(50), P95: rank(95), Count: int64(len(ran))}
+	return &meter.History{Median: percentile(ran, 50), P95: percentile(ran, 95), Count: int64(len(ran))}
+}
+
+// percentile is the one by nearest rank, from 1 to 100. It sorts all, of which
+// there is at least one.
+func percentile(all []time.Duration, percent int) time.Duration {
+	slices.Sort(all)
+	return all[(len(all)*percent+99)/100-1]
 }
 
 // funds tells what wallet and budgets leave for a quote in its currency.

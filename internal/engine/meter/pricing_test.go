@@ -40,3 +40,36 @@ func TestMemoryThatComesWithTheCPUIsCounted(t *testing.T) {
 	q := quoted(t, QuoteInput{Extension: "ext.x", PricingModel: extensions.PricingMetered, Book: &b, Resources: extensions.Resources{MemoryMB: &memory}, TTL: time.Hour})
 	wantAmounts(t, q, map[string]string{"hourly": "unknown", "max": "unknown"})
 }
+
+// Each line of what is set aside is rounded up, and none of what is charged.
+func TestTheReserveIsRoundedUp(t *testing.T) {
+	t.Parallel()
+	b := Book{ID: "prices.x", Extension: "ext.x", Version: "1", AsOf: "2026-08-22", Source: "s", Currency: "USD", Confidence: ConfidenceExact,
+		Billing: extensions.BillingWallClock, Components: []BookPrice{
+			{Component: ComponentVCPU, Unit: "vcpu-second", Price: "0.0000000012"}, {Component: ComponentMemory, Unit: "gib-second", Price: "0.0000000012"}}}
+	q := quoted(t, QuoteInput{Extension: "ext.x", PricingModel: extensions.PricingMetered, Book: &b, Resources: resources(1000, 1024), TTL: time.Second})
+	wantAmounts(t, q, map[string]string{"max": "0.000000002", "reserve": "0.000000004"})
+}
+
+// The rate of an hour is what an hour costs once the free part is used up.
+func TestAnHourIsToldWithoutItsFreePart(t *testing.T) {
+	t.Parallel()
+	b := Book{ID: "prices.x", Extension: "ext.x", Version: "1", AsOf: "2026-08-22", Source: "s", Currency: "USD", Confidence: ConfidenceExact,
+		Billing: extensions.BillingWallClock, Components: []BookPrice{{Component: ComponentSandbox, Unit: "sandbox-hour", Price: "1", Minimum: "90m", Increment: "2h", Included: 3}}}
+	q := quoted(t, QuoteInput{Extension: "ext.x", PricingModel: extensions.PricingMetered, Book: &b, TTL: 5 * time.Hour})
+	wantAmounts(t, q, map[string]string{"hourly": "1.00", "low": "0.00", "max": "3.00"})
+}
+
+// What was only ever paused, free of charge, owes its minimum all the same.
+func TestAMinimumIsOwedByWhatNeverRan(t *testing.T) {
+	t.Parallel()
+	b := Book{ID: "prices.x", Extension: "ext.x", Version: "1", AsOf: "2026-08-22", Source: "s", Currency: "USD", Confidence: ConfidenceExact,
+		Billing: extensions.BillingWallClock, Components: []BookPrice{{Component: ComponentVCPU, Unit: "vcpu-second", Price: "0.01", Minimum: "1m"}}}
+	q := quoted(t, QuoteInput{Extension: "ext.x", PricingModel: extensions.PricingMetered, Book: &b, Resources: resources(2000, 0), TTL: time.Hour})
+	for name, segments := range map[string][]Segment{"paused": {{Mode: ModePaused, Milliseconds: 60_000, Sizes: q.Sizes}}, "nothing": nil} {
+		lines, err := Charge(segments, q.Snapshot)
+		if err != nil || len(lines) != 1 || lines[0].Amount.String() != "1.20" {
+			t.Errorf("%s: %+v, %v", name, lines, err)
+		}
+	}
+}
