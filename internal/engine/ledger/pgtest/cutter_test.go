@@ -11,7 +11,7 @@ import (
 // A server that answers at once is let go at once, and its answer is lost.
 func TestALostAnswerLetsTheServerGo(t *testing.T) {
 	t.Parallel()
-	l, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // at once
+	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -42,7 +42,7 @@ func TestALostAnswerLetsTheServerGo(t *testing.T) {
 	at, _, _ := strings.Cut(strings.TrimPrefix(c.Address, "postgres://"), "/")
 	for range 200 {
 		c.Cut(1, true)
-		conn, err := net.Dial("tcp", at) //nolint:noctx // at once
+		conn, err := net.Dial("tcp", at)
 		if err == nil {
 			_, err = io.WriteString(conn, "\x00\x00\x00\x04Q\x00\x00\x00\x05\x00")
 		}
