@@ -16,30 +16,32 @@ type accrual struct {
 	l         ledger.Ledger
 	component string
 	now       time.Time
-	deadlines map[string]map[ID]time.Time // by account
+	live      map[string]map[ID]ledger.Sandbox // by account
 	rows, sum *ledger.Tally
 }
 
 func accrued(ctx context.Context, l ledger.Ledger, f ledger.UsageFilter, by []ledger.Dimension, now time.Time) (rows, sum []ledger.UsageRow, err error) {
-	a := accrual{ctx: ctx, l: l, component: f.Component, now: now, deadlines: map[string]map[ID]time.Time{},
+	a := accrual{ctx: ctx, l: l, component: f.Component, now: now, live: map[string]map[ID]ledger.Sandbox{},
 		rows: ledger.NewTally(by...), sum: ledger.NewTally()}
 	err = l.EachOpenMeter(ctx, f, a.meter)
 	return a.rows.Rows(), a.sum.Rows(), err
 }
 
-func (a *accrual) meter(m ledger.Meter) (err error) {
+func (a *accrual) meter(m ledger.Meter) error {
 	if len(m.Segments) == 0 {
 		return extensions.Errorf(extensions.KindInternal, "the meter %s has no segment", m.ID).WithRemedy("run `sandboxer ledger verify`")
 	}
-	if m.ClosedAt, err = a.end(m); err != nil {
+	row, err := a.row(m)
+	if err != nil {
 		return err
 	}
+	m.ClosedAt = a.end(m, row)
 	m.Segments[len(m.Segments)-1].EndedAt = m.ClosedAt
 	charges, err := ledger.Price(m, nil)
 	if err != nil {
 		return extensions.Errorf(extensions.KindOf(err), "pricing the running meter %s: %w", m.ID, err)
 	}
-	if charges, err = a.paid(m, charges); err != nil {
+	if charges, err = a.paid(m, row.Payer, charges); err != nil {
 		return err
 	}
 	if a.component != "" {
@@ -57,35 +59,40 @@ func (a *accrual) meter(m ledger.Meter) (err error) {
 }
 
 // paid tells who pays, as the settlement will.
-func (a *accrual) paid(m ledger.Meter, charges []ledger.Charge) ([]ledger.Charge, error) {
+func (a *accrual) paid(m ledger.Meter, payer string, charges []ledger.Charge) ([]ledger.Charge, error) {
 	if len(charges) == 0 {
 		return nil, nil
 	}
 	held, err := a.l.Held(a.ctx, m.SandboxID)
-	return m.Paid(charges, held), err
+	return m.Paid(charges, payer, held), err
+}
+
+// row is the sandbox of a meter; empty where it has ended since.
+func (a *accrual) row(m ledger.Meter) (ledger.Sandbox, error) {
+	of := a.live[m.For.Account]
+	if of == nil {
+		rows, err := a.l.List(a.ctx, ledger.Filter{Account: m.For.Account, Live: true})
+		if err != nil {
+			return ledger.Sandbox{}, err
+		}
+		of = map[ID]ledger.Sandbox{}
+		for _, row := range rows {
+			of[row.ID] = row
+		}
+		a.live[m.For.Account] = of
+	}
+	return of[m.SandboxID], nil
 }
 
 // end is now, or the sandbox's deadline where that is over and nobody has
 // settled it: it is charged up to there.
-func (a *accrual) end(m ledger.Meter) (time.Time, error) {
-	of := a.deadlines[m.For.Account]
-	if of == nil {
-		rows, err := a.l.List(a.ctx, ledger.Filter{Account: m.For.Account, Live: true})
-		if err != nil {
-			return time.Time{}, err
-		}
-		of = map[ID]time.Time{}
-		for _, row := range rows {
-			of[row.ID] = row.ExpiresAt
-		}
-		a.deadlines[m.For.Account] = of
-	}
+func (a *accrual) end(m ledger.Meter, row ledger.Sandbox) time.Time {
 	at := a.now
-	if d := of[m.SandboxID]; !d.IsZero() && d.Before(at) {
+	if d := row.ExpiresAt; !d.IsZero() && d.Before(at) {
 		at = d
 	}
 	if last := m.Segments[len(m.Segments)-1]; at.Before(last.StartedAt) {
 		at = last.StartedAt
 	}
-	return at, nil
+	return at
 }

@@ -89,6 +89,9 @@ func (c *creation) place(ctx context.Context, cand *route.Candidate, hostRef str
 		Event: note("sandbox.provisioning", map[string]any{"extension": cand.Binding, "host": host}),
 	}
 	change.Patch.WorkspaceBase = c.base
+	if !c.row.ReadyAt.IsZero() { // of the life before
+		change.Patch.ReadyAt = new(time.Time)
+	}
 	if cand != c.p.decision.Chosen {
 		change.Quote = c.p.ledgerQuote(cand)
 		// What was set aside for the place before, where nothing is left, is
@@ -136,13 +139,19 @@ func (c *creation) provision(ctx context.Context, b *opened, spec extensions.Spe
 	if !extensions.IsKind(err, extensions.KindIndeterminate) || ctx.Err() != nil {
 		return obs, err
 	}
-	// The answer was lost. Find decides before anything else happens.
-	switch _, found := c.find(ctx, b); {
-	case found == nil, absent(found):
-		return obs, held(ctx, c.l, func(ctx context.Context) error { return c.e.invoke(ctx, call, ask) })
-	default:
+	// The answer was lost. Find decides before anything else happens, and what it
+	// finds is there whatever the next answer says.
+	h, found := c.find(ctx, b)
+	switch {
+	case found == nil:
+		c.made = h
+		if lost := c.storeHandle(ctx, h); lost != nil {
+			return obs, notRecorded(lost)
+		}
+	case !absent(found):
 		return obs, errors.Join(err, found)
 	}
+	return obs, held(ctx, c.l, func(ctx context.Context) error { return c.e.invoke(ctx, call, ask) })
 }
 
 func (c *creation) storeHandle(ctx context.Context, h extensions.Handle) error {

@@ -234,3 +234,14 @@ func atHome() map[string]string {
 		"profiles/profile.own.yaml": "id: profile.own\nversion: \"1.0.0\"\nextension: ext.own\nisolation: { level: process }\nnetwork: { default: allow }\nttl: { default: 1h, max: 24h }\n",
 	}
 }
+
+// ended ends sandboxes.
+func (b *bank) ended(all ...engine.Sandbox) error {
+	b.t.Helper()
+	for _, s := range all {
+		if _, err := b.Destroy(b.t.Context(), s.Receipt, engine.DestroyOptions{}); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -144,6 +144,10 @@ func (e *Engine) heldUntil(err error, row ledger.Sandbox) error {
 	if err == nil {
 		return nil
 	}
+	if e.elsewhere(row, err) {
+		return extensions.Errorf(extensions.KindConflict, "the name %q is held by %s, which another machine has to end: %w", row.Name, row.ID, err).
+			WithRemedy("run `sandboxer sweep` there, or wait: it counts as ended from %s on; or choose another name", row.ExpiresAt.Add(unresolvedGrace).UTC().Format(time.RFC3339))
+	}
 	if !extensions.IsKind(err, extensions.KindIndeterminate) {
 		x := extensions.Errorf(extensions.KindOf(err), "the name %q is held by %s, which is over but could not be cleaned up: %w", row.Name, row.ID, err)
 		return x.WithRemedy("mend the cause and apply again, or choose another name; `sandboxer sandbox get %s` shows it", row.ID)

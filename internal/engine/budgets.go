@@ -64,6 +64,10 @@ func (e *Engine) SetBudget(ctx context.Context, spec BudgetSpec) (BudgetView, er
 	if err != nil {
 		return BudgetView{}, err
 	}
+	if int64(limit.Amount) == ledger.NoLimit {
+		return BudgetView{}, invalid("the limit %s of the budget %s is the largest amount there is, which stands for no limit",
+			"give a lower limit; `sandboxer ledger budget remove` takes one away", spec.Limit, spec.Name)
+	}
 	l, err := e.writer(ctx)
 	if err != nil {
 		return BudgetView{}, err

@@ -228,7 +228,8 @@ func (e *Engine) price(ctx context.Context, p *prepared, b catalog.Binding, c *r
 		return e.notPriced(c, err)
 	}
 	p.quotes[c.ID()] = q
-	c.Price = route.Price{Confidence: q.Confidence, Quote: q.Digest, Unbounded: q.Reserve == nil}
+	c.Price = route.Price{Confidence: q.Confidence, Quote: q.Digest}
+	bounded(c, q)
 	if m, ok := q.In(q.Hourly); ok {
 		c.Price.Hourly = &m
 	}

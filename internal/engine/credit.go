@@ -44,6 +44,12 @@ func grantedIn(balances []ledger.Balance) map[string]bool {
 	return granted
 }
 
+// bounded tells what of a quote's worst case is known, of all of it and of what
+// a wallet pays.
+func bounded(c *route.Candidate, q meter.Quote) {
+	c.Price.Unbounded, c.Price.FeeUnbounded, c.Fee = q.Reserve == nil, q.Wallet == nil, q.Snapshot.FeeRuns()
+}
+
 func (c credit) pays(cand *route.Candidate, priced meter.Currency) bool {
 	return !selfHosted(cand) && (c.asked || c.granted[string(priced)] || priced == "" && len(c.granted) > 0)
 }

@@ -140,9 +140,12 @@ func (e *Engine) end(ctx context.Context, l ledger.Ledger, row ledger.Sandbox, h
 	gone := e.endOf(op.row, time.Time{})
 	if err == nil && b != nil {
 		gone, err = e.endThere(ctx, b, op.row, &report)
-		if e.neverKnown(b, op.row, err) {
+		switch {
+		case e.neverKnown(b, op.row, err):
 			how.reason, gone, err = unresolvedEnd, e.endOf(op.row, time.Time{}), nil
 			report.Notices = append(report.Notices, unresolvedNotice(op.row))
+		case e.endedElsewhere(op.row, err):
+			gone, err, report.AlreadyGone = e.endOf(op.row, time.Time{}), nil, true
 		}
 	}
 	if err != nil {
@@ -160,7 +163,14 @@ func (e *Engine) settle(ctx context.Context, op *operation, how ended, gone endi
 		gone = e.lostAt(op.row, gone)
 	}
 	report.EndedAt = gone.at
-	if err := op.discard(ctx, ledger.Confirmed, reasonAt(how.reason, gone, op.row), nil, gone); err != nil {
+	var err error
+	if !report.AlreadyGone {
+		err = op.goesOn(ctx)
+	}
+	if err == nil {
+		err = op.discard(ctx, ledger.Confirmed, reasonAt(how.reason, gone, op.row), nil, gone)
+	}
+	if err != nil {
 		e.settleLater(op.row, gone, err, &report)
 		return report, nil
 	}

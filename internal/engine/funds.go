@@ -27,8 +27,11 @@ type liability struct {
 	// life runs, and what is set aside for it tells how it is paid.
 	quoted *worstCase
 	ttl    time.Duration
-	// bare: lines as they are, without what bounds their rounding.
-	bare bool
+	payer  string // who pays for a life that runs; "" = nobody decided
+	first  bool   // it is the sandbox's first life, whose ttl counts from its beginning
+	// quotes: lines are rounded up as a quote does, without what bounds the
+	// rounding of several meters' worth of them.
+	quotes bool
 }
 
 // worstCase is what a life costs at most; nil is not known.
@@ -60,7 +63,8 @@ func (e *Engine) liabilityOf(ctx context.Context, l ledger.Ledger, row ledger.Sa
 	if err != nil {
 		return liability{}, false, err
 	}
-	w := liability{prices: prices, sizes: prices.Sizes, own: e.ownPlace(e.receipt(row)), head: max(0, m.OpenedAt.Sub(row.CreatedAt))}
+	w := liability{prices: prices, sizes: prices.Sizes, own: e.ownPlace(e.receipt(row)), head: max(0, m.OpenedAt.Sub(row.CreatedAt)),
+		payer: row.Payer, first: m.Generation == 1}
 	if n := len(m.Segments); n > 0 {
 		w.sizes = meter.SizesFromMap(m.Segments[n-1].Sizes)
 	}
@@ -88,7 +92,11 @@ func (w liability) at(ttl time.Duration) (worstCase, error) {
 // lines are what a ttl is charged at most, as far as it can be foreseen.
 func (w liability) lines(ttl time.Duration) ([]meter.ChargeLine, error) {
 	ms := (max(0, ttl-w.head) + time.Millisecond - 1).Milliseconds()
-	return meter.Charge([]meter.Segment{{Mode: meter.ModeRunning, Milliseconds: ms, Sizes: w.sizes, EgressBytes: new(int64)}}, w.prices)
+	price := meter.Charge
+	if w.quotes {
+		price = meter.WorstCase
+	}
+	return price([]meter.Segment{{Mode: meter.ModeRunning, Milliseconds: ms, Sizes: w.sizes, EgressBytes: new(int64)}}, w.prices)
 }
 
 // bound is the sum of lines, nil where one is not known. A line is rounded half
@@ -101,7 +109,7 @@ func (w liability) bound(lines []meter.ChargeLine) (*meter.Amount, error) {
 	}
 	rounded := meter.Amount(0)
 	for _, l := range lines {
-		if !exact(l) && !w.bare {
+		if !exact(l) && !w.quotes {
 			rounded += 2
 		}
 	}
@@ -121,7 +129,10 @@ func exact(l meter.ChargeLine) bool {
 
 // reserve is what has to be set aside in all for a ttl.
 func (w liability) reserve(ttl time.Duration) (*ledger.Reserve, error) {
-	r := &ledger.Reserve{Total: true, TTL: ttl, Anew: w.quoted != nil}
+	r := &ledger.Reserve{Total: true, TTL: ttl, Anew: w.quoted != nil, Memo: ledger.AccountBYOK}
+	if w.own {
+		r.Memo = ledger.AccountInfra
+	}
 	whole, own, known, err := w.shares(ttl)
 	if err != nil {
 		return nil, err
@@ -131,15 +142,16 @@ func (w liability) reserve(ttl time.Duration) (*ledger.Reserve, error) {
 	if !known && whole.Amount == 0 {
 		return r, nil
 	}
-	r.Currency, r.Amount, r.Fixed, r.Hourly, r.Own, r.Memo = string(w.prices.Currency), whole.Amount, whole.Fixed, whole.Hourly, own, ledger.AccountBYOK
+	r.Currency, r.Amount, r.Fixed, r.Hourly, r.Own = string(w.prices.Currency), whole.Amount, whole.Fixed, whole.Hourly, own
 	switch {
 	case w.own:
-		r.Memo = ledger.AccountInfra
 	case w.prices.FeeOnly(): // the user's own key pays the vendor, the wallet the fee
 		r.Wallet = true
 	case w.prices.Memo: // the user's own key
-	case w.bill == route.BillingPlatform:
+	case w.bill == route.BillingPlatform, w.payer == ledger.AccountWallet:
 		r.Wallet = true
+	case w.payer != "":
+		r.Memo = w.payer
 	default:
 		r.IfGranted = true
 	}
@@ -232,31 +244,23 @@ func LimitOf(err error) string {
 	return ""
 }
 
-// heldSum is what is set aside for a sandbox, whatever the currency.
-func heldSum(held []ledger.Transfer) (sum int64) {
-	for _, x := range held {
-		sum += x.Amount
-	}
-	return sum
-}
-
-// settledEnd is the release of what an end that is settled does not need; nil
-// where nothing is to be released. It never sets anything aside.
+// settledEnd is the release of what an end that is settled does not need: what
+// stays set aside is what a create with that ttl would need. nil where that is
+// not known. It never sets anything aside.
 func (e *Engine) settledEnd(ctx context.Context, l ledger.Ledger, row ledger.Sandbox, end time.Time) *ledger.Reserve {
-	ctx = context.WithoutCancel(ctx)
-	w, runs, err := e.liabilityOf(ctx, l, row)
+	w, runs, err := e.liabilityOf(context.WithoutCancel(ctx), l, row)
 	if err != nil || !runs {
 		return nil // held until the end of the life
 	}
-	held, err := l.Held(ctx, row.ID)
-	if err != nil {
-		return nil
+	w.quotes = true
+	if w.first {
+		w.head = 0
 	}
-	w.bare = true // what was set aside as it was quoted is enough
 	r, err := w.reserve(end.Sub(row.CreatedAt))
-	if err != nil || r.Unknown && r.Amount == 0 || heldSum(held) <= r.Amount {
+	if err != nil || r.Unknown && r.Amount == 0 {
 		return nil
 	}
+	r.Less = true
 	return r
 }
 

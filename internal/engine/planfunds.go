@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger"
@@ -23,7 +24,9 @@ func (e *Engine) plannedFunds(ctx context.Context, p *prepared) error {
 	if err != nil {
 		return err
 	}
-	p.notices = append(p.notices, e.plannedPace(ctx, p, r)...)
+	metered := p.metered()
+	one := intended{reserve: *r, paces: e.paces(ctx, metered, e.ceilings(metered), r)}
+	defer func() { p.notices = append(p.notices, reached(one.paces, "If it were made now")...) }()
 	balances, budgets, free, ok := e.limits(ctx, p.req)
 	if !ok {
 		return nil
@@ -36,29 +39,35 @@ func (e *Engine) plannedFunds(ctx context.Context, p *prepared) error {
 			return nil
 		}
 	}
-	soft, err := p.req.Together.against(*r, e.account, balances, budgets, free)
+	one.free = free
+	soft, err := p.req.Together.against(one, e.account, balances, budgets)
 	for _, b := range soft {
 		p.notices = append(p.notices, overSoft(b, *r))
 	}
 	return w.unaffordable(err, cand.ID(), w.ttl)
 }
 
-// plannedPace tells of ceilings that would refuse a create now. Time makes room,
-// and what ends before it, so that nothing is refused yet.
-func (e *Engine) plannedPace(ctx context.Context, p *prepared, r *ledger.Reserve) (told []Notice) {
+// paces are those of ceilings that what is planned counts against; none where
+// they cannot be read: the transaction that begins counts anew.
+func (e *Engine) paces(ctx context.Context, metered bool, ceilings []ledger.Ceiling, r *ledger.Reserve) []ledger.Pace {
 	l, err := e.reader(ctx)
 	if err != nil {
 		return nil
 	}
-	metered := p.metered()
-	paces, err := l.Paces(ctx, ledger.PaceQuery{Account: e.account, Metered: metered, Ceilings: e.ceilings(metered), Reserve: r})
+	paces, err := l.Paces(ctx, ledger.PaceQuery{Account: e.account, Metered: metered, Ceilings: ceilings, Reserve: r})
 	if err != nil {
-		return nil // the create counts anew
+		return nil
 	}
+	return paces
+}
+
+// reached tells of ceilings that would refuse now. Time makes room, and what
+// ends before, so that nothing is refused yet.
+func reached(paces []ledger.Pace, now string) (told []Notice) {
 	for _, pace := range paces {
 		if err := pace.Refusal(""); err != nil {
 			told = append(told, Notice{Summary: "A ceiling of " + pace.Scope + " is reached",
-				Detail: fmt.Sprintf("If it were made now, it would be refused: %s. What to do: %s.", (&ledger.TooFast{Pace: pace}).Error(), extensions.RemedyOf(err))})
+				Detail: fmt.Sprintf("%s, it would be refused: %s. What to do: %s.", now, (&ledger.TooFast{Pace: pace}).Error(), extensions.RemedyOf(err))})
 		}
 	}
 	return told
@@ -107,7 +116,7 @@ func overSoft(b ledger.Budget, r ledger.Reserve) Notice {
 }
 
 // plannedExtension is plannedFunds for a later end of a sandbox that lives.
-func (e *Engine) plannedExtension(ctx context.Context, l ledger.Ledger, row ledger.Sandbox, ttl time.Duration) ([]Notice, error) {
+func (e *Engine) plannedExtension(ctx context.Context, l ledger.Ledger, row ledger.Sandbox, ttl time.Duration, plan *Together) ([]Notice, error) {
 	end := row.CreatedAt.Add(ttl)
 	var c ledger.Change
 	w, err := e.reserveLater(ctx, l, row, end, &c)
@@ -118,8 +127,14 @@ func (e *Engine) plannedExtension(ctx context.Context, l ledger.Ledger, row ledg
 	if !ok {
 		return nil, nil
 	}
-	soft, err := c.Reserve.Against(row.Account, balances, budgets, free, nil)
-	var notices []Notice
+	more := *c.Reserve // what is set aside already counts
+	for _, x := range free {
+		more.Amount = max(0, more.Amount-x.Amount)
+	}
+	c.Ceilings = slices.DeleteFunc(c.Ceilings, func(c ledger.Ceiling) bool { return c.Currency == "" }) // nothing is begun
+	one := intended{id: row.ID, reserve: *c.Reserve, free: free, paces: e.paces(ctx, !w.own, c.Ceilings, &more)}
+	soft, err := plan.against(one, row.Account, balances, budgets)
+	notices := reached(one.paces, "If it were extended now")
 	for _, b := range soft {
 		notices = append(notices, overSoft(b, *c.Reserve))
 	}

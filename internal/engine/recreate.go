@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"time"
 
@@ -37,7 +38,7 @@ func (e *Engine) Recreate(ctx context.Context, rec Receipt, secrets map[string]S
 		return e.sealed(ctx, l, row), err
 	}
 	if err := c.clear(ctx, row); err != nil {
-		return c.end(ctx, attempt{err: err})
+		return c.end(ctx, attempt{err: errors.Join(err, c.goesOn(ctx))})
 	}
 	s, err := c.run(ctx)
 	s.Notices = append(report.Notices, s.Notices...)

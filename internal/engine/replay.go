@@ -122,8 +122,8 @@ func (e *Engine) carryOver(ctx context.Context, l, s ledger.Ledger, row ledger.S
 		_, err = l.Replay(ctx, b, changes...)
 		var taken *ledger.NameTaken
 		switch {
-		case short(err) && last.Reserve != nil:
-			last.Reserve = nil
+		case short(err) && last.Reserve != nil && last.Reserve.Amount > 0:
+			last.Reserve.Amount = 0
 			told = append(told, Notice{Summary: "More is in use than there is room for", Detail: fmt.Sprintf("%s (%s) was made here while the ledger could not be reached, "+
 				"and nothing could be set aside for it: %s. It goes on, and what it costs is booked at its end.", row.ID, row.Name, err)})
 		case errors.As(err, &taken) && !b.Unclaimed:

@@ -56,13 +56,18 @@ func (e *Engine) lifeOf(ctx context.Context, l, s ledger.Ledger, row ledger.Sand
 	return b, w.steps, nil
 }
 
-// setAside is what s holds for a row, to be held elsewhere; nil for nothing.
+// setAside is what s holds for a row, be it nothing, to be held elsewhere.
 func setAside(ctx context.Context, s ledger.Ledger, row ledger.Sandbox) (*ledger.Reserve, error) {
 	held, err := s.Held(ctx, row.ID)
-	if err != nil || heldSum(held) == 0 {
+	if err != nil {
 		return nil, err
 	}
-	return &ledger.Reserve{Currency: held[0].Currency(), Amount: heldSum(held), Memo: ledger.AccountInfra, Total: true, TTL: row.TTL}, nil
+	r := &ledger.Reserve{Memo: ledger.AccountInfra, Total: true, TTL: row.TTL}
+	for _, x := range held {
+		r.Currency = x.Currency()
+		r.Amount += x.Amount
+	}
+	return r, nil
 }
 
 // walk collects the steps that lead to where a row is.

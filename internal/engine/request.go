@@ -47,8 +47,9 @@ type Request struct {
 	// Leaving are sandboxes that end before this one begins: a plan counts what
 	// is set aside for them as free.
 	Leaving []ID `json:"-"`
-	// Together are the sandboxes of the same plan: what is affordable alone has
-	// to be affordable beside them. nil = this one alone.
+	// Together are the sandboxes of the same plan, new ones and those with a later
+	// end: what is affordable alone has to be affordable beside them. nil = this
+	// one alone.
 	Together *Together `json:"-"`
 }
 

@@ -129,7 +129,7 @@ func (o ownersPrices) Price(a tenant.Asked) (tenant.Price, error) {
 		if w.prices, err = meter.DecodePriceSnapshot(string(a.Rates)); err != nil {
 			return out, err
 		}
-		w.sizes, w.quoted, w.head = w.prices.Sizes, nil, a.Head
+		w.sizes, w.quoted, w.head, w.quotes = w.prices.Sizes, nil, a.Head, a.Less
 		out.Rates, out.Currency, out.Sizes = a.Rates, string(w.prices.Currency), w.sizes.Map()
 	}
 	r, err := w.reserve(a.TTL)

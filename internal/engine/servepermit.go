@@ -47,7 +47,8 @@ func (e *Engine) permitted(ctx context.Context, l ledger.Ledger, account string,
 			}
 			paid.granted = grantedIn(balances)
 		}
-		c.Price.Unbounded, c.Credit = q.Reserve == nil, paid.pays(&c, q.Currency)
+		c.Credit = paid.pays(&c, q.Currency)
+		bounded(&c, q)
 	}
 	return forbidden(account, c.ID(), route.Forbidden(route.Query{Spec: spec.Spec, Billing: req.Billing, Permission: e.catalog.Permission(account)}, c))
 }

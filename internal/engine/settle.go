@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"context"
 	"time"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger"
@@ -17,6 +18,26 @@ func (e *Engine) openMeter(q meter.Quote, started time.Time) *ledger.MeterOpen {
 		open.At, open.Source = e.now(), "ours"
 	}
 	return open
+}
+
+// goesOn lets the price run on of what was to be ended for another life, and
+// was not, from where its meter was closed for that. It does nothing where a
+// meter runs, or the next place was asked already.
+func (o *operation) goesOn(ctx context.Context) error {
+	if o.row.Generation == 1 || o.row.ReadyAt.IsZero() || o.row.Handle.IsZero() {
+		return nil
+	}
+	meters, err := o.l.Meters(context.WithoutCancel(ctx), o.row.ID)
+	if err != nil || len(meters) == 0 {
+		return err
+	}
+	m := meters[len(meters)-1]
+	if m.Open() || m.Generation == o.row.Generation || m.EndSource != "ours" || len(m.Segments) == 0 {
+		return nil
+	}
+	last := m.Segments[len(m.Segments)-1]
+	return o.apply(ctx, ledger.Change{Event: note("sandbox.goes-on", nil),
+		Meter: ledger.MeterOps{Open: &ledger.MeterOpen{At: m.ClosedAt, Source: m.EndSource, Currency: m.Currency, Rates: m.Rates, Mode: last.Mode, Sizes: last.Sizes}}})
 }
 
 // endOf decides when a sandbox ended: the provider's word; else its deadline

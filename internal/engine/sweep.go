@@ -87,6 +87,9 @@ func (e *Engine) sweepRow(ctx context.Context, l ledger.Ledger, row ledger.Sandb
 	reason, settled := "expired", false
 	if !due {
 		o, err := e.lookAgain(ctx, row)
+		if e.elsewhere(row, err) {
+			return // it lives on a machine that looks after it
+		}
 		if err != nil {
 			report.Failures = append(report.Failures, fmt.Sprintf("%s (%s): %s", row.ID, row.Name, err))
 			return
@@ -98,8 +101,13 @@ func (e *Engine) sweepRow(ctx context.Context, l ledger.Ledger, row ledger.Sandb
 		if o.Phase != extensions.PhaseExpired { // else by the place's own clock
 			reason = "lost"
 		}
-	} else if !lifecycle.Overdue(e.now(), row.ExpiresAt) {
-		reason = "destroyed" // what was left of a failure
+	} else {
+		if !lifecycle.Overdue(e.now(), row.ExpiresAt) {
+			reason = "destroyed" // what was left of a failure
+		}
+		if e.leftElsewhere(ctx, row) {
+			return
+		}
 	}
 	if !dryRun {
 		r, err := e.end(ctx, l, row, ended{reason: reason, sync: true, notify: notify})
@@ -117,6 +125,17 @@ func (e *Engine) sweepRow(ctx context.Context, l ledger.Ledger, row ledger.Sandb
 	} else {
 		report.Ended = append(report.Ended, row.ID)
 	}
+}
+
+// leftElsewhere reports that only another machine can end what is left of row,
+// and is trusted to. Other places are not asked.
+func (e *Engine) leftElsewhere(ctx context.Context, row ledger.Sandbox) bool {
+	b, err := e.binding(row.Extension)
+	if err != nil || b.Descriptor.Place != extensions.PlaceMachine || row.Handle.IsZero() {
+		return false
+	}
+	_, err = e.lookAgain(ctx, row)
+	return e.elsewhere(row, err)
 }
 
 // findOrphans lists every place that can be opened from here: bindings that

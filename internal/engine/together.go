@@ -7,33 +7,58 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger"
 )
 
-// Together keeps what the sandboxes of one plan are going to set aside, so
-// that several which are affordable one by one, and not all of them, are
-// refused before the first is made. The zero value is a plan of none; it may
-// be used from several goroutines, and is of one account.
+// Together keeps what the sandboxes of one plan are going to set aside, new
+// ones and those whose end is to be later, so that several which are affordable
+// one by one, and not all of them, are refused before the first is made. The
+// zero value is a plan of none; it may be used from several goroutines, and is
+// of one account.
 type Together struct {
-	mu       sync.Mutex
-	reserves []ledger.Reserve
-	free     []ledger.Transfer // what their plans release
+	mu  sync.Mutex
+	all []intended
 }
 
-// against holds r against the limits and the others, and counts it among them
-// if it is affordable. A nil Together has no others.
-func (t *Together) against(r ledger.Reserve, account string, balances []ledger.Balance, budgets []ledger.Budget, free []ledger.Transfer) ([]ledger.Budget, error) {
+// intended is what one sandbox of a plan is going to set aside.
+type intended struct {
+	id      ID // of one that lives; "" = a new one
+	reserve ledger.Reserve
+	free    []ledger.Transfer // what its plan releases
+	paces   []ledger.Pace     // of the ceilings that it counts against
+}
+
+// against holds what is intended against the limits and the others, and counts
+// it among them if it is affordable. What they add to its paces it notes in
+// those. A nil Together has no others.
+func (t *Together) against(one intended, account string, balances []ledger.Balance, budgets []ledger.Budget) ([]ledger.Budget, error) {
 	if t == nil {
-		return r.Against(account, balances, budgets, free, nil)
+		return one.reserve.Against(account, balances, budgets, one.free, nil)
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	free = slices.Clone(free)
-	for _, x := range t.free {
-		if !slices.ContainsFunc(free, func(y ledger.Transfer) bool { return y.ID == x.ID }) {
-			free = append(free, x)
+	others := slices.DeleteFunc(slices.Clone(t.all), func(o intended) bool { return o.id != "" && o.id == one.id })
+	free, beside := slices.Clone(one.free), make([]ledger.Reserve, 0, len(others))
+	for _, o := range others {
+		beside = append(beside, o.reserve)
+		for _, x := range o.free {
+			if !slices.ContainsFunc(free, func(y ledger.Transfer) bool { return y.ID == x.ID }) {
+				free = append(free, x)
+			}
 		}
+		one.pacedBy(o)
 	}
-	soft, err := r.Against(account, balances, budgets, free, t.reserves)
+	soft, err := one.reserve.Against(account, balances, budgets, free, beside)
 	if err == nil {
-		t.reserves, t.free = append(t.reserves, r), free
+		t.all = append(others, one)
 	}
 	return soft, err
+}
+
+// pacedBy adds what another one counts for to the paces of both.
+func (i intended) pacedBy(o intended) {
+	for n := range i.paces {
+		for _, p := range o.paces {
+			if p.Ceiling == i.paces[n].Ceiling {
+				i.paces[n].Beside += p.Adds()
+			}
+		}
+	}
 }

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"errors"
 	"fmt"
 	"time"
 
@@ -22,6 +23,23 @@ const unresolvedGrace = 5 * time.Minute
 func (e *Engine) neverKnown(b *opened, row ledger.Sandbox, err error) bool {
 	return extensions.IsKind(err, extensions.KindIndeterminate) && row.Handle.IsZero() &&
 		b.binding.Descriptor.Find.Strength == extensions.FindNone && b.binding.Capabilities.Expiry == extensions.ExpiryNative &&
+		!row.ExpiresAt.IsZero() && e.now().After(row.ExpiresAt.Add(unresolvedGrace))
+}
+
+// elsewhere reports that err is about a sandbox of another machine, which only
+// that one can end, and not yet so long after its deadline that it can be
+// trusted to have done so.
+func (e *Engine) elsewhere(row ledger.Sandbox, err error) bool {
+	return errors.Is(err, extensions.ErrElsewhere) && !e.endedElsewhere(row, err)
+}
+
+// endedElsewhere reports that a sandbox of another machine is over: its deadline,
+// which that machine enforces by itself, is well past. Such a machine may not
+// exist any more, and nobody else could ever settle it.
+func (e *Engine) endedElsewhere(row ledger.Sandbox, err error) bool {
+	b, unknown := e.binding(row.Extension)
+	return errors.Is(err, extensions.ErrElsewhere) && unknown == nil &&
+		(b.Capabilities.Expiry == extensions.ExpiryHost || b.Capabilities.Expiry == extensions.ExpiryNative) &&
 		!row.ExpiresAt.IsZero() && e.now().After(row.ExpiresAt.Add(unresolvedGrace))
 }
 

@@ -68,7 +68,7 @@ func (e *Engine) PlanUpdate(ctx context.Context, rec Receipt, old, req Request) 
 	if err := e.checkLaterCost(ctx, l, row, ttl, time.Duration(resolved.Spec.MaxTTL), req.MaxCost); err != nil {
 		return notices, err
 	}
-	told, err := e.plannedExtension(ctx, l, row, ttl)
+	told, err := e.plannedExtension(ctx, l, row, ttl, req.Together)
 	return append(notices, told...), err
 }
 

@@ -44,6 +44,11 @@ const (
 	KindFailed Kind = "failed"
 )
 
+// ErrElsewhere is wrapped by an Error of KindUnreachable about a handle of
+// another machine or state folder. Nothing can be asked of it from here, and
+// nothing is wrong with it: that place ends it at its deadline by itself.
+var ErrElsewhere = errors.New("nothing can be asked of it from here")
+
 // Error is the only error type that crosses the contract. Its text never
 // contains a secret and never raw bytes from a remote side (see Clean).
 type Error struct {

@@ -33,6 +33,14 @@ type configured struct {
 	told sync.Map
 }
 
+// plan is what the sandboxes of this plan count in; nil once it is none any more.
+func (c *configured) plan() *engine.Together {
+	if c.applying.Load() {
+		return nil
+	}
+	return &c.together
+}
+
 // engines are what this process has to close.
 type engines struct {
 	mu   sync.Mutex

@@ -108,6 +108,25 @@ func TestAPlanCountsItsSandboxesTogether(t *testing.T) {
 	)
 }
 
+// Each of the two can end later, and not both of them: the plan says so, and
+// nothing is changed. A shorter ttl makes room for what another one needs.
+func TestAPlanCountsLaterEndsTogether(t *testing.T) {
+	t.Parallel()
+	b := newBed(t)
+	b.budget(100_000_000) // 0.10 USD; an hour costs 0.0596
+	two := func(first, second string) string {
+		return b.config(fmt.Sprintf("locals { ttl = [%q, %q] }\nresource \"sandboxer_sandbox\" \"a\" {\n  count   = 2\n  profile = \"profile.stub\"\n  name    = \"n${count.index}\"\n  ttl     = local.ttl[count.index]\n}\n", first, second))
+	}
+	b.run(resource.TestStep{Config: two("30m", "30m")},
+		resource.TestStep{Config: two("1h", "1h"), PlanOnly: true,
+			ExpectError: regexp.MustCompile(`(?s)limit:\s+budget\s+month\s+of\s+acme/web\)\s+beside\s+0\.05\d+\s+for\s+others\s+of\s+this\s+plan`)},
+		resource.TestStep{Config: two("1h", "30m")},
+		resource.TestStep{Config: two("20m", "30m")},
+		resource.TestStep{Config: two("20m", "1h")},
+		resource.TestStep{Config: two("20m", "1h"), ConfigPlanChecks: empty(), Check: func(*terraform.State) error { return nil }},
+	)
+}
+
 // What would refuse a new sandbox refuses no change of one that lives: it is
 // judged by its own life.
 func TestAShorterLifeNeedsNoLeave(t *testing.T) {

@@ -31,8 +31,8 @@ func (p *planning) ask(ctx context.Context, binding bool) (engine.Planned, bool)
 		return engine.Planned{}, false
 	}
 	request.Leaving = p.leaving()
-	if binding && p.state == nil && !p.r.cfg.applying.Load() {
-		request.Together = &p.r.cfg.together
+	if binding && p.state == nil {
+		request.Together = p.r.cfg.plan()
 	}
 	planned, err := e.Plan(ctx, request)
 	if err == nil {
@@ -140,6 +140,7 @@ func (p *planning) checkUpdate(ctx context.Context, ttl, mode bool) {
 	if p.resp.Diagnostics.HasError() {
 		return
 	}
+	now.Together = p.r.cfg.plan()
 	ns, err := e.PlanUpdate(ctx, rec, old, now)
 	addNotices(&p.resp.Diagnostics, ns)
 	if err != nil && (ttl || mode) {

@@ -56,7 +56,7 @@ func (r Reserve) Against(account string, balances []Balance, budgets []Budget, f
 	}
 	alone := r
 	alone.Total = false // what is free is released before
-	parts, _ := alone.portions(free, wallet)
+	parts, _ := alone.portions(alone.payer("", free, wallet), free, wallet)
 	err = r.refusal(parts, wallet, mine)
 	var short *Insufficient
 	if errors.As(err, &short) {
@@ -72,7 +72,7 @@ func (r Reserve) Against(account string, balances []Balance, budgets []Budget, f
 func besides(others []Reserve, wallet Balance) (all, paid int64) {
 	for _, o := range others {
 		all += min(o.Amount, math.MaxInt64-all)
-		parts, _ := o.portions(nil, wallet)
+		parts, _ := o.portions(o.payer("", nil, wallet), nil, wallet)
 		for _, p := range parts {
 			if p.payer == AccountWallet {
 				paid += min(p.missing(), math.MaxInt64-paid)

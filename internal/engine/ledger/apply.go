@@ -67,7 +67,7 @@ func (t *tx) apply(before Sandbox, c Change) (Sandbox, error) {
 	if data.Meter, err = t.meter(row, c.Meter); err != nil {
 		return before, err
 	}
-	if data.Funds, err = t.funds(row, c, data.Meter); err != nil {
+	if data.Funds, err = t.funds(&row, c, data.Meter); err != nil {
 		return before, err
 	}
 	if err := t.check(row); err != nil {
@@ -78,34 +78,37 @@ func (t *tx) apply(before Sandbox, c Change) (Sandbox, error) {
 
 // funds settles what is set aside for a meter that ends, and sets aside anew.
 // What becomes free in between pays first what is owed.
-func (t *tx) funds(row Sandbox, c Change, m *meterFact) ([]Transfer, error) {
+func (t *tx) funds(row *Sandbox, c Change, m *meterFact) ([]Transfer, error) {
 	out, err := t.settled(row, c, m)
 	if err != nil {
 		return nil, err
 	}
-	paid, err := t.freed(row, c.Key, out)
+	paid, err := t.freed(*row, c.Key, out)
 	if err != nil || c.Unresolved {
 		return append(out, paid...), err
 	}
-	reserved, err := t.reserve(row.Account, string(row.ID), c.Key, c.Reserve)
+	reserved, err := t.reserve(row, c.Key, c.Reserve)
 	if err != nil {
 		return nil, err
 	}
-	rest, err := t.freed(row, c.Key+"/rest", reserved)
+	rest, err := t.freed(*row, c.Key+"/rest", reserved)
 	return slices.Concat(out, paid, reserved, rest), err
 }
 
-// settled is what ends with the change.
-func (t *tx) settled(row Sandbox, c Change, m *meterFact) ([]Transfer, error) {
+// settled is what ends with the change. Who pays for what follows is undecided.
+func (t *tx) settled(row *Sandbox, c Change, m *meterFact) (out []Transfer, err error) {
 	switch {
 	case c.Unresolved:
-		return t.expose(row, c.Key)
+		out, err = t.expose(*row, c.Key)
 	case m != nil && m.Charged != "":
-		return t.resolve(row, c.Key, m.Charges)
+		out, err = t.resolve(*row, c.Key, m.Charges)
 	case lifecycle.Terminal(row.State):
-		return t.resolve(row, c.Key, nil)
+		out, err = t.resolve(*row, c.Key, nil)
+	default:
+		return nil, nil
 	}
-	return nil, nil
+	row.Payer = ""
+	return out, err
 }
 
 // record writes the row and its event.

@@ -75,6 +75,10 @@ func (t *tx) begin(b Begin) (Sandbox, error) {
 	if err := t.ceilings(row, b.Ceilings, b.Reserve, true); err != nil {
 		return row, err
 	}
+	funds, err := t.reserve(&row, b.Key, b.Reserve)
+	if err != nil {
+		return row, err
+	}
 	if err := t.insert("ledger.sandbox", "sandboxes", row.fields()); err != nil {
 		if t.dialect.unique(err) {
 			return row, failure(extensions.KindConflict, string(b.ID), fmt.Errorf("this id is in the ledger already"))
@@ -85,10 +89,6 @@ func (t *tx) begin(b Begin) (Sandbox, error) {
 		Holder: b.Holder, Fence: row.Fence, Generation: row.Generation, StartedAt: t.now, Metered: b.Metered}
 	if err := t.insert("ledger.intent.open", "intents", intent.fields()); err != nil {
 		return row, t.clash(err, b.Key)
-	}
-	funds, err := t.reserve(b.Account, string(b.ID), b.Key, b.Reserve)
-	if err != nil {
-		return row, err
 	}
 	set, err := changed((&Sandbox{}).fields(), row.fields())
 	if err != nil {

@@ -30,10 +30,17 @@ type Ceiling struct {
 type TooFast struct{ Pace }
 
 func (e *TooFast) Error() string {
-	text := fmt.Sprintf("%d sandboxes were begun for %s in the last %s (limit: %s of %s)", e.Count, e.Scope, shortDuration(e.Per),
+	var beside string
+	if e.Beside > 0 {
+		beside = fmt.Sprintf(", and %d more are in this plan", e.Beside)
+	}
+	text := fmt.Sprintf("%d sandboxes were begun for %s in the last %s%s (limit: %s of %s)", e.Count, e.Scope, shortDuration(e.Per), beside,
 		fmt.Sprintf("%d per %s", e.Max, shortDuration(e.Per)), e.Source)
 	if e.Currency != "" {
-		text = fmt.Sprintf("needs %s %s, and %s has spent or set aside %s in the last %s (limit: %s per %s of %s)", meter.Amount(e.Need), e.Currency,
+		if e.Beside > 0 {
+			beside = fmt.Sprintf(" beside %s for others of this plan", meter.Amount(e.Beside))
+		}
+		text = fmt.Sprintf("needs %s %s%s, and %s has spent or set aside %s in the last %s (limit: %s per %s of %s)", meter.Amount(e.Need), e.Currency, beside,
 			e.Scope, meter.Amount(e.Count), shortDuration(e.Per), meter.Amount(e.Max), shortDuration(e.Per), e.Source)
 	}
 	if e.Next.IsZero() {
@@ -49,6 +56,9 @@ func (e *TooFast) wait() time.Duration {
 
 func (e *TooFast) refusal(id extensions.ID) error {
 	out := failure(extensions.KindExhausted, string(id), e)
+	if e.Beside > 0 {
+		return out.WithRemedy("apply fewer at once (`terraform apply -target`), or have the ceiling raised")
+	}
 	if e.Next.IsZero() {
 		return out.WithRemedy("end what is not needed, or have the ceiling raised")
 	}

@@ -193,7 +193,10 @@ func (s *store) PutBudget(ctx context.Context, b Budget) (Budget, error) {
 			return b, err
 		}
 	}
-	if _, known := periods[b.Period]; !known || b.Limit < 0 || b.Removed() && b.Hard {
+	if b.Removed() && b.Hard {
+		return b, failuref(extensions.KindInvalid, "the budget %q is hard and has the limit that stands for none", b.Name).WithRemedy("give a lower limit")
+	}
+	if _, known := periods[b.Period]; !known || b.Limit < 0 {
 		return b, failuref(extensions.KindInvalid, "the budget %q has a negative limit or an unknown period %q", b.Name, b.Period).
 			WithRemedy("use day, week, month, or no period")
 	}

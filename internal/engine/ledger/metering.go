@@ -47,7 +47,7 @@ func (t *tx) meter(row Sandbox, ops MeterOps) (*meterFact, error) {
 	}
 	var f *meterFact
 	if ops.Close != nil && m != nil {
-		if f, err = t.closeMeter(*m, *ops.Close); err != nil {
+		if f, err = t.closeMeter(row, *m, *ops.Close); err != nil {
 			return nil, err
 		}
 		m = nil
@@ -155,14 +155,14 @@ func (t *tx) switchMeter(m Meter, s MeterSwitch) error {
 	return t.insert("ledger.meter.segment.open", "meter_segments", next.fields(&m.ID))
 }
 
-func (t *tx) closeMeter(m Meter, c MeterClose) (*meterFact, error) {
+func (t *tx) closeMeter(row Sandbox, m Meter, c MeterClose) (*meterFact, error) {
 	seg, err := t.endSegment(m, c.At)
 	if err != nil {
 		return nil, err
 	}
 	m.Segments[len(m.Segments)-1] = seg
 	m.ClosedAt, m.EndSource, m.EndEstimated = seg.EndedAt, c.Source, c.Estimated
-	charges, err := t.chargesOf(m, c)
+	charges, err := t.chargesOf(row, m, c)
 	if err == nil {
 		m.Used, err = sumsOf(m, charges)
 	}
@@ -194,7 +194,7 @@ func (t *tx) closeMeter(m Meter, c MeterClose) (*meterFact, error) {
 
 // chargesOf are those of the closed meter. A life that platform credit does
 // not pay for is somebody else's bill, whoever would be billed by its prices.
-func (t *tx) chargesOf(m Meter, c MeterClose) ([]Charge, error) {
+func (t *tx) chargesOf(row Sandbox, m Meter, c MeterClose) ([]Charge, error) {
 	if c.Booked != nil {
 		return c.Booked.Charges, nil
 	}
@@ -206,22 +206,20 @@ func (t *tx) chargesOf(m Meter, c MeterClose) ([]Charge, error) {
 	if err != nil {
 		return nil, err
 	}
-	return m.Paid(charges, held), nil
+	return m.Paid(charges, row.Payer, held), nil
 }
 
-// Paid tells of charges, as Price makes them, who pays, by what is set aside
-// for the life: platform credit, else a memo of the kind that it is held in, or,
-// where nothing is held and somebody is sent a bill, of the user's own key.
-func (m Meter) Paid(charges []Charge, held []Transfer) []Charge {
-	out, credit := slices.Clone(charges), onCredit(held)
+// Paid tells of charges, as Price makes them, who pays: as the payer of the life
+// and what is set aside for it say. What no wallet pays is a memo of the kind
+// that it is held in, or that the payer is, or, where nobody decided and somebody
+// is sent a bill, of the user's own key.
+func (m Meter) Paid(charges []Charge, payer string, held []Transfer) []Charge {
+	out := slices.Clone(charges)
 	for i := range out {
 		c := &out[i]
-		if credit && c.Memo == "" {
+		kind := pays(payer, held, c.Currency, c.Memo)
+		if kind == AccountWallet {
 			continue
-		}
-		kind := memoKind(c.Memo)
-		if n := memoIn(held, c.Currency); n >= 0 {
-			kind = kindOf(held[n].Debit)
 		}
 		_, place, _ := strings.Cut(c.Memo, ":")
 		c.Memo = kind + ":" + cmp.Or(place, m.For.Extension)

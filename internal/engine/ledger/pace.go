@@ -13,6 +13,9 @@ type Pace struct {
 	Ceiling
 	Count int64 // what counts so far: sandboxes, or nano-units
 	Need  int64 // nano-units that are to be added; 0 for sandboxes
+	// Beside is counted for others that are only planned; nothing is recorded of
+	// them, so a ledger leaves it 0.
+	Beside int64
 	// Next is when there is room, if nothing else is begun; zero where there is,
 	// and where that takes an end of what lives, or a higher ceiling.
 	Next time.Time
@@ -22,9 +25,18 @@ type Pace struct {
 // Fits reports room for one more sandbox, or for what is needed.
 func (p Pace) Fits() bool {
 	if p.Currency == "" {
-		return p.Count < p.Max
+		return add(p.Count, p.Beside) < p.Max
 	}
-	return p.Need <= 0 || p.Count <= p.Max-p.Need
+	return p.Need <= 0 || add(p.Count, p.Beside) <= p.Max-p.Need
+}
+
+// Adds is how much of what the ceiling counts one more makes: one sandbox, or
+// what it needs.
+func (p Pace) Adds() int64 {
+	if p.Currency == "" {
+		return 1
+	}
+	return max(0, p.Need)
 }
 
 // PaceQuery asks what a begin would be counted against.

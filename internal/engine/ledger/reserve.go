@@ -19,11 +19,11 @@ type Reserve struct {
 	// where the amount is noted.
 	Wallet bool
 	// IfGranted: platform credit pays where the org was ever granted any in
-	// the currency. What is set aside for the sandbox already decides first:
-	// one life is paid in one way.
+	// the currency. Who pays for the life already decides first: one life is
+	// paid in one way.
 	IfGranted bool
-	// Anew: nothing of the life has run, so that what is set aside for it
-	// already, maybe for a place that is paid in another way, decides nothing.
+	// Anew: nothing of the life has run, so that its payer so far, maybe of
+	// another place, decides nothing.
 	Anew bool
 	Memo string // AccountBYOK (also "") or AccountInfra
 	// Own is what of it somebody else is paid although platform credit pays the
@@ -31,9 +31,12 @@ type Reserve struct {
 	// count all of it, the wallet the rest, and Memo is where Own is noted.
 	Own Share
 	// Total: Amount is what has to be set aside in all. What is missing is
-	// added; what is not needed any more is released, in whole reservations
-	// and the latest first.
+	// added; what is not needed any more is released, the latest first, and
+	// what is needed still of the last of them is set aside again.
 	Total bool
+	// Less, with Total: what is not needed is released, and nothing is added or
+	// decided, so that no limit refuses.
+	Less bool
 	// Unknown: nobody knows all of the price, and Amount is what is known of
 	// it, which may be nothing. That is refused where any hard budget is set:
 	// *Unpriced.
@@ -76,14 +79,20 @@ func (r Reserve) memo() string {
 	return r.Memo
 }
 
-// payer is the kind of account the amount comes from, given what is set aside
-// for the sandbox already and the org's wallet.
-func (r Reserve) payer(held []Transfer, wallet Balance) string {
+// payer is the kind of account the amount comes from, given who pays for the
+// life so far, what is set aside for the sandbox already and the org's wallet.
+func (r Reserve) payer(life string, held []Transfer, wallet Balance) string {
+	if r.Currency == "" && life != "" && !r.Anew {
+		return life // of a price that nobody knows nothing is decided
+	}
 	if !r.IfGranted {
 		if r.Wallet {
 			return AccountWallet
 		}
 		return r.memo()
+	}
+	if life != "" && !r.Anew {
+		return life
 	}
 	for _, h := range held {
 		if r.Anew {
@@ -112,10 +121,23 @@ type portion struct {
 
 func (p portion) missing() int64 { return max(0, p.Amount-p.kept) }
 
+// surplus is a reservation of which less is needed than it holds.
+type surplus struct {
+	Transfer
+	keep int64 // what is needed still
+}
+
+// all of each is released.
+func all(held []Transfer) (out []surplus) {
+	for _, h := range held {
+		out = append(out, surplus{Transfer: h})
+	}
+	return out
+}
+
 // portions are those of all accounts, the wallet's first; none is of nothing.
-// held is what is set aside already, of which drop serves none of them.
-func (r Reserve) portions(held []Transfer, wallet Balance) (parts []portion, drop []Transfer) {
-	payer := r.payer(held, wallet)
+// held is what is set aside already, of which rest serves none of them.
+func (r Reserve) portions(payer string, held []Transfer, wallet Balance) (parts []portion, rest []surplus) {
 	if payer == AccountWallet {
 		parts = []portion{{payer: payer, Share: r.whole().without(r.Own)}, {payer: r.memo(), Share: r.Own}}
 	} else {
@@ -129,28 +151,30 @@ func (r Reserve) portions(held []Transfer, wallet Balance) (parts []portion, dro
 		return parts, nil
 	}
 	for _, h := range held {
-		i := slices.IndexFunc(parts, func(p portion) bool { return p.id == h.Debit && p.missing() > 0 })
-		if i < 0 {
-			drop = append(drop, h)
-			continue
+		needed := int64(0)
+		if i := slices.IndexFunc(parts, func(p portion) bool { return p.id == h.Debit }); i >= 0 {
+			needed = min(h.Amount, parts[i].missing())
+			parts[i].kept += needed
 		}
-		parts[i].kept += h.Amount
+		if needed < h.Amount {
+			rest = append(rest, surplus{h, needed})
+		}
 	}
-	return parts, drop
+	return parts, rest
 }
 
-// reserve sets funds aside for a sandbox, or refuses with the limit that
-// allows the least.
-func (t *tx) reserve(account, subject, key string, r *Reserve) ([]Transfer, error) {
-	if r == nil || r.Amount == 0 && !r.Total && !r.Unknown {
+// reserve sets funds aside for a sandbox and decides who pays for its life, or
+// refuses with the limit that allows the least.
+func (t *tx) reserve(row *Sandbox, key string, r *Reserve) ([]Transfer, error) {
+	if r == nil {
 		return nil, nil
 	}
 	if err := r.validate(); err != nil {
 		return nil, err
 	}
-	org := StreamOf(account)
-	if r.Unknown {
-		bs, err := t.budgets("WHERE (account = ? OR account = ?)", org, account)
+	org := StreamOf(row.Account)
+	if r.Unknown && !r.Less {
+		bs, err := t.budgets("WHERE (account = ? OR account = ?)", org, row.Account)
 		if err == nil {
 			err = r.unpriced(bs)
 		}
@@ -158,7 +182,7 @@ func (t *tx) reserve(account, subject, key string, r *Reserve) ([]Transfer, erro
 			return nil, err
 		}
 	}
-	held, err := t.held(subject)
+	held, err := t.held(string(row.ID))
 	if err != nil {
 		return nil, err
 	}
@@ -166,12 +190,14 @@ func (t *tx) reserve(account, subject, key string, r *Reserve) ([]Transfer, erro
 	if err != nil {
 		return nil, err
 	}
-	parts, drop := r.portions(held, wallet)
-	out, err := t.release(account, key, drop)
-	if err != nil {
-		return nil, err
+	payer := r.payer(row.Payer, held, wallet)
+	parts, rest := r.portions(payer, held, wallet)
+	out, err := t.release(row.Account, key, rest)
+	if err != nil || r.Less {
+		return out, err
 	}
-	more, err := t.setAside(account, subject, key, *r, parts)
+	row.Payer = payer
+	more, err := t.setAside(row.Account, string(row.ID), key, *r, parts)
 	return append(out, more...), err
 }
 
@@ -242,19 +268,30 @@ func (t *tx) budgetsOf(account, currency string) ([]Budget, error) {
 	return t.budgets("WHERE (account = ? OR account = ?) AND currency = ?", StreamOf(account), account, currency)
 }
 
-// release voids reservations that are not needed.
-func (t *tx) release(account, key string, held []Transfer) ([]Transfer, error) {
+// release voids reservations of which less is needed, and sets aside again what
+// is: below the same budgets, which held more of it before, so nothing refuses.
+func (t *tx) release(account, key string, rest []surplus) ([]Transfer, error) {
 	var out []Transfer
-	for i, p := range held {
+	for i, p := range rest {
 		x := Transfer{ID: fmt.Sprintf("%s/release/%d", key, i), Kind: TransferVoid, PendingID: p.ID, Debit: p.Debit, Credit: p.Credit,
 			Subject: p.Subject, Budgets: p.Budgets}
 		if err := t.move(x, p.Amount); err != nil {
 			return nil, err
 		}
-		if err := t.spend(account, p, 0, 0); err != nil {
+		out = append(out, x)
+		if p.keep > 0 {
+			x.ID, x.Kind, x.PendingID, x.Amount = fmt.Sprintf("%s/keep/%d", key, i), TransferPending, "", p.keep
+			x.at = p.at // so much of it is held since then
+			if err := t.move(x, 0); err != nil {
+				return nil, err
+			}
+			out = append(out, x)
+		}
+		freed := p.Transfer
+		freed.Amount -= p.keep
+		if err := t.spend(account, freed, 0, 0); err != nil {
 			return nil, err
 		}
-		out = append(out, x)
 	}
 	return out, nil
 }

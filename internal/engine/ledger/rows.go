@@ -10,7 +10,7 @@ func (s *Sandbox) fields() []field {
 		text("state", &s.State), text("mode", &s.Mode), number("generation", &s.Generation), number("fence", &s.Fence),
 		text("profile", &s.Profile), text("profile_version", &s.ProfileVersion), text("spec_hash", &s.SpecHash),
 		document("request", &s.Request), document("spec", &s.Spec), document("route", &s.Route),
-		text("quote_digest", &s.QuoteDigest),
+		text("quote_digest", &s.QuoteDigest), text("payer", &s.Payer),
 		text("extension", &s.Extension), text("host", &s.Host), text("host_ref", &s.HostRef),
 		object("handle", &s.Handle), object("reachability", &s.Reachability), document("workspace_base", &s.WorkspaceBase),
 		micros("ttl", &s.TTL), micros("max_ttl", &s.MaxTTL),

@@ -38,6 +38,11 @@ type Sandbox struct {
 	Spec           json.RawMessage `json:",omitempty"` // resolved, without secrets
 	Route          json.RawMessage `json:",omitempty"` // the decision and every refusal
 	QuoteDigest    string
+	// Payer is the kind of account that what is billed for the life comes out
+	// of: AccountWallet where platform credit pays, else the memo in which it is
+	// noted. The transaction that reserves decides it, also where the worst case
+	// is nothing; the settlement clears it. "" = nobody decided.
+	Payer string
 
 	Extension     string // binding id, "ext.local"
 	Host          string // name, "" for accounts
@@ -117,7 +122,7 @@ type Change struct {
 	Meter  MeterOps
 	Quote  *Quote // of a recreate
 
-	// Reserve is set aside for a later end, another place or a new life; in
+	// Reserve is set aside for another end, another place or a new life; in
 	// all where it is a Total, else beside what is.
 	Reserve *Reserve
 	// Ceilings bound what the account spends, and for a recreate how fast it

@@ -23,10 +23,23 @@ func (t *tx) held(subject string) ([]Transfer, error) {
 	return selectAll(t.ctx, t.store, t.sql, "transfers", (*Transfer).fields, unresolved, subject)
 }
 
-// onCredit reports that platform credit pays for a life, by what is set aside
-// for it. Of a life for which nothing is, it does not: no credit was there
-// when it was begun, or its price was not known.
-func onCredit(held []Transfer) bool { return slices.ContainsFunc(held, ofWallet) }
+// pays is the kind of account that a charge of a life comes from: the wallet,
+// where platform credit pays for it and the charge is no memo; else the memo in
+// which something is set aside, that of the payer, or the charge's own. Of a
+// life whose payer nobody decided, what is set aside tells.
+func pays(payer string, held []Transfer, currency, memo string) string {
+	credit := payer == AccountWallet || payer == "" && slices.ContainsFunc(held, ofWallet)
+	if credit && memo == "" {
+		return AccountWallet
+	}
+	if i := memoIn(held, currency); i >= 0 {
+		return kindOf(held[i].Debit)
+	}
+	if payer != "" && payer != AccountWallet {
+		return payer
+	}
+	return memoKind(memo)
+}
 
 func ofWallet(x Transfer) bool { return kindOf(x.Debit) == AccountWallet }
 
@@ -35,21 +48,14 @@ func memoIn(held []Transfer, currency string) int {
 	return slices.IndexFunc(held, func(x Transfer) bool { return !ofWallet(x) && currencyOf(x.Debit) == currency })
 }
 
-// charged adds up charges by the account that each comes from: the wallet,
-// where platform credit pays and the charge is no memo, else the memo in which
-// something is set aside for the life, or the charge's own.
-func charged(org string, held []Transfer, charges []chargeFact) (map[string]int64, error) {
-	used, credit := map[string]int64{}, onCredit(held)
+// charged adds up the charges of a life by the account that each comes from.
+func charged(row Sandbox, held []Transfer, charges []chargeFact) (map[string]int64, error) {
+	used := map[string]int64{}
 	for _, c := range charges {
 		if c.Amount == 0 {
 			continue
 		}
-		from := accountID(org, memoKind(c.Memo), c.Currency)
-		if credit && c.Memo == "" {
-			from = accountID(org, AccountWallet, c.Currency)
-		} else if i := memoIn(held, c.Currency); i >= 0 {
-			from = held[i].Debit
-		}
+		from := accountID(StreamOf(row.Account), pays(row.Payer, held, c.Currency, c.Memo), c.Currency)
 		if c.Amount > math.MaxInt64-used[from] {
 			return nil, failuref(extensions.KindInvalid, "what was used adds up to more than can be told")
 		}
@@ -75,7 +81,7 @@ func (t *tx) resolve(row Sandbox, key string, charges []chargeFact) ([]Transfer,
 	if err != nil {
 		return nil, err
 	}
-	used, err := charged(StreamOf(row.Account), pending, charges)
+	used, err := charged(row, pending, charges)
 	if err != nil {
 		return nil, err
 	}
@@ -121,8 +127,8 @@ func kindOf(account string) string {
 }
 
 // unreserved books, and counts in the budgets, what was used though nothing was
-// set aside for it: its price was not known then, it is in a currency that
-// nobody expected, or another ledger began it.
+// set aside for it: its price was not known then, nobody could foresee it, it is
+// in a currency that nobody expected, or another ledger began it.
 func (t *tx) unreserved(row Sandbox, key string, used map[string]int64) ([]Transfer, error) {
 	maps.DeleteFunc(used, func(_ string, n int64) bool { return n == 0 })
 	var out []Transfer
@@ -208,7 +214,7 @@ func (t *tx) expose(row Sandbox, key string) ([]Transfer, error) {
 	if err != nil {
 		return nil, err
 	}
-	out, err := t.release(row.Account, key, held)
+	out, err := t.release(row.Account, key, all(held))
 	if err != nil {
 		return nil, err
 	}

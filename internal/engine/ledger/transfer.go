@@ -23,7 +23,8 @@ type Transfer struct {
 	at time.Time
 }
 
-// At is when it was made, as stored; zero for one that was told by a server.
+// At is when it was made, as stored; of a reservation that was lessened, when
+// the first of it was. Zero for one that was told by a server.
 func (x Transfer) At() time.Time { return x.at }
 
 // Currency is that of both accounts.
@@ -89,7 +90,9 @@ func (t *tx) lookUp(org, kind, currency string) (Balance, error) {
 // move records a transfer and changes both accounts. released is what a
 // resolution takes off the pending columns.
 func (t *tx) move(x Transfer, released int64) error {
-	x.at = t.now
+	if x.at.IsZero() {
+		x.at = t.now
+	}
 	if err := t.insert("ledger.transfer", "transfers", x.fields()); err != nil {
 		return t.clash(err, x.ID)
 	}

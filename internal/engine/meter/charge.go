@@ -44,6 +44,11 @@ func Charge(segments []Segment, snapshot PriceSnapshot) ([]ChargeLine, error) {
 	return charge(segments, snapshot, halfUp)
 }
 
+// WorstCase is Charge with every line rounded up, as a quote's Reserve is.
+func WorstCase(segments []Segment, snapshot PriceSnapshot) ([]ChargeLine, error) {
+	return charge(segments, snapshot, ceiling)
+}
+
 func charge(segments []Segment, snapshot PriceSnapshot, r rounding) ([]ChargeLine, error) {
 	if err := snapshot.check(); err != nil {
 		return nil, err

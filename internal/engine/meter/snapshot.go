@@ -100,6 +100,13 @@ func (s PriceSnapshot) FeeOnly() bool {
 	return s.Memo && slices.ContainsFunc(s.Prices, func(p SnapshotPrice) bool { return base(p.Component) == ComponentFee })
 }
 
+// FeeRuns reports whether that fee grows with time.
+func (s PriceSnapshot) FeeRuns() bool {
+	return s.FeeOnly() && slices.ContainsFunc(s.Prices, func(p SnapshotPrice) bool {
+		return base(p.Component) == ComponentFee && p.Unit != unitCreation && (p.Price == nil || *p.Price > 0)
+	})
+}
+
 // WalletPaysByIt reports whether the vendor's prices decide what a wallet pays:
 // all of it, or with the user's own key a fee that is a share of it.
 func (s PriceSnapshot) WalletPaysByIt() bool {

@@ -138,6 +138,9 @@ func permitted(q Query, c Candidate) bool {
 	if region == "eu-1" {
 		region = "eu"
 	}
+	if region == "" && c.Place == extensions.PlaceAccount { // asked for what is demanded
+		region = q.Policy.Region
+	}
 	if region == "" {
 		region = "*"
 	}

@@ -129,22 +129,29 @@ func tellAllowedHost(j *judge, c *Candidate) (string, string) {
 }
 
 // regionPolicy is strict where region constraints are kind: what may run in
-// a region that is not allowed, or in one nobody knows, is not allowed.
-func regionPolicy(c *Candidate) func(*AccountPolicy) bool {
+// a region that is not allowed, or in one nobody knows, is not allowed. A vendor
+// that is asked for a region has no choice.
+func (j *judge) regionPolicy(c *Candidate) func(*AccountPolicy) bool {
 	return func(p *AccountPolicy) bool {
 		if p.Regions.empty() {
 			return true
 		}
-		if one := c.region(); one != "" {
-			return p.Regions.permitsRegion(one)
-		}
-		for _, r := range c.Capabilities.Regions {
+		may := j.mayRunIn(c)
+		for _, r := range may {
 			if !p.Regions.permitsRegion(r) {
 				return false
 			}
 		}
-		return len(c.Capabilities.Regions) > 0
+		return len(may) > 0
 	}
+}
+
+// mayRunIn are the regions that c may run this in; "*" is any.
+func (j *judge) mayRunIn(c *Candidate) []string {
+	if c.Place == extensions.PlaceAccount && j.Policy.Region != "" {
+		return []string{c.PlacedIn(j.Policy.Region)}
+	}
+	return c.regions()
 }
 
 func (a Access) permitsRegion(r string) bool {
@@ -157,11 +164,11 @@ func (a Access) permitsRegion(r string) bool {
 }
 
 func passAllowedRegion(j *judge, c *Candidate) bool {
-	return j.Permission.first(regionPolicy(c)) == nil
+	return j.Permission.first(j.regionPolicy(c)) == nil
 }
 
 func tellAllowedRegion(j *judge, c *Candidate) (string, string) {
-	p := j.Permission.first(regionPolicy(c))
+	p := j.Permission.first(j.regionPolicy(c))
 	says := "allows only " + strings.Join(p.Regions.Allowed, ", ")
 	switch {
 	case p.Regions.Allowed == nil:
@@ -171,7 +178,7 @@ func tellAllowedRegion(j *judge, c *Candidate) (string, string) {
 	case len(p.Regions.Forbidden) > 0:
 		says += " without " + strings.Join(p.Regions.Forbidden, ", ")
 	}
-	have := c.regions()
+	have := j.mayRunIn(c)
 	if len(have) == 0 || slices.Contains(have, "*") {
 		return "nobody said in which region it is, and " + p.ID + " " + says, j.askFor(p, "set region on the host or the binding")
 	}

@@ -89,7 +89,10 @@ type Candidate struct {
 	Price    Price
 	Billing  string // how a metered place is paid: platform | byok; "" = either
 	// Credit: platform credit pays for it, if it is chosen.
-	Credit    bool
+	Credit bool
+	// Fee: the wallet pays a fee that grows with time, although the user's own
+	// key pays the vendor.
+	Fee       bool
 	Room      Room
 	Latency   Latency
 	NamedOnly bool // a test double; see extensions.Descriptor
@@ -111,6 +114,8 @@ type Price struct {
 	Confidence meter.Confidence
 	Quote      string // digest
 	Unbounded  bool   // the worst case at the ttl is not known
+	// FeeUnbounded: nor is what the wallet pays of it.
+	FeeUnbounded bool
 }
 
 // Latency is how long a place takes from create to ready.

@@ -102,7 +102,7 @@ var Rules = []RuleInfo{
 	{RuleBilling, StageViability, "whose `billing` is not the request's; nobody pays for an own place", passBilling, tellBilling, nil},
 	{RuleExpiry, StageViability, "on platform credit that neither ends sandboxes by itself nor finds them again by id", passExpiry, tellExpiry,
 		func(j *judge) bool { return j.Billing != BillingBYOK }},
-	{RuleCredit, StageViability, "that platform credit would pay for, and that ends no sandbox by itself or has no known price; a create also counts the credit that an org was granted", passCredit, tellCredit, nil},
+	{RuleCredit, StageViability, "that platform credit would pay for, or a fee that grows with time, and that ends no sandbox by itself or has no known price; a create also counts the credit that an org was granted", passCredit, tellCredit, nil},
 	{RuleRegion, StageViability, "outside `route.constraints.region`", passRegion, tellRegion, func(j *judge) bool { return j.Policy.Region != "" }},
 	{RuleLimits, StageViability, "that does not hold cpu, memory, disk or process limits, unless `resources.best_effort` is set", passLimits, tellLimits,
 		func(j *judge) bool { return len(j.limits) > 0 }},

@@ -120,10 +120,17 @@ func (c *Candidate) ends() bool {
 	return c.Capabilities.Expiry == extensions.ExpiryNative || c.Capabilities.Expiry == extensions.ExpiryHost
 }
 
-// passCredit: what is set aside has to be a bound. That takes a price, and an
-// end that comes by itself.
+// passCredit: what a wallet sets aside has to be a bound. That takes a price,
+// and an end that comes by itself; of a fee that does not grow with time it does
+// not.
 func passCredit(_ *judge, c *Candidate) bool {
-	return !c.Credit || c.selfHosted() || c.ends() && !c.Price.Unbounded
+	switch {
+	case c.selfHosted():
+		return true
+	case c.Credit:
+		return c.ends() && !c.Price.Unbounded
+	}
+	return !c.Fee || c.ends() && !c.Price.FeeUnbounded
 }
 
 // Uncreditable is why platform credit cannot pay for a place, and what would
@@ -137,6 +144,13 @@ func (c *Candidate) Uncreditable() (reason, help string) {
 
 func tellCredit(_ *judge, c *Candidate) (string, string) {
 	const own = `set billing = "byok", so that your own account with the vendor bears it`
+	switch fee := c.Fee && !c.Credit; {
+	case fee && !c.ends():
+		return "the wallet would pay a fee as long as it runs, and it does not end a sandbox by itself: what that may cost has no bound",
+			"choose a place that ends sandboxes by itself, or have the fee taken per creation"
+	case fee:
+		return "the wallet would pay a share of what it costs, which is not known", "add a price book for it to the catalog"
+	}
 	if !c.ends() {
 		return "platform credit would pay for it, and it does not end a sandbox by itself: what that may cost has no bound", own
 	}

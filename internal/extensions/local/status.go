@@ -40,11 +40,11 @@ func (s settings) resolve(h extensions.Handle) (box, error) {
 		return box{}, extensions.Errorf(extensions.KindInvalid, "the handle's data cannot be read: %w", err)
 	}
 	if d.Machine != machineID() {
-		return box{}, extensions.Errorf(extensions.KindUnreachable, "%s was made on another machine", h.ID).
+		return box{}, extensions.Errorf(extensions.KindUnreachable, "%s was made on another machine: %w", h.ID, extensions.ErrElsewhere).
 			WithRemedy("run there, or drop it from the state with a removed block; it ends at its deadline by itself")
 	}
 	if d.Root != s.root {
-		return box{}, extensions.Errorf(extensions.KindUnreachable, "%s is recorded in %s, not in %s", h.ID, d.Root, s.root).
+		return box{}, extensions.Errorf(extensions.KindUnreachable, "%s is recorded in %s, not in %s: %w", h.ID, d.Root, s.root, extensions.ErrElsewhere).
 			WithRemedy("use the state folder and user it was made with")
 	}
 	return s.box(h.ID), nil

@@ -25,10 +25,11 @@ func (b *backend) Usage(ctx context.Context, h extensions.Handle) (extensions.Us
 }
 
 // measure reads the meter: wall clock from creation to the end, the memory
-// rented over it, and the time commands were interpreted as the active CPU.
+// rented over it, the time commands were interpreted as the active CPU, and
+// what was sent.
 func measure(o vendor.Object, now time.Time) extensions.Usage {
 	running := o.Until(now).Sub(o.CreatedAt)
-	cpu, memory, egress := time.Duration(o.Busy).Milliseconds(), o.MemoryMB*running.Milliseconds(), int64(0)
+	cpu, memory, egress := time.Duration(o.Busy).Milliseconds(), o.MemoryMB*running.Milliseconds(), o.Sent
 	return extensions.Usage{StartedAt: o.CreatedAt, EndedAt: o.EndedAt, Running: running,
 		CPUMillis: &cpu, MemoryMiBMillis: &memory, EgressBytes: &egress}
 }

@@ -147,6 +147,30 @@ func (k *bookkeeper) extend(rt *rapid.T) {
 	}
 }
 
+// shorten gives back a part of what is set aside, to the nano-unit, which no
+// limit refuses.
+func (k *bookkeeper) shorten(rt *rapid.T) {
+	f := k.pick(rt, lifecycle.Ready)
+	needed := map[source]int64{}
+	for _, x := range k.plain.held[f.row().ID] {
+		needed[x.source()] += x.amount
+	}
+	for _, payer := range []string{ledger.AccountWallet, ledger.AccountBYOK, ledger.AccountInfra} {
+		if of := (source{payer, f.currency}); needed[of] > 0 {
+			needed[of] = rapid.Int64Range(0, needed[of]).Draw(rt, payer)
+		}
+	}
+	r := &ledger.Reserve{Currency: f.currency, Wallet: f.payer == ledger.AccountWallet, Total: true}
+	if r.Wallet {
+		r.Own.Amount = needed[source{ledger.AccountBYOK, f.currency}]
+		r.Amount = needed[source{ledger.AccountWallet, f.currency}] + r.Own.Amount
+	} else {
+		r.Memo, r.Amount = f.payer, needed[source{f.payer, f.currency}]
+	}
+	k.must(rt, k.change(rt, f, "shorten", func(ledger.Sandbox, int) ledger.Change { return ledger.Change{Reserve: r} }))
+	k.plain.shorten(f.row().ID, needed)
+}
+
 func (k *bookkeeper) pause(rt *rapid.T) {
 	f := k.pick(rt, lifecycle.Ready)
 	at := k.now().Add(time.Duration(rapid.Int64Range(-3600, 60).Draw(rt, "at")) * time.Second)

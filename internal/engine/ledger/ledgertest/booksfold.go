@@ -16,14 +16,18 @@ type journal struct {
 	accounts map[string]*ledger.Balance // by id; org, kind and currency are not told
 	pending  map[string]ledger.Transfer
 	resolved map[string]bool
+	payers   map[string]string // by sandbox, of lives that are not settled
 }
 
 func newJournal() *journal {
-	return &journal{accounts: map[string]*ledger.Balance{}, pending: map[string]ledger.Transfer{}, resolved: map[string]bool{}}
+	return &journal{accounts: map[string]*ledger.Balance{}, pending: map[string]ledger.Transfer{}, resolved: map[string]bool{}, payers: map[string]string{}}
 }
 
 type moneyFacts struct {
 	Funds []ledger.Transfer `json:"funds"`
+	Set   struct {
+		Payer *string `json:"payer"`
+	} `json:"set"`
 	Meter *struct {
 		Charges []struct {
 			Amount   int64  `json:"amount_nano"`
@@ -55,7 +59,11 @@ func (j *journal) read(e ledger.Event) string {
 			return fmt.Sprintf("event %d: transfer %s %s", e.Seq, x.ID, wrong)
 		}
 	}
-	return j.prefix(e.Seq, body.Data)
+	credit := j.payers[e.Subject] == ledger.AccountWallet
+	if p := body.Data.Set.Payer; p != nil {
+		j.payers[e.Subject] = *p
+	}
+	return j.prefix(e.Seq, body.Data, credit)
 }
 
 func (j *journal) move(x ledger.Transfer) string {
@@ -88,8 +96,9 @@ func (j *journal) move(x ledger.Transfer) string {
 }
 
 // prefix is what holds after each event: debits are credits, nothing is
-// overdrawn, and what was used is what was posted and is owed.
-func (j *journal) prefix(seq int64, m moneyFacts) string {
+// overdrawn, and what was used is what was posted and is owed. credit tells
+// that platform credit paid for the life that an event ends.
+func (j *journal) prefix(seq int64, m moneyFacts, credit bool) string {
 	var sum ledger.Balance
 	for _, b := range j.accounts {
 		sum.DebitsPending += b.DebitsPending
@@ -106,23 +115,21 @@ func (j *journal) prefix(seq int64, m moneyFacts) string {
 	if m.Meter == nil {
 		return ""
 	}
-	return m.settled(seq)
+	return m.settled(seq, credit)
 }
 
 // settled demands that what was used is what was posted and is owed, and that
 // what others are paid is what was noted.
-func (m moneyFacts) settled(seq int64) string {
+func (m moneyFacts) settled(seq int64, credit bool) string {
 	type side struct {
 		memo     bool
 		currency string
 	}
 	paid, used := map[side]int64{}, map[side]int64{}
-	credit := false
 	for _, x := range m.Funds {
 		parts := strings.Split(x.Debit, ":")
 		kind, currency := parts[len(parts)-2], parts[len(parts)-1]
 		wallet := kind == ledger.AccountWallet
-		credit = credit || x.PendingID != "" && wallet
 		if x.Kind == ledger.TransferPending || strings.Contains(x.Credit, ":"+ledger.AccountReceivable+":") { // set aside anew, or pays what was owed
 			continue
 		}

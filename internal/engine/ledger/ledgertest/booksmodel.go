@@ -1,8 +1,7 @@
 package ledgertest
 
 import (
-	"cmp"
-	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -16,6 +15,7 @@ type plainBooks struct {
 	accounts map[string]*ledger.Balance
 	budgets  map[string]*ledger.Budget
 	held     map[extensions.ID][]part
+	payers   map[extensions.ID]string // kinds of accounts, of lives that are not settled
 }
 
 // part is one reservation that still holds something.
@@ -26,7 +26,7 @@ type part struct {
 }
 
 func newPlainBooks() *plainBooks {
-	return &plainBooks{map[string]*ledger.Balance{}, map[string]*ledger.Budget{}, map[extensions.ID][]part{}}
+	return &plainBooks{map[string]*ledger.Balance{}, map[string]*ledger.Budget{}, map[extensions.ID][]part{}, map[extensions.ID]string{}}
 }
 
 func (p *plainBooks) account(org, kind, currency string) *ledger.Balance {
@@ -126,8 +126,10 @@ func (p *plainBooks) sides(org, payer, currency string) (from, to *ledger.Balanc
 	return from, from
 }
 
-// reserve sets n aside, of which own is not the wallet's.
+// reserve sets n aside, of which own is not the wallet's. Who pays is decided,
+// be it of nothing.
 func (p *plainBooks) reserve(id extensions.ID, account, payer, currency string, n, own int64, now time.Time) {
+	p.payers[id] = payer
 	for _, share := range []struct {
 		payer  string
 		amount int64
@@ -153,27 +155,55 @@ type source struct{ payer, currency string }
 func (x part) source() source { return source{x.payer, x.currency} }
 
 // payerOf: what is billed is the wallet's where it pays for the life; all else
-// is a memo, with what is held as one.
-func payerOf(parts []part, c ledger.Charge) source {
-	credit := slices.ContainsFunc(parts, func(x part) bool { return x.payer == ledger.AccountWallet })
-	if credit && c.Memo == "" {
-		return source{ledger.AccountWallet, c.Currency}
+// is a memo: with what is held as one, else of whoever pays.
+func payerOf(payer string, parts []part, c ledger.Charge) source {
+	if payer == ledger.AccountWallet && c.Memo == "" {
+		return source{payer, c.Currency}
 	}
 	for _, x := range parts {
 		if x.payer != ledger.AccountWallet && x.currency == c.Currency {
 			return x.source()
 		}
 	}
+	if payer != "" && payer != ledger.AccountWallet {
+		return source{payer, c.Currency}
+	}
 	return source{ledger.AccountBYOK, c.Currency}
+}
+
+// shorten gives back all but so much of each source, the latest first.
+func (p *plainBooks) shorten(id extensions.ID, needed map[source]int64) {
+	var left, freed []part
+	for _, x := range p.held[id] {
+		n := min(x.amount, needed[x.source()])
+		needed[x.source()] -= n
+		from, to := p.sides(x.org, x.payer, x.currency)
+		from.DebitsPending -= x.amount - n
+		to.CreditsPending -= x.amount - n
+		for _, b := range x.budgets {
+			p.budgets[b].Reserved -= x.amount - n
+		}
+		if n < x.amount && x.payer == ledger.AccountWallet {
+			freed = append(freed, x)
+		}
+		if x.amount = n; n > 0 {
+			left = append(left, x)
+		}
+	}
+	p.held[id] = left
+	for _, x := range freed {
+		p.payOwed(x.org, x.currency)
+	}
 }
 
 // settle resolves all that is held for a sandbox with what was used.
 func (p *plainBooks) settle(id extensions.ID, account string, charges []ledger.Charge, now time.Time) {
-	parts := p.held[id]
+	parts, payer := p.held[id], p.payers[id]
 	delete(p.held, id)
+	delete(p.payers, id)
 	used := map[source]int64{}
 	for _, c := range charges {
-		used[payerOf(parts, c)] += c.Amount
+		used[payerOf(payer, parts, c)] += c.Amount
 	}
 	for _, x := range parts {
 		n := min(x.amount, used[x.source()])
@@ -232,44 +262,6 @@ func (p *plainBooks) expose(id extensions.ID, account string, now time.Time) {
 	}
 }
 
-// differs compares the ledger with the books; "" = as they say. An account in
-// which nothing ever moved may be there or not.
-func (p *plainBooks) differs(org string, accounts []ledger.Balance, budgets []ledger.Budget, now time.Time) string {
-	var want, have []ledger.Balance
-	for _, b := range p.accounts {
-		if b.Org == org && *b != (ledger.Balance{ID: b.ID, Org: b.Org, Kind: b.Kind, Currency: b.Currency}) {
-			want = append(want, *b)
-		}
-	}
-	for _, b := range accounts {
-		if b != (ledger.Balance{ID: b.ID, Org: b.Org, Kind: b.Kind, Currency: b.Currency}) {
-			have = append(have, b)
-		}
-	}
-	byID := func(a, b ledger.Balance) int { return cmp.Compare(a.ID, b.ID) }
-	slices.SortFunc(want, byID)
-	slices.SortFunc(have, byID)
-	if !slices.Equal(want, have) {
-		return fmt.Sprintf("accounts are %+v, should be %+v", have, want)
-	}
-	limits := map[string]ledger.Budget{}
-	for id, b := range p.budgets {
-		if ledger.StreamOf(b.Account) == org {
-			limits[id] = asOf(*b, now)
-		}
-	}
-	for _, b := range budgets {
-		if w, ok := limits[b.ID]; !ok || !b.Since.Equal(w.Since) || b.Reserved != w.Reserved || b.Spent != w.Spent || b.Over != w.Over || b.Limit != w.Limit || b.Hard != w.Hard || b.Period != w.Period {
-			return fmt.Sprintf("budget is %+v, should be %+v", b, w)
-		}
-		delete(limits, b.ID)
-	}
-	if len(limits) > 0 {
-		return fmt.Sprintf("budgets %+v are missing", limits)
-	}
-	return ""
-}
-
 // copied is for trying what may be refused.
 func (p *plainBooks) copied() *plainBooks {
 	out := newPlainBooks()
@@ -284,5 +276,6 @@ func (p *plainBooks) copied() *plainBooks {
 	for id, parts := range p.held {
 		out.held[id] = slices.Clone(parts)
 	}
+	maps.Copy(out.payers, p.payers)
 	return out
 }

@@ -104,7 +104,7 @@ func bothInAll(t *testing.T, address NewAddress) {
 	l := fresh(t, address)
 	granted(t, l, 10)
 	s := must(begun(t, l, ledger.Reserve{Currency: "USD", Amount: 5, Wallet: true, Own: ledger.Share{Amount: 4}}))(t)
-	for i, c := range []struct{ amount, own, fee, memo int64 }{{8, 6, 2, 6}, {7, 3, 4, 4}, {3, 2, 1, 4}, {2, 2, 0, 4}, {6, 0, 6, 0}, {0, 0, 0, 0}} {
+	for i, c := range []struct{ amount, own, fee, memo int64 }{{8, 6, 2, 6}, {7, 3, 4, 3}, {3, 2, 1, 2}, {2, 2, 0, 2}, {6, 0, 6, 0}, {0, 0, 0, 0}} {
 		r := ledger.Reserve{Currency: "USD", Amount: c.amount, Own: ledger.Share{Amount: c.own}, Wallet: true, Total: true}
 		must(l.Apply(ctx, ledger.Change{ID: s.ID, Key: step(s, string(rune('a'+i))), Reserve: &r}))(t)
 		if w, m := balance(t, l, ledger.AccountWallet).DebitsPending, balance(t, l, ledger.AccountBYOK).DebitsPending; w != c.fee || m != c.memo {

@@ -14,6 +14,7 @@ import (
 func reservations(t *testing.T, address NewAddress) {
 	t.Run("what is needed in all", func(t *testing.T) { t.Parallel(); totals(t, address) })
 	t.Run("credit once there was any", func(t *testing.T) { t.Parallel(); onceGranted(t, address) })
+	t.Run("credit for a worst case of nothing", func(t *testing.T) { t.Parallel(); nothingForeseen(t, address) })
 	t.Run("no known price", func(t *testing.T) { t.Parallel(); unpriced(t, address) })
 	t.Run("nobody will ever know", func(t *testing.T) { t.Parallel(); exposed(t, address) })
 	t.Run("used and not set aside", func(t *testing.T) { t.Parallel(); notSetAside(t, address) })
@@ -68,16 +69,22 @@ func totals(t *testing.T, address NewAddress) {
 	for _, c := range []struct {
 		amount, sum int64
 		parts       int
-	}{{4, 4, 1}, {6, 6, 2}, {9, 9, 3}, {7, 9, 3}, {6, 6, 2}, {5, 6, 2}, {1, 4, 1}} {
+	}{{4, 4, 1}, {6, 6, 2}, {9, 9, 3}, {7, 7, 3}, {6, 6, 2}, {5, 5, 2}, {1, 1, 1}, {4, 4, 2}} {
 		if err := total(c.amount, c.sum, c.parts, wallet); err != nil {
 			t.Error(err)
 		}
 	}
-	err := total(10, 4, 1, wallet)
+	err := total(10, 4, 2, wallet)
 	var e *ledger.Insufficient
 	if !errors.As(err, &e) || e.Error() != "needs 0.000000006 USD more for a ttl of 2h (0.000000004 is set aside already), 0.000000005 available (limit: budget all of acme/web); a ttl of at most 2h fits" {
 		t.Errorf("%v", err)
 	}
+	// What lowers it is never refused, whatever the limits say by now.
+	must(l.PutBudget(ctx, ledger.Budget{Account: Account, Name: "all", Currency: "USD", Limit: 1, Hard: true}))(t)
+	if err := total(3, 3, 2, wallet); err != nil {
+		t.Error(err)
+	}
+	must(l.PutBudget(ctx, ledger.Budget{Account: Account, Name: "all", Currency: "USD", Limit: 9, Hard: true}))(t)
 	// Another place that is paid in another way takes its place.
 	if err := total(3, 3, 1, ledger.Reserve{Currency: "USD", Memo: ledger.AccountInfra}); err != nil || balance(t, l, ledger.AccountWallet).Available() != 10 {
 		t.Error(err)

@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/url"
 	"sync"
+	"sync/atomic"
 	"testing"
 )
 
@@ -147,24 +148,53 @@ func NewCutter(t testing.TB, address string) *Cutter {
 			if !c.through(client, server) {
 				continue
 			}
-			wg.Go(func() { c.requests(server, client) })
-			wg.Go(func() {
-				_, _ = io.Copy(client, server)
-				_ = client.Close()
-				_ = server.Close()
-			})
+			pair := &link{client: client, server: server, answered: make(chan struct{})}
+			wg.Go(func() { c.requests(pair) })
+			wg.Go(pair.answers)
 		}
 	})
 	return c
 }
 
+// link is a client's connection and the one to the server that is made for it.
+type link struct {
+	client, server net.Conn
+	silent         atomic.Bool   // the next answer is the last, and is lost
+	answered       chan struct{} // the server says no more
+}
+
+// answers copies what the server says. An answer ends with ReadyForQuery.
+func (p *link) answers() {
+	defer close(p.answered)
+	defer p.server.Close()
+	defer p.client.Close()
+	in, out := bufio.NewReader(p.server), bufio.NewWriter(p.client)
+	for {
+		kind, err := in.Peek(1)
+		if err != nil {
+			return
+		}
+		last := p.silent.Load() && kind[0] == 'Z'
+		to := io.Writer(out)
+		if p.silent.Load() {
+			to = io.Discard
+		}
+		if copyMessage(to, in, 5) != nil || last {
+			return
+		}
+		if in.Buffered() == 0 && out.Flush() != nil {
+			return
+		}
+	}
+}
+
 // requests copies what the client says. A request ends with Query or Sync; see
 // "Message Formats" of PostgreSQL's manual.
-func (c *Cutter) requests(server, client net.Conn) {
-	defer server.Close()
-	defer client.Close()
-	in := bufio.NewReader(client)
-	if copyMessage(server, in, 4) != nil { // the start-up message has no type
+func (c *Cutter) requests(p *link) {
+	defer p.server.Close()
+	defer p.client.Close()
+	in := bufio.NewReader(p.client)
+	if copyMessage(p.server, in, 4) != nil { // the start-up message has no type
 		return
 	}
 	for {
@@ -181,15 +211,16 @@ func (c *Cutter) requests(server, client net.Conn) {
 			c.ended()
 			return
 		}
-		if cut { // the server's side stays open until it has worked
-			_ = client.(*net.TCPConn).SetLinger(0)
-			_ = copyMessage(server, in, 5)
-			_ = client.Close()
-			_, _ = io.Copy(io.Discard, server)
+		if cut { // the server's side stays open until it has worked, and no longer
+			p.silent.Store(true)
+			_ = p.client.(*net.TCPConn).SetLinger(0)
+			_ = copyMessage(p.server, in, 5)
+			_ = p.client.Close()
+			<-p.answered
 			c.ended()
 			return
 		}
-		if copyMessage(server, in, 5) != nil {
+		if copyMessage(p.server, in, 5) != nil {
 			return
 		}
 	}

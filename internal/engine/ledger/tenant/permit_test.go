@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -19,7 +20,7 @@ func (h *house) forbid(places ...string) {
 		if !slices.Contains(places, a.Extension) {
 			return nil
 		}
-		return &extensions.Error{Kind: extensions.KindUnauthorized, Err: &ledger.Forbidden{Account: account, Place: a.Extension}}
+		return &extensions.Error{Kind: extensions.KindUnauthorized, Err: &ledger.Forbidden{Account: account, Place: a.Extension, Rule: "permission.extension", Reason: "it is not wanted"}}
 	}
 }
 
@@ -149,5 +150,30 @@ func TestANewLifeForgetsNothing(t *testing.T) {
 	}
 	if w := h.balance(ledger.AccountWallet); w.DebitsPending < 2*dollar-dollar/100 || w.DebitsPending > 2*dollar {
 		t.Errorf("set aside for the new life: %+v", w)
+	}
+}
+
+// What was led without the ledger is over: it is recorded, and marked.
+func TestAForbiddenPlaceOfALifeThatIsToldIsMarked(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	v := h.view(web)
+	h.forbid(own)
+	b := h.wish(web, own)
+	b.Event.Data = json.RawMessage(`{"name":"n"}`)
+	place := step(ledger.Sandbox{ID: b.ID}, "place", ledger.Change{To: lifecycle.Provisioning, Patch: ledger.Patch{Extension: ptr(own)}})
+	h.must(v.Replay(ctx, &b, place))
+	h.permit = nil
+	fine := h.wish(web, own)
+	h.must(v.Replay(ctx, &fine))
+	es, err := v.Events(ctx, "acme", 1, 0)
+	if err != nil || len(es) != 3 {
+		t.Fatalf("%d events, %v", len(es), err)
+	}
+	for i, marked := range []bool{true, true, false} {
+		body := string(es[i].CloudEvent)
+		if strings.Contains(body, `"forbidden":"permission.extension"`) != marked || i == 0 && !strings.Contains(body, `"name":"n"`) {
+			t.Errorf("event %d: %s", i, body)
+		}
 	}
 }

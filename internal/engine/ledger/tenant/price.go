@@ -179,13 +179,14 @@ func (v *view) metered(ctx context.Context, row ledger.Sandbox, c ledger.Change,
 			ttl = max(ttl, c.Reserve.TTL)
 		}
 		a := asked(place)
-		a.TTL, a.Rates = ttl, ratesOf(stored)
-		if present.open != nil {
-			a.Head = max(0, present.open.OpenedAt.Sub(row.CreatedAt))
+		a.TTL, a.Rates, a.Less = ttl, ratesOf(stored), less(c)
+		if open := present.open; open != nil && !(a.Less && open.Generation == 1) { // a first life's ttl counts from its beginning
+			a.Head = max(0, open.OpenedAt.Sub(row.CreatedAt))
 		}
 		if price, err = v.Pricer.Price(a); err != nil {
 			return nil, err
 		}
+		price.Reserve.Less = a.Less
 		c.Reserve = &price.Reserve
 	default:
 		if fixed := ratesOf(stored); fixed != nil {
@@ -205,6 +206,9 @@ func (v *view) metered(ctx context.Context, row ledger.Sandbox, c ledger.Change,
 	}
 	return v.proved(ctx, row, c, price, present)
 }
+
+// less reports a change that only releases.
+func less(c ledger.Change) bool { return c.Reserve != nil && c.Reserve.Less }
 
 // rate opens a meter with the owner's prices and sizes.
 func (v *view) rate(ops *ledger.MeterOps, p Price) error {

@@ -267,36 +267,3 @@ func (v *view) Outbox(context.Context, string, string) (ledger.Outbox, error) {
 func (v *view) MoveOutbox(context.Context, ledger.OutboxStep) (ledger.Outbox, error) {
 	return ledger.Outbox{}, v.owners("export events")
 }
-
-// Verify implements ledger.Ledger. The whole ledger is checked; what is wrong
-// elsewhere in it is counted and not told.
-func (v *view) Verify(ctx context.Context, pinned ...ledger.Head) (ledger.Report, error) {
-	whole, err := v.base.Verify(ctx)
-	if err != nil {
-		return ledger.Report{}, err
-	}
-	head, err := v.base.Head(ctx, v.org)
-	if err != nil {
-		return ledger.Report{}, err
-	}
-	own := ledger.Report{Ledger: whole.Ledger, Events: head.Seq}
-	if head.Seq > 0 {
-		own.Heads = []ledger.Head{head}
-	}
-	rows, err := v.List(ctx, ledger.Filter{})
-	own.Sandboxes = int64(len(rows))
-	if n := len(whole.Problems); n > 0 {
-		own.Problems = append(own.Problems, plural(n)+", which its owner sees with `sandboxer ledger verify`")
-	}
-	for _, p := range pinned {
-		if p.Seq == 0 || err != nil {
-			continue
-		}
-		var problem string
-		problem, err = v.pinned(ctx, p)
-		if problem != "" {
-			own.Problems = append(own.Problems, problem)
-		}
-	}
-	return own, err
-}

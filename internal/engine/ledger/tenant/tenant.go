@@ -58,6 +58,8 @@ type Asked struct {
 	Head      time.Duration // of the TTL, how much was over when it was metered
 	// Rates apply instead of the catalog's, where they are fixed already.
 	Rates json.RawMessage
+	// Less: only what an end that is settled does not need is to be released.
+	Less bool
 }
 
 // Price is the answer.

@@ -183,49 +183,6 @@ func (v *view) Apply(ctx context.Context, c ledger.Change) (ledger.Sandbox, erro
 
 var errNotDone = errors.New("not done before")
 
-// Replay implements ledger.Ledger: of lives that were led on the client's own
-// places, where nobody sends a bill.
-func (v *view) Replay(ctx context.Context, b *ledger.Begin, cs ...ledger.Change) (ledger.Sandbox, error) {
-	var row ledger.Sandbox
-	var err error
-	switch {
-	case b != nil:
-		if err = v.mayBegin(*b); err == nil {
-			row = rowOf(*b)
-		}
-	case len(cs) > 0:
-		row, err = v.Get(ctx, cs[0].ID)
-	}
-	for _, c := range cs {
-		err = errors.Join(err, v.mayApply(c))
-	}
-	if err != nil {
-		return ledger.Sandbox{}, err
-	}
-	if b != nil {
-		told := *b
-		if err := v.ownPlace(row, told.Quote); err != nil {
-			return ledger.Sandbox{}, err
-		}
-		told.Reserve, told.Metered = noWallet(told.Reserve), false
-		told.CreatedAt = notAfter(told.CreatedAt, v.now())
-		b = &told
-	}
-	steps := make([]ledger.Change, len(cs))
-	for i, c := range cs {
-		if c.Patch.Extension != nil {
-			row.Extension = *c.Patch.Extension
-		}
-		if err := v.ownPlace(row, c.Quote); err != nil {
-			return ledger.Sandbox{}, err
-		}
-		if steps[i], err = v.told("", c); err != nil {
-			return ledger.Sandbox{}, err
-		}
-	}
-	return v.own(row.ID)(v.base.Replay(ctx, b, steps...))
-}
-
 // BeginSnapshot implements ledger.Ledger.
 func (v *view) BeginSnapshot(ctx context.Context, b ledger.BeginSnapshot) (ledger.Snapshot, error) {
 	if !v.mine(b.Account) {

@@ -47,6 +47,8 @@ type Object struct {
 	EndedAt   time.Time `json:"ended_at,omitzero"`
 	// Busy is how long commands have been interpreted.
 	Busy Duration `json:"busy,omitempty"`
+	// Sent is how many bytes left it.
+	Sent int64 `json:"sent,omitempty"`
 	// GoneAt is when a deleted object was deleted.
 	GoneAt time.Time `json:"gone_at,omitzero"`
 }

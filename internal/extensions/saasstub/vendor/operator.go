@@ -87,6 +87,18 @@ func (v *Vendor) Fail(name, reason string) error {
 	})
 }
 
+// Send makes the object of that name send so many bytes more.
+func (v *Vendor) Send(name string, bytes int64) error {
+	return v.update(func(st *state) error {
+		o := st.byName(name)
+		if o == nil {
+			return fmt.Errorf("no object named %q", name)
+		}
+		o.Sent += bytes
+		return nil
+	})
+}
+
 // Relabel rewrites one label of the object of that name.
 func (v *Vendor) Relabel(name, key, value string) error {
 	return v.update(func(st *state) error {

@@ -1,0 +1,52 @@
+package engine_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
+)
+
+// What another machine runs is no other's to sweep while it lives. Once its
+// deadline is well over, it is settled and its name is free, also if that
+// machine never comes back.
+func TestASandboxOfAMachineThatIsGoneFreesItsName(t *testing.T) {
+	t.Parallel()
+	onBoth(t, atHome(), func(t *testing.T, b *bank) {
+		req := engine.Request{Profile: "profile.own", Name: "e2e", TTL: "2s"}
+		s := b.make(b.Engine, req)
+		first := b.Engine
+		b.o.Dir = t.TempDir() // another state folder is another machine
+		swept := func(e *engine.Engine, settled int) {
+			t.Helper()
+			if r, err := e.Sweep(t.Context(), false, nil); err != nil || len(r.Failures) > 0 || len(r.Settled) != settled || len(r.Ended) > 0 {
+				t.Errorf("%+v, %v", r, err)
+			}
+		}
+		swept(b.again(), 0)
+		b.now = func() time.Time { return s.ExpiresAt.Add(time.Minute) }
+		e := b.again()
+		swept(e, 0)
+		_, err := e.Create(t.Context(), req, nil, nil)
+		if want := s.ExpiresAt.Add(5 * time.Minute).UTC().Format(time.RFC3339); !extensions.IsKind(err, extensions.KindConflict) || !strings.Contains(told(err), want) {
+			t.Errorf("told %q, want %q", told(err), want)
+		}
+		b.now = func() time.Time { return s.ExpiresAt.Add(6 * time.Minute) }
+		e = b.again()
+		swept(e, 1)
+		cs, err := b.l.Charges(t.Context(), s.ID)
+		if err != nil || len(cs) != 1 || cs[0].Amount <= 0 || cs[0].Amount > 2*2*dollar/3600 {
+			t.Errorf("charged %+v, %v", cs, err)
+		}
+		again := b.make(e, req)
+		if _, err := e.Destroy(t.Context(), again.Receipt, engine.DestroyOptions{}); err != nil {
+			t.Error(told(err))
+		}
+		for gone := false; !gone; time.Sleep(100 * time.Millisecond) { // the machine has done so by itself
+			r, err := first.Sweep(t.Context(), true, nil)
+			gone = err == nil && len(r.Orphans) == 0
+		}
+	})
+}

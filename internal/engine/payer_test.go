@@ -1,0 +1,166 @@
+package engine_test
+
+import (
+	"testing"
+
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/saasstub/vendor"
+)
+
+// prices is a price book of a binding, with components.
+func prices(binding, components string) string {
+	return "id: prices.mine\nextension: " + binding + "\nversion: \"1\"\nas_of: \"2026-10-01\"\nsource: a test\ncurrency: USD\nconfidence: exact\nbilling: wall-clock\n" +
+		"components:\n" + components
+}
+
+const (
+	freeHours = "  - { component: sandbox, unit: sandbox-hour, price: \"1\", included: 100 }\n  - { component: egress, unit: egress-gb, price: \"0.10\" }\n"
+	gigabyte  = 1_000_000_000
+)
+
+// Credit pays for what nobody could foresee, also where the worst case was
+// nothing; and who came to credit since does not.
+func TestCreditPaysForWhatAFreeWorstCaseDidNotForesee(t *testing.T) {
+	t.Parallel()
+	onBoth(t, map[string]string{"prices/mine.yaml": prices("ext.mine", freeHours)}, func(t *testing.T, b *bank) {
+		before := b.make(b.Engine, engine.Request{Name: "before"})
+		b.grant(dollar)
+		after := b.make(b.Engine, engine.Request{Name: "after"})
+		own := b.make(b.Engine, engine.Request{Name: "own", Billing: "byok"})
+		for _, s := range []engine.Sandbox{before, after, own} {
+			if held := b.held(s.ID); held != 0 {
+				t.Errorf("%s: %d are held for what is free", s.Name, held)
+			}
+			sent(t, b.vendor, s.Name, 3*gigabyte)
+		}
+		// A later end is paid for as the beginning was.
+		later := engine.Request{Profile: "profile.mine", Name: "before", TTL: "2h"}
+		if _, err := b.Update(t.Context(), before.Receipt, later, nil); err != nil {
+			t.Fatal(told(err))
+		}
+		for s, kind := range map[*engine.Sandbox]string{&before: ledger.AccountBYOK, &after: ledger.AccountWallet, &own: ledger.AccountBYOK} {
+			posted := b.balance(kind).DebitsPosted
+			if _, err := b.Destroy(t.Context(), s.Receipt, engine.DestroyOptions{}); err != nil {
+				t.Fatal(told(err))
+			}
+			if now := b.balance(kind).DebitsPosted; now != posted+3*dollar/10 {
+				t.Errorf("%s: %s went from %d to %d", s.Name, kind, posted, now)
+			}
+			for _, c := range chargesOf(t, b.l, s.ID) {
+				if (c.Memo == "") != (kind == ledger.AccountWallet) {
+					t.Errorf("%s: charged %+v", s.Name, c)
+				}
+			}
+		}
+		b.pays("settled", 7*dollar/10, 0, 3*dollar/10)
+		// What the wallet has not is owed.
+		last := b.make(b.Engine, engine.Request{Name: "last"})
+		sent(t, b.vendor, "last", 9*gigabyte)
+		if _, err := b.Destroy(t.Context(), last.Receipt, engine.DestroyOptions{}); err != nil {
+			t.Fatal(told(err))
+		}
+		b.pays("more than there was", 0, 0, dollar)
+		if owed := b.balance(ledger.AccountReceivable).Owed(); owed != 2*dollar/10 {
+			t.Errorf("%d are owed", owed)
+		}
+	})
+}
+
+// sent makes the vendor's object of a sandbox send bytes.
+func sent(t *testing.T, dir, sandbox string, bytes int64) {
+	t.Helper()
+	v := vendor.At(dir)
+	all, err := v.Objects()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, o := range all {
+		if o.Title == sandbox {
+			if err := v.Send(o.Name, bytes); err != nil {
+				t.Fatal(err)
+			}
+			return
+		}
+	}
+	t.Fatalf("the vendor has no %s: %+v", sandbox, all)
+}
+
+func chargesOf(t *testing.T, l ledger.Ledger, id engine.ID) []ledger.Charge {
+	t.Helper()
+	cs, err := l.Charges(t.Context(), id)
+	if err != nil || len(cs) == 0 {
+		t.Fatalf("%+v, %v", cs, err)
+	}
+	return cs
+}
+
+// An earlier end leaves set aside what a create with that ttl would need, to the
+// nano-unit; another one has room for the rest at once.
+func TestAnEarlierEndLeavesItsOwnWorstCase(t *testing.T) {
+	t.Parallel()
+	const odd = "  - { component: sandbox, unit: sandbox-hour, price: \"0.117333333333\", increment: 1s }\n"
+	onBoth(t, map[string]string{"prices/mine.yaml": prices("ext.mine", odd)}, func(t *testing.T, b *bank) {
+		const worst = 117_333_334 // of an hour, rounded up
+		b.grant(dollar)
+		b.budget("all", 3*worst+10, true) // what is added to what is set aside is rounded up once more
+		s := b.make(b.Engine, engine.Request{Name: "one", TTL: "3h"})
+		until := func(ttl string) {
+			t.Helper()
+			got, err := b.Update(t.Context(), s.Receipt, engine.Request{Profile: "profile.mine", Name: "one", TTL: ttl}, nil)
+			if err != nil {
+				t.Fatal(told(err))
+			}
+			s = got
+		}
+		until("1h")
+		b.pays("an hour", dollar-worst, worst, 0)
+		if r := b.theBudget("all").Reserved; r != worst {
+			t.Errorf("the budget holds %d", r)
+		}
+		two := b.make(b.Engine, engine.Request{Name: "two", TTL: "1h"})
+		b.pays("another one", dollar-2*worst, 2*worst, 0)
+		until("2h")
+		until("1h30m")
+		b.budget("all", 1, true) // less than is set aside by now: an earlier end is refused by nothing
+		until("1h")
+		b.pays("an hour again", dollar-2*worst, 2*worst, 0)
+		if err := b.ended(two, s); err != nil {
+			t.Fatal(told(err))
+		}
+	})
+}
+
+// A served ledger does the same by its own prices.
+func TestAServedLedgerReleasesAndPaysAsItsOwn(t *testing.T) {
+	t.Parallel()
+	const components = "  - { component: sandbox, unit: sandbox-hour, price: \"0.117333333333\", included: 1 }\n  - { component: egress, unit: egress-gb, price: \"0.10\" }\n"
+	dir := t.TempDir()
+	o := newOffice(t, folder(t, map[string]string{
+		"extensions/mine.yaml": "id: ext.mine\nhandler: saas-stub\nconfig: { dir: \"" + dir + "\" }\n",
+		"profiles/mine.yaml": "id: profile.mine\nversion: \"1.0.0\"\nextension: ext.mine\nisolation: { level: container }\nnetwork: { default: deny }\n" +
+			"workspace: { mode: remote-canonical, access: rw }\nttl: { default: 1h, max: 24h }\n",
+		"prices/mine.yaml": prices("ext.mine", components),
+	}))
+	b := &bank{t: t, o: order{Dir: o.dir}, vendor: dir, l: o.books()}
+	b.grant(dollar)
+	e := o.client(t.TempDir(), "acme/web", o.token("acme/web"))
+	b.Engine = e
+	s := b.make(e, engine.Request{Name: "one", TTL: "3h"})
+	b.pays("three hours", dollar-234_666_667, 234_666_667, 0)
+	s, err := e.Update(t.Context(), s.Receipt, engine.Request{Profile: "profile.mine", Name: "one", TTL: "2h"}, nil)
+	if err != nil {
+		t.Fatal(told(err))
+	}
+	b.pays("two hours", dollar-117_333_334, 117_333_334, 0)
+	if s, err = e.Update(t.Context(), s.Receipt, engine.Request{Profile: "profile.mine", Name: "one", TTL: "1h"}, nil); err != nil {
+		t.Fatal(told(err))
+	}
+	b.pays("an hour, which is free", dollar, 0, 0)
+	sent(t, dir, "one", gigabyte/100)
+	if err := b.ended(s); err != nil {
+		t.Fatal(told(err))
+	}
+	b.pays("what was sent", dollar-dollar/1000, 0, dollar/1000)
+	o.sound()
+}

@@ -1,0 +1,92 @@
+package engine_test
+
+import (
+	"runtime"
+	"testing"
+	"time"
+
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/failpoint"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/saasstub"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/saasstub/vendor"
+)
+
+// What could not be ended before it was to be made again goes on, and so does
+// its price, until its end: by a destroy, by another try, or by who cleans up
+// after a run that died.
+func TestWhatCouldNotBeEndedToBeMadeAgainIsStillPaidFor(t *testing.T) {
+	t.Parallel()
+	onBoth(t, nil, func(t *testing.T, b *bank) {
+		b.grant(20 * dollar)
+		ctx := t.Context()
+		names := []string{"destroyed", "again", "died"}
+		made := map[string]engine.Sandbox{}
+		for _, name := range names {
+			s, err := b.Create(ctx, engine.Request{Profile: "profile.mine", Name: name, TTL: "3h"}, nil, nil)
+			if err != nil {
+				t.Fatal(told(err))
+			}
+			made[name] = s
+		}
+		e := b.later(time.Hour)
+		b.does(b.vendor, saasstub.Rule{Op: vendor.OpDelete, Do: vendor.DoUnauthorized})
+		for _, name := range names[:2] {
+			left, err := e.Recreate(ctx, made[name].Receipt, nil, nil)
+			if err == nil || left.ID != made[name].ID {
+				t.Fatalf("%+v, %s", left, told(err))
+			}
+			made[name] = left
+		}
+		b.does(b.vendor)
+		dying, over := b.again(), make(chan struct{})
+		go func() {
+			defer close(over)
+			_, err := dying.Recreate(failpoint.Inject(ctx, "engine.destroy.begun", func() error { runtime.Goexit(); return nil }), made["died"].Receipt, nil, nil)
+			t.Errorf("it came to an end: %v", err)
+		}()
+		<-over
+		if err := dying.Close(); err != nil {
+			t.Fatal(err)
+		}
+		e = b.later(time.Hour)
+		if err := e.Recover(ctx, nil); err != nil {
+			t.Fatal(told(err))
+		}
+		if r, err := e.Destroy(ctx, made["destroyed"].Receipt, engine.DestroyOptions{}); err != nil || r.AlreadyGone {
+			t.Fatalf("%+v, %s", r, told(err))
+		}
+		s, err := e.Recreate(ctx, made["again"].Receipt, nil, nil)
+		if err == nil {
+			_, err = e.Destroy(ctx, s.Receipt, engine.DestroyOptions{})
+		}
+		if err != nil {
+			t.Fatal(told(err))
+		}
+		for _, name := range names {
+			b.costs(made[name], 2*dollar)
+		}
+		if n := b.alive(); n > 0 {
+			t.Errorf("%d are left", n)
+		}
+	})
+}
+
+// costs demands what a life comes to, but for the time that the test took, and
+// that nothing is held for it any more.
+func (b *bank) costs(s engine.Sandbox, want int64) {
+	b.t.Helper()
+	cs, err := b.l.Charges(b.t.Context(), s.ID)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	sum := int64(0)
+	for _, c := range cs {
+		sum += c.Amount
+	}
+	if sum < want || sum > want+want/10 {
+		b.t.Errorf("%s: %+v, want %d", s.Name, cs, want)
+	}
+	if held := b.held(s.ID); held != 0 {
+		b.t.Errorf("%s: %d is held", s.Name, held)
+	}
+}
