@@ -25,6 +25,7 @@ type exportFlags struct {
 	engine.ExportQuery
 	output, tokenFile, caFile string
 	to                        engine.Receiver
+	sends                     bool // a receiver was asked for
 }
 
 type sentView struct {
@@ -70,11 +71,12 @@ The token of the receiver is read from $` + tokenVariable + ` or from --token-fi
 		Args:        args(cobra.NoArgs),
 		Annotations: map[string]string{moreFormats: formatCloudEvents + " " + formatFocus + " " + formatCSV},
 		RunE: func(c *cobra.Command, _ []string) error {
+			f.sends = c.Flags().Changed("endpoint")
 			if err := f.check(a.global.format); err != nil {
 				return err
 			}
 			return a.withEngine(func(e *engine.Engine) error {
-				if f.to.URL != "" {
+				if f.sends {
 					return a.sendEvents(c.Context(), e, f)
 				}
 				return a.export(c.Context(), e, f)
@@ -98,7 +100,7 @@ func (f exportFlags) check(format string) error {
 	bad := func(text, remedy string) error {
 		return extensions.Errorf(extensions.KindInvalid, "%s", text).WithRemedy("%s", remedy)
 	}
-	if f.to.URL == "" {
+	if !f.sends {
 		switch {
 		case f.to.Name != "" || f.tokenFile != "" || f.caFile != "" || f.to.Resend:
 			return bad("--sink, --token-file, --ca-file and --resend are for a receiver", "name it with --endpoint")
@@ -110,6 +112,8 @@ func (f exportFlags) check(format string) error {
 		return nil
 	}
 	switch {
+	case f.to.URL == "":
+		return bad("--endpoint is empty", "name the receiver's url; is the variable that holds it set? Without --endpoint an export goes to a file")
 	case f.From != "" || f.To != "" || f.output != "" || f.WholeOrg:
 		return bad("--from, --to, --org and --output are for files", "leave them out: a receiver gets every event it has not got")
 	case format == formatFocus || format == formatCSV:
