@@ -96,7 +96,7 @@ func (w liability) lines(ttl time.Duration) ([]meter.ChargeLine, error) {
 	if w.quotes {
 		price = meter.WorstCase
 	}
-	return price([]meter.Segment{{Mode: meter.ModeRunning, Milliseconds: ms, Sizes: w.sizes, EgressBytes: new(int64)}}, w.prices)
+	return price([]meter.Segment{{Mode: meter.ModeRunning, Milliseconds: ms, Sizes: w.sizes, EgressBytes: new(int64)}}, w.prices.Dearest())
 }
 
 // bound is the sum of lines, nil where one is not known. A line is rounded half

@@ -160,17 +160,27 @@ func agree(t *rapid.T, shape string) {
 	for name, c := range map[string]struct {
 		quoted *Amount
 		at     time.Duration
-	}{"expected": {q.Expected, min(median, ttl)}, "p95": {q.P95, min(p95, ttl)}, "max": {q.Max, ttl}} {
+		prices []BookPrice
+	}{"expected": {q.Expected, min(median, ttl), b.Components}, "p95": {q.P95, min(p95, ttl), b.Components}, "max": {q.Max, ttl, dearest(b.Components)}} {
+		o.book.Components = c.prices
 		o.segments = []Segment{{Mode: ModeRunning, Milliseconds: c.at.Milliseconds(), Sizes: sizes, EgressBytes: &egress}}
 		want, _ := o.total()
-		got := settle(t, o.segments, snapshot)
-		if c.quoted == nil || *c.quoted != got || big.NewInt(int64(got)).Cmp(want) != 0 {
-			t.Fatalf("%s: quoted %v, settled %s, the oracle says %s nano-units", name, c.quoted, got, want)
+		if c.quoted == nil || big.NewInt(int64(*c.quoted)).Cmp(want) != 0 {
+			t.Fatalf("%s: quoted %v, the oracle says %s nano-units", name, c.quoted, want)
 		}
-		if name == "max" {
+		got := settle(t, o.segments, snapshot)
+		switch {
+		case name == "max":
 			checkReserve(t, q, o, in.BYOK)
+			if got > *c.quoted {
+				t.Fatalf("settled %s, above the maximum of %s", got, *c.quoted)
+			}
+		case got != *c.quoted:
+			t.Fatalf("%s: quoted %s, settled %s", name, *c.quoted, got)
 		}
 	}
+	o.book.Components = b.Components
+	checkBound(t, q, genPauses(t, sizes, ttl, egress))
 	o.segments = genLife(t, gpu)
 	want, _ := o.total()
 	if got := settle(t, o.segments, snapshot); big.NewInt(int64(got)).Cmp(want) != 0 {
@@ -196,6 +206,50 @@ func checkReserve(t *rapid.T, q Quote, o oracle, byok bool) {
 	}
 	if big.NewInt(int64(*q.Wallet)).Cmp(fromWallet) < 0 || !byok && *q.Wallet != *q.Reserve {
 		t.Fatalf("%s of the reserve of %s is the wallet's, which pays %s nano-units", q.Wallet, q.Reserve, fromWallet)
+	}
+}
+
+// dearest counts each price as paused all the time where that costs more.
+func dearest(prices []BookPrice) []BookPrice {
+	prices = slices.Clone(prices)
+	for i, p := range prices {
+		if p.PausedPrice != "" && rat(p.PausedPrice).Cmp(rat(p.Price)) > 0 {
+			prices[i].Price = p.PausedPrice
+		}
+	}
+	return prices
+}
+
+// genPauses divides at most the ttl into what runs and what is paused.
+func genPauses(t *rapid.T, sizes Sizes, ttl time.Duration, egress int64) []Segment {
+	segments := make([]Segment, rapid.IntRange(1, 5).Draw(t, "parts"))
+	left := ttl.Milliseconds()
+	for i := range segments {
+		ms := rapid.OneOf(rapid.Just(left), rapid.Int64Range(0, left)).Draw(t, "part")
+		segments[i] = Segment{Mode: rapid.SampledFrom([]Mode{ModeRunning, ModePaused}).Draw(t, "part's mode"), Milliseconds: ms, Sizes: sizes}
+		left -= ms
+	}
+	segments[0].EgressBytes = &egress
+	return segments
+}
+
+// checkBound: no life within the ttl costs more than its quote's maximum, and
+// none more than what is set aside for it, whenever it is paused. What a pause
+// divides is rounded twice.
+func checkBound(t *rapid.T, q Quote, life []Segment) {
+	t.Helper()
+	lines, err := Charge(life, q.Snapshot)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, known, err := Total(lines)
+	wallet, werr := ofWallet(lines)
+	if err != nil || werr != nil || !known || wallet == nil {
+		t.Fatalf("a life of %+v is not known: %v, %v", life, err, werr)
+	}
+	slack := 2 * Amount(len(q.Worst))
+	if all > *q.Max+slack || all > *q.Reserve+slack || *wallet > *q.Wallet+slack {
+		t.Fatalf("costs %s, of it %s the wallet; the maximum is %s, the reserve %s, of it %s the wallet's: %+v", all, *wallet, *q.Max, *q.Reserve, *q.Wallet, life)
 	}
 }
 

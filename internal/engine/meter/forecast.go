@@ -29,7 +29,17 @@ func (f *forecast) durations() (expected, longest time.Duration) {
 			f.assume("only active cpu time is charged; counted as always active, the upper bound")
 		}
 	}
+	f.mayBePaused(longest)
 	return f.withinTTL(expected), longest
+}
+
+// mayBePaused tells which prices the worst case does not count as running.
+func (f *forecast) mayBePaused(longest time.Duration) {
+	for _, p := range f.Prices {
+		if longest > 0 && p.dearerPaused() {
+			f.assume("%s costs more while paused: the maximum counts it as paused all the time, at %s %s per %s", p.Component, p.Paused, f.Currency, p.Unit)
+		}
+	}
 }
 
 // spoken leaves out what is zero at the end: "2h", "1m30s".

@@ -85,22 +85,24 @@ func (f *forecast) fill(q *Quote) error {
 	lines := hourly.lines
 	low := f.running(0, true)
 	low.EgressBytes = new(int64)
+	usual, dearest := f.PriceSnapshot, f.PriceSnapshot.Dearest()
 	for _, step := range []struct {
 		into    **Amount
 		wanted  bool
+		prices  PriceSnapshot
 		segment Segment
 		r       rounding
 	}{
-		{&q.Low, true, low, halfUp},
-		{&q.Expected, expected > 0, f.running(expected, true), halfUp},
-		{&q.P95, f.p95() > 0, f.running(f.p95(), true), halfUp},
-		{&q.Max, longest > 0, f.running(longest, false), halfUp},
-		{&q.Reserve, longest > 0, f.running(longest, false), ceiling},
+		{&q.Low, true, usual, low, halfUp},
+		{&q.Expected, expected > 0, usual, f.running(expected, true), halfUp},
+		{&q.P95, f.p95() > 0, usual, f.running(f.p95(), true), halfUp},
+		{&q.Max, longest > 0, dearest, f.running(longest, false), halfUp},
+		{&q.Reserve, longest > 0, dearest, f.running(longest, false), ceiling},
 	} {
 		if !step.wanted {
 			continue
 		}
-		s, err := f.sum(f.PriceSnapshot, step.segment, step.r)
+		s, err := f.sum(step.prices, step.segment, step.r)
 		if err != nil {
 			return err
 		}

@@ -73,3 +73,29 @@ func TestAMinimumIsOwedByWhatNeverRan(t *testing.T) {
 		}
 	}
 }
+
+// A pause that costs more than running is in the maximum and in what is set
+// aside, and in nothing that is told of a sandbox that runs.
+func TestADearerPauseIsInTheWorstCase(t *testing.T) {
+	t.Parallel()
+	b := Book{ID: "prices.x", Extension: "ext.x", Version: "1", AsOf: "2026-08-22", Source: "s", Currency: "USD", Confidence: ConfidenceExact,
+		Billing: extensions.BillingWallClock, Components: []BookPrice{
+			{Component: ComponentVCPU, Unit: "vcpu-hour", Price: "1", PausedPrice: "0.25"}, {Component: ComponentMemory, Unit: "gib-hour", Price: "0.1", PausedPrice: "3"}}}
+	in := QuoteInput{Extension: "ext.x", PricingModel: extensions.PricingMetered, Book: &b, Resources: resources(1000, 1024), TTL: 2 * time.Hour, Expected: time.Hour}
+	q := quoted(t, in)
+	wantAmounts(t, q, map[string]string{"hourly": "1.10", "expected": "1.10", "max": "8.00", "reserve": "8.00"})
+	saying(t, "assumption", q.Assumptions, "memory costs more while paused: the maximum counts it as paused all the time, at 3 USD per gib-hour")
+	if *q.Wallet != *q.Reserve || *q.Snapshot.Prices[1].Price >= *q.Snapshot.Prices[1].Paused {
+		t.Errorf("of %s the wallet pays %s, by %+v", *q.Reserve, *q.Wallet, q.Snapshot.Prices)
+	}
+	for _, running := range []int64{0, 1, 3_600_000, 7_200_000} {
+		lines, err := Charge([]Segment{{Mode: ModeRunning, Milliseconds: running, Sizes: q.Sizes}, {Mode: ModePaused, Milliseconds: 7_200_000 - running, Sizes: q.Sizes}}, q.Snapshot)
+		if total, _, terr := Total(lines); err != nil || terr != nil || total > *q.Reserve {
+			t.Errorf("%d ms of running: %s, %v %v", running, total, err, terr)
+		}
+	}
+	in.TTL = 0
+	if q := quoted(t, in); len(q.Assumptions) != 1 {
+		t.Errorf("without a ttl there is no worst case: %q", q.Assumptions)
+	}
+}

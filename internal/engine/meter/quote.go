@@ -61,7 +61,7 @@ type Quote struct {
 	Low         *Amount `json:"low"`          // creation fee and minimum
 	Expected    *Amount `json:"expected"`     // at the expected duration
 	P95         *Amount `json:"p95"`          // at the 95th percentile of history
-	Max         *Amount `json:"max"`          // at the TTL
+	Max         *Amount `json:"max"`          // at the TTL, running or paused
 	Reserve     *Amount `json:"reserve"`      // Max with every line rounded up
 	// Wallet is what of Reserve comes out of a wallet: all of it on platform
 	// credit, the fee with the user's own key, 0 on an own place.

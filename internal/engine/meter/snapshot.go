@@ -113,6 +113,23 @@ func (s PriceSnapshot) WalletPaysByIt() bool {
 	return !s.Memo || slices.ContainsFunc(s.Prices, func(p SnapshotPrice) bool { return base(p.Component) == ComponentFee && p.Unit == unitCharged })
 }
 
+// Dearest is s with the larger of each price and its price while paused: what
+// it charges for a life that runs bounds every life of these sizes that is not
+// longer, whenever it is paused, but for a nano-unit where a pause divides a line.
+func (s PriceSnapshot) Dearest() PriceSnapshot {
+	s.Prices = slices.Clone(s.Prices)
+	for i, p := range s.Prices {
+		if p.dearerPaused() {
+			s.Prices[i].Price = p.Paused
+		}
+	}
+	return s
+}
+
+func (p SnapshotPrice) dearerPaused() bool {
+	return p.Price != nil && p.Paused != nil && *p.Paused > *p.Price
+}
+
 func (s PriceSnapshot) activeCPU() bool { return s.Billing == extensions.BillingActiveCPU }
 
 func (s PriceSnapshot) check() error {
