@@ -224,6 +224,7 @@ func (c *creation) spec(cand *route.Candidate) extensions.Spec {
 		extensions.LabelID: string(s.ID), extensions.LabelAccount: s.Account, extensions.LabelGeneration: fmt.Sprint(s.Generation),
 		extensions.LabelSpecHash: s.Hash(), extensions.LabelInitialExpires: s.Deadline.UTC().Format(time.RFC3339),
 	}
+	s.Readiness = insideOf(s).probe(s.Readiness) // after the hash: it is the same request
 	return s
 }
 

@@ -118,6 +118,10 @@ type Receipt struct {
 	Mirror     string    `json:"mirror,omitempty"` // local folder a mirrored workspace returns to
 	// PreRelease are the toolchain's commands for the end.
 	PreRelease []extensions.Step `json:"pre_release,omitempty"`
+	// EnvInside are variables that commands expand, as extensions.Toolchain has
+	// them, and EnvService the one service that gets them; "" = each.
+	EnvInside  map[string]string `json:"env_inside,omitempty"`
+	EnvService string            `json:"env_service,omitempty"`
 }
 
 // Estimate is the price before. It is a function of the request's known

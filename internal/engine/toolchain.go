@@ -122,7 +122,7 @@ func (e *Engine) runStep(ctx context.Context, b *opened, h extensions.Handle, sp
 	}
 	out := &tail{}
 	c := call{op: "toolchain", binding: b.binding.ID, id: h.ID, timeout: limit + timeoutLook, secrets: spec.Secrets, once: true}
-	code, err := e.execStep(ctx, b, h, c, s, limit, out)
+	code, err := e.execStep(ctx, b, h, insideOf(spec), c, s, limit, out)
 	if err == nil && code == 0 {
 		return nil
 	}
@@ -149,12 +149,12 @@ func stepRemedy(spec extensions.Spec) string {
 
 // execStep runs the command by the sandbox's shell in the workspace, both of
 // its streams as one.
-func (e *Engine) execStep(ctx context.Context, b *opened, h extensions.Handle, c call, s step, limit time.Duration, out *tail) (code int, err error) {
+func (e *Engine) execStep(ctx context.Context, b *opened, h extensions.Handle, in inside, c call, s step, limit time.Duration, out *tail) (code int, err error) {
 	x, err := power[extensions.Execer](e, b, extensions.PowerExec)
 	if err != nil {
 		return 0, err
 	}
-	req := ExecRequest{Shell: "exec 2>&1\n" + s.Run, Stdout: out, Stderr: out, Timeout: limit}
+	req := in.wrap(ExecRequest{Shell: "exec 2>&1\n" + s.Run, Stdout: out, Stderr: out, Timeout: limit})
 	err = e.invoke(ctx, c, func(ctx context.Context) error {
 		res, err := x.Exec(ctx, h, req)
 		code = res.ExitCode
@@ -175,6 +175,7 @@ func (e *Engine) farewell(ctx context.Context, b *opened, row ledger.Sandbox, la
 type parting struct {
 	mirror string
 	steps  []extensions.Step
+	inside inside
 	// quiet: what the commands print may hold secrets, which nobody here knows.
 	quiet bool
 }
@@ -183,11 +184,11 @@ func (p parting) nothing() bool { return p.mirror == "" && len(p.steps) == 0 }
 
 func partingOf(row ledger.Sandbox) parting {
 	spec := specOf(row)
-	return parting{mirror: mirrorOf(row), steps: spec.Toolchain.PreRelease, quiet: len(spec.SecretNames) > 0}
+	return parting{mirror: mirrorOf(row), steps: spec.Toolchain.PreRelease, inside: insideOf(spec), quiet: len(spec.SecretNames) > 0}
 }
 
 func (r Receipt) parting() parting {
-	return parting{mirror: r.Mirror, steps: r.PreRelease, quiet: true}
+	return parting{mirror: r.Mirror, steps: r.PreRelease, inside: r.inside(), quiet: true}
 }
 
 // releaseTime is how long all commands for an end may take: the end itself
@@ -229,7 +230,7 @@ func (e *Engine) preRelease(ctx context.Context, b *opened, row ledger.Sandbox, 
 		limit = min(limit, left)
 		out := &tail{}
 		c := call{op: "pre-release", binding: b.binding.ID, id: row.ID, timeout: limit + releaseStep, once: true}
-		code, err := e.execStep(limited, b, row.Handle, c, s, limit, out)
+		code, err := e.execStep(limited, b, row.Handle, last.inside, c, s, limit, out)
 		if err == nil && code == 0 {
 			continue
 		}

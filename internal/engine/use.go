@@ -13,40 +13,45 @@ import (
 // enter opens the backend of a live sandbox for use and, at first use,
 // records that it is active.
 func (e *Engine) enter(ctx context.Context, rec Receipt) (*opened, extensions.Handle, error) {
+	b, row, err := e.enterRow(ctx, rec)
+	return b, row.Handle, err
+}
+
+// enterRow tells the row too, with the handle in it.
+func (e *Engine) enterRow(ctx context.Context, rec Receipt) (*opened, ledger.Sandbox, error) {
 	_, row, known := e.rowFor(ctx, rec)
 	if row.State == lifecycle.Destroyed {
 		_, err := e.getDestroyed(Sandbox{}, row)
 		if err == nil {
 			err = extensions.Errorf(extensions.KindNotFound, "sandbox %s expired at %s", row.ID, row.EndedAt.UTC().Format(time.RFC3339))
 		}
-		return nil, extensions.Handle{}, err
+		return nil, row, err
 	}
 	if known && rec.Generation > 0 && row.Generation > rec.Generation {
-		return nil, extensions.Handle{}, e.fenced(row)
+		return nil, row, e.fenced(row)
 	}
 	if !known && row.Extension == "" {
 		if row, _ = e.whereabouts(ctx, row); row.Extension == "" {
-			return nil, extensions.Handle{}, e.unknownHere(row.ID)
+			return nil, row, e.unknownHere(row.ID)
 		}
 	}
 	if row.Extension == "" {
-		return nil, extensions.Handle{}, extensions.Errorf(extensions.KindConflict, "sandbox %s is %s and has no place yet", row.ID, row.State).
+		return nil, row, extensions.Errorf(extensions.KindConflict, "sandbox %s is %s and has no place yet", row.ID, row.State).
 			WithRemedy("wait until the run that makes it is done, or destroy it")
 	}
 	b, err := e.backend(ctx, placeOf(row))
 	if err != nil {
-		return nil, extensions.Handle{}, err
+		return nil, row, err
 	}
-	h := row.Handle
-	if h.IsZero() {
-		if h, err = e.findOnce(ctx, b, row.ID); err != nil {
-			return nil, h, err
+	if row.Handle.IsZero() {
+		if row.Handle, err = e.findOnce(ctx, b, row.ID); err != nil {
+			return nil, row, err
 		}
 	}
 	if known && row.State == lifecycle.Ready {
 		e.markActive(ctx, row)
 	}
-	return b, h, nil
+	return b, row, nil
 }
 
 // markActiveTime is how long a use waits for a ledger that others have locked.
@@ -70,15 +75,17 @@ func (e *Engine) markActive(ctx context.Context, row ledger.Sandbox) {
 		To:     lifecycle.Active, Patch: ledger.Patch{SeenAliveAt: &now}})
 }
 
-// Exec runs a command inside.
+// Exec runs a command inside, with the toolchain's variables.
 func (e *Engine) Exec(ctx context.Context, rec Receipt, req ExecRequest) (ExecResult, error) {
 	if err := req.Check(); err != nil {
 		return ExecResult{}, err
 	}
-	b, h, err := e.enter(ctx, rec)
+	b, row, err := e.enterRow(ctx, rec)
 	if err != nil {
 		return ExecResult{}, err
 	}
+	h := row.Handle
+	req = insideFor(row, rec).wrap(req)
 	x, err := power[extensions.Execer](e, b, extensions.PowerExec)
 	if err != nil {
 		return ExecResult{}, err

@@ -45,12 +45,14 @@ func requestOf(row ledger.Sandbox) (Request, error) {
 }
 
 func (e *Engine) receipt(row ledger.Sandbox) Receipt {
-	r := Receipt{
+	spec := specOf(row)
+	in := insideOf(spec)
+	return Receipt{
 		Version: receiptVersion, ID: row.ID, Account: row.Account, Name: row.Name, Extension: row.Extension, Host: row.HostRef,
 		Handle: row.Handle.Encode(), Generation: row.Generation, CreatedAt: row.CreatedAt, ExpiresAt: row.ExpiresAt,
-		StartedAt: row.ReadyAt, SpecHash: row.SpecHash, Mode: string(row.Mode), Mirror: mirrorOf(row), PreRelease: specOf(row).Toolchain.PreRelease,
+		StartedAt: row.ReadyAt, SpecHash: row.SpecHash, Mode: string(row.Mode), Mirror: mirrorOf(row), PreRelease: spec.Toolchain.PreRelease,
+		EnvInside: in.env, EnvService: in.service,
 	}
-	return r
 }
 
 // sealed is the view of a row after a change, with the whole receipt.

@@ -156,6 +156,9 @@ type Compose struct {
 	BundleSource WorkspaceSource `json:"-"`
 }
 
+// AgentService is the service that Spec.Image and Containers.Agent become.
+const AgentService = "agent"
+
 // Containers is an agent container with its services, on one network.
 type Containers struct {
 	Agent    Container            `json:"agent"`

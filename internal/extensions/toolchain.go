@@ -13,6 +13,10 @@ type Toolchain struct {
 	PostAcquire []Step            `json:"post_acquire,omitempty"` // such as `npm ci`; after every install
 	PreRelease  []Step            `json:"pre_release,omitempty"`  // best effort before teardown
 	Env         map[string]string `json:"env,omitempty"`          // of every program inside; Spec.Env wins
+	// EnvInside are variables that refer to what only the sandbox has, by name:
+	// each a word for /bin/sh. The engine has commands expand them, all from
+	// what was there before any was set; no backend sets them.
+	EnvInside map[string]string `json:"env_inside,omitempty"`
 }
 
 // Runs reports whether there is any command to run.

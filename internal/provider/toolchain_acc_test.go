@@ -56,15 +56,15 @@ func TestAToolchainRunsInTheServiceOfAStack(t *testing.T) {
 	t.Parallel()
 	s, image := requireHost(t)
 	b := newBed(t)
-	b.write("catalog/kits/kit.tool.yaml", "id: kit.tool\nversion: \"1.0.0\"\ninstall: [\"printf '#!/bin/sh\\\\necho tooled\\\\n' >/tmp/tool && chmod +x /tmp/tool\"]\nenv: { BY_KIT: \"yes\" }\n")
+	b.write("catalog/kits/kit.tool.yaml", "id: kit.tool\nversion: \"1.0.0\"\ninstall: [\"mkdir -p /tmp/kit && printf '#!/bin/sh\\\\necho tooled\\\\n' >/tmp/kit/tool && chmod +x /tmp/kit/tool\"]\nenv: { BY_KIT: \"yes\", PATH: \"${PATH}:/tmp/kit\" }\n")
 	b.stack(image, stackYAML)
 	b.profile("profile.stack", stackProfile+`
 workspace: { mode: mirror, access: rw }
 toolchain:
   kits: [tool]
-  post_acquire: ["/tmp/tool >out; echo $BY_KIT $TOKEN >>out; pwd >>out"]
-  pre_release: ["/tmp/tool >released"]
-readiness: { command: [test, -f, /tmp/tool], timeout: 20s }
+  post_acquire: ["tool >out; echo $BY_KIT $TOKEN >>out; pwd >>out"]
+  pre_release: ["tool >released"]
+readiness: { command: [tool], timeout: 20s }
 `)
 	within := []string{"acme/tools" + filepath.Base(s.HomeDir), s.HomeDir}
 	before := hosttest.Snapshot(t, within...)

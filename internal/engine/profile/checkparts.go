@@ -128,7 +128,7 @@ func (c *checker) work() {
 		c.steps(t.Install, "toolchain", "install")
 		c.steps(t.PostAcquire, "toolchain", "post_acquire")
 		c.steps(t.PreRelease, "toolchain", "pre_release")
-		c.pairs(t.Env, checkEnv, "toolchain", "env")
+		c.variables(t.Env, "toolchain", "env")
 	}
 	if r := p.Requires; r != nil {
 		c.each(r.Runtime, checkToken("a runtime kind"), "requires", "runtime")

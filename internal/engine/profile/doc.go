@@ -13,6 +13,7 @@
 //   - maps and sections merge key by key, at every depth;
 //   - lists replace, an empty list included; those of toolchain add up, the
 //     ancestors' entries first and each once, and an empty one drops them;
+//   - in toolchain.env a child's ${NAME} of the variable itself is the parent's;
 //   - of a choice the child's alternative replaces the parent's as a whole:
 //     image, compose or containers; pull, build or stages; command, http or tcp;
 //   - `default: allow` drops the parent's egress rules, which only mean

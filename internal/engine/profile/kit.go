@@ -24,7 +24,7 @@ type Kit struct {
 	Install     []Step            `yaml:"install"`
 	PostAcquire []Step            `yaml:"post_acquire"`
 	PreRelease  []Step            `yaml:"pre_release"`
-	Env         map[string]string `yaml:"env"`
+	Env         map[string]string `yaml:"env"` // ${NAME} is the value so far
 
 	file string
 	pos  *strictyaml.Positions
@@ -71,7 +71,7 @@ func (k *Kit) check() strictyaml.Errors {
 	c.steps(k.Install, "install")
 	c.steps(k.PostAcquire, "post_acquire")
 	c.steps(k.PreRelease, "pre_release")
-	c.pairs(k.Env, checkEnv, "env")
+	c.variables(k.Env, "env")
 	return c.errs
 }
 
@@ -157,6 +157,7 @@ type kitError struct {
 	msg, remedy string
 	cycle       []*Kit // set where they require each other
 	missing     bool   // a kit is not there
+	variable    string // the one of env that it is about, or ""
 }
 
 func (e *kitError) Error() string {

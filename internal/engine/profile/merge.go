@@ -68,11 +68,14 @@ func mergeStruct(parent, child reflect.Value) reflect.Value {
 		if chosen[f.Tag.Get("choice")] && child.Field(i).IsNil() {
 			continue
 		}
-		if f.Tag.Get("merge") == "add" {
+		switch f.Tag.Get("merge") {
+		case "add":
 			out.Field(i).Set(mergeList(parent.Field(i), child.Field(i)))
-			continue
+		case "env":
+			out.Field(i).Set(mergeEnv(parent.Field(i), child.Field(i)))
+		default:
+			out.Field(i).Set(mergeValue(parent.Field(i), child.Field(i)))
 		}
-		out.Field(i).Set(mergeValue(parent.Field(i), child.Field(i)))
 	}
 	return out
 }
@@ -93,6 +96,14 @@ func mergeList(parent, child reflect.Value) reflect.Value {
 		}
 	}
 	return out
+}
+
+// mergeEnv merges variables, whose values can refer to the parent's.
+func mergeEnv(parent, child reflect.Value) reflect.Value {
+	if parent.IsNil() || child.IsNil() {
+		return mergeValue(parent, child)
+	}
+	return reflect.ValueOf(inheritEnv(parent.Interface().(map[string]string), child.Interface().(map[string]string)))
 }
 
 func mergeMap(parent, child reflect.Value) reflect.Value {

@@ -52,6 +52,7 @@ func TestMergeRules(t *testing.T) {
 		{"lists replace", `network: {egress: ["a.org:1"]}`, `network: {egress: ["b.org:2"]}`, `network: {egress: ["b.org:2"]}`},
 		{"an empty list replaces", "toolchain: {install: [a]}", "toolchain: {install: []}", "toolchain: {install: []}"},
 		{"maps merge", "toolchain: {env: {A: a, B: b}}", "toolchain: {env: {B: c, C: d}}", "toolchain: {env: {A: a, B: c, C: d}}"},
+		{"a variable's own name is the parent's", `toolchain: {env: {P: "${P}:a$$", Q: "${Z}", R: r}}`, `toolchain: {env: {P: "b$$:${P}${Q}", Q: "${Y}", R: "${Q}"}}`, `toolchain: {env: {P: "b$$:${P}:a$$${Q}", Q: "${Y}", R: "${Q}"}}`},
 		{"sections in maps merge", "inputs: {repo: {type: string, doc: old}}", "inputs: {repo: {required: true, doc: new}, n: {type: number}}", "inputs: {repo: {type: string, required: true, doc: new}, n: {type: number}}"},
 		{"options merge at every depth", "options: {ext.a: {x: {p: 1, q: 2}, y: [1]}}", "options: {ext.a: {x: {q: 3}, y: [2]}, ext.b: {z: 1}}", "options: {ext.a: {x: {p: 1, q: 3}, y: [2]}, ext.b: {z: 1}}"},
 		{"compose replaces image", "image: {pull: a}", "compose: {file: c.yaml}", "compose: {file: c.yaml}"},

@@ -145,7 +145,7 @@ type Toolchain struct {
 	Install     []Step            `yaml:"install" merge:"add"`
 	PostAcquire []Step            `yaml:"post_acquire" merge:"add"`
 	PreRelease  []Step            `yaml:"pre_release" merge:"add"`
-	Env         map[string]string `yaml:"env"`
+	Env         map[string]string `yaml:"env" merge:"env"` // ${NAME} is the value so far
 }
 
 // Requires is what a place must satisfy.

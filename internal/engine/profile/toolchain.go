@@ -1,7 +1,6 @@
 package profile
 
 import (
-	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -22,7 +21,8 @@ type composed struct {
 
 // toolchain puts a flattened profile's kits and its own commands together.
 // What a kit requires comes before it, else the order is as listed; a
-// profile's own commands come after its kits'. Each command is run once.
+// profile's own commands come after its kits'. Each command is run once, and
+// variables are joined in the same order.
 func (s *Set) toolchain(flat *Profile) (composed, *kitError) {
 	t := value(flat.Toolchain, Toolchain{})
 	var out composed
@@ -30,25 +30,18 @@ func (s *Set) toolchain(flat *Profile) (composed, *kitError) {
 	if err != nil {
 		return out, err
 	}
-	owner := map[string]string{}
 	for _, k := range kits {
 		out.Kits = append(out.Kits, k.Ref())
 		out.provides = append(out.provides, k.Provides...)
 		out.add(k.Install, k.PostAcquire, k.PreRelease)
-		for _, name := range slices.Sorted(maps.Keys(k.Env)) {
-			if _, decided := t.Env[name]; decided {
-				continue
-			}
-			if was, set := out.Env[name]; set && was != k.Env[name] {
-				return out, &kitError{msg: owner[name] + " and " + k.Ref() + " set " + name + " to different values", remedy: "set it in toolchain.env of the profile"}
-			}
-			owner[name] = k.Ref()
-			out.setEnv(name, k.Env[name])
-		}
 	}
 	out.add(t.Install, t.PostAcquire, t.PreRelease)
-	for name, v := range t.Env {
-		out.setEnv(name, v)
+	env, err := composeEnv(kits, t.Env, flat.Ref())
+	if err == nil {
+		err = env.put(&out.Toolchain)
+	}
+	if err != nil {
+		return out, err
 	}
 	if n := out.size(); n > maxCommands {
 		return out, &kitError{msg: strictyaml.Message(invalid("the commands of the toolchain have %d bytes; at most %d are accepted", n, maxCommands)),
@@ -61,13 +54,6 @@ func (c *composed) add(install, postAcquire, preRelease []Step) {
 	c.Install = addSteps(c.Install, install)
 	c.PostAcquire = addSteps(c.PostAcquire, postAcquire)
 	c.PreRelease = addSteps(c.PreRelease, preRelease)
-}
-
-func (c *composed) setEnv(name, v string) {
-	if c.Env == nil {
-		c.Env = map[string]string{}
-	}
-	c.Env[name] = v
 }
 
 func (c *composed) size() (n int) {

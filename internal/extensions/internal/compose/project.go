@@ -13,7 +13,7 @@ import (
 )
 
 // AgentService is the service FromImage and FromContainers make for the agent.
-const AgentService = "agent"
+const AgentService = extensions.AgentService
 
 // Project is a policed stack, not yet bound to a sandbox or a host.
 type Project struct {

@@ -70,6 +70,9 @@ func (inv *invocation) start(word string) int {
 	if run, ok := programs()[program(word)]; ok {
 		return run(inv)
 	}
+	if name := program(word); realProgram[name] {
+		return inv.m.interpret(inv.ctx, Command{Argv: append([]string{name}, inv.args...)}, inv.dir, inv.env, inv.stdin, inv.stdout, inv.stderr)
+	}
 	if !strings.Contains(word, "/") {
 		return inv.fail(127, "%s: not found", word)
 	}
