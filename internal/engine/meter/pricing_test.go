@@ -84,7 +84,7 @@ func TestADearerPauseIsInTheWorstCase(t *testing.T) {
 	in := QuoteInput{Extension: "ext.x", PricingModel: extensions.PricingMetered, Book: &b, Resources: resources(1000, 1024), TTL: 2 * time.Hour, Expected: time.Hour}
 	q := quoted(t, in)
 	wantAmounts(t, q, map[string]string{"hourly": "1.10", "expected": "1.10", "max": "8.00", "reserve": "8.00"})
-	saying(t, "assumption", q.Assumptions, "memory costs more while paused: the maximum counts it as paused all the time, at 3 USD per gib-hour")
+	saying(t, "assumption", q.Assumptions, "memory costs more while paused: the maximum counts it as paused all the time, at 3.00 USD per gib-hour")
 	if *q.Wallet != *q.Reserve || *q.Snapshot.Prices[1].Price >= *q.Snapshot.Prices[1].Paused {
 		t.Errorf("of %s the wallet pays %s, by %+v", *q.Reserve, *q.Wallet, q.Snapshot.Prices)
 	}

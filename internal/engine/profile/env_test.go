@@ -35,7 +35,9 @@ func expanded(t *testing.T, words map[string]string, has ...string) map[string]s
 
 func TestVariablesAreJoinedInTheOrderOfComposition(t *testing.T) {
 	t.Parallel()
-	kits := func(list, env string) string { return x + "toolchain: { kits: [" + list + "], env: { " + env + " } }\n" }
+	kits := func(list, env string) string {
+		return x + "toolchain: { kits: [" + list + "], env: { " + env + " } }\n"
+	}
 	for name, c := range map[string]struct {
 		files       []string
 		env, inside map[string]string
@@ -149,7 +151,7 @@ func TestVariablesThatCannotBeJoinedAreRefused(t *testing.T) {
 			"profile.x@1.0.0: variables refer to each other: A -> B -> A"},
 		"kits that double it":      {append(doubled, x+"toolchain: { kits: ["+strings.Join(list, ", ")+"] }"), "the value of A has more than 65536 bytes, with what it refers to"},
 		"ancestors that double it": {chain, "the value of A has more than 65536 bytes, with what it refers to"},
-		"much to expand": {[]string{x + "toolchain: { env: { A: \"${A}" + strings.Repeat("x", 33_000) + "\" } }"}, "at most 32768 are accepted"},
+		"much to expand":           {[]string{x + "toolchain: { env: { A: \"${A}" + strings.Repeat("x", 33_000) + "\" } }"}, "at most 32768 are accepted"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
