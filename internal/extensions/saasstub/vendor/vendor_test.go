@@ -53,6 +53,8 @@ func TestShellInterpretsWithoutTheHost(t *testing.T) {
 			"", "shut\nshut\n", 0},
 		{"temporary folder of the shell", `TMPDIR=/tmp; export TMPDIR; echo "$TMPDIR"; cat /tmp/sh-interp-x 2>/dev/null || echo none`, "", "/tmp\nnone\n", 0},
 		{"command -v", `command -v cat; command -v docker || echo no`, "", "/bin/cat\nno\n", 0},
+		{"export", `A="a  b"; export A B='c'"$A" C=; readonly D=d; sh -c 'echo "$A|$B|$C|$D"'; export A; f() { export F=$1; }; f x; sh -c 'echo $F'`, "", "a  b|ca  b||\nx\n", 0},
+		{"exec", `exec /bin/echo "$GREETING" 'a  b'; echo no`, "", "hello a  b\n", 0},
 		{"syntax error", `if`, "", "", 2},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
