@@ -225,7 +225,7 @@ func (e *Engine) price(ctx context.Context, p *prepared, b catalog.Binding, c *r
 	in.Expected, in.History = how.quote.Expected, e.lifetimes(ctx, p, b.ID, how)
 	q, err := meter.NewQuote(in)
 	if err != nil {
-		return e.notPriced(c, err)
+		return p.notPriced(c, e.pricedBy(c), in.BYOK || selfHosted(c), err)
 	}
 	p.quotes[c.ID()] = q
 	c.Price = route.Price{Confidence: q.Confidence, Quote: q.Digest}
@@ -236,7 +236,7 @@ func (e *Engine) price(ctx context.Context, p *prepared, b catalog.Binding, c *r
 	if b.Shadow != nil {
 		m, err := b.Shadow.Hourly(q.Sizes)
 		if err != nil {
-			return err
+			return p.notPriced(c, "its shadow_price", q.Memo, err)
 		}
 		c.Price.Shadow = &m
 	}

@@ -120,7 +120,7 @@ func TestAPriceThatOverflowsNamesItsFile(t *testing.T) {
 	b := newBench(t)
 	e := b.priced(strings.Replace(stubBook, `component: sandbox, unit: sandbox-hour, price: "0.40"`, `component: memory, unit: gib-second, price: "9000000"`, 1))
 	_, err := e.Plan(context.Background(), engine.Request{Profile: "profile.stub", TTL: "2h"})
-	if !extensions.IsKind(err, extensions.KindInvalid) || !strings.Contains(err.Error(), "mine.yaml:5") || !strings.Contains(err.Error(), "does not fit") {
+	if !extensions.IsKind(err, extensions.KindUnsupported) || !strings.Contains(err.Error(), "mine.yaml:5") || !strings.Contains(err.Error(), "does not fit") || !strings.Contains(err.Error(), "viability.price") {
 		t.Errorf("%v", err)
 	}
 }

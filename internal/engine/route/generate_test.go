@@ -37,6 +37,9 @@ func genCandidate(t *rapid.T, i int) Candidate {
 	if rapid.Bool().Draw(t, "priced") {
 		c.Price.Hourly = &meter.Money{Amount: meter.Amount(rapid.Int64Range(0, 3).Draw(t, "price") * 1e9), Currency: pick(t, "currency", meter.Currency("USD"), "USD", "EUR")}
 	}
+	if rapid.IntRange(0, 7).Draw(t, "unpriced") == 0 {
+		c.Price = Price{Unpriced: &Unpriced{Reason: "it does not fit", Help: "correct its price"}}
+	}
 	c.Billing = pick(t, "paid", "", "", BillingPlatform, BillingBYOK)
 	count := func(label string) *int64 {
 		return pick(t, label, nil, ptr(int64(0)), ptr(int64(9)), ptr(int64(10)), ptr(int64(19)), ptr(int64(20)))
@@ -178,7 +181,7 @@ func eligible(q Query, c Candidate) bool {
 	hosted := c.Host != nil && c.Host.Capacity != nil && full(&c.Host.Capacity.MaxSandboxes, c.Room.HostLive)
 	billing := cmp.Or(q.Billing, BillingPlatform)
 	pool := !full(c.Room.Max, c.Room.Live) && !hosted && (own || c.Billing == "" || c.Billing == billing)
-	return c.Unavailable == nil && meant(q, c) && permitted(q, c) && pool && affordable &&
+	return c.Unavailable == nil && c.Price.Unpriced == nil && meant(q, c) && permitted(q, c) && pool && affordable &&
 		at(last) >= at(q.Spec.Isolation) && slices.Index(extensions.EgressLevels, c.Capabilities.Egress) >= need &&
 		(c.Capabilities.MaxTTL == 0 || time.Duration(q.Spec.TTL) <= c.Capabilities.MaxTTL) &&
 		(q.Spec.Resources.CPU == nil || c.Capabilities.EnforcesResourceLimits) &&

@@ -116,6 +116,15 @@ type Price struct {
 	Unbounded  bool   // the worst case at the ttl is not known
 	// FeeUnbounded: nor is what the wallet pays of it.
 	FeeUnbounded bool
+	// Unpriced is set where the price is stated and cannot be worked out for
+	// this request; nothing else is known of it then.
+	Unpriced *Unpriced
+}
+
+// Unpriced says why a price cannot be worked out.
+type Unpriced struct {
+	Reason string
+	Help   string // what would make it known
 }
 
 // Latency is how long a place takes from create to ready.

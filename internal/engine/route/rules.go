@@ -48,6 +48,7 @@ const (
 	RuleBilling     Rule = "viability.billing"
 	RuleCapacity    Rule = "viability.capacity"
 	RuleCredit      Rule = "viability.credit"
+	RulePrice       Rule = "viability.price"
 )
 
 // RuleInfo explains one rule.
@@ -124,6 +125,8 @@ var Rules = []RuleInfo{
 	powerRule(RulePowerSnapshot, extensions.PowerSnapshot, "that cannot restore, for `from_snapshot`"),
 	{RuleCapacity, StageViability, "where more than 90 % of a known `capacity` is in use; a plan does not count", passCapacity, tellCapacity, nil},
 	{RuleOption, StageViability, "that does not know, or misses, one of the `options` given for it", passOption, tellOption, nil},
+	{RulePrice, StageViability, "whose price cannot be worked out for this request: a number does not fit, or a fee is in another currency", passPrice, tellPrice,
+		func(j *judge) bool { return j.unpriced }},
 	{RuleMaxCost, StageViability, "above `route.constraints.max_cost_per_hour`, or metered at an unknown price", passMaxCost, tellMaxCost,
 		func(j *judge) bool { return j.Policy.MaxCostPerHour != nil }},
 }
