@@ -221,7 +221,7 @@ func factsOf(ctx context.Context, l ledger.Ledger, account string, h extensions.
 }
 
 func (e *Engine) price(ctx context.Context, p *prepared, b catalog.Binding, c *route.Candidate, how preparation) error {
-	in := e.quoteInput(b, c.Host, c.PlacedIn(p.resolved.Policy.Region), p.resolved.Spec.Resources, time.Duration(p.resolved.Spec.TTL), p.req.Billing == route.BillingBYOK)
+	in := e.quoteInput(b, c.Host, c.PlacedIn(p.resolved.Policy.Region), p.resolved.Spec.Resources, time.Duration(p.resolved.Spec.TTL), c.PaidAs(p.req.Billing) == route.BillingBYOK)
 	in.Expected, in.History = how.quote.Expected, e.lifetimes(ctx, p, b.ID, how)
 	q, err := meter.NewQuote(in)
 	if err != nil {

@@ -49,7 +49,7 @@ func (e *Engine) estimate(p *prepared, candidates []route.Candidate) Estimate {
 		refused[r.Candidate] = append(refused[r.Candidate], Refusal{Stage: string(r.Stage), Rule: string(r.Rule), Reason: r.Reason, Remedy: r.Help})
 	}
 	for i, c := range p.decision.Order {
-		ec := estimateCandidate(c, p.quotes[c.ID()])
+		ec := estimateCandidate(c, p.quotes[c.ID()], p.req.Billing)
 		ec.Eligible, ec.Order = true, int64(i+1)
 		est.Candidates = append(est.Candidates, ec)
 	}
@@ -62,7 +62,7 @@ func (e *Engine) estimate(p *prepared, candidates []route.Candidate) Estimate {
 	slices.Sort(out)
 	for _, id := range slices.Compact(out) {
 		i := slices.IndexFunc(candidates, func(c route.Candidate) bool { return c.ID() == id })
-		ec := estimateCandidate(&candidates[i], p.quotes[id])
+		ec := estimateCandidate(&candidates[i], p.quotes[id], p.req.Billing)
 		ec.Refusals = refused[id]
 		est.Candidates = append(est.Candidates, ec)
 	}
@@ -77,11 +77,11 @@ func UnnamedDouble(rs []Refusal) bool {
 	return slices.ContainsFunc(rs, func(r Refusal) bool { return r.Rule == string(route.RuleNamedOnly) })
 }
 
-func estimateCandidate(c *route.Candidate, q meter.Quote) EstimateCandidate {
+func estimateCandidate(c *route.Candidate, q meter.Quote, billing string) EstimateCandidate {
 	ec := EstimateCandidate{
 		Extension: c.Binding, Host: c.HostName(), Hourly: amount(q.Hourly), Creation: amount(q.PerCreation), Low: amount(q.Low),
 		Expected: amount(q.Expected), P95: amount(q.P95), Maximum: amount(q.Max), Reserve: amount(q.Reserve), Wallet: amount(q.Wallet),
-		Currency: string(q.Currency), Source: q.Source, AsOf: q.AsOf, Confidence: string(q.Confidence), Memo: q.Memo,
+		Currency: string(q.Currency), Source: q.Source, AsOf: q.AsOf, Confidence: string(q.Confidence), Memo: q.Memo, Billing: c.PaidAs(billing),
 		Expiry: string(c.Capabilities.Expiry), Assumptions: q.Assumptions, Unknowns: q.Unknowns, Digest: q.Digest,
 	}
 	for _, l := range q.Lines {

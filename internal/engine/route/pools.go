@@ -1,6 +1,7 @@
 package route
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
@@ -85,12 +86,17 @@ func tellAuthMode(j *judge, _ *Candidate) (string, string) {
 		"drop route.constraints.auth_mode, or use a place that is this machine or a host of yours"
 }
 
+// PaidAs is who pays for a metered place: as the request says, where it says
+// nothing as the binding does; "" where neither does, which is platform credit
+// once there was any.
+func (c *Candidate) PaidAs(requested string) string { return cmp.Or(requested, c.Billing) }
+
 // passBilling: a binding with a key of its own is paid by its owner, and one
 // with the platform's by the platform.
 func passBilling(j *judge, c *Candidate) bool {
-	return c.Billing == "" || c.Billing == j.billing() || c.selfHosted()
+	return c.Billing == "" || c.Billing == c.PaidAs(j.Billing) || c.selfHosted()
 }
 
 func tellBilling(j *judge, c *Candidate) (string, string) {
-	return "it is paid as " + c.Billing + ", and the request asks for " + j.billing(), `set billing = "` + c.Billing + `"`
+	return "it is paid as " + c.Billing + ", and the request asks for " + j.Billing, `set billing = "` + c.Billing + `", or leave it out`
 }

@@ -41,7 +41,7 @@ type Query struct {
 	// only. Names of hosts that are not there are a notice.
 	Prefer, Fallback []string
 	DesiredMode      string // running | paused | "" = leave alone
-	Billing          string // platform | byok; "" = platform
+	Billing          string // platform | byok; "" = as the binding says, see PaidAs
 	// Origin is where the snapshot or the sandbox to fork lives; nil where
 	// there is none, or where it is not known yet.
 	Origin     *Origin

@@ -100,7 +100,7 @@ var Rules = []RuleInfo{
 	{RuleEgress, StageViability, "that cannot enforce the network policy; `network.default: allow` is fine anywhere", passEgress, tellEgress,
 		func(j *judge) bool { return j.egress != extensions.EgressNone }},
 	{RuleTTL, StageViability, "where no sandbox may live as long as the ttl", passTTL, tellTTL, nil},
-	{RuleBilling, StageViability, "whose `billing` is not the request's; nobody pays for an own place", passBilling, tellBilling, nil},
+	{RuleBilling, StageViability, "whose `billing` is another than the request states; nobody pays for an own place", passBilling, tellBilling, nil},
 	{RuleExpiry, StageViability, "on platform credit that neither ends sandboxes by itself nor finds them again by id", passExpiry, tellExpiry,
 		func(j *judge) bool { return j.Billing != BillingBYOK }},
 	{RuleCredit, StageViability, "that platform credit would pay for, or a fee that grows with time, and that ends no sandbox by itself or has no known price; a create also counts the credit that an org was granted", passCredit, tellCredit, nil},
