@@ -60,7 +60,7 @@ func (e *Engine) query(ctx context.Context, p *prepared, how preparation) (route
 			c.Credit = credit.pays(&c, p.quotes[c.ID()].Currency)
 			e.judgeCredentials(p, b, &c, how)
 			e.judgeHealth(p, &c, how)
-			c.Room = held.room(b, &c)
+			c.Room = held.room(b, &c, p.told[c.ID()])
 			c.Latency = e.latency(ctx, p, b, &c, how)
 			q.Candidates = append(q.Candidates, c)
 		}

@@ -44,7 +44,7 @@ func genCandidate(t *rapid.T, i int) Candidate {
 	count := func(label string) *int64 {
 		return pick(t, label, nil, ptr(int64(0)), ptr(int64(9)), ptr(int64(10)), ptr(int64(19)), ptr(int64(20)))
 	}
-	c.Room = Room{Max: count("max"), Live: count("live"), HostLive: count("live on host")}
+	c.Room = Room{Max: count("max"), Live: count("live"), HostLive: count("live on host"), PlaceMax: count("told"), PlaceUsed: count("used")}
 	if c.Host != nil && rapid.Bool().Draw(t, "bounded") {
 		c.Host.Capacity = &extensions.HostCapacity{MaxSandboxes: 20}
 	}
@@ -180,7 +180,7 @@ func eligible(q Query, c Candidate) bool {
 	full := func(max, live *int64) bool { return max != nil && (*max == 0 || live != nil && *live*10 > *max*9) }
 	hosted := c.Host != nil && c.Host.Capacity != nil && full(&c.Host.Capacity.MaxSandboxes, c.Room.HostLive)
 	unlike := q.Billing != "" && c.Billing != "" && q.Billing != c.Billing
-	pool := !full(c.Room.Max, c.Room.Live) && !hosted && (own || !unlike)
+	pool := !full(c.Room.Max, c.Room.Live) && !full(c.Room.PlaceMax, c.Room.PlaceUsed) && !hosted && (own || !unlike)
 	return c.Unavailable == nil && c.Price.Unpriced == nil && meant(q, c) && permitted(q, c) && pool && affordable &&
 		at(last) >= at(q.Spec.Isolation) && slices.Index(extensions.EgressLevels, c.Capabilities.Egress) >= need &&
 		(c.Capabilities.MaxTTL == 0 || time.Duration(q.Spec.TTL) <= c.Capabilities.MaxTTL) &&

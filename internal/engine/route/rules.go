@@ -123,7 +123,7 @@ var Rules = []RuleInfo{
 	powerRule(RulePowerPause, extensions.PowerPause, "that cannot pause, for `desired_mode = \"paused\"`"),
 	powerRule(RulePowerFork, extensions.PowerFork, "that cannot fork, for `from_sandbox`"),
 	powerRule(RulePowerSnapshot, extensions.PowerSnapshot, "that cannot restore, for `from_snapshot`"),
-	{RuleCapacity, StageViability, "where more than 90 % of a known `capacity` is in use; a plan does not count", passCapacity, tellCapacity, nil},
+	{RuleCapacity, StageViability, "where more than 90 % of a known `capacity` is in use, or of the limit that the place tells; a plan does not count", passCapacity, tellCapacity, nil},
 	{RuleOption, StageViability, "that does not know, or misses, one of the `options` given for it", passOption, tellOption, nil},
 	{RulePrice, StageViability, "whose price cannot be worked out for this request: a number does not fit, or a fee is in another currency", passPrice, tellPrice,
 		func(j *judge) bool { return j.unpriced }},
