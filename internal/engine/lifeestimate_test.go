@@ -29,9 +29,9 @@ func TestTheEstimateOfALifeIsItsOwn(t *testing.T) {
 		t.Fatal(err)
 	}
 	e := w.reopen()
-	for ttl, want := range map[time.Duration]string{30 * time.Minute: "1.8", time.Hour: "3.6", 2 * time.Hour: "7.2"} {
+	for ttl, want := range map[time.Duration]string{30 * time.Minute: "1.80", time.Hour: "3.60", 2 * time.Hour: "7.20"} {
 		got, ok := e.EstimateLife(t.Context(), s.Receipt, ttl)
-		if !ok || len(got.Candidates) != 1 || got.Maximum != want || got.TotalHigh != want || got.HourlyLow != "3.6" || got.HourlyHigh != "3.6" || got.Currency != "USD" || got.CatalogDigest == "" {
+		if !ok || len(got.Candidates) != 1 || got.Maximum != want || got.TotalHigh != want || got.HourlyLow != "3.60" || got.HourlyHigh != "3.60" || got.Currency != "USD" || got.CatalogDigest == "" {
 			t.Fatalf("%s: %t, %+v", ttl, ok, got)
 		}
 		if c := got.Candidates[0]; c.Extension != "ext.second" || c.Maximum != want || !c.Eligible || c.Order != 1 || c.Expiry != "native" {
@@ -43,7 +43,7 @@ func TestTheEstimateOfALifeIsItsOwn(t *testing.T) {
 	if err != nil {
 		t.Fatal(told(err))
 	}
-	if got, ok := e.EstimateLife(t.Context(), later.Receipt, 2*time.Hour); !ok || got.Maximum != "7.2" {
+	if got, ok := e.EstimateLife(t.Context(), later.Receipt, 2*time.Hour); !ok || got.Maximum != "7.20" {
 		t.Errorf("after the change: %t, %+v", ok, got)
 	}
 	bare := s.Receipt
