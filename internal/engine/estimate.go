@@ -8,6 +8,7 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/meter"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/profile"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/route"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
 // Plan resolves, routes and prices req without dialling and without writing.
@@ -68,6 +69,35 @@ func (e *Engine) estimate(p *prepared, candidates []route.Candidate) Estimate {
 	}
 	e.rangeOver(&est, p)
 	return est
+}
+
+// EstimateLife is the estimate of a sandbox that lives, with another ttl: its
+// own place alone, by the prices it is settled with. It is a function of the
+// receipt, the ttl and the catalog; false where the receipt has no prices or the
+// catalog does not have its place.
+func (e *Engine) EstimateLife(ctx context.Context, rec Receipt, ttl time.Duration) (Estimate, bool) {
+	b, err := e.binding(rec.Extension)
+	if err != nil {
+		return Estimate{}, false
+	}
+	prices, err := meter.DecodePriceSnapshot(rec.Prices)
+	if err != nil {
+		return Estimate{}, false
+	}
+	q, err := meter.QuoteBy(prices, ttl)
+	if err != nil {
+		return Estimate{}, false
+	}
+	p := &prepared{resolved: &profile.Resolved{}, quotes: map[string]meter.Quote{}}
+	p.resolved.Spec.TTL = extensions.Duration(ttl)
+	c := candidate(b, nil, 0)
+	if h, err := extensions.ParseHostRef(rec.Host); rec.Host != "" && err == nil {
+		c = candidate(b, &h, 0)
+		e.narrow(ctx, p, &c, preparation{})
+	}
+	p.quotes[c.ID()] = q
+	p.decision.Order = []*route.Candidate{&c}
+	return e.estimate(p, nil), true
 }
 
 // UnnamedDouble reports the refusals of a test double that nobody asked for. It

@@ -158,7 +158,7 @@ func sandboxComputed() map[string]schema.Attribute {
 		"reachability": schema.SingleNestedAttribute{Computed: true, Attributes: resourceComputed(reachabilityFields),
 			MarkdownDescription: "How to get in now."},
 		"estimate": schema.SingleNestedAttribute{Computed: true, Attributes: resourceComputed(estimateFields),
-			MarkdownDescription: "What it costs, before it exists. Planned on create, replacement and a change of `ttl`; otherwise kept, so a new price is no difference. Unknown in the plan where the place comes from the ledger."},
+			MarkdownDescription: "What it costs, before it exists. Planned on create and replacement, and on a change of `ttl`, then for its own place by the prices it was made with; otherwise kept, so a new price is no difference. Unknown in the plan where the place comes from the ledger."},
 		"route": schema.SingleNestedAttribute{Computed: true, Attributes: resourceComputed(routeFields),
 			MarkdownDescription: "Where it went and why."},
 	}
