@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"strings"
 
 	"modernc.org/sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
@@ -44,31 +45,62 @@ func uniqueSQLite(err error) bool {
 
 // checkSQLite asks SQLite whether the file is sound.
 func checkSQLite(ctx context.Context, db *sql.DB) ([]string, error) {
+	lines, err := linesOfSQLite(ctx, db, "SELECT * FROM pragma_integrity_check")
+	if err != nil {
+		return nil, err
+	}
 	var out []string
-	for _, pragma := range []string{"integrity_check", "foreign_key_check"} {
-		rows, err := db.QueryContext(ctx, "SELECT * FROM pragma_"+pragma) //nolint:gosec // two constants
+	for _, line := range lines {
+		if line != "ok" {
+			out = append(out, "integrity_check: "+line)
+		}
+	}
+	tables, err := linesOfSQLite(ctx, db, "SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name")
+	if err != nil {
+		return nil, err
+	}
+	for _, table := range tables { // one by one, so that a table without its key hides nothing of the others
+		lines, err := linesOfSQLite(ctx, db, "SELECT * FROM pragma_foreign_key_check(?)", table)
+		if mismatchSQLite(err) {
+			lines, err = []string{err.Error()}, nil
+		}
 		if err != nil {
 			return nil, err
 		}
-		cols, err := rows.Columns()
-		if err != nil {
-			return nil, errors.Join(err, rows.Close())
-		}
-		for rows.Next() {
-			vs, ptrs := make([]any, len(cols)), make([]any, len(cols))
-			for i := range vs {
-				ptrs[i] = &vs[i]
-			}
-			if err := rows.Scan(ptrs...); err != nil {
-				return nil, errors.Join(err, rows.Close())
-			}
-			if line := fmt.Sprint(vs...); line != "ok" {
-				out = append(out, pragma+": "+line)
-			}
-		}
-		if err := errors.Join(rows.Err(), rows.Close()); err != nil {
-			return nil, err
+		for _, line := range lines {
+			out = append(out, "foreign_key_check: "+line)
 		}
 	}
 	return out, nil
+}
+
+// mismatchSQLite reports that a table refers to another by what is no key of
+// that: a defect of the file, which SQLite tells as an error.
+func mismatchSQLite(err error) bool {
+	var e *sqlite.Error
+	return errors.As(err, &e) && e.Code()&0xff == sqlite3.SQLITE_ERROR && strings.Contains(e.Error(), "foreign key mismatch")
+}
+
+// linesOfSQLite are the rows of an answer, each as one text.
+func linesOfSQLite(ctx context.Context, db *sql.DB, stmt string, args ...any) (out []string, err error) {
+	rows, err := db.QueryContext(ctx, stmt, args...)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	cols, err := rows.Columns()
+	if err != nil {
+		return nil, err
+	}
+	for rows.Next() {
+		vs, ptrs := make([]any, len(cols)), make([]any, len(cols))
+		for i := range vs {
+			ptrs[i] = &vs[i]
+		}
+		if err := rows.Scan(ptrs...); err != nil {
+			return nil, err
+		}
+		out = append(out, fmt.Sprint(vs...))
+	}
+	return out, rows.Err()
 }
