@@ -87,10 +87,16 @@ func (a *app) withEngine(use func(*engine.Engine) error) error {
 
 // find looks a sandbox up in the ledger by id or, within the account, by name.
 func (a *app) find(ctx context.Context, e *engine.Engine, idOrName string) (engine.Sandbox, error) {
-	if id, err := extensions.ParseID(idOrName); err == nil {
-		return e.Lookup(ctx, id, "", "")
+	account, name := a.account(), idOrName
+	id, err := extensions.ParseID(idOrName)
+	if err == nil {
+		account, name = "", ""
 	}
-	return e.Lookup(ctx, "", a.account(), idOrName)
+	s, err := e.Lookup(ctx, id, account, name)
+	for _, n := range s.Notices {
+		a.notify(n)
+	}
+	return s, err
 }
 
 func (a *app) account() string {

@@ -43,7 +43,7 @@ Nothing is made, dialled or written.`,
 				if err != nil {
 					return err
 				}
-				return a.show(viewOfQuote(q), func(w io.Writer) error { return a.printQuote(w, q, req.Billing) })
+				return a.show(viewOfQuote(q), func(w io.Writer) error { return a.printQuote(w, q) })
 			})
 		},
 	}

@@ -10,9 +10,8 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine"
 )
 
-// printQuote leaves test doubles out that the profile does not name. Billing is
-// what was asked for, "" = whoever it turns out to be.
-func (a *app) printQuote(w io.Writer, q engine.Quoted, billing string) error {
+// printQuote leaves test doubles out that the profile does not name.
+func (a *app) printQuote(w io.Writer, q engine.Quoted) error {
 	q.Estimate.Candidates = slices.DeleteFunc(slices.Clone(q.Estimate.Candidates), func(c engine.EstimateCandidate) bool { return engine.UnnamedDouble(c.Refusals) })
 	e := q.Estimate
 	err := facts(w, [][2]string{
@@ -28,10 +27,7 @@ func (a *app) printQuote(w io.Writer, q engine.Quoted, billing string) error {
 	if err != nil {
 		return err
 	}
-	if err := printCandidates(w, q, billing); err != nil {
-		return err
-	}
-	for _, part := range []func(io.Writer, engine.Quoted) error{printLines, printFunds, printRefusals} {
+	for _, part := range []func(io.Writer, engine.Quoted) error{printCandidates, printLines, printFunds, printRefusals} {
 		if err := part(w, q); err != nil {
 			return err
 		}
@@ -49,7 +45,7 @@ func (a *app) printQuote(w io.Writer, q engine.Quoted, billing string) error {
 }
 
 // printCandidates is a line for each place, in their order.
-func printCandidates(w io.Writer, q engine.Quoted, billing string) error {
+func printCandidates(w io.Writer, q engine.Quoted) error {
 	if len(q.Estimate.Candidates) == 0 {
 		return nil
 	}
@@ -64,7 +60,7 @@ func printCandidates(w io.Writer, q engine.Quoted, billing string) error {
 			past = amount(c.P95, c.Currency)
 		}
 		rows = append(rows, []string{order, placeName(c.Extension, c.Host), amount(c.Hourly, c.Currency), amount(c.Expected, c.Currency), past,
-			amount(c.Maximum, c.Currency), payer(c, billing), priceNote(c), c.Expiry})
+			amount(c.Maximum, c.Currency), payer(c), priceNote(c), c.Expiry})
 	}
 	if q.Past == 0 {
 		for i := range rows {
@@ -77,8 +73,8 @@ func printCandidates(w io.Writer, q engine.Quoted, billing string) error {
 	return grid(w, rows)
 }
 
-func payer(c engine.EstimateCandidate, billing string) string {
-	if !c.Memo && billing == "" {
+func payer(c engine.EstimateCandidate) string {
+	if !c.Memo && c.Billing == "" {
 		return "credit, else you"
 	}
 	if !c.Memo {

@@ -34,17 +34,17 @@ func (a *app) sandboxListCommand() *cobra.Command {
 		RunE: func(c *cobra.Command, _ []string) error {
 			return a.withEngine(func(e *engine.Engine) error {
 				list, err := e.List(c.Context(), all)
-				if err != nil {
+				if err != nil && len(list) == 0 {
 					return err
 				}
 				views := viewsOf(list)
-				return a.show(views, func(w io.Writer) error {
+				return errors.Join(err, a.show(views, func(w io.Writer) error {
 					if len(views) == 0 {
 						_, err := fmt.Fprintf(w, "No sandboxes in account %s.\n", a.account())
 						return err
 					}
 					return printSandboxes(w, views, time.Now())
-				})
+				}))
 			})
 		},
 	}

@@ -21,14 +21,14 @@ func (c *creation) try(ctx context.Context, cand *route.Candidate) attempt {
 }
 
 func (c *creation) tryAt(ctx context.Context, cand *route.Candidate) attempt {
-	c.asked, c.made = false, extensions.Handle{}
+	c.asked, c.lost, c.made = false, false, extensions.Handle{}
 	hostRef := ""
 	if cand.Host != nil {
 		hostRef = cand.Host.Ref()
 	}
 	b, err := c.e.backend(ctx, place{binding: cand.Binding, account: c.row.Account, host: hostRef})
 	if err != nil {
-		return attempt{err: err, clean: true, next: allowsNext(err)}
+		return attempt{err: err, clean: true, next: allowsNext(err) || extensions.IsKind(err, extensions.KindUnreachable)}
 	}
 	if err := c.place(ctx, cand, hostRef); err != nil {
 		return attempt{err: err, clean: true, next: allowsNext(err)}
@@ -141,6 +141,7 @@ func (c *creation) provision(ctx context.Context, b *opened, spec extensions.Spe
 	}
 	// The answer was lost. Find decides before anything else happens, and what it
 	// finds is there whatever the next answer says.
+	c.lost = true
 	h, found := c.find(ctx, b)
 	switch {
 	case found == nil:
@@ -178,6 +179,10 @@ func (c *creation) settleProvision(ctx context.Context, b *opened, cause error) 
 	switch extensions.KindOf(cause) {
 	case extensions.KindExhausted, extensions.KindUnavailable, extensions.KindInvalid, extensions.KindUnauthorized, extensions.KindUnsupported:
 		return attempt{err: cause, clean: true, next: allowsNext(cause)}
+	case extensions.KindUnreachable:
+		if !c.lost { // no call of this create has arrived
+			return attempt{err: cause, clean: true, next: true}
+		}
 	}
 	sctx, cancel := settling(ctx)
 	defer cancel()

@@ -60,7 +60,7 @@ func (e *Engine) query(ctx context.Context, p *prepared, how preparation) (route
 			c.Credit = credit.pays(&c, p.quotes[c.ID()].Currency)
 			e.judgeCredentials(p, b, &c, how)
 			e.judgeHealth(p, &c, how)
-			c.Room = held.room(b, &c)
+			c.Room = held.room(b, &c, p.told[c.ID()])
 			c.Latency = e.latency(ctx, p, b, &c, how)
 			q.Candidates = append(q.Candidates, c)
 		}
@@ -221,11 +221,11 @@ func factsOf(ctx context.Context, l ledger.Ledger, account string, h extensions.
 }
 
 func (e *Engine) price(ctx context.Context, p *prepared, b catalog.Binding, c *route.Candidate, how preparation) error {
-	in := e.quoteInput(b, c.Host, c.PlacedIn(p.resolved.Policy.Region), p.resolved.Spec.Resources, time.Duration(p.resolved.Spec.TTL), p.req.Billing == route.BillingBYOK)
+	in := e.quoteInput(b, c.Host, c.PlacedIn(p.resolved.Policy.Region), p.resolved.Spec.Resources, time.Duration(p.resolved.Spec.TTL), c.PaidAs(p.req.Billing) == route.BillingBYOK)
 	in.Expected, in.History = how.quote.Expected, e.lifetimes(ctx, p, b.ID, how)
 	q, err := meter.NewQuote(in)
 	if err != nil {
-		return e.notPriced(c, err)
+		return p.notPriced(c, e.pricedBy(c), in.BYOK || selfHosted(c), err)
 	}
 	p.quotes[c.ID()] = q
 	c.Price = route.Price{Confidence: q.Confidence, Quote: q.Digest}
@@ -236,7 +236,7 @@ func (e *Engine) price(ctx context.Context, p *prepared, b catalog.Binding, c *r
 	if b.Shadow != nil {
 		m, err := b.Shadow.Hourly(q.Sizes)
 		if err != nil {
-			return err
+			return p.notPriced(c, "its shadow_price", q.Memo, err)
 		}
 		c.Price.Shadow = &m
 	}

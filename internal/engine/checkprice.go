@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -168,11 +169,24 @@ func (e *Engine) stalePrices(p *prepared) []Notice {
 	return out
 }
 
-// notPriced tells which price cannot be worked out, and where it stands.
-func (e *Engine) notPriced(c *route.Candidate, err error) error {
-	by := "the cost that the catalog or the host states"
+// pricedBy names what states the price of a place.
+func (e *Engine) pricedBy(c *route.Candidate) string {
 	if book := e.catalog.Book(c.Binding); book != nil {
-		by = "price book " + book.ID + " (" + book.Where + ")"
+		return "price book " + book.ID + " (" + book.Where + ")"
 	}
-	return extensions.Errorf(extensions.KindOf(err), "%s cannot be priced by %s: %w", c.ID(), by, err).WithRemedy("%s", extensions.RemedyOf(err))
+	return "the cost that the catalog or the host states"
+}
+
+// notPriced leaves a place out whose price cannot be worked out for this request:
+// other places have theirs. A price that is malformed is an error.
+func (p *prepared) notPriced(c *route.Candidate, by string, memo bool, err error) error {
+	var beyond *meter.NotPriced
+	if !errors.As(err, &beyond) {
+		return extensions.Errorf(extensions.KindOf(err), "%s cannot be priced by %s: %w", c.ID(), by, err).WithRemedy("%s", extensions.RemedyOf(err))
+	}
+	reason := fmt.Sprintf("it cannot be priced by %s: %s", by, err)
+	c.Price = route.Price{Confidence: meter.ConfidenceUnknown, Unpriced: &route.Unpriced{Reason: reason, Help: extensions.RemedyOf(err)}}
+	p.quotes[c.ID()] = meter.Quote{Extension: c.Binding, Host: c.HostName(), Basis: meter.BasisUnknown, Confidence: meter.ConfidenceUnknown,
+		Memo: memo, Unknowns: []string{reason}}
+	return nil
 }

@@ -75,10 +75,10 @@ type creation struct {
 	sources  sources
 	base     []byte // of a mirrored workspace
 	attempts []Attempt
-	// Of the place that is tried now: whether it was asked, and what it made,
-	// recorded or not.
-	asked bool
-	made  extensions.Handle
+	// Of the place that is tried now: whether it was asked, whether an answer of
+	// it was lost, and what it made, recorded or not.
+	asked, lost bool
+	made        extensions.Handle
 }
 
 func (c *creation) release() {

@@ -9,18 +9,18 @@ import (
 )
 
 // credit tells which places platform credit would pay for: all metered ones
-// where the request says so; where it says nothing, those priced in a currency
-// of which the org was ever granted credit. A place of unknown price may be in
-// any.
+// where the request or the binding says so; where neither says anything, those
+// priced in a currency of which the org was ever granted credit. A place of
+// unknown price may be in any.
 type credit struct {
-	asked   bool
-	granted map[string]bool // by currency
+	requested string          // platform | byok; "" = nothing is said
+	granted   map[string]bool // by currency
 }
 
 // creditOf looks at the balances for a create alone: a plan's decision is a
 // function of arguments and catalog.
 func (e *Engine) creditOf(ctx context.Context, p *prepared, how preparation) credit {
-	c := credit{asked: p.req.Billing == route.BillingPlatform}
+	c := credit{requested: p.req.Billing}
 	if p.req.Billing != "" || !how.binding {
 		return c
 	}
@@ -51,5 +51,14 @@ func bounded(c *route.Candidate, q meter.Quote) {
 }
 
 func (c credit) pays(cand *route.Candidate, priced meter.Currency) bool {
-	return !selfHosted(cand) && (c.asked || c.granted[string(priced)] || priced == "" && len(c.granted) > 0)
+	if selfHosted(cand) {
+		return false
+	}
+	switch cand.PaidAs(c.requested) {
+	case route.BillingPlatform:
+		return true
+	case route.BillingBYOK:
+		return false
+	}
+	return c.granted[string(priced)] || priced == "" && len(c.granted) > 0
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/meter"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/profile"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/route"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
 // Plan resolves, routes and prices req without dialling and without writing.
@@ -49,7 +50,7 @@ func (e *Engine) estimate(p *prepared, candidates []route.Candidate) Estimate {
 		refused[r.Candidate] = append(refused[r.Candidate], Refusal{Stage: string(r.Stage), Rule: string(r.Rule), Reason: r.Reason, Remedy: r.Help})
 	}
 	for i, c := range p.decision.Order {
-		ec := estimateCandidate(c, p.quotes[c.ID()])
+		ec := estimateCandidate(c, p.quotes[c.ID()], p.req.Billing)
 		ec.Eligible, ec.Order = true, int64(i+1)
 		est.Candidates = append(est.Candidates, ec)
 	}
@@ -62,12 +63,41 @@ func (e *Engine) estimate(p *prepared, candidates []route.Candidate) Estimate {
 	slices.Sort(out)
 	for _, id := range slices.Compact(out) {
 		i := slices.IndexFunc(candidates, func(c route.Candidate) bool { return c.ID() == id })
-		ec := estimateCandidate(&candidates[i], p.quotes[id])
+		ec := estimateCandidate(&candidates[i], p.quotes[id], p.req.Billing)
 		ec.Refusals = refused[id]
 		est.Candidates = append(est.Candidates, ec)
 	}
 	e.rangeOver(&est, p)
 	return est
+}
+
+// EstimateLife is the estimate of a sandbox that lives, with another ttl: its
+// own place alone, by the prices it is settled with. It is a function of the
+// receipt, the ttl and the catalog; false where the receipt has no prices or the
+// catalog does not have its place.
+func (e *Engine) EstimateLife(ctx context.Context, rec Receipt, ttl time.Duration) (Estimate, bool) {
+	b, err := e.binding(rec.Extension)
+	if err != nil {
+		return Estimate{}, false
+	}
+	prices, err := meter.DecodePriceSnapshot(rec.Prices)
+	if err != nil {
+		return Estimate{}, false
+	}
+	q, err := meter.QuoteBy(prices, ttl)
+	if err != nil {
+		return Estimate{}, false
+	}
+	p := &prepared{resolved: &profile.Resolved{}, quotes: map[string]meter.Quote{}}
+	p.resolved.Spec.TTL = extensions.Duration(ttl)
+	c := candidate(b, nil, 0)
+	if h, err := extensions.ParseHostRef(rec.Host); rec.Host != "" && err == nil {
+		c = candidate(b, &h, 0)
+		e.narrow(ctx, p, &c, preparation{})
+	}
+	p.quotes[c.ID()] = q
+	p.decision.Order = []*route.Candidate{&c}
+	return e.estimate(p, nil), true
 }
 
 // UnnamedDouble reports the refusals of a test double that nobody asked for. It
@@ -77,11 +107,11 @@ func UnnamedDouble(rs []Refusal) bool {
 	return slices.ContainsFunc(rs, func(r Refusal) bool { return r.Rule == string(route.RuleNamedOnly) })
 }
 
-func estimateCandidate(c *route.Candidate, q meter.Quote) EstimateCandidate {
+func estimateCandidate(c *route.Candidate, q meter.Quote, billing string) EstimateCandidate {
 	ec := EstimateCandidate{
 		Extension: c.Binding, Host: c.HostName(), Hourly: amount(q.Hourly), Creation: amount(q.PerCreation), Low: amount(q.Low),
 		Expected: amount(q.Expected), P95: amount(q.P95), Maximum: amount(q.Max), Reserve: amount(q.Reserve), Wallet: amount(q.Wallet),
-		Currency: string(q.Currency), Source: q.Source, AsOf: q.AsOf, Confidence: string(q.Confidence), Memo: q.Memo,
+		Currency: string(q.Currency), Source: q.Source, AsOf: q.AsOf, Confidence: string(q.Confidence), Memo: q.Memo, Billing: c.PaidAs(billing),
 		Expiry: string(c.Capabilities.Expiry), Assumptions: q.Assumptions, Unknowns: q.Unknowns, Digest: q.Digest,
 	}
 	for _, l := range q.Lines {

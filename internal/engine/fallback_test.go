@@ -72,7 +72,7 @@ func TestTheNextPlaceIsTakenOnlyWhereNothingWasMade(t *testing.T) {
 		"full later":   {saasstub.Rule{Op: vendor.OpStart, Do: vendor.DoNoCapacity}, true, extensions.KindExhausted},
 		"invalid":      {saasstub.Rule{Op: vendor.OpCreate, Do: vendor.DoInvalid}, false, extensions.KindInvalid},
 		"unauthorized": {saasstub.Rule{Op: vendor.OpCreate, Do: vendor.DoUnauthorized}, false, extensions.KindUnauthorized},
-		"unreachable":  {saasstub.Rule{Op: vendor.OpAny, Do: vendor.DoUnreachable}, false, extensions.KindUnreachable},
+		"unreachable":  {saasstub.Rule{Op: vendor.OpAny, Do: vendor.DoUnreachable}, true, extensions.KindUnreachable},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -20,7 +20,7 @@ type liability struct {
 	prices meter.PriceSnapshot
 	sizes  meter.Sizes
 	own    bool   // a place of the user's own: nobody sends a bill
-	bill   string // the request's billing; "" = platform credit once there was any
+	bill   string // the request's billing, else the binding's; "" = platform credit once there was any
 	// head is how much of the ttl had passed when the meter was opened.
 	head time.Duration
 	// quoted is the worst case at the ttl of a quote, exactly; nil where the
@@ -43,7 +43,7 @@ type worstCase struct {
 
 // liabilityAt is that of a place which a request may get.
 func (p *prepared) liabilityAt(cand *route.Candidate) liability {
-	return quotedLiability(p.quotes[cand.ID()], selfHosted(cand), p.req.Billing, time.Duration(p.resolved.Spec.TTL))
+	return quotedLiability(p.quotes[cand.ID()], selfHosted(cand), cand.PaidAs(p.req.Billing), time.Duration(p.resolved.Spec.TTL))
 }
 
 // quotedLiability is that of what was quoted for a ttl.

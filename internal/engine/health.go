@@ -87,10 +87,9 @@ func (e *Engine) judgeHealth(p *prepared, c *route.Candidate, how preparation) {
 	p.silent = true
 }
 
-// chooseAnswering decides, and where the first choice is a host and others
-// are left, asks it whether it is there: a host that is down then costs one
-// question, and not the create. Where all that is left was silent a moment
-// ago, it is tried all the same.
+// chooseAnswering decides, and asks the first choice of a create what only the
+// place knows: whether it is there, and how full it is. Where all that is left
+// was silent a moment ago, it is tried all the same.
 func (e *Engine) chooseAnswering(ctx context.Context, p *prepared, how preparation) (route.Query, error) {
 	for {
 		p.silent = false
@@ -103,19 +102,33 @@ func (e *Engine) chooseAnswering(ctx context.Context, p *prepared, how preparati
 		case d.Chosen == nil && p.silent:
 			how.lastResort = true
 			continue
-		case d.Chosen == nil || !how.binding || how.lastResort || len(d.Fallbacks) == 0 || d.Chosen.Place != extensions.PlaceHost:
+		case d.Chosen == nil || !how.binding || how.lastResort:
 			return query, nil
 		}
-		at := e.placeOfCandidate(p.decision.Chosen)
-		if _, known := e.sighted(at); known {
-			return query, nil // it answered, or it would have been refused
-		}
-		e.lookAt(ctx, at)
-		if s, known := e.sighted(at); !known || s.err == nil {
+		if !e.isSilent(ctx, p.decision) && !e.askRoom(ctx, p, p.decision.Chosen) {
 			return query, nil
 		}
-		e.log.Info("a host does not answer; another place is chosen", slog.String("place", p.decision.Chosen.ID()))
 	}
+}
+
+// isSilent asks the first choice whether it is there, where that is a host and
+// others are left: a host that is down then costs one question, and not the
+// create.
+func (e *Engine) isSilent(ctx context.Context, d route.Decision) bool {
+	if len(d.Fallbacks) == 0 || d.Chosen.Place != extensions.PlaceHost {
+		return false
+	}
+	at := e.placeOfCandidate(d.Chosen)
+	if _, known := e.sighted(at); known {
+		return false // it answered, or it would have been refused
+	}
+	e.lookAt(ctx, at)
+	s, known := e.sighted(at)
+	if !known || s.err == nil {
+		return false
+	}
+	e.log.Info("a host does not answer; another place is chosen", slog.String("place", d.Chosen.ID()))
+	return true
 }
 
 // lookAt asks a place for all it holds, once for all who want to know.

@@ -29,8 +29,9 @@ func TestMessagesSayWhatToWhatAndWhatNext(t *testing.T) {
 	}{
 		"a full vendor is named as the catalog names it": {rules: []saasstub.Rule{{Op: vendor.OpCreate, Do: vendor.DoQuota}}, do: create(one),
 			kind: extensions.KindExhausted, says: []string{"ext.saas-stub: provision: sbx-", "limit"}, remedy: []string{"quota"}},
-		"what may exist is named with the command that shows it": {rules: []saasstub.Rule{{Op: vendor.OpAny, Do: vendor.DoUnreachable}}, do: create(one),
-			kind: extensions.KindUnreachable, says: []string{"connection refused", "may exist at ext.saas-stub"}, remedy: []string{"sandboxer sandbox get sbx-", "sandboxer sandbox destroy sbx-"}},
+		"what may exist is named with the command that shows it": {do: create(one),
+			rules: []saasstub.Rule{{Op: vendor.OpCreate, Do: vendor.DoLoseAnswer, Times: 1}, {Op: vendor.OpAny, Do: vendor.DoUnreachable}},
+			kind:  extensions.KindIndeterminate, says: []string{"connection refused", "may exist at ext.saas-stub"}, remedy: []string{"sandboxer sandbox get sbx-", "sandboxer sandbox destroy sbx-"}},
 		"a create that was cancelled left nothing": {kind: extensions.KindInterrupted, says: []string{`"one" was cancelled`, "nothing of it is left"}, remedy: []string{"run it again"},
 			do: func(ctx context.Context, b *bench) error {
 				ctx, cancel := context.WithCancel(ctx)

@@ -11,7 +11,10 @@ import (
 )
 
 // occupancy counts the account's sandboxes by binding and by host.
-type occupancy struct{ bindings, hosts map[string]int64 }
+type occupancy struct {
+	bindings, hosts map[string]int64
+	replaced        place // of what the request takes the place of, with the host's name; zero = nothing
+}
 
 // occupied counts what takes room now. What the request itself takes the place
 // of does not count: the life before a recreate, and what has its name. A
@@ -29,7 +32,7 @@ func (e *Engine) occupied(ctx context.Context, p *prepared, how preparation) *oc
 	if err != nil {
 		return nil
 	}
-	o := &occupancy{map[string]int64{}, map[string]int64{}}
+	o := &occupancy{bindings: map[string]int64{}, hosts: map[string]int64{}}
 	add := func(extension, host string, n int64) {
 		o.bindings[extension] += n
 		if host != "" {
@@ -41,6 +44,7 @@ func (e *Engine) occupied(ctx context.Context, p *prepared, how preparation) *oc
 	}
 	if row, err := e.replaced(ctx, l, p, how); err == nil && row.State != lifecycle.Destroyed && row.State != lifecycle.Requested && row.ExpiresAt.After(e.now()) {
 		add(row.Extension, row.Host, -1)
+		o.replaced = place{binding: row.Extension, host: row.Host}
 	}
 	return o
 }
@@ -69,15 +73,23 @@ func (e *Engine) prepareRoom(ctx context.Context, req Request, notify Notify) (*
 	return e.prepare(ctx, req, how)
 }
 
-// room is what is known of how full a candidate's place is.
-func (o *occupancy) room(b catalog.Binding, c *route.Candidate) route.Room {
-	r := route.Room{Max: b.MaxSandboxes}
+// room is what is known of how full a candidate's place is; told is what it says
+// itself.
+func (o *occupancy) room(b catalog.Binding, c *route.Candidate, told extensions.Capacity) route.Room {
+	r := route.Room{Max: b.MaxSandboxes, PlaceMax: told.Max, PlaceUsed: told.Used}
 	if limit := b.Capabilities.MaxConcurrent; limit != nil && (r.Max == nil || *limit < *r.Max) {
 		r.Max = limit
 	}
 	if o != nil {
 		live, hostLive := o.bindings[c.Binding], o.hosts[c.HostName()]
 		r.Live, r.HostLive = &live, &hostLive
+		switch mine := (place{binding: c.Binding, host: c.HostName()}); {
+		case told.Used == nil && c.Host == nil:
+			r.PlaceUsed = &live // at least
+		case told.Used != nil && *told.Used > 0 && o.replaced == mine:
+			used := *told.Used - 1
+			r.PlaceUsed = &used
+		}
 	}
 	return r
 }

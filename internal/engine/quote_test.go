@@ -74,6 +74,15 @@ func TestAPriceThatRoseSinceThePlanIsRefusedBeforeAnythingExists(t *testing.T) {
 	if p, err := b.priced(stubBook).Plan(ctx, req); err != nil || p.Estimate.Maximum != "0.80" {
 		t.Fatalf("planned %+v, %v", p.Estimate, err)
 	}
+	tight := req
+	tight.MaxCost = "0.80 USD"
+	if _, err := b.priced(stubBook).Plan(ctx, tight); err != nil {
+		t.Errorf("exactly as much as it may cost: %v", err)
+	}
+	tight.MaxCost = "0.799999999 USD"
+	if _, err := b.priced(stubBook).Plan(ctx, tight); err == nil || !strings.Contains(err.Error(), "0.000000001 USD above max_cost 0.799999999 USD") {
+		t.Errorf("the least above it: %v", err)
+	}
 	dearer := b.priced(strings.Replace(stubBook, "0.40", "0.60", 1))
 	_, err := dearer.Create(ctx, req, func(engine.Sandbox) { t.Error("it was begun") }, nil)
 	if !extensions.IsKind(err, extensions.KindInvalid) || extensions.FieldOf(err) != "max_cost" {
@@ -111,7 +120,7 @@ func TestAPriceThatOverflowsNamesItsFile(t *testing.T) {
 	b := newBench(t)
 	e := b.priced(strings.Replace(stubBook, `component: sandbox, unit: sandbox-hour, price: "0.40"`, `component: memory, unit: gib-second, price: "9000000"`, 1))
 	_, err := e.Plan(context.Background(), engine.Request{Profile: "profile.stub", TTL: "2h"})
-	if !extensions.IsKind(err, extensions.KindInvalid) || !strings.Contains(err.Error(), "mine.yaml:5") || !strings.Contains(err.Error(), "does not fit") {
+	if !extensions.IsKind(err, extensions.KindUnsupported) || !strings.Contains(err.Error(), "mine.yaml:5") || !strings.Contains(err.Error(), "does not fit") || !strings.Contains(err.Error(), "viability.price") {
 		t.Errorf("%v", err)
 	}
 }

@@ -161,6 +161,7 @@ type EstimateCandidate struct {
 	AsOf       string `json:"as_of"`
 	Confidence string `json:"confidence"` // exact | estimated | unknown
 	Memo       bool   `json:"memo"`       // no wallet pays the place itself
+	Billing    string `json:"billing"`    // platform | byok; "" = platform credit once there was any
 	Expiry     string `json:"expiry"`     // native | host | sweep
 	// Lines are those of Expected; without a duration those of Hourly.
 	Lines       []EstimateLine `json:"lines,omitempty"`

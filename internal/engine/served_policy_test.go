@@ -18,8 +18,8 @@ const mineProfile = "id: profile.mine\nversion: \"1.0.0\"\nextension: ext.mine\n
 func TestAClientIsHeldToTheServersPolicies(t *testing.T) {
 	t.Parallel()
 	const head = "id: policy.acme\naccount: acme\n"
-	byok := mine
-	byok.Billing = "byok"
+	byok, credit := mine, mine
+	byok.Billing, credit.Billing = "byok", "platform"
 	for name, c := range map[string]struct {
 		policy string // of the server's catalog
 		there  string // more of ext.mine in the server's catalog
@@ -36,7 +36,7 @@ func TestAClientIsHeldToTheServersPolicies(t *testing.T) {
 		"its own key":            {policy: head + "billing: [platform]\n", req: byok, rule: "permission.billing"},
 		"platform credit":        {policy: head + "billing: [byok]\n", req: mine, rule: "permission.billing"},
 		"the platform's binding": {there: "billing: platform\n", req: byok, rule: "viability.billing"},
-		"the user's binding":     {there: "billing: byok\n", req: mine, rule: "viability.billing"},
+		"the user's binding":     {there: "billing: byok\n", req: credit, rule: "viability.billing"},
 		"no policy is theirs":    {policy: "id: policy.other\naccount: other\n", req: mine, rule: "permission.policy-absent"},
 		"one cannot be read":     {policy: head + "extension: {}\n", req: mine, rule: "permission.policy-unreadable"},
 	} {
@@ -44,7 +44,7 @@ func TestAClientIsHeldToTheServersPolicies(t *testing.T) {
 			t.Parallel()
 			ctx, at := context.Background(), t.TempDir()
 			files := map[string]string{"profiles/profile.mine.yaml": mineProfile,
-				"extensions/ext.mine.yaml": "id: ext.mine\ntitle: Mine\nhandler: saas-stub\nconfig: { dir: " + at + " }\n"}
+				"extensions/ext.mine.yaml": "id: ext.mine\ntitle: Mine\nhandler: saas-stub\nconfig: { dir: " + at + " }\ncost: { per_hour: \"1.00 USD\" }\n"}
 			theirs := folder(t, files)
 			files["extensions/ext.mine.yaml"] += c.there
 			if c.policy != "" {

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"log/slog"
@@ -124,8 +125,9 @@ func (o ownersPrices) Price(a tenant.Asked) (tenant.Price, error) {
 	}
 	out.Rates, out.Currency, out.Sizes = json.RawMessage(q.Snapshot.Encode()), string(q.Currency), q.Sizes.Map()
 	out.Quote = ledger.Quote{Body: mustJSON(q), Prices: priceBooks(q)}
-	w := quotedLiability(q, false, req.Billing, a.TTL)
-	if len(a.Rates) > 0 { // fixed before
+	w := quotedLiability(q, false, cmp.Or(b.Billing, req.Billing), a.TTL)
+	if len(a.Rates) > 0 { // fixed before, and paid as it was begun
+		w.bill = req.Billing
 		if w.prices, err = meter.DecodePriceSnapshot(string(a.Rates)); err != nil {
 			return out, err
 		}

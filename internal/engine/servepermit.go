@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"slices"
@@ -39,7 +40,7 @@ func (e *Engine) permitted(ctx context.Context, l ledger.Ledger, account string,
 		if err != nil {
 			return err
 		}
-		paid := credit{asked: req.Billing == route.BillingPlatform}
+		paid := credit{requested: req.Billing}
 		if req.Billing == "" {
 			balances, err := l.Balances(ctx, ledger.StreamOf(account))
 			if err != nil {
@@ -125,7 +126,7 @@ func wished(a tenant.Asked) (spec recorded, req Request, err error) {
 // servedQuote is this engine's price for a client. A binding that holds a key
 // says itself who pays, whatever the request says.
 func (e *Engine) servedQuote(b catalog.Binding, spec recorded, req Request, ttl time.Duration) (meter.Quote, error) {
-	byok := req.Billing == route.BillingBYOK && b.Billing != route.BillingPlatform || b.Billing == route.BillingBYOK
+	byok := cmp.Or(b.Billing, req.Billing) == route.BillingBYOK
 	c := candidate(b, nil, 0)
 	return meter.NewQuote(e.quoteInput(b, nil, c.PlacedIn(spec.Demanded), spec.Resources, ttl, byok))
 }

@@ -35,9 +35,13 @@ func (o *operation) goesOn(ctx context.Context) error {
 	if m.Open() || m.Generation == o.row.Generation || m.EndSource != "ours" || len(m.Segments) == 0 {
 		return nil
 	}
+	rates, err := meter.DecodePriceSnapshot(string(m.Rates))
+	if err != nil {
+		return extensions.Errorf(extensions.KindInternal, "the prices of %s cannot be read: %w", o.row.ID, err)
+	}
 	last := m.Segments[len(m.Segments)-1]
 	return o.apply(ctx, ledger.Change{Event: note("sandbox.goes-on", nil),
-		Meter: ledger.MeterOps{Open: &ledger.MeterOpen{At: m.ClosedAt, Source: m.EndSource, Currency: m.Currency, Rates: m.Rates, Mode: last.Mode, Sizes: last.Sizes}}})
+		Meter: ledger.MeterOps{Open: &ledger.MeterOpen{At: m.ClosedAt, Source: m.EndSource, Currency: m.Currency, Rates: []byte(rates.Continued().Encode()), Mode: last.Mode, Sizes: last.Sizes}}})
 }
 
 // endOf decides when a sandbox ended: the provider's word; else its deadline

@@ -48,7 +48,7 @@ func (b vagueBackend) Provision(ctx context.Context, spec extensions.Spec) (exte
 // is ended before another place is asked, and nothing is freed before that.
 func TestWhatWasFoundIsNotForgottenForTheNextAnswer(t *testing.T) {
 	t.Parallel()
-	for _, then := range []extensions.Kind{extensions.KindExhausted, extensions.KindUnavailable, extensions.KindInvalid, extensions.KindUnauthorized, extensions.KindUnsupported} {
+	for _, then := range []extensions.Kind{extensions.KindExhausted, extensions.KindUnavailable, extensions.KindInvalid, extensions.KindUnauthorized, extensions.KindUnsupported, extensions.KindUnreachable} {
 		t.Run(string(then), func(t *testing.T) {
 			t.Parallel()
 			dir, at := t.TempDir(), t.TempDir()

@@ -28,7 +28,10 @@ const (
 	KindExhausted Kind = "exhausted"
 	// KindUnavailable: refused for now; nothing was made. Retry, then next candidate.
 	KindUnavailable Kind = "unavailable"
-	// KindUnreachable: could not ask. Retry, then stop and keep what is known.
+	// KindUnreachable: could not ask, and nothing that could take effect was
+	// sent. Retry; then the next candidate for a create of which nothing may have
+	// arrived, else stop and keep what is known. Who cannot tell whether a request
+	// arrived answers KindIndeterminate.
 	KindUnreachable Kind = "unreachable"
 	// KindTimeout: a deadline passed. Keep the handle.
 	KindTimeout Kind = "timeout"

@@ -77,8 +77,10 @@ type Backend interface {
 	// and anything may exist, it still returns the Handle (Handle.IsZero is
 	// false). The Observation may already be PhaseReady with Reachability,
 	// in which case WaitReady is skipped. Failures are classified: Exhausted
-	// (no room, quota), Unavailable (refused now, nothing made), Indeterminate
-	// (the answer was lost), Invalid, Unauthorized, Unsupported.
+	// (no room, quota), Unavailable (refused now, nothing made), Unreachable (no
+	// connection, so that nothing was sent; with a Handle, after an earlier step
+	// had arrived), Indeterminate (the answer was lost, or whether the request
+	// arrived is not known), Invalid, Unauthorized, Unsupported.
 	Provision(ctx context.Context, spec Spec) (Handle, Observation, error)
 
 	// WaitReady blocks until the backend object can be used, readiness probe

@@ -47,7 +47,7 @@ func (d *quoteDataSource) Schema(_ context.Context, _ datasource.SchemaRequest, 
 	attrs["hosts"] = schema.ListAttribute{ElementType: types.StringType, Optional: true, Validators: []validator.List{eachString(hostEntry())},
 		MarkdownDescription: "Where it may run, as in `sandboxer_sandbox.hosts`."}
 	attrs["inputs"] = schema.DynamicAttribute{Optional: true, MarkdownDescription: "The profile's inputs, as in `sandboxer_sandbox.inputs`; needed where the profile requires some."}
-	attrs["billing"] = schema.StringAttribute{Optional: true, Validators: []validator.String{oneOf("platform", "byok")}, MarkdownDescription: "Who pays a vendor, as in `sandboxer_sandbox.billing`. Unset is priced like `platform`."}
+	attrs["billing"] = schema.StringAttribute{Optional: true, Validators: []validator.String{oneOf("platform", "byok")}, MarkdownDescription: "Who pays a vendor, as in `sandboxer_sandbox.billing`. Unset is priced as the `billing` of the binding says, else like `platform`."}
 	attrs["expected_duration"] = schema.StringAttribute{Optional: true, Validators: []validator.String{duration()},
 		MarkdownDescription: "How long it will probably run, which gives `expected`. Default: with `history` the median of past sandboxes of the profile, else the whole TTL."}
 	attrs["history"] = schema.BoolAttribute{Optional: true, MarkdownDescription: "Read the ledger too: how long past sandboxes of the profile ran, and what wallet and budgets leave. " +

@@ -109,6 +109,20 @@ func (p *planning) takeEstimate(ctx context.Context, planned engine.Planned) {
 	p.plan.Estimate = v
 }
 
+// ofLife makes a plan's estimate that of the sandbox that lives: where its end
+// moves, its place and its prices stay.
+func (p *planning) ofLife(ctx context.Context, planned engine.Planned) engine.Planned {
+	e := p.r.ready()
+	if e == nil || planned.TTL == 0 {
+		return planned
+	}
+	rec, _ := p.state.receipt(ctx, p.req.Private) // checkUpdate tells what is wrong with it
+	if own, ok := e.EstimateLife(ctx, rec, planned.TTL); ok {
+		planned.Estimate, planned.EstimateKnown = own, true
+	}
+	return planned
+}
+
 // version resolves the profile's version where the rest cannot be asked yet:
 // a replacement must show in the first plan, not only in the one of apply.
 func (p *planning) version(ctx context.Context) string {

@@ -174,7 +174,7 @@ func (p *planning) changeInPlace(ctx context.Context, planned engine.Planned) {
 	ttl := !p.plan.TTL.Equal(p.state.TTL)
 	if ttl {
 		p.plan.ExpiresAt, p.plan.Estimate = types.StringUnknown(), estimateUnknown()
-		if planned.Estimate.CatalogDigest != "" { // also where it could not be made again
+		if planned = p.ofLife(ctx, planned); planned.Estimate.CatalogDigest != "" { // also where it could not be made again
 			p.takeEstimate(ctx, planned)
 		}
 	}

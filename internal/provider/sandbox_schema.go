@@ -117,7 +117,7 @@ func sandboxPolicies() map[string]schema.Attribute {
 		"billing": schema.StringAttribute{
 			Optional: true, Validators: []validator.String{oneOf("platform", "byok")},
 			MarkdownDescription: "Who pays where a vendor sends a bill: `platform`, out of the org's wallet, or `byok`, your own account with the vendor. " +
-				"Unset: the wallet, once the org was ever granted credit in the currency; before that, your own account. Budgets count either way.",
+				"Unset: as the `billing` of the extension's binding says, where it says anything; else the wallet, once the org was ever granted credit in the currency; before that, your own account. Budgets count either way.",
 		},
 		"max_cost": schema.StringAttribute{Optional: true, Validators: []validator.String{money()}, MarkdownDescription: "Refuse to create it, or to give it a later end, if the worst case until its TTL costs more, such as `1.00 USD`. A cost that is not known is refused too."},
 		"deletion_protection": schema.BoolAttribute{
@@ -158,7 +158,7 @@ func sandboxComputed() map[string]schema.Attribute {
 		"reachability": schema.SingleNestedAttribute{Computed: true, Attributes: resourceComputed(reachabilityFields),
 			MarkdownDescription: "How to get in now."},
 		"estimate": schema.SingleNestedAttribute{Computed: true, Attributes: resourceComputed(estimateFields),
-			MarkdownDescription: "What it costs, before it exists. Planned on create, replacement and a change of `ttl`; otherwise kept, so a new price is no difference. Unknown in the plan where the place comes from the ledger."},
+			MarkdownDescription: "What it costs, before it exists. Planned on create and replacement, and on a change of `ttl`, then for its own place by the prices it was made with; otherwise kept, so a new price is no difference. Unknown in the plan where the place comes from the ledger."},
 		"route": schema.SingleNestedAttribute{Computed: true, Attributes: resourceComputed(routeFields),
 			MarkdownDescription: "Where it went and why."},
 	}

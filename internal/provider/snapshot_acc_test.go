@@ -132,6 +132,10 @@ func TestANewPriceIsNoDifference(t *testing.T) {
 			}
 			b.write("catalog/prices/prices.saas-stub.yaml", strings.ReplaceAll(string(raw), "0.000014", "0.000028"))
 		}, Config: cfg, ConfigPlanChecks: empty()},
-		resource.TestStep{Config: b.config(sandboxHCL("name = \"priced\"\nttl = \"2h\"")), ConfigPlanChecks: action(plancheck.ResourceActionUpdate)},
+		resource.TestStep{Config: b.config(sandboxHCL("name = \"priced\"\nttl = \"2h\"")), ConfigPlanChecks: resource.ConfigPlanChecks{PreApply: []plancheck.PlanCheck{
+			plancheck.ExpectResourceAction(addr, plancheck.ResourceActionUpdate), // by the price it was made with
+			plancheck.ExpectKnownValue(addr, tfjsonpath.New("estimate").AtMapKey("maximum"), knownvalue.StringExact("0.118")),
+			plancheck.ExpectKnownValue(addr, tfjsonpath.New("estimate").AtMapKey("candidates"), knownvalue.ListSizeExact(1)),
+		}}, ConfigStateChecks: []statecheck.StateCheck{statecheck.ExpectKnownValue(addr, tfjsonpath.New("estimate").AtMapKey("maximum"), knownvalue.StringExact("0.118"))}},
 	)
 }

@@ -75,8 +75,8 @@ func (p *pricing) addFee(in QuoteInput) error {
 			p.Currency = currency
 		}
 		if p.Currency != currency {
-			return extensions.Errorf(extensions.KindInvalid, "the fee of %s is in %s and its price in %s", in.Extension, currency, p.Currency).
-				WithRemedy("state the fee in the currency of the price book, or as a share")
+			return notPriced("state the fee in the currency of the price book, or as a share",
+				"the fee of %s is in %s and its price in %s", in.Extension, currency, p.Currency)
 		}
 		add(a.label, a.unit, price)
 	}

@@ -136,8 +136,3 @@ func (m Money) Compare(other Money) (int, error) {
 	}
 	return 0, nil
 }
-
-func overflow(format string, args ...any) error {
-	return extensions.Errorf(extensions.KindInvalid, format+": the result does not fit", args...).
-		WithRemedy("check the price, the sizes and the duration for a mistake of scale")
-}

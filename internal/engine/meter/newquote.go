@@ -21,6 +21,26 @@ func NewQuote(in QuoteInput) (Quote, error) {
 	if err != nil {
 		return Quote{}, err
 	}
+	return in.quote(p, p.Memo && !in.paysFee())
+}
+
+// QuoteBy is the quote of a life that is settled with s, for a ttl; zero means
+// rates only. It fails with KindInvalid on a negative ttl and on overflow.
+func QuoteBy(s PriceSnapshot, ttl time.Duration) (Quote, error) {
+	in := QuoteInput{Extension: s.Extension, TTL: ttl}
+	if err := in.check(); err != nil {
+		return Quote{}, err
+	}
+	p := pricing{PriceSnapshot: s, assumptions: slices.Clone(s.Notes)}
+	p.assume("by the prices of the day it was made")
+	if s.Basis == BasisUnknown {
+		p.unknown("what %s costs was not known when it was made", s.Extension)
+	}
+	return in.quote(p, s.Memo && !s.FeeOnly())
+}
+
+// quote fills a quote by prices; free says that no wallet moves.
+func (in QuoteInput) quote(p pricing, free bool) (Quote, error) {
 	q := Quote{
 		Extension: in.Extension, Basis: p.Basis, Confidence: p.Confidence, Source: p.Source, AsOf: p.AsOf, Memo: p.Memo,
 		Currency: p.Currency, Snapshot: p.PriceSnapshot, Sizes: p.Sizes, Lines: []QuoteLine{},
@@ -35,10 +55,11 @@ func NewQuote(in QuoteInput) (Quote, error) {
 		}
 		p = f.pricing
 	}
-	if p.Memo && !in.paysFee() {
+	if free {
 		q.Wallet = new(Amount)
 	}
 	q.Assumptions, q.Unknowns = append([]string{}, p.assumptions...), append([]string{}, p.unknowns...)
+	var err error
 	q.Digest, err = q.digest()
 	return q, err
 }

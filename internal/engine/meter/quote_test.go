@@ -238,6 +238,23 @@ func TestEqualInputsGiveEqualDigests(t *testing.T) {
 	}
 }
 
+func TestWhatIsContinuedOwesNothingTwice(t *testing.T) {
+	t.Parallel()
+	creation, vcpu := UnitPrice(1_000_000_000_000), UnitPrice(14_000_000)
+	s := PriceSnapshot{Version: snapshotVersion, Basis: BasisBook, Currency: "USD", Confidence: ConfidenceExact, Prices: []SnapshotPrice{
+		{Component: ComponentCreation, Unit: unitCreation, Price: &creation, Confidence: ConfidenceExact},
+		{Component: ComponentVCPU, Unit: "vcpu-second", Price: &vcpu, Minimum: 60_000, Increment: 1000, Confidence: ConfidenceExact},
+		{Component: "fee:creation", Unit: unitCreation, Price: &creation, Confidence: ConfidenceExact}}}
+	before := s.Encode()
+	got := s.Continued()
+	if len(got.Prices) != 1 || got.Prices[0].Component != ComponentVCPU || got.Prices[0].Minimum != 0 || got.Prices[0].Increment != 1000 {
+		t.Errorf("%+v", got.Prices)
+	}
+	if s.Encode() != before {
+		t.Error("the first one's prices were changed")
+	}
+}
+
 func TestSnapshotsThatCannotSettleAreRefused(t *testing.T) {
 	t.Parallel()
 	b := readBook(t, bookYAML)

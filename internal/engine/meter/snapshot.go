@@ -130,6 +130,18 @@ func (p SnapshotPrice) dearerPaused() bool {
 	return p.Price != nil && p.Paused != nil && *p.Paused > *p.Price
 }
 
+// Continued is s for time that follows on time charged by s already: without
+// what is charged once for a sandbox, and without a minimum, which is owed
+// before. What an earlier charge left of an included amount is not known, and
+// counts anew.
+func (s PriceSnapshot) Continued() PriceSnapshot {
+	s.Prices = slices.DeleteFunc(slices.Clone(s.Prices), func(p SnapshotPrice) bool { return p.Unit == unitCreation })
+	for i := range s.Prices {
+		s.Prices[i].Minimum = 0
+	}
+	return s
+}
+
 func (s PriceSnapshot) activeCPU() bool { return s.Billing == extensions.BillingActiveCPU }
 
 func (s PriceSnapshot) check() error {

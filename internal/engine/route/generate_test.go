@@ -37,11 +37,14 @@ func genCandidate(t *rapid.T, i int) Candidate {
 	if rapid.Bool().Draw(t, "priced") {
 		c.Price.Hourly = &meter.Money{Amount: meter.Amount(rapid.Int64Range(0, 3).Draw(t, "price") * 1e9), Currency: pick(t, "currency", meter.Currency("USD"), "USD", "EUR")}
 	}
+	if rapid.IntRange(0, 7).Draw(t, "unpriced") == 0 {
+		c.Price = Price{Unpriced: &Unpriced{Reason: "it does not fit", Help: "correct its price"}}
+	}
 	c.Billing = pick(t, "paid", "", "", BillingPlatform, BillingBYOK)
 	count := func(label string) *int64 {
 		return pick(t, label, nil, ptr(int64(0)), ptr(int64(9)), ptr(int64(10)), ptr(int64(19)), ptr(int64(20)))
 	}
-	c.Room = Room{Max: count("max"), Live: count("live"), HostLive: count("live on host")}
+	c.Room = Room{Max: count("max"), Live: count("live"), HostLive: count("live on host"), PlaceMax: count("told"), PlaceUsed: count("used")}
 	if c.Host != nil && rapid.Bool().Draw(t, "bounded") {
 		c.Host.Capacity = &extensions.HostCapacity{MaxSandboxes: 20}
 	}
@@ -147,7 +150,7 @@ func permitted(q Query, c Candidate) bool {
 	for _, a := range p.Policies {
 		regional := region == "*" && a.Regions.Allowed == nil && len(a.Regions.Forbidden) == 0 || region != "*" && in(a.Regions, region)
 		isolated := a.RequireIsolation == "" || q.Spec.Isolation.Meets(a.RequireIsolation) || c.Capabilities.IsolationLevels[0].Meets(a.RequireIsolation)
-		paid := a.Billing == nil || c.Capabilities.PricingModel == extensions.PricingSelfHosted || q.Billing == BillingBYOK
+		paid := a.Billing == nil || c.Capabilities.PricingModel == extensions.PricingSelfHosted || cmp.Or(q.Billing, c.Billing) == BillingBYOK
 		if !in(a.Extensions, c.Binding) || c.Place != extensions.PlaceAccount && !in(a.Hosts, host) || !regional || !isolated || !paid {
 			return false
 		}
@@ -176,13 +179,13 @@ func eligible(q Query, c Candidate) bool {
 	}
 	full := func(max, live *int64) bool { return max != nil && (*max == 0 || live != nil && *live*10 > *max*9) }
 	hosted := c.Host != nil && c.Host.Capacity != nil && full(&c.Host.Capacity.MaxSandboxes, c.Room.HostLive)
-	billing := cmp.Or(q.Billing, BillingPlatform)
-	pool := !full(c.Room.Max, c.Room.Live) && !hosted && (own || c.Billing == "" || c.Billing == billing)
-	return c.Unavailable == nil && meant(q, c) && permitted(q, c) && pool && affordable &&
+	unlike := q.Billing != "" && c.Billing != "" && q.Billing != c.Billing
+	pool := !full(c.Room.Max, c.Room.Live) && !full(c.Room.PlaceMax, c.Room.PlaceUsed) && !hosted && (own || !unlike)
+	return c.Unavailable == nil && c.Price.Unpriced == nil && meant(q, c) && permitted(q, c) && pool && affordable &&
 		at(last) >= at(q.Spec.Isolation) && slices.Index(extensions.EgressLevels, c.Capabilities.Egress) >= need &&
 		(c.Capabilities.MaxTTL == 0 || time.Duration(q.Spec.TTL) <= c.Capabilities.MaxTTL) &&
 		(q.Spec.Resources.CPU == nil || c.Capabilities.EnforcesResourceLimits) &&
 		(q.DesiredMode != ModePaused || slices.Contains(c.Powers, extensions.PowerPause)) &&
-		(own || q.Billing == BillingBYOK || c.Capabilities.Expiry == extensions.ExpiryNative || c.Find.Strength == extensions.FindStrong) &&
+		(own || q.Billing == BillingBYOK || q.Billing == "" && c.Billing == BillingBYOK || c.Capabilities.Expiry == extensions.ExpiryNative || c.Find.Strength == extensions.FindStrong) &&
 		(q.Policy.Region == "" || anywhere || region == "eu" || region == "eu-1")
 }

@@ -24,6 +24,7 @@ type judge struct {
 	notes    []func(*judge, *Candidate)
 	doubles  bool // some candidate is NamedOnly
 	unusable bool // some candidate is Unavailable
+	unpriced bool // some candidate is Unpriced
 	refused  []refused
 	notices  map[string]bool
 }
@@ -73,7 +74,7 @@ func newJudge(q *Query) *judge {
 	}
 	for i := range q.Candidates {
 		c := &q.Candidates[i]
-		j.doubles, j.unusable = j.doubles || c.NamedOnly, j.unusable || c.Unavailable != nil
+		j.doubles, j.unusable, j.unpriced = j.doubles || c.NamedOnly, j.unusable || c.Unavailable != nil, j.unpriced || c.Price.Unpriced != nil
 	}
 	for i := range Rules {
 		if r := &Rules[i]; r.asked == nil || r.asked(j) {

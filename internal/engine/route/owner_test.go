@@ -26,6 +26,10 @@ func TestForbiddenAsksTheOwnersRulesAlone(t *testing.T) {
 	}
 	bound := vendor()
 	bound.Billing = route.BillingPlatform
+	keyed := vendor()
+	keyed.Billing = route.BillingBYOK
+	endlessKey := keyed
+	endlessKey.Find, endlessKey.Capabilities.Expiry = extensions.Find{Strength: extensions.FindNone}, extensions.ExpirySweep
 	endless := vendor()
 	endless.Credit, endless.Price.Unbounded = true, true
 	nothing := vendor()
@@ -50,6 +54,10 @@ func TestForbiddenAsksTheOwnersRulesAlone(t *testing.T) {
 		"billing of an own place":     {permission: policy(route.AccountPolicy{Billing: []string{}}), place: at("big")},
 		"the platform's key":          {billing: route.BillingBYOK, place: bound, want: route.RuleBilling},
 		"the platform's key, default": {place: bound},
+		"the user's key":              {billing: route.BillingPlatform, place: keyed, want: route.RuleBilling},
+		"the user's key, default":     {place: keyed},
+		"the user's key, unbounded":   {place: endlessKey},
+		"the user's key, by a policy": {permission: policy(route.AccountPolicy{Billing: []string{route.BillingBYOK}}), place: keyed},
 		"credit without a bound":      {place: endless, want: route.RuleCredit},
 		"what is never found":         {place: nothing, want: route.RuleExpiry},
 	} {

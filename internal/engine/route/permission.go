@@ -1,6 +1,7 @@
 package route
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -209,17 +210,12 @@ func tellAllowedIsolation(j *judge, c *Candidate) (string, string) {
 
 func (j *judge) billingPolicy(c *Candidate) func(*AccountPolicy) bool {
 	return func(p *AccountPolicy) bool {
-		return p.Billing == nil || c.selfHosted() || slices.Contains(p.Billing, j.billing())
+		return p.Billing == nil || c.selfHosted() || slices.Contains(p.Billing, j.billing(c))
 	}
 }
 
-// billing is what the request says, else the default.
-func (j *judge) billing() string {
-	if j.Billing == "" {
-		return BillingPlatform
-	}
-	return j.Billing
-}
+// billing is how a place is paid; what nobody says may be the platform's.
+func (j *judge) billing(c *Candidate) string { return cmp.Or(c.PaidAs(j.Billing), BillingPlatform) }
 
 func passAllowedBilling(j *judge, c *Candidate) bool {
 	return j.Permission.first(j.billingPolicy(c)) == nil
@@ -230,6 +226,9 @@ func tellAllowedBilling(j *judge, c *Candidate) (string, string) {
 	if len(p.Billing) == 0 {
 		return p.ID + " allows no place that is paid for", j.askFor(p, "choose a place of your own")
 	}
-	return p.ID + " allows billing " + strings.Join(p.Billing, ", ") + " only, and this is " + j.billing(),
-		j.askFor(p, `set billing = "`+p.Billing[0]+`"`)
+	help := `set billing = "` + p.Billing[0] + `"`
+	if c.Billing != "" && !slices.Contains(p.Billing, c.Billing) {
+		help = "choose a place whose binding is paid as " + p.Billing[0]
+	}
+	return p.ID + " allows billing " + strings.Join(p.Billing, ", ") + " only, and this is " + j.billing(c), j.askFor(p, help)
 }

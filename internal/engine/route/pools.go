@@ -1,6 +1,7 @@
 package route
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
@@ -25,51 +26,90 @@ type Room struct {
 	// Live and HostLive count the account's sandboxes at the binding and on
 	// the host. A plan does not count.
 	Live, HostLive *int64
+	// PlaceMax and PlaceUsed are what the place itself told: its limit, and what
+	// is there, whoever made it. Only a create asks.
+	PlaceMax, PlaceUsed *int64
 }
 
-// ceilings are what bounds c: the binding's limit and its host's.
-func (c *Candidate) ceilings() (binding, host int64, bound, hostBound bool) {
-	if c.Room.Max != nil {
-		binding, bound = *c.Room.Max, true
-	}
+// whose ceiling it is.
+type whose int
+
+const (
+	ofHost    whose = iota // its owner's word
+	ofBinding              // its owner's word, or what the extension declares
+	ofPlace                // what the place told
+)
+
+// ceiling is one bound on how many sandboxes may be at a place.
+type ceiling struct {
+	most  int64
+	live  *int64 // nil = not counted
+	whose whose
+}
+
+// ceilings are what bounds c; the first n are known.
+func (c *Candidate) ceilings() (all [3]ceiling, n int) {
 	if c.Host != nil && c.Host.Capacity != nil && c.Host.Capacity.MaxSandboxes > 0 {
-		host, hostBound = c.Host.Capacity.MaxSandboxes, true
+		all[n] = ceiling{c.Host.Capacity.MaxSandboxes, c.Room.HostLive, ofHost}
+		n++
 	}
-	return binding, host, bound, hostBound
+	if c.Room.Max != nil {
+		all[n] = ceiling{*c.Room.Max, c.Room.Live, ofBinding}
+		n++
+	}
+	if c.Room.PlaceMax != nil {
+		all[n] = ceiling{*c.Room.PlaceMax, c.Room.PlaceUsed, ofPlace}
+		n++
+	}
+	return all, n
 }
 
-// nearlyFull reports more than 90 % of a ceiling in use: the rest is left for
-// what is under way and was not counted yet.
-func nearlyFull(live *int64, ceiling int64) bool {
-	return ceiling <= 0 || live != nil && *live > ceiling/10*9+ceiling%10*9/10
+// full reports more than 90 % of a ceiling in use: the rest is left for what is
+// under way and was not counted yet.
+func (x ceiling) full() bool {
+	return x.most <= 0 || x.live != nil && *x.live > x.most/10*9+x.most%10*9/10
 }
 
 func passCapacity(_ *judge, c *Candidate) bool {
-	binding, host, bound, hostBound := c.ceilings()
-	return !(bound && nearlyFull(c.Room.Live, binding)) && !(hostBound && nearlyFull(c.Room.HostLive, host))
+	all, n := c.ceilings()
+	for _, x := range all[:n] {
+		if x.full() {
+			return false
+		}
+	}
+	return true
 }
 
 func tellCapacity(_ *judge, c *Candidate) (string, string) {
-	binding, host, _, hostBound := c.ceilings()
-	live, ceiling, whose := c.Room.Live, binding, c.Binding
-	if hostBound && nearlyFull(c.Room.HostLive, host) {
-		live, ceiling, whose = c.Room.HostLive, host, "host "+c.Host.Name
+	all, n := c.ceilings()
+	x := all[0]
+	for _, x = range all[:n] {
+		if x.full() {
+			break
+		}
+	}
+	name, raise := c.Binding, "raise capacity.max_sandboxes of "+c.Binding
+	switch x.whose {
+	case ofHost:
+		name, raise = "host "+c.Host.Name, "raise capacity.max_sandboxes of host "+c.Host.Name
+	case ofPlace:
+		name, raise = c.ID(), "have the limit of "+c.ID()+" raised"
 	}
 	switch {
-	case ceiling <= 0:
-		return whose + " takes no sandboxes: its capacity is 0", "raise capacity.max_sandboxes of " + whose
-	case *live >= ceiling:
-		return fmt.Sprintf("it is full: %d of at most %d sandboxes are there", *live, ceiling),
-			"destroy one, raise capacity.max_sandboxes of " + whose + " if it holds more, or add another place"
+	case x.most <= 0:
+		return name + " takes no sandboxes: its capacity is 0", raise
+	case *x.live >= x.most:
+		return fmt.Sprintf("it is full: %d of at most %d sandboxes are there", *x.live, x.most),
+			"destroy one, " + raise + " if it holds more, or add another place"
 	}
-	return fmt.Sprintf("it is nearly full: %d of at most %d sandboxes are there, more than 90 %%", *live, ceiling),
-		"destroy some, raise capacity.max_sandboxes of " + whose + " if it holds more, or add another place"
+	return fmt.Sprintf("it is nearly full: %d of at most %d sandboxes are there, more than 90 %%", *x.live, x.most),
+		"destroy some, " + raise + " if it holds more, or add another place"
 }
 
 // bounded is 0 for a place whose capacity is known: between equals it comes
 // first, because unknown is not unlimited.
 func (c *Candidate) bounded() int64 {
-	if _, _, bound, hostBound := c.ceilings(); bound || hostBound {
+	if _, n := c.ceilings(); n > 0 {
 		return 0
 	}
 	return 1
@@ -85,12 +125,17 @@ func tellAuthMode(j *judge, _ *Candidate) (string, string) {
 		"drop route.constraints.auth_mode, or use a place that is this machine or a host of yours"
 }
 
+// PaidAs is who pays for a metered place: as the request says, where it says
+// nothing as the binding does; "" where neither does, which is platform credit
+// once there was any.
+func (c *Candidate) PaidAs(requested string) string { return cmp.Or(requested, c.Billing) }
+
 // passBilling: a binding with a key of its own is paid by its owner, and one
 // with the platform's by the platform.
 func passBilling(j *judge, c *Candidate) bool {
-	return c.Billing == "" || c.Billing == j.billing() || c.selfHosted()
+	return c.Billing == "" || c.Billing == c.PaidAs(j.Billing) || c.selfHosted()
 }
 
 func tellBilling(j *judge, c *Candidate) (string, string) {
-	return "it is paid as " + c.Billing + ", and the request asks for " + j.billing(), `set billing = "` + c.Billing + `"`
+	return "it is paid as " + c.Billing + ", and the request asks for " + j.Billing, `set billing = "` + c.Billing + `", or leave it out`
 }

@@ -41,7 +41,7 @@ type Query struct {
 	// only. Names of hosts that are not there are a notice.
 	Prefer, Fallback []string
 	DesiredMode      string // running | paused | "" = leave alone
-	Billing          string // platform | byok; "" = platform
+	Billing          string // platform | byok; "" = as the binding says, see PaidAs
 	// Origin is where the snapshot or the sandbox to fork lives; nil where
 	// there is none, or where it is not known yet.
 	Origin     *Origin
@@ -116,6 +116,15 @@ type Price struct {
 	Unbounded  bool   // the worst case at the ttl is not known
 	// FeeUnbounded: nor is what the wallet pays of it.
 	FeeUnbounded bool
+	// Unpriced is set where the price is stated and cannot be worked out for
+	// this request; nothing else is known of it then.
+	Unpriced *Unpriced
+}
+
+// Unpriced says why a price cannot be worked out.
+type Unpriced struct {
+	Reason string
+	Help   string // what would make it known
 }
 
 // Latency is how long a place takes from create to ready.

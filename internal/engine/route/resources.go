@@ -126,10 +126,16 @@ func tellGPU(*judge, *Candidate) (string, string) {
 	return "it has no GPU", "remove resources.gpu, or choose a place with one"
 }
 
+func passPrice(_ *judge, c *Candidate) bool { return c.Price.Unpriced == nil }
+
+func tellPrice(_ *judge, c *Candidate) (string, string) {
+	return c.Price.Unpriced.Reason, c.Price.Unpriced.Help
+}
+
 func passMaxCost(j *judge, c *Candidate) bool {
 	limit, hourly := j.Policy.MaxCostPerHour, c.Price.Hourly
 	if hourly == nil {
-		return c.selfHosted() // nobody sends a bill for it
+		return c.selfHosted() || c.Price.Unpriced != nil // nobody sends a bill for it, or it is refused for that alone
 	}
 	return hourly.Currency == limit.Currency && hourly.Amount <= limit.Amount
 }

@@ -48,6 +48,7 @@ const (
 	RuleBilling     Rule = "viability.billing"
 	RuleCapacity    Rule = "viability.capacity"
 	RuleCredit      Rule = "viability.credit"
+	RulePrice       Rule = "viability.price"
 )
 
 // RuleInfo explains one rule.
@@ -99,7 +100,7 @@ var Rules = []RuleInfo{
 	{RuleEgress, StageViability, "that cannot enforce the network policy; `network.default: allow` is fine anywhere", passEgress, tellEgress,
 		func(j *judge) bool { return j.egress != extensions.EgressNone }},
 	{RuleTTL, StageViability, "where no sandbox may live as long as the ttl", passTTL, tellTTL, nil},
-	{RuleBilling, StageViability, "whose `billing` is not the request's; nobody pays for an own place", passBilling, tellBilling, nil},
+	{RuleBilling, StageViability, "whose `billing` is another than the request states; nobody pays for an own place", passBilling, tellBilling, nil},
 	{RuleExpiry, StageViability, "on platform credit that neither ends sandboxes by itself nor finds them again by id", passExpiry, tellExpiry,
 		func(j *judge) bool { return j.Billing != BillingBYOK }},
 	{RuleCredit, StageViability, "that platform credit would pay for, or a fee that grows with time, and that ends no sandbox by itself or has no known price; a create also counts the credit that an org was granted", passCredit, tellCredit, nil},
@@ -122,8 +123,10 @@ var Rules = []RuleInfo{
 	powerRule(RulePowerPause, extensions.PowerPause, "that cannot pause, for `desired_mode = \"paused\"`"),
 	powerRule(RulePowerFork, extensions.PowerFork, "that cannot fork, for `from_sandbox`"),
 	powerRule(RulePowerSnapshot, extensions.PowerSnapshot, "that cannot restore, for `from_snapshot`"),
-	{RuleCapacity, StageViability, "where more than 90 % of a known `capacity` is in use; a plan does not count", passCapacity, tellCapacity, nil},
+	{RuleCapacity, StageViability, "where more than 90 % of a known `capacity` is in use, or of the limit that the place tells; a plan does not count", passCapacity, tellCapacity, nil},
 	{RuleOption, StageViability, "that does not know, or misses, one of the `options` given for it", passOption, tellOption, nil},
+	{RulePrice, StageViability, "whose price cannot be worked out for this request: a number does not fit, or a fee is in another currency", passPrice, tellPrice,
+		func(j *judge) bool { return j.unpriced }},
 	{RuleMaxCost, StageViability, "above `route.constraints.max_cost_per_hour`, or metered at an unknown price", passMaxCost, tellMaxCost,
 		func(j *judge) bool { return j.Policy.MaxCostPerHour != nil }},
 }

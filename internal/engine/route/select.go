@@ -147,7 +147,7 @@ func (j *judge) checkNames() error {
 	} {
 		for _, name := range list.names {
 			if !j.there(name, list.of) {
-				j.notices[list.field+" names "+extensions.Clean(name, 80)+", which is not there"] = true
+				j.notices[list.field+" names "+extensions.Clean(name, 80)+", which is not there"+nearest(name, j.names(list.of))] = true
 			}
 		}
 	}
@@ -190,6 +190,15 @@ func (j *judge) placementFallback() []string {
 
 func invalid(format string, args ...any) *extensions.Error {
 	return extensions.Errorf(extensions.KindInvalid, format, args...)
+}
+
+// nearest ends a notice with the name that may have been meant; "" where none is
+// like it.
+func nearest(word string, known []string) string {
+	if near := strictyaml.NearestN(word, known, 1); len(near) > 0 {
+		return "; the nearest is " + near[0]
+	}
+	return ""
 }
 
 func didYouMean(word string, known []string) string {

@@ -106,13 +106,20 @@ func short(d time.Duration) string {
 	return s
 }
 
-func passExpiry(_ *judge, c *Candidate) bool {
-	return c.Capabilities.Expiry == extensions.ExpiryNative || c.selfHosted() || c.Find.Recoverable()
+func passExpiry(j *judge, c *Candidate) bool {
+	return j.billing(c) == BillingBYOK || c.Capabilities.Expiry == extensions.ExpiryNative || c.selfHosted() || c.Find.Recoverable()
 }
 
-func tellExpiry(*judge, *Candidate) (string, string) {
-	return "it neither ends a sandbox by itself nor finds one again by id, so a lost one would cost platform credit without end",
-		`set billing = "byok", so that your own account with the vendor bears it`
+func tellExpiry(_ *judge, c *Candidate) (string, string) {
+	return "it neither ends a sandbox by itself nor finds one again by id, so a lost one would cost platform credit without end", c.ownAccount()
+}
+
+// ownAccount is what helps where platform credit cannot pay.
+func (c *Candidate) ownAccount() string {
+	if c.Billing == BillingPlatform { // the key is the platform's
+		return "choose a place where your own account with the vendor bears it"
+	}
+	return `set billing = "byok", so that your own account with the vendor bears it`
 }
 
 // ends reports that a sandbox ends there at its time, whoever watches.
@@ -143,7 +150,6 @@ func (c *Candidate) Uncreditable() (reason, help string) {
 }
 
 func tellCredit(_ *judge, c *Candidate) (string, string) {
-	const own = `set billing = "byok", so that your own account with the vendor bears it`
 	switch fee := c.Fee && !c.Credit; {
 	case fee && !c.ends():
 		return "the wallet would pay a fee as long as it runs, and it does not end a sandbox by itself: what that may cost has no bound",
@@ -152,9 +158,9 @@ func tellCredit(_ *judge, c *Candidate) (string, string) {
 		return "the wallet would pay a share of what it costs, which is not known", "add a price book for it to the catalog"
 	}
 	if !c.ends() {
-		return "platform credit would pay for it, and it does not end a sandbox by itself: what that may cost has no bound", own
+		return "platform credit would pay for it, and it does not end a sandbox by itself: what that may cost has no bound", c.ownAccount()
 	}
-	return "platform credit would pay for it, and what it costs is not known", "add a price book for it to the catalog, or " + own
+	return "platform credit would pay for it, and what it costs is not known", "add a price book for it to the catalog, or " + c.ownAccount()
 }
 
 func passRegion(j *judge, c *Candidate) bool {

@@ -31,7 +31,7 @@ func (b *backend) Provision(ctx context.Context, spec extensions.Spec) (extensio
 	obj, err := b.claim(ctx, spec)
 	if err != nil {
 		h := extensions.Handle{}
-		if k := extensions.KindOf(b.failure("", "", err)); k == extensions.KindIndeterminate || k == extensions.KindTimeout {
+		if k := extensions.KindOf(b.failure("", "", err)); k == extensions.KindIndeterminate || k == extensions.KindTimeout || obj.Ref != "" {
 			h = b.handle(spec.ID, obj.Ref) // it may exist
 		}
 		return fail(h, err)

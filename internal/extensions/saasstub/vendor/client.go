@@ -163,7 +163,7 @@ func (c *Client) bendBefore(ctx context.Context, r Rule, t target) error {
 	switch r.Do {
 	case DoHangBefore:
 		<-ctx.Done()
-		return fault(CodeNoRoute, "the call was given up before it arrived")
+		return fault(CodeAnswerLost, "the call was given up before the answer") // who called cannot know that nothing was done
 	case DoVanishBefore:
 		return c.v.transact(ctx, func(st *state) error {
 			for _, o := range st.Objects {

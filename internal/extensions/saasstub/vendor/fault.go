@@ -17,8 +17,8 @@ const (
 	CodeThrottled    Code = "throttled"
 	CodeUnavailable  Code = "unavailable"
 	CodeEnded        Code = "ended"       // the object exists and has ended
-	CodeNoRoute      Code = "no-route"    // the request never arrived
-	CodeAnswerLost   Code = "answer-lost" // it arrived; nobody heard the answer
+	CodeNoRoute      Code = "no-route"    // no connection: the request was never sent
+	CodeAnswerLost   Code = "answer-lost" // it may have arrived; nobody heard the answer
 )
 
 // Fault is what the service, or the way to it, answers instead of success.

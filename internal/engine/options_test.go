@@ -1,0 +1,49 @@
+package engine_test
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine"
+)
+
+// Options for an extension that is not there reach nobody, which is told in plan,
+// quote and create, with the name that may have been meant.
+func TestOptionsOfAnUnknownExtensionAreTold(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	dir := folder(t, map[string]string{"profiles/typo.yaml": "id: profile.typo\nversion: \"1.0.0\"\nextends: profile.stub\noptions: { ext.saas-stob: { nonsense: 1 } }\n"})
+	e, err := engine.New(engine.Options{Extensions: all(), StateDir: b.dir, Account: "acme/web", Catalog: []string{"testdata/catalog", dir}})
+	if err != nil {
+		t.Fatal(told(err))
+	}
+	t.Cleanup(func() { _ = e.Close() })
+	const want = "options names ext.saas-stob, which is not there; the nearest is ext.saas-stub"
+	tells := func(where string, notices []engine.Notice) {
+		t.Helper()
+		if !slices.ContainsFunc(notices, func(n engine.Notice) bool { return n.Summary == want }) {
+			t.Errorf("%s: %+v", where, notices)
+		}
+	}
+	req := engine.Request{Profile: "profile.typo", Name: "one"}
+	p, err := e.Plan(t.Context(), req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tells("plan", p.Notices)
+	q, err := e.Quote(t.Context(), req, engine.QuoteOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	tells("quote", q.Notices)
+	s, err := e.Create(t.Context(), req, nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Contains(s.Route.Notices, want) {
+		t.Errorf("the route: %+v", s.Route)
+	}
+	if _, err := e.Destroy(t.Context(), s.Receipt, engine.DestroyOptions{}); err != nil {
+		t.Error(err)
+	}
+}
