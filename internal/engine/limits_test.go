@@ -34,6 +34,32 @@ func TestAdoptingWithoutFundsForALaterEndKeepsTheEnd(t *testing.T) {
 	})
 }
 
+// What costs more while paused is set aside as paused, at the create, for a
+// later end and for an earlier one.
+func TestADearerPauseIsSetAside(t *testing.T) {
+	t.Parallel()
+	const components = "  - { component: sandbox, unit: sandbox-hour, price: \"1\", paused_price: \"2\" }\n"
+	onBoth(t, map[string]string{"prices/mine.yaml": prices("ext.mine", components)}, func(t *testing.T, b *bank) {
+		b.grant(10 * dollar)
+		s := b.make(b.Engine, engine.Request{Name: "one", TTL: "1h"})
+		b.pays("created", 8*dollar, 2*dollar, 0)
+		for _, c := range []struct {
+			ttl  string
+			want int64
+		}{{"3h", 6 * dollar}, {"2h", 4 * dollar}} {
+			if _, err := b.Update(t.Context(), s.Receipt, engine.Request{Profile: "profile.mine", Name: "one", TTL: c.ttl}, nil); err != nil {
+				t.Fatal(told(err))
+			}
+			if held := b.held(s.ID); held > c.want || held < c.want-dollar/30 {
+				t.Errorf("%d is held for %s", held, c.ttl)
+			}
+		}
+		if _, err := b.Destroy(t.Context(), s.Receipt, engine.DestroyOptions{}); err != nil || b.held(s.ID) != 0 {
+			t.Error(err)
+		}
+	})
+}
+
 // A plan tells of ceilings that would refuse, and the account shows them.
 func TestCeilingsAreToldBeforeTheyRefuse(t *testing.T) {
 	t.Parallel()
