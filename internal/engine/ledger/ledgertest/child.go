@@ -41,7 +41,7 @@ func Main(m *testing.M, end ...func() error) {
 		os.Exit(0)
 	}
 	if detector { // each step is many times slower, and what is drawn adds no other interleaving
-		if err := flag.Set("rapid.checks", "15"); err != nil { // the command line still has the last word
+		if err := flag.Set("rapid.checks", "10"); err != nil { // the command line still has the last word
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}
