@@ -67,7 +67,7 @@ bound how fast sandboxes are made or money is spent, and tell when the next fits
 		Example: "  sandboxer ledger balance --account acme/web",
 		Args:    args(cobra.NoArgs),
 		RunE: func(c *cobra.Command, _ []string) error {
-			return a.withEngine(func(e *engine.Engine) error {
+			return a.withLedger(c.Context(), func(e *engine.Engine) error {
 				acc, err := e.AccountView(c.Context())
 				if err != nil {
 					return err

@@ -87,7 +87,7 @@ func (a *app) budgetListCommand() *cobra.Command {
 		Short: "All budgets of the organisation and of its workspaces",
 		Args:  args(cobra.NoArgs),
 		RunE: func(c *cobra.Command, _ []string) error {
-			return a.withEngine(func(e *engine.Engine) error {
+			return a.withLedger(c.Context(), func(e *engine.Engine) error {
 				list, err := e.Budgets(c.Context())
 				if err != nil {
 					return err
@@ -107,7 +107,7 @@ func (a *app) budgetRemoveCommand() *cobra.Command {
 		Short: "Take a budget's limit away; its history stays",
 		Args:  args(cobra.ExactArgs(1)),
 		RunE: func(c *cobra.Command, given []string) error {
-			return a.withEngine(func(e *engine.Engine) error {
+			return a.withLedger(c.Context(), func(e *engine.Engine) error {
 				b, err := e.RemoveBudget(c.Context(), whole, given[0], currency)
 				if err != nil {
 					return err

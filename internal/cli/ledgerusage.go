@@ -122,7 +122,7 @@ in UTC, or how long ago (7d). What ends at --to itself is not counted.`,
 		Args:        args(cobra.NoArgs),
 		Annotations: map[string]string{moreFormats: formatCSV},
 		RunE: func(c *cobra.Command, _ []string) error {
-			return a.withEngine(func(e *engine.Engine) error {
+			return a.withLedger(c.Context(), func(e *engine.Engine) error {
 				if sandbox != "" {
 					s, err := a.find(c.Context(), e, sandbox)
 					if err != nil {
