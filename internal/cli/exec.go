@@ -28,10 +28,11 @@ type execView struct {
 }
 
 type execFlags struct {
-	stdin bool
-	shell string
-	env   []string
-	req   engine.ExecRequest
+	stdin  bool
+	detach bool
+	shell  string
+	env    []string
+	req    engine.ExecRequest
 }
 
 func (a *app) sandboxExecCommand() *cobra.Command {
@@ -43,11 +44,13 @@ func (a *app) sandboxExecCommand() *cobra.Command {
 or quoted. Use --shell for a script. Output comes as it is printed; with
 --format json it is captured (1 MiB of each stream) and printed with the exit code;
 a stream that is not UTF-8 is there as it was in stdout_base64 or stderr_base64.
-A command ends with its caller: interrupt it, and it is killed. What shall go on
-is started in the background by --shell, with its output sent elsewhere.`,
+The command ends with its caller: interrupt or kill this one, or lose the
+connection, and the command is killed. With --detach it goes on by itself until
+it or the sandbox ends; it has no input, and its output goes nowhere.`,
 		Example: `  sandboxer sandbox exec e2e-main -- go test ./...
   sandboxer sandbox exec e2e-main --shell 'ls | wc -l'
-  tar c src | sandboxer sandbox exec e2e-main --stdin -- tar x`,
+  tar c src | sandboxer sandbox exec e2e-main --stdin -- tar x
+  sandboxer sandbox exec e2e-main --detach --shell 'exec ./server >server.log 2>&1'`,
 		Args: args(cobra.MinimumNArgs(1)),
 		RunE: func(c *cobra.Command, given []string) error {
 			req, err := f.request(given[1:], a.in)
@@ -59,6 +62,7 @@ is started in the background by --shell, with its output sent elsewhere.`,
 	}
 	fl := c.Flags()
 	fl.BoolVarP(&f.stdin, "stdin", "i", false, "pass standard input on")
+	fl.BoolVarP(&f.detach, "detach", "d", false, "start the command, which needs a shell inside, and do not wait for it")
 	fl.StringVar(&f.shell, "shell", "", "run this `script` with /bin/sh instead of a command")
 	fl.StringArrayVarP(&f.env, "env", "e", nil, "environment variable `key=value`; repeat it")
 	fl.StringVarP(&f.req.Dir, "dir", "C", "", "`folder` inside (default: the workspace)")
@@ -90,7 +94,26 @@ func (f *execFlags) request(command []string, in io.Reader) (engine.ExecRequest,
 	if f.stdin {
 		req.Stdin = in
 	}
-	return req, req.Check()
+	if err := req.Check(); err != nil || !f.detach {
+		return req, err
+	}
+	if f.stdin || req.Timeout != 0 {
+		return req, extensions.Errorf(extensions.KindInvalid, "--detach goes with neither --stdin nor --timeout: nobody waits for the command").
+			WithRemedy("leave one of them out; timeout(1) inside bounds a command that goes on by itself")
+	}
+	return detached(req), nil
+}
+
+// detached is the request to start req's command and to leave it. A program
+// that is not there is told as a shell tells it.
+func detached(req engine.ExecRequest) engine.ExecRequest {
+	argv := req.Command
+	if req.Shell != "" {
+		argv, req.Shell = []string{"/bin/sh", "-c", req.Shell}, ""
+	}
+	const start = `command -v "$1" >/dev/null || { echo "$1: not found" >&2; exit 127; }; "$@" </dev/null >/dev/null 2>&1 &`
+	req.Command = append([]string{"/bin/sh", "-c", start, "sh"}, argv...)
+	return req
 }
 
 func (a *app) exec(ctx context.Context, e *engine.Engine, idOrName string, req engine.ExecRequest) error {

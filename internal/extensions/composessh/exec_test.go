@@ -205,6 +205,13 @@ func TestACommandEndsWithItsConnection(t *testing.T) {
 // ask for the end of what it began.
 func checkCutLines(t *testing.T, s *site, b *Backend, h extensions.Handle) {
 	t.Helper()
+	// What a command left in the background goes on without a connection.
+	run(t, b, h, extensions.ExecRequest{Shell: `(while :; do printf x >>/tmp/kept; sleep 0.1; done) </dev/null >/dev/null 2>&1 &`})
+	defer func() {
+		if r := run(t, b, h, extensions.ExecRequest{Shell: `a=$(wc -c </tmp/kept); sleep 1; [ "$a" != "$(wc -c </tmp/kept)" ]`}); r.ExitCode != 0 {
+			t.Error("what was left in the background has ended")
+		}
+	}()
 	for what, req := range map[string]extensions.ExecRequest{
 		"alone":           {},
 		"with input":      {Stdin: strings.NewReader("all of it")},
