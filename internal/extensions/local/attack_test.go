@@ -437,6 +437,8 @@ func touch(mb int) []byte {
 
 func loadBombs() {
 	attacks["foreign-calls"] = foreignCall
+	attacks["memory-forked"] = memoryForked
+	attacks["memory-mapped"] = memoryMapped
 	attacks["fork-bomb"] = func(a []string) (string, bool) {
 		most, _ := strconv.Atoi(a[0])
 		for n := range most * 4 {
@@ -452,6 +454,9 @@ func loadBombs() {
 	}
 	attacks["memory-hold"] = func(a []string) (string, bool) {
 		mb, _ := strconv.Atoi(a[0])
+		if len(a) > 1 && a[1] == "hidden" {
+			_ = unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0)
+		}
 		b := touch(mb)
 		time.Sleep(4 * time.Second)
 		return fmt.Sprintf("held %d", len(b)), false

@@ -19,7 +19,13 @@ host's own network *including the services on its loopback*. Allowlists are refu
 
 **Limits**: pids always hold. Memory and CPU hold where cgroups are writable (root, or a delegated cgroup), else they are
 refused, or best effort where the profile says so. The workspace and all other writable folders live in one tmpfs, whose
-size is the disk limit; they occupy memory.
+size is the disk limit; they occupy memory. ` + "`sandboxer host check`" + ` says which bound on memory is in force:
+
+- With a memory cgroup the kernel bounds programs and files together, and by the cgroup's own count the largest program is
+  ended when the programs alone hold more than ` + "`memory_mb`" + `.
+- Without one, on best effort, what each program holds is added up five times a second, what is shared counted once (PSS), and
+  the largest is ended when they pass the limit together. A program that does not let itself be looked into counts with all
+  that it shares (RSS).
 
 **Expiry** is enforced by the sandbox's own init on this host, also when sandboxer and Terraform are gone.
 

@@ -10,6 +10,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -262,6 +263,9 @@ func TestProbeProvesWhatItSays(t *testing.T) {
 	must(t, err)
 	if len(f.Isolation) != 2 || f.CPUs == 0 || f.MemoryMB == 0 {
 		t.Errorf("facts: %+v", f)
+	}
+	if !slices.ContainsFunc(f.Notes, func(n string) bool { return strings.Contains(n, "memory_mb") }) {
+		t.Errorf("nothing says what bounds memory: %q", f.Notes)
 	}
 	if ids, err := b.settings.ids(); err != nil || len(ids) != 0 {
 		t.Errorf("the probe left %v, %v", ids, err)

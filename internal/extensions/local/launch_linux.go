@@ -91,6 +91,7 @@ type launch struct {
 
 	walls  walls.Config
 	inside initd.Config
+	filter filterOptions
 	groups cgroups
 	uid    int      // host uid
 	hold   *os.File // holds the host uid; nil for ordinary users
@@ -106,6 +107,7 @@ func (l *launch) try(ctx context.Context, mode string) (err error) {
 		}
 	}()
 	l.rec.Mode = mode
+	defer func() { l.groups.close() }()
 	if err := l.plan(mode); err != nil {
 		return err
 	}
@@ -153,11 +155,10 @@ func (l *launch) plan(mode string) error {
 	}
 	failpoint("planned", l.bx.dir)
 	l.groups.create(want.bounds())
-	var options filterOptions
-	if l.rec.Unenforced, options, err = want.enforced(l.groups, l.spec.ID, &l.walls); err != nil {
+	if l.rec.Unenforced, l.filter, err = want.enforced(l.groups, l.spec.ID, &l.walls); err != nil {
 		return err
 	}
-	if l.walls.Filter, err = filter(options); err != nil {
+	if l.walls.Filter, err = filter(l.filter); err != nil {
 		return err
 	}
 	l.inside = initConfig(l.spec, walls.Home, standardPath)
@@ -169,9 +170,10 @@ func (l *launch) plan(mode string) error {
 			l.inside.Seed = walls.Workspace
 		}
 	}
-	if options.noMemory || l.spec.Resources.MemoryMB != nil {
+	if l.filter.noMemory || l.spec.Resources.MemoryMB != nil {
 		l.inside.WatchMemory = want.memory
 	}
+	l.inside.Counted, l.rec.Memory = !l.filter.noMemory, l.groups.memoryBy()
 	return nil
 }
 
@@ -186,7 +188,7 @@ func (l *launch) start(ctx context.Context, mode string) error {
 	if err != nil {
 		return extensions.Errorf(extensions.KindUnsupported, "our own program cannot be put into sealed memory: %w", err)
 	}
-	files := []*os.File{p.null, p.null, p.null, p.configR, p.socket, p.lease, p.end, p.readyW, exe, l.hold}
+	files := []*os.File{p.null, p.null, p.null, p.configR, p.socket, p.lease, p.end, p.readyW, exe, l.hold, l.groups.memory}
 	var pid int
 	if mode == modeBubblewrap {
 		pid, err = l.startBubblewrap(ctx, files)
@@ -213,7 +215,7 @@ func (l *launch) start(ctx context.Context, mode string) error {
 }
 
 // place moves the init into its cgroups. Where that is refused although the
-// folders could be made, no limit of theirs holds.
+// folders could be made, no limit of theirs holds, and memory is counted.
 func (l *launch) place(pid int) error {
 	err := l.groups.place(pid)
 	if err == nil {
@@ -222,7 +224,9 @@ func (l *launch) place(pid int) error {
 	r := l.spec.Resources
 	if r.BestEffort || r.CPU == nil && r.MemoryMB == nil {
 		l.rec.Unenforced = append(l.rec.Unenforced, "cgroups: "+err.Error())
-		return nil
+		l.rec.Memory, l.inside.Counted, l.inside.WatchMemory, l.filter.noMemory = memoryByCounting, false, l.inside.Memory, true
+		l.walls.Filter, err = filter(l.filter)
+		return err
 	}
 	return extensions.Errorf(extensions.KindUnsupported, "the sandbox cannot be moved into its cgroups: %w", err).
 		WithRemedy("run as root or in a delegated cgroup, drop the limits, or set resources.best_effort: true")

@@ -47,6 +47,7 @@ type record struct {
 	StartedAt  time.Time         `json:"started_at,omitzero"`
 	Deadline   time.Time         `json:"deadline"` // at create; the lease decides
 	Cgroups    []string          `json:"cgroups,omitempty"`
+	Memory     string            `json:"memory,omitempty"`     // what bounds the memory of programs, with walls
 	Unenforced []string          `json:"unenforced,omitempty"` // limits taken on best effort
 }
 

@@ -38,9 +38,11 @@ type Config struct {
 	Pids int64 `json:"pids,omitempty"`
 	// Memory bounds what one program may map privately, in bytes; 0 = no bound.
 	Memory int64 `json:"memory,omitempty"`
-	// WatchMemory is the bound on the sum of what programs hold, in bytes,
-	// where no cgroup holds it; 0 = not watched.
+	// WatchMemory is the bound on what all programs hold together, in bytes,
+	// files in the writable folders not counted; 0 = not watched.
 	WatchMemory int64 `json:"watch_memory,omitempty"`
+	// Counted says that Files.Memory is there and counts every process of the sandbox.
+	Counted bool `json:"counted,omitempty"`
 }
 
 // Files are the descriptors an init starts with.
@@ -50,6 +52,7 @@ type Files struct {
 	End      *os.File
 	Commit   *os.File // closed without a byte: the starter died before it registered us
 	Ready    *os.File
+	Memory   *os.File // memory.stat of the sandbox's cgroup
 }
 
 type server struct {
@@ -58,6 +61,8 @@ type server struct {
 	procs *procs
 	logs  *ring
 	seed  *os.Root
+
+	folders map[uint64]string // the writable folders by device, for the memory watch
 }
 
 // Serve runs the init until its deadline or until it is told to stop, and

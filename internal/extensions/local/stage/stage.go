@@ -36,9 +36,10 @@ const (
 	FDLease
 	FDEnd
 	FDReady
-	FDExe  // our own executable in sealed memory; walls only
-	FDHold // a socket that holds the host uid while the init lives, may be closed
-	FDSeed // the workspace while it can be written, made by the walls
+	FDExe    // our own executable in sealed memory; walls only
+	FDHold   // a socket that holds the host uid while the init lives, may be closed
+	FDMemory // memory.stat of the sandbox's cgroup, may be closed
+	FDSeed   // the workspace while it can be written, made by the walls
 )
 
 const maxConfig = 64 << 20
