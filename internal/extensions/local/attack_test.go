@@ -407,7 +407,27 @@ var attacks = map[string]func([]string) (string, bool){
 		return refused(unix.Setrlimit(unix.RLIMIT_NPROC, &unix.Rlimit{Cur: 1 << 30, Max: 1 << 30}))
 	},
 	"oom-score": func([]string) (string, bool) {
-		return refused(os.WriteFile("/proc/self/oom_score_adj", []byte("-1000"), 0))
+		set := func() bool { b, _ := os.ReadFile("/proc/self/oom_score_adj"); return string(b) == "1000\n" }
+		for try := 0; !set(); try++ { // the init sets it when we run already
+			if try == 100 {
+				return "it was never set", true
+			}
+			time.Sleep(10 * time.Millisecond)
+		}
+		pid, err := sleeper("/bin/sleep", "5")
+		if err != nil {
+			return err.Error(), true
+		}
+		defer func() { _ = syscall.Kill(pid, syscall.SIGKILL) }()
+		child := fmt.Sprintf("/proc/%d", pid)
+		return any1([]string{"/proc/self", "/proc/thread-self", fmt.Sprintf("/proc/%d", os.Getpid()), fmt.Sprintf("/proc/self/task/%d", syscall.Gettid()), "/proc/1", child}, func(dir string) (string, bool) {
+			for _, n := range []string{"-1000", "0", "999"} {
+				if err := os.WriteFile(dir+"/oom_score_adj", []byte(n), 0); err == nil {
+					return n + " was taken", true
+				}
+			}
+			return refused(os.WriteFile(dir+"/oom_adj", []byte("0"), 0))
+		})
 	},
 	"hardlink-out": func([]string) (string, bool) {
 		return any1([]string{"/etc/passwd", "/usr/bin/env", "/etc/ssl/certs/ca-certificates.crt", "/proc/1/environ"}, func(p string) (string, bool) { return refused(os.Link(p, "/workspace/hard")) })

@@ -14,6 +14,9 @@ systems only profiles that say ` + "`isolation: {level: none}`" + ` run, as plai
 filter, Landlock. That is enough for your own code and for accidents. It is not enough for hostile code: the kernel is
 shared.
 
+Programs cannot write in /proc, so none takes itself off the list of those that the kernel ends first when memory runs out. On a
+kernel without Landlock one can lower its oom_score_adj to that of sandboxer.
+
 **Network** is all or nothing. ` + "`default: deny`" + ` is an empty network with a loopback of its own; ` + "`default: allow`" + ` is the
 host's own network *including the services on its loopback*. Allowlists are refused.
 

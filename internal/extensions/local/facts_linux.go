@@ -48,7 +48,7 @@ func holding(bx box) []string {
 		notes = append(notes, "no cpu cgroup is writable: fractions of cpu cannot be enforced"+help)
 	}
 	if _, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, 0, 0, unix.LANDLOCK_CREATE_RULESET_VERSION); errno != 0 {
-		notes = append(notes, "Landlock, the second layer, is missing in this kernel")
+		notes = append(notes, "Landlock, the second layer, is missing in this kernel: programs may lower their oom_score_adj to that of sandboxer")
 	}
 	return notes
 }

@@ -162,7 +162,7 @@ func (l *launch) plan(mode string) error {
 		return err
 	}
 	l.inside = initConfig(l.spec, walls.Home, standardPath)
-	l.inside.Walls, l.inside.Pids, l.inside.Memory = true, want.pids, want.memory
+	l.inside.Walls, l.inside.Access, l.inside.Pids, l.inside.Memory = true, l.walls.Access, want.pids, want.memory
 	if l.walls.Access != extensions.AccessNone {
 		l.inside.Workspace = walls.Workspace
 		l.inside.Seed = fmt.Sprintf("/proc/self/fd/%d", stage.FDSeed)

@@ -28,6 +28,7 @@ import (
 type Config struct {
 	ID        string   `json:"id"`
 	Walls     bool     `json:"walls"`
+	Access    string   `json:"access"`    // none | ro | rw, with walls
 	Workspace string   `json:"workspace"` // "" = none
 	Home      string   `json:"home"`
 	Seed      string   `json:"seed"` // the workspace as it can be written while it is filled
@@ -72,7 +73,11 @@ func Serve(cfg Config, files Files) error {
 	// we start.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGUSR1,
 		syscall.SIGUSR2, syscall.SIGPIPE, syscall.SIGTSTP, syscall.SIGTTIN, syscall.SIGTTOU, syscall.SIGALRM, syscall.SIGABRT)
-	s := &server{cfg: cfg, files: files, procs: newProcs(cfg), logs: newRing()}
+	procs, err := newProcs(cfg)
+	if err != nil {
+		return err
+	}
+	s := &server{cfg: cfg, files: files, procs: procs, logs: newRing()}
 	go s.procs.reap()
 	listener, err := net.FileListener(files.Listener)
 	if err != nil {
