@@ -8,9 +8,10 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/local/stage"
 )
 
 // The controllers that limits need.
@@ -200,25 +201,4 @@ func (g cgroups) place(pid int) error {
 	return nil
 }
 
-// removeCgroups takes the empty folders away; the kernel may need a moment
-// after the last process ended.
-func removeCgroups(dirs []string) error {
-	var failed error
-	for _, dir := range dirs {
-		if !strings.HasPrefix(filepath.Base(dir), "sandboxer-sbx-") {
-			continue // a record that somebody wrote for us
-		}
-		for try := 0; ; try++ {
-			err := os.Remove(dir)
-			if err == nil || errors.Is(err, fs.ErrNotExist) {
-				break
-			}
-			if try == 100 {
-				failed = errors.Join(failed, err)
-				break
-			}
-			time.Sleep(20 * time.Millisecond)
-		}
-	}
-	return failed
-}
+func removeCgroups(dirs []string) error { return stage.RemoveCgroups(dirs) }

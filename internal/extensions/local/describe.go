@@ -32,6 +32,8 @@ size is the disk limit; they occupy memory. ` + "`sandboxer host check`" + ` say
 
 **Expiry** is enforced by the sandbox's own init on this host, also when sandboxer and Terraform are gone.
 
+Where it lies in cgroups, a small process outside removes those as soon as the init is gone.
+
 **Leaves behind** nothing after destroy. After expiry a record of a few hundred bytes until the next run settles it.
 Snapshots stay, as tar files in the state folder, until they are deleted.
 `

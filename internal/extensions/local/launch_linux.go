@@ -125,10 +125,10 @@ func (l *launch) try(ctx context.Context, mode string) (err error) {
 func (l *launch) undo() error {
 	ctx, cancel := context.WithTimeout(context.Background(), cleanupTime)
 	defer cancel()
-	err := l.rec.Init.kill(ctx)
+	err := errors.Join(l.rec.Keeper.kill(ctx), l.rec.Init.kill(ctx))
 	err = errors.Join(err, removeCgroups(l.rec.Cgroups), os.RemoveAll(l.bx.path(socketName)), os.RemoveAll(l.bx.path(endName)))
 	if err == nil {
-		l.rec.Init, l.rec.Cgroups, l.rec.Mode = nil, nil, ""
+		l.rec.Init, l.rec.Keeper, l.rec.Cgroups, l.rec.Mode = nil, nil, nil, ""
 	}
 	return err
 }
@@ -206,6 +206,9 @@ func (l *launch) start(ctx context.Context, mode string) error {
 	if err := l.place(pid); err != nil {
 		return err
 	}
+	if err := l.keep(exe); err != nil {
+		return err
+	}
 	l.rec.StartedAt = time.Now().UTC()
 	if err := l.bx.write(*l.rec); err != nil {
 		return err
@@ -251,7 +254,7 @@ func (l *launch) startNamespaces(files []*os.File) (int, error) {
 		sys.GidMappingsEnableSetgroups = true
 		sys.Credential = &syscall.Credential{Uid: walls.UID, Gid: walls.GID}
 	}
-	return start(fmt.Sprintf("/proc/self/fd/%d", stage.FDExe), []string{stage.Name, stage.ModeWalls, string(l.spec.ID)}, files, sys)
+	return start(stage.ExePath, []string{stage.Name, stage.ModeWalls, string(l.spec.ID)}, files, sys)
 }
 
 func (l *launch) gid() int {
