@@ -21,7 +21,8 @@ host's own network *including the services on its loopback*. Allowlists are refu
 refused, or best effort where the profile says so. The workspace and all other writable folders live in one tmpfs, whose
 size is the disk limit; they occupy memory.
 
-**Expiry** is enforced by the sandbox's own init on this host, also when sandboxer and Terraform are gone.
+**Expiry** is enforced by the sandbox's own init on this host, also when sandboxer and Terraform are gone. A sandbox whose
+folder is removed ends within seconds; one whose folder is moved shows as failed, and destroy or the next apply ends it.
 
 **Leaves behind** nothing after destroy. After expiry a record of a few hundred bytes until the next run settles it.
 Snapshots stay, as tar files in the state folder, until they are deleted.

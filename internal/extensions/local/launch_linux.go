@@ -124,7 +124,7 @@ func (l *launch) undo() error {
 	ctx, cancel := context.WithTimeout(context.Background(), cleanupTime)
 	defer cancel()
 	err := l.rec.Init.kill(ctx)
-	err = errors.Join(err, removeCgroups(l.rec.Cgroups), os.RemoveAll(l.bx.path(socketName)), os.RemoveAll(l.bx.path(endName)))
+	err = errors.Join(err, removeCgroups(l.rec.Cgroups), removeAll(l.bx.path(socketName), l.bx.beside(endEnding)))
 	if err == nil {
 		l.rec.Init, l.rec.Cgroups, l.rec.Mode = nil, nil, ""
 	}
@@ -211,6 +211,10 @@ func (l *launch) start(ctx context.Context, mode string) error {
 	failpoint("registered", l.bx.dir)
 	return p.hand(ctx, l.walls, l.inside)
 }
+
+// likelyCgroups are the cgroups of a sandbox of which no record is left, as they
+// would be made now.
+func likelyCgroups(id extensions.ID) []string { return planCgroups(string(id)).paths() }
 
 // place moves the init into its cgroups. Where that is refused although the
 // folders could be made, no limit of theirs holds.
