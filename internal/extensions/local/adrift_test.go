@@ -141,7 +141,7 @@ func TestASandboxEndsWithItsFolderAndTellsWhen(t *testing.T) {
 	must(t, os.RemoveAll(b.settings.box(spec.ID).dir))
 	eventually(t, 10*time.Second, "it ends", func() bool { return len(processesOf(spec.ID)) == 0 })
 	o := observed(t, b, h)
-	if o.Phase != extensions.PhaseAbsent || o.EndedAt.Before(removed) || o.EndedAt.After(time.Now()) {
+	if o.Phase != extensions.PhaseAbsent || o.Reason == "" || o.EndedAt.Before(removed) || o.EndedAt.After(time.Now()) {
 		t.Errorf("observed: %+v", o)
 	}
 	if all, err := b.Status(t.Context(), nil); err != nil || len(all) != 0 {
