@@ -30,7 +30,7 @@ const driverEnv = "SANDBOXER_ENGINE_DRIVER"
 
 type order struct {
 	Dir, Profile string
-	Do           string // create | rush | extend | destroy | sweep
+	Do           string // create | rush | extend | snapshot | destroy | sweep
 	Name         string
 	TTL          string // "" = 10m
 	Receipt      engine.Receipt
@@ -96,6 +96,11 @@ func drive(text string) int {
 		}
 	case "sweep":
 		if _, err := e.Sweep(context.Background(), false, nil); err != nil {
+			fmt.Fprintln(os.Stderr, extensions.KindOf(err), err, extensions.RemedyOf(err))
+			return 1
+		}
+	case "snapshot":
+		if _, err := e.Snapshot(context.Background(), o.Receipt, "kept"); err != nil {
 			fmt.Fprintln(os.Stderr, extensions.KindOf(err), err, extensions.RemedyOf(err))
 			return 1
 		}
