@@ -21,6 +21,8 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/failpoint"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger/pgtest"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/exttest"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/local"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/saasstub"
 )
 
@@ -46,6 +48,7 @@ func (o order) engine() (*engine.Engine, error) {
 }
 
 func TestMain(m *testing.M) {
+	exttest.GuardMain(local.New(), "acme/web")
 	if text := os.Getenv(driverEnv); text != "" {
 		os.Exit(drive(text))
 	}
