@@ -102,6 +102,7 @@ type Engine struct {
 	books    ledgers
 	turns    turns
 	recovery recovery
+	scratch  scratch
 	looked   sync.Map // host ref -> *sync.Once: see probeAgain
 }
 

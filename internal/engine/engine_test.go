@@ -8,6 +8,7 @@ import (
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/exttest"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/local"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/saasstub"
 )
@@ -30,6 +31,7 @@ func all() []extensions.Extension {
 func newBench(t *testing.T) *bench {
 	t.Helper()
 	b := &bench{t: t, dir: t.TempDir()}
+	exttest.Guard(t, b.dir)
 	t.Cleanup(b.removeAll)
 	b.Engine = b.reopen()
 	return b

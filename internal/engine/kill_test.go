@@ -21,6 +21,8 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/failpoint"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger/pgtest"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/exttest"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/local"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/saasstub"
 )
 
@@ -30,7 +32,7 @@ const driverEnv = "SANDBOXER_ENGINE_DRIVER"
 
 type order struct {
 	Dir, Profile string
-	Do           string // create | rush | extend | destroy | sweep
+	Do           string // create | rush | extend | snapshot | destroy | sweep
 	Name         string
 	TTL          string // "" = 10m
 	Receipt      engine.Receipt
@@ -46,6 +48,7 @@ func (o order) engine() (*engine.Engine, error) {
 }
 
 func TestMain(m *testing.M) {
+	exttest.GuardMain(local.New(), "acme/web")
 	if text := os.Getenv(driverEnv); text != "" {
 		os.Exit(drive(text))
 	}
@@ -96,6 +99,11 @@ func drive(text string) int {
 		}
 	case "sweep":
 		if _, err := e.Sweep(context.Background(), false, nil); err != nil {
+			fmt.Fprintln(os.Stderr, extensions.KindOf(err), err, extensions.RemedyOf(err))
+			return 1
+		}
+	case "snapshot":
+		if _, err := e.Snapshot(context.Background(), o.Receipt, "kept"); err != nil {
 			fmt.Fprintln(os.Stderr, extensions.KindOf(err), err, extensions.RemedyOf(err))
 			return 1
 		}

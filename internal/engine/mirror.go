@@ -27,8 +27,6 @@ func checkWorkspace(w extensions.Workspace) error {
 	return workspace.Check(w.Repo, w.Ref)
 }
 
-func (e *Engine) spoolDir() string { return filepath.Join(e.stateDir, "spool") }
-
 // SyncBack brings a mirrored workspace back now. Files changed on both sides
 // are returned as conflicts and left alone on this side.
 func (e *Engine) SyncBack(ctx context.Context, rec Receipt) (changed, conflicts []string, err error) {
@@ -82,11 +80,12 @@ func (e *Engine) moveBase(ctx context.Context, row ledger.Sandbox, report worksp
 type synced struct {
 	report workspace.Report
 	stream *os.File
+	done   func() // with the folder that the stream is in
 }
 
 func (s synced) release() {
 	_ = s.stream.Close()
-	_ = os.Remove(s.stream.Name())
+	s.done()
 }
 
 // left lists what was not brought back and why.
@@ -99,20 +98,21 @@ func (s synced) left() []string {
 }
 
 // syncBack downloads the workspace and merges it into dir.
-func (e *Engine) syncBack(ctx context.Context, b *opened, row ledger.Sandbox, dir string) (synced, error) {
+func (e *Engine) syncBack(ctx context.Context, b *opened, row ledger.Sandbox, into string) (synced, error) {
 	x, err := power[extensions.FileTransfer](e, b, extensions.PowerFiles)
 	if err != nil {
 		return synced{}, err
 	}
-	spool := e.spoolDir()
-	if err := os.MkdirAll(spool, 0o700); err != nil {
-		return synced{}, extensions.Errorf(extensions.KindInvalid, "the spool folder cannot be made: %w", err)
-	}
-	stream, err := os.CreateTemp(spool, "mirror-*.tar")
+	dir, done, err := e.openScratch()
 	if err != nil {
+		return synced{}, err
+	}
+	stream, err := os.CreateTemp(dir, "mirror-*.tar")
+	if err != nil {
+		done()
 		return synced{}, extensions.Errorf(extensions.KindUnavailable, "the workspace cannot be spooled: %w", err)
 	}
-	got := synced{stream: stream}
+	got := synced{stream: stream, done: done}
 	c := call{op: "download", binding: b.binding.ID, id: row.ID, timeout: timeoutProvision, once: true}
 	err = e.invoke(ctx, c, func(ctx context.Context) error { return x.Download(ctx, row.Handle, ".", stream) })
 	if err == nil {
@@ -125,7 +125,7 @@ func (e *Engine) syncBack(ctx context.Context, b *opened, row ledger.Sandbox, di
 		base = &m
 	}
 	if err == nil {
-		got.report, err = workspace.SyncBack(ctx, dir, base, stream, workspace.SyncOptions{SpoolDir: spool})
+		got.report, err = workspace.SyncBack(ctx, into, base, stream, workspace.SyncOptions{SpoolDir: e.spoolDir()})
 	}
 	if err != nil {
 		got.release()

@@ -37,6 +37,7 @@ func (e *Engine) recoverOnce(ctx context.Context, notify Notify) error {
 // credential, not reachable) is told and kept. It runs by itself once before
 // the first mutating operation of an Engine.
 func (e *Engine) Recover(ctx context.Context, notify Notify) error {
+	e.sweepScratch()
 	l, err := e.writer(ctx)
 	if err != nil {
 		return err

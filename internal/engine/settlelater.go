@@ -66,7 +66,12 @@ func (e *Engine) noteUnsettled(u unsettled) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
 	}
-	f, err := os.CreateTemp(dir, ".new-*")
+	part, done, err := e.openScratch()
+	if err != nil {
+		return err
+	}
+	defer done()
+	f, err := os.CreateTemp(part, "unsettled-*")
 	if err != nil {
 		return err
 	}
@@ -76,7 +81,6 @@ func (e *Engine) noteUnsettled(u unsettled) error {
 		err = os.Rename(f.Name(), filepath.Join(dir, string(u.ID)+".json"))
 	}
 	if err != nil {
-		_ = os.Remove(f.Name())
 		return err
 	}
 	if d, err := os.Open(dir); err == nil { // the name too survives a power cut, where the system can do that

@@ -21,6 +21,7 @@ const maxPlannedBytes = 32 << 20
 type sources struct {
 	workspace *workspace.Source // nil = empty, or not known yet
 	bundle    *workspace.Source // nil = the profile has none
+	done      func()            // with the folder they are in; nil = it is not ours
 }
 
 func (s sources) close() {
@@ -29,14 +30,23 @@ func (s sources) close() {
 			_ = f.Close() // a private temporary file
 		}
 	}
+	if s.done != nil {
+		s.done()
+	}
 }
 
 // openSources packs the workspace and the profile's bundle and has the first
 // choice judge them, before anything is recorded: what cannot be read or is
 // refused leaves no trace.
-func (c *creation) openSources(ctx context.Context, e *Engine, notify Notify) (err error) {
-	opts := workspace.Options{SpoolDir: e.spoolDir()}
+func (c *creation) openSources(ctx context.Context, e *Engine, notify Notify) error {
 	spec := c.p.resolved.Spec
+	var opts workspace.Options
+	var err error
+	if spec.Workspace.Repo != "" || bundled(spec) {
+		if opts.SpoolDir, c.sources.done, err = e.openScratch(); err != nil {
+			return err
+		}
+	}
 	if c.sources.bundle, err = e.openBundle(ctx, c.p.resolved, opts); err != nil {
 		return err
 	}
@@ -62,12 +72,14 @@ func (c *creation) openSources(ctx context.Context, e *Engine, notify Notify) (e
 	return err
 }
 
+func bundled(s extensions.Spec) bool { return s.Compose != nil && s.Compose.Bundle != "" }
+
 // openBundle packs the folder beside the profile; nil where it names none.
 func (e *Engine) openBundle(ctx context.Context, r *profile.Resolved, opts workspace.Options) (*workspace.Source, error) {
-	if r.Spec.Compose == nil || r.Spec.Compose.Bundle == "" {
+	if !bundled(r.Spec) {
 		return nil, nil
 	}
-	b, err := e.catalog.OpenBundle(r.ID+"@"+r.Version, r.Spec.Compose.Bundle)
+	b, err := e.catalog.OpenBundle(r.ID+"@"+r.Version, r.Spec.Compose.Bundle, opts.SpoolDir)
 	if err != nil {
 		return nil, err
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/all"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/exttest"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/saasstub"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/saasstub/vendor"
 )
@@ -78,6 +79,7 @@ func newBed(t *testing.T) *bed {
 		t.Fatal(err)
 	}
 	b := &bed{t: t, root: root, state: filepath.Join(root, "s"), catalog: filepath.Join(root, "catalog")}
+	exttest.Guard(t, b.state)
 	t.Cleanup(func() {
 		for _, id := range b.destroyAll() {
 			b.notRunning(id)

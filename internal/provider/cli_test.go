@@ -11,6 +11,10 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/exttest"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/local"
 )
 
 // provider is the binary under test, built once for all tests that drive
@@ -31,6 +35,7 @@ var builtProvider = sync.OnceValues(func() (string, error) {
 var builtDir string
 
 func TestMain(m *testing.M) {
+	exttest.GuardMain(local.New(), "acme/web", "acme/api", engine.DefaultAccount)
 	code := m.Run()
 	if builtDir != "" {
 		if err := os.RemoveAll(builtDir); err != nil {

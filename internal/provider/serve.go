@@ -35,9 +35,15 @@ func Serve(ctx context.Context, args []string, version string, exts []extensions
 		debug.SetGCPercent(gcPercent)
 	}
 	p := New(version, exts)
+	debugged := slices.Contains(args, debugFlag)
+	if !debugged {
+		watching, done := context.WithCancel(ctx)
+		defer done()
+		go endWithParent(watching, os.Getppid, orphanLook, orphanGrace, p.orphaned)
+	}
 	err := providerserver.Serve(ctx, func() provider.Provider { return p }, providerserver.ServeOpts{
 		Address:         Address,
-		Debug:           slices.Contains(args, debugFlag),
+		Debug:           debugged,
 		ProtocolVersion: 6,
 	})
 	return errors.Join(err, p.Close())

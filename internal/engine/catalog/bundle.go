@@ -33,9 +33,9 @@ func (b *Bundle) Close() error {
 }
 
 // OpenBundle opens the folder that lies beside the profile ref and is called
-// bundle there. Links are followed inside it only. A missing folder is
-// KindInvalid.
-func (c *Catalog) OpenBundle(ref, bundle string) (*Bundle, error) {
+// bundle there. Links are followed inside it only; temp takes the copy of one
+// that the program itself carries. A missing folder is KindInvalid.
+func (c *Catalog) OpenBundle(ref, bundle, temp string) (*Bundle, error) {
 	owner, err := c.Profiles.BundleOf(ref)
 	if err != nil {
 		return nil, err
@@ -45,7 +45,7 @@ func (c *Catalog) OpenBundle(ref, bundle string) (*Bundle, error) {
 		return nil, extensions.Errorf(extensions.KindInternal, "nobody knows where %s comes from", owner)
 	}
 	if at.builtin {
-		return builtinBundle(builtin, at, bundle)
+		return builtinBundle(builtin, at, bundle, temp)
 	}
 	origin := filepath.Join(at.dir, profilesFolder, filepath.FromSlash(bundle))
 	outer, err := os.OpenRoot(at.dir)
@@ -60,9 +60,9 @@ func (c *Catalog) OpenBundle(ref, bundle string) (*Bundle, error) {
 	return &Bundle{Root: root, Origin: origin}, nil
 }
 
-// builtinBundle copies a bundle out of the program, because archives are
-// packed from folders.
-func builtinBundle(files fs.FS, at home, bundle string) (_ *Bundle, err error) {
+// builtinBundle copies a bundle out of the program into a folder in temp,
+// because archives are packed from folders.
+func builtinBundle(files fs.FS, at home, bundle, temp string) (_ *Bundle, err error) {
 	rel := path.Join("builtin", profilesFolder, bundle)
 	origin := path.Join(at.dir, profilesFolder, bundle)
 	sub, err := fs.Sub(files, rel)
@@ -72,7 +72,7 @@ func builtinBundle(files fs.FS, at home, bundle string) (_ *Bundle, err error) {
 	if err != nil {
 		return nil, noBundle(at.dir, origin, err)
 	}
-	dir, err := os.MkdirTemp("", "sandboxer-bundle-")
+	dir, err := os.MkdirTemp(temp, "sandboxer-bundle-")
 	if err != nil {
 		return nil, err
 	}

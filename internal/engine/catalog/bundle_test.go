@@ -1,7 +1,6 @@
 package catalog
 
 import (
-	"os"
 	"path/filepath"
 	"testing"
 	"testing/fstest"
@@ -10,10 +9,11 @@ import (
 )
 
 func TestABundleOfTheProgramIsCopiedAndRemoved(t *testing.T) {
-	t.Setenv("TMPDIR", t.TempDir())
+	t.Parallel()
+	temp := t.TempDir()
 	files := fstest.MapFS{"builtin/profiles/stack/web/compose.yaml": {Data: []byte("services: {}\n")}}
 	at := home{dir: builtinName, builtin: true}
-	b, err := builtinBundle(files, at, "stack")
+	b, err := builtinBundle(files, at, "stack", temp)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -24,10 +24,10 @@ func TestABundleOfTheProgramIsCopiedAndRemoved(t *testing.T) {
 	if err := b.Close(); err != nil {
 		t.Error(err)
 	}
-	if _, err := builtinBundle(files, at, "other"); !extensions.IsKind(err, extensions.KindInvalid) {
+	if _, err := builtinBundle(files, at, "other", temp); !extensions.IsKind(err, extensions.KindInvalid) {
 		t.Errorf("a folder that is not there: %v", err)
 	}
-	if left, err := filepath.Glob(filepath.Join(os.TempDir(), "*")); err != nil || len(left) > 0 {
+	if left, err := filepath.Glob(filepath.Join(temp, "*")); err != nil || len(left) > 0 {
 		t.Errorf("left behind: %v, %v", left, err)
 	}
 }

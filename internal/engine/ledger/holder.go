@@ -11,9 +11,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/gofrs/flock"
-
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger/lease"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/owned"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
@@ -47,7 +46,7 @@ type lockFiles struct {
 // heldFile is a lock file held by this process.
 type heldFile struct {
 	id   HolderID
-	lock *flock.Flock
+	file *owned.File
 }
 
 func (h *heldFile) holder() HolderID { return h.id }
@@ -56,23 +55,7 @@ func (h *heldFile) left() time.Duration { return forever }
 
 const forever = math.MaxInt64
 
-func (h *heldFile) release() error {
-	// Removed while locked: who tests it sees a lock or no file. Where open
-	// files cannot be removed, it is removed right after.
-	removed := os.Remove(h.lock.Path()) == nil
-	err := h.lock.Close()
-	if !removed {
-		err = errors.Join(err, ignoreMissing(os.Remove(h.lock.Path())))
-	}
-	return err
-}
-
-func ignoreMissing(err error) error {
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	return err
-}
+func (h *heldFile) release() error { return h.file.Release() }
 
 func (s *store) Holder(ctx context.Context) (HolderID, error) {
 	if s.writer == nil {
@@ -123,29 +106,16 @@ func (s *store) HolderAlive(ctx context.Context, id HolderID) (bool, error) {
 }
 
 // register makes and locks a file of a new name.
-func (h lockFiles) register(_ context.Context, now time.Time) (registration, error) {
+func (h lockFiles) register(ctx context.Context, now time.Time) (registration, error) {
 	if err := os.MkdirAll(h.folder, 0o700); err != nil {
 		return nil, err
 	}
-	for {
-		id := NewHolderID(now)
-		lock := flock.New(h.path(id))
-		if err := lock.Lock(); err != nil {
-			return nil, err
-		}
-		// Someone may have looked between making and locking, found nobody
-		// there and removed the file.
-		ours, err := lock.Stat()
-		if err == nil {
-			var there os.FileInfo
-			if there, err = os.Stat(h.path(id)); err == nil && os.SameFile(ours, there) {
-				return &heldFile{id, lock}, nil
-			}
-		}
-		if cerr := lock.Close(); cerr != nil || !errors.Is(err, fs.ErrNotExist) {
-			return nil, errors.Join(err, cerr)
-		}
+	id := NewHolderID(now)
+	file, err := owned.Hold(ctx, h.path(id))
+	if err != nil {
+		return nil, err
 	}
+	return &heldFile{id, file}, nil
 }
 
 // NewHolderID draws a name that was never used. The time in it is for people.
@@ -155,26 +125,18 @@ func NewHolderID(now time.Time) HolderID {
 
 func (h lockFiles) path(id HolderID) string { return filepath.Join(h.folder, string(id)+".lock") }
 
-// alive tests the lock. It is tested shared, so that two who look at the same
-// time do not take each other for the holder.
 func (h lockFiles) alive(_ context.Context, id HolderID) (bool, error) {
 	if id == "" || strings.ContainsAny(string(id), `/\`) {
 		return false, nil
 	}
-	probe := flock.New(h.path(id), flock.SetFlag(os.O_RDONLY))
-	free, err := probe.TryRLock()
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return false, nil
-	case err != nil:
-		return false, err
-	case !free:
-		return true, nil
+	held, err := owned.Held(h.path(id))
+	if held || err != nil || h.readOnly {
+		return held, err
 	}
-	if err := probe.Close(); err != nil || h.readOnly {
+	if err := os.Remove(h.path(id)); !errors.Is(err, fs.ErrNotExist) { // names are never used again
 		return false, err
 	}
-	return false, ignoreMissing(os.Remove(h.path(id))) // names are never used again
+	return false, nil
 }
 
 func (h lockFiles) sweep(ctx context.Context) {

@@ -8,8 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 
-	"github.com/gofrs/flock"
-
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/owned"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/tarstream"
 )
@@ -117,11 +116,11 @@ func lockFolder(ctx context.Context, dir, spool string) (func(), error) {
 	}
 	h := tarstream.NewHasher()
 	_, _ = h.Write([]byte(real))
-	lock := flock.New(filepath.Join(spool, "sync-"+h.Digest()[:16]+".lock"))
-	if _, err := lock.TryLockContext(ctx, lockRetry); err != nil {
+	lock, err := owned.Hold(ctx, filepath.Join(spool, "sync-"+h.Digest()[:16]+".lock"))
+	if err != nil {
 		return nil, fmt.Errorf("wait for another transfer into the workspace folder: %w", err)
 	}
-	return func() { _ = lock.Unlock() }, nil
+	return func() { _ = lock.Release() }, nil
 }
 
 // removeStage opens folders first that came without write permission.

@@ -8,13 +8,10 @@ import (
 	"os"
 	"path"
 	"slices"
-	"time"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/tarstream"
 )
-
-const lockRetry = 100 * time.Millisecond
 
 // syncer compares three sides of each path: base (where the workspace
 // started), there (the sandbox's copy, staged) and here (the local folder).

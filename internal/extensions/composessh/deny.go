@@ -51,8 +51,8 @@ func denyProved(stateDir string, h extensions.Host) string {
 	return string(text)
 }
 
-// keepProof keeps what h answered as deny_proof. A proof that cannot be kept is
-// made anew the next time.
+// keepProof keeps what h answered as deny_proof. A proof that cannot be kept, or
+// is read while it is written, is made anew.
 func keepProof(stateDir string, h extensions.Host, proof string) {
 	if stateDir == "" || !validProof(proof) || proof == denyProved(stateDir, h) {
 		return
@@ -61,14 +61,7 @@ func keepProof(stateDir string, h extensions.Host, proof string) {
 	if os.MkdirAll(filepath.Dir(file), 0o700) != nil {
 		return
 	}
-	next, err := os.CreateTemp(filepath.Dir(file), ".proof-*")
-	if err != nil {
-		return
-	}
-	_, err = next.WriteString(proof)
-	if e := next.Close(); err != nil || e != nil || os.Rename(next.Name(), file) != nil {
-		_ = os.Remove(next.Name())
-	}
+	_ = os.WriteFile(file, []byte(proof), 0o600)
 }
 
 func validProof(s string) bool {

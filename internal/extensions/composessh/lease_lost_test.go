@@ -71,3 +71,31 @@ func TestWhatHasLostItsRecordsIsEnded(t *testing.T) {
 		t.Errorf("its folder is gone, and containers are left: %s", left)
 	}
 }
+
+// So it is where the whole folder goes, or all folders with what ends sandboxes.
+func TestWhatHasLostItsFolderIsEnded(t *testing.T) {
+	t.Parallel()
+	for what, of := range map[string]func(s *site, spec extensions.Spec) string{
+		"its folder":  func(s *site, spec extensions.Spec) string { return filepath.Join(s.root, string(spec.ID)) },
+		"all folders": func(s *site, _ extensions.Spec) string { return s.root },
+	} {
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+			s := newSite(t)
+			b := s.open(t)
+			spec := s.spec(t)
+			h := s.provision(t, b, spec)
+			time.Sleep(6 * time.Second) // a look of the loop
+			must(t, os.RemoveAll(of(s, spec)))
+			if o := s.observe(t, b, h); o.Phase == extensions.PhaseAbsent {
+				t.Errorf("while it runs it is %s: %s", o.Phase, o.Reason)
+			}
+			if !waitFor(30*time.Second, func() bool { return docker(t, "ps", "-aq", "--filter", "label=sandboxer.id="+string(spec.ID)) == "" }) {
+				t.Error("it runs on")
+			}
+			if _, err := b.Teardown(t.Context(), h); err != nil {
+				t.Errorf("teardown: %v", err)
+			}
+		})
+	}
+}

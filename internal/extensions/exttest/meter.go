@@ -9,7 +9,7 @@ import (
 var extendChecks = []check{
 	{name: "extend/moves-the-deadline", power: extensions.PowerExtend, run: func(e *env) {
 		spec, h, _ := e.ready()
-		for _, to := range []time.Time{spec.Deadline.Add(time.Hour), spec.Deadline.Add(-30 * time.Minute)} {
+		for _, to := range []time.Time{spec.Deadline.Add(life / 2), spec.Deadline.Add(-life / 2)} {
 			if err := power[extensions.Extender](e, e.b).Extend(e.ctx(), h, to); err != nil {
 				e.Fatalf("extend to %s: %v", to, err)
 			}

@@ -7,11 +7,14 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
+// life is how long a sandbox of a check may live, more than any check takes.
+const life = 30 * time.Minute
+
 // Option changes the minimal spec.
 type Option func(*extensions.Spec)
 
 // Spec builds a minimal valid spec: a fresh id, generation 1, the labels every
-// object carries, an hour to live, network denied, an empty workspace.
+// object carries, half an hour to live, network denied, an empty workspace.
 func Spec(t testing.TB, cfg extensions.Config, opts ...Option) extensions.Spec {
 	t.Helper()
 	id, err := extensions.NewID(nil)
@@ -21,11 +24,11 @@ func Spec(t testing.TB, cfg extensions.Config, opts ...Option) extensions.Spec {
 	now := time.Now().UTC().Truncate(time.Microsecond)
 	s := extensions.Spec{
 		ID: id, Account: cfg.Account, Name: "conformance", Generation: 1,
-		CreatedAt: now, Deadline: now.Add(time.Hour),
+		CreatedAt: now, Deadline: now.Add(life),
 		Profile: "profile.conformance", Version: "1.0.0",
 		Network:   extensions.Network{Default: "deny"},
 		Workspace: extensions.Workspace{Mode: extensions.WorkspaceRemoteCanonical, Access: extensions.AccessRW},
-		Scope:     "session", TTL: extensions.Duration(time.Hour),
+		Scope:     "session", TTL: extensions.Duration(life),
 	}
 	for _, o := range opts {
 		o(&s)

@@ -33,7 +33,9 @@ func TestConformance(t *testing.T) {
 	exttest.Run(t, exttest.Harness{
 		New: func(testing.TB) extensions.Extension { return New() },
 		Config: func(t testing.TB) extensions.Config {
-			return extensions.Config{Binding: "ext.local", Account: "acme/web", StateDir: t.TempDir(),
+			state := t.TempDir()
+			exttest.Guard(t, state)
+			return extensions.Config{Binding: "ext.local", Account: "acme/web", StateDir: state,
 				Values: map[string]any{"max_sandboxes": testMax, "launcher": testLauncher()}}
 		},
 		User: "sandbox",

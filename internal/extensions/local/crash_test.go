@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/exttest"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/local/stage"
 )
 
@@ -32,13 +33,17 @@ func drive(action string) {
 	if err == nil {
 		b := opened.(*Backend)
 		id := extensions.ID(os.Getenv(driverIDEnv))
-		if action == "provision" {
+		switch action {
+		case "linger": // as a test that is killed
+			if err = exttest.GuardFolder(os.Getenv(driverStateEnv)); err == nil {
+				if _, _, err = b.Provision(ctx, drivenSpec(id, time.Minute)); err == nil {
+					dieNow()
+				}
+			}
+		case "provision":
 			life, _ := time.ParseDuration(os.Getenv(driverLifeEnv))
-			now := time.Now()
-			_, _, err = b.Provision(ctx, extensions.Spec{ID: id, Account: "acme/web", Name: "driven", Generation: 1, CreatedAt: now, Deadline: now.Add(life),
-				Isolation: extensions.IsolationProcess, Network: extensions.Network{Default: "deny"}, Instructions: "some",
-				Secrets: map[string]extensions.Secret{"TOKEN": extensions.NewSecret(os.Getenv("SANDBOXER_TEST_SECRET"))}})
-		} else {
+			_, _, err = b.Provision(ctx, drivenSpec(id, life))
+		default:
 			_, err = b.Teardown(ctx, b.settings.handle(record{ID: id}))
 		}
 	}
@@ -47,6 +52,13 @@ func drive(action string) {
 		os.Exit(3)
 	}
 	os.Exit(0)
+}
+
+func drivenSpec(id extensions.ID, life time.Duration) extensions.Spec {
+	now := time.Now()
+	return extensions.Spec{ID: id, Account: "acme/web", Name: "driven", Generation: 1, CreatedAt: now, Deadline: now.Add(life),
+		Isolation: extensions.IsolationProcess, Network: extensions.Network{Default: "deny"}, Instructions: "some",
+		Secrets: map[string]extensions.Secret{"TOKEN": extensions.NewSecret(os.Getenv("SANDBOXER_TEST_SECRET"))}}
 }
 
 func driver(t *testing.T, action, state string, id extensions.ID, life time.Duration, dieAt string) error {
@@ -197,6 +209,17 @@ func TestKilledAtRandomNothingIsLeftAfterTeardownByID(t *testing.T) {
 		must(t, err)
 		checkGone(t, b, id)
 	}
+}
+
+// A test that is killed, by its time limit too, leaves no sandbox for long.
+func TestTheSandboxesOfAKilledTestAreEnded(t *testing.T) {
+	t.Parallel()
+	b, id := openBackend(t, t.TempDir(), nil), testSpec(t).ID
+	if err := driver(t, "linger", filepath.Dir(b.settings.root), id, time.Minute, ""); err == nil {
+		t.Fatal("the driver was not killed")
+	}
+	eventually(t, 20*time.Second, "nothing is left of it", func() bool { return len(processesOf(id)) == 0 && !exists(b.settings.box(id).dir) })
+	checkGone(t, b, id)
 }
 
 func TestASandboxOfADeadProcessEndsAtItsDeadline(t *testing.T) {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/exttest"
 )
 
 // testSpec is a sandbox with everything shut and a short life.
@@ -26,6 +27,7 @@ func testSpec(t testing.TB) extensions.Spec {
 
 func openBackend(t testing.TB, root string, values map[string]any) *Backend {
 	t.Helper()
+	exttest.Guard(t, root)
 	if values == nil {
 		values = map[string]any{"launcher": testLauncher()}
 	}

@@ -66,11 +66,12 @@ func (b box) tryLock() (*os.File, error) {
 // make creates the folder if needed and takes the lock.
 func (b box) make(ctx context.Context) (*os.File, error) {
 	for range 5 {
-		if err := os.MkdirAll(b.dir, 0o700); err != nil {
-			return nil, err
+		var f *os.File
+		err := os.MkdirAll(b.dir, 0o700)
+		if err == nil {
+			f, err = b.lock(ctx, lockWait)
 		}
-		f, err := b.lock(ctx, lockWait)
-		if !errors.Is(err, fs.ErrNotExist) {
+		if !errors.Is(err, fs.ErrNotExist) { // it, or the empty folder it is in, was removed meanwhile
 			return f, err
 		}
 	}

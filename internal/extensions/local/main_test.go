@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"go.uber.org/goleak"
+
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/exttest"
 )
 
 // started counts what was begun below each state folder.
@@ -19,6 +21,7 @@ var started = struct {
 }{at: map[string]int{}}
 
 func TestMain(m *testing.M) {
+	exttest.GuardMain(New(), "acme/web")
 	failpoint = func(step, dir string) {
 		if step == "recorded" {
 			started.Lock()

@@ -33,6 +33,7 @@ func (b *Backend) provision(ctx context.Context, spec extensions.Spec) (extensio
 	if err := accept(spec); err != nil {
 		return extensions.Handle{}, none, err
 	}
+	b.settings.sweepHalves()
 	bx := b.settings.box(spec.ID)
 	lock, err := bx.make(ctx)
 	if err != nil {

@@ -51,6 +51,7 @@ func (b *Backend) snapshot(ctx context.Context, h extensions.Handle, spec extens
 	if err != nil {
 		return extensions.Snapshot{}, err
 	}
+	b.settings.sweepHalves()
 	if found, err := b.settings.readSnapshot(spec.ID); err == nil || !extensions.IsKind(err, extensions.KindNotFound) {
 		if err == nil && found.Sandbox != h.ID {
 			return extensions.Snapshot{}, extensions.Errorf(extensions.KindConflict, "%s is a snapshot of %s", spec.ID, found.Sandbox)
@@ -78,15 +79,17 @@ func (b *Backend) snapshot(ctx context.Context, h extensions.Handle, spec extens
 
 // keep writes archive and record beside each other and gives them their name
 // last: a snapshot is there whole or not at all. What a killed try left is
-// taken over by name.
+// taken over by name, or swept.
 func (b *Backend) keep(ctx context.Context, bx box, rec *snapshotRecord) (err error) {
 	dir := b.settings.snapshotDir(rec.ID)
 	tmp := filepath.Join(filepath.Dir(dir), ".new-"+rec.ID)
-	sweepHalves(filepath.Dir(dir), time.Now().Add(-staleAfter))
-	if err := os.RemoveAll(tmp); err != nil {
+	half := box{id: bx.id, dir: tmp}
+	lock, err := half.make(ctx)
+	if err != nil {
 		return err
 	}
-	if err := os.MkdirAll(tmp, 0o700); err != nil {
+	defer func() { _ = lock.Close() }()
+	if err := half.empty(); err != nil {
 		return err
 	}
 	defer func() {
@@ -115,16 +118,20 @@ func (b *Backend) keep(ctx context.Context, bx box, rec *snapshotRecord) (err er
 	return os.Rename(tmp, dir)
 }
 
-// staleAfter is when what a killed snapshot left is surely nobody's any more.
-const staleAfter = 24 * time.Hour
-
-// sweepHalves removes what killed snapshots and deletions left before a time.
-func sweepHalves(dir string, before time.Time) {
+// sweepHalves removes what killed snapshots and deletions left: a half that
+// somebody works on is locked.
+func (s settings) sweepHalves() {
+	dir := s.snapshotDir("")
 	entries, _ := os.ReadDir(dir)
 	for _, e := range entries {
-		half := strings.HasPrefix(e.Name(), ".new-") || strings.HasPrefix(e.Name(), ".gone-")
-		if info, err := e.Info(); half && err == nil && info.ModTime().Before(before) {
-			_ = os.RemoveAll(filepath.Join(dir, e.Name()))
+		if !strings.HasPrefix(e.Name(), ".new-") && !strings.HasPrefix(e.Name(), ".gone-") {
+			continue
+		}
+		half := box{dir: filepath.Join(dir, e.Name())}
+		if lock, err := half.tryLock(); err == nil {
+			_ = os.RemoveAll(half.dir)
+			_ = lock.Close()
+			removeIfEmpty(dir)
 		}
 	}
 }

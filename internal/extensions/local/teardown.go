@@ -25,6 +25,7 @@ func (b *Backend) teardown(ctx context.Context, h extensions.Handle) (extensions
 	if err != nil {
 		return extensions.CleanupReport{}, err
 	}
+	b.settings.sweepHalves()
 	gone := false
 	lock, err := bx.lock(ctx, lockWait)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -48,6 +48,14 @@ reap() {
 	unlock_sandbox
 }
 
+# adrift ends what runs on although its folder was removed: nothing tells its end
+# any more. Who removes a folder in order has removed the containers before. The
+# folder is made again for its lock, which a create of the same id takes too.
+adrift() {
+	ours_containers "$id" && [ -n "$ours" ] || return 0
+	mkdir "$box" 2>/dev/null && abandoned
+}
+
 # release takes the images of a sandbox that has expired, if nobody is at them.
 release() {
 	lock_sandbox 0 || return 0
@@ -124,9 +132,14 @@ collect() {
 }
 
 # look begins what is to be done and sets rest, the seconds/100 until the next
-# look, and alive, whether anything is left to watch.
+# look, and alive, whether anything is left to watch. watched are the ids of those
+# that it saw running.
+watched=''
 look() {
-	rest=500 alive=
+	rest=500 alive='' former=$watched watched=''
+	for id in $former; do
+		[ -d "$root/$id" ] || begin adrift "$id"
+	done
 	collect
 	for folder in "$root"/sbx-*; do
 		[ -d "$folder" ] || continue
@@ -137,7 +150,7 @@ look() {
 			begin release "$id"
 			continue
 		fi
-		alive=1
+		alive=1 watched="$watched $id"
 		if ! lease_left; then
 			! flock -n "$box/lock" true 2>/dev/null </dev/null || begin abandoned "$id"
 		elif [ "$left" -le 0 ]; then
@@ -173,12 +186,17 @@ main() {
 		fi
 		sleep "$(((rest + 99) / 100))" 7>&-
 	done
+	# All of root was removed: there is no script left to begin a task with.
+	for id in $watched; do
+		use_box "$id"
+		[ -d "$box" ] || (ours_containers "$id" && [ -n "$ours" ] && remove_objects)
+	done
 }
 
 check_root
 if [ -n "${task-}" ]; then
 	use_box "$task_id"
-	case $task in reap | release | abandoned | guard) "$task" ;; esac
+	case $task in reap | release | abandoned | adrift | guard) "$task" ;; esac
 	exit 0
 fi
 main
