@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -109,8 +110,8 @@ func (e *Engine) getAbsent(s Sandbox, row ledger.Sandbox, obs extensions.Observa
 		return s, nil
 	}
 	last := ""
-	if row.Reason != "" {
-		last = "; last known: " + row.Reason
+	if why := cmp.Or(obs.Reason, row.Reason); why != "" {
+		last = "; last known: " + why
 	}
 	err := extensions.Errorf(extensions.KindNotFound, "sandbox %s (%s) is gone from %s before its end at %s: lost%s",
 		row.ID, row.Name, candidateName(row), row.ExpiresAt.UTC().Format(time.RFC3339), last)

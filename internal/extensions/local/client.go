@@ -50,8 +50,8 @@ func (b box) open(ctx context.Context, req wire.Request) (*call, error) {
 func (b box) unreachable(err error) error {
 	r, readErr := b.read()
 	switch {
-	case errors.Is(readErr, os.ErrNotExist):
-		return extensions.Errorf(extensions.KindNotFound, "%s does not exist", b.id)
+	case errors.Is(readErr, os.ErrNotExist), readErr == nil && b.adrift(r):
+		return b.missing()
 	case readErr != nil:
 		return readErr
 	case !r.Init.alive():

@@ -39,7 +39,7 @@ func drive(action string) {
 				Isolation: extensions.IsolationProcess, Network: extensions.Network{Default: "deny"}, Instructions: "some",
 				Secrets: map[string]extensions.Secret{"TOKEN": extensions.NewSecret(os.Getenv("SANDBOXER_TEST_SECRET"))}})
 		} else {
-			_, err = b.Teardown(ctx, b.settings.handle(id))
+			_, err = b.Teardown(ctx, b.settings.handle(record{ID: id}))
 		}
 	}
 	if err != nil {
@@ -160,7 +160,7 @@ func initCount(id extensions.ID) int {
 
 func TestKilledAtAnyStepOfTeardownTheNextOneFinishes(t *testing.T) {
 	t.Parallel()
-	for _, step := range []string{"killed", "uncgrouped"} {
+	for _, step := range []string{"killed", "uncgrouped", "unfoldered"} {
 		t.Run(step, func(t *testing.T) {
 			t.Parallel()
 			b, id := openBackend(t, t.TempDir(), nil), testSpec(t).ID
@@ -260,7 +260,7 @@ func TestAfterARestartOfTheMachineNothingCountsAsAlive(t *testing.T) {
 		bx := b.settings.box(spec.ID)
 		must(t, os.MkdirAll(bx.dir, 0o700))
 		must(t, bx.write(record{Account: "acme/web", State: stateReady, Init: self, Deadline: time.Now().Add(life)}))
-		o, err := b.Status(t.Context(), []extensions.Handle{b.settings.handle(spec.ID)})
+		o, err := b.Status(t.Context(), []extensions.Handle{b.settings.handle(record{ID: spec.ID})})
 		must(t, err)
 		if o[0].Phase != want || o[0].EndedAt.IsZero() || o[0].EndedAt.After(time.Now()) {
 			t.Errorf("deadline in %s: %+v", life, o[0])

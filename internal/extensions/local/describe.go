@@ -30,7 +30,8 @@ size is the disk limit; they occupy memory. ` + "`sandboxer host check`" + ` say
   the largest is ended when they pass the limit together. A program that does not let itself be looked into counts with all
   that it shares (RSS).
 
-**Expiry** is enforced by the sandbox's own init on this host, also when sandboxer and Terraform are gone.
+**Expiry** is enforced by the sandbox's own init on this host, also when sandboxer and Terraform are gone. A sandbox whose
+folder is removed ends within seconds; one whose folder is moved shows as failed, and destroy or the next apply ends it.
 
 Where it lies in cgroups, a small process outside removes those as soon as the init is gone.
 

@@ -18,7 +18,7 @@ func (b *Backend) locked(ctx context.Context, h extensions.Handle, do func(box, 
 	}
 	lock, err := bx.lock(ctx, lockWait)
 	if errors.Is(err, fs.ErrNotExist) {
-		return extensions.Errorf(extensions.KindNotFound, "%s does not exist", h.ID)
+		return bx.missing()
 	}
 	if err != nil {
 		return err
@@ -28,11 +28,14 @@ func (b *Backend) locked(ctx context.Context, h extensions.Handle, do func(box, 
 	if err != nil {
 		return err
 	}
+	if bx.adrift(rec) {
+		return bx.missing()
+	}
 	return do(bx, rec)
 }
 
-// Extend implements extensions.Extender: one small write, which the init
-// reads within a second.
+// Extend implements extensions.Extender: a small write, which the init reads
+// within a second, and another one to tell what it was.
 func (b *Backend) Extend(ctx context.Context, h extensions.Handle, deadline time.Time) error {
 	return failed("extend", h.ID, b.locked(ctx, h, func(bx box, rec record) error {
 		if deadline.IsZero() {
@@ -41,7 +44,8 @@ func (b *Backend) Extend(ctx context.Context, h extensions.Handle, deadline time
 		if o := b.observe(bx, rec); o.Phase == extensions.PhaseExpired || o.Phase == extensions.PhaseFailed {
 			return extensions.Errorf(extensions.KindNotFound, "%s has ended: %s", h.ID, o.Reason)
 		}
-		return bx.setDeadline(deadline)
+		rec.Deadline = deadline.UTC()
+		return errors.Join(bx.setDeadline(deadline), bx.write(rec))
 	}))
 }
 

@@ -237,7 +237,7 @@ func TestADamagedSnapshotIsNotRestored(t *testing.T) {
 func TestAHandleOfAnotherMachineIsUnreachableNotAbsent(t *testing.T) {
 	t.Parallel()
 	b := openBackend(t, t.TempDir(), nil)
-	h := b.settings.handle(testSpec(t).ID)
+	h := b.settings.handle(record{ID: testSpec(t).ID})
 	h.Data = []byte(`{"machine":"0123456789abcdef","root":"` + b.settings.root + `"}`)
 	o, err := b.Status(t.Context(), []extensions.Handle{h})
 	must(t, err)

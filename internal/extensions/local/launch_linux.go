@@ -126,7 +126,7 @@ func (l *launch) undo() error {
 	ctx, cancel := context.WithTimeout(context.Background(), cleanupTime)
 	defer cancel()
 	err := errors.Join(l.rec.Keeper.kill(ctx), l.rec.Init.kill(ctx))
-	err = errors.Join(err, removeCgroups(l.rec.Cgroups), os.RemoveAll(l.bx.path(socketName)), os.RemoveAll(l.bx.path(endName)))
+	err = errors.Join(err, removeCgroups(l.rec.Cgroups), removeAll(l.bx.path(socketName), l.bx.beside(endEnding)))
 	if err == nil {
 		l.rec.Init, l.rec.Keeper, l.rec.Cgroups, l.rec.Mode = nil, nil, nil, ""
 	}
@@ -216,6 +216,10 @@ func (l *launch) start(ctx context.Context, mode string) error {
 	failpoint("registered", l.bx.dir)
 	return p.hand(ctx, l.walls, l.inside)
 }
+
+// likelyCgroups are the cgroups of a sandbox of which no record is left, as they
+// would be made now.
+func likelyCgroups(id extensions.ID) []string { return planCgroups(string(id)).paths() }
 
 // place moves the init into its cgroups. Where that is refused although the
 // folders could be made, no limit of theirs holds, and memory is counted.

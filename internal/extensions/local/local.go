@@ -27,7 +27,10 @@
 // # Expiry
 //
 // By the host: the sandbox's own init reads its lease and ends everything at
-// the deadline, with nobody watching. What it held in memory goes with it.
+// the deadline, with nobody watching, or when its folder is removed, since
+// nobody can reach it then. What it held in memory goes with it. The process is
+// known by number, start time and boot, from the record in the folder, a copy
+// of it beside, or the handle: as long as it runs it is never told to be gone.
 //
 // # Leaves behind
 //

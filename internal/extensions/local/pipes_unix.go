@@ -22,7 +22,7 @@ func newPipes(bx box) (*pipes, error) {
 	p.readyR, p.readyW, errs[2] = os.Pipe()
 	p.socket, errs[3] = listenSocket(bx)
 	p.lease, errs[4] = os.Open(bx.path(leaseName))
-	p.end, errs[5] = os.OpenFile(bx.path(endName), os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
+	p.end, errs[5] = os.OpenFile(bx.beside(endEnding), os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
 	if err := errors.Join(errs[:]...); err != nil {
 		p.close()
 		return nil, err

@@ -133,6 +133,34 @@ func TestInsideClosedNamespacesAPlainOneExpires(t *testing.T) {
 	}
 }
 
+func TestInsideClosedNamespacesAPlainOneEndsWithItsFolder(t *testing.T) {
+	needClosed(t)
+	b, spec := openBackend(t, t.TempDir(), nil), plainSpec(t)
+	h := provision(t, b, spec)
+	shell(t, b, h, "(setsid sleep 1003 >/dev/null 2>&1 &)")
+	must(t, os.RemoveAll(b.settings.box(spec.ID).dir))
+	eventually(t, 12*time.Second, "it is gone", func() bool {
+		return len(processesOf(spec.ID)) == 0 && len(sleepers(t, "1003")) == 0
+	})
+	if o := observed(t, b, h); o.Phase != extensions.PhaseAbsent || o.EndedAt.IsZero() {
+		t.Errorf("observed %+v", o)
+	}
+}
+
+func TestInsideClosedNamespacesAPlainOneIsEndedByItsHandleAlone(t *testing.T) {
+	needClosed(t)
+	b, spec := openBackend(t, t.TempDir(), nil), plainSpec(t)
+	h := provision(t, b, spec)
+	shell(t, b, h, "(setsid sleep 1004 >/dev/null 2>&1 &)")
+	ways["all folders moved"](t, b, spec.ID)
+	_, err := b.Teardown(t.Context(), h)
+	must(t, err)
+	if left := sleepers(t, "1004"); len(left) != 0 {
+		t.Errorf("left: %v", left)
+	}
+	checkGone(t, b, spec.ID)
+}
+
 func TestInsideClosedNamespacesAPlainOneRefusesWhatTakesWalls(t *testing.T) {
 	needClosed(t)
 	b := openBackend(t, t.TempDir(), nil)

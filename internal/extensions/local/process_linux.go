@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
 var bootID = sync.OnceValue(func() string {
@@ -61,6 +63,17 @@ func (p *process) alive() bool {
 	}
 	state, start, ok := processState(p.PID)
 	return ok && start == p.Start && state != 'Z' && state != 'X'
+}
+
+// serves reports whether this very process runs as an init of the sandbox. A
+// handle comes from elsewhere, so its word is not enough to end a process.
+func (p *process) serves(id extensions.ID) bool {
+	if !p.alive() {
+		return false
+	}
+	line, err := os.ReadFile("/proc/" + strconv.Itoa(p.PID) + "/cmdline")
+	argv := strings.Split(string(line), "\x00")
+	return err == nil && len(argv) > 2 && argv[2] == string(id)
 }
 
 func (p *process) rebooted() bool { return p != nil && p.BootID != bootID() }

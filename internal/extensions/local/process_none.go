@@ -5,6 +5,8 @@ package local
 import (
 	"context"
 	"time"
+
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
 // No sandbox is ever made on this system; what a record says is not alive here.
@@ -12,6 +14,8 @@ import (
 func bootTime() time.Time { return time.Time{} }
 
 func (*process) alive() bool { return false }
+
+func (*process) serves(extensions.ID) bool { return false }
 
 func (*process) rebooted() bool { return false }
 

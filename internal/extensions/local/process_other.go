@@ -11,6 +11,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
 // bootID is the time of the boot where the system has no better name for it.
@@ -29,6 +31,9 @@ func identify(pid int) (*process, error) {
 func (p *process) alive() bool {
 	return p != nil && p.PID > 0 && p.BootID == bootID() && !errors.Is(syscall.Kill(p.PID, 0), syscall.ESRCH)
 }
+
+// serves is false: nothing here tells one process from a later one of its pid.
+func (*process) serves(extensions.ID) bool { return false }
 
 func (p *process) rebooted() bool { return p != nil && p.BootID != bootID() }
 

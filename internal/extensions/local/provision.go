@@ -39,27 +39,26 @@ func (b *Backend) provision(ctx context.Context, spec extensions.Spec) (extensio
 		return extensions.Handle{}, none, err
 	}
 	defer func() { _ = lock.Close() }()
-	h := b.settings.handle(spec.ID)
 	rec, err := bx.read()
 	if err != nil {
-		return h, none, err
+		return b.settings.handle(record{ID: spec.ID}), none, err
 	}
 	if done, err := b.adopt(bx, rec, spec); err != nil {
-		return h, none, err
+		return b.settings.handle(rec), none, err
 	} else if done {
-		return h, b.observe(bx, rec), nil
+		return b.settings.handle(rec), b.observe(bx, rec), nil
 	}
 	if err := b.remove(bx, rec, false); err != nil {
-		return h, none, fmt.Errorf("clearing what an earlier try left: %w", err)
+		return b.settings.handle(rec), none, fmt.Errorf("clearing what an earlier try left: %w", err)
 	}
 	if rec, err = b.create(ctx, bx, spec); err != nil {
 		// The cleanup must not hang on the context that may just have ended.
 		if undo := b.remove(bx, rec, true); undo != nil {
-			return h, none, errors.Join(err, fmt.Errorf("and what was made could not all be removed: %w", undo))
+			return b.settings.handle(rec), none, errors.Join(err, fmt.Errorf("and what was made could not all be removed: %w", undo))
 		}
 		return extensions.Handle{}, none, err
 	}
-	return h, b.observe(bx, rec), nil
+	return b.settings.handle(rec), b.observe(bx, rec), nil
 }
 
 // adopt decides what becomes of what is there: it is what was asked for, it
@@ -72,7 +71,7 @@ func (b *Backend) adopt(bx box, rec record, spec extensions.Spec) (bool, error) 
 		return false, extensions.Errorf(extensions.KindConflict, "%s was taken over: its generation is %d, not %d", spec.ID, rec.Generation, spec.Generation)
 	}
 	_, ended := bx.tombstone()
-	return rec.Generation == spec.Generation && rec.State != stateMaking && rec.Init.alive() && !ended, nil
+	return rec.Generation == spec.Generation && rec.State != stateMaking && rec.Init.alive() && !bx.adrift(rec) && !ended, nil
 }
 
 func (b *Backend) create(ctx context.Context, bx box, spec extensions.Spec) (record, error) {

@@ -3,10 +3,7 @@ package local
 import (
 	"encoding/json"
 	"errors"
-	"fmt"
-	"io/fs"
 	"os"
-	"path/filepath"
 	"time"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
@@ -17,7 +14,6 @@ import (
 const (
 	recordName = "record.json"
 	leaseName  = "lease"
-	endName    = "end"
 	socketName = "s"
 	groupsName = "groups" // without walls: the sessions to kill
 	filesName  = "files"  // without walls: workspace and home
@@ -46,7 +42,7 @@ type record struct {
 	Init       *process          `json:"init,omitempty"`
 	Keeper     *process          `json:"keeper,omitempty"` // removes the cgroups when the init is gone
 	StartedAt  time.Time         `json:"started_at,omitzero"`
-	Deadline   time.Time         `json:"deadline"` // at create; the lease decides
+	Deadline   time.Time         `json:"deadline,omitzero"` // the lease decides
 	Cgroups    []string          `json:"cgroups,omitempty"`
 	Memory     string            `json:"memory,omitempty"`     // what bounds the memory of programs, with walls
 	Unenforced []string          `json:"unenforced,omitempty"` // limits taken on best effort
@@ -59,49 +55,7 @@ type process struct {
 	BootID string `json:"boot_id"`
 }
 
-// box is one sandbox's folder.
-type box struct {
-	id  extensions.ID
-	dir string
-}
-
-func (s settings) box(id extensions.ID) box { return box{id, filepath.Join(s.root, string(id))} }
-
-func (b box) path(name string) string { return filepath.Join(b.dir, name) }
-
-// read returns the record; a folder without one is a sandbox half made, whose
-// record is empty but for the id.
-func (b box) read() (record, error) {
-	empty := record{ID: b.id, State: stateMaking}
-	raw, err := os.ReadFile(b.path(recordName))
-	if errors.Is(err, fs.ErrNotExist) {
-		if _, err := os.Stat(b.dir); err != nil {
-			return record{}, err
-		}
-		return empty, nil
-	}
-	if err != nil {
-		return record{}, err
-	}
-	var r record
-	if err := json.Unmarshal(raw, &r); err != nil {
-		return record{}, extensions.Errorf(extensions.KindInternal, "the record %s cannot be read: %w", b.path(recordName), err)
-	}
-	if r.ID != b.id {
-		return record{}, extensions.Errorf(extensions.KindConflict, "the folder %s holds the record of %s", b.dir, extensions.Clean(string(r.ID), 40)).
-			WithRemedy("do not rename folders of sandboxes")
-	}
-	if r.Version > recordVersion {
-		return record{}, extensions.Errorf(extensions.KindUnsupported, "the record of %s was written by a newer sandboxer (form %d)", b.id, r.Version).
-			WithRemedy("use the newer version")
-	}
-	return r, nil
-}
-
-func (b box) write(r record) error {
-	r.Version, r.ID = recordVersion, b.id
-	return writeFile(b.path(recordName), r)
-}
+const tmpEnding = ".tmp"
 
 // writeFile replaces path by v as JSON: whole or not at all, also after a
 // power cut.
@@ -110,7 +64,7 @@ func writeFile(path string, v any) error {
 	if err != nil {
 		return err
 	}
-	tmp := path + ".tmp"
+	tmp := path + tmpEnding
 	f, err := os.OpenFile(tmp, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
 	if err != nil {
 		return err
@@ -143,29 +97,4 @@ func (b box) setDeadline(t time.Time) error {
 		return err
 	}
 	return errors.Join(lease.Write(f, t), f.Sync(), f.Close())
-}
-
-func (b box) tombstone() (lease.End, bool) {
-	raw, err := os.ReadFile(b.path(endName))
-	if err != nil {
-		return lease.End{}, false
-	}
-	return lease.ParseEnd(raw)
-}
-
-func (s settings) ids() ([]extensions.ID, error) {
-	entries, err := os.ReadDir(s.root)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("listing sandboxes: %w", err)
-	}
-	var ids []extensions.ID
-	for _, e := range entries {
-		if id, err := extensions.ParseID(e.Name()); err == nil && e.IsDir() {
-			ids = append(ids, id)
-		}
-	}
-	return ids, nil
 }

@@ -59,7 +59,7 @@ func (b *Backend) snapshot(ctx context.Context, h extensions.Handle, spec extens
 	}
 	lock, err := bx.lock(ctx, lockWait)
 	if errors.Is(err, fs.ErrNotExist) {
-		return extensions.Snapshot{}, extensions.Errorf(extensions.KindNotFound, "%s does not exist", h.ID)
+		return extensions.Snapshot{}, bx.missing()
 	}
 	if err != nil {
 		return extensions.Snapshot{}, err
@@ -165,7 +165,7 @@ func (s settings) describeSnapshot(r snapshotRecord) extensions.Snapshot {
 	if r.ID == "" {
 		return extensions.Snapshot{}
 	}
-	data, _ := json.Marshal(handleData{machineID(), s.root})
+	data, _ := json.Marshal(handleData{Machine: machineID(), Root: s.root})
 	return extensions.Snapshot{
 		Handle:    extensions.SnapshotHandle{Extension: Handler, Version: handleVersion, ID: r.ID, Ref: r.ID, Data: data},
 		SandboxID: r.Sandbox, Kind: snapshotKind, SizeBytes: r.Size, Digest: r.Digest, CreatedAt: r.CreatedAt,

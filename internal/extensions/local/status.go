@@ -15,15 +15,17 @@ import (
 
 const handleVersion = 1
 
-// handleData tells this machine and folder from others.
+// handleData tells this machine and folder from others, and the sandbox's
+// process where all records of it are gone.
 type handleData struct {
-	Machine string `json:"machine"`
-	Root    string `json:"root"`
+	Machine string   `json:"machine"`
+	Root    string   `json:"root"`
+	Init    *process `json:"init,omitempty"`
 }
 
-func (s settings) handle(id extensions.ID) extensions.Handle {
-	data, _ := json.Marshal(handleData{machineID(), s.root}) // two strings cannot fail
-	return extensions.Handle{Extension: Handler, Version: handleVersion, ID: id, Ref: string(id), Data: data}
+func (s settings) handle(rec record) extensions.Handle {
+	data, _ := json.Marshal(handleData{machineID(), s.root, rec.Init}) // strings and numbers cannot fail
+	return extensions.Handle{Extension: Handler, Version: handleVersion, ID: rec.ID, Ref: string(rec.ID), Data: data}
 }
 
 // resolve checks that h is a handle of ours and of this place. One of another
@@ -47,7 +49,9 @@ func (s settings) resolve(h extensions.Handle) (box, error) {
 		return box{}, extensions.Errorf(extensions.KindUnreachable, "%s is recorded in %s, not in %s: %w", h.ID, d.Root, s.root, extensions.ErrElsewhere).
 			WithRemedy("use the state folder and user it was made with")
 	}
-	return s.box(h.ID), nil
+	bx := s.box(h.ID)
+	bx.told = d.Init
+	return bx, nil
 }
 
 // Status implements extensions.Backend.
@@ -77,7 +81,11 @@ func (b *Backend) status(h extensions.Handle) extensions.Observation {
 	case err != nil:
 		return extensions.Observation{ID: h.ID, Handle: h, Phase: extensions.PhaseUnreachable, Reason: err.Error(), Err: failed("status", h.ID, err)}
 	}
-	return b.observe(bx, rec)
+	o := b.observe(bx, rec)
+	if o.Phase == extensions.PhaseFailed && bx.lost(rec) {
+		o.Phase = extensions.PhaseAbsent
+	}
+	return o
 }
 
 func (b *Backend) list() ([]extensions.Observation, error) {
@@ -92,20 +100,29 @@ func (b *Backend) list() ([]extensions.Observation, error) {
 		if errors.Is(err, fs.ErrNotExist) || err == nil && rec.Account != "" && rec.Account != b.settings.account {
 			continue
 		}
-		list = append(list, b.status(b.settings.handle(id)))
+		rec.ID = id // of one that cannot be read too
+		if o := b.status(b.settings.handle(rec)); o.Phase != extensions.PhaseAbsent {
+			list = append(list, o)
+		}
 	}
 	return list, nil
 }
 
 // observe says what became of a recorded sandbox: its init lives or not, and
 // if not, whether it ended itself, the machine was restarted, or it was killed.
+// One that lives without its folder has failed, and has not ended.
 func (b *Backend) observe(bx box, rec record) extensions.Observation {
-	o := extensions.Observation{ID: bx.id, Handle: b.settings.handle(bx.id), Generation: rec.Generation,
+	o := extensions.Observation{ID: bx.id, Handle: b.settings.handle(rec), Generation: rec.Generation,
 		StartedAt: rec.StartedAt, Deadline: bx.deadline(rec)}
 	end, ended := bx.tombstone()
 	switch {
 	case ended && end.Reason == lease.ReasonExpired:
 		o.Phase, o.EndedAt, o.Reason = extensions.PhaseExpired, end.EndedAt, "its time was up"
+	case bx.adrift(rec):
+		o.Phase, o.Reason = extensions.PhaseFailed, bx.driftsBecause(rec)
+		return o
+	case ended && end.Reason == lease.ReasonRemoved:
+		o.Phase, o.EndedAt, o.Reason = extensions.PhaseFailed, end.EndedAt, "its folder was removed while it ran, which ended it"
 	case rec.Init.alive() && rec.State == stateReady:
 		o.Phase, o.Reachability = extensions.PhaseReady, b.reach(bx, rec)
 		o.Reason = strings.Join(rec.Unenforced, "; ")
@@ -160,15 +177,17 @@ func (b *Backend) find(ctx context.Context, id extensions.ID) (extensions.Handle
 	}
 	bx := b.settings.box(id)
 	lock, err := bx.lock(ctx, findWait)
+	if err == nil {
+		defer func() { _ = lock.Close() }()
+	} else if !errors.Is(err, fs.ErrNotExist) {
+		return extensions.Handle{}, err
+	}
+	rec, err := bx.read() // the folder may be gone, and not all there is
 	if errors.Is(err, fs.ErrNotExist) {
 		return extensions.Handle{}, extensions.Errorf(extensions.KindNotFound, "%s is not on this machine", id)
 	}
 	if err != nil {
 		return extensions.Handle{}, err
 	}
-	defer func() { _ = lock.Close() }()
-	if _, err := bx.read(); err != nil {
-		return extensions.Handle{}, err
-	}
-	return b.settings.handle(id), nil
+	return b.settings.handle(rec), nil
 }

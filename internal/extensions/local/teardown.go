@@ -25,7 +25,15 @@ func (b *Backend) teardown(ctx context.Context, h extensions.Handle) (extensions
 	if err != nil {
 		return extensions.CleanupReport{}, err
 	}
+	gone := false
 	lock, err := bx.lock(ctx, lockWait)
+	if errors.Is(err, fs.ErrNotExist) {
+		var left record
+		if left, err = bx.read(); err == nil { // the folder was removed, and not all there is
+			gone = bx.lost(left)
+			lock, err = bx.make(ctx)
+		}
+	}
 	if errors.Is(err, fs.ErrNotExist) {
 		return extensions.CleanupReport{AlreadyGone: true}, nil
 	}
@@ -41,7 +49,7 @@ func (b *Backend) teardown(ctx context.Context, h extensions.Handle) (extensions
 		return extensions.CleanupReport{}, extensions.Errorf(extensions.KindConflict, "%s belongs to the account %q", h.ID, rec.Account)
 	}
 	before := b.observe(bx, rec)
-	report := extensions.CleanupReport{StartedAt: before.StartedAt, EndedAt: before.EndedAt, Removed: []string{"record"}}
+	report := extensions.CleanupReport{AlreadyGone: gone, StartedAt: before.StartedAt, EndedAt: before.EndedAt, Removed: []string{"record"}}
 	if rec.Init.alive() {
 		report.Removed = append(report.Removed, "init and all it started", "workspace")
 	}
@@ -51,17 +59,17 @@ func (b *Backend) teardown(ctx context.Context, h extensions.Handle) (extensions
 	if err := b.remove(bx, rec, true); err != nil {
 		return report, err
 	}
-	if report.EndedAt.IsZero() && !report.StartedAt.IsZero() {
+	if report.EndedAt.IsZero() && !report.StartedAt.IsZero() && !gone {
 		report.EndedAt = time.Now().UTC()
 	}
-	if !report.StartedAt.IsZero() {
+	if !report.StartedAt.IsZero() && !report.EndedAt.IsZero() {
 		report.Usage = &extensions.Usage{StartedAt: report.StartedAt, EndedAt: report.EndedAt, Running: report.EndedAt.Sub(report.StartedAt)}
 	}
 	return report, nil
 }
 
-// remove ends and removes all of a sandbox, its folder last and only if
-// asked: as long as anything may exist, the folder says so. The caller holds
+// remove ends and removes all of a sandbox, its folder and then its record last
+// and only if asked: as long as anything may exist, they say so. The caller holds
 // the lock. A cancelled caller must not leave half a sandbox, so the work has
 // a limit of its own.
 func (b *Backend) remove(bx box, rec record, folder bool) error {
@@ -75,7 +83,7 @@ func (b *Backend) remove(bx box, rec record, folder bool) error {
 		return fmt.Errorf("ending the init of %s (pid %d): %w", bx.id, rec.Init.PID, err)
 	}
 	failpoint("killed", bx.dir)
-	if rec.Mode == modeNone {
+	if rec.Mode == modeNone || rec.Mode == "" && rec.Init != nil {
 		if err := bx.killGroups(rec); err != nil {
 			return err
 		}
@@ -85,7 +93,7 @@ func (b *Backend) remove(bx box, rec record, folder bool) error {
 	}
 	failpoint("uncgrouped", bx.dir)
 	if !folder {
-		return bx.empty()
+		return errors.Join(bx.empty(), removeAll(bx.beside(endEnding)))
 	}
 	// A kill in between leaves a folder without a record, which counts as a
 	// sandbox half made and is removed by the next teardown.
@@ -98,7 +106,8 @@ func (b *Backend) remove(bx box, rec record, folder bool) error {
 	if _, err := os.Lstat(bx.dir); !errors.Is(err, fs.ErrNotExist) {
 		return extensions.Errorf(extensions.KindInternal, "the folder %s is still there", bx.dir)
 	}
-	return nil
+	failpoint("unfoldered", bx.dir)
+	return bx.forget()
 }
 
 // empty removes what is in the folder and keeps the folder, which is locked.

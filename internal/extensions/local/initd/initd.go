@@ -66,7 +66,7 @@ type server struct {
 	folders map[uint64]string // the writable folders by device, for the memory watch
 }
 
-// Serve runs the init until its deadline or until it is told to stop, and
+// Serve runs the init until its deadline or until its lease is removed, and
 // returns after everything it can end was ended. Errors concern the start only.
 func Serve(cfg Config, files Files) error {
 	// Caught and dropped, not ignored: what is ignored stays so in the programs
@@ -101,8 +101,7 @@ func Serve(cfg Config, files Files) error {
 		go s.watchMemory()
 	}
 	go s.accept(listener)
-	s.waitForDeadline()
-	s.end()
+	s.end(s.waitForEnd())
 	return nil
 }
 
@@ -121,31 +120,50 @@ func (s *server) accept(l net.Listener) {
 // shortening by another process takes effect.
 const pollEvery = time.Second
 
-func (s *server) waitForDeadline() {
+// waitForEnd returns why it is time. A lease without a name was removed with
+// the sandbox's folder, and the socket with it: nobody can reach the sandbox or
+// move its end any more. Where files never have links, that tells nothing.
+func (s *server) waitForEnd() (reason string) {
 	deadline, err := lease.Read(s.files.Lease)
 	if err != nil {
-		return
+		return lease.ReasonExpired
 	}
+	named := links(s.files.Lease) > 0
 	guard := newClockGuard(deadline)
 	for {
+		if named && links(s.files.Lease) == 0 {
+			return lease.ReasonRemoved
+		}
 		if next, err := lease.Read(s.files.Lease); err == nil && !next.Equal(deadline) {
 			deadline = next
 			guard = newClockGuard(deadline)
 		}
 		left := min(time.Until(deadline), guard.left())
 		if left <= 0 {
-			return
+			return lease.ReasonExpired
 		}
 		time.Sleep(min(left, pollEvery))
 	}
 }
 
-func (s *server) end() {
+// links counts the names of an open file, 1 where that cannot be told.
+func links(f *os.File) uint64 {
+	info, err := f.Stat()
+	if err != nil {
+		return 1
+	}
+	if s, ok := info.Sys().(*syscall.Stat_t); ok {
+		return uint64(s.Nlink)
+	}
+	return 1
+}
+
+func (s *server) end(reason string) {
 	s.procs.endAll()
 	for _, path := range s.cfg.Remove {
 		_ = os.RemoveAll(path)
 	}
-	_ = lease.WriteEnd(s.files.End, lease.End{EndedAt: time.Now().UTC(), Reason: lease.ReasonExpired})
+	_ = lease.WriteEnd(s.files.End, lease.End{EndedAt: time.Now().UTC(), Reason: reason})
 	_ = s.files.End.Sync()
 }
 

@@ -49,7 +49,7 @@ func Read(r io.ReaderAt) (time.Time, error) {
 // Reasons of an end.
 const (
 	ReasonExpired = "expired"
-	ReasonStopped = "stopped"
+	ReasonRemoved = "removed" // the lease's file was
 )
 
 // End is what the init writes when it ends by itself.
