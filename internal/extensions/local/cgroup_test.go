@@ -53,7 +53,8 @@ func TestAMemoryCgroupHoldsIfItTakesTheBoundAndTellsWhatItCounts(t *testing.T) {
 	t.Parallel()
 	const dir = "sandboxer-sbx-x"
 	for by, stat := range map[string]string{memoryByKernel2: dir + "/memory.stat", memoryByCounting: dir + "/other"} {
-		_, mountinfo := fakeCgroups(t, map[string]string{"cgroup.subtree_control": "memory", "cgroup.procs": "", stat: "anon 1\n"})
+		_, mountinfo := fakeCgroups(t, map[string]string{"cgroup.subtree_control": "memory", "cgroup.procs": "", stat: "anon 1\n",
+			dir + "/memory.max": "max\n", dir + "/memory.swap.max": "max\n"})
 		g := planBelow(mountinfo, ownCgroups("0::/\n"), "sbx-x")
 		path := g.dirs[cgMemory]
 		g.create(bounds{memory: 5 << 20})
