@@ -226,7 +226,7 @@ type Planned struct {
 	// good for a notice.
 	Estimate      Estimate
 	EstimateKnown bool
-	// Pinned: only one outcome is possible; Extension and Host (its ref, or
+	// Pinned: the request itself leaves one place; Extension and Host (its ref, or
 	// "" for an account and for this machine unnamed) are then what apply will find.
 	Pinned          bool
 	Extension, Host string

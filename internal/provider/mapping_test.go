@@ -246,10 +246,10 @@ func TestTestDoublesThatNobodyNamedAreNotShown(t *testing.T) {
 	t.Parallel()
 	double := []engine.Refusal{{Stage: "intent", Rule: "intent.named-only", Reason: "it is a test double"}}
 	pinned := []engine.Refusal{{Stage: "intent", Rule: "intent.pin", Reason: "the profile pins another"}}
-	got := newEstimate(engine.Estimate{Candidates: []engine.EstimateCandidate{
-		{Extension: "ext.local", Eligible: true}, {Extension: "ext.stub", Refusals: double}, {Extension: "ext.far", Refusals: pinned}}})
-	if len(got.Candidates) != 2 || got.Candidates[0].Extension != "ext.local" || got.Candidates[1].Extension != "ext.far" {
-		t.Errorf("the plan shows %+v", got.Candidates)
+	got := newQuoteCandidates([]engine.EstimateCandidate{
+		{Extension: "ext.local", Eligible: true}, {Extension: "ext.stub", Refusals: double}, {Extension: "ext.far", Refusals: pinned}})
+	if len(got) != 2 || got[0].Extension != "ext.local" || got[1].Extension != "ext.far" {
+		t.Errorf("the quote shows %+v", got)
 	}
 	route, diags := routeValue(t.Context(), engine.Route{Refused: []engine.Rejected{{Candidate: "ext.stub", Refusals: double}, {Candidate: "ext.far", Refusals: pinned}}})
 	if text := route.String(); diags.HasError() || strings.Contains(text, "ext.stub") || !strings.Contains(text, "ext.far") {

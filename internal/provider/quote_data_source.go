@@ -26,11 +26,13 @@ type quoteModel struct {
 	History        types.Bool    `tfsdk:"history"`
 	ProfileVersion types.String  `tfsdk:"profile_version"`
 	Extension      types.String  `tfsdk:"extension"`
-	totalsModel
-	Candidates []quoteCandidateModel `tfsdk:"candidates"`
-	Route      *quoteRouteModel      `tfsdk:"route"`
-	Funds      []fundsModel          `tfsdk:"funds"`
-	Past       types.Int64           `tfsdk:"past"`
+	estimateModel
+	CatalogDigest types.String          `tfsdk:"catalog_digest"`
+	Candidates    []quoteCandidateModel `tfsdk:"candidates"`
+	Assumptions   []string              `tfsdk:"assumptions"`
+	Route         *quoteRouteModel      `tfsdk:"route"`
+	Funds         []fundsModel          `tfsdk:"funds"`
+	Past          types.Int64           `tfsdk:"past"`
 }
 
 // Metadata implements datasource.DataSource.
@@ -55,7 +57,7 @@ func (d *quoteDataSource) Schema(_ context.Context, _ datasource.SchemaRequest, 
 	attrs["profile_version"] = schema.StringAttribute{Computed: true, MarkdownDescription: "Version of the profile that was priced."}
 	attrs["extension"] = schema.StringAttribute{Computed: true, MarkdownDescription: "The first choice."}
 	resp.Schema = schema.Schema{
-		MarkdownDescription: "What a sandbox would cost, and where it could run, without making one. It is the same computation as `sandboxer_sandbox.estimate`, told in full: " +
+		MarkdownDescription: "What a sandbox would cost, and where it could run, without making one. It is the same computation as `sandboxer_sandbox.estimate`, told in full, with every place, source and date: " +
 			"nothing is dialled and nothing is written. Amounts are decimal strings in `currency`; null means unknown, never zero.",
 		Attributes: attrs,
 	}
@@ -103,7 +105,9 @@ func (m *quoteModel) take(p engine.Quoted) {
 		m.TTL = optional(p.Estimate.TTL)
 	}
 	m.ProfileVersion = optional(p.Version)
-	m.totalsModel, m.Candidates = newTotals(p.Estimate), newQuoteCandidates(p.Estimate.Candidates)
+	m.estimateModel, m.Candidates = newEstimate(p.Estimate), newQuoteCandidates(p.Estimate.Candidates)
+	m.Summary, m.CatalogDigest = optional(summaryOf(p.Estimate)), optional(p.Estimate.CatalogDigest)
+	m.Assumptions = notNil(p.Estimate.Assumptions)
 	route := newQuoteRoute(p.Route)
 	m.Route, m.Funds, m.Past = &route, newFunds(p.Funds), types.Int64Value(p.Past)
 	for _, c := range p.Estimate.Candidates {
