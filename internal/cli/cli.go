@@ -63,6 +63,7 @@ func (a *app) run(ctx context.Context, args []string) int {
 	case errors.As(err, &code):
 		return int(code)
 	}
+	err = engine.GivenUp(ctx, err)
 	a.printError(err)
 	if _, own := cmd.Annotations[ownExit]; own {
 		return execCodeOf(err)

@@ -91,7 +91,7 @@ func (p *Provider) Configure(ctx context.Context, req provider.ConfigureRequest,
 	opts.Log = slog.New(newLogHandler(ctx))
 	e, err := engine.New(opts)
 	if err != nil {
-		addErrorAt(&resp.Diagnostics, fieldPath(err, path.Empty(), "catalog", "ledger", "account", "state_dir", "credentials"), "The provider could not be configured", err)
+		addErrorAt(ctx, &resp.Diagnostics, fieldPath(err, path.Empty(), "catalog", "ledger", "account", "state_dir", "credentials"), "The provider could not be configured", err)
 		return
 	}
 	addNotices(&resp.Diagnostics, e.Warnings())

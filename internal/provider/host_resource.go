@@ -63,14 +63,14 @@ func (r *hostResource) ModifyPlan(ctx context.Context, req resource.ModifyPlanRe
 	}
 	if e := r.ready(); e != nil {
 		if err := e.CheckHost(h); err != nil {
-			addErrorAt(&resp.Diagnostics, fieldPath(err, hostField(plan), hostArguments...), "Host "+quoteName(h.Name)+" cannot be used", err)
+			addErrorAt(ctx, &resp.Diagnostics, fieldPath(err, hostField(plan), hostArguments...), "Host "+quoteName(h.Name)+" cannot be used", err)
 			return
 		}
 	}
 	plan.Ref = types.StringValue(h.Ref())
 	if e := r.ready(); e != nil && req.State.Raw.IsNull() {
 		if err := e.HostHeld(ctx, h); err != nil {
-			addWarning(&resp.Diagnostics, "Host "+quoteName(h.Name)+" could not be registered as things are", err)
+			addWarning(ctx, &resp.Diagnostics, "Host "+quoteName(h.Name)+" could not be registered as things are", err)
 		}
 	}
 	if !req.State.Raw.IsNull() {
@@ -114,7 +114,7 @@ func (r *hostResource) register(ctx context.Context, plan hostModel, former stri
 	}
 	view, err := e.RegisterHost(ctx, h, former)
 	if err != nil {
-		addErrorAt(diags, fieldPath(err, hostField(plan), hostArguments...), "Host "+quoteName(h.Name)+" could not be registered", err)
+		addErrorAt(ctx, diags, fieldPath(err, hostField(plan), hostArguments...), "Host "+quoteName(h.Name)+" could not be registered", err)
 		return plan, false
 	}
 	if h.SSH != nil && len(view.Facts.Isolation) == 0 {
@@ -179,11 +179,11 @@ func (r *hostResource) Read(ctx context.Context, req resource.ReadRequest, resp 
 		return
 	}
 	if err := e.HostHeld(ctx, h); err != nil {
-		addWarning(&resp.Diagnostics, "Host "+quoteName(h.Name)+" is another one in the ledger", err)
+		addWarning(ctx, &resp.Diagnostics, "Host "+quoteName(h.Name)+" is another one in the ledger", err)
 	}
 	view, err := e.GetHost(ctx, h)
 	if err != nil {
-		addWarning(&resp.Diagnostics, "Host "+quoteName(h.Name)+" could not be looked at; what is known of it was kept", err)
+		addWarning(ctx, &resp.Diagnostics, "Host "+quoteName(h.Name)+" could not be looked at; what is known of it was kept", err)
 		return
 	}
 	state.Ref = types.StringValue(h.Ref())
@@ -204,7 +204,7 @@ func (r *hostResource) Delete(ctx context.Context, req resource.DeleteRequest, r
 	if err == nil || extensions.IsKind(err, extensions.KindNotFound) {
 		return
 	}
-	summary, detail := describe("Host "+quoteName(state.Name.ValueString())+" was not removed", err)
+	summary, detail := describe(ctx, "Host "+quoteName(state.Name.ValueString())+" was not removed", err)
 	if extensions.IsKind(err, extensions.KindConflict) {
 		detail += "\n\n" + applyFirst("force_destroy = true")
 	}
@@ -219,7 +219,7 @@ func (r *hostResource) ImportState(ctx context.Context, req resource.ImportState
 	}
 	h, err := e.LookupHost(ctx, req.ID)
 	if err != nil {
-		addError(&resp.Diagnostics, "Host "+quoteName(req.ID)+" cannot be imported", err)
+		addError(ctx, &resp.Diagnostics, "Host "+quoteName(req.ID)+" cannot be imported", err)
 		return
 	}
 	m, diags := restoreHost(ctx, h)

@@ -80,7 +80,7 @@ func (d *quoteDataSource) Read(ctx context.Context, req datasource.ReadRequest, 
 	if text := m.Expected.ValueString(); text != "" {
 		var err error
 		if options.Expected, err = engine.ParseDuration(text); err != nil {
-			addErrorAt(&resp.Diagnostics, path.Root("expected_duration"), "No quote for "+m.Profile.ValueString(), err)
+			addErrorAt(ctx, &resp.Diagnostics, path.Root("expected_duration"), "No quote for "+m.Profile.ValueString(), err)
 		}
 	}
 	if resp.Diagnostics.HasError() {
@@ -88,7 +88,7 @@ func (d *quoteDataSource) Read(ctx context.Context, req datasource.ReadRequest, 
 	}
 	quoted, err := d.cfg.engine.Quote(ctx, request, options)
 	if err != nil {
-		summary, detail := describe("No quote for "+m.Profile.ValueString(), err)
+		summary, detail := describe(ctx, "No quote for "+m.Profile.ValueString(), err)
 		if refused := explainRefusals(quoted.Estimate, true); refused != "" {
 			detail += "\n\nThe places that were considered:\n" + refused
 		}

@@ -48,10 +48,10 @@ func (p *planning) ask(ctx context.Context, binding bool) (engine.Planned, bool)
 		return planned, true
 	}
 	if !binding {
-		addWarning(&p.resp.Diagnostics, "Sandbox "+p.state.label()+" lives, but could not be made again as it is configured", err)
+		addWarning(ctx, &p.resp.Diagnostics, "Sandbox "+p.state.label()+" lives, but could not be made again as it is configured", err)
 		return planned, planned.Version != ""
 	}
-	summary, detail := describe("Sandbox "+subject(request)+" cannot be made as it is configured", err)
+	summary, detail := describe(ctx, "Sandbox "+subject(request)+" cannot be made as it is configured", err)
 	if refused := explainRefusals(planned.Estimate, true); refused != "" && engine.LimitOf(err) == "" && !strings.Contains(detail, "(viability.") && !strings.Contains(detail, "(permission.") && !strings.Contains(detail, "(intent.") {
 		detail += "\n\nThe places that were considered:\n" + refused
 	}
@@ -162,6 +162,6 @@ func (p *planning) checkUpdate(ctx context.Context, ttl, mode bool) {
 		if !ttl {
 			field = path.Root("desired_mode")
 		}
-		addErrorAt(&p.resp.Diagnostics, fieldPath(err, field, planArguments...), "Sandbox "+p.state.label()+" cannot be changed like this", err)
+		addErrorAt(ctx, &p.resp.Diagnostics, fieldPath(err, field, planArguments...), "Sandbox "+p.state.label()+" cannot be changed like this", err)
 	}
 }

@@ -57,7 +57,7 @@ func (r *sandboxResource) Read(ctx context.Context, req resource.ReadRequest, re
 		resp.State.RemoveResource(ctx)
 		return
 	default:
-		addUnread(&resp.Diagnostics, state, err)
+		addUnread(ctx, &resp.Diagnostics, state, err)
 		return
 	}
 	if sb.State == stateFailed && state.State.ValueString() != stateFailed && sb.Reason != "" {
@@ -96,8 +96,12 @@ func tellLost(diags *diag.Diagnostics, m sandboxModel, err error) {
 }
 
 // addUnread tells how to go on when a sandbox cannot be observed.
-func addUnread(diags *diag.Diagnostics, m sandboxModel, err error) {
-	summary, detail := describe("Sandbox "+m.label()+" could not be read", err)
+func addUnread(ctx context.Context, diags *diag.Diagnostics, m sandboxModel, err error) {
+	summary, detail := describe(ctx, "Sandbox "+m.label()+" could not be read", err)
+	if extensions.IsKind(engine.GivenUp(ctx, err), extensions.KindInterrupted) {
+		diags.AddError(summary, detail) // nothing is known to be in the way
+		return
+	}
 	diags.AddError(summary, detail+"\n\n"+strings.TrimSpace(`
 It may still exist, so it stays in the state. To go on without asking it, use -refresh=false, also to destroy it:
 with on_unreachable_destroy = "forget" applied (`+"`terraform apply -refresh=false`"+`), `+"`terraform destroy -refresh=false`"+` drops it.
@@ -125,7 +129,7 @@ func (r *sandboxResource) ImportState(ctx context.Context, req resource.ImportSt
 		if key == "" {
 			key = account + "/" + name
 		}
-		addError(&resp.Diagnostics, "Sandbox "+key+" cannot be imported", err)
+		addError(ctx, &resp.Diagnostics, "Sandbox "+key+" cannot be imported", err)
 		return
 	}
 	if sb.State == stateDestroyed {

@@ -131,7 +131,7 @@ func (r *snapshotResource) Create(ctx context.Context, req resource.CreateReques
 	case err == nil:
 		rec = sb.Receipt
 	case !extensions.IsKind(err, extensions.KindNotFound): // made on another machine: found by its id
-		addError(&resp.Diagnostics, "No snapshot of sandbox "+string(rec.ID)+" was taken", err)
+		addError(ctx, &resp.Diagnostics, "No snapshot of sandbox "+string(rec.ID)+" was taken", err)
 		return
 	}
 	view, err := e.Snapshot(ctx, rec, plan.Name.ValueString())
@@ -140,7 +140,7 @@ func (r *snapshotResource) Create(ctx context.Context, req resource.CreateReques
 		resp.Diagnostics.Append(resp.State.Set(ctx, &plan)...)
 	}
 	if err != nil {
-		addErrorAt(&resp.Diagnostics, path.Root("sandbox_id"), "No snapshot of sandbox "+string(rec.ID)+" was taken", err)
+		addErrorAt(ctx, &resp.Diagnostics, path.Root("sandbox_id"), "No snapshot of sandbox "+string(rec.ID)+" was taken", err)
 	}
 }
 
@@ -171,8 +171,11 @@ func (r *snapshotResource) Read(ctx context.Context, req resource.ReadRequest, r
 		resp.State.RemoveResource(ctx)
 		return
 	case err != nil:
-		summary, detail := describe("Snapshot "+state.ID.ValueString()+" could not be read", err)
-		resp.Diagnostics.AddError(summary, detail+"\n\nIt stays in the state. To go on without asking for it, use -refresh=false.")
+		summary, detail := describe(ctx, "Snapshot "+state.ID.ValueString()+" could not be read", err)
+		if !extensions.IsKind(engine.GivenUp(ctx, err), extensions.KindInterrupted) {
+			detail += "\n\nIt stays in the state. To go on without asking for it, use -refresh=false."
+		}
+		resp.Diagnostics.AddError(summary, detail)
 		return
 	}
 	before := state
@@ -215,7 +218,7 @@ func (r *snapshotResource) Delete(ctx context.Context, req resource.DeleteReques
 		return
 	}
 	if err := e.DeleteSnapshot(ctx, state.view()); err != nil && !extensions.IsKind(err, extensions.KindNotFound) {
-		addError(&resp.Diagnostics, "Snapshot "+state.ID.ValueString()+" was not deleted", err)
+		addError(ctx, &resp.Diagnostics, "Snapshot "+state.ID.ValueString()+" was not deleted", err)
 	}
 }
 
@@ -230,7 +233,7 @@ func (r *snapshotResource) ImportState(ctx context.Context, req resource.ImportS
 	}
 	v, err := e.LookupSnapshot(ctx, req.ID)
 	if err != nil {
-		addError(&resp.Diagnostics, "Snapshot "+req.ID+" cannot be imported", err)
+		addError(ctx, &resp.Diagnostics, "Snapshot "+req.ID+" cannot be imported", err)
 		return
 	}
 	m := snapshotModel{SandboxID: optional(string(v.SandboxID)), Name: optional(v.Name), Triggers: types.MapNull(types.StringType)}
