@@ -9,6 +9,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
@@ -215,6 +216,10 @@ func (r *hostResource) Delete(ctx context.Context, req resource.DeleteRequest, r
 func (r *hostResource) ImportState(ctx context.Context, req resource.ImportStateRequest, resp *resource.ImportStateResponse) {
 	e := r.must(&resp.Diagnostics)
 	if resp.Diagnostics.HasError() {
+		return
+	}
+	if err := engine.CheckName(req.ID); err != nil {
+		notImportable(&resp.Diagnostics, "host", req.ID, err.Error(), importsHost)
 		return
 	}
 	h, err := e.LookupHost(ctx, req.ID)

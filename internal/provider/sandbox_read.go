@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
-	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 	"github.com/hashicorp/terraform-plugin-log/tflog"
@@ -151,23 +150,6 @@ func (r *sandboxResource) ImportState(ctx context.Context, req resource.ImportSt
 	resp.Diagnostics.Append(resp.State.Set(ctx, &m)...)
 	resp.Diagnostics.Append(resp.Identity.Set(ctx, m.identity())...)
 	resp.Diagnostics.Append(saveReceipt(ctx, resp.Private, sb.Receipt)...)
-}
-
-func importKey(ctx context.Context, req resource.ImportStateRequest) (id engine.ID, account, name string, diags diag.Diagnostics) {
-	if req.ID == "" {
-		var im identityModel
-		diags = req.Identity.Get(ctx, &im)
-		return "", im.Account.ValueString(), im.Name.ValueString(), diags
-	}
-	if i := strings.LastIndex(req.ID, "/"); i > 0 {
-		return "", req.ID[:i], req.ID[i+1:], nil
-	}
-	id, err := extensions.ParseID(req.ID)
-	if err != nil {
-		diags.AddAttributeError(path.Root("id"), "This is not a sandbox",
-			sentence(err.Error())+"\n\nWhat to do: import by id (`sbx-…`), as `sandboxer sandbox list` shows it, or by `org/workspace/name`.")
-	}
-	return id, "", "", diags
 }
 
 // blank is a model whose computed attributes are all still to be filled.

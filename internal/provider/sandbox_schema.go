@@ -75,9 +75,9 @@ func sandboxArguments() map[string]schema.Attribute {
 			Validators:          []validator.Map{eachKey(envName()), eachValue(secretText())},
 			MarkdownDescription: "Secret environment variables inside. Write-only: never in state, plan, log or ledger. Change `secrets_wo_version` to replace the sandbox with new values.",
 		},
-		"secrets_wo_version": schema.Int64Attribute{
-			Optional:            true,
-			MarkdownDescription: "Any number; a change replaces the sandbox, which then gets the current `secrets_wo`.",
+		"secrets_wo_version": schema.NumberAttribute{
+			Optional: true, Validators: []validator.Number{anyWhole()},
+			MarkdownDescription: "Any whole number; a change replaces the sandbox, which then gets the current `secrets_wo`.",
 		},
 		"scope": schema.StringAttribute{
 			Optional: true, Computed: true, Validators: []validator.String{oneOf("session", "agent", "shared")},

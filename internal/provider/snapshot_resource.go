@@ -2,6 +2,7 @@ package provider
 
 import (
 	"context"
+	"fmt"
 	"strconv"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
@@ -226,7 +227,7 @@ func (r *snapshotResource) Delete(ctx context.Context, req resource.DeleteReques
 func (r *snapshotResource) ImportState(ctx context.Context, req resource.ImportStateRequest, resp *resource.ImportStateResponse) {
 	e := r.must(&resp.Diagnostics)
 	if !extensions.ValidSnapshotID(req.ID) {
-		resp.Diagnostics.AddError("This is not a snapshot", `A snapshot's id is "snp-" and 20 characters.`)
+		notImportable(&resp.Diagnostics, "snapshot", req.ID, fmt.Sprintf("%q is not a snapshot's id, which is \"snp-\" and 20 characters", extensions.Clean(req.ID, 200)), importsSnapshot)
 	}
 	if resp.Diagnostics.HasError() {
 		return
