@@ -21,9 +21,8 @@ import (
 type configured struct {
 	engine  *engine.Engine
 	account string // "" while unknown
-	// leaving holds the ids of sandboxes this plan ends or replaces: their
-	// names are about to be free.
-	leaving sync.Map
+	// fates is what this walk knows of the sandboxes there are.
+	fates fates
 	// together counts what the sandboxes of this plan are going to set aside.
 	together engine.Together
 	// applying: something is made, changed or ended by now, so this is no plan

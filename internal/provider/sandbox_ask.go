@@ -65,21 +65,13 @@ func (p *planning) leaving() (ids []engine.ID) {
 	if p.state != nil {
 		ids = append(ids, engine.ID(p.state.ID.ValueString()))
 	}
-	p.r.cfg.leaving.Range(func(id, _ any) bool {
-		ids = append(ids, engine.ID(id.(string)))
-		return true
-	})
-	return ids
+	return append(ids, p.r.cfg.fates.leaving()...)
 }
 
-// tellTaken warns of a name that somebody has now, unless it is a sandbox
-// that this plan ends.
+// tellTaken warns of a name that somebody has who does not go by this plan.
 func (p *planning) tellTaken(planned engine.Planned) {
-	if planned.NameTaken == nil || p.state != nil {
-		return
-	}
-	if _, leaves := p.r.cfg.leaving.Load(string(planned.NameHolder)); !leaves {
-		addNotices(&p.resp.Diagnostics, []engine.Notice{*planned.NameTaken})
+	if planned.NameTaken != nil && p.state == nil {
+		addNotices(&p.resp.Diagnostics, p.r.cfg.fates.wants(planned.NameHolder, *planned.NameTaken, thisRun()))
 	}
 }
 

@@ -47,6 +47,7 @@ func (r *sandboxResource) Read(ctx context.Context, req resource.ReadRequest, re
 	switch extensions.KindOf(err) {
 	case "":
 	case extensions.KindNotFound:
+		r.cfg.fates.gone(engine.ID(state.ID.ValueString()))
 		tellLost(&resp.Diagnostics, state, err)
 		resp.State.RemoveResource(ctx)
 		return
@@ -58,6 +59,10 @@ func (r *sandboxResource) Read(ctx context.Context, req resource.ReadRequest, re
 	default:
 		addUnread(ctx, &resp.Diagnostics, state, err)
 		return
+	}
+	r.cfg.fates.ours(sb.ID)
+	if sb.State == stateFailed || sb.State == stateDestroying {
+		r.leaves(state) // nothing but an end is planned for it
 	}
 	if sb.State == stateFailed && state.State.ValueString() != stateFailed && sb.Reason != "" {
 		r.cfg.told.Store(string(sb.ID), true)
