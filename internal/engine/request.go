@@ -44,6 +44,10 @@ type Request struct {
 	DesiredMode        string            `json:"desired_mode,omitempty"`
 	DeletionProtection bool              `json:"deletion_protection,omitempty"`
 	Timeouts           map[string]string `json:"timeouts,omitempty"`
+	// Account is whose credit, limits and permission count, for a sandbox that lives
+	// and belongs to another account than the engine's; "" = the engine's. What is
+	// created is the engine's.
+	Account string `json:"-"`
 	// Leaving are sandboxes that end before this one begins: a plan counts what
 	// is set aside for them as free.
 	Leaving []ID `json:"-"`

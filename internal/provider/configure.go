@@ -40,6 +40,17 @@ func (c *configured) plan() *engine.Together {
 	return &c.together
 }
 
+// tellAccount warns of what was made for another account than the provider's:
+// it stays there, and its money is counted there.
+func (c *configured) tellAccount(diags *diag.Diagnostics, what, account string) {
+	if c.account == "" || account == "" || account == c.account {
+		return
+	}
+	diags.AddWarning("What was made for account "+account+" stays with it", // one summary for all: Terraform shows it once
+		what+" was made for account "+account+", and the provider's account is "+c.account+". It is listed there and counts against the credit, the budgets and the ceilings of that account until it ends."+
+			"\n\nWhat to do: to have it in "+c.account+", make it anew with `terraform apply -replace=ADDRESS`; else nothing, or set the provider's account back.")
+}
+
 // engines are what this process has to close.
 type engines struct {
 	mu   sync.Mutex

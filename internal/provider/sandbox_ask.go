@@ -31,6 +31,9 @@ func (p *planning) ask(ctx context.Context, binding bool) (engine.Planned, bool)
 		return engine.Planned{}, false
 	}
 	request.Leaving = p.leaving()
+	if !binding {
+		request.Account = p.state.Account.ValueString() // it stays with the life
+	}
 	if binding && p.state == nil {
 		request.Together = p.r.cfg.plan()
 	}

@@ -173,6 +173,7 @@ func (p *planning) ended() bool {
 func (p *planning) changeInPlace(ctx context.Context, planned engine.Planned) {
 	if p.r.cfg != nil {
 		addNotices(&p.resp.Diagnostics, p.r.cfg.fates.stays(engine.ID(p.state.ID.ValueString())))
+		p.r.cfg.tellAccount(&p.resp.Diagnostics, "Sandbox "+p.state.label(), p.state.Account.ValueString())
 	}
 	ttl := !p.plan.TTL.Equal(p.state.TTL)
 	if ttl {

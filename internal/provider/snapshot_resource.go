@@ -99,6 +99,9 @@ func (r *snapshotResource) ModifyPlan(ctx context.Context, req resource.ModifyPl
 	if replaced {
 		return
 	}
+	if r.cfg != nil {
+		r.cfg.tellAccount(&resp.Diagnostics, "Snapshot "+state.ID.ValueString(), state.Account.ValueString())
+	}
 	args := plan
 	plan = state
 	plan.SandboxID, plan.Name, plan.Triggers = args.SandboxID, args.Name, args.Triggers
