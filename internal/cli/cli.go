@@ -67,13 +67,17 @@ func (a *app) run(ctx context.Context, args []string) int {
 	case errors.As(err, &code):
 		return int(code)
 	}
+	_, own := cmd.Annotations[ownExit]
 	var by interruption
 	if errors.As(context.Cause(ctx), &by) {
-		a.printError(extensions.Errorf(extensions.KindInterrupted, "%w: %w", by, err))
+		if own { // the command inside began anew would be another one
+			err = extensions.Errorf(extensions.KindInterrupted, "%w: %w", by, err)
+		}
+		a.printError(engine.GivenUp(ctx, err))
 		return by.code()
 	}
 	a.printError(err)
-	if _, own := cmd.Annotations[ownExit]; own {
+	if own {
 		return execCodeOf(err)
 	}
 	return codeOf(err)

@@ -100,7 +100,7 @@ func (c *creation) place(ctx context.Context, cand *route.Candidate, hostRef str
 		if change.Reserve, err = c.p.liabilityAt(cand).reserve(c.row.TTL); err != nil {
 			return err
 		}
-		change.Ceilings = c.e.ceilings(c.p.metered())
+		change.Ceilings = c.e.ceilingsOf(c.row.Account, c.p.metered())
 	}
 	if c.row.State != lifecycle.Provisioning {
 		change.To = lifecycle.Provisioning

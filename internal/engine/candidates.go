@@ -23,7 +23,7 @@ func (e *Engine) query(ctx context.Context, p *prepared, how preparation) (route
 	r := p.resolved
 	q := route.Query{
 		Spec: r.Spec, Options: r.OptionsByExtension, Prefer: r.Placement.Prefer, Fallback: r.Placement.Fallback,
-		DesiredMode: p.req.DesiredMode, Billing: p.req.Billing, Permission: e.catalog.Permission(e.account),
+		DesiredMode: p.req.DesiredMode, Billing: p.req.Billing, Permission: e.catalog.Permission(e.accountOf(p.req)),
 		Policy: route.Policy{Extension: r.Policy.Extension, Strategy: r.Policy.Strategy, Fallback: r.Policy.Fallback,
 			RequireIsolation: r.Policy.RequireIsolation, Region: r.Policy.Region, AuthMode: r.Policy.AuthMode},
 	}

@@ -192,7 +192,7 @@ func givenUp(ctx context.Context, row ledger.Sandbox, err error) error {
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
 		why, next = "was not ready in the time it was given", "run it again, with a longer timeouts.create if the place is slow"
 	case ctx.Err() != nil:
-		kind, why, next = extensions.KindInterrupted, "was cancelled while it was made", "run it again"
+		kind, why, next = extensions.KindInterrupted, "was cancelled while it was made", "run the same command again"
 	default:
 		return err
 	}

@@ -28,7 +28,7 @@ func (e *Engine) creditOf(ctx context.Context, p *prepared, how preparation) cre
 	if err != nil {
 		return c // the transaction that begins tells what is wrong with the ledger
 	}
-	if balances, err := l.Balances(ctx, ledger.StreamOf(e.account)); err == nil {
+	if balances, err := l.Balances(ctx, ledger.StreamOf(e.accountOf(p.req))); err == nil {
 		c.granted = grantedIn(balances)
 	}
 	return c

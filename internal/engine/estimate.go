@@ -16,20 +16,26 @@ import (
 // so that refusals can be shown beside it.
 func (e *Engine) Plan(ctx context.Context, req Request) (Planned, error) {
 	p, err := e.prepare(ctx, req, preparation{})
-	if p == nil {
+	if p != nil {
+		return e.planned(ctx, p, err), err
+	}
+	r, unresolved := e.resolve(req)
+	if unresolved != nil {
 		return Planned{}, err
 	}
-	return e.planned(ctx, p, err), err
+	return resolvedAs(r), err // what was in the way, such as a missing folder, says nothing of the profile
+}
+
+// resolvedAs is what a plan knows of a request before it looks for a place.
+func resolvedAs(r *profile.Resolved) Planned {
+	return Planned{TTL: time.Duration(r.Spec.TTL), Scope: r.Spec.Scope, ProfileID: r.ID, Version: r.Version}
 }
 
 // planned is what a preparation found, as far as it came.
 func (e *Engine) planned(ctx context.Context, p *prepared, err error) Planned {
-	spec := p.resolved.Spec
-	out := Planned{
-		Estimate: p.estimate, EstimateKnown: !p.fromLedger, TTL: time.Duration(spec.TTL), Scope: spec.Scope,
-		ProfileID: p.resolved.ID, Version: p.resolved.Version, Notices: p.notices, Route: routeOf(p.decision),
-	}
-	if d := p.decision; err == nil && len(d.Order) == 1 && !p.fromLedger && p.req.FromSnapshot == "" {
+	out := resolvedAs(p.resolved)
+	out.Estimate, out.EstimateKnown, out.Notices, out.Route = p.estimate, !p.fromLedger, p.notices, routeOf(p.decision)
+	if d := p.decision; err == nil && p.pinned() {
 		out.Extension, out.Pinned = d.Chosen.Binding, true
 		if d.Chosen.Host != nil {
 			out.Host = d.Chosen.Host.Ref()
@@ -40,6 +46,13 @@ func (e *Engine) planned(ctx context.Context, p *prepared, err error) Planned {
 		out.Notices = append(out.Notices, e.stalePrices(p)...)
 	}
 	return out
+}
+
+// pinned reports that the request itself leaves one place: whatever else the
+// catalog gets, it is this one or none.
+func (p *prepared) pinned() bool {
+	policy := p.resolved.Policy
+	return policy.Extension != "" && len(policy.Fallback) == 0 && len(p.req.Hosts) <= 1 && !p.fromLedger && p.req.FromSnapshot == ""
 }
 
 // estimate renders quotes and refusals; see Estimate.

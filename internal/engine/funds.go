@@ -275,7 +275,7 @@ func (e *Engine) reserveLater(ctx context.Context, l ledger.Ledger, row ledger.S
 		return w, err
 	}
 	c.Reserve, err = w.reserve(end.Sub(row.CreatedAt))
-	c.Ceilings = e.ceilings(!w.own)
+	c.Ceilings = e.ceilingsOf(row.Account, !w.own)
 	return w, err
 }
 

@@ -20,7 +20,8 @@ import (
 // empty, and one that cannot be read is told of elsewhere.
 func (e *Engine) plannedFunds(ctx context.Context, p *prepared, query route.Query) error {
 	cand := p.decision.Chosen
-	balances, budgets, free, ok := e.limits(ctx, p.req)
+	account := e.accountOf(p.req)
+	balances, budgets, free, ok := e.limits(ctx, account, p.req)
 	if ok {
 		var err error
 		if cand, err = e.withCredit(p, query, balances); err != nil {
@@ -33,13 +34,13 @@ func (e *Engine) plannedFunds(ctx context.Context, p *prepared, query route.Quer
 		return err
 	}
 	metered := p.metered()
-	one := intended{reserve: *r, paces: e.paces(ctx, metered, e.ceilings(metered), r)}
+	one := intended{reserve: *r, account: account, paces: e.paces(ctx, account, metered, e.ceilingsOf(account, metered), r)}
 	defer func() { p.notices = append(p.notices, reached(one.paces, "If it were made now")...) }()
 	if !ok {
 		return nil
 	}
 	one.free = free
-	soft, err := p.req.Together.against(one, e.account, balances, budgets)
+	soft, err := p.req.Together.against(one, balances, budgets)
 	for _, b := range soft {
 		p.notices = append(p.notices, overSoft(b, *r))
 	}
@@ -74,12 +75,12 @@ func (e *Engine) withCredit(p *prepared, query route.Query, balances []ledger.Ba
 
 // paces are those of ceilings that what is planned counts against; none where
 // they cannot be read: the transaction that begins counts anew.
-func (e *Engine) paces(ctx context.Context, metered bool, ceilings []ledger.Ceiling, r *ledger.Reserve) []ledger.Pace {
+func (e *Engine) paces(ctx context.Context, account string, metered bool, ceilings []ledger.Ceiling, r *ledger.Reserve) []ledger.Pace {
 	l, err := e.reader(ctx)
 	if err != nil {
 		return nil
 	}
-	paces, err := l.Paces(ctx, ledger.PaceQuery{Account: e.account, Metered: metered, Ceilings: ceilings, Reserve: r})
+	paces, err := l.Paces(ctx, ledger.PaceQuery{Account: account, Metered: metered, Ceilings: ceilings, Reserve: r})
 	if err != nil {
 		return nil
 	}
@@ -98,14 +99,14 @@ func reached(paces []ledger.Pace, now string) (told []Notice) {
 	return told
 }
 
-// limits reads the balances and budgets of the org, and what is set aside for
-// sandboxes that end before this one begins.
-func (e *Engine) limits(ctx context.Context, req Request) (balances []ledger.Balance, budgets []ledger.Budget, free []ledger.Transfer, ok bool) {
+// limits reads the balances and budgets of an account's org, and what is set
+// aside for sandboxes that end before this one begins.
+func (e *Engine) limits(ctx context.Context, account string, req Request) (balances []ledger.Balance, budgets []ledger.Budget, free []ledger.Transfer, ok bool) {
 	l, err := e.reader(ctx)
 	if err != nil {
 		return nil, nil, nil, false
 	}
-	org := ledger.StreamOf(e.account)
+	org := ledger.StreamOf(account)
 	if balances, err = l.Balances(ctx, org); err != nil {
 		return nil, nil, nil, false
 	}
@@ -113,7 +114,7 @@ func (e *Engine) limits(ctx context.Context, req Request) (balances []ledger.Bal
 		return nil, nil, nil, false
 	}
 	leaving := req.Leaving
-	if row, err := l.ByName(ctx, e.account, req.Name); req.Name != "" && err == nil {
+	if row, err := l.ByName(ctx, account, req.Name); req.Name != "" && err == nil {
 		leaving = append(leaving[:len(leaving):len(leaving)], row.ID) // it has to be gone by then, or is adopted
 	}
 	if left, err := e.unfinished(ctx, l); err == nil { // recovered before anything is begun
@@ -140,7 +141,8 @@ func overSoft(b ledger.Budget, r ledger.Reserve) Notice {
 			meter.Amount(r.Amount), r.Currency, profile.FormatDuration(r.TTL), meter.Amount(max(0, b.Available())), meter.Amount(b.Limit))}
 }
 
-// plannedExtension is plannedFunds for a later end of a sandbox that lives.
+// plannedExtension is plannedFunds for a later end of a sandbox that lives. It
+// goes by the account that the sandbox was made for, as its end does.
 func (e *Engine) plannedExtension(ctx context.Context, l ledger.Ledger, row ledger.Sandbox, ttl time.Duration, plan *Together) ([]Notice, error) {
 	end := row.CreatedAt.Add(ttl)
 	var c ledger.Change
@@ -148,7 +150,7 @@ func (e *Engine) plannedExtension(ctx context.Context, l ledger.Ledger, row ledg
 	if err != nil || c.Reserve == nil {
 		return nil, err
 	}
-	balances, budgets, free, ok := e.limits(ctx, Request{Leaving: []ID{row.ID}})
+	balances, budgets, free, ok := e.limits(ctx, row.Account, Request{Leaving: []ID{row.ID}})
 	if !ok {
 		return nil, nil
 	}
@@ -157,8 +159,8 @@ func (e *Engine) plannedExtension(ctx context.Context, l ledger.Ledger, row ledg
 		more.Amount = max(0, more.Amount-x.Amount)
 	}
 	c.Ceilings = slices.DeleteFunc(c.Ceilings, func(c ledger.Ceiling) bool { return c.Currency == "" }) // nothing is begun
-	one := intended{id: row.ID, reserve: *c.Reserve, free: free, paces: e.paces(ctx, !w.own, c.Ceilings, &more)}
-	soft, err := plan.against(one, row.Account, balances, budgets)
+	one := intended{id: row.ID, account: row.Account, reserve: *c.Reserve, free: free, paces: e.paces(ctx, row.Account, !w.own, c.Ceilings, &more)}
+	soft, err := plan.against(one, balances, budgets)
 	notices := reached(one.paces, "If it were extended now")
 	for _, b := range soft {
 		notices = append(notices, overSoft(b, *c.Reserve))

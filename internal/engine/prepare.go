@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"maps"
 	"slices"
@@ -101,6 +102,9 @@ func (e *Engine) prepare(ctx context.Context, req Request, how preparation) (*pr
 	}
 	return p, err
 }
+
+// accountOf is whose permission, credit and limits count for a request.
+func (e *Engine) accountOf(req Request) string { return cmp.Or(req.Account, e.account) }
 
 func (e *Engine) resolve(req Request) (*profile.Resolved, error) {
 	in := profile.Request{

@@ -89,7 +89,7 @@ func (e *Engine) requestAgain(row ledger.Sandbox, secrets map[string]Secret) (Re
 			return req, invalid("sandbox %s was made without a secret %s", "pass the ones it was made with, or make a new sandbox", row.ID, extensions.Clean(name, 80))
 		}
 	}
-	req.Secrets = secrets
+	req.Secrets, req.Account = secrets, row.Account
 	return req, nil
 }
 
@@ -125,7 +125,7 @@ func (e *Engine) beginRecreate(ctx context.Context, l ledger.Ledger, row ledger.
 		Expect: ledger.Expect{States: []lifecycle.State{lifecycle.Ready, lifecycle.Active, lifecycle.Failed, lifecycle.Expired}},
 		To:     lifecycle.Provisioning, NextGeneration: true, Meter: ledger.MeterOps{Close: stop.close()},
 		Patch: ledger.Patch{Version: &p.resolved.Version, ExpiresAt: &end, TTL: &ttl, MaxTTL: &limit, Spec: p.recordedSpec(), Route: mustJSON(routeOf(p.decision))},
-		Quote: p.ledgerQuote(p.decision.Chosen), Reserve: reserve, Ceilings: e.ceilings(p.metered()),
+		Quote: p.ledgerQuote(p.decision.Chosen), Reserve: reserve, Ceilings: e.ceilingsOf(row.Account, p.metered()),
 		Intent: &ledger.OpenIntent{Metered: p.metered()},
 		Event:  note("sandbox.recreating", nil),
 	}, notify)

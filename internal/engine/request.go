@@ -44,6 +44,10 @@ type Request struct {
 	DesiredMode        string            `json:"desired_mode,omitempty"`
 	DeletionProtection bool              `json:"deletion_protection,omitempty"`
 	Timeouts           map[string]string `json:"timeouts,omitempty"`
+	// Account is whose credit, limits and permission count, for a sandbox that lives
+	// and belongs to another account than the engine's; "" = the engine's. What is
+	// created is the engine's.
+	Account string `json:"-"`
 	// Leaving are sandboxes that end before this one begins: a plan counts what
 	// is set aside for them as free.
 	Leaving []ID `json:"-"`
@@ -226,7 +230,7 @@ type Planned struct {
 	// good for a notice.
 	Estimate      Estimate
 	EstimateKnown bool
-	// Pinned: only one outcome is possible; Extension and Host (its ref, or
+	// Pinned: the request itself leaves one place; Extension and Host (its ref, or
 	// "" for an account and for this machine unnamed) are then what apply will find.
 	Pinned          bool
 	Extension, Host string

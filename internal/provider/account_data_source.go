@@ -139,14 +139,14 @@ func (d *accountDataSource) Read(ctx context.Context, _ datasource.ReadRequest, 
 	}
 	v, err := e.AccountView(ctx)
 	if err != nil {
-		cannotTell(&resp.Diagnostics, "The account cannot be read", err)
+		cannotTell(ctx, &resp.Diagnostics, "The account cannot be read", err)
 		return
 	}
 	resp.Diagnostics.Append(resp.State.Set(ctx, newAccount(v))...)
 }
 
-func cannotTell(diags *diag.Diagnostics, what string, err error) {
-	summary, detail := describe(what, err)
+func cannotTell(ctx context.Context, diags *diag.Diagnostics, what string, err error) {
+	summary, detail := describe(ctx, what, err)
 	diags.AddError(summary, detail)
 }
 

@@ -20,6 +20,8 @@ func TestBadInputIsRefusedInThePlan(t *testing.T) {
 		"unknown input":             {`profile = "profile.stub"` + "\n inputs = { cuont = 3 }", `count`},
 		"inputs not an object":      {`profile = "profile.stub"` + "\n inputs = [1]", `must be an object`},
 		"input beyond 64 bits":      {`profile = "profile.stub"` + "\n inputs = { count = 99999999999999999999999 }", `64 bits`},
+		"a fraction as version":     {`profile = "profile.stub"` + "\n secrets_wo_version = 1.5", `1.5 is not a whole number`},
+		"a version beyond 64 bits":  {`profile = "profile.stub"` + "\n secrets_wo_version = 9223372036854775808", `does not fit in 64 bits`},
 		"ttl zero":                  {`profile = "profile.stub"` + "\n ttl = \"0s\"", `not above zero`},
 		"ttl negative":              {`profile = "profile.stub"` + "\n ttl = \"-1h\"", `not above zero`},
 		"ttl above max":             {`profile = "profile.stub"` + "\n ttl = \"25h\"", `maximum, 1d`},

@@ -21,9 +21,8 @@ import (
 type configured struct {
 	engine  *engine.Engine
 	account string // "" while unknown
-	// leaving holds the ids of sandboxes this plan ends or replaces: their
-	// names are about to be free.
-	leaving sync.Map
+	// fates is what this walk knows of the sandboxes there are.
+	fates fates
 	// together counts what the sandboxes of this plan are going to set aside.
 	together engine.Together
 	// applying: something is made, changed or ended by now, so this is no plan
@@ -39,6 +38,17 @@ func (c *configured) plan() *engine.Together {
 		return nil
 	}
 	return &c.together
+}
+
+// tellAccount warns of what was made for another account than the provider's:
+// it stays there, and its money is counted there.
+func (c *configured) tellAccount(diags *diag.Diagnostics, what, account string) {
+	if c.account == "" || account == "" || account == c.account {
+		return
+	}
+	diags.AddWarning("What was made for account "+account+" stays with it", // one summary for all: Terraform shows it once
+		what+" was made for account "+account+", and the provider's account is "+c.account+". It is listed there and counts against the credit, the budgets and the ceilings of that account until it ends."+
+			"\n\nWhat to do: to have it in "+c.account+", make it anew with `terraform apply -replace=ADDRESS`; else nothing, or set the provider's account back.")
 }
 
 // engines are what this process has to close.
@@ -91,7 +101,7 @@ func (p *Provider) Configure(ctx context.Context, req provider.ConfigureRequest,
 	opts.Log = slog.New(newLogHandler(ctx))
 	e, err := engine.New(opts)
 	if err != nil {
-		addErrorAt(&resp.Diagnostics, fieldPath(err, path.Empty(), "catalog", "ledger", "account", "state_dir", "credentials"), "The provider could not be configured", err)
+		addErrorAt(ctx, &resp.Diagnostics, fieldPath(err, path.Empty(), "catalog", "ledger", "account", "state_dir", "credentials"), "The provider could not be configured", err)
 		return
 	}
 	addNotices(&resp.Diagnostics, e.Warnings())

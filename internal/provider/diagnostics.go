@@ -1,6 +1,7 @@
 package provider
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -29,7 +30,7 @@ var explanations = map[engine.Kind]explanation{
 	extensions.KindUnreachable:   {"it cannot be reached", "Check the network and the machine, then run again. What is known was kept."},
 	extensions.KindTimeout:       {"it took too long", "Run again, or raise the timeout. What was begun is kept and can be destroyed."},
 	extensions.KindUnsupported:   {"this is not possible here", "Change the profile or choose another place; `terraform plan` shows why each place was refused."},
-	extensions.KindInterrupted:   {"it was interrupted", "Run again when it suits."},
+	extensions.KindInterrupted:   {"it was interrupted", "Run the same command again: it finds what was begun and goes on from there."},
 	extensions.KindFailed:        {"what runs in it has failed", "Correct what failed and run again."},
 	extensions.KindInternal:      {"an unexpected failure", "Run again with TF_LOG=DEBUG; if it stays, report it with the log."},
 }
@@ -42,13 +43,13 @@ func explain(err error) explanation {
 }
 
 // addError tells what could not be done, why, and what to do next.
-func addError(diags *diag.Diagnostics, what string, err error) {
-	addErrorAt(diags, path.Empty(), what, err)
+func addError(ctx context.Context, diags *diag.Diagnostics, what string, err error) {
+	addErrorAt(ctx, diags, path.Empty(), what, err)
 }
 
 // addErrorAt is addError for one argument; path.Empty() is the whole block.
-func addErrorAt(diags *diag.Diagnostics, at path.Path, what string, err error) {
-	summary, detail := describe(what, err)
+func addErrorAt(ctx context.Context, diags *diag.Diagnostics, at path.Path, what string, err error) {
+	summary, detail := describe(ctx, what, err)
 	if at.Equal(path.Empty()) {
 		diags.AddError(summary, detail)
 		return
@@ -57,11 +58,14 @@ func addErrorAt(diags *diag.Diagnostics, at path.Path, what string, err error) {
 }
 
 // addWarning tells the same without stopping.
-func addWarning(diags *diag.Diagnostics, what string, err error) {
-	diags.AddWarning(describe(what, err))
+func addWarning(ctx context.Context, diags *diag.Diagnostics, what string, err error) {
+	diags.AddWarning(describe(ctx, what, err))
 }
 
-func describe(what string, err error) (summary, detail string) {
+// describe puts err into words. ctx is the request's own, without the deadline of
+// `timeouts`: it tells whether somebody pressed Ctrl-C.
+func describe(ctx context.Context, what string, err error) (summary, detail string) {
+	err = engine.GivenUp(ctx, err)
 	e := explain(err)
 	if limit := engine.LimitOf(err); limit != "" {
 		e.summary = limit
@@ -115,14 +119,14 @@ func importBlock(id engine.ID) string {
 // addCreateError is addError for a sandbox that was not made. Where a live
 // sandbox stands in the way the block that imports it is printed: a provider
 // does not learn its resource's address, so the user completes `to`.
-func addCreateError(diags *diag.Diagnostics, at path.Path, own engine.ID, req engine.Request, err error) {
+func addCreateError(ctx context.Context, diags *diag.Diagnostics, at path.Path, own engine.ID, req engine.Request, err error) {
 	what := "Sandbox " + subject(req) + " was not created"
 	var e *engine.Error
 	if extensions.KindOf(err) != extensions.KindConflict || !errors.As(err, &e) || e.ID == "" || e.ID == own {
-		addErrorAt(diags, at, what, err)
+		addErrorAt(ctx, diags, at, what, err)
 		return
 	}
-	summary, detail := describe(what, err)
+	summary, detail := describe(ctx, what, err)
 	if !strings.Contains(detail, "import {") {
 		detail += "\n\nTo take it into this state, add this block (with this resource's address in `to`) and apply:\n\n" + importBlock(e.ID)
 	}

@@ -75,9 +75,9 @@ func plain(v attr.Value) (any, error) {
 // plainNumber keeps whole numbers exact.
 func plainNumber(f *big.Float) (any, error) {
 	if f.IsInt() {
-		n, acc := f.Int64()
-		if acc != big.Exact {
-			return nil, fmt.Errorf("the number %s does not fit in 64 bits", f.Text('f', 0))
+		n, wrong := wholeOf(f)
+		if wrong != "" {
+			return nil, errors.New(wrong)
 		}
 		return n, nil
 	}

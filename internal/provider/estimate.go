@@ -34,18 +34,17 @@ var candidateFields = []computedField{
 	{name: "refusals", list: refusalFields, doc: "Why it was refused, every reason of the step that refused it; empty for an eligible one."},
 }
 
-// estimateFields are shared by sandboxer_sandbox.estimate and sandboxer_quote.
+// estimateFields are planned: the numbers of this sandbox, and nothing of where
+// they come from. Terraform rejects an apply that plans anything else than the
+// plan it was given, and a date or a place that is added changes no number.
 var estimateFields = []computedField{
-	{name: "catalog_digest", typ: types.StringType, doc: "Digest of the catalog these numbers come from."},
-	{name: "currency", typ: types.StringType, doc: "ISO 4217 code of the range; null where candidates are priced in several currencies or none is priced."},
-	{name: "hourly_low", typ: types.StringType, doc: "Lowest price per hour over the eligible candidates, in `currency`, a decimal string as all amounts; null if none is known."},
+	{name: "currency", typ: types.StringType, doc: "ISO 4217 code; null where the places it may run at are priced in several currencies or none is priced."},
+	{name: "hourly_low", typ: types.StringType, doc: "Lowest price per hour over the places it may run at, in `currency`, a decimal string as all amounts; null if none is known."},
 	{name: "hourly_high", typ: types.StringType, doc: "Highest price per hour, in `currency`; null if one is unknown."},
-	{name: "total_low", typ: types.StringType, doc: "Lowest total, in `currency`: fee and minimum charge of the cheapest candidate; null if none is known."},
-	{name: "total_high", typ: types.StringType, doc: "Highest total over the eligible candidates, in `currency`; null if one is unknown."},
+	{name: "total_low", typ: types.StringType, doc: "Lowest total, in `currency`: fee and minimum charge of the cheapest place; null if none is known."},
+	{name: "total_high", typ: types.StringType, doc: "Highest total over the places it may run at, in `currency`; null if one is unknown."},
 	{name: "maximum", typ: types.StringType, doc: "Worst case when the sandbox lives until its TTL, in `currency`; null if unknown, never 0 for unknown."},
-	{name: "candidates", list: candidateFields, doc: "Every place that was considered, eligible ones first in their order, with its price or why it was refused. Test doubles are left out unless the profile names them."},
 	{name: "unknowns", typ: stringsType, doc: "What could not be priced."},
-	{name: "assumptions", typ: stringsType, doc: "What the numbers assume."},
 	{name: "summary", typ: types.StringType, doc: "The same in one line, for people."},
 }
 
@@ -72,42 +71,24 @@ type candidateModel struct {
 	Refusals   []refusalModel `tfsdk:"refusals"`
 }
 
-// totalsModel is what an estimate and a quote say of all candidates.
-type totalsModel struct {
-	CatalogDigest types.String `tfsdk:"catalog_digest"`
-	Currency      types.String `tfsdk:"currency"`
-	HourlyLow     types.String `tfsdk:"hourly_low"`
-	HourlyHigh    types.String `tfsdk:"hourly_high"`
-	TotalLow      types.String `tfsdk:"total_low"`
-	TotalHigh     types.String `tfsdk:"total_high"`
-	Maximum       types.String `tfsdk:"maximum"`
-	Unknowns      []string     `tfsdk:"unknowns"`
-	Assumptions   []string     `tfsdk:"assumptions"`
-	Summary       types.String `tfsdk:"summary"`
-}
-
+// estimateModel is what a plan and a quote say of all places together.
 type estimateModel struct {
-	totalsModel
-	Candidates []candidateModel `tfsdk:"candidates"`
-}
-
-func newTotals(e engine.Estimate) totalsModel {
-	return totalsModel{
-		CatalogDigest: optional(e.CatalogDigest), Currency: optional(e.Currency),
-		HourlyLow: optional(e.HourlyLow), HourlyHigh: optional(e.HourlyHigh),
-		TotalLow: optional(e.TotalLow), TotalHigh: optional(e.TotalHigh), Maximum: optional(e.Maximum),
-		Unknowns: notNil(e.Unknowns), Assumptions: notNil(e.Assumptions), Summary: optional(summaryOf(e)),
-	}
+	Currency   types.String `tfsdk:"currency"`
+	HourlyLow  types.String `tfsdk:"hourly_low"`
+	HourlyHigh types.String `tfsdk:"hourly_high"`
+	TotalLow   types.String `tfsdk:"total_low"`
+	TotalHigh  types.String `tfsdk:"total_high"`
+	Maximum    types.String `tfsdk:"maximum"`
+	Unknowns   []string     `tfsdk:"unknowns"`
+	Summary    types.String `tfsdk:"summary"`
 }
 
 func newEstimate(e engine.Estimate) estimateModel {
-	m := estimateModel{totalsModel: newTotals(e), Candidates: []candidateModel{}}
-	for _, c := range e.Candidates {
-		if !engine.UnnamedDouble(c.Refusals) {
-			m.Candidates = append(m.Candidates, newCandidate(c))
-		}
+	return estimateModel{
+		Currency: optional(e.Currency), HourlyLow: optional(e.HourlyLow), HourlyHigh: optional(e.HourlyHigh),
+		TotalLow: optional(e.TotalLow), TotalHigh: optional(e.TotalHigh), Maximum: optional(e.Maximum),
+		Unknowns: notNil(e.Unknowns), Summary: optional(costOf(e)),
 	}
-	return m
 }
 
 func newCandidate(c engine.EstimateCandidate) candidateModel {

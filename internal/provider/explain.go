@@ -70,7 +70,23 @@ func explainNumbers(e engine.Estimate) string {
 	return strings.TrimRight(b.String(), "\n")
 }
 
-// summaryOf is the estimate in one line; "" where no place is left.
+// costOf is what it costs in one line; "" where no place is left. It depends on
+// the numbers alone.
+func costOf(e engine.Estimate) string {
+	if firstPlaces(e) == "" {
+		return ""
+	}
+	price := "at a price that is not known"
+	if e.HourlyHigh != "" {
+		price = span(e.HourlyLow, e.HourlyHigh) + " " + e.Currency + " an hour"
+	}
+	if e.Maximum != "" {
+		price += fmt.Sprintf(", at most %s %s for %s", e.Maximum, e.Currency, e.TTL)
+	}
+	return price
+}
+
+// summaryOf is an estimate in one line, with its places; "" where none is left.
 func summaryOf(e engine.Estimate) string {
 	places := firstPlaces(e)
 	if places == "" {
@@ -82,14 +98,7 @@ func summaryOf(e engine.Estimate) string {
 			refused = append(refused, place(c.Extension, c.Host))
 		}
 	}
-	price := "at a price that is not known"
-	if e.HourlyHigh != "" {
-		price = span(e.HourlyLow, e.HourlyHigh) + " " + e.Currency + " an hour"
-	}
-	if e.Maximum != "" {
-		price += fmt.Sprintf(", at most %s %s for %s", e.Maximum, e.Currency, e.TTL)
-	}
-	text := places + ": " + price
+	text := places + ": " + costOf(e)
 	if len(refused) > 0 {
 		text += "; refused: " + strings.Join(refused, ", ")
 	}

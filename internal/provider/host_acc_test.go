@@ -91,7 +91,7 @@ func TestHostsChangeWithTheirSandboxesInOneApply(t *testing.T) {
 	b.run(
 		resource.TestStep{Config: b.config(hostHCL + one), ConfigPlanChecks: resource.ConfigPlanChecks{PreApply: []plancheck.PlanCheck{
 			plancheck.ExpectKnownValue(addr, tfjsonpath.New("extension"), knownvalue.StringExact("ext.local")),
-			plancheck.ExpectKnownValue(addr, tfjsonpath.New("estimate").AtMapKey("catalog_digest"), knownvalue.NotNull())}}},
+			plancheck.ExpectKnownValue(addr, tfjsonpath.New("estimate").AtMapKey("summary"), knownvalue.NotNull())}}},
 		resource.TestStep{Config: b.config(hostHCL + one), ConfigPlanChecks: empty()},
 		resource.TestStep{Config: b.config(replaced(hostHCL, "priority = 10", "priority = 20") + one), ConfigPlanChecks: action(plancheck.ResourceActionUpdate)},
 		resource.TestStep{Config: b.config(replaced(hostHCL, "priority = 10", "priority = 20") + one), ConfigPlanChecks: empty()},

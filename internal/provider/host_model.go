@@ -19,7 +19,7 @@ type hostModel struct {
 	SSH           types.Object `tfsdk:"ssh"`
 	Region        types.String `tfsdk:"region"`
 	Labels        types.Map    `tfsdk:"labels"`
-	Priority      types.Int64  `tfsdk:"priority"`
+	Priority      types.Number `tfsdk:"priority"`
 	Capacity      types.Object `tfsdk:"capacity"`
 	Cost          types.Object `tfsdk:"cost"`
 	AllowFirewall types.Bool   `tfsdk:"allow_firewall"`
@@ -40,7 +40,7 @@ type identityRefModel struct {
 type hopModel struct {
 	Address    types.String      `tfsdk:"address"`
 	Alias      types.String      `tfsdk:"alias"`
-	Port       types.Int64       `tfsdk:"port"`
+	Port       types.Number      `tfsdk:"port"`
 	User       types.String      `tfsdk:"user"`
 	HostKey    types.String      `tfsdk:"host_key"`
 	KnownHosts types.String      `tfsdk:"known_hosts"`
@@ -54,15 +54,15 @@ type sshModel struct {
 }
 
 type capacityModel struct {
-	MaxSandboxes types.Int64 `tfsdk:"max_sandboxes"`
+	MaxSandboxes types.Number `tfsdk:"max_sandboxes"`
 }
 
 type costModel struct {
 	PerHour  types.String `tfsdk:"per_hour"`
-	CPU      types.Int64  `tfsdk:"cpu"`
-	MemoryMB types.Int64  `tfsdk:"memory_mb"`
-	GPU      types.Int64  `tfsdk:"gpu"`
-	DiskMB   types.Int64  `tfsdk:"disk_mb"`
+	CPU      types.Number `tfsdk:"cpu"`
+	MemoryMB types.Number `tfsdk:"memory_mb"`
+	GPU      types.Number `tfsdk:"gpu"`
+	DiskMB   types.Number `tfsdk:"disk_mb"`
 	Idle     types.String `tfsdk:"idle"`
 }
 
@@ -85,19 +85,19 @@ func (m hostModel) sameHost(ctx context.Context, other hostModel) bool {
 
 func (m hostModel) host(ctx context.Context) (engine.Host, diag.Diagnostics) {
 	h := engine.Host{Name: m.Name.ValueString(), Local: m.Local.ValueBool(), Region: m.Region.ValueString(),
-		Priority: m.Priority.ValueInt64(), AllowFirewall: m.AllowFirewall.ValueBool(), ProxyImage: m.ProxyImage.ValueString()}
+		Priority: int64Of(m.Priority), AllowFirewall: m.AllowFirewall.ValueBool(), ProxyImage: m.ProxyImage.ValueString()}
 	labels, diags := stringMap(ctx, m.Labels)
 	h.Labels = labels
 	if !m.Capacity.IsNull() {
 		var c capacityModel
 		diags.Append(m.Capacity.As(ctx, &c, keepUnknown)...)
-		h.Capacity = &extensions.HostCapacity{MaxSandboxes: c.MaxSandboxes.ValueInt64()}
+		h.Capacity = &extensions.HostCapacity{MaxSandboxes: int64Of(c.MaxSandboxes)}
 	}
 	if !m.Cost.IsNull() {
 		var c costModel
 		diags.Append(m.Cost.As(ctx, &c, keepUnknown)...)
-		h.Cost = &extensions.HostCost{PerHour: c.PerHour.ValueString(), CPU: c.CPU.ValueInt64(), MemoryMB: c.MemoryMB.ValueInt64(),
-			GPU: c.GPU.ValueInt64(), DiskMB: c.DiskMB.ValueInt64(), Idle: c.Idle.ValueString()}
+		h.Cost = &extensions.HostCost{PerHour: c.PerHour.ValueString(), CPU: int64Of(c.CPU), MemoryMB: int64Of(c.MemoryMB),
+			GPU: int64Of(c.GPU), DiskMB: int64Of(c.DiskMB), Idle: c.Idle.ValueString()}
 	}
 	if !m.SSH.IsNull() {
 		var s sshModel
@@ -112,7 +112,7 @@ func (m hostModel) host(ctx context.Context) (engine.Host, diag.Diagnostics) {
 }
 
 func (m hopModel) hop() *extensions.SSH {
-	out := &extensions.SSH{Address: m.Address.ValueString(), Alias: m.Alias.ValueString(), Port: m.Port.ValueInt64(), User: m.User.ValueString(),
+	out := &extensions.SSH{Address: m.Address.ValueString(), Alias: m.Alias.ValueString(), Port: int64Of(m.Port), User: m.User.ValueString(),
 		HostKey: m.HostKey.ValueString(), KnownHosts: m.KnownHosts.ValueString(), HostCA: m.HostCA.ValueString()}
 	if id := m.Identity; id != nil {
 		out.Identity = &extensions.SSHIdentity{PrivateKeyFile: id.PrivateKeyFile.ValueString(), CertificateFile: id.CertificateFile.ValueString(),
@@ -189,13 +189,6 @@ func hostObjectTypes() map[string]map[string]attr.Type {
 		}
 	}
 	return out
-}
-
-func optionalInt(n int64) types.Int64 {
-	if n == 0 {
-		return types.Int64Null()
-	}
-	return types.Int64Value(n)
 }
 
 func optionalBool(b bool) types.Bool {

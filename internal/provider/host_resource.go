@@ -9,6 +9,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
@@ -63,14 +64,14 @@ func (r *hostResource) ModifyPlan(ctx context.Context, req resource.ModifyPlanRe
 	}
 	if e := r.ready(); e != nil {
 		if err := e.CheckHost(h); err != nil {
-			addErrorAt(&resp.Diagnostics, fieldPath(err, hostField(plan), hostArguments...), "Host "+quoteName(h.Name)+" cannot be used", err)
+			addErrorAt(ctx, &resp.Diagnostics, fieldPath(err, hostField(plan), hostArguments...), "Host "+quoteName(h.Name)+" cannot be used", err)
 			return
 		}
 	}
 	plan.Ref = types.StringValue(h.Ref())
 	if e := r.ready(); e != nil && req.State.Raw.IsNull() {
 		if err := e.HostHeld(ctx, h); err != nil {
-			addWarning(&resp.Diagnostics, "Host "+quoteName(h.Name)+" could not be registered as things are", err)
+			addWarning(ctx, &resp.Diagnostics, "Host "+quoteName(h.Name)+" could not be registered as things are", err)
 		}
 	}
 	if !req.State.Raw.IsNull() {
@@ -114,7 +115,7 @@ func (r *hostResource) register(ctx context.Context, plan hostModel, former stri
 	}
 	view, err := e.RegisterHost(ctx, h, former)
 	if err != nil {
-		addErrorAt(diags, fieldPath(err, hostField(plan), hostArguments...), "Host "+quoteName(h.Name)+" could not be registered", err)
+		addErrorAt(ctx, diags, fieldPath(err, hostField(plan), hostArguments...), "Host "+quoteName(h.Name)+" could not be registered", err)
 		return plan, false
 	}
 	if h.SSH != nil && len(view.Facts.Isolation) == 0 {
@@ -179,11 +180,11 @@ func (r *hostResource) Read(ctx context.Context, req resource.ReadRequest, resp 
 		return
 	}
 	if err := e.HostHeld(ctx, h); err != nil {
-		addWarning(&resp.Diagnostics, "Host "+quoteName(h.Name)+" is another one in the ledger", err)
+		addWarning(ctx, &resp.Diagnostics, "Host "+quoteName(h.Name)+" is another one in the ledger", err)
 	}
 	view, err := e.GetHost(ctx, h)
 	if err != nil {
-		addWarning(&resp.Diagnostics, "Host "+quoteName(h.Name)+" could not be looked at; what is known of it was kept", err)
+		addWarning(ctx, &resp.Diagnostics, "Host "+quoteName(h.Name)+" could not be looked at; what is known of it was kept", err)
 		return
 	}
 	state.Ref = types.StringValue(h.Ref())
@@ -204,7 +205,7 @@ func (r *hostResource) Delete(ctx context.Context, req resource.DeleteRequest, r
 	if err == nil || extensions.IsKind(err, extensions.KindNotFound) {
 		return
 	}
-	summary, detail := describe("Host "+quoteName(state.Name.ValueString())+" was not removed", err)
+	summary, detail := describe(ctx, "Host "+quoteName(state.Name.ValueString())+" was not removed", err)
 	if extensions.IsKind(err, extensions.KindConflict) {
 		detail += "\n\n" + applyFirst("force_destroy = true")
 	}
@@ -217,9 +218,13 @@ func (r *hostResource) ImportState(ctx context.Context, req resource.ImportState
 	if resp.Diagnostics.HasError() {
 		return
 	}
+	if err := engine.CheckName(req.ID); err != nil {
+		notImportable(&resp.Diagnostics, "host", req.ID, err.Error(), importsHost)
+		return
+	}
 	h, err := e.LookupHost(ctx, req.ID)
 	if err != nil {
-		addError(&resp.Diagnostics, "Host "+quoteName(req.ID)+" cannot be imported", err)
+		addError(ctx, &resp.Diagnostics, "Host "+quoteName(req.ID)+" cannot be imported", err)
 		return
 	}
 	m, diags := restoreHost(ctx, h)

@@ -3,7 +3,6 @@ package provider
 import (
 	"context"
 
-	"github.com/hashicorp/terraform-plugin-framework-validators/int64validator"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/booldefault"
@@ -44,21 +43,21 @@ func (r *hostResource) Schema(_ context.Context, _ resource.SchemaRequest, resp 
 			"region": schema.StringAttribute{Optional: true, Validators: []validator.String{plainText("a region")}, MarkdownDescription: "Where it stands, such as `eu`; profiles may ask for a region."},
 			"labels": schema.MapAttribute{ElementType: types.StringType, Optional: true,
 				Validators: []validator.Map{eachKey(plainText("a label's name")), eachValue(plainText("a label's value"))}, MarkdownDescription: "Labels, such as `{ pool = \"e2e\" }`."},
-			"priority": schema.Int64Attribute{Optional: true, MarkdownDescription: "Among equals the higher one is preferred. Default: 0."},
+			"priority": schema.NumberAttribute{Optional: true, Validators: []validator.Number{anyWhole()}, MarkdownDescription: "Among equals the higher one is preferred. Default: 0."},
 			"capacity": schema.SingleNestedAttribute{
 				Optional: true, MarkdownDescription: "What you want on it at most.",
 				Attributes: map[string]schema.Attribute{
-					"max_sandboxes": schema.Int64Attribute{Optional: true, Validators: []validator.Int64{int64validator.AtLeast(1)}, MarkdownDescription: "Live sandboxes at once. Default: not bounded by us."},
+					"max_sandboxes": schema.NumberAttribute{Optional: true, Validators: []validator.Number{atLeast(1)}, MarkdownDescription: "Live sandboxes at once. Default: not bounded by us."},
 				},
 			},
 			"cost": schema.SingleNestedAttribute{
 				Optional: true, MarkdownDescription: "What the whole host costs you, and its size: the base of the estimate. A sandbox bears its share of it, in OpenCost's ratio of CPU, memory, disk and GPU.",
 				Attributes: map[string]schema.Attribute{
 					"per_hour":  schema.StringAttribute{Optional: true, Validators: []validator.String{money()}, MarkdownDescription: "Cost per hour, such as `0.40 USD`."},
-					"cpu":       schema.Int64Attribute{Optional: true, Validators: []validator.Int64{int64validator.AtLeast(1)}, MarkdownDescription: "Its CPUs."},
-					"memory_mb": schema.Int64Attribute{Optional: true, Validators: []validator.Int64{int64validator.AtLeast(1)}, MarkdownDescription: "Its memory in MiB."},
-					"gpu":       schema.Int64Attribute{Optional: true, Validators: []validator.Int64{int64validator.AtLeast(1)}, MarkdownDescription: "Its GPUs. Default: none, or not priced apart."},
-					"disk_mb":   schema.Int64Attribute{Optional: true, Validators: []validator.Int64{int64validator.AtLeast(1)}, MarkdownDescription: "Its disk in MiB. Default: not priced apart."},
+					"cpu":       schema.NumberAttribute{Optional: true, Validators: []validator.Number{atLeast(1)}, MarkdownDescription: "Its CPUs."},
+					"memory_mb": schema.NumberAttribute{Optional: true, Validators: []validator.Number{atLeast(1)}, MarkdownDescription: "Its memory in MiB."},
+					"gpu":       schema.NumberAttribute{Optional: true, Validators: []validator.Number{atLeast(1)}, MarkdownDescription: "Its GPUs. Default: none, or not priced apart."},
+					"disk_mb":   schema.NumberAttribute{Optional: true, Validators: []validator.Number{atLeast(1)}, MarkdownDescription: "Its disk in MiB. Default: not priced apart."},
 					"idle": schema.StringAttribute{Optional: true, Validators: []validator.String{oneOf(extensions.IdleSharings...)},
 						MarkdownDescription: "Who bears what no sandbox reserves: `none` (it is reported apart), `shared` (those who run there, by their share) or `dedicated` (a sandbox there bears the whole host). Default: `none`."},
 				},
@@ -94,7 +93,7 @@ func sshAttributes(withJump bool) map[string]schema.Attribute {
 	attrs := map[string]schema.Attribute{
 		"address":     schema.StringAttribute{Optional: true, Validators: []validator.String{hostAddress()}, MarkdownDescription: "Name or IP address. Exactly one of `address` and `alias` is set."},
 		"alias":       schema.StringAttribute{Optional: true, Validators: []validator.String{hostAddress()}, MarkdownDescription: "A `Host` of `~/.ssh/config`."},
-		"port":        schema.Int64Attribute{Optional: true, Validators: []validator.Int64{int64validator.Between(1, 65535)}, MarkdownDescription: "Port. Default: 22, or the alias's."},
+		"port":        schema.NumberAttribute{Optional: true, Validators: []validator.Number{wholeNumber{1, 65535}}, MarkdownDescription: "Port. Default: 22, or the alias's."},
 		"user":        schema.StringAttribute{Optional: true, Validators: []validator.String{userName()}, MarkdownDescription: "User to log in as."},
 		"host_key":    schema.StringAttribute{Optional: true, Validators: []validator.String{plainText("a public key line")}, MarkdownDescription: "The host's public key, such as `ssh-ed25519 AAAA…`."},
 		"known_hosts": schema.StringAttribute{Optional: true, Validators: []validator.String{plainText("a path")}, MarkdownDescription: "A known_hosts file that has the key."},

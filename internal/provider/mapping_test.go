@@ -104,16 +104,16 @@ func TestEveryKindHasWordsAndARemedy(t *testing.T) {
 	for _, k := range []engine.Kind{extensions.KindInvalid, extensions.KindUnauthorized, extensions.KindNotFound, extensions.KindConflict,
 		extensions.KindIndeterminate, extensions.KindExhausted, extensions.KindUnavailable, extensions.KindUnreachable, extensions.KindTimeout,
 		extensions.KindUnsupported, extensions.KindInternal} {
-		summary, detail := describe("It failed", extensions.Errorf(k, "the reason"))
+		summary, detail := describe(t.Context(), "It failed", extensions.Errorf(k, "the reason"))
 		if !strings.HasPrefix(summary, "It failed: ") || !strings.HasPrefix(detail, "The reason.") || !strings.Contains(detail, "What to do: ") {
 			t.Errorf("%s: %q %q", k, summary, detail)
 		}
 	}
-	_, detail := describe("x", fmt.Errorf("wrapped: %w", extensions.Errorf(extensions.KindInvalid, "bad").WithRemedy("do this")))
+	_, detail := describe(t.Context(), "x", fmt.Errorf("wrapped: %w", extensions.Errorf(extensions.KindInvalid, "bad").WithRemedy("do this")))
 	if !strings.HasSuffix(detail, "What to do: Do this.") {
 		t.Errorf("the error's own remedy is not used: %q", detail)
 	}
-	if summary, _ := describe("x", errors.New("no kind")); !strings.Contains(summary, explanations[extensions.KindInternal].summary) {
+	if summary, _ := describe(t.Context(), "x", errors.New("no kind")); !strings.Contains(summary, explanations[extensions.KindInternal].summary) {
 		t.Errorf("an error without a kind: %q", summary)
 	}
 }
@@ -141,7 +141,7 @@ func TestATakenNamePrintsTheImportBlock(t *testing.T) {
 	err.ID = "sbx-aaaaaaaaaaaaaaaaaaaa"
 	for own, want := range map[engine.ID]bool{"": true, "sbx-bbbbbbbbbbbbbbbbbbbb": true, "sbx-aaaaaaaaaaaaaaaaaaaa": false} {
 		var diags diag.Diagnostics
-		addCreateError(&diags, path.Empty(), own, engine.Request{Name: "n"}, err)
+		addCreateError(t.Context(), &diags, path.Empty(), own, engine.Request{Name: "n"}, err)
 		if got := strings.Contains(diags[0].Detail(), `id = "sbx-aaaaaaaaaaaaaaaaaaaa"`); got != want {
 			t.Errorf("own %q: import block printed = %v", own, got)
 		}
@@ -246,10 +246,10 @@ func TestTestDoublesThatNobodyNamedAreNotShown(t *testing.T) {
 	t.Parallel()
 	double := []engine.Refusal{{Stage: "intent", Rule: "intent.named-only", Reason: "it is a test double"}}
 	pinned := []engine.Refusal{{Stage: "intent", Rule: "intent.pin", Reason: "the profile pins another"}}
-	got := newEstimate(engine.Estimate{Candidates: []engine.EstimateCandidate{
-		{Extension: "ext.local", Eligible: true}, {Extension: "ext.stub", Refusals: double}, {Extension: "ext.far", Refusals: pinned}}})
-	if len(got.Candidates) != 2 || got.Candidates[0].Extension != "ext.local" || got.Candidates[1].Extension != "ext.far" {
-		t.Errorf("the plan shows %+v", got.Candidates)
+	got := newQuoteCandidates([]engine.EstimateCandidate{
+		{Extension: "ext.local", Eligible: true}, {Extension: "ext.stub", Refusals: double}, {Extension: "ext.far", Refusals: pinned}})
+	if len(got) != 2 || got[0].Extension != "ext.local" || got[1].Extension != "ext.far" {
+		t.Errorf("the quote shows %+v", got)
 	}
 	route, diags := routeValue(t.Context(), engine.Route{Refused: []engine.Rejected{{Candidate: "ext.stub", Refusals: double}, {Candidate: "ext.far", Refusals: pinned}}})
 	if text := route.String(); diags.HasError() || strings.Contains(text, "ext.stub") || !strings.Contains(text, "ext.far") {

@@ -71,7 +71,8 @@ func (p *Provider) Schema(_ context.Context, _ provider.SchemaRequest, resp *pro
 			"account": schema.StringAttribute{
 				Optional: true, Validators: []validator.String{accountName()},
 				MarkdownDescription: "The account that is billed and listed, as `org/workspace`. Default: `default/default`. " +
-					"The names of live sandboxes are unique per account.",
+					"The names of live sandboxes are unique per account. What lives stays with the account that it was made for, whose credit, budgets and ceilings go on counting: " +
+					"a change is told in the plan, and holds for what is made from then on.",
 			},
 			"state_dir": schema.StringAttribute{
 				Optional: true, Validators: []validator.String{plainText("a folder")},

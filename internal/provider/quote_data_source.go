@@ -26,11 +26,13 @@ type quoteModel struct {
 	History        types.Bool    `tfsdk:"history"`
 	ProfileVersion types.String  `tfsdk:"profile_version"`
 	Extension      types.String  `tfsdk:"extension"`
-	totalsModel
-	Candidates []quoteCandidateModel `tfsdk:"candidates"`
-	Route      *quoteRouteModel      `tfsdk:"route"`
-	Funds      []fundsModel          `tfsdk:"funds"`
-	Past       types.Int64           `tfsdk:"past"`
+	estimateModel
+	CatalogDigest types.String          `tfsdk:"catalog_digest"`
+	Candidates    []quoteCandidateModel `tfsdk:"candidates"`
+	Assumptions   []string              `tfsdk:"assumptions"`
+	Route         *quoteRouteModel      `tfsdk:"route"`
+	Funds         []fundsModel          `tfsdk:"funds"`
+	Past          types.Int64           `tfsdk:"past"`
 }
 
 // Metadata implements datasource.DataSource.
@@ -55,7 +57,7 @@ func (d *quoteDataSource) Schema(_ context.Context, _ datasource.SchemaRequest, 
 	attrs["profile_version"] = schema.StringAttribute{Computed: true, MarkdownDescription: "Version of the profile that was priced."}
 	attrs["extension"] = schema.StringAttribute{Computed: true, MarkdownDescription: "The first choice."}
 	resp.Schema = schema.Schema{
-		MarkdownDescription: "What a sandbox would cost, and where it could run, without making one. It is the same computation as `sandboxer_sandbox.estimate`, told in full: " +
+		MarkdownDescription: "What a sandbox would cost, and where it could run, without making one. It is the same computation as `sandboxer_sandbox.estimate`, told in full, with every place, source and date: " +
 			"nothing is dialled and nothing is written. Amounts are decimal strings in `currency`; null means unknown, never zero.",
 		Attributes: attrs,
 	}
@@ -78,7 +80,7 @@ func (d *quoteDataSource) Read(ctx context.Context, req datasource.ReadRequest, 
 	if text := m.Expected.ValueString(); text != "" {
 		var err error
 		if options.Expected, err = engine.ParseDuration(text); err != nil {
-			addErrorAt(&resp.Diagnostics, path.Root("expected_duration"), "No quote for "+m.Profile.ValueString(), err)
+			addErrorAt(ctx, &resp.Diagnostics, path.Root("expected_duration"), "No quote for "+m.Profile.ValueString(), err)
 		}
 	}
 	if resp.Diagnostics.HasError() {
@@ -86,7 +88,7 @@ func (d *quoteDataSource) Read(ctx context.Context, req datasource.ReadRequest, 
 	}
 	quoted, err := d.cfg.engine.Quote(ctx, request, options)
 	if err != nil {
-		summary, detail := describe("No quote for "+m.Profile.ValueString(), err)
+		summary, detail := describe(ctx, "No quote for "+m.Profile.ValueString(), err)
 		if refused := explainRefusals(quoted.Estimate, true); refused != "" {
 			detail += "\n\nThe places that were considered:\n" + refused
 		}
@@ -103,7 +105,9 @@ func (m *quoteModel) take(p engine.Quoted) {
 		m.TTL = optional(p.Estimate.TTL)
 	}
 	m.ProfileVersion = optional(p.Version)
-	m.totalsModel, m.Candidates = newTotals(p.Estimate), newQuoteCandidates(p.Estimate.Candidates)
+	m.estimateModel, m.Candidates = newEstimate(p.Estimate), newQuoteCandidates(p.Estimate.Candidates)
+	m.Summary, m.CatalogDigest = optional(summaryOf(p.Estimate)), optional(p.Estimate.CatalogDigest)
+	m.Assumptions = notNil(p.Estimate.Assumptions)
 	route := newQuoteRoute(p.Route)
 	m.Route, m.Funds, m.Past = &route, newFunds(p.Funds), types.Int64Value(p.Past)
 	for _, c := range p.Estimate.Candidates {

@@ -55,13 +55,15 @@ var fundsFields = []computedField{
 	{name: "enough", typ: types.BoolType, doc: "Whether what is left covers what is needed; false too where that is not known."},
 }
 
-// quoteFields are those of an estimate with candidates priced in full.
+// quoteFields are those of an estimate, what its numbers are made of, and what
+// the ledger knows beside them.
 func quoteFields() []computedField {
-	fields := slices.Clone(estimateFields)
-	i := slices.IndexFunc(fields, func(f computedField) bool { return f.name == "candidates" })
-	fields[i].list = quoteCandidateFields
-	return append(fields, computedField{name: "funds", list: fundsFields,
-		doc: "What wallet and budgets of the account leave; empty without `history`, and where there are none."},
+	return append(slices.Clone(estimateFields),
+		computedField{name: "catalog_digest", typ: types.StringType, doc: "Digest of the catalog these numbers come from."},
+		computedField{name: "candidates", list: quoteCandidateFields, doc: "Every place that was considered, eligible ones first in their order, with its price or why it was refused. Test doubles are left out unless the profile names them."},
+		computedField{name: "assumptions", typ: stringsType, doc: "What the numbers assume."},
+		computedField{name: "funds", list: fundsFields,
+			doc: "What wallet and budgets of the account leave; empty without `history`, and where there are none."},
 		computedField{name: "past", typ: types.Int64Type, doc: "How many past sandboxes of the profile `expected` and `p95` are taken from; 0 without `history`."})
 }
 

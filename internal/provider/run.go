@@ -10,41 +10,65 @@ import (
 	"github.com/shirou/gopsutil/v4/process"
 )
 
-// destroys reports whether Terraform was started to destroy: `terraform
-// destroy`, or plan or apply with -destroy. The protocol does not tell.
-//
-// Terraform plans the configuration as it stands before it plans a destruction,
-// to refresh. Nothing of that plan is carried out, but an error in it ends the
-// run: credit that is used up, or a host that broke, would keep what was made
-// from being ended. So nothing is decided in such a run but what the
-// destruction itself needs. Where the parent's command line cannot be read, the
-// answer is no, and -refresh=false is the way out.
-var destroys = sync.OnceValue(func() bool {
+// run is what Terraform was started for: the protocol does not tell. The zero
+// value stands for a command line that cannot be read.
+type run struct {
+	// destroys: `terraform destroy`, or plan or apply with -destroy.
+	//
+	// Terraform plans the configuration as it stands before it plans a destruction,
+	// to refresh. Nothing of that plan is carried out, but an error in it ends the
+	// run: credit that is used up, or a host that broke, would keep what was made
+	// from being ended. So nothing is decided in such a run but what the destruction
+	// itself needs; where this is not known, -refresh=false is the way out.
+	destroys bool
+	// replaces: plan or apply with -replace. What it names is planned like one that
+	// stays, before its successor is.
+	replaces bool
+	// applies: `terraform apply`, whose walks, the plan's and the apply's, look alike.
+	applies bool
+}
+
+var thisRun = sync.OnceValue(func() run {
 	parent, err := process.NewProcess(int32(os.Getppid()))
 	if err != nil {
-		return false
+		return run{}
 	}
 	line, err := parent.CmdlineSliceWithContext(context.Background())
-	return err == nil && destroying(line, os.Getenv)
+	if err != nil {
+		return run{}
+	}
+	return runOf(line, os.Getenv)
 })
 
-// destroying reads a command line, and the variables that add to it.
-func destroying(line []string, getenv func(string) string) bool {
-	if len(line) == 0 {
-		return false
+// runOf reads a command line, and the variables that add to it.
+func runOf(line []string, getenv func(string) string) (r run) {
+	command, args := invoked(line, getenv)
+	r.destroys, r.applies = command == "destroy", command == "apply"
+	if command != "plan" && command != "apply" && command != "refresh" {
+		return r
 	}
-	args := line[1:]
+	for _, a := range args {
+		name, value, _ := strings.Cut(strings.TrimLeft(a, "-"), "=")
+		if !strings.HasPrefix(a, "-") {
+			continue
+		}
+		r.destroys = r.destroys || name == "destroy" && value != "false"
+		r.replaces = r.replaces || name == "replace"
+	}
+	return r
+}
+
+// invoked reads a command line: the command, and its arguments with what
+// variables add to them.
+func invoked(line []string, getenv func(string) string) (command string, args []string) {
+	if len(line) == 0 {
+		return "", nil
+	}
+	args = line[1:]
 	i := slices.IndexFunc(args, func(a string) bool { return !strings.HasPrefix(a, "-") })
 	if i < 0 {
-		return false
+		return "", nil
 	}
-	command := args[i]
-	if command != "plan" && command != "apply" && command != "refresh" {
-		return command == "destroy"
-	}
-	args = slices.Concat(args[i+1:], strings.Fields(getenv("TF_CLI_ARGS")), strings.Fields(getenv("TF_CLI_ARGS_"+command)))
-	return slices.ContainsFunc(args, func(a string) bool {
-		name, value, _ := strings.Cut(strings.TrimLeft(a, "-"), "=")
-		return strings.HasPrefix(a, "-") && name == "destroy" && value != "false"
-	})
+	command = args[i]
+	return command, slices.Concat(args[i+1:], strings.Fields(getenv("TF_CLI_ARGS")), strings.Fields(getenv("TF_CLI_ARGS_"+command)))
 }

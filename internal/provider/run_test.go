@@ -24,14 +24,39 @@ func TestACommandLineThatDestroysIsKnown(t *testing.T) {
 		"TF_CLI_ARGS=-destroy terraform apply":       true,
 		"terraform plan -var=destroy=1 -target=a[0]": false,
 	} {
-		env := map[string]string{}
-		args := strings.Fields(line)
-		for len(args) > 0 && strings.HasPrefix(args[0], "TF_") {
-			k, v, _ := strings.Cut(args[0], "=")
-			env[k], args = v, args[1:]
-		}
-		if got := destroying(args, func(k string) string { return env[k] }); got != want {
+		args, getenv := typed(line)
+		if got := runOf(args, getenv).destroys; got != want {
 			t.Errorf("%q: %v", line, got)
 		}
 	}
+}
+
+func TestACommandLineThatReplacesByAddressIsKnown(t *testing.T) {
+	t.Parallel()
+	for line, want := range map[string]bool{
+		"terraform apply -replace=a.b":                  true,
+		"tofu plan -out p --replace a.b":                true,
+		"TF_CLI_ARGS_plan=-replace=a.b terraform plan":  true,
+		"terraform apply":                               false,
+		"terraform apply -var=replace=1":                false,
+		"terraform destroy -replace=a.b":                false,
+		"TF_CLI_ARGS_apply=-replace=a.b terraform plan": false,
+		"": false,
+	} {
+		args, getenv := typed(line)
+		if got := runOf(args, getenv).replaces; got != want {
+			t.Errorf("%q: %v", line, got)
+		}
+	}
+}
+
+// typed reads a line as a shell does, with variables in front.
+func typed(line string) (args []string, getenv func(string) string) {
+	env := map[string]string{}
+	args = strings.Fields(line)
+	for len(args) > 0 && strings.HasPrefix(args[0], "TF_") {
+		k, v, _ := strings.Cut(args[0], "=")
+		env[k], args = v, args[1:]
+	}
+	return args, func(k string) string { return env[k] }
 }

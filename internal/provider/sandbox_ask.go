@@ -31,6 +31,9 @@ func (p *planning) ask(ctx context.Context, binding bool) (engine.Planned, bool)
 		return engine.Planned{}, false
 	}
 	request.Leaving = p.leaving()
+	if !binding {
+		request.Account = p.state.Account.ValueString() // it stays with the life
+	}
 	if binding && p.state == nil {
 		request.Together = p.r.cfg.plan()
 	}
@@ -48,10 +51,10 @@ func (p *planning) ask(ctx context.Context, binding bool) (engine.Planned, bool)
 		return planned, true
 	}
 	if !binding {
-		addWarning(&p.resp.Diagnostics, "Sandbox "+p.state.label()+" lives, but could not be made again as it is configured", err)
+		addWarning(ctx, &p.resp.Diagnostics, "Sandbox "+p.state.label()+" lives, but could not be made again as it is configured", err)
 		return planned, planned.Version != ""
 	}
-	summary, detail := describe("Sandbox "+subject(request)+" cannot be made as it is configured", err)
+	summary, detail := describe(ctx, "Sandbox "+subject(request)+" cannot be made as it is configured", err)
 	if refused := explainRefusals(planned.Estimate, true); refused != "" && engine.LimitOf(err) == "" && !strings.Contains(detail, "(viability.") && !strings.Contains(detail, "(permission.") && !strings.Contains(detail, "(intent.") {
 		detail += "\n\nThe places that were considered:\n" + refused
 	}
@@ -65,21 +68,13 @@ func (p *planning) leaving() (ids []engine.ID) {
 	if p.state != nil {
 		ids = append(ids, engine.ID(p.state.ID.ValueString()))
 	}
-	p.r.cfg.leaving.Range(func(id, _ any) bool {
-		ids = append(ids, engine.ID(id.(string)))
-		return true
-	})
-	return ids
+	return append(ids, p.r.cfg.fates.leaving()...)
 }
 
-// tellTaken warns of a name that somebody has now, unless it is a sandbox
-// that this plan ends.
+// tellTaken warns of a name that somebody has who does not go by this plan.
 func (p *planning) tellTaken(planned engine.Planned) {
-	if planned.NameTaken == nil || p.state != nil {
-		return
-	}
-	if _, leaves := p.r.cfg.leaving.Load(string(planned.NameHolder)); !leaves {
-		addNotices(&p.resp.Diagnostics, []engine.Notice{*planned.NameTaken})
+	if planned.NameTaken != nil && p.state == nil {
+		addNotices(&p.resp.Diagnostics, p.r.cfg.fates.wants(planned.NameHolder, *planned.NameTaken, thisRun()))
 	}
 }
 
@@ -162,6 +157,6 @@ func (p *planning) checkUpdate(ctx context.Context, ttl, mode bool) {
 		if !ttl {
 			field = path.Root("desired_mode")
 		}
-		addErrorAt(&p.resp.Diagnostics, fieldPath(err, field, planArguments...), "Sandbox "+p.state.label()+" cannot be changed like this", err)
+		addErrorAt(ctx, &p.resp.Diagnostics, fieldPath(err, field, planArguments...), "Sandbox "+p.state.label()+" cannot be changed like this", err)
 	}
 }

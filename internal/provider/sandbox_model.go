@@ -21,7 +21,7 @@ type sandboxModel struct {
 	Inputs           types.Dynamic `tfsdk:"inputs"`
 	Env              types.Map     `tfsdk:"env"`
 	SecretsWO        types.Map     `tfsdk:"secrets_wo"`
-	SecretsWOVersion types.Int64   `tfsdk:"secrets_wo_version"`
+	SecretsWOVersion types.Number  `tfsdk:"secrets_wo_version"`
 	Scope            types.String  `tfsdk:"scope"`
 	Triggers         types.Map     `tfsdk:"triggers"`
 	FromSnapshot     types.String  `tfsdk:"from_snapshot"`
@@ -74,7 +74,7 @@ var keepUnknown = basetypes.ObjectAsOptions{UnhandledNullAsEmpty: true, Unhandle
 func (m sandboxModel) request(ctx context.Context) (engine.Request, diag.Diagnostics) {
 	req := engine.Request{
 		Profile: m.Profile.ValueString(), Name: m.Name.ValueString(), NamePrefix: m.NamePrefix.ValueString(),
-		TTL: m.TTL.ValueString(), Scope: m.Scope.ValueString(), Billing: m.Billing.ValueString(), SecretsVersion: m.SecretsWOVersion.ValueInt64(),
+		TTL: m.TTL.ValueString(), Scope: m.Scope.ValueString(), Billing: m.Billing.ValueString(), SecretsVersion: int64Of(m.SecretsWOVersion),
 		MaxCost: m.MaxCost.ValueString(), OnConflict: m.OnConflict.ValueString(), OnExpiry: m.OnExpiry.ValueString(),
 		OnUnreachableDestroy: m.OnUnreachableDestroy.ValueString(), FromSnapshot: m.FromSnapshot.ValueString(), FromSandbox: m.FromSandbox.ValueString(),
 		DesiredMode: m.DesiredMode.ValueString(), DeletionProtection: m.DeletionProtection.ValueBool(),
@@ -145,10 +145,7 @@ func (m *sandboxModel) restore(ctx context.Context, req engine.Request) (diags d
 	m.OnConflict, m.OnExpiry = withDefault(req.OnConflict, "error"), withDefault(req.OnExpiry, "replace")
 	m.OnUnreachableDestroy, m.Billing = withDefault(req.OnUnreachableDestroy, "fail"), optional(req.Billing)
 	m.DeletionProtection = types.BoolValue(req.DeletionProtection)
-	m.SecretsWO, m.SecretsWOVersion = types.MapNull(types.StringType), types.Int64Null()
-	if req.SecretsVersion != 0 {
-		m.SecretsWOVersion = types.Int64Value(req.SecretsVersion)
-	}
+	m.SecretsWO, m.SecretsWOVersion = types.MapNull(types.StringType), optionalInt(req.SecretsVersion)
 	var ds diag.Diagnostics
 	m.Env, ds = mapValue(ctx, req.Env)
 	diags.Append(ds...)

@@ -39,7 +39,7 @@ func (r *sandboxResource) ModifyPlan(ctx context.Context, req resource.ModifyPla
 		r.leaves(*p.state)
 		return
 	}
-	if destroys() {
+	if thisRun().destroys {
 		return
 	}
 	resp.Diagnostics.Append(req.Config.Get(ctx, &p.config)...)
@@ -82,7 +82,7 @@ func (p *planning) create(ctx context.Context) {
 // leaves notes that a sandbox is about to end by this plan.
 func (r *sandboxResource) leaves(m sandboxModel) {
 	if r.cfg != nil {
-		r.cfg.leaving.Store(m.ID.ValueString(), true)
+		r.cfg.fates.leaves(engine.ID(m.ID.ValueString()))
 	}
 }
 
@@ -171,6 +171,10 @@ func (p *planning) ended() bool {
 
 // changeInPlace plans what changes with an argument that does not replace.
 func (p *planning) changeInPlace(ctx context.Context, planned engine.Planned) {
+	if p.r.cfg != nil {
+		addNotices(&p.resp.Diagnostics, p.r.cfg.fates.stays(engine.ID(p.state.ID.ValueString())))
+		p.r.cfg.tellAccount(&p.resp.Diagnostics, "Sandbox "+p.state.label(), p.state.Account.ValueString())
+	}
 	ttl := !p.plan.TTL.Equal(p.state.TTL)
 	if ttl {
 		p.plan.ExpiresAt, p.plan.Estimate = types.StringUnknown(), estimateUnknown()

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
-	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 	"github.com/hashicorp/terraform-plugin-log/tflog"
@@ -48,6 +47,7 @@ func (r *sandboxResource) Read(ctx context.Context, req resource.ReadRequest, re
 	switch extensions.KindOf(err) {
 	case "":
 	case extensions.KindNotFound:
+		r.cfg.fates.gone(engine.ID(state.ID.ValueString()))
 		tellLost(&resp.Diagnostics, state, err)
 		resp.State.RemoveResource(ctx)
 		return
@@ -57,8 +57,12 @@ func (r *sandboxResource) Read(ctx context.Context, req resource.ReadRequest, re
 		resp.State.RemoveResource(ctx)
 		return
 	default:
-		addUnread(&resp.Diagnostics, state, err)
+		addUnread(ctx, &resp.Diagnostics, state, err)
 		return
+	}
+	r.cfg.fates.ours(sb.ID)
+	if sb.State == stateFailed || sb.State == stateDestroying {
+		r.leaves(state) // nothing but an end is planned for it
 	}
 	if sb.State == stateFailed && state.State.ValueString() != stateFailed && sb.Reason != "" {
 		r.cfg.told.Store(string(sb.ID), true)
@@ -96,8 +100,12 @@ func tellLost(diags *diag.Diagnostics, m sandboxModel, err error) {
 }
 
 // addUnread tells how to go on when a sandbox cannot be observed.
-func addUnread(diags *diag.Diagnostics, m sandboxModel, err error) {
-	summary, detail := describe("Sandbox "+m.label()+" could not be read", err)
+func addUnread(ctx context.Context, diags *diag.Diagnostics, m sandboxModel, err error) {
+	summary, detail := describe(ctx, "Sandbox "+m.label()+" could not be read", err)
+	if extensions.IsKind(engine.GivenUp(ctx, err), extensions.KindInterrupted) {
+		diags.AddError(summary, detail) // nothing is known to be in the way
+		return
+	}
 	diags.AddError(summary, detail+"\n\n"+strings.TrimSpace(`
 It may still exist, so it stays in the state. To go on without asking it, use -refresh=false, also to destroy it:
 with on_unreachable_destroy = "forget" applied (`+"`terraform apply -refresh=false`"+`), `+"`terraform destroy -refresh=false`"+` drops it.
@@ -125,7 +133,7 @@ func (r *sandboxResource) ImportState(ctx context.Context, req resource.ImportSt
 		if key == "" {
 			key = account + "/" + name
 		}
-		addError(&resp.Diagnostics, "Sandbox "+key+" cannot be imported", err)
+		addError(ctx, &resp.Diagnostics, "Sandbox "+key+" cannot be imported", err)
 		return
 	}
 	if sb.State == stateDestroyed {
@@ -147,23 +155,6 @@ func (r *sandboxResource) ImportState(ctx context.Context, req resource.ImportSt
 	resp.Diagnostics.Append(resp.State.Set(ctx, &m)...)
 	resp.Diagnostics.Append(resp.Identity.Set(ctx, m.identity())...)
 	resp.Diagnostics.Append(saveReceipt(ctx, resp.Private, sb.Receipt)...)
-}
-
-func importKey(ctx context.Context, req resource.ImportStateRequest) (id engine.ID, account, name string, diags diag.Diagnostics) {
-	if req.ID == "" {
-		var im identityModel
-		diags = req.Identity.Get(ctx, &im)
-		return "", im.Account.ValueString(), im.Name.ValueString(), diags
-	}
-	if i := strings.LastIndex(req.ID, "/"); i > 0 {
-		return "", req.ID[:i], req.ID[i+1:], nil
-	}
-	id, err := extensions.ParseID(req.ID)
-	if err != nil {
-		diags.AddAttributeError(path.Root("id"), "This is not a sandbox",
-			sentence(err.Error())+"\n\nWhat to do: import by id (`sbx-…`), as `sandboxer sandbox list` shows it, or by `org/workspace/name`.")
-	}
-	return id, "", "", diags
 }
 
 // blank is a model whose computed attributes are all still to be filled.

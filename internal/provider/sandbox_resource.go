@@ -104,7 +104,7 @@ func (r *sandboxResource) Create(ctx context.Context, req resource.CreateRequest
 	if own == "" {
 		own = sb.ID
 	}
-	addCreateError(&resp.Diagnostics, fieldPath(err, emptyPath, planArguments...), own, request, err)
+	addCreateError(ctx, &resp.Diagnostics, fieldPath(err, emptyPath, planArguments...), own, request, err)
 }
 
 // quoted is the estimate where the plan could not know it: the place came
@@ -143,7 +143,7 @@ func (r *sandboxResource) Update(ctx context.Context, req resource.UpdateRequest
 			"The ledger's copy of its arguments was left as it is: "+err.Error()+".\n\nNothing has to be done: a destroy and the next plan go by the state. Only an import would restore the former arguments.")
 		sb = engine.Sandbox{Receipt: rec}
 	case err != nil:
-		addErrorAt(&resp.Diagnostics, fieldPath(err, emptyPath, planArguments...), "Sandbox "+state.label()+" was not changed", err)
+		addErrorAt(ctx, &resp.Diagnostics, fieldPath(err, emptyPath, planArguments...), "Sandbox "+state.label()+" was not changed", err)
 		return
 	}
 	if plan.Estimate.IsUnknown() {
@@ -182,8 +182,8 @@ func (r *sandboxResource) Delete(ctx context.Context, req resource.DeleteRequest
 	report, err := e.Destroy(opCtx, rec, engine.DestroyOptions{Forget: state.OnUnreachableDestroy.ValueString() == "forget", Notify: progress(ctx)})
 	tellDestroyed(&resp.Diagnostics, state, report)
 	if err != nil {
-		summary, detail := describe("Sandbox "+state.label()+" was not destroyed", err)
-		if unreachable(err) {
+		summary, detail := describe(ctx, "Sandbox "+state.label()+" was not destroyed", err)
+		if unreachable(engine.GivenUp(ctx, err)) {
 			detail += "\n\n" + applyFirst(`on_unreachable_destroy = "forget"`)
 		}
 		resp.Diagnostics.AddError(summary, detail)

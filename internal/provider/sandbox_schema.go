@@ -75,9 +75,9 @@ func sandboxArguments() map[string]schema.Attribute {
 			Validators:          []validator.Map{eachKey(envName()), eachValue(secretText())},
 			MarkdownDescription: "Secret environment variables inside. Write-only: never in state, plan, log or ledger. Change `secrets_wo_version` to replace the sandbox with new values.",
 		},
-		"secrets_wo_version": schema.Int64Attribute{
-			Optional:            true,
-			MarkdownDescription: "Any number; a change replaces the sandbox, which then gets the current `secrets_wo`.",
+		"secrets_wo_version": schema.NumberAttribute{
+			Optional: true, Validators: []validator.Number{anyWhole()},
+			MarkdownDescription: "Any whole number; a change replaces the sandbox, which then gets the current `secrets_wo`.",
 		},
 		"scope": schema.StringAttribute{
 			Optional: true, Computed: true, Validators: []validator.String{oneOf("session", "agent", "shared")},
@@ -146,7 +146,7 @@ func sandboxPolicies() map[string]schema.Attribute {
 func sandboxComputed() map[string]schema.Attribute {
 	return map[string]schema.Attribute{
 		"id":              schema.StringAttribute{Computed: true, MarkdownDescription: "Id of the sandbox for its whole life, also written on the backend's object."},
-		"account":         schema.StringAttribute{Computed: true, MarkdownDescription: "The account it belongs to, as `org/workspace`."},
+		"account":         schema.StringAttribute{Computed: true, MarkdownDescription: "The account it was made for and stays with while it lives, as `org/workspace`."},
 		"profile_version": schema.StringAttribute{Computed: true, MarkdownDescription: "Version of the profile it was made from."},
 		"state":           schema.StringAttribute{Computed: true, MarkdownDescription: "Where it is in its life: `requested`, `provisioning`, `ready`, `expired`, `failed` or `destroying`."},
 		"extension":       schema.StringAttribute{Computed: true, MarkdownDescription: "The extension that runs it, such as `ext.local`."},

@@ -2,6 +2,7 @@ package provider
 
 import (
 	"context"
+	"fmt"
 	"strconv"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
@@ -98,6 +99,9 @@ func (r *snapshotResource) ModifyPlan(ctx context.Context, req resource.ModifyPl
 	if replaced {
 		return
 	}
+	if r.cfg != nil {
+		r.cfg.tellAccount(&resp.Diagnostics, "Snapshot "+state.ID.ValueString(), state.Account.ValueString())
+	}
 	args := plan
 	plan = state
 	plan.SandboxID, plan.Name, plan.Triggers = args.SandboxID, args.Name, args.Triggers
@@ -131,7 +135,7 @@ func (r *snapshotResource) Create(ctx context.Context, req resource.CreateReques
 	case err == nil:
 		rec = sb.Receipt
 	case !extensions.IsKind(err, extensions.KindNotFound): // made on another machine: found by its id
-		addError(&resp.Diagnostics, "No snapshot of sandbox "+string(rec.ID)+" was taken", err)
+		addError(ctx, &resp.Diagnostics, "No snapshot of sandbox "+string(rec.ID)+" was taken", err)
 		return
 	}
 	view, err := e.Snapshot(ctx, rec, plan.Name.ValueString())
@@ -140,7 +144,7 @@ func (r *snapshotResource) Create(ctx context.Context, req resource.CreateReques
 		resp.Diagnostics.Append(resp.State.Set(ctx, &plan)...)
 	}
 	if err != nil {
-		addErrorAt(&resp.Diagnostics, path.Root("sandbox_id"), "No snapshot of sandbox "+string(rec.ID)+" was taken", err)
+		addErrorAt(ctx, &resp.Diagnostics, path.Root("sandbox_id"), "No snapshot of sandbox "+string(rec.ID)+" was taken", err)
 	}
 }
 
@@ -171,8 +175,11 @@ func (r *snapshotResource) Read(ctx context.Context, req resource.ReadRequest, r
 		resp.State.RemoveResource(ctx)
 		return
 	case err != nil:
-		summary, detail := describe("Snapshot "+state.ID.ValueString()+" could not be read", err)
-		resp.Diagnostics.AddError(summary, detail+"\n\nIt stays in the state. To go on without asking for it, use -refresh=false.")
+		summary, detail := describe(ctx, "Snapshot "+state.ID.ValueString()+" could not be read", err)
+		if !extensions.IsKind(engine.GivenUp(ctx, err), extensions.KindInterrupted) {
+			detail += "\n\nIt stays in the state. To go on without asking for it, use -refresh=false."
+		}
+		resp.Diagnostics.AddError(summary, detail)
 		return
 	}
 	before := state
@@ -215,7 +222,7 @@ func (r *snapshotResource) Delete(ctx context.Context, req resource.DeleteReques
 		return
 	}
 	if err := e.DeleteSnapshot(ctx, state.view()); err != nil && !extensions.IsKind(err, extensions.KindNotFound) {
-		addError(&resp.Diagnostics, "Snapshot "+state.ID.ValueString()+" was not deleted", err)
+		addError(ctx, &resp.Diagnostics, "Snapshot "+state.ID.ValueString()+" was not deleted", err)
 	}
 }
 
@@ -223,14 +230,14 @@ func (r *snapshotResource) Delete(ctx context.Context, req resource.DeleteReques
 func (r *snapshotResource) ImportState(ctx context.Context, req resource.ImportStateRequest, resp *resource.ImportStateResponse) {
 	e := r.must(&resp.Diagnostics)
 	if !extensions.ValidSnapshotID(req.ID) {
-		resp.Diagnostics.AddError("This is not a snapshot", `A snapshot's id is "snp-" and 20 characters.`)
+		notImportable(&resp.Diagnostics, "snapshot", req.ID, fmt.Sprintf("%q is not a snapshot's id, which is \"snp-\" and 20 characters", extensions.Clean(req.ID, 200)), importsSnapshot)
 	}
 	if resp.Diagnostics.HasError() {
 		return
 	}
 	v, err := e.LookupSnapshot(ctx, req.ID)
 	if err != nil {
-		addError(&resp.Diagnostics, "Snapshot "+req.ID+" cannot be imported", err)
+		addError(ctx, &resp.Diagnostics, "Snapshot "+req.ID+" cannot be imported", err)
 		return
 	}
 	m := snapshotModel{SandboxID: optional(string(v.SandboxID)), Name: optional(v.Name), Triggers: types.MapNull(types.StringType)}

@@ -158,7 +158,7 @@ func (d *usageDataSource) Read(ctx context.Context, req datasource.ReadRequest, 
 	}
 	r, err := e.Usage(ctx, m.query())
 	if err != nil {
-		summary, detail := describe("Usage cannot be told", err)
+		summary, detail := describe(ctx, "Usage cannot be told", err)
 		resp.Diagnostics.AddAttributeError(fieldPath(err, path.Empty(), "from", "to", "by"), summary, detail)
 		return
 	}

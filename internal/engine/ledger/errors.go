@@ -1,6 +1,8 @@
 package ledger
 
 import (
+	"context"
+	"errors"
 	"fmt"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/lifecycle"
@@ -50,6 +52,18 @@ func (e *Forbidden) Error() string {
 
 func failure(kind extensions.Kind, id string, err error) *extensions.Error {
 	return &extensions.Error{Kind: kind, Op: "ledger", ID: extensions.ID(id), Err: err}
+}
+
+// stopped is the kind of an error that a context may have caused: of a deadline, of
+// a caller who gave up, or neither.
+func stopped(err error) extensions.Kind {
+	switch {
+	case errors.Is(err, context.DeadlineExceeded):
+		return extensions.KindTimeout
+	case errors.Is(err, context.Canceled):
+		return extensions.KindInterrupted
+	}
+	return extensions.KindInternal
 }
 
 func failuref(kind extensions.Kind, format string, args ...any) *extensions.Error {

@@ -62,7 +62,7 @@ func (s *store) Holder(ctx context.Context) (HolderID, error) {
 		return "", failuref(extensions.KindUnsupported, "the ledger %s was opened for reading only", s.url)
 	}
 	if err := ctx.Err(); err != nil {
-		return "", failure(extensions.KindTimeout, "", err)
+		return "", failure(stopped(err), "", err)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()

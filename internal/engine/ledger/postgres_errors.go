@@ -33,7 +33,7 @@ func classifyPostgres(err error, what string) error {
 		case noTLS(err):
 			return failure(extensions.KindInvalid, "", wrapped).WithRemedy("turn on ssl at the server: nothing crosses a network in the clear")
 		case !notReached(err) && (errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)):
-			return failure(extensions.KindTimeout, "", wrapped)
+			return failure(stopped(err), "", wrapped)
 		case lostConnection(err):
 			return failure(extensions.KindUnavailable, "", wrapped).WithRemedy("check that the database runs and can be reached from here, then run again")
 		}

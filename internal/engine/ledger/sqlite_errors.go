@@ -17,10 +17,7 @@ func classifySQLite(err error, what string) error {
 	wrapped := fmt.Errorf("%s: %w", what, err)
 	var e *sqlite.Error
 	if !errors.As(err, &e) {
-		if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
-			return failure(extensions.KindTimeout, "", wrapped)
-		}
-		return failure(extensions.KindInternal, "", wrapped)
+		return failure(stopped(err), "", wrapped)
 	}
 	switch e.Code() & 0xff {
 	case sqlite3.SQLITE_FULL:

@@ -98,7 +98,7 @@ func (s *store) write(ctx context.Context, f func(*tx) error) error {
 	}
 	defer unlock()
 	if err := ctx.Err(); err != nil {
-		return failuref(extensions.KindTimeout, "nothing was written: %w", err)
+		return failuref(stopped(err), "nothing was written: %w", err)
 	}
 	return s.repeat(ctx, func() (bool, error) { return s.writeOnce(ctx, f) })
 }

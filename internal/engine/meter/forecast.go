@@ -112,7 +112,7 @@ func (f *forecast) explainUnknowns(lines []ChargeLine) {
 		i := slices.IndexFunc(f.Prices, func(p SnapshotPrice) bool { return p.Component == l.Component })
 		switch {
 		case i < 0 || f.Prices[i].Price == nil:
-			f.unknown("what %s costs (%s)", l.Component, f.Source)
+			f.unknown("what %s costs", l.Component)
 		case f.Prices[i].Unit == unitCharged:
 			f.unknown("%s, a share of charges that are not known", l.Component)
 		default:

@@ -27,6 +27,9 @@ var inner = []extensions.Kind{extensions.KindInternal, extensions.KindUnavailabl
 // for the server's log, by the request's id. The kind and the wait stay.
 func (s *Server) discreet(err error, request string) error {
 	kind := extensions.KindOf(err)
+	if kind == extensions.KindInterrupted { // the server stops: to the client it does not answer
+		kind, err = extensions.KindTimeout, oops(extensions.KindTimeout, "%w", err)
+	}
 	if err == nil || s.Plain || !slices.Contains(inner, kind) || errors.Is(err, errTooMany) || errors.Is(err, errVerifying) {
 		return err
 	}

@@ -155,6 +155,8 @@ func runCredential(ctx context.Context, argv []string) (*credential, error) {
 	ownGroup(cmd)
 	err := cmd.Run()
 	switch {
+	case errors.Is(ctx.Err(), context.Canceled):
+		return nil, extensions.Errorf(extensions.KindInterrupted, "the credential command %s was given up: %w", commandName(argv), ctx.Err())
 	case ctx.Err() != nil:
 		return nil, commandFailed(extensions.KindUnreachable, argv, fmt.Sprintf("gave no credential within %s", commandTimeout))
 	case out.over:

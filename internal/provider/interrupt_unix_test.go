@@ -1,0 +1,139 @@
+//go:build unix
+
+package provider
+
+import (
+	"bytes"
+	"fmt"
+	"net"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/saasstub/vendor"
+)
+
+// shared is a buffer that is read while a command writes it.
+type shared struct {
+	mu  sync.Mutex
+	buf bytes.Buffer
+}
+
+func (s *shared) Write(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.buf.Write(p)
+}
+
+func (s *shared) String() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.buf.String()
+}
+
+// ctrlC runs terraform, presses Ctrl-C once it has told what it does, and
+// returns what it printed.
+func (c *cli) ctrlC(does string, args ...string) string {
+	c.t.Helper()
+	cmd := c.command(nil, append(args, "-no-color", "-input=false")...)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	var out shared
+	cmd.Stdout, cmd.Stderr = &out, &out
+	if err := cmd.Start(); err != nil {
+		c.t.Fatal(err)
+	}
+	c.b.eventually(does, func() bool { return strings.Contains(out.String(), does) })
+	time.Sleep(time.Second) // until the place is asked, which never answers
+	if err := syscall.Kill(-cmd.Process.Pid, syscall.SIGINT); err != nil {
+		c.t.Fatal(err)
+	}
+	if err := cmd.Wait(); err == nil {
+		c.t.Fatalf("terraform %v was interrupted and succeeded:\n%s", args, out.String())
+	}
+	return out.String()
+}
+
+// silent is an address where a connection is accepted and nobody speaks.
+func silent(t *testing.T) (port int) {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = l.Close() })
+	return l.Addr().(*net.TCPAddr).Port
+}
+
+// Ctrl-C is told as that, with what helps: not as a timeout to be raised, and
+// not as a place that is out of reach.
+func TestWhatWasInterruptedIsToldSo(t *testing.T) {
+	t.Parallel()
+	const one = "name = \"one\"\nttl = \"1h\""
+	snapshot := sandboxHCL(one) + "resource \"sandboxer_snapshot\" \"s\" {\n  sandbox_id = sandboxer_sandbox.a.id\n}\n"
+	apply := []string{"apply", "-auto-approve"}
+	for name, x := range map[string]struct {
+		before, body, does string
+		rules              []vendor.Op
+		args               []string
+	}{
+		"create":            {body: sandboxHCL(one), does: "a: Creating...", rules: []vendor.Op{vendor.OpCreate}, args: apply},
+		"read":              {before: sandboxHCL(one), body: sandboxHCL(one), does: "a: Refreshing state...", rules: []vendor.Op{vendor.OpGet, vendor.OpList, vendor.OpFind}, args: []string{"plan"}},
+		"update":            {before: sandboxHCL(one), body: sandboxHCL("name = \"one\"\nttl = \"2h\""), does: "a: Modifying...", rules: []vendor.Op{vendor.OpExtend}, args: apply},
+		"destroy":           {before: sandboxHCL(one), body: sandboxHCL(one), does: "a: Destroying...", rules: []vendor.Op{vendor.OpDelete}, args: []string{"destroy", "-auto-approve"}},
+		"replace":           {before: sandboxHCL(one), body: sandboxHCL(one + "\ntriggers = { a = \"1\" }"), does: "a: Destroying...", rules: []vendor.Op{vendor.OpDelete}, args: apply},
+		"snapshot":          {before: sandboxHCL(one), body: snapshot, does: "s: Creating...", rules: []vendor.Op{vendor.OpSnapshot}, args: apply},
+		"read a snapshot":   {before: snapshot, body: snapshot, does: "s: Refreshing state...", rules: []vendor.Op{vendor.OpGetSnapshot}, args: []string{"plan"}},
+		"delete a snapshot": {before: snapshot, body: sandboxHCL(one), does: "s: Destroying...", rules: []vendor.Op{vendor.OpDeleteSnapshot}, args: append(apply, "-refresh=false")},
+		"host": {body: fmt.Sprintf("resource \"sandboxer_host\" \"h\" {\n  name = \"h\"\n  ssh = { address = \"127.0.0.1\", port = %d, user = \"x\", host_key = \"ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIOMqqnkVzrm0SdG6UOoqKLsabgH5C9okWi0dh2l9GKJl\" }\n}\n", silent(t)),
+			does: "h: Creating...", args: apply},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := newBed(t)
+			c := newCLI(t, b)
+			if x.before != "" {
+				c.write(x.before)
+				c.apply()
+			}
+			var rules []vendor.Rule
+			for _, op := range x.rules {
+				rules = append(rules, vendor.Rule{Op: op, Do: vendor.DoHangBefore, Times: 1})
+			}
+			b.script(rules...)
+			c.write(x.body)
+			out := c.ctrlC(x.does, x.args...)
+			b.script()
+			if !says(out, "it was interrupted", "run the same command again") {
+				t.Errorf("it is not told:\n%s", out)
+			}
+			for _, wrong := range []string{"took too long", "timeout", "forget", "-refresh=false", "removed {", "TF_LOG", "not known yet"} {
+				if says(out, wrong) {
+					t.Errorf("it says %q:\n%s", wrong, out)
+				}
+			}
+			if name != "host" {
+				c.must(append(x.args, "-no-color", "-input=false")...)
+			}
+			c.destroy()
+			c.nothingLeft()
+		})
+	}
+}
+
+// The time of the `timeouts` block is told as that.
+func TestATimeoutIsToldAsOne(t *testing.T) {
+	t.Parallel()
+	b := newBed(t)
+	c := newCLI(t, b)
+	c.write(sandboxHCL("name = \"one\"\ntimeouts = { delete = \"2s\" }"))
+	c.apply()
+	b.script(vendor.Rule{Op: vendor.OpDelete, Do: vendor.DoHangBefore, Times: 1})
+	out, code := c.try(nil, "destroy", "-auto-approve", "-no-color", "-input=false")
+	if code == 0 || !says(out, "it took too long") || says(out, "it was interrupted") {
+		t.Errorf("exit %d:\n%s", code, out)
+	}
+	c.destroy()
+	c.nothingLeft()
+}

@@ -1,0 +1,78 @@
+package provider
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"math/big"
+
+	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+)
+
+// wholeNumber validates an attribute for a whole number, both bounds included.
+// Such an attribute is a Number and not an Int64: the framework refuses what does
+// not fit an Int64 before any validator is asked, as a defect of the provider.
+type wholeNumber struct{ min, max int64 }
+
+// anyWhole is a whole number that has no bounds of its own.
+func anyWhole() wholeNumber { return wholeNumber{math.MinInt64, math.MaxInt64} }
+
+func atLeast(n int64) wholeNumber { return wholeNumber{n, math.MaxInt64} }
+
+func (w wholeNumber) Description(context.Context) string {
+	switch {
+	case w.min == math.MinInt64:
+		return "a whole number of at most 64 bits"
+	case w.max == math.MaxInt64:
+		return fmt.Sprintf("a whole number of at least %d", w.min)
+	}
+	return fmt.Sprintf("a whole number from %d to %d", w.min, w.max)
+}
+
+func (w wholeNumber) MarkdownDescription(ctx context.Context) string { return w.Description(ctx) }
+
+func (w wholeNumber) ValidateNumber(ctx context.Context, req validator.NumberRequest, resp *validator.NumberResponse) {
+	if req.ConfigValue.IsNull() || req.ConfigValue.IsUnknown() {
+		return
+	}
+	n, wrong := wholeOf(req.ConfigValue.ValueBigFloat())
+	if wrong == "" && (n < w.min || n > w.max) {
+		wrong = fmt.Sprintf("%d is out of range", n)
+	}
+	if wrong != "" {
+		resp.Diagnostics.AddAttributeError(req.Path, "Invalid value for "+req.Path.String(), sentence(wrong)+"\n\nExpected: "+sentence(w.Description(ctx)))
+	}
+}
+
+// shownDigits bounds how much of a number that does not fit is shown.
+const shownDigits = 20
+
+// wholeOf is a number as int64, or what keeps it from being one.
+func wholeOf(f *big.Float) (n int64, wrong string) {
+	n, exact := f.Int64()
+	switch {
+	case !f.IsInt():
+		return 0, f.Text('g', shownDigits) + " is not a whole number"
+	case exact != big.Exact:
+		return 0, "the number " + f.Text('g', shownDigits) + " does not fit in 64 bits"
+	}
+	return n, ""
+}
+
+// int64Of is the value of a validated attribute; 0 where it is null or unknown.
+func int64Of(n types.Number) int64 {
+	if n.IsNull() || n.IsUnknown() {
+		return 0
+	}
+	v, _ := n.ValueBigFloat().Int64()
+	return v
+}
+
+// optionalInt is null for 0, which the engine uses for "not said".
+func optionalInt(n int64) types.Number {
+	if n == 0 {
+		return types.NumberNull()
+	}
+	return types.NumberValue(new(big.Float).SetInt64(n))
+}
