@@ -15,17 +15,23 @@ import (
 // On an error of routing or cost the Planned is filled in as far as it goes,
 // so that refusals can be shown beside it.
 func (e *Engine) Plan(ctx context.Context, req Request) (Planned, error) {
+	e.heardOf(req.Former)
 	p, err := e.prepare(ctx, req, preparation{})
 	if p == nil {
 		return Planned{}, err
 	}
-	return e.planned(ctx, p, err), err
+	out, unread := e.planned(ctx, p, err)
+	if err == nil {
+		err = e.unusable(ctx, unread)
+	}
+	return out, err
 }
 
-// planned is what a preparation found, as far as it came.
-func (e *Engine) planned(ctx context.Context, p *prepared, err error) Planned {
+// planned is what a preparation found, as far as it came, and why the ledger
+// could not be read.
+func (e *Engine) planned(ctx context.Context, p *prepared, err error) (out Planned, unread error) {
 	spec := p.resolved.Spec
-	out := Planned{
+	out = Planned{
 		Estimate: p.estimate, EstimateKnown: !p.fromLedger, TTL: time.Duration(spec.TTL), Scope: spec.Scope,
 		ProfileID: p.resolved.ID, Version: p.resolved.Version, Notices: p.notices, Route: routeOf(p.decision),
 	}
@@ -35,11 +41,11 @@ func (e *Engine) planned(ctx context.Context, p *prepared, err error) Planned {
 			out.Host = d.Chosen.Host.Ref()
 		}
 	}
-	e.planNotices(ctx, p, &out)
+	unread = e.planNotices(ctx, p, &out)
 	if err == nil {
 		out.Notices = append(out.Notices, e.stalePrices(p)...)
 	}
-	return out
+	return out, unread
 }
 
 // estimate renders quotes and refusals; see Estimate.

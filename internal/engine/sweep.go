@@ -111,6 +111,9 @@ func (e *Engine) sweepRow(ctx context.Context, l ledger.Ledger, row ledger.Sandb
 	}
 	if !dryRun {
 		r, err := e.end(ctx, l, row, ended{reason: reason, sync: true, notify: notify})
+		for _, n := range r.Notices {
+			notify.tell(n.Summary, "%s", n.Detail)
+		}
 		if err == nil {
 			err = r.unsettled // it is over, and not yet on the books
 		}

@@ -66,6 +66,9 @@ func describe(what string, err error) (summary, detail string) {
 	if limit := engine.LimitOf(err); limit != "" {
 		e.summary = limit
 	}
+	if errors.Is(err, engine.ErrLedgerUnusable) {
+		e.summary = "the ledger cannot be used"
+	}
 	remedy := extensions.RemedyOf(err)
 	if remedy == "" {
 		remedy = e.remedy

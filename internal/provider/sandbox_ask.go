@@ -31,6 +31,7 @@ func (p *planning) ask(ctx context.Context, binding bool) (engine.Planned, bool)
 		return engine.Planned{}, false
 	}
 	request.Leaving = p.leaving()
+	request.Former, _, _ = privateReceipt(ctx, p.req.Private) // of the one that lives, or that is replaced
 	if binding && p.state == nil {
 		request.Together = p.r.cfg.plan()
 	}
