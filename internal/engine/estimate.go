@@ -22,7 +22,7 @@ func (e *Engine) Plan(ctx context.Context, req Request) (Planned, error) {
 	}
 	out, unread := e.planned(ctx, p, err)
 	if err == nil {
-		err = e.unusable(ctx, unread)
+		err = e.unusable(unread)
 	}
 	return out, err
 }

@@ -50,6 +50,9 @@ const (
 // too, at an estimated end, when a run with that ledger finds the sandbox gone.
 func (e *Engine) settleLater(row ledger.Sandbox, id string, gone ending, why error, report *DestroyReport) {
 	report.unsettled = why
+	if why == nil && id == "" && report.AlreadyGone {
+		return // nothing says that any ledger waits for it
+	}
 	u := unsettled{Ledger: e.LedgerURL(), LedgerID: id, ID: row.ID, Generation: row.Generation,
 		EndedAt: gone.at, Source: gone.source, Estimated: gone.estimated, Usage: gone.usage}
 	told := fmt.Sprintf("Sandbox %s was ended. The ledger could not be written: %s.", row.ID, why)
@@ -108,6 +111,34 @@ func (e *Engine) notes() []string {
 	return files
 }
 
+// notedFor reads the notes that l may have to take down, by file, and those that
+// cannot be read.
+func (e *Engine) notedFor(l ledger.Ledger) (noted map[string]unsettled, unread map[string]error) {
+	noted, unread = map[string]unsettled{}, map[string]error{}
+	for _, name := range e.notes() {
+		u, err := readUnsettled(name)
+		switch {
+		case err != nil && !errors.Is(err, os.ErrNotExist): // else somebody has settled it
+			unread[name] = err
+		case err == nil && (u.LedgerID == "" || u.LedgerID == l.ID() || u.Ledger == e.LedgerURL()):
+			noted[name] = u
+		}
+	}
+	return noted, unread
+}
+
+// endsNoted are the sandboxes whose end l has yet to take down.
+func (e *Engine) endsNoted(ctx context.Context, l ledger.Ledger) (ids []ID) {
+	noted, _ := e.notedFor(l)
+	for _, u := range noted {
+		if row, err := l.Get(ctx, u.ID); err == nil && row.State != lifecycle.Destroyed && !u.EndedAt.IsZero() && u.about(row) {
+			ids = append(ids, u.ID)
+		}
+	}
+	slices.Sort(ids)
+	return ids
+}
+
 // settleNoted takes down what earlier runs noted for this ledger, in the order
 // it happened.
 func (e *Engine) settleNoted(ctx context.Context, l ledger.Ledger, notify Notify) {
@@ -116,13 +147,9 @@ func (e *Engine) settleNoted(ctx context.Context, l ledger.Ledger, notify Notify
 			notify.tell("Left for later", "what is noted in %s could not be settled: %s", name, err.Error())
 		}
 	}
-	noted := map[string]unsettled{}
-	for _, name := range e.notes() {
-		u, err := readUnsettled(name)
+	noted, unread := e.notedFor(l)
+	for name, err := range unread {
 		left(name, err)
-		if err == nil && (u.LedgerID == "" || u.LedgerID == l.ID() || u.Ledger == e.LedgerURL()) {
-			noted[name] = u
-		}
 	}
 	order := slices.SortedFunc(maps.Keys(noted), func(a, b string) int { return noted[a].At.Compare(noted[b].At) })
 	for _, name := range order {

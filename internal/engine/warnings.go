@@ -56,18 +56,19 @@ func (e *Engine) planNotices(ctx context.Context, p *prepared, out *Planned) err
 }
 
 // CheckLedger reports why what is planned now could not be recorded by the
-// apply either: a ledger that is damaged, or not one. One that cannot be
-// reached may be there again by then.
+// apply either: a ledger that is damaged, or not one. One on another machine may
+// be reached, and with other rights, by then.
 func (e *Engine) CheckLedger(ctx context.Context) error {
 	_, err := e.reader(ctx)
-	return e.unusable(ctx, err)
+	return e.unusable(err)
 }
 
 // ErrLedgerUnusable is in the error of what no ledger could record.
 var ErrLedgerUnusable = errors.New("the ledger cannot record it")
 
-func (e *Engine) unusable(ctx context.Context, err error) error {
-	if err == nil || e.notReached(ctx, err) || errors.Is(err, ledger.ErrOldSchema) {
+func (e *Engine) unusable(err error) error {
+	damaged := extensions.IsKind(err, extensions.KindInternal)
+	if err == nil || errors.Is(err, ledger.ErrOldSchema) || ledger.Shared(e.ledgerURL()) && !damaged {
 		return nil
 	}
 	return extensions.Errorf(extensions.KindOf(err), "nothing can be made, because %w: %w", ErrLedgerUnusable, err).WithRemedy("%s", extensions.RemedyOf(err))
