@@ -24,6 +24,7 @@ type sandboxView struct {
 	CreatedAt  time.Time           `json:"created_at,omitzero"`
 	ExpiresAt  time.Time           `json:"expires_at,omitzero"`
 	EndedAt    time.Time           `json:"ended_at,omitzero"`
+	Estimated  bool                `json:"end_estimated,omitempty"`
 	Expiry     string              `json:"expiry,omitempty"`
 	Generation int64               `json:"generation"`
 	Reason     string              `json:"reason,omitempty"`
@@ -44,7 +45,7 @@ func viewOf(s engine.Sandbox) sandboxView {
 	return sandboxView{
 		ID: s.ID, Account: s.Account, Name: s.Name, Profile: s.Profile, Version: s.Version,
 		State: s.State, Mode: s.Mode, Extension: s.Extension, Host: s.HostName,
-		CreatedAt: s.CreatedAt.UTC(), ExpiresAt: s.ExpiresAt.UTC(), EndedAt: s.EndedAt.UTC(),
+		CreatedAt: s.CreatedAt.UTC(), ExpiresAt: s.ExpiresAt.UTC(), EndedAt: s.EndedAt.UTC(), Estimated: s.EndEstimated,
 		Expiry: s.Expiry, Generation: s.Generation, Reason: s.Reason, Reach: s.Reach,
 	}
 }
@@ -79,6 +80,14 @@ func (s sandboxView) end(now time.Time) string {
 		return "ended " + relative(s.EndedAt, now)
 	}
 	return relative(s.ExpiresAt, now)
+}
+
+func (s sandboxView) ended(now time.Time) string {
+	text := withRelative(s.EndedAt, now)
+	if s.Estimated {
+		text += ", estimated: nobody told when"
+	}
+	return text
 }
 
 func (s sandboxView) liveMode() string {
@@ -117,7 +126,7 @@ func printSandbox(w io.Writer, s sandboxView, now time.Time) error {
 		{"place", placeName(s.Extension, s.Host)},
 		{"created", stamp(s.CreatedAt)},
 		{"deadline", s.deadline(now)},
-		{"ended", withRelative(s.EndedAt, now)},
+		{"ended", s.ended(now)},
 		{"generation", strconv.FormatInt(s.Generation, 10)},
 		{"ssh", s.Reach.SSH},
 		{"workspace", s.Reach.WorkDir},

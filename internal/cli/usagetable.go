@@ -233,7 +233,7 @@ func (v usageView) notes() string {
 		out = append(out, fmt.Sprintf("Unknown: of %s nobody told what something costs, and no price is made up. --by component shows for what.", count(unpriced, "life", "lives")))
 	}
 	if estimated > 0 {
-		out = append(out, fmt.Sprintf("%s at a time that nobody told: counted up to when it was last seen.", count(estimated, "life ended", "lives ended")))
+		out = append(out, fmt.Sprintf("%s at a time that nobody told: estimated, a vendor's bill up to the deadline or to when it was found gone, a place of your own up to when it was last seen.", count(estimated, "life ended", "lives ended")))
 	}
 	if len(out) == 0 {
 		return ""

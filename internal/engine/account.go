@@ -185,7 +185,7 @@ func (e *Engine) GrantCredit(ctx context.Context, org, amount, key, why string) 
 	if used = key; used == "" {
 		used = "grant-" + strings.ToLower(rand.Text())
 	}
-	l, err := e.writer(ctx)
+	l, err := e.changer(ctx)
 	if err != nil {
 		return w, used, err
 	}

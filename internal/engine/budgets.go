@@ -95,7 +95,7 @@ func (e *Engine) SetBudget(ctx context.Context, spec BudgetSpec) (BudgetView, er
 		return BudgetView{}, invalid("the limit %s of the budget %s is the largest amount there is, which stands for no limit",
 			"give a lower limit; `sandboxer ledger budget remove` takes one away", spec.Limit, spec.Name)
 	}
-	l, err := e.writer(ctx)
+	l, err := e.changer(ctx)
 	if err != nil {
 		return BudgetView{}, err
 	}
@@ -127,7 +127,7 @@ func (e *Engine) RemoveBudget(ctx context.Context, wholeOrg bool, name, currency
 		}
 		return BudgetView{}, invalid("%s has several budgets %q: in %s", "say which with --currency", account, name, strings.Join(currencies, ", "))
 	}
-	l, err := e.writer(ctx)
+	l, err := e.changer(ctx)
 	if err != nil {
 		return BudgetView{}, err
 	}

@@ -17,6 +17,7 @@ import (
 // enough, and the settlement is left to the next run that can write it. What
 // is gone already is success.
 func (e *Engine) Destroy(ctx context.Context, rec Receipt, opts DestroyOptions) (DestroyReport, error) {
+	e.heardOf(rec)
 	if _, err := extensions.ParseID(string(rec.ID)); err != nil {
 		return DestroyReport{}, err
 	}
@@ -31,7 +32,7 @@ func (e *Engine) Destroy(ctx context.Context, rec Receipt, opts DestroyOptions) 
 		case rec.Generation > 0 && row.Generation > rec.Generation:
 			return DestroyReport{AlreadyGone: true, Notices: []Notice{takenOver(row.ID, row.Name, row.Generation)}}, nil
 		}
-		report, endErr := e.end(ctx, l, row, ended{reason: "destroyed", forget: opts.Forget, sync: true, notify: opts.Notify})
+		report, endErr := e.end(ctx, l, row, ended{reason: "destroyed", forget: opts.Forget, replaced: opts.Replaced, sync: true, notify: opts.Notify})
 		if endErr == nil || stale(endErr) != nil || ctx.Err() != nil {
 			return report, endErr
 		}
@@ -42,6 +43,14 @@ func (e *Engine) Destroy(ctx context.Context, rec Receipt, opts DestroyOptions) 
 	}
 	if absent(err) {
 		err = nil // made with another ledger
+		if opts.Replaced {
+			_, err = e.writer(ctx)
+		}
+	}
+	if opts.Replaced {
+		if err := e.notReplaced(ctx, rowOf(rec), err); err != nil {
+			return DestroyReport{}, err
+		}
 	}
 	return e.endOutside(ctx, rowOf(rec), rec, opts.Forget, err, opts.Notify)
 }
@@ -103,10 +112,11 @@ func unless(ok bool, err error) error {
 
 // ended says why and how a sandbox is to be ended.
 type ended struct {
-	reason string // destroyed | expired | lost | recovered | unresolved
-	forget bool
-	sync   bool // run pre_release and bring a mirrored workspace back first
-	notify Notify
+	reason   string // destroyed | expired | lost | recovered | unresolved
+	forget   bool
+	replaced bool // another is about to be made in its place
+	sync     bool // run pre_release and bring a mirrored workspace back first
+	notify   Notify
 }
 
 // end is the one way a recorded sandbox ends: intent, teardown, settlement.
@@ -126,7 +136,12 @@ func (e *Engine) end(ctx context.Context, l ledger.Ledger, row ledger.Sandbox, h
 	op, oerr := e.openOperation(ctx, l, row, ledger.IntentDestroy, change, how.notify)
 	switch {
 	case ledgerDown(ctx, oerr):
-		return e.endUnrecorded(ctx, row, how.forget, report, oerr)
+		if how.replaced {
+			if err := e.notReplaced(ctx, row, oerr); err != nil {
+				return report, err
+			}
+		}
+		return e.endUnrecorded(ctx, row, l.ID(), how.forget, report, oerr)
 	case oerr != nil:
 		return report, oerr
 	}
@@ -145,7 +160,7 @@ func (e *Engine) end(ctx context.Context, l ledger.Ledger, row ledger.Sandbox, h
 			how.reason, gone, err = unresolvedEnd, e.endOf(op.row, time.Time{}), nil
 			report.Notices = append(report.Notices, unresolvedNotice(op.row))
 		case e.endedElsewhere(op.row, err):
-			gone, err, report.AlreadyGone = e.endOf(op.row, time.Time{}), nil, true
+			gone, err, report.AlreadyGone = e.untold(op.row, e.endOf(op.row, time.Time{})), nil, true
 		}
 	}
 	if err != nil {
@@ -160,7 +175,7 @@ func (e *Engine) settle(ctx context.Context, op *operation, how ended, gone endi
 		return report, stop
 	}
 	if how.reason == "lost" && gone.source == "ours" {
-		gone = e.lostAt(op.row, gone)
+		gone = e.untold(op.row, gone)
 	}
 	report.EndedAt = gone.at
 	var err error
@@ -171,11 +186,14 @@ func (e *Engine) settle(ctx context.Context, op *operation, how ended, gone endi
 		err = op.discard(ctx, ledger.Confirmed, reasonAt(how.reason, gone, op.row), nil, gone)
 	}
 	if err != nil {
-		e.settleLater(op.row, gone, err, &report)
+		e.settleLater(op.row, op.l.ID(), gone, err, &report)
 		return report, nil
 	}
 	if cs, err := op.l.Charges(context.WithoutCancel(ctx), op.row.ID); err == nil {
 		report.Charges = chargesOf(cs)
+	}
+	if gone.estimated && len(report.Charges) > 0 {
+		report.Notices = append(report.Notices, estimatedNotice(op.row, gone))
 	}
 	return report, failpoint.Hit(ctx, pointDestroyed)
 }
@@ -241,8 +259,8 @@ func (e *Engine) endThere(ctx context.Context, b *opened, row ledger.Sandbox, re
 		told = r.Usage.EndedAt
 	}
 	end := e.endOf(row, told)
-	if r.AlreadyGone && end.source == "ours" {
-		end = e.lostAt(row, end)
+	if r.AlreadyGone && told.IsZero() {
+		end = e.untold(row, end)
 	}
 	end.usage = r.Usage
 	return end, nil

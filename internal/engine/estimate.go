@@ -15,9 +15,14 @@ import (
 // On an error of routing or cost the Planned is filled in as far as it goes,
 // so that refusals can be shown beside it.
 func (e *Engine) Plan(ctx context.Context, req Request) (Planned, error) {
+	e.heardOf(req.Former)
 	p, err := e.prepare(ctx, req, preparation{})
 	if p != nil {
-		return e.planned(ctx, p, err), err
+		out, unread := e.planned(ctx, p, err)
+		if err == nil {
+			err = e.unusable(unread)
+		}
+		return out, err
 	}
 	r, unresolved := e.resolve(req)
 	if unresolved != nil {
@@ -31,9 +36,10 @@ func resolvedAs(r *profile.Resolved) Planned {
 	return Planned{TTL: time.Duration(r.Spec.TTL), Scope: r.Spec.Scope, ProfileID: r.ID, Version: r.Version}
 }
 
-// planned is what a preparation found, as far as it came.
-func (e *Engine) planned(ctx context.Context, p *prepared, err error) Planned {
-	out := resolvedAs(p.resolved)
+// planned is what a preparation found, as far as it came, and why the ledger
+// could not be read.
+func (e *Engine) planned(ctx context.Context, p *prepared, err error) (out Planned, unread error) {
+	out = resolvedAs(p.resolved)
 	out.Estimate, out.EstimateKnown, out.Notices, out.Route = p.estimate, !p.fromLedger, p.notices, routeOf(p.decision)
 	if d := p.decision; err == nil && p.pinned() {
 		out.Extension, out.Pinned = d.Chosen.Binding, true
@@ -41,11 +47,11 @@ func (e *Engine) planned(ctx context.Context, p *prepared, err error) Planned {
 			out.Host = d.Chosen.Host.Ref()
 		}
 	}
-	e.planNotices(ctx, p, &out)
+	unread = e.planNotices(ctx, p, &out)
 	if err == nil {
 		out.Notices = append(out.Notices, e.stalePrices(p)...)
 	}
-	return out
+	return out, unread
 }
 
 // pinned reports that the request itself leaves one place: whatever else the

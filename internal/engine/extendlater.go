@@ -9,9 +9,9 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
-// ownPlace reports that nobody sends a bill for where a receipt's sandbox is.
-func (e *Engine) ownPlace(rec Receipt) bool {
-	b, err := e.binding(rec.Extension)
+// ownPlace reports that nobody sends a bill for what runs at a binding.
+func (e *Engine) ownPlace(binding string) bool {
+	b, err := e.binding(binding)
 	return err == nil && b.Capabilities.PricingModel == extensions.PricingSelfHosted
 }
 
@@ -53,7 +53,7 @@ func (e *Engine) extendOutside(ctx context.Context, rec Receipt, req Request, tt
 	if _, err := e.carryEnd(ctx, b, row, end); err != nil {
 		return Sandbox{}, err
 	}
-	u := unsettled{ID: row.ID, Generation: row.Generation, TTL: ttl, Before: row.ExpiresAt, ExpiresAt: end, Request: mustJSON(req)}
+	u := unsettled{Ledger: e.LedgerURL(), LedgerID: rec.Ledger, ID: row.ID, Generation: row.Generation, TTL: ttl, Before: row.ExpiresAt, ExpiresAt: end, Request: mustJSON(req)}
 	if err := e.noteUnsettled(u); err != nil {
 		return Sandbox{}, err
 	}

@@ -310,13 +310,13 @@ func TestASnapshotOutlivesItsSandboxAndRestores(t *testing.T) {
 	if err != nil || string(res.Stdout) != "kept\n" {
 		t.Errorf("restored: %+v, %v", res, err)
 	}
-	if err := b.DeleteSnapshot(ctx, snap); err != nil {
+	if err := b.DeleteSnapshot(ctx, snap, false); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := b.GetSnapshot(ctx, snap); !extensions.IsKind(err, extensions.KindNotFound) {
 		t.Errorf("deleted: %v", err)
 	}
-	if err := b.DeleteSnapshot(ctx, snap); err != nil {
+	if err := b.DeleteSnapshot(ctx, snap, false); err != nil {
 		t.Errorf("deleted twice: %v", err)
 	}
 	b.clean()

@@ -63,7 +63,7 @@ func (e *Engine) liabilityOf(ctx context.Context, l ledger.Ledger, row ledger.Sa
 	if err != nil {
 		return liability{}, false, err
 	}
-	w := liability{prices: prices, sizes: prices.Sizes, own: e.ownPlace(e.receipt(row)), head: max(0, m.OpenedAt.Sub(row.CreatedAt)),
+	w := liability{prices: prices, sizes: prices.Sizes, own: e.ownPlace(row.Extension), head: max(0, m.OpenedAt.Sub(row.CreatedAt)),
 		payer: row.Payer, first: m.Generation == 1}
 	if n := len(m.Segments); n > 0 {
 		w.sizes = meter.SizesFromMap(m.Segments[n-1].Sizes)

@@ -17,6 +17,7 @@ import (
 // another owner; Unreachable = could not ask. An expired sandbox is no error.
 // Get writes nothing, and a ledger that knows nothing of it is no obstacle.
 func (e *Engine) Get(ctx context.Context, rec Receipt) (Sandbox, error) {
+	e.heardOf(rec)
 	if _, err := extensions.ParseID(string(rec.ID)); err != nil {
 		return Sandbox{}, err
 	}

@@ -111,7 +111,7 @@ func (e *Engine) RegisterHost(ctx context.Context, h Host, former string) (HostV
 	if err := e.CheckHost(h); err != nil {
 		return HostView{}, err
 	}
-	l, err := e.writer(ctx)
+	l, err := e.changer(ctx)
 	if err != nil {
 		return HostView{}, err
 	}
@@ -217,7 +217,7 @@ func (e *Engine) ForgetHost(ctx context.Context, name, ref string, force bool) e
 	if row, err := r.Host(ctx, e.account, name); absent(err) || err == nil && row.Ref != ref {
 		return nil
 	}
-	l, err := e.writer(ctx)
+	l, err := e.changer(ctx)
 	if err != nil {
 		return err
 	}

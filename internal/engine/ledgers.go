@@ -27,6 +27,8 @@ type ledgers struct {
 	replayed         atomic.Bool // what the spool held is in the ledger
 	// clocked is the ledger whose clock counts, if it is another machine's.
 	clocked atomic.Pointer[ledger.Clocked]
+	// receipt names one that was made with a ledger.
+	receipt atomic.Pointer[string]
 	// down is why a shared ledger could not be reached a moment ago.
 	down      error
 	downUntil time.Time
@@ -70,6 +72,16 @@ func (e *Engine) LedgerExists(ctx context.Context) error {
 // writer gives the ledger for writing and makes it if it is missing.
 func (e *Engine) writer(ctx context.Context) (ledger.Ledger, error) { return e.ledger(ctx, false) }
 
+// changer is writer for a change that waits for no recovery: what is noted for
+// the ledger is taken down first.
+func (e *Engine) changer(ctx context.Context) (ledger.Ledger, error) {
+	l, err := e.writer(ctx)
+	if err == nil {
+		e.settleNoted(ctx, l, nil)
+	}
+	return l, err
+}
+
 func (e *Engine) ledger(ctx context.Context, readOnly bool) (ledger.Ledger, error) {
 	if l := e.books.opened(readOnly); l != nil {
 		return l, nil
@@ -90,7 +102,7 @@ func (e *Engine) ledger(ctx context.Context, readOnly bool) (ledger.Ledger, erro
 			return nil, err
 		}
 		defer done()
-		l, err := ledger.Open(ctx, e.ledgerURL(), ledger.Options{ReadOnly: readOnly, Now: e.clock, Lease: e.opts.Lease, Token: e.opts.LedgerToken})
+		l, err := ledger.Open(ctx, e.ledgerURL(), ledger.Options{ReadOnly: readOnly, Now: e.clock, Lease: e.opts.Lease, Token: e.opts.LedgerToken, Earlier: e.signOfEarlierLedger})
 		if err != nil {
 			if e.notReached(ctx, err) {
 				e.books.isDown(err)
@@ -113,6 +125,29 @@ func (e *Engine) ledger(ctx context.Context, readOnly bool) (ledger.Ledger, erro
 		}
 		return r.Val.(ledger.Ledger), nil
 	}
+}
+
+// heardOf keeps that a receipt tells of a ledger: an empty file in its place is
+// no ledger that was never begun.
+func (e *Engine) heardOf(rec Receipt) {
+	if rec.Ledger != "" {
+		sign := "the receipt of sandbox " + string(rec.ID)
+		e.books.receipt.Store(&sign)
+	}
+}
+
+// signOfEarlierLedger is what this engine knows of a ledger at its address
+// without opening it.
+func (e *Engine) signOfEarlierLedger() string {
+	if sign := e.books.receipt.Load(); sign != nil {
+		return *sign
+	}
+	for _, name := range e.notes() {
+		if u, err := readUnsettled(name); err == nil && u.Ledger == e.LedgerURL() {
+			return name
+		}
+	}
+	return ""
 }
 
 func (b *ledgers) stillDown() error {

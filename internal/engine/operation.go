@@ -217,8 +217,8 @@ func (o *operation) fail(ctx context.Context, cause error, event string) error {
 // ending is when a sandbox ended and whose clock says so.
 type ending struct {
 	at        time.Time
-	source    string // backend | ours | deadline | seen-alive
-	estimated bool
+	source    string            // backend | ours | deadline | seen-alive
+	estimated bool              // nobody told; see untold
 	usage     *extensions.Usage // what the backend measured, if it told
 }
 

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/failpoint"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/meter"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
@@ -45,16 +46,28 @@ func (e *Engine) endOutside(ctx context.Context, row ledger.Sandbox, rec Receipt
 	if err != nil {
 		return e.outsideFailed(row, forget, report, err)
 	}
-	report, err = e.endUnrecorded(ctx, row, forget, report, down)
+	report, err = e.endUnrecorded(ctx, row, rec.Ledger, forget, report, down)
 	if err == nil && len(report.Charges) == 0 {
 		report.Charges = chargesBy(rec, report.EndedAt)
 	}
 	return report, err
 }
 
-// endUnrecorded ends a sandbox and leaves the settlement to a later run; down
-// is why, nil where no ledger here knows it.
-func (e *Engine) endUnrecorded(ctx context.Context, row ledger.Sandbox, forget bool, report DestroyReport, down error) (DestroyReport, error) {
+// notReplaced refuses to end what is to be made anew: down is why the ledger
+// could not record that. Where the spool stands in for it, it can be.
+func (e *Engine) notReplaced(ctx context.Context, row ledger.Sandbox, down error) error {
+	if down == nil || e.notReached(ctx, down) && e.ownPlace(row.Extension) {
+		return nil
+	}
+	err := extensions.Errorf(extensions.KindOf(down), "sandbox %s (%s) was left as it is, and not replaced, because %w: %w", row.ID, row.Name, ErrLedgerUnusable, down)
+	err.ID = row.ID
+	return err.WithRemedy("%s; then apply again. To end it without another in its place, destroy it: that needs no ledger", extensions.RemedyOf(down))
+}
+
+// endUnrecorded ends a sandbox and leaves the settlement in its ledger, of which
+// id is the id, to a later run; down is why, nil where the ledger here does not
+// know it.
+func (e *Engine) endUnrecorded(ctx context.Context, row ledger.Sandbox, id string, forget bool, report DestroyReport, down error) (DestroyReport, error) {
 	b, err := e.openToEnd(ctx, row)
 	gone := e.endOf(row, time.Time{})
 	if err == nil && b != nil {
@@ -63,10 +76,11 @@ func (e *Engine) endUnrecorded(ctx context.Context, row ledger.Sandbox, forget b
 	if err != nil {
 		return e.outsideFailed(row, forget, report, err)
 	}
-	report.EndedAt = gone.at
-	if down != nil {
-		e.settleLater(row, gone, down, &report)
+	if stop := failpoint.Hit(ctx, pointTorn); stop != nil {
+		return report, stop
 	}
+	report.EndedAt = gone.at
+	e.settleLater(row, id, gone, down, &report)
 	return report, nil
 }
 

@@ -2,6 +2,7 @@ package engine_test
 
 import (
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -34,14 +35,14 @@ func TestAPlanTellsWhoHasTheName(t *testing.T) {
 	}
 }
 
-func TestAPlanTellsOfALedgerThatCannotBeRead(t *testing.T) {
+func TestAPlanIsRefusedWhereTheLedgerCannotBeRead(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	if err := os.WriteFile(filepath.Join(b.dir, "ledger.db"), []byte(strings.Repeat("garbage ", 600)), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	p, err := b.Plan(context.Background(), engine.Request{Profile: "profile.stub", Name: "one"})
-	if err != nil || len(p.Notices) == 0 || !strings.Contains(p.Notices[len(p.Notices)-1].Summary, "ledger") {
+	if !errors.Is(err, engine.ErrLedgerUnusable) || p.Version == "" || len(p.Notices) == 0 || !strings.Contains(p.Notices[len(p.Notices)-1].Summary, "ledger") {
 		t.Errorf("notices %v, %v", p.Notices, err)
 	}
 }

@@ -51,7 +51,8 @@ func (e *Engine) Quote(ctx context.Context, req Request, o QuoteOptions) (Quoted
 	if p == nil {
 		return Quoted{}, err
 	}
-	out := Quoted{Planned: e.planned(ctx, p, err)}
+	var out Quoted
+	out.Planned, _ = e.planned(ctx, p, err)
 	for _, h := range p.past {
 		if h != nil {
 			out.Past = max(out.Past, h.Count)

@@ -18,6 +18,7 @@ import (
 // the spool has is made anew, on places of the user's own. The returned
 // Sandbox has an ID unless nothing is left, error or not.
 func (e *Engine) Recreate(ctx context.Context, rec Receipt, secrets map[string]Secret, notify Notify) (Sandbox, error) {
+	e.heardOf(rec)
 	l, row, down, err := e.found(ctx, rec.ID, notify)
 	if absent(err) {
 		return Sandbox{}, e.unknownHere(rec.ID)

@@ -51,6 +51,8 @@ type Request struct {
 	// Leaving are sandboxes that end before this one begins: a plan counts what
 	// is set aside for them as free.
 	Leaving []ID `json:"-"`
+	// Former is the receipt of the sandbox whose place this one takes, if any.
+	Former Receipt `json:"-"`
 	// Together are the sandboxes of the same plan, new ones and those with a later
 	// end: what is affordable alone has to be affordable beside them. nil = this
 	// one alone.
@@ -84,6 +86,8 @@ type Sandbox struct {
 	CreatedAt time.Time
 	ExpiresAt time.Time
 	EndedAt   time.Time // zero while it lives
+	// EndEstimated: nobody told when it ended; see [Engine.Sweep].
+	EndEstimated bool
 	// Expiry says who ends it: native | host | sweep.
 	Expiry     string
 	Generation int64
@@ -252,7 +256,10 @@ type Planned struct {
 type DestroyOptions struct {
 	// Forget drops a sandbox that cannot be reached; the ledger keeps it as an orphan.
 	Forget bool
-	Notify Notify
+	// Replaced: the caller is about to make another in its place. Nothing is
+	// ended, then, while the ledger could not record that one.
+	Replaced bool
+	Notify   Notify
 }
 
 // DestroyReport says what a destroy did.

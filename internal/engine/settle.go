@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger"
@@ -57,17 +58,34 @@ func (e *Engine) endOf(row ledger.Sandbox, told time.Time) ending {
 	return ending{at: now, source: "ours"}
 }
 
-// lostAt corrects the end of a sandbox that vanished at a time nobody told: it
-// was last seen alive then, which is an estimate.
-func (e *Engine) lostAt(row ledger.Sandbox, end ending) ending {
+// untold makes an estimate of the end of a sandbox that was gone when it was
+// looked at, and nobody told since when. A vendor's bill is bounded from above:
+// at the earlier of its deadline and now. Too little would be lost for good,
+// while too much can be held against the bill. Nobody sends a bill for a place of
+// one's own, whose hours others may have used since: it was there at least until
+// it was last seen alive.
+func (e *Engine) untold(row ledger.Sandbox, end ending) ending {
+	end.estimated = true
+	if end.source != "ours" || !e.ownPlace(row.Extension) {
+		return end
+	}
 	seen := row.SeenAliveAt
 	if seen.IsZero() {
 		seen = row.ReadyAt
 	}
 	if !seen.IsZero() {
-		end.at, end.source, end.estimated = seen, "seen-alive", true
+		end.at, end.source = seen, "seen-alive"
 	}
 	return end
+}
+
+func estimatedNotice(row ledger.Sandbox, gone ending) Notice {
+	bound := "the earlier of its deadline and now"
+	if gone.source == "seen-alive" {
+		bound = "when it was last seen"
+	}
+	return Notice{Summary: "Its end is an estimate", Detail: fmt.Sprintf("Nobody told when sandbox %s (%s) ended. Its charges count up to %s, %s.",
+		row.ID, row.Name, gone.at.UTC().Format(time.RFC3339), bound)}
 }
 
 func chargesOf(cs []ledger.Charge) []Charge {

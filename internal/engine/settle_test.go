@@ -12,6 +12,7 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/local"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/saasstub"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/saasstub/vendor"
 )
@@ -110,27 +111,74 @@ func TestALifeToItsEndCostsWhatWasQuotedForIt(t *testing.T) {
 	b.clean()
 }
 
-func TestAnEndThatNobodyToldIsAnEstimate(t *testing.T) {
+// removed is what somebody ends behind our back, at whichever place.
+func (b *bench) removed(x extensions.Extension) {
+	b.t.Helper()
+	ctx := context.Background()
+	be, err := x.Open(ctx, extensions.Config{Binding: "x", Account: "acme/web", StateDir: b.dir})
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	for _, o := range b.observations() {
+		if _, err := be.Teardown(ctx, o.Handle); err != nil {
+			b.t.Fatal(err)
+		}
+	}
+	if err := be.Close(); err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+// A vendor's bill may count up to its deadline, or to when it was found gone;
+// what was seen of it last is the least it can be.
+func TestAnEndThatNobodyToldIsBoundedFromAboveWhereAVendorSendsABill(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		later, end time.Duration
+		source     string
+	}{
+		"before its deadline": {20 * time.Minute, 20 * time.Minute, "ours"},
+		"after its deadline":  {3 * time.Hour, 2 * time.Hour, "deadline"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := newBench(t)
+			ctx := context.Background()
+			s := b.create(engine.Request{Profile: "profile.stub", Name: "one", TTL: "2h"})
+			b.sh(s.Receipt, "true") // last seen alive
+			b.removed(saasstub.New())
+			b.now = func() time.Time { return s.CreatedAt.Add(c.later) }
+			e := b.reopen()
+			if r, err := e.Sweep(ctx, false, nil); err != nil || len(r.Settled) != 1 {
+				t.Fatalf("%+v, %v", r, err)
+			}
+			m := b.meters(s.ID)
+			if len(m) != 1 || !m[0].EndEstimated || m[0].EndSource != c.source || m[0].ClosedAt.Sub(s.CreatedAt.Add(c.end)).Abs() > time.Second {
+				t.Errorf("closed %s by %s, estimated %t", m[0].ClosedAt, m[0].EndSource, m[0].EndEstimated)
+			}
+			v, err := e.Verify(ctx, engine.Evidence{})
+			if err != nil || len(v.Findings) > 0 || !strings.Contains(strings.Join(v.Notes, "\n"), "1 of 1") {
+				t.Errorf("verified: %+v, %v", v, err)
+			}
+		})
+	}
+}
+
+func TestAnEndThatNobodyToldAtAPlaceOfOnesOwnIsWhenItWasLastSeen(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	ctx := context.Background()
-	s := b.create(engine.Request{Profile: "profile.stub", Name: "one", TTL: "2h"})
-	b.sh(s.Receipt, "true") // last seen alive
-	time.Sleep(50 * time.Millisecond)
-	objs := b.observations()
-	if be, err := saasstub.New().Open(ctx, extensions.Config{Binding: "x", Account: "acme/web", StateDir: b.dir}); err != nil {
-		t.Fatal(err)
-	} else if _, err := be.Teardown(ctx, objs[0].Handle); err != nil { // behind our back
-		t.Fatal(err)
-	}
-	e := b.reopen()
-	r, err := e.Sweep(ctx, false, nil)
-	if err != nil || len(r.Settled) != 1 {
+	s := b.create(engine.Request{Profile: "profile.quickstart", Name: "one", TTL: "2h"})
+	seen := time.Now()
+	b.sh(s.Receipt, "true")
+	b.removed(local.New())
+	b.now = func() time.Time { return s.CreatedAt.Add(20 * time.Minute) }
+	if r, err := b.reopen().Sweep(ctx, false, nil); err != nil || len(r.Settled) != 1 {
 		t.Fatalf("%+v, %v", r, err)
 	}
 	m := b.meters(s.ID)
-	if len(m) != 1 || !m[0].EndEstimated || m[0].EndSource != "seen-alive" || m[0].ClosedAt.After(time.Now().Add(-40*time.Millisecond)) {
-		t.Errorf("meter %+v", m)
+	if len(m) != 1 || !m[0].EndEstimated || m[0].EndSource != "seen-alive" || m[0].ClosedAt.Sub(seen).Abs() > 10*time.Second {
+		t.Errorf("closed %s by %s, estimated %t", m[0].ClosedAt, m[0].EndSource, m[0].EndEstimated)
 	}
 	b.clean()
 }

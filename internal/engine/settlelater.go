@@ -17,13 +17,14 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
-// unsettled is the end of a sandbox, or a later one that it was given, that the
+// unsettled is the end of a sandbox, or a later one that it was given, that its
 // ledger could not take down when it happened. It waits in a file of the state
-// folder for the next run that can write to that ledger.
+// folder for the next run that changes something in that ledger.
 type unsettled struct {
 	Version    int               `json:"version"`
-	Ledger     string            `json:"ledger"` // address, without user and password
-	At         time.Time         `json:"at"`     // when it was noted
+	Ledger     string            `json:"ledger,omitempty"`    // address, without user and password; "" = not known here
+	LedgerID   string            `json:"ledger_id,omitempty"` // "" = the one that knows the sandbox
+	At         time.Time         `json:"at"`                  // when it was noted
 	ID         ID                `json:"id"`
 	Generation int64             `json:"generation"`
 	EndedAt    time.Time         `json:"ended_at"`
@@ -43,26 +44,44 @@ const (
 	unsettledDir     = "unsettled"
 )
 
-// settleLater notes an end for a later run and tells about it. It never fails
-// the destroy: what is not noted is settled too, at an estimated end, when the
-// next run finds the sandbox gone.
-func (e *Engine) settleLater(row ledger.Sandbox, gone ending, why error, report *DestroyReport) {
+// settleLater notes an end for a later run and tells about it. id is that of
+// the ledger to settle it in, and why the reason: nil = the ledger here does not
+// know the sandbox. It never fails the destroy: what is not noted is settled
+// too, at an estimated end, when a run with that ledger finds the sandbox gone.
+func (e *Engine) settleLater(row ledger.Sandbox, id string, gone ending, why error, report *DestroyReport) {
 	report.unsettled = why
-	u := unsettled{ID: row.ID, Generation: row.Generation,
-		EndedAt: gone.at, Source: gone.source, Estimated: gone.estimated, Usage: gone.usage}
-	next := "The next run that can write the ledger settles it."
-	if err := e.noteUnsettled(u); err != nil {
-		next = "The next run that can write the ledger finds it gone and settles it at an estimated end (its true end could not be noted: " + err.Error() + ")."
+	if why == nil && id == "" && report.AlreadyGone {
+		return // nothing says that any ledger waits for it
 	}
-	report.Notices = append(report.Notices, Notice{Summary: "Ended, but not settled in the ledger",
-		Detail: fmt.Sprintf("Sandbox %s was ended. The ledger could not be written: %s. %s", row.ID, why, next)})
+	u := unsettled{Ledger: e.LedgerURL(), LedgerID: id, ID: row.ID, Generation: row.Generation,
+		EndedAt: gone.at, Source: gone.source, Estimated: gone.estimated, Usage: gone.usage}
+	told := fmt.Sprintf("Sandbox %s was ended. The ledger could not be written: %s.", row.ID, why)
+	next := "The next run that can write the ledger settles it."
+	if why == nil {
+		u.Ledger = ""
+		made := "it was made with another one"
+		if id != "" {
+			made = "it was made with the ledger " + id
+		}
+		told = fmt.Sprintf("Sandbox %s was ended. The ledger %s does not know it: %s, where what it cost is still open.", row.ID, e.LedgerURL(), made)
+		next = "Its end is noted in " + filepath.Join(e.stateDir, unsettledDir) + ": the next run that changes something with that ledger and this state folder settles it, for instance `sandboxer sweep`."
+	}
+	if err := e.noteUnsettled(u); err != nil {
+		next = "The next run with its ledger that finds it gone settles it at an estimated end (its true end could not be noted: " + err.Error() + ")."
+	}
+	report.Notices = append(report.Notices, Notice{Summary: "Ended, but not settled in the ledger", Detail: told + " " + next})
 }
 
 // noteUnsettled writes the note; one file for each sandbox, of which the latest
-// counts.
+// counts. An end that is noted already is one it cannot have outlived.
 func (e *Engine) noteUnsettled(u unsettled) error {
-	u.Version, u.Ledger, u.At = unsettledVersion, e.LedgerURL(), e.now()
+	u.Version, u.At = unsettledVersion, e.now()
 	dir := filepath.Join(e.stateDir, unsettledDir)
+	file := filepath.Join(dir, string(u.ID)+".json")
+	if before, err := readUnsettled(file); err == nil && !before.EndedAt.IsZero() && before.Generation == u.Generation &&
+		(u.EndedAt.IsZero() || !before.EndedAt.After(u.EndedAt)) {
+		return nil
+	}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
 	}
@@ -78,7 +97,7 @@ func (e *Engine) noteUnsettled(u unsettled) error {
 	_, err = f.Write(mustJSON(u))
 	err = errors.Join(err, f.Sync(), f.Close())
 	if err == nil {
-		err = os.Rename(f.Name(), filepath.Join(dir, string(u.ID)+".json"))
+		err = os.Rename(f.Name(), file)
 	}
 	if err != nil {
 		return err
@@ -90,29 +109,58 @@ func (e *Engine) noteUnsettled(u unsettled) error {
 	return nil
 }
 
+// notes are the files with what is to be settled, of any ledger.
+func (e *Engine) notes() []string {
+	files, _ := filepath.Glob(filepath.Join(e.stateDir, unsettledDir, "sbx-*.json")) // the pattern is well formed
+	return files
+}
+
+// notedFor reads the notes that l may have to take down, by file, and those that
+// cannot be read.
+func (e *Engine) notedFor(l ledger.Ledger) (noted map[string]unsettled, unread map[string]error) {
+	noted, unread = map[string]unsettled{}, map[string]error{}
+	for _, name := range e.notes() {
+		u, err := readUnsettled(name)
+		switch {
+		case err != nil && !errors.Is(err, os.ErrNotExist): // else somebody has settled it
+			unread[name] = err
+		case err == nil && (u.LedgerID == "" || u.LedgerID == l.ID() || u.Ledger == e.LedgerURL()):
+			noted[name] = u
+		}
+	}
+	return noted, unread
+}
+
+// endsNoted are the sandboxes whose end l has yet to take down.
+func (e *Engine) endsNoted(ctx context.Context, l ledger.Ledger) (ids []ID) {
+	noted, _ := e.notedFor(l)
+	for _, u := range noted {
+		if row, err := l.Get(ctx, u.ID); err == nil && row.State != lifecycle.Destroyed && !u.EndedAt.IsZero() && u.about(row) {
+			ids = append(ids, u.ID)
+		}
+	}
+	slices.Sort(ids)
+	return ids
+}
+
 // settleNoted takes down what earlier runs noted for this ledger, in the order
 // it happened.
 func (e *Engine) settleNoted(ctx context.Context, l ledger.Ledger, notify Notify) {
-	files, _ := filepath.Glob(filepath.Join(e.stateDir, unsettledDir, "sbx-*.json")) // the pattern is well formed
 	left := func(name string, err error) {
 		if err != nil && !errors.Is(err, os.ErrNotExist) {
 			notify.tell("Left for later", "what is noted in %s could not be settled: %s", name, err.Error())
 		}
 	}
-	noted := map[string]unsettled{}
-	for _, name := range files {
-		u, err := readUnsettled(name)
+	noted, unread := e.notedFor(l)
+	for name, err := range unread {
 		left(name, err)
-		if err == nil && u.Ledger == e.LedgerURL() {
-			noted[name] = u
-		}
 	}
 	order := slices.SortedFunc(maps.Keys(noted), func(a, b string) int { return noted[a].At.Compare(noted[b].At) })
 	for _, name := range order {
 		err := e.settleOne(ctx, l, noted[name], notify)
 		switch {
-		case errors.Is(err, errInSpool):
-			continue
+		case absent(err):
+			continue // another ledger's, or of the spool and not brought in yet
 		case err == nil:
 			err = os.Remove(name)
 		}
@@ -132,22 +180,11 @@ func readUnsettled(name string) (unsettled, error) {
 	return u, err
 }
 
-// errInSpool: the note is about what the ledger has yet to be told.
-var errInSpool = errors.New("it is in the spool")
-
 // settleOne closes the row of what was ended. A row that is closed, or went on
-// in another generation, needs nothing.
+// in another generation, needs nothing. NotFound: this ledger has none.
 func (e *Engine) settleOne(ctx context.Context, l ledger.Ledger, u unsettled, notify Notify) error {
 	row, err := l.Get(ctx, u.ID)
-	if absent(err) {
-		if _, _, ok := e.inSpool(ctx, u.ID); ok {
-			return errInSpool
-		}
-	}
-	if absent(err) || err == nil && (row.State == lifecycle.Destroyed || row.Generation != u.Generation) {
-		return nil
-	}
-	if err != nil {
+	if err != nil || row.State == lifecycle.Destroyed || !u.about(row) {
 		return err
 	}
 	if u.EndedAt.IsZero() {
@@ -164,4 +201,13 @@ func (e *Engine) settleOne(ctx context.Context, l ledger.Ledger, u unsettled, no
 	defer op.close()
 	gone := ending{at: u.EndedAt, source: u.Source, estimated: u.Estimated, usage: u.Usage}
 	return op.discard(ctx, ledger.Confirmed, reasonAt("destroyed", gone, op.row), nil, gone)
+}
+
+// about reports that the note is about the life that row has. A receipt that was
+// lost does not tell which one it was: it is one that was ready by then.
+func (u unsettled) about(row ledger.Sandbox) bool {
+	if u.Generation == 0 {
+		return !row.ReadyAt.After(u.EndedAt)
+	}
+	return row.Generation == u.Generation
 }

@@ -12,8 +12,9 @@ import (
 
 // DeleteSnapshot removes a snapshot; gone already is success. It needs no
 // live sandbox and is never blocked by the ledger: one that does not know the
-// snapshot, or cannot be written, learns of it at another time.
-func (e *Engine) DeleteSnapshot(ctx context.Context, v SnapshotView) error {
+// snapshot, or cannot be written, learns of it at another time. replaced: the
+// caller is about to take another in its place, which the ledger has to record.
+func (e *Engine) DeleteSnapshot(ctx context.Context, v SnapshotView, replaced bool) error {
 	b, x, h, err := e.snapshotPlace(ctx, v)
 	if err != nil {
 		return err
@@ -30,6 +31,16 @@ func (e *Engine) DeleteSnapshot(ctx context.Context, v SnapshotView) error {
 	}
 	if ctx.Err() != nil {
 		return e.classify(call{op: "delete-snapshot"}, ctx.Err())
+	}
+	if replaced {
+		down := err
+		if absent(err) {
+			_, down = e.writer(ctx)
+		}
+		if down != nil {
+			return extensions.Errorf(extensions.KindOf(down), "snapshot %s was left as it is, and not replaced, because %w: %w", v.ID, ErrLedgerUnusable, down).
+				WithRemedy("%s; then apply again. To delete it without another in its place, destroy it: that needs no ledger", extensions.RemedyOf(down))
+		}
 	}
 	if !absent(err) {
 		e.log.Warn("the snapshot is deleted without the ledger", slog.String("snapshot", v.ID), slog.Any("error", err))
@@ -51,7 +62,7 @@ func (e *Engine) snapshotToEnd(ctx context.Context, id string) (ledger.Ledger, l
 	if _, err := r.GetSnapshot(ctx, id); err != nil {
 		return nil, ledger.Snapshot{}, err // nothing to close here, so nothing is made here
 	}
-	l, err := e.writer(ctx)
+	l, err := e.changer(ctx)
 	if err != nil {
 		return nil, ledger.Snapshot{}, err
 	}

@@ -27,6 +27,7 @@ func (e *Engine) Sweep(ctx context.Context, dryRun bool, notify Notify) (SweepRe
 	if err != nil {
 		return report, err
 	}
+	noted := e.endsNoted(ctx, l)
 	if !dryRun {
 		if err := e.recoverOnce(ctx, notify); err != nil {
 			return report, err
@@ -37,11 +38,19 @@ func (e *Engine) Sweep(ctx context.Context, dryRun bool, notify Notify) (SweepRe
 			report.Ended = append(report.Ended, id)
 		}
 	}
+	for _, id := range noted {
+		if row, err := l.Get(ctx, id); dryRun || err == nil && row.State == lifecycle.Destroyed {
+			report.Settled = append(report.Settled, id)
+		}
+	}
 	rows, err := l.List(ctx, ledger.Filter{Account: e.account, Live: true})
 	if err != nil {
 		return report, err
 	}
 	for _, row := range rows {
+		if dryRun && slices.Contains(noted, row.ID) {
+			continue
+		}
 		if ctx.Err() != nil {
 			return report, e.classify(call{op: "sweep"}, ctx.Err())
 		}
@@ -111,6 +120,9 @@ func (e *Engine) sweepRow(ctx context.Context, l ledger.Ledger, row ledger.Sandb
 	}
 	if !dryRun {
 		r, err := e.end(ctx, l, row, ended{reason: reason, sync: true, notify: notify})
+		for _, n := range r.Notices {
+			notify.tell(n.Summary, "%s", n.Detail)
+		}
 		if err == nil {
 			err = r.unsettled // it is over, and not yet on the books
 		}

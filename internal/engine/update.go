@@ -20,6 +20,7 @@ import (
 // cannot give, a mode it does not have. It neither dials nor writes. An
 // edited profile of the same version is a notice.
 func (e *Engine) PlanUpdate(ctx context.Context, rec Receipt, old, req Request) ([]Notice, error) {
+	e.heardOf(rec)
 	if err := checkRequest(req); err != nil {
 		return nil, err
 	}
@@ -96,7 +97,7 @@ func (e *Engine) Update(ctx context.Context, rec Receipt, req Request, notify No
 		return Sandbox{}, err
 	}
 	l, row, err := e.rowToChange(ctx, rec, notify)
-	if e.notReached(ctx, err) && e.ownPlace(rec) {
+	if e.notReached(ctx, err) && e.ownPlace(rec.Extension) {
 		return e.extendOutside(ctx, rec, req, time.Duration(resolved.Spec.TTL), time.Duration(resolved.Spec.MaxTTL), err, notify)
 	}
 	if err != nil {
@@ -146,6 +147,7 @@ func (e *Engine) ExtendTTL(ctx context.Context, rec Receipt, ttl time.Duration) 
 // rowToChange finds a live row for a change. A sandbox made with another
 // machine's ledger has none here and cannot be changed from here.
 func (e *Engine) rowToChange(ctx context.Context, rec Receipt, notify Notify) (ledger.Ledger, ledger.Sandbox, error) {
+	e.heardOf(rec)
 	l, row, _, err := e.found(ctx, rec.ID, notify)
 	switch {
 	case absent(err):

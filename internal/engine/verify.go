@@ -86,7 +86,22 @@ func (e *Engine) Verify(ctx context.Context, ev Evidence) (Verified, error) {
 	for _, h := range r.Heads {
 		v.Heads = append(v.Heads, encodeHead(h))
 	}
-	return v, nil
+	return v, v.estimates(ctx, l)
+}
+
+// estimates notes how many ends nobody told: what was settled by them is what
+// the ledger was told, and no more.
+func (v *Verified) estimates(ctx context.Context, l ledger.Ledger) error {
+	rows, err := l.Usage(ctx, ledger.UsageFilter{})
+	var lives, estimated int64
+	for _, row := range rows {
+		lives += row.Meters
+		estimated += row.Estimated
+	}
+	if estimated > 0 {
+		v.note("%d of %d settled lives ended at a time that nobody told: their charges count up to an estimated end.", estimated, lives)
+	}
+	return err
 }
 
 func (v *Verified) note(format string, args ...any) {

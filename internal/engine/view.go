@@ -21,7 +21,7 @@ func (e *Engine) view(row ledger.Sandbox) Sandbox {
 	s := Sandbox{
 		ID: row.ID, Account: row.Account, Name: row.Name, Profile: row.Profile, Version: row.ProfileVersion,
 		State: lifecycle.Shown(row.State), Mode: string(row.Mode), Extension: row.Extension, Host: row.HostRef, HostName: row.Host,
-		Handle: row.Handle.Encode(), Reach: row.Reachability, CreatedAt: row.CreatedAt, ExpiresAt: row.ExpiresAt, EndedAt: row.EndedAt,
+		Handle: row.Handle.Encode(), Reach: row.Reachability, CreatedAt: row.CreatedAt, ExpiresAt: row.ExpiresAt, EndedAt: row.EndedAt, EndEstimated: row.EndEstimated,
 		Generation: row.Generation, Reason: row.Reason,
 	}
 	if row.State == lifecycle.Destroyed && row.EndReason != "" {

@@ -26,37 +26,58 @@ func (e *Engine) Warnings() []Notice {
 	return out
 }
 
-// planNotices tells what a plan can know of the world beside its arguments.
-func (e *Engine) planNotices(ctx context.Context, p *prepared, out *Planned) {
+// planNotices tells what a plan can know of the world beside its arguments. The
+// error is why the ledger could not be read, which is told too.
+func (e *Engine) planNotices(ctx context.Context, p *prepared, out *Planned) error {
 	if c := p.decision.Chosen; c != nil && c.Place == extensions.PlaceMachine && p.resolved.Spec.Network.Default == "allow" {
 		out.Notices = append(out.Notices, Notice{Summary: "This sandbox shares the machine's network",
 			Detail: "network.default is allow, which at " + c.ID() + " means the network of this machine, its loopback services and cloud metadata included."})
 	}
 	l, err := e.reader(ctx)
+	var row ledger.Sandbox
+	if err == nil && p.req.Name != "" {
+		row, err = l.ByName(ctx, e.account, p.req.Name)
+		if absent(err) {
+			err = nil
+		}
+	}
 	if err != nil {
 		out.Notices = append(out.Notices, ledgerUnread(err))
-		return
-	}
-	if p.req.Name == "" {
-		return
-	}
-	row, err := l.ByName(ctx, e.account, p.req.Name)
-	if err != nil {
-		if !absent(err) { // it was there a moment ago
-			out.Notices = append(out.Notices, ledgerUnread(err))
-		}
-		return
+		return err
 	}
 	out.NameHolder = row.ID
-	if !lifecycle.Usable(row.State) || lifecycle.Overdue(e.now(), row.ExpiresAt) || p.req.OnConflict == "adopt" {
-		return // settled, waited for or taken over at apply
+	if row.ID == "" || !lifecycle.Usable(row.State) || lifecycle.Overdue(e.now(), row.ExpiresAt) || p.req.OnConflict == "adopt" {
+		return nil // settled, waited for or taken over at apply
 	}
 	out.NameTaken = &Notice{Summary: "The name is taken now",
 		Detail: fmt.Sprintf("%s of account %s is the name of sandbox %s (%s, ends %s). Unless that one is gone by then, the apply fails: choose another name, use name_prefix (with create_before_destroy a must), import it, or set on_conflict = \"adopt\".",
 			p.req.Name, e.account, row.ID, lifecycle.Shown(row.State), row.ExpiresAt.UTC().Format(time.RFC3339))}
+	return nil
+}
+
+// CheckLedger reports why what is planned now could not be recorded by the
+// apply either: a ledger that is damaged, or not one. One on another machine may
+// be reached, and with other rights, by then.
+func (e *Engine) CheckLedger(ctx context.Context) error {
+	_, err := e.reader(ctx)
+	return e.unusable(err)
+}
+
+// ErrLedgerUnusable is in the error of what no ledger could record.
+var ErrLedgerUnusable = errors.New("the ledger cannot record it")
+
+func (e *Engine) unusable(err error) error {
+	damaged := extensions.IsKind(err, extensions.KindInternal)
+	if err == nil || errors.Is(err, ledger.ErrOldSchema) || ledger.Shared(e.ledgerURL()) && !damaged {
+		return nil
+	}
+	return extensions.Errorf(extensions.KindOf(err), "nothing can be made, because %w: %w", ErrLedgerUnusable, err).WithRemedy("%s", extensions.RemedyOf(err))
 }
 
 func ledgerUnread(err error) Notice {
+	if errors.Is(err, ledger.ErrOldSchema) {
+		return Notice{Summary: "The ledger is brought forward by the apply", Detail: err.Error() + ". Until then plans know nothing of what it has."}
+	}
 	return Notice{Summary: "The ledger cannot be read", Detail: strings.TrimSpace(err.Error() + ". An apply would fail. " + extensions.RemedyOf(err))}
 }
 

@@ -70,6 +70,9 @@ func describe(ctx context.Context, what string, err error) (summary, detail stri
 	if limit := engine.LimitOf(err); limit != "" {
 		e.summary = limit
 	}
+	if errors.Is(err, engine.ErrLedgerUnusable) {
+		e.summary = "the ledger cannot be used"
+	}
 	remedy := extensions.RemedyOf(err)
 	if remedy == "" {
 		remedy = e.remedy

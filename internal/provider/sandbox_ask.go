@@ -34,6 +34,7 @@ func (p *planning) ask(ctx context.Context, binding bool) (engine.Planned, bool)
 	if !binding {
 		request.Account = p.state.Account.ValueString() // it stays with the life
 	}
+	request.Former, _, _ = privateReceipt(ctx, p.req.Private) // of the one that lives, or that is replaced
 	if binding && p.state == nil {
 		request.Together = p.r.cfg.plan()
 	}

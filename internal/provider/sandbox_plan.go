@@ -65,6 +65,7 @@ func (p *planning) create(ctx context.Context) {
 	if p.r.cfg.account != "" {
 		p.plan.Account = types.StringValue(p.r.cfg.account)
 	}
+	p.resp.Diagnostics.Append(markReplaces(ctx, p.resp.Private, true)...)
 	planned, ok := p.ask(ctx, true)
 	if !ok {
 		return

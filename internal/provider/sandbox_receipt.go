@@ -15,6 +15,9 @@ import (
 const (
 	keyReceipt    = engine.ReceiptKey
 	keyIncomplete = "incomplete" // true until a create has succeeded
+	// keyReplaces is true in what is planned to be made. Terraform hands that to
+	// the delete of what it replaces, too, which is told so by nothing else.
+	keyReplaces = "replaces"
 )
 
 type privateReader interface {
@@ -28,14 +31,10 @@ type privateWriter interface {
 // receipt returns what the engine needs to find, read and destroy the
 // sandbox: the private copy, or what the attributes know where it is missing.
 func (m sandboxModel) receipt(ctx context.Context, private privateReader) (engine.Receipt, diag.Diagnostics) {
-	raw, diags := private.GetKey(ctx, keyReceipt)
-	var rec engine.Receipt
-	if len(raw) > 0 {
-		if err := json.Unmarshal(raw, &rec); err != nil {
-			diags.AddWarning("The private state of sandbox "+m.label()+" is damaged",
-				"Its attributes are used instead, which is enough to read and destroy it.")
-			rec = engine.Receipt{}
-		}
+	rec, diags, err := privateReceipt(ctx, private)
+	if err != nil {
+		diags.AddWarning("The private state of sandbox "+m.label()+" is damaged",
+			"Its attributes are used instead, which is enough to read and destroy it.")
 	}
 	if string(rec.ID) == m.ID.ValueString() && rec.ID != "" {
 		return rec, diags
@@ -45,6 +44,17 @@ func (m sandboxModel) receipt(ctx context.Context, private privateReader) (engin
 		Extension: m.Extension.ValueString(), Host: m.Host.ValueString(), Handle: m.Handle.ValueString(),
 		CreatedAt: parseStamp(m.CreatedAt), ExpiresAt: parseStamp(m.ExpiresAt),
 	}, diags
+}
+
+// privateReceipt is the receipt of the private state; zero where there is none.
+func privateReceipt(ctx context.Context, private privateReader) (rec engine.Receipt, diags diag.Diagnostics, err error) {
+	raw, diags := private.GetKey(ctx, keyReceipt)
+	if len(raw) > 0 {
+		if err = json.Unmarshal(raw, &rec); err != nil {
+			rec = engine.Receipt{}
+		}
+	}
+	return rec, diags, err
 }
 
 func saveReceipt(ctx context.Context, private privateWriter, rec engine.Receipt) diag.Diagnostics {
@@ -62,6 +72,15 @@ func saveReceipt(ctx context.Context, private privateWriter, rec engine.Receipt)
 
 func markIncomplete(ctx context.Context, private privateWriter, incomplete bool) diag.Diagnostics {
 	return private.SetKey(ctx, keyIncomplete, strconv.AppendBool(nil, incomplete))
+}
+
+func markReplaces(ctx context.Context, private privateWriter, is bool) diag.Diagnostics {
+	return private.SetKey(ctx, keyReplaces, strconv.AppendBool(nil, is))
+}
+
+func replaces(ctx context.Context, private privateReader) bool {
+	raw, _ := private.GetKey(ctx, keyReplaces)
+	return string(raw) == "true"
 }
 
 func incomplete(ctx context.Context, private privateReader) bool {

@@ -78,6 +78,7 @@ func (r *sandboxResource) Create(ctx context.Context, req resource.CreateRequest
 		resp.Diagnostics.Append(resp.Identity.Set(ctx, m.identity())...)
 		resp.Diagnostics.Append(saveReceipt(ctx, resp.Private, sb.Receipt)...)
 		resp.Diagnostics.Append(markIncomplete(ctx, resp.Private, unfinished)...)
+		resp.Diagnostics.Append(markReplaces(ctx, resp.Private, false)...)
 	}
 	opCtx, cancel := plan.within(ctx, "create")
 	defer cancel()
@@ -179,9 +180,11 @@ func (r *sandboxResource) Delete(ctx context.Context, req resource.DeleteRequest
 	resp.Diagnostics.Append(diags...)
 	opCtx, cancel := state.within(ctx, "delete")
 	defer cancel()
-	report, err := e.Destroy(opCtx, rec, engine.DestroyOptions{Forget: state.OnUnreachableDestroy.ValueString() == "forget", Notify: progress(ctx)})
+	report, err := e.Destroy(opCtx, rec, engine.DestroyOptions{Forget: state.OnUnreachableDestroy.ValueString() == "forget",
+		Replaced: replaces(ctx, req.Private), Notify: progress(ctx)})
 	tellDestroyed(&resp.Diagnostics, state, report)
 	if err != nil {
+		resp.Diagnostics.Append(markReplaces(ctx, resp.Private, false)...) // the next one may just end it
 		summary, detail := describe(ctx, "Sandbox "+state.label()+" was not destroyed", err)
 		if unreachable(engine.GivenUp(ctx, err)) {
 			detail += "\n\n" + applyFirst(`on_unreachable_destroy = "forget"`)

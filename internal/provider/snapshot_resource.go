@@ -78,7 +78,11 @@ func (r *snapshotResource) Schema(_ context.Context, _ resource.SchemaRequest, r
 
 // ModifyPlan implements resource.ResourceWithModifyPlan.
 func (r *snapshotResource) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
-	if req.Plan.Raw.IsNull() || req.State.Raw.IsNull() {
+	switch {
+	case req.Plan.Raw.IsNull():
+		return
+	case req.State.Raw.IsNull():
+		r.planCreate(ctx, resp)
 		return
 	}
 	var plan, state snapshotModel
@@ -106,6 +110,20 @@ func (r *snapshotResource) ModifyPlan(ctx context.Context, req resource.ModifyPl
 	plan = state
 	plan.SandboxID, plan.Name, plan.Triggers = args.SandboxID, args.Name, args.Triggers
 	resp.Diagnostics.Append(resp.Plan.Set(ctx, &plan)...)
+}
+
+// planCreate plans a new snapshot, which is also the second half of a
+// replacement: what could not be recorded is not taken, and the old one not
+// deleted for it.
+func (r *snapshotResource) planCreate(ctx context.Context, resp *resource.ModifyPlanResponse) {
+	resp.Diagnostics.Append(markReplaces(ctx, resp.Private, true)...)
+	e := r.ready()
+	if e == nil || thisRun().destroys {
+		return
+	}
+	if err := e.CheckLedger(ctx); err != nil {
+		addError(ctx, &resp.Diagnostics, "No snapshot can be taken", err)
+	}
 }
 
 // keyImported marks a snapshot whose triggers nothing could restore: the
@@ -142,6 +160,7 @@ func (r *snapshotResource) Create(ctx context.Context, req resource.CreateReques
 	if view.ID != "" {
 		plan.take(view)
 		resp.Diagnostics.Append(resp.State.Set(ctx, &plan)...)
+		resp.Diagnostics.Append(markReplaces(ctx, resp.Private, false)...)
 	}
 	if err != nil {
 		addErrorAt(ctx, &resp.Diagnostics, path.Root("sandbox_id"), "No snapshot of sandbox "+string(rec.ID)+" was taken", err)
@@ -221,7 +240,8 @@ func (r *snapshotResource) Delete(ctx context.Context, req resource.DeleteReques
 	if resp.Diagnostics.HasError() {
 		return
 	}
-	if err := e.DeleteSnapshot(ctx, state.view()); err != nil && !extensions.IsKind(err, extensions.KindNotFound) {
+	if err := e.DeleteSnapshot(ctx, state.view(), replaces(ctx, req.Private)); err != nil && !extensions.IsKind(err, extensions.KindNotFound) {
+		resp.Diagnostics.Append(markReplaces(ctx, resp.Private, false)...)
 		addError(ctx, &resp.Diagnostics, "Snapshot "+state.ID.ValueString()+" was not deleted", err)
 	}
 }

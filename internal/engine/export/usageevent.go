@@ -54,12 +54,14 @@ type usageData struct {
 	Confidence string `json:"confidence"`
 	StartedAt  string `json:"started_at"`
 	EndedAt    string `json:"ended_at"`
-	Profile    string `json:"profile"`
-	Extension  string `json:"extension"`
-	Host       string `json:"host,omitempty"`
-	Actor      string `json:"actor,omitempty"`
-	Harness    string `json:"harness,omitempty"`
-	RunID      string `json:"run_id,omitempty"`
+	// EndEstimated: nobody told when its sandbox ended.
+	EndEstimated bool   `json:"end_estimated"`
+	Profile      string `json:"profile"`
+	Extension    string `json:"extension"`
+	Host         string `json:"host,omitempty"`
+	Actor        string `json:"actor,omitempty"`
+	Harness      string `json:"harness,omitempty"`
+	RunID        string `json:"run_id,omitempty"`
 }
 
 // usageEvents makes one event of each charge that e settled; none of other
@@ -106,7 +108,7 @@ func usageDataOf(c ledger.ChargeRow) usageData {
 		Account: c.For.Account, SandboxID: string(c.SandboxID), Name: c.For.Name, MeterID: c.MeterID, Segment: c.Segment, Component: c.Component, Mode: string(c.Mode),
 		Quantity: counted(c.Charge), Unit: m.counted, UnitPrice: told(unitPriceOf(c.Charge)), PriceUnit: m.priced,
 		Amount: told(amountOf(c.Charge)), Billed: told(billedIn(c.Charge)), Currency: told(c.Currency), PaidBy: paidBy(c.Charge),
-		Confidence: c.Confidence, StartedAt: instant(c.StartedAt), EndedAt: instant(c.EndedAt),
+		Confidence: c.Confidence, StartedAt: instant(c.StartedAt), EndedAt: instant(c.EndedAt), EndEstimated: c.EndEstimated,
 		Profile: c.For.Profile, Extension: c.For.Extension, Host: c.For.Host, Actor: c.For.Actor, Harness: c.For.Harness, RunID: c.For.RunID,
 	}
 }

@@ -26,8 +26,10 @@ type dialect struct {
 	classify func(err error, what string) error
 	// unique reports a violated unique index.
 	unique func(err error) bool
-	// made reports whether the tables are there.
-	made func(ctx context.Context, q queryer) (bool, error)
+	// tables lists which of those named are there.
+	tables func(ctx context.Context, q queryer, names []string) ([]string, error)
+	// damaged says what to do about a store that is not whole.
+	damaged string
 	// check lists defects of the store itself, for Verify.
 	check func(ctx context.Context, db *sql.DB) ([]string, error)
 	// indexes and actions are the statements of audit.schema.

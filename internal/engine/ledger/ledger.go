@@ -174,6 +174,10 @@ type Options struct {
 	NewID string
 	// Token opens a ledger at https://; zero = from the environment.
 	Token extensions.Secret
+	// Earlier names what, other than the files beside it, tells that there was a
+	// ledger at the address before; "" and nil = nothing. It is asked about an
+	// empty file, which is damage then.
+	Earlier func() string
 	// LockTimeout bounds the wait for other writers; 0 means 60 s.
 	LockTimeout time.Duration
 	// Lease is how long a holder counts as alive after it was last heard of,

@@ -4,10 +4,14 @@ import (
 	"context"
 	"database/sql"
 	"embed"
+	"errors"
 	"fmt"
 	"io/fs"
+	"regexp"
+	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
@@ -54,26 +58,93 @@ const bootstrap = `
 CREATE TABLE IF NOT EXISTS meta (key TEXT NOT NULL PRIMARY KEY, value TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS migrations (version BIGINT NOT NULL PRIMARY KEY, name TEXT NOT NULL, sha256 TEXT NOT NULL, applied_at BIGINT NOT NULL);`
 
-// readable reports whether the schema is there; one that an older program
-// made is an error.
-func (s *store) readable(ctx context.Context, db *sql.DB) (bool, error) {
-	made, err := s.dialect.made(ctx, db)
-	if err != nil || !made {
-		return false, s.cannotOpen(err)
-	}
-	done, err := applied(ctx, s, db)
+// tableNames are the tables of the ledger, those of which migration made them.
+var tableNames = sync.OnceValues(func() (map[int64][]string, error) {
+	steps, err := migrations()
 	if err != nil {
-		return false, err
+		return nil, err
+	}
+	out := map[int64][]string{0: created(bootstrap)}
+	for _, m := range steps {
+		out[m.version] = created(m.sql)
+	}
+	return out, nil
+})
+
+var createTable = regexp.MustCompile(`(?m)^CREATE TABLE (?:IF NOT EXISTS )?(\w+)`)
+
+func created(statements string) (names []string) {
+	for _, m := range createTable.FindAllStringSubmatch(statements, -1) {
+		names = append(names, m[1])
+	}
+	return names
+}
+
+// ErrOldSchema is in the error of a reader whose ledger the next writer brings
+// forward.
+var ErrOldSchema = errors.New("it has an older schema")
+
+// found reads what ledger there is: its id, and which migrations made it. None
+// of both where there is none. Some of its tables alone are damage.
+func (s *store) found(ctx context.Context, q queryer) (id string, done map[int64]string, err error) {
+	of, err := tableNames()
+	if err != nil {
+		return "", nil, failure(extensions.KindInternal, "", err)
+	}
+	var all []string
+	for _, names := range of {
+		all = append(all, names...)
+	}
+	there, err := s.dialect.tables(ctx, q, all)
+	if err != nil || len(there) == 0 {
+		return "", nil, s.cannotOpen(err)
+	}
+	missing := func(version int64) error {
+		for _, name := range of[version] {
+			if !slices.Contains(there, name) {
+				return s.notWhole("has no table " + name)
+			}
+		}
+		return nil
+	}
+	if err := missing(0); err != nil {
+		return "", nil, err
+	}
+	if done, err = applied(ctx, s, q); err != nil {
+		return "", nil, err
+	}
+	for version := range done {
+		if err := missing(version); err != nil {
+			return "", nil, err
+		}
+	}
+	if id, err = metaValue(ctx, s, q, "ledger_id"); err == nil && (id == "" || len(done) == 0) {
+		err = s.notWhole("has lost what tells which ledger it is")
+	}
+	return id, done, err
+}
+
+func (s *store) notWhole(how string) error {
+	return failuref(extensions.KindInternal, "the ledger %s is damaged, or is no ledger: it %s", s.url, how).WithRemedy("%s", s.dialect.damaged)
+}
+
+// readable finds the ledger, whose id is "" where there is none; one that an
+// older program made is an error.
+func (s *store) readable(ctx context.Context, db *sql.DB) error {
+	id, done, err := s.found(ctx, db)
+	if err != nil || id == "" {
+		return err
 	}
 	steps, err := migrations()
 	if err != nil {
-		return false, failure(extensions.KindInternal, "", err)
+		return failure(extensions.KindInternal, "", err)
 	}
 	if len(done) < len(steps) {
-		return false, failuref(extensions.KindUnsupported, "the ledger %s has an older schema (%d of %d)", s.url, len(done), len(steps)).
+		return failuref(extensions.KindUnsupported, "the ledger %s cannot be read yet: %w (%d of %d)", s.url, ErrOldSchema, len(done), len(steps)).
 			WithRemedy("run an apply, or `sandboxer sweep`, which brings it forward")
 	}
-	return true, nil
+	s.id = id
+	return nil
 }
 
 func (s *store) cannotOpen(err error) error {
@@ -84,29 +155,29 @@ func (s *store) cannotOpen(err error) error {
 }
 
 // migrate brings the schema forward in one transaction and returns the
-// ledger's id. Where it is as it should be, nothing is written, which a user
-// may not be allowed to. The caller holds the writer lock, if there is one.
-func (s *store) migrate(ctx context.Context, steps []migration) (id string, err error) {
+// ledger's id; where there is none, it makes one if it may. Where it is as it
+// should be, nothing is written, which a user may not be allowed to. The caller
+// holds the writer lock, if there is one.
+func (s *store) migrate(ctx context.Context, steps []migration, mayMake bool) (id string, err error) {
 	sqlTx, err := s.writer.BeginTx(ctx, nil)
 	if err != nil {
 		return "", s.dialect.classify(err, "preparing "+s.url)
 	}
 	defer func() { _ = sqlTx.Rollback() }()
 	t := &tx{store: s, ctx: ctx, sql: sqlTx, now: s.now()}
-	made, err := s.dialect.made(ctx, sqlTx)
-	if err != nil {
-		return "", s.cannotOpen(err)
-	}
-	if made {
+	id, _, err = s.found(ctx, sqlTx)
+	switch {
+	case err != nil:
+		return "", err
+	case id == "" && !mayMake:
+		return "", s.notWhole("has none of a ledger's tables")
+	case id != "":
 		left, err := t.pending(steps)
-		if err != nil {
-			return "", err
-		}
-		if id, err = metaValue(ctx, s, sqlTx, "ledger_id"); err != nil || id != "" && len(left) == 0 {
+		if err != nil || len(left) == 0 {
 			return id, err
 		}
 	}
-	if err := t.bringForward(steps, made); err != nil {
+	if err := t.bringForward(steps, id != ""); err != nil {
 		return "", err
 	}
 	if id, err = metaValue(ctx, s, sqlTx, "ledger_id"); err != nil {

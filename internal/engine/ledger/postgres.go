@@ -29,7 +29,7 @@ func postgresDialect() dialect {
 	return dialect{name: "postgres", rebind: numbered, forUpdate: " FOR UPDATE", concurrent: true,
 		nowMicros: "CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000000 AS BIGINT)",
 		view:      &sql.TxOptions{Isolation: sql.LevelRepeatableRead, ReadOnly: true},
-		again:     againPostgres, classify: classifyPostgres, unique: uniquePostgres, made: madeInPostgres,
+		again:     againPostgres, classify: classifyPostgres, unique: uniquePostgres, tables: tablesInPostgres, damaged: damagedDatabase,
 		check:   func(context.Context, *sql.DB) ([]string, error) { return nil, nil },
 		indexes: postgresIndexes, actions: postgresActions}
 }
@@ -109,7 +109,7 @@ func (s *store) openSharedToWrite(ctx context.Context, cfg *pgx.ConnConfig) erro
 // clash, and one of them is done then.
 func (s *store) migrateShared(ctx context.Context, steps []migration) (id string, err error) {
 	err = s.repeat(ctx, func() (bool, error) {
-		id, err = s.migrate(ctx, steps)
+		id, err = s.migrate(ctx, steps, true)
 		return err != nil && (s.dialect.again(err) || s.dialect.unique(err)), err
 	})
 	return id, err
@@ -119,10 +119,8 @@ func (s *store) migrateShared(ctx context.Context, steps []migration) (id string
 func (s *store) openSharedToRead(ctx context.Context, cfg *pgx.ConnConfig) error {
 	db := s.pool(cfg, 4, true)
 	err := s.ask(ctx, func() (err error) {
-		ready, err := s.readable(ctx, db)
-		if err == nil && ready {
+		if err = s.readable(ctx, db); err == nil && s.id != "" {
 			s.reader = db
-			s.id, err = metaValue(ctx, s, db, "ledger_id")
 		}
 		return err
 	})
@@ -133,26 +131,41 @@ func (s *store) openSharedToRead(ctx context.Context, cfg *pgx.ConnConfig) error
 	return err
 }
 
-// madeInPostgres looks in the schemas that the user's search_path leads to.
-func madeInPostgres(ctx context.Context, q queryer) (made bool, err error) {
-	rows, err := q.QueryContext(ctx, "SELECT to_regclass('migrations') IS NOT NULL, current_schema() IS NOT NULL")
+const damagedDatabase = "restore a backup of the database, or use an empty one; sandboxes are read and destroyed by their state all the same, and are found by their labels"
+
+// tablesInPostgres looks in the schemas that the user's search_path leads to.
+func tablesInPostgres(ctx context.Context, q queryer, names []string) (there []string, err error) {
+	ask := "SELECT current_schema() IS NOT NULL"
+	for _, name := range names {
+		ask += ", to_regclass('" + name + "') IS NOT NULL"
+	}
+	rows, err := q.QueryContext(ctx, ask)
 	if err != nil {
-		return false, err
+		return nil, err
 	}
 	defer func() { _ = rows.Close() }()
-	usable := false
+	usable, has := false, make([]bool, len(names))
+	to := []any{&usable}
+	for i := range has {
+		to = append(to, &has[i])
+	}
 	for rows.Next() {
-		if err := rows.Scan(&made, &usable); err != nil {
-			return false, err
+		if err := rows.Scan(to...); err != nil {
+			return nil, err
 		}
 	}
 	if err := rows.Err(); err != nil {
-		return false, err
+		return nil, err
 	}
 	if !usable { // what may not be used looks as if it were not there
-		return false, errNoSchema
+		return nil, errNoSchema
 	}
-	return made, nil
+	for i, name := range names {
+		if has[i] {
+			there = append(there, name)
+		}
+	}
+	return there, nil
 }
 
 // oldestPostgres is the oldest release that its makers still mended when this

@@ -61,7 +61,7 @@ type Sandbox struct {
 
 	Reason       string // why failed, for people
 	EndReason    string // destroyed | expired | lost | refused | …
-	EndEstimated bool   // EndedAt is taken from SeenAliveAt
+	EndEstimated bool   // nobody told EndedAt
 }
 
 // Stream names the event chain the sandbox belongs to: its org.

@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -29,7 +30,7 @@ const busyMillis = 10_000
 func sqliteDialect() dialect {
 	return dialect{name: "sqlite", rebind: func(q string) string { return q }, again: func(error) bool { return false },
 		nowMicros: "CAST(unixepoch('now', 'subsec') * 1000000 AS INTEGER)",
-		classify:  classifySQLite, unique: uniqueSQLite, made: madeInSQLite, check: checkSQLite,
+		classify:  classifySQLite, unique: uniqueSQLite, tables: tablesInSQLite, damaged: damagedFile, check: checkSQLite,
 		indexes: sqliteIndexes, actions: sqliteActions}
 }
 
@@ -80,46 +81,34 @@ func (s *store) openToWrite(ctx context.Context, path string) error {
 		return err
 	}
 	defer unlock()
-	if err := private(path); err != nil {
-		return failuref(extensions.KindUnavailable, "making the ledger file: %w", err).WithRemedy("name a file you may write to")
+	there, err := s.there(path)
+	if err == nil && !there {
+		err = s.begin(ctx, path)
 	}
-	if s.writer, err = s.connect(path, 1, "_txlock=immediate", "_pragma=synchronous(full)", "_pragma=foreign_keys(on)"); err != nil {
+	if err != nil {
 		return err
 	}
-	if err := s.journal(ctx); err != nil {
+	if err := os.Chmod(path, 0o600); err != nil {
+		return failuref(extensions.KindUnavailable, "keeping the ledger file to its owner: %w", err).WithRemedy("name a file you may write to")
+	}
+	if s.writer, err = s.connect(path, 1, writing...); err != nil {
 		return err
 	}
 	steps, err := migrations()
 	if err != nil {
 		return failure(extensions.KindInternal, "", err)
 	}
-	if s.id, err = s.migrate(ctx, steps); err != nil {
+	if s.id, err = s.migrate(ctx, steps, false); err != nil {
+		return err
+	}
+	if err := s.journal(ctx); err != nil {
 		return err
 	}
 	s.reader, err = s.connect(path, 4, "_pragma=query_only(on)")
 	return err
 }
 
-// private makes the file if missing, for its owner alone. A file that exists
-// is never opened here: closing it would drop the locks that SQLite holds on
-// it elsewhere in this process.
-func private(path string) error {
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
-	if errors.Is(err, fs.ErrExist) {
-		return os.Chmod(path, 0o600)
-	}
-	if err != nil {
-		return err
-	}
-	if err := f.Close(); err != nil {
-		return err
-	}
-	if folder, err := os.Open(filepath.Dir(path)); err == nil {
-		_ = folder.Sync() // the name too survives a power cut, where the system can do that
-		_ = folder.Close()
-	}
-	return nil
-}
+var writing = []string{"_txlock=immediate", "_pragma=synchronous(full)", "_pragma=foreign_keys(on)"}
 
 func (s *store) connect(path string, connections int, params ...string) (*sql.DB, error) {
 	params = append([]string{fmt.Sprintf("_busy_timeout=%d", busyMillis), "_defensive=1"}, params...)
@@ -151,15 +140,11 @@ func (s *store) journal(ctx context.Context) error {
 	return nil
 }
 
-// openToRead opens what is there; a missing file, and one that its first
-// writer has not finished, read as empty.
+// openToRead opens what is there; what was not begun yet reads as empty.
 func (s *store) openToRead(ctx context.Context, path string) error {
-	_, err := os.Stat(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		return failuref(extensions.KindUnavailable, "reading the ledger: %w", err).WithRemedy("check who owns the ledger and its folder")
+	there, err := s.there(path)
+	if err != nil || !there {
+		return err
 	}
 	if err := checkPlace(filepath.Dir(path)); err != nil {
 		return err
@@ -168,31 +153,41 @@ func (s *store) openToRead(ctx context.Context, path string) error {
 	if err != nil {
 		return err
 	}
-	ready, err := s.readable(ctx, db)
+	err = s.readable(ctx, db)
 	if err != nil && sideFilesMissing(err, path) {
 		// Nobody writes, and we may not make the side files either.
 		_ = db.Close()
 		if db, err = s.connect(path, 4, "mode=ro", "immutable=1", "_pragma=query_only(on)"); err != nil {
 			return err
 		}
-		ready, err = s.readable(ctx, db)
+		err = s.readable(ctx, db)
 	}
-	if err != nil || !ready {
+	if err == nil && s.id == "" {
+		err = s.notWhole("has none of a ledger's tables")
+	}
+	if err != nil {
 		return errors.Join(err, db.Close())
 	}
 	s.reader = db
-	s.id, err = metaValue(ctx, s, db, "ledger_id")
-	return err
+	return nil
 }
 
-func madeInSQLite(ctx context.Context, q queryer) (made bool, err error) {
-	rows, err := q.QueryContext(ctx, "SELECT 1 FROM sqlite_schema WHERE name = 'migrations'")
+func tablesInSQLite(ctx context.Context, q queryer, names []string) (there []string, err error) {
+	rows, err := q.QueryContext(ctx, "SELECT name FROM sqlite_schema WHERE type = 'table'")
 	if err != nil {
-		return false, err
+		return nil, err
 	}
 	defer func() { _ = rows.Close() }()
-	made = rows.Next()
-	return made, rows.Err()
+	for rows.Next() {
+		var name string
+		if err := rows.Scan(&name); err != nil {
+			return nil, err
+		}
+		if slices.Contains(names, name) {
+			there = append(there, name)
+		}
+	}
+	return there, rows.Err()
 }
 
 func sideFilesMissing(err error, path string) bool {

@@ -13,6 +13,9 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
+const damagedFile = "the file is damaged or is no ledger: keep a copy of it and of its -wal file, move them away, and restore a backup; " +
+	"sandboxes are read and destroyed by their state all the same, and are found by their labels"
+
 func classifySQLite(err error, what string) error {
 	wrapped := fmt.Errorf("%s: %w", what, err)
 	var e *sqlite.Error
@@ -29,8 +32,7 @@ func classifySQLite(err error, what string) error {
 	case sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM:
 		return failure(extensions.KindUnavailable, "", wrapped).WithRemedy("check who owns the ledger and its folder")
 	case sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB:
-		return failure(extensions.KindInternal, "", wrapped).WithRemedy("the file is damaged or is no ledger: keep a copy of it and of its -wal file, " +
-			"move them away, and restore a backup; sandboxes can still be found by their labels")
+		return failure(extensions.KindInternal, "", wrapped).WithRemedy("%s", damagedFile)
 	}
 	return failure(extensions.KindInternal, "", wrapped)
 }

@@ -20,6 +20,7 @@ import (
 
 func processes(t *testing.T, address NewAddress) {
 	t.Run("sixteen open a new ledger at once", func(t *testing.T) { t.Parallel(); coldStart(t, address) })
+	t.Run("killed while it is begun", func(t *testing.T) { t.Parallel(); killedAtBeginning(t, address) })
 	t.Run("several compete for the same names", func(t *testing.T) { t.Parallel(); compete(t, address) })
 	t.Run("killed at every step", func(t *testing.T) { t.Parallel(); killedAtSteps(t, address) })
 	t.Run("killed at any time", func(t *testing.T) { t.Parallel(); killedAtRandom(t, address) })
@@ -65,6 +66,31 @@ func coldStart(t *testing.T, address NewAddress) {
 	if all := must(l.List(context.Background(), ledger.Filter{}))(t); len(all) != 16 {
 		t.Errorf("%d sandboxes", len(all))
 	}
+	verified(t, l)
+}
+
+// killedAtBeginning kills those who make a ledger, in turn at every statement of
+// that. Each leaves the place to the next one.
+func killedAtBeginning(t *testing.T, address NewAddress) {
+	at := address(t)
+	for nth := 1; ; nth++ {
+		cmd := child(t, "live", at, nth, 1, fmt.Sprintf("ledger.begin@%d:kill", nth))
+		var stderr bytes.Buffer
+		cmd.Stderr = &stderr
+		out, err := cmd.Output()
+		var exit *exec.ExitError
+		if err != nil && (!errors.As(err, &exit) || exit.Exited()) {
+			t.Fatalf("killed at statement %d before: %v: %s", nth-1, err, &stderr)
+		}
+		if len(out) > 0 { // it was begun
+			if nth < 5 {
+				t.Errorf("only %d were killed", nth-1)
+			}
+			break
+		}
+	}
+	l := open(t, at, ledger.Options{})
+	settle(t, l)
 	verified(t, l)
 }
 

@@ -1,0 +1,150 @@
+package ledger
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
+)
+
+// there reports whether a ledger was begun at path. Ours are put there whole, so
+// an empty file is either one that somebody else made for us, or all that is
+// left of a ledger. It is judged before SQLite opens it, which removes a
+// write-ahead log beside an empty file.
+func (s *store) there(path string) (bool, error) {
+	exists, size, err := sizeOf(path)
+	if err != nil || size > 0 {
+		return size > 0, s.unseen(err)
+	}
+	sign := s.signOfEarlier(path, exists)
+	if sign == "" {
+		return false, nil
+	}
+	// Who began it since left signs too.
+	if _, size, err = sizeOf(path); err != nil || size > 0 {
+		return size > 0, s.unseen(err)
+	}
+	if !exists {
+		return false, failuref(extensions.KindInternal, "the ledger %s is gone, and of it there still is %s", s.url, sign).
+			WithRemedy("put its file back, or move the rest away to begin a new ledger; sandboxes are read and destroyed by their state all the same")
+	}
+	return false, failuref(extensions.KindInternal, "the ledger %s is damaged: its file is empty, and it was not before, as %s shows", s.url, sign).
+		WithRemedy("restore a backup of it, or move the file away with what is left beside it to begin a new ledger, which knows nothing of the earlier sandboxes; " +
+			"those are read and destroyed by their state all the same")
+}
+
+func (s *store) unseen(err error) error {
+	if err == nil {
+		return nil
+	}
+	return failuref(extensions.KindUnavailable, "looking at the ledger %s: %w", s.url, err).WithRemedy("check who owns the ledger and its folder")
+}
+
+// sizeOf is 0 for a missing file too.
+func sizeOf(path string) (exists bool, size int64, err error) {
+	info, err := os.Stat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, 0, nil
+	}
+	if err != nil {
+		return false, 0, err
+	}
+	return true, info.Size(), nil
+}
+
+// signOfEarlier names what tells of a ledger at path before, "" where nothing
+// does. A missing file was removed by somebody; only what would be lost with a
+// new one counts then.
+func (s *store) signOfEarlier(path string, exists bool) string {
+	for _, log := range []string{path + "-wal", path + "-journal"} {
+		if _, size, err := sizeOf(log); err != nil || size > 0 {
+			return log
+		}
+	}
+	if !exists {
+		return ""
+	}
+	for _, beside := range []string{path + "-shm", filepath.Join(filepath.Dir(path), "holders")} {
+		if _, err := os.Stat(beside); err == nil {
+			return beside
+		}
+	}
+	if s.options.Earlier != nil {
+		return s.options.Earlier()
+	}
+	return ""
+}
+
+// begin makes a ledger beside path and puts it there whole: a process that dies
+// over it leaves nothing that could be taken for a ledger that was damaged. The
+// caller holds the writer lock.
+func (s *store) begin(ctx context.Context, path string) (err error) {
+	if path, err = placeOf(path); err != nil {
+		return s.unseen(err)
+	}
+	unfinished := path + ".new"
+	if err := removeWithLogs(unfinished); err != nil { // of one that died
+		return s.unseen(err)
+	}
+	f, err := os.OpenFile(unfinished, os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
+	if err == nil {
+		err = f.Close()
+	}
+	if err != nil {
+		return failuref(extensions.KindUnavailable, "making the ledger file: %w", err).WithRemedy("name a file you may write to")
+	}
+	defer func() {
+		if err != nil {
+			_ = removeWithLogs(unfinished)
+		}
+	}()
+	steps, err := migrations()
+	if err != nil {
+		return failure(extensions.KindInternal, "", err)
+	}
+	made := &store{url: s.url, options: s.options, dialect: s.dialect}
+	if made.writer, err = made.connect(unfinished, 1, writing...); err != nil {
+		return err
+	}
+	if err = made.journal(ctx); err == nil {
+		_, err = made.migrate(ctx, steps, true)
+	}
+	if err = errors.Join(err, made.writer.Close()); err != nil {
+		return err
+	}
+	if err := os.Rename(unfinished, path); err != nil {
+		return failuref(extensions.KindUnavailable, "making the ledger file: %w", err).WithRemedy("name a file you may write to")
+	}
+	if folder, err := os.Open(filepath.Dir(path)); err == nil {
+		_ = folder.Sync() // the name too survives a power cut, where the system can do that
+		_ = folder.Close()
+	}
+	return nil
+}
+
+// placeOf is where a symbolic link leads to.
+func placeOf(path string) (string, error) {
+	info, err := os.Lstat(path)
+	if err != nil || info.Mode()&fs.ModeSymlink == 0 {
+		return path, ignoreMissing(err)
+	}
+	return filepath.EvalSymlinks(path)
+}
+
+func ignoreMissing(err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}
+
+func removeWithLogs(path string) error {
+	var errs []error
+	for _, f := range []string{path, path + "-journal", path + "-wal", path + "-shm"} {
+		errs = append(errs, ignoreMissing(os.Remove(f)))
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,225 @@
+package engine_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/failpoint"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
+)
+
+// other is another process, with a ledger of its own: in the same state folder
+// or in another one.
+func (b *bank) other(dir string) *engine.Engine {
+	b.t.Helper()
+	mine, folder := b.o.Ledger, b.o.Dir
+	defer func() { b.o.Ledger, b.o.Dir = mine, folder }()
+	b.o.Ledger, b.o.Dir = ledger.DefaultURL(b.t.TempDir()), dir
+	return b.again()
+}
+
+func (b *bank) notes() []string {
+	b.t.Helper()
+	files, err := filepath.Glob(filepath.Join(b.o.Dir, "unsettled", "*.json"))
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return files
+}
+
+// meter is the only one of a sandbox.
+func (b *bank) meter(id engine.ID) ledger.Meter {
+	b.t.Helper()
+	ms, err := b.l.Meters(b.t.Context(), id)
+	if err != nil || len(ms) != 1 {
+		b.t.Fatalf("%+v, %v", ms, err)
+	}
+	return ms[0]
+}
+
+func TestADestroyWithAnotherLedgerIsSettledInItsOwn(t *testing.T) {
+	t.Parallel()
+	onBoth(t, nil, func(t *testing.T, b *bank) {
+		b.grant(100 * dollar)
+		s := b.make(b.Engine, engine.Request{Name: "one", TTL: "2h"})
+		b.later(20 * time.Minute)
+		e := b.other(b.o.Dir)
+		r, err := e.Destroy(t.Context(), s.Receipt, engine.DestroyOptions{})
+		if err != nil || b.alive() != 0 {
+			t.Fatal(told(err), b.alive())
+		}
+		if text := notices(r.Notices); !strings.Contains(text, "does not know it") || !strings.Contains(text, s.Receipt.Ledger) || len(b.notes()) != 1 {
+			t.Errorf("told %q, noted %v", text, b.notes())
+		}
+		b.later(time.Hour)
+		if again, err := b.other(b.o.Dir).Destroy(t.Context(), s.Receipt, engine.DestroyOptions{}); err != nil || !again.AlreadyGone {
+			t.Errorf("destroyed again: %+v, %v", again, err)
+		}
+		if _, err := b.other(b.o.Dir).Sweep(t.Context(), false, nil); err != nil || len(b.notes()) != 1 {
+			t.Errorf("a third ledger took it: %v, %v", err, b.notes())
+		}
+		// Any change settles it first.
+		if _, err := b.again().SetBudget(t.Context(), engine.BudgetSpec{Name: "month", Limit: "5 USD"}); err != nil {
+			t.Fatal(told(err))
+		}
+		m := b.meter(s.ID)
+		if m.EndEstimated || m.ClosedAt.Sub(r.EndedAt).Abs() > time.Millisecond || len(b.notes()) != 0 {
+			t.Errorf("closed %s, estimated %t, ended %s; noted %v", m.ClosedAt, m.EndEstimated, r.EndedAt, b.notes())
+		}
+		if w := b.balance(ledger.AccountWallet); w.DebitsPending != 0 || w.DebitsPosted < dollar/3 || w.DebitsPosted > dollar/3+dollar/100 {
+			t.Errorf("paid for 20 minutes of a dollar an hour: %+v", w)
+		}
+	})
+}
+
+func TestANoteOfWhatIsSettledDoesNothing(t *testing.T) {
+	t.Parallel()
+	onBoth(t, nil, func(t *testing.T, b *bank) {
+		s := b.make(b.Engine, engine.Request{Name: "one", TTL: "2h"})
+		r, err := b.Destroy(t.Context(), s.Receipt, engine.DestroyOptions{})
+		if err != nil {
+			t.Fatal(told(err))
+		}
+		b.later(time.Hour)
+		if _, err := b.other(b.o.Dir).Destroy(t.Context(), s.Receipt, engine.DestroyOptions{}); err != nil || len(b.notes()) != 1 {
+			t.Fatal(told(err), b.notes())
+		}
+		if _, err := b.again().Sweep(t.Context(), false, nil); err != nil {
+			t.Fatal(told(err))
+		}
+		if m := b.meter(s.ID); !m.ClosedAt.Equal(r.EndedAt.Truncate(time.Microsecond)) || m.EndEstimated || len(b.notes()) != 0 {
+			t.Errorf("closed %s, estimated %t, ended %s; noted %v", m.ClosedAt, m.EndEstimated, r.EndedAt, b.notes())
+		}
+	})
+}
+
+// Where the note is, another machine's ledger cannot know: it finds it gone.
+func TestADestroyFromAnotherFolderIsSettledUpToWhenItWasFoundGone(t *testing.T) {
+	t.Parallel()
+	onBoth(t, nil, func(t *testing.T, b *bank) {
+		s := b.make(b.Engine, engine.Request{Name: "one", TTL: "2h"})
+		b.later(20 * time.Minute)
+		if _, err := b.other(t.TempDir()).Destroy(t.Context(), s.Receipt, engine.DestroyOptions{}); err != nil || b.alive() != 0 {
+			t.Fatal(told(err), b.alive())
+		}
+		e := b.later(10 * time.Minute)
+		if r, err := e.Sweep(t.Context(), false, nil); err != nil || len(r.Settled) != 1 {
+			t.Fatalf("%+v, %v", r, err)
+		}
+		m := b.meter(s.ID)
+		if !m.EndEstimated || m.ClosedAt.Sub(s.CreatedAt.Add(30*time.Minute)).Abs() > 10*time.Second {
+			t.Errorf("closed %s, estimated %t, made %s", m.ClosedAt, m.EndEstimated, s.CreatedAt)
+		}
+		u, err := e.Usage(t.Context(), engine.UsageQuery{})
+		if err != nil || len(u.Totals) != 1 || u.Totals[0].Estimated != 1 {
+			t.Errorf("%+v, %v", u.Totals, err)
+		}
+	})
+}
+
+// The state of one that is gone tells no longer which life it had, and which
+// ledger knows it.
+func TestAnEndIsNotedWithoutAReceiptToo(t *testing.T) {
+	t.Parallel()
+	onBoth(t, nil, func(t *testing.T, b *bank) {
+		s := b.make(b.Engine, engine.Request{Name: "one", TTL: "2h"})
+		rec := s.Receipt
+		bare := engine.Receipt{Version: 1, ID: rec.ID, Account: rec.Account, Name: rec.Name, Extension: rec.Extension, Handle: rec.Handle, CreatedAt: rec.CreatedAt, ExpiresAt: rec.ExpiresAt}
+		r, err := b.other(b.o.Dir).Destroy(t.Context(), bare, engine.DestroyOptions{})
+		if err != nil || len(b.notes()) != 1 {
+			t.Fatal(told(err), b.notes())
+		}
+		b.later(time.Hour)
+		for _, dry := range []bool{true, false} {
+			if r, err := b.again().Sweep(t.Context(), dry, nil); err != nil || len(r.Settled) != 1 || r.Settled[0] != s.ID || len(r.Ended)+len(r.Failures) > 0 {
+				t.Errorf("swept, dry %t: %+v, %v", dry, r, err)
+			}
+		}
+		if m := b.meter(s.ID); m.EndEstimated || m.ClosedAt.Sub(r.EndedAt).Abs() > time.Millisecond || len(b.notes()) != 0 {
+			t.Errorf("closed %s, estimated %t, ended %s; noted %v", m.ClosedAt, m.EndEstimated, r.EndedAt, b.notes())
+		}
+	})
+}
+
+// The next run goes on with what a killed one left, and settles it once.
+func TestAKillWhileANoteIsTakenDownSettlesItOnce(t *testing.T) {
+	t.Parallel()
+	onBoth(t, nil, func(t *testing.T, b *bank) {
+		kills := 0
+		for _, point := range []string{"ledger.begin", "ledger.intent.open", "ledger.meter.close", "ledger.charge", "ledger.commit", "ledger.committed"} {
+			s := b.make(b.Engine, engine.Request{Name: point, TTL: "2h"})
+			r, err := b.other(b.o.Dir).Destroy(t.Context(), s.Receipt, engine.DestroyOptions{})
+			if err != nil {
+				t.Fatal(told(err))
+			}
+			o := b.o
+			o.Do = "sweep"
+			for nth := 1; ; nth++ {
+				_, stderr, code := run(t, o, fmt.Sprintf("%s=%s@%d:kill", failpoint.Env, point, nth), 0)
+				if strings.Contains(stderr, "panic") {
+					t.Fatal(stderr)
+				}
+				if code == 0 {
+					break
+				}
+				kills++
+			}
+			if m := b.meter(s.ID); m.EndEstimated || m.ClosedAt.Sub(r.EndedAt).Abs() > time.Millisecond || len(b.notes()) != 0 {
+				t.Errorf("%s: closed %s, estimated %t, ended %s; noted %v", point, m.ClosedAt, m.EndEstimated, r.EndedAt, b.notes())
+			}
+		}
+		if kills < 6 {
+			t.Errorf("only %d were killed", kills)
+		}
+	})
+}
+
+// Whoever is killed after the end and before its note leaves an end that nobody
+// tells: the next destroy bounds it from above.
+func TestAKillBeforeTheNoteLeavesAnEstimate(t *testing.T) {
+	t.Parallel()
+	onBoth(t, nil, func(t *testing.T, b *bank) {
+		s := b.make(b.Engine, engine.Request{Name: "one", TTL: "2h"})
+		o := b.o
+		o.Do, o.Receipt, o.Ledger = "destroy", s.Receipt, ledger.DefaultURL(t.TempDir())
+		if _, stderr, code := run(t, o, failpoint.Env+"=engine.destroy.torn:kill", 0); code == 0 || b.alive() != 0 || len(b.notes()) != 0 {
+			t.Fatalf("exit %d, %d live, noted %v: %s", code, b.alive(), b.notes(), stderr)
+		}
+		b.later(20 * time.Minute)
+		if r, err := b.other(b.o.Dir).Destroy(t.Context(), s.Receipt, engine.DestroyOptions{}); err != nil || !r.AlreadyGone || len(b.notes()) != 1 {
+			t.Fatalf("%+v, %v", r, err)
+		}
+		if _, err := b.again().Sweep(t.Context(), false, nil); err != nil {
+			t.Fatal(told(err))
+		}
+		if m := b.meter(s.ID); !m.EndEstimated || m.ClosedAt.Sub(s.CreatedAt.Add(20*time.Minute)).Abs() > 10*time.Second || len(b.notes()) != 0 {
+			t.Errorf("closed %s, estimated %t; noted %v", m.ClosedAt, m.EndEstimated, b.notes())
+		}
+	})
+}
+
+func TestANoteThatIsNoneIsLeftAndTold(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	dir := filepath.Join(b.dir, "unsettled")
+	id, err := extensions.NewID(nil)
+	if err == nil {
+		err = os.MkdirAll(dir, 0o700)
+	}
+	if err == nil {
+		err = os.WriteFile(filepath.Join(dir, string(id)+".json"), []byte("{"), 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []engine.Notice
+	if _, err := b.Sweep(t.Context(), false, func(n engine.Notice) { all = append(all, n) }); err != nil || !strings.Contains(notices(all), string(id)) {
+		t.Errorf("%v, told %s", err, notices(all))
+	}
+}
