@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/profile"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/strictyaml"
@@ -28,7 +29,7 @@ type Problem struct {
 // that catalog, so that it may extend its neighbours; only its own problems
 // are told. The problems are sorted; the error, KindInvalid, is for what could
 // not be read at all.
-func ValidatePath(path string, descriptors []extensions.Descriptor) ([]Problem, error) {
+func ValidatePath(path string, descriptors []extensions.Descriptor, now time.Time) ([]Problem, error) {
 	base, err := builtinLayer()
 	if err != nil {
 		return nil, err
@@ -42,7 +43,7 @@ func ValidatePath(path string, descriptors []extensions.Descriptor) ([]Problem, 
 	if err != nil {
 		return nil, err
 	}
-	ld := newLoader(descriptors)
+	ld := newLoader(descriptors, now)
 	ld.load([]layer{base, l})
 	ld.checkReferences()
 	return ld.problems(only), nil

@@ -43,7 +43,7 @@ func TestValidateTakesFilesAndFolders(t *testing.T) {
 	} {
 		t.Run(c.path, func(t *testing.T) {
 			t.Parallel()
-			got, err := catalog.ValidatePath(filepath.Join(dir, filepath.FromSlash(c.path)), descriptors())
+			got, err := catalog.ValidatePath(filepath.Join(dir, filepath.FromSlash(c.path)), descriptors(), today)
 			if err != nil || len(got) != len(c.want) {
 				t.Fatalf("got %+v, %v; want %q", got, err, c.want)
 			}
@@ -67,7 +67,7 @@ func TestValidateFromInsideTheFolder(t *testing.T) {
 	})
 	t.Chdir(filepath.Join(dir, "profiles"))
 	for _, path := range []string{"child.yaml", "./child.yaml", ".", "..", "../profiles/child.yaml"} {
-		if got, err := catalog.ValidatePath(path, descriptors()); err != nil || len(got) != 0 {
+		if got, err := catalog.ValidatePath(path, descriptors(), today); err != nil || len(got) != 0 {
 			t.Errorf("%s: %+v, %v", path, got, err)
 		}
 	}
@@ -75,7 +75,7 @@ func TestValidateFromInsideTheFolder(t *testing.T) {
 
 func TestValidateOfNothing(t *testing.T) {
 	t.Parallel()
-	_, err := catalog.ValidatePath(filepath.Join(t.TempDir(), "missing.yaml"), descriptors())
+	_, err := catalog.ValidatePath(filepath.Join(t.TempDir(), "missing.yaml"), descriptors(), today)
 	if !extensions.IsKind(err, extensions.KindInvalid) || !strings.Contains(err.Error(), "missing.yaml cannot be read: no such file") {
 		t.Errorf("got %v", err)
 	}
