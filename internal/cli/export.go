@@ -62,7 +62,8 @@ With --endpoint, events go to an HTTP receiver of CloudEvents such as OpenMeter:
 those it has not got yet, from the first on, in order, and a usage event for
 every charge. Run it as often as you like: it goes on where it stopped, and each
 event always has the same id. What the receiver refuses is held back and listed,
-and so is what was sent a day ago and never answered. --resend sends it again.
+and so is what was sent a day ago and never answered. As long as anything is held
+back, the command fails. --resend sends it again.
 
 The token of the receiver is read from $` + tokenVariable + ` or from --token-file.`,
 		Example: `  sandboxer ledger export --format focus --from 2026-01 --to 2026-02 --output january.csv
@@ -169,11 +170,24 @@ func (a *app) sendEvents(ctx context.Context, e *engine.Engine, f exportFlags) e
 	if showErr := a.show(v, func(w io.Writer) error { return printSent(w, v) }); err == nil {
 		err = showErr
 	}
-	if err == nil && got.New > 0 {
-		err = extensions.Errorf(extensions.KindFailed, "%d event%s held back", got.New, plural(got.New)).
-			WithRemedy("see why above; when it is mended, send them with --resend")
+	if n := int64(len(v.Held)); err == nil && n > 0 {
+		err = extensions.Errorf(extensions.KindFailed, "%s: %s", count(n, "event is held back", "events are held back"), v.heldNumbers()).
+			WithRemedy("see why above; when it is mended, send what is held back with --resend")
 	}
 	return err
+}
+
+// heldNumbers names the first events that are held back.
+func (v sentView) heldNumbers() string {
+	const shown = 20
+	var out []string
+	for _, h := range v.Held[:min(len(v.Held), shown)] {
+		out = append(out, strconv.FormatInt(h.Seq, 10))
+	}
+	if more := len(v.Held) - shown; more > 0 {
+		out = append(out, fmt.Sprintf("and %d more", more))
+	}
+	return strings.Join(out, ", ")
 }
 
 // secretFrom reads the token: a file, where one is named, else the environment.

@@ -50,11 +50,11 @@ func writeUsageCSV(w io.Writer, v usageView) error {
 	for _, c := range cols {
 		head = append(head, c.name)
 	}
-	head = append(head, "lives", "estimated_ends", "running_seconds", "paused_seconds", "billed", "own_key", "own_place", "currency",
-		"unpriced_lives", "billed_at_least", "own_key_at_least", "own_place_at_least")
+	head = append(head, "lives", "estimated_ends", "running_seconds", "paused_seconds", "billed", "own_key", "own_place", "currency")
 	if byComponent {
 		head = append(head, "quantity", "unit", "consumed", "consumed_unit")
 	}
+	head = append(head, "unpriced_lives", "billed_at_least", "own_key_at_least", "own_place_at_least")
 	out := csv.NewWriter(w)
 	if err := out.Write(head); err != nil {
 		return err
@@ -74,10 +74,10 @@ func writeUsageCSV(w io.Writer, v usageView) error {
 			for _, s := range []*string{l.Billed, l.OwnKey, l.OwnPlace, l.Currency} {
 				row = append(row, orEmpty(s))
 			}
-			row = append(row, strconv.FormatInt(l.UnpricedLives, 10), orEmpty(l.BilledAtLeast), orEmpty(l.OwnKeyAtLeast), orEmpty(l.OwnPlaceAtLeast))
 			if byComponent {
 				row = append(row, l.Quantity, l.Unit, l.Consumed, l.ConsumedUnit)
 			}
+			row = append(row, strconv.FormatInt(l.UnpricedLives, 10), orEmpty(l.BilledAtLeast), orEmpty(l.OwnKeyAtLeast), orEmpty(l.OwnPlaceAtLeast))
 			if err := out.Write(row); err != nil {
 				return err
 			}
@@ -130,7 +130,12 @@ func printUsageLines(w io.Writer, v usageView, lines []usageLine, status string)
 		head = []string{"USAGE"}
 	}
 	first := len(head)
-	head = append(head, "LIVES", "UNPRICED", "RUNNING", "PAUSED", "BILLED", "OWN KEY", "OWN PLACE", "CURRENCY")
+	head = append(head, "LIVES")
+	unpriced := slices.ContainsFunc(lines, func(l usageLine) bool { return l.UnpricedLives > 0 })
+	if unpriced {
+		head = append(head, "UNPRICED")
+	}
+	head = append(head, "RUNNING", "PAUSED", "BILLED", "OWN KEY", "OWN PLACE", "CURRENCY")
 	if byComponent {
 		head = append(head, "QUANTITY", "UNIT")
 	}
@@ -143,7 +148,7 @@ func printUsageLines(w io.Writer, v usageView, lines []usageLine, status string)
 		if len(cols) == 0 {
 			row = append(row, "all")
 		}
-		row = append(row, l.cells()...)
+		row = append(row, l.cells(unpriced)...)
 		if byComponent {
 			row = append(row, l.Consumed, l.ConsumedUnit)
 		}
@@ -158,7 +163,7 @@ func printUsageLines(w io.Writer, v usageView, lines []usageLine, status string)
 			for len(row) < first {
 				row = append(row, " ")
 			}
-			row = append(row, t.cells()...)
+			row = append(row, t.cells(unpriced)...)
 			for len(row) < len(head) {
 				row = append(row, " ")
 			}
@@ -168,9 +173,14 @@ func printUsageLines(w io.Writer, v usageView, lines []usageLine, status string)
 	return columns(w, first, rows)
 }
 
-func (s usageSums) cells() []string {
-	return []string{strconv.FormatInt(s.Lives, 10), counted(s.UnpricedLives), hours(s.RunningSeconds), hours(s.PausedSeconds),
-		atLeast(s.Billed, s.BilledAtLeast), atLeast(s.OwnKey, s.OwnKeyAtLeast), atLeast(s.OwnPlace, s.OwnPlaceAtLeast), orEmpty(s.Currency)}
+// cells are the sums, the lives without a price only where the table has them.
+func (s usageSums) cells(unpriced bool) []string {
+	out := []string{strconv.FormatInt(s.Lives, 10)}
+	if unpriced {
+		out = append(out, counted(s.UnpricedLives))
+	}
+	return append(out, hours(s.RunningSeconds), hours(s.PausedSeconds),
+		atLeast(s.Billed, s.BilledAtLeast), atLeast(s.OwnKey, s.OwnKeyAtLeast), atLeast(s.OwnPlace, s.OwnPlaceAtLeast), orEmpty(s.Currency))
 }
 
 // atLeast is a sum, or what is known of it.

@@ -56,7 +56,8 @@ func (a *app) verifyLedger(c *cobra.Command, e *engine.Engine, named evidence) e
 			return err
 		}
 		if len(receipts) == 0 {
-			a.say("%s has no sandbox that was made by this provider.", name)
+			return extensions.Errorf(extensions.KindInvalid, "%s has no sandbox that was made by this provider: there is nothing to verify", name).
+				WithRemedy("name the state of a configuration that has one: `terraform state pull > FILE`")
 		}
 		ev.Receipts = append(ev.Receipts, receipts...)
 	}

@@ -90,10 +90,16 @@ func (e *Engine) AccountView(ctx context.Context) (AccountView, error) {
 		return v, err
 	}
 	v.Wallets = wallets(balances)
-	for i := range v.Wallets {
-		w := &v.Wallets[i]
-		if w.Unpriced, err = e.unpriced(ctx, l, org, w.Currency, time.Time{}, func(r ledger.UsageRow) bool { return r.WalletUnknown > 0 }); err != nil {
+	if len(v.Wallets) > 0 {
+		u, err := e.unpriced(ctx, l)
+		if err != nil {
 			return v, err
+		}
+		for i := range v.Wallets {
+			w := &v.Wallets[i]
+			if w.Unpriced, err = u.lives(ctx, org, w.Currency, time.Time{}, func(r ledger.UsageRow) bool { return r.WalletUnknown > 0 }); err != nil {
+				return v, err
+			}
 		}
 	}
 	budgets, err := e.Budgets(ctx)

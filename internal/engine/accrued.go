@@ -16,13 +16,18 @@ type accrual struct {
 	l         ledger.Ledger
 	component string
 	now       time.Time
+	only      func([]ledger.Charge) bool       // nil = all that runs
 	live      map[string]map[ID]ledger.Sandbox // by account
 	rows, sum *ledger.Tally
 }
 
 func accrued(ctx context.Context, l ledger.Ledger, f ledger.UsageFilter, by []ledger.Dimension, now time.Time) (rows, sum []ledger.UsageRow, err error) {
-	a := accrual{ctx: ctx, l: l, component: f.Component, now: now, live: map[string]map[ID]ledger.Sandbox{},
-		rows: ledger.NewTally(by...), sum: ledger.NewTally()}
+	return accrual{}.add(ctx, l, f, by, now)
+}
+
+func (a accrual) add(ctx context.Context, l ledger.Ledger, f ledger.UsageFilter, by []ledger.Dimension, now time.Time) (rows, sum []ledger.UsageRow, err error) {
+	a.ctx, a.l, a.component, a.now, a.live = ctx, l, f.Component, now, map[string]map[ID]ledger.Sandbox{}
+	a.rows, a.sum = ledger.NewTally(by...), ledger.NewTally()
 	err = l.EachOpenMeter(ctx, f, a.meter)
 	return a.rows.Rows(), a.sum.Rows(), err
 }
@@ -40,6 +45,9 @@ func (a *accrual) meter(m ledger.Meter) error {
 	charges, err := ledger.Price(m, nil)
 	if err != nil {
 		return extensions.Errorf(extensions.KindOf(err), "pricing the running meter %s: %w", m.ID, err)
+	}
+	if a.only != nil && !a.only(charges) {
+		return nil
 	}
 	if charges, err = a.paid(m, row.Payer, charges); err != nil {
 		return err

@@ -315,3 +315,42 @@ func TestAPlanGoesOnToThePlaceThatCreditCanPay(t *testing.T) {
 		}
 	})
 }
+
+// What nobody has measured yet is unknown beside what is charged: the amounts of
+// wallet and budget say that they lack it, until the vendor tells it.
+func TestAmountsSayWhichLivesTheyLack(t *testing.T) {
+	t.Parallel()
+	onBoth(t, map[string]string{
+		"extensions/out.yaml": "id: ext.out\nhandler: saas-stub\nconfig: { dir: \"" + t.TempDir() + "\" }\n",
+		"prices/out.yaml":     prices("ext.out", "  - { component: sandbox, unit: sandbox-hour, price: \"1\" }\n  - { component: egress, unit: egress-gb, price: \"0.10\" }\n"),
+		"profiles/out.yaml": "id: profile.out\nversion: \"1.0.0\"\nextension: ext.out\nisolation: { level: container }\nnetwork: { default: deny }\n" +
+			"workspace: { mode: remote-canonical, access: rw }\nttl: { default: 1h, max: 24h }\n",
+	}, func(t *testing.T, b *bank) {
+		b.grant(10 * dollar)
+		b.budget("all", 5*dollar, true)
+		lacks := func(when string, e *engine.Engine, n int64) {
+			t.Helper()
+			v, err := e.AccountView(t.Context())
+			if err != nil || len(v.Wallets) != 1 || len(v.Budgets) != 1 || v.Wallets[0].Unpriced != n || v.Budgets[0].Unpriced != n {
+				t.Errorf("%s: %+v, %s", when, v, told(err))
+			}
+		}
+		lacks("before", b.Engine, 0)
+		s := b.make(b.Engine, engine.Request{Profile: "profile.out", Name: "one"})
+		mine := b.make(b.Engine, engine.Request{Profile: "profile.mine", Name: "two"}) // of a known price
+		lacks("while it runs", b.Engine, 1)
+		r, err := b.Usage(t.Context(), engine.UsageQuery{Sandbox: s.ID})
+		if err != nil || len(r.Totals) != 1 || r.Totals[0].Unpriced != 1 || r.Totals[0].Billed.Sum != "" || r.Totals[0].Billed.AtLeast == "" || r.Totals[0].OwnKey.Sum != "0.00" {
+			t.Errorf("while it runs: %+v, %s", r.Totals, told(err))
+		}
+		for _, one := range []engine.Sandbox{s, mine} {
+			if err := b.ended(one); err != nil {
+				t.Fatal(told(err))
+			}
+		}
+		lacks("once it is measured", b.Engine, 0)
+		if r, err = b.Usage(t.Context(), engine.UsageQuery{Sandbox: s.ID}); err != nil || r.Totals[0].Unpriced != 0 || r.Totals[0].Billed.Sum == "" {
+			t.Errorf("once it is measured: %+v, %s", r.Totals, told(err))
+		}
+	})
+}

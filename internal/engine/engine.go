@@ -139,7 +139,7 @@ func New(opts Options) (*Engine, error) {
 	if e.stateDir, err = filepath.Abs(e.stateDir); err != nil {
 		return nil, extensions.Errorf(extensions.KindInvalid, "state folder: %w", err)
 	}
-	if e.catalog, err = catalog.Load(opts.Catalog, descriptors); err != nil {
+	if e.catalog, err = catalog.Load(opts.Catalog, descriptors, e.now()); err != nil {
 		return nil, err
 	}
 	for binding, fields := range opts.Credentials {

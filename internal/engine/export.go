@@ -82,7 +82,6 @@ type Sent struct {
 	Events    int64 // of the chain, taken now
 	Usage     int64 // made of them, one for each settled charge
 	Delivered int64 // up to this event of the chain
-	New       int64 // of those held back, by this run
 	Held      []HeldEvent
 }
 
@@ -110,7 +109,7 @@ func (e *Engine) SendEvents(ctx context.Context, r Receiver) (Sent, error) {
 	got, err := export.Send(ctx, l, ledger.StreamOf(e.account), export.Options{
 		Target: export.Target{URL: r.URL, Sink: r.Name, Token: r.Token, CA: r.CA}, Resend: r.Resend,
 	})
-	out := Sent{Receiver: got.Sink, Events: got.Events, Usage: got.Usage, Delivered: got.Delivered, New: int64(len(got.New))}
+	out := Sent{Receiver: got.Sink, Events: got.Events, Usage: got.Usage, Delivered: got.Delivered}
 	for _, h := range got.Held {
 		out.Held = append(out.Held, HeldEvent{Seq: h.Seq, State: string(h.State), Reason: h.Reason, First: h.FirstAttemptAt})
 	}

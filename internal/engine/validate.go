@@ -21,7 +21,7 @@ func ValidateProfiles(path string, exts []extensions.Extension) ([]Problem, erro
 	for _, x := range exts {
 		descriptors = append(descriptors, x.Describe())
 	}
-	return catalog.ValidatePath(path, descriptors)
+	return catalog.ValidatePath(path, descriptors, time.Now())
 }
 
 // ParseDuration reads "90s", "2h30m" or "1d"; anything else is KindInvalid.

@@ -41,7 +41,7 @@ func (e *Engine) VerifyLedger(ctx context.Context, heads ...string) (events int6
 
 // Verify checks the ledger's chain, rows and invariants, and that nothing is
 // gone from it that the evidence tells of. Findings are in the result; the error
-// is for evidence that cannot be read (KindInvalid) and a ledger that cannot.
+// is for evidence that cannot be read, or is none (KindInvalid), and a ledger that cannot.
 func (e *Engine) Verify(ctx context.Context, ev Evidence) (Verified, error) {
 	l, err := e.reader(ctx)
 	if err != nil {
@@ -58,6 +58,9 @@ func (e *Engine) Verify(ctx context.Context, ev Evidence) (Verified, error) {
 		x, err := ledger.ReadExport(r)
 		if err != nil {
 			return v, err
+		}
+		if len(x.Events)+len(x.Problems) == 0 {
+			return v, invalid("%s has no event: there is nothing to verify", "name a file that `sandboxer ledger export --format cloudevents` wrote, and that is whole", name)
 		}
 		exports[name] = x
 		exported = append(exported, x.Events...)

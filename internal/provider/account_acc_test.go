@@ -87,3 +87,38 @@ func TestCreditBudgetsAndUsageAreDataSources(t *testing.T) {
 			ConfigStateChecks: []statecheck.StateCheck{size(usageData, "rows", 0)}},
 	)
 }
+
+// A price that nobody told is null in usage beside its count, and credit that
+// would pay by it is refused in the plan.
+func TestAPriceThatNobodyToldIsNullAndNoPlanForCredit(t *testing.T) {
+	t.Parallel()
+	b := newBed(t)
+	b.write("catalog/extensions/ext.dim.yaml", "id: ext.dim\nhandler: saas-stub\n")
+	b.profile("profile.dim", "extends: profile.base\nextension: ext.dim\nisolation: { level: container }\n")
+	e := b.engine()
+	if _, err := e.SetBudget(context.Background(), engine.BudgetSpec{Name: "all", Limit: "60 USD", Soft: true}); err != nil {
+		t.Fatal(err)
+	}
+	config := "resource \"sandboxer_sandbox\" \"a\" {\n  profile = \"profile.dim\"\n}\n" +
+		"data \"sandboxer_account\" \"a\" { depends_on = [sandboxer_sandbox.a] }\ndata \"sandboxer_usage\" \"u\" { depends_on = [sandboxer_sandbox.a] }\n"
+	var told []statecheck.StateCheck
+	for _, list := range []string{"rows", "totals"} {
+		told = append(told, at0(usageData, list, "unpriced_lives", knownvalue.Int64Exact(1)))
+		for _, amount := range []string{"currency", "billed", "own_key", "own_place", "billed_at_least"} {
+			told = append(told, at0(usageData, list, amount, knownvalue.Null()))
+		}
+	}
+	b.run(
+		resource.TestStep{Config: b.config(config), ConfigStateChecks: append(told, at0(accountData, "budgets", "unpriced_lives", knownvalue.Int64Exact(1)))},
+		resource.TestStep{
+			PreConfig: func() {
+				if _, _, err := e.GrantCredit(context.Background(), "acme", "100 USD", "k", ""); err != nil {
+					t.Fatal(err)
+				}
+			},
+			Config: b.config(config + "resource \"sandboxer_sandbox\" \"b\" {\n  profile = \"profile.dim\"\n}\n"), PlanOnly: true,
+			ExpectError: regexp.MustCompile(`what it costs is not known`),
+		},
+		resource.TestStep{Config: b.config(config)},
+	)
+}

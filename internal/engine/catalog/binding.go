@@ -53,10 +53,14 @@ type bindingReader struct {
 	in   bindingFile
 	pos  *strictyaml.Positions
 	errs strictyaml.Errors
+	// now and builtin: the dates of the program itself are right, whatever the
+	// clock says.
+	now     time.Time
+	builtin bool
 }
 
 func (ld *loader) addBinding(f file, builtin bool) {
-	r := &bindingReader{}
+	r := &bindingReader{now: ld.now, builtin: builtin}
 	pos, err := strictyaml.DecodePositions(f.name, f.data, &r.in)
 	r.pos, r.errs = pos, strictyaml.Collect(f.name, err)
 	d, known := ld.handlers[r.in.Handler]
@@ -194,8 +198,8 @@ func (r *bindingReader) cost(b *Binding) {
 	case !r.pos.Has("cost", "per_hour"):
 		r.refuse([]string{"cost"}, `cost.per_hour is required, as in "0.10 USD"`)
 	}
-	if _, err := time.Parse(time.DateOnly, c.AsOf); c.AsOf != "" && err != nil {
-		r.refuse([]string{"cost", "as_of"}, "%q is not a date: want YYYY-MM-DD", extensions.Clean(c.AsOf, 80))
+	if c.AsOf != "" {
+		r.date("cost", c.AsOf)
 	}
 	b.PerHourSource, b.PerHourAsOf = c.Source, c.AsOf
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/meter"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/profile"
@@ -46,6 +47,8 @@ func (ld *loader) addBook(f file, builtin bool) {
 		withDays(b.Components)
 		if err := b.Validate(); err != nil {
 			errs = bookErrors(pos, err)
+		} else if asOf, err := time.Parse(time.DateOnly, b.AsOf); err == nil && !builtin && meter.Ahead(asOf, ld.now) {
+			errs = strictyaml.Errors{pos.Errorf([]string{"as_of"}, ahead, b.AsOf)}
 		}
 	}
 	ld.errs = append(ld.errs, errs...)

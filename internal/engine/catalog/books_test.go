@@ -13,7 +13,7 @@ import (
 
 func vendorBook(t *testing.T, handler string) *meter.Book {
 	t.Helper()
-	c, err := catalog.Load(nil, descriptors())
+	c, err := catalog.Load(nil, descriptors(), today)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -130,7 +130,7 @@ func TestABookOfAHandlerPricesItsMeteredBindingsThatHaveNoPriceOfTheirOwn(t *tes
 		"extensions/own.yaml":    "id: ext.own\nhandler: saas-stub\n",
 		"extensions/stated.yaml": "id: ext.stated\nhandler: saas-stub\ncost: { per_hour: \"0.10 USD\" }\n",
 	})
-	c, err := catalog.Load([]string{dir}, descriptors())
+	c, err := catalog.Load([]string{dir}, descriptors(), today)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -152,7 +152,7 @@ func TestABookOfAHandlerPricesItsMeteredBindingsThatHaveNoPriceOfTheirOwn(t *tes
 func TestABookMayTakeTheIdOfABuiltInOne(t *testing.T) {
 	t.Parallel()
 	mine := strings.NewReplacer("prices.vendor", "prices.e2b", "handler: saas-stub", "extension: ext.saas-stub").Replace(handlerBook)
-	c, err := catalog.Load([]string{folder(t, map[string]string{"prices/e2b.yaml": mine})}, descriptors())
+	c, err := catalog.Load([]string{folder(t, map[string]string{"prices/e2b.yaml": mine})}, descriptors(), today)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -169,7 +169,7 @@ func TestTheTimesOfABookMayHaveDays(t *testing.T) {
 	timed := func(minimum string) string {
 		return strings.Replace(handlerBook, `price: "0.50" }`, `price: "0.50", minimum: `+minimum+`, increment: 1d12h }`, 1)
 	}
-	c, err := catalog.Load([]string{folder(t, map[string]string{"prices/a.yaml": timed("2d")})}, descriptors())
+	c, err := catalog.Load([]string{folder(t, map[string]string{"prices/a.yaml": timed("2d")})}, descriptors(), today)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -179,7 +179,7 @@ func TestTheTimesOfABookMayHaveDays(t *testing.T) {
 		t.Errorf("two days at least, in steps of a day and a half, cost %s, %v", shown(q.Max), err)
 	}
 	for _, bad := range []string{"-1d", "1d-2h", "0d", "d", "1.5d"} {
-		if _, err := catalog.Load([]string{folder(t, map[string]string{"prices/a.yaml": timed(bad)})}, descriptors()); err == nil || !strings.Contains(err.Error(), "a.yaml:11") {
+		if _, err := catalog.Load([]string{folder(t, map[string]string{"prices/a.yaml": timed(bad)})}, descriptors(), today); err == nil || !strings.Contains(err.Error(), "a.yaml:11") {
 			t.Errorf("%s: %v", bad, err)
 		}
 	}

@@ -12,7 +12,7 @@ import (
 
 func TestBuiltInCatalogHasWhatItPromises(t *testing.T) {
 	t.Parallel()
-	c, err := catalog.Load(nil, descriptors())
+	c, err := catalog.Load(nil, descriptors(), today)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -54,7 +54,7 @@ func TestBuiltInCatalogHasWhatItPromises(t *testing.T) {
 
 func TestEveryBuiltInProfileResolves(t *testing.T) {
 	t.Parallel()
-	c, err := catalog.Load(nil, descriptors())
+	c, err := catalog.Load(nil, descriptors(), today)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -76,7 +76,7 @@ func TestEveryBuiltInProfileResolves(t *testing.T) {
 
 func TestQuickstartIsProcessIsolatedDeniedAndShort(t *testing.T) {
 	t.Parallel()
-	c, err := catalog.Load(nil, descriptors())
+	c, err := catalog.Load(nil, descriptors(), today)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -93,7 +93,7 @@ func TestQuickstartIsProcessIsolatedDeniedAndShort(t *testing.T) {
 
 func TestBuiltInBindingsWithoutTheirHandlerAreLeftOut(t *testing.T) {
 	t.Parallel()
-	c, err := catalog.Load(nil, descriptors()[:1])
+	c, err := catalog.Load(nil, descriptors()[:1], today)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -104,5 +104,13 @@ func TestBuiltInBindingsWithoutTheirHandlerAreLeftOut(t *testing.T) {
 		if b.Extension != "" {
 			t.Errorf("%s prices %s, which is not there", b.ID, b.Extension)
 		}
+	}
+}
+
+// The program's own dates are right, however wrong the clock of the machine is.
+func TestTheBuiltinCatalogIsReadByAnyClock(t *testing.T) {
+	t.Parallel()
+	if _, err := catalog.Load(nil, descriptors(), time.Unix(0, 0)); err != nil {
+		t.Error(err)
 	}
 }

@@ -100,7 +100,19 @@ func (r *bindingReader) dated(section, source, asOf string) {
 	if source == "" {
 		r.refuse([]string{section}, "%s.source is required: where the figure is from", section)
 	}
-	if _, err := time.Parse(time.DateOnly, asOf); err != nil {
-		r.refuse([]string{section, "as_of"}, "%q is not a date: want YYYY-MM-DD", extensions.Clean(asOf, 80))
+	r.date(section, asOf)
+}
+
+// ahead is said of a date, of the day on which somebody looked, that is to come.
+const ahead = "%s is in the future: correct it, or this machine's clock"
+
+// date checks as_of of a section.
+func (r *bindingReader) date(section, asOf string) {
+	path := []string{section, "as_of"}
+	switch day, err := time.Parse(time.DateOnly, asOf); {
+	case err != nil:
+		r.refuse(path, "%q is not a date: want YYYY-MM-DD", extensions.Clean(asOf, 80))
+	case !r.builtin && meter.Ahead(day, r.now):
+		r.refuse(path, ahead, asOf)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"hash"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/meter"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/profile"
@@ -18,8 +19,9 @@ import (
 // Load reads the built-in catalog and then the folders, later ones over
 // earlier ones. All mistakes are told at once, as strictyaml.Errors of
 // KindInvalid. descriptors are those of every handler there is; a built-in
-// binding whose handler is not among them is left out.
-func Load(dirs []string, descriptors []extensions.Descriptor) (*Catalog, error) {
+// binding whose handler is not among them is left out. Of the folders, a date
+// that is meter.Ahead of now is a mistake.
+func Load(dirs []string, descriptors []extensions.Descriptor, now time.Time) (*Catalog, error) {
 	base, err := builtinLayer()
 	if err != nil {
 		return nil, err
@@ -32,7 +34,7 @@ func Load(dirs []string, descriptors []extensions.Descriptor) (*Catalog, error) 
 		}
 		layers = append(layers, l)
 	}
-	ld := newLoader(descriptors)
+	ld := newLoader(descriptors, now)
 	ld.load(layers)
 	if err := ld.errs.Err(); err != nil {
 		return nil, err
@@ -42,6 +44,7 @@ func Load(dirs []string, descriptors []extensions.Descriptor) (*Catalog, error) 
 
 // loader gathers layers into one catalog.
 type loader struct {
+	now         time.Time
 	handlers    map[string]extensions.Descriptor
 	profiles    *profile.Set
 	bindings    map[string]entry[Binding]
@@ -68,8 +71,9 @@ type entry[T any] struct {
 	col   int
 }
 
-func newLoader(descriptors []extensions.Descriptor) *loader {
+func newLoader(descriptors []extensions.Descriptor, now time.Time) *loader {
 	ld := &loader{
+		now:      now,
 		handlers: map[string]extensions.Descriptor{}, profiles: profile.NewSet(), bindings: map[string]entry[Binding]{},
 		books: map[string]entry[meter.Book]{}, bookIDs: map[string]entry[string]{}, from: map[string]entry[string]{},
 		homes: map[string]home{}, broken: map[string]bool{}, digest: sha256.New(),

@@ -60,7 +60,7 @@ func TestFoldersExtendAndOverride(t *testing.T) {
 		"somewhere/else/anything.go": "package x",
 	})
 	second := folder(t, map[string]string{"profiles/a.yaml": mine + "ttl: { default: 2h }\n"})
-	c, err := catalog.Load([]string{first, second}, descriptors())
+	c, err := catalog.Load([]string{first, second}, descriptors(), today)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -109,7 +109,7 @@ capabilities:
   extend_ttl: false
 runtime_provides: { runtime_kinds: [npm], requirement_kinds: [git] }
 `})
-	c, err := catalog.Load([]string{dir}, descriptors())
+	c, err := catalog.Load([]string{dir}, descriptors(), today)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -131,7 +131,7 @@ runtime_provides: { runtime_kinds: [npm], requirement_kinds: [git] }
 func TestDigestDependsOnNamesAndBytesOnly(t *testing.T) {
 	t.Parallel()
 	digest := func(dirs ...string) string {
-		c, err := catalog.Load(dirs, descriptors())
+		c, err := catalog.Load(dirs, descriptors(), today)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -162,7 +162,7 @@ func TestFoldersThatCannotBeRead(t *testing.T) {
 		"":                            "a catalog folder's name is empty",
 		dir + "\x00":                  "cannot be read",
 	} {
-		_, err := catalog.Load([]string{name}, descriptors())
+		_, err := catalog.Load([]string{name}, descriptors(), today)
 		if err == nil || !strings.Contains(err.Error(), want) || !extensions.IsKind(err, extensions.KindInvalid) || extensions.RemedyOf(err) == "" || extensions.FieldOf(err) != "catalog" {
 			t.Errorf("%q: %v, remedy %q", name, err, extensions.RemedyOf(err))
 		}
@@ -172,7 +172,7 @@ func TestFoldersThatCannotBeRead(t *testing.T) {
 func TestAnEmptyFolderIsToldNotRefused(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	c, err := catalog.Load([]string{dir}, descriptors())
+	c, err := catalog.Load([]string{dir}, descriptors(), today)
 	if err != nil || len(c.Notices) != 1 || !strings.HasPrefix(c.Notices[0], dir+": no catalog files here") {
 		t.Errorf("notices %q, %v", c.Notices, err)
 	}
@@ -184,7 +184,7 @@ func TestHugeFilesAreRefusedUnread(t *testing.T) {
 	if err := os.Truncate(filepath.Join(dir, "profiles/mine.yaml"), 1<<40); err != nil {
 		t.Skipf("sparse files: %v", err)
 	}
-	_, err := catalog.Load([]string{dir}, descriptors())
+	_, err := catalog.Load([]string{dir}, descriptors(), today)
 	if err == nil || !strings.Contains(err.Error(), "mine.yaml: the file has 1099511627776 bytes; at most 1048576 are read") {
 		t.Errorf("got %v", err)
 	}
@@ -195,7 +195,7 @@ func TestEveryFileIsReportedAtOnce(t *testing.T) {
 	dir := folder(t, map[string]string{
 		"profiles/a.yaml": "id: profile.a\nversion: 1\n", "extensions/b.yaml": "id: ext.b\nhandler: nowhere\n", "prices/c.yaml": "id: x\n", "profiles/d.yaml": "a: b: c\n",
 	})
-	_, err := catalog.Load([]string{dir}, descriptors())
+	_, err := catalog.Load([]string{dir}, descriptors(), today)
 	var list strictyaml.Errors
 	if !errors.As(err, &list) {
 		t.Fatalf("got %v", err)

@@ -30,7 +30,7 @@ func TestPoliciesOfEveryScopeAndFolderApply(t *testing.T) {
 		"policies/web.yaml":  "id: policy.acme-web\naccount: acme/web\nhosts: { allowed: [] }\nregions: { allowed: [eu], forbidden: [eu-north] }\n",
 	})
 	second := folder(t, map[string]string{"policies/acme.yaml": "id: policy.acme\naccount: acme\nextensions: { allowed: [ext.local, ext.locl] }\n"})
-	c, err := catalog.Load([]string{first, second}, descriptors())
+	c, err := catalog.Load([]string{first, second}, descriptors(), today)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -62,7 +62,7 @@ func TestCeilingsOfEveryScopeHold(t *testing.T) {
 		"policies/acme.yaml": "id: policy.acme\naccount: acme\nceilings: { creates: { max: 60, per: 10m }, spend: { max: \"20.50 USD\", per: 1d } }\n",
 		"policies/web.yaml":  "id: policy.acme-web\naccount: acme/web\nceilings: { spend: { max: \"3 EUR\", per: 1h } }\n",
 	})
-	c, err := catalog.Load([]string{dir}, descriptors())
+	c, err := catalog.Load([]string{dir}, descriptors(), today)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -82,7 +82,7 @@ func TestCeilingsOfEveryScopeHold(t *testing.T) {
 
 func TestWithoutPoliciesNothingIsRequired(t *testing.T) {
 	t.Parallel()
-	c, err := catalog.Load(nil, descriptors())
+	c, err := catalog.Load(nil, descriptors(), today)
 	if p := c.Permission("acme/web"); err != nil || !reflect.DeepEqual(p, route.Permission{Account: "acme/web"}) {
 		t.Errorf("%+v, %v", p, err)
 	}
@@ -110,7 +110,7 @@ func TestABrokenPolicyIsToldAndKept(t *testing.T) {
 		"id: policy.twice\naccount: acme\n": "policy.twice is already defined in",
 	} {
 		dir := folder(t, map[string]string{"policies/a.yaml": text, "policies/0.yaml": "id: policy.twice\naccount: x\n"})
-		c, err := catalog.Load([]string{dir}, descriptors())
+		c, err := catalog.Load([]string{dir}, descriptors(), today)
 		if err != nil {
 			t.Errorf("%s: %v", text, err)
 			continue
@@ -122,7 +122,7 @@ func TestABrokenPolicyIsToldAndKept(t *testing.T) {
 		if !strings.Contains(strings.Join(c.Notices, "\n"), "nothing new can be made until this is corrected") {
 			t.Errorf("%s: not told: %q", text, c.Notices)
 		}
-		if problems, err := catalog.ValidatePath(dir, descriptors()); err != nil || len(problems) == 0 || problems[0].Notice {
+		if problems, err := catalog.ValidatePath(dir, descriptors(), today); err != nil || len(problems) == 0 || problems[0].Notice {
 			t.Errorf("%s: %+v, %v", text, problems, err)
 		}
 	}
@@ -134,7 +134,7 @@ func TestAPolicyFileThatCannotBeOpenedDenies(t *testing.T) {
 	if err := os.Symlink("../../elsewhere.yaml", filepath.Join(dir, "policies", "acme.yaml")); err != nil {
 		t.Skip("no symbolic links here")
 	}
-	c, err := catalog.Load([]string{dir}, descriptors())
+	c, err := catalog.Load([]string{dir}, descriptors(), today)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -146,7 +146,7 @@ func TestAPolicyFileThatCannotBeOpenedDenies(t *testing.T) {
 func TestALonePolicyIsKnownByItsID(t *testing.T) {
 	t.Parallel()
 	dir := folder(t, map[string]string{"lone/p.yaml": "id: policy.a\naccount: acme\nhosts: { forbiden: [one] }\n"})
-	got, err := catalog.ValidatePath(filepath.Join(dir, "lone", "p.yaml"), descriptors())
+	got, err := catalog.ValidatePath(filepath.Join(dir, "lone", "p.yaml"), descriptors(), today)
 	if err != nil || len(got) != 1 || got[0].Line != 3 || !strings.Contains(got[0].Msg, "forbidden") {
 		t.Errorf("%+v, %v", got, err)
 	}

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/profile"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/strictyaml"
@@ -28,7 +29,7 @@ type Problem struct {
 // that catalog, so that it may extend its neighbours; only its own problems
 // are told. The problems are sorted; the error, KindInvalid, is for what could
 // not be read at all, and for a folder that holds nothing to check.
-func ValidatePath(path string, descriptors []extensions.Descriptor) ([]Problem, error) {
+func ValidatePath(path string, descriptors []extensions.Descriptor, now time.Time) ([]Problem, error) {
 	base, err := builtinLayer()
 	if err != nil {
 		return nil, err
@@ -46,7 +47,7 @@ func ValidatePath(path string, descriptors []extensions.Descriptor) ([]Problem, 
 		return nil, extensions.Errorf(extensions.KindInvalid, "%s holds no profile and nothing else to check", path).
 			WithRemedy("a catalog keeps YAML files in %s/: name one of them, or the folder that holds these", strings.Join(folders, "/, "))
 	}
-	ld := newLoader(descriptors)
+	ld := newLoader(descriptors, now)
 	ld.load([]layer{base, l})
 	ld.checkReferences()
 	return ld.problems(only), nil

@@ -42,7 +42,7 @@ func TestValidateTakesFilesAndFolders(t *testing.T) {
 	} {
 		t.Run(c.path, func(t *testing.T) {
 			t.Parallel()
-			got, err := catalog.ValidatePath(filepath.Join(dir, filepath.FromSlash(c.path)), descriptors())
+			got, err := catalog.ValidatePath(filepath.Join(dir, filepath.FromSlash(c.path)), descriptors(), today)
 			if err != nil || len(got) != len(c.want) {
 				t.Fatalf("got %+v, %v; want %q", got, err, c.want)
 			}
@@ -66,7 +66,7 @@ func TestValidateFromInsideTheFolder(t *testing.T) {
 	})
 	t.Chdir(filepath.Join(dir, "profiles"))
 	for _, path := range []string{"child.yaml", "./child.yaml", ".", "..", "../profiles/child.yaml"} {
-		if got, err := catalog.ValidatePath(path, descriptors()); err != nil || len(got) != 0 {
+		if got, err := catalog.ValidatePath(path, descriptors(), today); err != nil || len(got) != 0 {
 			t.Errorf("%s: %+v, %v", path, got, err)
 		}
 	}
@@ -76,15 +76,15 @@ func TestValidateOfNothing(t *testing.T) {
 	t.Parallel()
 	dir := folder(t, map[string]string{"lone/profile.x.yaml": "id: profile.x\n", "some/extensions/ext.yaml": "id: ext.mine\nhandler: local\n", "some/profiles/README": "none yet\n"})
 	for _, path := range []string{t.TempDir(), filepath.Join(dir, "lone"), filepath.Join(dir, "some/profiles")} {
-		_, err := catalog.ValidatePath(path, descriptors())
+		_, err := catalog.ValidatePath(path, descriptors(), today)
 		if !extensions.IsKind(err, extensions.KindInvalid) || !strings.Contains(err.Error(), path+" holds no profile") || !strings.Contains(extensions.RemedyOf(err), "profiles/") {
 			t.Errorf("%s: got %v", path, err)
 		}
 	}
-	if _, err := catalog.ValidatePath(filepath.Join(dir, "some"), descriptors()); err != nil {
+	if _, err := catalog.ValidatePath(filepath.Join(dir, "some"), descriptors(), today); err != nil {
 		t.Errorf("a catalog of bindings alone: %v", err)
 	}
-	_, err := catalog.ValidatePath(filepath.Join(t.TempDir(), "missing.yaml"), descriptors())
+	_, err := catalog.ValidatePath(filepath.Join(t.TempDir(), "missing.yaml"), descriptors(), today)
 	if !extensions.IsKind(err, extensions.KindInvalid) || !strings.Contains(err.Error(), "missing.yaml cannot be read: no such file") {
 		t.Errorf("got %v", err)
 	}

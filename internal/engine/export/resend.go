@@ -39,9 +39,7 @@ func (s *sender) resendOne(ctx context.Context, p parcel) error {
 		_, err := s.post(ctx, [][]byte{e})
 		var no *refusal
 		if errors.As(err, &no) {
-			held := ledger.Held{Seq: p.seq, State: ledger.HeldRejected, Reason: no.reason}
-			s.out.New = append(s.out.New, held)
-			return s.note(ctx, ledger.OutboxStep{Hold: []ledger.Held{held}})
+			return s.note(ctx, ledger.OutboxStep{Hold: []ledger.Held{{Seq: p.seq, State: ledger.HeldRejected, Reason: no.reason}}})
 		}
 		if err != nil {
 			return err

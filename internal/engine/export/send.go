@@ -3,7 +3,6 @@ package export
 import (
 	"context"
 	"errors"
-	"slices"
 	"time"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/failpoint"
@@ -20,9 +19,8 @@ type Sending struct {
 	Sink string
 	// Events of the chain and Usage events made of them that were taken.
 	Events, Usage int64
-	Delivered     int64 // up to this event of the chain
-	// New are those held by this run, Held all that wait for somebody's word.
-	New, Held []ledger.Held
+	Delivered     int64         // up to this event of the chain
+	Held          []ledger.Held // all that wait for somebody's word
 }
 
 // Options of Send.
@@ -90,16 +88,11 @@ func (s *sender) move(ctx context.Context, step ledger.OutboxStep) (ledger.Outbo
 
 // all sends batch after batch until the chain has no more.
 func (s *sender) all(ctx context.Context) error {
-	before, err := s.ledger.Outbox(ctx, s.sink, s.stream)
-	if err != nil {
-		return err
-	}
 	for {
 		o, err := s.ledger.Outbox(ctx, s.sink, s.stream)
 		if err != nil {
 			return err
 		}
-		s.out.New = newlyHeld(before, o)
 		batch, err := s.batch(ctx, o)
 		if err != nil || len(batch) == 0 {
 			return err
@@ -108,21 +101,9 @@ func (s *sender) all(ctx context.Context) error {
 			return s.lost(ctx, err)
 		}
 		if err := s.batchOut(ctx, batch); err != nil {
-			if after, err := s.ledger.Outbox(context.WithoutCancel(ctx), s.sink, s.stream); err == nil {
-				s.out.New = newlyHeld(before, after)
-			}
 			return err
 		}
 	}
-}
-
-func newlyHeld(before, now ledger.Outbox) (out []ledger.Held) {
-	for _, h := range now.Held {
-		if !slices.ContainsFunc(before.Held, func(b ledger.Held) bool { return b.Seq == h.Seq }) {
-			out = append(out, h)
-		}
-	}
-	return out
 }
 
 // batchOut notes that the batch is about to be sent, sends it, and notes what

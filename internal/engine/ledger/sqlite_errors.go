@@ -59,7 +59,7 @@ func checkSQLite(ctx context.Context, db *sql.DB) ([]string, error) {
 		return nil, err
 	}
 	for _, table := range tables { // one by one, so that a table without its key hides nothing of the others
-		lines, err := linesOfSQLite(ctx, db, "SELECT * FROM pragma_foreign_key_check(?)", table)
+		lines, err := linesOfSQLite(ctx, db, danglingSQLite, table)
 		if mismatchSQLite(err) {
 			lines, err = []string{err.Error()}, nil
 		}
@@ -73,6 +73,12 @@ func checkSQLite(ctx context.Context, db *sql.DB) ([]string, error) {
 	return out, nil
 }
 
+// danglingSQLite says of each row of a table that refers into nothing which
+// row, column and table that are. A row without a rowid has no number.
+const danglingSQLite = `SELECT 'row' || coalesce(' ' || c.rowid, '') || ' of table ' || c."table" || ': ' ||
+  (SELECT group_concat(f."from", ', ') FROM pragma_foreign_key_list(c."table") f WHERE f.id = c.fkid) || ' refers to a row of table ' || c.parent || ' that is not there'
+FROM pragma_foreign_key_check(?) c`
+
 // mismatchSQLite reports that a table refers to another by what is no key of
 // that: a defect of the file, which SQLite tells as an error.
 func mismatchSQLite(err error) bool {
@@ -80,26 +86,19 @@ func mismatchSQLite(err error) bool {
 	return errors.As(err, &e) && e.Code()&0xff == sqlite3.SQLITE_ERROR && strings.Contains(e.Error(), "foreign key mismatch")
 }
 
-// linesOfSQLite are the rows of an answer, each as one text.
+// linesOfSQLite are the rows of an answer that has one column of text.
 func linesOfSQLite(ctx context.Context, db *sql.DB, stmt string, args ...any) (out []string, err error) {
 	rows, err := db.QueryContext(ctx, stmt, args...)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, rows.Close()) }()
-	cols, err := rows.Columns()
-	if err != nil {
-		return nil, err
-	}
 	for rows.Next() {
-		vs, ptrs := make([]any, len(cols)), make([]any, len(cols))
-		for i := range vs {
-			ptrs[i] = &vs[i]
-		}
-		if err := rows.Scan(ptrs...); err != nil {
+		var line string
+		if err := rows.Scan(&line); err != nil {
 			return nil, err
 		}
-		out = append(out, fmt.Sprint(vs...))
+		out = append(out, line)
 	}
 	return out, rows.Err()
 }

@@ -182,19 +182,20 @@ func (u *usageStatement) text() string {
 
 const chargesOfMeters = "meters m JOIN charges c ON c.meter_id = m.id"
 
-// chargeAmounts are the amounts of a charge, by who was to pay.
-var chargeAmounts = []string{
-	"CASE WHEN c.memo = '' THEN c.amount ELSE 0 END",
-	"CASE WHEN c.memo LIKE '" + AccountBYOK + ":%' THEN c.amount ELSE 0 END",
-	"CASE WHEN c.memo <> '' AND c.memo NOT LIKE '" + AccountBYOK + ":%' THEN c.amount ELSE 0 END",
+// byPayer is a value of a charge, in three columns by who was to pay.
+func byPayer(value string) []string {
+	return []string{
+		"CASE WHEN c.memo = '' THEN " + value + " ELSE 0 END",
+		"CASE WHEN c.memo LIKE '" + AccountBYOK + ":%' THEN " + value + " ELSE 0 END",
+		"CASE WHEN c.memo <> '' AND c.memo NOT LIKE '" + AccountBYOK + ":%' THEN " + value + " ELSE 0 END",
+	}
 }
 
-// chargeUnknown counts a charge whose amount is not known, by who was to pay.
-var chargeUnknown = []string{
-	"CASE WHEN c.memo = '' AND c.confidence = 'unknown' THEN 1 ELSE 0 END",
-	"CASE WHEN c.memo LIKE '" + AccountBYOK + ":%' AND c.confidence = 'unknown' THEN 1 ELSE 0 END",
-	"CASE WHEN c.memo <> '' AND c.memo NOT LIKE '" + AccountBYOK + ":%' AND c.confidence = 'unknown' THEN 1 ELSE 0 END",
-}
+// chargeAmounts are amounts, and chargeUnknown the counts of those not known.
+var (
+	chargeAmounts = byPayer("c.amount")
+	chargeUnknown = byPayer("CASE WHEN c.confidence = 'unknown' THEN 1 ELSE 0 END")
+)
 
 // firstOf is 1 for the first charge of its meter of those that the condition on
 // c and d holds for, else 0.

@@ -43,7 +43,7 @@ func TestVerifyFindsEveryKindOfDamage(t *testing.T) {
 		"a delivery not yet made":  {"INSERT INTO sinks VALUES ('hub', 'acme', 99, 99, 0, 0)", "after the chain's end"},
 		"a delivery before itself": {"INSERT INTO sinks VALUES ('hub', 'acme', 2, 1, 0, 0)", "before what is delivered"},
 		"the ledger's own name":    {"UPDATE meta SET value = 'other' WHERE key = 'ledger_id'", "its columns are not"},
-		"a reference into nothing": {"UPDATE meters SET sandbox_id = 'sbx-none'", "foreign_key_check"},
+		"a reference into nothing": {"UPDATE meters SET sandbox_id = 'sbx-none'", "foreign_key_check: row 1 of table meters: sandbox_id refers to a row of table sandboxes that is not there"},
 		"a key others refer by":    {"CREATE TABLE anew AS SELECT * FROM sandboxes; DROP TABLE sandboxes; ALTER TABLE anew RENAME TO sandboxes; UPDATE sandboxes SET name = name", "foreign key mismatch"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -155,8 +155,9 @@ func TestStaleAndFutureBooksAreRefused(t *testing.T) {
 		fresh       bool
 	}{
 		{"2026-08-22", "", day("2026-08-22"), true},
-		{"2026-08-22", "", day("2026-08-20"), false}, // from the future
-		{"2026-08-22", "", day("2026-08-21"), true},  // east of us it is tomorrow already
+		{"2026-08-22", "", day("2026-08-20"), false},                    // from the future
+		{"2026-08-22", "", day("2026-08-21").Add(10 * time.Hour), true}, // on Kiritimati the day begins
+		{"2026-08-22", "", day("2026-08-21").Add(10*time.Hour - time.Second), false},
 		{"2026-08-22", "", day("2027-08-22"), true},
 		{"2026-08-22", "", day("2027-08-24"), false},
 		{"2026-08-22", "2026-09-01", day("2026-09-01").Add(23 * time.Hour), true},

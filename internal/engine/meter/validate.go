@@ -56,15 +56,19 @@ func FieldErrors(err error) []*FieldError {
 	return all
 }
 
-// Fresh refuses a book whose prices are not valid at now: as_of lies more
-// than a day ahead, or valid_until (as_of + 365 days where it is not given)
+// Ahead reports whether a date, midnight in UTC, has begun nowhere on earth: the
+// first to begin it are 14 hours ahead of UTC.
+func Ahead(date, now time.Time) bool { return date.After(now.Add(14 * time.Hour)) }
+
+// Fresh refuses a book whose prices are not valid at now: as_of is Ahead, or
+// valid_until (as_of + 365 days where it is not given)
 // has passed. Call it where money is at stake; a plan does not read the clock.
 func (b *Book) Fresh(now time.Time) error {
 	from, err := time.Parse(dateForm, b.AsOf)
 	if err != nil {
 		return extensions.Errorf(extensions.KindInvalid, "%s: as_of %q is not a date", b.title(), b.AsOf)
 	}
-	if from.After(now.Add(24 * time.Hour)) {
+	if Ahead(from, now) {
 		return extensions.Errorf(extensions.KindInvalid, "%s is of %s, which is in the future", b.title(), b.AsOf).
 			WithRemedy("correct as_of, or this machine's clock")
 	}
