@@ -144,7 +144,10 @@ finish() {
 		[ "$probe_limit" -lt "$probe_rest" ] || probe_limit=$probe_rest
 		await_probe "$probe_limit"
 		case $? in
-		0) note_ready ;;
+		0)
+			await_settled "$(limit_left)" || fail_services $?
+			note_ready
+			;;
 		2) fail_services 1 ;;
 		*) manifest_put running "$running" probe_since "$probe_since" ;;
 		esac
