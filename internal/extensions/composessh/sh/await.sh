@@ -139,7 +139,7 @@ note_ready() { manifest_put state ready running "$running" ran "${ran# }" contai
 last_lines() {
 	detail=
 	[ -n "$failed_container" ] || return 0
-	detail=$(docker logs --tail 30 "$failed_container" 2>&1 </dev/null | tail -c 4000)
+	detail=$(docker logs --tail 30 "$failed_container" 2>&1 </dev/null | end_of 4000)
 	health_of "$failed_container"
 }
 
