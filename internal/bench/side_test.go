@@ -196,6 +196,7 @@ extends: profile.base
 extension: ext.compose-ssh
 isolation: { level: container }
 compose: { file: compose.yaml }
+readiness: { settle: 0s } # the floor lets nothing settle
 inputs: { repo: { type: string, required: true } }
 `)
 	write(b, filepath.Join(dir, "conf", "main.tf"), fmt.Sprintf(`

@@ -27,6 +27,28 @@ func (e *Engine) HostHeld(ctx context.Context, h Host) error {
 	return registeredOtherwise(row, h)
 }
 
+// HostShared tells, as KindConflict, that h is registered already, as it is; nil
+// where it is not or that cannot be known. It does not dial.
+func (e *Engine) HostShared(ctx context.Context, h Host) error {
+	l, err := e.reader(ctx)
+	if err != nil {
+		return nil //nolint:nilerr // whoever registers it is told
+	}
+	row, err := l.Host(ctx, e.account, h.Name)
+	if err != nil || row.Ref != h.Ref() {
+		return nil //nolint:nilerr // nobody holds it, as far as can be known
+	}
+	return registeredTwice(row)
+}
+
+// registeredTwice says what it means that two states hold one host.
+func registeredTwice(row ledger.Host) error {
+	return extensions.Errorf(extensions.KindConflict, "host %q of account %s is registered already, with the same arguments, since %s, by another configuration or a state that was lost; "+
+		"both hold it then: a change in one is a conflict in the other, and whichever is destroyed first is refused while sandboxes of the other live on it, or else forgets it for both",
+		row.Name, row.Account, row.CreatedAt.UTC().Format(time.RFC3339)).
+		WithRemedy("keep the sandboxer_host in one configuration, and let the sandboxes of others name it: hosts = [%q]; nothing has to be done where the other state is gone", row.Name)
+}
+
 // registeredOtherwise says what a host is registered as, and how h differs.
 func registeredOtherwise(row ledger.Host, h Host) error {
 	there, differs := "", ""

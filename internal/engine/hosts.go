@@ -106,7 +106,8 @@ func checkSSH(at string, s extensions.SSH) error {
 // RegisterHost validates, probes and records a host. For a local host nothing
 // is dialled. Former is the ref it was registered with by the caller, "" where it
 // was not: one that is registered with other arguments than that is somebody
-// else's, and stays as it is (KindConflict).
+// else's, and stays as it is (KindConflict). One that is registered with the same
+// is the caller's too; where the caller had not registered it, the view's Shared says so.
 func (e *Engine) RegisterHost(ctx context.Context, h Host, former string) (HostView, error) {
 	if err := e.CheckHost(h); err != nil {
 		return HostView{}, err
@@ -126,11 +127,14 @@ func (e *Engine) RegisterHost(ctx context.Context, h Host, former string) (HostV
 	if err != nil {
 		return HostView{}, err
 	}
-	_, err = l.PutHost(ctx, ledger.Host{Account: e.account, Name: h.Name, Ref: v.Ref, Facts: v.Facts, Replaces: []string{former}})
+	row, err := l.PutHost(ctx, ledger.Host{Account: e.account, Name: h.Name, Ref: v.Ref, Facts: v.Facts, Replaces: []string{former}})
 	if extensions.IsKind(err, extensions.KindConflict) { // somebody was quicker
 		if row, again := l.Host(ctx, e.account, h.Name); again == nil {
 			err = registeredOtherwise(row, h)
 		}
+	}
+	if err == nil && row.Existed && former == "" {
+		v.Shared = registeredTwice(row)
 	}
 	return v, err
 }

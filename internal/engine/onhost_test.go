@@ -359,6 +359,50 @@ func TestAProxyImageIsPinned(t *testing.T) {
 	}
 }
 
+// Of two who register a host at once, both may, and one is told of the other.
+func TestWhoRegistersAHostSecondIsTold(t *testing.T) {
+	t.Parallel()
+	b := newHostBench(t, map[string]string{"profiles/profile.list.yaml": allowlisted})
+	host := onSSH(true)
+	var wg sync.WaitGroup
+	told := make(chan error, 8)
+	for range cap(told) {
+		wg.Go(func() {
+			v, err := b.RegisterHost(context.Background(), host, "")
+			if err != nil {
+				t.Error(err)
+			}
+			told <- v.Shared
+		})
+	}
+	wg.Wait()
+	close(told)
+	shared := 0
+	for err := range told {
+		if err == nil {
+			continue
+		}
+		if shared++; !extensions.IsKind(err, extensions.KindConflict) || !strings.Contains(err.Error(), "with the same arguments") {
+			t.Error(err)
+		}
+	}
+	if shared != cap(told)-1 {
+		t.Errorf("%d of %d were told", shared, cap(told))
+	}
+	// Who had it already registers nothing new.
+	if v, err := b.RegisterHost(context.Background(), host, host.Ref()); err != nil || v.Shared != nil {
+		t.Errorf("%v, %v", v.Shared, err)
+	}
+	if err := b.HostShared(context.Background(), host); !extensions.IsKind(err, extensions.KindConflict) {
+		t.Error(err)
+	}
+	other := host
+	other.Priority = 7
+	if err := b.HostShared(context.Background(), other); err != nil {
+		t.Error(err)
+	}
+}
+
 // A refresh asks for the host and then for what is on it: one question does.
 func TestProbingAHostTellsWhatIsOnIt(t *testing.T) {
 	t.Parallel()

@@ -304,6 +304,9 @@ type HostView struct {
 	Host  Host
 	Ref   string
 	Facts extensions.HostFacts
+	// Shared tells, after a registration, that the host was registered already,
+	// as it is, by another state; else nil. It is of KindConflict, and no failure.
+	Shared error
 }
 
 // SweepReport says what a sweep ended, settled and found.

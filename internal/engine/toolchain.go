@@ -20,8 +20,9 @@ const (
 func equips(t extensions.Toolchain) bool { return len(t.Install)+len(t.PostAcquire) > 0 }
 
 // equip makes what was provisioned ready: it waits for the place, runs the
-// toolchain, and asks the readiness probe, whose answer may rest on what was
-// installed. obs is what provisioning answered.
+// toolchain, and waits again, with the readiness probe, whose answer may rest on
+// what was installed, and for services that ended meanwhile. obs is what
+// provisioning answered.
 func (c *creation) equip(ctx context.Context, b *opened, spec extensions.Spec, obs extensions.Observation) (extensions.Reachability, error) {
 	if !equips(spec.Toolchain) {
 		if obs.Phase == extensions.PhaseReady {
@@ -30,7 +31,7 @@ func (c *creation) equip(ctx context.Context, b *opened, spec extensions.Spec, o
 		return c.waitReady(ctx, b, spec)
 	}
 	reach, usable := obs.Reachability, spec
-	usable.Readiness = nil
+	usable.Readiness, usable.Settle = nil, 0
 	var err error
 	if obs.Phase != extensions.PhaseReady {
 		if reach, err = c.waitReady(ctx, b, usable); err != nil {
@@ -46,9 +47,6 @@ func (c *creation) equip(ctx context.Context, b *opened, spec extensions.Spec, o
 		if err := c.e.runStep(ctx, b, c.made, spec, s); err != nil {
 			return reach, err
 		}
-	}
-	if spec.Readiness == nil {
-		return reach, nil
 	}
 	return c.waitReady(ctx, b, spec)
 }

@@ -1,6 +1,9 @@
 package extensions
 
-import "strings"
+import (
+	"strings"
+	"unicode/utf8"
+)
 
 // Clean makes text from a remote side fit for a message: at most limit runes,
 // terminal sequences removed whole, other control characters (which would forge
@@ -23,6 +26,34 @@ func Clean(text string, limit int) string {
 		n++
 	}
 	return b.String()
+}
+
+// LastLines is the end of what a remote side printed, as one clean line with " | "
+// between its own: whole lines that fit limit runes together, and where something
+// before them was left out a "…" instead. Of a last line that is longer by itself
+// it is that line's end.
+func LastLines(text string, limit int) string {
+	var lines []string
+	for _, l := range strings.FieldsFunc(StripEscapes(strings.ToValidUTF8(text, "\ufffd")), func(r rune) bool { return r == '\n' || r == '\r' }) {
+		if l = strings.TrimSpace(l); l != "" {
+			lines = append(lines, l)
+		}
+	}
+	const between = " | "
+	from, left := len(lines), limit
+	for from > 0 && utf8.RuneCountInString(lines[from-1]) <= left {
+		from--
+		left -= utf8.RuneCountInString(lines[from]) + len(between)
+	}
+	kept := lines[from:]
+	switch {
+	case from > 0 && len(kept) == 0:
+		last := []rune(lines[from-1])
+		return "… " + Clean(string(last[len(last)-limit:]), limit)
+	case from > 0:
+		kept = append([]string{"…"}, kept...)
+	}
+	return Clean(strings.Join(kept, between), limit+len(between)+1)
 }
 
 // The controls that begin a terminal sequence (ECMA-48), in their 7-bit form after

@@ -60,3 +60,23 @@ func FuzzClean(f *testing.F) {
 		}
 	})
 }
+
+func TestTheLastLinesAreWhole(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("x", 30)
+	for text, want := range map[string]string{
+		"":                              "",
+		"one\n\n two \r\nthree\n":       "one | two | three",
+		"first line\nsecond\nthird one": "… | second | third one",
+		"…\nsecond\nthird one":          "… | second | third one",
+		"…\na\nb\nthird one":            "… | a | b | third one",
+		"kept\n" + long:                 "… " + long[:20],
+		long:                            "… " + long[:20],
+		"äöü\näöüäöüäöü\näöüäöü":                  "… | äöüäöüäöü | äöüäöü",
+		"gone\n\x1b[31mred\x1b[0m\nlines of \x00": "… | red | lines of \ufffd",
+	} {
+		if got := LastLines(text, 20); got != want {
+			t.Errorf("%q: %q, want %q", text, got, want)
+		}
+	}
+}

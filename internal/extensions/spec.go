@@ -22,8 +22,8 @@ type Spec struct {
 	// Region is where an account's vendor has to make it; "" = its own choice.
 	// Machines and hosts stand where they are.
 	Region string `json:"-"`
-	// ProbeLater: Provision does not ask the readiness probe. Commands of the
-	// toolchain come first; WaitReady asks it then.
+	// ProbeLater: Provision does not ask the readiness probe, and lets nothing
+	// settle. Commands of the toolchain come first; WaitReady does both then.
 	ProbeLater bool `json:"-"`
 
 	Profile      string            `json:"profile"`
@@ -46,6 +46,7 @@ type Spec struct {
 	Inputs       map[string]any    `json:"inputs,omitempty"`
 	Env          map[string]string `json:"env,omitempty"`
 	Readiness    *Probe            `json:"readiness,omitempty"`
+	Settle       Duration          `json:"settle,omitempty"`  // see SettleDefault; 0 = at once
 	Options      map[string]any    `json:"options,omitempty"` // the chosen binding's only
 	FromSnapshot *SnapshotRef      `json:"from_snapshot,omitempty"`
 	FromSandbox  ID                `json:"from_sandbox,omitempty"` // fork of a live one
@@ -198,6 +199,18 @@ type Requires struct {
 	Runtime      []string `json:"runtime,omitempty"`
 	Capabilities []string `json:"capabilities,omitempty"` // requirement kinds
 }
+
+// SettleDefault is how long each service of a stack that no health check judges
+// must have run, since its own start, before its sandbox is ready, where a
+// profile does not say. A service that ends within it with another code than 0,
+// or that must not end at all, fails the create. Places that start nothing have
+// nothing to wait for.
+//
+// BenchmarkCrashes of internal/bench prints what it follows from: what fails at
+// its start ends within 1 s (sh, Python, Node; eight at once on two cores), what
+// tries three times a second apart within 3.2 s. A name that nothing resolves
+// takes Python 10 s, which no default waits for.
+const SettleDefault = 4 * time.Second
 
 // Probe decides readiness. Exactly one of Command, HTTP and TCP is set.
 type Probe struct {

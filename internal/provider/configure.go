@@ -30,6 +30,9 @@ type configured struct {
 	applying atomic.Bool
 	// told holds the ids of sandboxes whose failure this walk has warned of.
 	told sync.Map
+	// hosts holds the names of those that the state has: what is made anew under
+	// one of them is no second registration.
+	hosts sync.Map
 }
 
 // plan is what the sandboxes of this plan count in; nil once it is none any more.

@@ -61,7 +61,17 @@ func TestASecondStateDoesNotSwitchAHost(t *testing.T) {
 		t.Errorf("exit code %d:\n%s", code, out)
 	}
 	second.write(hostHCL)
-	second.apply()
+	for _, verb := range []string{"plan", "apply"} {
+		out := second.must(append([]string{verb, "-no-color", "-input=false"}, map[string][]string{"apply": {"-auto-approve"}}[verb]...)...)
+		if !says(out, `Host "here" is registered twice`, "with the same arguments", `hosts = ["here"]`) {
+			t.Errorf("the %s does not tell:\n%s", verb, out)
+		}
+	}
+	for _, args := range [][]string{{"plan"}, {"plan", "-replace=sandboxer_host.here"}, {"plan", "-refresh=false", "-replace=sandboxer_host.here"}, {"apply", "-auto-approve", "-replace=sandboxer_host.here"}} {
+		if out := second.must(append(args, "-no-color", "-input=false")...); says(out, "registered twice") {
+			t.Errorf("%v calls the state's own host another's:\n%s", args, out)
+		}
+	}
 	second.write(replaced(hostHCL, "priority = 10", "priority = 99"))
 	second.apply() // it is this state's too, and the change is told to it alone
 	if h, err := b.engine().LookupHost(context.Background(), "here"); err != nil || h.Priority != 99 {

@@ -72,11 +72,18 @@ func (r *hostResource) ModifyPlan(ctx context.Context, req resource.ModifyPlanRe
 	if e := r.ready(); e != nil && req.State.Raw.IsNull() {
 		if err := e.HostHeld(ctx, h); err != nil {
 			addWarning(ctx, &resp.Diagnostics, "Host "+quoteName(h.Name)+" could not be registered as things are", err)
+		} else if _, had := r.cfg.hosts.Load(h.Name); !had {
+			if err := e.HostShared(ctx, h); err != nil {
+				addWarning(ctx, &resp.Diagnostics, sharedHost(h.Name), err)
+			}
 		}
 	}
 	if !req.State.Raw.IsNull() {
 		var state hostModel
 		resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
+		if r.cfg != nil {
+			r.cfg.hosts.Store(state.Name.ValueString(), true)
+		}
 		if !plan.Ref.Equal(state.Ref) || r.forgotten(ctx, h.Name) {
 			plan.Facts = types.ObjectUnknown(attrTypes(factFields))
 		} else {
@@ -84,6 +91,10 @@ func (r *hostResource) ModifyPlan(ctx context.Context, req resource.ModifyPlanRe
 		}
 	}
 	resp.Diagnostics.Append(resp.Plan.Set(ctx, &plan)...)
+}
+
+func sharedHost(name string) string {
+	return "Host " + quoteName(name) + " is registered twice"
 }
 
 // forgotten reports that this machine's ledger does not know the host, so
@@ -122,6 +133,9 @@ func (r *hostResource) register(ctx context.Context, plan hostModel, former stri
 		diags.AddWarning("No sandbox can run on host "+quoteName(h.Name)+" as it is",
 			"It is registered. What was found there:\n\n- "+strings.Join(view.Facts.Notes, "\n- ")+
 				"\n\nWhat to do: mend that, then apply; `sandboxer host check "+h.Name+"` looks again.")
+	}
+	if view.Shared != nil {
+		addWarning(ctx, diags, sharedHost(h.Name), view.Shared)
 	}
 	plan.Ref = types.StringValue(view.Ref)
 	plan.Facts, ds = factsValue(ctx, view.Facts)
@@ -179,6 +193,7 @@ func (r *hostResource) Read(ctx context.Context, req resource.ReadRequest, resp 
 	if resp.Diagnostics.HasError() {
 		return
 	}
+	r.cfg.hosts.Store(h.Name, true)
 	if err := e.HostHeld(ctx, h); err != nil {
 		addWarning(ctx, &resp.Diagnostics, "Host "+quoteName(h.Name)+" is another one in the ledger", err)
 	}

@@ -17,4 +17,7 @@ type Host struct {
 	// Replaces are, for PutHost alone, the refs that the host may have had until
 	// now beside Ref; nil = any. It is not stored.
 	Replaces []string
+	// Existed is PutHost's answer: there was one of the name already. It is not
+	// stored.
+	Existed bool
 }

@@ -16,7 +16,7 @@ func (s *store) PutHost(ctx context.Context, h Host) (Host, error) {
 		}
 	}
 	replaces := h.Replaces
-	h.Replaces = nil
+	h.Replaces, h.Existed = nil, false
 	err := s.write(ctx, func(t *tx) error {
 		old, err := t.host(h.Account, h.Name)
 		if err != nil {
@@ -33,7 +33,7 @@ func (s *store) PutHost(ctx context.Context, h Host) (Host, error) {
 			}
 			return t.hostEvent("host.registered", h, &Host{}, h.fields())
 		}
-		h.CreatedAt = old.CreatedAt
+		h.CreatedAt, h.Existed = old.CreatedAt, true
 		same := *old
 		same.UpdatedAt = h.UpdatedAt
 		diff, err := changed(same.fields(), h.fields())
@@ -42,6 +42,7 @@ func (s *store) PutHost(ctx context.Context, h Host) (Host, error) {
 		}
 		if len(diff) == 0 {
 			h = *old
+			h.Existed = true
 			return nil
 		}
 		if err := t.update("ledger.host", "hosts", h.fields(), "account = ? AND name = ?", h.Account, h.Name); err != nil {

@@ -161,6 +161,9 @@ func (c *checker) probe() {
 			c.fail([]string{"readiness", name}, "%s %s is not from 10ms to 1d", name, FormatDuration(duration(d)))
 		}
 	}
+	if d := r.Settle; d != nil && (*d < 0 || *d > Duration(maxSettle)) {
+		c.fail([]string{"readiness", "settle"}, "settle %s is not from 0s, which switches it off, to %s", FormatDuration(duration(d)), FormatDuration(maxSettle))
+	}
 }
 
 func checkArgv(argv []string) error {

@@ -112,7 +112,7 @@ func resourcesOf(r *Resources) extensions.Resources {
 }
 
 func probeOf(r *Readiness) *extensions.Probe {
-	if r == nil {
+	if r == nil || r.Command == nil && r.HTTP == nil && r.TCP == nil {
 		return nil
 	}
 	return &extensions.Probe{
@@ -120,6 +120,18 @@ func probeOf(r *Readiness) *extensions.Probe {
 		Interval: extensions.Duration(value(r.Interval, Duration(defaultProbeInterval))),
 		Timeout:  extensions.Duration(value(r.Timeout, Duration(defaultProbeTimeout))),
 	}
+}
+
+// settleOf is that of a stack: nothing else starts by itself.
+func settleOf(p *Profile) extensions.Duration {
+	if p.Compose == nil && p.Containers == nil {
+		return 0
+	}
+	settle := Duration(extensions.SettleDefault)
+	if p.Readiness != nil {
+		settle = value(p.Readiness.Settle, settle)
+	}
+	return extensions.Duration(settle)
 }
 
 func copied[T any](p *T) *T {

@@ -165,7 +165,7 @@ type Input struct {
 	Pattern  *string `yaml:"pattern"` // for strings: an RE2 expression the whole value matches
 }
 
-// Readiness is the probe that decides "ready".
+// Readiness decides "ready": the probe, and how long services must have run.
 type Readiness struct {
 	Command  []string  `yaml:"command" choice:"probe"`
 	HTTP     *string   `yaml:"http" choice:"probe"`
@@ -173,6 +173,7 @@ type Readiness struct {
 	Service  *string   `yaml:"service"`
 	Interval *Duration `yaml:"interval"`
 	Timeout  *Duration `yaml:"timeout"`
+	Settle   *Duration `yaml:"settle"`
 }
 
 // Placement names hosts.

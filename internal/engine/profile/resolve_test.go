@@ -73,6 +73,7 @@ func TestResolveBuildsTheWholeSpec(t *testing.T) {
 			"labels": map[string]any{"k": "v"}, "size": "small"},
 		Env:       map[string]string{"B": "x; y $(z)\n"},
 		Readiness: &extensions.Probe{TCP: "localhost:80", Interval: extensions.Duration(time.Second), Timeout: extensions.Duration(time.Minute)},
+		Settle:    extensions.Duration(extensions.SettleDefault),
 	}
 	if diff := cmp.Diff(want, got.Spec); diff != "" {
 		t.Errorf("spec (-want +got):\n%s", diff)

@@ -15,6 +15,7 @@ const (
 	defaultIsolation     = extensions.IsolationProcess
 	defaultProbeInterval = time.Second
 	defaultProbeTimeout  = time.Minute
+	maxSettle            = 5 * time.Minute // half of what a stack has to come up
 )
 
 // Inputs that are the workspace's source by convention.
@@ -29,7 +30,7 @@ func (r *resolver) spec(set *Set) extensions.Spec {
 		Name: r.req.Name, Profile: p.ID, Version: p.Version,
 		Isolation: isolationOf(p), Network: networkOf(p), Workspace: workspaceOf(p),
 		Image: imageOf(p.Image), Compose: composeOf(p.Compose), Containers: containersOf(p.Containers),
-		Resources: resourcesOf(p.Resources), Readiness: probeOf(p.Readiness),
+		Resources: resourcesOf(p.Resources), Readiness: probeOf(p.Readiness), Settle: settleOf(p),
 		FromSnapshot: r.req.FromSnapshot, FromSandbox: r.req.FromSandbox,
 	}
 	if s := p.Setup; s != nil {

@@ -22,7 +22,8 @@ func checkWhole(p *Profile) error {
 	c.wholeLife()
 	c.wholeInputs()
 	if r := p.Readiness; r != nil {
-		c.exactlyOne(false, []string{"readiness"}, map[string]bool{"command": r.Command != nil, "http": r.HTTP != nil, "tcp": r.TCP != nil})
+		asks := r.Service != nil || r.Interval != nil || r.Timeout != nil
+		c.exactlyOne(!asks && r.Settle != nil, []string{"readiness"}, map[string]bool{"command": r.Command != nil, "http": r.HTTP != nil, "tcp": r.TCP != nil})
 	}
 	if r := p.Route; r != nil && r.Strategy != nil && *r.Strategy == StrategyExplicit && p.Extension == nil && len(r.Fallback) == 0 {
 		c.fail([]string{"route", "strategy"}, "strategy explicit needs an extension or a fallback list to name the places")

@@ -76,7 +76,7 @@ func init() {
 // classify makes the contract's error of what a host's script told. It is the
 // one place where text of Docker is read.
 func (f failure) classify() error {
-	message, detail := extensions.Clean(f.Message, maxMessage), lastLines(f.Detail)
+	message, detail := extensions.Clean(f.Message, maxMessage), extensions.LastLines(f.Detail, maxDetail)
 	text := message
 	if detail != "" {
 		text += ": " + detail
@@ -129,7 +129,28 @@ var dockerWords = []struct {
 		"give the binding a range that nothing else on the host uses: config.subnets"},
 	{[]string{"port is already allocated", "address already in use", "ports are not available"}, extensions.KindConflict,
 		"publish another port, or let Docker choose one by leaving the host's port out"},
-	{[]string{"no matching manifest for", "exec format error"}, extensions.KindUnsupported, "use an image for the host's architecture"},
+	{[]string{"no matching manifest for", "exec format error", "does not match the specified platform"}, extensions.KindUnsupported,
+		"use an image for the host's architecture, and name no other under platform; a script needs a first line such as #!/bin/sh"},
+	{[]string{"unknown runtime specified", "invalid runtime name"}, extensions.KindUnsupported, "install the runtime on the host, or drop the service's runtime"},
+	{[]string{"requires docker engine", "require docker engine", "requires api version"}, extensions.KindUnsupported, "drop what needs a newer Docker from the service, or update Docker on the host"},
+	{[]string{"hook exited with status"}, extensions.KindFailed, "correct the service's post_start"},
+	// What the stack and its images have wrong.
+	{[]string{": exec: \"", "executable file not found", "no command specified"}, extensions.KindInvalid, "check the service's command and entrypoint: the image has no such program, or it cannot be run"},
+	{[]string{"unable to find group", "unable to find user", "no matching entries in", "uids and gids must be in range"}, extensions.KindInvalid,
+		"name users and groups that the image has, or their numbers, under user and group_add"},
+	{[]string{"cannot be mounted because it is", "error mounting \"/", "error mounting \"tmpfs\" to rootfs at \"/proc", "error mounting \"tmpfs\" to rootfs at \"/sys", "trying to mount a directory onto a file",
+		"destination can't be '/'", "invalid mount config", "invalid mount path", "invalid volume specification", "duplicate mount point", "is not directory", "is not a directory", ": not a directory",
+		"cannot mkdir:", "chdir to cwd", "read-only file system"}, extensions.KindInvalid,
+		"check the service's working_dir and what it mounts where: nothing on / or below /proc and /sys, folders on folders, files on files"},
+	{[]string{"error gathering device information"}, extensions.KindInvalid, "drop the device from the service: the host has none of this name"},
+	{[]string{"/proc/sys/", "sysctl"}, extensions.KindInvalid, "check the service's sysctls, and that it mounts nothing on /proc"},
+	{[]string{"error setting rlimit"}, extensions.KindInvalid, "check the service's ulimits: soft is at most hard, and hard at most what the host allows"},
+	{[]string{"minimum memory", "maximum memory", "memory swappiness", "range of cpus", "requested cpus", "requested memory nodes", "for cpuset", "allowed cpu-shares", "shm size", "pids limit"}, extensions.KindInvalid,
+		"correct the service's limits, as Docker says there"},
+	{[]string{"has no healthcheck configured"}, extensions.KindInvalid, "give the service that others wait for a healthcheck, or let them depend on service_started"},
+	{[]string{"in healthcheck cannot", "healthcheck.start_interval"}, extensions.KindInvalid, "correct the service's healthcheck"},
+	{[]string{"invalid signal", "unknown capability", "invalid capadd", "invalid capdrop", "sethostname:", "invalid hostname", "invalid value", "invalid argument: unknown"}, extensions.KindInvalid,
+		"correct the field of the service that Docker names"},
 	{[]string{"pull access denied", "manifest unknown", "manifest for", "no such image", "repository does not exist", "invalid reference format"}, extensions.KindInvalid,
 		"check the image's name and tag; for a private registry run `docker login` as this login on the host"},
 	{[]string{"unauthorized: ", "no basic auth credentials", "authentication required", "denied: "}, extensions.KindUnauthorized,
@@ -139,7 +160,7 @@ var dockerWords = []struct {
 		"check that the host reaches the image's registry"},
 	{[]string{"cannot allocate memory", "out of memory", "not enough memory"}, extensions.KindExhausted, "free some memory on the host, or ask for less"},
 	{[]string{"could not select device driver", "nvidia-container"}, extensions.KindUnsupported, "install the GPU's container toolkit on the host"},
-	{[]string{"executable file not found", "no command specified", "no such file or directory: unknown"}, extensions.KindInvalid, "check the service's command: the image has no such program"},
+	{[]string{"no such file or directory: unknown"}, extensions.KindInvalid, "check the service's command: the image has no such program"},
 }
 
 // noAnswer is what docker_soon of sh/list.sh says. A Docker that hangs costs its
@@ -159,17 +180,4 @@ func ofDocker(text string) (extensions.Kind, string) {
 		}
 	}
 	return extensions.KindInternal, "see what Docker said; on the host `docker info` and its log (journalctl -u docker) tell more"
-}
-
-// lastLines is the end of what something printed, fit for a message.
-func lastLines(text string) string { return lastLinesOf(text, maxDetail) }
-
-// lastLinesOf is lastLines bounded to limit characters.
-func lastLinesOf(text string, limit int) string {
-	runes := []rune(strings.TrimSpace(extensions.StripEscapes(text)))
-	if len(runes) > limit {
-		runes = append([]rune("… "), runes[len(runes)-limit:]...)
-	}
-	lines := strings.FieldsFunc(string(runes), func(r rune) bool { return r == '\n' || r == '\r' })
-	return extensions.Clean(strings.Join(lines, " | "), limit+100)
 }

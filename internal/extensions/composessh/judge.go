@@ -171,7 +171,7 @@ func parseHealth(text string) map[string]string {
 		}
 		all[words[0]] = fmt.Sprintf(": its health check ended with exit code %d", code)
 		if said = strings.TrimSpace(said); said != "" {
-			all[words[0]] = fmt.Sprintf("%s and said: %s", all[words[0]], lastLinesOf(said, maxHealth))
+			all[words[0]] = fmt.Sprintf("%s and said: %s", all[words[0]], extensions.LastLines(said, maxHealth))
 		}
 	}
 	return all

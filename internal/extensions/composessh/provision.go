@@ -167,10 +167,11 @@ func (b *Backend) createVars(ctx context.Context, p *plan) map[string]string {
 		vars[variable] = spec.Secrets[p.rendered.SecretVars[variable]].Reveal()
 	}
 	vars["secret_vars"] = strings.Join(names, " ")
-	probe := spec.Readiness
+	probe, settle := spec.Readiness, settleTime(spec)
 	if spec.ProbeLater {
-		probe = nil
+		probe, settle = nil, 0
 	}
+	vars["settle"] = centis(settle)
 	maps.Copy(vars, probeVars(probe))
 	maps.Copy(vars, subnetVars(s.subnets, s.subnetSize, containersPerNetwork(p.rendered)))
 	maps.Copy(vars, imageVars(p.rendered, p.bundled, p.keepsImages()))

@@ -16,6 +16,19 @@ const (
 	probeTimeout  = 2 * time.Minute
 )
 
+// keptTime is what a shell of ours must have run for: it ends at once, if at all.
+const keptTime = 300 * time.Millisecond
+
+// settleTime is how long what a sandbox starts must have run. An image runs
+// nothing of its own here.
+func settleTime(spec extensions.Spec) time.Duration {
+	c := spec.Containers
+	if spec.Compose == nil && (c == nil || len(c.Services) == 0 && len(c.Agent.Command) == 0) {
+		return keptTime
+	}
+	return time.Duration(spec.Settle)
+}
+
 // answerTime is what a wait leaves of its caller's time for the answer that says
 // why it failed.
 const answerTime = 5 * time.Second
@@ -72,7 +85,7 @@ func (b *Backend) waitReady(ctx context.Context, spec extensions.Spec, h extensi
 		limit = min(limit, left-min(left/4, answerTime))
 	}
 	vars := probeVars(spec.Readiness)
-	maps.Copy(vars, map[string]string{"root": at.root, "limit": centis(limit), "lock_wait": formatInt(int64(limit/time.Second) + 1)})
+	maps.Copy(vars, map[string]string{"root": at.root, "limit": centis(limit), "settle": centis(settleTime(spec)), "lock_wait": formatInt(int64(limit/time.Second) + 1)})
 	a, err := b.call(ctx, operation{id: at.id, files: waitFiles, vars: vars})
 	if err != nil {
 		return none, err

@@ -52,6 +52,7 @@ func (s *site) stack(t testing.TB, file string, opts ...exttest.Option) extensio
 	file = strings.ReplaceAll(file, "IMAGE", hosttest.Image(t))
 	return s.spec(t, append([]exttest.Option{exttest.With(func(sp *extensions.Spec) {
 		sp.Compose = &extensions.Compose{Files: []string{"compose.yaml"}, Service: "web"}
+		sp.Settle = extensions.Duration(300 * time.Millisecond)
 		sp.Workspace.Source = newFolder(t, map[string]string{"compose.yaml": file, "page": "hello"})
 	})}, opts...)...)
 }

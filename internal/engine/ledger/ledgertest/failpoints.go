@@ -95,7 +95,7 @@ func script() []func(t *testing.T, l ledger.Ledger) act {
 			h := ledger.Host{Account: Account, Name: string(s.ID), Ref: "{}"}
 			return act{"host", func(ctx context.Context) (any, error) {
 				v, err := l.PutHost(ctx, h)
-				v.CreatedAt, v.UpdatedAt = Start, Start
+				v.CreatedAt, v.UpdatedAt, v.Existed = Start, Start, false // who repeats it finds the own one
 				return v, err
 			}}
 		},

@@ -18,12 +18,18 @@ func hosts(t *testing.T, address NewAddress) {
 	one := ledger.Host{Account: Account, Name: "one", Ref: `{"name":"one","local":true}`, Facts: extensions.HostFacts{OS: "linux", CPUs: 2, Notes: []string{"no kvm"}}}
 	put := must(l.PutHost(ctx, one))(t)
 	head := must(l.Head(ctx, "acme"))(t)
-	if again := must(l.PutHost(ctx, one))(t); !cmp.Equal(again, put) || must(l.Head(ctx, "acme"))(t) != head {
+	again := must(l.PutHost(ctx, one))(t)
+	if put.Existed || !again.Existed {
+		t.Fatalf("the first put: existed %t; the second: %t", put.Existed, again.Existed)
+	}
+	if again.Existed = false; !cmp.Equal(again, put) || must(l.Head(ctx, "acme"))(t) != head {
 		t.Fatalf("putting the same again changed something: %+v", again)
 	}
 	one.Facts.CPUs = 4
 	changed := must(l.PutHost(ctx, one))(t)
-	if changed.Facts.CPUs != 4 || !changed.CreatedAt.Equal(put.CreatedAt) || must(l.Head(ctx, "acme"))(t).Seq != head.Seq+1 {
+	existed := changed.Existed
+	changed.Existed = false
+	if changed.Facts.CPUs != 4 || !existed || !changed.CreatedAt.Equal(put.CreatedAt) || must(l.Head(ctx, "acme"))(t).Seq != head.Seq+1 {
 		t.Fatalf("%+v", changed)
 	}
 	other := must(l.PutHost(ctx, ledger.Host{Account: "umbrella/x", Name: "one"}))(t)
@@ -45,7 +51,9 @@ func hosts(t *testing.T, address NewAddress) {
 	if left := must(l.Hosts(ctx, ""))(t); len(left) != 1 {
 		t.Fatalf("%+v", left)
 	}
-	must(l.PutHost(ctx, one))(t) // the fold starts anew
+	if anew := must(l.PutHost(ctx, one))(t); anew.Existed { // the fold starts anew
+		t.Fatalf("%+v", anew)
+	}
 	verified(t, l)
 	if _, err := l.PutHost(ctx, ledger.Host{Account: Account, Name: "a\nb"}); !extensions.IsKind(err, extensions.KindInvalid) {
 		t.Fatalf("want invalid, got %v", err)

@@ -4,17 +4,57 @@
 # id run and are healthy, or have ended well. long and oneshot list services:
 # those that must not end, and those that must. 1 = one has failed, 2 = the time
 # is over; failed_service, failed_container and why then say which and how.
-await_services() {
+await_services() { await_until_it is_ready "$1"; }
+
+# await_settled LIMIT is the same until, moreover, what no health check judges has
+# run for settle (1/100 s). What waits for something else calls await_services
+# first, so that both times run beside each other.
+await_settled() { await_until_it is_settled "$1"; }
+
+is_ready() { :; }
+
+# is_settled turns the verdict where it is too early. settled_at is reckoned once,
+# from the last start: of what has run for long already nothing is left to wait.
+is_settled() {
+	[ -n "$unjudged" ] && [ "${settle:-0}" -gt 0 ] || return 0
+	[ -n "${settled_at-}" ] || find_settled_at
+	[ "$uptime" -ge "$settled_at" ] || verdict=wait why="its services have not run for as long as they must (readiness.settle)"
+}
+
+# find_settled_at sets settled_at, an uptime: no step of the host's clock makes it
+# later than settle from now.
+find_settled_at() {
+	settled_at=$((uptime + settle))
+	# shellcheck disable=SC2086
+	last_start=$(docker container inspect -f '{{.State.StartedAt}}' $unjudged 2>/dev/null </dev/null | sed 's/Z$//; s/T/ /' | sort | tail -n 1)
+	began=$(date -u -d "${last_start%%.*}" +%s 2>/dev/null) && [ -n "$last_start" ] || return 0
+	# Without fractions, a second that has begun has not passed.
+	wall=$(date +%s.%N)
+	case ${wall#*.} in *[!0-9]*) wall=${wall%%.*}.00 last_start=${last_start%%.*}.99 ;; esac
+	case $last_start in *.*) ;; *) last_start=$last_start.00 ;; esac
+	hundredths "${last_start#*.}"
+	its_age=-$part
+	hundredths "${wall#*.}"
+	its_age=$(((${wall%%.*} - began) * 100 + part + its_age))
+	[ "$its_age" -gt 0 ] || return 0
+	settled_at=$((settled_at - its_age))
+}
+
+# hundredths DIGITS sets part to the first two digits of a fraction.
+hundredths() {
+	part=1${1}00
+	part=$((${part%"${part#???}"} - 100))
+}
+
+await_until_it() {
 	read_clock
-	await_until=$((uptime + $1)) pause=0
-	# What ends at once shall not pass for ready: without a health check, having
-	# run for a moment is all there is.
-	sleep 0.3 2>/dev/null || sleep 1
+	await_until=$((uptime + $2)) pause=0
 	while :; do
 		containers_of --filter "label=sandboxer.id=$id"
 		judge_services
-		[ "$verdict" = wait ] || break
 		read_clock
+		[ "$verdict" != ready ] || "$1"
+		[ "$verdict" = wait ] || break
 		if [ "$uptime" -ge "$await_until" ]; then
 			verdict=late
 			break
@@ -35,9 +75,10 @@ await_services() {
 }
 
 # judge_services sets verdict (ready, wait, failed) and running, how many run; ran
-# are the services that do, ended those that do not any more, and made_of all containers.
+# are the services that do, ended those that do not any more, made_of all containers,
+# and unjudged those that run without a health check.
 judge_services() {
-	verdict=ready seen=0 running=0 ran='' ended='' made_of='' why='' failed_service='' failed_container=''
+	verdict=ready seen=0 running=0 ran='' ended='' made_of='' unjudged='' why='' failed_service='' failed_container=''
 	while IFS='"' read -r _ _ _ _ _ _ _ service _ _ _ status _ container _; do
 		[ -n "$service" ] || continue
 		seen=$((seen + 1)) made_of="$made_of $container"
@@ -54,7 +95,7 @@ judge_services() {
 		'Up '*'(Paused)'*) judged wait "the service $service is paused" ;;
 		'Up '*'(healthy)'*) running=$((running + 1)) ;;
 		'Up '*)
-			running=$((running + 1))
+			running=$((running + 1)) unjudged="$unjudged $container"
 			case " $oneshot " in *" $service "*) judged wait "the service $service has not ended yet" ;; esac
 			;;
 		'Exited (0)'*)
@@ -98,7 +139,7 @@ note_ready() { manifest_put state ready running "$running" ran "${ran# }" contai
 last_lines() {
 	detail=
 	[ -n "$failed_container" ] || return 0
-	detail=$(docker logs --tail 30 "$failed_container" 2>&1 </dev/null | tail -c 4000)
+	detail=$(docker logs --tail 30 "$failed_container" 2>&1 </dev/null | end_of 4000)
 	health_of "$failed_container"
 }
 

@@ -150,7 +150,7 @@ run_build() {
 	kill "$watcher" 2>/dev/null
 	wait "$watcher" 2>/dev/null
 	unbound_steps
-	build_why=$(tail -c 65536 "$log" | grep -v -e '^DEPRECATED: The legacy builder' -e '^ *BuildKit is currently disabled' -e '^ *Install the buildx component' | tail -n 30 | cut -c 1-500 | tail -c 4000)
+	build_why=$(end_of 65536 <"$log" | grep -v -e '^DEPRECATED: The legacy builder' -e '^ *BuildKit is currently disabled' -e '^ *Install the buildx component' | sed 's/^\(.\{250\}.\{250\}\).*/\1…/' | end_of 4000)
 }
 
 # bound_steps LOG IDS PIDS gives each container of a build its limit of processes
@@ -207,7 +207,7 @@ watch_log() {
 		wait "$nap"
 		[ "$(($(wc -c <"$1")))" -gt 4194304 ] || continue
 		grep -E '^ ---> (Running in )?[0-9a-f]+$' "$1" >>"$2"
-		tail -c 65536 "$1" >"$2.tail"
+		end_of 65536 <"$1" >"$2.tail"
 		cat "$2.tail" >"$1"
 		rm -f "$2.tail"
 	done

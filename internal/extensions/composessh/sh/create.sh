@@ -144,7 +144,10 @@ finish() {
 		[ "$probe_limit" -lt "$probe_rest" ] || probe_limit=$probe_rest
 		await_probe "$probe_limit"
 		case $? in
-		0) note_ready ;;
+		0)
+			await_settled "$(limit_left)" || fail_services $?
+			note_ready
+			;;
 		2) fail_services 1 ;;
 		*) manifest_put running "$running" probe_since "$probe_since" ;;
 		esac
@@ -230,13 +233,44 @@ up() {
 	[ -z "$secret_vars" ] || unset $secret_vars
 	step up
 	[ "$up_code" != 0 ] || return 0
-	[ "$up_code" != 124 ] || fail timeout "the stack was not up after $limit s" 'raise config.create_timeout, or look at what takes so long' "$(tail -c 2000 "$box/up.log")"
-	# A service that failed says more than Compose's own words.
+	[ "$up_code" != 124 ] || fail timeout "the stack was not up after $limit s" 'raise config.create_timeout, or look at what takes so long' "$(end_of 2000 <"$box/up.log")"
 	containers_of --filter "label=sandboxer.id=$id"
+	refuse_unstarted
+	# A service that failed says more than Compose's own words.
 	judge_services
 	[ "$verdict" != failed ] || fail_services 1
-	# What Compose says of its own progress hides what went wrong.
-	fail_docker 'the stack could not be started' "$(grep -Ev ' (Creating|Created|Starting|Started|Recreate|Recreated|Running|Waiting|Healthy) *$' "$box/up.log" | tail -c 4000)"
+	up_words
+	fail_docker "${up_service:+the service $up_service of }the stack could not be started" "$(printf '%s' "$up_said" | end_of 4000)"
+}
+
+# refuse_unstarted fails with the service that Docker could not start: it notes why
+# with the container.
+refuse_unstarted() {
+	while IFS='"' read -r _ _ _ _ _ _ _ service _ _ _ status _ container _; do
+		case $status in 'Up '*) continue ;; esac
+		its_error=$(docker container inspect -f '{{.State.Error}}' "$container" 2>/dev/null </dev/null)
+		[ -z "$its_error" ] || fail_docker "the service $service of the stack could not be started" "$its_error"
+	done <<-END
+		$containers
+	END
+}
+
+# up_words sets up_said to what Compose said but for its own progress, which hides
+# what went wrong and says it twice, and up_service to the one service of which it
+# began a container and made none.
+up_words() {
+	up_said=$(grep -Ev '^ ?(Container|Network|Volume|service:[^ ]*) ' "$box/up.log") ||
+		up_said=$(grep -Ev ' (Creating|Created|Starting|Started|Recreate|Recreated|Running|Waiting|Healthy) *$' "$box/up.log")
+	up_service='' up_made=$(sed -n "s/^ *Container $id-\(.*\)-[0-9]* *Created *$/\1/p" "$box/up.log")
+	for up_begun in $(sed -n "s/^ *Container $id-\(.*\)-[0-9]* *Creating *$/\1/p" "$box/up.log" | sort -u); do
+		case "
+$up_made
+" in *"
+$up_begun
+"*) continue ;; esac
+		[ -z "$up_service" ] || { up_service='' && return; }
+		up_service=$up_begun
+	done
 }
 
 compose_up() {

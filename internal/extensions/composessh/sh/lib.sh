@@ -42,6 +42,24 @@ on_fail() { :; }
 # caller's side classifies: kind "docker".
 fail_docker() { fail docker "$1" '' "$2"; }
 
+# end_of BYTES prints the last lines of what it reads, at most so many bytes of them
+# and none in part; where something is left out, a line "…" stands for it. The end
+# of a last line that is longer is all there is.
+end_of() {
+	ended=$(tail -c "$(($1 + 1))" && echo .)
+	ended=${ended%.}
+	if [ "${#ended}" -gt "$1" ]; then
+		case $ended in
+		*'
+'?*) ended="…
+${ended#*"
+"}" ;;
+		*) ended="… ${ended#?}" ;;
+		esac
+	fi
+	printf '%s' "$ended"
+}
+
 # warn TEXT adds a line to what the answer reports beside its result.
 warnings=
 warn() {

@@ -52,7 +52,7 @@ look_at_base() {
 		set -- pull --quiet
 		[ -z "$base_platform" ] || set -- "$@" --platform "$base_platform"
 		bounded "$image_rest" docker "$@" -- "$base_image" >"$box/pull.log" 2>&1
-		code=$? pull_why=$(tail -c 2000 "$box/pull.log")
+		code=$? pull_why=$(end_of 2000 <"$box/pull.log")
 		rm -f "$box/pull.log"
 		[ "$code" != 124 ] || image_fail timeout "the image $base_image was not pulled in time" 'raise config.create_timeout, or pull the image on the host'
 		if [ "$code" != 0 ]; then
@@ -110,7 +110,7 @@ pull_images() {
 			;;
 		124) fail timeout "the image $image was not pulled in time" 'raise config.create_timeout, or pull the image on the host' ;;
 		esac
-		pull_why=$(tail -c 2000 "$box/pull.log")
+		pull_why=$(end_of 2000 <"$box/pull.log")
 		judge_pull "$pull_why"
 		fail "$judged" "the image $image could not be pulled" "$judged_remedy" "$pull_why"
 	done <<-END

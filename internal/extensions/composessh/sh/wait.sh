@@ -1,5 +1,5 @@
 # Operation: wait until a sandbox that was made is ready. limit: 1/100 s left for
-# the services; probe_limit: what the probe gets in all, counted from the create.
+# the services, and again for what must settle; probe_limit: what the probe gets in all, counted from the create.
 
 use_root
 use_box "$id"
@@ -46,6 +46,7 @@ if [ "$asked" != 0 ]; then
 	fi
 	fail timeout "$probed" 'correct the service or its probe, or raise readiness.timeout if it only needs longer' "$detail"
 fi
+await_settled "$limit" || fail_services $?
 note_ready
 unlock_sandbox
 ids=$id

@@ -1,6 +1,7 @@
 package compose
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"math"
@@ -123,11 +124,23 @@ func bundleFile(rule string) check {
 // and told as what it is.
 var sockets = regexp.MustCompile(`(?i)(^|/)((docker|podman|crio|buildkitd|containerd)[a-z-]*\.sock|run/(docker|podman|containerd|crio)(/.*)?)$`)
 
+// drive is how Compose recognises a path on a drive of Windows.
+var drive = regexp.MustCompile(`^[A-Za-z]:[/\\]`)
+
 // volumes judges mounts: what they are, and where binds come from.
 func volumes(p *policer, where string, v reflect.Value) {
 	for i := range v.Len() {
 		at := fmt.Sprintf("%s[%d]", where, i)
 		m := v.Index(i).Interface().(types.ServiceVolumeConfig)
+		if text := cmp.Or(m.Source, m.Target); drive.MatchString(text) {
+			rule := "mount-path"
+			if m.Source != "" && strings.HasPrefix(m.Target, "/") {
+				rule = "bind-outside"
+			}
+			p.found.refuse(rule, at, fmt.Sprintf("%s reads as a path on the Windows drive %s, as one letter before a colon does; give the volume a longer name, such as %s",
+				quoted(text), text[:2], quoted("vol-"+text[:1])))
+			continue
+		}
 		if !strings.HasPrefix(m.Target, "/") || strings.ContainsAny(m.Target, ":\x00\n") ||
 			strings.HasPrefix(m.Source, Root+"/") && strings.ContainsRune(m.Source, ':') {
 			p.found.refuse("mount-path", at, fmt.Sprintf("%s on %s", quoted(shown(m.Source)), quoted(m.Target)))

@@ -1,6 +1,7 @@
 package compose
 
 import (
+	"context"
 	"reflect"
 	"slices"
 	"strings"
@@ -157,5 +158,22 @@ func TestARefusalSaysWhatWhereWhyAndHow(t *testing.T) {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("%q is not in:\n%v", want, err)
 		}
+	}
+}
+
+// Compose reads one letter before a colon as a drive, also where a volume of that
+// name is declared.
+func TestAVolumeOfOneLetterIsToldToReadAsADrive(t *testing.T) {
+	t.Parallel()
+	for _, volume := range []string{"v:/v", "v:/v:ro", `c:\\data:/v`, "D:/data:/v"} {
+		_, err := Load(context.Background(), Input{Files: []string{"compose.yaml"},
+			Source: files{"compose.yaml": "services: {a: {image: x, volumes: [\"" + volume + "\"]}}\nvolumes: {v: {}}\n"}})
+		if err == nil || !strings.Contains(err.Error(), "Windows drive "+volume[:2]) || !strings.Contains(err.Error(), "vol-"+volume[:1]) {
+			t.Errorf("%s: %v", volume, err)
+		}
+	}
+	if _, err := Load(context.Background(), Input{Files: []string{"compose.yaml"},
+		Source: files{"compose.yaml": "services: {a: {image: x, volumes: [\"vv:/v\", {type: volume, source: v, target: /w}]}}\nvolumes: {v: {}, vv: {}}\n"}}); err != nil {
+		t.Error(err)
 	}
 }

@@ -130,7 +130,7 @@ func (s *stderrReader) flush() {
 
 // text is the end of what was no progress, fit for a message.
 func (s *stderrReader) text() string {
-	return lastPart(strings.TrimSpace(s.rest.text()+string(s.line)), 1000)
+	return extensions.LastLines(strings.TrimSpace(s.rest.text()+string(s.line)), 1000)
 }
 
 // scriptError is what fail answers.

@@ -114,7 +114,7 @@ func (j *job) noShell(exit int, err error) error {
 	said := strings.TrimSpace(j.err.open.seen() + "\n" + j.out.open.seen())
 	text := "it said nothing"
 	if said != "" {
-		text = "it said: " + lastPart(said, 500)
+		text = "it said: " + extensions.LastLines(said, 500)
 	}
 	cause := errNotBegun
 	if err != nil {
@@ -125,13 +125,4 @@ func (j *job) noShell(exit int, err error) error {
 	}
 	return extensions.Errorf(extensions.KindUnsupported, "the login shell of %s does not run commands (exit %d, %s): %w", j.client.host.name, exit, text, cause).
 		WithRemedy("give the account a login shell such as /bin/sh, without a forced command, and keep its rc files from reading stdin and from exiting")
-}
-
-// lastPart is the end of text, clean, at most limit runes of it.
-func lastPart(text string, limit int) string {
-	runes := []rune(extensions.StripEscapes(strings.ToValidUTF8(text, "\ufffd")))
-	if len(runes) > limit {
-		return "…" + extensions.Clean(string(runes[len(runes)-limit:]), limit)
-	}
-	return extensions.Clean(string(runes), limit)
 }

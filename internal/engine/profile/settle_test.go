@@ -1,0 +1,62 @@
+package profile_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/profile"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
+)
+
+const alone = "id: profile.child\nversion: \"1.0.0\"\n"
+
+func TestOnlyAStackSettles(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		text  string
+		want  time.Duration
+		probe bool
+	}{
+		{"compose: {file: c.yaml}", extensions.SettleDefault, false},
+		{"containers: {agent: {image: {pull: a}}}", extensions.SettleDefault, false},
+		{"image: {pull: a}", 0, false},
+		{"", 0, false},
+		{"compose: {file: c.yaml}\nreadiness: {settle: 0s}", 0, false},
+		{"compose: {file: c.yaml}\nreadiness: {settle: 5m}", 5 * time.Minute, false},
+		{"compose: {file: c.yaml}\nreadiness: {tcp: \"localhost:1\"}", extensions.SettleDefault, true},
+		{"compose: {file: c.yaml}\nreadiness: {tcp: \"localhost:1\", settle: 1500ms}", 1500 * time.Millisecond, true},
+	} {
+		got, err := profile.Resolve(set(t, alone+c.text), profile.Request{Profile: "profile.child"})
+		if err != nil {
+			t.Errorf("%s: %v", c.text, err)
+			continue
+		}
+		if s := got.Spec; time.Duration(s.Settle) != c.want || (s.Readiness != nil) != c.probe {
+			t.Errorf("%s: settles %s, probe %v; want %s, %t", c.text, time.Duration(s.Settle), s.Readiness, c.want, c.probe)
+		}
+	}
+}
+
+func TestASettleTimeIsJudged(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"{settle: -1s}":              "settle -1s is not from 0s, which switches it off, to 5m",
+		"{settle: 301s}":             "settle 5m1s is not from 0s, which switches it off, to 5m",
+		"{settle: 3}":                "duration",
+		"{settle: soon}":             "duration",
+		"{settle: 1s, interval: 1s}": "one of command, http, tcp is required",
+		"{settle: 1s, service: db}":  "one of command, http, tcp is required",
+		"{}":                         "one of command, http, tcp is required",
+	} {
+		p, err := profile.Parse("p.yaml", []byte(alone+"compose: {file: c.yaml}\nreadiness: "+text+"\n"))
+		if err == nil {
+			s := profile.NewSet()
+			s.Add(p)
+			_, err = profile.Resolve(s, profile.Request{Profile: "profile.child"})
+		}
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %s", text, err, want)
+		}
+	}
+}
