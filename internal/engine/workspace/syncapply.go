@@ -3,7 +3,6 @@ package workspace
 import (
 	"cmp"
 	"errors"
-	"io"
 	"io/fs"
 	"os"
 	"path"
@@ -230,17 +229,12 @@ func (s *syncer) place(parent *os.Root, p string, before tarstream.Entry, had bo
 }
 
 func (s *syncer) copyFile(parent *os.Root, temp, p string, mode fs.FileMode) (err error) {
-	from, err := s.stage.Open(p) // private, and p is a regular file there
-	if err != nil {
-		return err
-	}
-	defer from.Close()
 	to, err := parent.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
 	if err != nil {
 		return err
 	}
 	defer func() { err = cmp.Or(err, to.Close()) }()
-	if _, err := io.Copy(to, from); err != nil {
+	if err := s.copy.CopyTo(to, p); err != nil {
 		return err
 	}
 	return to.Sync()
@@ -258,14 +252,11 @@ func syncTemp(name string) string {
 
 func isSyncTemp(p string) bool { return strings.HasPrefix(path.Base(p), syncTempPrefix) }
 
+// failed reports what this side does not take; what lies below it waits with it.
 func (s *syncer) failed(what, p string, err error) error {
 	if s.ctx.Err() != nil {
 		return s.ctx.Err()
 	}
-	var ours *extensions.Error
-	if errors.As(err, &ours) {
-		return err
-	}
-	return extensions.Errorf(extensions.KindInvalid, "bringing the workspace back stopped: cannot %s %q: %w", what, extensions.Clean(p, 300), bare(err)).
-		WithRemedy("Fix that, then bring it back again: what is done already is not repeated.")
+	s.blocked[p] = true
+	return s.refuse(p, "cannot "+what+" it here: "+extensions.Clean(bare(err).Error(), 300))
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -43,9 +44,13 @@ func newSides(t *testing.T, base, here, there []string) sides {
 
 func (s sides) sync(t *testing.T, dry bool) Report {
 	t.Helper()
-	r, err := SyncBack(t.Context(), s.here, s.base, bytes.NewReader(s.stream), SyncOptions{SpoolDir: s.spool, DryRun: dry})
+	r, err := SyncBack(t.Context(), s.here, s.base, section(s.stream), SyncOptions{SpoolDir: s.spool, DryRun: dry})
 	must(t, err)
 	return r
+}
+
+func section(b []byte) *io.SectionReader {
+	return io.NewSectionReader(bytes.NewReader(b), 0, int64(len(b)))
 }
 
 func pathsOf(cs []Conflict) []string {
@@ -138,7 +143,7 @@ func TestAStreamThatStopsEarlyDeletesNothing(t *testing.T) {
 	t.Parallel()
 	s := newSides(t, []string{"a=1", "b=1"}, []string{"a=1", "b=1"}, []string{"a=1", "b=1"})
 	for cut := 0; cut < len(s.stream); cut += 512 {
-		_, err := SyncBack(t.Context(), s.here, s.base, bytes.NewReader(s.stream[:cut]), SyncOptions{SpoolDir: s.spool})
+		_, err := SyncBack(t.Context(), s.here, s.base, section(s.stream[:cut]), SyncOptions{SpoolDir: s.spool})
 		if cut < 2*1024+1024 && !extensions.IsKind(err, extensions.KindInvalid) {
 			t.Errorf("cut at %d: got %v", cut, err)
 		}
@@ -182,10 +187,10 @@ func TestAMissingFolderAndACancelledContext(t *testing.T) {
 	s := newSides(t, []string{"a=1"}, []string{"a=1"}, []string{"a=2"})
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := SyncBack(ctx, s.here, s.base, bytes.NewReader(s.stream), SyncOptions{SpoolDir: s.spool}); !errors.Is(err, context.Canceled) {
+	if _, err := SyncBack(ctx, s.here, s.base, section(s.stream), SyncOptions{SpoolDir: s.spool}); !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled: %v", err)
 	}
-	if _, err := SyncBack(t.Context(), s.here+"/none", s.base, bytes.NewReader(s.stream), SyncOptions{SpoolDir: s.spool}); !extensions.IsKind(err, extensions.KindInvalid) {
+	if _, err := SyncBack(t.Context(), s.here+"/none", s.base, section(s.stream), SyncOptions{SpoolDir: s.spool}); !extensions.IsKind(err, extensions.KindInvalid) {
 		t.Errorf("missing: %v", err)
 	}
 	if d := cmp.Diff([]string{"a=1"}, tree(t, s.here)); d != "" {
