@@ -155,7 +155,12 @@ func (s *syncer) write(p string, t, here tarstream.Entry, exists bool) error {
 	case tarstream.TypeSymlink:
 		err = s.place(parent, p, here, exists, func(temp string) error { return parent.Symlink(t.Link, temp) })
 	default:
-		err = s.place(parent, p, here, exists, func(temp string) error { return s.copyFile(parent, temp, p, fileMode(t, here, exists)) })
+		err = s.place(parent, p, here, exists, func(temp string) error {
+			if s.linked(t, path.Join(path.Dir(p), temp)) {
+				return nil
+			}
+			return s.copyFile(parent, temp, p, fileMode(t, here, exists))
+		})
 	}
 	if errors.Is(err, errMoved) {
 		return s.conflict(p, "it changed here just now")
@@ -226,6 +231,21 @@ func (s *syncer) place(parent *os.Root, p string, before tarstream.Entry, had bo
 		_ = parent.Remove(temp)
 	}
 	return err
+}
+
+// linked makes temp one more name of the file that t is a further name of, where
+// that is here as it is there: a thousand names take the room of one.
+func (s *syncer) linked(t tarstream.Entry, temp string) bool {
+	if t.Same == "" {
+		return false
+	}
+	whole, known := s.whole[t.Same]
+	if !known {
+		here, ok, err := s.look(t.Same)
+		whole = err == nil && ok && equal(here, s.there[t.Same])
+		s.whole[t.Same] = whole
+	}
+	return whole && s.root.Link(t.Same, temp) == nil
 }
 
 func (s *syncer) copyFile(parent *os.Root, temp, p string, mode fs.FileMode) (err error) {

@@ -5,9 +5,11 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -276,5 +278,79 @@ func TestAFileThatChangesAtTheLastMomentIsKept(t *testing.T) {
 	}
 	if d := cmp.Diff([]string{"a=saved just now"}, tree(t, dir)); d != "" {
 		t.Error(d)
+	}
+}
+
+// What one side's file system does not take stops nothing else.
+func TestWhatThisSideDoesNotTakeIsReportedAndTheRestComesBack(t *testing.T) {
+	t.Parallel()
+	s := newSides(t, []string{"k=1", "gone=1"}, []string{"k=1", "gone=1"}, []string{"k=2", "d/x=1", "z=1"})
+	must(t, os.Mkdir(filepath.Join(s.here, syncTemp("z")), 0o755))
+	must(t, os.WriteFile(filepath.Join(s.here, syncTemp("z"), "x"), nil, 0o600)) // cannot be removed to make room
+	r := s.sync(t, false)
+	if d := cmp.Diff([]string{"z"}, pathsOf(r.Refused)); d != "" || r.Clean() {
+		t.Errorf("%s, %+v", d, r)
+	}
+	if d := cmp.Diff([]string{"d", "d/x", "k"}, r.Written); d != "" {
+		t.Error(d)
+	}
+	for _, e := range r.Base.Entries {
+		if e.Path == "z" {
+			t.Error("what was not brought back is taken for known")
+		}
+	}
+}
+
+func TestWhatCouldNotBeReadThereIsNotDeletedHere(t *testing.T) {
+	t.Parallel()
+	before := []string{"a=1", "d/b=1", "gone=1", "k=1"}
+	s := newSides(t, before, before, []string{"k=2"})
+	r, err := SyncBack(t.Context(), s.here, s.base, section(s.stream), SyncOptions{SpoolDir: s.spool, Missing: []string{"a", "d"}})
+	must(t, err)
+	if d := cmp.Diff([]string{"a=1", "d/", "d/b=1", "k=2"}, tree(t, s.here)); d != "" {
+		t.Error(d)
+	}
+	if d := cmp.Diff([]string{"a", "d"}, pathsOf(r.Refused)); d != "" {
+		t.Error(d)
+	}
+	s = newSides(t, before, before, []string{"k=2"})
+	if _, err = SyncBack(t.Context(), s.here, s.base, section(s.stream), SyncOptions{SpoolDir: s.spool, Incomplete: true}); err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff([]string{"a=1", "d/", "d/b=1", "gone=1", "k=2"}, tree(t, s.here)); d != "" {
+		t.Error(d)
+	}
+}
+
+func TestOddNamesHolesAndFurtherNamesComeBack(t *testing.T) {
+	t.Parallel()
+	if runtime.GOOS != "linux" {
+		t.Skip("needs Linux: names of any bytes, and holes")
+	}
+	there := grow(t, t.TempDir(), "l\nb=1", "caf\xe9=2", "\xff/\x01=3", "to->caf\xe9", "big="+strings.Repeat("x", 100))
+	must(t, os.Truncate(filepath.Join(there, "l\nb"), 1<<40))
+	for i := range 5 {
+		must(t, os.Link(filepath.Join(there, "big"), filepath.Join(there, fmt.Sprint("big", i))))
+	}
+	root, err := os.OpenRoot(there)
+	must(t, err)
+	defer root.Close()
+	var b bytes.Buffer
+	want, err := tarstream.Pack(t.Context(), &b, root, tarstream.Options{HardLinks: true})
+	must(t, err)
+	s := sides{here: t.TempDir(), stream: b.Bytes(), spool: t.TempDir(), base: &tarstream.Manifest{}}
+	if r := s.sync(t, false); !r.Clean() {
+		t.Errorf("%+v", r)
+	}
+	here, err := os.OpenRoot(s.here)
+	must(t, err)
+	defer here.Close()
+	got, err := tarstream.Scan(t.Context(), here, tarstream.Options{HardLinks: true})
+	must(t, err)
+	if d := cmp.Diff(want, got); d != "" {
+		t.Error(d)
+	}
+	if r := s.sync(t, false); len(r.Written) > 0 {
+		t.Errorf("a second run wrote %q", r.Written)
 	}
 }

@@ -56,9 +56,13 @@ func Index(ctx context.Context, r *io.SectionReader, opts Options) (*Contents, e
 	return c, nil
 }
 
-// CopyTo writes the content of the file at path to an empty file. Holes stay holes.
+// CopyTo writes the content of the file at path to an empty file. Holes stay
+// holes. KindExhausted: it would fill the disk.
 func (c *Contents) CopyTo(to *os.File, path string) error {
 	s := c.files[path]
+	if err := roomFor(to, sum(s.data)); err != nil {
+		return err
+	}
 	if err := pour(intoFile{to}, io.NewSectionReader(c.from, s.at, sum(s.data)), s.size, s.data); err != nil {
 		return err
 	}

@@ -28,10 +28,18 @@ type roomy struct {
 func (r *roomy) Write(p []byte) (int, error) {
 	if r.unchecked += len(p); r.unchecked > checkEvery {
 		r.unchecked = 0
-		if free, total, ok := roomOf(r.f); ok && free < min(total/reservedShare, maxReserved) {
-			return 0, extensions.Errorf(extensions.KindExhausted, "it is larger than the disk of %s has room for: only %d MiB are free", r.f.Name(), free>>20).
-				WithRemedy("free some disk space there, or remove what is not needed in the sandbox")
+		if err := roomFor(r.f, checkEvery); err != nil {
+			return 0, err
 		}
 	}
 	return r.f.Write(p)
+}
+
+func roomFor(f *os.File, n int64) error {
+	free, total, ok := roomOf(f)
+	if !ok || n < checkEvery || free-n >= min(total/reservedShare, maxReserved) {
+		return nil
+	}
+	return extensions.Errorf(extensions.KindExhausted, "there is no room for it: of the disk of %s, %d MiB are free", f.Name(), free>>20).
+		WithRemedy("free some disk space there, or remove what is not needed in the sandbox")
 }
