@@ -37,7 +37,7 @@ func Index(ctx context.Context, r *io.SectionReader, opts Options) (*Contents, e
 			c.files[e.Path] = c.files[e.Same]
 			return nil
 		}
-		c.files[e.Path] = stored{u.in.raw.n, e.Size, u.in.extents()}
+		c.files[e.Path] = stored{u.in.Offset(), e.Size, u.in.extents()}
 		h := newContentHash()
 		if err := u.in.content(h); err != nil {
 			return u.broken(err)

@@ -6,9 +6,9 @@ import (
 	"io"
 )
 
-// reader reads entries as archive/tar does, with the holes of sparse files
+// Reader reads entries as archive/tar does, with the holes of sparse files
 // known instead of expanded.
-type reader struct {
+type Reader struct {
 	raw  *counted
 	tr   *tar.Reader
 	size int64
@@ -29,14 +29,15 @@ func (c *counted) Read(p []byte) (int, error) {
 	return n, err
 }
 
-func newReader(r io.Reader) *reader {
+// NewReader begins a stream. Its names and links are not checked: see Unpack.
+func NewReader(r io.Reader) *Reader {
 	raw := &counted{r: r}
-	return &reader{raw: raw, tr: tar.NewReader(raw)}
+	return &Reader{raw: raw, tr: tar.NewReader(raw)}
 }
 
-// next moves to the next entry; its size is that of the file with its holes.
-// A sparse file whose map is not in its header is errSparse.
-func (r *reader) next() (*tar.Header, error) {
+// Next moves to the next entry; its size is that of the file with its holes.
+// A sparse file whose map is not in its header is ErrSparse.
+func (r *Reader) Next() (*tar.Header, error) {
 	if _, err := io.CopyN(io.Discard, r.raw, r.rest); err != nil {
 		return nil, io.ErrUnexpectedEOF
 	}
@@ -54,7 +55,7 @@ func (r *reader) next() (*tar.Header, error) {
 	}
 	var ok bool
 	if r.data, ok = extentsOf(h); !ok {
-		return nil, errSparse
+		return nil, ErrSparse
 	}
 	// archive/tar would fill the holes byte by byte: what is left of this entry
 	// is read past it.
@@ -64,10 +65,14 @@ func (r *reader) next() (*tar.Header, error) {
 	return h, nil
 }
 
-var errSparse = errors.New("a sparse file comes in a form that is not read here")
+// ErrSparse refuses an entry.
+var ErrSparse = errors.New("a sparse file comes in a form that is not read here")
+
+// Offset is how much of the stream was read.
+func (r *Reader) Offset() int64 { return r.raw.n }
 
 // extents are those of the entry's file.
-func (r *reader) extents() []extent {
+func (r *Reader) extents() []extent {
 	if r.data == nil {
 		return whole(r.size)
 	}
@@ -75,7 +80,7 @@ func (r *reader) extents() []extent {
 }
 
 // content gives the entry's content to to.
-func (r *reader) content(to sink) error {
+func (r *Reader) content(to sink) error {
 	if r.data == nil {
 		return pour(to, r.tr, r.size, whole(r.size))
 	}

@@ -78,7 +78,7 @@ func makeTop(root *os.Root, dir string, opts Options) (*os.Root, error) {
 type unpacker struct {
 	ctx   context.Context
 	opts  Options
-	in    *reader
+	in    *Reader
 	tree  *tree
 	place func(e *Entry, mtime time.Time) error // takes an entry that was found good
 	seen  map[string]Type                       // every path of the stream, parents it only implies too
@@ -96,7 +96,7 @@ func newUnpacker(ctx context.Context, opts Options, t *tree) *unpacker {
 func (u *unpacker) run(r io.Reader) error {
 	limit := u.opts.MaxBytes + int64(u.opts.MaxEntries)*headerBytes + 1<<20
 	raw := &io.LimitedReader{R: ctxReader{u.ctx, r}, N: limit}
-	u.in = newReader(raw)
+	u.in = NewReader(raw)
 	err := u.entries()
 	if err == nil {
 		err = u.broken(endsHere(raw))
@@ -112,10 +112,10 @@ func (u *unpacker) entries() error {
 		if err := u.ctx.Err(); err != nil {
 			return err
 		}
-		before := u.in.raw.n
-		h, err := u.in.next()
+		before := u.in.Offset()
+		h, err := u.in.Next()
 		if err == io.EOF {
-			if u.in.raw.n-before < endBytes {
+			if u.in.Offset()-before < endBytes {
 				return u.broken(io.ErrUnexpectedEOF)
 			}
 			return nil
@@ -166,7 +166,7 @@ func (u *unpacker) broken(err error) error {
 		return nil
 	case errors.As(err, &ours), u.ctx.Err() != nil:
 		return err
-	case errors.Is(err, errSparse), errors.Is(err, tar.ErrHeader), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, tar.ErrFieldTooLong), errors.Is(err, errTrailing):
+	case errors.Is(err, ErrSparse), errors.Is(err, tar.ErrHeader), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, tar.ErrFieldTooLong), errors.Is(err, errTrailing):
 		return extensions.Errorf(extensions.KindInvalid, "this is not a whole tar stream: %w", err).
 			WithRemedy("Give an uncompressed tar archive, from its beginning to its end.")
 	}
