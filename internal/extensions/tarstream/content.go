@@ -94,3 +94,10 @@ func (c *contentHash) digest() string {
 	all.Write(c.data.Sum(nil))
 	return hex.EncodeToString(all.Sum(nil))
 }
+
+// ContentDigest is the Entry.SHA256 of a file with this content.
+func ContentDigest(content []byte) string {
+	h := newContentHash()
+	_, _ = h.Write(content)
+	return h.digest()
+}

@@ -38,12 +38,9 @@ func Index(ctx context.Context, r *io.SectionReader, opts Options) (*Contents, e
 			return nil
 		}
 		c.files[e.Path] = stored{u.in.Offset(), e.Size, u.in.extents()}
-		h := newContentHash()
-		if err := u.in.content(h); err != nil {
-			return u.broken(err)
-		}
-		e.SHA256 = h.digest()
-		return nil
+		var err error
+		e.SHA256, err = u.in.Digest()
+		return u.broken(err)
 	}
 	if err := u.run(io.NewSectionReader(r, 0, r.Size())); err != nil {
 		return nil, err

@@ -4,6 +4,7 @@ import (
 	"archive/tar"
 	"errors"
 	"io"
+	"os"
 )
 
 // Reader reads entries as archive/tar does, with the holes of sparse files
@@ -89,4 +90,22 @@ func (r *Reader) content(to sink) error {
 	err := pour(to, data, r.size, r.data)
 	r.rest -= before - data.N
 	return err
+}
+
+// WriteTo writes the current entry's content, holes as zeros: ask for its size first.
+func (r *Reader) WriteTo(w io.Writer) (int64, error) { return r.size, r.content(filled{w}) }
+
+// CopyTo writes the current entry's content to an empty file, holes as holes.
+func (r *Reader) CopyTo(f *os.File) error {
+	if err := r.content(intoFile{f}); err != nil {
+		return err
+	}
+	return intoFile{f}.end(r.size)
+}
+
+// Digest reads the current entry's content for its Entry.SHA256.
+func (r *Reader) Digest() (string, error) {
+	h := newContentHash()
+	err := r.content(h)
+	return h.digest(), err
 }
