@@ -73,7 +73,7 @@ func TestHolesDoNotComeOutAsZeros(t *testing.T) {
 	s := newSite(t)
 	b := s.open(t)
 	h := s.several(t, b, "web")
-	r := run(t, b, h, extensions.ExecRequest{Shell: "mkdir -p holes/d && cd holes && echo 1 >a && truncate -s 1T 'd/h *'"})
+	r := run(t, b, h, extensions.ExecRequest{Shell: "mkdir -p holes/d && cd holes && echo 1 >a && truncate -s 1024G 'd/h *'"})
 	if r.ExitCode != 0 {
 		t.Fatalf("%s", r.Stderr)
 	}

@@ -42,12 +42,12 @@ func (r *Relay) Put(h tar.Header, from *Reader) error {
 	if r.room < 0 {
 		return r.sparse(h, from)
 	}
-	if holes := h.Size - sum(from.data); holes > r.room {
+	holes := h.Size - sum(from.data)
+	if holes > r.room {
 		return extensions.Errorf(extensions.KindInvalid, "%s consists of %d MiB of holes, which cannot be kept as holes there and would have to be written out", Quote(h.Name), holes>>20).
 			WithRemedy("make it smaller, or leave it out with an ignore file")
-	} else {
-		r.room -= holes
 	}
+	r.room -= holes
 	if err := r.tw.WriteHeader(&h); err != nil {
 		return err
 	}

@@ -114,7 +114,7 @@ func (u *unpacker) entries() error {
 		}
 		before := u.in.Offset()
 		h, err := u.in.Next()
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			if u.in.Offset()-before < endBytes {
 				return u.broken(io.ErrUnexpectedEOF)
 			}

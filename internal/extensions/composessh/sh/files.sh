@@ -102,6 +102,23 @@ in.copy)
 	[ "$code" = 0 ] || stopped
 	;;
 out.tar)
+	# sift runs inside: "holed FILE" prints something where a file is mostly holes,
+	# "pack FILES" archives the others.
+	sift='
+		way=$1; shift
+		for f; do
+			shift
+			holed=
+			if [ -f "$f" ] && [ ! -h "$f" ] && at=$(stat -c "%b %s" -- "$f" 2>/dev/null) && [ "${at##* }" -gt 536870912 ]; then
+				[ "$((${at%% *} * 1024))" -ge "${at##* }" ] || holed=yes
+			fi
+			case $way$holed in
+			pack) set -- "$@" "$f" ;;
+			packyes) printf "tar: left out, it is mostly holes: %s\n" "$f" >&2 ;;
+			holedyes) echo yes ;;
+			esac
+		done
+		[ "$#" = 0 ] || exec tar -cf - -- "$@"'
 	# 44 and 45 are this script's own: nothing there, not to be entered. GNU tar
 	# keeps holes. The others would write them out: files that are mostly holes
 	# stay behind, and are told.
@@ -112,26 +129,21 @@ out.tar)
 				export LC_ALL
 				if [ ! -h "$1" ] && [ -d "$1" ]; then
 					cd -- "$1" || exit 45
-					set -- .
+					set -- . "$2"
 				else
 					[ -e "$1" ] || [ -h "$1" ] || exit 44
 					d=${1%/*}
 					cd -- "${d:-/}" || exit 45
-					set -- "./${1##*/}"
+					set -- "./${1##*/}" "$2"
 				fi
 				case $(tar --version 2>/dev/null) in
 				*GNU*) exec tar -S --format=posix --sparse-version=0.1 -cf - "$1" ;;
 				esac
-				holes=$(find "$1" -type f -size +524288k 2>/dev/null | while IFS= read -r f; do
-					at=$(stat -c "%b %s" "$f" 2>/dev/null) || continue
-					[ "$((${at%% *} * 1024))" -ge "${at##* }" ] || printf "%s\n" "$f"
-				done)
-				[ -n "$holes" ] || exec tar -cf - "$1"
-				printf "tar: left out, for they are mostly holes: %s\n" "$holes" >&2
-				printf "%s\n" "$holes" | sed "s/[][*?\\]/?/g" | tar -X - -cf - "$1"
-				code=$?
-				[ "$code" != 0 ] || exit 1
-				exit "$code"' sh "$path" </dev/null || code=$?
+				if find "$1" -type f -size +524288k -exec sh -c "$2" sh holed {} \; 2>/dev/null | grep -q .; then
+					find "$1" ! -type d -exec sh -c "$2" sh pack {} +
+					exit 1
+				fi
+				exec tar -cf - "$1"' sh "$path" "$sift" </dev/null || code=$?
 			echo "exit ${code:-0}" >&2
 		} 2>&1 >&5 | tail -c 6000)
 	} 5>&1
