@@ -43,11 +43,14 @@ func (e *Engine) SyncBack(ctx context.Context, rec Receipt) (changed, conflicts 
 		return nil, nil, err
 	}
 	row.Handle = h
-	got, err := e.syncBack(ctx, b, row, dir)
+	got, err := e.fetch(ctx, b, row)
 	if err != nil {
 		return nil, nil, err
 	}
 	defer got.release()
+	if err := e.land(ctx, &got, row, dir); err != nil {
+		return nil, nil, err
+	}
 	if known {
 		err = e.moveBase(ctx, row, got.report)
 	}
@@ -75,12 +78,13 @@ func (e *Engine) moveBase(ctx context.Context, row ledger.Sandbox, report worksp
 	return err
 }
 
-// synced is one finished transfer. The stream is kept until it is clear that
-// nothing in it is lost.
+// synced is one transfer. The stream is kept until it is clear that nothing in
+// it is lost.
 type synced struct {
-	report workspace.Report
 	stream *os.File
-	done   func() // with the folder that the stream is in
+	done   func()                 // with the folder that the stream is in
+	lacks  *extensions.Incomplete // nil where the stream has all
+	report workspace.Report
 }
 
 func (s synced) release() {
@@ -97,8 +101,8 @@ func (s synced) left() []string {
 	return out
 }
 
-// syncBack downloads the workspace and merges it into dir.
-func (e *Engine) syncBack(ctx context.Context, b *opened, row ledger.Sandbox, into string) (synced, error) {
+// fetch downloads the workspace as it is.
+func (e *Engine) fetch(ctx context.Context, b *opened, row ledger.Sandbox) (synced, error) {
 	x, err := power[extensions.FileTransfer](e, b, extensions.PowerFiles)
 	if err != nil {
 		return synced{}, err
@@ -114,24 +118,40 @@ func (e *Engine) syncBack(ctx context.Context, b *opened, row ledger.Sandbox, in
 	}
 	got := synced{stream: stream, done: done}
 	c := call{op: "download", binding: b.binding.ID, id: row.ID, timeout: timeoutProvision, once: true}
-	err = e.invoke(ctx, c, func(ctx context.Context) error { return x.Download(ctx, row.Handle, ".", stream) })
-	if err == nil {
-		_, err = stream.Seek(0, io.SeekStart)
-	}
-	var base *tarstream.Manifest
-	if err == nil && len(row.WorkspaceBase) > 0 {
-		var m tarstream.Manifest
-		m, err = workspace.DecodeBase(row.WorkspaceBase)
-		base = &m
-	}
-	if err == nil {
-		got.report, err = workspace.SyncBack(ctx, into, base, stream, workspace.SyncOptions{SpoolDir: e.spoolDir()})
-	}
+	err = e.invoke(ctx, c, func(ctx context.Context) error {
+		err := x.Download(ctx, row.Handle, ".", tarstream.WithRoom(stream))
+		if errors.As(err, &got.lacks) {
+			return nil
+		}
+		return err
+	})
 	if err != nil {
 		got.release()
 		return synced{}, err
 	}
 	return got, nil
+}
+
+// land brings what was fetched into dir.
+func (e *Engine) land(ctx context.Context, s *synced, row ledger.Sandbox, dir string) error {
+	var base *tarstream.Manifest
+	if len(row.WorkspaceBase) > 0 {
+		m, err := workspace.DecodeBase(row.WorkspaceBase)
+		if err != nil {
+			return err
+		}
+		base = &m
+	}
+	size, err := s.stream.Seek(0, io.SeekEnd)
+	if err != nil {
+		return err
+	}
+	opts := workspace.SyncOptions{SpoolDir: e.spoolDir()}
+	if s.lacks != nil {
+		opts.Missing, opts.Incomplete = s.lacks.Paths, s.lacks.More
+	}
+	s.report, err = workspace.SyncBack(ctx, dir, base, io.NewSectionReader(s.stream, 0, size), opts)
+	return err
 }
 
 // keep moves the sandbox's own copy to where people find it.
@@ -144,9 +164,10 @@ func (e *Engine) keep(s synced, id ID) (string, error) {
 	return to, os.Rename(s.stream.Name(), to)
 }
 
-// syncBeforeEnd brings a mirrored workspace back before its sandbox ends. A
-// failure stops the end, unless there is nothing to bring back any more: work
-// is not thrown away silently.
+// syncBeforeEnd brings a mirrored workspace back before its sandbox ends. What
+// cannot be had at all stops the end, unless there is nothing to bring back any
+// more: work is not thrown away silently. What was had and has no place here is
+// kept and told, and stops nothing: the sandbox's deadline would not wait.
 func (e *Engine) syncBeforeEnd(ctx context.Context, b *opened, row ledger.Sandbox, dir string, report *DestroyReport) error {
 	if dir == "" || row.Handle.IsZero() {
 		return nil
@@ -160,7 +181,7 @@ func (e *Engine) syncBeforeEnd(ctx context.Context, b *opened, row ledger.Sandbo
 			Detail: fmt.Sprintf("%s had ended already (%s), so changes made in it since the last sync are lost.", row.ID, o.Phase)})
 		return nil
 	}
-	got, err := e.syncBack(ctx, b, row, dir)
+	got, err := e.fetch(ctx, b, row)
 	if err != nil {
 		var x *extensions.Error
 		if errors.As(err, &x) && x.Remedy == "" {
@@ -169,16 +190,45 @@ func (e *Engine) syncBeforeEnd(ctx context.Context, b *opened, row ledger.Sandbo
 		return err
 	}
 	defer got.release()
-	if got.report.Clean() {
+	merged := e.land(ctx, &got, row, dir)
+	if ctx.Err() != nil {
+		return merged
+	}
+	report.Conflicts = got.left()
+	if merged == nil && got.report.Clean() && got.lacks == nil {
 		return nil
 	}
 	kept, err := e.keep(got, row.ID)
 	if err != nil {
-		return extensions.Errorf(extensions.KindUnavailable, "files changed on both sides, and the sandbox's copy cannot be kept: %w", err).
-			WithRemedy("make room or mend the conflicts in %s, and destroy again; the sandbox still holds the work", dir)
+		return extensions.Errorf(extensions.KindUnavailable, "not all of the workspace can be brought back, and the sandbox's copy cannot be kept: %w", err).
+			WithRemedy("make room or mend the cause in %s, and destroy again; the sandbox still holds the work", dir)
 	}
-	report.Conflicts = got.left()
-	report.Notices = append(report.Notices, Notice{Summary: "Files changed on both sides were left alone",
-		Detail: fmt.Sprintf("In %s these were kept as they are here; the workspace of %s as it ended is in %s:\n  %s", dir, row.ID, kept, strings.Join(got.left(), "\n  "))})
+	report.Notices = append(report.Notices, leftNotice(got, merged, row.ID, dir, kept))
 	return nil
+}
+
+// leftNotice says what was not brought back, and where it is.
+func leftNotice(s synced, merged error, id ID, dir, kept string) Notice {
+	n := Notice{Summary: "Some files could not be brought back"}
+	var said []string
+	switch {
+	case merged != nil:
+		n.Summary = "The mirrored workspace could not be brought back"
+		said = []string{merged.Error()}
+	case len(s.report.Refused) == 0 && s.lacks == nil:
+		n.Summary = "Files changed on both sides were left alone"
+		fallthrough
+	default:
+		said = s.left()
+	}
+	if s.lacks != nil {
+		said = append(said, "in the sandbox, "+s.lacks.Error())
+	}
+	const most = 20
+	if more := len(said) - most; more > 0 {
+		said = append(said[:most:most], fmt.Sprintf("and %d more", more))
+	}
+	n.Detail = fmt.Sprintf("In %s these were kept as they are here:\n  %s\nThe workspace of %s as it ended is in %s; open it with: mkdir workspace && tar -xf %s -C workspace",
+		dir, strings.Join(said, "\n  "), id, kept, kept)
+	return n
 }

@@ -3,6 +3,7 @@ package extensions
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"net"
 	"time"
@@ -78,14 +79,37 @@ type LogRequest struct {
 }
 
 // FileTransfer moves files as tar streams of folders, regular files and
-// symbolic links. Paths are absolute inside, or relative to the workspace.
+// symbolic links; further names of a file may come as hard links to an earlier
+// entry. Names are bytes, any but "/" and NUL. Paths are absolute inside, or
+// relative to the workspace.
 type FileTransfer interface {
 	// Upload extracts tar below dir, which is made if missing. Entries that
 	// would leave dir are KindInvalid and nothing more is written.
 	Upload(ctx context.Context, h Handle, dir string, tar io.Reader) error
 	// Download writes path (a file, or a folder with all below it) as tar.
-	// A missing path is KindNotFound.
+	// A missing path is KindNotFound. Sockets, FIFOs and devices are left out.
+	// Where single objects cannot be had, all else comes as a whole stream and
+	// the error wraps *Incomplete.
 	Download(ctx context.Context, h Handle, path string, w io.Writer) error
+}
+
+// Incomplete is wrapped by the error of a Download whose stream is whole, but
+// lacks objects that are there.
+type Incomplete struct {
+	Paths []string // relative to the path asked for, each with all below it
+	More  bool     // the stream lacks others too, which nobody can name
+	Why   string   // what was heard of it, for people
+}
+
+func (i *Incomplete) Error() string {
+	text := fmt.Sprintf("%d objects could not be read", len(i.Paths))
+	if i.More {
+		text = "some objects could not be read"
+	}
+	if i.Why != "" {
+		text += ": " + i.Why
+	}
+	return text
 }
 
 // PortForwarder connects to a port inside.

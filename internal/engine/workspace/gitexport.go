@@ -44,9 +44,6 @@ func openGit(ctx context.Context, loc location, ref string, opts Options) (*Sour
 	return s, nil
 }
 
-// kindUnfit stands in for git's own kind where a stream cannot hold the name.
-const kindUnfit = "unfit"
-
 // object is one line of ls-tree.
 type object struct{ mode, kind, hash, path string }
 
@@ -95,11 +92,7 @@ func parseObject(line string) (object, error) {
 				WithRemedy("Do not use this repository: no ordinary commit can hold such a path.")
 		}
 	}
-	o := object{f[0], f[1], f[2], path}
-	if strings.ContainsAny(path, "\n\r") {
-		o.kind = kindUnfit
-	}
-	return o, nil
+	return object{f[0], f[1], f[2], path}, nil
 }
 
 // export writes the tree's objects, read from one cat-file, as a tar stream.
@@ -144,9 +137,6 @@ func exportObject(tw *tarstream.Writer, r *bufio.Reader, o object) error {
 	switch o.kind {
 	case "tree":
 		return tw.Dir(o.path, 0o755)
-	case kindUnfit:
-		tw.Skip(o.path, "a name with a line break cannot be carried")
-		return nil
 	case "commit":
 		tw.Skip(o.path, "the submodule is not fetched")
 		return tw.Dir(o.path, 0o755)

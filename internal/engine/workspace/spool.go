@@ -79,7 +79,7 @@ func spool(dir string, fill func(w io.Writer) (tarstream.Manifest, error)) (_ *S
 		}
 	}()
 	digest := tarstream.NewHasher()
-	w := bufio.NewWriterSize(io.MultiWriter(f, digest), 256<<10)
+	w := bufio.NewWriterSize(io.MultiWriter(tarstream.WithRoom(f), digest), 256<<10)
 	if s.manifest, err = fill(w); err != nil {
 		return nil, err
 	}

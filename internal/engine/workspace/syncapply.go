@@ -3,7 +3,6 @@ package workspace
 import (
 	"cmp"
 	"errors"
-	"io"
 	"io/fs"
 	"os"
 	"path"
@@ -156,7 +155,12 @@ func (s *syncer) write(p string, t, here tarstream.Entry, exists bool) error {
 	case tarstream.TypeSymlink:
 		err = s.place(parent, p, here, exists, func(temp string) error { return parent.Symlink(t.Link, temp) })
 	default:
-		err = s.place(parent, p, here, exists, func(temp string) error { return s.copyFile(parent, temp, p, fileMode(t, here, exists)) })
+		err = s.place(parent, p, here, exists, func(temp string) error {
+			if s.linked(t, path.Join(path.Dir(p), temp)) {
+				return nil
+			}
+			return s.copyFile(parent, temp, p, fileMode(t, here, exists))
+		})
 	}
 	if errors.Is(err, errMoved) {
 		return s.conflict(p, "it changed here just now")
@@ -229,18 +233,28 @@ func (s *syncer) place(parent *os.Root, p string, before tarstream.Entry, had bo
 	return err
 }
 
-func (s *syncer) copyFile(parent *os.Root, temp, p string, mode fs.FileMode) (err error) {
-	from, err := s.stage.Open(p) // private, and p is a regular file there
-	if err != nil {
-		return err
+// linked makes temp one more name of the file that t is a further name of, where
+// that is here as it is there: a thousand names take the room of one.
+func (s *syncer) linked(t tarstream.Entry, temp string) bool {
+	if t.Same == "" {
+		return false
 	}
-	defer from.Close()
+	whole, known := s.whole[t.Same]
+	if !known {
+		here, ok, err := s.look(t.Same)
+		whole = err == nil && ok && equal(here, s.there[t.Same])
+		s.whole[t.Same] = whole
+	}
+	return whole && s.root.Link(t.Same, temp) == nil
+}
+
+func (s *syncer) copyFile(parent *os.Root, temp, p string, mode fs.FileMode) (err error) {
 	to, err := parent.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
 	if err != nil {
 		return err
 	}
 	defer func() { err = cmp.Or(err, to.Close()) }()
-	if _, err := io.Copy(to, from); err != nil {
+	if err := s.copy.CopyTo(to, p); err != nil {
 		return err
 	}
 	return to.Sync()
@@ -258,14 +272,11 @@ func syncTemp(name string) string {
 
 func isSyncTemp(p string) bool { return strings.HasPrefix(path.Base(p), syncTempPrefix) }
 
+// failed reports what this side does not take; what lies below it waits with it.
 func (s *syncer) failed(what, p string, err error) error {
 	if s.ctx.Err() != nil {
 		return s.ctx.Err()
 	}
-	var ours *extensions.Error
-	if errors.As(err, &ours) {
-		return err
-	}
-	return extensions.Errorf(extensions.KindInvalid, "bringing the workspace back stopped: cannot %s %q: %w", what, extensions.Clean(p, 300), bare(err)).
-		WithRemedy("Fix that, then bring it back again: what is done already is not repeated.")
+	s.blocked[p] = true
+	return s.refuse(p, "cannot "+what+" it here: "+extensions.Clean(bare(err).Error(), 300))
 }

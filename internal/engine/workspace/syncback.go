@@ -15,12 +15,16 @@ import (
 
 // SyncOptions are a SyncBack's surroundings.
 type SyncOptions struct {
-	// SpoolDir holds the sandbox's copy while it is compared, and the lock
-	// that keeps two calls for one folder apart. Made with 0700 if missing.
-	SpoolDir   string
-	MaxBytes   int64 // as in Options
-	MaxEntries int
-	DryRun     bool // report only
+	// SpoolDir holds the lock that keeps two calls for one folder apart. Made
+	// with 0700 if missing.
+	SpoolDir string
+	DryRun   bool // report only
+	// Missing are paths of the sandbox that its stream lacks, each with all
+	// below it: there, but not to be had. They are reported and left alone here.
+	Missing []string
+	// Incomplete says that the stream lacks more, and nobody knows what: nothing
+	// is deleted here.
+	Incomplete bool
 }
 
 // Report tells what SyncBack did, or with DryRun would do. Paths are relative,
@@ -29,7 +33,7 @@ type Report struct {
 	Written   []string // files, links and folders made or replaced
 	Deleted   []string
 	Conflicts []Conflict // changed on both sides; the local side was kept
-	Refused   []Conflict // changed there in a way that is never brought back
+	Refused   []Conflict // changed there and not brought back: by rule, or because this side does not take it
 	// Base is what the next call has to start from; empty without a base.
 	Base tarstream.Manifest
 }
@@ -50,13 +54,15 @@ func (r Report) Clean() bool { return len(r.Conflicts) == 0 && len(r.Refused) ==
 // Files are equal by content and by the owner's execute bit. Without a base
 // only what is new is created, and nothing is deleted. Ignored paths are
 // neither written nor deleted. A second call with the same stream changes
-// nothing; after a crash it finishes the work.
+// nothing; after a crash it finishes the work. What this side does not take (a
+// name its file system refuses, a folder without permission, a full disk) is
+// reported, and the rest goes on.
 //
 // Never brought back: links that may lead out of the folder, and what git
 // would run or obey here (see guard). An empty workspace deletes nothing, a
 // stream without its end mark is refused.
-func SyncBack(ctx context.Context, dir string, base *tarstream.Manifest, tar io.Reader, opts SyncOptions) (Report, error) {
-	s := &syncer{ctx: ctx, dry: opts.DryRun, hasBase: base != nil}
+func SyncBack(ctx context.Context, dir string, base *tarstream.Manifest, tar *io.SectionReader, opts SyncOptions) (Report, error) {
+	s := &syncer{ctx: ctx, dry: opts.DryRun, hasBase: base != nil, noDelete: opts.Incomplete, missing: map[string]bool{}}
 	if base != nil {
 		s.base = index(*base)
 	}
@@ -76,7 +82,7 @@ func SyncBack(ctx context.Context, dir string, base *tarstream.Manifest, tar io.
 }
 
 // inside does the work while the folder is locked.
-func (s *syncer) inside(dir string, tar io.Reader, opts SyncOptions) (Report, error) {
+func (s *syncer) inside(dir string, tar *io.SectionReader, opts SyncOptions) (Report, error) {
 	var err error
 	if s.root, err = os.OpenRoot(dir); err != nil {
 		return Report{}, extensions.Errorf(extensions.KindInvalid, "the workspace folder %q cannot be entered: %w", extensions.Clean(dir, 300), bare(err))
@@ -86,17 +92,14 @@ func (s *syncer) inside(dir string, tar io.Reader, opts SyncOptions) (Report, er
 		return Report{}, err
 	}
 	sweepSpool(opts.SpoolDir)
-	stage, err := os.MkdirTemp(opts.SpoolDir, spoolPrefix+"sync-*")
-	if err != nil {
-		return Report{}, fmt.Errorf("make a folder for the sandbox's copy: %w", err)
-	}
-	defer removeStage(stage)
-	if s.stage, err = os.OpenRoot(stage); err != nil {
-		return Report{}, fmt.Errorf("open the folder for the sandbox's copy: %w", err)
-	}
-	defer s.stage.Close()
-	if err := s.receive(tar, opts); err != nil {
+	if err := s.receive(tar); err != nil {
 		return Report{}, err
+	}
+	for _, p := range opts.Missing {
+		if !s.ignore.skip(p, false) {
+			s.missing[p] = true
+			_ = s.refuse(p, "it could not be read in the sandbox")
+		}
 	}
 	if err = s.run(); err == nil && !opts.DryRun {
 		s.report.Base = s.nextBase()
@@ -123,42 +126,16 @@ func lockFolder(ctx context.Context, dir, spool string) (func(), error) {
 	return func() { _ = lock.Release() }, nil
 }
 
-// removeStage opens folders first that came without write permission.
-func removeStage(stage string) {
-	_ = filepath.WalkDir(stage, func(p string, d os.DirEntry, err error) error {
-		if d != nil && d.IsDir() {
-			_ = os.Chmod(p, 0o700) //nolint:gosec // a folder, and it has to be entered
-		}
-		return nil
-	})
-	_ = os.RemoveAll(stage)
-}
+// maxSynced bounds the memory that comparing takes, some 500 bytes for each.
+const maxSynced = 1_000_000
 
-func (s *syncer) receive(tar io.Reader, opts SyncOptions) error {
-	m, err := tarstream.Unpack(s.ctx, tar, s.stage, ".", tarstream.Options{
-		MaxBytes: opts.MaxBytes, MaxEntries: opts.MaxEntries, Skip: s.ignore.skip,
-	})
-	if err != nil {
+func (s *syncer) receive(tar *io.SectionReader) (err error) {
+	// The stream is here already, so it bounds all that can come of it.
+	opts := tarstream.Options{MaxBytes: tar.Size(), MaxEntries: maxSynced, Skip: s.ignore.skip}
+	if s.copy, err = tarstream.Index(s.ctx, tar, opts); err != nil {
 		return fmt.Errorf("read the sandbox's workspace: %w", err)
 	}
-	s.there = index(m)
-	return s.openUp(m)
-}
-
-// openUp makes the private copy readable, whatever modes came with it.
-func (s *syncer) openUp(m tarstream.Manifest) error {
-	for _, e := range m.Entries { // parents first
-		mode := e.Mode | 0o600
-		if e.Type == tarstream.TypeDir {
-			mode |= 0o700
-		}
-		if e.Type == tarstream.TypeSymlink || mode == e.Mode {
-			continue
-		}
-		if err := s.stage.Chmod(e.Path, mode); err != nil {
-			return fmt.Errorf("prepare the sandbox's copy: %w", err)
-		}
-	}
+	s.there = index(s.copy.Manifest)
 	return nil
 }
 

@@ -5,8 +5,11 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"io"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -43,9 +46,13 @@ func newSides(t *testing.T, base, here, there []string) sides {
 
 func (s sides) sync(t *testing.T, dry bool) Report {
 	t.Helper()
-	r, err := SyncBack(t.Context(), s.here, s.base, bytes.NewReader(s.stream), SyncOptions{SpoolDir: s.spool, DryRun: dry})
+	r, err := SyncBack(t.Context(), s.here, s.base, section(s.stream), SyncOptions{SpoolDir: s.spool, DryRun: dry})
 	must(t, err)
 	return r
+}
+
+func section(b []byte) *io.SectionReader {
+	return io.NewSectionReader(bytes.NewReader(b), 0, int64(len(b)))
 }
 
 func pathsOf(cs []Conflict) []string {
@@ -138,7 +145,7 @@ func TestAStreamThatStopsEarlyDeletesNothing(t *testing.T) {
 	t.Parallel()
 	s := newSides(t, []string{"a=1", "b=1"}, []string{"a=1", "b=1"}, []string{"a=1", "b=1"})
 	for cut := 0; cut < len(s.stream); cut += 512 {
-		_, err := SyncBack(t.Context(), s.here, s.base, bytes.NewReader(s.stream[:cut]), SyncOptions{SpoolDir: s.spool})
+		_, err := SyncBack(t.Context(), s.here, s.base, section(s.stream[:cut]), SyncOptions{SpoolDir: s.spool})
 		if cut < 2*1024+1024 && !extensions.IsKind(err, extensions.KindInvalid) {
 			t.Errorf("cut at %d: got %v", cut, err)
 		}
@@ -182,10 +189,10 @@ func TestAMissingFolderAndACancelledContext(t *testing.T) {
 	s := newSides(t, []string{"a=1"}, []string{"a=1"}, []string{"a=2"})
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := SyncBack(ctx, s.here, s.base, bytes.NewReader(s.stream), SyncOptions{SpoolDir: s.spool}); !errors.Is(err, context.Canceled) {
+	if _, err := SyncBack(ctx, s.here, s.base, section(s.stream), SyncOptions{SpoolDir: s.spool}); !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled: %v", err)
 	}
-	if _, err := SyncBack(t.Context(), s.here+"/none", s.base, bytes.NewReader(s.stream), SyncOptions{SpoolDir: s.spool}); !extensions.IsKind(err, extensions.KindInvalid) {
+	if _, err := SyncBack(t.Context(), s.here+"/none", s.base, section(s.stream), SyncOptions{SpoolDir: s.spool}); !extensions.IsKind(err, extensions.KindInvalid) {
 		t.Errorf("missing: %v", err)
 	}
 	if d := cmp.Diff([]string{"a=1"}, tree(t, s.here)); d != "" {
@@ -271,5 +278,79 @@ func TestAFileThatChangesAtTheLastMomentIsKept(t *testing.T) {
 	}
 	if d := cmp.Diff([]string{"a=saved just now"}, tree(t, dir)); d != "" {
 		t.Error(d)
+	}
+}
+
+// What one side's file system does not take stops nothing else.
+func TestWhatThisSideDoesNotTakeIsReportedAndTheRestComesBack(t *testing.T) {
+	t.Parallel()
+	s := newSides(t, []string{"k=1", "gone=1"}, []string{"k=1", "gone=1"}, []string{"k=2", "d/x=1", "z=1"})
+	must(t, os.Mkdir(filepath.Join(s.here, syncTemp("z")), 0o755))
+	must(t, os.WriteFile(filepath.Join(s.here, syncTemp("z"), "x"), nil, 0o600)) // cannot be removed to make room
+	r := s.sync(t, false)
+	if d := cmp.Diff([]string{"z"}, pathsOf(r.Refused)); d != "" || r.Clean() {
+		t.Errorf("%s, %+v", d, r)
+	}
+	if d := cmp.Diff([]string{"d", "d/x", "k"}, r.Written); d != "" {
+		t.Error(d)
+	}
+	for _, e := range r.Base.Entries {
+		if e.Path == "z" {
+			t.Error("what was not brought back is taken for known")
+		}
+	}
+}
+
+func TestWhatCouldNotBeReadThereIsNotDeletedHere(t *testing.T) {
+	t.Parallel()
+	before := []string{"a=1", "d/b=1", "gone=1", "k=1"}
+	s := newSides(t, before, before, []string{"k=2"})
+	r, err := SyncBack(t.Context(), s.here, s.base, section(s.stream), SyncOptions{SpoolDir: s.spool, Missing: []string{"a", "d"}})
+	must(t, err)
+	if d := cmp.Diff([]string{"a=1", "d/", "d/b=1", "k=2"}, tree(t, s.here)); d != "" {
+		t.Error(d)
+	}
+	if d := cmp.Diff([]string{"a", "d"}, pathsOf(r.Refused)); d != "" {
+		t.Error(d)
+	}
+	s = newSides(t, before, before, []string{"k=2"})
+	if _, err = SyncBack(t.Context(), s.here, s.base, section(s.stream), SyncOptions{SpoolDir: s.spool, Incomplete: true}); err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff([]string{"a=1", "d/", "d/b=1", "gone=1", "k=2"}, tree(t, s.here)); d != "" {
+		t.Error(d)
+	}
+}
+
+func TestOddNamesHolesAndFurtherNamesComeBack(t *testing.T) {
+	t.Parallel()
+	if runtime.GOOS != "linux" {
+		t.Skip("needs Linux: names of any bytes, and holes")
+	}
+	there := grow(t, t.TempDir(), "l\nb=1", "caf\xe9=2", "\xff/\x01=3", "to->caf\xe9", "big="+strings.Repeat("x", 100))
+	must(t, os.Truncate(filepath.Join(there, "l\nb"), 1<<40))
+	for i := range 5 {
+		must(t, os.Link(filepath.Join(there, "big"), filepath.Join(there, fmt.Sprint("big", i))))
+	}
+	root, err := os.OpenRoot(there)
+	must(t, err)
+	defer root.Close()
+	var b bytes.Buffer
+	want, err := tarstream.Pack(t.Context(), &b, root, tarstream.Options{HardLinks: true})
+	must(t, err)
+	s := sides{here: t.TempDir(), stream: b.Bytes(), spool: t.TempDir(), base: &tarstream.Manifest{}}
+	if r := s.sync(t, false); !r.Clean() {
+		t.Errorf("%+v", r)
+	}
+	here, err := os.OpenRoot(s.here)
+	must(t, err)
+	defer here.Close()
+	got, err := tarstream.Scan(t.Context(), here, tarstream.Options{HardLinks: true})
+	must(t, err)
+	if d := cmp.Diff(want, got); d != "" {
+		t.Error(d)
+	}
+	if r := s.sync(t, false); len(r.Written) > 0 {
+		t.Errorf("a second run wrote %q", r.Written)
 	}
 }

@@ -14,31 +14,35 @@ import (
 )
 
 // syncer compares three sides of each path: base (where the workspace
-// started), there (the sandbox's copy, staged) and here (the local folder).
+// started), there (the sandbox's copy) and here (the local folder).
 type syncer struct {
-	ctx     context.Context
-	root    *os.Root // here
-	stage   *os.Root // there
-	ignore  ignore
-	dry     bool
-	hasBase bool
-	base    map[string]tarstream.Entry
-	there   map[string]tarstream.Entry
-	gone    map[string]bool // deleted by now, or in a dry run taken for it
-	made    map[string]bool // folders a dry run would have made
-	blocked map[string]bool // not brought back, so neither is what lies below
-	held    map[string]bool // reported instead of brought back
-	report  Report
+	ctx      context.Context
+	root     *os.Root            // here
+	copy     *tarstream.Contents // there
+	ignore   ignore
+	dry      bool
+	hasBase  bool
+	noDelete bool // what is missing in the copy may be there all the same
+	base     map[string]tarstream.Entry
+	there    map[string]tarstream.Entry
+	gone     map[string]bool // deleted by now, or in a dry run taken for it
+	made     map[string]bool // folders a dry run would have made
+	blocked  map[string]bool // not brought back, so neither is what lies below
+	whole    map[string]bool // files with further names: are they here as they are there?
+	missing  map[string]bool // SyncOptions.Missing
+	held     map[string]bool // reported instead of brought back
+	report   Report
 }
 
 // run deletes deepest first, then writes from the top: a folder can become a
 // file and a file a folder.
 func (s *syncer) run() error {
 	changed := s.changed()
-	if s.hasBase && len(s.there) == 0 && len(s.base) > 0 {
+	if s.hasBase && !s.noDelete && len(s.there) == 0 && len(s.base) > 0 {
 		return s.refuse(".", "the sandbox's workspace is empty; nothing is deleted here")
 	}
 	s.gone, s.made, s.blocked = map[string]bool{}, map[string]bool{}, map[string]bool{}
+	s.whole = map[string]bool{}
 	for _, p := range slices.Backward(changed) {
 		if err := s.step(p, s.remove); err != nil {
 			return err
@@ -56,6 +60,9 @@ func (s *syncer) step(p string, do func(string) error) error {
 	if err := s.ctx.Err(); err != nil {
 		return err
 	}
+	if s.held[p] || s.below(s.missing, p) {
+		return nil // it is reported already
+	}
 	return do(p)
 }
 
@@ -70,7 +77,7 @@ func (s *syncer) changed() []string {
 		}
 	}
 	for p, b := range s.base {
-		if _, ok := s.there[p]; !ok && !s.ignore.skip(p, b.Type == tarstream.TypeDir) {
+		if _, ok := s.there[p]; !ok && !s.noDelete && !s.ignore.skip(p, b.Type == tarstream.TypeDir) {
 			out = append(out, p)
 		}
 	}
@@ -173,15 +180,26 @@ func (s *syncer) nextBase() tarstream.Manifest {
 }
 
 // kept reports that p, or a folder above it, was not brought back.
-func (s *syncer) kept(p string) bool {
-	for ; ; p = path.Dir(p) {
-		if s.held[p] || s.blocked[p] {
+func (s *syncer) kept(p string) bool { return s.below(s.held, p) || s.below(s.blocked, p) }
+
+// below reports that p, or a folder above it, is in the set.
+func (s *syncer) below(set map[string]bool, p string) bool {
+	for len(set) > 0 {
+		if set[p] {
 			return true
 		}
 		if p == "." {
-			return false
+			break
 		}
+		p = path.Dir(p)
 	}
+	return false
 }
 
-func shown(p string) string { return extensions.Clean(p, tarstream.MaxPathBytes) }
+// shown is a path as people read it: quoted where it would mislead.
+func shown(p string) string {
+	if extensions.Clean(p, 300) == p {
+		return p
+	}
+	return tarstream.Quote(p)
+}

@@ -27,6 +27,7 @@ type said struct {
 	Direct    []string `json:"direct"`    // addresses the host can connect to
 	Connected string   `json:"connected"` // by which tool
 	Refused   string   `json:"refused"`   // why the service did not take the connection
+	Words     string   `json:"words"`     // what an archiver complained of
 	EOF       *int64   `json:"eof"`       // the service sends no more than these bytes
 }
 

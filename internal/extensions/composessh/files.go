@@ -150,32 +150,11 @@ func (b *Backend) download(ctx context.Context, h extensions.Handle, name string
 	if err := b.take(ctx, call, t); err != nil {
 		return err
 	}
-	// Further names of one file come as links to the first; they are asked for
-	// by themselves.
-	for len(t.linked) > 0 {
-		n := min(len(t.linked), maxMore)
-		names := t.linked[:n]
-		t.linked = t.linked[n:]
-		more, err := b.transfer(ctx, h, "more", name)
-		if err != nil {
-			return err
-		}
-		var words strings.Builder
-		words.WriteString("set --")
-		for _, at := range names {
-			words.WriteString(" " + remote.Quote(at))
-		}
-		more.script = words.String() + "\n" + more.script
-		more.vars["service"] = t.service
-		if err := b.take(ctx, more, t); err != nil {
-			return err
-		}
+	if err := t.close(); err != nil {
+		return t.unwritten(err)
 	}
-	return t.close()
+	return t.lacks
 }
-
-// maxMore is how many further names are asked for at once.
-const maxMore = 200
 
 // take runs a script that prints archives and lets t have them.
 func (b *Backend) take(ctx context.Context, call insideCall, t *taking) error {
@@ -203,10 +182,32 @@ func (b *Backend) take(ctx context.Context, call insideCall, t *taking) error {
 	if err := heard.outcome(err); err != nil {
 		return err
 	}
-	if code := *heard.end.Exit; code > 1 { // 1: a file changed while it was read
-		return extensions.Errorf(extensions.KindUnavailable, "the archiver in the service %s ended with code %d", heard.end.Service, code).
+	t.service = heard.end.Service
+	switch code := *heard.end.Exit; {
+	case code == 0 || t.ended && harmless(heard.end.Words):
+		return nil
+	case t.ended && code <= 2: // the archivers' own codes; the archive goes on after what they could not read
+		t.lacks = extensions.Errorf(extensions.KindInvalid, "the rest arrived, but %w",
+			&extensions.Incomplete{More: true, Why: extensions.Clean(heard.end.Words, 4000)})
+		return nil
+	default:
+		return extensions.Errorf(extensions.KindUnavailable, "the archiver in the service %s ended with code %d: %s", t.service, code, extensions.Clean(heard.end.Words, 400)).
 			WithRemedy("look at the service: its memory, the rights of its user")
 	}
-	t.service = heard.end.Service
-	return nil
+}
+
+// harmless reports that an archiver complained of nothing but what its files did
+// while it read them.
+func harmless(words string) bool {
+	for line := range strings.SplitSeq(words, "|") { // as the script joins them
+		line = strings.TrimSpace(line)
+		ours := false
+		for _, end := range []string{"file changed as we read it", "File removed before we read it", "socket ignored", "Exiting with failure status due to previous errors"} {
+			ours = ours || strings.HasSuffix(line, end)
+		}
+		if !ours && line != "" {
+			return false
+		}
+	}
+	return words != ""
 }

@@ -27,13 +27,13 @@ func formOf(s said) form {
 // refill reads a tar stream, checks each entry wholly and writes it anew. The
 // first one that is refused ends it, with what came before whole: KindInvalid.
 func refill(ctx context.Context, in io.Reader, out io.Writer, f form) error {
-	r := &refilling{ctx: ctx, form: f, counted: &tally{ctx: ctx, r: in}, tw: tar.NewWriter(out), seen: map[string]byte{}}
-	r.tr = tar.NewReader(r.counted)
+	counted := &tally{ctx: ctx, r: in}
+	r := &refilling{ctx: ctx, form: f, counted: counted, in: tarstream.NewReader(counted), out: tarstream.NewDenseRelay(out, maxFilled), seen: map[string]byte{}}
 	err := r.run()
 	if r.inFile {
 		return err // an archive cut in a file is refused by the archiver too
 	}
-	if closed := r.tw.Close(); err == nil {
+	if closed := r.out.Close(); err == nil {
 		err = closed
 	}
 	return err
@@ -43,14 +43,18 @@ type refilling struct {
 	ctx     context.Context
 	form    form
 	counted *tally
-	tr      *tar.Reader
-	tw      *tar.Writer
+	in      *tarstream.Reader
+	out     *tarstream.Relay
 	seen    map[string]byte // type of each path, 0 for parents only implied
 	inFile  bool
 }
 
-// maxEntries bounds one transfer.
-const maxEntries = 1_000_000
+// maxEntries bounds one transfer, maxFilled the zeros that stand for holes in
+// it: not every archiver knows sparse files.
+const (
+	maxEntries = 1_000_000
+	maxFilled  = tarstream.DefaultMaxBytes
+)
 
 func (r *refilling) run() error {
 	if r.form.made && r.form.prefix != "" {
@@ -60,14 +64,14 @@ func (r *refilling) run() error {
 	}
 	for n := 0; ; n++ {
 		before := r.counted.n
-		h, err := r.tr.Next()
+		h, err := r.in.Next()
 		if errors.Is(err, io.EOF) {
 			if r.counted.n-before < 1024 {
 				return r.broken(io.ErrUnexpectedEOF)
 			}
 			return r.drained()
 		}
-		if err != nil && !errors.Is(err, tar.ErrInsecurePath) {
+		if err != nil {
 			return r.broken(err)
 		}
 		if n == maxEntries {
@@ -91,52 +95,54 @@ func (r *refilling) run() error {
 
 // put writes one entry that was found good.
 func (r *refilling) put(h *tar.Header, at string) error {
-	out := &tar.Header{Typeflag: h.Typeflag, Name: path.Join(r.form.prefix, at), Linkname: h.Linkname, Size: h.Size, Mode: h.Mode & 0o777,
-		ModTime: h.ModTime, Uid: r.form.uid, Gid: r.form.gid, Format: tar.FormatGNU}
-	if r.form.prefix == "" {
-		out.Name = "./" + at
-	}
-	if h.Typeflag == tar.TypeDir {
+	out := tar.Header{Typeflag: h.Typeflag, Name: r.name(at), Linkname: h.Linkname, Mode: h.Mode & 0o777,
+		ModTime: h.ModTime, Uid: r.form.uid, Gid: r.form.gid}
+	switch h.Typeflag {
+	case tar.TypeDir:
 		out.Name += "/"
-	}
-	if err := r.tw.WriteHeader(out); err != nil {
-		return err
-	}
-	if h.Typeflag != tar.TypeReg {
-		return nil
+	case tar.TypeLink: // checked, so it is clean
+		to, _ := entryPath(h.Linkname)
+		out.Linkname = r.name(to)
 	}
 	r.inFile = true
-	if _, err := io.Copy(r.tw, r.tr); err != nil {
+	if err := r.out.Put(out, r.in); err != nil {
 		return r.broken(err)
 	}
 	r.inFile = false
-	return r.tw.Flush()
+	return r.out.Flush()
+}
+
+// name is an entry's for the receiver.
+func (r *refilling) name(at string) string {
+	if r.form.prefix == "" {
+		return "./" + at
+	}
+	return path.Join(r.form.prefix, at)
 }
 
 // check returns an entry's clean path, "." for the folder itself.
 func (r *refilling) check(h *tar.Header) (string, error) {
 	refuse := func(why string) (string, error) {
-		return "", extensions.Errorf(extensions.KindInvalid, "the entry %q %s", extensions.Clean(h.Name, 200), why)
+		return "", extensions.Errorf(extensions.KindInvalid, "the entry %s %s", tarstream.Quote(h.Name), why)
 	}
 	at, why := entryPath(h.Name)
+	if why == "" && len(at) > tarstream.MaxPathBytes-len(r.form.prefix)-maxAround {
+		why = "has a name longer than archivers take"
+	}
 	if why != "" {
 		return refuse(why)
 	}
 	switch h.Typeflag {
-	case tar.TypeDir:
-		h.Size = 0
-	case tar.TypeReg:
-		for key := range h.PAXRecords {
-			if strings.HasPrefix(key, "GNU.sparse.") {
-				return refuse("is a sparse file")
-			}
-		}
+	case tar.TypeDir, tar.TypeReg:
 	case tar.TypeSymlink:
-		if h.Size = 0; h.Linkname == "" || len(h.Linkname) > tarstream.MaxPathBytes || strings.ContainsAny(h.Linkname, "\x00\n\r") {
+		if !fitTarget(h.Linkname) {
 			return refuse("links to a name that no file can have here")
 		}
 	case tar.TypeLink:
-		return refuse("is a hard link, which is never extracted")
+		to, why := entryPath(h.Linkname)
+		if why != "" || r.seen[to] != tar.TypeReg {
+			return refuse("is a hard link to something that is no file of this archive")
+		}
 	default:
 		return refuse("is neither folder, regular file nor symbolic link")
 	}
@@ -163,15 +169,18 @@ func (r *refilling) check(h *tar.Header) (string, error) {
 	return at, nil
 }
 
+// fitTarget reports whether a symbolic link can hold the target.
+func fitTarget(to string) bool {
+	return to != "" && len(to) <= tarstream.MaxPathBytes && !strings.ContainsRune(to, 0)
+}
+
 // entryPath is the clean relative path of an entry's name, or why it is none.
 func entryPath(name string) (at, why string) {
 	switch {
 	case name == "":
 		return "", "has no name"
-	case strings.ContainsAny(name, "\x00\n\r"):
-		return "", "has a NUL byte or a line break in its name"
-	case len(name) > tarstream.MaxPathBytes:
-		return "", "has a name longer than 4095 bytes"
+	case strings.ContainsRune(name, 0):
+		return "", "has a NUL byte in its name"
 	case strings.HasPrefix(name, "/"):
 		return "", "has an absolute name"
 	}
@@ -196,6 +205,9 @@ func entryPath(name string) (at, why string) {
 	return strings.Join(parts, "/"), ""
 }
 
+// maxAround is what an archiver may put around a name, "./" and an end.
+const maxAround = 3
+
 // drained reads what follows the archive's end: only zeros may.
 func (r *refilling) drained() error {
 	buf := make([]byte, 32<<10)
@@ -217,7 +229,7 @@ func (r *refilling) drained() error {
 
 // broken classifies a failure to read or to write the stream itself.
 func (r *refilling) broken(err error) error {
-	if errors.Is(err, tar.ErrHeader) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, tar.ErrFieldTooLong) {
+	if errors.Is(err, tarstream.ErrSparse) || errors.Is(err, tar.ErrHeader) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, tar.ErrFieldTooLong) {
 		return extensions.Errorf(extensions.KindInvalid, "this is not a whole tar stream: %w", err).
 			WithRemedy("give an uncompressed tar archive, from its beginning to its end")
 	}

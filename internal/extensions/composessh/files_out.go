@@ -17,21 +17,27 @@ import (
 // its headers but name, type, mode, time and target gets through.
 type taking struct {
 	ctx     context.Context
-	tw      *tar.Writer
-	linked  []string // further names of files already sent
+	to      *writing
+	out     *tarstream.Relay
 	service string
 	entries int
+	lacks   error
+	ended   bool // an archive came to its end
 	// broken: the fault is in the archive or in writing it on, whatever became
 	// of the script.
 	broken bool
-	seen   map[string]bool
+	seen   map[string]byte // type of each path
 }
+
+// maxTaken bounds one download, by the memory that its names take.
+const maxTaken = 4_000_000
 
 func newTaking(ctx context.Context, w io.Writer) *taking {
-	return &taking{ctx: ctx, tw: tar.NewWriter(w), seen: map[string]bool{}}
+	to := &writing{w: w}
+	return &taking{ctx: ctx, to: to, out: tarstream.NewRelay(to), seen: map[string]byte{}}
 }
 
-func (t *taking) close() error { return t.tw.Close() }
+func (t *taking) close() error { return t.out.Close() }
 
 // read takes archives, one after the other, to the stream's end.
 func (t *taking) read(in io.Reader, heard *hearing) error {
@@ -42,7 +48,7 @@ func (t *taking) read(in io.Reader, heard *hearing) error {
 			return nil
 		}
 		counted := &tally{ctx: t.ctx, r: buffered}
-		tr := tar.NewReader(counted)
+		tr := tarstream.NewReader(counted)
 		for head := start; ; head = false {
 			before := counted.n
 			h, err := tr.Next()
@@ -50,9 +56,10 @@ func (t *taking) read(in io.Reader, heard *hearing) error {
 				if counted.n-before < 1024 {
 					return t.refuse("is cut off")
 				}
+				t.ended = true
 				break
 			}
-			if err != nil && !errors.Is(err, tar.ErrInsecurePath) {
+			if err != nil {
 				return t.unread(err)
 			}
 			if head {
@@ -86,59 +93,50 @@ func skipZeros(r *bufio.Reader) bool {
 	}
 }
 
-func (t *taking) entry(h *tar.Header, body io.Reader, strip string) error {
-	if t.entries++; t.entries > maxEntries {
+func (t *taking) entry(h *tar.Header, from *tarstream.Reader, strip string) error {
+	if t.entries++; t.entries > maxTaken {
 		return t.refuse("holds too many entries")
 	}
-	name := h.Name
-	if strip != "" {
-		if name = strings.TrimPrefix(h.Name, strip); name == "" {
-			return nil
-		}
+	name := strings.TrimPrefix(h.Name, strip)
+	if name == "" && strip != "" {
+		return nil
 	}
 	at, why := entryPath(name)
-	if strings.Contains(why, "line break") { // a stream of ours cannot hold it
-		return nil
-	}
 	if why != "" {
-		return t.refuse("holds an entry " + extensions.Clean(name, 100) + " that " + why)
+		return t.refuse("holds an entry " + tarstream.Quote(name) + " that " + why)
 	}
-	if at == "." || t.seen[at] {
+	if _, twice := t.seen[at]; at == "." || twice {
 		return nil
 	}
-	out := &tar.Header{Typeflag: h.Typeflag, Name: at, Mode: h.Mode & 0o777, ModTime: h.ModTime}
+	out := tar.Header{Typeflag: h.Typeflag, Name: at, Mode: h.Mode & 0o777, ModTime: h.ModTime}
 	switch h.Typeflag {
 	case tar.TypeDir:
 		out.Name += "/"
 	case tar.TypeReg:
-		out.Size = h.Size
 	case tar.TypeSymlink:
-		if h.Linkname == "" || len(h.Linkname) > tarstream.MaxPathBytes || strings.ContainsAny(h.Linkname, "\x00\n\r") {
-			return nil
+		if !fitTarget(h.Linkname) {
+			return t.refuse("holds a link " + tarstream.Quote(name) + " without a target")
 		}
 		out.Linkname, out.Mode = h.Linkname, 0o777
 	case tar.TypeLink:
-		t.linked = append(t.linked, at)
-		return nil
+		first, _ := entryPath(strings.TrimPrefix(h.Linkname, strip))
+		switch t.seen[first] {
+		case tar.TypeReg:
+		case tar.TypeSymlink:
+			return t.refuse("holds one more name of a link, " + tarstream.Quote(name))
+		default: // of a pipe or a socket, which was left out
+			return nil
+		}
+		out.Linkname = first
 	default: // sockets, devices, pipes
 		return nil
 	}
-	t.seen[at] = true
-	return t.write(out, body)
-}
-
-func (t *taking) write(out *tar.Header, body io.Reader) error {
-	if err := t.tw.WriteHeader(out); err != nil {
+	t.seen[at] = h.Typeflag
+	err := t.out.Put(out, from)
+	if err != nil && t.to.err != nil {
 		return t.unwritten(err)
 	}
-	if out.Typeflag != tar.TypeReg {
-		return nil
-	}
-	to := &writing{w: t.tw}
-	if _, err := io.Copy(to, body); err != nil {
-		if to.err != nil {
-			return t.unwritten(err)
-		}
+	if err != nil {
 		return t.unread(err)
 	}
 	return nil

@@ -13,6 +13,7 @@ import (
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/exttest"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/tarstream"
 )
 
 // entry is one of an archive; link makes it a symbolic one.
@@ -58,8 +59,11 @@ func taken(t testing.TB, b *Backend, h extensions.Handle, name string) map[strin
 		body, err := io.ReadAll(r)
 		must(t, err)
 		got[e.Name] = string(body)
-		if e.Typeflag == tar.TypeSymlink {
+		switch e.Typeflag {
+		case tar.TypeSymlink:
 			got[e.Name] = "-> " + e.Linkname
+		case tar.TypeLink:
+			got[e.Name] = got[e.Linkname]
 		}
 	}
 }
@@ -187,12 +191,12 @@ func TestRefusedArchives(t *testing.T) {
 		"below a file":     newTar(t, entry{name: "f"}, entry{name: "f/x"}),
 		"twice":            newTar(t, entry{name: "f"}, entry{name: "f"}),
 		"dots":             newTar(t, entry{name: "a/./b"}),
-		"line break":       newTar(t, entry{name: "a\nb"}),
+		"too long a path":  newTar(t, entry{name: strings.Repeat("d/", 2047) + "f"}),
 		"cut off":          good[:1024+100],
 		"without its end":  good[:len(good)-1024],
 		"with a surprise":  append(bytes.Clone(good), good...),
 		"of another kind":  []byte(strings.Repeat("no archive ", 200)),
-		"deeper than deep": newTar(t, entry{name: strings.Repeat("d/", 200) + "f"}),
+		"deeper than deep": newTar(t, entry{name: strings.Repeat("d/", tarstream.DefaultMaxDepth) + "f"}),
 	} {
 		var out bytes.Buffer
 		err := refill(context.Background(), bytes.NewReader(archive), &out, form{})

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/tarstream"
 )
 
 // maxBuffered is up to which size a payload is kept in memory; a larger one is
@@ -73,8 +74,12 @@ func (p *payload) write(ctx context.Context, to io.Writer) error {
 	if err := writeFiles(w, append(slices.Clip(p.files), p.folders...)); err != nil {
 		return err
 	}
+	relay := tarstream.NewDenseRelay(to, maxFilled) // the host's tar may know no sparse files
 	for _, t := range p.trees {
-		if err := copyTree(ctx, w, t); err != nil {
+		if err := w.WriteHeader(&tar.Header{Typeflag: tar.TypeDir, Name: t.name + "/", Mode: 0o755}); err != nil {
+			return err
+		}
+		if err := copyTree(ctx, relay, t); err != nil {
 			return fmt.Errorf("packing %s: %w", t.source.Origin(), err)
 		}
 	}
@@ -106,19 +111,16 @@ func writeFiles(w *tar.Writer, files []payloadFile) error {
 // copyTree moves the entries of a source below the tree's name. Owners and
 // times other than the file's own stay behind; what is neither file, folder
 // nor link was refused when the source was packed and is refused again.
-func copyTree(ctx context.Context, w *tar.Writer, t payloadTree) error {
-	if err := w.WriteHeader(&tar.Header{Typeflag: tar.TypeDir, Name: t.name + "/", Mode: 0o755}); err != nil {
-		return err
-	}
+func copyTree(ctx context.Context, w *tarstream.Relay, t payloadTree) error {
 	src, err := t.source.Open(ctx)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = src.Close() }()
-	for r := tar.NewReader(src); ; {
+	for r := tarstream.NewReader(src); ; {
 		h, err := r.Next()
 		if errors.Is(err, io.EOF) {
-			return nil
+			return w.Flush()
 		}
 		if err != nil {
 			return err
@@ -134,7 +136,7 @@ func copyTree(ctx context.Context, w *tar.Writer, t payloadTree) error {
 		if skip {
 			continue
 		}
-		out := &tar.Header{Typeflag: h.Typeflag, Name: t.name + "/" + name, Mode: h.Mode & 0o777, Size: h.Size, Linkname: h.Linkname,
+		out := tar.Header{Typeflag: h.Typeflag, Name: t.name + "/" + name, Mode: h.Mode & 0o777, Linkname: h.Linkname,
 			ModTime: h.ModTime.Truncate(time.Second)}
 		switch h.Typeflag {
 		case tar.TypeDir:
@@ -143,10 +145,7 @@ func copyTree(ctx context.Context, w *tar.Writer, t payloadTree) error {
 		default:
 			return extensions.Errorf(extensions.KindInvalid, "%q is neither a file, a folder nor a link", h.Name)
 		}
-		if err := w.WriteHeader(out); err != nil {
-			return err
-		}
-		if _, err := io.Copy(w, r); err != nil { //nolint:gosec // the source is the user's own and was bounded by the engine
+		if err := w.Put(out, r); err != nil {
 			return err
 		}
 	}

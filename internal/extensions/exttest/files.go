@@ -66,6 +66,23 @@ var fileChecks = []check{
 			e.Errorf("after the second upload the file is %q", got.content)
 		}
 	}},
+	{name: "files/any-name", power: extensions.PowerFiles, run: func(e *env) {
+		_, h, _ := e.ready()
+		want, headers := map[string]string{}, []tar.Header{}
+		for _, name := range []string{"line\nbreak", "caf\xe9", "\xff", "-rf", "a b"} {
+			want[name], headers = name, append(headers, file(name, 0o644, len(name)))
+		}
+		e.upload(h, "names", pack(headers, want))
+		got := e.download(h, "names")
+		for name := range want {
+			if got[name].content != name {
+				e.Errorf("the file %q came back as %q", name, got[name].content)
+			}
+		}
+		if len(got) != len(want) {
+			e.Errorf("%d files went in, %d came back", len(want), len(got))
+		}
+	}},
 	{name: "files/leaving-is-refused", power: extensions.PowerFiles, run: func(e *env) {
 		_, h, _ := e.ready()
 		for _, name := range []string{"../out", "a/../../out", "/tmp/out-absolute"} {

@@ -94,6 +94,9 @@ var fileMutants = map[string]mutant{
 	"files/overwrites": {upload: uploadWith(func(b *broken, h handle, dir string, e *tar.Header) bool {
 		return b.wholeBackend.Download(cancelFree, h, path.Join(dir, e.Name), io.Discard) != nil
 	})},
+	"files/any-name": {upload: uploadWith(func(_ *broken, _ handle, _ string, e *tar.Header) bool {
+		return !strings.ContainsRune(e.Name, '\n')
+	})},
 	"files/leaving-is-refused": {upload: uploadWith(func(_ *broken, _ handle, _ string, e *tar.Header) bool {
 		e.Name = strings.TrimPrefix(path.Clean("/"+e.Name), "/")
 		return true

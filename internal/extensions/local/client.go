@@ -169,6 +169,9 @@ func (b box) upload(ctx context.Context, op, dir string, archive io.Reader) erro
 	return b.explain(ctx, r, err, nil)
 }
 
+// maxMessage bounds what an init's answer adds to a message: a list of names fits.
+const maxMessage = 8000
+
 // explain turns what a call ended with into the contract's error.
 func (b box) explain(ctx context.Context, r wire.Result, err, sink error) error {
 	switch {
@@ -179,7 +182,7 @@ func (b box) explain(ctx context.Context, r wire.Result, err, sink error) error 
 	case err != nil:
 		return b.unreachable(err)
 	}
-	text := extensions.Clean(r.Message, 400)
+	text := extensions.Clean(r.Message, maxMessage)
 	switch r.Code {
 	case "":
 		return nil

@@ -22,10 +22,22 @@ func (b *Backend) Upload(ctx context.Context, h extensions.Handle, dir string, a
 // Download implements extensions.FileTransfer.
 func (b *Backend) Download(ctx context.Context, h extensions.Handle, path string, w io.Writer) error {
 	bx, err := b.transfer(h, path)
+	var r wire.Result
 	if err == nil {
-		_, err = bx.simple(ctx, wire.Request{Op: wire.OpDownload, Path: []byte(path)}, w)
+		r, err = bx.simple(ctx, wire.Request{Op: wire.OpDownload, Path: []byte(path)}, w)
+	}
+	if err == nil && (len(r.Left) > 0 || r.LeftMore) {
+		err = incomplete(r)
 	}
 	return failed("download", h.ID, err)
+}
+
+func incomplete(r wire.Result) error {
+	left := &extensions.Incomplete{More: r.LeftMore, Why: extensions.Clean(r.Message, maxMessage)}
+	for _, p := range r.Left {
+		left.Paths = append(left.Paths, string(p))
+	}
+	return extensions.Errorf(extensions.KindInvalid, "the rest arrived, but %w", left)
 }
 
 func (b *Backend) transfer(h extensions.Handle, path string) (box, error) {

@@ -16,6 +16,7 @@ import (
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/local/wire"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/tarstream"
 )
 
 const (
@@ -102,7 +103,7 @@ func (b *Backend) keep(ctx context.Context, bx box, rec *snapshotRecord) (err er
 		return err
 	}
 	sum := sha256.New()
-	counted := &counter{w: io.MultiWriter(f, sum)}
+	counted := &counter{w: io.MultiWriter(tarstream.WithRoom(f), sum)}
 	_, err = bx.simple(ctx, wire.Request{Op: wire.OpSnapshot}, counted)
 	if err == nil {
 		err = f.Sync()

@@ -42,6 +42,7 @@ func FuzzUnpack(f *testing.F) {
 		packed, err := PackPath(t.Context(), &again, root, "in", opts)
 		must(t, err)
 		for _, e := range m.Entries {
+			e.Same = "" // names of one file come back as files
 			if i := indexOf(packed, e.Path); i < 0 || packed.Entries[i] != e {
 				t.Fatalf("%+v was accepted and came back as %+v", e, packed)
 			}

@@ -13,11 +13,13 @@ type Entry struct {
 	Type   Type
 	Mode   fs.FileMode // permission bits only
 	Size   int64       // bytes; files only
-	SHA256 string      // lower-case hex; files only
+	SHA256 string      // lower-case hex; files only. Not of the bytes as such where there are 4096 zeros in a row
 	Link   string      // target as it was; symbolic links only
+	Same   string      // the entry before this one whose other name this is; "" = none
 }
 
-// Skipped is an object that Pack left out because a stream cannot hold it.
+// Skipped is an object that Pack left out because it is of no type that a
+// stream holds: a socket, a FIFO, a device.
 type Skipped struct {
 	Path   string `json:"path"`
 	Reason string `json:"reason"`
@@ -27,6 +29,13 @@ type Skipped struct {
 type Manifest struct {
 	Entries []Entry   `json:"entries"`
 	Skipped []Skipped `json:"skipped,omitempty"`
+	Left    []LeftOut `json:"-"` // with Options.Partial: all that could not be carried
+}
+
+// LeftOut is an object that Pack could not carry, with all below it.
+type LeftOut struct {
+	Path string // as in Entry
+	Err  error
 }
 
 // Bytes is the sum of the files' sizes.

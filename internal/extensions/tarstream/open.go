@@ -21,7 +21,7 @@ func openDir(parent *os.Root, name string) (*os.Root, error) {
 		return nil, err
 	}
 	if !seen.IsDir() {
-		return nil, extensions.Errorf(extensions.KindInvalid, "%q is not a folder", name)
+		return nil, extensions.Errorf(extensions.KindInvalid, "%s is not a folder", Quote(name))
 	}
 	dir, err := parent.OpenRoot(name + "/.")
 	if err != nil {
@@ -33,7 +33,7 @@ func openDir(parent *os.Root, name string) (*os.Root, error) {
 	}
 	if err != nil {
 		_ = dir.Close()
-		return nil, fmt.Errorf("%q: %w", name, err)
+		return nil, fmt.Errorf("%s: %w", Quote(name), err)
 	}
 	return dir, nil
 }
@@ -83,8 +83,47 @@ func inTheWay(err error, at string) error {
 	if !extensions.IsKind(err, extensions.KindInvalid) {
 		return err
 	}
-	return extensions.Errorf(extensions.KindConflict, "%q is there and is not a folder", extensions.Clean(at, 200)).
+	return extensions.Errorf(extensions.KindConflict, "%s is there and is not a folder", Quote(at)).
 		WithRemedy("Remove it first, or write to another folder.")
+}
+
+// openDir is openDir with the owner's rights, as the options say. done closes
+// the folder and gives it back its mode.
+func (p *packer) openDir(parent *os.Root, name string) (dir *os.Root, done func(), err error) {
+	back := p.lend(parent, name, 0o500)
+	if dir, err = openDir(parent, name); err != nil {
+		back(parent, name)
+		return nil, nil, err
+	}
+	return dir, func() {
+		back(dir, ".")
+		_ = dir.Close()
+	}, nil
+}
+
+// openFile is the same for a regular file.
+func (p *packer) openFile(parent *os.Root, name string, seen os.FileInfo) (f *os.File, info os.FileInfo, done func(), err error) {
+	back := p.lend(parent, name, 0o400)
+	f, info, err = openFile(parent, name, seen)
+	back(parent, name) // what is open stays readable
+	return f, info, func() { _ = f.Close() }, err
+}
+
+// lend adds rights to an object's mode where the options allow that and it is
+// the caller's own; back takes them away again.
+func (p *packer) lend(parent *os.Root, name string, rights fs.FileMode) (back func(at *os.Root, name string)) {
+	kept := func(*os.Root, string) {}
+	if !p.opts.OpenUp {
+		return kept
+	}
+	seen, err := parent.Lstat(name)
+	if err != nil || seen.Mode()&rights == rights || seen.Mode()&fs.ModeSymlink != 0 {
+		return kept
+	}
+	if parent.Chmod(name, seen.Mode()|rights) != nil {
+		return kept
+	}
+	return func(at *os.Root, name string) { _ = at.Chmod(name, seen.Mode()) }
 }
 
 // openFile opens the regular file name of parent for reading and refuses

@@ -2,6 +2,7 @@ package tarstream
 
 import (
 	"archive/tar"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -16,10 +17,11 @@ import (
 )
 
 // Pack writes all below root to w as a tar stream; the root itself has no
-// entry. Sockets, FIFOs, devices and names a stream cannot hold are left out
-// and listed in Manifest.Skipped. What cannot be read, is too large, too many
-// or too deep is KindInvalid; what changes while it is read is
-// KindUnavailable. After an error the bytes written are not a stream.
+// entry. Sockets, FIFOs and devices are left out and listed in
+// Manifest.Skipped. What is too large or too many is KindInvalid at once; what
+// cannot be read or lies too deep is, unless Options.Partial is set, KindInvalid
+// with all such names, or KindUnavailable where it changed while it was read.
+// After an error the bytes written are not a stream.
 func Pack(ctx context.Context, w io.Writer, root *os.Root, opts Options) (Manifest, error) {
 	return PackPath(ctx, w, root, ".", opts)
 }
@@ -29,15 +31,11 @@ func Pack(ctx context.Context, w io.Writer, root *os.Root, opts Options) (Manife
 // among the parents of name are followed within root; name itself is not
 // followed. A missing name is KindNotFound.
 func PackPath(ctx context.Context, w io.Writer, root *os.Root, name string, opts Options) (Manifest, error) {
-	p := &packer{ctx: ctx, tw: tar.NewWriter(w), opts: opts.withDefaults()}
+	p := newPacker(ctx, w, opts)
 	if err := p.start(root, path.Clean(name)); err != nil {
 		return Manifest{}, err
 	}
-	if err := p.tw.Close(); err != nil {
-		return Manifest{}, fmt.Errorf("write the tar stream: %w", err)
-	}
-	p.m.sort()
-	return p.m, nil
+	return p.end()
 }
 
 // Scan is Pack without the stream: what root holds now, with digests.
@@ -47,12 +45,34 @@ func Scan(ctx context.Context, root *os.Root, opts Options) (Manifest, error) {
 
 type packer struct {
 	ctx     context.Context
+	w       io.Writer
 	tw      *tar.Writer
 	opts    Options
 	m       Manifest
+	count   int
 	bytes   int64
-	looked  int        // objects looked at, kept or not
-	pending []dirEntry // folders that are written only if something in them is
+	looked  int              // objects looked at, kept or not
+	pending []dirEntry       // folders that are written only if something in them is
+	first   map[fileID]Entry // files that have further names
+}
+
+func newPacker(ctx context.Context, w io.Writer, opts Options) *packer {
+	return &packer{ctx: ctx, w: w, tw: tar.NewWriter(w), opts: opts.withDefaults(), first: map[fileID]Entry{}}
+}
+
+// lost reports that no stream comes of it any more: the rest is only looked at,
+// so that one error names all that is wrong.
+func (p *packer) lost() bool { return len(p.m.Left) > 0 && !p.opts.Partial }
+
+func (p *packer) end() (Manifest, error) {
+	if p.lost() {
+		return Manifest{}, p.refusal()
+	}
+	if err := p.tw.Close(); err != nil {
+		return Manifest{}, fmt.Errorf("write the tar stream: %w", err)
+	}
+	p.m.sort()
+	return p.m, nil
 }
 
 type dirEntry struct {
@@ -66,35 +86,35 @@ func (p *packer) start(root *os.Root, name string) error {
 	case errors.Is(err, fs.ErrNotExist):
 		return extensions.Errorf(extensions.KindNotFound, "%q does not exist", extensions.Clean(name, 200))
 	case err != nil:
-		return p.unreadable(name, err)
+		return p.fault(name, err)
 	case name == ".":
 		return p.folder(root, "", 0)
 	}
 	parent, err := root.OpenRoot(path.Dir(name) + "/.")
 	if err != nil {
-		return p.unreadable(name, err)
+		return p.fault(name, err)
 	}
 	defer parent.Close()
 	base := path.Base(name)
 	if !seen.IsDir() {
 		return p.object(parent, base, base, 0)
 	}
-	dir, err := openDir(parent, base)
+	dir, done, err := p.openDir(parent, base)
 	if err != nil {
-		return p.unreadable(name, err)
+		return p.fault(name, err)
 	}
-	defer dir.Close()
+	defer done()
 	return p.folder(dir, "", 0)
 }
 
 // folder packs what dir holds; at is dir's own path in the stream.
 func (p *packer) folder(dir *os.Root, at string, depth int) error {
 	if depth > p.opts.MaxDepth {
-		return tooMuch("%q lies deeper than %d folders", at, p.opts.MaxDepth)
+		return p.fault(at, tooMuch("it lies deeper than %d folders", p.opts.MaxDepth))
 	}
 	names, err := p.list(dir)
 	if err != nil {
-		return p.unreadable(at, err)
+		return p.fault(cmp.Or(at, "."), err)
 	}
 	for _, name := range names {
 		if err := p.ctx.Err(); err != nil {
@@ -139,21 +159,20 @@ func (p *packer) object(parent *os.Root, name, at string, depth int) error {
 		return nil // removed since it was listed
 	}
 	if err != nil {
-		return p.unreadable(at, err)
+		return p.fault(at, err)
 	}
 	skip := p.opts.Skip != nil && p.opts.Skip(at, seen.IsDir())
 	if skip && (!seen.IsDir() || p.opts.Descend == nil || !p.opts.Descend(at)) {
 		return nil
 	}
 	if _, err := checkName(at, p.opts.MaxDepth+1); err != nil {
-		p.skip(at, err.Error())
-		return nil
+		return p.fault(at, err)
 	}
 	switch seen.Mode().Type() {
 	case 0:
 		return p.file(parent, name, at, seen)
 	case fs.ModeDir:
-		return p.dir(parent, name, at, depth, skip)
+		return p.dir(parent, name, at, seen, depth, skip)
 	case fs.ModeSymlink:
 		return p.symlink(parent, name, at, seen)
 	}
@@ -161,21 +180,20 @@ func (p *packer) object(parent *os.Root, name, at string, depth int) error {
 	return nil
 }
 
-func (p *packer) dir(parent *os.Root, name, at string, depth int, onlyIfFilled bool) error {
-	dir, err := openDir(parent, name)
-	if err != nil {
-		return p.unreadable(at, err)
+func (p *packer) dir(parent *os.Root, name, at string, seen os.FileInfo, depth int, onlyIfFilled bool) error {
+	dir, done, err := p.openDir(parent, name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
 	}
-	defer dir.Close()
-	info, err := dir.Stat(".")
 	if err != nil {
-		return p.unreadable(at, err)
+		return p.fault(at, err)
 	}
+	defer done()
 	before := len(p.pending)
-	e := Entry{Path: at, Type: TypeDir, Mode: info.Mode().Perm()}
+	e := Entry{Path: at, Type: TypeDir, Mode: seen.Mode().Perm()}
 	if onlyIfFilled {
-		p.pending = append(p.pending, dirEntry{e, info.ModTime()})
-	} else if err := p.header(e, info.ModTime()); err != nil {
+		p.pending = append(p.pending, dirEntry{e, seen.ModTime()})
+	} else if err := p.header(e, seen.ModTime()); err != nil {
 		return err
 	}
 	err = p.folder(dir, at, depth+1)

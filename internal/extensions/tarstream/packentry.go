@@ -2,52 +2,116 @@ package tarstream
 
 import (
 	"archive/tar"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
 func (p *packer) file(parent *os.Root, name, at string, seen os.FileInfo) error {
-	f, info, err := openFile(parent, name, seen)
+	f, info, done, err := p.openFile(parent, name, seen)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
 	if err != nil {
-		return p.unreadable(at, err)
+		return p.fault(at, err)
 	}
-	defer f.Close()
-	if err := p.take(at, info.Size()); err != nil {
+	defer done()
+	id, several := severalNames(info)
+	if first, ok := p.first[id]; several && ok {
+		first.Same, first.Path = first.Path, at
+		return p.header(first, info.ModTime())
+	}
+	e := Entry{Path: at, Type: TypeFile, Mode: seen.Mode().Perm(), Size: info.Size()}
+	data := dataIn(f, info)
+	if err := p.take(e, data); err != nil {
+		if p.opts.Partial {
+			return p.fault(at, err)
+		}
 		return err
 	}
-	e := Entry{Path: at, Type: TypeFile, Mode: info.Mode().Perm(), Size: info.Size()}
-	if err := p.header(e, info.ModTime()); err != nil {
+	if err := p.header(e, info.ModTime(), data...); err != nil || p.lost() {
 		return err
 	}
-	h := sha256.New()
-	// The header's size is a promise: a file that grows is cut there.
-	n, err := io.Copy(io.MultiWriter(p.tw, h), ctxReader{p.ctx, io.LimitReader(f, e.Size)})
-	if err != nil {
-		return fmt.Errorf("pack %q: %w", extensions.Clean(at, 200), err)
+	if e.SHA256, err = p.body(f, e.Size, data); err != nil {
+		return err
 	}
-	if n < e.Size {
-		return p.unreadable(at, errChanged)
+	if e.SHA256 == "" {
+		return p.fault(at, errChanged)
 	}
-	p.m.Entries[len(p.m.Entries)-1].SHA256 = hex.EncodeToString(h.Sum(nil))
+	p.digested(e.SHA256)
+	if several && p.opts.HardLinks {
+		p.first[id] = e
+	}
 	return nil
 }
 
-func (p *packer) take(at string, size int64) error {
-	if size < 0 || size > p.opts.MaxBytes-p.bytes {
-		return tooMuch("with %q it is larger than %d bytes", at, p.opts.MaxBytes)
+// body writes what f's extents hold and returns the content's digest, "" where
+// f turned out shorter than the header promised. Then zeros keep the promise.
+func (p *packer) body(f *os.File, size int64, data []extent) (string, error) {
+	to, pad := io.Writer(p.tw), int64(0)
+	if n := sum(data); n < size {
+		to, pad = p.w, -n&511
 	}
-	p.bytes += size
+	h, at, whole := newContentHash(), int64(0), true
+	for _, x := range data {
+		_ = h.hole(x.at - at)
+		n, err := io.Copy(io.MultiWriter(to, h), ctxReader{p.ctx, io.NewSectionReader(f, x.at, x.n)})
+		var read *fs.PathError
+		if err == nil || errors.As(err, &read) {
+			whole = whole && n == x.n
+			_, err = io.CopyN(to, endlessZeros{}, x.n-n)
+		}
+		if err != nil {
+			return "", fmt.Errorf("write the tar stream: %w", err)
+		}
+		at = x.at + x.n
+	}
+	if _, err := io.CopyN(to, endlessZeros{}, pad); err != nil {
+		return "", fmt.Errorf("write the tar stream: %w", err)
+	}
+	if !whole {
+		return "", nil
+	}
+	_ = h.hole(size - at)
+	return h.digest(), nil
+}
+
+type endlessZeros struct{}
+
+func (endlessZeros) Read(p []byte) (int, error) {
+	clear(p)
+	return len(p), nil
+}
+
+// digested completes the last entry.
+func (p *packer) digested(sum string) {
+	if !p.opts.NoEntries {
+		p.m.Entries[len(p.m.Entries)-1].SHA256 = sum
+	}
+}
+
+// cost is what an entry takes of Options.MaxBytes: the data, and what of its
+// header is beyond the ordinary, a very deep path and a map of many holes.
+func cost(e Entry, data []extent) int64 {
+	n := sum(data) + int64(max(0, len(e.Path)-MaxPathBytes))
+	if n < e.Size {
+		n += int64(len(data)) * 2
+	}
+	return n
+}
+
+func (p *packer) take(e Entry, data []extent) error {
+	n := cost(e, data)
+	if e.Size < 0 || n > p.opts.MaxBytes-p.bytes {
+		return tooMuch("with %s it is larger than %d bytes", Quote(e.Path), p.opts.MaxBytes)
+	}
+	p.bytes += n
 	return nil
 }
 
@@ -57,44 +121,66 @@ func (p *packer) symlink(parent *os.Root, name, at string, seen os.FileInfo) err
 		return nil
 	}
 	if err != nil {
-		return p.unreadable(at, errChanged)
+		return p.fault(at, errChanged)
 	}
-	if why := unfitName(target); why != "" {
-		p.skip(at, "the link's target "+why)
-		return nil
+	if why := unfitTarget(target); why != "" {
+		return p.fault(at, fmt.Errorf("the link's target %s", why))
 	}
 	return p.header(Entry{Path: at, Type: TypeSymlink, Mode: 0o777, Link: target}, seen.ModTime())
 }
 
 // header writes e's header, after those of the folders that waited for it.
-func (p *packer) header(e Entry, mtime time.Time) error {
+func (p *packer) header(e Entry, mtime time.Time, data ...extent) error {
+	if p.lost() {
+		return nil
+	}
 	waiting := p.pending
 	p.pending = nil
 	for _, d := range append(waiting, dirEntry{e, mtime}) {
-		if len(p.m.Entries) >= p.opts.MaxEntries {
+		if p.count++; p.count > p.opts.MaxEntries {
 			return tooMuch("it holds more than %d entries", p.opts.MaxEntries)
 		}
-		if err := p.tw.WriteHeader(p.tarHeader(d)); err != nil {
-			return fmt.Errorf("pack %q: %w", extensions.Clean(d.entry.Path, 200), err)
+		if err := p.write(d, data); err != nil {
+			return fmt.Errorf("pack %s: %w", Quote(d.entry.Path), err)
 		}
-		p.m.Entries = append(p.m.Entries, d.entry)
+		if !p.opts.NoEntries {
+			p.m.Entries = append(p.m.Entries, d.entry)
+		}
 	}
 	return nil
 }
 
+func (p *packer) write(d dirEntry, data []extent) error {
+	h := p.tarHeader(d)
+	if h.Typeflag != tar.TypeReg || sum(data) == h.Size {
+		return p.tw.WriteHeader(h)
+	}
+	head, err := sparseHeader(*h, data)
+	if err == nil {
+		err = p.tw.Flush()
+	}
+	if err == nil {
+		_, err = p.w.Write(head)
+	}
+	return err
+}
+
+// tarHeader is in GNU's format, which carries every name as the bytes it is.
 func (p *packer) tarHeader(d dirEntry) *tar.Header {
 	h := &tar.Header{
 		Typeflag: tar.TypeReg, Name: d.entry.Path, Size: d.entry.Size,
-		Mode: int64(d.entry.Mode.Perm()), ModTime: time.Unix(0, 0),
+		Mode: int64(d.entry.Mode.Perm()), ModTime: time.Unix(0, 0), Format: tar.FormatGNU,
 	}
 	if p.opts.KeepTimes {
 		h.ModTime = d.mtime.Truncate(time.Second)
 	}
-	switch d.entry.Type {
-	case TypeDir:
+	switch {
+	case d.entry.Type == TypeDir:
 		h.Typeflag, h.Name = tar.TypeDir, h.Name+"/"
-	case TypeSymlink:
+	case d.entry.Type == TypeSymlink:
 		h.Typeflag, h.Linkname = tar.TypeSymlink, d.entry.Link
+	case d.entry.Same != "":
+		h.Typeflag, h.Linkname, h.Size = tar.TypeLink, d.entry.Same, 0
 	}
 	return h
 }
@@ -105,21 +191,41 @@ func (p *packer) skip(at, reason string) {
 	}
 }
 
-// unreadable classifies a failure to look at or open the object at.
-func (p *packer) unreadable(at string, err error) error {
-	var ours *extensions.Error
-	name := extensions.Clean(at, 200)
-	switch {
-	case errors.As(err, &ours):
-		return err
-	case p.ctx.Err() != nil:
+// fault notes an object that cannot be carried. It is an error itself only
+// where nothing can go on.
+func (p *packer) fault(at string, err error) error {
+	if p.ctx.Err() != nil {
 		return p.ctx.Err()
-	case errors.Is(err, errChanged):
-		return extensions.Errorf(extensions.KindUnavailable, "pack %q: %w", name, err).
-			WithRemedy("Try again once nothing writes there.")
 	}
-	return extensions.Errorf(extensions.KindInvalid, "%q cannot be read: %w", name, cause(err)).
-		WithRemedy("Make it readable, or leave it out with an ignore file.")
+	p.m.Left = append(p.m.Left, LeftOut{at, cause(err)})
+	return nil
+}
+
+// refusal is the one error for all that cannot be carried.
+func (p *packer) refusal() error {
+	kind, remedy := extensions.KindUnavailable, "Try again once nothing writes there."
+	for _, l := range p.m.Left {
+		if !errors.Is(l.Err, errChanged) {
+			kind, remedy = extensions.KindInvalid, "Make it readable, or leave it out with an ignore file."
+		}
+	}
+	return extensions.Errorf(kind, "cannot be read: %s", List(p.m.Left)).WithRemedy("%s", remedy)
+}
+
+// List names the first and their reasons, and counts the others.
+func List(left []LeftOut) string {
+	const most = 20
+	var b strings.Builder
+	for i, l := range left[:min(most, len(left))] {
+		if i > 0 {
+			b.WriteString("; ")
+		}
+		fmt.Fprintf(&b, "%s: %v", Quote(l.Path), l.Err)
+	}
+	if more := len(left) - most; more > 0 {
+		fmt.Fprintf(&b, "; and %d more", more)
+	}
+	return b.String()
 }
 
 // cause drops the path that the error repeats.
@@ -132,11 +238,6 @@ func cause(err error) error {
 }
 
 func tooMuch(format string, args ...any) error {
-	for i, a := range args {
-		if s, ok := a.(string); ok {
-			args[i] = extensions.Clean(s, 200)
-		}
-	}
 	return extensions.Errorf(extensions.KindInvalid, "too much to carry: "+format, args...).
 		WithRemedy("Leave out what is not needed with an ignore file.")
 }

@@ -1,10 +1,13 @@
 // Package tarstream is the one place that writes and reads the tar streams of
 // file transfers, workspaces and snapshots.
 //
-// A stream holds folders, regular files and symbolic links, nothing else. The
-// same tree gives the same bytes: entries come in the order of [ComparePaths],
-// owners are dropped, modes are reduced to the nine permission bits and, unless
-// [Options.KeepTimes] is set, times are too.
+// A stream holds folders, regular files and symbolic links, nothing else, under
+// any name that Linux allows, byte for byte. The same tree gives the same
+// bytes: entries come in the order of [ComparePaths], owners are dropped, modes
+// are reduced to the nine permission bits and, unless [Options.KeepTimes] is
+// set, times are too. Holes stay holes, on Linux: they cost nothing in the
+// stream, count towards no limit and are made again. Every tar that knows GNU's
+// sparse files reads them; archive/tar reads them as zeros.
 //
 // Both directions treat the other side as hostile. Packing opens every object
 // below the os.Root it was given, compares what it opened with what it looked
@@ -22,6 +25,7 @@ import (
 	"io/fs"
 	"path"
 	"path/filepath"
+	"strconv"
 	"strings"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
@@ -29,12 +33,13 @@ import (
 
 // Limits that apply where Options leaves a field zero.
 const (
-	DefaultMaxBytes   = 2 << 30 // sum of the files' sizes
+	DefaultMaxBytes   = 2 << 30 // what the files hold, holes not counted
 	DefaultMaxEntries = 200_000
-	DefaultMaxDepth   = 128 // path components
+	DefaultMaxDepth   = 3000 // path components; each is an open folder while it is walked
 )
 
-// Limits of the names themselves, in bytes, as Linux has them.
+// Limits of what one call of Linux takes, in bytes. A file may lie deeper than
+// one path can say; a link's target is such a path.
 const (
 	MaxNameBytes = 255
 	MaxPathBytes = 4095
@@ -43,16 +48,29 @@ const (
 // Options bounds and shapes both directions; the zero value is the strictest
 // form with the default limits.
 type Options struct {
-	// Skip leaves an object out of Pack; for a folder, all below it too.
-	// Unpack reads past what Skip names, each entry by itself, and counts it.
+	// Skip leaves an object out of Pack; for a folder, all below it too. Index
+	// asks it about each entry by itself.
 	Skip func(path string, dir bool) bool
 	// Descend tells whether a folder that Skip left out may hold something
 	// that Skip keeps. Such a folder is written only if it does. Nil = never.
 	Descend func(path string) bool
 
-	MaxBytes   int64 // sum of the files' sizes; 0 = DefaultMaxBytes
+	MaxBytes   int64 // what the files hold, holes not counted; 0 = DefaultMaxBytes
 	MaxEntries int   // 0 = DefaultMaxEntries
 	MaxDepth   int   // 0 = DefaultMaxDepth
+
+	// HardLinks makes Pack write further names of one file as links to its
+	// first. Unpack takes a link to a file that came before in any case.
+	HardLinks bool
+	// OpenUp makes Pack lend itself the owner's rights to files and folders
+	// whose modes deny them, while it reads them.
+	OpenUp bool
+	// Partial makes Pack leave out what it cannot carry and list it in
+	// Manifest.Left. Without it such objects are an error that names them.
+	Partial bool
+	// NoEntries keeps Manifest.Entries empty: a stream of millions of entries
+	// then takes no memory.
+	NoEntries bool
 
 	// KeepTimes carries modification times, in whole seconds.
 	KeepTimes bool
@@ -127,15 +145,17 @@ func LinkLeaves(at, target string) bool {
 
 // checkName returns the clean form of an entry's name, "." for the root
 // itself. The name must be relative, without "..", empty or overlong
-// components, and without NUL and line breaks.
+// components, and without NUL.
 func checkName(name string, maxDepth int) (string, error) {
 	refuse := func(why string) error {
-		return extensions.Errorf(extensions.KindInvalid, "the name %q %s", extensions.Clean(name, 120), why)
+		return extensions.Errorf(extensions.KindInvalid, "the name %s %s", Quote(name), why)
 	}
-	if why := unfitName(name); why != "" {
-		return "", refuse(why)
-	}
-	if path.IsAbs(name) {
+	switch {
+	case name == "":
+		return "", refuse("is empty")
+	case strings.ContainsRune(name, 0):
+		return "", refuse("contains a NUL byte")
+	case path.IsAbs(name):
 		return "", refuse("is absolute")
 	}
 	clean := strings.TrimSuffix(name, "/")
@@ -160,16 +180,25 @@ func checkName(name string, maxDepth int) (string, error) {
 	return clean, nil
 }
 
-func unfitName(name string) string {
+// unfitTarget says why no symbolic link can hold the target, or "".
+func unfitTarget(target string) string {
 	switch {
-	case name == "":
+	case target == "":
 		return "is empty"
-	case len(name) > MaxPathBytes:
+	case len(target) > MaxPathBytes:
 		return "is longer than 4095 bytes"
-	case strings.ContainsRune(name, 0):
+	case strings.ContainsRune(target, 0):
 		return "contains a NUL byte"
-	case strings.ContainsAny(name, "\n\r"):
-		return "contains a line break"
 	}
 	return ""
+}
+
+// Quote shows a name in a message: printable, unambiguous whatever its bytes
+// are, with the middle of a long one left out.
+func Quote(name string) string {
+	const most = 160
+	if len(name) > most {
+		return strconv.Quote(name[:most/2]) + "…" + strconv.Quote(name[len(name)-most/2:])
+	}
+	return strconv.Quote(name)
 }

@@ -9,7 +9,6 @@ import (
 	"io/fs"
 	"os"
 	"path"
-	"strings"
 	"time"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
@@ -25,10 +24,11 @@ const headerBytes = 32 << 10
 // replaces a file nor a file a folder (KindConflict).
 //
 // KindInvalid refuses, before anything of that entry is written: absolute
-// names, "..", names with NUL or line breaks, overlong or too deep ones,
-// entries that come twice, entries below something that is not a folder, hard
-// links, devices, sparse files, more bytes or entries than Options allows, and
-// a stream that is cut off or goes on after its end. Whatever the error,
+// names, "..", names with NUL, overlong or too deep ones, entries that come
+// twice, entries below something that is not a folder, hard links to anything
+// but a file of this stream, devices, sparse files in another form than Pack's,
+// more bytes or entries than Options allows, and a stream that is cut off or
+// goes on after its end. Whatever the error,
 // nothing is written after it, a half-written file is removed, and folders
 // made so far keep mode 0700. The stream is read to its end. Set-id and sticky
 // bits are dropped.
@@ -39,15 +39,13 @@ func Unpack(ctx context.Context, r io.Reader, root *os.Root, dir string, opts Op
 		return Manifest{}, extensions.Errorf(extensions.KindInvalid, "the folder %q cannot be used: %w", extensions.Clean(dir, 200), cause(err))
 	}
 	defer top.Close()
-	limit := opts.MaxBytes + int64(opts.MaxEntries)*headerBytes + 1<<20
-	raw := &io.LimitedReader{R: ctxReader{ctx, r}, N: limit} // N also tells how much was read
-	u := &unpacker{ctx: ctx, opts: opts, tree: newTree(top), seen: map[string]Type{}, tr: tar.NewReader(raw)}
+	u := newUnpacker(ctx, opts, newTree(top))
 	defer u.tree.close()
-	err = u.run(raw)
-	if raw.N <= 0 { // cut by us, so neither its end nor its digest was seen
-		return Manifest{}, tooMuch("the stream is longer than %d bytes", limit)
+	u.place = u.write
+	if err := u.run(r); err != nil {
+		return Manifest{}, err
 	}
-	if err != nil {
+	if err := u.finishDirs(); err != nil {
 		return Manifest{}, err
 	}
 	u.m.sort()
@@ -80,29 +78,49 @@ func makeTop(root *os.Root, dir string, opts Options) (*os.Root, error) {
 type unpacker struct {
 	ctx   context.Context
 	opts  Options
-	tr    *tar.Reader
+	in    *Reader
 	tree  *tree
-	seen  map[string]Type // every path of the stream, parents it only implies too
-	dirs  []dirEntry      // folders whose owner and mode are set at the end
+	place func(e *Entry, mtime time.Time) error // takes an entry that was found good
+	seen  map[string]Type                       // every path of the stream, parents it only implies too
+	files map[string]Entry                      // those that links may name
+	dirs  []dirEntry                            // folders whose owner and mode are set at the end
 	m     Manifest
 	count int
 	bytes int64
 }
 
-func (u *unpacker) run(raw *io.LimitedReader) error {
+func newUnpacker(ctx context.Context, opts Options, t *tree) *unpacker {
+	return &unpacker{ctx: ctx, opts: opts.withDefaults(), tree: t, seen: map[string]Type{}, files: map[string]Entry{}}
+}
+
+func (u *unpacker) run(r io.Reader) error {
+	limit := u.opts.MaxBytes + int64(u.opts.MaxEntries)*headerBytes + 1<<20
+	raw := &io.LimitedReader{R: ctxReader{u.ctx, r}, N: limit}
+	u.in = NewReader(raw)
+	err := u.entries()
+	if err == nil {
+		err = u.broken(endsHere(raw))
+	}
+	if raw.N <= 0 { // cut by us, so neither its end nor its digest was seen
+		return tooMuch("the stream is longer than %d bytes", limit)
+	}
+	return err
+}
+
+func (u *unpacker) entries() error {
 	for {
 		if err := u.ctx.Err(); err != nil {
 			return err
 		}
-		before := raw.N
-		h, err := u.tr.Next()
-		if err == io.EOF {
-			if before-raw.N < endBytes {
+		before := u.in.Offset()
+		h, err := u.in.Next()
+		if errors.Is(err, io.EOF) {
+			if u.in.Offset()-before < endBytes {
 				return u.broken(io.ErrUnexpectedEOF)
 			}
-			break
+			return nil
 		}
-		if err != nil && !errors.Is(err, tar.ErrInsecurePath) {
+		if err != nil {
 			return u.broken(err)
 		}
 		if u.count++; u.count > u.opts.MaxEntries {
@@ -112,10 +130,6 @@ func (u *unpacker) run(raw *io.LimitedReader) error {
 			return err
 		}
 	}
-	if err := endsHere(raw); err != nil {
-		return u.broken(err)
-	}
-	return u.finishDirs()
 }
 
 // endBytes is the mark that ends an archive: two blocks of zeros. archive/tar
@@ -148,9 +162,11 @@ func endsHere(r io.Reader) error {
 func (u *unpacker) broken(err error) error {
 	var ours *extensions.Error
 	switch {
+	case err == nil:
+		return nil
 	case errors.As(err, &ours), u.ctx.Err() != nil:
 		return err
-	case errors.Is(err, tar.ErrHeader), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, tar.ErrFieldTooLong), errors.Is(err, errTrailing):
+	case errors.Is(err, ErrSparse), errors.Is(err, tar.ErrHeader), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, tar.ErrFieldTooLong), errors.Is(err, errTrailing):
 		return extensions.Errorf(extensions.KindInvalid, "this is not a whole tar stream: %w", err).
 			WithRemedy("Give an uncompressed tar archive, from its beginning to its end.")
 	}
@@ -173,14 +189,14 @@ func (u *unpacker) entry(h *tar.Header) error {
 	if err := u.claim(e); err != nil {
 		return err
 	}
-	if u.opts.Skip != nil && u.opts.Skip(at, e.Type == TypeDir) {
-		if _, err := io.Copy(io.Discard, u.tr); err != nil {
-			return u.broken(err)
-		}
+	if err := u.place(&e, h.ModTime); err != nil {
+		return u.unwritable(at, err)
+	}
+	if u.opts.NoEntries {
 		return nil
 	}
-	if err := u.write(&e, h.ModTime); err != nil {
-		return u.unwritable(at, err)
+	if e.Type == TypeFile && e.Same == "" {
+		u.files[e.Path] = e
 	}
 	u.m.Entries = append(u.m.Entries, e)
 	return nil
@@ -188,7 +204,7 @@ func (u *unpacker) entry(h *tar.Header) error {
 
 func (u *unpacker) describe(h *tar.Header, at string) (Entry, error) {
 	refuse := func(why string) (Entry, error) {
-		return Entry{}, extensions.Errorf(extensions.KindInvalid, "the entry %q %s", extensions.Clean(at, 200), why)
+		return Entry{}, extensions.Errorf(extensions.KindInvalid, "the entry %s %s", Quote(at), why)
 	}
 	e := Entry{Path: at, Mode: fs.FileMode(h.Mode) & fs.ModePerm}
 	switch h.Typeflag {
@@ -196,24 +212,20 @@ func (u *unpacker) describe(h *tar.Header, at string) (Entry, error) {
 		e.Type = TypeDir
 		return e, nil
 	case tar.TypeReg:
-		for key := range h.PAXRecords {
-			if strings.HasPrefix(key, "GNU.sparse.") {
-				return refuse("is a sparse file")
-			}
-		}
 		if e.Type, e.Size = TypeFile, h.Size; at == "." {
 			return refuse("is a file without a name")
 		}
-		if e.Size < 0 || e.Size > u.opts.MaxBytes-u.bytes {
-			return Entry{}, tooMuch("with %q it is larger than %d bytes", at, u.opts.MaxBytes)
+		n := cost(e, u.in.extents())
+		if e.Size < 0 || n > u.opts.MaxBytes-u.bytes {
+			return Entry{}, tooMuch("with %s it is larger than %d bytes", Quote(at), u.opts.MaxBytes)
 		}
-		u.bytes += e.Size
+		u.bytes += n
 		return e, nil
 	case tar.TypeSymlink:
 		if e.Type, e.Mode, e.Link = TypeSymlink, 0o777, h.Linkname; at == "." {
 			return refuse("is a link without a name")
 		}
-		if why := unfitName(e.Link); why != "" {
+		if why := unfitTarget(e.Link); why != "" {
 			return refuse("links to a name that " + why)
 		}
 		if u.opts.InsideLinks && LinkLeaves(at, e.Link) {
@@ -221,15 +233,30 @@ func (u *unpacker) describe(h *tar.Header, at string) (Entry, error) {
 		}
 		return e, nil
 	case tar.TypeLink:
-		return refuse("is a hard link, which is never extracted")
+		first, ok := u.linked(h.Linkname)
+		if !ok {
+			return refuse("is a hard link to something that is no file of this stream")
+		}
+		first.Same, first.Path = first.Path, at
+		return first, nil
 	}
 	return refuse("is neither folder, regular file nor symbolic link")
+}
+
+// linked is the file of this stream that a hard link names.
+func (u *unpacker) linked(name string) (Entry, bool) {
+	at, err := checkName(name, u.opts.MaxDepth)
+	if u.opts.NoEntries {
+		return Entry{Path: at, Type: TypeFile}, err == nil && u.seen[at] == TypeFile
+	}
+	e, ok := u.files[at]
+	return e, ok && err == nil
 }
 
 // claim refuses a path that came before, and one below a non-folder.
 func (u *unpacker) claim(e Entry) error {
 	if t, ok := u.seen[e.Path]; ok && (t != typeImplied || e.Type != TypeDir) {
-		return extensions.Errorf(extensions.KindInvalid, "the entry %q comes twice", extensions.Clean(e.Path, 200))
+		return extensions.Errorf(extensions.KindInvalid, "the entry %s comes twice", Quote(e.Path))
 	}
 	for up := path.Dir(e.Path); up != "."; up = path.Dir(up) {
 		t, ok := u.seen[up]
@@ -238,7 +265,7 @@ func (u *unpacker) claim(e Entry) error {
 			continue
 		}
 		if t != TypeDir && t != typeImplied {
-			return extensions.Errorf(extensions.KindInvalid, "the entry %q lies below a %s", extensions.Clean(e.Path, 200), t)
+			return extensions.Errorf(extensions.KindInvalid, "the entry %s lies below a %s", Quote(e.Path), t)
 		}
 		break // its own parents were checked when it came
 	}
@@ -254,7 +281,7 @@ func (u *unpacker) unwritable(at string, err error) error {
 	if errors.As(err, &ours) || u.ctx.Err() != nil {
 		return err
 	}
-	return fmt.Errorf("extract %q: %w", extensions.Clean(at, 200), err)
+	return fmt.Errorf("extract %s: %w", Quote(at), err)
 }
 
 func keptTime(opts Options, t time.Time) time.Time {

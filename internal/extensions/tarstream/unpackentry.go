@@ -2,14 +2,10 @@ package tarstream
 
 import (
 	"cmp"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
-	"io"
 	"io/fs"
 	"os"
 	"path"
-	"path/filepath"
 	"time"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
@@ -19,8 +15,8 @@ import (
 const impliedMode fs.FileMode = 0o755
 
 func (u *unpacker) write(e *Entry, mtime time.Time) error {
-	if _, err := filepath.Localize(e.Path); err != nil {
-		return extensions.Errorf(extensions.KindInvalid, "the name %q cannot exist on this system", extensions.Clean(e.Path, 200))
+	if !nameable(e.Path) {
+		return extensions.Errorf(extensions.KindInvalid, "the name %s cannot exist on this system", Quote(e.Path))
 	}
 	if e.Type == TypeDir {
 		if _, err := u.tree.enter(e.Path, u.implied); err != nil {
@@ -40,6 +36,9 @@ func (u *unpacker) write(e *Entry, mtime time.Time) error {
 	if e.Type == TypeSymlink {
 		return u.symlink(parent, name, e.Link)
 	}
+	if e.Same != "" {
+		return u.tree.top.Link(e.Same, e.Path) // whatever was swapped in, it stays in the folder
+	}
 	return u.file(parent, name, e, keptTime(u.opts, mtime))
 }
 
@@ -57,7 +56,7 @@ func clearWay(parent *os.Root, name, at string) error {
 	case err != nil:
 		return err
 	case info.IsDir():
-		return extensions.Errorf(extensions.KindConflict, "%q is a folder there, and would have to become a file", extensions.Clean(at, 200)).
+		return extensions.Errorf(extensions.KindConflict, "%s is a folder there, and would have to become a file", Quote(at)).
 			WithRemedy("Remove the folder first, or write to another place.")
 	}
 	return parent.Remove(name)
@@ -87,15 +86,19 @@ func (u *unpacker) file(parent *os.Root, name string, e *Entry, mtime time.Time)
 			_ = parent.Remove(name)
 		}
 	}()
-	h := sha256.New()
-	if _, err := io.Copy(io.MultiWriter(f, h), u.tr); err != nil {
+	h := newContentHash()
+	to := intoFile{f}
+	if err := u.in.content(both{to, h}); err != nil {
 		var pe *fs.PathError
 		if errors.As(err, &pe) { // ours, not the stream's
 			return err
 		}
 		return u.broken(err)
 	}
-	e.SHA256 = hex.EncodeToString(h.Sum(nil))
+	e.SHA256 = h.digest()
+	if err := to.end(e.Size); err != nil {
+		return err
+	}
 	return u.own(f, e.Mode)
 }
 

@@ -1,10 +1,7 @@
 package tarstream
 
 import (
-	"archive/tar"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"io"
 	"io/fs"
@@ -24,7 +21,7 @@ type Writer struct {
 // NewWriter starts a stream on w. Options.Skip does not apply.
 func NewWriter(ctx context.Context, w io.Writer, opts Options) *Writer {
 	opts.Skip, opts.Descend = nil, nil
-	return &Writer{p: &packer{ctx: ctx, tw: tar.NewWriter(w), opts: opts.withDefaults()}}
+	return &Writer{p: newPacker(ctx, w, opts)}
 }
 
 func (w *Writer) next(at string) error {
@@ -36,7 +33,7 @@ func (w *Writer) next(at string) error {
 		return err
 	}
 	if clean != at || at == "." || w.last != "" && ComparePaths(w.last, at) >= 0 {
-		return extensions.Errorf(extensions.KindInvalid, "the entry %q is not clean, comes twice or out of order", extensions.Clean(at, 200))
+		return extensions.Errorf(extensions.KindInvalid, "the entry %s is not clean, comes twice or out of order", Quote(at))
 	}
 	w.last = at
 	return nil
@@ -55,9 +52,8 @@ func (w *Writer) Symlink(at, target string) error {
 	if err := w.next(at); err != nil {
 		return err
 	}
-	if why := unfitName(target); why != "" {
-		w.p.skip(at, "the link's target "+why)
-		return nil
+	if why := unfitTarget(target); why != "" {
+		return w.p.fault(at, fmt.Errorf("the link's target %s", why))
 	}
 	return w.p.header(Entry{Path: at, Type: TypeSymlink, Mode: 0o777, Link: target}, time.Time{})
 }
@@ -67,17 +63,18 @@ func (w *Writer) File(at string, mode fs.FileMode, size int64, r io.Reader) erro
 	if err := w.next(at); err != nil {
 		return err
 	}
-	if err := w.p.take(at, size); err != nil {
+	e := Entry{Path: at, Type: TypeFile, Mode: mode.Perm(), Size: size}
+	if err := w.p.take(e, whole(size)); err != nil {
 		return err
 	}
-	if err := w.p.header(Entry{Path: at, Type: TypeFile, Mode: mode.Perm(), Size: size}, time.Time{}); err != nil {
+	if err := w.p.header(e, time.Time{}, whole(size)...); err != nil || w.p.lost() {
 		return err
 	}
-	h := sha256.New()
+	h := newContentHash()
 	if _, err := io.CopyN(io.MultiWriter(w.p.tw, h), ctxReader{w.p.ctx, r}, size); err != nil {
-		return fmt.Errorf("pack %q: %w", extensions.Clean(at, 200), err)
+		return fmt.Errorf("pack %s: %w", Quote(at), err)
 	}
-	w.p.m.Entries[len(w.p.m.Entries)-1].SHA256 = hex.EncodeToString(h.Sum(nil))
+	w.p.digested(h.digest())
 	return nil
 }
 
@@ -89,7 +86,9 @@ func (w *Writer) Folder(at string, mode fs.FileMode, dir *os.Root) error {
 	if err := w.p.folder(dir, at, 1); err != nil {
 		return err
 	}
-	w.last = w.p.m.Entries[len(w.p.m.Entries)-1].Path
+	if n := len(w.p.m.Entries); n > 0 {
+		w.last = w.p.m.Entries[n-1].Path
+	}
 	return nil
 }
 
@@ -97,10 +96,4 @@ func (w *Writer) Folder(at string, mode fs.FileMode, dir *os.Root) error {
 func (w *Writer) Skip(at, reason string) { w.p.skip(at, reason) }
 
 // Close ends the stream; w itself stays open.
-func (w *Writer) Close() (Manifest, error) {
-	if err := w.p.tw.Close(); err != nil {
-		return Manifest{}, fmt.Errorf("write the tar stream: %w", err)
-	}
-	w.p.m.sort()
-	return w.p.m, nil
-}
+func (w *Writer) Close() (Manifest, error) { return w.p.end() }

@@ -1,6 +1,5 @@
 # Operation: a tar stream into or out of a service. Variables beside those of
-# inside.sh: way (in | out | more), at (the path). more: the arguments are names
-# below at, each sent as an archive of its own.
+# inside.sh: way (in | out), at (the path).
 #
 # The archiver is the container's own, run by docker exec: it sees what a command
 # sees, writes as the container's user, and whatever links it follows, it cannot
@@ -103,19 +102,53 @@ in.copy)
 	[ "$code" = 0 ] || stopped
 	;;
 out.tar)
-	# 44 and 45 are this script's own: nothing there, not to be entered.
-	docker exec "$container" sh -c '
-		if [ ! -h "$1" ] && [ -d "$1" ]; then
-			cd -- "$1" || exit 45
-			exec tar -cf - .
-		fi
-		[ -e "$1" ] || [ -h "$1" ] || exit 44
-		d=${1%/*}
-		cd -- "${d:-/}" || exit 45
-		exec tar -cf - "./${1##*/}"' sh "$path" </dev/null 2>/dev/null || code=$?
-	;;
-more.tar)
-	docker exec "$container" sh -c 'cd -- "$1" || exit 45; shift; for f; do tar -cf - "./$f" || exit; done' sh "$path" "$@" </dev/null 2>/dev/null || code=$?
+	# sift runs inside: "holed FILE" prints something where a file is mostly holes,
+	# "pack FILES" archives the others.
+	sift='
+		way=$1; shift
+		for f; do
+			shift
+			holed=
+			if [ -f "$f" ] && [ ! -h "$f" ] && at=$(stat -c "%b %s" -- "$f" 2>/dev/null) && [ "${at##* }" -gt 536870912 ]; then
+				[ "$((${at%% *} * 1024))" -ge "${at##* }" ] || holed=yes
+			fi
+			case $way$holed in
+			pack) set -- "$@" "$f" ;;
+			packyes) printf "tar: left out, it is mostly holes: %s\n" "$f" >&2 ;;
+			holedyes) echo yes ;;
+			esac
+		done
+		[ "$#" = 0 ] || exec tar -cf - -- "$@"'
+	# 44 and 45 are this script's own: nothing there, not to be entered. GNU tar
+	# keeps holes. The others would write them out: files that are mostly holes
+	# stay behind, and are told.
+	{
+		words=$({
+			docker exec "$container" sh -c '
+				LC_ALL=C
+				export LC_ALL
+				if [ ! -h "$1" ] && [ -d "$1" ]; then
+					cd -- "$1" || exit 45
+					set -- . "$2"
+				else
+					[ -e "$1" ] || [ -h "$1" ] || exit 44
+					d=${1%/*}
+					cd -- "${d:-/}" || exit 45
+					set -- "./${1##*/}" "$2"
+				fi
+				case $(tar --version 2>/dev/null) in
+				*GNU*) exec tar -S --format=posix --sparse-version=0.1 -cf - "$1" ;;
+				esac
+				if find "$1" -type f -size +524288k -exec sh -c "$2" sh holed {} \; 2>/dev/null | grep -q .; then
+					find "$1" ! -type d -exec sh -c "$2" sh pack {} +
+					exit 1
+				fi
+				exec tar -cf - "$1"' sh "$path" "$sift" </dev/null || code=$?
+			echo "exit ${code:-0}" >&2
+		} 2>&1 >&5 | tail -c 6000)
+	} 5>&1
+	code=${words##*exit }
+	words=$(printf '%s' "${words%exit *}" | tr '\n' '|')
 	;;
 *.copy)
 	hold
@@ -128,4 +161,4 @@ case $code in
 44) fail not_found "there is no $path in $service" 'check the path; a relative one is below the workspace' ;;
 45) fail unauthorized "$path in $service is not open to the container's user" 'choose a folder that this user may use' ;;
 esac
-say "{\"exit\":$code,\"service\":\"$service\"}"
+say "{\"exit\":$code,\"service\":\"$service\",\"words\":$(json_string "${words:-}")}"

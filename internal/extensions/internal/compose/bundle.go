@@ -2,6 +2,7 @@ package compose
 
 import (
 	"archive/tar"
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -13,6 +14,7 @@ import (
 	"sync"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/tarstream"
 )
 
 const (
@@ -73,7 +75,7 @@ func ReadBundle(ctx context.Context, src extensions.WorkspaceSource) (*Bundle, e
 	if src == nil {
 		return b, nil
 	}
-	err := b.scan(ctx, func(h *tar.Header, name string, r io.Reader) error { return b.add(h, name, r) })
+	err := b.scan(ctx, b.add)
 	if err != nil {
 		return nil, err
 	}
@@ -81,14 +83,14 @@ func ReadBundle(ctx context.Context, src extensions.WorkspaceSource) (*Bundle, e
 }
 
 // scan walks the stream once.
-func (b *Bundle) scan(ctx context.Context, visit func(h *tar.Header, name string, r io.Reader) error) error {
+func (b *Bundle) scan(ctx context.Context, visit func(h *tar.Header, name string, r *tarstream.Reader) error) error {
 	rc, err := b.src.Open(ctx)
 	if err != nil {
 		return err
 	}
 	defer rc.Close()
 	all := sha256.New()
-	tr := tar.NewReader(io.TeeReader(rc, all))
+	tr := tarstream.NewReader(io.TeeReader(rc, all))
 	for {
 		if err := ctx.Err(); err != nil {
 			return err
@@ -133,7 +135,7 @@ func unreadable(src extensions.WorkspaceSource, err error) error {
 		WithRemedy("Pack the folder again; its stream holds folders, files and symbolic links only.")
 }
 
-func (b *Bundle) add(h *tar.Header, name string, r io.Reader) error {
+func (b *Bundle) add(h *tar.Header, name string, r *tarstream.Reader) error {
 	if len(b.entries) >= maxEntries {
 		return errors.New("it has more than two million entries")
 	}
@@ -172,19 +174,17 @@ func (b *Bundle) add(h *tar.Header, name string, r io.Reader) error {
 
 // content digests a file and keeps it where a stack is likely to need it, so
 // that a large repository does not end up in memory.
-func (b *Bundle) content(e *Entry, r io.Reader) error {
-	h := sha256.New()
-	if e.Size <= MaxFile && b.kept+e.Size <= maxKept && likely(path.Base(e.Name)) {
-		data, err := io.ReadAll(io.TeeReader(r, h))
-		if err != nil {
-			return err
-		}
-		e.data, e.kept = data, true
-		b.kept += int64(len(data))
-	} else if _, err := io.Copy(h, r); err != nil {
+func (b *Bundle) content(e *Entry, r *tarstream.Reader) (err error) {
+	if e.Size > MaxFile || b.kept+e.Size > maxKept || !likely(path.Base(e.Name)) {
+		e.Digest, err = r.Digest()
 		return err
 	}
-	e.Digest = hex.EncodeToString(h.Sum(nil))
+	var text bytes.Buffer
+	if _, err := r.WriteTo(&text); err != nil {
+		return err
+	}
+	e.data, e.kept, e.Digest = text.Bytes(), true, tarstream.ContentDigest(text.Bytes())
+	b.kept += int64(text.Len())
 	return nil
 }
 

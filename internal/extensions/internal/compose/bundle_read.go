@@ -8,7 +8,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
 	"path"
 	"slices"
 	"strings"
@@ -17,6 +16,7 @@ import (
 	"github.com/moby/patternmatcher/ignorefile"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/tarstream"
 )
 
 // errTooLarge is a file over MaxFile.
@@ -44,17 +44,19 @@ func (b *Bundle) readFile(ctx context.Context, name string) ([]byte, error) {
 		return e.data, nil
 	}
 	var data []byte
-	err = b.scan(ctx, func(_ *tar.Header, at string, r io.Reader) error {
-		if at != real || data != nil {
+	err = b.scan(ctx, func(h *tar.Header, at string, r *tarstream.Reader) error {
+		if at != real || data != nil || h.Size > MaxFile {
 			return nil
 		}
-		data, err = io.ReadAll(io.LimitReader(r, MaxFile+1))
+		var text bytes.Buffer
+		_, err := r.WriteTo(&text)
+		data = text.Bytes()
 		return err
 	})
 	if err != nil {
 		return nil, err
 	}
-	if sum := sha256.Sum256(data); hex.EncodeToString(sum[:]) != e.Digest {
+	if tarstream.ContentDigest(data) != e.Digest {
 		return nil, extensions.Errorf(extensions.KindConflict, "%s changed in the bundle while it was read", extensions.Clean(real, 200))
 	}
 	if b.kept+e.Size <= maxKept {

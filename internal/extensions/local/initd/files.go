@@ -12,15 +12,10 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/tarstream"
 )
 
-// maxEntries bounds one transfer; the bytes are bounded by the sandbox's disk.
-const maxEntries = 1_000_000
-
-func (c *session) options() tarstream.Options {
-	max := c.req.MaxBytes
-	if max <= 0 {
-		max = 1 << 42
-	}
-	return tarstream.Options{MaxBytes: max, MaxEntries: maxEntries, KeepTimes: true}
+// options bound nothing: a stream holds no more than the sandbox's disk, since
+// holes stay holes and each file comes once, and the other side watches its own.
+func options() tarstream.Options {
+	return tarstream.Options{MaxBytes: 1 << 60, MaxEntries: 1 << 40, KeepTimes: true, HardLinks: true, OpenUp: true, NoEntries: true}
 }
 
 // place opens the folder that p is relative to and returns p below it.
@@ -50,7 +45,7 @@ func (c *session) upload() wire.Result {
 		return wire.Result{Code: wire.CodeInvalid, Message: "this sandbox has no workspace"}
 	}
 	in := &input{c: c}
-	if _, err := tarstream.Unpack(c.ctx, in, root, path.Clean(dir), c.options()); err != nil {
+	if _, err := tarstream.Unpack(c.ctx, in, root, path.Clean(dir), options()); err != nil {
 		return failure(err)
 	}
 	if _, err := io.Copy(io.Discard, in); err != nil { // what follows the archive's end, such as padding
@@ -60,19 +55,39 @@ func (c *session) upload() wire.Result {
 }
 
 func (c *session) download() wire.Result {
-	root, name := c.seed, "."
+	root, name, opts := c.seed, ".", options()
 	if c.req.Op == wire.OpDownload {
 		var err error
 		if root, name, err = c.place(string(c.req.Path)); err != nil {
 			return failure(err)
 		}
 		defer func() { _ = root.Close() }()
+		opts.Partial = true
 	} else {
 		if root == nil {
 			return wire.Result{Code: wire.CodeInvalid, Message: "this sandbox has no workspace"}
 		}
 		defer c.procs.freeze()()
 	}
-	_, err := tarstream.PackPath(c.ctx, c.out.Stream(wire.FrameOutput), root, name, c.options())
-	return failure(err)
+	m, err := tarstream.PackPath(c.ctx, c.out.Stream(wire.FrameOutput), root, name, opts)
+	return lacking(failure(err), m.Left)
+}
+
+// maxLeft bounds what the result lists, in bytes.
+const maxLeft = 1 << 20
+
+// lacking adds what a download could not carry to its result.
+func lacking(r wire.Result, left []tarstream.LeftOut) wire.Result {
+	n := 0
+	for _, l := range left {
+		if n += len(l.Path); n > maxLeft {
+			r.LeftMore = true
+			break
+		}
+		r.Left = append(r.Left, []byte(l.Path))
+	}
+	if len(left) > 0 {
+		r.Message = tarstream.List(left)
+	}
+	return r
 }

@@ -66,7 +66,6 @@ type Request struct {
 	Tail      int      `json:"tail,omitempty"`
 	URL       string   `json:"url,omitempty"`
 	Address   string   `json:"address,omitempty"`
-	MaxBytes  int64    `json:"max_bytes,omitempty"`
 }
 
 // Codes of a failed Result.
@@ -85,6 +84,9 @@ type Result struct {
 	Code     string `json:"code,omitempty"` // "" = done
 	Message  string `json:"message,omitempty"`
 	Duration int64  `json:"duration_ns,omitempty"`
+	// Left are the paths that a download lacks; LeftMore says there are more.
+	Left     [][]byte `json:"left,omitempty"`
+	LeftMore bool     `json:"left_more,omitempty"`
 }
 
 // Writer writes frames; safe for several goroutines.

@@ -1,7 +1,6 @@
 package vendor
 
 import (
-	"archive/tar"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -10,6 +9,8 @@ import (
 	"maps"
 	"os"
 	"time"
+
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/tarstream"
 )
 
 // Snapshot is what is kept of an object: its metadata and its files, without
@@ -83,9 +84,10 @@ func (v *Vendor) keep(ctx context.Context, o *Object, ref string) (size int64, d
 		return 0, "", err
 	}
 	sum := sha256.New()
-	tw := tar.NewWriter(io.MultiWriter(f, sum))
-	err = errors.Join(pack(ctx, tw, root, ".", []string{"run", "tmp"}), tw.Close(), f.Close())
-	if err != nil {
+	opts := packing
+	opts.Skip = func(p string, _ bool) bool { return p == "run" || p == "tmp" }
+	_, err = tarstream.Pack(ctx, io.MultiWriter(tarstream.WithRoom(f), sum), root, opts)
+	if err = errors.Join(err, f.Close()); err != nil {
 		return 0, "", errors.Join(err, os.Remove(tmp))
 	}
 	info, err := os.Stat(tmp)

@@ -1,0 +1,67 @@
+package tarstream
+
+import (
+	"context"
+	"io"
+	"os"
+	"slices"
+	"time"
+)
+
+// Contents is a stream that lies in a file: what it holds, and the content of
+// each of its files when it is asked for. No name of it has to exist on this
+// system.
+type Contents struct {
+	Manifest
+	from  io.ReaderAt
+	files map[string]stored
+}
+
+// stored is where a file's data lie.
+type stored struct {
+	at, size int64
+	data     []extent
+}
+
+// Index reads the stream in r wholly, under the rules of Unpack, and writes
+// nothing. What Options.Skip names is not listed. r must stay as it is while
+// the result is used.
+func Index(ctx context.Context, r *io.SectionReader, opts Options) (*Contents, error) {
+	c := &Contents{from: r, files: map[string]stored{}}
+	u := newUnpacker(ctx, opts, nil)
+	u.place = func(e *Entry, _ time.Time) error {
+		switch {
+		case e.Type != TypeFile:
+			return nil
+		case e.Same != "":
+			c.files[e.Path] = c.files[e.Same]
+			return nil
+		}
+		c.files[e.Path] = stored{u.in.Offset(), e.Size, u.in.extents()}
+		var err error
+		e.SHA256, err = u.in.Digest()
+		return u.broken(err)
+	}
+	if err := u.run(io.NewSectionReader(r, 0, r.Size())); err != nil {
+		return nil, err
+	}
+	u.m.sort()
+	if opts.Skip != nil {
+		u.m.Entries = slices.DeleteFunc(u.m.Entries, func(e Entry) bool { return opts.Skip(e.Path, e.Type == TypeDir) })
+	}
+	c.Manifest = u.m
+	return c, nil
+}
+
+// CopyTo writes the content of the file at path to an empty file. Holes stay
+// holes. KindExhausted: it would fill the disk.
+func (c *Contents) CopyTo(to *os.File, path string) error {
+	s := c.files[path]
+	if err := roomFor(to, sum(s.data)); err != nil {
+		return err
+	}
+	if err := pour(intoFile{to}, io.NewSectionReader(c.from, s.at, sum(s.data)), s.size, s.data); err != nil {
+		return err
+	}
+	return intoFile{to}.end(s.size)
+}
