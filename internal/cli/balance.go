@@ -40,6 +40,8 @@ type walletView struct {
 	Reserved   string `json:"reserved"`
 	Available  string `json:"available"`
 	Receivable string `json:"receivable"`
+	// UnpricedLives are in none of the amounts.
+	UnpricedLives int64 `json:"unpriced_lives"`
 }
 
 type grantView struct {
@@ -50,7 +52,7 @@ type grantView struct {
 }
 
 func viewOfWallet(w engine.Wallet) walletView {
-	return walletView{Currency: w.Currency, Granted: w.Granted, Spent: w.Spent, Reserved: w.Reserved, Available: w.Available, Receivable: w.Owed}
+	return walletView{Currency: w.Currency, Granted: w.Granted, Spent: w.Spent, Reserved: w.Reserved, Available: w.Available, Receivable: w.Owed, UnpricedLives: w.Unpriced}
 }
 
 func (a *app) ledgerBalanceCommand() *cobra.Command {
@@ -67,7 +69,7 @@ bound how fast sandboxes are made or money is spent, and tell when the next fits
 		Example: "  sandboxer ledger balance --account acme/web",
 		Args:    args(cobra.NoArgs),
 		RunE: func(c *cobra.Command, _ []string) error {
-			return a.withEngine(func(e *engine.Engine) error {
+			return a.withLedger(c.Context(), func(e *engine.Engine) error {
 				acc, err := e.AccountView(c.Context())
 				if err != nil {
 					return err
@@ -139,9 +141,21 @@ func printCeilings(w io.Writer, list []ceilingView, now time.Time) error {
 func printWallets(w io.Writer, org string, list []walletView) error {
 	rows := [][]string{{"WALLET", "GRANTED", "SPENT", "RESERVED", "AVAILABLE", "OWED"}}
 	for _, x := range list {
-		rows = append(rows, []string{org + " " + x.Currency, x.Granted, x.Spent, x.Reserved, x.Available, x.Receivable})
+		spent := x.Spent
+		if x.UnpricedLives > 0 {
+			spent = "at least " + spent
+		}
+		rows = append(rows, []string{org + " " + x.Currency, x.Granted, spent, x.Reserved, x.Available, x.Receivable})
 	}
-	return columns(w, 1, rows)
+	if err := columns(w, 1, rows); err != nil {
+		return err
+	}
+	for _, x := range list {
+		if err := printUnpriced(w, "The wallet "+org+" "+x.Currency, x.UnpricedLives); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (a *app) ledgerGrantCommand() *cobra.Command {

@@ -25,11 +25,13 @@ type budgetView struct {
 	Left     string     `json:"left"`
 	Since    *time.Time `json:"since"`
 	ResetsAt *time.Time `json:"resets_at"`
+	// UnpricedLives are in none of the amounts.
+	UnpricedLives int64 `json:"unpriced_lives"`
 }
 
 func viewOfBudget(b engine.BudgetView) budgetView {
 	v := budgetView{Account: b.Account, Name: b.Name, Currency: b.Currency, Limit: b.Limit, Hard: b.Hard, Period: known(b.Period),
-		Spent: b.Spent, Over: b.Over, Reserved: b.Reserved, Left: b.Left}
+		Spent: b.Spent, Over: b.Over, Reserved: b.Reserved, Left: b.Left, UnpricedLives: b.Unpriced}
 	if !b.ResetsAt.IsZero() {
 		v.Since, v.ResetsAt = &b.Since, &b.ResetsAt
 	}
@@ -87,7 +89,7 @@ func (a *app) budgetListCommand() *cobra.Command {
 		Short: "All budgets of the organisation and of its workspaces",
 		Args:  args(cobra.NoArgs),
 		RunE: func(c *cobra.Command, _ []string) error {
-			return a.withEngine(func(e *engine.Engine) error {
+			return a.withLedger(c.Context(), func(e *engine.Engine) error {
 				list, err := e.Budgets(c.Context())
 				if err != nil {
 					return err
@@ -107,7 +109,7 @@ func (a *app) budgetRemoveCommand() *cobra.Command {
 		Short: "Take a budget's limit away; its history stays",
 		Args:  args(cobra.ExactArgs(1)),
 		RunE: func(c *cobra.Command, given []string) error {
-			return a.withEngine(func(e *engine.Engine) error {
+			return a.withLedger(c.Context(), func(e *engine.Engine) error {
 				b, err := e.RemoveBudget(c.Context(), whole, given[0], currency)
 				if err != nil {
 					return err
@@ -154,7 +156,28 @@ func printBudgets(w io.Writer, list []budgetView, now time.Time) error {
 		if strings.HasPrefix(left, "-") {
 			left += " (over)"
 		}
-		rows = append(rows, []string{b.Name, b.Account, b.kind(), cmp.Or(orEmpty(b.Period), "for ever"), b.Limit, b.Spent, b.Reserved, left, b.Currency, resets})
+		spent := b.Spent
+		if b.UnpricedLives > 0 {
+			spent, left = "at least "+spent, "at most "+left
+		}
+		rows = append(rows, []string{b.Name, b.Account, b.kind(), cmp.Or(orEmpty(b.Period), "for ever"), b.Limit, spent, b.Reserved, left, b.Currency, resets})
 	}
-	return columns(w, 4, rows)
+	if err := columns(w, 4, rows); err != nil {
+		return err
+	}
+	for _, b := range list {
+		if err := printUnpriced(w, "The budget "+b.Name+" of "+b.Account, b.UnpricedLives); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// printUnpriced tells of lives that amounts do not have.
+func printUnpriced(w io.Writer, of string, lives int64) error {
+	if lives == 0 {
+		return nil
+	}
+	_, err := fmt.Fprintf(w, "%s lacks what nobody told the price of, in %s: see `sandboxer ledger usage`.\n", of, count(lives, "life", "lives"))
+	return err
 }

@@ -7,10 +7,9 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os"
-	"os/signal"
-	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -19,12 +18,11 @@ import (
 )
 
 // Main runs one command line (without the program's name) on the process's
-// own streams and returns its exit code; see exitcode.go. The first interrupt
-// cancels the command, a second one ends the process.
+// own streams and returns its exit code; see exitcode.go. The first SIGHUP,
+// SIGINT or SIGTERM cancels the command, a second one ends the process.
 func Main(args []string, version string, exts []extensions.Extension) int {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	ctx, stop := untilSignal(context.Background())
 	defer stop()
-	context.AfterFunc(ctx, stop)
 	a := &app{version: version, exts: exts, in: os.Stdin, out: os.Stdout, err: os.Stderr}
 	return a.run(ctx, args)
 }
@@ -47,6 +45,8 @@ type globalFlags struct {
 }
 
 func (a *app) run(ctx context.Context, args []string) int {
+	out := &passing{to: a.out}
+	a.out = out
 	root := a.rootCommand()
 	if args == nil {
 		args = []string{} // cobra reads the process's own arguments for nil
@@ -56,12 +56,21 @@ func (a *app) run(ctx context.Context, args []string) int {
 	root.SetOut(a.out)
 	root.SetErr(a.err)
 	cmd, err := root.ExecuteContextC(ctx)
+	if err == nil && out.err != nil { // help, which asks nobody whether it could be printed
+		a.printError(fmt.Errorf("the output could not be written: %w", out.err))
+		return exitFailed
+	}
 	var code exitCode
 	switch {
 	case err == nil:
 		return exitOK
 	case errors.As(err, &code):
 		return int(code)
+	}
+	var by interruption
+	if errors.As(context.Cause(ctx), &by) {
+		a.printError(extensions.Errorf(extensions.KindInterrupted, "%w: %w", by, err))
+		return by.code()
 	}
 	a.printError(err)
 	if _, own := cmd.Annotations[ownExit]; own {
@@ -75,7 +84,7 @@ func (a *app) withEngine(use func(*engine.Engine) error) error {
 	e, err := engine.New(engine.Options{
 		Extensions: a.exts,
 		Catalog:    a.global.catalog,
-		Ledger:     cmp.Or(a.global.ledger, os.Getenv("SANDBOXER_LEDGER")), // no default of the flag: help prints those, and it may hold a password
+		Ledger:     a.namedLedger(),
 		StateDir:   a.global.stateDir,
 		Account:    a.global.account,
 	})
@@ -83,6 +92,23 @@ func (a *app) withEngine(use func(*engine.Engine) error) error {
 		return err
 	}
 	return errors.Join(use(e), e.Close())
+}
+
+// namedLedger is the ledger that was asked for, "" = the default one. It is no
+// default of the flag: help prints those, and it may hold a password.
+func (a *app) namedLedger() string { return cmp.Or(a.global.ledger, os.Getenv("SANDBOXER_LEDGER")) }
+
+// withLedger is withEngine for commands that look at what a ledger holds. One
+// that was asked for by name and is not there is a mistake, not an empty one.
+func (a *app) withLedger(ctx context.Context, use func(*engine.Engine) error) error {
+	return a.withEngine(func(e *engine.Engine) error {
+		if a.namedLedger() != "" {
+			if err := e.LedgerExists(ctx); err != nil {
+				return err
+			}
+		}
+		return use(e)
+	})
 }
 
 // find looks a sandbox up in the ledger by id or, within the account, by name.

@@ -32,7 +32,7 @@ func (a *app) sandboxDestroyCommand() *cobra.Command {
 		Args:  args(cobra.MinimumNArgs(1)),
 		RunE: func(c *cobra.Command, given []string) error {
 			opts.Notify = a.notify
-			return a.withEngine(func(e *engine.Engine) error {
+			return a.withLedger(c.Context(), func(e *engine.Engine) error {
 				views, err := a.destroyAll(c.Context(), e, given, opts, protected)
 				return errors.Join(err, a.show(views, func(w io.Writer) error { return printDestroyed(w, views) }))
 			})

@@ -2,11 +2,14 @@ package cli
 
 import (
 	"context"
+	"encoding/base64"
 	"errors"
 	"io"
 	"time"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
@@ -16,6 +19,8 @@ type execView struct {
 	ExitCode        int    `json:"exit_code"`
 	Stdout          string `json:"stdout"`
 	Stderr          string `json:"stderr"`
+	StdoutBase64    string `json:"stdout_base64,omitempty"` // the bytes themselves, where stdout cannot tell them
+	StderrBase64    string `json:"stderr_base64,omitempty"`
 	Merged          bool   `json:"merged,omitempty"`
 	StdoutTruncated bool   `json:"stdout_truncated"`
 	StderrTruncated bool   `json:"stderr_truncated"`
@@ -23,10 +28,11 @@ type execView struct {
 }
 
 type execFlags struct {
-	stdin bool
-	shell string
-	env   []string
-	req   engine.ExecRequest
+	stdin  bool
+	detach bool
+	shell  string
+	env    []string
+	req    engine.ExecRequest
 }
 
 func (a *app) sandboxExecCommand() *cobra.Command {
@@ -36,29 +42,39 @@ func (a *app) sandboxExecCommand() *cobra.Command {
 		Short: "Run a command inside; its exit code is passed on",
 		Long: `Runs a command inside a sandbox, its words taken literally: nothing is expanded
 or quoted. Use --shell for a script. Output comes as it is printed; with
---format json it is captured (1 MiB of each stream) and printed with the exit code.`,
+--format json it is captured (1 MiB of each stream) and printed with the exit code;
+a stream that is not UTF-8 is there as it was in stdout_base64 or stderr_base64.
+The command ends with its caller: interrupt or kill this one, or lose the
+connection, and the command is killed. With --detach it goes on by itself until
+it or the sandbox ends; it has no input, and its output goes nowhere.`,
 		Example: `  sandboxer sandbox exec e2e-main -- go test ./...
   sandboxer sandbox exec e2e-main --shell 'ls | wc -l'
-  tar c src | sandboxer sandbox exec e2e-main --stdin -- tar x`,
+  tar c src | sandboxer sandbox exec e2e-main --stdin -- tar x
+  sandboxer sandbox exec e2e-main --detach --shell 'exec ./server >server.log 2>&1'`,
 		Args: args(cobra.MinimumNArgs(1)),
 		RunE: func(c *cobra.Command, given []string) error {
 			req, err := f.request(given[1:], a.in)
 			if err != nil {
 				return err
 			}
-			return a.withEngine(func(e *engine.Engine) error { return a.exec(c.Context(), e, given[0], req) })
+			return a.withLedger(c.Context(), func(e *engine.Engine) error { return a.exec(c.Context(), e, given[0], req) })
 		},
 	}
 	fl := c.Flags()
 	fl.BoolVarP(&f.stdin, "stdin", "i", false, "pass standard input on")
+	fl.BoolVarP(&f.detach, "detach", "d", false, "start the command, which needs a shell inside, and do not wait for it")
 	fl.StringVar(&f.shell, "shell", "", "run this `script` with /bin/sh instead of a command")
 	fl.StringArrayVarP(&f.env, "env", "e", nil, "environment variable `key=value`; repeat it")
 	fl.StringVarP(&f.req.Dir, "dir", "C", "", "`folder` inside (default: the workspace)")
 	fl.StringVarP(&f.req.User, "user", "u", "", "user inside (default: the sandbox's own)")
 	fl.StringVar(&f.req.Service, "service", "", "service (default: the one the profile names)")
-	fl.DurationVar(&f.req.Timeout, "timeout", 0, "kill the command after this time (default 5m)")
+	fl.Var((*durationValue)(&f.req.Timeout), "timeout", "kill the command after this `duration`, such as 90s, 2h, 1d (default, also for 0: 5m)")
 	c.Annotations = map[string]string{ownExit: ""}
 	c.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
+		var unknown *pflag.NotExistError
+		if !errors.As(err, &unknown) {
+			return usageError(c, err)
+		}
 		return extensions.Errorf(extensions.KindInvalid, "%s: %w", c.CommandPath(), err).
 			WithRemedy("put -- before the command and its arguments; `%s --help` shows the flags", c.CommandPath())
 	})
@@ -78,7 +94,26 @@ func (f *execFlags) request(command []string, in io.Reader) (engine.ExecRequest,
 	if f.stdin {
 		req.Stdin = in
 	}
-	return req, req.Check()
+	if err := req.Check(); err != nil || !f.detach {
+		return req, err
+	}
+	if f.stdin || req.Timeout != 0 {
+		return req, extensions.Errorf(extensions.KindInvalid, "--detach goes with neither --stdin nor --timeout: nobody waits for the command").
+			WithRemedy("leave one of them out; timeout(1) inside bounds a command that goes on by itself")
+	}
+	return detached(req), nil
+}
+
+// detached is the request to start req's command and to leave it. A program
+// that is not there is told as a shell tells it.
+func detached(req engine.ExecRequest) engine.ExecRequest {
+	argv := req.Command
+	if req.Shell != "" {
+		argv, req.Shell = []string{"/bin/sh", "-c", req.Shell}, ""
+	}
+	const start = `command -v "$1" >/dev/null || { echo "$1: not found" >&2; exit 127; }; "$@" </dev/null >/dev/null 2>&1 &`
+	req.Command = append([]string{"/bin/sh", "-c", start, "sh"}, argv...)
+	return req
 }
 
 func (a *app) exec(ctx context.Context, e *engine.Engine, idOrName string, req engine.ExecRequest) error {
@@ -123,9 +158,18 @@ func (p *passing) Write(b []byte) (int, error) {
 	return n, err
 }
 
+// base64Of is b where JSON's text would lose some of it, else "".
+func base64Of(b []byte) string {
+	if utf8.Valid(b) {
+		return ""
+	}
+	return base64.StdEncoding.EncodeToString(b)
+}
+
 func execViewOf(r engine.ExecResult) execView {
 	return execView{
 		ExitCode: r.ExitCode, Stdout: string(r.Stdout), Stderr: string(r.Stderr), Merged: r.Merged,
+		StdoutBase64: base64Of(r.Stdout), StderrBase64: base64Of(r.Stderr),
 		StdoutTruncated: r.StdoutTruncated, StderrTruncated: r.StderrTruncated,
 		DurationMillis: r.Duration.Round(time.Millisecond).Milliseconds(),
 	}

@@ -18,6 +18,7 @@ const (
 	exitTryAgain    = 5
 	exitDenied      = 6
 	exitUnsupported = 7
+	// 128 + the signal's number: see interruption.
 	// exec only, as timeout(1) and `docker exec` have it: everything else is
 	// the command's own.
 	exitExecTimeout = 124
@@ -37,6 +38,7 @@ const exitCodesText = `Exit codes:
     5   could not ask, or not decided yet: try again later
     6   a credential is missing or refused
     7   the place cannot do that
+    129 interrupted by SIGHUP; 130 by SIGINT (Ctrl-C); 143 by SIGTERM
 
 sandbox exec passes on the exit code of the command it ran; its own are
 

@@ -75,7 +75,7 @@ The token of the receiver is read from $` + tokenVariable + ` or from --token-fi
 			if err := f.check(a.global.format); err != nil {
 				return err
 			}
-			return a.withEngine(func(e *engine.Engine) error {
+			return a.withLedger(c.Context(), func(e *engine.Engine) error {
 				if f.sends {
 					return a.sendEvents(c.Context(), e, f)
 				}

@@ -32,7 +32,7 @@ is printed once it is open. Ends with Ctrl-C.`,
 			if err != nil {
 				return err
 			}
-			return a.withEngine(func(e *engine.Engine) error {
+			return a.withLedger(c.Context(), func(e *engine.Engine) error {
 				known, err := a.find(c.Context(), e, given[0])
 				if err != nil {
 					return err
@@ -82,6 +82,15 @@ func parsePorts(s string) (local, port int, err error) {
 	return local, port, nil
 }
 
+type forwardView struct {
+	Address string `json:"address"` // that listens here
+}
+
+func printLine(w io.Writer, line string) error {
+	_, err := fmt.Fprintln(w, line)
+	return err
+}
+
 func (a *app) forward(ctx context.Context, dial engine.Dialer, local int) error {
 	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(local)))
 	if err != nil {
@@ -92,7 +101,8 @@ func (a *app) forward(ctx context.Context, dial engine.Dialer, local int) error 
 	defer cancel()
 	stop := context.AfterFunc(ctx, func() { _ = l.Close() })
 	defer stop()
-	if _, err := fmt.Fprintf(a.out, "%s\n", l.Addr()); err != nil {
+	v := forwardView{l.Addr().String()}
+	if err := a.show(v, func(w io.Writer) error { return printLine(w, v.Address) }); err != nil {
 		return errors.Join(err, l.Close())
 	}
 	var wg sync.WaitGroup

@@ -37,7 +37,7 @@ func (a *app) hostCheckCommand() *cobra.Command {
 			"The exit code is 7 where no sandbox can run there, 5 where it does not answer, 6 where its key or the login is refused.",
 		Args: args(cobra.ExactArgs(1)),
 		RunE: func(c *cobra.Command, given []string) error {
-			return a.withEngine(func(e *engine.Engine) error {
+			return a.withLedger(c.Context(), func(e *engine.Engine) error {
 				h, err := e.LookupHost(c.Context(), given[0])
 				if err != nil {
 					return err

@@ -23,7 +23,7 @@ idle add up to the cost. The ledger is read, nothing is dialled or written.`,
 			if err != nil {
 				return err
 			}
-			return a.withEngine(func(e *engine.Engine) error {
+			return a.withLedger(c.Context(), func(e *engine.Engine) error {
 				to := time.Now().UTC().Truncate(time.Second)
 				v, err := e.HostCost(c.Context(), given[0], to.Add(-d), to)
 				if err != nil {

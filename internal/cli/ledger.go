@@ -37,7 +37,7 @@ func (a *app) ledgerEventsCommand() *cobra.Command {
 			if limit <= 0 {
 				return extensions.Errorf(extensions.KindInvalid, "--limit %d is not above zero", limit)
 			}
-			return a.withEngine(func(e *engine.Engine) error {
+			return a.withLedger(c.Context(), func(e *engine.Engine) error {
 				events, err := e.Events(c.Context(), strings.Join(given, ""), limit)
 				if err != nil {
 					return err

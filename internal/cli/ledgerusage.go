@@ -36,16 +36,21 @@ type usageKeys struct {
 	Component string    `json:"component,omitempty"`
 }
 
-// usageSums have null for amounts that nobody knows.
+// usageSums have null for amounts that are not known as a whole, and beside
+// them what is known of each.
 type usageSums struct {
-	Currency       *string `json:"currency"`
-	Lives          int64   `json:"lives"`
-	EstimatedEnds  int64   `json:"estimated_ends"`
-	RunningSeconds int64   `json:"running_seconds"`
-	PausedSeconds  int64   `json:"paused_seconds"`
-	Billed         *string `json:"billed"`
-	OwnKey         *string `json:"own_key"`
-	OwnPlace       *string `json:"own_place"`
+	Currency        *string `json:"currency"`
+	Lives           int64   `json:"lives"`
+	EstimatedEnds   int64   `json:"estimated_ends"`
+	UnpricedLives   int64   `json:"unpriced_lives"`
+	RunningSeconds  int64   `json:"running_seconds"`
+	PausedSeconds   int64   `json:"paused_seconds"`
+	Billed          *string `json:"billed"`
+	BilledAtLeast   *string `json:"billed_at_least"`
+	OwnKey          *string `json:"own_key"`
+	OwnKeyAtLeast   *string `json:"own_key_at_least"`
+	OwnPlace        *string `json:"own_place"`
+	OwnPlaceAtLeast *string `json:"own_place_at_least"`
 }
 
 type usageLine struct {
@@ -75,8 +80,9 @@ func known(s string) *string {
 }
 
 func sumsOf(s engine.UsageSums) usageSums {
-	return usageSums{Currency: known(s.Currency), Lives: s.Lives, EstimatedEnds: s.Estimated, RunningSeconds: s.RunningSeconds, PausedSeconds: s.PausedSeconds,
-		Billed: known(s.Billed), OwnKey: known(s.OwnKey), OwnPlace: known(s.OwnPlace)}
+	return usageSums{Currency: known(s.Currency), Lives: s.Lives, EstimatedEnds: s.Estimated, UnpricedLives: s.Unpriced, RunningSeconds: s.RunningSeconds, PausedSeconds: s.PausedSeconds,
+		Billed: known(s.Billed.Sum), BilledAtLeast: known(s.Billed.AtLeast), OwnKey: known(s.OwnKey.Sum), OwnKeyAtLeast: known(s.OwnKey.AtLeast),
+		OwnPlace: known(s.OwnPlace.Sum), OwnPlaceAtLeast: known(s.OwnPlace.AtLeast)}
 }
 
 func linesOf(rows []engine.UsageRow) []usageLine {
@@ -111,8 +117,11 @@ if it ended at this moment, and is settled when it ends.
 
 Billed was taken from the wallet. Own key is the bill a vendor sends to the owner
 of the key, own place what your own hosts cost: both are notes, and no credit was
-taken for them. Amounts in different currencies are never added. A price that
-nobody knows is shown as unknown, never as zero.
+taken for them. Amounts in different currencies are never added. What is charged
+at a price that nobody told is unknown, never zero: a sum that lacks it is shown
+as "at least", with how many lives it concerns under unpriced; --by component
+shows for what. In CSV and JSON such an amount is empty or null, and what is known
+of it stands beside it, as billed_at_least and so on.
 
 --from and --to take a day (2026-01-31), a month (2026-01), an RFC 3339 time, all
 in UTC, or how long ago (7d). What ends at --to itself is not counted.`,
@@ -122,7 +131,7 @@ in UTC, or how long ago (7d). What ends at --to itself is not counted.`,
 		Args:        args(cobra.NoArgs),
 		Annotations: map[string]string{moreFormats: formatCSV},
 		RunE: func(c *cobra.Command, _ []string) error {
-			return a.withEngine(func(e *engine.Engine) error {
+			return a.withLedger(c.Context(), func(e *engine.Engine) error {
 				if sandbox != "" {
 					s, err := a.find(c.Context(), e, sandbox)
 					if err != nil {

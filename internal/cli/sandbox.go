@@ -10,7 +10,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine"
-	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
 func (a *app) sandboxCommand() *cobra.Command {
@@ -32,7 +31,7 @@ func (a *app) sandboxListCommand() *cobra.Command {
 		Short: "The account's sandboxes, as the ledger knows them",
 		Args:  args(cobra.NoArgs),
 		RunE: func(c *cobra.Command, _ []string) error {
-			return a.withEngine(func(e *engine.Engine) error {
+			return a.withLedger(c.Context(), func(e *engine.Engine) error {
 				list, err := e.List(c.Context(), all)
 				if err != nil && len(list) == 0 {
 					return err
@@ -58,7 +57,7 @@ func (a *app) sandboxGetCommand() *cobra.Command {
 		Short: "One sandbox: asks the place it runs in, and shows what was charged",
 		Args:  args(cobra.ExactArgs(1)),
 		RunE: func(c *cobra.Command, given []string) error {
-			return a.withEngine(func(e *engine.Engine) error {
+			return a.withLedger(c.Context(), func(e *engine.Engine) error {
 				s, asked := a.observe(c.Context(), e, given[0])
 				if s.ID == "" {
 					return asked
@@ -95,10 +94,13 @@ func (a *app) sandboxExtendCommand() *cobra.Command {
 		Example: "  sandboxer sandbox extend e2e-main --ttl 6h",
 		Args:    args(cobra.ExactArgs(1)),
 		RunE: func(c *cobra.Command, given []string) error {
-			if ttl == 0 {
+			switch {
+			case !c.Flags().Changed("ttl"):
 				return usageError(c, errors.New("--ttl is required"))
+			case ttl <= 0:
+				return usageError(c, fmt.Errorf("--ttl %s is not above zero", ttl))
 			}
-			return a.withEngine(func(e *engine.Engine) error {
+			return a.withLedger(c.Context(), func(e *engine.Engine) error {
 				known, err := a.find(c.Context(), e, given[0])
 				if err != nil {
 					return err
@@ -115,36 +117,6 @@ func (a *app) sandboxExtendCommand() *cobra.Command {
 			})
 		},
 	}
-	c.Flags().Var((*ttlValue)(&ttl), "ttl", "time to live counted from the creation, such as 90s, 2h, 1d")
-	return c
-}
-
-func (a *app) sandboxLogsCommand() *cobra.Command {
-	var req extensions.LogRequest
-	c := &cobra.Command{
-		Use:   "logs ID|NAME",
-		Short: "What the sandbox's own processes printed",
-		Args:  args(cobra.ExactArgs(1)),
-		RunE: func(c *cobra.Command, given []string) error {
-			return a.withEngine(func(e *engine.Engine) error {
-				known, err := a.find(c.Context(), e, given[0])
-				if err != nil {
-					return err
-				}
-				logs, err := e.Logs(c.Context(), known.Receipt, req)
-				if err != nil {
-					return err
-				}
-				_, err = io.Copy(a.out, logs)
-				if c.Context().Err() != nil {
-					err = nil // the person stopped following
-				}
-				return errors.Join(err, logs.Close())
-			})
-		},
-	}
-	c.Flags().BoolVarP(&req.Follow, "follow", "f", false, "go on until interrupted")
-	c.Flags().IntVar(&req.Tail, "tail", 0, "only the last `n` lines (default: all that is kept)")
-	c.Flags().StringVar(&req.Service, "service", "", "only this service")
+	c.Flags().Var((*durationValue)(&ttl), "ttl", "time to live counted from the creation, such as 90s, 2h, 1d")
 	return c
 }

@@ -32,12 +32,12 @@ type sandboxView struct {
 }
 
 type chargeView struct {
-	Component string `json:"component"`
-	Quantity  string `json:"quantity"`
-	Unit      string `json:"unit"`
-	Amount    string `json:"amount"`
-	Currency  string `json:"currency"`
-	Memo      bool   `json:"memo"`
+	Component string  `json:"component"`
+	Quantity  string  `json:"quantity"`
+	Unit      string  `json:"unit"`
+	Amount    *string `json:"amount"` // null: nobody told a price
+	Currency  *string `json:"currency"`
+	Memo      bool    `json:"memo"`
 }
 
 func viewOf(s engine.Sandbox) sandboxView {
@@ -60,7 +60,7 @@ func viewsOf(list []engine.Sandbox) []sandboxView {
 func chargeViews(list []engine.Charge) []chargeView {
 	out := make([]chargeView, 0, len(list))
 	for _, c := range list {
-		out = append(out, chargeView(c))
+		out = append(out, chargeView{c.Component, c.Quantity, c.Unit, known(c.Amount), known(c.Currency), c.Memo})
 	}
 	return out
 }
@@ -140,7 +140,7 @@ func chargeLine(c chargeView) string {
 	if n, err := strconv.ParseInt(c.Quantity, 10, 64); err == nil && c.Unit == "ms" {
 		counted = (time.Duration(n) * time.Millisecond).String()
 	}
-	line := c.Component + ": " + amount(c.Amount, c.Currency) + " for " + counted
+	line := c.Component + ": " + amount(orEmpty(c.Amount), orEmpty(c.Currency)) + " for " + counted
 	if c.Memo {
 		line += " (a note: no credit was taken for it)"
 	}

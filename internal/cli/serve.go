@@ -60,7 +60,7 @@ func (a *app) ledgerTokenCommand() *cobra.Command {
 }
 
 func (a *app) tokenCreateCommand(file *string) *cobra.Command {
-	var ttl ttlValue
+	var ttl durationValue
 	c := &cobra.Command{
 		Use:   "create ACCOUNT",
 		Short: "Make a token for org/workspace, or for all of an org",

@@ -27,7 +27,7 @@ func (a *app) sweepCommand() *cobra.Command {
 elsewhere is reported as an orphan and left alone.`,
 		Args: args(cobra.NoArgs),
 		RunE: func(c *cobra.Command, _ []string) error {
-			return a.withEngine(func(e *engine.Engine) error {
+			return a.withLedger(c.Context(), func(e *engine.Engine) error {
 				r, err := e.Sweep(c.Context(), dryRun, a.notify)
 				if err != nil {
 					return err

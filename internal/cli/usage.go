@@ -23,8 +23,11 @@ func usageError(c *cobra.Command, err error) error {
 				WithRemedy("give a number or an amount that is not below zero, such as \"100 USD\"")
 		}
 	}
-	return extensions.Errorf(extensions.KindInvalid, "%s: %w", c.CommandPath(), err).
-		WithRemedy("run `%s --help`", c.CommandPath())
+	wrapped := extensions.Errorf(extensions.KindInvalid, "%s: %w", c.CommandPath(), err)
+	if extensions.RemedyOf(err) != "" {
+		return wrapped // of a flag's value
+	}
+	return wrapped.WithRemedy("run `%s --help`", c.CommandPath())
 }
 
 // args turns cobra's argument check into a usage error.

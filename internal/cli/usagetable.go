@@ -50,7 +50,8 @@ func writeUsageCSV(w io.Writer, v usageView) error {
 	for _, c := range cols {
 		head = append(head, c.name)
 	}
-	head = append(head, "lives", "estimated_ends", "running_seconds", "paused_seconds", "billed", "own_key", "own_place", "currency")
+	head = append(head, "lives", "estimated_ends", "running_seconds", "paused_seconds", "billed", "own_key", "own_place", "currency",
+		"unpriced_lives", "billed_at_least", "own_key_at_least", "own_place_at_least")
 	if byComponent {
 		head = append(head, "quantity", "unit", "consumed", "consumed_unit")
 	}
@@ -73,6 +74,7 @@ func writeUsageCSV(w io.Writer, v usageView) error {
 			for _, s := range []*string{l.Billed, l.OwnKey, l.OwnPlace, l.Currency} {
 				row = append(row, orEmpty(s))
 			}
+			row = append(row, strconv.FormatInt(l.UnpricedLives, 10), orEmpty(l.BilledAtLeast), orEmpty(l.OwnKeyAtLeast), orEmpty(l.OwnPlaceAtLeast))
 			if byComponent {
 				row = append(row, l.Quantity, l.Unit, l.Consumed, l.ConsumedUnit)
 			}
@@ -128,7 +130,7 @@ func printUsageLines(w io.Writer, v usageView, lines []usageLine, status string)
 		head = []string{"USAGE"}
 	}
 	first := len(head)
-	head = append(head, "LIVES", "RUNNING", "PAUSED", "BILLED", "OWN KEY", "OWN PLACE", "CURRENCY")
+	head = append(head, "LIVES", "UNPRICED", "RUNNING", "PAUSED", "BILLED", "OWN KEY", "OWN PLACE", "CURRENCY")
 	if byComponent {
 		head = append(head, "QUANTITY", "UNIT")
 	}
@@ -167,11 +169,27 @@ func printUsageLines(w io.Writer, v usageView, lines []usageLine, status string)
 }
 
 func (s usageSums) cells() []string {
-	amounts := []string{"unknown", "unknown", "unknown", ""}
-	if s.Currency != nil {
-		amounts = []string{nothing(*s.Billed), nothing(*s.OwnKey), nothing(*s.OwnPlace), *s.Currency}
+	return []string{strconv.FormatInt(s.Lives, 10), counted(s.UnpricedLives), hours(s.RunningSeconds), hours(s.PausedSeconds),
+		atLeast(s.Billed, s.BilledAtLeast), atLeast(s.OwnKey, s.OwnKeyAtLeast), atLeast(s.OwnPlace, s.OwnPlaceAtLeast), orEmpty(s.Currency)}
+}
+
+// atLeast is a sum, or what is known of it.
+func atLeast(sum, least *string) string {
+	switch {
+	case sum != nil:
+		return nothing(*sum)
+	case nothing(orEmpty(least)) == "":
+		return "unknown"
 	}
-	return append([]string{strconv.FormatInt(s.Lives, 10), hours(s.RunningSeconds), hours(s.PausedSeconds)}, amounts...)
+	return "at least " + *least
+}
+
+// counted leaves out a zero.
+func counted(n int64) string {
+	if n == 0 {
+		return ""
+	}
+	return strconv.FormatInt(n, 10)
 }
 
 // nothing leaves out a known zero, so that what matters is seen.
@@ -200,19 +218,19 @@ func hours(seconds int64) string {
 
 // notes explain what the lines alone do not say.
 func (v usageView) notes() string {
-	var estimated int64
-	var memo, unknown bool
+	var estimated, unpriced int64
+	var memo bool
 	for _, t := range v.Totals {
 		estimated += t.EstimatedEnds
-		unknown = unknown || t.Currency == nil
-		memo = memo || t.Currency != nil && nothing(*t.OwnKey)+nothing(*t.OwnPlace) != ""
+		unpriced += t.UnpricedLives
+		memo = memo || nothing(orEmpty(t.OwnKeyAtLeast))+nothing(orEmpty(t.OwnPlaceAtLeast)) != ""
 	}
 	var out []string
 	if memo {
 		out = append(out, "Own key and own place are notes: no credit was taken for them.")
 	}
-	if unknown {
-		out = append(out, "Unknown: nobody told a price, and none is made up.")
+	if unpriced > 0 {
+		out = append(out, fmt.Sprintf("Unknown: of %s nobody told what something costs, and no price is made up. --by component shows for what.", count(unpriced, "life", "lives")))
 	}
 	if estimated > 0 {
 		out = append(out, fmt.Sprintf("%s at a time that nobody told: counted up to when it was last seen.", count(estimated, "life ended", "lives ended")))

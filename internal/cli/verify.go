@@ -38,7 +38,7 @@ checked by themselves. Nothing is written.`,
   sandboxer ledger verify --receipts terraform.tfstate --events events.ndjson`,
 		Args: args(cobra.NoArgs),
 		RunE: func(c *cobra.Command, _ []string) error {
-			return a.withEngine(func(e *engine.Engine) error { return a.verifyLedger(c, e, ev) })
+			return a.withLedger(c.Context(), func(e *engine.Engine) error { return a.verifyLedger(c, e, ev) })
 		},
 	}
 	f := c.Flags()

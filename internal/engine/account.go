@@ -34,6 +34,9 @@ type Wallet struct {
 	Reserved  string // set aside for sandboxes that live
 	Available string
 	Owed      string // receivable: used, and more than the wallet had
+	// Unpriced are the lives of which the wallet pays something at a price that
+	// nobody told: what that comes to is in none of the amounts.
+	Unpriced int64
 }
 
 // CeilingView is a ceiling with what counts against it. Of one that bounds
@@ -67,6 +70,10 @@ type BudgetView struct {
 	Left     string
 	Since    time.Time // zero = for ever
 	ResetsAt time.Time // zero = never
+	// Unpriced are the lives, of the period and now, of which something is
+	// charged for at a price that nobody told: what that comes to is in none of
+	// the amounts.
+	Unpriced int64
 }
 
 // AccountView reads what the engine's account has. It writes nothing; a missing
@@ -83,6 +90,12 @@ func (e *Engine) AccountView(ctx context.Context) (AccountView, error) {
 		return v, err
 	}
 	v.Wallets = wallets(balances)
+	for i := range v.Wallets {
+		w := &v.Wallets[i]
+		if w.Unpriced, err = e.unpriced(ctx, l, org, w.Currency, time.Time{}, func(r ledger.UsageRow) bool { return r.WalletUnknown > 0 }); err != nil {
+			return v, err
+		}
+	}
 	budgets, err := e.Budgets(ctx)
 	if err != nil {
 		return v, err

@@ -88,9 +88,12 @@ func TestWhatHasNoKnownPrice(t *testing.T) {
 		b.budget("hard", dollar, false)
 		b.grant(dollar)
 		b.refused(b.Engine, dim, extensions.KindUnsupported, "viability.credit")
-		p, err := b.Plan(t.Context(), dim)
-		if err != nil || !strings.Contains(fmt.Sprint(p.Notices), "will be refused when it is made") {
-			t.Errorf("%+v, %v", p.Notices, err)
+		if _, err := b.Plan(t.Context(), dim); !extensions.IsKind(err, extensions.KindUnsupported) || !strings.Contains(told(err), "what it costs is not known (viability.credit)") {
+			t.Errorf("the plan says %s", told(err))
+		}
+		q, err := b.Quote(t.Context(), dim, engine.QuoteOptions{})
+		if err != nil || !strings.Contains(fmt.Sprint(q.Notices), "viability.credit") {
+			t.Errorf("a quote only tells: %+v, %v", q.Notices, err)
 		}
 		asked.Billing = "byok"
 		end(b.make(b.Engine, asked))
@@ -269,6 +272,46 @@ func TestTheDefaultCeiling(t *testing.T) {
 		s := b.make(b.Engine, engine.Request{Profile: "profile.free", Name: "y"})
 		if _, err := b.Destroy(t.Context(), s.Receipt, engine.DestroyOptions{}); err != nil {
 			t.Error(err)
+		}
+	})
+}
+
+// What credit cannot pay for is left out of a create, so its plan holds the next
+// place against limits and max_cost, and is not refused for it.
+func TestAPlanGoesOnToThePlaceThatCreditCanPay(t *testing.T) {
+	t.Parallel()
+	bound := func(id, rest string) string {
+		return "id: " + id + "\nhandler: saas-stub\nconfig: { dir: \"" + t.TempDir() + "\" }\n" + rest
+	}
+	onBoth(t, map[string]string{
+		"extensions/a.yaml": bound("ext.a", ""), "extensions/b.yaml": bound("ext.b", "cost: { per_hour: \"1.00 USD\" }\n"),
+		"profiles/two.yaml": "id: profile.two\nversion: \"1.0.0\"\nextension: ext.a\nroute: { fallback: [ext.b] }\nisolation: { level: container }\nnetwork: { default: deny }\n" +
+			"workspace: { mode: remote-canonical, access: rw }\nttl: { default: 1h, max: 24h }\n",
+	}, func(t *testing.T, b *bank) {
+		req := engine.Request{Profile: "profile.two", Name: "one"}
+		if _, err := b.Plan(t.Context(), req); err != nil {
+			t.Fatalf("without credit: %s", told(err))
+		}
+		b.grant(3 * dollar)
+		p, err := b.Plan(t.Context(), req)
+		if err != nil || !strings.Contains(fmt.Sprint(p.Notices), "ext.a will be refused when it is made, and ext.b chosen") {
+			t.Errorf("%+v, %s", p.Notices, told(err))
+		}
+		req.TTL = "4h"
+		if _, err := b.Plan(t.Context(), req); !extensions.IsKind(err, extensions.KindExhausted) || !strings.Contains(told(err), "ext.b needs 4.00 USD") {
+			t.Errorf("more than there is: %s", told(err))
+		}
+		req.TTL, req.MaxCost = "2h", "1 USD"
+		if _, err := b.Plan(t.Context(), req); err == nil || !strings.Contains(told(err), "max_cost") {
+			t.Errorf("above max_cost: %s", told(err))
+		}
+		req.MaxCost = ""
+		s := b.make(b.Engine, req)
+		if s.Extension != "ext.b" {
+			t.Errorf("made at %s", s.Extension)
+		}
+		if err := b.ended(s); err != nil {
+			t.Error(told(err))
 		}
 	})
 }

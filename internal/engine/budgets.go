@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/meter"
@@ -26,11 +27,37 @@ func (e *Engine) Budgets(ctx context.Context) ([]BudgetView, error) {
 	if err != nil {
 		return nil, err
 	}
+	l, err := e.reader(ctx)
+	if err != nil {
+		return nil, err
+	}
 	var out []BudgetView
 	for _, b := range list {
-		out = append(out, budgetView(b))
+		v := budgetView(b)
+		if v.Unpriced, err = e.unpriced(ctx, l, b.Account, b.Currency, b.Since, func(ledger.UsageRow) bool { return true }); err != nil {
+			return nil, err
+		}
+		out = append(out, v)
 	}
 	return out, nil
+}
+
+// unpriced counts the lives of an account that ended since then, or run, and of
+// which a price was told by nobody: in the currency, or in one that is not
+// known either. of selects rows by who pays.
+func (e *Engine) unpriced(ctx context.Context, l ledger.Ledger, account, currency string, since time.Time, of func(ledger.UsageRow) bool) (n int64, err error) {
+	f := ledger.UsageFilter{Account: account, From: since}
+	ended, err := l.Usage(ctx, f)
+	if err != nil {
+		return 0, err
+	}
+	_, running, err := accrued(ctx, l, f, nil, e.now())
+	for _, r := range append(ended, running...) {
+		if (r.Currency == currency || r.Currency == "") && of(r) {
+			n += r.Unpriced
+		}
+	}
+	return n, err
 }
 
 func (e *Engine) budgets(ctx context.Context) ([]ledger.Budget, error) {

@@ -23,7 +23,7 @@ func TestAFeeComesOutOfTheWalletAlthoughAnotherPaysTheVendor(t *testing.T) {
 	if err := os.Mkdir(filepath.Join(dir, "extensions"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	const binding = "id: ext.saas-stub\nhandler: saas-stub\nfee: { per_creation: \"0.20 USD\", per_hour: \"0.10 USD\", billing: byok }\n"
+	const binding = "id: ext.saas-stub\nhandler: saas-stub\nbilling: byok\nfee: { per_creation: \"0.20 USD\", per_hour: \"0.10 USD\", billing: byok }\n"
 	if err := os.WriteFile(filepath.Join(dir, "extensions", "fee.yaml"), []byte(binding), 0o600); err != nil {
 		t.Fatal(err)
 	}

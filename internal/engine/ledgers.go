@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sync/singleflight"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
 // ledgers opens the ledger when it is first needed: read-only for plans,
@@ -54,6 +55,17 @@ func (e *Engine) ledgerURL() string {
 
 // reader gives the ledger for reading; a missing one reads as empty.
 func (e *Engine) reader(ctx context.Context) (ledger.Ledger, error) { return e.ledger(ctx, true) }
+
+// LedgerExists is nil where the ledger holds anything, KindNotFound where there
+// is none yet, else why it could not be read.
+func (e *Engine) LedgerExists(ctx context.Context) error {
+	l, err := e.reader(ctx)
+	if err != nil || l.ID() != "" {
+		return err
+	}
+	return extensions.Errorf(extensions.KindNotFound, "there is no ledger at %s", ledger.ShownURL(e.ledgerURL())).
+		WithRemedy("check the address of the ledger; the first sandbox or grant makes it")
+}
 
 // writer gives the ledger for writing and makes it if it is missing.
 func (e *Engine) writer(ctx context.Context) (ledger.Ledger, error) { return e.ledger(ctx, false) }

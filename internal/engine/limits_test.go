@@ -131,7 +131,7 @@ func TestUsageSaysWhoPaysAsTheAccountsDo(t *testing.T) {
 				t.Fatalf("%+v, %v", r, err)
 			}
 			for _, u := range append(r.Running, r.Settled...) {
-				if (u.Billed != "0.00") != billed || (u.OwnKey != "0.00") == billed {
+				if (u.Billed.Sum != "0.00") != billed || (u.OwnKey.Sum != "0.00") == billed {
 					t.Errorf("%s: %+v", when, u)
 				}
 			}

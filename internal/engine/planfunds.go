@@ -9,16 +9,24 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/meter"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/profile"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/route"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
 // plannedFunds tells in advance what a create would be refused for: the worst
-// case of the first choice is held against the balances and hard budgets of
+// case of what it would choose is held against the balances and hard budgets of
 // now, and against what the others of Request.Together need. Soft ones are
 // notices. It only looks, and the create decides. A ledger that is not there is
 // empty, and one that cannot be read is told of elsewhere.
-func (e *Engine) plannedFunds(ctx context.Context, p *prepared) error {
+func (e *Engine) plannedFunds(ctx context.Context, p *prepared, query route.Query) error {
 	cand := p.decision.Chosen
+	balances, budgets, free, ok := e.limits(ctx, p.req)
+	if ok {
+		var err error
+		if cand, err = e.withCredit(p, query, balances); err != nil {
+			return err
+		}
+	}
 	w := p.liabilityAt(cand)
 	r, err := w.reserve(w.ttl)
 	if err != nil {
@@ -27,17 +35,8 @@ func (e *Engine) plannedFunds(ctx context.Context, p *prepared) error {
 	metered := p.metered()
 	one := intended{reserve: *r, paces: e.paces(ctx, metered, e.ceilings(metered), r)}
 	defer func() { p.notices = append(p.notices, reached(one.paces, "If it were made now")...) }()
-	balances, budgets, free, ok := e.limits(ctx, p.req)
 	if !ok {
 		return nil
-	}
-	if c := (credit{granted: grantedIn(balances)}); p.req.Billing == "" && c.pays(cand, p.quotes[cand.ID()].Currency) {
-		counted := *cand
-		counted.Credit = true
-		if reason, help := counted.Uncreditable(); reason != "" {
-			p.notices = append(p.notices, Notice{Summary: cand.ID() + " will be refused when it is made", Detail: reason + ": " + help})
-			return nil
-		}
 	}
 	one.free = free
 	soft, err := p.req.Together.against(one, e.account, balances, budgets)
@@ -45,6 +44,32 @@ func (e *Engine) plannedFunds(ctx context.Context, p *prepared) error {
 		p.notices = append(p.notices, overSoft(b, *r))
 	}
 	return w.unaffordable(err, cand.ID(), w.ttl)
+}
+
+// withCredit is what a create would choose: as the plan, which is no function of
+// the ledger, but for the places that credit would pay for by what was granted,
+// and cannot. Where none is left, the error is that of the create.
+func (e *Engine) withCredit(p *prepared, query route.Query, balances []ledger.Balance) (*route.Candidate, error) {
+	first := p.decision.Chosen
+	c := credit{requested: p.req.Billing, granted: grantedIn(balances)}
+	query.Candidates = slices.Clone(query.Candidates)
+	for i := range query.Candidates {
+		cand := &query.Candidates[i]
+		cand.Credit = c.pays(cand, p.quotes[cand.ID()].Currency)
+	}
+	d := route.Select(query)
+	if err := d.Err(); err != nil {
+		return nil, err
+	}
+	if d.Chosen.ID() == first.ID() {
+		return first, nil
+	}
+	for _, r := range d.Refusals() {
+		if r.Candidate == first.ID() {
+			p.notices = append(p.notices, Notice{Summary: first.ID() + " will be refused when it is made, and " + d.Chosen.ID() + " chosen", Detail: r.Reason + ": " + r.Help})
+		}
+	}
+	return d.Chosen, e.checkPrice(p, d.Chosen)
 }
 
 // paces are those of ceilings that what is planned counts against; none where

@@ -94,7 +94,7 @@ func (e *Engine) prepare(ctx context.Context, req Request, how preparation) (*pr
 	if err := e.checkPlanned(ctx, p); err != nil {
 		return nil, err // other places are beside the point
 	}
-	err = e.plannedFunds(ctx, p)
+	err = e.plannedFunds(ctx, p, query)
 	if err != nil && how.tell {
 		p.notices = append(p.notices, Notice{Summary: "It could not be made now", Detail: err.Error() + ". What to do: " + extensions.RemedyOf(err)})
 		return p, nil

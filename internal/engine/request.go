@@ -267,7 +267,8 @@ type DestroyReport struct {
 // Charge is one settled line; Amount is a decimal string, Unit what Quantity
 // counts: "ms", "MiB x ms".
 type Charge struct {
-	Component, Quantity, Unit, Amount, Currency string
+	Component, Quantity, Unit string
+	Amount, Currency          string // "" = not known
 	// Memo marks what is recorded but charged to nobody's wallet.
 	Memo bool
 }

@@ -21,7 +21,7 @@ func TestAClientWithItsOwnKeyPaysTheServersFee(t *testing.T) {
 	}
 	files := map[string]string{"profiles/profile.stub.yaml": string(profile)}
 	plain := folder(t, files)
-	files["extensions/fee.yaml"] = "id: ext.saas-stub\nhandler: saas-stub\nfee: { per_creation: \"0.20 USD\", per_hour: \"0.10 USD\", billing: byok }\n"
+	files["extensions/fee.yaml"] = "id: ext.saas-stub\nhandler: saas-stub\nbilling: byok\nfee: { per_creation: \"0.20 USD\", per_hour: \"0.10 USD\", billing: byok }\n"
 	o := newOffice(t, folder(t, files))
 	ctx := context.Background()
 	books := o.books()

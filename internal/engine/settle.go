@@ -74,8 +74,11 @@ func chargesOf(cs []ledger.Charge) []Charge {
 	out := make([]Charge, 0, len(cs))
 	for _, c := range cs {
 		counted, quantum := quantity(c)
-		out = append(out, Charge{Component: c.Component, Quantity: counted, Unit: quantum, Amount: meter.Amount(c.Amount).String(),
-			Currency: c.Currency, Memo: c.Memo != ""})
+		line := Charge{Component: c.Component, Quantity: counted, Unit: quantum, Currency: c.Currency, Memo: c.Memo != ""}
+		if c.Known() {
+			line.Amount = nano(c.Amount)
+		}
+		out = append(out, line)
 	}
 	return out
 }

@@ -123,7 +123,7 @@ func TestAFeeWithoutABoundIsRefused(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			onBoth(t, map[string]string{"prices/mine.yaml": prices("ext.fee", unknown),
-				"extensions/fee.yaml": "id: ext.fee\nhandler: saas-stub\nconfig: { dir: \"" + t.TempDir() + "\" }\nfee: { " + c.fee + ", billing: byok }\n",
+				"extensions/fee.yaml": "id: ext.fee\nhandler: saas-stub\nconfig: { dir: \"" + t.TempDir() + "\" }\nbilling: byok\nfee: { " + c.fee + ", billing: byok }\n",
 				"profiles/fee.yaml":   "id: profile.fee\nversion: \"1.0.0\"\nextension: ext.fee\nisolation: { level: container }\nnetwork: { default: deny }\nworkspace: { mode: remote-canonical, access: rw }\nttl: { default: 1h, max: 24h }\n",
 			}, func(t *testing.T, b *bank) {
 				b.grant(dollar)

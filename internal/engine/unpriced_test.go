@@ -20,7 +20,7 @@ func TestAPlaceThatCannotBePricedIsRefusedAlone(t *testing.T) {
 	}
 	for name, c := range map[string]struct{ binding, components, says string }{
 		"a number that does not fit": {odd, "  - { component: memory, unit: gib-second, price: \"9000000\" }\n", "odd.yaml"},
-		"a fee of another currency":  {odd + "fee: { per_hour: \"1 EUR\" }\n", "  - { component: sandbox, unit: sandbox-hour, price: \"1\" }\n", "is in EUR and its price in USD"},
+		"a fee of another currency":  {odd + "billing: byok\nfee: { per_hour: \"1 EUR\" }\n", "  - { component: sandbox, unit: sandbox-hour, price: \"1\" }\n", "is in EUR and its price in USD"},
 		"a cost that does not fit":   {odd + "cost: { per_hour: \"9300000 USD\" }\n", "", "the cost that the catalog or the host states"},
 	} {
 		t.Run(name, func(t *testing.T) {

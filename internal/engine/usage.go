@@ -61,8 +61,7 @@ type UsageTotal struct {
 	UsageSums
 }
 
-// UsageSums are sums in one currency. Amounts are decimal strings; "" is
-// unknown: nobody told a price.
+// UsageSums are sums in one currency, "" where nobody told a price.
 type UsageSums struct {
 	Currency string
 	// Lives are meters: a sandbox that was made again has several. By
@@ -71,10 +70,19 @@ type UsageSums struct {
 	Estimated int64 // of them, how many ended at a time that nobody told
 	// Seconds of those lives, computing and paused.
 	RunningSeconds, PausedSeconds int64
+	// Unpriced are the lives of which something was charged for at a price that
+	// nobody told.
+	Unpriced int64
 	// Billed was taken from the wallet, or is owed. OwnKey is the bill that
 	// the vendor sends to the owner of the key, OwnPlace what the user's own
 	// hosts cost: both are notes, and no credit was taken.
-	Billed, OwnKey, OwnPlace string
+	Billed, OwnKey, OwnPlace UsageAmount
+}
+
+// UsageAmount is a sum of which a part may not be known.
+type UsageAmount struct {
+	Sum     string // decimal; "" = not known as a whole
+	AtLeast string // decimal: what is known of it; "" = nothing
 }
 
 // usageDimensions are the words of a report and what they stand for.
@@ -193,11 +201,17 @@ func consumed(quantity *big.Int, unit string) string {
 }
 
 func usageSums(r ledger.UsageRow) UsageSums {
-	s := UsageSums{Currency: r.Currency, Lives: r.Meters, Estimated: r.Estimated, RunningSeconds: r.Running / 1000, PausedSeconds: r.Paused / 1000}
-	if r.Currency != "" {
-		s.Billed, s.OwnKey, s.OwnPlace = nano(r.Wallet), nano(r.OwnKey), nano(r.OwnPlace)
+	amount := func(sum, unknown int64) (a UsageAmount) {
+		if r.Currency == "" {
+			return a
+		}
+		if a.AtLeast = nano(sum); unknown == 0 {
+			a.Sum = a.AtLeast
+		}
+		return a
 	}
-	return s
+	return UsageSums{Currency: r.Currency, Lives: r.Meters, Estimated: r.Estimated, RunningSeconds: r.Running / 1000, PausedSeconds: r.Paused / 1000,
+		Unpriced: r.Unpriced, Billed: amount(r.Wallet, r.WalletUnknown), OwnKey: amount(r.OwnKey, r.OwnKeyUnknown), OwnPlace: amount(r.OwnPlace, r.OwnPlaceUnknown)}
 }
 
 // period reads both bounds; see UsageQuery.

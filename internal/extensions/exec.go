@@ -6,8 +6,8 @@ import (
 )
 
 // Check returns KindInvalid for a request no backend can honour: both or
-// neither of Command and Shell, NUL bytes, a negative timeout, a malformed
-// environment name.
+// neither of Command and Shell, NUL bytes, a timeout below zero or above
+// MaxExecTimeout, a malformed environment name.
 func (r ExecRequest) Check() error {
 	switch {
 	case len(r.Command) == 0 && r.Shell == "":
@@ -18,6 +18,9 @@ func (r ExecRequest) Check() error {
 		return Errorf(KindInvalid, "the command's first word is empty")
 	case r.Timeout < 0:
 		return Errorf(KindInvalid, "the timeout %s is negative", r.Timeout)
+	case r.Timeout > MaxExecTimeout:
+		return Errorf(KindInvalid, "the timeout %s is longer than a command may run, %s", r.Timeout, MaxExecTimeout).
+			WithRemedy("a sandbox ends with its ttl in any case: give a timeout within that")
 	}
 	for _, s := range append([]string{r.Shell, r.ShellPath, r.Dir, r.User, r.Service}, r.Command...) {
 		if strings.ContainsRune(s, 0) {

@@ -108,7 +108,7 @@ type HostFacts struct {
 	Isolation []Isolation   `json:"isolation,omitempty"` // levels proved here
 	Egress    Egress        `json:"egress,omitempty"`    // what can be enforced here; "" = not known
 	Expiry    Expiry        `json:"expiry,omitempty"`    // who ends sandboxes here; "" = not known
-	Notes     []string      `json:"notes,omitempty"`     // what is missing, and how to get it
+	Notes     []string      `json:"notes,omitempty"`     // what holds, and what is missing and how to get it
 	Unfit     []string      `json:"unfit,omitempty"`     // those of Notes without which nothing can run here
 	FreeDisk  int64         `json:"-"`                   // MiB, volatile
 	ClockSkew time.Duration `json:"-"`                   // host minus us, volatile

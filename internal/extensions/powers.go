@@ -11,6 +11,10 @@ import (
 // DefaultExecTimeout applies when ExecRequest.Timeout is zero.
 const DefaultExecTimeout = 300 * time.Second
 
+// MaxExecTimeout is the longest ExecRequest.Timeout, as long as the longest ttl:
+// a backend may add to it without leaving the range of time.Duration.
+const MaxExecTimeout = 366 * 24 * time.Hour
+
 // MaxExecOutput bounds each captured stream of an exec, in bytes. What comes
 // after it is dropped and ExecResult says so; live writers get everything.
 const MaxExecOutput = 1 << 20
@@ -43,7 +47,7 @@ type ExecRequest struct {
 	Dir            string // absolute, or relative to the workspace; "" = the workspace
 	Env            map[string]string
 	User           string        // "" = the sandbox's own; one the place cannot give is KindUnsupported
-	Timeout        time.Duration // 0 = DefaultExecTimeout; negative is KindInvalid
+	Timeout        time.Duration // 0 = DefaultExecTimeout; negative or above MaxExecTimeout is KindInvalid
 }
 
 // TTY asks for a terminal; streams are then merged.

@@ -22,6 +22,7 @@ var walletFields = []computedField{
 	{name: "reserved", typ: types.StringType, doc: "Set aside for sandboxes that live, by their worst case."},
 	{name: "available", typ: types.StringType, doc: "What can still be set aside: granted, less spent and reserved."},
 	{name: "receivable", typ: types.StringType, doc: "Owed: used beyond what the wallet had. A wallet is never below zero, and no usage is lost."},
+	{name: "unpriced_lives", typ: types.Int64Type, doc: "Of how many lives the wallet pays something at a price that nobody told: what that comes to is in none of these amounts."},
 }
 
 var budgetFields = []computedField{
@@ -37,6 +38,7 @@ var budgetFields = []computedField{
 	{name: "left", typ: types.StringType, doc: "What is left below the limit; negative above it."},
 	{name: "since", typ: types.StringType, doc: "When the period began, RFC 3339; null for one that never begins anew."},
 	{name: "resets_at", typ: types.StringType, doc: "When the next period begins, RFC 3339; null for one that never begins anew."},
+	{name: "unpriced_lives", typ: types.Int64Type, doc: "Of how many lives, of the period and now, something is charged for at a price that nobody told: what that comes to is in none of these amounts."},
 }
 
 var ceilingFields = []computedField{
@@ -90,6 +92,7 @@ type walletModel struct {
 	Reserved   string `tfsdk:"reserved"`
 	Available  string `tfsdk:"available"`
 	Receivable string `tfsdk:"receivable"`
+	Unpriced   int64  `tfsdk:"unpriced_lives"`
 }
 
 type budgetModel struct {
@@ -105,6 +108,7 @@ type budgetModel struct {
 	Left     string       `tfsdk:"left"`
 	Since    types.String `tfsdk:"since"`
 	ResetsAt types.String `tfsdk:"resets_at"`
+	Unpriced int64        `tfsdk:"unpriced_lives"`
 }
 
 // Metadata implements datasource.DataSource.
@@ -150,11 +154,11 @@ func newAccount(v engine.AccountView) *accountModel {
 	m := &accountModel{Account: types.StringValue(v.Account), Org: types.StringValue(v.Org), Workspace: types.StringValue(v.Workspace),
 		Live: types.Int64Value(v.Live), Wallets: []walletModel{}, Budgets: []budgetModel{}, Ceilings: []ceilingModel{}}
 	for _, w := range v.Wallets {
-		m.Wallets = append(m.Wallets, walletModel{Currency: w.Currency, Granted: w.Granted, Spent: w.Spent, Reserved: w.Reserved, Available: w.Available, Receivable: w.Owed})
+		m.Wallets = append(m.Wallets, walletModel{Currency: w.Currency, Granted: w.Granted, Spent: w.Spent, Reserved: w.Reserved, Available: w.Available, Receivable: w.Owed, Unpriced: w.Unpriced})
 	}
 	for _, b := range v.Budgets {
 		m.Budgets = append(m.Budgets, budgetModel{Account: b.Account, Name: b.Name, Currency: b.Currency, Limit: b.Limit, Hard: b.Hard, Period: optional(b.Period),
-			Spent: b.Spent, Over: b.Over, Reserved: b.Reserved, Left: b.Left, Since: stamp(b.Since), ResetsAt: stamp(b.ResetsAt)})
+			Spent: b.Spent, Over: b.Over, Reserved: b.Reserved, Left: b.Left, Since: stamp(b.Since), ResetsAt: stamp(b.ResetsAt), Unpriced: b.Unpriced})
 	}
 	for _, c := range v.Ceilings {
 		m.Ceilings = append(m.Ceilings, ceilingModel{Source: c.Source, Scope: c.Scope, Currency: optional(c.Currency), Metered: c.Metered, Limit: c.Limit, Used: c.Used, Per: c.Per,

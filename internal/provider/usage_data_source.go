@@ -24,9 +24,13 @@ var usageSumFields = []computedField{
 	{name: "estimated_ends", typ: types.Int64Type, doc: "How many of them ended at a time that nobody told."},
 	{name: "running_seconds", typ: types.Int64Type, doc: "How long they ran, added up."},
 	{name: "paused_seconds", typ: types.Int64Type, doc: "How long they were paused, added up."},
-	{name: "billed", typ: types.StringType, doc: "What was taken from the wallet, or is owed, in `currency`; null if unknown."},
-	{name: "own_key", typ: types.StringType, doc: "What vendors bill to the owner of the key, in `currency`: a note, no credit was taken. Null if unknown."},
-	{name: "own_place", typ: types.StringType, doc: "What hosts of your own cost, in `currency`: a note, no credit was taken. Null if unknown."},
+	{name: "unpriced_lives", typ: types.Int64Type, doc: "Of how many of them something was charged for at a price that nobody told."},
+	{name: "billed", typ: types.StringType, doc: "What was taken from the wallet, or is owed, in `currency`; null where a part of it is unknown."},
+	{name: "billed_at_least", typ: types.StringType, doc: "What is known of `billed`; null where nothing is."},
+	{name: "own_key", typ: types.StringType, doc: "What vendors bill to the owner of the key, in `currency`: a note, no credit was taken. Null where a part of it is unknown."},
+	{name: "own_key_at_least", typ: types.StringType, doc: "What is known of `own_key`; null where nothing is."},
+	{name: "own_place", typ: types.StringType, doc: "What hosts of your own cost, in `currency`: a note, no credit was taken. Null where a part of it is unknown."},
+	{name: "own_place_at_least", typ: types.StringType, doc: "What is known of `own_place`; null where nothing is."},
 }
 
 var usageRowFields = append([]computedField{
@@ -65,15 +69,19 @@ type usageModel struct {
 }
 
 type usageSumModel struct {
-	Status         string       `tfsdk:"status"`
-	Currency       types.String `tfsdk:"currency"`
-	Lives          int64        `tfsdk:"lives"`
-	EstimatedEnds  int64        `tfsdk:"estimated_ends"`
-	RunningSeconds int64        `tfsdk:"running_seconds"`
-	PausedSeconds  int64        `tfsdk:"paused_seconds"`
-	Billed         types.String `tfsdk:"billed"`
-	OwnKey         types.String `tfsdk:"own_key"`
-	OwnPlace       types.String `tfsdk:"own_place"`
+	Status          string       `tfsdk:"status"`
+	Currency        types.String `tfsdk:"currency"`
+	Lives           int64        `tfsdk:"lives"`
+	EstimatedEnds   int64        `tfsdk:"estimated_ends"`
+	UnpricedLives   int64        `tfsdk:"unpriced_lives"`
+	RunningSeconds  int64        `tfsdk:"running_seconds"`
+	PausedSeconds   int64        `tfsdk:"paused_seconds"`
+	Billed          types.String `tfsdk:"billed"`
+	BilledAtLeast   types.String `tfsdk:"billed_at_least"`
+	OwnKey          types.String `tfsdk:"own_key"`
+	OwnKeyAtLeast   types.String `tfsdk:"own_key_at_least"`
+	OwnPlace        types.String `tfsdk:"own_place"`
+	OwnPlaceAtLeast types.String `tfsdk:"own_place_at_least"`
 }
 
 type usageRowModel struct {
@@ -125,7 +133,7 @@ func (d *usageDataSource) Schema(_ context.Context, _ datasource.SchemaRequest, 
 	resp.Schema = schema.Schema{
 		MarkdownDescription: "What was used, where, for whom, and what it cost. What ended in the period is settled; what lives now is told apart and grows from reading to reading, " +
 			"so give `to` and look at the `settled` lines where a value must not change. Nothing is written, and a ledger that does not exist yet has no usage. " +
-			"Amounts are decimal strings; null means unknown, never zero. The same as `sandboxer ledger usage`.",
+			"Amounts are decimal strings; null means unknown, never zero: what is charged at a price that nobody told is no part of a sum, which then is null beside its `_at_least`. The same as `sandboxer ledger usage`.",
 		Attributes: attrs,
 	}
 }
@@ -189,5 +197,6 @@ func (m *usageModel) take(r engine.UsageReport) {
 
 func newUsageSum(status string, s engine.UsageSums) usageSumModel {
 	return usageSumModel{Status: status, Currency: optional(s.Currency), Lives: s.Lives, EstimatedEnds: s.Estimated, RunningSeconds: s.RunningSeconds,
-		PausedSeconds: s.PausedSeconds, Billed: optional(s.Billed), OwnKey: optional(s.OwnKey), OwnPlace: optional(s.OwnPlace)}
+		UnpricedLives: s.Unpriced, PausedSeconds: s.PausedSeconds, Billed: optional(s.Billed.Sum), BilledAtLeast: optional(s.Billed.AtLeast),
+		OwnKey: optional(s.OwnKey.Sum), OwnKeyAtLeast: optional(s.OwnKey.AtLeast), OwnPlace: optional(s.OwnPlace.Sum), OwnPlaceAtLeast: optional(s.OwnPlace.AtLeast)}
 }

@@ -61,6 +61,8 @@ func (r *bindingReader) fee(b *Binding) {
 	}
 	if b.Capabilities.PricingModel == extensions.PricingSelfHosted {
 		r.refuse([]string{"fee"}, "nothing is charged for an own place: a fee is for metered ones")
+	} else if r.in.Billing == nil { // else whoever says nothing might not pay it
+		r.refuse([]string{"fee"}, "a binding with a fee has to say who pays the vendor: add billing: %s or billing: %s beside it", route.BillingPlatform, route.BillingBYOK)
 	}
 	fee := meter.Fee{Share: f.Share, PerHour: f.PerHour, PerCreation: f.PerCreation, BYOK: true, Platform: true, Source: f.Source}
 	if f.Billing != nil {

@@ -27,7 +27,7 @@ type Problem struct {
 // in a catalog's profiles/, kits/, extensions/, prices/ or policies/ is checked together with
 // that catalog, so that it may extend its neighbours; only its own problems
 // are told. The problems are sorted; the error, KindInvalid, is for what could
-// not be read at all.
+// not be read at all, and for a folder that holds nothing to check.
 func ValidatePath(path string, descriptors []extensions.Descriptor) ([]Problem, error) {
 	base, err := builtinLayer()
 	if err != nil {
@@ -42,10 +42,23 @@ func ValidatePath(path string, descriptors []extensions.Descriptor) ([]Problem, 
 	if err != nil {
 		return nil, err
 	}
+	if info.IsDir() && nothingIn(path, l) {
+		return nil, extensions.Errorf(extensions.KindInvalid, "%s holds no profile and nothing else to check", path).
+			WithRemedy("a catalog keeps YAML files in %s/: name one of them, or the folder that holds these", strings.Join(folders, "/, "))
+	}
 	ld := newLoader(descriptors)
 	ld.load([]layer{base, l})
 	ld.checkReferences()
 	return ld.problems(only), nil
+}
+
+// nothingIn reports whether the folder at path, a catalog or one of its folders,
+// has no file that a catalog reads.
+func nothingIn(path string, l layer) bool {
+	kind := filepath.Base(filepath.Clean(path))
+	return len(l.errs)+len(l.policyErrs) == 0 && !slices.ContainsFunc(l.files, func(f file) bool {
+		return f.kind == kind || !slices.Contains(folders, kind)
+	})
 }
 
 // target reads what path means: a catalog, one of its folders, or a file.

@@ -39,7 +39,6 @@ func TestValidateTakesFilesAndFolders(t *testing.T) {
 		{"lone/ext.yaml", []string{"lone/ext.yaml:2: there is no handler"}},
 		{"lone/what.yaml", []string{"lone/what.yaml:0: cannot tell what this is"}},
 		{"lone/broken.yaml", []string{"lone/broken.yaml:1: mapping values"}},
-		{"lone", []string{"lone:0: no catalog files here"}},
 	} {
 		t.Run(c.path, func(t *testing.T) {
 			t.Parallel()
@@ -75,6 +74,16 @@ func TestValidateFromInsideTheFolder(t *testing.T) {
 
 func TestValidateOfNothing(t *testing.T) {
 	t.Parallel()
+	dir := folder(t, map[string]string{"lone/profile.x.yaml": "id: profile.x\n", "some/extensions/ext.yaml": "id: ext.mine\nhandler: local\n", "some/profiles/README": "none yet\n"})
+	for _, path := range []string{t.TempDir(), filepath.Join(dir, "lone"), filepath.Join(dir, "some/profiles")} {
+		_, err := catalog.ValidatePath(path, descriptors())
+		if !extensions.IsKind(err, extensions.KindInvalid) || !strings.Contains(err.Error(), path+" holds no profile") || !strings.Contains(extensions.RemedyOf(err), "profiles/") {
+			t.Errorf("%s: got %v", path, err)
+		}
+	}
+	if _, err := catalog.ValidatePath(filepath.Join(dir, "some"), descriptors()); err != nil {
+		t.Errorf("a catalog of bindings alone: %v", err)
+	}
 	_, err := catalog.ValidatePath(filepath.Join(t.TempDir(), "missing.yaml"), descriptors())
 	if !extensions.IsKind(err, extensions.KindInvalid) || !strings.Contains(err.Error(), "missing.yaml cannot be read: no such file") {
 		t.Errorf("got %v", err)

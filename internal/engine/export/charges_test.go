@@ -68,6 +68,10 @@ func randomCharge(rt *rapid.T, i int) ledger.Charge {
 	n := new(big.Int).Mul(big.NewInt(c.Quantity), big.NewInt(c.UnitPrice))
 	n.Mul(n, big.NewInt(2)).Add(n, big.NewInt(per*1000)).Div(n, big.NewInt(2*per*1000))
 	c.Amount = n.Int64()
+	if rapid.IntRange(0, 3).Draw(rt, "not known") == 0 {
+		c.UnitPrice, c.Amount, c.Confidence = 0, 0, "unknown"
+		c.Currency = rapid.SampledFrom([]string{"", "USD"}).Draw(rt, "whose currency")
+	}
 	return c
 }
 
@@ -109,8 +113,11 @@ func TestFocusKeepsEveryRuleForAnyLedger(t *testing.T) {
 				rt.Errorf("%s\n%v", p, row)
 			}
 			month := row["BillingPeriodStart"][:7] + row["BillingCurrency"]
-			want[month] -= nano(rt, row["EffectiveCost"])
-			bill[month] -= nano(rt, row["BilledCost"])
+			for cost, sums := range map[string]map[string]int64{"EffectiveCost": want, "BilledCost": bill} {
+				if row[cost] != "" {
+					sums[month] -= nano(rt, row[cost])
+				}
+			}
 		}
 		for _, left := range []map[string]int64{want, bill} {
 			for month, n := range left {
@@ -214,6 +221,60 @@ func TestPlainFormsSayTheSame(t *testing.T) {
 	}
 	if !bytes.Contains(raw, []byte(`"end_estimated":false,"segment":0,`)) {
 		t.Errorf("%s", raw)
+	}
+}
+
+// A life that nobody told any price of is in every form, with nothing in the
+// place of what it cost.
+func TestAPriceThatNobodyToldIsNoZero(t *testing.T) {
+	t.Parallel()
+	l, _ := newLedger(t)
+	lived{account: "acme/web", name: "one", from: start, to: start.Add(time.Hour), rates: bookRates,
+		charges: []ledger.Charge{{Component: "sandbox", Quantity: 3_600_000, Unit: "sandbox-second", Memo: "infra_memo:ext.x", Confidence: "unknown"}}}.live(t, l)
+	for _, format := range []Format{CSV, FOCUS} {
+		_, rows := readCSV(t, written(t, l, ledger.UsageFilter{}, format))
+		if len(rows) != 1 {
+			t.Fatalf("%s: %v", format, rows)
+		}
+		for _, name := range []string{"amount", "billed", "unit_price", "currency", "ListCost", "EffectiveCost", "ContractedCost", "ListUnitPrice"} {
+			if rows[0][name] != "" {
+				t.Errorf("%s: %s is %q", format, name, rows[0][name])
+			}
+		}
+		if rows[0]["confidence"]+rows[0]["x_Confidence"] != "unknown" {
+			t.Errorf("%s: %v", format, rows[0])
+		}
+		if format == FOCUS && (rows[0]["BillingCurrency"] != "XXX" || rows[0]["BilledCost"] != "0.00" || !strings.Contains(rows[0]["ChargeDescription"], "not known")) {
+			t.Error(rows[0])
+		}
+	}
+	var objects []map[string]any
+	if err := json.Unmarshal(written(t, l, ledger.UsageFilter{}, JSON), &objects); err != nil || len(objects) != 1 {
+		t.Fatal(err, objects)
+	}
+	for _, name := range []string{"amount", "billed", "unit_price", "currency"} {
+		if v, there := objects[0][name]; !there || v != nil {
+			t.Errorf("%s: %v", name, v)
+		}
+	}
+	events, err := l.Events(ctx, "acme", 1, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := 0
+	for _, e := range events {
+		list, err := usageEvents(ctx, l, e)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, raw := range list {
+			if found++; !bytes.Contains(raw, []byte(`"unit_price":null,"price_unit":"Seconds","amount":null,"billed":null,"currency":null`)) {
+				t.Errorf("%s", raw)
+			}
+		}
+	}
+	if found != 1 {
+		t.Errorf("%d usage events", found)
 	}
 }
 

@@ -13,6 +13,9 @@ import (
 // platform is who sells and bills what the wallet pays.
 const platform = "sandboxer"
 
+// noCurrency is ISO 4217's code for none.
+const noCurrency = "XXX"
+
 // focusColumns are those of FOCUS 1.2 (focus.finops.org): all mandatory ones,
 // and of the others those there is something to say in. FOCUS columns come
 // first, then our own, each in the order of the alphabet.
@@ -22,14 +25,19 @@ const platform = "sandboxer"
 // belongs to the month in which its meter ended, when it was settled and a
 // budget or wallet bore it: it is never split, so that the rows of all months
 // add up to the ledger, and a month that is over does not change.
+//
+// What is charged at a price that nobody told has no cost and no price, although
+// FOCUS has columns for them that are not null: its null handling forbids a 0
+// that stands for nothing, and a row that is left out would not be told at all.
+// x_Confidence is "unknown" there.
 func focusColumns() []column {
-	cost := func(c ledger.ChargeRow) string { return meter.Amount(c.Amount).String() }
-	price := func(c ledger.ChargeRow) string { return meter.UnitPrice(c.UnitPrice).String() }
+	cost := func(c ledger.ChargeRow) string { return amountOf(c.Charge) }
+	price := func(c ledger.ChargeRow) string { return unitPriceOf(c.Charge) }
 	return []column{
-		{"BilledCost", decimal, func(c ledger.ChargeRow) string { return billed(c.Charge).String() }},
+		{"BilledCost", decimal, func(c ledger.ChargeRow) string { return billed(c.Charge) }},
 		{"BillingAccountId", exact, func(c ledger.ChargeRow) string { return ledger.StreamOf(c.For.Account) }},
 		{"BillingAccountName", exact, func(c ledger.ChargeRow) string { return ledger.StreamOf(c.For.Account) }},
-		{"BillingCurrency", exact, func(c ledger.ChargeRow) string { return c.Currency }},
+		{"BillingCurrency", exact, func(c ledger.ChargeRow) string { return cmp.Or(c.Currency, noCurrency) }},
 		{"BillingPeriodEnd", exact, func(c ledger.ChargeRow) string { return second(month(c.MeterEnd).AddDate(0, 1, 0)) }},
 		{"BillingPeriodStart", exact, func(c ledger.ChargeRow) string { return second(month(c.MeterEnd)) }},
 		{"ChargeCategory", exact, constant("Usage")},
@@ -111,7 +119,11 @@ func chargeDescription(c ledger.ChargeRow) string {
 	if c.Mode == ledger.Paused {
 		of += " while paused"
 	}
-	return of + " of sandbox " + cmp.Or(c.For.Name, string(c.SandboxID)) + " on " + c.For.Extension
+	of += " of sandbox " + cmp.Or(c.For.Name, string(c.SandboxID)) + " on " + c.For.Extension
+	if !c.Known() {
+		of += ", at a price that is not known"
+	}
+	return of
 }
 
 func chargeFrequency(c ledger.ChargeRow) string {

@@ -162,6 +162,12 @@ func focusRow(row map[string]string) (problems []string) {
 		if !there {
 			continue
 		}
+		if slices.Contains(absent(row), r.name) {
+			if v != "" {
+				bad("%s: %q stands for what nobody knows", r.name, v)
+			}
+			continue
+		}
 		if v == "" {
 			if !r.null || r.usage && usage {
 				bad("%s is null", r.name)
@@ -173,6 +179,19 @@ func focusRow(row map[string]string) (problems []string) {
 		}
 	}
 	return append(problems, focusTogether(row)...)
+}
+
+// absent are the numbers that nobody knows: null handling forbids a placeholder
+// for them, of columns that are not null, too.
+func absent(row map[string]string) []string {
+	if row["x_Confidence"] != "unknown" {
+		return nil
+	}
+	out := []string{"ContractedCost", "ContractedUnitPrice", "EffectiveCost", "ListCost", "ListUnitPrice"}
+	if row["x_PaidBy"] == PaidByWallet {
+		out = append(out, "BilledCost")
+	}
+	return out
 }
 
 func (r focusRule) value(v string) string {
@@ -227,6 +246,9 @@ func focusTogether(row map[string]string) (problems []string) {
 		bad("the billing period is no month")
 	}
 	for cost, price := range map[string]string{"ListCost": "ListUnitPrice", "ContractedCost": "ContractedUnitPrice"} {
+		if slices.Contains(absent(row), cost) {
+			continue
+		}
 		product := new(big.Rat).Mul(number(row[price]), number(row["PricingQuantity"]))
 		// The charge is rounded to nano-units, the quantity to 10^-18.
 		if off := product.Sub(product, number(row[cost])); off.Abs(off).Cmp(big.NewRat(500_000_001, 1e18)) > 0 {

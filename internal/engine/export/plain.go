@@ -4,11 +4,10 @@ import (
 	"strconv"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger"
-	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/meter"
 )
 
 // plainColumns are those of CSV and JSON, in an order that stays: new ones
-// come last.
+// come last. What is not known is empty, or null.
 func plainColumns() []column {
 	return []column{
 		{"account", text, func(c ledger.ChargeRow) string { return c.For.Account }},
@@ -33,10 +32,10 @@ func plainColumns() []column {
 		{"ended_at", exact, func(c ledger.ChargeRow) string { return instant(c.EndedAt) }},
 		{"quantity", decimal, func(c ledger.ChargeRow) string { return counted(c.Charge) }},
 		{"unit", text, func(c ledger.ChargeRow) string { return measureOf(c.Unit).counted }},
-		{"unit_price", decimal, func(c ledger.ChargeRow) string { return meter.UnitPrice(c.UnitPrice).String() }},
+		{"unit_price", decimal, func(c ledger.ChargeRow) string { return unitPriceOf(c.Charge) }},
 		{"price_unit", text, func(c ledger.ChargeRow) string { return measureOf(c.Unit).priced }},
-		{"amount", decimal, func(c ledger.ChargeRow) string { return meter.Amount(c.Amount).String() }},
-		{"billed", decimal, func(c ledger.ChargeRow) string { return billed(c.Charge).String() }},
+		{"amount", decimal, func(c ledger.ChargeRow) string { return amountOf(c.Charge) }},
+		{"billed", decimal, func(c ledger.ChargeRow) string { return billedIn(c.Charge) }},
 		{"currency", text, func(c ledger.ChargeRow) string { return c.Currency }},
 		{"paid_by", text, func(c ledger.ChargeRow) string { return paidBy(c.Charge) }},
 		{"confidence", text, func(c ledger.ChargeRow) string { return c.Confidence }},

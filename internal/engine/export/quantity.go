@@ -102,10 +102,34 @@ func paidBy(c ledger.Charge) string {
 	return PaidByOwnPlace
 }
 
-// billed is what the platform bills of the charge, in nano-units.
-func billed(c ledger.Charge) meter.Amount {
-	if c.Memo != "" {
-		return 0
+// What nobody knows of a charge is "", which is null: never a 0.
+
+func amountOf(c ledger.Charge) string {
+	if !c.Known() {
+		return ""
 	}
-	return meter.Amount(c.Amount)
+	return meter.Amount(c.Amount).String()
+}
+
+func unitPriceOf(c ledger.Charge) string {
+	if !c.Known() {
+		return ""
+	}
+	return meter.UnitPrice(c.UnitPrice).String()
+}
+
+// billed is what the platform bills of the charge.
+func billed(c ledger.Charge) string {
+	if c.Memo != "" {
+		return meter.Amount(0).String()
+	}
+	return amountOf(c)
+}
+
+// billedIn is billed where it is known in which currency.
+func billedIn(c ledger.Charge) string {
+	if c.Currency == "" {
+		return ""
+	}
+	return billed(c)
 }

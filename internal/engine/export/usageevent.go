@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger"
-	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/meter"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
@@ -33,7 +32,7 @@ type usageEvent struct {
 }
 
 // usageData has decimals as strings: receivers count in decimals, JSON numbers
-// lose digits on the way.
+// lose digits on the way. What nobody knows of a charge is null.
 type usageData struct {
 	Account   string `json:"account"`
 	SandboxID string `json:"sandbox_id"`
@@ -43,14 +42,14 @@ type usageData struct {
 	Component string `json:"component"`
 	Mode      string `json:"mode,omitempty"`
 
-	Quantity  string `json:"quantity"`
-	Unit      string `json:"unit"`
-	UnitPrice string `json:"unit_price"`
-	PriceUnit string `json:"price_unit"`
-	Amount    string `json:"amount"` // what it costs, whoever pays
-	Billed    string `json:"billed"` // of it, what the platform bills
-	Currency  string `json:"currency"`
-	PaidBy    string `json:"paid_by"`
+	Quantity  string  `json:"quantity"`
+	Unit      string  `json:"unit"`
+	UnitPrice *string `json:"unit_price"`
+	PriceUnit string  `json:"price_unit"`
+	Amount    *string `json:"amount"` // what it costs, whoever pays
+	Billed    *string `json:"billed"` // of it, what the platform bills
+	Currency  *string `json:"currency"`
+	PaidBy    string  `json:"paid_by"`
 
 	Confidence string `json:"confidence"`
 	StartedAt  string `json:"started_at"`
@@ -105,11 +104,19 @@ func usageDataOf(c ledger.ChargeRow) usageData {
 	m := measureOf(c.Unit)
 	return usageData{
 		Account: c.For.Account, SandboxID: string(c.SandboxID), Name: c.For.Name, MeterID: c.MeterID, Segment: c.Segment, Component: c.Component, Mode: string(c.Mode),
-		Quantity: counted(c.Charge), Unit: m.counted, UnitPrice: meter.UnitPrice(c.UnitPrice).String(), PriceUnit: m.priced,
-		Amount: meter.Amount(c.Amount).String(), Billed: billed(c.Charge).String(), Currency: c.Currency, PaidBy: paidBy(c.Charge),
+		Quantity: counted(c.Charge), Unit: m.counted, UnitPrice: told(unitPriceOf(c.Charge)), PriceUnit: m.priced,
+		Amount: told(amountOf(c.Charge)), Billed: told(billedIn(c.Charge)), Currency: told(c.Currency), PaidBy: paidBy(c.Charge),
 		Confidence: c.Confidence, StartedAt: instant(c.StartedAt), EndedAt: instant(c.EndedAt),
 		Profile: c.For.Profile, Extension: c.For.Extension, Host: c.For.Host, Actor: c.For.Actor, Harness: c.For.Harness, RunID: c.For.RunID,
 	}
+}
+
+// told is nil for "", which nobody told.
+func told(s string) *string {
+	if s == "" {
+		return nil
+	}
+	return &s
 }
 
 func instant(at time.Time) string { return at.UTC().Format(time.RFC3339Nano) }

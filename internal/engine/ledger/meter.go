@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"time"
 
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/meter"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
@@ -114,7 +115,9 @@ type MeterClose struct {
 // another ledger.
 type Booked struct{ Charges []Charge }
 
-// Charge is one closed line: an amount in nano-units of the currency.
+// Charge is one closed line: an amount in nano-units of the currency. Where it
+// is not Known, UnitPrice and Amount are 0 and say nothing, and the currency may
+// be "".
 type Charge struct {
 	MeterID    string // set by the ledger
 	Segment    int64  // 0 = of the whole meter (a creation fee)
@@ -127,3 +130,6 @@ type Charge struct {
 	Memo       string // account it is a memo of; "" = billed
 	Confidence string // exact | estimated | unknown
 }
+
+// Known reports whether it is known what the charge comes to.
+func (c Charge) Known() bool { return c.Confidence != string(meter.ConfidenceUnknown) }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -27,14 +28,37 @@ type chargeFact struct {
 	Component string `json:"component"`
 	Quantity  int64  `json:"quantity"`
 	Unit      string `json:"unit"`
-	UnitPrice int64  `json:"unit_price_pico"`
-	Amount    int64  `json:"amount_nano"`
+	UnitPrice units  `json:"unit_price_pico"`
+	Amount    units  `json:"amount_nano"`
 	Currency  string `json:"currency"`
 	Memo      string `json:"memo,omitempty"`
 }
 
+// units are a price or an amount; null in an event where nobody knows it.
+type units struct {
+	n       int64
+	unknown bool
+}
+
+func (u units) MarshalJSON() ([]byte, error) {
+	if u.unknown {
+		return []byte("null"), nil
+	}
+	return strconv.AppendInt(nil, u.n, 10), nil
+}
+
+func (u *units) UnmarshalJSON(raw []byte) error {
+	var n *int64
+	err := json.Unmarshal(raw, &n)
+	if *u = (units{unknown: n == nil}); n != nil {
+		u.n = *n
+	}
+	return err
+}
+
 func (c Charge) fact() chargeFact {
-	return chargeFact{c.Segment, c.Component, c.Quantity, c.Unit, c.UnitPrice, c.Amount, c.Currency, c.Memo}
+	unknown := !c.Known()
+	return chargeFact{c.Segment, c.Component, c.Quantity, c.Unit, units{c.UnitPrice, unknown}, units{c.Amount, unknown}, c.Currency, c.Memo}
 }
 
 func (t *tx) meter(row Sandbox, ops MeterOps) (*meterFact, error) {
@@ -176,6 +200,9 @@ func (t *tx) closeMeter(row Sandbox, m Meter, c MeterClose) (*meterFact, error) 
 	for _, ch := range charges {
 		if ch.Amount < 0 || ch.Quantity < 0 || ch.UnitPrice < 0 {
 			return nil, failure(extensions.KindInvalid, string(m.SandboxID), fmt.Errorf("the charge for %s of meter %s is negative", ch.Component, m.ID))
+		}
+		if !ch.Known() && (ch.Amount != 0 || ch.UnitPrice != 0) {
+			return nil, failure(extensions.KindInvalid, string(m.SandboxID), fmt.Errorf("the charge for %s of meter %s has an amount that is not known", ch.Component, m.ID))
 		}
 		if ch.Segment < 0 || ch.Segment > seg.Seq {
 			return nil, failure(extensions.KindInvalid, string(m.SandboxID), fmt.Errorf("a charge for segment %d, which meter %s has not", ch.Segment, m.ID))

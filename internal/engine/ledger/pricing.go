@@ -9,7 +9,7 @@ import (
 // what the backend measured, if anything: see meter.Charge. It is pure: a
 // ledger closes meters with it, and who cannot reach one foretells it. Rates
 // that are no meter.PriceSnapshot are KindInvalid; without any there is nothing
-// to charge.
+// to charge. What is charged at a price that nobody told is a Charge, too.
 func Price(m Meter, usage *extensions.Usage) ([]Charge, error) {
 	if len(m.Rates) == 0 {
 		return nil, nil
@@ -40,9 +40,6 @@ func Price(m Meter, usage *extensions.Usage) ([]Charge, error) {
 	}
 	var out []Charge
 	for _, line := range lines {
-		if line.Confidence == meter.ConfidenceUnknown {
-			continue // what nobody knows is not booked as 0
-		}
 		c := Charge{
 			Segment: line.Segment, Component: line.Component, Quantity: line.Quantity, Unit: line.Unit, UnitPrice: int64(line.UnitPrice),
 			Amount: int64(line.Amount), Currency: string(line.Currency), Confidence: string(line.Confidence),

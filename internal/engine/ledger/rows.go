@@ -66,6 +66,7 @@ func (s *Sums) amounts() []field {
 	return []field{
 		number("running_ms", &s.Running), number("paused_ms", &s.Paused),
 		number("wallet", &s.Wallet), number("own_key", &s.OwnKey), number("own_place", &s.OwnPlace),
+		number("unpriced", &s.Unpriced), number("wallet_unknown", &s.WalletUnknown), number("own_key_unknown", &s.OwnKeyUnknown), number("own_place_unknown", &s.OwnPlaceUnknown),
 	}
 }
 

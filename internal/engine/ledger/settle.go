@@ -52,14 +52,14 @@ func memoIn(held []Transfer, currency string) int {
 func charged(row Sandbox, held []Transfer, charges []chargeFact) (map[string]int64, error) {
 	used := map[string]int64{}
 	for _, c := range charges {
-		if c.Amount == 0 {
+		if c.Amount.n == 0 {
 			continue
 		}
 		from := accountID(StreamOf(row.Account), pays(row.Payer, held, c.Currency, c.Memo), c.Currency)
-		if c.Amount > math.MaxInt64-used[from] {
+		if c.Amount.n > math.MaxInt64-used[from] {
 			return nil, failuref(extensions.KindInvalid, "what was used adds up to more than can be told")
 		}
-		used[from] += c.Amount
+		used[from] += c.Amount.n
 	}
 	return used, nil
 }

@@ -39,12 +39,16 @@ func (t *Tally) Add(m Meter, charges []Charge) error {
 	if whole {
 		t.row(m, Charge{Currency: m.Currency}).live(m)
 	}
-	seen := map[*UsageRow]bool{}
+	seen, unpriced := map[*UsageRow]bool{}, map[*UsageRow]bool{}
 	for _, c := range charges {
 		r := t.row(m, c)
 		if !whole && !seen[r] {
 			seen[r] = true
 			r.live(m)
+		}
+		if !c.Known() && !unpriced[r] {
+			unpriced[r] = true
+			r.Unpriced++
 		}
 		if r.Quantity != nil {
 			r.Quantity.Add(r.Quantity, big.NewInt(c.Quantity))
@@ -124,19 +128,24 @@ func (s *Sums) time(segments []Segment) {
 	}
 }
 
-// payer is who pays, by the account a charge is a memo of.
-func (s *Sums) payer(memo string) *int64 {
+// payer is who pays, by the account a charge is a memo of: the sum, and the
+// count of what is not known.
+func (s *Sums) payer(memo string) (sum, unknown *int64) {
 	switch {
 	case memo == "":
-		return &s.Wallet
+		return &s.Wallet, &s.WalletUnknown
 	case strings.HasPrefix(memo, AccountBYOK+":"):
-		return &s.OwnKey
+		return &s.OwnKey, &s.OwnKeyUnknown
 	}
-	return &s.OwnPlace
+	return &s.OwnPlace, &s.OwnPlaceUnknown
 }
 
 func (s *Sums) book(c Charge) error {
-	sum := s.payer(c.Memo)
+	sum, unknown := s.payer(c.Memo)
+	if !c.Known() {
+		*unknown++
+		return nil
+	}
 	if c.Amount > 0 && *sum > math.MaxInt64-c.Amount {
 		return failuref(extensions.KindInvalid, "usage adds up to more than can be told: %s and %s", meter.Amount(*sum), meter.Amount(c.Amount))
 	}
@@ -152,6 +161,9 @@ func sumsOf(m Meter, charges []Charge) (Sums, error) {
 		if c.Currency != m.Currency {
 			s.Mixed = true
 			continue
+		}
+		if !c.Known() {
+			s.Unpriced = 1
 		}
 		if err := s.book(c); err != nil {
 			return s, err

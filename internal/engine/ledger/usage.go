@@ -61,6 +61,11 @@ type Sums struct {
 	// Nano-units, by who was to pay: the wallet; the vendor's own customer, by
 	// a key of the user's; the owner of the place.
 	Wallet, OwnKey, OwnPlace int64
+	// Unpriced counts the lives of which something was charged for at a price
+	// that nobody told. Of these charges, by who was to pay, the amounts are not
+	// in the sums, which then are lower bounds.
+	Unpriced                                      int64
+	WalletUnknown, OwnKeyUnknown, OwnPlaceUnknown int64
 	// Mixed: of a meter, there are charges in other currencies than its own,
 	// which are not in its sums.
 	Mixed bool
@@ -151,8 +156,12 @@ type usageStatement struct {
 	args        []any
 }
 
+// usageValues is how many values an arm has.
+const usageValues = 13
+
 // arm adds a place to read from: values are meters, ends that were estimated,
-// running and paused time, the three amounts, and both parts of the quantity.
+// running and paused time, the three amounts, lives with what is not known, the
+// three counts of it, and both parts of the quantity.
 func (u *usageStatement) arm(from, currency, unit string, w *where, values ...string) {
 	columns := append(slices.Clone(u.keys), currency+" AS cur", unit+" AS un")
 	for i, v := range values {
@@ -165,7 +174,7 @@ func (u *usageStatement) arm(from, currency, unit string, w *where, values ...st
 func (u *usageStatement) text() string {
 	group := strings.Join(u.group, ", ")
 	columns := slices.Clone(u.group)
-	for i := range 9 {
+	for i := range usageValues {
 		columns = append(columns, fmt.Sprintf("CAST(SUM(v%d) AS BIGINT)", i))
 	}
 	return "SELECT " + strings.Join(columns, ", ") + " FROM (" + strings.Join(u.arms, " UNION ALL ") + ") u GROUP BY " + group + " ORDER BY " + group
@@ -178,6 +187,25 @@ var chargeAmounts = []string{
 	"CASE WHEN c.memo = '' THEN c.amount ELSE 0 END",
 	"CASE WHEN c.memo LIKE '" + AccountBYOK + ":%' THEN c.amount ELSE 0 END",
 	"CASE WHEN c.memo <> '' AND c.memo NOT LIKE '" + AccountBYOK + ":%' THEN c.amount ELSE 0 END",
+}
+
+// chargeUnknown counts a charge whose amount is not known, by who was to pay.
+var chargeUnknown = []string{
+	"CASE WHEN c.memo = '' AND c.confidence = 'unknown' THEN 1 ELSE 0 END",
+	"CASE WHEN c.memo LIKE '" + AccountBYOK + ":%' AND c.confidence = 'unknown' THEN 1 ELSE 0 END",
+	"CASE WHEN c.memo <> '' AND c.memo NOT LIKE '" + AccountBYOK + ":%' AND c.confidence = 'unknown' THEN 1 ELSE 0 END",
+}
+
+// firstOf is 1 for the first charge of its meter of those that the condition on
+// c and d holds for, else 0.
+func firstOf(like *where) string {
+	return "CASE WHEN EXISTS (SELECT 1 FROM charges d " + like.tail("AND d.meter_id = c.meter_id AND (d.component, d.segment) < (c.component, c.segment)") + ") THEN 0 ELSE 1 END"
+}
+
+// firstUnknown is firstOf of those whose amount is not known.
+func firstUnknown(like *where) string {
+	like.and("d.confidence = 'unknown'")
+	return "CASE WHEN c.confidence <> 'unknown' THEN 0 ELSE " + firstOf(like) + " END"
 }
 
 // usage is the statement. Without components it reads the sums that meters
@@ -193,32 +221,43 @@ func (f UsageFilter) usage(by []Dimension) (string, []any) {
 		f.chargeUsage(&u, slices.Contains(by, ByComponent))
 		return u.text(), u.args
 	}
-	u.arm("meters m", "m.currency", "''", f.meters(false), "1", "m.end_estimated", "m.running_ms", "m.paused_ms", "m.wallet", "m.own_key", "m.own_place", "0", "0")
+	u.arm("meters m", "m.currency", "''", f.meters(false), "1", "m.end_estimated", "m.running_ms", "m.paused_ms", "m.wallet", "m.own_key", "m.own_place",
+		"m.unpriced", "m.wallet_unknown", "m.own_key_unknown", "m.own_place_unknown", "0", "0")
 	others := f.meters(false)
 	others.and("m.mixed = 1 AND c.currency <> m.currency")
-	u.arm(chargesOfMeters, "c.currency", "''", others, slices.Concat([]string{"0", "0", "0", "0"}, chargeAmounts, []string{"0", "0"})...)
+	u.arm(chargesOfMeters, "c.currency", "''", others, slices.Concat([]string{"0", "0", "0", "0"}, chargeAmounts,
+		[]string{firstUnknown(&where{parts: []string{"d.currency = c.currency"}})}, chargeUnknown, []string{"0", "0"})...)
 	return u.text(), u.args
 }
 
 // chargeUsage reads charges, of which the first of a component, or of all that
 // are asked for, counts the life.
 func (f UsageFilter) chargeUsage(u *usageStatement, byComponent bool) {
-	unit, like := "c.unit", where{parts: []string{"d.component = c.component AND d.unit = c.unit AND d.currency = c.currency"}}
-	if !byComponent {
-		unit, like = "''", where{}
-		like.component("d.", f.Component)
-		like.and("d.currency = c.currency")
+	unit := "''"
+	like := func() *where {
+		w := &where{parts: []string{"d.currency = c.currency"}}
+		if byComponent {
+			w.and("d.component = c.component AND d.unit = c.unit")
+		} else {
+			w.component("d.", f.Component)
+		}
+		return w
 	}
-	first := "CASE WHEN EXISTS (SELECT 1 FROM charges d " +
-		like.tail("AND d.meter_id = c.meter_id AND (d.component, d.segment) < (c.component, c.segment)") + ") THEN 0 ELSE 1 END"
-	u.args = append(u.args, like.args...)
-	values := slices.Concat([]string{first, "m.end_estimated", "m.running_ms", "m.paused_ms"}, chargeAmounts,
+	if byComponent {
+		unit = "c.unit"
+	}
+	lives, unpriced := like(), like()
+	values := slices.Concat([]string{firstOf(lives), "m.end_estimated", "m.running_ms", "m.paused_ms"}, chargeAmounts, []string{firstUnknown(unpriced)}, chargeUnknown,
 		[]string{fmt.Sprintf("c.quantity / %d", quantityPart), fmt.Sprintf("c.quantity %% %d", quantityPart)})
+	u.args = slices.Concat(u.args, lives.args, unpriced.args)
 	w := f.meters(false)
 	w.component("c.", f.Component)
 	u.arm(chargesOfMeters, "c.currency", unit, w, values...)
 	// The limit, of nothing, has it decided once for each charge which is the
 	// first, and not for each sum.
-	u.arms[0] = "SELECT " + strings.Join(u.group, ", ") + ", v0, v0 * v1 AS v1, v0 * v2 AS v2, v0 * v3 AS v3, v4, v5, v6, v7, v8 FROM (" +
-		u.arms[0] + fmt.Sprintf(" LIMIT %d) x", math.MaxInt64)
+	columns := slices.Concat(u.group, []string{"v0", "v0 * v1 AS v1", "v0 * v2 AS v2", "v0 * v3 AS v3"})
+	for i := 4; i < usageValues; i++ {
+		columns = append(columns, fmt.Sprintf("v%d", i))
+	}
+	u.arms[0] = "SELECT " + strings.Join(columns, ", ") + " FROM (" + u.arms[0] + fmt.Sprintf(" LIMIT %d) x", math.MaxInt64)
 }

@@ -65,7 +65,8 @@ func charge(segments []Segment, snapshot PriceSnapshot, r rounding) ([]ChargeLin
 	}
 	b := bill{snapshot: snapshot, segments: segments, rounding: r}
 	if snapshot.Basis == BasisUnknown {
-		b.lines = []ChargeLine{{Component: ComponentSandbox, Quantity: total, Unit: "sandbox-second", Memo: snapshot.Memo, Confidence: ConfidenceUnknown}}
+		b.lines = []ChargeLine{{Component: ComponentSandbox, Quantity: total, Unit: "sandbox-second",
+			Currency: snapshot.Currency, Memo: snapshot.Memo, Confidence: ConfidenceUnknown}}
 	}
 	for _, p := range snapshot.Prices {
 		if err := b.price(p); err != nil {

@@ -140,15 +140,6 @@ func passCredit(_ *judge, c *Candidate) bool {
 	return !c.Fee || c.ends() && !c.Price.FeeUnbounded
 }
 
-// Uncreditable is why platform credit cannot pay for a place, and what would
-// help; "" where it can.
-func (c *Candidate) Uncreditable() (reason, help string) {
-	if passCredit(nil, c) {
-		return "", ""
-	}
-	return tellCredit(nil, c)
-}
-
 func tellCredit(_ *judge, c *Candidate) (string, string) {
 	switch fee := c.Fee && !c.Credit; {
 	case fee && !c.ends():

@@ -5,20 +5,15 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"os/exec"
-	"strings"
 	"time"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
-const (
-	maxStderrBytes = 4 << 10
-	// killGrace is how long a killed program's grandchildren may hold its
-	// output open before it is abandoned.
-	killGrace = 2 * time.Second
-)
+// killGrace is how long a killed program's grandchildren may hold its output
+// open before it is abandoned.
+const killGrace = 2 * time.Second
 
 func fromProgram(ctx context.Context, r reference, opts Options) ([]byte, error) {
 	name, err := atHome(r, opts)
@@ -34,8 +29,7 @@ func fromProgram(ctx context.Context, r reference, opts Options) ([]byte, error)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, path, r.args...)
 	stdout := &bounded{limit: MaxValueBytes + 2, full: cancel}
-	stderr := &bounded{limit: maxStderrBytes}
-	cmd.Stdout, cmd.Stderr, cmd.WaitDelay = stdout, stderr, killGrace
+	cmd.Stdout, cmd.WaitDelay = stdout, killGrace
 	ownGroup(cmd)
 	err = cmd.Run()
 	switch {
@@ -47,36 +41,23 @@ func fromProgram(ctx context.Context, r reference, opts Options) ([]byte, error)
 	case ctx.Err() != nil && err != nil:
 		return nil, ctx.Err()
 	case err != nil && !errors.Is(err, exec.ErrWaitDelay):
-		return nil, missing(r, failure(err, stdout.buf.Bytes(), stderr.buf.String()))
+		return nil, failed(r, err)
 	}
 	return trim(stdout.buf.Bytes()), nil
 }
 
 var errTimeout = errors.New("the program took too long")
 
-// failure tells how the program ended and the start of its stderr, unless
-// that repeats something it had printed as the value.
-func failure(err error, printed []byte, stderr string) string {
+// failed tells how the program ended. What it printed stays out: its stderr may
+// repeat the value, in whole, in part or encoded.
+func failed(r reference, err error) error {
 	var exit *exec.ExitError
 	if !errors.As(err, &exit) {
-		return "the program could not be started"
+		return missing(r, "the program could not be started")
 	}
-	text := fmt.Sprintf("the program ended with %s", exit.ProcessState)
-	said := strings.TrimSpace(extensions.Clean(stderr, 300))
-	if said == "" {
-		return text
-	}
-	for word := range strings.FieldsSeq(string(printed)) {
-		if len(word) >= shortestRepeat && strings.Contains(stderr, word) {
-			return text + "; its message is withheld, for it repeats what was printed as the value"
-		}
-	}
-	return text + ", saying: " + said
+	return extensions.Errorf(extensions.KindUnauthorized, "the secret %s cannot be had: the program ended with %s", r, exit.ProcessState).
+		WithRemedy("Run the program by hand to see what it says; what it prints is never shown here, for it may hold the secret.")
 }
-
-// shortestRepeat is how long a word of the value must be, in bytes, for its
-// return on stderr to be more than chance.
-const shortestRepeat = 4
 
 // bounded keeps the first limit bytes; full, if set, is called at the first
 // byte beyond.

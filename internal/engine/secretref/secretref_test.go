@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -121,13 +122,24 @@ func TestWhatCannotBeHadNamesTheReferenceNeverTheValue(t *testing.T) {
 			t.Errorf("%s is not named: %v", ref, err)
 		}
 	}
-	_, err := Resolve(t.Context(), "exec://sh?arg="+fail, opts)
-	if !strings.Contains(fmt.Sprint(err), "exit status 3; its message is withheld") {
-		t.Errorf("the reason is lost: %v", err)
-	}
-	_, err = Resolve(t.Context(), "exec://sh?arg=-c&arg=echo+no+such+entry+>%262;exit+1", opts)
-	if !strings.Contains(fmt.Sprint(err), "exit status 1, saying: no such entry") {
-		t.Errorf("the reason is lost: %v", err)
+}
+
+func TestWhatAFailingProgramPrintsIsNeverRepeated(t *testing.T) {
+	t.Parallel()
+	for script, want := range map[string]string{
+		"echo hunter2; echo hunter2 >&2; exit 3":        "exit status 3",
+		"echo hunter2 >&2; exit 1":                      "exit status 1",
+		"printf 'aHVudGVyMg== hunter2' >&2; kill -9 $$": "signal: killed",
+	} {
+		ref := "exec://sh?arg=-c&arg=" + url.QueryEscape(script)
+		_, err := Resolve(t.Context(), ref, Options{})
+		text := fmt.Sprint(err)
+		if !strings.Contains(text, want) || strings.Contains(text, "hunter2") || strings.Contains(text, "aHVudGVyMg") {
+			t.Errorf("%s: got %v", script, err)
+		}
+		if remedy := extensions.RemedyOf(err); !strings.Contains(remedy, "by hand") || strings.Contains(remedy, "hunter2") {
+			t.Errorf("%s: the remedy is %q", script, remedy)
+		}
 	}
 }
 

@@ -194,6 +194,63 @@ func TestWhatGetsAwayIsKilled(t *testing.T) {
 	quiet("after it was given up")
 }
 
+func TestACommandEndsWithItsConnection(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	b := s.open(t)
+	checkCutLines(t, s, b, s.provision(t, b, s.spec(t)))
+}
+
+// checkCutLines: a caller that is killed, or that the network took away, cannot
+// ask for the end of what it began.
+func checkCutLines(t *testing.T, s *site, b *Backend, h extensions.Handle) {
+	t.Helper()
+	// What a command left in the background goes on without a connection.
+	run(t, b, h, extensions.ExecRequest{Shell: `(while :; do printf x >>/tmp/kept; sleep 0.1; done) </dev/null >/dev/null 2>&1 &`})
+	defer func() {
+		if r := run(t, b, h, extensions.ExecRequest{Shell: `a=$(wc -c </tmp/kept); sleep 1; [ "$a" != "$(wc -c </tmp/kept)" ]`}); r.ExitCode != 0 {
+			t.Error("what was left in the background has ended")
+		}
+	}()
+	for what, req := range map[string]extensions.ExecRequest{
+		"alone":           {},
+		"with input":      {Stdin: strings.NewReader("all of it")},
+		"with open input": {Stdin: neverEnding(t)},
+		"terminal":        {TTY: &extensions.TTY{Rows: 24, Cols: 80}},
+	} {
+		begun := make(chan struct{})
+		req.Stdout = writerFunc(sync.OnceFunc(func() { close(begun) }))
+		req.Shell = `trap "" HUP TERM; echo begun; : >/tmp/beats; while :; do printf x >>/tmp/beats; sleep 0.1; done`
+		ended := make(chan error, 1)
+		go func() {
+			_, err := s.open(t).Exec(context.WithoutCancel(t.Context()), h, req)
+			ended <- err
+		}()
+		<-begun
+		s.gate.cut()
+		wantKind(t, what, <-ended, extensions.KindIndeterminate)
+		quiet := `for n in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15; do a=$(wc -c </tmp/beats); sleep 1; [ "$a" != "$(wc -c </tmp/beats)" ] || exit 0; done; exit 1`
+		if r := run(t, b, h, extensions.ExecRequest{Shell: quiet}); r.ExitCode != 0 {
+			t.Errorf("%s: the command runs on", what)
+		}
+	}
+}
+
+// neverEnding is input that stays open until the test ends.
+func neverEnding(t *testing.T) io.Reader {
+	t.Helper()
+	r, w := io.Pipe()
+	t.Cleanup(func() { _ = w.Close() })
+	return r
+}
+
+type writerFunc func()
+
+func (f writerFunc) Write(p []byte) (int, error) {
+	f()
+	return len(p), nil
+}
+
 func TestManyCommandsShareTwoConnections(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)

@@ -42,6 +42,7 @@ func must(t testing.TB, err error) {
 // docker runs the command line of this machine, behind the adapter's back.
 func docker(t testing.TB, args ...string) string {
 	t.Helper()
+	hosttest.Docker(t)
 	out, err := exec.CommandContext(context.Background(), "docker", args...).CombinedOutput()
 	if err != nil {
 		t.Fatalf("docker %q: %v: %s", args, err, out)

@@ -119,6 +119,7 @@ func TestALoginThatIsNotRootCanDoAll(t *testing.T) {
 	}
 	checkFiles(t, b, h)
 	checkPorts(t, s, b, h)
+	checkCutLines(t, s, b, h)
 	// Files that root made inside go with the sandbox.
 	run(t, b, h, extensions.ExecRequest{Shell: "mkdir -p deep/er; touch deep/er/f; chmod 0 deep; ln -s /etc/passwd deep/l", User: "0"})
 	box := filepath.Join(s.root, string(h.ID))

@@ -3,6 +3,7 @@ package exttest
 import (
 	"bytes"
 	"fmt"
+	"math"
 	"strings"
 	"time"
 
@@ -139,6 +140,7 @@ var execChecks = []check{
 			"nothing":           {},
 			"command and shell": {Command: []string{"true"}, Shell: "true"},
 			"negative timeout":  {Command: []string{"true"}, Timeout: -time.Second},
+			"endless timeout":   {Command: []string{"true"}, Timeout: math.MaxInt64},
 			"NUL in argument":   {Command: []string{"printf", "a\x00b"}},
 			"bad name in env":   {Command: []string{"true"}, Env: map[string]string{"A=B": "c"}},
 			"NUL in env":        {Command: []string{"true"}, Env: map[string]string{"A": "\x00"}},

@@ -110,6 +110,18 @@ func socket(domain, kind, proto int) (string, bool) {
 	return refused(err)
 }
 
+// vsock tries every kind of socket that reaches the machine's hypervisor or
+// its guests; the family has no namespace.
+func vsock([]string) (string, bool) {
+	for _, kind := range []int{unix.SOCK_STREAM, unix.SOCK_DGRAM, unix.SOCK_SEQPACKET, unix.SOCK_STREAM | unix.SOCK_CLOEXEC | unix.SOCK_NONBLOCK} {
+		if why, open := sysCall(unix.SYS_SOCKET, unix.AF_VSOCK, uintptr(kind), 0); open {
+			return why, open
+		}
+	}
+	var pair [2]int32
+	return sysCall(unix.SYS_SOCKETPAIR, unix.AF_VSOCK, unix.SOCK_STREAM, 0, uintptr(unsafe.Pointer(&pair)))
+}
+
 var attacks = map[string]func([]string) (string, bool){
 	"docker-socket": func([]string) (string, bool) {
 		return any1([]string{"/run/docker.sock", "/var/run/docker.sock", "/run/containerd/containerd.sock", "/run/user/1000/docker.sock", "/run/dbus/system_bus_socket"},
@@ -119,7 +131,7 @@ var attacks = map[string]func([]string) (string, bool){
 		return any1(a, func(p string) (string, bool) { return connect("unix", p) })
 	},
 	"abstract-socket": func(a []string) (string, bool) { return connect("unix", a[0]) },
-	"vsock":           func([]string) (string, bool) { return socket(unix.AF_VSOCK, unix.SOCK_STREAM, 0) },
+	"vsock":           vsock,
 	"shadow": func([]string) (string, bool) {
 		return any1([]string{"/etc/shadow", "/etc/gshadow", "/etc/sudoers"}, readFile)
 	},
@@ -349,12 +361,73 @@ var attacks = map[string]func([]string) (string, bool){
 		b := byte('x')
 		return sysCall(unix.SYS_IOCTL, 0, unix.TIOCSTI, uintptr(unsafe.Pointer(&b)))
 	},
+	// The kernel drops the upper half of an int argument, so the filter must too.
+	"high-bits": func([]string) (string, bool) {
+		b := byte('x')
+		for _, high := range []uintptr{1 << 32, 1 << 63, 0xffffffff << 32} {
+			for _, c := range []struct {
+				what string
+				nr   uintptr
+				args []uintptr
+			}{
+				{"ioctl TIOCSTI", unix.SYS_IOCTL, []uintptr{0, high | unix.TIOCSTI, uintptr(unsafe.Pointer(&b))}},
+				{"ioctl TIOCLINUX", unix.SYS_IOCTL, []uintptr{0, high | unix.TIOCLINUX, uintptr(unsafe.Pointer(&b))}},
+				{"clone with a user namespace", unix.SYS_CLONE, []uintptr{high | unix.CLONE_NEWUSER | uintptr(unix.SIGCHLD)}},
+				{"socket AF_VSOCK", unix.SYS_SOCKET, []uintptr{high | unix.AF_VSOCK, unix.SOCK_STREAM, 0}},
+				{"socket AF_PACKET", unix.SYS_SOCKET, []uintptr{high | unix.AF_PACKET, unix.SOCK_RAW, 0}},
+				{"socket NETLINK_AUDIT", unix.SYS_SOCKET, []uintptr{high | unix.AF_NETLINK, unix.SOCK_RAW, high | unix.NETLINK_AUDIT}},
+				{"socketpair AF_TIPC", unix.SYS_SOCKETPAIR, []uintptr{high | unix.AF_TIPC, unix.SOCK_STREAM, 0, uintptr(unsafe.Pointer(&b))}},
+				{"personality READ_IMPLIES_EXEC", unix.SYS_PERSONALITY, []uintptr{high | 0x0400000}},
+			} {
+				if why, open := sysCall(c.nr, c.args...); open {
+					return fmt.Sprintf("%s, %#x above: %s", c.what, high>>32, why), true
+				}
+			}
+		}
+		return "all refused", false
+	},
+	// What is allowed stays so whatever a caller leaves above an int.
+	"high-bits-of-what-is-allowed": func([]string) (string, bool) {
+		const high = 0xffffffff << 32
+		pair := [2]int32{}
+		fd, _, errno := syscall.Syscall(unix.SYS_SOCKET, high|unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+		_ = unix.Close(int(fd))
+		_, _, pairErrno := syscall.Syscall6(unix.SYS_SOCKETPAIR, high|unix.AF_UNIX, unix.SOCK_STREAM, 0, uintptr(unsafe.Pointer(&pair)), 0, 0)
+		route, _, routeErrno := syscall.Syscall(unix.SYS_SOCKET, high|unix.AF_NETLINK, unix.SOCK_RAW, high|unix.NETLINK_ROUTE)
+		_ = unix.Close(int(route))
+		_, _, personality := syscall.Syscall(unix.SYS_PERSONALITY, 1<<64-1, 0, 0)
+		_, _, ioctl := syscall.Syscall(unix.SYS_IOCTL, 0, high|unix.TCGETS, 0)
+		if errno != 0 || pairErrno != 0 || routeErrno != 0 || personality != 0 || ioctl == unix.EPERM {
+			return fmt.Sprintln("socket:", errno, "socketpair:", pairErrno, "netlink:", routeErrno, "personality:", personality, "ioctl:", ioctl), true
+		}
+		return "all answered", false
+	},
 	"x32-calls": func([]string) (string, bool) { return sysCall(0x40000000 | unix.SYS_GETPID) },
 	"raise-limits": func([]string) (string, bool) {
 		return refused(unix.Setrlimit(unix.RLIMIT_NPROC, &unix.Rlimit{Cur: 1 << 30, Max: 1 << 30}))
 	},
 	"oom-score": func([]string) (string, bool) {
-		return refused(os.WriteFile("/proc/self/oom_score_adj", []byte("-1000"), 0))
+		set := func() bool { b, _ := os.ReadFile("/proc/self/oom_score_adj"); return string(b) == "1000\n" }
+		for try := 0; !set(); try++ { // the init sets it when we run already
+			if try == 100 {
+				return "it was never set", true
+			}
+			time.Sleep(10 * time.Millisecond)
+		}
+		pid, err := sleeper("/bin/sleep", "5")
+		if err != nil {
+			return err.Error(), true
+		}
+		defer func() { _ = syscall.Kill(pid, syscall.SIGKILL) }()
+		child := fmt.Sprintf("/proc/%d", pid)
+		return any1([]string{"/proc/self", "/proc/thread-self", fmt.Sprintf("/proc/%d", os.Getpid()), fmt.Sprintf("/proc/self/task/%d", syscall.Gettid()), "/proc/1", child}, func(dir string) (string, bool) {
+			for _, n := range []string{"-1000", "0", "999"} {
+				if err := os.WriteFile(dir+"/oom_score_adj", []byte(n), 0); err == nil {
+					return n + " was taken", true
+				}
+			}
+			return refused(os.WriteFile(dir+"/oom_adj", []byte("0"), 0))
+		})
 	},
 	"hardlink-out": func([]string) (string, bool) {
 		return any1([]string{"/etc/passwd", "/usr/bin/env", "/etc/ssl/certs/ca-certificates.crt", "/proc/1/environ"}, func(p string) (string, bool) { return refused(os.Link(p, "/workspace/hard")) })
@@ -384,6 +457,8 @@ func touch(mb int) []byte {
 
 func loadBombs() {
 	attacks["foreign-calls"] = foreignCall
+	attacks["memory-forked"] = memoryForked
+	attacks["memory-mapped"] = memoryMapped
 	attacks["fork-bomb"] = func(a []string) (string, bool) {
 		most, _ := strconv.Atoi(a[0])
 		for n := range most * 4 {
@@ -399,6 +474,9 @@ func loadBombs() {
 	}
 	attacks["memory-hold"] = func(a []string) (string, bool) {
 		mb, _ := strconv.Atoi(a[0])
+		if len(a) > 1 && a[1] == "hidden" {
+			_ = unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0)
+		}
 		b := touch(mb)
 		time.Sleep(4 * time.Second)
 		return fmt.Sprintf("held %d", len(b)), false

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"os"
 	"os/exec"
 	"strconv"
@@ -59,7 +58,7 @@ func (l *launch) startBubblewrap(ctx context.Context, files []*os.File) (int, er
 	if l.hold != nil {
 		sys.Credential = &syscall.Credential{Uid: uint32(l.uid), Gid: uint32(l.gid())}
 	}
-	_, err = start(bwrap, []string{"bwrap", "--args", strconv.Itoa(argsFD), "--", fmt.Sprintf("/proc/self/fd/%d", stage.FDExe), stage.ModeWalls, string(l.spec.ID)},
+	_, err = start(bwrap, []string{"bwrap", "--args", strconv.Itoa(argsFD), "--", stage.ExePath, stage.ModeWalls, string(l.spec.ID)},
 		append(files, extra.files...), sys)
 	extra.close()
 	if err != nil {

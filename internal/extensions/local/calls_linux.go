@@ -37,7 +37,7 @@ var allowedCalls = strings.Fields(`
  sched_rr_get_interval sched_setaffinity sched_setattr sched_setparam sched_setscheduler sched_yield seccomp select semctl
  semget semop semtimedop sendfile sendmmsg sendmsg sendto setfsgid setfsuid setgid setgroups setitimer setpgid setpriority
  setregid setresgid setresuid setreuid setrlimit set_robust_list setsid setsockopt set_thread_area set_tid_address setuid
- setxattr setxattrat shmat shmctl shmdt shutdown sigaltstack signalfd signalfd4 socketpair splice stat statfs statmount
+ setxattr setxattrat shmat shmctl shmdt shutdown sigaltstack signalfd signalfd4 splice stat statfs statmount
  statx symlink symlinkat sync sync_file_range syncfs sysinfo tee tgkill time timer_create timer_delete timer_getoverrun
  timer_gettime timer_settime timerfd_create timerfd_gettime timerfd_settime times tkill truncate umask uname unlink unlinkat
  uretprobe utime utimensat utimes vfork vmsplice wait4 waitid waitpid write writev

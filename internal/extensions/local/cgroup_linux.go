@@ -1,7 +1,6 @@
 package local
 
 import (
-	"bufio"
 	"errors"
 	"io/fs"
 	"os"
@@ -9,9 +8,10 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/local/stage"
 )
 
 // The controllers that limits need.
@@ -24,23 +24,25 @@ const (
 // cgroups are the folders of one sandbox, by controller. With version 2 it is
 // one folder for all.
 type cgroups struct {
-	v2   bool
-	dirs map[string]string
+	v2     bool
+	dirs   map[string]string
+	memory *os.File // memory.stat of the folder, once made
 }
 
 // planCgroups names the folders that could be made for the sandbox. Making
 // them is tried later: only then is it known what holds.
 func planCgroups(id string) cgroups {
-	own := ownCgroups()
+	mounts, _ := os.ReadFile("/proc/self/mountinfo")
+	own, _ := os.ReadFile("/proc/self/cgroup")
+	return planBelow(string(mounts), ownCgroups(string(own)), id)
+}
+
+// planBelow plans by the text of proc_pid_mountinfo(5) and our own cgroups.
+func planBelow(mountinfo string, own map[string]string, id string) cgroups {
 	g := cgroups{dirs: map[string]string{}}
-	mounts, err := os.Open("/proc/self/mountinfo")
-	if err != nil {
-		return g
-	}
-	defer func() { _ = mounts.Close() }()
-	unified := ""
-	for lines := bufio.NewScanner(mounts); lines.Scan(); {
-		f := strings.Fields(lines.Text())
+	unified, top := "", ""
+	for line := range strings.Lines(mountinfo) {
+		f := strings.Fields(line)
 		dash := slices.Index(f, "-")
 		if dash < 6 || dash+3 >= len(f) {
 			continue
@@ -48,7 +50,7 @@ func planCgroups(id string) cgroups {
 		root, mount, options := f[3], f[4], strings.Split(f[dash+3], ",")
 		switch f[dash+1] {
 		case "cgroup2":
-			unified = below(mount, root, own[""])
+			unified, top = below(mount, root, own[""]), mount
 		case "cgroup":
 			for _, c := range []string{cgMemory, cgPids, cgCPU} {
 				if parent := below(mount, root, own[c]); slices.Contains(options, c) && writable(parent) {
@@ -58,17 +60,22 @@ func planCgroups(id string) cgroups {
 		}
 	}
 	if len(g.dirs) == 0 && unified != "" {
-		g.planUnified(unified, id)
+		g.planUnified(unified, top, id)
 	}
 	return g
 }
 
 // planUnified takes a sibling of our own cgroup, since version 2 wants
-// programs in leaves only, with the controllers its parent hands down.
-func (g *cgroups) planUnified(own, id string) {
+// programs in leaves only, with the controllers its parent hands down. The
+// root of all is the exception: programs and cgroups lie in it side by side.
+func (g *cgroups) planUnified(own, top, id string) {
 	parent := filepath.Dir(own)
+	if own == top {
+		parent = own
+	}
 	b, err := os.ReadFile(filepath.Join(parent, "cgroup.subtree_control"))
-	if err != nil || !writable(parent) {
+	// Who moves a process writes to the cgroup above both places, too.
+	if err != nil || !writable(parent) || !writable(filepath.Join(parent, "cgroup.procs")) {
 		return
 	}
 	g.v2 = true
@@ -79,10 +86,10 @@ func (g *cgroups) planUnified(own, id string) {
 	}
 }
 
-func ownCgroups() map[string]string {
+// ownCgroups reads proc_pid_cgroup(5): the path by controller, "" for version 2.
+func ownCgroups(text string) map[string]string {
 	own := map[string]string{}
-	b, _ := os.ReadFile("/proc/self/cgroup")
-	for line := range strings.Lines(string(b)) {
+	for line := range strings.Lines(text) {
 		if f := strings.SplitN(strings.TrimSpace(line), ":", 3); len(f) == 3 {
 			for c := range strings.SplitSeq(f[1], ",") {
 				own[c] = f[2]
@@ -126,9 +133,36 @@ func (g *cgroups) create(b bounds) {
 			delete(g.dirs, c)
 			continue
 		}
-		if err := g.set(c, dir, b); err != nil {
+		err := g.set(c, dir, b)
+		if c == cgMemory && err == nil {
+			g.memory, err = os.Open(filepath.Join(dir, "memory.stat"))
+		}
+		if err != nil {
 			delete(g.dirs, c)
 		}
+	}
+}
+
+// What bounds the memory of programs, in the words of a record.
+const (
+	memoryByKernel1  = "memory cgroup, version 1"
+	memoryByKernel2  = "memory cgroup, version 2"
+	memoryByCounting = "counting"
+)
+
+func (g cgroups) memoryBy() string {
+	switch {
+	case g.dirs[cgMemory] == "":
+		return memoryByCounting
+	case g.v2:
+		return memoryByKernel2
+	}
+	return memoryByKernel1
+}
+
+func (g cgroups) close() {
+	if g.memory != nil {
+		_ = g.memory.Close()
 	}
 }
 
@@ -167,25 +201,4 @@ func (g cgroups) place(pid int) error {
 	return nil
 }
 
-// removeCgroups takes the empty folders away; the kernel may need a moment
-// after the last process ended.
-func removeCgroups(dirs []string) error {
-	var failed error
-	for _, dir := range dirs {
-		if !strings.HasPrefix(filepath.Base(dir), "sandboxer-sbx-") {
-			continue // a record that somebody wrote for us
-		}
-		for try := 0; ; try++ {
-			err := os.Remove(dir)
-			if err == nil || errors.Is(err, fs.ErrNotExist) {
-				break
-			}
-			if try == 100 {
-				failed = errors.Join(failed, err)
-				break
-			}
-			time.Sleep(20 * time.Millisecond)
-		}
-	}
-	return failed
-}
+func removeCgroups(dirs []string) error { return stage.RemoveCgroups(dirs) }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/exttest"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/local/stage"
 )
 
 // driverEnv makes the test binary do one thing as a process of its own, which
@@ -162,7 +163,7 @@ func TestKilledAtAnyStepOfCreateTheNextOneConverges(t *testing.T) {
 func initCount(id extensions.ID) int {
 	n := 0
 	for _, p := range processesOf(id) {
-		if !strings.Contains(p, "bwrap") {
+		if !strings.Contains(p, "bwrap") && !strings.Contains(p, stage.Keeper) {
 			n++
 		}
 	}
@@ -231,6 +232,9 @@ func TestASandboxOfADeadProcessEndsAtItsDeadline(t *testing.T) {
 	// Programs that keep every CPU busy and ignore signals must not delay it.
 	shell(t, b, h, "for i in 1 2 3 4 5 6; do (trap '' TERM HUP INT; while :; do :; done) >/dev/null 2>&1 & done")
 	eventually(t, life+10*time.Second, "it is gone", func() bool { return len(processesOf(id)) == 0 })
+	if left := cgroupsOf(id); len(left) > 0 {
+		t.Errorf("its cgroups are left: %v", left)
+	}
 	all, err := b.Status(t.Context(), nil)
 	must(t, err)
 	if len(all) != 1 || all[0].Phase != extensions.PhaseExpired {
@@ -260,6 +264,7 @@ func TestAKilledInitIsAFailureAndEndsEverything(t *testing.T) {
 	rec, err := b.settings.box(spec.ID).read()
 	must(t, err)
 	must(t, rec.Init.kill(t.Context()))
+	eventually(t, 3*time.Second, "its cgroups are gone", func() bool { return len(cgroupsOf(spec.ID)) == 0 && len(processesOf(spec.ID)) == 0 })
 	o, err := b.Status(t.Context(), []extensions.Handle{h})
 	must(t, err)
 	if o[0].Phase != extensions.PhaseFailed || o[0].Reason == "" {

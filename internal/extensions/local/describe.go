@@ -14,15 +14,26 @@ systems only profiles that say ` + "`isolation: {level: none}`" + ` run, as plai
 filter, Landlock. That is enough for your own code and for accidents. It is not enough for hostile code: the kernel is
 shared.
 
+Programs cannot write in /proc, so none takes itself off the list of those that the kernel ends first when memory runs out. On a
+kernel without Landlock one can lower its oom_score_adj to that of sandboxer.
+
 **Network** is all or nothing. ` + "`default: deny`" + ` is an empty network with a loopback of its own; ` + "`default: allow`" + ` is the
 host's own network *including the services on its loopback*. Allowlists are refused.
 
 **Limits**: pids always hold. Memory and CPU hold where cgroups are writable (root, or a delegated cgroup), else they are
 refused, or best effort where the profile says so. The workspace and all other writable folders live in one tmpfs, whose
-size is the disk limit; they occupy memory.
+size is the disk limit; they occupy memory. ` + "`sandboxer host check`" + ` says which bound on memory is in force:
+
+- With a memory cgroup the kernel bounds programs and files together, and by the cgroup's own count the largest program is
+  ended when the programs alone hold more than ` + "`memory_mb`" + `.
+- Without one, on best effort, what each program holds is added up five times a second, what is shared counted once (PSS), and
+  the largest is ended when they pass the limit together. A program that does not let itself be looked into counts with all
+  that it shares (RSS).
 
 **Expiry** is enforced by the sandbox's own init on this host, also when sandboxer and Terraform are gone. A sandbox whose
 folder is removed ends within seconds; one whose folder is moved shows as failed, and destroy or the next apply ends it.
+
+Where it lies in cgroups, a small process outside removes those as soon as the init is gone.
 
 **Leaves behind** nothing after destroy. After expiry a record of a few hundred bytes until the next run settles it.
 Snapshots stay, as tar files in the state folder, until they are deleted.

@@ -35,10 +35,19 @@ const ordinaryUID = 61_234
 func TestEscapeByNamespaces(t *testing.T) { escape(t, launcherNamespaces) }
 
 func TestEscapeByBubblewrap(t *testing.T) {
+	needLauncher(t, launcherBubblewrap)
+	escape(t, launcherBubblewrap)
+}
+
+// needLauncher skips what needs bubblewrap where it is not installed.
+func needLauncher(t *testing.T, launcher string) {
+	t.Helper()
+	if launcher != launcherBubblewrap {
+		return
+	}
 	if _, err := findBubblewrap(); err != nil {
 		t.Skip(err)
 	}
-	escape(t, launcherBubblewrap)
 }
 
 // TestAsAnOrdinaryUser runs the whole package again as one.
@@ -162,7 +171,7 @@ func escape(t *testing.T, launcher string) {
 	x := newTarget(t, launcher)
 	tried := 0
 	for name := range attacks {
-		if name == "memory-hold" || name == "foreign-calls" || isBomb(name) {
+		if strings.HasPrefix(name, "memory-") || name == "foreign-calls" || isBomb(name) {
 			continue
 		}
 		tried++

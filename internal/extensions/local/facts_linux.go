@@ -27,8 +27,9 @@ func freeDiskMB(dir string) int64 {
 	return 0
 }
 
-// missing says which layers and limits a sandbox here does without.
-func missing(bx box) []string {
+// holding says what holds the limits of a sandbox here, and which layers and
+// limits it does without.
+func holding(bx box) []string {
 	var notes []string
 	rec, err := bx.read()
 	if err != nil {
@@ -37,13 +38,17 @@ func missing(bx box) []string {
 	if rec.Mode == modeBubblewrap {
 		notes = append(notes, "walls are built by bubblewrap, since user namespaces are closed to this user; read-only workspaces need them open")
 	}
-	for c, what := range map[string]string{cgMemory: "memory_mb", cgCPU: "fractions of cpu"} {
-		if dir := planCgroups(string(bx.id)).dirs[c]; dir == "" {
-			notes = append(notes, "no "+c+" cgroup is writable: "+what+" cannot be enforced; run as root or in a delegated cgroup")
-		}
+	const help = "; run as root or in a delegated cgroup"
+	if rec.Memory == memoryByCounting {
+		notes = append(notes, "no memory cgroup is writable: memory_mb cannot be enforced, and what programs hold is counted (by PSS) and bounded on best effort"+help)
+	} else {
+		notes = append(notes, "memory_mb is enforced by the kernel ("+rec.Memory+")")
+	}
+	if planCgroups(string(bx.id)).dirs[cgCPU] == "" {
+		notes = append(notes, "no cpu cgroup is writable: fractions of cpu cannot be enforced"+help)
 	}
 	if _, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, 0, 0, unix.LANDLOCK_CREATE_RULESET_VERSION); errno != 0 {
-		notes = append(notes, "Landlock, the second layer, is missing in this kernel")
+		notes = append(notes, "Landlock, the second layer, is missing in this kernel: programs may lower their oom_score_adj to that of sandboxer")
 	}
 	return notes
 }

@@ -8,4 +8,4 @@ func freeMemoryMB() *int64 { return nil }
 
 func freeDiskMB(string) int64 { return 0 }
 
-func missing(box) []string { return nil }
+func holding(box) []string { return nil }

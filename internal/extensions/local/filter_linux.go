@@ -57,8 +57,7 @@ func assemble(o filterOptions) ([]byte, error) {
 		DefaultAction: unknown,
 		Syscalls: []seccomp.SyscallGroup{
 			{Action: seccomp.ActionErrno, Names: known(refused)},
-			{Action: seccomp.ActionAllow, Names: known(allowed), NamesWithCondtions: conditional(info, o)},
-			{Action: seccomp.ActionErrno, Names: known([]string{"clone", "socket", "ioctl", "personality", "shmget"})},
+			{Action: seccomp.ActionAllow, Names: known(allowed)},
 		},
 	}
 	program, err := policy.Assemble()
@@ -70,7 +69,7 @@ func assemble(o filterOptions) ([]byte, error) {
 			program[i] = bpf.RetConstant{Val: uint32(seccomp.ActionErrno) | uint32(unix.ENOSYS)}
 		}
 	}
-	raw, err := bpf.Assemble(append(killForeign(uint32(info.ID)), program...))
+	raw, err := bpf.Assemble(slices.Concat(killForeign(uint32(info.ID)), judge(info, o), program))
 	if err != nil {
 		return nil, err
 	}
@@ -89,35 +88,4 @@ func killForeign(id uint32) []bpf.Instruction {
 		bpf.JumpIf{Cond: bpf.JumpEqual, Val: id, SkipTrue: 1},
 		bpf.RetConstant{Val: uint32(seccomp.ActionKillProcess)},
 	}
-}
-
-// namespaceFlags are those of clone(2): mount, cgroup, uts, ipc, user, pid, net.
-const namespaceFlags = unix.CLONE_NEWNS | unix.CLONE_NEWCGROUP | unix.CLONE_NEWUTS | unix.CLONE_NEWIPC | unix.CLONE_NEWUSER | unix.CLONE_NEWPID | unix.CLONE_NEWNET
-
-// conditional lists the calls that are allowed with some arguments only.
-func conditional(info *arch.Info, o filterOptions) []seccomp.NameWithConditions {
-	is := func(arg uint32, v uint64) seccomp.Condition {
-		return seccomp.Condition{Argument: arg, Operation: seccomp.Equal, Value: v}
-	}
-	not := func(arg uint32, v uint64) seccomp.Condition {
-		return seccomp.Condition{Argument: arg, Operation: seccomp.NotEqual, Value: v}
-	}
-	list := []seccomp.NameWithConditions{
-		{Name: "clone", Conditions: seccomp.ArgumentConditions{{Argument: 0, Operation: seccomp.BitsNotSet, Value: namespaceFlags}}},
-		{Name: "socket", Conditions: seccomp.ArgumentConditions{is(0, unix.AF_UNIX)}},
-		{Name: "socket", Conditions: seccomp.ArgumentConditions{is(0, unix.AF_INET)}},
-		{Name: "socket", Conditions: seccomp.ArgumentConditions{is(0, unix.AF_INET6)}},
-		{Name: "socket", Conditions: seccomp.ArgumentConditions{is(0, unix.AF_NETLINK), is(2, unix.NETLINK_ROUTE)}},
-		{Name: "ioctl", Conditions: seccomp.ArgumentConditions{not(1, unix.TIOCSTI), not(1, unix.TIOCLINUX)}},
-	}
-	// PER_LINUX, PER_LINUX32, UNAME26, and the question what is set.
-	for _, v := range []uint64{0, 8, 0x20000, 0x20008, 0xffffffff} {
-		list = append(list, seccomp.NameWithConditions{Name: "personality", Conditions: seccomp.ArgumentConditions{is(0, v)}})
-	}
-	shm := seccomp.Condition{Argument: 1, Operation: seccomp.LessOrEqual, Value: 1<<64 - 1}
-	if o.noMemory {
-		shm.Value = 64 << 10 // enough for the lock segment that PostgreSQL wants
-	}
-	list = append(list, seccomp.NameWithConditions{Name: "shmget", Conditions: seccomp.ArgumentConditions{shm}})
-	return slices.DeleteFunc(list, func(n seccomp.NameWithConditions) bool { _, ok := info.SyscallNames[n.Name]; return !ok })
 }

@@ -91,6 +91,7 @@ type launch struct {
 
 	walls  walls.Config
 	inside initd.Config
+	filter filterOptions
 	groups cgroups
 	uid    int      // host uid
 	hold   *os.File // holds the host uid; nil for ordinary users
@@ -106,6 +107,7 @@ func (l *launch) try(ctx context.Context, mode string) (err error) {
 		}
 	}()
 	l.rec.Mode = mode
+	defer func() { l.groups.close() }()
 	if err := l.plan(mode); err != nil {
 		return err
 	}
@@ -123,10 +125,10 @@ func (l *launch) try(ctx context.Context, mode string) (err error) {
 func (l *launch) undo() error {
 	ctx, cancel := context.WithTimeout(context.Background(), cleanupTime)
 	defer cancel()
-	err := l.rec.Init.kill(ctx)
+	err := errors.Join(l.rec.Keeper.kill(ctx), l.rec.Init.kill(ctx))
 	err = errors.Join(err, removeCgroups(l.rec.Cgroups), removeAll(l.bx.path(socketName), l.bx.beside(endEnding)))
 	if err == nil {
-		l.rec.Init, l.rec.Cgroups, l.rec.Mode = nil, nil, ""
+		l.rec.Init, l.rec.Keeper, l.rec.Cgroups, l.rec.Mode = nil, nil, nil, ""
 	}
 	return err
 }
@@ -153,15 +155,14 @@ func (l *launch) plan(mode string) error {
 	}
 	failpoint("planned", l.bx.dir)
 	l.groups.create(want.bounds())
-	var options filterOptions
-	if l.rec.Unenforced, options, err = want.enforced(l.groups, l.spec.ID, &l.walls); err != nil {
+	if l.rec.Unenforced, l.filter, err = want.enforced(l.groups, l.spec.ID, &l.walls); err != nil {
 		return err
 	}
-	if l.walls.Filter, err = filter(options); err != nil {
+	if l.walls.Filter, err = filter(l.filter); err != nil {
 		return err
 	}
 	l.inside = initConfig(l.spec, walls.Home, standardPath)
-	l.inside.Walls, l.inside.Pids, l.inside.Memory = true, want.pids, want.memory
+	l.inside.Walls, l.inside.Access, l.inside.Pids, l.inside.Memory = true, l.walls.Access, want.pids, want.memory
 	if l.walls.Access != extensions.AccessNone {
 		l.inside.Workspace = walls.Workspace
 		l.inside.Seed = fmt.Sprintf("/proc/self/fd/%d", stage.FDSeed)
@@ -169,9 +170,10 @@ func (l *launch) plan(mode string) error {
 			l.inside.Seed = walls.Workspace
 		}
 	}
-	if options.noMemory || l.spec.Resources.MemoryMB != nil {
+	if l.filter.noMemory || l.spec.Resources.MemoryMB != nil {
 		l.inside.WatchMemory = want.memory
 	}
+	l.inside.Counted, l.rec.Memory = !l.filter.noMemory, l.groups.memoryBy()
 	return nil
 }
 
@@ -186,7 +188,7 @@ func (l *launch) start(ctx context.Context, mode string) error {
 	if err != nil {
 		return extensions.Errorf(extensions.KindUnsupported, "our own program cannot be put into sealed memory: %w", err)
 	}
-	files := []*os.File{p.null, p.null, p.null, p.configR, p.socket, p.lease, p.end, p.readyW, exe, l.hold}
+	files := []*os.File{p.null, p.null, p.null, p.configR, p.socket, p.lease, p.end, p.readyW, exe, l.hold, l.groups.memory}
 	var pid int
 	if mode == modeBubblewrap {
 		pid, err = l.startBubblewrap(ctx, files)
@@ -204,6 +206,9 @@ func (l *launch) start(ctx context.Context, mode string) error {
 	if err := l.place(pid); err != nil {
 		return err
 	}
+	if err := l.keep(exe); err != nil {
+		return err
+	}
 	l.rec.StartedAt = time.Now().UTC()
 	if err := l.bx.write(*l.rec); err != nil {
 		return err
@@ -217,7 +222,7 @@ func (l *launch) start(ctx context.Context, mode string) error {
 func likelyCgroups(id extensions.ID) []string { return planCgroups(string(id)).paths() }
 
 // place moves the init into its cgroups. Where that is refused although the
-// folders could be made, no limit of theirs holds.
+// folders could be made, no limit of theirs holds, and memory is counted.
 func (l *launch) place(pid int) error {
 	err := l.groups.place(pid)
 	if err == nil {
@@ -226,7 +231,9 @@ func (l *launch) place(pid int) error {
 	r := l.spec.Resources
 	if r.BestEffort || r.CPU == nil && r.MemoryMB == nil {
 		l.rec.Unenforced = append(l.rec.Unenforced, "cgroups: "+err.Error())
-		return nil
+		l.rec.Memory, l.inside.Counted, l.inside.WatchMemory, l.filter.noMemory = memoryByCounting, false, l.inside.Memory, true
+		l.walls.Filter, err = filter(l.filter)
+		return err
 	}
 	return extensions.Errorf(extensions.KindUnsupported, "the sandbox cannot be moved into its cgroups: %w", err).
 		WithRemedy("run as root or in a delegated cgroup, drop the limits, or set resources.best_effort: true")
@@ -251,7 +258,7 @@ func (l *launch) startNamespaces(files []*os.File) (int, error) {
 		sys.GidMappingsEnableSetgroups = true
 		sys.Credential = &syscall.Credential{Uid: walls.UID, Gid: walls.GID}
 	}
-	return start(fmt.Sprintf("/proc/self/fd/%d", stage.FDExe), []string{stage.Name, stage.ModeWalls, string(l.spec.ID)}, files, sys)
+	return start(stage.ExePath, []string{stage.Name, stage.ModeWalls, string(l.spec.ID)}, files, sys)
 }
 
 func (l *launch) gid() int {

@@ -82,7 +82,7 @@ func (l limits) enforced(g cgroups, id extensions.ID, cfg *walls.Config) (unenfo
 	if g.dirs[cgMemory] == "" {
 		o.noMemory = true
 		if l.asked.MemoryMB != nil {
-			refuse("memory_mb", "no memory cgroup is writable; each program is bounded and the largest is ended when their sum passes the limit")
+			refuse("memory_mb", "no memory cgroup is writable; what programs hold is counted (by PSS), and the largest is ended when they pass the limit together")
 		}
 	}
 	if cpus := affinity(); l.cpu > 0 && g.dirs[cgCPU] == "" && l.cpu < int64(len(cpus))*1000 {

@@ -61,7 +61,7 @@ func (b *Backend) prove(ctx context.Context) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	notes := missing(b.settings.box(id))
+	notes := holding(b.settings.box(id))
 	r, err := trial.Exec(ctx, h, extensions.ExecRequest{Command: []string{"/bin/true"}, Timeout: 10 * time.Second})
 	if err == nil && r.ExitCode != 0 {
 		err = extensions.Errorf(extensions.KindUnsupported, "a program in a trial sandbox failed: %s", extensions.Clean(string(r.Stderr), 200))

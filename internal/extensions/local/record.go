@@ -40,9 +40,11 @@ type record struct {
 	Mode       string            `json:"mode,omitempty"` // how it is walled: namespaces, bubblewrap, none
 	Access     string            `json:"access"`
 	Init       *process          `json:"init,omitempty"`
+	Keeper     *process          `json:"keeper,omitempty"` // removes the cgroups when the init is gone
 	StartedAt  time.Time         `json:"started_at,omitzero"`
 	Deadline   time.Time         `json:"deadline,omitzero"` // the lease decides
 	Cgroups    []string          `json:"cgroups,omitempty"`
+	Memory     string            `json:"memory,omitempty"`     // what bounds the memory of programs, with walls
 	Unenforced []string          `json:"unenforced,omitempty"` // limits taken on best effort
 }
 

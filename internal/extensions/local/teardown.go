@@ -76,6 +76,10 @@ func (b *Backend) teardown(ctx context.Context, h extensions.Handle) (extensions
 func (b *Backend) remove(bx box, rec record, folder bool) error {
 	ctx, cancel := context.WithTimeout(context.Background(), cleanupTime)
 	defer cancel()
+	// First, so that it takes away nothing that is made anew in the same place.
+	if err := rec.Keeper.kill(ctx); err != nil {
+		return fmt.Errorf("ending the keeper of %s (pid %d): %w", bx.id, rec.Keeper.PID, err)
+	}
 	if err := rec.Init.kill(ctx); err != nil {
 		return fmt.Errorf("ending the init of %s (pid %d): %w", bx.id, rec.Init.PID, err)
 	}

@@ -24,6 +24,7 @@ func usage(t *testing.T, address NewAddress) {
 	t.Run("every column of a charge", func(t *testing.T) { t.Parallel(); chargeColumns(t, fresh(t, address)) })
 	t.Run("more charges than are read at a time", func(t *testing.T) { t.Parallel(); manyCharges(t, fresh(t, address)) })
 	t.Run("sums are those of the charges", func(t *testing.T) { t.Parallel(); usageSums(t, fresh(t, address)) })
+	t.Run("prices that nobody told", func(t *testing.T) { t.Parallel(); unpricedLives(t, fresh(t, address)) })
 	t.Run("a key is for one grant", func(t *testing.T) { t.Parallel(); grantKeys(t, fresh(t, address)) })
 	t.Run("budgets that were removed", func(t *testing.T) { t.Parallel(); removedBudgets(t, fresh(t, address)) })
 	t.Run("sums that are too large", func(t *testing.T) { t.Parallel(); tooMuchUsage(t, fresh(t, address)) })
@@ -245,7 +246,7 @@ func drawMetered(rt *rapid.T, org string) metered {
 		open:      rapid.IntRange(0, 5).Draw(rt, "open") == 0,
 		estimated: rapid.Bool().Draw(rt, "estimated")}
 	for _, component := range []string{"creation", "vcpu", "vcpu:paused", "vcpu2"} {
-		if m.currency == "" || rapid.Bool().Draw(rt, component) {
+		if rapid.Bool().Draw(rt, component) {
 			continue
 		}
 		c := charge(rapid.Int64Range(0, int64(len(m.minutes))).Draw(rt, "segment"), component, of("memo", "", "byok_memo:e1", "infra_memo:e1", "idle_memo:x"), rapid.Int64Range(0, 1e15).Draw(rt, "amount"))
@@ -254,6 +255,9 @@ func drawMetered(rt *rapid.T, org string) metered {
 			c.Currency = "GBP"
 		}
 		c.Quantity = rapid.Int64Range(0, 1e18).Draw(rt, "quantity")
+		if c.Currency == "" || rapid.IntRange(0, 2).Draw(rt, "not known") == 0 {
+			c.UnitPrice, c.Amount, c.Confidence = 0, 0, "unknown"
+		}
 		m.charges = append(m.charges, c)
 	}
 	return m

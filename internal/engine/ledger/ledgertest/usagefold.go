@@ -87,8 +87,24 @@ func fold(all []metered, f ledger.UsageFilter, by []ledger.Dimension) []ledger.U
 				}
 			}
 		}
+		unpriced := map[*ledger.UsageRow]bool{}
 		for _, c := range asked {
 			r := row(c, c.Currency)
+			if c.Confidence == "unknown" {
+				if !unpriced[r] {
+					unpriced[r] = true
+					r.Unpriced++
+				}
+				switch {
+				case c.Memo == "":
+					r.WalletUnknown++
+				case strings.HasPrefix(c.Memo, "byok_memo:"):
+					r.OwnKeyUnknown++
+				default:
+					r.OwnPlaceUnknown++
+				}
+				continue
+			}
 			switch {
 			case c.Memo == "":
 				r.Wallet += c.Amount

@@ -2,7 +2,8 @@
 # Variables beside those of inside.sh: dir, login (a user of the container),
 # mark, input (1 = there is stdin), terminal (1 = there is one), environment
 # (lines NAME=value), exported (words NAME:n; the value, of several lines, is in
-# sbx_env_n), limit and limit_up (seconds; limit may have a point).
+# sbx_env_n), limit and limit_up (seconds; limit may have a point). The command
+# ends with the connection, whatever ended that.
 # With cancel=1 the command of that mark is killed.
 
 use_root
@@ -28,32 +29,61 @@ done
 set -- --env "SANDBOXER_EXEC=$mark" "$@"
 [ -z "$environment" ] || set -- --env-file /proc/self/fd/3 "$@"
 
-# expire waits for the limit, then ends the command: 3 says that it did.
-expire() {
-	# Nobody hears this one, and it has to go on to the end.
+# sshd's process for this connection is the parent, as far as it is to be seen.
+connected() { [ -d "/proc/$PPID" ] || kill -0 "$PPID" 2>/dev/null; }
+connected && watched=1 || watched=
+
+# Two watch the command, each until USR1. Nobody hears them, and they have to go
+# on to the end: TERM is for a script whose caller gave up, HUP for one whose
+# terminal is gone.
+watching() {
 	fail() { return 1; }
-	over='' nap=''
-	trap 'over=1; [ -z "$nap" ] || kill "$nap" 2>/dev/null' TERM
-	sleep "$limit" &
+	over='' left='' nap=''
+	trap 'over=1; [ -z "$nap" ] || kill -9 "$nap" 2>/dev/null' USR1
+	trap '' TERM HUP
+}
+
+# nap SECONDS sleeps, until a trap has set over or left.
+nap() {
+	sleep "$1" &
 	nap=$!
-	[ -z "$over" ] || kill "$nap" 2>/dev/null
+	[ -z "$over$left" ] || kill -9 "$nap" 2>/dev/null
 	wait "$nap"
-	slept=$?
-	[ -z "$over" ] || exit 0
-	if [ "$slept" != 0 ]; then
-		sleep "$limit_up" &
-		nap=$!
-		wait "$nap"
-		[ -z "$over" ] || exit 0
-	fi
-	trap '' TERM
+}
+
+# end_command kills the command. What cannot be killed shall not hold the caller.
+end_command() {
+	trap '' TERM HUP USR1
 	mark_kill "$mark" "$container"
-	# What cannot be killed shall not hold the caller.
 	sleep 3 &
 	nap=$!
 	while kill -0 "$nap" 2>/dev/null && kill -0 "$client" 2>/dev/null; do sleep 0.1 2>/dev/null || sleep 1; done
 	kill -9 "$nap" "$client" 2>/dev/null
+}
+
+# expire waits for the limit, then ends the command: 3 says that it did.
+expire() {
+	watching
+	nap "$limit"
+	slept=$?
+	[ -z "$over" ] || exit 0
+	if [ "$slept" != 0 ]; then
+		nap "$limit_up"
+		[ -z "$over" ] || exit 0
+	fi
+	end_command
 	exit 3
+}
+
+# hang_up ends the command when its caller is gone.
+hang_up() {
+	watching
+	trap 'left=1; [ -z "$nap" ] || kill -9 "$nap" 2>/dev/null' TERM HUP
+	while [ -z "$over$left" ] && { [ -z "$watched" ] || connected; }; do nap 1; done
+	[ -z "$over" ] || exit 0
+	end_command
+	kill -s USR1 "$timer" 2>/dev/null
+	exit 0
 }
 
 # start becomes the client. Its own variables are set last, so that no name
@@ -67,6 +97,9 @@ start() {
 
 # A terminal is the container's to interpret, from the first byte on.
 [ -z "$terminal" ] || stty raw -echo 2>/dev/null
+# The client ends with the terminal, the command does not.
+gone=
+trap 'gone=1' HUP
 exec 4<&0 </dev/null
 if [ -n "$environment" ]; then
 	printf '%s' "$environment" | start "$@" 3<&0 <&4 4<&- &
@@ -77,9 +110,12 @@ client=$!
 exec 4<&-
 expire </dev/null >/dev/null 2>&1 &
 timer=$!
+hang_up </dev/null >/dev/null 2>&1 &
+watcher=$!
 wait "$client"
 code=$?
-kill "$timer" 2>/dev/null
+[ -z "$gone" ] || exit 0
+kill -s USR1 "$timer" "$watcher" 2>/dev/null
 wait "$timer"
 case $? in
 3) late=true ;;

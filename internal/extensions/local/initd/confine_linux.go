@@ -5,7 +5,17 @@ import (
 	"strconv"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/local/walls"
 )
+
+// giveUp takes from this thread what programs must not have.
+func (p *procs) giveUp() error {
+	if !p.cfg.Walls {
+		return nil
+	}
+	return walls.SealProc(walls.Config{Access: p.cfg.Access})
+}
 
 // confine gives a program that was just started what its descendants inherit:
 // the bound on processes, from which we ourselves keep a distance so that we

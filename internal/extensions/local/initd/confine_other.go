@@ -2,4 +2,6 @@
 
 package initd
 
+func (*procs) giveUp() error { return nil }
+
 func (*procs) confine(int) {}

@@ -28,6 +28,7 @@ import (
 type Config struct {
 	ID        string   `json:"id"`
 	Walls     bool     `json:"walls"`
+	Access    string   `json:"access"`    // none | ro | rw, with walls
 	Workspace string   `json:"workspace"` // "" = none
 	Home      string   `json:"home"`
 	Seed      string   `json:"seed"` // the workspace as it can be written while it is filled
@@ -38,9 +39,11 @@ type Config struct {
 	Pids int64 `json:"pids,omitempty"`
 	// Memory bounds what one program may map privately, in bytes; 0 = no bound.
 	Memory int64 `json:"memory,omitempty"`
-	// WatchMemory is the bound on the sum of what programs hold, in bytes,
-	// where no cgroup holds it; 0 = not watched.
+	// WatchMemory is the bound on what all programs hold together, in bytes,
+	// files in the writable folders not counted; 0 = not watched.
 	WatchMemory int64 `json:"watch_memory,omitempty"`
+	// Counted says that Files.Memory is there and counts every process of the sandbox.
+	Counted bool `json:"counted,omitempty"`
 }
 
 // Files are the descriptors an init starts with.
@@ -50,6 +53,7 @@ type Files struct {
 	End      *os.File
 	Commit   *os.File // closed without a byte: the starter died before it registered us
 	Ready    *os.File
+	Memory   *os.File // memory.stat of the sandbox's cgroup
 }
 
 type server struct {
@@ -58,6 +62,8 @@ type server struct {
 	procs *procs
 	logs  *ring
 	seed  *os.Root
+
+	folders map[uint64]string // the writable folders by device, for the memory watch
 }
 
 // Serve runs the init until its deadline or until its lease is removed, and
@@ -67,7 +73,11 @@ func Serve(cfg Config, files Files) error {
 	// we start.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGUSR1,
 		syscall.SIGUSR2, syscall.SIGPIPE, syscall.SIGTSTP, syscall.SIGTTIN, syscall.SIGTTOU, syscall.SIGALRM, syscall.SIGABRT)
-	s := &server{cfg: cfg, files: files, procs: newProcs(cfg), logs: newRing()}
+	procs, err := newProcs(cfg)
+	if err != nil {
+		return err
+	}
+	s := &server{cfg: cfg, files: files, procs: procs, logs: newRing()}
 	go s.procs.reap()
 	listener, err := net.FileListener(files.Listener)
 	if err != nil {

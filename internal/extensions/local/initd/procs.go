@@ -6,6 +6,7 @@ import (
 	"errors"
 	"os"
 	"os/signal"
+	"runtime"
 	"slices"
 	"sync"
 	"syscall"
@@ -17,14 +18,28 @@ import (
 // ends at once is known before it is reaped.
 type procs struct {
 	cfg     Config
+	starts  chan func() // run on the thread that programs are started from
 	mu      sync.Mutex
 	waiting map[int]chan syscall.WaitStatus
 	groups  map[int]bool // sessions we started, by their leader; without walls
 	lastTag uint64
 }
 
-func newProcs(cfg Config) *procs {
-	return &procs{cfg: cfg, waiting: map[int]chan syscall.WaitStatus{}, groups: map[int]bool{}}
+func newProcs(cfg Config) (*procs, error) {
+	p := &procs{cfg: cfg, starts: make(chan func()), waiting: map[int]chan syscall.WaitStatus{}, groups: map[int]bool{}}
+	ready := make(chan error)
+	go p.starter(ready)
+	return p, <-ready
+}
+
+// starter lends its thread to whoever starts a program. What the thread gave
+// up, the programs have given up, and the init has not.
+func (p *procs) starter(ready chan<- error) {
+	runtime.LockOSThread()
+	ready <- p.giveUp()
+	for start := range p.starts {
+		start()
+	}
 }
 
 // job is one started program and all that descends from it.
@@ -45,8 +60,14 @@ func (p *procs) start(path string, argv, env []string, dir string, files [3]*os.
 	j := &job{done: make(chan syscall.WaitStatus, 1)}
 	p.lastTag++
 	j.tag = tagNext(p.lastTag)
-	pid, err := syscall.ForkExec(path, argv, attr)
-	if err != nil {
+	var pid int
+	started := make(chan error)
+	p.starts <- func() {
+		var err error
+		pid, err = syscall.ForkExec(path, argv, attr)
+		started <- err
+	}
+	if err := <-started; err != nil {
 		return nil, err
 	}
 	j.pid = pid

@@ -32,5 +32,6 @@ func run() error {
 	return Serve(cfg, Files{
 		Listener: os.NewFile(stage.FDListener, "socket"), Lease: os.NewFile(stage.FDLease, "lease"), End: os.NewFile(stage.FDEnd, "end"),
 		Commit: os.NewFile(stage.FDConfig, "commit"), Ready: os.NewFile(stage.FDReady, "ready"),
+		Memory: os.NewFile(stage.FDMemory, "memory"),
 	})
 }

@@ -17,16 +17,19 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 )
 
 // Name is argv[0] of our stages; argv[1] is one of the modes, argv[2] the
 // sandbox's id, for people who read process lists.
 const (
 	Name       = "sandboxer-init"
-	ModeWalls  = "walls"  // in fresh namespaces: build the walls, go on as the init
-	ModeInside = "inside" // within walls: be the init
-	ModePlain  = "plain"  // be the init without walls
-	ModeNoop   = "noop"   // end at once; measures a start
+	Keeper     = "sandboxer-keeper" // argv[0] of the one that is no init
+	ModeWalls  = "walls"            // in fresh namespaces: build the walls, go on as the init
+	ModeInside = "inside"           // within walls: be the init
+	ModePlain  = "plain"            // be the init without walls
+	ModeKeep   = "keep"             // outside: remove the cgroups when the init is gone
+	ModeNoop   = "noop"             // end at once; measures a start
 )
 
 // Descriptors of a stage.
@@ -36,20 +39,27 @@ const (
 	FDLease
 	FDEnd
 	FDReady
-	FDExe  // our own executable in sealed memory; walls only
-	FDHold // a socket that holds the host uid while the init lives, may be closed
-	FDSeed // the workspace while it can be written, made by the walls
+	FDExe    // our own executable in sealed memory; walls only
+	FDHold   // a socket that holds the host uid while the init lives, may be closed
+	FDMemory // memory.stat of the sandbox's cgroup, may be closed
+	FDSeed   // the workspace while it can be written, made by the walls
 )
+
+// FDInit is the descriptor of the init's process that a keeper has besides FDConfig.
+const FDInit = FDConfig + 1
 
 const maxConfig = 64 << 20
 
-// exePath is how bubblewrap, which cannot set argv[0], starts a stage.
-var exePath = fmt.Sprintf("/proc/self/fd/%d", FDExe)
+// ExePath is where a stage is started from. Bubblewrap cannot set argv[0], so
+// it is a name, too.
+var ExePath = fmt.Sprintf("/proc/self/fd/%d", FDExe)
 
 func init() {
 	switch {
 	case Taken(ModeWalls):
 		Report(buildWalls()) // becomes ModeInside on success
+	case Taken(ModeKeep):
+		Report(keep())
 	case Taken(ModeNoop):
 		Report(nil)
 	}
@@ -66,7 +76,7 @@ func Report(err error) {
 
 // Taken reports whether this process was started as a stage of the mode.
 func Taken(mode string) bool {
-	return len(os.Args) == 3 && (os.Args[0] == Name || os.Args[0] == exePath) && os.Args[1] == mode
+	return len(os.Args) == 3 && slices.Contains([]string{Name, Keeper, ExePath}, os.Args[0]) && os.Args[1] == mode
 }
 
 // ReadConfig reads one length and that many bytes of JSON, and nothing beyond.

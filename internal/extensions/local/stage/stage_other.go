@@ -18,6 +18,8 @@ func Hide() error {
 
 func buildWalls() error { return errors.New("walls need Linux") }
 
+func keep() error { return errors.New("cgroups need Linux") }
+
 func describe(err error) string {
 	b, _ := json.Marshal(Failure{Step: "init", Text: err.Error()})
 	return string(b)

@@ -63,7 +63,16 @@ const (
 // cannot be written outside of the writable folders, and sockets with
 // abstract names and signals end at the sandbox. A kernel without it is
 // accepted, since the walls do not rest on it.
-func landlock(c Config) error {
+func landlock(c Config) error { return restrict(c, "/dev", "/proc") }
+
+// SealProc keeps the calling thread, and what it starts from now on, from
+// writing in /proc, where a program could put others before itself when the
+// kernel looks for memory. The init, which writes there, goes without it.
+func SealProc(c Config) error { return restrict(c, "/dev") }
+
+// restrict lets nothing be written but the sandbox's folders and the further
+// ones. Restrictions add up.
+func restrict(c Config, further ...string) error {
 	abi, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, 0, 0, unix.LANDLOCK_CREATE_RULESET_VERSION)
 	if errno == unix.ENOSYS || errno == unix.EOPNOTSUPP {
 		return nil
@@ -99,7 +108,7 @@ func landlock(c Config) error {
 	if err := allow(int(fd), "/", landlockRead); err != nil {
 		return err
 	}
-	writable := append(c.Writable(), "/dev", "/proc")
+	writable := append(c.Writable(), further...)
 	if c.Access == "ro" { // the init fills it; the mount is what makes it read-only
 		writable = append(writable, Workspace)
 	}

@@ -1,0 +1,56 @@
+package stage
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// keep waits until the init is gone, whoever ended it, and removes its
+// cgroups: the init lies in them, and has no right to their parents.
+func keep() error {
+	var dirs []string
+	if err := ReadConfig(FDConfig, &dirs); err != nil {
+		return err
+	}
+	if err := os.Chdir("/"); err != nil { // not in the way of an umount
+		return err
+	}
+	for {
+		n, err := unix.Poll([]unix.PollFd{{Fd: FDInit, Events: unix.POLLIN}}, -1)
+		if err != nil && !errors.Is(err, unix.EINTR) {
+			return os.NewSyscallError("poll", err)
+		}
+		if n > 0 {
+			return RemoveCgroups(dirs)
+		}
+	}
+}
+
+// RemoveCgroups takes the empty folders away; the kernel may need a moment
+// after the last process ended.
+func RemoveCgroups(dirs []string) error {
+	var failed error
+	for _, dir := range dirs {
+		if !strings.HasPrefix(filepath.Base(dir), "sandboxer-sbx-") {
+			continue // a record that somebody wrote for us
+		}
+		for try := 0; ; try++ {
+			err := os.Remove(dir)
+			if err == nil || errors.Is(err, fs.ErrNotExist) {
+				break
+			}
+			if try == 100 {
+				failed = errors.Join(failed, err)
+				break
+			}
+			time.Sleep(20 * time.Millisecond)
+		}
+	}
+	return failed
+}
