@@ -57,6 +57,7 @@ func (extension) Describe() extensions.Descriptor {
 				RequirementKinds: []string{"compose", "containers", "image", "long-running"},
 			},
 			EnforcesResourceLimits: true,
+			SecretsAs:              []extensions.SecretDelivery{extensions.SecretsEnv},
 		},
 		Powers: []extensions.Power{
 			extensions.PowerExec, extensions.PowerLogs, extensions.PowerFiles, extensions.PowerPorts,

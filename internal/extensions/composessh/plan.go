@@ -66,12 +66,7 @@ func acceptRequest(spec extensions.Spec) error {
 			}
 		}
 	}
-	for k, v := range spec.Secrets {
-		if !extensions.ValidEnvName(k) || strings.ContainsRune(v.Reveal(), 0) {
-			return extensions.Errorf(extensions.KindInvalid, "the secret %q has a bad name or a NUL byte", k)
-		}
-	}
-	return nil
+	return spec.CheckSecrets()
 }
 
 // environment is what the spec wants to be set inside, secrets apart.

@@ -21,6 +21,9 @@ host's own network *including the services on its loopback*. Allowlists are refu
 refused, or best effort where the profile says so. The workspace and all other writable folders live in one tmpfs, whose
 size is the disk limit; they occupy memory.
 
+**Secrets** as files are written by the sandbox's own init to its ` + "`/run`" + `, which is memory and as much a part of the disk limit as
+the other folders; it takes walls. As environment they are in ` + "`/proc/PID/environ`" + ` of every program inside, which root of this machine can read.
+
 **Expiry** is enforced by the sandbox's own init on this host, also when sandboxer and Terraform are gone.
 
 **Leaves behind** nothing after destroy. After expiry a record of a few hundred bytes until the next run settles it.
@@ -56,6 +59,7 @@ func (extension) Describe() extensions.Descriptor {
 				RequirementKinds: []string{},
 			},
 			EnforcesResourceLimits: true,
+			SecretsAs:              extensions.SecretDeliveries,
 		},
 		Powers: []extensions.Power{
 			extensions.PowerExec, extensions.PowerLogs, extensions.PowerFiles, extensions.PowerSnapshot,
