@@ -1,6 +1,8 @@
 package composessh
 
 import (
+	"slices"
+
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
@@ -57,7 +59,7 @@ func (extension) Describe() extensions.Descriptor {
 				RequirementKinds: []string{"compose", "containers", "image", "long-running"},
 			},
 			EnforcesResourceLimits: true,
-			SecretsAs:              []extensions.SecretDelivery{extensions.SecretsEnv},
+			SecretsAs:              slices.Clone(extensions.SecretDeliveries),
 		},
 		Powers: []extensions.Power{
 			extensions.PowerExec, extensions.PowerLogs, extensions.PowerFiles, extensions.PowerPorts,

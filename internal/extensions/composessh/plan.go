@@ -132,7 +132,8 @@ func (p *plan) render() (compose.Rendered, error) {
 	all := labels(p.spec)
 	o := compose.RenderOptions{
 		ID: p.spec.ID, Labels: all, Service: p.service(), ReadOnly: p.access == extensions.AccessRO, Bundled: p.bundled,
-		Env: environment(p.spec), SecretNames: p.spec.SecretNames, Resources: p.spec.Resources, GPU: p.spec.Resources.GPU != nil,
+		Env: environment(p.spec), SecretNames: p.spec.SecretNames,
+		SecretFiles: p.spec.Delivery() == extensions.SecretsFile, Resources: p.spec.Resources, GPU: p.spec.Resources.GPU != nil,
 		BuildNetwork: p.options.buildNetwork == "default",
 	}
 	if p.access != extensions.AccessNone {

@@ -1,6 +1,8 @@
 package local
 
 import (
+	"slices"
+
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
@@ -59,7 +61,7 @@ func (extension) Describe() extensions.Descriptor {
 				RequirementKinds: []string{},
 			},
 			EnforcesResourceLimits: true,
-			SecretsAs:              extensions.SecretDeliveries,
+			SecretsAs:              slices.Clone(extensions.SecretDeliveries),
 		},
 		Powers: []extensions.Power{
 			extensions.PowerExec, extensions.PowerLogs, extensions.PowerFiles, extensions.PowerSnapshot,

@@ -1,6 +1,8 @@
 package saasstub
 
 import (
+	"slices"
+
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/saasstub/vendor"
 )
@@ -63,7 +65,7 @@ func (e extension) Describe() extensions.Descriptor {
 			ExtendTTL:              true,
 			ReadOnlyWorkspace:      true,
 			EnforcesResourceLimits: true,
-			SecretsAs:              extensions.SecretDeliveries,
+			SecretsAs:              slices.Clone(extensions.SecretDeliveries),
 		},
 	}
 	if e.eventual {

@@ -67,6 +67,9 @@ abandoned() {
 	remove_folder
 }
 
+# forget drops the files of secrets that belong to no sandbox any more.
+forget() { memory_drop "$id"; }
+
 # guard puts back rules that something on the host took away, of all sandboxes
 # that have any.
 guard() {
@@ -147,6 +150,7 @@ look() {
 			! manifest_get guard_sum || [ -z "$value" ] || begin guard guard
 		fi
 	done
+	memory_forgotten begin forget
 	[ -z "$tasks" ] || rest=100 alive=1
 }
 
@@ -178,7 +182,7 @@ main() {
 check_root
 if [ -n "${task-}" ]; then
 	use_box "$task_id"
-	case $task in reap | release | abandoned | guard) "$task" ;; esac
+	case $task in reap | release | abandoned | forget | guard) "$task" ;; esac
 	exit 0
 fi
 main
