@@ -32,6 +32,17 @@ func (s *site) folders(t testing.TB) []string {
 	return found
 }
 
+// folderOf is the one of a sandbox, "" where there is none.
+func (s *site) folderOf(t testing.TB, id extensions.ID) string {
+	t.Helper()
+	for _, folder := range s.folders(t) {
+		if strings.HasSuffix(folder, string(id)) {
+			return folder
+		}
+	}
+	return ""
+}
+
 const secretStack = `
 services:
   web:
@@ -206,6 +217,33 @@ func TestSecretsAsFilesOfALoginThatIsNotRoot(t *testing.T) {
 	}
 }
 
+// The host's loop looks after what somebody removed the record of.
+func TestSecretsAsFilesGoWithTheirRecord(t *testing.T) {
+	t.Parallel()
+	for what, remove := range map[string]func(s *site, id extensions.ID) string{
+		"the sandbox's folder": func(s *site, id extensions.ID) string { return filepath.Join(s.root, string(id)) },
+		"the host root":        func(s *site, _ extensions.ID) string { return s.root },
+	} {
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+			s := newSite(t)
+			b := s.open(t)
+			h := s.provision(t, b, s.spec(t, asFile("TOKEN", "canary")))
+			other := s.provision(t, b, s.spec(t, asFile("TOKEN", "canary")))
+			s.removeObjects(t, h.ID)
+			must(t, os.RemoveAll(remove(s, h.ID)))
+			for end := time.Now().Add(30 * time.Second); s.folderOf(t, h.ID) != ""; time.Sleep(100 * time.Millisecond) {
+				if time.Now().After(end) {
+					t.Fatalf("still there: %q", s.folders(t))
+				}
+			}
+			if _, err := os.Stat(s.root); err == nil && s.folderOf(t, other.ID) == "" {
+				t.Error("and with it the files of another sandbox")
+			}
+		})
+	}
+}
+
 // What lost its record goes with the next sandbox of that root, and nobody else's.
 func TestFoldersInMemoryOfNoSandboxGo(t *testing.T) {
 	t.Parallel()
@@ -214,7 +252,7 @@ func TestFoldersInMemoryOfNoSandboxGo(t *testing.T) {
 id=sbx-aaaaaaaaaaaaaaaaaaaa secret_files="printf %s one >A || exit"
 mkdir -p "$root/$id" && box=$root/$id
 memory_put
-lost=$memory_prefix${id%a}b others=$memory/sandboxer-0-$$-sbx-cccccccccccccccccccc
+lost=$memory_prefix${id%a}b others=$memory_place/sandboxer-0-$$-sbx-cccccccccccccccccccc
 mkdir "$lost" "$others"
 memory_sweep
 ls -l "$SBX_SECRETS" | cut -c 1-10 | tail -n 1
@@ -222,7 +260,7 @@ ls -l "$SBX_SECRETS" | cut -c 1-10 | tail -n 1
 rmdir "$others" "$root/$id"
 memory_sweep
 [ ! -e "$SBX_SECRETS" ] && echo gone
-memory=$root
+memory_place=$root
 ! (fail() { echo "$1"; exit 1; }; memory_put)
 `, "-r--r--r--\nkept\ngone\nunsupported")
 }

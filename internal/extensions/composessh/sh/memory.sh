@@ -6,13 +6,13 @@
 # For who is not root the toolbox makes it, as docker's root: logind takes from
 # /dev/shm what belongs to a login when its last session ends.
 
-memory=/dev/shm
+memory_place=/dev/shm
 
 # memory_found reports whether that is memory, and no folder of a disk.
 memory_found() {
 	memory_type=
-	while IFS=' ' read -r _ place type _; do
-		[ "$place" != "$memory" ] || memory_type=$type
+	while IFS=' ' read -r _ memory_mount memory_kind _; do
+		[ "$memory_mount" != "$memory_place" ] || memory_type=$memory_kind
 	done 2>/dev/null </proc/mounts
 	case $memory_type in tmpfs | ramfs) return 0 ;; esac
 	return 1
@@ -22,7 +22,7 @@ memory_found() {
 # begin with. The id of a sandbox follows.
 memory_own() {
 	[ -z "${memory_prefix-}" ] || return 0
-	memory_prefix=$memory/sandboxer-$(id -u)-$(printf '%s' "$root" | cksum)
+	memory_prefix=$memory_place/sandboxer-$(id -u)-$(printf '%s' "$root" | cksum)
 	memory_prefix=${memory_prefix%% *}-
 }
 
@@ -45,7 +45,7 @@ memory_run() {
 	if [ "$(id -u)" = 0 ]; then
 		sh -c "$memory_job" sh "$@"
 	else
-		toolbox_run --interactive --mount "type=bind,src=$memory,dst=$memory" -- sh -c "$memory_job" sh "$@"
+		toolbox_run --interactive --mount "type=bind,src=$memory_place,dst=$memory_place" -- sh -c "$memory_job" sh "$@"
 	fi 2>/dev/null
 }
 
@@ -54,7 +54,7 @@ memory_run() {
 # message.
 memory_put() {
 	[ -n "$secret_files" ] || return 0
-	memory_found || fail unsupported "the host has no memory file system at $memory, so secrets cannot be files there" "mount a tmpfs at $memory on the host, or set secrets_as: env"
+	memory_found || fail unsupported "the host has no memory file system at $memory_place, so secrets cannot be files there" "mount a tmpfs at $memory_place on the host, or set secrets_as: env"
 	[ "$(id -u)" = 0 ] || toolbox_image || fail_docker 'the files of secrets cannot be made' "$why"
 	memory_sweep
 	memory_own
@@ -63,15 +63,15 @@ memory_put() {
 	printf '%s\n' "$secret_files" | memory_run put "$SBX_SECRETS"
 	case $? in
 	0) step secrets ;;
-	125) fail unavailable "the files of secrets cannot be made in $memory: docker runs no container with it" "look on the host: docker run --rm -v $memory:$memory …" ;;
+	125) fail unavailable "the files of secrets cannot be made in $memory_place: docker runs no container with it" "look on the host: docker run --rm -v $memory_place:$memory_place …" ;;
 	3) fail unavailable "the folder $SBX_SECRETS for the files of secrets cannot be made" 'look whether somebody else has made it, and remove it' ;;
-	*) fail exhausted "the files of secrets cannot be written to $SBX_SECRETS" "make room in the memory of the host: df $memory" ;;
+	*) fail exhausted "the files of secrets cannot be written to $SBX_SECRETS" "make room in the memory of the host: df $memory_place" ;;
 	esac
 }
 
 # memory_drop ID removes the folder of a sandbox, if it has one.
 memory_drop() {
-	for memory_at in "$memory"/sandboxer-*-"$1"; do
+	for memory_at in "$memory_place"/sandboxer-*-"$1"; do
 		[ -d "$memory_at" ] || continue
 		memory_own
 		[ "$memory_at" = "$memory_prefix$1" ] || continue
@@ -83,7 +83,7 @@ memory_drop() {
 # memory_forgotten COMMAND… calls it with the id of each folder here whose sandbox
 # has none in root any more.
 memory_forgotten() {
-	for memory_entry in "$memory"/sandboxer-*-sbx-*; do
+	for memory_entry in "$memory_place"/sandboxer-*-sbx-*; do
 		[ -d "$memory_entry" ] || continue
 		memory_own
 		case $memory_entry in "$memory_prefix"*) ;; *) continue ;; esac

@@ -177,6 +177,7 @@ main() {
 		fi
 		sleep "$(((rest + 99) / 100))" 7>&-
 	done
+	memory_sweep # somebody removed the root
 }
 
 check_root

@@ -29,8 +29,7 @@ func (r *renderer) secretFiles(name string, s *types.ServiceConfig, listed []str
 				At("compose").WithRemedy("mount it elsewhere, or give the secret another name")
 		}
 		s.Volumes = append(s.Volumes, types.ServiceVolumeConfig{
-			Type: types.VolumeTypeBind, Source: r.secretFile(secret), Target: at, ReadOnly: true,
-			Bind: &types.ServiceVolumeBind{SELinux: "z"}, // for what reads it, on hosts that label files
+			Type: types.VolumeTypeBind, Source: r.secretFile(secret), Target: at, ReadOnly: true, Bind: &types.ServiceVolumeBind{},
 		})
 	}
 	return nil
