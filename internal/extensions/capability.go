@@ -215,10 +215,8 @@ type Narrowing struct {
 // Narrow applies n. Anything that would widen the declaration is KindInvalid
 // and names the field and what is declared.
 func (c Capabilities) Narrow(n Narrowing) (Capabilities, error) {
-	for _, l := range n.IsolationLevels {
-		if !slices.Contains(c.IsolationLevels, l) {
-			return c, widens("isolation_levels", l, c.IsolationLevels)
-		}
+	if err := within("isolation_levels", n.IsolationLevels, c.IsolationLevels); err != nil {
+		return c, err
 	}
 	if n.IsolationLevels != nil {
 		c.IsolationLevels = slices.Clone(n.IsolationLevels)
@@ -229,10 +227,8 @@ func (c Capabilities) Narrow(n Narrowing) (Capabilities, error) {
 		}
 		c.PricingModel = *n.PricingModel // a vendor's software, run by its user
 	}
-	for _, s := range n.SecretsAs {
-		if !slices.Contains(c.SecretsAs, s) {
-			return c, widens("secrets_as", s, c.SecretsAs)
-		}
+	if err := within("secrets_as", n.SecretsAs, c.SecretsAs); err != nil {
+		return c, err
 	}
 	if n.SecretsAs != nil {
 		c.SecretsAs = slices.Clone(n.SecretsAs)
@@ -298,6 +294,15 @@ func (c Capabilities) Narrow(n Narrowing) (Capabilities, error) {
 		*f.have = *f.to
 	}
 	return c, nil
+}
+
+func within[T comparable](field string, want, have []T) error {
+	for _, w := range want {
+		if !slices.Contains(have, w) {
+			return widens(field, w, have)
+		}
+	}
+	return nil
 }
 
 func widens(field string, want, have any) error {
