@@ -25,7 +25,7 @@ func insideOf(spec extensions.Spec) inside {
 	}
 	maps.DeleteFunc(in.env, func(name, _ string) bool {
 		_, set := spec.Env[name]
-		return set || slices.Contains(spec.SecretNames, name)
+		return set || spec.Delivery() == extensions.SecretsEnv && slices.Contains(spec.SecretNames, name)
 	})
 	if len(in.env) == 0 {
 		return inside{}

@@ -56,6 +56,22 @@ const (
 	ExpirySweep  Expiry = "sweep"  // our next mutating run, or `sandboxer sweep`
 )
 
+// SecretDelivery is how secrets come into a sandbox.
+type SecretDelivery string
+
+const (
+	// SecretsEnv: environment variables. What runs inside can pass them on, and
+	// a place may keep them in its own records of what it runs.
+	SecretsEnv SecretDelivery = "env"
+	// SecretsFile: files below SecretsDir, in memory, there before anything runs
+	// and gone with the sandbox. They are in no environment inside and in no
+	// record, log or snapshot of the place.
+	SecretsFile SecretDelivery = "file"
+)
+
+// SecretDeliveries lists every value.
+var SecretDeliveries = []SecretDelivery{SecretsEnv, SecretsFile}
+
 // FindStrength says what a Find that finds nothing proves.
 type FindStrength string
 
@@ -136,32 +152,33 @@ const (
 // the catalog and what is found by probing at apply may only narrow it.
 // nil means unknown, never unlimited.
 type Capabilities struct {
-	TransportModel         string        // dial-in | dial-out | either: who opens the connection to a worker
-	FsSnapshot             bool          // supportsFsSnapshot
-	PauseResume            bool          // supportsPauseResume
-	CapacityQuery          bool          // supportsCapacityQuery
-	MaxConcurrent          *int64        // sandboxes at once
-	MaxSessionDuration     time.Duration // maxSessionDurationSeconds; 0 = no limit of the place
-	Regions                []string      // "*" = any
-	OS                     []string      // "linux", "darwin", "windows"
-	Arch                   []string      // as Go names it: "amd64"; "*" = the host's own
-	IdleCostModel          string        // zero | storage-only | metered
-	BillingModel           string        // fixed | wall-clock | active-cpu | invocation
-	MaxVCPU                *int64        // per sandbox
-	MaxMemoryMB            *int64        // per sandbox
-	GPU                    bool          // supportsGpu
-	CustomNetworkPolicy    bool          // supportsCustomNetworkPolicy: a per-sandbox allowlist
-	EgressDefault          string        // what the place does when told nothing: allow-all | deny-all
-	A2ARemote              bool          // isA2ARemote: the place is a remote agent, not a machine
-	Provides               Provides      // class default of runtime and requirement kinds
-	IsolationLevels        []Isolation   // weakest first
-	PricingModel           string        // self-hosted | metered
-	Egress                 Egress        // what it can enforce
-	Expiry                 Expiry        // the strongest it offers
-	MaxTTL                 time.Duration // 0 = no limit of the place
-	ExtendTTL              bool          // the deadline can be moved after create
-	ReadOnlyWorkspace      bool          // access: ro is enforced, not hoped for
-	EnforcesResourceLimits bool          // cpu and memory limits hold (a host may narrow this)
+	TransportModel         string           // dial-in | dial-out | either: who opens the connection to a worker
+	FsSnapshot             bool             // supportsFsSnapshot
+	PauseResume            bool             // supportsPauseResume
+	CapacityQuery          bool             // supportsCapacityQuery
+	MaxConcurrent          *int64           // sandboxes at once
+	MaxSessionDuration     time.Duration    // maxSessionDurationSeconds; 0 = no limit of the place
+	Regions                []string         // "*" = any
+	OS                     []string         // "linux", "darwin", "windows"
+	Arch                   []string         // as Go names it: "amd64"; "*" = the host's own
+	IdleCostModel          string           // zero | storage-only | metered
+	BillingModel           string           // fixed | wall-clock | active-cpu | invocation
+	MaxVCPU                *int64           // per sandbox
+	MaxMemoryMB            *int64           // per sandbox
+	GPU                    bool             // supportsGpu
+	CustomNetworkPolicy    bool             // supportsCustomNetworkPolicy: a per-sandbox allowlist
+	EgressDefault          string           // what the place does when told nothing: allow-all | deny-all
+	A2ARemote              bool             // isA2ARemote: the place is a remote agent, not a machine
+	Provides               Provides         // class default of runtime and requirement kinds
+	IsolationLevels        []Isolation      // weakest first
+	PricingModel           string           // self-hosted | metered
+	Egress                 Egress           // what it can enforce
+	Expiry                 Expiry           // the strongest it offers
+	MaxTTL                 time.Duration    // 0 = no limit of the place
+	ExtendTTL              bool             // the deadline can be moved after create
+	ReadOnlyWorkspace      bool             // access: ro is enforced, not hoped for
+	EnforcesResourceLimits bool             // cpu and memory limits hold (a host may narrow this)
+	SecretsAs              []SecretDelivery // how secrets can come inside; at least one
 }
 
 // Provides lists the runtime kinds (native, npm, python-pip, http, …) and
@@ -192,15 +209,14 @@ type Narrowing struct {
 	GPU                *bool
 	ExtendTTL          *bool
 	MaxSessionDuration *time.Duration
+	SecretsAs          []SecretDelivery
 }
 
 // Narrow applies n. Anything that would widen the declaration is KindInvalid
 // and names the field and what is declared.
 func (c Capabilities) Narrow(n Narrowing) (Capabilities, error) {
-	for _, l := range n.IsolationLevels {
-		if !slices.Contains(c.IsolationLevels, l) {
-			return c, widens("isolation_levels", l, c.IsolationLevels)
-		}
+	if err := within("isolation_levels", n.IsolationLevels, c.IsolationLevels); err != nil {
+		return c, err
 	}
 	if n.IsolationLevels != nil {
 		c.IsolationLevels = slices.Clone(n.IsolationLevels)
@@ -210,6 +226,12 @@ func (c Capabilities) Narrow(n Narrowing) (Capabilities, error) {
 			return c, widens("pricing_model", *n.PricingModel, c.PricingModel)
 		}
 		c.PricingModel = *n.PricingModel // a vendor's software, run by its user
+	}
+	if err := within("secrets_as", n.SecretsAs, c.SecretsAs); err != nil {
+		return c, err
+	}
+	if n.SecretsAs != nil {
+		c.SecretsAs = slices.Clone(n.SecretsAs)
 	}
 	for _, r := range n.Regions {
 		if !slices.Contains(c.Regions, "*") && !slices.Contains(c.Regions, r) {
@@ -272,6 +294,15 @@ func (c Capabilities) Narrow(n Narrowing) (Capabilities, error) {
 		*f.have = *f.to
 	}
 	return c, nil
+}
+
+func within[T comparable](field string, want, have []T) error {
+	for _, w := range want {
+		if !slices.Contains(have, w) {
+			return widens(field, w, have)
+		}
+	}
+	return nil
 }
 
 func widens(field string, want, have any) error {

@@ -184,6 +184,9 @@ func (d Descriptor) Validate() error {
 	}) || slices.ContainsFunc(c.IsolationLevels, func(l Isolation) bool { return !slices.Contains(IsolationLevels, l) }) {
 		return bad("isolation levels %v are unknown or not weakest first", c.IsolationLevels)
 	}
+	if len(c.SecretsAs) == 0 || slices.ContainsFunc(c.SecretsAs, func(s SecretDelivery) bool { return !slices.Contains(SecretDeliveries, s) }) {
+		return bad("deliveries of secrets %v: want at least one of %v", c.SecretsAs, SecretDeliveries)
+	}
 	if (d.Find.Strength == FindEventual) != (d.Find.Settle > 0) {
 		return bad("a settle time belongs to eventual find and to nothing else")
 	}

@@ -29,7 +29,7 @@ type HostNarrower interface {
 	// OnHost returns what is left of c on host h. facts is what probing found
 	// there, nil where nobody has looked yet. Each reason says, for people,
 	// what was taken away and what would bring it back, after what it is about
-	// and a colon: "egress: …", "gpu: …", "expiry: …".
+	// and a colon: "egress: …", "gpu: …", "expiry: …", "secrets: …".
 	OnHost(c Capabilities, h Host, facts *HostFacts) (left Capabilities, reasons []string)
 }
 

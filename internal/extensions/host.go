@@ -97,19 +97,20 @@ func ParseHostRef(ref string) (Host, error) {
 
 // HostFacts is what probing a host found. Volatile facts are not in state.
 type HostFacts struct {
-	OS        string        `json:"os"`
-	Arch      string        `json:"arch"` // as Go names it: amd64, arm64
-	CPUs      int64         `json:"cpus"`
-	MemoryMB  int64         `json:"memory_mb"`
-	Docker    string        `json:"docker,omitempty"` // version, empty when absent
-	Compose   string        `json:"compose,omitempty"`
-	KVM       bool          `json:"kvm"`
-	GPU       bool          `json:"gpu"`
-	Isolation []Isolation   `json:"isolation,omitempty"` // levels proved here
-	Egress    Egress        `json:"egress,omitempty"`    // what can be enforced here; "" = not known
-	Expiry    Expiry        `json:"expiry,omitempty"`    // who ends sandboxes here; "" = not known
-	Notes     []string      `json:"notes,omitempty"`     // what holds, and what is missing and how to get it
-	Unfit     []string      `json:"unfit,omitempty"`     // those of Notes without which nothing can run here
-	FreeDisk  int64         `json:"-"`                   // MiB, volatile
-	ClockSkew time.Duration `json:"-"`                   // host minus us, volatile
+	OS        string           `json:"os"`
+	Arch      string           `json:"arch"` // as Go names it: amd64, arm64
+	CPUs      int64            `json:"cpus"`
+	MemoryMB  int64            `json:"memory_mb"`
+	Docker    string           `json:"docker,omitempty"` // version, empty when absent
+	Compose   string           `json:"compose,omitempty"`
+	KVM       bool             `json:"kvm"`
+	GPU       bool             `json:"gpu"`
+	Isolation []Isolation      `json:"isolation,omitempty"`  // levels proved here
+	Egress    Egress           `json:"egress,omitempty"`     // what can be enforced here; "" = not known
+	Expiry    Expiry           `json:"expiry,omitempty"`     // who ends sandboxes here; "" = not known
+	SecretsAs []SecretDelivery `json:"secrets_as,omitempty"` // how secrets can be given here; nil = not known
+	Notes     []string         `json:"notes,omitempty"`      // what holds, and what is missing and how to get it
+	Unfit     []string         `json:"unfit,omitempty"`      // those of Notes without which nothing can run here
+	FreeDisk  int64            `json:"-"`                    // MiB, volatile
+	ClockSkew time.Duration    `json:"-"`                    // host minus us, volatile
 }

@@ -3,6 +3,8 @@ package extensions
 import (
 	"fmt"
 	"log/slog"
+	"slices"
+	"strings"
 )
 
 // Redacted is what a Secret shows in place of its value.
@@ -32,3 +34,36 @@ func (s Secret) MarshalText() ([]byte, error) { return []byte(Redacted), nil }
 
 // LogValue implements slog.LogValuer.
 func (s Secret) LogValue() slog.Value { return slog.StringValue(Redacted) }
+
+// SecretsDir is where secrets are found inside that are delivered as files:
+// each has the secret's name and its value, byte for byte, and every user of
+// the service that gets it can read it.
+const SecretsDir = "/run/secrets"
+
+// maxFileName is the longest name of a file on Linux, in bytes.
+const maxFileName = 255
+
+// Delivery is SecretsAs with its default.
+func (s Spec) Delivery() SecretDelivery {
+	if s.SecretsAs == "" {
+		return SecretsEnv
+	}
+	return s.SecretsAs
+}
+
+// CheckSecrets refuses, with KindInvalid, secrets that no environment variable,
+// or under SecretsFile no file, can carry. No value is in the message.
+func (s Spec) CheckSecrets() error {
+	if !slices.Contains(SecretDeliveries, s.Delivery()) {
+		return Errorf(KindInvalid, "secrets_as %q is not one of %v", Clean(string(s.SecretsAs), 40), SecretDeliveries)
+	}
+	for name, value := range s.Secrets {
+		if !ValidEnvName(name) || strings.ContainsRune(value.Reveal(), 0) {
+			return Errorf(KindInvalid, "the secret %q has a bad name or a NUL byte", Clean(name, 80))
+		}
+		if s.Delivery() == SecretsFile && (len(name) > maxFileName || strings.Contains(name, "/") || name == "." || name == "..") {
+			return Errorf(KindInvalid, "the secret %q cannot be a file's name", Clean(name, 80))
+		}
+	}
+	return nil
+}

@@ -18,7 +18,7 @@ type Spec struct {
 	Labels     map[string]string `json:"-"` // to be written on the backend object
 	CreatedAt  time.Time         `json:"-"`
 	Deadline   time.Time         `json:"-"` // when it must end; never zero
-	Secrets    map[string]Secret `json:"-"` // environment inside, by name
+	Secrets    map[string]Secret `json:"-"` // by name; SecretsAs says how they come inside
 	// Region is where an account's vendor has to make it; "" = its own choice.
 	// Machines and hosts stand where they are.
 	Region string `json:"-"`
@@ -41,6 +41,7 @@ type Spec struct {
 	Resources    Resources         `json:"resources"`
 	Instructions string            `json:"instructions,omitempty"` // a file inside; see InstructionsPath
 	SecretNames  []string          `json:"secret_names,omitempty"` // sorted names of Secrets
+	SecretsAs    SecretDelivery    `json:"secrets_as,omitempty"`   // "" = SecretsEnv; see Delivery
 	Toolchain    Toolchain         `json:"toolchain"`
 	Requires     Requires          `json:"requires"`
 	Inputs       map[string]any    `json:"inputs,omitempty"`

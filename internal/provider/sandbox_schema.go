@@ -73,7 +73,7 @@ func sandboxArguments() map[string]schema.Attribute {
 		"secrets_wo": schema.MapAttribute{
 			ElementType: types.StringType, Optional: true, Sensitive: true, WriteOnly: true,
 			Validators:          []validator.Map{eachKey(envName()), eachValue(secretText())},
-			MarkdownDescription: "Secret environment variables inside. Write-only: never in state, plan, log or ledger. Change `secrets_wo_version` to replace the sandbox with new values.",
+			MarkdownDescription: "Secrets by name. Write-only: never in state, plan, log or ledger. Inside they are environment variables, which the place may keep in its own records (Docker does), or, with `secrets_as: file` in the profile, files `/run/secrets/NAME` in memory, which are in none. Change `secrets_wo_version` to replace the sandbox with new values.",
 		},
 		"secrets_wo_version": schema.NumberAttribute{
 			Optional: true, Validators: []validator.Number{anyWhole()},

@@ -11,23 +11,51 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine"
 )
 
-// A canary is found inside the sandbox and nowhere else. It comes in by
+// A canary is found inside the sandbox and in nothing of ours. It comes in by
 // secrets_wo, by a provider credential and by a profile's secret reference.
 func TestSecretsAreInsideAndNowhereElse(t *testing.T) {
 	t.Parallel()
-	t.Run("at a vendor", func(t *testing.T) {
-		t.Parallel()
-		secretsStayInside(t, "extension: ext.saas-stub\nisolation: { level: container }\n")
-	})
-	t.Run("on this machine", func(t *testing.T) {
-		t.Parallel()
-		requireTerraform(t)
-		requireLocal(t)
-		secretsStayInside(t, "extension: ext.local\n")
-	})
+	for as, read := range map[string]string{
+		"env":  `echo "$TOKEN $SBX_TEST_REFERENCE"`,
+		"file": `cat /run/secrets/TOKEN; printf " "; cat /run/secrets/SBX_TEST_REFERENCE`,
+	} {
+		t.Run("at a vendor as "+as, func(t *testing.T) {
+			t.Parallel()
+			secretsStayInside(t, "extension: ext.saas-stub\nisolation: { level: container }\nsecrets_as: "+as+"\n", read)
+		})
+		t.Run("on this machine as "+as, func(t *testing.T) {
+			t.Parallel()
+			requireTerraform(t)
+			requireLocal(t)
+			secretsStayInside(t, "extension: ext.local\nsecrets_as: "+as+"\n", read)
+		})
+	}
 }
 
-func secretsStayInside(t *testing.T, place string) {
+// A place that cannot deliver them as the profile says is refused in the plan.
+func TestADeliveryOfSecretsThatAPlaceLacksIsRefusedInThePlan(t *testing.T) {
+	t.Parallel()
+	b := newBed(t)
+	c := newCLI(t, b)
+	b.profile("profile.files", "extends: profile.base\nextension: ext.variables\nisolation: { level: container }\nsecrets_as: file\n")
+	b.write("catalog/extensions/ext.variables.yaml", "id: ext.variables\ntitle: Variables only\nhandler: saas-stub\ncapabilities: { secrets_as: [env] }\n")
+	c.write(`
+resource "sandboxer_sandbox" "a" {
+  profile            = "profile.files"
+  name               = "refused"
+  secrets_wo         = { TOKEN = "x" }
+  secrets_wo_version = 1
+}
+`)
+	out, code := c.try(nil, "plan", "-no-color")
+	for _, want := range []string{"viability.secrets", "secrets_as: env"} {
+		if code == 0 || !strings.Contains(out, want) {
+			t.Errorf("exit %d without %q:\n%s", code, want, out)
+		}
+	}
+}
+
+func secretsStayInside(t *testing.T, place, read string) {
 	b := newBed(t)
 	c := newCLI(t, b)
 	const canary, reference, credential = "CANARY-wo-7d1f93", "CANARY-ref-51ac08", "CANARY-key-e90b77"
@@ -71,9 +99,13 @@ resource "sandboxer_sandbox" "a" {
 		}
 	}
 	sb := b.only()
-	res, err := b.engine().Exec(context.Background(), sb.Receipt, engine.ExecRequest{Shell: `echo "$TOKEN $SBX_TEST_REFERENCE"`})
+	res, err := b.engine().Exec(context.Background(), sb.Receipt, engine.ExecRequest{Shell: read})
 	if err != nil || strings.TrimSpace(string(res.Stdout)) != canary+" "+reference {
 		t.Errorf("inside: %q %q %v", res.Stdout, res.Stderr, err)
+	}
+	if res, err := b.engine().Exec(context.Background(), sb.Receipt, engine.ExecRequest{Command: []string{"env"}}); strings.Contains(place, "secrets_as: file") &&
+		(err != nil || strings.Contains(string(res.Stdout), "CANARY")) {
+		t.Errorf("the environment of a command is %q (%v)", res.Stdout, err)
 	}
 	b.nowhere(canary, reference, credential)
 	inNoCommandLine(t, canary, reference, credential)

@@ -6,7 +6,7 @@ resource "sandboxer_sandbox" "app" {
   max_cost = "1.00 USD" # refuse before anything exists
 
   env                = { LOG_LEVEL = "debug" }
-  secrets_wo         = { API_TOKEN = var.api_token } # found inside, and nowhere else
+  secrets_wo         = { API_TOKEN = var.api_token } # in no plan, state or ledger
   secrets_wo_version = 1
 
   consumer  = { actor = "atm", harness = "ci", run_id = "42" }

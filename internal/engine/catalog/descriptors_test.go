@@ -1,6 +1,7 @@
 package catalog_test
 
 import (
+	"slices"
 	"time"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
@@ -38,7 +39,7 @@ func descriptors() []extensions.Descriptor {
 			Regions: []string{"eu", "us"}, OS: []string{"linux"}, Arch: []string{"amd64"},
 			IsolationLevels: []extensions.Isolation{extensions.IsolationContainer, extensions.IsolationMicroVM},
 			PricingModel:    extensions.PricingMetered, Egress: extensions.EgressDomain, MaxConcurrent: &quota,
-			MaxTTL: 24 * time.Hour, ExtendTTL: true,
+			MaxTTL: 24 * time.Hour, ExtendTTL: true, SecretsAs: slices.Clone(extensions.SecretDeliveries),
 		},
 	}
 	eventual := vendor

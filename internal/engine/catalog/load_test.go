@@ -107,6 +107,7 @@ capabilities:
   egress: cidr
   gpu: false
   extend_ttl: false
+  secrets_as: [env]
 runtime_provides: { runtime_kinds: [npm], requirement_kinds: [git] }
 `})
 	c, err := catalog.Load([]string{dir}, descriptors(), today)
@@ -117,7 +118,7 @@ runtime_provides: { runtime_kinds: [npm], requirement_kinds: [git] }
 	k := b.Capabilities
 	if !slices.Equal(k.IsolationLevels, []extensions.Isolation{"microvm"}) || k.PricingModel != "self-hosted" || !slices.Equal(k.Regions, []string{"eu"}) ||
 		*k.MaxConcurrent != 2 || *k.MaxVCPU != 4 || *k.MaxMemoryMB != 100 || k.MaxTTL != 2*time.Hour || k.MaxSessionDuration != 24*time.Hour ||
-		k.Egress != extensions.EgressCIDR || k.GPU || k.ExtendTTL || !slices.Equal(b.Provides.RuntimeKinds, []string{"npm"}) || !slices.Equal(b.Provides.RequirementKinds, []string{"git"}) {
+		k.Egress != extensions.EgressCIDR || k.GPU || k.ExtendTTL || !slices.Equal(k.SecretsAs, []extensions.SecretDelivery{extensions.SecretsEnv}) || !slices.Equal(b.Provides.RuntimeKinds, []string{"npm"}) || !slices.Equal(b.Provides.RequirementKinds, []string{"git"}) {
 		t.Errorf("got %+v, provides %+v", k, b.Provides)
 	}
 	if d := descriptors()[1].Capabilities; *d.MaxConcurrent != 10 || b.Descriptor.Capabilities.MaxTTL != d.MaxTTL {

@@ -24,6 +24,7 @@ type narrowing struct {
 	GPU                *bool             `yaml:"gpu"`
 	ExtendTTL          *bool             `yaml:"extend_ttl"`
 	MaxSessionDuration *profile.Duration `yaml:"max_session_duration"`
+	SecretsAs          []string          `yaml:"secrets_as"`
 }
 
 // narrow applies the section key by key, so that a refusal has its place.
@@ -38,7 +39,7 @@ func (r *bindingReader) narrow(c extensions.Capabilities) extensions.Capabilitie
 		key string
 		by  extensions.Narrowing
 	}{
-		{"isolation_levels", extensions.Narrowing{IsolationLevels: r.levels(n.IsolationLevels)}},
+		{"isolation_levels", extensions.Narrowing{IsolationLevels: some(r, "isolation_levels", "an isolation level", extensions.IsolationLevels, n.IsolationLevels)}},
 		{"pricing_model", extensions.Narrowing{PricingModel: r.known("pricing_model", n.PricingModel, extensions.PricingSelfHosted, extensions.PricingMetered)}},
 		{"regions", extensions.Narrowing{Regions: n.Regions}},
 		{"max_concurrent", extensions.Narrowing{MaxConcurrent: n.MaxConcurrent}},
@@ -49,6 +50,7 @@ func (r *bindingReader) narrow(c extensions.Capabilities) extensions.Capabilitie
 		{"egress", extensions.Narrowing{Egress: egress}},
 		{"gpu", extensions.Narrowing{GPU: n.GPU}},
 		{"extend_ttl", extensions.Narrowing{ExtendTTL: n.ExtendTTL}},
+		{"secrets_as", extensions.Narrowing{SecretsAs: some(r, "secrets_as", "a delivery of secrets", extensions.SecretDeliveries, n.SecretsAs)}},
 	} {
 		narrower, err := c.Narrow(step.by)
 		r.fail([]string{"capabilities", step.key}, err)
@@ -59,38 +61,33 @@ func (r *bindingReader) narrow(c extensions.Capabilities) extensions.Capabilitie
 	return c
 }
 
-// levels keeps the order of strength that capabilities are declared in.
-func (r *bindingReader) levels(names []string) []extensions.Isolation {
+// some keeps the order that capabilities are declared in, which is all's.
+func some[S ~string](r *bindingReader, key, what string, all []S, names []string) []S {
 	if names == nil {
 		return nil
 	}
-	levels := []extensions.Isolation{}
+	left := []S{}
 	for i, name := range names {
-		level := extensions.Isolation(name)
-		if !slices.Contains(extensions.IsolationLevels, level) {
-			all := isolationNames()
-			e := r.refuse([]string{"capabilities", "isolation_levels", strconv.Itoa(i)}, "%q is not an isolation level: want %s",
-				extensions.Clean(name, 80), strings.Join(all, ", "))
-			e.Suggestion = strictyaml.Nearest(name, all)
+		if !slices.Contains(all, S(name)) {
+			e := r.refuse([]string{"capabilities", key, strconv.Itoa(i)}, "%q is not %s: want %s", extensions.Clean(name, 80), what, strings.Join(words(all), ", "))
+			e.Suggestion = strictyaml.Nearest(name, words(all))
 			continue
 		}
-		levels = append(levels, level)
+		left = append(left, S(name))
 	}
 	if len(names) == 0 {
-		r.refuse([]string{"capabilities", "isolation_levels"}, "no level is left: leave the key out or name at least one")
+		r.refuse([]string{"capabilities", key}, "nothing is left: leave the key out or name at least one")
 	}
-	slices.SortFunc(levels, func(a, b extensions.Isolation) int {
-		return slices.Index(extensions.IsolationLevels, a) - slices.Index(extensions.IsolationLevels, b)
-	})
-	return slices.Compact(levels)
+	slices.SortFunc(left, func(a, b S) int { return slices.Index(all, a) - slices.Index(all, b) })
+	return slices.Compact(left)
 }
 
-func isolationNames() []string {
-	names := make([]string, len(extensions.IsolationLevels))
-	for i, l := range extensions.IsolationLevels {
-		names[i] = string(l)
+func words[S ~string](values []S) []string {
+	out := make([]string, len(values))
+	for i, v := range values {
+		out[i] = string(v)
 	}
-	return names
+	return out
 }
 
 func (r *bindingReader) known(key string, value *string, allowed ...string) *string {

@@ -117,7 +117,7 @@ func (r *policyReader) policy() route.AccountPolicy {
 	}
 	if level := in.RequireIsolation; level != nil {
 		p.RequireIsolation = extensions.Isolation(*level)
-		r.oneOf([]string{"require_isolation"}, *level, isolationNames())
+		r.oneOf([]string{"require_isolation"}, *level, words(extensions.IsolationLevels))
 	}
 	for i, mode := range in.Billing {
 		r.oneOf([]string{"billing", strconv.Itoa(i)}, mode, []string{route.BillingPlatform, route.BillingBYOK})

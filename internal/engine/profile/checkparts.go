@@ -123,6 +123,7 @@ func (c *checker) work() {
 			names[ref.Name] = true
 		}
 	}
+	c.oneOf(p.SecretsAs, "a delivery of secrets", secretDeliveries, "secrets_as")
 	if t := p.Toolchain; t != nil {
 		c.kits(t.Kits, "toolchain", "kits")
 		c.steps(t.Install, "toolchain", "install")

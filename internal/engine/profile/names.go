@@ -72,10 +72,15 @@ func word(s, extra string) bool {
 
 func isControl(r rune) bool { return unicode.IsControl(r) || r == unicode.ReplacementChar }
 
-var isolationNames = func() []string {
-	names := make([]string, len(extensions.IsolationLevels))
-	for i, l := range extensions.IsolationLevels {
-		names[i] = string(l)
+var (
+	isolationNames   = words(extensions.IsolationLevels)
+	secretDeliveries = words(extensions.SecretDeliveries)
+)
+
+func words[S ~string](values []S) []string {
+	out := make([]string, len(values))
+	for i, v := range values {
+		out[i] = string(v)
 	}
-	return names
-}()
+	return out
+}

@@ -24,6 +24,7 @@ type Profile struct {
 	TTL          *TTL          `yaml:"ttl"`
 	Resources    *Resources    `yaml:"resources"`
 	Setup        *Setup        `yaml:"setup"`
+	SecretsAs    *string       `yaml:"secrets_as"` // env | file
 	Toolchain    *Toolchain    `yaml:"toolchain"`
 	Requires     *Requires     `yaml:"requires"`
 	Inputs       Inputs        `yaml:"inputs"`

@@ -205,6 +205,27 @@ func TestDefaultsWhereNoProfileSpeaks(t *testing.T) {
 	}
 }
 
+func TestHowSecretsAreDeliveredIsPartOfTheRequest(t *testing.T) {
+	t.Parallel()
+	resolve := func(line string) extensions.Spec {
+		got, err := profile.Resolve(set(t, base, "id: profile.mine\nversion: \"1.0.0\"\nextends: profile.base\n"+line), profile.Request{Profile: "profile.mine", SecretNames: []string{"DB"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return got.Spec
+	}
+	silent, env, file := resolve(""), resolve("secrets_as: env"), resolve("secrets_as: file")
+	if silent.Delivery() != extensions.SecretsEnv || env.Delivery() != extensions.SecretsEnv || file.Delivery() != extensions.SecretsFile {
+		t.Errorf("delivered as %s, %s, %s", silent.Delivery(), env.Delivery(), file.Delivery())
+	}
+	if silent.Hash() != env.Hash() {
+		t.Error("saying the default makes another request")
+	}
+	if env.Hash() == file.Hash() {
+		t.Error("another delivery is the same request")
+	}
+}
+
 func TestRequiredIsolationRaisesTheFloorAndNeverLowersIt(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ level, must, want string }{{"process", "vm", "vm"}, {"vm", "process", "vm"}, {"none", "none", "none"}} {

@@ -36,6 +36,9 @@ func (r *resolver) spec(set *Set) extensions.Spec {
 	if s := p.Setup; s != nil {
 		spec.Instructions = value(s.Instructions, "")
 	}
+	if as := extensions.SecretDelivery(value(p.SecretsAs, "")); as != extensions.SecretsEnv { // the default has one form
+		spec.SecretsAs = as
+	}
 	if q := p.Requires; q != nil {
 		spec.Requires = extensions.Requires{Runtime: slices.Clone(q.Runtime), Capabilities: slices.Clone(q.Capabilities)}
 	}

@@ -43,7 +43,7 @@ func able() Candidate {
 		Capabilities: extensions.Capabilities{
 			IsolationLevels: []extensions.Isolation{extensions.IsolationContainer, extensions.IsolationMicroVM}, Egress: extensions.EgressDomain,
 			PricingModel: extensions.PricingMetered, Expiry: extensions.ExpiryNative, Regions: []string{"*"}, ReadOnlyWorkspace: true,
-			EnforcesResourceLimits: true, GPU: true,
+			EnforcesResourceLimits: true, GPU: true, SecretsAs: slices.Clone(extensions.SecretDeliveries),
 		},
 		Provides: extensions.Provides{RuntimeKinds: []string{"native", "npm"}, RequirementKinds: []string{"git", "image", "compose", "containers"}},
 		Powers:   slices.Clone(extensions.Powers), Find: extensions.Find{Strength: extensions.FindStrong},

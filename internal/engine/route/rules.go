@@ -32,6 +32,7 @@ const (
 	RulePowerPause    Rule = "viability.power.pause"
 	RulePowerFork     Rule = "viability.power.fork"
 	RulePowerSnapshot Rule = "viability.power.snapshot"
+	RuleSecrets       Rule = "viability.secrets"
 	RuleOption        Rule = "viability.option"
 	RuleMaxCost       Rule = "viability.max-cost"
 
@@ -112,6 +113,8 @@ var Rules = []RuleInfo{
 	{RuleGPU, StageViability, "without a GPU where one is asked for", passGPU, tellGPU, (*judge).wantsGPU},
 	{RuleReadOnly, StageViability, "that cannot keep a workspace of `access: ro` from being written", passReadOnly, tellReadOnly,
 		func(j *judge) bool { return j.Spec.Workspace.Access == extensions.AccessRO }},
+	{RuleSecrets, StageViability, "that cannot deliver secrets as the profile's `secrets_as` says, where it says `file` or there are any", passSecrets, tellSecrets,
+		func(j *judge) bool { return j.Spec.SecretsAs != "" || len(j.Spec.SecretNames) > 0 }},
 	{RuleWorkload, StageViability, "that does not list `image`, `compose` or `containers` among its requirement kinds where the profile is made of one", passWorkload, tellWorkload,
 		func(j *judge) bool { return j.workload != "" }},
 	{RuleRuntime, StageViability, "that lacks a runtime kind of `requires.runtime`", passRuntime, tellRuntime,

@@ -221,3 +221,14 @@ func passReadOnly(_ *judge, c *Candidate) bool { return c.Capabilities.ReadOnlyW
 func tellReadOnly(*judge, *Candidate) (string, string) {
 	return "it cannot keep the workspace from being written", "set workspace.access: rw or none"
 }
+
+func passSecrets(j *judge, c *Candidate) bool {
+	return slices.Contains(c.Capabilities.SecretsAs, j.Spec.Delivery())
+}
+
+func tellSecrets(j *judge, c *Candidate) (string, string) {
+	if j.Spec.Delivery() == extensions.SecretsFile {
+		return "it cannot give secrets as files in memory", "choose a place that can, or set secrets_as: env if its own records may hold them"
+	}
+	return "it gives secrets as files only", "set secrets_as: file, and read them below " + extensions.SecretsDir
+}

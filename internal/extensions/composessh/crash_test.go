@@ -52,7 +52,7 @@ func (s *site) settled(t testing.TB) {
 	t.Errorf("operations do not end: %v", s.server.Processes())
 }
 
-var createSteps = []string{"step locked", "step filled", "commit", "step recorded", "step allocated", "step starting", "step up", "step ready"}
+var createSteps = []string{"step locked", "step filled", "commit", "step recorded", "step allocated", "step starting", "step secrets", "step up", "step ready"}
 
 func TestAClientThatDiesAtAnyStepOfCreateLeavesNoOrphanAndNoDuplicate(t *testing.T) {
 	t.Parallel()
@@ -62,7 +62,7 @@ func TestAClientThatDiesAtAnyStepOfCreateLeavesNoOrphanAndNoDuplicate(t *testing
 				t.Parallel()
 				s := newSite(t)
 				before := s.residue(t)
-				b, spec := s.open(t), s.spec(t)
+				b, spec := s.open(t), s.spec(t, asFile("TOKEN", "canary"))
 				reached := s.dieAt(b, step)
 				_, _, err := b.Provision(t.Context(), spec)
 				s.tearDownAtEnd(t, spec.ID)
@@ -106,7 +106,7 @@ func TestAScriptThatIsKilledAtAnyStepIsFollowedByTheNext(t *testing.T) {
 			t.Parallel()
 			s := newSite(t)
 			before := s.residue(t)
-			b, spec := s.open(t), s.spec(t)
+			b, spec := s.open(t), s.spec(t, asFile("TOKEN", "canary"))
 			b.onStep = func(line string) {
 				if line != step {
 					return

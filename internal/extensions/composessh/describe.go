@@ -1,6 +1,8 @@
 package composessh
 
 import (
+	"slices"
+
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
@@ -19,6 +21,9 @@ allowlist of networks needs ` + "`allow_firewall`" + ` on the host, one of names
 **Ready** means: all services run and are healthy, one-shot services have ended with 0, and the readiness probe answered.
 
 **Limits** of memory, CPU and processes are the container engine's. Disk is not limited.
+
+**Secrets** as files are in the host's memory (/dev/shm) and in no record of Docker. As environment they are in Docker's own: ` + "`docker inspect`, `config.v2.json`" + `
+on the host's disk, and images committed of the container.
 
 **Expiry** is enforced by a small shell loop on the host, under systemd where that is allowed, also when sandboxer and
 Terraform are gone. After a reboot the next run on the host starts it anew.
@@ -57,6 +62,7 @@ func (extension) Describe() extensions.Descriptor {
 				RequirementKinds: []string{"compose", "containers", "image", "long-running"},
 			},
 			EnforcesResourceLimits: true,
+			SecretsAs:              slices.Clone(extensions.SecretDeliveries),
 		},
 		Powers: []extensions.Power{
 			extensions.PowerExec, extensions.PowerLogs, extensions.PowerFiles, extensions.PowerPorts,

@@ -3,6 +3,7 @@ package composessh
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -25,6 +26,10 @@ func onHost(c extensions.Capabilities, h extensions.Host, facts *extensions.Host
 	if facts.Expiry == extensions.ExpirySweep && c.Expiry != extensions.ExpirySweep {
 		c.Expiry = extensions.ExpirySweep
 		reasons = append(reasons, fmt.Sprintf("expiry: the host %q keeps no process that outlives a login, so nothing there ends a sandbox in time; enable lingering for the login (loginctl enable-linger)", h.Name))
+	}
+	if facts.SecretsAs != nil && !slices.Contains(facts.SecretsAs, extensions.SecretsFile) && slices.Contains(c.SecretsAs, extensions.SecretsFile) {
+		c.SecretsAs = facts.SecretsAs
+		reasons = append(reasons, fmt.Sprintf("secrets: the host %q has no memory file system at /dev/shm; mount a tmpfs there", h.Name))
 	}
 	if c.GPU && !facts.GPU {
 		c.GPU = false
@@ -102,6 +107,10 @@ func (r rawFacts) facts(h extensions.Host) extensions.HostFacts {
 		MemoryMB: r.number("memory_kib") / 1024, FreeDisk: r.number("free_kib") / 1024,
 		Docker: extensions.Clean(r["docker"], 64), Compose: extensions.Clean(r["compose"], 64),
 		KVM: r["kvm"] != "", GPU: r["gpu"] != "", Expiry: extensions.ExpiryHost, Egress: extensions.EgressNone,
+		SecretsAs: []extensions.SecretDelivery{extensions.SecretsEnv},
+	}
+	if r["memory"] != "" {
+		f.SecretsAs = append(f.SecretsAs, extensions.SecretsFile)
 	}
 	deny, tried := r.denyNote()
 	notes := []string{r.toolNote(), r.dockerNote(), r.composeNote(), deny}
@@ -123,6 +132,9 @@ func (r rawFacts) facts(h extensions.Host) extensions.HostFacts {
 	} else if r["timer"] == "session" && r["linger"] == "no" {
 		notes = append(notes, fmt.Sprintf("lingering is off for the login, so what ends sandboxes in time is a plain process and not a service; "+
 			"run there: sudo loginctl enable-linger %s", extensions.Clean(r["login"], 64)))
+	}
+	if r["memory"] == "" {
+		notes = append(notes, "no memory file system is at /dev/shm, so secrets cannot be files (secrets_as: file); mount a tmpfs there")
 	}
 	if r["forwarding"] == "refused" {
 		notes = append(notes, "sshd forbids forwarding, so ports of sandboxes are reached through a program inside; set AllowTcpForwarding yes in sshd_config for direct connections")

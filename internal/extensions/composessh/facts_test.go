@@ -49,6 +49,21 @@ func TestAHostNarrowsEgress(t *testing.T) {
 
 // What is larger than the machine is refused where it is chosen, not by its
 // Docker when other places are out of reach.
+func TestAHostWithoutMemoryGivesNoSecretsAsFiles(t *testing.T) {
+	t.Parallel()
+	ceiling := New().Describe().Capabilities
+	for facts, want := range map[*extensions.HostFacts]int{nil: 2, {}: 2, {SecretsAs: extensions.SecretDeliveries}: 2, {SecretsAs: []extensions.SecretDelivery{extensions.SecretsEnv}}: 1} {
+		left, reasons := onHost(ceiling, extensions.Host{Name: "h"}, facts)
+		told := slices.ContainsFunc(reasons, func(r string) bool { return strings.HasPrefix(r, "secrets: ") })
+		if len(left.SecretsAs) != want || told != (want == 1) {
+			t.Errorf("%+v: %v, reasons %q", facts, left.SecretsAs, reasons)
+		}
+	}
+	if f := (rawFacts{}).facts(extensions.Host{}); slices.Contains(f.SecretsAs, extensions.SecretsFile) || !strings.Contains(strings.Join(f.Notes, " "), "/dev/shm") {
+		t.Errorf("secrets as %v, notes %q", f.SecretsAs, f.Notes)
+	}
+}
+
 func TestAHostNarrowsSizes(t *testing.T) {
 	t.Parallel()
 	ceiling := New().Describe().Capabilities

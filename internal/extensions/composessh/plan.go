@@ -66,12 +66,7 @@ func acceptRequest(spec extensions.Spec) error {
 			}
 		}
 	}
-	for k, v := range spec.Secrets {
-		if !extensions.ValidEnvName(k) || strings.ContainsRune(v.Reveal(), 0) {
-			return extensions.Errorf(extensions.KindInvalid, "the secret %q has a bad name or a NUL byte", k)
-		}
-	}
-	return nil
+	return spec.CheckSecrets()
 }
 
 // environment is what the spec wants to be set inside, secrets apart.
@@ -137,7 +132,8 @@ func (p *plan) render() (compose.Rendered, error) {
 	all := labels(p.spec)
 	o := compose.RenderOptions{
 		ID: p.spec.ID, Labels: all, Service: p.service(), ReadOnly: p.access == extensions.AccessRO, Bundled: p.bundled,
-		Env: environment(p.spec), SecretNames: p.spec.SecretNames, Resources: p.spec.Resources, GPU: p.spec.Resources.GPU != nil,
+		Env: environment(p.spec), SecretNames: p.spec.SecretNames,
+		SecretFiles: p.spec.Delivery() == extensions.SecretsFile, Resources: p.spec.Resources, GPU: p.spec.Resources.GPU != nil,
 		BuildNetwork: p.options.buildNetwork == "default",
 	}
 	if p.access != extensions.AccessNone {

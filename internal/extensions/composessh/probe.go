@@ -17,7 +17,7 @@ import (
 )
 
 // probeFiles are what the operation facts is put together from.
-var probeFiles = []string{"lease", "look", "timer", "remove", "toolbox", "subnet", "deny", "firewall", "proxy", "survey", "facts"}
+var probeFiles = []string{"lease", "look", "timer", "remove", "memory", "toolbox", "subnet", "deny", "firewall", "proxy", "survey", "facts"}
 
 // Probe implements extensions.HostProber: one exec, and one channel that tells
 // whether forwarding is allowed. Where no proof of default deny is known it is

@@ -23,6 +23,9 @@ func TestProbeTellsTheHost(t *testing.T) {
 	if !slices.Equal(f.Isolation, []extensions.Isolation{extensions.IsolationContainer}) || f.Egress != extensions.EgressDenyOnly {
 		t.Errorf("isolation %v, egress %q, notes %q", f.Isolation, f.Egress, f.Notes)
 	}
+	if !slices.Equal(f.SecretsAs, extensions.SecretDeliveries) {
+		t.Errorf("secrets can be given as %v, notes %q", f.SecretsAs, f.Notes)
+	}
 	if f.ClockSkew.Abs() > time.Second {
 		t.Errorf("this machine is %s ahead of itself", f.ClockSkew)
 	}

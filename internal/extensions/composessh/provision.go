@@ -3,6 +3,7 @@ package composessh
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"maps"
 	"slices"
@@ -58,10 +59,10 @@ func (b *Backend) provision(ctx context.Context, spec extensions.Spec) (extensio
 }
 
 // createFiles are what the operation create is put together from.
-var createFiles = []string{"lease", "look", "await", "timer", "remove", "toolbox", "subnet", "deny", "firewall", "proxy", "images", "pull", "build", "readiness", "engine", "create"}
+var createFiles = []string{"lease", "look", "await", "timer", "remove", "memory", "toolbox", "subnet", "deny", "firewall", "proxy", "images", "pull", "build", "readiness", "engine", "create"}
 
 // reaperFiles are what the timer's loop is put together from.
-var reaperFiles = []string{"lease", "remove", "toolbox", "deny", "firewall", "proxy", "images", "reaper"}
+var reaperFiles = []string{"lease", "remove", "memory", "toolbox", "deny", "firewall", "proxy", "images", "reaper"}
 
 // plan polices and renders the stack.
 func (b *Backend) plan(ctx context.Context, spec extensions.Spec) (*plan, error) {
@@ -166,7 +167,7 @@ func (b *Backend) createVars(ctx context.Context, p *plan) map[string]string {
 	for _, variable := range names {
 		vars[variable] = spec.Secrets[p.rendered.SecretVars[variable]].Reveal()
 	}
-	vars["secret_vars"] = strings.Join(names, " ")
+	vars["secret_vars"], vars["secret_files"] = strings.Join(names, " "), secretFiles(spec)
 	probe, settle := spec.Readiness, settleTime(spec)
 	if spec.ProbeLater {
 		probe, settle = nil, 0
@@ -177,6 +178,18 @@ func (b *Backend) createVars(ctx context.Context, p *plan) map[string]string {
 	maps.Copy(vars, imageVars(p.rendered, p.bundled, p.keepsImages()))
 	maps.Copy(vars, p.walls.vars(spec.ID, p.rendered))
 	return vars
+}
+
+// secretFiles is the text of a shell that writes each secret to a file of its
+// name in the folder it is in; "" where they come otherwise.
+func secretFiles(spec extensions.Spec) string {
+	var b strings.Builder
+	if spec.Delivery() == extensions.SecretsFile {
+		for _, name := range slices.Sorted(maps.Keys(spec.Secrets)) {
+			fmt.Fprintf(&b, "printf %%s %s >%s || exit\n", remote.Quote(spec.Secrets[name].Reveal()), remote.Quote(name))
+		}
+	}
+	return b.String()
 }
 
 // keepsImages reports whether the profile wants what is built to stay.

@@ -26,6 +26,7 @@ import (
 //	build.sh      build_images: before up; needs images and pull
 //	toolbox.sh    toolbox_image (sets toolbox), toolbox_remove_tree PATH (rm -rf also of
 //	              what root in a container made), toolbox_release (with the last sandbox)
+//	memory.sh     memory_put, memory_drop: the files of secrets; memory_sweep: those of no sandbox
 //	readiness.sh  ready_probe: once; 0 = the probe answered, else why is set
 //	timer.sh      timer_start: makes sure that a reaper watches the leases; sets timer
 //	remove.sh     remove_objects: containers, networks, volumes, rules of id

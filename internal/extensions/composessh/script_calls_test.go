@@ -51,7 +51,7 @@ func TestEveryScriptHasWhatItCalls(t *testing.T) {
 	delete(ours, "json_string") // whoever runs the script brings it; inside.sh has one of its own
 	// What is called by a name that is put together, and what a variable keeps from
 	// being called where its file is missing.
-	dynamic := []string{"", "remove_containers", "remove_networks", "remove_volumes", "reap", "release", "abandoned", "guard"}
+	dynamic := []string{"", "remove_containers", "remove_networks", "remove_volumes", "reap", "release", "abandoned", "adrift", "forget", "guard"}
 	uncalled := map[string]string{"status": "firewall_check"}
 	all := operations()
 	for _, name := range []string{"exec", "files", "logs", "relay"} {

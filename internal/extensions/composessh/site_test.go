@@ -190,6 +190,9 @@ func (s *site) residue(t testing.TB) []string {
 		}
 		return nil
 	})
+	kept, err := filepath.Glob(s.memory(t) + "*")
+	must(t, err)
+	list = append(list, kept...)
 	for kind, lines := range hosttest.Snapshot(t, s.config.Account, s.server.HomeDir) {
 		for _, line := range lines {
 			list = append(list, kind+": "+line)
@@ -197,6 +200,17 @@ func (s *site) residue(t testing.TB) []string {
 	}
 	slices.Sort(list)
 	return list
+}
+
+// memory is what the names of this site's folders for the files of secrets begin
+// with.
+func (s *site) memory(t testing.TB) string {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), "cksum")
+	cmd.Stdin = strings.NewReader(s.root)
+	sum, err := cmd.Output()
+	must(t, err)
+	return "/dev/shm/sandboxer-*-" + strings.Fields(string(sum))[0] + "-"
 }
 
 // edit changes one line of a sandbox's record.

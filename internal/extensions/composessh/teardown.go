@@ -15,7 +15,7 @@ func (b *Backend) Teardown(ctx context.Context, h extensions.Handle) (extensions
 }
 
 // teardownFiles are what the operation teardown is put together from.
-var teardownFiles = []string{"lease", "look", "remove", "toolbox", "deny", "firewall", "proxy", "images", "teardown"}
+var teardownFiles = []string{"lease", "look", "remove", "memory", "toolbox", "deny", "firewall", "proxy", "images", "teardown"}
 
 func (b *Backend) teardown(ctx context.Context, h extensions.Handle) (extensions.CleanupReport, error) {
 	at, err := b.resolve(h)

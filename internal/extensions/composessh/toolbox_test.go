@@ -97,9 +97,9 @@ func pipeTo(c net.Conn, socket string) {
 	<-done
 }
 
-// A login that is not root does all of it with the toolbox.
-func TestALoginThatIsNotRootCanDoAll(t *testing.T) {
-	t.Parallel()
+// siteOfAnOrdinaryUser is a host whose login is not root.
+func siteOfAnOrdinaryUser(t testing.TB) *site {
+	t.Helper()
 	hosttest.Docker(t)
 	name := ordinaryUser(t)
 	export := dockerFor(t, name)
@@ -109,7 +109,13 @@ func TestALoginThatIsNotRootCanDoAll(t *testing.T) {
 	login := filepath.Join(dir, "login")
 	must(t, os.WriteFile(login, []byte("#!/bin/sh\n"+export+"\nexec /bin/sh \"$@\"\n"), 0o755))
 	// With PAM, sshd lets in whom it knows by a key although no password is set.
-	s := newSite(t, hosttest.WithUser(name), hosttest.WithShell(login), hosttest.WithConfig("UsePAM yes"))
+	return newSite(t, hosttest.WithUser(name), hosttest.WithShell(login), hosttest.WithConfig("UsePAM yes"))
+}
+
+// A login that is not root does all of it with the toolbox.
+func TestALoginThatIsNotRootCanDoAll(t *testing.T) {
+	t.Parallel()
+	s := siteOfAnOrdinaryUser(t)
 	b := s.open(t)
 	h := s.several(t, b, "web")
 	_, err := b.Exec(t.Context(), h, extensions.ExecRequest{Shell: "setsid sleep 50 & sleep 60", Timeout: 700_000_000})

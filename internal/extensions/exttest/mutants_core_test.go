@@ -302,10 +302,32 @@ var coreMutants = map[string]mutant{
 		return h, err
 	}},
 
-	"secrets/arrive-inside": {provision: provisionWith(func(_ *broken, s *spec) { s.Secrets = nil })},
+	"secrets/arrive-inside": {provision: provisionWith(func(_ *broken, s *spec) {
+		if s.Delivery() == extensions.SecretsEnv {
+			s.Secrets = nil
+		}
+	})},
+	"secrets/arrive-as-files": {provision: provisionWith(func(_ *broken, s *spec) {
+		if s.Delivery() == extensions.SecretsFile {
+			s.Secrets = nil
+		}
+	})},
+	"secrets/files-are-no-environment": {provision: provisionWith(func(_ *broken, s *spec) {
+		if s.Delivery() == extensions.SecretsFile {
+			s.Env = map[string]string{"ALSO": s.Secrets["CANARY"].Reveal()}
+		}
+	})},
+	"secrets/files-canary-nowhere": {provision: provisionThen(func(s spec, h *handle, _ *error) {
+		if s.Delivery() == extensions.SecretsFile {
+			h.Data, _ = json.Marshal(s.Secrets["CANARY"].Reveal())
+		}
+	})},
+	"secrets/undeclared-refused": {describe: func(d *extensions.Descriptor) {
+		d.Capabilities.SecretsAs = []extensions.SecretDelivery{extensions.SecretsEnv}
+	}},
 	"secrets/canary-nowhere": {provision: provisionThen(func(s spec, h *handle, _ *error) {
-		for _, v := range s.Secrets {
-			h.Data, _ = json.Marshal(v.Reveal())
+		if s.Delivery() == extensions.SecretsEnv {
+			h.Data, _ = json.Marshal(s.Secrets["CANARY"].Reveal())
 		}
 	})},
 

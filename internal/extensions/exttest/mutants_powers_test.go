@@ -2,6 +2,7 @@ package exttest
 
 import (
 	"context"
+	"maps"
 	"net"
 	"slices"
 	"strconv"
@@ -43,6 +44,21 @@ func remembered(b *broken, id string) bool {
 func one(b *broken) spec {
 	id, _ := extensions.NewID(nil)
 	return spec{ID: id, Account: b.cfg.Account, Generation: 1, Deadline: time.Now().Add(time.Hour)}
+}
+
+// keepingSecrets gives what is restored the secrets of what was kept.
+func keepingSecrets(as extensions.SecretDelivery) func(*broken, ctx, spec) (handle, seen, error) {
+	return provisionWith(func(b *broken, s *spec) {
+		b.w.mu.Lock()
+		defer b.w.mu.Unlock()
+		switch {
+		case s.Delivery() != as:
+		case s.FromSnapshot != nil:
+			s.Secrets = b.w.secrets
+		default:
+			maps.Copy(b.w.secrets, s.Secrets)
+		}
+	})
 }
 
 var powerMutants = map[string]mutant{
@@ -149,17 +165,8 @@ var powerMutants = map[string]mutant{
 		k, err := b.wholeBackend.Snapshot(c, h, s)
 		return k, turn(err, extensions.KindNotFound, extensions.KindUnreachable)
 	}},
-	"snapshot/keeps-no-secret": {provision: provisionWith(func(b *broken, s *spec) {
-		b.w.mu.Lock()
-		defer b.w.mu.Unlock()
-		if s.FromSnapshot != nil {
-			s.Secrets = b.w.secrets
-			return
-		}
-		for k, v := range s.Secrets {
-			b.w.secrets[k] = v
-		}
-	})},
+	"snapshot/keeps-no-secret":      {provision: keepingSecrets(extensions.SecretsEnv)},
+	"snapshot/keeps-no-secret-file": {provision: keepingSecrets(extensions.SecretsFile)},
 
 	"fork/copies": {provision: provisionWith(func(_ *broken, s *spec) { s.FromSandbox = "" })},
 	"fork/checking-makes-nothing": {canFork: func(b *broken, c ctx, h handle) error {

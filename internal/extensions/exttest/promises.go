@@ -2,11 +2,7 @@ package exttest
 
 import (
 	"context"
-	"encoding/base64"
-	"encoding/hex"
-	"encoding/json"
 	"errors"
-	"fmt"
 	"strings"
 	"time"
 	"unicode"
@@ -151,82 +147,6 @@ func cancelled() context.Context {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	return ctx
-}
-
-const (
-	canary    = "canary-5f1c7e0b9d24-secret"
-	canaryKey = "canary-81b6f0a3c5d9-credential"
-)
-
-var secretChecks = []check{
-	{name: "secrets/arrive-inside", power: extensions.PowerExec, run: func(e *env) {
-		_, h, _ := e.ready(WithSecret("CANARY", canary))
-		if got := e.sh(h, `printf %s "$CANARY"`); got != canary {
-			e.Errorf("inside, the secret is %q", got)
-		}
-	}},
-	{name: "secrets/canary-nowhere", run: canaryNowhere},
-}
-
-// canaryNowhere lives a whole life with a secret in the sandbox and one in
-// every credential, and looks at everything that comes back.
-func canaryNowhere(e *env) {
-	if len(e.desc.Credentials) > 0 {
-		e.cfg.Credentials = map[string]extensions.Secret{}
-		for _, c := range e.desc.Credentials {
-			e.cfg.Credentials[c.Name] = extensions.NewSecret(canaryKey)
-		}
-		e.open()
-	}
-	seen := map[string]string{}
-	note := func(what string, v any) {
-		b, err := json.Marshal(v)
-		if err != nil {
-			e.Fatalf("%s: %v", what, err)
-		}
-		seen[what] = fmt.Sprintf("%s %+v", b, v)
-	}
-	spec := e.spec(WithSecret("CANARY", canary))
-	h, o := e.provision(spec)
-	note("handle", h)
-	note("first observation", o)
-	r, err := e.b.WaitReady(e.ctx(), spec, h)
-	note("reachability", r)
-	noteError(seen, "wait ready", err)
-	note("observation", e.observe(h))
-	note("list", e.list(e.b))
-	if x, ok := e.b.(extensions.Execer); ok {
-		_, err := x.Exec(e.ctx(), h, extensions.ExecRequest{Command: []string{"true"}, User: "no-such-user"})
-		noteError(seen, "exec as a user that does not exist", err)
-	}
-	if s, ok := e.b.(extensions.Snapshotter); ok {
-		snap := e.snapshot(s, h)
-		note("snapshot", snap)
-	}
-	_, _, err = e.b.Provision(e.ctx(), e.spec(WithSecret("CANARY", canary), With(func(s *extensions.Spec) { s.ID = "bad" })))
-	noteError(seen, "provision with a bad id", err)
-	if e.h.Outside != nil {
-		seen["the place outside the sandbox"] = strings.Join(e.h.Outside(e, e.cfg), "\n")
-	}
-	note("report", e.teardown(h))
-	if e.h.Outside != nil {
-		seen["the place after the teardown"] = strings.Join(e.h.Outside(e, e.cfg), "\n")
-	}
-	for what, text := range seen {
-		for _, secret := range []string{canary, canaryKey} {
-			for _, form := range []string{secret, hex.EncodeToString([]byte(secret)), base64.StdEncoding.EncodeToString([]byte(secret))} {
-				if strings.Contains(text, strings.TrimRight(form, "=")) {
-					e.Errorf("a secret is in: %s", what)
-				}
-			}
-		}
-	}
-}
-
-func noteError(seen map[string]string, what string, err error) {
-	if err != nil {
-		seen["error: "+what] = fmt.Sprintf("%v %s", err, extensions.RemedyOf(err))
-	}
 }
 
 // probeLater does what the engine does where commands come before the probe.

@@ -2,6 +2,7 @@ package exttest
 
 import (
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -17,6 +18,8 @@ type check struct {
 	name string
 	// power limits the check to extensions that declare it; "" = all.
 	power extensions.Power
+	// secretsAs limits the check to extensions that deliver secrets so; "" = all.
+	secretsAs extensions.SecretDelivery
 	// also lists further powers without which the promise cannot be seen.
 	also []extensions.Power
 	// hook names the hook the check needs, and reports whether it is there.
@@ -84,6 +87,9 @@ func Run(t *testing.T, h Harness) {
 
 func (c check) applies(d extensions.Descriptor) bool {
 	if c.power != "" && !d.Has(c.power) {
+		return false
+	}
+	if c.secretsAs != "" && !slices.Contains(d.Capabilities.SecretsAs, c.secretsAs) {
 		return false
 	}
 	for _, p := range c.also {

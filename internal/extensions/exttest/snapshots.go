@@ -166,6 +166,16 @@ var snapshotChecks = []check{
 			e.Errorf("the secret of the first sandbox reached the restored one: %q", got)
 		}
 	}},
+	{name: "snapshot/keeps-no-secret-file", power: extensions.PowerSnapshot, also: []extensions.Power{extensions.PowerExec}, secretsAs: extensions.SecretsFile, run: func(e *env) {
+		_, h, _ := e.ready(WithSecret("CANARY", canary), WithSecretsAs(extensions.SecretsFile))
+		s := e.snapshot(e.snapshotter(), h)
+		_, restored, _ := e.ready(WithSecretsAs(extensions.SecretsFile), With(func(sp *extensions.Spec) {
+			sp.FromSnapshot = &extensions.SnapshotRef{ID: s.Handle.ID, Handle: s.Handle}
+		}))
+		if got := e.sh(restored, "cat "+extensions.SecretsDir+"/CANARY 2>/dev/null || printf none"); got != "none" {
+			e.Errorf("the file of the first sandbox's secret reached the restored one: %q", got)
+		}
+	}},
 }
 
 func (e *env) snapshotter() extensions.Snapshotter { return power[extensions.Snapshotter](e, e.b) }

@@ -65,7 +65,8 @@ func WithEnv(name, value string) Option {
 	}
 }
 
-// WithSecret sets one secret environment variable.
+// WithSecret sets one secret, an environment variable unless WithSecretsAs says
+// otherwise.
 func WithSecret(name, value string) Option {
 	return func(s *extensions.Spec) {
 		if s.Secrets == nil {
@@ -74,6 +75,11 @@ func WithSecret(name, value string) Option {
 		s.Secrets[name] = extensions.NewSecret(value)
 		s.SecretNames = append(s.SecretNames, name)
 	}
+}
+
+// WithSecretsAs sets how secrets come inside.
+func WithSecretsAs(as extensions.SecretDelivery) Option {
+	return func(s *extensions.Spec) { s.SecretsAs = as }
 }
 
 // WithWorkspace starts the workspace from files, by name.

@@ -1,6 +1,8 @@
 package local
 
 import (
+	"slices"
+
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
@@ -29,6 +31,9 @@ size is the disk limit; they occupy memory. ` + "`sandboxer host check`" + ` say
 - Without one, on best effort, what each program holds is added up five times a second, what is shared counted once (PSS), and
   the largest is ended when they pass the limit together. A program that does not let itself be looked into counts with all
   that it shares (RSS).
+
+**Secrets** as files are written by the sandbox's own init to its ` + "`/run`" + `, which is memory and as much a part of the disk limit as
+the other folders; it takes walls. As environment they are in ` + "`/proc/PID/environ`" + ` of every program inside, which root of this machine can read.
 
 **Expiry** is enforced by the sandbox's own init on this host, also when sandboxer and Terraform are gone. A sandbox whose
 folder is removed ends within seconds; one whose folder is moved shows as failed, and destroy or the next apply ends it.
@@ -68,6 +73,7 @@ func (extension) Describe() extensions.Descriptor {
 				RequirementKinds: []string{},
 			},
 			EnforcesResourceLimits: true,
+			SecretsAs:              slices.Clone(extensions.SecretDeliveries),
 		},
 		Powers: []extensions.Power{
 			extensions.PowerExec, extensions.PowerLogs, extensions.PowerFiles, extensions.PowerSnapshot,

@@ -282,3 +282,22 @@ func TestBubblewrapRefusesAReadOnlyWorkspace(t *testing.T) {
 	}
 	checkGone(t, b, spec.ID)
 }
+
+func TestSecretsAsFilesAreInMemoryAndForTheSandboxAlone(t *testing.T) {
+	t.Parallel()
+	b := openBackend(t, t.TempDir(), nil)
+	spec := testSpec(t)
+	spec.SecretsAs, spec.SecretNames = extensions.SecretsFile, []string{"TOKEN"}
+	spec.Secrets = map[string]extensions.Secret{"TOKEN": extensions.NewSecret("canary-in-memory")}
+	h := provision(t, b, spec)
+	r := shell(t, b, h, `cd /run/secrets && stat -c '%a %u %n' . TOKEN && stat -f -c %T . && cat TOKEN; grep -lz canary-in /proc/[0-9]*/environ`)
+	if got, want := string(r.Stdout), "700 1000 .\n400 1000 TOKEN\ntmpfs\ncanary-in-memory"; got != want {
+		t.Errorf("inside: %q, want %q", got, want)
+	}
+	pid := b.initPID(t, spec.ID)
+	for _, file := range []string{"environ", "cmdline"} {
+		if text, err := os.ReadFile(fmt.Sprintf("/proc/%d/%s", pid, file)); err != nil || bytes.Contains(text, []byte("canary-in")) {
+			t.Errorf("%s of the init: %v, or it has the secret", file, err)
+		}
+	}
+}

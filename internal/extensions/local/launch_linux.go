@@ -162,6 +162,12 @@ func (l *launch) plan(mode string) error {
 		return err
 	}
 	l.inside = initConfig(l.spec, walls.Home, standardPath)
+	if l.spec.Delivery() == extensions.SecretsFile {
+		l.inside.Secrets = map[string]string{}
+		for name, s := range l.spec.Secrets {
+			l.inside.Secrets[name] = s.Reveal()
+		}
+	}
 	l.inside.Walls, l.inside.Access, l.inside.Pids, l.inside.Memory = true, l.walls.Access, want.pids, want.memory
 	if l.walls.Access != extensions.AccessNone {
 		l.inside.Workspace = walls.Workspace

@@ -188,3 +188,14 @@ func sleepers(t *testing.T, seconds string) []string {
 	}
 	return found
 }
+
+func TestInsideClosedNamespacesSecretsAreNoFiles(t *testing.T) {
+	needClosed(t)
+	b, spec := openBackend(t, t.TempDir(), nil), plainSpec(t)
+	spec.SecretsAs = extensions.SecretsFile
+	_, _, err := b.Provision(t.Context(), spec)
+	if !extensions.IsKind(err, extensions.KindUnsupported) || !strings.Contains(extensions.RemedyOf(err), "secrets_as: env") {
+		t.Errorf("%v, remedy %q", err, extensions.RemedyOf(err))
+	}
+	checkGone(t, b, spec.ID)
+}

@@ -77,6 +77,8 @@ func acceptPlain(spec extensions.Spec) error {
 		return refuse("the network cannot be shut", "set network.default: allow, or use a machine that can build walls")
 	case access(spec) == extensions.AccessRO:
 		return refuse("the workspace cannot be read-only", "set workspace.access: rw")
+	case spec.Delivery() == extensions.SecretsFile:
+		return refuse("there is no memory of its own for the files of secrets", "set secrets_as: env, or use a machine that can build walls")
 	case r.GPU != nil:
 		return refuse("no GPU can be given", "drop resources.gpu")
 	case !r.BestEffort && (r.CPU != nil || r.MemoryMB != nil || r.DiskMB != nil || r.Pids != nil):

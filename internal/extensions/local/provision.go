@@ -161,16 +161,11 @@ func checkEnv(spec extensions.Spec) error {
 			}
 		}
 	}
-	for k, v := range spec.Secrets {
-		if !extensions.ValidEnvName(k) || strings.ContainsRune(v.Reveal(), 0) {
-			return extensions.Errorf(extensions.KindInvalid, "the secret %q has a bad name or a NUL byte", k)
-		}
-	}
-	return nil
+	return spec.CheckSecrets()
 }
 
 // environment is what every program inside starts with, the later winning:
-// the sandbox's own, the toolchain's, the spec's, the secrets.
+// the sandbox's own, the toolchain's, the spec's, and secrets that are delivered so.
 func environment(spec extensions.Spec, home, path string) []string {
 	env := []string{"PATH=" + path, "HOME=" + home, "USER=sandbox", "LOGNAME=sandbox", "SHELL=/bin/sh", "LANG=C.UTF-8",
 		"SANDBOXER_ID=" + string(spec.ID)}
@@ -179,8 +174,10 @@ func environment(spec extensions.Spec, home, path string) []string {
 			env = append(env, k+"="+m[k])
 		}
 	}
-	for _, k := range slices.Sorted(maps.Keys(spec.Secrets)) {
-		env = append(env, k+"="+spec.Secrets[k].Reveal())
+	if spec.Delivery() == extensions.SecretsEnv {
+		for _, k := range slices.Sorted(maps.Keys(spec.Secrets)) {
+			env = append(env, k+"="+spec.Secrets[k].Reveal())
+		}
 	}
 	return env
 }

@@ -60,6 +60,7 @@ var ours = []row{
 	capability("ttl can be moved", func(c extensions.Capabilities) string { return flag(c.ExtendTTL) }),
 	capability("read-only workspace", func(c extensions.Capabilities) string { return flag(c.ReadOnlyWorkspace) }),
 	capability("enforces resource limits", func(c extensions.Capabilities) string { return flag(c.EnforcesResourceLimits) }),
+	capability("delivery of secrets", func(c extensions.Capabilities) string { return list(c.SecretsAs) }),
 	capability("runtime kinds", func(c extensions.Capabilities) string { return list(c.Provides.RuntimeKinds) }),
 	capability("requirement kinds", func(c extensions.Capabilities) string { return list(c.Provides.RequirementKinds) }),
 }

@@ -1,6 +1,8 @@
 package saasstub
 
 import (
+	"slices"
+
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/saasstub/vendor"
 )
@@ -12,7 +14,7 @@ const doc = `A metered vendor for trying things out and for tests. It is a test 
 - **Expiry**: native; the vendor's clock ends a sandbox at the deadline sent at create.
 - **Leaves behind**: its folder, with the snapshots that were kept.
 
-Isolation, egress and resource limits are the claims of the pretend vendor: they let routing be tried without an account.
+Isolation, egress, resource limits and memory for the files of secrets are the claims of the pretend vendor: they let routing be tried without an account.
 There are no programs but those of the shell itself (cat, env, ls, mkdir, sleep, tee and the like): no git, no package manager.`
 
 // Describe implements extensions.Extension.
@@ -63,6 +65,7 @@ func (e extension) Describe() extensions.Descriptor {
 			ExtendTTL:              true,
 			ReadOnlyWorkspace:      true,
 			EnforcesResourceLimits: true,
+			SecretsAs:              slices.Clone(extensions.SecretDeliveries),
 		},
 	}
 	if e.eventual {

@@ -41,7 +41,7 @@ func (b *backend) Provision(ctx context.Context, spec extensions.Spec) (extensio
 		if err := b.fill(ctx, spec, obj.Ref); err != nil {
 			return fail(h, err)
 		}
-		if obj, err = b.client.Start(ctx, obj.Ref, environment(spec)); err != nil {
+		if obj, err = b.client.Start(ctx, obj.Ref, environment(spec), secretFiles(spec)); err != nil {
 			return fail(h, err)
 		}
 	}
@@ -134,10 +134,25 @@ func environment(spec extensions.Spec) map[string]string {
 	env := map[string]string{}
 	maps.Copy(env, spec.Toolchain.Env)
 	maps.Copy(env, spec.Env)
-	for k, v := range spec.Secrets {
-		env[k] = v.Reveal()
+	if spec.Delivery() == extensions.SecretsEnv {
+		maps.Copy(env, revealed(spec.Secrets))
 	}
 	return env
+}
+
+func secretFiles(spec extensions.Spec) map[string]string {
+	if spec.Delivery() != extensions.SecretsFile {
+		return nil
+	}
+	return revealed(spec.Secrets)
+}
+
+func revealed(secrets map[string]extensions.Secret) map[string]string {
+	plain := map[string]string{}
+	for name, s := range secrets {
+		plain[name] = s.Reveal()
+	}
+	return plain
 }
 
 // refuse names what the vendor does not rent; nothing has been asked yet.
@@ -170,6 +185,9 @@ func (b *backend) refuse(spec extensions.Spec) error {
 		return extensions.Errorf(extensions.KindInvalid, "the sandbox has no deadline")
 	case spec.FromSnapshot != nil && spec.FromSnapshot.Handle.Extension != b.extension:
 		return extensions.Errorf(extensions.KindInvalid, "the snapshot is kept by %s, not here", spec.FromSnapshot.Handle.Extension)
+	}
+	if err := spec.CheckSecrets(); err != nil {
+		return err
 	}
 	return extensions.CheckFields("options", b.desc.Options, spec.Options)
 }

@@ -206,12 +206,13 @@ limit_left() {
 	echo "$limit_rest"
 }
 
-# up starts the stack, within what is left of limit.
+# up starts the stack with its secrets, within what is left of limit.
 up() {
 	SBX_WORKSPACE=$box/workspace SBX_BUNDLE=$box/bundle
 	export SBX_WORKSPACE SBX_BUNDLE
 	# shellcheck disable=SC2086
 	[ -z "$secret_vars" ] || export $secret_vars
+	memory_put
 	unset COMPOSE_FILE COMPOSE_PROFILES COMPOSE_PROJECT_NAME COMPOSE_ENV_FILES COMPOSE_PATH_SEPARATOR
 	model=$box/model.json
 	attempt=1
@@ -228,9 +229,11 @@ up() {
 		subnets_avoid="${subnets_avoid-} $chosen"
 		remove_objects
 		allocate
+		memory_put
 	done
 	# shellcheck disable=SC2086
 	[ -z "$secret_vars" ] || unset $secret_vars
+	secret_files=
 	step up
 	[ "$up_code" != 0 ] || return 0
 	[ "$up_code" != 124 ] || fail timeout "the stack was not up after $limit s" 'raise config.create_timeout, or look at what takes so long' "$(end_of 2000 <"$box/up.log")"

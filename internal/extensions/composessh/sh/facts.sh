@@ -85,6 +85,7 @@ rung
 fact kills "$kills"
 fact linger "$linger"
 fact timer "$timer"
+memory_found && fact memory 1
 docker='' said='' compose='' compose_said='' docker_root='' gpu='' rules='' looked=''
 if command -v docker >/dev/null 2>&1; then
 	if said=$(docker_soon info --format '{{.ServerVersion}}|{{.DockerRootDir}}|{{json .Runtimes}}' 2>&1); then

@@ -75,6 +75,9 @@ abandoned() {
 	remove_folder
 }
 
+# forget drops the files of secrets that belong to no sandbox any more.
+forget() { memory_drop "$id"; }
+
 # guard puts back rules that something on the host took away, of all sandboxes
 # that have any.
 guard() {
@@ -160,6 +163,7 @@ look() {
 			! manifest_get guard_sum || [ -z "$value" ] || begin guard guard
 		fi
 	done
+	memory_forgotten begin forget
 	[ -z "$tasks" ] || rest=100 alive=1
 }
 
@@ -191,12 +195,13 @@ main() {
 		use_box "$id"
 		[ -d "$box" ] || (ours_containers "$id" && [ -n "$ours" ] && remove_objects)
 	done
+	memory_sweep # somebody removed the root
 }
 
 check_root
 if [ -n "${task-}" ]; then
 	use_box "$task_id"
-	case $task in reap | release | abandoned | adrift | guard) "$task" ;; esac
+	case $task in reap | release | abandoned | adrift | forget | guard) "$task" ;; esac
 	exit 0
 fi
 main

@@ -70,6 +70,7 @@ remove_walls() {
 	[ "$(id -u)" = 0 ] || toolbox_end "$id"
 	proxy_down
 	firewall_down
+	memory_drop "$id"
 }
 
 # cut_off_before notes what a former create that nobody ended in order leaves in
@@ -167,6 +168,7 @@ leave_root() {
 	done
 	# A proof that was killed midway has left its networks.
 	[ ! -e "$root/.proof/manifest" ] || deny_clean
+	memory_sweep
 	toolbox_release
 	if [ -f "$root/reaper" ]; then
 		IFS=' ' read -r timer_pid timer_began timer_boot _ <"$root/reaper"

@@ -35,6 +35,7 @@ const (
 	VarBundle    = "SBX_BUNDLE"    // absolute path of the bundle on the host
 	VarNet       = "SBX_NET_"      // + index in Rendered.Networks: subnet, CIDR
 	VarSecret    = "SBX_SECRET_"   // + index in sorted SecretNames: the value
+	VarSecrets   = "SBX_SECRETS"   // absolute path of the folder with a file for each secret
 )
 
 // RenderOptions bind a project to one sandbox on one host.
@@ -54,6 +55,9 @@ type RenderOptions struct {
 	// there is none; others get a name by listing it without a value.
 	Env         map[string]string
 	SecretNames []string
+	// SecretFiles says that secrets come as files below VarSecrets, each bound to
+	// its name below extensions.SecretsDir, and as no variable.
+	SecretFiles bool
 	// ProxyEnv is set in every service that does not set the name itself.
 	ProxyEnv map[string]string
 
@@ -84,7 +88,8 @@ type Rendered struct {
 	Services []ServiceInfo
 	Builds   []Build // in the order they must be built
 	Pulls    []Pull  // images that are not built, without duplicates
-	// SecretVars maps the variables that carry secrets to the secrets' names.
+	// SecretVars maps the variables that carry secrets to the secrets' names;
+	// empty where they come as files.
 	SecretVars map[string]string
 	// Default is the service exec goes to, "" where there is none.
 	Default string
@@ -211,8 +216,10 @@ func newRenderer(p *Project, o RenderOptions) (*renderer, error) {
 		r.secrets[name] = VarSecret + strconv.Itoa(i)
 	}
 	r.out.SecretVars = map[string]string{}
-	for name, variable := range r.secrets {
-		r.out.SecretVars[variable] = name
+	if !o.SecretFiles {
+		for name, variable := range r.secrets {
+			r.out.SecretVars[variable] = name
+		}
 	}
 	r.model = types.Project{Name: string(o.ID), Services: types.Services{}}
 	return r, r.check()

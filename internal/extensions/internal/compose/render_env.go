@@ -24,7 +24,7 @@ func (r *renderer) environment(own types.MappingWithEquals, target bool) types.M
 		for name := range r.o.Env {
 			out[name] = r.lookup(name)
 		}
-		for name := range r.secrets {
+		for _, name := range r.out.SecretVars {
 			out[name] = r.lookup(name)
 		}
 	}
@@ -39,9 +39,13 @@ func (r *renderer) environment(own types.MappingWithEquals, target bool) types.M
 	return out
 }
 
-// lookup is the sandbox's own value of a variable, nil where it has none.
+// lookup is the sandbox's own value of a variable, nil where it has none. A
+// secret that comes as a file is none.
 func (r *renderer) lookup(name string) *string {
 	if variable, ok := r.secrets[name]; ok {
+		if r.o.SecretFiles {
+			return nil
+		}
 		value := token(variable)
 		return &value
 	}

@@ -128,7 +128,7 @@ func (r *renderer) escape(s string) (string, error) {
 		switch {
 		case i%2 == 0:
 			b.WriteString(strings.ReplaceAll(part, "$", "$$"))
-		case part == VarWorkspace || part == VarBundle || r.out.SecretVars[part] != "" || strings.HasPrefix(part, VarNet):
+		case part == VarWorkspace || part == VarBundle || part == VarSecrets || r.out.SecretVars[part] != "" || strings.HasPrefix(part, VarNet):
 			b.WriteString("${" + part + "}")
 		default:
 			return "", badText(s)

@@ -126,6 +126,8 @@ func (r *renderer) file(what, name string, src types.FileObjectConfig) (types.Fi
 			return out, wrong
 		}
 		out.File = r.place(rel)
+	case isSecret && r.o.SecretFiles:
+		out.File = r.secretFile(src.Environment)
 	case isSecret:
 		out.Environment = r.secrets[src.Environment]
 	case what == "config" && src.Environment != "":

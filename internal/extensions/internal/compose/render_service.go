@@ -42,6 +42,7 @@ func (r *renderer) service(name string, s types.ServiceConfig, l limit, info *Se
 	s.PullPolicy, s.PullRefreshAfter = types.PullPolicyNever, "" // see Rendered.Pulls and Rendered.Builds
 	s.Labels = r.labels(s.Labels)
 	s.SecurityOpt = noNewPrivileges(s.SecurityOpt)
+	listed := r.listedSecrets(s)
 	s.Environment = r.environment(s.Environment, r.targets[name])
 	s.PostStart = r.hooks(s.PostStart)
 	s.PreStop = r.hooks(s.PreStop)
@@ -52,7 +53,10 @@ func (r *renderer) service(name string, s types.ServiceConfig, l limit, info *Se
 	if err := r.wallService(name, &s); err != nil {
 		return s, err
 	}
-	return s, r.mounts(name, &s, info)
+	if err := r.mounts(name, &s, info); err != nil {
+		return s, err
+	}
+	return s, r.secretFiles(name, &s, listed, r.targets[name])
 }
 
 // wallService takes from a service what could reach past a denying network.

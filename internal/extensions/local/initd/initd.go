@@ -15,10 +15,12 @@ import (
 	"net"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"sync"
 	"syscall"
 	"time"
 
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/local/lease"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/local/wire"
 )
@@ -33,8 +35,11 @@ type Config struct {
 	Home      string   `json:"home"`
 	Seed      string   `json:"seed"` // the workspace as it can be written while it is filled
 	Env       []string `json:"env"`  // KEY=value, the later wins
-	Remove    []string `json:"remove,omitempty"`
-	Groups    string   `json:"groups,omitempty"` // without walls: file that lists what to kill
+	// Secrets become files of extensions.SecretsDir before anything runs, by
+	// name; with walls only, where that is memory of the sandbox's own.
+	Secrets map[string]string `json:"secrets,omitempty"`
+	Remove  []string          `json:"remove,omitempty"`
+	Groups  string            `json:"groups,omitempty"` // without walls: file that lists what to kill
 	// Pids is how many processes and threads all programs may have together; 0 = no bound.
 	Pids int64 `json:"pids,omitempty"`
 	// Memory bounds what one program may map privately, in bytes; 0 = no bound.
@@ -88,6 +93,9 @@ func Serve(cfg Config, files Files) error {
 			return err
 		}
 	}
+	if err := s.writeSecrets(); err != nil {
+		return err
+	}
 	if _, err := files.Ready.Write([]byte("ready")); err != nil {
 		return err
 	}
@@ -102,6 +110,23 @@ func Serve(cfg Config, files Files) error {
 	}
 	go s.accept(listener)
 	s.end(s.waitForEnd())
+	return nil
+}
+
+// writeSecrets makes the files of secrets, for the sandbox's user alone.
+func (s *server) writeSecrets() error {
+	if len(s.cfg.Secrets) == 0 {
+		return nil
+	}
+	if err := os.MkdirAll(extensions.SecretsDir, 0o700); err != nil {
+		return err
+	}
+	for name, value := range s.cfg.Secrets {
+		if err := os.WriteFile(filepath.Join(extensions.SecretsDir, name), []byte(value), 0o400); err != nil {
+			return err
+		}
+	}
+	clear(s.cfg.Secrets)
 	return nil
 }
 

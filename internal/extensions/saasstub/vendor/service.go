@@ -109,14 +109,14 @@ func (c *Client) quota(st *state) (used, limit int64, err error) {
 
 // Start makes a created object usable and gives it its environment, which is
 // kept inside the object's own tree. It does nothing to a running one.
-func (c *Client) Start(ctx context.Context, ref string, env map[string]string) (obj Object, err error) {
+func (c *Client) Start(ctx context.Context, ref string, env, secrets map[string]string) (obj Object, err error) {
 	err = c.call(ctx, OpStart, target{ref: ref}, func(st *state, r Rule) (*Object, error) {
 		o, err := st.live(ref)
 		if err != nil {
 			return nil, err
 		}
 		if o.State == StateCreated {
-			if err := c.v.prepareTree(o, env); err != nil {
+			if err := c.v.prepareTree(o, env, secrets); err != nil {
 				return nil, err
 			}
 			o.State, o.ReadyAt = StateRunning, st.now()

@@ -16,12 +16,15 @@ const (
 	WorkDir = "/workspace"
 	HomeDir = "/home/sandbox"
 	runDir  = "/run/sandbox"
-	envFile = runDir + "/env.json" // the environment, secrets included: nowhere else
+	// SecretsDir has a file for each secret that is delivered as one. As all of
+	// /run it is in no snapshot.
+	SecretsDir = "/run/secrets"
+	envFile    = runDir + "/env.json" // the environment, secrets included: nowhere else
 )
 
-// prepareTree makes an object's standard folders and its environment. It keeps
-// what an upload put there already.
-func (v *Vendor) prepareTree(o *Object, env map[string]string) error {
+// prepareTree makes an object's standard folders, its environment and its files
+// of secrets. It keeps what an upload put there already.
+func (v *Vendor) prepareTree(o *Object, env, secrets map[string]string) error {
 	root, err := v.openTree(o)
 	if err != nil {
 		return err
@@ -30,6 +33,14 @@ func (v *Vendor) prepareTree(o *Object, env map[string]string) error {
 	b, err := json.Marshal(env)
 	if err != nil {
 		return err
+	}
+	if err := root.MkdirAll(inside(SecretsDir), 0o700); err != nil {
+		return err
+	}
+	for name, value := range secrets {
+		if err := root.WriteFile(inside(SecretsDir+"/"+name), []byte(value), 0o600); err != nil {
+			return err
+		}
 	}
 	return root.WriteFile(inside(envFile), b, 0o600)
 }

@@ -23,7 +23,7 @@ func started(t *testing.T) (*vendor.Vendor, *vendor.Client, string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := c.Start(t.Context(), o.Ref, map[string]string{"GREETING": "hello"}); err != nil {
+	if _, err := c.Start(t.Context(), o.Ref, map[string]string{"GREETING": "hello"}, nil); err != nil {
 		t.Fatal(err)
 	}
 	return v, c, o.Ref
