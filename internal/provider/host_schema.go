@@ -47,17 +47,17 @@ func (r *hostResource) Schema(_ context.Context, _ resource.SchemaRequest, resp 
 			"capacity": schema.SingleNestedAttribute{
 				Optional: true, MarkdownDescription: "What you want on it at most.",
 				Attributes: map[string]schema.Attribute{
-					"max_sandboxes": schema.NumberAttribute{Optional: true, Validators: []validator.Number{atLeast(1)}, MarkdownDescription: "Live sandboxes at once. Default: not bounded by us."},
+					"max_sandboxes": schema.NumberAttribute{Optional: true, Validators: []validator.Number{positive()}, MarkdownDescription: "Live sandboxes at once. Default: not bounded by us."},
 				},
 			},
 			"cost": schema.SingleNestedAttribute{
 				Optional: true, MarkdownDescription: "What the whole host costs you, and its size: the base of the estimate. A sandbox bears its share of it, in OpenCost's ratio of CPU, memory, disk and GPU.",
 				Attributes: map[string]schema.Attribute{
 					"per_hour":  schema.StringAttribute{Optional: true, Validators: []validator.String{money()}, MarkdownDescription: "Cost per hour, such as `0.40 USD`."},
-					"cpu":       schema.NumberAttribute{Optional: true, Validators: []validator.Number{atLeast(1)}, MarkdownDescription: "Its CPUs."},
-					"memory_mb": schema.NumberAttribute{Optional: true, Validators: []validator.Number{atLeast(1)}, MarkdownDescription: "Its memory in MiB."},
-					"gpu":       schema.NumberAttribute{Optional: true, Validators: []validator.Number{atLeast(1)}, MarkdownDescription: "Its GPUs. Default: none, or not priced apart."},
-					"disk_mb":   schema.NumberAttribute{Optional: true, Validators: []validator.Number{atLeast(1)}, MarkdownDescription: "Its disk in MiB. Default: not priced apart."},
+					"cpu":       schema.NumberAttribute{Optional: true, Validators: []validator.Number{positive()}, MarkdownDescription: "Its CPUs."},
+					"memory_mb": schema.NumberAttribute{Optional: true, Validators: []validator.Number{positive()}, MarkdownDescription: "Its memory in MiB."},
+					"gpu":       schema.NumberAttribute{Optional: true, Validators: []validator.Number{positive()}, MarkdownDescription: "Its GPUs. Default: none, or not priced apart."},
+					"disk_mb":   schema.NumberAttribute{Optional: true, Validators: []validator.Number{positive()}, MarkdownDescription: "Its disk in MiB. Default: not priced apart."},
 					"idle": schema.StringAttribute{Optional: true, Validators: []validator.String{oneOf(extensions.IdleSharings...)},
 						MarkdownDescription: "Who bears what no sandbox reserves: `none` (it is reported apart), `shared` (those who run there, by their share) or `dedicated` (a sandbox there bears the whole host). Default: `none`."},
 				},

@@ -18,7 +18,8 @@ type wholeNumber struct{ min, max int64 }
 // anyWhole is a whole number that has no bounds of its own.
 func anyWhole() wholeNumber { return wholeNumber{math.MinInt64, math.MaxInt64} }
 
-func atLeast(n int64) wholeNumber { return wholeNumber{n, math.MaxInt64} }
+// positive is a whole number from 1 on.
+func positive() wholeNumber { return wholeNumber{1, math.MaxInt64} }
 
 func (w wholeNumber) Description(context.Context) string {
 	switch {

@@ -40,8 +40,8 @@ func TestAWholeNumberIsCheckedInOurOwnWords(t *testing.T) {
 		{anyWhole(), parsed("1.0"), ""},
 		{anyWhole(), types.NumberNull(), ""},
 		{anyWhole(), types.NumberUnknown(), ""},
-		{atLeast(1), parsed("0"), "0 is out of range"},
-		{atLeast(1), parsed("1"), ""},
+		{positive(), parsed("0"), "0 is out of range"},
+		{positive(), parsed("1"), ""},
 		{wholeNumber{1, 65535}, parsed("65536"), "from 1 to 65535"},
 		{wholeNumber{1, 65535}, parsed("65535"), ""},
 	} {
