@@ -154,14 +154,20 @@ func (e *Engine) land(ctx context.Context, s *synced, row ledger.Sandbox, dir st
 	return err
 }
 
-// keep moves the sandbox's own copy to where people find it.
+// keep moves the sandbox's own copy to where people find it, beside what was kept
+// of the sandbox before.
 func (e *Engine) keep(s synced, id ID) (string, error) {
 	dir := filepath.Join(e.stateDir, "kept")
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return "", err
 	}
 	to := filepath.Join(dir, string(id)+".tar")
-	return to, os.Rename(s.stream.Name(), to)
+	for n := 2; ; n++ {
+		if _, err := os.Lstat(to); err != nil {
+			return to, os.Rename(s.stream.Name(), to)
+		}
+		to = filepath.Join(dir, fmt.Sprintf("%s-%d.tar", id, n))
+	}
 }
 
 // syncBeforeEnd brings a mirrored workspace back before its sandbox ends. What

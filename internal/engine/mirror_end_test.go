@@ -2,6 +2,7 @@ package engine_test
 
 import (
 	"context"
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -55,6 +56,33 @@ func TestADestroyIsNotHeldUpByWhatCannotBeBroughtBack(t *testing.T) {
 			b.clean()
 		})
 	}
+}
+
+// What an earlier end of the same sandbox kept is somebody's work, too.
+func TestWhatWasKeptBeforeStays(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	dir := folder(t, map[string]string{"a.txt": "1\n"})
+	s := b.create(engine.Request{Profile: "profile.mirror-local", Name: "one", Inputs: map[string]any{"repo": dir}})
+	earlier := filepath.Join(b.dir, "kept", string(s.ID)+".tar")
+	if err := errors.Join(os.MkdirAll(filepath.Dir(earlier), 0o700), os.WriteFile(earlier, []byte("earlier"), 0o600), os.RemoveAll(dir)); err != nil {
+		t.Fatal(err)
+	}
+	report, err := b.Destroy(context.Background(), s.Receipt, engine.DestroyOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	later := strings.TrimSuffix(earlier, ".tar") + "-2.tar"
+	if len(report.Notices) != 1 || !strings.Contains(report.Notices[0].Detail, later) {
+		t.Errorf("notices: %v", report.Notices)
+	}
+	if got := read(t, filepath.Dir(earlier), filepath.Base(earlier)); got != "earlier" {
+		t.Errorf("what was kept before is %.20q now", got)
+	}
+	if _, err := os.Stat(later); err != nil {
+		t.Error(err)
+	}
+	b.clean()
 }
 
 // The names, holes and modes that a program makes come back, byte for byte.
