@@ -7,10 +7,12 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"runtime"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -87,6 +89,9 @@ func mkevidence() int {
 
 func TestScripts(t *testing.T) {
 	t.Parallel()
+	if signal.Ignored(syscall.SIGHUP) { // by nohup; a caught signal is not ignored by what we start
+		signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP)
+	}
 	testscript.Run(t, testscript.Params{
 		Dir:                 "testdata/script",
 		RequireExplicitExec: true,

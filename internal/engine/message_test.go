@@ -32,7 +32,7 @@ func TestMessagesSayWhatToWhatAndWhatNext(t *testing.T) {
 		"what may exist is named with the command that shows it": {do: create(one),
 			rules: []saasstub.Rule{{Op: vendor.OpCreate, Do: vendor.DoLoseAnswer, Times: 1}, {Op: vendor.OpAny, Do: vendor.DoUnreachable}},
 			kind:  extensions.KindIndeterminate, says: []string{"connection refused", "may exist at ext.saas-stub"}, remedy: []string{"sandboxer sandbox get sbx-", "sandboxer sandbox destroy sbx-"}},
-		"a create that was cancelled left nothing": {kind: extensions.KindInterrupted, says: []string{`"one" was cancelled`, "nothing of it is left"}, remedy: []string{"run it again"},
+		"a create that was cancelled left nothing": {kind: extensions.KindInterrupted, says: []string{`"one" was cancelled`, "nothing of it is left"}, remedy: []string{"run the same command again"},
 			do: func(ctx context.Context, b *bench) error {
 				ctx, cancel := context.WithCancel(ctx)
 				defer cancel()

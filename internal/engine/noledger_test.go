@@ -209,7 +209,7 @@ func TestAReceiptFromBeforeAnyPlaceFindsItsSandbox(t *testing.T) {
 				t.Fatalf("%+v, %v", early, err)
 			}
 			if got, err := b.elsewhere().Get(ctx, early); err != nil || got.State != "ready" || got.Receipt.Handle != s.Handle {
-				t.Errorf("get: %s %q, %v", got.State, got.Receipt.Handle, err)
+				t.Errorf("get: %s %q, want %q, %v", got.State, got.Receipt.Handle, s.Handle, err)
 			}
 			if _, err := b.elsewhere().Destroy(ctx, early, engine.DestroyOptions{}); err != nil || len(b.left()) > 0 {
 				t.Errorf("destroy: %v, left %v", err, b.left())

@@ -50,9 +50,9 @@ type record struct {
 
 // process names one process for ever: a pid alone is reused.
 type process struct {
+	BootID string `json:"boot_id"`
 	PID    int    `json:"pid"`
 	Start  uint64 `json:"start"` // clock ticks after boot; 0 where the system does not tell
-	BootID string `json:"boot_id"`
 }
 
 const tmpEnding = ".tmp"

@@ -16,15 +16,16 @@ import (
 const handleVersion = 1
 
 // handleData tells this machine and folder from others, and the sandbox's
-// process where all records of it are gone.
+// process where all records of it are gone. Its names are in the order that the
+// ledger keeps them in, so that a handle reads the same from everywhere.
 type handleData struct {
+	Init    *process `json:"init,omitempty"`
 	Machine string   `json:"machine"`
 	Root    string   `json:"root"`
-	Init    *process `json:"init,omitempty"`
 }
 
 func (s settings) handle(rec record) extensions.Handle {
-	data, _ := json.Marshal(handleData{machineID(), s.root, rec.Init}) // strings and numbers cannot fail
+	data, _ := json.Marshal(handleData{Init: rec.Init, Machine: machineID(), Root: s.root}) // strings and numbers cannot fail
 	return extensions.Handle{Extension: Handler, Version: handleVersion, ID: rec.ID, Ref: string(rec.ID), Data: data}
 }
 
