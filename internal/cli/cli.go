@@ -70,10 +70,12 @@ func (a *app) run(ctx context.Context, args []string) int {
 	_, own := cmd.Annotations[ownExit]
 	var by interruption
 	if errors.As(context.Cause(ctx), &by) {
-		if own { // the command inside began anew would be another one
+		if own { // run again, the command inside begins anew
 			err = extensions.Errorf(extensions.KindInterrupted, "%w: %w", by, err)
+		} else {
+			err = engine.GivenUp(ctx, err)
 		}
-		a.printError(engine.GivenUp(ctx, err))
+		a.printError(err)
 		return by.code()
 	}
 	a.printError(err)
@@ -103,11 +105,12 @@ func (a *app) withEngine(use func(*engine.Engine) error) error {
 func (a *app) namedLedger() string { return cmp.Or(a.global.ledger, os.Getenv("SANDBOXER_LEDGER")) }
 
 // withLedger is withEngine for commands that look at what a ledger holds. One
-// that was asked for by name and is not there is a mistake, not an empty one.
+// that was asked for by name and is not there is a mistake, not an empty one. What
+// else is wrong with it is the command's to tell, which may do without.
 func (a *app) withLedger(ctx context.Context, use func(*engine.Engine) error) error {
 	return a.withEngine(func(e *engine.Engine) error {
 		if a.namedLedger() != "" {
-			if err := e.LedgerExists(ctx); err != nil {
+			if err := e.LedgerExists(ctx); extensions.IsKind(err, extensions.KindNotFound) {
 				return err
 			}
 		}

@@ -24,10 +24,11 @@ func (a *app) sweepCommand() *cobra.Command {
 		Use:   "sweep",
 		Short: "End what is overdue, settle what ended by itself, report orphans",
 		Long: `For cron and CI. Only sandboxes of the ledger are ever ended; what is found
-elsewhere is reported as an orphan and left alone.`,
+elsewhere is reported as an orphan and left alone. In a database it also makes
+the ledger's tables, or brings them forward.`,
 		Args: args(cobra.NoArgs),
 		RunE: func(c *cobra.Command, _ []string) error {
-			return a.withLedger(c.Context(), func(e *engine.Engine) error {
+			sweep := func(e *engine.Engine) error {
 				r, err := e.Sweep(c.Context(), dryRun, a.notify)
 				if err != nil {
 					return err
@@ -41,7 +42,11 @@ elsewhere is reported as an orphan and left alone.`,
 						WithRemedy("run `sandboxer sweep` again; `sandboxer sandbox get ID` shows one of them")
 				}
 				return nil
-			})
+			}
+			if !dryRun && engine.SharedLedger(a.namedLedger()) {
+				return a.withEngine(sweep)
+			}
+			return a.withLedger(c.Context(), sweep)
 		},
 	}
 	c.Flags().BoolVar(&dryRun, "dry-run", false, "only tell")

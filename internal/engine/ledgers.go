@@ -69,6 +69,9 @@ func (e *Engine) LedgerExists(ctx context.Context) error {
 		WithRemedy("check the address of the ledger; the first sandbox or grant makes it")
 }
 
+// SharedLedger reports an address whose ledger is on another machine, or may be.
+func SharedLedger(address string) bool { return ledger.Shared(address) }
+
 // writer gives the ledger for writing and makes it if it is missing.
 func (e *Engine) writer(ctx context.Context) (ledger.Ledger, error) { return e.ledger(ctx, false) }
 

@@ -91,7 +91,7 @@ func filesHeld(folders map[uint64]string) (held int64) {
 	for _, dir := range folders {
 		var st unix.Statfs_t
 		if unix.Statfs(dir, &st) == nil {
-			held += int64(st.Blocks-st.Bfree) * st.Bsize
+			held += int64(st.Blocks-st.Bfree) * int64(st.Bsize) //nolint:unconvert // its width differs between processors
 		}
 	}
 	return held
