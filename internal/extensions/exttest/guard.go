@@ -70,9 +70,11 @@ func GuardFolder(stateDir string) error {
 
 // guard starts it once; its input ends with this process.
 var guard = sync.OnceValues(func() (io.Writer, error) {
-	self, err := os.Executable()
-	if err != nil {
-		return nil, err
+	self := "/proc/self/exe" // also for a user who may not enter the folder it lies in
+	if _, err := os.Stat(self); err != nil {
+		if self, err = os.Executable(); err != nil {
+			return nil, err
+		}
 	}
 	cmd := exec.Command(self)
 	cmd.Env = append(os.Environ(), guardEnv+"=1")

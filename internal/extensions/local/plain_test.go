@@ -87,10 +87,10 @@ func TestInsideClosedNamespacesAPlainOneWorks(t *testing.T) {
 	b, spec := openBackend(t, t.TempDir(), nil), plainSpec(t)
 	spec.Instructions = "read me"
 	h := provision(t, b, spec)
-	if r := shell(t, b, h, "cat "+extensions.InstructionsPath+"; echo \" in $(pwd)\"; echo mine >file; (setsid sleep 1000 >/dev/null 2>&1 &)"); !strings.HasPrefix(string(r.Stdout), "read me in "+b.settings.root) {
+	if r := shell(t, b, h, "cat "+extensions.InstructionsPath+"; echo \" in $(pwd)\"; echo mine >file; (setsid sleep 71000 >/dev/null 2>&1 &)"); !strings.HasPrefix(string(r.Stdout), "read me in "+b.settings.root) {
 		t.Errorf("%q %q", r.Stdout, r.Stderr)
 	}
-	_, err := b.Exec(t.Context(), h, extensions.ExecRequest{Shell: "(setsid sleep 1001 >/dev/null 2>&1 &); sleep 60", Timeout: time.Second})
+	_, err := b.Exec(t.Context(), h, extensions.ExecRequest{Shell: "(setsid sleep 71001 >/dev/null 2>&1 &); sleep 60", Timeout: time.Second})
 	if !extensions.IsKind(err, extensions.KindTimeout) {
 		t.Errorf("timeout: %v", err)
 	}
@@ -103,12 +103,12 @@ func TestInsideClosedNamespacesAPlainOneWorks(t *testing.T) {
 	rec, err := b.settings.box(spec.ID).read()
 	must(t, err)
 	must(t, rec.Init.kill(t.Context()))
-	if len(sleepers(t, "1000")) != 1 || len(sleepers(t, "1001")) != 0 {
-		t.Errorf("sleepers: %v, %v", sleepers(t, "1000"), sleepers(t, "1001"))
+	if len(sleepers(t, "71000")) != 1 || len(sleepers(t, "71001")) != 0 {
+		t.Errorf("sleepers: %v, %v", sleepers(t, "71000"), sleepers(t, "71001"))
 	}
 	_, err = b.Teardown(t.Context(), h)
 	must(t, err)
-	if left := sleepers(t, "1000"); len(left) != 0 {
+	if left := sleepers(t, "71000"); len(left) != 0 {
 		t.Errorf("left: %v", left)
 	}
 	checkGone(t, b, spec.ID)
@@ -119,9 +119,9 @@ func TestInsideClosedNamespacesAPlainOneExpires(t *testing.T) {
 	b, spec := openBackend(t, t.TempDir(), nil), plainSpec(t)
 	spec.Deadline = time.Now().Add(2 * time.Second)
 	h := provision(t, b, spec)
-	shell(t, b, h, "(setsid sleep 1002 >/dev/null 2>&1 &)")
+	shell(t, b, h, "(setsid sleep 71002 >/dev/null 2>&1 &)")
 	eventually(t, 12*time.Second, "it is gone", func() bool {
-		return len(processesOf(spec.ID)) == 0 && len(sleepers(t, "1002")) == 0
+		return len(processesOf(spec.ID)) == 0 && len(sleepers(t, "71002")) == 0
 	})
 	if _, err := os.Stat(filepath.Join(b.settings.box(spec.ID).dir, filesName)); !os.IsNotExist(err) {
 		t.Errorf("its files are left: %v", err)
@@ -137,10 +137,10 @@ func TestInsideClosedNamespacesAPlainOneEndsWithItsFolder(t *testing.T) {
 	needClosed(t)
 	b, spec := openBackend(t, t.TempDir(), nil), plainSpec(t)
 	h := provision(t, b, spec)
-	shell(t, b, h, "(setsid sleep 1003 >/dev/null 2>&1 &)")
+	shell(t, b, h, "(setsid sleep 71003 >/dev/null 2>&1 &)")
 	must(t, os.RemoveAll(b.settings.box(spec.ID).dir))
 	eventually(t, 12*time.Second, "it is gone", func() bool {
-		return len(processesOf(spec.ID)) == 0 && len(sleepers(t, "1003")) == 0
+		return len(processesOf(spec.ID)) == 0 && len(sleepers(t, "71003")) == 0
 	})
 	if o := observed(t, b, h); o.Phase != extensions.PhaseAbsent || o.EndedAt.IsZero() {
 		t.Errorf("observed %+v", o)
@@ -151,11 +151,11 @@ func TestInsideClosedNamespacesAPlainOneIsEndedByItsHandleAlone(t *testing.T) {
 	needClosed(t)
 	b, spec := openBackend(t, t.TempDir(), nil), plainSpec(t)
 	h := provision(t, b, spec)
-	shell(t, b, h, "(setsid sleep 1004 >/dev/null 2>&1 &)")
+	shell(t, b, h, "(setsid sleep 71004 >/dev/null 2>&1 &)")
 	ways["all folders moved"](t, b, spec.ID)
 	_, err := b.Teardown(t.Context(), h)
 	must(t, err)
-	if left := sleepers(t, "1004"); len(left) != 0 {
+	if left := sleepers(t, "71004"); len(left) != 0 {
 		t.Errorf("left: %v", left)
 	}
 	checkGone(t, b, spec.ID)
