@@ -100,7 +100,7 @@ func TestAHostNarrowsSizes(t *testing.T) {
 
 // good is what a host answers that lacks nothing.
 var good = rawFacts{"os": "Linux", "machine": "aarch64", "cpus": "8", "memory_kib": "16777216", "free_kib": "1048576", "docker": "27.3.1", "compose": "v2.29.7",
-	"proof": "1/x/y/z macvlan", "timer": "systemd", "login": "ann", "rules": "works"}
+	"proof": "1/x/y/z macvlan", "timer": "systemd", "login": "ann", "rules": "works", "memory": "1"}
 
 func TestWhatIsMissingIsTold(t *testing.T) {
 	t.Parallel()
@@ -131,6 +131,7 @@ func TestWhatIsMissingIsTold(t *testing.T) {
 		{"rules cannot be read", rawFacts{"rules": "iptables: Permission denied"}, "install iptables", true},
 		{"logins are ended", rawFacts{"timer": "session", "kills": "yes"}, "enable-linger ann", true},
 		{"no lingering", rawFacts{"timer": "session", "kills": "no", "linger": "no"}, "enable-linger ann", true},
+		{"no memory for files", rawFacts{"memory": ""}, "mount a tmpfs there", true},
 		{"no forwarding", rawFacts{"forwarding": "refused"}, "AllowTcpForwarding", true},
 		{"escapes", rawFacts{"proof": "", "against": "\x1b[2Jcleared"}, "cleared", false},
 	} {
