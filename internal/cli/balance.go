@@ -141,21 +141,21 @@ func printCeilings(w io.Writer, list []ceilingView, now time.Time) error {
 func printWallets(w io.Writer, org string, list []walletView) error {
 	rows := [][]string{{"WALLET", "GRANTED", "SPENT", "RESERVED", "AVAILABLE", "OWED"}}
 	for _, x := range list {
-		spent := x.Spent
-		if x.UnpricedLives > 0 {
-			spent = "at least " + spent
-		}
-		rows = append(rows, []string{org + " " + x.Currency, x.Granted, spent, x.Reserved, x.Available, x.Receivable})
+		rows = append(rows, []string{org + " " + x.Currency, x.Granted, bounded("at least", x.Spent, x.UnpricedLives), x.Reserved, bounded("at most", x.Available, x.UnpricedLives), x.Receivable})
 	}
 	if err := columns(w, 1, rows); err != nil {
 		return err
 	}
 	for _, x := range list {
-		if err := printUnpriced(w, "The wallet "+org+" "+x.Currency, x.UnpricedLives); err != nil {
+		if err := x.printUnpriced(w, org); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+func (x walletView) printUnpriced(w io.Writer, org string) error {
+	return printUnpriced(w, "The wallet "+org+" "+x.Currency, x.UnpricedLives)
 }
 
 func (a *app) ledgerGrantCommand() *cobra.Command {
@@ -179,8 +179,12 @@ repeated; a key used for another grant is refused.`,
 				}
 				v := grantView{Org: given[0], Amount: given[1], Key: used, Wallet: viewOfWallet(wallet)}
 				return a.show(v, func(w io.Writer) error {
-					_, err := fmt.Fprintf(w, "Granted %s to %s (key %s). Available: %s %s.\n", v.Amount, v.Org, v.Key, v.Wallet.Available, v.Wallet.Currency)
-					return err
+					_, err := fmt.Fprintf(w, "Granted %s to %s (key %s). Available: %s %s.\n", v.Amount, v.Org, v.Key,
+						bounded("at most", v.Wallet.Available, v.Wallet.UnpricedLives), v.Wallet.Currency)
+					if err != nil {
+						return err
+					}
+					return v.Wallet.printUnpriced(w, v.Org)
 				})
 			})
 		},

@@ -71,8 +71,11 @@ the limit; what was spent in the period still counts.`,
 				}
 				v := viewOfBudget(b)
 				return a.show(v, func(w io.Writer) error {
-					_, err := fmt.Fprintf(w, "Budget %s of %s: %s %s %s, %s. %s is left.\n", v.Name, v.Account, v.Limit, v.Currency, v.each(), v.kind(), v.Left)
-					return err
+					_, err := fmt.Fprintf(w, "Budget %s of %s: %s %s %s, %s. %s is left.\n", v.Name, v.Account, v.Limit, v.Currency, v.each(), v.kind(), bounded("at most", v.Left, v.UnpricedLives))
+					if err != nil {
+						return err
+					}
+					return v.printUnpriced(w)
 				})
 			})
 		},
@@ -156,21 +159,29 @@ func printBudgets(w io.Writer, list []budgetView, now time.Time) error {
 		if strings.HasPrefix(left, "-") {
 			left += " (over)"
 		}
-		spent := b.Spent
-		if b.UnpricedLives > 0 {
-			spent, left = "at least "+spent, "at most "+left
-		}
-		rows = append(rows, []string{b.Name, b.Account, b.kind(), cmp.Or(orEmpty(b.Period), "for ever"), b.Limit, spent, b.Reserved, left, b.Currency, resets})
+		rows = append(rows, []string{b.Name, b.Account, b.kind(), cmp.Or(orEmpty(b.Period), "for ever"), b.Limit, bounded("at least", b.Spent, b.UnpricedLives), b.Reserved, bounded("at most", left, b.UnpricedLives), b.Currency, resets})
 	}
 	if err := columns(w, 4, rows); err != nil {
 		return err
 	}
 	for _, b := range list {
-		if err := printUnpriced(w, "The budget "+b.Name+" of "+b.Account, b.UnpricedLives); err != nil {
+		if err := b.printUnpriced(w); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+func (b budgetView) printUnpriced(w io.Writer) error {
+	return printUnpriced(w, "The budget "+b.Name+" of "+b.Account, b.UnpricedLives)
+}
+
+// bounded says that an amount is a bound where lives are not in it.
+func bounded(how, amount string, lives int64) string {
+	if lives == 0 {
+		return amount
+	}
+	return how + " " + amount
 }
 
 // printUnpriced tells of lives that amounts do not have.

@@ -85,22 +85,8 @@ func (e *Engine) AccountView(ctx context.Context) (AccountView, error) {
 	if err != nil {
 		return v, err
 	}
-	balances, err := l.Balances(ctx, org)
-	if err != nil {
+	if v.Wallets, err = e.wallets(ctx, l, org); err != nil {
 		return v, err
-	}
-	v.Wallets = wallets(balances)
-	if len(v.Wallets) > 0 {
-		u, err := e.unpriced(ctx, l)
-		if err != nil {
-			return v, err
-		}
-		for i := range v.Wallets {
-			w := &v.Wallets[i]
-			if w.Unpriced, err = u.lives(ctx, org, w.Currency, time.Time{}, func(r ledger.UsageRow) bool { return r.WalletUnknown > 0 }); err != nil {
-				return v, err
-			}
-		}
 	}
 	budgets, err := e.Budgets(ctx)
 	if err != nil {
@@ -139,7 +125,26 @@ func (e *Engine) ceilingViews(ctx context.Context, l ledger.Ledger) ([]CeilingVi
 	return out, err
 }
 
-func wallets(balances []ledger.Balance) []Wallet {
+func (e *Engine) wallets(ctx context.Context, l ledger.Ledger, org string) ([]Wallet, error) {
+	balances, err := l.Balances(ctx, org)
+	out := walletsOf(balances)
+	if err != nil || len(out) == 0 {
+		return out, err
+	}
+	u, err := e.unpriced(ctx, l, org)
+	if err != nil {
+		return nil, err
+	}
+	for i := range out {
+		w := &out[i]
+		if w.Unpriced, err = u.lives(ctx, org, w.Currency, time.Time{}, func(r ledger.UsageRow) bool { return r.WalletUnknown > 0 }); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+func walletsOf(balances []ledger.Balance) []Wallet {
 	of := map[string]map[string]ledger.Balance{}
 	var currencies []string
 	for _, b := range balances {
@@ -202,8 +207,8 @@ func (e *Engine) GrantCredit(ctx context.Context, org, amount, key, why string) 
 	if _, err = l.Grant(ctx, g); err != nil {
 		return w, used, err
 	}
-	balances, err := l.Balances(ctx, org)
-	for _, w := range wallets(balances) {
+	list, err := e.wallets(ctx, l, org)
+	for _, w := range list {
 		if w.Currency == g.Currency {
 			return w, used, nil
 		}

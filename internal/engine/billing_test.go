@@ -334,6 +334,12 @@ func TestAmountsSayWhichLivesTheyLack(t *testing.T) {
 			if err != nil || len(v.Wallets) != 1 || len(v.Budgets) != 1 || v.Wallets[0].Unpriced != n || v.Budgets[0].Unpriced != n {
 				t.Errorf("%s: %+v, %s", when, v, told(err))
 			}
+			if w, _, err := e.GrantCredit(t.Context(), "acme", "1 USD", "the same", ""); err != nil || w.Unpriced != n {
+				t.Errorf("%s, of a grant: %+v, %s", when, w, told(err))
+			}
+			if v, err := e.SetBudget(t.Context(), engine.BudgetSpec{Name: "all", Limit: "5 USD"}); err != nil || v.Unpriced != n {
+				t.Errorf("%s, of a budget: %+v, %s", when, v, told(err))
+			}
 		}
 		lacks("before", b.Engine, 0)
 		s := b.make(b.Engine, engine.Request{Profile: "profile.out", Name: "one"})

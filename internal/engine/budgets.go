@@ -26,21 +26,22 @@ func (e *Engine) Budgets(ctx context.Context) ([]BudgetView, error) {
 	if err != nil {
 		return nil, err
 	}
-	return e.budgetViews(ctx, l)
-}
-
-func (e *Engine) budgetViews(ctx context.Context, l ledger.Ledger) ([]BudgetView, error) {
 	list, err := e.budgets(ctx)
 	if err != nil || len(list) == 0 {
 		return nil, err
 	}
-	u, err := e.unpriced(ctx, l)
+	return e.budgetViews(ctx, l, list...)
+}
+
+func (e *Engine) budgetViews(ctx context.Context, l ledger.Ledger, list ...ledger.Budget) ([]BudgetView, error) {
+	u, err := e.unpriced(ctx, l, ledger.StreamOf(e.account))
 	if err != nil {
 		return nil, err
 	}
 	var out []BudgetView
 	for _, b := range list {
-		v := budgetView(b)
+		v := BudgetView{Account: b.Account, Name: b.Name, Currency: b.Currency, Limit: nano(b.Limit), Hard: b.Hard, Period: b.Period,
+			Spent: nano(b.Spent), Over: nano(b.Over), Reserved: nano(b.Reserved), Left: nano(b.Available()), Since: b.Since, ResetsAt: b.ResetsAt()}
 		if v.Unpriced, err = u.lives(ctx, b.Account, b.Currency, b.Since, func(ledger.UsageRow) bool { return true }); err != nil {
 			return nil, err
 		}
@@ -58,9 +59,12 @@ func (e *Engine) budgets(ctx context.Context) ([]ledger.Budget, error) {
 	return slices.DeleteFunc(list, ledger.Budget.Removed), err
 }
 
-func budgetView(b ledger.Budget) BudgetView {
-	return BudgetView{Account: b.Account, Name: b.Name, Currency: b.Currency, Limit: nano(b.Limit), Hard: b.Hard, Period: b.Period,
-		Spent: nano(b.Spent), Over: nano(b.Over), Reserved: nano(b.Reserved), Left: nano(b.Available()), Since: b.Since, ResetsAt: b.ResetsAt()}
+func (e *Engine) budgetView(ctx context.Context, l ledger.Ledger, b ledger.Budget) (BudgetView, error) {
+	views, err := e.budgetViews(ctx, l, b)
+	if err != nil {
+		return BudgetView{}, err
+	}
+	return views[0], nil
 }
 
 func (e *Engine) budgetAccount(wholeOrg bool) string {
@@ -90,7 +94,10 @@ func (e *Engine) SetBudget(ctx context.Context, spec BudgetSpec) (BudgetView, er
 	}
 	b, err := l.PutBudget(ctx, ledger.Budget{Account: e.budgetAccount(spec.WholeOrg), Name: spec.Name, Currency: string(limit.Currency),
 		Limit: int64(limit.Amount), Hard: !spec.Soft, Period: spec.Period})
-	return budgetView(b), err
+	if err != nil {
+		return BudgetView{}, err
+	}
+	return e.budgetView(ctx, l, b)
 }
 
 // RemoveBudget takes a budget's limit away, which is recorded. An empty
@@ -121,7 +128,10 @@ func (e *Engine) RemoveBudget(ctx context.Context, wholeOrg bool, name, currency
 		return BudgetView{}, err
 	}
 	b := list[0]
-	was := budgetView(b)
+	was, err := e.budgetView(ctx, l, b)
+	if err != nil {
+		return was, err
+	}
 	b.Limit, b.Hard = ledger.NoLimit, false
 	_, err = l.PutBudget(ctx, b)
 	return was, err

@@ -12,6 +12,7 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/failpoint"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/local"
 )
 
 // other is another process, with a ledger of its own: in the same state folder
@@ -97,6 +98,39 @@ func TestANoteOfWhatIsSettledDoesNothing(t *testing.T) {
 			t.Errorf("closed %s, estimated %t, ended %s; noted %v", m.ClosedAt, m.EndEstimated, r.EndedAt, b.notes())
 		}
 	})
+}
+
+// Another ledger knows no more of a sandbox than its receipt: when it was ready.
+// Its own one knows when it was seen since.
+func TestAnEstimateOfAnotherLedgerIsNoEarlierThanTheOwnOneSawIt(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	ctx := t.Context()
+	s := b.create(engine.Request{Profile: "profile.quickstart", Name: "one", TTL: "2h"})
+	at := func(after time.Duration) *engine.Engine {
+		b.now = func() time.Time { return s.CreatedAt.Add(after) }
+		return b.reopen()
+	}
+	if _, err := at(20*time.Minute).Exec(ctx, s.Receipt, engine.ExecRequest{Command: []string{"true"}}); err != nil {
+		t.Fatal(told(err))
+	}
+	b.removed(local.New())
+	other, err := engine.New(engine.Options{Extensions: all(), StateDir: b.dir, Ledger: ledger.DefaultURL(t.TempDir()), Account: "acme/web",
+		Now: func() time.Time { return s.CreatedAt.Add(30 * time.Minute) }, Catalog: []string{"testdata/catalog"}})
+	if err != nil {
+		t.Fatal(told(err))
+	}
+	t.Cleanup(func() { _ = other.Close() })
+	if r, err := other.Destroy(ctx, s.Receipt, engine.DestroyOptions{}); err != nil || !r.AlreadyGone {
+		t.Fatalf("%+v, %s", r, told(err))
+	}
+	if r, err := at(40*time.Minute).Sweep(ctx, false, nil); err != nil || len(r.Settled) != 1 {
+		t.Fatalf("%+v, %s", r, told(err))
+	}
+	if m := b.meters(s.ID); len(m) != 1 || !m[0].EndEstimated || m[0].EndSource != "seen-alive" || m[0].ClosedAt.Sub(s.CreatedAt.Add(20*time.Minute)).Abs() > time.Second {
+		t.Errorf("%+v, made %s", m, s.CreatedAt)
+	}
+	b.clean()
 }
 
 // Where the note is, another machine's ledger cannot know: it finds it gone.

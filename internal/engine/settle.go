@@ -69,14 +69,18 @@ func (e *Engine) untold(row ledger.Sandbox, end ending) ending {
 	if end.source != "ours" || !e.ownPlace(row.Extension) {
 		return end
 	}
-	seen := row.SeenAliveAt
-	if seen.IsZero() {
-		seen = row.ReadyAt
-	}
-	if !seen.IsZero() {
+	if seen := lastSeen(row); !seen.IsZero() {
 		end.at, end.source = seen, "seen-alive"
 	}
 	return end
+}
+
+// lastSeen is when the sandbox is known to have lived; zero = it never did.
+func lastSeen(row ledger.Sandbox) time.Time {
+	if row.SeenAliveAt.IsZero() {
+		return row.ReadyAt
+	}
+	return row.SeenAliveAt
 }
 
 func estimatedNotice(row ledger.Sandbox, gone ending) Notice {

@@ -190,6 +190,10 @@ func (e *Engine) settleOne(ctx context.Context, l ledger.Ledger, u unsettled, no
 	if u.EndedAt.IsZero() {
 		return e.settleExtension(ctx, l, row, u, notify)
 	}
+	gone := ending{at: u.EndedAt, source: u.Source, estimated: u.Estimated, usage: u.Usage}
+	if seen := lastSeen(row); gone.source == "seen-alive" && seen.After(gone.at) {
+		gone.at = seen // by this ledger: the note may be another one's, which knew no more than a receipt
+	}
 	change := ledger.Change{Event: note("sandbox.destroying", map[string]any{"why": "ended before, noted at " + u.EndedAt.UTC().Format(time.RFC3339)})}
 	if row.State != lifecycle.Destroying {
 		change.To = lifecycle.Destroying
@@ -199,7 +203,6 @@ func (e *Engine) settleOne(ctx context.Context, l ledger.Ledger, u unsettled, no
 		return stale(err)
 	}
 	defer op.close()
-	gone := ending{at: u.EndedAt, source: u.Source, estimated: u.Estimated, usage: u.Usage}
 	return op.discard(ctx, ledger.Confirmed, reasonAt("destroyed", gone, op.row), nil, gone)
 }
 

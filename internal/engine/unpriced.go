@@ -7,15 +7,15 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger"
 )
 
-// unpriced counts the lives that an amount of the org lacks: of which something
+// unpriced counts the lives that an amount of an org lacks: of which something
 // is charged for at a price that nobody told.
 type unpriced struct {
 	l       ledger.Ledger
 	running []ledger.UsageRow // by account
 }
 
-func (e *Engine) unpriced(ctx context.Context, l ledger.Ledger) (unpriced, error) {
-	f := ledger.UsageFilter{Account: ledger.StreamOf(e.account)}
+func (e *Engine) unpriced(ctx context.Context, l ledger.Ledger, org string) (unpriced, error) {
+	f := ledger.UsageFilter{Account: org}
 	running, _, err := accrual{only: hasUnknown}.add(ctx, l, f, []ledger.Dimension{ledger.ByAccount}, e.now())
 	return unpriced{l, running}, err
 }

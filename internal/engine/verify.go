@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
 // Evidence is what was kept outside a ledger, and shows what the ledger alone
@@ -89,13 +90,19 @@ func (e *Engine) Verify(ctx context.Context, ev Evidence) (Verified, error) {
 	for _, h := range r.Heads {
 		v.Heads = append(v.Heads, encodeHead(h))
 	}
-	return v, v.estimates(ctx, l)
+	v.estimates(ctx, l)
+	return v, nil
 }
 
 // estimates notes how many ends nobody told: what was settled by them is what
-// the ledger was told, and no more.
-func (v *Verified) estimates(ctx context.Context, l ledger.Ledger) error {
+// the ledger was told, and no more. What cannot be added up hides no finding.
+func (v *Verified) estimates(ctx context.Context, l ledger.Ledger) {
 	rows, err := l.Usage(ctx, ledger.UsageFilter{})
+	if extensions.IsKind(err, extensions.KindInternal) {
+		v.Findings = append(v.Findings, "usage cannot be added up: "+err.Error())
+	} else if err != nil {
+		v.note("It was not counted how many lives ended at a time that nobody told: %v.", err)
+	}
 	var lives, estimated int64
 	for _, row := range rows {
 		lives += row.Meters
@@ -104,7 +111,6 @@ func (v *Verified) estimates(ctx context.Context, l ledger.Ledger) error {
 	if estimated > 0 {
 		v.note("%d of %d settled lives ended at a time that nobody told: their charges count up to an estimated end.", estimated, lives)
 	}
-	return err
 }
 
 func (v *Verified) note(format string, args ...any) {

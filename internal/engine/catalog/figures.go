@@ -68,6 +68,9 @@ func (r *bindingReader) fee(b *Binding) {
 	if f.Billing != nil {
 		r.oneOf([]string{"fee", "billing"}, *f.Billing, route.BillingPlatform, route.BillingBYOK)
 		fee.BYOK, fee.Platform = *f.Billing == route.BillingBYOK, *f.Billing == route.BillingPlatform
+		if of := r.in.Billing; of != nil && (fee.BYOK && *of == route.BillingPlatform || fee.Platform && *of == route.BillingBYOK) {
+			r.refuse([]string{"fee", "billing"}, "the fee would never be taken: the binding says billing: %s; write the same here, or leave it out", *of)
+		}
 	}
 	if field, err := fee.Check(); err != nil {
 		path := []string{"fee"}

@@ -26,7 +26,7 @@ type dialect struct {
 	classify func(err error, what string) error
 	// unique reports a violated unique index.
 	unique func(err error) bool
-	// tables lists which of those named are there.
+	// tables lists which of those named are where the ledger is, or would be made.
 	tables func(ctx context.Context, q queryer, names []string) ([]string, error)
 	// damaged says what to do about a store that is not whole.
 	damaged string

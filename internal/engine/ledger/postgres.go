@@ -131,37 +131,42 @@ func (s *store) openSharedToRead(ctx context.Context, cfg *pgx.ConnConfig) error
 	return err
 }
 
-const damagedDatabase = "restore a backup of the database, or use an empty one; sandboxes are read and destroyed by their state all the same, and are found by their labels"
+const damagedDatabase = "restore a backup of the database, or use an empty one; where the tables are another program's, or the ledger's own are in another schema, " +
+	"name a schema for the ledger alone (search_path=… in the address); sandboxes are read and destroyed by their state all the same, and are found by their labels"
 
-// tablesInPostgres looks in the schemas that the user's search_path leads to.
+// tablesInPostgres looks in one of the schemas that the user's search_path leads
+// to: where the tables are that describe a ledger, else where new ones would be
+// made. Tables of the same name elsewhere are another program's.
 func tablesInPostgres(ctx context.Context, q queryer, names []string) (there []string, err error) {
-	ask := "SELECT current_schema() IS NOT NULL"
+	ask := "SELECT '', COALESCE(current_schema()::text, '')"
 	for _, name := range names {
-		ask += ", to_regclass('" + name + "') IS NOT NULL"
+		ask += " UNION ALL SELECT '" + name + "', n.nspname::text FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.oid = to_regclass('" + name + "')"
 	}
 	rows, err := q.QueryContext(ctx, ask)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { _ = rows.Close() }()
-	usable, has := false, make([]bool, len(names))
-	to := []any{&usable}
-	for i := range has {
-		to = append(to, &has[i])
-	}
+	in := map[string]string{} // the schema of each; of "" that of new tables
 	for rows.Next() {
-		if err := rows.Scan(to...); err != nil {
+		var name, schema string
+		if err := rows.Scan(&name, &schema); err != nil {
 			return nil, err
 		}
+		in[name] = schema
 	}
 	if err := rows.Err(); err != nil {
 		return nil, err
 	}
-	if !usable { // what may not be used looks as if it were not there
+	ours := in[""]
+	if ours == "" { // what may not be used looks as if it were not there
 		return nil, errNoSchema
 	}
-	for i, name := range names {
-		if has[i] {
+	if in["meta"] != "" && in["meta"] == in["migrations"] {
+		ours = in["meta"]
+	}
+	for _, name := range names {
+		if in[name] == ours {
 			there = append(there, name)
 		}
 	}

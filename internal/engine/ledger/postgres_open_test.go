@@ -115,6 +115,56 @@ func TestAnotherProgramsTablesAreLeftAlone(t *testing.T) {
 	}
 }
 
+// opensTwice demands that nothing is read where there is no ledger, that one is
+// made, and that it is the same one the next time.
+func opensTwice(t *testing.T, address string) {
+	t.Helper()
+	var id string
+	for _, readOnly := range []bool{true, false, true} {
+		l, err := ledger.Open(ctx, address, ledger.Options{ReadOnly: readOnly})
+		if err != nil {
+			t.Fatalf("read only %t: %v (%s)", readOnly, err, extensions.RemedyOf(err))
+		}
+		if id != "" && l.ID() != id {
+			t.Errorf("another ledger %q than %q", l.ID(), id)
+		}
+		id = l.ID()
+		if err := l.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func TestAnotherProgramsTablesInAnotherSchemaAreNoLedger(t *testing.T) {
+	t.Parallel()
+	for _, tables := range []string{
+		"CREATE TABLE events (id INT); CREATE TABLE accounts (id INT)",
+		"CREATE TABLE meta (id INT); CREATE TABLE sandboxes (id INT)",
+		"CREATE TABLE migrations (id INT, name TEXT)",
+	} {
+		address := pgtest.New(t)
+		pgtest.Exec(t, address, tables+"; CREATE SCHEMA ours")
+		opensTwice(t, with(t, address, "search_path=ours,public"))
+	}
+}
+
+func TestALedgerIsFoundBehindAnEmptySchema(t *testing.T) {
+	t.Parallel()
+	address := pgtest.New(t)
+	opensTwice(t, address)
+	pgtest.Exec(t, address, "CREATE SCHEMA ours")
+	shadowed := with(t, address, "search_path=ours,public")
+	l, err := ledger.Open(ctx, shadowed, ledger.Options{ReadOnly: true})
+	if err != nil || l.ID() == "" {
+		t.Fatalf("the ledger was not found: %v", err)
+	}
+	if err := l.Close(); err != nil {
+		t.Error(err)
+	}
+	pgtest.Exec(t, address, "CREATE TABLE ours.events (id INT)") // which every statement would take for the ledger's
+	refused(t, shadowed, extensions.KindInternal, "search_path")
+}
+
 func TestTheServerHasToProveWhoItIs(t *testing.T) {
 	t.Parallel()
 	address := pgtest.New(t)
