@@ -122,6 +122,14 @@ func (b *bank) budget(name string, limit int64, hard bool) {
 	}
 }
 
+// limit is a hard budget of a workspace, or of the whole org.
+func (b *bank) limit(account string, limit int64) {
+	b.t.Helper()
+	if _, err := b.l.PutBudget(b.t.Context(), ledger.Budget{Account: account, Name: "cap", Currency: "USD", Limit: limit, Hard: true}); err != nil {
+		b.t.Fatal(err)
+	}
+}
+
 func (b *bank) balance(kind string) ledger.Balance {
 	b.t.Helper()
 	all, err := b.l.Balances(b.t.Context(), "acme")

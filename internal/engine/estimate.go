@@ -150,31 +150,44 @@ func amount(a *meter.Amount) string {
 	return a.String()
 }
 
+// notPricedSomewhere stands for whatever keeps the price of a place from being
+// known: which place it is, and why, changes no number.
+const notPricedSomewhere = "what it costs at a place where it may run: sandboxer_quote tells where, and why"
+
 // rangeOver fills the range over what may be chosen. Amounts in several
 // currencies have no range, and an unknown price leaves its upper end open.
 func (e *Engine) rangeOver(est *Estimate, p *prepared) {
 	var hourly, total bounds
+	mixed := false
 	for _, c := range p.decision.Order {
 		q := p.quotes[c.ID()]
 		if est.Currency == "" {
 			est.Currency = string(q.Currency)
 		}
-		if q.Currency != "" && est.Currency != string(q.Currency) {
-			est.Unknowns = append(est.Unknowns, "a range: candidates are priced in several currencies")
-			est.Currency = ""
-			return
-		}
+		mixed = mixed || q.Currency != "" && est.Currency != string(q.Currency)
 		hourly.add(q.Hourly, q.Hourly)
 		total.add(q.Low, q.Max)
 		for _, u := range q.Unknowns {
 			est.Unknowns = append(est.Unknowns, c.ID()+": "+u)
 		}
+		if q.Basis == meter.BasisUnknown || q.Confidence == meter.ConfidenceUnknown {
+			est.Unpriced = append(est.Unpriced, notPricedSomewhere)
+		} else {
+			est.Unpriced = append(est.Unpriced, q.Unknowns...)
+		}
 		est.Assumptions = append(est.Assumptions, q.Assumptions...)
 	}
-	est.HourlyLow, est.HourlyHigh = hourly.low(), hourly.high()
-	est.TotalLow, est.TotalHigh, est.Maximum = total.low(), total.high(), total.high()
-	slices.Sort(est.Assumptions)
-	est.Assumptions = slices.Compact(est.Assumptions)
+	if mixed {
+		const several = "a range: candidates are priced in several currencies"
+		est.Currency, est.Unknowns, est.Unpriced = "", append(est.Unknowns, several), append(est.Unpriced, several)
+	} else {
+		est.HourlyLow, est.HourlyHigh = hourly.low(), hourly.high()
+		est.TotalLow, est.TotalHigh, est.Maximum = total.low(), total.high(), total.high()
+	}
+	for _, list := range []*[]string{&est.Unpriced, &est.Assumptions} {
+		slices.Sort(*list)
+		*list = slices.Compact(*list)
+	}
 }
 
 // bounds is the range of amounts of which some may be unknown.

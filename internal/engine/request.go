@@ -146,7 +146,8 @@ type Estimate struct {
 	Maximum       string              `json:"maximum"`    // worst case at the TTL
 	TTL           string              `json:"ttl"`
 	Candidates    []EstimateCandidate `json:"candidates"`
-	Unknowns      []string            `json:"unknowns,omitempty"`
+	Unknowns      []string            `json:"unknowns,omitempty"` // with the place of each, first choice first
+	Unpriced      []string            `json:"unpriced,omitempty"` // the same without places, sorted: it changes with the numbers alone
 	Assumptions   []string            `json:"assumptions,omitempty"`
 }
 

@@ -10,8 +10,8 @@ import (
 // Together keeps what the sandboxes of one plan are going to set aside, new
 // ones and those whose end is to be later, so that several which are affordable
 // one by one, and not all of them, are refused before the first is made. The
-// zero value is a plan of none; it may be used from several goroutines. What
-// belongs to another account is not held against this one's funds.
+// zero value is a plan of none; it may be used from several goroutines. Each
+// counts where it is paid: with others of its org, and of its workspace.
 type Together struct {
 	mu  sync.Mutex
 	all []intended
@@ -36,13 +36,10 @@ func (t *Together) against(one intended, balances []ledger.Balance, budgets []le
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	others := slices.DeleteFunc(slices.Clone(t.all), func(o intended) bool { return o.id != "" && o.id == one.id })
-	free, beside := slices.Clone(one.free), make([]ledger.Reserve, 0, len(others))
+	free, beside := slices.Clone(one.free), make([]ledger.Beside, 0, len(others))
 	for _, o := range others {
 		one.pacedBy(o)
-		if o.account != one.account {
-			continue
-		}
-		beside = append(beside, o.reserve)
+		beside = append(beside, ledger.Beside{Account: o.account, Reserve: o.reserve})
 		for _, x := range o.free {
 			if !slices.ContainsFunc(free, func(y ledger.Transfer) bool { return y.ID == x.ID }) {
 				free = append(free, x)

@@ -48,6 +48,58 @@ func TestLaterEndsOfOnePlanCountTogether(t *testing.T) {
 	})
 }
 
+// What one plan makes later in one workspace and new in another comes out of one
+// wallet and the budgets of the org, and not out of each other's budgets.
+func TestAPlanCountsTheWorkspacesOfAnOrgTogether(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		account string // of the new one
+		limit   func(b *bank)
+		says    []string // nil: it is affordable
+	}{
+		"a wallet":           {"acme/api", func(b *bank) { b.grant(5 * dollar) }, []string{"needs 3.00", "(limit: wallet of acme) beside 3.99", "for others of this plan"}},
+		"an org's budget":    {"acme/api", func(b *bank) { b.limit("acme", 5*dollar) }, []string{"(limit: budget cap of acme) beside 3.99", "for others of this plan"}},
+		"the one's budget":   {"acme/web", func(b *bank) { b.limit("acme/web", 5*dollar) }, []string{"(limit: budget cap of acme/web) beside 3.99"}},
+		"another's budget":   {"acme/api", func(b *bank) { b.limit("acme/web", 5*dollar) }, nil},
+		"its own budget":     {"acme/api", func(b *bank) { b.limit("acme/api", 3*dollar) }, nil},
+		"another org's":      {"rich/api", func(b *bank) { b.grant(5 * dollar) }, nil},
+		"too small its own":  {"acme/api", func(b *bank) { b.limit("acme/api", 2*dollar) }, []string{"2.00 available (limit: budget cap of acme/api)"}},
+		"room for all of it": {"acme/api", func(b *bank) { b.grant(7 * dollar) }, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			onBoth(t, nil, func(t *testing.T, b *bank) {
+				c.limit(b)
+				s := b.make(b.Engine, engine.Request{Name: "one", TTL: "1h"})
+				e, err := engine.New(engine.Options{Extensions: all(), StateDir: b.o.Dir, Ledger: b.o.Ledger, Catalog: []string{b.o.Catalog}, Account: c.account})
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer e.Close()
+				var plan engine.Together
+				req := engine.Request{Profile: "profile.mine", Name: "one", TTL: "1h"}
+				later := req
+				later.TTL, later.Together = "4h", &plan
+				if _, err := e.PlanUpdate(t.Context(), s.Receipt, req, later); err != nil {
+					t.Fatal(told(err))
+				}
+				_, err = e.Plan(t.Context(), engine.Request{Profile: "profile.mine", Name: "two", TTL: "3h", Together: &plan})
+				for _, want := range c.says {
+					if !extensions.IsKind(err, extensions.KindExhausted) || !strings.Contains(told(err), want) {
+						t.Errorf("told %q, want %q", told(err), want)
+					}
+				}
+				if c.says == nil && err != nil {
+					t.Error(told(err))
+				}
+				if err := b.ended(s); err != nil {
+					t.Error(err)
+				}
+			})
+		})
+	}
+}
+
 // Ceilings are told of by the plan whose sandboxes would reach them together.
 func TestCeilingsCountThePlan(t *testing.T) {
 	t.Parallel()

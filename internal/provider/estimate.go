@@ -87,7 +87,7 @@ func newEstimate(e engine.Estimate) estimateModel {
 	return estimateModel{
 		Currency: optional(e.Currency), HourlyLow: optional(e.HourlyLow), HourlyHigh: optional(e.HourlyHigh),
 		TotalLow: optional(e.TotalLow), TotalHigh: optional(e.TotalHigh), Maximum: optional(e.Maximum),
-		Unknowns: notNil(e.Unknowns), Summary: optional(costOf(e)),
+		Unknowns: notNil(e.Unpriced), Summary: optional(costOf(e)),
 	}
 }
 

@@ -107,7 +107,7 @@ func (m *quoteModel) take(p engine.Quoted) {
 	m.ProfileVersion = optional(p.Version)
 	m.estimateModel, m.Candidates = newEstimate(p.Estimate), newQuoteCandidates(p.Estimate.Candidates)
 	m.Summary, m.CatalogDigest = optional(summaryOf(p.Estimate)), optional(p.Estimate.CatalogDigest)
-	m.Assumptions = notNil(p.Estimate.Assumptions)
+	m.Unknowns, m.Assumptions = notNil(p.Estimate.Unknowns), notNil(p.Estimate.Assumptions)
 	route := newQuoteRoute(p.Route)
 	m.Route, m.Funds, m.Past = &route, newFunds(p.Funds), types.Int64Value(p.Past)
 	for _, c := range p.Estimate.Candidates {

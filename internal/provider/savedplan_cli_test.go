@@ -3,6 +3,7 @@ package provider
 import (
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -87,6 +88,50 @@ output "cost" { value = sandboxer_sandbox.vendor.estimate }
 	c.must("plan", "-destroy", "-out=p", "-no-color", "-input=false")
 	b.touched(4)
 	c.must("apply", "-no-color", "-input=false", "p")
+	c.nothingLeft()
+}
+
+// Places without a price come, go and change their order without changing what
+// is known: that there is no price for all of them.
+func TestASavedPlanIsAppliedAfterAnEditOfPlacesWithoutAPrice(t *testing.T) {
+	t.Parallel()
+	requireTerraform(t)
+	requireLocal(t)
+	b := newBed(t)
+	c := newCLI(t, b)
+	b.profile("profile.anywhere", "extends: profile.base\nisolation: { level: process }\n")
+	place := func(name string, priority int) {
+		b.write("catalog/extensions/ext."+name+".yaml", fmt.Sprintf("id: ext.%s\nhandler: local\npriority: %d\n", name, priority))
+	}
+	place("one", 10)
+	for i, step := range []struct {
+		name string
+		edit func()
+	}{
+		{"another place", func() { place("another", 0) }},
+		{"priorities swapped", func() { place("one", 0); place("another", 10) }},
+		{"one with half a price", func() {
+			b.write("catalog/prices/prices.two.yaml", "id: prices.two\nversion: \"1\"\nextension: ext.two\ncurrency: USD\nas_of: \"2026-11-01\"\nsource: test\nconfidence: estimated\nbilling: wall-clock\nidle: metered\ncomponents:\n  - { component: sandbox, unit: sandbox-hour, confidence: unknown }\n")
+			place("two", 5)
+		}},
+		{"a place less", func() {
+			if err := os.Remove(filepath.Join(b.catalog, "extensions", "ext.two.yaml")); err != nil {
+				t.Fatal(err)
+			}
+		}},
+	} {
+		c.write(fmt.Sprintf("resource \"sandboxer_sandbox\" \"a\" {\n  profile  = \"profile.anywhere\"\n  triggers = { edit = \"%d\" }\n}\n", i))
+		c.must("plan", "-out=p", "-no-color", "-input=false")
+		step.edit()
+		if out := c.must("apply", "-no-color", "-input=false", "p"); !says(out, "1 added") {
+			t.Errorf("%s: %s", step.name, out)
+		}
+		if e, _ := c.stateOf("sandboxer_sandbox.a", "estimate").(map[string]any); fmt.Sprint(e["unknowns"]) == "[]" || e["maximum"] != nil {
+			t.Errorf("%s: %v", step.name, e)
+		}
+		c.planIsEmpty()
+	}
+	c.destroy()
 	c.nothingLeft()
 }
 

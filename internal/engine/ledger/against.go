@@ -6,14 +6,21 @@ import (
 	"slices"
 )
 
+// Beside is what another one is about to reserve, and for which account.
+type Beside struct {
+	Account string
+	Reserve
+}
+
 // Against is what reserving would answer for an account, given the balances
 // and budgets of its org; free are reservations that will be released before,
-// beside what others of the account are about to reserve. It is for those who
-// only look: what is decided is decided by the transaction. soft are the soft
+// beside what others are about to reserve: those of the same org count against
+// its wallet and its budgets, and against a workspace's budgets those of the
+// workspace. It is for those who only look: what is decided is decided by the transaction. soft are the soft
 // budgets that would be passed.
-func (r Reserve) Against(account string, balances []Balance, budgets []Budget, free []Transfer, beside []Reserve) (soft []Budget, err error) {
+func (r Reserve) Against(account string, balances []Balance, budgets []Budget, free []Transfer, beside []Beside) (soft []Budget, err error) {
 	org := StreamOf(account)
-	beside = slices.DeleteFunc(slices.Clone(beside), func(o Reserve) bool { return o.Currency != r.Currency })
+	beside = slices.DeleteFunc(slices.Clone(beside), func(o Beside) bool { return o.Currency != r.Currency || StreamOf(o.Account) != org })
 	wallet := Balance{ID: accountID(org, AccountWallet, r.Currency), Org: org}
 	for _, b := range balances {
 		if b.ID == wallet.ID {
@@ -25,8 +32,9 @@ func (r Reserve) Against(account string, balances []Balance, budgets []Budget, f
 			wallet.DebitsPending -= x.Amount
 		}
 	}
-	all, paid := besides(beside, wallet)
+	paid := paidBy(wallet, beside)
 	wallet.DebitsPending += min(paid, math.MaxInt64-wallet.DebitsPending-wallet.DebitsPosted)
+	besides := map[string]int64{wallet.title(): paid}
 	var mine []Budget
 	for _, b := range budgets {
 		if b.Account != account && b.Account != org {
@@ -38,7 +46,9 @@ func (r Reserve) Against(account string, balances []Balance, budgets []Budget, f
 			}
 		}
 		if b.Currency == r.Currency {
-			b.Reserved += min(all, math.MaxInt64-b.Reserved-b.Spent)
+			others := b.counts(beside)
+			b.Reserved += min(others, math.MaxInt64-b.Reserved-b.Spent)
+			besides[b.title()] = others
 		}
 		mine = append(mine, b)
 	}
@@ -60,24 +70,31 @@ func (r Reserve) Against(account string, balances []Balance, budgets []Budget, f
 	err = r.refusal(parts, wallet, mine)
 	var short *Insufficient
 	if errors.As(err, &short) {
-		if short.Beside = all; short.Limit == wallet.title() {
-			short.Beside = paid
-		}
+		short.Beside = besides[short.Limit]
 	}
 	return soft, err
 }
 
-// besides adds up what others set aside in all, and what the wallet pays of
-// it. What does not fit is the largest number, which no limit has room for.
-func besides(others []Reserve, wallet Balance) (all, paid int64) {
+// counts adds up what others set aside of the budget. What does not fit is the
+// largest number, which no limit has room for.
+func (b Budget) counts(others []Beside) (sum int64) {
 	for _, o := range others {
-		all += min(o.Amount, math.MaxInt64-all)
+		if b.Account == o.Account || b.Account == StreamOf(o.Account) {
+			sum += min(o.Amount, math.MaxInt64-sum)
+		}
+	}
+	return sum
+}
+
+// paidBy adds up what others set aside of the wallet, as counts does.
+func paidBy(wallet Balance, others []Beside) (sum int64) {
+	for _, o := range others {
 		parts, _ := o.portions(o.payer("", nil, wallet), nil, wallet)
 		for _, p := range parts {
 			if p.payer == AccountWallet {
-				paid += min(p.missing(), math.MaxInt64-paid)
+				sum += min(p.missing(), math.MaxInt64-sum)
 			}
 		}
 	}
-	return all, paid
+	return sum
 }
