@@ -49,9 +49,9 @@ type packer struct {
 	tw      *tar.Writer
 	opts    Options
 	m       Manifest
-	count   int
+	count   int64
 	bytes   int64
-	looked  int              // objects looked at, kept or not
+	looked  int64            // objects looked at, kept or not
 	pending []dirEntry       // folders that are written only if something in them is
 	first   map[fileID]Entry // files that have further names
 }
@@ -140,7 +140,7 @@ func (p *packer) list(dir *os.Root) ([]string, error) {
 	for {
 		chunk, err := f.Readdirnames(1024)
 		names = append(names, chunk...)
-		if p.looked += len(chunk); p.looked > limit {
+		if p.looked += int64(len(chunk)); p.looked > limit {
 			return nil, tooMuch("more than %d objects, counting ignored ones", limit)
 		}
 		if err == io.EOF {
