@@ -260,5 +260,5 @@ func (f UsageFilter) chargeUsage(u *usageStatement, byComponent bool) {
 	for i := 4; i < usageValues; i++ {
 		columns = append(columns, fmt.Sprintf("v%d", i))
 	}
-	u.arms[0] = "SELECT " + strings.Join(columns, ", ") + " FROM (" + u.arms[0] + fmt.Sprintf(" LIMIT %d) x", math.MaxInt64)
+	u.arms[0] = "SELECT " + strings.Join(columns, ", ") + " FROM (" + u.arms[0] + fmt.Sprintf(" LIMIT %d) x", int64(math.MaxInt64))
 }

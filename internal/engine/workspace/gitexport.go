@@ -70,7 +70,7 @@ func (c *clone) list(ctx context.Context, opts Options) ([]object, error) {
 			if err != nil {
 				return err
 			}
-			if all = append(all, o); len(all) > limit {
+			if all = append(all, o); int64(len(all)) > limit {
 				return extensions.Errorf(extensions.KindInvalid, "the repository %s holds more than %d files and folders", c.loc.origin(), limit).
 					WithRemedy("Use a smaller repository, or clone it inside the sandbox.")
 			}

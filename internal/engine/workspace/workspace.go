@@ -43,7 +43,7 @@ type Options struct {
 	// made with mode 0700 if missing.
 	SpoolDir   string
 	MaxBytes   int64 // 0 = tarstream.DefaultMaxBytes (2 GiB)
-	MaxEntries int   // 0 = tarstream.DefaultMaxEntries (200 000)
+	MaxEntries int64 // 0 = tarstream.DefaultMaxEntries (200 000)
 	// FullHistory keeps .git of a git source, with all branches and tags.
 	FullHistory bool
 }

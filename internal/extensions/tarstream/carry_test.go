@@ -101,6 +101,34 @@ func TestPathsBeyondOneCallOfTheKernelAreCarried(t *testing.T) {
 	}
 }
 
+// A stream that nobody could restore would be a damaged snapshot.
+func TestWhatIsPackedIsNeverTooDeepToBeRestored(t *testing.T) {
+	t.Parallel()
+	opts := Options{MaxDepth: 4}
+	src := makeTree(t, "a/b/c/f=1", "a/b/c/empty/", "a/b/c/l->f")
+	dst, _, _ := carry(t, src, opts)
+	if d := cmp.Diff(listing(t, src), listing(t, dst)); d != "" {
+		t.Error(d)
+	}
+	for _, beyond := range []string{"a/b/c/d/f=1", "a/b/c/d/empty/", "a/b/c/d/l->f"} {
+		src := makeTree(t, beyond)
+		if _, err := Scan(t.Context(), src, opts); !extensions.IsKind(err, extensions.KindInvalid) {
+			t.Errorf("%s: packed: %v", beyond, err)
+		}
+		partial := opts
+		partial.Partial = true
+		var b bytes.Buffer
+		m, err := Pack(t.Context(), &b, src, partial)
+		must(t, err)
+		if len(m.Left) != 1 {
+			t.Errorf("%s: left out: %v", beyond, m.Left)
+		}
+		if _, err := Unpack(t.Context(), &b, makeTree(t), ".", opts); err != nil {
+			t.Errorf("%s: %v", beyond, err)
+		}
+	}
+}
+
 // sparse makes a file of the size that holds text here and there.
 func sparse(t testing.TB, root *os.Root, name string, size int64, at ...int64) {
 	t.Helper()

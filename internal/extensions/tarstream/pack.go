@@ -49,9 +49,9 @@ type packer struct {
 	tw      *tar.Writer
 	opts    Options
 	m       Manifest
-	count   int
+	count   int64
 	bytes   int64
-	looked  int              // objects looked at, kept or not
+	looked  int64            // objects looked at, kept or not
 	pending []dirEntry       // folders that are written only if something in them is
 	first   map[fileID]Entry // files that have further names
 }
@@ -88,7 +88,7 @@ func (p *packer) start(root *os.Root, name string) error {
 	case err != nil:
 		return p.fault(name, err)
 	case name == ".":
-		return p.folder(root, "", 0)
+		return p.folder(root, "")
 	}
 	parent, err := root.OpenRoot(path.Dir(name) + "/.")
 	if err != nil {
@@ -97,21 +97,18 @@ func (p *packer) start(root *os.Root, name string) error {
 	defer parent.Close()
 	base := path.Base(name)
 	if !seen.IsDir() {
-		return p.object(parent, base, base, 0)
+		return p.object(parent, base, base)
 	}
 	dir, done, err := p.openDir(parent, base)
 	if err != nil {
 		return p.fault(name, err)
 	}
 	defer done()
-	return p.folder(dir, "", 0)
+	return p.folder(dir, "")
 }
 
 // folder packs what dir holds; at is dir's own path in the stream.
-func (p *packer) folder(dir *os.Root, at string, depth int) error {
-	if depth > p.opts.MaxDepth {
-		return p.fault(at, tooMuch("it lies deeper than %d folders", p.opts.MaxDepth))
-	}
+func (p *packer) folder(dir *os.Root, at string) error {
 	names, err := p.list(dir)
 	if err != nil {
 		return p.fault(cmp.Or(at, "."), err)
@@ -120,7 +117,7 @@ func (p *packer) folder(dir *os.Root, at string, depth int) error {
 		if err := p.ctx.Err(); err != nil {
 			return err
 		}
-		if err := p.object(dir, name, path.Join(at, name), depth); err != nil {
+		if err := p.object(dir, name, path.Join(at, name)); err != nil {
 			return err
 		}
 	}
@@ -140,7 +137,7 @@ func (p *packer) list(dir *os.Root) ([]string, error) {
 	for {
 		chunk, err := f.Readdirnames(1024)
 		names = append(names, chunk...)
-		if p.looked += len(chunk); p.looked > limit {
+		if p.looked += int64(len(chunk)); p.looked > limit {
 			return nil, tooMuch("more than %d objects, counting ignored ones", limit)
 		}
 		if err == io.EOF {
@@ -153,7 +150,7 @@ func (p *packer) list(dir *os.Root) ([]string, error) {
 	}
 }
 
-func (p *packer) object(parent *os.Root, name, at string, depth int) error {
+func (p *packer) object(parent *os.Root, name, at string) error {
 	seen, err := parent.Lstat(name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil // removed since it was listed
@@ -165,14 +162,14 @@ func (p *packer) object(parent *os.Root, name, at string, depth int) error {
 	if skip && (!seen.IsDir() || p.opts.Descend == nil || !p.opts.Descend(at)) {
 		return nil
 	}
-	if _, err := checkName(at, p.opts.MaxDepth+1); err != nil {
+	if _, err := checkName(at, p.opts.MaxDepth); err != nil {
 		return p.fault(at, err)
 	}
 	switch seen.Mode().Type() {
 	case 0:
 		return p.file(parent, name, at, seen)
 	case fs.ModeDir:
-		return p.dir(parent, name, at, seen, depth, skip)
+		return p.dir(parent, name, at, seen, skip)
 	case fs.ModeSymlink:
 		return p.symlink(parent, name, at, seen)
 	}
@@ -180,7 +177,7 @@ func (p *packer) object(parent *os.Root, name, at string, depth int) error {
 	return nil
 }
 
-func (p *packer) dir(parent *os.Root, name, at string, seen os.FileInfo, depth int, onlyIfFilled bool) error {
+func (p *packer) dir(parent *os.Root, name, at string, seen os.FileInfo, onlyIfFilled bool) error {
 	dir, done, err := p.openDir(parent, name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -196,7 +193,7 @@ func (p *packer) dir(parent *os.Root, name, at string, seen os.FileInfo, depth i
 	} else if err := p.header(e, seen.ModTime()); err != nil {
 		return err
 	}
-	err = p.folder(dir, at, depth+1)
+	err = p.folder(dir, at)
 	p.pending = p.pending[:min(before, len(p.pending))]
 	return err
 }

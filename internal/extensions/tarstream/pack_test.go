@@ -158,12 +158,12 @@ func TestPackPathTakesFoldersFilesAndLinks(t *testing.T) {
 func TestPackLimitsHold(t *testing.T) {
 	t.Parallel()
 	root := makeTree(t, "a/b/c=12345", "d=12345", "e=")
-	for name, o := range map[string]Options{"bytes": {MaxBytes: 9}, "entries": {MaxEntries: 4}, "depth": {MaxDepth: 1}} {
+	for name, o := range map[string]Options{"bytes": {MaxBytes: 9}, "entries": {MaxEntries: 4}, "depth": {MaxDepth: 2}} {
 		if _, err := Scan(t.Context(), root, o); !extensions.IsKind(err, extensions.KindInvalid) {
 			t.Errorf("%s: got %v", name, err)
 		}
 	}
-	if _, err := Scan(t.Context(), root, Options{MaxBytes: 10, MaxEntries: 5, MaxDepth: 2}); err != nil {
+	if _, err := Scan(t.Context(), root, Options{MaxBytes: 10, MaxEntries: 5, MaxDepth: 3}); err != nil {
 		t.Errorf("at the limits: %v", err)
 	}
 }

@@ -186,7 +186,7 @@ func (p *packer) tarHeader(d dirEntry) *tar.Header {
 }
 
 func (p *packer) skip(at, reason string) {
-	if len(p.m.Skipped) < p.opts.MaxEntries {
+	if int64(len(p.m.Skipped)) < p.opts.MaxEntries {
 		p.m.Skipped = append(p.m.Skipped, Skipped{Path: extensions.Clean(at, 200), Reason: reason})
 	}
 }

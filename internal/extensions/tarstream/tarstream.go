@@ -56,7 +56,7 @@ type Options struct {
 	Descend func(path string) bool
 
 	MaxBytes   int64 // what the files hold, holes not counted; 0 = DefaultMaxBytes
-	MaxEntries int   // 0 = DefaultMaxEntries
+	MaxEntries int64 // 0 = DefaultMaxEntries
 	MaxDepth   int   // 0 = DefaultMaxDepth
 
 	// HardLinks makes Pack write further names of one file as links to its

@@ -85,7 +85,7 @@ type unpacker struct {
 	files map[string]Entry                      // those that links may name
 	dirs  []dirEntry                            // folders whose owner and mode are set at the end
 	m     Manifest
-	count int
+	count int64
 	bytes int64
 }
 
@@ -94,7 +94,7 @@ func newUnpacker(ctx context.Context, opts Options, t *tree) *unpacker {
 }
 
 func (u *unpacker) run(r io.Reader) error {
-	limit := u.opts.MaxBytes + int64(u.opts.MaxEntries)*headerBytes + 1<<20
+	limit := u.opts.MaxBytes + u.opts.MaxEntries*headerBytes + 1<<20
 	raw := &io.LimitedReader{R: ctxReader{u.ctx, r}, N: limit}
 	u.in = NewReader(raw)
 	err := u.entries()

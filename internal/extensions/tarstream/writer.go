@@ -83,7 +83,7 @@ func (w *Writer) Folder(at string, mode fs.FileMode, dir *os.Root) error {
 	if err := w.Dir(at, mode); err != nil {
 		return err
 	}
-	if err := w.p.folder(dir, at, 1); err != nil {
+	if err := w.p.folder(dir, at); err != nil {
 		return err
 	}
 	if n := len(w.p.m.Entries); n > 0 {
