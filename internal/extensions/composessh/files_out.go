@@ -26,7 +26,14 @@ type taking struct {
 	// broken: the fault is in the archive or in writing it on, whatever became
 	// of the script.
 	broken bool
-	seen   map[string]byte // type of each path
+	seen   map[string]member
+}
+
+// member is an entry that was passed on; kind 0 stands for a folder that is only
+// implied. target is a link's.
+type member struct {
+	kind   byte
+	target string
 }
 
 // maxTaken bounds one download, by the memory that its names take.
@@ -34,7 +41,14 @@ const maxTaken = 4_000_000
 
 func newTaking(ctx context.Context, w io.Writer) *taking {
 	to := &writing{w: w}
-	return &taking{ctx: ctx, to: to, out: tarstream.NewRelay(to), seen: map[string]byte{}}
+	return &taking{ctx: ctx, to: to, out: tarstream.NewRelay(to), seen: map[string]member{}}
+}
+
+func memberOf(h *tar.Header) member {
+	if h.Typeflag == tar.TypeSymlink {
+		return member{h.Typeflag, h.Linkname}
+	}
+	return member{kind: h.Typeflag}
 }
 
 func (t *taking) close() error { return t.out.Close() }
@@ -120,18 +134,18 @@ func (t *taking) entry(h *tar.Header, from *tarstream.Reader, strip string) erro
 		out.Linkname, out.Mode = h.Linkname, 0o777
 	case tar.TypeLink:
 		first, _ := entryPath(strings.TrimPrefix(h.Linkname, strip))
-		switch t.seen[first] {
+		switch its := t.seen[first]; its.kind {
 		case tar.TypeReg:
+			out.Linkname = first
 		case tar.TypeSymlink:
-			return t.refuse("holds one more name of a link, " + tarstream.Quote(name))
+			out.Typeflag, out.Linkname, out.Mode = its.kind, its.target, 0o777
 		default: // of a pipe or a socket, which was left out
 			return nil
 		}
-		out.Linkname = first
 	default: // sockets, devices, pipes
 		return nil
 	}
-	t.seen[at] = h.Typeflag
+	t.seen[at] = memberOf(&out)
 	err := t.out.Put(out, from)
 	if err != nil && t.to.err != nil {
 		return t.unwritten(err)
