@@ -147,7 +147,14 @@ func (b *Backend) download(ctx context.Context, h extensions.Handle, name string
 		return err
 	}
 	t := newTaking(ctx, w)
-	if err := b.take(ctx, call, t); err != nil {
+	call.vars["holes"] = "kept"
+	err = b.take(ctx, call, t)
+	if t.holed {
+		t.again()
+		call.vars["holes"] = "filled"
+		err = b.take(ctx, call, t)
+	}
+	if err != nil {
 		return err
 	}
 	if err := t.close(); err != nil {

@@ -26,7 +26,10 @@ type taking struct {
 	// broken: the fault is in the archive or in writing it on, whatever became
 	// of the script.
 	broken bool
-	seen   map[string]member
+	// holed: the archive ended at an entry whose header is too long to be read,
+	// which is what a map of very many holes makes it.
+	holed bool
+	seen  map[string]member
 }
 
 // member is an entry that was passed on; kind 0 stands for a folder that is only
@@ -49,6 +52,12 @@ func memberOf(h *tar.Header) member {
 		return member{h.Typeflag, h.Linkname}
 	}
 	return member{kind: h.Typeflag}
+}
+
+// again prepares for one more archive of the same. What came whole is passed over
+// in it.
+func (t *taking) again() {
+	t.entries, t.lacks, t.ended, t.broken, t.holed = 0, nil, false, false, false
 }
 
 func (t *taking) close() error { return t.out.Close() }
@@ -179,6 +188,7 @@ func (t *taking) unread(err error) error {
 	if t.ctx.Err() != nil {
 		return t.ctx.Err()
 	}
+	t.holed = errors.Is(err, tar.ErrFieldTooLong)
 	return t.refuse("cannot be read: " + extensions.Clean(err.Error(), 200))
 }
 
