@@ -178,8 +178,18 @@ func fitTarget(to string) bool {
 	return to != "" && len(to) <= tarstream.MaxPathBytes && !strings.ContainsRune(to, 0)
 }
 
-// entryPath is the clean relative path of an entry's name, or why it is none.
+// entryPath is the clean relative path of an entry's name, or why it is none that
+// travels.
 func entryPath(name string) (at, why string) {
+	if at, why = cleanPath(name); why == "" {
+		why = tooFar(at)
+	}
+	return at, why
+}
+
+// cleanPath is the clean relative path of an entry's name, "." for the folder
+// itself, or why no file can have it.
+func cleanPath(name string) (at, why string) {
 	switch {
 	case name == "":
 		return "", "has no name"
@@ -192,21 +202,28 @@ func entryPath(name string) (at, why string) {
 	for len(parts) > 0 && parts[0] == "." {
 		parts = parts[1:]
 	}
-	if len(parts) > tarstream.DefaultMaxDepth {
-		return "", "lies too deep"
-	}
 	for _, part := range parts {
-		switch {
-		case part == "" || part == "." || part == "..":
+		if part == "" || part == "." || part == ".." {
 			return "", "has a name that is no clean relative path"
-		case len(part) > tarstream.MaxNameBytes:
-			return "", "has a component longer than 255 bytes in its name"
 		}
 	}
 	if len(parts) == 0 {
 		return ".", ""
 	}
 	return strings.Join(parts, "/"), ""
+}
+
+// tooFar says why a clean path cannot travel.
+func tooFar(at string) string {
+	if strings.Count(at, "/") >= tarstream.DefaultMaxDepth {
+		return "lies too deep"
+	}
+	for part := range strings.SplitSeq(at, "/") {
+		if len(part) > tarstream.MaxNameBytes {
+			return "has a component longer than 255 bytes in its name"
+		}
+	}
+	return ""
 }
 
 // maxAround is what an archiver may put around a name, "./" and an end.

@@ -8,7 +8,12 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
+
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/tarstream"
 )
 
 // passedOn is what a download makes of an archive that a container sent.
@@ -63,5 +68,32 @@ func TestOneMoreNameOfALinkIsALinkToTheSame(t *testing.T) {
 				t.Errorf("%s: %s is of type %c to %q", way, h.Name, h.Typeflag, h.Linkname)
 			}
 		}
+	}
+}
+
+// What lies deeper than a path may be long here, and one more name of it, are
+// named; the rest is passed on.
+func TestWhatLiesTooDeepIsNamedAndTheRestComes(t *testing.T) {
+	t.Parallel()
+	edge := strings.Repeat("d/", tarstream.DefaultMaxDepth)
+	long := strings.Repeat("n", tarstream.MaxNameBytes+1)
+	var archive, out bytes.Buffer
+	w := tar.NewWriter(&archive)
+	for _, h := range []tar.Header{
+		{Typeflag: tar.TypeDir, Name: edge, Mode: 0o755}, {Typeflag: tar.TypeDir, Name: edge + "e/"},
+		{Typeflag: tar.TypeReg, Name: edge + "e/f"}, {Typeflag: tar.TypeReg, Name: edge + "g/h"}, {Typeflag: tar.TypeReg, Name: long},
+		{Typeflag: tar.TypeLink, Name: "second", Linkname: edge + "e/f"}, {Typeflag: tar.TypeReg, Name: "z"},
+	} {
+		must(t, w.WriteHeader(&h))
+	}
+	must(t, w.Close())
+	taking := newTaking(t.Context(), &out)
+	got := passedOn(t, taking, &out, archive.Bytes())
+	if len(got) != 2 || got[0].Name != edge || got[1].Name != "z" {
+		t.Errorf("%d entries came", len(got))
+	}
+	var lacks *extensions.Incomplete
+	if err := taking.incomplete(); !errors.As(err, &lacks) || lacks.More || !slices.Equal(lacks.Paths, []string{edge + "e", edge + "g", long, "second"}) {
+		t.Errorf("it says %.300v", err)
 	}
 }
