@@ -147,13 +147,20 @@ func (b *Backend) download(ctx context.Context, h extensions.Handle, name string
 		return err
 	}
 	t := newTaking(ctx, w)
-	if err := b.take(ctx, call, t); err != nil {
+	call.vars["holes"] = "kept"
+	err = b.take(ctx, call, t)
+	if t.holed {
+		t.again()
+		call.vars["holes"] = "filled"
+		err = b.take(ctx, call, t)
+	}
+	if err != nil {
 		return err
 	}
 	if err := t.close(); err != nil {
 		return t.unwritten(err)
 	}
-	return t.lacks
+	return t.incomplete()
 }
 
 // take runs a script that prints archives and lets t have them.
@@ -187,8 +194,7 @@ func (b *Backend) take(ctx context.Context, call insideCall, t *taking) error {
 	case code == 0 || t.ended && harmless(heard.end.Words):
 		return nil
 	case t.ended && code <= 2: // the archivers' own codes; the archive goes on after what they could not read
-		t.lacks = extensions.Errorf(extensions.KindInvalid, "the rest arrived, but %w",
-			&extensions.Incomplete{More: true, Why: extensions.Clean(heard.end.Words, 4000)})
+		t.lacks.More, t.lacks.Why = true, extensions.Clean(heard.end.Words, 4000)
 		return nil
 	default:
 		return extensions.Errorf(extensions.KindUnavailable, "the archiver in the service %s ended with code %d: %s", t.service, code, extensions.Clean(heard.end.Words, 400)).

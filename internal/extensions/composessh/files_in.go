@@ -28,7 +28,7 @@ func formOf(s said) form {
 // first one that is refused ends it, with what came before whole: KindInvalid.
 func refill(ctx context.Context, in io.Reader, out io.Writer, f form) error {
 	counted := &tally{ctx: ctx, r: in}
-	r := &refilling{ctx: ctx, form: f, counted: counted, in: tarstream.NewReader(counted), out: tarstream.NewDenseRelay(out, maxFilled), seen: map[string]byte{}}
+	r := &refilling{ctx: ctx, form: f, counted: counted, in: tarstream.NewReader(counted), out: tarstream.NewDenseRelay(out, maxFilled), seen: map[string]member{}}
 	err := r.run()
 	if r.inFile {
 		return err // an archive cut in a file is refused by the archiver too
@@ -45,7 +45,7 @@ type refilling struct {
 	counted *tally
 	in      *tarstream.Reader
 	out     *tarstream.Relay
-	seen    map[string]byte // type of each path, 0 for parents only implied
+	seen    map[string]member
 	inFile  bool
 }
 
@@ -140,7 +140,11 @@ func (r *refilling) check(h *tar.Header) (string, error) {
 		}
 	case tar.TypeLink:
 		to, why := entryPath(h.Linkname)
-		if why != "" || r.seen[to] != tar.TypeReg {
+		switch its := r.seen[to]; {
+		case why == "" && its.kind == tar.TypeReg:
+		case why == "" && its.kind == tar.TypeSymlink: // not every archiver makes one more name of a link
+			h.Typeflag, h.Linkname = its.kind, its.target
+		default:
 			return refuse("is a hard link to something that is no file of this archive")
 		}
 	default:
@@ -152,20 +156,20 @@ func (r *refilling) check(h *tar.Header) (string, error) {
 		}
 		return at, nil
 	}
-	if kind, ok := r.seen[at]; ok && (kind != 0 || h.Typeflag != tar.TypeDir) {
+	if its, ok := r.seen[at]; ok && (its.kind != 0 || h.Typeflag != tar.TypeDir) {
 		return refuse("comes twice")
 	}
 	for up := path.Dir(at); up != "."; up = path.Dir(up) {
-		kind, ok := r.seen[up]
-		if ok && kind != 0 && kind != tar.TypeDir {
+		its, ok := r.seen[up]
+		if ok && its.kind != 0 && its.kind != tar.TypeDir {
 			return refuse("lies below a file or a link of the archive")
 		}
 		if ok {
 			break
 		}
-		r.seen[up] = 0
+		r.seen[up] = member{}
 	}
-	r.seen[at] = h.Typeflag
+	r.seen[at] = memberOf(h)
 	return at, nil
 }
 
@@ -174,8 +178,18 @@ func fitTarget(to string) bool {
 	return to != "" && len(to) <= tarstream.MaxPathBytes && !strings.ContainsRune(to, 0)
 }
 
-// entryPath is the clean relative path of an entry's name, or why it is none.
+// entryPath is the clean relative path of an entry's name, or why it is none that
+// travels.
 func entryPath(name string) (at, why string) {
+	if at, why = cleanPath(name); why == "" {
+		why = tooFar(at)
+	}
+	return at, why
+}
+
+// cleanPath is the clean relative path of an entry's name, "." for the folder
+// itself, or why no file can have it.
+func cleanPath(name string) (at, why string) {
 	switch {
 	case name == "":
 		return "", "has no name"
@@ -188,21 +202,28 @@ func entryPath(name string) (at, why string) {
 	for len(parts) > 0 && parts[0] == "." {
 		parts = parts[1:]
 	}
-	if len(parts) > tarstream.DefaultMaxDepth {
-		return "", "lies too deep"
-	}
 	for _, part := range parts {
-		switch {
-		case part == "" || part == "." || part == "..":
+		if part == "" || part == "." || part == ".." {
 			return "", "has a name that is no clean relative path"
-		case len(part) > tarstream.MaxNameBytes:
-			return "", "has a component longer than 255 bytes in its name"
 		}
 	}
 	if len(parts) == 0 {
 		return ".", ""
 	}
 	return strings.Join(parts, "/"), ""
+}
+
+// tooFar says why a clean path cannot travel.
+func tooFar(at string) string {
+	if strings.Count(at, "/") >= tarstream.DefaultMaxDepth {
+		return "lies too deep"
+	}
+	for part := range strings.SplitSeq(at, "/") {
+		if len(part) > tarstream.MaxNameBytes {
+			return "has a component longer than 255 bytes in its name"
+		}
+	}
+	return ""
 }
 
 // maxAround is what an archiver may put around a name, "./" and an end.

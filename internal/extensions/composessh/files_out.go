@@ -21,20 +21,74 @@ type taking struct {
 	out     *tarstream.Relay
 	service string
 	entries int
-	lacks   error
-	ended   bool // an archive came to its end
+	lacks   extensions.Incomplete
+	left    map[string]bool // lacks.Paths
+	ended   bool            // an archive came to its end
 	// broken: the fault is in the archive or in writing it on, whatever became
 	// of the script.
 	broken bool
-	seen   map[string]byte // type of each path
+	// holed: the archive ended at an entry whose header is too long to be read,
+	// which is what a map of very many holes makes it.
+	holed bool
+	seen  map[string]member
 }
 
-// maxTaken bounds one download, by the memory that its names take.
-const maxTaken = 4_000_000
+// member is an entry that was passed on; kind 0 stands for a folder that is only
+// implied. target is a link's.
+type member struct {
+	kind   byte
+	target string
+}
+
+// maxTaken bounds one download, by the memory that its names take, maxNamed the
+// list of what it lacks.
+const (
+	maxTaken = 4_000_000
+	maxNamed = 1000
+)
 
 func newTaking(ctx context.Context, w io.Writer) *taking {
 	to := &writing{w: w}
-	return &taking{ctx: ctx, to: to, out: tarstream.NewRelay(to), seen: map[string]byte{}}
+	return &taking{ctx: ctx, to: to, out: tarstream.NewRelay(to), seen: map[string]member{}, left: map[string]bool{}}
+}
+
+func memberOf(h *tar.Header) member {
+	if h.Typeflag == tar.TypeSymlink {
+		return member{h.Typeflag, h.Linkname}
+	}
+	return member{kind: h.Typeflag}
+}
+
+// again prepares for one more archive of the same. What came whole is passed over
+// in it.
+func (t *taking) again() {
+	t.entries, t.ended, t.broken, t.holed = 0, false, false, false
+}
+
+// lack notes what cannot travel, and with it all below it.
+func (t *taking) lack(at, why string) {
+	if parts := strings.SplitN(at, "/", tarstream.DefaultMaxDepth+2); len(parts) > tarstream.DefaultMaxDepth+1 {
+		at = strings.Join(parts[:tarstream.DefaultMaxDepth+1], "/")
+	}
+	switch {
+	case t.left[at]:
+	case len(t.left) == maxNamed:
+		t.lacks.More = true
+	default:
+		t.left[at] = true
+		t.lacks.Paths = append(t.lacks.Paths, at)
+		if t.lacks.Why == "" {
+			t.lacks.Why = tarstream.Quote(at) + " " + why
+		}
+	}
+}
+
+// incomplete tells what the stream lacks, if anything.
+func (t *taking) incomplete() error {
+	if len(t.lacks.Paths) == 0 && !t.lacks.More {
+		return nil
+	}
+	return extensions.Errorf(extensions.KindInvalid, "the rest arrived, but %w", &t.lacks)
 }
 
 func (t *taking) close() error { return t.out.Close() }
@@ -101,9 +155,13 @@ func (t *taking) entry(h *tar.Header, from *tarstream.Reader, strip string) erro
 	if name == "" && strip != "" {
 		return nil
 	}
-	at, why := entryPath(name)
+	at, why := cleanPath(name)
 	if why != "" {
 		return t.refuse("holds an entry " + tarstream.Quote(name) + " that " + why)
+	}
+	if why = tooFar(at); why != "" {
+		t.lack(at, why)
+		return nil
 	}
 	if _, twice := t.seen[at]; at == "." || twice {
 		return nil
@@ -119,19 +177,23 @@ func (t *taking) entry(h *tar.Header, from *tarstream.Reader, strip string) erro
 		}
 		out.Linkname, out.Mode = h.Linkname, 0o777
 	case tar.TypeLink:
-		first, _ := entryPath(strings.TrimPrefix(h.Linkname, strip))
-		switch t.seen[first] {
+		first, _ := cleanPath(strings.TrimPrefix(h.Linkname, strip))
+		if why = tooFar(first); why != "" {
+			t.lack(at, "is one more name of what "+why)
+			return nil
+		}
+		switch its := t.seen[first]; its.kind {
 		case tar.TypeReg:
+			out.Linkname = first
 		case tar.TypeSymlink:
-			return t.refuse("holds one more name of a link, " + tarstream.Quote(name))
+			out.Typeflag, out.Linkname, out.Mode = its.kind, its.target, 0o777
 		default: // of a pipe or a socket, which was left out
 			return nil
 		}
-		out.Linkname = first
 	default: // sockets, devices, pipes
 		return nil
 	}
-	t.seen[at] = h.Typeflag
+	t.seen[at] = memberOf(&out)
 	err := t.out.Put(out, from)
 	if err != nil && t.to.err != nil {
 		return t.unwritten(err)
@@ -165,6 +227,7 @@ func (t *taking) unread(err error) error {
 	if t.ctx.Err() != nil {
 		return t.ctx.Err()
 	}
+	t.holed = errors.Is(err, tar.ErrFieldTooLong)
 	return t.refuse("cannot be read: " + extensions.Clean(err.Error(), 200))
 }
 

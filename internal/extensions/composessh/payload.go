@@ -117,9 +117,13 @@ func copyTree(ctx context.Context, w *tarstream.Relay, t payloadTree) error {
 		return err
 	}
 	defer func() { _ = src.Close() }()
+	var long overlong
 	for r := tarstream.NewReader(src); ; {
 		h, err := r.Next()
 		if errors.Is(err, io.EOF) {
+			if err := long.refused(); err != nil {
+				return err
+			}
 			return w.Flush()
 		}
 		if err != nil {
@@ -133,7 +137,7 @@ func copyTree(ctx context.Context, w *tarstream.Relay, t payloadTree) error {
 		if err != nil {
 			return err
 		}
-		if skip {
+		if skip || long.holds(t.name+"/", name) {
 			continue
 		}
 		out := tar.Header{Typeflag: h.Typeflag, Name: t.name + "/" + name, Mode: h.Mode & 0o777, Linkname: h.Linkname,
@@ -149,6 +153,38 @@ func copyTree(ctx context.Context, w *tarstream.Relay, t payloadTree) error {
 			return err
 		}
 	}
+}
+
+// overlong are entries whose paths the host's archiver could not make.
+type overlong struct {
+	names []string // the first maxListed of them
+	count int
+}
+
+const maxListed = 20
+
+// holds reports whether name below prefix is one of them, and notes it.
+func (o *overlong) holds(prefix, name string) bool {
+	if len(prefix)+len(name) <= tarstream.MaxPathBytes-maxAround && tooFar(name) == "" {
+		return false
+	}
+	if o.count++; o.count <= maxListed {
+		o.names = append(o.names, tarstream.Quote(name))
+	}
+	return true
+}
+
+// refused is the error that names them, if there are any.
+func (o *overlong) refused() error {
+	if o.count == 0 {
+		return nil
+	}
+	names := strings.Join(o.names, ", ")
+	if more := o.count - len(o.names); more > 0 {
+		names += fmt.Sprintf(" and %d more", more)
+	}
+	return extensions.Errorf(extensions.KindInvalid, "%d paths are longer than a host over SSH takes, %d bytes: %s", o.count, tarstream.MaxPathBytes, names).
+		WithRemedy("shorten them, or leave them out with an ignore file")
 }
 
 // skips reports whether an entry stays behind. What stands where the folder of

@@ -180,7 +180,8 @@ receive() {
 # the folder around it is closed to everybody else on the host.
 open_up() {
 	[ -d "$box/workspace" ] || mkdir "$box/workspace"
-	find "$box/workspace" '(' -type d -exec chmod a+rwx '{}' + ')' -o '(' -type f -perm -004 -exec chmod a+rw '{}' + ')' </dev/null
+	# By relative names: a whole one may be longer than a call takes.
+	(cd "$box/workspace" && find . '(' -type d -exec chmod a+rwx '{}' + ')' -o '(' -type f -perm -004 -exec chmod a+rw '{}' + ')' </dev/null)
 	[ ! -d "$box/bundle" ] || chmod a+rx "$box/bundle"
 }
 

@@ -1,5 +1,6 @@
 # Operation: a tar stream into or out of a service. Variables beside those of
-# inside.sh: way (in | out), at (the path).
+# inside.sh: way (in | out), at (the path), holes (on the way out: kept, where the
+# archiver can, or filled).
 #
 # The archiver is the container's own, run by docker exec: it sees what a command
 # sees, writes as the container's user, and whatever links it follows, it cannot
@@ -129,21 +130,21 @@ out.tar)
 				export LC_ALL
 				if [ ! -h "$1" ] && [ -d "$1" ]; then
 					cd -- "$1" || exit 45
-					set -- . "$2"
+					set -- . "$2" "$3"
 				else
 					[ -e "$1" ] || [ -h "$1" ] || exit 44
 					d=${1%/*}
 					cd -- "${d:-/}" || exit 45
-					set -- "./${1##*/}" "$2"
+					set -- "./${1##*/}" "$2" "$3"
 				fi
-				case $(tar --version 2>/dev/null) in
-				*GNU*) exec tar -S --format=posix --sparse-version=0.1 -cf - "$1" ;;
+				case $2$(tar --version 2>/dev/null) in
+				kept*GNU*) exec tar -S --format=posix --sparse-version=0.1 -cf - "$1" ;;
 				esac
-				if find "$1" -type f -size +524288k -exec sh -c "$2" sh holed {} \; 2>/dev/null | grep -q .; then
-					find "$1" ! -type d -exec sh -c "$2" sh pack {} +
+				if find "$1" -type f -size +524288k -exec sh -c "$3" sh holed {} \; 2>/dev/null | grep -q .; then
+					find "$1" ! -type d -exec sh -c "$3" sh pack {} +
 					exit 1
 				fi
-				exec tar -cf - "$1"' sh "$path" "$sift" </dev/null || code=$?
+				exec tar -cf - "$1"' sh "$path" "$holes" "$sift" </dev/null || code=$?
 			echo "exit ${code:-0}" >&2
 		} 2>&1 >&5 | tail -c 6000)
 	} 5>&1
