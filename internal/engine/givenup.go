@@ -8,14 +8,22 @@ import (
 )
 
 // GivenUp is err as the caller whose own context is ctx has to be told: once that
-// was cancelled (Ctrl-C, and not a deadline), a failure that this explains is
-// KindInterrupted, whatever the steps below made of it, and what to do about it is to
-// do it again. What has a cause of its own, such as a name that is taken, stays.
+// was cancelled (Ctrl-C), a failure that this explains is KindInterrupted, whatever
+// the steps below made of it, and what to do about it is to do it again; once its
+// deadline passed, an answer that was not waited for is KindTimeout. What has a
+// cause of its own, such as a name that is taken, stays.
 func GivenUp(ctx context.Context, err error) error {
-	if err == nil || !errors.Is(ctx.Err(), context.Canceled) {
+	if err == nil || ctx.Err() == nil {
 		return err
 	}
-	switch extensions.KindOf(err) {
+	kind := extensions.KindOf(err)
+	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		if kind == extensions.KindIndeterminate || kind == extensions.KindInternal {
+			return extensions.Errorf(extensions.KindTimeout, "it was not done in the time it was given: %w", err)
+		}
+		return err
+	}
+	switch kind {
 	case extensions.KindTimeout, extensions.KindIndeterminate, extensions.KindUnreachable, extensions.KindUnavailable, extensions.KindInternal:
 	case extensions.KindInterrupted:
 		if extensions.RemedyOf(err) != "" {

@@ -62,8 +62,8 @@ func addWarning(ctx context.Context, diags *diag.Diagnostics, what string, err e
 	diags.AddWarning(describe(ctx, what, err))
 }
 
-// describe puts err into words. ctx is the request's own, without the deadline of
-// `timeouts`: it tells whether somebody pressed Ctrl-C.
+// describe puts err into words. ctx is that of the operation: it tells whether
+// somebody pressed Ctrl-C, or the time of `timeouts` is over.
 func describe(ctx context.Context, what string, err error) (summary, detail string) {
 	err = engine.GivenUp(ctx, err)
 	e := explain(err)

@@ -57,7 +57,7 @@ func (r *sandboxResource) Read(ctx context.Context, req resource.ReadRequest, re
 		resp.State.RemoveResource(ctx)
 		return
 	default:
-		addUnread(ctx, &resp.Diagnostics, state, err)
+		addUnread(opCtx, &resp.Diagnostics, state, err)
 		return
 	}
 	r.cfg.fates.ours(sb.ID)

@@ -105,7 +105,7 @@ func (r *sandboxResource) Create(ctx context.Context, req resource.CreateRequest
 	if own == "" {
 		own = sb.ID
 	}
-	addCreateError(ctx, &resp.Diagnostics, fieldPath(err, emptyPath, planArguments...), own, request, err)
+	addCreateError(opCtx, &resp.Diagnostics, fieldPath(err, emptyPath, planArguments...), own, request, err)
 }
 
 // quoted is the estimate where the plan could not know it: the place came
@@ -144,7 +144,7 @@ func (r *sandboxResource) Update(ctx context.Context, req resource.UpdateRequest
 			"The ledger's copy of its arguments was left as it is: "+err.Error()+".\n\nNothing has to be done: a destroy and the next plan go by the state. Only an import would restore the former arguments.")
 		sb = engine.Sandbox{Receipt: rec}
 	case err != nil:
-		addErrorAt(ctx, &resp.Diagnostics, fieldPath(err, emptyPath, planArguments...), "Sandbox "+state.label()+" was not changed", err)
+		addErrorAt(opCtx, &resp.Diagnostics, fieldPath(err, emptyPath, planArguments...), "Sandbox "+state.label()+" was not changed", err)
 		return
 	}
 	if plan.Estimate.IsUnknown() {
@@ -185,8 +185,8 @@ func (r *sandboxResource) Delete(ctx context.Context, req resource.DeleteRequest
 	tellDestroyed(&resp.Diagnostics, state, report)
 	if err != nil {
 		resp.Diagnostics.Append(markReplaces(ctx, resp.Private, false)...) // the next one may just end it
-		summary, detail := describe(ctx, "Sandbox "+state.label()+" was not destroyed", err)
-		if unreachable(engine.GivenUp(ctx, err)) {
+		summary, detail := describe(opCtx, "Sandbox "+state.label()+" was not destroyed", err)
+		if unreachable(engine.GivenUp(opCtx, err)) {
 			detail += "\n\n" + applyFirst(`on_unreachable_destroy = "forget"`)
 		}
 		resp.Diagnostics.AddError(summary, detail)
