@@ -45,7 +45,7 @@ func TestAnEmptyFileIsDamageWhereSomethingTellsOfAnEarlierLedger(t *testing.T) {
 			return nil, os.WriteFile(path+"-journal", []byte("pages"), 0o600)
 		},
 		"holders": func(path string) (func() string, error) {
-			return nil, os.Mkdir(filepath.Join(filepath.Dir(path), "holders"), 0o700)
+			return nil, os.MkdirAll(filepath.Join(filepath.Dir(path), "holders", "ledger.db"), 0o700)
 		},
 		"a receipt's word": func(string) (func() string, error) { return func() string { return "a receipt" }, nil },
 	} {
@@ -74,7 +74,49 @@ func TestALedgerThatWasEmptiedIsDamaged(t *testing.T) {
 	if err := os.Truncate(path, 0); err != nil {
 		t.Fatal(err)
 	}
-	damaged(t, path, nil, "holders")
+	damaged(t, path, nil, filepath.Join("holders", "ledger.db"))
+}
+
+func TestALedgerBesideAnotherOneIsBegunInAnEmptyFile(t *testing.T) {
+	t.Parallel()
+	l, path := file(t)
+	ran(t, l, "n")
+	beside := filepath.Join(filepath.Dir(path), "beside.db")
+	if err := os.WriteFile(beside, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if r := opened(t, beside, ledger.Options{ReadOnly: true}); r.ID() != "" {
+		t.Errorf("an empty file is the ledger %q", r.ID())
+	}
+	b := opened(t, beside, ledger.Options{})
+	ran(t, b, "n")
+	if b.ID() == l.ID() {
+		t.Error("both are one")
+	}
+	if err := b.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Truncate(beside, 0); err != nil {
+		t.Fatal(err)
+	}
+	damaged(t, beside, nil, filepath.Join("holders", "beside.db"))
+}
+
+// Whoever has the ledger by another name has to see that its holders live.
+func TestHoldersAreThoseOfTheFileALinkLeadsTo(t *testing.T) {
+	t.Parallel()
+	l, path := file(t)
+	link := filepath.Join(t.TempDir(), "link.db")
+	if err := os.Symlink(path, link); err != nil {
+		t.Skip("no symbolic links here:", err)
+	}
+	id, err := l.Holder(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if alive, err := opened(t, link, ledger.Options{}).HolderAlive(ctx, id); err != nil || !alive {
+		t.Errorf("%s lives %t, %v", id, alive, err)
+	}
 }
 
 func TestAnEmptyFileWithoutAPastIsBegun(t *testing.T) {

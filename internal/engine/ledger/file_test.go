@@ -267,7 +267,7 @@ func TestNothingOfAHolderIsLeftAfterClose(t *testing.T) {
 	if err := l.Close(); err != nil {
 		t.Fatalf("closing twice: %v", err)
 	}
-	left, err := filepath.Glob(filepath.Join(filepath.Dir(path), "holders", "*"))
+	left, err := filepath.Glob(filepath.Join(filepath.Dir(path), "holders", "*", "*"))
 	if err != nil || len(left) != 0 {
 		t.Fatal(left, err)
 	}

@@ -35,7 +35,13 @@ type registration interface {
 	left() time.Duration
 }
 
-// lockFiles is the registry of one machine: a folder beside the database. A
+// holdersOf is the folder with the lock files of the database at path, which may
+// have others beside it.
+func holdersOf(path string) string {
+	return filepath.Join(filepath.Dir(path), "holders", filepath.Base(path))
+}
+
+// lockFiles is the registry of one machine: a folder of holdersOf. A
 // file is locked as long as its holder lives: the kernel ends the lock with
 // the process, however it ends.
 type lockFiles struct {

@@ -49,7 +49,10 @@ func openSQLite(ctx context.Context, path string, o Options) (Ledger, error) {
 		return nil, failuref(extensions.KindInternal, "built with SQLite %s, which can corrupt a ledger; 3.51.3 is needed", sqlite3.SQLITE_VERSION)
 	}
 	s := &store{url: fileURL(path), options: o, dialect: sqliteDialect()}
-	s.holders = filesAndLeases{lockFiles{folder: filepath.Join(filepath.Dir(path), "holders"), readOnly: o.ReadOnly}, &leases{store: s}}
+	if place, err := placeOf(path); err == nil { // else it leads nowhere, which is told where a ledger would be made
+		path = place
+	}
+	s.holders = filesAndLeases{lockFiles{folder: holdersOf(path), readOnly: o.ReadOnly}, &leases{store: s}}
 	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
 		return nil, failuref(extensions.KindInvalid, "the ledger %s is not a file", s.url).WithRemedy("name a file")
 	}

@@ -67,7 +67,7 @@ func (s *store) signOfEarlier(path string, exists bool) string {
 	if !exists {
 		return ""
 	}
-	for _, beside := range []string{path + "-shm", filepath.Join(filepath.Dir(path), "holders")} {
+	for _, beside := range []string{path + "-shm", holdersOf(path)} {
 		if _, err := os.Stat(beside); err == nil {
 			return beside
 		}
