@@ -60,13 +60,13 @@ func TestNothingIsReplacedThatADamagedLedgerCouldNotRecord(t *testing.T) {
 			if !errors.Is(err, engine.ErrLedgerUnusable) || len(b.left()) != 1 {
 				t.Errorf("ended for a replacement: %v, left %v", err, b.left())
 			}
-			if err := e.DeleteSnapshot(ctx, snap, true); !errors.Is(err, engine.ErrLedgerUnusable) || b.snapshots() != 1 {
+			if _, err := e.DeleteSnapshot(ctx, snap, true); !errors.Is(err, engine.ErrLedgerUnusable) || b.snapshots() != 1 {
 				t.Errorf("a snapshot deleted for another: %v", err)
 			}
 			if got, err := e.Get(ctx, s.Receipt); err != nil || got.State != "ready" {
 				t.Errorf("get: %s, %v", got.State, err)
 			}
-			if err := e.DeleteSnapshot(ctx, snap, false); err != nil || b.snapshots() != 0 {
+			if _, err := e.DeleteSnapshot(ctx, snap, false); err != nil || b.snapshots() != 0 {
 				t.Errorf("deleted: %v", err)
 			}
 			r, err := e.Destroy(ctx, s.Receipt, engine.DestroyOptions{})

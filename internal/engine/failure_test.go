@@ -2,12 +2,14 @@ package engine_test
 
 import (
 	"context"
+	"errors"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/failpoint"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/saasstub"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/saasstub/vendor"
@@ -310,14 +312,64 @@ func TestASnapshotOutlivesItsSandboxAndRestores(t *testing.T) {
 	if err != nil || string(res.Stdout) != "kept\n" {
 		t.Errorf("restored: %+v, %v", res, err)
 	}
-	if err := b.DeleteSnapshot(ctx, snap, false); err != nil {
+	if _, err := b.DeleteSnapshot(ctx, snap, false); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := b.GetSnapshot(ctx, snap); !extensions.IsKind(err, extensions.KindNotFound) {
 		t.Errorf("deleted: %v", err)
 	}
-	if err := b.DeleteSnapshot(ctx, snap, false); err != nil {
+	if _, err := b.DeleteSnapshot(ctx, snap, false); err != nil {
 		t.Errorf("deleted twice: %v", err)
 	}
 	b.clean()
+}
+
+// What is gone is told as gone, also where another is to take its place and the
+// ledger cannot be written any more: the next run records it. Before, nothing is
+// touched.
+func TestASnapshotIsToldAsGoneWhereTheLedgerIsLostMeanwhile(t *testing.T) {
+	t.Parallel()
+	for name, replaced := range map[string]bool{"deleted": false, "replaced": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := newBench(t)
+			s := b.create(engine.Request{Profile: "profile.stub", Name: "one"})
+			snap, err := b.Snapshot(t.Context(), s.Receipt, "kept")
+			if err != nil {
+				t.Fatal(err)
+			}
+			lost := func(when func() bool) context.Context {
+				return failpoint.Inject(t.Context(), "ledger.begin", func() error {
+					if when() {
+						return failpoint.ErrInjected
+					}
+					return nil
+				})
+			}
+			if replaced {
+				_, err := b.DeleteSnapshot(lost(func() bool { return true }), snap, true)
+				if !errors.Is(err, engine.ErrLedgerUnusable) || b.snapshots() != 1 {
+					t.Errorf("before: %v, %d there", err, b.snapshots())
+				}
+			}
+			told, err := b.DeleteSnapshot(lost(func() bool { return b.snapshots() == 0 }), snap, replaced)
+			if err != nil || !strings.Contains(notices(told), "not recorded yet") || b.snapshots() != 0 {
+				t.Errorf("meanwhile: %v, %s", err, notices(told))
+			}
+			if err := b.Close(); err != nil {
+				t.Fatal(err)
+			}
+			next := b.reopen()
+			if err := next.Recover(t.Context(), nil); err != nil {
+				t.Fatal(err)
+			}
+			if v, err := next.LookupSnapshot(t.Context(), snap.ID); !extensions.IsKind(err, extensions.KindNotFound) {
+				t.Errorf("after the next run: %+v, %v", v, err)
+			}
+			if _, err := next.Destroy(t.Context(), s.Receipt, engine.DestroyOptions{}); err != nil {
+				t.Error(err)
+			}
+			b.clean()
+		})
+	}
 }

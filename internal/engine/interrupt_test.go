@@ -170,7 +170,7 @@ func TestAnInterruptedSnapshotLeavesNothingOrSaysWhat(t *testing.T) {
 			t.Errorf("%d are kept and none is named: %v", b.snapshots(), err)
 		}
 		if snap.ID != "" {
-			if err := b.DeleteSnapshot(context.Background(), snap, false); err != nil {
+			if _, err := b.DeleteSnapshot(context.Background(), snap, false); err != nil {
 				t.Errorf("delete of what is named: %v", err)
 			}
 		}

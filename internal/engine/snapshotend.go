@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"time"
 
@@ -14,23 +15,29 @@ import (
 // live sandbox and is never blocked by the ledger: one that does not know the
 // snapshot, or cannot be written, learns of it at another time. replaced: the
 // caller is about to take another in its place, which the ledger has to record.
-func (e *Engine) DeleteSnapshot(ctx context.Context, v SnapshotView, replaced bool) error {
+// The notices tell of an end that is not recorded yet.
+func (e *Engine) DeleteSnapshot(ctx context.Context, v SnapshotView, replaced bool) ([]Notice, error) {
 	b, x, h, err := e.snapshotPlace(ctx, v)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	l, stored, err := e.snapshotToEnd(ctx, v.ID)
 	switch {
 	case err == nil && stored.State == ledger.SnapshotDeleted:
-		return nil
+		return nil, nil
 	case err == nil:
-		err = e.endSnapshot(ctx, l, b, x, stored)
-		if !ledgerDown(ctx, err) || !fromLedger(err) {
-			return err
+		var gone bool
+		gone, err = e.endSnapshot(ctx, l, b, x, stored)
+		switch {
+		case !ledgerDown(ctx, err) || !fromLedger(err):
+			return nil, err
+		case gone:
+			return []Notice{{Summary: "The end of snapshot " + v.ID + " is not recorded yet",
+				Detail: fmt.Sprintf("It is gone, and the ledger could not record that: %s. What to do: nothing; the next run that changes anything records it.", err)}}, nil
 		}
 	}
 	if ctx.Err() != nil {
-		return e.classify(call{op: "delete-snapshot"}, ctx.Err())
+		return nil, e.classify(call{op: "delete-snapshot"}, ctx.Err())
 	}
 	if replaced {
 		down := err
@@ -38,14 +45,14 @@ func (e *Engine) DeleteSnapshot(ctx context.Context, v SnapshotView, replaced bo
 			_, down = e.writer(ctx)
 		}
 		if down != nil {
-			return extensions.Errorf(extensions.KindOf(down), "snapshot %s was left as it is, and not replaced, because %w: %w", v.ID, ErrLedgerUnusable, down).
+			return nil, extensions.Errorf(extensions.KindOf(down), "snapshot %s was left as it is, and not replaced, because %w: %w", v.ID, ErrLedgerUnusable, down).
 				WithRemedy("%s; then apply again. To delete it without another in its place, destroy it: that needs no ledger", extensions.RemedyOf(down))
 		}
 	}
 	if !absent(err) {
 		e.log.Warn("the snapshot is deleted without the ledger", slog.String("snapshot", v.ID), slog.Any("error", err))
 	}
-	return e.removeSnapshot(ctx, b, x, ledger.Snapshot{ID: v.ID, Handle: h})
+	return nil, e.removeSnapshot(ctx, b, x, ledger.Snapshot{ID: v.ID, Handle: h})
 }
 
 // fromLedger tells the ledger's own failures from a place's.
@@ -70,29 +77,31 @@ func (e *Engine) snapshotToEnd(ctx context.Context, id string) (ledger.Ledger, l
 	return l, s, err
 }
 
-func (e *Engine) endSnapshot(ctx context.Context, l ledger.Ledger, b *opened, x extensions.Snapshotter, s ledger.Snapshot) error {
+// endSnapshot removes a snapshot and records it; gone: it is removed, whether
+// that could be recorded or not.
+func (e *Engine) endSnapshot(ctx context.Context, l ledger.Ledger, b *opened, x extensions.Snapshotter, s ledger.Snapshot) (gone bool, err error) {
 	holder, err := l.Holder(ctx)
 	if err != nil {
-		return err
+		return false, err
 	}
 	key, err := e.operationKey(ledger.IntentDeleteSnapshot, ID(s.ID))
 	if err != nil {
-		return err
+		return false, err
 	}
 	release, err := e.turns.take(ctx, s.ID)
 	if err != nil {
-		return e.classify(call{op: "delete-snapshot"}, err)
+		return false, e.classify(call{op: "delete-snapshot"}, err)
 	}
 	defer release()
 	if s, err = l.GetSnapshot(ctx, s.ID); err != nil || s.State == ledger.SnapshotDeleted {
-		return err
+		return false, err
 	}
 	c := ledger.SnapshotChange{ID: s.ID, Key: key, Intent: &ledger.OpenIntent{Key: key, Kind: ledger.IntentDeleteSnapshot, Holder: holder, Supersede: true}}
 	if s.State != ledger.SnapshotDeleting {
 		c.To = ledger.SnapshotDeleting
 	}
 	if s, err = l.ApplySnapshot(ctx, c); err != nil {
-		return err
+		return false, err
 	}
 	done := ledger.SnapshotChange{ID: s.ID, Key: key + "/done", Expect: ledger.SnapshotExpect{Fence: s.Fence, Holder: holder}, To: ledger.SnapshotDeleted,
 		Finish: &ledger.FinishIntent{Outcome: ledger.Confirmed}}
@@ -105,7 +114,7 @@ func (e *Engine) endSnapshot(ctx context.Context, l ledger.Ledger, b *opened, x 
 		done.Patch.EndedAt = &now
 	}
 	_, err = applySnapshot(ctx, l, done)
-	return errors.Join(cause, err)
+	return cause == nil, errors.Join(cause, err)
 }
 
 // recoverSnapshot removes what an unfinished snapshot left; a finished one
@@ -123,7 +132,8 @@ func (e *Engine) recoverSnapshot(ctx context.Context, l ledger.Ledger, in ledger
 	if err != nil {
 		return err
 	}
-	return stale(e.endSnapshot(ctx, l, b, x, s))
+	_, err = e.endSnapshot(ctx, l, b, x, s)
+	return stale(err)
 }
 
 func snapshotView(s ledger.Snapshot) SnapshotView {

@@ -81,7 +81,7 @@ func TestASnapshotOfTheWholeFileSystemIsNotInstalledAgain(t *testing.T) {
 			t.Errorf("%s: %v", where, err)
 		}
 	}
-	if err := b.DeleteSnapshot(ctx, snap, false); err != nil {
+	if _, err := b.DeleteSnapshot(ctx, snap, false); err != nil {
 		t.Error(err)
 	}
 	if _, err := b.Destroy(ctx, s.Receipt, engine.DestroyOptions{}); err != nil {

@@ -233,7 +233,7 @@ func TestASandboxMadeAnewOrRestoredIsEquippedAgain(t *testing.T) {
 	if got := b.sh(adopted.Receipt, "ls $HOME/tool 2>/dev/null; cat log"); got != "post\n" {
 		t.Errorf("adopted: %q", got)
 	}
-	if err := b.DeleteSnapshot(ctx, snap, false); err != nil {
+	if _, err := b.DeleteSnapshot(ctx, snap, false); err != nil {
 		t.Error(err)
 	}
 	for _, s := range []engine.Sandbox{adopted, restored} {

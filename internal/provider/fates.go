@@ -58,6 +58,13 @@ func (f *fates) wants(holder engine.ID, warning engine.Notice, run run) (due []e
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	x := f.of[holder]
+	if x == nil && run.unread { // perhaps a tainted one of this state; what stays is still to be planned
+		if f.of == nil {
+			f.of = map[engine.ID]*fate{}
+		}
+		x = &fate{}
+		f.of[holder] = x
+	}
 	switch {
 	case run.applies && !f.refreshed: // the create itself is about to tell
 	case x == nil: // another state's, or lost by this one

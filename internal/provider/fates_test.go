@@ -29,6 +29,9 @@ func TestANameIsTakenOnlyByWhatStays(t *testing.T) {
 		"replaced by address":              {[]string{"read", "stay", "want"}, run{replaces: true}, 0},
 		"another state's, while replacing": {[]string{"want"}, run{replaces: true}, 1},
 		"of another state, in an apply":    {[]string{"want"}, run{applies: true}, 0},
+		"tainted, not read":                {[]string{"want"}, run{unread: true}, 0},
+		"stays, not read":                  {[]string{"want", "stay"}, run{unread: true}, 1},
+		"replaced, not read":               {[]string{"want", "leave"}, run{unread: true}, 0},
 		"stays, before an apply":           {[]string{"read", "stay", "want"}, run{applies: true}, 1},
 	} {
 		var f fates

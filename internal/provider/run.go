@@ -24,8 +24,11 @@ type run struct {
 	// replaces: plan or apply with -replace. What it names is planned like one that
 	// stays, before its successor is.
 	replaces bool
-	// applies: `terraform apply`, whose walks, the plan's and the apply's, look alike.
+	// applies: `terraform apply` that asks nobody, with a saved plan or
+	// -auto-approve. Its walks, the plan's and the apply's, look alike.
 	applies bool
+	// unread: -refresh=false. A tainted sandbox is then never told of.
+	unread bool
 }
 
 var thisRun = sync.OnceValue(func() run {
@@ -43,7 +46,8 @@ var thisRun = sync.OnceValue(func() run {
 // runOf reads a command line, and the variables that add to it.
 func runOf(line []string, getenv func(string) string) (r run) {
 	command, args := invoked(line, getenv)
-	r.destroys, r.applies = command == "destroy", command == "apply"
+	r.destroys = command == "destroy"
+	r.applies = command == "apply" && savedPlan(args)
 	if command != "plan" && command != "apply" && command != "refresh" {
 		return r
 	}
@@ -54,8 +58,27 @@ func runOf(line []string, getenv func(string) string) (r run) {
 		}
 		r.destroys = r.destroys || name == "destroy" && value != "false"
 		r.replaces = r.replaces || name == "replace"
+		r.unread = r.unread || name == "refresh" && value == "false"
+		r.applies = r.applies || command == "apply" && name == "auto-approve" && value != "false"
 	}
 	return r
+}
+
+// savedPlan reports that the arguments of an apply end in a file, and not in the
+// value of an option.
+func savedPlan(args []string) bool {
+	last := len(args) - 1
+	if last < 0 || strings.HasPrefix(args[last], "-") {
+		return false
+	}
+	if last == 0 || !strings.HasPrefix(args[last-1], "-") || strings.Contains(args[last-1], "=") {
+		return true
+	}
+	switch strings.TrimLeft(args[last-1], "-") {
+	case "auto-approve", "compact-warnings", "destroy", "input", "json", "lock", "no-color", "refresh", "refresh-only", "show-sensitive", "consolidate-warnings", "consolidate-errors":
+		return true // takes no value
+	}
+	return false
 }
 
 // invoked reads a command line: the command, and its arguments with what
@@ -70,5 +93,5 @@ func invoked(line []string, getenv func(string) string) (command string, args []
 		return "", nil
 	}
 	command = args[i]
-	return command, slices.Concat(args[i+1:], strings.Fields(getenv("TF_CLI_ARGS")), strings.Fields(getenv("TF_CLI_ARGS_"+command)))
+	return command, slices.Concat(strings.Fields(getenv("TF_CLI_ARGS")), strings.Fields(getenv("TF_CLI_ARGS_"+command)), args[i+1:])
 }

@@ -50,6 +50,29 @@ func TestACommandLineThatReplacesByAddressIsKnown(t *testing.T) {
 	}
 }
 
+func TestACommandLineThatAppliesUnaskedIsKnown(t *testing.T) {
+	t.Parallel()
+	for line, want := range map[string]bool{
+		"terraform apply p":                             true,
+		"terraform apply -no-color p":                   true,
+		"terraform apply -var=a=b p":                    true,
+		"terraform apply -auto-approve":                 true,
+		"TF_CLI_ARGS_apply=-auto-approve tofu apply":    true,
+		"terraform apply":                               false,
+		"terraform apply -no-color":                     false,
+		"terraform apply -var a=b":                      false,
+		"terraform apply -target sandboxer_sandbox.a":   false,
+		"terraform apply -auto-approve=false":           false,
+		"TF_CLI_ARGS_apply=-no-color terraform apply p": true,
+		"terraform plan -out p":                         false,
+	} {
+		args, getenv := typed(line)
+		if got := runOf(args, getenv).applies; got != want {
+			t.Errorf("%q: %v", line, got)
+		}
+	}
+}
+
 // typed reads a line as a shell does, with variables in front.
 func typed(line string) (args []string, getenv func(string) string) {
 	env := map[string]string{}

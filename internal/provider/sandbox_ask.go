@@ -75,7 +75,9 @@ func (p *planning) leaving() (ids []engine.ID) {
 // tellTaken warns of a name that somebody has who does not go by this plan.
 func (p *planning) tellTaken(planned engine.Planned) {
 	if planned.NameTaken != nil && p.state == nil {
-		addNotices(&p.resp.Diagnostics, p.r.cfg.fates.wants(planned.NameHolder, *planned.NameTaken, thisRun()))
+		run := thisRun()
+		run.applies = run.applies || p.r.cfg.applying.Load()
+		addNotices(&p.resp.Diagnostics, p.r.cfg.fates.wants(planned.NameHolder, *planned.NameTaken, run))
 	}
 }
 

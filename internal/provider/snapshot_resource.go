@@ -240,7 +240,9 @@ func (r *snapshotResource) Delete(ctx context.Context, req resource.DeleteReques
 	if resp.Diagnostics.HasError() {
 		return
 	}
-	if err := e.DeleteSnapshot(ctx, state.view(), replaces(ctx, req.Private)); err != nil && !extensions.IsKind(err, extensions.KindNotFound) {
+	notices, err := e.DeleteSnapshot(ctx, state.view(), replaces(ctx, req.Private))
+	addNotices(&resp.Diagnostics, notices)
+	if err != nil && !extensions.IsKind(err, extensions.KindNotFound) {
 		resp.Diagnostics.Append(markReplaces(ctx, resp.Private, false)...)
 		addError(ctx, &resp.Diagnostics, "Snapshot "+state.ID.ValueString()+" was not deleted", err)
 	}

@@ -2,6 +2,7 @@ package provider
 
 import (
 	"context"
+	"strings"
 	"testing"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine"
@@ -22,6 +23,7 @@ func TestANameThatIsFreeAtTheApplyIsNotToldAsTaken(t *testing.T) {
 	}{
 		"tainted":               {func(c *cli) { c.must("taint", "sandboxer_sandbox.a") }, sandboxHCL(body), plan},
 		"tainted and changed":   {func(c *cli) { c.must("taint", "sandboxer_sandbox.a") }, sandboxHCL(body + "\nenv = { A = \"1\" }"), plan},
+		"tainted, unrefreshed":  {func(c *cli) { c.must("taint", "sandboxer_sandbox.a") }, sandboxHCL(body), append(plan[:len(plan):len(plan)], "-refresh=false")},
 		"replaced by address":   {func(*cli) {}, sandboxHCL(body), append(plan, "-replace=sandboxer_sandbox.a")},
 		"replaced, unrefreshed": {func(*cli) {}, sandboxHCL(body), append(plan, "-replace=sandboxer_sandbox.a", "-refresh=false")},
 		"replaced by a change":  {func(*cli) {}, sandboxHCL(body + "\ntriggers = { a = \"1\" }"), plan},
@@ -97,4 +99,22 @@ func TestANameThatStaysTakenIsToldInThePlan(t *testing.T) {
 			}
 		})
 	}
+}
+
+// An apply that asks tells it before the question, also with an empty state.
+func TestANameThatIsTakenIsToldBeforeTheQuestion(t *testing.T) {
+	t.Parallel()
+	b := newBed(t)
+	c := newCLI(t, b)
+	c.write(sandboxHCL("name = \"mine\""))
+	c.apply()
+	other := newCLI(t, b)
+	other.write(sandboxHCL("name = \"mine\""))
+	cmd := other.command(nil, "apply", "-no-color")
+	cmd.Stdin = strings.NewReader("no\n")
+	if out, err := cmd.CombinedOutput(); err == nil || !says(string(out), nameIsTaken) || !says(string(out), "Apply cancelled") {
+		t.Errorf("%v:\n%s", err, out)
+	}
+	c.destroy()
+	c.nothingLeft()
 }
