@@ -158,7 +158,7 @@ func (s *syncer) hold(p string) {
 }
 
 // nextBase is what both sides agree on now: the sandbox's copy, except where
-// it was not brought back; there the old base goes on.
+// it was not brought back or is not known; there the old base goes on.
 func (s *syncer) nextBase() tarstream.Manifest {
 	var next tarstream.Manifest
 	if !s.hasBase {
@@ -171,7 +171,7 @@ func (s *syncer) nextBase() tarstream.Manifest {
 	}
 	for p, b := range s.base {
 		_, stays := s.there[p]
-		if s.kept(p) || !stays && s.ignore.skip(p, b.Type == tarstream.TypeDir) {
+		if s.kept(p) || !stays && (s.noDelete || s.ignore.skip(p, b.Type == tarstream.TypeDir)) {
 			next.Entries = append(next.Entries, b)
 		}
 	}
