@@ -28,7 +28,8 @@ func checkWorkspace(w extensions.Workspace) error {
 }
 
 // SyncBack brings a mirrored workspace back now. Files changed on both sides
-// are returned as conflicts and left alone on this side.
+// are returned as conflicts and left alone on this side, as is what could not be
+// had from the sandbox.
 func (e *Engine) SyncBack(ctx context.Context, rec Receipt) (changed, conflicts []string, err error) {
 	_, row, known := e.rowFor(ctx, rec)
 	dir := rec.Mirror
@@ -54,7 +55,7 @@ func (e *Engine) SyncBack(ctx context.Context, rec Receipt) (changed, conflicts 
 	if known {
 		err = e.moveBase(ctx, row, got.report)
 	}
-	return slices.Concat(got.report.Written, got.report.Deleted), got.left(), err
+	return slices.Concat(got.report.Written, got.report.Deleted), got.told(), err
 }
 
 // moveBase records what both sides agree on now, so that the next transfer
@@ -97,6 +98,15 @@ func (s synced) left() []string {
 	var out []string
 	for _, c := range slices.Concat(s.report.Conflicts, s.report.Refused) {
 		out = append(out, c.Path+": "+c.Reason)
+	}
+	return out
+}
+
+// told is left with what the stream lacks.
+func (s synced) told() []string {
+	out := s.left()
+	if s.lacks != nil {
+		out = append(out, "in the sandbox, "+s.lacks.Error())
 	}
 	return out
 }
@@ -216,19 +226,13 @@ func (e *Engine) syncBeforeEnd(ctx context.Context, b *opened, row ledger.Sandbo
 // leftNotice says what was not brought back, and where it is.
 func leftNotice(s synced, merged error, id ID, dir, kept string) Notice {
 	n := Notice{Summary: "Some files could not be brought back"}
-	var said []string
+	said := s.told()
 	switch {
 	case merged != nil:
 		n.Summary = "The mirrored workspace could not be brought back"
-		said = []string{merged.Error()}
+		said = append([]string{merged.Error()}, said...)
 	case len(s.report.Refused) == 0 && s.lacks == nil:
 		n.Summary = "Files changed on both sides were left alone"
-		fallthrough
-	default:
-		said = s.left()
-	}
-	if s.lacks != nil {
-		said = append(said, "in the sandbox, "+s.lacks.Error())
 	}
 	const most = 20
 	if more := len(said) - most; more > 0 {

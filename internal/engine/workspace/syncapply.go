@@ -101,6 +101,7 @@ func (s *syncer) create(p string) error {
 		return s.failed("look at", p, err)
 	}
 	if exists && equal(here, t) {
+		s.brought[firstName(t)] = p
 		return nil
 	}
 	if why := s.guard(p, t); why != "" {
@@ -168,6 +169,7 @@ func (s *syncer) write(p string, t, here tarstream.Entry, exists bool) error {
 	if err != nil {
 		return s.failed("write", p, err)
 	}
+	s.brought[firstName(t)] = p
 	s.written(p)
 	return nil
 }
@@ -233,20 +235,22 @@ func (s *syncer) place(parent *os.Root, p string, before tarstream.Entry, had bo
 	return err
 }
 
-// linked makes temp one more name of the file that t is a further name of, where
-// that is here as it is there: a thousand names take the room of one.
+// linked makes temp one more name of t's file, where one of its names is here as
+// it is there: a thousand names take the room of one.
 func (s *syncer) linked(t tarstream.Entry, temp string) bool {
-	if t.Same == "" {
-		return false
+	at, known := s.brought[firstName(t)]
+	if !known && t.Same != "" {
+		if here, ok, err := s.look(t.Same); err == nil && ok && equal(here, s.there[t.Same]) {
+			at = t.Same
+		}
+		s.brought[t.Same] = at
 	}
-	whole, known := s.whole[t.Same]
-	if !known {
-		here, ok, err := s.look(t.Same)
-		whole = err == nil && ok && equal(here, s.there[t.Same])
-		s.whole[t.Same] = whole
-	}
-	return whole && s.root.Link(t.Same, temp) == nil
+	return at != "" && s.root.Link(at, temp) == nil
 }
+
+// firstName is the name that all names of a file refer to. It may not be brought
+// back itself, and may come after them.
+func firstName(t tarstream.Entry) string { return cmp.Or(t.Same, t.Path) }
 
 func (s *syncer) copyFile(parent *os.Root, temp, p string, mode fs.FileMode) (err error) {
 	to, err := parent.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)

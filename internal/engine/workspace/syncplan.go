@@ -25,12 +25,12 @@ type syncer struct {
 	noDelete bool // what is missing in the copy may be there all the same
 	base     map[string]tarstream.Entry
 	there    map[string]tarstream.Entry
-	gone     map[string]bool // deleted by now, or in a dry run taken for it
-	made     map[string]bool // folders a dry run would have made
-	blocked  map[string]bool // not brought back, so neither is what lies below
-	whole    map[string]bool // files with further names: are they here as they are there?
-	missing  map[string]bool // SyncOptions.Missing
-	held     map[string]bool // reported instead of brought back
+	gone     map[string]bool   // deleted by now, or in a dry run taken for it
+	made     map[string]bool   // folders a dry run would have made
+	blocked  map[string]bool   // not brought back, so neither is what lies below
+	brought  map[string]string // by a file's first name there, a name of it that is here as it is there; "" = none
+	missing  map[string]bool   // SyncOptions.Missing
+	held     map[string]bool   // reported instead of brought back
 	report   Report
 }
 
@@ -42,7 +42,7 @@ func (s *syncer) run() error {
 		return s.refuse(".", "the sandbox's workspace is empty; nothing is deleted here")
 	}
 	s.gone, s.made, s.blocked = map[string]bool{}, map[string]bool{}, map[string]bool{}
-	s.whole = map[string]bool{}
+	s.brought = map[string]string{}
 	for _, p := range slices.Backward(changed) {
 		if err := s.step(p, s.remove); err != nil {
 			return err
@@ -158,7 +158,7 @@ func (s *syncer) hold(p string) {
 }
 
 // nextBase is what both sides agree on now: the sandbox's copy, except where
-// it was not brought back; there the old base goes on.
+// it was not brought back or is not known; there the old base goes on.
 func (s *syncer) nextBase() tarstream.Manifest {
 	var next tarstream.Manifest
 	if !s.hasBase {
@@ -171,7 +171,7 @@ func (s *syncer) nextBase() tarstream.Manifest {
 	}
 	for p, b := range s.base {
 		_, stays := s.there[p]
-		if s.kept(p) || !stays && s.ignore.skip(p, b.Type == tarstream.TypeDir) {
+		if s.kept(p) || !stays && (s.noDelete || s.ignore.skip(p, b.Type == tarstream.TypeDir)) {
 			next.Entries = append(next.Entries, b)
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"io"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/tarstream"
 )
 
 // Upload implements extensions.FileTransfer.
@@ -25,8 +26,16 @@ func (b *backend) Download(ctx context.Context, h extensions.Handle, path string
 	if err == nil {
 		err = b.owned(ctx, h, ref)
 	}
+	var left []tarstream.LeftOut
 	if err == nil {
-		err = b.client.Download(ctx, ref, path, w)
+		left, err = b.client.Download(ctx, ref, path, w)
+	}
+	if err == nil && len(left) > 0 {
+		lacks := &extensions.Incomplete{Why: tarstream.List(left)}
+		for _, l := range left {
+			lacks.Paths = append(lacks.Paths, l.Path)
+		}
+		err = extensions.Errorf(extensions.KindInvalid, "the rest arrived, but %w", lacks)
 	}
 	return b.failure("download", h.ID, err)
 }

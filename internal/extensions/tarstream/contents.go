@@ -15,6 +15,7 @@ type Contents struct {
 	Manifest
 	from  io.ReaderAt
 	files map[string]stored
+	room  room
 }
 
 // stored is where a file's data lie.
@@ -57,7 +58,7 @@ func Index(ctx context.Context, r *io.SectionReader, opts Options) (*Contents, e
 // holes. KindExhausted: it would fill the disk.
 func (c *Contents) CopyTo(to *os.File, path string) error {
 	s := c.files[path]
-	if err := roomFor(to, sum(s.data)); err != nil {
+	if err := c.room.take(to, max(diskBlock, sum(s.data))); err != nil {
 		return err
 	}
 	if err := pour(intoFile{to}, io.NewSectionReader(c.from, s.at, sum(s.data)), s.size, s.data); err != nil {

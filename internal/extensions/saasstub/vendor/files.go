@@ -96,6 +96,8 @@ func place(root *os.Root, name string, h *tar.Header, r *tarstream.Reader) error
 		return errors.Join(r.CopyTo(f), f.Close())
 	case tar.TypeSymlink:
 		return root.Symlink(h.Linkname, name)
+	case tar.TypeLink:
+		return root.Link(filepath.FromSlash(path.Clean(h.Linkname)), name)
 	}
 	return fault(CodeInvalid, fmt.Sprintf("the archive's entry %q is neither a folder, a file nor a symbolic link", h.Name))
 }
@@ -104,6 +106,7 @@ func place(root *os.Root, name string, h *tar.Header, r *tarstream.Reader) error
 func pathFault(err error) error {
 	var f *Fault
 	var pe *fs.PathError
+	var le *os.LinkError
 	switch {
 	case errors.As(err, &f):
 		return err
@@ -111,25 +114,30 @@ func pathFault(err error) error {
 		return fault(CodeNotFound, "there is no such path inside")
 	case errors.As(err, &pe):
 		return fault(CodeInvalid, pe.Op+" "+pe.Path+": "+pe.Err.Error())
+	case errors.As(err, &le):
+		return fault(CodeInvalid, le.Op+" "+le.New+": "+le.Err.Error())
 	}
 	return err
 }
 
 // Download writes a path inside a live object as a tar stream, named by its
-// last element; the workspace itself and "/" are named ".".
-func (c *Client) Download(ctx context.Context, ref, p string, w io.Writer) error {
+// last element; the workspace itself and "/" are named ".". What cannot be
+// carried is left out and returned.
+func (c *Client) Download(ctx context.Context, ref, p string, w io.Writer) ([]tarstream.LeftOut, error) {
 	root, o, err := c.tree(ctx, OpFiles, ref)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer func() { _ = root.Close() }()
 	abs := resolve(o.base(), p)
 	if _, err := root.Lstat(inside(abs)); err != nil {
-		return pathFault(err)
+		return nil, pathFault(err)
 	}
-	_, err = tarstream.PackPath(ctx, w, root, inside(abs), packing)
-	return pathFault(err)
+	opts := packing
+	opts.Partial = true
+	m, err := tarstream.PackPath(ctx, w, root, inside(abs), opts)
+	return m.Left, pathFault(err)
 }
 
 // packing bounds nothing: what a tree holds is on this machine's disk already.
-var packing = tarstream.Options{MaxBytes: 1 << 60, MaxEntries: 1 << 40, KeepTimes: true, NoEntries: true}
+var packing = tarstream.Options{MaxBytes: 1 << 60, MaxEntries: 1 << 40, KeepTimes: true, HardLinks: true, OpenUp: true, NoEntries: true}
