@@ -223,10 +223,11 @@ func (e *Engine) syncBeforeEnd(ctx context.Context, b *opened, row ledger.Sandbo
 	return nil
 }
 
-// leftNotice says what was not brought back, and where it is.
+// leftNotice says what was not brought back, where it is, and what is nowhere any
+// more once the sandbox is gone.
 func leftNotice(s synced, merged error, id ID, dir, kept string) Notice {
 	n := Notice{Summary: "Some files could not be brought back"}
-	said := s.told()
+	said := s.left()
 	switch {
 	case merged != nil:
 		n.Summary = "The mirrored workspace could not be brought back"
@@ -238,7 +239,16 @@ func leftNotice(s synced, merged error, id ID, dir, kept string) Notice {
 	if more := len(said) - most; more > 0 {
 		said = append(said[:most:most], fmt.Sprintf("and %d more", more))
 	}
-	n.Detail = fmt.Sprintf("In %s these were kept as they are here:\n  %s\nThe workspace of %s as it ended is in %s; open it with: mkdir workspace && tar -xf %s -C workspace",
-		dir, strings.Join(said, "\n  "), id, kept, kept)
+	if len(said) > 0 {
+		n.Detail = fmt.Sprintf("In %s these were kept as they are here:\n  %s\n", dir, strings.Join(said, "\n  "))
+	}
+	lacks := ""
+	if s.lacks != nil {
+		lacks = ", but for what could not be had of it and went with the sandbox"
+	}
+	n.Detail += fmt.Sprintf("The workspace of %s as it ended is in %s%s; open it with: mkdir workspace && tar -xf %s -C workspace", id, kept, lacks, kept)
+	if s.lacks != nil {
+		n.Detail += "\nThe archive lacks: " + s.lacks.Error()
+	}
 	return n
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"path"
+	"strconv"
 	"strings"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
@@ -147,7 +148,7 @@ func (b *Backend) download(ctx context.Context, h extensions.Handle, name string
 		return err
 	}
 	t := newTaking(ctx, w)
-	call.vars["holes"] = "kept"
+	call.vars["holes"], call.vars["fill"] = "kept", strconv.FormatInt(maxFilled, 10)
 	err = b.take(ctx, call, t)
 	if t.holed {
 		t.again()

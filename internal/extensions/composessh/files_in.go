@@ -49,8 +49,8 @@ type refilling struct {
 	inFile  bool
 }
 
-// maxEntries bounds one transfer, maxFilled the zeros that stand for holes in
-// it: not every archiver knows sparse files.
+// maxEntries bounds one transfer in, maxFilled the zeros that stand for holes in
+// one either way: not every archiver knows sparse files.
 const (
 	maxEntries = 1_000_000
 	maxFilled  = tarstream.DefaultMaxBytes

@@ -88,6 +88,40 @@ func TestHolesDoNotComeOutAsZeros(t *testing.T) {
 	}
 }
 
+// As many holes as may go in come out, as zeros.
+func TestHolesThatFitComeOutAsZeros(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	b := s.open(t)
+	h := s.several(t, b, "web")
+	const size = 513 << 20
+	r := run(t, b, h, extensions.ExecRequest{Shell: fmt.Sprintf("mkdir -p fit/d/empty && cd fit && truncate -s %d d/db && truncate -s 1024G larger && echo 1 >a", size)})
+	if r.ExitCode != 0 {
+		t.Fatalf("%s", r.Stderr)
+	}
+	in, out := io.Pipe()
+	defer in.Close()
+	ended := make(chan error, 1)
+	go func() {
+		ended <- b.Download(t.Context(), h, "fit", out)
+		_ = out.Close()
+	}()
+	got := headers(t, in)
+	_, _ = io.Copy(io.Discard, in)
+	err := <-ended
+	var lacks *extensions.Incomplete
+	if !errors.As(err, &lacks) || !strings.Contains(err.Error(), "larger") || strings.Contains(err.Error(), "db") {
+		t.Errorf("it says %v", err)
+	}
+	sizes := map[string]int64{}
+	for _, h := range got {
+		sizes[h.Name] = h.Size
+	}
+	if sizes["d/db"] != size || sizes["a"] != 2 || sizes["larger"] != 0 {
+		t.Errorf("it holds %v", sizes)
+	}
+}
+
 // Where the container has GNU's tar, holes stay holes.
 func TestHolesOfAnArchiverThatKnowsThemStayHoles(t *testing.T) {
 	t.Parallel()

@@ -3,6 +3,7 @@ package composessh
 import (
 	"os"
 	"path/filepath"
+	"syscall"
 	"testing"
 	"time"
 
@@ -97,5 +98,31 @@ func TestWhatHasLostItsFolderIsEnded(t *testing.T) {
 				t.Errorf("teardown: %v", err)
 			}
 		})
+	}
+}
+
+// A loop that was not there to see it finds it at its start.
+func TestWhatLostItsFolderWhileNoLoopRanIsEnded(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	b := s.open(t)
+	spec := s.spec(t)
+	s.provision(t, b, spec)
+	waitFor(5*time.Second, func() bool { return s.reaper(t) != 0 })
+	loop := s.reaper(t)
+	must(t, syscall.Kill(loop, syscall.SIGKILL))
+	if !waitFor(5*time.Second, func() bool { return !running(loop) }) {
+		t.Fatal("the loop lives on")
+	}
+	must(t, os.RemoveAll(filepath.Join(s.root, string(spec.ID))))
+	s.provision(t, b, s.spec(t))
+	if !waitFor(30*time.Second, func() bool { return docker(t, "ps", "-aq", "--filter", "label=sandboxer.id="+string(spec.ID)) == "" }) {
+		t.Error("it runs on")
+	}
+	if !waitFor(5*time.Second, func() bool {
+		_, err := os.Stat(filepath.Join(s.root, string(spec.ID)))
+		return os.IsNotExist(err)
+	}) {
+		t.Error("its folder is there again")
 	}
 }

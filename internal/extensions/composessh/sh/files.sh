@@ -1,6 +1,6 @@
 # Operation: a tar stream into or out of a service. Variables beside those of
 # inside.sh: way (in | out), at (the path), holes (on the way out: kept, where the
-# archiver can, or filled).
+# archiver can, or filled), fill (bytes that holes of large files may become).
 #
 # The archiver is the container's own, run by docker exec: it sees what a command
 # sees, writes as the container's user, and whatever links it follows, it cannot
@@ -103,26 +103,32 @@ in.copy)
 	[ "$code" = 0 ] || stopped
 	;;
 out.tar)
-	# sift runs inside: "holed FILE" prints something where a file is mostly holes,
-	# "pack FILES" archives the others.
+	# sift runs inside: "holes 0 FILE" prints how much of a file is holes, where most
+	# of it is and it is large; "pack LIMIT FILES" archives those with less.
 	sift='
-		way=$1; shift
+		way=$1 limit=$2
+		shift 2
 		for f; do
 			shift
-			holed=
+			holes=
 			if [ -f "$f" ] && [ ! -h "$f" ] && at=$(stat -c "%b %s" -- "$f" 2>/dev/null) && [ "${at##* }" -gt 536870912 ]; then
-				[ "$((${at%% *} * 1024))" -ge "${at##* }" ] || holed=yes
+				[ "$((${at%% *} * 1024))" -ge "${at##* }" ] || holes=$((${at##* } - ${at%% *} * 512))
 			fi
-			case $way$holed in
-			pack) set -- "$@" "$f" ;;
-			packyes) printf "tar: left out, it is mostly holes: %s\n" "$f" >&2 ;;
-			holedyes) echo yes ;;
+			case $way in
+			holes) [ -z "$holes" ] || echo "$holes" ;;
+			*)
+				if [ "${holes:-0}" -lt "$limit" ]; then
+					set -- "$@" "$f"
+				else
+					printf "tar: left out, it is mostly holes: %s\n" "$f" >&2
+				fi
+				;;
 			esac
 		done
 		[ "$#" = 0 ] || exec tar -cf - -- "$@"'
 	# 44 and 45 are this script's own: nothing there, not to be entered. GNU tar
-	# keeps holes. The others would write them out: files that are mostly holes
-	# stay behind, and are told.
+	# keeps holes. The others write them out: of the files that are mostly holes, the
+	# smallest come, as far as fill goes; the others stay behind, and are told.
 	{
 		words=$({
 			docker exec "$container" sh -c '
@@ -130,21 +136,28 @@ out.tar)
 				export LC_ALL
 				if [ ! -h "$1" ] && [ -d "$1" ]; then
 					cd -- "$1" || exit 45
-					set -- . "$2" "$3"
+					set -- . "$2" "$3" "$4"
 				else
 					[ -e "$1" ] || [ -h "$1" ] || exit 44
 					d=${1%/*}
 					cd -- "${d:-/}" || exit 45
-					set -- "./${1##*/}" "$2" "$3"
+					set -- "./${1##*/}" "$2" "$3" "$4"
 				fi
 				case $2$(tar --version 2>/dev/null) in
 				kept*GNU*) exec tar -S --format=posix --sparse-version=0.1 -cf - "$1" ;;
 				esac
-				if find "$1" -type f -size +524288k -exec sh -c "$3" sh holed {} \; 2>/dev/null | grep -q .; then
-					find "$1" ! -type d -exec sh -c "$3" sh pack {} +
+				limit=$(find "$1" -type f -size +524288k -exec sh -c "$4" sh holes 0 {} \; 2>/dev/null | sort -n | {
+					sum=0
+					while read -r n; do
+						sum=$((sum + n))
+						[ "$sum" -le "$3" ] || { echo "$n" && break; }
+					done
+				})
+				if [ -n "$limit" ]; then
+					find "$1" ! -type d -exec sh -c "$4" sh pack "$limit" {} +
 					exit 1
 				fi
-				exec tar -cf - "$1"' sh "$path" "$holes" "$sift" </dev/null || code=$?
+				exec tar -cf - "$1"' sh "$path" "$holes" "$fill" "$sift" </dev/null || code=$?
 			echo "exit ${code:-0}" >&2
 		} 2>&1 >&5 | tail -c 6000)
 	} 5>&1

@@ -104,12 +104,24 @@ remove_image() {
 
 # ---- releasing
 
+# images_named sets value to the digests of the images that id uses, in the order
+# they were built: from the manifest, or where that is lost from root/images.
+images_named() {
+	manifest_get images && [ -n "$value" ] && return 0
+	value=
+	# shellcheck disable=SC2012
+	for entry in $(ls -tr -- "$root/images" 2>/dev/null); do
+		case $entry in *".for.$id") value="$value ${entry%%.*}" ;; esac
+	done
+	[ -n "$value" ]
+}
+
 # release_images removes the images that were built for id and that no other
 # sandbox names, unless they are to be kept. What could not be removed is a
 # warning. 1 = an image is being built for somebody else right now: nothing of it
-# is lost, the manifest still names what is to be released.
+# is lost, what is to be released is still named.
 release_images() {
-	manifest_get images || return 0
+	images_named || return 0
 	releasing=$value
 	manifest_get keep_images || value=
 	releasing_keep=$value

@@ -53,7 +53,20 @@ reap() {
 # folder is made again for its lock, which a create of the same id takes too.
 adrift() {
 	ours_containers "$id" && [ -n "$ours" ] || return 0
-	mkdir "$box" 2>/dev/null && abandoned
+	mkdir "$box" 2>/dev/null || return 0
+	printf '' >>"$box/lock" && abandoned
+}
+
+# strays ends what of this root ran on without its folder before the loop began.
+strays() {
+	listed=$(docker_soon ps -a --filter label=sandboxer.id --format '{{.Label "sandboxer.id"}} {{.Label "com.docker.compose.project.working_dir"}}' 2>/dev/null) || return 0
+	while IFS=' ' read -r stray stray_folder; do
+		case $stray in *[!a-z0-9-]* | '') continue ;; esac
+		[ "$stray_folder" = "$root/$stray" ] && [ ! -d "$stray_folder" ] || continue
+		(use_box "$stray" && adrift) </dev/null
+	done <<-END
+		$listed
+	END
 }
 
 # release takes the images of a sandbox that has expired, if nobody is at them.
@@ -72,6 +85,8 @@ abandoned() {
 	! lease_left || return 0
 	remove_objects
 	case $removed in *containers*) ;; *) same_engine || return 0 ;; esac
+	drop_images 0
+	! images_named || return 0
 	remove_folder
 }
 
@@ -174,6 +189,7 @@ main() {
 	read_stat $$
 	read_clock
 	printf '%s %s %s %s\n' "$$" "$stat_start" "$boot" "$timer" >"$root/reaper.new2" && mv -f "$root/reaper.new2" "$root/reaper"
+	begin strays strays
 	while [ "$root/reaper.lock" -ef /proc/self/fd/7 ]; do
 		look
 		if [ -z "$alive" ]; then
@@ -201,7 +217,7 @@ main() {
 check_root
 if [ -n "${task-}" ]; then
 	use_box "$task_id"
-	case $task in reap | release | abandoned | adrift | forget | guard) "$task" ;; esac
+	case $task in reap | release | abandoned | adrift | forget | guard | strays) "$task" ;; esac
 	exit 0
 fi
 main

@@ -90,9 +90,9 @@ same_engine() {
 
 # drop_images SECONDS releases the images that were built for id, if any were, and
 # waits at most so long for one that somebody builds or removes. What is not
-# released stays in the manifest.
+# released stays named.
 drop_images() {
-	manifest_get images && [ -n "$value" ] || return 0
+	images_named || return 0
 	image_lock_wait=$1
 	release_images
 	unset image_lock_wait
