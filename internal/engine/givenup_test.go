@@ -30,10 +30,16 @@ func TestAFailureIsAnInterruptionWhereTheCallerGaveUp(t *testing.T) {
 		if extensions.IsKind(got, extensions.KindInterrupted) != explained || !errors.Is(got, err) || explained && extensions.RemedyOf(got) == "raise the timeout" {
 			t.Errorf("%s became %s: %v, %q", kind, extensions.KindOf(got), got, extensions.RemedyOf(got))
 		}
-		for _, ctx := range []context.Context{late, context.Background()} {
-			if got := engine.GivenUp(ctx, err); !errors.Is(got, err) || extensions.KindOf(got) != kind {
-				t.Errorf("%s, and nobody gave up: %v", kind, got)
-			}
+		if got := engine.GivenUp(context.Background(), err); !errors.Is(got, err) || extensions.KindOf(got) != kind {
+			t.Errorf("%s, and nobody gave up: %v", kind, got)
+		}
+		// What was not waited for took too long; anything else has told its cause.
+		want := kind
+		if kind == extensions.KindIndeterminate || kind == extensions.KindInternal {
+			want = extensions.KindTimeout
+		}
+		if got := engine.GivenUp(late, err); !errors.Is(got, err) || extensions.KindOf(got) != want {
+			t.Errorf("%s at the end of its time: %v, want %s", kind, got, want)
 		}
 	}
 	if engine.GivenUp(cancelled, nil) != nil {

@@ -41,7 +41,7 @@ func TestMessagesSayWhatToWhatAndWhatNext(t *testing.T) {
 		"a create that took too long left nothing": {rules: []saasstub.Rule{{Op: vendor.OpStart, Do: vendor.DoSlowReady, Delay: vendor.Duration(time.Hour)}},
 			kind: extensions.KindTimeout, says: []string{`"one" was not ready`, "nothing of it is left"}, remedy: []string{"timeouts.create"},
 			do: func(ctx context.Context, b *bench) error {
-				ctx, cancel := context.WithTimeout(ctx, 500*time.Millisecond)
+				ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 				defer cancel()
 				return create(one)(ctx, b)
 			}},

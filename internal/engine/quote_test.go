@@ -151,7 +151,11 @@ func TestAnOldPriceIsRefusedWhereTheFeeIsAShareOfIt(t *testing.T) {
 	t.Parallel()
 	old := strings.NewReplacer(`"2026-08-01"`, `"2019-08-01"`, `"2036-08-01"`, `"2020-08-01"`).Replace(stubBook)
 	for fee, refused := range map[string]bool{`share: "0.05"`: true, `per_hour: "0.01 USD"`: false, `per_hour: "0.01 USD", share: "0.05", billing: platform`: false} {
-		dir := folder(t, map[string]string{"prices/mine.yaml": old, "extensions/fee.yaml": "id: ext.saas-stub\nhandler: saas-stub\nbilling: byok\nfee: { " + fee + " }\n"})
+		billing := "byok"
+		if strings.Contains(fee, "platform") { // the request says byok, so that this one is not taken
+			billing = "platform"
+		}
+		dir := folder(t, map[string]string{"prices/mine.yaml": old, "extensions/fee.yaml": "id: ext.saas-stub\nhandler: saas-stub\nbilling: " + billing + "\nfee: { " + fee + " }\n"})
 		e, err := engine.New(engine.Options{Extensions: all(), StateDir: t.TempDir(), Account: "acme/web", Catalog: []string{"testdata/catalog", dir}})
 		if err != nil {
 			t.Fatal(err)
