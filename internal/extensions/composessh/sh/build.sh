@@ -200,7 +200,7 @@ unbound_steps() {
 # watch_log LOG IDS keeps the log of a build short while it is written: of what
 # goes, the ids of layers stay.
 watch_log() {
-	trap 'kill "$nap" 2>/dev/null; exit 0' TERM
+	trap 'kill -9 "$nap" 2>/dev/null; exit 0' TERM
 	while kill -0 "$$" 2>/dev/null; do
 		sleep 1 &
 		nap=$!

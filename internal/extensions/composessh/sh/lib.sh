@@ -273,7 +273,7 @@ bounded() {
 	"$@" </dev/null &
 	job=$!
 	(
-		trap 'kill "$nap" 2>/dev/null; exit 0' TERM
+		trap 'kill -9 "$nap" 2>/dev/null; exit 0' TERM
 		nap=''
 		while [ "$bound" -gt 0 ] && kill -0 "$job" 2>/dev/null; do
 			[ "$bound" -gt 5 ] && step=5 || step=$bound

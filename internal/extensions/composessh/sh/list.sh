@@ -7,17 +7,19 @@
 : "${docker_patience:=30}"
 
 # docker_soon ARG … is docker for such questions: on a host that is full or stuck it
-# may never answer. Then it is ended, 124, and says so.
+# may never answer. Then it is ended, 124, and says so. Here as elsewhere a sleep is
+# ended by KILL: a shell that is just forked to become one still has our trap, and
+# loses a TERM.
 docker_soon() {
 	docker "$@" </dev/null &
 	soon=$!
 	(
 		over='' nap=''
-		trap 'over=1; [ -z "$nap" ] || kill "$nap" 2>/dev/null' TERM
+		trap 'over=1; [ -z "$nap" ] || kill -9 "$nap" 2>/dev/null' TERM
 		for rest in "$docker_patience" 2; do
 			sleep "$rest" &
 			nap=$!
-			[ -z "$over" ] || kill "$nap" 2>/dev/null
+			[ -z "$over" ] || kill -9 "$nap" 2>/dev/null
 			wait "$nap"
 			[ -z "$over" ] || exit 0
 			[ "$rest" = 2 ] || kill -TERM "$soon" 2>/dev/null || exit 0

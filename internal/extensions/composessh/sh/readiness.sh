@@ -53,10 +53,10 @@ probe_limited() {
 		tried=$!
 		{
 			over='' nap=''
-			trap 'over=1; [ -z "$nap" ] || kill "$nap" 2>/dev/null' TERM
+			trap 'over=1; [ -z "$nap" ] || kill -9 "$nap" 2>/dev/null' TERM
 			sleep "$limit" &
 			nap=$!
-			[ -z "$over" ] || kill "$nap" 2>/dev/null
+			[ -z "$over" ] || kill -9 "$nap" 2>/dev/null
 			wait "$nap"
 			[ -n "$over" ] || kill -9 "$tried" 2>/dev/null
 		} >/dev/null 2>&1 &
