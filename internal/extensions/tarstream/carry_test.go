@@ -147,6 +147,27 @@ func sparse(t testing.TB, root *os.Root, name string, size int64, at ...int64) {
 	}
 }
 
+// Each piece between holes is kept in memory, and another's tar decides how many
+// there are.
+func TestAnIndexBoundsThePiecesOfAllFiles(t *testing.T) {
+	t.Parallel()
+	linuxOnly(t)
+	src := makeTree(t)
+	for _, name := range []string{"a", "b"} {
+		sparse(t, src, name, 1<<30, 0, 1<<20, 1<<21, 1<<22)
+	}
+	b, _ := pack(t, src, Options{})
+	index := func(most int) error {
+		_, err := Index(t.Context(), io.NewSectionReader(bytes.NewReader(b), 0, int64(len(b))), Options{MaxExtents: most})
+		return err
+	}
+	must(t, index(0))
+	must(t, index(8))
+	if err := index(7); !extensions.IsKind(err, extensions.KindInvalid) || !strings.Contains(err.Error(), "pieces") {
+		t.Errorf("got %v", err)
+	}
+}
+
 func TestHolesStayHolesAndCountTowardsNoLimit(t *testing.T) {
 	t.Parallel()
 	linuxOnly(t)

@@ -28,7 +28,8 @@ type stored struct {
 // nothing. What Options.Skip names is not listed. r must stay as it is while
 // the result is used.
 func Index(ctx context.Context, r *io.SectionReader, opts Options) (*Contents, error) {
-	c := &Contents{from: r, files: map[string]stored{}}
+	c, extents := &Contents{from: r, files: map[string]stored{}}, 0
+	opts = opts.withDefaults()
 	u := newUnpacker(ctx, opts, nil)
 	u.place = func(e *Entry, _ time.Time) error {
 		switch {
@@ -38,7 +39,11 @@ func Index(ctx context.Context, r *io.SectionReader, opts Options) (*Contents, e
 			c.files[e.Path] = c.files[e.Same]
 			return nil
 		}
-		c.files[e.Path] = stored{u.in.Offset(), e.Size, u.in.extents()}
+		data := u.in.extents()
+		if extents += len(data); extents > opts.MaxExtents {
+			return tooMuch("the holes of its files leave more than %d pieces", opts.MaxExtents)
+		}
+		c.files[e.Path] = stored{u.in.Offset(), e.Size, data}
 		var err error
 		e.SHA256, err = u.in.Digest()
 		return u.broken(err)

@@ -36,6 +36,7 @@ const (
 	DefaultMaxBytes   = 2 << 30 // what the files hold, holes not counted
 	DefaultMaxEntries = 200_000
 	DefaultMaxDepth   = 3000 // path components; each is an open folder while it is walked
+	DefaultMaxExtents = 4 << 20
 )
 
 // Limits of what one call of Linux takes, in bytes. A file may lie deeper than
@@ -58,6 +59,10 @@ type Options struct {
 	MaxBytes   int64 // what the files hold, holes not counted; 0 = DefaultMaxBytes
 	MaxEntries int64 // 0 = DefaultMaxEntries
 	MaxDepth   int   // 0 = DefaultMaxDepth
+	// MaxExtents bounds the pieces that the holes of all files leave of them, which
+	// Index keeps in memory at 16 bytes each: who writes a stream decides how many
+	// there are. 0 = DefaultMaxExtents.
+	MaxExtents int
 
 	// HardLinks makes Pack write further names of one file as links to its
 	// first. Unpack takes a link to a file that came before in any case.
@@ -90,6 +95,7 @@ func (o Options) withDefaults() Options {
 	o.MaxBytes = cmp.Or(o.MaxBytes, DefaultMaxBytes)
 	o.MaxEntries = cmp.Or(o.MaxEntries, DefaultMaxEntries)
 	o.MaxDepth = cmp.Or(o.MaxDepth, DefaultMaxDepth)
+	o.MaxExtents = cmp.Or(o.MaxExtents, DefaultMaxExtents)
 	return o
 }
 
