@@ -68,7 +68,7 @@ func newCLI(t *testing.T, b *bed) *cli {
 		t.Fatal(err)
 	}
 	c := &cli{t: t, b: b, dir: dir, terraform: terraform}
-	c.env = append(os.Environ(), "TF_CLI_CONFIG_FILE="+rc, "CHECKPOINT_DISABLE=1", "TF_IN_AUTOMATION=1", "TF_LOG=", "SANDBOXER_FAILPOINT=")
+	c.env = append(os.Environ(), "TF_CLI_CONFIG_FILE="+rc, "CHECKPOINT_DISABLE=1", "TF_IN_AUTOMATION=1", "TF_LOG=", "CI=", "SANDBOXER_FAILPOINT=")
 	return c
 }
 

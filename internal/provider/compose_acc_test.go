@@ -407,7 +407,7 @@ func (c *cli) sandboxerCommand(args ...string) *exec.Cmd {
 		c.t.Fatal(err)
 	}
 	cmd := exec.Command(filepath.Join(bin, "terraform-provider-sandboxer"), args...)
-	cmd.Env = append(os.Environ(), "SANDBOXER_STATE_DIR="+c.b.state, "SANDBOXER_CATALOG="+c.b.catalog, "SANDBOXER_ACCOUNT=acme/web", "SANDBOXER_LEDGER=")
+	cmd.Env = append(os.Environ(), "SANDBOXER_STATE_DIR="+c.b.state, "SANDBOXER_CATALOG="+c.b.catalog, "SANDBOXER_ACCOUNT=acme/web", "SANDBOXER_LEDGER=", "CI=")
 	return cmd
 }
 
