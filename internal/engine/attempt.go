@@ -8,6 +8,7 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/failpoint"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/lifecycle"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/place"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/route"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
@@ -16,7 +17,7 @@ import (
 // handle at once, wait until ready.
 func (c *creation) try(ctx context.Context, cand *route.Candidate) attempt {
 	a := c.tryAt(ctx, cand)
-	c.e.answered(c.e.placeOfCandidate(cand), a.err)
+	c.e.places.Answered(c.e.placeOfCandidate(cand), a.err)
 	return a
 }
 
@@ -26,7 +27,7 @@ func (c *creation) tryAt(ctx context.Context, cand *route.Candidate) attempt {
 	if cand.Host != nil {
 		hostRef = cand.Host.Ref()
 	}
-	b, err := c.e.backend(ctx, place{binding: cand.Binding, account: c.row.Account, host: hostRef})
+	b, err := c.e.places.Open(ctx, place.Address{Binding: cand.Binding, Account: c.row.Account, Host: hostRef})
 	if err != nil {
 		return attempt{err: err, clean: true, next: allowsNext(err) || extensions.IsKind(err, extensions.KindUnreachable)}
 	}
@@ -38,7 +39,7 @@ func (c *creation) tryAt(ctx context.Context, cand *route.Candidate) attempt {
 	}
 	spec := c.spec(cand)
 	if spec.FromSnapshot != nil && spec.FromSnapshot.Handle.ID == "" {
-		if spec.FromSnapshot.Handle, err = c.e.findSnapshotAt(ctx, b, spec.FromSnapshot.ID); err != nil {
+		if spec.FromSnapshot.Handle, err = b.FindSnapshot(ctx, spec.FromSnapshot.ID); err != nil {
 			return attempt{err: snapshotElsewhere(cand, spec.FromSnapshot.ID, err), clean: true}
 		}
 	}
@@ -71,16 +72,6 @@ func snapshotElsewhere(cand *route.Candidate, id string, err error) error {
 		WithRemedy("check the id; a snapshot can be restored only where it is kept"))
 }
 
-func (c *creation) waitReady(ctx context.Context, b *opened, spec extensions.Spec) (reach extensions.Reachability, err error) {
-	wait := call{op: "wait-ready", binding: b.binding.ID, id: spec.ID, timeout: timeoutReady, secrets: spec.Secrets}
-	err = c.e.invoke(ctx, wait, func(ctx context.Context) (err error) {
-		reach, err = b.WaitReady(ctx, spec, c.made)
-		return err
-	})
-	b.changed()
-	return reach, err
-}
-
 // place records where the next call goes, before it goes.
 func (c *creation) place(ctx context.Context, cand *route.Candidate, hostRef string) error {
 	host, hash, none := cand.HostName(), c.p.hashFor(cand.Binding), extensions.Handle{}
@@ -108,7 +99,7 @@ func (c *creation) place(ctx context.Context, cand *route.Candidate, hostRef str
 	if h := cand.Host; h != nil && h.Capacity != nil {
 		change.Room = append(change.Room, ledger.Room{Host: h.Name, Max: h.Capacity.MaxSandboxes})
 	}
-	if b, err := c.e.binding(cand.Binding); err == nil && b.MaxSandboxes != nil {
+	if b, err := c.e.catalog.Named(cand.Binding); err == nil && b.MaxSandboxes != nil {
 		change.Room = append(change.Room, ledger.Room{Extension: b.ID, Max: *b.MaxSandboxes})
 	}
 	return c.p.liabilityAt(cand).unaffordable(full(c.apply(ctx, change), cand.ID()), cand.ID(), c.row.TTL)
@@ -116,26 +107,12 @@ func (c *creation) place(ctx context.Context, cand *route.Candidate, hostRef str
 
 // provision asks once and, after an ambiguous failure that was settled, once
 // more: by its id the call adopts what the first one made.
-func (c *creation) provision(ctx context.Context, b *opened, spec extensions.Spec) (extensions.Observation, error) {
-	var obs extensions.Observation
-	call := call{op: "provision", binding: b.binding.ID, id: spec.ID, timeout: timeoutProvision, secrets: spec.Secrets}
-	ask := func(ctx context.Context) error {
-		c.asked = true
-		h, o, err := b.Provision(ctx, spec)
-		b.changed()
-		if stop := failpoint.Hit(ctx, pointProvisioned); stop != nil {
-			err = errors.Join(err, stop)
-		}
-		if !h.IsZero() {
-			c.made = h
-			if lost := c.storeHandle(ctx, h); lost != nil {
-				return notRecorded(lost)
-			}
-		}
-		obs = o
+func (c *creation) provision(ctx context.Context, b *place.Backend, spec extensions.Spec) (obs extensions.Observation, err error) {
+	ask := func(ctx context.Context) (err error) {
+		obs, err = b.Provision(ctx, spec, c.answered)
 		return err
 	}
-	err := held(ctx, c.l, func(ctx context.Context) error { return c.e.invoke(ctx, call, ask) })
+	err = held(ctx, c.l, ask)
 	if !extensions.IsKind(err, extensions.KindIndeterminate) || ctx.Err() != nil {
 		return obs, err
 	}
@@ -152,7 +129,22 @@ func (c *creation) provision(ctx context.Context, b *opened, spec extensions.Spe
 	case !absent(found):
 		return obs, errors.Join(err, found)
 	}
-	return obs, held(ctx, c.l, func(ctx context.Context) error { return c.e.invoke(ctx, call, ask) })
+	return obs, held(ctx, c.l, ask)
+}
+
+// answered stores at once what a place made.
+func (c *creation) answered(ctx context.Context, h extensions.Handle, err error) error {
+	c.asked = true
+	if stop := failpoint.Hit(ctx, pointProvisioned); stop != nil {
+		err = errors.Join(err, stop)
+	}
+	if !h.IsZero() {
+		c.made = h
+		if lost := c.storeHandle(ctx, h); lost != nil {
+			return notRecorded(lost)
+		}
+	}
+	return err
 }
 
 func (c *creation) storeHandle(ctx context.Context, h extensions.Handle) error {
@@ -169,7 +161,7 @@ func notRecorded(err error) error {
 }
 
 // settleProvision decides what a failed provision left behind, and removes it.
-func (c *creation) settleProvision(ctx context.Context, b *opened, cause error) attempt {
+func (c *creation) settleProvision(ctx context.Context, b *place.Backend, cause error) attempt {
 	if !c.asked {
 		return attempt{err: cause, clean: true}
 	}
@@ -206,7 +198,7 @@ func allowsNext(err error) bool {
 
 // undo is tearDown of what is ready.
 func (c *creation) undo(ctx context.Context, cause error) attempt {
-	b, err := c.e.backend(context.WithoutCancel(ctx), placeOf(c.row))
+	b, err := c.e.places.Open(context.WithoutCancel(ctx), placeOf(c.row))
 	if err != nil {
 		return attempt{err: errors.Join(cause, err)}
 	}
@@ -214,86 +206,16 @@ func (c *creation) undo(ctx context.Context, cause error) attempt {
 }
 
 // tearDown removes what a failed create made, even though the caller gave up.
-func (c *creation) tearDown(ctx context.Context, b *opened, cause error) attempt {
+func (c *creation) tearDown(ctx context.Context, b *place.Backend, cause error) attempt {
 	sctx, cancel := settling(ctx)
 	defer cancel()
-	if _, err := c.e.teardown(sctx, b, c.made); err != nil {
+	if _, err := b.Teardown(sctx, c.made); err != nil {
 		return attempt{err: errors.Join(cause, err)}
 	}
 	return attempt{err: cause, clean: true, next: allowsNext(cause)}
 }
 
-// teardown ends one sandbox at its place and drops the listing.
-func (e *Engine) teardown(ctx context.Context, b *opened, h extensions.Handle) (extensions.CleanupReport, error) {
-	var report extensions.CleanupReport
-	c := call{op: "teardown", binding: b.binding.ID, id: h.ID, timeout: timeoutTeardown}
-	err := e.invoke(ctx, c, func(ctx context.Context) (err error) {
-		report, err = b.Teardown(ctx, h)
-		return err
-	})
-	b.changed()
-	if absent(err) {
-		return extensions.CleanupReport{AlreadyGone: true}, nil
-	}
-	return report, err
-}
-
 // find looks the operation's sandbox up by id alone.
-func (o *operation) find(ctx context.Context, b *opened) (extensions.Handle, error) {
-	return o.e.findAt(ctx, b, o.row.ID, o.row.ExpiresAt)
-}
-
-// busyLimit bounds the wait for what still works on a sandbox at its place,
-// such as a script that has outlived the run that started it.
-const busyLimit = 5 * time.Minute
-
-// busy tells when to look again, after a Find that found somebody at work;
-// zero for every other outcome.
-func busy(err error) time.Duration {
-	if !extensions.IsKind(err, extensions.KindConflict) {
-		return 0
-	}
-	var x *extensions.Error
-	for errors.As(err, &x) {
-		if x.RetryAfter > 0 {
-			return x.RetryAfter
-		}
-		err = x.Err
-	}
-	return 0
-}
-
-// findAt looks a sandbox up by id. Where finding nothing proves nothing, it is
-// looked for until the place's settle time is over; after that, absence still
-// counts only once the native deadline sent at create has passed.
-func (e *Engine) findAt(ctx context.Context, b *opened, id ID, deadline time.Time) (extensions.Handle, error) {
-	find := b.binding.Descriptor.Find
-	start := time.Now()
-	for {
-		h, err := e.findOnce(ctx, b, id)
-		if pause := busy(err); pause > 0 && time.Since(start) < busyLimit && sleep(ctx, pause) == nil {
-			continue
-		}
-		if err == nil || find.Strength == extensions.FindStrong || !extensions.IsKind(err, extensions.KindIndeterminate) {
-			return h, err
-		}
-		settled := find.Strength == extensions.FindEventual && time.Since(start) >= find.Settle
-		native := b.binding.Capabilities.Expiry == extensions.ExpiryNative
-		if settled && native && e.now().After(deadline.Add(find.Settle)) {
-			return h, extensions.Errorf(extensions.KindNotFound, "not found within %s and past its native deadline", find.Settle)
-		}
-		if find.Strength == extensions.FindNone || settled || sleep(ctx, find.Settle/8) != nil {
-			return h, err
-		}
-	}
-}
-
-func (e *Engine) findOnce(ctx context.Context, b *opened, id ID) (extensions.Handle, error) {
-	var h extensions.Handle
-	c := call{op: "find", binding: b.binding.ID, id: id, timeout: timeoutLook}
-	err := e.invoke(ctx, c, func(ctx context.Context) (err error) {
-		h, err = b.Find(ctx, id)
-		return err
-	})
-	return h, err
+func (o *operation) find(ctx context.Context, b *place.Backend) (extensions.Handle, error) {
+	return b.FindSettled(ctx, o.row.ID, o.row.ExpiresAt)
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/lifecycle"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/place"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
@@ -29,7 +30,7 @@ func (e *Engine) begin(ctx context.Context, l ledger.Ledger, c *creation, notify
 	}
 	release, err := e.turns.take(ctx, string(id))
 	if err != nil {
-		return nil, nil, e.classify(call{op: "create", id: id}, err)
+		return nil, nil, place.Classify("create", id, err)
 	}
 	told := false
 	for {
@@ -55,7 +56,7 @@ func (e *Engine) begin(ctx context.Context, l ledger.Ledger, c *creation, notify
 				notify.tell("Waiting for another run", "%s", taken.Error())
 				told = true
 			}
-			if sleep(ctx, waitForOthers) == nil {
+			if place.Sleep(ctx, waitForOthers) == nil {
 				continue
 			}
 		}
@@ -159,11 +160,11 @@ func (e *Engine) heldUntil(err error, row ledger.Sandbox) error {
 }
 
 func (e *Engine) lookAgain(ctx context.Context, row ledger.Sandbox) (extensions.Observation, error) {
-	b, err := e.backend(ctx, placeOf(row))
+	b, err := e.places.Open(ctx, placeOf(row))
 	if err != nil {
 		return extensions.Observation{}, err
 	}
-	return e.observeOne(ctx, b, row.Handle)
+	return b.Look(ctx, row.Handle)
 }
 
 // nameTaken says whose the name is and how to get at it. A sandbox is never

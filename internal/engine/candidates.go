@@ -13,7 +13,6 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/meter"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/route"
-	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/strictyaml"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
@@ -52,7 +51,7 @@ func (e *Engine) query(ctx context.Context, p *prepared, how preparation) (route
 		for _, h := range hostsFor(b, hosts, len(p.req.Hosts) > 0) {
 			c := candidate(b, h, i)
 			if h != nil {
-				e.narrow(ctx, p, &c, how)
+				e.narrow(ctx, p, b, &c, how)
 			}
 			if err := e.price(ctx, p, b, &c, how); err != nil {
 				return q, err
@@ -161,8 +160,8 @@ func candidate(b catalog.Binding, h *extensions.Host, index int) route.Candidate
 
 // narrow takes from c what its host cannot give. A plan judges by the host's
 // own arguments; what probing found counts when it is to be made.
-func (e *Engine) narrow(ctx context.Context, p *prepared, c *route.Candidate, how preparation) {
-	n, ok := e.handlers[c.Handler].(extensions.HostNarrower)
+func (e *Engine) narrow(ctx context.Context, p *prepared, b catalog.Binding, c *route.Candidate, how preparation) {
+	n, ok := e.places.Narrower(b)
 	if !ok || c.Unavailable != nil {
 		return
 	}
@@ -255,7 +254,7 @@ func (e *Engine) judgeCredentials(p *prepared, b catalog.Binding, c *route.Candi
 	if c.Unavailable != nil {
 		return
 	}
-	have := e.credentials(b)
+	have := e.places.CredentialsOf(b)
 	for _, f := range b.Descriptor.Credentials {
 		if _, ok := have[f.Name]; ok || !f.Required {
 			continue
@@ -271,22 +270,4 @@ func (e *Engine) judgeCredentials(p *prepared, b catalog.Binding, c *route.Candi
 		}
 		p.notices = append(p.notices, Notice{Summary: b.ID + " could not be used from here", Detail: reason + ": " + help})
 	}
-}
-
-// binding finds a binding of the catalog; an unknown one is KindInvalid and
-// names the nearest.
-func (e *Engine) binding(id string) (catalog.Binding, error) {
-	if b, ok := e.catalog.Binding(id); ok {
-		return b, nil
-	}
-	ids := make([]string, 0, len(e.catalog.Bindings))
-	for _, b := range e.catalog.Bindings {
-		ids = append(ids, b.ID)
-	}
-	near := strictyaml.NearestN(id, ids, 3)
-	if len(near) == 0 {
-		near = ids
-	}
-	return catalog.Binding{}, extensions.Errorf(extensions.KindInvalid, "the catalog has no extension %q", extensions.Clean(id, 80)).
-		WithRemedy("add the catalog folder that defines it, or use one it has: %s", strings.Join(near, ", "))
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/failpoint"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/lifecycle"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/place"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
@@ -39,7 +40,7 @@ func (e *Engine) Destroy(ctx context.Context, rec Receipt, opts DestroyOptions) 
 		row, err = l.Get(ctx, rec.ID) // another run was faster: decide anew
 	}
 	if ctx.Err() != nil {
-		return DestroyReport{}, e.classify(call{op: "destroy", id: rec.ID}, err)
+		return DestroyReport{}, place.Classify("destroy", rec.ID, err)
 	}
 	if absent(err) {
 		err = nil // made with another ledger
@@ -199,11 +200,11 @@ func (e *Engine) settle(ctx context.Context, op *operation, how ended, gone endi
 }
 
 // openToEnd opens the place of a row; nil where none was ever asked.
-func (e *Engine) openToEnd(ctx context.Context, row ledger.Sandbox) (*opened, error) {
+func (e *Engine) openToEnd(ctx context.Context, row ledger.Sandbox) (*place.Backend, error) {
 	if row.Extension == "" {
 		return nil, nil
 	}
-	return e.backend(ctx, placeOf(row))
+	return e.places.Open(ctx, placeOf(row))
 }
 
 // reasonAt keeps the truth for one that expired before anybody came to end it.
@@ -235,10 +236,10 @@ func (e *Engine) endFailed(ctx context.Context, op *operation, how ended, cause 
 }
 
 // endThere tears down at the backend; absence is success.
-func (e *Engine) endThere(ctx context.Context, b *opened, row ledger.Sandbox, report *DestroyReport) (ending, error) {
+func (e *Engine) endThere(ctx context.Context, b *place.Backend, row ledger.Sandbox, report *DestroyReport) (ending, error) {
 	h := row.Handle
 	if h.IsZero() {
-		found, err := e.findAt(ctx, b, row.ID, row.ExpiresAt)
+		found, err := b.FindSettled(ctx, row.ID, row.ExpiresAt)
 		if absent(err) {
 			report.AlreadyGone = true
 			return e.endOf(row, time.Time{}), nil
@@ -248,7 +249,7 @@ func (e *Engine) endThere(ctx context.Context, b *opened, row ledger.Sandbox, re
 		}
 		h = found
 	}
-	r, err := e.teardown(ctx, b, h)
+	r, err := b.Teardown(ctx, h)
 	if err != nil {
 		return ending{}, err
 	}

@@ -16,7 +16,9 @@ import (
 	"time"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/catalog"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/flight"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/place"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
@@ -92,13 +94,11 @@ type Engine struct {
 	stateDir string
 	account  string
 	catalog  *catalog.Catalog
-	handlers map[string]extensions.Extension
 	log      *slog.Logger
 	clock    func() time.Time // this machine's
 	getenv   func(string) string
-	life     life
-	backends backends
-	health   health
+	flights  flight.Group
+	places   *place.Places
 	books    ledgers
 	turns    turns
 	recovery recovery
@@ -110,7 +110,6 @@ type Engine struct {
 // nothing, so every Terraform walk may call it. Errors are KindInvalid.
 func New(opts Options) (*Engine, error) {
 	e := &Engine{opts: opts, stateDir: opts.StateDir, account: opts.Account, log: opts.Log, clock: opts.Now, getenv: os.Getenv,
-		handlers: map[string]extensions.Extension{}, backends: backends{open: map[place]*opened{}},
 		recovery: recovery{turn: make(chan struct{}, 1)}}
 	if e.account == "" {
 		e.account = DefaultAccount
@@ -124,10 +123,11 @@ func New(opts Options) (*Engine, error) {
 	if e.clock == nil {
 		e.clock = time.Now
 	}
+	handlers := map[string]extensions.Extension{}
 	var descriptors []extensions.Descriptor
 	for _, x := range opts.Extensions {
 		d := x.Describe()
-		e.handlers[d.Handler] = x
+		handlers[d.Handler] = x
 		descriptors = append(descriptors, d)
 	}
 	var err error
@@ -142,6 +142,8 @@ func New(opts Options) (*Engine, error) {
 	if e.catalog, err = catalog.Load(opts.Catalog, descriptors, e.now()); err != nil {
 		return nil, err
 	}
+	e.places = place.New(place.Options{Catalog: e.catalog, Handlers: handlers, Credentials: opts.Credentials, Getenv: func(name string) string { return e.getenv(name) },
+		StateDir: e.stateDir, Now: e.now, Log: e.log, Flights: &e.flights})
 	for binding, fields := range opts.Credentials {
 		if err := e.checkCredentials(binding, fields); err != nil {
 			return nil, err
@@ -153,8 +155,8 @@ func New(opts Options) (*Engine, error) {
 // Close releases backends and the ledger, and waits for what is being opened
 // or listed. Sandboxes live on; the engine is of no use afterwards.
 func (e *Engine) Close() error {
-	e.life.end()
-	return errors.Join(e.backends.closeAll(), e.books.close(), e.retire())
+	e.flights.Close()
+	return errors.Join(e.places.Close(), e.books.close(), e.retire())
 }
 
 // Account is the one billed and listed.
@@ -171,7 +173,7 @@ func (e *Engine) CatalogNotices() []string { return e.catalog.Notices }
 func CheckAccount(account string) error { return ledger.CheckAccount(account) }
 
 func (e *Engine) checkCredentials(binding string, fields map[string]Secret) error {
-	b, err := e.binding(binding)
+	b, err := e.catalog.Named(binding)
 	if err != nil {
 		return err
 	}

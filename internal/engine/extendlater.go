@@ -6,12 +6,13 @@ import (
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/lifecycle"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/place"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
 // ownPlace reports that nobody sends a bill for what runs at a binding.
 func (e *Engine) ownPlace(binding string) bool {
-	b, err := e.binding(binding)
+	b, err := e.catalog.Named(binding)
 	return err == nil && b.Capabilities.PricingModel == extensions.PricingSelfHosted
 }
 
@@ -34,11 +35,11 @@ func (e *Engine) extendOutside(ctx context.Context, rec Receipt, req Request, tt
 	if !end.After(row.ExpiresAt) {
 		return Sandbox{}, down
 	}
-	b, err := e.backend(ctx, placeOf(row))
+	b, err := e.places.Open(ctx, placeOf(row))
 	if err != nil {
 		return Sandbox{}, err
 	}
-	o, err := e.observeOne(ctx, b, row.Handle)
+	o, err := b.Look(ctx, row.Handle)
 	if err != nil {
 		return Sandbox{}, err
 	}
@@ -47,7 +48,7 @@ func (e *Engine) extendOutside(ctx context.Context, rec Receipt, req Request, tt
 	}
 	release, err := e.turns.take(ctx, string(row.ID))
 	if err != nil {
-		return Sandbox{}, e.classify(call{op: "extend", id: row.ID}, err)
+		return Sandbox{}, place.Classify("extend", row.ID, err)
 	}
 	defer release()
 	if _, err := e.carryEnd(ctx, b, row, end); err != nil {

@@ -10,6 +10,7 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/lifecycle"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/meter"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/place"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/strictyaml"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
@@ -27,7 +28,7 @@ func (e *Engine) CheckHost(h Host) error {
 		if err := checkSSH("ssh", *h.SSH); err != nil {
 			return err
 		}
-		if !e.hasPlace(extensions.PlaceHost) {
+		if !e.places.Has(extensions.PlaceHost) {
 			return extensions.Errorf(extensions.KindUnsupported, "host %q: no extension of this build uses hosts over SSH", h.Name).
 				WithRemedy("use local = true for this machine")
 		}
@@ -64,15 +65,6 @@ func (e *Engine) CheckHost(h Host) error {
 
 // pinnedImage is name[:tag]@sha256:digest.
 var pinnedImage = regexp.MustCompile(`^[a-z0-9][A-Za-z0-9._:/-]{0,254}@sha256:[0-9a-f]{64}$`)
-
-func (e *Engine) hasPlace(p extensions.Place) bool {
-	for _, x := range e.handlers {
-		if x.Describe().Place == p {
-			return true
-		}
-	}
-	return false
-}
 
 func checkSSH(at string, s extensions.SSH) error {
 	if (s.Address == "") == (s.Alias == "") {
@@ -153,23 +145,11 @@ func (e *Engine) GetHost(ctx context.Context, h Host) (HostView, error) {
 		if b.Descriptor.Place != want || !b.Descriptor.Has(extensions.PowerProbe) {
 			continue
 		}
-		o, err := e.backend(ctx, place{binding: b.ID, account: e.account, host: v.Ref})
+		at, err := e.places.Open(ctx, place.Address{Binding: b.ID, Account: e.account, Host: v.Ref})
 		if err != nil {
 			return HostView{}, err
 		}
-		prober, err := power[extensions.HostProber](e, o, extensions.PowerProbe)
-		if err != nil {
-			return HostView{}, err
-		}
-		var all []extensions.Observation
-		epoch := o.now()
-		err = e.invoke(ctx, call{op: "probe", binding: b.ID, timeout: timeoutProbe}, func(ctx context.Context) (err error) {
-			v.Facts, all, err = prober.Probe(ctx)
-			return err
-		})
-		if err == nil && all != nil {
-			o.keep(epoch, all, e.now())
-		}
+		v.Facts, err = at.Probe(ctx)
 		return v, err
 	}
 	return v, extensions.Errorf(extensions.KindUnsupported, "no extension of the catalog can use host %q", h.Name)

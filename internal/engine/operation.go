@@ -10,6 +10,7 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/failpoint"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/lifecycle"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/place"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
@@ -102,7 +103,7 @@ func (e *Engine) openOperation(ctx context.Context, l ledger.Ledger, row ledger.
 	}
 	release, err := e.turns.take(ctx, string(row.ID))
 	if err != nil {
-		return nil, e.classify(call{op: string(kind), id: row.ID}, err)
+		return nil, place.Classify(string(kind), row.ID, err)
 	}
 	change.ID, change.Key = row.ID, key
 	change.Expect.Generation = row.Generation
@@ -126,7 +127,7 @@ func (e *Engine) openOperation(ctx context.Context, l ledger.Ledger, row ledger.
 			notify.tell("Waiting for another run", "%s", busy.Error())
 			told = true
 		}
-		if sleep(ctx, waitForOthers) != nil {
+		if place.Sleep(ctx, waitForOthers) != nil {
 			release()
 			return nil, err
 		}
@@ -160,8 +161,8 @@ func note(kind string, data map[string]any) ledger.Note {
 }
 
 // placeOf names the backend that holds a row's sandbox.
-func placeOf(row ledger.Sandbox) place {
-	return place{binding: row.Extension, account: row.Account, host: row.HostRef}
+func placeOf(row ledger.Sandbox) place.Address {
+	return place.Address{Binding: row.Extension, Account: row.Account, Host: row.HostRef}
 }
 
 // discard closes the operation on a sandbox that is proved absent.

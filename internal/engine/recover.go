@@ -6,6 +6,7 @@ import (
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/lifecycle"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/place"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
@@ -20,7 +21,7 @@ func (e *Engine) recoverOnce(ctx context.Context, notify Notify) error {
 	select {
 	case e.recovery.turn <- struct{}{}:
 	case <-ctx.Done():
-		return e.classify(call{op: "recover"}, ctx.Err())
+		return place.Classify("recover", "", ctx.Err())
 	}
 	defer func() { <-e.recovery.turn }()
 	if e.recovery.done {
@@ -58,7 +59,7 @@ func (e *Engine) recoverAgain(ctx context.Context) error {
 	select {
 	case e.recovery.turn <- struct{}{}:
 	case <-ctx.Done():
-		return e.classify(call{op: "recover"}, ctx.Err())
+		return place.Classify("recover", "", ctx.Err())
 	}
 	e.recovery.done = false
 	<-e.recovery.turn
@@ -155,18 +156,18 @@ func (e *Engine) realign(ctx context.Context, op *operation) error {
 	if !lifecycle.Usable(op.row.State) || lifecycle.Overdue(e.now(), op.row.ExpiresAt) {
 		return nil
 	}
-	b, err := e.backend(ctx, placeOf(op.row))
+	b, err := e.places.Open(ctx, placeOf(op.row))
 	if err != nil {
 		return err
 	}
-	if b.binding.Descriptor.Has(extensions.PowerGenerationSet) {
+	if b.Binding.Descriptor.Has(extensions.PowerGenerationSet) {
 		// A conflict says that it carries this generation, or a later one.
-		if err := e.setGeneration(ctx, b, op.row); err != nil && !absent(err) && !extensions.IsKind(err, extensions.KindConflict) {
+		if err := b.SetGeneration(ctx, op.row.Handle, op.row.Generation); err != nil && !absent(err) && !extensions.IsKind(err, extensions.KindConflict) {
 			return err
 		}
 	}
-	if b.binding.Descriptor.Has(extensions.PowerExtend) {
-		if err := e.moveDeadline(ctx, b, op.row, op.row.ExpiresAt); err != nil && !absent(err) {
+	if b.Binding.Descriptor.Has(extensions.PowerExtend) {
+		if err := b.Extend(ctx, op.row.Handle, op.row.ExpiresAt); err != nil && !absent(err) {
 			return err
 		}
 	}

@@ -100,7 +100,7 @@ func (e *Engine) bringBack(ctx context.Context, row ledger.Sandbox, notify Notif
 	if last.nothing() || !lifecycle.Usable(row.State) {
 		return report, nil
 	}
-	b, err := e.backend(ctx, placeOf(row))
+	b, err := e.places.Open(ctx, placeOf(row))
 	if err != nil {
 		return report, err
 	}
@@ -141,7 +141,7 @@ func (c *creation) clear(ctx context.Context, old ledger.Sandbox) error {
 	if old.Extension == "" {
 		return nil
 	}
-	b, err := c.e.backend(ctx, placeOf(old))
+	b, err := c.e.places.Open(ctx, placeOf(old))
 	if err != nil {
 		return err
 	}

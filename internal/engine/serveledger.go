@@ -51,7 +51,7 @@ func (e *Engine) ServeLedger(ctx context.Context, o ServeOptions) error {
 			Permit: func(ctx context.Context, account string, a tenant.Asked) error {
 				return e.permitted(ctx, l, account, a)
 			},
-			Window: lease.Max + timeoutProvision + timeoutReady + settleGrace, Grace: settleGrace})
+			Window: lease.Max + 40*time.Minute + settleGrace, Grace: settleGrace})
 	}
 	s, err := httpledger.NewServer(httpledger.Config{Ledger: l, Authenticate: tokens.Authenticate, View: view,
 		PerSecond: o.PerSecond, Burst: 5 * int(o.PerSecond), Now: e.now, Log: o.Log})
@@ -106,7 +106,7 @@ type ownersPrices struct{ e *Engine }
 
 // Price implements tenant.Pricer.
 func (o ownersPrices) Price(a tenant.Asked) (tenant.Price, error) {
-	b, err := o.e.binding(a.Extension)
+	b, err := o.e.catalog.Named(a.Extension)
 	if err != nil {
 		return tenant.Price{}, err
 	}

@@ -20,7 +20,7 @@ import (
 // the policies of the client's account, and to who pays where, by routing's own
 // rules. A refusal is *ledger.Forbidden.
 func (e *Engine) permitted(ctx context.Context, l ledger.Ledger, account string, a tenant.Asked) error {
-	b, err := e.binding(a.Extension)
+	b, err := e.catalog.Named(a.Extension)
 	if err != nil {
 		return err
 	}
@@ -89,7 +89,7 @@ func (e *Engine) servedCandidate(ctx context.Context, l ledger.Ledger, account s
 		h = &extensions.Host{Name: a.Host}
 	}
 	c := candidate(b, h, 0)
-	n, ok := e.handlers[b.Handler].(extensions.HostNarrower)
+	n, ok := e.places.Narrower(b)
 	if h == nil || !ok || c.Unavailable != nil {
 		return c, nil
 	}

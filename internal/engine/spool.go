@@ -12,6 +12,7 @@ import (
 
 	"github.com/gofrs/flock"
 
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/flight"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/route"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
@@ -63,7 +64,7 @@ func (e *Engine) openSpool(ctx context.Context, folder string, readOnly bool) (l
 	defer e.books.mu.Unlock()
 	switch {
 	case e.books.closed:
-		return nil, errClosed()
+		return nil, flight.ErrClosed
 	case e.books.spool != nil:
 		return e.books.spool, nil
 	case readOnly && e.books.spoolRead != nil:

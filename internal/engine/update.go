@@ -11,6 +11,7 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/failpoint"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/lifecycle"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/place"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/profile"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/route"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
@@ -42,12 +43,12 @@ func (e *Engine) PlanUpdate(ctx context.Context, rec Receipt, old, req Request) 
 		notices = append(notices, Notice{Summary: "The profile has changed since this sandbox was made",
 			Detail: resolved.ID + "@" + resolved.Version + " now resolves differently; the sandbox keeps what it was made with. Recreate it (terraform apply -replace) to use the new content, and raise the version of a profile when you change it."})
 	}
-	b, err := e.binding(rec.Extension)
+	b, err := e.catalog.Named(rec.Extension)
 	if err != nil {
 		return notices, err
 	}
 	if req.DesiredMode == route.ModePaused && !b.Descriptor.Has(extensions.PowerPause) {
-		return notices, e.unsupported(b.ID, extensions.PowerPause)
+		return notices, e.places.Unsupported(b.ID, extensions.PowerPause)
 	}
 	ttl := time.Duration(resolved.Spec.TTL)
 	if old.TTL == req.TTL {
@@ -58,7 +59,7 @@ func (e *Engine) PlanUpdate(ctx context.Context, rec Receipt, old, req Request) 
 			"make it anew (terraform apply -replace), or set on_expiry = \"replace\"", rec.ID, rec.Name, rec.ExpiresAt.UTC().Format(time.RFC3339)))
 	}
 	if before, err := e.resolve(old); (err != nil || before.Spec.TTL != resolved.Spec.TTL) && !b.Descriptor.Has(extensions.PowerExtend) {
-		return notices, e.unsupported(b.ID, extensions.PowerExtend)
+		return notices, e.places.Unsupported(b.ID, extensions.PowerExtend)
 	}
 	if limit := route.MaxTTL(b.Capabilities); limit > 0 && ttl > limit {
 		return notices, invalid("a ttl of %s is above what %s allows (%s)", "shorten ttl", profile.FormatDuration(ttl), b.ID, profile.FormatDuration(limit))
@@ -118,7 +119,7 @@ func (e *Engine) Update(ctx context.Context, rec Receipt, req Request, notify No
 	patch := ledger.Patch{Request: mustJSON(req)}
 	e.rename(row, req.Hosts, &patch)
 	if req.DesiredMode == route.ModePaused {
-		return Sandbox{}, e.unsupported(row.Extension, extensions.PowerPause)
+		return Sandbox{}, e.places.Unsupported(row.Extension, extensions.PowerPause)
 	}
 	patch.TTL = &ttl
 	if err := e.checkLaterCost(ctx, l, row, ttl, limit, req.MaxCost); err != nil {
@@ -195,13 +196,13 @@ func (e *Engine) moveEnd(ctx context.Context, l ledger.Ledger, row ledger.Sandbo
 	if err != nil {
 		return Sandbox{}, err
 	}
-	var b *opened
+	var b *place.Backend
 	begun := note("sandbox.changing", nil)
 	if !end.Equal(row.ExpiresAt) {
 		if !end.After(e.now()) {
 			return Sandbox{}, e.checkNewEnd(e.receipt(row), ttl)
 		}
-		if b, err = e.backend(ctx, placeOf(row)); err != nil {
+		if b, err = e.places.Open(ctx, placeOf(row)); err != nil {
 			return Sandbox{}, err
 		}
 		begun = note("sandbox.extending", map[string]any{"expires_at": end})
@@ -239,11 +240,11 @@ func (e *Engine) moveEnd(ctx context.Context, l ledger.Ledger, row ledger.Sandbo
 // backend enforces now decides; if that cannot be seen, the old end is asked
 // for again, so that it and the ledger agree. With an error, settled says that
 // the old end holds for certain.
-func (e *Engine) carryEnd(ctx context.Context, b *opened, row ledger.Sandbox, end time.Time) (settled bool, err error) {
+func (e *Engine) carryEnd(ctx context.Context, b *place.Backend, row ledger.Sandbox, end time.Time) (settled bool, err error) {
 	if err := failpoint.Hit(ctx, pointExtending); err != nil {
 		return true, err
 	}
-	err = e.moveDeadline(ctx, b, row, end)
+	err = b.Extend(ctx, row.Handle, end)
 	switch extensions.KindOf(err) {
 	case "":
 		err = failpoint.Hit(ctx, pointExtended)
@@ -256,23 +257,11 @@ func (e *Engine) carryEnd(ctx context.Context, b *opened, row ledger.Sandbox, en
 	}
 	sctx, cancel := settling(ctx)
 	defer cancel()
-	if o, lookErr := e.observeOne(sctx, b, row.Handle); lookErr == nil && o.Deadline.Sub(end).Abs() < time.Second {
+	if o, lookErr := b.Look(sctx, row.Handle); lookErr == nil && o.Deadline.Sub(end).Abs() < time.Second {
 		return true, nil
 	}
-	if back := e.moveDeadline(sctx, b, row, row.ExpiresAt); back != nil && !absent(back) {
+	if back := b.Extend(sctx, row.Handle, row.ExpiresAt); back != nil && !absent(back) {
 		return false, errors.Join(err, back)
 	}
 	return true, err
-}
-
-// moveDeadline tells the backend the new end.
-func (e *Engine) moveDeadline(ctx context.Context, b *opened, row ledger.Sandbox, end time.Time) error {
-	x, err := power[extensions.Extender](e, b, extensions.PowerExtend)
-	if err != nil {
-		return err
-	}
-	c := call{op: "extend", binding: b.binding.ID, id: row.ID, timeout: timeoutChange}
-	err = e.invoke(ctx, c, func(ctx context.Context) error { return x.Extend(ctx, row.Handle, end) })
-	b.changed()
-	return err
 }

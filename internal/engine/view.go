@@ -27,7 +27,7 @@ func (e *Engine) view(row ledger.Sandbox) Sandbox {
 	if row.State == lifecycle.Destroyed && row.EndReason != "" {
 		s.Reason = row.EndReason
 	}
-	if b, err := e.binding(row.Extension); err == nil {
+	if b, err := e.catalog.Named(row.Extension); err == nil {
 		s.Expiry = string(b.Capabilities.Expiry)
 	}
 	_ = json.Unmarshal(row.Route, &s.Route) // shown as far as it can be read

@@ -3,6 +3,7 @@ package place
 import (
 	"cmp"
 	"context"
+	"errors"
 	"io"
 	"net"
 	"slices"
@@ -142,13 +143,19 @@ func (b *Backend) Upload(ctx context.Context, h extensions.Handle, dir string, t
 	return b.call(ctx, call{op: "upload", id: h.ID, timeout: timeoutProvision, once: true}, func(ctx context.Context) error { return x.Upload(ctx, h, dir, tar) })
 }
 
-// Download writes path inside as a tar stream, once.
-func (b *Backend) Download(ctx context.Context, h extensions.Handle, path string, w io.Writer) error {
+// Download writes path inside as a tar stream, once. With an error, lacks is not
+// nil where the stream is whole and only lacks some objects.
+func (b *Backend) Download(ctx context.Context, h extensions.Handle, path string, w io.Writer) (lacks *extensions.Incomplete, err error) {
 	x, err := power[extensions.FileTransfer](b, extensions.PowerFiles)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	return b.call(ctx, call{op: "download", id: h.ID, timeout: timeoutProvision, once: true}, func(ctx context.Context) error { return x.Download(ctx, h, path, w) })
+	err = b.call(ctx, call{op: "download", id: h.ID, timeout: timeoutProvision, once: true}, func(ctx context.Context) error {
+		err := x.Download(ctx, h, path, w)
+		errors.As(err, &lacks) // before its text is redacted
+		return err
+	})
+	return lacks, err
 }
 
 // Dial connects to a port of a service inside, once.
