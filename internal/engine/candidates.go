@@ -290,3 +290,14 @@ func (e *Engine) binding(id string) (catalog.Binding, error) {
 	return catalog.Binding{}, extensions.Errorf(extensions.KindInvalid, "the catalog has no extension %q", extensions.Clean(id, 80)).
 		WithRemedy("add the catalog folder that defines it, or use one it has: %s", strings.Join(near, ", "))
 }
+
+// selfHosted reports a place of the user's own: nobody sends a bill.
+func selfHosted(c *route.Candidate) bool {
+	return c.Capabilities.PricingModel == extensions.PricingSelfHosted
+}
+
+// ownPlace reports that nobody sends a bill for what runs at a binding.
+func (e *Engine) ownPlace(binding string) bool {
+	b, err := e.binding(binding)
+	return err == nil && b.Capabilities.PricingModel == extensions.PricingSelfHosted
+}

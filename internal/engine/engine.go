@@ -154,7 +154,7 @@ func New(opts Options) (*Engine, error) {
 // or listed. Sandboxes live on; the engine is of no use afterwards.
 func (e *Engine) Close() error {
 	e.life.end()
-	return errors.Join(e.backends.closeAll(), e.books.close(), e.retire())
+	return errors.Join(e.backends.closeAll(), e.books.close())
 }
 
 // Account is the one billed and listed.

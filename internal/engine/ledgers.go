@@ -21,10 +21,7 @@ type ledgers struct {
 	mu     sync.Mutex
 	flight singleflight.Group
 	ro, rw ledger.Ledger
-	// spool and spoolRead stand in for ro and rw; see spool.go.
-	spool, spoolRead ledger.Ledger
-	closed           bool
-	replayed         atomic.Bool // what the spool held is in the ledger
+	closed bool
 	// clocked is the ledger whose clock counts, if it is another machine's.
 	clocked atomic.Pointer[ledger.Clocked]
 	// receipt names one that was made with a ledger.
@@ -153,6 +150,12 @@ func (e *Engine) signOfEarlierLedger() string {
 	return ""
 }
 
+// notReached tells a shared ledger that does not answer from one that refuses.
+func (e *Engine) notReached(ctx context.Context, err error) bool {
+	return err != nil && ctx.Err() == nil && ledger.Shared(e.ledgerURL()) &&
+		(extensions.IsKind(err, extensions.KindUnavailable) || extensions.IsKind(err, extensions.KindTimeout))
+}
+
 func (b *ledgers) stillDown() error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -207,11 +210,11 @@ func (b *ledgers) close() error {
 	defer b.mu.Unlock()
 	b.closed = true
 	var errs []error
-	for _, l := range []ledger.Ledger{b.ro, b.rw, b.spool, b.spoolRead} {
+	for _, l := range []ledger.Ledger{b.ro, b.rw} {
 		if l != nil {
 			errs = append(errs, l.Close())
 		}
 	}
-	b.ro, b.rw, b.spool, b.spoolRead = nil, nil, nil, nil
+	b.ro, b.rw = nil, nil
 	return errors.Join(errs...)
 }

@@ -249,38 +249,3 @@ func TestATokenThatIsRevokedOpensNothing(t *testing.T) {
 		t.Errorf("revoked again: %v", err)
 	}
 }
-
-func TestWithoutTheServerOwnPlacesGoOn(t *testing.T) {
-	t.Parallel()
-	f := newFleet(t, "")
-	o := newOffice(t, f.catalog)
-	ctx := context.Background()
-	token, m := o.token("acme/web"), &bench{t: t, dir: t.TempDir()}
-	t.Cleanup(m.removeAll)
-	first := o.client(m.dir, "acme/web", token)
-	if _, err := first.List(ctx, false); err != nil {
-		t.Fatal(err)
-	}
-	o.stop()
-	down := o.client(m.dir, "acme/web", token)
-	if s, err := down.Create(ctx, mine, nil, nil); !extensions.IsKind(err, extensions.KindUnavailable) || s.ID != "" {
-		t.Errorf("what sends a bill: %v, %v", s.ID, err)
-	}
-	s, err := down.Create(ctx, own, nil, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	o.reopen()
-	up := o.client(m.dir, "acme/web", token)
-	if err := up.Recover(ctx, nil); err != nil {
-		t.Fatal(err)
-	}
-	row, err := o.books().Get(ctx, s.ID)
-	if err != nil || row.Name != "one" || row.Account != "acme/web" {
-		t.Errorf("brought in: %+v, %v", row, err)
-	}
-	if r, err := up.Destroy(ctx, s.Receipt, engine.DestroyOptions{}); err != nil || r.AlreadyGone {
-		t.Errorf("%+v, %v", r, err)
-	}
-	o.sound()
-}

@@ -146,8 +146,6 @@ type Expect struct {
 	NoIntent bool
 	// UpdatedAt demands that nothing has changed since the row was read.
 	UpdatedAt time.Time
-	// NoEndReason demands that no reason of an end is recorded.
-	NoEndReason bool
 }
 
 // Patch sets columns; nil fields stay as they are. A pointer to the zero
