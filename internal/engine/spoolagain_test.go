@@ -25,7 +25,7 @@ type apart struct {
 	left    func() []string
 }
 
-// onEach runs a test with a ledger in PostgreSQL and with one behind a server.
+// onEach runs a test with a ledger in PostgreSQL.
 func onEach(t *testing.T, f func(t *testing.T, m apart)) {
 	t.Helper()
 	for name, open := range map[string]func(t *testing.T) apart{
@@ -39,12 +39,6 @@ func onEach(t *testing.T, f func(t *testing.T, m apart)) {
 			}
 			t.Cleanup(func() { _ = l.Close() })
 			return apart{dir: m.dir, next: m.next, off: cut.Off, on: cut.On, books: l, left: m.bench.left}
-		},
-		"http": func(t *testing.T) apart {
-			o := newOffice(t, "")
-			token, b := o.token("acme/web"), &bench{t: t, dir: t.TempDir()}
-			t.Cleanup(b.removeAll)
-			return apart{dir: b.dir, next: func() *engine.Engine { return o.client(b.dir, "acme/web", token) }, off: func() { o.stop() }, on: o.reopen, books: o.books(), left: b.left}
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
