@@ -79,7 +79,7 @@ func (e *Engine) claim(ctx context.Context, l ledger.Ledger, c *creation, holder
 	b := ledger.Begin{
 		Key: key, Holder: holder, ID: id, Account: e.account, Name: name,
 		Profile: c.p.resolved.ID, ProfileVersion: c.p.resolved.Version, SpecHash: c.p.hashFor(chosen.Binding),
-		Request: mustJSON(c.p.req), Spec: c.p.recordedSpec(), Route: mustJSON(routeOf(c.p.decision)),
+		Request: mustJSON(c.p.req), Spec: mustJSON(c.p.resolved.Spec), Route: mustJSON(routeOf(c.p.decision)),
 		TTL: time.Duration(spec.TTL), MaxTTL: time.Duration(spec.MaxTTL),
 		CreatedAt: now, ExpiresAt: now.Add(time.Duration(spec.TTL)), Quote: c.p.ledgerQuote(chosen),
 		Reserve: reserve, Ceilings: e.ceilings(c.p.metered()), Metered: c.p.metered(),

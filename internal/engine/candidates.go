@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/catalog"
-	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/meter"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/route"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/strictyaml"
@@ -209,11 +208,7 @@ func (e *Engine) recordedFacts(ctx context.Context, h extensions.Host) *extensio
 	if err != nil {
 		return nil // a create tells of it when it writes
 	}
-	return factsOf(ctx, l, e.account, h)
-}
-
-func factsOf(ctx context.Context, l ledger.Ledger, account string, h extensions.Host) *extensions.HostFacts {
-	row, err := l.Host(ctx, account, h.Name)
+	row, err := l.Host(ctx, e.account, h.Name)
 	if err != nil || row.Ref != h.Ref() {
 		return nil
 	}

@@ -120,7 +120,7 @@ func (e *Engine) beginRecreate(ctx context.Context, l ledger.Ledger, row ledger.
 	op, err := e.openOperation(ctx, l, row, ledger.IntentRecreate, ledger.Change{
 		Expect: ledger.Expect{States: []lifecycle.State{lifecycle.Ready, lifecycle.Active, lifecycle.Failed, lifecycle.Expired}},
 		To:     lifecycle.Provisioning, NextGeneration: true, Meter: ledger.MeterOps{Close: stop.close()},
-		Patch: ledger.Patch{Version: &p.resolved.Version, ExpiresAt: &end, TTL: &ttl, MaxTTL: &limit, Spec: p.recordedSpec(), Route: mustJSON(routeOf(p.decision))},
+		Patch: ledger.Patch{Version: &p.resolved.Version, ExpiresAt: &end, TTL: &ttl, MaxTTL: &limit, Spec: mustJSON(p.resolved.Spec), Route: mustJSON(routeOf(p.decision))},
 		Quote: p.ledgerQuote(p.decision.Chosen), Reserve: reserve, Ceilings: e.ceilingsOf(row.Account, p.metered()),
 		Intent: &ledger.OpenIntent{Metered: p.metered()},
 		Event:  note("sandbox.recreating", nil),
