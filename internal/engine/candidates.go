@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/catalog"
-	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/meter"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/route"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
@@ -208,11 +207,7 @@ func (e *Engine) recordedFacts(ctx context.Context, h extensions.Host) *extensio
 	if err != nil {
 		return nil // a create tells of it when it writes
 	}
-	return factsOf(ctx, l, e.account, h)
-}
-
-func factsOf(ctx context.Context, l ledger.Ledger, account string, h extensions.Host) *extensions.HostFacts {
-	row, err := l.Host(ctx, account, h.Name)
+	row, err := l.Host(ctx, e.account, h.Name)
 	if err != nil || row.Ref != h.Ref() {
 		return nil
 	}
@@ -270,4 +265,15 @@ func (e *Engine) judgeCredentials(p *prepared, b catalog.Binding, c *route.Candi
 		}
 		p.notices = append(p.notices, Notice{Summary: b.ID + " could not be used from here", Detail: reason + ": " + help})
 	}
+}
+
+// selfHosted reports a place of the user's own: nobody sends a bill.
+func selfHosted(c *route.Candidate) bool {
+	return c.Capabilities.PricingModel == extensions.PricingSelfHosted
+}
+
+// ownPlace reports that nobody sends a bill for what runs at a binding.
+func (e *Engine) ownPlace(binding string) bool {
+	b, err := e.catalog.Named(binding)
+	return err == nil && b.Capabilities.PricingModel == extensions.PricingSelfHosted
 }
