@@ -27,11 +27,5 @@ func (e *Engine) Forward(ctx context.Context, rec Receipt, service string, port 
 	if err := b.Can(extensions.PowerPorts); err != nil {
 		return nil, err
 	}
-	return func(ctx context.Context) (io.ReadWriteCloser, error) {
-		conn, err := b.Dial(ctx, h, service, port)
-		if err != nil {
-			return nil, err
-		}
-		return conn, nil
-	}, nil
+	return func(ctx context.Context) (io.ReadWriteCloser, error) { return b.Dial(ctx, h, service, port) }, nil
 }

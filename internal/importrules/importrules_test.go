@@ -89,6 +89,8 @@ func TestEachRuleCanFail(t *testing.T) {
 		"adapter speaks Terraform":        {contract + "/local", "github.com/hashicorp/terraform-plugin-log/tflog", "the contract and itself"},
 		"engine names an adapter":         {engine + "/route", contract + "/local", "the contract only"},
 		"engine knows the provider":       {engine, provider, "the contract only"},
+		"a room knows the engine":         {engine + "/route", engine, "no room knows the engine"},
+		"a place knows the ledger":        {engine + "/place", engine + "/ledger", "no ledger"},
 		"engine dials":                    {engine, "net", "never dials"},
 		"provider goes below the engine":  {provider, engine + "/ledger", "nothing below it"},
 		"cli goes below the engine":       {cli, engine + "/catalog", "nothing below it"},

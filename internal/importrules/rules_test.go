@@ -76,7 +76,7 @@ func (g graph) adapters() []string {
 // rule judges one package; each line it returns is a breach.
 type rule func(g graph, p pkg) []string
 
-var rules = []rule{contractIsStandardOnly, adaptersStandAlone, engineNamesNoAdapter, surfacesSeeTheEngineOnly,
+var rules = []rule{contractIsStandardOnly, adaptersStandAlone, engineNamesNoAdapter, roomsKeepTheirFloor, surfacesSeeTheEngineOnly,
 	onlyProviderSpeaksTerraform, onlyAllNamesAdapters, testCodeStaysInTests, namesSaySomething}
 
 func (g graph) breaches() []string {
@@ -136,6 +136,30 @@ func engineNamesNoAdapter(_ graph, p pkg) []string {
 		return i == "net" || i == "net/http" || within(i, "golang.org/x/crypto/ssh")
 	})
 	return append(above, dials...)
+}
+
+// aboveRoom are, for the rooms of the engine, those that each must not know,
+// and why. None knows the engine itself.
+var aboveRoom = map[string]struct {
+	why string
+	not []string
+}{
+	engine + "/flight": {"work under way knows no rooms", []string{engine + "/place", engine + "/ledger", engine + "/catalog"}},
+	engine + "/place":  {"places know no ledger", []string{engine + "/ledger"}},
+}
+
+func roomsKeepTheirFloor(_ graph, p pkg) []string {
+	if !within(p.ImportPath, engine) || p.ImportPath == engine || isTestPackage(p.ImportPath) {
+		return nil
+	}
+	out := forbid(p.Deps, "no room knows the engine", func(i string) bool { return i == engine })
+	room, ok := aboveRoom[p.ImportPath]
+	if !ok {
+		return out
+	}
+	return append(out, forbid(p.Deps, room.why, func(i string) bool {
+		return slices.ContainsFunc(room.not, func(above string) bool { return within(i, above) })
+	})...)
 }
 
 func surfacesSeeTheEngineOnly(_ graph, p pkg) []string {

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"net"
 	"slices"
 	"strings"
 	"time"
@@ -159,7 +158,7 @@ func (b *Backend) Download(ctx context.Context, h extensions.Handle, path string
 }
 
 // Dial connects to a port of a service inside, once.
-func (b *Backend) Dial(ctx context.Context, h extensions.Handle, service string, port int) (conn net.Conn, err error) {
+func (b *Backend) Dial(ctx context.Context, h extensions.Handle, service string, port int) (conn io.ReadWriteCloser, err error) {
 	x, err := power[extensions.PortForwarder](b, extensions.PowerPorts)
 	if err != nil {
 		return nil, err
