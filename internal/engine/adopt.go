@@ -35,21 +35,21 @@ func (e *Engine) adopt(ctx context.Context, l ledger.Ledger, c *creation, row le
 			WithRemedy("choose another name, or end it: sandboxer sandbox destroy %s", row.ID)
 	}
 	op, err := e.openOperation(ctx, l, row, ledger.IntentAdopt, ledger.Change{
-		Expect: ledger.Expect{States: usable}, NextGeneration: true, Event: note("sandbox.adopting", nil)}, notify)
+		Expect: ledger.Expect{States: usable}, NextGeneration: true, Event: ledger.NewNote("sandbox.adopting", nil)}, notify)
 	if err != nil {
 		return nil, leftAlone(row, err)
 	}
 	defer op.close()
 	if b.Binding.Descriptor.Has(extensions.PowerGenerationSet) {
 		if err := b.SetGeneration(ctx, op.row.Handle, op.row.Generation); err != nil {
-			ferr := op.apply(ctx, ledger.Change{Finish: &ledger.FinishIntent{Outcome: ledger.Failed, Reason: extensions.Clean(err.Error(), 500)}, Event: note("sandbox.adopt-failed", nil)})
+			ferr := op.apply(ctx, ledger.Change{Finish: &ledger.FinishIntent{Outcome: ledger.Failed, Reason: extensions.Clean(err.Error(), 500)}, Event: ledger.NewNote("sandbox.adopt-failed", nil)})
 			return nil, errors.Join(err, ferr)
 		}
 	}
 	end, ttl, moved := e.adoptedEnd(ctx, b, op, c.p)
 	err = op.apply(ctx, ledger.Change{Patch: ledger.Patch{Request: mustJSON(c.p.req), ExpiresAt: &end, TTL: &ttl},
 		Finish: &ledger.FinishIntent{Outcome: ledger.Confirmed}, Reserve: e.settledEnd(ctx, l, op.row, end),
-		Event: note("sandbox.adopted", map[string]any{"consumer": c.p.req.Consumer, "expires_at": end})})
+		Event: ledger.NewNote("sandbox.adopted", map[string]any{"consumer": c.p.req.Consumer, "expires_at": end})})
 	if err != nil {
 		return nil, err
 	}

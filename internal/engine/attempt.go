@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/account"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/failpoint"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/lifecycle"
@@ -68,7 +69,7 @@ func snapshotElsewhere(cand *route.Candidate, id string, err error) error {
 	if !absent(err) {
 		return err
 	}
-	return at("from_snapshot", extensions.Errorf(extensions.KindInvalid, "snapshot %s is not kept at %s: %w", id, cand.ID(), err).
+	return extensions.AtField("from_snapshot", extensions.Errorf(extensions.KindInvalid, "snapshot %s is not kept at %s: %w", id, cand.ID(), err).
 		WithRemedy("check the id; a snapshot can be restored only where it is kept"))
 }
 
@@ -77,7 +78,7 @@ func (c *creation) place(ctx context.Context, cand *route.Candidate, hostRef str
 	host, hash, none := cand.HostName(), c.p.hashFor(cand.Binding), extensions.Handle{}
 	change := ledger.Change{
 		Patch: ledger.Patch{Extension: &cand.Binding, Host: &host, HostRef: &hostRef, SpecHash: &hash, Handle: &none, Route: c.routeJSON(cand.ID())},
-		Event: note("sandbox.provisioning", map[string]any{"extension": cand.Binding, "host": host}),
+		Event: ledger.NewNote("sandbox.provisioning", map[string]any{"extension": cand.Binding, "host": host}),
 	}
 	change.Patch.WorkspaceBase = c.base
 	if !c.row.ReadyAt.IsZero() { // of the life before
@@ -91,7 +92,7 @@ func (c *creation) place(ctx context.Context, cand *route.Candidate, hostRef str
 		if change.Reserve, err = c.p.liabilityAt(cand).reserve(c.row.TTL); err != nil {
 			return err
 		}
-		change.Ceilings = c.e.ceilingsOf(c.row.Account, c.p.metered())
+		change.Ceilings = account.CeilingsOf(c.e.catalog, c.row.Account, c.p.metered())
 	}
 	if c.row.State != lifecycle.Provisioning {
 		change.To = lifecycle.Provisioning
@@ -151,7 +152,7 @@ func (c *creation) storeHandle(ctx context.Context, h extensions.Handle) error {
 	if c.row.Handle.Encode() == h.Encode() {
 		return nil
 	}
-	return c.apply(ctx, ledger.Change{Patch: ledger.Patch{Handle: &h}, Event: note("sandbox.handle", map[string]any{"ref": h.Ref})})
+	return c.apply(ctx, ledger.Change{Patch: ledger.Patch{Handle: &h}, Event: ledger.NewNote("sandbox.handle", map[string]any{"ref": h.Ref})})
 }
 
 // notRecorded keeps a failure of the ledger from being read as one of the

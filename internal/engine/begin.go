@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/account"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/lifecycle"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/place"
@@ -83,8 +84,8 @@ func (e *Engine) claim(ctx context.Context, l ledger.Ledger, c *creation, holder
 		Request: mustJSON(c.p.req), Spec: mustJSON(c.p.resolved.Spec), Route: mustJSON(routeOf(c.p.decision)),
 		TTL: time.Duration(spec.TTL), MaxTTL: time.Duration(spec.MaxTTL),
 		CreatedAt: now, ExpiresAt: now.Add(time.Duration(spec.TTL)), Quote: c.p.ledgerQuote(chosen),
-		Reserve: reserve, Ceilings: e.ceilings(c.p.metered()), Metered: c.p.metered(),
-		Event: note("", map[string]any{"profile": c.p.resolved.ID + "@" + c.p.resolved.Version, "consumer": c.p.req.Consumer, "name": name}),
+		Reserve: reserve, Ceilings: account.CeilingsOf(e.catalog, e.account, c.p.metered()), Metered: c.p.metered(),
+		Event: ledger.NewNote("", map[string]any{"profile": c.p.resolved.ID + "@" + c.p.resolved.Version, "consumer": c.p.req.Consumer, "name": name}),
 	}
 	row, err := l.Begin(ctx, b)
 	if extensions.IsKind(err, extensions.KindIndeterminate) { // its key makes it happen once

@@ -73,7 +73,7 @@ func (e *Engine) placement(ctx context.Context, p *prepared) ([]extensions.Host,
 	seen := map[string]bool{}
 	add := func(h extensions.Host) error {
 		if seen[h.Name] {
-			return invalid("hosts: %q is named twice", "name each host once", h.Name)
+			return extensions.Invalid("hosts: %q is named twice", "name each host once", h.Name)
 		}
 		seen[h.Name] = true
 		out = append(out, h)
@@ -276,4 +276,15 @@ func selfHosted(c *route.Candidate) bool {
 func (e *Engine) ownPlace(binding string) bool {
 	b, err := e.catalog.Named(binding)
 	return err == nil && b.Capabilities.PricingModel == extensions.PricingSelfHosted
+}
+
+// metered reports that somebody may send a bill: the place of choice, or one
+// that may be tried after it.
+func (p *prepared) metered() bool {
+	for _, c := range append([]*route.Candidate{p.decision.Chosen}, p.decision.Fallbacks...) {
+		if c != nil && !selfHosted(c) {
+			return true
+		}
+	}
+	return false
 }

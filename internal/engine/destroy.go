@@ -106,7 +106,7 @@ func (e *Engine) end(ctx context.Context, l ledger.Ledger, row ledger.Sandbox, h
 	if err != nil && !(how.forget && unreachable(err)) {
 		return report, e.keepRemedy(err, row.ID)
 	}
-	change := ledger.Change{Event: note("sandbox.destroying", map[string]any{"why": how.reason})}
+	change := ledger.Change{Event: ledger.NewNote("sandbox.destroying", map[string]any{"why": how.reason})}
 	if row.State != lifecycle.Destroying {
 		change.To = lifecycle.Destroying
 	}

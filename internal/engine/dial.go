@@ -18,7 +18,7 @@ type Dialer func(ctx context.Context) (io.ReadWriteCloser, error)
 // connection.
 func (e *Engine) Forward(ctx context.Context, rec Receipt, service string, port int) (Dialer, error) {
 	if port < 1 || port > 65535 {
-		return nil, invalid("port %d is not between 1 and 65535", "give the port that the service listens on inside", port)
+		return nil, extensions.Invalid("port %d is not between 1 and 65535", "give the port that the service listens on inside", port)
 	}
 	b, h, err := e.enter(ctx, rec)
 	if err != nil {

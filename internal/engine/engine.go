@@ -15,9 +15,9 @@ import (
 	"sync"
 	"time"
 
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/account"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/catalog"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/flight"
-	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/place"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
@@ -95,6 +95,7 @@ type Engine struct {
 	getenv   func(string) string
 	flights  flight.Group
 	places   *place.Places
+	accounts *account.Account
 	books    ledgers
 	turns    turns
 	recovery recovery
@@ -140,6 +141,7 @@ func New(opts Options) (*Engine, error) {
 	}
 	e.places = place.New(place.Options{Catalog: e.catalog, Handlers: handlers, Credentials: opts.Credentials, Getenv: func(name string) string { return e.getenv(name) },
 		StateDir: e.stateDir, Now: e.now, Log: e.log, Flights: &e.flights})
+	e.accounts = account.New(e.account, e.catalog, books{e})
 	for binding, fields := range opts.Credentials {
 		if err := e.checkCredentials(binding, fields); err != nil {
 			return nil, err
@@ -163,10 +165,6 @@ func (e *Engine) StateDir() string { return e.stateDir }
 
 // CatalogNotices tells what later catalog folders replaced.
 func (e *Engine) CatalogNotices() []string { return e.catalog.Notices }
-
-// CheckAccount checks the form "org/workspace": two names of letters, digits,
-// ".", "_" and "-", each at most 63 characters and starting with a letter or digit.
-func CheckAccount(account string) error { return ledger.CheckAccount(account) }
 
 func (e *Engine) checkCredentials(binding string, fields map[string]Secret) error {
 	b, err := e.catalog.Named(binding)

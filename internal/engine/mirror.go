@@ -38,7 +38,7 @@ func (e *Engine) SyncBack(ctx context.Context, rec Receipt) (changed, conflicts 
 		dir = mirrorOf(row)
 	}
 	if dir == "" {
-		return nil, nil, invalid("sandbox %s has no mirrored workspace", "use a profile with workspace mode mirror and access rw", rec.ID)
+		return nil, nil, extensions.Invalid("sandbox %s has no mirrored workspace", "use a profile with workspace mode mirror and access rw", rec.ID)
 	}
 	b, h, err := e.enter(ctx, rec)
 	if err != nil {
@@ -76,7 +76,7 @@ func (e *Engine) moveBase(ctx context.Context, row ledger.Sandbox, report worksp
 	}
 	_, err = l.Apply(context.WithoutCancel(ctx), ledger.Change{ID: row.ID, Key: key, Expect: ledger.Expect{States: usable, Generation: row.Generation},
 		Patch: ledger.Patch{WorkspaceBase: base},
-		Event: note("sandbox.synced", map[string]any{"written": len(report.Written), "deleted": len(report.Deleted), "left": len(report.Conflicts) + len(report.Refused)})})
+		Event: ledger.NewNote("sandbox.synced", map[string]any{"written": len(report.Written), "deleted": len(report.Deleted), "left": len(report.Conflicts) + len(report.Refused)})})
 	return err
 }
 

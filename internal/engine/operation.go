@@ -148,15 +148,6 @@ func (n Notify) tell(summary, format string, args ...any) {
 	}
 }
 
-// note makes an event's data.
-func note(kind string, data map[string]any) ledger.Note {
-	b, err := json.Marshal(data)
-	if err != nil { // callers pass strings, numbers and times
-		b = nil
-	}
-	return ledger.Note{Type: kind, Data: b}
-}
-
 // placeOf names the backend that holds a row's sandbox.
 func placeOf(row ledger.Sandbox) place.Address {
 	return place.Address{Binding: row.Extension, Account: row.Account, Host: row.HostRef}
@@ -181,7 +172,7 @@ func (o *operation) discard(ctx context.Context, outcome ledger.IntentState, end
 		Patch:  ledger.Patch{EndedAt: &end.at, EndReason: &endReason, EndEstimated: &end.estimated, Reason: &reason, Route: o.route},
 		Finish: &ledger.FinishIntent{Outcome: outcome, Reason: reason},
 		Meter:  ledger.MeterOps{Close: end.close()}, Unresolved: endReason == unresolvedEnd,
-		Event: note(kind, map[string]any{"end_reason": endReason, "reason": reason}),
+		Event: ledger.NewNote(kind, map[string]any{"end_reason": endReason, "reason": reason}),
 	})
 }
 
@@ -204,7 +195,7 @@ func (o *operation) fail(ctx context.Context, cause error, event string) error {
 	c := ledger.Change{
 		Patch:  ledger.Patch{Reason: &reason, Route: o.route},
 		Finish: &ledger.FinishIntent{Outcome: ledger.Failed, Reason: reason},
-		Event:  note(event, map[string]any{"reason": reason, "kind": string(extensions.KindOf(cause))}),
+		Event:  ledger.NewNote(event, map[string]any{"reason": reason, "kind": string(extensions.KindOf(cause))}),
 	}
 	if o.row.State != lifecycle.Failed {
 		c.To = lifecycle.Failed

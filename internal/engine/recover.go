@@ -111,13 +111,13 @@ func (e *Engine) recoverRow(ctx context.Context, l ledger.Ledger, row ledger.San
 	}
 	// A change in place (extend, adopt, sync): the sandbox itself is whole.
 	// What the backend enforces now is unknown, so it is brought in line.
-	op, err := e.openOperation(ctx, l, row, ledger.IntentExtend, ledger.Change{Event: note("sandbox.recovering", nil)}, notify)
+	op, err := e.openOperation(ctx, l, row, ledger.IntentExtend, ledger.Change{Event: ledger.NewNote("sandbox.recovering", nil)}, notify)
 	if err != nil {
 		return stale(err)
 	}
 	defer op.close()
 	err = e.realign(ctx, op)
-	done := ledger.Change{Finish: &ledger.FinishIntent{Outcome: ledger.Confirmed}, Event: note("sandbox.recovered", nil)}
+	done := ledger.Change{Finish: &ledger.FinishIntent{Outcome: ledger.Confirmed}, Event: ledger.NewNote("sandbox.recovered", nil)}
 	if err != nil {
 		done.Finish = &ledger.FinishIntent{Outcome: ledger.Failed, Reason: extensions.Clean(err.Error(), 500)}
 	} else {

@@ -130,11 +130,11 @@ func (e *Engine) GetSnapshot(ctx context.Context, s SnapshotView) (SnapshotView,
 func (e *Engine) snapshotPlace(ctx context.Context, s SnapshotView) (*place.Backend, extensions.SnapshotHandle, error) {
 	var h extensions.SnapshotHandle
 	if !extensions.ValidSnapshotID(s.ID) {
-		return nil, h, invalid("%q is not a snapshot id", "use the id of a sandboxer_snapshot", extensions.Clean(s.ID, 80))
+		return nil, h, extensions.Invalid("%q is not a snapshot id", "use the id of a sandboxer_snapshot", extensions.Clean(s.ID, 80))
 	}
 	if s.Handle != "" {
 		if err := json.Unmarshal([]byte(s.Handle), &h); err != nil {
-			return nil, h, invalid("the handle of snapshot %s cannot be read: %w", "import the snapshot by its id", s.ID, err)
+			return nil, h, extensions.Invalid("the handle of snapshot %s cannot be read: %w", "import the snapshot by its id", s.ID, err)
 		}
 	}
 	b, err := e.places.Open(ctx, place.Address{Binding: s.Extension, Account: s.Account, Host: s.Host})

@@ -84,7 +84,7 @@ func (e *Engine) openBundle(ctx context.Context, r *profile.Resolved, opts works
 		return nil, err
 	}
 	src, err := workspace.OpenRoot(ctx, b.Root, b.Origin, opts)
-	return src, at("profile", errors.Join(err, b.Close()))
+	return src, extensions.AtField("profile", errors.Join(err, b.Close()))
 }
 
 // checkPlanned judges the spec of the first choice by what is on this machine
@@ -125,7 +125,7 @@ func (e *Engine) checkSpec(ctx context.Context, p *prepared, cand *route.Candida
 		return nil, nil
 	}
 	notes, err = e.places.CheckSpec(ctx, e.placeOfCandidate(cand), p.spec(cand, src))
-	return notes, at("profile", err)
+	return notes, extensions.AtField("profile", err)
 }
 
 // spec is the resolved request for one place, without an identity.

@@ -55,14 +55,14 @@ func (e *Engine) PlanUpdate(ctx context.Context, rec Receipt, old, req Request) 
 		return notices, nil // the end stays where it is, whatever the profile says by now
 	}
 	if lifecycle.Overdue(e.now(), rec.ExpiresAt) {
-		return notices, at("ttl", invalid("sandbox %s (%s) ended at %s, so its ttl cannot be changed any more",
+		return notices, extensions.AtField("ttl", extensions.Invalid("sandbox %s (%s) ended at %s, so its ttl cannot be changed any more",
 			"make it anew (terraform apply -replace), or set on_expiry = \"replace\"", rec.ID, rec.Name, rec.ExpiresAt.UTC().Format(time.RFC3339)))
 	}
 	if before, err := e.resolve(old); (err != nil || before.Spec.TTL != resolved.Spec.TTL) && !b.Descriptor.Has(extensions.PowerExtend) {
 		return notices, e.places.Unsupported(b.ID, extensions.PowerExtend)
 	}
 	if limit := route.MaxTTL(b.Capabilities); limit > 0 && ttl > limit {
-		return notices, invalid("a ttl of %s is above what %s allows (%s)", "shorten ttl", profile.FormatDuration(ttl), b.ID, profile.FormatDuration(limit))
+		return notices, extensions.Invalid("a ttl of %s is above what %s allows (%s)", "shorten ttl", profile.FormatDuration(ttl), b.ID, profile.FormatDuration(limit))
 	}
 	if err := e.checkNewEnd(rec, ttl); err != nil || !known {
 		return notices, err
@@ -81,7 +81,7 @@ func (e *Engine) checkNewEnd(rec Receipt, ttl time.Duration) error {
 		return err
 	}
 	if !end.After(e.now()) {
-		return invalid("a ttl of %s counts from %s and would already be over", "choose a longer ttl, or destroy the sandbox",
+		return extensions.Invalid("a ttl of %s counts from %s and would already be over", "choose a longer ttl, or destroy the sandbox",
 			profile.FormatDuration(ttl), rec.CreatedAt.UTC().Format(time.RFC3339))
 	}
 	return nil
@@ -186,7 +186,7 @@ func (e *Engine) moveEnd(ctx context.Context, l ledger.Ledger, row ledger.Sandbo
 		return Sandbox{}, err
 	}
 	var b *place.Backend
-	begun := note("sandbox.changing", nil)
+	begun := ledger.NewNote("sandbox.changing", nil)
 	if !end.Equal(row.ExpiresAt) {
 		if !end.After(e.now()) {
 			return Sandbox{}, e.checkNewEnd(e.receipt(row), ttl)
@@ -194,7 +194,7 @@ func (e *Engine) moveEnd(ctx context.Context, l ledger.Ledger, row ledger.Sandbo
 		if b, err = e.places.Open(ctx, placeOf(row)); err != nil {
 			return Sandbox{}, err
 		}
-		begun = note("sandbox.extending", map[string]any{"expires_at": end})
+		begun = ledger.NewNote("sandbox.extending", map[string]any{"expires_at": end})
 	}
 	change := ledger.Change{Expect: ledger.Expect{States: usable}, Event: begun}
 	about, err := e.reserveLater(ctx, l, row, end, &change)
@@ -206,11 +206,11 @@ func (e *Engine) moveEnd(ctx context.Context, l ledger.Ledger, row ledger.Sandbo
 		return Sandbox{}, about.unaffordable(leftAlone(row, err), fmt.Sprintf("sandbox %s (%s), which goes on until %s,", row.ID, row.Name, row.ExpiresAt.UTC().Format(time.RFC3339)), ttl)
 	}
 	defer op.close()
-	done := ledger.Change{Patch: patch, Finish: &ledger.FinishIntent{Outcome: ledger.Confirmed}, Event: note("sandbox.changed", nil)}
+	done := ledger.Change{Patch: patch, Finish: &ledger.FinishIntent{Outcome: ledger.Confirmed}, Event: ledger.NewNote("sandbox.changed", nil)}
 	if b != nil {
 		if settled, err := e.carryEnd(ctx, b, op.row, end); err != nil {
 			reason := extensions.Clean(err.Error(), 500)
-			failed := ledger.Change{Finish: &ledger.FinishIntent{Outcome: ledger.Failed, Reason: reason}, Event: note("sandbox.extend-failed", map[string]any{"reason": reason})}
+			failed := ledger.Change{Finish: &ledger.FinishIntent{Outcome: ledger.Failed, Reason: reason}, Event: ledger.NewNote("sandbox.extend-failed", map[string]any{"reason": reason})}
 			if settled {
 				failed.Reserve = e.settledEnd(ctx, l, op.row, op.row.ExpiresAt)
 			}
@@ -218,7 +218,7 @@ func (e *Engine) moveEnd(ctx context.Context, l ledger.Ledger, row ledger.Sandbo
 			return e.sealed(ctx, l, op.row), errors.Join(err, ferr)
 		}
 		done.Patch.ExpiresAt = &end
-		done.Event = note("sandbox.extended", map[string]any{"expires_at": end})
+		done.Event = ledger.NewNote("sandbox.extended", map[string]any{"expires_at": end})
 		done.Reserve = e.settledEnd(ctx, l, op.row, end)
 	}
 	err = op.apply(ctx, done)
