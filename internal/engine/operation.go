@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/failpoint"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/lifecycle"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
@@ -36,9 +35,6 @@ const (
 	pointMoving = "engine.replay.moving" // marked in the spool, not in the ledger
 	pointTold   = "engine.replay.told"   // in the ledger, not ended in the spool
 )
-
-var _ = failpoint.Register(pointPrepared, pointBegun, pointPlaced, pointProvisioned, pointHandle, pointReady, pointConfirmed,
-	pointDestroying, pointTorn, pointDestroyed, pointSnapshotBegun, pointSnapshotMade, pointSnapshotKept, pointExtending, pointExtended, pointMoving, pointTold)
 
 // operation is one begun intent on one sandbox: every step is a
 // compare-and-set under its fence, and happens once.

@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine"
-	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/failpoint"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/failpoint/failpointtest"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger/pgtest"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
@@ -143,7 +143,7 @@ func TestWhatIsMadeAgainWithoutTheLedgerKeepsEachLife(t *testing.T) {
 		over := again(made("over", "r-1"))
 		destroy(over)
 		broken := made("broken", "r-1")
-		if _, err := e.Recreate(failpoint.Inject(ctx, "engine.create.begun", func() error { return failpoint.ErrInjected }), broken.Receipt, nil, nil); err == nil {
+		if _, err := e.Recreate(failpointtest.Inject(ctx, "engine.create.begun", func() error { return failpointtest.ErrInjected }), broken.Receipt, nil, nil); err == nil {
 			t.Error("it did not break")
 		}
 		first := made("adopted", "r-1")

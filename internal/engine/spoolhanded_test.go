@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine"
-	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/failpoint"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/failpoint/failpointtest"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
@@ -125,8 +125,8 @@ func dieOverEach(t *testing.T, m apart, point string, n int) {
 	var dying []*engine.Engine
 	for range n {
 		e := m.next()
-		err := e.Recover(failpoint.Inject(context.Background(), point, func() error { return failpoint.ErrInjected }), nil)
-		if !errors.Is(err, failpoint.ErrInjected) {
+		err := e.Recover(failpointtest.Inject(context.Background(), point, func() error { return failpointtest.ErrInjected }), nil)
+		if !errors.Is(err, failpointtest.ErrInjected) {
 			t.Fatal(told(err))
 		}
 		dying = append(dying, e)

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine"
-	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/failpoint"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/failpoint/failpointtest"
 )
 
 // A run that is killed while it brings the spool in ends nothing by that, and the
@@ -43,7 +43,7 @@ func TestAKillWhileTheSpoolIsBroughtInEndsNothing(t *testing.T) {
 		m.cut.On()
 		slices.Sort(made)
 		for nth := 1; ; nth++ {
-			_, stderr, code := run(t, m.o, fmt.Sprintf("%s=%s@%d:kill", failpoint.Env, point, nth), 0)
+			_, stderr, code := run(t, m.o, fmt.Sprintf("%s=%s@%d:kill", failpointtest.Env, point, nth), 0)
 			left := m.left()
 			if slices.Sort(left); strings.Contains(stderr, "panic") || !slices.Equal(left, made) {
 				t.Fatalf("killed at %s, time %d: there is %v, it was %v: %s", point, nth, left, made, stderr)

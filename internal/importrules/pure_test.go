@@ -26,6 +26,17 @@ func impureImport(p pkg) []string {
 
 // clockReads finds uses of the time package that depend on the clock.
 func clockReads(p pkg) ([]string, error) {
+	return uses(p, "time", impureTime, "now is an argument")
+}
+
+// armings finds where a package sets what failpoints do.
+func armings(p pkg) ([]string, error) {
+	return uses(p, "failpoint", []string{"Hook"}, "only failpointtest arms")
+}
+
+// uses finds where a package names these of another package, which it imports
+// under its own name.
+func uses(p pkg, of string, names []string, why string) ([]string, error) {
 	var out []string
 	for _, name := range p.GoFiles {
 		file := filepath.Join(p.Dir, name)
@@ -38,8 +49,8 @@ func clockReads(p pkg) ([]string, error) {
 			if !ok {
 				return true
 			}
-			if x, ok := sel.X.(*ast.Ident); ok && x.Name == "time" && slices.Contains(impureTime, sel.Sel.Name) {
-				out = append(out, fmt.Sprintf("%s: %s uses time.%s: now is an argument", p.ImportPath, name, sel.Sel.Name))
+			if x, ok := sel.X.(*ast.Ident); ok && x.Name == of && slices.Contains(names, sel.Sel.Name) {
+				out = append(out, fmt.Sprintf("%s: %s uses %s.%s: %s", p.ImportPath, name, of, sel.Sel.Name, why))
 			}
 			return true
 		})

@@ -15,7 +15,7 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/failpoint"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/failpoint/failpointtest"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger/ledgertest"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger/pgtest"
@@ -97,8 +97,8 @@ func (s *served) Close() error { return errors.Join(s.Client.Close(), s.close())
 
 // injected tells a failure that a test asked for by what it is.
 func (s *served) injected(err error) error {
-	if err != nil && strings.Contains(err.Error(), failpoint.ErrInjected.Error()) {
-		return fmt.Errorf("%w: %w", err, failpoint.ErrInjected)
+	if err != nil && strings.Contains(err.Error(), failpointtest.ErrInjected.Error()) {
+		return fmt.Errorf("%w: %w", err, failpointtest.ErrInjected)
 	}
 	return err
 }
