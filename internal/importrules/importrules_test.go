@@ -57,15 +57,13 @@ func TestTheLayersHold(t *testing.T) {
 			for _, b := range g.breaches() {
 				t.Error(b)
 			}
-			for name, p := range g.packages {
-				if name == failpoints+"/failpointtest" {
-					continue
-				}
-				arms, err := armings(p)
-				if err != nil {
+			for _, p := range g.packages {
+				arms, err1 := armings(p)
+				begun, err2 := inits(p)
+				if err := errors.Join(err1, err2); err != nil {
 					t.Fatal(err)
 				}
-				for _, b := range arms {
+				for _, b := range append(arms, begun...) {
 					t.Error(b)
 				}
 			}
@@ -126,16 +124,19 @@ func TestEachRuleCanFail(t *testing.T) {
 	}
 }
 
-func TestArmingIsSeen(t *testing.T) {
+func TestArmingAndInitAreSeen(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	src := "package engine\n\nfunc arm() { failpoint.Hook.Store(nil) }\n"
+	src := "package engine\n\nfunc arm() { failpoint.Hook.Store(nil) }\n\nfunc init() { arm() }\n"
 	if err := os.WriteFile(filepath.Join(dir, "a.go"), []byte(src), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	got, err := armings(pkg{ImportPath: engine, Dir: dir, GoFiles: []string{"a.go"}})
-	if err != nil || len(got) != 1 || !strings.Contains(got[0], "failpoint.Hook") {
-		t.Errorf("got %v, %v", got, err)
+	p := pkg{ImportPath: engine, Dir: dir, GoFiles: []string{"a.go"}}
+	if got, err := armings(p); err != nil || len(got) != 1 || !strings.Contains(got[0], "failpoint.Hook") {
+		t.Errorf("arming: %v, %v", got, err)
+	}
+	if got, err := inits(p); err != nil || len(got) != 1 || !strings.Contains(got[0], "has an init") {
+		t.Errorf("init: %v, %v", got, err)
 	}
 }
 
