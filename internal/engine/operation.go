@@ -31,9 +31,6 @@ const (
 
 	pointExtending = "engine.extend.begun" // intent recorded, nothing asked
 	pointExtended  = "engine.extend.moved" // moved there, not here
-
-	pointMoving = "engine.replay.moving" // marked in the spool, not in the ledger
-	pointTold   = "engine.replay.told"   // in the ledger, not ended in the spool
 )
 
 // operation is one begun intent on one sandbox: every step is a

@@ -40,7 +40,7 @@ func armings(p pkg) ([]string, error) {
 // takesOver are the packages whose init must run: a process that is a stage of
 // a sandbox goes no further, so that it spends no time and memory on what the
 // whole program initialises.
-var takesOver = []string{contract + "/local/stage", contract + "/local/initd", engine + "/ledger/httpledger"}
+var takesOver = []string{contract + "/local/stage", contract + "/local/initd"}
 
 // inits finds functions that run because their package is linked.
 func inits(p pkg) ([]string, error) {

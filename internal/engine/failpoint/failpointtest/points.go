@@ -13,7 +13,6 @@ var points = []string{
 	"engine.destroy.begun", "engine.destroy.torn", "engine.destroy.confirmed",
 	"engine.snapshot.begun", "engine.snapshot.made", "engine.snapshot.confirmed",
 	"engine.extend.begun", "engine.extend.moved",
-	"engine.replay.moving", "engine.replay.told",
 	"export.attempted", "export.sent", "export.marked",
 	"ledger.begin", "ledger.price", "ledger.quote", "ledger.sandbox", "ledger.snapshot", "ledger.host",
 	"ledger.intent.finish", "ledger.intent.open", "ledger.meter.close", "ledger.meter.segment.close", "ledger.charge",
