@@ -65,11 +65,11 @@ func (b *Backend) Logs(ctx context.Context, h extensions.Handle, req extensions.
 	r, w := io.Pipe()
 	go func() {
 		defer c.close()
-		result, err := c.receive(func(p []byte) error { _, err := w.Write(p); return err }, func([]byte) error { return nil })
+		result, err := c.receive(w, io.Discard)
 		if req.Follow && err != nil && ctx.Err() == nil {
 			err = nil // the sandbox ended, and the log with it
 		}
-		_ = w.CloseWithError(failed("logs", h.ID, bx.explain(ctx, result, err, nil)))
+		_ = w.CloseWithError(failed("logs", h.ID, bx.explain(ctx, result, err)))
 	}()
 	return &logReader{r, c}, nil
 }

@@ -2,6 +2,7 @@ package local
 
 import (
 	"context"
+	"io"
 	"net/url"
 	"time"
 
@@ -109,7 +110,7 @@ func (b *Backend) tryProbe(ctx context.Context, bx box, h extensions.Handle, p *
 		}
 		return ""
 	}
-	r, err := bx.simple(ctx, wire.Request{Op: wire.OpCheck, URL: p.HTTP, Address: p.TCP}, nil)
+	r, err := bx.simple(ctx, wire.Request{Op: wire.OpCheck, URL: p.HTTP, Address: p.TCP}, io.Discard)
 	switch {
 	case err != nil:
 		return err.Error()

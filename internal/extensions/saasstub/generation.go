@@ -21,5 +21,5 @@ func (b *backend) SetGeneration(ctx context.Context, h extensions.Handle, genera
 			return nil
 		})
 	}
-	return b.failure("set-generation", h.ID, err)
+	return failed("set-generation", h.ID, err)
 }

@@ -72,7 +72,7 @@ func (e extension) handler() string {
 func (e extension) Open(ctx context.Context, cfg extensions.Config) (extensions.Backend, error) {
 	b := &backend{extension: e.handler(), desc: e.Describe(), account: cfg.Account}
 	if err := ctx.Err(); err != nil {
-		return nil, b.failure("open", "", err)
+		return nil, failed("open", "", err)
 	}
 	values, err := parseConfig(e, cfg)
 	if err != nil {
@@ -86,7 +86,7 @@ func (e extension) Open(ctx context.Context, cfg extensions.Config) (extensions.
 			WithRemedy("correct or remove %s", filepath.Join(values.dir, "script.json"))
 	}
 	if script.RequireKey && key == "" {
-		return nil, b.failure("open", "", &vendor.Fault{Code: vendor.CodeUnauthorized, Message: "a key is required"})
+		return nil, failed("open", "", &vendor.Fault{Code: vendor.CodeUnauthorized, Message: "a key is required"})
 	}
 	b.client = vendor.At(values.dir).Client(cfg.Account, key, values.lag)
 	return b, nil

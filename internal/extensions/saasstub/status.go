@@ -19,11 +19,11 @@ func (b *backend) WaitReady(ctx context.Context, spec extensions.Spec, h extensi
 	for {
 		reach, ready, err := b.lookReady(ctx, spec, h)
 		if err != nil || ready {
-			return reach, b.failure("wait-ready", h.ID, err)
+			return reach, failed("wait-ready", h.ID, err)
 		}
 		select {
 		case <-ctx.Done():
-			return reach, b.failure("wait-ready", h.ID, ctx.Err())
+			return reach, failed("wait-ready", h.ID, ctx.Err())
 		case <-time.After(pause):
 		}
 	}
@@ -72,7 +72,7 @@ func (b *backend) Status(ctx context.Context, handles []extensions.Handle) ([]ex
 		case extensions.IsKind(err, extensions.KindNotFound):
 			out[i].Phase = extensions.PhaseAbsent
 		case err != nil:
-			out[i].Phase, out[i].Reason, out[i].Err = extensions.PhaseUnreachable, "it could not be looked up", b.failure("status", h.ID, err)
+			out[i].Phase, out[i].Reason, out[i].Err = extensions.PhaseUnreachable, "it could not be looked up", failed("status", h.ID, err)
 		default:
 			refs, at = append(refs, ref), append(at, i)
 		}
@@ -85,7 +85,7 @@ func (b *backend) Status(ctx context.Context, handles []extensions.Handle) ([]ex
 		h := handles[i]
 		switch {
 		case err != nil:
-			out[i].Phase, out[i].Reason, out[i].Err = extensions.PhaseUnreachable, "the vendor did not answer", b.failure("status", h.ID, err)
+			out[i].Phase, out[i].Reason, out[i].Err = extensions.PhaseUnreachable, "the vendor did not answer", failed("status", h.ID, err)
 		case objs[n] == nil || objs[n].Labels[extensions.LabelID] != string(h.ID):
 			out[i].Phase = extensions.PhaseAbsent
 		default:
@@ -98,7 +98,7 @@ func (b *backend) Status(ctx context.Context, handles []extensions.Handle) ([]ex
 func (b *backend) list(ctx context.Context) ([]extensions.Observation, error) {
 	objs, now, err := b.client.List(ctx)
 	if err != nil {
-		return nil, b.failure("status", "", err)
+		return nil, failed("status", "", err)
 	}
 	out := []extensions.Observation{}
 	for _, o := range objs {
@@ -141,17 +141,17 @@ func generation(o *vendor.Object) int64 {
 // Find implements extensions.Backend.
 func (b *backend) Find(ctx context.Context, id extensions.ID) (extensions.Handle, error) {
 	if _, err := extensions.ParseID(string(id)); err != nil {
-		return extensions.Handle{}, b.failure("find", "", err)
+		return extensions.Handle{}, failed("find", "", err)
 	}
 	obj, err := b.client.Find(ctx, string(id))
 	switch {
 	case err != nil:
-		return extensions.Handle{}, b.failure("find", id, err)
+		return extensions.Handle{}, failed("find", id, err)
 	case obj != nil && obj.Labels[extensions.LabelID] == string(id):
 		return b.handle(id, obj.Ref), nil
 	case b.desc.Find.Strength == extensions.FindStrong:
-		return extensions.Handle{}, b.failure("find", id, extensions.Errorf(extensions.KindNotFound, "the vendor has no such sandbox"))
+		return extensions.Handle{}, failed("find", id, extensions.Errorf(extensions.KindNotFound, "the vendor has no such sandbox"))
 	}
-	return extensions.Handle{}, b.failure("find", id, extensions.Errorf(extensions.KindIndeterminate,
+	return extensions.Handle{}, failed("find", id, extensions.Errorf(extensions.KindIndeterminate,
 		"the vendor's list does not show it; new sandboxes can be missing for %s", b.desc.Find.Settle))
 }
