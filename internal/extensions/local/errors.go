@@ -3,6 +3,7 @@ package local
 import (
 	"errors"
 	"io/fs"
+	"syscall"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
@@ -22,4 +23,14 @@ func classify(err error) *extensions.Error {
 		return extensions.Errorf(extensions.KindExhausted, "%w", err).WithRemedy("free some disk space on this machine")
 	}
 	return nil
+}
+
+func noSpace(err error) bool {
+	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) || errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE)
+}
+
+// noFolder reports that the records cannot be read, which says nothing about
+// the sandboxes.
+func noFolder(err error) bool {
+	return errors.Is(err, syscall.ENOTDIR) || errors.Is(err, syscall.EIO) || errors.Is(err, syscall.ESTALE) || errors.Is(err, syscall.ELOOP)
 }

@@ -31,6 +31,12 @@ func checkProbe(p *extensions.Probe) error {
 	return nil
 }
 
+// WaitReady implements extensions.Backend.
+func (b *Backend) WaitReady(ctx context.Context, spec extensions.Spec, h extensions.Handle) (extensions.Reachability, error) {
+	r, err := b.waitReady(ctx, spec, h)
+	return r, failed("wait", h.ID, err)
+}
+
 func (b *Backend) waitReady(ctx context.Context, spec extensions.Spec, h extensions.Handle) (extensions.Reachability, error) {
 	var none extensions.Reachability
 	bx, err := b.settings.resolve(h)

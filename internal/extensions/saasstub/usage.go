@@ -59,15 +59,3 @@ func (b *backend) Capacity(ctx context.Context) (extensions.Capacity, error) {
 	}
 	return extensions.Capacity{Used: &used, Max: &limit, ObservedAt: now, SharedByOthers: true}, nil
 }
-
-// Extend implements extensions.Extender.
-func (b *backend) Extend(ctx context.Context, h extensions.Handle, deadline time.Time) error {
-	ref, err := b.ref(ctx, h)
-	if err == nil {
-		err = b.owned(ctx, h, ref)
-	}
-	if err == nil {
-		err = b.client.Extend(ctx, ref, deadline)
-	}
-	return failed("extend", h.ID, err)
-}
