@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/failpoint"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/lifecycle"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/place"
@@ -34,9 +33,6 @@ const (
 	pointExtending = "engine.extend.begun" // intent recorded, nothing asked
 	pointExtended  = "engine.extend.moved" // moved there, not here
 )
-
-var _ = failpoint.Register(pointPrepared, pointBegun, pointPlaced, pointProvisioned, pointHandle, pointReady, pointConfirmed,
-	pointDestroying, pointTorn, pointDestroyed, pointSnapshotBegun, pointSnapshotMade, pointSnapshotKept, pointExtending, pointExtended)
 
 // operation is one begun intent on one sandbox: every step is a
 // compare-and-set under its fence, and happens once.

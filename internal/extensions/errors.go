@@ -1,6 +1,7 @@
 package extensions
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -122,6 +123,31 @@ func (e *Error) At(field string) *Error {
 	return e
 }
 
+// Failed gives err the contract's type, the verb and the sandbox it concerns,
+// where it does not say them itself; an id that is none is left out. What is no
+// Error yet has the kind of KindOf; where that is KindInternal, classify, which
+// may be nil, may know better. Each adapter's own classify is in its errors.go.
+func Failed(op string, id ID, err error, classify func(error) *Error) error {
+	if err == nil {
+		return nil
+	}
+	told := Error{Kind: KindOf(err), Err: err}
+	var known *Error
+	switch {
+	case errors.As(err, &known):
+		told = *known
+	case told.Kind == KindInternal && classify != nil:
+		if known = classify(err); known != nil {
+			told = *known
+		}
+	}
+	told.Op = cmp.Or(told.Op, op)
+	if _, bad := ParseID(string(id)); bad == nil {
+		told.ID = cmp.Or(told.ID, id)
+	}
+	return &told
+}
+
 // KindOf finds the kind of err: that of the outermost Error in its chain,
 // KindTimeout for a passed deadline, KindIndeterminate for a cancelled call
 // (whether it took effect is unknown), else KindInternal. Empty for nil.
@@ -145,31 +171,18 @@ func KindOf(err error) Kind {
 func IsKind(err error, kind Kind) bool { return err != nil && KindOf(err) == kind }
 
 // RemedyOf returns the first remedy in err's chain, or "".
-func RemedyOf(err error) string {
-	for err != nil {
-		var e *Error
-		if !errors.As(err, &e) {
-			return ""
-		}
-		if e.Remedy != "" {
-			return e.Remedy
-		}
-		err = e.Err
-	}
-	return ""
-}
+func RemedyOf(err error) string { return first(err, func(e *Error) string { return e.Remedy }) }
 
 // FieldOf returns the first field named in err's chain, or "".
-func FieldOf(err error) string {
-	for err != nil {
-		var e *Error
-		if !errors.As(err, &e) {
-			return ""
+func FieldOf(err error) string { return first(err, func(e *Error) string { return e.Field }) }
+
+// first returns what the outermost Error of err's chain says that says it.
+func first(err error, said func(*Error) string) string {
+	var e *Error
+	for ; errors.As(err, &e); err = e.Err {
+		if text := said(e); text != "" {
+			return text
 		}
-		if e.Field != "" {
-			return e.Field
-		}
-		err = e.Err
 	}
 	return ""
 }

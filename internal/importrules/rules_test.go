@@ -18,6 +18,8 @@ const (
 	cli      = module + "/internal/cli"
 	all      = contract + "/all"
 	exttest  = contract + "/exttest"
+
+	failpoints = engine + "/failpoint"
 )
 
 // pkg is what `go list` says of one package of the module.
@@ -77,7 +79,7 @@ func (g graph) adapters() []string {
 type rule func(g graph, p pkg) []string
 
 var rules = []rule{contractIsStandardOnly, adaptersStandAlone, engineNamesNoAdapter, roomsKeepTheirFloor, surfacesSeeTheEngineOnly,
-	onlyProviderSpeaksTerraform, onlyAllNamesAdapters, testCodeStaysInTests, namesSaySomething}
+	onlyProviderSpeaksTerraform, onlyAllNamesAdapters, testCodeStaysInTests, mainReachesNoTestCode, namesSaySomething}
 
 func (g graph) breaches() []string {
 	var out []string
@@ -208,6 +210,14 @@ func testCodeStaysInTests(_ graph, p pkg) []string {
 		return i == "testing" || isTestPackage(i) || within(i, "go.uber.org/goleak") || within(i, "pgregory.net/rapid") ||
 			within(i, "github.com/rogpeppe/go-internal") || within(i, "github.com/hashicorp/terraform-plugin-testing")
 	})
+}
+
+// mainReachesNoTestCode keeps from a release what arms its failpoints, above all.
+func mainReachesNoTestCode(_ graph, p pkg) []string {
+	if p.ImportPath != module {
+		return nil
+	}
+	return forbid(p.Deps, "a release holds no test code", isTestPackage)
 }
 
 func namesSaySomething(_ graph, p pkg) []string {

@@ -15,6 +15,15 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
+// launch on systems without namespaces: no walls, and only if that is asked for.
+func (b *Backend) launch(ctx context.Context, bx box, rec *record, spec extensions.Spec) error {
+	return b.launchPlain(ctx, bx, rec, spec, errNoWalls())
+}
+
+func selfPath() (string, error) { return os.Executable() }
+
+func listenSocket(b box) (*os.File, error) { return listenAt(b.path(socketName)) }
+
 // bootID is the time of the boot where the system has no better name for it.
 var bootID = sync.OnceValue(func() string {
 	b, _ := exec.Command("/usr/sbin/sysctl", "-n", "kern.boottime").Output()

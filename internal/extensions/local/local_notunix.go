@@ -4,11 +4,11 @@ package local
 
 import (
 	"context"
+	"os"
+	"time"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
-
-const modeNone = "none"
 
 // launch refuses: without process groups not even isolation none can be ended
 // for sure.
@@ -21,6 +21,16 @@ func (b box) plainPath(name string) string { return b.path(filesName) + "/" + na
 
 func (b box) killGroups(record) error { return nil }
 
-func likelyCgroups(extensions.ID) []string { return nil }
+// No sandbox is ever made on this system; what a record says is not alive here.
 
-func removeCgroups([]string) error { return nil }
+func lockFile(*os.File) error { return nil }
+
+func bootTime() time.Time { return time.Time{} }
+
+func (*process) alive() bool { return false }
+
+func (*process) serves(extensions.ID) bool { return false }
+
+func (*process) rebooted() bool { return false }
+
+func (*process) kill(context.Context) error { return nil }

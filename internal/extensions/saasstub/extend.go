@@ -3,9 +3,22 @@ package saasstub
 import (
 	"context"
 	"strconv"
+	"time"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
+
+// Extend implements extensions.Extender.
+func (b *backend) Extend(ctx context.Context, h extensions.Handle, deadline time.Time) error {
+	ref, err := b.ref(ctx, h)
+	if err == nil {
+		err = b.owned(ctx, h, ref)
+	}
+	if err == nil {
+		err = b.client.Extend(ctx, ref, deadline)
+	}
+	return failed("extend", h.ID, err)
+}
 
 // SetGeneration implements extensions.GenerationSetter.
 func (b *backend) SetGeneration(ctx context.Context, h extensions.Handle, generation int64) error {
@@ -21,5 +34,5 @@ func (b *backend) SetGeneration(ctx context.Context, h extensions.Handle, genera
 			return nil
 		})
 	}
-	return b.failure("set-generation", h.ID, err)
+	return failed("set-generation", h.ID, err)
 }

@@ -12,14 +12,14 @@ import (
 func (b *backend) Usage(ctx context.Context, h extensions.Handle) (extensions.Usage, error) {
 	ref, err := b.ref(ctx, h)
 	if err != nil {
-		return extensions.Usage{}, b.failure("usage", h.ID, err)
+		return extensions.Usage{}, failed("usage", h.ID, err)
 	}
 	obj, now, err := b.client.Usage(ctx, ref)
 	if err == nil && obj.Labels[extensions.LabelID] != string(h.ID) {
 		err = extensions.Errorf(extensions.KindConflict, "the vendor's object %s does not carry this sandbox's id", ref)
 	}
 	if err != nil {
-		return extensions.Usage{}, b.failure("usage", h.ID, err)
+		return extensions.Usage{}, failed("usage", h.ID, err)
 	}
 	return measure(obj, now), nil
 }
@@ -38,10 +38,10 @@ func measure(o vendor.Object, now time.Time) extensions.Usage {
 // commands will do is not known.
 func (b *backend) Estimate(ctx context.Context, spec extensions.Spec, d time.Duration) (extensions.Usage, error) {
 	if err := ctx.Err(); err != nil {
-		return extensions.Usage{}, b.failure("estimate", spec.ID, err)
+		return extensions.Usage{}, failed("estimate", spec.ID, err)
 	}
 	if d < 0 {
-		return extensions.Usage{}, b.failure("estimate", spec.ID, extensions.Errorf(extensions.KindInvalid, "the duration %s is negative", d))
+		return extensions.Usage{}, failed("estimate", spec.ID, extensions.Errorf(extensions.KindInvalid, "the duration %s is negative", d))
 	}
 	memory := int64(512)
 	if spec.Resources.MemoryMB != nil {
@@ -55,19 +55,7 @@ func (b *backend) Estimate(ctx context.Context, spec extensions.Spec, d time.Dur
 func (b *backend) Capacity(ctx context.Context) (extensions.Capacity, error) {
 	used, limit, now, err := b.client.Capacity(ctx)
 	if err != nil {
-		return extensions.Capacity{}, b.failure("capacity", "", err)
+		return extensions.Capacity{}, failed("capacity", "", err)
 	}
 	return extensions.Capacity{Used: &used, Max: &limit, ObservedAt: now, SharedByOthers: true}, nil
-}
-
-// Extend implements extensions.Extender.
-func (b *backend) Extend(ctx context.Context, h extensions.Handle, deadline time.Time) error {
-	ref, err := b.ref(ctx, h)
-	if err == nil {
-		err = b.owned(ctx, h, ref)
-	}
-	if err == nil {
-		err = b.client.Extend(ctx, ref, deadline)
-	}
-	return b.failure("extend", h.ID, err)
 }
