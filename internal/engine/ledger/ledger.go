@@ -146,6 +146,10 @@ type Ledger interface {
 	// over. Where the kernel knows who lives, it only ends with ctx.
 	Guard(ctx context.Context) (context.Context, context.CancelFunc)
 
+	// ServerTime asks what time it is by the clock of the server that machines
+	// share; zero for a file, and for a missing ledger opened read-only.
+	ServerTime(ctx context.Context) (time.Time, error)
+
 	// Close ends this holder and releases the files.
 	Close() error
 }
