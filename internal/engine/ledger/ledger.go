@@ -163,6 +163,9 @@ type Options struct {
 	Now func() time.Time
 	// NewID names a new ledger; "" draws a random name.
 	NewID string
+	// Charges are what a meter that closes is charged, true, or false for what its
+	// rates say. nil = what its rates say.
+	Charges func(Meter) ([]Charge, bool)
 	// Earlier names what, other than the files beside it, tells that there was a
 	// ledger at the address before; "" and nil = nothing. It is asked about an
 	// empty file, which is damage then.
