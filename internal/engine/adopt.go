@@ -80,8 +80,10 @@ func (e *Engine) adoptedEnd(ctx context.Context, b *place.Backend, op *operation
 	if err == nil && !end.Equal(row.ExpiresAt) {
 		if !end.After(e.now()) {
 			err = extensions.Errorf(extensions.KindInvalid, "a ttl of %s would already be over", profile.FormatDuration(want))
-		} else if err = op.affordLater(ctx, end, want); err == nil {
-			err = b.Extend(ctx, row.Handle, end)
+		} else if err = e.checkClock(); err == nil {
+			if err = op.affordLater(ctx, end, want); err == nil {
+				err = b.Extend(ctx, row.Handle, end)
+			}
 		}
 	}
 	if err != nil {

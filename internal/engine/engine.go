@@ -140,7 +140,7 @@ func New(opts Options) (*Engine, error) {
 		return nil, err
 	}
 	e.places = place.New(place.Options{Catalog: e.catalog, Handlers: handlers, Credentials: opts.Credentials, Getenv: func(name string) string { return e.getenv(name) },
-		StateDir: e.stateDir, Now: e.now, Log: e.log, Flights: &e.flights})
+		StateDir: e.stateDir, Clock: e.clock, Now: e.now, Log: e.log, Flights: &e.flights})
 	e.accounts = account.New(e.account, e.catalog, books{e})
 	for binding, fields := range opts.Credentials {
 		if err := e.checkCredentials(binding, fields); err != nil {

@@ -23,7 +23,7 @@ func (p *Places) Sighted(at Address) (s Sighting, ok bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	s, ok = p.seen[at]
-	age := p.Now().Sub(s.At)
+	age := p.Clock().Sub(s.At)
 	return s, ok && age >= 0 && age < sightingAge
 }
 
@@ -39,7 +39,7 @@ func (p *Places) Answered(at Address, err error) {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.seen[at] = Sighting{p.Now(), err}
+	p.seen[at] = Sighting{p.Clock(), err}
 }
 
 // Ask asks a place for all it holds, once for all who want to know whether it

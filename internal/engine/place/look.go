@@ -60,7 +60,7 @@ func (b *Backend) List(ctx context.Context) (Listing, error) {
 	b.mu.Lock()
 	look, at, epoch := b.look, b.lookAt, b.epoch
 	b.mu.Unlock()
-	if look != nil && b.places.Now().Sub(at) < listingAge {
+	if look != nil && b.places.Clock().Sub(at) < listingAge {
 		return look, nil
 	}
 	all, err := flight.Do(ctx, b.places.Flights, "list\x00"+b.at.key()+"\x00"+strconv.FormatInt(epoch, 10), func(ctx context.Context) (Listing, error) {
@@ -108,7 +108,7 @@ func (b *Backend) keep(epoch int64, obs []extensions.Observation) Listing {
 	for _, o := range obs {
 		all[o.ID] = o
 	}
-	at := b.places.Now()
+	at := b.places.Clock()
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.epoch == epoch {

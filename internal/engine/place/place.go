@@ -34,9 +34,11 @@ type Options struct {
 	Credentials map[string]map[string]extensions.Secret
 	Getenv      func(string) string
 	StateDir    string
-	Now         func() time.Time
-	Log         *slog.Logger
-	Flights     *flight.Group
+	// Clock is this machine's clock, which ages go by, and Now the ledger's, which
+	// deadlines go by.
+	Clock, Now func() time.Time
+	Log        *slog.Logger
+	Flights    *flight.Group
 }
 
 // Places opens each place once. It may be used from several goroutines.
