@@ -32,10 +32,12 @@ const (
 
 	pointExtending = "engine.extend.begun" // intent recorded, nothing asked
 	pointExtended  = "engine.extend.moved" // moved there, not here
+
+	pointNoting = "engine.note.written" // ended there, noted in a file that has no name yet
 )
 
 var _ = failpoint.Register(pointPrepared, pointBegun, pointPlaced, pointProvisioned, pointHandle, pointReady, pointConfirmed,
-	pointDestroying, pointTorn, pointDestroyed, pointSnapshotBegun, pointSnapshotMade, pointSnapshotKept, pointExtending, pointExtended)
+	pointDestroying, pointTorn, pointDestroyed, pointSnapshotBegun, pointSnapshotMade, pointSnapshotKept, pointExtending, pointExtended, pointNoting)
 
 // operation is one begun intent on one sandbox: every step is a
 // compare-and-set under its fence, and happens once.
