@@ -79,8 +79,10 @@ func (e *Engine) adoptedEnd(ctx context.Context, b *opened, op *operation, p *pr
 	if err == nil && !end.Equal(row.ExpiresAt) {
 		if !end.After(e.now()) {
 			err = extensions.Errorf(extensions.KindInvalid, "a ttl of %s would already be over", profile.FormatDuration(want))
-		} else if err = op.affordLater(ctx, end, want); err == nil {
-			err = e.moveDeadline(ctx, b, row, end)
+		} else if err = e.checkClock(); err == nil {
+			if err = op.affordLater(ctx, end, want); err == nil {
+				err = e.moveDeadline(ctx, b, row, end)
+			}
 		}
 	}
 	if err != nil {

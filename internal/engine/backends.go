@@ -212,7 +212,7 @@ func (e *Engine) listing(ctx context.Context, b *opened) (map[ID]extensions.Obse
 	b.mu.Lock()
 	look, at, epoch := b.look, b.lookAt, b.epoch
 	b.mu.Unlock()
-	if look != nil && e.now().Sub(at) < lookMaxAge {
+	if look != nil && e.clock().Sub(at) < lookMaxAge {
 		return look, nil
 	}
 	c := call{op: "status", binding: b.binding.ID, timeout: timeoutLook}
@@ -230,7 +230,7 @@ func (e *Engine) listing(ctx context.Context, b *opened) (map[ID]extensions.Obse
 		if err != nil {
 			return nil, err
 		}
-		return b.keep(epoch, obs, e.now()), nil
+		return b.keep(epoch, obs, e.clock()), nil
 	})
 	select {
 	case <-ctx.Done():

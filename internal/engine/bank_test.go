@@ -32,7 +32,7 @@ type bank struct {
 // onBoth runs a test with a ledger in a file and with one in PostgreSQL.
 func onBoth(t *testing.T, more map[string]string, f func(t *testing.T, b *bank)) {
 	t.Helper()
-	for name, address := range map[string]func() string{"sqlite": func() string { return "" }, "postgres": func() string { return pgtest.New(t) }} {
+	for name, address := range map[string]func() string{"sqlite": func() string { return "" }, "postgres": func() string { return withClock(t, pgtest.New(t)) }} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			b := &bank{t: t, vendor: t.TempDir(), dear: t.TempDir()}
@@ -73,6 +73,13 @@ func onBoth(t *testing.T, more map[string]string, f func(t *testing.T, b *bank))
 	}
 }
 
+// withClock gives the database at address a clock of its own, for bank.later.
+func withClock(t *testing.T, address string) string {
+	t.Helper()
+	pgtest.OwnClock(t, address)
+	return address
+}
+
 // again is another process at the clock's present time.
 func (b *bank) again() *engine.Engine {
 	b.t.Helper()
@@ -88,13 +95,17 @@ func (b *bank) again() *engine.Engine {
 	return e
 }
 
-// later is another process after so long, at the vendors too.
+// later is another process after so long, at the vendors and at the ledger's
+// server too.
 func (b *bank) later(d time.Duration) *engine.Engine {
 	b.t.Helper()
 	for _, dir := range []string{b.vendor, b.dear} {
 		if err := vendor.At(dir).Advance(d); err != nil {
 			b.t.Fatal(err)
 		}
+	}
+	if engine.SharedLedger(b.o.Ledger) {
+		pgtest.Advance(b.t, b.o.Ledger, d)
 	}
 	before := b.now
 	if before == nil {

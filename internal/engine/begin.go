@@ -70,6 +70,9 @@ func (e *Engine) begin(ctx context.Context, l ledger.Ledger, c *creation, notify
 
 // claim records the request and claims its name in one transaction.
 func (e *Engine) claim(ctx context.Context, l ledger.Ledger, c *creation, holder ledger.HolderID, id ID, key string) (ledger.Sandbox, error) {
+	if err := e.checkClock(); err != nil {
+		return ledger.Sandbox{}, err
+	}
 	now := e.now().UTC().Truncate(time.Microsecond)
 	spec, chosen, name := c.p.resolved.Spec, c.p.decision.Chosen, nameFor(c.p.req, id)
 	reserve, err := c.p.liabilityAt(chosen).reserve(time.Duration(spec.TTL))

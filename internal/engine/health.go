@@ -56,7 +56,7 @@ func (e *Engine) answered(p place, err error) {
 	if e.health.places == nil {
 		e.health.places = map[place]sighting{}
 	}
-	e.health.places[p] = sighting{e.now(), err}
+	e.health.places[p] = sighting{e.clock(), err}
 }
 
 // sighted is what was found a moment ago; ok is false where nobody looked.
@@ -64,7 +64,7 @@ func (e *Engine) sighted(p place) (s sighting, ok bool) {
 	e.health.mu.Lock()
 	defer e.health.mu.Unlock()
 	s, ok = e.health.places[p]
-	age := e.now().Sub(s.at)
+	age := e.clock().Sub(s.at)
 	return s, ok && age >= 0 && age < healthAge
 }
 
@@ -150,7 +150,7 @@ func (e *Engine) lookAt(ctx context.Context, at place) {
 				return err
 			})
 			if err == nil {
-				b.keep(epoch, all, e.now())
+				b.keep(epoch, all, e.clock())
 			}
 		}
 		if ctx.Err() != nil && extensions.IsKind(err, extensions.KindTimeout) {

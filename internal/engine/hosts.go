@@ -168,7 +168,7 @@ func (e *Engine) GetHost(ctx context.Context, h Host) (HostView, error) {
 			return err
 		})
 		if err == nil && all != nil {
-			o.keep(epoch, all, e.now())
+			o.keep(epoch, all, e.clock())
 		}
 		return v, err
 	}

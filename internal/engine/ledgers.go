@@ -22,6 +22,7 @@ type ledgers struct {
 	flight singleflight.Group
 	ro, rw ledger.Ledger
 	closed bool
+	server serverClock
 	// receipt names one that was made with a ledger.
 	receipt atomic.Pointer[string]
 	// down is why a shared ledger could not be reached a moment ago.
@@ -32,9 +33,6 @@ type ledgers struct {
 // downFor is how long a shared ledger that could not be reached is not tried
 // again: one operation asks for it many times over.
 const downFor = 3 * time.Second
-
-// now is the time by the clock that tells what is overdue.
-func (e *Engine) now() time.Time { return e.clock() }
 
 func (e *Engine) ledgerURL() string {
 	if e.opts.Ledger != "" {
@@ -75,6 +73,7 @@ func (e *Engine) changer(ctx context.Context) (ledger.Ledger, error) {
 
 func (e *Engine) ledger(ctx context.Context, readOnly bool) (ledger.Ledger, error) {
 	if l := e.books.opened(readOnly); l != nil {
+		e.askTimeAgain(ctx, l)
 		return l, nil
 	}
 	key := "write"
@@ -93,12 +92,15 @@ func (e *Engine) ledger(ctx context.Context, readOnly bool) (ledger.Ledger, erro
 			return nil, err
 		}
 		defer done()
-		l, err := ledger.Open(ctx, e.ledgerURL(), ledger.Options{ReadOnly: readOnly, Now: e.clock, Lease: e.opts.Lease, Earlier: e.signOfEarlierLedger})
+		l, err := ledger.Open(ctx, e.ledgerURL(), ledger.Options{ReadOnly: readOnly, Now: e.now, Lease: e.opts.Lease, Earlier: e.signOfEarlierLedger})
 		if err != nil {
 			if e.notReached(ctx, err) {
 				e.books.isDown(err)
 			}
 			return nil, err
+		}
+		if err := e.askTime(ctx, l); err != nil {
+			return nil, errors.Join(err, l.Close())
 		}
 		return l, e.books.keep(l, readOnly)
 	})

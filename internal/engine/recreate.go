@@ -104,6 +104,9 @@ func (e *Engine) bringBack(ctx context.Context, row ledger.Sandbox, notify Notif
 }
 
 func (e *Engine) beginRecreate(ctx context.Context, l ledger.Ledger, row ledger.Sandbox, p *prepared, notify Notify) (*operation, error) {
+	if err := e.checkClock(); err != nil {
+		return nil, err
+	}
 	ttl, limit := time.Duration(p.resolved.Spec.TTL), time.Duration(p.resolved.Spec.MaxTTL)
 	// The age of a sandbox counts from its first creation; a new life's end
 	// counts from now.

@@ -1,6 +1,7 @@
 package engine_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -41,6 +42,36 @@ func TestADemandedRegionReachesTheVendor(t *testing.T) {
 		all, lookErr := vendor.At(b.vendor).Objects()
 		if !strings.Contains(told(err), `options.region is "us"`) || lookErr != nil || len(all) != 0 {
 			t.Errorf("two regions: %s; %+v, %v", told(err), all, lookErr)
+		}
+	})
+}
+
+// What it costs there is set aside and paid, of a life that is made anew too.
+func TestADemandedRegionIsPaidFor(t *testing.T) {
+	t.Parallel()
+	onBoth(t, map[string]string{
+		"profiles/us.yaml": "id: profile.us\nversion: \"1.0.0\"\nextension: ext.mine\nisolation: { level: container }\nnetwork: { default: deny }\n" +
+			"workspace: { mode: remote-canonical, access: rw }\nttl: { default: 1h, max: 24h }\nroute: { constraints: { region: us } }\n",
+		"prices/mine.yaml": prices("ext.mine", "  - { component: sandbox, unit: sandbox-hour, price: \"1\" }\n  - { component: surcharge, region: us, unit: charged, price: \"0.5\" }\n"),
+	}, func(t *testing.T, b *bank) {
+		b.grant(10 * dollar)
+		for profile, want := range map[string]int64{"profile.us": dollar + dollar/2, "profile.mine": dollar} {
+			s := b.make(b.Engine, engine.Request{Profile: profile, Name: profile})
+			for life := range 2 {
+				held, err := b.l.Held(t.Context(), s.ID)
+				if err != nil || len(held) != 1 || held[0].Amount != want {
+					t.Errorf("%s, life %d: set aside %+v, %v", profile, life+1, held, err)
+				}
+				if life == 0 {
+					if s, err = b.Recreate(t.Context(), s.Receipt, nil, nil); err != nil {
+						t.Fatal(told(err))
+					}
+				}
+			}
+			r, err := b.Destroy(t.Context(), s.Receipt, engine.DestroyOptions{})
+			if err != nil || (profile == "profile.us") != strings.Contains(fmt.Sprint(r.Charges), "surcharge") {
+				t.Errorf("%s: %+v, %v", profile, r.Charges, err)
+			}
 		}
 	})
 }

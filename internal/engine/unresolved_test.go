@@ -39,7 +39,7 @@ func (blindBackend) Find(context.Context, extensions.ID) (extensions.Handle, err
 // What nobody will ever know is given up once its own deadline is well over.
 func TestWhatNobodyWillEverKnow(t *testing.T) {
 	t.Parallel()
-	for name, address := range map[string]string{"sqlite": "", "postgres": pgtest.New(t)} {
+	for name, address := range map[string]string{"sqlite": "", "postgres": withClock(t, pgtest.New(t))} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			var ahead atomic.Int64
@@ -49,8 +49,12 @@ func TestWhatNobodyWillEverKnow(t *testing.T) {
 				"profiles/profile.blind.yaml": "id: profile.blind\nversion: \"1.0.0\"\nextension: ext.blind\nisolation: { level: container }\nnetwork: { default: deny }\n" +
 					"workspace: { mode: remote-canonical, access: rw }\nttl: { default: 1h, max: 24h }\n",
 			})
+			later := func(d time.Duration) { ahead.Add(int64(d)) }
 			if address == "" {
 				address = ledger.DefaultURL(dir)
+			} else {
+				machine := later
+				later = func(d time.Duration) { machine(d); pgtest.Advance(t, address, d) }
 			}
 			e, err := engine.New(engine.Options{Extensions: append(all(), blind{saasstub.New()}), StateDir: dir, Account: "acme/web", Catalog: []string{catalog}, Ledger: address,
 				Now: func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) }})
@@ -70,12 +74,12 @@ func TestWhatNobodyWillEverKnow(t *testing.T) {
 				t.Fatalf("%s, %v", s.ID, err)
 			}
 			b.does(at)
-			ahead.Store(int64(time.Hour + time.Minute))
+			later(time.Hour + time.Minute)
 			if _, err := e.Destroy(t.Context(), s.Receipt, engine.DestroyOptions{}); err == nil {
 				t.Error("given up a minute after its deadline")
 			}
 			b.pays("as long as it may exist", 4*dollar, dollar, 0)
-			ahead.Store(int64(2 * time.Hour))
+			later(59 * time.Minute)
 			r, err := e.Destroy(t.Context(), s.Receipt, engine.DestroyOptions{})
 			if err != nil || !strings.Contains(fmt.Sprint(r.Notices), "exposure") {
 				t.Errorf("%+v, %v", r.Notices, err)

@@ -190,6 +190,9 @@ func (e *Engine) moveEnd(ctx context.Context, l ledger.Ledger, row ledger.Sandbo
 		if !end.After(e.now()) {
 			return Sandbox{}, e.checkNewEnd(e.receipt(row), ttl)
 		}
+		if err := e.checkClock(); err != nil {
+			return Sandbox{}, err
+		}
 		if b, err = e.backend(ctx, placeOf(row)); err != nil {
 			return Sandbox{}, err
 		}

@@ -45,6 +45,9 @@ func (e *Engine) planNotices(ctx context.Context, p *prepared, out *Planned) err
 		out.Notices = append(out.Notices, ledgerUnread(err))
 		return err
 	}
+	if err := e.checkClock(); err != nil {
+		out.Notices = append(out.Notices, Notice{Summary: "This machine's clock is wrong", Detail: "An apply would fail: " + err.Error() + ". " + extensions.RemedyOf(err)})
+	}
 	out.NameHolder = row.ID
 	if row.ID == "" || !lifecycle.Usable(row.State) || lifecycle.Overdue(e.now(), row.ExpiresAt) || p.req.OnConflict == "adopt" {
 		return nil // settled, waited for or taken over at apply

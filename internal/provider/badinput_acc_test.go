@@ -139,6 +139,7 @@ func TestABadProviderBlockIsRefused(t *testing.T) {
 	for name, c := range map[string]struct{ from, to, want string }{
 		"account":            {`"acme/web"`, `"acme"`, `org/workspace`},
 		"ledger":             {`account`, "ledger = \"mysql://x\"\n account", `sqlite`},
+		"ledger over https":  {`account`, "ledger = \"https://h?token=hunter2\"\n account", `postgres://user@host/database`},
 		"postgres":           {`account`, "ledger = \"postgres://u:hunter2@h/db?sslmode=disable\"\n account", `verify-full`},
 		"postgres database":  {`account`, "ledger = \"postgres://u:hunter2@h\"\n account", `names no database`},
 		"catalog folder":     {`catalog   = [`, `catalog = ["/does/not/exist", `, `/does/not/exist`},

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger/pgtest"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/exttest"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/local"
 )
@@ -37,6 +38,10 @@ var builtDir string
 func TestMain(m *testing.M) {
 	exttest.GuardMain(local.New(), "acme/web", "acme/api", engine.DefaultAccount)
 	code := m.Run()
+	if err := pgtest.Stop(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		code = max(code, 1)
+	}
 	if builtDir != "" {
 		if err := os.RemoveAll(builtDir); err != nil {
 			fmt.Fprintln(os.Stderr, err)

@@ -229,7 +229,7 @@ func ledgerURL() stringRule {
 			return x.Err.Error() + ". " + sentence(extensions.RemedyOf(err))
 		}
 		return wrongIf(err)
-	}, secret: func(s string) bool { return strings.Contains(s, "@") || strings.Contains(s, "password=") }}
+	}, secret: func(s string) bool { return strings.Contains(s, "@") || strings.Contains(s, "password=") || strings.Contains(s, "token=") }}
 }
 
 // conflictsWith refuses two arguments that exclude each other.

@@ -14,6 +14,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger/ledgertest"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/lifecycle"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
@@ -46,7 +47,7 @@ func (c *clock) pass(d time.Duration) {
 func newLedger(t testing.TB) (ledger.Ledger, *clock) {
 	t.Helper()
 	c := &clock{at: start}
-	l, err := ledger.Open(ctx, ledger.DefaultURL(filepath.Join(t.TempDir(), "state")), ledger.Options{Now: c.now})
+	l, err := ledger.Open(ctx, ledger.DefaultURL(filepath.Join(t.TempDir(), "state")), ledger.Options{Now: c.now, Charges: bills.Of})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -57,6 +58,9 @@ func newLedger(t testing.TB) (ledger.Ledger, *clock) {
 	})
 	return l, c
 }
+
+// bills are what meters of these tests are charged.
+var bills ledgertest.Bills
 
 // lived is one life, over, with the charges that were booked for it.
 type lived struct {
@@ -91,13 +95,14 @@ func (v lived) live(t testing.TB, l ledger.Ledger) extensions.ID {
 	if err != nil {
 		t.Fatal(err)
 	}
+	bills.Put(id, v.charges...)
 	changes := []ledger.Change{
 		{Key: step("provisioning"), To: lifecycle.Provisioning, Patch: ledger.Patch{Handle: &extensions.Handle{Extension: "x", Version: 1, ID: id}}},
 		{Key: step("ready"), To: lifecycle.Ready, Finish: &ledger.FinishIntent{Outcome: ledger.Confirmed},
 			Meter: ledger.MeterOps{Open: &ledger.MeterOpen{At: v.from, Source: "backend", Currency: "EUR", Rates: json.RawMessage(v.rates)}}},
 		{Key: step("destroying"), To: lifecycle.Destroying, Intent: &ledger.OpenIntent{Kind: ledger.IntentDestroy, Holder: holder}},
 		{Key: step("destroyed"), To: lifecycle.Destroyed, Finish: &ledger.FinishIntent{Outcome: ledger.Confirmed},
-			Meter: ledger.MeterOps{Close: &ledger.MeterClose{At: v.to, Source: "backend", Booked: &ledger.Booked{Charges: v.charges}}}},
+			Meter: ledger.MeterOps{Close: &ledger.MeterClose{At: v.to, Source: "backend"}}},
 	}
 	if !v.paused.IsZero() {
 		pause := ledger.Change{Key: step("pause"), Meter: ledger.MeterOps{Switch: &ledger.MeterSwitch{At: v.paused, Mode: ledger.Paused}}}

@@ -10,6 +10,9 @@ type dialect struct {
 	name string
 	// rebind turns ? placeholders into the database's own.
 	rebind func(query string) string
+	// nowMicros is the clock of a server that machines share, in Unix microseconds,
+	// as an expression; "" for a file.
+	nowMicros string
 	// forUpdate ends a SELECT whose rows the transaction is about to change.
 	forUpdate string
 	// concurrent: several transactions may write at a time, so that locks are

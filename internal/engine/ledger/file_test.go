@@ -17,11 +17,15 @@ import (
 	_ "modernc.org/sqlite"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger/ledgertest"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/lifecycle"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
 var ctx = context.Background()
+
+// bills are what meters of these tests are charged.
+var bills ledgertest.Bills
 
 // file is a ledger file of one test, and its path.
 func file(t testing.TB) (l ledger.Ledger, path string) {
@@ -32,6 +36,7 @@ func file(t testing.TB) (l ledger.Ledger, path string) {
 
 func opened(t testing.TB, path string, o ledger.Options) ledger.Ledger {
 	t.Helper()
+	o.Charges = bills.Of
 	l, err := ledger.Open(ctx, "sqlite://"+path, o)
 	if err != nil {
 		t.Fatal(err, extensions.RemedyOf(err))
@@ -62,12 +67,12 @@ func ran(t testing.TB, l ledger.Ledger, name string) ledger.Sandbox {
 	t.Helper()
 	s := begun(t, l, name)
 	holder, _ := l.Holder(ctx)
-	booked := &ledger.Booked{Charges: []ledger.Charge{{Segment: 1, Component: "wall", Amount: 5, Currency: "USD"}}}
+	bills.Put(s.ID, ledger.Charge{Segment: 1, Component: "wall", Amount: 5, Currency: "USD"})
 	for _, c := range []ledger.Change{
 		{To: lifecycle.Provisioning},
 		{To: lifecycle.Ready, Finish: &ledger.FinishIntent{Outcome: ledger.Confirmed}, Meter: ledger.MeterOps{Open: &ledger.MeterOpen{Currency: "USD"}}},
 		{To: lifecycle.Destroying, Intent: &ledger.OpenIntent{Kind: ledger.IntentDestroy, Holder: holder}},
-		{To: lifecycle.Destroyed, Finish: &ledger.FinishIntent{Outcome: ledger.Confirmed}, Meter: ledger.MeterOps{Close: &ledger.MeterClose{Booked: booked}}},
+		{To: lifecycle.Destroyed, Finish: &ledger.FinishIntent{Outcome: ledger.Confirmed}, Meter: ledger.MeterOps{Close: &ledger.MeterClose{}}},
 	} {
 		c.ID, c.Key = s.ID, string(s.ID)+string(c.To)
 		var err error

@@ -7,10 +7,6 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger/lease"
 )
 
-// nowMicros is the clock of a PostgreSQL server in Unix microseconds, as an
-// expression.
-const nowMicros = "CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000000 AS BIGINT)"
-
 // leases is the registry of those who make themselves heard: a row each, with
 // an end by the database's clock, so that machines whose clocks differ agree.
 type leases struct {
@@ -63,7 +59,7 @@ func (r *leases) grant(ctx context.Context, id HolderID, term time.Duration) err
 	defer unlock()
 	stmt, args := "DELETE FROM holders WHERE id = ?", []any{string(id)}
 	if term > 0 {
-		stmt, args = "INSERT INTO holders (id, expires_at) VALUES (?, "+nowMicros+" + ?) "+
+		stmt, args = "INSERT INTO holders (id, expires_at) VALUES (?, "+r.store.dialect.nowMicros+" + ?) "+
 			"ON CONFLICT (id) DO UPDATE SET expires_at = excluded.expires_at", append(args, term.Microseconds())
 	}
 	_, err = r.store.writer.ExecContext(ctx, r.store.dialect.rebind(stmt), args...)
@@ -75,7 +71,7 @@ func (r *leases) alive(ctx context.Context, id HolderID) (bool, error) {
 		return false, nil
 	}
 	var alive int64
-	stmt := r.store.dialect.rebind("SELECT count(*) FROM holders WHERE id = ? AND expires_at > " + nowMicros)
+	stmt := r.store.dialect.rebind("SELECT count(*) FROM holders WHERE id = ? AND expires_at > " + r.store.dialect.nowMicros)
 	err := r.store.ask(ctx, func() error { return r.store.reader.QueryRowContext(ctx, stmt, string(id)).Scan(&alive) })
 	if err != nil {
 		return false, r.store.dialect.classify(err, "reading "+r.store.url)
@@ -90,6 +86,19 @@ func (r *leases) sweep(ctx context.Context) {
 		return
 	}
 	defer unlock()
-	stmt := r.store.dialect.rebind("DELETE FROM holders WHERE expires_at < " + nowMicros + " - ?")
+	stmt := r.store.dialect.rebind("DELETE FROM holders WHERE expires_at < " + r.store.dialect.nowMicros + " - ?")
 	_, _ = r.store.writer.ExecContext(ctx, stmt, (24 * time.Hour).Microseconds())
+}
+
+// ServerTime implements Ledger.
+func (s *store) ServerTime(ctx context.Context) (time.Time, error) {
+	if s.reader == nil || s.dialect.nowMicros == "" {
+		return time.Time{}, nil
+	}
+	var at int64
+	err := s.ask(ctx, func() error { return s.reader.QueryRowContext(ctx, "SELECT "+s.dialect.nowMicros).Scan(&at) })
+	if err != nil {
+		return time.Time{}, s.dialect.classify(err, "asking "+s.url+" what time it is")
+	}
+	return fromMicros(at), nil
 }

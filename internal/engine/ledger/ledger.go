@@ -146,6 +146,10 @@ type Ledger interface {
 	// over. Where the kernel knows who lives, it only ends with ctx.
 	Guard(ctx context.Context) (context.Context, context.CancelFunc)
 
+	// ServerTime asks what time it is by the clock of the server that machines
+	// share; zero for a file, and for a missing ledger opened read-only.
+	ServerTime(ctx context.Context) (time.Time, error)
+
 	// Close ends this holder and releases the files.
 	Close() error
 }
@@ -159,6 +163,9 @@ type Options struct {
 	Now func() time.Time
 	// NewID names a new ledger; "" draws a random name.
 	NewID string
+	// Charges are what a meter that closes is charged, true, or false for what its
+	// rates say. nil = what its rates say.
+	Charges func(Meter) ([]Charge, bool)
 	// Earlier names what, other than the files beside it, tells that there was a
 	// ledger at the address before; "" and nil = nothing. It is asked about an
 	// empty file, which is damage then.

@@ -225,6 +225,11 @@ func (t *tx) chargesOf(row Sandbox, m Meter, c MeterClose) ([]Charge, error) {
 	if c.Booked != nil {
 		return c.Booked.Charges, nil
 	}
+	if t.options.Charges != nil {
+		if charges, ok := t.options.Charges(m); ok {
+			return charges, nil
+		}
+	}
 	charges, err := Price(m, c.Usage)
 	if err != nil {
 		return nil, err

@@ -56,19 +56,19 @@ func (w *teller) ready(s ledger.Sandbox) ledger.Sandbox {
 func (w *teller) end(s ledger.Sandbox, used int64) {
 	w.t.Helper()
 	s = w.step(s, "destroying", ledger.Change{To: lifecycle.Destroying, Intent: &ledger.OpenIntent{Kind: ledger.IntentDestroy, Holder: w.holder, Detail: json.RawMessage(`{"why":"asked"}`)}})
-	booked := &ledger.Booked{Charges: []ledger.Charge{
-		{Segment: 1, Component: "wall", Quantity: 7, Unit: "ms", UnitPrice: 3, Amount: used, Currency: "USD", Confidence: "exact"},
-		{Segment: 2, Component: "own", Amount: 4, Currency: "USD", Memo: "infra_memo:local", Confidence: "estimated"}}}
+	bills.Put(s.ID,
+		ledger.Charge{Segment: 1, Component: "wall", Quantity: 7, Unit: "ms", UnitPrice: 3, Amount: used, Currency: "USD", Confidence: "exact"},
+		ledger.Charge{Segment: 2, Component: "own", Amount: 4, Currency: "USD", Memo: "infra_memo:local", Confidence: "estimated"})
 	now, why := s.UpdatedAt, "destroyed"
 	w.step(s, "destroyed", ledger.Change{To: lifecycle.Destroyed, Patch: ledger.Patch{EndedAt: &now, EndReason: &why}, Finish: &ledger.FinishIntent{Outcome: ledger.Confirmed, Reason: "done"},
-		Meter: ledger.MeterOps{Close: &ledger.MeterClose{Source: "ours", Estimated: true, Booked: booked}}})
+		Meter: ledger.MeterOps{Close: &ledger.MeterClose{Source: "ours", Estimated: true}}})
 }
 
 // story fills every table: lives that are over, one that runs, paid from a
 // wallet below budgets and with an own key, a snapshot, a host.
 func story(t testing.TB, address string) {
 	t.Helper()
-	l, err := ledger.Open(ctx, address, ledger.Options{})
+	l, err := ledger.Open(ctx, address, ledger.Options{Charges: bills.Of})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -25,6 +25,7 @@ const bookRuns = 25
 // bookkeeper runs random operations with money on one ledger, or on several
 // that must then agree, and fails at any statement of any of them.
 type bookkeeper struct {
+	bills   Bills
 	t       *testing.T
 	ledgers []ledger.Ledger
 	holders []ledger.HolderID
@@ -60,7 +61,7 @@ func bookkeeping(t *testing.T, addresses ...NewAddress) {
 	clock.Store(Start.UnixMicro())
 	k := &bookkeeper{t: t, clock: clock, ids: rand.New(rand.NewPCG(1, uint64(Start.Unix())))}
 	for _, address := range addresses {
-		l := open(t, address(t), ledger.Options{NewID: "books", Now: func() time.Time { return time.UnixMicro(clock.Load()) }})
+		l := open(t, address(t), ledger.Options{NewID: "books", Charges: k.bills.Of, Now: func() time.Time { return time.UnixMicro(clock.Load()) }})
 		k.ledgers, k.holders = append(k.ledgers, l), append(k.holders, holderOf(t, l))
 	}
 	runs, failing := 0, false

@@ -190,9 +190,10 @@ func (k *bookkeeper) end(rt *rapid.T) {
 	f := k.pick(rt, lifecycle.Ready)
 	used, at := charges(rt, f.currency), k.now()
 	k.destroying(rt, f)
+	k.bills.Put(f.row().ID, used...)
 	k.must(rt, k.change(rt, f, "destroyed", func(ledger.Sandbox, int) ledger.Change {
 		return ledger.Change{To: lifecycle.Destroyed, Finish: &ledger.FinishIntent{Outcome: ledger.Confirmed},
-			Meter: ledger.MeterOps{Close: &ledger.MeterClose{At: at, Source: "ours", Booked: booked(used...)}}}
+			Meter: ledger.MeterOps{Close: &ledger.MeterClose{At: at, Source: "ours"}}}
 	}))
 	k.plain.settle(f.row().ID, f.row().Account, used, k.now())
 	k.over(f)
@@ -225,9 +226,10 @@ func (k *bookkeeper) recreate(rt *rapid.T) {
 	f := k.pick(rt, lifecycle.Ready)
 	used, at := charges(rt, f.currency), k.now()
 	payer, r := payment(rt)
+	k.bills.Put(f.row().ID, used...)
 	err := k.change(rt, f, "recreate", func(_ ledger.Sandbox, i int) ledger.Change {
 		return ledger.Change{To: lifecycle.Provisioning, NextGeneration: true, Reserve: r, Intent: &ledger.OpenIntent{Kind: ledger.IntentRecreate, Holder: k.holders[i]},
-			Meter: ledger.MeterOps{Close: &ledger.MeterClose{At: at, Source: "ours", Booked: booked(used...)}}}
+			Meter: ledger.MeterOps{Close: &ledger.MeterClose{At: at, Source: "ours"}}}
 	})
 	before := k.plain.copied()
 	k.plain.settle(f.row().ID, f.row().Account, used, k.now())
@@ -245,12 +247,13 @@ func (k *bookkeeper) conflict(rt *rapid.T) {
 	f := k.pick(rt, lifecycle.Requested, lifecycle.Ready)
 	id, key, at := k.id(), k.key("spool"), k.now()
 	used := charges(rt, f.currency)
+	k.bills.Put(id, used...)
 	steps := make([][]ledger.Change, len(k.ledgers))
 	for i := range k.ledgers {
 		steps[i] = []ledger.Change{{To: lifecycle.Provisioning},
 			{To: lifecycle.Ready, Finish: &ledger.FinishIntent{Outcome: ledger.Confirmed}, Meter: ledger.MeterOps{Open: meterOpen(at)}},
 			{To: lifecycle.Destroying, Intent: &ledger.OpenIntent{Kind: ledger.IntentDestroy, Holder: k.holders[i]}},
-			{To: lifecycle.Destroyed, Finish: &ledger.FinishIntent{Outcome: ledger.Confirmed}, Meter: ledger.MeterOps{Close: &ledger.MeterClose{At: at, Source: "ours", Booked: booked(used...)}}}}
+			{To: lifecycle.Destroyed, Finish: &ledger.FinishIntent{Outcome: ledger.Confirmed}, Meter: ledger.MeterOps{Close: &ledger.MeterClose{At: at, Source: "ours"}}}}
 		for n := range steps[i] {
 			steps[i][n].ID, steps[i][n].Key = id, fmt.Sprint(key, "/", n)
 		}

@@ -68,6 +68,9 @@ func withLease(o ledger.Options) ledger.Options {
 	if o.Lease == 0 {
 		o.Lease = testLease
 	}
+	if o.Charges == nil {
+		o.Charges = bills.Of
+	}
 	return o
 }
 

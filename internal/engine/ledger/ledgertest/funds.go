@@ -65,7 +65,7 @@ func paidLife(t *testing.T, l ledger.Ledger, reserve, more, used, others int64) 
 	}
 	s = must(l.Apply(ctx, destroying(s, holderOf(t, l))))(t)
 	end := destroyed(s)
-	end.Meter.Close.Booked = booked(ledger.Charge{Segment: 1, Component: "wall", Amount: used, Currency: "USD", Confidence: "exact"},
+	bills.Put(s.ID, ledger.Charge{Segment: 1, Component: "wall", Amount: used, Currency: "USD", Confidence: "exact"},
 		ledger.Charge{Segment: 1, Component: "own", Amount: others, Currency: "USD", Memo: "infra_memo:x", Confidence: "exact"})
 	for range 2 { // again is nothing
 		must(l.Apply(ctx, end))(t)

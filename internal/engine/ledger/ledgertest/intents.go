@@ -157,19 +157,24 @@ func meters(t *testing.T, address NewAddress) {
 		t.Parallel()
 		l := fresh(t, address)
 		s := must(l.Apply(ctx, destroying(made(t, l, "n"), holderOf(t, l))))(t)
-		for name, close := range map[string]ledger.MeterClose{
-			"a negative quantity": {Usage: &extensions.Usage{CPUMillis: ptr(int64(-1))}},
-			"no such segment":     {Booked: booked(ledger.Charge{Segment: 2, Currency: "USD"})},
-			"a negative amount":   {Booked: booked(ledger.Charge{Segment: 1, Currency: "USD", Amount: -1})},
-			"a negative count":    {Booked: booked(ledger.Charge{Segment: 1, Currency: "USD", Quantity: -1})},
-			"the same line twice": {Booked: booked(ledger.Charge{Segment: 1, Currency: "USD"}, ledger.Charge{Segment: 1, Currency: "USD"})},
+		measured := destroyed(s)
+		measured.Meter.Close = &ledger.MeterClose{Usage: &extensions.Usage{CPUMillis: ptr(int64(-1))}}
+		if _, err := l.Apply(ctx, measured); !extensions.IsKind(err, extensions.KindInvalid) {
+			t.Errorf("a negative quantity: %v", err)
+		}
+		for name, cs := range map[string][]ledger.Charge{
+			"no such segment":     {{Segment: 2, Currency: "USD"}},
+			"a negative amount":   {{Segment: 1, Currency: "USD", Amount: -1}},
+			"a negative count":    {{Segment: 1, Currency: "USD", Quantity: -1}},
+			"the same line twice": {{Segment: 1, Currency: "USD"}, {Segment: 1, Currency: "USD"}},
 		} {
-			c := destroyed(s)
-			c.Meter.Close = &close
+			c := charging(destroyed(s), cs...)
+			c.Meter.Close = &ledger.MeterClose{}
 			if _, err := l.Apply(ctx, c); !extensions.IsKind(err, extensions.KindInvalid) {
 				t.Errorf("%s: %v", name, err)
 			}
 		}
+		bills.Drop(s.ID)
 		if m := must(l.Meters(ctx, s.ID))(t)[0]; !m.Open() {
 			t.Fatalf("closed all the same: %+v", m)
 		}

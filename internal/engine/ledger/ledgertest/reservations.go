@@ -23,7 +23,7 @@ func reservations(t *testing.T, address NewAddress) {
 
 // charging makes a change close the meter with the charges.
 func charging(c ledger.Change, cs ...ledger.Charge) ledger.Change {
-	c.Meter.Close.Booked = &ledger.Booked{Charges: cs}
+	bills.Put(c.ID, cs...)
 	return c
 }
 

@@ -92,8 +92,8 @@ func (m metered) live(t testing.TB, l ledger.Ledger) ledger.Sandbox {
 	}
 	s = must(l.Apply(ctx, destroying(s, holderOf(t, l))))(t)
 	c = destroyed(s)
-	c.Meter.Close = &ledger.MeterClose{At: at, Source: "ours", Estimated: m.estimated, Booked: booked(m.charges...)}
-	return must(l.Apply(ctx, c))(t)
+	c.Meter.Close = &ledger.MeterClose{At: at, Source: "ours", Estimated: m.estimated}
+	return must(l.Apply(ctx, charging(c, m.charges...)))(t)
 }
 
 func charge(segment int64, component, memo string, amount int64) ledger.Charge {
