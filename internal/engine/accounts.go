@@ -52,7 +52,6 @@ type Evidence struct {
 type books struct{ e *Engine }
 
 func (b books) Reader(ctx context.Context) (ledger.Ledger, error)  { return b.e.reader(ctx) }
-func (b books) Writer(ctx context.Context) (ledger.Ledger, error)  { return b.e.writer(ctx) }
 func (b books) Changer(ctx context.Context) (ledger.Ledger, error) { return b.e.changer(ctx) }
 func (b books) URL() string                                        { return b.e.LedgerURL() }
 func (b books) Now() time.Time                                     { return b.e.now() }

@@ -15,9 +15,8 @@ import (
 type Books interface {
 	// Reader gives the ledger for reading; a missing one reads as empty.
 	Reader(ctx context.Context) (ledger.Ledger, error)
-	// Writer makes the ledger if it is missing.
-	Writer(ctx context.Context) (ledger.Ledger, error)
-	// Changer is Writer after what is noted for the ledger was taken down.
+	// Changer gives it for writing, made if it is missing, after what is noted
+	// for it was taken down.
 	Changer(ctx context.Context) (ledger.Ledger, error)
 	// URL is where the ledger is, without credentials.
 	URL() string

@@ -103,7 +103,7 @@ func (a *Account) SendEvents(ctx context.Context, r Receiver) (Sent, error) {
 		return Sent{}, err
 	}
 	if l.ID() != "" { // else there is nothing to send, and nothing to be made for it
-		if l, err = a.books.Writer(ctx); err != nil {
+		if l, err = a.books.Changer(ctx); err != nil {
 			return Sent{}, err
 		}
 	}
