@@ -160,7 +160,7 @@ func (e *Engine) settle(ctx context.Context, op *operation, how ended, gone endi
 		err = op.discard(ctx, ledger.Confirmed, reasonAt(how.reason, gone, op.row), nil, gone)
 	}
 	if err != nil {
-		e.settleLater(op.row, op.l.ID(), gone, err, &report)
+		e.settleLater(ctx, op.row, op.l.ID(), gone, err, &report)
 		return report, nil
 	}
 	if cs, err := op.l.Charges(context.WithoutCancel(ctx), op.row.ID); err == nil {

@@ -102,7 +102,7 @@ func (e *Engine) SendEvents(ctx context.Context, r Receiver) (Sent, error) {
 		return Sent{}, err
 	}
 	if l.ID() != "" { // else there is nothing to send, and nothing to be made for it
-		if l, err = e.writer(ctx); err != nil {
+		if l, err = e.changer(ctx); err != nil {
 			return Sent{}, err
 		}
 	}

@@ -17,16 +17,18 @@ import (
 // can be cut off.
 type offline struct {
 	*bench
-	cut *pgtest.Cutter
-	o   order
+	cut    *pgtest.Cutter
+	direct string // the same database, never cut off
+	o      order
 }
 
 func newOffline(t *testing.T) *offline {
 	t.Helper()
-	cut := pgtest.NewCutter(t, pgtest.New(t))
+	direct := pgtest.New(t)
+	cut := pgtest.NewCutter(t, direct)
 	b := &bench{t: t, dir: t.TempDir()}
 	t.Cleanup(b.removeAll)
-	m := &offline{bench: b, cut: cut, o: order{Dir: b.dir, Profile: "profile.quickstart", Ledger: cut.Address, Lease: fleetLease}}
+	m := &offline{bench: b, cut: cut, direct: direct, o: order{Dir: b.dir, Profile: "profile.quickstart", Ledger: cut.Address, Lease: fleetLease}}
 	b.Engine = m.next()
 	return m
 }

@@ -65,7 +65,7 @@ func (e *Engine) moveBase(ctx context.Context, row ledger.Sandbox, report worksp
 	if err != nil {
 		return err
 	}
-	l, err := e.writer(ctx)
+	l, err := e.changer(ctx)
 	if err != nil {
 		return err
 	}

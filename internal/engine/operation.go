@@ -31,6 +31,8 @@ const (
 
 	pointExtending = "engine.extend.begun" // intent recorded, nothing asked
 	pointExtended  = "engine.extend.moved" // moved there, not here
+
+	pointNoting = "engine.note.written" // ended there, noted in a file that has no name yet
 )
 
 // operation is one begun intent on one sandbox: every step is a

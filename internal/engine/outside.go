@@ -69,7 +69,7 @@ func (e *Engine) endUnrecorded(ctx context.Context, row ledger.Sandbox, id strin
 		return report, stop
 	}
 	report.EndedAt = gone.at
-	e.settleLater(row, id, gone, down, &report)
+	e.settleLater(ctx, row, id, gone, down, &report)
 	return report, nil
 }
 

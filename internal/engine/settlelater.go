@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/failpoint"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/lifecycle"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
@@ -42,7 +43,7 @@ const (
 // the ledger to settle it in, and why the reason: nil = the ledger here does not
 // know the sandbox. It never fails the destroy: what is not noted is settled
 // too, at an estimated end, when a run with that ledger finds the sandbox gone.
-func (e *Engine) settleLater(row ledger.Sandbox, id string, gone ending, why error, report *DestroyReport) {
+func (e *Engine) settleLater(ctx context.Context, row ledger.Sandbox, id string, gone ending, why error, report *DestroyReport) {
 	report.unsettled = why
 	if why == nil && id == "" && report.AlreadyGone {
 		return // nothing says that any ledger waits for it
@@ -60,19 +61,19 @@ func (e *Engine) settleLater(row ledger.Sandbox, id string, gone ending, why err
 		told = fmt.Sprintf("Sandbox %s was ended. The ledger %s does not know it: %s, where what it cost is still open.", row.ID, e.LedgerURL(), made)
 		next = "Its end is noted in " + filepath.Join(e.stateDir, unsettledDir) + ": the next run that changes something with that ledger and this state folder settles it, for instance `sandboxer sweep`."
 	}
-	if err := e.noteUnsettled(u); err != nil {
+	if err := e.noteUnsettled(ctx, u); err != nil {
 		next = "The next run with its ledger that finds it gone settles it at an estimated end (its true end could not be noted: " + err.Error() + ")."
 	}
 	report.Notices = append(report.Notices, Notice{Summary: "Ended, but not settled in the ledger", Detail: told + " " + next})
 }
 
 // noteUnsettled writes the note; one file for each sandbox, of which the latest
-// counts. An end that is noted already is one it cannot have outlived.
-func (e *Engine) noteUnsettled(u unsettled) error {
+// life counts. An end that is noted already is one it cannot have outlived.
+func (e *Engine) noteUnsettled(ctx context.Context, u unsettled) error {
 	u.Version, u.At = unsettledVersion, e.now()
 	dir := filepath.Join(e.stateDir, unsettledDir)
 	file := filepath.Join(dir, string(u.ID)+".json")
-	if before, err := readUnsettled(file); err == nil && before.Generation == u.Generation && !before.EndedAt.After(u.EndedAt) {
+	if before, err := readUnsettled(file); err == nil && (before.Generation > u.Generation || before.Generation == u.Generation && !before.EndedAt.After(u.EndedAt)) {
 		return nil
 	}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -89,6 +90,9 @@ func (e *Engine) noteUnsettled(u unsettled) error {
 	}
 	_, err = f.Write(mustJSON(u))
 	err = errors.Join(err, f.Sync(), f.Close())
+	if err == nil {
+		err = failpoint.Hit(ctx, pointNoting)
+	}
 	if err == nil {
 		err = os.Rename(f.Name(), file)
 	}
@@ -167,7 +171,7 @@ func readUnsettled(name string) (unsettled, error) {
 	if err == nil {
 		err = json.Unmarshal(b, &u)
 	}
-	if err == nil && (u.Version != unsettledVersion || string(u.ID) != strings.TrimSuffix(filepath.Base(name), ".json")) {
+	if err == nil && (u.Version != unsettledVersion || u.EndedAt.IsZero() || string(u.ID) != strings.TrimSuffix(filepath.Base(name), ".json")) {
 		err = invalid("it is not a note of this program", "look at it and remove it")
 	}
 	return u, err

@@ -18,13 +18,13 @@ func fromLedger(err error) bool {
 }
 
 // unrecorded tells a ledger that cannot be reached, read or written from one
-// that answers: that a name is taken, that there are no funds.
+// that answers (a name is taken, there are no funds), and from a caller who gave up.
 func unrecorded(err error) bool {
 	switch extensions.KindOf(err) {
-	case extensions.KindUnavailable, extensions.KindTimeout, extensions.KindIndeterminate, extensions.KindInternal, extensions.KindUnauthorized, extensions.KindUnsupported:
-		return fromLedger(err)
+	case extensions.KindConflict, extensions.KindNotFound, extensions.KindExhausted, extensions.KindInterrupted:
+		return false
 	}
-	return false
+	return fromLedger(err)
 }
 
 // failClosed is the refusal of a change that down, of the ledger, left undone;
