@@ -274,13 +274,10 @@ func (e *Engine) binding(id string) (catalog.Binding, error) {
 	if b, ok := e.catalog.Binding(id); ok {
 		return b, nil
 	}
-	ids := make([]string, 0, len(e.catalog.Bindings))
-	for _, b := range e.catalog.Bindings {
-		ids = append(ids, b.ID)
-	}
-	near := strictyaml.NearestN(id, ids, 3)
+	all, listed := e.catalog.Names()
+	near := strictyaml.NearestN(id, all, 3)
 	if len(near) == 0 {
-		near = ids
+		near = listed
 	}
 	return catalog.Binding{}, extensions.Errorf(extensions.KindInvalid, "the catalog has no extension %q", extensions.Clean(id, 80)).
 		WithRemedy("add the catalog folder that defines it, or use one it has: %s", strings.Join(near, ", "))

@@ -20,7 +20,7 @@ func power[T any](e *Engine, b *opened, p extensions.Power) (T, error) {
 func (e *Engine) unsupported(binding string, p extensions.Power) error {
 	var can []string
 	for _, b := range e.catalog.Bindings {
-		if b.Descriptor.Has(p) {
+		if b.Descriptor.Has(p) && !b.Descriptor.NamedOnly {
 			can = append(can, b.ID)
 		}
 	}

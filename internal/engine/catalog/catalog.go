@@ -69,6 +69,18 @@ type Binding struct {
 	File         string // where it stands
 }
 
+// Names are the ids of the bindings, all and those to list: test doubles are for
+// those who know their names.
+func (c *Catalog) Names() (all, listed []string) {
+	for _, b := range c.Bindings {
+		all = append(all, b.ID)
+		if !b.Descriptor.NamedOnly {
+			listed = append(listed, b.ID)
+		}
+	}
+	return all, listed
+}
+
 // Binding finds a binding by id.
 func (c *Catalog) Binding(id string) (Binding, bool) {
 	for _, b := range c.Bindings {
