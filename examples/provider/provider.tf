@@ -12,16 +12,4 @@ provider "sandboxer" {
   catalog = ["${path.module}/catalog"]
   ledger  = "sqlite://${path.cwd}/ledger.db"
   account = "acme/web"
-
-  # Only where an extension needs some; otherwise the vendor's usual
-  # environment variables are read.
-  credentials = {
-    "ext.saas-stub" = { api_key = var.stub_api_key }
-  }
-}
-
-variable "stub_api_key" {
-  type      = string
-  default   = "any value will do for the stub vendor"
-  sensitive = true
 }

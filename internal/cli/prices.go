@@ -20,7 +20,6 @@ func (a *app) pricesCommand() *cobra.Command {
 		Long: `Prints every price list of the catalog, the built-in ones of vendors that this
 build has no extension for included. Nothing is dialled or written.`,
 		Example: `  sandboxer prices
-  sandboxer prices ext.saas-stub
   sandboxer prices e2b`,
 		Args: args(cobra.MaximumNArgs(1)),
 		RunE: func(_ *cobra.Command, given []string) error {
@@ -37,15 +36,17 @@ build has no extension for included. Nothing is dialled or written.`,
 
 // pricesOf selects by an extension, a vendor's handler or a list's id.
 func pricesOf(all []engine.PriceList, name string) ([]engine.PriceList, error) {
-	if name == "" {
-		return all, nil
-	}
 	var names []string
 	out := slices.DeleteFunc(slices.Clone(all), func(l engine.PriceList) bool {
-		names = append(names, cmp.Or(l.Extension, l.Handler))
+		if !l.Double {
+			names = append(names, cmp.Or(l.Extension, l.Handler))
+		}
+		if name == "" {
+			return l.Double
+		}
 		return l.ID != name && l.Extension != name && l.Handler != name && !slices.Contains(l.Bindings, name)
 	})
-	if len(out) == 0 {
+	if len(out) == 0 && name != "" {
 		return nil, extensions.Errorf(extensions.KindNotFound, "the catalog has no price list for %q", extensions.Clean(name, 80)).
 			WithRemedy("use one of %s; a place of your own has its cost on the host or the extension", strings.Join(names, ", "))
 	}

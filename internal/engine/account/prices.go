@@ -28,6 +28,7 @@ type PriceList struct {
 	Billed string `json:"billed"`
 	Paused string `json:"paused"`
 	Remedy string `json:"remedy,omitempty"`
+	Double bool   `json:"-"` // of a test double: shown to those who name it
 }
 
 // Prices lists the catalog's price books by id. It reads no ledger.
@@ -39,6 +40,7 @@ func (a *Account) Prices() []PriceList {
 		for _, bound := range a.catalog.Bindings {
 			if a.catalog.Book(bound.ID) == b {
 				l.Bindings = append(l.Bindings, bound.ID)
+				l.Double = bound.Descriptor.NamedOnly
 			}
 		}
 		if err := b.Fresh(a.books.Now()); err != nil {

@@ -69,7 +69,7 @@ func (ld *loader) addBinding(f file, builtin bool) {
 	}
 	var b Binding
 	if pos.Known() {
-		b = r.binding(d, known, slices.Sorted(maps.Keys(ld.handlers)))
+		b = r.binding(d, known, ld.handlerNames())
 	}
 	ld.errs = append(ld.errs, r.errs...)
 	if len(r.errs) > 0 {

@@ -124,7 +124,7 @@ func (ld *loader) checkBooks() {
 		}
 		if _, ok := ld.handlers[e.value.Handler]; !ok && !strings.HasPrefix(e.file, builtinName+"/") {
 			at.Msg = "no handler " + strconv.Quote(e.value.Handler) + " in this build: the price book has no effect"
-			at.Suggestion = strictyaml.Nearest(e.value.Handler, slices.Sorted(maps.Keys(ld.handlers)))
+			at.Suggestion = strictyaml.Nearest(e.value.Handler, ld.handlerNames())
 			ld.notices = append(ld.notices, at)
 		}
 	}

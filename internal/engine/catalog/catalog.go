@@ -71,6 +71,18 @@ type Binding struct {
 	File         string // where it stands
 }
 
+// Names are the ids of the bindings, all and those to list: test doubles are for
+// those who know their names.
+func (c *Catalog) Names() (all, listed []string) {
+	for _, b := range c.Bindings {
+		all = append(all, b.ID)
+		if !b.Descriptor.NamedOnly {
+			listed = append(listed, b.ID)
+		}
+	}
+	return all, listed
+}
+
 // Binding finds a binding by id.
 func (c *Catalog) Binding(id string) (Binding, bool) {
 	for _, b := range c.Bindings {
@@ -87,13 +99,10 @@ func (c *Catalog) Named(id string) (Binding, error) {
 	if b, ok := c.Binding(id); ok {
 		return b, nil
 	}
-	ids := make([]string, 0, len(c.Bindings))
-	for _, b := range c.Bindings {
-		ids = append(ids, b.ID)
-	}
-	near := strictyaml.NearestN(id, ids, 3)
+	all, listed := c.Names()
+	near := strictyaml.NearestN(id, all, 3)
 	if len(near) == 0 {
-		near = ids
+		near = listed
 	}
 	return Binding{}, extensions.Errorf(extensions.KindInvalid, "the catalog has no extension %q", extensions.Clean(id, 80)).
 		WithRemedy("add the catalog folder that defines it, or use one it has: %s", strings.Join(near, ", "))

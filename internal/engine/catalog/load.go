@@ -84,6 +84,18 @@ func newLoader(descriptors []extensions.Descriptor, now time.Time) *loader {
 	return ld
 }
 
+// handlerNames are for messages; test doubles are for those who know their names.
+func (ld *loader) handlerNames() []string {
+	var names []string
+	for name, d := range ld.handlers {
+		if !d.NamedOnly {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
 func (ld *loader) load(layers []layer) {
 	for i, l := range layers {
 		ld.layer = i

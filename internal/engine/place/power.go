@@ -37,7 +37,7 @@ func power[T any](b *Backend, p extensions.Power) (T, error) {
 func (p *Places) Unsupported(binding string, power extensions.Power) error {
 	var can []string
 	for _, b := range p.Catalog.Bindings {
-		if b.Descriptor.Has(power) {
+		if b.Descriptor.Has(power) && !b.Descriptor.NamedOnly {
 			can = append(can, b.ID)
 		}
 	}

@@ -128,13 +128,15 @@ func (j *judge) check() error {
 func (j *judge) checkNames() error {
 	binding, host := func(c *Candidate) string { return c.Binding }, (*Candidate).HostName
 	if pin := j.Policy.Extension; pin != "" && !j.there(pin, binding) {
+		known, doubles := j.names(binding)
 		return invalid("the profile pins %s, and the catalog has no extension of this name", pin).At("extension").
-			WithRemedy("%s", didYouMean(pin, j.names(binding)))
+			WithRemedy("%s", didYouMean(pin, known, doubles...))
 	}
 	for _, name := range j.Hosts {
 		if !j.there(name, host) {
+			known, _ := j.names(host)
 			return invalid("no extension of the catalog can use host %q", name).At("hosts").
-				WithRemedy("%s", didYouMean(name, j.names(host)))
+				WithRemedy("%s", didYouMean(name, known))
 		}
 	}
 	for _, list := range []struct {
@@ -147,7 +149,8 @@ func (j *judge) checkNames() error {
 	} {
 		for _, name := range list.names {
 			if !j.there(name, list.of) {
-				j.notices[list.field+" names "+extensions.Clean(name, 80)+", which is not there"+nearest(name, j.names(list.of))] = true
+				known, doubles := j.names(list.of)
+				j.notices[list.field+" names "+extensions.Clean(name, 80)+", which is not there"+nearest(name, append(known, doubles...))] = true
 			}
 		}
 	}
@@ -163,14 +166,22 @@ func (j *judge) there(name string, of func(*Candidate) string) bool {
 	return false
 }
 
-func (j *judge) names(of func(*Candidate) string) []string {
+// names are for messages; those of test doubles only for who nearly knows them.
+func (j *judge) names(of func(*Candidate) string) (known, doubles []string) {
 	seen := map[string]bool{}
 	for i := range j.Candidates {
 		if name := of(&j.Candidates[i]); name != "" {
-			seen[name] = true
+			seen[name] = j.Candidates[i].NamedOnly
 		}
 	}
-	return slices.Sorted(maps.Keys(seen))
+	for _, name := range slices.Sorted(maps.Keys(seen)) {
+		if seen[name] {
+			doubles = append(doubles, name)
+		} else {
+			known = append(known, name)
+		}
+	}
+	return known, doubles
 }
 
 // prefer and placementFallback are empty where the request names its hosts.
@@ -201,8 +212,10 @@ func nearest(word string, known []string) string {
 	return ""
 }
 
-func didYouMean(word string, known []string) string {
-	if near := strictyaml.NearestN(word, known, 3); len(near) > 0 {
+// didYouMean says what is like word, which what is unlisted may be, or else what
+// is known.
+func didYouMean(word string, known []string, unlisted ...string) string {
+	if near := strictyaml.NearestN(word, slices.Concat(known, unlisted), 3); len(near) > 0 {
 		return "did you mean " + strings.Join(near, " or ") + "?"
 	}
 	switch {

@@ -10,7 +10,6 @@ import (
 const (
 	fieldDir      = "dir"
 	fieldRegion   = "region"
-	fieldTemplate = "template"
 	fieldLag      = "lag"
 	credentialKey = "api_key"
 )

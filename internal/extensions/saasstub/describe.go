@@ -32,7 +32,6 @@ func (e extension) Describe() extensions.Descriptor {
 		},
 		Options: []extensions.Field{
 			{Name: fieldRegion, Type: extensions.FieldString, Enum: regions, Doc: "Where this sandbox is made."},
-			{Name: fieldTemplate, Type: extensions.FieldString, Doc: "A name the vendor keeps with the sandbox."},
 		},
 		Credentials: []extensions.CredentialField{
 			{Name: credentialKey, Env: "SAAS_STUB_API_KEY", Doc: "Any value is accepted; needed only where the vendor's script asks for one."},

@@ -65,7 +65,7 @@ func (b *backend) now(ctx context.Context, obj vendor.Object) (time.Time, error)
 func (b *backend) claim(ctx context.Context, spec extensions.Spec) (vendor.Object, error) {
 	req := vendor.Request{
 		Name: string(spec.ID), Title: spec.Name, Labels: maps.Clone(spec.Labels), Region: cmp.Or(spec.Region, text(spec.Options, fieldRegion), b.region),
-		Template: text(spec.Options, fieldTemplate), Deadline: spec.Deadline,
+		Deadline: spec.Deadline,
 		ReadOnly: spec.Workspace.Access == extensions.AccessRO, NoAccess: spec.Workspace.Access == extensions.AccessNone,
 	}
 	if spec.Resources.CPU != nil {

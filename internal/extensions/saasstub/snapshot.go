@@ -25,7 +25,7 @@ func (b *backend) Snapshot(ctx context.Context, h extensions.Handle, spec extens
 	if err != nil {
 		return fail(err)
 	}
-	s, err := b.client.TakeSnapshot(ctx, ref, spec.ID, spec.Name)
+	s, err := b.client.TakeSnapshot(ctx, ref, spec.ID)
 	if err != nil {
 		return fail(err)
 	}

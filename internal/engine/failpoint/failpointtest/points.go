@@ -12,7 +12,7 @@ var points = []string{
 	"engine.create.ready", "engine.create.confirmed",
 	"engine.destroy.begun", "engine.destroy.torn", "engine.destroy.confirmed",
 	"engine.snapshot.begun", "engine.snapshot.made", "engine.snapshot.confirmed",
-	"engine.extend.begun", "engine.extend.moved",
+	"engine.extend.begun", "engine.extend.moved", "engine.note.written",
 	"export.attempted", "export.sent", "export.marked",
 	"ledger.begin", "ledger.price", "ledger.quote", "ledger.sandbox", "ledger.snapshot", "ledger.host",
 	"ledger.intent.finish", "ledger.intent.open", "ledger.meter.close", "ledger.meter.segment.close", "ledger.charge",

@@ -3,7 +3,11 @@ package vendor
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
+	"os"
+	"slices"
 	"time"
 )
 
@@ -22,13 +26,17 @@ func (v *Vendor) Client(account, key string, lag time.Duration) *Client {
 	return &Client{v: v, account: account, key: key, lag: lag}
 }
 
-// target names the object a call is about, for rules and for vanishing.
+// target names the object a call is about, for rules.
 type target struct{ ref, name string }
 
 // call runs fn as one operation of the service, bent by the script. The
-// object fn returns is the one that hide, mislabel and vanish act on.
+// object fn returns is the one that vanish acts on.
 func (c *Client) call(ctx context.Context, op Op, t target, fn func(*state, Rule) (*Object, error)) error {
 	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if _, err := os.Stat(c.v.dir); op != OpCreate && errors.Is(err, fs.ErrNotExist) { // asking leaves nothing
+		_, err := fn(newState(), Rule{})
 		return err
 	}
 	var rule Rule
@@ -36,8 +44,8 @@ func (c *Client) call(ctx context.Context, op Op, t target, fn func(*state, Rule
 	var failed error
 	perform := func(st *state) {
 		var o *Object
-		if o, failed = fn(st, rule); failed == nil && o != nil {
-			failed = c.bendObject(st, o, rule)
+		if o, failed = fn(st, rule); failed == nil && o != nil && rule.Do == DoVanish {
+			failed = c.v.drop(st, o)
 		}
 	}
 	at := false // whether it was performed at once
@@ -57,7 +65,7 @@ func (c *Client) call(ctx context.Context, op Op, t target, fn func(*state, Rule
 		return err
 	}
 	if !at {
-		if err := c.bendBefore(ctx, rule, t); err != nil {
+		if err := bendBefore(ctx, rule); err != nil {
 			return err
 		}
 		if err := c.refuse(script, rule); err != nil {
@@ -82,9 +90,6 @@ func (c *Client) call(ctx context.Context, op Op, t target, fn func(*state, Rule
 
 // admit counts the call and picks the rule for it; the zero Rule where none applies.
 func (st *state) admit(s Script, op Op, t target) Rule {
-	if st.Calls == nil {
-		st.Calls = map[Op]int64{}
-	}
 	st.Calls[op]++
 	return st.pick(s, op, st.names(t))
 }
@@ -107,9 +112,6 @@ func (st *state) pick(s Script, op Op, names []string) Rule {
 		}
 		b, _ := json.Marshal(r) // plain fields only
 		key := fmt.Sprintf("%d %s", i, b)
-		if st.Hits == nil {
-			st.Hits = map[string]int{}
-		}
 		hit := st.Hits[key]
 		if r.Times > 0 && hit >= r.Skip+r.Times {
 			continue
@@ -123,25 +125,17 @@ func (st *state) pick(s Script, op Op, names []string) Rule {
 }
 
 func (r Rule) about(names []string) bool {
-	if r.Name == "" {
-		return true
-	}
-	for _, n := range names {
-		if n == r.Name {
-			return true
-		}
-	}
-	return false
+	return r.Name == "" || slices.Contains(names, r.Name)
 }
 
 // waits reports whether Delay is spent before the call.
 func (r Rule) waits() bool {
-	return r.Delay > 0 && r.Do != DoHide && r.Do != DoSlowReady && r.Do != DoFailReady
+	return r.Delay > 0 && r.Do != DoSlowReady && r.Do != DoFailReady
 }
 
 // immediate reports a rule that needs no time and no other change first.
 func (r Rule) immediate() bool {
-	return !r.waits() && r.Do != DoHangBefore && r.Do != DoVanishBefore
+	return !r.waits() && r.Do != DoHangBefore
 }
 
 func (c *Client) refuse(s Script, r Rule) error {
@@ -154,41 +148,15 @@ func (c *Client) refuse(s Script, r Rule) error {
 	return nil
 }
 
-func (c *Client) bendBefore(ctx context.Context, r Rule, t target) error {
+func bendBefore(ctx context.Context, r Rule) error {
 	if r.waits() {
 		if err := sleep(ctx, time.Duration(r.Delay)); err != nil {
 			return err
 		}
 	}
-	switch r.Do {
-	case DoHangBefore:
+	if r.Do == DoHangBefore {
 		<-ctx.Done()
 		return fault(CodeAnswerLost, "the call was given up before the answer") // who called cannot know that nothing was done
-	case DoVanishBefore:
-		return c.v.transact(ctx, func(st *state) error {
-			for _, o := range st.Objects {
-				if o.Ref == t.ref || t.name != "" && o.Name == t.name {
-					return c.v.drop(st, o)
-				}
-			}
-			return nil
-		})
-	}
-	return nil
-}
-
-func (c *Client) bendObject(st *state, o *Object, r Rule) error {
-	switch r.Do {
-	case DoHide:
-		o.VisibleAt = st.now().Add(time.Duration(r.Delay))
-	case DoMislabel:
-		for k, v := range o.Labels {
-			if v == o.Name {
-				o.Labels[k] = "sbx-" + "22222222222222222222"
-			}
-		}
-	case DoVanish:
-		return c.v.drop(st, o)
 	}
 	return nil
 }

@@ -31,7 +31,6 @@ type Object struct {
 	Account  string            `json:"account"`
 	Labels   map[string]string `json:"labels"`
 	Region   string            `json:"region"`
-	Template string            `json:"template,omitempty"`
 	MilliCPU int64             `json:"milli_cpu"`
 	MemoryMB int64             `json:"memory_mb"`
 	ReadOnly bool              `json:"read_only,omitempty"` // the workspace

@@ -25,7 +25,7 @@ func (v *Vendor) Snapshots() ([]Snapshot, error) {
 	var out []Snapshot
 	err := v.update(func(st *state) error {
 		for _, s := range st.Snapshots {
-			out = append(out, s.clone())
+			out = append(out, *s)
 		}
 		return nil
 	})
@@ -64,24 +64,22 @@ func (v *Vendor) Advance(d time.Duration) error {
 	return v.update(func(*state) error { return nil }) // ends what became overdue
 }
 
-// Vanish makes the object of that name disappear, as if it had never been.
-func (v *Vendor) Vanish(name string) error {
+// object lets fn change the object of that name.
+func (v *Vendor) object(name string, fn func(*state, *Object) error) error {
 	return v.update(func(st *state) error {
-		o := st.byName(name)
-		if o == nil {
-			return fmt.Errorf("no object named %q", name)
+		if o := st.byName(name); o != nil {
+			return fn(st, o)
 		}
-		return v.drop(st, o)
+		return fmt.Errorf("no object named %q", name)
 	})
 }
 
+// Vanish makes the object of that name disappear, as if it had never been.
+func (v *Vendor) Vanish(name string) error { return v.object(name, v.drop) }
+
 // Fail ends the object of that name by a fault of the service.
 func (v *Vendor) Fail(name, reason string) error {
-	return v.update(func(st *state) error {
-		o := st.byName(name)
-		if o == nil {
-			return fmt.Errorf("no object named %q", name)
-		}
+	return v.object(name, func(st *state, o *Object) error {
 		o.end(StateFailed, st.now(), reason)
 		return nil
 	})
@@ -89,11 +87,7 @@ func (v *Vendor) Fail(name, reason string) error {
 
 // Send makes the object of that name send so many bytes more.
 func (v *Vendor) Send(name string, bytes int64) error {
-	return v.update(func(st *state) error {
-		o := st.byName(name)
-		if o == nil {
-			return fmt.Errorf("no object named %q", name)
-		}
+	return v.object(name, func(_ *state, o *Object) error {
 		o.Sent += bytes
 		return nil
 	})
@@ -101,11 +95,7 @@ func (v *Vendor) Send(name string, bytes int64) error {
 
 // Relabel rewrites one label of the object of that name.
 func (v *Vendor) Relabel(name, key, value string) error {
-	return v.update(func(st *state) error {
-		o := st.byName(name)
-		if o == nil {
-			return fmt.Errorf("no object named %q", name)
-		}
+	return v.object(name, func(_ *state, o *Object) error {
 		o.Labels[key] = value
 		return nil
 	})

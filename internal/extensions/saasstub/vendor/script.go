@@ -46,30 +46,27 @@ type Action string
 
 // The actions.
 const (
-	DoDelay        Action = "delay"         // only Rule.Delay, then as usual
-	DoUnauthorized Action = "unauthorized"  // 401
-	DoInvalid      Action = "invalid"       // 400
-	DoQuota        Action = "quota"         // 402: the account's limit
-	DoNoCapacity   Action = "no-capacity"   // 507: the region is full
-	DoThrottle     Action = "throttle"      // 429 with Rule.RetryAfter
-	DoUnavailable  Action = "unavailable"   // 503 with Rule.RetryAfter
-	DoConflict     Action = "conflict"      // 409: busy, refused
-	DoUnreachable  Action = "unreachable"   // no connection; nothing arrived
-	DoHangBefore   Action = "hang-before"   // never answers and does nothing
-	DoVanishBefore Action = "vanish-before" // the object is gone, then as usual
+	DoDelay        Action = "delay"        // only Rule.Delay, then as usual
+	DoUnauthorized Action = "unauthorized" // 401
+	DoInvalid      Action = "invalid"      // 400
+	DoQuota        Action = "quota"        // 402: the account's limit
+	DoNoCapacity   Action = "no-capacity"  // 507: the region is full
+	DoThrottle     Action = "throttle"     // 429 with Rule.RetryAfter
+	DoUnavailable  Action = "unavailable"  // 503 with Rule.RetryAfter
+	DoConflict     Action = "conflict"     // 409: busy, refused
+	DoUnreachable  Action = "unreachable"  // no connection; nothing arrived
+	DoHangBefore   Action = "hang-before"  // never answers and does nothing
 
 	DoLoseAnswer Action = "lose-answer" // done, and the connection breaks
 	DoHang       Action = "hang"        // done, and never answers
 	DoVanish     Action = "vanish"      // done and answered, and the object is gone
-	DoHide       Action = "hide"        // done; find and list miss the object for Rule.Delay
-	DoMislabel   Action = "mislabel"    // done; the object carries another one's name
 	DoSlowReady  Action = "slow-ready"  // start only: ready after Rule.Delay
 	DoFailReady  Action = "fail-ready"  // start only: fails after Rule.Delay
 )
 
 // Actions lists every action.
 var Actions = []Action{DoDelay, DoUnauthorized, DoInvalid, DoQuota, DoNoCapacity, DoThrottle, DoUnavailable, DoConflict,
-	DoUnreachable, DoHangBefore, DoVanishBefore, DoLoseAnswer, DoHang, DoVanish, DoHide, DoMislabel, DoSlowReady, DoFailReady}
+	DoUnreachable, DoHangBefore, DoLoseAnswer, DoHang, DoVanish, DoSlowReady, DoFailReady}
 
 // Rule changes what happens to the calls it matches. The first rule of a
 // script that matches and is not used up decides.
@@ -83,7 +80,7 @@ type Rule struct {
 	// Times is how many calls the rule acts on; 0 = every one.
 	Times int    `json:"times,omitempty"`
 	Do    Action `json:"do"`
-	// Delay is waited before anything else, except by hide, slow-ready and
+	// Delay is waited before anything else, except by slow-ready and
 	// fail-ready, which use it as said there.
 	Delay      Duration `json:"delay,omitempty"`
 	RetryAfter Duration `json:"retry_after,omitempty"`
@@ -98,9 +95,6 @@ type Script struct {
 	Quota *int64 `json:"quota,omitempty"`
 	// RequireKey refuses calls without a key.
 	RequireKey bool `json:"require_key,omitempty"`
-	// Lag is how long find and list miss a new object, on top of what the
-	// client's own consistency costs.
-	Lag Duration `json:"lag,omitempty"`
 	// Ghosts is how long a list still shows what was deleted.
 	Ghosts Duration `json:"ghosts,omitempty"`
 }
@@ -145,7 +139,7 @@ func WriteScript(dir string, s Script) error {
 		return err
 	}
 	return At(dir).update(func(st *state) error {
-		st.Hits = nil
+		clear(st.Hits)
 		b, err := json.MarshalIndent(s, "", "  ")
 		if err != nil {
 			return err

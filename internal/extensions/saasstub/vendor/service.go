@@ -23,9 +23,8 @@ type Request struct {
 	Title    string
 	Labels   map[string]string
 	Region   string // "" = the first
-	Template string
-	MilliCPU int64 // 0 = 1000
-	MemoryMB int64 // 0 = 512
+	MilliCPU int64  // 0 = 1000
+	MemoryMB int64  // 0 = 512
 	ReadOnly bool
 	NoAccess bool
 	Deadline time.Time
@@ -45,14 +44,10 @@ func (c *Client) Create(ctx context.Context, req Request) (obj Object, err error
 		if err := c.acceptable(st, req, now); err != nil {
 			return nil, err
 		}
-		script, err := ReadScript(c.v.dir)
-		if err != nil {
-			return nil, err
-		}
 		o := &Object{Ref: newRef("vm"), Name: req.Name, Title: req.Title, Account: c.account, Labels: req.Labels,
-			Region: req.Region, Template: req.Template, MilliCPU: req.MilliCPU, MemoryMB: req.MemoryMB,
+			Region: req.Region, MilliCPU: req.MilliCPU, MemoryMB: req.MemoryMB,
 			ReadOnly: req.ReadOnly, NoAccess: req.NoAccess, State: StateCreated, CreatedAt: now,
-			VisibleAt: now.Add(c.lag + time.Duration(script.Lag)), Deadline: req.Deadline.UTC()}
+			VisibleAt: now.Add(c.lag), Deadline: req.Deadline.UTC()}
 		if o.Region == "" {
 			o.Region = Regions[0]
 		}

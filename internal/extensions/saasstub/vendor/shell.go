@@ -81,44 +81,12 @@ var realProgram = map[string]bool{"true": true, "false": true, "echo": true, "pr
 
 func (m *machine) shell(ctx context.Context, script, name string, params []string, dir string, env map[string]string,
 	stdin *os.File, out, errw io.Writer) int {
-	file, err := syntax.NewParser(syntax.Variant(syntax.LangPOSIX)).Parse(strings.NewReader(script), name)
+	file, err := syntax.NewParser().Parse(strings.NewReader(script), name)
 	if err != nil {
 		_, _ = fmt.Fprintf(errw, "%v\n", err)
 		return 2
 	}
-	syntax.Walk(file, func(node syntax.Node) bool {
-		if stmt, ok := node.(*syntax.Stmt); ok {
-			declare(stmt)
-		}
-		return true
-	})
 	return m.eval(ctx, file, params, dir, env, stdin, out, errw)
-}
-
-// declare makes export and readonly what the interpreter knows them as: the
-// parser of the POSIX language takes them for programs.
-func declare(stmt *syntax.Stmt) {
-	call, ok := stmt.Cmd.(*syntax.CallExpr)
-	if !ok || len(call.Assigns) > 0 || len(call.Args) < 2 || call.Args[0].Lit() != "export" && call.Args[0].Lit() != "readonly" {
-		return
-	}
-	decl := &syntax.DeclClause{Variant: &syntax.Lit{Value: call.Args[0].Lit()}}
-	for _, word := range call.Args[1:] {
-		first, ok := word.Parts[0].(*syntax.Lit)
-		if !ok {
-			return
-		}
-		name, value, sets := strings.Cut(first.Value, "=")
-		if !syntax.ValidName(name) || !sets && len(word.Parts) > 1 {
-			return
-		}
-		as := &syntax.Assign{Naked: !sets, Name: &syntax.Lit{Value: name}}
-		if sets {
-			as.Value = &syntax.Word{Parts: append([]syntax.WordPart{&syntax.Lit{Value: value}}, word.Parts[1:]...)}
-		}
-		decl.Args = append(decl.Args, as)
-	}
-	stmt.Cmd = decl
 }
 
 func (m *machine) eval(ctx context.Context, node syntax.Node, params []string, dir string, env map[string]string,

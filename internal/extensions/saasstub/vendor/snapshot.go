@@ -6,7 +6,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"io"
-	"maps"
 	"os"
 	"time"
 
@@ -16,34 +15,25 @@ import (
 // Snapshot is what is kept of an object: its metadata and its files, without
 // its environment.
 type Snapshot struct {
-	Ref       string            `json:"ref"`
-	Name      string            `json:"name"` // unique
-	Title     string            `json:"title,omitempty"`
-	Account   string            `json:"account"`
-	Of        string            `json:"of"`     // the object's name
-	Labels    map[string]string `json:"labels"` // the object's
-	Template  string            `json:"template,omitempty"`
-	Size      int64             `json:"size"` // bytes of the archive
-	Digest    string            `json:"digest"`
-	CreatedAt time.Time         `json:"created_at"`
-	VisibleAt time.Time         `json:"visible_at"`
-}
-
-func (s *Snapshot) clone() Snapshot {
-	c := *s
-	c.Labels = maps.Clone(s.Labels)
-	return c
+	Ref       string    `json:"ref"`
+	Name      string    `json:"name"` // unique
+	Account   string    `json:"account"`
+	Of        string    `json:"of"`   // the object's name
+	Size      int64     `json:"size"` // bytes of the archive
+	Digest    string    `json:"digest"`
+	CreatedAt time.Time `json:"created_at"`
+	VisibleAt time.Time `json:"visible_at"`
 }
 
 func (v *Vendor) archive(ref string) string { return v.path("snapshots", ref+".tar") }
 
 // TakeSnapshot keeps a live object under a name; the same name again returns
 // what was kept first.
-func (c *Client) TakeSnapshot(ctx context.Context, ref, name, title string) (snap Snapshot, err error) {
+func (c *Client) TakeSnapshot(ctx context.Context, ref, name string) (snap Snapshot, err error) {
 	err = c.call(ctx, OpSnapshot, target{ref: ref}, func(st *state, _ Rule) (*Object, error) {
 		for _, s := range st.Snapshots {
 			if s.Name == name {
-				snap = s.clone()
+				snap = *s
 				return nil, nil
 			}
 		}
@@ -51,18 +41,14 @@ func (c *Client) TakeSnapshot(ctx context.Context, ref, name, title string) (sna
 		if err != nil {
 			return nil, err
 		}
-		script, err := ReadScript(c.v.dir)
-		if err != nil {
-			return nil, err
-		}
 		now := st.now()
-		s := &Snapshot{Ref: newRef("img"), Name: name, Title: title, Account: c.account, Of: o.Name, Labels: maps.Clone(o.Labels),
-			Template: o.Template, CreatedAt: now, VisibleAt: now.Add(c.lag + time.Duration(script.Lag))}
+		s := &Snapshot{Ref: newRef("img"), Name: name, Account: c.account, Of: o.Name,
+			CreatedAt: now, VisibleAt: now.Add(c.lag)}
 		if s.Size, s.Digest, err = c.v.keep(ctx, o, s.Ref); err != nil {
 			return nil, err
 		}
 		st.Snapshots[s.Ref] = s
-		snap = s.clone()
+		snap = *s
 		return nil, nil
 	})
 	return snap, err
@@ -101,7 +87,7 @@ func (v *Vendor) keep(ctx context.Context, o *Object, ref string) (size int64, d
 func (c *Client) GetSnapshot(ctx context.Context, ref string) (snap *Snapshot, err error) {
 	err = c.call(ctx, OpGetSnapshot, target{ref: ref}, func(st *state, _ Rule) (*Object, error) {
 		if s := st.Snapshots[ref]; s != nil && s.Account == c.account {
-			copied := s.clone()
+			copied := *s
 			snap = &copied
 		}
 		return nil, nil
@@ -114,7 +100,7 @@ func (c *Client) FindSnapshot(ctx context.Context, name string) (snap *Snapshot,
 	err = c.call(ctx, OpFindSnapshot, target{name: name}, func(st *state, _ Rule) (*Object, error) {
 		for _, s := range st.Snapshots {
 			if s.Name == name && s.Account == c.account && !st.now().Before(s.VisibleAt) {
-				copied := s.clone()
+				copied := *s
 				snap = &copied
 			}
 		}

@@ -30,6 +30,11 @@ type state struct {
 	Calls     map[Op]int64         `json:"calls,omitempty"`
 }
 
+func newState() *state {
+	return &state{Objects: map[string]*Object{}, Deleted: map[string]*Object{}, Snapshots: map[string]*Snapshot{},
+		Hits: map[string]int{}, Calls: map[Op]int64{}}
+}
+
 func (st *state) now() time.Time { return time.Now().Add(time.Duration(st.Offset)).UTC() }
 
 // Vendor is the service in one folder, as its operator sees it.
@@ -98,7 +103,7 @@ func (v *Vendor) update(fn func(*state) error) error {
 }
 
 func (v *Vendor) load() (*state, error) {
-	st := &state{}
+	st := newState()
 	b, err := os.ReadFile(filepath.Join(v.dir, stateFile))
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -108,15 +113,6 @@ func (v *Vendor) load() (*state, error) {
 		if err := json.Unmarshal(b, st); err != nil {
 			return nil, fmt.Errorf("%s in %s: %w", stateFile, v.dir, err)
 		}
-	}
-	if st.Objects == nil {
-		st.Objects = map[string]*Object{}
-	}
-	if st.Deleted == nil {
-		st.Deleted = map[string]*Object{}
-	}
-	if st.Snapshots == nil {
-		st.Snapshots = map[string]*Snapshot{}
 	}
 	return st, nil
 }
