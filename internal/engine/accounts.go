@@ -48,14 +48,6 @@ type Evidence struct {
 	Exports map[string]io.Reader
 }
 
-// books is the open ledger as the rooms need it.
-type books struct{ e *Engine }
-
-func (b books) Reader(ctx context.Context) (ledger.Ledger, error)  { return b.e.reader(ctx) }
-func (b books) Changer(ctx context.Context) (ledger.Ledger, error) { return b.e.changer(ctx) }
-func (b books) URL() string                                        { return b.e.LedgerURL() }
-func (b books) Now() time.Time                                     { return b.e.now() }
-
 // CheckAccount checks the form "org/workspace": two names of letters, digits,
 // ".", "_" and "-", each at most 63 characters and starting with a letter or digit.
 func CheckAccount(name string) error { return ledger.CheckAccount(name) }

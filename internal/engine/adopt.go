@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/book"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/lifecycle"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/place"
@@ -34,26 +35,26 @@ func (e *Engine) adopt(ctx context.Context, l ledger.Ledger, c *creation, row le
 		return nil, extensions.Errorf(extensions.KindConflict, "%w; it is %s there and cannot be adopted", e.holderOf(row), o.Phase).
 			WithRemedy("choose another name, or end it: sandboxer sandbox destroy %s", row.ID)
 	}
-	op, err := e.openOperation(ctx, l, row, ledger.IntentAdopt, ledger.Change{
+	op, err := e.book.Begin(ctx, l, row, ledger.IntentAdopt, ledger.Change{
 		Expect: ledger.Expect{States: usable}, NextGeneration: true, Event: ledger.NewNote("sandbox.adopting", nil)}, notify)
 	if err != nil {
 		return nil, leftAlone(row, err)
 	}
-	defer op.close()
+	defer op.Close()
 	if b.Binding.Descriptor.Has(extensions.PowerGenerationSet) {
-		if err := b.SetGeneration(ctx, op.row.Handle, op.row.Generation); err != nil {
-			ferr := op.apply(ctx, ledger.Change{Finish: &ledger.FinishIntent{Outcome: ledger.Failed, Reason: extensions.Clean(err.Error(), 500)}, Event: ledger.NewNote("sandbox.adopt-failed", nil)})
+		if err := b.SetGeneration(ctx, op.Row.Handle, op.Row.Generation); err != nil {
+			ferr := op.Apply(ctx, ledger.Change{Finish: &ledger.FinishIntent{Outcome: ledger.Failed, Reason: extensions.Clean(err.Error(), 500)}, Event: ledger.NewNote("sandbox.adopt-failed", nil)})
 			return nil, errors.Join(err, ferr)
 		}
 	}
 	end, ttl, moved := e.adoptedEnd(ctx, b, op, c.p)
-	err = op.apply(ctx, ledger.Change{Patch: ledger.Patch{Request: mustJSON(c.p.req), ExpiresAt: &end, TTL: &ttl},
-		Finish: &ledger.FinishIntent{Outcome: ledger.Confirmed}, Reserve: e.settledEnd(ctx, l, op.row, end),
+	err = op.Apply(ctx, ledger.Change{Patch: ledger.Patch{Request: mustJSON(c.p.req), ExpiresAt: &end, TTL: &ttl},
+		Finish: &ledger.FinishIntent{Outcome: ledger.Confirmed}, Reserve: e.settledEnd(ctx, l, op.Row, end),
 		Event: ledger.NewNote("sandbox.adopted", map[string]any{"consumer": c.p.req.Consumer, "expires_at": end})})
 	if err != nil {
 		return nil, err
 	}
-	s := e.sealed(ctx, l, op.row)
+	s := e.sealed(ctx, l, op.Row)
 	s.Notices = append(s.Notices, Notice{Summary: "Adopted a running sandbox", Detail: fmt.Sprintf("%s (%s) was taken over; its former owner can no longer change it.", row.ID, row.Name)})
 	if len(c.p.req.SecretNames) > 0 {
 		s.Notices = append(s.Notices, Notice{Summary: "The adopted sandbox keeps its secrets",
@@ -74,14 +75,14 @@ func (e *Engine) notAdoptable(row ledger.Sandbox) error {
 
 // adoptedEnd moves the end to what the new owner's ttl says. Where that
 // cannot be, the sandbox is adopted with the end it has.
-func (e *Engine) adoptedEnd(ctx context.Context, b *place.Backend, op *operation, p *prepared) (end time.Time, ttl time.Duration, why error) {
-	row, want := op.row, time.Duration(p.resolved.Spec.TTL)
+func (e *Engine) adoptedEnd(ctx context.Context, b *place.Backend, op *book.Operation, p *prepared) (end time.Time, ttl time.Duration, why error) {
+	row, want := op.Row, time.Duration(p.resolved.Spec.TTL)
 	end, err := lifecycle.Retarget(row.CreatedAt, row.ExpiresAt, row.TTL, want, time.Duration(p.resolved.Spec.MaxTTL))
 	if err == nil && !end.Equal(row.ExpiresAt) {
-		if !end.After(e.now()) {
+		if !end.After(e.book.Now()) {
 			err = extensions.Errorf(extensions.KindInvalid, "a ttl of %s would already be over", profile.FormatDuration(want))
-		} else if err = e.checkClock(); err == nil {
-			if err = op.affordLater(ctx, end, want); err == nil {
+		} else if err = e.book.CheckClock(); err == nil {
+			if err = e.affordLater(ctx, op, end, want); err == nil {
 				err = b.Extend(ctx, row.Handle, end)
 			}
 		}

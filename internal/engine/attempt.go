@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/account"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/book"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/failpoint"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/lifecycle"
@@ -28,7 +29,7 @@ func (c *creation) tryAt(ctx context.Context, cand *route.Candidate) attempt {
 	if cand.Host != nil {
 		hostRef = cand.Host.Ref()
 	}
-	b, err := c.e.places.Open(ctx, place.Address{Binding: cand.Binding, Account: c.row.Account, Host: hostRef})
+	b, err := c.e.places.Open(ctx, place.Address{Binding: cand.Binding, Account: c.Row.Account, Host: hostRef})
 	if err != nil {
 		return attempt{err: err, clean: true, next: allowsNext(err) || extensions.IsKind(err, extensions.KindUnreachable)}
 	}
@@ -81,7 +82,7 @@ func (c *creation) place(ctx context.Context, cand *route.Candidate, hostRef str
 		Event: ledger.NewNote("sandbox.provisioning", map[string]any{"extension": cand.Binding, "host": host}),
 	}
 	change.Patch.WorkspaceBase = c.base
-	if !c.row.ReadyAt.IsZero() { // of the life before
+	if !c.Row.ReadyAt.IsZero() { // of the life before
 		change.Patch.ReadyAt = new(time.Time)
 	}
 	if cand != c.p.decision.Chosen {
@@ -89,12 +90,12 @@ func (c *creation) place(ctx context.Context, cand *route.Candidate, hostRef str
 		// What was set aside for the place before, where nothing is left, is
 		// turned into what this one needs.
 		var err error
-		if change.Reserve, err = c.p.liabilityAt(cand).reserve(c.row.TTL); err != nil {
+		if change.Reserve, err = c.p.liabilityAt(cand).reserve(c.Row.TTL); err != nil {
 			return err
 		}
-		change.Ceilings = account.CeilingsOf(c.e.catalog, c.row.Account, c.p.metered())
+		change.Ceilings = account.CeilingsOf(c.e.catalog, c.Row.Account, c.p.metered())
 	}
-	if c.row.State != lifecycle.Provisioning {
+	if c.Row.State != lifecycle.Provisioning {
 		change.To = lifecycle.Provisioning
 	}
 	if h := cand.Host; h != nil && h.Capacity != nil {
@@ -103,7 +104,7 @@ func (c *creation) place(ctx context.Context, cand *route.Candidate, hostRef str
 	if b, err := c.e.catalog.Named(cand.Binding); err == nil && b.MaxSandboxes != nil {
 		change.Room = append(change.Room, ledger.Room{Extension: b.ID, Max: *b.MaxSandboxes})
 	}
-	return c.p.liabilityAt(cand).unaffordable(full(c.apply(ctx, change), cand.ID()), cand.ID(), c.row.TTL)
+	return c.p.liabilityAt(cand).unaffordable(full(c.Apply(ctx, change), cand.ID()), cand.ID(), c.Row.TTL)
 }
 
 // provision asks once and, after an ambiguous failure that was settled, once
@@ -113,14 +114,14 @@ func (c *creation) provision(ctx context.Context, b *place.Backend, spec extensi
 		obs, err = b.Provision(ctx, spec, c.answered)
 		return err
 	}
-	err = held(ctx, c.l, ask)
+	err = book.Guarded(ctx, c.Ledger, ask)
 	if !extensions.IsKind(err, extensions.KindIndeterminate) || ctx.Err() != nil {
 		return obs, err
 	}
 	// The answer was lost. Find decides before anything else happens, and what it
 	// finds is there whatever the next answer says.
 	c.lost = true
-	h, found := c.find(ctx, b)
+	h, found := b.FindSettled(ctx, c.Row.ID, c.Row.ExpiresAt)
 	switch {
 	case found == nil:
 		c.made = h
@@ -130,7 +131,7 @@ func (c *creation) provision(ctx context.Context, b *place.Backend, spec extensi
 	case !absent(found):
 		return obs, errors.Join(err, found)
 	}
-	return obs, held(ctx, c.l, ask)
+	return obs, book.Guarded(ctx, c.Ledger, ask)
 }
 
 // answered stores at once what a place made.
@@ -149,10 +150,10 @@ func (c *creation) answered(ctx context.Context, h extensions.Handle, err error)
 }
 
 func (c *creation) storeHandle(ctx context.Context, h extensions.Handle) error {
-	if c.row.Handle.Encode() == h.Encode() {
+	if c.Row.Handle.Encode() == h.Encode() {
 		return nil
 	}
-	return c.apply(ctx, ledger.Change{Patch: ledger.Patch{Handle: &h}, Event: ledger.NewNote("sandbox.handle", map[string]any{"ref": h.Ref})})
+	return c.Apply(ctx, ledger.Change{Patch: ledger.Patch{Handle: &h}, Event: ledger.NewNote("sandbox.handle", map[string]any{"ref": h.Ref})})
 }
 
 // notRecorded keeps a failure of the ledger from being read as one of the
@@ -179,7 +180,7 @@ func (c *creation) settleProvision(ctx context.Context, b *place.Backend, cause 
 	}
 	sctx, cancel := settling(ctx)
 	defer cancel()
-	h, err := c.find(sctx, b)
+	h, err := b.FindSettled(sctx, c.Row.ID, c.Row.ExpiresAt)
 	switch {
 	case absent(err):
 		return attempt{err: cause, clean: true, next: extensions.IsKind(cause, extensions.KindIndeterminate)}
@@ -199,7 +200,7 @@ func allowsNext(err error) bool {
 
 // undo is tearDown of what is ready.
 func (c *creation) undo(ctx context.Context, cause error) attempt {
-	b, err := c.e.places.Open(context.WithoutCancel(ctx), placeOf(c.row))
+	b, err := c.e.places.Open(context.WithoutCancel(ctx), placeOf(c.Row))
 	if err != nil {
 		return attempt{err: errors.Join(cause, err)}
 	}
@@ -216,7 +217,10 @@ func (c *creation) tearDown(ctx context.Context, b *place.Backend, cause error) 
 	return attempt{err: cause, clean: true, next: allowsNext(cause)}
 }
 
-// find looks the operation's sandbox up by id alone.
-func (o *operation) find(ctx context.Context, b *place.Backend) (extensions.Handle, error) {
-	return b.FindSettled(ctx, o.row.ID, o.row.ExpiresAt)
+// cleanupTime bounds what is still done after a caller gave up.
+const cleanupTime = 2 * time.Minute
+
+// settling is a context for what must be done even though ctx has ended.
+func settling(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(context.WithoutCancel(ctx), cleanupTime)
 }

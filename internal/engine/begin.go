@@ -7,61 +7,52 @@ import (
 	"time"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/account"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/book"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/lifecycle"
-	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/place"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
 // begin claims the name and records the intent. A taken name is first
 // settled as far as that is ours to do; what is left is adopted if the
 // request says so, else refused with all that helps.
-func (e *Engine) begin(ctx context.Context, l ledger.Ledger, c *creation, notify Notify) (*operation, *Sandbox, error) {
-	holder, err := l.Holder(ctx)
-	if err != nil {
-		return nil, nil, notMade(err)
-	}
+func (e *Engine) begin(ctx context.Context, l ledger.Ledger, c *creation, notify Notify) (*book.Operation, *Sandbox, error) {
 	id, err := extensions.NewID(e.opts.Rand)
 	if err != nil {
 		return nil, nil, err
 	}
-	key, err := e.operationKey(ledger.IntentCreate, id)
+	op, err := e.book.Prepare(ctx, l, ledger.IntentCreate, string(id), notify)
 	if err != nil {
 		return nil, nil, err
 	}
-	release, err := e.turns.take(ctx, string(id))
-	if err != nil {
-		return nil, nil, place.Classify("create", id, err)
-	}
 	told := false
 	for {
-		row, err := e.claim(ctx, l, c, holder, id, key)
-		if err == nil {
-			return &operation{e: e, l: l, holder: holder, key: key, row: row, notify: notify, release: release}, nil, nil
+		if op.Row, err = e.claim(ctx, op, c, id); err == nil {
+			return op, nil, nil
 		}
 		var taken *ledger.NameTaken
 		if !errors.As(err, &taken) {
-			release()
+			op.Close()
 			w := c.p.liabilityAt(c.p.decision.Chosen)
 			return nil, nil, w.unaffordable(notMade(err), c.p.decision.Chosen.ID(), w.ttl)
 		}
 		settled, wait, err := e.settleTaken(ctx, l, taken.Existing, notify)
 		switch {
 		case err != nil:
-			release()
+			op.Close()
 			return nil, nil, notMade(err)
 		case settled:
 			continue
 		case wait:
 			if !told {
-				notify.tell("Waiting for another run", "%s", taken.Error())
+				notify.Tell("Waiting for another run", "%s", taken.Error())
 				told = true
 			}
-			if place.Sleep(ctx, waitForOthers) == nil {
+			if book.WaitForOthers(ctx) == nil {
 				continue
 			}
 		}
-		release()
+		op.Close()
 		if c.p.req.OnConflict == "adopt" && !wait {
 			s, err := e.adopt(ctx, l, c, taken.Existing, notify)
 			return nil, s, err
@@ -71,18 +62,18 @@ func (e *Engine) begin(ctx context.Context, l ledger.Ledger, c *creation, notify
 }
 
 // claim records the request and claims its name in one transaction.
-func (e *Engine) claim(ctx context.Context, l ledger.Ledger, c *creation, holder ledger.HolderID, id ID, key string) (ledger.Sandbox, error) {
-	if err := e.checkClock(); err != nil {
+func (e *Engine) claim(ctx context.Context, op *book.Operation, c *creation, id ID) (ledger.Sandbox, error) {
+	if err := e.book.CheckClock(); err != nil {
 		return ledger.Sandbox{}, err
 	}
-	now := e.now().UTC().Truncate(time.Microsecond)
+	now := e.book.Now().UTC().Truncate(time.Microsecond)
 	spec, chosen, name := c.p.resolved.Spec, c.p.decision.Chosen, nameFor(c.p.req, id)
 	reserve, err := c.p.liabilityAt(chosen).reserve(time.Duration(spec.TTL))
 	if err != nil {
 		return ledger.Sandbox{}, err
 	}
 	b := ledger.Begin{
-		Key: key, Holder: holder, ID: id, Account: e.account, Name: name,
+		Key: op.Key, Holder: op.Holder, ID: id, Account: e.account, Name: name,
 		Profile: c.p.resolved.ID, ProfileVersion: c.p.resolved.Version, SpecHash: c.p.hashFor(chosen.Binding),
 		Request: mustJSON(c.p.req), Spec: mustJSON(c.p.resolved.Spec), Route: mustJSON(routeOf(c.p.decision)),
 		TTL: time.Duration(spec.TTL), MaxTTL: time.Duration(spec.MaxTTL),
@@ -90,9 +81,9 @@ func (e *Engine) claim(ctx context.Context, l ledger.Ledger, c *creation, holder
 		Reserve: reserve, Ceilings: account.CeilingsOf(e.catalog, e.account, c.p.metered()), Metered: c.p.metered(),
 		Event: ledger.NewNote("", map[string]any{"profile": c.p.resolved.ID + "@" + c.p.resolved.Version, "consumer": c.p.req.Consumer, "name": name}),
 	}
-	row, err := l.Begin(ctx, b)
+	row, err := op.Ledger.Begin(ctx, b)
 	if extensions.IsKind(err, extensions.KindIndeterminate) { // its key makes it happen once
-		row, err = l.Begin(context.WithoutCancel(ctx), b)
+		row, err = op.Ledger.Begin(context.WithoutCancel(ctx), b)
 	}
 	return row, err
 }
@@ -107,13 +98,13 @@ func (e *Engine) settleTaken(ctx context.Context, l ledger.Ledger, row ledger.Sa
 	}
 	if len(intents) > 0 {
 		in := intents[0] // a subject has at most one open
-		if over, err := e.abandoned(ctx, l, in); err != nil || !over {
+		if over, err := e.book.Abandoned(ctx, l, in); err != nil || !over {
 			return false, err == nil, err
 		}
 		return true, false, e.heldUntil(e.recoverIntent(ctx, l, in, notify), row)
 	}
 	reason := endReason(e, row)
-	gone := row.State == lifecycle.Failed || !row.ExpiresAt.After(e.now())
+	gone := row.State == lifecycle.Failed || !row.ExpiresAt.After(e.book.Now())
 	if !gone {
 		o, err := e.lookAgain(ctx, row)
 		if err != nil {
@@ -127,9 +118,9 @@ func (e *Engine) settleTaken(ctx context.Context, l ledger.Ledger, row ledger.Sa
 	if !gone {
 		return false, false, nil
 	}
-	notify.tell("Cleaning up before taking its name", "%s (%s) is %s", row.ID, row.Name, lifecycle.Shown(row.State))
+	notify.Tell("Cleaning up before taking its name", "%s (%s) is %s", row.ID, row.Name, lifecycle.Shown(row.State))
 	report, err := e.end(ctx, l, row, ended{reason: reason, notify: notify})
-	if err = stale(err); err == nil {
+	if err = book.Settled(err); err == nil {
 		err = report.unsettled // it is over, and its name is still not free
 	}
 	if err != nil {
@@ -186,14 +177,14 @@ func (e *Engine) holderOf(row ledger.Sandbox) error {
 		}
 	}
 	return fmt.Errorf("the name %q of account %s is taken by sandbox %s: %s at %s, made %s ago from %s, ends %s%s",
-		row.Name, row.Account, row.ID, lifecycle.Shown(row.State), candidateName(row), e.now().Sub(row.CreatedAt).Round(time.Second),
+		row.Name, row.Account, row.ID, lifecycle.Shown(row.State), candidateName(row), e.book.Now().Sub(row.CreatedAt).Round(time.Second),
 		row.Profile, row.ExpiresAt.UTC().Format(time.RFC3339), owner)
 }
 
 var usable = []lifecycle.State{lifecycle.Ready, lifecycle.Active}
 
 func endReason(e *Engine, row ledger.Sandbox) string {
-	if !row.ExpiresAt.After(e.now()) {
+	if !row.ExpiresAt.After(e.book.Now()) {
 		return "expired"
 	}
 	return "lost"

@@ -203,7 +203,7 @@ func (e *Engine) probeAgain(ctx context.Context, p *prepared) bool {
 
 // recordedFacts are those of exactly this host; nil where none were found yet.
 func (e *Engine) recordedFacts(ctx context.Context, h extensions.Host) *extensions.HostFacts {
-	l, err := e.reader(ctx)
+	l, err := e.book.Reader(ctx)
 	if err != nil {
 		return nil // a create tells of it when it writes
 	}

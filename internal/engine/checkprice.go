@@ -33,7 +33,7 @@ func (e *Engine) freshPrice(cand *route.Candidate, q meter.Quote) error {
 	if book == nil || !q.Snapshot.WalletPaysByIt() {
 		return nil
 	}
-	if err := book.Fresh(e.now()); err != nil {
+	if err := book.Fresh(e.book.Now()); err != nil {
 		return extensions.Errorf(extensions.KindInvalid, "what %s costs is not known any more: %w", cand.ID(), err).WithRemedy("%s", extensions.RemedyOf(err))
 	}
 	return nil
@@ -162,7 +162,7 @@ func (e *Engine) stalePrices(p *prepared) []Notice {
 			continue
 		}
 		seen[book] = true
-		if stale := book.Fresh(e.now()); stale != nil {
+		if stale := book.Fresh(e.book.Now()); stale != nil {
 			out = append(out, Notice{Summary: "Old prices for " + c.Binding, Detail: stale.Error() + ". What to do: " + extensions.RemedyOf(stale) + "."})
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/book"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/failpoint"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/lifecycle"
@@ -29,7 +30,7 @@ func (e *Engine) Create(ctx context.Context, req Request, begun func(Sandbox), n
 	if err != nil {
 		return Sandbox{}, notMade(err)
 	}
-	c := &creation{p: p}
+	c := &creation{e: e, p: p}
 	defer c.release()
 	if c.secrets, err = e.secrets(ctx, p); err != nil {
 		return Sandbox{}, err
@@ -44,9 +45,9 @@ func (e *Engine) Create(ctx context.Context, req Request, begun func(Sandbox), n
 	if err != nil || adopted != nil {
 		return unlessNil(adopted), err
 	}
-	c.operation = op
+	c.Operation = op
 	if begun != nil {
-		begun(e.sealed(ctx, l, c.row))
+		begun(e.sealed(ctx, l, c.Row))
 	}
 	return c.run(ctx)
 }
@@ -60,7 +61,8 @@ func unlessNil(s *Sandbox) Sandbox {
 
 // creation is one create or recreate under way.
 type creation struct {
-	*operation
+	*book.Operation
+	e        *Engine
 	p        *prepared
 	secrets  map[string]Secret
 	sources  sources
@@ -74,7 +76,7 @@ type creation struct {
 
 func (c *creation) release() {
 	c.sources.close()
-	c.operation.close()
+	c.Operation.Close()
 }
 
 // run tries the candidates in the order that was fixed before the first one.
@@ -104,7 +106,7 @@ func (c *creation) run(ctx context.Context) (Sandbox, error) {
 		if !last.clean || !last.next || ctx.Err() != nil {
 			break
 		}
-		c.notify.tell("Trying the next place", "%s: %s", cand.ID(), outcome.Reason)
+		c.Notify.Tell("Trying the next place", "%s: %s", cand.ID(), outcome.Reason)
 	}
 	last.err = c.endedFirst(errors.Join(failures...))
 	return c.end(ctx, last)
@@ -118,18 +120,18 @@ func (c *creation) judge(ctx context.Context, cand *route.Candidate) error {
 	}
 	notes, err := c.e.checkSpec(ctx, c.p, cand, c.sources)
 	if n, ok := leftOut(notes); ok {
-		c.notify.tell(n.Summary, "%s", n.Detail)
+		c.Notify.Tell(n.Summary, "%s", n.Detail)
 	}
 	return err
 }
 
 // endedFirst tells of a sandbox whose ttl was over before it was ready.
 func (c *creation) endedFirst(err error) error {
-	if !lifecycle.Overdue(c.e.now(), c.row.ExpiresAt) {
+	if !lifecycle.Overdue(c.e.book.Now(), c.Row.ExpiresAt) {
 		return err
 	}
 	return extensions.AtField("ttl", extensions.Errorf(extensions.KindTimeout, "%s reached the end of its ttl of %s before it was ready (last: %s)",
-		c.row.ID, profile.FormatDuration(c.row.TTL), extensions.Clean(err.Error(), 300)).WithRemedy("raise ttl, or find out what is slow"))
+		c.Row.ID, profile.FormatDuration(c.Row.TTL), extensions.Clean(err.Error(), 300)).WithRemedy("raise ttl, or find out what is slow"))
 }
 
 // attempt is what became of one try at one place.
@@ -143,36 +145,36 @@ type attempt struct {
 
 // confirm records what is ready.
 func (c *creation) confirm(ctx context.Context, cand *route.Candidate, a attempt) (Sandbox, error) {
-	now := c.e.now()
-	err := c.apply(ctx, ledger.Change{
+	now := c.e.book.Now()
+	err := c.Apply(ctx, ledger.Change{
 		To:     lifecycle.Ready,
 		Patch:  ledger.Patch{ReadyAt: &now, SeenAliveAt: &now, Reachability: &a.reach, Route: c.routeJSON(cand.ID())},
 		Finish: &ledger.FinishIntent{Outcome: ledger.Confirmed},
 		Meter:  ledger.MeterOps{Open: c.e.openMeter(c.p.quotes[cand.ID()], a.started)},
-		Event:  ledger.NewNote("", map[string]any{"extension": cand.Binding, "host": cand.HostName(), "expires_at": c.row.ExpiresAt}),
+		Event:  ledger.NewNote("", map[string]any{"extension": cand.Binding, "host": cand.HostName(), "expires_at": c.Row.ExpiresAt}),
 	})
 	if err != nil {
 		// It runs, but nothing remembers that it does: undo it.
 		return c.end(ctx, c.undo(ctx, notRecorded(err)))
 	}
-	return c.e.sealed(ctx, c.l, c.row), failpoint.Hit(ctx, pointConfirmed)
+	return c.e.sealed(ctx, c.Ledger, c.Row), failpoint.Hit(ctx, pointConfirmed)
 }
 
 // end closes a failed create.
 func (c *creation) end(ctx context.Context, a attempt) (Sandbox, error) {
-	c.operation.route = c.routeJSON("")
+	c.Route = c.routeJSON("")
 	if a.clean {
-		if err := c.discard(ctx, ledger.Failed, "refused", a.err, c.e.endOf(c.row, time.Time{})); err != nil {
-			return c.e.sealed(ctx, c.l, c.row), errors.Join(a.err, err)
+		if err := c.Discard(ctx, ledger.Failed, "refused", reasonOf(a.err), c.e.endOf(c.Row, time.Time{})); err != nil {
+			return c.e.sealed(ctx, c.Ledger, c.Row), errors.Join(a.err, err)
 		}
-		return Sandbox{}, givenUp(ctx, c.row, a.err)
+		return Sandbox{}, givenUp(ctx, c.Row, a.err)
 	}
-	left := extensions.Errorf(extensions.KindOf(a.err), "%w; the sandbox %s may exist at %s", a.err, c.row.ID, candidateName(c.row)).
-		WithRemedy("%s", remedyLeft(a.err, c.row.ID))
-	if err := c.fail(ctx, a.err, ""); err != nil {
-		return c.e.sealed(ctx, c.l, c.row), errors.Join(left, err)
+	left := extensions.Errorf(extensions.KindOf(a.err), "%w; the sandbox %s may exist at %s", a.err, c.Row.ID, candidateName(c.Row)).
+		WithRemedy("%s", remedyLeft(a.err, c.Row.ID))
+	if err := c.Fail(ctx, reasonOf(a.err), extensions.KindOf(a.err), ""); err != nil {
+		return c.e.sealed(ctx, c.Ledger, c.Row), errors.Join(left, err)
 	}
-	return c.e.sealed(ctx, c.l, c.row), left
+	return c.e.sealed(ctx, c.Ledger, c.Row), left
 }
 
 // givenUp tells of a create that its caller ended and that left nothing.
@@ -208,8 +210,8 @@ func candidateName(row ledger.Sandbox) string {
 // spec completes the resolved request for one place.
 func (c *creation) spec(cand *route.Candidate) extensions.Spec {
 	s := c.p.spec(cand, c.sources)
-	s.ID, s.Account, s.Name, s.Generation = c.row.ID, c.row.Account, c.row.Name, c.row.Generation
-	s.CreatedAt, s.Deadline = c.row.CreatedAt, c.row.ExpiresAt
+	s.ID, s.Account, s.Name, s.Generation = c.Row.ID, c.Row.Account, c.Row.Name, c.Row.Generation
+	s.CreatedAt, s.Deadline = c.Row.CreatedAt, c.Row.ExpiresAt
 	s.Secrets, s.ProbeLater = c.secrets, equips(s.Toolchain)
 	s.Labels = map[string]string{
 		extensions.LabelID: string(s.ID), extensions.LabelAccount: s.Account, extensions.LabelGeneration: fmt.Sprint(s.Generation),

@@ -24,7 +24,7 @@ func (e *Engine) creditOf(ctx context.Context, p *prepared, how preparation) cre
 	if p.req.Billing != "" || !how.binding {
 		return c
 	}
-	l, err := e.reader(ctx)
+	l, err := e.book.Reader(ctx)
 	if err != nil {
 		return c // the transaction that begins tells what is wrong with the ledger
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/book"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/failpoint"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/lifecycle"
@@ -31,7 +32,7 @@ func (e *Engine) Destroy(ctx context.Context, rec Receipt, opts DestroyOptions) 
 			return DestroyReport{AlreadyGone: true, Notices: []Notice{takenOver(row.ID, row.Name, row.Generation)}}, nil
 		}
 		report, endErr := e.end(ctx, l, row, ended{reason: "destroyed", forget: opts.Forget, replaced: opts.Replaced, sync: true, notify: opts.Notify})
-		if endErr == nil || stale(endErr) != nil || ctx.Err() != nil {
+		if endErr == nil || book.Settled(endErr) != nil || ctx.Err() != nil {
 			return report, endErr
 		}
 		row, err = l.Get(ctx, rec.ID) // another run was faster: decide anew
@@ -42,7 +43,7 @@ func (e *Engine) Destroy(ctx context.Context, rec Receipt, opts DestroyOptions) 
 	if absent(err) {
 		err = nil // made with another ledger
 		if opts.Replaced {
-			_, err = e.writer(ctx)
+			_, err = e.book.Writer(ctx)
 		}
 	}
 	if opts.Replaced && err != nil {
@@ -68,7 +69,7 @@ func takenOver(id ID, name string, generation int64) Notice {
 // rowToEnd finds the row, after what a dead run may have left of it is
 // settled. Nothing is made where there is nothing to settle.
 func (e *Engine) rowToEnd(ctx context.Context, rec Receipt, notify Notify) (ledger.Ledger, ledger.Sandbox, error) {
-	r, err := e.reader(ctx)
+	r, err := e.book.Reader(ctx)
 	var row ledger.Sandbox
 	if err == nil {
 		row, err = r.Get(ctx, rec.ID)
@@ -76,12 +77,12 @@ func (e *Engine) rowToEnd(ctx context.Context, rec Receipt, notify Notify) (ledg
 	if err != nil || row.State == lifecycle.Destroyed {
 		return r, row, err
 	}
-	l, err := e.writer(ctx)
+	l, err := e.book.Writer(ctx)
 	if err != nil {
 		return nil, ledger.Sandbox{}, err
 	}
 	if err := e.recoverOnce(ctx, notify); err != nil {
-		notify.tell("Recovery did not finish", "%s", err.Error())
+		notify.Tell("Recovery did not finish", "%s", err.Error())
 	}
 	row, err = l.Get(ctx, rec.ID)
 	return l, row, err
@@ -110,7 +111,7 @@ func (e *Engine) end(ctx context.Context, l ledger.Ledger, row ledger.Sandbox, h
 	if row.State != lifecycle.Destroying {
 		change.To = lifecycle.Destroying
 	}
-	op, oerr := e.openOperation(ctx, l, row, ledger.IntentDestroy, change, how.notify)
+	op, oerr := e.book.Begin(ctx, l, row, ledger.IntentDestroy, change, how.notify)
 	switch {
 	case ledgerDown(ctx, oerr):
 		if how.replaced {
@@ -120,22 +121,22 @@ func (e *Engine) end(ctx context.Context, l ledger.Ledger, row ledger.Sandbox, h
 	case oerr != nil:
 		return report, oerr
 	}
-	defer op.close()
+	defer op.Close()
 	if stop := failpoint.Hit(ctx, pointDestroying); stop != nil && err == nil {
 		err = stop
 	}
-	if err == nil && placeOf(op.row) != placeOf(row) { // placed while it was waited for
-		b, err = e.openToEnd(ctx, op.row)
+	if err == nil && placeOf(op.Row) != placeOf(row) { // placed while it was waited for
+		b, err = e.openToEnd(ctx, op.Row)
 	}
-	gone := e.endOf(op.row, time.Time{})
+	gone := e.endOf(op.Row, time.Time{})
 	if err == nil && b != nil {
-		gone, err = e.endThere(ctx, b, op.row, &report)
+		gone, err = e.endThere(ctx, b, op.Row, &report)
 		switch {
-		case e.neverKnown(b, op.row, err):
-			how.reason, gone, err = unresolvedEnd, e.endOf(op.row, time.Time{}), nil
-			report.Notices = append(report.Notices, unresolvedNotice(op.row))
-		case e.endedElsewhere(op.row, err):
-			gone, err, report.AlreadyGone = e.untold(op.row, e.endOf(op.row, time.Time{})), nil, true
+		case e.neverKnown(b, op.Row, err):
+			how.reason, gone, err = book.Unresolved, e.endOf(op.Row, time.Time{}), nil
+			report.Notices = append(report.Notices, unresolvedNotice(op.Row))
+		case e.endedElsewhere(op.Row, err):
+			gone, err, report.AlreadyGone = e.untold(op.Row, e.endOf(op.Row, time.Time{})), nil, true
 		}
 	}
 	if err != nil {
@@ -145,30 +146,30 @@ func (e *Engine) end(ctx context.Context, l ledger.Ledger, row ledger.Sandbox, h
 }
 
 // settle closes the operation on what was ended.
-func (e *Engine) settle(ctx context.Context, op *operation, how ended, gone ending, report DestroyReport) (DestroyReport, error) {
+func (e *Engine) settle(ctx context.Context, op *book.Operation, how ended, gone book.Ending, report DestroyReport) (DestroyReport, error) {
 	if stop := failpoint.Hit(ctx, pointTorn); stop != nil {
 		return report, stop
 	}
-	if how.reason == "lost" && gone.source == "ours" {
-		gone = e.untold(op.row, gone)
+	if how.reason == "lost" && gone.Source == "ours" {
+		gone = e.untold(op.Row, gone)
 	}
-	report.EndedAt = gone.at
+	report.EndedAt = gone.At
 	var err error
 	if !report.AlreadyGone {
-		err = op.goesOn(ctx)
+		err = goesOn(ctx, op)
 	}
 	if err == nil {
-		err = op.discard(ctx, ledger.Confirmed, reasonAt(how.reason, gone, op.row), nil, gone)
+		err = op.Discard(ctx, ledger.Confirmed, gone.Reason(how.reason, op.Row), "", gone)
 	}
 	if err != nil {
-		e.settleLater(ctx, op.row, op.l.ID(), gone, err, &report)
+		e.settleLater(ctx, op.Row, op.Ledger.ID(), gone, err, &report)
 		return report, nil
 	}
-	if cs, err := op.l.Charges(context.WithoutCancel(ctx), op.row.ID); err == nil {
+	if cs, err := op.Ledger.Charges(context.WithoutCancel(ctx), op.Row.ID); err == nil {
 		report.Charges = chargesOf(cs)
 	}
-	if gone.estimated && len(report.Charges) > 0 {
-		report.Notices = append(report.Notices, estimatedNotice(op.row, gone))
+	if gone.Estimated && len(report.Charges) > 0 {
+		report.Notices = append(report.Notices, estimatedNotice(op.Row, gone))
 	}
 	return report, failpoint.Hit(ctx, pointDestroyed)
 }
@@ -181,36 +182,28 @@ func (e *Engine) openToEnd(ctx context.Context, row ledger.Sandbox) (*place.Back
 	return e.places.Open(ctx, placeOf(row))
 }
 
-// reasonAt keeps the truth for one that expired before anybody came to end it.
-func reasonAt(reason string, gone ending, row ledger.Sandbox) string {
-	if reason == "destroyed" && (gone.source == "deadline" || lifecycle.Overdue(gone.at, row.ExpiresAt)) {
-		return "expired"
-	}
-	return reason
-}
-
-func (e *Engine) endFailed(ctx context.Context, op *operation, how ended, cause error, report DestroyReport) (DestroyReport, error) {
+func (e *Engine) endFailed(ctx context.Context, op *book.Operation, how ended, cause error, report DestroyReport) (DestroyReport, error) {
 	if how.reason == "recovered" {
-		return report, e.keepRemedy(cause, op.row.ID) // left open: the next run tries again
+		return report, e.keepRemedy(cause, op.Row.ID) // left open: the next run tries again
 	}
 	event := "sandbox.destroy-failed"
 	if how.forget && unreachable(cause) {
 		event = "sandbox.forgotten"
 	}
-	if err := op.fail(ctx, cause, event); err != nil {
+	if err := op.Fail(ctx, reasonOf(cause), extensions.KindOf(cause), event); err != nil {
 		return report, errors.Join(cause, err)
 	}
 	if event == "sandbox.forgotten" {
 		report.Forgotten = true
 		report.Notices = append(report.Notices, Notice{Summary: "Forgotten, not ended",
-			Detail: fmt.Sprintf("%s could not be reached; the ledger keeps it as an orphan for `sandboxer sweep`: %s", op.row.ID, cause)})
+			Detail: fmt.Sprintf("%s could not be reached; the ledger keeps it as an orphan for `sandboxer sweep`: %s", op.Row.ID, cause)})
 		return report, nil
 	}
-	return report, e.keepRemedy(cause, op.row.ID)
+	return report, e.keepRemedy(cause, op.Row.ID)
 }
 
 // endThere tears down at the backend; absence is success.
-func (e *Engine) endThere(ctx context.Context, b *place.Backend, row ledger.Sandbox, report *DestroyReport) (ending, error) {
+func (e *Engine) endThere(ctx context.Context, b *place.Backend, row ledger.Sandbox, report *DestroyReport) (book.Ending, error) {
 	h := row.Handle
 	if h.IsZero() {
 		found, err := b.FindSettled(ctx, row.ID, row.ExpiresAt)
@@ -219,13 +212,13 @@ func (e *Engine) endThere(ctx context.Context, b *place.Backend, row ledger.Sand
 			return e.endOf(row, time.Time{}), nil
 		}
 		if err != nil {
-			return ending{}, err
+			return book.Ending{}, err
 		}
 		h = found
 	}
 	r, err := b.Teardown(ctx, h)
 	if err != nil {
-		return ending{}, err
+		return book.Ending{}, err
 	}
 	report.AlreadyGone = r.AlreadyGone
 	report.Removed, report.Residue = r.Removed, r.Residue
@@ -237,7 +230,7 @@ func (e *Engine) endThere(ctx context.Context, b *place.Backend, row ledger.Sand
 	if r.AlreadyGone && told.IsZero() {
 		end = e.untold(row, end)
 	}
-	end.usage = r.Usage
+	end.Usage = r.Usage
 	return end, nil
 }
 

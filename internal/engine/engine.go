@@ -16,8 +16,11 @@ import (
 	"time"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/account"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/book"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/catalog"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/flight"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/notice"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/owned"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/place"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
@@ -75,13 +78,10 @@ type Options struct {
 }
 
 // Notice is something worth telling that does not stop the work.
-type Notice struct {
-	Summary string
-	Detail  string
-}
+type Notice = notice.Notice
 
 // Notify receives notices while an operation runs; nil ignores them.
-type Notify func(Notice)
+type Notify = notice.Notify
 
 // Engine runs the use cases for one account and one catalog. It may be used
 // from several goroutines.
@@ -91,22 +91,20 @@ type Engine struct {
 	account  string
 	catalog  *catalog.Catalog
 	log      *slog.Logger
-	clock    func() time.Time // this machine's
 	getenv   func(string) string
 	flights  flight.Group
 	places   *place.Places
 	accounts *account.Account
-	books    ledgers
-	turns    turns
+	book     *book.Book
 	recovery recovery
-	scratch  scratch
+	scratch  owned.Scratch
 	looked   sync.Map // host ref -> *sync.Once: see probeAgain
 }
 
 // New loads the catalog and checks the options. It opens no ledger and dials
 // nothing, so every Terraform walk may call it. Errors are KindInvalid.
 func New(opts Options) (*Engine, error) {
-	e := &Engine{opts: opts, stateDir: opts.StateDir, account: opts.Account, log: opts.Log, clock: opts.Now, getenv: os.Getenv,
+	e := &Engine{opts: opts, stateDir: opts.StateDir, account: opts.Account, log: opts.Log, getenv: os.Getenv,
 		recovery: recovery{turn: make(chan struct{}, 1)}}
 	if e.account == "" {
 		e.account = DefaultAccount
@@ -117,8 +115,9 @@ func New(opts Options) (*Engine, error) {
 	if e.log == nil {
 		e.log = slog.New(slog.DiscardHandler)
 	}
-	if e.clock == nil {
-		e.clock = time.Now
+	clock := opts.Now
+	if clock == nil {
+		clock = time.Now
 	}
 	handlers := map[string]extensions.Extension{}
 	var descriptors []extensions.Descriptor
@@ -136,12 +135,14 @@ func New(opts Options) (*Engine, error) {
 	if e.stateDir, err = filepath.Abs(e.stateDir); err != nil {
 		return nil, extensions.Errorf(extensions.KindInvalid, "state folder: %w", err)
 	}
-	if e.catalog, err = catalog.Load(opts.Catalog, descriptors, e.now()); err != nil {
+	if e.catalog, err = catalog.Load(opts.Catalog, descriptors, clock()); err != nil {
 		return nil, err
 	}
+	e.scratch.Dir = filepath.Join(e.stateDir, "spool")
+	e.book = book.New(book.Options{Ledger: opts.Ledger, StateDir: e.stateDir, Clock: clock, Lease: opts.Lease, Rand: opts.Rand, Flights: &e.flights, Scratch: &e.scratch})
 	e.places = place.New(place.Options{Catalog: e.catalog, Handlers: handlers, Credentials: opts.Credentials, Getenv: func(name string) string { return e.getenv(name) },
-		StateDir: e.stateDir, Clock: e.clock, Now: e.now, Log: e.log, Flights: &e.flights})
-	e.accounts = account.New(e.account, e.catalog, books{e})
+		StateDir: e.stateDir, Clock: clock, Now: e.book.Now, Log: e.log, Flights: &e.flights})
+	e.accounts = account.New(e.account, e.catalog, e.book)
 	for binding, fields := range opts.Credentials {
 		if err := e.checkCredentials(binding, fields); err != nil {
 			return nil, err
@@ -154,7 +155,7 @@ func New(opts Options) (*Engine, error) {
 // or listed. Sandboxes live on; the engine is of no use afterwards.
 func (e *Engine) Close() error {
 	e.flights.Close()
-	return errors.Join(e.places.Close(), e.books.close())
+	return errors.Join(e.places.Close(), e.book.Close())
 }
 
 // Account is the one billed and listed.

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/account"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/book"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/meter"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/profile"
@@ -278,13 +279,13 @@ func (e *Engine) reserveLater(ctx context.Context, l ledger.Ledger, row ledger.S
 }
 
 // affordLater sets aside what a later end needs, in a step of its own.
-func (o *operation) affordLater(ctx context.Context, end time.Time, ttl time.Duration) error {
+func (e *Engine) affordLater(ctx context.Context, o *book.Operation, end time.Time, ttl time.Duration) error {
 	c := ledger.Change{Event: ledger.NewNote("sandbox.extending", map[string]any{"expires_at": end})}
-	w, err := o.e.reserveLater(ctx, o.l, o.row, end, &c)
+	w, err := e.reserveLater(ctx, o.Ledger, o.Row, end, &c)
 	if err != nil || c.Reserve == nil {
 		return err
 	}
-	return w.unaffordable(o.apply(ctx, c), "the later end", ttl)
+	return w.unaffordable(o.Apply(ctx, c), "the later end", ttl)
 }
 
 // short reports a refusal for want of funds.

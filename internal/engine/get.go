@@ -76,7 +76,7 @@ func (e *Engine) fenced(row ledger.Sandbox) error {
 
 // rowFor takes the ledger's row, else the receipt's word.
 func (e *Engine) rowFor(ctx context.Context, rec Receipt) (ledger.Ledger, ledger.Sandbox, bool) {
-	if l, err := e.reader(ctx); err == nil {
+	if l, err := e.book.Reader(ctx); err == nil {
 		if row, err := l.Get(ctx, rec.ID); err == nil {
 			return l, row, true
 		}
@@ -99,8 +99,8 @@ func (e *Engine) getDestroyed(s Sandbox, row ledger.Sandbox) (Sandbox, error) {
 // close, is neither: whoever owns it still has to end it, which settles it.
 func (e *Engine) getAbsent(s Sandbox, row ledger.Sandbox, obs extensions.Observation) (Sandbox, error) {
 	end := e.endOf(row, obs.EndedAt)
-	if !row.ExpiresAt.IsZero() && !row.ExpiresAt.After(e.now()) {
-		s.State, s.EndedAt, s.Reason = string(lifecycle.Expired), end.at, "its ttl ended at "+row.ExpiresAt.UTC().Format(time.RFC3339)
+	if !row.ExpiresAt.IsZero() && !row.ExpiresAt.After(e.book.Now()) {
+		s.State, s.EndedAt, s.Reason = string(lifecycle.Expired), end.At, "its ttl ended at "+row.ExpiresAt.UTC().Format(time.RFC3339)
 		return s, nil
 	}
 	if row.State == lifecycle.Destroying || row.State == lifecycle.Failed {
@@ -123,7 +123,7 @@ func (e *Engine) merge(s Sandbox, row ledger.Sandbox, obs extensions.Observation
 	case extensions.PhaseAbsent:
 		return e.getAbsent(s, row, obs)
 	case extensions.PhaseExpired:
-		s.State, s.EndedAt, s.Reason = string(lifecycle.Expired), e.endOf(row, obs.EndedAt).at, obs.Reason
+		s.State, s.EndedAt, s.Reason = string(lifecycle.Expired), e.endOf(row, obs.EndedAt).At, obs.Reason
 	case extensions.PhaseFailed:
 		s.State, s.EndedAt, s.Reason = string(lifecycle.Failed), obs.EndedAt, obs.Reason
 	case extensions.PhaseProvisioning:
@@ -139,7 +139,7 @@ func (e *Engine) merge(s Sandbox, row ledger.Sandbox, obs extensions.Observation
 	if s.Mode == "" {
 		s.Mode = string(ledger.Running)
 	}
-	overdue := lifecycle.Overdue(e.now(), row.ExpiresAt)
+	overdue := lifecycle.Overdue(e.book.Now(), row.ExpiresAt)
 	if overdue && (s.State == string(lifecycle.Ready) || s.State == string(lifecycle.Provisioning)) {
 		s.State, s.Reason = string(lifecycle.Expired), "its ttl ended at "+row.ExpiresAt.UTC().Format(time.RFC3339)+"; what is left ends at the next contact"
 	}
@@ -157,7 +157,7 @@ func (e *Engine) Lookup(ctx context.Context, id ID, account, name string) (Sandb
 			return Sandbox{}, err
 		}
 	}
-	l, err := e.reader(ctx)
+	l, err := e.book.Reader(ctx)
 	if err != nil {
 		return Sandbox{}, err
 	}
@@ -182,7 +182,7 @@ func (e *Engine) Lookup(ctx context.Context, id ID, account, name string) (Sandb
 // List reads the account's sandboxes from the ledger, oldest first; all
 // includes destroyed ones.
 func (e *Engine) List(ctx context.Context, all bool) ([]Sandbox, error) {
-	l, err := e.reader(ctx)
+	l, err := e.book.Reader(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -193,7 +193,7 @@ func (e *Engine) List(ctx context.Context, all bool) ([]Sandbox, error) {
 	out := make([]Sandbox, 0, len(rows))
 	for _, r := range rows {
 		s := e.view(r)
-		if lifecycle.Usable(r.State) && lifecycle.Overdue(e.now(), r.ExpiresAt) {
+		if lifecycle.Usable(r.State) && lifecycle.Overdue(e.book.Now(), r.ExpiresAt) {
 			s.State = string(lifecycle.Expired)
 		}
 		out = append(out, s)

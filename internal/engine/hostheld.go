@@ -16,7 +16,7 @@ import (
 // HostHeld is KindConflict where the name of h is registered with other
 // arguments, and nil where it is not or that cannot be known. It does not dial.
 func (e *Engine) HostHeld(ctx context.Context, h Host) error {
-	l, err := e.reader(ctx)
+	l, err := e.book.Reader(ctx)
 	if err != nil {
 		return nil //nolint:nilerr // whoever registers it is told
 	}
@@ -30,7 +30,7 @@ func (e *Engine) HostHeld(ctx context.Context, h Host) error {
 // HostShared tells, as KindConflict, that h is registered already, as it is; nil
 // where it is not or that cannot be known. It does not dial.
 func (e *Engine) HostShared(ctx context.Context, h Host) error {
-	l, err := e.reader(ctx)
+	l, err := e.book.Reader(ctx)
 	if err != nil {
 		return nil //nolint:nilerr // whoever registers it is told
 	}

@@ -104,7 +104,7 @@ func (e *Engine) RegisterHost(ctx context.Context, h Host, former string) (HostV
 	if err := e.CheckHost(h); err != nil {
 		return HostView{}, err
 	}
-	l, err := e.changer(ctx)
+	l, err := e.book.Changer(ctx)
 	if err != nil {
 		return HostView{}, err
 	}
@@ -157,7 +157,7 @@ func (e *Engine) GetHost(ctx context.Context, h Host) (HostView, error) {
 
 // LookupHost finds a registered host by name. NotFound names the nearest ones.
 func (e *Engine) LookupHost(ctx context.Context, name string) (Host, error) {
-	l, err := e.reader(ctx)
+	l, err := e.book.Reader(ctx)
 	if err != nil {
 		return Host{}, err
 	}
@@ -194,14 +194,14 @@ func (e *Engine) unknownHost(ctx context.Context, l ledger.Ledger, name string) 
 // sandboxes live on it, unless force. An unknown one is success, and so is one
 // that is registered with another ref, which is somebody else's and stays.
 func (e *Engine) ForgetHost(ctx context.Context, name, ref string, force bool) error {
-	r, err := e.reader(ctx)
+	r, err := e.book.Reader(ctx)
 	if err != nil {
 		return err
 	}
 	if row, err := r.Host(ctx, e.account, name); absent(err) || err == nil && row.Ref != ref {
 		return nil
 	}
-	l, err := e.changer(ctx)
+	l, err := e.book.Changer(ctx)
 	if err != nil {
 		return err
 	}
@@ -211,7 +211,7 @@ func (e *Engine) ForgetHost(ctx context.Context, name, ref string, force bool) e
 	}
 	var on []string
 	for _, row := range rows {
-		if lifecycle.Usable(row.State) && !lifecycle.Overdue(e.now(), row.ExpiresAt) {
+		if lifecycle.Usable(row.State) && !lifecycle.Overdue(e.book.Now(), row.ExpiresAt) {
 			on = append(on, fmt.Sprintf("%s (%s)", row.ID, row.Name))
 		}
 	}

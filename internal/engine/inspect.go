@@ -10,7 +10,7 @@ import (
 
 // Charges reads a sandbox's settled charges.
 func (e *Engine) Charges(ctx context.Context, id ID) ([]Charge, error) {
-	l, err := e.reader(ctx)
+	l, err := e.book.Reader(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -19,8 +19,20 @@ func (e *Engine) Charges(ctx context.Context, id ID) ([]Charge, error) {
 }
 
 // LedgerURL is where the ledger is, without credentials.
-func (e *Engine) LedgerURL() string {
-	return ledger.ShownURL(e.ledgerURL())
+func (e *Engine) LedgerURL() string { return e.book.URL() }
+
+// LedgerExists is nil where the ledger holds anything, KindNotFound where there
+// is none yet, else why it could not be read.
+func (e *Engine) LedgerExists(ctx context.Context) error { return e.book.Exists(ctx) }
+
+// SharedLedger reports an address whose ledger is on another machine, or may be.
+func SharedLedger(address string) bool { return ledger.Shared(address) }
+
+// heardOf keeps that a receipt tells of a ledger.
+func (e *Engine) heardOf(rec Receipt) {
+	if rec.Ledger != "" {
+		e.book.HeardOf("the receipt of sandbox " + string(rec.ID))
+	}
 }
 
 // CheckLedger checks the form of a ledger's address. What it leads to is not

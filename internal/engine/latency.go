@@ -21,7 +21,7 @@ func (e *Engine) latency(ctx context.Context, p *prepared, b catalog.Binding, c 
 	if !how.binding || p.resolved.Policy.Strategy != profile.StrategyLowestLatency {
 		return dated
 	}
-	l, err := e.reader(ctx)
+	l, err := e.book.Reader(ctx)
 	if err != nil {
 		return dated
 	}

@@ -66,11 +66,11 @@ func (e *Engine) moveBase(ctx context.Context, row ledger.Sandbox, report worksp
 	if err != nil {
 		return err
 	}
-	l, err := e.changer(ctx)
+	l, err := e.book.Changer(ctx)
 	if err != nil {
 		return err
 	}
-	key, err := e.operationKey(ledger.IntentSync, row.ID)
+	key, err := e.book.Key(ledger.IntentSync, string(row.ID))
 	if err != nil {
 		return err
 	}
@@ -117,7 +117,7 @@ func (e *Engine) fetch(ctx context.Context, b *place.Backend, row ledger.Sandbox
 	if err := b.Can(extensions.PowerFiles); err != nil {
 		return synced{}, err
 	}
-	dir, done, err := e.openScratch()
+	dir, done, err := e.scratch.Open()
 	if err != nil {
 		return synced{}, err
 	}
@@ -149,7 +149,7 @@ func (e *Engine) land(ctx context.Context, s *synced, row ledger.Sandbox, dir st
 	if err != nil {
 		return err
 	}
-	opts := workspace.SyncOptions{SpoolDir: e.spoolDir()}
+	opts := workspace.SyncOptions{SpoolDir: e.scratch.Dir}
 	if s.lacks != nil {
 		opts.Missing, opts.Incomplete = s.lacks.Paths, s.lacks.More
 	}

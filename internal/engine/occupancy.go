@@ -25,7 +25,7 @@ func (e *Engine) occupied(ctx context.Context, p *prepared, how preparation) *oc
 	if !how.binding {
 		return nil // a plan is a function of arguments and catalog
 	}
-	l, err := e.reader(ctx)
+	l, err := e.book.Reader(ctx)
 	if err != nil {
 		return nil
 	}
@@ -43,7 +43,7 @@ func (e *Engine) occupied(ctx context.Context, p *prepared, how preparation) *oc
 	for _, r := range rows {
 		add(r.Extension, r.Host, r.Live)
 	}
-	if row, err := e.replaced(ctx, l, p, how); err == nil && row.State != lifecycle.Destroyed && row.State != lifecycle.Requested && row.ExpiresAt.After(e.now()) {
+	if row, err := e.replaced(ctx, l, p, how); err == nil && row.State != lifecycle.Destroyed && row.State != lifecycle.Requested && row.ExpiresAt.After(e.book.Now()) {
 		add(row.Extension, row.Host, -1)
 		o.replaced = place.Address{Binding: row.Extension, Host: row.Host}
 	}

@@ -69,7 +69,7 @@ func (e *Engine) endUnrecorded(ctx context.Context, row ledger.Sandbox, id strin
 	if stop := failpoint.Hit(ctx, pointTorn); stop != nil {
 		return report, stop
 	}
-	report.EndedAt = gone.at
+	report.EndedAt = gone.At
 	e.settleLater(ctx, row, id, gone, down, &report)
 	return report, nil
 }

@@ -76,7 +76,7 @@ func (e *Engine) withCredit(p *prepared, query route.Query, balances []ledger.Ba
 // paces are those of ceilings that what is planned counts against; none where
 // they cannot be read: the transaction that begins counts anew.
 func (e *Engine) paces(ctx context.Context, ceilings []ledger.Ceiling, r *ledger.Reserve) []ledger.Pace {
-	l, err := e.reader(ctx)
+	l, err := e.book.Reader(ctx)
 	if err != nil {
 		return nil
 	}
@@ -102,7 +102,7 @@ func reached(paces []ledger.Pace, now string) (told []Notice) {
 // limits reads the balances and budgets of an account's org, and what is set
 // aside for sandboxes that end before this one begins.
 func (e *Engine) limits(ctx context.Context, account string, req Request) (balances []ledger.Balance, budgets []ledger.Budget, free []ledger.Transfer, ok bool) {
-	l, err := e.reader(ctx)
+	l, err := e.book.Reader(ctx)
 	if err != nil {
 		return nil, nil, nil, false
 	}

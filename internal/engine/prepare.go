@@ -124,7 +124,7 @@ func (e *Engine) findOrigin(ctx context.Context, p *prepared) error {
 		return nil
 	}
 	p.fromLedger = true // where the snapshot lives decides who can restore it
-	l, err := e.reader(ctx)
+	l, err := e.book.Reader(ctx)
 	if err != nil {
 		return err
 	}

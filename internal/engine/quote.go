@@ -78,7 +78,7 @@ func (e *Engine) lifetimes(ctx context.Context, p *prepared, binding string, how
 		p.past = map[string]*meter.History{}
 	}
 	p.past[binding] = nil
-	l, err := e.reader(ctx)
+	l, err := e.book.Reader(ctx)
 	if err != nil {
 		return nil // a notice tells of a ledger that cannot be read
 	}
@@ -111,7 +111,7 @@ func percentile(all []time.Duration, percent int) time.Duration {
 
 // funds tells what wallet and budgets leave for a quote in its currency.
 func (e *Engine) funds(ctx context.Context, q meter.Quote) []Funds {
-	l, err := e.reader(ctx)
+	l, err := e.book.Reader(ctx)
 	if err != nil || q.Currency == "" {
 		return nil
 	}

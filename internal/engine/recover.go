@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/book"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/lifecycle"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/place"
@@ -19,7 +20,7 @@ type recovery struct {
 
 // recovered gives the ledger for a change that waits for recovery.
 func (e *Engine) recovered(ctx context.Context, notify Notify) (ledger.Ledger, error) {
-	l, err := e.writer(ctx)
+	l, err := e.book.Writer(ctx)
 	if err == nil {
 		err = e.recoverOnce(ctx, notify)
 	}
@@ -47,18 +48,18 @@ func (e *Engine) recoverOnce(ctx context.Context, notify Notify) error {
 // credential, not reachable) is told and kept. It runs by itself once before
 // the first mutating operation of an Engine.
 func (e *Engine) Recover(ctx context.Context, notify Notify) error {
-	e.sweepScratch()
-	l, err := e.writer(ctx)
+	e.scratch.Sweep()
+	l, err := e.book.Writer(ctx)
 	if err != nil {
 		return err
 	}
-	e.settleNoted(ctx, l, notify)
+	e.book.SettleNoted(ctx, l, notify)
 	intents, err := l.OpenIntents(ctx, ledger.IntentFilter{Account: e.account})
 	if err != nil {
 		return err
 	}
 	for _, in := range intents {
-		over, err := e.abandoned(ctx, l, in)
+		over, err := e.book.Abandoned(ctx, l, in)
 		if err != nil {
 			return err
 		}
@@ -69,26 +70,10 @@ func (e *Engine) Recover(ctx context.Context, notify Notify) error {
 			if ctx.Err() != nil {
 				return err
 			}
-			notify.tell("Left for later", "%s of %s by a run that died could not be settled: %s", in.Kind, in.Subject, err.Error())
+			notify.Tell("Left for later", "%s of %s by a run that died could not be settled: %s", in.Kind, in.Subject, err.Error())
 		}
 	}
 	return nil
-}
-
-// abandoned reports that nobody works on an open intent any more: its holder
-// is dead, or it is one of this engine's own that could not be closed.
-func (e *Engine) abandoned(ctx context.Context, l ledger.Ledger, in ledger.Intent) (bool, error) {
-	alive, err := l.HolderAlive(ctx, in.Holder)
-	if err != nil || !alive {
-		return !alive, err
-	}
-	self, err := l.Holder(ctx)
-	if err != nil || in.Holder != self || e.turns.taken(in.Subject) {
-		return false, err
-	}
-	// Its turn was over when looked at. Was it open even after that?
-	now, err := l.Intent(ctx, in.Key)
-	return now.State == ledger.Dispatched, err
 }
 
 func (e *Engine) recoverIntent(ctx context.Context, l ledger.Ledger, in ledger.Intent, notify Notify) error {
@@ -105,55 +90,46 @@ func (e *Engine) recoverIntent(ctx context.Context, l ledger.Ledger, in ledger.I
 // recoverRow settles one sandbox whose last operation died.
 func (e *Engine) recoverRow(ctx context.Context, l ledger.Ledger, row ledger.Sandbox, notify Notify) error {
 	if lifecycle.Unsettled(row.State) {
-		notify.tell("Cleaning up after a run that died", "%s (%s) was left %s", row.ID, row.Name, row.State)
+		notify.Tell("Cleaning up after a run that died", "%s (%s) was left %s", row.ID, row.Name, row.State)
 		_, err := e.end(ctx, l, row, ended{reason: "recovered", notify: notify})
-		return stale(err)
+		return book.Settled(err)
 	}
 	// A change in place (extend, adopt, sync): the sandbox itself is whole.
 	// What the backend enforces now is unknown, so it is brought in line.
-	op, err := e.openOperation(ctx, l, row, ledger.IntentExtend, ledger.Change{Event: ledger.NewNote("sandbox.recovering", nil)}, notify)
+	op, err := e.book.Begin(ctx, l, row, ledger.IntentExtend, ledger.Change{Event: ledger.NewNote("sandbox.recovering", nil)}, notify)
 	if err != nil {
-		return stale(err)
+		return book.Settled(err)
 	}
-	defer op.close()
+	defer op.Close()
 	err = e.realign(ctx, op)
 	done := ledger.Change{Finish: &ledger.FinishIntent{Outcome: ledger.Confirmed}, Event: ledger.NewNote("sandbox.recovered", nil)}
 	if err != nil {
 		done.Finish = &ledger.FinishIntent{Outcome: ledger.Failed, Reason: extensions.Clean(err.Error(), 500)}
 	} else {
-		done.Reserve = e.settledEnd(ctx, l, op.row, op.row.ExpiresAt)
+		done.Reserve = e.settledEnd(ctx, l, op.Row, op.Row.ExpiresAt)
 	}
-	return errors.Join(err, op.apply(ctx, done))
+	return errors.Join(err, op.Apply(ctx, done))
 }
 
 // realign makes the backend's deadline and generation those of the ledger.
-func (e *Engine) realign(ctx context.Context, op *operation) error {
-	if !lifecycle.Usable(op.row.State) || lifecycle.Overdue(e.now(), op.row.ExpiresAt) {
+func (e *Engine) realign(ctx context.Context, op *book.Operation) error {
+	if !lifecycle.Usable(op.Row.State) || lifecycle.Overdue(e.book.Now(), op.Row.ExpiresAt) {
 		return nil
 	}
-	b, err := e.places.Open(ctx, placeOf(op.row))
+	b, err := e.places.Open(ctx, placeOf(op.Row))
 	if err != nil {
 		return err
 	}
 	if b.Binding.Descriptor.Has(extensions.PowerGenerationSet) {
 		// A conflict says that it carries this generation, or a later one.
-		if err := b.SetGeneration(ctx, op.row.Handle, op.row.Generation); err != nil && !absent(err) && !extensions.IsKind(err, extensions.KindConflict) {
+		if err := b.SetGeneration(ctx, op.Row.Handle, op.Row.Generation); err != nil && !absent(err) && !extensions.IsKind(err, extensions.KindConflict) {
 			return err
 		}
 	}
 	if b.Binding.Descriptor.Has(extensions.PowerExtend) {
-		if err := b.Extend(ctx, op.row.Handle, op.row.ExpiresAt); err != nil && !absent(err) {
+		if err := b.Extend(ctx, op.Row.Handle, op.Row.ExpiresAt); err != nil && !absent(err) {
 			return err
 		}
 	}
 	return nil
-}
-
-// stale turns "someone else was faster" into success: it is settled.
-func stale(err error) error {
-	var s *ledger.Stale
-	if errors.As(err, &s) {
-		return nil
-	}
-	return err
 }

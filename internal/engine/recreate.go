@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/account"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/book"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/failpoint"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/lifecycle"
@@ -30,7 +31,7 @@ func (e *Engine) Recreate(ctx context.Context, rec Receipt, secrets map[string]S
 	if rec.Generation > 0 && row.Generation > rec.Generation {
 		return Sandbox{}, e.fenced(row)
 	}
-	c := &creation{}
+	c := &creation{e: e}
 	defer c.release()
 	report, err := e.prepareRecreate(ctx, l, row, c, secrets, notify)
 	if err != nil { // what is there now still is, and may have been claimed anew
@@ -40,7 +41,7 @@ func (e *Engine) Recreate(ctx context.Context, rec Receipt, secrets map[string]S
 		return e.sealed(ctx, l, row), err
 	}
 	if err := c.clear(ctx, row); err != nil {
-		return c.end(ctx, attempt{err: errors.Join(err, c.goesOn(ctx))})
+		return c.end(ctx, attempt{err: errors.Join(err, goesOn(ctx, c.Operation))})
 	}
 	s, err := c.run(ctx)
 	s.Notices = append(report.Notices, s.Notices...)
@@ -66,7 +67,7 @@ func (e *Engine) prepareRecreate(ctx context.Context, l ledger.Ledger, row ledge
 	if err = c.openSources(ctx, e, notify); err != nil {
 		return report, err
 	}
-	c.operation, err = e.beginRecreate(ctx, l, row, c.p, notify)
+	c.Operation, err = e.beginRecreate(ctx, l, row, c.p, notify)
 	return report, err
 }
 
@@ -104,14 +105,14 @@ func (e *Engine) bringBack(ctx context.Context, row ledger.Sandbox, notify Notif
 	return report, err
 }
 
-func (e *Engine) beginRecreate(ctx context.Context, l ledger.Ledger, row ledger.Sandbox, p *prepared, notify Notify) (*operation, error) {
-	if err := e.checkClock(); err != nil {
+func (e *Engine) beginRecreate(ctx context.Context, l ledger.Ledger, row ledger.Sandbox, p *prepared, notify Notify) (*book.Operation, error) {
+	if err := e.book.CheckClock(); err != nil {
 		return nil, err
 	}
 	ttl, limit := time.Duration(p.resolved.Spec.TTL), time.Duration(p.resolved.Spec.MaxTTL)
 	// The age of a sandbox counts from its first creation; a new life's end
 	// counts from now.
-	end, err := lifecycle.ExpiresAt(e.now().UTC().Truncate(time.Microsecond), ttl)
+	end, err := lifecycle.ExpiresAt(e.book.Now().UTC().Truncate(time.Microsecond), ttl)
 	if err != nil {
 		return nil, err
 	}
@@ -121,9 +122,9 @@ func (e *Engine) beginRecreate(ctx context.Context, l ledger.Ledger, row ledger.
 	if err != nil {
 		return nil, err
 	}
-	op, err := e.openOperation(ctx, l, row, ledger.IntentRecreate, ledger.Change{
+	op, err := e.book.Begin(ctx, l, row, ledger.IntentRecreate, ledger.Change{
 		Expect: ledger.Expect{States: []lifecycle.State{lifecycle.Ready, lifecycle.Active, lifecycle.Failed, lifecycle.Expired}},
-		To:     lifecycle.Provisioning, NextGeneration: true, Meter: ledger.MeterOps{Close: stop.close()},
+		To:     lifecycle.Provisioning, NextGeneration: true, Meter: ledger.MeterOps{Close: stop.Close()},
 		Patch: ledger.Patch{Version: &p.resolved.Version, ExpiresAt: &end, TTL: &ttl, MaxTTL: &limit, Spec: mustJSON(p.resolved.Spec), Route: mustJSON(routeOf(p.decision))},
 		Quote: p.ledgerQuote(p.decision.Chosen), Reserve: reserve, Ceilings: account.CeilingsOf(e.catalog, row.Account, p.metered()),
 		Intent: &ledger.OpenIntent{Metered: p.metered()},

@@ -5,8 +5,10 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/book"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/meter"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/place"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
@@ -16,7 +18,7 @@ func (e *Engine) openMeter(q meter.Quote, started time.Time) *ledger.MeterOpen {
 	open := &ledger.MeterOpen{At: started, Source: "backend", Currency: string(q.Snapshot.Currency),
 		Rates: []byte(q.Snapshot.Encode()), Mode: ledger.Running, Sizes: q.Sizes.Map()}
 	if started.IsZero() {
-		open.At, open.Source = e.now(), "ours"
+		open.At, open.Source = e.book.Now(), "ours"
 	}
 	return open
 }
@@ -24,38 +26,38 @@ func (e *Engine) openMeter(q meter.Quote, started time.Time) *ledger.MeterOpen {
 // goesOn lets the price run on of what was to be ended for another life, and
 // was not, from where its meter was closed for that. It does nothing where a
 // meter runs, or the next place was asked already.
-func (o *operation) goesOn(ctx context.Context) error {
-	if o.row.Generation == 1 || o.row.ReadyAt.IsZero() || o.row.Handle.IsZero() {
+func goesOn(ctx context.Context, o *book.Operation) error {
+	if o.Row.Generation == 1 || o.Row.ReadyAt.IsZero() || o.Row.Handle.IsZero() {
 		return nil
 	}
-	meters, err := o.l.Meters(context.WithoutCancel(ctx), o.row.ID)
+	meters, err := o.Ledger.Meters(context.WithoutCancel(ctx), o.Row.ID)
 	if err != nil || len(meters) == 0 {
 		return err
 	}
 	m := meters[len(meters)-1]
-	if m.Open() || m.Generation == o.row.Generation || m.EndSource != "ours" || len(m.Segments) == 0 {
+	if m.Open() || m.Generation == o.Row.Generation || m.EndSource != "ours" || len(m.Segments) == 0 {
 		return nil
 	}
 	rates, err := meter.DecodePriceSnapshot(string(m.Rates))
 	if err != nil {
-		return extensions.Errorf(extensions.KindInternal, "the prices of %s cannot be read: %w", o.row.ID, err)
+		return extensions.Errorf(extensions.KindInternal, "the prices of %s cannot be read: %w", o.Row.ID, err)
 	}
 	last := m.Segments[len(m.Segments)-1]
-	return o.apply(ctx, ledger.Change{Event: ledger.NewNote("sandbox.goes-on", nil),
+	return o.Apply(ctx, ledger.Change{Event: ledger.NewNote("sandbox.goes-on", nil),
 		Meter: ledger.MeterOps{Open: &ledger.MeterOpen{At: m.ClosedAt, Source: m.EndSource, Currency: m.Currency, Rates: []byte(rates.Continued().Encode()), Mode: last.Mode, Sizes: last.Sizes}}})
 }
 
 // endOf decides when a sandbox ended: the provider's word; else its deadline
 // where that has passed; else now, when its death was observed.
-func (e *Engine) endOf(row ledger.Sandbox, told time.Time) ending {
-	now := e.now()
+func (e *Engine) endOf(row ledger.Sandbox, told time.Time) book.Ending {
+	now := e.book.Now()
 	switch {
 	case !told.IsZero() && !told.After(now):
-		return ending{at: told, source: "backend"}
+		return book.Ending{At: told, Source: "backend"}
 	case !row.ExpiresAt.IsZero() && !row.ExpiresAt.After(now):
-		return ending{at: row.ExpiresAt, source: "deadline"}
+		return book.Ending{At: row.ExpiresAt, Source: "deadline"}
 	}
-	return ending{at: now, source: "ours"}
+	return book.Ending{At: now, Source: "ours"}
 }
 
 // untold makes an estimate of the end of a sandbox that was gone when it was
@@ -64,32 +66,24 @@ func (e *Engine) endOf(row ledger.Sandbox, told time.Time) ending {
 // while too much can be held against the bill. Nobody sends a bill for a place of
 // one's own, whose hours others may have used since: it was there at least until
 // it was last seen alive.
-func (e *Engine) untold(row ledger.Sandbox, end ending) ending {
-	end.estimated = true
-	if end.source != "ours" || !e.ownPlace(row.Extension) {
+func (e *Engine) untold(row ledger.Sandbox, end book.Ending) book.Ending {
+	end.Estimated = true
+	if end.Source != "ours" || !e.ownPlace(row.Extension) {
 		return end
 	}
-	if seen := lastSeen(row); !seen.IsZero() {
-		end.at, end.source = seen, "seen-alive"
+	if seen := book.LastSeen(row); !seen.IsZero() {
+		end.At, end.Source = seen, "seen-alive"
 	}
 	return end
 }
 
-// lastSeen is when the sandbox is known to have lived; zero = it never did.
-func lastSeen(row ledger.Sandbox) time.Time {
-	if row.SeenAliveAt.IsZero() {
-		return row.ReadyAt
-	}
-	return row.SeenAliveAt
-}
-
-func estimatedNotice(row ledger.Sandbox, gone ending) Notice {
+func estimatedNotice(row ledger.Sandbox, gone book.Ending) Notice {
 	bound := "the earlier of its deadline and now"
-	if gone.source == "seen-alive" {
+	if gone.Source == "seen-alive" {
 		bound = "when it was last seen"
 	}
 	return Notice{Summary: "Its end is an estimate", Detail: fmt.Sprintf("Nobody told when sandbox %s (%s) ended. Its charges count up to %s, %s.",
-		row.ID, row.Name, gone.at.UTC().Format(time.RFC3339), bound)}
+		row.ID, row.Name, gone.At.UTC().Format(time.RFC3339), bound)}
 }
 
 func chargesOf(cs []ledger.Charge) []Charge {
@@ -107,3 +101,8 @@ func chargesOf(cs []ledger.Charge) []Charge {
 
 // absent reports an error that proves there is nothing.
 func absent(err error) bool { return extensions.IsKind(err, extensions.KindNotFound) }
+
+// placeOf names the backend that holds a row's sandbox.
+func placeOf(row ledger.Sandbox) place.Address {
+	return place.Address{Binding: row.Extension, Account: row.Account, Host: row.HostRef}
+}

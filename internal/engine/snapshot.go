@@ -6,6 +6,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/book"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/failpoint"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/place"
@@ -31,10 +32,6 @@ func (e *Engine) Snapshot(ctx context.Context, rec Receipt, name string) (Snapsh
 	if err := b.Can(extensions.PowerSnapshot); err != nil {
 		return SnapshotView{}, err
 	}
-	holder, err := l.Holder(ctx)
-	if err != nil {
-		return SnapshotView{}, leftAlone(row, err)
-	}
 	id, err := extensions.NewSnapshotID(e.opts.Rand)
 	if err != nil {
 		return SnapshotView{}, err
@@ -42,14 +39,15 @@ func (e *Engine) Snapshot(ctx context.Context, rec Receipt, name string) (Snapsh
 	if name == "" {
 		name = id
 	}
-	release, err := e.turns.take(context.WithoutCancel(ctx), id) // its id is new: there is nobody to wait for
+	op, err := e.book.Prepare(context.WithoutCancel(ctx), l, ledger.IntentSnapshot, id, nil) // its id is new: there is nobody to wait for
 	if err != nil {
-		return SnapshotView{}, err
+		return SnapshotView{}, leftAlone(row, err)
 	}
-	defer release()
+	defer op.Close()
+	holder := op.Holder
 	key := string(ledger.IntentSnapshot) + "/" + id
 	s, err := l.BeginSnapshot(ctx, ledger.BeginSnapshot{Key: key, Holder: holder, ID: id, Account: row.Account, Name: name, SandboxID: row.ID,
-		Extension: row.Extension, Host: row.Host, HostRef: row.HostRef, CreatedAt: e.now()})
+		Extension: row.Extension, Host: row.Host, HostRef: row.HostRef, CreatedAt: e.book.Now()})
 	if err != nil {
 		return SnapshotView{}, leftAlone(row, err)
 	}
@@ -57,7 +55,7 @@ func (e *Engine) Snapshot(ctx context.Context, rec Receipt, name string) (Snapsh
 		return e.snapshotFailed(ctx, l, b, s, holder, err)
 	}
 	var made extensions.Snapshot
-	err = held(ctx, l, func(ctx context.Context) (err error) {
+	err = book.Guarded(ctx, l, func(ctx context.Context) (err error) {
 		made, err = b.Snapshot(ctx, row.Handle, extensions.SnapshotSpec{ID: id, Name: name, Account: row.Account, CreatedAt: s.CreatedAt})
 		return err
 	})
@@ -146,7 +144,7 @@ func (e *Engine) snapshotPlace(ctx context.Context, s SnapshotView) (*place.Back
 
 // LookupSnapshot finds a snapshot in the ledger by id.
 func (e *Engine) LookupSnapshot(ctx context.Context, id string) (SnapshotView, error) {
-	l, err := e.reader(ctx)
+	l, err := e.book.Reader(ctx)
 	if err != nil {
 		return SnapshotView{}, err
 	}

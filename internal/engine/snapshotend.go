@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/book"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/place"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
@@ -43,7 +44,7 @@ func (e *Engine) DeleteSnapshot(ctx context.Context, v SnapshotView, replaced bo
 	if replaced {
 		down := err
 		if absent(err) {
-			_, down = e.writer(ctx)
+			_, down = e.book.Writer(ctx)
 		}
 		if down != nil {
 			err := failClosed(down, fmt.Sprintf("snapshot %s was left as it is, and not replaced", v.ID))
@@ -57,14 +58,14 @@ func (e *Engine) DeleteSnapshot(ctx context.Context, v SnapshotView, replaced bo
 }
 
 func (e *Engine) snapshotToEnd(ctx context.Context, id string) (ledger.Ledger, ledger.Snapshot, error) {
-	r, err := e.reader(ctx)
+	r, err := e.book.Reader(ctx)
 	if err != nil {
 		return nil, ledger.Snapshot{}, err
 	}
 	if _, err := r.GetSnapshot(ctx, id); err != nil {
 		return nil, ledger.Snapshot{}, err // nothing to close here, so nothing is made here
 	}
-	l, err := e.changer(ctx)
+	l, err := e.book.Changer(ctx)
 	if err != nil {
 		return nil, ledger.Snapshot{}, err
 	}
@@ -75,37 +76,29 @@ func (e *Engine) snapshotToEnd(ctx context.Context, id string) (ledger.Ledger, l
 // endSnapshot removes a snapshot and records it; gone: it is removed, whether
 // that could be recorded or not.
 func (e *Engine) endSnapshot(ctx context.Context, l ledger.Ledger, b *place.Backend, s ledger.Snapshot) (gone bool, err error) {
-	holder, err := l.Holder(ctx)
+	op, err := e.book.Prepare(ctx, l, ledger.IntentDeleteSnapshot, s.ID, nil)
 	if err != nil {
 		return false, err
 	}
-	key, err := e.operationKey(ledger.IntentDeleteSnapshot, ID(s.ID))
-	if err != nil {
-		return false, err
-	}
-	release, err := e.turns.take(ctx, s.ID)
-	if err != nil {
-		return false, place.Classify("delete-snapshot", "", err)
-	}
-	defer release()
+	defer op.Close()
 	if s, err = l.GetSnapshot(ctx, s.ID); err != nil || s.State == ledger.SnapshotDeleted {
 		return false, err
 	}
-	c := ledger.SnapshotChange{ID: s.ID, Key: key, Intent: &ledger.OpenIntent{Key: key, Kind: ledger.IntentDeleteSnapshot, Holder: holder, Supersede: true}}
+	c := ledger.SnapshotChange{ID: s.ID, Key: op.Key, Intent: &ledger.OpenIntent{Key: op.Key, Kind: ledger.IntentDeleteSnapshot, Holder: op.Holder, Supersede: true}}
 	if s.State != ledger.SnapshotDeleting {
 		c.To = ledger.SnapshotDeleting
 	}
 	if s, err = l.ApplySnapshot(ctx, c); err != nil {
 		return false, err
 	}
-	done := ledger.SnapshotChange{ID: s.ID, Key: key + "/done", Expect: ledger.SnapshotExpect{Fence: s.Fence, Holder: holder}, To: ledger.SnapshotDeleted,
+	done := ledger.SnapshotChange{ID: s.ID, Key: op.Key + "/done", Expect: ledger.SnapshotExpect{Fence: s.Fence, Holder: op.Holder}, To: ledger.SnapshotDeleted,
 		Finish: &ledger.FinishIntent{Outcome: ledger.Confirmed}}
 	cause := b.RemoveSnapshot(ctx, s.ID, s.Handle)
 	if cause != nil {
 		reason := extensions.Clean(cause.Error(), 500)
 		done.To, done.Patch.Reason, done.Finish = ledger.SnapshotFailed, &reason, &ledger.FinishIntent{Outcome: ledger.Failed, Reason: reason}
 	} else {
-		now := e.now()
+		now := e.book.Now()
 		done.Patch.EndedAt = &now
 	}
 	_, err = applySnapshot(ctx, l, done)
@@ -127,7 +120,7 @@ func (e *Engine) recoverSnapshot(ctx context.Context, l ledger.Ledger, in ledger
 		return err
 	}
 	_, err = e.endSnapshot(ctx, l, b, s)
-	return stale(err)
+	return book.Settled(err)
 }
 
 func snapshotView(s ledger.Snapshot) SnapshotView {

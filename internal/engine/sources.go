@@ -43,7 +43,7 @@ func (c *creation) openSources(ctx context.Context, e *Engine, notify Notify) er
 	var opts workspace.Options
 	var err error
 	if spec.Workspace.Repo != "" || bundled(spec) {
-		if opts.SpoolDir, c.sources.done, err = e.openScratch(); err != nil {
+		if opts.SpoolDir, c.sources.done, err = e.scratch.Open(); err != nil {
 			return err
 		}
 	}
@@ -57,7 +57,7 @@ func (c *creation) openSources(ctx context.Context, e *Engine, notify Notify) er
 		}
 		manifest := c.sources.workspace.Manifest()
 		if skipped := manifest.Skipped; len(skipped) > 0 {
-			notify.tell("Some files are not part of the workspace", "%d were left out, the first: %s (%s)", len(skipped), skipped[0].Path, skipped[0].Reason)
+			notify.Tell("Some files are not part of the workspace", "%d were left out, the first: %s (%s)", len(skipped), skipped[0].Path, skipped[0].Reason)
 		}
 		if spec.Workspace.Mode == extensions.WorkspaceMirror {
 			if c.base, err = workspace.EncodeBase(manifest); err != nil {
@@ -67,7 +67,7 @@ func (c *creation) openSources(ctx context.Context, e *Engine, notify Notify) er
 	}
 	notes, err := e.checkSpec(ctx, c.p, c.p.decision.Chosen, c.sources)
 	if n, ok := leftOut(notes); ok && c.sources.bundle == nil && !workspace.IsFolder(spec.Workspace.Repo) { // no plan saw these files
-		notify.tell(n.Summary, "%s", n.Detail)
+		notify.Tell(n.Summary, "%s", n.Detail)
 	}
 	return err
 }

@@ -16,9 +16,9 @@ import (
 // run writes nothing.
 func (e *Engine) Sweep(ctx context.Context, dryRun bool, notify Notify) (SweepReport, error) {
 	report := SweepReport{DryRun: dryRun}
-	open := e.writer
+	open := e.book.Writer
 	if dryRun {
-		open = e.reader
+		open = e.book.Reader
 	}
 	l, err := open(ctx)
 	if err != nil {
@@ -28,7 +28,7 @@ func (e *Engine) Sweep(ctx context.Context, dryRun bool, notify Notify) (SweepRe
 	if err != nil {
 		return report, err
 	}
-	noted := e.endsNoted(ctx, l)
+	noted := e.book.EndsNoted(ctx, l)
 	if !dryRun {
 		if err := e.recoverOnce(ctx, notify); err != nil {
 			return report, err
@@ -93,7 +93,7 @@ func (e *Engine) sweepRow(ctx context.Context, l ledger.Ledger, row ledger.Sandb
 	if len(intents) > 0 {
 		return // under way, or told by recovery
 	}
-	due := row.State == lifecycle.Failed || row.State == lifecycle.Expired || lifecycle.Overdue(e.now(), row.ExpiresAt)
+	due := row.State == lifecycle.Failed || row.State == lifecycle.Expired || lifecycle.Overdue(e.book.Now(), row.ExpiresAt)
 	reason, settled := "expired", false
 	if !due {
 		o, err := e.lookAgain(ctx, row)
@@ -112,7 +112,7 @@ func (e *Engine) sweepRow(ctx context.Context, l ledger.Ledger, row ledger.Sandb
 			reason = "lost"
 		}
 	} else {
-		if !lifecycle.Overdue(e.now(), row.ExpiresAt) {
+		if !lifecycle.Overdue(e.book.Now(), row.ExpiresAt) {
 			reason = "destroyed" // what was left of a failure
 		}
 		if e.leftElsewhere(ctx, row) {
@@ -122,7 +122,7 @@ func (e *Engine) sweepRow(ctx context.Context, l ledger.Ledger, row ledger.Sandb
 	if !dryRun {
 		r, err := e.end(ctx, l, row, ended{reason: reason, sync: true, notify: notify})
 		for _, n := range r.Notices {
-			notify.tell(n.Summary, "%s", n.Detail)
+			notify.Tell(n.Summary, "%s", n.Detail)
 		}
 		if err == nil {
 			err = r.unsettled // it is over, and not yet on the books

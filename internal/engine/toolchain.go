@@ -47,7 +47,7 @@ func (c *creation) equip(ctx context.Context, b *place.Backend, spec extensions.
 		return reach, err
 	}
 	for _, s := range steps {
-		c.notify.tell(fmt.Sprintf("Running %s %d of %d", s.list, s.n, s.of), "%s", s.shown())
+		c.Notify.Tell(fmt.Sprintf("Running %s %d of %d", s.list, s.n, s.of), "%s", s.shown())
 		if err := runStep(ctx, b, c.made, spec, s); err != nil {
 			return reach, err
 		}
@@ -208,7 +208,7 @@ func preRelease(ctx context.Context, b *place.Backend, row ledger.Sandbox, last 
 				Detail: fmt.Sprintf("The time for them was over before toolchain.pre_release %d of %d of %s. The sandbox was ended all the same.", s.n, s.of, row.ID)})
 			return
 		}
-		notify.tell(fmt.Sprintf("Running pre_release %d of %d", s.n, s.of), "%s", s.shown())
+		notify.Tell(fmt.Sprintf("Running pre_release %d of %d", s.n, s.of), "%s", s.shown())
 		limit := releaseStep
 		if s.Timeout > 0 {
 			limit = time.Duration(s.Timeout)

@@ -10,10 +10,6 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
-// unresolvedEnd is why a sandbox ended of which nobody will ever know whether
-// it was made.
-const unresolvedEnd = "unresolved"
-
 // unresolvedGrace is how long after its native deadline a place is trusted to
 // have ended a sandbox that it cannot be asked for.
 const unresolvedGrace = 5 * time.Minute
@@ -24,7 +20,7 @@ const unresolvedGrace = 5 * time.Minute
 func (e *Engine) neverKnown(b *place.Backend, row ledger.Sandbox, err error) bool {
 	return extensions.IsKind(err, extensions.KindIndeterminate) && row.Handle.IsZero() &&
 		b.Binding.Descriptor.Find.Strength == extensions.FindNone && b.Binding.Capabilities.Expiry == extensions.ExpiryNative &&
-		!row.ExpiresAt.IsZero() && e.now().After(row.ExpiresAt.Add(unresolvedGrace))
+		!row.ExpiresAt.IsZero() && e.book.Now().After(row.ExpiresAt.Add(unresolvedGrace))
 }
 
 // elsewhere reports that err is about a sandbox of another machine, which only
@@ -41,7 +37,7 @@ func (e *Engine) endedElsewhere(row ledger.Sandbox, err error) bool {
 	b, unknown := e.catalog.Named(row.Extension)
 	return errors.Is(err, extensions.ErrElsewhere) && unknown == nil &&
 		(b.Capabilities.Expiry == extensions.ExpiryHost || b.Capabilities.Expiry == extensions.ExpiryNative) &&
-		!row.ExpiresAt.IsZero() && e.now().After(row.ExpiresAt.Add(unresolvedGrace))
+		!row.ExpiresAt.IsZero() && e.book.Now().After(row.ExpiresAt.Add(unresolvedGrace))
 }
 
 func unresolvedNotice(row ledger.Sandbox) Notice {

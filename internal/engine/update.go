@@ -54,7 +54,7 @@ func (e *Engine) PlanUpdate(ctx context.Context, rec Receipt, old, req Request) 
 	if old.TTL == req.TTL {
 		return notices, nil // the end stays where it is, whatever the profile says by now
 	}
-	if lifecycle.Overdue(e.now(), rec.ExpiresAt) {
+	if lifecycle.Overdue(e.book.Now(), rec.ExpiresAt) {
 		return notices, extensions.AtField("ttl", extensions.Invalid("sandbox %s (%s) ended at %s, so its ttl cannot be changed any more",
 			"make it anew (terraform apply -replace), or set on_expiry = \"replace\"", rec.ID, rec.Name, rec.ExpiresAt.UTC().Format(time.RFC3339)))
 	}
@@ -80,7 +80,7 @@ func (e *Engine) checkNewEnd(rec Receipt, ttl time.Duration) error {
 	if err != nil {
 		return err
 	}
-	if !end.After(e.now()) {
+	if !end.After(e.book.Now()) {
 		return extensions.Invalid("a ttl of %s counts from %s and would already be over", "choose a longer ttl, or destroy the sandbox",
 			profile.FormatDuration(ttl), rec.CreatedAt.UTC().Format(time.RFC3339))
 	}
@@ -154,7 +154,7 @@ func (e *Engine) rowToChange(ctx context.Context, rec Receipt, notify Notify) (l
 		return nil, row, leftAlone(rowOf(rec), err)
 	case rec.Generation > 0 && row.Generation > rec.Generation:
 		return nil, row, e.fenced(row)
-	case !lifecycle.Usable(row.State) || lifecycle.Overdue(e.now(), row.ExpiresAt):
+	case !lifecycle.Usable(row.State) || lifecycle.Overdue(e.book.Now(), row.ExpiresAt):
 		state := lifecycle.Shown(row.State)
 		if lifecycle.Usable(row.State) {
 			state = string(lifecycle.Expired)
@@ -175,7 +175,7 @@ func (e *Engine) found(ctx context.Context, id ID, notify Notify) (l ledger.Ledg
 
 // unknownHere is the answer where only the ledger could tell.
 func (e *Engine) unknownHere(id ID) error {
-	return extensions.Errorf(extensions.KindNotFound, "the ledger %s does not know sandbox %s", e.LedgerURL(), id).
+	return extensions.Errorf(extensions.KindNotFound, "the ledger %s does not know sandbox %s", e.book.URL(), id).
 		WithRemedy("use the ledger it was made with (the provider's ledger or state_dir), or make the sandbox anew here")
 }
 
@@ -188,10 +188,10 @@ func (e *Engine) moveEnd(ctx context.Context, l ledger.Ledger, row ledger.Sandbo
 	var b *place.Backend
 	begun := ledger.NewNote("sandbox.changing", nil)
 	if !end.Equal(row.ExpiresAt) {
-		if !end.After(e.now()) {
+		if !end.After(e.book.Now()) {
 			return Sandbox{}, e.checkNewEnd(e.receipt(row), ttl)
 		}
-		if err := e.checkClock(); err != nil {
+		if err := e.book.CheckClock(); err != nil {
 			return Sandbox{}, err
 		}
 		if b, err = e.places.Open(ctx, placeOf(row)); err != nil {
@@ -204,28 +204,28 @@ func (e *Engine) moveEnd(ctx context.Context, l ledger.Ledger, row ledger.Sandbo
 	if err != nil {
 		return Sandbox{}, leftAlone(row, err)
 	}
-	op, err := e.openOperation(ctx, l, row, ledger.IntentExtend, change, notify)
+	op, err := e.book.Begin(ctx, l, row, ledger.IntentExtend, change, notify)
 	if err != nil {
 		return Sandbox{}, about.unaffordable(leftAlone(row, err), fmt.Sprintf("sandbox %s (%s), which goes on until %s,", row.ID, row.Name, row.ExpiresAt.UTC().Format(time.RFC3339)), ttl)
 	}
-	defer op.close()
+	defer op.Close()
 	done := ledger.Change{Patch: patch, Finish: &ledger.FinishIntent{Outcome: ledger.Confirmed}, Event: ledger.NewNote("sandbox.changed", nil)}
 	if b != nil {
-		if settled, err := e.carryEnd(ctx, b, op.row, end); err != nil {
+		if settled, err := e.carryEnd(ctx, b, op.Row, end); err != nil {
 			reason := extensions.Clean(err.Error(), 500)
 			failed := ledger.Change{Finish: &ledger.FinishIntent{Outcome: ledger.Failed, Reason: reason}, Event: ledger.NewNote("sandbox.extend-failed", map[string]any{"reason": reason})}
 			if settled {
-				failed.Reserve = e.settledEnd(ctx, l, op.row, op.row.ExpiresAt)
+				failed.Reserve = e.settledEnd(ctx, l, op.Row, op.Row.ExpiresAt)
 			}
-			ferr := op.apply(ctx, failed)
-			return e.sealed(ctx, l, op.row), errors.Join(err, ferr)
+			ferr := op.Apply(ctx, failed)
+			return e.sealed(ctx, l, op.Row), errors.Join(err, ferr)
 		}
 		done.Patch.ExpiresAt = &end
 		done.Event = ledger.NewNote("sandbox.extended", map[string]any{"expires_at": end})
-		done.Reserve = e.settledEnd(ctx, l, op.row, end)
+		done.Reserve = e.settledEnd(ctx, l, op.Row, end)
 	}
-	err = op.apply(ctx, done)
-	return e.sealed(ctx, l, op.row), err
+	err = op.Apply(ctx, done)
+	return e.sealed(ctx, l, op.Row), err
 }
 
 // carryEnd moves the backend's deadline. After an ambiguous failure what the

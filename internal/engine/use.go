@@ -63,11 +63,11 @@ const markActiveTime = 2 * time.Second
 func (e *Engine) markActive(ctx context.Context, row ledger.Sandbox) {
 	ctx, cancel := context.WithTimeout(ctx, markActiveTime)
 	defer cancel()
-	l, err := e.writer(ctx)
+	l, err := e.book.Writer(ctx)
 	if err != nil {
 		return
 	}
-	now := e.now()
+	now := e.book.Now()
 	_, _ = l.Apply(ctx, ledger.Change{ID: row.ID, Key: "active/" + string(row.ID) + "/" + now.UTC().Format(time.RFC3339Nano),
 		Expect: ledger.Expect{States: []lifecycle.State{lifecycle.Ready}, Generation: row.Generation, NoIntent: true},
 		To:     lifecycle.Active, Patch: ledger.Patch{SeenAliveAt: &now}})

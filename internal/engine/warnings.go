@@ -33,7 +33,7 @@ func (e *Engine) planNotices(ctx context.Context, p *prepared, out *Planned) err
 		out.Notices = append(out.Notices, Notice{Summary: "This sandbox shares the machine's network",
 			Detail: "network.default is allow, which at " + c.ID() + " means the network of this machine, its loopback services and cloud metadata included."})
 	}
-	l, err := e.reader(ctx)
+	l, err := e.book.Reader(ctx)
 	var row ledger.Sandbox
 	if err == nil && p.req.Name != "" {
 		row, err = l.ByName(ctx, e.account, p.req.Name)
@@ -45,11 +45,11 @@ func (e *Engine) planNotices(ctx context.Context, p *prepared, out *Planned) err
 		out.Notices = append(out.Notices, ledgerUnread(err))
 		return err
 	}
-	if err := e.checkClock(); err != nil {
+	if err := e.book.CheckClock(); err != nil {
 		out.Notices = append(out.Notices, Notice{Summary: "This machine's clock is wrong", Detail: "An apply would fail: " + err.Error() + ". " + extensions.RemedyOf(err)})
 	}
 	out.NameHolder = row.ID
-	if row.ID == "" || !lifecycle.Usable(row.State) || lifecycle.Overdue(e.now(), row.ExpiresAt) || p.req.OnConflict == "adopt" {
+	if row.ID == "" || !lifecycle.Usable(row.State) || lifecycle.Overdue(e.book.Now(), row.ExpiresAt) || p.req.OnConflict == "adopt" {
 		return nil // settled, waited for or taken over at apply
 	}
 	out.NameTaken = &Notice{Summary: "The name is taken now",
@@ -62,13 +62,13 @@ func (e *Engine) planNotices(ctx context.Context, p *prepared, out *Planned) err
 // apply either: a ledger that is damaged, or not one. One on another machine may
 // be reached, and with other rights, by then.
 func (e *Engine) CheckLedger(ctx context.Context) error {
-	_, err := e.reader(ctx)
+	_, err := e.book.Reader(ctx)
 	return e.unusable(err)
 }
 
 func (e *Engine) unusable(err error) error {
 	damaged := extensions.IsKind(err, extensions.KindInternal)
-	if err == nil || errors.Is(err, ledger.ErrOldSchema) || ledger.Shared(e.ledgerURL()) && !damaged {
+	if err == nil || errors.Is(err, ledger.ErrOldSchema) || e.book.Shared() && !damaged {
 		return nil
 	}
 	return failClosed(err, "nothing can be made")

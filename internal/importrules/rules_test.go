@@ -146,8 +146,11 @@ var aboveRoom = map[string]struct {
 	why string
 	not []string
 }{
-	engine + "/flight": {"work under way knows no rooms", []string{engine + "/place", engine + "/ledger", engine + "/catalog"}},
-	engine + "/place":  {"places know no ledger", []string{engine + "/ledger"}},
+	engine + "/flight":  {"work under way knows no rooms", []string{engine + "/place", engine + "/ledger", engine + "/catalog"}},
+	engine + "/place":   {"places know no ledger", []string{engine + "/ledger"}},
+	engine + "/notice":  {"a notice knows nothing", []string{engine, module + "/internal/extensions"}},
+	engine + "/book":    {"the book knows no catalog and calls no place", []string{engine + "/account"}},
+	engine + "/account": {"accounts call no place", []string{engine + "/place"}},
 }
 
 func roomsKeepTheirFloor(_ graph, p pkg) []string {

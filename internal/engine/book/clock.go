@@ -1,4 +1,4 @@
-package engine
+package book
 
 import (
 	"context"
@@ -28,11 +28,11 @@ const (
 	maxSkew = 5 * time.Minute
 )
 
-// now is the time that tells what is overdue: by the ledger's server where it has
+// Now is the time that tells what is overdue: by the ledger's server where it has
 // one, once it was asked.
-func (e *Engine) now() time.Time {
-	here := e.clock()
-	if r := e.books.server.read.Load(); r != nil {
+func (b *Book) Now() time.Time {
+	here := b.Clock()
+	if r := b.server.read.Load(); r != nil {
 		return r.there.Add(here.Sub(r.here))
 	}
 	return here
@@ -40,45 +40,45 @@ func (e *Engine) now() time.Time {
 
 // askTime reads the server's clock, if the ledger has one. Only a difference that
 // the time the answer took does not explain is one.
-func (e *Engine) askTime(ctx context.Context, l ledger.Ledger) error {
-	sent := e.clock()
-	e.books.server.asked.Store(&sent)
+func (b *Book) askTime(ctx context.Context, l ledger.Ledger) error {
+	sent := b.Clock()
+	b.server.asked.Store(&sent)
 	there, err := l.ServerTime(ctx)
 	if err != nil || there.IsZero() {
 		return err
 	}
-	r := clockReading{here: e.clock()}
+	r := clockReading{here: b.Clock()}
 	r.there = r.here
 	if latest := there.Add(r.here.Sub(sent)); there.After(r.here) {
 		r.there = there
 	} else if latest.Before(r.here) {
 		r.there = latest
 	}
-	e.books.server.read.Store(&r)
+	b.server.read.Store(&r)
 	return nil
 }
 
 // askTimeAgain reads it anew in a run that takes long. Without an answer what was
 // read before goes on counting.
-func (e *Engine) askTimeAgain(ctx context.Context, l ledger.Ledger) {
-	if asked := e.books.server.asked.Load(); asked != nil && e.clock().Sub(*asked).Abs() < clockMaxAge {
+func (b *Book) askTimeAgain(ctx context.Context, l ledger.Ledger) {
+	if asked := b.server.asked.Load(); asked != nil && b.Clock().Sub(*asked).Abs() < clockMaxAge {
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, clockTimeout)
 	defer cancel()
-	_ = e.askTime(ctx, l)
+	_ = b.askTime(ctx, l)
 }
 
-// checkClock refuses to give anything an end while this machine's clock is wrong:
+// CheckClock refuses to give anything an end while this machine's clock is wrong:
 // extensions turn ends into times to run by it.
-func (e *Engine) checkClock() error {
-	off, how := e.clock().Sub(e.now()).Round(time.Second), "ahead of"
+func (b *Book) CheckClock() error {
+	off, how := b.Clock().Sub(b.Now()).Round(time.Second), "ahead of"
 	if off < 0 {
 		off, how = -off, "behind"
 	}
 	if off <= maxSkew {
 		return nil
 	}
-	return extensions.Errorf(extensions.KindInvalid, "this machine's clock is %s %s that of the ledger %s", off, how, e.LedgerURL()).
+	return extensions.Errorf(extensions.KindInvalid, "this machine's clock is %s %s that of the ledger %s", off, how, b.URL()).
 		WithRemedy("set this machine's clock: what is made or extended with a wrong one would end at a wrong time")
 }
