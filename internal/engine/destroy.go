@@ -38,7 +38,7 @@ func (e *Engine) Destroy(ctx context.Context, rec Receipt, opts DestroyOptions) 
 		row, err = l.Get(ctx, rec.ID) // another run was faster: decide anew
 	}
 	if ctx.Err() != nil {
-		return DestroyReport{}, place.Classify("destroy", rec.ID, err)
+		return DestroyReport{}, extensions.Classify("destroy", "", rec.ID, err)
 	}
 	if absent(err) {
 		err = nil // made with another ledger

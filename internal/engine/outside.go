@@ -30,7 +30,7 @@ func (e *Engine) endOutside(ctx context.Context, row ledger.Sandbox, rec Receipt
 				report.Notices = append(report.Notices, Notice{Summary: "Not every place could be asked",
 					Detail: fmt.Sprintf("The receipt of %s names no place and the ledger could not be read. It is nowhere else, but it was not looked for at: %s", row.ID, strings.Join(unasked, "; "))})
 			}
-			return report, place.Classify("destroy", row.ID, ctx.Err())
+			return report, extensions.Classify("destroy", "", row.ID, ctx.Err())
 		}
 		row = found
 	}

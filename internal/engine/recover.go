@@ -7,7 +7,6 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/book"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/lifecycle"
-	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/place"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
@@ -31,7 +30,7 @@ func (e *Engine) recoverOnce(ctx context.Context, notify Notify) error {
 	select {
 	case e.recovery.turn <- struct{}{}:
 	case <-ctx.Done():
-		return place.Classify("recover", "", ctx.Err())
+		return extensions.Classify("recover", "", "", ctx.Err())
 	}
 	defer func() { <-e.recovery.turn }()
 	if e.recovery.done {

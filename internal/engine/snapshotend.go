@@ -39,7 +39,7 @@ func (e *Engine) DeleteSnapshot(ctx context.Context, v SnapshotView, replaced bo
 		}
 	}
 	if ctx.Err() != nil {
-		return nil, place.Classify("delete-snapshot", "", ctx.Err())
+		return nil, extensions.Classify("delete-snapshot", "", "", ctx.Err())
 	}
 	if replaced {
 		down := err

@@ -53,7 +53,7 @@ func (e *Engine) Sweep(ctx context.Context, dryRun bool, notify Notify) (SweepRe
 			continue
 		}
 		if ctx.Err() != nil {
-			return report, place.Classify("sweep", "", ctx.Err())
+			return report, extensions.Classify("sweep", "", "", ctx.Err())
 		}
 		e.sweepRow(ctx, l, row, dryRun, notify, &report)
 	}

@@ -186,3 +186,27 @@ func first(err error, said func(*Error) string) string {
 	}
 	return ""
 }
+
+// Classify makes err an *Error that names the operation, the extension and the
+// sandbox where it does not yet; nil stays nil.
+func Classify(op, extension string, id ID, err error) error {
+	if err == nil {
+		return nil
+	}
+	out := Error{Kind: KindOf(err), Remedy: RemedyOf(err), Err: err}
+	var inner *Error
+	switch whole := err.(type) { //nolint:errorlint // only err itself, not what it wraps, may be replaced
+	case *Error:
+		out = *whole
+		out.Op = cmp.Or(out.Op, op)
+		out.Extension = cmp.Or(extension, out.Extension) // users know the binding, not the handler
+		out.ID = cmp.Or(out.ID, id)
+	default:
+		if errors.As(err, &inner) {
+			out.RetryAfter = inner.RetryAfter
+		} else {
+			out.Op, out.Extension, out.ID = op, extension, id
+		}
+	}
+	return &out
+}

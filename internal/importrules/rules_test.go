@@ -149,7 +149,7 @@ var aboveRoom = map[string]struct {
 	engine + "/flight":  {"work under way knows no rooms", []string{engine + "/place", engine + "/ledger", engine + "/catalog"}},
 	engine + "/place":   {"places know no ledger", []string{engine + "/ledger"}},
 	engine + "/notice":  {"a notice knows nothing", []string{engine, module + "/internal/extensions"}},
-	engine + "/book":    {"the book knows no catalog and calls no place", []string{engine + "/account"}},
+	engine + "/book":    {"the book knows no catalog and calls no place", []string{engine + "/catalog", engine + "/place"}},
 	engine + "/account": {"accounts call no place", []string{engine + "/place"}},
 }
 

@@ -13,7 +13,6 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/flight"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/owned"
-	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/place"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
@@ -125,7 +124,7 @@ func (b *Book) open(ctx context.Context, readOnly bool) (ledger.Ledger, error) {
 		return l, b.keep(l, readOnly)
 	})
 	if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
-		return nil, place.Classify("ledger", "", err)
+		return nil, extensions.Classify("ledger", "", "", err)
 	}
 	return l, err
 }

@@ -7,10 +7,10 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/flight"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/lifecycle"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/notice"
-	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/place"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
@@ -68,7 +68,7 @@ func (b *Book) Prepare(ctx context.Context, l ledger.Ledger, kind ledger.IntentK
 	}
 	release, err := b.turns.take(ctx, id)
 	if err != nil {
-		return nil, place.Classify(string(kind), extensions.ID(id), err)
+		return nil, extensions.Classify(string(kind), "", extensions.ID(id), err)
 	}
 	return &Operation{Ledger: l, Holder: holder, Key: key, Notify: notify, release: release}, nil
 }
@@ -115,7 +115,7 @@ const otherAge = 200 * time.Millisecond
 
 // WaitForOthers waits until it is time to look again at what another run does,
 // or until ctx ends, whose error it returns.
-func WaitForOthers(ctx context.Context) error { return place.Sleep(ctx, otherAge) }
+func WaitForOthers(ctx context.Context) error { return flight.Sleep(ctx, otherAge) }
 
 // Key makes a key for one operation.
 func (b *Book) Key(kind ledger.IntentKind, id string) (string, error) {

@@ -5,6 +5,7 @@ package flight
 import (
 	"context"
 	"sync"
+	"time"
 
 	"golang.org/x/sync/singleflight"
 
@@ -82,4 +83,16 @@ func (g *Group) Close() {
 	}
 	g.mu.Unlock()
 	g.idle.Wait()
+}
+
+// Sleep waits for d, or until ctx ends, whose error it returns.
+func Sleep(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-t.C:
+		return nil
+	}
 }

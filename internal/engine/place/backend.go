@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/catalog"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/flight"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
@@ -100,7 +101,7 @@ func (b *Backend) FindSettled(ctx context.Context, id extensions.ID, deadline ti
 	start := time.Now()
 	for {
 		h, err := b.Find(ctx, id)
-		if pause := busy(err); pause > 0 && time.Since(start) < busyLimit && Sleep(ctx, pause) == nil {
+		if pause := busy(err); pause > 0 && time.Since(start) < busyLimit && flight.Sleep(ctx, pause) == nil {
 			continue
 		}
 		if err == nil || find.Strength == extensions.FindStrong || !extensions.IsKind(err, extensions.KindIndeterminate) {
@@ -111,7 +112,7 @@ func (b *Backend) FindSettled(ctx context.Context, id extensions.ID, deadline ti
 		if settled && native && b.places.Now().After(deadline.Add(find.Settle)) {
 			return h, extensions.Errorf(extensions.KindNotFound, "not found within %s and past its native deadline", find.Settle)
 		}
-		if find.Strength == extensions.FindNone || settled || Sleep(ctx, find.Settle/8) != nil {
+		if find.Strength == extensions.FindNone || settled || flight.Sleep(ctx, find.Settle/8) != nil {
 			return h, err
 		}
 	}

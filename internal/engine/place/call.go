@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/flight"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
@@ -66,7 +67,7 @@ func (p *Places) invoke(ctx context.Context, c call, f func(context.Context) err
 		}
 		p.Log.Info("retrying", slog.String("op", c.op), slog.String("extension", c.binding),
 			slog.String("sandbox", string(c.id)), slog.Duration("wait", wait), slog.Any("error", err))
-		if Sleep(ctx, wait) != nil {
+		if flight.Sleep(ctx, wait) != nil {
 			return err
 		}
 	}
@@ -98,56 +99,16 @@ func retryAfter(err error) time.Duration {
 	return 0
 }
 
-// Sleep waits for d, or until ctx ends, whose error it returns.
-func Sleep(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-t.C:
-		return nil
-	}
-}
-
 // classify makes err an *extensions.Error that names the call, and takes the
 // call's secrets out of its text.
 func (p *Places) classify(c call, err error) error {
-	if err == nil {
+	var out *extensions.Error
+	if !errors.As(extensions.Classify(c.op, c.binding, c.id, err), &out) {
 		return nil
 	}
-	out := named(c, err)
 	if secrets := p.secretsOf(c.binding, c.secrets); out.Err != nil && redact(out.Error()+out.Remedy, secrets) != out.Error()+out.Remedy {
 		out.Err = errors.New(redact(out.Err.Error(), secrets))
 		out.Remedy = redact(out.Remedy, secrets)
 	}
 	return out
-}
-
-// Classify makes err an *extensions.Error that names what was under way where
-// no place was called.
-func Classify(op string, id extensions.ID, err error) error {
-	if err == nil {
-		return nil
-	}
-	return named(call{op: op, id: id}, err)
-}
-
-func named(c call, err error) *extensions.Error {
-	out := extensions.Error{Kind: extensions.KindOf(err), Remedy: extensions.RemedyOf(err), Err: err}
-	var inner *extensions.Error
-	switch whole := err.(type) { //nolint:errorlint // only err itself, not what it wraps, may be replaced
-	case *extensions.Error:
-		out = *whole
-		out.Op = cmp.Or(out.Op, c.op)
-		out.Extension = cmp.Or(c.binding, out.Extension) // users know the binding, not the handler
-		out.ID = cmp.Or(out.ID, c.id)
-	default:
-		if errors.As(err, &inner) {
-			out.RetryAfter = inner.RetryAfter
-		} else {
-			out.Op, out.Extension, out.ID = c.op, c.binding, c.id
-		}
-	}
-	return &out
 }
