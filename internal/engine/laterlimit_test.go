@@ -35,7 +35,7 @@ func TestALaterEndIsHeldAgainstMaxCost(t *testing.T) {
 		}
 		refused := func(what string, err error) {
 			t.Helper()
-			for _, want := range []string{"sandbox " + string(s.ID) + " (one) costs up to 1.9999", " USD for a ttl of 2h, 0.4999", " USD above max_cost 1.50 USD", "sum ", "raise max_cost"} {
+			for _, want := range []string{"sandbox " + string(s.ID) + " (one) costs up to 1.99", " USD for a ttl of 2h, 0.49", " USD above max_cost 1.50 USD", "sum ", "raise max_cost"} {
 				if !extensions.IsKind(err, extensions.KindInvalid) || !strings.Contains(told(err), want) {
 					t.Errorf("%s: told %q, want %q", what, told(err), want)
 				}
