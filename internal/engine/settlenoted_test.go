@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine"
-	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/failpoint"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/failpoint/failpointtest"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/lifecycle"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
@@ -177,7 +177,7 @@ func TestRunsThatSettleTheSameNoteAtOnceSettleItOnce(t *testing.T) {
 			inside, others := make(chan struct{}), make(chan struct{})
 			once := sync.OnceFunc(func() { close(inside) })
 			// The first one is in the middle of settling it when the others find it.
-			ctx := failpoint.Inject(t.Context(), "ledger.meter.close", func() error { once(); <-others; return nil })
+			ctx := failpointtest.Inject(t.Context(), "ledger.meter.close", func() error { once(); <-others; return nil })
 			var wg sync.WaitGroup
 			again := func(ctx context.Context) {
 				e := b.again()
@@ -214,7 +214,7 @@ func TestAKillWhileAnEndIsNotedLeavesAnEstimate(t *testing.T) {
 		s := b.make(b.Engine, engine.Request{Name: "one", TTL: "2h"})
 		o := b.o
 		o.Do, o.Receipt, o.Ledger = "destroy", s.Receipt, ledger.DefaultURL(t.TempDir())
-		if _, stderr, code := run(t, o, failpoint.Env+"=engine.note.written:kill", 0); code == 0 || b.alive() != 0 || len(b.notes()) != 0 {
+		if _, stderr, code := run(t, o, failpointtest.Env+"=engine.note.written:kill", 0); code == 0 || b.alive() != 0 || len(b.notes()) != 0 {
 			t.Fatalf("exit %d, %d live, noted %v: %s", code, b.alive(), b.notes(), stderr)
 		}
 		b.later(20 * time.Minute)
@@ -277,7 +277,7 @@ func TestAnOlderLifesEndLeavesTheNoteOfALaterOne(t *testing.T) {
 			t.Fatal(told(err))
 		}
 		stopped := errors.New("stopped")
-		down := failpoint.Inject(ctx, "ledger.begin", func() error { return stopped })
+		down := failpointtest.Inject(ctx, "ledger.begin", func() error { return stopped })
 		r, err := b.again().Destroy(down, s.Receipt, engine.DestroyOptions{})
 		if err != nil || len(b.notes()) != 1 {
 			t.Fatal(told(err), b.notes())
