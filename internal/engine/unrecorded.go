@@ -2,7 +2,6 @@ package engine
 
 import (
 	"errors"
-	"fmt"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
@@ -50,7 +49,7 @@ func leftAlone(row ledger.Sandbox, err error) error {
 	if !unrecorded(err) {
 		return err
 	}
-	out := failClosed(err, fmt.Sprintf("sandbox %s (%s) was left as it is", row.ID, row.Name))
+	out := failClosed(err, "it was left as it is")
 	out.ID = row.ID
 	return out
 }
@@ -58,7 +57,7 @@ func leftAlone(row ledger.Sandbox, err error) error {
 // notReplaced refuses to end what is to be made anew: down is why the ledger
 // could not record that.
 func notReplaced(row ledger.Sandbox, down error) error {
-	err := failClosed(down, fmt.Sprintf("sandbox %s (%s) was left as it is, and not replaced", row.ID, row.Name))
+	err := failClosed(down, "it was left as it is, and not replaced")
 	err.ID = row.ID
 	return err.WithRemedy("%s; then apply again. To end it without another in its place, destroy it: that needs no ledger", err.Remedy)
 }

@@ -76,7 +76,7 @@ func bookkeeping(t *testing.T, addresses ...NewAddress) {
 		}
 		rt.Repeat(map[string]func(*rapid.T){
 			"grant": k.grant, "limit": k.limit, "begin": k.begin, "begin again": k.begin, "run": k.run, "extend": k.extend, "shorten": k.shorten, "pause": k.pause,
-			"end": k.end, "end one more": k.end, "refuse": k.refuse, "recreate": k.recreate, "conflict": k.conflict, "give up": k.giveUp, "later": k.later, "": k.holds,
+			"end": k.end, "end one more": k.end, "refuse": k.refuse, "recreate": k.recreate, "unreserved": k.unreserved, "give up": k.giveUp, "later": k.later, "": k.holds,
 		})
 		for _, l := range k.ledgers {
 			if r := must(l.Verify(context.Background(), must(l.Head(context.Background(), k.org))(t)))(t); !r.OK() {
