@@ -153,15 +153,6 @@ func (e *Engine) Close() error {
 	return errors.Join(e.backends.closeAll(), e.books.close())
 }
 
-// Account is the one billed and listed.
-func (e *Engine) Account() string { return e.account }
-
-// StateDir is the folder for what is kept on this machine.
-func (e *Engine) StateDir() string { return e.stateDir }
-
-// CatalogNotices tells what later catalog folders replaced.
-func (e *Engine) CatalogNotices() []string { return e.catalog.Notices }
-
 // CheckAccount checks the form "org/workspace": two names of letters, digits,
 // ".", "_" and "-", each at most 63 characters and starting with a letter or digit.
 func CheckAccount(account string) error { return ledger.CheckAccount(account) }

@@ -34,12 +34,6 @@ type Verified struct {
 	Notes     []string // what could not be judged, and why
 }
 
-// VerifyLedger is [Engine.Verify] with pinned heads alone.
-func (e *Engine) VerifyLedger(ctx context.Context, heads ...string) (events int64, findings []string, err error) {
-	v, err := e.Verify(ctx, Evidence{Pins: heads})
-	return v.Events, v.Findings, err
-}
-
 // Verify checks the ledger's chain, rows and invariants, and that nothing is
 // gone from it that the evidence tells of. Findings are in the result; the error
 // is for evidence that cannot be read, or is none (KindInvalid), and a ledger that cannot.
