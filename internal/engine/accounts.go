@@ -131,9 +131,3 @@ func (e *Engine) Verify(ctx context.Context, ev Evidence) (Verified, error) {
 	}
 	return e.accounts.Verify(ctx, account.Evidence{Pins: ev.Pins, Receipts: receipts, Exports: ev.Exports})
 }
-
-// VerifyLedger is [Engine.Verify] with pinned heads alone.
-func (e *Engine) VerifyLedger(ctx context.Context, heads ...string) (events int64, findings []string, err error) {
-	v, err := e.Verify(ctx, Evidence{Pins: heads})
-	return v.Events, v.Findings, err
-}

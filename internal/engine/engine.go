@@ -158,15 +158,6 @@ func (e *Engine) Close() error {
 	return errors.Join(e.places.Close(), e.book.Close())
 }
 
-// Account is the one billed and listed.
-func (e *Engine) Account() string { return e.account }
-
-// StateDir is the folder for what is kept on this machine.
-func (e *Engine) StateDir() string { return e.stateDir }
-
-// CatalogNotices tells what later catalog folders replaced.
-func (e *Engine) CatalogNotices() []string { return e.catalog.Notices }
-
 func (e *Engine) checkCredentials(binding string, fields map[string]Secret) error {
 	b, err := e.catalog.Named(binding)
 	if err != nil {

@@ -48,7 +48,7 @@ func (b *bench) left() []string {
 
 func (b *bench) clean() {
 	b.t.Helper()
-	if _, findings, err := b.reopen().VerifyLedger(context.Background()); err != nil || len(findings) > 0 {
+	if _, findings, err := verifyLedger(context.Background(), b.reopen()); err != nil || len(findings) > 0 {
 		b.t.Errorf("ledger: %v %v", findings, err)
 	}
 }

@@ -103,7 +103,7 @@ func TestAFeeComesOutOfTheWalletAlthoughAnotherPaysTheVendor(t *testing.T) {
 	if vendor.DebitsPosted <= 0 || vendor.DebitsPending != 0 || budget.Reserved != 0 || budget.Spent != after.DebitsPosted+vendor.DebitsPosted {
 		t.Errorf("settled: wallet %+v, memo %+v, budget %+v", after, vendor, budget)
 	}
-	if _, findings, err := e.VerifyLedger(ctx); err != nil || len(findings) > 0 {
+	if _, findings, err := verifyLedger(ctx, e); err != nil || len(findings) > 0 {
 		t.Errorf("%v, %v", findings, err)
 	}
 }

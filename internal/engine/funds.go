@@ -287,9 +287,3 @@ func (e *Engine) affordLater(ctx context.Context, o *book.Operation, end time.Ti
 	}
 	return w.unaffordable(o.Apply(ctx, c), "the later end", ttl)
 }
-
-// short reports a refusal for want of funds.
-func short(err error) bool {
-	var e *ledger.Insufficient
-	return errors.As(err, &e)
-}

@@ -53,7 +53,7 @@ var own = engine.Request{Profile: "profile.quickstart", Name: "one", TTL: "10m"}
 // sound demands a consistent ledger, with events if anything was begun.
 func (m *offline) sound(begun bool) {
 	m.t.Helper()
-	if n, findings, err := m.next().VerifyLedger(context.Background()); err != nil || len(findings) > 0 || n == 0 && begun {
+	if n, findings, err := verifyLedger(context.Background(), m.next()); err != nil || len(findings) > 0 || n == 0 && begun {
 		m.t.Errorf("ledger: %d events, %q, %v", n, findings, err)
 	}
 }

@@ -310,7 +310,7 @@ func TestWhatAnExtensionRefusesIsRefusedAtPlanAndWritesNothing(t *testing.T) {
 	if text := told(err); s.ID != "" || !strings.Contains(text, "rule privileged") {
 		t.Errorf("create: %s", text)
 	}
-	if spools, err := filepath.Glob(filepath.Join(b.StateDir(), "spool", "*")); err != nil || len(spools) > 0 {
+	if spools, err := filepath.Glob(filepath.Join(b.state, "spool", "*")); err != nil || len(spools) > 0 {
 		t.Errorf("left in the spool: %v, %v", spools, err)
 	}
 }

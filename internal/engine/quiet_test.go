@@ -72,7 +72,7 @@ func look(t *testing.T, e *engine.Engine, rec engine.Receipt, req engine.Request
 	if _, err := e.Charges(ctx, rec.ID); err != nil {
 		t.Errorf("charges: %v", err)
 	}
-	if _, _, err := e.VerifyLedger(ctx); err != nil {
+	if _, _, err := verifyLedger(ctx, e); err != nil {
 		t.Errorf("verify: %v", err)
 	}
 	if _, err := e.Sweep(ctx, true, nil); err != nil {

@@ -79,7 +79,7 @@ func (f *fleet) alive() (ids []string) {
 func (f *fleet) verify() {
 	f.t.Helper()
 	e, _ := f.machine("")
-	if n, findings, err := e.VerifyLedger(context.Background()); err != nil || len(findings) > 0 || n == 0 {
+	if n, findings, err := verifyLedger(context.Background(), e); err != nil || len(findings) > 0 || n == 0 {
 		f.t.Errorf("ledger: %d events, %q, %v", n, findings, err)
 	}
 }

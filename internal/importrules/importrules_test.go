@@ -110,13 +110,14 @@ func TestEachRuleCanFail(t *testing.T) {
 		"production code imports testing":   {engine, "testing", "test code"},
 		"production code imports a suite":   {engine, exttest, "test code"},
 		"main reaches what arms failpoints": {module, failpoints + "/failpointtest", "a release holds no test code"},
+		"a package for tests alone":         {engine + "/printer", "errors", "main does not reach it"},
 		"a name that says nothing":          {engine + "/helpers", "errors", "says nothing"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			g := graph{standard: std, packages: map[string]pkg{
 				contract + "/docker": {ImportPath: contract + "/docker"},
-				c.at:                 {ImportPath: c.at, Imports: []string{c.imports}, Deps: []string{c.imports}},
+				c.at:                 {ImportPath: c.at, GoFiles: []string{"a.go"}, Imports: []string{c.imports}, Deps: []string{c.imports}},
 			}}
 			found := strings.Join(g.breaches(), "\n")
 			if !strings.Contains(found, c.want) {

@@ -20,6 +20,7 @@ const (
 	exttest  = contract + "/exttest"
 
 	failpoints = engine + "/failpoint"
+	bench      = module + "/internal/bench"
 )
 
 // pkg is what `go list` says of one package of the module.
@@ -44,7 +45,7 @@ type graph struct {
 const outlet = engine + "/export"
 
 // sharedByAdapters are the folders below the contract that are not adapters.
-var sharedByAdapters = []string{"all", "exttest", "hosttest", "internal", "matrix", "tarstream"}
+var sharedByAdapters = []string{"all", "exttest", "hosttest", "internal", "tarstream"}
 
 // adapterOf returns the adapter's folder that an import path lies in.
 func adapterOf(importPath string) (string, bool) {
@@ -79,7 +80,7 @@ func (g graph) adapters() []string {
 type rule func(g graph, p pkg) []string
 
 var rules = []rule{contractIsStandardOnly, adaptersStandAlone, engineNamesNoAdapter, roomsKeepTheirFloor, surfacesSeeTheEngineOnly,
-	onlyProviderSpeaksTerraform, onlyAllNamesAdapters, testCodeStaysInTests, mainReachesNoTestCode, namesSaySomething}
+	onlyProviderSpeaksTerraform, onlyAllNamesAdapters, testCodeStaysInTests, mainReachesNoTestCode, mainReachesAllElse, namesSaySomething}
 
 func (g graph) breaches() []string {
 	var out []string
@@ -221,6 +222,13 @@ func mainReachesNoTestCode(_ graph, p pkg) []string {
 		return nil
 	}
 	return forbid(p.Deps, "a release holds no test code", isTestPackage)
+}
+
+func mainReachesAllElse(g graph, p pkg) []string {
+	if p.ImportPath == module || len(p.GoFiles) == 0 || isTestPackage(p.ImportPath) || within(p.ImportPath, bench) || slices.Contains(g.packages[module].Deps, p.ImportPath) {
+		return nil
+	}
+	return []string{"main does not reach it: what only tests use is test code, in a file or package of that name"}
 }
 
 func namesSaySomething(_ graph, p pkg) []string {

@@ -266,13 +266,13 @@ func TestPlanAndReadWriteNothing(t *testing.T) {
 		t.Errorf("a plan made the state folder: %v", err)
 	}
 	c.apply()
-	before, _, err := b.engine().VerifyLedger(context.Background())
+	before, _, err := verifyLedger(context.Background(), b.engine())
 	if err != nil {
 		t.Fatal(err)
 	}
 	c.planIsEmpty()
 	c.must("refresh", "-no-color")
-	if after, _, err := b.engine().VerifyLedger(context.Background()); err != nil || after != before {
+	if after, _, err := verifyLedger(context.Background(), b.engine()); err != nil || after != before {
 		t.Errorf("%d events before plan and refresh, %d after (%v)", before, after, err)
 	}
 	c.destroy()

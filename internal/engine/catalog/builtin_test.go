@@ -17,7 +17,11 @@ func TestBuiltInCatalogHasWhatItPromises(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []string{"profile.agent-dev", "profile.base", "profile.build", "profile.compose-e2e", "profile.quickstart"}
-	if got := c.Profiles.IDs(); !slices.Equal(got, want) {
+	var got []string
+	for _, p := range c.Profiles.All() {
+		got = append(got, p.ID)
+	}
+	if !slices.Equal(got, want) {
 		t.Errorf("profiles %v, want %v", got, want)
 	}
 	var ids []string
@@ -58,7 +62,8 @@ func TestEveryBuiltInProfileResolves(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, id := range c.Profiles.IDs() {
+	for _, p := range c.Profiles.All() {
+		id := p.ID
 		req := profile.Request{Profile: id}
 		if id != "profile.base" {
 			req.Inputs = map[string]any{"repo": "./app"}

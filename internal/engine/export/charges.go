@@ -21,9 +21,6 @@ const (
 	JSON  Format = "json"  // one array, one object a line
 )
 
-// Formats lists them all.
-func Formats() []Format { return []Format{FOCUS, CSV, JSON} }
-
 // Charges writes the settled charges that the filter selects, one a row, and
 // returns their number. What still runs is not charged yet. Its memory does
 // not grow with their number. An unknown format is KindInvalid; other errors

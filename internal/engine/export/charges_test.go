@@ -334,7 +334,7 @@ func TestAFullDiskIsTold(t *testing.T) {
 	t.Parallel()
 	l, _ := newLedger(t)
 	lives(t, l, 30)
-	for _, format := range Formats() {
+	for _, format := range []Format{FOCUS, CSV, JSON} {
 		for _, room := range []int{0, 100, 5000} {
 			if _, err := Charges(ctx, l, ledger.UsageFilter{}, format, &full{room}); !errors.Is(err, errFull) {
 				t.Errorf("%s, %d bytes: %v", format, room, err)

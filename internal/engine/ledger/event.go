@@ -58,6 +58,3 @@ type Report struct {
 	Sandboxes int64
 	Problems  []string // empty = consistent
 }
-
-// OK reports a consistent ledger.
-func (r Report) OK() bool { return len(r.Problems) == 0 }

@@ -115,7 +115,7 @@ func TestMissingLedgerReadsAsEmptyAndIsNotMade(t *testing.T) {
 	if err := errors.Join(err, err2, err3, err4, err5, err6); err != nil {
 		t.Fatal(err)
 	}
-	if len(rows)+len(intents)+len(hosts)+len(waiting.Held) != 0 || head.Seq != 0 || !report.OK() || l.ID() != "" {
+	if len(rows)+len(intents)+len(hosts)+len(waiting.Held) != 0 || head.Seq != 0 || len(report.Problems) > 0 || l.ID() != "" {
 		t.Fatal("something is in nothing")
 	}
 	if _, err := l.Get(ctx, "sbx-aaaaaaaaaaaaaaaaaaaa"); !extensions.IsKind(err, extensions.KindNotFound) {
@@ -128,7 +128,7 @@ func TestMissingLedgerReadsAsEmptyAndIsNotMade(t *testing.T) {
 		t.Fatalf("the folder was made: %v", err)
 	}
 	report, err = l.Verify(ctx, ledger.Head{Ledger: "x", Stream: "acme", Seq: 3, Hash: "aa"})
-	if err != nil || report.OK() {
+	if err != nil || len(report.Problems) == 0 {
 		t.Fatalf("a receipt of a ledger that is gone: %v, %v", report, err)
 	}
 }
@@ -157,7 +157,7 @@ func TestReadingChangesNoByteOfTheLedger(t *testing.T) {
 	if got, err := r.Get(ctx, s.ID); err != nil || got.ID != s.ID || r.ID() != l.ID() {
 		t.Fatal(got, err)
 	}
-	if report, err := r.Verify(ctx); err != nil || !report.OK() || report.Events != 5 || report.Sandboxes != 1 {
+	if report, err := r.Verify(ctx); err != nil || len(report.Problems) > 0 || report.Events != 5 || report.Sandboxes != 1 {
 		t.Fatal(report, err)
 	}
 	_, err := r.Begin(ctx, ledger.Begin{Key: "k", Holder: "h", ID: s.ID, Account: "acme/web", Name: "m"})
@@ -399,14 +399,14 @@ func TestFullDiskLosesNothing(t *testing.T) {
 	if err != nil || len(rows) != len(kept) || len(kept) == 0 {
 		t.Fatalf("%d rows of %d: %v", len(rows), len(kept), err)
 	}
-	if r, err := l.Verify(ctx); err != nil || !r.OK() {
+	if r, err := l.Verify(ctx); err != nil || len(r.Problems) > 0 {
 		t.Fatal(r.Problems, err)
 	}
 	if out, err := exec.Command("mount", "-o", "remount,size=8m", disk).CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
 	begun(t, l, "again") // usable once there is room
-	if r, err := l.Verify(ctx); err != nil || !r.OK() {
+	if r, err := l.Verify(ctx); err != nil || len(r.Problems) > 0 {
 		t.Fatal(r.Problems, err)
 	}
 }

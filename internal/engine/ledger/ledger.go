@@ -80,8 +80,6 @@ type Ledger interface {
 	ApplySnapshot(ctx context.Context, c SnapshotChange) (Snapshot, error)
 	// GetSnapshot returns a snapshot in any state.
 	GetSnapshot(ctx context.Context, id string) (Snapshot, error)
-	// Snapshots lists snapshots, oldest first.
-	Snapshots(ctx context.Context, f SnapshotFilter) ([]Snapshot, error)
 
 	// Meters returns the sandbox's meters, one per generation that ran, oldest first.
 	Meters(ctx context.Context, id extensions.ID) ([]Meter, error)

@@ -110,17 +110,6 @@ func (s *store) GetSnapshot(ctx context.Context, id string) (Snapshot, error) {
 	return one(rows, err, "snapshot", id)
 }
 
-func (s *store) Snapshots(ctx context.Context, f SnapshotFilter) ([]Snapshot, error) {
-	var w where
-	w.account(f.Account)
-	w.equal("sandbox_id", string(f.SandboxID))
-	oneOf(&w, "state", f.States)
-	if f.Live {
-		w.and("state <> ?", string(SnapshotDeleted))
-	}
-	return readAll(ctx, s, "snapshots", (*Snapshot).fields, w.tail("ORDER BY created_at, id"), w.args...)
-}
-
 func (s *store) Meters(ctx context.Context, id extensions.ID) ([]Meter, error) {
 	if s.reader == nil {
 		return nil, nil

@@ -93,11 +93,3 @@ type SnapshotPatch struct {
 	Reason    *string
 	EndedAt   *time.Time
 }
-
-// SnapshotFilter selects snapshots; zero fields select all.
-type SnapshotFilter struct {
-	Account   string // org/workspace, or an org for all of its
-	SandboxID extensions.ID
-	States    []SnapshotState
-	Live      bool // leaves out deleted ones
-}

@@ -23,9 +23,6 @@ type Transfer struct {
 	at time.Time
 }
 
-// Currency is that of both accounts.
-func (x Transfer) Currency() string { return currencyOf(x.Debit) }
-
 // Kinds of transfers. Stored: append only.
 const (
 	TransferDirect  = "direct"

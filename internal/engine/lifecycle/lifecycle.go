@@ -72,17 +72,6 @@ func Can(from, to State) bool {
 	return slices.ContainsFunc(Edges, func(e Edge) bool { return e.From == from && e.To == to })
 }
 
-// Next lists where a state can go, in the order of a life.
-func Next(from State) []State {
-	var out []State
-	for _, s := range States {
-		if Can(from, s) {
-			out = append(out, s)
-		}
-	}
-	return out
-}
-
 // Valid reports whether s is one of States.
 func Valid(s State) bool { return slices.Contains(States, s) }
 

@@ -27,13 +27,13 @@ func TestDiagramInDocsIsThatOfTheTable(t *testing.T) {
 	if !ok || !closed {
 		t.Fatalf("%s has no mermaid block", page)
 	}
-	if drawn == Diagram() {
+	if drawn == diagram() {
 		return
 	}
 	if !*update {
 		t.Fatalf("%s does not show the table: run go test ./internal/engine/lifecycle -run Diagram -update", page)
 	}
-	if err := os.WriteFile(page, []byte(before+"```mermaid\n"+Diagram()+"```"+after), 0o644); err != nil {
+	if err := os.WriteFile(page, []byte(before+"```mermaid\n"+diagram()+"```"+after), 0o644); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -46,7 +46,7 @@ func TestEveryEdgeIsBetweenStatesAndOnce(t *testing.T) {
 			t.Errorf("%+v", e)
 		}
 		seen[[2]State{e.From, e.To}] = true
-		if !Can(e.From, e.To) || !slices.Contains(Next(e.From), e.To) {
+		if !Can(e.From, e.To) || !slices.Contains(next(e.From), e.To) {
 			t.Errorf("the table has %s -> %s and Can or Next does not", e.From, e.To)
 		}
 	}
@@ -58,12 +58,12 @@ func TestEveryEdgeIsBetweenStatesAndOnce(t *testing.T) {
 func TestOnlyDestroyedIsTerminalAndReachableFromEverywhere(t *testing.T) {
 	t.Parallel()
 	for _, s := range States {
-		if Terminal(s) != (len(Next(s)) == 0) || Terminal(s) != (s == Destroyed) {
-			t.Errorf("%s: terminal %t, goes on to %v", s, Terminal(s), Next(s))
+		if Terminal(s) != (len(next(s)) == 0) || Terminal(s) != (s == Destroyed) {
+			t.Errorf("%s: terminal %t, goes on to %v", s, Terminal(s), next(s))
 		}
 		reached := []State{s}
 		for i := 0; i < len(reached); i++ {
-			for _, n := range Next(reached[i]) {
+			for _, n := range next(reached[i]) {
 				if !slices.Contains(reached, n) {
 					reached = append(reached, n)
 				}

@@ -37,7 +37,7 @@ components:
 func readBook(t *testing.T, yaml string) Book {
 	t.Helper()
 	var b Book
-	if err := strictyaml.Decode("prices.yaml", []byte(yaml), &b); err != nil {
+	if _, err := strictyaml.DecodePositions("prices.yaml", []byte(yaml), &b); err != nil {
 		t.Fatal(err)
 	}
 	return b

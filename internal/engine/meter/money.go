@@ -120,19 +120,3 @@ func (m *Money) UnmarshalText(b []byte) (err error) {
 	*m, err = ParseMoney(string(b))
 	return err
 }
-
-// Compare returns -1, 0 or 1. Different currencies are KindInvalid: nothing
-// here knows an exchange rate.
-func (m Money) Compare(other Money) (int, error) {
-	if m.Currency != other.Currency {
-		return 0, extensions.Errorf(extensions.KindInvalid, "%s and %s are in different currencies", m, other).
-			WithRemedy("use one currency for limits and prices")
-	}
-	switch {
-	case m.Amount < other.Amount:
-		return -1, nil
-	case m.Amount > other.Amount:
-		return 1, nil
-	}
-	return 0, nil
-}

@@ -81,16 +81,6 @@ func TestAddingAmountsTellsOverflow(t *testing.T) {
 	})
 }
 
-func TestComparingCurrenciesIsRefused(t *testing.T) {
-	t.Parallel()
-	if _, err := (Money{1, "USD"}).Compare(Money{1, "EUR"}); !extensions.IsKind(err, extensions.KindInvalid) {
-		t.Errorf("got %v", err)
-	}
-	if c, err := (Money{1, "USD"}).Compare(Money{2, "USD"}); c != -1 || err != nil {
-		t.Errorf("1 against 2: %d, %v", c, err)
-	}
-}
-
 func TestProductsRoundOnceAndTellOverflow(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

@@ -149,8 +149,7 @@ func reference(prefix string) func(string) error {
 			return err
 		}
 		if pinned {
-			_, err := parseVersion(version)
-			return err
+			return checkVersion(version)
 		}
 		return nil
 	}

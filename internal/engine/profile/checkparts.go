@@ -43,8 +43,7 @@ func (c *checker) named(prefix, id, version string) {
 	}
 	switch {
 	case version != "" || c.pos.Has("version"):
-		_, err := parseVersion(version)
-		c.is(err, "version")
+		c.is(checkVersion(version), "version")
 	default:
 		c.fail(nil, `version is required, as in version: "1.0.0"`)
 	}

@@ -34,14 +34,8 @@ func (s *Set) AddKit(k *Kit) *Kit { return s.kits.add(k) }
 // What is not there is KindInvalid and names the nearest profiles.
 func (s *Set) Lookup(ref string) (*Profile, error) { return s.profiles.lookup(ref) }
 
-// IDs returns the sorted ids of the profiles.
-func (s *Set) IDs() []string { return s.profiles.ids() }
-
 // All returns every profile by id, highest version first.
 func (s *Set) All() []*Profile { return s.profiles.all() }
-
-// Kits returns every kit by id, highest version first.
-func (s *Set) Kits() []*Kit { return s.kits.all() }
 
 // Flatten merges p with its ancestors and checks the whole. The lineage is
 // "id@version" of p and its ancestors, nearest first. An unknown ancestor, a

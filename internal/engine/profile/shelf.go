@@ -46,21 +46,6 @@ func (s shelf[T]) add(v T) (replaced T) {
 	return replaced
 }
 
-// higher orders released versions before pre-releases and, among each, higher
-// ones first: a reference without a version never picks a pre-release while
-// there is anything else.
-func higher(a, b string) int {
-	va, errA := parseVersion(a)
-	vb, errB := parseVersion(b)
-	if errA != nil || errB != nil { // parsing refuses these
-		return strings.Compare(b, a)
-	}
-	if (va.pre == nil) != (vb.pre == nil) {
-		return boolInt(vb.pre == nil) - boolInt(va.pre == nil)
-	}
-	return vb.compare(va)
-}
-
 // lookup finds "id@1.0.0", or the highest version of "id".
 func (s shelf[T]) lookup(ref string) (found T, err error) {
 	id, wanted, pinned := strings.Cut(ref, "@")

@@ -5,18 +5,12 @@ import "slices"
 // Stage is one step of a decision.
 type Stage string
 
-// The stages in order.
+// The stages that refuse, in order.
 const (
 	StageIntent     Stage = "intent"     // pins: extension, hosts, origin
 	StagePermission Stage = "permission" // what the account may use
 	StageViability  Stage = "viability"  // what the place can do
-	StagePreference Stage = "preference" // the strategy's order
-	StageRanking    Stage = "ranking"    // ties
-	StageBind       Stage = "bind"       // the choice and its fallbacks
 )
-
-// Stages lists every stage in order.
-var Stages = []Stage{StageIntent, StagePermission, StageViability, StagePreference, StageRanking, StageBind}
 
 // Refusal says why one candidate may not run the sandbox, and what would help.
 type Refusal struct {

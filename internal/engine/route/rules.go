@@ -168,17 +168,3 @@ var needs = []need{
 	{extensions.PowerFork, "from_sandbox is set", func(q *Query) bool { return q.Spec.FromSandbox != "" }},
 	{extensions.PowerSnapshot, "from_snapshot is set", func(q *Query) bool { return q.Spec.FromSnapshot != nil }},
 }
-
-// Needs returns the powers q asks for, in the order of extensions.Powers.
-func Needs(q Query) []extensions.Power {
-	var out []extensions.Power
-	for _, p := range extensions.Powers {
-		for _, n := range needs {
-			if n.power == p && n.when(&q) {
-				out = append(out, p)
-				break
-			}
-		}
-	}
-	return out
-}

@@ -220,17 +220,3 @@ func TestExplainKeepsTestDoublesToItself(t *testing.T) {
 		t.Errorf("alone: %s", got)
 	}
 }
-
-func TestNeedsNamesEachPowerOnce(t *testing.T) {
-	t.Parallel()
-	var q Query
-	if n := Needs(q); len(n) != 0 {
-		t.Errorf("an empty request needs %v", n)
-	}
-	q.Spec.Readiness = &extensions.Probe{Command: []string{"true"}}
-	q.Spec.Toolchain.Install = []extensions.Step{{Run: "make"}}
-	q.Spec.Workspace = extensions.Workspace{Mode: extensions.WorkspaceMirror, Access: extensions.AccessRW}
-	if n := Needs(q); !slices.Equal(n, []extensions.Power{extensions.PowerExec, extensions.PowerFiles}) {
-		t.Errorf("got %v", n)
-	}
-}

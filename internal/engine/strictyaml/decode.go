@@ -4,7 +4,9 @@ import (
 	"reflect"
 )
 
-// Decode reads the one document of data into the struct that into points to.
+// DecodePositions reads the one document of data into the struct that into
+// points to, and tells where values stand, also when it fails after the syntax
+// was read; then into holds what was right.
 // file names the source in messages. The error is an *extensions.Error of
 // KindInvalid that holds Errors.
 //
@@ -14,13 +16,6 @@ import (
 // float64, []any, map[string]any), an Unmarshaler or an
 // encoding.TextUnmarshaler. null leaves pointers, slices, maps and any nil
 // and is a mistake elsewhere; an empty list is not nil.
-func Decode(file string, data []byte, into any) error {
-	_, err := DecodePositions(file, data, into)
-	return err
-}
-
-// DecodePositions is Decode, and tells where values stand, also when it
-// fails after the syntax was read; then into holds what was right.
 func DecodePositions(file string, data []byte, into any) (*Positions, error) {
 	root, bad := parse(file, data)
 	if bad != nil {
@@ -36,7 +31,7 @@ func DecodePositions(file string, data []byte, into any) (*Positions, error) {
 }
 
 // TopLevelText reads one key of the document's top level, to tell what kind
-// of file this is; "" if it is absent or not text. Errors as Decode's, of
+// of file this is; "" if it is absent or not text. Errors as DecodePositions', of
 // syntax only.
 func TopLevelText(file string, data []byte, key string) (string, error) {
 	root, bad := parse(file, data)

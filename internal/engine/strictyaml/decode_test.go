@@ -11,6 +11,11 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
+func decode(file string, data []byte, into any) error {
+	_, err := strictyaml.DecodePositions(file, data, into)
+	return err
+}
+
 func ptr[T any](v T) *T { return &v }
 
 func TestEveryFormIsDecoded(t *testing.T) {
@@ -31,7 +36,7 @@ when: 2026-11-21T10:00:00Z
 levels: { a: [1, 2] }
 `
 	var got thing
-	if err := strictyaml.Decode("a.yaml", []byte(text), &got); err != nil {
+	if err := decode("a.yaml", []byte(text), &got); err != nil {
 		t.Fatal(err)
 	}
 	want := thing{
@@ -100,7 +105,7 @@ func TestLimits(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			err := strictyaml.Decode("a.yaml", []byte(c.text), &thing{})
+			err := decode("a.yaml", []byte(c.text), &thing{})
 			if err == nil || !strings.HasSuffix(err.Error(), c.want) {
 				t.Errorf("got %v, want %s", err, c.want)
 			}
@@ -110,7 +115,7 @@ func TestLimits(t *testing.T) {
 
 func TestManyMistakesAreToldUpToABound(t *testing.T) {
 	t.Parallel()
-	err := strictyaml.Decode("a.yaml", []byte("list:\n"+strings.Repeat("- 1\n", 5000)), &thing{})
+	err := decode("a.yaml", []byte("list:\n"+strings.Repeat("- 1\n", 5000)), &thing{})
 	var list strictyaml.Errors
 	if !errors.As(err, &list) || len(list) != 50 {
 		t.Fatalf("%d mistakes told", len(list))
@@ -119,7 +124,7 @@ func TestManyMistakesAreToldUpToABound(t *testing.T) {
 
 func TestWindowsLineEndsCountAsOne(t *testing.T) {
 	t.Parallel()
-	err := strictyaml.Decode("a.yaml", []byte("name: a\r\nnme: b\r\n"), &thing{})
+	err := decode("a.yaml", []byte("name: a\r\nnme: b\r\n"), &thing{})
 	if want := `a.yaml:2:1: unknown key "nme" (did you mean "name"?)`; err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
 	}
@@ -135,7 +140,7 @@ func TestErrorsAreOfTheContract(t *testing.T) {
 		t.Error("a lone mistake is not invalid")
 	}
 	err := strictyaml.Errors{{File: "b", Line: 1, Msg: "x"}, {File: "a", Line: 9, Msg: "y"}, {File: "a", Line: 2, Column: 7, Msg: "z"}, {File: "a", Line: 9, Msg: "y"}}.Err()
-	if want := "a:2:7: z\na:9:0: y\nb:1:0: x"; err.Error() != want || !extensions.IsKind(err, extensions.KindInvalid) {
+	if want := "a:2:7: z\na:9: y\nb:1: x"; err.Error() != want || !extensions.IsKind(err, extensions.KindInvalid) {
 		t.Errorf("got %v", err)
 	}
 	var one *strictyaml.Error

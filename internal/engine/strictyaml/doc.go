@@ -1,5 +1,6 @@
 // Package strictyaml decodes YAML that people write by hand into Go structs
-// and tells every mistake at once, each with its file, line and column.
+// and tells every mistake at once, each with its file, line and column; one of
+// syntax ends the reading, and has no column.
 //
 // It accepts less than YAML does: one document, no tags, no merge keys, no
 // duplicate or unknown keys, no control characters, at most MaxBytes bytes,

@@ -11,7 +11,8 @@ import (
 )
 
 // Error is one mistake at one place. Line and Column count from 1; they are 0
-// where the mistake belongs to the file as a whole.
+// where the mistake belongs to the file as a whole, and Column where only the
+// line is known.
 type Error struct {
 	File         string
 	Line, Column int
@@ -19,12 +20,15 @@ type Error struct {
 	Suggestion   string // the nearest known word, or ""
 }
 
-// Error returns `file:line:column: msg (did you mean "x"?)`.
+// Error returns `file:line:column: msg (did you mean "x"?)`, as far as each is known.
 func (e *Error) Error() string {
 	var b strings.Builder
 	b.WriteString(e.File)
 	if e.Line > 0 {
-		fmt.Fprintf(&b, ":%d:%d", e.Line, e.Column)
+		fmt.Fprintf(&b, ":%d", e.Line)
+	}
+	if e.Column > 0 {
+		fmt.Fprintf(&b, ":%d", e.Column)
 	}
 	if b.Len() > 0 {
 		b.WriteString(": ")

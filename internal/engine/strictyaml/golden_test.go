@@ -9,7 +9,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/rogpeppe/go-internal/txtar"
 
-	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/strictyaml"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
@@ -59,7 +58,7 @@ func TestMistakes(t *testing.T) {
 			for i := 0; i < len(sections); i += 2 {
 				in, want := sections[i], &sections[i+1]
 				var got string
-				if err := strictyaml.Decode(in.Name, in.Data, &thing{}); err != nil {
+				if err := decode(in.Name, in.Data, &thing{}); err != nil {
 					got = err.Error() + "\n"
 					if !extensions.IsKind(err, extensions.KindInvalid) {
 						t.Errorf("%s: kind %s", in.Name, extensions.KindOf(err))

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"regexp"
+	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -21,14 +22,11 @@ func parse(file string, data []byte) (*yaml.Node, *Error) {
 	if err := checkText(file, data); err != nil {
 		return nil, err
 	}
-	root, line, column, err := readDocument(bytes.NewReader(data))
-	if err == nil {
-		return root, nil
+	root, bad := readDocument(data)
+	if bad != nil {
+		bad.File = file
 	}
-	if line == 0 {
-		line, column = locate(data)
-	}
-	return nil, &Error{File: file, Line: line, Column: column, Msg: syntaxMessage(err, line)}
+	return root, bad
 }
 
 // checkText refuses bytes that cannot stand in a text file, with their place.
@@ -52,85 +50,42 @@ func checkText(file string, data []byte) *Error {
 
 func unprintable(r rune) bool { return unicode.IsControl(r) && r != '\n' && r != '\t' }
 
-var errSecondDocument = errors.New("a second document starts here; a file holds one")
-
-// readDocument returns the document's root value. A position comes with those
-// errors whose place the parser tells.
-func readDocument(r io.Reader) (root *yaml.Node, line, column int, err error) {
+// readDocument returns the document's root value.
+func readDocument(data []byte) (root *yaml.Node, bad *Error) {
 	defer func() {
 		if p := recover(); p != nil { // the parser is known to panic on some malformed comments
-			root, err = nil, fmt.Errorf("malformed: %v", p)
+			root, bad = nil, &Error{Msg: fmt.Sprintf("malformed: %v", p)}
 		}
 	}()
-	dec := yaml.NewDecoder(r)
+	dec := yaml.NewDecoder(bytes.NewReader(data))
 	var doc, second yaml.Node
 	if err := dec.Decode(&doc); errors.Is(err, io.EOF) {
-		return nil, 1, 1, errors.New("the file says nothing")
+		return nil, &Error{Line: 1, Column: 1, Msg: "the file says nothing"}
 	} else if err != nil {
-		return nil, 0, 0, err
+		return nil, syntaxError(err)
 	}
 	switch err := dec.Decode(&second); {
 	case errors.Is(err, io.EOF):
-		return doc.Content[0], 0, 0, nil
+		return doc.Content[0], nil
 	case err != nil:
-		return nil, 0, 0, err
+		return nil, syntaxError(err)
 	}
-	return nil, second.Line, second.Column, errSecondDocument
-}
-
-// locate finds where the parser stops in malformed data by feeding it byte by
-// byte. It has then read what it blames and a little more; taking off two
-// characters gives the line, and the column to within a word.
-func locate(data []byte) (line, column int) {
-	r := &stepReader{data: data}
-	_, _, _, _ = readDocument(r)
-	taken := bytes.TrimRight(data[:r.next], "\r\n")
-	start := bytes.LastIndexByte(taken, '\n') + 1
-	line = 1 + bytes.Count(taken, []byte("\n"))
-	if r.ended {
-		return line, max(1, utf8.RuneCount(taken[start:]))
-	}
-	column = utf8.RuneCount(taken[start:max(start, min(len(taken), r.next-2))])
-	if column <= 2 {
-		column = 1
-	}
-	return line, column
-}
-
-type stepReader struct {
-	data []byte
-	next int
-	// ended: the parser asked for more than there is, so the mistake is in
-	// what is missing.
-	ended bool
-}
-
-func (r *stepReader) Read(p []byte) (int, error) {
-	if r.next == len(r.data) {
-		r.ended = true
-		return 0, io.EOF
-	}
-	if len(p) == 0 {
-		return 0, nil
-	}
-	p[0] = r.data[r.next]
-	r.next++
-	return 1, nil
+	return nil, &Error{Line: second.Line, Column: second.Column, Msg: "a second document starts here; a file holds one"}
 }
 
 var parserLine = regexp.MustCompile(`^line (\d+): `)
 
-// syntaxMessage strips the parser's own prefix. Where it blames an earlier
-// line (the start of what was never closed), that line is kept.
-func syntaxMessage(err error, line int) string {
-	msg := strings.TrimPrefix(err.Error(), "yaml: ")
-	m := parserLine.FindStringSubmatch(msg)
-	if m == nil {
-		return msg
+// syntaxError is what the parser says and on which line: of some mistakes it
+// counts from 0, and then names no first line. Of an alias it never tells one.
+func syntaxError(err error) *Error {
+	e := &Error{Line: 1, Msg: strings.TrimPrefix(err.Error(), "yaml: ")}
+	if strings.HasPrefix(e.Msg, "unknown anchor ") {
+		e.Line = 0
+		return e
 	}
-	msg = msg[len(m[0]):]
-	if m[1] != fmt.Sprint(line) {
-		msg += ", in what begins near line " + m[1]
+	if m := parserLine.FindStringSubmatch(e.Msg); m != nil {
+		e.Line, _ = strconv.Atoi(m[1])
+		e.Msg = e.Msg[len(m[0]):] + ", here or on the next line"
 	}
-	return msg
+	return e
 }

@@ -34,8 +34,8 @@ func TestAFolderIsPackedAsItsIgnoreFileSays(t *testing.T) {
 			if d := cmp.Diff(c.want, tree(t, unpacked(t, s))); d != "" {
 				t.Error(d)
 			}
-			if s.Commit() != "" || s.Origin() != dir {
-				t.Errorf("origin %q, commit %q", s.Origin(), s.Commit())
+			if s.commit != "" || s.Origin() != dir {
+				t.Errorf("origin %q, commit %q", s.Origin(), s.commit)
 			}
 			must(t, s.Close())
 			if left := tree(t, spoolDir); len(left) != 0 {

@@ -1,6 +1,7 @@
 package workspace
 
 import (
+	"context"
 	"crypto/x509"
 	"encoding/pem"
 	"fmt"
@@ -52,8 +53,8 @@ func TestAGitRefArrivesByteForByteAsCommitted(t *testing.T) {
 			t.Errorf("%q: %v", ref, err)
 			continue
 		}
-		if s.Commit() != want || s.Origin() != url+"@"+want {
-			t.Errorf("%q: commit %q, origin %q", ref, s.Commit(), s.Origin())
+		if s.commit != want || s.Origin() != url+"@"+want {
+			t.Errorf("%q: commit %q, origin %q", ref, s.commit, s.Origin())
 		}
 		got := tree(t, unpacked(t, s))
 		if want == second {
@@ -67,8 +68,8 @@ func TestAGitRefArrivesByteForByteAsCommitted(t *testing.T) {
 			}
 		}
 		must(t, s.Close())
-		if resolved, err := ResolveRef(t.Context(), url, ref); err != nil || resolved != want {
-			t.Errorf("ResolveRef(%q) = %q, %v", ref, resolved, err)
+		if resolved, err := resolveRef(t.Context(), url, ref); err != nil || resolved != want {
+			t.Errorf("resolveRef(%q) = %q, %v", ref, resolved, err)
 		}
 	}
 	if left, _ := os.ReadDir(spoolDir); len(left) != 0 {
@@ -98,10 +99,10 @@ func TestAnUnadvertisedShortCommitIsFoundInTheHistory(t *testing.T) {
 	s, err := Open(t.Context(), "file://"+dir, first[:10], Options{SpoolDir: t.TempDir()})
 	must(t, err)
 	defer s.Close()
-	if s.Commit() != first {
-		t.Errorf("commit %q", s.Commit())
+	if s.commit != first {
+		t.Errorf("commit %q", s.commit)
 	}
-	if _, err := ResolveRef(t.Context(), "file://"+dir, first[:10]); !extensions.IsKind(err, extensions.KindInvalid) {
+	if _, err := resolveRef(t.Context(), "file://"+dir, first[:10]); !extensions.IsKind(err, extensions.KindInvalid) {
 		t.Errorf("ResolveRef: %v", err)
 	}
 }
@@ -114,7 +115,7 @@ func TestHistoryComesWithoutHooksAndCredentials(t *testing.T) {
 		must(t, err)
 		work := unpacked(t, s)
 		must(t, s.Close())
-		if got := git(t, work, "rev-parse", "HEAD"); got != s.Commit() {
+		if got := git(t, work, "rev-parse", "HEAD"); got != s.commit {
 			t.Errorf("%q: HEAD is %s", ref, got)
 		}
 		if got := git(t, work, "branch", "--show-current"); got != branch {
@@ -223,8 +224,8 @@ func TestCredentialsReachTheServerAndNothingElse(t *testing.T) {
 	s, err := Open(t.Context(), "https://me:"+canary+"@"+host+"/repo.git", "main", Options{SpoolDir: t.TempDir(), FullHistory: true})
 	must(t, err)
 	defer s.Close()
-	if s.Commit() != second || s.Origin() != srv.URL+"/repo.git@"+second || len(leaks) > 0 {
-		t.Errorf("commit %q, origin %q, leaked into %v", s.Commit(), s.Origin(), leaks)
+	if s.commit != second || s.Origin() != srv.URL+"/repo.git@"+second || len(leaks) > 0 {
+		t.Errorf("commit %q, origin %q, leaked into %v", s.commit, s.Origin(), leaks)
 	}
 	for _, node := range tree(t, unpacked(t, s)) {
 		if strings.Contains(node, "CANARY-p") {
@@ -240,3 +241,19 @@ func TestCredentialsReachTheServerAndNothingElse(t *testing.T) {
 }
 
 func certificate(c *x509.Certificate) []byte { return c.Raw }
+
+// resolveRef returns the full commit that ref of a git repository stands for
+// now, and "" for a folder. A name costs one ls-remote; a full commit costs
+// nothing and is not proved to exist; a short commit that no branch or tag
+// points at is KindInvalid here, while Open finds it by fetching the history.
+func resolveRef(ctx context.Context, repo, ref string) (string, error) {
+	loc, err := parse(repo, ref)
+	if err != nil || loc.folder != "" {
+		return "", err
+	}
+	res, err := resolve(ctx, loc, ref)
+	if err == nil && res.commit == "" {
+		return "", noSuchRef(loc, ref)
+	}
+	return res.commit, err
+}

@@ -46,9 +46,6 @@ func (s *Source) Size() int64 { return s.size }
 // Origin is the folder, or "URL@commit", without credentials.
 func (s *Source) Origin() string { return s.origin }
 
-// Commit is the full commit of a git source, else "".
-func (s *Source) Commit() string { return s.commit }
-
 // Manifest lists what the stream holds and what had to be left out. For a
 // mirrored workspace it is the base to hand to SyncBack later.
 func (s *Source) Manifest() tarstream.Manifest { return s.manifest }

@@ -70,22 +70,6 @@ func Open(ctx context.Context, repo, ref string, opts Options) (*Source, error) 
 	return openGit(ctx, loc, ref, opts)
 }
 
-// ResolveRef returns the full commit that ref of a git repository stands for
-// now, and "" for a folder. A name costs one ls-remote; a full commit costs
-// nothing and is not proved to exist; a short commit that no branch or tag
-// points at is KindInvalid here, while Open finds it by fetching the history.
-func ResolveRef(ctx context.Context, repo, ref string) (string, error) {
-	loc, err := parse(repo, ref)
-	if err != nil || loc.folder != "" {
-		return "", err
-	}
-	res, err := resolve(ctx, loc, ref)
-	if err == nil && res.commit == "" {
-		return "", noSuchRef(loc, ref)
-	}
-	return res.commit, err
-}
-
 // Check tells, without network and without writing, what makes repo and ref
 // unusable: a folder that is missing, no folder or unreadable, a malformed
 // URL, a protocol that is not allowed, a malformed ref. An empty repo is an

@@ -8,7 +8,6 @@ import (
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/all"
-	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/matrix"
 )
 
 const page = "../../../docs/design/capabilities.md"
@@ -42,7 +41,7 @@ func TestMatrixPageIsCurrent(t *testing.T) {
 			ds = append(ds, d)
 		}
 	}
-	want := matrix.Matrix(ds)
+	want := matrix(ds)
 	if *update {
 		if err := os.WriteFile(page, []byte(want), 0o644); err != nil {
 			t.Fatal(err)

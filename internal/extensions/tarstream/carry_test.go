@@ -112,7 +112,7 @@ func TestWhatIsPackedIsNeverTooDeepToBeRestored(t *testing.T) {
 	}
 	for _, beyond := range []string{"a/b/c/d/f=1", "a/b/c/d/empty/", "a/b/c/d/l->f"} {
 		src := makeTree(t, beyond)
-		if _, err := Scan(t.Context(), src, opts); !extensions.IsKind(err, extensions.KindInvalid) {
+		if _, err := scan(t.Context(), src, opts); !extensions.IsKind(err, extensions.KindInvalid) {
 			t.Errorf("%s: packed: %v", beyond, err)
 		}
 		partial := opts
@@ -205,7 +205,7 @@ func TestHolesStayHolesAndCountTowardsNoLimit(t *testing.T) {
 		}
 	}
 	must(t, os.WriteFile(filepath.Join(src.Name(), "dense"), bytes.Repeat([]byte("x"), 1<<20), 0o600))
-	if _, err := Scan(t.Context(), src, Options{MaxBytes: 1 << 20}); !extensions.IsKind(err, extensions.KindInvalid) || !strings.Contains(err.Error(), "islands") && !strings.Contains(err.Error(), "dense") {
+	if _, err := scan(t.Context(), src, Options{MaxBytes: 1 << 20}); !extensions.IsKind(err, extensions.KindInvalid) || !strings.Contains(err.Error(), "islands") && !strings.Contains(err.Error(), "dense") {
 		t.Errorf("data beyond the limit: %v", err)
 	}
 }
@@ -229,9 +229,9 @@ func TestTheSystemsTarReadsWhatPackWrites(t *testing.T) {
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
-	one, err := Scan(t.Context(), src, Options{HardLinks: true})
+	one, err := scan(t.Context(), src, Options{HardLinks: true})
 	must(t, err)
-	two, err := Scan(t.Context(), dst, Options{HardLinks: true})
+	two, err := scan(t.Context(), dst, Options{HardLinks: true})
 	must(t, err)
 	if d := cmp.Diff(one, two); d != "" {
 		t.Error(d)
@@ -251,7 +251,7 @@ func TestTheSystemsSparseArchivesAreRead(t *testing.T) {
 	dst := makeTree(t)
 	got, err := Unpack(t.Context(), bytes.NewReader(out), dst, ".", Options{MaxBytes: 1 << 20})
 	must(t, err)
-	want, err := Scan(t.Context(), src, Options{})
+	want, err := scan(t.Context(), src, Options{})
 	must(t, err)
 	if d := cmp.Diff(want.Entries, got.Entries); d != "" {
 		t.Error(d)

@@ -38,15 +38,6 @@ type LeftOut struct {
 	Err  error
 }
 
-// Bytes is the sum of the files' sizes.
-func (m Manifest) Bytes() int64 {
-	var n int64
-	for _, e := range m.Entries {
-		n += e.Size
-	}
-	return n
-}
-
 func (m *Manifest) sort() {
 	slices.SortFunc(m.Entries, func(a, b Entry) int { return ComparePaths(a.Path, b.Path) })
 }

@@ -38,11 +38,6 @@ func PackPath(ctx context.Context, w io.Writer, root *os.Root, name string, opts
 	return p.end()
 }
 
-// Scan is Pack without the stream: what root holds now, with digests.
-func Scan(ctx context.Context, root *os.Root, opts Options) (Manifest, error) {
-	return Pack(ctx, io.Discard, root, opts)
-}
-
 type packer struct {
 	ctx     context.Context
 	w       io.Writer

@@ -79,7 +79,7 @@ func bookkeeping(t *testing.T, addresses ...NewAddress) {
 			"end": k.end, "end one more": k.end, "refuse": k.refuse, "recreate": k.recreate, "unreserved": k.unreserved, "give up": k.giveUp, "later": k.later, "": k.holds,
 		})
 		for _, l := range k.ledgers {
-			if r := must(l.Verify(context.Background(), must(l.Head(context.Background(), k.org))(t)))(t); !r.OK() {
+			if r := must(l.Verify(context.Background(), must(l.Head(context.Background(), k.org))(t)))(t); len(r.Problems) > 0 {
 				rt.Fatalf("not consistent: %q", r.Problems)
 			}
 		}

@@ -105,7 +105,7 @@ func TestTheRuleTableIsWhole(t *testing.T) {
 	t.Parallel()
 	ids := map[string]bool{}
 	last := ""
-	for _, r := range Rules() {
+	for _, r := range rules {
 		if r.ID == "" || r.Summary == "" || r.Reason == "" || ids[r.ID] || r.ID < last {
 			t.Errorf("%+v after %s", r, last)
 		}
@@ -119,10 +119,6 @@ func TestTheRuleTableIsWhole(t *testing.T) {
 			t.Errorf("%s: %+v", id, ruleByID(id))
 		}
 	}
-	table := RuleTable()
-	if lines := strings.Count(table, "\n"); lines != len(ids)+2 || !strings.Contains(table, "| `cap-add:CAPABILITY` |") || !strings.Contains(table, "| `privileged` | privileged containers | they are root on the host | — |") {
-		t.Errorf("%d lines:\n%s", lines, table)
-	}
 	if how := ruleByID("cap-add").How(); how != `options.ext.compose-ssh.allow: ["cap-add:CAPABILITY"]` {
 		t.Error(how)
 	}
@@ -131,7 +127,7 @@ func TestTheRuleTableIsWhole(t *testing.T) {
 func TestNoGrantLiftsWhatIsRoot(t *testing.T) {
 	t.Parallel()
 	var all []string
-	for _, r := range Rules() {
+	for _, r := range rules {
 		all = append(all, r.ID, r.ID+":", r.ID+":*", r.ID+":host", r.ID+":ALL", r.ID+":true", r.ID+":/", r.ID+":SYS_ADMIN", r.ID+":/dev/sda")
 	}
 	for _, body := range []string{"privileged: true", "pid: host", "ipc: host", "network_mode: host", "userns_mode: host", "uts: host", "cgroup: host",

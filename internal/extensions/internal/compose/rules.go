@@ -1,28 +1,5 @@
 package compose
 
-import (
-	"fmt"
-	"slices"
-	"strings"
-)
-
-// Rules is every reason for which a stack can be refused, sorted by id.
-func Rules() []Rule { return slices.Clone(rules) }
-
-// RuleTable is Rules as a Markdown table, for the documentation.
-func RuleTable() string {
-	var b strings.Builder
-	b.WriteString("| Rule | Refuses | Why | A profile may allow it by |\n|---|---|---|---|\n")
-	for _, r := range rules {
-		how := "—"
-		if r.Grantable {
-			how = "`" + strings.Trim(strings.TrimPrefix(r.How(), "options.ext.compose-ssh.allow: "), `[]"`) + "`"
-		}
-		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", r.ID, r.Summary, r.Reason, how)
-	}
-	return b.String()
-}
-
 // ruleByID finds a rule; a defect in the table shows as a rule nobody can grant.
 func ruleByID(id string) Rule {
 	for _, r := range rules {

@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"sync"
 
-	"golang.org/x/crypto/ssh"
-
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
@@ -67,20 +65,6 @@ func (c *Client) unreached(err error) error {
 	named := *e
 	named.Err = fmt.Errorf("host %q: %w", c.name, e.Err)
 	return &named
-}
-
-// Stats counts for the host, over all clients that share its connections.
-func (c *Client) Stats() Stats { return c.host.stats() }
-
-// HostKey is what the host showed on the live connection, a certificate where it
-// has one; nil while there is no connection.
-func (c *Client) HostKey() ssh.PublicKey {
-	c.host.mu.Lock()
-	defer c.host.mu.Unlock()
-	if len(c.host.conns) == 0 {
-		return nil
-	}
-	return c.host.conns[0].link.hostKey
 }
 
 // Destination is what a person gives to ssh(1) to get there: an alias or

@@ -40,7 +40,7 @@ const (
 	FDEnd
 	FDReady
 	FDExe    // our own executable in sealed memory; walls only
-	FDHold   // a socket that holds the host uid while the init lives, may be closed
+	_        // a socket that holds the host uid while the init lives, may be closed
 	FDMemory // memory.stat of the sandbox's cgroup, may be closed
 	FDSeed   // the workspace while it can be written, made by the walls
 )

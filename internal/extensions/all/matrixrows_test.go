@@ -1,4 +1,4 @@
-package matrix_test
+package all_test
 
 import (
 	"reflect"
@@ -7,12 +7,11 @@ import (
 	"time"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
-	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/matrix"
 )
 
 func TestUnknownIsNotUnlimited(t *testing.T) {
 	t.Parallel()
-	page := matrix.Matrix([]extensions.Descriptor{{Handler: "x"}})
+	page := matrix([]extensions.Descriptor{{Handler: "x"}})
 	for _, want := range []string{"| maxConcurrent | unknown |", "| maxSessionDurationSeconds | no limit of the place |", "| exec | – |"} {
 		if !strings.Contains(page, want+"\n") {
 			t.Errorf("the page has no row %q", want)
@@ -25,10 +24,10 @@ func TestEveryDeclaredFactHasARow(t *testing.T) {
 	const published = 17
 	facts := reflect.TypeFor[extensions.Capabilities]().NumField()
 	// Provides has two rows; place, recoverable and find are of the descriptor.
-	if want := facts + 1 + 3 + len(extensions.Powers); matrix.Rows() != want {
-		t.Errorf("%d rows, want %d: a capability was added without a row", matrix.Rows(), want)
+	if want := facts + 1 + 3 + len(extensions.Powers); rows() != want {
+		t.Errorf("%d rows, want %d: a capability was added without a row", rows(), want)
 	}
-	page := matrix.Matrix(nil)
+	page := matrix(nil)
 	_, after, _ := strings.Cut(page, "## The published matrix")
 	table, _, _ := strings.Cut(after, "## ")
 	if got := strings.Count(table, "\n| ") - 1; got != published {
@@ -40,7 +39,7 @@ func TestCellsCannotBreakTheTable(t *testing.T) {
 	t.Parallel()
 	d := extensions.Descriptor{Handler: "x", Find: extensions.Find{Strength: extensions.FindEventual, Settle: 2 * time.Second}}
 	d.Capabilities.Regions = []string{"*", "a|b\nc"}
-	page := matrix.Matrix([]extensions.Descriptor{d})
+	page := matrix([]extensions.Descriptor{d})
 	if !strings.Contains(page, `| regions | \*, a\|b c |`) || !strings.Contains(page, "| find | eventual, within 2s |") {
 		t.Error(page)
 	}

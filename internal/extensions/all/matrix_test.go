@@ -1,6 +1,4 @@
-// Package matrix writes the capability page: one column per extension, one
-// row per declared fact. It reads descriptors and nothing else.
-package matrix
+package all_test
 
 import (
 	"fmt"
@@ -29,9 +27,9 @@ func capability(name string, value func(c extensions.Capabilities) string) row {
 // published are the flags that sandbox platforms publish, by their names there.
 var published = []row{
 	capability("transportModel", func(c extensions.Capabilities) string { return c.TransportModel }),
-	capability("supportsFsSnapshot", func(c extensions.Capabilities) string { return flag(c.FsSnapshot) }),
-	capability("supportsPauseResume", func(c extensions.Capabilities) string { return flag(c.PauseResume) }),
-	capability("supportsCapacityQuery", func(c extensions.Capabilities) string { return flag(c.CapacityQuery) }),
+	capability("supportsFsSnapshot", func(c extensions.Capabilities) string { return ticked(c.FsSnapshot) }),
+	capability("supportsPauseResume", func(c extensions.Capabilities) string { return ticked(c.PauseResume) }),
+	capability("supportsCapacityQuery", func(c extensions.Capabilities) string { return ticked(c.CapacityQuery) }),
 	capability("maxConcurrent", func(c extensions.Capabilities) string { return number(c.MaxConcurrent) }),
 	capability("maxSessionDurationSeconds", func(c extensions.Capabilities) string { return limit(c.MaxSessionDuration) }),
 	capability("regions", func(c extensions.Capabilities) string { return list(c.Regions) }),
@@ -41,10 +39,10 @@ var published = []row{
 	capability("billingModel", func(c extensions.Capabilities) string { return c.BillingModel }),
 	capability("maxVCpu", func(c extensions.Capabilities) string { return number(c.MaxVCPU) }),
 	capability("maxMemoryMb", func(c extensions.Capabilities) string { return number(c.MaxMemoryMB) }),
-	capability("supportsGpu", func(c extensions.Capabilities) string { return flag(c.GPU) }),
-	capability("supportsCustomNetworkPolicy", func(c extensions.Capabilities) string { return flag(c.CustomNetworkPolicy) }),
+	capability("supportsGpu", func(c extensions.Capabilities) string { return ticked(c.GPU) }),
+	capability("supportsCustomNetworkPolicy", func(c extensions.Capabilities) string { return ticked(c.CustomNetworkPolicy) }),
 	capability("egressDefault", func(c extensions.Capabilities) string { return c.EgressDefault }),
-	capability("isA2ARemote", func(c extensions.Capabilities) string { return flag(c.A2ARemote) }),
+	capability("isA2ARemote", func(c extensions.Capabilities) string { return ticked(c.A2ARemote) }),
 }
 
 // ours are the facts that routing, quotes and expiry need beyond those.
@@ -54,22 +52,22 @@ var ours = []row{
 	capability("pricing model", func(c extensions.Capabilities) string { return c.PricingModel }),
 	capability("egress enforcement", func(c extensions.Capabilities) string { return string(c.Egress) }),
 	capability("expiry enforcement", func(c extensions.Capabilities) string { return string(c.Expiry) }),
-	{"recoverable", func(d extensions.Descriptor) string { return flag(d.Find.Recoverable()) }},
+	{"recoverable", func(d extensions.Descriptor) string { return ticked(d.Find.Recoverable()) }},
 	{"find", func(d extensions.Descriptor) string { return found(d.Find) }},
 	capability("longest ttl", func(c extensions.Capabilities) string { return limit(c.MaxTTL) }),
-	capability("ttl can be moved", func(c extensions.Capabilities) string { return flag(c.ExtendTTL) }),
-	capability("read-only workspace", func(c extensions.Capabilities) string { return flag(c.ReadOnlyWorkspace) }),
-	capability("enforces resource limits", func(c extensions.Capabilities) string { return flag(c.EnforcesResourceLimits) }),
+	capability("ttl can be moved", func(c extensions.Capabilities) string { return ticked(c.ExtendTTL) }),
+	capability("read-only workspace", func(c extensions.Capabilities) string { return ticked(c.ReadOnlyWorkspace) }),
+	capability("enforces resource limits", func(c extensions.Capabilities) string { return ticked(c.EnforcesResourceLimits) }),
 	capability("delivery of secrets", func(c extensions.Capabilities) string { return list(c.SecretsAs) }),
 	capability("runtime kinds", func(c extensions.Capabilities) string { return list(c.Provides.RuntimeKinds) }),
 	capability("requirement kinds", func(c extensions.Capabilities) string { return list(c.Provides.RequirementKinds) }),
 }
 
-// Rows counts the rows of the page's tables, powers included.
-func Rows() int { return len(published) + len(ours) + len(extensions.Powers) }
+// rows counts the rows of the page's tables, powers included.
+func rows() int { return len(published) + len(ours) + len(extensions.Powers) }
 
-// Matrix writes the page in Markdown, columns in the order of ds.
-func Matrix(ds []extensions.Descriptor) string {
+// matrix writes the page in Markdown, columns in the order of ds.
+func matrix(ds []extensions.Descriptor) string {
 	var b strings.Builder
 	b.WriteString(`# Capabilities
 
@@ -82,7 +80,7 @@ apply only narrows it further. Declared and implemented powers are the same set;
 	section(&b, "What sandboxer adds", ours, ds)
 	var powers []row
 	for _, p := range extensions.Powers {
-		powers = append(powers, row{string(p), func(d extensions.Descriptor) string { return flag(d.Has(p)) }})
+		powers = append(powers, row{string(p), func(d extensions.Descriptor) string { return ticked(d.Has(p)) }})
 	}
 	section(&b, "Powers", powers, ds)
 	b.WriteString("## The extensions\n")
@@ -147,7 +145,7 @@ func cell(s string) string {
 	return strings.NewReplacer("|", `\|`, "\n", " ", "*", `\*`).Replace(s)
 }
 
-func flag(set bool) string {
+func ticked(set bool) string {
 	if set {
 		return yes
 	}

@@ -1,22 +1,20 @@
-package all_test
+package compose
 
 import (
 	"fmt"
 	"os"
 	"strings"
 	"testing"
-
-	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/compose"
 )
 
-const policyPage = "../../../docs/design/compose-ssh.md"
+const policyPage = "../../../../docs/design/compose-ssh.md"
 
 // policyTable is the rules of the Compose policy, for people.
 func policyTable() string {
 	var b strings.Builder
 	b.WriteString("| Rule | Refuses | Because | Grant |\n|---|---|---|---|\n")
 	cell := strings.NewReplacer("|", `\|`, "\n", " ").Replace
-	for _, r := range compose.Rules() {
+	for _, r := range rules {
 		grant := "–"
 		if r.Grantable && r.Argument != "" {
 			grant = "`" + r.ID + ":" + r.Argument + "`"
@@ -51,6 +49,6 @@ func TestPolicyPageIsCurrent(t *testing.T) {
 		return
 	}
 	if have != want {
-		t.Errorf("%s differs from the rules; write it anew: go test ./internal/extensions/all -run TestPolicy -update", policyPage)
+		t.Errorf("%s differs from the rules; write it anew: go test ./internal/extensions/internal/compose -run TestPolicy -update", policyPage)
 	}
 }

@@ -5,10 +5,10 @@ import (
 	"strings"
 )
 
-// Diagram draws Edges as a Mermaid state diagram.
-func Diagram() string {
+// diagram draws Edges as a Mermaid state diagram.
+func diagram() string {
 	var b strings.Builder
-	b.WriteString("stateDiagram-v2\n")
+	b.WriteString("statediagram-v2\n")
 	fmt.Fprintf(&b, "    [*] --> %s\n", Requested)
 	for _, e := range Edges {
 		fmt.Fprintf(&b, "    %s --> %s: %s\n", e.From, e.To, e.Why)
@@ -19,4 +19,15 @@ func Diagram() string {
 		}
 	}
 	return b.String()
+}
+
+// next lists where a state can go, in the order of a life.
+func next(from State) []State {
+	var out []State
+	for _, s := range States {
+		if Can(from, s) {
+			out = append(out, s)
+		}
+	}
+	return out
 }
