@@ -11,28 +11,22 @@ import (
 
 // What an account has, uses and owes; see package account.
 type (
-	AccountView   = account.View
-	Wallet        = account.Wallet
-	CeilingView   = account.CeilingView
-	BudgetView    = account.BudgetView
-	BudgetSpec    = account.BudgetSpec
-	UsageQuery    = account.UsageQuery
-	UsageReport   = account.UsageReport
-	UsageRow      = account.UsageRow
-	UsageTotal    = account.UsageTotal
-	UsageSums     = account.UsageSums
-	UsageAmount   = account.UsageAmount
-	PriceList     = account.PriceList
-	PriceBook     = account.PriceBook
-	BookPrice     = account.BookPrice
-	HostCost      = account.HostCost
-	HostCostShare = account.HostCostShare
-	ExportQuery   = account.ExportQuery
-	Receiver      = account.Receiver
-	Sent          = account.Sent
-	HeldEvent     = account.HeldEvent
-	Verified      = account.Verified
-	Event         = account.Event
+	AccountView = account.View
+	Wallet      = account.Wallet
+	CeilingView = account.CeilingView
+	BudgetView  = account.BudgetView
+	BudgetSpec  = account.BudgetSpec
+	UsageQuery  = account.UsageQuery
+	UsageReport = account.UsageReport
+	UsageRow    = account.UsageRow
+	UsageSums   = account.UsageSums
+	PriceList   = account.PriceList
+	HostCost    = account.HostCost
+	ExportQuery = account.ExportQuery
+	Receiver    = account.Receiver
+	Sent        = account.Sent
+	Verified    = account.Verified
+	Event       = account.Event
 )
 
 // Evidence is what was kept outside a ledger, and shows what the ledger alone

@@ -18,9 +18,6 @@ func (e *Engine) Charges(ctx context.Context, id ID) ([]Charge, error) {
 	return chargesOf(cs), err
 }
 
-// LedgerURL is where the ledger is, without credentials.
-func (e *Engine) LedgerURL() string { return e.book.URL() }
-
 // LedgerExists is nil where the ledger holds anything, KindNotFound where there
 // is none yet, else why it could not be read.
 func (e *Engine) LedgerExists(ctx context.Context) error { return e.book.Exists(ctx) }
