@@ -107,7 +107,7 @@ func (e *Engine) AccountView(ctx context.Context) (AccountView, error) {
 
 // ceilingViews are the ceilings of a create at a place that sends a bill, each once.
 func (e *Engine) ceilingViews(ctx context.Context, l ledger.Ledger) ([]CeilingView, error) {
-	paces, err := l.Paces(ctx, ledger.PaceQuery{Account: e.account, Metered: true, Ceilings: e.ceilings(true)})
+	paces, err := l.Paces(ctx, e.ceilings(true), nil)
 	var out []CeilingView
 	seen := map[ledger.Ceiling]bool{}
 	for _, p := range paces {

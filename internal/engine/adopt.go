@@ -36,7 +36,7 @@ func (e *Engine) adopt(ctx context.Context, l ledger.Ledger, c *creation, row le
 	op, err := e.openOperation(ctx, l, row, ledger.IntentAdopt, ledger.Change{
 		Expect: ledger.Expect{States: usable}, NextGeneration: true, Event: note("sandbox.adopting", nil)}, notify)
 	if err != nil {
-		return nil, err
+		return nil, leftAlone(row, err)
 	}
 	defer op.close()
 	if b.binding.Descriptor.Has(extensions.PowerGenerationSet) {

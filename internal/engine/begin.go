@@ -17,7 +17,7 @@ import (
 func (e *Engine) begin(ctx context.Context, l ledger.Ledger, c *creation, notify Notify) (*operation, *Sandbox, error) {
 	holder, err := l.Holder(ctx)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, notMade(err)
 	}
 	id, err := extensions.NewID(e.opts.Rand)
 	if err != nil {
@@ -41,13 +41,13 @@ func (e *Engine) begin(ctx context.Context, l ledger.Ledger, c *creation, notify
 		if !errors.As(err, &taken) {
 			release()
 			w := c.p.liabilityAt(c.p.decision.Chosen)
-			return nil, nil, w.unaffordable(err, c.p.decision.Chosen.ID(), w.ttl)
+			return nil, nil, w.unaffordable(notMade(err), c.p.decision.Chosen.ID(), w.ttl)
 		}
 		settled, wait, err := e.settleTaken(ctx, l, taken.Existing, notify)
 		switch {
 		case err != nil:
 			release()
-			return nil, nil, err
+			return nil, nil, notMade(err)
 		case settled:
 			continue
 		case wait:
@@ -79,7 +79,7 @@ func (e *Engine) claim(ctx context.Context, l ledger.Ledger, c *creation, holder
 	b := ledger.Begin{
 		Key: key, Holder: holder, ID: id, Account: e.account, Name: name,
 		Profile: c.p.resolved.ID, ProfileVersion: c.p.resolved.Version, SpecHash: c.p.hashFor(chosen.Binding),
-		Request: mustJSON(c.p.req), Spec: c.p.recordedSpec(), Route: mustJSON(routeOf(c.p.decision)),
+		Request: mustJSON(c.p.req), Spec: mustJSON(c.p.resolved.Spec), Route: mustJSON(routeOf(c.p.decision)),
 		TTL: time.Duration(spec.TTL), MaxTTL: time.Duration(spec.MaxTTL),
 		CreatedAt: now, ExpiresAt: now.Add(time.Duration(spec.TTL)), Quote: c.p.ledgerQuote(chosen),
 		Reserve: reserve, Ceilings: e.ceilings(c.p.metered()), Metered: c.p.metered(),
@@ -96,10 +96,6 @@ func (e *Engine) claim(ctx context.Context, l ledger.Ledger, c *creation, holder
 // operation under way is waited for; what is overdue, failed or vanished is
 // cleaned up and closed first.
 func (e *Engine) settleTaken(ctx context.Context, l ledger.Ledger, row ledger.Sandbox, notify Notify) (settled, wait bool, err error) {
-	if handedOver(row) {
-		return false, false, extensions.Errorf(extensions.KindConflict, "%w; the ledger, which cannot be reached, may have it already", e.holderOf(row)).
-			WithRemedy("apply again when the ledger can be reached, or choose another name")
-	}
 	intents, err := l.OpenIntents(ctx, ledger.IntentFilter{Subject: string(row.ID)})
 	if err != nil {
 		return false, false, err

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/catalog"
-	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/meter"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/route"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/strictyaml"
@@ -209,11 +208,7 @@ func (e *Engine) recordedFacts(ctx context.Context, h extensions.Host) *extensio
 	if err != nil {
 		return nil // a create tells of it when it writes
 	}
-	return factsOf(ctx, l, e.account, h)
-}
-
-func factsOf(ctx context.Context, l ledger.Ledger, account string, h extensions.Host) *extensions.HostFacts {
-	row, err := l.Host(ctx, account, h.Name)
+	row, err := l.Host(ctx, e.account, h.Name)
 	if err != nil || row.Ref != h.Ref() {
 		return nil
 	}
@@ -286,4 +281,15 @@ func (e *Engine) binding(id string) (catalog.Binding, error) {
 	}
 	return catalog.Binding{}, extensions.Errorf(extensions.KindInvalid, "the catalog has no extension %q", extensions.Clean(id, 80)).
 		WithRemedy("add the catalog folder that defines it, or use one it has: %s", strings.Join(near, ", "))
+}
+
+// selfHosted reports a place of the user's own: nobody sends a bill.
+func selfHosted(c *route.Candidate) bool {
+	return c.Capabilities.PricingModel == extensions.PricingSelfHosted
+}
+
+// ownPlace reports that nobody sends a bill for what runs at a binding.
+func (e *Engine) ownPlace(binding string) bool {
+	b, err := e.binding(binding)
+	return err == nil && b.Capabilities.PricingModel == extensions.PricingSelfHosted
 }

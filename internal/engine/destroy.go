@@ -24,9 +24,6 @@ func (e *Engine) Destroy(ctx context.Context, rec Receipt, opts DestroyOptions) 
 	l, row, err := e.rowToEnd(ctx, rec, opts.Notify)
 	for err == nil {
 		switch {
-		case handedOver(row): // by another run, since it was found
-			l, row, err = e.rowToEnd(ctx, rec, opts.Notify)
-			continue
 		case row.State == lifecycle.Destroyed:
 			return e.ended(ctx, l, row), nil
 		case rec.Generation > 0 && row.Generation > rec.Generation:
@@ -47,10 +44,8 @@ func (e *Engine) Destroy(ctx context.Context, rec Receipt, opts DestroyOptions) 
 			_, err = e.writer(ctx)
 		}
 	}
-	if opts.Replaced {
-		if err := e.notReplaced(ctx, rowOf(rec), err); err != nil {
-			return DestroyReport{}, err
-		}
+	if opts.Replaced && err != nil {
+		return DestroyReport{}, notReplaced(rowOf(rec), err)
 	}
 	return e.endOutside(ctx, rowOf(rec), rec, opts.Forget, err, opts.Notify)
 }
@@ -77,37 +72,18 @@ func (e *Engine) rowToEnd(ctx context.Context, rec Receipt, notify Notify) (ledg
 	if err == nil {
 		row, err = r.Get(ctx, rec.ID)
 	}
-	if err != nil {
-		s, here, ok := e.spooledToChange(ctx, rec.ID)
-		_, _, to := e.inSpool(ctx, rec.ID)
-		if !absent(err) || !to {
-			return s, here, unless(ok, err)
-		}
-	}
-	if err == nil && row.State == lifecycle.Destroyed {
-		return r, row, nil
+	if err != nil || row.State == lifecycle.Destroyed {
+		return r, row, err
 	}
 	l, err := e.writer(ctx)
 	if err != nil {
 		return nil, ledger.Sandbox{}, err
 	}
-	if err := e.caughtUp(ctx, rec.ID, notify); err != nil {
+	if err := e.recoverOnce(ctx, notify); err != nil {
 		notify.tell("Recovery did not finish", "%s", err.Error())
 	}
 	row, err = l.Get(ctx, rec.ID)
-	if absent(err) { // the ledger did not take it
-		if s, here, ok := e.spooledToChange(ctx, rec.ID); ok {
-			return s, here, nil
-		}
-	}
 	return l, row, err
-}
-
-func unless(ok bool, err error) error {
-	if ok {
-		return nil
-	}
-	return err
 }
 
 // ended says why and how a sandbox is to be ended.
@@ -137,9 +113,7 @@ func (e *Engine) end(ctx context.Context, l ledger.Ledger, row ledger.Sandbox, h
 	switch {
 	case ledgerDown(ctx, oerr):
 		if how.replaced {
-			if err := e.notReplaced(ctx, row, oerr); err != nil {
-				return report, err
-			}
+			return report, notReplaced(row, oerr)
 		}
 		return e.endUnrecorded(ctx, row, l.ID(), how.forget, report, oerr)
 	case oerr != nil:

@@ -51,13 +51,9 @@ type Options struct {
 	Extensions []extensions.Extension
 	// Catalog lists folders; later ones win. The built-in catalog is always first.
 	Catalog []string
-	// Ledger is a URL: sqlite:///path, or postgres://host/database or
-	// https://host of a server (see ServeLedger), which
+	// Ledger is a URL: sqlite:///path, or postgres://host/database, which
 	// machines may share. "" = ledger.db in StateDir.
 	Ledger string
-	// LedgerToken is for a ledger at https://; zero = from SANDBOXER_LEDGER_TOKEN
-	// or the file that SANDBOXER_LEDGER_TOKEN_FILE names.
-	LedgerToken Secret
 	// StateDir holds the default ledger and what extensions keep on this
 	// machine. "" = DefaultStateDir().
 	StateDir string
@@ -154,7 +150,7 @@ func New(opts Options) (*Engine, error) {
 // or listed. Sandboxes live on; the engine is of no use afterwards.
 func (e *Engine) Close() error {
 	e.life.end()
-	return errors.Join(e.backends.closeAll(), e.books.close(), e.retire())
+	return errors.Join(e.backends.closeAll(), e.books.close())
 }
 
 // Account is the one billed and listed.

@@ -43,12 +43,9 @@ type worstCase struct {
 
 // liabilityAt is that of a place which a request may get.
 func (p *prepared) liabilityAt(cand *route.Candidate) liability {
-	return quotedLiability(p.quotes[cand.ID()], selfHosted(cand), cand.PaidAs(p.req.Billing), time.Duration(p.resolved.Spec.TTL))
-}
-
-// quotedLiability is that of what was quoted for a ttl.
-func quotedLiability(q meter.Quote, own bool, bill string, ttl time.Duration) liability {
-	return liability{prices: q.Snapshot, sizes: q.Sizes, own: own, bill: bill, quoted: &worstCase{q.Reserve, q.Wallet}, ttl: ttl}
+	q := p.quotes[cand.ID()]
+	return liability{prices: q.Snapshot, sizes: q.Sizes, own: selfHosted(cand), bill: cand.PaidAs(p.req.Billing),
+		quoted: &worstCase{q.Reserve, q.Wallet}, ttl: time.Duration(p.resolved.Spec.TTL)}
 }
 
 // liabilityOf is that of a sandbox that lives; false where no meter runs. It

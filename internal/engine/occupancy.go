@@ -64,10 +64,7 @@ func (e *Engine) prepareRoom(ctx context.Context, req Request, notify Notify) (*
 	if !extensions.IsKind(err, extensions.KindExhausted) {
 		return p, err
 	}
-	if _, lost := e.writer(ctx); lost != nil {
-		return p, err
-	}
-	if e.recoverOnce(ctx, notify) != nil {
+	if _, lost := e.recovered(ctx, notify); lost != nil {
 		return p, err
 	}
 	return e.prepare(ctx, req, how)

@@ -32,13 +32,10 @@ const (
 
 	pointExtending = "engine.extend.begun" // intent recorded, nothing asked
 	pointExtended  = "engine.extend.moved" // moved there, not here
-
-	pointMoving = "engine.replay.moving" // marked in the spool, not in the ledger
-	pointTold   = "engine.replay.told"   // in the ledger, not ended in the spool
 )
 
 var _ = failpoint.Register(pointPrepared, pointBegun, pointPlaced, pointProvisioned, pointHandle, pointReady, pointConfirmed,
-	pointDestroying, pointTorn, pointDestroyed, pointSnapshotBegun, pointSnapshotMade, pointSnapshotKept, pointExtending, pointExtended, pointMoving, pointTold)
+	pointDestroying, pointTorn, pointDestroyed, pointSnapshotBegun, pointSnapshotMade, pointSnapshotKept, pointExtending, pointExtended)
 
 // operation is one begun intent on one sandbox: every step is a
 // compare-and-set under its fence, and happens once.

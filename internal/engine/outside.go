@@ -53,17 +53,6 @@ func (e *Engine) endOutside(ctx context.Context, row ledger.Sandbox, rec Receipt
 	return report, err
 }
 
-// notReplaced refuses to end what is to be made anew: down is why the ledger
-// could not record that. Where the spool stands in for it, it can be.
-func (e *Engine) notReplaced(ctx context.Context, row ledger.Sandbox, down error) error {
-	if down == nil || e.notReached(ctx, down) && e.ownPlace(row.Extension) {
-		return nil
-	}
-	err := extensions.Errorf(extensions.KindOf(down), "sandbox %s (%s) was left as it is, and not replaced, because %w: %w", row.ID, row.Name, ErrLedgerUnusable, down)
-	err.ID = row.ID
-	return err.WithRemedy("%s; then apply again. To end it without another in its place, destroy it: that needs no ledger", extensions.RemedyOf(down))
-}
-
 // endUnrecorded ends a sandbox and leaves the settlement in its ledger, of which
 // id is the id, to a later run; down is why, nil where the ledger here does not
 // know it.

@@ -16,6 +16,15 @@ type recovery struct {
 	done bool
 }
 
+// recovered gives the ledger for a change that waits for recovery.
+func (e *Engine) recovered(ctx context.Context, notify Notify) (ledger.Ledger, error) {
+	l, err := e.writer(ctx)
+	if err == nil {
+		err = e.recoverOnce(ctx, notify)
+	}
+	return l, err
+}
+
 func (e *Engine) recoverOnce(ctx context.Context, notify Notify) error {
 	select {
 	case e.recovery.turn <- struct{}{}:
@@ -43,40 +52,6 @@ func (e *Engine) Recover(ctx context.Context, notify Notify) error {
 		return err
 	}
 	e.settleNoted(ctx, l, notify)
-	if err := e.recoverIn(ctx, l, notify); err != nil {
-		return err
-	}
-	if err := e.replay(ctx, l, notify); err != nil {
-		return err
-	}
-	e.settleNoted(ctx, l, notify) // what is noted of that
-	return nil
-}
-
-// recoverAgain makes the next caller recover, when there is more to do.
-func (e *Engine) recoverAgain(ctx context.Context) error {
-	select {
-	case e.recovery.turn <- struct{}{}:
-	case <-ctx.Done():
-		return e.classify(call{op: "recover"}, ctx.Err())
-	}
-	e.recovery.done = false
-	<-e.recovery.turn
-	return nil
-}
-
-// caughtUp recovers, and once more for a sandbox that is in the spool only.
-func (e *Engine) caughtUp(ctx context.Context, id ID, notify Notify) error {
-	if _, _, ok := e.inSpool(ctx, id); ok {
-		if err := e.recoverAgain(ctx); err != nil {
-			return err
-		}
-	}
-	return e.recoverOnce(ctx, notify)
-}
-
-// recoverIn settles what dead processes left open in one ledger.
-func (e *Engine) recoverIn(ctx context.Context, l ledger.Ledger, notify Notify) error {
 	intents, err := l.OpenIntents(ctx, ledger.IntentFilter{Account: e.account})
 	if err != nil {
 		return err

@@ -14,22 +14,22 @@ import (
 
 // Recreate tears a sandbox down and makes it anew from its request under the
 // same id, one generation up. The ttl counts anew. secrets must be given
-// again: they are stored nowhere. While the ledger cannot be reached, only what
-// the spool has is made anew, on places of the user's own. The returned
-// Sandbox has an ID unless nothing is left, error or not.
+// again: they are stored nowhere. What the ledger cannot record is left as it is
+// (ErrLedgerUnusable). The returned Sandbox has an ID unless nothing is left,
+// error or not.
 func (e *Engine) Recreate(ctx context.Context, rec Receipt, secrets map[string]Secret, notify Notify) (Sandbox, error) {
 	e.heardOf(rec)
-	l, row, down, err := e.found(ctx, rec.ID, notify)
+	l, row, err := e.found(ctx, rec.ID, notify)
 	if absent(err) {
 		return Sandbox{}, e.unknownHere(rec.ID)
 	}
 	if err != nil {
-		return Sandbox{}, err
+		return Sandbox{}, leftAlone(rowOf(rec), err)
 	}
 	if rec.Generation > 0 && row.Generation > rec.Generation {
 		return Sandbox{}, e.fenced(row)
 	}
-	c := &creation{down: down}
+	c := &creation{}
 	defer c.release()
 	report, err := e.prepareRecreate(ctx, l, row, c, secrets, notify)
 	if err != nil { // what is there now still is, and may have been claimed anew
@@ -55,11 +55,6 @@ func (e *Engine) prepareRecreate(ctx context.Context, l ledger.Ledger, row ledge
 	}
 	if c.p, err = e.prepare(ctx, req, preparation{binding: true, again: row.ID}); err != nil {
 		return report, err
-	}
-	if c.down != nil {
-		if err = e.onOwnPlaces(c.p, c.down); err != nil {
-			return report, err
-		}
 	}
 	if c.secrets, err = e.secrets(ctx, c.p); err != nil {
 		return report, err
@@ -125,12 +120,12 @@ func (e *Engine) beginRecreate(ctx context.Context, l ledger.Ledger, row ledger.
 	op, err := e.openOperation(ctx, l, row, ledger.IntentRecreate, ledger.Change{
 		Expect: ledger.Expect{States: []lifecycle.State{lifecycle.Ready, lifecycle.Active, lifecycle.Failed, lifecycle.Expired}},
 		To:     lifecycle.Provisioning, NextGeneration: true, Meter: ledger.MeterOps{Close: stop.close()},
-		Patch: ledger.Patch{Version: &p.resolved.Version, ExpiresAt: &end, TTL: &ttl, MaxTTL: &limit, Spec: p.recordedSpec(), Route: mustJSON(routeOf(p.decision))},
+		Patch: ledger.Patch{Version: &p.resolved.Version, ExpiresAt: &end, TTL: &ttl, MaxTTL: &limit, Spec: mustJSON(p.resolved.Spec), Route: mustJSON(routeOf(p.decision))},
 		Quote: p.ledgerQuote(p.decision.Chosen), Reserve: reserve, Ceilings: e.ceilingsOf(row.Account, p.metered()),
 		Intent: &ledger.OpenIntent{Metered: p.metered()},
 		Event:  note("sandbox.recreating", nil),
 	}, notify)
-	return op, w.unaffordable(err, p.decision.Chosen.ID(), ttl)
+	return op, w.unaffordable(leftAlone(row, err), p.decision.Chosen.ID(), ttl)
 }
 
 // clear removes the old generation before the new one is asked for.

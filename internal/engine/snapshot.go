@@ -33,7 +33,7 @@ func (e *Engine) Snapshot(ctx context.Context, rec Receipt, name string) (Snapsh
 	}
 	holder, err := l.Holder(ctx)
 	if err != nil {
-		return SnapshotView{}, err
+		return SnapshotView{}, leftAlone(row, err)
 	}
 	id, err := extensions.NewSnapshotID(e.opts.Rand)
 	if err != nil {
@@ -51,7 +51,7 @@ func (e *Engine) Snapshot(ctx context.Context, rec Receipt, name string) (Snapsh
 	s, err := l.BeginSnapshot(ctx, ledger.BeginSnapshot{Key: key, Holder: holder, ID: id, Account: row.Account, Name: name, SandboxID: row.ID,
 		Extension: row.Extension, Host: row.Host, HostRef: row.HostRef, CreatedAt: e.now()})
 	if err != nil {
-		return SnapshotView{}, err
+		return SnapshotView{}, leftAlone(row, err)
 	}
 	if err := failpoint.Hit(ctx, pointSnapshotBegun); err != nil {
 		return e.snapshotFailed(ctx, l, b, x, s, holder, err)

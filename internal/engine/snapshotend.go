@@ -45,20 +45,14 @@ func (e *Engine) DeleteSnapshot(ctx context.Context, v SnapshotView, replaced bo
 			_, down = e.writer(ctx)
 		}
 		if down != nil {
-			return nil, extensions.Errorf(extensions.KindOf(down), "snapshot %s was left as it is, and not replaced, because %w: %w", v.ID, ErrLedgerUnusable, down).
-				WithRemedy("%s; then apply again. To delete it without another in its place, destroy it: that needs no ledger", extensions.RemedyOf(down))
+			err := failClosed(down, fmt.Sprintf("snapshot %s was left as it is, and not replaced", v.ID))
+			return nil, err.WithRemedy("%s; then apply again. To delete it without another in its place, destroy it: that needs no ledger", err.Remedy)
 		}
 	}
 	if !absent(err) {
 		e.log.Warn("the snapshot is deleted without the ledger", slog.String("snapshot", v.ID), slog.Any("error", err))
 	}
 	return nil, e.removeSnapshot(ctx, b, x, ledger.Snapshot{ID: v.ID, Handle: h})
-}
-
-// fromLedger tells the ledger's own failures from a place's.
-func fromLedger(err error) bool {
-	var x *extensions.Error
-	return errors.As(err, &x) && x.Op == "ledger"
 }
 
 func (e *Engine) snapshotToEnd(ctx context.Context, id string) (ledger.Ledger, ledger.Snapshot, error) {

@@ -97,9 +97,6 @@ func (e *Engine) Update(ctx context.Context, rec Receipt, req Request, notify No
 		return Sandbox{}, err
 	}
 	l, row, err := e.rowToChange(ctx, rec, notify)
-	if e.notReached(ctx, err) && e.ownPlace(rec.Extension) {
-		return e.extendOutside(ctx, rec, req, time.Duration(resolved.Spec.TTL), time.Duration(resolved.Spec.MaxTTL), err, notify)
-	}
 	if err != nil {
 		return Sandbox{}, err
 	}
@@ -122,7 +119,7 @@ func (e *Engine) Update(ctx context.Context, rec Receipt, req Request, notify No
 	}
 	patch.TTL = &ttl
 	if err := e.checkLaterCost(ctx, l, row, ttl, limit, req.MaxCost); err != nil {
-		return Sandbox{}, err
+		return Sandbox{}, leftAlone(row, err)
 	}
 	return e.moveEnd(ctx, l, row, ttl, limit, patch, notify)
 }
@@ -138,7 +135,7 @@ func (e *Engine) ExtendTTL(ctx context.Context, rec Receipt, ttl time.Duration) 
 	}
 	if owner, err := requestOf(row); err == nil {
 		if err := e.checkLaterCost(ctx, l, row, ttl, row.MaxTTL, owner.MaxCost); err != nil {
-			return Sandbox{}, err
+			return Sandbox{}, leftAlone(row, err)
 		}
 	}
 	return e.moveEnd(ctx, l, row, ttl, row.MaxTTL, ledger.Patch{}, nil)
@@ -148,12 +145,12 @@ func (e *Engine) ExtendTTL(ctx context.Context, rec Receipt, ttl time.Duration) 
 // machine's ledger has none here and cannot be changed from here.
 func (e *Engine) rowToChange(ctx context.Context, rec Receipt, notify Notify) (ledger.Ledger, ledger.Sandbox, error) {
 	e.heardOf(rec)
-	l, row, _, err := e.found(ctx, rec.ID, notify)
+	l, row, err := e.found(ctx, rec.ID, notify)
 	switch {
 	case absent(err):
 		return nil, row, e.unknownHere(rec.ID)
 	case err != nil:
-		return nil, row, err
+		return nil, row, leftAlone(rowOf(rec), err)
 	case rec.Generation > 0 && row.Generation > rec.Generation:
 		return nil, row, e.fenced(row)
 	case !lifecycle.Usable(row.State) || lifecycle.Overdue(e.now(), row.ExpiresAt):
@@ -167,20 +164,12 @@ func (e *Engine) rowToChange(ctx context.Context, rec Receipt, notify Notify) (l
 	return l, row, nil
 }
 
-// found looks up a row for a change, in the spool while the ledger cannot be
-// reached: down says why, and what costs money has to wait.
-func (e *Engine) found(ctx context.Context, id ID, notify Notify) (l ledger.Ledger, row ledger.Sandbox, down, err error) {
-	l, err = e.writer(ctx)
-	if err == nil {
-		err = e.caughtUp(ctx, id, notify)
-	}
-	if s, here, ok := e.spooledToChange(ctx, id); ok && e.notReached(ctx, err) {
-		return s, here, err, nil
-	}
-	if err == nil {
+// found looks up a row for a change, after recovery.
+func (e *Engine) found(ctx context.Context, id ID, notify Notify) (l ledger.Ledger, row ledger.Sandbox, err error) {
+	if l, err = e.recovered(ctx, notify); err == nil {
 		row, err = l.Get(ctx, id)
 	}
-	return l, row, nil, err
+	return l, row, err
 }
 
 // unknownHere is the answer where only the ledger could tell.
@@ -209,11 +198,11 @@ func (e *Engine) moveEnd(ctx context.Context, l ledger.Ledger, row ledger.Sandbo
 	change := ledger.Change{Expect: ledger.Expect{States: usable}, Event: begun}
 	about, err := e.reserveLater(ctx, l, row, end, &change)
 	if err != nil {
-		return Sandbox{}, err
+		return Sandbox{}, leftAlone(row, err)
 	}
 	op, err := e.openOperation(ctx, l, row, ledger.IntentExtend, change, notify)
 	if err != nil {
-		return Sandbox{}, about.unaffordable(err, fmt.Sprintf("sandbox %s (%s), which goes on until %s,", row.ID, row.Name, row.ExpiresAt.UTC().Format(time.RFC3339)), ttl)
+		return Sandbox{}, about.unaffordable(leftAlone(row, err), fmt.Sprintf("sandbox %s (%s), which goes on until %s,", row.ID, row.Name, row.ExpiresAt.UTC().Format(time.RFC3339)), ttl)
 	}
 	defer op.close()
 	done := ledger.Change{Patch: patch, Finish: &ledger.FinishIntent{Outcome: ledger.Confirmed}, Event: note("sandbox.changed", nil)}

@@ -63,9 +63,6 @@ func (e *Engine) markActive(ctx context.Context, row ledger.Sandbox) {
 	ctx, cancel := context.WithTimeout(ctx, markActiveTime)
 	defer cancel()
 	l, err := e.writer(ctx)
-	if s, _, ok := e.spooledToChange(ctx, row.ID); ok {
-		l, err = s, nil
-	}
 	if err != nil {
 		return
 	}

@@ -66,10 +66,7 @@ func (e *Engine) Verify(ctx context.Context, ev Evidence) (Verified, error) {
 		exports[name] = x
 		exported = append(exported, x.Events...)
 	}
-	pins, err := e.withoutSpools(ctx, l, told, &v)
-	if err != nil {
-		return v, err
-	}
+	pins := slices.Clone(told)
 	if l.ID() == "" && len(exported) > 0 { // whoever has only the file can check that
 		v.note("There is no ledger at %s: %d exported events were checked by themselves.", e.LedgerURL(), len(exported))
 	} else {

@@ -115,18 +115,6 @@ func specOf(row ledger.Sandbox) (spec extensions.Spec) {
 	return spec
 }
 
-// recorded is a Spec with the region that is demanded of the place, which is
-// no part of its hash: who prices by the ledger has to know it.
-type recorded struct {
-	extensions.Spec
-	Demanded string `json:"region,omitempty"`
-}
-
-// recordedSpec is the resolved request as the ledger keeps it.
-func (p *prepared) recordedSpec() json.RawMessage {
-	return mustJSON(recorded{p.resolved.Spec, p.resolved.Policy.Region})
-}
-
 // mirrorOf is the local folder a mirrored workspace returns to, or "".
 func mirrorOf(row ledger.Sandbox) string {
 	w := specOf(row).Workspace

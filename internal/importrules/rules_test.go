@@ -37,9 +37,9 @@ type graph struct {
 	standard map[string]bool
 }
 
-// outlets are the packages of the engine whose whole purpose is to speak to
-// others over HTTP.
-var outlets = []string{engine + "/ledger/httpledger", engine + "/export"}
+// outlet is the package of the engine whose purpose is to speak to others over
+// HTTP.
+const outlet = engine + "/export"
 
 // sharedByAdapters are the folders below the contract that are not adapters.
 var sharedByAdapters = []string{"all", "exttest", "hosttest", "internal", "matrix", "tarstream"}
@@ -129,7 +129,7 @@ func engineNamesNoAdapter(_ graph, p pkg) []string {
 		_, adapter := adapterOf(i)
 		return adapter || within(i, all) || within(i, contract+"/internal") || within(i, provider) || within(i, cli) || terraform(i)
 	})
-	if slices.Contains(outlets, p.ImportPath) || slices.Contains(p.Imports, "testing") { // test code runs the servers that tests talk to
+	if p.ImportPath == outlet || slices.Contains(p.Imports, "testing") { // test code runs the servers that tests talk to
 		return above
 	}
 	dials := forbid(p.Imports, "the engine never dials", func(i string) bool {
