@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/account"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/lifecycle"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/place"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
@@ -29,7 +31,7 @@ func (e *Engine) begin(ctx context.Context, l ledger.Ledger, c *creation, notify
 	}
 	release, err := e.turns.take(ctx, string(id))
 	if err != nil {
-		return nil, nil, e.classify(call{op: "create", id: id}, err)
+		return nil, nil, place.Classify("create", id, err)
 	}
 	told := false
 	for {
@@ -55,7 +57,7 @@ func (e *Engine) begin(ctx context.Context, l ledger.Ledger, c *creation, notify
 				notify.tell("Waiting for another run", "%s", taken.Error())
 				told = true
 			}
-			if sleep(ctx, waitForOthers) == nil {
+			if place.Sleep(ctx, waitForOthers) == nil {
 				continue
 			}
 		}
@@ -82,8 +84,8 @@ func (e *Engine) claim(ctx context.Context, l ledger.Ledger, c *creation, holder
 		Request: mustJSON(c.p.req), Spec: mustJSON(c.p.resolved.Spec), Route: mustJSON(routeOf(c.p.decision)),
 		TTL: time.Duration(spec.TTL), MaxTTL: time.Duration(spec.MaxTTL),
 		CreatedAt: now, ExpiresAt: now.Add(time.Duration(spec.TTL)), Quote: c.p.ledgerQuote(chosen),
-		Reserve: reserve, Ceilings: e.ceilings(c.p.metered()), Metered: c.p.metered(),
-		Event: note("", map[string]any{"profile": c.p.resolved.ID + "@" + c.p.resolved.Version, "consumer": c.p.req.Consumer, "name": name}),
+		Reserve: reserve, Ceilings: account.CeilingsOf(e.catalog, e.account, c.p.metered()), Metered: c.p.metered(),
+		Event: ledger.NewNote("", map[string]any{"profile": c.p.resolved.ID + "@" + c.p.resolved.Version, "consumer": c.p.req.Consumer, "name": name}),
 	}
 	row, err := l.Begin(ctx, b)
 	if extensions.IsKind(err, extensions.KindIndeterminate) { // its key makes it happen once
@@ -155,11 +157,11 @@ func (e *Engine) heldUntil(err error, row ledger.Sandbox) error {
 }
 
 func (e *Engine) lookAgain(ctx context.Context, row ledger.Sandbox) (extensions.Observation, error) {
-	b, err := e.backend(ctx, placeOf(row))
+	b, err := e.places.Open(ctx, placeOf(row))
 	if err != nil {
 		return extensions.Observation{}, err
 	}
-	return e.observeOne(ctx, b, row.Handle)
+	return b.Look(ctx, row.Handle)
 }
 
 // nameTaken says whose the name is and how to get at it. A sandbox is never

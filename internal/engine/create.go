@@ -128,7 +128,7 @@ func (c *creation) endedFirst(err error) error {
 	if !lifecycle.Overdue(c.e.now(), c.row.ExpiresAt) {
 		return err
 	}
-	return at("ttl", extensions.Errorf(extensions.KindTimeout, "%s reached the end of its ttl of %s before it was ready (last: %s)",
+	return extensions.AtField("ttl", extensions.Errorf(extensions.KindTimeout, "%s reached the end of its ttl of %s before it was ready (last: %s)",
 		c.row.ID, profile.FormatDuration(c.row.TTL), extensions.Clean(err.Error(), 300)).WithRemedy("raise ttl, or find out what is slow"))
 }
 
@@ -149,7 +149,7 @@ func (c *creation) confirm(ctx context.Context, cand *route.Candidate, a attempt
 		Patch:  ledger.Patch{ReadyAt: &now, SeenAliveAt: &now, Reachability: &a.reach, Route: c.routeJSON(cand.ID())},
 		Finish: &ledger.FinishIntent{Outcome: ledger.Confirmed},
 		Meter:  ledger.MeterOps{Open: c.e.openMeter(c.p.quotes[cand.ID()], a.started)},
-		Event:  note("", map[string]any{"extension": cand.Binding, "host": cand.HostName(), "expires_at": c.row.ExpiresAt}),
+		Event:  ledger.NewNote("", map[string]any{"extension": cand.Binding, "host": cand.HostName(), "expires_at": c.row.ExpiresAt}),
 	})
 	if err != nil {
 		// It runs, but nothing remembers that it does: undo it.

@@ -9,6 +9,7 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/failpoint"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/lifecycle"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/place"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
@@ -36,7 +37,7 @@ func (e *Engine) Destroy(ctx context.Context, rec Receipt, opts DestroyOptions) 
 		row, err = l.Get(ctx, rec.ID) // another run was faster: decide anew
 	}
 	if ctx.Err() != nil {
-		return DestroyReport{}, e.classify(call{op: "destroy", id: rec.ID}, err)
+		return DestroyReport{}, place.Classify("destroy", rec.ID, err)
 	}
 	if absent(err) {
 		err = nil // made with another ledger
@@ -105,7 +106,7 @@ func (e *Engine) end(ctx context.Context, l ledger.Ledger, row ledger.Sandbox, h
 	if err != nil && !(how.forget && unreachable(err)) {
 		return report, e.keepRemedy(err, row.ID)
 	}
-	change := ledger.Change{Event: note("sandbox.destroying", map[string]any{"why": how.reason})}
+	change := ledger.Change{Event: ledger.NewNote("sandbox.destroying", map[string]any{"why": how.reason})}
 	if row.State != lifecycle.Destroying {
 		change.To = lifecycle.Destroying
 	}
@@ -173,11 +174,11 @@ func (e *Engine) settle(ctx context.Context, op *operation, how ended, gone endi
 }
 
 // openToEnd opens the place of a row; nil where none was ever asked.
-func (e *Engine) openToEnd(ctx context.Context, row ledger.Sandbox) (*opened, error) {
+func (e *Engine) openToEnd(ctx context.Context, row ledger.Sandbox) (*place.Backend, error) {
 	if row.Extension == "" {
 		return nil, nil
 	}
-	return e.backend(ctx, placeOf(row))
+	return e.places.Open(ctx, placeOf(row))
 }
 
 // reasonAt keeps the truth for one that expired before anybody came to end it.
@@ -209,10 +210,10 @@ func (e *Engine) endFailed(ctx context.Context, op *operation, how ended, cause 
 }
 
 // endThere tears down at the backend; absence is success.
-func (e *Engine) endThere(ctx context.Context, b *opened, row ledger.Sandbox, report *DestroyReport) (ending, error) {
+func (e *Engine) endThere(ctx context.Context, b *place.Backend, row ledger.Sandbox, report *DestroyReport) (ending, error) {
 	h := row.Handle
 	if h.IsZero() {
-		found, err := e.findAt(ctx, b, row.ID, row.ExpiresAt)
+		found, err := b.FindSettled(ctx, row.ID, row.ExpiresAt)
 		if absent(err) {
 			report.AlreadyGone = true
 			return e.endOf(row, time.Time{}), nil
@@ -222,7 +223,7 @@ func (e *Engine) endThere(ctx context.Context, b *opened, row ledger.Sandbox, re
 		}
 		h = found
 	}
-	r, err := e.teardown(ctx, b, h)
+	r, err := b.Teardown(ctx, h)
 	if err != nil {
 		return ending{}, err
 	}

@@ -44,13 +44,13 @@ func (e *Engine) Get(ctx context.Context, rec Receipt) (Sandbox, error) {
 		s.Reason = "its creation did not get as far as a place"
 		return s, nil
 	}
-	b, err := e.backend(ctx, placeOf(row))
+	b, err := e.places.Open(ctx, placeOf(row))
 	if err != nil {
 		return s, err
 	}
 	h := row.Handle
 	if h.IsZero() {
-		if h, err = e.findOnce(ctx, b, row.ID); err != nil {
+		if h, err = b.Find(ctx, row.ID); err != nil {
 			if absent(err) {
 				return e.getAbsent(s, row, extensions.Observation{})
 			}
@@ -58,7 +58,7 @@ func (e *Engine) Get(ctx context.Context, rec Receipt) (Sandbox, error) {
 		}
 		s.Handle, s.Receipt.Handle = h.Encode(), h.Encode()
 	}
-	obs, err := e.observe(ctx, b, h)
+	obs, err := b.Observe(ctx, h)
 	if err != nil {
 		return s, err
 	}

@@ -7,9 +7,9 @@ import (
 	"sync/atomic"
 	"time"
 
-	"golang.org/x/sync/singleflight"
-
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/flight"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/place"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
@@ -19,7 +19,6 @@ import (
 // because another program has it locked, is not repeated by each of them.
 type ledgers struct {
 	mu     sync.Mutex
-	flight singleflight.Group
 	ro, rw ledger.Ledger
 	closed bool
 	// receipt names one that was made with a ledger.
@@ -81,18 +80,13 @@ func (e *Engine) ledger(ctx context.Context, readOnly bool) (ledger.Ledger, erro
 	if readOnly {
 		key = "read"
 	}
-	ch := e.books.flight.DoChan(key, func() (any, error) {
+	l, err := flight.Do(ctx, &e.flights, "ledger\x00"+key, func(ctx context.Context) (ledger.Ledger, error) {
 		if l := e.books.opened(readOnly); l != nil {
 			return l, nil
 		}
 		if err := e.books.stillDown(); err != nil {
 			return nil, err
 		}
-		ctx, done, err := e.life.share(ctx)
-		if err != nil {
-			return nil, err
-		}
-		defer done()
 		l, err := ledger.Open(ctx, e.ledgerURL(), ledger.Options{ReadOnly: readOnly, Now: e.clock, Lease: e.opts.Lease, Earlier: e.signOfEarlierLedger})
 		if err != nil {
 			if e.notReached(ctx, err) {
@@ -102,15 +96,10 @@ func (e *Engine) ledger(ctx context.Context, readOnly bool) (ledger.Ledger, erro
 		}
 		return l, e.books.keep(l, readOnly)
 	})
-	select {
-	case <-ctx.Done():
-		return nil, e.classify(call{op: "ledger"}, ctx.Err())
-	case r := <-ch:
-		if r.Err != nil {
-			return nil, r.Err
-		}
-		return r.Val.(ledger.Ledger), nil
+	if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
+		return nil, place.Classify("ledger", "", err)
 	}
+	return l, err
 }
 
 // heardOf keeps that a receipt tells of a ledger: an empty file in its place is
@@ -175,7 +164,7 @@ func (b *ledgers) keep(l ledger.Ledger, readOnly bool) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.closed {
-		return errors.Join(errClosed(), l.Close())
+		return errors.Join(flight.ErrClosed, l.Close())
 	}
 	if !readOnly {
 		b.rw = l

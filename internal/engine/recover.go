@@ -6,6 +6,7 @@ import (
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/lifecycle"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/place"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
@@ -29,7 +30,7 @@ func (e *Engine) recoverOnce(ctx context.Context, notify Notify) error {
 	select {
 	case e.recovery.turn <- struct{}{}:
 	case <-ctx.Done():
-		return e.classify(call{op: "recover"}, ctx.Err())
+		return place.Classify("recover", "", ctx.Err())
 	}
 	defer func() { <-e.recovery.turn }()
 	if e.recovery.done {
@@ -110,13 +111,13 @@ func (e *Engine) recoverRow(ctx context.Context, l ledger.Ledger, row ledger.San
 	}
 	// A change in place (extend, adopt, sync): the sandbox itself is whole.
 	// What the backend enforces now is unknown, so it is brought in line.
-	op, err := e.openOperation(ctx, l, row, ledger.IntentExtend, ledger.Change{Event: note("sandbox.recovering", nil)}, notify)
+	op, err := e.openOperation(ctx, l, row, ledger.IntentExtend, ledger.Change{Event: ledger.NewNote("sandbox.recovering", nil)}, notify)
 	if err != nil {
 		return stale(err)
 	}
 	defer op.close()
 	err = e.realign(ctx, op)
-	done := ledger.Change{Finish: &ledger.FinishIntent{Outcome: ledger.Confirmed}, Event: note("sandbox.recovered", nil)}
+	done := ledger.Change{Finish: &ledger.FinishIntent{Outcome: ledger.Confirmed}, Event: ledger.NewNote("sandbox.recovered", nil)}
 	if err != nil {
 		done.Finish = &ledger.FinishIntent{Outcome: ledger.Failed, Reason: extensions.Clean(err.Error(), 500)}
 	} else {
@@ -130,18 +131,18 @@ func (e *Engine) realign(ctx context.Context, op *operation) error {
 	if !lifecycle.Usable(op.row.State) || lifecycle.Overdue(e.now(), op.row.ExpiresAt) {
 		return nil
 	}
-	b, err := e.backend(ctx, placeOf(op.row))
+	b, err := e.places.Open(ctx, placeOf(op.row))
 	if err != nil {
 		return err
 	}
-	if b.binding.Descriptor.Has(extensions.PowerGenerationSet) {
+	if b.Binding.Descriptor.Has(extensions.PowerGenerationSet) {
 		// A conflict says that it carries this generation, or a later one.
-		if err := e.setGeneration(ctx, b, op.row); err != nil && !absent(err) && !extensions.IsKind(err, extensions.KindConflict) {
+		if err := b.SetGeneration(ctx, op.row.Handle, op.row.Generation); err != nil && !absent(err) && !extensions.IsKind(err, extensions.KindConflict) {
 			return err
 		}
 	}
-	if b.binding.Descriptor.Has(extensions.PowerExtend) {
-		if err := e.moveDeadline(ctx, b, op.row, op.row.ExpiresAt); err != nil && !absent(err) {
+	if b.Binding.Descriptor.Has(extensions.PowerExtend) {
+		if err := b.Extend(ctx, op.row.Handle, op.row.ExpiresAt); err != nil && !absent(err) {
 			return err
 		}
 	}

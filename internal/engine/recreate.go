@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/account"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/failpoint"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/lifecycle"
@@ -77,12 +78,12 @@ func (e *Engine) requestAgain(row ledger.Sandbox, secrets map[string]Secret) (Re
 	}
 	for _, name := range req.SecretNames {
 		if _, ok := secrets[name]; !ok {
-			return req, invalid("recreating %s needs its secret %s", "pass every secret again: sandboxer stores none", row.ID, name)
+			return req, extensions.Invalid("recreating %s needs its secret %s", "pass every secret again: sandboxer stores none", row.ID, name)
 		}
 	}
 	for name := range secrets {
 		if !slices.Contains(req.SecretNames, name) {
-			return req, invalid("sandbox %s was made without a secret %s", "pass the ones it was made with, or make a new sandbox", row.ID, extensions.Clean(name, 80))
+			return req, extensions.Invalid("sandbox %s was made without a secret %s", "pass the ones it was made with, or make a new sandbox", row.ID, extensions.Clean(name, 80))
 		}
 	}
 	req.Secrets, req.Account = secrets, row.Account
@@ -95,7 +96,7 @@ func (e *Engine) bringBack(ctx context.Context, row ledger.Sandbox, notify Notif
 	if last.nothing() || !lifecycle.Usable(row.State) {
 		return report, nil
 	}
-	b, err := e.backend(ctx, placeOf(row))
+	b, err := e.places.Open(ctx, placeOf(row))
 	if err != nil {
 		return report, err
 	}
@@ -121,9 +122,9 @@ func (e *Engine) beginRecreate(ctx context.Context, l ledger.Ledger, row ledger.
 		Expect: ledger.Expect{States: []lifecycle.State{lifecycle.Ready, lifecycle.Active, lifecycle.Failed, lifecycle.Expired}},
 		To:     lifecycle.Provisioning, NextGeneration: true, Meter: ledger.MeterOps{Close: stop.close()},
 		Patch: ledger.Patch{Version: &p.resolved.Version, ExpiresAt: &end, TTL: &ttl, MaxTTL: &limit, Spec: mustJSON(p.resolved.Spec), Route: mustJSON(routeOf(p.decision))},
-		Quote: p.ledgerQuote(p.decision.Chosen), Reserve: reserve, Ceilings: e.ceilingsOf(row.Account, p.metered()),
+		Quote: p.ledgerQuote(p.decision.Chosen), Reserve: reserve, Ceilings: account.CeilingsOf(e.catalog, row.Account, p.metered()),
 		Intent: &ledger.OpenIntent{Metered: p.metered()},
-		Event:  note("sandbox.recreating", nil),
+		Event:  ledger.NewNote("sandbox.recreating", nil),
 	}, notify)
 	return op, w.unaffordable(leftAlone(row, err), p.decision.Chosen.ID(), ttl)
 }
@@ -136,7 +137,7 @@ func (c *creation) clear(ctx context.Context, old ledger.Sandbox) error {
 	if old.Extension == "" {
 		return nil
 	}
-	b, err := c.e.backend(ctx, placeOf(old))
+	b, err := c.e.places.Open(ctx, placeOf(old))
 	if err != nil {
 		return err
 	}

@@ -168,7 +168,7 @@ func readUnsettled(name string) (unsettled, error) {
 		err = json.Unmarshal(b, &u)
 	}
 	if err == nil && (u.Version != unsettledVersion || string(u.ID) != strings.TrimSuffix(filepath.Base(name), ".json")) {
-		err = invalid("it is not a note of this program", "look at it and remove it")
+		err = extensions.Invalid("it is not a note of this program", "look at it and remove it")
 	}
 	return u, err
 }
@@ -184,7 +184,7 @@ func (e *Engine) settleOne(ctx context.Context, l ledger.Ledger, u unsettled, no
 	if seen := lastSeen(row); gone.source == "seen-alive" && seen.After(gone.at) {
 		gone.at = seen // by this ledger: the note may be another one's, which knew no more than a receipt
 	}
-	change := ledger.Change{Event: note("sandbox.destroying", map[string]any{"why": "ended before, noted at " + u.EndedAt.UTC().Format(time.RFC3339)})}
+	change := ledger.Change{Event: ledger.NewNote("sandbox.destroying", map[string]any{"why": "ended before, noted at " + u.EndedAt.UTC().Format(time.RFC3339)})}
 	if row.State != lifecycle.Destroying {
 		change.To = lifecycle.Destroying
 	}

@@ -97,6 +97,20 @@ func Errorf(kind Kind, format string, args ...any) *Error {
 	return &Error{Kind: kind, Err: fmt.Errorf(format, args...)}
 }
 
+// Invalid makes a KindInvalid error with what to do about it; args belong to
+// format.
+func Invalid(format, remedy string, args ...any) *Error {
+	return Errorf(KindInvalid, format, args...).WithRemedy("%s", remedy)
+}
+
+// AtField names the argument at fault where err, which may be nil, does not yet.
+func AtField(field string, err error) error {
+	if err == nil || FieldOf(err) != "" {
+		return err
+	}
+	return (&Error{Kind: KindOf(err), Remedy: RemedyOf(err), Err: err}).At(field)
+}
+
 // WithRemedy sets what to do next and returns the error.
 func (e *Error) WithRemedy(format string, args ...any) *Error {
 	e.Remedy = fmt.Sprintf(format, args...)

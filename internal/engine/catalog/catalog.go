@@ -9,10 +9,12 @@
 package catalog
 
 import (
+	"strings"
 	"time"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/meter"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/profile"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/strictyaml"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
@@ -69,18 +71,6 @@ type Binding struct {
 	File         string // where it stands
 }
 
-// Names are the ids of the bindings, all and those to list: test doubles are for
-// those who know their names.
-func (c *Catalog) Names() (all, listed []string) {
-	for _, b := range c.Bindings {
-		all = append(all, b.ID)
-		if !b.Descriptor.NamedOnly {
-			listed = append(listed, b.ID)
-		}
-	}
-	return all, listed
-}
-
 // Binding finds a binding by id.
 func (c *Catalog) Binding(id string) (Binding, bool) {
 	for _, b := range c.Bindings {
@@ -89,4 +79,25 @@ func (c *Catalog) Binding(id string) (Binding, bool) {
 		}
 	}
 	return Binding{}, false
+}
+
+// Named finds a binding that must be there. An unknown one is KindInvalid and
+// names the nearest.
+func (c *Catalog) Named(id string) (Binding, error) {
+	if b, ok := c.Binding(id); ok {
+		return b, nil
+	}
+	var all, listed []string
+	for _, b := range c.Bindings {
+		all = append(all, b.ID)
+		if !b.Descriptor.NamedOnly { // test doubles are for those who know their names
+			listed = append(listed, b.ID)
+		}
+	}
+	near := strictyaml.NearestN(id, all, 3)
+	if len(near) == 0 {
+		near = listed
+	}
+	return Binding{}, extensions.Errorf(extensions.KindInvalid, "the catalog has no extension %q", extensions.Clean(id, 80)).
+		WithRemedy("add the catalog folder that defines it, or use one it has: %s", strings.Join(near, ", "))
 }

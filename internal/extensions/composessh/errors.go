@@ -1,6 +1,7 @@
 package composessh
 
 import (
+	"slices"
 	"strings"
 	"time"
 
@@ -36,16 +37,10 @@ const (
 	maxHealth  = 600
 )
 
-// knownKinds are those a script may name itself.
-var knownKinds = map[string]extensions.Kind{}
-
-func init() {
-	for _, k := range []extensions.Kind{extensions.KindInvalid, extensions.KindUnauthorized, extensions.KindNotFound, extensions.KindConflict,
-		extensions.KindIndeterminate, extensions.KindExhausted, extensions.KindUnavailable, extensions.KindTimeout, extensions.KindUnsupported,
-		extensions.KindInternal, extensions.KindInterrupted, extensions.KindFailed} {
-		knownKinds[string(k)] = k
-	}
-}
+// scriptKinds are those a script may name itself.
+var scriptKinds = []extensions.Kind{extensions.KindInvalid, extensions.KindUnauthorized, extensions.KindNotFound, extensions.KindConflict,
+	extensions.KindIndeterminate, extensions.KindExhausted, extensions.KindUnavailable, extensions.KindTimeout, extensions.KindUnsupported,
+	extensions.KindInternal, extensions.KindInterrupted, extensions.KindFailed}
 
 // classify makes the contract's error of what a host's script told. It is the
 // one place where text of Docker is read.
@@ -79,8 +74,8 @@ func (f failure) classify() error {
 		}
 		return extensions.Errorf(kind, "%s", text).WithRemedy("correct the service, or its health check, and try again")
 	}
-	kind, ok := knownKinds[f.Kind]
-	if !ok {
+	kind := extensions.Kind(f.Kind)
+	if !slices.Contains(scriptKinds, kind) {
 		kind = extensions.KindInternal
 	}
 	return extensions.Errorf(kind, "%s", text).WithRemedy("%s", remedy)

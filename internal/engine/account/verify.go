@@ -1,4 +1,4 @@
-package engine
+package account
 
 import (
 	"context"
@@ -24,6 +24,13 @@ type Evidence struct {
 	Exports map[string]io.Reader
 }
 
+// Receipt is what a receipt tells of the ledger.
+type Receipt struct {
+	ID     extensions.ID
+	Ledger string // its id; "" = not told
+	Head   string // pinned; "" = none
+}
+
 // Verified is what a check of the ledger found.
 type Verified struct {
 	Ledger    string // its id; "" where there is none
@@ -34,17 +41,11 @@ type Verified struct {
 	Notes     []string // what could not be judged, and why
 }
 
-// VerifyLedger is [Engine.Verify] with pinned heads alone.
-func (e *Engine) VerifyLedger(ctx context.Context, heads ...string) (events int64, findings []string, err error) {
-	v, err := e.Verify(ctx, Evidence{Pins: heads})
-	return v.Events, v.Findings, err
-}
-
 // Verify checks the ledger's chain, rows and invariants, and that nothing is
 // gone from it that the evidence tells of. Findings are in the result; the error
 // is for evidence that cannot be read, or is none (KindInvalid), and a ledger that cannot.
-func (e *Engine) Verify(ctx context.Context, ev Evidence) (Verified, error) {
-	l, err := e.reader(ctx)
+func (a *Account) Verify(ctx context.Context, ev Evidence) (Verified, error) {
+	l, err := a.books.Reader(ctx)
 	if err != nil {
 		return Verified{}, err
 	}
@@ -61,14 +62,14 @@ func (e *Engine) Verify(ctx context.Context, ev Evidence) (Verified, error) {
 			return v, err
 		}
 		if len(x.Events)+len(x.Problems) == 0 {
-			return v, invalid("%s has no event: there is nothing to verify", "name a file that `sandboxer ledger export --format cloudevents` wrote, and that is whole", name)
+			return v, extensions.Invalid("%s has no event: there is nothing to verify", "name a file that `sandboxer ledger export --format cloudevents` wrote, and that is whole", name)
 		}
 		exports[name] = x
 		exported = append(exported, x.Events...)
 	}
 	pins := slices.Clone(told)
 	if l.ID() == "" && len(exported) > 0 { // whoever has only the file can check that
-		v.note("There is no ledger at %s: %d exported events were checked by themselves.", e.LedgerURL(), len(exported))
+		v.note("There is no ledger at %s: %d exported events were checked by themselves.", a.books.URL(), len(exported))
 	} else {
 		pins = append(pins, exported...)
 	}
@@ -85,7 +86,7 @@ func (e *Engine) Verify(ctx context.Context, ev Evidence) (Verified, error) {
 		}
 	}
 	for _, h := range r.Heads {
-		v.Heads = append(v.Heads, encodeHead(h))
+		v.Heads = append(v.Heads, h.Pin())
 	}
 	v.estimates(ctx, l)
 	return v, nil
@@ -118,7 +119,7 @@ func (v *Verified) note(format string, args ...any) {
 func (v *Verified) heads(ev Evidence) ([]ledger.Head, error) {
 	var out []ledger.Head
 	for _, text := range ev.Pins {
-		h, err := parseHead(text, v.Ledger)
+		h, err := ledger.ParsePin(text, v.Ledger)
 		if err != nil {
 			return nil, err
 		}
@@ -130,7 +131,7 @@ func (v *Verified) heads(ev Evidence) ([]ledger.Head, error) {
 			bare++
 			continue
 		}
-		h, err := parseHead(rec.Head, rec.Ledger)
+		h, err := ledger.ParsePin(rec.Head, rec.Ledger)
 		if err != nil {
 			v.Findings = append(v.Findings, fmt.Sprintf("the receipt of %s pins what is no head of a ledger", rec.ID))
 			continue

@@ -1,4 +1,4 @@
-package engine
+package account
 
 import (
 	"context"
@@ -7,6 +7,7 @@ import (
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/export"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
 // ExportQuery selects what is exported. From and To are as in UsageQuery, but
@@ -18,38 +19,38 @@ type ExportQuery struct {
 
 // ExportCharges writes the settled charges of the account as focus, csv or
 // json, and returns their number.
-func (e *Engine) ExportCharges(ctx context.Context, q ExportQuery, format string, w io.Writer) (int64, error) {
-	from, to, err := e.bounds(q)
+func (a *Account) ExportCharges(ctx context.Context, q ExportQuery, format string, w io.Writer) (int64, error) {
+	from, to, err := a.bounds(q)
 	if err != nil {
 		return 0, err
 	}
-	l, err := e.reader(ctx)
+	l, err := a.books.Reader(ctx)
 	if err != nil {
 		return 0, err
 	}
-	f := ledger.UsageFilter{From: from, To: to, Account: e.account}
+	f := ledger.UsageFilter{From: from, To: to, Account: a.name}
 	if q.WholeOrg {
-		f.Account = ledger.StreamOf(e.account)
+		f.Account = ledger.StreamOf(a.name)
 	}
 	return export.Charges(ctx, l, f, export.Format(format), w)
 }
 
 // ExportEvents writes the chain of the account's organisation, one CloudEvent
 // a line, and returns their number.
-func (e *Engine) ExportEvents(ctx context.Context, q ExportQuery, w io.Writer) (int64, error) {
-	from, to, err := e.bounds(q)
+func (a *Account) ExportEvents(ctx context.Context, q ExportQuery, w io.Writer) (int64, error) {
+	from, to, err := a.bounds(q)
 	if err != nil {
 		return 0, err
 	}
-	l, err := e.reader(ctx)
+	l, err := a.books.Reader(ctx)
 	if err != nil {
 		return 0, err
 	}
-	return export.Copy(ctx, l, ledger.StreamOf(e.account), from, to, w)
+	return export.Copy(ctx, l, ledger.StreamOf(a.name), from, to, w)
 }
 
-func (e *Engine) bounds(q ExportQuery) (from, to time.Time, err error) {
-	now := e.now().UTC()
+func (a *Account) bounds(q ExportQuery) (from, to time.Time, err error) {
+	now := a.books.Now().UTC()
 	for _, b := range []struct {
 		field, text string
 		at          *time.Time
@@ -58,11 +59,11 @@ func (e *Engine) bounds(q ExportQuery) (from, to time.Time, err error) {
 			continue
 		}
 		if *b.at, err = moment(b.text, now); err != nil {
-			return from, to, at(b.field, err)
+			return from, to, extensions.AtField(b.field, err)
 		}
 	}
 	if !to.IsZero() && from.After(to) {
-		return from, to, at("from", invalid("it is after to", "give an earlier from, or a later to"))
+		return from, to, extensions.AtField("from", extensions.Invalid("it is after to", "give an earlier from, or a later to"))
 	}
 	return from, to, nil
 }
@@ -96,17 +97,17 @@ type HeldEvent struct {
 // SendEvents sends the receiver the events of the account's organisation that
 // it has not got, from the first on, and the usage events they settle. What it
 // tells is right with an error, too. See export.Send.
-func (e *Engine) SendEvents(ctx context.Context, r Receiver) (Sent, error) {
-	l, err := e.reader(ctx)
+func (a *Account) SendEvents(ctx context.Context, r Receiver) (Sent, error) {
+	l, err := a.books.Reader(ctx)
 	if err != nil {
 		return Sent{}, err
 	}
 	if l.ID() != "" { // else there is nothing to send, and nothing to be made for it
-		if l, err = e.writer(ctx); err != nil {
+		if l, err = a.books.Writer(ctx); err != nil {
 			return Sent{}, err
 		}
 	}
-	got, err := export.Send(ctx, l, ledger.StreamOf(e.account), export.Options{
+	got, err := export.Send(ctx, l, ledger.StreamOf(a.name), export.Options{
 		Target: export.Target{URL: r.URL, Sink: r.Name, Token: r.Token, CA: r.CA}, Resend: r.Resend,
 	})
 	out := Sent{Receiver: got.Sink, Events: got.Events, Usage: got.Usage, Delivered: got.Delivered}

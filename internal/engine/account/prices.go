@@ -1,4 +1,4 @@
-package engine
+package account
 
 import (
 	"fmt"
@@ -32,18 +32,18 @@ type PriceList struct {
 }
 
 // Prices lists the catalog's price books by id. It reads no ledger.
-func (e *Engine) Prices() []PriceList {
-	out := make([]PriceList, 0, len(e.catalog.Books))
-	for i := range e.catalog.Books {
-		b := &e.catalog.Books[i]
+func (a *Account) Prices() []PriceList {
+	out := make([]PriceList, 0, len(a.catalog.Books))
+	for i := range a.catalog.Books {
+		b := &a.catalog.Books[i]
 		l := PriceList{PriceBook: *b, Where: b.Where, Bindings: []string{}, Billed: billed(b), Paused: paused(b)}
-		for _, bound := range e.catalog.Bindings {
-			if e.catalog.Book(bound.ID) == b {
+		for _, bound := range a.catalog.Bindings {
+			if a.catalog.Book(bound.ID) == b {
 				l.Bindings = append(l.Bindings, bound.ID)
 				l.Double = bound.Descriptor.NamedOnly
 			}
 		}
-		if err := b.Fresh(e.now()); err != nil {
+		if err := b.Fresh(a.books.Now()); err != nil {
 			l.Stale, l.Remedy = err.Error(), extensions.RemedyOf(err)
 		}
 		out = append(out, l)

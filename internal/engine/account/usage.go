@@ -1,4 +1,4 @@
-package engine
+package account
 
 import (
 	"cmp"
@@ -22,7 +22,7 @@ type UsageQuery struct {
 	// duration ago (7d). "" is the beginning of this month, and now.
 	From, To string
 	By       []string // see UsageDimensions
-	Sandbox  ID
+	Sandbox  extensions.ID
 	Profile  string // id
 	// Extension is a binding's id, Host a name, Component one such as "vcpu".
 	Extension, Host, Component string
@@ -44,7 +44,7 @@ type UsageReport struct {
 type UsageRow struct {
 	Account, Profile, Extension, Host string
 	Actor, Harness, RunID             string
-	Sandbox                           ID
+	Sandbox                           extensions.ID
 	Name                              string // of the sandbox
 	Day                               string // 2026-01-31; of the end, or today
 	Component                         string
@@ -117,7 +117,7 @@ func dimensionsOf(words []string) (by []ledger.Dimension, err error) {
 	for _, w := range words {
 		i := slices.Index(UsageDimensions(), w)
 		if i < 0 {
-			return nil, at("by", invalid("usage cannot be told apart by %q", "use "+strings.Join(UsageDimensions(), ", "), extensions.Clean(w, 80)))
+			return nil, extensions.AtField("by", extensions.Invalid("usage cannot be told apart by %q", "use "+strings.Join(UsageDimensions(), ", "), extensions.Clean(w, 80)))
 		}
 		for _, d := range usageDimensions[i].by {
 			if !slices.Contains(by, d) {
@@ -130,9 +130,9 @@ func dimensionsOf(words []string) (by []ledger.Dimension, err error) {
 
 // Usage reports on the engine's account. It writes nothing; a missing ledger
 // has no usage.
-func (e *Engine) Usage(ctx context.Context, q UsageQuery) (UsageReport, error) {
-	now := e.now().UTC().Truncate(time.Millisecond)
-	r := UsageReport{Account: e.budgetAccount(q.WholeOrg), At: now, By: q.By}
+func (a *Account) Usage(ctx context.Context, q UsageQuery) (UsageReport, error) {
+	now := a.books.Now().UTC().Truncate(time.Millisecond)
+	r := UsageReport{Account: a.budgetAccount(q.WholeOrg), At: now, By: q.By}
 	by, err := dimensionsOf(q.By)
 	if err != nil {
 		return r, err
@@ -140,7 +140,7 @@ func (e *Engine) Usage(ctx context.Context, q UsageQuery) (UsageReport, error) {
 	if r.From, r.To, err = period(q.From, q.To, now); err != nil {
 		return r, err
 	}
-	l, err := e.reader(ctx)
+	l, err := a.books.Reader(ctx)
 	if err != nil {
 		return r, err
 	}
@@ -185,7 +185,7 @@ func usageRow(r ledger.UsageRow) UsageRow {
 		out.Day = r.Day.Format(time.DateOnly)
 	}
 	if r.Quantity != nil {
-		out.Quantity, out.Unit = r.Quantity.String(), quantumOf(r.Unit)
+		out.Quantity, out.Unit = r.Quantity.String(), meter.QuantumOf(r.Unit)
 		out.Consumed, out.ConsumedUnit = consumed(r.Quantity, r.Unit), r.Unit
 	}
 	return out
@@ -217,16 +217,16 @@ func usageSums(r ledger.UsageRow) UsageSums {
 // period reads both bounds; see UsageQuery.
 func period(from, to string, now time.Time) (start, end time.Time, err error) {
 	if start, err = moment(cmp.Or(from, now.Format("2006-01")), now); err != nil {
-		return start, end, at("from", err)
+		return start, end, extensions.AtField("from", err)
 	}
 	end = now
 	if to != "" {
 		if end, err = moment(to, now); err != nil {
-			return start, end, at("to", err)
+			return start, end, extensions.AtField("to", err)
 		}
 	}
 	if start.After(end) {
-		return start, end, at("from", invalid("the period begins at %s and ends before, at %s", "give an earlier from, or a later to", start.Format(time.RFC3339), end.Format(time.RFC3339)))
+		return start, end, extensions.AtField("from", extensions.Invalid("the period begins at %s and ends before, at %s", "give an earlier from, or a later to", start.Format(time.RFC3339), end.Format(time.RFC3339)))
 	}
 	return start, end, nil
 }
@@ -246,5 +246,5 @@ func moment(s string, now time.Time) (time.Time, error) {
 	if d, err := profile.ParseDuration(s); err == nil && d >= 0 {
 		return now.Add(-d), nil
 	}
-	return time.Time{}, invalid("%q is no time", "write a day (2026-01-31), a month (2026-01), an RFC 3339 time, or how long ago (7d)", extensions.Clean(s, 80))
+	return time.Time{}, extensions.Invalid("%q is no time", "write a day (2026-01-31), a month (2026-01), an RFC 3339 time, or how long ago (7d)", extensions.Clean(s, 80))
 }

@@ -1,7 +1,8 @@
-package engine
+package place
 
 import (
 	"context"
+	"log/slog"
 	"testing"
 	"time"
 
@@ -29,14 +30,10 @@ func (b *atWork) Find(_ context.Context, id extensions.ID) (extensions.Handle, e
 
 func TestWhatIsStillWorkedOnIsWaitedFor(t *testing.T) {
 	t.Parallel()
-	e, err := New(Options{StateDir: t.TempDir()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer e.Close()
+	places := New(Options{Catalog: &catalog.Catalog{}, Now: time.Now, Log: slog.New(slog.DiscardHandler)})
 	find := func(b *atWork) (extensions.Handle, error) {
-		o := &opened{Backend: b, binding: catalog.Binding{ID: "ext.x", Descriptor: extensions.Descriptor{Find: extensions.Find{Strength: extensions.FindStrong}}}}
-		return e.findAt(t.Context(), o, "sbx-aaaaaaaaaaaaaaaaaaaa", time.Now().Add(time.Hour))
+		o := &Backend{backend: b, places: places, Binding: catalog.Binding{ID: "ext.x", Descriptor: extensions.Descriptor{Find: extensions.Find{Strength: extensions.FindStrong}}}}
+		return o.FindSettled(t.Context(), "sbx-aaaaaaaaaaaaaaaaaaaa", time.Now().Add(time.Hour))
 	}
 	b := &atWork{busy: 3, pause: time.Millisecond}
 	if h, err := find(b); err != nil || h.IsZero() || b.looks != 4 {

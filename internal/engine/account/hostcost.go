@@ -1,4 +1,4 @@
-package engine
+package account
 
 import (
 	"context"
@@ -25,7 +25,7 @@ type HostCost struct {
 
 // HostCostShare is one sandbox's part.
 type HostCostShare struct {
-	ID        ID            `json:"id"`
+	ID        extensions.ID `json:"id"`
 	Name      string        `json:"name"`
 	Profile   string        `json:"profile"`
 	Time      time.Duration `json:"-"` // within the stretch, running or paused
@@ -34,21 +34,17 @@ type HostCostShare struct {
 	Borne     string        `json:"borne"`     // with its part of what was idle
 }
 
-// HostCost shares what the account's host cost between from and to among the
+// HostCost shares what a host of the account cost between from and to among the
 // sandboxes that the ledger metered there. It reads the ledger alone.
-func (e *Engine) HostCost(ctx context.Context, name string, from, to time.Time) (HostCost, error) {
-	h, err := e.LookupHost(ctx, name)
-	if err != nil {
-		return HostCost{}, err
-	}
+func (a *Account) HostCost(ctx context.Context, h extensions.Host, from, to time.Time) (HostCost, error) {
 	if !from.Before(to) {
-		return HostCost{}, invalid("from %s to %s is no stretch of time", "give a beginning before the end", from.Format(time.RFC3339), to.Format(time.RFC3339))
+		return HostCost{}, extensions.Invalid("from %s to %s is no stretch of time", "give a beginning before the end", from.Format(time.RFC3339), to.Format(time.RFC3339))
 	}
-	uses, shares, err := e.usesOf(ctx, name, from, to)
+	uses, shares, err := a.usesOf(ctx, h.Name, from, to)
 	if err != nil {
 		return HostCost{}, err
 	}
-	out := HostCost{Host: name, From: from, To: to, Sharing: extensions.IdleNone, Shares: shares}
+	out := HostCost{Host: h.Name, From: from, To: to, Sharing: extensions.IdleNone, Shares: shares}
 	if h.Cost != nil && h.Cost.Idle != "" {
 		out.Sharing = h.Cost.Idle
 	}
@@ -64,18 +60,18 @@ func (e *Engine) HostCost(ctx context.Context, name string, from, to time.Time) 
 }
 
 // usesOf gathers what was metered on the host between from and to.
-func (e *Engine) usesOf(ctx context.Context, host string, from, to time.Time) ([]meter.HostUse, []HostCostShare, error) {
-	l, err := e.reader(ctx)
+func (a *Account) usesOf(ctx context.Context, host string, from, to time.Time) ([]meter.HostUse, []HostCostShare, error) {
+	l, err := a.books.Reader(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
-	f := ledger.UsageFilter{From: from, Account: e.account, Host: host}
+	f := ledger.UsageFilter{From: from, Account: a.name, Host: host}
 	ended, err := l.Usage(ctx, f, ledger.BySandbox)
 	if err != nil {
 		return nil, nil, err
 	}
-	ids, seen := []ID{}, map[ID]bool{}
-	add := func(id ID) {
+	ids, seen := []extensions.ID{}, map[extensions.ID]bool{}
+	add := func(id extensions.ID) {
 		if !seen[id] {
 			seen[id], ids = true, append(ids, id)
 		}

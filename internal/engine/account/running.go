@@ -1,4 +1,4 @@
-package engine
+package account
 
 import (
 	"context"
@@ -16,8 +16,8 @@ type accrual struct {
 	l         ledger.Ledger
 	component string
 	now       time.Time
-	only      func([]ledger.Charge) bool       // nil = all that runs
-	live      map[string]map[ID]ledger.Sandbox // by account
+	only      func([]ledger.Charge) bool                  // nil = all that runs
+	live      map[string]map[extensions.ID]ledger.Sandbox // by account
 	rows, sum *ledger.Tally
 }
 
@@ -26,7 +26,7 @@ func accrued(ctx context.Context, l ledger.Ledger, f ledger.UsageFilter, by []le
 }
 
 func (a accrual) add(ctx context.Context, l ledger.Ledger, f ledger.UsageFilter, by []ledger.Dimension, now time.Time) (rows, sum []ledger.UsageRow, err error) {
-	a.ctx, a.l, a.component, a.now, a.live = ctx, l, f.Component, now, map[string]map[ID]ledger.Sandbox{}
+	a.ctx, a.l, a.component, a.now, a.live = ctx, l, f.Component, now, map[string]map[extensions.ID]ledger.Sandbox{}
 	a.rows, a.sum = ledger.NewTally(by...), ledger.NewTally()
 	err = l.EachOpenMeter(ctx, f, a.meter)
 	return a.rows.Rows(), a.sum.Rows(), err
@@ -83,7 +83,7 @@ func (a *accrual) row(m ledger.Meter) (ledger.Sandbox, error) {
 		if err != nil {
 			return ledger.Sandbox{}, err
 		}
-		of = map[ID]ledger.Sandbox{}
+		of = map[extensions.ID]ledger.Sandbox{}
 		for _, row := range rows {
 			of[row.ID] = row
 		}

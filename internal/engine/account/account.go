@@ -1,4 +1,4 @@
-package engine
+package account
 
 import (
 	"context"
@@ -14,8 +14,8 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
-// AccountView is what an account has and what bounds it.
-type AccountView struct {
+// View is what an account has and what bounds it.
+type View struct {
 	Account   string // org/workspace
 	Org       string // whose wallets they are
 	Workspace string
@@ -76,38 +76,38 @@ type BudgetView struct {
 	Unpriced int64
 }
 
-// AccountView reads what the engine's account has. It writes nothing; a missing
+// View reads what the account has. It writes nothing; a missing
 // ledger is an account without anything.
-func (e *Engine) AccountView(ctx context.Context) (AccountView, error) {
-	org, workspace, _ := strings.Cut(e.account, "/")
-	v := AccountView{Account: e.account, Org: org, Workspace: workspace}
-	l, err := e.reader(ctx)
+func (a *Account) View(ctx context.Context) (View, error) {
+	org, workspace, _ := strings.Cut(a.name, "/")
+	v := View{Account: a.name, Org: org, Workspace: workspace}
+	l, err := a.books.Reader(ctx)
 	if err != nil {
 		return v, err
 	}
-	if v.Wallets, err = e.wallets(ctx, l, org); err != nil {
+	if v.Wallets, err = a.wallets(ctx, l, org); err != nil {
 		return v, err
 	}
-	budgets, err := e.Budgets(ctx)
+	budgets, err := a.Budgets(ctx)
 	if err != nil {
 		return v, err
 	}
 	for _, b := range budgets {
-		if b.Account == org || b.Account == e.account {
+		if b.Account == org || b.Account == a.name {
 			v.Budgets = append(v.Budgets, b)
 		}
 	}
-	if v.Ceilings, err = e.ceilingViews(ctx, l); err != nil {
+	if v.Ceilings, err = a.ceilingViews(ctx, l); err != nil {
 		return v, err
 	}
-	rows, err := l.List(ctx, ledger.Filter{Account: e.account, Live: true})
+	rows, err := l.List(ctx, ledger.Filter{Account: a.name, Live: true})
 	v.Live = int64(len(rows))
 	return v, err
 }
 
 // ceilingViews are the ceilings of a create at a place that sends a bill, each once.
-func (e *Engine) ceilingViews(ctx context.Context, l ledger.Ledger) ([]CeilingView, error) {
-	paces, err := l.Paces(ctx, e.ceilings(true), nil)
+func (a *Account) ceilingViews(ctx context.Context, l ledger.Ledger) ([]CeilingView, error) {
+	paces, err := l.Paces(ctx, CeilingsOf(a.catalog, a.name, true), nil)
 	var out []CeilingView
 	seen := map[ledger.Ceiling]bool{}
 	for _, p := range paces {
@@ -125,13 +125,13 @@ func (e *Engine) ceilingViews(ctx context.Context, l ledger.Ledger) ([]CeilingVi
 	return out, err
 }
 
-func (e *Engine) wallets(ctx context.Context, l ledger.Ledger, org string) ([]Wallet, error) {
+func (a *Account) wallets(ctx context.Context, l ledger.Ledger, org string) ([]Wallet, error) {
 	balances, err := l.Balances(ctx, org)
 	out := walletsOf(balances)
 	if err != nil || len(out) == 0 {
 		return out, err
 	}
-	u, err := e.unpriced(ctx, l, org)
+	u, err := a.unpriced(ctx, l, org)
 	if err != nil {
 		return nil, err
 	}
@@ -178,36 +178,36 @@ const (
 	maxGrantNote = 500
 )
 
-// GrantCredit puts an amount such as "100 USD" into an org's wallet, once for
+// Grant puts an amount such as "100 USD" into an org's wallet, once for
 // each key, and returns the wallet. An empty key is drawn; the one used is
 // returned, so that a grant whose answer was lost can be repeated.
-func (e *Engine) GrantCredit(ctx context.Context, org, amount, key, why string) (w Wallet, used string, err error) {
+func (a *Account) Grant(ctx context.Context, org, amount, key, why string) (w Wallet, used string, err error) {
 	money, err := meter.ParseMoney(amount)
 	if err != nil {
 		return w, "", err
 	}
 	if money.Amount == 0 {
-		return w, "", invalid("a grant of nothing: %s", "grant an amount above zero, such as \"100 USD\"", amount)
+		return w, "", extensions.Invalid("a grant of nothing: %s", "grant an amount above zero, such as \"100 USD\"", amount)
 	}
-	if CheckAccount(org+"/x") != nil || len(why) > maxGrantNote || !isText(why) || len(key) > maxGrantKey || !oneLine(key) {
-		return w, "", invalid("the grant to %q cannot be recorded",
+	if ledger.CheckAccount(org+"/x") != nil || len(why) > maxGrantNote || !extensions.IsText(why) || len(key) > maxGrantKey || !extensions.OneLine(key) {
+		return w, "", extensions.Invalid("the grant to %q cannot be recorded",
 			"name the organisation, which is the part of an account before the slash (acme of acme/web); keep note and key short, and plain text", extensions.Clean(org, 80))
 	}
 	if used = key; used == "" {
 		used = "grant-" + strings.ToLower(rand.Text())
 	}
-	l, err := e.changer(ctx)
+	l, err := a.books.Changer(ctx)
 	if err != nil {
 		return w, used, err
 	}
 	g := ledger.Grant{Key: used, Org: org, Currency: string(money.Currency), Amount: int64(money.Amount)}
 	if why != "" {
-		g.Note = note("", map[string]any{"note": why})
+		g.Note = ledger.NewNote("", map[string]any{"note": why})
 	}
 	if _, err = l.Grant(ctx, g); err != nil {
 		return w, used, err
 	}
-	list, err := e.wallets(ctx, l, org)
+	list, err := a.wallets(ctx, l, org)
 	for _, w := range list {
 		if w.Currency == g.Currency {
 			return w, used, nil

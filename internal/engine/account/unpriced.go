@@ -1,4 +1,4 @@
-package engine
+package account
 
 import (
 	"context"
@@ -14,9 +14,9 @@ type unpriced struct {
 	running []ledger.UsageRow // by account
 }
 
-func (e *Engine) unpriced(ctx context.Context, l ledger.Ledger, org string) (unpriced, error) {
+func (a *Account) unpriced(ctx context.Context, l ledger.Ledger, org string) (unpriced, error) {
 	f := ledger.UsageFilter{Account: org}
-	running, _, err := accrual{only: hasUnknown}.add(ctx, l, f, []ledger.Dimension{ledger.ByAccount}, e.now())
+	running, _, err := accrual{only: hasUnknown}.add(ctx, l, f, []ledger.Dimension{ledger.ByAccount}, a.books.Now())
 	return unpriced{l, running}, err
 }
 

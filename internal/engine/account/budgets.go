@@ -1,4 +1,4 @@
-package engine
+package account
 
 import (
 	"context"
@@ -7,6 +7,7 @@ import (
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/meter"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/profile"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
@@ -21,20 +22,20 @@ type BudgetSpec struct {
 
 // Budgets lists the budgets of the account's org and of its workspaces. A
 // missing ledger has none.
-func (e *Engine) Budgets(ctx context.Context) ([]BudgetView, error) {
-	l, err := e.reader(ctx)
+func (a *Account) Budgets(ctx context.Context) ([]BudgetView, error) {
+	l, err := a.books.Reader(ctx)
 	if err != nil {
 		return nil, err
 	}
-	list, err := e.budgets(ctx)
+	list, err := a.budgets(ctx)
 	if err != nil || len(list) == 0 {
 		return nil, err
 	}
-	return e.budgetViews(ctx, l, list...)
+	return a.budgetViews(ctx, l, list...)
 }
 
-func (e *Engine) budgetViews(ctx context.Context, l ledger.Ledger, list ...ledger.Budget) ([]BudgetView, error) {
-	u, err := e.unpriced(ctx, l, ledger.StreamOf(e.account))
+func (a *Account) budgetViews(ctx context.Context, l ledger.Ledger, list ...ledger.Budget) ([]BudgetView, error) {
+	u, err := a.unpriced(ctx, l, ledger.StreamOf(a.name))
 	if err != nil {
 		return nil, err
 	}
@@ -50,34 +51,34 @@ func (e *Engine) budgetViews(ctx context.Context, l ledger.Ledger, list ...ledge
 	return out, nil
 }
 
-func (e *Engine) budgets(ctx context.Context) ([]ledger.Budget, error) {
-	l, err := e.reader(ctx)
+func (a *Account) budgets(ctx context.Context) ([]ledger.Budget, error) {
+	l, err := a.books.Reader(ctx)
 	if err != nil {
 		return nil, err
 	}
-	list, err := l.Budgets(ctx, ledger.StreamOf(e.account))
+	list, err := l.Budgets(ctx, ledger.StreamOf(a.name))
 	return slices.DeleteFunc(list, ledger.Budget.Removed), err
 }
 
-func (e *Engine) budgetView(ctx context.Context, l ledger.Ledger, b ledger.Budget) (BudgetView, error) {
-	views, err := e.budgetViews(ctx, l, b)
+func (a *Account) budgetView(ctx context.Context, l ledger.Ledger, b ledger.Budget) (BudgetView, error) {
+	views, err := a.budgetViews(ctx, l, b)
 	if err != nil {
 		return BudgetView{}, err
 	}
 	return views[0], nil
 }
 
-func (e *Engine) budgetAccount(wholeOrg bool) string {
+func (a *Account) budgetAccount(wholeOrg bool) string {
 	if wholeOrg {
-		return ledger.StreamOf(e.account)
+		return ledger.StreamOf(a.name)
 	}
-	return e.account
+	return a.name
 }
 
 // SetBudget makes a budget or changes its limit, kind and period; what counts
 // against it stays.
-func (e *Engine) SetBudget(ctx context.Context, spec BudgetSpec) (BudgetView, error) {
-	if err := CheckName(spec.Name); err != nil {
+func (a *Account) SetBudget(ctx context.Context, spec BudgetSpec) (BudgetView, error) {
+	if err := profile.CheckName(spec.Name); err != nil {
 		return BudgetView{}, err
 	}
 	limit, err := meter.ParseMoney(spec.Limit)
@@ -85,29 +86,29 @@ func (e *Engine) SetBudget(ctx context.Context, spec BudgetSpec) (BudgetView, er
 		return BudgetView{}, err
 	}
 	if int64(limit.Amount) == ledger.NoLimit {
-		return BudgetView{}, invalid("the limit %s of the budget %s is the largest amount there is, which stands for no limit",
+		return BudgetView{}, extensions.Invalid("the limit %s of the budget %s is the largest amount there is, which stands for no limit",
 			"give a lower limit; `sandboxer ledger budget remove` takes one away", spec.Limit, spec.Name)
 	}
-	l, err := e.changer(ctx)
+	l, err := a.books.Changer(ctx)
 	if err != nil {
 		return BudgetView{}, err
 	}
-	b, err := l.PutBudget(ctx, ledger.Budget{Account: e.budgetAccount(spec.WholeOrg), Name: spec.Name, Currency: string(limit.Currency),
+	b, err := l.PutBudget(ctx, ledger.Budget{Account: a.budgetAccount(spec.WholeOrg), Name: spec.Name, Currency: string(limit.Currency),
 		Limit: int64(limit.Amount), Hard: !spec.Soft, Period: spec.Period})
 	if err != nil {
 		return BudgetView{}, err
 	}
-	return e.budgetView(ctx, l, b)
+	return a.budgetView(ctx, l, b)
 }
 
 // RemoveBudget takes a budget's limit away, which is recorded. An empty
 // currency is that of the only budget of this name.
-func (e *Engine) RemoveBudget(ctx context.Context, wholeOrg bool, name, currency string) (BudgetView, error) {
-	list, err := e.budgets(ctx)
+func (a *Account) RemoveBudget(ctx context.Context, wholeOrg bool, name, currency string) (BudgetView, error) {
+	list, err := a.budgets(ctx)
 	if err != nil {
 		return BudgetView{}, err
 	}
-	account := e.budgetAccount(wholeOrg)
+	account := a.budgetAccount(wholeOrg)
 	list = slices.DeleteFunc(list, func(b ledger.Budget) bool {
 		return b.Account != account || b.Name != name || currency != "" && b.Currency != currency
 	})
@@ -121,14 +122,14 @@ func (e *Engine) RemoveBudget(ctx context.Context, wholeOrg bool, name, currency
 		for _, b := range list {
 			currencies = append(currencies, b.Currency)
 		}
-		return BudgetView{}, invalid("%s has several budgets %q: in %s", "say which with --currency", account, name, strings.Join(currencies, ", "))
+		return BudgetView{}, extensions.Invalid("%s has several budgets %q: in %s", "say which with --currency", account, name, strings.Join(currencies, ", "))
 	}
-	l, err := e.changer(ctx)
+	l, err := a.books.Changer(ctx)
 	if err != nil {
 		return BudgetView{}, err
 	}
 	b := list[0]
-	was, err := e.budgetView(ctx, l, b)
+	was, err := a.budgetView(ctx, l, b)
 	if err != nil {
 		return was, err
 	}
