@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/tarstream"
 )
 
@@ -25,6 +26,9 @@ func (c *Client) Upload(ctx context.Context, ref, dir string, r io.Reader) error
 
 func unpack(ctx context.Context, root *os.Root, dir string, r io.Reader) error {
 	_, err := tarstream.Unpack(ctx, r, root, filepath.ToSlash(dir), packing)
+	if extensions.IsKind(err, extensions.KindConflict) { // a folder where a file is, or the other way round
+		return fault(CodeInvalid, err.Error())
+	}
 	return err
 }
 
