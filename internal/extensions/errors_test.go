@@ -44,7 +44,8 @@ func TestFailedSaysWhatTheErrorDoesNot(t *testing.T) {
 	if extensions.Failed("exec", id, nil, classify) != nil {
 		t.Error("nothing failed")
 	}
-	if again := extensions.Errorf(extensions.KindConflict, "held"); extensions.Failed("exec", id, again, nil) == error(again) || again.Op != "" {
+	var told *extensions.Error
+	if again := extensions.Errorf(extensions.KindConflict, "held"); !errors.As(extensions.Failed("exec", id, again, nil), &told) || told == again || again.Op != "" {
 		t.Error("the error of somebody else was changed")
 	}
 }

@@ -71,18 +71,6 @@ type Binding struct {
 	File         string // where it stands
 }
 
-// Names are the ids of the bindings, all and those to list: test doubles are for
-// those who know their names.
-func (c *Catalog) Names() (all, listed []string) {
-	for _, b := range c.Bindings {
-		all = append(all, b.ID)
-		if !b.Descriptor.NamedOnly {
-			listed = append(listed, b.ID)
-		}
-	}
-	return all, listed
-}
-
 // Binding finds a binding by id.
 func (c *Catalog) Binding(id string) (Binding, bool) {
 	for _, b := range c.Bindings {
@@ -99,7 +87,13 @@ func (c *Catalog) Named(id string) (Binding, error) {
 	if b, ok := c.Binding(id); ok {
 		return b, nil
 	}
-	all, listed := c.Names()
+	var all, listed []string
+	for _, b := range c.Bindings {
+		all = append(all, b.ID)
+		if !b.Descriptor.NamedOnly { // test doubles are for those who know their names
+			listed = append(listed, b.ID)
+		}
+	}
 	near := strictyaml.NearestN(id, all, 3)
 	if len(near) == 0 {
 		near = listed

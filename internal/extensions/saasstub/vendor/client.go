@@ -43,6 +43,10 @@ func (c *Client) call(ctx context.Context, op Op, t target, fn func(*state, Rule
 	var script Script
 	var failed error
 	perform := func(st *state) {
+		st.script = script
+		if failed = c.refuse(script, rule); failed != nil {
+			return
+		}
 		var o *Object
 		if o, failed = fn(st, rule); failed == nil && o != nil && rule.Do == DoVanish {
 			failed = c.v.drop(st, o)
@@ -55,25 +59,17 @@ func (c *Client) call(ctx context.Context, op Op, t target, fn func(*state, Rule
 		}
 		rule = st.admit(script, op, t)
 		if at = rule.immediate(); at {
-			if failed = c.refuse(script, rule); failed == nil {
-				perform(st)
-			}
+			perform(st)
 		}
 		return nil
 	})
+	if err == nil && !at {
+		if err = bendBefore(ctx, rule); err == nil {
+			err = c.v.transact(ctx, func(st *state) error { perform(st); return nil })
+		}
+	}
 	if err != nil {
 		return err
-	}
-	if !at {
-		if err := bendBefore(ctx, rule); err != nil {
-			return err
-		}
-		if err := c.refuse(script, rule); err != nil {
-			return err
-		}
-		if err := c.v.transact(ctx, func(st *state) error { perform(st); return nil }); err != nil {
-			return err
-		}
 	}
 	if failed != nil {
 		return failed

@@ -1,16 +1,14 @@
 package vendor
 
 import (
-	"archive/tar"
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"io/fs"
 	"os"
-	"path"
 	"path/filepath"
 
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/tarstream"
 )
 
@@ -23,16 +21,15 @@ func (c *Client) Upload(ctx context.Context, ref, dir string, r io.Reader) error
 		return err
 	}
 	defer func() { _ = root.Close() }()
-	abs := resolve(o.base(), dir)
-	if err := root.MkdirAll(inside(abs), 0o755); err != nil {
-		return pathFault(err)
+	return unpack(ctx, root, inside(resolve(o.base(), dir)), r)
+}
+
+func unpack(ctx context.Context, root *os.Root, dir string, r io.Reader) error {
+	_, err := tarstream.Unpack(ctx, r, root, filepath.ToSlash(dir), packing)
+	if extensions.IsKind(err, extensions.KindConflict) { // a folder where a file is, or the other way round
+		return fault(CodeInvalid, err.Error())
 	}
-	sub, err := root.OpenRoot(inside(abs))
-	if err != nil {
-		return pathFault(err)
-	}
-	defer func() { _ = sub.Close() }()
-	return extract(ctx, sub, r)
+	return err
 }
 
 // tree opens the tree of a live object as one call of the service.
@@ -52,61 +49,10 @@ func (c *Client) tree(ctx context.Context, op Op, ref string) (root *os.Root, ob
 	return root, obj, err
 }
 
-func extract(ctx context.Context, root *os.Root, r io.Reader) error {
-	tr := tarstream.NewReader(r)
-	for {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		h, err := tr.Next()
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
-		if err != nil {
-			return fault(CodeInvalid, "the archive cannot be read: "+err.Error())
-		}
-		name := path.Clean(h.Name)
-		if !filepath.IsLocal(filepath.FromSlash(name)) {
-			return fault(CodeInvalid, fmt.Sprintf("the archive's entry %q would leave the folder", h.Name))
-		}
-		if err := place(root, filepath.FromSlash(name), h, tr); err != nil {
-			return pathFault(err)
-		}
-	}
-}
-
-func place(root *os.Root, name string, h *tar.Header, r *tarstream.Reader) error {
-	if h.Typeflag == tar.TypeDir {
-		return root.MkdirAll(name, 0o755)
-	}
-	if dir := filepath.Dir(name); dir != "." {
-		if err := root.MkdirAll(dir, 0o755); err != nil {
-			return err
-		}
-	}
-	if err := root.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	switch h.Typeflag {
-	case tar.TypeReg:
-		f, err := root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, h.FileInfo().Mode().Perm()|0o600)
-		if err != nil {
-			return err
-		}
-		return errors.Join(r.CopyTo(f), f.Close())
-	case tar.TypeSymlink:
-		return root.Symlink(h.Linkname, name)
-	case tar.TypeLink:
-		return root.Link(filepath.FromSlash(path.Clean(h.Linkname)), name)
-	}
-	return fault(CodeInvalid, fmt.Sprintf("the archive's entry %q is neither a folder, a file nor a symbolic link", h.Name))
-}
-
 // pathFault classifies what the tree itself refuses.
 func pathFault(err error) error {
 	var f *Fault
 	var pe *fs.PathError
-	var le *os.LinkError
 	switch {
 	case errors.As(err, &f):
 		return err
@@ -114,8 +60,6 @@ func pathFault(err error) error {
 		return fault(CodeNotFound, "there is no such path inside")
 	case errors.As(err, &pe):
 		return fault(CodeInvalid, pe.Op+" "+pe.Path+": "+pe.Err.Error())
-	case errors.As(err, &le):
-		return fault(CodeInvalid, le.Op+" "+le.New+": "+le.Err.Error())
 	}
 	return err
 }

@@ -75,31 +75,23 @@ func (c *Client) acceptable(st *state, req Request, now time.Time) error {
 	case req.Deadline.Sub(now) > MaxTTL+time.Minute: // a minute for clocks that differ
 		return fault(CodeInvalid, "the deadline is further away than "+MaxTTL.String())
 	}
-	used, limit, err := c.quota(st)
-	if err != nil {
-		return err
-	}
-	if used >= limit {
+	if used, limit := c.quota(st); used >= limit {
 		return actionFaults[DoQuota]
 	}
 	return nil
 }
 
-func (c *Client) quota(st *state) (used, limit int64, err error) {
-	script, err := ReadScript(c.v.dir)
-	if err != nil {
-		return 0, 0, err
-	}
+func (c *Client) quota(st *state) (used, limit int64) {
 	limit = DefaultQuota
-	if script.Quota != nil {
-		limit = *script.Quota
+	if st.script.Quota != nil {
+		limit = *st.script.Quota
 	}
 	for _, o := range st.Objects {
 		if o.Account == c.account && o.Live() {
 			used++
 		}
 	}
-	return used, limit, nil
+	return used, limit
 }
 
 // Start makes a created object usable and gives it its environment, which is
@@ -183,12 +175,8 @@ func (c *Client) List(ctx context.Context) (objs []Object, now time.Time, err er
 				objs = append(objs, o.clone())
 			}
 		}
-		script, err := ReadScript(c.v.dir)
-		if err != nil {
-			return nil, err
-		}
 		for _, o := range st.Deleted {
-			if o.Account == c.account && now.Before(o.GoneAt.Add(time.Duration(script.Ghosts))) {
+			if o.Account == c.account && now.Before(o.GoneAt.Add(time.Duration(st.script.Ghosts))) {
 				objs = append(objs, o.clone())
 			}
 		}
@@ -263,8 +251,8 @@ func (c *Client) SetLabel(ctx context.Context, ref, key, value string, check fun
 func (c *Client) Capacity(ctx context.Context) (used, limit int64, now time.Time, err error) {
 	err = c.call(ctx, OpCapacity, target{}, func(st *state, _ Rule) (*Object, error) {
 		now = st.now()
-		used, limit, err = c.quota(st)
-		return nil, err
+		used, limit = c.quota(st)
+		return nil, nil
 	})
 	return used, limit, now, err
 }

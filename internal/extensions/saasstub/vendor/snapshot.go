@@ -143,6 +143,6 @@ func (c *Client) Restore(ctx context.Context, ref, snapshot string) error {
 			return nil, err
 		}
 		defer func() { _ = root.Close() }()
-		return nil, extract(ctx, root, f)
+		return nil, unpack(ctx, root, ".", f)
 	})
 }

@@ -28,6 +28,8 @@ type state struct {
 	Snapshots map[string]*Snapshot `json:"snapshots,omitempty"` // by ref
 	Hits      map[string]int       `json:"hits,omitempty"`      // matching calls by rule
 	Calls     map[Op]int64         `json:"calls,omitempty"`
+
+	script Script // what bends the call that reads it
 }
 
 func newState() *state {
