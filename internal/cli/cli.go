@@ -125,11 +125,7 @@ func (a *app) find(ctx context.Context, e *engine.Engine, idOrName string) (engi
 	if err == nil {
 		account, name = "", ""
 	}
-	s, err := e.Lookup(ctx, id, account, name)
-	for _, n := range s.Notices {
-		a.notify(n)
-	}
-	return s, err
+	return e.Lookup(ctx, id, account, name)
 }
 
 func (a *app) account() string {

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/account"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/meter"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/profile"
@@ -20,8 +21,8 @@ import (
 // empty, and one that cannot be read is told of elsewhere.
 func (e *Engine) plannedFunds(ctx context.Context, p *prepared, query route.Query) error {
 	cand := p.decision.Chosen
-	account := e.accountOf(p.req)
-	balances, budgets, free, ok := e.limits(ctx, account, p.req)
+	payer := e.accountOf(p.req)
+	balances, budgets, free, ok := e.limits(ctx, payer, p.req)
 	if ok {
 		var err error
 		if cand, err = e.withCredit(p, query, balances); err != nil {
@@ -33,7 +34,7 @@ func (e *Engine) plannedFunds(ctx context.Context, p *prepared, query route.Quer
 	if err != nil {
 		return err
 	}
-	one := intended{reserve: *r, account: account, paces: e.paces(ctx, e.ceilingsOf(account, p.metered()), r)}
+	one := intended{reserve: *r, account: payer, paces: e.paces(ctx, account.CeilingsOf(e.catalog, payer, p.metered()), r)}
 	defer func() { p.notices = append(p.notices, reached(one.paces, "If it were made now")...) }()
 	if !ok {
 		return nil

@@ -12,14 +12,15 @@ import (
 	"strings"
 	"time"
 
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/failpoint"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/lifecycle"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
-// unsettled is the end of a sandbox, or a later one that it was given, that its
-// ledger could not take down when it happened. It waits in a file of the state
-// folder for the next run that changes something in that ledger.
+// unsettled is the end of a sandbox that its ledger could not take down when it
+// happened. It waits in a file of the state folder for the next run that changes
+// something in that ledger.
 type unsettled struct {
 	Version    int               `json:"version"`
 	Ledger     string            `json:"ledger,omitempty"`    // address, without user and password; "" = not known here
@@ -31,12 +32,6 @@ type unsettled struct {
 	Source     string            `json:"source"`
 	Estimated  bool              `json:"estimated,omitempty"`
 	Usage      *extensions.Usage `json:"usage,omitempty"`
-
-	// Of a new end: what was asked for, from which end to which.
-	TTL       time.Duration   `json:"ttl,omitempty"`
-	Before    time.Time       `json:"before,omitzero"`
-	ExpiresAt time.Time       `json:"expires_at,omitzero"`
-	Request   json.RawMessage `json:"request,omitempty"`
 }
 
 const (
@@ -48,7 +43,7 @@ const (
 // the ledger to settle it in, and why the reason: nil = the ledger here does not
 // know the sandbox. It never fails the destroy: what is not noted is settled
 // too, at an estimated end, when a run with that ledger finds the sandbox gone.
-func (e *Engine) settleLater(row ledger.Sandbox, id string, gone ending, why error, report *DestroyReport) {
+func (e *Engine) settleLater(ctx context.Context, row ledger.Sandbox, id string, gone ending, why error, report *DestroyReport) {
 	report.unsettled = why
 	if why == nil && id == "" && report.AlreadyGone {
 		return // nothing says that any ledger waits for it
@@ -66,20 +61,19 @@ func (e *Engine) settleLater(row ledger.Sandbox, id string, gone ending, why err
 		told = fmt.Sprintf("Sandbox %s was ended. The ledger %s does not know it: %s, where what it cost is still open.", row.ID, e.LedgerURL(), made)
 		next = "Its end is noted in " + filepath.Join(e.stateDir, unsettledDir) + ": the next run that changes something with that ledger and this state folder settles it, for instance `sandboxer sweep`."
 	}
-	if err := e.noteUnsettled(u); err != nil {
+	if err := e.noteUnsettled(ctx, u); err != nil {
 		next = "The next run with its ledger that finds it gone settles it at an estimated end (its true end could not be noted: " + err.Error() + ")."
 	}
 	report.Notices = append(report.Notices, Notice{Summary: "Ended, but not settled in the ledger", Detail: told + " " + next})
 }
 
 // noteUnsettled writes the note; one file for each sandbox, of which the latest
-// counts. An end that is noted already is one it cannot have outlived.
-func (e *Engine) noteUnsettled(u unsettled) error {
+// life counts. An end that is noted already is one it cannot have outlived.
+func (e *Engine) noteUnsettled(ctx context.Context, u unsettled) error {
 	u.Version, u.At = unsettledVersion, e.now()
 	dir := filepath.Join(e.stateDir, unsettledDir)
 	file := filepath.Join(dir, string(u.ID)+".json")
-	if before, err := readUnsettled(file); err == nil && !before.EndedAt.IsZero() && before.Generation == u.Generation &&
-		(u.EndedAt.IsZero() || !before.EndedAt.After(u.EndedAt)) {
+	if before, err := readUnsettled(file); err == nil && (before.Generation > u.Generation || before.Generation == u.Generation && !before.EndedAt.After(u.EndedAt)) {
 		return nil
 	}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -96,6 +90,9 @@ func (e *Engine) noteUnsettled(u unsettled) error {
 	}
 	_, err = f.Write(mustJSON(u))
 	err = errors.Join(err, f.Sync(), f.Close())
+	if err == nil {
+		err = failpoint.Hit(ctx, pointNoting)
+	}
 	if err == nil {
 		err = os.Rename(f.Name(), file)
 	}
@@ -135,7 +132,7 @@ func (e *Engine) notedFor(l ledger.Ledger) (noted map[string]unsettled, unread m
 func (e *Engine) endsNoted(ctx context.Context, l ledger.Ledger) (ids []ID) {
 	noted, _ := e.notedFor(l)
 	for _, u := range noted {
-		if row, err := l.Get(ctx, u.ID); err == nil && row.State != lifecycle.Destroyed && !u.EndedAt.IsZero() && u.about(row) {
+		if row, err := l.Get(ctx, u.ID); err == nil && row.State != lifecycle.Destroyed && u.about(row) {
 			ids = append(ids, u.ID)
 		}
 	}
@@ -160,7 +157,7 @@ func (e *Engine) settleNoted(ctx context.Context, l ledger.Ledger, notify Notify
 		err := e.settleOne(ctx, l, noted[name], notify)
 		switch {
 		case absent(err):
-			continue // another ledger's, or of the spool and not brought in yet
+			continue // another ledger's
 		case err == nil:
 			err = os.Remove(name)
 		}
@@ -174,8 +171,8 @@ func readUnsettled(name string) (unsettled, error) {
 	if err == nil {
 		err = json.Unmarshal(b, &u)
 	}
-	if err == nil && (u.Version != unsettledVersion || string(u.ID) != strings.TrimSuffix(filepath.Base(name), ".json")) {
-		err = invalid("it is not a note of this program", "look at it and remove it")
+	if err == nil && (u.Version != unsettledVersion || u.EndedAt.IsZero() || string(u.ID) != strings.TrimSuffix(filepath.Base(name), ".json")) {
+		err = extensions.Invalid("it is not a note of this program", "look at it and remove it")
 	}
 	return u, err
 }
@@ -187,14 +184,11 @@ func (e *Engine) settleOne(ctx context.Context, l ledger.Ledger, u unsettled, no
 	if err != nil || row.State == lifecycle.Destroyed || !u.about(row) {
 		return err
 	}
-	if u.EndedAt.IsZero() {
-		return e.settleExtension(ctx, l, row, u, notify)
-	}
 	gone := ending{at: u.EndedAt, source: u.Source, estimated: u.Estimated, usage: u.Usage}
 	if seen := lastSeen(row); gone.source == "seen-alive" && seen.After(gone.at) {
 		gone.at = seen // by this ledger: the note may be another one's, which knew no more than a receipt
 	}
-	change := ledger.Change{Event: note("sandbox.destroying", map[string]any{"why": "ended before, noted at " + u.EndedAt.UTC().Format(time.RFC3339)})}
+	change := ledger.Change{Event: ledger.NewNote("sandbox.destroying", map[string]any{"why": "ended before, noted at " + u.EndedAt.UTC().Format(time.RFC3339)})}
 	if row.State != lifecycle.Destroying {
 		change.To = lifecycle.Destroying
 	}

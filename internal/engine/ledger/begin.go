@@ -50,8 +50,8 @@ func (b Begin) validate() error {
 
 func (t *tx) begin(b Begin) (Sandbox, error) {
 	row := Sandbox{
-		ID: b.ID, Account: b.Account, Name: b.Name, ClaimsName: !b.Unclaimed,
-		State: lifecycle.Requested, Mode: Running, Generation: max(1, b.Generation), Fence: 1,
+		ID: b.ID, Account: b.Account, Name: b.Name, ClaimsName: true,
+		State: lifecycle.Requested, Mode: Running, Generation: 1, Fence: 1,
 		Profile: b.Profile, ProfileVersion: b.ProfileVersion, SpecHash: b.SpecHash,
 		Request: b.Request, Spec: b.Spec, Route: b.Route,
 		Extension: b.Extension, Host: b.Host, HostRef: b.HostRef,
@@ -67,10 +67,8 @@ func (t *tx) begin(b Begin) (Sandbox, error) {
 	if row.QuoteDigest, err = t.quote(b.Quote); err != nil {
 		return row, err
 	}
-	if row.ClaimsName {
-		if err := t.nameFree(row); err != nil {
-			return row, err
-		}
+	if err := t.nameFree(row); err != nil {
+		return row, err
 	}
 	if err := t.ceilings(row, b.Ceilings, b.Reserve, true); err != nil {
 		return row, err

@@ -12,6 +12,15 @@ type Note struct {
 	Data json.RawMessage // an object, without secrets; nil = none
 }
 
+// NewNote makes a note of strings, numbers and times.
+func NewNote(kind string, data map[string]any) Note {
+	b, err := json.Marshal(data)
+	if err != nil {
+		b = nil
+	}
+	return Note{Type: kind, Data: b}
+}
+
 // Event is one immutable fact. Its id is its hash, and its place in the chain
 // is Seq: events of a stream are ordered by it, never by time.
 type Event struct {

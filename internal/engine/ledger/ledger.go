@@ -135,11 +135,6 @@ type Ledger interface {
 	// off. Findings are in the report; the error is for not being able to look.
 	Verify(ctx context.Context, pinned ...Head) (Report, error)
 
-	// Replay takes several steps of one sandbox in one transaction, once: cs,
-	// after b unless that is nil. A life that was led while this ledger could
-	// not be reached is recorded so; what is recorded already stays as it is.
-	Replay(ctx context.Context, b *Begin, cs ...Change) (Sandbox, error)
-
 	// Guard bounds a call into a backend by this holder's life: the context
 	// ends, KindUnavailable its cause, a moment before others may take the
 	// holder for dead, so that nothing is made behind the back of one who took

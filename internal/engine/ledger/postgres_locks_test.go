@@ -160,9 +160,12 @@ func (h *hand) work(seed int, shared []ledger.Sandbox) {
 			_, err := h.l.PutBudget(ctx, ledger.Budget{Account: ledger.StreamOf(account), Name: "a", Currency: "USD", Limit: 1_000_000 + int64(n), Hard: true, Period: "day"})
 			return err
 		})
-		life := h.begin(account, key+"-elsewhere", seed+n)
-		steps := []ledger.Change{{ID: life.ID, Key: key + "/life/1", To: lifecycle.Destroyed, Finish: &ledger.FinishIntent{Outcome: ledger.Failed}}}
-		twice(func() error { _, err := h.l.Replay(ctx, &life, steps...); return err })
+		refused := h.begin(account, key+"-refused", seed+n)
+		twice(func() error { _, err := h.l.Begin(ctx, refused); return err })
+		twice(func() error {
+			_, err := h.l.Apply(ctx, ledger.Change{ID: refused.ID, Key: key + "/refused", To: lifecycle.Destroyed, Finish: &ledger.FinishIntent{Outcome: ledger.Failed}})
+			return err
+		})
 		if n%3 == 0 {
 			h.may(h.l.DeleteHost(ctx, account, "shared"))
 		}

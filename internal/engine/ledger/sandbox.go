@@ -93,11 +93,6 @@ type Begin struct {
 	Ceilings []Ceiling
 	// Metered: somebody sends a bill for it.
 	Metered bool
-
-	// Generation is the first one; 0 = 1. Unclaimed keeps the name without a
-	// claim to it. Both are for what was made elsewhere before; see Replay.
-	Generation int64
-	Unclaimed  bool
 }
 
 // Change is one compare-and-set on a sandbox: if the row is as expected, all
@@ -144,8 +139,6 @@ type Expect struct {
 	Holder HolderID
 	// NoIntent demands that no operation is under way.
 	NoIntent bool
-	// NoEndReason demands that no reason of an end is recorded.
-	NoEndReason bool
 }
 
 // Patch sets columns; nil fields stay as they are. A pointer to the zero

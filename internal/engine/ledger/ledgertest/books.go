@@ -12,7 +12,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/failpoint"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/failpoint/failpointtest"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/lifecycle"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
@@ -76,7 +76,7 @@ func bookkeeping(t *testing.T, addresses ...NewAddress) {
 		}
 		rt.Repeat(map[string]func(*rapid.T){
 			"grant": k.grant, "limit": k.limit, "begin": k.begin, "begin again": k.begin, "run": k.run, "extend": k.extend, "shorten": k.shorten, "pause": k.pause,
-			"end": k.end, "end one more": k.end, "refuse": k.refuse, "recreate": k.recreate, "conflict": k.conflict, "give up": k.giveUp, "later": k.later, "": k.holds,
+			"end": k.end, "end one more": k.end, "refuse": k.refuse, "recreate": k.recreate, "unreserved": k.unreserved, "give up": k.giveUp, "later": k.later, "": k.holds,
 		})
 		for _, l := range k.ledgers {
 			if r := must(l.Verify(context.Background(), must(l.Head(context.Background(), k.org))(t)))(t); !r.OK() {
@@ -116,16 +116,16 @@ func (r randomBytes) Read(b []byte) (int, error) {
 // earnest; then once more, which changes nothing.
 func (k *bookkeeper) do(rt *rapid.T, op func(ctx context.Context, i int) error) error {
 	k.clock.Add(1000)
-	point := rapid.SampledFrom(append([]string{""}, failpoint.Names("ledger.")...)).Draw(rt, "fails at")
+	point := rapid.SampledFrom(failpointtest.Names("ledger.")).Draw(rt, "fails at")
 	nth := rapid.IntRange(1, 3).Draw(rt, "time")
 	var first error
 	for i, l := range k.ledgers {
 		ctx := context.Background()
 		before := must(l.Head(ctx, k.org))(k.t)
 		hits := 0
-		failing := failpoint.Inject(ctx, point, func() error {
+		failing := failpointtest.Inject(ctx, point, func() error {
 			if hits++; hits == nth {
-				return failpoint.ErrInjected
+				return failpointtest.ErrInjected
 			}
 			return nil
 		})

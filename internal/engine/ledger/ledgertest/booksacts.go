@@ -2,7 +2,6 @@ package ledgertest
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"time"
 
@@ -122,7 +121,10 @@ func (k *bookkeeper) over(f *stay) {
 }
 
 func (k *bookkeeper) run(rt *rapid.T) {
-	f := k.pick(rt, lifecycle.Requested, lifecycle.Provisioning)
+	k.runs(rt, k.pick(rt, lifecycle.Requested, lifecycle.Provisioning))
+}
+
+func (k *bookkeeper) runs(rt *rapid.T, f *stay) {
 	if f.row().State == lifecycle.Requested {
 		k.must(rt, k.change(rt, f, "provisioning", func(ledger.Sandbox, int) ledger.Change { return ledger.Change{To: lifecycle.Provisioning} }))
 	}
@@ -188,7 +190,11 @@ func (k *bookkeeper) destroying(rt *rapid.T, f *stay) {
 
 func (k *bookkeeper) end(rt *rapid.T) {
 	f := k.pick(rt, lifecycle.Ready)
-	used, at := charges(rt, f.currency), k.now()
+	k.ends(rt, f, charges(rt, f.currency))
+}
+
+func (k *bookkeeper) ends(rt *rapid.T, f *stay, used []ledger.Charge) {
+	at := k.now()
 	k.destroying(rt, f)
 	k.bills.Put(f.row().ID, used...)
 	k.must(rt, k.change(rt, f, "destroyed", func(ledger.Sandbox, int) ledger.Change {
@@ -241,34 +247,24 @@ func (k *bookkeeper) recreate(rt *rapid.T) {
 	k.plain.reserve(f.row().ID, f.row().Account, payer, r.Currency, r.Amount, r.Own.Amount, k.now())
 }
 
-// conflict brings in a life that was led elsewhere under a name that is taken:
-// nothing was set aside for it, and what it used counts all the same.
-func (k *bookkeeper) conflict(rt *rapid.T) {
-	f := k.pick(rt, lifecycle.Requested, lifecycle.Ready)
-	id, key, at := k.id(), k.key("spool"), k.now()
-	used := charges(rt, f.currency)
-	k.bills.Put(id, used...)
-	steps := make([][]ledger.Change, len(k.ledgers))
-	for i := range k.ledgers {
-		steps[i] = []ledger.Change{{To: lifecycle.Provisioning},
-			{To: lifecycle.Ready, Finish: &ledger.FinishIntent{Outcome: ledger.Confirmed}, Meter: ledger.MeterOps{Open: meterOpen(at)}},
-			{To: lifecycle.Destroying, Intent: &ledger.OpenIntent{Kind: ledger.IntentDestroy, Holder: k.holders[i]}},
-			{To: lifecycle.Destroyed, Finish: &ledger.FinishIntent{Outcome: ledger.Confirmed}, Meter: ledger.MeterOps{Close: &ledger.MeterClose{At: at, Source: "ours"}}}}
-		for n := range steps[i] {
-			steps[i][n].ID, steps[i][n].Key = id, fmt.Sprint(key, "/", n)
-		}
-	}
-	replay := func(unclaimed bool) error {
-		return k.do(rt, func(ctx context.Context, i int) error {
-			b := want(id, k.holders[i], f.row().Name)
-			b.Key, b.Account, b.Unclaimed = key, f.row().Account, unclaimed
-			_, err := k.ledgers[i].Replay(ctx, &b, steps[i]...)
+// unreserved begins a life under a name that is taken, which is refused, and then
+// under one of its own: nothing is set aside for it, and what it used counts all
+// the same.
+func (k *bookkeeper) unreserved(rt *rapid.T) {
+	other := k.pick(rt, lifecycle.Requested, lifecycle.Ready)
+	id, f := k.id(), &stay{rows: make([]ledger.Sandbox, len(k.ledgers))}
+	begin := func(key, name string) error {
+		return k.do(rt, func(ctx context.Context, i int) (err error) {
+			b := want(id, k.holders[i], name)
+			b.Key, b.Account = key, other.row().Account
+			f.rows[i], err = k.ledgers[i].Begin(ctx, b)
 			return err
 		})
 	}
-	if err := replay(false); !extensions.IsKind(err, extensions.KindConflict) {
-		rt.Fatalf("the name %q was given twice: %v", f.row().Name, err)
+	if err := begin(k.key("taken"), other.row().Name); !extensions.IsKind(err, extensions.KindConflict) {
+		rt.Fatalf("the name %q was given twice: %v", other.row().Name, err)
 	}
-	k.must(rt, replay(true))
-	k.plain.settle(id, f.row().Account, used, k.now())
+	k.must(rt, begin(k.key("unreserved"), string(id)))
+	k.runs(rt, f)
+	k.ends(rt, f, charges(rt, other.currency))
 }

@@ -32,7 +32,6 @@ func Exercise(t *testing.T, address NewAddress, only ...string) {
 		{"Events", events},
 		{"Outbox", outbox},
 		{"Invariants", invariants},
-		{"Replays", replays},
 		{"Funds", funds},
 		{"Usage", usage},
 		{"Failpoints", failpoints},
