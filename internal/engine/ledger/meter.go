@@ -107,13 +107,7 @@ type MeterClose struct {
 	// Usage is what the backend measured; nil where it tells nothing. The
 	// ledger prices it, with the rates the meter was opened with.
 	Usage *extensions.Usage
-	// Booked replaces pricing: what another ledger made of the meter.
-	Booked *Booked
 }
-
-// Booked are charges taken as they are; none for a meter that goes on in
-// another ledger.
-type Booked struct{ Charges []Charge }
 
 // Charge is one closed line: an amount in nano-units of the currency. Where it
 // is not Known, UnitPrice and Amount are 0 and say nothing, and the currency may

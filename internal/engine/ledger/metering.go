@@ -222,9 +222,6 @@ func (t *tx) closeMeter(row Sandbox, m Meter, c MeterClose) (*meterFact, error) 
 // chargesOf are those of the closed meter. A life that platform credit does
 // not pay for is somebody else's bill, whoever would be billed by its prices.
 func (t *tx) chargesOf(row Sandbox, m Meter, c MeterClose) ([]Charge, error) {
-	if c.Booked != nil {
-		return c.Booked.Charges, nil
-	}
 	if t.options.Charges != nil {
 		if charges, ok := t.options.Charges(m); ok {
 			return charges, nil

@@ -85,9 +85,6 @@ var rates = func() json.RawMessage {
 	return json.RawMessage(s.Encode())
 }()
 
-// booked are charges of exactly so much, whatever ran.
-func booked(cs ...ledger.Charge) *ledger.Booked { return &ledger.Booked{Charges: cs} }
-
 // provisioning, ready, destroying and destroyed are the steps of an ordinary
 // life, as the engine makes them.
 func provisioning(s ledger.Sandbox) ledger.Change {
