@@ -14,7 +14,6 @@ import (
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/failpoint/failpointtest"
-	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger/pgtest"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/exttest"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/local"
 )
@@ -63,10 +62,13 @@ var buildDir = sync.OnceValues(func() (string, error) {
 
 var builtDir string
 
+// stopServers ends those that tests started.
+var stopServers = func() error { return nil }
+
 func TestMain(m *testing.M) {
 	exttest.GuardMain(local.New(), "acme/web", "acme/api", engine.DefaultAccount)
 	code := m.Run()
-	if err := pgtest.Stop(); err != nil {
+	if err := stopServers(); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		code = max(code, 1)
 	}

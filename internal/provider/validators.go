@@ -229,7 +229,9 @@ func ledgerURL() stringRule {
 			return x.Err.Error() + ". " + sentence(extensions.RemedyOf(err))
 		}
 		return wrongIf(err)
-	}, secret: func(s string) bool { return strings.Contains(s, "@") || strings.Contains(s, "password=") || strings.Contains(s, "token=") }}
+	}, secret: func(s string) bool {
+		return strings.Contains(s, "@") || strings.Contains(s, "password=") || strings.Contains(s, "token=")
+	}}
 }
 
 // conflictsWith refuses two arguments that exclude each other.

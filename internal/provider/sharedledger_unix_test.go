@@ -1,3 +1,5 @@
+//go:build unix
+
 package provider
 
 import (
@@ -12,6 +14,7 @@ import (
 
 func TestTerraformWithALedgerOnAServer(t *testing.T) {
 	t.Parallel()
+	stopServers = pgtest.Stop
 	cut := pgtest.NewCutter(t, pgtest.New(t))
 	c := newCLI(t, newBed(t))
 	sandboxer := func(args ...string) string {
