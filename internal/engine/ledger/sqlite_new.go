@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/owned"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
@@ -129,22 +130,15 @@ func (s *store) begin(ctx context.Context, path string) (err error) {
 func placeOf(path string) (string, error) {
 	info, err := os.Lstat(path)
 	if err != nil || info.Mode()&fs.ModeSymlink == 0 {
-		return path, ignoreMissing(err)
+		return path, owned.IgnoreMissing(err)
 	}
 	return filepath.EvalSymlinks(path)
-}
-
-func ignoreMissing(err error) error {
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	return err
 }
 
 func removeWithLogs(path string) error {
 	var errs []error
 	for _, f := range []string{path, path + "-journal", path + "-wal", path + "-shm"} {
-		errs = append(errs, ignoreMissing(os.Remove(f)))
+		errs = append(errs, owned.IgnoreMissing(os.Remove(f)))
 	}
 	return errors.Join(errs...)
 }

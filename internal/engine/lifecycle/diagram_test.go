@@ -8,7 +8,7 @@ import (
 // diagram draws Edges as a Mermaid state diagram.
 func diagram() string {
 	var b strings.Builder
-	b.WriteString("statediagram-v2\n")
+	b.WriteString("stateDiagram-v2\n")
 	fmt.Fprintf(&b, "    [*] --> %s\n", Requested)
 	for _, e := range Edges {
 		fmt.Fprintf(&b, "    %s --> %s: %s\n", e.From, e.To, e.Why)

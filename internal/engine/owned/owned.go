@@ -69,7 +69,7 @@ func (f *File) Release() error {
 	removed := os.Remove(f.lock.Path()) == nil
 	err := f.lock.Close()
 	if !removed {
-		err = errors.Join(err, ignoreMissing(os.Remove(f.lock.Path())))
+		err = errors.Join(err, IgnoreMissing(os.Remove(f.lock.Path())))
 	}
 	return err
 }
@@ -86,7 +86,8 @@ func Held(path string) (bool, error) {
 	return err == nil && !free, err
 }
 
-func ignoreMissing(err error) error {
+// IgnoreMissing takes what is gone already for removed.
+func IgnoreMissing(err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}

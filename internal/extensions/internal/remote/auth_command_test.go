@@ -154,8 +154,8 @@ func TestCredentialCommandIsSharedAndCutShort(t *testing.T) {
 	u = newMe(t)
 	argv, _ = warden(t, u, "sleep 300 & echo $! > child; wait")
 	wantGivenUp(t, u, named(s, extensions.SSHIdentity{Command: argv}), func() bool {
-		_, err := os.Stat(filepath.Join(u.home, "child"))
-		return err == nil
+		pid, err := os.ReadFile(filepath.Join(u.home, "child"))
+		return err == nil && strings.HasSuffix(string(pid), "\n")
 	})
 	child, err := os.ReadFile(filepath.Join(u.home, "child"))
 	if err != nil {
