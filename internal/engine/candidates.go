@@ -1,9 +1,11 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -51,9 +53,7 @@ func (e *Engine) query(ctx context.Context, p *prepared, how preparation) (route
 	for i, b := range e.catalog.Bindings {
 		for _, h := range hostsFor(b, hosts, len(p.req.Hosts) > 0) {
 			c := candidate(b, h, i)
-			if h != nil {
-				e.narrow(ctx, p, &c, how)
-			}
+			e.narrow(ctx, p, &c, how)
 			if err := e.price(ctx, p, b, &c, how); err != nil {
 				return q, err
 			}
@@ -159,16 +159,25 @@ func candidate(b catalog.Binding, h *extensions.Host, index int) route.Candidate
 	return c
 }
 
-// narrow takes from c what its host cannot give. A plan judges by the host's
+// narrow takes from c what its machine cannot give. A plan judges by a host's
 // own arguments; what probing found counts when it is to be made.
 func (e *Engine) narrow(ctx context.Context, p *prepared, c *route.Candidate, how preparation) {
-	n, ok := e.handlers[c.Handler].(extensions.HostNarrower)
-	if !ok || c.Unavailable != nil {
+	if c.Place == extensions.PlaceMachine {
+		c.Capabilities.OS, c.Capabilities.Arch = []string{runtime.GOOS}, []string{runtime.GOARCH}
+	}
+	if c.Host == nil || c.Unavailable != nil {
 		return
 	}
 	var facts *extensions.HostFacts
 	if how.binding {
-		facts = e.recordedFacts(ctx, *c.Host)
+		facts = e.factsFor(ctx, p, c)
+	}
+	if facts != nil && facts.OS != "" && facts.Arch != "" {
+		c.Capabilities.OS, c.Capabilities.Arch = []string{facts.OS}, []string{facts.Arch}
+	}
+	n, ok := e.handlers[c.Handler].(extensions.HostNarrower)
+	if !ok || c.Unavailable != nil {
+		return
 	}
 	if facts != nil && len(facts.Unfit) > 0 {
 		c.Unavailable = &route.Unavailable{Rule: route.RuleHostUnfit, Reason: fmt.Sprintf("nothing could run on the host %q when it was looked at: %s", c.Host.Name, strings.Join(facts.Unfit, "; ")),
@@ -179,9 +188,41 @@ func (e *Engine) narrow(ctx context.Context, p *prepared, c *route.Candidate, ho
 	ceiling := c.Capabilities
 	c.Capabilities, c.Narrowed = n.OnHost(ceiling, *c.Host, facts)
 	c.Ceiling = &ceiling
-	if facts != nil && len(c.Narrowed) > 0 {
+	if facts != nil && (len(c.Narrowed) > 0 || demandsMachine(p)) {
 		p.judged = append(p.judged, *c.Host)
 	}
+}
+
+// demandsMachine reports that the profile asks for a kind of machine.
+func demandsMachine(p *prepared) bool {
+	r := p.resolved.Spec.Requires
+	return len(r.OS)+len(r.Arch) > 0
+}
+
+// factsFor are the recorded facts of c's host. Where there are none and the
+// request depends on them the host is looked at, once in a create; one that
+// cannot be looked at is unavailable then.
+func (e *Engine) factsFor(ctx context.Context, p *prepared, c *route.Candidate) *extensions.HostFacts {
+	facts := e.recordedFacts(ctx, *c.Host)
+	if facts != nil || !demandsMachine(p) || c.Place != extensions.PlaceHost {
+		return facts
+	}
+	ref := c.Host.Ref()
+	if found, ok := p.seen[ref]; ok {
+		return &found
+	}
+	v, err := e.GetHost(ctx, *c.Host)
+	if err != nil {
+		c.Unavailable = &route.Unavailable{Rule: route.RuleHostUnfit,
+			Reason: fmt.Sprintf("the profile requires a kind of machine, and the host %q could not be looked at: %s", c.Host.Name, extensions.Clean(err.Error(), 300)),
+			Help:   cmp.Or(extensions.RemedyOf(err), "see that it can be reached")}
+		return nil
+	}
+	if p.seen == nil {
+		p.seen = map[string]extensions.HostFacts{}
+	}
+	p.seen[ref] = v.Facts
+	return &v.Facts
 }
 
 // probeAgain probes the hosts whose recorded facts left no place to choose:

@@ -43,7 +43,8 @@ type Binding struct {
 	Descriptor extensions.Descriptor
 	// Capabilities is the descriptor's declaration, narrowed by the catalog.
 	Capabilities extensions.Capabilities
-	// Provides is the operator's override, or the class default.
+	// Provides is the class default with what the operator adds, or what the
+	// operator puts in its place.
 	Provides extensions.Provides
 	Config   map[string]any // checked against Descriptor.Config
 	Region   string         // "" = any

@@ -78,7 +78,7 @@ type Candidate struct {
 	Host    *extensions.Host // nil for an account, or this machine unnamed
 	// Capabilities are narrowed already: catalog, and facts where known.
 	Capabilities extensions.Capabilities
-	// Provides is effective: operator override, class default, none.
+	// Provides is what the binding says; see catalog.Binding.
 	Provides extensions.Provides
 	Powers   []extensions.Power
 	Find     extensions.Find
