@@ -39,6 +39,10 @@ func (e *Engine) query(ctx context.Context, p *prepared, how preparation) (route
 	if p.snapshot != nil {
 		q.Origin = &route.Origin{Binding: p.snapshot.Extension, Host: p.snapshot.Host}
 	}
+	var err error
+	if q.Reach, err = e.reach(r.Reachability); err != nil {
+		return q, err
+	}
 	hosts, err := e.placement(ctx, p)
 	if err != nil {
 		return q, err

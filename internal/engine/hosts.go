@@ -24,7 +24,7 @@ func (e *Engine) CheckHost(h Host) error {
 		return invalid("host %q: exactly one of ssh and local = true is needed", "write local = true for this machine, else an ssh block", h.Name)
 	}
 	if h.SSH != nil {
-		if err := checkSSH("ssh", *h.SSH); err != nil {
+		if err := h.SSH.Check("ssh"); err != nil {
 			return err
 		}
 		if !e.hasPlace(extensions.PlaceHost) {
@@ -72,35 +72,6 @@ func (e *Engine) hasPlace(p extensions.Place) bool {
 		}
 	}
 	return false
-}
-
-func checkSSH(at string, s extensions.SSH) error {
-	if (s.Address == "") == (s.Alias == "") {
-		return invalid("%s: exactly one of address and alias is needed", "alias is a Host of ~/.ssh/config", at)
-	}
-	if s.Port < 0 || s.Port > 65535 {
-		return invalid("%s: port %d is not between 1 and 65535", "leave it out for 22", at, s.Port)
-	}
-	for field, v := range map[string]string{"address": s.Address, "alias": s.Alias, "user": s.User} {
-		if strings.HasPrefix(v, "-") || strings.ContainsFunc(v, func(r rune) bool { return r <= 0x20 || r == 0x7f }) {
-			return invalid("%s.%s: %q cannot be used", "no spaces, no control characters, no leading '-'", at, field, extensions.Clean(v, 80))
-		}
-	}
-	given := 0
-	for _, v := range []string{s.HostKey, s.KnownHosts, s.HostCA} {
-		if v != "" {
-			given++
-		}
-	}
-	if given > 1 {
-		return invalid("%s: host_key, known_hosts and host_ca exclude each other", "keep the one you trust", at)
-	}
-	for i, j := range s.Jump {
-		if err := checkSSH(fmt.Sprintf("%s.jump[%d]", at, i), j); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // RegisterHost validates, probes and records a host. For a local host nothing

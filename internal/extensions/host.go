@@ -3,6 +3,8 @@ package extensions
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
+	"strings"
 	"time"
 )
 
@@ -42,6 +44,38 @@ type SSHIdentity struct {
 	CertificateFile string   `json:"certificate_file,omitempty"`
 	Agent           bool     `json:"agent,omitempty"`
 	Command         []string `json:"command,omitempty"` // prints a short-lived credential
+}
+
+// Check finds what no machine could be dialled by: neither address nor alias or
+// both, a port out of range, texts that a command line would misread, several
+// ways to know the host's key. The error, KindInvalid, begins with at.
+func (s SSH) Check(at string) error {
+	if (s.Address == "") == (s.Alias == "") {
+		return Errorf(KindInvalid, "%s: exactly one of address and alias is needed", at).WithRemedy("alias is a Host of ~/.ssh/config")
+	}
+	if s.Port < 0 || s.Port > 65535 {
+		return Errorf(KindInvalid, "%s: port %d is not between 1 and 65535", at, s.Port).WithRemedy("leave it out for 22")
+	}
+	for _, f := range []struct{ name, value string }{{"address", s.Address}, {"alias", s.Alias}, {"user", s.User}} {
+		if strings.HasPrefix(f.value, "-") || strings.ContainsFunc(f.value, func(r rune) bool { return r <= 0x20 || r == 0x7f }) {
+			return Errorf(KindInvalid, "%s.%s: %q cannot be used", at, f.name, Clean(f.value, 80)).WithRemedy("no spaces, no control characters, no leading '-'")
+		}
+	}
+	given := 0
+	for _, v := range []string{s.HostKey, s.KnownHosts, s.HostCA} {
+		if v != "" {
+			given++
+		}
+	}
+	if given > 1 {
+		return Errorf(KindInvalid, "%s: host_key, known_hosts and host_ca exclude each other", at).WithRemedy("keep the one you trust")
+	}
+	for i, j := range s.Jump {
+		if err := j.Check(fmt.Sprintf("%s.jump[%d]", at, i)); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // HostCapacity bounds what the owner wants on the host; 0 = not bounded by us.

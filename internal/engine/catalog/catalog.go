@@ -2,8 +2,8 @@
 // bindings, price books and policies. It is the only reader of catalogs; what
 // it returns is plain data that the pure packages work on.
 //
-// A catalog folder holds profiles/, kits/, extensions/, prices/ and policies/,
-// each with *.yaml or *.yml files of one document. Other files, hidden files and deeper folders
+// A catalog folder holds profiles/, kits/, extensions/, prices/, policies/, tunnels/
+// and identities/, each with *.yaml or *.yml files of one document. Other files, hidden files and deeper folders
 // are left alone, so that a profile's bundle can lie beside it. Symbolic links
 // are followed inside the folder and refused where they leave it.
 package catalog
@@ -27,6 +27,9 @@ type Catalog struct {
 	// that could not be read; see Permission.
 	Policies       []Policy
 	BrokenPolicies []string
+	// Tunnels are jump hosts and Identities what to log in with, by name.
+	Tunnels    map[string]extensions.SSH
+	Identities map[string]extensions.SSHIdentity
 	// Digest is the lower-case hex SHA-256 over the names and bytes of every
 	// file read, in order. It does not depend on where the folders are.
 	Digest string

@@ -40,6 +40,7 @@ type Query struct {
 	// Prefer and Fallback are the profile's placement, by host name: order
 	// only. Names of hosts that are not there are a notice.
 	Prefer, Fallback []string
+	Reach            Reach
 	DesiredMode      string // running | paused | "" = leave alone
 	Billing          string // platform | byok; "" = as the binding says, see PaidAs
 	// Origin is where the snapshot or the sandbox to fork lives; nil where

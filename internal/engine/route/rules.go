@@ -47,6 +47,7 @@ const (
 	RuleAllowedBilling   Rule = "permission.billing"
 
 	RuleAuthMode    Rule = "intent.auth-mode"
+	RuleReach       Rule = "intent.reachability"
 	RuleUnreachable Rule = "viability.unreachable"
 	RuleBilling     Rule = "viability.billing"
 	RuleCapacity    Rule = "viability.capacity"
@@ -78,6 +79,8 @@ var Rules = []RuleInfo{
 	{RuleOrigin, StageIntent, "other than the one that holds the snapshot, or the sandbox to fork", passing(tellOrigin), tellOrigin, (*judge).hasOrigin},
 	{RuleAuthMode, StageIntent, "that is not this machine, where `route.constraints.auth_mode` pins `local` or `host-session`", passAuthMode, tellAuthMode,
 		func(j *judge) bool { return j.Policy.AuthMode != "" }},
+	{RuleReach, StageIntent, "on a host that is not reached through `reachability.tunnel`, or not with `reachability.identity`", passReach, tellReach,
+		func(j *judge) bool { return j.Reach.asked() }},
 
 	{RulePolicyUnreadable, StagePermission, "while a policy cannot be read", passNever, tellUnread, (*judge).unread},
 	{RulePolicyAbsent, StagePermission, "of an account no policy is written for, in a catalog that has policies", passNever, tellUngoverned, (*judge).ungoverned},
