@@ -88,7 +88,7 @@ func (e *Engine) placement(ctx context.Context, p *prepared) ([]extensions.Host,
 	for _, ref := range p.req.Hosts {
 		var h extensions.Host
 		var err error
-		if strings.HasPrefix(strings.TrimSpace(ref), "{") {
+		if extensions.IsHostRef(ref) {
 			h, err = extensions.ParseHostRef(ref)
 		} else {
 			p.fromLedger = true

@@ -20,6 +20,9 @@ func (e *Engine) CheckHost(h Host) error {
 	if err := CheckName(h.Name); err != nil {
 		return err
 	}
+	if n := len(h.Ref()); n > extensions.MaxHostRef {
+		return invalid("host %q: its arguments make a ref of %d bytes; at most %d are kept with every sandbox", "shorten its labels and keys", h.Name, n, extensions.MaxHostRef)
+	}
 	if h.Local == (h.SSH != nil) {
 		return invalid("host %q: exactly one of ssh and local = true is needed", "write local = true for this machine, else an ssh block", h.Name)
 	}
@@ -225,7 +228,7 @@ func HostsMoved(rec Receipt, hosts []string) bool {
 		return false
 	}
 	return !slices.ContainsFunc(hosts, func(ref string) bool {
-		if !strings.HasPrefix(strings.TrimSpace(ref), "{") {
+		if !extensions.IsHostRef(ref) {
 			return ref == at.Name
 		}
 		h, err := extensions.ParseHostRef(ref)

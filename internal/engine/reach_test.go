@@ -2,6 +2,7 @@ package engine_test
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -125,5 +126,30 @@ func TestAnUnknownTunnelOrIdentityIsRefusedWithTheNearest(t *testing.T) {
 	}
 	if _, err := e.Plan(context.Background(), engine.Request{Profile: "profile.c"}); err != nil {
 		t.Errorf("a profile that names none: %s", told(err))
+	}
+}
+
+// What is kept with every sandbox has a bound, and the plan tells of it.
+func TestAHostWhoseRefIsTooLongIsRefused(t *testing.T) {
+	t.Parallel()
+	e := catalogEngine(t, nil)
+	h := onSSH(false)
+	h.Labels = map[string]string{}
+	for len(h.Ref()) <= extensions.MaxHostRef {
+		if err := e.CheckHost(h); err != nil {
+			t.Fatalf("%d bytes: %v", len(h.Ref()), err)
+		}
+		h.Labels[fmt.Sprintf("l%d", len(h.Labels))] = strings.Repeat("x", 200)
+	}
+	if err := e.CheckHost(h); !extensions.IsKind(err, extensions.KindInvalid) || !strings.Contains(err.Error(), "at most 16384") {
+		t.Errorf("%d bytes: %v", len(h.Ref()), err)
+	}
+	if _, err := e.Plan(context.Background(), engine.Request{Profile: "profile.quickstart", Hosts: []string{h.Ref()}}); !extensions.IsKind(err, extensions.KindInvalid) {
+		t.Errorf("as a request's host: %v", err)
+	}
+	for _, ref := range []string{`{"name":"here","local":true}`, "host://here?v=1&d=eyJsb2NhbCI6dHJ1ZX0=", " " + engine.Host{Name: "here", Local: true}.Ref()} {
+		if _, err := e.Plan(context.Background(), engine.Request{Profile: "profile.quickstart", Hosts: []string{ref}}); err == nil {
+			t.Errorf("%s is accepted", ref)
+		}
 	}
 }

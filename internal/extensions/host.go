@@ -1,8 +1,6 @@
 package extensions
 
 import (
-	"bytes"
-	"encoding/json"
 	"fmt"
 	"strings"
 	"time"
@@ -11,7 +9,7 @@ import (
 // Host is a machine the user owns, as a place for sandboxes. It contains no
 // secret: identities are references to files, agents or commands.
 type Host struct {
-	Name          string            `json:"name"`
+	Name          string            `json:"name,omitempty"`
 	Local         bool              `json:"local,omitempty"` // this machine
 	SSH           *SSH              `json:"ssh,omitempty"`
 	Region        string            `json:"region,omitempty"`
@@ -103,31 +101,6 @@ const (
 
 // IdleSharings are all of them.
 var IdleSharings = []string{IdleNone, IdleShared, IdleDedicated}
-
-// Ref is the host's canonical JSON: equal hosts have equal refs, and it is a
-// function of the arguments alone, so a plan can know it.
-func (h Host) Ref() string {
-	b, err := json.Marshal(h)
-	if err != nil { // no field of Host can fail to marshal
-		return ""
-	}
-	return string(b)
-}
-
-// ParseHostRef reads what Ref wrote. Unknown fields are KindInvalid.
-func ParseHostRef(ref string) (Host, error) {
-	var h Host
-	dec := json.NewDecoder(bytes.NewReader([]byte(ref)))
-	dec.DisallowUnknownFields()
-	if err := dec.Decode(&h); err != nil {
-		return Host{}, Errorf(KindInvalid, "this is not a host ref: %w", err).
-			WithRemedy("use the ref attribute of a sandboxer_host")
-	}
-	if h.Name == "" {
-		return Host{}, Errorf(KindInvalid, "the host ref has no name")
-	}
-	return h, nil
-}
 
 // HostFacts is what probing a host found. Volatile facts are not in state.
 type HostFacts struct {

@@ -68,7 +68,7 @@ func (r *hostResource) Schema(_ context.Context, _ resource.SchemaRequest, resp 
 			"force_destroy": schema.BoolAttribute{Optional: true, Computed: true, Default: booldefault.StaticBool(false),
 				MarkdownDescription: "Remove the host from the ledger although sandboxes live on it. They are not destroyed by this. " +
 					"A destroy goes by the last apply: apply `true` first, which works while the host is away too, then destroy. Default: `false`."},
-			"ref": schema.StringAttribute{Computed: true, MarkdownDescription: "Canonical JSON of these arguments, without secrets: what `sandboxer_sandbox.hosts` takes."},
+			"ref": schema.StringAttribute{Computed: true, MarkdownDescription: "These arguments in one line, `host://NAME?v=1&d=…`, without secrets: what `sandboxer_sandbox.hosts` takes. At most 16 KiB."},
 			"facts": schema.SingleNestedAttribute{Computed: true, Attributes: resourceComputed(factFields),
 				MarkdownDescription: "What was found there."},
 		},
