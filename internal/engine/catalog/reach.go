@@ -179,7 +179,7 @@ func (ld *loader) missing(at *strictyaml.Error, what, folder, name string, known
 	if ld.broken[folder+"/"+name] {
 		return
 	}
-	at.Msg = "there is no " + what + " " + extensions.Clean(name, 80) + ": " + folder + "/ of a catalog folder has them"
+	at.Msg = "there is no " + what + " " + extensions.Clean(name, 80) + ": want a file with this id in " + folder + "/ of a catalog folder"
 	at.Suggestion = strictyaml.Nearest(name, known)
 	ld.errs = append(ld.errs, at)
 }

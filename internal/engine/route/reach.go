@@ -27,7 +27,11 @@ func (r Reach) as(s *extensions.SSH) bool {
 	return r.Identity == nil || reflect.DeepEqual(s.Identity, r.Identity)
 }
 
+// passReach leaves a place that lacks its host to the rule that says so.
 func passReach(j *judge, c *Candidate) bool {
+	if c.Place == extensions.PlaceHost && c.Host == nil {
+		return true
+	}
 	return c.Host != nil && c.Host.SSH != nil && j.Reach.through(c.Host.SSH) && j.Reach.as(c.Host.SSH)
 }
 
