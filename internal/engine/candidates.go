@@ -11,10 +11,8 @@ import (
 	"time"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/catalog"
-	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/meter"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/route"
-	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/strictyaml"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
@@ -56,7 +54,7 @@ func (e *Engine) query(ctx context.Context, p *prepared, how preparation) (route
 	for i, b := range e.catalog.Bindings {
 		for _, h := range hostsFor(b, hosts, len(p.req.Hosts) > 0) {
 			c := candidate(b, h, i)
-			e.narrow(ctx, p, &c, how)
+			e.narrow(ctx, p, b, &c, how)
 			if err := e.price(ctx, p, b, &c, how); err != nil {
 				return q, err
 			}
@@ -78,7 +76,7 @@ func (e *Engine) placement(ctx context.Context, p *prepared) ([]extensions.Host,
 	seen := map[string]bool{}
 	add := func(h extensions.Host) error {
 		if seen[h.Name] {
-			return invalid("hosts: %q is named twice", "name each host once", h.Name)
+			return extensions.Invalid("hosts: %q is named twice", "name each host once", h.Name)
 		}
 		seen[h.Name] = true
 		out = append(out, h)
@@ -164,7 +162,7 @@ func candidate(b catalog.Binding, h *extensions.Host, index int) route.Candidate
 
 // narrow takes from c what its machine cannot give. A plan judges by a host's
 // own arguments; what probing found counts when it is to be made.
-func (e *Engine) narrow(ctx context.Context, p *prepared, c *route.Candidate, how preparation) {
+func (e *Engine) narrow(ctx context.Context, p *prepared, b catalog.Binding, c *route.Candidate, how preparation) {
 	if c.Place == extensions.PlaceMachine {
 		c.Capabilities.OS, c.Capabilities.Arch = []string{runtime.GOOS}, []string{runtime.GOARCH}
 	}
@@ -172,26 +170,29 @@ func (e *Engine) narrow(ctx context.Context, p *prepared, c *route.Candidate, ho
 		return
 	}
 	var facts *extensions.HostFacts
+	recorded := false
 	if how.binding {
-		facts = e.factsFor(ctx, p, c)
+		facts, recorded = e.factsFor(ctx, p, c)
 	}
 	if facts != nil && facts.OS != "" && facts.Arch != "" {
 		c.Capabilities.OS, c.Capabilities.Arch = []string{facts.OS}, []string{facts.Arch}
 	}
-	n, ok := e.handlers[c.Handler].(extensions.HostNarrower)
+	n, ok := e.places.Narrower(b)
 	if !ok || c.Unavailable != nil {
 		return
 	}
 	if facts != nil && len(facts.Unfit) > 0 {
 		c.Unavailable = &route.Unavailable{Rule: route.RuleHostUnfit, Reason: fmt.Sprintf("nothing could run on the host %q when it was looked at: %s", c.Host.Name, strings.Join(facts.Unfit, "; ")),
 			Help: fmt.Sprintf("mend that on the host and run again; `sandboxer host check %s` looks at it", c.Host.Name)}
-		p.judged = append(p.judged, *c.Host)
+		if recorded {
+			p.judged = append(p.judged, *c.Host)
+		}
 		return
 	}
 	ceiling := c.Capabilities
 	c.Capabilities, c.Narrowed = n.OnHost(ceiling, *c.Host, facts)
 	c.Ceiling = &ceiling
-	if facts != nil && (len(c.Narrowed) > 0 || demandsMachine(p)) {
+	if recorded && (len(c.Narrowed) > 0 || demandsMachine(p)) {
 		p.judged = append(p.judged, *c.Host)
 	}
 }
@@ -221,11 +222,7 @@ func (e *Engine) recordedFacts(ctx context.Context, h extensions.Host) *extensio
 	if err != nil {
 		return nil // a create tells of it when it writes
 	}
-	return factsOf(ctx, l, e.account, h)
-}
-
-func factsOf(ctx context.Context, l ledger.Ledger, account string, h extensions.Host) *extensions.HostFacts {
-	row, err := l.Host(ctx, account, h.Name)
+	row, err := l.Host(ctx, e.account, h.Name)
 	if err != nil || row.Ref != h.Ref() {
 		return nil
 	}
@@ -267,7 +264,7 @@ func (e *Engine) judgeCredentials(p *prepared, b catalog.Binding, c *route.Candi
 	if c.Unavailable != nil {
 		return
 	}
-	have := e.credentials(b)
+	have := e.places.CredentialsOf(b)
 	for _, f := range b.Descriptor.Credentials {
 		if _, ok := have[f.Name]; ok || !f.Required {
 			continue
@@ -285,20 +282,24 @@ func (e *Engine) judgeCredentials(p *prepared, b catalog.Binding, c *route.Candi
 	}
 }
 
-// binding finds a binding of the catalog; an unknown one is KindInvalid and
-// names the nearest.
-func (e *Engine) binding(id string) (catalog.Binding, error) {
-	if b, ok := e.catalog.Binding(id); ok {
-		return b, nil
+// selfHosted reports a place of the user's own: nobody sends a bill.
+func selfHosted(c *route.Candidate) bool {
+	return c.Capabilities.PricingModel == extensions.PricingSelfHosted
+}
+
+// ownPlace reports that nobody sends a bill for what runs at a binding.
+func (e *Engine) ownPlace(binding string) bool {
+	b, err := e.catalog.Named(binding)
+	return err == nil && b.Capabilities.PricingModel == extensions.PricingSelfHosted
+}
+
+// metered reports that somebody may send a bill: the place of choice, or one
+// that may be tried after it.
+func (p *prepared) metered() bool {
+	for _, c := range append([]*route.Candidate{p.decision.Chosen}, p.decision.Fallbacks...) {
+		if c != nil && !selfHosted(c) {
+			return true
+		}
 	}
-	ids := make([]string, 0, len(e.catalog.Bindings))
-	for _, b := range e.catalog.Bindings {
-		ids = append(ids, b.ID)
-	}
-	near := strictyaml.NearestN(id, ids, 3)
-	if len(near) == 0 {
-		near = ids
-	}
-	return catalog.Binding{}, extensions.Errorf(extensions.KindInvalid, "the catalog has no extension %q", extensions.Clean(id, 80)).
-		WithRemedy("add the catalog folder that defines it, or use one it has: %s", strings.Join(near, ", "))
+	return false
 }

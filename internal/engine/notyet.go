@@ -24,6 +24,6 @@ func refuseNotYet(r *profile.Resolved) error {
 	if len(found) == 0 {
 		return nil
 	}
-	return at("profile", extensions.Errorf(extensions.KindUnsupported, "%s@%s sets %s, which this version does not carry out yet",
+	return extensions.AtField("profile", extensions.Errorf(extensions.KindUnsupported, "%s@%s sets %s, which this version does not carry out yet",
 		r.ID, r.Version, strings.Join(found, ", ")).WithRemedy("leave it out of the profile, or wait for a later release"))
 }

@@ -22,14 +22,14 @@ func (e *Engine) reach(want profile.ReachabilityRule) (route.Reach, error) {
 	if want.Tunnel != "" {
 		t, err := e.Tunnel(want.Tunnel)
 		if err != nil {
-			return r, at("profile", err)
+			return r, extensions.AtField("profile", err)
 		}
 		r.Tunnel = &t
 	}
 	if want.Identity != "" {
 		id, err := e.Identity(want.Identity)
 		if err != nil {
-			return r, at("profile", err)
+			return r, extensions.AtField("profile", err)
 		}
 		r.Identity = &id
 	}
