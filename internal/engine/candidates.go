@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -35,6 +36,10 @@ func (e *Engine) query(ctx context.Context, p *prepared, how preparation) (route
 	if p.snapshot != nil {
 		q.Origin = &route.Origin{Binding: p.snapshot.Extension, Host: p.snapshot.Host}
 	}
+	var err error
+	if q.Reach, err = e.reach(r.Reachability); err != nil {
+		return q, err
+	}
 	hosts, err := e.placement(ctx, p)
 	if err != nil {
 		return q, err
@@ -49,9 +54,7 @@ func (e *Engine) query(ctx context.Context, p *prepared, how preparation) (route
 	for i, b := range e.catalog.Bindings {
 		for _, h := range hostsFor(b, hosts, len(p.req.Hosts) > 0) {
 			c := candidate(b, h, i)
-			if h != nil {
-				e.narrow(ctx, p, b, &c, how)
-			}
+			e.narrow(ctx, p, b, &c, how)
 			if err := e.price(ctx, p, b, &c, how); err != nil {
 				return q, err
 			}
@@ -82,7 +85,7 @@ func (e *Engine) placement(ctx context.Context, p *prepared) ([]extensions.Host,
 	for _, ref := range p.req.Hosts {
 		var h extensions.Host
 		var err error
-		if strings.HasPrefix(strings.TrimSpace(ref), "{") {
+		if extensions.IsHostRef(ref) {
 			h, err = extensions.ParseHostRef(ref)
 		} else {
 			p.fromLedger = true
@@ -157,27 +160,39 @@ func candidate(b catalog.Binding, h *extensions.Host, index int) route.Candidate
 	return c
 }
 
-// narrow takes from c what its host cannot give. A plan judges by the host's
+// narrow takes from c what its machine cannot give. A plan judges by a host's
 // own arguments; what probing found counts when it is to be made.
 func (e *Engine) narrow(ctx context.Context, p *prepared, b catalog.Binding, c *route.Candidate, how preparation) {
+	if c.Place == extensions.PlaceMachine {
+		c.Capabilities.OS, c.Capabilities.Arch = []string{runtime.GOOS}, []string{runtime.GOARCH}
+	}
+	if c.Host == nil || c.Unavailable != nil {
+		return
+	}
+	var facts *extensions.HostFacts
+	recorded := false
+	if how.binding {
+		facts, recorded = e.factsFor(ctx, p, c)
+	}
+	if facts != nil && facts.OS != "" && facts.Arch != "" {
+		c.Capabilities.OS, c.Capabilities.Arch = []string{facts.OS}, []string{facts.Arch}
+	}
 	n, ok := e.places.Narrower(b)
 	if !ok || c.Unavailable != nil {
 		return
 	}
-	var facts *extensions.HostFacts
-	if how.binding {
-		facts = e.recordedFacts(ctx, *c.Host)
-	}
 	if facts != nil && len(facts.Unfit) > 0 {
 		c.Unavailable = &route.Unavailable{Rule: route.RuleHostUnfit, Reason: fmt.Sprintf("nothing could run on the host %q when it was looked at: %s", c.Host.Name, strings.Join(facts.Unfit, "; ")),
 			Help: fmt.Sprintf("mend that on the host and run again; `sandboxer host check %s` looks at it", c.Host.Name)}
-		p.judged = append(p.judged, *c.Host)
+		if recorded {
+			p.judged = append(p.judged, *c.Host)
+		}
 		return
 	}
 	ceiling := c.Capabilities
 	c.Capabilities, c.Narrowed = n.OnHost(ceiling, *c.Host, facts)
 	c.Ceiling = &ceiling
-	if facts != nil && len(c.Narrowed) > 0 {
+	if recorded && (len(c.Narrowed) > 0 || demandsMachine(p)) {
 		p.judged = append(p.judged, *c.Host)
 	}
 }

@@ -15,7 +15,6 @@ import (
 // Bounds of a request, beside those of the profile's own inputs and env.
 const (
 	maxEntries  = 256       // hosts, triggers, secrets
-	maxHostRef  = 16 << 10  // bytes of one host ref
 	maxTrigger  = 64 << 10  // bytes of one trigger
 	maxConsumer = 256       // bytes of one field
 	maxAmount   = 64        // bytes of an amount and its currency
@@ -109,8 +108,8 @@ func checkHostRefs(refs []string) error {
 		return extensions.AtField("hosts", extensions.Invalid("hosts: %d are given; at most %d are accepted", "name fewer hosts", len(refs), maxEntries))
 	}
 	for i, ref := range refs {
-		if len(ref) > maxHostRef || !extensions.IsText(ref) {
-			return extensions.AtField("hosts", extensions.Invalid("hosts[%d] is longer than %d bytes, or no text", "use the ref attribute of a sandboxer_host, or a host's name", i, maxHostRef))
+		if len(ref) > extensions.MaxHostRef || !extensions.IsText(ref) {
+			return extensions.AtField("hosts", extensions.Invalid("hosts[%d] is longer than %d bytes, or no text", "use the ref attribute of a sandboxer_host, or a host's name", i, extensions.MaxHostRef))
 		}
 	}
 	return nil

@@ -81,10 +81,7 @@ func whereabout(h Host) string {
 
 // differences names the arguments in which two hosts differ, sorted.
 func differences(a, b Host) []string {
-	var one, other map[string]json.RawMessage
-	if json.Unmarshal([]byte(a.Ref()), &one) != nil || json.Unmarshal([]byte(b.Ref()), &other) != nil {
-		return nil
-	}
+	one, other := arguments(a), arguments(b)
 	var names []string
 	for name, value := range one {
 		if !bytes.Equal(value, other[name]) {
@@ -98,4 +95,12 @@ func differences(a, b Host) []string {
 	}
 	slices.Sort(names)
 	return names
+}
+
+// arguments are those of a host that are set, by name.
+func arguments(h Host) (out map[string]json.RawMessage) {
+	if raw, err := json.Marshal(h); err != nil || json.Unmarshal(raw, &out) != nil {
+		return nil
+	}
+	return out
 }

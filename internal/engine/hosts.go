@@ -21,11 +21,14 @@ func (e *Engine) CheckHost(h Host) error {
 	if err := CheckName(h.Name); err != nil {
 		return err
 	}
+	if n := len(h.Ref()); n > extensions.MaxHostRef {
+		return extensions.Invalid("host %q: its arguments make a ref of %d bytes; at most %d are kept with every sandbox", "shorten its labels and keys", h.Name, n, extensions.MaxHostRef)
+	}
 	if h.Local == (h.SSH != nil) {
 		return extensions.Invalid("host %q: exactly one of ssh and local = true is needed", "write local = true for this machine, else an ssh block", h.Name)
 	}
 	if h.SSH != nil {
-		if err := checkSSH("ssh", *h.SSH); err != nil {
+		if err := h.SSH.Check("ssh"); err != nil {
 			return err
 		}
 		if !e.places.Has(extensions.PlaceHost) {
@@ -65,35 +68,6 @@ func (e *Engine) CheckHost(h Host) error {
 
 // pinnedImage is name[:tag]@sha256:digest.
 var pinnedImage = regexp.MustCompile(`^[a-z0-9][A-Za-z0-9._:/-]{0,254}@sha256:[0-9a-f]{64}$`)
-
-func checkSSH(at string, s extensions.SSH) error {
-	if (s.Address == "") == (s.Alias == "") {
-		return extensions.Invalid("%s: exactly one of address and alias is needed", "alias is a Host of ~/.ssh/config", at)
-	}
-	if s.Port < 0 || s.Port > 65535 {
-		return extensions.Invalid("%s: port %d is not between 1 and 65535", "leave it out for 22", at, s.Port)
-	}
-	for field, v := range map[string]string{"address": s.Address, "alias": s.Alias, "user": s.User} {
-		if strings.HasPrefix(v, "-") || strings.ContainsFunc(v, func(r rune) bool { return r <= 0x20 || r == 0x7f }) {
-			return extensions.Invalid("%s.%s: %q cannot be used", "no spaces, no control characters, no leading '-'", at, field, extensions.Clean(v, 80))
-		}
-	}
-	given := 0
-	for _, v := range []string{s.HostKey, s.KnownHosts, s.HostCA} {
-		if v != "" {
-			given++
-		}
-	}
-	if given > 1 {
-		return extensions.Invalid("%s: host_key, known_hosts and host_ca exclude each other", "keep the one you trust", at)
-	}
-	for i, j := range s.Jump {
-		if err := checkSSH(fmt.Sprintf("%s.jump[%d]", at, i), j); err != nil {
-			return err
-		}
-	}
-	return nil
-}
 
 // RegisterHost validates, probes and records a host. For a local host nothing
 // is dialled. Former is the ref it was registered with by the caller, "" where it
@@ -234,7 +208,7 @@ func HostsMoved(rec Receipt, hosts []string) bool {
 		return false
 	}
 	return !slices.ContainsFunc(hosts, func(ref string) bool {
-		if !strings.HasPrefix(strings.TrimSpace(ref), "{") {
+		if !extensions.IsHostRef(ref) {
 			return ref == at.Name
 		}
 		h, err := extensions.ParseHostRef(ref)

@@ -16,8 +16,6 @@ func refuseNotYet(r *profile.Resolved) error {
 		set  bool
 	}{
 		{"ttl.idle_reap", r.Spec.IdleReap > 0},
-		{"reachability.tunnel", r.Reachability.Tunnel != ""},
-		{"reachability.identity", r.Reachability.Identity != ""},
 	} {
 		if s.set {
 			found = append(found, s.name)

@@ -94,6 +94,9 @@ func (x *hosted) setDown(hosts ...string) {
 }
 
 func (b hostedBackend) Probe(ctx context.Context) (extensions.HostFacts, []extensions.Observation, error) {
+	if err := b.silent(); err != nil {
+		return extensions.HostFacts{}, nil, err
+	}
 	all, err := b.Backend.Status(ctx, nil)
 	return b.x.facts, all, err
 }

@@ -30,6 +30,8 @@ type prepared struct {
 	snapshot *ledger.Snapshot
 	// judged are the hosts whose recorded facts took something away.
 	judged []extensions.Host
+	// seen are the facts of hosts that were looked at for this request, by ref.
+	seen map[string]extensions.HostFacts
 	// told is what places said of their room, by candidate id; zero = nothing.
 	told map[string]extensions.Capacity
 	// silent: a place was refused because it did not answer a moment ago.

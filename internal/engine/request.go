@@ -15,7 +15,7 @@ type Request struct {
 	// random suffix is appended; with neither, the id is the name.
 	Name       string `json:"name,omitempty"`
 	NamePrefix string `json:"name_prefix,omitempty"`
-	// Hosts are refs (canonical JSON) or bare names looked up in the ledger;
+	// Hosts are refs (extensions.Host.Ref) or bare names looked up in the ledger;
 	// they override the profile's placement.
 	Hosts  []string       `json:"hosts,omitempty"`
 	Inputs map[string]any `json:"inputs,omitempty"`

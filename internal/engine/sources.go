@@ -51,7 +51,7 @@ func (c *creation) openSources(ctx context.Context, e *Engine, notify Notify) er
 		return err
 	}
 	if spec.Workspace.Repo != "" {
-		opts.FullHistory = slices.Contains(spec.Requires.Capabilities, workspace.RequirementFullHistory)
+		opts.FullHistory = slices.Contains(spec.Requires.Capabilities, extensions.RequireFullHistory)
 		if c.sources.workspace, err = workspace.Open(ctx, spec.Workspace.Repo, spec.Workspace.Ref, opts); err != nil {
 			return err
 		}

@@ -188,12 +188,30 @@ type Provides struct {
 	RequirementKinds []string
 }
 
-// EffectiveProvides applies the order operator override, class default, none.
-func (c Capabilities) EffectiveProvides(override *Provides) Provides {
-	if override != nil {
-		return *override
-	}
-	return c.Provides
+// Requirement kinds that describe what a place is and does.
+const (
+	RequireWorkarea          = "workarea"           // a folder of its own to work in
+	RequireGit               = "git"                // the workspace starts from a commit of a repository
+	RequireFullHistory       = "full-history-clone" // with .git and the history of all branches
+	RequireLongRunning       = "long-running"       // programs run on when the one who started them has gone
+	RequireNetworkEgress     = "network-egress"     // can reach the network where the profile allows it
+	RequireHostBinary        = "host-binary"        // runs what is installed on the machine
+	RequirePersistentStorage = "persistent-storage" // files survive a restart of what runs and of the machine
+)
+
+// WorkspaceKinds are what every place provides that takes a workspace: the
+// engine clones the repository and the place is given a tree.
+var WorkspaceKinds = []string{RequireFullHistory, RequireGit, RequireWorkarea}
+
+// With returns p with the kinds of more that it lacks, each list sorted.
+func (p Provides) With(more Provides) Provides {
+	return Provides{RuntimeKinds: union(p.RuntimeKinds, more.RuntimeKinds), RequirementKinds: union(p.RequirementKinds, more.RequirementKinds)}
+}
+
+func union(a, b []string) []string {
+	all := slices.Concat(a, b)
+	slices.Sort(all)
+	return slices.Compact(all)
 }
 
 // Narrowing is what a catalog may restrict; nil leaves the declaration alone.

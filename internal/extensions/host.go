@@ -1,15 +1,15 @@
 package extensions
 
 import (
-	"bytes"
-	"encoding/json"
+	"fmt"
+	"strings"
 	"time"
 )
 
 // Host is a machine the user owns, as a place for sandboxes. It contains no
 // secret: identities are references to files, agents or commands.
 type Host struct {
-	Name          string            `json:"name"`
+	Name          string            `json:"name,omitempty"`
 	Local         bool              `json:"local,omitempty"` // this machine
 	SSH           *SSH              `json:"ssh,omitempty"`
 	Region        string            `json:"region,omitempty"`
@@ -44,6 +44,38 @@ type SSHIdentity struct {
 	Command         []string `json:"command,omitempty"` // prints a short-lived credential
 }
 
+// Check finds what no machine could be dialled by: neither address nor alias or
+// both, a port out of range, texts that a command line would misread, several
+// ways to know the host's key. The error, KindInvalid, begins with at.
+func (s SSH) Check(at string) error {
+	if (s.Address == "") == (s.Alias == "") {
+		return Errorf(KindInvalid, "%s: exactly one of address and alias is needed", at).WithRemedy("alias is a Host of ~/.ssh/config")
+	}
+	if s.Port < 0 || s.Port > 65535 {
+		return Errorf(KindInvalid, "%s: port %d is not between 1 and 65535", at, s.Port).WithRemedy("leave it out for 22")
+	}
+	for _, f := range []struct{ name, value string }{{"address", s.Address}, {"alias", s.Alias}, {"user", s.User}} {
+		if strings.HasPrefix(f.value, "-") || strings.ContainsFunc(f.value, func(r rune) bool { return r <= 0x20 || r == 0x7f }) {
+			return Errorf(KindInvalid, "%s.%s: %q cannot be used", at, f.name, Clean(f.value, 80)).WithRemedy("no spaces, no control characters, no leading '-'")
+		}
+	}
+	given := 0
+	for _, v := range []string{s.HostKey, s.KnownHosts, s.HostCA} {
+		if v != "" {
+			given++
+		}
+	}
+	if given > 1 {
+		return Errorf(KindInvalid, "%s: host_key, known_hosts and host_ca exclude each other", at).WithRemedy("keep the one you trust")
+	}
+	for i, j := range s.Jump {
+		if err := j.Check(fmt.Sprintf("%s.jump[%d]", at, i)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // HostCapacity bounds what the owner wants on the host; 0 = not bounded by us.
 type HostCapacity struct {
 	MaxSandboxes int64 `json:"max_sandboxes,omitempty"`
@@ -69,31 +101,6 @@ const (
 
 // IdleSharings are all of them.
 var IdleSharings = []string{IdleNone, IdleShared, IdleDedicated}
-
-// Ref is the host's canonical JSON: equal hosts have equal refs, and it is a
-// function of the arguments alone, so a plan can know it.
-func (h Host) Ref() string {
-	b, err := json.Marshal(h)
-	if err != nil { // no field of Host can fail to marshal
-		return ""
-	}
-	return string(b)
-}
-
-// ParseHostRef reads what Ref wrote. Unknown fields are KindInvalid.
-func ParseHostRef(ref string) (Host, error) {
-	var h Host
-	dec := json.NewDecoder(bytes.NewReader([]byte(ref)))
-	dec.DisallowUnknownFields()
-	if err := dec.Decode(&h); err != nil {
-		return Host{}, Errorf(KindInvalid, "this is not a host ref: %w", err).
-			WithRemedy("use the ref attribute of a sandboxer_host")
-	}
-	if h.Name == "" {
-		return Host{}, Errorf(KindInvalid, "the host ref has no name")
-	}
-	return h, nil
-}
 
 // HostFacts is what probing a host found. Volatile facts are not in state.
 type HostFacts struct {

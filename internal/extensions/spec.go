@@ -195,10 +195,14 @@ type GPU struct {
 	Count int64  `json:"count"`
 }
 
-// Requires is what the place must satisfy.
+// Requires is what the place must satisfy. OS and Arch list the acceptable
+// ones, as Go names them; none = any. Routing refuses a place that has none of
+// them; one that has several makes one of these.
 type Requires struct {
 	Runtime      []string `json:"runtime,omitempty"`
 	Capabilities []string `json:"capabilities,omitempty"` // requirement kinds
+	OS           []string `json:"os,omitempty"`
+	Arch         []string `json:"arch,omitempty"`
 }
 
 // SettleDefault is how long each service of a stack that no health check judges

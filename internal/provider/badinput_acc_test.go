@@ -59,8 +59,8 @@ func TestBadInputIsRefusedInThePlan(t *testing.T) {
 		"max_cost too low":          {`profile = "profile.stub"` + "\n ttl = \"24h\"\n max_cost = \"0.01 USD\"", `above max_cost`},
 		"max_cost in euros":         {`profile = "profile.stub"` + "\n max_cost = \"1.00 EUR\"", `different currencies`},
 		"a host nobody knows":       {`profile = "profile.quickstart"` + "\n hosts = [\"nowhere\"]", `nowhere`},
-		"a host twice":              {`profile = "profile.quickstart"` + "\n hosts = [\"{\\\"name\\\":\\\"h\\\",\\\"local\\\":true}\", \"{\\\"name\\\":\\\"h\\\",\\\"local\\\":true}\"]", `twice`},
-		"a host ref gone wrong":     {`profile = "profile.quickstart"` + "\n hosts = [\"{\\\"nam\\\":1}\"]", `host ref`},
+		"a host twice":              {`profile = "profile.quickstart"` + "\n hosts = [\"host://h?v=1&d=eyJsb2NhbCI6dHJ1ZX0\", \"host://h?v=1&d=eyJsb2NhbCI6dHJ1ZX0\"]", `twice`},
+		"a host ref gone wrong":     {`profile = "profile.quickstart"` + "\n hosts = [\"host://h?v=1&d=eyJsb2NhbCI6dHJ1ZX1\"]", `host ref`},
 		"host with metas":           {`profile = "profile.quickstart"` + "\n hosts = [\"$(id)\"]", `is not a name`},
 		"timeout":                   {`profile = "profile.stub"` + "\n timeouts = { create = \"never\" }", `duration`},
 	} {

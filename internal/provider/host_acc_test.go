@@ -35,7 +35,7 @@ func TestAHostIsRegisteredImportedAndForgotten(t *testing.T) {
 	b.run(
 		resource.TestStep{Config: b.config(hostHCL),
 			ConfigPlanChecks: resource.ConfigPlanChecks{PreApply: []plancheck.PlanCheck{
-				plancheck.ExpectKnownValue(host, tfjsonpath.New("ref"), knownvalue.StringRegexp(regexp.MustCompile(`"name":"here"`)))}},
+				plancheck.ExpectKnownValue(host, tfjsonpath.New("ref"), knownvalue.StringRegexp(regexp.MustCompile(`^host://here\?v=1&d=[\w-]+$`)))}},
 			ConfigStateChecks: []statecheck.StateCheck{statecheck.ExpectKnownValue(host, tfjsonpath.New("facts").AtMapKey("os"), knownvalue.NotNull())}},
 		resource.TestStep{Config: b.config(hostHCL), ConfigPlanChecks: empty()},
 		resource.TestStep{ResourceName: host, ImportState: true, ImportStateId: "here", ImportStateVerify: true, ImportStateVerifyIdentifierAttribute: "name"},
@@ -151,7 +151,7 @@ func TestAPlaceFromTheLedgerLeavesTheEstimateUnknown(t *testing.T) {
 	}
 	unknown := resource.ConfigPlanChecks{PreApply: []plancheck.PlanCheck{plancheck.ExpectUnknownValue(addr, tfjsonpath.New("estimate"))}}
 	onHere := []statecheck.StateCheck{
-		value("host", knownvalue.StringRegexp(regexp.MustCompile(`"name":"here"`))),
+		value("host", knownvalue.StringRegexp(regexp.MustCompile(`^host://here\?v=1&d=[\w-]+$`))),
 		statecheck.ExpectKnownValue(addr, tfjsonpath.New("estimate").AtMapKey("maximum"), knownvalue.NotNull())}
 	b.run(
 		resource.TestStep{Config: b.config(hostHCL)},

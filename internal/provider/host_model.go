@@ -2,7 +2,6 @@ package provider
 
 import (
 	"context"
-	"reflect"
 
 	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
@@ -30,6 +29,7 @@ type hostModel struct {
 }
 
 type identityRefModel struct {
+	Name            types.String `tfsdk:"name"`
 	PrivateKeyFile  types.String `tfsdk:"private_key_file"`
 	CertificateFile types.String `tfsdk:"certificate_file"`
 	Agent           types.Bool   `tfsdk:"agent"`
@@ -50,7 +50,8 @@ type hopModel struct {
 
 type sshModel struct {
 	hopModel
-	Jump []hopModel `tfsdk:"jump"`
+	Tunnel types.String `tfsdk:"tunnel"`
+	Jump   []hopModel   `tfsdk:"jump"`
 }
 
 type capacityModel struct {
@@ -76,14 +77,9 @@ func (m hostModel) known(ctx context.Context) bool {
 	return true
 }
 
-// sameHost reports that both describe one host to the engine.
-func (m hostModel) sameHost(ctx context.Context, other hostModel) bool {
-	a, diags := m.host(ctx)
-	b, more := other.host(ctx)
-	return !diags.HasError() && !more.HasError() && reflect.DeepEqual(a, b)
-}
-
-func (m hostModel) host(ctx context.Context) (engine.Host, diag.Diagnostics) {
+// host is what the arguments say. Names of the catalog are looked up in e; with
+// e nil they are a mistake: see named.
+func (m hostModel) host(ctx context.Context, e *engine.Engine) (engine.Host, diag.Diagnostics) {
 	h := engine.Host{Name: m.Name.ValueString(), Local: m.Local.ValueBool(), Region: m.Region.ValueString(),
 		Priority: int64Of(m.Priority), AllowFirewall: m.AllowFirewall.ValueBool(), ProxyImage: m.ProxyImage.ValueString()}
 	labels, diags := stringMap(ctx, m.Labels)
@@ -102,26 +98,61 @@ func (m hostModel) host(ctx context.Context) (engine.Host, diag.Diagnostics) {
 	if !m.SSH.IsNull() {
 		var s sshModel
 		diags.Append(m.SSH.As(ctx, &s, keepUnknown)...)
-		out := s.hop()
-		for _, j := range s.Jump {
-			out.Jump = append(out.Jump, *j.hop())
-		}
-		h.SSH = out
+		h.SSH = s.reached(ctx, e, &diags)
 	}
 	return h, diags
 }
 
-func (m hopModel) hop() *extensions.SSH {
+// reached is how the host is dialled, names of the catalog replaced by what they
+// stand for: the ref is complete without a catalog.
+func (s sshModel) reached(ctx context.Context, e *engine.Engine, diags *diag.Diagnostics) *extensions.SSH {
+	at := path.Root("ssh")
+	out := s.hop(ctx, e, at, diags)
+	for i, j := range s.Jump {
+		out.Jump = append(out.Jump, *j.hop(ctx, e, at.AtName("jump").AtListIndex(i), diags))
+	}
+	if name := s.Tunnel.ValueString(); name != "" && e != nil {
+		t, err := e.Tunnel(name)
+		if err != nil {
+			addErrorAt(ctx, diags, at.AtName("tunnel"), "The tunnel "+quoteName(name)+" is not there", err)
+		}
+		out.Jump = []extensions.SSH{t}
+	}
+	return out
+}
+
+// named reports that the arguments use names of the catalog.
+func (m hostModel) named(ctx context.Context) bool {
+	var s sshModel
+	if m.SSH.IsNull() || m.SSH.As(ctx, &s, keepUnknown).HasError() {
+		return false
+	}
+	named := !s.Tunnel.IsNull()
+	for _, h := range append([]hopModel{s.hopModel}, s.Jump...) {
+		named = named || h.Identity != nil && !h.Identity.Name.IsNull()
+	}
+	return named
+}
+
+func (m hopModel) hop(ctx context.Context, e *engine.Engine, at path.Path, diags *diag.Diagnostics) *extensions.SSH {
 	out := &extensions.SSH{Address: m.Address.ValueString(), Alias: m.Alias.ValueString(), Port: int64Of(m.Port), User: m.User.ValueString(),
 		HostKey: m.HostKey.ValueString(), KnownHosts: m.KnownHosts.ValueString(), HostCA: m.HostCA.ValueString()}
 	if id := m.Identity; id != nil {
 		out.Identity = &extensions.SSHIdentity{PrivateKeyFile: id.PrivateKeyFile.ValueString(), CertificateFile: id.CertificateFile.ValueString(),
 			Agent: id.Agent.ValueBool(), Command: id.Command}
+		if name := id.Name.ValueString(); name != "" && e != nil {
+			found, err := e.Identity(name)
+			if err != nil {
+				addErrorAt(ctx, diags, at.AtName("identity").AtName("name"), "The identity "+quoteName(name)+" is not there", err)
+			}
+			out.Identity = &found
+		}
 	}
 	return out
 }
 
-// checkSSH refuses a hop without an address, or with two.
+// checkSSH refuses a hop without an address or with two, and a name of the
+// catalog beside what it stands for.
 func checkSSH(ctx context.Context, o types.Object, diags *diag.Diagnostics) {
 	if !fullyKnown(ctx, o) {
 		return
@@ -137,6 +168,15 @@ func checkSSH(ctx context.Context, o types.Object, diags *diag.Diagnostics) {
 		if h.Address.IsNull() == h.Alias.IsNull() {
 			diags.AddAttributeError(at, "Say where the host is", "Exactly one of address and alias is needed.")
 		}
+		if id := h.Identity; id != nil && !id.Name.IsNull() &&
+			(!id.PrivateKeyFile.IsNull() || !id.CertificateFile.IsNull() || !id.Agent.IsNull() || id.Command != nil) {
+			diags.AddAttributeError(at.AtName("identity"), "Say once what to log in with",
+				"name is an identity of the catalog, which says the rest. Remove name, or everything beside it.")
+		}
+	}
+	if !s.Tunnel.IsNull() && s.Jump != nil {
+		diags.AddAttributeError(path.Root("ssh").AtName("tunnel"), "Say once what the host is reached through",
+			"tunnel is a jump host of the catalog, jump lists them here. Remove one of the two.")
 	}
 }
 

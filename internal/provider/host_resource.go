@@ -52,24 +52,25 @@ func (r *hostResource) ModifyPlan(ctx context.Context, req resource.ModifyPlanRe
 	if resp.Diagnostics.HasError() {
 		return
 	}
-	if !plan.known(ctx) {
+	e := r.ready()
+	if !plan.known(ctx) || e == nil && plan.named(ctx) {
 		plan.Ref = types.StringUnknown()
 		resp.Diagnostics.Append(resp.Plan.Set(ctx, &plan)...)
 		return
 	}
-	h, diags := plan.host(ctx)
+	h, diags := plan.host(ctx, e)
 	resp.Diagnostics.Append(diags...)
 	if resp.Diagnostics.HasError() {
 		return
 	}
-	if e := r.ready(); e != nil {
+	if e != nil {
 		if err := e.CheckHost(h); err != nil {
 			addErrorAt(ctx, &resp.Diagnostics, fieldPath(err, hostField(plan), hostArguments...), "Host "+quoteName(h.Name)+" cannot be used", err)
 			return
 		}
 	}
 	plan.Ref = types.StringValue(h.Ref())
-	if e := r.ready(); e != nil && req.State.Raw.IsNull() {
+	if e != nil && req.State.Raw.IsNull() {
 		if err := e.HostHeld(ctx, h); err != nil {
 			addWarning(ctx, &resp.Diagnostics, "Host "+quoteName(h.Name)+" could not be registered as things are", err)
 		} else if _, had := r.cfg.hosts.Load(h.Name); !had {
@@ -119,7 +120,7 @@ func hostField(m hostModel) path.Path {
 // is the ref of the state.
 func (r *hostResource) register(ctx context.Context, plan hostModel, former string, diags *diag.Diagnostics) (hostModel, bool) {
 	e := r.must(diags)
-	h, ds := plan.host(ctx)
+	h, ds := plan.host(ctx, e)
 	diags.Append(ds...)
 	if diags.HasError() {
 		return plan, false
@@ -165,7 +166,7 @@ func (r *hostResource) Update(ctx context.Context, req resource.UpdateRequest, r
 		return
 	}
 	promised := plan.Facts
-	if !promised.IsUnknown() && plan.sameHost(ctx, state) {
+	if !promised.IsUnknown() && plan.Ref.Equal(state.Ref) {
 		resp.Diagnostics.Append(resp.State.Set(ctx, &plan)...)
 		return
 	}
@@ -188,9 +189,9 @@ func (r *hostResource) Read(ctx context.Context, req resource.ReadRequest, resp 
 	if resp.Diagnostics.HasError() || e == nil {
 		return
 	}
-	h, diags := state.host(ctx)
-	resp.Diagnostics.Append(diags...)
-	if resp.Diagnostics.HasError() {
+	h, err := extensions.ParseHostRef(state.Ref.ValueString())
+	if err != nil {
+		addError(ctx, &resp.Diagnostics, "Host "+quoteName(state.Name.ValueString())+" of the state cannot be read", err)
 		return
 	}
 	r.cfg.hosts.Store(h.Name, true)
@@ -202,7 +203,7 @@ func (r *hostResource) Read(ctx context.Context, req resource.ReadRequest, resp 
 		addWarning(ctx, &resp.Diagnostics, "Host "+quoteName(h.Name)+" could not be looked at; what is known of it was kept", err)
 		return
 	}
-	state.Ref = types.StringValue(h.Ref())
+	var diags diag.Diagnostics
 	state.Facts, diags = factsValue(ctx, view.Facts)
 	resp.Diagnostics.Append(diags...)
 	resp.Diagnostics.Append(resp.State.Set(ctx, &state)...)

@@ -68,7 +68,7 @@ func (r *hostResource) Schema(_ context.Context, _ resource.SchemaRequest, resp 
 			"force_destroy": schema.BoolAttribute{Optional: true, Computed: true, Default: booldefault.StaticBool(false),
 				MarkdownDescription: "Remove the host from the ledger although sandboxes live on it. They are not destroyed by this. " +
 					"A destroy goes by the last apply: apply `true` first, which works while the host is away too, then destroy. Default: `false`."},
-			"ref": schema.StringAttribute{Computed: true, MarkdownDescription: "Canonical JSON of these arguments, without secrets: what `sandboxer_sandbox.hosts` takes."},
+			"ref": schema.StringAttribute{Computed: true, MarkdownDescription: "These arguments in one line, `host://NAME?v=1&d=…`, without secrets: what `sandboxer_sandbox.hosts` takes. At most 16 KiB."},
 			"facts": schema.SingleNestedAttribute{Computed: true, Attributes: resourceComputed(factFields),
 				MarkdownDescription: "What was found there."},
 		},
@@ -101,6 +101,7 @@ func sshAttributes(withJump bool) map[string]schema.Attribute {
 		"identity": schema.SingleNestedAttribute{
 			Optional: true, MarkdownDescription: "The key to log in with: a reference, never the key itself.",
 			Attributes: map[string]schema.Attribute{
+				"name":             schema.StringAttribute{Optional: true, Validators: []validator.String{label("an identity's name")}, MarkdownDescription: "An identity of the catalog (`identities/NAME.yaml`), instead of the rest."},
 				"private_key_file": schema.StringAttribute{Optional: true, Validators: []validator.String{plainText("a path")}, MarkdownDescription: "Path of a private key."},
 				"certificate_file": schema.StringAttribute{Optional: true, Validators: []validator.String{plainText("a path")}, MarkdownDescription: "Path of its certificate."},
 				"agent":            schema.BoolAttribute{Optional: true, MarkdownDescription: "Use the SSH agent."},
@@ -109,6 +110,8 @@ func sshAttributes(withJump bool) map[string]schema.Attribute {
 		},
 	}
 	if withJump {
+		attrs["tunnel"] = schema.StringAttribute{Optional: true, Validators: []validator.String{label("a tunnel's name")},
+			MarkdownDescription: "A jump host of the catalog (`tunnels/NAME.yaml`) to go through, instead of `jump`. Its address and identity become part of `ref`: a destroy elsewhere needs no catalog."}
 		attrs["jump"] = schema.ListNestedAttribute{Optional: true, MarkdownDescription: "Hosts to go through, first hop first.",
 			NestedObject: schema.NestedAttributeObject{Attributes: sshAttributes(false)}}
 	}

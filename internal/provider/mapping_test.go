@@ -177,7 +177,7 @@ func TestAHostSurvivesTheRoundTrip(t *testing.T) {
 				Jump:     []extensions.SSH{{Alias: "bastion", Port: 2222}}}},
 	} {
 		m, diags := restoreHost(ctx, h)
-		back, ds := m.host(ctx)
+		back, ds := m.host(ctx, nil)
 		diags.Append(ds...)
 		if diags.HasError() || back.Ref() != h.Ref() {
 			t.Errorf("%s\nbecame\n%s\n%v", h.Ref(), back.Ref(), diags)

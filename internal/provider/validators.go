@@ -191,7 +191,7 @@ func snapshotID() stringRule {
 // hostEntry accepts a host's ref or the name of a registered one.
 func hostEntry() stringRule {
 	return stringRule{about: "the ref of a sandboxer_host, or the name of a registered host", check: func(s string) string {
-		if strings.HasPrefix(strings.TrimSpace(s), "{") {
+		if extensions.IsHostRef(s) {
 			_, err := extensions.ParseHostRef(s)
 			return wrongIf(err)
 		}

@@ -3,6 +3,7 @@ package catalog
 import (
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -31,7 +32,9 @@ type bindingFile struct {
 	Fee             *feeFile       `yaml:"fee"`
 }
 
+// providesFile adds to what the extension declares, or stands in its place.
 type providesFile struct {
+	Replace          bool     `yaml:"replace"`
 	RuntimeKinds     []string `yaml:"runtime_kinds"`
 	RequirementKinds []string `yaml:"requirement_kinds"`
 }
@@ -117,7 +120,7 @@ func (r *bindingReader) binding(d extensions.Descriptor, known bool, handlers []
 		b.Title = d.Title
 	}
 	b.Capabilities = r.narrow(d.Capabilities)
-	b.Provides = b.Capabilities.EffectiveProvides(r.provides())
+	b.Provides = r.provides(b.Capabilities.Provides)
 	r.config(d)
 	r.region(b.Capabilities)
 	r.cost(&b)
@@ -143,12 +146,28 @@ func (r *bindingReader) unknownHandler(handlers []string) {
 	e.Suggestion = strictyaml.Nearest(r.in.Handler, handlers)
 }
 
-func (r *bindingReader) provides() *extensions.Provides {
+func (r *bindingReader) provides(declared extensions.Provides) extensions.Provides {
 	p := r.in.RuntimeProvides
 	if p == nil {
-		return nil
+		return declared
 	}
-	return &extensions.Provides{RuntimeKinds: p.RuntimeKinds, RequirementKinds: p.RequirementKinds}
+	for _, list := range []struct {
+		key, what string
+		kinds     []string
+	}{{"runtime_kinds", "a runtime kind", p.RuntimeKinds}, {"requirement_kinds", "a requirement kind", p.RequirementKinds}} {
+		for i, kind := range list.kinds {
+			path := []string{"runtime_provides", list.key, strconv.Itoa(i)}
+			r.fail(path, profile.CheckKind(list.what, kind))
+			if slices.Contains(list.kinds[:i], kind) {
+				r.refuse(path, "%s is listed twice", extensions.Clean(kind, 80))
+			}
+		}
+	}
+	own := extensions.Provides{RuntimeKinds: p.RuntimeKinds, RequirementKinds: p.RequirementKinds}
+	if p.Replace {
+		declared = extensions.Provides{}
+	}
+	return declared.With(own)
 }
 
 func (r *bindingReader) config(d extensions.Descriptor) {

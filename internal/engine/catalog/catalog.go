@@ -2,8 +2,8 @@
 // bindings, price books and policies. It is the only reader of catalogs; what
 // it returns is plain data that the pure packages work on.
 //
-// A catalog folder holds profiles/, kits/, extensions/, prices/ and policies/,
-// each with *.yaml or *.yml files of one document. Other files, hidden files and deeper folders
+// A catalog folder holds profiles/, kits/, extensions/, prices/, policies/, tunnels/
+// and identities/, each with *.yaml or *.yml files of one document. Other files, hidden files and deeper folders
 // are left alone, so that a profile's bundle can lie beside it. Symbolic links
 // are followed inside the folder and refused where they leave it.
 package catalog
@@ -29,6 +29,9 @@ type Catalog struct {
 	// that could not be read; see Permission.
 	Policies       []Policy
 	BrokenPolicies []string
+	// Tunnels are jump hosts and Identities what to log in with, by name.
+	Tunnels    map[string]extensions.SSH
+	Identities map[string]extensions.SSHIdentity
 	// Digest is the lower-case hex SHA-256 over the names and bytes of every
 	// file read, in order. It does not depend on where the folders are.
 	Digest string
@@ -45,7 +48,8 @@ type Binding struct {
 	Descriptor extensions.Descriptor
 	// Capabilities is the descriptor's declaration, narrowed by the catalog.
 	Capabilities extensions.Capabilities
-	// Provides is the operator's override, or the class default.
+	// Provides is the class default with what the operator adds, or what the
+	// operator puts in its place.
 	Provides extensions.Provides
 	Config   map[string]any // checked against Descriptor.Config
 	Region   string         // "" = any

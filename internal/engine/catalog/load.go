@@ -50,6 +50,8 @@ type loader struct {
 	bindings    map[string]entry[Binding]
 	books       map[string]entry[meter.Book] // by what they price: see priced
 	bookIDs     map[string]entry[string]     // id -> what it prices
+	tunnels     map[string]entry[tunnel]
+	identities  map[string]entry[extensions.SSHIdentity]
 	policies    []entry[Policy]
 	policyErrs  strictyaml.Errors
 	policyNames []namedExtension
@@ -76,6 +78,7 @@ func newLoader(descriptors []extensions.Descriptor, now time.Time) *loader {
 		now:      now,
 		handlers: map[string]extensions.Descriptor{}, profiles: profile.NewSet(), bindings: map[string]entry[Binding]{},
 		books: map[string]entry[meter.Book]{}, bookIDs: map[string]entry[string]{}, from: map[string]entry[string]{},
+		tunnels: map[string]entry[tunnel]{}, identities: map[string]entry[extensions.SSHIdentity]{},
 		homes: map[string]home{}, broken: map[string]bool{}, digest: sha256.New(),
 	}
 	for _, d := range descriptors {
@@ -116,6 +119,10 @@ func (ld *loader) load(layers []layer) {
 				ld.addBook(f, l.builtin)
 			case policiesFolder:
 				ld.addPolicy(f)
+			case tunnelsFolder:
+				ld.addTunnel(f)
+			case identitiesFolder:
+				ld.addIdentity(f)
 			}
 		}
 		if len(l.files) == 0 && len(l.errs)+len(l.policyErrs) == 0 {
@@ -136,6 +143,13 @@ func (ld *loader) catalog() *Catalog {
 		c.Books = append(c.Books, e.value)
 	}
 	slices.SortFunc(c.Books, func(a, b meter.Book) int { return strings.Compare(a.ID, b.ID) })
+	c.Tunnels, c.Identities = map[string]extensions.SSH{}, map[string]extensions.SSHIdentity{}
+	for name, e := range ld.tunnels {
+		c.Tunnels[name] = e.value.ssh
+	}
+	for name, e := range ld.identities {
+		c.Identities[name] = e.value
+	}
 	for _, e := range ld.policies {
 		c.Policies = append(c.Policies, e.value)
 	}

@@ -56,6 +56,7 @@ func (ld *loader) checkTogether() {
 		}
 	}
 	ld.errs = append(ld.errs, ld.profiles.CheckKits(func(id string) bool { return ld.broken[id] })...)
+	ld.checkTunnels()
 	ld.checkPolicies()
 	ld.checkBooks()
 }

@@ -26,9 +26,11 @@ const (
 	extensionsFolder = "extensions"
 	pricesFolder     = "prices"
 	policiesFolder   = "policies"
+	tunnelsFolder    = "tunnels"
+	identitiesFolder = "identities"
 )
 
-var folders = []string{profilesFolder, kitsFolder, extensionsFolder, pricesFolder, policiesFolder}
+var folders = []string{profilesFolder, kitsFolder, extensionsFolder, pricesFolder, policiesFolder, tunnelsFolder, identitiesFolder}
 
 const builtinName = "built-in"
 

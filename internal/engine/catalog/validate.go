@@ -25,7 +25,7 @@ type Problem struct {
 }
 
 // ValidatePath checks one file or one folder over the built-in catalog. A file
-// in a catalog's profiles/, kits/, extensions/, prices/ or policies/ is checked together with
+// in a catalog's profiles/, kits/, extensions/ and so on is checked together with
 // that catalog, so that it may extend its neighbours; only its own problems
 // are told. The problems are sorted; the error, KindInvalid, is for what could
 // not be read at all, and for a folder that holds nothing to check.
@@ -122,13 +122,14 @@ func kindOf(path string, data []byte) (string, error) {
 	return "", errors.New(`cannot tell what this is: want an id that starts with "profile.", "kit.", "ext.", "prices." or "policy."`)
 }
 
-// checkReferences notes what a profile names and this catalog does not have.
-// Routing refuses such places; it is no mistake of the file.
+// checkReferences tells what a profile names and this catalog does not have.
+// Routing refuses an extension that is not there; it is no mistake of the file.
 func (ld *loader) checkReferences() {
 	for _, p := range ld.profiles.All() {
 		if p.Extension != nil {
 			ld.reference(p, *p.Extension, "extension")
 		}
+		ld.checkReach(p)
 		if p.Route == nil {
 			continue
 		}

@@ -10,7 +10,7 @@ import (
 type Host struct {
 	Account   string
 	Name      string
-	Ref       string // canonical JSON of extensions.Host
+	Ref       string // of extensions.Host
 	Facts     extensions.HostFacts
 	CreatedAt time.Time
 	UpdatedAt time.Time

@@ -65,6 +65,16 @@ func (c *checker) oneOf(value *string, what string, allowed []string, path ...st
 	e.Suggestion = strictyaml.Nearest(*value, allowed)
 }
 
+// eachOf is oneOf for a list that, where it is there, names at least one.
+func (c *checker) eachOf(values []string, what string, allowed []string, path ...string) {
+	if values != nil && len(values) == 0 {
+		c.fail(path, "the list is empty: want at least one of %s", strings.Join(allowed, ", "))
+	}
+	for i := range values {
+		c.oneOf(&values[i], what, allowed, index(path, i)...)
+	}
+}
+
 // each checks every entry of a list and its length.
 func (c *checker) each(list []string, check func(string) error, path ...string) {
 	if len(list) > maxList {

@@ -131,18 +131,24 @@ func (c *checker) work() {
 		c.variables(t.Env, "toolchain", "env")
 	}
 	if r := p.Requires; r != nil {
-		c.each(r.Runtime, checkToken("a runtime kind"), "requires", "runtime")
-		c.each(r.Capabilities, checkToken("a requirement kind"), "requires", "capabilities")
+		c.each(r.Runtime, kind("a runtime kind"), "requires", "runtime")
+		c.each(r.Capabilities, kind("a requirement kind"), "requires", "capabilities")
+		c.eachOf(r.OS, "an operating system", systems, "requires", "os")
+		c.eachOf(r.Arch, "an architecture", slices.Concat(architectures, slices.Sorted(maps.Keys(archAliases))), "requires", "arch")
 	}
 }
 
-func checkToken(what string) func(string) error {
-	return func(s string) error {
-		if len(s) > maxID || !word(s, "._:@/+-") {
-			return invalid("%s is not %s: want letters, digits and . _ : @ / + -, at most %d", quoted(s), what, maxID)
-		}
-		return nil
+// CheckKind returns KindInvalid unless s can be what, a runtime or requirement
+// kind: letters, digits and . _ : @ / + -, at most 128 bytes.
+func CheckKind(what, s string) error {
+	if len(s) > maxID || !word(s, "._:@/+-") {
+		return invalid("%s is not %s: want letters, digits and . _ : @ / + -, at most %d", quoted(s), what, maxID)
 	}
+	return nil
+}
+
+func kind(what string) func(string) error {
+	return func(s string) error { return CheckKind(what, s) }
 }
 
 func (c *checker) probe() {

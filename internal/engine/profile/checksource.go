@@ -67,7 +67,7 @@ func (c *checker) stage(s Stage, path ...string) {
 	c.text(s.Target, CheckName, at("target")...)
 	c.text(s.Tag, checkImage, at("tag")...)
 	c.text(s.ParentTag, checkImage, at("parent_tag")...)
-	c.text(s.CacheKey, checkToken("a cache key"), at("cache_key")...)
+	c.text(s.CacheKey, kind("a cache key"), at("cache_key")...)
 	c.pairs(s.Args, checkEnv, at("args")...)
 }
 

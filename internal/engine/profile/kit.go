@@ -79,7 +79,7 @@ func provided(s string) error {
 	if rest, ok := strings.CutPrefix(s, providesPrefix); !ok || rest == "" {
 		return invalid("%s cannot be installed: want %q and a name, as in toolchain:go", quoted(s), providesPrefix)
 	}
-	return checkToken("a requirement kind")(s)
+	return CheckKind("a requirement kind", s)
 }
 
 // kitRef takes a reference to a kit apart. version is "" where none is named.

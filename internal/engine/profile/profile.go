@@ -153,6 +153,8 @@ type Toolchain struct {
 type Requires struct {
 	Runtime      []string `yaml:"runtime"`
 	Capabilities []string `yaml:"capabilities"`
+	OS           Strings  `yaml:"os" json:",omitempty"`   // one or a list of which any will do
+	Arch         Strings  `yaml:"arch" json:",omitempty"` // as Go or uname names them
 }
 
 // Input declares one input. The inputs `repo` and `ref`, where declared as

@@ -95,8 +95,27 @@ const (
 // Strategies lists every route strategy, the default first.
 var Strategies = []string{StrategyPreferSelfHosted, StrategyExplicit, StrategyLowestCost, StrategyLowestLatency}
 
+// What requires.os and requires.arch may name: systems and architectures as Go
+// names them, and what uname calls the latter.
+var (
+	systems       = []string{"linux", "darwin", "windows"}
+	architectures = []string{"amd64", "arm64", "arm", "riscv64", "ppc64le", "s390x", "loong64"}
+	archAliases   = map[string]string{"x86_64": "amd64", "aarch64": "arm64", "armv7l": "arm", "loongarch64": "loong64"}
+)
+
+// archNames puts architectures as Go names them.
+func archNames(list []string) []string {
+	out := slices.Clone(list)
+	for i, a := range out {
+		if name, ok := archAliases[a]; ok {
+			out[i] = name
+		}
+	}
+	return out
+}
+
 // AuthModes lists what a route may be pinned to: a session that somebody is
-// logged in to, which exists on machines of the owner alone.
+// logged in to, which exists on this machine alone.
 var AuthModes = []string{"local", "host-session"}
 
 // Resolve turns a request into its final form. Every error is KindInvalid and

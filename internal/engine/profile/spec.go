@@ -40,7 +40,8 @@ func (r *resolver) spec(set *Set) extensions.Spec {
 		spec.SecretsAs = as
 	}
 	if q := p.Requires; q != nil {
-		spec.Requires = extensions.Requires{Runtime: slices.Clone(q.Runtime), Capabilities: slices.Clone(q.Capabilities)}
+		spec.Requires = extensions.Requires{Runtime: slices.Clone(q.Runtime), Capabilities: slices.Clone(q.Capabilities),
+			OS: slices.Clone(q.OS), Arch: archNames(q.Arch)}
 	}
 	r.tools(set, &spec)
 	r.identity()

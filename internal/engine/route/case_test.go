@@ -34,6 +34,7 @@ type testCase struct {
 	Origin       *Origin
 	FromSnapshot string // handler that made it
 	Permission   Permission
+	Reach        Reach
 	Candidates   []json.RawMessage
 }
 
@@ -62,7 +63,7 @@ func readCase(t *testing.T, data []byte) Query {
 	var tc testCase
 	decode(data, &tc)
 	q := Query{Options: tc.Options, Policy: tc.Policy, Hosts: tc.Hosts, Prefer: tc.Prefer, Fallback: tc.Fallback, DesiredMode: tc.Mode,
-		Billing: tc.Billing, Origin: tc.Origin, Permission: tc.Permission}
+		Billing: tc.Billing, Origin: tc.Origin, Permission: tc.Permission, Reach: tc.Reach}
 	q.Spec.Network.Default = "allow"
 	if tc.Spec != nil {
 		decode(tc.Spec, &q.Spec)

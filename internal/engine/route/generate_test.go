@@ -119,7 +119,7 @@ func genPermission(t *rapid.T, n int) Permission {
 // meant is eligible's part about the request itself.
 func meant(q Query, c Candidate) bool {
 	named := c.Binding == q.Policy.Extension || slices.Contains(q.Policy.Fallback, c.Binding)
-	return (!c.NamedOnly || named) && (q.Policy.Extension == "" || named) && (q.Policy.AuthMode == "" || c.Place != extensions.PlaceAccount)
+	return (!c.NamedOnly || named) && (q.Policy.Extension == "" || named) && (q.Policy.AuthMode == "" || c.Place == extensions.PlaceMachine)
 }
 
 // permitted is eligible's part about the account.

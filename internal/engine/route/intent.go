@@ -154,7 +154,7 @@ func tellOrigin(j *judge, c *Candidate) (string, string) {
 
 // hostName accepts a name or a ref.
 func (o *Origin) hostName() string {
-	if strings.HasPrefix(o.Host, "{") {
+	if extensions.IsHostRef(o.Host) {
 		if h, err := extensions.ParseHostRef(o.Host); err == nil {
 			return h.Name
 		}

@@ -8,7 +8,7 @@ import (
 )
 
 // What a request may pin as its way to authenticate. Both use a session that
-// somebody is logged in to, which exists on machines of the owner alone.
+// somebody is logged in to on this machine, and no other has it.
 const (
 	AuthModeLocal       = "local"
 	AuthModeHostSession = "host-session"
@@ -115,14 +115,16 @@ func (c *Candidate) bounded() int64 {
 	return 1
 }
 
-// passAuthMode keeps a logged-in session on machines of its owner.
-func passAuthMode(_ *judge, c *Candidate) bool {
-	return c.Place == extensions.PlaceMachine || c.Place == extensions.PlaceHost
-}
+// passAuthMode keeps a logged-in session on the machine that has it.
+func passAuthMode(_ *judge, c *Candidate) bool { return c.Place == extensions.PlaceMachine }
 
-func tellAuthMode(j *judge, _ *Candidate) (string, string) {
-	return "the profile pins auth_mode " + j.Policy.AuthMode + ", a session on a machine of yours, and this is an account of a vendor",
-		"drop route.constraints.auth_mode, or use a place that is this machine or a host of yours"
+func tellAuthMode(j *judge, c *Candidate) (string, string) {
+	what := "an account of a vendor"
+	if c.Place == extensions.PlaceHost {
+		what = "another machine"
+	}
+	return "the profile pins auth_mode " + j.Policy.AuthMode + ", a session on this machine, and this is " + what,
+		"drop route.constraints.auth_mode, or use a place on this machine, such as ext.local"
 }
 
 // PaidAs is who pays for a metered place: as the request says, where it says

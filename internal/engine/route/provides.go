@@ -45,6 +45,27 @@ func tellRequirement(j *judge, c *Candidate) (string, string) {
 		"if it really has it, list it under runtime_provides of " + c.Binding + "; else remove it from requires.capabilities"
 }
 
+// anyOf reports whether one of want is among have; "*" is any, not known yet.
+func anyOf(want, have []string) bool {
+	return slices.Contains(have, "*") || slices.ContainsFunc(want, func(w string) bool { return slices.Contains(have, w) })
+}
+
+func passOS(j *judge, c *Candidate) bool { return anyOf(j.Spec.Requires.OS, c.Capabilities.OS) }
+
+func tellOS(j *judge, c *Candidate) (string, string) {
+	return "it runs " + strings.Join(c.Capabilities.OS, " or ") + ", and the profile requires " + strings.Join(j.Spec.Requires.OS, " or "),
+		"choose a place of that operating system, or change requires.os"
+}
+
+func passArch(j *judge, c *Candidate) bool {
+	return anyOf(j.Spec.Requires.Arch, c.Capabilities.Arch)
+}
+
+func tellArch(j *judge, c *Candidate) (string, string) {
+	return "its architecture is " + strings.Join(c.Capabilities.Arch, " or ") + ", and the profile requires " + strings.Join(j.Spec.Requires.Arch, " or "),
+		"choose a place of that architecture, or change requires.arch"
+}
+
 func passWorkload(j *judge, c *Candidate) bool {
 	return slices.Contains(c.Provides.RequirementKinds, j.workload)
 }

@@ -40,6 +40,7 @@ type Query struct {
 	// Prefer and Fallback are the profile's placement, by host name: order
 	// only. Names of hosts that are not there are a notice.
 	Prefer, Fallback []string
+	Reach            Reach
 	DesiredMode      string // running | paused | "" = leave alone
 	Billing          string // platform | byok; "" = as the binding says, see PaidAs
 	// Origin is where the snapshot or the sandbox to fork lives; nil where
@@ -78,7 +79,7 @@ type Candidate struct {
 	Host    *extensions.Host // nil for an account, or this machine unnamed
 	// Capabilities are narrowed already: catalog, and facts where known.
 	Capabilities extensions.Capabilities
-	// Provides is effective: operator override, class default, none.
+	// Provides is what the binding says; see catalog.Binding.
 	Provides extensions.Provides
 	Powers   []extensions.Power
 	Find     extensions.Find

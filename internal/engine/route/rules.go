@@ -26,6 +26,8 @@ const (
 	RuleReadOnly      Rule = "viability.read-only"
 	RuleWorkload      Rule = "viability.workload"
 	RuleRuntime       Rule = "viability.requires.runtime"
+	RuleOS            Rule = "viability.requires.os"
+	RuleArch          Rule = "viability.requires.arch"
 	RuleRequirement   Rule = "viability.requires.capability"
 	RulePowerExec     Rule = "viability.power.exec"
 	RulePowerFiles    Rule = "viability.power.files"
@@ -45,6 +47,7 @@ const (
 	RuleAllowedBilling   Rule = "permission.billing"
 
 	RuleAuthMode    Rule = "intent.auth-mode"
+	RuleReach       Rule = "intent.reachability"
 	RuleUnreachable Rule = "viability.unreachable"
 	RuleBilling     Rule = "viability.billing"
 	RuleCapacity    Rule = "viability.capacity"
@@ -74,8 +77,10 @@ var Rules = []RuleInfo{
 	{RulePin, StageIntent, "other than the one the profile pins with `extension` and its `route.fallback`", passPin, tellPin, (*judge).pinned},
 	{RuleHost, StageIntent, "that is not on one of the `hosts` the request insists on", passHost, tellHost, (*judge).insists},
 	{RuleOrigin, StageIntent, "other than the one that holds the snapshot, or the sandbox to fork", passing(tellOrigin), tellOrigin, (*judge).hasOrigin},
-	{RuleAuthMode, StageIntent, "that is no machine or host of the owner, where `route.constraints.auth_mode` pins `local` or `host-session`", passAuthMode, tellAuthMode,
+	{RuleAuthMode, StageIntent, "that is not this machine, where `route.constraints.auth_mode` pins `local` or `host-session`", passAuthMode, tellAuthMode,
 		func(j *judge) bool { return j.Policy.AuthMode != "" }},
+	{RuleReach, StageIntent, "on a host that is not reached through `reachability.tunnel`, or not with `reachability.identity`", passReach, tellReach,
+		func(j *judge) bool { return j.Reach.asked() }},
 
 	{RulePolicyUnreadable, StagePermission, "while a policy cannot be read", passNever, tellUnread, (*judge).unread},
 	{RulePolicyAbsent, StagePermission, "of an account no policy is written for, in a catalog that has policies", passNever, tellUngoverned, (*judge).ungoverned},
@@ -121,6 +126,10 @@ var Rules = []RuleInfo{
 		func(j *judge) bool { return len(j.Spec.Requires.Runtime) > 0 }},
 	{RuleRequirement, StageViability, "that lacks a requirement kind of `requires.capabilities`", passRequirement, tellRequirement,
 		func(j *judge) bool { return len(j.Spec.Requires.Capabilities) > 0 }},
+	{RuleOS, StageViability, "whose operating system is none of `requires.os`; a host's counts once it was looked at", passOS, tellOS,
+		func(j *judge) bool { return len(j.Spec.Requires.OS) > 0 }},
+	{RuleArch, StageViability, "whose architecture is none of `requires.arch`; a host's counts once it was looked at", passArch, tellArch,
+		func(j *judge) bool { return len(j.Spec.Requires.Arch) > 0 }},
 	powerRule(RulePowerExec, extensions.PowerExec, "that cannot run commands, where the readiness probe or the toolchain needs it"),
 	powerRule(RulePowerFiles, extensions.PowerFiles, "that cannot transfer files, where a mirrored workspace needs it"),
 	powerRule(RulePowerPause, extensions.PowerPause, "that cannot pause, for `desired_mode = \"paused\"`"),

@@ -34,9 +34,6 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/tarstream"
 )
 
-// RequirementFullHistory is the requirement kind that keeps .git with its history.
-const RequirementFullHistory = "full-history-clone"
-
 // Options are a source's surroundings.
 type Options struct {
 	// SpoolDir holds the stream and git's objects while they are needed. It is

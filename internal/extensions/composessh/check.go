@@ -19,7 +19,7 @@ func checkSpec(ctx context.Context, cfg extensions.Config, spec extensions.Spec)
 	if err != nil {
 		return nil, err
 	}
-	if err := acceptRequest(spec); err != nil {
+	if err := acceptRequest(s, spec); err != nil {
 		return nil, err
 	}
 	p, err := newPlan(s, spec)

@@ -29,6 +29,7 @@ const (
 
 var configFields = []extensions.Field{
 	{Name: "root", Type: extensions.FieldString, Doc: "Folder on the host, absolute or starting with `~/`; default `~/.sandboxer` of the login."},
+	{Name: "default_image", Type: extensions.FieldString, Doc: "Image of a profile that names no `image`, `compose` or `containers`, run with its workspace alone; without it such a profile is refused."},
 	{Name: "subnets", Type: extensions.FieldStrings, Doc: "IPv4 ranges that networks are cut from; default `10.213.0.0/16`."},
 	{Name: "subnet_size", Type: extensions.FieldInt, Doc: "Prefix length of one network, 20 to 29; default 26 (61 containers)."},
 	{Name: "connect_timeout", Type: extensions.FieldDuration, Doc: "How long a connection may take; default `15s`."},
@@ -51,6 +52,7 @@ type settings struct {
 	binding        string
 	account        string
 	root           string // "" = ~/.sandboxer of the login
+	defaultImage   string // "" = a profile has to name what it runs
 	subnets        []netip.Prefix
 	subnetSize     int
 	connectTimeout time.Duration
@@ -90,6 +92,7 @@ func parseBinding(cfg extensions.Config) (settings, error) {
 	}
 	s := settings{binding: cfg.Binding, account: cfg.Account}
 	s.root, _ = cfg.Values["root"].(string)
+	s.defaultImage, _ = cfg.Values["default_image"].(string)
 	err := checkRoot(s.root)
 	if err != nil {
 		return s, err

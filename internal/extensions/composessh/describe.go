@@ -58,8 +58,9 @@ func (extension) Describe() extensions.Descriptor {
 			ExtendTTL:           true,
 			ReadOnlyWorkspace:   true,
 			Provides: extensions.Provides{
-				RuntimeKinds:     []string{"native"},
-				RequirementKinds: []string{"compose", "containers", "image", "long-running"},
+				RuntimeKinds: []string{"native", extensions.RequireWorkarea},
+				RequirementKinds: slices.Concat(extensions.WorkspaceKinds, []string{"compose", "containers", "image",
+					extensions.RequireLongRunning, extensions.RequireNetworkEgress, extensions.RequirePersistentStorage}),
 			},
 			EnforcesResourceLimits: true,
 			SecretsAs:              slices.Clone(extensions.SecretDeliveries),

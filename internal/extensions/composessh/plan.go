@@ -14,6 +14,7 @@ import (
 // plan is a spec as it will be sent: policed, rendered and packed.
 type plan struct {
 	spec     extensions.Spec
+	image    *extensions.Image // the spec's, else the binding's
 	options  options
 	access   string
 	walls    walls
@@ -25,7 +26,10 @@ type plan struct {
 
 func newPlan(s settings, spec extensions.Spec) (*plan, error) {
 	o, err := s.parseOptions(spec.Options)
-	p := &plan{spec: spec, options: o, access: spec.Workspace.Access}
+	p := &plan{spec: spec, image: spec.Image, options: o, access: spec.Workspace.Access}
+	if p.image == nil {
+		p.image = &extensions.Image{Pull: s.defaultImage}
+	}
 	if p.access == "" {
 		p.access = extensions.AccessRW
 	}
@@ -33,18 +37,18 @@ func newPlan(s settings, spec extensions.Spec) (*plan, error) {
 }
 
 // accept refuses what no host can honour, without looking at files.
-func accept(spec extensions.Spec) error {
+func accept(s settings, spec extensions.Spec) error {
 	if _, err := extensions.ParseID(string(spec.ID)); err != nil {
 		return err
 	}
 	if !spec.Deadline.After(time.Now()) {
 		return extensions.Errorf(extensions.KindInvalid, "the deadline %s has passed", spec.Deadline.UTC().Format(time.RFC3339)).At("ttl")
 	}
-	return acceptRequest(spec)
+	return acceptRequest(s, spec)
 }
 
 // acceptRequest is the part of accept that does not depend on identity and time.
-func acceptRequest(spec extensions.Spec) error {
+func acceptRequest(s settings, spec extensions.Spec) error {
 	unsupported := func(remedy, format string, args ...any) error {
 		return extensions.Errorf(extensions.KindUnsupported, format, args...).WithRemedy("%s", remedy)
 	}
@@ -53,9 +57,9 @@ func acceptRequest(spec extensions.Spec) error {
 		return unsupported("choose an extension with virtual machines", "isolation level %q is stronger than a container's", spec.Isolation)
 	case spec.FromSnapshot != nil || spec.FromSandbox != "":
 		return unsupported("start from a workspace or an image", "Compose stacks on a host are neither restored from snapshots nor forked")
-	case spec.Image == nil && spec.Compose == nil && spec.Containers == nil:
+	case spec.Image == nil && spec.Compose == nil && spec.Containers == nil && s.defaultImage == "":
 		return extensions.Errorf(extensions.KindInvalid, "the profile names no image, compose or containers: there is nothing to run").
-			WithRemedy("set one of them in the profile")
+			WithRemedy("set one of them in the profile, or config.default_image of the binding")
 	case !slices.Contains([]string{"", extensions.AccessNone, extensions.AccessRO, extensions.AccessRW}, spec.Workspace.Access):
 		return extensions.Errorf(extensions.KindInvalid, "workspace.access %q is unknown", spec.Workspace.Access)
 	}
@@ -96,7 +100,7 @@ func (p *plan) load(ctx context.Context) error {
 	case s.Containers != nil:
 		p.project, err = compose.FromContainers(ctx, *s.Containers, s.Workspace.Source)
 	default:
-		p.project, err = compose.FromImage(ctx, *s.Image, s.Workspace.Source)
+		p.project, err = compose.FromImage(ctx, *p.image, s.Workspace.Source)
 	}
 	return err
 }

@@ -28,7 +28,7 @@ func (b *Backend) provision(ctx context.Context, spec extensions.Spec) (extensio
 	if err := ctx.Err(); err != nil {
 		return none, nothing, extensions.Errorf(extensions.KindInterrupted, "nothing was started: %w", err)
 	}
-	if err := accept(spec); err != nil {
+	if err := accept(b.settings, spec); err != nil {
 		return none, nothing, err
 	}
 	p, err := b.plan(ctx, spec)

@@ -69,8 +69,9 @@ func (extension) Describe() extensions.Descriptor {
 			ExtendTTL:         true,
 			ReadOnlyWorkspace: true,
 			Provides: extensions.Provides{
-				RuntimeKinds:     []string{"native"},
-				RequirementKinds: []string{},
+				RuntimeKinds: []string{"native", extensions.RequireHostBinary, extensions.RequireWorkarea},
+				RequirementKinds: slices.Concat(extensions.WorkspaceKinds,
+					[]string{extensions.RequireHostBinary, extensions.RequireLongRunning, extensions.RequireNetworkEgress}),
 			},
 			EnforcesResourceLimits: true,
 			SecretsAs:              slices.Clone(extensions.SecretDeliveries),

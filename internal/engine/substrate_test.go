@@ -1,0 +1,172 @@
+package engine_test
+
+import (
+	"context"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/composessh"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/local"
+)
+
+func requiring(name, what string) string {
+	return "id: profile." + name + "\nversion: \"1.0.0\"\nisolation: { level: none }\nnetwork: { default: deny }\nttl: { default: 10m }\n" + what + "\n"
+}
+
+// refusals quotes a profile and returns the rule that refused each place.
+func refusals(t *testing.T, e *engine.Engine, req engine.Request) (refused map[string]string, first string) {
+	t.Helper()
+	q, err := e.Quote(context.Background(), req, engine.QuoteOptions{})
+	if len(q.Estimate.Candidates) == 0 {
+		t.Fatal(told(err))
+	}
+	refused = map[string]string{}
+	for _, c := range q.Estimate.Candidates {
+		switch {
+		case !c.Eligible:
+			refused[c.Extension] = c.Refusals[0].Rule
+		case first == "":
+			first = c.Extension
+		}
+	}
+	return refused, first
+}
+
+// What the real extensions have, they have without an operator's word.
+func TestTheRealPlacesProvideWhatTheyHave(t *testing.T) {
+	t.Parallel()
+	files := map[string]string{}
+	for name, kinds := range map[string]string{
+		"both": "git, full-history-clone, workarea, long-running, network-egress", "here": "host-binary", "there": "persistent-storage, image", "none": `"toolchain:go"`, "accelerated": "gpu",
+	} {
+		files["profiles/profile."+name+".yaml"] = requiring(name, "requires: { capabilities: ["+kinds+"] }")
+		files["profiles/profile."+name+"-stack.yaml"] = requiring(name+"-stack", "image: { pull: busybox }\nrequires: { capabilities: ["+kinds+"] }")
+	}
+	e := catalogEngine(t, files)
+	host := onSSH(false).Ref()
+	for name, want := range map[string][2]string{ // the rule that refuses ext.local, ext.compose-ssh
+		"both": {"", ""}, "here": {"", "viability.requires.capability"}, "there": {"viability.requires.capability", ""}, "none": {"viability.requires.capability", "viability.requires.capability"}, "accelerated": {"viability.requires.capability", "viability.requires.capability"},
+	} {
+		if got, _ := refusals(t, e, engine.Request{Profile: "profile." + name}); got["ext.local"] != want[0] {
+			t.Errorf("%s: ext.local is refused by %q, want %q", name, got["ext.local"], want[0])
+		}
+		if got, _ := refusals(t, e, engine.Request{Profile: "profile." + name + "-stack", Hosts: []string{host}}); got["ext.compose-ssh"] != want[1] {
+			t.Errorf("%s: ext.compose-ssh is refused by %q, want %q", name, got["ext.compose-ssh"], want[1])
+		}
+	}
+}
+
+func TestABindingAddsToWhatItsExtensionDeclaresUnlessItReplacesIt(t *testing.T) {
+	t.Parallel()
+	e := catalogEngine(t, map[string]string{
+		"profiles/profile.tools.yaml":  requiring("tools", `requires: { capabilities: ["toolchain:go", git], runtime: [npm, native] }`),
+		"extensions/ext.more.yaml":     "id: ext.more\nhandler: local\nruntime_provides: { runtime_kinds: [npm], requirement_kinds: [\"toolchain:go\"] }\n",
+		"extensions/ext.instead.yaml":  "id: ext.instead\nhandler: local\nruntime_provides: { replace: true, runtime_kinds: [npm, native], requirement_kinds: [\"toolchain:go\"] }\n",
+		"extensions/ext.declared.yaml": "id: ext.declared\nhandler: local\nruntime_provides: null\n",
+	})
+	got, chosen := refusals(t, e, engine.Request{Profile: "profile.tools"})
+	if chosen != "ext.more" || got["ext.instead"] != "viability.requires.capability" || got["ext.declared"] == "" || got["ext.local"] == "" {
+		t.Errorf("chosen %q, refused %v", chosen, got)
+	}
+}
+
+func TestThisMachineIsOfOneKind(t *testing.T) {
+	t.Parallel()
+	other := map[string]string{"linux": "darwin"}[runtime.GOOS]
+	if other == "" {
+		other = "linux"
+	}
+	e := catalogEngine(t, map[string]string{
+		"profiles/profile.this.yaml":  requiring("this", "requires: { os: "+runtime.GOOS+", arch: [s390x, "+runtime.GOARCH+"] }"),
+		"profiles/profile.os.yaml":    requiring("os", "requires: { os: "+other+" }"),
+		"profiles/profile.arch.yaml":  requiring("arch", "requires: { arch: ppc64le }"),
+		"profiles/profile.uname.yaml": requiring("uname", "requires: { arch: [x86_64, aarch64] }"),
+	})
+	for name, want := range map[string]string{"this": "", "os": "viability.requires.os", "arch": "viability.requires.arch"} {
+		if got, _ := refusals(t, e, engine.Request{Profile: "profile." + name}); got["ext.local"] != want {
+			t.Errorf("%s: refused by %q, want %q", name, got["ext.local"], want)
+		}
+	}
+	if got, _ := refusals(t, e, engine.Request{Profile: "profile.uname"}); (runtime.GOARCH == "amd64" || runtime.GOARCH == "arm64") && got["ext.local"] != "" {
+		t.Errorf("as uname names it: %v", got)
+	}
+}
+
+func TestALoginSessionIsOnThisMachineAlone(t *testing.T) {
+	t.Parallel()
+	e := catalogEngine(t, map[string]string{
+		"profiles/profile.session.yaml": requiring("session", "route: { constraints: { auth_mode: host-session } }"),
+	})
+	got, chosen := refusals(t, e, engine.Request{Profile: "profile.session"})
+	if chosen != "ext.local" {
+		t.Errorf("chosen %q, refused %v", chosen, got)
+	}
+	got, _ = refusals(t, e, engine.Request{Profile: "profile.session", Hosts: []string{onSSH(false).Ref()}})
+	if got["ext.compose-ssh"] != "intent.auth-mode" {
+		t.Errorf("on a host over SSH: %v", got)
+	}
+}
+
+// A create knows a host's kind: as it was recorded, else by looking.
+func TestAHostOfAnotherKindIsRefusedBeforeAnythingIsMade(t *testing.T) {
+	t.Parallel()
+	b := newHostBench(t, map[string]string{
+		"profiles/profile.arm.yaml":   strings.Replace(requiring("arm", "requires: { os: linux, arch: arm64 }"), "none", "container", 1),
+		"profiles/profile.intel.yaml": strings.Replace(requiring("intel", "requires: { os: linux, arch: amd64 }"), "none", "container", 1),
+	})
+	ctx := context.Background()
+	for _, name := range []string{"not looked at", "registered"} {
+		if name == "registered" {
+			if _, err := b.LookupHost(ctx, "far"); !extensions.IsKind(err, extensions.KindNotFound) {
+				t.Errorf("a host that a create looked at is registered: %v", err)
+			}
+			if _, err := b.RegisterHost(ctx, onSSH(true), ""); err != nil {
+				t.Fatal(err)
+			}
+		}
+		req := engine.Request{Profile: "profile.arm", Hosts: []string{onSSH(true).Ref()}}
+		if _, err := b.Plan(ctx, req); err != nil {
+			t.Errorf("%s: a plan does not know: %s", name, told(err))
+		}
+		s, err := b.Create(ctx, req, nil, nil)
+		if text := told(err); s.ID != "" || !strings.Contains(text, "viability.requires.arch") || !strings.Contains(text, "its architecture is amd64") {
+			t.Errorf("%s: %s", name, text)
+		}
+		req.Profile = "profile.intel"
+		s, err = b.Create(ctx, req, nil, nil)
+		if err != nil {
+			t.Fatalf("%s: of the right kind: %s", name, told(err))
+		}
+		if _, err := b.Destroy(ctx, s.Receipt, engine.DestroyOptions{}); err != nil {
+			t.Error(err)
+		}
+	}
+	b.x.setDown("far")
+	b.reload(t)
+	s, err := b.Create(ctx, engine.Request{Profile: "profile.arm", Hosts: []string{onSSH(true).Ref()}}, nil, nil)
+	if text := told(err); s.ID != "" || !strings.Contains(text, "could not be looked at") {
+		t.Errorf("a host that does not answer: %s", text)
+	}
+}
+
+// catalogEngine is an engine over the real extensions and a catalog of files.
+func catalogEngine(t *testing.T, files map[string]string) *engine.Engine {
+	t.Helper()
+	dir := t.TempDir()
+	for name, content := range files {
+		write(t, dir, name, content)
+	}
+	e, err := engine.New(engine.Options{Extensions: []extensions.Extension{local.New(), composessh.New()}, StateDir: t.TempDir(), Account: "acme/web", Catalog: []string{dir}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := e.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return e
+}

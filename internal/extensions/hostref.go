@@ -1,0 +1,76 @@
+package extensions
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"regexp"
+	"strings"
+)
+
+// MaxHostRef bounds a host ref in bytes.
+const MaxHostRef = 16 << 10
+
+const (
+	hostScheme  = "host://"
+	hostVersion = "v=1&d="
+)
+
+// hostName is wider than what a host may be called: it keeps a ref on one line
+// and its parts apart.
+var hostName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*$`)
+
+// Ref is the host in one line, "host://NAME?v=1&d=…", where d is the base64url of
+// the JSON of everything but the name. Equal hosts have equal refs, and it is a
+// function of the arguments alone, so a plan can know it.
+func (h Host) Ref() string {
+	name := h.Name
+	h.Name = ""
+	b, err := json.Marshal(h)
+	if err != nil { // no field of Host can fail to marshal
+		return ""
+	}
+	return hostScheme + name + "?" + hostVersion + base64.RawURLEncoding.EncodeToString(b)
+}
+
+// IsHostRef tells a ref from a host's bare name. Whether it can be read is for
+// ParseHostRef.
+func IsHostRef(s string) bool { return strings.HasPrefix(s, hostScheme) }
+
+// ParseHostRef reads what Ref wrote, and nothing else: the host it returns has
+// exactly this ref. Everything else is KindInvalid, such as an unknown field,
+// another order or version, and more than MaxHostRef bytes.
+func ParseHostRef(ref string) (Host, error) {
+	refuse := func(why string) (Host, error) {
+		return Host{}, Errorf(KindInvalid, "this is not a host ref: %s", why).WithRemedy("use the ref attribute of a sandboxer_host as it is")
+	}
+	if len(ref) > MaxHostRef {
+		return refuse("it is too long")
+	}
+	rest, scheme := strings.CutPrefix(ref, hostScheme)
+	name, query, _ := strings.Cut(rest, "?")
+	if !scheme || !hostName.MatchString(name) {
+		return refuse("it does not begin with " + hostScheme + " and a name")
+	}
+	text, ok := strings.CutPrefix(query, hostVersion)
+	if !ok {
+		return refuse("it is of another version")
+	}
+	raw, err := base64.RawURLEncoding.DecodeString(text)
+	if err != nil {
+		return refuse("its content is damaged")
+	}
+	var h Host
+	dec := json.NewDecoder(bytes.NewReader(raw))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(&h); err != nil {
+		return refuse(Clean(err.Error(), 200))
+	}
+	if h.Name != "" {
+		return refuse("it has two names")
+	}
+	if h.Name = name; h.Ref() != ref {
+		return refuse("it is not written as sandboxer writes it")
+	}
+	return h, nil
+}
