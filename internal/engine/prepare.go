@@ -3,6 +3,7 @@ package engine
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"maps"
 	"slices"
 	"time"
@@ -69,6 +70,10 @@ func (e *Engine) prepare(ctx context.Context, req Request, how preparation) (*pr
 	}
 	if err := checkWorkspace(p.resolved.Spec.Workspace); err != nil {
 		return nil, err
+	}
+	for _, name := range e.catalog.Profiles.IdleInputs(p.resolved.Lineage[0], req.Inputs) {
+		p.notices = append(p.notices, Notice{Summary: "An input reaches nothing",
+			Detail: fmt.Sprintf("%s declares the input %s and no field of it names {{input.%s}}: the value is kept and has no effect.", p.resolved.Lineage[0], name, name)})
 	}
 	if err := e.findOrigin(ctx, p); err != nil {
 		return nil, err

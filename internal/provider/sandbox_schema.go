@@ -64,6 +64,7 @@ func sandboxArguments() map[string]schema.Attribute {
 		"inputs": schema.DynamicAttribute{
 			Optional: true,
 			MarkdownDescription: "The profile's declared inputs, such as `{ repo = \"${path.module}/app\" }`. Values may be strings, whole numbers, booleans, lists and maps. " +
+				"They go where the profile [names them](../guides/profile-reference.md#inputs), each as one text. " +
 				"A relative path is relative to the folder Terraform runs in.",
 		},
 		"env": schema.MapAttribute{

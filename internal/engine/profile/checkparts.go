@@ -13,9 +13,16 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/strictyaml"
 )
 
-// check finds what is wrong with a profile's values one by one.
-func check(p *Profile) strictyaml.Errors {
+// check finds what is wrong with a profile's values one by one. What holds
+// placeholders is judged by the values that are put in.
+func check(p *Profile, held [][]string) strictyaml.Errors {
 	c := newChecker(p)
+	c.held = held
+	c.values()
+	return c.errs
+}
+
+func (c *checker) values() {
 	c.identity()
 	c.routing()
 	c.walls()
@@ -25,7 +32,6 @@ func check(p *Profile) strictyaml.Errors {
 	c.probe()
 	c.inputs()
 	c.options()
-	return c.errs
 }
 
 func (c *checker) identity() {

@@ -99,7 +99,10 @@ type Compose struct {
 	Service  *string  `yaml:"service"`
 	Profiles []string `yaml:"profiles"`
 	EnvFiles []string `yaml:"env_files"`
-	Bundle   *string  `yaml:"bundle"` // folder beside the profile
+	// Variables are seen by interpolation of the files, over EnvFiles, and by
+	// nothing inside.
+	Variables map[string]string `yaml:"variables"`
+	Bundle    *string           `yaml:"bundle"` // folder beside the profile
 }
 
 // Containers is an agent container with its services.
