@@ -65,7 +65,7 @@ func (e *Engine) prepare(ctx context.Context, req Request, how preparation) (*pr
 	if p.resolved, err = e.resolve(p.req); err != nil {
 		return nil, err
 	}
-	if err := refuseNotYet(p.resolved); err != nil {
+	if err := refuseNotYet(e.catalog.Profiles, p.req, p.resolved); err != nil {
 		return nil, err
 	}
 	if err := checkWorkspace(p.resolved.Spec.Workspace); err != nil {
