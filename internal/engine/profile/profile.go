@@ -192,7 +192,8 @@ type Reachability struct {
 	Identity *string `yaml:"identity"` // named identity of the host
 }
 
-// Metadata classifies a profile for people and reports.
+// Metadata labels a profile for people: it is shown, and nothing is chosen or
+// priced by it.
 type Metadata struct {
 	CostClass    *string `yaml:"cost_class"`    // self-hosted | saas-metered
 	LatencyClass *string `yaml:"latency_class"` // such as standard

@@ -18,6 +18,14 @@ var unbuilt = []struct {
 	{[]string{"reachability", "identity"}, func(p *Profile) bool { return value(value(p.Reachability, Reachability{}).Identity, "") != "" }},
 }
 
+// UnbuiltFields are the fields with values that nothing carries out yet.
+func UnbuiltFields() (fields []string) {
+	for _, u := range unbuilt {
+		fields = append(fields, shownPath(u.path))
+	}
+	return fields
+}
+
 // Unbuilt names the fields of the profile ref, ancestors merged in, that nothing
 // carries out yet.
 func (s *Set) Unbuilt(ref string) (fields []string) {
