@@ -12,6 +12,7 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/meter"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/profile"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/route"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/workspace"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
@@ -68,7 +69,7 @@ func (e *Engine) prepare(ctx context.Context, req Request, how preparation) (*pr
 	if err := refuseNotYet(e.catalog.Profiles, p.req, p.resolved); err != nil {
 		return nil, err
 	}
-	if err := checkWorkspace(p.resolved.Spec.Workspace); err != nil {
+	if err := workspace.Check(p.resolved.Spec.Workspace.Repo, p.resolved.Spec.Workspace.Ref); err != nil {
 		return nil, err
 	}
 	for _, name := range e.catalog.Profiles.IdleInputs(p.resolved.Lineage[0], req.Inputs) {
