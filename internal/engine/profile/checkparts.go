@@ -163,6 +163,11 @@ func (c *checker) probe() {
 	c.text(r.HTTP, checkProbeURL, "readiness", "http")
 	c.text(r.TCP, checkHostPort, "readiness", "tcp")
 	c.text(r.Service, CheckName, "readiness", "service")
+	for name, said := range map[string]bool{"service": r.Service != nil, "settle": r.Settle != nil} {
+		if said && c.p.Image != nil {
+			c.fail([]string{"readiness", name}, "readiness.%s is for compose and containers: an image is one container", name)
+		}
+	}
 	for name, d := range map[string]*Duration{"interval": r.Interval, "timeout": r.Timeout} {
 		if d != nil && (*d < Duration(10*time.Millisecond) || *d > Duration(day)) {
 			c.fail([]string{"readiness", name}, "%s %s is not from 10ms to 1d", name, FormatDuration(duration(d)))

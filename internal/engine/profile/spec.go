@@ -42,6 +42,10 @@ func (r *resolver) spec(set *Set, inputs map[string]any) extensions.Spec {
 	if q := p.Requires; q != nil {
 		spec.Requires = extensions.Requires{Runtime: slices.Clone(q.Runtime), Capabilities: slices.Clone(q.Capabilities)}
 	}
+	if q := spec.Readiness; q != nil && q.Service != "" && spec.Compose == nil && spec.Containers == nil {
+		r.fail(invalid("readiness.service of %s is %s, and it has no services", p.Ref(), quoted(q.Service)).
+			WithRemedy("leave it out, or make the profile of compose or containers").At("profile"))
+	}
 	r.tools(set, &spec)
 	r.identity()
 	r.life(&spec)
