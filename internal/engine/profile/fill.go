@@ -96,12 +96,11 @@ func (s *Set) CheckInputs() (errs strictyaml.Errors) {
 // IdleInputs are the sorted names of those given inputs of the profile ref that
 // reach nothing.
 func (s *Set) IdleInputs(ref string, given map[string]any) (idle []string) {
-	p, err := s.Lookup(ref)
-	if err != nil {
+	if len(given) == 0 {
 		return nil
 	}
-	flat, _, err := s.Flatten(p)
-	if err != nil {
+	flat := s.flat(ref)
+	if flat == nil {
 		return nil
 	}
 	reached := flat.reached()

@@ -46,27 +46,40 @@ func inputFields() []string {
 	)
 }
 
-var inputPatterns = func() (out [][]string) {
+// inputTree is InputFields by their steps; "" marks one that ends there.
+type inputTree map[string]inputTree
+
+var inputRoot = func() inputTree {
+	root := inputTree{}
 	for _, f := range InputFields {
-		out = append(out, strings.Split(f, "."))
+		at := root
+		for _, step := range append(strings.Split(f, "."), "") {
+			if at[step] == nil {
+				at[step] = inputTree{}
+			}
+			at = at[step]
+		}
 	}
-	return out
+	return root
 }()
 
-// takesInput reports that the field at path may hold placeholders; with
-// leadsTo, that one below it may.
-func takesInput(path []string, leadsTo bool) bool {
-	return slices.ContainsFunc(inputPatterns, func(pattern []string) bool {
-		if len(pattern) < len(path) || !leadsTo && len(pattern) != len(path) {
-			return false
-		}
-		for i, step := range path {
-			if pattern[i] != "*" && pattern[i] != step {
-				return false
-			}
-		}
-		return true
-	})
+// below is what of t lies under step, nil = nothing.
+func (t inputTree) below(step string) inputTree {
+	if next := t[step]; next != nil && step != "" {
+		return next
+	}
+	return t["*"]
+}
+
+// holds reports that the field itself may hold placeholders.
+func (t inputTree) holds() bool { return t[""] != nil }
+
+func takesInput(path []string) bool {
+	t := inputRoot
+	for _, step := range path {
+		t = t.below(step)
+	}
+	return t.holds()
 }
 
 // piece is text or, where input is set, a placeholder for the input of that name.
@@ -108,7 +121,7 @@ func placeholders(pos *strictyaml.Positions) (held [][]string, errs strictyaml.E
 		switch pieces, err := parsePlaceholders(text); {
 		case key:
 			errs = append(errs, pos.Errorf(path, "%s: a name cannot hold an input", shownPath(path)))
-		case !takesInput(path, false):
+		case !takesInput(path):
 			errs = append(errs, pos.Errorf(path, "%s cannot hold an input%s", shownPath(path), instead(path)))
 		case err != nil:
 			errs = append(errs, pos.Errorf(path, "%s: %s", shownPath(path), strictyaml.Message(err)))
@@ -145,19 +158,22 @@ func instead(path []string) string {
 // mapTexts returns p with every text of InputFields replaced by what f makes of
 // it. It changes nothing of p and shares what it did not have to copy.
 func (p *Profile) mapTexts(f func(path []string, text string) string) *Profile {
-	out := mapValue(reflect.ValueOf(*p), nil, f).Interface().(Profile)
+	out := mapValue(reflect.ValueOf(*p), inputRoot, nil, f).Interface().(Profile)
 	out.file, out.pos = p.file, p.pos
 	return &out
 }
 
-func mapValue(v reflect.Value, path []string, f func([]string, string) string) reflect.Value {
-	below := func(step string) []string { return append(path[:len(path):len(path)], step) }
-	if len(path) > 0 && !takesInput(path, true) {
+// mapValue copies v, which stands at path, where t leads.
+func mapValue(v reflect.Value, t inputTree, path []string, f func([]string, string) string) reflect.Value {
+	under := func(v reflect.Value, step string) reflect.Value {
+		if next := t.below(step); next != nil {
+			return mapValue(v, next, append(path[:len(path):len(path)], step), f)
+		}
 		return v
 	}
 	switch v.Kind() {
 	case reflect.String:
-		if takesInput(path, false) {
+		if t.holds() {
 			return reflect.ValueOf(f(path, v.String())).Convert(v.Type())
 		}
 	case reflect.Pointer:
@@ -165,14 +181,13 @@ func mapValue(v reflect.Value, path []string, f func([]string, string) string) r
 			return v
 		}
 		out := reflect.New(v.Type().Elem())
-		out.Elem().Set(mapValue(v.Elem(), path, f))
+		out.Elem().Set(mapValue(v.Elem(), t, path, f))
 		return out
 	case reflect.Struct:
 		out := reflect.New(v.Type()).Elem()
 		for i := range v.NumField() {
-			if t := v.Type().Field(i); t.IsExported() {
-				name, _, _ := strings.Cut(t.Tag.Get("yaml"), ",")
-				out.Field(i).Set(mapValue(v.Field(i), below(name), f))
+			if field := v.Type().Field(i); field.IsExported() {
+				out.Field(i).Set(under(v.Field(i), field.Tag.Get("yaml")))
 			}
 		}
 		return out
@@ -182,7 +197,7 @@ func mapValue(v reflect.Value, path []string, f func([]string, string) string) r
 		}
 		out := reflect.MakeSlice(v.Type(), v.Len(), v.Len())
 		for i := range v.Len() {
-			out.Index(i).Set(mapValue(v.Index(i), below(strconv.Itoa(i)), f))
+			out.Index(i).Set(under(v.Index(i), strconv.Itoa(i)))
 		}
 		return out
 	case reflect.Map:
@@ -191,7 +206,7 @@ func mapValue(v reflect.Value, path []string, f func([]string, string) string) r
 		}
 		out := reflect.MakeMapWithSize(v.Type(), v.Len())
 		for _, key := range v.MapKeys() {
-			out.SetMapIndex(key, mapValue(v.MapIndex(key), below(key.String()), f))
+			out.SetMapIndex(key, under(v.MapIndex(key), key.String()))
 		}
 		return out
 	}

@@ -29,12 +29,8 @@ func UnbuiltFields() (fields []string) {
 // Unbuilt names the fields of the profile ref, ancestors merged in, that nothing
 // carries out yet.
 func (s *Set) Unbuilt(ref string) (fields []string) {
-	p, err := s.Lookup(ref)
-	if err != nil {
-		return nil
-	}
-	flat, _, err := s.Flatten(p)
-	if err != nil {
+	flat := s.flat(ref)
+	if flat == nil {
 		return nil
 	}
 	for _, u := range unbuilt {
