@@ -125,11 +125,7 @@ func (a *app) find(ctx context.Context, e *engine.Engine, idOrName string) (engi
 	if err == nil {
 		account, name = "", ""
 	}
-	s, err := e.Lookup(ctx, id, account, name)
-	for _, n := range s.Notices {
-		a.notify(n)
-	}
-	return s, err
+	return e.Lookup(ctx, id, account, name)
 }
 
 func (a *app) account() string {
@@ -170,7 +166,7 @@ after them. It reads the same ledger, by default in your state folder.`,
 	}
 	f := root.PersistentFlags()
 	f.StringArrayVar(&a.global.catalog, "catalog", envList("SANDBOXER_CATALOG"), "catalog `folder`; repeat it, later ones win ($SANDBOXER_CATALOG)")
-	f.StringVar(&a.global.ledger, "ledger", "", "ledger `url`, sqlite:///path, postgres://user@host/database or https://host ($SANDBOXER_LEDGER; default: ledger.db in the state folder)")
+	f.StringVar(&a.global.ledger, "ledger", "", "ledger `url`, sqlite:///path or postgres://user@host/database ($SANDBOXER_LEDGER; default: ledger.db in the state folder)")
 	f.StringVar(&a.global.account, "account", os.Getenv("SANDBOXER_ACCOUNT"), "`org/workspace` ($SANDBOXER_ACCOUNT; default "+engine.DefaultAccount+")")
 	f.StringVar(&a.global.stateDir, "state-dir", "", "state `folder` ($SANDBOXER_STATE_DIR; default: the user's own)")
 	f.StringVar(&a.global.format, "format", formatTable, "output `form`: table or json")

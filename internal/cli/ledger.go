@@ -24,7 +24,7 @@ type eventView struct {
 
 func (a *app) ledgerCommand() *cobra.Command {
 	return group("ledger", "Credit, budgets, usage and the record of it all", a.ledgerBalanceCommand(), a.ledgerGrantCommand(), a.ledgerBudgetCommand(),
-		a.ledgerUsageCommand(), a.ledgerExportCommand(), a.ledgerVerifyCommand(), a.ledgerEventsCommand(), a.ledgerServeCommand(), a.ledgerTokenCommand())
+		a.ledgerUsageCommand(), a.ledgerExportCommand(), a.ledgerVerifyCommand(), a.ledgerEventsCommand())
 }
 
 func (a *app) ledgerEventsCommand() *cobra.Command {

@@ -33,17 +33,17 @@ func (a *app) sandboxListCommand() *cobra.Command {
 		RunE: func(c *cobra.Command, _ []string) error {
 			return a.withLedger(c.Context(), func(e *engine.Engine) error {
 				list, err := e.List(c.Context(), all)
-				if err != nil && len(list) == 0 {
+				if err != nil {
 					return err
 				}
 				views := viewsOf(list)
-				return errors.Join(err, a.show(views, func(w io.Writer) error {
+				return a.show(views, func(w io.Writer) error {
 					if len(views) == 0 {
 						_, err := fmt.Fprintf(w, "No sandboxes in account %s.\n", a.account())
 						return err
 					}
 					return printSandboxes(w, views, time.Now())
-				}))
+				})
 			})
 		},
 	}

@@ -19,12 +19,16 @@ import (
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/cli"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/failpoint/failpointtest"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/all"
 )
 
 func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){
-		"sandboxer":  func() { os.Exit(cli.Main(os.Args[1:], "1.2.3-test", all.Extensions())) },
+		"sandboxer": func() {
+			failpointtest.Arm()
+			os.Exit(cli.Main(os.Args[1:], "1.2.3-test", all.Extensions()))
+		},
 		"mkevidence": func() { os.Exit(mkevidence()) },
 		"mksandbox":  func() { os.Exit(mksandbox(os.Args[1:])) },
 	})

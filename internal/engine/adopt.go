@@ -8,6 +8,7 @@ import (
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/lifecycle"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/place"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/profile"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
@@ -20,12 +21,12 @@ func (e *Engine) adopt(ctx context.Context, l ledger.Ledger, c *creation, row le
 	if hash := c.p.hashFor(row.Extension); hash != row.SpecHash {
 		return nil, e.notAdoptable(row)
 	}
-	b, err := e.backend(ctx, placeOf(row))
+	b, err := e.places.Open(ctx, placeOf(row))
 	if err != nil {
 		return nil, err
 	}
 	// What cannot be asked now is not taken from its owner.
-	o, err := e.observeOne(ctx, b, row.Handle)
+	o, err := b.Look(ctx, row.Handle)
 	if err != nil {
 		return nil, err
 	}
@@ -34,21 +35,21 @@ func (e *Engine) adopt(ctx context.Context, l ledger.Ledger, c *creation, row le
 			WithRemedy("choose another name, or end it: sandboxer sandbox destroy %s", row.ID)
 	}
 	op, err := e.openOperation(ctx, l, row, ledger.IntentAdopt, ledger.Change{
-		Expect: ledger.Expect{States: usable}, NextGeneration: true, Event: note("sandbox.adopting", nil)}, notify)
+		Expect: ledger.Expect{States: usable}, NextGeneration: true, Event: ledger.NewNote("sandbox.adopting", nil)}, notify)
 	if err != nil {
-		return nil, err
+		return nil, leftAlone(row, err)
 	}
 	defer op.close()
-	if b.binding.Descriptor.Has(extensions.PowerGenerationSet) {
-		if err := e.setGeneration(ctx, b, op.row); err != nil {
-			ferr := op.apply(ctx, ledger.Change{Finish: &ledger.FinishIntent{Outcome: ledger.Failed, Reason: extensions.Clean(err.Error(), 500)}, Event: note("sandbox.adopt-failed", nil)})
+	if b.Binding.Descriptor.Has(extensions.PowerGenerationSet) {
+		if err := b.SetGeneration(ctx, op.row.Handle, op.row.Generation); err != nil {
+			ferr := op.apply(ctx, ledger.Change{Finish: &ledger.FinishIntent{Outcome: ledger.Failed, Reason: extensions.Clean(err.Error(), 500)}, Event: ledger.NewNote("sandbox.adopt-failed", nil)})
 			return nil, errors.Join(err, ferr)
 		}
 	}
 	end, ttl, moved := e.adoptedEnd(ctx, b, op, c.p)
 	err = op.apply(ctx, ledger.Change{Patch: ledger.Patch{Request: mustJSON(c.p.req), ExpiresAt: &end, TTL: &ttl},
 		Finish: &ledger.FinishIntent{Outcome: ledger.Confirmed}, Reserve: e.settledEnd(ctx, l, op.row, end),
-		Event: note("sandbox.adopted", map[string]any{"consumer": c.p.req.Consumer, "expires_at": end})})
+		Event: ledger.NewNote("sandbox.adopted", map[string]any{"consumer": c.p.req.Consumer, "expires_at": end})})
 	if err != nil {
 		return nil, err
 	}
@@ -73,30 +74,18 @@ func (e *Engine) notAdoptable(row ledger.Sandbox) error {
 
 // adoptedEnd moves the end to what the new owner's ttl says. Where that
 // cannot be, the sandbox is adopted with the end it has.
-func (e *Engine) adoptedEnd(ctx context.Context, b *opened, op *operation, p *prepared) (end time.Time, ttl time.Duration, why error) {
+func (e *Engine) adoptedEnd(ctx context.Context, b *place.Backend, op *operation, p *prepared) (end time.Time, ttl time.Duration, why error) {
 	row, want := op.row, time.Duration(p.resolved.Spec.TTL)
 	end, err := lifecycle.Retarget(row.CreatedAt, row.ExpiresAt, row.TTL, want, time.Duration(p.resolved.Spec.MaxTTL))
 	if err == nil && !end.Equal(row.ExpiresAt) {
 		if !end.After(e.now()) {
 			err = extensions.Errorf(extensions.KindInvalid, "a ttl of %s would already be over", profile.FormatDuration(want))
 		} else if err = op.affordLater(ctx, end, want); err == nil {
-			err = e.moveDeadline(ctx, b, row, end)
+			err = b.Extend(ctx, row.Handle, end)
 		}
 	}
 	if err != nil {
 		return row.ExpiresAt, row.TTL, err
 	}
 	return end, want, nil
-}
-
-// setGeneration writes the row's generation on the object.
-func (e *Engine) setGeneration(ctx context.Context, b *opened, row ledger.Sandbox) error {
-	setter, err := power[extensions.GenerationSetter](e, b, extensions.PowerGenerationSet)
-	if err != nil {
-		return err
-	}
-	c := call{op: "set-generation", binding: b.binding.ID, id: row.ID, timeout: timeoutChange}
-	err = e.invoke(ctx, c, func(ctx context.Context) error { return setter.SetGeneration(ctx, row.Handle, row.Generation) })
-	b.changed()
-	return err
 }

@@ -5,9 +5,11 @@ import (
 	"errors"
 	"time"
 
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/account"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/failpoint"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/lifecycle"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/place"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/route"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
@@ -16,7 +18,7 @@ import (
 // handle at once, wait until ready.
 func (c *creation) try(ctx context.Context, cand *route.Candidate) attempt {
 	a := c.tryAt(ctx, cand)
-	c.e.answered(c.e.placeOfCandidate(cand), a.err)
+	c.e.places.Answered(c.e.placeOfCandidate(cand), a.err)
 	return a
 }
 
@@ -26,7 +28,7 @@ func (c *creation) tryAt(ctx context.Context, cand *route.Candidate) attempt {
 	if cand.Host != nil {
 		hostRef = cand.Host.Ref()
 	}
-	b, err := c.e.backend(ctx, place{binding: cand.Binding, account: c.row.Account, host: hostRef})
+	b, err := c.e.places.Open(ctx, place.Address{Binding: cand.Binding, Account: c.row.Account, Host: hostRef})
 	if err != nil {
 		return attempt{err: err, clean: true, next: allowsNext(err) || extensions.IsKind(err, extensions.KindUnreachable)}
 	}
@@ -38,7 +40,7 @@ func (c *creation) tryAt(ctx context.Context, cand *route.Candidate) attempt {
 	}
 	spec := c.spec(cand)
 	if spec.FromSnapshot != nil && spec.FromSnapshot.Handle.ID == "" {
-		if spec.FromSnapshot.Handle, err = c.e.findSnapshotAt(ctx, b, spec.FromSnapshot.ID); err != nil {
+		if spec.FromSnapshot.Handle, err = b.FindSnapshot(ctx, spec.FromSnapshot.ID); err != nil {
 			return attempt{err: snapshotElsewhere(cand, spec.FromSnapshot.ID, err), clean: true}
 		}
 	}
@@ -67,18 +69,8 @@ func snapshotElsewhere(cand *route.Candidate, id string, err error) error {
 	if !absent(err) {
 		return err
 	}
-	return at("from_snapshot", extensions.Errorf(extensions.KindInvalid, "snapshot %s is not kept at %s: %w", id, cand.ID(), err).
+	return extensions.AtField("from_snapshot", extensions.Errorf(extensions.KindInvalid, "snapshot %s is not kept at %s: %w", id, cand.ID(), err).
 		WithRemedy("check the id; a snapshot can be restored only where it is kept"))
-}
-
-func (c *creation) waitReady(ctx context.Context, b *opened, spec extensions.Spec) (reach extensions.Reachability, err error) {
-	wait := call{op: "wait-ready", binding: b.binding.ID, id: spec.ID, timeout: timeoutReady, secrets: spec.Secrets}
-	err = c.e.invoke(ctx, wait, func(ctx context.Context) (err error) {
-		reach, err = b.WaitReady(ctx, spec, c.made)
-		return err
-	})
-	b.changed()
-	return reach, err
 }
 
 // place records where the next call goes, before it goes.
@@ -86,7 +78,7 @@ func (c *creation) place(ctx context.Context, cand *route.Candidate, hostRef str
 	host, hash, none := cand.HostName(), c.p.hashFor(cand.Binding), extensions.Handle{}
 	change := ledger.Change{
 		Patch: ledger.Patch{Extension: &cand.Binding, Host: &host, HostRef: &hostRef, SpecHash: &hash, Handle: &none, Route: c.routeJSON(cand.ID())},
-		Event: note("sandbox.provisioning", map[string]any{"extension": cand.Binding, "host": host}),
+		Event: ledger.NewNote("sandbox.provisioning", map[string]any{"extension": cand.Binding, "host": host}),
 	}
 	change.Patch.WorkspaceBase = c.base
 	if !c.row.ReadyAt.IsZero() { // of the life before
@@ -100,7 +92,7 @@ func (c *creation) place(ctx context.Context, cand *route.Candidate, hostRef str
 		if change.Reserve, err = c.p.liabilityAt(cand).reserve(c.row.TTL); err != nil {
 			return err
 		}
-		change.Ceilings = c.e.ceilingsOf(c.row.Account, c.p.metered())
+		change.Ceilings = account.CeilingsOf(c.e.catalog, c.row.Account, c.p.metered())
 	}
 	if c.row.State != lifecycle.Provisioning {
 		change.To = lifecycle.Provisioning
@@ -108,7 +100,7 @@ func (c *creation) place(ctx context.Context, cand *route.Candidate, hostRef str
 	if h := cand.Host; h != nil && h.Capacity != nil {
 		change.Room = append(change.Room, ledger.Room{Host: h.Name, Max: h.Capacity.MaxSandboxes})
 	}
-	if b, err := c.e.binding(cand.Binding); err == nil && b.MaxSandboxes != nil {
+	if b, err := c.e.catalog.Named(cand.Binding); err == nil && b.MaxSandboxes != nil {
 		change.Room = append(change.Room, ledger.Room{Extension: b.ID, Max: *b.MaxSandboxes})
 	}
 	return c.p.liabilityAt(cand).unaffordable(full(c.apply(ctx, change), cand.ID()), cand.ID(), c.row.TTL)
@@ -116,26 +108,12 @@ func (c *creation) place(ctx context.Context, cand *route.Candidate, hostRef str
 
 // provision asks once and, after an ambiguous failure that was settled, once
 // more: by its id the call adopts what the first one made.
-func (c *creation) provision(ctx context.Context, b *opened, spec extensions.Spec) (extensions.Observation, error) {
-	var obs extensions.Observation
-	call := call{op: "provision", binding: b.binding.ID, id: spec.ID, timeout: timeoutProvision, secrets: spec.Secrets}
-	ask := func(ctx context.Context) error {
-		c.asked = true
-		h, o, err := b.Provision(ctx, spec)
-		b.changed()
-		if stop := failpoint.Hit(ctx, pointProvisioned); stop != nil {
-			err = errors.Join(err, stop)
-		}
-		if !h.IsZero() {
-			c.made = h
-			if lost := c.storeHandle(ctx, h); lost != nil {
-				return notRecorded(lost)
-			}
-		}
-		obs = o
+func (c *creation) provision(ctx context.Context, b *place.Backend, spec extensions.Spec) (obs extensions.Observation, err error) {
+	ask := func(ctx context.Context) (err error) {
+		obs, err = b.Provision(ctx, spec, c.answered)
 		return err
 	}
-	err := held(ctx, c.l, func(ctx context.Context) error { return c.e.invoke(ctx, call, ask) })
+	err = held(ctx, c.l, ask)
 	if !extensions.IsKind(err, extensions.KindIndeterminate) || ctx.Err() != nil {
 		return obs, err
 	}
@@ -152,14 +130,29 @@ func (c *creation) provision(ctx context.Context, b *opened, spec extensions.Spe
 	case !absent(found):
 		return obs, errors.Join(err, found)
 	}
-	return obs, held(ctx, c.l, func(ctx context.Context) error { return c.e.invoke(ctx, call, ask) })
+	return obs, held(ctx, c.l, ask)
+}
+
+// answered stores at once what a place made.
+func (c *creation) answered(ctx context.Context, h extensions.Handle, err error) error {
+	c.asked = true
+	if stop := failpoint.Hit(ctx, pointProvisioned); stop != nil {
+		err = errors.Join(err, stop)
+	}
+	if !h.IsZero() {
+		c.made = h
+		if lost := c.storeHandle(ctx, h); lost != nil {
+			return notRecorded(lost)
+		}
+	}
+	return err
 }
 
 func (c *creation) storeHandle(ctx context.Context, h extensions.Handle) error {
 	if c.row.Handle.Encode() == h.Encode() {
 		return nil
 	}
-	return c.apply(ctx, ledger.Change{Patch: ledger.Patch{Handle: &h}, Event: note("sandbox.handle", map[string]any{"ref": h.Ref})})
+	return c.apply(ctx, ledger.Change{Patch: ledger.Patch{Handle: &h}, Event: ledger.NewNote("sandbox.handle", map[string]any{"ref": h.Ref})})
 }
 
 // notRecorded keeps a failure of the ledger from being read as one of the
@@ -169,7 +162,7 @@ func notRecorded(err error) error {
 }
 
 // settleProvision decides what a failed provision left behind, and removes it.
-func (c *creation) settleProvision(ctx context.Context, b *opened, cause error) attempt {
+func (c *creation) settleProvision(ctx context.Context, b *place.Backend, cause error) attempt {
 	if !c.asked {
 		return attempt{err: cause, clean: true}
 	}
@@ -206,7 +199,7 @@ func allowsNext(err error) bool {
 
 // undo is tearDown of what is ready.
 func (c *creation) undo(ctx context.Context, cause error) attempt {
-	b, err := c.e.backend(context.WithoutCancel(ctx), placeOf(c.row))
+	b, err := c.e.places.Open(context.WithoutCancel(ctx), placeOf(c.row))
 	if err != nil {
 		return attempt{err: errors.Join(cause, err)}
 	}
@@ -214,86 +207,16 @@ func (c *creation) undo(ctx context.Context, cause error) attempt {
 }
 
 // tearDown removes what a failed create made, even though the caller gave up.
-func (c *creation) tearDown(ctx context.Context, b *opened, cause error) attempt {
+func (c *creation) tearDown(ctx context.Context, b *place.Backend, cause error) attempt {
 	sctx, cancel := settling(ctx)
 	defer cancel()
-	if _, err := c.e.teardown(sctx, b, c.made); err != nil {
+	if _, err := b.Teardown(sctx, c.made); err != nil {
 		return attempt{err: errors.Join(cause, err)}
 	}
 	return attempt{err: cause, clean: true, next: allowsNext(cause)}
 }
 
-// teardown ends one sandbox at its place and drops the listing.
-func (e *Engine) teardown(ctx context.Context, b *opened, h extensions.Handle) (extensions.CleanupReport, error) {
-	var report extensions.CleanupReport
-	c := call{op: "teardown", binding: b.binding.ID, id: h.ID, timeout: timeoutTeardown}
-	err := e.invoke(ctx, c, func(ctx context.Context) (err error) {
-		report, err = b.Teardown(ctx, h)
-		return err
-	})
-	b.changed()
-	if absent(err) {
-		return extensions.CleanupReport{AlreadyGone: true}, nil
-	}
-	return report, err
-}
-
 // find looks the operation's sandbox up by id alone.
-func (o *operation) find(ctx context.Context, b *opened) (extensions.Handle, error) {
-	return o.e.findAt(ctx, b, o.row.ID, o.row.ExpiresAt)
-}
-
-// busyLimit bounds the wait for what still works on a sandbox at its place,
-// such as a script that has outlived the run that started it.
-const busyLimit = 5 * time.Minute
-
-// busy tells when to look again, after a Find that found somebody at work;
-// zero for every other outcome.
-func busy(err error) time.Duration {
-	if !extensions.IsKind(err, extensions.KindConflict) {
-		return 0
-	}
-	var x *extensions.Error
-	for errors.As(err, &x) {
-		if x.RetryAfter > 0 {
-			return x.RetryAfter
-		}
-		err = x.Err
-	}
-	return 0
-}
-
-// findAt looks a sandbox up by id. Where finding nothing proves nothing, it is
-// looked for until the place's settle time is over; after that, absence still
-// counts only once the native deadline sent at create has passed.
-func (e *Engine) findAt(ctx context.Context, b *opened, id ID, deadline time.Time) (extensions.Handle, error) {
-	find := b.binding.Descriptor.Find
-	start := time.Now()
-	for {
-		h, err := e.findOnce(ctx, b, id)
-		if pause := busy(err); pause > 0 && time.Since(start) < busyLimit && sleep(ctx, pause) == nil {
-			continue
-		}
-		if err == nil || find.Strength == extensions.FindStrong || !extensions.IsKind(err, extensions.KindIndeterminate) {
-			return h, err
-		}
-		settled := find.Strength == extensions.FindEventual && time.Since(start) >= find.Settle
-		native := b.binding.Capabilities.Expiry == extensions.ExpiryNative
-		if settled && native && e.now().After(deadline.Add(find.Settle)) {
-			return h, extensions.Errorf(extensions.KindNotFound, "not found within %s and past its native deadline", find.Settle)
-		}
-		if find.Strength == extensions.FindNone || settled || sleep(ctx, find.Settle/8) != nil {
-			return h, err
-		}
-	}
-}
-
-func (e *Engine) findOnce(ctx context.Context, b *opened, id ID) (extensions.Handle, error) {
-	var h extensions.Handle
-	c := call{op: "find", binding: b.binding.ID, id: id, timeout: timeoutLook}
-	err := e.invoke(ctx, c, func(ctx context.Context) (err error) {
-		h, err = b.Find(ctx, id)
-		return err
-	})
-	return h, err
+func (o *operation) find(ctx context.Context, b *place.Backend) (extensions.Handle, error) {
+	return b.FindSettled(ctx, o.row.ID, o.row.ExpiresAt)
 }

@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/account"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/lifecycle"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/place"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
@@ -17,7 +19,7 @@ import (
 func (e *Engine) begin(ctx context.Context, l ledger.Ledger, c *creation, notify Notify) (*operation, *Sandbox, error) {
 	holder, err := l.Holder(ctx)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, notMade(err)
 	}
 	id, err := extensions.NewID(e.opts.Rand)
 	if err != nil {
@@ -29,7 +31,7 @@ func (e *Engine) begin(ctx context.Context, l ledger.Ledger, c *creation, notify
 	}
 	release, err := e.turns.take(ctx, string(id))
 	if err != nil {
-		return nil, nil, e.classify(call{op: "create", id: id}, err)
+		return nil, nil, place.Classify("create", id, err)
 	}
 	told := false
 	for {
@@ -41,13 +43,13 @@ func (e *Engine) begin(ctx context.Context, l ledger.Ledger, c *creation, notify
 		if !errors.As(err, &taken) {
 			release()
 			w := c.p.liabilityAt(c.p.decision.Chosen)
-			return nil, nil, w.unaffordable(err, c.p.decision.Chosen.ID(), w.ttl)
+			return nil, nil, w.unaffordable(notMade(err), c.p.decision.Chosen.ID(), w.ttl)
 		}
 		settled, wait, err := e.settleTaken(ctx, l, taken.Existing, notify)
 		switch {
 		case err != nil:
 			release()
-			return nil, nil, err
+			return nil, nil, notMade(err)
 		case settled:
 			continue
 		case wait:
@@ -55,7 +57,7 @@ func (e *Engine) begin(ctx context.Context, l ledger.Ledger, c *creation, notify
 				notify.tell("Waiting for another run", "%s", taken.Error())
 				told = true
 			}
-			if sleep(ctx, waitForOthers) == nil {
+			if place.Sleep(ctx, waitForOthers) == nil {
 				continue
 			}
 		}
@@ -79,11 +81,11 @@ func (e *Engine) claim(ctx context.Context, l ledger.Ledger, c *creation, holder
 	b := ledger.Begin{
 		Key: key, Holder: holder, ID: id, Account: e.account, Name: name,
 		Profile: c.p.resolved.ID, ProfileVersion: c.p.resolved.Version, SpecHash: c.p.hashFor(chosen.Binding),
-		Request: mustJSON(c.p.req), Spec: c.p.recordedSpec(), Route: mustJSON(routeOf(c.p.decision)),
+		Request: mustJSON(c.p.req), Spec: mustJSON(c.p.resolved.Spec), Route: mustJSON(routeOf(c.p.decision)),
 		TTL: time.Duration(spec.TTL), MaxTTL: time.Duration(spec.MaxTTL),
 		CreatedAt: now, ExpiresAt: now.Add(time.Duration(spec.TTL)), Quote: c.p.ledgerQuote(chosen),
-		Reserve: reserve, Ceilings: e.ceilings(c.p.metered()), Metered: c.p.metered(),
-		Event: note("", map[string]any{"profile": c.p.resolved.ID + "@" + c.p.resolved.Version, "consumer": c.p.req.Consumer, "name": name}),
+		Reserve: reserve, Ceilings: account.CeilingsOf(e.catalog, e.account, c.p.metered()), Metered: c.p.metered(),
+		Event: ledger.NewNote("", map[string]any{"profile": c.p.resolved.ID + "@" + c.p.resolved.Version, "consumer": c.p.req.Consumer, "name": name}),
 	}
 	row, err := l.Begin(ctx, b)
 	if extensions.IsKind(err, extensions.KindIndeterminate) { // its key makes it happen once
@@ -96,10 +98,6 @@ func (e *Engine) claim(ctx context.Context, l ledger.Ledger, c *creation, holder
 // operation under way is waited for; what is overdue, failed or vanished is
 // cleaned up and closed first.
 func (e *Engine) settleTaken(ctx context.Context, l ledger.Ledger, row ledger.Sandbox, notify Notify) (settled, wait bool, err error) {
-	if handedOver(row) {
-		return false, false, extensions.Errorf(extensions.KindConflict, "%w; the ledger, which cannot be reached, may have it already", e.holderOf(row)).
-			WithRemedy("apply again when the ledger can be reached, or choose another name")
-	}
 	intents, err := l.OpenIntents(ctx, ledger.IntentFilter{Subject: string(row.ID)})
 	if err != nil {
 		return false, false, err
@@ -159,11 +157,11 @@ func (e *Engine) heldUntil(err error, row ledger.Sandbox) error {
 }
 
 func (e *Engine) lookAgain(ctx context.Context, row ledger.Sandbox) (extensions.Observation, error) {
-	b, err := e.backend(ctx, placeOf(row))
+	b, err := e.places.Open(ctx, placeOf(row))
 	if err != nil {
 		return extensions.Observation{}, err
 	}
-	return e.observeOne(ctx, b, row.Handle)
+	return b.Look(ctx, row.Handle)
 }
 
 // nameTaken says whose the name is and how to get at it. A sandbox is never

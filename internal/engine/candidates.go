@@ -10,10 +10,8 @@ import (
 	"time"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/catalog"
-	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/meter"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/route"
-	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/strictyaml"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
@@ -52,7 +50,7 @@ func (e *Engine) query(ctx context.Context, p *prepared, how preparation) (route
 		for _, h := range hostsFor(b, hosts, len(p.req.Hosts) > 0) {
 			c := candidate(b, h, i)
 			if h != nil {
-				e.narrow(ctx, p, &c, how)
+				e.narrow(ctx, p, b, &c, how)
 			}
 			if err := e.price(ctx, p, b, &c, how); err != nil {
 				return q, err
@@ -75,7 +73,7 @@ func (e *Engine) placement(ctx context.Context, p *prepared) ([]extensions.Host,
 	seen := map[string]bool{}
 	add := func(h extensions.Host) error {
 		if seen[h.Name] {
-			return invalid("hosts: %q is named twice", "name each host once", h.Name)
+			return extensions.Invalid("hosts: %q is named twice", "name each host once", h.Name)
 		}
 		seen[h.Name] = true
 		out = append(out, h)
@@ -161,8 +159,8 @@ func candidate(b catalog.Binding, h *extensions.Host, index int) route.Candidate
 
 // narrow takes from c what its host cannot give. A plan judges by the host's
 // own arguments; what probing found counts when it is to be made.
-func (e *Engine) narrow(ctx context.Context, p *prepared, c *route.Candidate, how preparation) {
-	n, ok := e.handlers[c.Handler].(extensions.HostNarrower)
+func (e *Engine) narrow(ctx context.Context, p *prepared, b catalog.Binding, c *route.Candidate, how preparation) {
+	n, ok := e.places.Narrower(b)
 	if !ok || c.Unavailable != nil {
 		return
 	}
@@ -209,11 +207,7 @@ func (e *Engine) recordedFacts(ctx context.Context, h extensions.Host) *extensio
 	if err != nil {
 		return nil // a create tells of it when it writes
 	}
-	return factsOf(ctx, l, e.account, h)
-}
-
-func factsOf(ctx context.Context, l ledger.Ledger, account string, h extensions.Host) *extensions.HostFacts {
-	row, err := l.Host(ctx, account, h.Name)
+	row, err := l.Host(ctx, e.account, h.Name)
 	if err != nil || row.Ref != h.Ref() {
 		return nil
 	}
@@ -255,7 +249,7 @@ func (e *Engine) judgeCredentials(p *prepared, b catalog.Binding, c *route.Candi
 	if c.Unavailable != nil {
 		return
 	}
-	have := e.credentials(b)
+	have := e.places.CredentialsOf(b)
 	for _, f := range b.Descriptor.Credentials {
 		if _, ok := have[f.Name]; ok || !f.Required {
 			continue
@@ -273,20 +267,24 @@ func (e *Engine) judgeCredentials(p *prepared, b catalog.Binding, c *route.Candi
 	}
 }
 
-// binding finds a binding of the catalog; an unknown one is KindInvalid and
-// names the nearest.
-func (e *Engine) binding(id string) (catalog.Binding, error) {
-	if b, ok := e.catalog.Binding(id); ok {
-		return b, nil
+// selfHosted reports a place of the user's own: nobody sends a bill.
+func selfHosted(c *route.Candidate) bool {
+	return c.Capabilities.PricingModel == extensions.PricingSelfHosted
+}
+
+// ownPlace reports that nobody sends a bill for what runs at a binding.
+func (e *Engine) ownPlace(binding string) bool {
+	b, err := e.catalog.Named(binding)
+	return err == nil && b.Capabilities.PricingModel == extensions.PricingSelfHosted
+}
+
+// metered reports that somebody may send a bill: the place of choice, or one
+// that may be tried after it.
+func (p *prepared) metered() bool {
+	for _, c := range append([]*route.Candidate{p.decision.Chosen}, p.decision.Fallbacks...) {
+		if c != nil && !selfHosted(c) {
+			return true
+		}
 	}
-	ids := make([]string, 0, len(e.catalog.Bindings))
-	for _, b := range e.catalog.Bindings {
-		ids = append(ids, b.ID)
-	}
-	near := strictyaml.NearestN(id, ids, 3)
-	if len(near) == 0 {
-		near = ids
-	}
-	return catalog.Binding{}, extensions.Errorf(extensions.KindInvalid, "the catalog has no extension %q", extensions.Clean(id, 80)).
-		WithRemedy("add the catalog folder that defines it, or use one it has: %s", strings.Join(near, ", "))
+	return false
 }

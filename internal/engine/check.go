@@ -4,7 +4,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"unicode"
 	"unicode/utf8"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/meter"
@@ -35,28 +34,28 @@ func checkRequest(req Request) error {
 		}
 	}
 	if len(req.MaxCost) > maxAmount {
-		return at("max_cost", invalid("max_cost has %d bytes; at most %d are accepted", "write an amount and a currency, such as 1.00 USD", len(req.MaxCost), maxAmount))
+		return extensions.AtField("max_cost", extensions.Invalid("max_cost has %d bytes; at most %d are accepted", "write an amount and a currency, such as 1.00 USD", len(req.MaxCost), maxAmount))
 	}
 	if req.MaxCost != "" {
 		if _, err := meter.ParseMoney(req.MaxCost); err != nil {
-			return at("max_cost", invalid("max_cost: %w", "write an amount and a currency, such as 1.00 USD", err))
+			return extensions.AtField("max_cost", extensions.Invalid("max_cost: %w", "write an amount and a currency, such as 1.00 USD", err))
 		}
 	}
 	if n := len(mustJSON(req)); n > maxRequest {
-		return invalid("the request has %d bytes; at most %d are accepted", "pass large content as files of the workspace", n, maxRequest)
+		return extensions.Invalid("the request has %d bytes; at most %d are accepted", "pass large content as files of the workspace", n, maxRequest)
 	}
 	return nil
 }
 
 func checkNames(req Request) error {
 	if req.Name != "" && req.NamePrefix != "" {
-		return at("name", invalid("name and name_prefix are both set", "set one of them"))
+		return extensions.AtField("name", extensions.Invalid("name and name_prefix are both set", "set one of them"))
 	}
 	if req.Name != "" {
-		return at("name", CheckName(req.Name))
+		return extensions.AtField("name", CheckName(req.Name))
 	}
 	if req.NamePrefix != "" && (CheckName(req.NamePrefix) != nil || len(req.NamePrefix) > maxName-randomSuffix) {
-		return at("name_prefix", invalid("name_prefix %q cannot start a name",
+		return extensions.AtField("name_prefix", extensions.Invalid("name_prefix %q cannot start a name",
 			"use letters, digits, '.', '_' and '-', at most 54 characters, starting with a letter or digit", extensions.Clean(req.NamePrefix, 80)))
 	}
 	return nil
@@ -75,7 +74,7 @@ func checkWords(req Request) error {
 		{"consumer.actor", req.Consumer.Actor, []string{"adm", "agt", "atm"}},
 	} {
 		if c.value != "" && !slices.Contains(c.allowed, c.value) {
-			return at(c.field, invalid("%s: %q is not known", "use "+strings.Join(c.allowed, " or "), c.field, extensions.Clean(c.value, 80)))
+			return extensions.AtField(c.field, extensions.Invalid("%s: %q is not known", "use "+strings.Join(c.allowed, " or "), c.field, extensions.Clean(c.value, 80)))
 		}
 	}
 	return nil
@@ -83,14 +82,14 @@ func checkWords(req Request) error {
 
 func checkOrigin(req Request) error {
 	if req.FromSnapshot != "" && req.FromSandbox != "" {
-		return at("from_snapshot", invalid("from_snapshot and from_sandbox are both set", "a sandbox starts from one of them"))
+		return extensions.AtField("from_snapshot", extensions.Invalid("from_snapshot and from_sandbox are both set", "a sandbox starts from one of them"))
 	}
 	if req.FromSnapshot != "" && !extensions.ValidSnapshotID(req.FromSnapshot) {
-		return at("from_snapshot", invalid("from_snapshot: %q is not a snapshot id", "use the id attribute of a sandboxer_snapshot", extensions.Clean(req.FromSnapshot, 80)))
+		return extensions.AtField("from_snapshot", extensions.Invalid("from_snapshot: %q is not a snapshot id", "use the id attribute of a sandboxer_snapshot", extensions.Clean(req.FromSnapshot, 80)))
 	}
 	if req.FromSandbox != "" {
 		if _, err := extensions.ParseID(req.FromSandbox); err != nil {
-			return at("from_sandbox", invalid("from_sandbox: %q is not a sandbox id", "use the id attribute of a sandboxer_sandbox", extensions.Clean(req.FromSandbox, 80)))
+			return extensions.AtField("from_sandbox", extensions.Invalid("from_sandbox: %q is not a sandbox id", "use the id attribute of a sandboxer_sandbox", extensions.Clean(req.FromSandbox, 80)))
 		}
 	}
 	return nil
@@ -98,8 +97,8 @@ func checkOrigin(req Request) error {
 
 func checkConsumer(c Consumer) error {
 	for _, f := range []struct{ field, value string }{{"harness", c.Harness}, {"run_id", c.RunID}, {"session_id", c.SessionID}, {"job_id", c.JobID}} {
-		if len(f.value) > maxConsumer || !oneLine(f.value) {
-			return at("consumer."+f.field, invalid("consumer.%s is longer than %d bytes, or not one line of text", "shorten it to one line", f.field, maxConsumer))
+		if len(f.value) > maxConsumer || !extensions.OneLine(f.value) {
+			return extensions.AtField("consumer."+f.field, extensions.Invalid("consumer.%s is longer than %d bytes, or not one line of text", "shorten it to one line", f.field, maxConsumer))
 		}
 	}
 	return nil
@@ -107,11 +106,11 @@ func checkConsumer(c Consumer) error {
 
 func checkHostRefs(refs []string) error {
 	if len(refs) > maxEntries {
-		return at("hosts", invalid("hosts: %d are given; at most %d are accepted", "name fewer hosts", len(refs), maxEntries))
+		return extensions.AtField("hosts", extensions.Invalid("hosts: %d are given; at most %d are accepted", "name fewer hosts", len(refs), maxEntries))
 	}
 	for i, ref := range refs {
-		if len(ref) > maxHostRef || !isText(ref) {
-			return at("hosts", invalid("hosts[%d] is longer than %d bytes, or no text", "use the ref attribute of a sandboxer_host, or a host's name", i, maxHostRef))
+		if len(ref) > maxHostRef || !extensions.IsText(ref) {
+			return extensions.AtField("hosts", extensions.Invalid("hosts[%d] is longer than %d bytes, or no text", "use the ref attribute of a sandboxer_host, or a host's name", i, maxHostRef))
 		}
 	}
 	return nil
@@ -119,11 +118,11 @@ func checkHostRefs(refs []string) error {
 
 func checkTexts(field string, m map[string]string) error {
 	if len(m) > maxEntries {
-		return at(field, invalid("%s: %d entries; at most %d are accepted", "keep fewer", field, len(m), maxEntries))
+		return extensions.AtField(field, extensions.Invalid("%s: %d entries; at most %d are accepted", "keep fewer", field, len(m), maxEntries))
 	}
 	for _, k := range slices.Sorted(maps.Keys(m)) {
-		if len(k) > maxConsumer || !oneLine(k) || len(m[k]) > maxTrigger || !isText(m[k]) {
-			return at(field, invalid("%s: the entry %q is too long (%d bytes), or no text", "use short text, such as a hash of the content", field, extensions.Clean(k, 80), len(m[k])))
+		if len(k) > maxConsumer || !extensions.OneLine(k) || len(m[k]) > maxTrigger || !extensions.IsText(m[k]) {
+			return extensions.AtField(field, extensions.Invalid("%s: the entry %q is too long (%d bytes), or no text", "use short text, such as a hash of the content", field, extensions.Clean(k, 80), len(m[k])))
 		}
 	}
 	return nil
@@ -131,37 +130,17 @@ func checkTexts(field string, m map[string]string) error {
 
 func checkSecrets(m map[string]Secret) error {
 	if len(m) > maxEntries {
-		return at("secrets_wo", invalid("%d secrets are given; at most %d are accepted", "pass fewer", len(m), maxEntries))
+		return extensions.AtField("secrets_wo", extensions.Invalid("%d secrets are given; at most %d are accepted", "pass fewer", len(m), maxEntries))
 	}
 	for _, k := range slices.Sorted(maps.Keys(m)) {
 		v := m[k].Reveal()
 		switch {
 		case !extensions.ValidEnvName(k) || !utf8.ValidString(k) || len(k) > maxConsumer:
-			return at("secrets_wo", invalid("secrets: %q cannot be an environment variable", "names have no '=', spaces or control characters", extensions.Clean(k, 80)))
-		case len(v) > secretref.MaxValueBytes || !isText(v):
-			return at("secrets_wo", invalid("secrets: the value of %s is longer than 64 KiB, holds a NUL byte or is not UTF-8, which no environment variable can carry here",
+			return extensions.AtField("secrets_wo", extensions.Invalid("secrets: %q cannot be an environment variable", "names have no '=', spaces or control characters", extensions.Clean(k, 80)))
+		case len(v) > secretref.MaxValueBytes || !extensions.IsText(v):
+			return extensions.AtField("secrets_wo", extensions.Invalid("secrets: the value of %s is longer than 64 KiB, holds a NUL byte or is not UTF-8, which no environment variable can carry here",
 				"encode binary content, for instance as base64", extensions.Clean(k, 80)))
 		}
 	}
 	return nil
-}
-
-// isText reports UTF-8 without a NUL byte.
-func isText(s string) bool { return utf8.ValidString(s) && !strings.ContainsRune(s, 0) }
-
-func oneLine(s string) bool {
-	return utf8.ValidString(s) && !strings.ContainsFunc(s, unicode.IsControl)
-}
-
-// invalid makes a KindInvalid error; args belong to format.
-func invalid(format, remedy string, args ...any) error {
-	return extensions.Errorf(extensions.KindInvalid, format, args...).WithRemedy("%s", remedy)
-}
-
-// at names the argument at fault where err does not yet.
-func at(field string, err error) error {
-	if err == nil || extensions.FieldOf(err) != "" {
-		return err
-	}
-	return (&extensions.Error{Kind: extensions.KindOf(err), Remedy: extensions.RemedyOf(err), Err: err}).At(field)
 }

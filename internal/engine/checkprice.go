@@ -22,9 +22,9 @@ func (e *Engine) checkPrice(p *prepared, cand *route.Candidate) error {
 		return nil
 	}
 	if err := e.freshPrice(cand, p.quotes[cand.ID()]); err != nil {
-		return at("profile", err)
+		return extensions.AtField("profile", err)
 	}
-	return at("max_cost", p.checkMaxCost(cand))
+	return extensions.AtField("max_cost", p.checkMaxCost(cand))
 }
 
 // freshPrice refuses a price that is too old where a wallet pays by it.
@@ -75,7 +75,7 @@ func (e *Engine) checkLaterCost(ctx context.Context, l ledger.Ledger, row ledger
 	if err != nil {
 		return err
 	}
-	return at("max_cost", worst.within(maxCost))
+	return extensions.AtField("max_cost", worst.within(maxCost))
 }
 
 // worstOf is what something costs at most, and how that comes about.
@@ -100,19 +100,19 @@ func (w worstOf) within(maxCost string) error {
 	}
 	ttl := profile.FormatDuration(w.ttl)
 	if w.sum == nil {
-		return invalid("%s: what a ttl of %s costs is not known, so it cannot be kept below max_cost %s%s", w.toKnow+", or leave max_cost out",
+		return extensions.Invalid("%s: what a ttl of %s costs is not known, so it cannot be kept below max_cost %s%s", w.toKnow+", or leave max_cost out",
 			w.about, ttl, limit, listed(w.unknowns))
 	}
 	worst := meter.Money{Amount: *w.sum, Currency: w.currency}
 	if worst.Currency != limit.Currency {
-		return invalid("%s is priced in %s and max_cost is %s: these are different currencies, and nothing here knows an exchange rate",
+		return extensions.Invalid("%s is priced in %s and max_cost is %s: these are different currencies, and nothing here knows an exchange rate",
 			"state max_cost in "+string(worst.Currency), w.about, worst.Currency, limit)
 	}
 	if worst.Amount <= limit.Amount {
 		return nil
 	}
 	over := meter.Money{Amount: worst.Amount - limit.Amount, Currency: worst.Currency}
-	return invalid("%s costs up to %s for a ttl of %s, %s above max_cost %s:\n%s", "shorten ttl, raise max_cost or choose a smaller profile",
+	return extensions.Invalid("%s costs up to %s for a ttl of %s, %s above max_cost %s:\n%s", "shorten ttl, raise max_cost or choose a smaller profile",
 		w.about, worst, ttl, over, limit, arithmetic(w.lines, worst, limit))
 }
 

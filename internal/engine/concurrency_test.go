@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine"
-	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/failpoint"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/failpoint/failpointtest"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/saasstub"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/saasstub/vendor"
@@ -144,7 +144,7 @@ func TestADestroyWaitsForTheCreateAndFindsItsPlace(t *testing.T) {
 	ctx := context.Background()
 	begun := make(chan engine.Sandbox, 1)
 	hold := make(chan struct{})
-	cctx := failpoint.Inject(ctx, "engine.create.begun", func() error { <-hold; return nil })
+	cctx := failpointtest.Inject(ctx, "engine.create.begun", func() error { <-hold; return nil })
 	created := make(chan error, 1)
 	go func() {
 		_, err := b.Create(cctx, engine.Request{Profile: "profile.stub", Name: "one"}, func(s engine.Sandbox) { begun <- s }, nil)
@@ -248,7 +248,7 @@ func TestAClosedEngineOpensNothingAndLeavesNothingRunning(t *testing.T) {
 func TestARecoveryThatWasCutOffIsTakenUpByTheNextCaller(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
-	b.run(order{Do: "create", Profile: "profile.stub", Name: "one"}, failpoint.Env+"=engine.create.handle:kill", 0)
+	b.run(order{Do: "create", Profile: "profile.stub", Name: "one"}, failpointtest.Env+"=engine.create.handle:kill", 0)
 	b.script(saasstub.Rule{Op: vendor.OpDelete, Do: vendor.DoDelay, Delay: vendor.Duration(300 * time.Millisecond)})
 	e := b.reopen()
 	ctx, cancel := context.WithTimeout(context.Background(), 150*time.Millisecond)

@@ -23,14 +23,11 @@ import (
 func (e *Engine) Create(ctx context.Context, req Request, begun func(Sandbox), notify Notify) (Sandbox, error) {
 	p, err := e.prepareRoom(ctx, req, notify)
 	if err != nil {
-		return Sandbox{}, err
+		return Sandbox{}, notMade(err)
 	}
-	l, err := e.writer(ctx)
-	if err == nil {
-		err = e.recoverOnce(ctx, notify)
-	}
-	if l, err = e.orSpool(ctx, l, err, p, notify); err != nil {
-		return Sandbox{}, err
+	l, err := e.recovered(ctx, notify)
+	if err != nil {
+		return Sandbox{}, notMade(err)
 	}
 	c := &creation{p: p}
 	defer c.release()
@@ -44,11 +41,6 @@ func (e *Engine) Create(ctx context.Context, req Request, begun func(Sandbox), n
 		return Sandbox{}, err
 	}
 	op, adopted, err := e.begin(ctx, l, c, notify)
-	if e.notReached(ctx, err) { // not any more
-		if l, err = e.orSpool(ctx, l, err, p, notify); err == nil {
-			op, adopted, err = e.begin(ctx, l, c, notify)
-		}
-	}
 	if err != nil || adopted != nil {
 		return unlessNil(adopted), err
 	}
@@ -69,7 +61,6 @@ func unlessNil(s *Sandbox) Sandbox {
 // creation is one create or recreate under way.
 type creation struct {
 	*operation
-	down     error // why the ledger cannot be reached, if the spool stands in
 	p        *prepared
 	secrets  map[string]Secret
 	sources  sources
@@ -137,7 +128,7 @@ func (c *creation) endedFirst(err error) error {
 	if !lifecycle.Overdue(c.e.now(), c.row.ExpiresAt) {
 		return err
 	}
-	return at("ttl", extensions.Errorf(extensions.KindTimeout, "%s reached the end of its ttl of %s before it was ready (last: %s)",
+	return extensions.AtField("ttl", extensions.Errorf(extensions.KindTimeout, "%s reached the end of its ttl of %s before it was ready (last: %s)",
 		c.row.ID, profile.FormatDuration(c.row.TTL), extensions.Clean(err.Error(), 300)).WithRemedy("raise ttl, or find out what is slow"))
 }
 
@@ -158,7 +149,7 @@ func (c *creation) confirm(ctx context.Context, cand *route.Candidate, a attempt
 		Patch:  ledger.Patch{ReadyAt: &now, SeenAliveAt: &now, Reachability: &a.reach, Route: c.routeJSON(cand.ID())},
 		Finish: &ledger.FinishIntent{Outcome: ledger.Confirmed},
 		Meter:  ledger.MeterOps{Open: c.e.openMeter(c.p.quotes[cand.ID()], a.started)},
-		Event:  note("", map[string]any{"extension": cand.Binding, "host": cand.HostName(), "expires_at": c.row.ExpiresAt}),
+		Event:  ledger.NewNote("", map[string]any{"extension": cand.Binding, "host": cand.HostName(), "expires_at": c.row.ExpiresAt}),
 	})
 	if err != nil {
 		// It runs, but nothing remembers that it does: undo it.

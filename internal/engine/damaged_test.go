@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine"
-	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/failpoint"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/failpoint/failpointtest"
 )
 
 // damages are what can happen to the file of a ledger, by name.
@@ -86,7 +86,7 @@ func TestNothingIsReplacedWhileTheLedgerCannotBeWritten(t *testing.T) {
 			t.Parallel()
 			b := newBench(t)
 			s := b.create(engine.Request{Profile: "profile.stub", Name: "one"})
-			ctx := failpoint.Inject(context.Background(), point, func() error { return errStop })
+			ctx := failpointtest.Inject(context.Background(), point, func() error { return errStop })
 			if _, err := b.Destroy(ctx, s.Receipt, engine.DestroyOptions{Replaced: true}); !errors.Is(err, engine.ErrLedgerUnusable) || len(b.left()) != 1 {
 				t.Errorf("%v, left %v", err, b.left())
 			}

@@ -9,6 +9,7 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/failpoint"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/lifecycle"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/place"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
@@ -24,9 +25,6 @@ func (e *Engine) Destroy(ctx context.Context, rec Receipt, opts DestroyOptions) 
 	l, row, err := e.rowToEnd(ctx, rec, opts.Notify)
 	for err == nil {
 		switch {
-		case handedOver(row): // by another run, since it was found
-			l, row, err = e.rowToEnd(ctx, rec, opts.Notify)
-			continue
 		case row.State == lifecycle.Destroyed:
 			return e.ended(ctx, l, row), nil
 		case rec.Generation > 0 && row.Generation > rec.Generation:
@@ -39,7 +37,7 @@ func (e *Engine) Destroy(ctx context.Context, rec Receipt, opts DestroyOptions) 
 		row, err = l.Get(ctx, rec.ID) // another run was faster: decide anew
 	}
 	if ctx.Err() != nil {
-		return DestroyReport{}, e.classify(call{op: "destroy", id: rec.ID}, err)
+		return DestroyReport{}, place.Classify("destroy", rec.ID, err)
 	}
 	if absent(err) {
 		err = nil // made with another ledger
@@ -47,10 +45,8 @@ func (e *Engine) Destroy(ctx context.Context, rec Receipt, opts DestroyOptions) 
 			_, err = e.writer(ctx)
 		}
 	}
-	if opts.Replaced {
-		if err := e.notReplaced(ctx, rowOf(rec), err); err != nil {
-			return DestroyReport{}, err
-		}
+	if opts.Replaced && err != nil {
+		return DestroyReport{}, notReplaced(rowOf(rec), err)
 	}
 	return e.endOutside(ctx, rowOf(rec), rec, opts.Forget, err, opts.Notify)
 }
@@ -77,37 +73,18 @@ func (e *Engine) rowToEnd(ctx context.Context, rec Receipt, notify Notify) (ledg
 	if err == nil {
 		row, err = r.Get(ctx, rec.ID)
 	}
-	if err != nil {
-		s, here, ok := e.spooledToChange(ctx, rec.ID)
-		_, _, to := e.inSpool(ctx, rec.ID)
-		if !absent(err) || !to {
-			return s, here, unless(ok, err)
-		}
-	}
-	if err == nil && row.State == lifecycle.Destroyed {
-		return r, row, nil
+	if err != nil || row.State == lifecycle.Destroyed {
+		return r, row, err
 	}
 	l, err := e.writer(ctx)
 	if err != nil {
 		return nil, ledger.Sandbox{}, err
 	}
-	if err := e.caughtUp(ctx, rec.ID, notify); err != nil {
+	if err := e.recoverOnce(ctx, notify); err != nil {
 		notify.tell("Recovery did not finish", "%s", err.Error())
 	}
 	row, err = l.Get(ctx, rec.ID)
-	if absent(err) { // the ledger did not take it
-		if s, here, ok := e.spooledToChange(ctx, rec.ID); ok {
-			return s, here, nil
-		}
-	}
 	return l, row, err
-}
-
-func unless(ok bool, err error) error {
-	if ok {
-		return nil
-	}
-	return err
 }
 
 // ended says why and how a sandbox is to be ended.
@@ -129,7 +106,7 @@ func (e *Engine) end(ctx context.Context, l ledger.Ledger, row ledger.Sandbox, h
 	if err != nil && !(how.forget && unreachable(err)) {
 		return report, e.keepRemedy(err, row.ID)
 	}
-	change := ledger.Change{Event: note("sandbox.destroying", map[string]any{"why": how.reason})}
+	change := ledger.Change{Event: ledger.NewNote("sandbox.destroying", map[string]any{"why": how.reason})}
 	if row.State != lifecycle.Destroying {
 		change.To = lifecycle.Destroying
 	}
@@ -137,9 +114,7 @@ func (e *Engine) end(ctx context.Context, l ledger.Ledger, row ledger.Sandbox, h
 	switch {
 	case ledgerDown(ctx, oerr):
 		if how.replaced {
-			if err := e.notReplaced(ctx, row, oerr); err != nil {
-				return report, err
-			}
+			return report, notReplaced(row, oerr)
 		}
 		return e.endUnrecorded(ctx, row, l.ID(), how.forget, report, oerr)
 	case oerr != nil:
@@ -199,11 +174,11 @@ func (e *Engine) settle(ctx context.Context, op *operation, how ended, gone endi
 }
 
 // openToEnd opens the place of a row; nil where none was ever asked.
-func (e *Engine) openToEnd(ctx context.Context, row ledger.Sandbox) (*opened, error) {
+func (e *Engine) openToEnd(ctx context.Context, row ledger.Sandbox) (*place.Backend, error) {
 	if row.Extension == "" {
 		return nil, nil
 	}
-	return e.backend(ctx, placeOf(row))
+	return e.places.Open(ctx, placeOf(row))
 }
 
 // reasonAt keeps the truth for one that expired before anybody came to end it.
@@ -235,10 +210,10 @@ func (e *Engine) endFailed(ctx context.Context, op *operation, how ended, cause 
 }
 
 // endThere tears down at the backend; absence is success.
-func (e *Engine) endThere(ctx context.Context, b *opened, row ledger.Sandbox, report *DestroyReport) (ending, error) {
+func (e *Engine) endThere(ctx context.Context, b *place.Backend, row ledger.Sandbox, report *DestroyReport) (ending, error) {
 	h := row.Handle
 	if h.IsZero() {
-		found, err := e.findAt(ctx, b, row.ID, row.ExpiresAt)
+		found, err := b.FindSettled(ctx, row.ID, row.ExpiresAt)
 		if absent(err) {
 			report.AlreadyGone = true
 			return e.endOf(row, time.Time{}), nil
@@ -248,7 +223,7 @@ func (e *Engine) endThere(ctx context.Context, b *opened, row ledger.Sandbox, re
 		}
 		h = found
 	}
-	r, err := e.teardown(ctx, b, h)
+	r, err := b.Teardown(ctx, h)
 	if err != nil {
 		return ending{}, err
 	}

@@ -3,13 +3,9 @@ package engine
 import (
 	"context"
 	"io"
-	"time"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
-
-// timeoutDial bounds how long one connection into a sandbox may take to be made.
-const timeoutDial = 30 * time.Second
 
 // Dialer connects to one port inside a sandbox, as often as it is called. The
 // connections live until they are closed or the sandbox ends; those that know
@@ -22,22 +18,14 @@ type Dialer func(ctx context.Context) (io.ReadWriteCloser, error)
 // connection.
 func (e *Engine) Forward(ctx context.Context, rec Receipt, service string, port int) (Dialer, error) {
 	if port < 1 || port > 65535 {
-		return nil, invalid("port %d is not between 1 and 65535", "give the port that the service listens on inside", port)
+		return nil, extensions.Invalid("port %d is not between 1 and 65535", "give the port that the service listens on inside", port)
 	}
 	b, h, err := e.enter(ctx, rec)
 	if err != nil {
 		return nil, err
 	}
-	x, err := power[extensions.PortForwarder](e, b, extensions.PowerPorts)
-	if err != nil {
+	if err := b.Can(extensions.PowerPorts); err != nil {
 		return nil, err
 	}
-	return func(ctx context.Context) (conn io.ReadWriteCloser, err error) {
-		c := call{op: "dial", binding: b.binding.ID, id: h.ID, timeout: timeoutDial, once: true}
-		err = e.invoke(ctx, c, func(ctx context.Context) (err error) {
-			conn, err = x.Dial(ctx, h, service, port)
-			return err
-		})
-		return conn, err
-	}, nil
+	return func(ctx context.Context) (io.ReadWriteCloser, error) { return b.Dial(ctx, h, service, port) }, nil
 }

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/failpoint"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/failpoint/failpointtest"
 )
 
 // The page's table of what a crash leads to names every point, and no other.
@@ -15,12 +15,12 @@ func TestTheDesignPageKnowsEveryFailpoint(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, point := range failpoint.Names("engine.") {
+	for _, point := range failpointtest.Names("engine.") {
 		if n := strings.Count(string(text), "| `"+point+"` |"); n != 1 {
 			t.Errorf("%s has %d rows", point, n)
 		}
 	}
-	if got, want := strings.Count(string(text), "\n| `engine."), len(failpoint.Names("engine.")); got != want {
+	if got, want := strings.Count(string(text), "\n| `engine."), len(failpointtest.Names("engine.")); got != want {
 		t.Errorf("%d rows for %d points", got, want)
 	}
 	for _, file := range []string{"prepare.go", "secrets.go", "create.go", "begin.go", "attempt.go", "turns.go"} {

@@ -15,8 +15,10 @@ import (
 	"sync"
 	"time"
 
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/account"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/catalog"
-	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/flight"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/place"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
@@ -51,13 +53,9 @@ type Options struct {
 	Extensions []extensions.Extension
 	// Catalog lists folders; later ones win. The built-in catalog is always first.
 	Catalog []string
-	// Ledger is a URL: sqlite:///path, or postgres://host/database or
-	// https://host of a server (see ServeLedger), which
+	// Ledger is a URL: sqlite:///path, or postgres://host/database, which
 	// machines may share. "" = ledger.db in StateDir.
 	Ledger string
-	// LedgerToken is for a ledger at https://; zero = from SANDBOXER_LEDGER_TOKEN
-	// or the file that SANDBOXER_LEDGER_TOKEN_FILE names.
-	LedgerToken Secret
 	// StateDir holds the default ledger and what extensions keep on this
 	// machine. "" = DefaultStateDir().
 	StateDir string
@@ -92,13 +90,12 @@ type Engine struct {
 	stateDir string
 	account  string
 	catalog  *catalog.Catalog
-	handlers map[string]extensions.Extension
 	log      *slog.Logger
 	clock    func() time.Time // this machine's
 	getenv   func(string) string
-	life     life
-	backends backends
-	health   health
+	flights  flight.Group
+	places   *place.Places
+	accounts *account.Account
 	books    ledgers
 	turns    turns
 	recovery recovery
@@ -110,7 +107,6 @@ type Engine struct {
 // nothing, so every Terraform walk may call it. Errors are KindInvalid.
 func New(opts Options) (*Engine, error) {
 	e := &Engine{opts: opts, stateDir: opts.StateDir, account: opts.Account, log: opts.Log, clock: opts.Now, getenv: os.Getenv,
-		handlers: map[string]extensions.Extension{}, backends: backends{open: map[place]*opened{}},
 		recovery: recovery{turn: make(chan struct{}, 1)}}
 	if e.account == "" {
 		e.account = DefaultAccount
@@ -124,10 +120,11 @@ func New(opts Options) (*Engine, error) {
 	if e.clock == nil {
 		e.clock = time.Now
 	}
+	handlers := map[string]extensions.Extension{}
 	var descriptors []extensions.Descriptor
 	for _, x := range opts.Extensions {
 		d := x.Describe()
-		e.handlers[d.Handler] = x
+		handlers[d.Handler] = x
 		descriptors = append(descriptors, d)
 	}
 	var err error
@@ -142,6 +139,9 @@ func New(opts Options) (*Engine, error) {
 	if e.catalog, err = catalog.Load(opts.Catalog, descriptors, e.now()); err != nil {
 		return nil, err
 	}
+	e.places = place.New(place.Options{Catalog: e.catalog, Handlers: handlers, Credentials: opts.Credentials, Getenv: func(name string) string { return e.getenv(name) },
+		StateDir: e.stateDir, Now: e.now, Log: e.log, Flights: &e.flights})
+	e.accounts = account.New(e.account, e.catalog, books{e})
 	for binding, fields := range opts.Credentials {
 		if err := e.checkCredentials(binding, fields); err != nil {
 			return nil, err
@@ -153,8 +153,8 @@ func New(opts Options) (*Engine, error) {
 // Close releases backends and the ledger, and waits for what is being opened
 // or listed. Sandboxes live on; the engine is of no use afterwards.
 func (e *Engine) Close() error {
-	e.life.end()
-	return errors.Join(e.backends.closeAll(), e.books.close(), e.retire())
+	e.flights.Close()
+	return errors.Join(e.places.Close(), e.books.close())
 }
 
 // Account is the one billed and listed.
@@ -166,12 +166,8 @@ func (e *Engine) StateDir() string { return e.stateDir }
 // CatalogNotices tells what later catalog folders replaced.
 func (e *Engine) CatalogNotices() []string { return e.catalog.Notices }
 
-// CheckAccount checks the form "org/workspace": two names of letters, digits,
-// ".", "_" and "-", each at most 63 characters and starting with a letter or digit.
-func CheckAccount(account string) error { return ledger.CheckAccount(account) }
-
 func (e *Engine) checkCredentials(binding string, fields map[string]Secret) error {
-	b, err := e.binding(binding)
+	b, err := e.catalog.Named(binding)
 	if err != nil {
 		return err
 	}

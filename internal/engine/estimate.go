@@ -95,7 +95,7 @@ func (e *Engine) estimate(p *prepared, candidates []route.Candidate) Estimate {
 // receipt, the ttl and the catalog; false where the receipt has no prices or the
 // catalog does not have its place.
 func (e *Engine) EstimateLife(ctx context.Context, rec Receipt, ttl time.Duration) (Estimate, bool) {
-	b, err := e.binding(rec.Extension)
+	b, err := e.catalog.Named(rec.Extension)
 	if err != nil {
 		return Estimate{}, false
 	}
@@ -112,7 +112,7 @@ func (e *Engine) EstimateLife(ctx context.Context, rec Receipt, ttl time.Duratio
 	c := candidate(b, nil, 0)
 	if h, err := extensions.ParseHostRef(rec.Host); rec.Host != "" && err == nil {
 		c = candidate(b, &h, 0)
-		e.narrow(ctx, p, &c, preparation{})
+		e.narrow(ctx, p, b, &c, preparation{})
 	}
 	p.quotes[c.ID()] = q
 	p.decision.Order = []*route.Candidate{&c}

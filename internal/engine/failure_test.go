@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine"
-	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/failpoint"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/failpoint/failpointtest"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/saasstub"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/saasstub/vendor"
@@ -339,9 +339,9 @@ func TestASnapshotIsToldAsGoneWhereTheLedgerIsLostMeanwhile(t *testing.T) {
 				t.Fatal(err)
 			}
 			lost := func(when func() bool) context.Context {
-				return failpoint.Inject(t.Context(), "ledger.begin", func() error {
+				return failpointtest.Inject(t.Context(), "ledger.begin", func() error {
 					if when() {
-						return failpoint.ErrInjected
+						return failpointtest.ErrInjected
 					}
 					return nil
 				})

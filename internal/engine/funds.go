@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/account"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/meter"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/profile"
@@ -43,12 +44,9 @@ type worstCase struct {
 
 // liabilityAt is that of a place which a request may get.
 func (p *prepared) liabilityAt(cand *route.Candidate) liability {
-	return quotedLiability(p.quotes[cand.ID()], selfHosted(cand), cand.PaidAs(p.req.Billing), time.Duration(p.resolved.Spec.TTL))
-}
-
-// quotedLiability is that of what was quoted for a ttl.
-func quotedLiability(q meter.Quote, own bool, bill string, ttl time.Duration) liability {
-	return liability{prices: q.Snapshot, sizes: q.Sizes, own: own, bill: bill, quoted: &worstCase{q.Reserve, q.Wallet}, ttl: ttl}
+	q := p.quotes[cand.ID()]
+	return liability{prices: q.Snapshot, sizes: q.Sizes, own: selfHosted(cand), bill: cand.PaidAs(p.req.Billing),
+		quoted: &worstCase{q.Reserve, q.Wallet}, ttl: time.Duration(p.resolved.Spec.TTL)}
 }
 
 // liabilityOf is that of a sandbox that lives; false where no meter runs. It
@@ -222,7 +220,7 @@ func (w liability) unaffordable(err error, about string, ttl time.Duration) erro
 		if short.Fits > 0 {
 			next = "set ttl to at most " + profile.FormatDuration(short.Fits) + ", " + next
 		}
-		return at("ttl", extensions.Errorf(extensions.KindExhausted, "%s %w", about, short).WithRemedy("%s", next))
+		return extensions.AtField("ttl", extensions.Errorf(extensions.KindExhausted, "%s %w", about, short).WithRemedy("%s", next))
 	case errors.As(err, &unpriced):
 		return extensions.Errorf(extensions.KindExhausted, "%s cannot be used: %w", about, unpriced).WithRemedy("%s", extensions.RemedyOf(err))
 	}
@@ -275,13 +273,13 @@ func (e *Engine) reserveLater(ctx context.Context, l ledger.Ledger, row ledger.S
 		return w, err
 	}
 	c.Reserve, err = w.reserve(end.Sub(row.CreatedAt))
-	c.Ceilings = e.ceilingsOf(row.Account, !w.own)
+	c.Ceilings = account.CeilingsOf(e.catalog, row.Account, !w.own)
 	return w, err
 }
 
 // affordLater sets aside what a later end needs, in a step of its own.
 func (o *operation) affordLater(ctx context.Context, end time.Time, ttl time.Duration) error {
-	c := ledger.Change{Event: note("sandbox.extending", map[string]any{"expires_at": end})}
+	c := ledger.Change{Event: ledger.NewNote("sandbox.extending", map[string]any{"expires_at": end})}
 	w, err := o.e.reserveLater(ctx, o.l, o.row, end, &c)
 	if err != nil || c.Reserve == nil {
 		return err

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine"
-	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/failpoint"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/failpoint/failpointtest"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/saasstub"
@@ -109,10 +109,10 @@ func TestAKilledCreateHoldsNothingOnceItIsSettled(t *testing.T) {
 	t.Parallel()
 	onBoth(t, nil, func(t *testing.T, b *bank) {
 		b.grant(10 * dollar)
-		for i, point := range failpoint.Names("engine.create.") {
+		for i, point := range failpointtest.Names("engine.create.") {
 			o := b.o
 			o.Do, o.Name, o.TTL = "create", fmt.Sprint("n", i), "1h"
-			if _, stderr, code := run(t, o, failpoint.Env+"="+point+":kill", 0); code == 0 {
+			if _, stderr, code := run(t, o, failpointtest.Env+"="+point+":kill", 0); code == 0 {
 				t.Fatalf("%s: it did not die: %s", point, stderr)
 			}
 			if w := b.balance(ledger.AccountWallet); point != "engine.create.prepared" && w.DebitsPending != dollar {
@@ -196,7 +196,7 @@ func TestAKilledExtensionHoldsNothing(t *testing.T) {
 		for _, point := range []string{"engine.extend.begun", "engine.extend.moved"} {
 			o := b.o
 			o.Do, o.Receipt, o.TTL = "extend", s.Receipt, "3h"
-			if _, stderr, code := run(t, o, failpoint.Env+"="+point+":kill", 0); code == 0 {
+			if _, stderr, code := run(t, o, failpointtest.Env+"="+point+":kill", 0); code == 0 {
 				t.Fatalf("it did not die: %s", stderr)
 			}
 			if held := b.held(s.ID); held < 2*dollar {

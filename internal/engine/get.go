@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger"
@@ -45,13 +44,13 @@ func (e *Engine) Get(ctx context.Context, rec Receipt) (Sandbox, error) {
 		s.Reason = "its creation did not get as far as a place"
 		return s, nil
 	}
-	b, err := e.backend(ctx, placeOf(row))
+	b, err := e.places.Open(ctx, placeOf(row))
 	if err != nil {
 		return s, err
 	}
 	h := row.Handle
 	if h.IsZero() {
-		if h, err = e.findOnce(ctx, b, row.ID); err != nil {
+		if h, err = b.Find(ctx, row.ID); err != nil {
 			if absent(err) {
 				return e.getAbsent(s, row, extensions.Observation{})
 			}
@@ -59,7 +58,7 @@ func (e *Engine) Get(ctx context.Context, rec Receipt) (Sandbox, error) {
 		}
 		s.Handle, s.Receipt.Handle = h.Encode(), h.Encode()
 	}
-	obs, err := e.observe(ctx, b, h)
+	obs, err := b.Observe(ctx, h)
 	if err != nil {
 		return s, err
 	}
@@ -81,9 +80,6 @@ func (e *Engine) rowFor(ctx context.Context, rec Receipt) (ledger.Ledger, ledger
 		if row, err := l.Get(ctx, rec.ID); err == nil {
 			return l, row, true
 		}
-	}
-	if s, row, ok := e.spooled(ctx, rec.ID); ok {
-		return s, row, true
 	}
 	return nil, rowOf(rec), false
 }
@@ -150,27 +146,8 @@ func (e *Engine) merge(s Sandbox, row ledger.Sandbox, obs extensions.Observation
 	return s, nil
 }
 
-// asking asks the ledger, and while a shared one cannot be reached, what stands
-// in for it on this machine: down says why, then.
-func (e *Engine) asking(ctx context.Context, f func(ledger.Ledger) error) (down, err error) {
-	l, err := e.reader(ctx)
-	if err == nil {
-		err = f(l)
-	}
-	if !e.notReached(ctx, err) {
-		return nil, err
-	}
-	s, none := e.openSpool(ctx, e.spoolFolder(), true)
-	if none != nil || s == nil {
-		return nil, err
-	}
-	return err, f(s)
-}
-
 // Lookup finds a sandbox in the ledger by id, or by account and name, with
-// the request it was made from. It writes nothing and does not dial. While a
-// shared ledger cannot be reached it finds what was made here meanwhile, with a
-// notice.
+// the request it was made from. It writes nothing and does not dial.
 func (e *Engine) Lookup(ctx context.Context, id ID, account, name string) (Sandbox, error) {
 	if account == "" {
 		account = e.account
@@ -180,54 +157,37 @@ func (e *Engine) Lookup(ctx context.Context, id ID, account, name string) (Sandb
 			return Sandbox{}, err
 		}
 	}
-	var l ledger.Ledger
+	l, err := e.reader(ctx)
+	if err != nil {
+		return Sandbox{}, err
+	}
 	var row ledger.Sandbox
-	down, err := e.asking(ctx, func(in ledger.Ledger) (err error) {
-		l = in
-		if id != "" {
-			row, err = l.Get(ctx, id)
-		} else {
-			row, err = l.ByName(ctx, account, name)
-		}
-		return err
-	})
+	what := fmt.Sprintf("sandbox %s", id)
+	if id != "" {
+		row, err = l.Get(ctx, id)
+	} else {
+		row, err = l.ByName(ctx, account, name)
+		what = fmt.Sprintf("a live sandbox named %q in account %s", extensions.Clean(name, 80), account)
+	}
 	switch {
-	case down != nil && (err != nil || handedOver(row)):
-		return Sandbox{}, down // the ledger may know it
-	case absent(err) && l != nil:
-		what := fmt.Sprintf("sandbox %s", id)
-		if id == "" {
-			what = fmt.Sprintf("a live sandbox named %q in account %s", extensions.Clean(name, 80), account)
-		}
+	case absent(err):
 		return Sandbox{}, extensions.Errorf(extensions.KindNotFound, "the ledger %s does not know %s", l.URL(), what).
 			WithRemedy("`sandboxer sandbox list` shows what it knows; check the provider's ledger, state_dir and account")
 	case err != nil:
 		return Sandbox{}, err
 	}
-	s := e.sealed(ctx, l, row)
-	if down != nil {
-		s.Notices = append(s.Notices, Notice{Summary: "The ledger cannot be reached", Detail: fmt.Sprintf("%s is known here, where it was made meanwhile: %s", row.ID, down)})
-	}
-	return s, nil
+	return e.sealed(ctx, l, row), nil
 }
 
 // List reads the account's sandboxes from the ledger, oldest first; all
-// includes destroyed ones. While a shared ledger cannot be reached it lists what
-// was made here meanwhile, beside the error.
+// includes destroyed ones.
 func (e *Engine) List(ctx context.Context, all bool) ([]Sandbox, error) {
-	var rows []ledger.Sandbox
-	down, err := e.asking(ctx, func(l ledger.Ledger) (err error) {
-		rows, err = l.List(ctx, ledger.Filter{Account: e.account, Live: !all})
-		return err
-	})
-	if down != nil {
-		rows = slices.DeleteFunc(rows, handedOver)
-		if err != nil || len(rows) == 0 {
-			return nil, down
-		}
-		err = extensions.Errorf(extensions.KindOf(down), "only what was made here meanwhile is listed, since the ledger cannot be reached: %w", down).
-			WithRemedy("%s", extensions.RemedyOf(down))
-	} else if err != nil {
+	l, err := e.reader(ctx)
+	if err != nil {
+		return nil, err
+	}
+	rows, err := l.List(ctx, ledger.Filter{Account: e.account, Live: !all})
+	if err != nil {
 		return nil, err
 	}
 	out := make([]Sandbox, 0, len(rows))
@@ -238,5 +198,5 @@ func (e *Engine) List(ctx context.Context, all bool) ([]Sandbox, error) {
 		}
 		out = append(out, s)
 	}
-	return out, err
+	return out, nil
 }

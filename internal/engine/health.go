@@ -4,68 +4,19 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"sync"
 	"time"
 
-	"golang.org/x/sync/singleflight"
-
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/place"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/route"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
-// healthAge is how long it counts that a place answered, or did not.
-const healthAge = time.Minute
-
-// timeoutHealth bounds the wait for a place's answer where others are left.
-const timeoutHealth = 20 * time.Second
-
-// health remembers which places answered when they were last asked. A place
-// that did not is unreachable, not absent: it stays a candidate, is refused
-// with what it failed by, and is asked again a moment later.
-type health struct {
-	mu     sync.Mutex
-	places map[place]sighting
-	flight singleflight.Group
-}
-
-type sighting struct {
-	at  time.Time
-	err error // nil: it answered
-}
-
-func (e *Engine) placeOfCandidate(c *route.Candidate) place {
-	p := place{binding: c.Binding, account: e.account}
+func (e *Engine) placeOfCandidate(c *route.Candidate) place.Address {
+	p := place.Address{Binding: c.Binding, Account: e.account}
 	if c.Host != nil {
-		p.host = c.Host.Ref()
+		p.Host = c.Host.Ref()
 	}
 	return p
-}
-
-// answered takes note of how a call to a place went. An error of another kind
-// is an answer, unless it is about us.
-func (e *Engine) answered(p place, err error) {
-	switch extensions.KindOf(err) {
-	case extensions.KindInternal, extensions.KindTimeout, extensions.KindIndeterminate, extensions.KindInterrupted:
-		return
-	case extensions.KindUnreachable:
-	default:
-		err = nil
-	}
-	e.health.mu.Lock()
-	defer e.health.mu.Unlock()
-	if e.health.places == nil {
-		e.health.places = map[place]sighting{}
-	}
-	e.health.places[p] = sighting{e.now(), err}
-}
-
-// sighted is what was found a moment ago; ok is false where nobody looked.
-func (e *Engine) sighted(p place) (s sighting, ok bool) {
-	e.health.mu.Lock()
-	defer e.health.mu.Unlock()
-	s, ok = e.health.places[p]
-	age := e.now().Sub(s.at)
-	return s, ok && age >= 0 && age < healthAge
 }
 
 // judgeHealth refuses a place that did not answer a moment ago.
@@ -73,16 +24,16 @@ func (e *Engine) judgeHealth(p *prepared, c *route.Candidate, how preparation) {
 	if c.Unavailable != nil || !how.binding || how.lastResort {
 		return
 	}
-	s, ok := e.sighted(e.placeOfCandidate(c))
-	if !ok || s.err == nil {
+	s, ok := e.places.Sighted(e.placeOfCandidate(c))
+	if !ok || s.Err == nil {
 		return
 	}
-	help := extensions.RemedyOf(s.err)
+	help := extensions.RemedyOf(s.Err)
 	if help != "" {
 		help += "; "
 	}
 	c.Unavailable = &route.Unavailable{Rule: route.RuleUnreachable,
-		Reason: fmt.Sprintf("it could not be reached at %s: %s", s.at.UTC().Format(time.RFC3339), extensions.Clean(s.err.Error(), 300)),
+		Reason: fmt.Sprintf("it could not be reached at %s: %s", s.At.UTC().Format(time.RFC3339), extensions.Clean(s.Err.Error(), 300)),
 		Help:   help + "it is asked again a minute after that"}
 	p.silent = true
 }
@@ -119,48 +70,14 @@ func (e *Engine) isSilent(ctx context.Context, d route.Decision) bool {
 		return false
 	}
 	at := e.placeOfCandidate(d.Chosen)
-	if _, known := e.sighted(at); known {
+	if _, known := e.places.Sighted(at); known {
 		return false // it answered, or it would have been refused
 	}
-	e.lookAt(ctx, at)
-	s, known := e.sighted(at)
-	if !known || s.err == nil {
+	e.places.Ask(ctx, at)
+	s, known := e.places.Sighted(at)
+	if !known || s.Err == nil {
 		return false
 	}
 	e.log.Info("a host does not answer; another place is chosen", slog.String("place", d.Chosen.ID()))
 	return true
-}
-
-// lookAt asks a place for all it holds, once for all who want to know.
-func (e *Engine) lookAt(ctx context.Context, at place) {
-	ch := e.health.flight.DoChan(at.binding+"\x00"+at.account+"\x00"+at.host, func() (any, error) {
-		ctx, done, err := e.life.share(ctx)
-		if err != nil {
-			return nil, err
-		}
-		defer done()
-		ctx, cancel := context.WithTimeout(ctx, timeoutHealth)
-		defer cancel()
-		b, err := e.backend(ctx, at)
-		if err == nil {
-			var all []extensions.Observation
-			epoch := b.now()
-			err = e.invoke(ctx, call{op: "status", binding: at.binding, timeout: timeoutHealth, once: true}, func(ctx context.Context) (err error) {
-				all, err = b.Status(ctx, nil)
-				return err
-			})
-			if err == nil {
-				b.keep(epoch, all, e.now())
-			}
-		}
-		if ctx.Err() != nil && extensions.IsKind(err, extensions.KindTimeout) {
-			err = extensions.Errorf(extensions.KindUnreachable, "no answer within %s", timeoutHealth)
-		}
-		e.answered(at, err)
-		return nil, nil
-	})
-	select {
-	case <-ctx.Done():
-	case <-ch:
-	}
 }

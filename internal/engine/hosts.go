@@ -10,6 +10,7 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/lifecycle"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/meter"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/place"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/strictyaml"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
@@ -21,42 +22,42 @@ func (e *Engine) CheckHost(h Host) error {
 		return err
 	}
 	if h.Local == (h.SSH != nil) {
-		return invalid("host %q: exactly one of ssh and local = true is needed", "write local = true for this machine, else an ssh block", h.Name)
+		return extensions.Invalid("host %q: exactly one of ssh and local = true is needed", "write local = true for this machine, else an ssh block", h.Name)
 	}
 	if h.SSH != nil {
 		if err := checkSSH("ssh", *h.SSH); err != nil {
 			return err
 		}
-		if !e.hasPlace(extensions.PlaceHost) {
+		if !e.places.Has(extensions.PlaceHost) {
 			return extensions.Errorf(extensions.KindUnsupported, "host %q: no extension of this build uses hosts over SSH", h.Name).
 				WithRemedy("use local = true for this machine")
 		}
 	}
 	if h.ProxyImage != "" {
 		if h.Local {
-			return invalid("host %q: proxy_image has no meaning on this machine", "leave it out, or give the host an ssh block", h.Name)
+			return extensions.Invalid("host %q: proxy_image has no meaning on this machine", "leave it out, or give the host an ssh block", h.Name)
 		}
 		if !pinnedImage.MatchString(h.ProxyImage) {
-			return invalid("host %q: proxy_image %q is not pinned by its digest", "write name@sha256: and the 64 hex digits that `docker image inspect --format '{{.RepoDigests}}'` shows",
+			return extensions.Invalid("host %q: proxy_image %q is not pinned by its digest", "write name@sha256: and the 64 hex digits that `docker image inspect --format '{{.RepoDigests}}'` shows",
 				h.Name, extensions.Clean(h.ProxyImage, 200))
 		}
 	}
 	if h.Capacity != nil && h.Capacity.MaxSandboxes < 1 {
-		return invalid("host %q: capacity.max_sandboxes is %d", "give at least 1, or leave capacity out", h.Name, h.Capacity.MaxSandboxes)
+		return extensions.Invalid("host %q: capacity.max_sandboxes is %d", "give at least 1, or leave capacity out", h.Name, h.Capacity.MaxSandboxes)
 	}
 	if c := h.Cost; c != nil {
 		if c.PerHour != "" {
 			if _, err := meter.ParseMoney(c.PerHour); err != nil {
-				return invalid("host %q: cost.per_hour: %w", "write an amount and a currency, such as 0.40 USD", h.Name, err)
+				return extensions.Invalid("host %q: cost.per_hour: %w", "write an amount and a currency, such as 0.40 USD", h.Name, err)
 			}
 		}
 		if err := meter.CheckHostCost(*c); err != nil {
-			return invalid("host %q: %w", extensions.RemedyOf(err), h.Name, err)
+			return extensions.Invalid("host %q: %w", extensions.RemedyOf(err), h.Name, err)
 		}
 	}
 	for k, v := range h.Labels {
 		if CheckName(k) != nil || len(v) > 256 || strings.ContainsFunc(v, func(r rune) bool { return r < 0x20 }) {
-			return invalid("host %q: label %q cannot be used", "keys are names, values at most 256 bytes without control characters", h.Name, extensions.Clean(k, 80))
+			return extensions.Invalid("host %q: label %q cannot be used", "keys are names, values at most 256 bytes without control characters", h.Name, extensions.Clean(k, 80))
 		}
 	}
 	return nil
@@ -65,25 +66,16 @@ func (e *Engine) CheckHost(h Host) error {
 // pinnedImage is name[:tag]@sha256:digest.
 var pinnedImage = regexp.MustCompile(`^[a-z0-9][A-Za-z0-9._:/-]{0,254}@sha256:[0-9a-f]{64}$`)
 
-func (e *Engine) hasPlace(p extensions.Place) bool {
-	for _, x := range e.handlers {
-		if x.Describe().Place == p {
-			return true
-		}
-	}
-	return false
-}
-
 func checkSSH(at string, s extensions.SSH) error {
 	if (s.Address == "") == (s.Alias == "") {
-		return invalid("%s: exactly one of address and alias is needed", "alias is a Host of ~/.ssh/config", at)
+		return extensions.Invalid("%s: exactly one of address and alias is needed", "alias is a Host of ~/.ssh/config", at)
 	}
 	if s.Port < 0 || s.Port > 65535 {
-		return invalid("%s: port %d is not between 1 and 65535", "leave it out for 22", at, s.Port)
+		return extensions.Invalid("%s: port %d is not between 1 and 65535", "leave it out for 22", at, s.Port)
 	}
 	for field, v := range map[string]string{"address": s.Address, "alias": s.Alias, "user": s.User} {
 		if strings.HasPrefix(v, "-") || strings.ContainsFunc(v, func(r rune) bool { return r <= 0x20 || r == 0x7f }) {
-			return invalid("%s.%s: %q cannot be used", "no spaces, no control characters, no leading '-'", at, field, extensions.Clean(v, 80))
+			return extensions.Invalid("%s.%s: %q cannot be used", "no spaces, no control characters, no leading '-'", at, field, extensions.Clean(v, 80))
 		}
 	}
 	given := 0
@@ -93,7 +85,7 @@ func checkSSH(at string, s extensions.SSH) error {
 		}
 	}
 	if given > 1 {
-		return invalid("%s: host_key, known_hosts and host_ca exclude each other", "keep the one you trust", at)
+		return extensions.Invalid("%s: host_key, known_hosts and host_ca exclude each other", "keep the one you trust", at)
 	}
 	for i, j := range s.Jump {
 		if err := checkSSH(fmt.Sprintf("%s.jump[%d]", at, i), j); err != nil {
@@ -153,23 +145,11 @@ func (e *Engine) GetHost(ctx context.Context, h Host) (HostView, error) {
 		if b.Descriptor.Place != want || !b.Descriptor.Has(extensions.PowerProbe) {
 			continue
 		}
-		o, err := e.backend(ctx, place{binding: b.ID, account: e.account, host: v.Ref})
+		at, err := e.places.Open(ctx, place.Address{Binding: b.ID, Account: e.account, Host: v.Ref})
 		if err != nil {
 			return HostView{}, err
 		}
-		prober, err := power[extensions.HostProber](e, o, extensions.PowerProbe)
-		if err != nil {
-			return HostView{}, err
-		}
-		var all []extensions.Observation
-		epoch := o.now()
-		err = e.invoke(ctx, call{op: "probe", binding: b.ID, timeout: timeoutProbe}, func(ctx context.Context) (err error) {
-			v.Facts, all, err = prober.Probe(ctx)
-			return err
-		})
-		if err == nil && all != nil {
-			o.keep(epoch, all, e.now())
-		}
+		v.Facts, err = at.Probe(ctx)
 		return v, err
 	}
 	return v, extensions.Errorf(extensions.KindUnsupported, "no extension of the catalog can use host %q", h.Name)

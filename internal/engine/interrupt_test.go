@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine"
-	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/failpoint"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/failpoint/failpointtest"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/saasstub/vendor"
 )
@@ -35,7 +35,7 @@ func (i interruption) arm(t *testing.T) (_ context.Context, passed *atomic.Int32
 	ctx, cancel := context.WithCancel(context.Background())
 	t.Cleanup(cancel)
 	passed = &atomic.Int32{}
-	return failpoint.Inject(ctx, i.point, func() error {
+	return failpointtest.Inject(ctx, i.point, func() error {
 		if n := passed.Add(1); i.hit != 0 && n != i.hit {
 			return nil
 		}
@@ -53,13 +53,13 @@ func (i interruption) arm(t *testing.T) (_ context.Context, passed *atomic.Int32
 func interruptions(t *testing.T, prefix string, run func(t *testing.T, i interruption)) {
 	t.Helper()
 	var all []interruption
-	for _, point := range failpoint.Names(prefix) {
+	for _, point := range failpointtest.Names(prefix) {
 		for _, how := range []string{howCancel, howFail, howBoth} {
 			all = append(all, interruption{point, 1, how})
 		}
 	}
 	if prefix == "engine.create." || prefix == "engine.destroy." {
-		for _, point := range failpoint.Names("ledger.") {
+		for _, point := range failpointtest.Names("ledger.") {
 			if point == "ledger.host" || point == "ledger.outbox" || point == "ledger.snapshot" {
 				continue
 			}

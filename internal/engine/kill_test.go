@@ -18,7 +18,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine"
-	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/failpoint"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/failpoint/failpointtest"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger/pgtest"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/exttest"
@@ -50,6 +50,7 @@ func (o order) engine() (*engine.Engine, error) {
 func TestMain(m *testing.M) {
 	exttest.GuardMain(local.New(), "acme/web")
 	if text := os.Getenv(driverEnv); text != "" {
+		failpointtest.Arm()
 		os.Exit(drive(text))
 	}
 	code := m.Run()
@@ -233,7 +234,7 @@ func (b *bench) expectOnly(rec engine.Receipt) {
 
 func TestAKillAtAnyStepOfCreateConverges(t *testing.T) {
 	t.Parallel()
-	for _, point := range append(failpoint.Names("engine.create."), failpoint.Names("ledger.")...) {
+	for _, point := range append(failpointtest.Names("engine.create."), failpointtest.Names("ledger.")...) {
 		for _, profile := range []string{"profile.stub", "profile.eventual", "profile.quickstart"} {
 			if profile != "profile.stub" && !strings.HasPrefix(point, "engine.") {
 				continue
@@ -242,7 +243,7 @@ func TestAKillAtAnyStepOfCreateConverges(t *testing.T) {
 				t.Parallel()
 				b := newBench(t)
 				b.fund()
-				_, stderr, code := b.run(order{Do: "create", Profile: profile, Name: "one"}, failpoint.Env+"="+point+":kill", 0)
+				_, stderr, code := b.run(order{Do: "create", Profile: profile, Name: "one"}, failpointtest.Env+"="+point+":kill", 0)
 				if code == 0 {
 					t.Skipf("the create does not pass %s", point)
 				}
@@ -261,14 +262,14 @@ func TestAKillAtAnyStepOfCreateConverges(t *testing.T) {
 
 func TestAKillAtAnyStepOfDestroyConverges(t *testing.T) {
 	t.Parallel()
-	for _, point := range failpoint.Names("engine.destroy.") {
+	for _, point := range failpointtest.Names("engine.destroy.") {
 		for _, profile := range []string{"profile.stub", "profile.quickstart"} {
 			t.Run(point+"/"+profile, func(t *testing.T) {
 				t.Parallel()
 				b := newBench(t)
 				b.fund()
 				rec := b.converge(profile, "one")
-				b.run(order{Do: "destroy", Receipt: rec}, failpoint.Env+"="+point+":kill", 0)
+				b.run(order{Do: "destroy", Receipt: rec}, failpointtest.Env+"="+point+":kill", 0)
 				if _, err := b.again(order{Do: "destroy", Receipt: rec}); err != nil {
 					t.Fatalf("the next destroy: %v", err)
 				}

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine"
-	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/failpoint"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/failpoint/failpointtest"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/saasstub/vendor"
@@ -16,7 +16,7 @@ import (
 // killed carries out an order that dies at a point.
 func (b *bank) killed(o order, point string) {
 	b.t.Helper()
-	if _, stderr, code := run(b.t, o, failpoint.Env+"="+point+":kill", 0); code == 0 {
+	if _, stderr, code := run(b.t, o, failpointtest.Env+"="+point+":kill", 0); code == 0 {
 		b.t.Fatalf("%s: it did not die: %s", point, stderr)
 	}
 }

@@ -7,9 +7,9 @@ import (
 	"sync/atomic"
 	"time"
 
-	"golang.org/x/sync/singleflight"
-
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/flight"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/place"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
@@ -19,14 +19,8 @@ import (
 // because another program has it locked, is not repeated by each of them.
 type ledgers struct {
 	mu     sync.Mutex
-	flight singleflight.Group
 	ro, rw ledger.Ledger
-	// spool and spoolRead stand in for ro and rw; see spool.go.
-	spool, spoolRead ledger.Ledger
-	closed           bool
-	replayed         atomic.Bool // what the spool held is in the ledger
-	// clocked is the ledger whose clock counts, if it is another machine's.
-	clocked atomic.Pointer[ledger.Clocked]
+	closed bool
 	// receipt names one that was made with a ledger.
 	receipt atomic.Pointer[string]
 	// down is why a shared ledger could not be reached a moment ago.
@@ -38,15 +32,8 @@ type ledgers struct {
 // again: one operation asks for it many times over.
 const downFor = 3 * time.Second
 
-// now is the time by the clock that is kept for all who share the ledger: what
-// is overdue by this machine's alone is not.
-func (e *Engine) now() time.Time {
-	now := e.clock()
-	if c := e.books.clocked.Load(); c != nil {
-		now = now.Add(-(*c).Ahead())
-	}
-	return now
-}
+// now is the time by the clock that tells what is overdue.
+func (e *Engine) now() time.Time { return e.clock() }
 
 func (e *Engine) ledgerURL() string {
 	if e.opts.Ledger != "" {
@@ -93,41 +80,26 @@ func (e *Engine) ledger(ctx context.Context, readOnly bool) (ledger.Ledger, erro
 	if readOnly {
 		key = "read"
 	}
-	ch := e.books.flight.DoChan(key, func() (any, error) {
+	l, err := flight.Do(ctx, &e.flights, "ledger\x00"+key, func(ctx context.Context) (ledger.Ledger, error) {
 		if l := e.books.opened(readOnly); l != nil {
 			return l, nil
 		}
 		if err := e.books.stillDown(); err != nil {
 			return nil, err
 		}
-		ctx, done, err := e.life.share(ctx)
-		if err != nil {
-			return nil, err
-		}
-		defer done()
-		l, err := ledger.Open(ctx, e.ledgerURL(), ledger.Options{ReadOnly: readOnly, Now: e.clock, Lease: e.opts.Lease, Token: e.opts.LedgerToken, Earlier: e.signOfEarlierLedger})
+		l, err := ledger.Open(ctx, e.ledgerURL(), ledger.Options{ReadOnly: readOnly, Now: e.clock, Lease: e.opts.Lease, Earlier: e.signOfEarlierLedger})
 		if err != nil {
 			if e.notReached(ctx, err) {
 				e.books.isDown(err)
 			}
 			return nil, err
 		}
-		if s, ok := l.(ledger.Scoped); ok {
-			if err := s.Covers(e.account); err != nil {
-				return nil, errors.Join(err, l.Close())
-			}
-		}
 		return l, e.books.keep(l, readOnly)
 	})
-	select {
-	case <-ctx.Done():
-		return nil, e.classify(call{op: "ledger"}, ctx.Err())
-	case r := <-ch:
-		if r.Err != nil {
-			return nil, r.Err
-		}
-		return r.Val.(ledger.Ledger), nil
+	if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
+		return nil, place.Classify("ledger", "", err)
 	}
+	return l, err
 }
 
 // heardOf keeps that a receipt tells of a ledger: an empty file in its place is
@@ -151,6 +123,12 @@ func (e *Engine) signOfEarlierLedger() string {
 		}
 	}
 	return ""
+}
+
+// notReached tells a shared ledger that does not answer from one that refuses.
+func (e *Engine) notReached(ctx context.Context, err error) bool {
+	return err != nil && ctx.Err() == nil && ledger.Shared(e.ledgerURL()) &&
+		(extensions.IsKind(err, extensions.KindUnavailable) || extensions.IsKind(err, extensions.KindTimeout))
 }
 
 func (b *ledgers) stillDown() error {
@@ -186,10 +164,7 @@ func (b *ledgers) keep(l ledger.Ledger, readOnly bool) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.closed {
-		return errors.Join(errClosed(), l.Close())
-	}
-	if c, ok := l.(ledger.Clocked); ok {
-		b.clocked.Store(&c)
+		return errors.Join(flight.ErrClosed, l.Close())
 	}
 	if !readOnly {
 		b.rw = l
@@ -207,11 +182,11 @@ func (b *ledgers) close() error {
 	defer b.mu.Unlock()
 	b.closed = true
 	var errs []error
-	for _, l := range []ledger.Ledger{b.ro, b.rw, b.spool, b.spoolRead} {
+	for _, l := range []ledger.Ledger{b.ro, b.rw} {
 		if l != nil {
 			errs = append(errs, l.Close())
 		}
 	}
-	b.ro, b.rw, b.spool, b.spoolRead = nil, nil, nil, nil
+	b.ro, b.rw = nil, nil
 	return errors.Join(errs...)
 }

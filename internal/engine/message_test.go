@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine"
-	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/failpoint"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/failpoint/failpointtest"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/saasstub"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/saasstub/vendor"
@@ -36,7 +36,7 @@ func TestMessagesSayWhatToWhatAndWhatNext(t *testing.T) {
 			do: func(ctx context.Context, b *bench) error {
 				ctx, cancel := context.WithCancel(ctx)
 				defer cancel()
-				return create(one)(failpoint.Inject(ctx, "engine.create.ready", func() error { cancel(); return nil }), b)
+				return create(one)(failpointtest.Inject(ctx, "engine.create.ready", func() error { cancel(); return nil }), b)
 			}},
 		"a create that took too long left nothing": {rules: []saasstub.Rule{{Op: vendor.OpStart, Do: vendor.DoSlowReady, Delay: vendor.Duration(time.Hour)}},
 			kind: extensions.KindTimeout, says: []string{`"one" was not ready`, "nothing of it is left"}, remedy: []string{"timeouts.create"},

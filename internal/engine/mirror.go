@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/place"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/workspace"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/tarstream"
@@ -44,7 +45,7 @@ func (e *Engine) SyncBack(ctx context.Context, rec Receipt) (changed, conflicts 
 		dir = e.mirrorOf(row)
 	}
 	if dir == "" {
-		return nil, nil, invalid("sandbox %s has no mirrored workspace", "use a profile with workspace mode mirror and access rw", rec.ID)
+		return nil, nil, extensions.Invalid("sandbox %s has no mirrored workspace", "use a profile with workspace mode mirror and access rw", rec.ID)
 	}
 	b, h, err := e.enter(ctx, rec)
 	if err != nil {
@@ -82,7 +83,7 @@ func (e *Engine) moveBase(ctx context.Context, row ledger.Sandbox, report worksp
 	}
 	_, err = l.Apply(context.WithoutCancel(ctx), ledger.Change{ID: row.ID, Key: key, Expect: ledger.Expect{States: usable, Generation: row.Generation},
 		Patch: ledger.Patch{WorkspaceBase: base},
-		Event: note("sandbox.synced", map[string]any{"written": len(report.Written), "deleted": len(report.Deleted), "left": len(report.Conflicts) + len(report.Refused)})})
+		Event: ledger.NewNote("sandbox.synced", map[string]any{"written": len(report.Written), "deleted": len(report.Deleted), "left": len(report.Conflicts) + len(report.Refused)})})
 	return err
 }
 
@@ -119,9 +120,8 @@ func (s synced) told() []string {
 }
 
 // fetch downloads the workspace as it is.
-func (e *Engine) fetch(ctx context.Context, b *opened, row ledger.Sandbox) (synced, error) {
-	x, err := power[extensions.FileTransfer](e, b, extensions.PowerFiles)
-	if err != nil {
+func (e *Engine) fetch(ctx context.Context, b *place.Backend, row ledger.Sandbox) (synced, error) {
+	if err := b.Can(extensions.PowerFiles); err != nil {
 		return synced{}, err
 	}
 	dir, done, err := e.openScratch()
@@ -134,15 +134,8 @@ func (e *Engine) fetch(ctx context.Context, b *opened, row ledger.Sandbox) (sync
 		return synced{}, extensions.Errorf(extensions.KindUnavailable, "the workspace cannot be spooled: %w", err)
 	}
 	got := synced{stream: stream, done: done}
-	c := call{op: "download", binding: b.binding.ID, id: row.ID, timeout: timeoutProvision, once: true}
-	err = e.invoke(ctx, c, func(ctx context.Context) error {
-		err := x.Download(ctx, row.Handle, ".", tarstream.WithRoom(stream))
-		if errors.As(err, &got.lacks) {
-			return nil
-		}
-		return err
-	})
-	if err != nil {
+	got.lacks, err = b.Download(ctx, row.Handle, ".", tarstream.WithRoom(stream))
+	if err != nil && got.lacks == nil {
 		got.release()
 		return synced{}, err
 	}
@@ -196,11 +189,11 @@ func (e *Engine) keep(s synced, id ID) (string, error) {
 // cannot be had at all stops the end, unless there is nothing to bring back any
 // more: work is not thrown away silently. What was had and has no place here is
 // kept and told, and stops nothing: the sandbox's deadline would not wait.
-func (e *Engine) syncBeforeEnd(ctx context.Context, b *opened, row ledger.Sandbox, dir string, report *DestroyReport) error {
+func (e *Engine) syncBeforeEnd(ctx context.Context, b *place.Backend, row ledger.Sandbox, dir string, report *DestroyReport) error {
 	if dir == "" || row.Handle.IsZero() {
 		return nil
 	}
-	o, err := e.observeOne(ctx, b, row.Handle)
+	o, err := b.Look(ctx, row.Handle)
 	if err != nil {
 		return err
 	}

@@ -11,7 +11,7 @@ import (
 	"github.com/gofrs/flock"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine"
-	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/failpoint"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/failpoint/failpointtest"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
@@ -131,7 +131,7 @@ func TestADestroyGoesOnWhenTheLedgerFailsInBetween(t *testing.T) {
 			t.Parallel()
 			b := newBench(t)
 			s := b.create(engine.Request{Profile: "profile.stub", Name: "one"})
-			ctx := failpoint.Inject(context.Background(), point, func() error { return errStop })
+			ctx := failpointtest.Inject(context.Background(), point, func() error { return errStop })
 			r, err := b.Destroy(ctx, s.Receipt, engine.DestroyOptions{})
 			if err != nil || len(b.left()) > 0 || !strings.Contains(notices(r.Notices), "not settled") {
 				t.Fatalf("%v, left %v, told %s", err, b.left(), notices(r.Notices))

@@ -14,7 +14,7 @@ import (
 // that holds. The error is KindUnsupported.
 func RefuseUnbuilt(req Request) error {
 	refuse := func(field, what, remedy string) error {
-		return at(field, extensions.Errorf(extensions.KindUnsupported, "%s: this version cannot %s yet", field, what).WithRemedy("%s", remedy))
+		return extensions.AtField(field, extensions.Errorf(extensions.KindUnsupported, "%s: this version cannot %s yet", field, what).WithRemedy("%s", remedy))
 	}
 	switch {
 	case req.Scope == profile.ScopeAgent || req.Scope == profile.ScopeShared:
@@ -39,6 +39,6 @@ func refuseNotYet(profiles *profile.Set, req Request, r *profile.Resolved) error
 	if len(found) == 0 {
 		return nil
 	}
-	return at("profile", extensions.Errorf(extensions.KindUnsupported, "%s@%s sets %s, which this version does not carry out yet",
+	return extensions.AtField("profile", extensions.Errorf(extensions.KindUnsupported, "%s@%s sets %s, which this version does not carry out yet",
 		r.ID, r.Version, strings.Join(found, ", ")).WithRemedy("leave it out of the profile and those it extends, or wait for a later release"))
 }

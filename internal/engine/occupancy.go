@@ -6,6 +6,7 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/catalog"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/lifecycle"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/place"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/route"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
@@ -13,7 +14,7 @@ import (
 // occupancy counts the account's sandboxes by binding and by host.
 type occupancy struct {
 	bindings, hosts map[string]int64
-	replaced        place // of what the request takes the place of, with the host's name; zero = nothing
+	replaced        place.Address // of what the request takes the place of, with the host's name; zero = nothing
 }
 
 // occupied counts what takes room now. What the request itself takes the place
@@ -44,7 +45,7 @@ func (e *Engine) occupied(ctx context.Context, p *prepared, how preparation) *oc
 	}
 	if row, err := e.replaced(ctx, l, p, how); err == nil && row.State != lifecycle.Destroyed && row.State != lifecycle.Requested && row.ExpiresAt.After(e.now()) {
 		add(row.Extension, row.Host, -1)
-		o.replaced = place{binding: row.Extension, host: row.Host}
+		o.replaced = place.Address{Binding: row.Extension, Host: row.Host}
 	}
 	return o
 }
@@ -64,10 +65,7 @@ func (e *Engine) prepareRoom(ctx context.Context, req Request, notify Notify) (*
 	if !extensions.IsKind(err, extensions.KindExhausted) {
 		return p, err
 	}
-	if _, lost := e.writer(ctx); lost != nil {
-		return p, err
-	}
-	if e.recoverOnce(ctx, notify) != nil {
+	if _, lost := e.recovered(ctx, notify); lost != nil {
 		return p, err
 	}
 	return e.prepare(ctx, req, how)
@@ -83,7 +81,7 @@ func (o *occupancy) room(b catalog.Binding, c *route.Candidate, told extensions.
 	if o != nil {
 		live, hostLive := o.bindings[c.Binding], o.hosts[c.HostName()]
 		r.Live, r.HostLive = &live, &hostLive
-		switch mine := (place{binding: c.Binding, host: c.HostName()}); {
+		switch mine := (place.Address{Binding: c.Binding, Host: c.HostName()}); {
 		case told.Used == nil && c.Host == nil:
 			r.PlaceUsed = &live // at least
 		case told.Used != nil && *told.Used > 0 && o.replaced == mine:

@@ -7,9 +7,9 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/failpoint"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/lifecycle"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/place"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
@@ -32,13 +32,7 @@ const (
 
 	pointExtending = "engine.extend.begun" // intent recorded, nothing asked
 	pointExtended  = "engine.extend.moved" // moved there, not here
-
-	pointMoving = "engine.replay.moving" // marked in the spool, not in the ledger
-	pointTold   = "engine.replay.told"   // in the ledger, not ended in the spool
 )
-
-var _ = failpoint.Register(pointPrepared, pointBegun, pointPlaced, pointProvisioned, pointHandle, pointReady, pointConfirmed,
-	pointDestroying, pointTorn, pointDestroyed, pointSnapshotBegun, pointSnapshotMade, pointSnapshotKept, pointExtending, pointExtended, pointMoving, pointTold)
 
 // operation is one begun intent on one sandbox: every step is a
 // compare-and-set under its fence, and happens once.
@@ -102,7 +96,7 @@ func (e *Engine) openOperation(ctx context.Context, l ledger.Ledger, row ledger.
 	}
 	release, err := e.turns.take(ctx, string(row.ID))
 	if err != nil {
-		return nil, e.classify(call{op: string(kind), id: row.ID}, err)
+		return nil, place.Classify(string(kind), row.ID, err)
 	}
 	change.ID, change.Key = row.ID, key
 	change.Expect.Generation = row.Generation
@@ -126,7 +120,7 @@ func (e *Engine) openOperation(ctx context.Context, l ledger.Ledger, row ledger.
 			notify.tell("Waiting for another run", "%s", busy.Error())
 			told = true
 		}
-		if sleep(ctx, waitForOthers) != nil {
+		if place.Sleep(ctx, waitForOthers) != nil {
 			release()
 			return nil, err
 		}
@@ -150,18 +144,9 @@ func (n Notify) tell(summary, format string, args ...any) {
 	}
 }
 
-// note makes an event's data.
-func note(kind string, data map[string]any) ledger.Note {
-	b, err := json.Marshal(data)
-	if err != nil { // callers pass strings, numbers and times
-		b = nil
-	}
-	return ledger.Note{Type: kind, Data: b}
-}
-
 // placeOf names the backend that holds a row's sandbox.
-func placeOf(row ledger.Sandbox) place {
-	return place{binding: row.Extension, account: row.Account, host: row.HostRef}
+func placeOf(row ledger.Sandbox) place.Address {
+	return place.Address{Binding: row.Extension, Account: row.Account, Host: row.HostRef}
 }
 
 // discard closes the operation on a sandbox that is proved absent.
@@ -183,7 +168,7 @@ func (o *operation) discard(ctx context.Context, outcome ledger.IntentState, end
 		Patch:  ledger.Patch{EndedAt: &end.at, EndReason: &endReason, EndEstimated: &end.estimated, Reason: &reason, Route: o.route},
 		Finish: &ledger.FinishIntent{Outcome: outcome, Reason: reason},
 		Meter:  ledger.MeterOps{Close: end.close()}, Unresolved: endReason == unresolvedEnd,
-		Event: note(kind, map[string]any{"end_reason": endReason, "reason": reason}),
+		Event: ledger.NewNote(kind, map[string]any{"end_reason": endReason, "reason": reason}),
 	})
 }
 
@@ -206,7 +191,7 @@ func (o *operation) fail(ctx context.Context, cause error, event string) error {
 	c := ledger.Change{
 		Patch:  ledger.Patch{Reason: &reason, Route: o.route},
 		Finish: &ledger.FinishIntent{Outcome: ledger.Failed, Reason: reason},
-		Event:  note(event, map[string]any{"reason": reason, "kind": string(extensions.KindOf(cause))}),
+		Event:  ledger.NewNote(event, map[string]any{"reason": reason, "kind": string(extensions.KindOf(cause))}),
 	}
 	if o.row.State != lifecycle.Failed {
 		c.To = lifecycle.Failed

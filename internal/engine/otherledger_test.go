@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine"
-	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/failpoint"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/failpoint/failpointtest"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/local"
@@ -195,7 +195,7 @@ func TestAKillWhileANoteIsTakenDownSettlesItOnce(t *testing.T) {
 			o := b.o
 			o.Do = "sweep"
 			for nth := 1; ; nth++ {
-				_, stderr, code := run(t, o, fmt.Sprintf("%s=%s@%d:kill", failpoint.Env, point, nth), 0)
+				_, stderr, code := run(t, o, fmt.Sprintf("%s=%s@%d:kill", failpointtest.Env, point, nth), 0)
 				if strings.Contains(stderr, "panic") {
 					t.Fatal(stderr)
 				}
@@ -222,7 +222,7 @@ func TestAKillBeforeTheNoteLeavesAnEstimate(t *testing.T) {
 		s := b.make(b.Engine, engine.Request{Name: "one", TTL: "2h"})
 		o := b.o
 		o.Do, o.Receipt, o.Ledger = "destroy", s.Receipt, ledger.DefaultURL(t.TempDir())
-		if _, stderr, code := run(t, o, failpoint.Env+"=engine.destroy.torn:kill", 0); code == 0 || b.alive() != 0 || len(b.notes()) != 0 {
+		if _, stderr, code := run(t, o, failpointtest.Env+"=engine.destroy.torn:kill", 0); code == 0 || b.alive() != 0 || len(b.notes()) != 0 {
 			t.Fatalf("exit %d, %d live, noted %v: %s", code, b.alive(), b.notes(), stderr)
 		}
 		b.later(20 * time.Minute)

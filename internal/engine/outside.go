@@ -9,6 +9,7 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/failpoint"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/meter"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/place"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
@@ -29,14 +30,14 @@ func (e *Engine) endOutside(ctx context.Context, row ledger.Sandbox, rec Receipt
 				report.Notices = append(report.Notices, Notice{Summary: "Not every place could be asked",
 					Detail: fmt.Sprintf("The receipt of %s names no place and the ledger could not be read. It is nowhere else, but it was not looked for at: %s", row.ID, strings.Join(unasked, "; "))})
 			}
-			return report, e.classify(call{op: "destroy", id: row.ID}, ctx.Err())
+			return report, place.Classify("destroy", row.ID, ctx.Err())
 		}
 		row = found
 	}
-	b, err := e.backend(ctx, placeOf(row))
+	b, err := e.places.Open(ctx, placeOf(row))
 	if err == nil {
 		// The ledger would tell who owns it now. Without it, the object does.
-		if o, lookErr := e.observeOne(ctx, b, row.Handle); lookErr == nil && rec.Generation > 0 && o.Generation > rec.Generation {
+		if o, lookErr := b.Look(ctx, row.Handle); lookErr == nil && rec.Generation > 0 && o.Generation > rec.Generation {
 			report.AlreadyGone = true
 			report.Notices = append(report.Notices, takenOver(row.ID, row.Name, o.Generation))
 			return report, nil
@@ -51,17 +52,6 @@ func (e *Engine) endOutside(ctx context.Context, row ledger.Sandbox, rec Receipt
 		report.Charges = chargesBy(rec, report.EndedAt)
 	}
 	return report, err
-}
-
-// notReplaced refuses to end what is to be made anew: down is why the ledger
-// could not record that. Where the spool stands in for it, it can be.
-func (e *Engine) notReplaced(ctx context.Context, row ledger.Sandbox, down error) error {
-	if down == nil || e.notReached(ctx, down) && e.ownPlace(row.Extension) {
-		return nil
-	}
-	err := extensions.Errorf(extensions.KindOf(down), "sandbox %s (%s) was left as it is, and not replaced, because %w: %w", row.ID, row.Name, ErrLedgerUnusable, down)
-	err.ID = row.ID
-	return err.WithRemedy("%s; then apply again. To end it without another in its place, destroy it: that needs no ledger", extensions.RemedyOf(down))
 }
 
 // endUnrecorded ends a sandbox and leaves the settlement in its ledger, of which
@@ -101,9 +91,9 @@ func (e *Engine) whereabouts(ctx context.Context, row ledger.Sandbox) (_ ledger.
 		if binding.Descriptor.Place == extensions.PlaceHost {
 			continue
 		}
-		b, err := e.backend(ctx, place{binding: binding.ID, account: row.Account})
+		b, err := e.places.Open(ctx, place.Address{Binding: binding.ID, Account: row.Account})
 		if err == nil {
-			if row.Handle, err = e.findAt(ctx, b, row.ID, row.ExpiresAt); err == nil {
+			if row.Handle, err = b.FindSettled(ctx, row.ID, row.ExpiresAt); err == nil {
 				row.Extension = binding.ID
 				return row, nil
 			}

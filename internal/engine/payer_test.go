@@ -130,37 +130,3 @@ func TestAnEarlierEndLeavesItsOwnWorstCase(t *testing.T) {
 		}
 	})
 }
-
-// A served ledger does the same by its own prices.
-func TestAServedLedgerReleasesAndPaysAsItsOwn(t *testing.T) {
-	t.Parallel()
-	const components = "  - { component: sandbox, unit: sandbox-hour, price: \"0.117333333333\", included: 1 }\n  - { component: egress, unit: egress-gb, price: \"0.10\" }\n"
-	dir := t.TempDir()
-	o := newOffice(t, folder(t, map[string]string{
-		"extensions/mine.yaml": "id: ext.mine\nhandler: saas-stub\nconfig: { dir: \"" + dir + "\" }\n",
-		"profiles/mine.yaml": "id: profile.mine\nversion: \"1.0.0\"\nextension: ext.mine\nisolation: { level: container }\nnetwork: { default: deny }\n" +
-			"workspace: { mode: remote-canonical, access: rw }\nttl: { default: 1h, max: 24h }\n",
-		"prices/mine.yaml": prices("ext.mine", components),
-	}))
-	b := &bank{t: t, o: order{Dir: o.dir}, vendor: dir, l: o.books()}
-	b.grant(dollar)
-	e := o.client(t.TempDir(), "acme/web", o.token("acme/web"))
-	b.Engine = e
-	s := b.make(e, engine.Request{Name: "one", TTL: "3h"})
-	b.pays("three hours", dollar-234_666_667, 234_666_667, 0)
-	s, err := e.Update(t.Context(), s.Receipt, engine.Request{Profile: "profile.mine", Name: "one", TTL: "2h"}, nil)
-	if err != nil {
-		t.Fatal(told(err))
-	}
-	b.pays("two hours", dollar-117_333_334, 117_333_334, 0)
-	if s, err = e.Update(t.Context(), s.Receipt, engine.Request{Profile: "profile.mine", Name: "one", TTL: "1h"}, nil); err != nil {
-		t.Fatal(told(err))
-	}
-	b.pays("an hour, which is free", dollar, 0, 0)
-	sent(t, dir, "one", gigabyte/100)
-	if err := b.ended(s); err != nil {
-		t.Fatal(told(err))
-	}
-	b.pays("what was sent", dollar-dollar/1000, 0, dollar/1000)
-	o.sound()
-}

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/account"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/meter"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/profile"
@@ -20,8 +21,8 @@ import (
 // empty, and one that cannot be read is told of elsewhere.
 func (e *Engine) plannedFunds(ctx context.Context, p *prepared, query route.Query) error {
 	cand := p.decision.Chosen
-	account := e.accountOf(p.req)
-	balances, budgets, free, ok := e.limits(ctx, account, p.req)
+	payer := e.accountOf(p.req)
+	balances, budgets, free, ok := e.limits(ctx, payer, p.req)
 	if ok {
 		var err error
 		if cand, err = e.withCredit(p, query, balances); err != nil {
@@ -33,8 +34,7 @@ func (e *Engine) plannedFunds(ctx context.Context, p *prepared, query route.Quer
 	if err != nil {
 		return err
 	}
-	metered := p.metered()
-	one := intended{reserve: *r, account: account, paces: e.paces(ctx, account, metered, e.ceilingsOf(account, metered), r)}
+	one := intended{reserve: *r, account: payer, paces: e.paces(ctx, account.CeilingsOf(e.catalog, payer, p.metered()), r)}
 	defer func() { p.notices = append(p.notices, reached(one.paces, "If it were made now")...) }()
 	if !ok {
 		return nil
@@ -75,12 +75,12 @@ func (e *Engine) withCredit(p *prepared, query route.Query, balances []ledger.Ba
 
 // paces are those of ceilings that what is planned counts against; none where
 // they cannot be read: the transaction that begins counts anew.
-func (e *Engine) paces(ctx context.Context, account string, metered bool, ceilings []ledger.Ceiling, r *ledger.Reserve) []ledger.Pace {
+func (e *Engine) paces(ctx context.Context, ceilings []ledger.Ceiling, r *ledger.Reserve) []ledger.Pace {
 	l, err := e.reader(ctx)
 	if err != nil {
 		return nil
 	}
-	paces, err := l.Paces(ctx, ledger.PaceQuery{Account: account, Metered: metered, Ceilings: ceilings, Reserve: r})
+	paces, err := l.Paces(ctx, ceilings, r)
 	if err != nil {
 		return nil
 	}
@@ -159,7 +159,7 @@ func (e *Engine) plannedExtension(ctx context.Context, l ledger.Ledger, row ledg
 		more.Amount = max(0, more.Amount-x.Amount)
 	}
 	c.Ceilings = slices.DeleteFunc(c.Ceilings, func(c ledger.Ceiling) bool { return c.Currency == "" }) // nothing is begun
-	one := intended{id: row.ID, account: row.Account, reserve: *c.Reserve, free: free, paces: e.paces(ctx, row.Account, !w.own, c.Ceilings, &more)}
+	one := intended{id: row.ID, account: row.Account, reserve: *c.Reserve, free: free, paces: e.paces(ctx, c.Ceilings, &more)}
 	soft, err := plan.against(one, balances, budgets)
 	notices := reached(one.paces, "If it were extended now")
 	for _, b := range soft {

@@ -33,10 +33,10 @@ func (t *tail) Write(p []byte) (int, error) {
 
 // lines is the end of the output as part of a message, with the secrets
 // hidden and nothing in it that a terminal would obey; "" where there is none.
-func (t *tail) lines(secrets []string) string {
+func (t *tail) lines(hide func(string) string) string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	text := strings.TrimRight(redact(string(t.kept), secrets), " \t\r\n")
+	text := strings.TrimRight(hide(string(t.kept)), " \t\r\n")
 	if len(text) > tailShown {
 		text = text[len(text)-tailShown:]
 		if _, rest, cut := strings.Cut(text, "\n"); cut {

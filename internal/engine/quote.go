@@ -8,6 +8,7 @@ import (
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/meter"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
 // historySamples is of how many past lives a quote takes the median.
@@ -45,7 +46,7 @@ type Funds struct {
 // Quote is Plan with what QuoteOptions add. It dials nothing and writes nothing.
 func (e *Engine) Quote(ctx context.Context, req Request, o QuoteOptions) (Quoted, error) {
 	if o.Expected < 0 {
-		return Quoted{}, invalid("the expected duration %s is negative", "give a duration such as 30m", o.Expected)
+		return Quoted{}, extensions.Invalid("the expected duration %s is negative", "give a duration such as 30m", o.Expected)
 	}
 	p, err := e.prepare(ctx, req, preparation{quote: o, tell: true})
 	if p == nil {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/lifecycle"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/place"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
@@ -16,11 +17,20 @@ type recovery struct {
 	done bool
 }
 
+// recovered gives the ledger for a change that waits for recovery.
+func (e *Engine) recovered(ctx context.Context, notify Notify) (ledger.Ledger, error) {
+	l, err := e.writer(ctx)
+	if err == nil {
+		err = e.recoverOnce(ctx, notify)
+	}
+	return l, err
+}
+
 func (e *Engine) recoverOnce(ctx context.Context, notify Notify) error {
 	select {
 	case e.recovery.turn <- struct{}{}:
 	case <-ctx.Done():
-		return e.classify(call{op: "recover"}, ctx.Err())
+		return place.Classify("recover", "", ctx.Err())
 	}
 	defer func() { <-e.recovery.turn }()
 	if e.recovery.done {
@@ -43,40 +53,6 @@ func (e *Engine) Recover(ctx context.Context, notify Notify) error {
 		return err
 	}
 	e.settleNoted(ctx, l, notify)
-	if err := e.recoverIn(ctx, l, notify); err != nil {
-		return err
-	}
-	if err := e.replay(ctx, l, notify); err != nil {
-		return err
-	}
-	e.settleNoted(ctx, l, notify) // what is noted of that
-	return nil
-}
-
-// recoverAgain makes the next caller recover, when there is more to do.
-func (e *Engine) recoverAgain(ctx context.Context) error {
-	select {
-	case e.recovery.turn <- struct{}{}:
-	case <-ctx.Done():
-		return e.classify(call{op: "recover"}, ctx.Err())
-	}
-	e.recovery.done = false
-	<-e.recovery.turn
-	return nil
-}
-
-// caughtUp recovers, and once more for a sandbox that is in the spool only.
-func (e *Engine) caughtUp(ctx context.Context, id ID, notify Notify) error {
-	if _, _, ok := e.inSpool(ctx, id); ok {
-		if err := e.recoverAgain(ctx); err != nil {
-			return err
-		}
-	}
-	return e.recoverOnce(ctx, notify)
-}
-
-// recoverIn settles what dead processes left open in one ledger.
-func (e *Engine) recoverIn(ctx context.Context, l ledger.Ledger, notify Notify) error {
 	intents, err := l.OpenIntents(ctx, ledger.IntentFilter{Account: e.account})
 	if err != nil {
 		return err
@@ -135,13 +111,13 @@ func (e *Engine) recoverRow(ctx context.Context, l ledger.Ledger, row ledger.San
 	}
 	// A change in place (extend, adopt, sync): the sandbox itself is whole.
 	// What the backend enforces now is unknown, so it is brought in line.
-	op, err := e.openOperation(ctx, l, row, ledger.IntentExtend, ledger.Change{Event: note("sandbox.recovering", nil)}, notify)
+	op, err := e.openOperation(ctx, l, row, ledger.IntentExtend, ledger.Change{Event: ledger.NewNote("sandbox.recovering", nil)}, notify)
 	if err != nil {
 		return stale(err)
 	}
 	defer op.close()
 	err = e.realign(ctx, op)
-	done := ledger.Change{Finish: &ledger.FinishIntent{Outcome: ledger.Confirmed}, Event: note("sandbox.recovered", nil)}
+	done := ledger.Change{Finish: &ledger.FinishIntent{Outcome: ledger.Confirmed}, Event: ledger.NewNote("sandbox.recovered", nil)}
 	if err != nil {
 		done.Finish = &ledger.FinishIntent{Outcome: ledger.Failed, Reason: extensions.Clean(err.Error(), 500)}
 	} else {
@@ -155,18 +131,18 @@ func (e *Engine) realign(ctx context.Context, op *operation) error {
 	if !lifecycle.Usable(op.row.State) || lifecycle.Overdue(e.now(), op.row.ExpiresAt) {
 		return nil
 	}
-	b, err := e.backend(ctx, placeOf(op.row))
+	b, err := e.places.Open(ctx, placeOf(op.row))
 	if err != nil {
 		return err
 	}
-	if b.binding.Descriptor.Has(extensions.PowerGenerationSet) {
+	if b.Binding.Descriptor.Has(extensions.PowerGenerationSet) {
 		// A conflict says that it carries this generation, or a later one.
-		if err := e.setGeneration(ctx, b, op.row); err != nil && !absent(err) && !extensions.IsKind(err, extensions.KindConflict) {
+		if err := b.SetGeneration(ctx, op.row.Handle, op.row.Generation); err != nil && !absent(err) && !extensions.IsKind(err, extensions.KindConflict) {
 			return err
 		}
 	}
-	if b.binding.Descriptor.Has(extensions.PowerExtend) {
-		if err := e.moveDeadline(ctx, b, op.row, op.row.ExpiresAt); err != nil && !absent(err) {
+	if b.Binding.Descriptor.Has(extensions.PowerExtend) {
+		if err := b.Extend(ctx, op.row.Handle, op.row.ExpiresAt); err != nil && !absent(err) {
 			return err
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/account"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/failpoint"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/lifecycle"
@@ -14,22 +15,22 @@ import (
 
 // Recreate tears a sandbox down and makes it anew from its request under the
 // same id, one generation up. The ttl counts anew. secrets must be given
-// again: they are stored nowhere. While the ledger cannot be reached, only what
-// the spool has is made anew, on places of the user's own. The returned
-// Sandbox has an ID unless nothing is left, error or not.
+// again: they are stored nowhere. What the ledger cannot record is left as it is
+// (ErrLedgerUnusable). The returned Sandbox has an ID unless nothing is left,
+// error or not.
 func (e *Engine) Recreate(ctx context.Context, rec Receipt, secrets map[string]Secret, notify Notify) (Sandbox, error) {
 	e.heardOf(rec)
-	l, row, down, err := e.found(ctx, rec.ID, notify)
+	l, row, err := e.found(ctx, rec.ID, notify)
 	if absent(err) {
 		return Sandbox{}, e.unknownHere(rec.ID)
 	}
 	if err != nil {
-		return Sandbox{}, err
+		return Sandbox{}, leftAlone(rowOf(rec), err)
 	}
 	if rec.Generation > 0 && row.Generation > rec.Generation {
 		return Sandbox{}, e.fenced(row)
 	}
-	c := &creation{down: down}
+	c := &creation{}
 	defer c.release()
 	report, err := e.prepareRecreate(ctx, l, row, c, secrets, notify)
 	if err != nil { // what is there now still is, and may have been claimed anew
@@ -56,11 +57,6 @@ func (e *Engine) prepareRecreate(ctx context.Context, l ledger.Ledger, row ledge
 	if c.p, err = e.prepare(ctx, req, preparation{binding: true, again: row.ID}); err != nil {
 		return report, err
 	}
-	if c.down != nil {
-		if err = e.onOwnPlaces(c.p, c.down); err != nil {
-			return report, err
-		}
-	}
 	if c.secrets, err = e.secrets(ctx, c.p); err != nil {
 		return report, err
 	}
@@ -82,12 +78,12 @@ func (e *Engine) requestAgain(row ledger.Sandbox, secrets map[string]Secret) (Re
 	}
 	for _, name := range req.SecretNames {
 		if _, ok := secrets[name]; !ok {
-			return req, invalid("recreating %s needs its secret %s", "pass every secret again: sandboxer stores none", row.ID, name)
+			return req, extensions.Invalid("recreating %s needs its secret %s", "pass every secret again: sandboxer stores none", row.ID, name)
 		}
 	}
 	for name := range secrets {
 		if !slices.Contains(req.SecretNames, name) {
-			return req, invalid("sandbox %s was made without a secret %s", "pass the ones it was made with, or make a new sandbox", row.ID, extensions.Clean(name, 80))
+			return req, extensions.Invalid("sandbox %s was made without a secret %s", "pass the ones it was made with, or make a new sandbox", row.ID, extensions.Clean(name, 80))
 		}
 	}
 	req.Secrets, req.Account = secrets, row.Account
@@ -100,7 +96,7 @@ func (e *Engine) bringBack(ctx context.Context, row ledger.Sandbox, notify Notif
 	if last.nothing() || !lifecycle.Usable(row.State) {
 		return report, nil
 	}
-	b, err := e.backend(ctx, placeOf(row))
+	b, err := e.places.Open(ctx, placeOf(row))
 	if err != nil {
 		return report, err
 	}
@@ -125,12 +121,12 @@ func (e *Engine) beginRecreate(ctx context.Context, l ledger.Ledger, row ledger.
 	op, err := e.openOperation(ctx, l, row, ledger.IntentRecreate, ledger.Change{
 		Expect: ledger.Expect{States: []lifecycle.State{lifecycle.Ready, lifecycle.Active, lifecycle.Failed, lifecycle.Expired}},
 		To:     lifecycle.Provisioning, NextGeneration: true, Meter: ledger.MeterOps{Close: stop.close()},
-		Patch: ledger.Patch{Version: &p.resolved.Version, ExpiresAt: &end, TTL: &ttl, MaxTTL: &limit, Spec: p.recordedSpec(), Route: mustJSON(routeOf(p.decision))},
-		Quote: p.ledgerQuote(p.decision.Chosen), Reserve: reserve, Ceilings: e.ceilingsOf(row.Account, p.metered()),
+		Patch: ledger.Patch{Version: &p.resolved.Version, ExpiresAt: &end, TTL: &ttl, MaxTTL: &limit, Spec: mustJSON(p.resolved.Spec), Route: mustJSON(routeOf(p.decision))},
+		Quote: p.ledgerQuote(p.decision.Chosen), Reserve: reserve, Ceilings: account.CeilingsOf(e.catalog, row.Account, p.metered()),
 		Intent: &ledger.OpenIntent{Metered: p.metered()},
-		Event:  note("sandbox.recreating", nil),
+		Event:  ledger.NewNote("sandbox.recreating", nil),
 	}, notify)
-	return op, w.unaffordable(err, p.decision.Chosen.ID(), ttl)
+	return op, w.unaffordable(leftAlone(row, err), p.decision.Chosen.ID(), ttl)
 }
 
 // clear removes the old generation before the new one is asked for.
@@ -141,7 +137,7 @@ func (c *creation) clear(ctx context.Context, old ledger.Sandbox) error {
 	if old.Extension == "" {
 		return nil
 	}
-	b, err := c.e.backend(ctx, placeOf(old))
+	b, err := c.e.places.Open(ctx, placeOf(old))
 	if err != nil {
 		return err
 	}

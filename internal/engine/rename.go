@@ -13,7 +13,7 @@ import (
 func (e *Engine) rename(row ledger.Sandbox, hosts []string, patch *ledger.Patch) {
 	at, named := extensions.ParseHostRef(row.HostRef)
 	here := named == nil && at.Local
-	if b, err := e.binding(row.Extension); row.HostRef == "" && err == nil {
+	if b, err := e.catalog.Named(row.Extension); row.HostRef == "" && err == nil {
 		here = b.Descriptor.Place == extensions.PlaceMachine
 	}
 	if len(hosts) == 0 && here && len(e.placementOf(row)) == 0 {

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine"
-	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/failpoint"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/failpoint/failpointtest"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/saasstub"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/saasstub/vendor"
@@ -45,7 +45,7 @@ func TestAFailedAttemptIsRecordedBeforeTheNext(t *testing.T) {
 	w.does(0, saasstub.Rule{Op: vendor.OpCreate, Do: vendor.DoQuota})
 	placed := 0
 	var recorded engine.Route
-	ctx := failpoint.Inject(context.Background(), "engine.create.placed", func() error {
+	ctx := failpointtest.Inject(context.Background(), "engine.create.placed", func() error {
 		if placed++; placed == 2 {
 			if rows := w.rows(); len(rows) != 1 || json.Unmarshal(rows[0].Route, &recorded) != nil {
 				t.Errorf("%+v", rows)

@@ -18,7 +18,7 @@ type scratch struct {
 }
 
 // spoolDir is where scratch folders are, and the locks of mirrored folders.
-func (e *Engine) spoolDir() string { return filepath.Join(e.stateDir, spoolDir) }
+func (e *Engine) spoolDir() string { return filepath.Join(e.stateDir, "spool") }
 
 // sweepScratch removes what killed processes left.
 func (e *Engine) sweepScratch() { owned.Sweep(e.spoolDir(), "sync-*.lock") }

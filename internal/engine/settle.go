@@ -41,7 +41,7 @@ func (o *operation) goesOn(ctx context.Context) error {
 		return extensions.Errorf(extensions.KindInternal, "the prices of %s cannot be read: %w", o.row.ID, err)
 	}
 	last := m.Segments[len(m.Segments)-1]
-	return o.apply(ctx, ledger.Change{Event: note("sandbox.goes-on", nil),
+	return o.apply(ctx, ledger.Change{Event: ledger.NewNote("sandbox.goes-on", nil),
 		Meter: ledger.MeterOps{Open: &ledger.MeterOpen{At: m.ClosedAt, Source: m.EndSource, Currency: m.Currency, Rates: []byte(rates.Continued().Encode()), Mode: last.Mode, Sizes: last.Sizes}}})
 }
 
@@ -98,7 +98,7 @@ func chargesOf(cs []ledger.Charge) []Charge {
 		counted, quantum := quantity(c)
 		line := Charge{Component: c.Component, Quantity: counted, Unit: quantum, Currency: c.Currency, Memo: c.Memo != ""}
 		if c.Known() {
-			line.Amount = nano(c.Amount)
+			line.Amount = meter.Amount(c.Amount).String()
 		}
 		out = append(out, line)
 	}

@@ -17,9 +17,9 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
-// unsettled is the end of a sandbox, or a later one that it was given, that its
-// ledger could not take down when it happened. It waits in a file of the state
-// folder for the next run that changes something in that ledger.
+// unsettled is the end of a sandbox that its ledger could not take down when it
+// happened. It waits in a file of the state folder for the next run that changes
+// something in that ledger.
 type unsettled struct {
 	Version    int               `json:"version"`
 	Ledger     string            `json:"ledger,omitempty"`    // address, without user and password; "" = not known here
@@ -31,12 +31,6 @@ type unsettled struct {
 	Source     string            `json:"source"`
 	Estimated  bool              `json:"estimated,omitempty"`
 	Usage      *extensions.Usage `json:"usage,omitempty"`
-
-	// Of a new end: what was asked for, from which end to which.
-	TTL       time.Duration   `json:"ttl,omitempty"`
-	Before    time.Time       `json:"before,omitzero"`
-	ExpiresAt time.Time       `json:"expires_at,omitzero"`
-	Request   json.RawMessage `json:"request,omitempty"`
 }
 
 const (
@@ -78,8 +72,7 @@ func (e *Engine) noteUnsettled(u unsettled) error {
 	u.Version, u.At = unsettledVersion, e.now()
 	dir := filepath.Join(e.stateDir, unsettledDir)
 	file := filepath.Join(dir, string(u.ID)+".json")
-	if before, err := readUnsettled(file); err == nil && !before.EndedAt.IsZero() && before.Generation == u.Generation &&
-		(u.EndedAt.IsZero() || !before.EndedAt.After(u.EndedAt)) {
+	if before, err := readUnsettled(file); err == nil && before.Generation == u.Generation && !before.EndedAt.After(u.EndedAt) {
 		return nil
 	}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -135,7 +128,7 @@ func (e *Engine) notedFor(l ledger.Ledger) (noted map[string]unsettled, unread m
 func (e *Engine) endsNoted(ctx context.Context, l ledger.Ledger) (ids []ID) {
 	noted, _ := e.notedFor(l)
 	for _, u := range noted {
-		if row, err := l.Get(ctx, u.ID); err == nil && row.State != lifecycle.Destroyed && !u.EndedAt.IsZero() && u.about(row) {
+		if row, err := l.Get(ctx, u.ID); err == nil && row.State != lifecycle.Destroyed && u.about(row) {
 			ids = append(ids, u.ID)
 		}
 	}
@@ -160,7 +153,7 @@ func (e *Engine) settleNoted(ctx context.Context, l ledger.Ledger, notify Notify
 		err := e.settleOne(ctx, l, noted[name], notify)
 		switch {
 		case absent(err):
-			continue // another ledger's, or of the spool and not brought in yet
+			continue // another ledger's
 		case err == nil:
 			err = os.Remove(name)
 		}
@@ -175,7 +168,7 @@ func readUnsettled(name string) (unsettled, error) {
 		err = json.Unmarshal(b, &u)
 	}
 	if err == nil && (u.Version != unsettledVersion || string(u.ID) != strings.TrimSuffix(filepath.Base(name), ".json")) {
-		err = invalid("it is not a note of this program", "look at it and remove it")
+		err = extensions.Invalid("it is not a note of this program", "look at it and remove it")
 	}
 	return u, err
 }
@@ -187,14 +180,11 @@ func (e *Engine) settleOne(ctx context.Context, l ledger.Ledger, u unsettled, no
 	if err != nil || row.State == lifecycle.Destroyed || !u.about(row) {
 		return err
 	}
-	if u.EndedAt.IsZero() {
-		return e.settleExtension(ctx, l, row, u, notify)
-	}
 	gone := ending{at: u.EndedAt, source: u.Source, estimated: u.Estimated, usage: u.Usage}
 	if seen := lastSeen(row); gone.source == "seen-alive" && seen.After(gone.at) {
 		gone.at = seen // by this ledger: the note may be another one's, which knew no more than a receipt
 	}
-	change := ledger.Change{Event: note("sandbox.destroying", map[string]any{"why": "ended before, noted at " + u.EndedAt.UTC().Format(time.RFC3339)})}
+	change := ledger.Change{Event: ledger.NewNote("sandbox.destroying", map[string]any{"why": "ended before, noted at " + u.EndedAt.UTC().Format(time.RFC3339)})}
 	if row.State != lifecycle.Destroying {
 		change.To = lifecycle.Destroying
 	}

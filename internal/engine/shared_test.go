@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine"
-	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/failpoint"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/failpoint/failpointtest"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger/pgtest"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/saasstub"
@@ -179,14 +179,14 @@ func TestMachinesShareTheRoomOfAPlace(t *testing.T) {
 // the dead one is over and not before.
 func TestAnotherMachineSettlesWhatADeadOneLeft(t *testing.T) {
 	t.Parallel()
-	points := failpoint.Names("engine.create.")
+	points := failpointtest.Names("engine.create.")
 	for _, point := range points {
 		t.Run(point, func(t *testing.T) {
 			t.Parallel()
 			f := newFleet(t, "")
 			_, o := f.machine("")
 			o.Do, o.Name = "create", "one"
-			_, stderr, code := run(t, o, failpoint.Env+"="+point+":kill", 0)
+			_, stderr, code := run(t, o, failpointtest.Env+"="+point+":kill", 0)
 			died := time.Now()
 			if code == 0 {
 				t.Fatalf("it did not die: %s", stderr)
@@ -231,7 +231,7 @@ func TestAMachineCutOffGivesUpBeforeItIsTakenForDead(t *testing.T) {
 		t.Fatal(err)
 	}
 	started := time.Now()
-	s, err := a.Create(failpoint.Inject(ctx, "engine.create.placed", func() error { cut.Off(); return nil }), mine, nil, nil)
+	s, err := a.Create(failpointtest.Inject(ctx, "engine.create.placed", func() error { cut.Off(); return nil }), mine, nil, nil)
 	if err == nil || time.Since(started) > 30*time.Second {
 		t.Fatalf("it took %s: %v", time.Since(started), err)
 	}
@@ -264,7 +264,7 @@ func TestALateHolderIsFencedOff(t *testing.T) {
 	ctx := context.Background()
 	lost := errors.New("stopped")
 	var first engine.Sandbox
-	actx := failpoint.Inject(ctx, "engine.create.handle", func() error {
+	actx := failpointtest.Inject(ctx, "engine.create.handle", func() error {
 		// Everybody takes it for dead, as after a long sleep of its machine.
 		pgtest.Exec(t, f.ledger, "UPDATE holders SET expires_at = 0")
 		if _, err := b.Create(ctx, mine, nil, nil); err != nil {

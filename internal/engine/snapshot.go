@@ -8,6 +8,7 @@ import (
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/failpoint"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/place"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
@@ -23,17 +24,16 @@ func (e *Engine) Snapshot(ctx context.Context, rec Receipt, name string) (Snapsh
 	if err != nil {
 		return SnapshotView{}, err
 	}
-	b, err := e.backend(ctx, placeOf(row))
+	b, err := e.places.Open(ctx, placeOf(row))
 	if err != nil {
 		return SnapshotView{}, err
 	}
-	x, err := power[extensions.Snapshotter](e, b, extensions.PowerSnapshot)
-	if err != nil {
+	if err := b.Can(extensions.PowerSnapshot); err != nil {
 		return SnapshotView{}, err
 	}
 	holder, err := l.Holder(ctx)
 	if err != nil {
-		return SnapshotView{}, err
+		return SnapshotView{}, leftAlone(row, err)
 	}
 	id, err := extensions.NewSnapshotID(e.opts.Rand)
 	if err != nil {
@@ -51,24 +51,21 @@ func (e *Engine) Snapshot(ctx context.Context, rec Receipt, name string) (Snapsh
 	s, err := l.BeginSnapshot(ctx, ledger.BeginSnapshot{Key: key, Holder: holder, ID: id, Account: row.Account, Name: name, SandboxID: row.ID,
 		Extension: row.Extension, Host: row.Host, HostRef: row.HostRef, CreatedAt: e.now()})
 	if err != nil {
-		return SnapshotView{}, err
+		return SnapshotView{}, leftAlone(row, err)
 	}
 	if err := failpoint.Hit(ctx, pointSnapshotBegun); err != nil {
-		return e.snapshotFailed(ctx, l, b, x, s, holder, err)
+		return e.snapshotFailed(ctx, l, b, s, holder, err)
 	}
 	var made extensions.Snapshot
-	c := call{op: "snapshot", binding: b.binding.ID, id: row.ID, timeout: timeoutProvision}
-	err = held(ctx, l, func(ctx context.Context) error {
-		return e.invoke(ctx, c, func(ctx context.Context) (err error) {
-			made, err = x.Snapshot(ctx, row.Handle, extensions.SnapshotSpec{ID: id, Name: name, Account: row.Account, CreatedAt: s.CreatedAt})
-			return err
-		})
+	err = held(ctx, l, func(ctx context.Context) (err error) {
+		made, err = b.Snapshot(ctx, row.Handle, extensions.SnapshotSpec{ID: id, Name: name, Account: row.Account, CreatedAt: s.CreatedAt})
+		return err
 	})
 	if err == nil {
 		err = failpoint.Hit(ctx, pointSnapshotMade)
 	}
 	if err != nil {
-		return e.snapshotFailed(ctx, l, b, x, s, holder, err)
+		return e.snapshotFailed(ctx, l, b, s, holder, err)
 	}
 	kept, err := applySnapshot(ctx, l, ledger.SnapshotChange{ID: id, Key: key + "/ready", Expect: ledger.SnapshotExpect{Fence: s.Fence, Holder: holder},
 		To:     ledger.SnapshotReady,
@@ -76,7 +73,7 @@ func (e *Engine) Snapshot(ctx context.Context, rec Receipt, name string) (Snapsh
 		Finish: &ledger.FinishIntent{Outcome: ledger.Confirmed}})
 	if err != nil {
 		s.Handle = made.Handle
-		return e.snapshotFailed(ctx, l, b, x, s, holder, notRecorded(err))
+		return e.snapshotFailed(ctx, l, b, s, holder, notRecorded(err))
 	}
 	return snapshotView(kept), failpoint.Hit(ctx, pointSnapshotKept)
 }
@@ -92,10 +89,10 @@ func applySnapshot(ctx context.Context, l ledger.Ledger, c ledger.SnapshotChange
 }
 
 // snapshotFailed removes what a failed snapshot may have left.
-func (e *Engine) snapshotFailed(ctx context.Context, l ledger.Ledger, b *opened, x extensions.Snapshotter, s ledger.Snapshot, holder ledger.HolderID, cause error) (SnapshotView, error) {
+func (e *Engine) snapshotFailed(ctx context.Context, l ledger.Ledger, b *place.Backend, s ledger.Snapshot, holder ledger.HolderID, cause error) (SnapshotView, error) {
 	sctx, cancel := settling(ctx)
 	defer cancel()
-	err := e.removeSnapshot(sctx, b, x, s)
+	err := b.RemoveSnapshot(sctx, s.ID, s.Handle)
 	to, out := ledger.SnapshotDeleted, SnapshotView{}
 	if err != nil {
 		to, out = ledger.SnapshotFailed, snapshotView(s)
@@ -110,57 +107,19 @@ func (e *Engine) snapshotFailed(ctx context.Context, l ledger.Ledger, b *opened,
 	return out, errors.Join(cause, err, lerr)
 }
 
-// removeSnapshot finds a snapshot by its handle or id and deletes it.
-func (e *Engine) removeSnapshot(ctx context.Context, b *opened, x extensions.Snapshotter, s ledger.Snapshot) error {
-	h := s.Handle
-	if h.ID == "" {
-		found, err := e.findSnapshotAt(ctx, b, s.ID)
-		if absent(err) {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		h = found
-	}
-	err := e.invoke(ctx, call{op: "delete-snapshot", binding: b.binding.ID, timeout: timeoutChange}, func(ctx context.Context) error { return x.DeleteSnapshot(ctx, h) })
-	if absent(err) {
-		return nil
-	}
-	return err
-}
-
-// findSnapshotAt asks a place for a snapshot by id.
-func (e *Engine) findSnapshotAt(ctx context.Context, b *opened, id string) (extensions.SnapshotHandle, error) {
-	x, err := power[extensions.Snapshotter](e, b, extensions.PowerSnapshot)
-	if err != nil {
-		return extensions.SnapshotHandle{}, err
-	}
-	var s extensions.Snapshot
-	err = e.invoke(ctx, call{op: "find-snapshot", binding: b.binding.ID, timeout: timeoutLook}, func(ctx context.Context) (err error) {
-		s, err = x.FindSnapshot(ctx, id)
-		return err
-	})
-	return s.Handle, err
-}
-
 // GetSnapshot observes a snapshot; it needs no live sandbox and no ledger.
 // NotFound = proved absent.
 func (e *Engine) GetSnapshot(ctx context.Context, s SnapshotView) (SnapshotView, error) {
-	b, x, h, err := e.snapshotPlace(ctx, s)
+	b, h, err := e.snapshotPlace(ctx, s)
 	if err != nil {
 		return s, err
 	}
 	if h.ID == "" {
-		if h, err = e.findSnapshotAt(ctx, b, s.ID); err != nil {
+		if h, err = b.FindSnapshot(ctx, s.ID); err != nil {
 			return s, err
 		}
 	}
-	var got extensions.Snapshot
-	err = e.invoke(ctx, call{op: "stat-snapshot", binding: b.binding.ID, timeout: timeoutLook}, func(ctx context.Context) (err error) {
-		got, err = x.StatSnapshot(ctx, h)
-		return err
-	})
+	got, err := b.StatSnapshot(ctx, h)
 	if err != nil {
 		return s, err
 	}
@@ -168,22 +127,21 @@ func (e *Engine) GetSnapshot(ctx context.Context, s SnapshotView) (SnapshotView,
 	return s, nil
 }
 
-func (e *Engine) snapshotPlace(ctx context.Context, s SnapshotView) (*opened, extensions.Snapshotter, extensions.SnapshotHandle, error) {
+func (e *Engine) snapshotPlace(ctx context.Context, s SnapshotView) (*place.Backend, extensions.SnapshotHandle, error) {
 	var h extensions.SnapshotHandle
 	if !extensions.ValidSnapshotID(s.ID) {
-		return nil, nil, h, invalid("%q is not a snapshot id", "use the id of a sandboxer_snapshot", extensions.Clean(s.ID, 80))
+		return nil, h, extensions.Invalid("%q is not a snapshot id", "use the id of a sandboxer_snapshot", extensions.Clean(s.ID, 80))
 	}
 	if s.Handle != "" {
 		if err := json.Unmarshal([]byte(s.Handle), &h); err != nil {
-			return nil, nil, h, invalid("the handle of snapshot %s cannot be read: %w", "import the snapshot by its id", s.ID, err)
+			return nil, h, extensions.Invalid("the handle of snapshot %s cannot be read: %w", "import the snapshot by its id", s.ID, err)
 		}
 	}
-	b, err := e.backend(ctx, place{binding: s.Extension, account: s.Account, host: s.Host})
+	b, err := e.places.Open(ctx, place.Address{Binding: s.Extension, Account: s.Account, Host: s.Host})
 	if err != nil {
-		return nil, nil, h, err
+		return nil, h, err
 	}
-	x, err := power[extensions.Snapshotter](e, b, extensions.PowerSnapshot)
-	return b, x, h, err
+	return b, h, b.Can(extensions.PowerSnapshot)
 }
 
 // LookupSnapshot finds a snapshot in the ledger by id.

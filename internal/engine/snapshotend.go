@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/place"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
@@ -17,7 +18,7 @@ import (
 // caller is about to take another in its place, which the ledger has to record.
 // The notices tell of an end that is not recorded yet.
 func (e *Engine) DeleteSnapshot(ctx context.Context, v SnapshotView, replaced bool) ([]Notice, error) {
-	b, x, h, err := e.snapshotPlace(ctx, v)
+	b, h, err := e.snapshotPlace(ctx, v)
 	if err != nil {
 		return nil, err
 	}
@@ -27,7 +28,7 @@ func (e *Engine) DeleteSnapshot(ctx context.Context, v SnapshotView, replaced bo
 		return nil, nil
 	case err == nil:
 		var gone bool
-		gone, err = e.endSnapshot(ctx, l, b, x, stored)
+		gone, err = e.endSnapshot(ctx, l, b, stored)
 		switch {
 		case !ledgerDown(ctx, err) || !fromLedger(err):
 			return nil, err
@@ -37,7 +38,7 @@ func (e *Engine) DeleteSnapshot(ctx context.Context, v SnapshotView, replaced bo
 		}
 	}
 	if ctx.Err() != nil {
-		return nil, e.classify(call{op: "delete-snapshot"}, ctx.Err())
+		return nil, place.Classify("delete-snapshot", "", ctx.Err())
 	}
 	if replaced {
 		down := err
@@ -45,20 +46,14 @@ func (e *Engine) DeleteSnapshot(ctx context.Context, v SnapshotView, replaced bo
 			_, down = e.writer(ctx)
 		}
 		if down != nil {
-			return nil, extensions.Errorf(extensions.KindOf(down), "snapshot %s was left as it is, and not replaced, because %w: %w", v.ID, ErrLedgerUnusable, down).
-				WithRemedy("%s; then apply again. To delete it without another in its place, destroy it: that needs no ledger", extensions.RemedyOf(down))
+			err := failClosed(down, fmt.Sprintf("snapshot %s was left as it is, and not replaced", v.ID))
+			return nil, err.WithRemedy("%s; then apply again. To delete it without another in its place, destroy it: that needs no ledger", err.Remedy)
 		}
 	}
 	if !absent(err) {
 		e.log.Warn("the snapshot is deleted without the ledger", slog.String("snapshot", v.ID), slog.Any("error", err))
 	}
-	return nil, e.removeSnapshot(ctx, b, x, ledger.Snapshot{ID: v.ID, Handle: h})
-}
-
-// fromLedger tells the ledger's own failures from a place's.
-func fromLedger(err error) bool {
-	var x *extensions.Error
-	return errors.As(err, &x) && x.Op == "ledger"
+	return nil, b.RemoveSnapshot(ctx, v.ID, h)
 }
 
 func (e *Engine) snapshotToEnd(ctx context.Context, id string) (ledger.Ledger, ledger.Snapshot, error) {
@@ -79,7 +74,7 @@ func (e *Engine) snapshotToEnd(ctx context.Context, id string) (ledger.Ledger, l
 
 // endSnapshot removes a snapshot and records it; gone: it is removed, whether
 // that could be recorded or not.
-func (e *Engine) endSnapshot(ctx context.Context, l ledger.Ledger, b *opened, x extensions.Snapshotter, s ledger.Snapshot) (gone bool, err error) {
+func (e *Engine) endSnapshot(ctx context.Context, l ledger.Ledger, b *place.Backend, s ledger.Snapshot) (gone bool, err error) {
 	holder, err := l.Holder(ctx)
 	if err != nil {
 		return false, err
@@ -90,7 +85,7 @@ func (e *Engine) endSnapshot(ctx context.Context, l ledger.Ledger, b *opened, x 
 	}
 	release, err := e.turns.take(ctx, s.ID)
 	if err != nil {
-		return false, e.classify(call{op: "delete-snapshot"}, err)
+		return false, place.Classify("delete-snapshot", "", err)
 	}
 	defer release()
 	if s, err = l.GetSnapshot(ctx, s.ID); err != nil || s.State == ledger.SnapshotDeleted {
@@ -105,7 +100,7 @@ func (e *Engine) endSnapshot(ctx context.Context, l ledger.Ledger, b *opened, x 
 	}
 	done := ledger.SnapshotChange{ID: s.ID, Key: key + "/done", Expect: ledger.SnapshotExpect{Fence: s.Fence, Holder: holder}, To: ledger.SnapshotDeleted,
 		Finish: &ledger.FinishIntent{Outcome: ledger.Confirmed}}
-	cause := e.removeSnapshot(ctx, b, x, s)
+	cause := b.RemoveSnapshot(ctx, s.ID, s.Handle)
 	if cause != nil {
 		reason := extensions.Clean(cause.Error(), 500)
 		done.To, done.Patch.Reason, done.Finish = ledger.SnapshotFailed, &reason, &ledger.FinishIntent{Outcome: ledger.Failed, Reason: reason}
@@ -124,15 +119,14 @@ func (e *Engine) recoverSnapshot(ctx context.Context, l ledger.Ledger, in ledger
 	if err != nil {
 		return err
 	}
-	b, err := e.backend(ctx, place{binding: s.Extension, account: s.Account, host: s.HostRef})
+	b, err := e.places.Open(ctx, place.Address{Binding: s.Extension, Account: s.Account, Host: s.HostRef})
 	if err != nil {
 		return err
 	}
-	x, err := power[extensions.Snapshotter](e, b, extensions.PowerSnapshot)
-	if err != nil {
+	if err := b.Can(extensions.PowerSnapshot); err != nil {
 		return err
 	}
-	_, err = e.endSnapshot(ctx, l, b, x, s)
+	_, err = e.endSnapshot(ctx, l, b, s)
 	return stale(err)
 }
 

@@ -84,13 +84,13 @@ func (e *Engine) openBundle(ctx context.Context, r *profile.Resolved, opts works
 		return nil, err
 	}
 	src, err := workspace.OpenRoot(ctx, b.Root, b.Origin, opts)
-	return src, at("profile", errors.Join(err, b.Close()))
+	return src, extensions.AtField("profile", errors.Join(err, b.Close()))
 }
 
 // checkPlanned judges the spec of the first choice by what is on this machine
 // already: the bundle, and a workspace that is a folder.
 func (e *Engine) checkPlanned(ctx context.Context, p *prepared) error {
-	if e.specChecker(p.decision.Chosen) == nil {
+	if !e.places.ChecksSpecs(p.decision.Chosen.Handler) {
 		return nil
 	}
 	var src sources
@@ -118,32 +118,14 @@ func leftOut(notes []string) (Notice, bool) {
 	return Notice{Summary: "Not all that the stack says is carried out", Detail: strings.Join(notes, "\n")}, len(notes) > 0
 }
 
-func (e *Engine) specChecker(cand *route.Candidate) extensions.SpecChecker {
-	c, _ := e.handlers[cand.Handler].(extensions.SpecChecker)
-	return c
-}
-
 // checkSpec has the extension refuse the spec before it is asked for it, and
 // say what of it is left out.
 func (e *Engine) checkSpec(ctx context.Context, p *prepared, cand *route.Candidate, src sources) (notes []string, err error) {
-	checker := e.specChecker(cand)
-	if checker == nil {
+	if !e.places.ChecksSpecs(cand.Handler) {
 		return nil, nil
 	}
-	hostRef := ""
-	if cand.Host != nil {
-		hostRef = cand.Host.Ref()
-	}
-	binding, cfg, err := e.config(place{binding: cand.Binding, account: e.account, host: hostRef})
-	if err != nil {
-		return nil, err
-	}
-	c := call{op: "check", binding: binding.ID, timeout: timeoutLook, secrets: cfg.Credentials}
-	err = e.invoke(ctx, c, func(ctx context.Context) (err error) {
-		notes, err = checker.CheckSpec(ctx, cfg, p.spec(cand, src))
-		return err
-	})
-	return notes, at("profile", err)
+	notes, err = e.places.CheckSpec(ctx, e.placeOfCandidate(cand), p.spec(cand, src))
+	return notes, extensions.AtField("profile", err)
 }
 
 // spec is the resolved request for one place, without an identity.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/lifecycle"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/place"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
@@ -52,7 +53,7 @@ func (e *Engine) Sweep(ctx context.Context, dryRun bool, notify Notify) (SweepRe
 			continue
 		}
 		if ctx.Err() != nil {
-			return report, e.classify(call{op: "sweep"}, ctx.Err())
+			return report, place.Classify("sweep", "", ctx.Err())
 		}
 		e.sweepRow(ctx, l, row, dryRun, notify, &report)
 	}
@@ -142,7 +143,7 @@ func (e *Engine) sweepRow(ctx context.Context, l ledger.Ledger, row ledger.Sandb
 // leftElsewhere reports that only another machine can end what is left of row,
 // and is trusted to. Other places are not asked.
 func (e *Engine) leftElsewhere(ctx context.Context, row ledger.Sandbox) bool {
-	b, err := e.binding(row.Extension)
+	b, err := e.catalog.Named(row.Extension)
 	if err != nil || b.Descriptor.Place != extensions.PlaceMachine || row.Handle.IsZero() {
 		return false
 	}
@@ -153,10 +154,10 @@ func (e *Engine) leftElsewhere(ctx context.Context, row ledger.Sandbox) bool {
 // findOrphans lists every place that can be opened from here: bindings that
 // need no host, and wherever a row says.
 func (e *Engine) findOrphans(ctx context.Context, l ledger.Ledger, rows []ledger.Sandbox, report *SweepReport) {
-	places := map[place]bool{}
+	places := map[place.Address]bool{}
 	for _, b := range e.catalog.Bindings {
 		if b.Descriptor.Place != extensions.PlaceHost {
-			places[place{binding: b.ID, account: e.account}] = true
+			places[place.Address{Binding: b.ID, Account: e.account}] = true
 		}
 	}
 	for _, row := range rows {
@@ -166,13 +167,13 @@ func (e *Engine) findOrphans(ctx context.Context, l ledger.Ledger, rows []ledger
 	}
 	seen := map[string]bool{}
 	for p := range places {
-		b, err := e.backend(ctx, p)
+		b, err := e.places.Open(ctx, p)
 		if err != nil {
 			continue // a place that cannot be opened from here is not this run's to judge
 		}
-		all, err := e.listing(ctx, b)
+		all, err := b.List(ctx)
 		if err != nil {
-			report.Failures = append(report.Failures, fmt.Sprintf("%s: %s", p.binding, err))
+			report.Failures = append(report.Failures, fmt.Sprintf("%s: %s", p.Binding, err))
 			continue
 		}
 		for id, o := range all {
@@ -182,7 +183,7 @@ func (e *Engine) findOrphans(ctx context.Context, l ledger.Ledger, rows []ledger
 				continue
 			}
 			seen[string(id)] = true
-			report.Orphans = append(report.Orphans, fmt.Sprintf("%s at %s: %s", id, p.binding, o.Phase))
+			report.Orphans = append(report.Orphans, fmt.Sprintf("%s at %s: %s", id, p.Binding, o.Phase))
 		}
 	}
 	slices.Sort(report.Orphans)

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine"
-	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/failpoint"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/failpoint/failpointtest"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/saasstub"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/saasstub/vendor"
@@ -31,7 +31,7 @@ func TestANameThatCannotBeSettledIsToldAtOnce(t *testing.T) {
 	s := b.lost("one")
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
-	full := failpoint.Inject(ctx, "ledger.meter.close", func() error { return errors.New("the disk is full") })
+	full := failpointtest.Inject(ctx, "ledger.meter.close", func() error { return errors.New("the disk is full") })
 	e := b.reopen() // one engine: another would wait for this one's open operation
 	_, err := e.Create(full, engine.Request{Profile: "profile.stub", Name: "one"}, nil, nil)
 	if err == nil || ctx.Err() != nil || !strings.Contains(err.Error(), string(s.ID)) || !strings.Contains(err.Error(), "the disk is full") {
@@ -47,7 +47,7 @@ func TestASweepTellsWhatItCouldNotSettle(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	b.lost("one")
-	full := failpoint.Inject(context.Background(), "ledger.meter.close", func() error { return errors.New("the disk is full") })
+	full := failpointtest.Inject(context.Background(), "ledger.meter.close", func() error { return errors.New("the disk is full") })
 	e := b.reopen()
 	r, err := e.Sweep(full, false, nil)
 	if err != nil || len(r.Failures) != 1 || len(r.Settled)+len(r.Ended) != 0 {
@@ -58,7 +58,7 @@ func TestASweepTellsWhatItCouldNotSettle(t *testing.T) {
 func TestASweepTellsWhatADeadRunLeft(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
-	b.run(order{Do: "create", Profile: "profile.stub", Name: "one"}, failpoint.Env+"=engine.create.handle:kill", 0)
+	b.run(order{Do: "create", Profile: "profile.stub", Name: "one"}, failpointtest.Env+"=engine.create.handle:kill", 0)
 	left := b.left()
 	if len(left) != 1 {
 		t.Fatalf("the killed run left %v", left)

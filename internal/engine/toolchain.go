@@ -7,8 +7,12 @@ import (
 	"time"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/place"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
+
+// stepTime bounds one command of a create that names no timeout.
+const stepTime = 20 * time.Minute
 
 // What runs before an end is best effort: its bounds keep an end from being held up.
 const (
@@ -23,18 +27,18 @@ func equips(t extensions.Toolchain) bool { return len(t.Install)+len(t.PostAcqui
 // toolchain, and waits again, with the readiness probe, whose answer may rest on
 // what was installed, and for services that ended meanwhile. obs is what
 // provisioning answered.
-func (c *creation) equip(ctx context.Context, b *opened, spec extensions.Spec, obs extensions.Observation) (extensions.Reachability, error) {
+func (c *creation) equip(ctx context.Context, b *place.Backend, spec extensions.Spec, obs extensions.Observation) (extensions.Reachability, error) {
 	if !equips(spec.Toolchain) {
 		if obs.Phase == extensions.PhaseReady {
 			return obs.Reachability, nil
 		}
-		return c.waitReady(ctx, b, spec)
+		return b.WaitReady(ctx, spec, c.made)
 	}
 	reach, usable := obs.Reachability, spec
 	usable.Readiness, usable.Settle = nil, 0
 	var err error
 	if obs.Phase != extensions.PhaseReady {
-		if reach, err = c.waitReady(ctx, b, usable); err != nil {
+		if reach, err = b.WaitReady(ctx, usable, c.made); err != nil {
 			return reach, err
 		}
 	}
@@ -44,11 +48,11 @@ func (c *creation) equip(ctx context.Context, b *opened, spec extensions.Spec, o
 	}
 	for _, s := range steps {
 		c.notify.tell(fmt.Sprintf("Running %s %d of %d", s.list, s.n, s.of), "%s", s.shown())
-		if err := c.e.runStep(ctx, b, c.made, spec, s); err != nil {
+		if err := runStep(ctx, b, c.made, spec, s); err != nil {
 			return reach, err
 		}
 	}
-	return c.waitReady(ctx, b, spec)
+	return b.WaitReady(ctx, spec, c.made)
 }
 
 // step is one command of a toolchain and the list it is from.
@@ -68,7 +72,7 @@ func stepsOf(list string, steps []extensions.Step) []step {
 
 // steps are the commands of a create. What a snapshot of the whole file
 // system brings is not installed again; its workspace is acquired anew.
-func (c *creation) steps(ctx context.Context, b *opened, spec extensions.Spec) ([]step, error) {
+func (c *creation) steps(ctx context.Context, b *place.Backend, spec extensions.Spec) ([]step, error) {
 	after := stepsOf("post_acquire", spec.Toolchain.PostAcquire)
 	if spec.FromSnapshot != nil && len(spec.Toolchain.Install) > 0 {
 		kind, err := c.snapshotKind(ctx, b, spec.FromSnapshot.Handle)
@@ -84,19 +88,11 @@ func (c *creation) steps(ctx context.Context, b *opened, spec extensions.Spec) (
 
 func holdsTools(kind string) bool { return kind == "filesystem" || kind == "memory" }
 
-func (c *creation) snapshotKind(ctx context.Context, b *opened, h extensions.SnapshotHandle) (string, error) {
+func (c *creation) snapshotKind(ctx context.Context, b *place.Backend, h extensions.SnapshotHandle) (string, error) {
 	if s := c.p.snapshot; s != nil && s.Kind != "" {
 		return s.Kind, nil
 	}
-	x, err := power[extensions.Snapshotter](c.e, b, extensions.PowerSnapshot)
-	if err != nil {
-		return "", err
-	}
-	var s extensions.Snapshot
-	err = c.e.invoke(ctx, call{op: "stat-snapshot", binding: b.binding.ID, timeout: timeoutLook}, func(ctx context.Context) (err error) {
-		s, err = x.StatSnapshot(ctx, h)
-		return err
-	})
+	s, err := b.StatSnapshot(ctx, h)
 	return s.Kind, err
 }
 
@@ -110,8 +106,8 @@ func (s step) shown() string {
 }
 
 // runStep runs one command of a create to its end.
-func (e *Engine) runStep(ctx context.Context, b *opened, h extensions.Handle, spec extensions.Spec, s step) error {
-	limit := timeoutProvision
+func runStep(ctx context.Context, b *place.Backend, h extensions.Handle, spec extensions.Spec, s step) error {
+	limit := stepTime
 	if end, ok := ctx.Deadline(); ok {
 		limit = min(limit, max(time.Until(end), time.Second))
 	}
@@ -119,18 +115,18 @@ func (e *Engine) runStep(ctx context.Context, b *opened, h extensions.Handle, sp
 		limit = min(limit, own)
 	}
 	out := &tail{}
-	c := call{op: "toolchain", binding: b.binding.ID, id: h.ID, timeout: limit + timeoutLook, secrets: spec.Secrets, once: true}
-	code, err := e.execStep(ctx, b, h, insideOf(spec), c, s, limit, out)
+	code, err := execStep(ctx, b, h, insideOf(spec), place.Command{Op: "toolchain", Secrets: spec.Secrets}, s, limit, out)
 	if err == nil && code == 0 {
 		return nil
 	}
 	what := fmt.Sprintf("toolchain.%s %d of %d (%s)", s.list, s.n, s.of, s.shown())
-	words := out.lines(e.secretsOf(c))
+	words := out.lines(func(text string) string { return b.Redact(text, spec.Secrets) })
+	failed := func(err error) error { return b.Classify("toolchain", h.ID, spec.Secrets, err) }
 	switch {
 	case err == nil:
-		return e.classify(c, extensions.Errorf(extensions.KindFailed, "%s ended with exit code %d%s", what, code, words).WithRemedy("%s", stepRemedy(spec)))
+		return failed(extensions.Errorf(extensions.KindFailed, "%s ended with exit code %d%s", what, code, words).WithRemedy("%s", stepRemedy(spec)))
 	case extensions.IsKind(err, extensions.KindTimeout):
-		return e.classify(c, extensions.Errorf(extensions.KindTimeout, "%s: %w%s", what, err, words).
+		return failed(extensions.Errorf(extensions.KindTimeout, "%s: %w%s", what, err, words).
 			WithRemedy("make it faster, or give it more time: a timeout of its own, timeouts.create"))
 	}
 	return extensions.Errorf(extensions.KindOf(err), "%s: %w", what, err).WithRemedy("%s", extensions.RemedyOf(err))
@@ -147,25 +143,17 @@ func stepRemedy(spec extensions.Spec) string {
 
 // execStep runs the command by the sandbox's shell in the workspace, both of
 // its streams as one.
-func (e *Engine) execStep(ctx context.Context, b *opened, h extensions.Handle, in inside, c call, s step, limit time.Duration, out *tail) (code int, err error) {
-	x, err := power[extensions.Execer](e, b, extensions.PowerExec)
-	if err != nil {
-		return 0, err
-	}
-	req := in.wrap(ExecRequest{Shell: "exec 2>&1\n" + s.Run, Stdout: out, Stderr: out, Timeout: limit})
-	err = e.invoke(ctx, c, func(ctx context.Context) error {
-		res, err := x.Exec(ctx, h, req)
-		code = res.ExitCode
-		return err
-	})
-	return code, err
+func execStep(ctx context.Context, b *place.Backend, h extensions.Handle, in inside, cmd place.Command, s step, limit time.Duration, out *tail) (code int, err error) {
+	cmd.ExecRequest = in.wrap(ExecRequest{Shell: "exec 2>&1\n" + s.Run, Stdout: out, Stderr: out, Timeout: limit})
+	res, err := b.Exec(ctx, h, cmd)
+	return res.ExitCode, err
 }
 
 // farewell is what is done for a sandbox that is still whole before it ends:
 // its pre_release commands, then its mirrored workspace comes back. Only the
 // latter can stop the end.
-func (e *Engine) farewell(ctx context.Context, b *opened, row ledger.Sandbox, last parting, report *DestroyReport, notify Notify) error {
-	e.preRelease(ctx, b, row, last, report, notify)
+func (e *Engine) farewell(ctx context.Context, b *place.Backend, row ledger.Sandbox, last parting, report *DestroyReport, notify Notify) error {
+	preRelease(ctx, b, row, last, report, notify)
 	return e.syncBeforeEnd(ctx, b, row, last.mirror, report)
 }
 
@@ -200,11 +188,11 @@ func releaseTime(ctx context.Context) time.Duration {
 
 // preRelease runs the commands for an end, each of them, as far as the bounds
 // allow. A failure is told and stops nothing.
-func (e *Engine) preRelease(ctx context.Context, b *opened, row ledger.Sandbox, last parting, report *DestroyReport, notify Notify) {
+func preRelease(ctx context.Context, b *place.Backend, row ledger.Sandbox, last parting, report *DestroyReport, notify Notify) {
 	if len(last.steps) == 0 || row.Handle.IsZero() {
 		return
 	}
-	if o, err := e.observeOne(ctx, b, row.Handle); err != nil || o.Phase != extensions.PhaseReady {
+	if o, err := b.Look(ctx, row.Handle); err != nil || o.Phase != extensions.PhaseReady {
 		return
 	}
 	limited, cancel := context.WithTimeout(ctx, releaseTime(ctx))
@@ -227,8 +215,7 @@ func (e *Engine) preRelease(ctx context.Context, b *opened, row ledger.Sandbox, 
 		}
 		limit = min(limit, left)
 		out := &tail{}
-		c := call{op: "pre-release", binding: b.binding.ID, id: row.ID, timeout: limit + releaseStep, once: true}
-		code, err := e.execStep(limited, b, row.Handle, last.inside, c, s, limit, out)
+		code, err := execStep(limited, b, row.Handle, last.inside, place.Command{Op: "pre-release"}, s, limit, out)
 		if err == nil && code == 0 {
 			continue
 		}
@@ -239,7 +226,7 @@ func (e *Engine) preRelease(ctx context.Context, b *opened, row ledger.Sandbox, 
 		if last.quiet {
 			why += "; what it printed is not shown, as it may hold the sandbox's secrets"
 		} else {
-			why += out.lines(e.secretsOf(c))
+			why += out.lines(func(text string) string { return b.Redact(text, nil) })
 		}
 		report.Notices = append(report.Notices, Notice{Summary: "A pre_release command failed",
 			Detail: fmt.Sprintf("The sandbox was ended all the same. toolchain.pre_release %d of %d of %s (%s) %s", s.n, s.of, row.ID, s.shown(), why)})

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine"
-	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/failpoint"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/failpoint/failpointtest"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/saasstub"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/saasstub/vendor"
 )
@@ -52,7 +52,7 @@ func isStillPaidFor(t *testing.T, b *bank, creation int64) {
 	dying, over := b.again(), make(chan struct{})
 	go func() {
 		defer close(over)
-		_, err := dying.Recreate(failpoint.Inject(ctx, "engine.destroy.begun", func() error { runtime.Goexit(); return nil }), made["died"].Receipt, nil, nil)
+		_, err := dying.Recreate(failpointtest.Inject(ctx, "engine.destroy.begun", func() error { runtime.Goexit(); return nil }), made["died"].Receipt, nil, nil)
 		t.Errorf("it came to an end: %v", err)
 	}()
 	<-over

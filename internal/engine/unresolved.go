@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/place"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
@@ -20,9 +21,9 @@ const unresolvedGrace = 5 * time.Minute
 // neverKnown reports that waiting longer tells no more: what a lost answer may
 // have made has no handle, its place finds nothing by id, and the deadline that
 // was sent with it, which the place enforces, is well over.
-func (e *Engine) neverKnown(b *opened, row ledger.Sandbox, err error) bool {
+func (e *Engine) neverKnown(b *place.Backend, row ledger.Sandbox, err error) bool {
 	return extensions.IsKind(err, extensions.KindIndeterminate) && row.Handle.IsZero() &&
-		b.binding.Descriptor.Find.Strength == extensions.FindNone && b.binding.Capabilities.Expiry == extensions.ExpiryNative &&
+		b.Binding.Descriptor.Find.Strength == extensions.FindNone && b.Binding.Capabilities.Expiry == extensions.ExpiryNative &&
 		!row.ExpiresAt.IsZero() && e.now().After(row.ExpiresAt.Add(unresolvedGrace))
 }
 
@@ -37,7 +38,7 @@ func (e *Engine) elsewhere(row ledger.Sandbox, err error) bool {
 // which that machine enforces by itself, is well past. Such a machine may not
 // exist any more, and nobody else could ever settle it.
 func (e *Engine) endedElsewhere(row ledger.Sandbox, err error) bool {
-	b, unknown := e.binding(row.Extension)
+	b, unknown := e.catalog.Named(row.Extension)
 	return errors.Is(err, extensions.ErrElsewhere) && unknown == nil &&
 		(b.Capabilities.Expiry == extensions.ExpiryHost || b.Capabilities.Expiry == extensions.ExpiryNative) &&
 		!row.ExpiresAt.IsZero() && e.now().After(row.ExpiresAt.Add(unresolvedGrace))

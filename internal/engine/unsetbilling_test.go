@@ -1,9 +1,7 @@
 package engine_test
 
 import (
-	"context"
 	"testing"
-	"time"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger"
@@ -50,57 +48,4 @@ func TestWhatIsUnsetTakesTheBindingsBilling(t *testing.T) {
 		b.refused(b.Engine, engine.Request{Profile: "profile.key", Name: "x", Billing: "platform"}, extensions.KindUnsupported, "viability.billing")
 		b.refused(b.Engine, engine.Request{Profile: "profile.theirs", Name: "x", Billing: "byok"}, extensions.KindUnsupported, "viability.billing")
 	})
-}
-
-// So it is where the ledger is another's, by the binding of its owner.
-func TestAClientsUnsetBillingIsTheServersBindings(t *testing.T) {
-	t.Parallel()
-	for billing, payer := range map[string]string{"byok": ledger.AccountBYOK, "platform": ledger.AccountWallet} {
-		t.Run(billing, func(t *testing.T) {
-			t.Parallel()
-			ctx := context.Background()
-			files := map[string]string{"profiles/profile.mine.yaml": mineProfile,
-				"extensions/ext.mine.yaml": "id: ext.mine\nhandler: saas-stub\nconfig: { dir: " + t.TempDir() + " }\ncost: { per_hour: \"1.00 USD\" }\n"}
-			theirs := folder(t, files)
-			files["extensions/ext.mine.yaml"] += "billing: " + billing + "\n"
-			o := newOffice(t, folder(t, files))
-			token, b := o.token("acme/web"), &bench{t: t, dir: t.TempDir()}
-			t.Cleanup(b.removeAll)
-			o.catalog = theirs
-			e, books := o.client(b.dir, "acme/web", token), o.books()
-			if billing == "platform" {
-				if _, err := e.Create(ctx, mine, nil, nil); !extensions.IsKind(err, extensions.KindExhausted) {
-					t.Fatalf("without credit: %s", told(err))
-				}
-			}
-			if _, err := books.Grant(ctx, ledger.Grant{Key: "g", Org: "acme", Currency: "USD", Amount: 10 * dollar}); err != nil {
-				t.Fatal(err)
-			}
-			s, err := e.Create(ctx, mine, nil, nil)
-			if err != nil {
-				t.Fatal(told(err))
-			}
-			paid := func(when string, atLeast int64) {
-				t.Helper()
-				held, err := books.Held(ctx, s.ID)
-				sum := int64(0)
-				for _, h := range held {
-					if sum += h.Amount; h.Debit != "acme:"+payer+":USD" {
-						t.Errorf("%s: %+v", when, h)
-					}
-				}
-				if err != nil || sum < atLeast {
-					t.Errorf("%s: %d are set aside, %v", when, sum, err)
-				}
-			}
-			paid("made", dollar/6)
-			if _, err := e.ExtendTTL(ctx, s.Receipt, 30*time.Minute); err != nil {
-				t.Fatal(told(err))
-			}
-			paid("with a later end", 2*dollar/5)
-			if _, err := e.Destroy(ctx, s.Receipt, engine.DestroyOptions{}); err != nil {
-				t.Error(told(err))
-			}
-		})
-	}
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/failpoint"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/lifecycle"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/place"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/profile"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/route"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
@@ -42,7 +43,7 @@ func (e *Engine) PlanUpdate(ctx context.Context, rec Receipt, old, req Request) 
 		notices = append(notices, Notice{Summary: "The profile has changed since this sandbox was made",
 			Detail: resolved.ID + "@" + resolved.Version + " now resolves differently; the sandbox keeps what it was made with. Recreate it (terraform apply -replace) to use the new content, and raise the version of a profile when you change it."})
 	}
-	b, err := e.binding(rec.Extension)
+	b, err := e.catalog.Named(rec.Extension)
 	if err != nil {
 		return notices, err
 	}
@@ -54,14 +55,14 @@ func (e *Engine) PlanUpdate(ctx context.Context, rec Receipt, old, req Request) 
 		return notices, nil // the end stays where it is, whatever the profile says by now
 	}
 	if lifecycle.Overdue(e.now(), rec.ExpiresAt) {
-		return notices, at("ttl", invalid("sandbox %s (%s) ended at %s, so its ttl cannot be changed any more",
+		return notices, extensions.AtField("ttl", extensions.Invalid("sandbox %s (%s) ended at %s, so its ttl cannot be changed any more",
 			"make it anew (terraform apply -replace), or set on_expiry = \"replace\"", rec.ID, rec.Name, rec.ExpiresAt.UTC().Format(time.RFC3339)))
 	}
 	if before, err := e.resolve(old); (err != nil || before.Spec.TTL != resolved.Spec.TTL) && !b.Descriptor.Has(extensions.PowerExtend) {
-		return notices, e.unsupported(b.ID, extensions.PowerExtend)
+		return notices, e.places.Unsupported(b.ID, extensions.PowerExtend)
 	}
 	if limit := route.MaxTTL(b.Capabilities); limit > 0 && ttl > limit {
-		return notices, invalid("a ttl of %s is above what %s allows (%s)", "shorten ttl", profile.FormatDuration(ttl), b.ID, profile.FormatDuration(limit))
+		return notices, extensions.Invalid("a ttl of %s is above what %s allows (%s)", "shorten ttl", profile.FormatDuration(ttl), b.ID, profile.FormatDuration(limit))
 	}
 	if err := e.checkNewEnd(rec, ttl); err != nil || !known {
 		return notices, err
@@ -80,7 +81,7 @@ func (e *Engine) checkNewEnd(rec Receipt, ttl time.Duration) error {
 		return err
 	}
 	if !end.After(e.now()) {
-		return invalid("a ttl of %s counts from %s and would already be over", "choose a longer ttl, or destroy the sandbox",
+		return extensions.Invalid("a ttl of %s counts from %s and would already be over", "choose a longer ttl, or destroy the sandbox",
 			profile.FormatDuration(ttl), rec.CreatedAt.UTC().Format(time.RFC3339))
 	}
 	return nil
@@ -97,9 +98,6 @@ func (e *Engine) Update(ctx context.Context, rec Receipt, req Request, notify No
 		return Sandbox{}, err
 	}
 	l, row, err := e.rowToChange(ctx, rec, notify)
-	if e.notReached(ctx, err) && e.ownPlace(rec.Extension) {
-		return e.extendOutside(ctx, rec, req, time.Duration(resolved.Spec.TTL), time.Duration(resolved.Spec.MaxTTL), err, notify)
-	}
 	if err != nil {
 		return Sandbox{}, err
 	}
@@ -122,7 +120,7 @@ func (e *Engine) Update(ctx context.Context, rec Receipt, req Request, notify No
 	}
 	patch.TTL = &ttl
 	if err := e.checkLaterCost(ctx, l, row, ttl, limit, req.MaxCost); err != nil {
-		return Sandbox{}, err
+		return Sandbox{}, leftAlone(row, err)
 	}
 	return e.moveEnd(ctx, l, row, ttl, limit, patch, notify)
 }
@@ -138,7 +136,7 @@ func (e *Engine) ExtendTTL(ctx context.Context, rec Receipt, ttl time.Duration) 
 	}
 	if owner, err := requestOf(row); err == nil {
 		if err := e.checkLaterCost(ctx, l, row, ttl, row.MaxTTL, owner.MaxCost); err != nil {
-			return Sandbox{}, err
+			return Sandbox{}, leftAlone(row, err)
 		}
 	}
 	return e.moveEnd(ctx, l, row, ttl, row.MaxTTL, ledger.Patch{}, nil)
@@ -148,12 +146,12 @@ func (e *Engine) ExtendTTL(ctx context.Context, rec Receipt, ttl time.Duration) 
 // machine's ledger has none here and cannot be changed from here.
 func (e *Engine) rowToChange(ctx context.Context, rec Receipt, notify Notify) (ledger.Ledger, ledger.Sandbox, error) {
 	e.heardOf(rec)
-	l, row, _, err := e.found(ctx, rec.ID, notify)
+	l, row, err := e.found(ctx, rec.ID, notify)
 	switch {
 	case absent(err):
 		return nil, row, e.unknownHere(rec.ID)
 	case err != nil:
-		return nil, row, err
+		return nil, row, leftAlone(rowOf(rec), err)
 	case rec.Generation > 0 && row.Generation > rec.Generation:
 		return nil, row, e.fenced(row)
 	case !lifecycle.Usable(row.State) || lifecycle.Overdue(e.now(), row.ExpiresAt):
@@ -167,20 +165,12 @@ func (e *Engine) rowToChange(ctx context.Context, rec Receipt, notify Notify) (l
 	return l, row, nil
 }
 
-// found looks up a row for a change, in the spool while the ledger cannot be
-// reached: down says why, and what costs money has to wait.
-func (e *Engine) found(ctx context.Context, id ID, notify Notify) (l ledger.Ledger, row ledger.Sandbox, down, err error) {
-	l, err = e.writer(ctx)
-	if err == nil {
-		err = e.caughtUp(ctx, id, notify)
-	}
-	if s, here, ok := e.spooledToChange(ctx, id); ok && e.notReached(ctx, err) {
-		return s, here, err, nil
-	}
-	if err == nil {
+// found looks up a row for a change, after recovery.
+func (e *Engine) found(ctx context.Context, id ID, notify Notify) (l ledger.Ledger, row ledger.Sandbox, err error) {
+	if l, err = e.recovered(ctx, notify); err == nil {
 		row, err = l.Get(ctx, id)
 	}
-	return l, row, nil, err
+	return l, row, err
 }
 
 // unknownHere is the answer where only the ledger could tell.
@@ -195,32 +185,32 @@ func (e *Engine) moveEnd(ctx context.Context, l ledger.Ledger, row ledger.Sandbo
 	if err != nil {
 		return Sandbox{}, err
 	}
-	var b *opened
-	begun := note("sandbox.changing", nil)
+	var b *place.Backend
+	begun := ledger.NewNote("sandbox.changing", nil)
 	if !end.Equal(row.ExpiresAt) {
 		if !end.After(e.now()) {
 			return Sandbox{}, e.checkNewEnd(e.receipt(row), ttl)
 		}
-		if b, err = e.backend(ctx, placeOf(row)); err != nil {
+		if b, err = e.places.Open(ctx, placeOf(row)); err != nil {
 			return Sandbox{}, err
 		}
-		begun = note("sandbox.extending", map[string]any{"expires_at": end})
+		begun = ledger.NewNote("sandbox.extending", map[string]any{"expires_at": end})
 	}
 	change := ledger.Change{Expect: ledger.Expect{States: usable}, Event: begun}
 	about, err := e.reserveLater(ctx, l, row, end, &change)
 	if err != nil {
-		return Sandbox{}, err
+		return Sandbox{}, leftAlone(row, err)
 	}
 	op, err := e.openOperation(ctx, l, row, ledger.IntentExtend, change, notify)
 	if err != nil {
-		return Sandbox{}, about.unaffordable(err, fmt.Sprintf("sandbox %s (%s), which goes on until %s,", row.ID, row.Name, row.ExpiresAt.UTC().Format(time.RFC3339)), ttl)
+		return Sandbox{}, about.unaffordable(leftAlone(row, err), fmt.Sprintf("sandbox %s (%s), which goes on until %s,", row.ID, row.Name, row.ExpiresAt.UTC().Format(time.RFC3339)), ttl)
 	}
 	defer op.close()
-	done := ledger.Change{Patch: patch, Finish: &ledger.FinishIntent{Outcome: ledger.Confirmed}, Event: note("sandbox.changed", nil)}
+	done := ledger.Change{Patch: patch, Finish: &ledger.FinishIntent{Outcome: ledger.Confirmed}, Event: ledger.NewNote("sandbox.changed", nil)}
 	if b != nil {
 		if settled, err := e.carryEnd(ctx, b, op.row, end); err != nil {
 			reason := extensions.Clean(err.Error(), 500)
-			failed := ledger.Change{Finish: &ledger.FinishIntent{Outcome: ledger.Failed, Reason: reason}, Event: note("sandbox.extend-failed", map[string]any{"reason": reason})}
+			failed := ledger.Change{Finish: &ledger.FinishIntent{Outcome: ledger.Failed, Reason: reason}, Event: ledger.NewNote("sandbox.extend-failed", map[string]any{"reason": reason})}
 			if settled {
 				failed.Reserve = e.settledEnd(ctx, l, op.row, op.row.ExpiresAt)
 			}
@@ -228,7 +218,7 @@ func (e *Engine) moveEnd(ctx context.Context, l ledger.Ledger, row ledger.Sandbo
 			return e.sealed(ctx, l, op.row), errors.Join(err, ferr)
 		}
 		done.Patch.ExpiresAt = &end
-		done.Event = note("sandbox.extended", map[string]any{"expires_at": end})
+		done.Event = ledger.NewNote("sandbox.extended", map[string]any{"expires_at": end})
 		done.Reserve = e.settledEnd(ctx, l, op.row, end)
 	}
 	err = op.apply(ctx, done)
@@ -239,11 +229,11 @@ func (e *Engine) moveEnd(ctx context.Context, l ledger.Ledger, row ledger.Sandbo
 // backend enforces now decides; if that cannot be seen, the old end is asked
 // for again, so that it and the ledger agree. With an error, settled says that
 // the old end holds for certain.
-func (e *Engine) carryEnd(ctx context.Context, b *opened, row ledger.Sandbox, end time.Time) (settled bool, err error) {
+func (e *Engine) carryEnd(ctx context.Context, b *place.Backend, row ledger.Sandbox, end time.Time) (settled bool, err error) {
 	if err := failpoint.Hit(ctx, pointExtending); err != nil {
 		return true, err
 	}
-	err = e.moveDeadline(ctx, b, row, end)
+	err = b.Extend(ctx, row.Handle, end)
 	switch extensions.KindOf(err) {
 	case "":
 		err = failpoint.Hit(ctx, pointExtended)
@@ -256,23 +246,11 @@ func (e *Engine) carryEnd(ctx context.Context, b *opened, row ledger.Sandbox, en
 	}
 	sctx, cancel := settling(ctx)
 	defer cancel()
-	if o, lookErr := e.observeOne(sctx, b, row.Handle); lookErr == nil && o.Deadline.Sub(end).Abs() < time.Second {
+	if o, lookErr := b.Look(sctx, row.Handle); lookErr == nil && o.Deadline.Sub(end).Abs() < time.Second {
 		return true, nil
 	}
-	if back := e.moveDeadline(sctx, b, row, row.ExpiresAt); back != nil && !absent(back) {
+	if back := b.Extend(sctx, row.Handle, row.ExpiresAt); back != nil && !absent(back) {
 		return false, errors.Join(err, back)
 	}
 	return true, err
-}
-
-// moveDeadline tells the backend the new end.
-func (e *Engine) moveDeadline(ctx context.Context, b *opened, row ledger.Sandbox, end time.Time) error {
-	x, err := power[extensions.Extender](e, b, extensions.PowerExtend)
-	if err != nil {
-		return err
-	}
-	c := call{op: "extend", binding: b.binding.ID, id: row.ID, timeout: timeoutChange}
-	err = e.invoke(ctx, c, func(ctx context.Context) error { return x.Extend(ctx, row.Handle, end) })
-	b.changed()
-	return err
 }

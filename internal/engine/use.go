@@ -7,18 +7,19 @@ import (
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/lifecycle"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/place"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
 // enter opens the backend of a live sandbox for use and, at first use,
 // records that it is active.
-func (e *Engine) enter(ctx context.Context, rec Receipt) (*opened, extensions.Handle, error) {
+func (e *Engine) enter(ctx context.Context, rec Receipt) (*place.Backend, extensions.Handle, error) {
 	b, row, err := e.enterRow(ctx, rec)
 	return b, row.Handle, err
 }
 
 // enterRow tells the row too, with the handle in it.
-func (e *Engine) enterRow(ctx context.Context, rec Receipt) (*opened, ledger.Sandbox, error) {
+func (e *Engine) enterRow(ctx context.Context, rec Receipt) (*place.Backend, ledger.Sandbox, error) {
 	_, row, known := e.rowFor(ctx, rec)
 	if row.State == lifecycle.Destroyed {
 		_, err := e.getDestroyed(Sandbox{}, row)
@@ -39,12 +40,12 @@ func (e *Engine) enterRow(ctx context.Context, rec Receipt) (*opened, ledger.San
 		return nil, row, extensions.Errorf(extensions.KindConflict, "sandbox %s is %s and has no place yet", row.ID, row.State).
 			WithRemedy("wait until the run that makes it is done, or destroy it")
 	}
-	b, err := e.backend(ctx, placeOf(row))
+	b, err := e.places.Open(ctx, placeOf(row))
 	if err != nil {
 		return nil, row, err
 	}
 	if row.Handle.IsZero() {
-		if row.Handle, err = e.findOnce(ctx, b, row.ID); err != nil {
+		if row.Handle, err = b.Find(ctx, row.ID); err != nil {
 			return nil, row, err
 		}
 	}
@@ -63,9 +64,6 @@ func (e *Engine) markActive(ctx context.Context, row ledger.Sandbox) {
 	ctx, cancel := context.WithTimeout(ctx, markActiveTime)
 	defer cancel()
 	l, err := e.writer(ctx)
-	if s, _, ok := e.spooledToChange(ctx, row.ID); ok {
-		l, err = s, nil
-	}
 	if err != nil {
 		return
 	}
@@ -84,24 +82,7 @@ func (e *Engine) Exec(ctx context.Context, rec Receipt, req ExecRequest) (ExecRe
 	if err != nil {
 		return ExecResult{}, err
 	}
-	h := row.Handle
-	req = insideFor(row, rec).wrap(req)
-	x, err := power[extensions.Execer](e, b, extensions.PowerExec)
-	if err != nil {
-		return ExecResult{}, err
-	}
-	timeout := req.Timeout
-	if timeout == 0 {
-		timeout = extensions.DefaultExecTimeout
-	}
-	var res ExecResult
-	// The backend enforces the command's own timeout; ours only catches one that never answers.
-	c := call{op: "exec", binding: b.binding.ID, id: h.ID, timeout: timeout + timeoutLook, once: true}
-	err = e.invoke(ctx, c, func(ctx context.Context) (err error) {
-		res, err = x.Exec(ctx, h, req)
-		return err
-	})
-	return res, err
+	return b.Exec(ctx, row.Handle, place.Command{ExecRequest: insideFor(row, rec).wrap(req)})
 }
 
 // Logs streams what the sandbox's own processes print; the caller closes it.
@@ -110,37 +91,24 @@ func (e *Engine) Logs(ctx context.Context, rec Receipt, req extensions.LogReques
 	if err != nil {
 		return nil, err
 	}
-	x, err := power[extensions.LogStreamer](e, b, extensions.PowerLogs)
-	if err != nil {
-		return nil, err
-	}
-	r, err := x.Logs(ctx, h, req) // the stream outlives any deadline of the call
-	return r, e.classify(call{op: "logs", binding: b.binding.ID, id: h.ID}, err)
+	return b.Logs(ctx, h, req)
 }
 
 // Upload extracts a tar stream below dir inside.
 func (e *Engine) Upload(ctx context.Context, rec Receipt, dir string, tar io.Reader) error {
-	return e.transfer(ctx, rec, "upload", func(ctx context.Context, x extensions.FileTransfer, h extensions.Handle) error {
-		return x.Upload(ctx, h, dir, tar)
-	})
-}
-
-// Download writes path inside as a tar stream.
-func (e *Engine) Download(ctx context.Context, rec Receipt, path string, w io.Writer) error {
-	return e.transfer(ctx, rec, "download", func(ctx context.Context, x extensions.FileTransfer, h extensions.Handle) error {
-		return x.Download(ctx, h, path, w)
-	})
-}
-
-func (e *Engine) transfer(ctx context.Context, rec Receipt, op string, f func(context.Context, extensions.FileTransfer, extensions.Handle) error) error {
 	b, h, err := e.enter(ctx, rec)
 	if err != nil {
 		return err
 	}
-	x, err := power[extensions.FileTransfer](e, b, extensions.PowerFiles)
+	return b.Upload(ctx, h, dir, tar)
+}
+
+// Download writes path inside as a tar stream.
+func (e *Engine) Download(ctx context.Context, rec Receipt, path string, w io.Writer) error {
+	b, h, err := e.enter(ctx, rec)
 	if err != nil {
 		return err
 	}
-	c := call{op: op, binding: b.binding.ID, id: h.ID, timeout: timeoutProvision, once: true}
-	return e.invoke(ctx, c, func(ctx context.Context) error { return f(ctx, x, h) })
+	_, err = b.Download(ctx, h, path, w)
+	return err
 }

@@ -27,7 +27,7 @@ func (e *Engine) view(row ledger.Sandbox) Sandbox {
 	if row.State == lifecycle.Destroyed && row.EndReason != "" {
 		s.Reason = row.EndReason
 	}
-	if b, err := e.binding(row.Extension); err == nil {
+	if b, err := e.catalog.Named(row.Extension); err == nil {
 		s.Expiry = string(b.Capabilities.Expiry)
 	}
 	_ = json.Unmarshal(row.Route, &s.Route) // shown as far as it can be read
@@ -78,7 +78,7 @@ func (e *Engine) fullReceipt(ctx context.Context, l ledger.Ledger, row ledger.Sa
 		}
 	}
 	if h, err := l.Head(ctx, row.Stream()); err == nil && h.Seq > 0 {
-		r.Head = encodeHead(h)
+		r.Head = h.Pin()
 	}
 	return r
 }
@@ -115,27 +115,8 @@ func specOf(row ledger.Sandbox) (spec extensions.Spec) {
 	return spec
 }
 
-// recorded is a Spec with the region that is demanded of the place, which is
-// no part of its hash: who prices by the ledger has to know it.
-type recorded struct {
-	extensions.Spec
-	Demanded string `json:"region,omitempty"`
-}
-
-// recordedSpec is the resolved request as the ledger keeps it.
-func (p *prepared) recordedSpec() json.RawMessage {
-	return mustJSON(recorded{p.resolved.Spec, p.resolved.Policy.Region})
-}
-
 // quantity is what was counted and in which quanta: a price is for a whole
 // unit, what is counted is not.
 func quantity(c ledger.Charge) (counted, quantum string) {
-	return strconv.FormatInt(c.Quantity, 10), quantumOf(c.Unit)
-}
-
-func quantumOf(unit string) string {
-	if _, quantum, ok := meter.QuantaPerUnit(unit); ok {
-		return quantum
-	}
-	return unit
+	return strconv.FormatInt(c.Quantity, 10), meter.QuantumOf(c.Unit)
 }

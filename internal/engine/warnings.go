@@ -63,15 +63,12 @@ func (e *Engine) CheckLedger(ctx context.Context) error {
 	return e.unusable(err)
 }
 
-// ErrLedgerUnusable is in the error of what no ledger could record.
-var ErrLedgerUnusable = errors.New("the ledger cannot record it")
-
 func (e *Engine) unusable(err error) error {
 	damaged := extensions.IsKind(err, extensions.KindInternal)
 	if err == nil || errors.Is(err, ledger.ErrOldSchema) || ledger.Shared(e.ledgerURL()) && !damaged {
 		return nil
 	}
-	return extensions.Errorf(extensions.KindOf(err), "nothing can be made, because %w: %w", ErrLedgerUnusable, err).WithRemedy("%s", extensions.RemedyOf(err))
+	return failClosed(err, "nothing can be made")
 }
 
 func ledgerUnread(err error) Notice {

@@ -2,6 +2,7 @@ package extensions
 
 import (
 	"strings"
+	"unicode"
 	"unicode/utf8"
 )
 
@@ -146,4 +147,12 @@ func stringEnd(in []rune) int {
 		}
 	}
 	return 0
+}
+
+// IsText reports UTF-8 without a NUL byte.
+func IsText(s string) bool { return utf8.ValidString(s) && !strings.ContainsRune(s, 0) }
+
+// OneLine reports UTF-8 without a control character.
+func OneLine(s string) bool {
+	return utf8.ValidString(s) && !strings.ContainsFunc(s, unicode.IsControl)
 }

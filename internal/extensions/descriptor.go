@@ -101,6 +101,35 @@ func CheckFields(section string, fields []Field, values map[string]any) error {
 	return nil
 }
 
+// Whole reads a value of FieldInt that CheckFields took, or what to take where
+// there is none.
+func Whole(v any, otherwise int64) int64 {
+	switch n := v.(type) {
+	case int:
+		return int64(n)
+	case int64:
+		return n
+	case float64:
+		return int64(n)
+	}
+	return otherwise
+}
+
+// Strings reads a value of FieldStrings that CheckFields took, or what to take
+// where there is none.
+func Strings(v any, otherwise ...string) []string {
+	list, ok := v.([]any)
+	if !ok {
+		return otherwise
+	}
+	all := make([]string, 0, len(list))
+	for _, e := range list {
+		text, _ := e.(string)
+		all = append(all, text)
+	}
+	return all
+}
+
 func (f Field) check(v any) error {
 	ok := false
 	switch f.Type {

@@ -1,6 +1,7 @@
 package extensions
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -96,6 +97,20 @@ func Errorf(kind Kind, format string, args ...any) *Error {
 	return &Error{Kind: kind, Err: fmt.Errorf(format, args...)}
 }
 
+// Invalid makes a KindInvalid error with what to do about it; args belong to
+// format.
+func Invalid(format, remedy string, args ...any) *Error {
+	return Errorf(KindInvalid, format, args...).WithRemedy("%s", remedy)
+}
+
+// AtField names the argument at fault where err, which may be nil, does not yet.
+func AtField(field string, err error) error {
+	if err == nil || FieldOf(err) != "" {
+		return err
+	}
+	return (&Error{Kind: KindOf(err), Remedy: RemedyOf(err), Err: err}).At(field)
+}
+
 // WithRemedy sets what to do next and returns the error.
 func (e *Error) WithRemedy(format string, args ...any) *Error {
 	e.Remedy = fmt.Sprintf(format, args...)
@@ -106,6 +121,31 @@ func (e *Error) WithRemedy(format string, args ...any) *Error {
 func (e *Error) At(field string) *Error {
 	e.Field = field
 	return e
+}
+
+// Failed gives err the contract's type, the verb and the sandbox it concerns,
+// where it does not say them itself; an id that is none is left out. What is no
+// Error yet has the kind of KindOf; where that is KindInternal, classify, which
+// may be nil, may know better. Each adapter's own classify is in its errors.go.
+func Failed(op string, id ID, err error, classify func(error) *Error) error {
+	if err == nil {
+		return nil
+	}
+	told := Error{Kind: KindOf(err), Err: err}
+	var known *Error
+	switch {
+	case errors.As(err, &known):
+		told = *known
+	case told.Kind == KindInternal && classify != nil:
+		if known = classify(err); known != nil {
+			told = *known
+		}
+	}
+	told.Op = cmp.Or(told.Op, op)
+	if _, bad := ParseID(string(id)); bad == nil {
+		told.ID = cmp.Or(told.ID, id)
+	}
+	return &told
 }
 
 // KindOf finds the kind of err: that of the outermost Error in its chain,
@@ -131,31 +171,18 @@ func KindOf(err error) Kind {
 func IsKind(err error, kind Kind) bool { return err != nil && KindOf(err) == kind }
 
 // RemedyOf returns the first remedy in err's chain, or "".
-func RemedyOf(err error) string {
-	for err != nil {
-		var e *Error
-		if !errors.As(err, &e) {
-			return ""
-		}
-		if e.Remedy != "" {
-			return e.Remedy
-		}
-		err = e.Err
-	}
-	return ""
-}
+func RemedyOf(err error) string { return first(err, func(e *Error) string { return e.Remedy }) }
 
 // FieldOf returns the first field named in err's chain, or "".
-func FieldOf(err error) string {
-	for err != nil {
-		var e *Error
-		if !errors.As(err, &e) {
-			return ""
+func FieldOf(err error) string { return first(err, func(e *Error) string { return e.Field }) }
+
+// first returns what the outermost Error of err's chain says that says it.
+func first(err error, said func(*Error) string) string {
+	var e *Error
+	for ; errors.As(err, &e); err = e.Err {
+		if text := said(e); text != "" {
+			return text
 		}
-		if e.Field != "" {
-			return e.Field
-		}
-		err = e.Err
 	}
 	return ""
 }

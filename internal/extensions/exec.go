@@ -1,6 +1,9 @@
 package extensions
 
 import (
+	"bytes"
+	"cmp"
+	"io"
 	"strings"
 	"unicode"
 )
@@ -36,6 +39,35 @@ func (r ExecRequest) Check() error {
 		}
 	}
 	return nil
+}
+
+// Argv is what to start: Command as it is, or the shell with Shell.
+func (r ExecRequest) Argv() []string {
+	if r.Shell == "" {
+		return r.Command
+	}
+	return []string{cmp.Or(r.ShellPath, "/bin/sh"), "-c", r.Shell}
+}
+
+// Capture keeps the first MaxExecOutput bytes of a stream, tells whether there
+// were more, and passes all of them on. Its Write never fails: a reader that
+// went away does not end the command.
+type Capture struct {
+	Live io.Writer // may be nil
+	Kept bytes.Buffer
+	Cut  bool
+}
+
+func (c *Capture) Write(p []byte) (int, error) {
+	if c.Live != nil {
+		if _, err := c.Live.Write(p); err != nil {
+			c.Live = nil
+		}
+	}
+	room := MaxExecOutput - c.Kept.Len()
+	c.Cut = c.Cut || len(p) > room
+	_, _ = c.Kept.Write(p[:min(room, len(p))])
+	return len(p), nil
 }
 
 // ValidEnvName reports whether s may name an environment variable: not empty,

@@ -155,7 +155,7 @@ type Compose struct {
 	// Variables are seen by interpolation of the files, over EnvFiles; no
 	// service gets them for that.
 	Variables map[string]string `json:"variables,omitempty"`
-	Bundle   string   `json:"bundle,omitempty"` // folder beside the profile
+	Bundle    string            `json:"bundle,omitempty"` // folder beside the profile
 	// BundleSource opens the folder Bundle names; nil where Bundle is empty.
 	// The files are then those of the bundle, not of the workspace.
 	BundleSource WorkspaceSource `json:"-"`

@@ -57,6 +57,16 @@ func TestTheLayersHold(t *testing.T) {
 			for _, b := range g.breaches() {
 				t.Error(b)
 			}
+			for _, p := range g.packages {
+				arms, err1 := armings(p)
+				begun, err2 := inits(p)
+				if err := errors.Join(err1, err2); err != nil {
+					t.Fatal(err)
+				}
+				for _, b := range append(arms, begun...) {
+					t.Error(b)
+				}
+			}
 			for _, name := range purePackages {
 				p, ok := g.packages[name]
 				if !ok {
@@ -83,21 +93,24 @@ func TestEachRuleCanFail(t *testing.T) {
 		imports string
 		want    string
 	}{
-		"contract with a dependency":      {contract, "gopkg.in/yaml.v3", "standard library only"},
-		"adapter knows the engine":        {contract + "/local", engine, "the contract and itself"},
-		"adapter knows another":           {contract + "/local", contract + "/docker", "the contract and itself"},
-		"adapter speaks Terraform":        {contract + "/local", "github.com/hashicorp/terraform-plugin-log/tflog", "the contract and itself"},
-		"engine names an adapter":         {engine + "/route", contract + "/local", "the contract only"},
-		"engine knows the provider":       {engine, provider, "the contract only"},
-		"engine dials":                    {engine, "net", "never dials"},
-		"provider goes below the engine":  {provider, engine + "/ledger", "nothing below it"},
-		"cli goes below the engine":       {cli, engine + "/catalog", "nothing below it"},
-		"cli speaks Terraform":            {cli, "github.com/hashicorp/terraform-plugin-go/tfprotov6", "speak Terraform"},
-		"main names an adapter":           {module, contract + "/local", "only extensions/all"},
-		"all forgets an adapter":          {all, "errors", "does not list the adapter docker"},
-		"production code imports testing": {engine, "testing", "test code"},
-		"production code imports a suite": {engine, exttest, "test code"},
-		"a name that says nothing":        {engine + "/helpers", "errors", "says nothing"},
+		"contract with a dependency":        {contract, "gopkg.in/yaml.v3", "standard library only"},
+		"adapter knows the engine":          {contract + "/local", engine, "the contract and itself"},
+		"adapter knows another":             {contract + "/local", contract + "/docker", "the contract and itself"},
+		"adapter speaks Terraform":          {contract + "/local", "github.com/hashicorp/terraform-plugin-log/tflog", "the contract and itself"},
+		"engine names an adapter":           {engine + "/route", contract + "/local", "the contract only"},
+		"engine knows the provider":         {engine, provider, "the contract only"},
+		"a room knows the engine":           {engine + "/route", engine, "no room knows the engine"},
+		"a place knows the ledger":          {engine + "/place", engine + "/ledger", "no ledger"},
+		"engine dials":                      {engine, "net", "never dials"},
+		"provider goes below the engine":    {provider, engine + "/ledger", "nothing below it"},
+		"cli goes below the engine":         {cli, engine + "/catalog", "nothing below it"},
+		"cli speaks Terraform":              {cli, "github.com/hashicorp/terraform-plugin-go/tfprotov6", "speak Terraform"},
+		"main names an adapter":             {module, contract + "/local", "only extensions/all"},
+		"all forgets an adapter":            {all, "errors", "does not list the adapter docker"},
+		"production code imports testing":   {engine, "testing", "test code"},
+		"production code imports a suite":   {engine, exttest, "test code"},
+		"main reaches what arms failpoints": {module, failpoints + "/failpointtest", "a release holds no test code"},
+		"a name that says nothing":          {engine + "/helpers", "errors", "says nothing"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -110,6 +123,22 @@ func TestEachRuleCanFail(t *testing.T) {
 				t.Errorf("the breach went unseen; found:\n%s", found)
 			}
 		})
+	}
+}
+
+func TestArmingAndInitAreSeen(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	src := "package engine\n\nfunc arm() { failpoint.Hook.Store(nil) }\n\nfunc init() { arm() }\n"
+	if err := os.WriteFile(filepath.Join(dir, "a.go"), []byte(src), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p := pkg{ImportPath: engine, Dir: dir, GoFiles: []string{"a.go"}}
+	if got, err := armings(p); err != nil || len(got) != 1 || !strings.Contains(got[0], "failpoint.Hook") {
+		t.Errorf("arming: %v, %v", got, err)
+	}
+	if got, err := inits(p); err != nil || len(got) != 1 || !strings.Contains(got[0], "has an init") {
+		t.Errorf("init: %v, %v", got, err)
 	}
 }
 

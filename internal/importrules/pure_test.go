@@ -26,23 +26,64 @@ func impureImport(p pkg) []string {
 
 // clockReads finds uses of the time package that depend on the clock.
 func clockReads(p pkg) ([]string, error) {
+	return uses(p, "time", impureTime, "now is an argument")
+}
+
+// armings finds where a package sets what failpoints do.
+func armings(p pkg) ([]string, error) {
+	if within(p.ImportPath, failpoints) {
+		return nil, nil
+	}
+	return uses(p, "failpoint", []string{"Hook"}, "only failpointtest arms")
+}
+
+// takesOver are the packages whose init must run: a process that is a stage of
+// a sandbox goes no further, so that it spends no time and memory on what the
+// whole program initialises.
+var takesOver = []string{contract + "/local/stage", contract + "/local/initd"}
+
+// inits finds functions that run because their package is linked.
+func inits(p pkg) ([]string, error) {
+	if slices.Contains(takesOver, p.ImportPath) {
+		return nil, nil
+	}
 	var out []string
-	for _, name := range p.GoFiles {
-		file := filepath.Join(p.Dir, name)
-		f, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.SkipObjectResolution)
-		if err != nil {
-			return nil, err
+	err := eachFile(p, func(name string, f *ast.File) {
+		for _, d := range f.Decls {
+			if fn, ok := d.(*ast.FuncDecl); ok && fn.Recv == nil && fn.Name.Name == "init" {
+				out = append(out, fmt.Sprintf("%s: %s has an init: fill tables where they are declared, and call what is to happen", p.ImportPath, name))
+			}
 		}
+	})
+	return out, err
+}
+
+// uses finds where a package names these of another package, which it imports
+// under its own name.
+func uses(p pkg, of string, names []string, why string) ([]string, error) {
+	var out []string
+	err := eachFile(p, func(name string, f *ast.File) {
 		ast.Inspect(f, func(n ast.Node) bool {
 			sel, ok := n.(*ast.SelectorExpr)
 			if !ok {
 				return true
 			}
-			if x, ok := sel.X.(*ast.Ident); ok && x.Name == "time" && slices.Contains(impureTime, sel.Sel.Name) {
-				out = append(out, fmt.Sprintf("%s: %s uses time.%s: now is an argument", p.ImportPath, name, sel.Sel.Name))
+			if x, ok := sel.X.(*ast.Ident); ok && x.Name == of && slices.Contains(names, sel.Sel.Name) {
+				out = append(out, fmt.Sprintf("%s: %s uses %s.%s: %s", p.ImportPath, name, of, sel.Sel.Name, why))
 			}
 			return true
 		})
+	})
+	return out, err
+}
+
+func eachFile(p pkg, do func(name string, f *ast.File)) error {
+	for _, name := range p.GoFiles {
+		f, err := parser.ParseFile(token.NewFileSet(), filepath.Join(p.Dir, name), nil, parser.SkipObjectResolution)
+		if err != nil {
+			return err
+		}
+		do(name, f)
 	}
-	return out, nil
+	return nil
 }

@@ -18,6 +18,8 @@ const (
 	cli      = module + "/internal/cli"
 	all      = contract + "/all"
 	exttest  = contract + "/exttest"
+
+	failpoints = engine + "/failpoint"
 )
 
 // pkg is what `go list` says of one package of the module.
@@ -37,9 +39,9 @@ type graph struct {
 	standard map[string]bool
 }
 
-// outlets are the packages of the engine whose whole purpose is to speak to
-// others over HTTP.
-var outlets = []string{engine + "/ledger/httpledger", engine + "/export"}
+// outlet is the package of the engine whose purpose is to speak to others over
+// HTTP.
+const outlet = engine + "/export"
 
 // sharedByAdapters are the folders below the contract that are not adapters.
 var sharedByAdapters = []string{"all", "exttest", "hosttest", "internal", "matrix", "tarstream"}
@@ -76,8 +78,8 @@ func (g graph) adapters() []string {
 // rule judges one package; each line it returns is a breach.
 type rule func(g graph, p pkg) []string
 
-var rules = []rule{contractIsStandardOnly, adaptersStandAlone, engineNamesNoAdapter, surfacesSeeTheEngineOnly,
-	onlyProviderSpeaksTerraform, onlyAllNamesAdapters, testCodeStaysInTests, namesSaySomething}
+var rules = []rule{contractIsStandardOnly, adaptersStandAlone, engineNamesNoAdapter, roomsKeepTheirFloor, surfacesSeeTheEngineOnly,
+	onlyProviderSpeaksTerraform, onlyAllNamesAdapters, testCodeStaysInTests, mainReachesNoTestCode, namesSaySomething}
 
 func (g graph) breaches() []string {
 	var out []string
@@ -129,13 +131,37 @@ func engineNamesNoAdapter(_ graph, p pkg) []string {
 		_, adapter := adapterOf(i)
 		return adapter || within(i, all) || within(i, contract+"/internal") || within(i, provider) || within(i, cli) || terraform(i)
 	})
-	if slices.Contains(outlets, p.ImportPath) || slices.Contains(p.Imports, "testing") { // test code runs the servers that tests talk to
+	if p.ImportPath == outlet || slices.Contains(p.Imports, "testing") { // test code runs the servers that tests talk to
 		return above
 	}
 	dials := forbid(p.Imports, "the engine never dials", func(i string) bool {
 		return i == "net" || i == "net/http" || within(i, "golang.org/x/crypto/ssh")
 	})
 	return append(above, dials...)
+}
+
+// aboveRoom are, for the rooms of the engine, those that each must not know,
+// and why. None knows the engine itself.
+var aboveRoom = map[string]struct {
+	why string
+	not []string
+}{
+	engine + "/flight": {"work under way knows no rooms", []string{engine + "/place", engine + "/ledger", engine + "/catalog"}},
+	engine + "/place":  {"places know no ledger", []string{engine + "/ledger"}},
+}
+
+func roomsKeepTheirFloor(_ graph, p pkg) []string {
+	if !within(p.ImportPath, engine) || p.ImportPath == engine || isTestPackage(p.ImportPath) {
+		return nil
+	}
+	out := forbid(p.Deps, "no room knows the engine", func(i string) bool { return i == engine })
+	room, ok := aboveRoom[p.ImportPath]
+	if !ok {
+		return out
+	}
+	return append(out, forbid(p.Deps, room.why, func(i string) bool {
+		return slices.ContainsFunc(room.not, func(above string) bool { return within(i, above) })
+	})...)
 }
 
 func surfacesSeeTheEngineOnly(_ graph, p pkg) []string {
@@ -184,6 +210,14 @@ func testCodeStaysInTests(_ graph, p pkg) []string {
 		return i == "testing" || isTestPackage(i) || within(i, "go.uber.org/goleak") || within(i, "pgregory.net/rapid") ||
 			within(i, "github.com/rogpeppe/go-internal") || within(i, "github.com/hashicorp/terraform-plugin-testing")
 	})
+}
+
+// mainReachesNoTestCode keeps from a release what arms its failpoints, above all.
+func mainReachesNoTestCode(_ graph, p pkg) []string {
+	if p.ImportPath != module {
+		return nil
+	}
+	return forbid(p.Deps, "a release holds no test code", isTestPackage)
 }
 
 func namesSaySomething(_ graph, p pkg) []string {

@@ -13,23 +13,51 @@ import (
 	"time"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/failpoint/failpointtest"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/exttest"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/local"
 )
 
-// provider is the binary under test, built once for all tests that drive
-// Terraform as a user does.
-var builtProvider = sync.OnceValues(func() (string, error) {
-	dir, err := os.MkdirTemp("", "sbxbin")
+// builtProvider is the folder of the binary under test, built once for all
+// tests that drive Terraform as a user does.
+var builtProvider = sync.OnceValues(func() (string, error) { return build("release") })
+
+// armedProvider is the same program with one file more, which arms failpoints.
+var armedProvider = sync.OnceValues(func() (string, error) {
+	main, err1 := filepath.Abs("../../armed.go")
+	file, err2 := filepath.Abs("testdata/armed.go")
+	overlay, err3 := json.Marshal(map[string]map[string]string{"Replace": {main: file}})
+	dir, err4 := buildDir()
+	if err := errors.Join(err1, err2, err3, err4); err != nil {
+		return "", err
+	}
+	at := filepath.Join(dir, "overlay.json")
+	if err := os.WriteFile(at, overlay, 0o600); err != nil {
+		return "", err
+	}
+	return build("armed", "-overlay", at)
+})
+
+func build(folder string, flags ...string) (string, error) {
+	dir, err := buildDir()
 	if err != nil {
 		return "", err
 	}
-	builtDir = dir
-	out, err := exec.Command("go", "build", "-o", filepath.Join(dir, "terraform-provider-sandboxer"), "../..").CombinedOutput()
-	if err != nil {
+	dir = filepath.Join(dir, folder)
+	args := append([]string{"build", "-o", filepath.Join(dir, providerName)}, flags...)
+	if out, err := exec.Command("go", append(args, "../..")...).CombinedOutput(); err != nil {
 		return "", fmt.Errorf("go build: %w\n%s", err, out)
 	}
 	return dir, nil
+}
+
+const providerName = "terraform-provider-sandboxer"
+
+// buildDir is where the binaries are, until TestMain removes it.
+var buildDir = sync.OnceValues(func() (string, error) {
+	var err error
+	builtDir, err = os.MkdirTemp("", "sbxbin")
+	return builtDir, err
 })
 
 var builtDir string
@@ -58,18 +86,30 @@ type cli struct {
 func newCLI(t *testing.T, b *bed) *cli {
 	t.Helper()
 	terraform := requireTerraform(t)
-	bin, err := builtProvider()
-	if err != nil {
-		t.Fatal(err)
-	}
-	rc := b.write("terraformrc", fmt.Sprintf("provider_installation {\n  dev_overrides {\n    \"registry.terraform.io/sand-boxer/sandboxer\" = %q\n    \"registry.opentofu.org/sand-boxer/sandboxer\" = %q\n  }\n}\n", bin, bin))
+	rc := b.terraformRC(builtProvider)
 	dir, err := os.MkdirTemp(b.root, "cwd")
 	if err != nil {
 		t.Fatal(err)
 	}
 	c := &cli{t: t, b: b, dir: dir, terraform: terraform}
-	c.env = append(os.Environ(), "TF_CLI_CONFIG_FILE="+rc, "CHECKPOINT_DISABLE=1", "TF_IN_AUTOMATION=1", "TF_LOG=", "CI=", "SANDBOXER_FAILPOINT=")
+	c.env = append(os.Environ(), "TF_CLI_CONFIG_FILE="+rc, "CHECKPOINT_DISABLE=1", "TF_IN_AUTOMATION=1", "TF_LOG=", "CI=", failpointtest.Env+"=")
 	return c
+}
+
+// terraformRC has terraform run what was built.
+func (b *bed) terraformRC(built func() (string, error)) string {
+	b.t.Helper()
+	bin, err := built()
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return b.write("terraformrc-"+filepath.Base(bin), fmt.Sprintf("provider_installation {\n  dev_overrides {\n    \"registry.terraform.io/sand-boxer/sandboxer\" = %q\n    \"registry.opentofu.org/sand-boxer/sandboxer\" = %q\n  }\n}\n", bin, bin))
+}
+
+// killedAt is the environment in which the provider kills itself at a point.
+func (c *cli) killedAt(point string) []string {
+	c.t.Helper()
+	return []string{"TF_CLI_CONFIG_FILE=" + c.b.terraformRC(armedProvider), failpointtest.Env + "=" + point + ":kill"}
 }
 
 // write replaces main.tf: the bed's provider block and body.

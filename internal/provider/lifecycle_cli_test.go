@@ -1,6 +1,7 @@
 package provider
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"os"
@@ -12,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/failpoint"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/failpoint/failpointtest"
 )
 
 func TestASavedPlanIsAppliedLater(t *testing.T) {
@@ -294,7 +295,7 @@ var importBlockPattern = regexp.MustCompile(`import \{\s+to = sandboxer_sandbox\
 // and on this machine.
 func TestKillsThroughTerraformConverge(t *testing.T) {
 	t.Parallel()
-	points := append(failpoint.Names("engine.create."), failpoint.Names("engine.destroy.")...)
+	points := append(failpointtest.Names("engine.create."), failpointtest.Names("engine.destroy.")...)
 	if len(points) < 10 {
 		t.Fatalf("only %d steps can be killed: %v", len(points), points)
 	}
@@ -316,7 +317,7 @@ func TestKillsThroughTerraformConverge(t *testing.T) {
 					c.apply()
 					verb = "destroy"
 				}
-				if out, code := c.try([]string{failpoint.Env + "=" + point + ":kill"}, verb, "-auto-approve", "-no-color"); code == 0 {
+				if out, code := c.try(c.killedAt(point), verb, "-auto-approve", "-no-color"); code == 0 {
 					t.Fatalf("the killed %s succeeded:\n%s", verb, out)
 				}
 				if destroying {
@@ -326,6 +327,34 @@ func TestKillsThroughTerraformConverge(t *testing.T) {
 				c.destroy()
 				c.nothingLeft()
 			})
+		}
+	}
+}
+
+// What tests kill the program with is no part of it.
+func TestAReleaseCannotBeArmed(t *testing.T) {
+	t.Parallel()
+	b := newBed(t)
+	c := newCLI(t, b)
+	c.write(sandboxHCL(`name = "unarmed"`))
+	for _, verb := range []string{"apply", "destroy"} {
+		point := map[string]string{"apply": "engine.create.begun", "destroy": "engine.destroy.begun"}[verb]
+		if out, code := c.try([]string{failpointtest.Env + "=" + point + ":kill"}, verb, "-auto-approve", "-no-color"); code != 0 {
+			t.Errorf("%s: exit %d\n%s", verb, code, out)
+		}
+	}
+	c.nothingLeft()
+	for name, built := range map[string]func() (string, error){"release": builtProvider, "armed": armedProvider} {
+		dir, err := built()
+		if err != nil {
+			t.Fatal(err)
+		}
+		program, err := os.ReadFile(filepath.Join(dir, providerName))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if knows := bytes.Contains(program, []byte(failpointtest.Env)); knows != (name == "armed") {
+			t.Errorf("%s knows the variable: %t", name, knows)
 		}
 	}
 }

@@ -64,8 +64,7 @@ func (p *Provider) Schema(_ context.Context, _ provider.SchemaRequest, resp *pro
 			"ledger": schema.StringAttribute{
 				Optional: true, Validators: []validator.String{ledgerURL()},
 				MarkdownDescription: "Where intents, sandboxes, meters and events are recorded: `sqlite:///absolute/path/ledger.db`, or `postgres://user@host/database` " +
-					"for one that machines share (see the guide *Share a ledger*; the password comes from `PGPASSWORD` or `~/.pgpass`), or `https://host[:port][?ca=/path/of/ca.pem]` " +
-					"of a server that gives one out (the token comes from `SANDBOXER_LEDGER_TOKEN`, or the file that `SANDBOXER_LEDGER_TOKEN_FILE` names; never from the address). " +
+					"for one that machines share (see the guide *Share a ledger*; the password comes from `PGPASSWORD` or `~/.pgpass`). " +
 					"Default: `ledger.db` in `state_dir`. Use one ledger for everything that shares hosts and names.",
 			},
 			"account": schema.StringAttribute{

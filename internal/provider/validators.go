@@ -219,7 +219,7 @@ func oneOf(values ...string) stringRule {
 }
 
 func ledgerURL() stringRule {
-	return stringRule{about: "sqlite:///absolute/path/ledger.db, postgres://user@host/database or https://host", check: func(s string) string {
+	return stringRule{about: "sqlite:///absolute/path/ledger.db or postgres://user@host/database", check: func(s string) string {
 		if wrong := badRune(s, false); wrong != "" {
 			return wrong
 		}

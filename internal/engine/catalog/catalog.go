@@ -9,10 +9,12 @@
 package catalog
 
 import (
+	"strings"
 	"time"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/meter"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/profile"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/strictyaml"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
@@ -77,4 +79,22 @@ func (c *Catalog) Binding(id string) (Binding, bool) {
 		}
 	}
 	return Binding{}, false
+}
+
+// Named finds a binding that must be there. An unknown one is KindInvalid and
+// names the nearest.
+func (c *Catalog) Named(id string) (Binding, error) {
+	if b, ok := c.Binding(id); ok {
+		return b, nil
+	}
+	ids := make([]string, 0, len(c.Bindings))
+	for _, b := range c.Bindings {
+		ids = append(ids, b.ID)
+	}
+	near := strictyaml.NearestN(id, ids, 3)
+	if len(near) == 0 {
+		near = ids
+	}
+	return Binding{}, extensions.Errorf(extensions.KindInvalid, "the catalog has no extension %q", extensions.Clean(id, 80)).
+		WithRemedy("add the catalog folder that defines it, or use one it has: %s", strings.Join(near, ", "))
 }

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/failpoint"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/failpoint/failpointtest"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
@@ -54,9 +54,9 @@ func TestARunTakesBackOnlyItsOwnAttempt(t *testing.T) {
 		}
 		// While this request waits, another run delivers the batch, sends the next and dies.
 		hits := 0
-		dying := failpoint.Inject(ctx, "export.sent", func() error {
+		dying := failpointtest.Inject(ctx, "export.sent", func() error {
 			if hits++; hits == 2 {
-				return failpoint.ErrInjected
+				return failpointtest.ErrInjected
 			}
 			return nil
 		})
@@ -68,7 +68,7 @@ func TestARunTakesBackOnlyItsOwnAttempt(t *testing.T) {
 	})
 	_, err := send(l, r.URL, "")
 	r.set(nil)
-	if !extensions.IsKind(err, extensions.KindUnauthorized) || !errors.Is(other, failpoint.ErrInjected) {
+	if !extensions.IsKind(err, extensions.KindUnauthorized) || !errors.Is(other, failpointtest.ErrInjected) {
 		t.Fatal(err, other)
 	}
 	before := r.twice

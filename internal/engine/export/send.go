@@ -31,9 +31,6 @@ type Options struct {
 	Retries Retries // zero = the default
 }
 
-// Points between sending and noting it, for tests.
-var _ = failpoint.Register("export.attempted", "export.sent", "export.marked")
-
 // Send delivers what the receiver has not got of the stream, in order: each
 // event of the chain, and after it a usage event for every charge that it
 // settles. Every event arrives at least once and always under the same id. One

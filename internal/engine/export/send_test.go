@@ -18,7 +18,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/failpoint"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/failpoint/failpointtest"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
@@ -325,7 +325,7 @@ func TestALongWaitEndsTheRun(t *testing.T) {
 // A run that dies at any point between reading and noting.
 func TestADeathLosesAndRepeatsNothingUnseen(t *testing.T) {
 	t.Parallel()
-	for _, point := range failpoint.Names("export.") {
+	for _, point := range failpointtest.Names("export.") {
 		t.Run(point, func(t *testing.T) {
 			t.Parallel()
 			l, c := newLedger(t)
@@ -333,14 +333,14 @@ func TestADeathLosesAndRepeatsNothingUnseen(t *testing.T) {
 			events := recorded(t, l)
 			r := newReceiver(t)
 			hits := 0
-			dying := failpoint.Inject(ctx, point, func() error {
+			dying := failpointtest.Inject(ctx, point, func() error {
 				if hits++; hits == 2 {
-					return failpoint.ErrInjected
+					return failpointtest.ErrInjected
 				}
 				return nil
 			})
 			o := Options{Target: Target{URL: r.URL, Sink: "hub"}, Retries: swift}
-			if _, err := Send(dying, l, "acme", o); !errors.Is(err, failpoint.ErrInjected) {
+			if _, err := Send(dying, l, "acme", o); !errors.Is(err, failpointtest.ErrInjected) {
 				t.Fatal(err)
 			}
 			c.pass(23 * time.Hour)

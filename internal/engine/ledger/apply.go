@@ -157,10 +157,6 @@ func (e Expect) mismatch(row Sandbox, open *Intent) string {
 		return fmt.Sprintf("a newer operation has begun (fence %d, not %d)", row.Fence, e.Fence)
 	case e.Holder != "" && (open == nil || open.Holder != e.Holder):
 		return "its operation is in other hands"
-	case !e.UpdatedAt.IsZero() && !e.UpdatedAt.Equal(row.UpdatedAt):
-		return ChangedMeanwhile
-	case e.NoEndReason && row.EndReason != "":
-		return "its end is recorded: " + row.EndReason
 	case e.NoIntent && open != nil:
 		return fmt.Sprintf("%s is under way", open.Kind)
 	}

@@ -12,8 +12,6 @@ type dialect struct {
 	rebind func(query string) string
 	// forUpdate ends a SELECT whose rows the transaction is about to change.
 	forUpdate string
-	// nowMicros is the database's clock in Unix microseconds, as an expression.
-	nowMicros string
 	// concurrent: several transactions may write at a time, so that locks are
 	// taken row by row.
 	concurrent bool

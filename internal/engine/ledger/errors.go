@@ -25,29 +25,12 @@ type Stale struct {
 
 func (e *Stale) Error() string { return "changed by someone else meanwhile: " + e.Why }
 
-// ChangedMeanwhile is why Expect.UpdatedAt was not met: to be worked out anew.
-const ChangedMeanwhile = "it was changed meanwhile"
-
 // Busy says which operation of a living holder is under way. It arrives as KindConflict.
 type Busy struct{ Intent Intent }
 
 func (e *Busy) Error() string {
 	return fmt.Sprintf("another run is busy with %s: %s since %s (holder %s)",
 		e.Intent.Subject, e.Intent.Kind, e.Intent.StartedAt.Format("15:04:05Z"), e.Intent.Holder)
-}
-
-// Forbidden says that the ledger's owner does not let an account use a place,
-// and by which of routing's rules. It arrives as KindUnauthorized where a policy
-// says so, and as KindUnsupported where it is about who pays.
-type Forbidden struct {
-	Account string
-	Place   string // binding, and "@host" where there is a host
-	Rule    string // "permission.host"
-	Reason  string
-}
-
-func (e *Forbidden) Error() string {
-	return fmt.Sprintf("account %s may not use %s by the rules of the ledger's owner: %s (%s)", e.Account, e.Place, e.Reason, e.Rule)
 }
 
 func failure(kind extensions.Kind, id string, err error) *extensions.Error {

@@ -9,7 +9,16 @@ import (
 // Note is what a caller adds to the event of its change.
 type Note struct {
 	Type string          // "" = derived from the change
-	Data json.RawMessage `json:",omitempty"` // an object, without secrets; nil = none
+	Data json.RawMessage // an object, without secrets; nil = none
+}
+
+// NewNote makes a note of strings, numbers and times.
+func NewNote(kind string, data map[string]any) Note {
+	b, err := json.Marshal(data)
+	if err != nil {
+		b = nil
+	}
+	return Note{Type: kind, Data: b}
 }
 
 // Event is one immutable fact. Its id is its hash, and its place in the chain
@@ -24,7 +33,7 @@ type Event struct {
 	Operation string // the Key of the change
 	Time      time.Time
 	// CloudEvent is the whole event as CloudEvents 1.0 JSON, canonical; see ParseEvent.
-	CloudEvent json.RawMessage `json:",omitempty"`
+	CloudEvent json.RawMessage
 }
 
 // Head is the end of a chain.

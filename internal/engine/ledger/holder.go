@@ -94,11 +94,11 @@ func (s *store) Guard(ctx context.Context) (context.Context, context.CancelFunc)
 	if held == nil || held.left() == forever {
 		return context.WithCancel(ctx)
 	}
-	return lease.Guard(ctx, held.left, TakenForDead(s.url))
+	return lease.Guard(ctx, held.left, takenForDead(s.url))
 }
 
-// TakenForDead is why a Guard ended.
-func TakenForDead(address string) error {
+// takenForDead is why a Guard ended.
+func takenForDead(address string) error {
 	return failuref(extensions.KindUnavailable, "the ledger %s was not reached for so long that others may take this run for dead", address).
 		WithRemedy("check that the ledger runs and can be reached from here, then run again")
 }
@@ -116,7 +116,7 @@ func (h lockFiles) register(ctx context.Context, now time.Time) (registration, e
 	if err := os.MkdirAll(h.folder, 0o700); err != nil {
 		return nil, err
 	}
-	id := NewHolderID(now)
+	id := newHolderID(now)
 	file, err := owned.Hold(ctx, h.path(id))
 	if err != nil {
 		return nil, err
@@ -124,8 +124,8 @@ func (h lockFiles) register(ctx context.Context, now time.Time) (registration, e
 	return &heldFile{id, file}, nil
 }
 
-// NewHolderID draws a name that was never used. The time in it is for people.
-func NewHolderID(now time.Time) HolderID {
+// newHolderID draws a name that was never used. The time in it is for people.
+func newHolderID(now time.Time) HolderID {
 	return HolderID(now.UTC().Format("20060102t150405") + "-" + strings.ToLower(rand.Text()[:12]))
 }
 

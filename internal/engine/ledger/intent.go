@@ -42,7 +42,7 @@ type Intent struct {
 	Holder     HolderID
 	Fence      int64
 	Generation int64           // of the sandbox, when it began
-	Detail     json.RawMessage `json:",omitempty"` // the engine's own notes, without secrets
+	Detail     json.RawMessage // the engine's own notes, without secrets
 	Reason     string          // why failed or abandoned
 	Metered    bool            // of a create or recreate: somebody sends a bill
 	StartedAt  time.Time
@@ -57,7 +57,7 @@ type OpenIntent struct {
 	Kind      IntentKind
 	Holder    HolderID
 	Supersede bool
-	Detail    json.RawMessage `json:",omitempty"`
+	Detail    json.RawMessage
 	Metered   bool
 }
 
@@ -70,6 +70,5 @@ type FinishIntent struct {
 // IntentFilter selects open intents; zero fields select all.
 type IntentFilter struct {
 	Account string // org/workspace, or an org for all of its
-	Holder  HolderID
 	Subject string
 }

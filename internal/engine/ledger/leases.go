@@ -2,22 +2,14 @@ package ledger
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger/lease"
-	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
-// Lessor is a ledger that keeps alive holders which are not its own process:
-// those of a server's clients.
-type Lessor interface {
-	// Lease makes id count as alive for the term from now on, by the
-	// database's clock; at once no more for a term of 0.
-	Lease(ctx context.Context, id HolderID, term time.Duration) error
-}
-
-var _ Lessor = (*store)(nil)
+// nowMicros is the clock of a PostgreSQL server in Unix microseconds, as an
+// expression.
+const nowMicros = "CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000000 AS BIGINT)"
 
 // leases is the registry of those who make themselves heard: a row each, with
 // an end by the database's clock, so that machines whose clocks differ agree.
@@ -46,7 +38,7 @@ func (l *leased) release() error {
 }
 
 func (r *leases) register(ctx context.Context, now time.Time) (registration, error) {
-	id := NewHolderID(now)
+	id := newHolderID(now)
 	first := true
 	kept, err := lease.Keep(ctx, r.term, func(ctx context.Context) error {
 		extend := func() error { return r.grant(ctx, id, r.term) }
@@ -71,7 +63,7 @@ func (r *leases) grant(ctx context.Context, id HolderID, term time.Duration) err
 	defer unlock()
 	stmt, args := "DELETE FROM holders WHERE id = ?", []any{string(id)}
 	if term > 0 {
-		stmt, args = "INSERT INTO holders (id, expires_at) VALUES (?, "+r.store.dialect.nowMicros+" + ?) "+
+		stmt, args = "INSERT INTO holders (id, expires_at) VALUES (?, "+nowMicros+" + ?) "+
 			"ON CONFLICT (id) DO UPDATE SET expires_at = excluded.expires_at", append(args, term.Microseconds())
 	}
 	_, err = r.store.writer.ExecContext(ctx, r.store.dialect.rebind(stmt), args...)
@@ -83,7 +75,7 @@ func (r *leases) alive(ctx context.Context, id HolderID) (bool, error) {
 		return false, nil
 	}
 	var alive int64
-	stmt := r.store.dialect.rebind("SELECT count(*) FROM holders WHERE id = ? AND expires_at > " + r.store.dialect.nowMicros)
+	stmt := r.store.dialect.rebind("SELECT count(*) FROM holders WHERE id = ? AND expires_at > " + nowMicros)
 	err := r.store.ask(ctx, func() error { return r.store.reader.QueryRowContext(ctx, stmt, string(id)).Scan(&alive) })
 	if err != nil {
 		return false, r.store.dialect.classify(err, "reading "+r.store.url)
@@ -98,44 +90,6 @@ func (r *leases) sweep(ctx context.Context) {
 		return
 	}
 	defer unlock()
-	stmt := r.store.dialect.rebind("DELETE FROM holders WHERE expires_at < " + r.store.dialect.nowMicros + " - ?")
+	stmt := r.store.dialect.rebind("DELETE FROM holders WHERE expires_at < " + nowMicros + " - ?")
 	_, _ = r.store.writer.ExecContext(ctx, stmt, (24 * time.Hour).Microseconds())
-}
-
-// Lease implements Lessor.
-func (s *store) Lease(ctx context.Context, id HolderID, term time.Duration) error {
-	if s.writer == nil {
-		return failuref(extensions.KindUnsupported, "the ledger %s was opened for reading only", s.url)
-	}
-	if err := plain("holder", string(id)); err != nil {
-		return err
-	}
-	r := &leases{store: s, term: term}
-	if err := s.ask(ctx, func() error { return r.grant(ctx, id, term) }); err != nil {
-		var told *extensions.Error
-		if errors.As(err, &told) {
-			return err
-		}
-		return s.dialect.classify(err, "writing to "+s.url)
-	}
-	return nil
-}
-
-// filesAndLeases is the registry of one machine that others may reach through
-// a server: processes hold files, the server's clients leases.
-type filesAndLeases struct {
-	lockFiles
-	leases *leases
-}
-
-func (r filesAndLeases) alive(ctx context.Context, id HolderID) (bool, error) {
-	if alive, err := r.lockFiles.alive(ctx, id); alive || err != nil {
-		return alive, err
-	}
-	return r.leases.alive(ctx, id)
-}
-
-func (r filesAndLeases) sweep(ctx context.Context) {
-	r.lockFiles.sweep(ctx)
-	r.leases.sweep(ctx)
 }

@@ -113,9 +113,9 @@ type Ledger interface {
 	// Budgets lists an org's budgets by id, its workspaces' and removed ones
 	// included.
 	Budgets(ctx context.Context, org string) ([]Budget, error)
-	// Paces tells what counts against ceilings now, as a begin would count it;
-	// the owner of a served ledger adds its own.
-	Paces(ctx context.Context, q PaceQuery) ([]Pace, error)
+	// Paces tells what counts against ceilings now, as a begin that sets aside the
+	// reserve would count it; nil is the least there is in the currency of each.
+	Paces(ctx context.Context, ceilings []Ceiling, reserve *Reserve) ([]Pace, error)
 	// Held lists what is set aside for a sandbox, the oldest first.
 	Held(ctx context.Context, id extensions.ID) ([]Transfer, error)
 
@@ -150,19 +150,6 @@ type Ledger interface {
 	Close() error
 }
 
-// Scoped is a Ledger that was opened for some accounts alone.
-type Scoped interface {
-	// Covers is nil for an account of those, org/workspace; else KindUnauthorized.
-	Covers(account string) error
-}
-
-// Clocked is a Ledger whose times are by the clock of another machine.
-type Clocked interface {
-	// Ahead is how far this machine's clock is ahead of that, below zero behind;
-	// 0 where they differ by no more than what nobody would notice.
-	Ahead() time.Duration
-}
-
 // Options open a ledger. The zero value is for writing.
 type Options struct {
 	// ReadOnly opens for reading: nothing is created or changed, and a
@@ -172,8 +159,6 @@ type Options struct {
 	Now func() time.Time
 	// NewID names a new ledger; "" draws a random name.
 	NewID string
-	// Token opens a ledger at https://; zero = from the environment.
-	Token extensions.Secret
 	// Earlier names what, other than the files beside it, tells that there was a
 	// ledger at the address before; "" and nil = nothing. It is asked about an
 	// empty file, which is damage then.

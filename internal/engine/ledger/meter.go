@@ -12,16 +12,16 @@ import (
 type PriceBook struct {
 	Source  string
 	Version string
-	AsOf    string          // date, RFC 3339
-	SHA256  string          // of the canonical Body; set by the ledger
-	Body    json.RawMessage `json:",omitempty"`
+	AsOf    string // date, RFC 3339
+	SHA256  string // of the canonical Body; set by the ledger
+	Body    json.RawMessage
 }
 
 // Quote is a price told before. It is stored under the SHA-256 of its
 // canonical body.
 type Quote struct {
-	Digest    string          // set by the ledger
-	Body      json.RawMessage `json:",omitempty"`
+	Digest    string // set by the ledger
+	Body      json.RawMessage
 	Prices    []PriceBook
 	CreatedAt time.Time
 }
@@ -32,7 +32,7 @@ type Meter struct {
 	SandboxID  extensions.ID
 	Generation int64
 	Currency   string
-	Rates      json.RawMessage `json:",omitempty"` // a meter.PriceSnapshot: the prices that apply until it is closed
+	Rates      json.RawMessage // a meter.PriceSnapshot: the prices that apply until it is closed
 	OpenedAt   time.Time
 	ClosedAt   time.Time // zero = open
 	// StartSource and EndSource say whose clock told the time:
@@ -84,8 +84,8 @@ type MeterOpen struct {
 	At       time.Time
 	Source   string
 	Currency string
-	Rates    json.RawMessage `json:",omitempty"`
-	Mode     Mode            // "" = running
+	Rates    json.RawMessage
+	Mode     Mode // "" = running
 	Sizes    map[string]int64
 }
 

@@ -18,7 +18,7 @@ type Occupied struct {
 // Readiness is how long one sandbox took from its creation to ready.
 type Readiness struct {
 	Took  time.Duration
-	Route json.RawMessage `json:",omitempty"` // as it was recorded
+	Route json.RawMessage // as it was recorded
 }
 
 // living are the conditions under which a sandbox takes room: it has a place,

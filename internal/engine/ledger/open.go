@@ -22,76 +22,29 @@ func fileURL(path string) string {
 	return (&url.URL{Scheme: "sqlite", Path: path}).String()
 }
 
-// Scheme is a kind of ledger that addresses name before the colon.
-type Scheme struct {
-	// Open opens an address; see Open.
-	Open func(ctx context.Context, address string, o Options) (Ledger, error)
-	// Check reports whether Open would understand it: KindInvalid or KindUnsupported.
-	Check func(address string) error
-	// Shown leaves out of it what is nobody's business.
-	Shown func(address string) string
-	// Shared: the ledger is on another machine, or may be.
-	Shared bool
-}
-
-var postgresScheme = Scheme{Open: openPostgres, Shared: true, Shown: shownPostgres, Check: func(address string) error {
-	_, err := parsePostgres(address)
-	return err
-}}
-
-// schemes are those there are, by name. What dials by itself joins in at start:
-// this package does not.
-var schemes = map[string]Scheme{"postgres": postgresScheme, "postgresql": postgresScheme, "sqlite": {
-	Open: func(ctx context.Context, address string, o Options) (Ledger, error) {
-		path, err := parseURL(address)
-		if err != nil {
-			return nil, err
-		}
-		return openSQLite(ctx, path, o)
-	},
-	Check: func(address string) error {
-		_, err := parseURL(address)
-		return err
-	},
-	Shown: func(address string) string { return address },
-}}
-
-// Register adds a scheme. It is for package initialisation; a name that is
-// taken is a defect and panics.
-func Register(name string, s Scheme) {
-	if _, taken := schemes[name]; taken {
-		panic("ledger: the scheme " + name + " is taken")
-	}
-	schemes[name] = s
-}
-
-// schemeOf also gives the address with its scheme as it is registered: they are
+// isPostgres also gives the address with its scheme in small letters: they are
 // the same in capitals.
-func schemeOf(address string) (_ Scheme, normal string, known bool) {
+func isPostgres(address string) (normal string, is bool) {
 	name, rest, colon := strings.Cut(address, ":")
-	s, ok := schemes[strings.ToLower(name)]
-	if ok && colon {
-		address = strings.ToLower(name) + ":" + rest
+	if name = strings.ToLower(name); !colon || name != "postgres" && name != "postgresql" {
+		return address, false
 	}
-	return s, address, ok
+	return name + ":" + rest, true
 }
 
 // Shared reports an address whose ledger is on another machine, or may be.
 func Shared(address string) bool {
-	s, _, _ := schemeOf(address)
-	return s.Shared
+	_, is := isPostgres(address)
+	return is
 }
 
 // ShownURL is an address Open understands without what is nobody's business:
 // user and password. The same ledger is shown the same way to all its users.
 func ShownURL(address string) string {
-	if s, address, ok := schemeOf(address); ok {
-		return s.Shown(address)
+	address, shared := isPostgres(address)
+	if !shared {
+		return address
 	}
-	return address
-}
-
-func shownPostgres(address string) string {
 	cfg, err := parsePostgres(address)
 	if err != nil {
 		return "postgres://"
@@ -100,37 +53,44 @@ func shownPostgres(address string) string {
 }
 
 // CheckURL reports whether Open would understand the address, without looking
-// at the place: KindInvalid or KindUnsupported.
-func CheckURL(address string) error {
-	if s, address, ok := schemeOf(address); ok {
-		return s.Check(address)
+// at the place: KindInvalid.
+func CheckURL(address string) (err error) {
+	if address, shared := isPostgres(address); shared {
+		_, err = parsePostgres(address)
+	} else {
+		_, err = parseURL(address)
 	}
-	_, err := parseURL(address)
 	return err
 }
 
-// Open opens the ledger at sqlite:///absolute/path, postgres://… or an address
-// of another scheme that was registered, creating its file or tables unless
-// ReadOnly. Other stores are KindUnsupported.
+// Open opens the ledger at sqlite:///absolute/path or postgres://…, creating
+// its file or tables unless ReadOnly.
 func Open(ctx context.Context, address string, o Options) (Ledger, error) {
-	if err := CheckURL(address); err != nil {
+	if address, shared := isPostgres(address); shared {
+		return openPostgres(ctx, address, o)
+	}
+	path, err := parseURL(address)
+	if err != nil {
 		return nil, err
 	}
-	s, address, _ := schemeOf(address)
-	return s.Open(ctx, address, o)
+	return openSQLite(ctx, path, o)
 }
+
+const addressForm = "write it as sqlite:///absolute/path/ledger.db, or postgres://user@host/database for one that machines share"
 
 func parseURL(address string) (path string, err error) {
 	u, err := url.Parse(address)
 	if err != nil {
-		return "", failuref(extensions.KindInvalid, "the ledger address is not a URL").
-			WithRemedy("write it as sqlite:///absolute/path/ledger.db, postgres://user@host/database or https://host")
+		return "", failuref(extensions.KindInvalid, "the ledger address is not a URL").WithRemedy(addressForm)
 	}
 	switch u.Scheme {
 	case "sqlite":
+	case "http", "https":
+		return "", failuref(extensions.KindInvalid, "a ledger is a file or a PostgreSQL database, and none is reached over %s", u.Scheme).
+			WithRemedy("machines share one in PostgreSQL: write its address as postgres://user@host/database")
 	default:
-		return "", failuref(extensions.KindInvalid, "a ledger address starts with sqlite:///, postgres:// or https://, not %q", extensions.Clean(u.Scheme, 20)).
-			WithRemedy("write it as sqlite:///absolute/path/ledger.db, postgres://user@host/database or https://host")
+		return "", failuref(extensions.KindInvalid, "a ledger address starts with sqlite:/// or postgres://, not %q", extensions.Clean(u.Scheme, 20)).
+			WithRemedy(addressForm)
 	}
 	if u.Host != "" || u.RawQuery != "" || u.Fragment != "" || u.User != nil {
 		return "", failuref(extensions.KindInvalid, "the ledger address has more than a path").

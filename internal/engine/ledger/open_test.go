@@ -47,11 +47,17 @@ func TestAddresses(t *testing.T) {
 		"sqlite:///a%zz":                                extensions.KindInvalid,
 		"mysql://x":                                     extensions.KindInvalid,
 		"postgres://user:hunter2@db/%zz":                extensions.KindInvalid,
+		"https://db.example":                            extensions.KindInvalid,
+		"https://:hunter2@db.example?token=hunter2":     extensions.KindInvalid,
+		"HTTP://127.0.0.1:7777":                         extensions.KindInvalid,
 	} {
 		err := ledger.CheckURL(address)
 		if extensions.KindOf(err) != kind || err != nil && (extensions.RemedyOf(err) == "" || strings.Contains(err.Error(), "hunter2")) {
 			t.Errorf("%q: %v", address, err)
 		}
+	}
+	if err := ledger.CheckURL("https://db.example"); !strings.Contains(err.Error(), "https") || !strings.Contains(extensions.RemedyOf(err), "postgres://") {
+		t.Errorf("%v (%s)", err, extensions.RemedyOf(err))
 	}
 	if err := ledger.CheckURL(ledger.DefaultURL(filepath.Join(t.TempDir(), "a b#c?d%e"))); err != nil {
 		t.Error(err)

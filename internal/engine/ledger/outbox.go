@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/failpoint"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
@@ -62,9 +61,6 @@ type OutboxStep struct {
 	// Release forgets held events, which the sink has got after all.
 	Release []int64
 }
-
-// The failpoints of MoveOutbox, beside those of every transaction.
-var _ = failpoint.Register("outbox.sink", "outbox.hold", "outbox.release", "outbox.move")
 
 func (o *Outbox) fields() []field {
 	return []field{

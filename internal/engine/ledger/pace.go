@@ -39,25 +39,15 @@ func (p Pace) Adds() int64 {
 	return max(0, p.Need)
 }
 
-// PaceQuery asks what a begin would be counted against.
-type PaceQuery struct {
-	Account  string // org/workspace
-	Metered  bool   // somebody may send a bill for it
-	Ceilings []Ceiling
-	// Reserve is what would be set aside; nil = the least there is in the
-	// currency of each ceiling.
-	Reserve *Reserve
-}
-
 // Paces implements Ledger.
-func (s *store) Paces(ctx context.Context, q PaceQuery) ([]Pace, error) {
-	out := make([]Pace, 0, len(q.Ceilings))
-	for _, c := range q.Ceilings {
+func (s *store) Paces(ctx context.Context, ceilings []Ceiling, reserve *Reserve) ([]Pace, error) {
+	out := make([]Pace, 0, len(ceilings))
+	for _, c := range ceilings {
 		need := int64(0)
 		if c.Currency != "" {
 			need = 1
-			if q.Reserve != nil {
-				need = q.Reserve.counts(c)
+			if reserve != nil {
+				need = reserve.counts(c)
 			}
 		}
 		p := Pace{Ceiling: c, Need: need, At: s.now()}

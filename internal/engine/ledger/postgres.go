@@ -27,9 +27,8 @@ const (
 
 func postgresDialect() dialect {
 	return dialect{name: "postgres", rebind: numbered, forUpdate: " FOR UPDATE", concurrent: true,
-		nowMicros: "CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000000 AS BIGINT)",
-		view:      &sql.TxOptions{Isolation: sql.LevelRepeatableRead, ReadOnly: true},
-		again:     againPostgres, classify: classifyPostgres, unique: uniquePostgres, tables: tablesInPostgres, damaged: damagedDatabase,
+		view:  &sql.TxOptions{Isolation: sql.LevelRepeatableRead, ReadOnly: true},
+		again: againPostgres, classify: classifyPostgres, unique: uniquePostgres, tables: tablesInPostgres, damaged: damagedDatabase,
 		check:   func(context.Context, *sql.DB) ([]string, error) { return nil, nil },
 		indexes: postgresIndexes, actions: postgresActions}
 }

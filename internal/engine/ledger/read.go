@@ -85,7 +85,6 @@ func (s *store) OpenIntents(ctx context.Context, f IntentFilter) ([]Intent, erro
 	var w where
 	w.and("open_key IS NOT NULL")
 	w.account(f.Account)
-	w.equal("holder", string(f.Holder))
 	w.equal("subject", f.Subject)
 	return readAll(ctx, s, "intents", (*Intent).fields, w.tail("ORDER BY started_at, op_key"), w.args...)
 }

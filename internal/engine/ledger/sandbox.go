@@ -34,9 +34,9 @@ type Sandbox struct {
 	Profile        string
 	ProfileVersion string
 	SpecHash       string
-	Request        json.RawMessage `json:",omitempty"` // what the user asked for, without secrets
-	Spec           json.RawMessage `json:",omitempty"` // resolved, without secrets
-	Route          json.RawMessage `json:",omitempty"` // the decision and every refusal
+	Request        json.RawMessage // what the user asked for, without secrets
+	Spec           json.RawMessage // resolved, without secrets
+	Route          json.RawMessage // the decision and every refusal
 	QuoteDigest    string
 	// Payer is the kind of account that what is billed for the life comes out
 	// of: AccountWallet where platform credit pays, else the memo in which it is
@@ -49,7 +49,7 @@ type Sandbox struct {
 	HostRef       string
 	Handle        extensions.Handle
 	Reachability  extensions.Reachability
-	WorkspaceBase json.RawMessage `json:",omitempty"` // manifest of what was sent, for mirror
+	WorkspaceBase json.RawMessage // manifest of what was sent, for mirror
 
 	TTL, MaxTTL time.Duration // MaxTTL 0 = none
 	CreatedAt   time.Time
@@ -78,7 +78,7 @@ type Begin struct {
 	Name    string
 
 	Profile, ProfileVersion, SpecHash string
-	Request, Spec, Route              json.RawMessage `json:",omitempty"`
+	Request, Spec, Route              json.RawMessage
 	Extension, Host, HostRef          string
 
 	TTL, MaxTTL time.Duration
@@ -144,10 +144,6 @@ type Expect struct {
 	Holder HolderID
 	// NoIntent demands that no operation is under way.
 	NoIntent bool
-	// UpdatedAt demands that nothing has changed since the row was read.
-	UpdatedAt time.Time
-	// NoEndReason demands that no reason of an end is recorded.
-	NoEndReason bool
 }
 
 // Patch sets columns; nil fields stay as they are. A pointer to the zero
@@ -156,16 +152,16 @@ type Patch struct {
 	Mode          *Mode
 	SpecHash      *string
 	Profile       *string
-	Version       *string         // of the profile
-	Request       json.RawMessage `json:",omitempty"`
-	Spec          json.RawMessage `json:",omitempty"`
-	Route         json.RawMessage `json:",omitempty"`
+	Version       *string // of the profile
+	Request       json.RawMessage
+	Spec          json.RawMessage
+	Route         json.RawMessage
 	Extension     *string
 	Host          *string
 	HostRef       *string
 	Handle        *extensions.Handle
 	Reachability  *extensions.Reachability
-	WorkspaceBase json.RawMessage `json:",omitempty"`
+	WorkspaceBase json.RawMessage
 	TTL           *time.Duration
 	MaxTTL        *time.Duration
 	ReadyAt       *time.Time

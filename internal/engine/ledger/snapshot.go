@@ -41,7 +41,7 @@ type Snapshot struct {
 	Kind      string
 	SizeBytes int64
 	Digest    string
-	Request   json.RawMessage `json:",omitempty"` // arguments, for import
+	Request   json.RawMessage // arguments, for import
 	Reason    string
 	CreatedAt time.Time
 	EndedAt   time.Time
@@ -58,9 +58,9 @@ type BeginSnapshot struct {
 	Name                     string
 	SandboxID                extensions.ID
 	Extension, Host, HostRef string
-	Request                  json.RawMessage `json:",omitempty"`
-	CreatedAt                time.Time       // zero = now
-	Event                    Note            // Type defaults to "snapshot.creating"
+	Request                  json.RawMessage
+	CreatedAt                time.Time // zero = now
+	Event                    Note      // Type defaults to "snapshot.creating"
 }
 
 // SnapshotChange is Change for snapshots.
@@ -89,7 +89,7 @@ type SnapshotPatch struct {
 	Kind      *string
 	SizeBytes *int64
 	Digest    *string
-	Request   json.RawMessage `json:",omitempty"`
+	Request   json.RawMessage
 	Reason    *string
 	EndedAt   *time.Time
 }

@@ -29,8 +29,7 @@ const busyMillis = 10_000
 
 func sqliteDialect() dialect {
 	return dialect{name: "sqlite", rebind: func(q string) string { return q }, again: func(error) bool { return false },
-		nowMicros: "CAST(unixepoch('now', 'subsec') * 1000000 AS INTEGER)",
-		classify:  classifySQLite, unique: uniqueSQLite, tables: tablesInSQLite, damaged: damagedFile, check: checkSQLite,
+		classify: classifySQLite, unique: uniqueSQLite, tables: tablesInSQLite, damaged: damagedFile, check: checkSQLite,
 		indexes: sqliteIndexes, actions: sqliteActions}
 }
 
@@ -52,7 +51,7 @@ func openSQLite(ctx context.Context, path string, o Options) (Ledger, error) {
 	if place, err := placeOf(path); err == nil { // else it leads nowhere, which is told where a ledger would be made
 		path = place
 	}
-	s.holders = filesAndLeases{lockFiles{folder: holdersOf(path), readOnly: o.ReadOnly}, &leases{store: s}}
+	s.holders = lockFiles{folder: holdersOf(path), readOnly: o.ReadOnly}
 	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
 		return nil, failuref(extensions.KindInvalid, "the ledger %s is not a file", s.url).WithRemedy("name a file")
 	}

@@ -75,14 +75,6 @@ type tx struct {
 	clashed bool
 }
 
-// steps are the failpoints between the statements of a write transaction.
-var _ = failpoint.Register(
-	"ledger.begin", "ledger.price", "ledger.quote", "ledger.sandbox", "ledger.snapshot", "ledger.host",
-	"ledger.intent.finish", "ledger.intent.open", "ledger.meter.close", "ledger.meter.segment.close", "ledger.charge",
-	"ledger.meter.open", "ledger.meter.segment.open", "ledger.account", "ledger.budget", "ledger.transfer", "ledger.event", "ledger.stream",
-	"ledger.commit", "ledger.committed",
-)
-
 // transactionLimit ends a transaction that the disk does not finish.
 const transactionLimit = 2 * time.Minute
 

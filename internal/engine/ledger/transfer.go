@@ -23,10 +23,6 @@ type Transfer struct {
 	at time.Time
 }
 
-// At is when it was made, as stored; of a reservation that was lessened, when
-// the first of it was. Zero for one that was told by a server.
-func (x Transfer) At() time.Time { return x.at }
-
 // Currency is that of both accounts.
 func (x Transfer) Currency() string { return currencyOf(x.Debit) }
 

@@ -98,3 +98,12 @@ func timed(component string) bool {
 	}
 	return false
 }
+
+// QuantumOf is what a unit is counted in; the unit itself where that is not
+// known.
+func QuantumOf(unit string) string {
+	if _, quantum, ok := QuantaPerUnit(unit); ok {
+		return quantum
+	}
+	return unit
+}

@@ -108,7 +108,7 @@ func parseBinding(cfg extensions.Config) (settings, error) {
 			return s, err
 		}
 	}
-	s.subnetSize = int(wholeNumber(cfg.Values["subnet_size"], defaultSubnetSize))
+	s.subnetSize = int(extensions.Whole(cfg.Values["subnet_size"], defaultSubnetSize))
 	if s.subnetSize < 20 || s.subnetSize > 29 {
 		return s, extensions.Errorf(extensions.KindInvalid, "config.subnet_size: %d is not between 20 and 29", s.subnetSize)
 	}
@@ -127,7 +127,7 @@ func checkRoot(root string) error {
 }
 
 func (s *settings) parseSubnets(v any) error {
-	for _, text := range stringsOf(v, defaultSubnets) {
+	for _, text := range extensions.Strings(v, defaultSubnets) {
 		p, err := netip.ParsePrefix(text)
 		if err != nil || !p.Addr().Is4() || p != p.Masked() || p.Bits() < 8 || p.Bits() > s.subnetSize {
 			return extensions.Errorf(extensions.KindInvalid, "config.subnets: %q is not an IPv4 range of /8 to /%d", text, s.subnetSize).
@@ -143,7 +143,7 @@ func (s settings) parseOptions(values map[string]any) (options, error) {
 	if err := extensions.CheckFields("options", optionFields, values); err != nil {
 		return o, err
 	}
-	o.allow = stringsOf(values["allow"])
+	o.allow = extensions.Strings(values["allow"])
 	if v, ok := values["publish"].(string); ok {
 		o.publish = v
 	}
@@ -162,32 +162,6 @@ func (s settings) parseOptions(values map[string]any) (options, error) {
 
 func hasControl(s string) bool {
 	return strings.ContainsFunc(s, func(r rune) bool { return r < 0x20 || r == 0x7f })
-}
-
-// stringsOf reads a list of strings, checked by CheckFields.
-func stringsOf(v any, otherwise ...string) []string {
-	list, ok := v.([]any)
-	if !ok {
-		return otherwise
-	}
-	all := make([]string, 0, len(list))
-	for _, e := range list {
-		text, _ := e.(string)
-		all = append(all, text)
-	}
-	return all
-}
-
-func wholeNumber(v any, otherwise int64) int64 {
-	switch n := v.(type) {
-	case int:
-		return int64(n)
-	case int64:
-		return n
-	case float64:
-		return int64(n)
-	}
-	return otherwise
 }
 
 // durationOf reads Go's form with whole days before it: "90s", "1d", "1d12h".

@@ -1,41 +1,16 @@
 package composessh
 
 import (
-	"context"
-	"errors"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
-// failed gives err the contract's type, the verb and the sandbox it concerns.
+// failed is extensions.Failed: scripts tell what they fail with themselves.
 func failed(op string, id extensions.ID, err error) error {
-	if err == nil {
-		return nil
-	}
-	if _, bad := extensions.ParseID(string(id)); bad != nil {
-		id = "" // what is no id does not belong into a message
-	}
-	var e *extensions.Error
-	if errors.As(err, &e) {
-		c := *e
-		if c.Op == "" {
-			c.Op = op
-		}
-		if c.ID == "" {
-			c.ID = id
-		}
-		return &c
-	}
-	kind := extensions.KindInternal
-	switch {
-	case errors.Is(err, context.DeadlineExceeded):
-		kind = extensions.KindTimeout
-	case errors.Is(err, context.Canceled):
-		kind = extensions.KindIndeterminate
-	}
-	return &extensions.Error{Kind: kind, Op: op, ID: id, Err: err}
+	return extensions.Failed(op, id, err, nil)
 }
 
 // failure is what a script refused with. Kind is one of the contract's or of
@@ -62,16 +37,10 @@ const (
 	maxHealth  = 600
 )
 
-// knownKinds are those a script may name itself.
-var knownKinds = map[string]extensions.Kind{}
-
-func init() {
-	for _, k := range []extensions.Kind{extensions.KindInvalid, extensions.KindUnauthorized, extensions.KindNotFound, extensions.KindConflict,
-		extensions.KindIndeterminate, extensions.KindExhausted, extensions.KindUnavailable, extensions.KindTimeout, extensions.KindUnsupported,
-		extensions.KindInternal, extensions.KindInterrupted, extensions.KindFailed} {
-		knownKinds[string(k)] = k
-	}
-}
+// scriptKinds are those a script may name itself.
+var scriptKinds = []extensions.Kind{extensions.KindInvalid, extensions.KindUnauthorized, extensions.KindNotFound, extensions.KindConflict,
+	extensions.KindIndeterminate, extensions.KindExhausted, extensions.KindUnavailable, extensions.KindTimeout, extensions.KindUnsupported,
+	extensions.KindInternal, extensions.KindInterrupted, extensions.KindFailed}
 
 // classify makes the contract's error of what a host's script told. It is the
 // one place where text of Docker is read.
@@ -105,8 +74,8 @@ func (f failure) classify() error {
 		}
 		return extensions.Errorf(kind, "%s", text).WithRemedy("correct the service, or its health check, and try again")
 	}
-	kind, ok := knownKinds[f.Kind]
-	if !ok {
+	kind := extensions.Kind(f.Kind)
+	if !slices.Contains(scriptKinds, kind) {
 		kind = extensions.KindInternal
 	}
 	return extensions.Errorf(kind, "%s", text).WithRemedy("%s", remedy)

@@ -1,7 +1,6 @@
 package composessh
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -88,17 +87,9 @@ func (b *Backend) enter(ctx context.Context, h extensions.Handle, service string
 
 // command makes the call one that runs req.
 func (c *insideCall) command(req extensions.ExecRequest) error {
-	argv := req.Command
-	if req.Shell != "" {
-		shell := req.ShellPath
-		if shell == "" {
-			shell = "/bin/sh"
-		}
-		argv = []string{shell, "-c", req.Shell}
-	}
 	var words strings.Builder
 	words.WriteString("set --")
-	for _, a := range argv {
+	for _, a := range req.Argv() {
 		words.WriteString(" " + remote.Quote(a))
 	}
 	c.script = words.String() + "\n" + script("toolbox", "inside", "exec")
@@ -154,13 +145,13 @@ type execStreams struct {
 	terminal       bool
 	channel        *channel
 	heads          [2]*refusal
-	kept           [2]*capture
+	kept           [2]*extensions.Capture
 	end            *said
 	failed         *failure
 }
 
 func newExecStreams(nonce string, req extensions.ExecRequest) *execStreams {
-	s := &execStreams{terminal: req.TTY != nil, kept: [2]*capture{{live: req.Stdout}, {live: req.Stderr}}}
+	s := &execStreams{terminal: req.TTY != nil, kept: [2]*extensions.Capture{{Live: req.Stdout}, {Live: req.Stderr}}}
 	for i := range s.heads {
 		s.heads[i] = &refusal{out: s.kept[i]}
 	}
@@ -196,8 +187,8 @@ func (s *execStreams) result(err error, req extensions.ExecRequest) (extensions.
 	for _, head := range s.heads {
 		_ = head.flush()
 	}
-	r.Stdout, r.StdoutTruncated = s.kept[0].kept.Bytes(), s.kept[0].cut
-	r.Stderr, r.StderrTruncated = s.kept[1].kept.Bytes(), s.kept[1].cut
+	r.Stdout, r.StdoutTruncated = s.kept[0].Kept.Bytes(), s.kept[0].Cut
+	r.Stderr, r.StderrTruncated = s.kept[1].Kept.Bytes(), s.kept[1].Cut
 	return r, err
 }
 
@@ -224,25 +215,4 @@ func (s *execStreams) judge(r *extensions.ExecResult, req extensions.ExecRequest
 		_, _ = io.WriteString(to, reason)
 	}
 	return nil
-}
-
-// capture keeps the beginning of a stream and passes all of it on.
-type capture struct {
-	live io.Writer
-	kept bytes.Buffer
-	cut  bool
-}
-
-func (c *capture) Write(p []byte) (int, error) {
-	if c.live != nil {
-		if _, err := c.live.Write(p); err != nil {
-			c.live = nil // a reader that went away does not end the command
-		}
-	}
-	n := len(p)
-	if room := extensions.MaxExecOutput - c.kept.Len(); n > room {
-		p, c.cut = p[:room], true
-	}
-	_, _ = c.kept.Write(p)
-	return n, nil
 }

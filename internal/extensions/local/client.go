@@ -95,7 +95,7 @@ func (c *call) send(r io.Reader) error {
 }
 
 // receive reads until the result and hands out what comes before it.
-func (c *call) receive(stdout, stderr func([]byte) error) (wire.Result, error) {
+func (c *call) receive(stdout, stderr io.Writer) (wire.Result, error) {
 	for {
 		kind, payload, err := c.in.Next()
 		if err != nil {
@@ -108,9 +108,9 @@ func (c *call) receive(stdout, stderr func([]byte) error) (wire.Result, error) {
 			default:
 			}
 		case wire.FrameOutput:
-			err = stdout(payload)
+			_, err = stdout.Write(payload)
 		case wire.FrameErrors:
-			err = stderr(payload)
+			_, err = stderr.Write(payload)
 		case wire.FrameResult:
 			var r wire.Result
 			if err := json.Unmarshal(payload, &r); err != nil {
@@ -119,26 +119,22 @@ func (c *call) receive(stdout, stderr func([]byte) error) (wire.Result, error) {
 			return r, nil
 		}
 		if err != nil {
-			return wire.Result{}, err
+			return wire.Result{}, fmt.Errorf("%w: %w", errPassingOn, err)
 		}
 	}
 }
 
-// simple is a call without input whose output goes to w, which may be nil.
+var errPassingOn = errors.New("passing the data on")
+
+// simple is a call without input whose output goes to w.
 func (b box) simple(ctx context.Context, req wire.Request, w io.Writer) (wire.Result, error) {
 	c, err := b.open(ctx, req)
 	if err != nil {
 		return wire.Result{}, err
 	}
 	defer c.close()
-	var sink error
-	r, err := c.receive(func(p []byte) error {
-		if w != nil {
-			_, sink = w.Write(p)
-		}
-		return sink
-	}, func([]byte) error { return nil })
-	return r, b.explain(ctx, r, err, sink)
+	r, err := c.receive(w, io.Discard)
+	return r, b.explain(ctx, r, err)
 }
 
 // upload streams a tar archive to be extracted below dir.
@@ -156,7 +152,7 @@ func (b box) upload(ctx context.Context, op, dir string, archive io.Reader) erro
 			_ = c.conn.Close() // the init must not take half an archive for a whole one
 		}
 	}()
-	r, err := c.receive(func([]byte) error { return nil }, func([]byte) error { return nil })
+	r, err := c.receive(io.Discard, io.Discard)
 	if err != nil {
 		select {
 		case err := <-source:
@@ -166,17 +162,17 @@ func (b box) upload(ctx context.Context, op, dir string, archive io.Reader) erro
 		default:
 		}
 	}
-	return b.explain(ctx, r, err, nil)
+	return b.explain(ctx, r, err)
 }
 
 // maxMessage bounds what an init's answer adds to a message: a list of names fits.
 const maxMessage = 8000
 
 // explain turns what a call ended with into the contract's error.
-func (b box) explain(ctx context.Context, r wire.Result, err, sink error) error {
+func (b box) explain(ctx context.Context, r wire.Result, err error) error {
 	switch {
-	case sink != nil:
-		return fmt.Errorf("passing the data on: %w", sink)
+	case errors.Is(err, errPassingOn):
+		return err
 	case err != nil && ctx.Err() != nil:
 		return ctx.Err()
 	case err != nil:

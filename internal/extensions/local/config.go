@@ -56,13 +56,9 @@ func parseConfig(cfg extensions.Config) (settings, error) {
 	if v, ok := cfg.Values["launcher"].(string); ok {
 		s.launcher = v
 	}
-	if list, ok := cfg.Values["expose"].([]any); ok {
-		for _, v := range list {
-			s.expose = append(s.expose, v.(string))
-		}
-	}
-	s.max = wholeNumber(cfg.Values["max_sandboxes"], 0)
-	s.uidBase = int(wholeNumber(cfg.Values["uid_base"], defaultUIDBase))
+	s.expose = extensions.Strings(cfg.Values["expose"])
+	s.max = extensions.Whole(cfg.Values["max_sandboxes"], 0)
+	s.uidBase = int(extensions.Whole(cfg.Values["uid_base"], defaultUIDBase))
 	if cfg.Host != nil {
 		if !cfg.Host.Local {
 			return settings{}, extensions.Errorf(extensions.KindInvalid, "host %q is not this machine", cfg.Host.Name).
@@ -74,18 +70,6 @@ func parseConfig(cfg extensions.Config) (settings, error) {
 		}
 	}
 	return s, s.check()
-}
-
-func wholeNumber(v any, otherwise int64) int64 {
-	switch n := v.(type) {
-	case int:
-		return int64(n)
-	case int64:
-		return n
-	case float64:
-		return int64(n)
-	}
-	return otherwise
 }
 
 // forbiddenViews would open a wall if a sandbox could read them.

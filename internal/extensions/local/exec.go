@@ -2,7 +2,6 @@ package local
 
 import (
 	"context"
-	"io"
 	"slices"
 	"strconv"
 	"time"
@@ -56,29 +55,21 @@ func (b *Backend) exec(ctx context.Context, h extensions.Handle, req extensions.
 	if req.TTY != nil && req.TTY.Resize != nil {
 		go c.resize(req.TTY.Resize)
 	}
-	stdout, stderr := capture{live: req.Stdout}, capture{live: req.Stderr}
+	stdout, stderr := extensions.Capture{Live: req.Stdout}, extensions.Capture{Live: req.Stderr}
 	begun := time.Now()
-	answer, err := c.receive(stdout.add, stderr.add)
-	result := extensions.ExecResult{ExitCode: answer.Exit, Stdout: stdout.kept, Stderr: stderr.kept, Merged: req.TTY != nil,
-		StdoutTruncated: stdout.cut, StderrTruncated: stderr.cut, Duration: time.Since(begun)}
+	answer, err := c.receive(&stdout, &stderr)
+	result := extensions.ExecResult{ExitCode: answer.Exit, Stdout: stdout.Kept.Bytes(), Stderr: stderr.Kept.Bytes(), Merged: req.TTY != nil,
+		StdoutTruncated: stdout.Cut, StderrTruncated: stderr.Cut, Duration: time.Since(begun)}
 	if answer.Code == wire.CodeTimeout {
 		return result, extensions.Errorf(extensions.KindTimeout, "the command was ended after its timeout of %s", timeout).
 			WithRemedy("raise the timeout, or run it in the background")
 	}
-	return result, bx.explain(ctx, answer, err, nil)
+	return result, bx.explain(ctx, answer, err)
 }
 
 func execRequest(req extensions.ExecRequest, timeout time.Duration) wire.Request {
 	w := wire.Request{Op: wire.OpExec, Dir: []byte(req.Dir), Stdin: req.Stdin != nil, TimeoutMS: max(timeout.Milliseconds(), 1)}
-	argv := req.Command
-	if req.Shell != "" {
-		shell := req.ShellPath
-		if shell == "" {
-			shell = "/bin/sh"
-		}
-		argv = []string{shell, "-c", req.Shell}
-	}
-	for _, a := range argv {
+	for _, a := range req.Argv() {
 		w.Argv = append(w.Argv, []byte(a))
 	}
 	for k, v := range req.Env {
@@ -101,24 +92,4 @@ func (c *call) resize(sizes <-chan [2]uint16) {
 			return
 		}
 	}
-}
-
-// capture keeps the beginning of a stream and passes all of it on.
-type capture struct {
-	live io.Writer
-	kept []byte
-	cut  bool
-}
-
-func (c *capture) add(p []byte) error {
-	if c.live != nil {
-		if _, err := c.live.Write(p); err != nil {
-			c.live = nil // a reader that went away does not end the command
-		}
-	}
-	if room := extensions.MaxExecOutput - len(c.kept); len(p) > room {
-		p, c.cut = p[:room], true
-	}
-	c.kept = append(c.kept, p...)
-	return nil
 }

@@ -62,26 +62,3 @@ func (b *Backend) SetGeneration(ctx context.Context, h extensions.Handle, genera
 		return bx.write(rec)
 	}))
 }
-
-// Usage implements extensions.UsageReader: the wall clock, by the record.
-func (b *Backend) Usage(ctx context.Context, h extensions.Handle) (extensions.Usage, error) {
-	if err := ctx.Err(); err != nil {
-		return extensions.Usage{}, failed("usage", h.ID, err)
-	}
-	o := b.status(h)
-	switch {
-	case o.Phase == extensions.PhaseAbsent:
-		return extensions.Usage{}, failed("usage", h.ID, extensions.Errorf(extensions.KindNotFound, "%s does not exist", h.ID))
-	case o.Err != nil:
-		return extensions.Usage{}, failed("usage", h.ID, o.Err)
-	}
-	u := extensions.Usage{StartedAt: o.StartedAt, EndedAt: o.EndedAt}
-	until := o.EndedAt
-	if until.IsZero() {
-		until = time.Now()
-	}
-	if !u.StartedAt.IsZero() {
-		u.Running = max(until.Sub(u.StartedAt), 0)
-	}
-	return u, nil
-}

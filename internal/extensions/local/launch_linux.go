@@ -273,3 +273,5 @@ func (l *launch) gid() int {
 	}
 	return os.Getgid()
 }
+
+func selfPath() (string, error) { return "/proc/self/exe", nil }

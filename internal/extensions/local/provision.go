@@ -183,3 +183,7 @@ func environment(spec extensions.Spec, home, path string) []string {
 }
 
 const standardPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+
+// failpoint is called between the steps of a create, a teardown and a
+// snapshot, with the folder concerned; tests replace it to die there.
+var failpoint = func(step, dir string) {}

@@ -2,6 +2,7 @@ package local
 
 import (
 	"context"
+	"io"
 	"net/url"
 	"time"
 
@@ -28,6 +29,12 @@ func checkProbe(p *extensions.Probe) error {
 		}
 	}
 	return nil
+}
+
+// WaitReady implements extensions.Backend.
+func (b *Backend) WaitReady(ctx context.Context, spec extensions.Spec, h extensions.Handle) (extensions.Reachability, error) {
+	r, err := b.waitReady(ctx, spec, h)
+	return r, failed("wait", h.ID, err)
 }
 
 func (b *Backend) waitReady(ctx context.Context, spec extensions.Spec, h extensions.Handle) (extensions.Reachability, error) {
@@ -109,7 +116,7 @@ func (b *Backend) tryProbe(ctx context.Context, bx box, h extensions.Handle, p *
 		}
 		return ""
 	}
-	r, err := bx.simple(ctx, wire.Request{Op: wire.OpCheck, URL: p.HTTP, Address: p.TCP}, nil)
+	r, err := bx.simple(ctx, wire.Request{Op: wire.OpCheck, URL: p.HTTP, Address: p.TCP}, io.Discard)
 	switch {
 	case err != nil:
 		return err.Error()

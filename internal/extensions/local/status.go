@@ -2,7 +2,6 @@ package local
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"io/fs"
 	"strings"
@@ -12,48 +11,6 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/local/lease"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/local/walls"
 )
-
-const handleVersion = 1
-
-// handleData tells this machine and folder from others, and the sandbox's
-// process where all records of it are gone. Its names are in the order that the
-// ledger keeps them in, so that a handle reads the same from everywhere.
-type handleData struct {
-	Init    *process `json:"init,omitempty"`
-	Machine string   `json:"machine"`
-	Root    string   `json:"root"`
-}
-
-func (s settings) handle(rec record) extensions.Handle {
-	data, _ := json.Marshal(handleData{Init: rec.Init, Machine: machineID(), Root: s.root}) // strings and numbers cannot fail
-	return extensions.Handle{Extension: Handler, Version: handleVersion, ID: rec.ID, Ref: string(rec.ID), Data: data}
-}
-
-// resolve checks that h is a handle of ours and of this place. One of another
-// machine or state folder is KindUnreachable: from here nothing can be said.
-func (s settings) resolve(h extensions.Handle) (box, error) {
-	if h.Extension != Handler || h.Version > handleVersion || h.Ref != string(h.ID) {
-		return box{}, extensions.Errorf(extensions.KindInvalid, "this is not a handle of %s that this version reads", Handler)
-	}
-	if _, err := extensions.ParseID(string(h.ID)); err != nil {
-		return box{}, err
-	}
-	var d handleData
-	if err := json.Unmarshal(h.Data, &d); err != nil {
-		return box{}, extensions.Errorf(extensions.KindInvalid, "the handle's data cannot be read: %w", err)
-	}
-	if d.Machine != machineID() {
-		return box{}, extensions.Errorf(extensions.KindUnreachable, "%s was made on another machine: %w", h.ID, extensions.ErrElsewhere).
-			WithRemedy("run there, or drop it from the state with a removed block; it ends at its deadline by itself")
-	}
-	if d.Root != s.root {
-		return box{}, extensions.Errorf(extensions.KindUnreachable, "%s is recorded in %s, not in %s: %w", h.ID, d.Root, s.root, extensions.ErrElsewhere).
-			WithRemedy("use the state folder and user it was made with")
-	}
-	bx := s.box(h.ID)
-	bx.told = d.Init
-	return bx, nil
-}
 
 // Status implements extensions.Backend.
 func (b *Backend) Status(ctx context.Context, handles []extensions.Handle) ([]extensions.Observation, error) {
@@ -155,12 +112,6 @@ func (b *Backend) reach(bx box, rec record) extensions.Reachability {
 		r.WorkDir = walls.Workspace
 	}
 	return r
-}
-
-// WaitReady implements extensions.Backend.
-func (b *Backend) WaitReady(ctx context.Context, spec extensions.Spec, h extensions.Handle) (extensions.Reachability, error) {
-	r, err := b.waitReady(ctx, spec, h)
-	return r, failed("wait", h.ID, err)
 }
 
 // Find implements extensions.Backend.

@@ -1,7 +1,6 @@
 package saasstub
 
 import (
-	"context"
 	"errors"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
@@ -33,36 +32,18 @@ var remedies = map[vendor.Code]string{
 	vendor.CodeNoRoute:      "check the network and run it again",
 }
 
-// failure classifies err once; what is classified already only gains the
-// operation and the id.
-func (b *backend) failure(op string, id extensions.ID, err error) error {
-	if err == nil {
+func failed(op string, id extensions.ID, err error) error {
+	return extensions.Failed(op, id, err, classify)
+}
+
+// classify knows what the vendor answers with.
+func classify(err error) *extensions.Error {
+	var f *vendor.Fault
+	if !errors.As(err, &f) {
 		return nil
 	}
-	if _, bad := extensions.ParseID(string(id)); bad != nil {
-		id = "" // what is no id must not be printed as one
-	}
-	e := &extensions.Error{Op: op, Extension: b.extension, ID: id}
-	var known *extensions.Error
-	var f *vendor.Fault
-	switch {
-	case errors.As(err, &known):
-		copied := *known
-		e = &copied
-		e.Op, e.Extension = op, b.extension
-		if e.ID == "" {
-			e.ID = id
-		}
-	case errors.As(err, &f):
-		e.Kind, e.RetryAfter, e.Remedy = kinds[f.Code], f.RetryAfter, remedies[f.Code]
-		e.Err = errors.New("the vendor answers: " + extensions.Clean(f.Error(), maxWords))
-	case errors.Is(err, context.DeadlineExceeded):
-		e.Kind, e.Err = extensions.KindTimeout, err
-	case errors.Is(err, context.Canceled):
-		e.Kind, e.Err = extensions.KindIndeterminate, err
-	default:
-		e.Kind, e.Err = extensions.KindInternal, err
-	}
+	e := extensions.Errorf(kinds[f.Code], "the vendor answers: %s", extensions.Clean(f.Error(), maxWords)).WithRemedy("%s", remedies[f.Code])
+	e.RetryAfter = f.RetryAfter
 	return e
 }
 

@@ -1,10 +1,8 @@
 package saasstub
 
 import (
-	"bytes"
 	"context"
 	"errors"
-	"io"
 	"time"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
@@ -16,7 +14,7 @@ var errTimeLimit = errors.New("the command's time limit passed")
 // Exec implements extensions.Execer.
 func (b *backend) Exec(ctx context.Context, h extensions.Handle, req extensions.ExecRequest) (extensions.ExecResult, error) {
 	res, err := b.exec(ctx, h, req)
-	return res, b.failure("exec", h.ID, err)
+	return res, failed("exec", h.ID, err)
 }
 
 func (b *backend) exec(ctx context.Context, h extensions.Handle, req extensions.ExecRequest) (res extensions.ExecResult, err error) {
@@ -39,7 +37,7 @@ func (b *backend) exec(ctx context.Context, h extensions.Handle, req extensions.
 	}
 	limited, cancel := context.WithTimeoutCause(ctx, limit, errTimeLimit)
 	defer cancel()
-	stdout, stderr := &capture{live: req.Stdout}, &capture{live: req.Stderr}
+	stdout, stderr := &extensions.Capture{Live: req.Stdout}, &extensions.Capture{Live: req.Stderr}
 	cmd := vendor.Command{Argv: req.Command, Script: req.Shell, Stdin: req.Stdin, Stdout: stdout, Stderr: stderr, Dir: req.Dir, Env: req.Env}
 	if req.TTY != nil {
 		cmd.Stderr, res.Merged = stdout, true
@@ -47,8 +45,8 @@ func (b *backend) exec(ctx context.Context, h extensions.Handle, req extensions.
 	begun := time.Now()
 	res.ExitCode, err = b.client.Exec(limited, ref, cmd)
 	res.Duration = time.Since(begun)
-	res.Stdout, res.StdoutTruncated = stdout.buf.Bytes(), stdout.cut
-	res.Stderr, res.StderrTruncated = stderr.buf.Bytes(), stderr.cut
+	res.Stdout, res.StdoutTruncated = stdout.Kept.Bytes(), stdout.Cut
+	res.Stderr, res.StderrTruncated = stderr.Kept.Bytes(), stderr.Cut
 	if errors.Is(err, errTimeLimit) {
 		err = extensions.Errorf(extensions.KindTimeout, "the command ran longer than %s and was ended", limit).
 			WithRemedy("give it more time with timeout")
@@ -78,24 +76,4 @@ func (b *backend) owned(ctx context.Context, h extensions.Handle, ref string) er
 		return extensions.Errorf(extensions.KindConflict, "the vendor's object %s does not carry this sandbox's id", ref)
 	}
 	return nil
-}
-
-// capture keeps the first MaxExecOutput bytes and passes everything on. The
-// vendor writes to it from one goroutine at a time and not after Exec returns.
-type capture struct {
-	live io.Writer
-	buf  bytes.Buffer
-	cut  bool
-}
-
-func (c *capture) Write(p []byte) (int, error) {
-	room := extensions.MaxExecOutput - c.buf.Len()
-	c.buf.Write(p[:min(room, len(p))])
-	c.cut = c.cut || len(p) > room
-	if c.live != nil {
-		if _, err := c.live.Write(p); err != nil {
-			return 0, err
-		}
-	}
-	return len(p), nil
 }

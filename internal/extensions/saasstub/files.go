@@ -17,7 +17,7 @@ func (b *backend) Upload(ctx context.Context, h extensions.Handle, dir string, t
 	if err == nil {
 		err = b.client.Upload(ctx, ref, dir, tar)
 	}
-	return b.failure("upload", h.ID, err)
+	return failed("upload", h.ID, err)
 }
 
 // Download implements extensions.FileTransfer.
@@ -37,5 +37,5 @@ func (b *backend) Download(ctx context.Context, h extensions.Handle, path string
 		}
 		err = extensions.Errorf(extensions.KindInvalid, "the rest arrived, but %w", lacks)
 	}
-	return b.failure("download", h.ID, err)
+	return failed("download", h.ID, err)
 }

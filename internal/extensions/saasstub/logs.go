@@ -10,16 +10,16 @@ import (
 // Logs implements extensions.LogStreamer with what commands have printed.
 func (b *backend) Logs(ctx context.Context, h extensions.Handle, req extensions.LogRequest) (io.ReadCloser, error) {
 	if req.Service != "" {
-		return nil, b.failure("logs", h.ID, extensions.Errorf(extensions.KindUnsupported,
+		return nil, failed("logs", h.ID, extensions.Errorf(extensions.KindUnsupported,
 			"there are no services at this vendor, so no %q", req.Service))
 	}
 	if req.Tail < 0 {
-		return nil, b.failure("logs", h.ID, extensions.Errorf(extensions.KindInvalid, "tail %d is negative", req.Tail))
+		return nil, failed("logs", h.ID, extensions.Errorf(extensions.KindInvalid, "tail %d is negative", req.Tail))
 	}
 	ref, err := b.ref(ctx, h)
 	if err != nil {
-		return nil, b.failure("logs", h.ID, err)
+		return nil, failed("logs", h.ID, err)
 	}
 	r, err := b.client.Logs(ctx, ref, req.Tail, req.Follow)
-	return r, b.failure("logs", h.ID, err)
+	return r, failed("logs", h.ID, err)
 }

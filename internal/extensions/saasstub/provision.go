@@ -20,7 +20,7 @@ import (
 // anywhere is finished by the next one.
 func (b *backend) Provision(ctx context.Context, spec extensions.Spec) (extensions.Handle, extensions.Observation, error) {
 	fail := func(h extensions.Handle, err error) (extensions.Handle, extensions.Observation, error) {
-		return h, extensions.Observation{}, b.failure("provision", spec.ID, err)
+		return h, extensions.Observation{}, failed("provision", spec.ID, err)
 	}
 	if err := b.refuse(spec); err != nil {
 		return fail(extensions.Handle{}, err)
@@ -31,7 +31,7 @@ func (b *backend) Provision(ctx context.Context, spec extensions.Spec) (extensio
 	obj, err := b.claim(ctx, spec)
 	if err != nil {
 		h := extensions.Handle{}
-		if k := extensions.KindOf(b.failure("", "", err)); k == extensions.KindIndeterminate || k == extensions.KindTimeout || obj.Ref != "" {
+		if k := extensions.KindOf(failed("", "", err)); k == extensions.KindIndeterminate || k == extensions.KindTimeout || obj.Ref != "" {
 			h = b.handle(spec.ID, obj.Ref) // it may exist
 		}
 		return fail(h, err)

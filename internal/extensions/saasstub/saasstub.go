@@ -72,7 +72,7 @@ func (e extension) handler() string {
 func (e extension) Open(ctx context.Context, cfg extensions.Config) (extensions.Backend, error) {
 	b := &backend{extension: e.handler(), desc: e.Describe(), account: cfg.Account}
 	if err := ctx.Err(); err != nil {
-		return nil, b.failure("open", "", err)
+		return nil, failed("open", "", err)
 	}
 	values, err := parseConfig(e, cfg)
 	if err != nil {
@@ -86,7 +86,7 @@ func (e extension) Open(ctx context.Context, cfg extensions.Config) (extensions.
 			WithRemedy("correct or remove %s", filepath.Join(values.dir, "script.json"))
 	}
 	if script.RequireKey && key == "" {
-		return nil, b.failure("open", "", &vendor.Fault{Code: vendor.CodeUnauthorized, Message: "a key is required"})
+		return nil, failed("open", "", &vendor.Fault{Code: vendor.CodeUnauthorized, Message: "a key is required"})
 	}
 	b.client = vendor.At(values.dir).Client(cfg.Account, key, values.lag)
 	return b, nil
@@ -103,34 +103,5 @@ type backend struct {
 
 // Close implements extensions.Backend.
 func (b *backend) Close() error { return nil }
-
-// handle points to an object; ref is empty while only the name is known.
-func (b *backend) handle(id extensions.ID, ref string) extensions.Handle {
-	return extensions.Handle{Extension: b.extension, Version: handleVersion, ID: id, Ref: ref}
-}
-
-func (b *backend) check(h extensions.Handle) error {
-	if h.Extension != b.extension || h.Version != handleVersion {
-		return extensions.Errorf(extensions.KindInvalid, "the handle is for %s version %d, this is %s version %d",
-			h.Extension, h.Version, b.extension, handleVersion)
-	}
-	if _, err := extensions.ParseID(string(h.ID)); err != nil {
-		return err
-	}
-	return nil
-}
-
-// ref returns the vendor's own name of a handle's object, looked up by ours
-// where a lost answer left the handle without it.
-func (b *backend) ref(ctx context.Context, h extensions.Handle) (string, error) {
-	if err := b.check(h); err != nil {
-		return "", err
-	}
-	if h.Ref != "" {
-		return h.Ref, nil
-	}
-	found, err := b.Find(ctx, h.ID)
-	return found.Ref, err
-}
 
 var regions = slices.Clone(vendor.Regions)

@@ -13,7 +13,7 @@ const SnapshotKind = "metadata"
 // Snapshot implements extensions.Snapshotter.
 func (b *backend) Snapshot(ctx context.Context, h extensions.Handle, spec extensions.SnapshotSpec) (extensions.Snapshot, error) {
 	fail := func(err error) (extensions.Snapshot, error) {
-		return extensions.Snapshot{}, b.failure("snapshot", h.ID, err)
+		return extensions.Snapshot{}, failed("snapshot", h.ID, err)
 	}
 	if !extensions.ValidSnapshotID(spec.ID) {
 		return fail(extensions.Errorf(extensions.KindInvalid, "%q is not a snapshot id", spec.ID))
@@ -59,7 +59,7 @@ func (b *backend) FindSnapshot(ctx context.Context, id string) (extensions.Snaps
 		err = extensions.Errorf(kind, "the vendor does not show snapshot %s", id)
 	}
 	if err != nil {
-		return extensions.Snapshot{}, b.failure("find-snapshot", "", err)
+		return extensions.Snapshot{}, failed("find-snapshot", "", err)
 	}
 	return b.snapshot(*s), nil
 }
@@ -71,7 +71,7 @@ func (b *backend) StatSnapshot(ctx context.Context, h extensions.SnapshotHandle)
 		err = extensions.Errorf(extensions.KindNotFound, "the vendor has no snapshot %s", h.ID)
 	}
 	if err != nil {
-		return extensions.Snapshot{}, b.failure("stat-snapshot", "", err)
+		return extensions.Snapshot{}, failed("stat-snapshot", "", err)
 	}
 	return b.snapshot(*s), nil
 }
@@ -100,5 +100,5 @@ func (b *backend) DeleteSnapshot(ctx context.Context, h extensions.SnapshotHandl
 	if hasCode(err, vendor.CodeNotFound) {
 		return nil
 	}
-	return b.failure("delete-snapshot", "", err)
+	return failed("delete-snapshot", "", err)
 }

@@ -9,54 +9,6 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/saasstub/vendor"
 )
 
-// WaitReady implements extensions.Backend.
-func (b *backend) WaitReady(ctx context.Context, spec extensions.Spec, h extensions.Handle) (extensions.Reachability, error) {
-	const interval = 20 * time.Millisecond
-	pause := interval
-	if spec.Readiness != nil && spec.Readiness.Interval > 0 {
-		pause = time.Duration(spec.Readiness.Interval)
-	}
-	for {
-		reach, ready, err := b.lookReady(ctx, spec, h)
-		if err != nil || ready {
-			return reach, b.failure("wait-ready", h.ID, err)
-		}
-		select {
-		case <-ctx.Done():
-			return reach, b.failure("wait-ready", h.ID, ctx.Err())
-		case <-time.After(pause):
-		}
-	}
-}
-
-func (b *backend) lookReady(ctx context.Context, spec extensions.Spec, h extensions.Handle) (r extensions.Reachability, ready bool, err error) {
-	all, err := b.Status(ctx, []extensions.Handle{h})
-	if err != nil {
-		return r, false, err
-	}
-	o := all[0]
-	switch o.Phase {
-	case extensions.PhaseAbsent:
-		return r, false, extensions.Errorf(extensions.KindNotFound, "the vendor has no such sandbox any more")
-	case extensions.PhaseUnreachable:
-		return r, false, o.Err
-	case extensions.PhaseExpired, extensions.PhaseFailed:
-		return r, false, extensions.Errorf(extensions.KindInternal, "the sandbox is %s: %s", o.Phase, o.Reason).
-			WithRemedy("destroy it and create it again")
-	case extensions.PhaseProvisioning:
-		return r, false, nil
-	}
-	if spec.Readiness == nil {
-		return o.Reachability, true, nil
-	}
-	res, err := b.Exec(ctx, h, extensions.ExecRequest{Command: spec.Readiness.Command, Service: spec.Readiness.Service,
-		Timeout: time.Duration(spec.Readiness.Timeout)})
-	if extensions.IsKind(err, extensions.KindTimeout) && ctx.Err() == nil {
-		return r, false, nil // the probe's own limit: the next one may succeed
-	}
-	return o.Reachability, err == nil && res.ExitCode == 0, err
-}
-
 // Status implements extensions.Backend with one call for all.
 func (b *backend) Status(ctx context.Context, handles []extensions.Handle) ([]extensions.Observation, error) {
 	if handles == nil {
@@ -72,7 +24,7 @@ func (b *backend) Status(ctx context.Context, handles []extensions.Handle) ([]ex
 		case extensions.IsKind(err, extensions.KindNotFound):
 			out[i].Phase = extensions.PhaseAbsent
 		case err != nil:
-			out[i].Phase, out[i].Reason, out[i].Err = extensions.PhaseUnreachable, "it could not be looked up", b.failure("status", h.ID, err)
+			out[i].Phase, out[i].Reason, out[i].Err = extensions.PhaseUnreachable, "it could not be looked up", failed("status", h.ID, err)
 		default:
 			refs, at = append(refs, ref), append(at, i)
 		}
@@ -85,7 +37,7 @@ func (b *backend) Status(ctx context.Context, handles []extensions.Handle) ([]ex
 		h := handles[i]
 		switch {
 		case err != nil:
-			out[i].Phase, out[i].Reason, out[i].Err = extensions.PhaseUnreachable, "the vendor did not answer", b.failure("status", h.ID, err)
+			out[i].Phase, out[i].Reason, out[i].Err = extensions.PhaseUnreachable, "the vendor did not answer", failed("status", h.ID, err)
 		case objs[n] == nil || objs[n].Labels[extensions.LabelID] != string(h.ID):
 			out[i].Phase = extensions.PhaseAbsent
 		default:
@@ -98,7 +50,7 @@ func (b *backend) Status(ctx context.Context, handles []extensions.Handle) ([]ex
 func (b *backend) list(ctx context.Context) ([]extensions.Observation, error) {
 	objs, now, err := b.client.List(ctx)
 	if err != nil {
-		return nil, b.failure("status", "", err)
+		return nil, failed("status", "", err)
 	}
 	out := []extensions.Observation{}
 	for _, o := range objs {
@@ -141,17 +93,17 @@ func generation(o *vendor.Object) int64 {
 // Find implements extensions.Backend.
 func (b *backend) Find(ctx context.Context, id extensions.ID) (extensions.Handle, error) {
 	if _, err := extensions.ParseID(string(id)); err != nil {
-		return extensions.Handle{}, b.failure("find", "", err)
+		return extensions.Handle{}, failed("find", "", err)
 	}
 	obj, err := b.client.Find(ctx, string(id))
 	switch {
 	case err != nil:
-		return extensions.Handle{}, b.failure("find", id, err)
+		return extensions.Handle{}, failed("find", id, err)
 	case obj != nil && obj.Labels[extensions.LabelID] == string(id):
 		return b.handle(id, obj.Ref), nil
 	case b.desc.Find.Strength == extensions.FindStrong:
-		return extensions.Handle{}, b.failure("find", id, extensions.Errorf(extensions.KindNotFound, "the vendor has no such sandbox"))
+		return extensions.Handle{}, failed("find", id, extensions.Errorf(extensions.KindNotFound, "the vendor has no such sandbox"))
 	}
-	return extensions.Handle{}, b.failure("find", id, extensions.Errorf(extensions.KindIndeterminate,
+	return extensions.Handle{}, failed("find", id, extensions.Errorf(extensions.KindIndeterminate,
 		"the vendor's list does not show it; new sandboxes can be missing for %s", b.desc.Find.Settle))
 }

@@ -11,7 +11,7 @@ import (
 // the object, so it is read first.
 func (b *backend) Teardown(ctx context.Context, h extensions.Handle) (extensions.CleanupReport, error) {
 	report, err := b.teardown(ctx, h)
-	return report, b.failure("teardown", h.ID, err)
+	return report, failed("teardown", h.ID, err)
 }
 
 func (b *backend) teardown(ctx context.Context, h extensions.Handle) (report extensions.CleanupReport, err error) {

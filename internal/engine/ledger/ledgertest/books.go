@@ -12,7 +12,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/failpoint"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/failpoint/failpointtest"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/lifecycle"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
@@ -115,16 +115,16 @@ func (r randomBytes) Read(b []byte) (int, error) {
 // earnest; then once more, which changes nothing.
 func (k *bookkeeper) do(rt *rapid.T, op func(ctx context.Context, i int) error) error {
 	k.clock.Add(1000)
-	point := rapid.SampledFrom(append([]string{""}, failpoint.Names("ledger.")...)).Draw(rt, "fails at")
+	point := rapid.SampledFrom(failpointtest.Names("ledger.")).Draw(rt, "fails at")
 	nth := rapid.IntRange(1, 3).Draw(rt, "time")
 	var first error
 	for i, l := range k.ledgers {
 		ctx := context.Background()
 		before := must(l.Head(ctx, k.org))(k.t)
 		hits := 0
-		failing := failpoint.Inject(ctx, point, func() error {
+		failing := failpointtest.Inject(ctx, point, func() error {
 			if hits++; hits == nth {
-				return failpoint.ErrInjected
+				return failpointtest.ErrInjected
 			}
 			return nil
 		})

@@ -136,14 +136,13 @@ func pacesAgree(t *testing.T, address NewAddress) {
 	for i := range 40 {
 		clock.at = clock.at.Add(time.Duration(i%7) * time.Minute)
 		r := &ledger.Reserve{Currency: []string{"USD", "EUR"}[i%3/2], Amount: int64(i % 5), Memo: []string{"", ledger.AccountInfra}[i%4/3]}
-		q := ledger.PaceQuery{Account: Account, Metered: i%2 == 0, Ceilings: cs, Reserve: r}
 		head := must(l.Head(ctx, "acme"))(t)
-		paces := must(l.Paces(ctx, q))(t)
+		paces := must(l.Paces(ctx, cs, r))(t)
 		if len(paces) != len(cs) || must(l.Head(ctx, "acme"))(t) != head {
 			t.Fatalf("%+v", paces)
 		}
 		b := want(newID(t), holderOf(t, l), string(newID(t)))
-		b.Metered, b.Ceilings, b.Reserve = q.Metered, cs, r
+		b.Metered, b.Ceilings, b.Reserve = i%2 == 0, cs, r
 		_, err := l.Begin(ctx, b)
 		var told *ledger.TooFast
 		if err != nil && !errors.As(err, &told) {
@@ -166,11 +165,11 @@ func pacesAgree(t *testing.T, address NewAddress) {
 	if refused < 5 || refused > 35 {
 		t.Errorf("%d of 40 were refused: the test proves little", refused)
 	}
-	least := must(l.Paces(ctx, ledger.PaceQuery{Account: Account, Ceilings: cs[2:3]}))(t)[0]
+	least := must(l.Paces(ctx, cs[2:3], nil))(t)[0]
 	if least.Need != 1 {
 		t.Errorf("%+v", least)
 	}
-	if _, err := l.Paces(ctx, ledger.PaceQuery{Account: Account, Ceilings: []ledger.Ceiling{{Source: "x", Scope: Account, Max: -1, Per: time.Hour}}}); !extensions.IsKind(err, extensions.KindInvalid) {
+	if _, err := l.Paces(ctx, []ledger.Ceiling{{Source: "x", Scope: Account, Max: -1, Per: time.Hour}}, nil); !extensions.IsKind(err, extensions.KindInvalid) {
 		t.Errorf("below zero: %v", err)
 	}
 	verified(t, l)

@@ -15,7 +15,7 @@ import (
 
 	"go.uber.org/goleak"
 
-	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/failpoint"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/failpoint/failpointtest"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/lifecycle"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
@@ -33,6 +33,7 @@ const (
 // Main runs the tests, or the part of a child process, and ends what the tests
 // share. TestMain calls it.
 func Main(m *testing.M, end ...func() error) {
+	failpointtest.Arm()
 	if role := os.Getenv(envRole); role != "" {
 		if err := playRole(role); err != nil {
 			fmt.Fprintln(os.Stderr, role+":", err)
@@ -62,7 +63,7 @@ func Main(m *testing.M, end ...func() error) {
 	os.Exit(code)
 }
 
-// child prepares a process of the role; failpoints as in failpoint.Env.
+// child prepares a process of the role; failpoints as in failpointtest.Env.
 func child(t testing.TB, role, address string, seed, count int, failpoints string) *exec.Cmd {
 	t.Helper()
 	self, err := os.Executable()
@@ -70,7 +71,7 @@ func child(t testing.TB, role, address string, seed, count int, failpoints strin
 		t.Fatal(err)
 	}
 	cmd := exec.Command(self) //nolint:noctx // its end is the test's to choose
-	cmd.Env = append(os.Environ(), envRole+"="+role, envAddress+"="+address, envSeed+"="+strconv.Itoa(seed), envCount+"="+strconv.Itoa(count), failpoint.Env+"="+failpoints)
+	cmd.Env = append(os.Environ(), envRole+"="+role, envAddress+"="+address, envSeed+"="+strconv.Itoa(seed), envCount+"="+strconv.Itoa(count), failpointtest.Env+"="+failpoints)
 	return cmd
 }
 

@@ -7,7 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/failpoint"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/failpoint/failpointtest"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger"
 )
 
@@ -15,7 +15,7 @@ import (
 // commit leaves no trace; after it, all of it is there. Doing the same again
 // always ends in the same place.
 func failpoints(t *testing.T, address NewAddress) {
-	points := failpoint.Names("ledger.")
+	points := failpointtest.Names("ledger.")
 	if len(points) < 10 {
 		t.Fatalf("only %q are registered", points)
 	}
@@ -108,12 +108,12 @@ func fail(t *testing.T, l ledger.Ledger, point string, make func(*testing.T, led
 	ctx := context.Background()
 	before := must(l.Head(ctx, "acme"))(t)
 	var hit bool
-	_, err := a.do(failpoint.Inject(ctx, point, func() error {
+	_, err := a.do(failpointtest.Inject(ctx, point, func() error {
 		hit = true
-		return failpoint.ErrInjected
+		return failpointtest.ErrInjected
 	}))
 	reached[point] = reached[point] || hit
-	if hit != errors.Is(err, failpoint.ErrInjected) || !hit && err != nil {
+	if hit != errors.Is(err, failpointtest.ErrInjected) || !hit && err != nil {
 		t.Fatalf("%s at %s: hit %t, %v", a.name, point, hit, err)
 	}
 	middle := must(l.Head(ctx, "acme"))(t)

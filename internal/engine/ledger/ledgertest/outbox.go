@@ -12,7 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
-	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/failpoint"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/failpoint/failpointtest"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
@@ -184,10 +184,10 @@ func outboxFails(t *testing.T, address NewAddress) {
 	l := chainOf(t, address, &Clock{at: Start}, 9)
 	moved(t, l, ledger.OutboxStep{Hold: rejected(1), Delivered: 1})
 	step := ledger.OutboxStep{Sink: "hub", Stream: "acme", Attempt: 4, Hold: rejected(2), Delivered: 2, Release: []int64{1}}
-	for _, point := range append(failpoint.Names("outbox."), "ledger.begin", "ledger.commit") {
+	for _, point := range append(failpointtest.Names("outbox."), "ledger.begin", "ledger.commit") {
 		before := must(l.Outbox(context.Background(), "hub", "acme"))(t)
-		_, err := l.MoveOutbox(failpoint.Inject(context.Background(), point, func() error { return failpoint.ErrInjected }), step)
-		if !errors.Is(err, failpoint.ErrInjected) {
+		_, err := l.MoveOutbox(failpointtest.Inject(context.Background(), point, func() error { return failpointtest.ErrInjected }), step)
+		if !errors.Is(err, failpointtest.ErrInjected) {
 			t.Fatalf("%s: %v", point, err)
 		}
 		if after := must(l.Outbox(context.Background(), "hub", "acme"))(t); !cmp.Equal(before, after) {

@@ -14,7 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/failpoint"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/failpoint/failpointtest"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger"
 )
 
@@ -196,7 +196,7 @@ func killedAtSteps(t *testing.T, address NewAddress) {
 	l := open(t, at, ledger.Options{})
 	funded(t, l)
 	kills := 0
-	for _, point := range failpoint.Names("ledger.") {
+	for _, point := range failpointtest.Names("ledger.") {
 		for nth := 1; nth <= 5; nth++ {
 			cmd := child(t, "live", at, kills, 1, fmt.Sprintf("%s@%d:kill", point, nth))
 			var stderr bytes.Buffer

@@ -9,7 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/failpoint"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/failpoint/failpointtest"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/lifecycle"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
@@ -67,8 +67,8 @@ func replays(t *testing.T, address NewAddress) {
 			t.Fatal(err)
 		}
 		for _, point := range []string{"ledger.sandbox", "ledger.meter.open", "ledger.charge", "ledger.commit"} {
-			fctx := failpoint.Inject(ctx, point, func() error { return failpoint.ErrInjected })
-			if _, err := l.Replay(fctx, &b, lifeSteps(b)...); !errors.Is(err, failpoint.ErrInjected) {
+			fctx := failpointtest.Inject(ctx, point, func() error { return failpointtest.ErrInjected })
+			if _, err := l.Replay(fctx, &b, lifeSteps(b)...); !errors.Is(err, failpointtest.ErrInjected) {
 				t.Fatalf("%s: %v", point, err)
 			}
 		}

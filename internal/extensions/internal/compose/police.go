@@ -15,6 +15,7 @@ import (
 type policer struct {
 	*loading
 	project *types.Project
+	fields  map[reflect.Type]class // the table; its checks walk on by it
 }
 
 // check judges a field that is set. where is its place in the model.
@@ -23,7 +24,7 @@ type check func(p *policer, where string, v reflect.Value)
 // police finds everything the model is refused for, in the services that the
 // profiles leave out too.
 func (l *loading) police(project *types.Project) {
-	p := &policer{loading: l, project: project}
+	p := &policer{loading: l, project: project, fields: fields}
 	p.walk("", reflect.ValueOf(project))
 }
 
@@ -62,7 +63,7 @@ func (p *policer) walkStruct(where string, v reflect.Value) {
 		if !f.Anonymous {
 			at = join(where, yamlName(f))
 		}
-		judge, ok := fields[t][f.Name]
+		judge, ok := p.fields[t][f.Name]
 		if !ok {
 			p.found.refuse("unknown-field", at, "the field is not known to be harmless")
 			continue

@@ -1,6 +1,7 @@
 package compose
 
 import (
+	"maps"
 	"reflect"
 
 	"github.com/compose-spec/compose-go/v2/types"
@@ -9,9 +10,8 @@ import (
 // What a field may be: harmless whatever it says, judged by what is below it,
 // refused by a rule, or judged by a check of its own.
 var (
-	fine check = func(*policer, string, reflect.Value) {}
-	// walked is set by init: a table that names the walk that reads it.
-	walked check
+	fine   check = func(*policer, string, reflect.Value) {}
+	walked check = (*policer).walk
 )
 
 func never(rule string) check {
@@ -32,17 +32,15 @@ func grantable(rule string) check {
 type class = map[string]check
 
 // fields classifies every field of every type of the model. It is the allowlist.
-var fields map[reflect.Type]class
+var fields = joined(projectFields(), serviceFields(), deployFields(), buildFields(),
+	map[reflect.Type]class{reflect.TypeFor[types.ContainerSpec](): containerFields()})
 
-func init() {
-	walked = func(p *policer, where string, v reflect.Value) { p.walk(where, v) }
-	fields = map[reflect.Type]class{}
-	for _, part := range []map[reflect.Type]class{projectFields(), serviceFields(), deployFields(), buildFields()} {
-		for t, c := range part {
-			fields[t] = c
-		}
+func joined(parts ...map[reflect.Type]class) map[reflect.Type]class {
+	out := map[reflect.Type]class{}
+	for _, part := range parts {
+		maps.Copy(out, part)
 	}
-	fields[reflect.TypeFor[types.ContainerSpec]()] = containerFields()
+	return out
 }
 
 func projectFields() map[reflect.Type]class {

@@ -86,7 +86,7 @@ func TestAFieldNobodyKnowsIsRefused(t *testing.T) {
 		"in list": []*future{{}, {RootNow: true}},
 		"in map":  map[string]future{"a": {RootNow: true}},
 	} {
-		p := &policer{loading: &loading{found: newFindings([]string{"unknown-field", "unknown-field:root_now"})}, project: &types.Project{}}
+		p := &policer{loading: &loading{found: newFindings([]string{"unknown-field", "unknown-field:root_now"})}, project: &types.Project{}, fields: fields}
 		p.walk("x", reflect.ValueOf(v))
 		if len(p.found.list) != 1 || p.found.list[0].Rule != "unknown-field" || !strings.HasSuffix(p.found.list[0].Where, ".root_now") {
 			t.Errorf("%s: %+v", name, p.found.list)
@@ -94,7 +94,7 @@ func TestAFieldNobodyKnowsIsRefused(t *testing.T) {
 	}
 	// A field of the library's own that no file can set today.
 	project := &types.Project{Services: types.Services{"a": {WorkloadSpec: types.WorkloadSpec{Dockerfile: "x"}}}}
-	p := &policer{loading: &loading{found: newFindings(nil), bundle: &Bundle{}}, project: project}
+	p := &policer{loading: &loading{found: newFindings(nil), bundle: &Bundle{}}, project: project, fields: fields}
 	p.walk("", reflect.ValueOf(project))
 	if len(p.found.list) != 1 || p.found.list[0].Where != "services.a.dockerfile" {
 		t.Errorf("%+v", p.found.list)

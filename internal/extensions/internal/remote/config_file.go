@@ -7,10 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
-
-	"github.com/kevinburke/ssh_config"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
@@ -22,10 +19,7 @@ const (
 )
 
 // sshConfig collects what ssh_config says about one name: as in ssh, the first
-// value of a keyword counts, and IdentityFile and CertificateFile add up. The
-// library reads the lines; Include and Match are settled here, since its own
-// looks for included files in another home, and takes the words after
-// `Match host` for names.
+// value of a keyword counts, and IdentityFile and CertificateFile add up.
 type sshConfig struct {
 	place
 	name     string // as it was given
@@ -67,17 +61,60 @@ func (c *sshConfig) file(path string, depth int, needed bool) error {
 		return extensions.Errorf(extensions.KindInvalid, "the SSH configuration cannot be read: %w", err).
 			WithRemedy("check the file, or say in the host's ssh block what it would")
 	}
-	text, matches := disarm(data)
-	parsed, err := ssh_config.DecodeBytes(text)
-	if err != nil {
-		return c.wrong(path, 0, fmt.Errorf("%s", extensions.Clean(err.Error(), 200)))
-	}
-	for _, block := range parsed.Hosts {
-		if err := c.block(block, matches, path, depth); err != nil {
-			return err
+	applies, number := true, 0 // what stands before the first Host or Match is for every host
+	for line := range strings.Lines(string(data)) {
+		number++
+		if applies, err = c.line(line, applies, path, depth); err != nil {
+			return c.wrong(path, number, err)
 		}
 	}
 	return nil
+}
+
+// line reads one line, and tells whether the next ones apply to the host.
+func (c *sshConfig) line(line string, applies bool, path string, depth int) (bool, error) {
+	line = strings.Trim(line, " \t\r\n\f")
+	key := line
+	if end := strings.IndexAny(line, " \t="); end >= 0 {
+		key = line[:end]
+	}
+	rest := strings.TrimLeft(line[len(key):], " \t")
+	rest = strings.TrimPrefix(rest, "=")
+	keyword := strings.ToLower(key)
+	switch {
+	case key == "" || key[0] == '#':
+		return applies, nil
+	case keyword != "host" && keyword != "match" && !applies: // what is refused for one host is no matter to another
+		return false, nil
+	case strings.ContainsFunc(keyword, func(r rune) bool { return (r < 'a' || r > 'z') && (r < '0' || r > '9') }):
+		return false, fmt.Errorf("%q is not a keyword", extensions.Clean(key, 60)) // a byte order mark hides the Host behind it
+	}
+	args, err := splitWords(rest)
+	switch {
+	case err != nil:
+		return false, err
+	case keyword == "match":
+		return c.matches(args)
+	case len(args) == 0:
+		if keyword == "host" || keyword == "identityfile" || keyword == "certificatefile" || keptKeywords[keyword] {
+			return false, fmt.Errorf("%s has no value", key)
+		}
+	case keyword == "host":
+		return matchList(strings.Join(args, " "), c.name, " "), nil
+	case keyword == "include":
+		return true, c.include(args, path, depth)
+	case keyword == "identityfile":
+		c.ids = append(c.ids, args[0])
+	case keyword == "certificatefile":
+		c.certs = append(c.certs, args[0])
+	case keyword == "proxyjump" || keyword == "proxycommand": // the first of the two counts
+		if c.values["proxyjump"] == nil && c.values["proxycommand"] == nil {
+			c.values[keyword] = args
+		}
+	case keptKeywords[keyword] && c.values[keyword] == nil:
+		c.values[keyword] = args
+	}
+	return true, nil
 }
 
 func readConfig(path string) ([]byte, error) {
@@ -95,95 +132,6 @@ func readConfig(path string) ([]byte, error) {
 		return nil, fmt.Errorf("%s is not text", path)
 	}
 	return data, err
-}
-
-// includeKeyword and matchMark stand for what the library must not see; files
-// with control characters are refused, so nobody else can write the mark.
-const (
-	includeKeyword = "SandboxerInclude"
-	matchMark      = "\x01"
-)
-
-// disarm rewrites Include and Match lines, one for one, and returns what the
-// Match lines ask for.
-func disarm(data []byte) (text []byte, matches []string) {
-	var out bytes.Buffer
-	for line := range strings.Lines(string(data) + "\n") {
-		trimmed := strings.TrimLeft(line, " \t")
-		end := strings.IndexAny(trimmed, " \t=\r\n")
-		switch strings.ToLower(trimmed[:max(end, 0)]) {
-		case "include":
-			line = includeKeyword + trimmed[end:]
-		case "match":
-			line = "Host * #" + matchMark + strconv.Itoa(len(matches)) + "\n"
-			matches = append(matches, strings.TrimLeft(strings.TrimSpace(trimmed[end:]), "= \t"))
-		}
-		out.WriteString(line)
-	}
-	return out.Bytes(), matches
-}
-
-func (c *sshConfig) block(block *ssh_config.Host, matches []string, path string, depth int) error {
-	if mark, ok := strings.CutPrefix(block.EOLComment, matchMark); ok {
-		n, err := strconv.Atoi(mark)
-		if err != nil || n >= len(matches) {
-			return c.wrong(path, 0, errors.New("a Match line cannot be read"))
-		}
-		if ok, err := c.matches(matches[n]); err != nil || !ok {
-			return c.wrong(path, 0, err)
-		}
-	} else if !c.isHost(block) {
-		return nil
-	}
-	for _, node := range block.Nodes {
-		kv, ok := node.(*ssh_config.KV)
-		if !ok {
-			continue
-		}
-		if err := c.keyword(kv, path, depth); err != nil {
-			return c.wrong(path, kv.Pos().Line, err)
-		}
-	}
-	return nil
-}
-
-// isHost matches the Host line. The library's own matching lets ? stand for
-// nothing, and takes names that are separated by tabs for one.
-func (c *sshConfig) isHost(block *ssh_config.Host) bool {
-	var patterns []string
-	for _, p := range block.Patterns {
-		for _, field := range strings.Fields(p.String()) {
-			patterns = append(patterns, strings.ReplaceAll(field, `"`, ""))
-		}
-	}
-	return matchList(strings.Join(patterns, " "), c.name, " ")
-}
-
-func (c *sshConfig) keyword(kv *ssh_config.KV, path string, depth int) error {
-	args, err := configArguments(kv)
-	if err != nil {
-		return err
-	}
-	key := strings.ToLower(kv.Key)
-	switch {
-	case key == strings.ToLower(includeKeyword):
-		return c.include(args, path, depth)
-	case len(args) == 0:
-		if keptKeywords[key] || key == "identityfile" || key == "certificatefile" {
-			return fmt.Errorf("%s has no value", kv.Key)
-		}
-	case key == "identityfile":
-		c.ids = append(c.ids, args[0])
-	case key == "certificatefile":
-		c.certs = append(c.certs, args[0])
-	case key == "proxyjump" || key == "proxycommand": // the first of the two counts
-		if c.values["proxyjump"] == nil && c.values["proxycommand"] == nil {
-			c.values[key] = args
-		}
-	case keptKeywords[key] && c.values[key] == nil:
-		c.values[key] = args
-	}
-	return nil
 }
 
 func (c *sshConfig) include(args []string, from string, depth int) error {
@@ -216,28 +164,18 @@ func (c *sshConfig) include(args []string, from string, depth int) error {
 }
 
 // wrong says where in the configuration err is; an error that says it already
-// and nil pass.
+// passes.
 func (c *sshConfig) wrong(path string, line int, err error) error {
 	var told *extensions.Error
-	if err == nil || errors.As(err, &told) {
+	if errors.As(err, &told) {
 		return err
 	}
-	where := path
-	if line > 0 {
-		where += ":" + strconv.Itoa(line)
-	}
-	return extensions.Errorf(extensions.KindInvalid, "%s: %w", where, err).
+	return extensions.Errorf(extensions.KindInvalid, "%s:%d: %w", path, line, err).
 		WithRemedy("change the file, or say in the host's ssh block what it would (address, port, user, identity, jump)")
 }
 
-// configArguments splits a line as ssh does: at blanks, quotes keep together,
-// a # that begins a word ends the line.
-func configArguments(kv *ssh_config.KV) ([]string, error) {
-	rest := strings.TrimSpace(strings.TrimPrefix(strings.TrimSpace(kv.String()), kv.Key))
-	rest = strings.TrimSpace(strings.TrimPrefix(rest, "="))
-	return splitWords(rest)
-}
-
+// splitWords splits as ssh does: at blanks, quotes keep together, a # that
+// begins a word ends the line.
 func splitWords(text string) ([]string, error) {
 	var words []string
 	var word strings.Builder

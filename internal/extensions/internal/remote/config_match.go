@@ -9,11 +9,7 @@ import (
 // matches settles a Match line. Criteria hold all; they are looked at in order
 // and only as far as the first that fails, so a criterion we cannot settle
 // matters only to hosts that it would be asked about.
-func (c *sshConfig) matches(line string) (bool, error) {
-	words, err := splitWords(line)
-	if err != nil {
-		return false, err
-	}
+func (c *sshConfig) matches(words []string) (bool, error) {
 	if len(words) == 0 {
 		return false, errors.New("a Match line has no criterion")
 	}

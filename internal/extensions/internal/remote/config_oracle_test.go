@@ -56,6 +56,10 @@ func TestConfigAsSSHReadsIt(t *testing.T) {
 		"Host box\n  User first\n  User second",
 		"Host box\nIdentityFile ~/k-%h-%p-%r-%n-%u",
 		"Host box\nPort 2200\nHostKeyAlias The.Alias",
+		"\t Host\t=\tbox\n\tUser\t=\tme\t# more\n#Port 9\n  # Port 8\nPort=7",
+		"Host=box\nUser a#b\nIdentityFile \"~/a#b\"\nIdentityFile=~/c",
+		"Match=host box\nUser m\nMatch host \"other,box\" # comment\nPort 5\nMatch host box,!box\nPort 6",
+		"Host other\nUser \"a b\"\nMatch originalhost other host x\nPort 5\nHost box \nPort 6\t\f",
 	} {
 		t.Run(fmt.Sprint(i), func(t *testing.T) {
 			u := *u

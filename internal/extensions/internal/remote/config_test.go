@@ -144,6 +144,10 @@ func TestConfigThatIsRefused(t *testing.T) {
 		"Host box\nProxyJump a\nHost a\nProxyJump box": {extensions.KindInvalid, "jump hosts"},
 		"Include config":                               {extensions.KindInvalid, "too deeply"},
 		"Include sub":                                  {extensions.KindInvalid, "sub"},
+		"Host other\nUser x\nMatch user":               {extensions.KindInvalid, ".ssh/config:3"},
+		"User x\nHost":                                 {extensions.KindInvalid, ".ssh/config:2"},
+		"Host \"box\nUser x":                           {extensions.KindInvalid, "quote"},
+		"\ufeffHost other\nUser x":                     {extensions.KindInvalid, "not a keyword"},
 		"Host box\x00":                                 {extensions.KindInvalid, "not text"},
 	} {
 		if err := os.MkdirAll(filepath.Join(u.home, ".ssh", "sub"), 0o700); err != nil {

@@ -4,6 +4,7 @@ package initd
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"os/signal"
 	"runtime"
@@ -175,4 +176,18 @@ func (p *procs) descendants(j *job) []int {
 	}
 	own := Members(p.cfg.ID) // other sandboxes and the host's programs are in sight
 	return slices.DeleteFunc(list, func(pid int) bool { return !slices.Contains(own, pid) })
+}
+
+// noteGroup adds a session to the file that a teardown reads when this
+// process was killed and can end nothing by itself any more.
+func (p *procs) noteGroup(pid int) {
+	if p.cfg.Groups == "" {
+		return
+	}
+	f, err := os.OpenFile(p.cfg.Groups, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return
+	}
+	_, _ = fmt.Fprintf(f, "%d\n", pid)
+	_ = f.Close()
 }

@@ -1,0 +1,50 @@
+package account
+
+import (
+	"context"
+	"time"
+
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger"
+)
+
+// unpriced counts the lives that an amount of an org lacks: of which something
+// is charged for at a price that nobody told.
+type unpriced struct {
+	l       ledger.Ledger
+	running []ledger.UsageRow // by account
+}
+
+func (a *Account) unpriced(ctx context.Context, l ledger.Ledger, org string) (unpriced, error) {
+	f := ledger.UsageFilter{Account: org}
+	running, _, err := accrual{only: hasUnknown}.add(ctx, l, f, []ledger.Dimension{ledger.ByAccount}, a.books.Now())
+	return unpriced{l, running}, err
+}
+
+func hasUnknown(charges []ledger.Charge) bool {
+	for _, c := range charges {
+		if !c.Known() {
+			return true
+		}
+	}
+	return false
+}
+
+// lives are those of an account that ended since then, or run, in the currency
+// or in one that is not known either; of selects rows by who pays.
+func (u unpriced) lives(ctx context.Context, account, currency string, since time.Time, of func(ledger.UsageRow) bool) (n int64, err error) {
+	count := func(r ledger.UsageRow) {
+		if (r.Currency == currency || r.Currency == "") && of(r) {
+			n += r.Unpriced
+		}
+	}
+	ended, err := u.l.Usage(ctx, ledger.UsageFilter{Account: account, From: since})
+	for _, r := range ended {
+		count(r)
+	}
+	for _, r := range u.running {
+		if r.Account == account || ledger.StreamOf(r.Account) == account {
+			count(r)
+		}
+	}
+	return n, err
+}

@@ -1,0 +1,250 @@
+package account
+
+import (
+	"cmp"
+	"context"
+	"math/big"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/meter"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/profile"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
+)
+
+// UsageQuery says what a report is about. Empty fields leave nothing out.
+type UsageQuery struct {
+	WholeOrg bool // all workspaces of the account's org
+	// From and To bound the end of what is settled, From <= end < To: a day
+	// (2026-01-31), a month (2026-01), an RFC 3339 time, all in UTC, or a
+	// duration ago (7d). "" is the beginning of this month, and now.
+	From, To string
+	By       []string // see UsageDimensions
+	Sandbox  extensions.ID
+	Profile  string // id
+	// Extension is a binding's id, Host a name, Component one such as "vcpu".
+	Extension, Host, Component string
+	Actor, Harness, RunID      string
+}
+
+// UsageReport is what was used, by whom and where, and who was to pay.
+type UsageReport struct {
+	Account  string // org/workspace, or the org
+	From, To time.Time
+	At       time.Time // up to when what runs was counted
+	By       []string
+	Settled  []UsageRow // ended in the period
+	Running  []UsageRow // lives now; not settled, and in no period
+	Totals   []UsageTotal
+}
+
+// UsageRow is one line. The fields that lines are not told apart by are empty.
+type UsageRow struct {
+	Account, Profile, Extension, Host string
+	Actor, Harness, RunID             string
+	Sandbox                           extensions.ID
+	Name                              string // of the sandbox
+	Day                               string // 2026-01-31; of the end, or today
+	Component                         string
+	UsageSums
+	// By component only: exact in quanta ("MiB x ms"), and in what the price is
+	// for ("gib-hour"), rounded half up to six decimals.
+	Quantity, Unit         string
+	Consumed, ConsumedUnit string
+}
+
+// UsageTotal adds up lines of one currency.
+type UsageTotal struct {
+	Running bool // not settled
+	UsageSums
+}
+
+// UsageSums are sums in one currency, "" where nobody told a price.
+type UsageSums struct {
+	Currency string
+	// Lives are meters: a sandbox that was made again has several. By
+	// component, those the component was charged for.
+	Lives     int64
+	Estimated int64 // of them, how many ended at a time that nobody told
+	// Seconds of those lives, computing and paused.
+	RunningSeconds, PausedSeconds int64
+	// Unpriced are the lives of which something was charged for at a price that
+	// nobody told.
+	Unpriced int64
+	// Billed was taken from the wallet, or is owed. OwnKey is the bill that
+	// the vendor sends to the owner of the key, OwnPlace what the user's own
+	// hosts cost: both are notes, and no credit was taken.
+	Billed, OwnKey, OwnPlace UsageAmount
+}
+
+// UsageAmount is a sum of which a part may not be known.
+type UsageAmount struct {
+	Sum     string // decimal; "" = not known as a whole
+	AtLeast string // decimal: what is known of it; "" = nothing
+}
+
+// usageDimensions are the words of a report and what they stand for.
+var usageDimensions = []struct {
+	word string
+	by   []ledger.Dimension
+}{
+	{"account", []ledger.Dimension{ledger.ByAccount}},
+	{"profile", []ledger.Dimension{ledger.ByProfile}},
+	{"extension", []ledger.Dimension{ledger.ByExtension}},
+	{"host", []ledger.Dimension{ledger.ByHost}},
+	{"component", []ledger.Dimension{ledger.ByComponent}},
+	{"consumer", []ledger.Dimension{ledger.ByActor, ledger.ByHarness, ledger.ByRunID}},
+	{"actor", []ledger.Dimension{ledger.ByActor}},
+	{"harness", []ledger.Dimension{ledger.ByHarness}},
+	{"run", []ledger.Dimension{ledger.ByRunID}},
+	{"day", []ledger.Dimension{ledger.ByDay}},
+	{"sandbox", []ledger.Dimension{ledger.BySandbox}},
+}
+
+// UsageDimensions are the words a report may be told apart by. "consumer" is
+// actor, harness and run together.
+func UsageDimensions() []string {
+	var out []string
+	for _, d := range usageDimensions {
+		out = append(out, d.word)
+	}
+	return out
+}
+
+func dimensionsOf(words []string) (by []ledger.Dimension, err error) {
+	for _, w := range words {
+		i := slices.Index(UsageDimensions(), w)
+		if i < 0 {
+			return nil, extensions.AtField("by", extensions.Invalid("usage cannot be told apart by %q", "use "+strings.Join(UsageDimensions(), ", "), extensions.Clean(w, 80)))
+		}
+		for _, d := range usageDimensions[i].by {
+			if !slices.Contains(by, d) {
+				by = append(by, d)
+			}
+		}
+	}
+	return by, nil
+}
+
+// Usage reports on the engine's account. It writes nothing; a missing ledger
+// has no usage.
+func (a *Account) Usage(ctx context.Context, q UsageQuery) (UsageReport, error) {
+	now := a.books.Now().UTC().Truncate(time.Millisecond)
+	r := UsageReport{Account: a.budgetAccount(q.WholeOrg), At: now, By: q.By}
+	by, err := dimensionsOf(q.By)
+	if err != nil {
+		return r, err
+	}
+	if r.From, r.To, err = period(q.From, q.To, now); err != nil {
+		return r, err
+	}
+	l, err := a.books.Reader(ctx)
+	if err != nil {
+		return r, err
+	}
+	f := ledger.UsageFilter{From: r.From, To: r.To, Account: r.Account, SandboxID: q.Sandbox, Profile: q.Profile, Extension: q.Extension,
+		Host: q.Host, Component: q.Component, Actor: q.Actor, Harness: q.Harness, RunID: q.RunID}
+	if q.To == "" {
+		f.To = time.Time{} // another machine's clock may be ahead
+	}
+	settled, err := l.Usage(ctx, f, by...)
+	if err != nil {
+		return r, err
+	}
+	totals := settled
+	if len(by) > 0 {
+		if totals, err = l.Usage(ctx, f); err != nil {
+			return r, err
+		}
+	}
+	running, sum, err := accrued(ctx, l, f, by, now)
+	if err != nil {
+		return r, err
+	}
+	for _, row := range settled {
+		r.Settled = append(r.Settled, usageRow(row))
+	}
+	for _, row := range running {
+		r.Running = append(r.Running, usageRow(row))
+	}
+	for _, row := range totals {
+		r.Totals = append(r.Totals, UsageTotal{UsageSums: usageSums(row)})
+	}
+	for _, row := range sum {
+		r.Totals = append(r.Totals, UsageTotal{Running: true, UsageSums: usageSums(row)})
+	}
+	return r, nil
+}
+
+func usageRow(r ledger.UsageRow) UsageRow {
+	out := UsageRow{Account: r.Account, Profile: r.Profile, Extension: r.Extension, Host: r.Host, Actor: r.Actor, Harness: r.Harness, RunID: r.RunID,
+		Sandbox: r.SandboxID, Name: r.Name, Component: r.Component, UsageSums: usageSums(r)}
+	if !r.Day.IsZero() {
+		out.Day = r.Day.Format(time.DateOnly)
+	}
+	if r.Quantity != nil {
+		out.Quantity, out.Unit = r.Quantity.String(), meter.QuantumOf(r.Unit)
+		out.Consumed, out.ConsumedUnit = consumed(r.Quantity, r.Unit), r.Unit
+	}
+	return out
+}
+
+func consumed(quantity *big.Int, unit string) string {
+	per, _, ok := meter.QuantaPerUnit(unit)
+	if !ok {
+		per = 1
+	}
+	text := new(big.Rat).SetFrac(quantity, big.NewInt(per)).FloatString(6)
+	return strings.TrimSuffix(strings.TrimRight(text, "0"), ".")
+}
+
+func usageSums(r ledger.UsageRow) UsageSums {
+	amount := func(sum, unknown int64) (a UsageAmount) {
+		if r.Currency == "" {
+			return a
+		}
+		if a.AtLeast = nano(sum); unknown == 0 {
+			a.Sum = a.AtLeast
+		}
+		return a
+	}
+	return UsageSums{Currency: r.Currency, Lives: r.Meters, Estimated: r.Estimated, RunningSeconds: r.Running / 1000, PausedSeconds: r.Paused / 1000,
+		Unpriced: r.Unpriced, Billed: amount(r.Wallet, r.WalletUnknown), OwnKey: amount(r.OwnKey, r.OwnKeyUnknown), OwnPlace: amount(r.OwnPlace, r.OwnPlaceUnknown)}
+}
+
+// period reads both bounds; see UsageQuery.
+func period(from, to string, now time.Time) (start, end time.Time, err error) {
+	if start, err = moment(cmp.Or(from, now.Format("2006-01")), now); err != nil {
+		return start, end, extensions.AtField("from", err)
+	}
+	end = now
+	if to != "" {
+		if end, err = moment(to, now); err != nil {
+			return start, end, extensions.AtField("to", err)
+		}
+	}
+	if start.After(end) {
+		return start, end, extensions.AtField("from", extensions.Invalid("the period begins at %s and ends before, at %s", "give an earlier from, or a later to", start.Format(time.RFC3339), end.Format(time.RFC3339)))
+	}
+	return start, end, nil
+}
+
+// CheckUsageTime checks the form of a bound of UsageQuery; "" is one.
+func CheckUsageTime(s string) error {
+	_, err := moment(cmp.Or(s, "2026-01"), time.Now())
+	return err
+}
+
+func moment(s string, now time.Time) (time.Time, error) {
+	for _, layout := range []string{time.DateOnly, "2006-01", time.RFC3339} {
+		if t, err := time.Parse(layout, s); err == nil && t.Year() >= 1970 {
+			return t.UTC(), nil
+		}
+	}
+	if d, err := profile.ParseDuration(s); err == nil && d >= 0 {
+		return now.Add(-d), nil
+	}
+	return time.Time{}, extensions.Invalid("%q is no time", "write a day (2026-01-31), a month (2026-01), an RFC 3339 time, or how long ago (7d)", extensions.Clean(s, 80))
+}

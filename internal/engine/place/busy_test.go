@@ -1,0 +1,47 @@
+package place
+
+import (
+	"context"
+	"log/slog"
+	"testing"
+	"time"
+
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/catalog"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
+)
+
+// atWork answers Find as a place whose script has outlived the run that
+// started it: it is busy for a while.
+type atWork struct {
+	extensions.Backend
+	looks, busy int
+	pause       time.Duration
+}
+
+func (b *atWork) Find(_ context.Context, id extensions.ID) (extensions.Handle, error) {
+	b.looks++
+	if b.looks > b.busy {
+		return extensions.Handle{Extension: "x", Version: 1, ID: id, Ref: "r"}, nil
+	}
+	e := extensions.Errorf(extensions.KindConflict, "create runs there")
+	e.RetryAfter = b.pause
+	return extensions.Handle{}, &extensions.Error{Kind: extensions.KindConflict, Op: "find", Err: e}
+}
+
+func TestWhatIsStillWorkedOnIsWaitedFor(t *testing.T) {
+	t.Parallel()
+	places := New(Options{Catalog: &catalog.Catalog{}, Now: time.Now, Log: slog.New(slog.DiscardHandler)})
+	find := func(b *atWork) (extensions.Handle, error) {
+		o := &Backend{backend: b, places: places, Binding: catalog.Binding{ID: "ext.x", Descriptor: extensions.Descriptor{Find: extensions.Find{Strength: extensions.FindStrong}}}}
+		return o.FindSettled(t.Context(), "sbx-aaaaaaaaaaaaaaaaaaaa", time.Now().Add(time.Hour))
+	}
+	b := &atWork{busy: 3, pause: time.Millisecond}
+	if h, err := find(b); err != nil || h.IsZero() || b.looks != 4 {
+		t.Errorf("%v, %v after %d looks", h, err, b.looks)
+	}
+	// Somebody else's object is no operation that ends.
+	b = &atWork{busy: 3}
+	if _, err := find(b); !extensions.IsKind(err, extensions.KindConflict) || b.looks != 1 {
+		t.Errorf("%v after %d looks", err, b.looks)
+	}
+}

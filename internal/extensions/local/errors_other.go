@@ -1,7 +1,0 @@
-//go:build !unix
-
-package local
-
-func noSpace(error) bool { return false }
-
-func noFolder(error) bool { return false }

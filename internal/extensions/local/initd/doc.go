@@ -1,4 +1,0 @@
-//go:build !unix
-
-// Package initd has no init on this system.
-package initd

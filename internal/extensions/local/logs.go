@@ -1,0 +1,47 @@
+package local
+
+import (
+	"context"
+	"io"
+
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/local/wire"
+)
+
+// Logs implements extensions.LogStreamer: what programs printed after the
+// command that started them had returned, the last MiB of it.
+func (b *Backend) Logs(ctx context.Context, h extensions.Handle, req extensions.LogRequest) (io.ReadCloser, error) {
+	if req.Service != "" {
+		return nil, failed("logs", h.ID, extensions.Errorf(extensions.KindUnsupported, "a sandbox on this machine has no services, so none called %q", req.Service).
+			WithRemedy("leave service empty"))
+	}
+	bx, err := b.settings.resolve(h)
+	if err != nil {
+		return nil, failed("logs", h.ID, err)
+	}
+	c, err := bx.open(ctx, wire.Request{Op: wire.OpLogs, Follow: req.Follow, Tail: req.Tail})
+	if err != nil {
+		return nil, failed("logs", h.ID, err)
+	}
+	r, w := io.Pipe()
+	go func() {
+		defer c.close()
+		result, err := c.receive(w, io.Discard)
+		if req.Follow && err != nil && ctx.Err() == nil {
+			err = nil // the sandbox ended, and the log with it
+		}
+		_ = w.CloseWithError(failed("logs", h.ID, bx.explain(ctx, result, err)))
+	}()
+	return &logReader{r, c}, nil
+}
+
+// logReader hangs up when it is closed.
+type logReader struct {
+	*io.PipeReader
+	c *call
+}
+
+func (l *logReader) Close() error {
+	l.c.close()
+	return l.PipeReader.Close()
+}

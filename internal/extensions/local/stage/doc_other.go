@@ -1,4 +1,0 @@
-//go:build !unix
-
-// Package stage has no stages on this system.
-package stage
