@@ -1,8 +1,10 @@
 package cli
 
 import (
+	"cmp"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -19,7 +21,38 @@ type problemView struct {
 }
 
 func (a *app) profileCommand() *cobra.Command {
-	return group("profile", "Check profiles", a.profileValidateCommand())
+	return group("profile", "List and check profiles", a.profileListCommand(), a.profileValidateCommand())
+}
+
+func (a *app) profileListCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "list",
+		Short: "The profiles of the catalog: their inputs (* = required), and their labels, by which nothing is chosen",
+		Args:  args(cobra.NoArgs),
+		RunE: func(*cobra.Command, []string) error {
+			return a.withEngine(func(e *engine.Engine) error {
+				list, err := e.Profiles()
+				if err != nil {
+					return err
+				}
+				return a.show(list, func(w io.Writer) error { return printProfiles(w, list) })
+			})
+		},
+	}
+}
+
+func printProfiles(w io.Writer, list []engine.ProfileView) error {
+	rows := [][]string{{"PROFILE", "VERSION", "EXTENSION", "COST CLASS", "LATENCY CLASS", "INPUTS"}}
+	for _, p := range list {
+		inputs := make([]string, len(p.Inputs))
+		for i, in := range p.Inputs {
+			if inputs[i] = in.Name; in.Required {
+				inputs[i] += "*"
+			}
+		}
+		rows = append(rows, []string{p.ID, p.Version, cmp.Or(p.Extension, "any"), p.CostClass, p.LatencyClass, strings.Join(inputs, " ")})
+	}
+	return grid(w, rows)
 }
 
 func (a *app) profileValidateCommand() *cobra.Command {

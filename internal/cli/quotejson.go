@@ -5,13 +5,15 @@ import "github.com/sand-boxer/terraform-provider-sandboxer/internal/engine"
 // quoteView is the stable JSON form of a quote: the words of the data source
 // sandboxer_quote, null for what is not known, and a list where there is none.
 type quoteView struct {
-	Profile  string         `json:"profile"`
-	Version  string         `json:"version"`
-	Estimate estimateView   `json:"estimate"`
-	Route    quoteRouteView `json:"route"`
-	Past     int64          `json:"past"` // lives of the profile that expected and p95 are from
-	Funds    []fundsView    `json:"funds"`
-	Notices  []noticeView   `json:"notices"`
+	Profile      string         `json:"profile"`
+	Version      string         `json:"version"`
+	CostClass    *string        `json:"cost_class"` // labels of the profile
+	LatencyClass *string        `json:"latency_class"`
+	Estimate     estimateView   `json:"estimate"`
+	Route        quoteRouteView `json:"route"`
+	Past         int64          `json:"past"` // lives of the profile that expected and p95 are from
+	Funds        []fundsView    `json:"funds"`
+	Notices      []noticeView   `json:"notices"`
 }
 
 type estimateView struct {
@@ -92,7 +94,7 @@ type noticeView struct {
 }
 
 func viewOfQuote(q engine.Quoted) quoteView {
-	v := quoteView{Profile: q.ProfileID, Version: q.Version, Estimate: viewOfEstimate(q.Estimate), Past: q.Past, Funds: []fundsView{}, Notices: []noticeView{},
+	v := quoteView{Profile: q.ProfileID, Version: q.Version, CostClass: known(q.CostClass), LatencyClass: known(q.LatencyClass), Estimate: viewOfEstimate(q.Estimate), Past: q.Past, Funds: []fundsView{}, Notices: []noticeView{},
 		Route: quoteRouteView{Strategy: q.Route.Strategy, Order: list(q.Route.Order), Why: known(q.Route.Why), Fallbacks: list(q.Route.Fallbacks),
 			Notices: list(q.Route.Notices), Refused: list(q.Route.Refused), Explained: q.Route.Explained}}
 	for _, f := range q.Funds {

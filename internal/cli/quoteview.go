@@ -22,6 +22,7 @@ func (a *app) printQuote(w io.Writer, q engine.Quoted) error {
 		{"at most", amount(e.Maximum, e.Currency)},
 		{"chosen by", q.Route.Strategy},
 		{"because", q.Route.Why},
+		{"labels", labels(q.CostClass, q.LatencyClass)},
 		{"catalog", e.CatalogDigest},
 	})
 	if err != nil {
@@ -42,6 +43,17 @@ func (a *app) printQuote(w io.Writer, q engine.Quoted) error {
 		a.notify(n)
 	}
 	return nil
+}
+
+// labels are a profile's own words for what it costs and how fast it is.
+func labels(cost, latency string) string {
+	var out []string
+	for _, l := range [][2]string{{"cost", cost}, {"latency", latency}} {
+		if l[1] != "" {
+			out = append(out, l[0]+" "+l[1])
+		}
+	}
+	return strings.Join(out, ", ")
 }
 
 // printCandidates is a line for each place, in their order.

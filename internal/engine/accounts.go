@@ -9,7 +9,7 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger"
 )
 
-// What an account has, uses and owes; see package account.
+// AccountView, and what else an account has, uses and owes; see package account.
 type (
 	AccountView = account.View
 	Wallet      = account.Wallet

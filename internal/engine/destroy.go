@@ -102,7 +102,7 @@ func (e *Engine) end(ctx context.Context, l ledger.Ledger, row ledger.Sandbox, h
 	report := DestroyReport{}
 	b, err := e.openToEnd(ctx, row)
 	if err == nil && b != nil && how.sync && lifecycle.Usable(row.State) {
-		err = e.farewell(ctx, b, row, partingOf(row), &report, how.notify)
+		err = e.farewell(ctx, b, row, e.partingOf(row), &report, how.notify)
 	}
 	if err != nil && !(how.forget && unreachable(err)) {
 		return report, e.keepRemedy(err, row.ID)

@@ -33,7 +33,7 @@ func (e *Engine) Plan(ctx context.Context, req Request) (Planned, error) {
 
 // resolvedAs is what a plan knows of a request before it looks for a place.
 func resolvedAs(r *profile.Resolved) Planned {
-	return Planned{TTL: time.Duration(r.Spec.TTL), Scope: r.Spec.Scope, ProfileID: r.ID, Version: r.Version}
+	return Planned{TTL: time.Duration(r.Spec.TTL), Scope: r.Spec.Scope, ProfileID: r.ID, Version: r.Version, CostClass: r.CostClass, LatencyClass: r.LatencyClass}
 }
 
 // planned is what a preparation found, as far as it came, and why the ledger

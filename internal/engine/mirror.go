@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -17,16 +18,22 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/tarstream"
 )
 
-// checkWorkspace refuses, without network and without writing, a source that
-// cannot work.
-func checkWorkspace(w extensions.Workspace) error {
-	if w.Mode == extensions.WorkspaceMirror && w.Access == extensions.AccessRW {
-		if err := workspace.CheckMirror(w.Repo); err != nil {
-			return err
-		}
+// mirrorOf is the local folder a mirrored workspace returns to, or "": its
+// source, or, where that is no folder, one of the sandbox's own.
+func (e *Engine) mirrorOf(row ledger.Sandbox) string {
+	switch w := specOf(row).Workspace; {
+	case w.Mode != extensions.WorkspaceMirror || w.Access != extensions.AccessRW:
+		return ""
+	case w.Repo != "" && workspace.IsFolder(w.Repo):
+		return w.Repo
 	}
-	return workspace.Check(w.Repo, w.Ref)
+	return e.ownFolder(row.ID)
 }
+
+// ownFolder is where a mirrored workspace returns to that came from no folder.
+func (e *Engine) ownFolder(id ID) string { return filepath.Join(e.keptDir(), string(id)) }
+
+func (e *Engine) keptDir() string { return filepath.Join(e.stateDir, "kept") }
 
 // SyncBack brings a mirrored workspace back now. Files changed on both sides
 // are returned as conflicts and left alone on this side, as is what could not be
@@ -35,7 +42,7 @@ func (e *Engine) SyncBack(ctx context.Context, rec Receipt) (changed, conflicts 
 	_, row, known := e.rowFor(ctx, rec)
 	dir := rec.Mirror
 	if known {
-		dir = mirrorOf(row)
+		dir = e.mirrorOf(row)
 	}
 	if dir == "" {
 		return nil, nil, extensions.Invalid("sandbox %s has no mirrored workspace", "use a profile with workspace mode mirror and access rw", rec.ID)
@@ -149,6 +156,11 @@ func (e *Engine) land(ctx context.Context, s *synced, row ledger.Sandbox, dir st
 	if err != nil {
 		return err
 	}
+	if dir == e.ownFolder(row.ID) {
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			return err
+		}
+	}
 	opts := workspace.SyncOptions{SpoolDir: e.scratch.Dir}
 	if s.lacks != nil {
 		opts.Missing, opts.Incomplete = s.lacks.Paths, s.lacks.More
@@ -160,7 +172,7 @@ func (e *Engine) land(ctx context.Context, s *synced, row ledger.Sandbox, dir st
 // keep moves the sandbox's own copy to where people find it, beside what was kept
 // of the sandbox before.
 func (e *Engine) keep(s synced, id ID) (string, error) {
-	dir := filepath.Join(e.stateDir, "kept")
+	dir := e.keptDir()
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return "", err
 	}
@@ -203,6 +215,10 @@ func (e *Engine) syncBeforeEnd(ctx context.Context, b *place.Backend, row ledger
 	if ctx.Err() != nil {
 		return merged
 	}
+	if own := e.ownFolder(row.ID); dir == own && holdsFiles(own) {
+		report.Notices = append(report.Notices, Notice{Summary: "The workspace is in a folder of its own",
+			Detail: fmt.Sprintf("%s did not start from a folder to bring its workspace back into: it is in %s, where nothing removes it.", row.ID, own)})
+	}
 	report.Conflicts = got.left()
 	if merged == nil && got.report.Clean() && got.lacks == nil {
 		return nil
@@ -214,6 +230,12 @@ func (e *Engine) syncBeforeEnd(ctx context.Context, b *place.Backend, row ledger
 	}
 	report.Notices = append(report.Notices, leftNotice(got, merged, row.ID, dir, kept))
 	return nil
+}
+
+// holdsFiles removes the folder if it is empty and reports whether it stays.
+func holdsFiles(dir string) bool {
+	err := os.Remove(dir)
+	return err != nil && !errors.Is(err, fs.ErrNotExist)
 }
 
 // leftNotice says what was not brought back, where it is, and what is nowhere any

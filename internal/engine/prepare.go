@@ -3,6 +3,7 @@ package engine
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"maps"
 	"slices"
 	"time"
@@ -11,6 +12,7 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/meter"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/profile"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/route"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/workspace"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
@@ -66,11 +68,15 @@ func (e *Engine) prepare(ctx context.Context, req Request, how preparation) (*pr
 	if p.resolved, err = e.resolve(p.req); err != nil {
 		return nil, err
 	}
-	if err := refuseNotYet(p.resolved); err != nil {
+	if err := refuseNotYet(e.catalog.Profiles, p.req, p.resolved); err != nil {
 		return nil, err
 	}
-	if err := checkWorkspace(p.resolved.Spec.Workspace); err != nil {
+	if err := workspace.Check(p.resolved.Spec.Workspace.Repo, p.resolved.Spec.Workspace.Ref); err != nil {
 		return nil, err
+	}
+	for _, name := range e.catalog.Profiles.IdleInputs(p.resolved.Lineage[0], req.Inputs) {
+		p.notices = append(p.notices, Notice{Summary: "An input reaches nothing",
+			Detail: fmt.Sprintf("%s declares the input %s and no field of it names {{input.%s}}: the value is kept and has no effect.", p.resolved.Lineage[0], name, name)})
 	}
 	if err := e.findOrigin(ctx, p); err != nil {
 		return nil, err

@@ -93,7 +93,7 @@ func (e *Engine) requestAgain(row ledger.Sandbox, secrets map[string]Secret) (Re
 
 // bringBack does what is due before a sandbox is made anew.
 func (e *Engine) bringBack(ctx context.Context, row ledger.Sandbox, notify Notify) (report DestroyReport, err error) {
-	last := partingOf(row)
+	last := e.partingOf(row)
 	if last.nothing() || !lifecycle.Usable(row.State) {
 		return report, nil
 	}

@@ -243,7 +243,10 @@ type Planned struct {
 	Scope           string
 	ProfileID       string
 	Version         string
-	Notices         []Notice
+	// CostClass and LatencyClass are the profile's labels, "" = none: nothing is
+	// chosen by them.
+	CostClass, LatencyClass string
+	Notices                 []Notice
 	// Route is the decision as far as a plan can take it: it counts nothing,
 	// asks nobody and looks at no past.
 	Route Route

@@ -59,7 +59,7 @@ func (c *creation) openSources(ctx context.Context, e *Engine, notify Notify) er
 		if skipped := manifest.Skipped; len(skipped) > 0 {
 			notify.Tell("Some files are not part of the workspace", "%d were left out, the first: %s (%s)", len(skipped), skipped[0].Path, skipped[0].Reason)
 		}
-		if spec.Workspace.Mode == extensions.WorkspaceMirror {
+		if spec.Workspace.Mode == extensions.WorkspaceMirror && workspace.IsFolder(spec.Workspace.Repo) {
 			if c.base, err = workspace.EncodeBase(manifest); err != nil {
 				return err
 			}

@@ -168,9 +168,9 @@ type parting struct {
 
 func (p parting) nothing() bool { return p.mirror == "" && len(p.steps) == 0 }
 
-func partingOf(row ledger.Sandbox) parting {
+func (e *Engine) partingOf(row ledger.Sandbox) parting {
 	spec := specOf(row)
-	return parting{mirror: mirrorOf(row), steps: spec.Toolchain.PreRelease, inside: insideOf(spec), quiet: len(spec.SecretNames) > 0}
+	return parting{mirror: e.mirrorOf(row), steps: spec.Toolchain.PreRelease, inside: insideOf(spec), quiet: len(spec.SecretNames) > 0}
 }
 
 func (r Receipt) parting() parting {

@@ -47,8 +47,8 @@ func (e *Engine) PlanUpdate(ctx context.Context, rec Receipt, old, req Request) 
 	if err != nil {
 		return notices, err
 	}
-	if req.DesiredMode == route.ModePaused && !b.Descriptor.Has(extensions.PowerPause) {
-		return notices, e.places.Unsupported(b.ID, extensions.PowerPause)
+	if err := RefuseUnbuilt(Request{DesiredMode: req.DesiredMode}); err != nil {
+		return notices, err
 	}
 	ttl := time.Duration(resolved.Spec.TTL)
 	if old.TTL == req.TTL {
@@ -115,8 +115,8 @@ func (e *Engine) Update(ctx context.Context, rec Receipt, req Request, notify No
 	}
 	patch := ledger.Patch{Request: mustJSON(req)}
 	e.rename(row, req.Hosts, &patch)
-	if req.DesiredMode == route.ModePaused {
-		return Sandbox{}, e.places.Unsupported(row.Extension, extensions.PowerPause)
+	if err := RefuseUnbuilt(Request{DesiredMode: req.DesiredMode}); err != nil {
+		return Sandbox{}, err
 	}
 	patch.TTL = &ttl
 	if err := e.checkLaterCost(ctx, l, row, ttl, limit, req.MaxCost); err != nil {

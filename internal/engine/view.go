@@ -50,7 +50,7 @@ func (e *Engine) receipt(row ledger.Sandbox) Receipt {
 	return Receipt{
 		Version: receiptVersion, ID: row.ID, Account: row.Account, Name: row.Name, Extension: row.Extension, Host: row.HostRef,
 		Handle: row.Handle.Encode(), Generation: row.Generation, CreatedAt: row.CreatedAt, ExpiresAt: row.ExpiresAt,
-		StartedAt: row.ReadyAt, SpecHash: row.SpecHash, Mode: string(row.Mode), Mirror: mirrorOf(row), PreRelease: spec.Toolchain.PreRelease,
+		StartedAt: row.ReadyAt, SpecHash: row.SpecHash, Mode: string(row.Mode), Mirror: e.mirrorOf(row), PreRelease: spec.Toolchain.PreRelease,
 		EnvInside: in.env, EnvService: in.service,
 	}
 }
@@ -113,15 +113,6 @@ func rowOf(rec Receipt) ledger.Sandbox {
 func specOf(row ledger.Sandbox) (spec extensions.Spec) {
 	_ = json.Unmarshal(row.Spec, &spec) // one made elsewhere has none here
 	return spec
-}
-
-// mirrorOf is the local folder a mirrored workspace returns to, or "".
-func mirrorOf(row ledger.Sandbox) string {
-	w := specOf(row).Workspace
-	if w.Mode != extensions.WorkspaceMirror || w.Access != extensions.AccessRW {
-		return ""
-	}
-	return w.Repo
 }
 
 // quantity is what was counted and in which quanta: a price is for a whole

@@ -152,7 +152,10 @@ type Compose struct {
 	Service  string   `json:"service,omitempty"` // where exec goes by default
 	Profiles []string `json:"profiles,omitempty"`
 	EnvFiles []string `json:"env_files,omitempty"`
-	Bundle   string   `json:"bundle,omitempty"` // folder beside the profile
+	// Variables are seen by interpolation of the files, over EnvFiles; no
+	// service gets them for that.
+	Variables map[string]string `json:"variables,omitempty"`
+	Bundle    string            `json:"bundle,omitempty"` // folder beside the profile
 	// BundleSource opens the folder Bundle names; nil where Bundle is empty.
 	// The files are then those of the bundle, not of the workspace.
 	BundleSource WorkspaceSource `json:"-"`

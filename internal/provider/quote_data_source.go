@@ -25,6 +25,8 @@ type quoteModel struct {
 	Expected       types.String  `tfsdk:"expected_duration"`
 	History        types.Bool    `tfsdk:"history"`
 	ProfileVersion types.String  `tfsdk:"profile_version"`
+	CostClass      types.String  `tfsdk:"cost_class"`
+	LatencyClass   types.String  `tfsdk:"latency_class"`
 	Extension      types.String  `tfsdk:"extension"`
 	estimateModel
 	CatalogDigest types.String          `tfsdk:"catalog_digest"`
@@ -55,6 +57,8 @@ func (d *quoteDataSource) Schema(_ context.Context, _ datasource.SchemaRequest, 
 	attrs["history"] = schema.BoolAttribute{Optional: true, MarkdownDescription: "Read the ledger too: how long past sandboxes of the profile ran, and what wallet and budgets leave. " +
 		"The quote then changes as they do. Default: `false`, which makes it a function of the arguments and the catalog."}
 	attrs["profile_version"] = schema.StringAttribute{Computed: true, MarkdownDescription: "Version of the profile that was priced."}
+	attrs["cost_class"] = schema.StringAttribute{Computed: true, MarkdownDescription: "The profile's label `metadata.cost_class`: its author's word, by which nothing is chosen or priced. Null without one."}
+	attrs["latency_class"] = schema.StringAttribute{Computed: true, MarkdownDescription: "The profile's label `metadata.latency_class`, likewise."}
 	attrs["extension"] = schema.StringAttribute{Computed: true, MarkdownDescription: "The first choice."}
 	resp.Schema = schema.Schema{
 		MarkdownDescription: "What a sandbox would cost, and where it could run, without making one. It is the same computation as `sandboxer_sandbox.estimate`, told in full, with every place, source and date: " +
@@ -104,7 +108,7 @@ func (m *quoteModel) take(p engine.Quoted) {
 	if m.TTL.IsNull() {
 		m.TTL = optional(p.Estimate.TTL)
 	}
-	m.ProfileVersion = optional(p.Version)
+	m.ProfileVersion, m.CostClass, m.LatencyClass = optional(p.Version), optional(p.CostClass), optional(p.LatencyClass)
 	m.estimateModel, m.Candidates = newEstimate(p.Estimate), newQuoteCandidates(p.Estimate.Candidates)
 	m.Summary, m.CatalogDigest = optional(summaryOf(p.Estimate)), optional(p.Estimate.CatalogDigest)
 	m.Unknowns, m.Assumptions = notNil(p.Estimate.Unknowns), notNil(p.Estimate.Assumptions)

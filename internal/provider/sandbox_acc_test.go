@@ -90,7 +90,7 @@ func TestAnImportRestoresEveryArgument(t *testing.T) {
   env                    = { A = "1" }
   secrets_wo             = { TOKEN = "x" }
   secrets_wo_version     = 4
-  scope                  = "agent"
+  scope                  = "session"
   max_cost               = "5.00 USD"
   on_expiry              = "keep"
   on_conflict            = "adopt"
@@ -286,7 +286,6 @@ func TestWhatReplacesAndWhatDoesNot(t *testing.T) {
 		"inputs":   {replaced(base, "count = 1", "count = 2"), plancheck.ResourceActionReplace},
 		"triggers": {replaced(base, `a = "1"`, `a = "2"`), plancheck.ResourceActionReplace},
 		"secrets":  {replaced(base, "version = 1", "version = 2"), plancheck.ResourceActionReplace},
-		"scope":    {base + "\nscope = \"agent\"", plancheck.ResourceActionReplace},
 		"policies": {base + "\nmax_cost = \"9.00 USD\"\nbilling = \"byok\"\non_expiry = \"keep\"\nconsumer = { actor = \"adm\" }\ntimeouts = { read = \"1m\" }\ndeletion_protection = false", plancheck.ResourceActionUpdate},
 		"pinned":   {base + "\n#", plancheck.ResourceActionNoop},
 	} {

@@ -63,6 +63,20 @@ func (p *planning) ask(ctx context.Context, binding bool) (engine.Planned, bool)
 	return planned, false
 }
 
+// refuseUnbuilt refuses the arguments that nothing carries out yet. It is not
+// for the configuration alone: that is checked before a destroy too. Which
+// sandbox is to be forked may be unknown; none can be.
+func (p *planning) refuseUnbuilt(ctx context.Context) {
+	c := p.config
+	asked := engine.Request{Scope: c.Scope.ValueString(), DesiredMode: c.DesiredMode.ValueString(), FromSandbox: c.FromSandbox.ValueString()}
+	if c.FromSandbox.IsUnknown() {
+		asked.FromSandbox = "unknown"
+	}
+	if err := engine.RefuseUnbuilt(asked); err != nil {
+		addErrorAt(ctx, &p.resp.Diagnostics, fieldPath(err, path.Root("profile"), planArguments...), "Sandbox cannot be made as it is configured", err)
+	}
+}
+
 // leaving are the sandboxes that end before what is planned here begins: those
 // that this plan ends, and, of one that lives, itself.
 func (p *planning) leaving() (ids []engine.ID) {

@@ -47,9 +47,12 @@ func (r *sandboxResource) ModifyPlan(ctx context.Context, req resource.ModifyPla
 	if resp.Diagnostics.HasError() {
 		return
 	}
-	if p.state == nil {
+	switch p.refuseUnbuilt(ctx); {
+	case resp.Diagnostics.HasError():
+		return
+	case p.state == nil:
 		p.create(ctx)
-	} else {
+	default:
 		p.change(ctx)
 	}
 	if !resp.Diagnostics.HasError() {

@@ -64,6 +64,7 @@ func sandboxArguments() map[string]schema.Attribute {
 		"inputs": schema.DynamicAttribute{
 			Optional: true,
 			MarkdownDescription: "The profile's declared inputs, such as `{ repo = \"${path.module}/app\" }`. Values may be strings, whole numbers, booleans, lists and maps. " +
+				"They go where the profile [names them](../guides/profile-reference.md#inputs), each as one text. " +
 				"A relative path is relative to the folder Terraform runs in.",
 		},
 		"env": schema.MapAttribute{
@@ -81,7 +82,7 @@ func sandboxArguments() map[string]schema.Attribute {
 		},
 		"scope": schema.StringAttribute{
 			Optional: true, Computed: true, Validators: []validator.String{oneOf("session", "agent", "shared")},
-			MarkdownDescription: "Who shares it: `session`, `agent` or `shared`. Default: the profile's `scope_default`.",
+			MarkdownDescription: "Who shares it. Only `session`, nobody else, can be had yet: `agent` and `shared` are refused in the plan. Default: the profile's `scope_default`.",
 		},
 		"triggers": schema.MapAttribute{
 			ElementType: types.StringType, Optional: true, Validators: []validator.Map{eachValue(text())},
@@ -93,7 +94,7 @@ func sandboxArguments() map[string]schema.Attribute {
 		},
 		"from_sandbox": schema.StringAttribute{
 			Optional: true, Validators: []validator.String{sandboxID()},
-			MarkdownDescription: "Start as a copy (fork) of this live sandbox, where the place can do that. Conflicts with `from_snapshot`.",
+			MarkdownDescription: "Start as a copy (fork) of this live sandbox. *Not yet*: it is refused in the plan; a `sandboxer_snapshot` and `from_snapshot` do it meanwhile. Conflicts with `from_snapshot`.",
 		},
 	}
 }
@@ -107,7 +108,7 @@ func sandboxPolicies() map[string]schema.Attribute {
 		},
 		"desired_mode": schema.StringAttribute{
 			Optional: true, Validators: []validator.String{oneOf("running", "paused")},
-			MarkdownDescription: "`running` or `paused`, where the place can pause. Unset: left alone.",
+			MarkdownDescription: "`running`. Unset: left alone. `paused` is *not yet* possible and refused in the plan.",
 		},
 		"on_conflict": enumWithDefault("error", "What to do when a live sandbox of this name exists: `error`, or `adopt` to take over one of the same name and specification. Adopting fences the former owner off.", "error", "adopt"),
 		"on_expiry":   enumWithDefault("replace", "What the next plan does with an expired sandbox: `replace` it, or `keep` it in the state and plan nothing.", "replace", "keep"),

@@ -23,9 +23,9 @@ func (r *sandboxResource) ValidateConfig(ctx context.Context, req resource.Valid
 		return
 	}
 	inputText("inputs", inputs, func(at, s string) {
-		if wrong := badRune(s, false); wrong != "" {
+		if wrong := badRune(s, true); wrong != "" {
 			resp.Diagnostics.AddAttributeError(path.Root("inputs"), "Invalid value for "+at,
-				sentence(wrong)+"\n\nInputs become paths, references and names: each is one line without control characters.")
+				sentence(wrong)+"\n\nInputs become text of the profile, which has no control characters but line breaks and tabs.")
 		}
 	})
 }

@@ -50,6 +50,8 @@ func ValidatePath(path string, descriptors []extensions.Descriptor, now time.Tim
 	ld := newLoader(descriptors, now)
 	ld.load([]layer{base, l})
 	ld.checkReferences()
+	ld.errs = append(ld.errs, ld.profiles.CheckInputs()...)
+	ld.errs = append(ld.errs, ld.profiles.CheckUnbuilt()...)
 	return ld.problems(only), nil
 }
 

@@ -40,14 +40,25 @@ type checker struct {
 	p    *Profile // nil where it is no profile's
 	pos  *strictyaml.Positions
 	errs strictyaml.Errors
+	at   [][]string // the paths of errs
+	held [][]string // paths that are not judged, nor is a list with such an entry
 }
 
 func newChecker(p *Profile) *checker { return &checker{p: p, pos: p.pos} }
 
 func (c *checker) fail(path []string, format string, args ...any) *strictyaml.Error {
 	e := c.pos.Errorf(path, format, args...)
-	c.errs = append(c.errs, e)
+	if !slices.ContainsFunc(c.held, func(held []string) bool {
+		return slices.Equal(held, path) || len(held) == len(path)+1 && slices.Equal(held[:len(path)], path) && isIndex(held[len(path)])
+	}) {
+		c.errs, c.at = append(c.errs, e), append(c.at, path)
+	}
 	return e
+}
+
+func isIndex(step string) bool {
+	_, err := strconv.Atoi(step)
+	return err == nil
 }
 
 // is records err, if any, at path.

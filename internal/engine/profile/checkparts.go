@@ -13,9 +13,16 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/strictyaml"
 )
 
-// check finds what is wrong with a profile's values one by one.
-func check(p *Profile) strictyaml.Errors {
+// check finds what is wrong with a profile's values one by one. What holds
+// placeholders is judged by the values that are put in.
+func check(p *Profile, held [][]string) strictyaml.Errors {
 	c := newChecker(p)
+	c.held = held
+	c.values()
+	return c.errs
+}
+
+func (c *checker) values() {
 	c.identity()
 	c.routing()
 	c.walls()
@@ -25,7 +32,6 @@ func check(p *Profile) strictyaml.Errors {
 	c.probe()
 	c.inputs()
 	c.options()
-	return c.errs
 }
 
 func (c *checker) identity() {
@@ -162,6 +168,11 @@ func (c *checker) probe() {
 	c.text(r.HTTP, checkProbeURL, "readiness", "http")
 	c.text(r.TCP, checkHostPort, "readiness", "tcp")
 	c.text(r.Service, CheckName, "readiness", "service")
+	for name, said := range map[string]bool{"service": r.Service != nil, "settle": r.Settle != nil} {
+		if said && c.p.Image != nil {
+			c.fail([]string{"readiness", name}, "readiness.%s is for compose and containers: an image is one container", name)
+		}
+	}
 	for name, d := range map[string]*Duration{"interval": r.Interval, "timeout": r.Timeout} {
 		if d != nil && (*d < Duration(10*time.Millisecond) || *d > Duration(day)) {
 			c.fail([]string{"readiness", name}, "%s %s is not from 10ms to 1d", name, FormatDuration(duration(d)))

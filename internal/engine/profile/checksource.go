@@ -15,6 +15,7 @@ func (c *checker) source() {
 		c.each(k.EnvFiles, checkInside("the env file"), "compose", "env_files")
 		c.each(k.Profiles, CheckName, "compose", "profiles")
 		c.text(k.Service, CheckName, "compose", "service")
+		c.pairs(k.Variables, checkEnv, "compose", "variables")
 		c.text(k.Bundle, checkInside("the bundle"), "compose", "bundle")
 	}
 	if k := c.p.Containers; k != nil {

@@ -42,7 +42,7 @@ func ParseKit(file string, data []byte) (*Kit, error) {
 	if !pos.Known() {
 		return k, err
 	}
-	return k, withChecks(file, err, k.check())
+	return k, withChecks(k.placeholders(), strictyaml.Collect(file, err), k.check())
 }
 
 func (k *Kit) identity() (id, version string) { return k.ID, k.Version }
@@ -57,6 +57,16 @@ func (k *Kit) File() string { return k.file }
 // strictyaml.Positions.At.
 func (k *Kit) Errorf(path []string, format string, args ...any) *strictyaml.Error {
 	return k.pos.Errorf(path, format, args...)
+}
+
+// placeholders refuses what looks like one: a kit declares no inputs.
+func (k *Kit) placeholders() (errs strictyaml.Errors) {
+	k.pos.Texts(func(path []string, text string, _ bool) {
+		if opening.MatchString(text) {
+			errs = append(errs, k.pos.Errorf(path, "%s cannot hold an input: a kit declares none; a profile hands one on by its toolchain.env", shownPath(path)))
+		}
+	})
+	return errs
 }
 
 // check finds what is wrong with a kit's values one by one.

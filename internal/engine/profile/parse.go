@@ -16,21 +16,31 @@ func Parse(file string, data []byte) (*Profile, error) {
 	if !pos.Known() {
 		return p, err
 	}
-	later := check(p)
-	if err == nil && p.Extends == nil {
+	held, wrong := placeholders(pos)
+	later := check(p, held)
+	if err == nil && len(wrong) == 0 && p.Extends == nil {
 		later = append(later, strictyaml.Collect(file, checkWhole(p))...)
 	}
-	return p, withChecks(file, err, later)
+	return p, withChecks(wrong, strictyaml.Collect(file, err), later)
 }
 
-// withChecks adds what checking found to what decoding did. A value that was
-// not read is not judged again.
-func withChecks(file string, decoded error, later strictyaml.Errors) error {
-	found := strictyaml.Collect(file, decoded)
+// withChecks adds what checking found to what decoding did, and decoding to
+// what cannot stand where it does. A place is judged once.
+func withChecks(misplaced, decoded, later strictyaml.Errors) error {
+	found := misplaced
+	for _, e := range decoded {
+		if !told(misplaced, e) {
+			found = append(found, e)
+		}
+	}
 	for _, e := range later {
-		if !slices.ContainsFunc(found, func(f *strictyaml.Error) bool { return f.Line == e.Line && f.Column == e.Column }) {
+		if !told(found, e) {
 			found = append(found, e)
 		}
 	}
 	return found.Err()
+}
+
+func told(found strictyaml.Errors, e *strictyaml.Error) bool {
+	return slices.ContainsFunc(found, func(f *strictyaml.Error) bool { return f.Line == e.Line && f.Column == e.Column })
 }

@@ -69,7 +69,7 @@ func composeOf(c *Compose) *extensions.Compose {
 	}
 	return &extensions.Compose{
 		Files: slices.Clone([]string(c.File)), Service: value(c.Service, ""), Profiles: slices.Clone(c.Profiles),
-		EnvFiles: slices.Clone(c.EnvFiles), Bundle: value(c.Bundle, ""),
+		EnvFiles: slices.Clone(c.EnvFiles), Variables: maps.Clone(c.Variables), Bundle: value(c.Bundle, ""),
 	}
 }
 

@@ -99,7 +99,10 @@ type Compose struct {
 	Service  *string  `yaml:"service"`
 	Profiles []string `yaml:"profiles"`
 	EnvFiles []string `yaml:"env_files"`
-	Bundle   *string  `yaml:"bundle"` // folder beside the profile
+	// Variables are seen by interpolation of the files, over EnvFiles, and by
+	// nothing inside.
+	Variables map[string]string `yaml:"variables"`
+	Bundle    *string           `yaml:"bundle"` // folder beside the profile
 }
 
 // Containers is an agent container with its services.
@@ -191,7 +194,8 @@ type Reachability struct {
 	Identity *string `yaml:"identity"` // named identity of the host
 }
 
-// Metadata classifies a profile for people and reports.
+// Metadata labels a profile for people: it is shown, and nothing is chosen or
+// priced by it.
 type Metadata struct {
 	CostClass    *string `yaml:"cost_class"`    // self-hosted | saas-metered
 	LatencyClass *string `yaml:"latency_class"` // such as standard

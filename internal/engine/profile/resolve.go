@@ -131,7 +131,8 @@ func Resolve(set *Set, req Request) (*Resolved, error) {
 		return nil, err
 	}
 	r := &resolver{p: flat, req: req}
-	spec := r.spec(set)
+	inputs := r.inputs()
+	spec := r.spec(set, inputs)
 	if err := r.err(); err != nil {
 		return nil, err
 	}

@@ -56,6 +56,19 @@ func (s *Set) Flatten(p *Profile) (*Profile, []string, error) {
 	return flat, lineage, checkWhole(flat)
 }
 
+// flat is the profile ref with its ancestors; nil where there is none, or where
+// they contradict each other, which Resolve and the catalog tell.
+func (s *Set) flat(ref string) *Profile {
+	p, err := s.Lookup(ref)
+	if err != nil {
+		return nil
+	}
+	if p, _, err = s.Flatten(p); err != nil {
+		return nil
+	}
+	return p
+}
+
 // BundleOf returns the reference of the profile beside which the bundle of
 // ref lies: ref itself, or the ancestor that says compose.bundle.
 func (s *Set) BundleOf(ref string) (string, error) {

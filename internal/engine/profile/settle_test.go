@@ -38,6 +38,21 @@ func TestOnlyAStackSettles(t *testing.T) {
 	}
 }
 
+// Where nothing is a stack, there is no service to ask.
+func TestAProbeOfAServiceNeedsOne(t *testing.T) {
+	t.Parallel()
+	s := set(t, "id: profile.base\nversion: \"1.0.0\"\nreadiness: {tcp: \"localhost:1\", service: db}\n",
+		alone+"extends: profile.base\nimage: {pull: a}\n", "id: profile.stack\nversion: \"1.0.0\"\nextends: profile.base\ncompose: {file: c.yaml}\n")
+	for _, id := range []string{"profile.base", "profile.child"} {
+		if _, err := profile.Resolve(s, profile.Request{Profile: id}); err == nil || !strings.Contains(err.Error(), `is "db", and it has no services`) {
+			t.Errorf("%s: %v", id, err)
+		}
+	}
+	if _, err := profile.Resolve(s, profile.Request{Profile: "profile.stack"}); err != nil {
+		t.Errorf("a stack: %v", err)
+	}
+}
+
 func TestASettleTimeIsJudged(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{

@@ -24,7 +24,7 @@ const (
 	InputRef  = "ref"
 )
 
-func (r *resolver) spec(set *Set) extensions.Spec {
+func (r *resolver) spec(set *Set, inputs map[string]any) extensions.Spec {
 	p := r.p
 	spec := extensions.Spec{
 		Name: r.req.Name, Profile: p.ID, Version: p.Version,
@@ -43,10 +43,14 @@ func (r *resolver) spec(set *Set) extensions.Spec {
 		spec.Requires = extensions.Requires{Runtime: slices.Clone(q.Runtime), Capabilities: slices.Clone(q.Capabilities),
 			OS: slices.Clone(q.OS), Arch: archNames(q.Arch)}
 	}
+	if q := spec.Readiness; q != nil && q.Service != "" && spec.Compose == nil && spec.Containers == nil {
+		r.fail(invalid("readiness.service of %s is %s, and it has no services", p.Ref(), quoted(q.Service)).
+			WithRemedy("leave it out, or make the profile of compose or containers").At("profile"))
+	}
 	r.tools(set, &spec)
 	r.identity()
 	r.life(&spec)
-	r.inputs(&spec)
+	r.source(&spec, inputs)
 	r.environment(&spec)
 	r.origin()
 	return spec
@@ -109,9 +113,8 @@ func CheckTTL(s string, most time.Duration) (time.Duration, error) {
 	return ttl, nil
 }
 
-func (r *resolver) inputs(spec *extensions.Spec) {
-	got, errs := resolveInputs(r.p.Ref(), r.p.Inputs, r.req.Inputs)
-	r.errs = append(r.errs, errs...)
+// source takes the inputs, and those of them that say where the workspace comes from.
+func (r *resolver) source(spec *extensions.Spec, got map[string]any) {
 	if len(got) > 0 {
 		spec.Inputs = got
 	}
@@ -160,6 +163,9 @@ func checkRepo(s string) error {
 }
 
 func checkGitRef(s string) error {
+	if err := line("the reference")(s); err != nil {
+		return err
+	}
 	if strings.HasPrefix(s, "-") || len(s) > 1024 || strings.ContainsFunc(s, func(c rune) bool { return isControl(c) || c == ' ' || strings.ContainsRune(`\?*[:`, c) }) {
 		return invalid("%s is not a branch, tag or commit", quoted(s))
 	}
@@ -177,13 +183,23 @@ func (r *resolver) environment(spec *extensions.Spec) {
 	for k := range r.req.Env {
 		owner[k] = "env"
 	}
-	claim := func(name, by string) {
-		if other, taken := owner[name]; taken {
-			r.fail(invalid("%s is set twice: by %s and by %s", quoted(name), other, by).WithRemedy("remove one of the two").At("secrets_wo"))
-			return
+	taken := func(name, by, field string) bool {
+		other, taken := owner[name]
+		if taken {
+			r.fail(invalid("%s is set twice: by %s and by %s", quoted(name), other, by).WithRemedy("remove one of the two").At(field))
 		}
 		owner[name] = by
-		spec.SecretNames = append(spec.SecretNames, name)
+		return taken
+	}
+	if spec.Compose != nil {
+		for _, name := range slices.Sorted(maps.Keys(spec.Compose.Variables)) {
+			taken(name, "compose.variables of "+r.p.Ref(), "env")
+		}
+	}
+	claim := func(name, by string) {
+		if !taken(name, by, "secrets_wo") {
+			spec.SecretNames = append(spec.SecretNames, name)
+		}
 	}
 	if len(r.req.SecretNames) > maxList {
 		r.fail(invalid("%d secrets; at most %d are accepted", len(r.req.SecretNames), maxList).At("secrets_wo"))

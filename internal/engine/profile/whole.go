@@ -21,6 +21,7 @@ func checkWhole(p *Profile) error {
 	c.wholeContainers()
 	c.wholeLife()
 	c.wholeInputs()
+	c.wholePlaceholders()
 	if r := p.Readiness; r != nil {
 		asks := r.Service != nil || r.Interval != nil || r.Timeout != nil
 		c.exactlyOne(!asks && r.Settle != nil, []string{"readiness"}, map[string]bool{"command": r.Command != nil, "http": r.HTTP != nil, "tcp": r.TCP != nil})

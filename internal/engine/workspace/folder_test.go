@@ -101,16 +101,6 @@ func TestUnusableSourcesAreNamedWithoutNetwork(t *testing.T) {
 	}
 }
 
-func TestAMirrorNeedsAFolder(t *testing.T) {
-	t.Parallel()
-	for _, repo := range []string{"", "https://u:CANARY@example.com/r", "git@example.com:r"} {
-		if err := CheckMirror(repo); !extensions.IsKind(err, extensions.KindInvalid) || strings.Contains(err.Error(), "CANARY") {
-			t.Errorf("%q: got %v", repo, err)
-		}
-	}
-	must(t, CheckMirror("./folder"))
-}
-
 func TestLimitsHoldAndNothingStays(t *testing.T) {
 	t.Parallel()
 	dir, spoolDir := grow(t, t.TempDir(), "a=12345", "b=12345"), t.TempDir()

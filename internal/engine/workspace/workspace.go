@@ -82,20 +82,6 @@ func Check(repo, ref string) error {
 	return checkFolder(loc.folder)
 }
 
-// CheckMirror refuses what a mirrored workspace cannot be brought back into.
-func CheckMirror(repo string) error {
-	if repo == "" {
-		return extensions.Errorf(extensions.KindInvalid, "workspace mode mirror has no folder to bring changes back into").
-			WithRemedy("Set the input repo to a local folder, or use mode remote-canonical.")
-	}
-	loc, err := parse(repo, "")
-	if err != nil || loc.folder != "" {
-		return err
-	}
-	return extensions.Errorf(extensions.KindInvalid, "workspace mode mirror cannot bring changes back into the git repository %s", loc.origin()).
-		WithRemedy("Use a local clone of it as repo, or mode remote-canonical and push from inside.")
-}
-
 // IsFolder reports whether repo names a folder of this machine.
 func IsFolder(repo string) bool {
 	loc, err := parse(repo, "")

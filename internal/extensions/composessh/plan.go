@@ -81,6 +81,13 @@ func environment(spec extensions.Spec) map[string]string {
 	return env
 }
 
+// variables is what interpolation of the stack's files sees.
+func variables(spec extensions.Spec) map[string]string {
+	env := environment(spec)
+	maps.Copy(env, spec.Compose.Variables)
+	return env
+}
+
 // load reads and polices the stack. A source that is not known yet yields nil.
 func (p *plan) load(ctx context.Context) error {
 	var err error
@@ -94,7 +101,7 @@ func (p *plan) load(ctx context.Context) error {
 			return nil
 		}
 		p.project, err = compose.Load(ctx, compose.Input{
-			Source: src, Files: s.Compose.Files, Profiles: s.Compose.Profiles, EnvFiles: s.Compose.EnvFiles, Env: environment(s),
+			Source: src, Files: s.Compose.Files, Profiles: s.Compose.Profiles, EnvFiles: s.Compose.EnvFiles, Env: variables(s),
 			SecretNames: s.SecretNames, Allow: p.options.allow, Deny: p.walls.mode != compose.NetworkAllow, Guarded: p.walls.mode == compose.NetworkGuarded, Publish: p.publish(),
 		})
 	case s.Containers != nil:

@@ -1,0 +1,187 @@
+package profile
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/strictyaml"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
+)
+
+// maxFilled bounds the texts of one profile with values put in, in bytes: a
+// value can stand in many places.
+const maxFilled = 1 << 20
+
+// use is one placeholder of a profile.
+type use struct {
+	path  []string
+	input string
+}
+
+// uses are the placeholders of p, by path.
+func (p *Profile) uses() []use {
+	var out []use
+	p.mapTexts(func(path []string, text string) string {
+		pieces, _ := parsePlaceholders(text) // Parse refused what is malformed
+		for _, piece := range pieces {
+			if piece.input != "" {
+				out = append(out, use{path: path, input: piece.input})
+			}
+		}
+		return text
+	})
+	slices.SortFunc(out, func(a, b use) int { return slices.Compare(a.path, b.path) })
+	return out
+}
+
+// reached are the names of the inputs whose values reach a sandbox of p: those
+// that placeholders name, and what is the workspace's source.
+func (p *Profile) reached() map[string]bool {
+	out := map[string]bool{}
+	for _, u := range p.uses() {
+		out[u.input] = true
+	}
+	text := func(name string) bool {
+		in, declared := p.Inputs[name]
+		return declared && value(in.Type, "") == TypeString
+	}
+	if text(InputRepo) && workspaceOf(p).Access != extensions.AccessNone {
+		out[InputRepo] = true
+		out[InputRef] = out[InputRef] || text(InputRef)
+	}
+	return out
+}
+
+func (c *checker) wholePlaceholders() {
+	for _, u := range c.p.uses() {
+		if _, declared := c.p.Inputs[u.input]; declared {
+			continue
+		}
+		names := slices.Sorted(maps.Keys(c.p.Inputs))
+		e := c.fail(u.path, "%s names the input %s, which %s does not declare", shownPath(u.path), u.input, c.p.ID)
+		if e.Suggestion = strictyaml.Nearest(u.input, names); e.Suggestion == "" && len(names) > 0 {
+			e.Msg += ": it declares " + extensions.Clean(strings.Join(names, ", "), 200)
+		}
+	}
+}
+
+// CheckInputs finds the inputs that a file declares and that reach nothing,
+// neither in its profile nor in one that extends it.
+func (s *Set) CheckInputs() (errs strictyaml.Errors) {
+	reached := map[string]map[string]bool{} // by the reference of who declares
+	for _, p := range s.profiles.all() {
+		flat, lineage, err := s.Flatten(p)
+		if err != nil {
+			continue // told by those who flatten
+		}
+		for _, ref := range lineage {
+			if reached[ref] == nil {
+				reached[ref] = map[string]bool{}
+			}
+			maps.Copy(reached[ref], flat.reached())
+		}
+	}
+	for _, p := range s.profiles.all() {
+		for _, name := range slices.Sorted(maps.Keys(p.Inputs)) {
+			if known := reached[p.Ref()]; known == nil || known[name] {
+				continue
+			}
+			errs = append(errs, p.Errorf([]string{"inputs", name}, "nothing uses the input %s: no field names {{input.%s}}", name, name))
+		}
+	}
+	return errs
+}
+
+// IdleInputs are the sorted names of those given inputs of the profile ref that
+// reach nothing.
+func (s *Set) IdleInputs(ref string, given map[string]any) (idle []string) {
+	if len(given) == 0 {
+		return nil
+	}
+	flat := s.flat(ref)
+	if flat == nil {
+		return nil
+	}
+	reached := flat.reached()
+	for _, name := range slices.Sorted(maps.Keys(given)) {
+		if _, declared := flat.Inputs[name]; declared && given[name] != nil && !reached[name] {
+			idle = append(idle, name)
+		}
+	}
+	return idle
+}
+
+// inputs checks what was given and puts the values into the profile, which is
+// then judged as if its file had said them.
+func (r *resolver) inputs() map[string]any {
+	got, errs := resolveInputs(r.p.Ref(), r.p.Inputs, r.req.Inputs)
+	named := map[string][]string{} // inputs by field
+	for _, u := range r.p.uses() {
+		at := shownPath(u.path)
+		named[at] = append(named[at], "inputs."+u.input)
+		if _, has := got[u.input]; !has && len(errs) == 0 {
+			errs = append(errs, invalid("the input %s of %s has no value, and %s names it", u.input, r.p.Ref(), at).
+				WithRemedy("set inputs.%s (%s)", u.input, *r.p.Inputs[u.input].Type).At("inputs"))
+		}
+	}
+	if r.errs = append(r.errs, errs...); len(errs) > 0 {
+		return got
+	}
+	left := maxFilled
+	filled := r.p.mapTexts(func(path []string, text string) string {
+		text = fill(path, text, got, left)
+		left -= len(text)
+		return text
+	})
+	if left < 0 {
+		r.fail(invalid("%s with its inputs has more than %d bytes", r.p.Ref(), maxFilled).WithRemedy("pass large content as files of the workspace").At("inputs"))
+		return got
+	}
+	r.p = filled
+	r.judge(named)
+	return got
+}
+
+// judge polices the values where they stand now. What holds none was judged
+// with its file; an heir may say again what one file cannot say twice.
+func (r *resolver) judge(named map[string][]string) {
+	c := newChecker(r.p)
+	c.values()
+	for i, e := range c.errs {
+		at := shownPath(c.at[i])
+		by := named[at]
+		for field, inputs := range named {
+			if strings.HasPrefix(field, at+"[") { // an entry of the list
+				by = slices.Concat(by, inputs)
+			}
+		}
+		if len(by) == 0 {
+			continue
+		}
+		slices.Sort(by)
+		by = slices.Compact(by)
+		r.fail(invalid("%s of %s, made of %s: %s", at, r.p.Ref(), strings.Join(by, " and "), e.Msg).At(by[0]))
+	}
+}
+
+// fill puts values in the place of placeholders; what is longer than most is
+// cut above it. No value is read again: what in it looks like a placeholder,
+// or in toolchain.env like a variable, is text.
+func fill(path []string, text string, values map[string]any, most int) string {
+	pieces, _ := parsePlaceholders(text) // Parse refused what is malformed
+	var b strings.Builder
+	for _, p := range pieces {
+		switch {
+		case b.Len() > most:
+			return b.String()
+		case p.input == "":
+			b.WriteString(p.text)
+		case path[0] == "toolchain":
+			b.WriteString(strings.ReplaceAll(inputText(values[p.input]), "$", "$$"))
+		default:
+			b.WriteString(inputText(values[p.input]))
+		}
+	}
+	return b.String()
+}
