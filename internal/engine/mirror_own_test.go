@@ -44,7 +44,7 @@ func TestAMirrorWithoutAFolderComesBackToOneOfItsOwn(t *testing.T) {
 				if err != nil || len(report.Conflicts) > 0 {
 					t.Fatalf("%+v, %v", report, err)
 				}
-				dir := filepath.Join(b.StateDir(), "kept", string(s.ID))
+				dir := filepath.Join(b.dir, "kept", string(s.ID))
 				for file, want := range c.want {
 					if got := read(t, dir, file); got != want {
 						t.Errorf("%s is %q, want %q", file, got, want)

@@ -193,7 +193,7 @@ func (r *reach) declare(at ast.Node, names ...*ast.Ident) {
 }
 
 // useCases of the engine and its ledger that neither surface offers yet.
-var useCases = map[string][]string{engine: {"Recreate", "SyncBack", "Upload", "Download"}, engine + "/ledger": {"Quote", "Replay"}}
+var useCases = map[string][]string{engine: {"Recreate", "SyncBack", "Upload", "Download"}, engine + "/ledger": {"Quote"}}
 
 // promised: the contract is for every adapter that may come, and a stub is for
 // tests.

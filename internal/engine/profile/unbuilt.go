@@ -1,27 +1,24 @@
 package profile
 
 import (
-	"slices"
+	"strings"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/strictyaml"
 )
 
-// unbuilt are the fields that the schema knows and nothing carries out yet: a
+// UnbuiltFields are those that the schema knows and nothing carries out yet: a
 // setting that is accepted is a setting that holds.
-var unbuilt = []struct {
-	path []string
-	set  func(*Profile) bool
-}{
-	{[]string{"scope_default"}, func(p *Profile) bool { return value(p.ScopeDefault, ScopeSession) != ScopeSession }},
-	{[]string{"ttl", "idle_reap"}, func(p *Profile) bool { return duration(value(p.TTL, TTL{}).IdleReap) > 0 }},
-}
+var UnbuiltFields = []string{"scope_default", "ttl.idle_reap"}
 
-// UnbuiltFields are the fields with values that nothing carries out yet.
-func UnbuiltFields() (fields []string) {
-	for _, u := range unbuilt {
-		fields = append(fields, shownPath(u.path))
+// unbuilt tells which of them a profile sets.
+func (p *Profile) unbuilt(field string) bool {
+	switch field {
+	case "scope_default":
+		return value(p.ScopeDefault, ScopeSession) != ScopeSession
+	case "ttl.idle_reap":
+		return duration(value(p.TTL, TTL{}).IdleReap) > 0
 	}
-	return fields
+	return false
 }
 
 // Unbuilt names the fields of the profile ref, ancestors merged in, that nothing
@@ -31,9 +28,9 @@ func (s *Set) Unbuilt(ref string) (fields []string) {
 	if flat == nil {
 		return nil
 	}
-	for _, u := range unbuilt {
-		if u.set(flat) {
-			fields = append(fields, shownPath(u.path))
+	for _, field := range UnbuiltFields {
+		if flat.unbuilt(field) {
+			fields = append(fields, field)
 		}
 	}
 	return fields
@@ -43,14 +40,11 @@ func (s *Set) Unbuilt(ref string) (fields []string) {
 // they or their ancestors say.
 func (s *Set) CheckUnbuilt() (errs strictyaml.Errors) {
 	for _, p := range s.profiles.all() {
-		fields := s.Unbuilt(p.Ref())
-		for _, u := range unbuilt {
-			switch name := shownPath(u.path); {
-			case !slices.Contains(fields, name):
-			case p.pos.Has(u.path...):
-				errs = append(errs, p.Errorf(u.path, "%s is not carried out yet, so no sandbox can be made of it: leave it out", name))
-			default:
-				errs = append(errs, p.Errorf([]string{"extends"}, "it inherits %s, which is not carried out yet, so no sandbox can be made of it", name))
+		for _, field := range s.Unbuilt(p.Ref()) {
+			if path := strings.Split(field, "."); p.pos.Has(path...) {
+				errs = append(errs, p.Errorf(path, "%s is not carried out yet, so no sandbox can be made of it: leave it out", field))
+			} else {
+				errs = append(errs, p.Errorf([]string{"extends"}, "it inherits %s, which is not carried out yet, so no sandbox can be made of it", field))
 			}
 		}
 	}

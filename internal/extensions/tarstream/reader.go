@@ -4,7 +4,6 @@ import (
 	"archive/tar"
 	"errors"
 	"io"
-	"os"
 )
 
 // Reader reads entries as archive/tar does, with the holes of sparse files
@@ -94,14 +93,6 @@ func (r *Reader) content(to sink) error {
 
 // WriteTo writes the current entry's content, holes as zeros: ask for its size first.
 func (r *Reader) WriteTo(w io.Writer) (int64, error) { return r.size, r.content(filled{w}) }
-
-// CopyTo writes the current entry's content to an empty file, holes as holes.
-func (r *Reader) CopyTo(f *os.File) error {
-	if err := r.content(intoFile{f}); err != nil {
-		return err
-	}
-	return intoFile{f}.end(r.size)
-}
 
 // Digest reads the current entry's content for its Entry.SHA256.
 func (r *Reader) Digest() (string, error) {
