@@ -26,15 +26,13 @@ func TestASandboxOfAMachineThatIsGoneFreesItsName(t *testing.T) {
 			}
 		}
 		swept(b.again(), 0)
-		b.now = func() time.Time { return s.ExpiresAt.Add(time.Minute) }
-		e := b.again()
+		e := b.later(s.ExpiresAt.Sub(s.CreatedAt) + time.Minute)
 		swept(e, 0)
 		_, err := e.Create(t.Context(), req, nil, nil)
 		if want := s.ExpiresAt.Add(5 * time.Minute).UTC().Format(time.RFC3339); !extensions.IsKind(err, extensions.KindConflict) || !strings.Contains(told(err), want) {
 			t.Errorf("told %q, want %q", told(err), want)
 		}
-		b.now = func() time.Time { return s.ExpiresAt.Add(6 * time.Minute) }
-		e = b.again()
+		e = b.later(5 * time.Minute)
 		swept(e, 1)
 		cs, err := b.l.Charges(t.Context(), s.ID)
 		if err != nil || len(cs) != 1 || cs[0].Amount <= 0 || cs[0].Amount > 2*2*dollar/3600 {
