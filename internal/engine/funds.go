@@ -286,9 +286,3 @@ func (o *operation) affordLater(ctx context.Context, end time.Time, ttl time.Dur
 	}
 	return w.unaffordable(o.apply(ctx, c), "the later end", ttl)
 }
-
-// short reports a refusal for want of funds.
-func short(err error) bool {
-	var e *ledger.Insufficient
-	return errors.As(err, &e)
-}
