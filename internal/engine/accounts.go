@@ -9,8 +9,9 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger"
 )
 
-// AccountView, and what else an account has, uses and owes; see package account.
 type (
+	// AccountView is what an account has and what bounds it. It and the types
+	// below are those of package account.
 	AccountView = account.View
 	Wallet      = account.Wallet
 	CeilingView = account.CeilingView

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine"
-	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger/pgtest"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
@@ -27,23 +26,13 @@ func TestASandboxOfAMachineThatIsGoneFreesItsName(t *testing.T) {
 			}
 		}
 		swept(b.again(), 0)
-		var ahead time.Duration // of the ledger's server
-		at := func(now time.Time) *engine.Engine {
-			t.Helper()
-			if engine.SharedLedger(b.o.Ledger) {
-				pgtest.Advance(t, b.o.Ledger, time.Until(now)-ahead)
-				ahead = time.Until(now)
-			}
-			b.now = func() time.Time { return now }
-			return b.again()
-		}
-		e := at(s.ExpiresAt.Add(time.Minute))
+		e := b.later(s.ExpiresAt.Sub(s.CreatedAt) + time.Minute)
 		swept(e, 0)
 		_, err := e.Create(t.Context(), req, nil, nil)
 		if want := s.ExpiresAt.Add(5 * time.Minute).UTC().Format(time.RFC3339); !extensions.IsKind(err, extensions.KindConflict) || !strings.Contains(told(err), want) {
 			t.Errorf("told %q, want %q", told(err), want)
 		}
-		e = at(s.ExpiresAt.Add(6 * time.Minute))
+		e = b.later(5 * time.Minute)
 		swept(e, 1)
 		cs, err := b.l.Charges(t.Context(), s.ID)
 		if err != nil || len(cs) != 1 || cs[0].Amount <= 0 || cs[0].Amount > 2*2*dollar/3600 {
