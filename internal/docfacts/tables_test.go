@@ -42,7 +42,7 @@ func TestLedgerPageNamesEveryTable(t *testing.T) {
 	t.Parallel()
 	code := firstGroups(regexp.MustCompile(`CREATE TABLE (?:IF NOT EXISTS )?([a-z_]+)`),
 		sources(t, "internal/engine/ledger/migrate.go", "internal/engine/ledger/migrations/*.sql"))
-	_, section, _ := strings.Cut(pages(t)["docs/design/ledger.md"], "## Tables")
+	_, section, _ := strings.Cut(pages(t)["docs/design/ledger-reference.md"], "## Tables")
 	section, _, _ = strings.Cut(section, "\n## ")
 	var page []string
 	for line := range strings.Lines(section) {

@@ -12,7 +12,7 @@ import (
 )
 
 // unjudged are the columns that no event answers for, with the reason. All
-// others are covered: an alteration is found. docs/design/ledger.md lists them.
+// others are covered: an alteration is found. docs/design/ledger-reference.md lists them.
 var unjudged = map[string]string{
 	"intents.holder":          "its name is drawn at random, and the same operations give the same chain everywhere",
 	"holders.id":              "who lives is known to the database's clock alone, and changes every few seconds",
