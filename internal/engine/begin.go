@@ -23,7 +23,7 @@ func (e *Engine) begin(ctx context.Context, l ledger.Ledger, c *creation, notify
 	}
 	op, err := e.book.Prepare(ctx, l, ledger.IntentCreate, string(id), notify)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, notMade(err)
 	}
 	told := false
 	for {

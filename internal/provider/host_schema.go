@@ -24,7 +24,7 @@ func (r *hostResource) Metadata(_ context.Context, req resource.MetadataRequest,
 // Schema implements resource.Resource.
 func (r *hostResource) Schema(_ context.Context, _ resource.SchemaRequest, resp *resource.SchemaResponse) {
 	resp.Schema = schema.Schema{
-		MarkdownDescription: "A machine of yours that sandboxes can run on: this one (`local = true`), or any that has sshd and Docker (`ssh`). " +
+		MarkdownDescription: "Registers a machine of yours for sandboxes: this one (`local = true`), or any with sshd and Docker (`ssh`). " +
 			"Nothing is installed there; see the guide \"Bring a host\".\n\n" +
 			"At create and at every refresh the host is asked what it offers (`facts`); a change shows as drift. A host that does not answer is a warning, and what is known of it is kept. " +
 			"Sandboxes name their hosts by `ref`, which is known in the plan when the arguments are, so a host can be added, changed and removed in one apply with its sandboxes. " +
@@ -33,44 +33,44 @@ func (r *hostResource) Schema(_ context.Context, _ resource.SchemaRequest, resp 
 			"name": schema.StringAttribute{
 				Required: true, Validators: []validator.String{label("a host's name")},
 				PlanModifiers:       []planmodifier.String{stringplanmodifier.RequiresReplace()},
-				MarkdownDescription: "Name of the host, unique in the ledger. Profiles and `hosts` may refer to it. A change replaces the host.",
+				MarkdownDescription: "Name of the host, unique in the account. Profiles and `hosts` refer to it. A change replaces the host.",
 			},
-			"local": schema.BoolAttribute{Optional: true, MarkdownDescription: "This machine. Exactly one of `local` and `ssh` is set."},
+			"local": schema.BoolAttribute{Optional: true, MarkdownDescription: "Registers this machine. Set exactly one of `local` and `ssh`."},
 			"ssh": schema.SingleNestedAttribute{
-				Optional: true, MarkdownDescription: "How to reach another machine. Its key must be known beforehand: exactly one of `host_key`, `known_hosts` and `host_ca`, or an entry in `~/.ssh/known_hosts`.",
+				Optional: true, MarkdownDescription: "How to reach another machine. Its key must be known: set exactly one of `host_key`, `known_hosts` and `host_ca`, or have an entry in `~/.ssh/known_hosts`.",
 				Attributes: sshAttributes(true),
 			},
-			"region": schema.StringAttribute{Optional: true, Validators: []validator.String{plainText("a region")}, MarkdownDescription: "Where it stands, such as `eu`; profiles may ask for a region."},
+			"region": schema.StringAttribute{Optional: true, Validators: []validator.String{plainText("a region")}, MarkdownDescription: "Region of the host, such as `eu`. Profiles may require one."},
 			"labels": schema.MapAttribute{ElementType: types.StringType, Optional: true,
 				Validators: []validator.Map{eachKey(plainText("a label's name")), eachValue(plainText("a label's value"))}, MarkdownDescription: "Labels, such as `{ pool = \"e2e\" }`."},
-			"priority": schema.NumberAttribute{Optional: true, Validators: []validator.Number{anyWhole()}, MarkdownDescription: "Among equals the higher one is preferred. Default: 0."},
+			"priority": schema.NumberAttribute{Optional: true, Validators: []validator.Number{anyWhole()}, MarkdownDescription: "Of hosts that are otherwise equal, the one with the highest priority is chosen. Defaults to 0."},
 			"capacity": schema.SingleNestedAttribute{
-				Optional: true, MarkdownDescription: "What you want on it at most.",
+				Optional: true, MarkdownDescription: "Limits of the host.",
 				Attributes: map[string]schema.Attribute{
-					"max_sandboxes": schema.NumberAttribute{Optional: true, Validators: []validator.Number{positive()}, MarkdownDescription: "Live sandboxes at once. Default: not bounded by us."},
+					"max_sandboxes": schema.NumberAttribute{Optional: true, Validators: []validator.Number{positive()}, MarkdownDescription: "Most sandboxes at once. No limit by default."},
 				},
 			},
 			"cost": schema.SingleNestedAttribute{
-				Optional: true, MarkdownDescription: "What the whole host costs you, and its size: the base of the estimate. A sandbox bears its share of it, in OpenCost's ratio of CPU, memory, disk and GPU.",
+				Optional: true, MarkdownDescription: "Price and size of the whole host. A sandbox bears its share, in OpenCost's ratio of CPU, memory, disk and GPU.",
 				Attributes: map[string]schema.Attribute{
 					"per_hour":  schema.StringAttribute{Optional: true, Validators: []validator.String{money()}, MarkdownDescription: "Cost per hour, such as `0.40 USD`."},
-					"cpu":       schema.NumberAttribute{Optional: true, Validators: []validator.Number{positive()}, MarkdownDescription: "Its CPUs."},
-					"memory_mb": schema.NumberAttribute{Optional: true, Validators: []validator.Number{positive()}, MarkdownDescription: "Its memory in MiB."},
-					"gpu":       schema.NumberAttribute{Optional: true, Validators: []validator.Number{positive()}, MarkdownDescription: "Its GPUs. Default: none, or not priced apart."},
-					"disk_mb":   schema.NumberAttribute{Optional: true, Validators: []validator.Number{positive()}, MarkdownDescription: "Its disk in MiB. Default: not priced apart."},
+					"cpu":       schema.NumberAttribute{Optional: true, Validators: []validator.Number{positive()}, MarkdownDescription: "CPUs of the host."},
+					"memory_mb": schema.NumberAttribute{Optional: true, Validators: []validator.Number{positive()}, MarkdownDescription: "Memory of the host in MiB."},
+					"gpu":       schema.NumberAttribute{Optional: true, Validators: []validator.Number{positive()}, MarkdownDescription: "GPUs of the host. Not priced separately by default."},
+					"disk_mb":   schema.NumberAttribute{Optional: true, Validators: []validator.Number{positive()}, MarkdownDescription: "Disk of the host in MiB. Not priced separately by default."},
 					"idle": schema.StringAttribute{Optional: true, Validators: []validator.String{oneOf(extensions.IdleSharings...)},
-						MarkdownDescription: "Who bears what no sandbox reserves: `none` (it is reported apart), `shared` (those who run there, by their share) or `dedicated` (a sandbox there bears the whole host). Default: `none`."},
+						MarkdownDescription: "Who bears the idle cost: `none` (reports show it separately), `shared` (all sandboxes there, by their share) or `dedicated` (a sandbox bears the whole host). Defaults to `none`."},
 				},
 			},
-			"allow_firewall": schema.BoolAttribute{Optional: true, MarkdownDescription: "Allow firewall rules of ours on it, each tagged with its sandbox: needed for allowlisted egress and for ports under a denied network. Default: `false`."},
+			"allow_firewall": schema.BoolAttribute{Optional: true, MarkdownDescription: "Allows firewall rules on the host, each tagged with its sandbox. Needed to allow single destinations, and for ports under a denied network. Defaults to `false`."},
 			"proxy_image": schema.StringAttribute{Optional: true, Validators: []validator.String{plainText("an image")},
-				MarkdownDescription: "Image of the proxy that allows egress by domain, pinned as `name@sha256:…`. Without it, domains in `network.egress` are refused on this host."},
+				MarkdownDescription: "Image of the proxy that allows egress by domain, pinned as `name@sha256:…`. Without it, this host refuses domains in `network.egress`."},
 			"force_destroy": schema.BoolAttribute{Optional: true, Computed: true, Default: booldefault.StaticBool(false),
-				MarkdownDescription: "Remove the host from the ledger although sandboxes live on it. They are not destroyed by this. " +
+				MarkdownDescription: "Removes the host from the ledger even if sandboxes live on it. It does not destroy them. " +
 					"A destroy goes by the last apply: apply `true` first, which works while the host is away too, then destroy. Default: `false`."},
-			"ref": schema.StringAttribute{Computed: true, MarkdownDescription: "These arguments in one line, `host://NAME?v=1&d=…`, without secrets: what `sandboxer_sandbox.hosts` takes. At most 16 KiB."},
+			"ref": schema.StringAttribute{Computed: true, MarkdownDescription: "The host in one line, `host://NAME?v=1&d=…`, without secrets, for `sandboxer_sandbox.hosts`. At most 16 KiB."},
 			"facts": schema.SingleNestedAttribute{Computed: true, Attributes: resourceComputed(factFields),
-				MarkdownDescription: "What was found there."},
+				MarkdownDescription: "What a probe found on the host."},
 		},
 	}
 }
@@ -91,28 +91,28 @@ var factFields = []computedField{
 // sshAttributes describe one hop; only the last one has jump hosts.
 func sshAttributes(withJump bool) map[string]schema.Attribute {
 	attrs := map[string]schema.Attribute{
-		"address":     schema.StringAttribute{Optional: true, Validators: []validator.String{hostAddress()}, MarkdownDescription: "Name or IP address. Exactly one of `address` and `alias` is set."},
-		"alias":       schema.StringAttribute{Optional: true, Validators: []validator.String{hostAddress()}, MarkdownDescription: "A `Host` of `~/.ssh/config`."},
-		"port":        schema.NumberAttribute{Optional: true, Validators: []validator.Number{wholeNumber{1, 65535}}, MarkdownDescription: "Port. Default: 22, or the alias's."},
+		"address":     schema.StringAttribute{Optional: true, Validators: []validator.String{hostAddress()}, MarkdownDescription: "Name or IP address. Set exactly one of `address` and `alias`."},
+		"alias":       schema.StringAttribute{Optional: true, Validators: []validator.String{hostAddress()}, MarkdownDescription: "A `Host` entry of `~/.ssh/config`."},
+		"port":        schema.NumberAttribute{Optional: true, Validators: []validator.Number{wholeNumber{1, 65535}}, MarkdownDescription: "Port. Defaults to 22, or to the alias's."},
 		"user":        schema.StringAttribute{Optional: true, Validators: []validator.String{userName()}, MarkdownDescription: "User to log in as."},
-		"host_key":    schema.StringAttribute{Optional: true, Validators: []validator.String{plainText("a public key line")}, MarkdownDescription: "The host's public key, such as `ssh-ed25519 AAAA…`."},
-		"known_hosts": schema.StringAttribute{Optional: true, Validators: []validator.String{plainText("a path")}, MarkdownDescription: "A known_hosts file that has the key."},
+		"host_key":    schema.StringAttribute{Optional: true, Validators: []validator.String{plainText("a public key line")}, MarkdownDescription: "Public key of the host, such as `ssh-ed25519 AAAA…`."},
+		"known_hosts": schema.StringAttribute{Optional: true, Validators: []validator.String{plainText("a path")}, MarkdownDescription: "Path of a known_hosts file with the host's key."},
 		"host_ca":     schema.StringAttribute{Optional: true, Validators: []validator.String{plainText("a public key line")}, MarkdownDescription: "Public key of a CA that signs host keys."},
 		"identity": schema.SingleNestedAttribute{
-			Optional: true, MarkdownDescription: "The key to log in with: a reference, never the key itself.",
+			Optional: true, MarkdownDescription: "What to log in with: a reference, never the key itself.",
 			Attributes: map[string]schema.Attribute{
-				"name":             schema.StringAttribute{Optional: true, Validators: []validator.String{label("an identity's name")}, MarkdownDescription: "An identity of the catalog (`identities/NAME.yaml`), instead of the rest."},
+				"name":             schema.StringAttribute{Optional: true, Validators: []validator.String{label("an identity's name")}, MarkdownDescription: "Identity of the catalog (`identities/NAME.yaml`). Excludes the others."},
 				"private_key_file": schema.StringAttribute{Optional: true, Validators: []validator.String{plainText("a path")}, MarkdownDescription: "Path of a private key."},
 				"certificate_file": schema.StringAttribute{Optional: true, Validators: []validator.String{plainText("a path")}, MarkdownDescription: "Path of its certificate."},
 				"agent":            schema.BoolAttribute{Optional: true, MarkdownDescription: "Use the SSH agent."},
-				"command":          schema.ListAttribute{Optional: true, ElementType: types.StringType, Validators: []validator.List{eachString(plainText("an argument"))}, MarkdownDescription: "A command that prints a short-lived credential."},
+				"command":          schema.ListAttribute{Optional: true, ElementType: types.StringType, Validators: []validator.List{eachString(plainText("an argument"))}, MarkdownDescription: "Command that prints a short-lived credential."},
 			},
 		},
 	}
 	if withJump {
 		attrs["tunnel"] = schema.StringAttribute{Optional: true, Validators: []validator.String{label("a tunnel's name")},
-			MarkdownDescription: "A jump host of the catalog (`tunnels/NAME.yaml`) to go through, instead of `jump`. Its address and identity become part of `ref`: a destroy elsewhere needs no catalog."}
-		attrs["jump"] = schema.ListNestedAttribute{Optional: true, MarkdownDescription: "Hosts to go through, first hop first.",
+			MarkdownDescription: "Jump host of the catalog (`tunnels/NAME.yaml`). Excludes `jump`. Its address and identity become part of `ref`, so a destroy elsewhere needs no catalog."}
+		attrs["jump"] = schema.ListNestedAttribute{Optional: true, MarkdownDescription: "Jump hosts, first hop first.",
 			NestedObject: schema.NestedAttributeObject{Attributes: sshAttributes(false)}}
 	}
 	return attrs

@@ -47,31 +47,31 @@ func (r *snapshotResource) Metadata(_ context.Context, req resource.MetadataRequ
 // Schema implements resource.Resource.
 func (r *snapshotResource) Schema(_ context.Context, _ resource.SchemaRequest, resp *resource.SchemaResponse) {
 	resp.Schema = schema.Schema{
-		MarkdownDescription: "A kept checkpoint of a sandbox. New sandboxes start from it with `from_snapshot`.\n\n" +
+		MarkdownDescription: "Keeps a checkpoint of a sandbox. Sandboxes start from it with `from_snapshot`.\n\n" +
 			"A snapshot outlives its sandbox: a new `sandbox_id` does not take a new one, only `triggers` and `name` do. " +
 			"Reading and destroying it need no live sandbox.",
 		Attributes: map[string]schema.Attribute{
 			"sandbox_id": schema.StringAttribute{
 				Required: true, Validators: []validator.String{sandboxID()},
-				MarkdownDescription: "Id of the sandbox to keep. It is read when the snapshot is taken and never again.",
+				MarkdownDescription: "ID of the sandbox. It is used when the snapshot is taken and never again.",
 			},
 			"name": schema.StringAttribute{
 				Optional: true, Validators: []validator.String{label("a snapshot's name")},
-				MarkdownDescription: "A name for people. A change takes a new snapshot.",
+				MarkdownDescription: "Name for people. A change takes a new snapshot.",
 			},
 			"triggers": schema.MapAttribute{
 				ElementType: types.StringType, Optional: true, Validators: []validator.Map{eachValue(text())},
-				MarkdownDescription: "Any values; a change takes a new snapshot.",
+				MarkdownDescription: "Any values. A change takes a new snapshot.",
 			},
-			"id":         schema.StringAttribute{Computed: true, MarkdownDescription: "Id of the snapshot, for `sandboxer_sandbox.from_snapshot`."},
-			"account":    schema.StringAttribute{Computed: true, MarkdownDescription: "The account it belongs to."},
-			"extension":  schema.StringAttribute{Computed: true, MarkdownDescription: "The extension that keeps it."},
-			"host":       schema.StringAttribute{Computed: true, MarkdownDescription: "Ref of the host that keeps it; null for a vendor's account."},
-			"handle":     schema.StringAttribute{Computed: true, MarkdownDescription: "Durable pointer to it, as JSON without secrets."},
-			"kind":       schema.StringAttribute{Computed: true, MarkdownDescription: "What is kept: `workspace`, `filesystem`, `memory` or `metadata`."},
-			"size_bytes": schema.Int64Attribute{Computed: true, MarkdownDescription: "Its size in bytes."},
-			"digest":     schema.StringAttribute{Computed: true, MarkdownDescription: "`sha256:…` of its content; null where the place tells none."},
-			"created_at": schema.StringAttribute{Computed: true, MarkdownDescription: "When it was taken, RFC 3339."},
+			"id":         schema.StringAttribute{Computed: true, MarkdownDescription: "ID of the snapshot, for `sandboxer_sandbox.from_snapshot`."},
+			"account":    schema.StringAttribute{Computed: true, MarkdownDescription: "Account of the snapshot."},
+			"extension":  schema.StringAttribute{Computed: true, MarkdownDescription: "Extension that keeps it."},
+			"host":       schema.StringAttribute{Computed: true, MarkdownDescription: "Ref of the host that keeps it. Null for a vendor's account."},
+			"handle":     schema.StringAttribute{Computed: true, MarkdownDescription: "Durable pointer to the snapshot, without secrets."},
+			"kind":       schema.StringAttribute{Computed: true, MarkdownDescription: "What it holds: `workspace`, `filesystem`, `memory` or `metadata`."},
+			"size_bytes": schema.Int64Attribute{Computed: true, MarkdownDescription: "Size in bytes."},
+			"digest":     schema.StringAttribute{Computed: true, MarkdownDescription: "`sha256:…` of the content. Null if the place reports none."},
+			"created_at": schema.StringAttribute{Computed: true, MarkdownDescription: "Time of the snapshot, RFC 3339."},
 		},
 	}
 }
