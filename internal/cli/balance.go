@@ -59,7 +59,7 @@ func (a *app) ledgerBalanceCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "balance",
 		Short: "What the account has: credit, reservations, budgets, ceilings",
-		Long: `Shows the wallet of the account's organisation and the budgets that bound the
+		Long: `Shows the wallet of the account's organization and the budgets that bound the
 account. Granted is all credit ever put in. Reserved is set aside for sandboxes
 that live, by their worst case; what they do not use comes back. Available is
 what is left of granted after spent and reserved. Owed (receivable) was used
@@ -162,8 +162,8 @@ func (a *app) ledgerGrantCommand() *cobra.Command {
 	var key, note string
 	c := &cobra.Command{
 		Use:   "grant ORG AMOUNT",
-		Short: "Put credit into an organisation's wallet",
-		Long: `Puts credit into the wallet of an organisation, for all of its workspaces. The
+		Short: "Put credit into an organization's wallet",
+		Long: `Puts credit into the wallet of an organization, for all of its workspaces. The
 same key again changes nothing, so that a grant whose answer was lost can be
 repeated; a key used for another grant is refused.`,
 		Example: `  sandboxer ledger grant acme "100 USD" --note "January" --key invoice-2026-01`,

@@ -54,7 +54,7 @@ func (a *app) budgetSetCommand() *cobra.Command {
 	var spec engine.BudgetSpec
 	c := &cobra.Command{
 		Use:   "set NAME AMOUNT",
-		Short: "Set a budget for the account, or for its whole organisation",
+		Short: "Set a budget for the account, or for its whole organization",
 		Long: `A budget bounds what sandboxes may cost in a period, whoever is to pay: credit,
 keys of your own, places of your own. A sandbox begins only if its worst case
 fits below every hard budget; a soft one only tells. Setting it again changes
@@ -82,14 +82,14 @@ the limit; what was spent in the period still counts.`,
 	}
 	c.Flags().StringVar(&spec.Period, "period", "", "day, week (from Monday) or month, in UTC (default: it never begins anew)")
 	c.Flags().BoolVar(&spec.Soft, "soft", false, "tell when it is passed, and refuse nothing")
-	c.Flags().BoolVar(&spec.WholeOrg, "org", false, "for all workspaces of the organisation together")
+	c.Flags().BoolVar(&spec.WholeOrg, "org", false, "for all workspaces of the organization together")
 	return c
 }
 
 func (a *app) budgetListCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "list",
-		Short: "All budgets of the organisation and of its workspaces",
+		Short: "All budgets of the organization and of its workspaces",
 		Args:  args(cobra.NoArgs),
 		RunE: func(c *cobra.Command, _ []string) error {
 			return a.withLedger(c.Context(), func(e *engine.Engine) error {
@@ -125,7 +125,7 @@ func (a *app) budgetRemoveCommand() *cobra.Command {
 			})
 		},
 	}
-	c.Flags().BoolVar(&whole, "org", false, "that of the whole organisation")
+	c.Flags().BoolVar(&whole, "org", false, "that of the whole organization")
 	c.Flags().StringVar(&currency, "currency", "", "`code`, where several budgets have the name")
 	return c
 }

@@ -53,7 +53,7 @@ func (a *app) ledgerExportCommand() *cobra.Command {
     focus        charges as FOCUS 1.2, CSV
     csv          charges as plain CSV
     json         charges as a JSON array
-    cloudevents  the organisation's chain of events, one CloudEvent a line;
+    cloudevents  the organization's chain of events, one CloudEvent a line;
                  sandboxer ledger verify --events checks such a file
 
 What still runs is charged when it ends, and is exported then.
@@ -87,7 +87,7 @@ The token of the receiver is read from $` + tokenVariable + ` or from --token-fi
 	fl := c.Flags()
 	fl.StringVar(&f.From, "from", "", "`time` the period begins, as in ledger usage (default: the beginning)")
 	fl.StringVar(&f.To, "to", "", "`time` the period ends (default: now)")
-	fl.BoolVar(&f.WholeOrg, "org", false, "charges of all workspaces of the organisation")
+	fl.BoolVar(&f.WholeOrg, "org", false, "charges of all workspaces of the organization")
 	fl.StringVar(&f.output, "output", "", "`file` to write, whole or not at all (default: standard output)")
 	fl.StringVar(&f.to.URL, "endpoint", "", "`url` of a receiver of CloudEvents, https://host[/path]")
 	fl.StringVar(&f.to.Name, "sink", "", "`name` that the ledger knows the receiver by (default: its url)")
@@ -108,7 +108,7 @@ func (f exportFlags) check(format string) error {
 		case format == formatTable:
 			return bad("an export has no table", "add --format focus, csv, json or cloudevents")
 		case format == formatCloudEvents && f.WholeOrg:
-			return bad("events are always those of the whole organisation", "leave out --org")
+			return bad("events are always those of the whole organization", "leave out --org")
 		}
 		return nil
 	}

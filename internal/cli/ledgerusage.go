@@ -155,7 +155,7 @@ in UTC, or how long ago (7d). What ends at --to itself is not counted.`,
 	f.StringVar(&q.From, "from", "", "`time` the period begins (default: this month's beginning)")
 	f.StringVar(&q.To, "to", "", "`time` the period ends (default: now)")
 	f.StringSliceVar(&q.By, "by", []string{"profile"}, "what lines are told apart by: "+strings.Join(engine.UsageDimensions(), ", ")+"; several with commas, none with \"\"")
-	f.BoolVar(&q.WholeOrg, "org", false, "all workspaces of the organisation")
+	f.BoolVar(&q.WholeOrg, "org", false, "all workspaces of the organization")
 	f.StringVar(&sandbox, "sandbox", "", "only this sandbox, by `id` or, while it lives, name")
 	f.StringVar(&q.Profile, "profile", "", "only this profile `id`")
 	f.StringVar(&q.Extension, "extension", "", "only this extension `id`")

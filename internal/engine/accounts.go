@@ -99,7 +99,7 @@ func (e *Engine) ExportCharges(ctx context.Context, q ExportQuery, format string
 	return e.accounts.ExportCharges(ctx, q, format, w)
 }
 
-// ExportEvents writes the chain of the account's organisation, one CloudEvent
+// ExportEvents writes the chain of the account's organization, one CloudEvent
 // a line, and returns their number.
 func (e *Engine) ExportEvents(ctx context.Context, q ExportQuery, w io.Writer) (int64, error) {
 	return e.accounts.ExportEvents(ctx, q, w)
@@ -111,7 +111,7 @@ func (e *Engine) SendEvents(ctx context.Context, r Receiver) (Sent, error) {
 	return e.accounts.SendEvents(ctx, r)
 }
 
-// Events reads the newest limit events of the account's organisation, oldest
+// Events reads the newest limit events of the account's organization, oldest
 // first; 0 = all. A non-empty id selects one sandbox, snapshot or host.
 func (e *Engine) Events(ctx context.Context, id string, limit int) ([]Event, error) {
 	return e.accounts.Events(ctx, id, limit)

@@ -55,11 +55,11 @@ var ceilingFields = []computedField{
 
 var accountFields = []computedField{
 	{name: "account", typ: types.StringType, doc: "The provider's account, `org/workspace`."},
-	{name: "org", typ: types.StringType, doc: "The organisation, whose wallets these are."},
+	{name: "org", typ: types.StringType, doc: "The organization, whose wallets these are."},
 	{name: "workspace", typ: types.StringType, doc: "The workspace."},
 	{name: "live_sandboxes", typ: types.Int64Type, doc: "How many sandboxes of the account are not destroyed."},
 	{name: "wallets", list: walletFields, doc: "Prepaid credit, one entry for each currency; empty before the first `sandboxer ledger grant`."},
-	{name: "budgets", list: budgetFields, doc: "The budgets that bound the account: its own and its organisation's."},
+	{name: "budgets", list: budgetFields, doc: "The budgets that bound the account: its own and its organization's."},
 	{name: "ceilings", list: ceilingFields, doc: "What ends loops: how many sandboxes may be made, or how much spent, in so long."},
 }
 
@@ -119,9 +119,9 @@ func (d *accountDataSource) Metadata(_ context.Context, req datasource.MetadataR
 // Schema implements datasource.DataSource.
 func (d *accountDataSource) Schema(_ context.Context, _ datasource.SchemaRequest, resp *datasource.SchemaResponse) {
 	resp.Schema = schema.Schema{
-		MarkdownDescription: "What the provider's account has, and what bounds it: credit, reservations, budgets and ceilings, as the ledger knows them when this is read. " +
-			"Nothing is written, and a ledger that does not exist yet reads as an account without anything. Amounts are decimal strings. " +
-			"Credit and budgets are set by people: see `sandboxer ledger grant` and `sandboxer ledger budget`.",
+		MarkdownDescription: "Tells what the provider's account has and what limits it: credit, holds, budgets and ceilings, as the ledger has them now. " +
+			"It writes nothing, and a missing ledger reads as an empty account. Amounts are decimal strings. " +
+			"People set credit and budgets with `sandboxer ledger grant` and `sandboxer ledger budget`.",
 		Attributes: dataComputed(accountFields),
 	}
 }

@@ -25,10 +25,10 @@ func (r *hostResource) Metadata(_ context.Context, req resource.MetadataRequest,
 func (r *hostResource) Schema(_ context.Context, _ resource.SchemaRequest, resp *resource.SchemaResponse) {
 	resp.Schema = schema.Schema{
 		MarkdownDescription: "Registers a machine of yours for sandboxes: this one (`local = true`), or any with sshd and Docker (`ssh`). " +
-			"Nothing is installed there; see the guide \"Bring a host\".\n\n" +
-			"At create and at every refresh the host is asked what it offers (`facts`); a change shows as drift. A host that does not answer is a warning, and what is known of it is kept. " +
-			"Sandboxes name their hosts by `ref`, which is known in the plan when the arguments are, so a host can be added, changed and removed in one apply with its sandboxes. " +
-			"A read never drops a host because a ledger does not know it; the next apply registers it again.",
+			"It installs nothing there; see the guide \"Bring a host\".\n\n" +
+			"Create and refresh ask the host what it offers (`facts`); a change shows as drift. A host that does not answer gives a warning, and its known facts stay. " +
+			"Sandboxes name their hosts by `ref`, which the plan knows when it knows the arguments. So one apply can add, change and remove a host with its sandboxes. " +
+			"A refresh never drops a host that the ledger does not know; the next apply registers it again.",
 		Attributes: map[string]schema.Attribute{
 			"name": schema.StringAttribute{
 				Required: true, Validators: []validator.String{label("a host's name")},

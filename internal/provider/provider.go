@@ -51,37 +51,37 @@ type providerModel struct {
 // Schema implements provider.Provider.
 func (p *Provider) Schema(_ context.Context, _ provider.SchemaRequest, resp *provider.SchemaResponse) {
 	resp.Schema = schema.Schema{
-		MarkdownDescription: "sandboxer makes isolated places to run code (sandboxes) from profiles, shows what they cost before they exist, " +
-			"ends them in time and remembers in a ledger what happened. Nothing has to be configured to start: " +
+		MarkdownDescription: "sandboxer creates sandboxes (isolated places to run code) from profiles, shows their price before they exist, " +
+			"ends them in time and records what happened in a ledger. It needs no configuration to start: " +
 			"a catalog is built in and the ledger lives in your state folder.",
 		Attributes: map[string]schema.Attribute{
 			"catalog": schema.ListAttribute{
 				ElementType: types.StringType, Optional: true,
 				Validators: []validator.List{eachString(plainText("a folder"))},
 				MarkdownDescription: "Catalog folders with `profiles/*.yaml`, `extensions/*.yaml` and `prices/*.yaml`. " +
-					"Later folders win, with a notice. The built-in catalog always comes first.",
+					"Later folders win, with a warning. The built-in catalog comes first.",
 			},
 			"ledger": schema.StringAttribute{
 				Optional: true, Validators: []validator.String{ledgerURL()},
-				MarkdownDescription: "Where intents, sandboxes, meters and events are recorded: `sqlite:///absolute/path/ledger.db`, or `postgres://user@host/database` " +
-					"for one that machines share (see the guide *Share a ledger*; the password comes from `PGPASSWORD` or `~/.pgpass`). " +
-					"Default: `ledger.db` in `state_dir`. Use one ledger for everything that shares hosts and names.",
+				MarkdownDescription: "Ledger that records sandboxes, prices and events: `sqlite:///absolute/path/ledger.db`, or `postgres://user@host/database` " +
+					"to share it between machines (see the guide *Share a ledger*; the password comes from `PGPASSWORD` or `~/.pgpass`). " +
+					"Defaults to `ledger.db` in `state_dir`. Use one ledger for everything that shares hosts and names.",
 			},
 			"account": schema.StringAttribute{
 				Optional: true, Validators: []validator.String{accountName()},
-				MarkdownDescription: "The account that is billed and listed, as `org/workspace`. Default: `default/default`. " +
-					"The names of live sandboxes are unique per account. What lives stays with the account that it was made for, whose credit, budgets and ceilings go on counting: " +
-					"a change is told in the plan, and holds for what is made from then on.",
+				MarkdownDescription: "Account to bill and list, as `org/workspace`. Defaults to `default/default`. " +
+					"Names of live sandboxes are unique in an account. A live sandbox stays with the account that it was made for: " +
+					"a change of the account applies to new sandboxes, and the plan says so.",
 			},
 			"state_dir": schema.StringAttribute{
 				Optional: true, Validators: []validator.String{plainText("a folder")},
-				MarkdownDescription: "Folder for the default ledger and for what extensions keep on this machine. " +
-					"Default: `$SANDBOXER_STATE_DIR`, else the user's own state folder. It is private (mode 0700).",
+				MarkdownDescription: "Folder for the default ledger and for what extensions store on this machine. " +
+					"Defaults to `$SANDBOXER_STATE_DIR`, then to the user's state folder. It is private (mode 0700).",
 			},
 			"credentials": schema.MapAttribute{
 				ElementType: types.MapType{ElemType: types.StringType}, Optional: true, Sensitive: true,
 				MarkdownDescription: "Credentials per extension, such as `{ \"ext.e2b\" = { api_key = var.e2b_api_key } }`. " +
-					"The keys are those the extension declares; without an entry the vendor's usual environment variables are read.",
+					"The extension declares the keys. Without an entry, the vendor's usual environment variables are used.",
 			},
 		},
 	}

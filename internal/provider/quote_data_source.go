@@ -45,24 +45,24 @@ func (d *quoteDataSource) Metadata(_ context.Context, req datasource.MetadataReq
 // Schema implements datasource.DataSource.
 func (d *quoteDataSource) Schema(_ context.Context, _ datasource.SchemaRequest, resp *datasource.SchemaResponse) {
 	attrs := dataComputed(quoteFields())
-	attrs["route"] = schema.SingleNestedAttribute{Computed: true, Attributes: dataComputed(quoteRouteFields), MarkdownDescription: "The decision where it would run, and every reason against elsewhere."}
-	attrs["profile"] = schema.StringAttribute{Required: true, Validators: []validator.String{profileRef()}, MarkdownDescription: "The profile to price."}
-	attrs["ttl"] = schema.StringAttribute{Optional: true, Computed: true, Validators: []validator.String{duration()}, MarkdownDescription: "How long the sandbox would live. Default: the profile's."}
+	attrs["route"] = schema.SingleNestedAttribute{Computed: true, Attributes: dataComputed(quoteRouteFields), MarkdownDescription: "Where it would run, and every reason against other places."}
+	attrs["profile"] = schema.StringAttribute{Required: true, Validators: []validator.String{profileRef()}, MarkdownDescription: "Profile to price."}
+	attrs["ttl"] = schema.StringAttribute{Optional: true, Computed: true, Validators: []validator.String{duration()}, MarkdownDescription: "How long the sandbox would live. Defaults to the profile's."}
 	attrs["hosts"] = schema.ListAttribute{ElementType: types.StringType, Optional: true, Validators: []validator.List{eachString(hostEntry())},
-		MarkdownDescription: "Where it may run, as in `sandboxer_sandbox.hosts`."}
-	attrs["inputs"] = schema.DynamicAttribute{Optional: true, MarkdownDescription: "The profile's inputs, as in `sandboxer_sandbox.inputs`; needed where the profile requires some."}
-	attrs["billing"] = schema.StringAttribute{Optional: true, Validators: []validator.String{oneOf("platform", "byok")}, MarkdownDescription: "Who pays a vendor, as in `sandboxer_sandbox.billing`. Unset is priced as the `billing` of the binding says, else like `platform`."}
+		MarkdownDescription: "Hosts it may run on, as in `sandboxer_sandbox.hosts`."}
+	attrs["inputs"] = schema.DynamicAttribute{Optional: true, MarkdownDescription: "Inputs of the profile, as in `sandboxer_sandbox.inputs`. Needed if the profile requires some."}
+	attrs["billing"] = schema.StringAttribute{Optional: true, Validators: []validator.String{oneOf("platform", "byok")}, MarkdownDescription: "Who pays the vendor, as in `sandboxer_sandbox.billing`. Defaults to the binding's `billing`, then to `platform`."}
 	attrs["expected_duration"] = schema.StringAttribute{Optional: true, Validators: []validator.String{duration()},
-		MarkdownDescription: "How long it will probably run, which gives `expected`. Default: with `history` the median of past sandboxes of the profile, else the whole TTL."}
-	attrs["history"] = schema.BoolAttribute{Optional: true, MarkdownDescription: "Read the ledger too: how long past sandboxes of the profile ran, and what wallet and budgets leave. " +
-		"The quote then changes as they do. Default: `false`, which makes it a function of the arguments and the catalog."}
-	attrs["profile_version"] = schema.StringAttribute{Computed: true, MarkdownDescription: "Version of the profile that was priced."}
-	attrs["cost_class"] = schema.StringAttribute{Computed: true, MarkdownDescription: "The profile's label `metadata.cost_class`: its author's word, by which nothing is chosen or priced. Null without one."}
-	attrs["latency_class"] = schema.StringAttribute{Computed: true, MarkdownDescription: "The profile's label `metadata.latency_class`, likewise."}
-	attrs["extension"] = schema.StringAttribute{Computed: true, MarkdownDescription: "The first choice."}
+		MarkdownDescription: "How long it will probably run, for `expected`. Defaults to the median of the profile's past sandboxes with `history`, else to the whole TTL."}
+	attrs["history"] = schema.BoolAttribute{Optional: true, MarkdownDescription: "Also reads the ledger: how long past sandboxes of the profile ran, and what wallet and budgets leave. " +
+		"The quote then changes with them. Defaults to `false`: the quote depends on the arguments and the catalog alone."}
+	attrs["profile_version"] = schema.StringAttribute{Computed: true, MarkdownDescription: "Version of the profile."}
+	attrs["cost_class"] = schema.StringAttribute{Computed: true, MarkdownDescription: "Label `metadata.cost_class` of the profile. Routing and prices ignore it. Null without one."}
+	attrs["latency_class"] = schema.StringAttribute{Computed: true, MarkdownDescription: "Label `metadata.latency_class` of the profile. Routing ignores it. Null without one."}
+	attrs["extension"] = schema.StringAttribute{Computed: true, MarkdownDescription: "First choice."}
 	resp.Schema = schema.Schema{
-		MarkdownDescription: "What a sandbox would cost, and where it could run, without making one. It is the same computation as `sandboxer_sandbox.estimate`, told in full, with every place, source and date: " +
-			"nothing is dialled and nothing is written. Amounts are decimal strings in `currency`; null means unknown, never zero.",
+		MarkdownDescription: "Tells what a sandbox would cost and where it could run, without creating it. It is the computation behind `sandboxer_sandbox.estimate` in full, with every place, source and date. " +
+			"It calls no place and writes nothing. Amounts are decimal strings in `currency`; null means unknown, never zero.",
 		Attributes: attrs,
 	}
 }

@@ -112,16 +112,16 @@ func (d *usageDataSource) Schema(_ context.Context, _ datasource.SchemaRequest, 
 		return schema.StringAttribute{Optional: true, MarkdownDescription: doc, Validators: rules}
 	}
 	attrs := dataComputed([]computedField{
-		{name: "account", typ: types.StringType, doc: "Whose usage it is: the provider's account, or its organisation."},
-		{name: "rows", list: usageRowFields, doc: "The lines, `settled` ones first; without `by`, one for each status and currency."},
-		{name: "totals", list: usageSumFields, doc: "All lines added up, for each status and currency."},
+		{name: "account", typ: types.StringType, doc: "The provider's account, or its organization."},
+		{name: "rows", list: usageRowFields, doc: "Lines of usage, `settled` ones first. Without `by`, one for each status and currency."},
+		{name: "totals", list: usageSumFields, doc: "Sum of all lines, for each status and currency."},
 	})
 	const times = "A day (`2026-01-31`), a month (`2026-01`), an RFC 3339 time, all in UTC, or how long ago (`7d`)."
-	attrs["whole_org"] = schema.BoolAttribute{Optional: true, MarkdownDescription: "All workspaces of the account's organisation. Default: the account alone."}
-	attrs["from"] = text("Only what ended then or later. "+times+" Default: the beginning of this month.", usageTime())
-	attrs["to"] = text("Only what ended before. As `from`. Default: now.", usageTime())
+	attrs["whole_org"] = schema.BoolAttribute{Optional: true, MarkdownDescription: "Includes all workspaces of the account's organization. Defaults to `false`."}
+	attrs["from"] = text("Start of the period, by the end of each sandbox. "+times+" Defaults to the beginning of this month.", usageTime())
+	attrs["to"] = text("End of the period, like `from`. Defaults to now.", usageTime())
 	attrs["by"] = schema.ListAttribute{ElementType: types.StringType, Optional: true, Validators: []validator.List{eachString(oneOf(engine.UsageDimensions()...))},
-		MarkdownDescription: "What lines are told apart by: `" + strings.Join(engine.UsageDimensions(), "`, `") + "`. `consumer` is actor, harness and run together."}
+		MarkdownDescription: "Groups the lines by `" + strings.Join(engine.UsageDimensions(), "`, `") + "`. `consumer` is actor, harness and run together."}
 	attrs["sandbox_id"] = text("Only this sandbox, by id.")
 	attrs["profile"] = text("Only this profile, by id, whatever its version.")
 	attrs["extension"] = text("Only this extension, such as `ext.local`.")
@@ -131,9 +131,9 @@ func (d *usageDataSource) Schema(_ context.Context, _ datasource.SchemaRequest, 
 	attrs["harness"] = text("Only this consumer's harness.")
 	attrs["run_id"] = text("Only this consumer's run.")
 	resp.Schema = schema.Schema{
-		MarkdownDescription: "What was used, where, for whom, and what it cost. What ended in the period is settled; what lives now is told apart and grows from reading to reading, " +
-			"so give `to` and look at the `settled` lines where a value must not change. Nothing is written, and a ledger that does not exist yet has no usage. " +
-			"Amounts are decimal strings; null means unknown, never zero: what is charged at a price that nobody told is no part of a sum, which then is null beside its `_at_least`. The same as `sandboxer ledger usage`.",
+		MarkdownDescription: "Tells what was used, where, for whom, and what it cost. Sandboxes that ended in the period are `settled`; those that still live are separate lines that grow from one read to the next, " +
+			"so set `to` and use the `settled` lines if a value must not change. It writes nothing, and a missing ledger has no usage. " +
+			"Amounts are decimal strings; null means unknown, never zero. A sum with an unknown part is null, and its `_at_least` tells the known part. `sandboxer ledger usage` prints the same.",
 		Attributes: attrs,
 	}
 }

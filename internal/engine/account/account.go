@@ -191,7 +191,7 @@ func (a *Account) Grant(ctx context.Context, org, amount, key, why string) (w Wa
 	}
 	if ledger.CheckAccount(org+"/x") != nil || len(why) > maxGrantNote || !extensions.IsText(why) || len(key) > maxGrantKey || !extensions.OneLine(key) {
 		return w, "", extensions.Invalid("the grant to %q cannot be recorded",
-			"name the organisation, which is the part of an account before the slash (acme of acme/web); keep note and key short, and plain text", extensions.Clean(org, 80))
+			"name the organization, which is the part of an account before the slash (acme of acme/web); keep note and key short, and plain text", extensions.Clean(org, 80))
 	}
 	if used = key; used == "" {
 		used = "grant-" + strings.ToLower(rand.Text())

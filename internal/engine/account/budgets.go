@@ -115,7 +115,7 @@ func (a *Account) RemoveBudget(ctx context.Context, wholeOrg bool, name, currenc
 	switch len(list) {
 	case 0:
 		return BudgetView{}, extensions.Errorf(extensions.KindNotFound, "%s has no budget %q", account, extensions.Clean(name, 80)).
-			WithRemedy("see `sandboxer ledger budget list`; with --org a budget of the whole organisation is meant")
+			WithRemedy("see `sandboxer ledger budget list`; with --org a budget of the whole organization is meant")
 	case 1:
 	default:
 		var currencies []string

@@ -16,7 +16,7 @@ type Event struct {
 	Data string // the CloudEvent, JSON
 }
 
-// Events reads the newest limit events of the account's organisation, oldest
+// Events reads the newest limit events of the account's organization, oldest
 // first; 0 = all. A non-empty id selects one sandbox, snapshot or host.
 func (a *Account) Events(ctx context.Context, id string, limit int) ([]Event, error) {
 	l, err := a.books.Reader(ctx)

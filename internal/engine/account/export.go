@@ -14,7 +14,7 @@ import (
 // without them there is no bound.
 type ExportQuery struct {
 	From, To string
-	WholeOrg bool // all workspaces of the organisation; events always are
+	WholeOrg bool // all workspaces of the organization; events always are
 }
 
 // ExportCharges writes the settled charges of the account as focus, csv or
@@ -35,7 +35,7 @@ func (a *Account) ExportCharges(ctx context.Context, q ExportQuery, format strin
 	return export.Charges(ctx, l, f, export.Format(format), w)
 }
 
-// ExportEvents writes the chain of the account's organisation, one CloudEvent
+// ExportEvents writes the chain of the account's organization, one CloudEvent
 // a line, and returns their number.
 func (a *Account) ExportEvents(ctx context.Context, q ExportQuery, w io.Writer) (int64, error) {
 	from, to, err := a.bounds(q)
@@ -94,7 +94,7 @@ type HeldEvent struct {
 	First  time.Time // attempt
 }
 
-// SendEvents sends the receiver the events of the account's organisation that
+// SendEvents sends the receiver the events of the account's organization that
 // it has not got, from the first on, and the usage events they settle. What it
 // tells is right with an error, too. See export.Send.
 func (a *Account) SendEvents(ctx context.Context, r Receiver) (Sent, error) {
