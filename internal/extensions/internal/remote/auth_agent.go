@@ -29,6 +29,9 @@ func (l *login) fromAgent() ([]candidate, error) {
 	}
 	keys, err := l.listAgent()
 	if err != nil {
+		if l.patience.over() { // which closed the connection to the agent
+			return nil, l.patience.failure(l.hop.label)
+		}
 		if l.plan.agentNamed {
 			return nil, noAgent(err.Error())
 		}

@@ -148,7 +148,9 @@ func TestAgentThatHangs(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = c.close()
-	wantGivenUp(t, u, named(s, extensions.SSHIdentity{Agent: true}), func() bool { return strings.Count(s.Log(), "method none") == 3 })
+	for n := 3; n < 9; n++ { // what ends first, the agent's connection or the host's, is chance
+		wantGivenUp(t, u, named(s, extensions.SSHIdentity{Agent: true}), func() bool { return strings.Count(s.Log(), "method none") == n })
+	}
 }
 
 // A server stops listening after MaxAuthTries keys; who names a key has that
