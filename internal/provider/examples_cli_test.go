@@ -163,7 +163,7 @@ func TestTheBudgetExampleKeepsSomethingToSpare(t *testing.T) {
 // Every folder under examples is known to a test: a new one must be added.
 func TestNoExampleIsForgotten(t *testing.T) {
 	t.Parallel()
-	known := map[string]bool{"provider": true, "quickstart": true, "toolchain": true, "e2e-terraform-test": true, "compose-e2e": true, "bring-a-host": true, "ten-sandboxes": true, "budget": true, "resources/sandboxer_host": true,
+	known := map[string]bool{"provider": true, "quickstart": true, "toolchain": true, "e2e-terraform-test": true, "compose-e2e": true, "bring-a-host": true, "ten-sandboxes": true, "budget": true, "inputs": true, "resources/sandboxer_host": true,
 		"resources/sandboxer_sandbox": true, "resources/sandboxer_snapshot": true, "data-sources/sandboxer_quote": true,
 		"data-sources/sandboxer_account": true, "data-sources/sandboxer_usage": true}
 	for _, pattern := range []string{"*", "resources/*", "data-sources/*"} {
@@ -267,7 +267,7 @@ func TestTheEndToEndExamplePassesTerraformTest(t *testing.T) {
 		t.Fatal(err)
 	}
 	out, code = c.try(nil, "test", "-no-color", "-var=sandboxer="+filepath.Join(bin, "terraform-provider-sandboxer"))
-	if code == 0 || !strings.Contains(out, "got 'job 1") {
+	if code == 0 || !strings.Contains(flat(out), "got 'job 1") {
 		t.Errorf("a broken stack passed: exit %d\n%s", code, out)
 	}
 	c.ownsNothing()

@@ -2,10 +2,12 @@ package provider
 
 import (
 	"context"
+	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
 func TestTheInputsExampleIsApplied(t *testing.T) {
@@ -56,7 +58,7 @@ func TestAnInputThatIsNotKnownYetIsPutInByTheApply(t *testing.T) {
 
 func TestWhatAnInputMakesOfAProfileIsRefusedInThePlan(t *testing.T) {
 	t.Parallel()
-	host := `jsonencode({ name = "h", ssh = { address = "127.0.0.1", port = 1, user = "u", known_hosts = "/dev/null" } })`
+	host := strconv.Quote(engine.Host{Name: "h", SSH: &extensions.SSH{Address: "127.0.0.1", Port: 1, User: "u", KnownHosts: "/dev/null"}}.Ref())
 	for name, c := range map[string]struct{ profile, inputs, want string }{
 		"an image":       {"image: { pull: \"{{input.v}}\" }", `"a b"`, `image.pull of profile.p@1.0.0, made of inputs.v: "a b" is not an image reference`},
 		"a path":         {"compose: { file: \"{{input.v}}\" }", `"../x.yaml"`, `leaves its folder`},
