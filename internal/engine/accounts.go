@@ -10,24 +10,38 @@ import (
 )
 
 type (
-	// AccountView is what an account has and what bounds it. It and the types
-	// below are those of package account.
+	// AccountView is what an account has and what bounds it.
 	AccountView = account.View
-	Wallet      = account.Wallet
+	// Wallet is an organization's credit in one currency.
+	Wallet = account.Wallet
+	// CeilingView is a ceiling with what counts against it.
 	CeilingView = account.CeilingView
-	BudgetView  = account.BudgetView
-	BudgetSpec  = account.BudgetSpec
-	UsageQuery  = account.UsageQuery
+	// BudgetView is a budget with what counts against it.
+	BudgetView = account.BudgetView
+	// BudgetSpec asks for a budget.
+	BudgetSpec = account.BudgetSpec
+	// UsageQuery says what a usage report is about.
+	UsageQuery = account.UsageQuery
+	// UsageReport is what was used, by whom and where.
 	UsageReport = account.UsageReport
-	UsageRow    = account.UsageRow
-	UsageSums   = account.UsageSums
-	PriceList   = account.PriceList
-	HostCost    = account.HostCost
+	// UsageRow is one line of it.
+	UsageRow = account.UsageRow
+	// UsageSums are sums in one currency.
+	UsageSums = account.UsageSums
+	// PriceList is a price book of the catalog.
+	PriceList = account.PriceList
+	// HostCost is what a host cost its owner, and whom for.
+	HostCost = account.HostCost
+	// ExportQuery selects what is exported.
 	ExportQuery = account.ExportQuery
-	Receiver    = account.Receiver
-	Sent        = account.Sent
-	Verified    = account.Verified
-	Event       = account.Event
+	// Receiver is where events are sent.
+	Receiver = account.Receiver
+	// Sent tells what came of sending events.
+	Sent = account.Sent
+	// Verified is what a check of the ledger found.
+	Verified = account.Verified
+	// Event is one ledger entry for people.
+	Event = account.Event
 )
 
 // Evidence is what was kept outside a ledger, and shows what the ledger alone
