@@ -1,5 +1,5 @@
-// Command terraform-provider-sandboxer serves the Terraform provider. Started
-// by a person it is the sandboxer command line over the same engine.
+// Command terraform-provider-sandboxer serves the Terraform provider. A person who starts it gets the
+// sandboxer command line over the same engine.
 package main
 
 import (

@@ -4,7 +4,7 @@ terraform {
   }
 }
 
-# Nothing to configure: the catalog is built in, the ledger is in the state folder.
+# Needs no configuration: the catalog is built in, the ledger is in the state folder.
 provider "sandboxer" {}
 
 resource "sandboxer_sandbox" "demo" {

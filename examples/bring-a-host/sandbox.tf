@@ -4,9 +4,9 @@ resource "sandboxer_sandbox" "stack" {
   hosts   = [sandboxer_host.build.ref]
   inputs  = { repo = "${path.module}/stack" }
   env     = { IMAGE = "busybox:1.36" } # what the Compose file may interpolate
-  ttl     = "30m"                      # counted from the creation; the host ends it then
+  ttl     = "30m"                      # from the creation; the host enforces it
 
-  # Terraform does not look into the folder: this makes a new stack when a file of it changes.
+  # Terraform does not read the folder: this replaces the stack when one of its files changes.
   triggers = {
     for f in fileset("${path.module}/stack", "**") : f => filesha256("${path.module}/stack/${f}")
   }

@@ -1,5 +1,5 @@
-# Leave something for others: a sandbox is only made while the budgets have room
-# for it and for a reserve. Set a budget first, or nothing bounds it:
+# Leaves room for others: creates the sandbox only if every budget can pay for it
+# and keeps a spare amount. Set a budget first; without one nothing is limited:
 #
 #   sandboxer ledger budget set month "5 USD" --period month
 
@@ -19,7 +19,7 @@ provider "sandboxer" {
 variable "spare" {
   type        = number
   default     = 1
-  description = "USD that each budget has to keep beside this sandbox."
+  description = "USD that each budget must keep after paying for this sandbox."
 }
 
 data "sandboxer_account" "ours" {}
@@ -33,9 +33,9 @@ locals {
   budgets = [for b in data.sandboxer_account.ours.budgets : b if b.currency == data.sandboxer_quote.job.currency]
 }
 
-# A hard budget refuses by itself what it has no room for, in the plan already.
-# This asks for more than that: room for the worst case, and something to spare.
-# It is asked by every plan, while the sandbox lives too.
+# A hard budget refuses a sandbox that does not fit, even in the plan. This
+# precondition demands more: room for the maximum, and a spare amount. Every plan
+# checks it, even while the sandbox lives.
 resource "sandboxer_sandbox" "job" {
   profile = "profile.job"
   name    = "job"
@@ -44,15 +44,15 @@ resource "sandboxer_sandbox" "job" {
   lifecycle {
     precondition {
       condition     = alltrue([for b in local.budgets : tonumber(b.left) >= tonumber(data.sandboxer_quote.job.maximum) + var.spare])
-      error_message = "A budget would keep less than ${var.spare} USD beside the ${data.sandboxer_quote.job.maximum} USD that this sandbox may cost."
+      error_message = "A budget would keep less than ${var.spare} USD after the ${data.sandboxer_quote.job.maximum} USD that this sandbox may cost."
     }
   }
 }
 
-# Only told: a warning of each plan and apply.
+# Only a warning, in each plan and apply.
 check "budgets" {
   assert {
     condition     = alltrue([for b in local.budgets : tonumber(b.left) >= tonumber(b.limit) / 10])
-    error_message = "Less than a tenth is left of: ${join(", ", [for b in local.budgets : "${b.name} of ${b.account}" if tonumber(b.left) < tonumber(b.limit) / 10])}."
+    error_message = "Less than a tenth is left in: ${join(", ", [for b in local.budgets : "${b.name} of ${b.account}" if tonumber(b.left) < tonumber(b.limit) / 10])}."
   }
 }

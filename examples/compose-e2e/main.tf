@@ -1,5 +1,5 @@
-# A Compose stack on a host of yours, and its end-to-end tests. The host needs
-# sshd, Docker and Compose; nothing is installed there and nothing is left.
+# A Compose stack on your own host, with end-to-end tests. The host needs sshd,
+# Docker and Compose; sandboxer installs nothing there and leaves nothing behind.
 
 terraform {
   required_version = ">= 1.11"
@@ -18,25 +18,19 @@ variable "host" {
     host_key         = string # a line of `ssh-keyscan`, without the address
     private_key_file = string
   })
-  description = "The machine to run the stack on."
+  description = "Host that runs the stack."
 }
 
 variable "image" {
   type        = string
   default     = "busybox:1.36"
-  description = "The image of all three services; pulled by the host unless it is there."
-}
-
-variable "sandboxer" {
-  type        = string
-  default     = "sandboxer"
-  description = "The sandboxer command line: the provider's own binary, on PATH or as a path."
+  description = "Image of all three services; the host pulls it if necessary."
 }
 
 variable "jobs" {
   type        = number
   default     = 3
-  description = "How many jobs the test hands to the stack."
+  description = "Number of jobs that the test gives to the stack."
 }
 
 resource "sandboxer_host" "box" {
@@ -58,19 +52,23 @@ resource "sandboxer_sandbox" "stack" {
   hosts       = [sandboxer_host.box.ref]
   inputs      = { repo = "${path.module}/stack" }
   env         = { IMAGE = var.image } # what the Compose file may interpolate
-  ttl         = "15m"                 # it ends even if nobody destroys it
+  ttl         = "15m"                 # it ends even if nothing destroys it
   max_cost    = "1.00 USD"
   consumer    = { actor = "atm", harness = "terraform test" }
 }
 
-# Runs the tests inside, again whenever the number of jobs changes. A failure
-# of the script fails the apply, and with it the run of the test.
-resource "terraform_data" "e2e" {
-  triggers_replace = [sandboxer_sandbox.stack.id, var.jobs]
+# Runs the tests inside, and again when the number of jobs changes. If the script
+# fails, so do the apply and the test run, with the end of what it printed.
+resource "sandboxer_exec" "e2e" {
+  sandbox_id = sandboxer_sandbox.stack.id
+  service    = "web"
+  command    = ["sh", "/app/e2e.sh", tostring(var.jobs)]
+  timeout    = "2m"
+  capture    = true
+}
 
-  provisioner "local-exec" {
-    command = "${var.sandboxer} sandbox exec --service web ${sandboxer_sandbox.stack.id} -- sh /app/e2e.sh ${var.jobs}"
-  }
+output "verdict" {
+  value = trimspace(nonsensitive(sandboxer_exec.e2e.stdout))
 }
 
 output "sandbox_id" {

@@ -1,4 +1,4 @@
-# A small stack in a sandbox on this machine, and its end-to-end tests.
+# A small stack in a sandbox on this machine, with end-to-end tests.
 
 terraform {
   required_version = ">= 1.11"
@@ -13,16 +13,10 @@ provider "sandboxer" {
   catalog = ["${path.module}/catalog"]
 }
 
-variable "sandboxer" {
-  type        = string
-  default     = "sandboxer"
-  description = "The sandboxer command line: the provider's own binary, on PATH or as a path."
-}
-
 variable "jobs" {
   type        = number
   default     = 3
-  description = "How many jobs the test hands to the stack."
+  description = "Number of jobs that the test gives to the stack."
 }
 
 resource "sandboxer_sandbox" "stack" {
@@ -34,23 +28,19 @@ resource "sandboxer_sandbox" "stack" {
   consumer    = { actor = "atm", harness = "terraform test" }
 }
 
-# Starts the stack once per sandbox; it goes on running inside.
-resource "terraform_data" "up" {
-  triggers_replace = sandboxer_sandbox.stack.id
-
-  provisioner "local-exec" {
-    command = "${var.sandboxer} sandbox exec ${sandboxer_sandbox.stack.id} -- sh up.sh"
-  }
+# Starts the stack once per sandbox; it keeps running inside.
+resource "sandboxer_exec" "up" {
+  sandbox_id = sandboxer_sandbox.stack.id
+  command    = ["sh", "up.sh"]
 }
 
-# Runs the tests inside, again whenever the number of jobs changes. A failure
-# of the script fails the apply, and with it the run of the test.
-resource "terraform_data" "e2e" {
-  triggers_replace = [terraform_data.up.id, var.jobs]
-
-  provisioner "local-exec" {
-    command = "${var.sandboxer} sandbox exec ${sandboxer_sandbox.stack.id} -- sh e2e.sh ${var.jobs}"
-  }
+# Runs the tests inside, and again when the number of jobs changes. If the script
+# fails, so do the apply and the test run, with the end of what it printed.
+resource "sandboxer_exec" "e2e" {
+  sandbox_id = sandboxer_sandbox.stack.id
+  command    = ["sh", "e2e.sh", tostring(var.jobs)]
+  timeout    = "2m"
+  depends_on = [sandboxer_exec.up]
 }
 
 output "sandbox_id" {

@@ -10,7 +10,7 @@ provider "sandboxer" {
   catalog = ["${path.module}/catalog"]
 }
 
-# The profile says where each input goes; a value is one text there, whatever is in it.
+# The profile sets where each input goes. A value stays one text, whatever it contains.
 resource "sandboxer_sandbox" "greeter" {
   profile = "profile.greeter"
   name    = "greeter"

@@ -6,8 +6,8 @@ terraform {
   }
 }
 
-# Everything is optional: without a provider block the built-in catalog is used
-# and the ledger lives in your state folder.
+# Everything is optional: without a provider block, sandboxer uses the built-in
+# catalog and a ledger in your state folder.
 provider "sandboxer" {
   catalog = ["${path.module}/catalog"]
   ledger  = "sqlite://${path.cwd}/ledger.db"

@@ -1,8 +1,8 @@
-# Ten sandboxes over four extensions. Nothing has to be applied: the plan says of
-# each where it would run, what it costs at most, and why not elsewhere.
+# Ten sandboxes over four extensions. The plan alone shows where each would run,
+# its maximum cost, and why other places are refused.
 #
 #   terraform plan
-#   terraform plan -var most=0.20   # the metered ones are too dear then
+#   terraform plan -var most=0.20   # now the metered ones are too expensive
 
 terraform {
   required_providers {
@@ -15,7 +15,7 @@ terraform {
 provider "sandboxer" {
   catalog = ["${path.module}/catalog"]
 
-  credentials = { # the stub vendors only pretend: any value will do
+  credentials = { # the stub vendors are simulated: any value works
     "ext.saas-stub"          = { api_key = "any" }
     "ext.saas-stub-eventual" = { api_key = "any" }
   }
@@ -24,10 +24,10 @@ provider "sandboxer" {
 variable "most" {
   type        = number
   default     = 1.00
-  description = "What a metered sandbox may cost at most, in USD."
+  description = "Maximum cost of a metered sandbox, in USD."
 }
 
-# A machine of yours; ext.compose-ssh runs stacks there. A plan does not dial it.
+# Your own machine; ext.compose-ssh runs stacks there. A plan does not connect to it.
 resource "sandboxer_host" "builder" {
   name = "builder"
   ssh = {
@@ -54,7 +54,7 @@ resource "sandboxer_sandbox" "metered" {
   max_cost = format("%.2f USD", var.most)
 }
 
-# Wherever it is cheapest: ext.saas-stub or ext.saas-stub-eventual.
+# At the cheapest place: ext.saas-stub or ext.saas-stub-eventual.
 resource "sandboxer_sandbox" "cheap" {
   count   = 2
   profile = "profile.cheap"
@@ -62,7 +62,7 @@ resource "sandboxer_sandbox" "cheap" {
   ttl     = "2h"
 }
 
-# On the machine of yours: ext.compose-ssh.
+# On your own machine: ext.compose-ssh.
 resource "sandboxer_sandbox" "built" {
   count   = 2
   profile = "profile.anywhere"

@@ -10,8 +10,8 @@ provider "sandboxer" {
   catalog = ["${path.module}/catalog"]
 }
 
-# Commands of the profile and its kits run inside before the sandbox is ready,
-# and before it ends.
+# The commands of the profile and its kits run inside: some before the sandbox is
+# ready, some before it ends.
 resource "sandboxer_sandbox" "tooled" {
   profile = "profile.tooled"
   name    = "tooled"

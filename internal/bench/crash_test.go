@@ -24,12 +24,17 @@ var crashes = []struct {
 	{"sh, the database refuses", "", []string{"sh", "-ec", "nc -w 60 127.0.0.1 5432"}},
 	{"sh, the database's name is unknown", "", []string{"sh", "-ec", "nc -w 60 db 5432"}},
 	{"sh, three tries a second apart", "", []string{"sh", "-c", "for i in 1 2 3; do nc -w 1 127.0.0.1 5432 && exit 0; sleep 1; done; exit 1"}},
-	{"python, a module is missing", "/usr/bin/python3", []string{"/usr/bin/python3", "-c", "import asyncio, ssl, sqlite3, http.server, json, nosuchmodule"}},
-	{"python, the database refuses", "/usr/bin/python3", []string{"/usr/bin/python3", "-c", "import asyncio, ssl, sqlite3, http.server, socket; socket.create_connection(('127.0.0.1', 5432))"}},
-	{"python, the database's name is unknown", "/usr/bin/python3", []string{"/usr/bin/python3", "-c", "import asyncio, ssl, sqlite3, http.server, socket; socket.create_connection(('db', 5432))"}},
+	{"python, a module is missing", "/usr/bin/python3",
+		[]string{"/usr/bin/python3", "-c", "import asyncio, ssl, sqlite3, http.server, json, nosuchmodule"}},
+	{"python, the database refuses", "/usr/bin/python3",
+		[]string{"/usr/bin/python3", "-c", "import asyncio, ssl, sqlite3, http.server, socket; socket.create_connection(('127.0.0.1', 5432))"}},
+	{"python, the database's name is unknown", "/usr/bin/python3",
+		[]string{"/usr/bin/python3", "-c", "import asyncio, ssl, sqlite3, http.server, socket; socket.create_connection(('db', 5432))"}},
 	{"node, a module is missing", "/usr/bin/node", []string{"/usr/bin/node", "-e", "require('http'); require('nosuchmodule')"}},
-	{"node, the database refuses", "/usr/bin/node", []string{"/usr/bin/node", "-e", "require('http'); require('net').connect(5432, '127.0.0.1')"}},
-	{"node, the database's name is unknown", "/usr/bin/node", []string{"/usr/bin/node", "-e", "require('http'); require('net').connect(5432, 'db')"}},
+	{"node, the database refuses", "/usr/bin/node",
+		[]string{"/usr/bin/node", "-e", "require('http'); require('net').connect(5432, '127.0.0.1')"}},
+	{"node, the database's name is unknown", "/usr/bin/node",
+		[]string{"/usr/bin/node", "-e", "require('http'); require('net').connect(5432, 'db')"}},
 }
 
 // BenchmarkCrashes prints how long after their own start services that cannot

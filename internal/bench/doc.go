@@ -1,5 +1,5 @@
-// Package bench measures sandboxes on a real host beside what the same stack
-// costs without sandboxer. It has no code of its own but its benchmarks:
+// Package bench measures sandboxes on a real host against the same stack without sandboxer. It contains only
+// benchmarks:
 //
 //	make bench PKG=./internal/bench
 package bench

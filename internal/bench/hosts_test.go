@@ -126,7 +126,8 @@ func (s *sandboxerSide) overNothing(b *testing.B, phase string) time.Duration {
 // registered sees to it that the host is there before what is timed.
 func (s *sandboxerSide) registered(b *testing.B) error {
 	b.Helper()
-	return command(b.Context(), s.dir, s.env, terraform(), "apply", "-auto-approve", "-no-color", "-input=false", "-var=n=0", "-target=sandboxer_host.one")
+	return command(b.Context(), s.dir, s.env, terraform(), "apply", "-auto-approve", "-no-color", "-input=false", "-var=n=0",
+		"-target=sandboxer_host.one")
 }
 
 // sessions counts the commands that sshd has started so far: the round trips.
@@ -135,7 +136,8 @@ func sessions(host *hosttest.Server) int { return strings.Count(host.Log(), "Sta
 func report(b *testing.B, sides []side, samples map[string]*sample) {
 	b.Helper()
 	var out strings.Builder
-	fmt.Fprintf(&out, "\n%-15s %-8s %10s %21s %8s %12s %10s %s\n", "side", "phase", "median", "spread", "x floor", "connections", "sessions", "failed rounds")
+	fmt.Fprintf(&out, "\n%-15s %-8s %10s %21s %8s %12s %10s %s\n", "side", "phase", "median", "spread", "x floor", "connections", "sessions",
+		"failed rounds")
 	for _, phase := range []string{apply, refresh, destroy} {
 		floor := median(samples[sides[0].name()+" "+phase].took)
 		for _, s := range sides {

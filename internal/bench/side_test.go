@@ -69,7 +69,8 @@ func (s *composeSide) run(ctx context.Context, phase string, n int) error {
 }
 
 func (s *composeSide) compose(ctx context.Context, i int, args ...string) error {
-	full := append([]string{"compose", "-p", fmt.Sprintf("%s-%s-%d", s.run1, strings.ToLower(strings.ReplaceAll(s.label, " ", "")), i), "-f", s.file}, args...)
+	full := append([]string{"compose", "-p", fmt.Sprintf("%s-%s-%d", s.run1, strings.ToLower(strings.ReplaceAll(s.label, " ", "")), i), "-f",
+		s.file}, args...)
 	// Of its own pools the engine has about thirty, and fifty stacks are compared.
 	subnet := fmt.Sprintf("SUBNET=10.%d.%d.%d/28", s.net, i/16, i%16*16)
 	return command(ctx, "", append(slices.Clone(s.env), subnet), "docker", full...)

@@ -24,7 +24,7 @@ type balanceView struct {
 type ceilingView struct {
 	Source   string     `json:"source"`
 	Scope    string     `json:"scope"`
-	Currency *string    `json:"currency"` // null: it counts sandboxes
+	Currency *string    `json:"currency"` // null: counts sandboxes
 	Metered  bool       `json:"metered"`
 	Limit    string     `json:"limit"`
 	Used     string     `json:"used"`
@@ -40,7 +40,7 @@ type walletView struct {
 	Reserved   string `json:"reserved"`
 	Available  string `json:"available"`
 	Receivable string `json:"receivable"`
-	// UnpricedLives are in none of the amounts.
+	// UnpricedLives counts the lives that none of the amounts include.
 	UnpricedLives int64 `json:"unpriced_lives"`
 }
 
@@ -52,20 +52,21 @@ type grantView struct {
 }
 
 func viewOfWallet(w engine.Wallet) walletView {
-	return walletView{Currency: w.Currency, Granted: w.Granted, Spent: w.Spent, Reserved: w.Reserved, Available: w.Available, Receivable: w.Owed, UnpricedLives: w.Unpriced}
+	return walletView{Currency: w.Currency, Granted: w.Granted, Spent: w.Spent, Reserved: w.Reserved, Available: w.Available,
+		Receivable: w.Owed, UnpricedLives: w.Unpriced}
 }
 
 func (a *app) ledgerBalanceCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "balance",
-		Short: "What the account has: credit, reservations, budgets, ceilings",
-		Long: `Shows the wallet of the account's organization and the budgets that bound the
-account. Granted is all credit ever put in. Reserved is set aside for sandboxes
-that live, by their worst case; what they do not use comes back. Available is
-what is left of granted after spent and reserved. Owed (receivable) was used
-beyond what the wallet had: a wallet is never below zero, and no usage is lost.
-What is owed is paid first of the next grant, and of what becomes free. Ceilings
-bound how fast sandboxes are made or money is spent, and tell when the next fits.`,
+		Short: "Show the account's credit, budgets and ceilings",
+		Long: `Shows the wallet of the account's organization and the budgets that limit the
+account. Granted is all credit so far. Reserved is on hold for live sandboxes, up
+to the most they can cost; the unused part comes back. Available is granted minus
+spent and reserved. Owed (receivable) is usage beyond the wallet's credit: a wallet
+never goes below zero, and no usage is lost. The next grant and released holds pay
+the debt first. Ceilings limit how fast you create sandboxes or spend money, and
+show when the next create fits.`,
 		Example: "  sandboxer ledger balance --account acme/web",
 		Args:    args(cobra.NoArgs),
 		RunE: func(c *cobra.Command, _ []string) error {
@@ -91,7 +92,7 @@ func printBalance(w io.Writer, v balanceView, now time.Time) error {
 		return err
 	}
 	if len(v.Wallets) == 0 {
-		_, err := fmt.Fprintf(w, "%[1]s has no wallet yet: nothing is paid from credit.\n"+
+		_, err := fmt.Fprintf(w, "%[1]s has no wallet yet, so no credit is used.\n"+
 			"  To pay from credit: sandboxer ledger grant %[1]s \"100 USD\"\n", v.Org)
 		if err != nil {
 			return err
@@ -114,7 +115,8 @@ func printBalance(w io.Writer, v balanceView, now time.Time) error {
 func viewsOfCeilings(list []engine.CeilingView) []ceilingView {
 	out := []ceilingView{}
 	for _, c := range list {
-		v := ceilingView{Source: c.Source, Scope: c.Scope, Currency: known(c.Currency), Metered: c.Metered, Limit: c.Limit, Used: c.Used, Per: c.Per, Full: c.Full}
+		v := ceilingView{Source: c.Source, Scope: c.Scope, Currency: known(c.Currency), Metered: c.Metered, Limit: c.Limit, Used: c.Used,
+			Per: c.Per, Full: c.Full}
 		if !c.Next.IsZero() {
 			v.Next = &c.Next
 		}
@@ -131,7 +133,7 @@ func printCeilings(w io.Writer, list []ceilingView, now time.Time) error {
 		case c.Next != nil:
 			next = relative(*c.Next, now)
 		case c.Full:
-			next = "when something ends"
+			next = "when a sandbox ends"
 		}
 		rows = append(rows, []string{c.Source, c.Scope, counts, c.Used, c.Limit, c.Per, next})
 	}
@@ -141,7 +143,8 @@ func printCeilings(w io.Writer, list []ceilingView, now time.Time) error {
 func printWallets(w io.Writer, org string, list []walletView) error {
 	rows := [][]string{{"WALLET", "GRANTED", "SPENT", "RESERVED", "AVAILABLE", "OWED"}}
 	for _, x := range list {
-		rows = append(rows, []string{org + " " + x.Currency, x.Granted, bounded("at least", x.Spent, x.UnpricedLives), x.Reserved, bounded("at most", x.Available, x.UnpricedLives), x.Receivable})
+		rows = append(rows, []string{org + " " + x.Currency, x.Granted, bounded("at least", x.Spent, x.UnpricedLives), x.Reserved,
+			bounded("at most", x.Available, x.UnpricedLives), x.Receivable})
 	}
 	if err := columns(w, 1, rows); err != nil {
 		return err
@@ -162,10 +165,10 @@ func (a *app) ledgerGrantCommand() *cobra.Command {
 	var key, note string
 	c := &cobra.Command{
 		Use:   "grant ORG AMOUNT",
-		Short: "Put credit into an organization's wallet",
-		Long: `Puts credit into the wallet of an organization, for all of its workspaces. The
-same key again changes nothing, so that a grant whose answer was lost can be
-repeated; a key used for another grant is refused.`,
+		Short: "Add credit to an organization's wallet",
+		Long: `Adds credit to the wallet of an organization, for all of its workspaces. Repeating
+a grant with the same key changes nothing, so you can repeat one whose answer was
+lost. A key cannot be used for a different grant.`,
 		Example: `  sandboxer ledger grant acme "100 USD" --note "January" --key invoice-2026-01`,
 		Args:    args(cobra.ExactArgs(2)),
 		RunE: func(c *cobra.Command, given []string) error {
@@ -189,7 +192,7 @@ repeated; a key used for another grant is refused.`,
 			})
 		},
 	}
-	c.Flags().StringVar(&key, "key", "", "makes the grant happen once (default: a random `key`, printed)")
+	c.Flags().StringVar(&key, "key", "", "`key` that makes repeats harmless (default: a random one, printed)")
 	c.Flags().StringVar(&note, "note", "", "`text` kept with the grant's event")
 	return c
 }

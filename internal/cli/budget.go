@@ -18,14 +18,14 @@ type budgetView struct {
 	Currency string     `json:"currency"`
 	Limit    string     `json:"limit"`
 	Hard     bool       `json:"hard"`
-	Period   *string    `json:"period"` // null: it never begins anew
+	Period   *string    `json:"period"` // null: never resets
 	Spent    string     `json:"spent"`
 	Over     string     `json:"over"`
 	Reserved string     `json:"reserved"`
 	Left     string     `json:"left"`
 	Since    *time.Time `json:"since"`
 	ResetsAt *time.Time `json:"resets_at"`
-	// UnpricedLives are in none of the amounts.
+	// UnpricedLives counts the lives that none of the amounts include.
 	UnpricedLives int64 `json:"unpriced_lives"`
 }
 
@@ -54,11 +54,11 @@ func (a *app) budgetSetCommand() *cobra.Command {
 	var spec engine.BudgetSpec
 	c := &cobra.Command{
 		Use:   "set NAME AMOUNT",
-		Short: "Set a budget for the account, or for its whole organization",
-		Long: `A budget bounds what sandboxes may cost in a period, whoever is to pay: credit,
-keys of your own, places of your own. A sandbox begins only if its worst case
-fits below every hard budget; a soft one only tells. Setting it again changes
-the limit; what was spent in the period still counts.`,
+		Short: "Set a budget for the account or its whole organization",
+		Long: `A budget limits what sandboxes may cost in a period, whoever pays: credit, your
+own keys, your own places. A sandbox is created only if its maximum fits every
+hard budget; a soft one only warns. Setting a budget again changes the limit; what
+the period has spent still counts.`,
 		Example: `  sandboxer ledger budget set monthly "200 USD" --period month --account acme/web
   sandboxer ledger budget set all "1000 USD" --org --soft`,
 		Args: args(cobra.ExactArgs(2)),
@@ -71,7 +71,8 @@ the limit; what was spent in the period still counts.`,
 				}
 				v := viewOfBudget(b)
 				return a.show(v, func(w io.Writer) error {
-					_, err := fmt.Fprintf(w, "Budget %s of %s: %s %s %s, %s. %s is left.\n", v.Name, v.Account, v.Limit, v.Currency, v.each(), v.kind(), bounded("at most", v.Left, v.UnpricedLives))
+					_, err := fmt.Fprintf(w, "Budget %s of %s: %s %s %s, %s. %s is left.\n", v.Name, v.Account, v.Limit, v.Currency, v.each(), v.kind(),
+						bounded("at most", v.Left, v.UnpricedLives))
 					if err != nil {
 						return err
 					}
@@ -80,16 +81,16 @@ the limit; what was spent in the period still counts.`,
 			})
 		},
 	}
-	c.Flags().StringVar(&spec.Period, "period", "", "day, week (from Monday) or month, in UTC (default: it never begins anew)")
-	c.Flags().BoolVar(&spec.Soft, "soft", false, "tell when it is passed, and refuse nothing")
-	c.Flags().BoolVar(&spec.WholeOrg, "org", false, "for all workspaces of the organization together")
+	c.Flags().StringVar(&spec.Period, "period", "", "day, week (from Monday) or month, in UTC (default: it never resets)")
+	c.Flags().BoolVar(&spec.Soft, "soft", false, "warn instead of refusing")
+	c.Flags().BoolVar(&spec.WholeOrg, "org", false, "for all of the organization's workspaces together")
 	return c
 }
 
 func (a *app) budgetListCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "list",
-		Short: "All budgets of the organization and of its workspaces",
+		Short: "List the budgets of the organization and its workspaces",
 		Args:  args(cobra.NoArgs),
 		RunE: func(c *cobra.Command, _ []string) error {
 			return a.withLedger(c.Context(), func(e *engine.Engine) error {
@@ -109,7 +110,7 @@ func (a *app) budgetRemoveCommand() *cobra.Command {
 	var currency string
 	c := &cobra.Command{
 		Use:   "remove NAME",
-		Short: "Take a budget's limit away; its history stays",
+		Short: "Remove a budget's limit; its history stays",
 		Args:  args(cobra.ExactArgs(1)),
 		RunE: func(c *cobra.Command, given []string) error {
 			return a.withLedger(c.Context(), func(e *engine.Engine) error {
@@ -119,14 +120,14 @@ func (a *app) budgetRemoveCommand() *cobra.Command {
 				}
 				v := viewOfBudget(b)
 				return a.show(v, func(w io.Writer) error {
-					_, err := fmt.Fprintf(w, "The budget %s of %s, %s %s %s, bounds nothing any more.\n", v.Name, v.Account, v.Limit, v.Currency, v.each())
+					_, err := fmt.Fprintf(w, "Removed the budget %s of %s, %s %s %s.\n", v.Name, v.Account, v.Limit, v.Currency, v.each())
 					return err
 				})
 			})
 		},
 	}
-	c.Flags().BoolVar(&whole, "org", false, "that of the whole organization")
-	c.Flags().StringVar(&currency, "currency", "", "`code`, where several budgets have the name")
+	c.Flags().BoolVar(&whole, "org", false, "the whole organization's budget")
+	c.Flags().StringVar(&currency, "currency", "", "`code`, if several budgets have the name")
 	return c
 }
 
@@ -159,7 +160,8 @@ func printBudgets(w io.Writer, list []budgetView, now time.Time) error {
 		if strings.HasPrefix(left, "-") {
 			left += " (over)"
 		}
-		rows = append(rows, []string{b.Name, b.Account, b.kind(), cmp.Or(orEmpty(b.Period), "for ever"), b.Limit, bounded("at least", b.Spent, b.UnpricedLives), b.Reserved, bounded("at most", left, b.UnpricedLives), b.Currency, resets})
+		rows = append(rows, []string{b.Name, b.Account, b.kind(), cmp.Or(orEmpty(b.Period), "forever"), b.Limit,
+			bounded("at least", b.Spent, b.UnpricedLives), b.Reserved, bounded("at most", left, b.UnpricedLives), b.Currency, resets})
 	}
 	if err := columns(w, 4, rows); err != nil {
 		return err
@@ -176,7 +178,7 @@ func (b budgetView) printUnpriced(w io.Writer) error {
 	return printUnpriced(w, "The budget "+b.Name+" of "+b.Account, b.UnpricedLives)
 }
 
-// bounded says that an amount is a bound where lives are not in it.
+// bounded marks amount as a bound if it leaves lives out.
 func bounded(how, amount string, lives int64) string {
 	if lives == 0 {
 		return amount
@@ -184,11 +186,12 @@ func bounded(how, amount string, lives int64) string {
 	return how + " " + amount
 }
 
-// printUnpriced tells of lives that amounts do not have.
+// printUnpriced prints how many lives the amounts leave out.
 func printUnpriced(w io.Writer, of string, lives int64) error {
 	if lives == 0 {
 		return nil
 	}
-	_, err := fmt.Fprintf(w, "%s lacks what nobody told the price of, in %s: see `sandboxer ledger usage`.\n", of, count(lives, "life", "lives"))
+	_, err := fmt.Fprintf(w, "%s leaves out charges at an unknown price, in %s: see `sandboxer ledger usage`.\n", of,
+		count(lives, "life", "lives"))
 	return err
 }

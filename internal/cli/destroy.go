@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -26,26 +27,58 @@ type destroyView struct {
 func (a *app) sandboxDestroyCommand() *cobra.Command {
 	var opts engine.DestroyOptions
 	var protected bool
+	var run string
 	c := &cobra.Command{
 		Use:   "destroy ID|NAME...",
-		Short: "End sandboxes, remove all of them and settle what they cost",
-		Args:  args(cobra.MinimumNArgs(1)),
+		Short: "Destroy sandboxes and settle their charges",
+		Example: `  sandboxer sandbox destroy e2e-main
+  sandboxer sandbox destroy --run-id "$RUN"`,
 		RunE: func(c *cobra.Command, given []string) error {
+			if byRun := c.Flags().Changed("run-id"); byRun == (len(given) > 0) {
+				return usageError(c, errors.New("give the sandboxes, or --run-id alone"))
+			} else if byRun && strings.TrimSpace(run) == "" {
+				return usageError(c, errors.New("--run-id is empty: is its variable set?"))
+			}
 			opts.Notify = a.notify
 			return a.withLedger(c.Context(), func(e *engine.Engine) error {
+				if run != "" {
+					all, err := e.List(c.Context(), false)
+					if err != nil {
+						return err
+					}
+					given = idsOf(ofRun(all, run))
+				}
 				views, err := a.destroyAll(c.Context(), e, given, opts, protected)
+				if run != "" && len(given) == 0 {
+					a.say("note: no sandbox of account %s belongs to run %s", a.account(), extensions.Clean(run, maxCell))
+				}
 				return errors.Join(err, a.show(views, func(w io.Writer) error { return printDestroyed(w, views) }))
 			})
 		},
 	}
-	c.Flags().BoolVar(&opts.Forget, "forget", false, "give up one that cannot be reached: the ledger keeps it as an orphan")
+	c.Flags().BoolVar(&opts.Forget, "forget", false, "forget a sandbox that cannot be reached: the ledger keeps it as an orphan")
+	c.Flags().BoolVar(&opts.All, "force", false, "end a sandbox that several hold for all of them")
+	c.Flags().StringVar(&run, "run-id", "", "all sandboxes of the account whose consumer has this run `id`")
 	c.Flags().BoolVar(&protected, "even-protected", false, "ignore deletion_protection")
 	return c
 }
 
-// destroyAll goes on after a failure, so that one sandbox in trouble does not
-// keep the others alive.
-func (a *app) destroyAll(ctx context.Context, e *engine.Engine, given []string, opts engine.DestroyOptions, protected bool) ([]destroyView, error) {
+// ofRun returns the sandboxes of one run of their consumer.
+func ofRun(all []engine.Sandbox, run string) []engine.Sandbox {
+	return slices.DeleteFunc(all, func(s engine.Sandbox) bool { return s.Request.Consumer.RunID != run })
+}
+
+func idsOf(all []engine.Sandbox) []string {
+	ids := make([]string, len(all))
+	for i, s := range all {
+		ids[i] = string(s.ID)
+	}
+	return ids
+}
+
+// destroyAll continues after a failure, so that one broken sandbox does not keep the others alive.
+func (a *app) destroyAll(ctx context.Context, e *engine.Engine, given []string, opts engine.DestroyOptions,
+	protected bool) ([]destroyView, error) {
 	views := []destroyView{}
 	var failed []error
 	for _, one := range given {
@@ -59,16 +92,18 @@ func (a *app) destroyAll(ctx context.Context, e *engine.Engine, given []string, 
 	return views, errors.Join(failed...)
 }
 
-func (a *app) destroy(ctx context.Context, e *engine.Engine, idOrName string, opts engine.DestroyOptions, protected bool) (destroyView, error) {
+func (a *app) destroy(ctx context.Context, e *engine.Engine, idOrName string, opts engine.DestroyOptions,
+	protected bool) (destroyView, error) {
 	s, err := a.find(ctx, e, idOrName)
 	if err != nil {
 		return destroyView{}, err
 	}
-	if s.Request.DeletionProtection && s.State == "ready" && !protected {
-		return destroyView{}, extensions.Errorf(extensions.KindConflict, "sandbox %s (%s) has deletion protection", s.ID, s.Name).
-			WithRemedy("set deletion_protection = false in its configuration, or pass --even-protected")
+	if err := unprotected(s, protected); err != nil {
+		return destroyView{}, err
 	}
+	ctx, done := a.working(ctx, "Destroying "+string(s.ID))
 	r, err := e.Destroy(ctx, s.Receipt, opts)
+	done()
 	if err != nil {
 		return destroyView{}, err
 	}
@@ -76,6 +111,15 @@ func (a *app) destroy(ctx context.Context, e *engine.Engine, idOrName string, op
 		a.notify(n)
 	}
 	return destroyView{s.ID, r.AlreadyGone, r.Forgotten, r.Removed, r.Residue, r.Conflicts, chargeViews(r.Charges)}, nil
+}
+
+// unprotected refuses to end a protected sandbox, unless that was asked for.
+func unprotected(s engine.Sandbox, asked bool) error {
+	if !s.Request.DeletionProtection || s.State != "ready" || asked {
+		return nil
+	}
+	return extensions.Errorf(extensions.KindConflict, "sandbox %s (%s) has deletion protection", s.ID, s.Name).
+		WithRemedy("set deletion_protection = false in its configuration and apply, or pass --even-protected")
 }
 
 func printDestroyed(w io.Writer, list []destroyView) error {
@@ -91,9 +135,9 @@ func (v destroyView) lines() []string {
 	lines := []string{fmt.Sprintf("%s is gone.", v.ID)}
 	switch {
 	case v.Forgotten:
-		lines[0] = fmt.Sprintf("%s could not be reached and is forgotten; `sandboxer sweep` reports it as an orphan.", v.ID)
+		lines[0] = fmt.Sprintf("Forgot %s, which could not be reached; `sandboxer sweep` reports it as an orphan.", v.ID)
 	case v.AlreadyGone:
-		lines[0] = fmt.Sprintf("%s was gone already.", v.ID)
+		lines[0] = fmt.Sprintf("%s was already gone.", v.ID)
 	}
 	add := func(what string, list []string) {
 		if len(list) > 0 {
@@ -101,8 +145,8 @@ func (v destroyView) lines() []string {
 		}
 	}
 	add("removed", v.Removed)
-	add("left behind on purpose", v.Residue)
-	add("changed on both sides, left alone here", v.Conflicts)
+	add("residue left on purpose", v.Residue)
+	add("changed on both sides, not overwritten here", v.Conflicts)
 	for _, c := range v.Charges {
 		lines = append(lines, "  charge: "+chargeLine(c))
 	}

@@ -6,8 +6,8 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine"
 )
 
-// durationValue is a flag in the words of profiles: "90s", "2h", "1d"; its zero
-// is what the flag's help says of it.
+// durationValue is a flag that takes durations as profiles write them: "90s", "2h", "1d". The flag's help
+// says what zero means.
 type durationValue time.Duration
 
 func (t *durationValue) String() string {

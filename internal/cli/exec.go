@@ -19,7 +19,7 @@ type execView struct {
 	ExitCode        int    `json:"exit_code"`
 	Stdout          string `json:"stdout"`
 	Stderr          string `json:"stderr"`
-	StdoutBase64    string `json:"stdout_base64,omitempty"` // the bytes themselves, where stdout cannot tell them
+	StdoutBase64    string `json:"stdout_base64,omitempty"` // the exact bytes, if stdout cannot hold them
 	StderrBase64    string `json:"stderr_base64,omitempty"`
 	Merged          bool   `json:"merged,omitempty"`
 	StdoutTruncated bool   `json:"stdout_truncated"`
@@ -30,7 +30,7 @@ type execView struct {
 type execFlags struct {
 	stdin  bool
 	detach bool
-	shell  string
+	tty    bool
 	env    []string
 	req    engine.ExecRequest
 }
@@ -39,16 +39,21 @@ func (a *app) sandboxExecCommand() *cobra.Command {
 	var f execFlags
 	c := &cobra.Command{
 		Use:   "exec ID|NAME -- COMMAND [ARG...]",
-		Short: "Run a command inside; its exit code is passed on",
-		Long: `Runs a command inside a sandbox, its words taken literally: nothing is expanded
-or quoted. Use --shell for a script. Output comes as it is printed; with
---format json it is captured (1 MiB of each stream) and printed with the exit code;
-a stream that is not UTF-8 is there as it was in stdout_base64 or stderr_base64.
-The command ends with its caller: interrupt or kill this one, or lose the
-connection, and the command is killed. With --detach it goes on by itself until
-it or the sandbox ends; it has no input, and its output goes nowhere.`,
+		Short: "Run a command inside and return its exit code",
+		Long: `Runs a command inside a sandbox. Its words are passed literally, without expansion
+or quoting; use --shell for a script. Output streams as it is printed. With
+--format json or yaml, the first 1 MiB of each stream is captured and printed with the exit
+code; stdout_base64 or stderr_base64 holds a stream that is not UTF-8. The command
+ends with its caller: it is killed if you interrupt or kill this one, or if the
+connection is lost. With --detach it runs until it or the sandbox ends, without
+input, and its output is discarded; what is printed is its process id inside.
+
+With --tty the command has a terminal: programs such as editors and shells work,
+Ctrl-C goes to the command, and it learns when this terminal is resized. Its two
+streams are then one.`,
 		Example: `  sandboxer sandbox exec e2e-main -- go test ./...
   sandboxer sandbox exec e2e-main --shell 'ls | wc -l'
+  sandboxer sandbox exec e2e-main --tty -- bash
   tar c src | sandboxer sandbox exec e2e-main --stdin -- tar x
   sandboxer sandbox exec e2e-main --detach --shell 'exec ./server >server.log 2>&1'`,
 		Args: args(cobra.MinimumNArgs(1)),
@@ -57,18 +62,25 @@ it or the sandbox ends; it has no input, and its output goes nowhere.`,
 			if err != nil {
 				return err
 			}
-			return a.withLedger(c.Context(), func(e *engine.Engine) error { return a.exec(c.Context(), e, given[0], req) })
+			return a.withLedger(c.Context(), func(e *engine.Engine) error { return a.exec(c.Context(), e, given[0], req, f.tty) })
 		},
 	}
 	fl := c.Flags()
-	fl.BoolVarP(&f.stdin, "stdin", "i", false, "pass standard input on")
-	fl.BoolVarP(&f.detach, "detach", "d", false, "start the command, which needs a shell inside, and do not wait for it")
-	fl.StringVar(&f.shell, "shell", "", "run this `script` with /bin/sh instead of a command")
-	fl.StringArrayVarP(&f.env, "env", "e", nil, "environment variable `key=value`; repeat it")
-	fl.StringVarP(&f.req.Dir, "dir", "C", "", "`folder` inside (default: the workspace)")
-	fl.StringVarP(&f.req.User, "user", "u", "", "user inside (default: the sandbox's own)")
-	fl.StringVar(&f.req.Service, "service", "", "service (default: the one the profile names)")
-	fl.Var((*durationValue)(&f.req.Timeout), "timeout", "kill the command after this `duration`, such as 90s, 2h, 1d (default, also for 0: 5m)")
+	fl.BoolVarP(&f.stdin, "stdin", "i", false, "pass standard input to the command")
+	fl.BoolVarP(&f.detach, "detach", "d", false, "start the command, print its process id inside, and do not wait; needs a shell inside")
+	f.add(c, "5m")
+	return c
+}
+
+// add gives c the flags of a command inside, and the exit codes of one.
+func (f *execFlags) add(c *cobra.Command, timeout string) {
+	fl := c.Flags()
+	fl.BoolVarP(&f.tty, "tty", "t", false, "give the command a terminal, of this one's size; standard input is passed")
+	fl.StringVar(&f.req.Shell, "shell", "", "run this `script` with a shell instead of a command")
+	fl.StringVar(&f.req.ShellPath, "shell-path", "", "`path` inside of the shell for --shell (default: /bin/sh)")
+	bindInside(fl, f)
+	fl.Var((*durationValue)(&f.req.Timeout), "timeout",
+		"kill the command after this `duration`, such as 90s, 2h, 1d (default and 0: "+timeout+")")
 	c.Annotations = map[string]string{ownExit: ""}
 	c.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		var unknown *pflag.NotExistError
@@ -78,12 +90,10 @@ it or the sandbox ends; it has no input, and its output goes nowhere.`,
 		return extensions.Errorf(extensions.KindInvalid, "%s: %w", c.CommandPath(), err).
 			WithRemedy("put -- before the command and its arguments; `%s --help` shows the flags", c.CommandPath())
 	})
-	return c
 }
 
 func (f *execFlags) request(command []string, in io.Reader) (engine.ExecRequest, error) {
 	req := f.req
-	req.Shell = f.shell
 	if len(command) > 0 {
 		req.Command = command
 	}
@@ -91,50 +101,57 @@ func (f *execFlags) request(command []string, in io.Reader) (engine.ExecRequest,
 	if req.Env, err = pairs("env", f.env); err != nil {
 		return req, err
 	}
-	if f.stdin {
+	if f.stdin || f.tty {
 		req.Stdin = in
+	}
+	if req.ShellPath != "" && req.Shell == "" {
+		return req, extensions.Errorf(extensions.KindInvalid, "--shell-path is the shell of --shell, and there is none").
+			WithRemedy("pass the script with --shell, or name the shell as the command")
 	}
 	if err := req.Check(); err != nil || !f.detach {
 		return req, err
 	}
-	if f.stdin || req.Timeout != 0 {
-		return req, extensions.Errorf(extensions.KindInvalid, "--detach goes with neither --stdin nor --timeout: nobody waits for the command").
-			WithRemedy("leave one of them out; timeout(1) inside bounds a command that goes on by itself")
+	if f.stdin || f.tty || req.Timeout != 0 {
+		return req, extensions.Errorf(extensions.KindInvalid, "--detach excludes --stdin, --tty and --timeout: nothing waits for the command").
+			WithRemedy("drop one of them; timeout(1) inside limits a detached command")
 	}
 	return detached(req), nil
 }
 
-// detached is the request to start req's command and to leave it. A program
-// that is not there is told as a shell tells it.
+// detached returns the request that starts req's command, leaves it running and prints its process id inside. It
+// reports a missing program as a shell does.
 func detached(req engine.ExecRequest) engine.ExecRequest {
-	argv := req.Command
-	if req.Shell != "" {
-		argv, req.Shell = []string{"/bin/sh", "-c", req.Shell}, ""
-	}
-	const start = `command -v "$1" >/dev/null || { echo "$1: not found" >&2; exit 127; }; "$@" </dev/null >/dev/null 2>&1 &`
-	req.Command = append([]string{"/bin/sh", "-c", start, "sh"}, argv...)
+	const start = `command -v "$1" >/dev/null || { echo "$1: not found" >&2; exit 127; }; "$@" </dev/null >/dev/null 2>&1 & echo $!`
+	req.Command = append([]string{"/bin/sh", "-c", start, "sh"}, req.Argv()...)
+	req.Shell, req.ShellPath = "", ""
 	return req
 }
 
-func (a *app) exec(ctx context.Context, e *engine.Engine, idOrName string, req engine.ExecRequest) error {
+func (a *app) exec(ctx context.Context, e *engine.Engine, idOrName string, req engine.ExecRequest, tty bool) error {
 	known, err := a.find(ctx, e, idOrName)
 	if err != nil {
 		return err
 	}
-	asJSON := a.global.format == formatJSON
+	captured := a.structured()
 	out, errs := &passing{to: a.out}, &passing{to: a.err}
-	if !asJSON {
+	if !captured {
 		req.Stdout, req.Stderr = out, errs
+	}
+	if tty {
+		back, err := a.giveTerminal(&req)
+		if err != nil {
+			return err
+		}
+		defer back()
 	}
 	res, err := e.Exec(ctx, known.Receipt, req)
 	if err != nil {
 		return err
 	}
-	if lost := errors.Join(out.err, errs.err); lost != nil {
-		return extensions.Errorf(extensions.KindUnavailable, "the command ended with code %d, but its output could not be written here: %w", res.ExitCode, lost).
-			WithRemedy("make room where the output goes, and run it again")
+	if err := lostOutput(res, out, errs); err != nil {
+		return err
 	}
-	if asJSON {
+	if captured {
 		err = a.show(execViewOf(res), nil)
 	}
 	if err == nil && res.ExitCode != 0 {
@@ -143,22 +160,38 @@ func (a *app) exec(ctx context.Context, e *engine.Engine, idOrName string, req e
 	return err
 }
 
-// passing remembers that output was lost: a command whose result nobody could
-// read has not succeeded for its caller.
+// lostOutput is the error of a command whose output could not be passed on.
+func lostOutput(res engine.ExecResult, streams ...*passing) error {
+	for _, s := range streams {
+		if s.err != nil {
+			return extensions.Errorf(extensions.KindUnavailable, "the command ended with code %d, but writing its output here failed: %w",
+				res.ExitCode, s.err).
+				WithRemedy("free space where the output goes, and run it again")
+		}
+	}
+	return nil
+}
+
+// passing remembers that output was lost: a command has not succeeded if its caller could not read the
+// result.
 type passing struct {
-	to  io.Writer
-	err error
+	to     io.Writer
+	err    error
+	failed func(error) // told of the first failure; may be nil
 }
 
 func (p *passing) Write(b []byte) (int, error) {
 	n, err := p.to.Write(b)
 	if err != nil && p.err == nil {
 		p.err = err
+		if p.failed != nil {
+			p.failed(err)
+		}
 	}
 	return n, err
 }
 
-// base64Of is b where JSON's text would lose some of it, else "".
+// base64Of returns b in base64 if JSON text would lose some of it, else "".
 func base64Of(b []byte) string {
 	if utf8.Valid(b) {
 		return ""

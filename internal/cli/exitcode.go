@@ -8,7 +8,7 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
-// The exit codes, documented by `sandboxer help exit-codes`; stable.
+// The exit codes are stable and documented by `sandboxer help exit-codes`.
 const (
 	exitOK          = 0
 	exitFailed      = 1
@@ -18,9 +18,8 @@ const (
 	exitTryAgain    = 5
 	exitDenied      = 6
 	exitUnsupported = 7
-	// 128 + the signal's number: see interruption.
-	// exec only, as timeout(1) and `docker exec` have it: everything else is
-	// the command's own.
+	// A signal's exit code is 128 plus its number; see interruption. These are exec's own, as in timeout(1)
+	// and `docker exec`; every other code is the command's.
 	exitExecTimeout = 124
 	exitExecFailed  = 125
 )
@@ -32,25 +31,26 @@ const exitCodesText = `Exit codes:
 
     0   done
     1   failed, or a check found something
-    2   bad usage or bad input
-    3   there is no such sandbox, host or snapshot
+    2   invalid usage or input
+    3   no such sandbox, host or snapshot
     4   something else holds it, or it is protected
-    5   could not ask, or not decided yet: try again later
+    5   unreachable, or the outcome is not known yet: try again later
     6   a credential is missing or refused
-    7   the place cannot do that
+    7   the place does not support this
     129 interrupted by SIGHUP; 130 by SIGINT (Ctrl-C); 143 by SIGTERM
 
-sandbox exec passes on the exit code of the command it ran; its own are
+run and exec return the exit code of their command. Their own are
 
-    124 the command took longer than --timeout and was killed
-    125 the command could not be run at all
+    124 the command took longer than --timeout, or than the sandbox lived, and was killed
+    125 the command could not be run, or the sandbox not made or ended
+    141 run: nobody reads the output any more, as in a pipe to head
 `
 
 func exitCodesTopic() *cobra.Command {
-	return &cobra.Command{Use: "exit-codes", Short: "What the exit codes mean", Long: exitCodesText}
+	return &cobra.Command{Use: "exit-codes", Short: "Meaning of the exit codes", Long: exitCodesText}
 }
 
-// exitCode ends the program with that code and no message.
+// exitCode is an error that ends the program with that code and no message.
 type exitCode int
 
 func (c exitCode) Error() string { return fmt.Sprintf("exit code %d", int(c)) }

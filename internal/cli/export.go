@@ -25,18 +25,18 @@ type exportFlags struct {
 	engine.ExportQuery
 	output, tokenFile, caFile string
 	to                        engine.Receiver
-	sends                     bool // a receiver was asked for
+	sends                     bool // the user named a receiver
 }
 
 type sentView struct {
-	Receiver  string     `json:"receiver"`
-	Events    int64      `json:"events"`
-	Usage     int64      `json:"usage_events"`
-	Delivered int64      `json:"delivered_up_to"`
-	Held      []heldView `json:"held"`
+	Receiver  string         `json:"receiver"`
+	Events    int64          `json:"events"`
+	Usage     int64          `json:"usage_events"`
+	Delivered int64          `json:"delivered_up_to"`
+	Withheld  []withheldView `json:"held"`
 }
 
-type heldView struct {
+type withheldView struct {
 	Seq    int64     `json:"seq"`
 	State  string    `json:"state"`
 	First  time.Time `json:"first_attempt_at"`
@@ -47,8 +47,8 @@ func (a *app) ledgerExportCommand() *cobra.Command {
 	var f exportFlags
 	c := &cobra.Command{
 		Use:   "export",
-		Short: "Hand charges and events to other programs",
-		Long: `Writes settled charges, or events, or sends events to a receiver.
+		Short: "Export charges and events to other programs",
+		Long: `Writes settled charges or events, or sends events to a receiver.
 
     focus        charges as FOCUS 1.2, CSV
     csv          charges as plain CSV
@@ -56,16 +56,16 @@ func (a *app) ledgerExportCommand() *cobra.Command {
     cloudevents  the organization's chain of events, one CloudEvent a line;
                  sandboxer ledger verify --events checks such a file
 
-What still runs is charged when it ends, and is exported then.
+A running sandbox is charged, and exported, when it ends.
 
-With --endpoint, events go to an HTTP receiver of CloudEvents such as OpenMeter:
-those it has not got yet, from the first on, in order, and a usage event for
-every charge. Run it as often as you like: it goes on where it stopped, and each
-event always has the same id. What the receiver refuses is held back and listed,
-and so is what was sent a day ago and never answered. As long as anything is held
-back, the command fails. --resend sends it again.
+With --endpoint, the command sends events to an HTTP receiver of CloudEvents such as
+OpenMeter: in order, those that it has not received yet, and a usage event per
+charge. Run it as often as you like: it continues where it stopped, and an event
+always has the same id. It holds back and lists events that the receiver refuses, or
+has not answered for a day. The command fails while it holds any back. --resend sends
+them again.
 
-The token of the receiver is read from $` + tokenVariable + ` or from --token-file.`,
+It reads the receiver's token from $` + tokenVariable + ` or from --token-file.`,
 		Example: `  sandboxer ledger export --format focus --from 2026-01 --to 2026-02 --output january.csv
   sandboxer ledger export --format cloudevents --output events.ndjson
   sandboxer ledger export --endpoint https://openmeter.example.com --token-file token`,
@@ -85,15 +85,15 @@ The token of the receiver is read from $` + tokenVariable + ` or from --token-fi
 		},
 	}
 	fl := c.Flags()
-	fl.StringVar(&f.From, "from", "", "`time` the period begins, as in ledger usage (default: the beginning)")
+	fl.StringVar(&f.From, "from", "", "`time` the period starts, as in ledger usage (default: the beginning)")
 	fl.StringVar(&f.To, "to", "", "`time` the period ends (default: now)")
-	fl.BoolVar(&f.WholeOrg, "org", false, "charges of all workspaces of the organization")
-	fl.StringVar(&f.output, "output", "", "`file` to write, whole or not at all (default: standard output)")
+	fl.BoolVar(&f.WholeOrg, "org", false, "charges of all of the organization's workspaces")
+	fl.StringVar(&f.output, "output", "", "`file` to write, completely or not at all (default: standard output)")
 	fl.StringVar(&f.to.URL, "endpoint", "", "`url` of a receiver of CloudEvents, https://host[/path]")
-	fl.StringVar(&f.to.Name, "sink", "", "`name` that the ledger knows the receiver by (default: its url)")
+	fl.StringVar(&f.to.Name, "sink", "", "`name` of the receiver in the ledger (default: its URL)")
 	fl.StringVar(&f.tokenFile, "token-file", "", "`file` with the receiver's bearer token ($"+tokenVariable+")")
-	fl.StringVar(&f.caFile, "ca-file", "", "`file` of certificates that vouch for the receiver, PEM (default: the system's)")
-	fl.BoolVar(&f.to.Resend, "resend", false, "send what was held back, and nothing else")
+	fl.StringVar(&f.caFile, "ca-file", "", "PEM `file` of CA certificates that the receiver must match (default: the system's)")
+	fl.BoolVar(&f.to.Resend, "resend", false, "send only the events held back")
 	return c
 }
 
@@ -104,21 +104,21 @@ func (f exportFlags) check(format string) error {
 	if !f.sends {
 		switch {
 		case f.to.Name != "" || f.tokenFile != "" || f.caFile != "" || f.to.Resend:
-			return bad("--sink, --token-file, --ca-file and --resend are for a receiver", "name it with --endpoint")
-		case format == formatTable:
-			return bad("an export has no table", "add --format focus, csv, json or cloudevents")
+			return bad("--sink, --token-file, --ca-file and --resend need a receiver", "add --endpoint")
+		case format == formatTable, format == formatWide, format == formatYAML:
+			return bad("an export has no "+format+" format", "add --format focus, csv, json or cloudevents")
 		case format == formatCloudEvents && f.WholeOrg:
-			return bad("events are always those of the whole organization", "leave out --org")
+			return bad("events always cover the whole organization", "drop --org")
 		}
 		return nil
 	}
 	switch {
 	case f.to.URL == "":
-		return bad("--endpoint is empty", "name the receiver's url; is the variable that holds it set? Without --endpoint an export goes to a file")
+		return bad("--endpoint is empty", "give the receiver's URL; is its variable set? Without --endpoint, an export goes to a file")
 	case f.From != "" || f.To != "" || f.output != "" || f.WholeOrg:
-		return bad("--from, --to, --org and --output are for files", "leave them out: a receiver gets every event it has not got")
+		return bad("--from, --to, --org and --output apply to files only", "drop them: a receiver gets every event that it lacks")
 	case format == formatFocus || format == formatCSV:
-		return bad("a receiver gets CloudEvents, not "+format, "leave out --endpoint, or --format")
+		return bad("a receiver takes CloudEvents, not "+format, "drop --endpoint or --format")
 	}
 	return nil
 }
@@ -163,34 +163,34 @@ func (a *app) sendEvents(ctx context.Context, e *engine.Engine, f exportFlags) e
 	if got.Receiver == "" {
 		return err
 	}
-	v := sentView{got.Receiver, got.Events, got.Usage, got.Delivered, []heldView{}}
-	for _, h := range got.Held {
-		v.Held = append(v.Held, heldView{h.Seq, h.State, h.First.UTC(), h.Reason})
+	v := sentView{got.Receiver, got.Events, got.Usage, got.Delivered, []withheldView{}}
+	for _, h := range got.Withheld {
+		v.Withheld = append(v.Withheld, withheldView{h.Seq, h.State, h.First.UTC(), h.Reason})
 	}
 	if showErr := a.show(v, func(w io.Writer) error { return printSent(w, v) }); err == nil {
 		err = showErr
 	}
-	if n := int64(len(v.Held)); err == nil && n > 0 {
-		err = extensions.Errorf(extensions.KindFailed, "%s: %s", count(n, "event is held back", "events are held back"), v.heldNumbers()).
-			WithRemedy("see why above; when it is mended, send what is held back with --resend")
+	if n := int64(len(v.Withheld)); err == nil && n > 0 {
+		err = extensions.Errorf(extensions.KindFailed, "%s: %s", count(n, "event is held back", "events are held back"), v.withheldNumbers()).
+			WithRemedy("fix the cause listed above, then send them with --resend")
 	}
 	return err
 }
 
-// heldNumbers names the first events that are held back.
-func (v sentView) heldNumbers() string {
+// withheldNumbers names the first events held back.
+func (v sentView) withheldNumbers() string {
 	const shown = 20
 	var out []string
-	for _, h := range v.Held[:min(len(v.Held), shown)] {
+	for _, h := range v.Withheld[:min(len(v.Withheld), shown)] {
 		out = append(out, strconv.FormatInt(h.Seq, 10))
 	}
-	if more := len(v.Held) - shown; more > 0 {
+	if more := len(v.Withheld) - shown; more > 0 {
 		out = append(out, fmt.Sprintf("and %d more", more))
 	}
 	return strings.Join(out, ", ")
 }
 
-// secretFrom reads the token: a file, where one is named, else the environment.
+// secretFrom reads the token from a file if one is named, else from the environment.
 func secretFrom(name string) (string, error) {
 	if name == "" {
 		return os.Getenv(tokenVariable), nil
@@ -207,12 +207,13 @@ func secretFrom(name string) (string, error) {
 }
 
 func printSent(w io.Writer, v sentView) error {
-	if _, err := fmt.Fprintf(w, "%s has got %d event%s and %d usage event%s, and now has all up to %d.\n",
-		extensions.Clean(v.Receiver, 200), v.Events, plural(v.Events), v.Usage, plural(v.Usage), v.Delivered); err != nil || len(v.Held) == 0 {
+	_, err := fmt.Fprintf(w, "%s received %d event%s and %d usage event%s; it has all up to %d.\n",
+		extensions.Clean(v.Receiver, 200), v.Events, plural(v.Events), v.Usage, plural(v.Usage), v.Delivered)
+	if err != nil || len(v.Withheld) == 0 {
 		return err
 	}
 	rows := [][]string{{"HELD BACK", "WHY", "FIRST SENT", "REASON"}}
-	for _, h := range v.Held {
+	for _, h := range v.Withheld {
 		rows = append(rows, []string{strconv.FormatInt(h.Seq, 10), h.State, stamp(h.First), h.Reason})
 	}
 	if _, err := fmt.Fprintln(w); err != nil {

@@ -12,9 +12,9 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
-// exportTo writes a file whole or not at all: it appears under its name when
-// it is complete and on the disk, with the rights that it had, or its owner's
-// alone. What is no ordinary file, such as a pipe, is written to as it is.
+// exportTo writes a file completely or not at all: the name appears once the file is complete and on disk.
+// The file keeps the permissions it had; a new one is its owner's alone. Anything but an ordinary file, such
+// as a pipe, is written in place.
 func (a *app) exportTo(ctx context.Context, name string, write func(io.Writer) error) (err error) {
 	if name == "" {
 		return write(a.out)
@@ -45,8 +45,8 @@ func (a *app) exportTo(ctx context.Context, name string, write func(io.Writer) e
 	return notWritten(name, extensions.KindInvalid, os.Rename(f.Name(), at))
 }
 
-// streamTo writes to what is no ordinary file. A pipe waits for who reads it, as
-// long as the command is not interrupted.
+// streamTo writes to something other than an ordinary file. A pipe waits for its reader until the command is
+// interrupted.
 func streamTo(ctx context.Context, name string, write func(io.Writer) error) error {
 	f, err := openStream(ctx, name)
 	if err == nil {
@@ -55,20 +55,20 @@ func streamTo(ctx context.Context, name string, write func(io.Writer) error) err
 		stop()
 	}
 	if err != nil && ctx.Err() != nil {
-		return extensions.Errorf(extensions.KindInterrupted, "writing %s: interrupted, before all of it was read", name).
-			WithRemedy("run it again when something reads there")
+		return extensions.Errorf(extensions.KindInterrupted, "writing %s: interrupted before the reader took all of it", name).
+			WithRemedy("run it again once a program reads there")
 	}
 	return notWritten(name, extensions.KindUnavailable, err)
 }
 
-// openStream opens name to be written to, or gives up with ctx.
+// openStream opens name for writing, or gives up when ctx ends.
 func openStream(ctx context.Context, name string) (*os.File, error) {
 	type result struct {
 		f   *os.File
 		err error
 	}
 	opened := make(chan result, 1)
-	go func() { // it ends when somebody reads, or with the process
+	go func() { // ends with a reader, or with the process
 		f, err := os.OpenFile(name, os.O_WRONLY, 0)
 		opened <- result{f, err}
 	}()
@@ -85,13 +85,12 @@ func openStream(ctx context.Context, name string) (*os.File, error) {
 	}
 }
 
-// existing tells what a file of that name would replace: where it is, which a
-// link only points to, and the rights that it has. What is no ordinary file is
-// a stream.
+// existing describes the file that name would replace: its path with links followed, and its permissions.
+// Anything but an ordinary file is a stream.
 func existing(name string) (at string, mode os.FileMode, stream bool, err error) {
 	info, err := os.Stat(name)
 	switch {
-	case err != nil: // there is none, or making it tells why not
+	case err != nil: // there is none, or creating it reports why
 		return name, 0o600, false, nil
 	case info.IsDir():
 		return name, 0, false, errors.New("it is a folder")
@@ -108,7 +107,7 @@ func existing(name string) (at string, mode os.FileMode, stream bool, err error)
 	return at, info.Mode().Perm(), false, f.Close()
 }
 
-// notWritten says what the disk would not do. Other errors stay as they are.
+// notWritten reports what the disk refused. Other errors stay as they are.
 func notWritten(name string, kind extensions.Kind, err error) error {
 	var told *extensions.Error
 	if err == nil || errors.As(err, &told) {
@@ -116,11 +115,11 @@ func notWritten(name string, kind extensions.Kind, err error) error {
 	}
 	var disk *fs.PathError
 	var moved *os.LinkError
-	switch { // their paths are of a file nobody asked for
+	switch { // their paths name a file the user did not ask for
 	case errors.As(err, &disk):
 		err = disk.Err
 	case errors.As(err, &moved):
 		err = moved.Err
 	}
-	return extensions.Errorf(kind, "writing %s: %w", name, err).WithRemedy("name a file you may write, with room on its disk")
+	return extensions.Errorf(kind, "writing %s: %w", name, err).WithRemedy("choose a file that you may write, on a disk with free space")
 }

@@ -34,7 +34,8 @@ func TestAPipeNobodyReadsIsWaitedForUntilInterrupted(t *testing.T) {
 		done <- new(app).exportTo(ctx, name, func(io.Writer) error { return errors.New("it was written to") })
 	}()
 	cancel()
-	if err := <-done; !extensions.IsKind(err, extensions.KindInterrupted) || !strings.Contains(err.Error(), name) || extensions.RemedyOf(err) == "" {
+	if err := <-done; !extensions.IsKind(err, extensions.KindInterrupted) || !strings.Contains(err.Error(), name) ||
+		extensions.RemedyOf(err) == "" {
 		t.Errorf("%v", err)
 	}
 	// Whoever reads now frees what still waits to write, and reads nothing.

@@ -8,7 +8,6 @@ import (
 	"net"
 	"strconv"
 	"strings"
-	"sync"
 
 	"github.com/spf13/cobra"
 
@@ -20,10 +19,10 @@ func (a *app) sandboxForwardCommand() *cobra.Command {
 	var service string
 	c := &cobra.Command{
 		Use:   "forward ID|NAME [LOCAL:]PORT",
-		Short: "Make a port inside reachable on this machine's loopback, until interrupted",
-		Long: `Listens on 127.0.0.1 and carries every connection to a port inside the sandbox,
-also where its network is shut. Without LOCAL a free port is chosen; the address
-is printed once it is open. Ends with Ctrl-C.`,
+		Short: "Forward a local port to a port inside, until interrupted",
+		Long: `Listens on 127.0.0.1 and forwards every connection to a port inside the sandbox,
+even if its network is denied. Without LOCAL it chooses a free port. It prints the
+address once the port is open, and ends with Ctrl-C.`,
 		Example: `  sandboxer sandbox forward e2e-main 8080
   sandboxer sandbox forward e2e-main 5433:5432 --service db`,
 		Args: args(cobra.ExactArgs(2)),
@@ -50,12 +49,12 @@ is printed once it is open. Ends with Ctrl-C.`,
 			})
 		},
 	}
-	c.Flags().StringVar(&service, "service", "", "service inside (default: the one the profile names)")
+	c.Flags().StringVar(&service, "service", "", "service inside (default: the profile's)")
 	return c
 }
 
-// tryOnce finds out whether the sandbox has a service that is meant when none
-// is named. Whether somebody listens there may change while forwarding.
+// tryOnce reports whether the sandbox has a default service. Whether anything listens there may change while
+// forwarding.
 func tryOnce(ctx context.Context, dial engine.Dialer) error {
 	inside, err := dial(ctx)
 	if err == nil {
@@ -67,7 +66,7 @@ func tryOnce(ctx context.Context, dial engine.Dialer) error {
 	return nil
 }
 
-// parsePorts reads [LOCAL:]PORT; LOCAL 0 or none is any free port.
+// parsePorts reads [LOCAL:]PORT. LOCAL 0 or absent means any free port.
 func parsePorts(s string) (local, port int, err error) {
 	first, second, both := strings.Cut(s, ":")
 	if !both {
@@ -77,13 +76,13 @@ func parsePorts(s string) (local, port int, err error) {
 	port, err2 := strconv.Atoi(second)
 	if err1 != nil || err2 != nil || local < 0 || local > 65535 || port < 1 || port > 65535 {
 		return 0, 0, extensions.Errorf(extensions.KindInvalid, "%q is not a port or LOCAL:PORT", extensions.Clean(s, 40)).
-			WithRemedy("write the port inside, such as 8080, or 5433:5432 to choose the one here as well")
+			WithRemedy("give the port inside, such as 8080, or LOCAL:PORT, such as 5433:5432")
 	}
 	return local, port, nil
 }
 
 type forwardView struct {
-	Address string `json:"address"` // that listens here
+	Address string `json:"address"` // where this machine listens
 }
 
 func printLine(w io.Writer, line string) error {
@@ -95,60 +94,14 @@ func (a *app) forward(ctx context.Context, dial engine.Dialer, local int) error 
 	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(local)))
 	if err != nil {
 		return extensions.Errorf(extensions.KindConflict, "cannot listen on port %d here: %w", local, err).
-			WithRemedy("choose another local port, or leave it out")
+			WithRemedy("choose another local port, or give none")
 	}
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	stop := context.AfterFunc(ctx, func() { _ = l.Close() })
-	defer stop()
 	v := forwardView{l.Addr().String()}
 	if err := a.show(v, func(w io.Writer) error { return printLine(w, v.Address) }); err != nil {
 		return errors.Join(err, l.Close())
 	}
-	var wg sync.WaitGroup
-	defer wg.Wait()
-	defer cancel() // before the wait
-	for {
-		conn, err := l.Accept()
-		if ctx.Err() != nil {
-			return nil // the person stopped forwarding
-		}
-		if err != nil {
-			return err
-		}
-		wg.Go(func() {
-			if err := carry(ctx, conn, dial); err != nil && ctx.Err() == nil {
-				_, _ = fmt.Fprintf(a.err, "connection from %s: %v\n", conn.RemoteAddr(), err)
-			}
-		})
-	}
-}
-
-// carry connects one client; each side's end of writing is passed on, so that
-// a client which closes its half still gets its answer.
-func carry(ctx context.Context, client net.Conn, dial engine.Dialer) error {
-	defer client.Close()
-	inside, err := dial(ctx)
-	if err != nil {
-		return err
-	}
-	defer inside.Close()
-	stop := context.AfterFunc(ctx, func() {
-		_ = client.Close()
-		_ = inside.Close()
+	accept := func() (io.ReadWriteCloser, error) { return l.Accept() }
+	return dial.Serve(ctx, accept, func() { _ = l.Close() }, func(client io.ReadWriteCloser, err error) {
+		_, _ = fmt.Fprintf(a.err, "connection from %s: %v\n", client.(net.Conn).RemoteAddr(), err)
 	})
-	defer stop()
-	var wg sync.WaitGroup
-	for _, way := range [][2]io.ReadWriteCloser{{inside, client}, {client, inside}} {
-		wg.Go(func() {
-			_, _ = io.Copy(way[0], way[1])
-			if half, ok := way[0].(interface{ CloseWrite() error }); ok {
-				_ = half.CloseWrite()
-			} else {
-				_ = way[0].Close()
-			}
-		})
-	}
-	wg.Wait()
-	return nil
 }

@@ -135,7 +135,7 @@ func TestForwardFindsOutWhichServiceIsMeantBeforeItListens(t *testing.T) {
 	t.Parallel()
 	for kind, stops := range map[extensions.Kind]bool{extensions.KindInvalid: true, extensions.KindUnavailable: false} {
 		err := tryOnce(t.Context(), func(context.Context) (io.ReadWriteCloser, error) {
-			return nil, extensions.Errorf(kind, "name one of db, web")
+			return nil, extensions.Errorf(kind, "use one of db, web")
 		})
 		if (err != nil) != stops {
 			t.Errorf("%s: %v", kind, err)

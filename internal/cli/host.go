@@ -18,7 +18,7 @@ type hostView struct {
 	Name      string               `json:"name"`
 	Local     bool                 `json:"local"`
 	Address   string               `json:"address,omitempty"`
-	HostKey   string               `json:"host_key,omitempty"` // how it is known
+	HostKey   string               `json:"host_key,omitempty"` // how the host is identified
 	Usable    bool                 `json:"usable"`
 	Facts     extensions.HostFacts `json:"facts"`
 	FreeDisk  int64                `json:"free_disk_mb"`
@@ -26,15 +26,15 @@ type hostView struct {
 }
 
 func (a *app) hostCommand() *cobra.Command {
-	return group("host", "Registered hosts: what they offer, what they cost", a.hostCheckCommand(), a.hostCostCommand())
+	return group("host", "List, check and cost registered hosts", a.hostCheckCommand(), a.hostCostCommand())
 }
 
 func (a *app) hostCheckCommand() *cobra.Command {
 	return &cobra.Command{
-		Use:   "check NAME",
-		Short: "Probe a host registered by sandboxer_host: what it offers and what it lacks",
-		Long: "Probe a host registered by sandboxer_host: what it offers, what it lacks and how to get that.\n\n" +
-			"The exit code is 7 where no sandbox can run there, 5 where it does not answer, 6 where its key or the login is refused.",
+		Use:   "check HOST",
+		Short: "Probe a registered host and show what it offers and lacks",
+		Long: "Probes a host registered by sandboxer_host and shows what it offers, what it lacks and how to fix that.\n\n" +
+			"The exit code is 7 if no sandbox can run there, 5 if it does not answer, 6 if its key or the login is refused.",
 		Args: args(cobra.ExactArgs(1)),
 		RunE: func(c *cobra.Command, given []string) error {
 			return a.withLedger(c.Context(), func(e *engine.Engine) error {
@@ -66,7 +66,7 @@ func viewOfHost(found engine.HostView) hostView {
 	return v
 }
 
-// destination is what a person would give to ssh.
+// destination is what a person would pass to ssh.
 func destination(s extensions.SSH) string {
 	out := s.Address
 	if s.Alias != "" {
@@ -81,7 +81,7 @@ func destination(s extensions.SSH) string {
 	return out
 }
 
-// knownBy says by what the host proves that it is the one.
+// knownBy says how the host proves its identity.
 func knownBy(s extensions.SSH) string {
 	switch {
 	case s.HostKey != "":
@@ -105,7 +105,7 @@ func fingerprint(line string) string {
 			return "SHA256:" + base64.RawStdEncoding.EncodeToString(sum[:])
 		}
 	}
-	return "by a line that is no public key"
+	return "by an invalid public key"
 }
 
 func printHost(w io.Writer, v hostView) error {

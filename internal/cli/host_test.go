@@ -17,11 +17,12 @@ func TestAHostIsShownByItsFingerprint(t *testing.T) {
 		ssh  extensions.SSH
 		want []string
 	}{
-		"pinned": {extensions.SSH{Address: "10.0.0.5", Port: 2222, User: "sandbox", HostKey: line}, []string{"sandbox@10.0.0.5 port 2222", "pinned, " + want}},
+		"pinned": {extensions.SSH{Address: "10.0.0.5", Port: 2222, User: "sandbox", HostKey: line},
+			[]string{"sandbox@10.0.0.5 port 2222", "pinned, " + want}},
 		"CA":     {extensions.SSH{Alias: "build", HostCA: "@cert-authority * " + line + " me"}, []string{"build", "signed by the CA " + want}},
 		"file":   {extensions.SSH{Address: "::1", KnownHosts: "/etc/known"}, []string{"::1", "in /etc/known"}},
 		"usual":  {extensions.SSH{Address: "a"}, []string{"a", "in ~/.ssh/known_hosts"}},
-		"broken": {extensions.SSH{Address: "a", HostKey: "ssh-ed25519 nonsense"}, []string{"a", "no public key"}},
+		"broken": {extensions.SSH{Address: "a", HostKey: "ssh-ed25519 nonsense"}, []string{"a", "invalid public key"}},
 	} {
 		v := viewOfHost(engine.HostView{Host: engine.Host{Name: "x", SSH: &c.ssh}})
 		if v.Address != c.want[0] || !strings.Contains(v.HostKey, c.want[1]) {

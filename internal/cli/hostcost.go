@@ -12,11 +12,11 @@ import (
 func (a *app) hostCostCommand() *cobra.Command {
 	var since string
 	c := &cobra.Command{
-		Use:   "cost NAME",
-		Short: "What a host cost you, whom for, and how much of it was idle",
-		Long: `Shares what a host of yours cost among the sandboxes that were there, in the
-ratio that OpenCost uses, by what each had reserved. What they bear and what was
-idle add up to the cost. The ledger is read, nothing is dialled or written.`,
+		Use:   "cost HOST",
+		Short: "Show what a host cost, who used it, and its idle cost",
+		Long: `Splits the cost of your host among its sandboxes by what each had reserved, in
+OpenCost's ratio. Their shares and the idle cost add up to the host's cost. It reads
+only the ledger: it dials and writes nothing.`,
 		Args: args(cobra.ExactArgs(1)),
 		RunE: func(c *cobra.Command, given []string) error {
 			d, err := engine.ParseDuration(since)
@@ -40,8 +40,10 @@ idle add up to the cost. The ledger is read, nothing is dialled or written.`,
 func printHostCost(w io.Writer, v engine.HostCost) error {
 	rows := [][]string{{"SANDBOX", "NAME", "PROFILE", "TIME", "ALLOCATED", "BORNE"}}
 	for _, s := range v.Shares {
-		rows = append(rows, []string{string(s.ID), s.Name, s.Profile, short(s.Time), amount(s.Allocated, v.Currency), amount(s.Borne, v.Currency)})
+		rows = append(rows, []string{string(s.ID), s.Name, s.Profile, short(s.Time), amount(s.Allocated, v.Currency),
+			amount(s.Borne, v.Currency)})
 	}
-	rows = append(rows, []string{"idle", "", "", "", "", amount(v.Idle, v.Currency)}, []string{v.Host, "", "", short(v.To.Sub(v.From)), "", amount(v.Cost, v.Currency)})
+	rows = append(rows, []string{"idle", "", "", "", "", amount(v.Idle, v.Currency)},
+		[]string{v.Host, "", "", short(v.To.Sub(v.From)), "", amount(v.Cost, v.Currency)})
 	return grid(w, rows)
 }

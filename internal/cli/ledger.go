@@ -23,7 +23,8 @@ type eventView struct {
 }
 
 func (a *app) ledgerCommand() *cobra.Command {
-	return group("ledger", "Credit, budgets, usage and the record of it all", a.ledgerBalanceCommand(), a.ledgerGrantCommand(), a.ledgerBudgetCommand(),
+	return group("ledger", "Manage credit and budgets; show usage and events", a.ledgerBalanceCommand(), a.ledgerGrantCommand(),
+		a.ledgerBudgetCommand(),
 		a.ledgerUsageCommand(), a.ledgerExportCommand(), a.ledgerVerifyCommand(), a.ledgerEventsCommand())
 }
 
@@ -31,11 +32,11 @@ func (a *app) ledgerEventsCommand() *cobra.Command {
 	var limit int
 	c := &cobra.Command{
 		Use:   "events [ID]",
-		Short: "What happened, oldest first",
+		Short: "List events, oldest first",
 		Args:  args(cobra.MaximumNArgs(1)),
 		RunE: func(c *cobra.Command, given []string) error {
 			if limit <= 0 {
-				return extensions.Errorf(extensions.KindInvalid, "--limit %d is not above zero", limit)
+				return extensions.Errorf(extensions.KindInvalid, "--limit %d is not positive", limit)
 			}
 			return a.withLedger(c.Context(), func(e *engine.Engine) error {
 				events, err := e.Events(c.Context(), strings.Join(given, ""), limit)

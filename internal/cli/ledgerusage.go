@@ -19,9 +19,11 @@ type usageView struct {
 	Settled []usageLine      `json:"settled"`
 	Running []usageLine      `json:"running"`
 	Totals  []usageTotalView `json:"totals"`
+	// Actual is what the places of the running ones measured.
+	Actual []lifeMeasureView `json:"meter_actual"`
 }
 
-// usageKeys are what lines are told apart by; the others are left out.
+// usageKeys are the keys that lines are grouped by; the others are left out.
 type usageKeys struct {
 	Account   string    `json:"account,omitempty"`
 	Profile   string    `json:"profile,omitempty"`
@@ -36,8 +38,7 @@ type usageKeys struct {
 	Component string    `json:"component,omitempty"`
 }
 
-// usageSums have null for amounts that are not known as a whole, and beside
-// them what is known of each.
+// usageSums are null for sums that are not fully known, with the known part beside each.
 type usageSums struct {
 	Currency        *string `json:"currency"`
 	Lives           int64   `json:"lives"`
@@ -58,7 +59,7 @@ type usageLine struct {
 	usageSums
 	Quantity     string `json:"quantity,omitempty"` // exact, in quanta
 	Unit         string `json:"unit,omitempty"`
-	Consumed     string `json:"consumed,omitempty"` // in what the price is for
+	Consumed     string `json:"consumed,omitempty"` // in the price's unit
 	ConsumedUnit string `json:"consumed_unit,omitempty"`
 }
 
@@ -80,7 +81,8 @@ func known(s string) *string {
 }
 
 func sumsOf(s engine.UsageSums) usageSums {
-	return usageSums{Currency: known(s.Currency), Lives: s.Lives, EstimatedEnds: s.Estimated, UnpricedLives: s.Unpriced, RunningSeconds: s.RunningSeconds, PausedSeconds: s.PausedSeconds,
+	return usageSums{Currency: known(s.Currency), Lives: s.Lives, EstimatedEnds: s.Estimated, UnpricedLives: s.Unpriced,
+		RunningSeconds: s.RunningSeconds, PausedSeconds: s.PausedSeconds,
 		Billed: known(s.Billed.Sum), BilledAtLeast: known(s.Billed.AtLeast), OwnKey: known(s.OwnKey.Sum), OwnKeyAtLeast: known(s.OwnKey.AtLeast),
 		OwnPlace: known(s.OwnPlace.Sum), OwnPlaceAtLeast: known(s.OwnPlace.AtLeast)}
 }
@@ -88,14 +90,16 @@ func sumsOf(s engine.UsageSums) usageSums {
 func linesOf(rows []engine.UsageRow) []usageLine {
 	out := make([]usageLine, 0, len(rows))
 	for _, r := range rows {
-		out = append(out, usageLine{usageKeys{r.Account, r.Profile, r.Extension, r.Host, r.Actor, r.Harness, r.RunID, r.Sandbox, r.Name, r.Day, r.Component},
+		out = append(out, usageLine{usageKeys{r.Account, r.Profile, r.Extension, r.Host, r.Actor, r.Harness, r.RunID, r.Sandbox, r.Name, r.Day,
+			r.Component},
 			sumsOf(r.UsageSums), r.Quantity, r.Unit, r.Consumed, r.ConsumedUnit})
 	}
 	return out
 }
 
 func viewOfUsage(r engine.UsageReport) usageView {
-	v := usageView{Account: r.Account, From: r.From, To: r.To, At: r.At, By: list(r.By), Settled: linesOf(r.Settled), Running: linesOf(r.Running), Totals: []usageTotalView{}}
+	v := usageView{Account: r.Account, From: r.From, To: r.To, At: r.At, By: list(r.By), Settled: linesOf(r.Settled),
+		Running: linesOf(r.Running), Totals: []usageTotalView{}, Actual: lifeMeasuresOf(r.Measured)}
 	for _, t := range r.Totals {
 		status := statusSettled
 		if t.Running {
@@ -109,22 +113,24 @@ func viewOfUsage(r engine.UsageReport) usageView {
 func (a *app) ledgerUsageCommand() *cobra.Command {
 	var q engine.UsageQuery
 	var sandbox string
+	var offline bool
 	c := &cobra.Command{
 		Use:   "usage",
-		Short: "What was used, where, for whom, and what it cost",
-		Long: `Adds up what ended in a period, and tells apart what runs now: that is priced as
-if it ended at this moment, and is settled when it ends.
+		Short: "Show what was used, where, for whom, and its cost",
+		Long: `Adds up the lives of sandboxes that ended in a period. Running ones are listed
+apart, priced as if they ended now, by what their places measure; they are settled
+when they end. A place that does not answer within seconds leaves an estimate by
+time, and a note says so. --offline asks no place.
 
-Billed was taken from the wallet. Own key is the bill a vendor sends to the owner
-of the key, own place what your own hosts cost: both are notes, and no credit was
-taken for them. Amounts in different currencies are never added. What is charged
-at a price that nobody told is unknown, never zero: a sum that lacks it is shown
-as "at least", with how many lives it concerns under unpriced; --by component
-shows for what. In CSV and JSON such an amount is empty or null, and what is known
-of it stands beside it, as billed_at_least and so on.
+Billed is the wallet's part. Own key is a vendor's bill to the owner of the key, own
+place the cost of your own hosts: both are recorded only and use no credit. Amounts
+in different currencies are never added. A charge at an unknown price is unknown,
+never zero: its sum is shown as "at least", and unpriced counts the lives it
+concerns; --by component shows the components. In CSV and JSON such an amount is
+empty or null, and its known part is in billed_at_least and so on.
 
 --from and --to take a day (2026-01-31), a month (2026-01), an RFC 3339 time, all
-in UTC, or how long ago (7d). What ends at --to itself is not counted.`,
+in UTC, or how long ago (7d). The period excludes --to itself.`,
 		Example: `  sandboxer ledger usage --by profile,component
   sandboxer ledger usage --from 2026-01 --to 2026-02 --by consumer --format csv
   sandboxer ledger usage --from 7d --by day --org`,
@@ -139,7 +145,11 @@ in UTC, or how long ago (7d). What ends at --to itself is not counted.`,
 					}
 					q.Sandbox = s.ID
 				}
-				r, err := e.Usage(c.Context(), q)
+				read := e.MeasuredUsage
+				if offline {
+					read = e.Usage
+				}
+				r, err := read(c.Context(), q)
 				if err != nil {
 					return err
 				}
@@ -152,11 +162,13 @@ in UTC, or how long ago (7d). What ends at --to itself is not counted.`,
 		},
 	}
 	f := c.Flags()
-	f.StringVar(&q.From, "from", "", "`time` the period begins (default: this month's beginning)")
+	f.StringVar(&q.From, "from", "", "`time` the period starts (default: the start of this month)")
 	f.StringVar(&q.To, "to", "", "`time` the period ends (default: now)")
-	f.StringSliceVar(&q.By, "by", []string{"profile"}, "what lines are told apart by: "+strings.Join(engine.UsageDimensions(), ", ")+"; several with commas, none with \"\"")
-	f.BoolVar(&q.WholeOrg, "org", false, "all workspaces of the organization")
+	f.StringSliceVar(&q.By, "by", []string{"profile"},
+		"group lines by "+strings.Join(engine.UsageDimensions(), ", ")+"; separate several by commas, \"\" for none")
+	f.BoolVar(&q.WholeOrg, "org", false, "all of the organization's workspaces")
 	f.StringVar(&sandbox, "sandbox", "", "only this sandbox, by `id` or, while it lives, name")
+	f.BoolVar(&offline, "offline", false, "ask no place: estimate by time what runs")
 	f.StringVar(&q.Profile, "profile", "", "only this profile `id`")
 	f.StringVar(&q.Extension, "extension", "", "only this extension `id`")
 	f.StringVar(&q.Host, "host", "", "only this host, by `name`")

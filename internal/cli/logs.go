@@ -2,7 +2,6 @@ package cli
 
 import (
 	"bufio"
-	"encoding/json"
 	"errors"
 	"io"
 	"strings"
@@ -13,22 +12,22 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
-// logLine is one line of a log, or a piece of one that is longer than maxLogLine.
+// logLine is one line of a log, or a piece of a line longer than maxLogLine.
 type logLine struct {
-	Line   string `json:"line"`             // without its end of line
-	Base64 string `json:"base64,omitempty"` // the bytes themselves, where line cannot tell them
+	Line   string `json:"line"`             // without the line break
+	Base64 string `json:"base64,omitempty"` // the exact bytes, if line cannot hold them
 }
 
-// maxLogLine bounds what is held of a line that does not end, in bytes.
+// maxLogLine bounds the buffer for an unfinished line, in bytes.
 const maxLogLine = 64 << 10
 
 func (a *app) sandboxLogsCommand() *cobra.Command {
 	var req extensions.LogRequest
 	c := &cobra.Command{
 		Use:   "logs ID|NAME",
-		Short: "What the sandbox's own processes printed",
-		Long: `What the sandbox's own processes printed, as they printed it. With --format json
-each line is a JSON object: {"line": "…"}, and "base64" where it is not UTF-8.`,
+		Short: "Show the output of the sandbox's own processes",
+		Long: `Prints the output of the sandbox's own processes unchanged. With --format json each
+line is a JSON object, {"line": "…"}, or with "base64" if it is not UTF-8; yaml alike.`,
 		Args: args(cobra.ExactArgs(1)),
 		RunE: func(c *cobra.Command, given []string) error {
 			return a.withLedger(c.Context(), func(e *engine.Engine) error {
@@ -40,33 +39,31 @@ each line is a JSON object: {"line": "…"}, and "base64" where it is not UTF-8.
 				if err != nil {
 					return err
 				}
-				if a.global.format == formatJSON {
-					err = printLogLines(a.out, logs)
+				if a.structured() {
+					err = a.printLogLines(logs)
 				} else {
 					_, err = io.Copy(a.out, logs)
 				}
 				if c.Context().Err() != nil {
-					err = nil // the person stopped following
+					err = nil // the user stopped following
 				}
 				return errors.Join(err, logs.Close())
 			})
 		},
 	}
-	c.Flags().BoolVarP(&req.Follow, "follow", "f", false, "go on until interrupted")
-	c.Flags().IntVar(&req.Tail, "tail", 0, "only the last `n` lines (default: all that is kept)")
+	c.Flags().BoolVarP(&req.Follow, "follow", "f", false, "follow until interrupted")
+	c.Flags().IntVar(&req.Tail, "tail", 0, "only the last `n` lines (default: all kept lines)")
 	c.Flags().StringVar(&req.Service, "service", "", "only this service")
 	return c
 }
 
-func printLogLines(w io.Writer, logs io.Reader) error {
-	enc := json.NewEncoder(w)
-	enc.SetEscapeHTML(false)
+func (a *app) printLogLines(logs io.Reader) error {
 	in := bufio.NewReaderSize(logs, maxLogLine)
 	for {
 		line, err := in.ReadSlice('\n')
 		if len(line) > 0 {
 			text, _ := strings.CutSuffix(string(line), "\n")
-			if err := enc.Encode(logLine{text, base64Of([]byte(text))}); err != nil {
+			if err := a.encode(a.out, logLine{text, base64Of([]byte(text))}, ""); err != nil {
 				return err
 			}
 		}

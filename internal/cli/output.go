@@ -6,9 +6,7 @@ import (
 	"io"
 	"slices"
 	"strings"
-	"text/tabwriter"
 	"time"
-	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
@@ -17,16 +15,21 @@ import (
 
 const (
 	formatTable = "table"
+	formatWide  = "wide"
 	formatJSON  = "json"
+	formatYAML  = "yaml"
 	formatCSV   = "csv"
 )
 
-// moreFormats is the annotation that lists what a command can print beside
-// table and json.
+// moreFormats is the annotation that lists a command's formats beside those of every command.
 const moreFormats = "formats"
 
+func formatsOf(c *cobra.Command) []string {
+	return append([]string{formatTable, formatWide, formatJSON, formatYAML}, strings.Fields(c.Annotations[moreFormats])...)
+}
+
 func checkFormat(c *cobra.Command, f string) error {
-	known := append([]string{formatTable, formatJSON}, strings.Fields(c.Annotations[moreFormats])...)
+	known := formatsOf(c)
 	if slices.Contains(known, f) {
 		return nil
 	}
@@ -35,46 +38,46 @@ func checkFormat(c *cobra.Command, f string) error {
 		WithRemedy("use %s or %s", strings.Join(known[:last], ", "), known[last])
 }
 
-// show prints v as JSON, or calls table to print it for people.
+// structured says that programs read the output.
+func (a *app) structured() bool {
+	return a.global.format == formatJSON || a.global.format == formatYAML
+}
+
+// show prints v for programs, or calls table to print it for people.
 func (a *app) show(v any, table func(io.Writer) error) error {
-	if a.global.format != formatJSON {
-		return table(a.out)
+	switch {
+	case a.structured():
+		return a.encode(a.out, v, "  ")
+	case a.global.format == formatWide:
+		return table(screen{Writer: a.out, wide: true})
 	}
-	enc := json.NewEncoder(a.out)
-	enc.SetIndent("", "  ")
+	width, _ := a.screen.size()
+	return table(screen{Writer: a.out, width: width})
+}
+
+// showID prints v for programs, and for people and scripts the ID alone.
+func (a *app) showID(v any, id string) error {
+	return a.show(v, func(w io.Writer) error { return printLine(w, id) })
+}
+
+// encode writes v in the structured format that was asked for.
+func (a *app) encode(w io.Writer, v any, indent string) error {
+	if a.global.format == formatYAML {
+		return encodeYAML(w, v)
+	}
+	return encodeJSON(w, v, indent)
+}
+
+func encodeJSON(w io.Writer, v any, indent string) error {
+	enc := json.NewEncoder(w)
+	enc.SetIndent("", indent)
 	enc.SetEscapeHTML(false)
 	return enc.Encode(v)
 }
 
-// say prints one line for people beside the result.
+// say prints one line for people, apart from the result.
 func (a *app) say(format string, args ...any) {
-	_, _ = fmt.Fprintf(a.err, format+"\n", args...) // nobody is left to tell
-}
-
-// grid prints rows in aligned columns; the first row is the heading.
-func grid(w io.Writer, rows [][]string) error {
-	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	for _, row := range rows {
-		cells := make([]string, len(row))
-		for i, c := range row {
-			cells[i] = orDash(extensions.Clean(c, 200))
-		}
-		if _, err := fmt.Fprintln(tw, strings.Join(cells, "\t")); err != nil {
-			return err
-		}
-	}
-	return tw.Flush()
-}
-
-// facts prints name/value lines, leaving out empty values.
-func facts(w io.Writer, lines [][2]string) error {
-	rows := make([][]string, 0, len(lines))
-	for _, l := range lines {
-		if l[1] != "" {
-			rows = append(rows, []string{l[0], l[1]})
-		}
-	}
-	return grid(w, rows)
+	a.progress.apart(func() { _, _ = fmt.Fprintf(a.err, format+"\n", args...) }) // nobody is left to tell
 }
 
 func orDash(s string) string {
@@ -91,7 +94,7 @@ func stamp(t time.Time) string {
 	return t.UTC().Format(time.RFC3339)
 }
 
-// relative says how far t is from now: "in 1h59m", "3m ago".
+// relative formats the distance from now to t: "in 1h59m", "3m ago".
 func relative(t, now time.Time) string {
 	if t.IsZero() {
 		return ""
@@ -103,7 +106,7 @@ func relative(t, now time.Time) string {
 	return "in " + short(d)
 }
 
-// short rounds to what matters: "42s", "59m", "1h", "1h30m", "1d2h".
+// short formats d to its significant units: "42s", "59m", "1h", "1h30m", "1d2h".
 func short(d time.Duration) string {
 	d = d.Round(time.Second)
 	if d < time.Minute {
@@ -129,15 +132,12 @@ type errorView struct {
 	Remedy  string          `json:"remedy,omitempty"`
 }
 
-// printError says what happened, to what, and what to do next.
+// printError prints what happened, to what, and what to do next.
 func (a *app) printError(err error) {
 	remedy := extensions.RemedyOf(err)
-	if a.global.format == formatJSON {
-		b, merr := json.Marshal(map[string]errorView{"error": {extensions.KindOf(err), err.Error(), remedy}})
-		if merr == nil {
-			a.say("%s", b)
-			return
-		}
+	if a.structured() {
+		_ = a.encode(a.err, map[string]errorView{"error": {extensions.KindOf(err), err.Error(), remedy}}, "") // nobody is left to tell
+		return
 	}
 	a.say("Error: %s", strings.ReplaceAll(err.Error(), "\n", "\n  "))
 	if remedy != "" {
@@ -145,26 +145,7 @@ func (a *app) printError(err error) {
 	}
 }
 
-// columns is grid with the columns from the given one on aligned to the right.
-func columns(w io.Writer, from int, rows [][]string) error {
-	width := map[int]int{}
-	shown := make([][]string, len(rows))
-	for i, row := range rows {
-		for j, cell := range row {
-			cell = orDash(extensions.Clean(cell, 200))
-			shown[i] = append(shown[i], cell)
-			width[j] = max(width[j], utf8.RuneCountInString(cell))
-		}
-	}
-	for _, row := range shown {
-		for j := from; j < len(row); j++ {
-			row[j] = strings.Repeat(" ", width[j]-utf8.RuneCountInString(row[j])) + row[j]
-		}
-	}
-	return grid(w, shown)
-}
-
-// count is a number of things, "1 sandbox", "2 sandboxes".
+// count formats a number of things: "1 sandbox", "2 sandboxes".
 func count(n int64, one, many string) string {
 	if n == 1 {
 		return "1 " + one

@@ -16,9 +16,9 @@ import (
 func (a *app) pricesCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "prices [EXTENSION]",
-		Short: "The price lists of the catalog: what is charged, from when, and how sure that is",
-		Long: `Prints every price list of the catalog, the built-in ones of vendors that this
-build has no extension for included. Nothing is dialled or written.`,
+		Short: "List the catalog's prices with their dates and confidence",
+		Long: `Prints every price list of the catalog, including built-in ones of vendors without
+an extension in this build. It dials and writes nothing.`,
 		Example: `  sandboxer prices
   sandboxer prices e2b`,
 		Args: args(cobra.MaximumNArgs(1)),
@@ -34,7 +34,7 @@ build has no extension for included. Nothing is dialled or written.`,
 	}
 }
 
-// pricesOf selects by an extension, a vendor's handler or a list's id.
+// pricesOf selects price lists by extension, a vendor's handler or a list's id.
 func pricesOf(all []engine.PriceList, name string) ([]engine.PriceList, error) {
 	var names []string
 	out := slices.DeleteFunc(slices.Clone(all), func(l engine.PriceList) bool {
@@ -48,7 +48,7 @@ func pricesOf(all []engine.PriceList, name string) ([]engine.PriceList, error) {
 	})
 	if len(out) == 0 && name != "" {
 		return nil, extensions.Errorf(extensions.KindNotFound, "the catalog has no price list for %q", extensions.Clean(name, 80)).
-			WithRemedy("use one of %s; a place of your own has its cost on the host or the extension", strings.Join(names, ", "))
+			WithRemedy("use one of %s; a place of your own has its cost in the host or the binding", strings.Join(names, ", "))
 	}
 	return out, nil
 }
@@ -74,13 +74,13 @@ func printPrices(w io.Writer, lists []engine.PriceList) error {
 }
 
 func printBook(w io.Writer, l engine.PriceList) error {
-	state := "not used here: no extension has this handler"
+	state := "unused: no extension has this handler"
 	if len(l.Bindings) > 0 {
 		state = "prices " + strings.Join(l.Bindings, ", ")
 	}
 	memory := ""
 	if l.MemoryMBPerCPU > 0 {
-		memory = fmt.Sprintf("at least %d MiB for each vCPU, charged whether asked for or not", l.MemoryMBPerCPU)
+		memory = fmt.Sprintf("at least %d MiB per vCPU, charged even if you ask for less", l.MemoryMBPerCPU)
 	}
 	lines := [][2]string{
 		{"source", l.Source},

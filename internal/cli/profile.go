@@ -21,13 +21,14 @@ type problemView struct {
 }
 
 func (a *app) profileCommand() *cobra.Command {
-	return group("profile", "List and check profiles", a.profileListCommand(), a.profileValidateCommand())
+	return group("profile", "List, show, write and check profiles", a.profileListCommand(), a.profileShowCommand(), a.profileInitCommand(),
+		a.profileExportCommand(), a.profileValidateCommand())
 }
 
 func (a *app) profileListCommand() *cobra.Command {
-	return &cobra.Command{
+	return a.watched(&cobra.Command{
 		Use:   "list",
-		Short: "The profiles of the catalog: their inputs (* = required), and their labels, by which nothing is chosen",
+		Short: "List the catalog's profiles with their inputs (* = required) and labels; routing ignores the labels",
 		Args:  args(cobra.NoArgs),
 		RunE: func(*cobra.Command, []string) error {
 			return a.withEngine(func(e *engine.Engine) error {
@@ -38,7 +39,7 @@ func (a *app) profileListCommand() *cobra.Command {
 				return a.show(list, func(w io.Writer) error { return printProfiles(w, list) })
 			})
 		},
-	}
+	})
 }
 
 func printProfiles(w io.Writer, list []engine.ProfileView) error {
@@ -58,7 +59,7 @@ func printProfiles(w io.Writer, list []engine.ProfileView) error {
 func (a *app) profileValidateCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "validate PATH",
-		Short: "Check a profile or a whole catalog folder; every mistake at once, with its place",
+		Short: "Check a profile or a catalog folder and list every mistake with its line",
 		Args:  args(cobra.ExactArgs(1)),
 		RunE: func(_ *cobra.Command, given []string) error {
 			problems, err := engine.ValidateProfiles(given[0], a.exts)
@@ -76,7 +77,7 @@ func (a *app) profileValidateCommand() *cobra.Command {
 			err = a.show(views, func(w io.Writer) error { return printProblems(w, given[0], views, mistakes) })
 			if err == nil && mistakes > 0 {
 				err = extensions.Errorf(extensions.KindInvalid, "%s: %d mistake(s)", given[0], mistakes).
-					WithRemedy("mend the places named above and validate again")
+					WithRemedy("correct these and validate again")
 			}
 			return err
 		},

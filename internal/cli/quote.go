@@ -15,13 +15,17 @@ func (a *app) quoteCommand() *cobra.Command {
 	var req engine.Request
 	var inputs []string
 	var expect string
+	var ask bool
 	c := &cobra.Command{
 		Use:   "quote PROFILE",
-		Short: "What a sandbox would cost, where it would run, and why not elsewhere",
-		Long: `Resolves the profile, asks every place whether it fits, and prices them all.
-How long it will probably run is the median of the account's earlier sandboxes
-of the profile, unless --expect says so; before there are any, the whole ttl.
-Nothing is made, dialled or written.`,
+		Short: "Show what a sandbox would cost, where it would run, and why not elsewhere",
+		Long: `Resolves the profile, checks every place and prices them all. The expected duration
+is --expect, else the median of the account's past sandboxes of the profile, else
+the whole ttl. It creates and writes nothing, and dials nothing without --ask.
+
+--ask asks the places that estimate by themselves, and that are configured, what they
+expect for the same duration, and shows it beside our estimate. Each has ten seconds;
+one that does not answer is only reported.`,
 		Example: `  sandboxer quote profile.quickstart --ttl 2h
   sandboxer quote profile.quickstart --expect 20m
   sandboxer quote profile.compose-e2e --input repo=https://example.com/app.git --input retries:=3`,
@@ -33,7 +37,7 @@ Nothing is made, dialled or written.`,
 			}
 			req.Profile = given[0]
 			return a.withEngine(func(e *engine.Engine) error {
-				o := engine.QuoteOptions{History: true}
+				o := engine.QuoteOptions{History: true, Ask: ask}
 				if expect != "" {
 					if o.Expected, err = engine.ParseDuration(expect); err != nil {
 						return err
@@ -43,16 +47,20 @@ Nothing is made, dialled or written.`,
 				if err != nil {
 					return err
 				}
+				if ask && len(q.Foretold) == 0 {
+					a.say("note: no place that could run it estimates by itself")
+				}
 				return a.show(viewOfQuote(q), func(w io.Writer) error { return a.printQuote(w, q) })
 			})
 		},
 	}
 	f := c.Flags()
 	f.StringVar(&req.TTL, "ttl", "", "`duration` such as 90s, 2h, 1d (default: the profile's)")
-	f.StringVar(&expect, "expect", "", "how long it will probably run, a `duration`")
-	f.StringVar(&req.Billing, "billing", "", "who pays a vendor, `platform` or byok (your own key)")
-	f.StringArrayVar(&req.Hosts, "host", nil, "`name` of a registered host; repeat it, in order of preference")
-	f.StringArrayVar(&inputs, "input", nil, "profile input, `key=text` or key:=json; repeat it")
+	f.StringVar(&expect, "expect", "", "expected `duration`")
+	f.BoolVar(&ask, "ask", false, "ask places for their own estimates")
+	f.StringVar(&req.Billing, "billing", "", "who pays the vendor, `platform` or byok (your own key)")
+	f.StringArrayVar(&req.Hosts, "host", nil, "`name` of a registered host; repeatable, in order of preference")
+	f.StringArrayVar(&inputs, "input", nil, "profile input, `key=text` or key:=json; repeatable")
 	f.StringVar(&req.MaxCost, "max-cost", "", "refuse above this `amount`, such as \"1.00 USD\"")
 	return c
 }

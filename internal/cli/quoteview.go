@@ -10,9 +10,10 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine"
 )
 
-// printQuote leaves test doubles out that the profile does not name.
+// printQuote omits test doubles that the profile does not name.
 func (a *app) printQuote(w io.Writer, q engine.Quoted) error {
-	q.Estimate.Candidates = slices.DeleteFunc(slices.Clone(q.Estimate.Candidates), func(c engine.EstimateCandidate) bool { return engine.UnnamedDouble(c.Refusals) })
+	q.Estimate.Candidates = slices.DeleteFunc(slices.Clone(q.Estimate.Candidates),
+		func(c engine.EstimateCandidate) bool { return engine.UnnamedDouble(c.Refusals) })
 	e := q.Estimate
 	err := facts(w, [][2]string{
 		{"profile", q.ProfileID + "@" + q.Version},
@@ -28,7 +29,7 @@ func (a *app) printQuote(w io.Writer, q engine.Quoted) error {
 	if err != nil {
 		return err
 	}
-	for _, part := range []func(io.Writer, engine.Quoted) error{printCandidates, printLines, printFunds, printRefusals} {
+	for _, part := range []func(io.Writer, engine.Quoted) error{printCandidates, printLines, printForetold, printFunds, printRefusals} {
 		if err := part(w, q); err != nil {
 			return err
 		}
@@ -45,7 +46,7 @@ func (a *app) printQuote(w io.Writer, q engine.Quoted) error {
 	return nil
 }
 
-// labels are a profile's own words for what it costs and how fast it is.
+// labels returns the profile's own labels for cost and latency.
 func labels(cost, latency string) string {
 	var out []string
 	for _, l := range [][2]string{{"cost", cost}, {"latency", latency}} {
@@ -56,7 +57,7 @@ func labels(cost, latency string) string {
 	return strings.Join(out, ", ")
 }
 
-// printCandidates is a line for each place, in their order.
+// printCandidates prints one line per place, in order.
 func printCandidates(w io.Writer, q engine.Quoted) error {
 	if len(q.Estimate.Candidates) == 0 {
 		return nil
@@ -98,7 +99,7 @@ func payer(c engine.EstimateCandidate) string {
 	return "you"
 }
 
-// printLines shows how the first choice's price comes about.
+// printLines shows how the first choice's price adds up.
 func printLines(w io.Writer, q engine.Quoted) error {
 	i := slices.IndexFunc(q.Estimate.Candidates, func(c engine.EstimateCandidate) bool { return c.Order == 1 })
 	if i < 0 || len(q.Estimate.Candidates[i].Lines) == 0 {
@@ -107,11 +108,12 @@ func printLines(w io.Writer, q engine.Quoted) error {
 	c := q.Estimate.Candidates[i]
 	rows := [][]string{{"COMPONENT", "QUANTITY", "PRICE", "AMOUNT", "AS OF", "CONFIDENCE", "SOURCE"}}
 	for _, l := range c.Lines {
-		rows = append(rows, []string{l.Component, l.Quantity + " " + l.Unit, amount(l.UnitPrice, ""), amount(l.Amount, c.Currency), l.AsOf, l.Confidence, l.Source})
+		rows = append(rows, []string{l.Component, l.Quantity + " " + l.Unit, amount(l.UnitPrice, ""), amount(l.Amount, c.Currency), l.AsOf,
+			l.Confidence, l.Source})
 	}
 	of := "an hour"
 	if c.Expected != "" {
-		of = "what is expected"
+		of = "expected"
 	}
 	if _, err := fmt.Fprintf(w, "\n%s, %s:\n", placeName(c.Extension, c.Host), of); err != nil {
 		return err
@@ -129,9 +131,9 @@ func printFunds(w io.Writer, q engine.Quoted) error {
 		switch {
 		case f.Enough:
 		case f.Hard:
-			verdict = "not enough: a create is refused"
+			verdict = "not enough: refuses a create"
 		default:
-			verdict = "more than the soft limit: a create is warned of"
+			verdict = "over the soft limit: a create warns"
 		}
 		rows = append(rows, []string{f.Limit, amount(f.Available, f.Currency), amount(f.Needed, f.Currency), verdict})
 	}
@@ -178,7 +180,7 @@ func placeName(extension, host string) string {
 	return extension + "@" + host
 }
 
-// amount adds the currency; an unknown amount is said to be unknown, never 0.
+// amount appends the currency; an unknown amount reads as unknown, never as 0.
 func amount(s, currency string) string {
 	if s == "" {
 		return "unknown"

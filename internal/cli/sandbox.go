@@ -13,28 +13,43 @@ import (
 )
 
 func (a *app) sandboxCommand() *cobra.Command {
-	return group("sandbox", "List, look into, use and end sandboxes",
+	return group("sandbox", "Create, list, inspect, use and destroy sandboxes",
+		a.sandboxCreateCommand(),
 		a.sandboxListCommand(),
 		a.sandboxGetCommand(),
 		a.sandboxExecCommand(),
+		a.sandboxShellCommand(),
+		a.sandboxCopyCommand(),
 		a.sandboxLogsCommand(),
 		a.sandboxForwardCommand(),
+		a.sandboxURLCommand(),
 		a.sandboxExtendCommand(),
+		a.sandboxSnapshotCommand(),
+		a.sandboxRestoreCommand(),
+		a.sandboxForkCommand(),
+		a.sandboxRecreateCommand(),
+		a.sandboxSyncCommand(),
+		a.pauseCommand(),
+		a.resumeCommand(),
 		a.sandboxDestroyCommand(),
 	)
 }
 
 func (a *app) sandboxListCommand() *cobra.Command {
 	var all bool
+	var run string
 	c := &cobra.Command{
 		Use:   "list",
-		Short: "The account's sandboxes, as the ledger knows them",
+		Short: "List the account's sandboxes in the ledger",
 		Args:  args(cobra.NoArgs),
 		RunE: func(c *cobra.Command, _ []string) error {
 			return a.withLedger(c.Context(), func(e *engine.Engine) error {
 				list, err := e.List(c.Context(), all)
 				if err != nil {
 					return err
+				}
+				if c.Flags().Changed("run-id") {
+					list = ofRun(list, run)
 				}
 				views := viewsOf(list)
 				return a.show(views, func(w io.Writer) error {
@@ -47,15 +62,19 @@ func (a *app) sandboxListCommand() *cobra.Command {
 			})
 		},
 	}
-	c.Flags().BoolVar(&all, "all", false, "destroyed ones too")
-	return c
+	c.Flags().BoolVar(&all, "all", false, "include destroyed ones")
+	c.Flags().StringVar(&run, "run-id", "", "only those whose consumer has this run `id`")
+	return a.watched(c)
 }
 
 func (a *app) sandboxGetCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "get ID|NAME",
-		Short: "One sandbox: asks the place it runs in, and shows what was charged",
-		Args:  args(cobra.ExactArgs(1)),
+		Short: "Ask a sandbox's place for its state and what it used, and show its charges",
+		Long: `Asks the place for the sandbox's state and for what it measured, and shows what it
+has cost so far. Where the place cannot be reached, or measures nothing, use is
+estimated by time, and why is said. An ended sandbox shows what was settled.`,
+		Args: args(cobra.ExactArgs(1)),
 		RunE: func(c *cobra.Command, given []string) error {
 			return a.withLedger(c.Context(), func(e *engine.Engine) error {
 				s, asked := a.observe(c.Context(), e, given[0])
@@ -65,15 +84,17 @@ func (a *app) sandboxGetCommand() *cobra.Command {
 				v := viewOf(s)
 				charges, err := e.Charges(c.Context(), s.ID)
 				v.Charges = chargeViews(charges)
+				used, unread := e.Actual(c.Context(), s.ID)
+				v.Actual = viewOfActual(used)
 				shown := a.show(v, func(w io.Writer) error { return printSandbox(w, v, time.Now()) })
-				return errors.Join(asked, err, shown)
+				return errors.Join(asked, err, unread, shown)
 			})
 		},
 	}
 }
 
-// observe finds a sandbox in the ledger and asks its place about it, unless
-// it has ended. What the ledger knows is returned even if asking failed.
+// observe finds a sandbox in the ledger and, unless it has ended, asks its place about it. It returns what
+// the ledger knows even if the place fails to answer.
 func (a *app) observe(ctx context.Context, e *engine.Engine, idOrName string) (engine.Sandbox, error) {
 	known, err := a.find(ctx, e, idOrName)
 	if err != nil || !known.EndedAt.IsZero() {
@@ -90,7 +111,7 @@ func (a *app) sandboxExtendCommand() *cobra.Command {
 	var ttl time.Duration
 	c := &cobra.Command{
 		Use:     "extend ID|NAME --ttl DURATION",
-		Short:   "Move the end to the creation plus the given time",
+		Short:   "Set the deadline to the creation plus a duration",
 		Example: "  sandboxer sandbox extend e2e-main --ttl 6h",
 		Args:    args(cobra.ExactArgs(1)),
 		RunE: func(c *cobra.Command, given []string) error {
@@ -98,7 +119,7 @@ func (a *app) sandboxExtendCommand() *cobra.Command {
 			case !c.Flags().Changed("ttl"):
 				return usageError(c, errors.New("--ttl is required"))
 			case ttl <= 0:
-				return usageError(c, fmt.Errorf("--ttl %s is not above zero", ttl))
+				return usageError(c, fmt.Errorf("--ttl %s is not positive", ttl))
 			}
 			return a.withLedger(c.Context(), func(e *engine.Engine) error {
 				known, err := a.find(c.Context(), e, given[0])
@@ -117,6 +138,6 @@ func (a *app) sandboxExtendCommand() *cobra.Command {
 			})
 		},
 	}
-	c.Flags().Var((*durationValue)(&ttl), "ttl", "time to live counted from the creation, such as 90s, 2h, 1d")
+	c.Flags().Var((*durationValue)(&ttl), "ttl", "time to live from the creation, such as 90s, 2h, 1d")
 	return c
 }

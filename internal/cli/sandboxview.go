@@ -27,16 +27,47 @@ type sandboxView struct {
 	Estimated  bool                `json:"end_estimated,omitempty"`
 	Expiry     string              `json:"expiry,omitempty"`
 	Generation int64               `json:"generation"`
+	RunID      string              `json:"run_id,omitempty"`
 	Reason     string              `json:"reason,omitempty"`
 	Reach      engine.Reachability `json:"reachability,omitzero"`
+	Holders    []holderView        `json:"holders,omitempty"`
 	Charges    []chargeView        `json:"charges,omitempty"`
+	Actual     *actualView         `json:"meter_actual,omitempty"` // of `sandbox get`
+}
+
+// holderView is one of several that hold a sandbox.
+type holderView struct {
+	Lease   string    `json:"lease"`
+	Actor   string    `json:"actor,omitempty"`
+	Harness string    `json:"harness,omitempty"`
+	RunID   string    `json:"run_id,omitempty"`
+	Since   time.Time `json:"since"`
+	Until   time.Time `json:"until"`
+}
+
+func holderViews(list []engine.Holder) (out []holderView) {
+	for _, h := range list {
+		c := h.Request.Consumer
+		out = append(out, holderView{h.Lease, c.Actor, c.Harness, c.RunID, h.Since.UTC(), h.Until.UTC()})
+	}
+	return out
+}
+
+func (h holderView) line(now time.Time) string {
+	text := "until " + withRelative(h.Until, now)
+	for _, who := range []string{h.RunID, h.Harness, h.Actor} {
+		if who != "" {
+			text = who + ", " + text
+		}
+	}
+	return text
 }
 
 type chargeView struct {
 	Component string  `json:"component"`
 	Quantity  string  `json:"quantity"`
 	Unit      string  `json:"unit"`
-	Amount    *string `json:"amount"` // null: nobody told a price
+	Amount    *string `json:"amount"` // null: no price known
 	Currency  *string `json:"currency"`
 	Memo      bool    `json:"memo"`
 }
@@ -46,7 +77,8 @@ func viewOf(s engine.Sandbox) sandboxView {
 		ID: s.ID, Account: s.Account, Name: s.Name, Profile: s.Profile, Version: s.Version,
 		State: s.State, Mode: s.Mode, Extension: s.Extension, Host: s.HostName,
 		CreatedAt: s.CreatedAt.UTC(), ExpiresAt: s.ExpiresAt.UTC(), EndedAt: s.EndedAt.UTC(), Estimated: s.EndEstimated,
-		Expiry: s.Expiry, Generation: s.Generation, Reason: s.Reason, Reach: s.Reach,
+		Expiry: s.Expiry, Generation: s.Generation, RunID: s.Request.Consumer.RunID, Reason: s.Reason, Reach: s.Reach,
+		Holders: holderViews(s.Holders),
 	}
 }
 
@@ -67,14 +99,23 @@ func chargeViews(list []engine.Charge) []chargeView {
 }
 
 func printSandboxes(w io.Writer, list []sandboxView, now time.Time) error {
-	rows := [][]string{{"ID", "NAME", "STATE", "PROFILE", "PLACE", "EXPIRES"}}
+	rows := [][]string{wide(w, []string{"ID", "NAME", "STATE", "PROFILE", "PLACE", "EXPIRES"},
+		"VERSION", "CREATED", "ENDED BY", "RUN", "REASON")}
 	for _, s := range list {
-		rows = append(rows, []string{string(s.ID), s.Name, s.State, s.Profile, placeName(s.Extension, s.Host), s.end(now)})
+		state := s.State
+		if s.Mode == string(engine.Paused) {
+			state += ", paused"
+		}
+		if n := len(s.Holders); n > 0 {
+			state += ", held by " + strconv.Itoa(n)
+		}
+		rows = append(rows, wide(w, []string{string(s.ID), s.Name, state, s.Profile, placeName(s.Extension, s.Host), s.end(now)},
+			s.Version, stamp(s.CreatedAt), s.Expiry, s.RunID, s.Reason))
 	}
 	return grid(w, rows)
 }
 
-// end tells when a live sandbox will end, or when an ended one did.
+// end says when a live sandbox will end, or when an ended one did.
 func (s sandboxView) end(now time.Time) string {
 	if !s.EndedAt.IsZero() {
 		return "ended " + relative(s.EndedAt, now)
@@ -85,7 +126,7 @@ func (s sandboxView) end(now time.Time) string {
 func (s sandboxView) ended(now time.Time) string {
 	text := withRelative(s.EndedAt, now)
 	if s.Estimated {
-		text += ", estimated: nobody told when"
+		text += ", estimated: the exact time is unknown"
 	}
 	return text
 }
@@ -97,7 +138,7 @@ func (s sandboxView) liveMode() string {
 	return s.Mode
 }
 
-// deadline tells when the sandbox has to end, and who sees to it.
+// deadline says when the sandbox must end, and who ends it.
 func (s sandboxView) deadline(now time.Time) string {
 	if !s.EndedAt.IsZero() || s.ExpiresAt.IsZero() {
 		return stamp(s.ExpiresAt)
@@ -105,11 +146,11 @@ func (s sandboxView) deadline(now time.Time) string {
 	text := withRelative(s.ExpiresAt, now)
 	switch s.Expiry {
 	case "native":
-		text += ", kept by the place itself"
+		text += ", enforced by the place"
 	case "host":
-		text += ", kept on the host"
+		text += ", enforced by the host"
 	case "sweep":
-		text += ", kept by the next run or `sandboxer sweep`"
+		text += ", enforced by the next run or `sandboxer sweep`"
 	}
 	return text
 }
@@ -127,6 +168,7 @@ func printSandbox(w io.Writer, s sandboxView, now time.Time) error {
 		{"created", stamp(s.CreatedAt)},
 		{"deadline", s.deadline(now)},
 		{"ended", s.ended(now)},
+		{"run", s.RunID},
 		{"generation", strconv.FormatInt(s.Generation, 10)},
 		{"ssh", s.Reach.SSH},
 		{"workspace", s.Reach.WorkDir},
@@ -138,10 +180,13 @@ func printSandbox(w io.Writer, s sandboxView, now time.Time) error {
 			lines = append(lines, [2]string{k, m[k]})
 		}
 	}
+	for _, h := range s.Holders {
+		lines = append(lines, [2]string{"held", h.line(now)})
+	}
 	for _, c := range s.Charges {
 		lines = append(lines, [2]string{"charge", chargeLine(c)})
 	}
-	return facts(w, lines)
+	return facts(w, append(lines, s.Actual.lines()...))
 }
 
 func chargeLine(c chargeView) string {
@@ -151,7 +196,7 @@ func chargeLine(c chargeView) string {
 	}
 	line := c.Component + ": " + amount(orEmpty(c.Amount), orEmpty(c.Currency)) + " for " + counted
 	if c.Memo {
-		line += " (a note: no credit was taken for it)"
+		line += " (recorded only: no credit used)"
 	}
 	return line
 }

@@ -31,6 +31,7 @@ func TestMain(m *testing.M) {
 		},
 		"mkevidence": func() { os.Exit(mkevidence()) },
 		"mksandbox":  func() { os.Exit(mksandbox(os.Args[1:])) },
+		"mksnapshot": func() { os.Exit(mksnapshot(os.Args[1:])) },
 	})
 }
 
@@ -44,6 +45,30 @@ func mksandbox(args []string) int {
 	}
 	req := engine.Request{Profile: args[0], Name: args[1], TTL: args[2], DeletionProtection: len(args) > 3}
 	s, err := e.Create(context.Background(), req, nil, nil)
+	if err := errors.Join(err, e.Close()); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	fmt.Println(s.ID)
+	return 0
+}
+
+// mksnapshot SANDBOX NAME [RETENTION] keeps one as Terraform would. It prints the id.
+func mksnapshot(args []string) int {
+	e, err := engine.New(engine.Options{Extensions: all.Extensions(), Catalog: filepath.SplitList(os.Getenv("SANDBOXER_CATALOG"))})
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	req := engine.SnapshotRequest{Name: args[1]}
+	if len(args) > 2 {
+		req.Retention = args[2]
+	}
+	of, err := e.Lookup(context.Background(), "", "", args[0])
+	var s engine.SnapshotView
+	if err == nil {
+		s, err = e.Snapshot(context.Background(), of.Receipt, req)
+	}
 	if err := errors.Join(err, e.Close()); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
@@ -82,7 +107,8 @@ func mkevidence() int {
 		{"mode": "managed", "type": "sandboxer_sandbox", "instances": []object{{"attributes": object{"id": s.ID}, "private": private}}},
 		{"mode": "data", "type": "sandboxer_quote", "instances": []object{{}}},
 	}})
-	err = errors.Join(err1, err2, err3, os.WriteFile("events.ndjson", []byte(lines.String()), 0o600), os.WriteFile("terraform.tfstate", state, 0o600),
+	err = errors.Join(err1, err2, err3, os.WriteFile("events.ndjson", []byte(lines.String()), 0o600),
+		os.WriteFile("terraform.tfstate", state, 0o600),
 		os.WriteFile("head", []byte(v.Heads[0]), 0o600))
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -93,6 +119,9 @@ func mkevidence() int {
 
 func TestScripts(t *testing.T) {
 	t.Parallel()
+	if testing.Short() {
+		t.Skip("-short: runs no scripts, whose every line is a process")
+	}
 	if signal.Ignored(syscall.SIGHUP) { // by nohup; a caught signal is not ignored by what we start
 		signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP)
 	}
@@ -107,7 +136,8 @@ func TestScripts(t *testing.T) {
 			addReceivers(env)
 			return os.MkdirAll(filepath.Join(env.WorkDir, "catalog"), 0o700)
 		},
-		Cmds:      map[string]func(*testscript.TestScript, bool, []string){"exits": exits, "receiver": startReceiver, "answer": answer, "got": got},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits, "receiver": startReceiver, "answer": answer,
+			"got": got},
 		Condition: func(cond string) (bool, error) { return condition(cond) },
 	})
 }
@@ -151,7 +181,10 @@ func exits(ts *testscript.TestScript, neg bool, args []string) {
 }
 
 func condition(cond string) (bool, error) {
-	if cond == "walls" {
+	switch cond {
+	case "race":
+		return raced, nil
+	case "walls":
 		return runtime.GOOS == "linux", nil
 	}
 	return false, fmt.Errorf("unknown condition %q", cond)

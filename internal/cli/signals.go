@@ -7,19 +7,18 @@ import (
 	"syscall"
 )
 
-// interruption is the cause of a context that a signal ended.
+// interruption is the cause of a context that a signal canceled.
 type interruption struct{ signal syscall.Signal }
 
 var interruptions = map[os.Signal]string{syscall.SIGHUP: "SIGHUP", syscall.SIGINT: "SIGINT", syscall.SIGTERM: "SIGTERM"}
 
 func (i interruption) Error() string { return "interrupted by " + interruptions[i.signal] }
 
-// code is the exit code that a shell gives to a process the signal ended.
+// code is the exit code a shell reports for a process killed by the signal.
 func (i interruption) code() int { return 128 + int(i.signal) }
 
-// untilSignal ends the context at the first SIGHUP, SIGINT or SIGTERM, with an
-// interruption as its cause; a second one ends the process. SIGHUP stays ignored
-// where it was ignored at the start, as nohup does.
+// untilSignal cancels the context at the first SIGHUP, SIGINT or SIGTERM, with an interruption as its cause;
+// a second one ends the process. A SIGHUP ignored at the start, as under nohup, stays ignored.
 func untilSignal(parent context.Context) (ctx context.Context, stop func()) {
 	ctx, cancel := context.WithCancelCause(parent)
 	came := make(chan os.Signal, 1)

@@ -11,21 +11,22 @@ import (
 )
 
 type sweepView struct {
-	DryRun   bool        `json:"dry_run"`
-	Ended    []engine.ID `json:"ended"`
-	Settled  []engine.ID `json:"settled"`
-	Orphans  []string    `json:"orphans"`
-	Failures []string    `json:"failures"`
+	DryRun    bool        `json:"dry_run"`
+	Ended     []engine.ID `json:"ended"`
+	Settled   []engine.ID `json:"settled"`
+	Snapshots []string    `json:"snapshots"` // deleted, as they were past their time
+	Orphans   []string    `json:"orphans"`
+	Failures  []string    `json:"failures"`
 }
 
 func (a *app) sweepCommand() *cobra.Command {
 	var dryRun bool
 	c := &cobra.Command{
 		Use:   "sweep",
-		Short: "End what is overdue, settle what ended by itself, report orphans",
-		Long: `For cron and CI. Only sandboxes of the ledger are ever ended; what is found
-elsewhere is reported as an orphan and left alone. In a database it also makes
-the ledger's tables, or brings them forward.`,
+		Short: "End overdue sandboxes, settle those that ended by themselves, report orphans",
+		Long: `For cron and CI. It ends only sandboxes of the ledger; it reports others as orphans
+and leaves them alone. It deletes snapshots past their time. In a database it also creates or migrates the ledger's
+tables.`,
 		Args: args(cobra.NoArgs),
 		RunE: func(c *cobra.Command, _ []string) error {
 			sweep := func(e *engine.Engine) error {
@@ -33,13 +34,13 @@ the ledger's tables, or brings them forward.`,
 				if err != nil {
 					return err
 				}
-				v := sweepView{r.DryRun, list(r.Ended), list(r.Settled), list(r.Orphans), list(r.Failures)}
+				v := sweepView{r.DryRun, list(r.Ended), list(r.Settled), list(r.Snapshots), list(r.Orphans), list(r.Failures)}
 				if err := a.show(v, func(w io.Writer) error { return printSweep(w, v) }); err != nil {
 					return err
 				}
 				if len(v.Failures) > 0 {
-					return extensions.Errorf(extensions.KindUnavailable, "%d of the sandboxes could not be swept", len(v.Failures)).
-						WithRemedy("run `sandboxer sweep` again; `sandboxer sandbox get ID` shows one of them")
+					return extensions.Errorf(extensions.KindUnavailable, "%d sandboxes could not be swept", len(v.Failures)).
+						WithRemedy("run `sandboxer sweep` again; `sandboxer sandbox get ID` shows why")
 				}
 				return nil
 			}
@@ -49,11 +50,11 @@ the ledger's tables, or brings them forward.`,
 			return a.withLedger(c.Context(), sweep)
 		},
 	}
-	c.Flags().BoolVar(&dryRun, "dry-run", false, "only tell")
+	c.Flags().BoolVar(&dryRun, "dry-run", false, "report only")
 	return c
 }
 
-// list makes an empty slice print as [] instead of null.
+// list makes a nil slice print as [] instead of null.
 func list[T any](s []T) []T {
 	if s == nil {
 		return []T{}
@@ -66,22 +67,25 @@ func printSweep(w io.Writer, v sweepView) error {
 	if v.DryRun {
 		ended = "would end"
 	}
-	rows := [][]string{}
+	rows := [][2]string{}
 	for _, id := range v.Ended {
-		rows = append(rows, []string{ended, string(id)})
+		rows = append(rows, [2]string{ended, string(id)})
 	}
 	for _, id := range v.Settled {
-		rows = append(rows, []string{"settled", string(id)})
+		rows = append(rows, [2]string{"settled", string(id)})
+	}
+	for _, id := range v.Snapshots {
+		rows = append(rows, [2]string{ended, id})
 	}
 	for _, o := range v.Orphans {
-		rows = append(rows, []string{"orphan", o})
+		rows = append(rows, [2]string{"orphan", o})
 	}
 	for _, f := range v.Failures {
-		rows = append(rows, []string{"failed", f})
+		rows = append(rows, [2]string{"failed", f})
 	}
 	if len(rows) == 0 {
 		_, err := fmt.Fprintln(w, "Nothing to do.")
 		return err
 	}
-	return grid(w, rows)
+	return facts(w, rows)
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
-// usageError tells what is wrong with a command line. No flag is a digit: what
-// looks like one is a number below zero, and none is meant to be.
+// usageError says what is wrong with a command line. No flag is a digit, so what looks like one is a negative
+// number, which no argument takes.
 func usageError(c *cobra.Command, err error) error {
 	var flag interface {
 		error
@@ -20,12 +20,12 @@ func usageError(c *cobra.Command, err error) error {
 	if errors.As(err, &flag) {
 		if n := flag.GetSpecifiedShortnames(); n != "" && strings.ContainsRune("0123456789.", rune(n[0])) {
 			return extensions.Errorf(extensions.KindInvalid, "%s: -%s is negative", c.CommandPath(), extensions.Clean(n, 80)).
-				WithRemedy("give a number or an amount that is not below zero, such as \"100 USD\"")
+				WithRemedy("give a number or an amount of at least zero, such as \"100 USD\"")
 		}
 	}
 	wrapped := extensions.Errorf(extensions.KindInvalid, "%s: %w", c.CommandPath(), err)
 	if extensions.RemedyOf(err) != "" {
-		return wrapped // of a flag's value
+		return wrapped // a flag's value is wrong
 	}
 	return wrapped.WithRemedy("run `%s --help`", c.CommandPath())
 }
@@ -40,8 +40,7 @@ func args(check cobra.PositionalArgs) cobra.PositionalArgs {
 	}
 }
 
-// group is a command that only holds others: alone it shows help, and a word
-// it does not know is an error instead of silence.
+// group is a command that only holds others. Alone it shows help; an unknown word is an error.
 func group(use, short string, children ...*cobra.Command) *cobra.Command {
 	c := &cobra.Command{Use: use, Short: short, Args: noSuchCommand, RunE: showHelp}
 	c.AddCommand(children...)

@@ -16,7 +16,7 @@ type usageColumn struct {
 	of   func(usageLine) string
 }
 
-// usageColumns are those of the words given, in their order.
+// usageColumns returns the columns of the given keys, in order.
 func usageColumns(by []string) []usageColumn {
 	actor := usageColumn{"actor", func(l usageLine) string { return l.Actor }}
 	harness := usageColumn{"harness", func(l usageLine) string { return l.Harness }}
@@ -106,7 +106,7 @@ func printUsage(w io.Writer, v usageView) error {
 		return err
 	}
 	if len(v.Running) > 0 {
-		if _, err := fmt.Fprintf(w, "\nRunning at %s, not settled: as if it ended then\n\n", minute(v.At)); err != nil {
+		if _, err := fmt.Fprintf(w, "\nRunning at %s, not settled: priced as if it ended then\n\n", minute(v.At)); err != nil {
 			return err
 		}
 		if err := printUsageLines(w, v, v.Running, statusRunning); err != nil {
@@ -173,7 +173,7 @@ func printUsageLines(w io.Writer, v usageView, lines []usageLine, status string)
 	return columns(w, first, rows)
 }
 
-// cells are the sums, the lives without a price only where the table has them.
+// cells returns the sums, and the lives without a price only if the table has that column.
 func (s usageSums) cells(unpriced bool) []string {
 	out := []string{strconv.FormatInt(s.Lives, 10)}
 	if unpriced {
@@ -183,7 +183,7 @@ func (s usageSums) cells(unpriced bool) []string {
 		atLeast(s.Billed, s.BilledAtLeast), atLeast(s.OwnKey, s.OwnKeyAtLeast), atLeast(s.OwnPlace, s.OwnPlaceAtLeast), orEmpty(s.Currency))
 }
 
-// atLeast is a sum, or what is known of it.
+// atLeast is a sum, or its known part.
 func atLeast(sum, least *string) string {
 	switch {
 	case sum != nil:
@@ -194,7 +194,7 @@ func atLeast(sum, least *string) string {
 	return "at least " + *least
 }
 
-// counted leaves out a zero.
+// counted omits a zero.
 func counted(n int64) string {
 	if n == 0 {
 		return ""
@@ -202,7 +202,7 @@ func counted(n int64) string {
 	return strconv.FormatInt(n, 10)
 }
 
-// nothing leaves out a known zero, so that what matters is seen.
+// nothing omits a known zero, so that the rest stands out.
 func nothing(amount string) string {
 	if strings.Trim(amount, "0.") == "" {
 		return ""
@@ -210,7 +210,7 @@ func nothing(amount string) string {
 	return amount
 }
 
-// hours shows seconds of any number: 12s, 5m, 1h30m, 1234h.
+// hours formats any number of seconds: 12s, 5m, 1h30m, 1234h.
 func hours(seconds int64) string {
 	h, m, s := seconds/3600, seconds/60%60, seconds%60
 	switch {
@@ -226,7 +226,7 @@ func hours(seconds int64) string {
 	return fmt.Sprintf("%ds", s)
 }
 
-// notes explain what the lines alone do not say.
+// notes explain what the lines alone do not show.
 func (v usageView) notes() string {
 	var estimated, unpriced int64
 	var memo bool
@@ -237,13 +237,20 @@ func (v usageView) notes() string {
 	}
 	var out []string
 	if memo {
-		out = append(out, "Own key and own place are notes: no credit was taken for them.")
+		out = append(out, "Own key and own place are recorded only: they use no credit.")
 	}
 	if unpriced > 0 {
-		out = append(out, fmt.Sprintf("Unknown: of %s nobody told what something costs, and no price is made up. --by component shows for what.", count(unpriced, "life", "lives")))
+		out = append(out, fmt.Sprintf("Unknown: %s had a charge without a known price. --by component shows which.",
+			count(unpriced, "life", "lives")))
 	}
 	if estimated > 0 {
-		out = append(out, fmt.Sprintf("%s at a time that nobody told: estimated, a vendor's bill up to the deadline or to when it was found gone, a place of your own up to when it was last seen.", count(estimated, "life ended", "lives ended")))
+		out = append(out, fmt.Sprintf("%s at an unknown time. The estimate is the deadline or when it was found gone for a vendor's bill, and "+
+			"when it was last seen for a place of your own.", count(estimated, "life ended", "lives ended")))
+	}
+	for _, m := range v.Actual {
+		if m.Why != nil {
+			out = append(out, fmt.Sprintf("Estimated by time, %s (%s): %s.", m.Name, m.Sandbox, *m.Why))
+		}
 	}
 	if len(out) == 0 {
 		return ""

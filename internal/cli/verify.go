@@ -28,27 +28,27 @@ func (a *app) ledgerVerifyCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "verify",
 		Short: "Check the hash chain of events and the ledger's invariants",
-		Long: `Checks that the chain of events is whole, that every row is as its last event says, and that the accounts add up.
+		Long: `Checks that the chain of events is complete, that every row matches its last event, and that the accounts add up.
 
-A chain alone cannot show that its end was cut off, or that it was made anew as a whole. Heads kept elsewhere can: of an
-earlier check (--pin), in the receipts of a Terraform state (--receipts), and exported events (--events), which are also
-checked by themselves. Nothing is written.`,
+A chain alone cannot show that its end was cut off or that all of it was rewritten. Heads kept elsewhere can: from an
+earlier check (--pin), in the receipts of a Terraform state (--receipts), or in exported events (--events), which are
+also checked by themselves. It writes nothing.`,
 		Example: `  sandboxer ledger verify --format json | jq -r '.heads[]' > heads
   sandboxer ledger verify --pin "$(cat heads)"
   sandboxer ledger verify --receipts terraform.tfstate --events events.ndjson`,
 		Args: args(cobra.NoArgs),
 		RunE: func(c *cobra.Command, _ []string) error {
 			verify := func(e *engine.Engine) error { return a.verifyLedger(c, e, ev) }
-			if len(ev.exports) > 0 { // which can be checked without their ledger
+			if len(ev.exports) > 0 { // exports can be checked without their ledger
 				return a.withEngine(verify)
 			}
 			return a.withLedger(c.Context(), verify)
 		},
 	}
 	f := c.Flags()
-	f.StringArrayVar(&ev.pins, "pin", nil, "`head` of an earlier check, [LEDGER:]STREAM:SEQ:HASH; repeat it")
-	f.StringArrayVar(&ev.states, "receipts", nil, "Terraform state `file`, whose receipts pin heads; repeat it")
-	f.StringArrayVar(&ev.exports, "events", nil, "`file` of exported events, one a line; repeat it")
+	f.StringArrayVar(&ev.pins, "pin", nil, "`head` of an earlier check, [LEDGER:]STREAM:SEQ:HASH; repeatable")
+	f.StringArrayVar(&ev.states, "receipts", nil, "Terraform state `file` whose receipts pin heads; repeatable")
+	f.StringArrayVar(&ev.exports, "events", nil, "`file` of exported events, one per line; repeatable")
 	return c
 }
 
@@ -60,15 +60,16 @@ func (a *app) verifyLedger(c *cobra.Command, e *engine.Engine, named evidence) e
 			return err
 		}
 		if len(receipts) == 0 {
-			return extensions.Errorf(extensions.KindInvalid, "%s has no sandbox that was made by this provider: there is nothing to verify", name).
-				WithRemedy("name the state of a configuration that has one: `terraform state pull > FILE`")
+			return extensions.Errorf(extensions.KindInvalid, "%s has no sandbox of this provider, so there is nothing to verify", name).
+				WithRemedy("give the state of a configuration that has one, written with `terraform state pull > FILE`")
 		}
 		ev.Receipts = append(ev.Receipts, receipts...)
 	}
 	for _, name := range named.exports {
 		file, err := os.Open(name)
 		if err != nil {
-			return extensions.Errorf(extensions.KindInvalid, "reading exported events: %w", err).WithRemedy("name a file that `sandboxer ledger export` wrote")
+			return extensions.Errorf(extensions.KindInvalid, "reading exported events: %w",
+				err).WithRemedy("give a file written by `sandboxer ledger export`")
 		}
 		defer func() { _ = file.Close() }()
 		ev.Exports[name] = file
@@ -83,7 +84,7 @@ func (a *app) verifyLedger(c *cobra.Command, e *engine.Engine, named evidence) e
 	}
 	if n := len(got.Findings); n > 0 {
 		return extensions.Errorf(extensions.KindInternal, "the ledger has %d finding(s)", n).
-			WithRemedy("keep a copy of the ledger before anything else writes to it")
+			WithRemedy("copy the ledger before anything else writes to it")
 	}
 	return nil
 }
@@ -94,9 +95,9 @@ func printVerified(w io.Writer, v verifyView) error {
 			return err
 		}
 	}
-	sound := fmt.Sprintf("The ledger is sound: %d events, the chain is whole.", v.Events)
+	sound := fmt.Sprintf("The ledger is sound: %d events, the chain is complete.", v.Events)
 	if v.Ledger == "" {
-		sound = "There is no ledger to check; nothing was found."
+		sound = "There is no ledger to check."
 	}
 	if len(v.Findings) == 0 {
 		if _, err := fmt.Fprintln(w, sound); err != nil {

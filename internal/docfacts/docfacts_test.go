@@ -109,7 +109,7 @@ func TestArchitectureShowsTheTreeAsItIs(t *testing.T) {
 	if !ok || !ok2 {
 		t.Fatal("architecture.md has no section Tree")
 	}
-	folder := regexp.MustCompile(`^ {4}( *)((?:[a-z]+/)+(?: (?:[a-z]+/)+)*)`)
+	folder := regexp.MustCompile(`^ {4}( *)((?:[a-z0-9]+/)+(?: (?:[a-z0-9]+/)+)*)`)
 	shown := map[string]bool{}
 	parent := ""
 	for line := range strings.Lines(tree) {

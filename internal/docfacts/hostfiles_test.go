@@ -9,6 +9,8 @@ import (
 
 const (
 	hostScripts = "internal/extensions/composessh/sh/*.sh"
+	leases      = "internal/extensions/internal/hostlease/sh/*.sh"
+	walls       = "internal/extensions/internal/netwall/sh/*.sh"
 	hostPayload = "internal/extensions/composessh/provision.go"
 )
 
@@ -37,7 +39,7 @@ func TestTheHostsFilesAreThoseOfTheScripts(t *testing.T) {
 		code = append(code, "<id>/"+name)
 	}
 	place := regexp.MustCompile(`\$\{?(root|box)\}?/(\.?[a-zA-Z][a-zA-Z0-9._-]*)(\$id)?`)
-	for _, m := range place.FindAllStringSubmatch(sources(t, hostScripts), -1) {
+	for _, m := range place.FindAllStringSubmatch(sources(t, hostScripts, leases, walls), -1) {
 		// The second half of a write goes by another name for a moment.
 		name := regexp.MustCompile(`(\.new2?|\.)$`).ReplaceAllString(m[2], "")
 		switch {
@@ -69,7 +71,7 @@ func TestTheHostsObjectsHaveTheLabelsOfTheScripts(t *testing.T) {
 	t.Parallel()
 	_, section, _ := strings.Cut(pages(t)["docs/design/compose-ssh.md"], "## What is on the host")
 	section, _, _ = strings.Cut(section, "\n## ")
-	labels := firstGroups(regexp.MustCompile(`(?:label[= "]+|LABEL )(sandboxer\.[a-z-]+)=`), sources(t, hostScripts))
+	labels := firstGroups(regexp.MustCompile(`(?:label[= "]+|LABEL )(sandboxer\.[a-z-]+)=`), sources(t, hostScripts, leases, walls))
 	if len(labels) < 5 {
 		t.Fatalf("scripts give only the labels %q: the pattern of this test is wrong", labels)
 	}

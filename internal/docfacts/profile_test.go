@@ -85,7 +85,7 @@ func typeWord(t *testing.T, of reflect.Type) (string, reflect.Type) {
 		return typeWord(t, of.Elem())
 	}
 	switch of {
-	case reflect.TypeFor[profile.Strings]():
+	case reflect.TypeFor[profile.Strings](), reflect.TypeFor[profile.Entrypoint]():
 		return "text or list of texts", nil
 	case reflect.TypeFor[profile.Duration]():
 		return "duration", nil

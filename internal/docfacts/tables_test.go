@@ -41,7 +41,7 @@ func firstGroups(re *regexp.Regexp, text string) []string {
 func TestLedgerPageNamesEveryTable(t *testing.T) {
 	t.Parallel()
 	code := firstGroups(regexp.MustCompile(`CREATE TABLE (?:IF NOT EXISTS )?([a-z_]+)`),
-		sources(t, "internal/engine/ledger/migrate.go", "internal/engine/ledger/migrations/*.sql"))
+		sources(t, "internal/engine/ledger/sqlstore/migrate.go", "internal/engine/ledger/sqlstore/migrations/*.sql"))
 	_, section, _ := strings.Cut(pages(t)["docs/design/ledger-reference.md"], "## Tables")
 	section, _, _ = strings.Cut(section, "\n## ")
 	var page []string

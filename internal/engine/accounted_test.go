@@ -10,23 +10,12 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/lifecycle"
 )
 
-// books opens the bench's ledger beside the engine.
-func (b *bench) books(o ledger.Options) ledger.Ledger {
-	b.t.Helper()
-	l, err := ledger.Open(context.Background(), ledger.DefaultURL(b.dir), o)
-	if err != nil {
-		b.t.Fatal(err)
-	}
-	b.t.Cleanup(func() { _ = l.Close() })
-	return l
-}
-
 // fund gives the org credit and a hard budget, so that what is made from here
 // on is paid for.
 func (b *bench) fund() {
 	b.t.Helper()
 	ctx := context.Background()
-	l := b.books(ledger.Options{})
+	l := b.book()
 	_, err := l.Grant(ctx, ledger.Grant{Key: "credit", Org: "acme", Currency: "USD", Amount: 1_000_000_000_000})
 	if err == nil {
 		_, err = l.PutBudget(ctx, ledger.Budget{Account: "acme", Name: "all", Currency: "USD", Limit: 1_000_000_000_000, Hard: true})
@@ -42,7 +31,7 @@ func (b *bench) fund() {
 func (b *bench) accounted() (held int64) {
 	b.t.Helper()
 	ctx := context.Background()
-	l := b.books(ledger.Options{ReadOnly: true})
+	l := b.book()
 	rows, err := l.List(ctx, ledger.Filter{})
 	if err != nil {
 		b.t.Fatal(err)

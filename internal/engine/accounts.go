@@ -10,50 +10,51 @@ import (
 )
 
 type (
-	// AccountView is what an account has and what bounds it.
+	// AccountView is an account's funds and limits.
 	AccountView = account.View
 	// Wallet is an organization's credit in one currency.
 	Wallet = account.Wallet
-	// CeilingView is a ceiling with what counts against it.
+	// CeilingView is a ceiling with its use.
 	CeilingView = account.CeilingView
-	// BudgetView is a budget with what counts against it.
+	// BudgetView is a budget with its use.
 	BudgetView = account.BudgetView
 	// BudgetSpec asks for a budget.
 	BudgetSpec = account.BudgetSpec
-	// UsageQuery says what a usage report is about.
+	// UsageQuery selects the contents of a usage report.
 	UsageQuery = account.UsageQuery
-	// UsageReport is what was used, by whom and where.
+	// UsageReport is usage by consumer and place.
 	UsageReport = account.UsageReport
-	// UsageRow is one line of it.
+	// UsageRow is one line of a usage report.
 	UsageRow = account.UsageRow
+	// LifeMeasured is the measure of one running sandbox.
+	LifeMeasured = account.LifeMeasured
 	// UsageSums are sums in one currency.
 	UsageSums = account.UsageSums
 	// PriceList is a price book of the catalog.
 	PriceList = account.PriceList
-	// HostCost is what a host cost its owner, and whom for.
+	// HostCost is the cost of a host to its owner, by consumer.
 	HostCost = account.HostCost
-	// ExportQuery selects what is exported.
+	// ExportQuery selects the contents of an export.
 	ExportQuery = account.ExportQuery
-	// Receiver is where events are sent.
+	// Receiver is a destination of events.
 	Receiver = account.Receiver
-	// Sent tells what came of sending events.
+	// Sent is the result of sending events.
 	Sent = account.Sent
-	// Verified is what a check of the ledger found.
+	// Verified is the result of a check of the ledger.
 	Verified = account.Verified
-	// Event is one ledger entry for people.
+	// Event is one event of the ledger, for people.
 	Event = account.Event
 )
 
-// Evidence is what was kept outside a ledger, and shows what the ledger alone
-// cannot: that its end was cut off, or that it was rewritten as a whole.
+// Evidence is a record outside the ledger. It shows what the ledger alone cannot: that its end was cut off, or
+// that it was rewritten as a whole.
 type Evidence struct {
-	// Pins are heads told earlier: "ledger:stream:seq:hash", or without the
-	// ledger's id, which is then that of this one.
+	// Pins are heads from earlier checks: "ledger:stream:seq:hash". Without the ledger's id, the pin is for this
+	// ledger.
 	Pins []string
-	// Receipts are those of a Terraform state.
+	// Receipts are from a Terraform state.
 	Receipts []Receipt
-	// Exports are exported events, one CloudEvent a line, by the name to tell
-	// them by.
+	// Exports are exported events, one CloudEvent per line, by the name shown in findings.
 	Exports map[string]io.Reader
 }
 
@@ -61,14 +62,14 @@ type Evidence struct {
 // ".", "_" and "-", each at most 63 characters and starting with a letter or digit.
 func CheckAccount(name string) error { return ledger.CheckAccount(name) }
 
-// UsageDimensions are the words a report may be told apart by.
+// UsageDimensions lists the names that a report may group by.
 func UsageDimensions() []string { return account.UsageDimensions() }
 
-// CheckUsageTime checks the form of a bound of UsageQuery; "" is one.
+// CheckUsageTime checks the form of a bound of UsageQuery; "" is valid.
 func CheckUsageTime(s string) error { return account.CheckUsageTime(s) }
 
-// AccountView reads what the engine's account has. It writes nothing; a missing
-// ledger is an account without anything.
+// AccountView reads the funds and limits of the engine's account. It writes nothing; without a ledger, the
+// account has nothing.
 func (e *Engine) AccountView(ctx context.Context) (AccountView, error) { return e.accounts.View(ctx) }
 
 // GrantCredit puts an amount into an org's wallet; see [account.Account.Grant].
@@ -79,26 +80,32 @@ func (e *Engine) GrantCredit(ctx context.Context, org, amount, key, why string) 
 // Budgets lists the budgets of the account's org and of its workspaces.
 func (e *Engine) Budgets(ctx context.Context) ([]BudgetView, error) { return e.accounts.Budgets(ctx) }
 
-// SetBudget makes a budget or changes its limit, kind and period.
+// SetBudget creates a budget or changes its limit, kind and period.
 func (e *Engine) SetBudget(ctx context.Context, spec BudgetSpec) (BudgetView, error) {
 	return e.accounts.SetBudget(ctx, spec)
 }
 
-// RemoveBudget takes a budget's limit away; see [account.Account.RemoveBudget].
+// RemoveBudget removes a budget's limit; see [account.Account.RemoveBudget].
 func (e *Engine) RemoveBudget(ctx context.Context, wholeOrg bool, name, currency string) (BudgetView, error) {
 	return e.accounts.RemoveBudget(ctx, wholeOrg, name, currency)
 }
 
-// Usage reports on the engine's account. It writes nothing.
+// Usage reports on the engine's account. It writes nothing and dials nothing.
 func (e *Engine) Usage(ctx context.Context, q UsageQuery) (UsageReport, error) {
-	return e.accounts.Usage(ctx, q)
+	return e.accounts.Usage(ctx, q, nil)
+}
+
+// MeasuredUsage is Usage with what the places of running sandboxes measure. It asks them side by side, for a few
+// seconds: what does not answer stays an estimate by time, and the report says so.
+func (e *Engine) MeasuredUsage(ctx context.Context, q UsageQuery) (UsageReport, error) {
+	return e.accounts.Usage(ctx, q, e.life.Measure)
 }
 
 // Prices lists the catalog's price books by id. It reads no ledger.
 func (e *Engine) Prices() []PriceList { return e.accounts.Prices() }
 
-// HostCost shares what the account's host cost between from and to among the
-// sandboxes that the ledger metered there. It reads the ledger alone.
+// HostCost divides the cost of the account's host between from and to among the sandboxes that the ledger
+// metered there. It reads only the ledger.
 func (e *Engine) HostCost(ctx context.Context, name string, from, to time.Time) (HostCost, error) {
 	h, err := e.LookupHost(ctx, name)
 	if err != nil {
@@ -107,20 +114,18 @@ func (e *Engine) HostCost(ctx context.Context, name string, from, to time.Time) 
 	return e.accounts.HostCost(ctx, h, from, to)
 }
 
-// ExportCharges writes the settled charges of the account as focus, csv or
-// json, and returns their number.
+// ExportCharges writes the settled charges of the account as focus, csv or json, and returns their number.
 func (e *Engine) ExportCharges(ctx context.Context, q ExportQuery, format string, w io.Writer) (int64, error) {
 	return e.accounts.ExportCharges(ctx, q, format, w)
 }
 
-// ExportEvents writes the chain of the account's organization, one CloudEvent
-// a line, and returns their number.
+// ExportEvents writes the chain of the account's organization, one CloudEvent per line, and returns their
+// number.
 func (e *Engine) ExportEvents(ctx context.Context, q ExportQuery, w io.Writer) (int64, error) {
 	return e.accounts.ExportEvents(ctx, q, w)
 }
 
-// SendEvents sends a receiver the events that it has not got; see
-// [account.Account.SendEvents].
+// SendEvents sends a receiver the events it lacks; see [account.Account.SendEvents].
 func (e *Engine) SendEvents(ctx context.Context, r Receiver) (Sent, error) {
 	return e.accounts.SendEvents(ctx, r)
 }
@@ -131,8 +136,7 @@ func (e *Engine) Events(ctx context.Context, id string, limit int) ([]Event, err
 	return e.accounts.Events(ctx, id, limit)
 }
 
-// Verify checks the ledger, and what the evidence tells of it; see
-// [account.Account.Verify].
+// Verify checks the ledger, also against the evidence; see [account.Account.Verify].
 func (e *Engine) Verify(ctx context.Context, ev Evidence) (Verified, error) {
 	receipts := make([]account.Receipt, len(ev.Receipts))
 	for i, r := range ev.Receipts {

@@ -12,9 +12,9 @@ import (
 )
 
 // quota gives the vendor of a place a limit.
-func (w two) quota(i int, limit int64, rules ...saasstub.Rule) {
+func (w *bench) quota(limit int64, rules ...saasstub.Rule) {
 	w.t.Helper()
-	if err := saasstub.WriteScript(w.dirs[i], saasstub.Script{Quota: &limit, Rules: rules}); err != nil {
+	if err := saasstub.WriteScript(w.vendor, saasstub.Script{Quota: &limit, Rules: rules}); err != nil {
 		w.t.Fatal(err)
 	}
 }
@@ -24,13 +24,8 @@ func (w two) quota(i int, limit int64, rules ...saasstub.Rule) {
 func TestAPlaceThatSaysItIsFullIsLeftOut(t *testing.T) {
 	t.Parallel()
 	w := newTwo(t)
-	w.quota(0, 1)
-	there, err := engine.New(engine.Options{Extensions: all(), StateDir: w.dir, Account: "acme/web", Catalog: []string{w.catalog},
-		Ledger: "sqlite://" + t.TempDir() + "/other.db"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = there.Close() })
+	w.quota(1)
+	there := w.elsewhere()
 	theirs, err := there.Create(t.Context(), engine.Request{Profile: "profile.first", Name: "theirs"}, nil, nil)
 	if err != nil {
 		t.Fatal(told(err))
@@ -40,11 +35,13 @@ func TestAPlaceThatSaysItIsFullIsLeftOut(t *testing.T) {
 		t.Errorf("a plan asks nobody: %v, %s", p.Route.Order, told(err))
 	}
 	s, err := w.Create(t.Context(), req, nil, nil)
-	if err != nil || s.Extension != "ext.second" || len(s.Route.Attempts) != 1 || strings.Join(refusedBy(s, "ext.first"), " ") != "viability.capacity" {
+	if err != nil || s.Extension != "ext.second" || len(s.Route.Attempts) != 1 ||
+		strings.Join(refusedBy(s, "ext.first"), " ") != "viability.capacity" {
 		t.Fatalf("%s, %+v", told(err), s.Route)
 	}
-	if _, err := w.Create(t.Context(), engine.Request{Profile: "profile.first", Name: "two"}, nil, nil); !extensions.IsKind(err, extensions.KindExhausted) ||
-		!strings.Contains(told(err), "it is full: 1 of at most 1 sandboxes are there (viability.capacity)") {
+	if _, err := w.Create(t.Context(), engine.Request{Profile: "profile.first", Name: "two"}, nil, nil); !extensions.IsKind(err,
+		extensions.KindExhausted) ||
+		!strings.Contains(told(err), "it is full: it has 1 of at most 1 sandboxes (viability.capacity)") {
 		t.Errorf("pinned there: %s", told(err))
 	}
 	// What is replaced makes room for what replaces it.
@@ -58,11 +55,7 @@ func TestAPlaceThatSaysItIsFullIsLeftOut(t *testing.T) {
 	if err != nil || again.Extension != "ext.first" {
 		t.Errorf("there is room again: %s, %s", again.Extension, told(err))
 	}
-	for _, x := range []engine.Sandbox{s, again} {
-		if _, err := w.Destroy(t.Context(), x.Receipt, engine.DestroyOptions{}); err != nil {
-			t.Error(told(err))
-		}
-	}
+	w.end(s, again)
 }
 
 // A place that does not tell is neither full nor without end: it is tried, and
@@ -73,14 +66,13 @@ func TestAPlaceThatDoesNotTellItsRoomIsTried(t *testing.T) {
 		t.Run(string(do), func(t *testing.T) {
 			t.Parallel()
 			w := newTwo(t)
-			w.quota(0, 0, saasstub.Rule{Op: vendor.OpCapacity, Do: do})
+			w.quota(0, saasstub.Rule{Op: vendor.OpCapacity, Do: do})
 			s, err := w.Create(t.Context(), engine.Request{Profile: "profile.two", Name: "one"}, nil, nil)
-			if err != nil || s.Extension != "ext.second" || len(s.Route.Attempts) != 2 || s.Route.Attempts[0].Outcome != "exhausted" || slices.Contains(refusedBy(s, "ext.first"), "viability.capacity") {
+			if err != nil || s.Extension != "ext.second" || len(s.Route.Attempts) != 2 || s.Route.Attempts[0].Outcome != "exhausted" ||
+				slices.Contains(refusedBy(s, "ext.first"), "viability.capacity") {
 				t.Fatalf("%s, %+v", told(err), s.Route)
 			}
-			if _, err := w.Destroy(t.Context(), s.Receipt, engine.DestroyOptions{}); err != nil {
-				t.Error(told(err))
-			}
+			w.end(s)
 		})
 	}
 }

@@ -19,38 +19,23 @@ import (
 func TestEveryBuiltInProfileHasAPlace(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
-	dir := t.TempDir()
-	e, err := engine.New(engine.Options{Extensions: every.Extensions(), StateDir: dir, Account: "acme/web"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer e.Close()
-	l, err := ledger.Open(ctx, ledger.DefaultURL(dir), ledger.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	e := newBench(t, func(b *bench) { b.Extensions, b.Catalog = every.Extensions(), nil })
 	host := engine.Host{Name: "sandboxer01", SSH: &extensions.SSH{Address: "192.0.2.1", Port: 22, User: "sandbox", KnownHosts: "/dev/null"}}
-	_, err = l.PutHost(ctx, ledger.Host{Account: "acme/web", Name: host.Name, Ref: host.Ref()})
-	if err := l.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if err != nil {
+	if _, err := e.book().PutHost(ctx, ledger.Host{Account: "acme/web", Name: host.Name, Ref: host.Ref()}); err != nil {
 		t.Fatal(err)
 	}
 	stack := folder(t, map[string]string{"compose.yaml": "services: { web: { image: \"python:3.12\" } }\n"})
-	sources := map[string]map[string]any{"empty": nil, "folder": {"repo": stack}, "git": {"repo": "https://git.example.invalid/x.git", "ref": "main"}}
+	sources := map[string]map[string]any{"empty": nil, "folder": {"repo": stack},
+		"git": {"repo": "https://git.example.invalid/x.git", "ref": "main"}}
 	asked := map[string][]string{
 		"profile.base":        {"empty"},
 		"profile.quickstart":  {"empty", "folder", "git"},
 		"profile.agent-dev":   {"empty", "folder", "git"},
 		"profile.build":       {"folder", "git"},
 		"profile.compose-e2e": {"folder", "git"},
+		"profile.container":   {"empty", "folder", "git"},
 	}
-	descriptors := make([]extensions.Descriptor, 0, 4)
-	for _, x := range every.Extensions() {
-		descriptors = append(descriptors, x.Describe())
-	}
-	built, err := catalog.Load(nil, descriptors, time.Now())
+	built, err := catalog.Load(nil, every.Extensions(), time.Now())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -71,8 +56,11 @@ func TestEveryBuiltInProfileHasAPlace(t *testing.T) {
 				continue
 			}
 			want := "ext.compose-ssh"
-			if id == "profile.base" || id == "profile.quickstart" {
+			switch id {
+			case "profile.base", "profile.quickstart":
 				want = "ext.local"
+			case "profile.container":
+				want = "ext.docker"
 			}
 			if c := q.Estimate.Candidates[i]; c.Extension != want {
 				t.Errorf("%s from %s is for %s, want %s", id, from, c.Extension, want)
@@ -80,10 +68,12 @@ func TestEveryBuiltInProfileHasAPlace(t *testing.T) {
 		}
 	}
 	// What a request says in place of the default image is judged and taken.
-	if _, err := e.Quote(ctx, engine.Request{Profile: "profile.agent-dev", Inputs: map[string]any{"image": "python:3.12"}}, engine.QuoteOptions{}); err != nil {
+	if _, err := e.Quote(ctx, engine.Request{Profile: "profile.agent-dev", Inputs: map[string]any{"image": "python:3.12"}},
+		engine.QuoteOptions{}); err != nil {
 		t.Errorf("with an image of the request's: %v", err)
 	}
-	if _, err := e.Quote(ctx, engine.Request{Profile: "profile.agent-dev", Inputs: map[string]any{"image": "-v /:/host"}}, engine.QuoteOptions{}); !extensions.IsKind(err, extensions.KindInvalid) {
+	if _, err := e.Quote(ctx, engine.Request{Profile: "profile.agent-dev", Inputs: map[string]any{"image": "-v /:/host"}},
+		engine.QuoteOptions{}); !extensions.IsKind(err, extensions.KindInvalid) {
 		t.Errorf("with an image that is none: %v", err)
 	}
 }

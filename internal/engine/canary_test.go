@@ -20,13 +20,13 @@ import (
 
 // canaries are secrets by every way they come in.
 var canaries = map[string]string{
-	"OWN": "canary-own-7c1b", "ENVREF": "canary-env-91ad", "FILEREF": "canary-file-55e2", "EXECREF": "canary-exec-3f80", "KEY": "canary-key-e04c",
+	"OWN": "canary-own-7c1b", "ENVREF": "canary-env-91ad", "FILEREF": "canary-file-55e2", "EXECREF": "canary-exec-3f80",
+	"KEY": "canary-key-e04c",
 }
 
 // secretBench is a bench whose profiles take a secret by every kind of reference.
 func secretBench(t *testing.T, log *bytes.Buffer) *bench {
 	t.Helper()
-	b := newBench(t)
 	outside := t.TempDir()
 	write(t, outside, "secret", canaries["FILEREF"]+"\n")
 	if err := os.Chmod(filepath.Join(outside, "secret"), 0o600); err != nil {
@@ -36,24 +36,19 @@ func secretBench(t *testing.T, log *bytes.Buffer) *bench {
 	if err := os.Chmod(filepath.Join(outside, "print"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	refs := fmt.Sprintf("setup:\n  secret_refs:\n    - { name: ENVREF, ref: \"env://SANDBOXER_TEST_CANARY\" }\n    - { name: FILEREF, ref: \"file://%s/secret\" }\n    - { name: EXECREF, ref: \"exec://%s/print\" }\n", outside, outside)
-	dir := folder(t, map[string]string{
+	refs := fmt.Sprintf("setup:\n  secret_refs:\n    - { name: ENVREF, ref: \"env://SANDBOXER_TEST_CANARY\" }\n    - { name: FILEREF, ref: "+
+		"\"file://%s/secret\" }\n    - { name: EXECREF, ref: \"exec://%s/print\" }\n", outside, outside)
+	return newBench(t, onFiles(map[string]string{
 		"profiles/profile.secret.yaml":       "id: profile.secret\nversion: \"1.0.0\"\nextension: ext.saas-stub\n" + common + refs,
 		"profiles/profile.secret-local.yaml": "id: profile.secret-local\nversion: \"1.0.0\"\nextends: profile.quickstart\n" + refs,
+	}), func(b *bench) {
+		b.Credentials = map[string]map[string]engine.Secret{"ext.saas-stub": {"api_key": extensions.NewSecret(canaries["KEY"])}}
+		b.Log = slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	})
-	e, err := engine.New(engine.Options{Extensions: all(), StateDir: b.dir, Account: "acme/web", Catalog: []string{dir},
-		Credentials: map[string]map[string]engine.Secret{"ext.saas-stub": {"api_key": extensions.NewSecret(canaries["KEY"])}},
-		Log:         slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug}))})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = e.Close() })
-	b.Engine = e
-	return b
 }
 
 // quiet demands that text holds no canary.
-func quiet(t *testing.T, where, text string) {
+func quiet(t testing.TB, where, text string) {
 	t.Helper()
 	for name, c := range canaries {
 		if strings.Contains(text, c) {
@@ -65,12 +60,12 @@ func quiet(t *testing.T, where, text string) {
 // quietFiles demands it of every byte below dir but the insides of sandboxes.
 func (b *bench) quietFiles(inside ...string) {
 	b.t.Helper()
-	err := filepath.WalkDir(b.dir, func(path string, d fs.DirEntry, err error) error {
+	err := filepath.WalkDir(b.StateDir, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || !d.Type().IsRegular() {
 			return nil //nolint:nilerr // what is gone or closed holds nothing
 		}
 		for _, in := range inside {
-			if strings.HasPrefix(path, filepath.Join(b.dir, in)) {
+			if strings.HasPrefix(path, filepath.Join(b.StateDir, in)) {
 				return nil
 			}
 		}
@@ -94,7 +89,8 @@ func TestSecretsAreInsideAndNowhereElse(t *testing.T) {
 			ctx := context.Background()
 			var told strings.Builder
 			notify := func(n engine.Notice) { told.WriteString(n.Summary + n.Detail) }
-			req := engine.Request{Profile: profile, Name: "one", TTL: "10m", Secrets: map[string]engine.Secret{"OWN": extensions.NewSecret(canaries["OWN"])}, SecretsVersion: 1}
+			req := engine.Request{Profile: profile, Name: "one", TTL: "10m",
+				Secrets: map[string]engine.Secret{"OWN": extensions.NewSecret(canaries["OWN"])}, SecretsVersion: 1}
 			s, err := b.Create(ctx, req, func(s engine.Sandbox) { _, _ = fmt.Fprintf(&told, "%+v", s) }, notify)
 			if err != nil {
 				t.Fatal(err, extensions.RemedyOf(err))

@@ -32,7 +32,8 @@ func TestAnExtensionByOthersSurvivesTheOwnersNextChange(t *testing.T) {
 		req.TTL = c.ttl
 		got, err := b.Update(ctx, s.Receipt, req, nil)
 		if err != nil || !got.ExpiresAt.Equal(s.CreatedAt.Add(c.want)) || !b.deadline(s.ID).Equal(got.ExpiresAt) {
-			t.Errorf("ttl %s: ends %s after its start, the vendor %s, %v", c.ttl, got.ExpiresAt.Sub(s.CreatedAt), b.deadline(s.ID).Sub(s.CreatedAt), err)
+			t.Errorf("ttl %s: ends %s after its start, the vendor %s, %v", c.ttl, got.ExpiresAt.Sub(s.CreatedAt), b.deadline(s.ID).Sub(s.CreatedAt),
+				err)
 		}
 		if d := cmp.Diff(req, got.Request, cmp.FilterPath(func(p cmp.Path) bool { return p.String() == "SecretNames" }, cmp.Ignore())); d != "" {
 			t.Errorf("ttl %s: recorded (-asked +recorded)\n%s", c.ttl, d)
@@ -43,7 +44,8 @@ func TestAnExtensionByOthersSurvivesTheOwnersNextChange(t *testing.T) {
 
 func TestWhatTheVendorDoesNotMoveStaysAsItWas(t *testing.T) {
 	t.Parallel()
-	for name, do := range map[string]vendor.Action{"refused": vendor.DoInvalid, "unauthorized": vendor.DoUnauthorized, "unreachable": vendor.DoUnreachable} {
+	for name, do := range map[string]vendor.Action{"refused": vendor.DoInvalid, "unauthorized": vendor.DoUnauthorized,
+		"unreachable": vendor.DoUnreachable} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			b := newBench(t)
@@ -52,8 +54,10 @@ func TestWhatTheVendorDoesNotMoveStaysAsItWas(t *testing.T) {
 			b.script(saasstub.Rule{Op: vendor.OpExtend, Do: do})
 			_, err := b.Update(ctx, s.Receipt, engine.Request{Profile: "profile.stub", Name: "one", TTL: "20m"}, nil)
 			row, lerr := b.Lookup(ctx, s.ID, "", "")
-			if err == nil || lerr != nil || !row.ExpiresAt.Equal(s.ExpiresAt) || row.Request.TTL != "10m" || row.State != "ready" || !b.deadline(s.ID).Equal(s.ExpiresAt) {
-				t.Errorf("%v: the ledger says %s by ttl %s, the vendor %s, it was %s", err, row.ExpiresAt, row.Request.TTL, b.deadline(s.ID), s.ExpiresAt)
+			if err == nil || lerr != nil || !row.ExpiresAt.Equal(s.ExpiresAt) || row.Request.TTL != "10m" || row.State != "ready" ||
+				!b.deadline(s.ID).Equal(s.ExpiresAt) {
+				t.Errorf("%v: the ledger says %s by ttl %s, the vendor %s, it was %s", err, row.ExpiresAt, row.Request.TTL, b.deadline(s.ID),
+					s.ExpiresAt)
 			}
 			b.clean()
 		})
@@ -79,21 +83,22 @@ func TestAChangeThatComesTooLateChangesNothing(t *testing.T) {
 	ctx := context.Background()
 	s := b.create(engine.Request{Profile: "profile.stub", Name: "one", TTL: "1s"})
 	// The vendor has ended it; by our clock it has a moment left.
-	if err := vendor.At(b.dir + "/saas-stub").Advance(time.Hour); err != nil {
+	if err := vendor.At(b.StateDir + "/saas-stub").Advance(time.Hour); err != nil {
 		t.Fatal(err)
 	}
-	b.now = func() time.Time { return s.CreatedAt }
+	b.Now = func() time.Time { return s.CreatedAt }
 	_, err := b.reopen().Update(ctx, s.Receipt, engine.Request{Profile: "profile.stub", Name: "one", TTL: "20m"}, nil)
 	if err == nil {
 		t.Error("what has ended was extended")
 	}
-	b.now = nil
+	b.Now = nil
 	row, lerr := b.Lookup(ctx, s.ID, "", "")
 	if lerr != nil || !row.ExpiresAt.Equal(s.ExpiresAt) {
 		t.Errorf("ends %s, %v", row.ExpiresAt, lerr)
 	}
 	time.Sleep(time.Until(s.ExpiresAt))
-	if _, err := b.Update(ctx, s.Receipt, engine.Request{Profile: "profile.stub", Name: "one", TTL: "20m"}, nil); !extensions.IsKind(err, extensions.KindConflict) || extensions.RemedyOf(err) == "" {
+	if _, err := b.Update(ctx, s.Receipt, engine.Request{Profile: "profile.stub", Name: "one", TTL: "20m"}, nil); !extensions.IsKind(err,
+		extensions.KindConflict) || extensions.RemedyOf(err) == "" {
 		t.Errorf("after its end: %v", err)
 	}
 	b.clean()
@@ -113,7 +118,8 @@ func TestAdoptingMovesTheEndAndKeepsTheSecrets(t *testing.T) {
 			if taken.ID != s.ID || !taken.ExpiresAt.Equal(s.CreatedAt.Add(20*time.Minute)) || !b.deadline(s.ID).Equal(taken.ExpiresAt) {
 				t.Errorf("%s ends %s, the place says %s", taken.ID, taken.ExpiresAt, b.deadline(s.ID))
 			}
-			if got := strings.TrimSpace(b.sh(taken.Receipt, "echo $K")); got != "old" || !strings.Contains(notices(taken.Notices), "keeps its secrets") {
+			if got := strings.TrimSpace(b.sh(taken.Receipt, "echo $K")); got != "old" ||
+				!strings.Contains(notices(taken.Notices), "keeps its secrets") {
 				t.Errorf("K is %q; told %s", got, notices(taken.Notices))
 			}
 			if taken.Request.Consumer.RunID != "second" || taken.Request.SecretsVersion != 2 {
@@ -153,7 +159,8 @@ func TestLongNamesAndPrefixesAreWhole(t *testing.T) {
 		t.Errorf("named %s", s.Name)
 	}
 	prefix := strings.Repeat("p", 53) + "-"
-	one, two := b.create(engine.Request{Profile: "profile.stub", NamePrefix: prefix}), b.create(engine.Request{Profile: "profile.stub", NamePrefix: prefix})
+	one, two := b.create(engine.Request{Profile: "profile.stub", NamePrefix: prefix}), b.create(engine.Request{Profile: "profile.stub",
+		NamePrefix: prefix})
 	for _, s := range []engine.Sandbox{one, two} {
 		if !strings.HasPrefix(s.Name, prefix) || len(s.Name) > 63 || engine.CheckName(s.Name) != nil {
 			t.Errorf("named %s", s.Name)

@@ -60,18 +60,16 @@ func TestEveryFieldRefusesWhatIsNoTextAtPlanAndWritesNothing(t *testing.T) {
 		t.Run(field, func(t *testing.T) {
 			t.Parallel()
 			dir := filepath.Join(t.TempDir(), "state")
-			e, err := engine.New(engine.Options{Extensions: all(), StateDir: dir, Account: "acme/web", Catalog: []string{"testdata/catalog"}})
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer e.Close()
+			e := newBench(t, onMachine(dir))
 			for what, bad := range map[string]string{
-				"a NUL": "a\x00b", "broken UTF-8": "a\xff\xfeb", "1 MiB": strings.Repeat("a", 1<<20), "a line break": "a\nb", "an escape": "a\x1b[31mb", "shell": "$(id);'\"`",
+				"a NUL": "a\x00b", "broken UTF-8": "a\xff\xfeb", "1 MiB": strings.Repeat("a", 1<<20), "a line break": "a\nb", "an escape": "a\x1b[31mb",
+				"shell": "$(id);'\"`",
 			} {
 				if takesLines[field] && (what == "a line break" || what == "an escape" || what == "shell") {
 					continue
 				}
-				if what == "shell" && (strings.HasPrefix(field, "trigger") || strings.HasPrefix(field, "timeout") || field == "input ref" || strings.HasSuffix(field, "_id") || field == "harness" || field == "secret name") {
+				if what == "shell" && (strings.HasPrefix(field, "trigger") || strings.HasPrefix(field, "timeout") || field == "input ref" ||
+					strings.HasSuffix(field, "_id") || field == "harness" || field == "secret name") {
 					continue // kept as it is, and never given to a shell
 				}
 				req := engine.Request{Profile: "profile.stub", Name: "one"}
@@ -128,12 +126,7 @@ func FuzzARequestIsRefusedOrKeptExactly(f *testing.F) {
 	f.Add("one", "10m", "https://x", "a b", "v")
 	f.Add("a\x00", "-1h", "\xff", "\n", "\x00")
 	f.Add("", "99999999h", "host://a?v=1&d=eyJsb2NhbCI6dHJ1ZX0", "A=B", "")
-	dir := f.TempDir()
-	e, err := engine.New(engine.Options{Extensions: all(), StateDir: filepath.Join(dir, "state"), Account: "acme/web", Catalog: []string{"testdata/catalog"}})
-	if err != nil {
-		f.Fatal(err)
-	}
-	f.Cleanup(func() { _ = e.Close() })
+	e := newBench(f)
 	f.Fuzz(func(t *testing.T, name, ttl, host, key, value string) {
 		req := engine.Request{Profile: "profile.stub", NamePrefix: name, TTL: ttl, Hosts: []string{host}, Env: map[string]string{key: value},
 			Triggers: map[string]string{key: value}, Consumer: engine.Consumer{RunID: value}, MaxCost: host, Timeouts: map[string]string{key: value}}

@@ -12,32 +12,17 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/failpoint/failpointtest"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/local"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/saasstub"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/saasstub/vendor"
 )
 
-// hooked is the stub vendor with a hook where it is opened.
-type hooked struct {
-	extensions.Extension
-	open func(ctx context.Context) error
-}
-
-func (h hooked) Open(ctx context.Context, cfg extensions.Config) (extensions.Backend, error) {
-	if err := h.open(ctx); err != nil {
-		return nil, err
-	}
-	return h.Extension.Open(ctx, cfg)
-}
-
-func (b *bench) with(open func(ctx context.Context) error) *engine.Engine {
+// hooked is another process, with a hook where the stub vendor is opened.
+func (b *bench) hooked(open func(ctx context.Context) error) *engine.Engine {
 	b.t.Helper()
-	e, err := engine.New(engine.Options{Extensions: []extensions.Extension{hooked{saasstub.New(), open}, saasstub.NewEventual(), all()[0]},
-		StateDir: b.dir, Account: "acme/web", Catalog: []string{"testdata/catalog"}})
-	if err != nil {
-		b.t.Fatal(err)
-	}
-	b.t.Cleanup(func() { _ = e.Close() })
-	return e
+	return b.reopen(func(b *bench) {
+		b.Extensions = []extensions.Extension{&hooked{before: open}, saasstub.NewEventual(), local.New()}
+	})
 }
 
 // together runs f ten times at once, as Terraform does.
@@ -74,7 +59,8 @@ func TestTenAtOnceInOneEngineAreAllRight(t *testing.T) {
 				if got, err := b.Get(ctx, made[i].Receipt); err != nil || got.State != "ready" || got.ID != made[i].ID {
 					t.Errorf("get %d: %s %v", i, got.State, err)
 				}
-				if res, err := b.Exec(ctx, made[i].Receipt, engine.ExecRequest{Command: []string{"echo", "hi"}}); err != nil || string(res.Stdout) != "hi\n" {
+				if res, err := b.Exec(ctx, made[i].Receipt, engine.ExecRequest{Command: []string{"echo", "hi"}}); err != nil ||
+					string(res.Stdout) != "hi\n" {
 					t.Errorf("exec %d: %v", i, err)
 				}
 			})
@@ -183,7 +169,7 @@ func TestAPlaceIsOpenedOnceForAllAndClosedWithTheEngine(t *testing.T) {
 	b := newBench(t)
 	s := b.create(engine.Request{Profile: "profile.stub", Name: "one"})
 	var opened atomic.Int32
-	e := b.with(func(context.Context) error { opened.Add(1); time.Sleep(20 * time.Millisecond); return nil })
+	e := b.hooked(func(context.Context) error { opened.Add(1); time.Sleep(20 * time.Millisecond); return nil })
 	together(func(int) {
 		if _, err := e.Get(context.Background(), s.Receipt); err != nil {
 			t.Error(err)
@@ -199,7 +185,7 @@ func TestACallerThatGivesUpDoesNotTakeTheOthersAlong(t *testing.T) {
 	b := newBench(t)
 	s := b.create(engine.Request{Profile: "profile.stub", Name: "one"})
 	entered, hold := make(chan struct{}), make(chan struct{})
-	e := b.with(func(ctx context.Context) error {
+	e := b.hooked(func(ctx context.Context) error {
 		close(entered)
 		select {
 		case <-hold:
@@ -227,7 +213,7 @@ func TestAClosedEngineOpensNothingAndLeavesNothingRunning(t *testing.T) {
 	b := newBench(t)
 	s := b.create(engine.Request{Profile: "profile.stub", Name: "one"})
 	entered := make(chan struct{})
-	e := b.with(func(ctx context.Context) error { close(entered); <-ctx.Done(); return ctx.Err() })
+	e := b.hooked(func(ctx context.Context) error { close(entered); <-ctx.Done(); return ctx.Err() })
 	got := make(chan error, 1)
 	go func() { _, err := e.Get(context.Background(), s.Receipt); got <- err }()
 	<-entered
@@ -272,8 +258,8 @@ func TestAGhostOfAListIsNotReadAsReady(t *testing.T) {
 	ctx := context.Background()
 	s := b.create(engine.Request{Profile: "profile.eventual", Name: "one"})
 	// The list goes on showing what was deleted; the handle does not.
-	dir := vendor.At(b.dir + "/saas-stub-eventual")
-	if err := saasstub.WriteScript(b.dir+"/saas-stub-eventual", saasstub.Script{Ghosts: vendor.Duration(time.Hour)}); err != nil {
+	dir := vendor.At(b.StateDir + "/saas-stub-eventual")
+	if err := saasstub.WriteScript(b.StateDir+"/saas-stub-eventual", saasstub.Script{Ghosts: vendor.Duration(time.Hour)}); err != nil {
 		t.Fatal(err)
 	}
 	other := b.elsewhere()
@@ -286,16 +272,4 @@ func TestAGhostOfAListIsNotReadAsReady(t *testing.T) {
 	if got, err := b.elsewhere().Get(ctx, s.Receipt); !extensions.IsKind(err, extensions.KindNotFound) {
 		t.Errorf("a ghost of the list reads as %s, %v", got.State, err)
 	}
-}
-
-// elsewhere is another machine: the same vendors, a ledger of its own.
-func (b *bench) elsewhere() *engine.Engine {
-	b.t.Helper()
-	e, err := engine.New(engine.Options{Extensions: all(), StateDir: b.dir, Account: "acme/web", Catalog: []string{"testdata/catalog"},
-		Ledger: "sqlite://" + b.t.TempDir() + "/elsewhere.db"})
-	if err != nil {
-		b.t.Fatal(err)
-	}
-	b.t.Cleanup(func() { _ = e.Close() })
-	return e
 }

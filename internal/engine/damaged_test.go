@@ -24,7 +24,7 @@ var damages = map[string]func(path string) error{
 func (b *bench) damage(how func(path string) error) (back func()) {
 	b.t.Helper()
 	back = b.away()
-	if err := errors.Join(os.RemoveAll(filepath.Join(b.dir, "holders")), how(filepath.Join(b.dir, "ledger.db"))); err != nil {
+	if err := errors.Join(os.RemoveAll(filepath.Join(b.StateDir, "holders")), how(filepath.Join(b.StateDir, "ledger.db"))); err != nil {
 		b.t.Fatal(err)
 	}
 	return back
@@ -39,7 +39,7 @@ func TestNothingIsReplacedThatADamagedLedgerCouldNotRecord(t *testing.T) {
 			ctx := context.Background()
 			req := engine.Request{Profile: "profile.stub", Name: "one"}
 			s := b.create(req)
-			snap, err := b.Snapshot(ctx, s.Receipt, "kept")
+			snap, err := b.Snapshot(ctx, s.Receipt, engine.SnapshotRequest{Name: "kept"})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -52,7 +52,8 @@ func TestNothingIsReplacedThatADamagedLedgerCouldNotRecord(t *testing.T) {
 			if _, err := b.reopen().Plan(ctx, again); !errors.Is(err, engine.ErrLedgerUnusable) {
 				t.Errorf("planned: %v", err)
 			}
-			if q, err := b.reopen().Quote(ctx, again, engine.QuoteOptions{}); err != nil || name != "empty" && !strings.Contains(notices(q.Notices), "cannot be read") {
+			if q, err := b.reopen().Quote(ctx, again, engine.QuoteOptions{}); err != nil || name != "empty" &&
+				!strings.Contains(notices(q.Notices), "cannot be read") {
 				t.Errorf("a quote makes nothing, and tells: %v, %s", err, notices(q.Notices))
 			}
 			e := b.reopen()
@@ -87,7 +88,8 @@ func TestNothingIsReplacedWhileTheLedgerCannotBeWritten(t *testing.T) {
 			b := newBench(t)
 			s := b.create(engine.Request{Profile: "profile.stub", Name: "one"})
 			ctx := failpointtest.Inject(context.Background(), point, func() error { return errStop })
-			if _, err := b.Destroy(ctx, s.Receipt, engine.DestroyOptions{Replaced: true}); !errors.Is(err, engine.ErrLedgerUnusable) || len(b.left()) != 1 {
+			if _, err := b.Destroy(ctx, s.Receipt, engine.DestroyOptions{Replaced: true}); !errors.Is(err, engine.ErrLedgerUnusable) ||
+				len(b.left()) != 1 {
 				t.Errorf("%v, left %v", err, b.left())
 			}
 			if _, err := b.Destroy(context.Background(), s.Receipt, engine.DestroyOptions{Replaced: true}); err != nil || len(b.left()) > 0 {
@@ -112,8 +114,8 @@ func TestANotedEndTellsOfTheLedgerItWaitsFor(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	path := filepath.Join(b.dir, "ledger.db")
-	if err := errors.Join(os.Remove(path), os.RemoveAll(filepath.Join(b.dir, "holders")), damages["empty"](path)); err != nil {
+	path := filepath.Join(b.StateDir, "ledger.db")
+	if err := errors.Join(os.Remove(path), os.RemoveAll(filepath.Join(b.StateDir, "holders")), damages["empty"](path)); err != nil {
 		t.Fatal(err)
 	}
 	e := b.reopen()

@@ -14,28 +14,29 @@ import (
 // machine never comes back.
 func TestASandboxOfAMachineThatIsGoneFreesItsName(t *testing.T) {
 	t.Parallel()
-	onBoth(t, atHome(), func(t *testing.T, b *bank) {
-		req := engine.Request{Profile: "profile.own", Name: "e2e", TTL: "2s"}
-		s := b.make(b.Engine, req)
+	onBoth(t, atHome(), func(t *testing.T, b *bench) {
+		req := engine.Request{Profile: "profile.own", Name: "e2e", TTL: "6s"}
+		s := b.create(req)
 		first := b.Engine
-		b.o.Dir = t.TempDir() // another state folder is another machine
+		onMachine(t.TempDir())(b)
 		swept := func(e *engine.Engine, settled int) {
 			t.Helper()
 			if r, err := e.Sweep(t.Context(), false, nil); err != nil || len(r.Failures) > 0 || len(r.Settled) != settled || len(r.Ended) > 0 {
 				t.Errorf("%+v, %v", r, err)
 			}
 		}
-		swept(b.again(), 0)
+		swept(b.reopen(), 0)
 		e := b.later(s.ExpiresAt.Sub(s.CreatedAt) + time.Minute)
 		swept(e, 0)
 		_, err := e.Create(t.Context(), req, nil, nil)
-		if want := s.ExpiresAt.Add(5 * time.Minute).UTC().Format(time.RFC3339); !extensions.IsKind(err, extensions.KindConflict) || !strings.Contains(told(err), want) {
+		if want := s.ExpiresAt.Add(5 * time.Minute).UTC().Format(time.RFC3339); !extensions.IsKind(err, extensions.KindConflict) ||
+			!strings.Contains(told(err), want) {
 			t.Errorf("told %q, want %q", told(err), want)
 		}
 		e = b.later(5 * time.Minute)
 		swept(e, 1)
-		cs, err := b.l.Charges(t.Context(), s.ID)
-		if err != nil || len(cs) != 1 || cs[0].Amount <= 0 || cs[0].Amount > 2*2*dollar/3600 {
+		cs, err := b.book().Charges(t.Context(), s.ID)
+		if err != nil || len(cs) != 1 || cs[0].Amount <= 0 || cs[0].Amount > 6*2*dollar/3600 {
 			t.Errorf("charged %+v, %v", cs, err)
 		}
 		again := b.make(e, req)

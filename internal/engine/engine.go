@@ -1,8 +1,6 @@
-// Package engine holds the use cases: it resolves profiles, chooses places,
-// writes the ledger before anything can cost money, calls extensions, settles
-// what is uncertain and cleans up. It is the only caller of extensions and the
-// only writer of the ledger; the Terraform provider and the command line are
-// thin over it.
+// Package engine has the use cases: it resolves profiles, chooses places, writes the ledger before anything can
+// cost money, calls extensions, settles uncertain outcomes and cleans up. It is the only caller of extensions
+// and the only writer of the ledger; the Terraform provider and the command line are thin layers over it.
 package engine
 
 import (
@@ -12,23 +10,23 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/account"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/book"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/catalog"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/flight"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/life"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/notice"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/owned"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/place"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
-// Aliases of what the layers above need of the contract, so that they import
-// the engine and nothing below it.
+// Aliases of the contract's types for the layers above, so that they import the engine and nothing below it.
 type (
-	// ID names a sandbox for its whole life.
+	// ID identifies a sandbox for its whole life.
 	ID = extensions.ID
 	// Kind is the class of a failure.
 	Kind = extensions.Kind
@@ -38,7 +36,7 @@ type (
 	Secret = extensions.Secret
 	// Host is a machine the user owns.
 	Host = extensions.Host
-	// Reachability tells how to get into a sandbox.
+	// Reachability is the way into a sandbox.
 	Reachability = extensions.Reachability
 	// ExecRequest is one command to run inside.
 	ExecRequest = extensions.ExecRequest
@@ -46,28 +44,28 @@ type (
 	ExecResult = extensions.ExecResult
 )
 
-// DefaultAccount is billed and listed when none is configured.
+// DefaultAccount is billed and listed if none is configured.
 const DefaultAccount = "default/default"
 
-// Options configure an Engine. The zero value of every field but Extensions
-// has a sensible meaning.
+// Options configure an Engine. Every field except Extensions has a useful zero value.
 type Options struct {
-	// Extensions is every adapter there is; see package all.
+	// Extensions lists every adapter; see package all.
 	Extensions []extensions.Extension
 	// Catalog lists folders; later ones win. The built-in catalog is always first.
 	Catalog []string
-	// Ledger is a URL: sqlite:///path, or postgres://host/database, which
-	// machines may share. "" = ledger.db in StateDir.
+	// Ledger is a URL: sqlite:///path, or postgres://host/database, which machines may share.
+	// "" = ledger.db in StateDir.
 	Ledger string
-	// StateDir holds the default ledger and what extensions keep on this
-	// machine. "" = DefaultStateDir().
+	// StateDir has the default ledger and the extensions' files on this machine. "" = DefaultStateDir().
 	StateDir string
 	// Account is "org/workspace". "" = DefaultAccount.
 	Account string
 	// Credentials are per binding and declared field.
 	Credentials map[string]map[string]Secret
-	// Lease is how long a run that died is waited for where machines share the
-	// ledger; 0 = 30 s, which is also the most.
+	// AllowedCommands are the programs of this machine, by absolute path, that bindings may run; nil = none. Only the
+	// person who runs this sets them, never a catalog.
+	AllowedCommands []string
+	// Lease is the wait before others take over from a dead run in a shared ledger; 0 = 30 s, the maximum.
 	Lease time.Duration
 	// Now is the clock; nil = time.Now.
 	Now func() time.Time
@@ -77,72 +75,60 @@ type Options struct {
 	Log *slog.Logger
 }
 
-// Notice is something worth telling that does not stop the work.
+// Notice is a message that does not stop the work.
 type Notice = notice.Notice
 
 // Notify receives notices while an operation runs; nil ignores them.
 type Notify = notice.Notify
 
-// Engine runs the use cases for one account and one catalog. It may be used
-// from several goroutines.
+// Engine runs the use cases for one account and one catalog. It is safe for concurrent use.
 type Engine struct {
 	opts     Options
-	stateDir string
-	account  string
 	catalog  *catalog.Catalog
-	log      *slog.Logger
 	getenv   func(string) string
 	flights  flight.Group
 	places   *place.Places
-	accounts *account.Account
 	book     *book.Book
-	recovery recovery
-	scratch  owned.Scratch
-	looked   sync.Map // host ref -> *sync.Once: see probeAgain
+	accounts *account.Account
+	life     *life.Manager
 }
 
-// New loads the catalog and checks the options. It opens no ledger and dials
-// nothing, so every Terraform walk may call it. Errors are KindInvalid.
+// New loads the catalog and checks the options. It neither opens the ledger nor dials, so every Terraform walk
+// may call it. Errors are KindInvalid.
 func New(opts Options) (*Engine, error) {
-	e := &Engine{opts: opts, stateDir: opts.StateDir, account: opts.Account, log: opts.Log, getenv: os.Getenv,
-		recovery: recovery{turn: make(chan struct{}, 1)}}
-	if e.account == "" {
-		e.account = DefaultAccount
+	if opts.Account == "" {
+		opts.Account = DefaultAccount
 	}
-	if err := CheckAccount(e.account); err != nil {
+	if err := ledger.CheckAccount(opts.Account); err != nil {
 		return nil, err
 	}
-	if e.log == nil {
-		e.log = slog.New(slog.DiscardHandler)
+	if opts.Log == nil {
+		opts.Log = slog.New(slog.DiscardHandler)
 	}
-	clock := opts.Now
-	if clock == nil {
-		clock = time.Now
+	if opts.Now == nil {
+		opts.Now = time.Now
 	}
+	stateDir, err := stateDirOf(opts.StateDir)
+	if err != nil {
+		return nil, err
+	}
+	e := &Engine{opts: opts, getenv: os.Getenv}
 	handlers := map[string]extensions.Extension{}
-	var descriptors []extensions.Descriptor
 	for _, x := range opts.Extensions {
-		d := x.Describe()
-		handlers[d.Handler] = x
-		descriptors = append(descriptors, d)
+		handlers[x.Describe().Handler] = x
 	}
-	var err error
-	if e.stateDir == "" {
-		if e.stateDir, err = DefaultStateDir(); err != nil {
-			return nil, err
-		}
-	}
-	if e.stateDir, err = filepath.Abs(e.stateDir); err != nil {
-		return nil, extensions.Errorf(extensions.KindInvalid, "state folder: %w", err)
-	}
-	if e.catalog, err = catalog.Load(opts.Catalog, descriptors, clock()); err != nil {
+	if e.catalog, err = catalog.Load(opts.Catalog, opts.Extensions, opts.Now()); err != nil {
 		return nil, err
 	}
-	e.scratch.Dir = filepath.Join(e.stateDir, "spool")
-	e.book = book.New(book.Options{Ledger: opts.Ledger, StateDir: e.stateDir, Clock: clock, Lease: opts.Lease, Rand: opts.Rand, Flights: &e.flights, Scratch: &e.scratch})
-	e.places = place.New(place.Options{Catalog: e.catalog, Handlers: handlers, Credentials: opts.Credentials, Getenv: func(name string) string { return e.getenv(name) },
-		StateDir: e.stateDir, Clock: clock, Now: e.book.Now, Log: e.log, Flights: &e.flights})
-	e.accounts = account.New(e.account, e.catalog, e.book)
+	scratch := &owned.Scratch{Dir: filepath.Join(stateDir, "spool")}
+	e.book = book.New(book.Options{Ledger: opts.Ledger, StateDir: stateDir, Clock: opts.Now, Lease: opts.Lease, Rand: opts.Rand,
+		Flights: &e.flights, Scratch: scratch})
+	e.places = place.New(place.Options{Catalog: e.catalog, Handlers: handlers, Credentials: opts.Credentials,
+		Getenv:          func(name string) string { return e.getenv(name) },
+		AllowedCommands: opts.AllowedCommands, StateDir: stateDir, Clock: opts.Now, Now: e.book.Now, Log: opts.Log, Flights: &e.flights})
+	e.accounts = account.New(opts.Account, e.catalog, e.book)
+	e.life = life.New(life.Options{Account: opts.Account, Catalog: e.catalog, Places: e.places, Book: e.book, Scratch: scratch,
+		StateDir: stateDir, Rand: opts.Rand, Log: opts.Log})
 	for binding, fields := range opts.Credentials {
 		if err := e.checkCredentials(binding, fields); err != nil {
 			return nil, err
@@ -151,8 +137,8 @@ func New(opts Options) (*Engine, error) {
 	return e, nil
 }
 
-// Close releases backends and the ledger, and waits for what is being opened
-// or listed. Sandboxes live on; the engine is of no use afterwards.
+// Close releases backends and the ledger, and waits for openings and listings under way. Sandboxes live on; the
+// engine is unusable afterwards.
 func (e *Engine) Close() error {
 	e.flights.Close()
 	return errors.Join(e.places.Close(), e.book.Close())

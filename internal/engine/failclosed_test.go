@@ -12,8 +12,8 @@ import (
 	"github.com/gofrs/flock"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine"
-	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger/pgtest"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger/sqlstore"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
@@ -34,7 +34,7 @@ var unwritable = map[string]func(m *offline) (waits bool, back func()){
 		}
 	},
 	"sqlite on a full disk": func(m *offline) (bool, func()) {
-		wal := filepath.Join(m.dir, "ledger.db-wal")
+		wal := filepath.Join(m.StateDir, "ledger.db-wal")
 		if err := os.Symlink("/dev/full", wal); err != nil {
 			m.t.Fatal(err)
 		}
@@ -43,7 +43,7 @@ var unwritable = map[string]func(m *offline) (waits bool, back func()){
 	"sqlite is damaged":  func(m *offline) (bool, func()) { return false, m.damage(damages["no ledger"]) },
 	"sqlite is a folder": func(m *offline) (bool, func()) { return false, m.damage(damages["a folder"]) },
 	"sqlite is locked": func(m *offline) (bool, func()) {
-		lock := flock.New(filepath.Join(m.dir, "ledger.db.lock"))
+		lock := flock.New(filepath.Join(m.StateDir, "ledger.db.lock"))
 		if ok, err := lock.TryLock(); err != nil || !ok {
 			m.t.Fatal(ok, err)
 		}
@@ -58,8 +58,8 @@ func onUnwritable(t *testing.T, f func(t *testing.T, m *offline, spoil func() (w
 			t.Parallel()
 			m := newOffline(t)
 			if strings.HasPrefix(name, "sqlite") {
-				m.o.Ledger = ledger.DefaultURL(m.dir)
-				m.Engine = m.next()
+				m.Ledger = sqlstore.DefaultURL(m.StateDir)
+				m.Engine = m.reopen()
 			}
 			f(t, m, func() (bool, func()) { return how(m) })
 		})
@@ -78,9 +78,10 @@ func TestNothingIsMadeThatTheLedgerCannotRecord(t *testing.T) {
 		}
 		waits, back := spoil()
 		for name, req := range map[string]engine.Request{
-			"an own place": own, "a vendor": {Profile: "profile.stub", Name: "two"}, "with an own key": {Profile: "profile.stub", Name: "three", Billing: "byok"},
+			"an own place": own, "a vendor": {Profile: "profile.stub", Name: "two"},
+			"with an own key": {Profile: "profile.stub", Name: "three", Billing: "byok"},
 		} {
-			e := m.next()
+			e := m.reopen()
 			cctx, cancel := patience(waits)
 			s, err := e.Create(cctx, req, func(engine.Sandbox) { t.Errorf("%s: it was begun", name) }, nil)
 			cancel()
@@ -93,7 +94,7 @@ func TestNothingIsMadeThatTheLedgerCannotRecord(t *testing.T) {
 			t.Errorf("left: %v", left)
 		}
 		back()
-		e := m.next()
+		e := m.reopen()
 		if rows, err := e.List(ctx, true); err != nil || len(rows) > 0 {
 			t.Errorf("recorded: %+v, %v", rows, err)
 		}
@@ -111,15 +112,9 @@ func TestWhatLivesStaysAsItIsWhereTheLedgerCannotRecordAChange(t *testing.T) {
 	t.Parallel()
 	onUnwritable(t, func(t *testing.T, m *offline, spoil func() (bool, func())) {
 		ctx := context.Background()
-		mine, err := m.Create(ctx, own, nil, nil)
-		if err != nil {
-			t.Fatal(told(err))
-		}
-		paid, err := m.Create(ctx, engine.Request{Profile: "profile.stub", Name: "two", TTL: "10m"}, nil, nil)
-		if err != nil {
-			t.Fatal(told(err))
-		}
-		snap, err := m.Snapshot(ctx, paid.Receipt, "kept")
+		mine := m.create(own)
+		paid := m.create(engine.Request{Profile: "profile.stub", Name: "two", TTL: "10m"})
+		snap, err := m.Snapshot(ctx, paid.Receipt, engine.SnapshotRequest{Name: "kept"})
 		if err != nil {
 			t.Fatal(told(err))
 		}
@@ -127,7 +122,7 @@ func TestWhatLivesStaysAsItIsWhereTheLedgerCannotRecordAChange(t *testing.T) {
 			t.Fatal(err)
 		}
 		waits, back := spoil()
-		e := m.next()
+		e := m.reopen()
 		ends := map[engine.ID]time.Time{mine.ID: m.deadline(mine.ID), paid.ID: m.deadline(paid.ID)}
 		for _, s := range []engine.Sandbox{mine, paid} {
 			longer := s.Request
@@ -135,7 +130,10 @@ func TestWhatLivesStaysAsItIsWhereTheLedgerCannotRecordAChange(t *testing.T) {
 			for name, change := range map[string]func(context.Context) error{
 				"update": func(ctx context.Context) error { _, err := e.Update(ctx, s.Receipt, longer, nil); return err },
 				"extend": func(ctx context.Context) error { _, err := e.ExtendTTL(ctx, s.Receipt, time.Hour); return err },
-				"keep":   func(ctx context.Context) error { _, err := e.Snapshot(ctx, s.Receipt, "another"); return err },
+				"keep": func(ctx context.Context) error {
+					_, err := e.Snapshot(ctx, s.Receipt, engine.SnapshotRequest{Name: "another"})
+					return err
+				},
 				"remake": func(ctx context.Context) error { _, err := e.Recreate(ctx, s.Receipt, nil, nil); return err },
 				"replace": func(ctx context.Context) error {
 					_, err := e.Destroy(ctx, s.Receipt, engine.DestroyOptions{Replaced: true})
@@ -152,22 +150,25 @@ func TestWhatLivesStaysAsItIsWhereTheLedgerCannotRecordAChange(t *testing.T) {
 					continue
 				}
 				failsClosed(t, name+" of "+s.Name, err)
-				if !strings.Contains(err.Error(), "left as it is") || !strings.Contains(err.Error(), string(s.ID)) {
+				if !strings.Contains(err.Error(), "it was not changed") && !strings.Contains(err.Error(), "it was not replaced") ||
+					!strings.Contains(err.Error(), string(s.ID)) {
 					t.Errorf("%s of %s: %s", name, s.Name, told(err))
 				}
 			}
-			if got, err := e.Get(ctx, s.Receipt); err != nil || got.State != "ready" && got.State != "active" || !m.deadline(s.ID).Equal(ends[s.ID]) {
+			if got, err := e.Get(ctx, s.Receipt); err != nil || got.State != "ready" && got.State != "active" ||
+				!m.deadline(s.ID).Equal(ends[s.ID]) {
 				t.Errorf("%s is %s and ends %s, not %s: %v", s.Name, got.State, m.deadline(s.ID), ends[s.ID], err)
 			}
 		}
 		if len(m.left()) != 2 || m.snapshots() != 1 {
 			t.Errorf("there is %v and %d snapshots", m.left(), m.snapshots())
 		}
-		if res, err := e.Exec(ctx, mine.Receipt, engine.ExecRequest{Command: []string{"echo", "hi"}}); err != nil || string(res.Stdout) != "hi\n" {
+		if res, err := e.Exec(ctx, mine.Receipt, engine.ExecRequest{Command: []string{"echo", "hi"}}); err != nil ||
+			string(res.Stdout) != "hi\n" {
 			t.Errorf("used: %q, %s", res.Stdout, told(err))
 		}
 		back()
-		e = m.next()
+		e = m.reopen()
 		if _, err := e.DeleteSnapshot(ctx, snap, false); err != nil {
 			t.Error(told(err))
 		}

@@ -15,44 +15,6 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/saasstub/vendor"
 )
 
-// script makes the vendor behind ext.saas-stub do as the rules say.
-func (b *bench) script(rules ...saasstub.Rule) {
-	b.t.Helper()
-	if err := saasstub.WriteScript(filepath.Join(b.dir, "saas-stub"), saasstub.Script{Rules: rules}); err != nil {
-		b.t.Fatal(err)
-	}
-}
-
-// left counts what the vendors hold, whatever the ledger says.
-func (b *bench) left() []string {
-	b.t.Helper()
-	var out []string
-	for _, x := range all() {
-		be, err := x.Open(context.Background(), extensions.Config{Binding: "check", Account: "acme/web", StateDir: b.dir})
-		if err != nil {
-			b.t.Fatal(err)
-		}
-		obs, err := be.Status(context.Background(), nil)
-		if err != nil {
-			b.t.Fatal(err)
-		}
-		for _, o := range obs {
-			if o.Phase != extensions.PhaseAbsent && o.Phase != extensions.PhaseExpired {
-				out = append(out, string(o.ID))
-			}
-		}
-		_ = be.Close()
-	}
-	return out
-}
-
-func (b *bench) clean() {
-	b.t.Helper()
-	if _, findings, err := verifyLedger(context.Background(), b.reopen()); err != nil || len(findings) > 0 {
-		b.t.Errorf("ledger: %v %v", findings, err)
-	}
-}
-
 func TestAFailedCreateLeavesNothingAndSaysWhy(t *testing.T) {
 	t.Parallel()
 	for name, rule := range map[string]saasstub.Rule{
@@ -88,9 +50,7 @@ func TestALostAnswerIsSettledByFindNeverByASecondSandbox(t *testing.T) {
 			b := newBench(t)
 			rule := saasstub.Rule{Op: vendor.OpCreate, Do: vendor.DoLoseAnswer, Times: 1}
 			b.script(rule)
-			if err := saasstub.WriteScript(filepath.Join(b.dir, "saas-stub-eventual"), saasstub.Script{Rules: []saasstub.Rule{rule}}); err != nil {
-				t.Fatal(err)
-			}
+			b.does(filepath.Join(b.StateDir, "saas-stub-eventual"), rule)
 			s := b.create(engine.Request{Profile: profile, Name: "one"})
 			if left := b.left(); len(left) != 1 || left[0] != string(s.ID) {
 				t.Errorf("the vendor holds %v, want %s alone", left, s.ID)
@@ -136,12 +96,7 @@ func TestWithoutTheLedgerAReceiptIsEnough(t *testing.T) {
 	b := newBench(t)
 	ctx := context.Background()
 	s := b.create(engine.Request{Profile: "profile.stub", Name: "one"})
-	other, err := engine.New(engine.Options{Extensions: all(), StateDir: b.dir, Account: "acme/web", Catalog: []string{"testdata/catalog"},
-		Ledger: "sqlite://" + filepath.Join(t.TempDir(), "elsewhere.db")})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer other.Close()
+	other := b.elsewhere()
 	got, err := other.Get(ctx, s.Receipt)
 	if err != nil || got.State != "ready" || got.Handle != s.Handle {
 		t.Fatalf("get: %+v, %v", got, err)
@@ -202,7 +157,7 @@ func TestAVanishedSandboxFreesItsNameAndIsSettledFirst(t *testing.T) {
 	b.script(saasstub.Rule{Op: vendor.OpExec, Do: vendor.DoVanish, Times: 1})
 	_, _ = b.Exec(ctx, s.Receipt, engine.ExecRequest{Command: []string{"true"}}) // whatever it answers, it is gone
 	e := b.reopen()
-	if _, err := e.Get(ctx, s.Receipt); !extensions.IsKind(err, extensions.KindNotFound) || !strings.Contains(err.Error(), "lost") {
+	if _, err := e.Get(ctx, s.Receipt); !extensions.IsKind(err, extensions.KindNotFound) || !strings.Contains(err.Error(), "disappeared") {
 		t.Fatalf("get of a vanished one: %v", err)
 	}
 	b.script()
@@ -236,10 +191,6 @@ func TestTheEndMovesWithTheTTL(t *testing.T) {
 	req.TTL = "25h"
 	if _, err := b.Update(ctx, shorter.Receipt, req, nil); !extensions.IsKind(err, extensions.KindInvalid) {
 		t.Errorf("above the maximum: %v", err)
-	}
-	req.TTL, req.DesiredMode = "20m", "paused"
-	if _, err := b.PlanUpdate(ctx, shorter.Receipt, req, req); !extensions.IsKind(err, extensions.KindUnsupported) {
-		t.Errorf("pausing what cannot pause: %v", err)
 	}
 	b.clean()
 }
@@ -283,9 +234,7 @@ func TestRecreateKeepsTheIDAndRaisesTheGeneration(t *testing.T) {
 	if left := b.left(); len(left) != 1 {
 		t.Errorf("the vendor holds %v", left)
 	}
-	if _, err := b.Destroy(ctx, again.Receipt, engine.DestroyOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	b.end(again)
 	b.clean()
 }
 
@@ -297,13 +246,11 @@ func TestASnapshotOutlivesItsSandboxAndRestores(t *testing.T) {
 	if _, err := b.Exec(ctx, s.Receipt, engine.ExecRequest{Shell: "echo kept > note.txt"}); err != nil {
 		t.Fatal(err)
 	}
-	snap, err := b.Snapshot(ctx, s.Receipt, "seeded")
+	snap, err := b.Snapshot(ctx, s.Receipt, engine.SnapshotRequest{Name: "seeded"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := b.Destroy(ctx, s.Receipt, engine.DestroyOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	b.end(s)
 	if _, err := b.GetSnapshot(ctx, snap); err != nil {
 		t.Fatalf("after its sandbox: %v", err)
 	}
@@ -334,7 +281,7 @@ func TestASnapshotIsToldAsGoneWhereTheLedgerIsLostMeanwhile(t *testing.T) {
 			t.Parallel()
 			b := newBench(t)
 			s := b.create(engine.Request{Profile: "profile.stub", Name: "one"})
-			snap, err := b.Snapshot(t.Context(), s.Receipt, "kept")
+			snap, err := b.Snapshot(t.Context(), s.Receipt, engine.SnapshotRequest{Name: "kept"})
 			if err != nil {
 				t.Fatal(err)
 			}

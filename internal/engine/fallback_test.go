@@ -2,7 +2,6 @@ package engine_test
 
 import (
 	"context"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -11,53 +10,6 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/saasstub"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/saasstub/vendor"
 )
-
-// two is a catalog with two vendors of the same kind, the second dearer.
-type two struct {
-	*bench
-	dirs [2]string
-}
-
-func newTwo(t *testing.T) two {
-	t.Helper()
-	b := newBench(t)
-	w := two{b, [2]string{filepath.Join(b.dir, "first"), filepath.Join(b.dir, "second")}}
-	price := func(ext, vcpu string) string {
-		return "id: prices." + ext + "\nextension: ext." + ext + "\nversion: \"1\"\nas_of: \"2026-08-01\"\nvalid_until: \"2036-11-21\"\nsource: test\n" +
-			"currency: USD\nconfidence: exact\nbilling: wall-clock\nidle: zero\ndefaults: { cpu: \"1\", memory_mb: 512 }\n" +
-			"components:\n  - { component: vcpu, unit: vcpu-second, price: \"" + vcpu + "\" }\n"
-	}
-	dir := folder(t, map[string]string{
-		"extensions/ext.first.yaml":   "id: ext.first\ntitle: First\nhandler: saas-stub\npriority: 10\nconfig: { dir: \"" + w.dirs[0] + "\" }\n",
-		"extensions/ext.second.yaml":  "id: ext.second\ntitle: Second\nhandler: saas-stub\nconfig: { dir: \"" + w.dirs[1] + "\" }\n",
-		"prices/prices.first.yaml":    price("first", "0.0001"),
-		"prices/prices.second.yaml":   price("second", "0.001"),
-		"profiles/profile.two.yaml":   "id: profile.two\nversion: \"1.0.0\"\nroute: { strategy: prefer-self-hosted, fallback: [ext.first, ext.second] }\n" + common,
-		"profiles/profile.first.yaml": "id: profile.first\nversion: \"1.0.0\"\nextension: ext.first\n" + common,
-	})
-	b.catalog = dir
-	b.Engine = b.reopen()
-	return w
-}
-
-const common = "isolation: { level: container }\nnetwork: { default: deny }\nworkspace: { mode: remote-canonical, access: rw }\n" +
-	"ttl: { default: 1h, max: 24h }\nresources: { cpu: 1, memory_mb: 512 }\n"
-
-func (w two) does(i int, rules ...saasstub.Rule) {
-	w.t.Helper()
-	if err := saasstub.WriteScript(w.dirs[i], saasstub.Script{Rules: rules}); err != nil {
-		w.t.Fatal(err)
-	}
-}
-
-func (w two) holds(i int) int {
-	w.t.Helper()
-	objs, err := vendor.At(w.dirs[i]).Objects()
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	return len(objs)
-}
 
 func TestTheNextPlaceIsTakenOnlyWhereNothingWasMade(t *testing.T) {
 	t.Parallel()
@@ -77,11 +29,11 @@ func TestTheNextPlaceIsTakenOnlyWhereNothingWasMade(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := newTwo(t)
-			w.does(0, c.rule)
+			w.script(c.rule)
 			s, err := w.Create(context.Background(), engine.Request{Profile: "profile.two", Name: "one"}, nil, nil)
-			w.does(0)
-			if c.second != (err == nil) || c.second != (w.holds(1) == 1) || w.holds(0) != 0 {
-				t.Fatalf("%v; first holds %d, second %d", err, w.holds(0), w.holds(1))
+			w.script()
+			if c.second != (err == nil) || c.second != (len(w.holds(w.dear)) == 1) || len(w.holds(w.vendor)) != 0 {
+				t.Fatalf("%v; first holds %d, second %d", err, len(w.holds(w.vendor)), len(w.holds(w.dear)))
 			}
 			if !c.second {
 				if !extensions.IsKind(err, c.outcome) {
@@ -90,15 +42,17 @@ func TestTheNextPlaceIsTakenOnlyWhereNothingWasMade(t *testing.T) {
 				return
 			}
 			a := s.Route.Attempts
-			if len(a) != 2 || a[0].Candidate != "ext.first" || a[0].Outcome != string(c.outcome) || a[0].Reason == "" || a[1].Candidate != "ext.second" || a[1].Outcome != "ready" || s.Route.Chosen != "ext.second" {
+			if len(a) != 2 || a[0].Candidate != "ext.first" || a[0].Outcome != string(c.outcome) || a[0].Reason == "" ||
+				a[1].Candidate != "ext.second" || a[1].Outcome != "ready" || s.Route.Chosen != "ext.second" {
 				t.Errorf("route: %+v", s.Route)
 			}
-			if _, err := w.Destroy(context.Background(), s.Receipt, engine.DestroyOptions{}); err != nil || w.holds(1) != 0 {
-				t.Errorf("destroy: %v, %d left", err, w.holds(1))
+			if _, err := w.Destroy(context.Background(), s.Receipt, engine.DestroyOptions{}); err != nil || len(w.holds(w.dear)) != 0 {
+				t.Errorf("destroy: %v, %d left", err, len(w.holds(w.dear)))
 			}
 			// The second one's price, not the first one's.
 			cs, err := w.Charges(context.Background(), s.ID)
-			if err != nil || len(cs) != 1 || cs[0].Component != "vcpu" || !strings.Contains(s.Receipt.Prices, "ext.second") {
+			want := map[bool]int{true: 2, false: 1}[c.rule.Op == vendor.OpStart] // what was made there first is paid too
+			if err != nil || len(cs) != want || cs[0].Component != "vcpu" || !strings.Contains(s.Receipt.Prices, "ext.second") {
 				t.Errorf("charges %+v by %s, %v", cs, s.Receipt.Prices, err)
 			}
 			w.clean()
@@ -117,18 +71,16 @@ func TestALostAnswerNeverMakesASecondSandboxElsewhere(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := newTwo(t)
-			w.does(0, rules...)
+			w.script(rules...)
 			s, err := w.Create(context.Background(), engine.Request{Profile: "profile.two", Name: "one"}, nil, nil)
-			w.does(0)
-			if n := w.holds(0) + w.holds(1); n > 1 || n == 1 && s.ID == "" || n == 0 && err == nil {
+			w.script()
+			if n := len(w.holds(w.vendor)) + len(w.holds(w.dear)); n > 1 || n == 1 && s.ID == "" || n == 0 && err == nil {
 				t.Errorf("%d exist, named %q: %v", n, s.ID, err)
 			}
 			if s.ID != "" {
-				if _, err := w.Destroy(context.Background(), s.Receipt, engine.DestroyOptions{}); err != nil {
-					t.Error(err)
-				}
+				w.end(s)
 			}
-			if n := w.holds(0) + w.holds(1); n > 0 {
+			if n := len(w.holds(w.vendor)) + len(w.holds(w.dear)); n > 0 {
 				t.Errorf("%d are left", n)
 			}
 			w.clean()
@@ -144,19 +96,20 @@ func TestAPlaceThatGoesSilentKeepsTheSandboxItsOwn(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := newTwo(t)
-			w.does(0, saasstub.Rule{Op: lost, Do: vendor.DoLoseAnswer, Times: 1}, saasstub.Rule{Op: vendor.OpGet, Do: vendor.DoUnreachable},
-				saasstub.Rule{Op: vendor.OpFind, Do: vendor.DoUnreachable}, saasstub.Rule{Op: vendor.OpList, Do: vendor.DoUnreachable}, saasstub.Rule{Op: vendor.OpDelete, Do: vendor.DoUnreachable})
+			w.script(saasstub.Rule{Op: lost, Do: vendor.DoLoseAnswer, Times: 1}, saasstub.Rule{Op: vendor.OpGet, Do: vendor.DoUnreachable},
+				saasstub.Rule{Op: vendor.OpFind, Do: vendor.DoUnreachable}, saasstub.Rule{Op: vendor.OpList, Do: vendor.DoUnreachable},
+				saasstub.Rule{Op: vendor.OpDelete, Do: vendor.DoUnreachable})
 			ctx := context.Background()
 			s, err := w.Create(ctx, engine.Request{Profile: "profile.two", Name: "one"}, nil, nil)
-			if err == nil || s.ID == "" || w.holds(0) != 1 || w.holds(1) != 0 {
-				t.Fatalf("%q; first holds %d, second %d: %v", s.ID, w.holds(0), w.holds(1), err)
+			if err == nil || s.ID == "" || len(w.holds(w.vendor)) != 1 || len(w.holds(w.dear)) != 0 {
+				t.Fatalf("%q; first holds %d, second %d: %v", s.ID, len(w.holds(w.vendor)), len(w.holds(w.dear)), err)
 			}
-			if _, err := w.Create(ctx, engine.Request{Profile: "profile.two", Name: "one"}, nil, nil); err == nil || w.holds(1) != 0 {
-				t.Errorf("the name was free while it may exist: %v, second holds %d", err, w.holds(1))
+			if _, err := w.Create(ctx, engine.Request{Profile: "profile.two", Name: "one"}, nil, nil); err == nil || len(w.holds(w.dear)) != 0 {
+				t.Errorf("the name was free while it may exist: %v, second holds %d", err, len(w.holds(w.dear)))
 			}
-			w.does(0)
-			if _, err := w.Destroy(ctx, s.Receipt, engine.DestroyOptions{}); err != nil || w.holds(0)+w.holds(1) != 0 {
-				t.Errorf("destroy: %v; first holds %d, second %d", err, w.holds(0), w.holds(1))
+			w.script()
+			if _, err := w.Destroy(ctx, s.Receipt, engine.DestroyOptions{}); err != nil || len(w.holds(w.vendor))+len(w.holds(w.dear)) != 0 {
+				t.Errorf("destroy: %v; first holds %d, second %d", err, len(w.holds(w.vendor)), len(w.holds(w.dear)))
 			}
 			w.clean()
 		})
@@ -167,18 +120,19 @@ func TestTheCeilingHoldsForTheNextPlaceToo(t *testing.T) {
 	t.Parallel()
 	w := newTwo(t)
 	req := engine.Request{Profile: "profile.two", Name: "one", TTL: "1h", MaxCost: "0.50 USD"} // 0.36 at the first, 3.60 at the second
-	w.does(0, saasstub.Rule{Op: vendor.OpCreate, Do: vendor.DoQuota})
+	w.script(saasstub.Rule{Op: vendor.OpCreate, Do: vendor.DoQuota})
 	s, err := w.Create(context.Background(), req, nil, nil)
-	if err == nil || s.ID != "" || w.holds(1) != 0 || !strings.Contains(err.Error(), "max_cost") || !strings.Contains(err.Error(), "3.6") {
-		t.Errorf("%s: %v; second holds %d", s.ID, err, w.holds(1))
+	if err == nil || s.ID != "" || len(w.holds(w.dear)) != 0 || !strings.Contains(err.Error(), "max_cost") ||
+		!strings.Contains(err.Error(), "3.6") {
+		t.Errorf("%s: %v; second holds %d", s.ID, err, len(w.holds(w.dear)))
 	}
-	w.does(0)
+	w.script()
 	if s, err = w.Create(context.Background(), req, nil, nil); err != nil || s.Extension != "ext.first" {
 		t.Errorf("below the ceiling: %s, %v", s.Extension, err)
 	}
 	req.Name, req.MaxCost = "two", "0.30 USD"
-	if _, err = w.Create(context.Background(), req, nil, nil); !extensions.IsKind(err, extensions.KindInvalid) || w.holds(0) != 1 {
-		t.Errorf("above the ceiling: %v, %d exist", err, w.holds(0))
+	if _, err = w.Create(context.Background(), req, nil, nil); !extensions.IsKind(err, extensions.KindInvalid) || len(w.holds(w.vendor)) != 1 {
+		t.Errorf("above the ceiling: %v, %d exist", err, len(w.holds(w.vendor)))
 	}
 	if _, err := w.Plan(context.Background(), req); !extensions.IsKind(err, extensions.KindInvalid) {
 		t.Errorf("not told at plan: %v", err)
@@ -189,8 +143,8 @@ func TestTheCeilingHoldsForTheNextPlaceToo(t *testing.T) {
 func TestAFailedRouteIsRecordedWithItsAttempts(t *testing.T) {
 	t.Parallel()
 	w := newTwo(t)
-	for i := range 2 {
-		w.does(i, saasstub.Rule{Op: vendor.OpCreate, Do: vendor.DoQuota})
+	for _, dir := range []string{w.vendor, w.dear} {
+		w.does(dir, saasstub.Rule{Op: vendor.OpCreate, Do: vendor.DoQuota})
 	}
 	_, err := w.Create(context.Background(), engine.Request{Profile: "profile.two", Name: "one"}, nil, nil)
 	if err == nil {
@@ -207,7 +161,7 @@ func TestAFailedRouteIsRecordedWithItsAttempts(t *testing.T) {
 func TestACreateEndedBetweenTwoPlacesTellsTheFirstRefusal(t *testing.T) {
 	t.Parallel()
 	w := newTwo(t)
-	w.does(0, saasstub.Rule{Op: vendor.OpCreate, Do: vendor.DoNoCapacity})
+	w.script(saasstub.Rule{Op: vendor.OpCreate, Do: vendor.DoNoCapacity})
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	_, err := w.Create(ctx, engine.Request{Profile: "profile.two", Name: "one"}, nil, func(n engine.Notice) {
@@ -215,10 +169,11 @@ func TestACreateEndedBetweenTwoPlacesTellsTheFirstRefusal(t *testing.T) {
 			cancel()
 		}
 	})
-	if !extensions.IsKind(err, extensions.KindInterrupted) || !strings.Contains(err.Error(), "ext.first") || strings.Contains(err.Error(), "\n") {
+	if !extensions.IsKind(err, extensions.KindInterrupted) || !strings.Contains(err.Error(), "ext.first") ||
+		strings.Contains(err.Error(), "\n") {
 		t.Errorf("%s: %v", extensions.KindOf(err), err)
 	}
-	if n := w.holds(0) + w.holds(1); n != 0 {
+	if n := len(w.holds(w.vendor)) + len(w.holds(w.dear)); n != 0 {
 		t.Errorf("%d are left", n)
 	}
 }

@@ -18,18 +18,18 @@ import (
 // processes with six creates each.
 func TestTheLastCreditThroughTheEngine(t *testing.T) {
 	t.Parallel()
+	startsProcesses(t)
 	const enough, want = 7, "ext.mine needs 1.00 USD for a ttl of 1h, 0.50 available (limit: wallet of acme); a ttl of at most 30m fits"
-	onBoth(t, nil, func(t *testing.T, b *bank) {
+	onBoth(t, nil, func(t *testing.T, b *bench) {
 		b.grant(enough*dollar + dollar/2)
 		outs := make([]string, 4)
 		done := make(chan struct{})
 		for i := range outs {
 			go func() {
 				defer func() { done <- struct{}{} }()
-				o := b.o
-				o.Do, o.Name, o.TTL, o.Count = "rush", fmt.Sprint("p", i), "1h", 6
 				var code int
-				if _, outs[i], code = run(t, o, "", 0); code != 0 {
+				o := order{Do: "rush", Name: fmt.Sprint("p", i), TTL: "1h", Count: 6}
+				if _, outs[i], code = b.run(o, "", 0); code != 0 {
 					t.Errorf("process %d: %d", i, code)
 				}
 			}()
@@ -38,8 +38,9 @@ func TestTheLastCreditThroughTheEngine(t *testing.T) {
 			<-done
 		}
 		all := strings.Join(outs, "")
-		if won, lost := strings.Count(all, "made\n"), strings.Count(all, "refused exhausted "+want); won != enough || lost != 24-enough || b.alive() != enough {
-			t.Errorf("%d won, %d were told of it, %d live:\n%s", won, lost, b.alive(), all)
+		if won, lost := strings.Count(all, "made\n"), strings.Count(all, "refused exhausted "+want); won != enough || lost != 24-enough ||
+			len(b.alive()) != enough {
+			t.Errorf("%d won, %d were told of it, %v live:\n%s", won, lost, b.alive(), all)
 		}
 		b.pays("while they live", dollar/2, enough*dollar, 0)
 	})
@@ -47,13 +48,13 @@ func TestTheLastCreditThroughTheEngine(t *testing.T) {
 
 func TestALifeIsSettledHoweverItEnds(t *testing.T) {
 	t.Parallel()
-	onBoth(t, nil, func(t *testing.T, b *bank) {
+	onBoth(t, nil, func(t *testing.T, b *bench) {
 		b.grant(10 * dollar)
 		b.budget("month", 9*dollar, true)
 		paid := int64(0)
 		settled := func(how string, s engine.Sandbox, atMost int64) {
 			t.Helper()
-			cs, err := b.l.Charges(t.Context(), s.ID)
+			cs, err := b.book().Charges(t.Context(), s.ID)
 			if err != nil || len(cs) != 1 || cs[0].Amount <= 0 || cs[0].Amount > atMost {
 				t.Fatalf("%s: charged %+v, %v", how, cs, err)
 			}
@@ -63,7 +64,7 @@ func TestALifeIsSettledHoweverItEnds(t *testing.T) {
 				t.Errorf("%s: %+v", how, m)
 			}
 		}
-		s := b.make(b.Engine, engine.Request{Name: "destroyed", TTL: "2h"})
+		s := b.create(engine.Request{Name: "destroyed", TTL: "2h"})
 		b.pays("while it lives", 8*dollar, 2*dollar, 0)
 		e := b.later(time.Hour)
 		if _, err := e.Destroy(t.Context(), s.Receipt, engine.DestroyOptions{}); err != nil {
@@ -83,21 +84,10 @@ func TestALifeIsSettledHoweverItEnds(t *testing.T) {
 		if _, err := e.Exec(t.Context(), s.Receipt, engine.ExecRequest{Command: []string{"true"}}); err != nil {
 			t.Fatal(told(err))
 		}
-		objs, err := vendor.At(b.vendor).Objects()
-		if err != nil || len(objs) != 1 {
-			t.Fatal(objs, err)
+		if there := b.alive(); len(there) != 1 {
+			t.Fatal(there)
 		}
-		be, err := saasstub.New().Open(t.Context(), extensions.Config{Binding: "ext.mine", Account: "acme/web", StateDir: b.o.Dir, Values: map[string]any{"dir": b.vendor}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		h, err := be.Find(t.Context(), s.ID)
-		if err == nil {
-			_, err = be.Teardown(t.Context(), h) // behind our back
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		b.removed(saasstub.New())
 		if r, err := e.Sweep(t.Context(), false, nil); err != nil || len(r.Settled) != 1 {
 			t.Fatal(r, err)
 		}
@@ -107,19 +97,15 @@ func TestALifeIsSettledHoweverItEnds(t *testing.T) {
 
 func TestAKilledCreateHoldsNothingOnceItIsSettled(t *testing.T) {
 	t.Parallel()
-	onBoth(t, nil, func(t *testing.T, b *bank) {
+	onBoth(t, nil, func(t *testing.T, b *bench) {
 		b.grant(10 * dollar)
 		for i, point := range failpointtest.Names("engine.create.") {
-			o := b.o
-			o.Do, o.Name, o.TTL = "create", fmt.Sprint("n", i), "1h"
-			if _, stderr, code := run(t, o, failpointtest.Env+"="+point+":kill", 0); code == 0 {
-				t.Fatalf("%s: it did not die: %s", point, stderr)
-			}
+			b.killed(order{Do: "create", Name: fmt.Sprint("n", i), TTL: "1h"}, point)
 			if w := b.balance(ledger.AccountWallet); point != "engine.create.prepared" && w.DebitsPending != dollar {
 				t.Errorf("%s: %d is held after the death", point, w.DebitsPending)
 			}
 			for wait := time.Now(); ; time.Sleep(200 * time.Millisecond) {
-				e := b.again()
+				e := b.reopen()
 				if _, err := e.Sweep(t.Context(), false, nil); err != nil {
 					t.Fatal(told(err))
 				}
@@ -136,8 +122,8 @@ func TestAKilledCreateHoldsNothingOnceItIsSettled(t *testing.T) {
 					t.Fatalf("%s: not settled", point)
 				}
 			}
-			if w := b.balance(ledger.AccountWallet); w.DebitsPending != 0 || b.alive() != 0 {
-				t.Errorf("%s: %+v is held, %d live", point, w, b.alive())
+			if w := b.balance(ledger.AccountWallet); w.DebitsPending != 0 || len(b.alive()) != 0 {
+				t.Errorf("%s: %+v is held, %v live", point, w, b.alive())
 			}
 		}
 	})
@@ -145,14 +131,16 @@ func TestAKilledCreateHoldsNothingOnceItIsSettled(t *testing.T) {
 
 func TestALaterEndIsPaidForFirst(t *testing.T) {
 	t.Parallel()
-	onBoth(t, nil, func(t *testing.T, b *bank) {
+	onBoth(t, nil, func(t *testing.T, b *bench) {
 		b.grant(3 * dollar)
-		s := b.make(b.Engine, engine.Request{Name: "one", TTL: "1h"})
+		s := b.create(engine.Request{Name: "one", TTL: "1h"})
 		change := func(ttl string) (engine.Sandbox, error) {
 			return b.Update(t.Context(), s.Receipt, engine.Request{Profile: "profile.mine", Name: "one", TTL: ttl}, nil)
 		}
 		_, err := change("4h")
-		for _, want := range []string{"needs 2.9999", "USD more for a ttl of 4h (1.00 is set aside already), 2.00 available (limit: wallet of acme); a ttl of at most 3h fits", "set ttl to at most 3h"} {
+		for _, want := range []string{"needs 2.99", // and not 3.00: some of the first hour has passed
+			"USD more for a ttl of 4h (1.00 is set aside already), 2.00 available (limit: wallet of acme); a ttl of at most 3h fits",
+			"set ttl to at most 3h"} {
 			if !extensions.IsKind(err, extensions.KindExhausted) || !strings.Contains(told(err), want) {
 				t.Errorf("told %q, want %q", told(err), want)
 			}
@@ -160,16 +148,17 @@ func TestALaterEndIsPaidForFirst(t *testing.T) {
 		if got, err := b.Get(t.Context(), s.Receipt); err != nil || !got.ExpiresAt.Equal(s.ExpiresAt) {
 			t.Errorf("refused, it ends at %s, not %s (%v)", got.ExpiresAt, s.ExpiresAt, err)
 		}
-		if _, err := b.PlanUpdate(t.Context(), s.Receipt, engine.Request{Profile: "profile.mine", Name: "one", TTL: "1h"}, engine.Request{Profile: "profile.mine", Name: "one", TTL: "4h"}); !strings.Contains(told(err), "a ttl of at most 3h fits") {
+		if _, err := b.PlanUpdate(t.Context(), s.Receipt, engine.Request{Profile: "profile.mine", Name: "one", TTL: "1h"},
+			engine.Request{Profile: "profile.mine", Name: "one", TTL: "4h"}); !strings.Contains(told(err), "a ttl of at most 3h fits") {
 			t.Errorf("the plan does not tell: %s", told(err))
 		}
 		b.pays("after a refusal", 2*dollar, dollar, 0)
 		// The vendor refuses: what was set aside for it is free again.
-		b.does(b.vendor, saasstub.Rule{Op: vendor.OpExtend, Do: vendor.DoInvalid})
+		b.script(saasstub.Rule{Op: vendor.OpExtend, Do: vendor.DoInvalid})
 		if _, err := change("2h"); err == nil {
 			t.Error("extended")
 		}
-		b.does(b.vendor)
+		b.script()
 		b.pays("after the vendor refused", 2*dollar, dollar, 0)
 		if _, err := change("3h"); err != nil {
 			t.Fatal(told(err))
@@ -190,20 +179,16 @@ func TestALaterEndIsPaidForFirst(t *testing.T) {
 // A later end that a run died over is taken back, and so is what was set aside.
 func TestAKilledExtensionHoldsNothing(t *testing.T) {
 	t.Parallel()
-	onBoth(t, nil, func(t *testing.T, b *bank) {
+	onBoth(t, nil, func(t *testing.T, b *bench) {
 		b.grant(5 * dollar)
-		s := b.make(b.Engine, engine.Request{Name: "one", TTL: "1h"})
+		s := b.create(engine.Request{Name: "one", TTL: "1h"})
 		for _, point := range []string{"engine.extend.begun", "engine.extend.moved"} {
-			o := b.o
-			o.Do, o.Receipt, o.TTL = "extend", s.Receipt, "3h"
-			if _, stderr, code := run(t, o, failpointtest.Env+"="+point+":kill", 0); code == 0 {
-				t.Fatalf("it did not die: %s", stderr)
-			}
+			b.killed(order{Do: "extend", Receipt: s.Receipt, TTL: "3h"}, point)
 			if held := b.held(s.ID); held < 2*dollar {
 				t.Errorf("%s: %d is held", point, held)
 			}
 			for wait := time.Now(); b.held(s.ID) != dollar; time.Sleep(200 * time.Millisecond) {
-				if err := b.again().Recover(t.Context(), nil); err != nil {
+				if err := b.reopen().Recover(t.Context(), nil); err != nil {
 					t.Fatal(told(err))
 				}
 				if time.Since(wait) > 30*time.Second {
@@ -217,15 +202,16 @@ func TestAKilledExtensionHoldsNothing(t *testing.T) {
 // What was used beyond all that was set aside is owed, and nothing new begins.
 func TestOverageIsOwedAndRefusesTheNext(t *testing.T) {
 	t.Parallel()
-	onBoth(t, nil, func(t *testing.T, b *bank) {
+	onBoth(t, nil, func(t *testing.T, b *bench) {
 		b.grant(2 * dollar)
 		b.budget("month", 4*dollar, true)
-		s := b.make(b.Engine, engine.Request{Name: "one", TTL: "1h"})
+		s := b.create(engine.Request{Name: "one", TTL: "1h"})
 		h, err := extensions.DecodeHandle(s.Handle)
 		if err != nil {
 			t.Fatal(err)
 		}
-		be, err := saasstub.New().Open(t.Context(), extensions.Config{Binding: "ext.mine", Account: "acme/web", StateDir: b.o.Dir, Values: map[string]any{"dir": b.vendor}})
+		be, err := saasstub.New().Open(t.Context(),
+			extensions.Config{Binding: "ext.mine", Account: "acme/web", StateDir: b.StateDir, Values: map[string]any{"dir": b.vendor}})
 		if err == nil {
 			err = be.(extensions.Extender).Extend(t.Context(), h, s.ExpiresAt.Add(10*time.Hour)) // the vendor lets it run
 		}
@@ -249,19 +235,21 @@ func TestOverageIsOwedAndRefusesTheNext(t *testing.T) {
 
 func TestTheNextPlaceIsPaidForToo(t *testing.T) {
 	t.Parallel()
-	onBoth(t, nil, func(t *testing.T, b *bank) {
+	onBoth(t, nil, func(t *testing.T, b *bench) {
 		b.grant(2 * dollar)
-		b.does(b.vendor, saasstub.Rule{Op: vendor.OpCreate, Do: vendor.DoNoCapacity})
+		b.script(saasstub.Rule{Op: vendor.OpCreate, Do: vendor.DoNoCapacity})
 		b.refused(b.Engine, engine.Request{Profile: "profile.either", Name: "one"}, extensions.KindExhausted,
-			"no capacity", "ext.dear needs 2.00 USD more for a ttl of 1h (1.00 is set aside already), 1.00 available (limit: wallet of acme); a ttl of at most 40m fits")
+			"no capacity", "ext.dear needs 2.00 USD more for a ttl of 1h (1.00 is set aside already), 1.00 available (limit: wallet of acme); a "+
+				"ttl of at most 40m fits")
 		b.pays("refused", 2*dollar, 0, 0)
 		b.grant(dollar)
-		s := b.make(b.Engine, engine.Request{Profile: "profile.either", Name: "one"})
+		s := b.create(engine.Request{Profile: "profile.either", Name: "one"})
 		if s.Extension != "ext.dear" {
 			t.Errorf("made at %s", s.Extension)
 		}
 		b.pays("at the dear place", 0, 3*dollar, 0)
-		if _, err := b.Destroy(t.Context(), s.Receipt, engine.DestroyOptions{}); err != nil || b.balance(ledger.AccountWallet).DebitsPending != 0 {
+		if _, err := b.Destroy(t.Context(), s.Receipt, engine.DestroyOptions{}); err != nil ||
+			b.balance(ledger.AccountWallet).DebitsPending != 0 {
 			t.Error(err)
 		}
 	})

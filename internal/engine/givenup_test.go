@@ -20,14 +20,16 @@ func TestAFailureIsAnInterruptionWhereTheCallerGaveUp(t *testing.T) {
 	for kind, explained := range map[extensions.Kind]bool{
 		extensions.KindTimeout: true, extensions.KindIndeterminate: true, extensions.KindUnreachable: true, extensions.KindUnavailable: true,
 		extensions.KindInternal: true, extensions.KindInterrupted: true, extensions.KindInvalid: false, extensions.KindConflict: false,
-		extensions.KindExhausted: false, extensions.KindUnauthorized: false, extensions.KindUnsupported: false, extensions.KindNotFound: false, extensions.KindFailed: false,
+		extensions.KindExhausted: false, extensions.KindUnauthorized: false, extensions.KindUnsupported: false, extensions.KindNotFound: false,
+		extensions.KindFailed: false,
 	} {
 		err := extensions.Errorf(kind, "it did not go on").WithRemedy("raise the timeout")
 		if kind == extensions.KindInterrupted {
 			err.Remedy = ""
 		}
 		got := engine.GivenUp(cancelled, err)
-		if extensions.IsKind(got, extensions.KindInterrupted) != explained || !errors.Is(got, err) || explained && extensions.RemedyOf(got) == "raise the timeout" {
+		if extensions.IsKind(got, extensions.KindInterrupted) != explained || !errors.Is(got, err) || explained &&
+			extensions.RemedyOf(got) == "raise the timeout" {
 			t.Errorf("%s became %s: %v, %q", kind, extensions.KindOf(got), got, extensions.RemedyOf(got))
 		}
 		if got := engine.GivenUp(context.Background(), err); !errors.Is(got, err) || extensions.KindOf(got) != kind {

@@ -25,8 +25,9 @@ func lived(t *testing.T, l ledger.Ledger, name, host string, start, end time.Tim
 	if err != nil {
 		t.Fatal(err)
 	}
-	row, err := l.Begin(ctx, ledger.Begin{Key: string(id), Holder: holder, ID: id, Account: "acme/web", Name: name, Profile: "profile.stub", ProfileVersion: "1.0.0",
-		SpecHash: "aa", Request: json.RawMessage(`{}`), Spec: json.RawMessage(`{}`), Route: json.RawMessage(`{}`), Extension: "ext.x", Host: host,
+	row, err := l.Begin(ctx, ledger.Begin{Key: string(id), Holder: holder, ID: id, Account: "acme/web", Name: name, Profile: "profile.stub",
+		ProfileVersion: "1.0.0",
+		SpecHash:       "aa", Request: json.RawMessage(`{}`), Spec: json.RawMessage(`{}`), Route: json.RawMessage(`{}`), Extension: "ext.x", Host: host,
 		TTL: time.Hour, MaxTTL: time.Hour, CreatedAt: start, ExpiresAt: start.Add(24 * time.Hour)})
 	if err != nil {
 		t.Fatal(err)
@@ -40,7 +41,9 @@ func lived(t *testing.T, l ledger.Ledger, name, host string, start, end time.Tim
 	}
 	apply(ledger.Change{To: lifecycle.Provisioning})
 	apply(ledger.Change{To: lifecycle.Ready, Finish: &ledger.FinishIntent{Outcome: ledger.Confirmed}, Patch: ledger.Patch{ReadyAt: &start},
-		Meter: ledger.MeterOps{Open: &ledger.MeterOpen{At: start, Source: "ours", Rates: json.RawMessage(`{"v":1,"basis":"unknown","extension":"ext.x","confidence":"unknown","memo":true,"sizes":{}}`), Sizes: map[string]int64{"milli_vcpu": cpu}}}})
+		Meter: ledger.MeterOps{Open: &ledger.MeterOpen{At: start, Source: "ours",
+			Rates: json.RawMessage(`{"v":1,"basis":"unknown","extension":"ext.x","confidence":"unknown","memo":true,"sizes":{}}`),
+			Sizes: map[string]int64{"milli_vcpu": cpu}}}})
 	if end.IsZero() {
 		return
 	}
@@ -53,10 +56,7 @@ func TestWhatAHostCostIsBorneOrIdle(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	ctx := context.Background()
-	l, err := ledger.Open(ctx, ledger.DefaultURL(b.dir), ledger.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := b.book()
 	from := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	h := engine.Host{Name: "one", Local: true, Cost: &extensions.HostCost{PerHour: "0.40 USD", CPU: 4}}
 	if _, err := l.PutHost(ctx, ledger.Host{Account: "acme/web", Name: "one", Ref: h.Ref()}); err != nil {
@@ -68,9 +68,6 @@ func TestWhatAHostCostIsBorneOrIdle(t *testing.T) {
 	lived(t, l, "alive", "one", from, time.Time{}, 1000)
 	lived(t, l, "elsewhere", "two", from, time.Time{}, 4000)
 	lived(t, l, "after", "one", from.Add(2*time.Hour), time.Time{}, 4000)
-	if err := l.Close(); err != nil {
-		t.Fatal(err)
-	}
 	got, err := b.HostCost(ctx, "one", from, from.Add(time.Hour))
 	if err != nil {
 		t.Fatal(err)

@@ -11,7 +11,6 @@ import (
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/failpoint/failpointtest"
-	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/saasstub/vendor"
 )
 
@@ -165,7 +164,7 @@ func TestAnInterruptedSnapshotLeavesNothingOrSaysWhat(t *testing.T) {
 		b := newBench(t)
 		s := b.create(engine.Request{Profile: "profile.stub", Name: "one"})
 		ctx, _ := i.arm(t)
-		snap, err := b.Snapshot(ctx, s.Receipt, "kept")
+		snap, err := b.Snapshot(ctx, s.Receipt, engine.SnapshotRequest{Name: "kept"})
 		if err == nil && snap.ID == "" || err != nil && snap.ID == "" && b.snapshots() > 0 {
 			t.Errorf("%d are kept and none is named: %v", b.snapshots(), err)
 		}
@@ -220,28 +219,10 @@ func (b *bench) deadline(id engine.ID) time.Time {
 	return time.Time{}
 }
 
-func (b *bench) observations() []extensions.Observation {
-	b.t.Helper()
-	var out []extensions.Observation
-	for _, x := range all() {
-		be, err := x.Open(context.Background(), extensions.Config{Binding: "check", Account: "acme/web", StateDir: b.dir})
-		if err != nil {
-			b.t.Fatal(err)
-		}
-		obs, err := be.Status(context.Background(), nil)
-		if err != nil {
-			b.t.Fatal(err)
-		}
-		out = append(out, obs...)
-		_ = be.Close()
-	}
-	return out
-}
-
 // snapshots counts what the stub vendor keeps.
 func (b *bench) snapshots() int {
 	b.t.Helper()
-	kept, err := vendor.At(filepath.Join(b.dir, "saas-stub")).Snapshots()
+	kept, err := vendor.At(filepath.Join(b.StateDir, "saas-stub")).Snapshots()
 	if err != nil {
 		b.t.Fatal(err)
 	}

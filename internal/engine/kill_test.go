@@ -1,186 +1,19 @@
 package engine_test
 
 import (
-	"bufio"
-	"cmp"
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"math/rand/v2"
-	"os"
-	"os/exec"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
-
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/failpoint/failpointtest"
-	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger/pgtest"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
-	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/exttest"
-	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/local"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/saasstub"
 )
-
-// driverEnv makes the test binary a driver over the engine: it reads one
-// order and carries it out, so that it can be killed at any point.
-const driverEnv = "SANDBOXER_ENGINE_DRIVER"
-
-type order struct {
-	Dir, Profile string
-	Do           string // create | rush | extend | snapshot | destroy | sweep
-	Name         string
-	TTL          string // "" = 10m
-	Receipt      engine.Receipt
-	Ledger       string // "" = the default
-	Catalog      string // "" = that of testdata
-	Lease        time.Duration
-	Count        int // of a rush
-}
-
-func (o order) engine() (*engine.Engine, error) {
-	return engine.New(engine.Options{Extensions: all(), StateDir: o.Dir, Account: "acme/web", Catalog: []string{cmp.Or(o.Catalog, "testdata/catalog")},
-		Ledger: o.Ledger, Lease: o.Lease})
-}
-
-func TestMain(m *testing.M) {
-	exttest.GuardMain(local.New(), "acme/web")
-	if text := os.Getenv(driverEnv); text != "" {
-		failpointtest.Arm()
-		os.Exit(drive(text))
-	}
-	code := m.Run()
-	if err := pgtest.Stop(); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		code = max(code, 1)
-	}
-	if code == 0 {
-		if err := goleak.Find(); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			code = 1
-		}
-	}
-	os.Exit(code)
-}
-
-func drive(text string) int {
-	var o order
-	if err := json.Unmarshal([]byte(text), &o); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 2
-	}
-	e, err := o.engine()
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 2
-	}
-	defer e.Close()
-	switch o.Do {
-	case "create":
-		s, err := e.Create(context.Background(), engine.Request{Profile: o.Profile, Name: o.Name, TTL: cmp.Or(o.TTL, "10m")}, nil, nil)
-		if err != nil {
-			fmt.Fprintln(os.Stderr, extensions.KindOf(err), err, extensions.RemedyOf(err))
-			return 1
-		}
-		_ = json.NewEncoder(os.Stdout).Encode(s.Receipt)
-	case "rush":
-		o.rush(e)
-	case "extend":
-		ttl, err := time.ParseDuration(o.TTL)
-		if err == nil {
-			_, err = e.ExtendTTL(context.Background(), o.Receipt, ttl)
-		}
-		if err != nil {
-			fmt.Fprintln(os.Stderr, extensions.KindOf(err), err, extensions.RemedyOf(err))
-			return 1
-		}
-	case "sweep":
-		if _, err := e.Sweep(context.Background(), false, nil); err != nil {
-			fmt.Fprintln(os.Stderr, extensions.KindOf(err), err, extensions.RemedyOf(err))
-			return 1
-		}
-	case "snapshot":
-		if _, err := e.Snapshot(context.Background(), o.Receipt, "kept"); err != nil {
-			fmt.Fprintln(os.Stderr, extensions.KindOf(err), err, extensions.RemedyOf(err))
-			return 1
-		}
-	case "destroy":
-		if _, err := e.Destroy(context.Background(), o.Receipt, engine.DestroyOptions{}); err != nil {
-			fmt.Fprintln(os.Stderr, extensions.KindOf(err), err, extensions.RemedyOf(err))
-			return 1
-		}
-	}
-	return 0
-}
-
-// rush makes several at once and says what became of each.
-func (o order) rush(e *engine.Engine) {
-	var wg sync.WaitGroup
-	for i := range o.Count {
-		wg.Go(func() {
-			_, err := e.Create(context.Background(), engine.Request{Profile: o.Profile, Name: fmt.Sprint(o.Name, "-", i), TTL: o.TTL}, nil, nil)
-			if err != nil {
-				fmt.Fprintf(os.Stderr, "refused %s %s\n", extensions.KindOf(err), err)
-				return
-			}
-			fmt.Fprint(os.Stderr, "made\n")
-		})
-	}
-	wg.Wait()
-}
-
-// run carries out one order in its own process; killAfter > 0 ends it then.
-func (b *bench) run(o order, env string, killAfter time.Duration) (rec engine.Receipt, stderr string, code int) {
-	b.t.Helper()
-	o.Dir = b.dir
-	return run(b.t, o, env, killAfter)
-}
-
-func run(t *testing.T, o order, env string, killAfter time.Duration) (rec engine.Receipt, stderr string, code int) {
-	t.Helper()
-	text, err := json.Marshal(o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	cmd := exec.Command(os.Args[0])
-	cmd.Env = append(os.Environ(), driverEnv+"="+string(text), env)
-	var out, errs strings.Builder
-	cmd.Stdout, cmd.Stderr = &out, &errs
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	if killAfter > 0 {
-		timer := time.AfterFunc(killAfter, func() { _ = cmd.Process.Kill() })
-		defer timer.Stop()
-	}
-	err = cmd.Wait()
-	var exit *exec.ExitError
-	if err != nil && !errors.As(err, &exit) {
-		t.Fatal(err)
-	}
-	_ = json.NewDecoder(bufio.NewReader(strings.NewReader(out.String()))).Decode(&rec)
-	return rec, errs.String(), cmd.ProcessState.ExitCode()
-}
-
-// again runs one order in a fresh engine of this process, which no one kills.
-func (b *bench) again(o order) (rec engine.Receipt, err error) {
-	b.t.Helper()
-	e, err := engine.New(engine.Options{Extensions: all(), StateDir: b.dir, Account: "acme/web", Catalog: []string{"testdata/catalog"}})
-	if err != nil {
-		b.t.Fatal(err)
-	}
-	defer e.Close()
-	if o.Do == "destroy" {
-		_, err = e.Destroy(context.Background(), o.Receipt, engine.DestroyOptions{})
-		return rec, err
-	}
-	s, err := e.Create(context.Background(), engine.Request{Profile: o.Profile, Name: o.Name, TTL: "10m"}, nil, nil)
-	return s.Receipt, err
-}
 
 // converge creates name again after a crash: it works, or the one sandbox
 // that was finished and never told is named with its import, and taken by it.
@@ -331,6 +164,7 @@ func (b *bench) randomKills(round int, profile string, span time.Duration) {
 
 func TestTwoProcessesCreatingAtOnceAreBothRight(t *testing.T) {
 	t.Parallel()
+	startsProcesses(t)
 	b := newBench(t)
 	var wg sync.WaitGroup
 	codes := make([]int, 8)

@@ -7,31 +7,22 @@ import (
 	"time"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine"
-	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/failpoint/failpointtest"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/saasstub/vendor"
 )
 
-// killed carries out an order that dies at a point.
-func (b *bank) killed(o order, point string) {
-	b.t.Helper()
-	if _, stderr, code := run(b.t, o, failpointtest.Env+"="+point+":kill", 0); code == 0 {
-		b.t.Fatalf("%s: it did not die: %s", point, stderr)
-	}
-}
-
 // dead waits until those who died are known to be dead.
-func (b *bank) dead() {
+func (b *bench) dead() {
 	b.t.Helper()
 	for wait := time.Now(); ; time.Sleep(200 * time.Millisecond) {
-		intents, err := b.l.OpenIntents(b.t.Context(), ledger.IntentFilter{Account: "acme/web"})
+		intents, err := b.book().OpenIntents(b.t.Context(), ledger.IntentFilter{Account: "acme/web"})
 		if err != nil {
 			b.t.Fatal(err)
 		}
 		alive := false
 		for _, in := range intents {
-			is, err := b.l.HolderAlive(b.t.Context(), in.Holder)
+			is, err := b.book().HolderAlive(b.t.Context(), in.Holder)
 			if err != nil {
 				b.t.Fatal(err)
 			}
@@ -50,7 +41,7 @@ func (b *bank) dead() {
 // anything, so it keeps no plan from being applied.
 func TestAPlanGoesOnAfterARunThatDiedWithTheLastCredit(t *testing.T) {
 	t.Parallel()
-	onBoth(t, nil, func(t *testing.T, b *bank) {
+	onBoth(t, nil, func(t *testing.T, b *bench) {
 		b.grant(dollar + dollar/2)
 		ask := func(when string) {
 			t.Helper()
@@ -65,20 +56,17 @@ func TestAPlanGoesOnAfterARunThatDiedWithTheLastCredit(t *testing.T) {
 				t.Errorf("%s: the plan has written", when)
 			}
 		}
-		o := b.o
 		for i, point := range []string{"engine.create.begun", "engine.create.provisioned"} {
-			o.Do, o.Name, o.TTL = "create", fmt.Sprint("n", i), "1h"
-			b.killed(o, point)
+			b.killed(order{Do: "create", Name: fmt.Sprint("n", i), TTL: "1h"}, point)
 			ask(point)
-			if _, err := b.again().Sweep(t.Context(), false, nil); err != nil {
+			if _, err := b.reopen().Sweep(t.Context(), false, nil); err != nil {
 				t.Fatal(told(err))
 			}
 		}
-		s := b.make(b.again(), engine.Request{Name: "two", TTL: "1h"})
-		o.Do, o.Receipt = "destroy", s.Receipt
-		b.killed(o, "engine.destroy.torn")
+		s := b.make(b.reopen(), engine.Request{Name: "two", TTL: "1h"})
+		b.killed(order{Do: "destroy", Receipt: s.Receipt}, "engine.destroy.torn")
 		ask("destroy")
-		made := b.make(b.again(), engine.Request{Name: "another", TTL: "1h"})
+		made := b.make(b.reopen(), engine.Request{Name: "another", TTL: "1h"})
 		if b.held(s.ID) != 0 || b.held(made.ID) == 0 {
 			t.Errorf("%d is held for the old one, %d for the new one", b.held(s.ID), b.held(made.ID))
 		}
@@ -89,17 +77,15 @@ func TestAPlanGoesOnAfterARunThatDiedWithTheLastCredit(t *testing.T) {
 // what is set aside for it is settled.
 func TestADestroyThatDiedIsStillToBeDone(t *testing.T) {
 	t.Parallel()
-	onBoth(t, nil, func(t *testing.T, b *bank) {
+	onBoth(t, nil, func(t *testing.T, b *bench) {
 		b.grant(2 * dollar)
-		s := b.make(b.Engine, engine.Request{Name: "one", TTL: "1h"})
-		o := b.o
-		o.Do, o.Receipt = "destroy", s.Receipt
-		b.killed(o, "engine.destroy.torn")
-		if b.alive() != 0 {
+		s := b.create(engine.Request{Name: "one", TTL: "1h"})
+		b.killed(order{Do: "destroy", Receipt: s.Receipt}, "engine.destroy.torn")
+		if len(b.alive()) != 0 {
 			t.Fatal("it was not ended at the vendor")
 		}
 		b.dead()
-		e := b.again()
+		e := b.reopen()
 		if got, err := e.Get(t.Context(), s.Receipt); err != nil || got.State != "destroying" {
 			t.Errorf("it is told as %q, %v", got.State, err)
 		}
@@ -116,9 +102,9 @@ func TestADestroyThatDiedIsStillToBeDone(t *testing.T) {
 // and who finds it lost is told so.
 func TestWhoFindsALostSandboxIsToldHowItIsSettled(t *testing.T) {
 	t.Parallel()
-	onBoth(t, nil, func(t *testing.T, b *bank) {
+	onBoth(t, nil, func(t *testing.T, b *bench) {
 		b.grant(2 * dollar)
-		s := b.make(b.Engine, engine.Request{Name: "one", TTL: "1h"})
+		s := b.create(engine.Request{Name: "one", TTL: "1h"})
 		if err := vendor.At(b.vendor).Vanish(string(s.ID)); err != nil {
 			t.Fatal(err)
 		}
@@ -126,7 +112,7 @@ func TestWhoFindsALostSandboxIsToldHowItIsSettled(t *testing.T) {
 		if !extensions.IsKind(err, extensions.KindNotFound) || !strings.Contains(told(err), "sandboxer sweep") {
 			t.Errorf("told %q", told(err))
 		}
-		if _, err := b.again().Sweep(t.Context(), false, nil); err != nil || b.held(s.ID) != 0 {
+		if _, err := b.reopen().Sweep(t.Context(), false, nil); err != nil || b.held(s.ID) != 0 {
 			t.Errorf("%d is held, %v", b.held(s.ID), err)
 		}
 	})

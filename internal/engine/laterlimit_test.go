@@ -15,14 +15,14 @@ import (
 // with, whatever the catalog says by then.
 func TestALaterEndIsHeldAgainstMaxCost(t *testing.T) {
 	t.Parallel()
-	onBoth(t, nil, func(t *testing.T, b *bank) {
+	onBoth(t, nil, func(t *testing.T, b *bench) {
 		ask := func(ttl, limit string) engine.Request {
 			return engine.Request{Profile: "profile.mine", Name: "one", TTL: ttl, MaxCost: limit}
 		}
 		first := ask("1h", "1.50 USD")
-		s := b.make(b.Engine, first)
+		s := b.create(first)
 		priced := func(price string) *engine.Engine {
-			file := filepath.Join(b.o.Catalog, "extensions", "ext.mine.yaml")
+			file := filepath.Join(b.catalog, "extensions", "ext.mine.yaml")
 			old, err := os.ReadFile(file)
 			if err != nil {
 				t.Fatal(err)
@@ -31,11 +31,12 @@ func TestALaterEndIsHeldAgainstMaxCost(t *testing.T) {
 			if err := os.WriteFile(file, []byte(head+"cost: { per_hour: \""+price+"\" }\n"), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			return b.again()
+			return b.reopen()
 		}
 		refused := func(what string, err error) {
 			t.Helper()
-			for _, want := range []string{"sandbox " + string(s.ID) + " (one) costs up to 1.99", " USD for a ttl of 2h, 0.49", " USD above max_cost 1.50 USD", "sum ", "raise max_cost"} {
+			for _, want := range []string{"sandbox " + string(s.ID) + " (one) costs up to 1.99", " USD for a ttl of 2h, 0.49",
+				" USD above max_cost 1.50 USD", "sum ", "raise max_cost"} {
 				if !extensions.IsKind(err, extensions.KindInvalid) || !strings.Contains(told(err), want) {
 					t.Errorf("%s: told %q, want %q", what, told(err), want)
 				}

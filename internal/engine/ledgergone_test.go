@@ -12,13 +12,13 @@ import (
 func TestAPlanTellsOfALedgerThatIsGone(t *testing.T) {
 	t.Parallel()
 	m := newOffline(t)
-	e := m.next()
+	e := m.reopen()
 	unread := func(n engine.Notice) bool { return n.Summary == "The ledger cannot be read" }
 	if p, err := e.Plan(t.Context(), own); err != nil || slices.ContainsFunc(p.Notices, unread) {
 		t.Fatalf("%+v, %v", p.Notices, err)
 	}
 	m.cut.Off()
-	for _, e := range []*engine.Engine{e, m.next()} { // that read it before, and that did not
+	for _, e := range []*engine.Engine{e, m.reopen()} { // that read it before, and that did not
 		p, err := e.Plan(t.Context(), own)
 		if err != nil || !slices.ContainsFunc(p.Notices, unread) {
 			t.Errorf("%+v, %v", p.Notices, err)

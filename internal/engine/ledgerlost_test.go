@@ -10,53 +10,9 @@ import (
 	"time"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine"
-	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger/pgtest"
 )
 
-// offline is a machine with places of its own, and a ledger in PostgreSQL that
-// can be cut off.
-type offline struct {
-	*bench
-	cut    *pgtest.Cutter
-	direct string // the same database, never cut off
-	o      order
-}
-
-func newOffline(t *testing.T) *offline {
-	t.Helper()
-	direct := pgtest.New(t)
-	cut := pgtest.NewCutter(t, direct)
-	b := &bench{t: t, dir: t.TempDir()}
-	t.Cleanup(b.removeAll)
-	m := &offline{bench: b, cut: cut, direct: direct, o: order{Dir: b.dir, Profile: "profile.quickstart", Ledger: cut.Address, Lease: fleetLease}}
-	b.Engine = m.next()
-	return m
-}
-
-// next is the next run on this machine.
-func (m *offline) next() *engine.Engine {
-	m.t.Helper()
-	e, err := m.o.engine()
-	if err != nil {
-		m.t.Fatal(err)
-	}
-	m.t.Cleanup(func() {
-		if err := e.Close(); err != nil {
-			m.t.Error(err)
-		}
-	})
-	return e
-}
-
 var own = engine.Request{Profile: "profile.quickstart", Name: "one", TTL: "10m"}
-
-// sound demands a consistent ledger, with events if anything was begun.
-func (m *offline) sound(begun bool) {
-	m.t.Helper()
-	if n, findings, err := verifyLedger(context.Background(), m.next()); err != nil || len(findings) > 0 || n == 0 && begun {
-		m.t.Errorf("ledger: %d events, %q, %v", n, findings, err)
-	}
-}
 
 // Wherever in a life the ledger is lost, and stays so until the next run: the
 // life goes on to its end, or nothing is left of it; and the ledger tells so.
@@ -102,7 +58,7 @@ func (m *offline) settled(ended bool) (begun bool) {
 	m.t.Helper()
 	ctx := context.Background()
 	for since := time.Now(); ; time.Sleep(fleetLease / 4) {
-		e := m.next()
+		e := m.reopen()
 		if _, err := e.Sweep(ctx, false, nil); err != nil {
 			m.t.Fatal(err)
 		}

@@ -10,9 +10,9 @@ import (
 
 func TestWhatAnExtensionLeavesOutIsOneWarningOfThePlan(t *testing.T) {
 	t.Parallel()
-	const summary = "Not all that the stack says is carried out"
+	const summary = "Parts of the stack have no effect"
 	leftOut := func(stack string) (out []engine.Notice) {
-		b := newHostBench(t, stackFiles(stack))
+		b := newHosts(t, stackFiles(stack))
 		planned, err := b.Plan(context.Background(), engine.Request{Profile: "profile.child", Name: "one", Hosts: []string{onSSH(false).Ref()}})
 		if err != nil {
 			t.Fatal(told(err))
@@ -36,17 +36,16 @@ func TestWhatAnExtensionLeavesOutIsOneWarningOfThePlan(t *testing.T) {
 // What a plan has told is not told again, and what it could not see is.
 func TestWhatIsLeftOutIsToldOnce(t *testing.T) {
 	t.Parallel()
-	b := newHostBench(t, stackFiles("services: { web: { restart: always } }\n"))
+	b := newHosts(t, stackFiles("services: { web: { restart: always } }\n"))
 	ctx := context.Background()
-	s, err := b.Create(ctx, engine.Request{Profile: "profile.child", Name: "one", Hosts: []string{onSSH(false).Ref()}}, nil, func(n engine.Notice) {
-		if strings.Contains(n.Detail, "restart") {
-			t.Errorf("told again: %+v", n)
-		}
-	})
+	s, err := b.Create(ctx, engine.Request{Profile: "profile.child", Name: "one", Hosts: []string{onSSH(false).Ref()}}, nil,
+		func(n engine.Notice) {
+			if strings.Contains(n.Detail, "restart") {
+				t.Errorf("told again: %+v", n)
+			}
+		})
 	if err != nil {
 		t.Fatal(told(err))
 	}
-	if _, err := b.Destroy(ctx, s.Receipt, engine.DestroyOptions{}); err != nil {
-		t.Error(err)
-	}
+	b.end(s)
 }

@@ -17,9 +17,9 @@ import (
 func TestTheEstimateOfALifeIsItsOwn(t *testing.T) {
 	t.Parallel()
 	w := newTwo(t)
-	w.does(0, saasstub.Rule{Op: vendor.OpCreate, Do: vendor.DoQuota})
+	w.script(saasstub.Rule{Op: vendor.OpCreate, Do: vendor.DoQuota})
 	s := w.create(engine.Request{Profile: "profile.two", Name: "one", TTL: "1h"})
-	w.does(0)
+	w.script()
 	book := filepath.Join(w.catalog, "prices", "prices.second.yaml")
 	old, err := os.ReadFile(book)
 	if err != nil {
@@ -30,8 +30,9 @@ func TestTheEstimateOfALifeIsItsOwn(t *testing.T) {
 	}
 	e := w.reopen()
 	for ttl, want := range map[time.Duration]string{30 * time.Minute: "1.80", time.Hour: "3.60", 2 * time.Hour: "7.20"} {
-		got, ok := e.EstimateLife(t.Context(), s.Receipt, ttl)
-		if !ok || len(got.Candidates) != 1 || got.Maximum != want || got.TotalHigh != want || got.HourlyLow != "3.60" || got.HourlyHigh != "3.60" || got.Currency != "USD" || got.CatalogDigest == "" {
+		got, ok := e.EstimateLife(s.Receipt, ttl)
+		if !ok || len(got.Candidates) != 1 || got.Maximum != want || got.TotalHigh != want || got.HourlyLow != "3.60" ||
+			got.HourlyHigh != "3.60" || got.Currency != "USD" || got.CatalogDigest == "" {
 			t.Fatalf("%s: %t, %+v", ttl, ok, got)
 		}
 		if c := got.Candidates[0]; c.Extension != "ext.second" || c.Maximum != want || !c.Eligible || c.Order != 1 || c.Expiry != "native" {
@@ -43,12 +44,12 @@ func TestTheEstimateOfALifeIsItsOwn(t *testing.T) {
 	if err != nil {
 		t.Fatal(told(err))
 	}
-	if got, ok := e.EstimateLife(t.Context(), later.Receipt, 2*time.Hour); !ok || got.Maximum != "7.20" {
+	if got, ok := e.EstimateLife(later.Receipt, 2*time.Hour); !ok || got.Maximum != "7.20" {
 		t.Errorf("after the change: %t, %+v", ok, got)
 	}
 	bare := s.Receipt
 	bare.Prices = ""
-	if _, ok := e.EstimateLife(t.Context(), bare, time.Hour); ok {
+	if _, ok := e.EstimateLife(bare, time.Hour); ok {
 		t.Error("estimated without prices")
 	}
 	w.clean()

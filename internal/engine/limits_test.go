@@ -13,18 +13,18 @@ import (
 // affordable: nothing more is set aside, and it is told.
 func TestAdoptingWithoutFundsForALaterEndKeepsTheEnd(t *testing.T) {
 	t.Parallel()
-	onBoth(t, nil, func(t *testing.T, b *bank) {
+	onBoth(t, nil, func(t *testing.T, b *bench) {
 		b.grant(2 * dollar)
-		s := b.make(b.Engine, engine.Request{Name: "one", TTL: "1h"})
-		taken := b.make(b.again(), engine.Request{Name: "one", TTL: "4h", OnConflict: "adopt"})
+		s := b.create(engine.Request{Name: "one", TTL: "1h"})
+		taken := b.make(b.reopen(), engine.Request{Name: "one", TTL: "4h", OnConflict: "adopt"})
 		if taken.ID != s.ID || taken.Receipt.Generation != s.Receipt.Generation+1 || !taken.ExpiresAt.Equal(s.ExpiresAt) {
 			t.Errorf("adopted %s generation %d until %s, was %s until %s", taken.ID, taken.Receipt.Generation, taken.ExpiresAt, s.ID, s.ExpiresAt)
 		}
-		if said := notices(taken.Notices); !strings.Contains(said, "stays as it was") || !strings.Contains(said, "limit: wallet of acme") {
+		if said := notices(taken.Notices); !strings.Contains(said, "keeps its deadline") || !strings.Contains(said, "limit: wallet of acme") {
 			t.Errorf("told %s", said)
 		}
 		b.pays("adopted", dollar, dollar, 0)
-		longer := b.make(b.again(), engine.Request{Name: "one", TTL: "90m", OnConflict: "adopt"})
+		longer := b.make(b.reopen(), engine.Request{Name: "one", TTL: "90m", OnConflict: "adopt"})
 		if want := s.CreatedAt.Add(90 * time.Minute); !longer.ExpiresAt.Equal(want) || b.held(s.ID) <= dollar {
 			t.Errorf("it ends %s, want %s, and %d are held", longer.ExpiresAt, want, b.held(s.ID))
 		}
@@ -39,9 +39,9 @@ func TestAdoptingWithoutFundsForALaterEndKeepsTheEnd(t *testing.T) {
 func TestADearerPauseIsSetAside(t *testing.T) {
 	t.Parallel()
 	const components = "  - { component: sandbox, unit: sandbox-hour, price: \"1\", paused_price: \"2\" }\n"
-	onBoth(t, map[string]string{"prices/mine.yaml": prices("ext.mine", components)}, func(t *testing.T, b *bank) {
+	onBoth(t, map[string]string{"prices/mine.yaml": prices("ext.mine", components)}, func(t *testing.T, b *bench) {
 		b.grant(10 * dollar)
-		s := b.make(b.Engine, engine.Request{Name: "one", TTL: "1h"})
+		s := b.create(engine.Request{Name: "one", TTL: "1h"})
 		b.pays("created", 8*dollar, 2*dollar, 0)
 		for _, c := range []struct {
 			ttl  string
@@ -65,7 +65,7 @@ func TestCeilingsAreToldBeforeTheyRefuse(t *testing.T) {
 	t.Parallel()
 	onBoth(t, map[string]string{
 		"policies/acme.yaml": "id: policy.acme\naccount: acme\nceilings: { creates: { max: 2, per: 10m }, spend: { max: \"3 USD\", per: 24h } }\n",
-	}, func(t *testing.T, b *bank) {
+	}, func(t *testing.T, b *bench) {
 		planned := func(e *engine.Engine, ttl string) string {
 			t.Helper()
 			p, err := e.Plan(t.Context(), engine.Request{Profile: "profile.mine", Name: "next", TTL: ttl})
@@ -85,16 +85,18 @@ func TestCeilingsAreToldBeforeTheyRefuse(t *testing.T) {
 		if said := planned(b.Engine, "1h"); strings.Contains(said, "ceiling") {
 			t.Errorf("with room: %s", said)
 		}
-		if said := planned(b.Engine, "4h"); !strings.Contains(said, "needs 4.00 USD, and acme has spent or set aside 0.00 in the last 24h (limit: 3.00 per 24h of policy.acme)") {
+		if said := planned(b.Engine, "4h"); !strings.Contains(said,
+			"needs 4.00 USD, and acme has spent or set aside 0.00 in the last 24h (limit: 3.00 per 24h of policy.acme)") {
 			t.Errorf("more than may ever be spent: %s", said)
 		}
-		head, err := b.l.Head(t.Context(), "acme")
+		head, err := b.book().Head(t.Context(), "acme")
 		if err != nil || head.Seq != 0 {
 			t.Errorf("a plan wrote: %+v, %v", head, err)
 		}
-		s := b.make(b.Engine, engine.Request{Name: "one", TTL: "1h"})
-		b.make(b.Engine, engine.Request{Name: "two", TTL: "2h"})
-		if said := planned(b.Engine, "1h"); !strings.Contains(said, "2 sandboxes were begun for acme in the last 10m (limit: 2 per 10m of policy.acme); the next is possible at 20") ||
+		s := b.create(engine.Request{Name: "one", TTL: "1h"})
+		b.create(engine.Request{Name: "two", TTL: "2h"})
+		if said := planned(b.Engine, "1h"); !strings.Contains(said,
+			"2 sandboxes were begun for acme in the last 10m (limit: 2 per 10m of policy.acme); the next is possible at 20") ||
 			!strings.Contains(said, "has spent or set aside 3.00") {
 			t.Errorf("full: %s", said)
 		}
@@ -119,10 +121,10 @@ func TestCeilingsAreToldBeforeTheyRefuse(t *testing.T) {
 // usage, while it runs and after it, as the accounts have it.
 func TestUsageSaysWhoPaysAsTheAccountsDo(t *testing.T) {
 	t.Parallel()
-	onBoth(t, nil, func(t *testing.T, b *bank) {
-		before := b.make(b.Engine, engine.Request{Name: "before", TTL: "2h"})
+	onBoth(t, nil, func(t *testing.T, b *bench) {
+		before := b.create(engine.Request{Name: "before", TTL: "2h"})
 		b.grant(10 * dollar)
-		after := b.make(b.Engine, engine.Request{Name: "after", TTL: "2h"})
+		after := b.create(engine.Request{Name: "after", TTL: "2h"})
 		e := b.later(time.Hour)
 		says := func(when string, s engine.Sandbox, billed bool) {
 			t.Helper()
@@ -146,8 +148,9 @@ func TestUsageSaysWhoPaysAsTheAccountsDo(t *testing.T) {
 		says("is over, begun before", before, false)
 		says("is over, begun after", after, true)
 		for s, kind := range map[*engine.Sandbox]string{&before: ledger.AccountBYOK, &after: ledger.AccountWallet} {
-			cs, err := b.l.Charges(t.Context(), s.ID)
-			if x := b.balance(kind); err != nil || len(cs) != 1 || x.DebitsPosted != cs[0].Amount || (cs[0].Memo == "") != (kind == ledger.AccountWallet) {
+			cs, err := b.book().Charges(t.Context(), s.ID)
+			if x := b.balance(kind); err != nil || len(cs) != 1 || x.DebitsPosted != cs[0].Amount ||
+				(cs[0].Memo == "") != (kind == ledger.AccountWallet) {
 				t.Errorf("charged %+v, %v; the account is %+v", cs, err, x)
 			}
 		}

@@ -31,14 +31,17 @@ func TestMessagesSayWhatToWhatAndWhatNext(t *testing.T) {
 			kind: extensions.KindExhausted, says: []string{"ext.saas-stub: provision: sbx-", "limit"}, remedy: []string{"quota"}},
 		"what may exist is named with the command that shows it": {do: create(one),
 			rules: []saasstub.Rule{{Op: vendor.OpCreate, Do: vendor.DoLoseAnswer, Times: 1}, {Op: vendor.OpAny, Do: vendor.DoUnreachable}},
-			kind:  extensions.KindIndeterminate, says: []string{"connection refused", "may exist at ext.saas-stub"}, remedy: []string{"sandboxer sandbox get sbx-", "sandboxer sandbox destroy sbx-"}},
-		"a create that was cancelled left nothing": {kind: extensions.KindInterrupted, says: []string{`"one" was cancelled`, "nothing of it is left"}, remedy: []string{"run the same command again"},
+			kind:  extensions.KindIndeterminate, says: []string{"connection refused", "may exist at ext.saas-stub"},
+			remedy: []string{"sandboxer sandbox get sbx-", "sandboxer sandbox destroy sbx-"}},
+		"a create that was cancelled left nothing": {kind: extensions.KindInterrupted,
+			says: []string{`"one" was canceled`, "nothing of it is left"}, remedy: []string{"run the same command again"},
 			do: func(ctx context.Context, b *bench) error {
 				ctx, cancel := context.WithCancel(ctx)
 				defer cancel()
 				return create(one)(failpointtest.Inject(ctx, "engine.create.ready", func() error { cancel(); return nil }), b)
 			}},
-		"a create that took too long left nothing": {rules: []saasstub.Rule{{Op: vendor.OpStart, Do: vendor.DoSlowReady, Delay: vendor.Duration(time.Hour)}},
+		"a create that took too long left nothing": {rules: []saasstub.Rule{{Op: vendor.OpStart, Do: vendor.DoSlowReady,
+			Delay: vendor.Duration(time.Hour)}},
 			kind: extensions.KindTimeout, says: []string{`"one" was not ready`, "nothing of it is left"}, remedy: []string{"timeouts.create"},
 			do: func(ctx context.Context, b *bench) error {
 				ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
@@ -46,19 +49,21 @@ func TestMessagesSayWhatToWhatAndWhatNext(t *testing.T) {
 				return create(one)(ctx, b)
 			}},
 		"a snapshot that is elsewhere": {do: create(engine.Request{Profile: "profile.stub", FromSnapshot: "snp-aaaaaaaaaaaaaaaaaaaa"}),
-			kind: extensions.KindInvalid, says: []string{"snp-aaaaaaaaaaaaaaaaaaaa is not kept at ext.saas-stub"}, remedy: []string{"check the id"}},
+			kind: extensions.KindInvalid, says: []string{"snp-aaaaaaaaaaaaaaaaaaaa is not kept at ext.saas-stub"}, remedy: []string{"check the ID"}},
 		"a change without its ledger": {do: func(ctx context.Context, b *bench) error { _, err := b.Update(ctx, nobody, one, nil); return err },
 			kind: extensions.KindNotFound, says: []string{"ledger.db does not know sandbox sbx-a"}, remedy: []string{"ledger"}},
 		"a use without its ledger": {do: func(ctx context.Context, b *bench) error {
 			_, err := b.Exec(ctx, nobody, engine.ExecRequest{Command: []string{"true"}})
 			return err
 		}, kind: extensions.KindNotFound, says: []string{"ledger.db does not know sandbox sbx-a"}, remedy: []string{"ledger"}},
-		"another specification": {kind: extensions.KindConflict, says: []string{`"one"`, "another specification"}, remedy: []string{"sandboxer sandbox destroy sbx-"},
+		"another specification": {kind: extensions.KindConflict, says: []string{`"one"`, "another specification"},
+			remedy: []string{"sandboxer sandbox destroy sbx-"},
 			do: func(ctx context.Context, b *bench) error {
 				b.create(one)
 				return create(engine.Request{Profile: "profile.stub", Name: "one", OnConflict: "adopt", Env: map[string]string{"A": "b"}})(ctx, b)
 			}},
-		"a vendor that cannot be reached to end one": {kind: extensions.KindUnreachable, says: []string{"connection refused"}, remedy: []string{`on_unreachable_destroy = "forget"`},
+		"a vendor that cannot be reached to end one": {kind: extensions.KindUnreachable, says: []string{"connection refused"},
+			remedy: []string{`on_unreachable_destroy = "forget"`},
 			do: func(ctx context.Context, b *bench) error {
 				s := b.create(one)
 				b.script(saasstub.Rule{Op: vendor.OpAny, Do: vendor.DoUnreachable})

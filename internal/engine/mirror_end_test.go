@@ -22,9 +22,11 @@ func TestADestroyIsNotHeldUpByWhatCannotBeBroughtBack(t *testing.T) {
 		here   func(dir string) error
 		told   string
 	}{
-		"the folder is gone":        {"echo 2 >a.txt", os.RemoveAll, "does not exist"},
-		"a folder is in the way":    {"echo 2 >a.txt; echo 1 >new", func(dir string) error { return os.MkdirAll(filepath.Join(dir, "new", "x"), 0o755) }, "new"},
-		"it would run on this side": {"mkdir -p .git/hooks; echo x >.git/hooks/pre-commit; echo 2 >a.txt", func(string) error { return nil }, ".git/hooks/pre-commit"},
+		"the folder is gone": {"echo 2 >a.txt", os.RemoveAll, "does not exist"},
+		"a folder is in the way": {"echo 2 >a.txt; echo 1 >new",
+			func(dir string) error { return os.MkdirAll(filepath.Join(dir, "new", "x"), 0o755) }, "new"},
+		"it would run on this side": {"mkdir -p .git/hooks; echo x >.git/hooks/pre-commit; echo 2 >a.txt", func(string) error { return nil },
+			".git/hooks/pre-commit"},
 	} {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()
@@ -39,7 +41,7 @@ func TestADestroyIsNotHeldUpByWhatCannotBeBroughtBack(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			kept := filepath.Join(b.dir, "kept", string(s.ID)+".tar")
+			kept := filepath.Join(b.StateDir, "kept", string(s.ID)+".tar")
 			if len(report.Notices) != 1 || !strings.Contains(report.Notices[0].Detail, c.told) || !strings.Contains(report.Notices[0].Detail, kept) {
 				t.Errorf("notices: %v", report.Notices)
 			}
@@ -64,8 +66,9 @@ func TestWhatWasKeptBeforeStays(t *testing.T) {
 	b := newBench(t)
 	dir := folder(t, map[string]string{"a.txt": "1\n"})
 	s := b.create(engine.Request{Profile: "profile.mirror-local", Name: "one", Inputs: map[string]any{"repo": dir}})
-	earlier := filepath.Join(b.dir, "kept", string(s.ID)+".tar")
-	if err := errors.Join(os.MkdirAll(filepath.Dir(earlier), 0o700), os.WriteFile(earlier, []byte("earlier"), 0o600), os.RemoveAll(dir)); err != nil {
+	earlier := filepath.Join(b.StateDir, "kept", string(s.ID)+".tar")
+	if err := errors.Join(os.MkdirAll(filepath.Dir(earlier), 0o700), os.WriteFile(earlier, []byte("earlier"), 0o600),
+		os.RemoveAll(dir)); err != nil {
 		t.Fatal(err)
 	}
 	report, err := b.Destroy(context.Background(), s.Receipt, engine.DestroyOptions{})

@@ -18,7 +18,8 @@ func TestAMirrorWithoutAFolderComesBackToOneOfItsOwn(t *testing.T) {
 	repo := filepath.Join(t.TempDir(), "repo")
 	write(t, repo, "a.txt", "a\n")
 	write(t, repo, "b.txt", "b\n")
-	for _, args := range [][]string{{"init", "-q", "-b", "main"}, {"add", "."}, {"-c", "user.name=x", "-c", "user.email=x@x", "commit", "-qm", "x"}} {
+	for _, args := range [][]string{{"init", "-q", "-b", "main"}, {"add", "."},
+		{"-c", "user.name=x", "-c", "user.email=x@x", "commit", "-qm", "x"}} {
 		c := exec.Command("git", append([]string{"-C", repo}, args...)...)
 		c.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_SYSTEM=/dev/null")
 		if out, err := c.CombinedOutput(); err != nil {
@@ -30,8 +31,9 @@ func TestAMirrorWithoutAFolderComesBackToOneOfItsOwn(t *testing.T) {
 		script string
 		want   map[string]string
 	}{
-		"empty":          {nil, "mkdir d; echo new >d/new.txt", map[string]string{"d/new.txt": "new\n"}},
-		"git":            {map[string]any{"repo": "file://" + repo}, "echo a2 >a.txt; echo new >new.txt", map[string]string{"a.txt": "a2\n", "b.txt": "b\n", "new.txt": "new\n"}},
+		"empty": {nil, "mkdir d; echo new >d/new.txt", map[string]string{"d/new.txt": "new\n"}},
+		"git": {map[string]any{"repo": "file://" + repo}, "echo a2 >a.txt; echo new >new.txt",
+			map[string]string{"a.txt": "a2\n", "b.txt": "b\n", "new.txt": "new\n"}},
 		"nothing inside": {nil, "true", nil},
 	} {
 		for _, profile := range []string{"profile.mirror", "profile.mirror-local"} {
@@ -44,7 +46,7 @@ func TestAMirrorWithoutAFolderComesBackToOneOfItsOwn(t *testing.T) {
 				if err != nil || len(report.Conflicts) > 0 {
 					t.Fatalf("%+v, %v", report, err)
 				}
-				dir := filepath.Join(b.dir, "kept", string(s.ID))
+				dir := filepath.Join(b.StateDir, "kept", string(s.ID))
 				for file, want := range c.want {
 					if got := read(t, dir, file); got != want {
 						t.Errorf("%s is %q, want %q", file, got, want)

@@ -10,7 +10,7 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine"
 )
 
-func folder(t *testing.T, files map[string]string) string {
+func folder(t testing.TB, files map[string]string) string {
 	t.Helper()
 	dir := t.TempDir()
 	for name, text := range files {
@@ -19,7 +19,7 @@ func folder(t *testing.T, files map[string]string) string {
 	return dir
 }
 
-func write(t *testing.T, dir, name, text string) {
+func write(t testing.TB, dir, name, text string) {
 	t.Helper()
 	p := filepath.Join(dir, name)
 	if err := os.MkdirAll(filepath.Dir(p), 0o755); err != nil {
@@ -30,7 +30,7 @@ func write(t *testing.T, dir, name, text string) {
 	}
 }
 
-func read(t *testing.T, dir, name string) string {
+func read(t testing.TB, dir, name string) string {
 	t.Helper()
 	b, err := os.ReadFile(filepath.Join(dir, name))
 	if err != nil {
@@ -62,7 +62,8 @@ func TestAMirroredWorkspaceComesBackOnDemandAndOnDestroy(t *testing.T) {
 			}
 			b.sh(s.Receipt, "echo a2 > a.txt; echo new > new.txt; rm gone.txt")
 			changed, conflicts, err := b.SyncBack(ctx, s.Receipt)
-			if err != nil || len(conflicts) > 0 || read(t, dir, "a.txt") != "a2\n" || read(t, dir, "new.txt") != "new\n" || read(t, dir, "b.txt") != "b\n" {
+			if err != nil || len(conflicts) > 0 || read(t, dir, "a.txt") != "a2\n" || read(t, dir, "new.txt") != "new\n" ||
+				read(t, dir, "b.txt") != "b\n" {
 				t.Fatalf("first sync: %v %v %v", changed, conflicts, err)
 			}
 			if _, err := os.Stat(filepath.Join(dir, "gone.txt")); !os.IsNotExist(err) {
@@ -85,7 +86,7 @@ func TestAMirroredWorkspaceComesBackOnDemandAndOnDestroy(t *testing.T) {
 			if len(report.Conflicts) != 1 || !strings.HasPrefix(report.Conflicts[0], "b.txt") || len(report.Notices) == 0 {
 				t.Errorf("conflicts: %v, notices %v", report.Conflicts, report.Notices)
 			}
-			if _, err := os.Stat(filepath.Join(b.dir, "kept", string(s.ID)+".tar")); err != nil {
+			if _, err := os.Stat(filepath.Join(b.StateDir, "kept", string(s.ID)+".tar")); err != nil {
 				t.Errorf("the sandbox's own copy was not kept: %v", err)
 			}
 			if left := b.left(); len(left) > 0 {

@@ -27,14 +27,14 @@ func notices(ns []engine.Notice) string {
 func (b *bench) away() (back func()) {
 	b.t.Helper()
 	keep := b.t.TempDir()
-	files, _ := filepath.Glob(filepath.Join(b.dir, "ledger.db*"))
+	files, _ := filepath.Glob(filepath.Join(b.StateDir, "ledger.db*"))
 	for _, f := range files {
 		if err := os.Rename(f, filepath.Join(keep, filepath.Base(f))); err != nil {
 			b.t.Fatal(err)
 		}
 	}
 	return func() {
-		again, _ := filepath.Glob(filepath.Join(b.dir, "ledger.db*"))
+		again, _ := filepath.Glob(filepath.Join(b.StateDir, "ledger.db*"))
 		for _, f := range again {
 			_ = os.RemoveAll(f)
 		}
@@ -54,14 +54,14 @@ func TestADestroyGoesOnWithoutTheLedger(t *testing.T) {
 		"missing": {spoil: (*bench).away},
 		"corrupt": {spoil: func(b *bench) func() {
 			back := b.away()
-			if err := os.WriteFile(filepath.Join(b.dir, "ledger.db"), []byte(strings.Repeat("no ledger ", 1000)), 0o600); err != nil {
+			if err := os.WriteFile(filepath.Join(b.StateDir, "ledger.db"), []byte(strings.Repeat("no ledger ", 1000)), 0o600); err != nil {
 				b.t.Fatal(err)
 			}
 			return back
 		}},
 		"a folder": {spoil: func(b *bench) func() {
 			back := b.away()
-			if err := os.Mkdir(filepath.Join(b.dir, "ledger.db"), 0o700); err != nil {
+			if err := os.Mkdir(filepath.Join(b.StateDir, "ledger.db"), 0o700); err != nil {
 				b.t.Fatal(err)
 			}
 			return back
@@ -118,7 +118,7 @@ func (b *bench) settledLater(s engine.Sandbox, r engine.DestroyReport) {
 	if cs, err := e.Charges(ctx, s.ID); err != nil || len(cs) == 0 {
 		b.t.Errorf("charges: %v, %v", cs, err)
 	}
-	if left, _ := filepath.Glob(filepath.Join(b.dir, "unsettled", "*")); len(left) > 0 {
+	if left, _ := filepath.Glob(filepath.Join(b.StateDir, "unsettled", "*")); len(left) > 0 {
 		b.t.Errorf("notes are left: %v", left)
 	}
 	b.clean()
@@ -126,7 +126,8 @@ func (b *bench) settledLater(s engine.Sandbox, r engine.DestroyReport) {
 
 func TestADestroyGoesOnWhenTheLedgerFailsInBetween(t *testing.T) {
 	t.Parallel()
-	for _, point := range []string{"ledger.begin", "ledger.sandbox", "ledger.intent.open", "ledger.meter.close", "ledger.charge", "ledger.commit"} {
+	for _, point := range []string{"ledger.begin", "ledger.sandbox", "ledger.intent.open", "ledger.meter.close", "ledger.charge",
+		"ledger.commit"} {
 		t.Run(point, func(t *testing.T) {
 			t.Parallel()
 			b := newBench(t)
@@ -148,7 +149,7 @@ func TestADestroyWaitsForALockedLedgerAsLongAsItsCallerDoes(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	s := b.create(engine.Request{Profile: "profile.stub", Name: "one"})
-	locks, _ := filepath.Glob(filepath.Join(b.dir, "ledger.db*lock"))
+	locks, _ := filepath.Glob(filepath.Join(b.StateDir, "ledger.db*lock"))
 	if len(locks) != 1 {
 		t.Fatalf("lock files: %v", locks)
 	}
@@ -225,23 +226,18 @@ func TestADestroyOfWhatTheCatalogNoLongerHasSaysWhatToAdd(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	ctx := context.Background()
-	dir := folder(t, map[string]string{
-		"extensions/ext.mine.yaml": "id: ext.mine\ntitle: Mine\nhandler: saas-stub\nconfig: { dir: " + b.dir + "/saas-stub }\n",
-		"profiles/profile.mine.yaml": "id: profile.mine\nversion: \"1.0.0\"\nextension: ext.mine\nisolation: { level: container }\n" +
-			"network: { default: deny }\nworkspace: { mode: remote-canonical, access: rw }\nttl: { default: 1h, max: 24h }\n",
-	})
-	mine, err := engine.New(engine.Options{Extensions: all(), StateDir: b.dir, Account: "acme/web", Catalog: []string{dir}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer mine.Close()
+	mine := b.reopen(onFiles(map[string]string{
+		"extensions/ext.mine.yaml":   bound("ext.mine", "$VENDOR", ""),
+		"profiles/profile.mine.yaml": profile("profile.mine", "extension: ext.mine\n"),
+	}))
 	s, err := mine.Create(ctx, engine.Request{Profile: "profile.mine", Name: "one"}, nil, nil)
 	if err != nil {
 		t.Fatal(err, extensions.RemedyOf(err))
 	}
 	for name, e := range map[string]*engine.Engine{"with": b.Engine, "without": b.elsewhere()} {
 		_, err = e.Destroy(ctx, s.Receipt, engine.DestroyOptions{})
-		if err == nil || !strings.Contains(err.Error()+extensions.RemedyOf(err), "ext.mine") || !strings.Contains(extensions.RemedyOf(err), "catalog") {
+		if err == nil || !strings.Contains(err.Error()+extensions.RemedyOf(err), "ext.mine") ||
+			!strings.Contains(extensions.RemedyOf(err), "catalog") {
 			t.Errorf("%s the ledger: %v (%s)", name, err, extensions.RemedyOf(err))
 		}
 	}

@@ -13,13 +13,12 @@ import (
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
-	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/saasstub"
 )
 
 // hosted is the stub vendor as if it ran on a host of the user, with what
 // such extensions add: a host narrows it, and it judges stacks beforehand.
 type hosted struct {
-	extensions.Extension
+	hooked
 	facts extensions.HostFacts
 
 	mu     sync.Mutex
@@ -28,30 +27,88 @@ type hosted struct {
 	down   map[string]bool   // hosts that do not answer, by name
 }
 
-func (x *hosted) Describe() extensions.Descriptor {
-	d := x.Extension.Describe()
-	d.Handler, d.Place, d.NamedOnly, d.Powers = "hosted", extensions.PlaceHost, false, []extensions.Power{extensions.PowerProbe}
+func (*hosted) says(d *extensions.Descriptor) {
+	d.Places, d.NamedOnly = []extensions.Place{extensions.PlaceHost}, false
+	d.Powers = []extensions.Power{extensions.PowerFork, extensions.PowerProbe}
 	d.Config, d.Options, d.Credentials = nil, nil, nil
-	d.Capabilities.FsSnapshot, d.Capabilities.CapacityQuery, d.Capabilities.ExtendTTL = false, false, false
+	d.Capabilities.FsSnapshot, d.Capabilities.CapacityQuery, d.Capabilities.ExtendTTL = false, false, extensions.ExtendNone
 	d.Capabilities.Provides.RequirementKinds = append(d.Capabilities.Provides.RequirementKinds, "compose")
-	return d
 }
 
-func (x *hosted) Open(ctx context.Context, cfg extensions.Config) (extensions.Backend, error) {
-	b, err := x.Extension.Open(ctx, cfg)
-	return hostedBackend{b, x, cfg.Host.Name}, err
-}
-
-func (*hosted) OnHost(c extensions.Capabilities, h extensions.Host, facts *extensions.HostFacts) (extensions.Capabilities, []string) {
-	switch {
-	case !h.AllowFirewall:
-		c.Egress = extensions.EgressDenyOnly
-		return c, []string{"firewall rules are not allowed; set allow_firewall = true on the host"}
-	case facts != nil && facts.Egress != "":
-		c.Egress = facts.Egress
-		return c, []string{"its firewall could not be used when it was probed"}
+func (x *hosted) does(c *calls, cfg extensions.Config) {
+	provision, status, find := c.Provision, c.Status, c.Find
+	silent := func() error { return x.silent(cfg.Host.Name) }
+	c.Probe = func(ctx context.Context) (extensions.Facts, []extensions.Observation, error) {
+		if err := silent(); err != nil {
+			return extensions.Facts{}, nil, err
+		}
+		all, err := status(ctx, nil)
+		return x.found(), all, err
 	}
-	return c, nil
+	c.Status = func(ctx context.Context, handles []extensions.Handle) ([]extensions.Observation, error) {
+		if handles == nil {
+			x.mu.Lock()
+			x.listed++
+			x.mu.Unlock()
+		}
+		if err := silent(); err != nil {
+			return nil, err
+		}
+		return status(ctx, handles)
+	}
+	c.Find = func(ctx context.Context, id extensions.ID) (extensions.Handle, error) {
+		if err := silent(); err != nil {
+			return extensions.Handle{}, err
+		}
+		return find(ctx, id)
+	}
+	c.Provision = func(ctx context.Context, spec extensions.Spec) (extensions.Handle, extensions.Observation, error) {
+		if err := silent(); err != nil {
+			return extensions.Handle{}, extensions.Observation{}, err
+		}
+		if spec.Compose != nil && spec.Compose.BundleSource != nil {
+			files, err := unpack(ctx, spec.Compose.BundleSource)
+			if err != nil {
+				return extensions.Handle{}, extensions.Observation{}, err
+			}
+			x.mu.Lock()
+			x.files = files
+			x.mu.Unlock()
+			spec.Compose = nil // the vendor runs none
+		}
+		return provision(ctx, spec)
+	}
+}
+
+// silent is what a host that is down answers.
+func (x *hosted) silent(host string) error {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if !x.down[host] {
+		return nil
+	}
+	return extensions.Errorf(extensions.KindUnreachable, "nothing listens at %s", host).WithRemedy("start it")
+}
+
+func (*hosted) OnHost(c extensions.Capabilities, h extensions.Host) (extensions.Capabilities, []string) {
+	if h.AllowFirewall {
+		return c, nil
+	}
+	c.Egress = extensions.EgressDenyOnly
+	return c, []string{"firewall rules are not allowed; set allow_firewall = true on the host"}
+}
+
+// found is what a probe of a host means for the binding.
+func (x *hosted) found() extensions.Facts {
+	f := extensions.Facts{Machine: &x.facts, Unfit: x.facts.Unfit}
+	if x.facts.OS != "" && x.facts.Arch != "" {
+		f.Narrowing.OS, f.Narrowing.Arch = []string{x.facts.OS}, []string{x.facts.Arch}
+	}
+	if x.facts.Egress != "" {
+		f.Narrowing.Egress = &x.facts.Egress
+		f.Notes = []string{"its firewall could not be used when it was probed"}
+	}
+	return f
 }
 
 func (*hosted) CheckSpec(ctx context.Context, _ extensions.Config, spec extensions.Spec) (notes []string, err error) {
@@ -68,22 +125,6 @@ func (*hosted) CheckSpec(ctx context.Context, _ extensions.Config, spec extensio
 	return notes, err
 }
 
-type hostedBackend struct {
-	extensions.Backend
-	x    *hosted
-	host string
-}
-
-// silent is what a host that is down answers.
-func (b hostedBackend) silent() error {
-	b.x.mu.Lock()
-	defer b.x.mu.Unlock()
-	if !b.x.down[b.host] {
-		return nil
-	}
-	return extensions.Errorf(extensions.KindUnreachable, "nothing listens at %s", b.host).WithRemedy("start it")
-}
-
 func (x *hosted) setDown(hosts ...string) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -91,50 +132,6 @@ func (x *hosted) setDown(hosts ...string) {
 	for _, h := range hosts {
 		x.down[h] = true
 	}
-}
-
-func (b hostedBackend) Probe(ctx context.Context) (extensions.HostFacts, []extensions.Observation, error) {
-	if err := b.silent(); err != nil {
-		return extensions.HostFacts{}, nil, err
-	}
-	all, err := b.Backend.Status(ctx, nil)
-	return b.x.facts, all, err
-}
-
-func (b hostedBackend) Status(ctx context.Context, handles []extensions.Handle) ([]extensions.Observation, error) {
-	if handles == nil {
-		b.x.mu.Lock()
-		b.x.listed++
-		b.x.mu.Unlock()
-	}
-	if err := b.silent(); err != nil {
-		return nil, err
-	}
-	return b.Backend.Status(ctx, handles)
-}
-
-func (b hostedBackend) Find(ctx context.Context, id extensions.ID) (extensions.Handle, error) {
-	if err := b.silent(); err != nil {
-		return extensions.Handle{}, err
-	}
-	return b.Backend.Find(ctx, id)
-}
-
-func (b hostedBackend) Provision(ctx context.Context, spec extensions.Spec) (extensions.Handle, extensions.Observation, error) {
-	if err := b.silent(); err != nil {
-		return extensions.Handle{}, extensions.Observation{}, err
-	}
-	if spec.Compose != nil && spec.Compose.BundleSource != nil {
-		files, err := unpack(ctx, spec.Compose.BundleSource)
-		if err != nil {
-			return extensions.Handle{}, extensions.Observation{}, err
-		}
-		b.x.mu.Lock()
-		b.x.files = files
-		b.x.mu.Unlock()
-		spec.Compose = nil // the vendor runs none
-	}
-	return b.Backend.Provision(ctx, spec)
 }
 
 func unpack(ctx context.Context, src extensions.WorkspaceSource) (map[string]string, error) {
@@ -160,52 +157,18 @@ func unpack(ctx context.Context, src extensions.WorkspaceSource) (map[string]str
 	}
 }
 
-// hostBench is an engine with the hosted extension and a catalog of its own.
-type hostBench struct {
-	*engine.Engine
-	x       *hosted
-	catalog string
-	state   string
+// hosts is a bench with the hosted extension alone.
+type hosts struct {
+	*bench
+	x *hosted
 }
 
-func newHostBench(t *testing.T, files map[string]string) hostBench {
+func newHosts(t *testing.T, files map[string]string) hosts {
 	t.Helper()
-	b := hostBench{x: &hosted{Extension: saasstub.New(), facts: extensions.HostFacts{OS: "linux", Arch: "amd64", Egress: extensions.EgressDenyOnly}}, catalog: t.TempDir()}
+	x := &hosted{facts: extensions.HostFacts{OS: "linux", Arch: "amd64", Egress: extensions.EgressDenyOnly}}
+	x.hooked = hooked{handler: "hosted", says: x.says, does: x.does}
 	files["extensions/ext.hosted.yaml"] = "id: ext.hosted\ntitle: Hosted\nhandler: hosted\n"
-	for name, content := range files {
-		path := filepath.Join(b.catalog, name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	b.reload(t)
-	return b
-}
-
-// reload starts anew, with another state folder.
-func (b *hostBench) reload(t *testing.T) {
-	t.Helper()
-	b.state = t.TempDir()
-	b.again(t)
-}
-
-// again is the next run: another engine over the same folder.
-func (b *hostBench) again(t *testing.T) {
-	t.Helper()
-	dir := b.state
-	e, err := engine.New(engine.Options{Extensions: []extensions.Extension{b.x}, StateDir: dir, Account: "acme/web", Catalog: []string{b.catalog}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := e.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	b.Engine = e
+	return hosts{newBench(t, onFiles(files), func(b *bench) { b.Extensions = []extensions.Extension{x} }), x}
 }
 
 const allowlisted = `id: profile.list
@@ -221,14 +184,15 @@ func onSSH(allow bool) engine.Host {
 
 func TestAHostNarrowsWhatRoutingMayChoose(t *testing.T) {
 	t.Parallel()
-	b := newHostBench(t, map[string]string{"profiles/profile.list.yaml": allowlisted})
+	b := newHosts(t, map[string]string{"profiles/profile.list.yaml": allowlisted})
 	ctx := context.Background()
 	plan := func(h engine.Host) error {
 		_, err := b.Plan(ctx, engine.Request{Profile: "profile.list", Name: "one", Hosts: []string{h.Ref()}})
 		return err
 	}
 	err := plan(onSSH(false))
-	if text := told(err); !extensions.IsKind(err, extensions.KindUnsupported) || !strings.Contains(text, "viability.egress") || !strings.Contains(text, "set allow_firewall = true") {
+	if text := told(err); !extensions.IsKind(err, extensions.KindUnsupported) || !strings.Contains(text, "viability.egress") ||
+		!strings.Contains(text, "set allow_firewall = true") {
 		t.Errorf("without allow_firewall: %s", text)
 	}
 	if err := plan(onSSH(true)); err != nil {
@@ -247,14 +211,12 @@ func TestAHostNarrowsWhatRoutingMayChoose(t *testing.T) {
 	}
 	// Its owner mends it: the next run finds out by itself.
 	b.x.facts.Egress = ""
-	b.again(t)
+	b.Engine = b.reopen()
 	mended, err := b.Create(ctx, engine.Request{Profile: "profile.list", Name: "one", Hosts: []string{onSSH(true).Ref()}}, nil, nil)
 	if err != nil {
 		t.Fatalf("a create on a mended host: %s", told(err))
 	}
-	if _, err := b.Destroy(ctx, mended.Receipt, engine.DestroyOptions{}); err != nil {
-		t.Error(err)
-	}
+	b.end(mended)
 	// Facts of a host with other arguments say nothing about this one.
 	other := onSSH(true)
 	other.Priority = 7
@@ -262,9 +224,7 @@ func TestAHostNarrowsWhatRoutingMayChoose(t *testing.T) {
 	if err != nil {
 		t.Fatalf("a create on a host nobody looked at: %s", told(err))
 	}
-	if _, err := b.Destroy(ctx, made.Receipt, engine.DestroyOptions{}); err != nil {
-		t.Error(err)
-	}
+	b.end(made)
 }
 
 func told(err error) string {
@@ -286,7 +246,7 @@ func stackFiles(compose string) map[string]string {
 
 func TestTheBundleBesideTheProfileReachesTheBackend(t *testing.T) {
 	t.Parallel()
-	b := newHostBench(t, stackFiles("services: {}\n"))
+	b := newHosts(t, stackFiles("services: {}\n"))
 	ctx := context.Background()
 	s, err := b.Create(ctx, engine.Request{Profile: "profile.child", Name: "one", Hosts: []string{onSSH(false).Ref()}}, nil, nil)
 	if err != nil {
@@ -295,25 +255,24 @@ func TestTheBundleBesideTheProfileReachesTheBackend(t *testing.T) {
 	if b.x.files["compose.yaml"] != "services: {}\n" || b.x.files["web/Dockerfile"] == "" {
 		t.Errorf("the bundle held %q", b.x.files)
 	}
-	if _, err := b.Destroy(ctx, s.Receipt, engine.DestroyOptions{}); err != nil {
-		t.Error(err)
-	}
+	b.end(s)
 }
 
 func TestWhatAnExtensionRefusesIsRefusedAtPlanAndWritesNothing(t *testing.T) {
 	t.Parallel()
-	b := newHostBench(t, stackFiles("services: { web: { privileged: true } }\n"))
+	b := newHosts(t, stackFiles("services: { web: { privileged: true } }\n"))
 	ctx := context.Background()
 	req := engine.Request{Profile: "profile.child", Name: "one", Hosts: []string{onSSH(false).Ref()}}
 	_, err := b.Plan(ctx, req)
-	if text := told(err); !extensions.IsKind(err, extensions.KindInvalid) || !strings.Contains(text, "rule privileged") || extensions.FieldOf(err) != "profile" {
+	if text := told(err); !extensions.IsKind(err, extensions.KindInvalid) || !strings.Contains(text, "rule privileged") ||
+		extensions.FieldOf(err) != "profile" {
 		t.Errorf("plan: %s (at %q)", text, extensions.FieldOf(err))
 	}
 	s, err := b.Create(ctx, req, func(engine.Sandbox) { t.Error("it was recorded") }, nil)
 	if text := told(err); s.ID != "" || !strings.Contains(text, "rule privileged") {
 		t.Errorf("create: %s", text)
 	}
-	if spools, err := filepath.Glob(filepath.Join(b.state, "spool", "*")); err != nil || len(spools) > 0 {
+	if spools, err := filepath.Glob(filepath.Join(b.StateDir, "spool", "*")); err != nil || len(spools) > 0 {
 		t.Errorf("left in the spool: %v, %v", spools, err)
 	}
 }
@@ -323,9 +282,10 @@ func TestABundleThatIsNotThereIsTold(t *testing.T) {
 	files := stackFiles("services: {}\n")
 	delete(files, "profiles/stack/compose.yaml")
 	delete(files, "profiles/stack/web/Dockerfile")
-	b := newHostBench(t, files)
+	b := newHosts(t, files)
 	_, err := b.Plan(context.Background(), engine.Request{Profile: "profile.base", Name: "one", Hosts: []string{onSSH(false).Ref()}})
-	if text := told(err); !extensions.IsKind(err, extensions.KindInvalid) || !strings.Contains(text, filepath.Join("profiles", "stack")) || !strings.Contains(text, "profile.base@1.0.0") {
+	if text := told(err); !extensions.IsKind(err, extensions.KindInvalid) || !strings.Contains(text, filepath.Join("profiles", "stack")) ||
+		!strings.Contains(text, "profile.base@1.0.0") {
 		t.Errorf("plan: %s", text)
 	}
 	outside := t.TempDir()
@@ -340,7 +300,7 @@ func TestABundleThatIsNotThereIsTold(t *testing.T) {
 
 func TestAProxyImageIsPinned(t *testing.T) {
 	t.Parallel()
-	b := newHostBench(t, map[string]string{})
+	b := newHosts(t, map[string]string{})
 	digest := strings.Repeat("0a", 32)
 	for image, ok := range map[string]bool{
 		"":                                     true,
@@ -365,7 +325,7 @@ func TestAProxyImageIsPinned(t *testing.T) {
 // Of two who register a host at once, both may, and one is told of the other.
 func TestWhoRegistersAHostSecondIsTold(t *testing.T) {
 	t.Parallel()
-	b := newHostBench(t, map[string]string{"profiles/profile.list.yaml": allowlisted})
+	b := newHosts(t, map[string]string{"profiles/profile.list.yaml": allowlisted})
 	host := onSSH(true)
 	var wg sync.WaitGroup
 	told := make(chan error, 8)
@@ -409,23 +369,20 @@ func TestWhoRegistersAHostSecondIsTold(t *testing.T) {
 // A refresh asks for the host and then for what is on it: one question does.
 func TestProbingAHostTellsWhatIsOnIt(t *testing.T) {
 	t.Parallel()
-	b := newHostBench(t, map[string]string{"profiles/profile.list.yaml": allowlisted})
+	b := newHosts(t, map[string]string{"profiles/profile.list.yaml": allowlisted})
 	b.x.facts.Egress = ""
 	ctx := context.Background()
 	host := onSSH(true)
 	if _, err := b.RegisterHost(ctx, host, ""); err != nil {
 		t.Fatal(err)
 	}
-	one, err := b.Create(ctx, engine.Request{Profile: "profile.list", Name: "one", Hosts: []string{host.Ref()}}, nil, nil)
-	if err != nil {
-		t.Fatal(told(err))
-	}
+	one := b.create(engine.Request{Profile: "profile.list", Name: "one", Hosts: []string{host.Ref()}})
 	listed := func() int {
 		b.x.mu.Lock()
 		defer b.x.mu.Unlock()
 		return b.x.listed
 	}
-	b.again(t)
+	b.Engine = b.reopen()
 	if _, err := b.GetHost(ctx, host); err != nil {
 		t.Fatal(err)
 	}
@@ -436,9 +393,7 @@ func TestProbingAHostTellsWhatIsOnIt(t *testing.T) {
 	if n := listed() - before; n != 0 {
 		t.Errorf("after the host was probed its sandboxes were listed %d times", n)
 	}
-	if _, err := b.Destroy(ctx, one.Receipt, engine.DestroyOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	b.end(one)
 	if s, err := b.Get(ctx, one.Receipt); !extensions.IsKind(err, extensions.KindNotFound) {
 		t.Errorf("after its end it is %s, %v", s.State, err)
 	}
@@ -449,7 +404,7 @@ func TestProbingAHostTellsWhatIsOnIt(t *testing.T) {
 func TestAHostThatIsNotWellIsRefusedForWhatItLacks(t *testing.T) {
 	t.Parallel()
 	shut := strings.Replace(allowlisted, `, egress: ["10.2.0.0/16:443"]`, "", 1)
-	b := newHostBench(t, map[string]string{"profiles/profile.list.yaml": shut,
+	b := newHosts(t, map[string]string{"profiles/profile.list.yaml": shut,
 		"profiles/profile.free.yaml": strings.NewReplacer("profile.list", "profile.free", "deny", "allow").Replace(shut)})
 	ctx := context.Background()
 	h := onSSH(true)
@@ -461,17 +416,16 @@ func TestAHostThatIsNotWellIsRefusedForWhatItLacks(t *testing.T) {
 	for _, profile := range []string{"profile.list", "profile.free"} {
 		s, err := b.Create(ctx, engine.Request{Profile: profile, Name: "one", Hosts: []string{h.Ref()}}, nil, nil)
 		text := told(err)
-		if s.ID != "" || !strings.Contains(text, "viability.host") || !strings.Contains(text, lack) || strings.Contains(text, "viability.egress") {
+		if s.ID != "" || !strings.Contains(text, "viability.host") || !strings.Contains(text, lack) ||
+			strings.Contains(text, "viability.egress") {
 			t.Errorf("%s: %s", profile, text)
 		}
 	}
 	b.x.facts = extensions.HostFacts{}
-	b.again(t)
+	b.Engine = b.reopen()
 	s, err := b.Create(ctx, engine.Request{Profile: "profile.list", Name: "one", Hosts: []string{h.Ref()}}, nil, nil)
 	if err != nil {
 		t.Fatalf("on the mended host: %s", told(err))
 	}
-	if _, err := b.Destroy(ctx, s.Receipt, engine.DestroyOptions{}); err != nil {
-		t.Error(err)
-	}
+	b.end(s)
 }

@@ -11,14 +11,9 @@ import (
 // quote and create, with the name that may have been meant.
 func TestOptionsOfAnUnknownExtensionAreTold(t *testing.T) {
 	t.Parallel()
-	b := newBench(t)
-	dir := folder(t, map[string]string{"profiles/typo.yaml": "id: profile.typo\nversion: \"1.0.0\"\nextends: profile.stub\noptions: { ext.saas-stob: { nonsense: 1 } }\n"})
-	e, err := engine.New(engine.Options{Extensions: all(), StateDir: b.dir, Account: "acme/web", Catalog: []string{"testdata/catalog", dir}})
-	if err != nil {
-		t.Fatal(told(err))
-	}
-	t.Cleanup(func() { _ = e.Close() })
-	const want = "options names ext.saas-stob, which is not there; the nearest is ext.saas-stub"
+	e := newBench(t, onFiles(map[string]string{"profiles/typo.yaml": "id: profile.typo\nversion: \"1.0.0\"\nextends: profile.stub\n" +
+		"options: { ext.saas-stob: { nonsense: 1 } }\n"}))
+	const want = "options names ext.saas-stob, which does not exist; the nearest is ext.saas-stub"
 	tells := func(where string, notices []engine.Notice) {
 		t.Helper()
 		if !slices.ContainsFunc(notices, func(n engine.Notice) bool { return n.Summary == want }) {

@@ -12,14 +12,10 @@ import (
 // and held against that account's limits.
 func TestALaterEndGoesByTheAccountOfTheLife(t *testing.T) {
 	t.Parallel()
-	onBoth(t, nil, func(t *testing.T, b *bank) {
+	onBoth(t, nil, func(t *testing.T, b *bench) {
 		b.grant(3 * dollar)
-		s := b.make(b.Engine, engine.Request{Name: "one", TTL: "1h"})
-		other, err := engine.New(engine.Options{Extensions: all(), StateDir: b.o.Dir, Ledger: b.o.Ledger, Catalog: []string{b.o.Catalog}, Account: "poor/else"})
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer other.Close()
+		s := b.create(engine.Request{Name: "one", TTL: "1h"})
+		other := b.reopen(as("poor/else"))
 		ask := func(ttl string) engine.Request {
 			return engine.Request{Profile: "profile.mine", Name: "one", TTL: ttl}
 		}
@@ -29,7 +25,8 @@ func TestALaterEndGoesByTheAccountOfTheLife(t *testing.T) {
 		if _, err := other.PlanUpdate(t.Context(), s.Receipt, ask("1h"), ask("2h")); err != nil {
 			t.Errorf("the plan of what its own account can pay: %s", told(err))
 		}
-		if _, err := other.PlanUpdate(t.Context(), s.Receipt, ask("1h"), ask("4h")); !strings.Contains(told(err), "3.00 available (limit: wallet of acme)") {
+		if _, err := other.PlanUpdate(t.Context(), s.Receipt, ask("1h"), ask("4h")); !strings.Contains(told(err),
+			"3.00 available (limit: wallet of acme)") {
 			t.Errorf("the plan of what it cannot pay: %s", told(err))
 		}
 		again := ask("2h")

@@ -11,62 +11,44 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/failpoint/failpointtest"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger/sqlstore"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/local"
 )
 
-// other is another process, with a ledger of its own: in the same state folder
-// or in another one.
-func (b *bank) other(dir string) *engine.Engine {
+func (b *bench) notes() []string {
 	b.t.Helper()
-	mine, folder := b.o.Ledger, b.o.Dir
-	defer func() { b.o.Ledger, b.o.Dir = mine, folder }()
-	b.o.Ledger, b.o.Dir = ledger.DefaultURL(b.t.TempDir()), dir
-	return b.again()
-}
-
-func (b *bank) notes() []string {
-	b.t.Helper()
-	files, err := filepath.Glob(filepath.Join(b.o.Dir, "unsettled", "*.json"))
+	files, err := filepath.Glob(filepath.Join(b.StateDir, "unsettled", "*.json"))
 	if err != nil {
 		b.t.Fatal(err)
 	}
 	return files
 }
 
-// meter is the only one of a sandbox.
-func (b *bank) meter(id engine.ID) ledger.Meter {
-	b.t.Helper()
-	ms, err := b.l.Meters(b.t.Context(), id)
-	if err != nil || len(ms) != 1 {
-		b.t.Fatalf("%+v, %v", ms, err)
-	}
-	return ms[0]
-}
-
 func TestADestroyWithAnotherLedgerIsSettledInItsOwn(t *testing.T) {
 	t.Parallel()
-	onBoth(t, nil, func(t *testing.T, b *bank) {
+	onBoth(t, nil, func(t *testing.T, b *bench) {
 		b.grant(100 * dollar)
-		s := b.make(b.Engine, engine.Request{Name: "one", TTL: "2h"})
+		s := b.create(engine.Request{Name: "one", TTL: "2h"})
 		b.later(20 * time.Minute)
-		e := b.other(b.o.Dir)
+		e := b.elsewhere()
 		r, err := e.Destroy(t.Context(), s.Receipt, engine.DestroyOptions{})
-		if err != nil || b.alive() != 0 {
+		if err != nil || len(b.alive()) != 0 {
 			t.Fatal(told(err), b.alive())
 		}
-		if text := notices(r.Notices); !strings.Contains(text, "does not know it") || !strings.Contains(text, s.Receipt.Ledger) || len(b.notes()) != 1 {
+		if text := notices(r.Notices); !strings.Contains(text, "does not know it") || !strings.Contains(text, s.Receipt.Ledger) ||
+			len(b.notes()) != 1 {
 			t.Errorf("told %q, noted %v", text, b.notes())
 		}
 		b.later(time.Hour)
-		if again, err := b.other(b.o.Dir).Destroy(t.Context(), s.Receipt, engine.DestroyOptions{}); err != nil || !again.AlreadyGone {
+		if again, err := b.elsewhere().Destroy(t.Context(), s.Receipt, engine.DestroyOptions{}); err != nil || !again.AlreadyGone {
 			t.Errorf("destroyed again: %+v, %v", again, err)
 		}
-		if _, err := b.other(b.o.Dir).Sweep(t.Context(), false, nil); err != nil || len(b.notes()) != 1 {
+		if _, err := b.elsewhere().Sweep(t.Context(), false, nil); err != nil || len(b.notes()) != 1 {
 			t.Errorf("a third ledger took it: %v, %v", err, b.notes())
 		}
 		// Any change settles it first.
-		if _, err := b.again().SetBudget(t.Context(), engine.BudgetSpec{Name: "month", Limit: "5 USD"}); err != nil {
+		if _, err := b.reopen().SetBudget(t.Context(), engine.BudgetSpec{Name: "month", Limit: "5 USD"}); err != nil {
 			t.Fatal(told(err))
 		}
 		m := b.meter(s.ID)
@@ -81,17 +63,17 @@ func TestADestroyWithAnotherLedgerIsSettledInItsOwn(t *testing.T) {
 
 func TestANoteOfWhatIsSettledDoesNothing(t *testing.T) {
 	t.Parallel()
-	onBoth(t, nil, func(t *testing.T, b *bank) {
-		s := b.make(b.Engine, engine.Request{Name: "one", TTL: "2h"})
+	onBoth(t, nil, func(t *testing.T, b *bench) {
+		s := b.create(engine.Request{Name: "one", TTL: "2h"})
 		r, err := b.Destroy(t.Context(), s.Receipt, engine.DestroyOptions{})
 		if err != nil {
 			t.Fatal(told(err))
 		}
 		b.later(time.Hour)
-		if _, err := b.other(b.o.Dir).Destroy(t.Context(), s.Receipt, engine.DestroyOptions{}); err != nil || len(b.notes()) != 1 {
+		if _, err := b.elsewhere().Destroy(t.Context(), s.Receipt, engine.DestroyOptions{}); err != nil || len(b.notes()) != 1 {
 			t.Fatal(told(err), b.notes())
 		}
-		if _, err := b.again().Sweep(t.Context(), false, nil); err != nil {
+		if _, err := b.reopen().Sweep(t.Context(), false, nil); err != nil {
 			t.Fatal(told(err))
 		}
 		if m := b.meter(s.ID); !m.ClosedAt.Equal(r.EndedAt.Truncate(time.Microsecond)) || m.EndEstimated || len(b.notes()) != 0 {
@@ -108,26 +90,23 @@ func TestAnEstimateOfAnotherLedgerIsNoEarlierThanTheOwnOneSawIt(t *testing.T) {
 	ctx := t.Context()
 	s := b.create(engine.Request{Profile: "profile.quickstart", Name: "one", TTL: "2h"})
 	at := func(after time.Duration) *engine.Engine {
-		b.now = func() time.Time { return s.CreatedAt.Add(after) }
+		b.Now = func() time.Time { return s.CreatedAt.Add(after) }
 		return b.reopen()
 	}
 	if _, err := at(20*time.Minute).Exec(ctx, s.Receipt, engine.ExecRequest{Command: []string{"true"}}); err != nil {
 		t.Fatal(told(err))
 	}
 	b.removed(local.New())
-	other, err := engine.New(engine.Options{Extensions: all(), StateDir: b.dir, Ledger: ledger.DefaultURL(t.TempDir()), Account: "acme/web",
-		Now: func() time.Time { return s.CreatedAt.Add(30 * time.Minute) }, Catalog: []string{"testdata/catalog"}})
-	if err != nil {
-		t.Fatal(told(err))
-	}
-	t.Cleanup(func() { _ = other.Close() })
+	b.Now = func() time.Time { return s.CreatedAt.Add(30 * time.Minute) }
+	other := b.elsewhere()
 	if r, err := other.Destroy(ctx, s.Receipt, engine.DestroyOptions{}); err != nil || !r.AlreadyGone {
 		t.Fatalf("%+v, %s", r, told(err))
 	}
 	if r, err := at(40*time.Minute).Sweep(ctx, false, nil); err != nil || len(r.Settled) != 1 {
 		t.Fatalf("%+v, %s", r, told(err))
 	}
-	if m := b.meters(s.ID); len(m) != 1 || !m[0].EndEstimated || m[0].EndSource != "seen-alive" || m[0].ClosedAt.Sub(s.CreatedAt.Add(20*time.Minute)).Abs() > time.Second {
+	if m := b.meters(s.ID); len(m) != 1 || !m[0].EndEstimated || m[0].EndSource != "seen-alive" ||
+		m[0].ClosedAt.Sub(s.CreatedAt.Add(20*time.Minute)).Abs() > time.Second {
 		t.Errorf("%+v, made %s", m, s.CreatedAt)
 	}
 	b.clean()
@@ -136,10 +115,11 @@ func TestAnEstimateOfAnotherLedgerIsNoEarlierThanTheOwnOneSawIt(t *testing.T) {
 // Where the note is, another machine's ledger cannot know: it finds it gone.
 func TestADestroyFromAnotherFolderIsSettledUpToWhenItWasFoundGone(t *testing.T) {
 	t.Parallel()
-	onBoth(t, nil, func(t *testing.T, b *bank) {
-		s := b.make(b.Engine, engine.Request{Name: "one", TTL: "2h"})
+	onBoth(t, nil, func(t *testing.T, b *bench) {
+		s := b.create(engine.Request{Name: "one", TTL: "2h"})
 		b.later(20 * time.Minute)
-		if _, err := b.other(t.TempDir()).Destroy(t.Context(), s.Receipt, engine.DestroyOptions{}); err != nil || b.alive() != 0 {
+		if _, err := b.elsewhere(onMachine(t.TempDir())).Destroy(t.Context(), s.Receipt, engine.DestroyOptions{}); err != nil ||
+			len(b.alive()) != 0 {
 			t.Fatal(told(err), b.alive())
 		}
 		e := b.later(10 * time.Minute)
@@ -161,17 +141,19 @@ func TestADestroyFromAnotherFolderIsSettledUpToWhenItWasFoundGone(t *testing.T) 
 // ledger knows it.
 func TestAnEndIsNotedWithoutAReceiptToo(t *testing.T) {
 	t.Parallel()
-	onBoth(t, nil, func(t *testing.T, b *bank) {
-		s := b.make(b.Engine, engine.Request{Name: "one", TTL: "2h"})
+	onBoth(t, nil, func(t *testing.T, b *bench) {
+		s := b.create(engine.Request{Name: "one", TTL: "2h"})
 		rec := s.Receipt
-		bare := engine.Receipt{Version: 1, ID: rec.ID, Account: rec.Account, Name: rec.Name, Extension: rec.Extension, Handle: rec.Handle, CreatedAt: rec.CreatedAt, ExpiresAt: rec.ExpiresAt}
-		r, err := b.other(b.o.Dir).Destroy(t.Context(), bare, engine.DestroyOptions{})
+		bare := engine.Receipt{Version: 1, ID: rec.ID, Account: rec.Account, Name: rec.Name, Extension: rec.Extension, Handle: rec.Handle,
+			CreatedAt: rec.CreatedAt, ExpiresAt: rec.ExpiresAt}
+		r, err := b.elsewhere().Destroy(t.Context(), bare, engine.DestroyOptions{})
 		if err != nil || len(b.notes()) != 1 {
 			t.Fatal(told(err), b.notes())
 		}
 		b.later(time.Hour)
 		for _, dry := range []bool{true, false} {
-			if r, err := b.again().Sweep(t.Context(), dry, nil); err != nil || len(r.Settled) != 1 || r.Settled[0] != s.ID || len(r.Ended)+len(r.Failures) > 0 {
+			if r, err := b.reopen().Sweep(t.Context(), dry, nil); err != nil || len(r.Settled) != 1 || r.Settled[0] != s.ID ||
+				len(r.Ended)+len(r.Failures) > 0 {
 				t.Errorf("swept, dry %t: %+v, %v", dry, r, err)
 			}
 		}
@@ -184,18 +166,17 @@ func TestAnEndIsNotedWithoutAReceiptToo(t *testing.T) {
 // The next run goes on with what a killed one left, and settles it once.
 func TestAKillWhileANoteIsTakenDownSettlesItOnce(t *testing.T) {
 	t.Parallel()
-	onBoth(t, nil, func(t *testing.T, b *bank) {
+	onBoth(t, nil, func(t *testing.T, b *bench) {
 		kills := 0
-		for _, point := range []string{"ledger.begin", "ledger.intent.open", "ledger.meter.close", "ledger.charge", "ledger.commit", "ledger.committed"} {
-			s := b.make(b.Engine, engine.Request{Name: point, TTL: "2h"})
-			r, err := b.other(b.o.Dir).Destroy(t.Context(), s.Receipt, engine.DestroyOptions{})
+		for _, point := range []string{"ledger.begin", "ledger.intent.open", "ledger.meter.close", "ledger.charge", "ledger.commit",
+			"ledger.committed"} {
+			s := b.create(engine.Request{Name: point, TTL: "2h"})
+			r, err := b.elsewhere().Destroy(t.Context(), s.Receipt, engine.DestroyOptions{})
 			if err != nil {
 				t.Fatal(told(err))
 			}
-			o := b.o
-			o.Do = "sweep"
 			for nth := 1; ; nth++ {
-				_, stderr, code := run(t, o, fmt.Sprintf("%s=%s@%d:kill", failpointtest.Env, point, nth), 0)
+				_, stderr, code := b.run(order{Do: "sweep"}, fmt.Sprintf("%s=%s@%d:kill", failpointtest.Env, point, nth), 0)
 				if strings.Contains(stderr, "panic") {
 					t.Fatal(stderr)
 				}
@@ -218,18 +199,18 @@ func TestAKillWhileANoteIsTakenDownSettlesItOnce(t *testing.T) {
 // tells: the next destroy bounds it from above.
 func TestAKillBeforeTheNoteLeavesAnEstimate(t *testing.T) {
 	t.Parallel()
-	onBoth(t, nil, func(t *testing.T, b *bank) {
-		s := b.make(b.Engine, engine.Request{Name: "one", TTL: "2h"})
-		o := b.o
-		o.Do, o.Receipt, o.Ledger = "destroy", s.Receipt, ledger.DefaultURL(t.TempDir())
-		if _, stderr, code := run(t, o, failpointtest.Env+"=engine.destroy.torn:kill", 0); code == 0 || b.alive() != 0 || len(b.notes()) != 0 {
-			t.Fatalf("exit %d, %d live, noted %v: %s", code, b.alive(), b.notes(), stderr)
+	onBoth(t, nil, func(t *testing.T, b *bench) {
+		s := b.create(engine.Request{Name: "one", TTL: "2h"})
+		b.killed(order{Do: "destroy", Receipt: s.Receipt, Ledger: sqlstore.DefaultURL(t.TempDir())}, "engine.destroy.torn")
+		if len(b.alive()) != 0 || len(b.notes()) != 0 {
+			t.Fatalf("%v live, noted %v", b.alive(), b.notes())
 		}
 		b.later(20 * time.Minute)
-		if r, err := b.other(b.o.Dir).Destroy(t.Context(), s.Receipt, engine.DestroyOptions{}); err != nil || !r.AlreadyGone || len(b.notes()) != 1 {
+		if r, err := b.elsewhere().Destroy(t.Context(), s.Receipt, engine.DestroyOptions{}); err != nil || !r.AlreadyGone ||
+			len(b.notes()) != 1 {
 			t.Fatalf("%+v, %v", r, err)
 		}
-		if _, err := b.again().Sweep(t.Context(), false, nil); err != nil {
+		if _, err := b.reopen().Sweep(t.Context(), false, nil); err != nil {
 			t.Fatal(told(err))
 		}
 		if m := b.meter(s.ID); !m.EndEstimated || m.ClosedAt.Sub(s.CreatedAt.Add(20*time.Minute)).Abs() > 10*time.Second || len(b.notes()) != 0 {
@@ -241,7 +222,7 @@ func TestAKillBeforeTheNoteLeavesAnEstimate(t *testing.T) {
 func TestANoteThatIsNoneIsLeftAndTold(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
-	dir := filepath.Join(b.dir, "unsettled")
+	dir := filepath.Join(b.StateDir, "unsettled")
 	id, err := extensions.NewID(nil)
 	if err == nil {
 		err = os.MkdirAll(dir, 0o700)
@@ -253,7 +234,8 @@ func TestANoteThatIsNoneIsLeftAndTold(t *testing.T) {
 		t.Fatal(err)
 	}
 	var all []engine.Notice
-	if _, err := b.Sweep(t.Context(), false, func(n engine.Notice) { all = append(all, n) }); err != nil || !strings.Contains(notices(all), string(id)) {
+	if _, err := b.Sweep(t.Context(), false, func(n engine.Notice) { all = append(all, n) }); err != nil ||
+		!strings.Contains(notices(all), string(id)) {
 		t.Errorf("%v, told %s", err, notices(all))
 	}
 }

@@ -10,24 +10,26 @@ import (
 
 // prices is a price book of a binding, with components.
 func prices(binding, components string) string {
-	return "id: prices.mine\nextension: " + binding + "\nversion: \"1\"\nas_of: \"2026-10-01\"\nsource: a test\ncurrency: USD\nconfidence: exact\nbilling: wall-clock\n" +
+	return "id: prices.mine\nextension: " + binding +
+		"\nversion: \"1\"\nas_of: \"2026-10-01\"\nsource: a test\ncurrency: USD\nconfidence: exact\nbilling: wall-clock\n" +
 		"components:\n" + components
 }
 
 const (
-	freeHours = "  - { component: sandbox, unit: sandbox-hour, price: \"1\", included: 100 }\n  - { component: egress, unit: egress-gb, price: \"0.10\" }\n"
-	gigabyte  = 1_000_000_000
+	freeHours = "  - { component: sandbox, unit: sandbox-hour, price: \"1\", included: 100 }\n  - { component: egress, unit: egress-gb, " +
+		"price: \"0.10\" }\n"
+	gigabyte = 1_000_000_000
 )
 
 // Credit pays for what nobody could foresee, also where the worst case was
 // nothing; and who came to credit since does not.
 func TestCreditPaysForWhatAFreeWorstCaseDidNotForesee(t *testing.T) {
 	t.Parallel()
-	onBoth(t, map[string]string{"prices/mine.yaml": prices("ext.mine", freeHours)}, func(t *testing.T, b *bank) {
-		before := b.make(b.Engine, engine.Request{Name: "before"})
+	onBoth(t, map[string]string{"prices/mine.yaml": prices("ext.mine", freeHours)}, func(t *testing.T, b *bench) {
+		before := b.create(engine.Request{Name: "before"})
 		b.grant(dollar)
-		after := b.make(b.Engine, engine.Request{Name: "after"})
-		own := b.make(b.Engine, engine.Request{Name: "own", Billing: "byok"})
+		after := b.create(engine.Request{Name: "after"})
+		own := b.create(engine.Request{Name: "own", Billing: "byok"})
 		for _, s := range []engine.Sandbox{before, after, own} {
 			if held := b.held(s.ID); held != 0 {
 				t.Errorf("%s: %d are held for what is free", s.Name, held)
@@ -41,13 +43,11 @@ func TestCreditPaysForWhatAFreeWorstCaseDidNotForesee(t *testing.T) {
 		}
 		for s, kind := range map[*engine.Sandbox]string{&before: ledger.AccountBYOK, &after: ledger.AccountWallet, &own: ledger.AccountBYOK} {
 			posted := b.balance(kind).DebitsPosted
-			if _, err := b.Destroy(t.Context(), s.Receipt, engine.DestroyOptions{}); err != nil {
-				t.Fatal(told(err))
-			}
+			b.end(*s)
 			if now := b.balance(kind).DebitsPosted; now != posted+3*dollar/10 {
 				t.Errorf("%s: %s went from %d to %d", s.Name, kind, posted, now)
 			}
-			for _, c := range chargesOf(t, b.l, s.ID) {
+			for _, c := range chargesOf(t, b.book(), s.ID) {
 				if (c.Memo == "") != (kind == ledger.AccountWallet) {
 					t.Errorf("%s: charged %+v", s.Name, c)
 				}
@@ -55,11 +55,9 @@ func TestCreditPaysForWhatAFreeWorstCaseDidNotForesee(t *testing.T) {
 		}
 		b.pays("settled", 7*dollar/10, 0, 3*dollar/10)
 		// What the wallet has not is owed.
-		last := b.make(b.Engine, engine.Request{Name: "last"})
+		last := b.create(engine.Request{Name: "last"})
 		sent(t, b.vendor, "last", 9*gigabyte)
-		if _, err := b.Destroy(t.Context(), last.Receipt, engine.DestroyOptions{}); err != nil {
-			t.Fatal(told(err))
-		}
+		b.end(last)
 		b.pays("more than there was", 0, 0, dollar)
 		if owed := b.balance(ledger.AccountReceivable).Owed(); owed != 2*dollar/10 {
 			t.Errorf("%d are owed", owed)
@@ -100,11 +98,11 @@ func chargesOf(t *testing.T, l ledger.Ledger, id engine.ID) []ledger.Charge {
 func TestAnEarlierEndLeavesItsOwnWorstCase(t *testing.T) {
 	t.Parallel()
 	const odd = "  - { component: sandbox, unit: sandbox-hour, price: \"0.117333333333\", increment: 1s }\n"
-	onBoth(t, map[string]string{"prices/mine.yaml": prices("ext.mine", odd)}, func(t *testing.T, b *bank) {
+	onBoth(t, map[string]string{"prices/mine.yaml": prices("ext.mine", odd)}, func(t *testing.T, b *bench) {
 		const worst = 117_333_334 // of an hour, rounded up
 		b.grant(dollar)
 		b.budget("all", 3*worst+10, true) // what is added to what is set aside is rounded up once more
-		s := b.make(b.Engine, engine.Request{Name: "one", TTL: "3h"})
+		s := b.create(engine.Request{Name: "one", TTL: "3h"})
 		until := func(ttl string) {
 			t.Helper()
 			got, err := b.Update(t.Context(), s.Receipt, engine.Request{Profile: "profile.mine", Name: "one", TTL: ttl}, nil)
@@ -118,15 +116,13 @@ func TestAnEarlierEndLeavesItsOwnWorstCase(t *testing.T) {
 		if r := b.theBudget("all").Reserved; r != worst {
 			t.Errorf("the budget holds %d", r)
 		}
-		two := b.make(b.Engine, engine.Request{Name: "two", TTL: "1h"})
+		two := b.create(engine.Request{Name: "two", TTL: "1h"})
 		b.pays("another one", dollar-2*worst, 2*worst, 0)
 		until("2h")
 		until("1h30m")
 		b.budget("all", 1, true) // less than is set aside by now: an earlier end is refused by nothing
 		until("1h")
 		b.pays("an hour again", dollar-2*worst, 2*worst, 0)
-		if err := b.ended(two, s); err != nil {
-			t.Fatal(told(err))
-		}
+		b.end(two, s)
 	})
 }

@@ -38,11 +38,12 @@ func TestAPlanTellsWhoHasTheName(t *testing.T) {
 func TestAPlanIsRefusedWhereTheLedgerCannotBeRead(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
-	if err := os.WriteFile(filepath.Join(b.dir, "ledger.db"), []byte(strings.Repeat("garbage ", 600)), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(b.StateDir, "ledger.db"), []byte(strings.Repeat("garbage ", 600)), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	p, err := b.Plan(context.Background(), engine.Request{Profile: "profile.stub", Name: "one"})
-	if !errors.Is(err, engine.ErrLedgerUnusable) || p.Version == "" || len(p.Notices) == 0 || !strings.Contains(p.Notices[len(p.Notices)-1].Summary, "ledger") {
+	if !errors.Is(err, engine.ErrLedgerUnusable) || p.Version == "" || len(p.Notices) == 0 ||
+		!strings.Contains(p.Notices[len(p.Notices)-1].Summary, "ledger") {
 		t.Errorf("notices %v, %v", p.Notices, err)
 	}
 }
@@ -65,17 +66,9 @@ func TestSecretsThatAPlanDoesNotKnowAreNoChangeOfTheProfile(t *testing.T) {
 
 func TestWhatIsNotCarriedOutYetIsRefused(t *testing.T) {
 	t.Parallel()
-	dir := t.TempDir()
-	if err := os.MkdirAll(filepath.Join(dir, "profiles"), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	write(t, dir, "profiles/profile.idle.yaml", "id: profile.idle\nversion: \"1.0.0\"\nextends: profile.quickstart\nttl: { idle_reap: 5m }\n")
-	e, err := engine.New(engine.Options{Extensions: all(), StateDir: t.TempDir(), Catalog: []string{dir}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer e.Close()
-	if _, err := e.Plan(context.Background(), engine.Request{Profile: "profile.idle"}); !extensions.IsKind(err, extensions.KindUnsupported) {
+	b := newBench(t, onFiles(map[string]string{
+		"profiles/profile.idle.yaml": "id: profile.idle\nversion: \"1.0.0\"\nextends: profile.quickstart\nttl: { idle_reap: 5m }\n"}))
+	if _, err := b.Plan(context.Background(), engine.Request{Profile: "profile.idle"}); !extensions.IsKind(err, extensions.KindUnsupported) {
 		t.Errorf("idle: %v", err)
 	}
 }
@@ -113,6 +106,9 @@ func TestAnInterruptedOrLateCreateSaysSo(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	b.script(saasstub.Rule{Op: vendor.OpStart, Do: vendor.DoSlowReady, Delay: vendor.Duration(time.Hour)})
+	if err := b.Recover(context.Background(), nil); err != nil { // makes the ledger, which takes its time
+		t.Fatal(err)
+	}
 	ctx, cancel := context.WithTimeout(context.Background(), 700*time.Millisecond)
 	defer cancel()
 	_, err := b.Create(ctx, engine.Request{Profile: "profile.stub", Name: "late"}, nil, nil)
@@ -121,10 +117,12 @@ func TestAnInterruptedOrLateCreateSaysSo(t *testing.T) {
 	}
 	ctx, stop := context.WithCancel(context.Background())
 	time.AfterFunc(700*time.Millisecond, stop)
-	if _, err = b.Create(ctx, engine.Request{Profile: "profile.stub", Name: "stopped"}, nil, nil); !extensions.IsKind(err, extensions.KindInterrupted) {
+	if _, err = b.Create(ctx, engine.Request{Profile: "profile.stub", Name: "stopped"}, nil, nil); !extensions.IsKind(err,
+		extensions.KindInterrupted) {
 		t.Errorf("interrupted: %v", err)
 	}
-	if _, err = b.Create(context.Background(), engine.Request{Profile: "profile.stub", Name: "short", TTL: "1s"}, nil, nil); err == nil || !strings.Contains(extensions.RemedyOf(err), "raise ttl") {
+	if _, err = b.Create(context.Background(), engine.Request{Profile: "profile.stub", Name: "short", TTL: "1s"}, nil, nil); err == nil ||
+		!strings.Contains(extensions.RemedyOf(err), "raise ttl") {
 		t.Errorf("expired before ready: %v (%s)", err, extensions.RemedyOf(err))
 	}
 	if left := b.left(); len(left) > 0 {

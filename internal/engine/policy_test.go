@@ -2,34 +2,12 @@ package engine_test
 
 import (
 	"context"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
-
-// governed is an engine for an account whose catalog has a policy.
-func governed(t *testing.T, account, policy string) *engine.Engine {
-	t.Helper()
-	dir := t.TempDir()
-	if err := os.MkdirAll(filepath.Join(dir, "policies"), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	write(t, dir, "policies/acme.yaml", policy)
-	e, err := engine.New(engine.Options{Extensions: all(), StateDir: t.TempDir(), Account: account, Catalog: []string{dir}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := e.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	return e
-}
 
 // A policy is part of the catalog: a plan refuses what a create refuses, in
 // the same words, and nothing is written or made.
@@ -38,10 +16,10 @@ func TestAPolicyDeniesInPlanAndCreate(t *testing.T) {
 	const only = "id: policy.acme\naccount: acme\nextensions: { allowed: [ext.saas-stub], forbidden: [ext.local] }\n"
 	for _, c := range []struct{ account, policy, want string }{
 		{"acme/web", only, "policy.acme forbids ext.local (permission.extension)"},
-		{"other/web", only, "no policy is written for account other/web"},
+		{"other/web", only, "no policy covers account other/web"},
 		{"other/web", "id: policy.acme\naccount: acme\nextension: {}\n", `acme.yaml:3:1: unknown key "extension"`},
 	} {
-		e := governed(t, c.account, c.policy)
+		e := newBench(t, as(c.account), onFiles(map[string]string{"policies/acme.yaml": c.policy}))
 		req := engine.Request{Profile: "profile.quickstart"}
 		planned, err := e.Plan(context.Background(), req)
 		if !extensions.IsKind(err, extensions.KindUnsupported) || !strings.Contains(err.Error(), c.want) {
@@ -66,7 +44,8 @@ func TestAPolicyDeniesInPlanAndCreate(t *testing.T) {
 
 func TestAPolicyLetsWhatItAllows(t *testing.T) {
 	t.Parallel()
-	e := governed(t, "acme/web", "id: policy.acme\naccount: acme/web\nextensions: { allowed: [ext.local] }\n")
+	e := newBench(t, onFiles(map[string]string{
+		"policies/acme.yaml": "id: policy.acme\naccount: acme/web\nextensions: { allowed: [ext.local] }\n"}))
 	if p, err := e.Plan(context.Background(), engine.Request{Profile: "profile.quickstart"}); err != nil || p.Extension != "ext.local" {
 		t.Errorf("%+v, %v", p, err)
 	}

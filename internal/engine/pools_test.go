@@ -3,8 +3,6 @@ package engine_test
 import (
 	"context"
 	"fmt"
-	"os"
-	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
@@ -25,15 +23,17 @@ func refusedBy(s engine.Sandbox, candidate string) (rules []string) {
 	return rules
 }
 
-// plainBench is hosted with a profile that runs anywhere; make creates there
+// plainHosts is hosted with a profile that runs anywhere; make creates there
 // and cleans up.
-func plainBench(t *testing.T) (b hostBench, make func(name, conflict string, hosts ...engine.Host) (engine.Sandbox, error)) {
-	b = newHostBench(t, map[string]string{"profiles/profile.plain.yaml": "id: profile.plain\nversion: \"1.0.0\"\nnetwork: { default: allow }\nttl: { default: 10m }\n"})
+func plainHosts(t *testing.T) (b hosts, make func(name, conflict string, hosts ...engine.Host) (engine.Sandbox, error)) {
+	b = newHosts(t, map[string]string{"profiles/profile.plain.yaml": "id: profile.plain\nversion: \"1.0.0\"\nnetwork: { default: allow " +
+		"}\nttl: { default: 10m }\n"})
 	return b, func(name, conflict string, hosts ...engine.Host) (engine.Sandbox, error) {
 		s, err := b.Create(context.Background(), plain(name, conflict, hosts...), nil, nil)
 		if err == nil {
 			t.Cleanup(func() {
-				if _, err := b.Destroy(context.Background(), s.Receipt, engine.DestroyOptions{}); err != nil && !extensions.IsKind(err, extensions.KindConflict) {
+				if _, err := b.Destroy(context.Background(), s.Receipt, engine.DestroyOptions{}); err != nil &&
+					!extensions.IsKind(err, extensions.KindConflict) {
 					t.Error(err)
 				}
 			})
@@ -63,12 +63,13 @@ func sshHost(name string, capacity int64) engine.Host {
 // left; where none is, it is tried all the same.
 func TestASilentHostIsUnreachableAndNotAbsent(t *testing.T) {
 	t.Parallel()
-	b, create := plainBench(t)
+	b, create := plainHosts(t)
 	near, far := sshHost("near", 0), sshHost("far", 0)
 	b.x.setDown("near")
 	for i, name := range []string{"one", "two"} {
 		s, err := create(name, "", near, far)
-		if err != nil || s.HostName != "far" || strings.Join(refusedBy(s, "ext.hosted@near"), " ") != "viability.unreachable" || len(s.Route.Attempts) != 1 {
+		if err != nil || s.HostName != "far" || strings.Join(refusedBy(s, "ext.hosted@near"), " ") != "viability.unreachable" ||
+			len(s.Route.Attempts) != 1 {
 			t.Fatalf("%s: %v, %+v", name, told(err), s.Route)
 		}
 		if !strings.Contains(s.Route.Explained, "nothing listens at near") {
@@ -80,7 +81,8 @@ func TestASilentHostIsUnreachableAndNotAbsent(t *testing.T) {
 		}
 		b.x.mu.Unlock()
 	}
-	if _, err := create("three", "", near); !extensions.IsKind(err, extensions.KindUnreachable) || !strings.Contains(told(err), "nothing listens at near") {
+	if _, err := create("three", "", near); !extensions.IsKind(err, extensions.KindUnreachable) ||
+		!strings.Contains(told(err), "nothing listens at near") {
 		t.Errorf("the only host: %s", told(err))
 	}
 	b.x.setDown()
@@ -93,7 +95,7 @@ func TestASilentHostIsUnreachableAndNotAbsent(t *testing.T) {
 // stays as it is.
 func TestAFullPlaceIsRefusedAndTheNextChosen(t *testing.T) {
 	t.Parallel()
-	b, create := plainBench(t)
+	b, create := plainHosts(t)
 	small, large := sshHost("small", 1), sshHost("large", 0)
 	before, err := b.Plan(context.Background(), plain("one", "", small, large))
 	if err != nil {
@@ -101,7 +103,8 @@ func TestAFullPlaceIsRefusedAndTheNextChosen(t *testing.T) {
 	}
 	one, err := create("one", "", small, large)
 	two, err2 := create("two", "", small, large)
-	if err != nil || err2 != nil || one.HostName != "small" || two.HostName != "large" || strings.Join(refusedBy(two, "ext.hosted@small"), " ") != "viability.capacity" {
+	if err != nil || err2 != nil || one.HostName != "small" || two.HostName != "large" ||
+		strings.Join(refusedBy(two, "ext.hosted@small"), " ") != "viability.capacity" {
 		t.Fatalf("%v, %v: made at %s and %s: %+v", err, err2, one.HostName, two.HostName, two.Route.Refused)
 	}
 	after, err := b.Plan(context.Background(), plain("three", "", small, large))
@@ -116,13 +119,11 @@ func TestAFullPlaceIsRefusedAndTheNextChosen(t *testing.T) {
 	if mine, err = b.Recreate(context.Background(), mine.Receipt, nil, nil); err != nil {
 		t.Errorf("recreating on a full host: %s", told(err))
 	}
-	const want = "it is full: 1 of at most 1 sandboxes are there (viability.capacity)"
+	const want = "it is full: it has 1 of at most 1 sandboxes (viability.capacity)"
 	if _, err := create("three", "", small); !extensions.IsKind(err, extensions.KindExhausted) || !strings.Contains(told(err), want) {
 		t.Errorf("no place is left: %s", told(err))
 	}
-	if _, err := b.Destroy(context.Background(), mine.Receipt, engine.DestroyOptions{}); err != nil {
-		t.Error(err)
-	}
+	b.end(mine)
 	if s, err := create("three", "", small); err != nil || s.HostName != "small" {
 		t.Errorf("there is room again: %s", told(err))
 	}
@@ -133,28 +134,26 @@ func TestAFullPlaceIsRefusedAndTheNextChosen(t *testing.T) {
 func TestLowestLatencyLearnsFromWhatWasMeasured(t *testing.T) {
 	t.Parallel()
 	const bound = "handler: hosted\nlatency: { create_to_ready: %s, source: a test, as_of: \"2026-01-02\" }\n"
-	b := newHostBench(t, map[string]string{
-		"profiles/profile.fast.yaml": "id: profile.fast\nversion: \"1.0.0\"\nnetwork: { default: allow }\nttl: { default: 10m }\nroute: { strategy: lowest-latency }\n",
-		"profiles/profile.slow.yaml": "id: profile.slow\nversion: \"1.0.0\"\nextends: profile.fast\nextension: ext.slow\nroute: { strategy: lowest-latency }\n",
-		"extensions/slow.yaml":       "id: ext.slow\n" + fmt.Sprintf(bound, "50m"),
-		"extensions/hosted2.yaml":    "id: ext.stated\n" + fmt.Sprintf(bound, "40m"),
+	b := newHosts(t, map[string]string{
+		"profiles/profile.fast.yaml": "id: profile.fast\nversion: \"1.0.0\"\nnetwork: { default: allow }\nttl: { default: 10m }\nroute: { " +
+			"strategy: lowest-latency }\n",
+		"profiles/profile.slow.yaml": "id: profile.slow\nversion: \"1.0.0\"\nextends: profile.fast\nextension: ext.slow\nroute: { strategy: " +
+			"lowest-latency }\n",
+		"extensions/slow.yaml":    "id: ext.slow\n" + fmt.Sprintf(bound, "50m"),
+		"extensions/hosted2.yaml": "id: ext.stated\n" + fmt.Sprintf(bound, "40m"),
 	})
 	ctx := context.Background()
 	far := sshHost("far", 0)
 	create := func(profile, name string) engine.Sandbox {
 		t.Helper()
-		s, err := b.Create(ctx, engine.Request{Profile: profile, Name: name, Hosts: []string{far.Ref()}}, nil, nil)
-		if err != nil {
-			t.Fatal(told(err))
-		}
+		s := b.create(engine.Request{Profile: profile, Name: name, Hosts: []string{far.Ref()}})
 		t.Cleanup(func() {
-			if _, err := b.Destroy(ctx, s.Receipt, engine.DestroyOptions{}); err != nil {
-				t.Error(err)
-			}
+			b.end(s)
 		})
 		return s
 	}
-	if s := create("profile.fast", "one"); s.Extension != "ext.stated" || !strings.Contains(s.Route.Explained, "ext.stated@far takes 40m0s to be ready, as the catalog says") {
+	if s := create("profile.fast", "one"); s.Extension != "ext.stated" ||
+		!strings.Contains(s.Route.Explained, "ext.stated@far takes 40m0s to get ready, according to the catalog") {
 		t.Errorf("without history: %s", s.Route.Explained)
 	}
 	create("profile.slow", "two") // and it is not that slow
@@ -163,7 +162,8 @@ func TestLowestLatencyLearnsFromWhatWasMeasured(t *testing.T) {
 		t.Errorf("the plan looks at the past: %+v, %v", plan.Estimate.Candidates, err)
 	}
 	s := create("profile.fast", "three")
-	if !strings.Contains(s.Route.Explained, "ext.slow@far took ") || strings.Contains(s.Route.Explained, "as the catalog says") || s.Route.Order[2] != "ext.hosted@far" {
+	if !strings.Contains(s.Route.Explained, "ext.slow@far took ") || strings.Contains(s.Route.Explained, "according to the catalog") ||
+		s.Route.Order[2] != "ext.hosted@far" {
 		t.Errorf("with history: %v %s", s.Route.Order, s.Route.Explained)
 	}
 }
@@ -171,21 +171,12 @@ func TestLowestLatencyLearnsFromWhatWasMeasured(t *testing.T) {
 // This machine costs nothing, and is counted at its shadow price all the same.
 func TestLowestCostCountsWhatIsFree(t *testing.T) {
 	t.Parallel()
-	dir := t.TempDir()
-	for _, folder := range []string{"profiles", "extensions"} {
-		if err := os.MkdirAll(filepath.Join(dir, folder), 0o755); err != nil {
-			t.Fatal(err)
-		}
-	}
-	write(t, dir, "profiles/cheap.yaml", "id: profile.cheap\nversion: \"1.0.0\"\nisolation: { level: process }\nnetwork: { default: allow }\nttl: { default: 10m }\nroute: { strategy: lowest-cost }\n")
+	files := map[string]string{"profiles/cheap.yaml": "id: profile.cheap\nversion: \"1.0.0\"\nisolation: { level: process }\n" +
+		"network: { default: allow }\nttl: { default: 10m }\nroute: { strategy: lowest-cost }\n"}
 	for id, cost := range map[string]string{"ext.cheap": "0.01 USD", "ext.dear": "0.99 USD"} {
-		write(t, dir, "extensions/"+id+".yaml", "id: "+id+"\nhandler: local\ncost: { per_hour: \""+cost+"\" }\n")
+		files["extensions/"+id+".yaml"] = "id: " + id + "\nhandler: local\ncost: { per_hour: \"" + cost + "\" }\n"
 	}
-	e, err := engine.New(engine.Options{Extensions: all(), StateDir: t.TempDir(), Catalog: []string{dir}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer e.Close()
+	e := newBench(t, onFiles(files))
 	p, err := e.Plan(context.Background(), engine.Request{Profile: "profile.cheap"})
 	if err != nil {
 		t.Fatal(told(err))
@@ -200,7 +191,7 @@ func TestLowestCostCountsWhatIsFree(t *testing.T) {
 		t.Errorf("ordered %s", got)
 	}
 	shadowed := slices.ContainsFunc(p.Notices, func(n engine.Notice) bool {
-		return strings.HasPrefix(n.Summary, "ext.local is counted at a shadow price of 0.0")
+		return strings.HasPrefix(n.Summary, "ext.local counts at a shadow price of 0.0")
 	})
 	if !shadowed {
 		t.Errorf("not told: %+v", p.Notices)

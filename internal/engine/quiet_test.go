@@ -92,10 +92,10 @@ func TestLookingWritesNothing(t *testing.T) {
 				t.Fatal(err)
 			}
 			ledgerOf := func() map[string]string {
-				all := tree(t, b.dir)
+				all := tree(t, b.StateDir)
 				// A vendor counts its calls; what it holds is not ours to write.
 				maps.DeleteFunc(all, func(p, _ string) bool {
-					return strings.Contains(p, "saas-stub") || strings.HasPrefix(p, filepath.Join(b.dir, "local", string(s.ID)))
+					return strings.Contains(p, "saas-stub") || strings.HasPrefix(p, filepath.Join(b.StateDir, "local", string(s.ID)))
 				})
 				return all
 			}
@@ -115,14 +115,12 @@ func TestLookingWritesNothing(t *testing.T) {
 func TestLookingMakesNoStateFolder(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "not", "there")
-	e, err := engine.New(engine.Options{Extensions: all(), StateDir: dir, Account: "acme/web", Catalog: []string{"testdata/catalog"}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer e.Close()
-	rec := engine.Receipt{Version: 1, ID: "sbx-aaaaaaaaaaaaaaaaaaaa", Account: "acme/web", Name: "one", Extension: "ext.saas-stub", CreatedAt: time.Now(), ExpiresAt: time.Now().Add(time.Hour)}
+	e := newBench(t, onMachine(dir)).Engine
+	rec := engine.Receipt{Version: 1, ID: "sbx-aaaaaaaaaaaaaaaaaaaa", Account: "acme/web", Name: "one", Extension: "ext.saas-stub",
+		CreatedAt: time.Now(), ExpiresAt: time.Now().Add(time.Hour)}
 	look(t, e, rec, engine.Request{Profile: "profile.stub", Name: "one"})
-	look(t, e, engine.Receipt{Version: 1, ID: rec.ID, Extension: "ext.local", CreatedAt: time.Now()}, engine.Request{Profile: "profile.quickstart", Name: "one"})
+	look(t, e, engine.Receipt{Version: 1, ID: rec.ID, Extension: "ext.local", CreatedAt: time.Now()},
+		engine.Request{Profile: "profile.quickstart", Name: "one"})
 	if _, err := e.Destroy(context.Background(), rec, engine.DestroyOptions{}); err != nil {
 		t.Errorf("destroy of what is nowhere: %v", err)
 	}
@@ -158,7 +156,7 @@ func TestAnEstimateIsAFunctionOfArgumentsAndCatalogAlone(t *testing.T) {
 			first := newBench(t)
 			want := plan(first.Engine)
 			other := newBench(t)
-			other.now = func() time.Time { return time.Date(2031, 2, 3, 4, 5, 6, 7, time.UTC) }
+			other.Now = func() time.Time { return time.Date(2031, 2, 3, 4, 5, 6, 7, time.UTC) }
 			for i := range 3 {
 				other.create(engine.Request{Profile: "profile.stub", Name: fmt.Sprintf("busy%d", i)})
 			}
@@ -166,12 +164,9 @@ func TestAnEstimateIsAFunctionOfArgumentsAndCatalogAlone(t *testing.T) {
 				t.Fatal(err)
 			}
 			t.Setenv("SAAS_STUB_API_KEY", "other")
-			e, err := engine.New(engine.Options{Extensions: all(), StateDir: other.dir, Account: "other/account", Now: other.now, Catalog: []string{"testdata/catalog"},
-				Credentials: map[string]map[string]engine.Secret{"ext.saas-stub": {"api_key": extensions.NewSecret("some key")}}})
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer e.Close()
+			e := other.reopen(as("other/account"), func(b *bench) {
+				b.Credentials = map[string]map[string]engine.Secret{"ext.saas-stub": {"api_key": extensions.NewSecret("some key")}}
+			})
 			for range 3 {
 				if got := plan(e); got != want {
 					t.Errorf("%s\nis not\n%s", got, want)
@@ -185,7 +180,7 @@ func TestWhereASnapshotLivesIsNoPartOfAnEstimate(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	s := b.create(engine.Request{Profile: "profile.stub", Name: "one"})
-	snap, err := b.Snapshot(context.Background(), s.Receipt, "")
+	snap, err := b.Snapshot(context.Background(), s.Receipt, engine.SnapshotRequest{Name: ""})
 	if err != nil {
 		t.Fatal(err)
 	}

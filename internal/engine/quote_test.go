@@ -2,8 +2,6 @@ package engine_test
 
 import (
 	"context"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -15,27 +13,10 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/saasstub/vendor"
 )
 
-// priced is an engine whose stub vendor has the price book, in a state folder
-// that several may share.
+// priced is another process, with a price book of the stub vendor.
 func (b *bench) priced(book string) *engine.Engine {
 	b.t.Helper()
-	dir := b.t.TempDir()
-	if err := os.Mkdir(filepath.Join(dir, "prices"), 0o700); err != nil {
-		b.t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(dir, "prices", "mine.yaml"), []byte(book), 0o600); err != nil {
-		b.t.Fatal(err)
-	}
-	e, err := engine.New(engine.Options{Extensions: all(), StateDir: b.dir, Account: "acme/web", Now: b.now, Catalog: []string{"testdata/catalog", dir}})
-	if err != nil {
-		b.t.Fatal(err)
-	}
-	b.t.Cleanup(func() {
-		if err := e.Close(); err != nil {
-			b.t.Error(err)
-		}
-	})
-	return e
+	return b.reopen(onFiles(map[string]string{"prices/mine.yaml": book}))
 }
 
 const stubBook = `
@@ -52,20 +33,6 @@ components:
   - { component: sandbox, unit: sandbox-hour, price: "0.40" }
 `
 
-func (b *bench) rows() []ledger.Sandbox {
-	b.t.Helper()
-	l, err := ledger.Open(context.Background(), ledger.DefaultURL(b.dir), ledger.Options{ReadOnly: true})
-	if err != nil {
-		b.t.Fatal(err)
-	}
-	defer func() { _ = l.Close() }()
-	rows, err := l.List(context.Background(), ledger.Filter{})
-	if err != nil {
-		b.t.Fatal(err)
-	}
-	return rows
-}
-
 func TestAPriceThatRoseSinceThePlanIsRefusedBeforeAnythingExists(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
@@ -80,7 +47,8 @@ func TestAPriceThatRoseSinceThePlanIsRefusedBeforeAnythingExists(t *testing.T) {
 		t.Errorf("exactly as much as it may cost: %v", err)
 	}
 	tight.MaxCost = "0.799999999 USD"
-	if _, err := b.priced(stubBook).Plan(ctx, tight); err == nil || !strings.Contains(err.Error(), "0.000000001 USD above max_cost 0.799999999 USD") {
+	if _, err := b.priced(stubBook).Plan(ctx, tight); err == nil ||
+		!strings.Contains(err.Error(), "0.000000001 USD above max_cost 0.799999999 USD") {
 		t.Errorf("the least above it: %v", err)
 	}
 	dearer := b.priced(strings.Replace(stubBook, "0.40", "0.60", 1))
@@ -88,7 +56,8 @@ func TestAPriceThatRoseSinceThePlanIsRefusedBeforeAnythingExists(t *testing.T) {
 	if !extensions.IsKind(err, extensions.KindInvalid) || extensions.FieldOf(err) != "max_cost" {
 		t.Fatalf("created: %v", err)
 	}
-	for _, part := range []string{"costs up to 1.20 USD for a ttl of 2h, 0.20 USD above max_cost 1.00 USD", "sandbox   2 sandbox-hour x 0.60 USD = 1.20 USD", "sum       1.20 USD"} {
+	for _, part := range []string{"costs up to 1.20 USD for a ttl of 2h, 0.20 USD above max_cost 1.00 USD",
+		"sandbox   2 sandbox-hour x 0.60 USD = 1.20 USD", "sum       1.20 USD"} {
 		if !strings.Contains(err.Error(), part) {
 			t.Errorf("%q is not in %q", part, err)
 		}
@@ -102,9 +71,10 @@ func TestMaxCostNeedsAPriceThatIsKnown(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	for name, c := range map[string]struct{ from, to, says string }{
-		"a price nobody knows":   {`price: "0.40"`, `confidence: unknown`, "what a ttl of 2h costs is not known, so it cannot be kept below max_cost 1.00 USD (what sandbox costs"},
-		"a size nobody gave":     {`component: sandbox, unit: sandbox-hour`, `component: disk, unit: disk-gib-hour`, "how much disk it gets"},
-		"another currency":       {"USD", "EUR", "different currencies"},
+		"a price nobody knows": {`price: "0.40"`, `confidence: unknown`,
+			"the cost of a ttl of 2h is unknown, so it may exceed max_cost 1.00 USD (the price of sandbox"},
+		"a size nobody gave":     {`component: sandbox, unit: sandbox-hour`, `component: disk, unit: disk-gib-hour`, "the amount of disk"},
+		"another currency":       {"USD", "EUR", "does not convert currencies"},
 		"a number out of bounds": {`"0.40"`, `"9000000"`, "costs up to 18000000.00 USD"},
 	} {
 		e := b.priced(strings.Replace(stubBook, c.from, c.to, 1))
@@ -118,9 +88,11 @@ func TestMaxCostNeedsAPriceThatIsKnown(t *testing.T) {
 func TestAPriceThatOverflowsNamesItsFile(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
-	e := b.priced(strings.Replace(stubBook, `component: sandbox, unit: sandbox-hour, price: "0.40"`, `component: memory, unit: gib-second, price: "9000000"`, 1))
+	e := b.priced(strings.Replace(stubBook, `component: sandbox, unit: sandbox-hour, price: "0.40"`,
+		`component: memory, unit: gib-second, price: "9000000"`, 1))
 	_, err := e.Plan(context.Background(), engine.Request{Profile: "profile.stub", TTL: "2h"})
-	if !extensions.IsKind(err, extensions.KindUnsupported) || !strings.Contains(err.Error(), "mine.yaml:5") || !strings.Contains(err.Error(), "does not fit") || !strings.Contains(err.Error(), "viability.price") {
+	if !extensions.IsKind(err, extensions.KindUnsupported) || !strings.Contains(err.Error(), "mine.yaml:5") ||
+		!strings.Contains(err.Error(), "is too large") || !strings.Contains(err.Error(), "viability.price") {
 		t.Errorf("%v", err)
 	}
 }
@@ -134,7 +106,8 @@ func TestOldPricesAreRefusedWhereAWalletPays(t *testing.T) {
 	_, planned := e.Plan(ctx, req)
 	_, created := e.Create(ctx, req, nil, nil)
 	for _, err := range []error{planned, created} {
-		if !extensions.IsKind(err, extensions.KindInvalid) || !strings.Contains(err.Error(), "mine.yaml:5") || !strings.Contains(err.Error(), "2020-08-01") {
+		if !extensions.IsKind(err, extensions.KindInvalid) || !strings.Contains(err.Error(), "mine.yaml:5") ||
+			!strings.Contains(err.Error(), "2020-08-01") {
 			t.Errorf("%v", err)
 		}
 	}
@@ -150,18 +123,15 @@ func TestOldPricesAreRefusedWhereAWalletPays(t *testing.T) {
 func TestAnOldPriceIsRefusedWhereTheFeeIsAShareOfIt(t *testing.T) {
 	t.Parallel()
 	old := strings.NewReplacer(`"2026-08-01"`, `"2019-08-01"`, `"2036-08-01"`, `"2020-08-01"`).Replace(stubBook)
-	for fee, refused := range map[string]bool{`share: "0.05"`: true, `per_hour: "0.01 USD"`: false, `per_hour: "0.01 USD", share: "0.05", billing: platform`: false} {
+	for fee, refused := range map[string]bool{`share: "0.05"`: true, `per_hour: "0.01 USD"`: false,
+		`per_hour: "0.01 USD", share: "0.05", billing: platform`: false} {
 		billing := "byok"
 		if strings.Contains(fee, "platform") { // the request says byok, so that this one is not taken
 			billing = "platform"
 		}
-		dir := folder(t, map[string]string{"prices/mine.yaml": old, "extensions/fee.yaml": "id: ext.saas-stub\nhandler: saas-stub\nbilling: " + billing + "\nfee: { " + fee + " }\n"})
-		e, err := engine.New(engine.Options{Extensions: all(), StateDir: t.TempDir(), Account: "acme/web", Catalog: []string{"testdata/catalog", dir}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer e.Close()
-		_, err = e.Plan(context.Background(), engine.Request{Profile: "profile.stub", TTL: "2h", Billing: "byok"})
+		b := newBench(t, onFiles(map[string]string{"prices/mine.yaml": old,
+			"extensions/fee.yaml": "id: ext.saas-stub\nhandler: saas-stub\nbilling: " + billing + "\nfee: { " + fee + " }\n"}))
+		_, err := b.Plan(context.Background(), engine.Request{Profile: "profile.stub", TTL: "2h", Billing: "byok"})
 		if stale := err != nil && strings.Contains(err.Error(), "is stale"); stale != refused {
 			t.Errorf("fee %s: %v", fee, err)
 		}
@@ -170,10 +140,9 @@ func TestAnOldPriceIsRefusedWhereTheFeeIsAShareOfIt(t *testing.T) {
 
 func TestAQuoteKnowsWhatAPlanMustNot(t *testing.T) {
 	t.Parallel()
-	var ahead time.Duration // the clocks, ours and the vendor's
-	b := &bench{t: t, dir: t.TempDir(), now: func() time.Time { return time.Now().Add(ahead) }}
-	t.Cleanup(b.removeAll)
-	b.Engine = b.priced(strings.Replace(stubBook, `"0.40"`, `"0.40", increment: 1h`, 1)) // nobody lives to the millisecond
+	var passed time.Duration // by the clocks, ours and the vendor's
+	b := newBench(t, ahead(func() time.Duration { return passed }), onFiles(map[string]string{
+		"prices/mine.yaml": strings.Replace(stubBook, `"0.40"`, `"0.40", increment: 1h`, 1)})) // nobody lives to the millisecond
 	ctx := context.Background()
 	req := engine.Request{Profile: "profile.stub", TTL: "10h"}
 	before, err := b.Plan(ctx, req)
@@ -182,16 +151,15 @@ func TestAQuoteKnowsWhatAPlanMustNot(t *testing.T) {
 	}
 	for _, ran := range []time.Duration{30 * time.Minute, 150 * time.Minute, 90 * time.Minute} {
 		s := b.create(engine.Request{Profile: "profile.stub", TTL: "10h"})
-		if err := vendor.At(b.dir + "/saas-stub").Advance(ran); err != nil {
+		if err := vendor.At(b.StateDir + "/saas-stub").Advance(ran); err != nil {
 			t.Fatal(err)
 		}
-		ahead += ran
-		if _, err := b.Destroy(ctx, s.Receipt, engine.DestroyOptions{}); err != nil {
-			t.Fatal(err)
-		}
+		passed += ran
+		b.end(s)
 	}
 	after, err := b.Plan(ctx, req)
-	if err != nil || after.Estimate.Candidates[0].Expected != before.Estimate.Candidates[0].Expected || after.Estimate.Candidates[0].P95 != "" {
+	if err != nil || after.Estimate.Candidates[0].Expected != before.Estimate.Candidates[0].Expected ||
+		after.Estimate.Candidates[0].P95 != "" {
 		t.Errorf("a plan changes with the past: %+v, %v", after.Estimate.Candidates[0], err)
 	}
 	for name, c := range map[string]struct {
@@ -227,24 +195,15 @@ func TestAQuoteTellsWhatWalletAndBudgetsLeave(t *testing.T) {
 	if q, err := e.Quote(ctx, req, engine.QuoteOptions{History: true}); err != nil || len(q.Funds) != 0 {
 		t.Fatalf("without wallets there is nothing to tell: %+v, %v", q.Funds, err)
 	}
-	l, err := ledger.Open(ctx, ledger.DefaultURL(b.dir), ledger.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := l.Grant(ctx, ledger.Grant{Key: "g", Org: "acme", Currency: "USD", Amount: 700_000_000}); err != nil {
-		t.Fatal(err)
-	}
+	b.grant(700_000_000)
 	for _, budget := range []ledger.Budget{
 		{Account: "acme/web", Name: "month", Currency: "USD", Limit: 5e9, Hard: true, Period: "month"},
 		{Account: "acme/other", Name: "theirs", Currency: "USD", Limit: 5e9},
 		{Account: "acme", Name: "euros", Currency: "EUR", Limit: 5e9},
 	} {
-		if _, err := l.PutBudget(ctx, budget); err != nil {
+		if _, err := b.book().PutBudget(ctx, budget); err != nil {
 			t.Fatal(err)
 		}
-	}
-	if err := l.Close(); err != nil {
-		t.Fatal(err)
 	}
 	q, err := b.priced(stubBook).Quote(ctx, req, engine.QuoteOptions{History: true})
 	want := []engine.Funds{

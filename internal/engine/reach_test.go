@@ -26,7 +26,8 @@ func sample(t *testing.T, more map[string]string) *engine.Engine {
 	if err != nil {
 		t.Fatal(err)
 	}
-	files := map[string]string{"profiles/sample.yaml": string(text), "tunnels/ops-bridge.yaml": opsBridge, "identities/ops-warden.yaml": opsWarden}
+	files := map[string]string{"profiles/sample.yaml": string(text), "tunnels/ops-bridge.yaml": opsBridge,
+		"identities/ops-warden.yaml": opsWarden}
 	for name, content := range more {
 		files[name] = content
 	}
@@ -44,7 +45,8 @@ func reached(t *testing.T, e *engine.Engine, change func(*extensions.SSH)) strin
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &extensions.SSH{Address: "10.0.0.5", User: "sandbox", HostKey: "ssh-ed25519 AAAA", Identity: &identity, Jump: []extensions.SSH{tunnel}}
+	s := &extensions.SSH{Address: "10.0.0.5", User: "sandbox", HostKey: "ssh-ed25519 AAAA", Identity: &identity,
+		Jump: []extensions.SSH{tunnel}}
 	change(s)
 	return engine.Host{Name: "sandboxer01", SSH: s}.Ref()
 }
@@ -63,8 +65,9 @@ func TestTheSampleProfileRunsOnHostsThatAreReachedItsWay(t *testing.T) {
 		"through another port":      {func(s *extensions.SSH) { s.Jump[0].Port = 22 }, "through bastion.example:22"},
 		"the jump with another key": {func(s *extensions.SSH) { s.Jump[0].Identity = nil }, "asks for the tunnel ops-bridge"},
 		"through two":               {func(s *extensions.SSH) { s.Jump = append(s.Jump, s.Jump[0]) }, "then bastion.example:2222"},
-		"with a key of its own":     {func(s *extensions.SSH) { s.Identity = &extensions.SSHIdentity{PrivateKeyFile: "~/.ssh/id"} }, "asks for the identity ops-warden"},
-		"without an identity":       {func(s *extensions.SSH) { s.Identity = nil }, "asks for the identity ops-warden"},
+		"with a key of its own": {func(s *extensions.SSH) { s.Identity = &extensions.SSHIdentity{PrivateKeyFile: "~/.ssh/id"} },
+			"asks for the identity ops-warden"},
+		"without an identity": {func(s *extensions.SSH) { s.Identity = nil }, "asks for the identity ops-warden"},
 	} {
 		p, err := e.Plan(ctx, engine.Request{Profile: "profile.compose-e2e", Hosts: []string{reached(t, e, c.change)}})
 		switch text := told(err); {
@@ -84,7 +87,8 @@ func TestReachabilityKeepsWhatIsNoHostOut(t *testing.T) {
 	if got, first := refusals(t, e, engine.Request{Profile: "profile.any"}); first != "" || got["ext.local"] != "intent.reachability" {
 		t.Errorf("first %q, refused %v", first, got)
 	}
-	got, first := refusals(t, e, engine.Request{Profile: "profile.any", Hosts: []string{reached(t, e, func(s *extensions.SSH) { s.Identity = nil })}})
+	got, first := refusals(t, e, engine.Request{Profile: "profile.any",
+		Hosts: []string{reached(t, e, func(s *extensions.SSH) { s.Identity = nil })}})
 	if first != "ext.compose-ssh" {
 		t.Errorf("with any identity: first %q, refused %v", first, got)
 	}
@@ -92,33 +96,24 @@ func TestReachabilityKeepsWhatIsNoHostOut(t *testing.T) {
 
 func TestAnUnknownTunnelOrIdentityIsRefusedWithTheNearest(t *testing.T) {
 	t.Parallel()
-	dir := t.TempDir()
-	write(t, dir, "tunnels/ops-bridge.yaml", opsBridge)
-	write(t, dir, "identities/ops-warden.yaml", opsWarden)
-	write(t, dir, "profiles/a.yaml", requiring("a", "reachability: { tunnel: ops-brigde }"))
-	write(t, dir, "profiles/b.yaml", requiring("b", "reachability: { identity: ops-wardn }"))
-	write(t, dir, "profiles/c.yaml", requiring("c", ""))
-	e, err := engine.New(engine.Options{Extensions: all(), StateDir: t.TempDir(), Catalog: []string{dir}})
-	if err != nil {
-		t.Fatalf("one profile's mistake stops the others: %v", err)
-	}
-	defer e.Close()
-	ds := make([]extensions.Descriptor, 0, 3)
-	for _, x := range all() {
-		ds = append(ds, x.Describe())
-	}
-	problems, err := catalog.ValidatePath(dir, ds, time.Now())
+	e := newBench(t, onFiles(map[string]string{"tunnels/ops-bridge.yaml": opsBridge, "identities/ops-warden.yaml": opsWarden,
+		"profiles/a.yaml": requiring("a", "reachability: { tunnel: ops-brigde }"),
+		"profiles/b.yaml": requiring("b", "reachability: { identity: ops-wardn }"),
+		"profiles/c.yaml": requiring("c", "")})) // one profile's mistake does not stop the others
+	problems, err := catalog.ValidatePath(e.catalog, all(), time.Now())
 	if err != nil {
 		t.Fatal(err)
 	}
 	for name, near := range map[string]string{"a": "ops-bridge", "b": "ops-warden"} {
 		_, err := e.Plan(context.Background(), engine.Request{Profile: "profile." + name})
-		if !extensions.IsKind(err, extensions.KindInvalid) || !strings.Contains(extensions.RemedyOf(err), "did you mean "+near) || extensions.FieldOf(err) != "profile" {
+		if !extensions.IsKind(err, extensions.KindInvalid) || !strings.Contains(extensions.RemedyOf(err), "did you mean "+near) ||
+			extensions.FieldOf(err) != "profile" {
 			t.Errorf("%s: the plan says %v (%s)", name, err, extensions.RemedyOf(err))
 		}
 		found := false
 		for _, p := range problems {
-			found = found || p.File == filepath.Join(dir, "profiles", name+".yaml") && !p.Notice && p.Line == 6 && strings.Contains(p.Msg, `did you mean "`+near)
+			found = found || p.File == filepath.Join(e.catalog, "profiles", name+".yaml") && !p.Notice && p.Line == 6 &&
+				strings.Contains(p.Msg, `did you mean "`+near)
 		}
 		if !found {
 			t.Errorf("%s: the check says %+v", name, problems)
@@ -144,10 +139,12 @@ func TestAHostWhoseRefIsTooLongIsRefused(t *testing.T) {
 	if err := e.CheckHost(h); !extensions.IsKind(err, extensions.KindInvalid) || !strings.Contains(err.Error(), "at most 16384") {
 		t.Errorf("%d bytes: %v", len(h.Ref()), err)
 	}
-	if _, err := e.Plan(context.Background(), engine.Request{Profile: "profile.quickstart", Hosts: []string{h.Ref()}}); !extensions.IsKind(err, extensions.KindInvalid) {
+	if _, err := e.Plan(context.Background(), engine.Request{Profile: "profile.quickstart", Hosts: []string{h.Ref()}}); !extensions.IsKind(err,
+		extensions.KindInvalid) {
 		t.Errorf("as a request's host: %v", err)
 	}
-	for _, ref := range []string{`{"name":"here","local":true}`, "host://here?v=1&d=eyJsb2NhbCI6dHJ1ZX0=", " " + engine.Host{Name: "here", Local: true}.Ref()} {
+	for _, ref := range []string{`{"name":"here","local":true}`, "host://here?v=1&d=eyJsb2NhbCI6dHJ1ZX0=", " " +
+		engine.Host{Name: "here", Local: true}.Ref()} {
 		if _, err := e.Plan(context.Background(), engine.Request{Profile: "profile.quickstart", Hosts: []string{ref}}); err == nil {
 			t.Errorf("%s is accepted", ref)
 		}

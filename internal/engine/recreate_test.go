@@ -2,8 +2,6 @@ package engine_test
 
 import (
 	"context"
-	"os"
-	"path/filepath"
 	"testing"
 	"time"
 
@@ -19,25 +17,10 @@ func TestAProfileThatWasRaisedIsThatOfTheNextLife(t *testing.T) {
 	text := func(version, most string) string {
 		return "id: profile.v\nversion: \"" + version + "\"\nextends: profile.quickstart\nttl: { default: 10m, max: " + most + " }\n"
 	}
-	b := newBench(t)
-	dir := folder(t, map[string]string{file: text("1.0.0", "1h")})
-	open := func() *engine.Engine {
-		t.Helper()
-		e, err := engine.New(engine.Options{Extensions: all(), StateDir: b.dir, Account: "acme/web", Catalog: []string{dir}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { _ = e.Close() })
-		return e
-	}
-	s, err := open().Create(ctx, engine.Request{Profile: "profile.v", Name: "one"}, nil, nil)
-	if err != nil {
-		t.Fatal(told(err))
-	}
-	if err := os.WriteFile(filepath.Join(dir, file), []byte(text("2.0.0", "20m")), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	e := open()
+	b := newBench(t, onFiles(map[string]string{file: text("1.0.0", "1h")}))
+	s := b.create(engine.Request{Profile: "profile.v", Name: "one"})
+	write(t, b.catalog, file, text("2.0.0", "20m"))
+	e := b.reopen()
 	again, err := e.Recreate(ctx, s.Receipt, nil, nil)
 	if err != nil || again.Version != "2.0.0" {
 		t.Fatalf("%s, %s", again.Version, told(err))

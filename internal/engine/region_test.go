@@ -13,19 +13,17 @@ import (
 // it is priced by. It is never only compared with what the vendor could do.
 func TestADemandedRegionReachesTheVendor(t *testing.T) {
 	t.Parallel()
-	profile := func(id, rest string) string {
-		return "id: " + id + "\nversion: \"1.0.0\"\nextension: ext.mine\nisolation: { level: container }\nnetwork: { default: deny }\n" +
-			"workspace: { mode: remote-canonical, access: rw }\nttl: { default: 1h, max: 24h }\n" + rest
-	}
 	onBoth(t, map[string]string{
-		"profiles/us.yaml":   profile("profile.us", "route: { constraints: { region: us } }\n"),
-		"profiles/eu.yaml":   profile("profile.eu", "route: { constraints: { region: eu } }\n"),
-		"profiles/both.yaml": profile("profile.both", "route: { constraints: { region: eu } }\noptions: { ext.mine: { region: us } }\n"),
-		"prices/mine.yaml": "id: prices.mine\nextension: ext.mine\nversion: \"1\"\nas_of: \"2026-10-01\"\nsource: a test\ncurrency: USD\nconfidence: exact\nbilling: wall-clock\n" +
-			"components:\n  - { component: sandbox, unit: sandbox-hour, price: \"1\" }\n  - { component: surcharge, region: us, unit: charged, price: \"0.5\" }\n",
-	}, func(t *testing.T, b *bank) {
-		for _, c := range []struct{ profile, region, hourly string }{{"profile.us", "us", "1.50"}, {"profile.eu", "eu", "1.00"}, {"profile.mine", "eu", "1.00"}} {
-			s := b.make(b.Engine, engine.Request{Profile: c.profile, Name: c.region + c.profile})
+		"profiles/us.yaml": profile("profile.us", "extension: ext.mine\nroute: { constraints: { region: us } }\n"),
+		"profiles/eu.yaml": profile("profile.eu", "extension: ext.mine\nroute: { constraints: { region: eu } }\n"),
+		"profiles/both.yaml": profile("profile.both", "extension: ext.mine\nroute: { constraints: { region: eu } }\n"+
+			"options: { ext.mine: { region: us } }\n"),
+		"prices/mine.yaml": prices("ext.mine", "  - { component: sandbox, unit: sandbox-hour, price: \"1\" }\n  - { component: surcharge, region: us, unit: charged, "+
+			"price: \"0.5\" }\n"),
+	}, func(t *testing.T, b *bench) {
+		for _, c := range []struct{ profile, region, hourly string }{{"profile.us", "us", "1.50"}, {"profile.eu", "eu", "1.00"},
+			{"profile.mine", "eu", "1.00"}} {
+			s := b.create(engine.Request{Profile: c.profile, Name: c.region + c.profile})
 			all, err := vendor.At(b.vendor).Objects()
 			if err != nil || len(all) != 1 || all[0].Region != c.region {
 				t.Errorf("%s: %+v, %v", c.profile, all, err)
@@ -34,9 +32,7 @@ func TestADemandedRegionReachesTheVendor(t *testing.T) {
 			if err != nil || q.Estimate.Candidates[0].Hourly != c.hourly {
 				t.Errorf("%s is priced %+v, %v", c.profile, q.Estimate, err)
 			}
-			if _, err := b.Destroy(t.Context(), s.Receipt, engine.DestroyOptions{}); err != nil {
-				t.Fatal(told(err))
-			}
+			b.end(s)
 		}
 		_, err := b.Create(t.Context(), engine.Request{Profile: "profile.both", Name: "x"}, nil, nil)
 		all, lookErr := vendor.At(b.vendor).Objects()
@@ -50,15 +46,15 @@ func TestADemandedRegionReachesTheVendor(t *testing.T) {
 func TestADemandedRegionIsPaidFor(t *testing.T) {
 	t.Parallel()
 	onBoth(t, map[string]string{
-		"profiles/us.yaml": "id: profile.us\nversion: \"1.0.0\"\nextension: ext.mine\nisolation: { level: container }\nnetwork: { default: deny }\n" +
-			"workspace: { mode: remote-canonical, access: rw }\nttl: { default: 1h, max: 24h }\nroute: { constraints: { region: us } }\n",
-		"prices/mine.yaml": prices("ext.mine", "  - { component: sandbox, unit: sandbox-hour, price: \"1\" }\n  - { component: surcharge, region: us, unit: charged, price: \"0.5\" }\n"),
-	}, func(t *testing.T, b *bank) {
+		"profiles/us.yaml": profile("profile.us", "extension: ext.mine\nroute: { constraints: { region: us } }\n"),
+		"prices/mine.yaml": prices("ext.mine", "  - { component: sandbox, unit: sandbox-hour, price: \"1\" }\n  - { component: surcharge, "+
+			"region: us, unit: charged, price: \"0.5\" }\n"),
+	}, func(t *testing.T, b *bench) {
 		b.grant(10 * dollar)
 		for profile, want := range map[string]int64{"profile.us": dollar + dollar/2, "profile.mine": dollar} {
-			s := b.make(b.Engine, engine.Request{Profile: profile, Name: profile})
+			s := b.create(engine.Request{Profile: profile, Name: profile})
 			for life := range 2 {
-				held, err := b.l.Held(t.Context(), s.ID)
+				held, err := b.book().Held(t.Context(), s.ID)
 				if err != nil || len(held) != 1 || held[0].Amount != want {
 					t.Errorf("%s, life %d: set aside %+v, %v", profile, life+1, held, err)
 				}

@@ -20,7 +20,7 @@ func TestTheOrderIsRecordedBeforeTheFirstAttempt(t *testing.T) {
 	var recorded engine.Route
 	made := -1
 	s, err := w.Create(context.Background(), engine.Request{Profile: "profile.two", Name: "one"}, func(engine.Sandbox) {
-		made = w.holds(0) + w.holds(1)
+		made = len(w.holds(w.vendor)) + len(w.holds(w.dear))
 		if rows := w.rows(); len(rows) != 1 || json.Unmarshal(rows[0].Route, &recorded) != nil {
 			t.Errorf("%+v", rows)
 		}
@@ -42,7 +42,7 @@ func TestTheOrderIsRecordedBeforeTheFirstAttempt(t *testing.T) {
 func TestAFailedAttemptIsRecordedBeforeTheNext(t *testing.T) {
 	t.Parallel()
 	w := newTwo(t)
-	w.does(0, saasstub.Rule{Op: vendor.OpCreate, Do: vendor.DoQuota})
+	w.script(saasstub.Rule{Op: vendor.OpCreate, Do: vendor.DoQuota})
 	placed := 0
 	var recorded engine.Route
 	ctx := failpointtest.Inject(context.Background(), "engine.create.placed", func() error {
@@ -57,7 +57,8 @@ func TestAFailedAttemptIsRecordedBeforeTheNext(t *testing.T) {
 	if err != nil {
 		t.Fatal(told(err))
 	}
-	if a := recorded.Attempts; placed != 2 || len(a) != 1 || a[0].Candidate != "ext.first" || a[0].Outcome != string(extensions.KindExhausted) || a[0].Reason == "" {
+	if a := recorded.Attempts; placed != 2 || len(a) != 1 || a[0].Candidate != "ext.first" ||
+		a[0].Outcome != string(extensions.KindExhausted) || a[0].Reason == "" {
 		t.Errorf("%d placed: %+v", placed, recorded)
 	}
 	if _, err := w.Destroy(context.Background(), s.Receipt, engine.DestroyOptions{}); err != nil {

@@ -2,10 +2,8 @@ package engine_test
 
 import (
 	"context"
-	"encoding/json"
 	"io/fs"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -19,8 +17,8 @@ func (b *bench) temporary() []string {
 	b.t.Helper()
 	var list []string
 	for _, dir := range []string{"spool", "unsettled", "local/snapshots"} {
-		_ = filepath.WalkDir(filepath.Join(b.dir, dir), func(path string, d fs.DirEntry, err error) error {
-			if err == nil && path != filepath.Join(b.dir, dir) {
+		_ = filepath.WalkDir(filepath.Join(b.StateDir, dir), func(path string, d fs.DirEntry, err error) error {
+			if err == nil && path != filepath.Join(b.StateDir, dir) {
 				list = append(list, path)
 			}
 			return nil
@@ -33,19 +31,13 @@ func (b *bench) temporary() []string {
 // matching the pattern, which is relative to the state folder, has some bytes.
 func (b *bench) killedAt(o order, pattern string) {
 	b.t.Helper()
-	o.Dir = b.dir
-	text, err := json.Marshal(o)
-	if err != nil {
-		b.t.Fatal(err)
-	}
-	cmd := exec.Command(os.Args[0])
-	cmd.Env = append(os.Environ(), driverEnv+"="+string(text))
+	cmd := b.driver(o)
 	cmd.Stderr = os.Stderr
 	if err := cmd.Start(); err != nil {
 		b.t.Fatal(err)
 	}
 	for end := time.Now().Add(30 * time.Second); ; time.Sleep(time.Millisecond) {
-		found, err := filepath.Glob(filepath.Join(b.dir, pattern))
+		found, err := filepath.Glob(filepath.Join(b.StateDir, pattern))
 		if err != nil {
 			b.t.Fatal(err)
 		}

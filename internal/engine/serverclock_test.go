@@ -8,26 +8,9 @@ import (
 	"time"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine"
-	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger/pgtest"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
-
-// skewed is a machine whose clock is off by so much.
-func (f *fleet) skewed(off func() time.Duration) *engine.Engine {
-	f.t.Helper()
-	e, err := engine.New(engine.Options{Extensions: all(), StateDir: f.t.TempDir(), Account: "acme/web", Ledger: f.ledger, Catalog: []string{f.catalog},
-		Lease: f.lease, Now: func() time.Time { return time.Now().Add(off()) }})
-	if err != nil {
-		f.t.Fatal(err)
-	}
-	f.t.Cleanup(func() {
-		if err := e.Close(); err != nil {
-			f.t.Error(err)
-		}
-	})
-	return e
-}
 
 func by(d time.Duration) func() time.Duration { return func() time.Duration { return d } }
 
@@ -37,21 +20,22 @@ func TestASkewedMachineEndsNothingThatLives(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			f, ctx := newFleet(t, ""), t.Context()
-			a, _ := f.machine("")
+			a := f.Engine
 			s, err := a.Create(ctx, mine, nil, nil)
 			if err != nil {
 				t.Fatal(told(err))
 			}
 			for _, dry := range []bool{true, false} {
-				if r, err := f.skewed(by(off)).Sweep(ctx, dry, nil); err != nil || len(r.Ended)+len(r.Settled)+len(r.Failures) != 0 {
+				if r, err := f.machine(ahead(by(off))).Sweep(ctx, dry, nil); err != nil || len(r.Ended)+len(r.Settled)+len(r.Failures) != 0 {
 					t.Errorf("swept, dry %t: %+v, %v", dry, r, err)
 				}
 			}
-			e := f.skewed(by(off))
+			e := f.machine(ahead(by(off)))
 			if got, err := e.Get(ctx, s.Receipt); err != nil || got.State != "ready" {
 				t.Errorf("read: %s (%s), %v", got.State, got.Reason, err)
 			}
-			if got, err := e.List(ctx, false); err != nil || !slices.ContainsFunc(got, func(x engine.Sandbox) bool { return x.ID == s.ID && x.State == "ready" }) {
+			if got, err := e.List(ctx, false); err != nil ||
+				!slices.ContainsFunc(got, func(x engine.Sandbox) bool { return x.ID == s.ID && x.State == "ready" }) {
 				t.Errorf("listed: %+v, %v", got, err)
 			}
 			if left := f.alive(); len(left) != 1 {
@@ -61,7 +45,7 @@ func TestASkewedMachineEndsNothingThatLives(t *testing.T) {
 			if err != nil || r.AlreadyGone || time.Since(r.EndedAt).Abs() > time.Minute {
 				t.Errorf("destroyed: %+v, %v", r, err)
 			}
-			f.verify()
+			f.sound(true)
 		})
 	}
 }
@@ -70,7 +54,7 @@ func TestASkewedMachineEndsNothingThatLives(t *testing.T) {
 func TestASkewedMachineGivesNothingAnEnd(t *testing.T) {
 	t.Parallel()
 	f, ctx := newFleet(t, ""), t.Context()
-	a, _ := f.machine("")
+	a := f.Engine
 	s, err := a.Create(ctx, mine, nil, nil)
 	if err != nil {
 		t.Fatal(told(err))
@@ -78,14 +62,15 @@ func TestASkewedMachineGivesNothingAnEnd(t *testing.T) {
 	other := mine
 	other.Name = "other"
 	for _, off := range []time.Duration{10 * time.Minute, -30 * time.Hour} {
-		e := f.skewed(by(off))
+		e := f.machine(ahead(by(off)))
 		p, err := e.Plan(ctx, other)
 		if err != nil || !strings.Contains(notices(p.Notices), "clock is") {
 			t.Errorf("%s off, planned: %s, %v", off, notices(p.Notices), err)
 		}
 		wrong := func(what string, err error) {
 			t.Helper()
-			if !extensions.IsKind(err, extensions.KindInvalid) || !strings.Contains(err.Error(), "clock") || !strings.Contains(extensions.RemedyOf(err), "set this machine's clock") {
+			if !extensions.IsKind(err, extensions.KindInvalid) || !strings.Contains(err.Error(), "clock") ||
+				!strings.Contains(extensions.RemedyOf(err), "set this machine's clock") {
 				t.Errorf("%s off, %s: %s", off, what, told(err))
 			}
 		}
@@ -99,7 +84,7 @@ func TestASkewedMachineGivesNothingAnEnd(t *testing.T) {
 	if left := f.alive(); len(left) != 1 {
 		t.Errorf("left: %q", left)
 	}
-	e := f.skewed(by(time.Minute)) // which nobody would notice
+	e := f.machine(ahead(by(time.Minute))) // which nobody would notice
 	if _, err := e.Create(ctx, other, nil, nil); err != nil {
 		t.Errorf("a minute off: %s", told(err))
 	}
@@ -112,30 +97,26 @@ func TestWhatIsOverdueEndsWhoeverSweeps(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			f, ctx := newFleet(t, ""), t.Context()
-			pgtest.OwnClock(t, f.ledger)
-			a, _ := f.machine("")
+			pgtest.OwnClock(t, f.Ledger)
+			a := f.Engine
 			s, err := a.Create(ctx, mine, nil, nil)
 			if err != nil {
 				t.Fatal(told(err))
 			}
-			pgtest.Advance(t, f.ledger, 9*time.Minute) // of 10
-			if r, err := f.skewed(by(off+9*time.Minute)).Sweep(ctx, false, nil); err != nil || len(r.Ended)+len(r.Settled)+len(r.Failures) != 0 {
+			pgtest.Advance(t, f.Ledger, 9*time.Minute) // of 10
+			if r, err := f.machine(ahead(by(off+9*time.Minute))).Sweep(ctx, false, nil); err != nil ||
+				len(r.Ended)+len(r.Settled)+len(r.Failures) != 0 {
 				t.Errorf("swept a minute too early: %+v, %v", r, err)
 			}
-			pgtest.Advance(t, f.ledger, 2*time.Minute)
-			r, err := f.skewed(by(off+11*time.Minute)).Sweep(ctx, false, nil)
+			pgtest.Advance(t, f.Ledger, 2*time.Minute)
+			r, err := f.machine(ahead(by(off+11*time.Minute))).Sweep(ctx, false, nil)
 			if err != nil || len(r.Ended) != 1 || r.Ended[0] != s.ID || len(f.alive()) != 0 {
 				t.Errorf("swept: %+v, %v; left %q", r, err, f.alive())
 			}
-			l, err := ledger.Open(ctx, f.ledger, ledger.Options{ReadOnly: true})
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer l.Close()
-			if row, err := l.Get(ctx, s.ID); err != nil || row.EndReason != "expired" {
+			if row, err := f.book().Get(ctx, s.ID); err != nil || row.EndReason != "expired" {
 				t.Errorf("recorded: %q, %v", row.EndReason, err)
 			}
-			f.verify()
+			f.sound(true)
 		})
 	}
 }
@@ -144,7 +125,7 @@ func TestAClockThatIsSetDuringARunEndsNothing(t *testing.T) {
 	t.Parallel()
 	f, ctx := newFleet(t, ""), t.Context()
 	var off atomic.Int64
-	e := f.skewed(func() time.Duration { return time.Duration(off.Load()) })
+	e := f.machine(ahead(func() time.Duration { return time.Duration(off.Load()) }))
 	s, err := e.Create(ctx, mine, nil, nil)
 	if err != nil {
 		t.Fatal(told(err))

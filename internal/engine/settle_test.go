@@ -10,27 +10,11 @@ import (
 	"time"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine"
-	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/local"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/saasstub"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/saasstub/vendor"
 )
-
-// meters reads the ledger itself.
-func (b *bench) meters(id engine.ID) []ledger.Meter {
-	b.t.Helper()
-	l, err := ledger.Open(context.Background(), ledger.DefaultURL(b.dir), ledger.Options{ReadOnly: true})
-	if err != nil {
-		b.t.Fatal(err)
-	}
-	defer l.Close()
-	ms, err := l.Meters(context.Background(), id)
-	if err != nil {
-		b.t.Fatal(err)
-	}
-	return ms
-}
 
 func total(t *testing.T, cs []engine.Charge) *big.Rat {
 	t.Helper()
@@ -85,10 +69,10 @@ func TestALifeToItsEndCostsWhatWasQuotedForIt(t *testing.T) {
 	}
 	s := b.create(req)
 	// The vendor's clock goes two hours ahead: it has ended at its deadline.
-	if err := vendor.At(b.dir + "/saas-stub").Advance(2 * time.Hour); err != nil {
+	if err := vendor.At(b.StateDir + "/saas-stub").Advance(2 * time.Hour); err != nil {
 		t.Fatal(err)
 	}
-	b.now = func() time.Time { return time.Now().Add(2*time.Hour + time.Second) }
+	b.Now = func() time.Time { return time.Now().Add(2*time.Hour + time.Second) }
 	e := b.reopen()
 	r, err := e.Destroy(ctx, s.Receipt, engine.DestroyOptions{})
 	if err != nil {
@@ -115,7 +99,7 @@ func TestALifeToItsEndCostsWhatWasQuotedForIt(t *testing.T) {
 func (b *bench) removed(x extensions.Extension) {
 	b.t.Helper()
 	ctx := context.Background()
-	be, err := x.Open(ctx, extensions.Config{Binding: "x", Account: "acme/web", StateDir: b.dir})
+	be, err := x.Open(ctx, extensions.Config{Binding: "x", Account: "acme/web", StateDir: b.StateDir})
 	if err != nil {
 		b.t.Fatal(err)
 	}
@@ -147,7 +131,7 @@ func TestAnEndThatNobodyToldIsBoundedFromAboveWhereAVendorSendsABill(t *testing.
 			s := b.create(engine.Request{Profile: "profile.stub", Name: "one", TTL: "2h"})
 			b.sh(s.Receipt, "true") // last seen alive
 			b.removed(saasstub.New())
-			b.now = func() time.Time { return s.CreatedAt.Add(c.later) }
+			b.Now = func() time.Time { return s.CreatedAt.Add(c.later) }
 			e := b.reopen()
 			if r, err := e.Sweep(ctx, false, nil); err != nil || len(r.Settled) != 1 {
 				t.Fatalf("%+v, %v", r, err)
@@ -172,7 +156,7 @@ func TestAnEndThatNobodyToldAtAPlaceOfOnesOwnIsWhenItWasLastSeen(t *testing.T) {
 	seen := time.Now()
 	b.sh(s.Receipt, "true")
 	b.removed(local.New())
-	b.now = func() time.Time { return s.CreatedAt.Add(20 * time.Minute) }
+	b.Now = func() time.Time { return s.CreatedAt.Add(20 * time.Minute) }
 	if r, err := b.reopen().Sweep(ctx, false, nil); err != nil || len(r.Settled) != 1 {
 		t.Fatalf("%+v, %v", r, err)
 	}
@@ -187,7 +171,7 @@ func TestALocalSandboxThatEndedUnwatchedIsSettledAtItsTrueEnd(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	ctx := context.Background()
-	rec, stderr, code := b.run(order{Do: "create", Profile: "profile.quickstart", Name: "one", TTL: "2s"}, "", 0)
+	rec, stderr, code := b.run(order{Do: "create", Profile: "profile.quickstart", Name: "one", TTL: "6s"}, "", 0)
 	if code != 0 {
 		t.Fatal(stderr)
 	}
@@ -218,7 +202,8 @@ func TestAReceiptSettlesElsewhereAndStaysAsItIs(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	ctx := context.Background()
-	s := b.create(engine.Request{Profile: "profile.stub", Name: "one", Secrets: map[string]engine.Secret{"K": extensions.NewSecret("canary-receipt")}})
+	s := b.create(engine.Request{Profile: "profile.stub", Name: "one",
+		Secrets: map[string]engine.Secret{"K": extensions.NewSecret("canary-receipt")}})
 	rec := s.Receipt
 	if rec.Prices == "" || rec.Ledger == "" || rec.Head == "" || rec.StartedAt.IsZero() || rec.Version != 1 {
 		t.Fatalf("receipt %+v", rec)
@@ -272,7 +257,7 @@ func TestChargesAreOfTheUserWhereTheKeyIs(t *testing.T) {
 			t.Errorf("%+v is charged to a wallet", c)
 		}
 	}
-	if _, err := os.Stat(b.dir + "/unsettled"); err == nil {
+	if _, err := os.Stat(b.StateDir + "/unsettled"); err == nil {
 		t.Error("a settled end was noted for later")
 	}
 }

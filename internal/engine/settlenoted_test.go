@@ -16,16 +16,16 @@ import (
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/failpoint/failpointtest"
-	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger/sqlstore"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/lifecycle"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
 // noted makes a sandbox and ends it where its ledger does not hear of it.
-func (b *bank) noted(name string) (engine.Sandbox, engine.DestroyReport) {
+func (b *bench) noted(name string) (engine.Sandbox, engine.DestroyReport) {
 	b.t.Helper()
-	s := b.make(b.again(), engine.Request{Name: name, TTL: "2h"})
-	r, err := b.other(b.o.Dir).Destroy(b.t.Context(), s.Receipt, engine.DestroyOptions{})
+	s := b.make(b.reopen(), engine.Request{Name: name, TTL: "2h"})
+	r, err := b.elsewhere().Destroy(b.t.Context(), s.Receipt, engine.DestroyOptions{})
 	if err != nil || !slices.ContainsFunc(b.notes(), func(f string) bool { return strings.Contains(f, string(s.ID)) }) {
 		b.t.Fatal(told(err), b.notes())
 	}
@@ -33,19 +33,19 @@ func (b *bank) noted(name string) (engine.Sandbox, engine.DestroyReport) {
 }
 
 // settledOnce demands that s was settled once, at the end that r tells.
-func (b *bank) settledOnce(s engine.Sandbox, r engine.DestroyReport) {
+func (b *bench) settledOnce(s engine.Sandbox, r engine.DestroyReport) {
 	b.t.Helper()
 	ctx := b.t.Context()
-	row, err := b.l.Get(ctx, s.ID)
+	row, err := b.book().Get(ctx, s.ID)
 	if err != nil || row.State != lifecycle.Destroyed {
 		b.t.Fatalf("it is %s, %v", row.State, err)
 	}
 	m := b.meter(s.ID)
-	cs, err := b.l.Charges(ctx, s.ID)
+	cs, err := b.book().Charges(ctx, s.ID)
 	if err != nil || len(cs) != 1 || m.EndEstimated || m.ClosedAt.Sub(r.EndedAt).Abs() > time.Millisecond || b.held(s.ID) != 0 {
 		b.t.Errorf("closed %s, estimated %t, ended %s, charged %+v, held %d: %v", m.ClosedAt, m.EndEstimated, r.EndedAt, cs, b.held(s.ID), err)
 	}
-	events, err := b.again().Events(ctx, string(s.ID), 0)
+	events, err := b.reopen().Events(ctx, string(s.ID), 0)
 	ended := 0
 	for _, ev := range events {
 		if ev.Type == "sandbox.destroyed" {
@@ -62,10 +62,10 @@ func TestEveryRunThatChangesSomethingSettlesWhatIsNoted(t *testing.T) {
 	here := engine.Host{Name: "here", Local: true}
 	hook := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) }))
 	t.Cleanup(hook.Close)
-	onBoth(t, nil, func(t *testing.T, b *bank) {
+	onBoth(t, nil, func(t *testing.T, b *bench) {
 		ctx := t.Context()
-		lives := b.make(b.Engine, engine.Request{Name: "lives", TTL: "2h"})
-		ends := b.make(b.Engine, engine.Request{Name: "ends", TTL: "2h"})
+		lives := b.create(engine.Request{Name: "lives", TTL: "2h"})
+		ends := b.create(engine.Request{Name: "ends", TTL: "2h"})
 		if _, err := b.RegisterHost(ctx, here, ""); err != nil {
 			t.Fatal(told(err))
 		}
@@ -85,7 +85,10 @@ func TestEveryRunThatChangesSomethingSettlesWhatIsNoted(t *testing.T) {
 			}},
 			{"update", func(e *engine.Engine) error { _, err := e.Update(ctx, lives.Receipt, longer, nil); return err }},
 			{"extend", func(e *engine.Engine) error { _, err := e.ExtendTTL(ctx, lives.Receipt, 4*time.Hour); return err }},
-			{"snapshot", func(e *engine.Engine) (err error) { snap, err = e.Snapshot(ctx, lives.Receipt, "kept"); return err }},
+			{"snapshot", func(e *engine.Engine) (err error) {
+				snap, err = e.Snapshot(ctx, lives.Receipt, engine.SnapshotRequest{Name: "kept"})
+				return err
+			}},
 			{"delete a snapshot", func(e *engine.Engine) error { _, err := e.DeleteSnapshot(ctx, snap, false); return err }},
 			{"recreate", func(e *engine.Engine) error { _, err := e.Recreate(ctx, lives.Receipt, nil, nil); return err }},
 			{"sweep", func(e *engine.Engine) error { _, err := e.Sweep(ctx, false, nil); return err }},
@@ -104,7 +107,7 @@ func TestEveryRunThatChangesSomethingSettlesWhatIsNoted(t *testing.T) {
 			}},
 		} {
 			s, r := b.noted(strings.ReplaceAll("over "+c.name, " ", "-"))
-			if err := c.do(b.again()); err != nil {
+			if err := c.do(b.reopen()); err != nil {
 				t.Errorf("%s: %s", c.name, told(err))
 			}
 			if left := b.notes(); len(left) != 0 {
@@ -118,9 +121,9 @@ func TestEveryRunThatChangesSomethingSettlesWhatIsNoted(t *testing.T) {
 
 func TestNoRunThatOnlyReadsSettlesWhatIsNoted(t *testing.T) {
 	t.Parallel()
-	onBoth(t, nil, func(t *testing.T, b *bank) {
+	onBoth(t, nil, func(t *testing.T, b *bench) {
 		ctx := t.Context()
-		lives := b.make(b.Engine, engine.Request{Name: "lives", TTL: "2h"})
+		lives := b.create(engine.Request{Name: "lives", TTL: "2h"})
 		over, r := b.noted("over")
 		again := engine.Request{Profile: "profile.mine", Name: "another", TTL: "1h"}
 		longer := lives.Request
@@ -150,15 +153,15 @@ func TestNoRunThatOnlyReadsSettlesWhatIsNoted(t *testing.T) {
 			"verify":      func(e *engine.Engine) error { _, err := e.Verify(ctx, engine.Evidence{}); return err },
 			"a dry sweep": func(e *engine.Engine) error { _, err := e.Sweep(ctx, true, nil); return err },
 		} {
-			if err := read(b.again()); err != nil {
+			if err := read(b.reopen()); err != nil {
 				t.Errorf("%s: %s", name, told(err))
 			}
-			row, err := b.l.Get(ctx, over.ID)
+			row, err := b.book().Get(ctx, over.ID)
 			if err != nil || row.State != lifecycle.Ready || len(b.notes()) != 1 {
 				t.Fatalf("%s: it is %s, noted %v: %v", name, row.State, b.notes(), err)
 			}
 		}
-		if _, err := b.again().Sweep(ctx, false, nil); err != nil || len(b.notes()) != 0 {
+		if _, err := b.reopen().Sweep(ctx, false, nil); err != nil || len(b.notes()) != 0 {
 			t.Error(told(err), b.notes())
 		}
 		b.settledOnce(over, r)
@@ -168,7 +171,7 @@ func TestNoRunThatOnlyReadsSettlesWhatIsNoted(t *testing.T) {
 // Each of several runs that find a note settles it, and it is settled once.
 func TestRunsThatSettleTheSameNoteAtOnceSettleItOnce(t *testing.T) {
 	t.Parallel()
-	onBoth(t, nil, func(t *testing.T, b *bank) {
+	onBoth(t, nil, func(t *testing.T, b *bench) {
 		for round := range 3 {
 			s, r := b.noted("over")
 			var told []engine.Notice
@@ -180,7 +183,7 @@ func TestRunsThatSettleTheSameNoteAtOnceSettleItOnce(t *testing.T) {
 			ctx := failpointtest.Inject(t.Context(), "ledger.meter.close", func() error { once(); <-others; return nil })
 			var wg sync.WaitGroup
 			again := func(ctx context.Context) {
-				e := b.again()
+				e := b.reopen()
 				wg.Go(func() {
 					if err := e.Recover(ctx, notify); err != nil {
 						t.Error(err)
@@ -210,20 +213,19 @@ func TestRunsThatSettleTheSameNoteAtOnceSettleItOnce(t *testing.T) {
 // The note has its name when it is whole, and not before.
 func TestAKillWhileAnEndIsNotedLeavesAnEstimate(t *testing.T) {
 	t.Parallel()
-	onBoth(t, nil, func(t *testing.T, b *bank) {
-		s := b.make(b.Engine, engine.Request{Name: "one", TTL: "2h"})
-		o := b.o
-		o.Do, o.Receipt, o.Ledger = "destroy", s.Receipt, ledger.DefaultURL(t.TempDir())
-		if _, stderr, code := run(t, o, failpointtest.Env+"=engine.note.written:kill", 0); code == 0 || b.alive() != 0 || len(b.notes()) != 0 {
-			t.Fatalf("exit %d, %d live, noted %v: %s", code, b.alive(), b.notes(), stderr)
+	onBoth(t, nil, func(t *testing.T, b *bench) {
+		s := b.create(engine.Request{Name: "one", TTL: "2h"})
+		b.killed(order{Do: "destroy", Receipt: s.Receipt, Ledger: sqlstore.DefaultURL(t.TempDir())}, "engine.note.written")
+		if len(b.alive()) != 0 || len(b.notes()) != 0 {
+			t.Fatalf("%v live, noted %v", b.alive(), b.notes())
 		}
 		b.later(20 * time.Minute)
 		var told []engine.Notice
-		if _, err := b.again().Sweep(t.Context(), false, func(n engine.Notice) { told = append(told, n) }); err != nil {
+		if _, err := b.reopen().Sweep(t.Context(), false, func(n engine.Notice) { told = append(told, n) }); err != nil {
 			t.Fatal(err)
 		}
 		b.estimated(s, notices(told))
-		if left, err := filepath.Glob(filepath.Join(b.o.Dir, "spool", "*")); err != nil || len(left) > 0 {
+		if left, err := filepath.Glob(filepath.Join(b.StateDir, "spool", "*")); err != nil || len(left) > 0 {
 			t.Errorf("left: %v, %v", left, err)
 		}
 	})
@@ -232,19 +234,20 @@ func TestAKillWhileAnEndIsNotedLeavesAnEstimate(t *testing.T) {
 // What cannot be noted is told, and settled by who finds it gone.
 func TestAnEndThatCannotBeNotedIsEstimated(t *testing.T) {
 	t.Parallel()
-	onBoth(t, nil, func(t *testing.T, b *bank) {
-		s := b.make(b.Engine, engine.Request{Name: "one", TTL: "2h"})
-		if err := os.WriteFile(filepath.Join(b.o.Dir, "unsettled"), nil, 0o600); err != nil {
+	onBoth(t, nil, func(t *testing.T, b *bench) {
+		s := b.create(engine.Request{Name: "one", TTL: "2h"})
+		if err := os.WriteFile(filepath.Join(b.StateDir, "unsettled"), nil, 0o600); err != nil {
 			t.Fatal(err)
 		}
 		b.later(10 * time.Minute)
-		r, err := b.other(b.o.Dir).Destroy(t.Context(), s.Receipt, engine.DestroyOptions{})
-		if err != nil || b.alive() != 0 || !strings.Contains(notices(r.Notices), "estimated end") || !strings.Contains(notices(r.Notices), "could not be noted") {
-			t.Fatalf("%s, %d live, told %s", told(err), b.alive(), notices(r.Notices))
+		r, err := b.elsewhere().Destroy(t.Context(), s.Receipt, engine.DestroyOptions{})
+		if err != nil || len(b.alive()) != 0 || !strings.Contains(notices(r.Notices), "estimated end") ||
+			!strings.Contains(notices(r.Notices), "could not be noted") {
+			t.Fatalf("%s, %v live, told %s", told(err), b.alive(), notices(r.Notices))
 		}
 		b.later(10 * time.Minute)
 		var all []engine.Notice
-		if _, err := b.again().Sweep(t.Context(), false, func(n engine.Notice) { all = append(all, n) }); err != nil {
+		if _, err := b.reopen().Sweep(t.Context(), false, func(n engine.Notice) { all = append(all, n) }); err != nil {
 			t.Fatal(told(err))
 		}
 		b.estimated(s, notices(all))
@@ -253,13 +256,14 @@ func TestAnEndThatCannotBeNotedIsEstimated(t *testing.T) {
 
 // estimated demands that s was settled at an end that is told and marked as an
 // estimate, 20 minutes after it was made.
-func (b *bank) estimated(s engine.Sandbox, told string) {
+func (b *bench) estimated(s engine.Sandbox, told string) {
 	b.t.Helper()
 	m := b.meter(s.ID)
-	if !m.EndEstimated || m.ClosedAt.Sub(s.CreatedAt.Add(20*time.Minute)).Abs() > 10*time.Second || !strings.Contains(told, "Its end is an estimate") {
+	if !m.EndEstimated || m.ClosedAt.Sub(s.CreatedAt.Add(20*time.Minute)).Abs() > 10*time.Second ||
+		!strings.Contains(told, "Its end is an estimate") {
 		b.t.Errorf("closed %s, estimated %t, made %s; told %s", m.ClosedAt, m.EndEstimated, s.CreatedAt, told)
 	}
-	u, err := b.again().Usage(b.t.Context(), engine.UsageQuery{})
+	u, err := b.reopen().Usage(b.t.Context(), engine.UsageQuery{})
 	if err != nil || len(u.Totals) != 1 || u.Totals[0].Estimated != 1 {
 		b.t.Errorf("usage: %+v, %v", u.Totals, err)
 	}
@@ -268,28 +272,28 @@ func (b *bank) estimated(s engine.Sandbox, told string) {
 // A receipt of a former life tells nothing of the end of the one after it.
 func TestAnOlderLifesEndLeavesTheNoteOfALaterOne(t *testing.T) {
 	t.Parallel()
-	onBoth(t, nil, func(t *testing.T, b *bank) {
+	onBoth(t, nil, func(t *testing.T, b *bench) {
 		ctx := t.Context()
-		s := b.make(b.Engine, engine.Request{Name: "one", TTL: "2h"})
+		s := b.create(engine.Request{Name: "one", TTL: "2h"})
 		former := s.Receipt
-		s, err := b.again().Recreate(ctx, s.Receipt, nil, nil)
+		s, err := b.reopen().Recreate(ctx, s.Receipt, nil, nil)
 		if err != nil {
 			t.Fatal(told(err))
 		}
 		stopped := errors.New("stopped")
 		down := failpointtest.Inject(ctx, "ledger.begin", func() error { return stopped })
-		r, err := b.again().Destroy(down, s.Receipt, engine.DestroyOptions{})
+		r, err := b.reopen().Destroy(down, s.Receipt, engine.DestroyOptions{})
 		if err != nil || len(b.notes()) != 1 {
 			t.Fatal(told(err), b.notes())
 		}
 		b.later(10 * time.Minute)
-		if _, err := b.other(b.o.Dir).Destroy(ctx, former, engine.DestroyOptions{}); err != nil {
+		if _, err := b.elsewhere().Destroy(ctx, former, engine.DestroyOptions{}); err != nil {
 			t.Fatal(told(err))
 		}
-		if _, err := b.again().Sweep(ctx, false, nil); err != nil {
+		if _, err := b.reopen().Sweep(ctx, false, nil); err != nil {
 			t.Fatal(told(err))
 		}
-		ms, err := b.l.Meters(ctx, s.ID)
+		ms, err := b.book().Meters(ctx, s.ID)
 		if err != nil || len(ms) != 2 || ms[1].EndEstimated || ms[1].ClosedAt.Sub(r.EndedAt).Abs() > time.Millisecond {
 			t.Errorf("it ended %s: %+v, %v", r.EndedAt, ms, err)
 		}
@@ -301,24 +305,21 @@ func TestANotedEndIsItsOwnersAlone(t *testing.T) {
 	t.Parallel()
 	m := newOffline(t)
 	ctx := context.Background()
-	s, err := m.Create(ctx, own, nil, nil)
-	if err != nil {
-		t.Fatal(told(err))
-	}
+	s := m.create(own)
 	m.cut.Off()
-	r, err := m.next().Destroy(ctx, s.Receipt, engine.DestroyOptions{})
+	r, err := m.reopen().Destroy(ctx, s.Receipt, engine.DestroyOptions{})
 	if err != nil || len(m.left()) > 0 || !strings.Contains(notices(r.Notices), "not settled") {
 		t.Fatalf("%+v, %s", r, told(err))
 	}
-	info, err := os.Stat(filepath.Join(m.dir, "unsettled", string(s.ID)+".json"))
+	info, err := os.Stat(filepath.Join(m.StateDir, "unsettled", string(s.ID)+".json"))
 	if err != nil || info.Mode().Perm() != 0o600 || info.Size() == 0 {
 		t.Errorf("%v, %v", info, err)
 	}
-	if _, err := m.next().Sweep(ctx, false, nil); !extensions.IsKind(err, extensions.KindUnavailable) {
+	if _, err := m.reopen().Sweep(ctx, false, nil); !extensions.IsKind(err, extensions.KindUnavailable) {
 		t.Errorf("swept without the ledger: %v", err)
 	}
 	m.cut.On()
-	back := m.next()
+	back := m.reopen()
 	if _, err := back.Sweep(ctx, false, nil); err != nil {
 		t.Fatal(told(err))
 	}
@@ -326,7 +327,7 @@ func TestANotedEndIsItsOwnersAlone(t *testing.T) {
 	if err != nil || row.State != "destroyed" || row.EndedAt.Sub(r.EndedAt).Abs() > time.Millisecond {
 		t.Errorf("%s at %s, it ended %s: %v", row.State, row.EndedAt, r.EndedAt, err)
 	}
-	if left, err := filepath.Glob(filepath.Join(m.dir, "unsettled", "*")); err != nil || len(left) > 0 {
+	if left, err := filepath.Glob(filepath.Join(m.StateDir, "unsettled", "*")); err != nil || len(left) > 0 {
 		t.Errorf("noted: %v, %v", left, err)
 	}
 	m.sound(true)

@@ -17,86 +17,20 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/saasstub/vendor"
 )
 
-// fleet is several machines, each with a state folder of its own, that share
-// a vendor and a ledger in PostgreSQL.
-type fleet struct {
-	t       *testing.T
-	ledger  string // address
-	catalog string
-	vendor  string // folder
-	lease   time.Duration
-}
-
-const fleetLease = 3 * time.Second
-
-func newFleet(t *testing.T, more string) *fleet {
-	t.Helper()
-	f := &fleet{t: t, ledger: pgtest.New(t), vendor: t.TempDir(), lease: fleetLease}
-	f.catalog = folder(t, map[string]string{
-		"extensions/ext.mine.yaml": "id: ext.mine\ntitle: Mine\nhandler: saas-stub\nconfig: { dir: " + f.vendor + " }\n" + more,
-		"profiles/profile.mine.yaml": "id: profile.mine\nversion: \"1.0.0\"\nextension: ext.mine\nisolation: { level: container }\n" +
-			"network: { default: deny }\nworkspace: { mode: remote-canonical, access: rw }\nttl: { default: 1h, max: 24h }\n",
-	})
-	return f
-}
-
-// machine is one of the fleet; at "" the ledger is reached directly.
-func (f *fleet) machine(at string) (*engine.Engine, order) {
-	f.t.Helper()
-	o := order{Dir: f.t.TempDir(), Profile: "profile.mine", Ledger: f.ledger, Catalog: f.catalog, Lease: f.lease}
-	if at != "" {
-		o.Ledger = at
-	}
-	return f.on(o), o
-}
-
-func (f *fleet) on(o order) *engine.Engine {
-	f.t.Helper()
-	e, err := o.engine()
-	if err != nil {
-		f.t.Fatal(err)
-	}
-	f.t.Cleanup(func() {
-		if err := e.Close(); err != nil {
-			f.t.Error(err)
-		}
-	})
-	return e
-}
-
-func (f *fleet) alive() (ids []string) {
-	f.t.Helper()
-	objects, err := vendor.At(f.vendor).Objects()
-	if err != nil {
-		f.t.Fatal(err)
-	}
-	for _, o := range objects {
-		ids = append(ids, o.Name)
-	}
-	return ids
-}
-
-func (f *fleet) verify() {
-	f.t.Helper()
-	e, _ := f.machine("")
-	if n, findings, err := verifyLedger(context.Background(), e); err != nil || len(findings) > 0 || n == 0 {
-		f.t.Errorf("ledger: %d events, %q, %v", n, findings, err)
-	}
-}
-
 var mine = engine.Request{Profile: "profile.mine", Name: "one", TTL: "10m"}
 
 func TestTwoMachinesShareNamesAndSandboxes(t *testing.T) {
 	t.Parallel()
 	f := newFleet(t, "")
 	ctx := context.Background()
-	a, _ := f.machine("")
-	b, _ := f.machine("")
+	a := f.Engine
+	b := f.machine()
 	s, err := a.Create(ctx, mine, nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := b.Create(ctx, mine, nil, nil); !extensions.IsKind(err, extensions.KindConflict) || !strings.Contains(err.Error(), string(s.ID)) {
+	if _, err := b.Create(ctx, mine, nil, nil); !extensions.IsKind(err, extensions.KindConflict) ||
+		!strings.Contains(err.Error(), string(s.ID)) {
 		t.Errorf("the name is taken elsewhere: %v", err)
 	}
 	if got, err := b.Lookup(ctx, "", "", "one"); err != nil || got.ID != s.ID {
@@ -122,7 +56,7 @@ func TestTwoMachinesShareNamesAndSandboxes(t *testing.T) {
 	if _, err := a.Create(ctx, mine, nil, nil); err != nil {
 		t.Errorf("the name is free again: %v", err)
 	}
-	f.verify()
+	f.sound(true)
 }
 
 func TestOneNameOnThreeMachinesAtOnceIsMadeOnce(t *testing.T) {
@@ -130,8 +64,7 @@ func TestOneNameOnThreeMachinesAtOnceIsMadeOnce(t *testing.T) {
 	f := newFleet(t, "")
 	var engines []*engine.Engine
 	for range 3 {
-		e, _ := f.machine("")
-		engines = append(engines, e)
+		engines = append(engines, f.machine())
 	}
 	var won atomic.Int32
 	together(func(i int) {
@@ -146,15 +79,15 @@ func TestOneNameOnThreeMachinesAtOnceIsMadeOnce(t *testing.T) {
 	if n := len(f.alive()); won.Load() != 1 || n != 1 {
 		t.Errorf("%d won, %d live", won.Load(), n)
 	}
-	f.verify()
+	f.sound(true)
 }
 
 // A ceiling on how many may live is one for all machines.
 func TestMachinesShareTheRoomOfAPlace(t *testing.T) {
 	t.Parallel()
 	f := newFleet(t, "capacity: { max_sandboxes: 4 }\n")
-	a, _ := f.machine("")
-	b, _ := f.machine("")
+	a := f.Engine
+	b := f.machine()
 	var won atomic.Int32
 	together(func(i int) {
 		e := a
@@ -172,7 +105,7 @@ func TestMachinesShareTheRoomOfAPlace(t *testing.T) {
 	if n := len(f.alive()); won.Load() != 4 || n != 4 {
 		t.Errorf("%d won, %d live, want 4", won.Load(), n)
 	}
-	f.verify()
+	f.sound(true)
 }
 
 // What a machine left that died is settled by another one, once the lease of
@@ -184,14 +117,9 @@ func TestAnotherMachineSettlesWhatADeadOneLeft(t *testing.T) {
 		t.Run(point, func(t *testing.T) {
 			t.Parallel()
 			f := newFleet(t, "")
-			_, o := f.machine("")
-			o.Do, o.Name = "create", "one"
-			_, stderr, code := run(t, o, failpointtest.Env+"="+point+":kill", 0)
+			f.killed(order{Do: "create", Name: "one", Dir: t.TempDir()}, point)
 			died := time.Now()
-			if code == 0 {
-				t.Fatalf("it did not die: %s", stderr)
-			}
-			b, _ := f.machine("")
+			b := f.machine()
 			told := make(chan string, 100)
 			s, err := b.Create(context.Background(), mine, nil, func(n engine.Notice) { told <- n.Summary })
 			waited := time.Since(died)
@@ -212,24 +140,21 @@ func TestAnotherMachineSettlesWhatADeadOneLeft(t *testing.T) {
 			if left := f.alive(); len(left) != 1 || err == nil && left[0] != string(s.ID) {
 				t.Errorf("%v live, made was %s", left, s.ID)
 			}
-			f.verify()
+			f.sound(true)
 		})
 	}
 }
 
-// A machine that is cut off from the ledger while it makes something gives up
+// A machine that is truncated from the ledger while it makes something gives up
 // before others may take it for dead, and leaves nothing behind.
 func TestAMachineCutOffGivesUpBeforeItIsTakenForDead(t *testing.T) {
 	t.Parallel()
 	f := newFleet(t, "")
-	cut := pgtest.NewCutter(t, f.ledger)
-	a, _ := f.machine(cut.Address)
-	b, _ := f.machine("")
+	cut := pgtest.NewCutter(t, f.Ledger)
+	a := f.machine(onLedger(cut.Address))
+	b := f.machine()
 	ctx := context.Background()
-	if err := saasstub.WriteScript(f.vendor, saasstub.Script{Rules: []saasstub.Rule{
-		{Op: vendor.OpCreate, Do: vendor.DoDelay, Delay: vendor.Duration(time.Minute), Times: 1}}}); err != nil {
-		t.Fatal(err)
-	}
+	f.script(saasstub.Rule{Op: vendor.OpCreate, Do: vendor.DoDelay, Delay: vendor.Duration(time.Minute), Times: 1})
 	started := time.Now()
 	s, err := a.Create(failpointtest.Inject(ctx, "engine.create.placed", func() error { cut.Off(); return nil }), mine, nil, nil)
 	if err == nil || time.Since(started) > 30*time.Second {
@@ -252,21 +177,25 @@ func TestAMachineCutOffGivesUpBeforeItIsTakenForDead(t *testing.T) {
 	if left := f.alive(); len(left) != 1 || left[0] != string(other.ID) {
 		t.Errorf("%v live, want %s alone", left, other.ID)
 	}
-	f.verify()
+	f.sound(true)
 }
 
 // What has been taken over is out of the former one's hands, though it lives.
 func TestALateHolderIsFencedOff(t *testing.T) {
 	t.Parallel()
 	f := newFleet(t, "")
-	a, _ := f.machine("")
-	b, _ := f.machine("")
+	a := f.Engine
+	b := f.machine()
 	ctx := context.Background()
 	lost := errors.New("stopped")
 	var first engine.Sandbox
 	actx := failpointtest.Inject(ctx, "engine.create.handle", func() error {
-		// Everybody takes it for dead, as after a long sleep of its machine.
-		pgtest.Exec(t, f.ledger, "UPDATE holders SET expires_at = 0")
+		// Everybody takes it for dead, as during a long sleep of its machine.
+		pgtest.Exec(t, f.Ledger, `CREATE TABLE asleep AS SELECT id FROM holders;
+			CREATE FUNCTION sleep() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+				IF NEW.id IN (SELECT id FROM asleep) THEN NEW.expires_at = 0; END IF; RETURN NEW; END $$;
+			CREATE TRIGGER sleep BEFORE UPDATE ON holders FOR EACH ROW EXECUTE FUNCTION sleep();
+			UPDATE holders SET expires_at = 0`)
 		if _, err := b.Create(ctx, mine, nil, nil); err != nil {
 			lost = err
 		}
@@ -279,5 +208,6 @@ func TestALateHolderIsFencedOff(t *testing.T) {
 	if left := f.alive(); len(left) != 1 || left[0] == string(first.ID) {
 		t.Errorf("%v live, %s was taken over", left, first.ID)
 	}
-	f.verify()
+	pgtest.Exec(t, f.Ledger, "DROP FUNCTION sleep CASCADE; DROP TABLE asleep") // or they are found
+	f.sound(true)
 }

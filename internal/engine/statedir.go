@@ -42,6 +42,18 @@ func DefaultStateDir() (string, error) {
 	return filepath.Join(home, ".local", "state", "sandboxer"), nil
 }
 
+// stateDirOf returns an absolute state folder; "" = the user's.
+func stateDirOf(dir string) (string, error) {
+	if dir == "" {
+		return DefaultStateDir()
+	}
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return "", extensions.Errorf(extensions.KindInvalid, "state folder: %w", err)
+	}
+	return dir, nil
+}
+
 func noHome(err error) error {
 	return extensions.Errorf(extensions.KindInvalid, "this user has no home folder to keep state in: %w", err).
 		WithRemedy("set %s, or the provider's state_dir", StateDirEnv)

@@ -13,7 +13,8 @@ import (
 )
 
 func requiring(name, what string) string {
-	return "id: profile." + name + "\nversion: \"1.0.0\"\nisolation: { level: none }\nnetwork: { default: deny }\nttl: { default: 10m }\n" + what + "\n"
+	return "id: profile." + name + "\nversion: \"1.0.0\"\nisolation: { level: none }\nnetwork: { default: deny }\nttl: { default: 10m }\n" +
+		what + "\n"
 }
 
 // refusals quotes a profile and returns the rule that refused each place.
@@ -40,20 +41,25 @@ func TestTheRealPlacesProvideWhatTheyHave(t *testing.T) {
 	t.Parallel()
 	files := map[string]string{}
 	for name, kinds := range map[string]string{
-		"both": "git, full-history-clone, workarea, long-running, network-egress", "here": "host-binary", "there": "persistent-storage, image", "none": `"toolchain:go"`, "accelerated": "gpu",
+		"both": "git, full-history-clone, workarea, long-running, network-egress", "here": "host-binary", "there": "persistent-storage, image",
+		"none": `"toolchain:go"`, "accelerated": "gpu",
 	} {
 		files["profiles/profile."+name+".yaml"] = requiring(name, "requires: { capabilities: ["+kinds+"] }")
-		files["profiles/profile."+name+"-stack.yaml"] = requiring(name+"-stack", "image: { pull: busybox }\nrequires: { capabilities: ["+kinds+"] }")
+		files["profiles/profile."+name+"-stack.yaml"] = requiring(name+"-stack",
+			"image: { pull: busybox }\nrequires: { capabilities: ["+kinds+"] }")
 	}
 	e := catalogEngine(t, files)
 	host := onSSH(false).Ref()
 	for name, want := range map[string][2]string{ // the rule that refuses ext.local, ext.compose-ssh
-		"both": {"", ""}, "here": {"", "viability.requires.capability"}, "there": {"viability.requires.capability", ""}, "none": {"viability.requires.capability", "viability.requires.capability"}, "accelerated": {"viability.requires.capability", "viability.requires.capability"},
+		"both": {"", ""}, "here": {"", "viability.requires.capability"}, "there": {"viability.requires.capability", ""},
+		"none":        {"viability.requires.capability", "viability.requires.capability"},
+		"accelerated": {"viability.requires.capability", "viability.requires.capability"},
 	} {
 		if got, _ := refusals(t, e, engine.Request{Profile: "profile." + name}); got["ext.local"] != want[0] {
 			t.Errorf("%s: ext.local is refused by %q, want %q", name, got["ext.local"], want[0])
 		}
-		if got, _ := refusals(t, e, engine.Request{Profile: "profile." + name + "-stack", Hosts: []string{host}}); got["ext.compose-ssh"] != want[1] {
+		if got, _ := refusals(t, e, engine.Request{Profile: "profile." + name + "-stack",
+			Hosts: []string{host}}); got["ext.compose-ssh"] != want[1] {
 			t.Errorf("%s: ext.compose-ssh is refused by %q, want %q", name, got["ext.compose-ssh"], want[1])
 		}
 	}
@@ -62,9 +68,11 @@ func TestTheRealPlacesProvideWhatTheyHave(t *testing.T) {
 func TestABindingAddsToWhatItsExtensionDeclaresUnlessItReplacesIt(t *testing.T) {
 	t.Parallel()
 	e := catalogEngine(t, map[string]string{
-		"profiles/profile.tools.yaml":  requiring("tools", `requires: { capabilities: ["toolchain:go", git], runtime: [npm, native] }`),
-		"extensions/ext.more.yaml":     "id: ext.more\nhandler: local\nruntime_provides: { runtime_kinds: [npm], requirement_kinds: [\"toolchain:go\"] }\n",
-		"extensions/ext.instead.yaml":  "id: ext.instead\nhandler: local\nruntime_provides: { replace: true, runtime_kinds: [npm, native], requirement_kinds: [\"toolchain:go\"] }\n",
+		"profiles/profile.tools.yaml": requiring("tools", `requires: { capabilities: ["toolchain:go", git], runtime: [npm, native] }`),
+		"extensions/ext.more.yaml": "id: ext.more\nhandler: local\nruntime_provides: { runtime_kinds: [npm], requirement_kinds: " +
+			"[\"toolchain:go\"] }\n",
+		"extensions/ext.instead.yaml": "id: ext.instead\nhandler: local\nruntime_provides: { replace: true, runtime_kinds: [npm, native], " +
+			"requirement_kinds: [\"toolchain:go\"] }\n",
 		"extensions/ext.declared.yaml": "id: ext.declared\nhandler: local\nruntime_provides: null\n",
 	})
 	got, chosen := refusals(t, e, engine.Request{Profile: "profile.tools"})
@@ -90,7 +98,8 @@ func TestThisMachineIsOfOneKind(t *testing.T) {
 			t.Errorf("%s: refused by %q, want %q", name, got["ext.local"], want)
 		}
 	}
-	if got, _ := refusals(t, e, engine.Request{Profile: "profile.uname"}); (runtime.GOARCH == "amd64" || runtime.GOARCH == "arm64") && got["ext.local"] != "" {
+	if got, _ := refusals(t, e, engine.Request{Profile: "profile.uname"}); (runtime.GOARCH == "amd64" || runtime.GOARCH == "arm64") &&
+		got["ext.local"] != "" {
 		t.Errorf("as uname names it: %v", got)
 	}
 }
@@ -113,7 +122,7 @@ func TestALoginSessionIsOnThisMachineAlone(t *testing.T) {
 // A create knows a host's kind: as it was recorded, else by looking.
 func TestAHostOfAnotherKindIsRefusedBeforeAnythingIsMade(t *testing.T) {
 	t.Parallel()
-	b := newHostBench(t, map[string]string{
+	b := newHosts(t, map[string]string{
 		"profiles/profile.arm.yaml":   strings.Replace(requiring("arm", "requires: { os: linux, arch: arm64 }"), "none", "container", 1),
 		"profiles/profile.intel.yaml": strings.Replace(requiring("intel", "requires: { os: linux, arch: amd64 }"), "none", "container", 1),
 	})
@@ -132,7 +141,8 @@ func TestAHostOfAnotherKindIsRefusedBeforeAnythingIsMade(t *testing.T) {
 			t.Errorf("%s: a plan does not know: %s", name, told(err))
 		}
 		s, err := b.Create(ctx, req, nil, nil)
-		if text := told(err); s.ID != "" || !strings.Contains(text, "viability.requires.arch") || !strings.Contains(text, "its architecture is amd64") {
+		if text := told(err); s.ID != "" || !strings.Contains(text, "viability.requires.arch") ||
+			!strings.Contains(text, "its architecture is amd64") {
 			t.Errorf("%s: %s", name, text)
 		}
 		req.Profile = "profile.intel"
@@ -140,33 +150,18 @@ func TestAHostOfAnotherKindIsRefusedBeforeAnythingIsMade(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: of the right kind: %s", name, told(err))
 		}
-		if _, err := b.Destroy(ctx, s.Receipt, engine.DestroyOptions{}); err != nil {
-			t.Error(err)
-		}
+		b.end(s)
 	}
 	b.x.setDown("far")
-	b.reload(t)
+	b.Engine = b.machine()
 	s, err := b.Create(ctx, engine.Request{Profile: "profile.arm", Hosts: []string{onSSH(true).Ref()}}, nil, nil)
-	if text := told(err); s.ID != "" || !strings.Contains(text, "could not be looked at") {
+	if text := told(err); s.ID != "" || !strings.Contains(text, "could not be probed") {
 		t.Errorf("a host that does not answer: %s", text)
 	}
 }
 
-// catalogEngine is an engine over the real extensions and a catalog of files.
+// catalogEngine is an engine over the real extensions and files of a catalog.
 func catalogEngine(t *testing.T, files map[string]string) *engine.Engine {
 	t.Helper()
-	dir := t.TempDir()
-	for name, content := range files {
-		write(t, dir, name, content)
-	}
-	e, err := engine.New(engine.Options{Extensions: []extensions.Extension{local.New(), composessh.New()}, StateDir: t.TempDir(), Account: "acme/web", Catalog: []string{dir}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := e.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	return e
+	return newBench(t, onFiles(files), func(b *bench) { b.Extensions = []extensions.Extension{local.New(), composessh.New()} }).Engine
 }

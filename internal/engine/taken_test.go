@@ -83,7 +83,8 @@ func TestATTLOfWhatHasEndedIsRefusedInThePlan(t *testing.T) {
 	time.Sleep(time.Until(s.ExpiresAt) + 50*time.Millisecond)
 	longer := req
 	longer.TTL = "10m"
-	if _, err := b.PlanUpdate(context.Background(), s.Receipt, req, longer); !extensions.IsKind(err, extensions.KindInvalid) || extensions.FieldOf(err) != "ttl" {
+	if _, err := b.PlanUpdate(context.Background(), s.Receipt, req, longer); !extensions.IsKind(err, extensions.KindInvalid) ||
+		extensions.FieldOf(err) != "ttl" {
 		t.Errorf("%v", err)
 	}
 	if _, err := b.PlanUpdate(context.Background(), s.Receipt, req, req); err != nil {

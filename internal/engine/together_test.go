@@ -13,9 +13,9 @@ import (
 // again, one counts once.
 func TestLaterEndsOfOnePlanCountTogether(t *testing.T) {
 	t.Parallel()
-	onBoth(t, nil, func(t *testing.T, b *bank) {
+	onBoth(t, nil, func(t *testing.T, b *bench) {
 		b.grant(6 * dollar)
-		one, two := b.make(b.Engine, engine.Request{Name: "one", TTL: "1h"}), b.make(b.Engine, engine.Request{Name: "two", TTL: "1h"})
+		one, two := b.create(engine.Request{Name: "one", TTL: "1h"}), b.create(engine.Request{Name: "two", TTL: "1h"})
 		extend := func(plan *engine.Together, s engine.Sandbox, ttl string) error {
 			req := engine.Request{Profile: "profile.mine", Name: s.Name, TTL: "1h"}
 			later := req
@@ -54,28 +54,28 @@ func TestAPlanCountsTheWorkspacesOfAnOrgTogether(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		account string // of the new one
-		limit   func(b *bank)
+		limit   func(b *bench)
 		says    []string // nil: it is affordable
 	}{
-		"a wallet":           {"acme/api", func(b *bank) { b.grant(5 * dollar) }, []string{"needs 3.00", "(limit: wallet of acme) beside 3.99", "for others of this plan"}},
-		"an org's budget":    {"acme/api", func(b *bank) { b.limit("acme", 5*dollar) }, []string{"(limit: budget cap of acme) beside 3.99", "for others of this plan"}},
-		"the one's budget":   {"acme/web", func(b *bank) { b.limit("acme/web", 5*dollar) }, []string{"(limit: budget cap of acme/web) beside 3.99"}},
-		"another's budget":   {"acme/api", func(b *bank) { b.limit("acme/web", 5*dollar) }, nil},
-		"its own budget":     {"acme/api", func(b *bank) { b.limit("acme/api", 3*dollar) }, nil},
-		"another org's":      {"rich/api", func(b *bank) { b.grant(5 * dollar) }, nil},
-		"too small its own":  {"acme/api", func(b *bank) { b.limit("acme/api", 2*dollar) }, []string{"2.00 available (limit: budget cap of acme/api)"}},
-		"room for all of it": {"acme/api", func(b *bank) { b.grant(7 * dollar) }, nil},
+		"a wallet": {"acme/api", func(b *bench) { b.grant(5 * dollar) },
+			[]string{"needs 3.00", "(limit: wallet of acme) beside 3.99", "for others of this plan"}},
+		"an org's budget": {"acme/api", func(b *bench) { b.limit("acme", 5*dollar) },
+			[]string{"(limit: budget cap of acme) beside 3.99", "for others of this plan"}},
+		"the one's budget": {"acme/web", func(b *bench) { b.limit("acme/web", 5*dollar) },
+			[]string{"(limit: budget cap of acme/web) beside 3.99"}},
+		"another's budget": {"acme/api", func(b *bench) { b.limit("acme/web", 5*dollar) }, nil},
+		"its own budget":   {"acme/api", func(b *bench) { b.limit("acme/api", 3*dollar) }, nil},
+		"another org's":    {"rich/api", func(b *bench) { b.grant(5 * dollar) }, nil},
+		"too small its own": {"acme/api", func(b *bench) { b.limit("acme/api", 2*dollar) },
+			[]string{"2.00 available (limit: budget cap of acme/api)"}},
+		"room for all of it": {"acme/api", func(b *bench) { b.grant(7 * dollar) }, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			onBoth(t, nil, func(t *testing.T, b *bank) {
+			onBoth(t, nil, func(t *testing.T, b *bench) {
 				c.limit(b)
-				s := b.make(b.Engine, engine.Request{Name: "one", TTL: "1h"})
-				e, err := engine.New(engine.Options{Extensions: all(), StateDir: b.o.Dir, Ledger: b.o.Ledger, Catalog: []string{b.o.Catalog}, Account: c.account})
-				if err != nil {
-					t.Fatal(err)
-				}
-				defer e.Close()
+				s := b.create(engine.Request{Name: "one", TTL: "1h"})
+				e := b.reopen(as(c.account))
 				var plan engine.Together
 				req := engine.Request{Profile: "profile.mine", Name: "one", TTL: "1h"}
 				later := req
@@ -83,7 +83,7 @@ func TestAPlanCountsTheWorkspacesOfAnOrgTogether(t *testing.T) {
 				if _, err := e.PlanUpdate(t.Context(), s.Receipt, req, later); err != nil {
 					t.Fatal(told(err))
 				}
-				_, err = e.Plan(t.Context(), engine.Request{Profile: "profile.mine", Name: "two", TTL: "3h", Together: &plan})
+				_, err := e.Plan(t.Context(), engine.Request{Profile: "profile.mine", Name: "two", TTL: "3h", Together: &plan})
 				for _, want := range c.says {
 					if !extensions.IsKind(err, extensions.KindExhausted) || !strings.Contains(told(err), want) {
 						t.Errorf("told %q, want %q", told(err), want)
@@ -92,9 +92,7 @@ func TestAPlanCountsTheWorkspacesOfAnOrgTogether(t *testing.T) {
 				if c.says == nil && err != nil {
 					t.Error(told(err))
 				}
-				if err := b.ended(s); err != nil {
-					t.Error(err)
-				}
+				b.end(s)
 			})
 		})
 	}
@@ -105,8 +103,8 @@ func TestCeilingsCountThePlan(t *testing.T) {
 	t.Parallel()
 	onBoth(t, map[string]string{
 		"policies/acme.yaml": "id: policy.acme\naccount: acme\nceilings: { creates: { max: 3, per: 10m }, spend: { max: \"5 USD\", per: 24h } }\n",
-	}, func(t *testing.T, b *bank) {
-		s := b.make(b.Engine, engine.Request{Name: "first", TTL: "1h"})
+	}, func(t *testing.T, b *bench) {
+		s := b.create(engine.Request{Name: "first", TTL: "1h"})
 		var plan engine.Together
 		said := func(name, ttl string) string {
 			t.Helper()
@@ -120,8 +118,10 @@ func TestCeilingsCountThePlan(t *testing.T) {
 			t.Errorf("with room: %s", text)
 		}
 		text := said("three", "3h")
-		for _, want := range []string{"1 sandboxes were begun for acme in the last 10m, and 2 more are in this plan (limit: 3 per 10m of policy.acme)", "apply fewer at once",
-			"needs 3.00 USD beside 2.00 for others of this plan, and acme has spent or set aside 1.00 in the last 24h (limit: 5.00 per 24h of policy.acme)"} {
+		for _, want := range []string{"1 sandboxes were begun for acme in the last 10m, and 2 more are in this plan (limit: 3 per 10m of " +
+			"policy.acme)", "apply fewer at once",
+			"needs 3.00 USD beside 2.00 for others of this plan, and acme has spent or set aside 1.00 in the last 24h (limit: 5.00 per 24h of " +
+				"policy.acme)"} {
 			if !strings.Contains(text, want) {
 				t.Errorf("told %q, want %q", text, want)
 			}
@@ -130,7 +130,8 @@ func TestCeilingsCountThePlan(t *testing.T) {
 		later := req
 		later.TTL = "6h"
 		ns, err := b.PlanUpdate(t.Context(), s.Receipt, req, later)
-		if text := notices(ns); err != nil || !strings.Contains(text, "If it were extended now, it would be refused: needs 4.99") || strings.Contains(text, "begun") {
+		if text := notices(ns); err != nil || !strings.Contains(text, "If it were extended now, it would be refused: needs 4.99") ||
+			strings.Contains(text, "begun") {
 			t.Errorf("a later end: %s, %v", text, err)
 		}
 		later.TTL = "5h"
@@ -140,16 +141,18 @@ func TestCeilingsCountThePlan(t *testing.T) {
 	})
 }
 
-// The largest amount stands for no limit, so it is none.
+// The largest amount means no limit, so it is none.
 func TestABudgetOfTheLargestAmountIsRefused(t *testing.T) {
 	t.Parallel()
-	onBoth(t, nil, func(t *testing.T, b *bank) {
+	onBoth(t, nil, func(t *testing.T, b *bench) {
 		for _, soft := range []bool{true, false} {
 			_, err := b.SetBudget(t.Context(), engine.BudgetSpec{Name: "x", Limit: "9223372036.854775807 USD", Soft: soft})
-			if !extensions.IsKind(err, extensions.KindInvalid) || !strings.Contains(told(err), "stands for no limit") || !strings.Contains(told(err), "budget remove") {
+			if !extensions.IsKind(err, extensions.KindInvalid) || !strings.Contains(told(err), "means no limit") ||
+				!strings.Contains(told(err), "budget remove") {
 				t.Errorf("%s", told(err))
 			}
-			if v, err := b.SetBudget(t.Context(), engine.BudgetSpec{Name: "y", Limit: "9223372036.854775806 USD", Soft: soft}); err != nil || v.Hard == soft {
+			if v, err := b.SetBudget(t.Context(), engine.BudgetSpec{Name: "y", Limit: "9223372036.854775806 USD", Soft: soft}); err != nil ||
+				v.Hard == soft {
 				t.Errorf("%+v, %v", v, err)
 			}
 		}
@@ -163,7 +166,8 @@ func TestABudgetOfTheLargestAmountIsRefused(t *testing.T) {
 // of an unknown price comes to has none.
 func TestAFeeWithoutABoundIsRefused(t *testing.T) {
 	t.Parallel()
-	const unknown = "  - { component: sandbox, unit: sandbox-hour, price: \"1\" }\n  - { component: memory, unit: gib-hour, confidence: unknown }\n"
+	const unknown = "  - { component: sandbox, unit: sandbox-hour, price: \"1\" }\n  - { component: memory, unit: gib-hour, confidence: " +
+		"unknown }\n"
 	for name, c := range map[string]struct {
 		fee     string
 		refused bool
@@ -175,18 +179,17 @@ func TestAFeeWithoutABoundIsRefused(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			onBoth(t, map[string]string{"prices/mine.yaml": prices("ext.fee", unknown),
-				"extensions/fee.yaml": "id: ext.fee\nhandler: saas-stub\nconfig: { dir: \"" + t.TempDir() + "\" }\nbilling: byok\nfee: { " + c.fee + ", billing: byok }\n",
-				"profiles/fee.yaml":   "id: profile.fee\nversion: \"1.0.0\"\nextension: ext.fee\nisolation: { level: container }\nnetwork: { default: deny }\nworkspace: { mode: remote-canonical, access: rw }\nttl: { default: 1h, max: 24h }\n",
-			}, func(t *testing.T, b *bank) {
+				"extensions/fee.yaml": "id: ext.fee\nhandler: saas-stub\nconfig: { dir: \"" + t.TempDir() + "\" }\nbilling: byok\nfee: { " + c.fee +
+					", billing: byok }\n",
+				"profiles/fee.yaml": profile("profile.fee", "extension: ext.fee\n"),
+			}, func(t *testing.T, b *bench) {
 				b.grant(dollar)
 				req := engine.Request{Profile: "profile.fee", Name: "one", Billing: "byok"}
 				if c.refused {
-					b.refused(b.Engine, req, extensions.KindUnsupported, "viability.credit", "a share of what it costs, which is not known", "add a price book")
+					b.refused(b.Engine, req, extensions.KindUnsupported, "viability.credit", "a share of its price, which is unknown", "add a price book")
 					return
 				}
-				if err := b.ended(b.make(b.Engine, req)); err != nil {
-					t.Error(told(err))
-				}
+				b.end(b.create(req))
 				if w := b.balance("wallet"); w.DebitsPending != 0 || w.DebitsPosted < 0 || w.DebitsPosted > int64(dollar/50) {
 					t.Errorf("%+v", w)
 				}

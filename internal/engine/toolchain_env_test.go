@@ -12,7 +12,8 @@ import (
 // tool is a kit whose program is on its own path, which comes before what is
 // there.
 func tool(id, rest string) string {
-	return "id: kit." + id + "\nversion: \"1.0.0\"\n" + rest + "install: [\"mkdir -p $HOME/" + id + "; printf '#!/bin/sh\\necho from " + id + "\\n' > $HOME/" + id + "/tool-" + id +
+	return "id: kit." + id + "\nversion: \"1.0.0\"\n" + rest + "install: [\"mkdir -p $HOME/" + id + "; printf '#!/bin/sh\\necho from " + id +
+		"\\n' > $HOME/" + id + "/tool-" + id +
 		"; chmod 755 $HOME/" + id + "/tool-" + id + "\"]\nenv: { PATH: \"${HOME}/" + id + ":${PATH}\" }\n"
 }
 
@@ -22,10 +23,12 @@ func TestKitsAddToWhatTheSandboxHas(t *testing.T) {
 	const tools = "toolchain:\n  kits: [b]\n  install: [\"echo $PATH > installed\"]\n  post_acquire: [\"echo $PATH > acquired\"]\n" +
 		"  pre_release: [\"echo $PATH > released; echo $AUTH >> released\"]\n" +
 		"  env: { PATH: \"${PATH}:/own\", AUTH: \"Bearer ${TOKEN}$$\", FIXED: \"$${PATH}\" }\n"
-	for name, place := range map[string]string{"local": onLocal, "vendor": strings.Replace(onStub, "workspace: { mode: remote-canonical, access: rw }\n", "", 1)} {
+	for name, place := range map[string]string{"local": onLocal,
+		"vendor": strings.Replace(onStub, "workspace: { mode: remote-canonical, access: rw }\n", "", 1)} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			b := tooled(t, place+mirrored+tools+"readiness: { command: [sh, -c, 'test \"$AUTH\" = \"Bearer hush-hush$\"'], timeout: 5s, interval: 100ms }\n", kits)
+			b := tooled(t, place+mirrored+tools+"readiness: { command: [sh, -c, 'test \"$AUTH\" = \"Bearer hush-hush$\"'], timeout: 5s, interval: "+
+				"100ms }\n", kits)
 			ctx := context.Background()
 			dir := folder(t, map[string]string{"seed": "x"})
 			s := b.create(engine.Request{Profile: "profile.t", Name: "one", Inputs: map[string]any{"repo": dir},
@@ -33,7 +36,8 @@ func TestKitsAddToWhatTheSandboxHas(t *testing.T) {
 			home := strings.TrimSpace(b.sh(s.Receipt, "echo $HOME"))
 			path := b.sh(s.Receipt, "echo $PATH")
 			begins, ends := home+"/b:"+home+"/a:/", ":/own\n"
-			if !strings.HasPrefix(path, begins) || !strings.HasSuffix(path, ends) || !strings.Contains(path, "/usr/bin:") || strings.Count(path, "/own") != 1 {
+			if !strings.HasPrefix(path, begins) || !strings.HasSuffix(path, ends) || !strings.Contains(path, "/usr/bin:") ||
+				strings.Count(path, "/own") != 1 {
 				t.Errorf("PATH is %q", path)
 			}
 			if got := b.sh(s.Receipt, "cat installed acquired; echo $AUTH \"$FIXED\""); got != path+path+"Bearer hush-hush$ ${PATH}\n" {
@@ -69,9 +73,7 @@ func TestKitsAddToWhatTheSandboxHas(t *testing.T) {
 			if got := b.sh(s.Receipt, "echo $PATH"); got != path {
 				t.Errorf("by the receipt alone: %q", got)
 			}
-			if _, err := b.Destroy(ctx, s.Receipt, engine.DestroyOptions{}); err != nil {
-				t.Error(err)
-			}
+			b.end(s)
 			if got := read(t, dir, "released"); got != path+"Bearer hush-hush$\n" {
 				t.Errorf("before the end: %q", got)
 			}
@@ -86,14 +88,13 @@ func TestKitsAddToWhatTheSandboxHas(t *testing.T) {
 
 func TestWhatTheRequestSetsIsNotExpanded(t *testing.T) {
 	t.Parallel()
-	b := tooled(t, onLocal+"toolchain: { post_acquire: [\"echo $A $B $C > log\"], env: { A: \"${A}-kit\", B: \"${B}-kit\", C: \"${A}-${B}\" } }\n", nil)
+	b := tooled(t, onLocal+"toolchain: { post_acquire: [\"echo $A $B $C > log\"], env: { A: \"${A}-kit\", B: \"${B}-kit\", C: \"${A}-${B}\" "+
+		"} }\n", nil)
 	s := b.create(engine.Request{Profile: "profile.t", Name: "one", Env: map[string]string{"A": "mine"},
 		Secrets: map[string]engine.Secret{"B": extensions.NewSecret("hush-hush")}})
 	if got := b.sh(s.Receipt, "cat log; echo $A $B $C"); got != strings.Repeat("mine hush-hush mine-kit-hush-hush-kit\n", 2) {
 		t.Errorf("%q", got)
 	}
-	if _, err := b.Destroy(context.Background(), s.Receipt, engine.DestroyOptions{}); err != nil {
-		t.Error(err)
-	}
+	b.end(s)
 	b.clean()
 }

@@ -6,69 +6,37 @@ import (
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
-	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/saasstub"
 )
-
-// wholeDisk is the stub vendor as if its snapshots held the whole file system.
-type wholeDisk struct{ extensions.Extension }
-
-func (x wholeDisk) Describe() extensions.Descriptor {
-	d := x.Extension.Describe()
-	d.Handler, d.Powers = "whole-disk", []extensions.Power{extensions.PowerExec, extensions.PowerSnapshot}
-	d.NamedOnly, d.Capabilities.CapacityQuery, d.Capabilities.ExtendTTL = false, false, false
-	return d
-}
-
-type diskBackend struct {
-	extensions.Backend
-	extensions.Execer
-	extensions.Snapshotter
-}
-
-func (x wholeDisk) Open(ctx context.Context, cfg extensions.Config) (extensions.Backend, error) {
-	b, err := x.Extension.Open(ctx, cfg)
-	if err != nil {
-		return nil, err
-	}
-	return diskBackend{b, b.(extensions.Execer), b.(extensions.Snapshotter)}, nil
-}
-
-func (b diskBackend) Snapshot(ctx context.Context, h extensions.Handle, s extensions.SnapshotSpec) (extensions.Snapshot, error) {
-	out, err := b.Snapshotter.Snapshot(ctx, h, s)
-	out.Kind = "filesystem"
-	return out, err
-}
-
-func (b diskBackend) StatSnapshot(ctx context.Context, h extensions.SnapshotHandle) (extensions.Snapshot, error) {
-	out, err := b.Snapshotter.StatSnapshot(ctx, h)
-	out.Kind = "filesystem"
-	return out, err
-}
 
 func TestASnapshotOfTheWholeFileSystemIsNotInstalledAgain(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
-	b := newBench(t)
-	dir := folder(t, map[string]string{
-		"extensions/ext.disk.yaml": "id: ext.disk\ntitle: Disk\nhandler: whole-disk\nconfig: { dir: \"" + b.dir + "/saas-stub\" }\n",
+	// Its snapshots hold the whole file system.
+	disk := &hooked{handler: "whole-disk", says: func(d *extensions.Descriptor) { d.NamedOnly = false },
+		does: func(c *calls, _ extensions.Config) {
+			take, stat := c.Snapshot, c.StatSnapshot
+			c.Snapshot = func(ctx context.Context, h extensions.Handle, s extensions.SnapshotSpec) (extensions.Snapshot, error) {
+				out, err := take(ctx, h, s)
+				out.Kind = "filesystem"
+				return out, err
+			}
+			c.StatSnapshot = func(ctx context.Context, h extensions.SnapshotHandle) (extensions.Snapshot, error) {
+				out, err := stat(ctx, h)
+				out.Kind = "filesystem"
+				return out, err
+			}
+		}}
+	b := newBench(t, having(disk), onFiles(map[string]string{
+		"extensions/ext.disk.yaml": "id: ext.disk\ntitle: Disk\nhandler: whole-disk\nconfig: { dir: \"$VENDOR\" }\n",
 		"profiles/t.yaml": "id: profile.t\nversion: \"1.0.0\"\nextension: ext.disk\n" + common +
 			"toolchain: { install: [\"echo install >> log\"], post_acquire: [\"echo post >> log\"] }\n",
-	})
-	open := func(state string) *engine.Engine {
-		e, err := engine.New(engine.Options{Extensions: append(all(), wholeDisk{saasstub.New()}), StateDir: state, Account: "acme/web", Catalog: []string{dir}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { _ = e.Close() })
-		return e
-	}
-	b.Engine = open(b.dir)
+	}))
 	s := b.create(engine.Request{Profile: "profile.t", Name: "one"})
-	snap, err := b.Snapshot(ctx, s.Receipt, "kept")
+	snap, err := b.Snapshot(ctx, s.Receipt, engine.SnapshotRequest{Name: "kept"})
 	if err != nil || snap.Kind != "filesystem" {
 		t.Fatalf("%+v, %v", snap, err)
 	}
-	for where, e := range map[string]*engine.Engine{"by the ledger": b.Engine, "on another machine": open(t.TempDir())} {
+	for where, e := range map[string]*engine.Engine{"by the ledger": b.Engine, "on another machine": b.machine()} {
 		restored, err := e.Create(ctx, engine.Request{Profile: "profile.t", Name: "two", FromSnapshot: snap.ID}, nil, nil)
 		if err != nil {
 			t.Fatalf("%s: %v", where, err)
@@ -84,7 +52,5 @@ func TestASnapshotOfTheWholeFileSystemIsNotInstalledAgain(t *testing.T) {
 	if _, err := b.DeleteSnapshot(ctx, snap, false); err != nil {
 		t.Error(err)
 	}
-	if _, err := b.Destroy(ctx, s.Receipt, engine.DestroyOptions{}); err != nil {
-		t.Error(err)
-	}
+	b.end(s)
 }

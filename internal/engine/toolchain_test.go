@@ -3,8 +3,8 @@ package engine_test
 import (
 	"context"
 	"encoding/json"
+	"maps"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -25,20 +25,19 @@ const (
 // tooled is a bench whose catalog has these files, and profile.t of one text.
 func tooled(t *testing.T, text string, files map[string]string) *bench {
 	t.Helper()
-	b := newBench(t)
-	all := map[string]string{"profiles/t.yaml": "id: profile.t\nversion: \"1.0.0\"\n" + text}
-	for name, text := range files {
-		all[name] = text
+	if strings.HasPrefix(text, onLocal) {
+		startsSandboxes(t)
 	}
-	b.catalog = folder(t, all)
-	b.Engine = b.reopen()
-	return b
+	all := map[string]string{"profiles/t.yaml": "id: profile.t\nversion: \"1.0.0\"\n" + text}
+	maps.Copy(all, files)
+	return newBench(t, onFiles(all))
 }
 
 func TestTheToolchainRunsInOrderBeforeASandboxIsReady(t *testing.T) {
 	t.Parallel()
 	kits := map[string]string{
-		"kits/b.yaml": "id: kit.base\nversion: \"1.0.0\"\ninstall: [\"echo base-install >> log\"]\npost_acquire: [\"echo base-post >> log\"]\nenv: { FROM_KIT: kit }\n",
+		"kits/b.yaml": "id: kit.base\nversion: \"1.0.0\"\ninstall: [\"echo base-install >> log\"]\npost_acquire: [\"echo base-post >> " +
+			"log\"]\nenv: { FROM_KIT: kit }\n",
 		"kits/t.yaml": "id: kit.top\nversion: \"1.0.0\"\nrequires: [base]\ninstall: [\"echo top-install >> log\"]\n",
 	}
 	const tools = "toolchain:\n  kits: [kit.top]\n  install: [\"echo own-install >> log\", \"echo top-install >> log\"]\n" +
@@ -50,8 +49,10 @@ func TestTheToolchainRunsInOrderBeforeASandboxIsReady(t *testing.T) {
 			// The probe looks for what the last command makes.
 			b := tooled(t, place+tools+"readiness: { command: [test, -f, done], timeout: 5s, interval: 100ms }\n", kits)
 			var told []string
-			s, err := b.Create(context.Background(), engine.Request{Profile: "profile.t", Name: "one", Inputs: map[string]any{"repo": folder(t, map[string]string{"seed": "seeded"})},
-				Secrets: map[string]engine.Secret{"TOKEN": extensions.NewSecret("hush-hush")}}, nil, func(n engine.Notice) { told = append(told, n.Summary) })
+			s, err := b.Create(context.Background(),
+				engine.Request{Profile: "profile.t", Name: "one", Inputs: map[string]any{"repo": folder(t, map[string]string{"seed": "seeded"})},
+					Secrets: map[string]engine.Secret{"TOKEN": extensions.NewSecret("hush-hush")}}, nil,
+				func(n engine.Notice) { told = append(told, n.Summary) })
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -66,9 +67,7 @@ func TestTheToolchainRunsInOrderBeforeASandboxIsReady(t *testing.T) {
 				"Running post_acquire 1 of 3", "Running post_acquire 2 of 3", "Running post_acquire 3 of 3"}; !slices.Equal(steps, want) {
 				t.Errorf("told %q", steps)
 			}
-			if _, err := b.Destroy(context.Background(), s.Receipt, engine.DestroyOptions{}); err != nil {
-				t.Fatal(err)
-			}
+			b.end(s)
 			b.clean()
 		})
 	}
@@ -83,11 +82,14 @@ func TestAFailingCommandFailsTheCreateWithItsOutput(t *testing.T) {
 	}{
 		"exit code": {"install: [\"true\", \"echo on stdout; echo on stderr >&2; exit 7\"]", extensions.KindFailed,
 			[]string{"toolchain.install 2 of 2", "exit code 7", "on stdout\n  on stderr"}},
-		"post_acquire": {"post_acquire: [\"no-such-program --flag\"]", extensions.KindFailed, []string{"toolchain.post_acquire 1 of 1", "exit code 127", "no-such-program"}},
+		"post_acquire": {"post_acquire: [\"no-such-program --flag\"]", extensions.KindFailed,
+			[]string{"toolchain.post_acquire 1 of 1", "exit code 127", "no-such-program"}},
 		"the end of long output": {"install: [\"i=0; while [ $i -lt 5000 ]; do echo line $i; i=$((i+1)); done; exit 3\"]", extensions.KindFailed,
 			[]string{"exit code 3", "line 4999"}},
-		"secrets and control characters": {"install: [\"printf 'a\\\\033[31m %s\\\\n' $TOKEN; exit 1\"]", extensions.KindFailed, []string{extensions.Redacted}},
-		"timeout":                        {"install: [{ run: \"echo begun; sleep 600\", timeout: 1s }]", extensions.KindTimeout, []string{"toolchain.install 1 of 1", "1s", "begun"}},
+		"secrets and control characters": {"install: [\"printf 'a\\\\033[31m %s\\\\n' $TOKEN; exit 1\"]", extensions.KindFailed,
+			[]string{extensions.Redacted}},
+		"timeout": {"install: [{ run: \"echo begun; sleep 600\", timeout: 1s }]", extensions.KindTimeout,
+			[]string{"toolchain.install 1 of 1", "1s", "begun"}},
 	} {
 		for where, place := range map[string]string{"local": onLocal, "vendor": onStub} {
 			t.Run(name+" "+where, func(t *testing.T) {
@@ -103,7 +105,8 @@ func TestAFailingCommandFailsTheCreateWithItsOutput(t *testing.T) {
 						t.Errorf("does not say %q: %v", w, err)
 					}
 				}
-				if strings.ContainsAny(err.Error(), "\x1b\r") || strings.Contains(err.Error(), "hush-hush") || strings.Contains(err.Error(), "line 4000\n") {
+				if strings.ContainsAny(err.Error(), "\x1b\r") || strings.Contains(err.Error(), "hush-hush") ||
+					strings.Contains(err.Error(), "line 4000\n") {
 					t.Errorf("says too much: %q", err)
 				}
 				if left := b.left(); len(left) > 0 {
@@ -118,30 +121,19 @@ func TestAFailingCommandFailsTheCreateWithItsOutput(t *testing.T) {
 func TestAFailingCommandIsNoReasonForAnotherPlace(t *testing.T) {
 	t.Parallel()
 	w := newTwo(t)
-	dir := folder(t, map[string]string{"profiles/p.yaml": "id: profile.tools\nversion: \"1.0.0\"\nextends: profile.two\ntoolchain: { install: [\"exit 1\"] }\n"})
-	e, err := engine.New(engine.Options{Extensions: all(), StateDir: w.dir, Account: "acme/web", Catalog: []string{w.catalog, dir}})
-	if err != nil {
-		t.Fatal(err)
+	e := w.reopen(onFiles(map[string]string{"profiles/p.yaml": "id: profile.tools\nversion: \"1.0.0\"\nextends: profile.two\n" +
+		"toolchain: { install: [\"exit 1\"] }\n"}))
+	_, err := e.Create(context.Background(), engine.Request{Profile: "profile.tools", Name: "one"}, nil, nil)
+	if !extensions.IsKind(err, extensions.KindFailed) || len(w.holds(w.vendor))+len(w.holds(w.dear)) != 0 {
+		t.Fatalf("%d and %d are left: %v", len(w.holds(w.vendor)), len(w.holds(w.dear)), err)
 	}
-	t.Cleanup(func() { _ = e.Close() })
-	_, err = e.Create(context.Background(), engine.Request{Profile: "profile.tools", Name: "one"}, nil, nil)
-	if !extensions.IsKind(err, extensions.KindFailed) || w.holds(0)+w.holds(1) != 0 {
-		t.Fatalf("%d and %d are left: %v", w.holds(0), w.holds(1), err)
-	}
-	calls := func(i int) int {
-		n, err := vendor.At(w.dirs[i]).Objects()
-		if err != nil {
-			t.Fatal(err)
-		}
-		return len(n)
-	}
-	if calls(1) != 0 {
+	if len(w.holds(w.dear)) != 0 {
 		t.Error("the second place was asked")
 	}
 	// What is the place's own failure is another matter.
-	w.does(0, saasstub.Rule{Op: vendor.OpExec, Do: vendor.DoUnavailable})
+	w.script(saasstub.Rule{Op: vendor.OpExec, Do: vendor.DoUnavailable})
 	_, err = e.Create(context.Background(), engine.Request{Profile: "profile.tools", Name: "one"}, nil, nil)
-	if err == nil || !strings.Contains(err.Error(), "ext.second") || w.holds(0)+w.holds(1) != 0 {
+	if err == nil || !strings.Contains(err.Error(), "ext.second") || len(w.holds(w.vendor))+len(w.holds(w.dear)) != 0 {
 		t.Errorf("the second place was not asked: %v", err)
 	}
 }
@@ -177,12 +169,7 @@ func TestWhatARunThatDiedInACommandLeftIsCleanedUp(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			b := tooled(t, place+"toolchain: { install: [\"sleep 600\"] }\n", nil)
-			text, err := json.Marshal(order{Dir: b.dir, Profile: "profile.t", Do: "create", Name: "one", Catalog: b.catalog})
-			if err != nil {
-				t.Fatal(err)
-			}
-			cmd := exec.Command(os.Args[0])
-			cmd.Env = append(os.Environ(), driverEnv+"="+string(text))
+			cmd := b.driver(order{Profile: "profile.t", Do: "create", Name: "one"})
 			if err := cmd.Start(); err != nil {
 				t.Fatal(err)
 			}
@@ -212,7 +199,7 @@ func TestASandboxMadeAnewOrRestoredIsEquippedAgain(t *testing.T) {
 	ctx := context.Background()
 	s := b.create(engine.Request{Profile: "profile.t", Name: "one"})
 	b.sh(s.Receipt, "rm $HOME/tool")
-	snap, err := b.Snapshot(ctx, s.Receipt, "kept")
+	snap, err := b.Snapshot(ctx, s.Receipt, engine.SnapshotRequest{Name: "kept"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -236,11 +223,7 @@ func TestASandboxMadeAnewOrRestoredIsEquippedAgain(t *testing.T) {
 	if _, err := b.DeleteSnapshot(ctx, snap, false); err != nil {
 		t.Error(err)
 	}
-	for _, s := range []engine.Sandbox{adopted, restored} {
-		if _, err := b.Destroy(ctx, s.Receipt, engine.DestroyOptions{}); err != nil {
-			t.Error(err)
-		}
-	}
+	b.end(adopted, restored)
 	b.clean()
 }
 
@@ -257,7 +240,8 @@ func TestAChangedKitIsAnotherSpecification(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(b.catalog, "kits", "k.yaml"), []byte(kit("two")), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if ns, err := b.reopen().PlanUpdate(ctx, s.Receipt, req, req); err != nil || len(ns) != 1 || !strings.Contains(ns[0].Summary, "profile has changed") {
+	if ns, err := b.reopen().PlanUpdate(ctx, s.Receipt, req, req); err != nil || len(ns) != 1 ||
+		!strings.Contains(ns[0].Summary, "profile has changed") {
 		t.Errorf("changed: %v %v", ns, err)
 	}
 }
@@ -280,9 +264,7 @@ func TestWhatACommandPrintedIsKeptNowhere(t *testing.T) {
 		t.Errorf("the output is kept: %s", kept)
 	}
 	b.script()
-	if _, err := b.Destroy(ctx, s.Receipt, engine.DestroyOptions{}); err != nil {
-		t.Error(err)
-	}
+	b.end(s)
 	b.clean()
 }
 
@@ -290,15 +272,14 @@ func TestWhatACommandPrintedIsKeptNowhere(t *testing.T) {
 // probe asks for.
 func TestWhatACommandStartsInTheBackgroundStays(t *testing.T) {
 	t.Parallel()
-	b := tooled(t, onLocal+"toolchain: { post_acquire: [\"sleep 300 & echo $! >pid\"] }\nreadiness: { command: [sh, -c, \"kill -0 $(cat pid)\"], timeout: 5s }\n", nil)
+	b := tooled(t, onLocal+"toolchain: { post_acquire: [\"sleep 300 & echo $! >pid\"] }\nreadiness: { command: [sh, -c, \"kill -0 $(cat "+
+		"pid)\"], timeout: 5s }\n", nil)
 	begun := time.Now()
 	s := b.create(engine.Request{Profile: "profile.t", Name: "one"})
 	if took := time.Since(begun); took > 2*time.Minute {
 		t.Errorf("the command held the create for %s", took)
 	}
 	b.sh(s.Receipt, "kill -0 $(cat pid)")
-	if _, err := b.Destroy(context.Background(), s.Receipt, engine.DestroyOptions{}); err != nil {
-		t.Error(err)
-	}
+	b.end(s)
 	b.clean()
 }

@@ -16,31 +16,30 @@ import (
 // after a run that died.
 func TestWhatCouldNotBeEndedToBeMadeAgainIsStillPaidFor(t *testing.T) {
 	t.Parallel()
-	onBoth(t, nil, func(t *testing.T, b *bank) { isStillPaidFor(t, b, 0) })
+	onBoth(t, nil, func(t *testing.T, b *bench) { isStillPaidFor(t, b, 0) })
 }
 
 // A price of each creation is of those, and not of what went on.
 func TestWhatGoesOnWasCreatedOnce(t *testing.T) {
 	t.Parallel()
-	const components = "  - { component: sandbox, unit: sandbox-hour, price: \"1\" }\n  - { component: creation, unit: creation, price: \"0.50\" }\n"
-	onBoth(t, map[string]string{"prices/mine.yaml": prices("ext.mine", components)}, func(t *testing.T, b *bank) { isStillPaidFor(t, b, dollar/2) })
+	const components = "  - { component: sandbox, unit: sandbox-hour, price: \"1\" }\n  - { component: creation, unit: creation, price: " +
+		"\"0.50\" }\n"
+	onBoth(t, map[string]string{"prices/mine.yaml": prices("ext.mine", components)},
+		func(t *testing.T, b *bench) { isStillPaidFor(t, b, dollar/2) })
 }
 
-func isStillPaidFor(t *testing.T, b *bank, creation int64) {
+func isStillPaidFor(t *testing.T, b *bench, creation int64) {
 	t.Helper()
 	b.grant(20 * dollar)
 	ctx := t.Context()
 	names := []string{"destroyed", "again", "died"}
 	made := map[string]engine.Sandbox{}
 	for _, name := range names {
-		s, err := b.Create(ctx, engine.Request{Profile: "profile.mine", Name: name, TTL: "3h"}, nil, nil)
-		if err != nil {
-			t.Fatal(told(err))
-		}
+		s := b.create(engine.Request{Profile: "profile.mine", Name: name, TTL: "3h"})
 		made[name] = s
 	}
 	e := b.later(time.Hour)
-	b.does(b.vendor, saasstub.Rule{Op: vendor.OpDelete, Do: vendor.DoUnauthorized})
+	b.script(saasstub.Rule{Op: vendor.OpDelete, Do: vendor.DoUnauthorized})
 	for _, name := range names[:2] {
 		left, err := e.Recreate(ctx, made[name].Receipt, nil, nil)
 		if err == nil || left.ID != made[name].ID {
@@ -48,11 +47,12 @@ func isStillPaidFor(t *testing.T, b *bank, creation int64) {
 		}
 		made[name] = left
 	}
-	b.does(b.vendor)
-	dying, over := b.again(), make(chan struct{})
+	b.script()
+	dying, over := b.reopen(), make(chan struct{})
 	go func() {
 		defer close(over)
-		_, err := dying.Recreate(failpointtest.Inject(ctx, "engine.destroy.begun", func() error { runtime.Goexit(); return nil }), made["died"].Receipt, nil, nil)
+		_, err := dying.Recreate(failpointtest.Inject(ctx, "engine.destroy.begun", func() error { runtime.Goexit(); return nil }),
+			made["died"].Receipt, nil, nil)
 		t.Errorf("it came to an end: %v", err)
 	}()
 	<-over
@@ -80,16 +80,16 @@ func isStillPaidFor(t *testing.T, b *bank, creation int64) {
 		}
 		b.costs(made[name], 2*dollar+lives*creation)
 	}
-	if n := b.alive(); n > 0 {
+	if n := len(b.alive()); n > 0 {
 		t.Errorf("%d are left", n)
 	}
 }
 
 // costs demands what a life comes to, but for the time that the test took, and
 // that nothing is held for it any more.
-func (b *bank) costs(s engine.Sandbox, want int64) {
+func (b *bench) costs(s engine.Sandbox, want int64) {
 	b.t.Helper()
-	cs, err := b.l.Charges(b.t.Context(), s.ID)
+	cs, err := b.book().Charges(b.t.Context(), s.ID)
 	if err != nil {
 		b.t.Fatal(err)
 	}

@@ -14,28 +14,21 @@ import (
 func TestAPlaceThatCannotBePricedIsRefusedAlone(t *testing.T) {
 	t.Parallel()
 	const odd = "id: ext.odd\nhandler: saas-stub\n"
-	profile := func(id, extension, rest string) string {
-		return "id: " + id + "\nversion: \"1.0.0\"\nextension: " + extension + "\nisolation: { level: container }\nnetwork: { default: deny }\n" +
-			"workspace: { mode: remote-canonical, access: rw }\nttl: { default: 1h, max: 24h }\nresources: { cpu: 1, memory_mb: 512 }\n" + rest
-	}
+	const sized = "resources: { cpu: 1, memory_mb: 512 }\n"
 	for name, c := range map[string]struct{ binding, components, says string }{
 		"a number that does not fit": {odd, "  - { component: memory, unit: gib-second, price: \"9000000\" }\n", "odd.yaml"},
-		"a fee of another currency":  {odd + "billing: byok\nfee: { per_hour: \"1 EUR\" }\n", "  - { component: sandbox, unit: sandbox-hour, price: \"1\" }\n", "is in EUR and its price in USD"},
-		"a cost that does not fit":   {odd + "cost: { per_hour: \"9300000 USD\" }\n", "", "the cost that the catalog or the host states"},
+		"a fee of another currency": {odd + "billing: byok\nfee: { per_hour: \"1 EUR\" }\n",
+			"  - { component: sandbox, unit: sandbox-hour, price: \"1\" }\n", "is in EUR and its price in USD"},
+		"a cost that does not fit": {odd + "cost: { per_hour: \"9300000 USD\" }\n", "", "the cost of the catalog or the host"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			files := map[string]string{"extensions/odd.yaml": c.binding, "profiles/odd.yaml": profile("profile.odd", "ext.odd", ""),
-				"profiles/both.yaml": profile("profile.both", "ext.saas-stub", "route: { fallback: [ext.odd] }\n")}
+			files := map[string]string{"extensions/odd.yaml": c.binding, "profiles/odd.yaml": profile("profile.odd", "extension: ext.odd\n"+sized),
+				"profiles/both.yaml": profile("profile.both", "extension: ext.saas-stub\nroute: { fallback: [ext.odd] }\n"+sized)}
 			if c.components != "" {
 				files["prices/odd.yaml"] = prices("ext.odd", c.components)
 			}
-			b := newBench(t)
-			e, err := engine.New(engine.Options{Extensions: all(), StateDir: b.dir, Account: "acme/web", Catalog: []string{"testdata/catalog", folder(t, files)}})
-			if err != nil {
-				t.Fatal(told(err))
-			}
-			t.Cleanup(func() { _ = e.Close() })
+			e := newBench(t, onFiles(files))
 			if p, err := e.Plan(t.Context(), engine.Request{Profile: "profile.stub"}); err != nil || p.Extension != "ext.saas-stub" {
 				t.Errorf("pinned elsewhere: %s, %s", p.Extension, told(err))
 			}
@@ -45,17 +38,20 @@ func TestAPlaceThatCannotBePricedIsRefusedAlone(t *testing.T) {
 				t.Fatalf("a fallback: %+v, %s", p.Estimate, told(err))
 			}
 			got := p.Estimate.Candidates[i]
-			if len(got.Refusals) != 1 || got.Refusals[0].Rule != "viability.price" || got.Refusals[0].Remedy == "" || !strings.Contains(got.Refusals[0].Reason, c.says) ||
+			if len(got.Refusals) != 1 || got.Refusals[0].Rule != "viability.price" || got.Refusals[0].Remedy == "" ||
+				!strings.Contains(got.Refusals[0].Reason, c.says) ||
 				got.Hourly != "" || got.Maximum != "" || got.Reserve != "" || got.Confidence != "unknown" {
 				t.Errorf("%+v", got)
 			}
-			if s, err := e.Create(t.Context(), engine.Request{Profile: "profile.both", Name: "one"}, nil, nil); err != nil || strings.Join(refusedBy(s, "ext.odd"), " ") != "viability.price" {
+			if s, err := e.Create(t.Context(), engine.Request{Profile: "profile.both", Name: "one"}, nil, nil); err != nil ||
+				strings.Join(refusedBy(s, "ext.odd"), " ") != "viability.price" {
 				t.Errorf("made: %+v, %s", s.Route, told(err))
 			} else if _, err := e.Destroy(t.Context(), s.Receipt, engine.DestroyOptions{}); err != nil {
 				t.Error(told(err))
 			}
 			if _, err := e.Plan(t.Context(), engine.Request{Profile: "profile.odd"}); !extensions.IsKind(err, extensions.KindUnsupported) ||
-				!strings.Contains(told(err), "the profile pins ext.odd") || !strings.Contains(told(err), "(viability.price)") || !strings.Contains(told(err), c.says) {
+				!strings.Contains(told(err), "the profile pins ext.odd") || !strings.Contains(told(err), "(viability.price)") ||
+				!strings.Contains(told(err), c.says) {
 				t.Errorf("pinned there: %s", told(err))
 			}
 		})

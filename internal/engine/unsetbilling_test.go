@@ -12,27 +12,19 @@ import (
 // credit there is, or by the platform's, be there credit or not.
 func TestWhatIsUnsetTakesTheBindingsBilling(t *testing.T) {
 	t.Parallel()
-	bound := func(id, billing string) string {
-		return "id: " + id + "\nhandler: saas-stub\nconfig: { dir: \"" + t.TempDir() + "\" }\ncost: { per_hour: \"1.00 USD\" }\nbilling: " + billing + "\n"
-	}
-	profile := func(id, extension string) string {
-		return "id: " + id + "\nversion: \"1.0.0\"\nextension: " + extension + "\nisolation: { level: container }\nnetwork: { default: deny }\n" +
-			"workspace: { mode: remote-canonical, access: rw }\nttl: { default: 1h, max: 24h }\n"
-	}
+	const cost = "cost: { per_hour: \"1.00 USD\" }\nbilling: "
 	onBoth(t, map[string]string{
-		"extensions/key.yaml": bound("ext.key", "byok"), "profiles/key.yaml": profile("profile.key", "ext.key"),
-		"extensions/theirs.yaml": bound("ext.theirs", "platform"), "profiles/theirs.yaml": profile("profile.theirs", "ext.theirs"),
-	}, func(t *testing.T, b *bank) {
+		"extensions/key.yaml": bound("ext.key", t.TempDir(), cost+"byok\n"), "profiles/key.yaml": profile("profile.key", "extension: ext.key\n"),
+		"extensions/theirs.yaml": bound("ext.theirs", t.TempDir(), cost+"platform\n"), "profiles/theirs.yaml": profile("profile.theirs", "extension: ext.theirs\n"),
+	}, func(t *testing.T, b *bench) {
 		made := func(profile, name, payer string) {
 			t.Helper()
-			s := b.make(b.Engine, engine.Request{Profile: profile, Name: name})
-			held, err := b.l.Held(t.Context(), s.ID)
+			s := b.create(engine.Request{Profile: profile, Name: name})
+			held, err := b.book().Held(t.Context(), s.ID)
 			if err != nil || len(held) != 1 || held[0].Amount != dollar || held[0].Debit != "acme:"+payer+":USD" {
 				t.Errorf("%s: %+v, %v", name, held, err)
 			}
-			if err := b.ended(s); err != nil {
-				t.Fatal(told(err))
-			}
+			b.end(s)
 		}
 		for profile, billing := range map[string]string{"profile.key": "byok", "profile.theirs": "platform"} {
 			q, err := b.Quote(t.Context(), engine.Request{Profile: profile}, engine.QuoteOptions{})
@@ -41,11 +33,14 @@ func TestWhatIsUnsetTakesTheBindingsBilling(t *testing.T) {
 			}
 		}
 		made("profile.key", "before", ledger.AccountBYOK)
-		b.refused(b.Engine, engine.Request{Profile: "profile.theirs", Name: "x"}, extensions.KindExhausted, "0.00 available (limit: wallet of acme)")
+		b.refused(b.Engine, engine.Request{Profile: "profile.theirs", Name: "x"}, extensions.KindExhausted,
+			"0.00 available (limit: wallet of acme)")
 		b.grant(10 * dollar)
 		made("profile.key", "after", ledger.AccountBYOK)
 		made("profile.theirs", "theirs", ledger.AccountWallet)
-		b.refused(b.Engine, engine.Request{Profile: "profile.key", Name: "x", Billing: "platform"}, extensions.KindUnsupported, "viability.billing")
-		b.refused(b.Engine, engine.Request{Profile: "profile.theirs", Name: "x", Billing: "byok"}, extensions.KindUnsupported, "viability.billing")
+		b.refused(b.Engine, engine.Request{Profile: "profile.key", Name: "x", Billing: "platform"}, extensions.KindUnsupported,
+			"viability.billing")
+		b.refused(b.Engine, engine.Request{Profile: "profile.theirs", Name: "x", Billing: "byok"}, extensions.KindUnsupported,
+			"viability.billing")
 	})
 }

@@ -15,14 +15,12 @@ func TestWhatVerifyFoundIsToldThoughUsageCannotBeAddedUp(t *testing.T) {
 	b := newBench(t)
 	for _, name := range []string{"one", "two"} {
 		s := b.create(engine.Request{Profile: "profile.stub", Name: name, TTL: "1h"})
-		if _, err := b.Destroy(t.Context(), s.Receipt, engine.DestroyOptions{}); err != nil {
-			t.Fatal(told(err))
-		}
+		b.end(s)
 	}
 	if err := b.Close(); err != nil {
 		t.Fatal(err)
 	}
-	db, err := sql.Open("sqlite", filepath.Join(b.dir, "ledger.db"))
+	db, err := sql.Open("sqlite", filepath.Join(b.StateDir, "ledger.db"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -31,7 +29,8 @@ func TestWhatVerifyFoundIsToldThoughUsageCannotBeAddedUp(t *testing.T) {
 		t.Fatal(err)
 	}
 	v, err := b.reopen().Verify(t.Context(), engine.Evidence{})
-	if all := strings.Join(v.Findings, "\n"); err != nil || !strings.Contains(all, "its sums are not") || !strings.Contains(all, "usage cannot be added up") || len(v.Heads) == 0 {
+	if all := strings.Join(v.Findings, "\n"); err != nil || !strings.Contains(all, "its sums are not") ||
+		!strings.Contains(all, "usage cannot be added up") || len(v.Heads) == 0 {
 		t.Errorf("%s; found:\n%s", told(err), all)
 	}
 }

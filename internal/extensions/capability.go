@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Isolation is the strength of the wall between a sandbox and its host.
+// Isolation is the strength of the isolation between a sandbox and its host.
 type Isolation string
 
 // The levels in rising order of strength; a profile's level is a floor.
@@ -14,12 +14,14 @@ const (
 	IsolationProcess   Isolation = "process"
 	IsolationContainer Isolation = "container"
 	IsolationPolicy    Isolation = "policy"
+	IsolationUserspace Isolation = "userspace-kernel" // a kernel of its own in user space, such as gVisor
 	IsolationMicroVM   Isolation = "microvm"
 	IsolationVM        Isolation = "vm"
 )
 
 // IsolationLevels lists every level, weakest first.
-var IsolationLevels = []Isolation{IsolationNone, IsolationProcess, IsolationContainer, IsolationPolicy, IsolationMicroVM, IsolationVM}
+var IsolationLevels = []Isolation{IsolationNone, IsolationProcess, IsolationContainer, IsolationPolicy,
+	IsolationUserspace, IsolationMicroVM, IsolationVM}
 
 // Meets reports whether level i is at least floor. An unknown level meets nothing.
 func (i Isolation) Meets(floor Isolation) bool {
@@ -27,52 +29,60 @@ func (i Isolation) Meets(floor Isolation) bool {
 	return have >= 0 && want >= 0 && have >= want
 }
 
-// Egress says what part of an egress policy a place really enforces. Each
-// value includes those before it.
-type Egress string
-
-const (
-	EgressNone     Egress = "none"      // nothing is enforced: only default allow is honest
-	EgressDenyOnly Egress = "deny-only" // all or nothing
-	EgressCIDR     Egress = "cidr"      // deny with allowed networks and ports
-	EgressDomain   Egress = "domain"    // deny with allowed names
-)
-
-// EgressLevels lists every value, weakest first.
-var EgressLevels = []Egress{EgressNone, EgressDenyOnly, EgressCIDR, EgressDomain}
-
-// Includes reports whether e enforces at least want.
-func (e Egress) Includes(want Egress) bool {
-	have, need := slices.Index(EgressLevels, e), slices.Index(EgressLevels, want)
-	return have >= 0 && need >= 0 && have >= need
-}
-
-// Expiry says who ends a sandbox when its time is up and nobody watches.
+// Expiry is who ends a sandbox at its deadline without supervision.
 type Expiry string
 
 const (
 	ExpiryNative Expiry = "native" // the backend's own deadline
 	ExpiryHost   Expiry = "host"   // a timer on the host
-	ExpirySweep  Expiry = "sweep"  // our next mutating run, or `sandboxer sweep`
+	ExpirySweep  Expiry = "sweep"  // the next changing run, or `sandboxer sweep`
 )
 
-// SecretDelivery is how secrets come into a sandbox.
+// ExpiryLevels lists every value, weakest first.
+var ExpiryLevels = []Expiry{ExpirySweep, ExpiryHost, ExpiryNative}
+
+// Extend is where a place can move a deadline after create.
+type Extend string
+
+const (
+	ExtendNone  Extend = "none"
+	ExtendLater Extend = "later" // never earlier
+	ExtendBoth  Extend = "both"
+)
+
+// Extends lists every value, weakest first.
+var Extends = []Extend{ExtendNone, ExtendLater, ExtendBoth}
+
+// Limit is one limit of Resources, by its field's name in a profile.
+type Limit string
+
+const (
+	LimitCPU    Limit = "cpu"
+	LimitMemory Limit = "memory_mb"
+	LimitDisk   Limit = "disk_mb"
+	LimitPids   Limit = "pids"
+)
+
+// Limits lists every limit.
+var Limits = []Limit{LimitCPU, LimitMemory, LimitDisk, LimitPids}
+
+// SecretDelivery is the way a place delivers secrets into a sandbox.
 type SecretDelivery string
 
 const (
-	// SecretsEnv: environment variables. What runs inside can pass them on, and
-	// a place may keep them in its own records of what it runs.
+	// SecretsEnv: environment variables. Programs inside can pass them on, and a
+	// place may record them.
 	SecretsEnv SecretDelivery = "env"
-	// SecretsFile: files below SecretsDir, in memory, there before anything runs
-	// and gone with the sandbox. They are in no environment inside and in no
-	// record, log or snapshot of the place.
+	// SecretsFile: files below SecretsDir, in memory, present before anything runs
+	// and gone with the sandbox. No environment inside and no record, log or
+	// snapshot of the place has them.
 	SecretsFile SecretDelivery = "file"
 )
 
 // SecretDeliveries lists every value.
 var SecretDeliveries = []SecretDelivery{SecretsEnv, SecretsFile}
 
-// FindStrength says what a Find that finds nothing proves.
+// FindStrength is what an empty Find proves.
 type FindStrength string
 
 const (
@@ -84,15 +94,82 @@ const (
 // Find declares how well Backend.Find works.
 type Find struct {
 	Strength FindStrength
-	// Settle is how long a made object may stay invisible; for FindEventual only.
+	// Settle is how long a new object may stay invisible; for FindEventual only.
 	Settle time.Duration
+	// Claim is the short first deadline of a create; for FindEventual only, 0 = none.
+	// The engine records it, sends it as Spec.Deadline and calls Extend once it knows
+	// the handle, ready or not: a lost answer holds a name that long, not for the ttl.
+	// It is longer than a Provision takes.
+	Claim time.Duration
 }
 
-// Recoverable reports whether a sandbox can be found again by id alone.
+// SnapshotKind is what a snapshot holds.
+type SnapshotKind string
+
+const (
+	SnapshotWorkspace  SnapshotKind = "workspace"  // the workspace, and the named volumes of a stack
+	SnapshotFilesystem SnapshotKind = "filesystem" // with the containers' own filesystems, or the sandbox's whole one
+	SnapshotMemory     SnapshotKind = "memory"     // with what runs
+	SnapshotMetadata   SnapshotKind = "metadata"   // what the place knows of the sandbox, and its files
+)
+
+// SnapshotKinds lists every kind.
+var SnapshotKinds = []SnapshotKind{SnapshotWorkspace, SnapshotFilesystem, SnapshotMemory, SnapshotMetadata}
+
+// Snapshots declares the snapshots of a place; zero without PowerSnapshot. What
+// storing them costs is in price books.
+type Snapshots struct {
+	// Kinds are those it can take, the default first.
+	Kinds []SnapshotKind
+	// Find is the strength of FindSnapshot; Settle counts from the end of Snapshot.
+	// There is no claim.
+	Find Find
+	// StopsSource: taking one leaves the sandbox paused; needs PowerPause. The engine
+	// resumes one that ran.
+	StopsSource bool
+	// RunningOnly: one of a paused sandbox is refused, as Paused says.
+	RunningOnly bool
+	// Expires is how long the place keeps one at most; 0 = until it is deleted.
+	Expires time.Duration
+	// HoldsSecrets: one may hold secrets of its sandbox, as memory does. Places whose
+	// snapshots never do are tried by the conformance suite.
+	HoldsSecrets bool
+	// Portable are the kinds that restore at another place of the same handler and
+	// architecture, from the stream of ReadSnapshot; with PowerReadSnapshot only.
+	Portable []SnapshotKind
+}
+
+// Forks declares the forks of a place; zero without PowerFork.
+type Forks struct {
+	// RunningOnly: one of a paused sandbox is refused, as Paused says.
+	RunningOnly bool
+	// HoldsSecrets: what runs in the source goes on in the fork, with the secrets in its
+	// memory. Elsewhere nothing of the source's secrets reaches the fork.
+	HoldsSecrets bool
+}
+
+// ListFreshness is how current a list of everything is.
+type ListFreshness string
+
+const (
+	ListStrong   ListFreshness = "strong"   // as of now
+	ListEventual ListFreshness = "eventual" // a change may be missing for List.Lag
+)
+
+// List declares how current the answer of Status(nil) is. It is apart from Find: a place
+// may look one object up at once and list it later. Whatever the list lacks, or still
+// shows, is asked for by its handle before anything is concluded.
+type List struct {
+	Freshness ListFreshness
+	// Lag is how long a change may stay unseen; for ListEventual only.
+	Lag time.Duration
+}
+
+// Recoverable reports whether a sandbox can be found by ID alone.
 func (f Find) Recoverable() bool { return f.Strength == FindStrong || f.Strength == FindEventual }
 
-// Power is an optional ability of a backend; each names one interface of
-// powers.go. Declared and implemented are the same set.
+// Power is an optional capability of a backend; each is one interface of powers.go.
+// A backend implements exactly the powers it declares.
 type Power string
 
 const (
@@ -100,23 +177,25 @@ const (
 	PowerLogs          Power = "logs"           // LogStreamer
 	PowerFiles         Power = "files"          // FileTransfer
 	PowerPorts         Power = "ports"          // PortForwarder
+	PowerURL           Power = "url"            // URLGiver
 	PowerSnapshot      Power = "snapshot"       // Snapshotter
+	PowerReadSnapshot  Power = "read-snapshot"  // SnapshotReader
 	PowerFork          Power = "fork"           // Forker
 	PowerPause         Power = "pause"          // Pauser
 	PowerExtend        Power = "extend"         // Extender
 	PowerUsage         Power = "usage"          // UsageReader
 	PowerCapacity      Power = "capacity"       // CapacityReader
-	PowerProbe         Power = "probe"          // HostProber
+	PowerProbe         Power = "probe"          // Prober
 	PowerEstimate      Power = "estimate"       // Estimator
 	PowerPrepareImage  Power = "prepare-image"  // ImagePreparer
 	PowerGenerationSet Power = "set-generation" // GenerationSetter
 )
 
 // Powers lists every power in the order the matrix shows them.
-var Powers = []Power{PowerExec, PowerLogs, PowerFiles, PowerPorts, PowerSnapshot, PowerFork, PowerPause, PowerExtend,
-	PowerUsage, PowerCapacity, PowerProbe, PowerEstimate, PowerPrepareImage, PowerGenerationSet}
+var Powers = []Power{PowerExec, PowerLogs, PowerFiles, PowerPorts, PowerURL, PowerSnapshot, PowerReadSnapshot, PowerFork, PowerPause,
+	PowerExtend, PowerUsage, PowerCapacity, PowerProbe, PowerEstimate, PowerPrepareImage, PowerGenerationSet}
 
-// Place says what a candidate of an extension is made of.
+// Place is the kind of an extension's candidates.
 type Place string
 
 const (
@@ -125,7 +204,10 @@ const (
 	PlaceAccount Place = "account" // an account of a vendor
 )
 
-// Billing shapes (billingModel) and what an idle sandbox costs (idleCostModel).
+// Places lists every kind.
+var Places = []Place{PlaceMachine, PlaceHost, PlaceAccount}
+
+// Billing models (billingModel) and the cost of an idle sandbox (idleCostModel).
 const (
 	BillingFixed      = "fixed"      // the place costs the same, used or not
 	BillingWallClock  = "wall-clock" // from start to end
@@ -147,38 +229,48 @@ const (
 	NetworkDeny  = "deny-all"
 )
 
-// Capabilities is the full declaration. The first part is the matrix that
-// sandbox platforms publish, the second what sandboxer adds. It is a ceiling:
-// the catalog and what is found by probing at apply may only narrow it.
-// nil means unknown, never unlimited.
+// Capabilities is the full declaration. The first part is the matrix that sandbox
+// platforms publish; sandboxer adds the second. It is a ceiling, which the catalog
+// and a probe at apply can only narrow. nil means unknown, never unlimited.
 type Capabilities struct {
-	TransportModel         string           // dial-in | dial-out | either: who opens the connection to a worker
-	FsSnapshot             bool             // supportsFsSnapshot
-	PauseResume            bool             // supportsPauseResume
-	CapacityQuery          bool             // supportsCapacityQuery
-	MaxConcurrent          *int64           // sandboxes at once
-	MaxSessionDuration     time.Duration    // maxSessionDurationSeconds; 0 = no limit of the place
-	Regions                []string         // "*" = any
-	OS                     []string         // "linux", "darwin", "windows"
-	Arch                   []string         // as Go names it: "amd64"; "*" = the host's own
-	IdleCostModel          string           // zero | storage-only | metered
-	BillingModel           string           // fixed | wall-clock | active-cpu | invocation
-	MaxVCPU                *int64           // per sandbox
-	MaxMemoryMB            *int64           // per sandbox
-	GPU                    bool             // supportsGpu
-	CustomNetworkPolicy    bool             // supportsCustomNetworkPolicy: a per-sandbox allowlist
-	EgressDefault          string           // what the place does when told nothing: allow-all | deny-all
-	A2ARemote              bool             // isA2ARemote: the place is a remote agent, not a machine
-	Provides               Provides         // class default of runtime and requirement kinds
-	IsolationLevels        []Isolation      // weakest first
-	PricingModel           string           // self-hosted | metered
-	Egress                 Egress           // what it can enforce
-	Expiry                 Expiry           // the strongest it offers
-	MaxTTL                 time.Duration    // 0 = no limit of the place
-	ExtendTTL              bool             // the deadline can be moved after create
-	ReadOnlyWorkspace      bool             // access: ro is enforced, not hoped for
-	EnforcesResourceLimits bool             // cpu and memory limits hold (a host may narrow this)
-	SecretsAs              []SecretDelivery // how secrets can come inside; at least one
+	TransportModel      string           // dial-in | dial-out | either: who opens the connection to a worker
+	FsSnapshot          bool             // supportsFsSnapshot
+	PauseResume         bool             // supportsPauseResume
+	CapacityQuery       bool             // supportsCapacityQuery
+	MaxConcurrent       *int64           // sandboxes at once
+	MaxSessionDuration  time.Duration    // maxSessionDurationSeconds; 0 = no limit of the place
+	Regions             []string         // "*" = any
+	OS                  []string         // "linux", "darwin", "windows"
+	Arch                []string         // as Go names it: "amd64"; "*" = the host's own
+	IdleCostModel       string           // zero | storage-only | metered
+	BillingModel        string           // fixed | wall-clock | active-cpu | invocation
+	MaxVCPU             *int64           // per sandbox
+	MaxMemoryMB         *int64           // per sandbox
+	GPU                 bool             // supportsGpu
+	CustomNetworkPolicy bool             // supportsCustomNetworkPolicy: a per-sandbox allowlist
+	EgressDefault       string           // what the place does when told nothing: allow-all | deny-all
+	A2ARemote           bool             // isA2ARemote: the place is a remote agent, not a machine
+	Provides            Provides         // class default of runtime and requirement kinds
+	IsolationLevels     []Isolation      // weakest first
+	PricingModel        string           // self-hosted | metered
+	Egress              Egress           // what it can enforce
+	CIDRPorts           EgressPorts      // of an allowed network; "" = it allows none
+	DomainPorts         EgressPorts      // of an allowed name; "" = it allows none
+	DNS                 DNS              // whether names can be looked up where the network is denied
+	Ingress             Ingress          // who reaches a port inside where the network is denied
+	Expiry              Expiry           // the strongest it offers
+	PausedExpiry        Expiry           // who ends a paused one, at most Expiry; "" without PauseResume
+	MaxTTL              time.Duration    // 0 = no limit of the place
+	ExtendTTL           Extend           // where the deadline can be moved after create
+	DeadlineGrain       time.Duration    // a deadline is rounded up to this, such as 1m; 0 = exact
+	ReadOnlyWorkspace   bool             // access: ro is enforced, not hoped for
+	Limits              []Limit          // the resource limits that hold (a host may narrow this)
+	CPUStep             Milli            // a CPU size is rounded up to this; 0 = any size
+	MemoryStepMB        int64            // a memory size is rounded up to this; 0 = any size
+	DiskStepMB          int64            // a disk size is rounded up to this; 0 = any size
+	GPUModels           []string         // what resources.gpu.model can name; nil = not known
+	SecretsAs           []SecretDelivery // how secrets can come inside; at least one
+	Entrypoints         []EntrypointMode // what can run by itself; idle at least
 }
 
 // Provides lists the runtime kinds (native, npm, python-pip, http, …) and
@@ -188,7 +280,7 @@ type Provides struct {
 	RequirementKinds []string
 }
 
-// Requirement kinds that describe what a place is and does.
+// Requirement kinds that describe a place.
 const (
 	RequireWorkarea          = "workarea"           // a folder of its own to work in
 	RequireGit               = "git"                // the workspace starts from a commit of a repository
@@ -199,8 +291,8 @@ const (
 	RequirePersistentStorage = "persistent-storage" // files survive a restart of what runs and of the machine
 )
 
-// WorkspaceKinds are what every place provides that takes a workspace: the
-// engine clones the repository and the place is given a tree.
+// WorkspaceKinds are the kinds of every place with a workspace: the engine clones
+// the repository and sends the place a tree.
 var WorkspaceKinds = []string{RequireFullHistory, RequireGit, RequireWorkarea}
 
 // With returns p with the kinds of more that it lacks, each list sorted.
@@ -214,119 +306,5 @@ func union(a, b []string) []string {
 	return slices.Compact(all)
 }
 
-// Narrowing is what a catalog may restrict; nil leaves the declaration alone.
-type Narrowing struct {
-	IsolationLevels    []Isolation
-	PricingModel       *string
-	Regions            []string
-	MaxConcurrent      *int64
-	MaxVCPU            *int64
-	MaxMemoryMB        *int64
-	MaxTTL             *time.Duration
-	Egress             *Egress
-	GPU                *bool
-	ExtendTTL          *bool
-	MaxSessionDuration *time.Duration
-	SecretsAs          []SecretDelivery
-}
-
-// Narrow applies n. Anything that would widen the declaration is KindInvalid
-// and names the field and what is declared.
-func (c Capabilities) Narrow(n Narrowing) (Capabilities, error) {
-	if err := within("isolation_levels", n.IsolationLevels, c.IsolationLevels); err != nil {
-		return c, err
-	}
-	if n.IsolationLevels != nil {
-		c.IsolationLevels = slices.Clone(n.IsolationLevels)
-	}
-	if n.PricingModel != nil && *n.PricingModel != c.PricingModel {
-		if c.PricingModel == PricingSelfHosted || *n.PricingModel != PricingSelfHosted {
-			return c, widens("pricing_model", *n.PricingModel, c.PricingModel)
-		}
-		c.PricingModel = *n.PricingModel // a vendor's software, run by its user
-	}
-	if err := within("secrets_as", n.SecretsAs, c.SecretsAs); err != nil {
-		return c, err
-	}
-	if n.SecretsAs != nil {
-		c.SecretsAs = slices.Clone(n.SecretsAs)
-	}
-	for _, r := range n.Regions {
-		if !slices.Contains(c.Regions, "*") && !slices.Contains(c.Regions, r) {
-			return c, widens("regions", r, c.Regions)
-		}
-	}
-	if n.Regions != nil {
-		c.Regions = slices.Clone(n.Regions)
-	}
-	for _, f := range []struct {
-		name string
-		to   *int64
-		have **int64
-	}{
-		{"max_concurrent", n.MaxConcurrent, &c.MaxConcurrent},
-		{"max_vcpu", n.MaxVCPU, &c.MaxVCPU},
-		{"max_memory_mb", n.MaxMemoryMB, &c.MaxMemoryMB},
-	} {
-		if f.to == nil {
-			continue
-		}
-		if *f.to < 0 || *f.have != nil && *f.to > **f.have {
-			return c, widens(f.name, *f.to, *f.have)
-		}
-		*f.have = f.to
-	}
-	for _, f := range []struct {
-		name string
-		to   *time.Duration
-		have *time.Duration
-	}{
-		{"max_ttl", n.MaxTTL, &c.MaxTTL},
-		{"max_session_duration", n.MaxSessionDuration, &c.MaxSessionDuration},
-	} {
-		if f.to == nil {
-			continue
-		}
-		if *f.to <= 0 || *f.have != 0 && *f.to > *f.have {
-			return c, widens(f.name, *f.to, *f.have)
-		}
-		*f.have = *f.to
-	}
-	if n.Egress != nil {
-		if !c.Egress.Includes(*n.Egress) {
-			return c, widens("egress", *n.Egress, c.Egress)
-		}
-		c.Egress = *n.Egress
-	}
-	for _, f := range []struct {
-		name string
-		to   *bool
-		have *bool
-	}{{"gpu", n.GPU, &c.GPU}, {"extend_ttl", n.ExtendTTL, &c.ExtendTTL}} {
-		if f.to == nil {
-			continue
-		}
-		if *f.to && !*f.have {
-			return c, widens(f.name, true, false)
-		}
-		*f.have = *f.to
-	}
-	return c, nil
-}
-
-func within[T comparable](field string, want, have []T) error {
-	for _, w := range want {
-		if !slices.Contains(have, w) {
-			return widens(field, w, have)
-		}
-	}
-	return nil
-}
-
-func widens(field string, want, have any) error {
-	if p, ok := have.(*int64); ok && p != nil {
-		have = *p
-	}
-	return Errorf(KindInvalid, "capabilities.%s: %v is wider than what the extension declares (%v)", field, want, have).
-		WithRemedy("a catalog may narrow capabilities, never widen them")
-}
+// SelfHosted reports a place of the user's own, for which nobody sends a bill.
+func (c Capabilities) SelfHosted() bool { return c.PricingModel == PricingSelfHosted }

@@ -6,7 +6,7 @@ import (
 	"unicode/utf8"
 )
 
-// Clean makes text from a remote side fit for a message: at most limit runes,
+// Clean makes text of a remote side safe for a message: at most limit runes,
 // terminal sequences removed whole, other control characters (which would forge
 // lines) replaced.
 func Clean(text string, limit int) string {
@@ -29,13 +29,13 @@ func Clean(text string, limit int) string {
 	return b.String()
 }
 
-// LastLines is the end of what a remote side printed, as one clean line with " | "
-// between its own: whole lines that fit limit runes together, and where something
-// before them was left out a "…" instead. Of a last line that is longer by itself
-// it is that line's end.
+// LastLines returns the end of a remote side's output as one clean line, with " | "
+// between its lines: as many whole lines as fit limit runes, and "…" in place of
+// earlier ones. If the last line alone is longer, it returns the end of that line.
 func LastLines(text string, limit int) string {
 	var lines []string
-	for _, l := range strings.FieldsFunc(StripEscapes(strings.ToValidUTF8(text, "\ufffd")), func(r rune) bool { return r == '\n' || r == '\r' }) {
+	for _, l := range strings.FieldsFunc(StripEscapes(strings.ToValidUTF8(text, "\ufffd")),
+		func(r rune) bool { return r == '\n' || r == '\r' }) {
 		if l = strings.TrimSpace(l); l != "" {
 			lines = append(lines, l)
 		}
@@ -70,7 +70,7 @@ const (
 	strings8 = "\u009d\u0090\u0098\u009e\u009f"
 )
 
-// StripEscapes removes terminal sequences (colours, cursor moves, titles, links)
+// StripEscapes removes terminal sequences (colors, cursor moves, titles, links)
 // with their parameters, and leaves every other character as it is. A sequence
 // ends at its line: one that is not finished there takes only its beginning with
 // it, so that it hides nothing. Invalid UTF-8 comes out as U+FFFD where there is a sequence.

@@ -38,7 +38,8 @@ func TestCleanRemovesTerminalSequencesWhole(t *testing.T) {
 // FuzzClean: nothing a terminal would take for an order, no more than the limit,
 // nothing twice, and text without controls is as it was.
 func FuzzClean(f *testing.F) {
-	for _, s := range []string{"", "plain", "\x1b[31mred\x1b[0m", "\x1b]0;t\a", "\u009b1m", "\x1b", "\x1b\x1b[\x1b]", "\x1bP\x1b\\", "\xff\x1b[", "a\r\nb", "\u202e"} {
+	for _, s := range []string{"", "plain", "\x1b[31mred\x1b[0m", "\x1b]0;t\a", "\u009b1m", "\x1b", "\x1b\x1b[\x1b]", "\x1bP\x1b\\",
+		"\xff\x1b[", "a\r\nb", "\u202e"} {
 		f.Add(s, 40)
 	}
 	f.Fuzz(func(t *testing.T, text string, limit int) {

@@ -6,39 +6,61 @@ import (
 	"strings"
 )
 
-// Descriptor is an extension's static facts. Plans read it; it needs no
-// network and no secret.
+// Descriptor has an extension's static facts. Plans read it; it needs no network
+// and no secrets.
 type Descriptor struct {
 	// Handler is the name catalogs bind to: "local", "compose-ssh".
 	Handler string
 	Title   string
 	// Doc is Markdown for the capability page: where it runs, what it needs,
 	// how it expires, what it leaves behind.
-	Doc   string
-	Place Place
+	Doc string
+	// Places are the kinds of place it runs at, in the order of the constants. An
+	// account stands alone: a sandbox there has no host, and neither needs one on
+	// this machine.
+	Places []Place
 	// Config are the fields of the binding's config section, Options those a
 	// profile may set for it, Credentials the secrets it takes.
 	Config      []Field
 	Options     []Field
 	Credentials []CredentialField
+	// CredentialsAnyOf are alternatives: each is a set of names of Credentials, and
+	// one whole set is needed ("this, or those three"). nil = there are none. Open
+	// gets the fields of one set only, see Pick.
+	CredentialsAnyOf [][]string
 	// Capabilities is the ceiling.
 	Capabilities Capabilities
 	Powers       []Power
 	Find         Find
-	// NamedOnly marks a test double: it is chosen only where a profile names
-	// it, never because it happens to fit.
+	Snapshots    Snapshots
+	Forks        Forks
+	List         List
+	// NamedOnly marks a test double: routing chooses it only if a profile names it.
 	NamedOnly bool
 }
 
 // Has reports a declared power.
 func (d Descriptor) Has(p Power) bool { return slices.Contains(d.Powers, p) }
 
-// CredentialField names one secret and the environment variable its vendor uses.
-type CredentialField struct {
-	Name     string
-	Env      string // "" = none
-	Required bool
-	Doc      string
+// RunsAt reports a declared kind of place.
+func (d Descriptor) RunsAt(p Place) bool { return slices.Contains(d.Places, p) }
+
+// PlaceOf returns the kind of place that host h is for d; nil stands for an
+// account, or for this machine. false: d does not run there, and the place is the
+// first that it runs at.
+func (d Descriptor) PlaceOf(h *Host) (p Place, ok bool) {
+	switch {
+	case d.RunsAt(PlaceAccount):
+		return PlaceAccount, h == nil
+	case h == nil || h.Local:
+		p = PlaceMachine
+	default:
+		p = PlaceHost
+	}
+	if !d.RunsAt(p) {
+		return d.Places[0], false
+	}
+	return p, true
 }
 
 // FieldType is the type of a config or option field.
@@ -101,8 +123,7 @@ func CheckFields(section string, fields []Field, values map[string]any) error {
 	return nil
 }
 
-// Whole reads a value of FieldInt that CheckFields took, or what to take where
-// there is none.
+// Whole returns a FieldInt value checked by CheckFields, or the default.
 func Whole(v any, otherwise int64) int64 {
 	switch n := v.(type) {
 	case int:
@@ -115,8 +136,7 @@ func Whole(v any, otherwise int64) int64 {
 	return otherwise
 }
 
-// Strings reads a value of FieldStrings that CheckFields took, or what to take
-// where there is none.
+// Strings returns a FieldStrings value checked by CheckFields, or the default.
 func Strings(v any, otherwise ...string) []string {
 	list, ok := v.([]any)
 	if !ok {
@@ -166,83 +186,6 @@ func (f Field) check(v any) error {
 	}
 	if !ok {
 		return fmt.Errorf("want %s, got %T", f.Type, v)
-	}
-	return nil
-}
-
-// Validate checks that the descriptor agrees with itself; the conformance
-// suite calls it. Errors are KindInternal: a defect of the adapter.
-func (d Descriptor) Validate() error {
-	bad := func(format string, args ...any) error {
-		return Errorf(KindInternal, "descriptor of %q: %w", d.Handler, fmt.Errorf(format, args...))
-	}
-	c := d.Capabilities
-	for name, set := range map[string]string{"handler": d.Handler, "title": d.Title, "doc": d.Doc, "place": string(d.Place),
-		"transportModel": c.TransportModel, "idleCostModel": c.IdleCostModel, "billingModel": c.BillingModel,
-		"egressDefault": c.EgressDefault, "pricing_model": c.PricingModel, "egress": string(c.Egress),
-		"expiry": string(c.Expiry), "find": string(d.Find.Strength)} {
-		if set == "" {
-			return bad("%s is not declared", name)
-		}
-	}
-	for _, e := range []struct {
-		name, value string
-		allowed     []string
-	}{
-		{"place", string(d.Place), []string{string(PlaceMachine), string(PlaceHost), string(PlaceAccount)}},
-		{"transportModel", c.TransportModel, []string{TransportDialIn, TransportDialOut, TransportEither}},
-		{"idleCostModel", c.IdleCostModel, []string{IdleZero, IdleStorageOnly, IdleMetered}},
-		{"billingModel", c.BillingModel, []string{BillingFixed, BillingWallClock, BillingActiveCPU, BillingInvocation}},
-		{"egressDefault", c.EgressDefault, []string{NetworkAllow, NetworkDeny}},
-		{"pricing_model", c.PricingModel, []string{PricingSelfHosted, PricingMetered}},
-		{"expiry", string(c.Expiry), []string{string(ExpiryNative), string(ExpiryHost), string(ExpirySweep)}},
-		{"find", string(d.Find.Strength), []string{string(FindStrong), string(FindEventual), string(FindNone)}},
-	} {
-		if !slices.Contains(e.allowed, e.value) {
-			return bad("%s %q is not one of %s", e.name, e.value, strings.Join(e.allowed, ", "))
-		}
-	}
-	if !slices.Contains(EgressLevels, c.Egress) {
-		return bad("egress %q is unknown", c.Egress)
-	}
-	if len(c.IsolationLevels) == 0 || len(c.OS) == 0 || len(c.Arch) == 0 || len(c.Regions) == 0 {
-		return bad("isolation levels, os, arch and regions each need at least one value")
-	}
-	if !slices.IsSortedFunc(c.IsolationLevels, func(a, b Isolation) int {
-		return slices.Index(IsolationLevels, a) - slices.Index(IsolationLevels, b)
-	}) || slices.ContainsFunc(c.IsolationLevels, func(l Isolation) bool { return !slices.Contains(IsolationLevels, l) }) {
-		return bad("isolation levels %v are unknown or not weakest first", c.IsolationLevels)
-	}
-	if len(c.SecretsAs) == 0 || slices.ContainsFunc(c.SecretsAs, func(s SecretDelivery) bool { return !slices.Contains(SecretDeliveries, s) }) {
-		return bad("deliveries of secrets %v: want at least one of %v", c.SecretsAs, SecretDeliveries)
-	}
-	if (d.Find.Strength == FindEventual) != (d.Find.Settle > 0) {
-		return bad("a settle time belongs to eventual find and to nothing else")
-	}
-	for _, p := range d.Powers {
-		if !slices.Contains(Powers, p) {
-			return bad("power %q is unknown", p)
-		}
-	}
-	for _, pair := range []struct {
-		flag  string
-		set   bool
-		power Power
-	}{
-		{"supportsFsSnapshot", c.FsSnapshot, PowerSnapshot},
-		{"supportsPauseResume", c.PauseResume, PowerPause},
-		{"supportsCapacityQuery", c.CapacityQuery, PowerCapacity},
-		{"extend_ttl", c.ExtendTTL, PowerExtend},
-	} {
-		if pair.set && !d.Has(pair.power) {
-			return bad("%s is declared without the power %q", pair.flag, pair.power)
-		}
-	}
-	if c.PauseResume != d.Has(PowerPause) || c.CapacityQuery != d.Has(PowerCapacity) || c.ExtendTTL != d.Has(PowerExtend) {
-		return bad("pause, capacity and extend: flag and power must agree")
-	}
-	if c.CustomNetworkPolicy != c.Egress.Includes(EgressCIDR) {
-		return bad("supportsCustomNetworkPolicy and egress %q disagree", c.Egress)
 	}
 	return nil
 }

@@ -1,12 +1,11 @@
 // Package extensions is the contract between the engine and the places where
 // sandboxes run. It imports the standard library only.
 //
-// An [Extension] is one kind of place (this machine, Docker over SSH, a
-// vendor's API). Opening it gives a [Backend]: one account of a vendor or one
-// host the user owns. What a backend can do beyond the core is one small
-// interface each (see powers.go), declared in its [Descriptor] and proved by
-// the conformance suite in package exttest: declared and implemented are the
-// same set, or the suite fails.
+// An [Extension] is one kind of place (this machine, Docker over SSH, a vendor's
+// API). Opening it gives a [Backend]: one account of a vendor or one host the user
+// owns. Each capability beyond the core is one small interface (see powers.go),
+// declared in its [Descriptor]. The conformance suite in package exttest fails
+// unless a backend implements exactly the powers it declares.
 //
 // The engine decides; an extension does. An extension never retries, never
 // reads a clock to decide expiry policy, never chooses another place, and

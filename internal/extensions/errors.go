@@ -14,44 +14,50 @@ import (
 type Kind string
 
 const (
-	// KindInvalid: the request is wrong. Stop; nothing was made.
+	// KindInvalid: the request is wrong. Stop; nothing was created.
 	KindInvalid Kind = "invalid"
-	// KindUnauthorized: a credential is missing, wrong or not allowed. Stop.
+	// KindUnauthorized: a credential is missing, wrong or not allowed. Stop: a key
+	// that has expired must not make another place bill instead.
 	KindUnauthorized Kind = "unauthorized"
 	// KindNotFound: proved absent. Success on teardown.
 	KindNotFound Kind = "not_found"
 	// KindConflict: something else holds the name, the lock or the object. Stop.
 	KindConflict Kind = "conflict"
-	// KindIndeterminate: it may or may not have happened. Hold, settle by
-	// Find; no fallback and no retry before that.
+	// KindIndeterminate: it may or may not have happened. Decide by Find; no
+	// fallback and no retry before that.
 	KindIndeterminate Kind = "indeterminate"
-	// KindExhausted: no room or quota here; nothing was made. Next candidate.
+	// KindExhausted: no capacity or quota here; nothing was created. Next
+	// candidate.
 	KindExhausted Kind = "exhausted"
-	// KindUnavailable: refused for now; nothing was made. Retry, then next candidate.
+	// KindUnavailable: refused for now; nothing was created. Retry, then next
+	// candidate.
 	KindUnavailable Kind = "unavailable"
-	// KindUnreachable: could not ask, and nothing that could take effect was
-	// sent. Retry; then the next candidate for a create of which nothing may have
-	// arrived, else stop and keep what is known. Who cannot tell whether a request
-	// arrived answers KindIndeterminate.
+	// KindUnreachable: the place could not be asked, and nothing with an effect was
+	// sent. Retry; then try the next candidate if no call of the create can have
+	// arrived, else stop and keep the records. Return KindIndeterminate if a
+	// request may have arrived.
 	KindUnreachable Kind = "unreachable"
 	// KindTimeout: a deadline passed. Keep the handle.
 	KindTimeout Kind = "timeout"
-	// KindUnsupported: this place cannot do that. Name places that can.
+	// KindUnsupported: this place cannot do that, has no such image, template or
+	// region, or the account's plan does not allow it. From Open, CheckSpec, or
+	// Provision without a Handle: nothing was made; next candidate. Otherwise stop,
+	// and list places that can.
 	KindUnsupported Kind = "unsupported"
-	// KindInternal: a defect of ours, or an answer nobody planned for.
+	// KindInternal: a bug of sandboxer, or an unexpected answer.
 	KindInternal Kind = "internal"
-	// KindInterrupted: the caller gave up; what had been made was removed or is
-	// kept with its id. Stop.
+	// KindInterrupted: the caller canceled; the sandbox was removed or is kept with
+	// its ID. Stop.
 	KindInterrupted Kind = "interrupted"
-	// KindFailed: the place did what was asked, and what runs in the sandbox
-	// failed: a service ended or is unhealthy. Stop; no other place mends it.
+	// KindFailed: the place worked, but a process in the sandbox failed: a service
+	// ended or is unhealthy. Stop; another place would not help.
 	KindFailed Kind = "failed"
 )
 
-// ErrElsewhere is wrapped by an Error of KindUnreachable about a handle of
-// another machine or state folder. Nothing can be asked of it from here, and
-// nothing is wrong with it: that place ends it at its deadline by itself.
-var ErrElsewhere = errors.New("nothing can be asked of it from here")
+// ErrElsewhere is wrapped by an Error of KindUnreachable about a handle of another
+// machine or state folder. It cannot be contacted from here, but nothing is wrong
+// with it: its place ends it at its deadline.
+var ErrElsewhere = errors.New("it cannot be contacted from here")
 
 // Error is the only error type that crosses the contract. Its text never
 // contains a secret and never raw bytes from a remote side (see Clean).
@@ -59,16 +65,17 @@ type Error struct {
 	Kind Kind
 	// Op is the contract's verb: "provision", "exec", ...
 	Op string
-	// Extension is the binding's id, set by the engine where the adapter left it empty.
+	// Extension is the binding's ID; the engine sets it if the adapter left it
+	// empty.
 	Extension string
-	// ID is the sandbox concerned, empty where there is none.
+	// ID is the sandbox's ID, empty if there is none.
 	ID ID
-	// Field is the argument at fault, for KindInvalid: "ttl", "inputs.repo".
-	// Empty where it is the request as a whole.
+	// Field is the invalid argument, for KindInvalid: "ttl", "inputs.repo". Empty
+	// for the whole request.
 	Field string
-	// Remedy says what to do next, in the imperative; empty where Kind says it all.
+	// Remedy says what to do next, in the imperative; empty if Kind says enough.
 	Remedy string
-	// RetryAfter is the wait the backend asked for; zero where it did not.
+	// RetryAfter is the wait that the backend asked for; zero if none.
 	RetryAfter time.Duration
 	// Err says what happened, to what.
 	Err error
@@ -97,13 +104,12 @@ func Errorf(kind Kind, format string, args ...any) *Error {
 	return &Error{Kind: kind, Err: fmt.Errorf(format, args...)}
 }
 
-// Invalid makes a KindInvalid error with what to do about it; args belong to
-// format.
+// Invalid makes a KindInvalid error with a remedy; args belong to format.
 func Invalid(format, remedy string, args ...any) *Error {
 	return Errorf(KindInvalid, format, args...).WithRemedy("%s", remedy)
 }
 
-// AtField names the argument at fault where err, which may be nil, does not yet.
+// AtField sets the invalid argument if err, which may be nil, has none.
 func AtField(field string, err error) error {
 	if err == nil || FieldOf(err) != "" {
 		return err
@@ -117,16 +123,16 @@ func (e *Error) WithRemedy(format string, args ...any) *Error {
 	return e
 }
 
-// At names the argument at fault and returns the error.
+// At sets the invalid argument and returns the error.
 func (e *Error) At(field string) *Error {
 	e.Field = field
 	return e
 }
 
-// Failed gives err the contract's type, the verb and the sandbox it concerns,
-// where it does not say them itself; an id that is none is left out. What is no
-// Error yet has the kind of KindOf; where that is KindInternal, classify, which
-// may be nil, may know better. Each adapter's own classify is in its errors.go.
+// Failed gives err the contract's type, the verb and the sandbox's ID, unless it
+// has them; an invalid ID is left out. An error of another type gets the kind of
+// KindOf; if that is KindInternal, classify, which may be nil, decides. Each
+// adapter's classify is in its errors.go.
 func Failed(op string, id ID, err error, classify func(error) *Error) error {
 	if err == nil {
 		return nil
@@ -149,7 +155,7 @@ func Failed(op string, id ID, err error, classify func(error) *Error) error {
 }
 
 // KindOf finds the kind of err: that of the outermost Error in its chain,
-// KindTimeout for a passed deadline, KindIndeterminate for a cancelled call
+// KindTimeout for a passed deadline, KindIndeterminate for a canceled call
 // (whether it took effect is unknown), else KindInternal. Empty for nil.
 func KindOf(err error) Kind {
 	if err == nil {
@@ -187,8 +193,8 @@ func first(err error, said func(*Error) string) string {
 	return ""
 }
 
-// Classify makes err an *Error that names the operation, the extension and the
-// sandbox where it does not yet; nil stays nil.
+// Classify makes err an *Error with the operation, the extension and the sandbox,
+// unless it has them; nil stays nil.
 func Classify(op, extension string, id ID, err error) error {
 	if err == nil {
 		return nil

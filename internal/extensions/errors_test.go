@@ -28,13 +28,15 @@ func TestFailedSaysWhatTheErrorDoesNot(t *testing.T) {
 		kind extensions.Kind
 		want string
 	}{
-		"its own words stay":        {full, id, extensions.KindExhausted, "find: sbx-33333333333333333333: full"},
-		"the verb and the id":       {extensions.Errorf(extensions.KindConflict, "held"), id, extensions.KindConflict, "exec: " + string(id) + ": held"},
-		"an id that is none":        {extensions.Errorf(extensions.KindInvalid, "bad"), "no\nid", extensions.KindInvalid, "exec: bad"},
-		"the adapter knows":         {fs.ErrPermission, id, extensions.KindUnauthorized, "exec: " + string(id) + ": " + fs.ErrPermission.Error()},
-		"a deadline before that":    {errors.Join(context.DeadlineExceeded, fs.ErrPermission), "", extensions.KindTimeout, ""},
-		"a call that was cancelled": {fmt.Errorf("asking: %w", context.Canceled), "", extensions.KindIndeterminate, "exec: asking: context canceled"},
-		"nobody knows":              {errors.New("odd"), "", extensions.KindInternal, "exec: odd"},
+		"its own words stay": {full, id, extensions.KindExhausted, "find: sbx-33333333333333333333: full"},
+		"the verb and the id": {extensions.Errorf(extensions.KindConflict, "held"), id, extensions.KindConflict, "exec: " + string(id) +
+			": held"},
+		"an id that is none":     {extensions.Errorf(extensions.KindInvalid, "bad"), "no\nid", extensions.KindInvalid, "exec: bad"},
+		"the adapter knows":      {fs.ErrPermission, id, extensions.KindUnauthorized, "exec: " + string(id) + ": " + fs.ErrPermission.Error()},
+		"a deadline before that": {errors.Join(context.DeadlineExceeded, fs.ErrPermission), "", extensions.KindTimeout, ""},
+		"a call that was cancelled": {fmt.Errorf("asking: %w", context.Canceled), "", extensions.KindIndeterminate,
+			"exec: asking: context canceled"},
+		"nobody knows": {errors.New("odd"), "", extensions.KindInternal, "exec: odd"},
 	} {
 		err := extensions.Failed("exec", tc.id, tc.err, classify)
 		if extensions.KindOf(err) != tc.kind || tc.want != "" && err.Error() != tc.want {
@@ -45,7 +47,8 @@ func TestFailedSaysWhatTheErrorDoesNot(t *testing.T) {
 		t.Error("nothing failed")
 	}
 	var told *extensions.Error
-	if again := extensions.Errorf(extensions.KindConflict, "held"); !errors.As(extensions.Failed("exec", id, again, nil), &told) || told == again || again.Op != "" {
+	if again := extensions.Errorf(extensions.KindConflict, "held"); !errors.As(extensions.Failed("exec", id, again, nil), &told) ||
+		told == again || again.Op != "" {
 		t.Error("the error of somebody else was changed")
 	}
 }

@@ -8,9 +8,9 @@ import (
 	"unicode"
 )
 
-// Check returns KindInvalid for a request no backend can honour: both or
-// neither of Command and Shell, NUL bytes, a timeout below zero or above
-// MaxExecTimeout, a malformed environment name.
+// Check returns KindInvalid for a request that no backend can run: both or neither
+// of Command and Shell, NUL bytes, a timeout below zero or above MaxExecTimeout, a
+// malformed environment name.
 func (r ExecRequest) Check() error {
 	switch {
 	case len(r.Command) == 0 && r.Shell == "":
@@ -22,17 +22,17 @@ func (r ExecRequest) Check() error {
 	case r.Timeout < 0:
 		return Errorf(KindInvalid, "the timeout %s is negative", r.Timeout)
 	case r.Timeout > MaxExecTimeout:
-		return Errorf(KindInvalid, "the timeout %s is longer than a command may run, %s", r.Timeout, MaxExecTimeout).
-			WithRemedy("a sandbox ends with its ttl in any case: give a timeout within that")
+		return Errorf(KindInvalid, "the timeout %s is above the maximum of %s", r.Timeout, MaxExecTimeout).
+			WithRemedy("set a shorter timeout; the sandbox ends at its ttl anyway")
 	}
 	for _, s := range append([]string{r.Shell, r.ShellPath, r.Dir, r.User, r.Service}, r.Command...) {
 		if strings.ContainsRune(s, 0) {
-			return Errorf(KindInvalid, "the request contains a NUL byte, which no system call can pass")
+			return Errorf(KindInvalid, "the request contains a NUL byte, which system calls cannot pass")
 		}
 	}
 	for k, v := range r.Env {
 		if !ValidEnvName(k) {
-			return Errorf(KindInvalid, "%q is not an environment variable's name", k)
+			return Errorf(KindInvalid, "%q is not an environment variable name", k)
 		}
 		if strings.ContainsRune(v, 0) {
 			return Errorf(KindInvalid, "the value of %s contains a NUL byte", k)
@@ -41,7 +41,8 @@ func (r ExecRequest) Check() error {
 	return nil
 }
 
-// Argv is what to start: Command as it is, or the shell with Shell.
+// Argv returns the program and its arguments: Command unchanged, or the shell with
+// Shell.
 func (r ExecRequest) Argv() []string {
 	if r.Shell == "" {
 		return r.Command
@@ -49,9 +50,9 @@ func (r ExecRequest) Argv() []string {
 	return []string{cmp.Or(r.ShellPath, "/bin/sh"), "-c", r.Shell}
 }
 
-// Capture keeps the first MaxExecOutput bytes of a stream, tells whether there
+// Capture keeps the first MaxExecOutput bytes of a stream, reports whether there
 // were more, and passes all of them on. Its Write never fails: a reader that
-// went away does not end the command.
+// disappears does not end the command.
 type Capture struct {
 	Live io.Writer // may be nil
 	Kept bytes.Buffer
@@ -70,8 +71,8 @@ func (c *Capture) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// ValidEnvName reports whether s may name an environment variable: not empty,
-// no "=", no control character, no space.
+// ValidEnvName reports whether s is a valid name of an environment variable: not
+// empty, no "=", no control character, no space.
 func ValidEnvName(s string) bool {
 	return s != "" && !strings.ContainsFunc(s, func(r rune) bool {
 		return r == '=' || unicode.IsControl(r) || unicode.IsSpace(r)

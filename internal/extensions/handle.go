@@ -12,13 +12,14 @@ import (
 type Handle struct {
 	// Extension is the handler's name, such as "local".
 	Extension string `json:"extension"`
-	// Version is that of Data's form; an adapter reads its own old versions.
+	// Version is the version of Data's format; an adapter reads its own old
+	// versions.
 	Version int `json:"version"`
-	// ID is ours; Teardown refuses an object that does not carry it.
+	// ID is our ID; Teardown refuses an object without it.
 	ID ID `json:"id"`
 	// Ref is the backend's own name of the object.
 	Ref string `json:"ref"`
-	// Data is what else the adapter needs, at most 4 KiB.
+	// Data has the adapter's own fields, at most 4 KiB.
 	Data json.RawMessage `json:"data,omitempty"`
 }
 
@@ -37,8 +38,8 @@ func (h Handle) Encode() string {
 	return string(b)
 }
 
-// DecodeHandle reads what Encode wrote; "" is the zero handle. Unknown fields
-// and a wrong id are KindInvalid.
+// DecodeHandle reads Encode's JSON; "" is the zero handle. Unknown fields and a
+// wrong ID are KindInvalid.
 func DecodeHandle(s string) (Handle, error) {
 	var h Handle
 	if s == "" {
@@ -55,7 +56,7 @@ func DecodeHandle(s string) (Handle, error) {
 	return h, nil
 }
 
-// Reachability tells how to get in now. It is re-derived, never trusted from
+// Reachability is how to get in now. It is derived again each time, never read from
 // a store. Empty fields do not apply to the place.
 type Reachability struct {
 	SSH            string            `json:"ssh,omitempty"`        // destination for ssh(1)
@@ -67,43 +68,52 @@ type Reachability struct {
 	Ports          map[string]string `json:"ports,omitempty"`    // service/port -> address
 }
 
-// Phase is what a backend says of one object.
+// Phase is a backend's statement about one object.
 type Phase string
 
 const (
 	// PhaseAbsent: proved gone, or never there.
 	PhaseAbsent Phase = "absent"
-	// PhaseProvisioning: being made, not usable yet.
+	// PhaseProvisioning: being created, not usable yet.
 	PhaseProvisioning Phase = "provisioning"
 	// PhaseReady: usable.
 	PhaseReady Phase = "ready"
 	// PhasePaused: kept, not running.
 	PhasePaused Phase = "paused"
-	// PhaseExpired: ended by its deadline; remains may still need a teardown.
+	// PhaseExpired: ended by its deadline; its residue may need a teardown.
 	PhaseExpired Phase = "expired"
-	// PhaseFailed: ended or broken for another reason; remains may exist.
+	// PhaseTerminated: its own entrypoint ended with exit code 0; residue may need a
+	// teardown.
+	PhaseTerminated Phase = "terminated"
+	// PhaseFailed: ended or broken for another reason; residue may exist.
 	PhaseFailed Phase = "failed"
 	// PhaseUnreachable: could not be observed. Says nothing about existence.
 	PhaseUnreachable Phase = "unreachable"
 )
 
-// Observation is one look at one sandbox.
+// Observation is one sandbox's state at one time.
 type Observation struct {
 	ID     ID
 	Handle Handle
 	Phase  Phase
-	// Generation is the label's value, zero where it could not be read.
+	// Generation is the label's value, zero if it could not be read.
 	Generation int64
 	// Reachability is set when ready.
 	Reachability Reachability
-	// Reason says why, for Expired, Failed and Unreachable, and what is not well
-	// in one that is Ready all the same.
+	// Reason says why, for Expired, Terminated, Failed and Unreachable, or describes a problem
+	// of a Ready one.
 	Reason string
-	// StartedAt and EndedAt are the backend's own times; zero where unknown.
+	// StartedAt and EndedAt are the backend's own times; zero where unknown. A place
+	// that starts asynchronously costs from StartedAt, not from the create.
 	StartedAt, EndedAt time.Time
-	// Deadline is the end the backend itself will enforce; zero where it
-	// enforces none.
+	// Since is when a paused one was paused, or a ready one last resumed, by the
+	// backend's clock; zero where unknown, and for one that was never paused.
+	Since time.Time
+	// Deadline is the end that the backend enforces; zero if none.
 	Deadline time.Time
+	// Allocated is the size that the place gave and bills, such as that of a
+	// template; nil fields were not told. BestEffort is not set.
+	Allocated Resources
 	// Err is set for PhaseUnreachable and always of the contract's type.
 	Err error
 }

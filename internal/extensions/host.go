@@ -23,7 +23,7 @@ type Host struct {
 	ProxyImage string `json:"proxy_image,omitempty"`
 }
 
-// SSH says how a host is dialled and how its key is known.
+// SSH is how to dial a host and verify its key.
 type SSH struct {
 	Address    string       `json:"address,omitempty"`
 	Port       int64        `json:"port,omitempty"` // 1-65535; 0 = 22 or the alias's
@@ -44,19 +44,20 @@ type SSHIdentity struct {
 	Command         []string `json:"command,omitempty"` // prints a short-lived credential
 }
 
-// Check finds what no machine could be dialled by: neither address nor alias or
-// both, a port out of range, texts that a command line would misread, several
-// ways to know the host's key. The error, KindInvalid, begins with at.
+// Check refuses neither or both of address and alias, a port out of range, texts
+// that a command line would misread, and several ways to verify the host's key. The
+// error, KindInvalid, starts with at.
 func (s SSH) Check(at string) error {
 	if (s.Address == "") == (s.Alias == "") {
-		return Errorf(KindInvalid, "%s: exactly one of address and alias is needed", at).WithRemedy("alias is a Host of ~/.ssh/config")
+		return Errorf(KindInvalid, "%s: set exactly one of address and alias", at).WithRemedy("alias is a Host of ~/.ssh/config")
 	}
 	if s.Port < 0 || s.Port > 65535 {
-		return Errorf(KindInvalid, "%s: port %d is not between 1 and 65535", at, s.Port).WithRemedy("leave it out for 22")
+		return Errorf(KindInvalid, "%s: port %d is not between 1 and 65535", at, s.Port).WithRemedy("remove it to use port 22")
 	}
 	for _, f := range []struct{ name, value string }{{"address", s.Address}, {"alias", s.Alias}, {"user", s.User}} {
 		if strings.HasPrefix(f.value, "-") || strings.ContainsFunc(f.value, func(r rune) bool { return r <= 0x20 || r == 0x7f }) {
-			return Errorf(KindInvalid, "%s.%s: %q cannot be used", at, f.name, Clean(f.value, 80)).WithRemedy("no spaces, no control characters, no leading '-'")
+			return Errorf(KindInvalid, "%s.%s: %q cannot be used", at, f.name,
+				Clean(f.value, 80)).WithRemedy("no spaces, no control characters, no leading '-'")
 		}
 	}
 	given := 0
@@ -66,7 +67,7 @@ func (s SSH) Check(at string) error {
 		}
 	}
 	if given > 1 {
-		return Errorf(KindInvalid, "%s: host_key, known_hosts and host_ca exclude each other", at).WithRemedy("keep the one you trust")
+		return Errorf(KindInvalid, "%s: host_key, known_hosts and host_ca exclude each other", at).WithRemedy("keep only the one that you trust")
 	}
 	for i, j := range s.Jump {
 		if err := j.Check(fmt.Sprintf("%s.jump[%d]", at, i)); err != nil {
@@ -76,33 +77,34 @@ func (s SSH) Check(at string) error {
 	return nil
 }
 
-// HostCapacity bounds what the owner wants on the host; 0 = not bounded by us.
+// HostCapacity is the owner's limit for the host; 0 = no limit.
 type HostCapacity struct {
 	MaxSandboxes int64 `json:"max_sandboxes,omitempty"`
 }
 
-// HostCost is what the whole host costs its owner, and its size.
+// HostCost is the cost and the size of the whole host.
 type HostCost struct {
 	PerHour  string `json:"per_hour,omitempty"` // decimal and currency: "0.40 USD"
 	CPU      int64  `json:"cpu,omitempty"`
 	MemoryMB int64  `json:"memory_mb,omitempty"`
 	GPU      int64  `json:"gpu,omitempty"` // 0 = none, or not priced apart
 	DiskMB   int64  `json:"disk_mb,omitempty"`
-	// Idle is who bears what nobody reserves, one of the Idle… sharings; "" = IdleNone.
+	// Idle is who bears the idle cost, one of the Idle… sharings; "" = IdleNone.
 	Idle string `json:"idle,omitempty"`
 }
 
-// Who bears what is idle on a host.
+// Who bears the idle cost of a host.
 const (
 	IdleNone      = "none"      // nobody: it is reported apart
 	IdleShared    = "shared"    // those who run there, by what each is allocated
 	IdleDedicated = "dedicated" // who runs there has the whole host
 )
 
-// IdleSharings are all of them.
+// IdleSharings lists every sharing.
 var IdleSharings = []string{IdleNone, IdleShared, IdleDedicated}
 
-// HostFacts is what probing a host found. Volatile facts are not in state.
+// HostFacts describe a probed host for people. The state has no volatile facts.
+// Nothing is decided by them: what a binding can use there is in its Facts.
 type HostFacts struct {
 	OS        string           `json:"os"`
 	Arch      string           `json:"arch"` // as Go names it: amd64, arm64

@@ -20,9 +20,9 @@ const (
 // and its parts apart.
 var hostName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*$`)
 
-// Ref is the host in one line, "host://NAME?v=1&d=…", where d is the base64url of
-// the JSON of everything but the name. Equal hosts have equal refs, and it is a
-// function of the arguments alone, so a plan can know it.
+// Ref returns the host in one line, "host://NAME?v=1&d=…", where d is the base64url
+// of the JSON of everything but the name. Equal hosts have equal refs, and only the
+// arguments determine it, so a plan can know it.
 func (h Host) Ref() string {
 	name := h.Name
 	h.Name = ""
@@ -33,16 +33,16 @@ func (h Host) Ref() string {
 	return hostScheme + name + "?" + hostVersion + base64.RawURLEncoding.EncodeToString(b)
 }
 
-// IsHostRef tells a ref from a host's bare name. Whether it can be read is for
-// ParseHostRef.
+// IsHostRef reports whether a text is a ref and not a host's name. ParseHostRef
+// validates it.
 func IsHostRef(s string) bool { return strings.HasPrefix(s, hostScheme) }
 
-// ParseHostRef reads what Ref wrote, and nothing else: the host it returns has
-// exactly this ref. Everything else is KindInvalid, such as an unknown field,
-// another order or version, and more than MaxHostRef bytes.
+// ParseHostRef reads exactly the refs that Ref writes: the returned host has this
+// ref. All else is KindInvalid, such as an unknown field, another order or version,
+// and more than MaxHostRef bytes.
 func ParseHostRef(ref string) (Host, error) {
 	refuse := func(why string) (Host, error) {
-		return Host{}, Errorf(KindInvalid, "this is not a host ref: %s", why).WithRemedy("use the ref attribute of a sandboxer_host as it is")
+		return Host{}, Errorf(KindInvalid, "this is not a host ref: %s", why).WithRemedy("use the ref attribute of a sandboxer_host unchanged")
 	}
 	if len(ref) > MaxHostRef {
 		return refuse("it is too long")
@@ -50,11 +50,11 @@ func ParseHostRef(ref string) (Host, error) {
 	rest, scheme := strings.CutPrefix(ref, hostScheme)
 	name, query, _ := strings.Cut(rest, "?")
 	if !scheme || !hostName.MatchString(name) {
-		return refuse("it does not begin with " + hostScheme + " and a name")
+		return refuse("it does not start with " + hostScheme + " and a name")
 	}
 	text, ok := strings.CutPrefix(query, hostVersion)
 	if !ok {
-		return refuse("it is of another version")
+		return refuse("it has another version")
 	}
 	raw, err := base64.RawURLEncoding.DecodeString(text)
 	if err != nil {

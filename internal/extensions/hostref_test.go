@@ -9,10 +9,13 @@ import (
 var hosts = []Host{
 	{Name: "here", Local: true},
 	{Name: "a.b_c-D9", SSH: &SSH{}, Capacity: &HostCapacity{}, Cost: &HostCost{}},
-	{Name: "far", Region: "eu", Labels: map[string]string{"z": "<&>\u2028", "a": "ä"}, Priority: -3, AllowFirewall: true, ProxyImage: "p@sha256:0",
-		Capacity: &HostCapacity{MaxSandboxes: 3}, Cost: &HostCost{PerHour: "0.40 USD", CPU: 4, MemoryMB: 1 << 20, GPU: 1, DiskMB: 9, Idle: IdleShared},
-		SSH: &SSH{Address: "::1", Port: 22, User: "u", HostKey: "ssh-ed25519 AAAA+/=", Identity: &SSHIdentity{PrivateKeyFile: "~/k", CertificateFile: "c", Agent: true, Command: []string{"w", ""}},
-			Jump: []SSH{{Alias: "b", KnownHosts: "~/kh", Jump: []SSH{{Address: "x", HostCA: "ca"}}}}}},
+	{Name: "far", Region: "eu", Labels: map[string]string{"z": "<&>\u2028", "a": "ä"}, Priority: -3, AllowFirewall: true,
+		ProxyImage: "p@sha256:0",
+		Capacity:   &HostCapacity{MaxSandboxes: 3},
+		Cost:       &HostCost{PerHour: "0.40 USD", CPU: 4, MemoryMB: 1 << 20, GPU: 1, DiskMB: 9, Idle: IdleShared},
+		SSH: &SSH{Address: "::1", Port: 22, User: "u", HostKey: "ssh-ed25519 AAAA+/=",
+			Identity: &SSHIdentity{PrivateKeyFile: "~/k", CertificateFile: "c", Agent: true, Command: []string{"w", ""}},
+			Jump:     []SSH{{Alias: "b", KnownHosts: "~/kh", Jump: []SSH{{Address: "x", HostCA: "ca"}}}}}},
 }
 
 // checkRef: a string is one host's ref or refused.
@@ -68,13 +71,19 @@ func TestWhatIsNotWrittenAsWeWriteItIsNoRef(t *testing.T) {
 	}
 	for name, ref := range map[string]string{
 		"nothing": "", "the former form": `{"name":"here","local":true}`, "a bare name": "here", "no name": strings.Replace(good, "here", "", 1),
-		"an odd name": strings.Replace(good, "here", "he re", 1), "a path": strings.Replace(good, "here", "here/x", 1), "an escaped name": strings.Replace(good, "here", "h%65re", 1),
+		"an odd name": strings.Replace(good, "here", "he re", 1), "a path": strings.Replace(good, "here", "here/x", 1),
+		"an escaped name": strings.Replace(good, "here", "h%65re", 1),
 		"another version": strings.Replace(good, "v=1", "v=2", 1), "another scheme": strings.Replace(good, "host:", "HOST:", 1),
-		"another order": "host://here?d=eyJsb2NhbCI6dHJ1ZX0&v=1", "a key twice": good + "&v=1", "content twice": good + "&d=e30", "another key": good + "&x=1", "a fragment": good + "#x",
-		"no content": "host://here?v=1", "empty content": "host://here?v=1&d=", "padding": good + "=", "a line break": good + "\n", "space before": " " + good,
-		"unused bits": "host://here?v=1&d=e31", "no object": d("[]"), "null": d("null"), "an unknown field": d(`{"local":true,"x":1}`), "state": d(`{"facts":{"os":"linux"}}`),
-		"a field twice": d(`{"local":true,"local":true}`), "white space": d(`{ "local":true}`), "another case": d(`{"Local":true}`), "what is left out": d(`{"local":false}`),
-		"another order inside": d(`{"region":"eu","local":true}`), "a second value": d(`{"local":true}{}`), "a second name": d(`{"name":"there"}`), "an escape": d(`{"region":"\u0065u"}`),
+		"another order": "host://here?d=eyJsb2NhbCI6dHJ1ZX0&v=1", "a key twice": good + "&v=1", "content twice": good + "&d=e30",
+		"another key": good + "&x=1", "a fragment": good + "#x",
+		"no content": "host://here?v=1", "empty content": "host://here?v=1&d=", "padding": good + "=", "a line break": good + "\n",
+		"space before": " " + good,
+		"unused bits":  "host://here?v=1&d=e31", "no object": d("[]"), "null": d("null"), "an unknown field": d(`{"local":true,"x":1}`),
+		"state":         d(`{"facts":{"os":"linux"}}`),
+		"a field twice": d(`{"local":true,"local":true}`), "white space": d(`{ "local":true}`), "another case": d(`{"Local":true}`),
+		"what is left out":     d(`{"local":false}`),
+		"another order inside": d(`{"region":"eu","local":true}`), "a second value": d(`{"local":true}{}`),
+		"a second name": d(`{"name":"there"}`), "an escape": d(`{"region":"\u0065u"}`),
 		"too long": Host{Name: "here", Region: strings.Repeat("x", MaxHostRef)}.Ref(),
 	} {
 		if _, err := ParseHostRef(ref); !IsKind(err, KindInvalid) {

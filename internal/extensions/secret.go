@@ -10,9 +10,9 @@ import (
 // Redacted is what a Secret shows in place of its value.
 const Redacted = "[redacted]"
 
-// Secret holds a value that must not be printed. Every way of formatting,
-// logging or marshalling it yields Redacted; Reveal is the one way to the
-// value and marks the places a review has to look at.
+// Secret holds a value that must not be printed. Formatting, logging or marshaling
+// it yields Redacted. Only Reveal returns the value, and marks the places to
+// review.
 type Secret struct{ value string }
 
 // NewSecret wraps value.
@@ -35,9 +35,9 @@ func (s Secret) MarshalText() ([]byte, error) { return []byte(Redacted), nil }
 // LogValue implements slog.LogValuer.
 func (s Secret) LogValue() slog.Value { return slog.StringValue(Redacted) }
 
-// SecretsDir is where secrets are found inside that are delivered as files:
-// each has the secret's name and its value, byte for byte, and every user of
-// the service that gets it can read it.
+// SecretsDir is the folder of secrets delivered as files: each file has the
+// secret's name and its value, byte for byte, and every user of its service can
+// read it.
 const SecretsDir = "/run/secrets"
 
 // maxFileName is the longest name of a file on Linux, in bytes.
@@ -51,18 +51,18 @@ func (s Spec) Delivery() SecretDelivery {
 	return s.SecretsAs
 }
 
-// CheckSecrets refuses, with KindInvalid, secrets that no environment variable,
-// or under SecretsFile no file, can carry. No value is in the message.
+// CheckSecrets refuses, with KindInvalid, secrets that do not fit an environment
+// variable, or with SecretsFile a file. The message has no value.
 func (s Spec) CheckSecrets() error {
 	if !slices.Contains(SecretDeliveries, s.Delivery()) {
 		return Errorf(KindInvalid, "secrets_as %q is not one of %v", Clean(string(s.SecretsAs), 40), SecretDeliveries)
 	}
 	for name, value := range s.Secrets {
 		if !ValidEnvName(name) || strings.ContainsRune(value.Reveal(), 0) {
-			return Errorf(KindInvalid, "the secret %q has a bad name or a NUL byte", Clean(name, 80))
+			return Errorf(KindInvalid, "the secret %q has an invalid name or a NUL byte", Clean(name, 80))
 		}
 		if s.Delivery() == SecretsFile && (len(name) > maxFileName || strings.Contains(name, "/") || name == "." || name == "..") {
-			return Errorf(KindInvalid, "the secret %q cannot be a file's name", Clean(name, 80))
+			return Errorf(KindInvalid, "the secret %q is not a valid file name", Clean(name, 80))
 		}
 	}
 	return nil

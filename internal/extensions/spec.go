@@ -1,14 +1,17 @@
 package extensions
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"io"
+	"strings"
 	"time"
 )
 
-// Spec is a resolved profile with its inputs: complete and frozen. An adapter
-// needs nothing else to provision; what it cannot honour it refuses.
+// Spec is a resolved profile with its inputs: complete and frozen. An adapter needs
+// nothing else to provision, and refuses a spec that it cannot carry out.
 type Spec struct {
 	// The identity of this sandbox; not part of Hash.
 	ID         ID                `json:"-"`
@@ -19,21 +22,28 @@ type Spec struct {
 	CreatedAt  time.Time         `json:"-"`
 	Deadline   time.Time         `json:"-"` // when it must end; never zero
 	Secrets    map[string]Secret `json:"-"` // by name; SecretsAs says how they come inside
-	// Region is where an account's vendor has to make it; "" = its own choice.
-	// Machines and hosts stand where they are.
+	// Source is the handle of FromSandbox.
+	Source     Handle     `json:"-"`
+	Registries Registries `json:"-"` // logins for the images to pull
+	// Region is where the vendor of an account must create it; "" = its own choice.
+	// Machines and hosts ignore it.
 	Region string `json:"-"`
-	// ProbeLater: Provision does not ask the readiness probe, and lets nothing
-	// settle. Commands of the toolchain come first; WaitReady does both then.
+	// ProbeLater: Provision neither probes readiness nor waits for Settle. The
+	// toolchain's commands run first; then WaitReady does both.
 	ProbeLater bool `json:"-"`
 
-	Profile      string            `json:"profile"`
-	Version      string            `json:"version"`
-	Isolation    Isolation         `json:"isolation"` // the floor
+	Profile   string    `json:"profile"`
+	Version   string    `json:"version"`
+	Isolation Isolation `json:"isolation"` // the floor
+	// Direct asks for isolation none as such, not as a floor: on this machine, as its caller, without walls. Only
+	// places that declare IsolationNone take it; the network is then allowed, and limits are best effort.
+	Direct       bool              `json:"direct,omitempty"`
 	Network      Network           `json:"network"`
 	Workspace    Workspace         `json:"workspace"`
 	Image        *Image            `json:"image,omitempty"`
 	Compose      *Compose          `json:"compose,omitempty"`
 	Containers   *Containers       `json:"containers,omitempty"`
+	Entrypoint   Entrypoint        `json:"entrypoint,omitzero"`
 	Scope        string            `json:"scope"` // session | agent | shared
 	TTL          Duration          `json:"-"`     // changes in place
 	MaxTTL       Duration          `json:"max_ttl,omitempty"`
@@ -50,12 +60,12 @@ type Spec struct {
 	Settle       Duration          `json:"settle,omitempty"`  // see SettleDefault; 0 = at once
 	Options      map[string]any    `json:"options,omitempty"` // the chosen binding's only
 	FromSnapshot *SnapshotRef      `json:"from_snapshot,omitempty"`
-	FromSandbox  ID                `json:"from_sandbox,omitempty"` // fork of a live one
+	FromSandbox  ID                `json:"from_sandbox,omitempty"` // see Forker
 }
 
-// Hash is the lower-case hex SHA-256 of the resolved request. Identity,
-// labels, deadline, generation, secret values and workspace bytes are not
-// part of it: the same request has the same hash at any time, anywhere.
+// Hash is the lower-case hex SHA-256 of the resolved request. It excludes identity,
+// labels, deadline, generation, secret values and workspace bytes, so the same
+// request has the same hash at any time, anywhere.
 func (s Spec) Hash() string {
 	b, err := json.Marshal(s)
 	if err != nil { // inputs and options were decoded from YAML or JSON
@@ -65,8 +75,12 @@ func (s Spec) Hash() string {
 	return hex.EncodeToString(sum[:])
 }
 
-// Labels every backend object carries. They cannot change later (but see
-// GenerationSetter), so expiry is never decided by a label.
+// Labels of every backend object. They cannot change later (except by
+// GenerationSetter), so no label decides expiry. A place is asked for objects only
+// by id and by account: these two need labels that it can be asked for. The others
+// are read with the object and may lie in any of its fields. Package
+// extensions/internal/labels fits them into places that take short values or few
+// labels.
 const (
 	LabelID             = "sandboxer.id"
 	LabelAccount        = "sandboxer.account"
@@ -79,7 +93,7 @@ const (
 // sandbox user's home when there is no workspace, else to the workspace.
 const InstructionsPath = ".sandboxer/instructions.md"
 
-// Network is a default and what is allowed beyond it.
+// Network is a default and its exceptions.
 type Network struct {
 	Default string       `json:"default"` // deny | allow
 	Egress  []EgressRule `json:"egress,omitempty"`
@@ -100,10 +114,15 @@ func (n Network) Needs() Egress {
 	}
 	need := EgressDenyOnly
 	for _, r := range n.Egress {
+		rule := EgressCIDR
 		if r.Domain != "" {
+			rule = EgressDomainOnly
+		}
+		if need == EgressDenyOnly {
+			need = rule
+		} else if need != rule {
 			return EgressDomain
 		}
-		need = EgressCIDR
 	}
 	return need
 }
@@ -118,7 +137,7 @@ const (
 	AccessRW   = "rw"
 )
 
-// Workspace is the folder the sandbox works in.
+// Workspace is the sandbox's working folder.
 type Workspace struct {
 	Mode   string          `json:"mode"`
 	Access string          `json:"access"`
@@ -127,33 +146,14 @@ type Workspace struct {
 	Source WorkspaceSource `json:"-"` // nil = start empty
 }
 
-// Image is one container image: pulled, built, or built in stages.
-type Image struct {
-	Pull   string       `json:"pull,omitempty"`
-	Build  *BuildStage  `json:"build,omitempty"`
-	Stages []BuildStage `json:"stages,omitempty"` // in order; the last one's tag is run
-	Keep   bool         `json:"keep,omitempty"`
-}
-
-// BuildStage is one docker build.
-type BuildStage struct {
-	Context    string            `json:"context"`
-	Dockerfile string            `json:"dockerfile,omitempty"`
-	Target     string            `json:"target,omitempty"`
-	Args       map[string]string `json:"args,omitempty"`
-	Tag        string            `json:"tag,omitempty"`
-	ParentTag  string            `json:"parent_tag,omitempty"`
-	CacheKey   string            `json:"cache_key,omitempty"`
-}
-
 // Compose names the stack's files inside the workspace or the profile's bundle.
 type Compose struct {
 	Files    []string `json:"files"`
 	Service  string   `json:"service,omitempty"` // where exec goes by default
 	Profiles []string `json:"profiles,omitempty"`
 	EnvFiles []string `json:"env_files,omitempty"`
-	// Variables are seen by interpolation of the files, over EnvFiles; no
-	// service gets them for that.
+	// Variables are for interpolation in the files, over EnvFiles; services do not
+	// get them.
 	Variables map[string]string `json:"variables,omitempty"`
 	Bundle    string            `json:"bundle,omitempty"` // folder beside the profile
 	// BundleSource opens the folder Bundle names; nil where Bundle is empty.
@@ -189,6 +189,54 @@ type Resources struct {
 	BestEffort bool `json:"best_effort,omitempty"`
 }
 
+// Over returns r with what base asks for where r asks for nothing.
+func (r Resources) Over(base Resources) Resources {
+	out := base
+	for _, f := range []struct{ from, to **int64 }{{&r.MemoryMB, &out.MemoryMB}, {&r.DiskMB, &out.DiskMB}, {&r.Pids, &out.Pids}} {
+		if *f.from != nil {
+			*f.to = *f.from
+		}
+	}
+	if r.CPU != nil {
+		out.CPU = r.CPU
+	}
+	if r.GPU != nil {
+		out.GPU = r.GPU
+	}
+	return out
+}
+
+// Limits lists the limits that r asks for.
+func (r Resources) Limits() (asked []Limit) {
+	for _, l := range []struct {
+		limit Limit
+		set   bool
+	}{{LimitCPU, r.CPU != nil}, {LimitMemory, r.MemoryMB != nil}, {LimitDisk, r.DiskMB != nil}, {LimitPids, r.Pids != nil}} {
+		if l.set {
+			asked = append(asked, l.limit)
+		}
+	}
+	return asked
+}
+
+// RoundUp returns r with each size rounded up to the step in which c has it. A
+// size too large to round stays.
+func (r Resources) RoundUp(c Capabilities) Resources {
+	r.CPU = stepped(r.CPU, c.CPUStep)
+	r.MemoryMB, r.DiskMB = stepped(r.MemoryMB, c.MemoryStepMB), stepped(r.DiskMB, c.DiskStepMB)
+	return r
+}
+
+func stepped[N ~int64](size *N, step N) *N {
+	if size == nil || step <= 0 || *size%step == 0 {
+		return size
+	}
+	if up := *size - *size%step + step; up > *size {
+		return &up
+	}
+	return size
+}
+
 // Milli is thousandths of one unit.
 type Milli int64
 
@@ -198,9 +246,9 @@ type GPU struct {
 	Count int64  `json:"count"`
 }
 
-// Requires is what the place must satisfy. OS and Arch list the acceptable
-// ones, as Go names them; none = any. Routing refuses a place that has none of
-// them; one that has several makes one of these.
+// Requires is what the place must provide. OS and Arch list acceptable values by
+// Go's names; none = any. Routing refuses a place without any of them; a place with
+// several uses one of these.
 type Requires struct {
 	Runtime      []string `json:"runtime,omitempty"`
 	Capabilities []string `json:"capabilities,omitempty"` // requirement kinds
@@ -208,16 +256,15 @@ type Requires struct {
 	Arch         []string `json:"arch,omitempty"`
 }
 
-// SettleDefault is how long each service of a stack that no health check judges
-// must have run, since its own start, before its sandbox is ready, where a
-// profile does not say. A service that ends within it with another code than 0,
-// or that must not end at all, fails the create. Places that start nothing have
-// nothing to wait for.
+// SettleDefault is how long each service of a stack without a health check must
+// run, from its own start, before its sandbox is ready, unless the profile sets it.
+// A service that ends earlier with a code other than 0, or that must not end, fails
+// the create. Places that start nothing do not wait.
 //
-// BenchmarkCrashes of internal/bench prints what it follows from: what fails at
-// its start ends within 1 s (sh, Python, Node; eight at once on two cores), what
-// tries three times a second apart within 3.2 s. A name that nothing resolves
-// takes Python 10 s, which no default waits for.
+// BenchmarkCrashes of internal/bench prints its basis: a program that fails at its
+// start ends within 1 s (sh, Python, Node; eight at once on two cores), one with
+// three attempts a second apart within 3.2 s. Python takes 10 s for an unresolvable
+// name, which is too long for a default.
 const SettleDefault = 4 * time.Second
 
 // Probe decides readiness. Exactly one of Command, HTTP and TCP is set.
@@ -247,4 +294,26 @@ func (d *Duration) UnmarshalText(b []byte) error {
 type SnapshotRef struct {
 	ID     string         `json:"id"`
 	Handle SnapshotHandle `json:"-"`
+	// Source has the bytes of a snapshot that is kept at another place, which Handle
+	// then points into; nil = it is kept at this place. They are staged, and what is
+	// made of them is committed only after their digest is proved (else KindInvalid).
+	// The place keeps no snapshot of them.
+	Source SnapshotSource `json:"-"`
+}
+
+// SnapshotSource is the stream of another place's ReadSnapshot.
+type SnapshotSource interface {
+	// Open begins the stream, which goes through this process as it is read: a
+	// Provision opens it once. An error of its Read is the other place's.
+	Open(ctx context.Context) (io.ReadCloser, error)
+	// Digest is the snapshot's: "sha256:" and 64 lower-case hex digits.
+	Digest() string
+	Kind() SnapshotKind
+}
+
+// HexOfDigest returns the hex digits of a digest "sha256:…"; false if it is malformed.
+func HexOfDigest(digest string) (string, bool) {
+	digits, ok := strings.CutPrefix(digest, "sha256:")
+	sum, err := hex.DecodeString(digits)
+	return digits, ok && err == nil && len(sum) == sha256.Size && digits == hex.EncodeToString(sum)
 }

@@ -5,25 +5,25 @@ import (
 	"encoding/json"
 )
 
-// Toolchain is what runs inside once the workspace is there, and before the
-// sandbox ends. The engine runs it through Execer; a backend only sets Env.
+// Toolchain has the commands that run inside once the workspace exists, and before
+// the sandbox ends. The engine runs them through Execer; a backend only sets Env.
 type Toolchain struct {
 	Kits        []string          `json:"kits,omitempty"`         // "kit.x@1.0.0", in compose order; told, not run
 	Install     []Step            `json:"install,omitempty"`      // the kits' first, each command once
 	PostAcquire []Step            `json:"post_acquire,omitempty"` // such as `npm ci`; after every install
 	PreRelease  []Step            `json:"pre_release,omitempty"`  // best effort before teardown
 	Env         map[string]string `json:"env,omitempty"`          // of every program inside; Spec.Env wins
-	// EnvInside are variables that refer to what only the sandbox has, by name:
-	// each a word for /bin/sh. The engine has commands expand them, all from
-	// what was there before any was set; no backend sets them.
+	// EnvInside has the variables, by name, that refer to values known only inside:
+	// each is a word for /bin/sh. The engine lets commands expand all of them
+	// before it sets any; no backend sets them.
 	EnvInside map[string]string `json:"env_inside,omitempty"`
 }
 
 // Runs reports whether there is any command to run.
 func (t Toolchain) Runs() bool { return len(t.Install)+len(t.PostAcquire)+len(t.PreRelease) > 0 }
 
-// Step is one command of a toolchain, for the sandbox's shell. In JSON it is
-// the command alone where it has no timeout.
+// Step is one command of a toolchain, for the sandbox's shell. Without a timeout
+// its JSON is the command alone.
 type Step struct {
 	Run     string
 	Timeout Duration // 0 = as long as what it is part of

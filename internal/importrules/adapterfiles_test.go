@@ -17,7 +17,7 @@ const contractDir = "../extensions"
 // is; <x> is the adapter's own name. CONTRIBUTING says the same.
 var adapterFiles = map[string][]string{
 	"<x>.go":       {"Open", "Close"},
-	"describe.go":  {"Describe", "OnHost"},
+	"describe.go":  {"Describe", "Declare", "OnHost"},
 	"check.go":     {"CheckSpec"},
 	"provision.go": {"Provision"},
 	"ready.go":     {"WaitReady"},
@@ -27,7 +27,8 @@ var adapterFiles = map[string][]string{
 	"logs.go":      {"Logs"},
 	"files.go":     {"Upload", "Download"},
 	"ports.go":     {"Dial"},
-	"snapshot.go":  {"Snapshot", "FindSnapshot", "StatSnapshot", "DeleteSnapshot"},
+	"url.go":       {"URL"},
+	"snapshot.go":  {"Snapshot", "FindSnapshot", "StatSnapshot", "ReadSnapshot", "DeleteSnapshot"},
 	"fork.go":      {"CanFork"},
 	"pause.go":     {"Pause", "Resume"},
 	"extend.go":    {"Extend", "SetGeneration"},

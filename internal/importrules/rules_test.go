@@ -18,6 +18,7 @@ const (
 	cli      = module + "/internal/cli"
 	all      = contract + "/all"
 	exttest  = contract + "/exttest"
+	suite    = contract + "/conformance"
 
 	failpoints = engine + "/failpoint"
 	bench      = module + "/internal/bench"
@@ -45,7 +46,7 @@ type graph struct {
 const outlet = engine + "/export"
 
 // sharedByAdapters are the folders below the contract that are not adapters.
-var sharedByAdapters = []string{"all", "exttest", "hosttest", "internal", "tarstream"}
+var sharedByAdapters = []string{"all", "conformance", "exttest", "hosttest", "internal", "tarstream", "webcall"}
 
 // adapterOf returns the adapter's folder that an import path lies in.
 func adapterOf(importPath string) (string, bool) {
@@ -61,8 +62,10 @@ func within(importPath, root string) bool {
 	return importPath == root || strings.HasPrefix(importPath, root+"/")
 }
 
+// isTestPackage: a package of such a name and all below it.
 func isTestPackage(importPath string) bool {
-	return within(importPath, module) && strings.HasSuffix(path.Base(importPath), "test")
+	return within(importPath, module) && slices.ContainsFunc(strings.Split(strings.TrimPrefix(importPath, module), "/"),
+		func(name string) bool { return strings.HasSuffix(name, "test") })
 }
 
 func (g graph) adapters() []string {
@@ -79,7 +82,8 @@ func (g graph) adapters() []string {
 // rule judges one package; each line it returns is a breach.
 type rule func(g graph, p pkg) []string
 
-var rules = []rule{contractIsStandardOnly, adaptersStandAlone, engineNamesNoAdapter, roomsKeepTheirFloor, surfacesSeeTheEngineOnly,
+var rules = []rule{contractIsStandardOnly, adaptersStandAlone, engineNamesNoAdapter, roomsKeepTheirFloor, theStorePricesNothing,
+	sharedRoomsKnowTheirNeighbors, surfacesSeeTheEngineOnly,
 	onlyProviderSpeaksTerraform, onlyAllNamesAdapters, testCodeStaysInTests, mainReachesNoTestCode, mainReachesAllElse, namesSaySomething}
 
 func (g graph) breaches() []string {
@@ -114,7 +118,8 @@ func contractIsStandardOnly(g graph, p pkg) []string {
 
 func adaptersStandAlone(_ graph, p pkg) []string {
 	self, ok := adapterOf(p.ImportPath)
-	if !ok && !within(p.ImportPath, exttest) && !within(p.ImportPath, contract+"/tarstream") && !within(p.ImportPath, contract+"/internal") {
+	if !ok && !within(p.ImportPath, exttest) && !within(p.ImportPath, suite) && !within(p.ImportPath, contract+"/tarstream") &&
+		!within(p.ImportPath, contract+"/webcall") && !within(p.ImportPath, contract+"/internal") {
 		return nil
 	}
 	return forbid(p.Deps, "an adapter knows the contract and itself", func(i string) bool {
@@ -147,11 +152,16 @@ var aboveRoom = map[string]struct {
 	why string
 	not []string
 }{
-	engine + "/flight":  {"work under way knows no rooms", []string{engine + "/place", engine + "/ledger", engine + "/catalog"}},
-	engine + "/place":   {"places know no ledger", []string{engine + "/ledger"}},
-	engine + "/notice":  {"a notice knows nothing", []string{engine, module + "/internal/extensions"}},
-	engine + "/book":    {"the book knows no catalog and calls no place", []string{engine + "/catalog", engine + "/place"}},
-	engine + "/account": {"accounts call no place", []string{engine + "/place"}},
+	engine + "/flight":       {"work under way knows no rooms", []string{engine + "/place", engine + "/ledger", engine + "/catalog"}},
+	engine + "/place":        {"places know no ledger", []string{engine + "/ledger"}},
+	engine + "/notice":       {"a notice knows nothing", []string{engine, module + "/internal/extensions"}},
+	engine + "/book":         {"the book knows no catalog and calls no place", []string{engine + "/catalog", engine + "/place"}},
+	engine + "/plan":         {"a plan asks nobody", []string{engine + "/place", engine + "/book", engine + "/workspace"}},
+	engine + "/account":      {"accounts call no place", []string{engine + "/place", engine + "/life"}},
+	engine + "/life":         {"a life is carried out whatever the accounts show", []string{engine + "/account", engine + "/export"}},
+	engine + "/ledger":       {"types know no database", []string{engine + "/ledger/sqlstore", "database/sql"}},
+	engine + "/ledger/bank":  {"the bank knows money alone", []string{engine + "/ledger/chain", engine + "/ledger/sqlstore", "database/sql"}},
+	engine + "/ledger/chain": {"the chain knows no store", []string{engine + "/ledger/sqlstore", "database/sql"}},
 }
 
 func roomsKeepTheirFloor(_ graph, p pkg) []string {
@@ -166,6 +176,33 @@ func roomsKeepTheirFloor(_ graph, p pkg) []string {
 	return append(out, forbid(p.Deps, room.why, func(i string) bool {
 		return slices.ContainsFunc(room.not, func(above string) bool { return within(i, above) })
 	})...)
+}
+
+// neighbors are, for rooms that adapters share, the other rooms that each may use. None of them dials a host or
+// speaks HTTP: that is remote's and rest's.
+var neighbors = map[string][]string{
+	"shtext": {}, "deadline": {}, "frames": {}, "ociimage": {}, "ready": {"shtext"}, "netwall": {"shtext"}, "hostlease": {"shtext", "deadline"},
+	"execwire": {"shtext", "deadline"}, "tarbox": {"shtext", "execwire"},
+}
+
+func sharedRoomsKnowTheirNeighbors(_ graph, p pkg) []string {
+	const rooms = contract + "/internal/"
+	known, ok := neighbors[strings.TrimPrefix(p.ImportPath, rooms)]
+	if !ok {
+		return nil
+	}
+	return forbid(p.Imports, "a shared room knows its neighbors only", func(i string) bool {
+		name, room := strings.CutPrefix(i, rooms)
+		return room && !slices.Contains(known, name) || i == "net/http" || within(i, "golang.org/x/crypto/ssh")
+	})
+}
+
+// theStorePricesNothing keeps prices from the room that writes what others decide.
+func theStorePricesNothing(_ graph, p pkg) []string {
+	if p.ImportPath != moneyStore {
+		return nil
+	}
+	return forbid(p.Imports, "the store does no sums of money", func(i string) bool { return i == engine+"/meter" })
 }
 
 func surfacesSeeTheEngineOnly(_ graph, p pkg) []string {
@@ -225,7 +262,8 @@ func mainReachesNoTestCode(_ graph, p pkg) []string {
 }
 
 func mainReachesAllElse(g graph, p pkg) []string {
-	if p.ImportPath == module || len(p.GoFiles) == 0 || isTestPackage(p.ImportPath) || within(p.ImportPath, bench) || slices.Contains(g.packages[module].Deps, p.ImportPath) {
+	if p.ImportPath == module || len(p.GoFiles) == 0 || isTestPackage(p.ImportPath) || within(p.ImportPath, bench) ||
+		slices.Contains(g.packages[module].Deps, p.ImportPath) {
 		return nil
 	}
 	return []string{"main does not reach it: what only tests use is test code, in a file or package of that name"}

@@ -64,12 +64,15 @@ func TestCreditBudgetsAndUsageAreDataSources(t *testing.T) {
 		resource.TestStep{Config: b.config(sandbox + after), ConfigStateChecks: []statecheck.StateCheck{
 			statecheck.ExpectKnownValue(accountData, tfjsonpath.New("live_sandboxes"), knownvalue.Int64Exact(1)),
 			size(accountData, "wallets", 1), size(accountData, "budgets", 2), size(usageData, "rows", 1),
-			at0(accountData, "wallets", "granted", knownvalue.StringExact("100.00")), at0(accountData, "wallets", "receivable", knownvalue.StringExact("0.00")),
-			at0(accountData, "budgets", "name", knownvalue.StringExact("monthly")), at0(accountData, "budgets", "limit", knownvalue.StringExact("50.00")),
+			at0(accountData, "wallets", "granted", knownvalue.StringExact("100.00")),
+			at0(accountData, "wallets", "receivable", knownvalue.StringExact("0.00")),
+			at0(accountData, "budgets", "name", knownvalue.StringExact("monthly")),
+			at0(accountData, "budgets", "limit", knownvalue.StringExact("50.00")),
 			at0(accountData, "ceilings", "metered", knownvalue.Bool(true)), at0(accountData, "ceilings", "used", knownvalue.StringExact("1")),
 			at0(accountData, "ceilings", "currency", knownvalue.Null()), at0(accountData, "ceilings", "full", knownvalue.Bool(false)),
 			at0(accountData, "budgets", "period", knownvalue.StringExact("month")), at0(accountData, "budgets", "resets_at", knownvalue.NotNull()),
-			at0(usageData, "rows", "status", knownvalue.StringExact("running")), at0(usageData, "rows", "profile", knownvalue.StringExact("profile.stub")),
+			at0(usageData, "rows", "status", knownvalue.StringExact("running")),
+			at0(usageData, "rows", "profile", knownvalue.StringExact("profile.stub")),
 			at0(usageData, "rows", "actor", knownvalue.StringExact("agt")), at0(usageData, "rows", "run_id", knownvalue.StringExact("r")),
 			at0(usageData, "rows", "host", knownvalue.Null()), at0(usageData, "rows", "currency", knownvalue.StringExact("USD")),
 		}},
@@ -80,9 +83,12 @@ func TestCreditBudgetsAndUsageAreDataSources(t *testing.T) {
 			at0(usageData, "rows", "status", knownvalue.StringExact("settled")), at0(usageData, "rows", "lives", knownvalue.Int64Exact(1)),
 			at0(usageData, "totals", "status", knownvalue.StringExact("settled")), at0(usageData, "totals", "billed", knownvalue.NotNull()),
 		}},
-		resource.TestStep{Config: b.config("data \"sandboxer_usage\" \"u\" {\n  from = \"2020-02\"\n  to = \"2020-01\"\n}\n"), ExpectError: regexp.MustCompile(`(?s)Usage cannot be told.*begins`)},
-		resource.TestStep{Config: b.config("data \"sandboxer_usage\" \"u\" {\n  from = \"soon\"\n}\n"), ExpectError: regexp.MustCompile(`2026-01-31`)},
-		resource.TestStep{Config: b.config("data \"sandboxer_usage\" \"u\" {\n  by = [\"colour\"]\n}\n"), ExpectError: regexp.MustCompile(`One of\s+account`)},
+		resource.TestStep{Config: b.config("data \"sandboxer_usage\" \"u\" {\n  from = \"2020-02\"\n  to = \"2020-01\"\n}\n"),
+			ExpectError: regexp.MustCompile(`(?s)Usage cannot be read.*starts`)},
+		resource.TestStep{Config: b.config("data \"sandboxer_usage\" \"u\" {\n  from = \"soon\"\n}\n"),
+			ExpectError: regexp.MustCompile(`2026-01-31`)},
+		resource.TestStep{Config: b.config("data \"sandboxer_usage\" \"u\" {\n  by = [\"colour\"]\n}\n"),
+			ExpectError: regexp.MustCompile(`One of\s+account`)},
 		resource.TestStep{Config: b.config("data \"sandboxer_usage\" \"u\" {\n  from = \"2020-01\"\n  to = \"2020-02\"\n}\n"),
 			ConfigStateChecks: []statecheck.StateCheck{size(usageData, "rows", 0)}},
 	)
@@ -100,7 +106,8 @@ func TestAPriceThatNobodyToldIsNullAndNoPlanForCredit(t *testing.T) {
 		t.Fatal(err)
 	}
 	config := "resource \"sandboxer_sandbox\" \"a\" {\n  profile = \"profile.dim\"\n}\n" +
-		"data \"sandboxer_account\" \"a\" { depends_on = [sandboxer_sandbox.a] }\ndata \"sandboxer_usage\" \"u\" { depends_on = [sandboxer_sandbox.a] }\n"
+		"data \"sandboxer_account\" \"a\" { depends_on = [sandboxer_sandbox.a] }\ndata \"sandboxer_usage\" \"u\" { depends_on = " +
+		"[sandboxer_sandbox.a] }\n"
 	var told []statecheck.StateCheck
 	for _, list := range []string{"rows", "totals"} {
 		told = append(told, at0(usageData, list, "unpriced_lives", knownvalue.Int64Exact(1)))
@@ -109,7 +116,8 @@ func TestAPriceThatNobodyToldIsNullAndNoPlanForCredit(t *testing.T) {
 		}
 	}
 	b.run(
-		resource.TestStep{Config: b.config(config), ConfigStateChecks: append(told, at0(accountData, "budgets", "unpriced_lives", knownvalue.Int64Exact(1)))},
+		resource.TestStep{Config: b.config(config),
+			ConfigStateChecks: append(told, at0(accountData, "budgets", "unpriced_lives", knownvalue.Int64Exact(1)))},
 		resource.TestStep{
 			PreConfig: func() {
 				if _, _, err := e.GrantCredit(context.Background(), "acme", "100 USD", "k", ""); err != nil {
@@ -117,7 +125,7 @@ func TestAPriceThatNobodyToldIsNullAndNoPlanForCredit(t *testing.T) {
 				}
 			},
 			Config: b.config(config + "resource \"sandboxer_sandbox\" \"b\" {\n  profile = \"profile.dim\"\n}\n"), PlanOnly: true,
-			ExpectError: regexp.MustCompile(`what it costs is not known`),
+			ExpectError: regexp.MustCompile(`its price is unknown`),
 		},
 		resource.TestStep{Config: b.config(config)},
 	)

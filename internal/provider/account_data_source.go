@@ -11,56 +11,59 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine"
 )
 
-type accountDataSource struct{ withEngine }
-
-var _ datasource.DataSourceWithConfigure = (*accountDataSource)(nil)
+type accountDataSource struct{ dataSource }
 
 var walletFields = []computedField{
 	{name: "currency", typ: types.StringType, doc: "ISO 4217 code."},
-	{name: "granted", typ: types.StringType, doc: "All credit ever put in, in `currency`, as all amounts here."},
-	{name: "spent", typ: types.StringType, doc: "What was used and paid."},
-	{name: "reserved", typ: types.StringType, doc: "Set aside for sandboxes that live, by their worst case."},
-	{name: "available", typ: types.StringType, doc: "What can still be set aside: granted, less spent and reserved."},
-	{name: "receivable", typ: types.StringType, doc: "Owed: used beyond what the wallet had. A wallet is never below zero, and no usage is lost."},
-	{name: "unpriced_lives", typ: types.Int64Type, doc: "Of how many lives the wallet pays something at a price that nobody told: what that comes to is in none of these amounts."},
+	{name: "granted", typ: types.StringType, doc: "Credit granted so far, in `currency`, like all amounts here."},
+	{name: "spent", typ: types.StringType, doc: "Credit spent."},
+	{name: "reserved", typ: types.StringType, doc: "Credit on hold for live sandboxes: the most they can cost."},
+	{name: "available", typ: types.StringType, doc: "Credit left for new sandboxes: granted minus spent and reserved."},
+	{name: "receivable", typ: types.StringType,
+		doc: "Debt: usage beyond the wallet's credit. A wallet never goes below zero, and no usage is lost."},
+	{name: "unpriced_lives", typ: types.Int64Type,
+		doc: "Number of lives the wallet pays for at an unknown price. No amount here includes them."},
 }
 
 var budgetFields = []computedField{
-	{name: "account", typ: types.StringType, doc: "Whose: `org/workspace`, or `org` for all of its workspaces together."},
+	{name: "account", typ: types.StringType, doc: "Owner: `org/workspace`, or `org` for all of its workspaces together."},
 	{name: "name", typ: types.StringType, doc: "Name of the budget."},
 	{name: "currency", typ: types.StringType, doc: "ISO 4217 code."},
-	{name: "limit", typ: types.StringType, doc: "What may be spent and reserved in a period, in `currency`, as all amounts here."},
-	{name: "hard", typ: types.BoolType, doc: "Whether passing it is refused, or only told."},
-	{name: "period", typ: types.StringType, doc: "`day`, `week` or `month`, in UTC; null for one that never begins anew."},
+	{name: "limit", typ: types.StringType, doc: "Most that may be spent and reserved in a period, in `currency`, like all amounts here."},
+	{name: "hard", typ: types.BoolType, doc: "`true` refuses sandboxes that would exceed the limit, `false` only warns."},
+	{name: "period", typ: types.StringType, doc: "`day`, `week` or `month`, in UTC. Null for a budget that never resets."},
 	{name: "spent", typ: types.StringType, doc: "Spent in the period."},
-	{name: "over", typ: types.StringType, doc: "Of that, what was more than had been reserved."},
-	{name: "reserved", typ: types.StringType, doc: "Set aside for sandboxes that live."},
-	{name: "left", typ: types.StringType, doc: "What is left below the limit; negative above it."},
-	{name: "since", typ: types.StringType, doc: "When the period began, RFC 3339; null for one that never begins anew."},
-	{name: "resets_at", typ: types.StringType, doc: "When the next period begins, RFC 3339; null for one that never begins anew."},
-	{name: "unpriced_lives", typ: types.Int64Type, doc: "Of how many lives, of the period and now, something is charged for at a price that nobody told: what that comes to is in none of these amounts."},
+	{name: "over", typ: types.StringType, doc: "Part of `spent` that exceeded its reservation."},
+	{name: "reserved", typ: types.StringType, doc: "On hold for live sandboxes."},
+	{name: "left", typ: types.StringType, doc: "Rest of the limit; negative above it."},
+	{name: "since", typ: types.StringType, doc: "Start of the period, RFC 3339. Null for a budget that never resets."},
+	{name: "resets_at", typ: types.StringType, doc: "Start of the next period, RFC 3339. Null for a budget that never resets."},
+	{name: "unpriced_lives", typ: types.Int64Type,
+		doc: "Number of lives, ended in the period or running, with a charge at an unknown price. No amount here includes those charges."},
 }
 
 var ceilingFields = []computedField{
-	{name: "source", typ: types.StringType, doc: "Whose it is: a policy's id, or the default for places that send a bill."},
-	{name: "scope", typ: types.StringType, doc: "Whose sandboxes count: `org/workspace`, or all of an `org`."},
-	{name: "currency", typ: types.StringType, doc: "ISO 4217 code, where it bounds what is spent and set aside; null where it bounds how many sandboxes are made."},
-	{name: "metered", typ: types.BoolType, doc: "Whether only sandboxes at places that send a bill count."},
-	{name: "limit", typ: types.StringType, doc: "How many sandboxes, or how much in `currency`."},
-	{name: "used", typ: types.StringType, doc: "What counts against it now, in what `limit` counts."},
-	{name: "per", typ: types.StringType, doc: "How long it looks back, a duration such as `10m`."},
-	{name: "full", typ: types.BoolType, doc: "Whether nothing more is let through now."},
-	{name: "next", typ: types.StringType, doc: "When there is room again, RFC 3339; null where there is, and where something has to end for that."},
+	{name: "source", typ: types.StringType, doc: "Source: a policy's ID, or the default for places that bill."},
+	{name: "scope", typ: types.StringType, doc: "Scope: the sandboxes of `org/workspace`, or of a whole `org`."},
+	{name: "currency", typ: types.StringType,
+		doc: "ISO 4217 code if the ceiling limits money spent and reserved. Null if it limits the number of sandboxes created."},
+	{name: "metered", typ: types.BoolType, doc: "Whether only sandboxes at places that bill count."},
+	{name: "limit", typ: types.StringType, doc: "Number of sandboxes, or an amount in `currency`."},
+	{name: "used", typ: types.StringType, doc: "Current use, in the unit of `limit`."},
+	{name: "per", typ: types.StringType, doc: "Length of the window that ends now, such as `10m`."},
+	{name: "full", typ: types.BoolType, doc: "Whether it refuses new sandboxes now."},
+	{name: "next", typ: types.StringType, doc: "Time when it has room again, RFC 3339. Null if it has room now, or only once a sandbox ends."},
 }
 
 var accountFields = []computedField{
 	{name: "account", typ: types.StringType, doc: "The provider's account, `org/workspace`."},
-	{name: "org", typ: types.StringType, doc: "The organization, whose wallets these are."},
-	{name: "workspace", typ: types.StringType, doc: "The workspace."},
-	{name: "live_sandboxes", typ: types.Int64Type, doc: "How many sandboxes of the account are not destroyed."},
-	{name: "wallets", list: walletFields, doc: "Prepaid credit, one entry for each currency; empty before the first `sandboxer ledger grant`."},
-	{name: "budgets", list: budgetFields, doc: "The budgets that bound the account: its own and its organization's."},
-	{name: "ceilings", list: ceilingFields, doc: "What ends loops: how many sandboxes may be made, or how much spent, in so long."},
+	{name: "org", typ: types.StringType, doc: "Organization that owns the wallets."},
+	{name: "workspace", typ: types.StringType, doc: "Workspace."},
+	{name: "live_sandboxes", typ: types.Int64Type, doc: "Number of the account's sandboxes that are not destroyed."},
+	{name: "wallets", list: walletFields, doc: "Prepaid credit, one entry per currency. Empty before the first `sandboxer ledger grant`."},
+	{name: "budgets", list: budgetFields, doc: "Budgets that limit the account: its own and its organization's."},
+	{name: "ceilings", list: ceilingFields, doc: "Limits on the number of sandboxes created, or the money spent, within a time window. They " +
+		"stop runaway loops."},
 }
 
 type accountModel struct {
@@ -119,16 +122,11 @@ func (d *accountDataSource) Metadata(_ context.Context, req datasource.MetadataR
 // Schema implements datasource.DataSource.
 func (d *accountDataSource) Schema(_ context.Context, _ datasource.SchemaRequest, resp *datasource.SchemaResponse) {
 	resp.Schema = schema.Schema{
-		MarkdownDescription: "Tells what the provider's account has and what limits it: credit, holds, budgets and ceilings, as the ledger has them now. " +
-			"It writes nothing, and a missing ledger reads as an empty account. Amounts are decimal strings. " +
-			"People set credit and budgets with `sandboxer ledger grant` and `sandboxer ledger budget`.",
+		MarkdownDescription: "Returns the current credit, holds, budgets and ceilings of the provider's account from the ledger. " +
+			"It writes nothing. A missing ledger reads as an empty account. Amounts are decimal strings. " +
+			"Set credit and budgets with `sandboxer ledger grant` and `sandboxer ledger budget`.",
 		Attributes: dataComputed(accountFields),
 	}
-}
-
-// Configure implements datasource.DataSourceWithConfigure.
-func (d *accountDataSource) Configure(_ context.Context, req datasource.ConfigureRequest, resp *datasource.ConfigureResponse) {
-	d.cfg = takeConfigured(req.ProviderData, &resp.Diagnostics)
 }
 
 // Read implements datasource.DataSource.
@@ -154,14 +152,18 @@ func newAccount(v engine.AccountView) *accountModel {
 	m := &accountModel{Account: types.StringValue(v.Account), Org: types.StringValue(v.Org), Workspace: types.StringValue(v.Workspace),
 		Live: types.Int64Value(v.Live), Wallets: []walletModel{}, Budgets: []budgetModel{}, Ceilings: []ceilingModel{}}
 	for _, w := range v.Wallets {
-		m.Wallets = append(m.Wallets, walletModel{Currency: w.Currency, Granted: w.Granted, Spent: w.Spent, Reserved: w.Reserved, Available: w.Available, Receivable: w.Owed, Unpriced: w.Unpriced})
+		m.Wallets = append(m.Wallets, walletModel{Currency: w.Currency, Granted: w.Granted, Spent: w.Spent, Reserved: w.Reserved,
+			Available: w.Available, Receivable: w.Owed, Unpriced: w.Unpriced})
 	}
 	for _, b := range v.Budgets {
-		m.Budgets = append(m.Budgets, budgetModel{Account: b.Account, Name: b.Name, Currency: b.Currency, Limit: b.Limit, Hard: b.Hard, Period: optional(b.Period),
-			Spent: b.Spent, Over: b.Over, Reserved: b.Reserved, Left: b.Left, Since: stamp(b.Since), ResetsAt: stamp(b.ResetsAt), Unpriced: b.Unpriced})
+		m.Budgets = append(m.Budgets, budgetModel{Account: b.Account, Name: b.Name, Currency: b.Currency, Limit: b.Limit, Hard: b.Hard,
+			Period: optional(b.Period),
+			Spent:  b.Spent, Over: b.Over, Reserved: b.Reserved, Left: b.Left, Since: stamp(b.Since), ResetsAt: stamp(b.ResetsAt),
+			Unpriced: b.Unpriced})
 	}
 	for _, c := range v.Ceilings {
-		m.Ceilings = append(m.Ceilings, ceilingModel{Source: c.Source, Scope: c.Scope, Currency: optional(c.Currency), Metered: c.Metered, Limit: c.Limit, Used: c.Used, Per: c.Per,
+		m.Ceilings = append(m.Ceilings, ceilingModel{Source: c.Source, Scope: c.Scope, Currency: optional(c.Currency), Metered: c.Metered,
+			Limit: c.Limit, Used: c.Used, Per: c.Per,
 			Full: c.Full, Next: stamp(c.Next)})
 	}
 	return m

@@ -10,7 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hashicorp/terraform-plugin-framework/providerserver"
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
 	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
 
@@ -27,7 +26,7 @@ func testExtensions() []extensions.Extension { return all.Extensions() }
 // bed is one user's machine: a state folder with its ledger and stub vendor,
 // and a catalog. Its end destroys whatever a test left alive.
 type bed struct {
-	t       *testing.T
+	t       testing.TB
 	root    string // short: sockets below it have a length limit
 	state   string
 	catalog string
@@ -35,8 +34,11 @@ type bed struct {
 
 // requireTerraform skips a test that needs Terraform where there is none, or
 // fails it where skips are not allowed.
-func requireTerraform(t *testing.T) string {
+func requireTerraform(t testing.TB) string {
 	t.Helper()
+	if testing.Short() {
+		t.Skip("-short: runs no Terraform")
+	}
 	skip := func(why string) {
 		if os.Getenv("SANDBOXER_NO_SKIP") != "" {
 			t.Fatal(why)
@@ -57,7 +59,7 @@ func requireTerraform(t *testing.T) string {
 }
 
 // requireLocal skips where sandboxes cannot run on this machine.
-func requireLocal(t *testing.T) {
+func requireLocal(t testing.TB) {
 	t.Helper()
 	b := newBed(t)
 	_, err := b.engine().GetHost(context.Background(), engine.Host{Name: "probe", Local: true})
@@ -72,7 +74,7 @@ func requireLocal(t *testing.T) {
 	}
 }
 
-func newBed(t *testing.T) *bed {
+func newBed(t testing.TB) *bed {
 	t.Helper()
 	root, err := os.MkdirTemp("", "sbx")
 	if err != nil {
@@ -103,7 +105,8 @@ func (b *bed) elsewhere() *bed {
 	b.t.Helper()
 	other := newBed(b.t)
 	other.catalog = b.catalog
-	other.write("catalog/extensions/ext.saas-stub.yaml", "id: ext.saas-stub\nhandler: saas-stub\ntitle: Stub\nconfig: { dir: "+filepath.Join(b.state, saasstub.Handler)+" }\n")
+	other.write("catalog/extensions/ext.saas-stub.yaml",
+		"id: ext.saas-stub\nhandler: saas-stub\ntitle: Stub\nconfig: { dir: "+filepath.Join(b.state, saasstub.Handler)+" }\n")
 	other.catalog = filepath.Join(other.root, "catalog")
 	return other
 }
@@ -128,7 +131,8 @@ func (b *bed) write(name, content string) string {
 
 // config puts the bed's provider block before body.
 func (b *bed) config(body string) string {
-	return fmt.Sprintf("provider \"sandboxer\" {\n  state_dir = %q\n  catalog   = [%q]\n  account   = \"acme/web\"\n}\n", b.state, b.catalog) + body
+	return fmt.Sprintf("provider \"sandboxer\" {\n  state_dir = %q\n  catalog   = [%q]\n  account   = \"acme/web\"\n}\n", b.state, b.catalog) +
+		body
 }
 
 func (b *bed) factories() map[string]func() (tfprotov6.ProviderServer, error) {
@@ -140,7 +144,7 @@ func (b *bed) factories() map[string]func() (tfprotov6.ProviderServer, error) {
 					b.t.Errorf("closing the provider: %v", err)
 				}
 			})
-			return providerserver.NewProtocol6WithError(p)()
+			return p.server(), nil
 		},
 	}
 }
@@ -149,7 +153,7 @@ func (b *bed) factories() map[string]func() (tfprotov6.ProviderServer, error) {
 func (b *bed) run(steps ...resource.TestStep) {
 	b.t.Helper()
 	requireTerraform(b.t)
-	resource.Test(b.t, resource.TestCase{ProtoV6ProviderFactories: b.factories(), Steps: steps})
+	resource.Test(b.t.(*testing.T), resource.TestCase{ProtoV6ProviderFactories: b.factories(), Steps: steps})
 	if left := b.live(); len(left) > 0 {
 		b.t.Errorf("after destroy %d sandboxes are alive: %v", len(left), left)
 	}

@@ -24,19 +24,33 @@ var builtProvider = sync.OnceValues(func() (string, error) { return build("relea
 
 // armedProvider is the same program with one file more, which arms failpoints.
 var armedProvider = sync.OnceValues(func() (string, error) {
-	main, err1 := filepath.Abs("../../armed.go")
-	file, err2 := filepath.Abs("testdata/armed.go")
-	overlay, err3 := json.Marshal(map[string]map[string]string{"Replace": {main: file}})
-	dir, err4 := buildDir()
-	if err := errors.Join(err1, err2, err3, err4); err != nil {
-		return "", err
-	}
-	at := filepath.Join(dir, "overlay.json")
-	if err := os.WriteFile(at, overlay, 0o600); err != nil {
+	at, err := overlay("armed", map[string]string{"armed.go": "testdata/armed.go"})
+	if err != nil {
 		return "", err
 	}
 	return build("armed", "-overlay", at)
 })
+
+// overlay writes what go's -overlay takes: for files of the module, by their names in it, the files that it reads
+// instead.
+func overlay(name string, replace map[string]string) (string, error) {
+	all := map[string]string{}
+	for file, by := range replace {
+		file, err1 := filepath.Abs(filepath.Join("../..", file))
+		by, err2 := filepath.Abs(by)
+		if err := errors.Join(err1, err2); err != nil {
+			return "", err
+		}
+		all[file] = by
+	}
+	text, err1 := json.Marshal(map[string]map[string]string{"Replace": all})
+	dir, err2 := buildDir()
+	if err := errors.Join(err1, err2); err != nil {
+		return "", err
+	}
+	at := filepath.Join(dir, name+".json")
+	return at, os.WriteFile(at, text, 0o600)
+}
 
 func build(folder string, flags ...string) (string, error) {
 	dir, err := buildDir()
@@ -83,14 +97,14 @@ func TestMain(m *testing.M) {
 
 // cli drives the real terraform in one folder with its own state.
 type cli struct {
-	t         *testing.T
+	t         testing.TB
 	b         *bed
 	dir       string
 	terraform string
 	env       []string
 }
 
-func newCLI(t *testing.T, b *bed) *cli {
+func newCLI(t testing.TB, b *bed) *cli {
 	t.Helper()
 	terraform := requireTerraform(t)
 	rc := b.terraformRC(builtProvider)
@@ -99,7 +113,8 @@ func newCLI(t *testing.T, b *bed) *cli {
 		t.Fatal(err)
 	}
 	c := &cli{t: t, b: b, dir: dir, terraform: terraform}
-	c.env = append(os.Environ(), "TF_CLI_CONFIG_FILE="+rc, "CHECKPOINT_DISABLE=1", "TF_IN_AUTOMATION=1", "TF_LOG=", "CI=", failpointtest.Env+"=")
+	c.env = append(os.Environ(), "TF_CLI_CONFIG_FILE="+rc, "CHECKPOINT_DISABLE=1", "TF_IN_AUTOMATION=1", "TF_LOG=", "CI=",
+		failpointtest.Env+"=")
 	return c
 }
 
@@ -110,7 +125,9 @@ func (b *bed) terraformRC(built func() (string, error)) string {
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	return b.write("terraformrc-"+filepath.Base(bin), fmt.Sprintf("provider_installation {\n  dev_overrides {\n    \"registry.terraform.io/sand-boxer/sandboxer\" = %q\n    \"registry.opentofu.org/sand-boxer/sandboxer\" = %q\n  }\n}\n", bin, bin))
+	return b.write("terraformrc-"+filepath.Base(bin),
+		fmt.Sprintf("provider_installation {\n  dev_overrides {\n    \"registry.terraform.io/sand-boxer/sandboxer\" = %q\n    "+
+			"\"registry.opentofu.org/sand-boxer/sandboxer\" = %q\n  }\n}\n", bin, bin))
 }
 
 // killedAt is the environment in which the provider kills itself at a point.

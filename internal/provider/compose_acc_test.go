@@ -188,10 +188,12 @@ func TestAStackIsReachedAsItsStateSays(t *testing.T) {
 	if facts["docker"] == nil || facts["compose"] == nil || facts["egress"] != "deny-only" || facts["expiry"] != "host" {
 		t.Errorf("facts: %v", facts)
 	}
-	if out, code := c.sandboxer("sandbox", "exec", "--service", "api", "one", "--", "cat", "/srv/name"); code != 0 || strings.TrimSpace(out) != "api" {
+	if out, code := c.sandboxer("sandbox", "exec", "--service", "api", "one", "--", "cat", "/srv/name"); code != 0 ||
+		strings.TrimSpace(out) != "api" {
 		t.Errorf("exec in api: exit %d: %s", code, out)
 	}
-	if out, code := c.sandboxer("sandbox", "exec", "one", "--", "wget", "-q", "-O", "-", "http://api:8081/name"); code != 0 || strings.TrimSpace(out) != "api" {
+	if out, code := c.sandboxer("sandbox", "exec", "one", "--", "wget", "-q", "-O", "-", "http://api:8081/name"); code != 0 ||
+		strings.TrimSpace(out) != "api" {
 		t.Errorf("web asks api by its name: exit %d: %s", code, out)
 	}
 	if got := c.forwarded("one", "8081", "--service", "api"); got != "api" {
@@ -246,7 +248,8 @@ func (c *cli) forwarded(args ...string) string {
 }
 
 func sandboxOn(profile string) string {
-	return "resource \"sandboxer_sandbox\" \"a\" {\n  profile = \"" + profile + "\"\n  name = \"one\"\n  ttl = \"30m\"\n  hosts = [sandboxer_host.far.ref]\n}\n"
+	return "resource \"sandboxer_sandbox\" \"a\" {\n  profile = \"" + profile +
+		"\"\n  name = \"one\"\n  ttl = \"30m\"\n  hosts = [sandboxer_host.far.ref]\n}\n"
 }
 
 func TestAHostWithAnotherKeyIsRefusedWithItsFingerprint(t *testing.T) {
@@ -316,7 +319,7 @@ func TestAHostThatDoesNotAnswerKeepsItsState(t *testing.T) {
 	before := c.stateOf("sandboxer_host.far", "facts")
 	s.Stop()
 	out, code := c.try(nil, "plan", "-detailed-exitcode", "-no-color", "-input=false")
-	if code != 0 || !strings.Contains(flat(out), "could not be looked at") {
+	if code != 0 || !strings.Contains(flat(out), "could not be probed") {
 		t.Errorf("exit %d:\n%s", code, out)
 	}
 	c.must("apply", "-refresh-only", "-auto-approve", "-no-color", "-input=false")
@@ -375,7 +378,8 @@ func TestHostCheckTellsWhatIsThereAndWhatIsMissing(t *testing.T) {
 		t.Errorf("a host that does not answer: exit %d, want 5:\n%s", code, out)
 	}
 	withoutDocker(t, port)
-	if out, code := c.sandboxer("host", "check", "far"); code != 7 || !strings.Contains(out, "note") || !strings.Contains(out, "Docker does not answer") {
+	if out, code := c.sandboxer("host", "check", "far"); code != 7 || !strings.Contains(out, "note") ||
+		!strings.Contains(out, "Docker does not answer") {
 		t.Errorf("a host without Docker: exit %d, want 7:\n%s", code, out)
 	}
 	var shown struct {
@@ -407,7 +411,8 @@ func (c *cli) sandboxerCommand(args ...string) *exec.Cmd {
 		c.t.Fatal(err)
 	}
 	cmd := exec.Command(filepath.Join(bin, "terraform-provider-sandboxer"), args...)
-	cmd.Env = append(os.Environ(), "SANDBOXER_STATE_DIR="+c.b.state, "SANDBOXER_CATALOG="+c.b.catalog, "SANDBOXER_ACCOUNT=acme/web", "SANDBOXER_LEDGER=", "CI=")
+	cmd.Env = append(os.Environ(), "SANDBOXER_STATE_DIR="+c.b.state, "SANDBOXER_CATALOG="+c.b.catalog, "SANDBOXER_ACCOUNT=acme/web",
+		"SANDBOXER_LEDGER=", "CI=")
 	return cmd
 }
 
@@ -426,7 +431,8 @@ func TestAnSSHHostInUseIsNotRemovedUnlessForced(t *testing.T) {
 	}
 	c.apply()
 	c.must("state", "rm", "sandboxer_sandbox.a")
-	if out, code := c.try(nil, "destroy", "-auto-approve", "-no-color", "-input=false"); code == 0 || !strings.Contains(flat(out), "force_destroy") {
+	if out, code := c.try(nil, "destroy", "-auto-approve", "-no-color", "-input=false"); code == 0 ||
+		!strings.Contains(flat(out), "force_destroy") {
 		t.Errorf("a host in use: exit %d\n%s", code, out)
 	}
 	c.write(sshHost(s, "force_destroy = true"))
@@ -438,13 +444,9 @@ func TestAnSSHHostInUseIsNotRemovedUnlessForced(t *testing.T) {
 func TestTheComposeExamplePassesTerraformTest(t *testing.T) {
 	s, image := requireHost(t)
 	c := example(t, "compose-e2e")
-	bin, err := builtProvider()
-	if err != nil {
-		t.Fatal(err)
-	}
 	c.hostVariables(s, image)
 	before := hosttest.Snapshot(t, s.HomeDir)
-	args := []string{"test", "-no-color", "-var=sandboxer=" + filepath.Join(bin, "terraform-provider-sandboxer")}
+	args := []string{"test", "-no-color"}
 	out, code := c.try(nil, args...)
 	if code != 0 || !strings.Contains(out, "3 passed, 0 failed") {
 		t.Errorf("exit %d\n%s", code, out)
@@ -461,7 +463,8 @@ func TestTheComposeExamplePassesTerraformTest(t *testing.T) {
 
 func (c *cli) hostVariables(s *hosttest.Server, image string) {
 	c.t.Helper()
-	host, err := json.Marshal(map[string]any{"address": s.Address, "port": s.Port, "user": s.User, "host_key": s.HostKeyLine, "private_key_file": s.KeyFile})
+	host, err := json.Marshal(map[string]any{"address": s.Address, "port": s.Port, "user": s.User, "host_key": s.HostKeyLine,
+		"private_key_file": s.KeyFile})
 	if err != nil {
 		c.t.Fatal(err)
 	}
@@ -502,7 +505,8 @@ func TestTheExampleOfAnSSHHostIsApplied(t *testing.T) {
 func atHost(t *testing.T, text string, s *hosttest.Server) string {
 	t.Helper()
 	for pattern, value := range map[string]string{
-		`address += "[^"]+"`: `address = "` + s.Address + `"`, `port += 22`: "port = " + strconv.Itoa(s.Port), `user += "[^"]+"`: `user = "` + s.User + `"`,
+		`address += "[^"]+"`: `address = "` + s.Address + `"`, `port += 22`: "port = " + strconv.Itoa(s.Port), `user += "[^"]+"`: `user = "` +
+			s.User + `"`,
 		`host_key = "[^"]+"`: `host_key = "` + s.HostKeyLine + `"`, `private_key_file = "[^"]+"`: `private_key_file = "` + s.KeyFile + `"`,
 	} {
 		changed := regexp.MustCompile(pattern).ReplaceAllLiteralString(text, value)
@@ -531,8 +535,29 @@ func TestAHostWhereNobodyListensIsToldAsSuch(t *testing.T) {
 	requireTerraform(t)
 	b := newBed(t)
 	address, port := nobodyListens(t)
-	cfg := fmt.Sprintf("resource \"sandboxer_host\" \"far\" {\n  name = \"far\"\n  ssh = { address = %q, port = %d, user = \"u\", host_key = %q }\n}\n",
+	cfg := fmt.Sprintf("resource \"sandboxer_host\" \"far\" {\n  name = \"far\"\n  ssh = { address = %q, port = %d, user = \"u\", host_key "+
+		"= %q }\n}\n",
 		address, port, hosttest.NewKey(t, "ed25519").Line)
 	resource.Test(t, resource.TestCase{ProtoV6ProviderFactories: b.factories(), Steps: []resource.TestStep{
 		{Config: b.config(cfg), ExpectError: regexp.MustCompile(`(?s)Host "far".*(refused|reached)`)}}})
+}
+
+// The second example of the README: Docker on this machine and nothing else.
+func TestTheContainerExampleIsApplied(t *testing.T) {
+	t.Parallel()
+	requireTerraform(t)
+	hosttest.Docker(t)
+	image := hosttest.Image(t)
+	c := example(t, "container")
+	c.replaceIn("main.tf", "docker.io/library/debian:12-slim", image)
+	c.apply()
+	if at := c.stateOf("sandboxer_sandbox.box", "extension"); at != "ext.docker" {
+		t.Errorf("it runs at %v", at)
+	}
+	c.planIsEmpty()
+	if out, code := c.sandboxer("sandbox", "exec", "--account", "default/default", "box", "--", "sh", "-c", "echo inside $((6 * 7))"); code != 0 || !strings.Contains(out, "inside 42") {
+		t.Errorf("exit %d: %s", code, out)
+	}
+	c.destroy()
+	c.ownsNothing()
 }

@@ -7,13 +7,12 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 )
 
-// computedField is one read-only attribute of a nested object. Resources and
-// data sources have schema types of their own; this is the one description
-// both are made from.
+// computedField is one read-only attribute of a nested object. Resources and data sources have separate
+// schema types; both are built from this description.
 type computedField struct {
 	name string
 	doc  string
-	typ  attr.Type       // nil where nested is set
+	typ  attr.Type       // nil if list is set
 	list []computedField // a list of objects
 }
 

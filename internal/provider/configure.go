@@ -16,26 +16,27 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine"
 )
 
-// configured is one provider block after Configure. Its engine is nil while
-// an argument of the block is unknown, which only happens in plans.
+// configured is one provider block after Configure. Its engine is nil while an argument of the block is
+// unknown, which happens only in plans.
 type configured struct {
 	engine  *engine.Engine
 	account string // "" while unknown
-	// fates is what this walk knows of the sandboxes there are.
+	// fates is what this walk knows of existing sandboxes.
 	fates fates
-	// together counts what the sandboxes of this plan are going to set aside.
+	// together counts what the sandboxes of this plan will hold.
 	together engine.Together
-	// applying: something is made, changed or ended by now, so this is no plan
-	// any more, and the ledger alone knows what is set aside.
+	// applying is set once something is created, changed or destroyed. The walk is then no plan, and only the
+	// ledger knows the holds.
 	applying atomic.Bool
-	// told holds the ids of sandboxes whose failure this walk has warned of.
+	// told holds the ids of sandboxes whose failure this walk has already reported.
 	told sync.Map
-	// hosts holds the names of those that the state has: what is made anew under
-	// one of them is no second registration.
+	// connections holds what ephemeral resources opened, by the key in their private data.
+	connections sync.Map
+	// hosts holds the names of the hosts in the state: re-creating one of them is not a second registration.
 	hosts sync.Map
 }
 
-// plan is what the sandboxes of this plan count in; nil once it is none any more.
+// plan returns what the sandboxes of this plan count in; nil once the walk applies.
 func (c *configured) plan() *engine.Together {
 	if c.applying.Load() {
 		return nil
@@ -43,27 +44,38 @@ func (c *configured) plan() *engine.Together {
 	return &c.together
 }
 
-// tellAccount warns of what was made for another account than the provider's:
-// it stays there, and its money is counted there.
+// tellAccount warns about a resource made for another account than the provider's: it stays there, and that
+// account pays.
 func (c *configured) tellAccount(diags *diag.Diagnostics, what, account string) {
 	if c.account == "" || account == "" || account == c.account {
 		return
 	}
-	diags.AddWarning("What was made for account "+account+" stays with it", // one summary for all: Terraform shows it once
-		what+" was made for account "+account+", and the provider's account is "+c.account+". It is listed there and counts against the credit, the budgets and the ceilings of that account until it ends."+
-			"\n\nWhat to do: to have it in "+c.account+", make it anew with `terraform apply -replace=ADDRESS`; else nothing, or set the provider's account back.")
+	diags.AddWarning("Resources of account "+account+" stay in it", // one summary for all, so that Terraform shows it once
+		what+" belongs to account "+account+"; the provider's account is "+c.account+". It is listed in "+account+" and uses that account's "+
+			"credit, budgets and ceilings until it ends."+
+			"\n\nWhat to do: to move it to "+c.account+", replace it with `terraform apply -replace=ADDRESS`. Otherwise do nothing, or set the "+
+			"provider's account back.")
 }
 
-// engines are what this process has to close.
+// engines are those this process has to close.
 type engines struct {
 	mu   sync.Mutex
-	open []*engine.Engine
+	open []*configured
 }
 
-func (e *engines) add(one *engine.Engine) {
+func (e *engines) add(one *configured) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.open = append(e.open, one)
+}
+
+// close ends what was opened over the engine, and the engine itself.
+func (c *configured) close() (err error) {
+	c.connections.Range(func(_, open any) bool {
+		err = errors.Join(err, open.(*connection).close())
+		return true
+	})
+	return errors.Join(err, c.engine.Close())
 }
 
 // Close releases every engine the process configured. Sandboxes live on.
@@ -72,15 +84,14 @@ func (p *Provider) Close() error {
 	defer p.engines.mu.Unlock()
 	var errs []error
 	for _, e := range p.engines.open {
-		errs = append(errs, e.Close())
+		errs = append(errs, e.close())
 	}
 	p.engines.open = nil
 	return errors.Join(errs...)
 }
 
-// Configure implements provider.Provider. It reads the catalog and opens
-// nothing else: Terraform configures a provider at every walk, and a broken
-// catalog is told once here instead of once per resource.
+// Configure implements provider.Provider. It reads the catalog and opens nothing else: Terraform configures a
+// provider on every walk, and one error reports a broken catalog once instead of once per resource.
 func (p *Provider) Configure(ctx context.Context, req provider.ConfigureRequest, resp *provider.ConfigureResponse) {
 	var m providerModel
 	resp.Diagnostics.Append(req.Config.Get(ctx, &m)...)
@@ -88,7 +99,8 @@ func (p *Provider) Configure(ctx context.Context, req provider.ConfigureRequest,
 		return
 	}
 	c := &configured{}
-	resp.ResourceData, resp.DataSourceData = c, c
+	resp.ResourceData, resp.DataSourceData, resp.EphemeralResourceData, resp.ActionData, resp.ListResourceData = c, c, c, c, c
+	p.now.Store(c)
 	if !m.Account.IsUnknown() {
 		c.account = m.Account.ValueString()
 		if c.account == "" {
@@ -104,12 +116,13 @@ func (p *Provider) Configure(ctx context.Context, req provider.ConfigureRequest,
 	opts.Log = slog.New(newLogHandler(ctx))
 	e, err := engine.New(opts)
 	if err != nil {
-		addErrorAt(ctx, &resp.Diagnostics, fieldPath(err, path.Empty(), "catalog", "ledger", "account", "state_dir", "credentials"), "The provider could not be configured", err)
+		addErrorAt(ctx, &resp.Diagnostics, fieldPath(err, path.Empty(), "catalog", "ledger", "account", "state_dir", "credentials"),
+			"The provider could not be configured", err)
 		return
 	}
 	addNotices(&resp.Diagnostics, e.Warnings())
-	p.engines.add(e)
 	c.engine = e
+	p.engines.add(c)
 }
 
 // options maps the block; known is false while any argument is unknown.
@@ -119,12 +132,15 @@ func (m providerModel) options(ctx context.Context) (opts engine.Options, known 
 			return opts, false, nil
 		}
 	}
-	if !fullyKnown(ctx, m.Catalog) || !fullyKnown(ctx, m.Credentials) {
+	if !fullyKnown(ctx, m.Catalog) || !fullyKnown(ctx, m.Credentials) || !fullyKnown(ctx, m.AllowedCommands) {
 		return opts, false, nil
 	}
 	opts.Ledger, opts.Account, opts.StateDir = m.Ledger.ValueString(), m.Account.ValueString(), m.StateDir.ValueString()
 	if !m.Catalog.IsNull() {
 		diags.Append(m.Catalog.ElementsAs(ctx, &opts.Catalog, false)...)
+	}
+	if !m.AllowedCommands.IsNull() {
+		diags.Append(m.AllowedCommands.ElementsAs(ctx, &opts.AllowedCommands, false)...)
 	}
 	plain := map[string]map[string]string{}
 	if !m.Credentials.IsNull() {
@@ -137,15 +153,15 @@ func (m providerModel) options(ctx context.Context) (opts engine.Options, known 
 	return opts, true, diags
 }
 
-// takeConfigured is every resource's and data source's Configure. The data is
-// nil while Terraform only validates.
+// takeConfigured is Configure for every resource and data source. The data is nil while Terraform only
+// validates.
 func takeConfigured(data any, diags *diag.Diagnostics) *configured {
 	if data == nil {
 		return nil
 	}
 	c, ok := data.(*configured)
 	if !ok {
-		diags.AddError("Unexpected provider data", "This is a defect of the provider; please report it.")
+		diags.AddError("Unexpected provider data", "This is a bug in the provider. Please report it.")
 	}
 	return c
 }
@@ -157,8 +173,7 @@ func (w *withEngine) Configure(_ context.Context, req resource.ConfigureRequest,
 	w.cfg = takeConfigured(req.ProviderData, &resp.Diagnostics)
 }
 
-// ready returns the engine, or nil while the provider's own configuration is
-// not known yet.
+// ready returns the engine, or nil while the provider's own configuration is unknown.
 func (w *withEngine) ready() *engine.Engine {
 	if w.cfg == nil {
 		return nil
@@ -166,18 +181,31 @@ func (w *withEngine) ready() *engine.Engine {
 	return w.cfg.engine
 }
 
-// must returns the engine for an operation that cannot do without.
+// must returns the engine for an operation that needs it, or reports why there is none.
 func (w *withEngine) must(diags *diag.Diagnostics) *engine.Engine {
 	e := w.ready()
 	if e == nil {
 		diags.AddError("The provider is not configured yet",
-			"An argument of the provider block is not known at this point, so nothing can be read or changed.\n\n"+
-				"What to do: give the provider block values that are known before the apply, or apply in two steps with -target.")
+			"An argument of the provider block is still unknown, so the provider can neither read nor change anything.\n\n"+
+				"What to do: set the provider's arguments to values known before the apply, or apply in two steps with -target.")
 	}
 	return e
 }
 
+// changing is must for operations that create, change or destroy: from then on this walk is no plan.
+func (w *withEngine) changing(diags *diag.Diagnostics) *engine.Engine {
+	if w.cfg != nil {
+		w.cfg.applying.Store(true)
+	}
+	return w.must(diags)
+}
+
+// dataSource is withEngine for a data source.
+type dataSource struct{ withEngine }
+
+var _ datasource.DataSourceWithConfigure = (*profileDataSource)(nil)
+
 // Configure implements datasource.DataSourceWithConfigure.
-func (d *quoteDataSource) Configure(_ context.Context, req datasource.ConfigureRequest, resp *datasource.ConfigureResponse) {
+func (d *dataSource) Configure(_ context.Context, req datasource.ConfigureRequest, resp *datasource.ConfigureResponse) {
 	d.cfg = takeConfigured(req.ProviderData, &resp.Diagnostics)
 }

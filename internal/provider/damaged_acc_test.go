@@ -43,16 +43,16 @@ func TestAReplacementEndsNothingWhileTheLedgerIsDamaged(t *testing.T) {
 	}
 	for name, content := range map[string][]byte{"empty": nil, "cut short": whole[:len(whole)/3]} {
 		put(content)
-		refused(name+", planned", "nothing can be made", "plan", "-replace=sandboxer_sandbox.a")
+		refused(name+", planned", "nothing can be created", "plan", "-replace=sandboxer_sandbox.a")
 		put(whole)
 		c.must(append([]string{"plan", "-replace=sandboxer_sandbox.a", "-out=plan"}, quiet...)...)
 		put(content)
-		refused(name+", after the plan", "was left as it is", "apply", "plan")
+		refused(name+", after the plan", "was not replaced", "apply", "plan")
 		put(whole)
 		c.must("taint", "sandboxer_sandbox.a")
 		c.must(append([]string{"plan", "-out=plan"}, quiet...)...)
 		put(content)
-		refused(name+", tainted", "was left as it is", "apply", "plan")
+		refused(name+", tainted", "was not replaced", "apply", "plan")
 		put(whole)
 		c.must("untaint", "sandboxer_sandbox.a")
 	}

@@ -14,13 +14,14 @@ func TestADestroyIsNotRefusedForWantOfFunds(t *testing.T) {
 			t.Parallel()
 			b := newBed(t)
 			c := newCLI(t, b)
-			c.write("variable \"ttl\" { default = \"1h\" }\nvariable \"size\" { default = 3 }\nresource \"sandboxer_sandbox\" \"a\" {\n  count = var.size\n  profile = \"profile.stub\"\n  name = \"n-${count.index}\"\n  ttl = var.ttl\n}\n")
+			c.write("variable \"ttl\" { default = \"1h\" }\nvariable \"size\" { default = 3 }\nresource \"sandboxer_sandbox\" \"a\" {\n  count = " +
+				"var.size\n  profile = \"profile.stub\"\n  name = \"n-${count.index}\"\n  ttl = var.ttl\n}\n")
 			if out, code := c.sandboxer("ledger", "budget", "set", "tight", "0.10 USD"); code != 0 {
 				t.Fatal(out)
 			}
 			c.must("apply", "-auto-approve", "-no-color", "-var=size=1")
 			out, code := c.try(nil, "plan", "-no-color")
-			if code != 1 || !strings.Contains(out, "cannot be made as it is configured: it cannot be paid for") ||
+			if code != 1 || !strings.Contains(out, "cannot be created as configured: it cannot be paid for") ||
 				!strings.Contains(strings.Join(strings.Fields(out), " "), "0.0405 available (limit: budget tight") {
 				t.Fatalf("the plan goes on: exit code %d: %s", code, out)
 			}

@@ -14,25 +14,29 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
-// explanation is what users read for a Kind: what class of failure it is and
-// what to do where the error itself does not say.
+// explanation is what users read for a Kind: the class of failure, and what to do if the error does not say.
 type explanation struct{ summary, remedy string }
 
-// explanations is the one place where a Kind becomes words.
+// explanations is the only place that puts a Kind into words.
 var explanations = map[engine.Kind]explanation{
-	extensions.KindInvalid:       {"the request is not valid", "Correct what the message names and run again. Nothing was made."},
-	extensions.KindUnauthorized:  {"access was refused", "Check the credentials of this extension in the provider block or in its environment variables."},
-	extensions.KindNotFound:      {"it does not exist", "Run `terraform plan` to see what is left to do."},
-	extensions.KindConflict:      {"something else holds it", "Wait for the other operation, or choose another name."},
-	extensions.KindIndeterminate: {"the outcome is not known yet", "Run the same command again: the next run finds out what happened before it does anything else."},
-	extensions.KindExhausted:     {"there is no room", "Free some capacity, raise the limit, or add another host or extension."},
-	extensions.KindUnavailable:   {"it is not available now", "Try again in a few minutes."},
-	extensions.KindUnreachable:   {"it cannot be reached", "Check the network and the machine, then run again. What is known was kept."},
-	extensions.KindTimeout:       {"it took too long", "Run again, or raise the timeout. What was begun is kept and can be destroyed."},
-	extensions.KindUnsupported:   {"this is not possible here", "Change the profile or choose another place; `terraform plan` shows why each place was refused."},
-	extensions.KindInterrupted:   {"it was interrupted", "Run the same command again: it finds what was begun and goes on from there."},
-	extensions.KindFailed:        {"what runs in it has failed", "Correct what failed and run again."},
-	extensions.KindInternal:      {"an unexpected failure", "Run again with TF_LOG=DEBUG; if it stays, report it with the log."},
+	extensions.KindInvalid: {"the request is not valid", "Correct it and run again. Nothing was created."},
+	extensions.KindUnauthorized: {"access was refused",
+		"Check this extension's credentials in the provider block or in its environment variables."},
+	extensions.KindNotFound: {"it does not exist", "Run `terraform plan` to see what is left to do."},
+	extensions.KindConflict: {"something else holds it", "Wait for the other operation, or choose another name."},
+	extensions.KindIndeterminate: {"the outcome is not known yet",
+		"Run the same command again: the next run finds out what happened before it does anything else."},
+	extensions.KindExhausted:   {"no capacity is left", "Free some capacity, raise the limit, or add another host or extension."},
+	extensions.KindUnavailable: {"it is not available now", "Try again in a few minutes."},
+	extensions.KindUnreachable: {"it cannot be reached",
+		"Check the network and the machine, then run again. The state keeps what is known."},
+	extensions.KindTimeout: {"it took too long",
+		"Run again, or raise the timeout. The state keeps what was started, and a destroy removes it."},
+	extensions.KindUnsupported: {"this is not possible here",
+		"Change the profile or choose another place; `terraform plan` shows why each place was refused."},
+	extensions.KindInterrupted: {"it was interrupted", "Run the same command again: it continues where this run stopped."},
+	extensions.KindFailed:      {"a process in it failed", "Correct what failed and run again."},
+	extensions.KindInternal:    {"an unexpected failure", "Run again with TF_LOG=DEBUG. If it fails again, report it with the log."},
 }
 
 func explain(err error) explanation {
@@ -42,7 +46,7 @@ func explain(err error) explanation {
 	return explanations[extensions.KindInternal]
 }
 
-// addError tells what could not be done, why, and what to do next.
+// addError reports what failed, why, and what to do next.
 func addError(ctx context.Context, diags *diag.Diagnostics, what string, err error) {
 	addErrorAt(ctx, diags, path.Empty(), what, err)
 }
@@ -57,13 +61,13 @@ func addErrorAt(ctx context.Context, diags *diag.Diagnostics, at path.Path, what
 	diags.AddAttributeError(at, summary, detail)
 }
 
-// addWarning tells the same without stopping.
+// addWarning is addError as a warning.
 func addWarning(ctx context.Context, diags *diag.Diagnostics, what string, err error) {
 	diags.AddWarning(describe(ctx, what, err))
 }
 
-// describe puts err into words. ctx is that of the operation: it tells whether
-// somebody pressed Ctrl-C, or the time of `timeouts` is over.
+// describe puts err into words. ctx is the operation's: it tells whether the user pressed Ctrl-C or the time
+// in `timeouts` ran out.
 func describe(ctx context.Context, what string, err error) (summary, detail string) {
 	err = engine.GivenUp(ctx, err)
 	e := explain(err)
@@ -80,8 +84,8 @@ func describe(ctx context.Context, what string, err error) (summary, detail stri
 	return what + ": " + e.summary, sentence(err.Error()) + "\n\nWhat to do: " + sentence(remedy)
 }
 
-// sentence ends text with a full stop and starts it with a capital, unless it
-// starts with a name that must stay as it is (an id, a path, an argument).
+// sentence ends text with a full stop and starts it with a capital, unless it starts with a name that must
+// stay as it is (an id, a path, an argument).
 func sentence(text string) string {
 	text = strings.TrimRight(text, " \n")
 	if text == "" {
@@ -91,21 +95,24 @@ func sentence(text string) string {
 	if !strings.ContainsAny(first, "-./_:\"'`") && !slices.Contains(planArguments, first) {
 		text = strings.ToUpper(text[:1]) + text[1:]
 	}
+	if strings.HasPrefix(text[strings.LastIndex(text, "\n")+1:], "  ") {
+		return text // it ends in what a command printed
+	}
 	last := text[strings.LastIndexAny(text, " \n")+1:]
 	if strings.ContainsAny(last, "-/=}") && !strings.HasSuffix(last, "`") || strings.HasSuffix(last, ".") || strings.HasSuffix(last, "?") {
-		return text // an id, path or command to be copied
+		return text // an id, path or command to copy
 	}
 	return text + "."
 }
 
-// notices turns the engine's notices into warnings.
+// addNotices turns the engine's notices into warnings.
 func addNotices(diags *diag.Diagnostics, ns []engine.Notice) {
 	for _, n := range ns {
 		diags.AddWarning(n.Summary, n.Detail)
 	}
 }
 
-// fieldPath finds the argument an error is about among those of the block.
+// fieldPath returns which of the block's arguments an error is about, else fallback.
 func fieldPath(err error, fallback path.Path, arguments ...string) path.Path {
 	name, _, _ := strings.Cut(extensions.FieldOf(err), ".")
 	if slices.Contains(arguments, name) {
@@ -114,14 +121,13 @@ func fieldPath(err error, fallback path.Path, arguments ...string) path.Path {
 	return fallback
 }
 
-// importBlock is configuration that takes an existing sandbox into a state.
+// importBlock returns configuration that imports an existing sandbox.
 func importBlock(id engine.ID) string {
 	return fmt.Sprintf("import {\n  to = sandboxer_sandbox.NAME\n  id = %q\n}", string(id))
 }
 
-// addCreateError is addError for a sandbox that was not made. Where a live
-// sandbox stands in the way the block that imports it is printed: a provider
-// does not learn its resource's address, so the user completes `to`.
+// addCreateError is addError for a sandbox that was not created. If a live sandbox is in the way, it prints
+// the block that imports it. A provider does not learn its resource's address, so the user completes `to`.
 func addCreateError(ctx context.Context, diags *diag.Diagnostics, at path.Path, own engine.ID, req engine.Request, err error) {
 	what := "Sandbox " + subject(req) + " was not created"
 	var e *engine.Error
@@ -131,16 +137,17 @@ func addCreateError(ctx context.Context, diags *diag.Diagnostics, at path.Path, 
 	}
 	summary, detail := describe(ctx, what, err)
 	if !strings.Contains(detail, "import {") {
-		detail += "\n\nTo take it into this state, add this block (with this resource's address in `to`) and apply:\n\n" + importBlock(e.ID)
+		detail += "\n\nTo import it into this state, add this block with this resource's address in `to`, and apply:\n\n" + importBlock(e.ID)
 	}
 	diags.AddAttributeError(path.Root("name"), summary, detail)
 }
 
-// applyFirst tells how an argument that decides about a destroy takes effect:
-// Terraform destroys with what the last apply put into the state.
+// applyFirst says how an argument that governs a destroy takes effect: Terraform destroys with what the last
+// apply put into the state.
 func applyFirst(argument string) string {
-	return "A destroy goes by the arguments of the last apply, so a change of them has to be applied first. Without a refresh nothing is asked that may be out of reach:\n\n" +
-		"  1. write " + argument + " into the resource block\n" +
+	return "A destroy uses the arguments of the last apply, so apply the change first. With -refresh=false Terraform does not contact " +
+		"places that may be unreachable:\n\n" +
+		"  1. set " + argument + " in the resource block\n" +
 		"  2. terraform apply -refresh=false\n" +
 		"  3. terraform destroy -refresh=false"
 }

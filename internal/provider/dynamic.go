@@ -21,9 +21,8 @@ func newSecret(v string) engine.Secret { return extensions.NewSecret(v) }
 
 var errUnknown = errors.New("the value is not known yet")
 
-// inputsOf reads the inputs argument: an object or map of strings, numbers,
-// bools, lists and maps. Whole numbers become int64, exactly; other numbers
-// float64. A value that is not known is an error.
+// inputsOf reads the inputs argument: an object or map of strings, numbers, bools, lists and maps. Whole
+// numbers become int64, exactly; other numbers float64. An unknown value is an error.
 func inputsOf(d types.Dynamic) (map[string]any, error) {
 	if d.IsNull() || d.IsUnderlyingValueNull() {
 		return nil, nil
@@ -85,7 +84,7 @@ func plainNumber(f *big.Float) (any, error) {
 	return n, nil
 }
 
-// plainMap leaves out nulls: an input set to null is an input not given.
+// plainMap omits nulls: an input set to null is not given.
 func plainMap(elems map[string]attr.Value) (any, error) {
 	out := map[string]any{}
 	for k, e := range elems {
@@ -112,8 +111,8 @@ func plainList(elems []attr.Value) (any, error) {
 	return out, nil
 }
 
-// inputsValue is the reverse of inputsOf, for import. Lists become tuples and
-// maps objects, which is what configuration literals are.
+// inputsValue is the reverse of inputsOf, for import. Lists become tuples and maps objects, as in
+// configuration literals.
 func inputsValue(m map[string]any) (types.Dynamic, error) {
 	if len(m) == 0 {
 		return types.DynamicNull(), nil
@@ -183,8 +182,8 @@ func attrTuple(l []any) (attr.Value, error) {
 	return tup, nil
 }
 
-// sameInputs compares meaning, not Terraform's types: a list and a tuple of
-// the same elements are the same input, and so are null and {}.
+// sameInputs compares meaning, not Terraform's types: a list equals a tuple of the same elements, and null
+// equals {}.
 func sameInputs(a, b types.Dynamic) bool {
 	x, errX := inputsOf(a)
 	y, errY := inputsOf(b)
@@ -197,7 +196,7 @@ func sameInputs(a, b types.Dynamic) bool {
 	return reflect.DeepEqual(x, y)
 }
 
-// inputText lists every string in v with where it is, in a fixed order.
+// inputText visits every string in v with its location, in a fixed order.
 func inputText(at string, v any, visit func(at, s string)) {
 	switch t := v.(type) {
 	case string:

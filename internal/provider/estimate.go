@@ -12,7 +12,8 @@ import (
 var stringsType = types.ListType{ElemType: types.StringType}
 
 var refusalFields = []computedField{
-	{name: "stage", typ: types.StringType, doc: "The step of routing that refused: `intent` (the request itself), `permission` (a policy) or `viability` (what the place can do)."},
+	{name: "stage", typ: types.StringType, doc: "The step of routing that refused: `intent` (the request itself), `permission` (a policy) " +
+		"or `viability` (what the place can do)."},
 	{name: "rule", typ: types.StringType, doc: "Stable id of the rule, such as `viability.ttl-max`."},
 	{name: "reason", typ: types.StringType, doc: "Why, in words."},
 	{name: "remedy", typ: types.StringType, doc: "What would let it in."},
@@ -23,29 +24,46 @@ var candidateFields = []computedField{
 	{name: "host", typ: types.StringType, doc: "Name of the host; null for a vendor's account, or this machine without a name."},
 	{name: "eligible", typ: types.BoolType, doc: "Whether the sandbox may run there."},
 	{name: "order", typ: types.Int64Type, doc: "1 is the first choice; null for a refused one."},
-	{name: "hourly", typ: types.StringType, doc: "Price of a running hour in `currency`, with the fees that an hour bears and without those of a creation; null if unknown."},
+	{name: "hourly", typ: types.StringType, doc: "Price of a running hour in `currency`, with the fees that an hour bears and without those " +
+		"of a creation; null if unknown."},
 	{name: "creation", typ: types.StringType, doc: "What the creation costs, in `currency`; null if unknown."},
 	{name: "maximum", typ: types.StringType, doc: "Worst case, in `currency`: at the TTL; null if unknown."},
 	{name: "currency", typ: types.StringType, doc: "ISO 4217 code; null where nothing is priced."},
 	{name: "source", typ: types.StringType, doc: "Where the price comes from."},
 	{name: "as_of", typ: types.StringType, doc: "Date of the price, `YYYY-MM-DD`; null if it has none."},
 	{name: "confidence", typ: types.StringType, doc: "`exact`, `estimated` or `unknown`."},
-	{name: "expiry", typ: types.StringType, doc: "Who ends the sandbox when its time is up: `native` (the backend itself), `host` (a timer there) or `sweep` (the next run of sandboxer)."},
+	{name: "expiry", typ: types.StringType, doc: "Who ends the sandbox when its time is up: `native` (the backend itself), `host` (a timer " +
+		"there) or `sweep` (the next run of sandboxer)."},
 	{name: "refusals", list: refusalFields, doc: "Why it was refused, every reason of the step that refused it; empty for an eligible one."},
 }
 
-// estimateFields are planned: the numbers of this sandbox, and nothing of where
-// they come from. Terraform rejects an apply that plans anything else than the
-// plan it was given, and a date or a place that is added changes no number.
+// estimateFields are planned: the sandbox's numbers without their sources. Terraform rejects an apply that
+// plans anything other than the plan it was given, and a new date or place changes no number.
 var estimateFields = []computedField{
-	{name: "currency", typ: types.StringType, doc: "ISO 4217 code; null where the places it may run at are priced in several currencies or none is priced."},
-	{name: "hourly_low", typ: types.StringType, doc: "Lowest price per hour over the places it may run at, in `currency`, a decimal string as all amounts; null if none is known."},
+	{name: "summary", typ: types.StringType, doc: "The price in one line, rounded for people."},
+	{name: "hourly", typ: types.StringType, doc: "Price of a running hour at the dearest place it may run at, in `currency`, exact; null if " +
+		"one is unknown."},
+	{name: "maximum", typ: types.StringType,
+		doc: "Highest price until the end of the TTL, in `currency`, exact; null if unknown, never 0 for unknown."},
+	{name: "currency", typ: types.StringType, doc: "ISO 4217 code; null if nothing is priced, or places are priced in several currencies."},
+	{name: "confidence", typ: types.StringType,
+		doc: "`exact`, `estimated` or `unknown`: the least of those of the places it may run at. `sandboxer_quote` tells what is unknown."},
+}
+
+// numberFields are the numbers a quote gives for all places together.
+var numberFields = []computedField{
+	{name: "currency", typ: types.StringType,
+		doc: "ISO 4217 code; null where the places it may run at are priced in several currencies or none is priced."},
+	{name: "hourly_low", typ: types.StringType,
+		doc: "Lowest price per hour over the places it may run at, in `currency`, a decimal string as all amounts; null if none is known."},
 	{name: "hourly_high", typ: types.StringType, doc: "Highest price per hour, in `currency`; null if one is unknown."},
-	{name: "total_low", typ: types.StringType, doc: "Lowest total, in `currency`: fee and minimum charge of the cheapest place; null if none is known."},
+	{name: "total_low", typ: types.StringType,
+		doc: "Lowest total, in `currency`: fee and minimum charge of the cheapest place; null if none is known."},
 	{name: "total_high", typ: types.StringType, doc: "Highest total over the places it may run at, in `currency`; null if one is unknown."},
-	{name: "maximum", typ: types.StringType, doc: "Worst case when the sandbox lives until its TTL, in `currency`; null if unknown, never 0 for unknown."},
-	{name: "unknowns", typ: stringsType, doc: "What could not be priced."},
-	{name: "summary", typ: types.StringType, doc: "The same in one line, for people."},
+	{name: "maximum", typ: types.StringType,
+		doc: "Worst case when the sandbox lives until its TTL, in `currency`; null if unknown, never 0 for unknown."},
+	{name: "unknowns", typ: stringsType, doc: "Components without a known price."},
+	{name: "summary", typ: types.StringType, doc: "The same in one line, rounded for people."},
 }
 
 type refusalModel struct {
@@ -71,8 +89,16 @@ type candidateModel struct {
 	Refusals   []refusalModel `tfsdk:"refusals"`
 }
 
-// estimateModel is what a plan and a quote say of all places together.
 type estimateModel struct {
+	Summary    types.String `tfsdk:"summary"`
+	Hourly     types.String `tfsdk:"hourly"`
+	Maximum    types.String `tfsdk:"maximum"`
+	Currency   types.String `tfsdk:"currency"`
+	Confidence types.String `tfsdk:"confidence"`
+}
+
+// numbersModel holds the numbers a quote gives for all places together.
+type numbersModel struct {
 	Currency   types.String `tfsdk:"currency"`
 	HourlyLow  types.String `tfsdk:"hourly_low"`
 	HourlyHigh types.String `tfsdk:"hourly_high"`
@@ -84,7 +110,12 @@ type estimateModel struct {
 }
 
 func newEstimate(e engine.Estimate) estimateModel {
-	return estimateModel{
+	return estimateModel{Summary: optional(costOf(e)), Hourly: optional(e.HourlyHigh), Maximum: optional(e.Maximum),
+		Currency: optional(e.Currency), Confidence: optional(e.Confidence)}
+}
+
+func newNumbers(e engine.Estimate) numbersModel {
+	return numbersModel{
 		Currency: optional(e.Currency), HourlyLow: optional(e.HourlyLow), HourlyHigh: optional(e.HourlyHigh),
 		TotalLow: optional(e.TotalLow), TotalHigh: optional(e.TotalHigh), Maximum: optional(e.Maximum),
 		Unknowns: notNil(e.Unpriced), Summary: optional(costOf(e)),
@@ -123,7 +154,7 @@ func estimateValue(ctx context.Context, e engine.Estimate) (types.Object, diag.D
 	return types.ObjectValueFrom(ctx, attrTypes(estimateFields), newEstimate(e))
 }
 
-// estimateOrNull is null for an estimate nobody made.
+// estimateOrNull returns null for an absent estimate.
 func estimateOrNull(ctx context.Context, e engine.Estimate) (types.Object, diag.Diagnostics) {
 	if e.CatalogDigest == "" {
 		return types.ObjectNull(attrTypes(estimateFields)), nil

@@ -80,10 +80,15 @@ func (c *cli) ownsNothing() {
 	}
 }
 
+// appliedExamples are those that need nothing but this machine, and nothing done between apply and destroy.
+var appliedExamples = []string{"provider", "quickstart", "resources/sandboxer_host", "resources/sandboxer_sandbox",
+	"resources/sandboxer_snapshot", "resources/sandboxer_exec", "data-sources/sandboxer_quote", "data-sources/sandboxer_account",
+	"data-sources/sandboxer_usage", "data-sources/sandboxer_profile", "data-sources/sandboxer_extensions",
+	"data-sources/sandboxer_sandboxes", "functions/duration", "functions/profile"}
+
 func TestEveryExampleIsApplied(t *testing.T) {
 	t.Parallel()
-	for _, name := range []string{"provider", "quickstart", "resources/sandboxer_host", "resources/sandboxer_sandbox", "resources/sandboxer_snapshot",
-		"data-sources/sandboxer_quote", "data-sources/sandboxer_account", "data-sources/sandboxer_usage"} {
+	for _, name := range appliedExamples {
 		t.Run(strings.ReplaceAll(name, "/", "-"), func(t *testing.T) {
 			t.Parallel()
 			c := example(t, name)
@@ -106,9 +111,9 @@ func TestTheTenSandboxesExampleIsPlanned(t *testing.T) {
 	out := c.must("plan", "-no-color")
 	for line, times := range map[string]int{
 		`Plan: 11 to add`: 1,
-		`summary     = "0.00 USD an hour, at most 0.00 USD for 1h"`:               3,
-		`summary     = "0.117 USD an hour, at most 0.235 USD for 2h"`:             5,
-		`summary     = "0.069460862 USD an hour, at most 0.138921724 USD for 2h"`: 2,
+		`summary    = "0.00 USD an hour, at most 0.00 USD for 1h"`:          3,
+		`summary    = "0.117 USD an hour, at most 0.235 USD for 2h"`:        5,
+		`summary    = "0.0694609 USD an hour, at most 0.138922 USD for 2h"`: 2,
 	} {
 		if n := strings.Count(out, line); n != times {
 			t.Errorf("%d times instead of %d: %s\n%s", n, times, line, out)
@@ -142,7 +147,8 @@ func TestTheBudgetExampleKeepsSomethingToSpare(t *testing.T) {
 		return strings.Join(strings.FieldsFunc(out, func(r rune) bool { return r <= ' ' || r == '│' }), " ")
 	}
 	limit("1.20 USD")
-	if out, code := c.try(nil, "plan", "-no-color"); code == 0 || !strings.Contains(flat(out), "A budget would keep less than 1 USD beside the 0.235 USD") {
+	if out, code := c.try(nil, "plan", "-no-color"); code == 0 ||
+		!strings.Contains(flat(out), "A budget would keep less than 1 USD after the 0.235 USD") {
 		t.Errorf("exit %d\n%s", code, out)
 	}
 	limit("5 USD")
@@ -152,7 +158,7 @@ func TestTheBudgetExampleKeepsSomethingToSpare(t *testing.T) {
 		t.Error(out)
 	}
 	limit("0.25 USD")
-	if out := c.must("plan", "-no-color", "-var=spare=-1"); !strings.Contains(flat(out), "Less than a tenth is left of: month of") {
+	if out := c.must("plan", "-no-color", "-var=spare=-1"); !strings.Contains(flat(out), "Less than a tenth is left in: month of") {
 		t.Error(out)
 	}
 	limit("5 USD")
@@ -163,10 +169,12 @@ func TestTheBudgetExampleKeepsSomethingToSpare(t *testing.T) {
 // Every folder under examples is known to a test: a new one must be added.
 func TestNoExampleIsForgotten(t *testing.T) {
 	t.Parallel()
-	known := map[string]bool{"provider": true, "quickstart": true, "toolchain": true, "e2e-terraform-test": true, "compose-e2e": true, "bring-a-host": true, "ten-sandboxes": true, "budget": true, "inputs": true, "resources/sandboxer_host": true,
-		"resources/sandboxer_sandbox": true, "resources/sandboxer_snapshot": true, "data-sources/sandboxer_quote": true,
-		"data-sources/sandboxer_account": true, "data-sources/sandboxer_usage": true}
-	for _, pattern := range []string{"*", "resources/*", "data-sources/*"} {
+	known := map[string]bool{"toolchain": true, "e2e-terraform-test": true, "compose-e2e": true, "bring-a-host": true, "ten-sandboxes": true,
+		"budget": true, "inputs": true, "container": true, "agent": true, "generator": true}
+	for _, name := range appliedExamples {
+		known[name] = true
+	}
+	for _, pattern := range []string{"*", "resources/*", "data-sources/*", "functions/*"} {
 		dirs, err := filepath.Glob(filepath.Join(examples, pattern))
 		if err != nil {
 			t.Fatal(err)
@@ -249,11 +257,7 @@ func (c *cli) before(version string) bool {
 func TestTheEndToEndExamplePassesTerraformTest(t *testing.T) {
 	t.Parallel()
 	c := example(t, "e2e-terraform-test")
-	bin, err := builtProvider()
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, code := c.try(nil, "test", "-no-color", "-var=sandboxer="+filepath.Join(bin, "terraform-provider-sandboxer"))
+	out, code := c.try(nil, "test", "-no-color")
 	if code != 0 || !strings.Contains(out, "3 passed, 0 failed") {
 		t.Errorf("exit %d\n%s", code, out)
 	}
@@ -266,7 +270,7 @@ func TestTheEndToEndExamplePassesTerraformTest(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(c.dir, "stack/worker.sh"), []byte(broken.Replace(string(raw))), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	out, code = c.try(nil, "test", "-no-color", "-var=sandboxer="+filepath.Join(bin, "terraform-provider-sandboxer"))
+	out, code = c.try(nil, "test", "-no-color")
 	if code == 0 || !strings.Contains(flat(out), "got 'job 1") {
 		t.Errorf("a broken stack passed: exit %d\n%s", code, out)
 	}

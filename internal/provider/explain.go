@@ -8,9 +8,8 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine"
 )
 
-// explainRefusals lists refused candidates for people; "" if there are none.
-// Those that the request itself leaves out (another extension is pinned,
-// other hosts are named) are only counted, unless all is set.
+// explainRefusals lists refused candidates for people; "" if there are none. It only counts those that the
+// request itself rules out (it pins another extension or names other hosts), unless all is set.
 func explainRefusals(e engine.Estimate, all bool) string {
 	var b strings.Builder
 	leftOut := 0
@@ -28,7 +27,7 @@ func explainRefusals(e engine.Estimate, all bool) string {
 				b.WriteString("\n ")
 			}
 			said := sentence(r.Reason)
-			if r.Remedy != "" && !strings.HasSuffix(said, ".") { // an id at its end is not to be copied here
+			if r.Remedy != "" && !strings.HasSuffix(said, ".") { // nobody copies an id from here
 				said += "."
 			}
 			b.WriteString(" " + said)
@@ -39,7 +38,7 @@ func explainRefusals(e engine.Estimate, all bool) string {
 		b.WriteString("\n")
 	}
 	if b.Len() > 0 && leftOut > 0 {
-		fmt.Fprintf(&b, "- not considered, because the request leaves them out: %d more\n", leftOut)
+		fmt.Fprintf(&b, "- and %d more that the request itself rules out\n", leftOut)
 	}
 	return strings.TrimRight(b.String(), "\n")
 }
@@ -50,8 +49,7 @@ func leavesOut(c engine.EstimateCandidate) bool {
 	return len(c.Refusals) > 0 && !slices.ContainsFunc(c.Refusals, func(r engine.Refusal) bool { return r.Stage != stageIntent })
 }
 
-// explainNumbers is the estimate in one paragraph, for a notice where it
-// cannot be planned.
+// explainNumbers returns the estimate as one paragraph, for a notice where it cannot be planned.
 func explainNumbers(e engine.Estimate) string {
 	var b strings.Builder
 	for _, c := range e.Candidates {
@@ -60,33 +58,32 @@ func explainNumbers(e engine.Estimate) string {
 		}
 		cost := "price unknown"
 		if c.Hourly != "" {
-			cost = fmt.Sprintf("%s %s an hour", c.Hourly, c.Currency)
+			cost = fmt.Sprintf("%s %s an hour", engine.Short(c.Hourly, false), c.Currency)
 		}
 		if c.Maximum != "" {
-			cost += fmt.Sprintf(", at most %s %s for %s", c.Maximum, c.Currency, e.TTL)
+			cost += fmt.Sprintf(", at most %s %s for %s", engine.Short(c.Maximum, true), c.Currency, e.TTL)
 		}
 		fmt.Fprintf(&b, "%d. %s: %s\n", c.Order, place(c.Extension, c.Host), cost)
 	}
 	return strings.TrimRight(b.String(), "\n")
 }
 
-// costOf is what it costs in one line; "" where no place is left. It depends on
-// the numbers alone.
+// costOf returns the cost in one line; "" if no place is left. It depends on the numbers alone.
 func costOf(e engine.Estimate) string {
 	if firstPlaces(e) == "" {
 		return ""
 	}
 	price := "at a price that is not known"
 	if e.HourlyHigh != "" {
-		price = span(e.HourlyLow, e.HourlyHigh) + " " + e.Currency + " an hour"
+		price = span(engine.Short(e.HourlyLow, false), engine.Short(e.HourlyHigh, false)) + " " + e.Currency + " an hour"
 	}
 	if e.Maximum != "" {
-		price += fmt.Sprintf(", at most %s %s for %s", e.Maximum, e.Currency, e.TTL)
+		price += fmt.Sprintf(", at most %s %s for %s", engine.Short(e.Maximum, true), e.Currency, e.TTL)
 	}
 	return price
 }
 
-// summaryOf is an estimate in one line, with its places; "" where none is left.
+// summaryOf returns an estimate with its places in one line; "" if no place is left.
 func summaryOf(e engine.Estimate) string {
 	places := firstPlaces(e)
 	if places == "" {
@@ -105,7 +102,7 @@ func summaryOf(e engine.Estimate) string {
 	return text
 }
 
-// firstPlaces names where it can run, in order.
+// firstPlaces names the places that can run it, in order.
 func firstPlaces(e engine.Estimate) string {
 	var places []string
 	for _, c := range e.Candidates {

@@ -17,17 +17,19 @@ import (
 	"github.com/hashicorp/terraform-plugin-testing/terraform"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger/sqlstore"
 )
 
 // budget bounds what acme/web may spend on the stub vendor, for ever.
 func (b *bed) budget(limit int64) {
 	b.t.Helper()
-	l, err := ledger.Open(context.Background(), ledger.DefaultURL(b.state), ledger.Options{})
+	l, err := sqlstore.Open(context.Background(), sqlstore.DefaultURL(b.state), sqlstore.Options{})
 	if err != nil {
 		b.t.Fatal(err)
 	}
 	defer l.Close()
-	if _, err := l.PutBudget(context.Background(), ledger.Budget{Account: "acme/web", Name: "month", Currency: "USD", Limit: limit, Hard: true, Period: "month"}); err != nil {
+	if _, err := l.PutBudget(context.Background(),
+		ledger.Budget{Account: "acme/web", Name: "month", Currency: "USD", Limit: limit, Hard: true, Period: "month"}); err != nil {
 		b.t.Fatal(err)
 	}
 }
@@ -92,7 +94,8 @@ func TestAPlanCountsItsSandboxesTogether(t *testing.T) {
 	b := newBed(t)
 	b.budget(100_000_000) // 0.10 USD; an hour costs 0.0596
 	two := func(ttl string) string {
-		return b.config(fmt.Sprintf("resource \"sandboxer_sandbox\" \"a\" {\n  count   = 2\n  profile = \"profile.stub\"\n  name    = \"n${count.index}\"\n  ttl     = %q\n}\n", ttl))
+		return b.config(fmt.Sprintf("resource \"sandboxer_sandbox\" \"a\" {\n  count   = 2\n  profile = \"profile.stub\"\n  name    = "+
+			"\"n${count.index}\"\n  ttl     = %q\n}\n", ttl))
 	}
 	before := b.written()
 	b.run(resource.TestStep{Config: two("1h"), PlanOnly: true,
@@ -115,7 +118,8 @@ func TestAPlanCountsLaterEndsTogether(t *testing.T) {
 	b := newBed(t)
 	b.budget(100_000_000) // 0.10 USD; an hour costs 0.0596
 	two := func(first, second string) string {
-		return b.config(fmt.Sprintf("locals { ttl = [%q, %q] }\nresource \"sandboxer_sandbox\" \"a\" {\n  count   = 2\n  profile = \"profile.stub\"\n  name    = \"n${count.index}\"\n  ttl     = local.ttl[count.index]\n}\n", first, second))
+		return b.config(fmt.Sprintf("locals { ttl = [%q, %q] }\nresource \"sandboxer_sandbox\" \"a\" {\n  count   = 2\n  profile = "+
+			"\"profile.stub\"\n  name    = \"n${count.index}\"\n  ttl     = local.ttl[count.index]\n}\n", first, second))
 	}
 	b.run(resource.TestStep{Config: two("30m", "30m")},
 		resource.TestStep{Config: two("1h", "1h"), PlanOnly: true,

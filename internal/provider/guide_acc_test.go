@@ -36,7 +36,8 @@ func TestTheGuideOfAHostIsFollowed(t *testing.T) {
 	if out := inside("host", "check", "build"); !strings.Contains(out, "isolation   container") {
 		t.Errorf("the host's facts: %s", out)
 	}
-	if out := inside("sandbox", "exec", "--service", "web", "first", "--", "wget", "-q", "-O", "-", "http://localhost:8080/"); out != "hello\n" {
+	if out := inside("sandbox", "exec", "--service", "web", "first", "--", "wget", "-q", "-O", "-",
+		"http://localhost:8080/"); out != "hello\n" {
 		t.Errorf("the page is %q", out)
 	}
 	if out := inside("sandbox", "logs", "first", "--service", "web"); !strings.Contains(out, "response:200") {

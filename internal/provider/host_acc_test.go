@@ -36,9 +36,11 @@ func TestAHostIsRegisteredImportedAndForgotten(t *testing.T) {
 		resource.TestStep{Config: b.config(hostHCL),
 			ConfigPlanChecks: resource.ConfigPlanChecks{PreApply: []plancheck.PlanCheck{
 				plancheck.ExpectKnownValue(host, tfjsonpath.New("ref"), knownvalue.StringRegexp(regexp.MustCompile(`^host://here\?v=1&d=[\w-]+$`)))}},
-			ConfigStateChecks: []statecheck.StateCheck{statecheck.ExpectKnownValue(host, tfjsonpath.New("facts").AtMapKey("os"), knownvalue.NotNull())}},
+			ConfigStateChecks: []statecheck.StateCheck{statecheck.ExpectKnownValue(host, tfjsonpath.New("facts").AtMapKey("os"),
+				knownvalue.NotNull())}},
 		resource.TestStep{Config: b.config(hostHCL), ConfigPlanChecks: empty()},
-		resource.TestStep{ResourceName: host, ImportState: true, ImportStateId: "here", ImportStateVerify: true, ImportStateVerifyIdentifierAttribute: "name"},
+		resource.TestStep{ResourceName: host, ImportState: true, ImportStateId: "here", ImportStateVerify: true,
+			ImportStateVerifyIdentifierAttribute: "name"},
 	)
 }
 
@@ -53,11 +55,11 @@ func TestASecondStateDoesNotSwitchAHost(t *testing.T) {
 	first.write(hostHCL)
 	first.apply()
 	second.write(replaced(hostHCL, "priority = 10", "priority = 99"))
-	if out := second.must("plan", "-no-color", "-input=false"); !says(out, "registered already as this machine") {
+	if out := second.must("plan", "-no-color", "-input=false"); !says(out, "as this machine") {
 		t.Errorf("the plan does not tell:\n%s", out)
 	}
 	out, code := second.try(nil, "apply", "-auto-approve", "-no-color", "-input=false")
-	if code == 0 || !says(out, `host "here"`, "registered already as this machine", "different now: priority", "terraform import") {
+	if code == 0 || !says(out, `host "here"`, "as this machine", "different now: priority", "terraform import") {
 		t.Errorf("exit code %d:\n%s", code, out)
 	}
 	second.write(hostHCL)
@@ -67,7 +69,8 @@ func TestASecondStateDoesNotSwitchAHost(t *testing.T) {
 			t.Errorf("the %s does not tell:\n%s", verb, out)
 		}
 	}
-	for _, args := range [][]string{{"plan"}, {"plan", "-replace=sandboxer_host.here"}, {"plan", "-refresh=false", "-replace=sandboxer_host.here"}, {"apply", "-auto-approve", "-replace=sandboxer_host.here"}} {
+	for _, args := range [][]string{{"plan"}, {"plan", "-replace=sandboxer_host.here"},
+		{"plan", "-refresh=false", "-replace=sandboxer_host.here"}, {"apply", "-auto-approve", "-replace=sandboxer_host.here"}} {
 		if out := second.must(append(args, "-no-color", "-input=false")...); says(out, "registered twice") {
 			t.Errorf("%v calls the state's own host another's:\n%s", args, out)
 		}
@@ -77,7 +80,8 @@ func TestASecondStateDoesNotSwitchAHost(t *testing.T) {
 	if h, err := b.engine().LookupHost(context.Background(), "here"); err != nil || h.Priority != 99 {
 		t.Errorf("priority %d, %v", h.Priority, err)
 	}
-	if out := first.must("plan", "-no-color", "-input=false"); !says(out, `host "here" is another one in the ledger`, "different now: priority") {
+	if out := first.must("plan", "-no-color", "-input=false"); !says(out, `host "here" is a different host in the ledger`,
+		"different now: priority") {
 		t.Errorf("the first state is not told:\n%s", out)
 	}
 	first.write("")
@@ -93,7 +97,8 @@ func TestHostsChangeWithTheirSandboxesInOneApply(t *testing.T) {
 	requireTerraform(t)
 	requireLocal(t)
 	b := newBed(t)
-	sandbox := "resource \"sandboxer_sandbox\" \"a\" {\n  profile = \"profile.quickstart\"\n  name = \"on-host\"\n  ttl = \"30m\"\n  hosts = [%s]\n}\n"
+	sandbox := "resource \"sandboxer_sandbox\" \"a\" {\n  profile = \"profile.quickstart\"\n  name = \"on-host\"\n  ttl = \"30m\"\n  hosts " +
+		"= [%s]\n}\n"
 	one := replaced(sandbox, "%s", "sandboxer_host.here.ref")
 	second := replaced(replaced(hostHCL, `"here"`, `"there"`), `"there" {`, `"there" {`)
 	both := replaced(sandbox, "%s", "sandboxer_host.there.ref, sandboxer_host.here.ref")
@@ -103,13 +108,15 @@ func TestHostsChangeWithTheirSandboxesInOneApply(t *testing.T) {
 			plancheck.ExpectKnownValue(addr, tfjsonpath.New("extension"), knownvalue.StringExact("ext.local")),
 			plancheck.ExpectKnownValue(addr, tfjsonpath.New("estimate").AtMapKey("summary"), knownvalue.NotNull())}}},
 		resource.TestStep{Config: b.config(hostHCL + one), ConfigPlanChecks: empty()},
-		resource.TestStep{Config: b.config(replaced(hostHCL, "priority = 10", "priority = 20") + one), ConfigPlanChecks: action(plancheck.ResourceActionUpdate)},
+		resource.TestStep{Config: b.config(replaced(hostHCL, "priority = 10", "priority = 20") + one),
+			ConfigPlanChecks: action(plancheck.ResourceActionUpdate)},
 		resource.TestStep{Config: b.config(replaced(hostHCL, "priority = 10", "priority = 20") + one), ConfigPlanChecks: empty()},
 		resource.TestStep{Config: b.config(hostHCL + second + both), ConfigPlanChecks: action(plancheck.ResourceActionUpdate)},
 		resource.TestStep{Config: b.config(hostHCL + second + both), ConfigPlanChecks: empty()},
 		resource.TestStep{Config: b.config(second + moved), ConfigPlanChecks: action(plancheck.ResourceActionReplace)},
 		resource.TestStep{Config: b.config(second + moved), ConfigPlanChecks: empty()},
-		resource.TestStep{Config: b.config(replaced(second, "0.40 USD", "0.80 USD") + moved), ConfigPlanChecks: action(plancheck.ResourceActionUpdate)},
+		resource.TestStep{Config: b.config(replaced(second, "0.40 USD", "0.80 USD") + moved),
+			ConfigPlanChecks: action(plancheck.ResourceActionUpdate)},
 		resource.TestStep{Config: b.config(replaced(second, "0.40 USD", "0.80 USD") + moved), ConfigPlanChecks: empty()},
 	)
 }
@@ -134,8 +141,9 @@ func TestTheArgumentsOfAHostOverSSHAreChecked(t *testing.T) {
 			{Config: ssh(c.body), PlanOnly: true, ExpectError: regexp.MustCompile(c.want)}}})
 	}
 	resource.Test(t, resource.TestCase{ProtoV6ProviderFactories: b.factories(), Steps: []resource.TestStep{
-		{Config: b.config(`resource "sandboxer_host" "x" { name = "x" }`), PlanOnly: true, ExpectError: regexp.MustCompile(`no way in`)},
-		{Config: b.config("resource \"sandboxer_host\" \"x\" {\n name = \"x\"\n local = true\n ssh = { address = \"a\" }\n}"), PlanOnly: true, ExpectError: regexp.MustCompile(`this machine or another`)},
+		{Config: b.config(`resource "sandboxer_host" "x" { name = "x" }`), PlanOnly: true, ExpectError: regexp.MustCompile(`needs local or ssh`)},
+		{Config: b.config("resource \"sandboxer_host\" \"x\" {\n name = \"x\"\n local = true\n ssh = { address = \"a\" }\n}"), PlanOnly: true,
+			ExpectError: regexp.MustCompile(`local conflicts with ssh`)},
 	}})
 }
 
@@ -147,7 +155,8 @@ func TestAPlaceFromTheLedgerLeavesTheEstimateUnknown(t *testing.T) {
 	b := newBed(t)
 	b.profile("profile.placed", "extends: profile.quickstart\nplacement: { prefer: [here] }\n")
 	cfg := func(body string) string {
-		return b.config(hostHCL + "resource \"sandboxer_sandbox\" \"a\" {\n  depends_on = [sandboxer_host.here]\n  ttl = \"30m\"\n" + body + "\n}\n")
+		return b.config(hostHCL + "resource \"sandboxer_sandbox\" \"a\" {\n  depends_on = [sandboxer_host.here]\n  ttl = \"30m\"\n" + body +
+			"\n}\n")
 	}
 	unknown := resource.ConfigPlanChecks{PreApply: []plancheck.PlanCheck{plancheck.ExpectUnknownValue(addr, tfjsonpath.New("estimate"))}}
 	onHere := []statecheck.StateCheck{
@@ -157,7 +166,8 @@ func TestAPlaceFromTheLedgerLeavesTheEstimateUnknown(t *testing.T) {
 		resource.TestStep{Config: b.config(hostHCL)},
 		resource.TestStep{Config: cfg(`profile = "profile.placed"`), ConfigPlanChecks: unknown, ConfigStateChecks: onHere},
 		resource.TestStep{Config: cfg(`profile = "profile.placed"`), ConfigPlanChecks: empty()},
-		resource.TestStep{Config: cfg("profile = \"profile.quickstart\"\nhosts = [\"here\"]"), ConfigPlanChecks: unknown, ConfigStateChecks: onHere},
+		resource.TestStep{Config: cfg("profile = \"profile.quickstart\"\nhosts = [\"here\"]"), ConfigPlanChecks: unknown,
+			ConfigStateChecks: onHere},
 		resource.TestStep{Config: cfg("profile = \"profile.quickstart\"\nhosts = [\"here\"]"), ConfigPlanChecks: empty()},
 	)
 }
@@ -175,7 +185,8 @@ func TestAHostInUseIsNotRemovedUnlessForced(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if _, err := e.Create(context.Background(), engine.Request{Profile: "profile.quickstart", Name: "tenant", TTL: "30m", Hosts: []string{h.Ref()}}, nil, nil); err != nil {
+			if _, err := e.Create(context.Background(),
+				engine.Request{Profile: "profile.quickstart", Name: "tenant", TTL: "30m", Hosts: []string{h.Ref()}}, nil, nil); err != nil {
 				t.Fatal(err)
 			}
 		}, Config: b.config(hostHCL), Destroy: true, ExpectError: regexp.MustCompile(`tenant`)},
@@ -195,11 +206,13 @@ func TestAnAdoptedSandboxKeepsItsPlace(t *testing.T) {
 	requireLocal(t)
 	b := newBed(t)
 	other := engine.Host{Name: "other", Local: true}
-	made, err := b.engine().Create(context.Background(), engine.Request{Profile: "profile.quickstart", Name: "found", TTL: "30m", Hosts: []string{other.Ref()}}, nil, nil)
+	made, err := b.engine().Create(context.Background(),
+		engine.Request{Profile: "profile.quickstart", Name: "found", TTL: "30m", Hosts: []string{other.Ref()}}, nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	cfg := b.config(hostHCL + "resource \"sandboxer_sandbox\" \"a\" {\n  profile = \"profile.quickstart\"\n  name = \"found\"\n  ttl = \"30m\"\n  hosts = [sandboxer_host.here.ref]\n  on_conflict = \"adopt\"\n}\n")
+	cfg := b.config(hostHCL + "resource \"sandboxer_sandbox\" \"a\" {\n  profile = \"profile.quickstart\"\n  name = \"found\"\n  ttl = " +
+		"\"30m\"\n  hosts = [sandboxer_host.here.ref]\n  on_conflict = \"adopt\"\n}\n")
 	b.run(
 		resource.TestStep{Config: cfg, ConfigStateChecks: []statecheck.StateCheck{
 			value("id", knownvalue.StringExact(string(made.ID))), value("host", knownvalue.StringExact(other.Ref()))}},

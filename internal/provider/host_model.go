@@ -36,7 +36,7 @@ type identityRefModel struct {
 	Command         []string     `tfsdk:"command"`
 }
 
-// hopModel is one SSH hop; sshModel is the last one.
+// hopModel is one SSH hop; sshModel is the last hop.
 type hopModel struct {
 	Address    types.String      `tfsdk:"address"`
 	Alias      types.String      `tfsdk:"alias"`
@@ -77,8 +77,8 @@ func (m hostModel) known(ctx context.Context) bool {
 	return true
 }
 
-// host is what the arguments say. Names of the catalog are looked up in e; with
-// e nil they are a mistake: see named.
+// host builds the host from the arguments. It looks catalog names up in e; if e is nil they are a mistake:
+// see named.
 func (m hostModel) host(ctx context.Context, e *engine.Engine) (engine.Host, diag.Diagnostics) {
 	h := engine.Host{Name: m.Name.ValueString(), Local: m.Local.ValueBool(), Region: m.Region.ValueString(),
 		Priority: int64Of(m.Priority), AllowFirewall: m.AllowFirewall.ValueBool(), ProxyImage: m.ProxyImage.ValueString()}
@@ -103,8 +103,8 @@ func (m hostModel) host(ctx context.Context, e *engine.Engine) (engine.Host, dia
 	return h, diags
 }
 
-// reached is how the host is dialled, names of the catalog replaced by what they
-// stand for: the ref is complete without a catalog.
+// reached returns how to dial the host, with catalog names replaced by their entries: the ref is complete
+// without a catalog.
 func (s sshModel) reached(ctx context.Context, e *engine.Engine, diags *diag.Diagnostics) *extensions.SSH {
 	at := path.Root("ssh")
 	out := s.hop(ctx, e, at, diags)
@@ -114,14 +114,14 @@ func (s sshModel) reached(ctx context.Context, e *engine.Engine, diags *diag.Dia
 	if name := s.Tunnel.ValueString(); name != "" && e != nil {
 		t, err := e.Tunnel(name)
 		if err != nil {
-			addErrorAt(ctx, diags, at.AtName("tunnel"), "The tunnel "+quoteName(name)+" is not there", err)
+			addErrorAt(ctx, diags, at.AtName("tunnel"), "Tunnel "+quoteName(name)+" cannot be used", err)
 		}
 		out.Jump = []extensions.SSH{t}
 	}
 	return out
 }
 
-// named reports that the arguments use names of the catalog.
+// named reports whether the arguments use catalog names.
 func (m hostModel) named(ctx context.Context) bool {
 	var s sshModel
 	if m.SSH.IsNull() || m.SSH.As(ctx, &s, keepUnknown).HasError() {
@@ -143,7 +143,7 @@ func (m hopModel) hop(ctx context.Context, e *engine.Engine, at path.Path, diags
 		if name := id.Name.ValueString(); name != "" && e != nil {
 			found, err := e.Identity(name)
 			if err != nil {
-				addErrorAt(ctx, diags, at.AtName("identity").AtName("name"), "The identity "+quoteName(name)+" is not there", err)
+				addErrorAt(ctx, diags, at.AtName("identity").AtName("name"), "Identity "+quoteName(name)+" cannot be used", err)
 			}
 			out.Identity = &found
 		}
@@ -151,8 +151,7 @@ func (m hopModel) hop(ctx context.Context, e *engine.Engine, at path.Path, diags
 	return out
 }
 
-// checkSSH refuses a hop without an address or with two, and a name of the
-// catalog beside what it stands for.
+// checkSSH refuses a hop with no address or two, and a catalog name beside the fields it stands for.
 func checkSSH(ctx context.Context, o types.Object, diags *diag.Diagnostics) {
 	if !fullyKnown(ctx, o) {
 		return
@@ -166,17 +165,17 @@ func checkSSH(ctx context.Context, o types.Object, diags *diag.Diagnostics) {
 			at = path.Root("ssh").AtName("jump").AtListIndex(i - 1)
 		}
 		if h.Address.IsNull() == h.Alias.IsNull() {
-			diags.AddAttributeError(at, "Say where the host is", "Exactly one of address and alias is needed.")
+			diags.AddAttributeError(at, "The host needs address or alias", "Set exactly one of address and alias.")
 		}
 		if id := h.Identity; id != nil && !id.Name.IsNull() &&
 			(!id.PrivateKeyFile.IsNull() || !id.CertificateFile.IsNull() || !id.Agent.IsNull() || id.Command != nil) {
-			diags.AddAttributeError(at.AtName("identity"), "Say once what to log in with",
-				"name is an identity of the catalog, which says the rest. Remove name, or everything beside it.")
+			diags.AddAttributeError(at.AtName("identity"), "name conflicts with the rest of identity",
+				"name refers to an identity of the catalog, which is complete. Remove name, or the other arguments of identity.")
 		}
 	}
 	if !s.Tunnel.IsNull() && s.Jump != nil {
-		diags.AddAttributeError(path.Root("ssh").AtName("tunnel"), "Say once what the host is reached through",
-			"tunnel is a jump host of the catalog, jump lists them here. Remove one of the two.")
+		diags.AddAttributeError(path.Root("ssh").AtName("tunnel"), "tunnel conflicts with jump",
+			"tunnel refers to a jump host of the catalog, jump lists jump hosts here. Remove one of the two.")
 	}
 }
 
@@ -184,7 +183,8 @@ func checkSSH(ctx context.Context, o types.Object, diags *diag.Diagnostics) {
 func restoreHost(ctx context.Context, h engine.Host) (hostModel, diag.Diagnostics) {
 	var diags, ds diag.Diagnostics
 	m := hostModel{Name: types.StringValue(h.Name), Local: types.BoolNull(), Region: optional(h.Region), Priority: optionalInt(h.Priority),
-		AllowFirewall: optionalBool(h.AllowFirewall), ProxyImage: optional(h.ProxyImage), ForceDestroy: types.BoolValue(false), Ref: types.StringValue(h.Ref()),
+		AllowFirewall: optionalBool(h.AllowFirewall), ProxyImage: optional(h.ProxyImage), ForceDestroy: types.BoolValue(false),
+		Ref:   types.StringValue(h.Ref()),
 		Facts: types.ObjectNull(attrTypes(factFields))}
 	m.Local = optionalBool(h.Local)
 	m.Labels, diags = mapValue(ctx, h.Labels)
@@ -195,8 +195,9 @@ func restoreHost(ctx context.Context, h engine.Host) (hostModel, diag.Diagnostic
 		diags.Append(ds...)
 	}
 	if h.Cost != nil {
-		m.Cost, ds = types.ObjectValueFrom(ctx, attrs["cost"], costModel{PerHour: optional(h.Cost.PerHour), CPU: optionalInt(h.Cost.CPU), MemoryMB: optionalInt(h.Cost.MemoryMB),
-			GPU: optionalInt(h.Cost.GPU), DiskMB: optionalInt(h.Cost.DiskMB), Idle: optional(h.Cost.Idle)})
+		m.Cost, ds = types.ObjectValueFrom(ctx, attrs["cost"],
+			costModel{PerHour: optional(h.Cost.PerHour), CPU: optionalInt(h.Cost.CPU), MemoryMB: optionalInt(h.Cost.MemoryMB),
+				GPU: optionalInt(h.Cost.GPU), DiskMB: optionalInt(h.Cost.DiskMB), Idle: optional(h.Cost.Idle)})
 		diags.Append(ds...)
 	}
 	if h.SSH != nil {
@@ -220,7 +221,7 @@ func restoreHop(s extensions.SSH) hopModel {
 	return m
 }
 
-// hostObjectTypes reads the nested types off the schema, their one definition.
+// hostObjectTypes reads the nested types from the schema, their only definition.
 func hostObjectTypes() map[string]map[string]attr.Type {
 	out := map[string]map[string]attr.Type{}
 	for name, t := range schemaOf(&hostResource{}).Type().(attr.TypeWithAttributeTypes).AttributeTypes() {
@@ -252,7 +253,8 @@ type factsModel struct {
 }
 
 func factsValue(ctx context.Context, f extensions.HostFacts) (types.Object, diag.Diagnostics) {
-	return types.ObjectValueFrom(ctx, attrTypes(factFields), factsModel{OS: optional(f.OS), Arch: optional(f.Arch), CPUs: f.CPUs, MemoryMB: f.MemoryMB,
-		Docker: optional(f.Docker), Compose: optional(f.Compose), KVM: f.KVM, GPU: f.GPU,
-		Egress: optional(string(f.Egress)), Expiry: optional(string(f.Expiry))})
+	return types.ObjectValueFrom(ctx, attrTypes(factFields),
+		factsModel{OS: optional(f.OS), Arch: optional(f.Arch), CPUs: f.CPUs, MemoryMB: f.MemoryMB,
+			Docker: optional(f.Docker), Compose: optional(f.Compose), KVM: f.KVM, GPU: f.GPU,
+			Egress: optional(string(f.Egress)), Expiry: optional(string(f.Expiry))})
 }

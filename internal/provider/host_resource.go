@@ -31,18 +31,18 @@ func (r *hostResource) ValidateConfig(ctx context.Context, req resource.Validate
 	}
 	switch local, ssh := m.Local.ValueBool(), !m.SSH.IsNull(); {
 	case local && ssh:
-		resp.Diagnostics.AddAttributeError(path.Root("local"), "A host is this machine or another",
-			"Both local = true and ssh are set. Remove one of them.")
+		resp.Diagnostics.AddAttributeError(path.Root("local"), "local conflicts with ssh",
+			"local = true registers this machine, ssh another one. Remove one of the two.")
 	case !local && !ssh:
-		resp.Diagnostics.AddAttributeError(path.Root("local"), "The host has no way in",
+		resp.Diagnostics.AddAttributeError(path.Root("local"), "The host needs local or ssh",
 			"Set local = true for this machine, or ssh = { address = \"…\", … } for another.")
 	case ssh:
 		checkSSH(ctx, m.SSH, &resp.Diagnostics)
 	}
 }
 
-// ModifyPlan implements resource.ResourceWithModifyPlan. The ref is a function
-// of the arguments, so that sandboxes on a new or changed host can be planned.
+// ModifyPlan implements resource.ResourceWithModifyPlan. The ref is a function of the arguments, so that
+// sandboxes on a new or changed host can be planned.
 func (r *hostResource) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
 	if req.Plan.Raw.IsNull() {
 		return
@@ -71,8 +71,8 @@ func (r *hostResource) ModifyPlan(ctx context.Context, req resource.ModifyPlanRe
 	}
 	plan.Ref = types.StringValue(h.Ref())
 	if e != nil && req.State.Raw.IsNull() {
-		if err := e.HostHeld(ctx, h); err != nil {
-			addWarning(ctx, &resp.Diagnostics, "Host "+quoteName(h.Name)+" could not be registered as things are", err)
+		if err := e.HostTaken(ctx, h); err != nil {
+			addWarning(ctx, &resp.Diagnostics, "Host "+quoteName(h.Name)+" could not be registered now", err)
 		} else if _, had := r.cfg.hosts.Load(h.Name); !had {
 			if err := e.HostShared(ctx, h); err != nil {
 				addWarning(ctx, &resp.Diagnostics, sharedHost(h.Name), err)
@@ -98,8 +98,8 @@ func sharedHost(name string) string {
 	return "Host " + quoteName(name) + " is registered twice"
 }
 
-// forgotten reports that this machine's ledger does not know the host, so
-// that the next apply registers it again.
+// forgotten reports that this machine's ledger does not know the host, so that the next apply registers it
+// again.
 func (r *hostResource) forgotten(ctx context.Context, name string) bool {
 	e := r.ready()
 	if e == nil {
@@ -116,8 +116,8 @@ func hostField(m hostModel) path.Path {
 	return path.Root("name")
 }
 
-// register is Create and Update: the engine validates, probes and records. Former
-// is the ref of the state.
+// register is Create and Update: the engine validates, probes and records the host. former is the ref in the
+// state.
 func (r *hostResource) register(ctx context.Context, plan hostModel, former string, diags *diag.Diagnostics) (hostModel, bool) {
 	e := r.must(diags)
 	h, ds := plan.host(ctx, e)
@@ -131,9 +131,9 @@ func (r *hostResource) register(ctx context.Context, plan hostModel, former stri
 		return plan, false
 	}
 	if h.SSH != nil && len(view.Facts.Isolation) == 0 {
-		diags.AddWarning("No sandbox can run on host "+quoteName(h.Name)+" as it is",
-			"It is registered. What was found there:\n\n- "+strings.Join(view.Facts.Notes, "\n- ")+
-				"\n\nWhat to do: mend that, then apply; `sandboxer host check "+h.Name+"` looks again.")
+		diags.AddWarning("Host "+quoteName(h.Name)+" cannot run sandboxes yet",
+			"The host is registered, but the probe found:\n\n- "+strings.Join(view.Facts.Notes, "\n- ")+
+				"\n\nWhat to do: fix this, then apply. `sandboxer host check "+h.Name+"` probes the host again.")
 	}
 	if view.Shared != nil {
 		addWarning(ctx, diags, sharedHost(h.Name), view.Shared)
@@ -156,8 +156,8 @@ func (r *hostResource) Create(ctx context.Context, req resource.CreateRequest, r
 	}
 }
 
-// Update implements resource.Resource. What is only for Terraform to know
-// (force_destroy) asks nobody: it is set above all when the host is gone.
+// Update implements resource.Resource. A change that only Terraform needs (force_destroy) calls no host:
+// users set it above all when the host is gone.
 func (r *hostResource) Update(ctx context.Context, req resource.UpdateRequest, resp *resource.UpdateResponse) {
 	var plan, state hostModel
 	resp.Diagnostics.Append(req.Plan.Get(ctx, &plan)...)
@@ -175,13 +175,12 @@ func (r *hostResource) Update(ctx context.Context, req resource.UpdateRequest, r
 		return
 	}
 	if !promised.IsUnknown() {
-		m.Facts = promised // the next read tells if they changed
+		m.Facts = promised // the next read reports changes
 	}
 	resp.Diagnostics.Append(resp.State.Set(ctx, &m)...)
 }
 
-// Read implements resource.Resource. A host is never dropped because the
-// ledger lacks it or because it does not answer.
+// Read implements resource.Resource. It never drops a host because the ledger lacks it or it does not answer.
 func (r *hostResource) Read(ctx context.Context, req resource.ReadRequest, resp *resource.ReadResponse) {
 	var state hostModel
 	resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
@@ -191,16 +190,16 @@ func (r *hostResource) Read(ctx context.Context, req resource.ReadRequest, resp 
 	}
 	h, err := extensions.ParseHostRef(state.Ref.ValueString())
 	if err != nil {
-		addError(ctx, &resp.Diagnostics, "Host "+quoteName(state.Name.ValueString())+" of the state cannot be read", err)
+		addError(ctx, &resp.Diagnostics, "The ref of host "+quoteName(state.Name.ValueString())+" in the state cannot be read", err)
 		return
 	}
 	r.cfg.hosts.Store(h.Name, true)
-	if err := e.HostHeld(ctx, h); err != nil {
-		addWarning(ctx, &resp.Diagnostics, "Host "+quoteName(h.Name)+" is another one in the ledger", err)
+	if err := e.HostTaken(ctx, h); err != nil {
+		addWarning(ctx, &resp.Diagnostics, "Host "+quoteName(h.Name)+" is a different host in the ledger", err)
 	}
 	view, err := e.GetHost(ctx, h)
 	if err != nil {
-		addWarning(ctx, &resp.Diagnostics, "Host "+quoteName(h.Name)+" could not be looked at; what is known of it was kept", err)
+		addWarning(ctx, &resp.Diagnostics, "Host "+quoteName(h.Name)+" could not be probed; the state keeps its known facts", err)
 		return
 	}
 	var diags diag.Diagnostics

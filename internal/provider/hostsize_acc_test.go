@@ -18,7 +18,8 @@ func TestWhatIsLargerThanTheHostIsRefusedBeforeAnythingIsMade(t *testing.T) {
 	c.must("apply", "-no-color", "-auto-approve")
 	c.write(sshHost(s, "") + sandboxOn("profile.huge"))
 	out, code := c.try(nil, "apply", "-no-color", "-auto-approve", "-input=false")
-	if text := flat(out); code == 0 || !strings.Contains(text, "viability.resources") || !strings.Contains(text, "cpu 500 is above its") || !strings.Contains(text, "use a larger host") {
+	if text := flat(out); code == 0 || !strings.Contains(text, "viability.resources") || !strings.Contains(text, "cpu 500 is above its") ||
+		!strings.Contains(text, "use a larger host") {
 		t.Errorf("exit %d:\n%s", code, out)
 	}
 	if out := c.must("state", "list"); strings.Contains(out, "sandboxer_sandbox") {

@@ -5,7 +5,6 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/hashicorp/terraform-plugin-framework/providerserver"
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
 
@@ -22,18 +21,21 @@ type server struct {
 
 func (b *bed) server() *server {
 	b.t.Helper()
+	return b.serverWith(nil)
+}
+
+// serverWith has credentials of ext.saas-stub in the provider block.
+func (b *bed) serverWith(credentials map[string]tftypes.Value) *server {
+	b.t.Helper()
 	p := New("test", testExtensions())
 	b.t.Cleanup(func() { _ = p.Close() })
-	srv, err := providerserver.NewProtocol6WithError(p)()
-	if err != nil {
-		b.t.Fatal(err)
-	}
+	srv := p.server()
 	ctx := context.Background()
 	schema, err := srv.GetProviderSchema(ctx, &tfprotov6.GetProviderSchemaRequest{})
 	if err != nil || len(schema.Diagnostics) > 0 {
 		b.t.Fatalf("schema: %v %v", err, schema.Diagnostics)
 	}
-	s := &server{t: b.t, ProviderServer: srv, types: map[string]tftypes.Object{}}
+	s := &server{t: b.t.(*testing.T), ProviderServer: srv, types: map[string]tftypes.Object{}}
 	for name, r := range schema.ResourceSchemas {
 		s.types[name] = r.ValueType().(tftypes.Object)
 	}
@@ -45,8 +47,14 @@ func (b *bed) server() *server {
 	cfg["state_dir"] = tftypes.NewValue(tftypes.String, b.state)
 	cfg["account"] = tftypes.NewValue(tftypes.String, "acme/web")
 	cfg["catalog"] = tftypes.NewValue(cfgType.AttributeTypes["catalog"], []tftypes.Value{tftypes.NewValue(tftypes.String, b.catalog)})
-	resp, err := srv.ConfigureProvider(ctx, &tfprotov6.ConfigureProviderRequest{TerraformVersion: "1.12.0", Config: dynamic(b.t, tftypes.NewValue(cfgType, cfg))})
-	failed := slices.ContainsFunc(resp.Diagnostics, func(d *tfprotov6.Diagnostic) bool { return d.Severity == tfprotov6.DiagnosticSeverityError })
+	if credentials != nil {
+		of := cfgType.AttributeTypes["credentials"].(tftypes.Map)
+		cfg["credentials"] = tftypes.NewValue(of, map[string]tftypes.Value{"ext.saas-stub": tftypes.NewValue(of.ElementType, credentials)})
+	}
+	resp, err := srv.ConfigureProvider(ctx, &tfprotov6.ConfigureProviderRequest{TerraformVersion: "1.12.0",
+		Config: dynamic(b.t.(*testing.T), tftypes.NewValue(cfgType, cfg))})
+	failed := slices.ContainsFunc(resp.Diagnostics,
+		func(d *tfprotov6.Diagnostic) bool { return d.Severity == tfprotov6.DiagnosticSeverityError })
 	if err != nil || failed {
 		b.t.Fatalf("configure: %v %v", err, resp.Diagnostics)
 	}
@@ -101,7 +109,8 @@ func TestImportByIdentityFindsTheLiveSandboxOfThatName(t *testing.T) {
 		t.Fatalf("import: %v %+v", err, imp.Diagnostics)
 	}
 	got := imp.ImportedResources[0]
-	read, err := s.ReadResource(ctx, &tfprotov6.ReadResourceRequest{TypeName: "sandboxer_sandbox", CurrentState: got.State, CurrentIdentity: got.Identity, Private: got.Private})
+	read, err := s.ReadResource(ctx, &tfprotov6.ReadResourceRequest{TypeName: "sandboxer_sandbox", CurrentState: got.State,
+		CurrentIdentity: got.Identity, Private: got.Private})
 	if err != nil || len(read.Diagnostics) > 0 {
 		t.Fatalf("read: %v %+v", err, read.Diagnostics)
 	}

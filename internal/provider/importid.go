@@ -12,23 +12,22 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
-// What an import may be given. Terraform passes on whatever was typed, an empty
-// text included.
+// The parts an import id may have. Terraform passes on whatever the user typed, even empty text.
 const (
-	importsSandbox  = "import by id (`sbx-…`), as `sandboxer sandbox list` shows it, or by `org/workspace/name`"
-	importsHost     = "import by the name that the host is registered by in the ledger"
-	importsSnapshot = "import by id (`snp-…`), the `id` that the resource of the snapshot has in its state"
+	importsSandbox  = "import by ID (`sbx-…`, shown by `sandboxer sandbox list`) or by `org/workspace/name`"
+	importsHost     = "import by the host's name in the ledger"
+	importsSnapshot = "import by ID (`snp-…`), the `id` of the snapshot's resource in its state"
 )
 
-// notImportable tells what an id would have to be. about is the kind of resource.
+// notImportable reports a bad import id and what would be valid. about is the kind of resource.
 func notImportable(diags *diag.Diagnostics, about, id, wrong, remedy string) {
 	if strings.TrimSpace(id) == "" {
-		wrong = "the id to import is empty"
+		wrong = "the ID to import is empty"
 	}
 	diags.AddError("This is not a "+about, sentence(wrong)+"\n\nWhat to do: "+sentence(remedy))
 }
 
-// importKey reads what a sandbox is to be found by: its id, or account and name.
+// importKey reads what identifies the sandbox: its id, or account and name.
 func importKey(ctx context.Context, req resource.ImportStateRequest) (id engine.ID, account, name string, diags diag.Diagnostics) {
 	given := req.ID
 	switch i := strings.LastIndex(given, "/"); {
@@ -48,7 +47,8 @@ func importKey(ctx context.Context, req resource.ImportStateRequest) (id engine.
 	}
 	for _, err := range []error{engine.CheckAccount(account), engine.CheckName(name)} {
 		if err != nil {
-			notImportable(&diags, "sandbox", given, fmt.Sprintf("%q is no org/workspace/name: %s", extensions.Clean(given, 200), err), importsSandbox)
+			notImportable(&diags, "sandbox", given, fmt.Sprintf("%q is not an org/workspace/name: %s", extensions.Clean(given, 200), err),
+				importsSandbox)
 			break
 		}
 	}

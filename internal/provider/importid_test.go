@@ -38,21 +38,26 @@ func TestEveryWrongImportIsToldInOurOwnWords(t *testing.T) {
 			}
 		}
 	}
-	for id, want := range map[string]string{"": "is empty", "  ": "is empty", "x": "This is not a sandbox", " sbx-aaaaaaaaaaaaaaaaaaaa": "This is not a sandbox", "acme/one": "no org/workspace/name",
-		"acme/web/": "no org/workspace/name", "/web/one": "no org/workspace/name", "a/b/c/d": "no org/workspace/name", "acme/web/a\nb": "no org/workspace/name", "/": "no org/workspace/name",
-		"snp-aaaaaaaaaaaaaaaaaaaa": "This is not a sandbox", "sbx-aaaaaaaaaaaaaaaaaaaa": "cannot be imported", "acme/web/nobody": "cannot be imported"} {
+	for id, want := range map[string]string{"": "is empty", "  ": "is empty", "x": "This is not a sandbox",
+		" sbx-aaaaaaaaaaaaaaaaaaaa": "This is not a sandbox", "acme/one": "not an org/workspace/name",
+		"acme/web/": "not an org/workspace/name", "/web/one": "not an org/workspace/name", "a/b/c/d": "not an org/workspace/name",
+		"acme/web/a\nb": "not an org/workspace/name", "/": "not an org/workspace/name",
+		"snp-aaaaaaaaaaaaaaaaaaaa": "This is not a sandbox", "sbx-aaaaaaaaaaaaaaaaaaaa": "cannot be imported",
+		"acme/web/nobody": "cannot be imported"} {
 		refused(id, &tfprotov6.ImportResourceStateRequest{TypeName: "sandboxer_sandbox", ID: id}, want)
 	}
-	for id, want := range map[string]string{"": "is empty", " ": "is empty", "a\nb": "This is not a host", "-x": "This is not a host", "nowhere": "cannot be imported"} {
+	for id, want := range map[string]string{"": "is empty", " ": "is empty", "a\nb": "This is not a host", "-x": "This is not a host",
+		"nowhere": "cannot be imported"} {
 		refused(id, &tfprotov6.ImportResourceStateRequest{TypeName: "sandboxer_host", ID: id}, want)
 	}
-	for id, want := range map[string]string{"": "is empty", " ": "is empty", "x": "This is not a snapshot", "sbx-aaaaaaaaaaaaaaaaaaaa": "This is not a snapshot", "snp-aaaaaaaaaaaaaaaaaaaa": "cannot be imported"} {
+	for id, want := range map[string]string{"": "is empty", " ": "is empty", "x": "This is not a snapshot",
+		"sbx-aaaaaaaaaaaaaaaaaaaa": "This is not a snapshot", "snp-aaaaaaaaaaaaaaaaaaaa": "cannot be imported"} {
 		refused(id, &tfprotov6.ImportResourceStateRequest{TypeName: "sandboxer_snapshot", ID: id}, want)
 	}
 	for _, who := range [][2]string{{"", ""}, {"acme/web", ""}, {"acme", "one"}, {"acme/web", "a b"}, {"acme/web/x", "one"}} {
 		identity := tftypes.NewValue(ids.IdentitySchemas["sandboxer_sandbox"].ValueType(), map[string]tftypes.Value{
 			"account": tftypes.NewValue(tftypes.String, who[0]), "name": tftypes.NewValue(tftypes.String, who[1])})
 		refused(who[0]+" "+who[1], &tfprotov6.ImportResourceStateRequest{TypeName: "sandboxer_sandbox",
-			Identity: &tfprotov6.ResourceIdentityData{IdentityData: dynamic(t, identity)}}, "no org/workspace/name")
+			Identity: &tfprotov6.ResourceIdentityData{IdentityData: dynamic(t, identity)}}, "not an org/workspace/name")
 	}
 }

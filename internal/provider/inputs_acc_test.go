@@ -20,7 +20,8 @@ func TestTheInputsExampleIsApplied(t *testing.T) {
 	if err != nil || len(list) != 1 {
 		t.Fatalf("%v, %v", list, err)
 	}
-	res, err := e.Exec(context.Background(), list[0].Receipt, engine.ExecRequest{Command: []string{"cat", "greeting.txt", ".sandboxer/instructions.md"}})
+	res, err := e.Exec(context.Background(), list[0].Receipt,
+		engine.ExecRequest{Command: []string{"cat", "greeting.txt", ".sandboxer/instructions.md"}})
 	const said = `it's $HOME; "{{input.times}}"`
 	if want := said + "\n" + said + "\ngreeting.txt says " + said + ", 2 times."; err != nil || strings.TrimSpace(string(res.Stdout)) != want {
 		t.Errorf("inside it says %q (%v), want %q", res.Stdout, err, want)
@@ -37,9 +38,12 @@ func TestAnInputThatIsNotKnownYetIsPutInByTheApply(t *testing.T) {
 	requireLocal(t)
 	b := newBed(t)
 	c := newCLI(t, b)
-	b.profile("profile.said", "extends: profile.quickstart\ninputs: { said: { type: string, required: true, pattern: \"(?s).{1,20}\" } }\ntoolchain: { env: { SAID: \"{{input.said}}\" } }\n")
+	b.profile("profile.said", "extends: profile.quickstart\ninputs: { said: { type: string, required: true, pattern: \"(?s).{1,20}\" } "+
+		"}\ntoolchain: { env: { SAID: \"{{input.said}}\" } }\n")
 	write := func(said string) {
-		c.write("resource \"terraform_data\" \"v\" { input = " + said + " }\nresource \"sandboxer_sandbox\" \"s\" {\n  profile = \"profile.said\"\n  name = \"said\"\n  inputs = { said = terraform_data.v.output }\n}\n")
+		c.write("resource \"terraform_data\" \"v\" { input = " + said +
+			" }\nresource \"sandboxer_sandbox\" \"s\" {\n  profile = \"profile.said\"\n  name = \"said\"\n  inputs = { said = " +
+			"terraform_data.v.output }\n}\n")
 	}
 	write(`"two\nlines"`)
 	c.apply()
@@ -58,12 +62,15 @@ func TestAnInputThatIsNotKnownYetIsPutInByTheApply(t *testing.T) {
 
 func TestWhatAnInputMakesOfAProfileIsRefusedInThePlan(t *testing.T) {
 	t.Parallel()
-	host := strconv.Quote(engine.Host{Name: "h", SSH: &extensions.SSH{Address: "127.0.0.1", Port: 1, User: "u", KnownHosts: "/dev/null"}}.Ref())
+	host := strconv.Quote(engine.Host{Name: "h",
+		SSH: &extensions.SSH{Address: "127.0.0.1", Port: 1, User: "u", KnownHosts: "/dev/null"}}.Ref())
 	for name, c := range map[string]struct{ profile, inputs, want string }{
-		"an image":       {"image: { pull: \"{{input.v}}\" }", `"a b"`, `image.pull of profile.p@1.0.0, made of inputs.v: "a b" is not an image reference`},
-		"a path":         {"compose: { file: \"{{input.v}}\" }", `"../x.yaml"`, `leaves its folder`},
-		"a mount":        {"compose: { file: compose.yaml, bundle: stack, variables: { FROM: \"{{input.v}}\" } }", `"/etc"`, `services.web.volumes[0]`},
-		"none":           {"image: { pull: \"{{input.v}}\" }", `null`, `has no value, and image.pull names it`},
+		"an image": {"image: { pull: \"{{input.v}}\" }", `"a b"`,
+			`image.pull of profile.p@1.0.0, filled from inputs.v: "a b" is not an image reference`},
+		"a path": {"compose: { file: \"{{input.v}}\" }", `"../x.yaml"`, `leaves its folder`},
+		"a mount": {"compose: { file: compose.yaml, bundle: stack, variables: { FROM: \"{{input.v}}\" } }", `"/etc"`,
+			`services.web.volumes[0]`},
+		"none":           {"image: { pull: \"{{input.v}}\" }", `null`, `image.pull uses the input v`},
 		"a place":        {"extension: \"{{input.v}}\"", `"ext.local"`, `extension cannot hold an input`},
 		"what may leave": {"network: { egress: [\"{{input.v}}\"] }", `"pypi.org:443"`, `network.egress[0] cannot hold an input`},
 	} {
@@ -73,7 +80,8 @@ func TestWhatAnInputMakesOfAProfileIsRefusedInThePlan(t *testing.T) {
 			b.profile("profile.p", "extends: profile.base\nisolation: { level: container }\n"+c.profile+"\ninputs: { v: { type: string } }\n")
 			b.write("catalog/profiles/stack/compose.yaml", "services: { web: { image: x, volumes: [\"${FROM}:/data\"] } }\n")
 			cl := newCLI(t, b)
-			cl.write("resource \"sandboxer_sandbox\" \"a\" {\n  profile = \"profile.p\"\n  hosts = [" + host + "]\n  inputs = { v = " + c.inputs + " }\n}\n")
+			cl.write("resource \"sandboxer_sandbox\" \"a\" {\n  profile = \"profile.p\"\n  hosts = [" + host + "]\n  inputs = { v = " + c.inputs +
+				" }\n}\n")
 			refused(t, cl, c.want)
 		})
 	}
@@ -86,7 +94,8 @@ func TestAnInputThatReachesNothingIsToldInThePlan(t *testing.T) {
 	b := newBed(t)
 	c := newCLI(t, b)
 	c.write("resource \"sandboxer_sandbox\" \"a\" {\n  profile = \"profile.stub\"\n  inputs = { count = 3 }\n}\n")
-	if out := c.must("plan", "-no-color", "-input=false"); !strings.Contains(out, "An input reaches nothing") || !strings.Contains(out, "{{input.count}}") {
+	if out := c.must("plan", "-no-color", "-input=false"); !strings.Contains(out, "An input has no effect") ||
+		!strings.Contains(out, "{{input.count}}") {
 		t.Errorf("the plan says nothing of it:\n%s", out)
 	}
 }

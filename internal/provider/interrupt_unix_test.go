@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"fmt"
 	"net"
+	"os/exec"
 	"strings"
 	"sync"
 	"syscall"
@@ -78,15 +79,23 @@ func TestWhatWasInterruptedIsToldSo(t *testing.T) {
 		rules              []vendor.Op
 		args               []string
 	}{
-		"create":            {body: sandboxHCL(one), does: "a: Creating...", rules: []vendor.Op{vendor.OpCreate}, args: apply},
-		"read":              {before: sandboxHCL(one), body: sandboxHCL(one), does: "a: Refreshing state...", rules: []vendor.Op{vendor.OpGet, vendor.OpList, vendor.OpFind}, args: []string{"plan"}},
-		"update":            {before: sandboxHCL(one), body: sandboxHCL("name = \"one\"\nttl = \"2h\""), does: "a: Modifying...", rules: []vendor.Op{vendor.OpExtend}, args: apply},
-		"destroy":           {before: sandboxHCL(one), body: sandboxHCL(one), does: "a: Destroying...", rules: []vendor.Op{vendor.OpDelete}, args: []string{"destroy", "-auto-approve"}},
-		"replace":           {before: sandboxHCL(one), body: sandboxHCL(one + "\ntriggers = { a = \"1\" }"), does: "a: Destroying...", rules: []vendor.Op{vendor.OpDelete}, args: apply},
-		"snapshot":          {before: sandboxHCL(one), body: snapshot, does: "s: Creating...", rules: []vendor.Op{vendor.OpSnapshot}, args: apply},
-		"read a snapshot":   {before: snapshot, body: snapshot, does: "s: Refreshing state...", rules: []vendor.Op{vendor.OpGetSnapshot}, args: []string{"plan"}},
-		"delete a snapshot": {before: snapshot, body: sandboxHCL(one), does: "s: Destroying...", rules: []vendor.Op{vendor.OpDeleteSnapshot}, args: append(apply, "-refresh=false")},
-		"host": {body: fmt.Sprintf("resource \"sandboxer_host\" \"h\" {\n  name = \"h\"\n  ssh = { address = \"127.0.0.1\", port = %d, user = \"x\", host_key = \"ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIOMqqnkVzrm0SdG6UOoqKLsabgH5C9okWi0dh2l9GKJl\" }\n}\n", silent(t)),
+		"create": {body: sandboxHCL(one), does: "a: Creating...", rules: []vendor.Op{vendor.OpCreate}, args: apply},
+		"read": {before: sandboxHCL(one), body: sandboxHCL(one), does: "a: Refreshing state...",
+			rules: []vendor.Op{vendor.OpGet, vendor.OpList, vendor.OpFind}, args: []string{"plan"}},
+		"update": {before: sandboxHCL(one), body: sandboxHCL("name = \"one\"\nttl = \"2h\""), does: "a: Modifying...",
+			rules: []vendor.Op{vendor.OpExtend}, args: apply},
+		"destroy": {before: sandboxHCL(one), body: sandboxHCL(one), does: "a: Destroying...", rules: []vendor.Op{vendor.OpDelete},
+			args: []string{"destroy", "-auto-approve"}},
+		"replace": {before: sandboxHCL(one), body: sandboxHCL(one + "\ntriggers = { a = \"1\" }"), does: "a: Destroying...",
+			rules: []vendor.Op{vendor.OpDelete}, args: apply},
+		"snapshot": {before: sandboxHCL(one), body: snapshot, does: "s: Creating...", rules: []vendor.Op{vendor.OpSnapshot},
+			args: apply},
+		"read a snapshot": {before: snapshot, body: snapshot, does: "s: Refreshing state...", rules: []vendor.Op{vendor.OpGetSnapshot},
+			args: []string{"plan"}},
+		"delete a snapshot": {before: snapshot, body: sandboxHCL(one), does: "s: Destroying...", rules: []vendor.Op{vendor.OpDeleteSnapshot},
+			args: append(apply, "-refresh=false")},
+		"host": {body: fmt.Sprintf("resource \"sandboxer_host\" \"h\" {\n  name = \"h\"\n  ssh = { address = \"127.0.0.1\", port = %d, user = "+
+			"\"x\", host_key = \"ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIOMqqnkVzrm0SdG6UOoqKLsabgH5C9okWi0dh2l9GKJl\" }\n}\n", silent(t)),
 			does: "h: Creating...", args: apply},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -136,4 +145,61 @@ func TestATimeoutIsToldAsOne(t *testing.T) {
 	}
 	c.destroy()
 	c.nothingLeft()
+}
+
+// A command that was interrupted has perhaps run in part: that is said, it goes on nowhere, and the next apply
+// runs it again. So does one whose Terraform was killed, of which no state is left.
+func TestACommandThatWasInterruptedRunsAgain(t *testing.T) {
+	t.Parallel()
+	for name, end := range map[string]func(t *testing.T, c *cli, cmd *exec.Cmd, out *shared){
+		"Ctrl-C": func(t *testing.T, c *cli, cmd *exec.Cmd, out *shared) {
+			if err := syscall.Kill(-cmd.Process.Pid, syscall.SIGINT); err != nil {
+				t.Fatal(err)
+			}
+			if err := cmd.Wait(); err == nil || !says(out.String(), "it was interrupted", "may have run in part") {
+				t.Errorf("%v:\n%s", err, out.String())
+			}
+			if shown := c.must("show", "-no-color"); !strings.Contains(shown, "sandboxer_exec.e: (tainted)") {
+				t.Errorf("it is not tainted:\n%s", shown)
+			}
+		},
+		"killed": func(t *testing.T, _ *cli, cmd *exec.Cmd, _ *shared) {
+			if err := syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL); err != nil {
+				t.Fatal(err)
+			}
+			_ = cmd.Wait()
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			requireTerraform(t)
+			requireLocal(t)
+			b := newBed(t)
+			c := newCLI(t, b)
+			one := replaced(sandboxHCL("name = \"one\""), "profile.stub", "profile.quickstart")
+			c.write(one)
+			c.apply()
+			c.write(one + execHCL("shell = \"echo began >>ran; test -e free || { sleep 600; echo went on >>ran; }\"\ntimeout = \"1h\""))
+			cmd := c.command(nil, "apply", "-auto-approve", "-no-color", "-input=false")
+			cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+			var out shared
+			cmd.Stdout, cmd.Stderr = &out, &out
+			if err := cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
+			b.eventually("the command runs", func() bool { return b.inside("one", "cat ran 2>/dev/null; true") != "" })
+			end(t, c, cmd, &out)
+			b.eventually("nothing of it runs on", func() bool {
+				return b.inside("one", "n=0; for p in /proc/[0-9]*; do tr '\\0' ' ' <$p/cmdline 2>/dev/null | grep -q '^sleep 600' && n=1; done; echo $n") == "0\n"
+			})
+			b.inside("one", "touch free")
+			c.apply()
+			c.planIsEmpty()
+			if ran := b.inside("one", "cat ran"); ran != "began\nbegan\n" {
+				t.Errorf("it ran %q", ran)
+			}
+			c.destroy()
+			c.nothingLeft()
+		})
+	}
 }

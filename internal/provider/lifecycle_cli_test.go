@@ -85,7 +85,8 @@ func TestTenAtOnceOnThisMachineLeaveNothing(t *testing.T) {
 	requireLocal(t)
 	b := newBed(t)
 	c := newCLI(t, b)
-	c.write("resource \"sandboxer_sandbox\" \"a\" {\n count = 10\n profile = \"profile.quickstart\"\n name = \"ten-${count.index}\"\n ttl = \"30m\"\n}\n")
+	c.write("resource \"sandboxer_sandbox\" \"a\" {\n count = 10\n profile = \"profile.quickstart\"\n name = \"ten-${count.index}\"\n ttl = " +
+		"\"30m\"\n}\n")
 	c.apply()
 	c.planIsEmpty()
 	for i := range 10 {
@@ -121,7 +122,8 @@ func TestTheReceiptsOfAStateAreCheckedAgainstTheLedger(t *testing.T) {
 		t.Fatal(err)
 	}
 	verify := func(state string) (string, error) {
-		cmd := exec.Command(filepath.Join(bin, "terraform-provider-sandboxer"), "ledger", "verify", "--receipts", filepath.Join(state, "terraform.tfstate"),
+		cmd := exec.Command(filepath.Join(bin, "terraform-provider-sandboxer"), "ledger", "verify", "--receipts",
+			filepath.Join(state, "terraform.tfstate"),
 			"--state-dir", b.state, "--catalog", b.catalog, "--account", "acme/web")
 		out, err := cmd.CombinedOutput()
 		return string(out), err
@@ -203,7 +205,8 @@ func TestAnotherMachineReadsAndDestroysWithAnEmptyLedger(t *testing.T) {
 	t.Parallel()
 	b := newBed(t)
 	here := newCLI(t, b)
-	body := sandboxHCL("name = \"far\"\nttl = \"1h\"") + "resource \"sandboxer_snapshot\" \"s\" {\n sandbox_id = sandboxer_sandbox.a.id\n name = \"kept\"\n}\n"
+	body := sandboxHCL("name = \"far\"\nttl = \"1h\"") +
+		"resource \"sandboxer_snapshot\" \"s\" {\n sandbox_id = sandboxer_sandbox.a.id\n name = \"kept\"\n}\n"
 	here.write(body)
 	here.apply()
 	other := b.elsewhere()
@@ -390,7 +393,8 @@ func TestAnEditedProfileOnlyWarnsAndAStateMoveKeepsEverything(t *testing.T) {
 	c := newCLI(t, b)
 	c.write(sandboxHCL(`name = "e"`))
 	c.apply()
-	b.profile("profile.stub", "extends: profile.base\nextension: ext.saas-stub\nisolation: { level: container }\nresources: { cpu: 2, memory_mb: 512 }\n")
+	b.profile("profile.stub", "extends: profile.base\nextension: ext.saas-stub\nisolation: { level: container }\nresources: { cpu: 2, "+
+		"memory_mb: 512 }\n")
 	out, code := c.try(nil, "plan", "-detailed-exitcode", "-no-color")
 	if code != 0 || !strings.Contains(out, "Warning") || !strings.Contains(strings.Join(strings.Fields(out), " "), "resolves differently") {
 		t.Errorf("exit %d, want a warning and no change:\n%s", code, out)

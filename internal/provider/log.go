@@ -8,11 +8,10 @@ import (
 	"github.com/hashicorp/terraform-plugin-log/tflog"
 )
 
-// logHandler passes the engine's log on to Terraform's. base carries the
-// logger of the Configure call, for records written without a request's own
-// context.
+// logHandler passes the engine's log to Terraform's. base carries the logger of the Configure call, for
+// records written without a request's context.
 type logHandler struct {
-	base  context.Context //nolint:containedctx // holds values only, never cancelled
+	base  context.Context //nolint:containedctx // holds values only, never canceled
 	attrs []slog.Attr
 	group string
 }

@@ -6,16 +6,15 @@ import (
 	"time"
 )
 
-// A Terraform that is killed ends no provider. What it had asked for is
-// cancelled with its connection and gets orphanGrace to be undone or kept; then
-// the provider ends too, and what it holds goes to the next run.
+// Killing Terraform does not end its providers. The lost connection cancels what it had asked for, which then
+// has orphanGrace to be undone or kept. The provider then ends too and leaves what it holds to the next run.
 const (
 	orphanGrace = time.Minute
 	orphanLook  = time.Second
 )
 
-// endWithParent calls end once the process that started this one is gone and
-// the grace is over. parent tells the parent's process id. It returns with ctx.
+// endWithParent calls end once the parent process is gone and the grace is over. parent returns the parent's
+// process id. endWithParent returns when ctx ends.
 func endWithParent(ctx context.Context, parent func() int, look, grace time.Duration, end func()) {
 	pause := func(d time.Duration) bool {
 		select {
@@ -35,7 +34,7 @@ func endWithParent(ctx context.Context, parent func() int, look, grace time.Dura
 	}
 }
 
-// orphaned ends this process as the kill of Terraform would have.
+// orphaned ends this process as the signal that killed Terraform would have.
 func (p *Provider) orphaned() {
 	_ = p.Close()
 	os.Exit(1)

@@ -27,7 +27,8 @@ func TestASandboxStaysWithItsAccount(t *testing.T) {
 	b := newBed(t)
 	c := newCLI(t, b)
 	body := func(more string) string {
-		return sandboxHCL("name = \"one\"\nbilling = \"platform\"\n"+more) + "resource \"sandboxer_snapshot\" \"s\" {\n  sandbox_id = sandboxer_sandbox.a.id\n}\n"
+		return sandboxHCL("name = \"one\"\nbilling = \"platform\"\n"+more) +
+			"resource \"sandboxer_snapshot\" \"s\" {\n  sandbox_id = sandboxer_sandbox.a.id\n  retention = \"30d\"\n}\n"
 	}
 	if out, code := c.sandboxer("ledger", "grant", "acme", "0.30 USD"); code != 0 {
 		t.Fatal(out)
@@ -39,17 +40,19 @@ func TestASandboxStaysWithItsAccount(t *testing.T) {
 	c.forAccount("poor/else")
 	c.planIsEmpty()
 	out := c.must("plan", "-no-color", "-input=false")
-	if !says(out, "No changes", "What was made for account acme/web stays with it", "the provider's account is poor/else", "-replace=ADDRESS") || says(out, "0.00 available") {
+	if !says(out, "No changes", "Resources of account acme/web stay in it", "the provider's account is poor/else", "-replace=ADDRESS") ||
+		says(out, "0.00 available") {
 		t.Errorf("the plan:\n%s", out)
 	}
 	c.write(body("ttl = \"2h\""))
 	c.forAccount("poor/else")
-	if out := c.apply(); !says(out, "0 added, 1 changed, 0 destroyed", "stays with it") || says(out, "0.00 available") {
+	if out := c.apply(); !says(out, "0 added, 1 changed, 0 destroyed", "stay in it") || says(out, "0.00 available") {
 		t.Errorf("a later end:\n%s", out)
 	}
 	c.write(body("ttl = \"20h\""))
 	c.forAccount("poor/else")
-	if out, code := c.try(nil, "plan", "-no-color", "-input=false"); code == 0 || !says(out, "limit: wallet of acme") || says(out, "0.00 available", "wallet of poor") {
+	if out, code := c.try(nil, "plan", "-no-color", "-input=false"); code == 0 || !says(out, "limit: wallet of acme") ||
+		says(out, "0.00 available", "wallet of poor") {
 		t.Errorf("an end that is not affordable: exit %d\n%s", code, out)
 	}
 	if got := c.stateOf("sandboxer_sandbox.a", "account"); got != "acme/web" {
@@ -64,7 +67,7 @@ func TestASandboxStaysWithItsAccount(t *testing.T) {
 	if out, code := c.sandboxer("ledger", "grant", "poor", "1 USD"); code != 0 {
 		t.Fatal(out)
 	}
-	if out := c.apply(); says(out, "What was made for account acme/web stays with it\n\n  with sandboxer_sandbox") {
+	if out := c.apply(); says(out, "Resources of account acme/web stay in it\n\n  with sandboxer_sandbox") {
 		t.Errorf("made anew:\n%s", out)
 	}
 	if got := c.stateOf("sandboxer_sandbox.a", "account"); got != "poor/else" {

@@ -17,12 +17,12 @@ import (
 func parseDuration(s string) (time.Duration, error) {
 	d, err := engine.ParseDuration(s)
 	if err == nil && d <= 0 {
-		err = fmt.Errorf("the duration %q is not above zero", s)
+		err = fmt.Errorf("the duration %q is not positive", s)
 	}
 	return d, err
 }
 
-// sameDuration tells whether two spellings mean the same time.
+// sameDuration reports whether two spellings mean the same duration.
 func sameDuration(a, b types.String) bool {
 	if a.Equal(b) {
 		return true
@@ -35,7 +35,7 @@ func sameDuration(a, b types.String) bool {
 	return errX == nil && errY == nil && x == y
 }
 
-// optional is null for "", which the engine uses for "unknown" and "none".
+// optional returns null for "", which the engine uses for "unknown" and "none".
 func optional(s string) types.String {
 	if s == "" {
 		return types.StringNull()
@@ -43,7 +43,7 @@ func optional(s string) types.String {
 	return types.StringValue(s)
 }
 
-// stamp is RFC 3339 in UTC at full seconds, or null for the zero time.
+// stamp formats t as RFC 3339 in UTC with whole seconds; null for the zero time.
 func stamp(t time.Time) types.String {
 	if t.IsZero() {
 		return types.StringNull()
@@ -53,19 +53,19 @@ func stamp(t time.Time) types.String {
 
 func parseStamp(s types.String) time.Time {
 	t, err := time.Parse(time.RFC3339, s.ValueString())
-	if err != nil { // null, unknown, or a state written by hand: unknown
+	if err != nil { // null, unknown or written by hand: unknown
 		return time.Time{}
 	}
 	return t
 }
 
-// fullyKnown reports that neither v nor anything in it is unknown.
+// fullyKnown reports whether v and everything in it are known.
 func fullyKnown(ctx context.Context, v attr.Value) bool {
 	tv, err := v.ToTerraformValue(ctx)
 	return err == nil && tv.IsFullyKnown()
 }
 
-// stringMap reads a map of strings; what is null or unknown is left out.
+// stringMap reads a map of strings, omitting null and unknown values.
 func stringMap(ctx context.Context, m types.Map) (map[string]string, diag.Diagnostics) {
 	if m.IsNull() || m.IsUnknown() {
 		return nil, nil
@@ -81,7 +81,7 @@ func stringMap(ctx context.Context, m types.Map) (map[string]string, diag.Diagno
 	return out, diags
 }
 
-// mapValue is the reverse of stringMap; empty is null.
+// mapValue is the reverse of stringMap; empty becomes null.
 func mapValue(ctx context.Context, m map[string]string) (types.Map, diag.Diagnostics) {
 	if len(m) == 0 {
 		return types.MapNull(types.StringType), nil
@@ -107,7 +107,7 @@ func secrets(plain map[string]string) map[string]engine.Secret {
 	return out
 }
 
-// schemaOf is a resource's schema, for the types it defines.
+// schemaOf returns a resource's schema, for the types it defines.
 func schemaOf(r resource.Resource) rschema.Schema {
 	var resp resource.SchemaResponse
 	r.Schema(context.Background(), resource.SchemaRequest{}, &resp)

@@ -17,7 +17,8 @@ func fourPlaces(b *bed) {
 	const metered = "extends: profile.base\nisolation: { level: container }\nresources: { cpu: 2, memory_mb: 1024 }\n"
 	b.profile("profile.eventual", metered+"extension: ext.saas-stub-eventual\n")
 	b.profile("profile.metered", metered+"extension: ext.saas-stub\n")
-	b.profile("profile.anywhere", "extends: profile.base\nisolation: { level: container }\nimage: { pull: \"python:3.12\" }\nresources: { cpu: 2, memory_mb: 1024 }\n")
+	b.profile("profile.anywhere", "extends: profile.base\nisolation: { level: container }\nimage: { pull: \"python:3.12\" }\nresources: { "+
+		"cpu: 2, memory_mb: 1024 }\n")
 	b.profile("profile.cheap", metered+"route: { strategy: lowest-cost, fallback: [ext.saas-stub-eventual, ext.saas-stub] }\n")
 }
 
@@ -68,12 +69,12 @@ func TestAPlanOfTenSandboxesReadsWell(t *testing.T) {
 	out := c.must("plan", "-no-color")
 	for line, times := range map[string]int{
 		`Plan: 11 to add`: 1,
-		`summary     = "0.00 USD an hour, at most 0.00 USD for 1h"`:               3,
-		`summary     = "0.117 USD an hour, at most 0.235 USD for 2h"`:             5,
-		`summary     = "0.069460862 USD an hour, at most 0.138921724 USD for 2h"`: 2,
-		`Warning: Not every place can run profile.anywhere`:                       1,
-		`Warning: Not every place can run profile.cheap`:                          1,
-		`(and one more similar warning elsewhere)`:                                2,
+		`summary    = "0.00 USD an hour, at most 0.00 USD for 1h"`:          3,
+		`summary    = "0.117 USD an hour, at most 0.235 USD for 2h"`:        5,
+		`summary    = "0.0694609 USD an hour, at most 0.138922 USD for 2h"`: 2,
+		`Warning: Not every place can run profile.anywhere`:                 1,
+		`Warning: Not every place can run profile.cheap`:                    1,
+		`(and one more similar warning elsewhere)`:                          2,
 	} {
 		if n := strings.Count(out, line); n != times {
 			t.Errorf("%d times instead of %d: %s", n, times, line)
@@ -118,14 +119,16 @@ func TestAQuoteTellsAllOfAPrice(t *testing.T) {
 		return statecheck.ExpectKnownValue(quote, p, knownvalue.StringExact(want))
 	}
 	b.run(resource.TestStep{
-		Config: b.config("data \"sandboxer_quote\" \"q\" {\n profile = \"profile.cheap\"\n ttl = \"2h\"\n expected_duration = \"30m\"\n history = true\n}\n"),
+		Config: b.config("data \"sandboxer_quote\" \"q\" {\n profile = \"profile.cheap\"\n ttl = \"2h\"\n expected_duration = \"30m\"\n " +
+			"history = true\n}\n"),
 		ConfigStateChecks: []statecheck.StateCheck{
 			is(first("extension"), "ext.saas-stub"), is(first("creation"), "0.001"), is(first("expected"), "0.0595"), is(first("maximum"), "0.235"),
 			is(first("low"), "0.0010325"), is(first("reserve"), "0.235"), is(first("wallet"), "0.235"),
 			statecheck.ExpectKnownValue(quote, first("p95"), knownvalue.Null()),
 			statecheck.ExpectKnownValue(quote, first("digest"), knownvalue.StringRegexp(regexp.MustCompile(`^[0-9a-f]{64}$`))),
 			is(first("lines").AtSliceIndex(1).AtMapKey("quantity"), "3600"), is(first("lines").AtSliceIndex(1).AtMapKey("as_of"), "2026-08-01"),
-			is(tfjsonpath.New("route").AtMapKey("strategy"), "lowest-cost"), is(tfjsonpath.New("route").AtMapKey("order").AtSliceIndex(1), "ext.saas-stub-eventual"),
+			is(tfjsonpath.New("route").AtMapKey("strategy"), "lowest-cost"),
+			is(tfjsonpath.New("route").AtMapKey("order").AtSliceIndex(1), "ext.saas-stub-eventual"),
 			statecheck.ExpectKnownValue(quote, tfjsonpath.New("route").AtMapKey("why"), knownvalue.NotNull()),
 			is(tfjsonpath.New("route").AtMapKey("refused").AtSliceIndex(0).AtMapKey("refusals").AtSliceIndex(0).AtMapKey("stage"), "viability"),
 			statecheck.ExpectKnownValue(quote, tfjsonpath.New("past"), knownvalue.Int64Exact(0)),

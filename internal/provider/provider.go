@@ -1,10 +1,10 @@
-// Package provider is the Terraform surface: it turns plans into requests to
-// the engine and the engine's answers into state. It decides nothing the
-// engine could decide and calls nothing below it.
+// Package provider is the Terraform surface: it turns plans into requests to the engine and the engine's
+// answers into state. It decides nothing that the engine could decide and calls nothing below it.
 package provider
 
 import (
 	"context"
+	"sync/atomic"
 
 	"github.com/hashicorp/terraform-plugin-framework/datasource"
 	"github.com/hashicorp/terraform-plugin-framework/provider"
@@ -16,20 +16,26 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
-// Address is where registries list the provider.
+// Address is the provider's address in registries.
 const Address = "registry.terraform.io/sand-boxer/sandboxer"
 
-// Provider is one provider process. Each provider block and alias that it
-// configures gets an engine of its own; Close releases them all.
+// Provider is one provider process. Each provider block and alias that it configures gets its own engine;
+// Close releases them all.
 type Provider struct {
 	version    string
 	extensions []extensions.Extension
 	engines    engines
+	now        atomic.Pointer[configured] // from the last Configure
 }
 
-var _ provider.Provider = (*Provider)(nil)
+var (
+	_ provider.ProviderWithFunctions          = (*Provider)(nil)
+	_ provider.ProviderWithEphemeralResources = (*Provider)(nil)
+	_ provider.ProviderWithActions            = (*Provider)(nil)
+	_ provider.ProviderWithListResources      = (*Provider)(nil)
+)
 
-// New makes a provider over the given extensions. Nothing is opened yet.
+// New returns a provider over the given extensions. It opens nothing yet.
 func New(version string, exts []extensions.Extension) *Provider {
 	return &Provider{version: version, extensions: exts}
 }
@@ -46,6 +52,8 @@ type providerModel struct {
 	Account     types.String `tfsdk:"account"`
 	StateDir    types.String `tfsdk:"state_dir"`
 	Credentials types.Map    `tfsdk:"credentials"`
+
+	AllowedCommands types.List `tfsdk:"allowed_commands"`
 }
 
 // Schema implements provider.Provider.
@@ -63,7 +71,8 @@ func (p *Provider) Schema(_ context.Context, _ provider.SchemaRequest, resp *pro
 			},
 			"ledger": schema.StringAttribute{
 				Optional: true, Validators: []validator.String{ledgerURL()},
-				MarkdownDescription: "Ledger that records sandboxes, prices and events: `sqlite:///absolute/path/ledger.db`, or `postgres://user@host/database` " +
+				MarkdownDescription: "Ledger that records sandboxes, prices and events: `sqlite:///absolute/path/ledger.db`, or " +
+					"`postgres://user@host/database` " +
 					"to share it between machines (see the guide *Share a ledger*; the password comes from `PGPASSWORD` or `~/.pgpass`). " +
 					"Defaults to `ledger.db` in `state_dir`. Use one ledger for everything that shares hosts and names.",
 			},
@@ -78,10 +87,19 @@ func (p *Provider) Schema(_ context.Context, _ provider.SchemaRequest, resp *pro
 				MarkdownDescription: "Folder for the default ledger and for what extensions store on this machine. " +
 					"Defaults to `$SANDBOXER_STATE_DIR`, then to the user's state folder. It is private (mode 0700).",
 			},
+			"allowed_commands": schema.ListAttribute{
+				ElementType: types.StringType, Optional: true,
+				Validators: []validator.List{eachString(plainText("an absolute path"))},
+				MarkdownDescription: "Programs of this machine, by absolute path, that bindings of `command` (extensions in any language) may " +
+					"run. A catalog cannot allow one: a binding whose program is not here is refused in the plan. " +
+					"See the guide *Write an extension*.",
+			},
 			"credentials": schema.MapAttribute{
 				ElementType: types.MapType{ElemType: types.StringType}, Optional: true, Sensitive: true,
 				MarkdownDescription: "Credentials per extension, such as `{ \"ext.e2b\" = { api_key = var.e2b_api_key } }`. " +
-					"The extension declares the keys. Without an entry, the vendor's usual environment variables are used.",
+					"The extension declares the keys. A vendor takes part in routing if it has an entry here, or `enabled: true` in a " +
+					"binding of your catalog, or if the profile pins it. What an entry lacks comes from the vendor's usual environment " +
+					"variables; alone, they let nothing be spent that the profile does not pin.",
 			},
 		},
 	}
@@ -93,6 +111,7 @@ func (p *Provider) Resources(context.Context) []func() resource.Resource {
 		func() resource.Resource { return &hostResource{} },
 		func() resource.Resource { return &sandboxResource{} },
 		func() resource.Resource { return &snapshotResource{} },
+		func() resource.Resource { return &execResource{} },
 	}
 }
 
@@ -102,5 +121,8 @@ func (p *Provider) DataSources(context.Context) []func() datasource.DataSource {
 		func() datasource.DataSource { return &quoteDataSource{} },
 		func() datasource.DataSource { return &accountDataSource{} },
 		func() datasource.DataSource { return &usageDataSource{} },
+		func() datasource.DataSource { return &profileDataSource{} },
+		func() datasource.DataSource { return &extensionsDataSource{} },
+		func() datasource.DataSource { return &sandboxesDataSource{} },
 	}
 }

@@ -12,9 +12,7 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine"
 )
 
-type quoteDataSource struct{ cfg *configured }
-
-var _ datasource.DataSourceWithConfigure = (*quoteDataSource)(nil)
+type quoteDataSource struct{ dataSource }
 
 type quoteModel struct {
 	Profile        types.String  `tfsdk:"profile"`
@@ -28,7 +26,7 @@ type quoteModel struct {
 	CostClass      types.String  `tfsdk:"cost_class"`
 	LatencyClass   types.String  `tfsdk:"latency_class"`
 	Extension      types.String  `tfsdk:"extension"`
-	estimateModel
+	numbersModel
 	CatalogDigest types.String          `tfsdk:"catalog_digest"`
 	Candidates    []quoteCandidateModel `tfsdk:"candidates"`
 	Assumptions   []string              `tfsdk:"assumptions"`
@@ -45,24 +43,34 @@ func (d *quoteDataSource) Metadata(_ context.Context, req datasource.MetadataReq
 // Schema implements datasource.DataSource.
 func (d *quoteDataSource) Schema(_ context.Context, _ datasource.SchemaRequest, resp *datasource.SchemaResponse) {
 	attrs := dataComputed(quoteFields())
-	attrs["route"] = schema.SingleNestedAttribute{Computed: true, Attributes: dataComputed(quoteRouteFields), MarkdownDescription: "Where it would run, and every reason against other places."}
-	attrs["profile"] = schema.StringAttribute{Required: true, Validators: []validator.String{profileRef()}, MarkdownDescription: "Profile to price."}
-	attrs["ttl"] = schema.StringAttribute{Optional: true, Computed: true, Validators: []validator.String{duration()}, MarkdownDescription: "How long the sandbox would live. Defaults to the profile's."}
+	attrs["route"] = schema.SingleNestedAttribute{Computed: true, Attributes: dataComputed(quoteRouteFields),
+		MarkdownDescription: "Where the sandbox would run, and why not elsewhere."}
+	attrs["profile"] = schema.StringAttribute{Required: true, Validators: []validator.String{profileRef()},
+		MarkdownDescription: "Profile to price."}
+	attrs["ttl"] = schema.StringAttribute{Optional: true, Computed: true, Validators: []validator.String{duration()},
+		MarkdownDescription: "How long the sandbox would live. Defaults to the profile's."}
 	attrs["hosts"] = schema.ListAttribute{ElementType: types.StringType, Optional: true, Validators: []validator.List{eachString(hostEntry())},
 		MarkdownDescription: "Hosts it may run on, as in `sandboxer_sandbox.hosts`."}
-	attrs["inputs"] = schema.DynamicAttribute{Optional: true, MarkdownDescription: "Inputs of the profile, as in `sandboxer_sandbox.inputs`. Needed if the profile requires some."}
-	attrs["billing"] = schema.StringAttribute{Optional: true, Validators: []validator.String{oneOf("platform", "byok")}, MarkdownDescription: "Who pays the vendor, as in `sandboxer_sandbox.billing`. Defaults to the binding's `billing`, then to `platform`."}
+	attrs["inputs"] = schema.DynamicAttribute{Optional: true,
+		MarkdownDescription: "Inputs of the profile, as in `sandboxer_sandbox.inputs`. Needed if the profile requires some."}
+	attrs["billing"] = schema.StringAttribute{Optional: true, Validators: []validator.String{oneOf("platform", "byok")},
+		MarkdownDescription: "Who pays the vendor, as in `sandboxer_sandbox.billing`. Defaults to the binding's `billing`, then to `platform`."}
 	attrs["expected_duration"] = schema.StringAttribute{Optional: true, Validators: []validator.String{duration()},
-		MarkdownDescription: "How long it will probably run, for `expected`. Defaults to the median of the profile's past sandboxes with `history`, else to the whole TTL."}
-	attrs["history"] = schema.BoolAttribute{Optional: true, MarkdownDescription: "Also reads the ledger: how long past sandboxes of the profile ran, and what wallet and budgets leave. " +
-		"The quote then changes with them. Defaults to `false`: the quote depends on the arguments and the catalog alone."}
+		MarkdownDescription: "Probable duration, for `expected`. Defaults to the median of the profile's past sandboxes with `history`, else " +
+			"to the whole TTL."}
+	attrs["history"] = schema.BoolAttribute{Optional: true,
+		MarkdownDescription: "Also reads past durations of the profile and the rest of wallet and budgets from the ledger. " +
+			"The quote then changes with them. Defaults to `false`: the quote depends only on the arguments and the catalog."}
 	attrs["profile_version"] = schema.StringAttribute{Computed: true, MarkdownDescription: "Version of the profile."}
-	attrs["cost_class"] = schema.StringAttribute{Computed: true, MarkdownDescription: "Label `metadata.cost_class` of the profile. Routing and prices ignore it. Null without one."}
-	attrs["latency_class"] = schema.StringAttribute{Computed: true, MarkdownDescription: "Label `metadata.latency_class` of the profile. Routing ignores it. Null without one."}
+	attrs["cost_class"] = schema.StringAttribute{Computed: true,
+		MarkdownDescription: "Label `metadata.cost_class` of the profile. Routing and prices ignore it. Null without one."}
+	attrs["latency_class"] = schema.StringAttribute{Computed: true,
+		MarkdownDescription: "Label `metadata.latency_class` of the profile. Routing ignores it. Null without one."}
 	attrs["extension"] = schema.StringAttribute{Computed: true, MarkdownDescription: "First choice."}
 	resp.Schema = schema.Schema{
-		MarkdownDescription: "Tells what a sandbox would cost and where it could run, without creating it. It is the computation behind `sandboxer_sandbox.estimate` in full, with every place, source and date. " +
-			"It calls no place and writes nothing. Amounts are decimal strings in `currency`; null means unknown, never zero.",
+		MarkdownDescription: "Returns what a sandbox would cost and where it could run, without creating it: the computation behind " +
+			"`sandboxer_sandbox.estimate`, with every place, source and date. " +
+			"It contacts no place and writes nothing. Amounts are decimal strings in `currency`; null means unknown, never zero.",
 		Attributes: attrs,
 	}
 }
@@ -73,7 +81,7 @@ func (d *quoteDataSource) Read(ctx context.Context, req datasource.ReadRequest, 
 	resp.Diagnostics.Append(req.Config.Get(ctx, &m)...)
 	if d.cfg == nil || d.cfg.engine == nil {
 		resp.Diagnostics.AddError("The provider is not configured yet",
-			"An argument of the provider block is not known at this point, so nothing can be priced.")
+			"An argument of the provider block is still unknown, so the provider cannot price anything.")
 	}
 	if resp.Diagnostics.HasError() {
 		return
@@ -94,7 +102,7 @@ func (d *quoteDataSource) Read(ctx context.Context, req datasource.ReadRequest, 
 	if err != nil {
 		summary, detail := describe(ctx, "No quote for "+m.Profile.ValueString(), err)
 		if refused := explainRefusals(quoted.Estimate, true); refused != "" {
-			detail += "\n\nThe places that were considered:\n" + refused
+			detail += "\n\nPlaces considered:\n" + refused
 		}
 		resp.Diagnostics.AddAttributeError(fieldPath(err, path.Root("profile"), "ttl", "hosts", "inputs"), summary, detail)
 		return
@@ -109,7 +117,7 @@ func (m *quoteModel) take(p engine.Quoted) {
 		m.TTL = optional(p.Estimate.TTL)
 	}
 	m.ProfileVersion, m.CostClass, m.LatencyClass = optional(p.Version), optional(p.CostClass), optional(p.LatencyClass)
-	m.estimateModel, m.Candidates = newEstimate(p.Estimate), newQuoteCandidates(p.Estimate.Candidates)
+	m.numbersModel, m.Candidates = newNumbers(p.Estimate), newQuoteCandidates(p.Estimate.Candidates)
 	m.Summary, m.CatalogDigest = optional(summaryOf(p.Estimate)), optional(p.Estimate.CatalogDigest)
 	m.Unknowns, m.Assumptions = notNil(p.Estimate.Unknowns), notNil(p.Estimate.Assumptions)
 	route := newQuoteRoute(p.Route)

@@ -9,62 +9,69 @@ import (
 )
 
 var quoteLineFields = []computedField{
-	{name: "component", typ: types.StringType, doc: "What is paid for: `creation`, `vcpu`, `memory`, `disk`, `gpu:H100`, `egress`, `sandbox`, `surcharge`, `fee:share`, …"},
-	{name: "quantity", typ: types.StringType, doc: "How much of it, in `unit`."},
-	{name: "unit", typ: types.StringType, doc: "What the price is for, such as `vcpu-second`."},
+	{name: "component", typ: types.StringType,
+		doc: "Priced component: `creation`, `vcpu`, `memory`, `disk`, `gpu:H100`, `egress`, `sandbox`, `surcharge`, `fee:share`, …"},
+	{name: "quantity", typ: types.StringType, doc: "Quantity, in `unit`."},
+	{name: "unit", typ: types.StringType, doc: "Unit of the price, such as `vcpu-second`."},
 	{name: "unit_price", typ: types.StringType, doc: "Price of one unit, in the candidate's `currency`; null if unknown."},
-	{name: "amount", typ: types.StringType, doc: "Quantity times price, rounded once to 10⁻⁹ of the candidate's `currency`; null if unknown."},
-	{name: "memo", typ: types.BoolType, doc: "Whether it is only noted down: somebody else is paid, or nobody."},
+	{name: "amount", typ: types.StringType,
+		doc: "Quantity times price, rounded once to 10⁻⁹ of the candidate's `currency`; null if unknown."},
+	{name: "memo", typ: types.BoolType, doc: "Whether it is recorded only: no wallet pays it."},
 	{name: "source", typ: types.StringType, doc: "Where the price comes from."},
 	{name: "as_of", typ: types.StringType, doc: "Date of the price, `YYYY-MM-DD`; null if it has none."},
 	{name: "confidence", typ: types.StringType, doc: "`exact`, `estimated` or `unknown`."},
 }
 
-// quoteCandidateFields are those of an estimate, and what makes a quote of it.
+// quoteCandidateFields are those of an estimate's candidates plus those only a quote has.
 var quoteCandidateFields = slices.Concat(candidateFields[:len(candidateFields)-1], []computedField{
-	{name: "low", typ: types.StringType, doc: "What it costs if it ends at once, in `currency`: fee and minimum charge; null if unknown."},
-	{name: "expected", typ: types.StringType, doc: "What it costs at the expected duration, in `currency`; null if unknown."},
-	{name: "p95", typ: types.StringType, doc: "What it costs, in `currency`, at the duration that 95 in 100 past sandboxes of the profile stayed below; null without history."},
-	{name: "reserve", typ: types.StringType, doc: "What is set aside, in `currency`: the maximum with every line rounded up; null if unknown."},
-	{name: "wallet", typ: types.StringType, doc: "What of `reserve`, in `currency`, comes out of a wallet: all of it on platform credit, the fee with your own key, `0.00` on an own place; null if unknown."},
-	{name: "memo", typ: types.BoolType, doc: "Whether no wallet pays the place itself: your own key or your own machine does."},
-	{name: "lines", list: quoteLineFields, doc: "How `expected` comes about, a line for each component."},
-	{name: "assumptions", typ: stringsType, doc: "What the numbers assume."},
-	{name: "unknowns", typ: stringsType, doc: "What could not be priced."},
-	{name: "digest", typ: types.StringType, doc: "Digest of this price with everything it is made of; the ledger keeps a sandbox's quote under the same one."},
+	{name: "low", typ: types.StringType, doc: "Cost if it ends at once, in `currency`: fee and minimum charge; null if unknown."},
+	{name: "expected", typ: types.StringType, doc: "Cost at the expected duration, in `currency`; null if unknown."},
+	{name: "p95", typ: types.StringType, doc: "Cost at the 95th percentile of the profile's past durations, in `currency`; null without " +
+		"history."},
+	{name: "reserve", typ: types.StringType, doc: "Hold, in `currency`: the maximum with every line rounded up; null if unknown."},
+	{name: "wallet", typ: types.StringType, doc: "Part of `reserve` taken from a wallet, in `currency`: all of it on platform credit, the " +
+		"fee with your own key, `0.00` on a place of your own; null if unknown."},
+	{name: "memo", typ: types.BoolType,
+		doc: "Whether you pay the place yourself, with your own key or your own machine, instead of a wallet."},
+	{name: "lines", list: quoteLineFields, doc: "Lines of `expected`, one per component."},
+	{name: "assumptions", typ: stringsType, doc: "Assumptions behind the numbers."},
+	{name: "unknowns", typ: stringsType, doc: "Components without a known price."},
+	{name: "digest", typ: types.StringType, doc: "Digest of this price and its inputs. The ledger keeps the sandbox's quote under the same " +
+		"digest."},
 }, candidateFields[len(candidateFields)-1:])
 
 var quoteRouteFields = []computedField{
-	{name: "strategy", typ: types.StringType, doc: "How places are ranked."},
-	{name: "order", typ: stringsType, doc: "The places that are left, first choice first."},
-	{name: "why", typ: types.StringType, doc: "Why the first is first; null if none is left."},
-	{name: "fallbacks", typ: stringsType, doc: "What may be tried after the first choice, in order."},
-	{name: "notices", typ: stringsType, doc: "What is accepted with a reservation."},
-	{name: "refused", doc: "Places that are out, with every reason; test doubles that nobody named are left out.", list: []computedField{
+	{name: "strategy", typ: types.StringType, doc: "Ranking used for the places."},
+	{name: "order", typ: stringsType, doc: "Eligible places, first choice first."},
+	{name: "why", typ: types.StringType, doc: "Why the first choice won. Null if no place is eligible."},
+	{name: "fallbacks", typ: stringsType, doc: "Places tried after the first choice, in order."},
+	{name: "notices", typ: stringsType, doc: "Accepted, with reservations."},
+	{name: "refused", doc: "Refused places with every reason. Test doubles are listed only if the request names them.", list: []computedField{
 		{name: "candidate", typ: types.StringType, doc: "The place."},
 		{name: "refusals", list: refusalFields, doc: "Why it is refused."},
 	}},
 }
 
 var fundsFields = []computedField{
-	{name: "limit", typ: types.StringType, doc: "Which wallet or budget, and whose."},
+	{name: "limit", typ: types.StringType, doc: "Wallet or budget, and its owner."},
 	{name: "currency", typ: types.StringType, doc: "ISO 4217 code."},
-	{name: "available", typ: types.StringType, doc: "What is left in it, in `currency`."},
-	{name: "needed", typ: types.StringType, doc: "What the first choice would set aside of it, in `currency`; null if unknown."},
-	{name: "hard", typ: types.BoolType, doc: "Whether a create that needs more is refused."},
-	{name: "enough", typ: types.BoolType, doc: "Whether what is left covers what is needed; false too where that is not known."},
+	{name: "available", typ: types.StringType, doc: "Amount left, in `currency`."},
+	{name: "needed", typ: types.StringType, doc: "Hold of the first choice, in `currency`; null if unknown."},
+	{name: "hard", typ: types.BoolType, doc: "Whether it refuses a create that needs more."},
+	{name: "enough", typ: types.BoolType, doc: "Whether the amount left covers the need. False if that is unknown."},
 }
 
-// quoteFields are those of an estimate, what its numbers are made of, and what
-// the ledger knows beside them.
+// quoteFields are those of an estimate, the parts of its numbers, and what the ledger adds.
 func quoteFields() []computedField {
-	return append(slices.Clone(estimateFields),
-		computedField{name: "catalog_digest", typ: types.StringType, doc: "Digest of the catalog these numbers come from."},
-		computedField{name: "candidates", list: quoteCandidateFields, doc: "Every place that was considered, eligible ones first in their order, with its price or why it was refused. Test doubles are left out unless the profile names them."},
-		computedField{name: "assumptions", typ: stringsType, doc: "What the numbers assume."},
+	return append(slices.Clone(numberFields),
+		computedField{name: "catalog_digest", typ: types.StringType, doc: "Digest of the catalog behind these numbers."},
+		computedField{name: "candidates", list: quoteCandidateFields,
+			doc: "Every place considered, with its price or its refusals; eligible places first, in order. Test doubles are listed only if the " +
+				"profile names them."},
+		computedField{name: "assumptions", typ: stringsType, doc: "Assumptions behind the numbers."},
 		computedField{name: "funds", list: fundsFields,
-			doc: "What wallet and budgets of the account leave; empty without `history`, and where there are none."},
-		computedField{name: "past", typ: types.Int64Type, doc: "How many past sandboxes of the profile `expected` and `p95` are taken from; 0 without `history`."})
+			doc: "Credit and budgets left to the account. Empty without `history`, or without wallet and budgets."},
+		computedField{name: "past", typ: types.Int64Type, doc: "Number of past sandboxes behind `expected` and `p95`; 0 without `history`."})
 }
 
 type quoteLineModel struct {
@@ -137,7 +144,8 @@ func newQuoteRoute(r engine.Route) quoteRouteModel {
 func newFunds(list []engine.Funds) []fundsModel {
 	out := []fundsModel{}
 	for _, f := range list {
-		out = append(out, fundsModel{Limit: f.Limit, Currency: f.Currency, Available: f.Available, Needed: optional(f.Needed), Hard: f.Hard, Enough: f.Enough})
+		out = append(out, fundsModel{Limit: f.Limit, Currency: f.Currency, Available: f.Available, Needed: optional(f.Needed), Hard: f.Hard,
+			Enough: f.Enough})
 	}
 	return out
 }

@@ -23,8 +23,9 @@ func TestTheSampleProfileRunsBehindItsTunnelAndEndsElsewhere(t *testing.T) {
 		t.Fatal(err)
 	}
 	b.write("catalog/profiles/sample.yaml", string(sample))
-	b.write("catalog/tunnels/ops-bridge.yaml", fmt.Sprintf("id: ops-bridge\naddress: %s\nport: %d\nuser: %s\nhost_key: %q\nidentity: ops-warden\n",
-		bridge.Address, bridge.Port, bridge.User, bridge.HostKeyLine))
+	b.write("catalog/tunnels/ops-bridge.yaml",
+		fmt.Sprintf("id: ops-bridge\naddress: %s\nport: %d\nuser: %s\nhost_key: %q\nidentity: ops-warden\n",
+			bridge.Address, bridge.Port, bridge.User, bridge.HostKeyLine))
 	b.write("catalog/identities/ops-warden.yaml", fmt.Sprintf("id: ops-warden\ncommand: [cat, %q]\n", host.KeyFile))
 	b.write("catalog/extensions/ext.compose-ssh.yaml", "id: ext.compose-ssh\nhandler: compose-ssh\nconfig: { default_image: "+image+" }\n")
 	c := newCLI(t, b)
@@ -45,11 +46,12 @@ resource "sandboxer_sandbox" "a" {
 `
 	const itsWay = `tunnel = "ops-bridge", identity = { name = "ops-warden" }`
 	for way, want := range map[string][]string{
-		`tunnel = "ops-brigde"`:                            {`the catalog has no tunnel "ops-brigde"`, "did you mean ops-bridge?"},
-		`identity = { name = "ops-wardn" }`:                {`the catalog has no identity "ops-wardn"`, "did you mean ops-warden?"},
-		`identity = { agent = true }`:                      {"the profile asks for the tunnel ops-bridge", "reached without a jump host", `set ssh.tunnel = "ops-bridge"`},
-		itsWay + `, jump = [{address = "x"}]`:              {"Say once what the host is reached through"},
-		`identity = { name = "ops-warden", agent = true }`: {"Say once what to log in with"},
+		`tunnel = "ops-brigde"`:             {`the catalog has no tunnel "ops-brigde"`, "did you mean ops-bridge?"},
+		`identity = { name = "ops-wardn" }`: {`the catalog has no identity "ops-wardn"`, "did you mean ops-warden?"},
+		`identity = { agent = true }`: {"the profile asks for the tunnel ops-bridge", "reached without a jump host",
+			`set ssh.tunnel = "ops-bridge"`},
+		itsWay + `, jump = [{address = "x"}]`:              {"tunnel conflicts with jump"},
+		`identity = { name = "ops-warden", agent = true }`: {"name conflicts with the rest of identity"},
 	} {
 		c.write(host01(way) + sandbox)
 		if out, code := c.try(nil, "plan", "-no-color", "-input=false"); code == 0 || !says(out, want...) {
@@ -62,7 +64,8 @@ resource "sandboxer_sandbox" "a" {
 	if n := bridge.Connections(); n == 0 {
 		t.Error("nothing went through the jump host")
 	}
-	if out, code := c.sandboxer("sandbox", "exec", "sample", "--", "sh", "-c", "pwd; echo in >file; cat file"); code != 0 || !strings.Contains(out, "/workspace\nin") {
+	if out, code := c.sandboxer("sandbox", "exec", "sample", "--", "sh", "-c", "pwd; echo in >file; cat file"); code != 0 ||
+		!strings.Contains(out, "/workspace\nin") {
 		t.Errorf("exec: exit %d: %s", code, out)
 	}
 	ref := fmt.Sprint(c.stateOf("sandboxer_host.one", "ref"))

@@ -10,25 +10,9 @@ import (
 )
 
 var routeFields = []computedField{
-	{name: "strategy", typ: types.StringType, doc: "How places were ranked."},
-	{name: "order", typ: stringsType, doc: "The candidates that survived, first choice first, fixed before the first attempt."},
-	{name: "chosen", typ: types.StringType, doc: "The candidate that holds the sandbox."},
-	{name: "explained", typ: types.StringType, doc: "Why this one comes first."},
-	{name: "attempts", doc: "What was tried, in order.", list: []computedField{
-		{name: "candidate", typ: types.StringType, doc: "The candidate."},
-		{name: "outcome", typ: types.StringType, doc: "`ready`, or what happened instead."},
-		{name: "reason", typ: types.StringType, doc: "Why, if it did not become ready."},
-	}},
-	{name: "refused", doc: "Candidates that did not survive, with the reasons; test doubles that nobody named are left out.", list: []computedField{
-		{name: "candidate", typ: types.StringType, doc: "The candidate."},
-		{name: "refusals", list: refusalFields, doc: "Why it was refused."},
-	}},
-}
-
-type attemptModel struct {
-	Candidate string       `tfsdk:"candidate"`
-	Outcome   string       `tfsdk:"outcome"`
-	Reason    types.String `tfsdk:"reason"`
+	{name: "chosen", typ: types.StringType, doc: "Place that runs the sandbox, such as `ext.local` or `ext.compose-ssh@build1`."},
+	{name: "why", typ: types.StringType, doc: "Why it was chosen. `sandboxer_quote` tells every reason against other places."},
+	{name: "attempts", typ: stringsType, doc: "What was tried, in order, such as `ext.e2b: exhausted: …`, `ext.local: ready`."},
 }
 
 type rejectedModel struct {
@@ -37,19 +21,19 @@ type rejectedModel struct {
 }
 
 type routeModel struct {
-	Strategy  types.String    `tfsdk:"strategy"`
-	Order     []string        `tfsdk:"order"`
-	Chosen    types.String    `tfsdk:"chosen"`
-	Explained types.String    `tfsdk:"explained"`
-	Attempts  []attemptModel  `tfsdk:"attempts"`
-	Refused   []rejectedModel `tfsdk:"refused"`
+	Chosen   types.String `tfsdk:"chosen"`
+	Why      types.String `tfsdk:"why"`
+	Attempts []string     `tfsdk:"attempts"`
 }
 
 func routeValue(ctx context.Context, r engine.Route) (types.Object, diag.Diagnostics) {
-	m := routeModel{Strategy: optional(r.Strategy), Order: notNil(r.Order), Chosen: optional(r.Chosen), Explained: optional(r.Explained),
-		Attempts: []attemptModel{}, Refused: newRejected(r.Refused)}
+	m := routeModel{Chosen: optional(r.Chosen), Why: optional(r.Why), Attempts: []string{}}
 	for _, a := range r.Attempts {
-		m.Attempts = append(m.Attempts, attemptModel{Candidate: a.Candidate, Outcome: a.Outcome, Reason: optional(a.Reason)})
+		line := a.Candidate + ": " + a.Outcome
+		if a.Reason != "" {
+			line += ": " + a.Reason
+		}
+		m.Attempts = append(m.Attempts, line)
 	}
 	return types.ObjectValueFrom(ctx, attrTypes(routeFields), m)
 }
@@ -65,11 +49,11 @@ func newRejected(list []engine.Rejected) []rejectedModel {
 }
 
 var reachabilityFields = []computedField{
-	{name: "ssh", typ: types.StringType, doc: "Destination for `ssh`, where the place has one."},
-	{name: "remote_dir", typ: types.StringType, doc: "The workspace's path as seen from outside, on the host."},
-	{name: "host", typ: types.StringType, doc: "Name of the host it runs on."},
+	{name: "ssh", typ: types.StringType, doc: "Destination for `ssh`, if the place has one."},
+	{name: "remote_dir", typ: types.StringType, doc: "Path of the workspace on the host."},
+	{name: "host", typ: types.StringType, doc: "Name of the host that runs it."},
 	{name: "compose_project", typ: types.StringType, doc: "Name of the compose project."},
-	{name: "work_dir", typ: types.StringType, doc: "The workspace's path as seen inside."},
+	{name: "work_dir", typ: types.StringType, doc: "Path of the workspace inside the sandbox."},
 	{name: "urls", typ: types.MapType{ElemType: types.StringType}, doc: "URL per service."},
 	{name: "ports", typ: types.MapType{ElemType: types.StringType}, doc: "Address per `service/port`."},
 }

@@ -10,24 +10,23 @@ import (
 	"github.com/shirou/gopsutil/v4/process"
 )
 
-// run is what Terraform was started for: the protocol does not tell. The zero
-// value stands for a command line that cannot be read.
+// run is what Terraform was started for, which the protocol does not say. The zero value stands for a command
+// line that cannot be read.
 type run struct {
-	// destroys: `terraform destroy`, or plan or apply with -destroy.
+	// destroys means `terraform destroy`, or plan or apply with -destroy.
 	//
-	// Terraform plans the configuration as it stands before it plans a destruction,
-	// to refresh. Nothing of that plan is carried out, but an error in it ends the
-	// run: credit that is used up, or a host that broke, would keep what was made
-	// from being ended. So nothing is decided in such a run but what the destruction
-	// itself needs; where this is not known, -refresh=false is the way out.
+	// Terraform plans the configuration as it stands before it plans a destroy, to refresh. It carries out
+	// nothing of that plan, but an error in it ends the run: exhausted credit or a broken host would block
+	// the destroy. Such a run therefore decides only what the destroy itself needs. If the command line is
+	// unknown, -refresh=false is the way out.
 	destroys bool
-	// replaces: plan or apply with -replace. What it names is planned like one that
-	// stays, before its successor is.
+	// replaces means plan or apply with -replace. Terraform plans the named resource as one that stays before
+	// it plans its successor.
 	replaces bool
-	// applies: `terraform apply` that asks nobody, with a saved plan or
-	// -auto-approve. Its walks, the plan's and the apply's, look alike.
+	// applies means `terraform apply` without a question: with a saved plan or -auto-approve. The walks of
+	// its plan and its apply look alike.
 	applies bool
-	// unread: -refresh=false. A tainted sandbox is then never told of.
+	// unread means -refresh=false: the provider then never hears of a tainted sandbox.
 	unread bool
 }
 
@@ -43,7 +42,7 @@ var thisRun = sync.OnceValue(func() run {
 	return runOf(line, os.Getenv)
 })
 
-// runOf reads a command line, and the variables that add to it.
+// runOf reads a command line and the variables that add to it.
 func runOf(line []string, getenv func(string) string) (r run) {
 	command, args := invoked(line, getenv)
 	r.destroys = command == "destroy"
@@ -64,8 +63,7 @@ func runOf(line []string, getenv func(string) string) (r run) {
 	return r
 }
 
-// savedPlan reports that the arguments of an apply end in a file, and not in the
-// value of an option.
+// savedPlan reports whether the arguments of an apply end in a file rather than an option's value.
 func savedPlan(args []string) bool {
 	last := len(args) - 1
 	if last < 0 || strings.HasPrefix(args[last], "-") {
@@ -75,14 +73,14 @@ func savedPlan(args []string) bool {
 		return true
 	}
 	switch strings.TrimLeft(args[last-1], "-") {
-	case "auto-approve", "compact-warnings", "destroy", "input", "json", "lock", "no-color", "refresh", "refresh-only", "show-sensitive", "consolidate-warnings", "consolidate-errors":
+	case "auto-approve", "compact-warnings", "destroy", "input", "json", "lock", "no-color", "refresh", "refresh-only", "show-sensitive",
+		"consolidate-warnings", "consolidate-errors":
 		return true // takes no value
 	}
 	return false
 }
 
-// invoked reads a command line: the command, and its arguments with what
-// variables add to them.
+// invoked reads a command line: the command, and its arguments with those that variables add.
 func invoked(line []string, getenv func(string) string) (command string, args []string) {
 	if len(line) == 0 {
 		return "", nil

@@ -133,7 +133,8 @@ func TestAnImportBlockWithTheSameConfigurationPlansNothing(t *testing.T) {
 		Config: b.config(body + "import {\n  to = sandboxer_sandbox.a\n  id = \"" + string(sb.ID) + "\"\n}\n"),
 		ConfigPlanChecks: resource.ConfigPlanChecks{PreApply: []plancheck.PlanCheck{
 			plancheck.ExpectResourceAction(addr, plancheck.ResourceActionNoop)}},
-		ConfigStateChecks: []statecheck.StateCheck{value("id", knownvalue.StringExact(string(sb.ID))), value("scope", knownvalue.StringExact("session"))},
+		ConfigStateChecks: []statecheck.StateCheck{value("id", knownvalue.StringExact(string(sb.ID))),
+			value("scope", knownvalue.StringExact("session"))},
 	})
 }
 
@@ -142,7 +143,8 @@ func TestTTLChangesInPlace(t *testing.T) {
 	b := newBed(t)
 	var id, before, after string
 	b.run(
-		resource.TestStep{Config: b.config(sandboxHCL(`ttl = "2h"`)), Check: resource.ComposeTestCheckFunc(remember("id", &id), remember("expires_at", &before))},
+		resource.TestStep{Config: b.config(sandboxHCL(`ttl = "2h"`)),
+			Check: resource.ComposeTestCheckFunc(remember("id", &id), remember("expires_at", &before))},
 		resource.TestStep{Config: b.config(sandboxHCL(`ttl = "120m"`)), ConfigPlanChecks: empty()},
 		resource.TestStep{Config: b.config(sandboxHCL(`ttl = "3h"`)), ConfigPlanChecks: action(plancheck.ResourceActionUpdate),
 			Check: resource.ComposeTestCheckFunc(remember("expires_at", &after), resource.TestCheckResourceAttrPtr(addr, "id", &id))},
@@ -249,8 +251,9 @@ func TestATakenOverSandboxLeavesTheState(t *testing.T) {
 			if _, err := b.engine().Create(context.Background(), req, nil, nil); err != nil {
 				t.Fatal(err)
 			}
-		}, Config: cfg, ExpectError: regexp.MustCompile(`(?s)taken\s+by\s+sandbox\s+sbx-.*import \{`)},
-		resource.TestStep{Config: b.config(sandboxHCL("name = \"mine\"\n on_conflict = \"adopt\"")), ConfigPlanChecks: action(plancheck.ResourceActionCreate)},
+		}, Config: cfg, ExpectError: regexp.MustCompile(`(?s)sandbox\s+sbx-\S+\s+of.*has\s+the\s+name.*import \{`)},
+		resource.TestStep{Config: b.config(sandboxHCL("name = \"mine\"\n on_conflict = \"adopt\"")),
+			ConfigPlanChecks: action(plancheck.ResourceActionCreate)},
 	)
 }
 
@@ -266,7 +269,8 @@ func TestProtectionHoldsInPlanAndAtDestroy(t *testing.T) {
 		resource.TestStep{Config: b.config(sandboxHCL("name = \"other\"\n deletion_protection = false")), ExpectError: protected},
 		resource.TestStep{Config: on, Taint: []string{addr}, ExpectError: protected},
 		resource.TestStep{PreConfig: func() { b.expire(2 * time.Hour) }, Config: on, ConfigPlanChecks: action(plancheck.ResourceActionReplace)},
-		resource.TestStep{Config: b.config(sandboxHCL("name = \"safe\"\n deletion_protection = false")), ConfigPlanChecks: action(plancheck.ResourceActionUpdate)},
+		resource.TestStep{Config: b.config(sandboxHCL("name = \"safe\"\n deletion_protection = false")),
+			ConfigPlanChecks: action(plancheck.ResourceActionUpdate)},
 	)
 }
 
@@ -286,8 +290,9 @@ func TestWhatReplacesAndWhatDoesNot(t *testing.T) {
 		"inputs":   {replaced(base, "count = 1", "count = 2"), plancheck.ResourceActionReplace},
 		"triggers": {replaced(base, `a = "1"`, `a = "2"`), plancheck.ResourceActionReplace},
 		"secrets":  {replaced(base, "version = 1", "version = 2"), plancheck.ResourceActionReplace},
-		"policies": {base + "\nmax_cost = \"9.00 USD\"\nbilling = \"byok\"\non_expiry = \"keep\"\nconsumer = { actor = \"adm\" }\ntimeouts = { read = \"1m\" }\ndeletion_protection = false", plancheck.ResourceActionUpdate},
-		"pinned":   {base + "\n#", plancheck.ResourceActionNoop},
+		"policies": {base + "\nmax_cost = \"9.00 USD\"\nbilling = \"byok\"\non_expiry = \"keep\"\nconsumer = { actor = \"adm\" }\ntimeouts = { " +
+			"read = \"1m\" }\ndeletion_protection = false", plancheck.ResourceActionUpdate},
+		"pinned": {base + "\n#", plancheck.ResourceActionNoop},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -331,7 +336,8 @@ func TestAFailedCreateLeavesNothingOrADestroyableState(t *testing.T) {
 	b := newBed(t)
 	cfg := b.config(sandboxHCL(`name = "f"`))
 	b.run(
-		resource.TestStep{PreConfig: func() { b.script(vendor.Rule{Op: vendor.OpCreate, Do: vendor.DoQuota}) }, Config: cfg, ExpectError: regexp.MustCompile(`was not created`)},
+		resource.TestStep{PreConfig: func() { b.script(vendor.Rule{Op: vendor.OpCreate, Do: vendor.DoQuota}) }, Config: cfg,
+			ExpectError: regexp.MustCompile(`was not created`)},
 		resource.TestStep{PreConfig: func() {
 			b.script(vendor.Rule{Op: vendor.OpStart, Do: vendor.DoFailReady}, vendor.Rule{Op: vendor.OpDelete, Do: vendor.DoUnauthorized})
 		}, Config: cfg, ExpectError: regexp.MustCompile(`was not created`)},
@@ -378,7 +384,8 @@ resource "sandboxer_sandbox" "b" {
 `)
 	}
 	both := func(a, bb plancheck.ResourceActionType) resource.ConfigPlanChecks {
-		return resource.ConfigPlanChecks{PreApply: []plancheck.PlanCheck{plancheck.ExpectResourceAction(addr, a), plancheck.ExpectResourceAction("sandboxer_sandbox.b", bb)}}
+		return resource.ConfigPlanChecks{PreApply: []plancheck.PlanCheck{plancheck.ExpectResourceAction(addr, a),
+			plancheck.ExpectResourceAction("sandboxer_sandbox.b", bb)}}
 	}
 	b.run(
 		resource.TestStep{Config: cfg("x", "1h"), ConfigPlanChecks: both(plancheck.ResourceActionCreate, plancheck.ResourceActionCreate)},
@@ -419,7 +426,8 @@ resource "sandboxer_sandbox" "a" {
 		resource.TestStep{Config: cfg("eu", "sandboxer_host.other.ref"), ConfigPlanChecks: empty()},
 		resource.TestStep{Config: cfg("us", "sandboxer_host.other.ref"), ConfigPlanChecks: action(plancheck.ResourceActionReplace)},
 		resource.TestStep{Config: cfg("us", "sandboxer_host.here.ref"), ConfigPlanChecks: action(plancheck.ResourceActionReplace)},
-		resource.TestStep{Config: cfg("eu", "sandboxer_host.here.ref, sandboxer_host.other.ref"), ConfigPlanChecks: action(plancheck.ResourceActionUpdate)},
+		resource.TestStep{Config: cfg("eu", "sandboxer_host.here.ref, sandboxer_host.other.ref"),
+			ConfigPlanChecks: action(plancheck.ResourceActionUpdate)},
 		resource.TestStep{Config: cfg("eu", "sandboxer_host.here.ref, sandboxer_host.other.ref"), ConfigPlanChecks: empty()},
 	)
 }

@@ -5,21 +5,20 @@ import (
 	"strings"
 
 	"github.com/hashicorp/terraform-plugin-framework/path"
-	"github.com/hashicorp/terraform-plugin-log/tflog"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine"
 )
 
-// What a plan asks the engine. None of it changes anything: the answers become
-// values of the plan only where they are the same again in the apply.
+// What a plan asks the engine. None of it changes anything: an answer becomes a planned value only if the
+// apply gets the same one.
 
 // planArguments are those an engine's error may point to.
-var planArguments = []string{"profile", "name", "name_prefix", "hosts", "inputs", "env", "secrets_wo", "scope", "ttl", "max_cost",
-	"from_snapshot", "from_sandbox", "desired_mode", "billing", "on_conflict", "on_expiry", "on_unreachable_destroy", "consumer"}
+var planArguments = []string{"profile", "name", "name_prefix", "hosts", "inputs", "env", "secrets_wo", "scope", "share_key",
+	"ttl", "max_cost", "from_snapshot", "from_sandbox", "desired_mode", "replace_mode", "triggers", "extension", "image",
+	"resources", "billing", "on_conflict", "on_expiry", "on_unreachable_destroy", "consumer"}
 
-// ask resolves, routes and prices the plan's arguments; false when they are
-// not known yet or something is in the way. binding tells whether something is
-// to be made now: if not, problems are only warnings.
+// ask resolves, routes and prices the plan's arguments; false if they are not known yet or something is in
+// the way. binding tells whether something is to be created now: if not, problems are only warnings.
 func (p *planning) ask(ctx context.Context, binding bool) (engine.Planned, bool) {
 	e := p.r.ready()
 	if e == nil || !p.config.decides(ctx) {
@@ -32,9 +31,10 @@ func (p *planning) ask(ctx context.Context, binding bool) (engine.Planned, bool)
 	}
 	request.Leaving = p.leaving()
 	if !binding {
-		request.Account = p.state.Account.ValueString() // it stays with the life
+		request.Account = p.state.Account.ValueString()    // it stays with the life
+		request.FromSnapshot, request.FromSandbox = "", "" // history
 	}
-	request.Former, _, _ = privateReceipt(ctx, p.req.Private) // of the one that lives, or that is replaced
+	request.Former, _, _ = privateReceipt(ctx, p.private) // of the one that lives or is replaced
 	if binding && p.state == nil {
 		request.Together = p.r.cfg.plan()
 	}
@@ -44,7 +44,8 @@ func (p *planning) ask(ctx context.Context, binding bool) (engine.Planned, bool)
 			addNotices(&p.resp.Diagnostics, planned.Notices)
 			p.tellTaken(planned)
 			if refused := explainRefusals(planned.Estimate, false); refused != "" {
-				// Terraform shows warnings of one summary once, so it names the cause and not the sandbox.
+				// Terraform shows one warning per summary, so the summary names the cause and not the
+				// sandbox.
 				p.resp.Diagnostics.AddWarning("Not every place can run "+request.Profile,
 					"It runs at "+firstPlaces(planned.Estimate)+". Why not elsewhere:\n"+refused)
 			}
@@ -52,33 +53,20 @@ func (p *planning) ask(ctx context.Context, binding bool) (engine.Planned, bool)
 		return planned, true
 	}
 	if !binding {
-		addWarning(ctx, &p.resp.Diagnostics, "Sandbox "+p.state.label()+" lives, but could not be made again as it is configured", err)
+		addWarning(ctx, &p.resp.Diagnostics, "Sandbox "+p.state.label()+" is live, but its configuration cannot create it again", err)
 		return planned, planned.Version != ""
 	}
-	summary, detail := describe(ctx, "Sandbox "+subject(request)+" cannot be made as it is configured", err)
-	if refused := explainRefusals(planned.Estimate, true); refused != "" && engine.LimitOf(err) == "" && !strings.Contains(detail, "(viability.") && !strings.Contains(detail, "(permission.") && !strings.Contains(detail, "(intent.") {
-		detail += "\n\nThe places that were considered:\n" + refused
+	summary, detail := describe(ctx, "Sandbox "+subject(request)+" cannot be created as configured", err)
+	if refused := explainRefusals(planned.Estimate, true); refused != "" && engine.LimitOf(err) == "" &&
+		!strings.Contains(detail, "(viability.") && !strings.Contains(detail, "(permission.") && !strings.Contains(detail, "(intent.") {
+		detail += "\n\nPlaces considered:\n" + refused
 	}
 	p.resp.Diagnostics.AddAttributeError(fieldPath(err, path.Root("profile"), planArguments...), summary, detail)
 	return planned, false
 }
 
-// refuseUnbuilt refuses the arguments that nothing carries out yet. It is not
-// for the configuration alone: that is checked before a destroy too. Which
-// sandbox is to be forked may be unknown; none can be.
-func (p *planning) refuseUnbuilt(ctx context.Context) {
-	c := p.config
-	asked := engine.Request{Scope: c.Scope.ValueString(), DesiredMode: c.DesiredMode.ValueString(), FromSandbox: c.FromSandbox.ValueString()}
-	if c.FromSandbox.IsUnknown() {
-		asked.FromSandbox = "unknown"
-	}
-	if err := engine.RefuseUnbuilt(asked); err != nil {
-		addErrorAt(ctx, &p.resp.Diagnostics, fieldPath(err, path.Root("profile"), planArguments...), "Sandbox cannot be made as it is configured", err)
-	}
-}
-
-// leaving are the sandboxes that end before what is planned here begins: those
-// that this plan ends, and, of one that lives, itself.
+// leaving lists the sandboxes that end before what is planned here begins: those this plan ends and, if it
+// replaces a live one, that one.
 func (p *planning) leaving() (ids []engine.ID) {
 	if p.state != nil {
 		ids = append(ids, engine.ID(p.state.ID.ValueString()))
@@ -86,7 +74,7 @@ func (p *planning) leaving() (ids []engine.ID) {
 	return append(ids, p.r.cfg.fates.leaving()...)
 }
 
-// tellTaken warns of a name that somebody has who does not go by this plan.
+// tellTaken warns about a name whose holder this plan does not end.
 func (p *planning) tellTaken(planned engine.Planned) {
 	if planned.NameTaken != nil && p.state == nil {
 		run := thisRun()
@@ -95,24 +83,24 @@ func (p *planning) tellTaken(planned engine.Planned) {
 	}
 }
 
-// request is made of the configuration: computed arguments may be unknown in
-// the plan. Secrets are given with their names; their values are not known
-// here or not needed.
+// request is built from the configuration, since computed arguments may be unknown in the plan. It gives
+// secrets by name; their values are unknown here or not needed.
 func (p *planning) request(ctx context.Context) (engine.Request, diagnosticsList) {
 	m := p.config
 	m.TTL = p.plan.TTL
 	request, diags := m.request(ctx)
 	names, ds := stringMap(ctx, p.config.SecretsWO)
 	diags.Append(ds...)
-	request.Secrets = secrets(names)
+	request.Secrets, request.Extension = secrets(names), p.config.Extension.ValueString()
 	return request, diags
 }
 
 func (p *planning) takeEstimate(ctx context.Context, planned engine.Planned) {
 	if !planned.EstimateKnown {
-		if numbers := explainNumbers(planned.Estimate); numbers != "" {
-			p.resp.Diagnostics.AddWarning("Not part of the plan, as of now: "+summaryOf(planned.Estimate),
-				"The estimate depends on what the ledger records (hosts by name, where a snapshot is kept), and that may change before the apply. As of now:\n"+numbers)
+		if numbers := explainNumbers(planned.Estimate); numbers != "" && !p.r.cfg.applying.Load() { // then the state has it soon
+			p.resp.Diagnostics.AddWarning("Not in the plan, as of now: "+summaryOf(planned.Estimate),
+				"The estimate depends on records of the ledger (hosts by name, the place of a snapshot or of a sandbox to fork) "+
+					"that may change before the apply. As of now:\n"+numbers)
 		}
 		return
 	}
@@ -121,43 +109,42 @@ func (p *planning) takeEstimate(ctx context.Context, planned engine.Planned) {
 	p.plan.Estimate = v
 }
 
-// ofLife makes a plan's estimate that of the sandbox that lives: where its end
-// moves, its place and its prices stay.
+// ofLife fits a plan's estimate to the live sandbox: its end moves, its place and prices stay.
 func (p *planning) ofLife(ctx context.Context, planned engine.Planned) engine.Planned {
 	e := p.r.ready()
 	if e == nil || planned.TTL == 0 {
 		return planned
 	}
-	rec, _ := p.state.receipt(ctx, p.req.Private) // checkUpdate tells what is wrong with it
-	if own, ok := e.EstimateLife(ctx, rec, planned.TTL); ok {
+	rec, _ := p.state.receipt(ctx, p.private) // checkUpdate reports what is wrong with it
+	if own, ok := e.EstimateLife(rec, planned.TTL); ok {
 		planned.Estimate, planned.EstimateKnown = own, true
 	}
 	return planned
 }
 
-// version resolves the profile's version where the rest cannot be asked yet:
-// a replacement must show in the first plan, not only in the one of apply.
-func (p *planning) version(ctx context.Context) string {
+// version returns the profile's version in the catalog; "" if it has none or cannot be asked yet. A
+// replacement must show in the first plan, not only in the plan of the apply. tell warns about a profile that
+// is gone.
+func (p *planning) version(ctx context.Context, tell bool) string {
 	e := p.r.ready()
-	request, diags := p.request(ctx)
-	if e == nil || diags.HasError() || p.config.Profile.IsUnknown() {
+	if e == nil || p.config.Profile.IsUnknown() {
 		return ""
 	}
-	planned, err := e.Plan(ctx, request)
-	if err != nil {
-		tflog.Debug(ctx, "the profile's version was resolved without a place", map[string]any{"error": err.Error()})
+	version, err := e.ProfileVersion(p.config.Profile.ValueString())
+	if err != nil && tell {
+		addWarning(ctx, &p.resp.Diagnostics, "Sandbox "+p.state.label()+" is live, but its configuration cannot create it again", err)
 	}
-	return planned.Version
+	return version
 }
 
-// checkUpdate asks the engine whether the change is possible. Without one it
-// still tells that the profile was edited.
-func (p *planning) checkUpdate(ctx context.Context, ttl, mode bool) {
+// checkUpdate asks the engine whether the change is possible. Without a change it still reports that the
+// profile was edited.
+func (p *planning) checkUpdate(ctx context.Context, ttl, mode, again bool) {
 	e := p.r.ready()
 	if e == nil || !p.config.decides(ctx) {
 		return
 	}
-	rec, diags := p.state.receipt(ctx, p.req.Private)
+	rec, diags := p.state.receipt(ctx, p.private)
 	p.resp.Diagnostics.Append(diags...)
 	old, diags := p.state.request(ctx)
 	p.resp.Diagnostics.Append(diags...)
@@ -169,11 +156,15 @@ func (p *planning) checkUpdate(ctx context.Context, ttl, mode bool) {
 	now.Together = p.r.cfg.plan()
 	ns, err := e.PlanUpdate(ctx, rec, old, now)
 	addNotices(&p.resp.Diagnostics, ns)
-	if err != nil && (ttl || mode) {
-		field := path.Root("ttl")
-		if !ttl {
+	if err != nil && (ttl || mode || again) {
+		field := path.Root("triggers")
+		switch {
+		case ttl:
+			field = path.Root("ttl")
+		case mode:
 			field = path.Root("desired_mode")
 		}
-		addErrorAt(ctx, &p.resp.Diagnostics, fieldPath(err, field, planArguments...), "Sandbox "+p.state.label()+" cannot be changed like this", err)
+		addErrorAt(ctx, &p.resp.Diagnostics, fieldPath(err, field, planArguments...), "Sandbox "+p.state.label()+" cannot be changed like this",
+			err)
 	}
 }

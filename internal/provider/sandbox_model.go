@@ -3,6 +3,7 @@ package provider
 import (
 	"context"
 	"fmt"
+	"math/big"
 
 	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
@@ -23,12 +24,16 @@ type sandboxModel struct {
 	SecretsWO        types.Map     `tfsdk:"secrets_wo"`
 	SecretsWOVersion types.Number  `tfsdk:"secrets_wo_version"`
 	Scope            types.String  `tfsdk:"scope"`
+	ShareKey         types.String  `tfsdk:"share_key"`
+	Image            types.String  `tfsdk:"image"`
+	Resources        types.Object  `tfsdk:"resources"`
 	Triggers         types.Map     `tfsdk:"triggers"`
 	FromSnapshot     types.String  `tfsdk:"from_snapshot"`
 	FromSandbox      types.String  `tfsdk:"from_sandbox"`
 
 	TTL                  types.String `tfsdk:"ttl"`
 	DesiredMode          types.String `tfsdk:"desired_mode"`
+	ReplaceMode          types.String `tfsdk:"replace_mode"`
 	OnConflict           types.String `tfsdk:"on_conflict"`
 	OnExpiry             types.String `tfsdk:"on_expiry"`
 	OnUnreachableDestroy types.String `tfsdk:"on_unreachable_destroy"`
@@ -54,7 +59,8 @@ type sandboxModel struct {
 }
 
 var consumerTypes = map[string]attr.Type{
-	"actor": types.StringType, "harness": types.StringType, "run_id": types.StringType, "session_id": types.StringType, "job_id": types.StringType,
+	"actor": types.StringType, "harness": types.StringType, "run_id": types.StringType, "session_id": types.StringType,
+	"job_id": types.StringType,
 }
 
 type consumerModel struct {
@@ -65,19 +71,52 @@ type consumerModel struct {
 	JobID     types.String `tfsdk:"job_id"`
 }
 
-var timeoutTypes = map[string]attr.Type{"create": types.StringType, "read": types.StringType, "update": types.StringType, "delete": types.StringType}
+var timeoutTypes = map[string]attr.Type{"create": types.StringType, "read": types.StringType, "update": types.StringType,
+	"delete": types.StringType}
+
+var resourceTypes = map[string]attr.Type{"cpu": types.NumberType, "memory_mb": types.NumberType, "disk_mb": types.NumberType,
+	"pids": types.NumberType}
+
+// sizes returns the limits that replace the profile's; nil for none.
+func (m sandboxModel) sizes() *engine.Sizes {
+	if m.Resources.IsNull() || m.Resources.IsUnknown() {
+		return nil
+	}
+	n := func(name string) types.Number {
+		v, _ := m.Resources.Attributes()[name].(types.Number)
+		return v
+	}
+	s := engine.Sizes{MemoryMB: int64Of(n("memory_mb")), DiskMB: int64Of(n("disk_mb")), Pids: int64Of(n("pids"))}
+	if cpu := n("cpu"); !cpu.IsNull() && !cpu.IsUnknown() {
+		s.CPU = cpu.ValueBigFloat().Text('f', -1)
+	}
+	return &s
+}
+
+func sizesValue(s *engine.Sizes) (types.Object, diag.Diagnostics) {
+	if s == nil {
+		return types.ObjectNull(resourceTypes), nil
+	}
+	cpu := types.NumberNull()
+	if f, _, err := big.ParseFloat(s.CPU, 10, 512, big.ToNearestEven); s.CPU != "" && err == nil {
+		cpu = types.NumberValue(f)
+	}
+	return types.ObjectValue(resourceTypes, map[string]attr.Value{"cpu": cpu, "memory_mb": optionalInt(s.MemoryMB),
+		"disk_mb": optionalInt(s.DiskMB), "pids": optionalInt(s.Pids)})
+}
 
 var keepUnknown = basetypes.ObjectAsOptions{UnhandledNullAsEmpty: true, UnhandledUnknownAsEmpty: true}
 
-// request maps the arguments. What is unknown is left out; whoever calls it
-// in a plan checks decides first.
+// request maps the arguments and omits unknown ones; a caller in a plan checks decides first.
 func (m sandboxModel) request(ctx context.Context) (engine.Request, diag.Diagnostics) {
 	req := engine.Request{
 		Profile: m.Profile.ValueString(), Name: m.Name.ValueString(), NamePrefix: m.NamePrefix.ValueString(),
-		TTL: m.TTL.ValueString(), Scope: m.Scope.ValueString(), Billing: m.Billing.ValueString(), SecretsVersion: int64Of(m.SecretsWOVersion),
-		MaxCost: m.MaxCost.ValueString(), OnConflict: m.OnConflict.ValueString(), OnExpiry: m.OnExpiry.ValueString(),
-		OnUnreachableDestroy: m.OnUnreachableDestroy.ValueString(), FromSnapshot: m.FromSnapshot.ValueString(), FromSandbox: m.FromSandbox.ValueString(),
-		DesiredMode: m.DesiredMode.ValueString(), DeletionProtection: m.DeletionProtection.ValueBool(),
+		TTL: m.TTL.ValueString(), Scope: m.Scope.ValueString(), ShareKey: m.ShareKey.ValueString(), Billing: m.Billing.ValueString(),
+		SecretsVersion: int64Of(m.SecretsWOVersion),
+		MaxCost:        m.MaxCost.ValueString(), OnConflict: m.OnConflict.ValueString(), OnExpiry: m.OnExpiry.ValueString(),
+		OnUnreachableDestroy: m.OnUnreachableDestroy.ValueString(), FromSnapshot: m.FromSnapshot.ValueString(),
+		FromSandbox: m.FromSandbox.ValueString(), Image: m.Image.ValueString(), Resources: m.sizes(),
+		DesiredMode: m.DesiredMode.ValueString(), ReplaceMode: m.ReplaceMode.ValueString(), DeletionProtection: m.DeletionProtection.ValueBool(),
 	}
 	if !m.NamePrefix.IsNull() {
 		req.Name = "" // the name in the plan or state is the generated one
@@ -126,9 +165,14 @@ func (m sandboxModel) timeouts() map[string]string {
 	return out
 }
 
-// decides reports whether every argument that place and price depend on is known.
+// decides reports whether every argument that affects place and price is known.
 func (m sandboxModel) decides(ctx context.Context) bool {
-	for _, v := range []attr.Value{m.Profile, m.TTL, m.Hosts, m.Inputs, m.FromSnapshot, m.FromSandbox, m.DesiredMode, m.Billing} {
+	values := []attr.Value{m.Profile, m.TTL, m.Hosts, m.Inputs, m.FromSnapshot, m.FromSandbox, m.DesiredMode, m.Billing,
+		m.Scope, m.ShareKey, m.Extension, m.Image, m.Resources}
+	if !m.FromSandbox.IsNull() {
+		values = append(values, m.Env) // a fork has its source's
+	}
+	for _, v := range values {
 		if !fullyKnown(ctx, v) {
 			return false
 		}
@@ -136,17 +180,20 @@ func (m sandboxModel) decides(ctx context.Context) bool {
 	return true
 }
 
-// restore fills the arguments from the ledger's copy of the request: what an
-// import can know without any configuration.
+// restore fills the arguments from the ledger's copy of the request: all an import can know without
+// configuration.
 func (m *sandboxModel) restore(ctx context.Context, req engine.Request) (diags diag.Diagnostics) {
 	m.Profile, m.NamePrefix, m.TTL = optional(req.Profile), optional(req.NamePrefix), optional(req.TTL)
 	m.Scope, m.MaxCost, m.DesiredMode = optional(req.Scope), optional(req.MaxCost), optional(req.DesiredMode)
+	m.ShareKey, m.ReplaceMode, m.Image = optional(req.ShareKey), optional(req.ReplaceMode), optional(req.Image)
 	m.FromSnapshot, m.FromSandbox = optional(req.FromSnapshot), optional(req.FromSandbox)
 	m.OnConflict, m.OnExpiry = withDefault(req.OnConflict, "error"), withDefault(req.OnExpiry, "replace")
 	m.OnUnreachableDestroy, m.Billing = withDefault(req.OnUnreachableDestroy, "fail"), optional(req.Billing)
 	m.DeletionProtection = types.BoolValue(req.DeletionProtection)
 	m.SecretsWO, m.SecretsWOVersion = types.MapNull(types.StringType), optionalInt(req.SecretsVersion)
 	var ds diag.Diagnostics
+	m.Resources, ds = sizesValue(req.Resources)
+	diags.Append(ds...)
 	m.Env, ds = mapValue(ctx, req.Env)
 	diags.Append(ds...)
 	m.Triggers, ds = mapValue(ctx, req.Triggers)
@@ -182,8 +229,8 @@ func withDefault(s, def string) types.String {
 	return types.StringValue(s)
 }
 
-// fill sets every computed attribute that is still unknown from what the
-// engine answered. What the plan promised stays as promised.
+// fill sets every computed attribute that is still unknown from the engine's answer. Planned values stay as
+// planned.
 func (m *sandboxModel) fill(ctx context.Context, sb engine.Sandbox) (diags diag.Diagnostics) {
 	for _, f := range []struct {
 		to *types.String
@@ -191,7 +238,7 @@ func (m *sandboxModel) fill(ctx context.Context, sb engine.Sandbox) (diags diag.
 	}{
 		{&m.Name, optional(sb.Name)}, {&m.Scope, optional(sb.Request.Scope)}, {&m.ID, optional(string(sb.ID))},
 		{&m.Account, optional(sb.Account)}, {&m.ProfileVersion, optional(sb.Version)}, {&m.State, optional(sb.State)},
-		{&m.Extension, optional(sb.Extension)}, {&m.Host, optional(sb.Host)}, {&m.Handle, optional(sb.Handle)},
+		{&m.Extension, optional(sb.Extension)}, {&m.Host, optional(sb.Host)}, {&m.Handle, handleValue(sb.Handle)},
 		{&m.CreatedAt, stamp(sb.CreatedAt)}, {&m.ExpiresAt, stamp(sb.ExpiresAt)}, {&m.Expiry, optional(sb.Expiry)},
 	} {
 		if f.to.IsUnknown() {
@@ -215,9 +262,8 @@ func (m *sandboxModel) fill(ctx context.Context, sb engine.Sandbox) (diags diag.
 	return diags
 }
 
-// refresh makes unknown what sb tells anew, so that fill takes it; what sb does
-// not know stays.
-// keep holds what only a create or import knows.
+// refresh makes unknown what sb reports anew, so that fill takes it; what sb does not know stays. keep holds
+// what only a create or import knows.
 func (m *sandboxModel) refresh(sb engine.Sandbox) {
 	u := types.StringUnknown()
 	m.State, m.Reachability = u, types.ObjectUnknown(attrTypes(reachabilityFields))

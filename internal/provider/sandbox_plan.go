@@ -2,7 +2,8 @@ package provider
 
 import (
 	"context"
-	"fmt"
+	"reflect"
+	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
@@ -11,20 +12,20 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine"
 )
 
-// planning is one call of ModifyPlan. It runs in plan and again in apply,
-// where nothing may come out differently: every value it sets is a function
-// of known arguments and the catalog's bytes.
+// planning is one call of ModifyPlan. It runs in plan and again in apply, where every value must come out the
+// same: each is a function of known arguments and the catalog's bytes.
 type planning struct {
 	r            *sandboxResource
-	req          resource.ModifyPlanRequest
 	resp         *resource.ModifyPlanResponse
+	private      privateReader
 	config, plan sandboxModel
-	state        *sandboxModel
+	state        *sandboxModel // nil for a new sandbox
+	changed      bool          // whether the plan differs from the state
 }
 
 // ModifyPlan implements resource.ResourceWithModifyPlan.
 func (r *sandboxResource) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
-	p := planning{r: r, req: req, resp: resp}
+	p := planning{r: r, resp: resp, private: req.Private, changed: !req.Plan.Raw.Equal(req.State.Raw)}
 	if !req.State.Raw.IsNull() {
 		p.state = &sandboxModel{}
 		resp.Diagnostics.Append(req.State.Get(ctx, p.state)...)
@@ -42,26 +43,29 @@ func (r *sandboxResource) ModifyPlan(ctx context.Context, req resource.ModifyPla
 	if thisRun().destroys {
 		return
 	}
-	resp.Diagnostics.Append(req.Config.Get(ctx, &p.config)...)
-	resp.Diagnostics.Append(req.Plan.Get(ctx, &p.plan)...)
+	if !p.changed { // one reading serves all three
+		p.config, p.plan = *p.state, *p.state
+	} else {
+		resp.Diagnostics.Append(req.Config.Get(ctx, &p.config)...)
+		resp.Diagnostics.Append(req.Plan.Get(ctx, &p.plan)...)
+	}
 	if resp.Diagnostics.HasError() {
 		return
 	}
-	switch p.refuseUnbuilt(ctx); {
-	case resp.Diagnostics.HasError():
-		return
-	case p.state == nil:
+	proposed := p.plan
+	if p.state == nil {
 		p.create(ctx)
-	default:
+	} else {
 		p.change(ctx)
 	}
-	if !resp.Diagnostics.HasError() {
+	if !resp.Diagnostics.HasError() && !reflect.DeepEqual(p.plan, proposed) {
 		resp.Diagnostics.Append(resp.Plan.Set(ctx, &p.plan)...)
 	}
 }
 
 // create plans a new sandbox, which is also the second half of a replacement.
 func (p *planning) create(ctx context.Context) {
+	p.plan.FromSnapshot, p.plan.FromSandbox = p.config.FromSnapshot, p.config.FromSandbox
 	if p.r.cfg == nil {
 		return
 	}
@@ -78,19 +82,19 @@ func (p *planning) create(ctx context.Context) {
 	if p.config.Scope.IsNull() {
 		p.plan.Scope = optional(planned.Scope)
 	}
-	if planned.Pinned && p.plan.OnConflict.ValueString() == "error" { // an adopted one may live elsewhere
+	if p.config.Extension.IsNull() && planned.Pinned && p.plan.OnConflict.ValueString() == "error" { // an adopted one may live elsewhere
 		p.plan.Extension, p.plan.Host = optional(planned.Extension), optional(planned.Host)
 	}
 }
 
-// leaves notes that a sandbox is about to end by this plan.
+// leaves notes that this plan is about to end a sandbox.
 func (r *sandboxResource) leaves(m sandboxModel) {
 	if r.cfg != nil {
 		r.cfg.fates.leaves(engine.ID(m.ID.ValueString()))
 	}
 }
 
-// change plans an existing sandbox: replaced, changed in place, or nothing.
+// change plans an existing sandbox: a replacement, a change in place, or nothing.
 func (p *planning) change(ctx context.Context) {
 	p.keepComputed()
 	if sameDuration(p.plan.TTL, p.state.TTL) {
@@ -100,11 +104,14 @@ func (p *planning) change(ctx context.Context) {
 	replaced := p.replacedArguments(moved)
 	ended := p.ended()
 	if len(replaced) == 0 && !ended {
-		// What would keep it from being made again keeps nobody from changing
-		// the one that lives: checkUpdate judges that.
-		planned, ok := p.ask(ctx, false)
-		if !ok && !p.resp.Diagnostics.HasError() {
-			planned.Version = p.version(ctx)
+		var planned engine.Planned
+		if p.changed {
+			// What would prevent re-creating the sandbox does not prevent changing the live one: checkUpdate
+			// judges that.
+			planned, _ = p.ask(ctx, p.plan.recreates(*p.state))
+		}
+		if planned.Version == "" && !p.resp.Diagnostics.HasError() {
+			planned.Version = p.version(ctx, !p.changed)
 		}
 		switch {
 		case p.resp.Diagnostics.HasError():
@@ -121,7 +128,7 @@ func (p *planning) change(ctx context.Context) {
 		p.plan.State = types.StringUnknown()
 		replaced = append(replaced, "state")
 	}
-	if p.state.protected(ctx, p.req.Private) {
+	if p.state.protected(ctx, p.private) {
 		addProtected(&p.resp.Diagnostics, *p.state, "replaced (because of "+join(replaced)+")")
 		return
 	}
@@ -131,13 +138,13 @@ func (p *planning) change(ctx context.Context) {
 	}
 }
 
-// newVersion reports that the same profile is newer in the catalog.
+// newVersion reports whether the catalog has a newer version of the same profile.
 func (p *planning) newVersion(planned engine.Planned) bool {
 	return !p.state.ProfileVersion.IsNull() && planned.Version != "" && planned.Version != p.state.ProfileVersion.ValueString()
 }
 
-// keepComputed undoes the framework's marking of computed attributes as
-// unknown: a change of one argument changes nothing else.
+// keepComputed undoes the framework's marking of computed attributes as unknown: a change of one argument
+// changes nothing else.
 func (p *planning) keepComputed() {
 	pl, st := &p.plan, p.state
 	if p.config.Name.IsNull() {
@@ -146,34 +153,48 @@ func (p *planning) keepComputed() {
 	if p.config.Scope.IsNull() {
 		pl.Scope = st.Scope
 	}
-	pl.ID, pl.Account, pl.ProfileVersion, pl.State, pl.Extension, pl.Host, pl.Handle = st.ID, st.Account, st.ProfileVersion, st.State, st.Extension, st.Host, st.Handle
-	pl.CreatedAt, pl.ExpiresAt, pl.Expiry, pl.Reachability, pl.Estimate, pl.Route = st.CreatedAt, st.ExpiresAt, st.Expiry, st.Reachability, st.Estimate, st.Route
+	if p.config.FromSnapshot.IsNull() {
+		pl.FromSnapshot = st.FromSnapshot
+	}
+	if p.config.FromSandbox.IsNull() {
+		pl.FromSandbox = st.FromSandbox
+	}
+	pl.ID, pl.Account, pl.ProfileVersion, pl.State, pl.Host, pl.Handle = st.ID, st.Account, st.ProfileVersion, st.State, st.Host, st.Handle
+	if p.config.Extension.IsNull() {
+		pl.Extension = st.Extension
+	}
+	pl.CreatedAt, pl.ExpiresAt, pl.Expiry, pl.Reachability, pl.Estimate, pl.Route = st.CreatedAt,
+		st.ExpiresAt, st.Expiry, st.Reachability, st.Estimate, st.Route
 }
 
-// ended tells about a sandbox that has to be made anew although nothing in
-// the configuration changed.
+// ended reports whether a sandbox must be re-created although the configuration is unchanged.
 func (p *planning) ended() bool {
 	switch s := p.state.State.ValueString(); s {
 	case stateExpired:
 		if p.plan.OnExpiry.ValueString() == "keep" {
 			return false
 		}
+		why, longer := "It ended at "+orText(p.state.ExpiresAt.ValueString(), "the end of its ttl"),
+			" A longer ttl makes the next one live longer."
+		if time.Now().Before(parseStamp(p.state.ExpiresAt)) { // before its deadline, only its own program ends it so
+			why, longer = "Its entrypoint ended with exit code 0", ""
+		}
 		p.resp.Diagnostics.AddWarning("Sandbox "+p.state.label()+" has expired",
-			fmt.Sprintf("It ended at %s and is planned to be replaced.\n\nWhat to do: apply to get a new one, set on_expiry = \"keep\" to leave it as it is, or destroy it. A longer ttl makes the next one live longer.",
-				orText(p.state.ExpiresAt.ValueString(), "the end of its ttl")))
+			why+". The plan replaces it.\n\nWhat to do: apply to get a new one, set on_expiry = \"keep\" to leave it as it is, or destroy it."+
+				longer)
 		return true
 	case stateFailed, stateDestroying:
 		if _, told := p.r.cfg.told.Load(p.state.ID.ValueString()); told {
 			return true
 		}
 		p.resp.Diagnostics.AddWarning("Sandbox "+p.state.label()+" is "+s,
-			"It cannot be used any more and is planned to be replaced; what is left of it is cleaned up first.")
+			"It can no longer be used. The plan cleans up its remains and replaces it.")
 		return true
 	}
 	return false
 }
 
-// changeInPlace plans what changes with an argument that does not replace.
+// changeInPlace plans a change of arguments that do not replace the sandbox.
 func (p *planning) changeInPlace(ctx context.Context, planned engine.Planned) {
 	if p.r.cfg != nil {
 		addNotices(&p.resp.Diagnostics, p.r.cfg.fates.stays(engine.ID(p.state.ID.ValueString())))
@@ -182,7 +203,7 @@ func (p *planning) changeInPlace(ctx context.Context, planned engine.Planned) {
 	ttl := !p.plan.TTL.Equal(p.state.TTL)
 	if ttl {
 		p.plan.ExpiresAt, p.plan.Estimate = types.StringUnknown(), estimateUnknown()
-		if planned = p.ofLife(ctx, planned); planned.Estimate.CatalogDigest != "" { // also where it could not be made again
+		if planned = p.ofLife(ctx, planned); planned.Estimate.CatalogDigest != "" { // even if it could not be created again
 			p.takeEstimate(ctx, planned)
 		}
 	}
@@ -191,7 +212,26 @@ func (p *planning) changeInPlace(ctx context.Context, planned engine.Planned) {
 	}
 	mode := !p.plan.DesiredMode.Equal(p.state.DesiredMode)
 	if mode {
-		p.plan.Reachability = types.ObjectUnknown(attrTypes(reachabilityFields))
+		p.plan.Reachability, p.plan.Expiry = types.ObjectUnknown(attrTypes(reachabilityFields)), types.StringUnknown()
 	}
-	p.checkUpdate(ctx, ttl, mode)
+	again := p.plan.recreates(*p.state)
+	if again {
+		p.again(ctx, planned)
+	}
+	p.checkUpdate(ctx, ttl, mode, again)
+}
+
+// again plans a sandbox that is made again under its id.
+func (p *planning) again(ctx context.Context, planned engine.Planned) {
+	if p.state.protected(ctx, p.private) {
+		addProtected(&p.resp.Diagnostics, *p.state, "re-created (because of triggers)")
+		return
+	}
+	pl := &p.plan
+	pl.Handle, pl.ExpiresAt = types.StringUnknown(), types.StringUnknown()
+	pl.Reachability = types.ObjectUnknown(attrTypes(reachabilityFields))
+	if !planned.Pinned { // it may be made elsewhere
+		pl.Extension, pl.Host, pl.Expiry = types.StringUnknown(), types.StringUnknown(), types.StringUnknown()
+		pl.Route = types.ObjectUnknown(attrTypes(routeFields))
+	}
 }

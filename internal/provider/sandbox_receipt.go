@@ -2,8 +2,10 @@ package provider
 
 import (
 	"context"
+	"encoding/base64"
 	"encoding/json"
-	"strconv"
+	"strings"
+	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/types"
@@ -11,14 +13,36 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine"
 )
 
-// Keys of the private state, which Terraform keeps beside the attributes.
+// Keys of the private state, which Terraform stores beside the attributes.
 const (
 	keyReceipt    = engine.ReceiptKey
-	keyIncomplete = "incomplete" // true until a create has succeeded
-	// keyReplaces is true in what is planned to be made. Terraform hands that to
-	// the delete of what it replaces, too, which is told so by nothing else.
+	keyIncomplete = "incomplete" // set until a create has succeeded
+	// keyReplaces is set on a planned new sandbox. Terraform passes it to the delete of the sandbox it
+	// replaces too, which has no other way to know.
 	keyReplaces = "replaces"
 )
+
+// handleVersion starts a handle in a state. The rest is base64url because Terraform shows JSON taken apart,
+// one line per field.
+const handleVersion = "handle:v1:"
+
+// handleValue returns a handle as an attribute; null for none.
+func handleValue(handle string) types.String {
+	if handle == "" {
+		return types.StringNull()
+	}
+	return types.StringValue(handleVersion + base64.RawURLEncoding.EncodeToString([]byte(handle)))
+}
+
+// handleOf reads what handleValue wrote; "" for anything else: the place is then asked for the id.
+func handleOf(v types.String) string {
+	text, ok := strings.CutPrefix(v.ValueString(), handleVersion)
+	raw, err := base64.RawURLEncoding.DecodeString(text)
+	if !ok || err != nil {
+		return ""
+	}
+	return string(raw)
+}
 
 type privateReader interface {
 	GetKey(ctx context.Context, key string) ([]byte, diag.Diagnostics)
@@ -28,25 +52,24 @@ type privateWriter interface {
 	SetKey(ctx context.Context, key string, value []byte) diag.Diagnostics
 }
 
-// receipt returns what the engine needs to find, read and destroy the
-// sandbox: the private copy, or what the attributes know where it is missing.
+// receipt returns what the engine needs to find, read and destroy the sandbox: the private copy, or what the
+// attributes know if there is none.
 func (m sandboxModel) receipt(ctx context.Context, private privateReader) (engine.Receipt, diag.Diagnostics) {
 	rec, diags, err := privateReceipt(ctx, private)
 	if err != nil {
 		diags.AddWarning("The private state of sandbox "+m.label()+" is damaged",
-			"Its attributes are used instead, which is enough to read and destroy it.")
+			"Its attributes are used instead. They are enough to read and destroy it.")
 	}
-	if string(rec.ID) == m.ID.ValueString() && rec.ID != "" {
-		return rec, diags
+	if rec.Version == 0 {
+		rec = engine.Receipt{Version: 1, ExpiresAt: parseStamp(m.ExpiresAt)}
 	}
-	return engine.Receipt{
-		Version: 1, ID: engine.ID(m.ID.ValueString()), Account: m.Account.ValueString(), Name: m.Name.ValueString(),
-		Extension: m.Extension.ValueString(), Host: m.Host.ValueString(), Handle: m.Handle.ValueString(),
-		CreatedAt: parseStamp(m.CreatedAt), ExpiresAt: parseStamp(m.ExpiresAt),
-	}, diags
+	rec.ID, rec.Account, rec.Name, rec.Extension = engine.ID(m.ID.ValueString()),
+		m.Account.ValueString(), m.Name.ValueString(), m.Extension.ValueString()
+	rec.Host, rec.Handle, rec.CreatedAt = m.Host.ValueString(), handleOf(m.Handle), parseStamp(m.CreatedAt)
+	return rec, diags
 }
 
-// privateReceipt is the receipt of the private state; zero where there is none.
+// privateReceipt returns the receipt in the private state; zero if there is none.
 func privateReceipt(ctx context.Context, private privateReader) (rec engine.Receipt, diags diag.Diagnostics, err error) {
 	raw, diags := private.GetKey(ctx, keyReceipt)
 	if len(raw) > 0 {
@@ -61,7 +84,7 @@ func saveReceipt(ctx context.Context, private privateWriter, rec engine.Receipt)
 	if rec.ID == "" {
 		return nil
 	}
-	raw, err := json.Marshal(rec)
+	raw, err := receiptText(rec)
 	if err != nil {
 		var diags diag.Diagnostics
 		diags.AddWarning("The receipt could not be saved", sentence(err.Error()))
@@ -70,12 +93,27 @@ func saveReceipt(ctx context.Context, private privateWriter, rec engine.Receipt)
 	return private.SetKey(ctx, keyReceipt, raw)
 }
 
+// receiptText returns the part of a receipt that no attribute holds. Attributes hold the end in whole
+// seconds.
+func receiptText(rec engine.Receipt) ([]byte, error) {
+	rec.ID, rec.Account, rec.Name, rec.Extension, rec.Host, rec.Handle, rec.CreatedAt = "", "", "", "", "", "", time.Time{}
+	return json.Marshal(rec)
+}
+
 func markIncomplete(ctx context.Context, private privateWriter, incomplete bool) diag.Diagnostics {
-	return private.SetKey(ctx, keyIncomplete, strconv.AppendBool(nil, incomplete))
+	return mark(ctx, private, keyIncomplete, incomplete)
 }
 
 func markReplaces(ctx context.Context, private privateWriter, is bool) diag.Diagnostics {
-	return private.SetKey(ctx, keyReplaces, strconv.AppendBool(nil, is))
+	return mark(ctx, private, keyReplaces, is)
+}
+
+// mark keeps key only while is is true.
+func mark(ctx context.Context, private privateWriter, key string, is bool) diag.Diagnostics {
+	if !is {
+		return private.SetKey(ctx, key, nil)
+	}
+	return private.SetKey(ctx, key, []byte("true"))
 }
 
 func replaces(ctx context.Context, private privateReader) bool {
@@ -88,8 +126,8 @@ func incomplete(ctx context.Context, private privateReader) bool {
 	return string(raw) == "true"
 }
 
-// protected reports whether the sandbox must not be destroyed: protection
-// guards ready ones; expired, failed and half-made ones can always go.
+// protected reports whether the sandbox must not be destroyed. Protection guards ready sandboxes; expired,
+// failed and half-made ones can always go.
 func (m sandboxModel) protected(ctx context.Context, private privateReader) bool {
 	return m.DeletionProtection.ValueBool() && m.State.ValueString() == "ready" && !incomplete(ctx, private)
 }
@@ -98,7 +136,7 @@ const protectionRemedy = "\n\nWhat to do: set deletion_protection = false, apply
 
 func addProtected(diags *diag.Diagnostics, m sandboxModel, verb string) {
 	diags.AddError("Sandbox "+m.label()+" is protected",
-		"It is ready and has deletion_protection = true in the state, so it is not "+verb+"."+protectionRemedy)
+		"It is ready and the state has deletion_protection = true, so it is not "+verb+"."+protectionRemedy)
 }
 
 // identityModel is the resource identity.

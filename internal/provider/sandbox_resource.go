@@ -2,6 +2,7 @@ package provider
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
@@ -21,7 +22,8 @@ var (
 	_ resource.ResourceWithValidateConfig = (*sandboxResource)(nil)
 )
 
-var defaultTimeouts = map[string]time.Duration{"create": 20 * time.Minute, "read": 5 * time.Minute, "update": 10 * time.Minute, "delete": 15 * time.Minute}
+var defaultTimeouts = map[string]time.Duration{"create": 20 * time.Minute, "read": 5 * time.Minute, "update": 10 * time.Minute,
+	"delete": 15 * time.Minute}
 
 func (m sandboxModel) within(ctx context.Context, op string) (context.Context, context.CancelFunc) {
 	d := defaultTimeouts[op]
@@ -33,24 +35,13 @@ func (m sandboxModel) within(ctx context.Context, op string) (context.Context, c
 	return context.WithTimeout(ctx, d)
 }
 
-// progress logs what the engine tells while it works; Terraform shows no
-// progress of providers, but its log does.
+// progress logs the engine's progress. Terraform shows no progress from providers, but its log does.
 func progress(ctx context.Context) engine.Notify {
 	return func(n engine.Notice) { tflog.Info(ctx, n.Summary, map[string]any{"detail": n.Detail}) }
 }
 
-// changing is must where something is made, changed or ended: from then on
-// this walk is no plan.
-func (r *sandboxResource) changing(diags *diag.Diagnostics) *engine.Engine {
-	if r.cfg != nil {
-		r.cfg.applying.Store(true)
-	}
-	return r.must(diags)
-}
-
-// Create implements resource.Resource. The state is written as soon as the
-// ledger holds the intent, and again with whatever the engine returns, so
-// that an error after that leaves a resource which destroy can clean up.
+// Create implements resource.Resource. It writes the state as soon as the ledger holds the intent, and again
+// with whatever the engine returns, so that a later error leaves a resource that destroy can clean up.
 func (r *sandboxResource) Create(ctx context.Context, req resource.CreateRequest, resp *resource.CreateResponse) {
 	e := r.changing(&resp.Diagnostics)
 	var plan, config sandboxModel
@@ -66,7 +57,7 @@ func (r *sandboxResource) Create(ctx context.Context, req resource.CreateRequest
 	if resp.Diagnostics.HasError() {
 		return
 	}
-	request.Secrets = secrets(plainSecrets)
+	request.Secrets, request.Extension = secrets(plainSecrets), config.Extension.ValueString()
 
 	save := func(sb engine.Sandbox, unfinished bool) {
 		if sb.ID == "" {
@@ -74,6 +65,7 @@ func (r *sandboxResource) Create(ctx context.Context, req resource.CreateRequest
 		}
 		m := plan
 		resp.Diagnostics.Append(m.fill(ctx, sb)...)
+		m.DesiredMode = plan.DesiredMode // the next read tells another mode
 		resp.Diagnostics.Append(resp.State.Set(ctx, &m)...)
 		resp.Diagnostics.Append(resp.Identity.Set(ctx, m.identity())...)
 		resp.Diagnostics.Append(saveReceipt(ctx, resp.Private, sb.Receipt)...)
@@ -93,6 +85,13 @@ func (r *sandboxResource) Create(ctx context.Context, req resource.CreateRequest
 		return
 	}
 	switch {
+	case errors.Is(err, engine.ErrOtherMode):
+		// Terraform replaces what a failed create leaves, and this sandbox is whole. As a warning, its next plan sets
+		// the mode, and fails if that fails again.
+		save(sb, false)
+		addNotices(&resp.Diagnostics, sb.Notices)
+		addWarning(opCtx, &resp.Diagnostics, "Sandbox "+subject(request)+" was created, but it is not "+request.DesiredMode, err)
+		return
 	case sb.ID == "" || sb.State == stateDestroyed:
 		resp.State.RemoveResource(ctx) // nothing is left
 	default:
@@ -108,8 +107,7 @@ func (r *sandboxResource) Create(ctx context.Context, req resource.CreateRequest
 	addCreateError(opCtx, &resp.Diagnostics, fieldPath(err, emptyPath, planArguments...), own, request, err)
 }
 
-// quoted is the estimate where the plan could not know it: the place came
-// from the ledger.
+// quoted returns the estimate if the plan could not know it: the place came from the ledger.
 func quoted(ctx context.Context, e *engine.Engine, request engine.Request) engine.Estimate {
 	planned, err := e.Plan(ctx, request)
 	if err != nil {
@@ -118,18 +116,25 @@ func quoted(ctx context.Context, e *engine.Engine, request engine.Request) engin
 	return planned.Estimate
 }
 
-// Update implements resource.Resource: ttl, mode and hosts change in place,
-// the other arguments only in the state and in the ledger's copy.
+// Update implements resource.Resource. It changes ttl, mode and hosts in place; it only records the other
+// arguments, in the state and in the ledger's copy.
 func (r *sandboxResource) Update(ctx context.Context, req resource.UpdateRequest, resp *resource.UpdateResponse) {
 	e := r.changing(&resp.Diagnostics)
-	var plan, state sandboxModel
+	var plan, state, config sandboxModel
 	resp.Diagnostics.Append(req.Plan.Get(ctx, &plan)...)
 	resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
+	resp.Diagnostics.Append(req.Config.Get(ctx, &config)...)
 	if resp.Diagnostics.HasError() {
 		return
 	}
 	request, diags := plan.request(ctx)
 	resp.Diagnostics.Append(diags...)
+	again := plan.recreates(state)
+	if again {
+		plainSecrets, diags := stringMap(ctx, config.SecretsWO)
+		resp.Diagnostics.Append(diags...)
+		request.Secrets = secrets(plainSecrets)
+	}
 	rec, diags := state.receipt(ctx, req.Private)
 	resp.Diagnostics.Append(diags...)
 	if resp.Diagnostics.HasError() {
@@ -138,10 +143,21 @@ func (r *sandboxResource) Update(ctx context.Context, req resource.UpdateRequest
 	opCtx, cancel := plan.within(ctx, "update")
 	defer cancel()
 	sb, err := e.Update(opCtx, rec, request, progress(ctx))
+	if mode := plan.DesiredMode; err == nil && !mode.IsNull() && !mode.Equal(state.DesiredMode) {
+		sb, err = e.SetMode(opCtx, sb.Receipt, engine.Mode(mode.ValueString()), progress(ctx))
+	}
+	if err == nil && again {
+		createCtx, cancel := plan.within(ctx, "create")
+		defer cancel()
+		if sb, err = e.Recreate(createCtx, sb.Receipt, request.Secrets, progress(ctx)); err != nil {
+			resp.Diagnostics.Append(saveReceipt(ctx, resp.Private, sb.Receipt)...) // the former generation's would be another's
+		}
+	}
 	switch {
 	case err != nil && !plan.changesInPlace(state):
-		resp.Diagnostics.AddWarning("The change of sandbox "+state.label()+" is in the state only",
-			"The ledger's copy of its arguments was left as it is: "+err.Error()+".\n\nNothing has to be done: a destroy and the next plan go by the state. Only an import would restore the former arguments.")
+		resp.Diagnostics.AddWarning("Only the state has the change of sandbox "+state.label(),
+			"The ledger keeps its former arguments: "+err.Error()+".\n\nYou need not do anything: a destroy and the next plan use the state. Only "+
+				"an import would restore the former arguments.")
 		sb = engine.Sandbox{Receipt: rec}
 	case err != nil:
 		addErrorAt(opCtx, &resp.Diagnostics, fieldPath(err, emptyPath, planArguments...), "Sandbox "+state.label()+" was not changed", err)
@@ -157,11 +173,11 @@ func (r *sandboxResource) Update(ctx context.Context, req resource.UpdateRequest
 	addNotices(&resp.Diagnostics, sb.Notices)
 }
 
-// changesInPlace reports a change that the engine has to carry out. The other
-// ones are only recorded, and must be possible where the ledger that made the
-// sandbox is not, or after its end: lifting the protection, above all.
+// changesInPlace reports whether the engine must carry out the change. Other changes are only recorded, and
+// must work without the ledger that made the sandbox and after its end: above all, lifting the protection.
 func (m sandboxModel) changesInPlace(before sandboxModel) bool {
-	return !m.TTL.Equal(before.TTL) || !m.DesiredMode.Equal(before.DesiredMode) || !m.Hosts.Equal(before.Hosts)
+	return !m.TTL.Equal(before.TTL) || !m.DesiredMode.Equal(before.DesiredMode) || !m.Hosts.Equal(before.Hosts) ||
+		m.recreates(before)
 }
 
 // Delete implements resource.Resource. It works by id alone.
@@ -184,7 +200,7 @@ func (r *sandboxResource) Delete(ctx context.Context, req resource.DeleteRequest
 		Replaced: replaces(ctx, req.Private), Notify: progress(ctx)})
 	tellDestroyed(&resp.Diagnostics, state, report)
 	if err != nil {
-		resp.Diagnostics.Append(markReplaces(ctx, resp.Private, false)...) // the next one may just end it
+		resp.Diagnostics.Append(markReplaces(ctx, resp.Private, false)...) // the next delete may just end it
 		summary, detail := describe(opCtx, "Sandbox "+state.label()+" was not destroyed", err)
 		if unreachable(engine.GivenUp(opCtx, err)) {
 			detail += "\n\n" + applyFirst(`on_unreachable_destroy = "forget"`)
@@ -196,10 +212,10 @@ func (r *sandboxResource) Delete(ctx context.Context, req resource.DeleteRequest
 func tellDestroyed(diags *diag.Diagnostics, m sandboxModel, report engine.DestroyReport) {
 	if len(report.Conflicts) > 0 {
 		diags.AddWarning("Files of sandbox "+m.label()+" changed on both sides",
-			"They were left alone here and not overwritten:\n"+bullets(report.Conflicts))
+			"These files here were not overwritten:\n"+bullets(report.Conflicts))
 	}
 	if len(report.Residue) > 0 {
-		diags.AddWarning("Sandbox "+m.label()+" left something behind on purpose", bullets(report.Residue))
+		diags.AddWarning("Sandbox "+m.label()+" left residue on purpose", bullets(report.Residue))
 	}
 	addNotices(diags, report.Notices)
 }

@@ -5,19 +5,20 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/types"
 )
 
 var emptyPath = path.Empty()
 
-// ValidateConfig implements resource.ResourceWithValidateConfig: what can be
-// said about the arguments without a catalog.
+// ValidateConfig implements resource.ResourceWithValidateConfig. It checks the arguments as far as that needs
+// no catalog.
 func (r *sandboxResource) ValidateConfig(ctx context.Context, req resource.ValidateConfigRequest, resp *resource.ValidateConfigResponse) {
-	var m sandboxModel
-	resp.Diagnostics.Append(req.Config.Get(ctx, &m)...)
-	if resp.Diagnostics.HasError() || !fullyKnown(ctx, m.Inputs) {
+	var given types.Dynamic
+	resp.Diagnostics.Append(req.Config.GetAttribute(ctx, path.Root("inputs"), &given)...)
+	if resp.Diagnostics.HasError() || !fullyKnown(ctx, given) {
 		return
 	}
-	inputs, err := inputsOf(m.Inputs)
+	inputs, err := inputsOf(given)
 	if err != nil {
 		resp.Diagnostics.AddAttributeError(path.Root("inputs"), "Invalid inputs", sentence(err.Error()))
 		return
@@ -25,7 +26,7 @@ func (r *sandboxResource) ValidateConfig(ctx context.Context, req resource.Valid
 	inputText("inputs", inputs, func(at, s string) {
 		if wrong := badRune(s, true); wrong != "" {
 			resp.Diagnostics.AddAttributeError(path.Root("inputs"), "Invalid value for "+at,
-				sentence(wrong)+"\n\nInputs become text of the profile, which has no control characters but line breaks and tabs.")
+				sentence(wrong)+"\n\nInputs become text of the profile, which allows no control characters except line breaks and tabs.")
 		}
 	})
 }

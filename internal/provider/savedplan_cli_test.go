@@ -13,11 +13,13 @@ import (
 // each time another one.
 func (b *bed) touched(n int) {
 	b.t.Helper()
-	b.profile("profile.stub", fmt.Sprintf("# edit %d\nextends: profile.base\nextension: ext.saas-stub\nisolation: { level: container }\nresources: { cpu: 1, memory_mb: 512 }\ninputs: { count: { type: number } }\n", n))
+	b.profile("profile.stub", fmt.Sprintf("# edit %d\nextends: profile.base\nextension: ext.saas-stub\nisolation: { level: container "+
+		"}\nresources: { cpu: 1, memory_mb: 512 }\ninputs: { count: { type: number } }\n", n))
 	b.profile("profile.anywhere", fmt.Sprintf("# edit %d\nextends: profile.base\nisolation: { level: process }\n", n))
 	b.profile(fmt.Sprintf("profile.unrelated-%d", n), "extends: profile.base\nextension: ext.local\n")
 	b.write(fmt.Sprintf("catalog/extensions/ext.another-%d.yaml", n), // sorts before ext.local and costs the same
-		fmt.Sprintf("id: ext.another-%d\nhandler: local\ncost: { per_hour: \"0.00 USD\", source: \"edit %d\", as_of: \"2026-10-%02d\" }\n", n, n, n+1))
+		fmt.Sprintf("id: ext.another-%d\nhandler: local\ncost: { per_hour: \"0.00 USD\", source: \"edit %d\", as_of: \"2026-10-%02d\" }\n", n, n,
+			n+1))
 	raw, err := os.ReadFile("../engine/catalog/builtin/prices/prices.saas-stub.yaml")
 	if err != nil {
 		b.t.Fatal(err)
@@ -111,7 +113,9 @@ func TestASavedPlanIsAppliedAfterAnEditOfPlacesWithoutAPrice(t *testing.T) {
 		{"another place", func() { place("another", 0) }},
 		{"priorities swapped", func() { place("one", 0); place("another", 10) }},
 		{"one with half a price", func() {
-			b.write("catalog/prices/prices.two.yaml", "id: prices.two\nversion: \"1\"\nextension: ext.two\ncurrency: USD\nas_of: \"2026-11-01\"\nsource: test\nconfidence: estimated\nbilling: wall-clock\nidle: metered\ncomponents:\n  - { component: sandbox, unit: sandbox-hour, confidence: unknown }\n")
+			b.write("catalog/prices/prices.two.yaml",
+				"id: prices.two\nversion: \"1\"\nextension: ext.two\ncurrency: USD\nas_of: \"2026-11-01\"\nsource: test\nconfidence: "+
+					"estimated\nbilling: wall-clock\nidle: metered\ncomponents:\n  - { component: sandbox, unit: sandbox-hour, confidence: unknown }\n")
 			place("two", 5)
 		}},
 		{"a place less", func() {
@@ -126,7 +130,7 @@ func TestASavedPlanIsAppliedAfterAnEditOfPlacesWithoutAPrice(t *testing.T) {
 		if out := c.must("apply", "-no-color", "-input=false", "p"); !says(out, "1 added") {
 			t.Errorf("%s: %s", step.name, out)
 		}
-		if e, _ := c.stateOf("sandboxer_sandbox.a", "estimate").(map[string]any); fmt.Sprint(e["unknowns"]) == "[]" || e["maximum"] != nil {
+		if e, _ := c.stateOf("sandboxer_sandbox.a", "estimate").(map[string]any); e["confidence"] != "unknown" || e["maximum"] != nil {
 			t.Errorf("%s: %v", step.name, e)
 		}
 		c.planIsEmpty()

@@ -38,7 +38,8 @@ func TestADeliveryOfSecretsThatAPlaceLacksIsRefusedInThePlan(t *testing.T) {
 	b := newBed(t)
 	c := newCLI(t, b)
 	b.profile("profile.files", "extends: profile.base\nextension: ext.variables\nisolation: { level: container }\nsecrets_as: file\n")
-	b.write("catalog/extensions/ext.variables.yaml", "id: ext.variables\ntitle: Variables only\nhandler: saas-stub\ncapabilities: { secrets_as: [env] }\n")
+	b.write("catalog/extensions/ext.variables.yaml",
+		"id: ext.variables\ntitle: Variables only\nhandler: saas-stub\ncapabilities: { secrets_as: [env] }\n")
 	c.write(`
 resource "sandboxer_sandbox" "a" {
   profile            = "profile.files"
@@ -78,7 +79,8 @@ resource "sandboxer_sandbox" "a" {
 	if err != nil {
 		t.Fatal(err)
 	}
-	with := strings.Replace(string(raw), "  account   = \"acme/web\"\n", "  account   = \"acme/web\"\n  credentials = { \"ext.saas-stub\" = { api_key = var.key } }\n", 1)
+	with := strings.Replace(string(raw), "  account   = \"acme/web\"\n",
+		"  account   = \"acme/web\"\n  credentials = { \"ext.saas-stub\" = { api_key = var.key } }\n", 1)
 	with += "variable \"key\" {\n  type = string\n  ephemeral = true\n}\n"
 	if err := os.WriteFile(main, []byte(with), 0o600); err != nil {
 		t.Fatal(err)
@@ -103,7 +105,8 @@ resource "sandboxer_sandbox" "a" {
 	if err != nil || strings.TrimSpace(string(res.Stdout)) != canary+" "+reference {
 		t.Errorf("inside: %q %q %v", res.Stdout, res.Stderr, err)
 	}
-	if res, err := b.engine().Exec(context.Background(), sb.Receipt, engine.ExecRequest{Command: []string{"env"}}); strings.Contains(place, "secrets_as: file") &&
+	if res, err := b.engine().Exec(context.Background(), sb.Receipt, engine.ExecRequest{Command: []string{"env"}}); strings.Contains(place,
+		"secrets_as: file") &&
 		(err != nil || strings.Contains(string(res.Stdout), "CANARY")) {
 		t.Errorf("the environment of a command is %q (%v)", res.Stdout, err)
 	}

@@ -23,7 +23,8 @@ func TestTerraformWithALedgerOnAServer(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		cmd := exec.Command(filepath.Join(bin, "terraform-provider-sandboxer"), append(args, "--state-dir", c.b.state, "--catalog", c.b.catalog, "--account", "acme/web", "--ledger", cut.Address)...)
+		cmd := exec.Command(filepath.Join(bin, "terraform-provider-sandboxer"),
+			append(args, "--state-dir", c.b.state, "--catalog", c.b.catalog, "--account", "acme/web", "--ledger", cut.Address)...)
 		cmd.Env = c.env
 		out, err := cmd.CombinedOutput()
 		if err != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strconv"
+	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
@@ -37,6 +38,9 @@ type snapshotModel struct {
 	SizeBytes types.Int64  `tfsdk:"size_bytes"`
 	Digest    types.String `tfsdk:"digest"`
 	CreatedAt types.String `tfsdk:"created_at"`
+	Live      types.Bool   `tfsdk:"live"`
+	Retention types.String `tfsdk:"retention"`
+	ExpiresAt types.String `tfsdk:"expires_at"`
 }
 
 // Metadata implements resource.Resource.
@@ -48,12 +52,12 @@ func (r *snapshotResource) Metadata(_ context.Context, req resource.MetadataRequ
 func (r *snapshotResource) Schema(_ context.Context, _ resource.SchemaRequest, resp *resource.SchemaResponse) {
 	resp.Schema = schema.Schema{
 		MarkdownDescription: "Keeps a checkpoint of a sandbox. Sandboxes start from it with `from_snapshot`.\n\n" +
-			"A snapshot outlives its sandbox: a new `sandbox_id` does not take a new one, only `triggers` and `name` do. " +
-			"Reading and destroying it need no live sandbox.",
+			"A snapshot outlives its sandbox: a new `sandbox_id` does not take a new one, only `triggers`, `name`, `kind` and " +
+			"`live` do. Reading and destroying it need no live sandbox.",
 		Attributes: map[string]schema.Attribute{
 			"sandbox_id": schema.StringAttribute{
 				Required: true, Validators: []validator.String{sandboxID()},
-				MarkdownDescription: "ID of the sandbox. It is used when the snapshot is taken and never again.",
+				MarkdownDescription: "ID of the sandbox. Used only when the snapshot is taken.",
 			},
 			"name": schema.StringAttribute{
 				Optional: true, Validators: []validator.String{label("a snapshot's name")},
@@ -63,14 +67,32 @@ func (r *snapshotResource) Schema(_ context.Context, _ resource.SchemaRequest, r
 				ElementType: types.StringType, Optional: true, Validators: []validator.Map{eachValue(text())},
 				MarkdownDescription: "Any values. A change takes a new snapshot.",
 			},
-			"id":         schema.StringAttribute{Computed: true, MarkdownDescription: "ID of the snapshot, for `sandboxer_sandbox.from_snapshot`."},
-			"account":    schema.StringAttribute{Computed: true, MarkdownDescription: "Account of the snapshot."},
-			"extension":  schema.StringAttribute{Computed: true, MarkdownDescription: "Extension that keeps it."},
-			"host":       schema.StringAttribute{Computed: true, MarkdownDescription: "Ref of the host that keeps it. Null for a vendor's account."},
-			"handle":     schema.StringAttribute{Computed: true, MarkdownDescription: "Durable pointer to the snapshot, without secrets."},
-			"kind":       schema.StringAttribute{Computed: true, MarkdownDescription: "What it holds: `workspace`, `filesystem`, `memory` or `metadata`."},
+			"id":        schema.StringAttribute{Computed: true, MarkdownDescription: "ID of the snapshot, for `sandboxer_sandbox.from_snapshot`."},
+			"account":   schema.StringAttribute{Computed: true, MarkdownDescription: "Account of the snapshot."},
+			"extension": schema.StringAttribute{Computed: true, MarkdownDescription: "Extension that keeps it."},
+			"host":      schema.StringAttribute{Computed: true, MarkdownDescription: "Ref of the host that keeps it. Null for a vendor's account."},
+			"handle":    schema.StringAttribute{Computed: true, MarkdownDescription: "Durable pointer to the snapshot, without secrets."},
+			"kind": schema.StringAttribute{
+				Optional: true, Computed: true, Validators: []validator.String{oneOf(snapshotKinds()...)},
+				MarkdownDescription: "What it holds: `workspace`, `filesystem`, `memory` (with what runs, secrets included) or `metadata`. " +
+					"Default: that of its place. A change takes a new snapshot.",
+			},
+			"live": schema.BoolAttribute{
+				Optional: true,
+				MarkdownDescription: "Take it while everything in the sandbox runs on, so that its files may be of different moments. " +
+					"Default `false`: nothing runs meanwhile. A change takes a new snapshot.",
+			},
+			"retention": schema.StringAttribute{
+				Optional: true, Validators: []validator.String{duration()},
+				MarkdownDescription: "How long it is kept, from its creation, such as `30d`. The next run that changes something, or " +
+					"`sandboxer sweep`, deletes it then, unless a sandbox is being started from it. Default: until it is destroyed, or " +
+					"its place deletes it; platform credit pays for none that nothing ends. Changes in place.",
+			},
+			"expires_at": schema.StringAttribute{Computed: true,
+				MarkdownDescription: "When `retention`, or its place, ends it, RFC 3339. Null if nothing does."},
 			"size_bytes": schema.Int64Attribute{Computed: true, MarkdownDescription: "Size in bytes."},
-			"digest":     schema.StringAttribute{Computed: true, MarkdownDescription: "`sha256:…` of the content. Null if the place reports none."},
+			"digest": schema.StringAttribute{Computed: true,
+				MarkdownDescription: "`sha256:…` of the content. Null if the place reports none."},
 			"created_at": schema.StringAttribute{Computed: true, MarkdownDescription: "Time of the snapshot, RFC 3339."},
 		},
 	}
@@ -82,7 +104,7 @@ func (r *snapshotResource) ModifyPlan(ctx context.Context, req resource.ModifyPl
 	case req.Plan.Raw.IsNull():
 		return
 	case req.State.Raw.IsNull():
-		r.planCreate(ctx, resp)
+		r.planCreate(ctx, req, resp)
 		return
 	}
 	var plan, state snapshotModel
@@ -91,7 +113,24 @@ func (r *snapshotResource) ModifyPlan(ctx context.Context, req resource.ModifyPl
 	if resp.Diagnostics.HasError() {
 		return
 	}
+	var config snapshotModel
+	resp.Diagnostics.Append(req.Config.Get(ctx, &config)...)
+	if resp.Diagnostics.HasError() {
+		return
+	}
 	replaced := false
+	for _, c := range []struct {
+		name    string
+		changed bool
+	}{
+		{"kind", !config.Kind.IsNull() && !config.Kind.Equal(state.Kind)},
+		{"live", config.Live.IsUnknown() || config.Live.ValueBool() != state.Live.ValueBool()},
+	} {
+		if c.changed {
+			resp.RequiresReplace.Append(path.Root(c.name))
+			replaced = true
+		}
+	}
 	if !sameMap(plan.Triggers, state.Triggers) && !imported(ctx, req.Private) {
 		resp.RequiresReplace.Append(path.Root("triggers"))
 		replaced = true
@@ -108,14 +147,23 @@ func (r *snapshotResource) ModifyPlan(ctx context.Context, req resource.ModifyPl
 	}
 	args := plan
 	plan = state
-	plan.SandboxID, plan.Name, plan.Triggers = args.SandboxID, args.Name, args.Triggers
+	plan.SandboxID, plan.Name, plan.Triggers, plan.Live, plan.Retention = args.SandboxID, args.Name, args.Triggers, args.Live, args.Retention
+	if !sameDuration(plan.Retention, state.Retention) {
+		plan.ExpiresAt = types.StringUnknown() // its place may end it earlier
+		if e := r.ready(); e != nil && !plan.Retention.IsUnknown() {
+			if err := e.CheckRetention(ctx, plan.ID.ValueString(), plan.Retention.ValueString()); err != nil {
+				addErrorAt(ctx, &resp.Diagnostics, path.Root("retention"), "It cannot be kept that long", err)
+			}
+		}
+	}
 	resp.Diagnostics.Append(resp.Plan.Set(ctx, &plan)...)
 }
 
-// planCreate plans a new snapshot, which is also the second half of a
-// replacement: what could not be recorded is not taken, and the old one not
-// deleted for it.
-func (r *snapshotResource) planCreate(ctx context.Context, resp *resource.ModifyPlanResponse) {
+// planCreate plans a new snapshot, which is also the second half of a replacement. A snapshot that could not
+// be recorded is not taken, so the old one is not deleted for it.
+func (r *snapshotResource) planCreate(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
+	var plan snapshotModel
+	resp.Diagnostics.Append(req.Plan.Get(ctx, &plan)...)
 	resp.Diagnostics.Append(markReplaces(ctx, resp.Private, true)...)
 	e := r.ready()
 	if e == nil || thisRun().destroys {
@@ -123,11 +171,29 @@ func (r *snapshotResource) planCreate(ctx context.Context, resp *resource.Modify
 	}
 	if err := e.CheckLedger(ctx); err != nil {
 		addError(ctx, &resp.Diagnostics, "No snapshot can be taken", err)
+		return
+	}
+	told, err := e.CheckSnapshot(ctx, engine.ID(plan.SandboxID.ValueString()), plan.request())
+	addNotices(&resp.Diagnostics, told)
+	if err != nil {
+		addError(ctx, &resp.Diagnostics, "No such snapshot can be taken", err)
 	}
 }
 
-// keyImported marks a snapshot whose triggers nothing could restore: the
-// configuration's are then taken without a new snapshot.
+func (m snapshotModel) request() engine.SnapshotRequest {
+	return engine.SnapshotRequest{Name: m.Name.ValueString(), Kind: m.Kind.ValueString(), Live: m.Live.ValueBool(),
+		Retention: m.Retention.ValueString()}
+}
+
+func snapshotKinds() (names []string) {
+	for _, k := range extensions.SnapshotKinds {
+		names = append(names, string(k))
+	}
+	return names
+}
+
+// keyImported marks a snapshot whose triggers no import could restore: it then takes the configuration's
+// without a new snapshot.
 const keyImported = "imported"
 
 func markImported(ctx context.Context, private privateWriter, is bool) diag.Diagnostics {
@@ -147,16 +213,12 @@ func (r *snapshotResource) Create(ctx context.Context, req resource.CreateReques
 	if resp.Diagnostics.HasError() {
 		return
 	}
-	rec := engine.Receipt{Version: 1, ID: engine.ID(plan.SandboxID.ValueString()), Account: r.cfg.account}
-	sb, err := e.Lookup(ctx, rec.ID, "", "")
-	switch {
-	case err == nil:
-		rec = sb.Receipt
-	case !extensions.IsKind(err, extensions.KindNotFound): // made on another machine: found by its id
+	rec, err := receiptBy(ctx, e, plan.SandboxID, r.cfg.account)
+	if err != nil {
 		addError(ctx, &resp.Diagnostics, "No snapshot of sandbox "+string(rec.ID)+" was taken", err)
 		return
 	}
-	view, err := e.Snapshot(ctx, rec, plan.Name.ValueString())
+	view, err := e.Snapshot(ctx, rec, plan.request())
 	if view.ID != "" {
 		plan.take(view)
 		resp.Diagnostics.Append(resp.State.Set(ctx, &plan)...)
@@ -168,14 +230,18 @@ func (r *snapshotResource) Create(ctx context.Context, req resource.CreateReques
 }
 
 func (m *snapshotModel) take(v engine.SnapshotView) {
-	m.ID, m.Account, m.Extension, m.Host, m.Handle = optional(v.ID), optional(v.Account), optional(v.Extension), optional(v.Host), optional(v.Handle)
+	m.ID, m.Account, m.Extension, m.Host, m.Handle = optional(v.ID),
+		optional(v.Account), optional(v.Extension), optional(v.Host), handleValue(v.Handle)
 	m.Kind, m.SizeBytes, m.Digest, m.CreatedAt = optional(v.Kind), types.Int64Value(v.SizeBytes), optional(v.Digest), stamp(v.CreatedAt)
+	m.ExpiresAt = stamp(v.ExpiresAt)
 }
 
 func (m snapshotModel) view() engine.SnapshotView {
-	return engine.SnapshotView{ID: m.ID.ValueString(), Account: m.Account.ValueString(), Name: m.Name.ValueString(), SandboxID: engine.ID(m.SandboxID.ValueString()),
-		Extension: m.Extension.ValueString(), Host: m.Host.ValueString(), Handle: m.Handle.ValueString(), Kind: m.Kind.ValueString(),
-		SizeBytes: m.SizeBytes.ValueInt64(), Digest: m.Digest.ValueString(), CreatedAt: parseStamp(m.CreatedAt)}
+	return engine.SnapshotView{ID: m.ID.ValueString(), Account: m.Account.ValueString(), Name: m.Name.ValueString(),
+		SandboxID: engine.ID(m.SandboxID.ValueString()),
+		Extension: m.Extension.ValueString(), Host: m.Host.ValueString(), Handle: handleOf(m.Handle), Kind: m.Kind.ValueString(),
+		SizeBytes: m.SizeBytes.ValueInt64(), Digest: m.Digest.ValueString(), CreatedAt: parseStamp(m.CreatedAt),
+		Retention: m.Retention.ValueString()}
 }
 
 // Read implements resource.Resource.
@@ -189,14 +255,17 @@ func (r *snapshotResource) Read(ctx context.Context, req resource.ReadRequest, r
 	got, err := e.GetSnapshot(ctx, state.view())
 	switch {
 	case extensions.IsKind(err, extensions.KindNotFound):
-		resp.Diagnostics.AddWarning("Snapshot "+state.ID.ValueString()+" was lost",
-			sentence(err.Error())+"\n\nIt was removed from the state; the next apply takes a new one.")
+		summary, detail := "Snapshot "+state.ID.ValueString()+" was lost", sentence(err.Error())
+		if end := parseStamp(state.ExpiresAt); !end.IsZero() && !end.After(time.Now()) {
+			summary, detail = "Snapshot "+state.ID.ValueString()+" expired", "It was kept until "+state.ExpiresAt.ValueString()+"."
+		}
+		resp.Diagnostics.AddWarning(summary, detail+"\n\nThe state no longer has it. The next apply takes a new one.")
 		resp.State.RemoveResource(ctx)
 		return
 	case err != nil:
 		summary, detail := describe(ctx, "Snapshot "+state.ID.ValueString()+" could not be read", err)
 		if !extensions.IsKind(engine.GivenUp(ctx, err), extensions.KindInterrupted) {
-			detail += "\n\nIt stays in the state. To go on without asking for it, use -refresh=false."
+			detail += "\n\nIt stays in the state. To continue without contacting its place, use -refresh=false."
 		}
 		resp.Diagnostics.AddError(summary, detail)
 		return
@@ -207,7 +276,7 @@ func (r *snapshotResource) Read(ctx context.Context, req resource.ReadRequest, r
 	resp.Diagnostics.Append(resp.State.Set(ctx, &state)...)
 }
 
-// keep restores what an answer did not tell.
+// keep restores what an answer omits.
 func (m *snapshotModel) keep(before snapshotModel) {
 	for _, f := range []struct{ to, from *types.String }{
 		{&m.ID, &before.ID}, {&m.Account, &before.Account}, {&m.Extension, &before.Extension}, {&m.Host, &before.Host},
@@ -222,10 +291,20 @@ func (m *snapshotModel) keep(before snapshotModel) {
 	}
 }
 
-// Update implements resource.Resource: only the state changes.
+// Update implements resource.Resource. It changes the ledger's retention, and else only the state.
 func (r *snapshotResource) Update(ctx context.Context, req resource.UpdateRequest, resp *resource.UpdateResponse) {
-	var plan snapshotModel
+	var plan, state snapshotModel
 	resp.Diagnostics.Append(req.Plan.Get(ctx, &plan)...)
+	resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
+	e := r.must(&resp.Diagnostics)
+	if !resp.Diagnostics.HasError() && !sameDuration(plan.Retention, state.Retention) {
+		kept, err := e.Retain(ctx, plan.ID.ValueString(), plan.Retention.ValueString())
+		if err != nil {
+			addErrorAt(ctx, &resp.Diagnostics, path.Root("retention"), "Snapshot "+plan.ID.ValueString()+" is kept as long as before", err)
+			return
+		}
+		plan.ExpiresAt = stamp(kept.ExpiresAt)
+	}
 	if !resp.Diagnostics.HasError() {
 		resp.Diagnostics.Append(resp.State.Set(ctx, &plan)...)
 		resp.Diagnostics.Append(markImported(ctx, resp.Private, false)...)
@@ -248,11 +327,12 @@ func (r *snapshotResource) Delete(ctx context.Context, req resource.DeleteReques
 	}
 }
 
-// ImportState implements resource.ResourceWithImportState: by id.
+// ImportState implements resource.ResourceWithImportState, by id.
 func (r *snapshotResource) ImportState(ctx context.Context, req resource.ImportStateRequest, resp *resource.ImportStateResponse) {
 	e := r.must(&resp.Diagnostics)
 	if !extensions.ValidSnapshotID(req.ID) {
-		notImportable(&resp.Diagnostics, "snapshot", req.ID, fmt.Sprintf("%q is not a snapshot's id, which is \"snp-\" and 20 characters", extensions.Clean(req.ID, 200)), importsSnapshot)
+		notImportable(&resp.Diagnostics, "snapshot", req.ID,
+			fmt.Sprintf("%q is not a snapshot ID, which is \"snp-\" and 20 characters", extensions.Clean(req.ID, 200)), importsSnapshot)
 	}
 	if resp.Diagnostics.HasError() {
 		return
@@ -263,6 +343,10 @@ func (r *snapshotResource) ImportState(ctx context.Context, req resource.ImportS
 		return
 	}
 	m := snapshotModel{SandboxID: optional(string(v.SandboxID)), Name: optional(v.Name), Triggers: types.MapNull(types.StringType)}
+	m.Retention = optional(v.Retention)
+	if v.Live {
+		m.Live = types.BoolValue(true)
+	}
 	if v.Name == v.ID {
 		m.Name = types.StringNull() // it was not given one
 	}

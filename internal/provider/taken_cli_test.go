@@ -9,7 +9,7 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/saasstub/vendor"
 )
 
-const nameIsTaken = "The name is taken now"
+const nameIsTaken = "The name is taken"
 
 // Where the apply succeeds, nobody is warned that it fails.
 func TestANameThatIsFreeAtTheApplyIsNotToldAsTaken(t *testing.T) {
@@ -21,15 +21,17 @@ func TestANameThatIsFreeAtTheApplyIsNotToldAsTaken(t *testing.T) {
 		body   string
 		args   []string
 	}{
-		"tainted":               {func(c *cli) { c.must("taint", "sandboxer_sandbox.a") }, sandboxHCL(body), plan},
-		"tainted and changed":   {func(c *cli) { c.must("taint", "sandboxer_sandbox.a") }, sandboxHCL(body + "\nenv = { A = \"1\" }"), plan},
-		"tainted, unrefreshed":  {func(c *cli) { c.must("taint", "sandboxer_sandbox.a") }, sandboxHCL(body), append(plan[:len(plan):len(plan)], "-refresh=false")},
+		"tainted":             {func(c *cli) { c.must("taint", "sandboxer_sandbox.a") }, sandboxHCL(body), plan},
+		"tainted and changed": {func(c *cli) { c.must("taint", "sandboxer_sandbox.a") }, sandboxHCL(body + "\nenv = { A = \"1\" }"), plan},
+		"tainted, unrefreshed": {func(c *cli) { c.must("taint", "sandboxer_sandbox.a") }, sandboxHCL(body),
+			append(plan[:len(plan):len(plan)], "-refresh=false")},
 		"replaced by address":   {func(*cli) {}, sandboxHCL(body), append(plan, "-replace=sandboxer_sandbox.a")},
 		"replaced, unrefreshed": {func(*cli) {}, sandboxHCL(body), append(plan, "-replace=sandboxer_sandbox.a", "-refresh=false")},
 		"replaced by a change":  {func(*cli) {}, sandboxHCL(body + "\ntriggers = { a = \"1\" }"), plan},
 		"lost at the vendor": {func(c *cli) {
 			c.b.script(vendor.Rule{Op: vendor.OpExec, Do: vendor.DoVanish, Times: 1})
-			_, _ = c.b.engine().Exec(context.Background(), c.b.only().Receipt, engine.ExecRequest{Command: []string{"true"}}) // whatever it answers, it is gone
+			// whatever it answers, it is gone
+			_, _ = c.b.engine().Exec(context.Background(), c.b.only().Receipt, engine.ExecRequest{Command: []string{"true"}})
 		}, sandboxHCL(body), plan},
 		"destroyed elsewhere": {func(c *cli) {
 			if _, err := c.b.engine().Destroy(context.Background(), c.b.only().Receipt, engine.DestroyOptions{}); err != nil {

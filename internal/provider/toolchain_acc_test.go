@@ -35,7 +35,8 @@ func TestAFailingCommandIsToldWithItsOutputAndLeavesNothing(t *testing.T) {
 	}
 	out, code := c.try(nil, "apply", "-auto-approve", "-no-color")
 	flat := strings.Join(strings.Fields(strings.ReplaceAll(out, "│", " ")), " ")
-	if code == 0 || !strings.Contains(flat, "toolchain.install 1 of 1") || !strings.Contains(flat, "exit code 5") || !strings.Contains(flat, "the cause") {
+	if code == 0 || !strings.Contains(flat, "toolchain.install 1 of 1") || !strings.Contains(flat, "exit code 5") ||
+		!strings.Contains(flat, "the cause") {
 		t.Errorf("apply: exit %d\n%s", code, out)
 	}
 	c.nothingLeft()
@@ -43,10 +44,12 @@ func TestAFailingCommandIsToldWithItsOutputAndLeavesNothing(t *testing.T) {
 		t.Errorf("the output is in the state: %s", raw)
 	}
 	// A command that is mended makes the next apply succeed.
-	b.profile("profile.fails", "extends: profile.quickstart\ntoolchain: { install: [\"echo mended\"], pre_release: [\"echo too late; exit 6\"] }\n")
+	b.profile("profile.fails", "extends: profile.quickstart\ntoolchain: { install: [\"echo mended\"], pre_release: [\"echo too late; exit "+
+		"6\"] }\n")
 	c.apply()
 	out, code = c.try(nil, "destroy", "-auto-approve", "-no-color")
-	if flat := strings.Join(strings.Fields(strings.ReplaceAll(out, "│", " ")), " "); code != 0 || !strings.Contains(flat, "pre_release command failed") || !strings.Contains(flat, "exit code 6") {
+	if flat := strings.Join(strings.Fields(strings.ReplaceAll(out, "│", " ")), " "); code != 0 ||
+		!strings.Contains(flat, "pre_release command failed") || !strings.Contains(flat, "exit code 6") {
 		t.Errorf("destroy: exit %d\n%s", code, out)
 	}
 	c.nothingLeft()
@@ -56,7 +59,8 @@ func TestAToolchainRunsInTheServiceOfAStack(t *testing.T) {
 	t.Parallel()
 	s, image := requireHost(t)
 	b := newBed(t)
-	b.write("catalog/kits/kit.tool.yaml", "id: kit.tool\nversion: \"1.0.0\"\ninstall: [\"mkdir -p /tmp/kit && printf '#!/bin/sh\\\\necho tooled\\\\n' >/tmp/kit/tool && chmod +x /tmp/kit/tool\"]\nenv: { BY_KIT: \"yes\", PATH: \"${PATH}:/tmp/kit\" }\n")
+	b.write("catalog/kits/kit.tool.yaml", "id: kit.tool\nversion: \"1.0.0\"\ninstall: [\"mkdir -p /tmp/kit && printf '#!/bin/sh\\\\necho "+
+		"tooled\\\\n' >/tmp/kit/tool && chmod +x /tmp/kit/tool\"]\nenv: { BY_KIT: \"yes\", PATH: \"${PATH}:/tmp/kit\" }\n")
 	b.stack(image, stackYAML)
 	b.profile("profile.stack", stackProfile+`
 workspace: { mode: mirror, access: rw }
@@ -84,7 +88,8 @@ resource "sandboxer_sandbox" "s" {
 	c.apply()
 	c.planIsEmpty()
 	c.destroy()
-	if raw, err := os.ReadFile(filepath.Join(filepath.Dir(repo), "out")); err != nil || !strings.HasPrefix(string(raw), "tooled\nyes hush-hush\n/") {
+	if raw, err := os.ReadFile(filepath.Join(filepath.Dir(repo), "out")); err != nil ||
+		!strings.HasPrefix(string(raw), "tooled\nyes hush-hush\n/") {
 		t.Errorf("post_acquire left %q (%v)", raw, err)
 	}
 	if raw, err := os.ReadFile(filepath.Join(filepath.Dir(repo), "released")); err != nil || string(raw) != "tooled\n" {

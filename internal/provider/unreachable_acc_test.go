@@ -98,7 +98,8 @@ func TestAFailureIsToldOnceWithItsReason(t *testing.T) {
 	}
 	for _, read := range [][]string{{"plan"}, {"apply", "-refresh-only", "-auto-approve"}} {
 		out := c.must(append(read, "-no-color", "-input=false")...)
-		if !says(out, `warning: sandbox "ill" (`+id+`) has failed`, "the disk broke", "sandboxer sandbox logs "+id, "the next apply replaces it") || strings.Count(out, "Warning: Sandbox") != 1 {
+		if !says(out, `warning: sandbox "ill" (`+id+`) has failed`, "the disk broke", "sandboxer sandbox logs "+id,
+			"the next apply replaces it") || strings.Count(out, "Warning: Sandbox") != 1 {
 			t.Errorf("terraform %v does not tell of the failure, and once:\n%s", read, out)
 		}
 	}

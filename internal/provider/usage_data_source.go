@@ -13,40 +13,43 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine"
 )
 
-type usageDataSource struct{ withEngine }
-
-var _ datasource.DataSourceWithConfigure = (*usageDataSource)(nil)
+type usageDataSource struct{ dataSource }
 
 var usageSumFields = []computedField{
-	{name: "status", typ: types.StringType, doc: "`settled` for what ended in the period, `running` for what lives now: priced as if it ended at this moment, and in no period."},
-	{name: "currency", typ: types.StringType, doc: "ISO 4217 code; amounts in different currencies are never added. Null where nobody told a price."},
-	{name: "lives", typ: types.Int64Type, doc: "How many lives: a sandbox that was made again has several. By component, those the component was charged for."},
-	{name: "estimated_ends", typ: types.Int64Type, doc: "How many of them ended at a time that nobody told."},
-	{name: "running_seconds", typ: types.Int64Type, doc: "How long they ran, added up."},
-	{name: "paused_seconds", typ: types.Int64Type, doc: "How long they were paused, added up."},
-	{name: "unpriced_lives", typ: types.Int64Type, doc: "Of how many of them something was charged for at a price that nobody told."},
-	{name: "billed", typ: types.StringType, doc: "What was taken from the wallet, or is owed, in `currency`; null where a part of it is unknown."},
-	{name: "billed_at_least", typ: types.StringType, doc: "What is known of `billed`; null where nothing is."},
-	{name: "own_key", typ: types.StringType, doc: "What vendors bill to the owner of the key, in `currency`: a note, no credit was taken. Null where a part of it is unknown."},
-	{name: "own_key_at_least", typ: types.StringType, doc: "What is known of `own_key`; null where nothing is."},
-	{name: "own_place", typ: types.StringType, doc: "What hosts of your own cost, in `currency`: a note, no credit was taken. Null where a part of it is unknown."},
-	{name: "own_place_at_least", typ: types.StringType, doc: "What is known of `own_place`; null where nothing is."},
+	{name: "status", typ: types.StringType, doc: "`settled` for lives that ended in the period, `running` for live ones: priced as if they " +
+		"ended now, and in no period."},
+	{name: "currency", typ: types.StringType,
+		doc: "ISO 4217 code. Amounts in different currencies are never added. Null without a known price."},
+	{name: "lives", typ: types.Int64Type,
+		doc: "Number of lives. A sandbox created again has several. By component: the lives charged for it."},
+	{name: "estimated_ends", typ: types.Int64Type, doc: "How many of them ended at an unknown time."},
+	{name: "running_seconds", typ: types.Int64Type, doc: "Total running time."},
+	{name: "paused_seconds", typ: types.Int64Type, doc: "Total paused time."},
+	{name: "unpriced_lives", typ: types.Int64Type, doc: "How many of them have a charge at an unknown price."},
+	{name: "billed", typ: types.StringType, doc: "Charged to the wallet or owed, in `currency`. Null if part of it is unknown."},
+	{name: "billed_at_least", typ: types.StringType, doc: "Known part of `billed`. Null if none is known."},
+	{name: "own_key", typ: types.StringType,
+		doc: "What vendors bill to the owner of the key, in `currency`. Recorded only: no credit is used. Null if part of it is unknown."},
+	{name: "own_key_at_least", typ: types.StringType, doc: "Known part of `own_key`. Null if none is known."},
+	{name: "own_place", typ: types.StringType,
+		doc: "Cost of your own hosts, in `currency`. Recorded only: no credit is used. Null if part of it is unknown."},
+	{name: "own_place_at_least", typ: types.StringType, doc: "Known part of `own_place`. Null if none is known."},
 }
 
 var usageRowFields = append([]computedField{
 	{name: "account", typ: types.StringType, doc: "`org/workspace`, with `by = [\"account\"]`."},
-	{name: "profile", typ: types.StringType, doc: "Id of the profile, with `by = [\"profile\"]`."},
-	{name: "extension", typ: types.StringType, doc: "Such as `ext.local`, with `by = [\"extension\"]`."},
+	{name: "profile", typ: types.StringType, doc: "ID of the profile, with `by = [\"profile\"]`."},
+	{name: "extension", typ: types.StringType, doc: "Extension, such as `ext.local`, with `by = [\"extension\"]`."},
 	{name: "host", typ: types.StringType, doc: "Name of the host, with `by = [\"host\"]`; null for a vendor's account."},
 	{name: "actor", typ: types.StringType, doc: "The consumer's actor, with `by = [\"actor\"]` or `[\"consumer\"]`."},
 	{name: "harness", typ: types.StringType, doc: "The consumer's harness, with `by = [\"harness\"]` or `[\"consumer\"]`."},
 	{name: "run_id", typ: types.StringType, doc: "The consumer's run, with `by = [\"run\"]` or `[\"consumer\"]`."},
-	{name: "sandbox_id", typ: types.StringType, doc: "Id of the sandbox, with `by = [\"sandbox\"]`."},
+	{name: "sandbox_id", typ: types.StringType, doc: "ID of the sandbox, with `by = [\"sandbox\"]`."},
 	{name: "name", typ: types.StringType, doc: "Name of the sandbox, with `by = [\"sandbox\"]`."},
-	{name: "day", typ: types.StringType, doc: "The day it ended, in UTC, such as `2026-01-31`, with `by = [\"day\"]`."},
-	{name: "component", typ: types.StringType, doc: "What was paid for, such as `vcpu`, with `by = [\"component\"]`."},
-	{name: "consumed", typ: types.StringType, doc: "How much of the component, in `consumed_unit`, with `by = [\"component\"]`."},
-	{name: "consumed_unit", typ: types.StringType, doc: "What its price is for, such as `vcpu-second`."},
+	{name: "day", typ: types.StringType, doc: "Day of the end, in UTC, such as `2026-01-31`, with `by = [\"day\"]`."},
+	{name: "component", typ: types.StringType, doc: "Priced component, such as `vcpu`, with `by = [\"component\"]`."},
+	{name: "consumed", typ: types.StringType, doc: "Quantity of the component, in `consumed_unit`, with `by = [\"component\"]`."},
+	{name: "consumed_unit", typ: types.StringType, doc: "Unit of its price, such as `vcpu-second`."},
 }, usageSumFields...)
 
 type usageModel struct {
@@ -113,27 +116,32 @@ func (d *usageDataSource) Schema(_ context.Context, _ datasource.SchemaRequest, 
 	}
 	attrs := dataComputed([]computedField{
 		{name: "account", typ: types.StringType, doc: "The provider's account, or its organization."},
-		{name: "rows", list: usageRowFields, doc: "Lines of usage, `settled` ones first. Without `by`, one for each status and currency."},
-		{name: "totals", list: usageSumFields, doc: "Sum of all lines, for each status and currency."},
+		{name: "rows", list: usageRowFields, doc: "Lines of usage, `settled` ones first. Without `by`, one per status and currency."},
+		{name: "totals", list: usageSumFields, doc: "Sum of all lines, per status and currency."},
 	})
 	const times = "A day (`2026-01-31`), a month (`2026-01`), an RFC 3339 time, all in UTC, or how long ago (`7d`)."
-	attrs["whole_org"] = schema.BoolAttribute{Optional: true, MarkdownDescription: "Includes all workspaces of the account's organization. Defaults to `false`."}
+	attrs["whole_org"] = schema.BoolAttribute{Optional: true,
+		MarkdownDescription: "Includes all workspaces of the account's organization. Defaults to `false`."}
 	attrs["from"] = text("Start of the period, by the end of each sandbox. "+times+" Defaults to the beginning of this month.", usageTime())
 	attrs["to"] = text("End of the period, like `from`. Defaults to now.", usageTime())
-	attrs["by"] = schema.ListAttribute{ElementType: types.StringType, Optional: true, Validators: []validator.List{eachString(oneOf(engine.UsageDimensions()...))},
-		MarkdownDescription: "Groups the lines by `" + strings.Join(engine.UsageDimensions(), "`, `") + "`. `consumer` is actor, harness and run together."}
-	attrs["sandbox_id"] = text("Only this sandbox, by id.")
-	attrs["profile"] = text("Only this profile, by id, whatever its version.")
+	attrs["by"] = schema.ListAttribute{ElementType: types.StringType, Optional: true,
+		Validators: []validator.List{eachString(oneOf(engine.UsageDimensions()...))},
+		MarkdownDescription: "Groups the lines by `" + strings.Join(engine.UsageDimensions(), "`, `") +
+			"`. `consumer` is actor, harness and run together."}
+	attrs["sandbox_id"] = text("Only this sandbox, by ID.")
+	attrs["profile"] = text("Only this profile, by ID, in any version.")
 	attrs["extension"] = text("Only this extension, such as `ext.local`.")
 	attrs["host"] = text("Only this host, by name.")
-	attrs["component"] = text("Only this component, such as `vcpu`; what is paid for it while paused is included.")
+	attrs["component"] = text("Only this component, such as `vcpu`, including its charges while paused.")
 	attrs["actor"] = text("Only this consumer's actor.")
 	attrs["harness"] = text("Only this consumer's harness.")
 	attrs["run_id"] = text("Only this consumer's run.")
 	resp.Schema = schema.Schema{
-		MarkdownDescription: "Tells what was used, where, for whom, and what it cost. Sandboxes that ended in the period are `settled`; those that still live are separate lines that grow from one read to the next, " +
-			"so set `to` and use the `settled` lines if a value must not change. It writes nothing, and a missing ledger has no usage. " +
-			"Amounts are decimal strings; null means unknown, never zero. A sum with an unknown part is null, and its `_at_least` tells the known part. `sandboxer ledger usage` prints the same.",
+		MarkdownDescription: "Returns what was used, where, for whom, and what it cost. Sandboxes that ended in the period are `settled`. Live " +
+			"ones are separate lines that grow with each read, " +
+			"so set `to` and use the `settled` lines if a value must not change. It writes nothing. A missing ledger has no usage. " +
+			"Amounts are decimal strings; null means unknown, never zero. A sum with an unknown part is null, and its `_at_least` has the known " +
+			"part. `sandboxer ledger usage` prints the same.",
 		Attributes: attrs,
 	}
 }
@@ -141,11 +149,6 @@ func (d *usageDataSource) Schema(_ context.Context, _ datasource.SchemaRequest, 
 func usageTime() stringRule {
 	return stringRule{about: `a day (2026-01-31), a month (2026-01), an RFC 3339 time, or how long ago (7d)`,
 		check: func(s string) string { return wrongIf(engine.CheckUsageTime(s)) }}
-}
-
-// Configure implements datasource.DataSourceWithConfigure.
-func (d *usageDataSource) Configure(_ context.Context, req datasource.ConfigureRequest, resp *datasource.ConfigureResponse) {
-	d.cfg = takeConfigured(req.ProviderData, &resp.Diagnostics)
 }
 
 // Read implements datasource.DataSource.
@@ -158,7 +161,7 @@ func (d *usageDataSource) Read(ctx context.Context, req datasource.ReadRequest, 
 	}
 	r, err := e.Usage(ctx, m.query())
 	if err != nil {
-		summary, detail := describe(ctx, "Usage cannot be told", err)
+		summary, detail := describe(ctx, "Usage cannot be read", err)
 		resp.Diagnostics.AddAttributeError(fieldPath(err, path.Empty(), "from", "to", "by"), summary, detail)
 		return
 	}
@@ -167,7 +170,8 @@ func (d *usageDataSource) Read(ctx context.Context, req datasource.ReadRequest, 
 }
 
 func (m *usageModel) query() engine.UsageQuery {
-	return engine.UsageQuery{WholeOrg: m.WholeOrg.ValueBool(), From: m.From.ValueString(), To: m.To.ValueString(), By: m.By, Sandbox: engine.ID(m.SandboxID.ValueString()),
+	return engine.UsageQuery{WholeOrg: m.WholeOrg.ValueBool(), From: m.From.ValueString(), To: m.To.ValueString(), By: m.By,
+		Sandbox: engine.ID(m.SandboxID.ValueString()),
 		Profile: m.Profile.ValueString(), Extension: m.Extension.ValueString(), Host: m.Host.ValueString(), Component: m.Component.ValueString(),
 		Actor: m.Actor.ValueString(), Harness: m.Harness.ValueString(), RunID: m.RunID.ValueString()}
 }
@@ -180,9 +184,11 @@ func (m *usageModel) take(r engine.UsageReport) {
 		rows   []engine.UsageRow
 	}{{"settled", r.Settled}, {"running", r.Running}} {
 		for _, row := range part.rows {
-			m.Rows = append(m.Rows, usageRowModel{Account: optional(row.Account), Profile: optional(row.Profile), Extension: optional(row.Extension), Host: optional(row.Host),
-				Actor: optional(row.Actor), Harness: optional(row.Harness), RunID: optional(row.RunID), SandboxID: optional(string(row.Sandbox)), Name: optional(row.Name),
-				Day: optional(row.Day), Component: optional(row.Component), Consumed: optional(row.Consumed), ConsumedUnit: optional(row.ConsumedUnit),
+			m.Rows = append(m.Rows, usageRowModel{Account: optional(row.Account), Profile: optional(row.Profile), Extension: optional(row.Extension),
+				Host:  optional(row.Host),
+				Actor: optional(row.Actor), Harness: optional(row.Harness), RunID: optional(row.RunID), SandboxID: optional(string(row.Sandbox)),
+				Name: optional(row.Name),
+				Day:  optional(row.Day), Component: optional(row.Component), Consumed: optional(row.Consumed), ConsumedUnit: optional(row.ConsumedUnit),
 				usageSumModel: newUsageSum(part.status, row.UsageSums)})
 		}
 	}
@@ -196,7 +202,9 @@ func (m *usageModel) take(r engine.UsageReport) {
 }
 
 func newUsageSum(status string, s engine.UsageSums) usageSumModel {
-	return usageSumModel{Status: status, Currency: optional(s.Currency), Lives: s.Lives, EstimatedEnds: s.Estimated, RunningSeconds: s.RunningSeconds,
-		UnpricedLives: s.Unpriced, PausedSeconds: s.PausedSeconds, Billed: optional(s.Billed.Sum), BilledAtLeast: optional(s.Billed.AtLeast),
-		OwnKey: optional(s.OwnKey.Sum), OwnKeyAtLeast: optional(s.OwnKey.AtLeast), OwnPlace: optional(s.OwnPlace.Sum), OwnPlaceAtLeast: optional(s.OwnPlace.AtLeast)}
+	return usageSumModel{Status: status, Currency: optional(s.Currency), Lives: s.Lives, EstimatedEnds: s.Estimated,
+		RunningSeconds: s.RunningSeconds,
+		UnpricedLives:  s.Unpriced, PausedSeconds: s.PausedSeconds, Billed: optional(s.Billed.Sum), BilledAtLeast: optional(s.Billed.AtLeast),
+		OwnKey: optional(s.OwnKey.Sum), OwnKeyAtLeast: optional(s.OwnKey.AtLeast), OwnPlace: optional(s.OwnPlace.Sum),
+		OwnPlaceAtLeast: optional(s.OwnPlace.AtLeast)}
 }

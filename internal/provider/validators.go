@@ -20,13 +20,12 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
-// stringRule is a validator of one string: a check that returns "" or what is
-// wrong, and a description for the documentation.
+// stringRule validates one string: a check that returns "" or what is wrong, and a description for the
+// documentation.
 type stringRule struct {
 	about string
 	check func(string) string
-	// secret reports a value that must not be shown: Terraform quotes the line
-	// that a diagnostic is about.
+	// secret reports a value that must not be shown: Terraform quotes the line a diagnostic is about.
 	secret func(string) bool
 }
 
@@ -55,9 +54,13 @@ func eachValue(rules ...validator.String) validator.Map {
 	return mapvalidator.ValueStringsAre(rules...)
 }
 
+func eachNumber(rules ...validator.Number) validator.Map {
+	return mapvalidator.ValueNumbersAre(rules...)
+}
+
 func eachKey(rules ...validator.String) validator.Map { return mapvalidator.KeysAre(rules...) }
 
-// badRune names the first character that no single-line value may contain.
+// badRune names the first character not allowed in a value.
 func badRune(s string, multiline bool) string {
 	for i, r := range s {
 		switch {
@@ -84,12 +87,12 @@ func plainText(what string) stringRule {
 	}}
 }
 
-// text accepts any text a process can be given; several lines are fine.
+// text accepts any text a process can be given, with line breaks.
 func text() stringRule {
 	return stringRule{about: "text without NUL bytes and control characters", check: func(s string) string { return badRune(s, true) }}
 }
 
-// secretText accepts whatever can be an environment variable's value.
+// secretText accepts any value an environment variable can have.
 func secretText() stringRule {
 	return stringRule{about: "a value without NUL bytes", check: func(s string) string {
 		if strings.ContainsRune(s, 0) {
@@ -99,28 +102,40 @@ func secretText() stringRule {
 	}}
 }
 
+// argument accepts any text a program can be given.
+func argument() stringRule {
+	return stringRule{about: "text without NUL bytes", check: func(s string) string {
+		if strings.ContainsRune(s, 0) {
+			return "it contains a NUL byte, which no program can be given"
+		}
+		return ""
+	}}
+}
+
 // label accepts the name of a sandbox, snapshot or host.
 func label(what string) stringRule {
-	return stringRule{about: what + ": 1 to 63 letters, digits, '.', '_' and '-', with a letter or digit at both ends", check: func(s string) string {
-		if wrong := badRune(s, false); wrong != "" {
-			return wrong
-		}
-		return wrongIf(engine.CheckName(s))
-	}}
+	return stringRule{about: what + ": 1 to 63 letters, digits, '.', '_' and '-', with a letter or digit at both ends",
+		check: func(s string) string {
+			if wrong := badRune(s, false); wrong != "" {
+				return wrong
+			}
+			return wrongIf(engine.CheckName(s))
+		}}
 }
 
 const maxPrefix = 54 // leaves room for a random suffix within a name
 
 func labelPrefix() stringRule {
-	return stringRule{about: "the start of a name: at most 54 letters, digits, '.', '_' and '-', starting with a letter or digit", check: func(s string) string {
-		if wrong := badRune(s, false); wrong != "" {
-			return wrong
-		}
-		if len(s) > maxPrefix {
-			return fmt.Sprintf("it has %d characters", len(s))
-		}
-		return wrongIf(engine.CheckName(strings.TrimRight(s, "-._")))
-	}}
+	return stringRule{about: "the start of a name: at most 54 letters, digits, '.', '_' and '-', starting with a letter or digit",
+		check: func(s string) string {
+			if wrong := badRune(s, false); wrong != "" {
+				return wrong
+			}
+			if len(s) > maxPrefix {
+				return fmt.Sprintf("it has %d characters", len(s))
+			}
+			return wrongIf(engine.CheckName(strings.TrimRight(s, "-._")))
+		}}
 }
 
 func accountName() stringRule {
@@ -144,14 +159,14 @@ func profileRef() stringRule {
 			return ""
 		}
 		if !strings.HasPrefix(s, "profile.") && profilePattern.MatchString("profile."+s) {
-			return fmt.Sprintf("%q is not a profile id; did you mean %q?", s, "profile."+s)
+			return fmt.Sprintf("%q is not a profile ID; did you mean %q?", s, "profile."+s)
 		}
-		return fmt.Sprintf("%q is not a profile id", s)
+		return fmt.Sprintf("%q is not a profile ID", s)
 	}}
 }
 
 func duration() stringRule {
-	return stringRule{about: `a duration above zero such as "90s", "45m", "2h30m" or "1d"`, check: func(s string) string {
+	return stringRule{about: `a positive duration such as "90s", "45m", "2h30m" or "1d"`, check: func(s string) string {
 		_, err := parseDuration(s)
 		return wrongIf(err)
 	}}
@@ -172,17 +187,23 @@ func envName() stringRule {
 	}}
 }
 
+func secretRef() stringRule {
+	return stringRule{about: "a reference such as env://VARIABLE, file:///path or exec://program?arg=a", check: func(s string) string {
+		return wrongIf(engine.CheckSecretRef(s))
+	}, secret: func(s string) bool { return !strings.Contains(s, "://") }}
+}
+
 func sandboxID() stringRule {
-	return stringRule{about: `a sandbox's id: "sbx-" and 20 characters`, check: func(s string) string {
+	return stringRule{about: `a sandbox ID: "sbx-" and 20 characters`, check: func(s string) string {
 		_, err := extensions.ParseID(s)
 		return wrongIf(err)
 	}}
 }
 
 func snapshotID() stringRule {
-	return stringRule{about: `a snapshot's id: "snp-" and 20 characters`, check: func(s string) string {
+	return stringRule{about: `a snapshot ID: "snp-" and 20 characters`, check: func(s string) string {
 		if !extensions.ValidSnapshotID(s) {
-			return fmt.Sprintf("%q is not a snapshot's id", s)
+			return fmt.Sprintf("%q is not a snapshot ID", s)
 		}
 		return ""
 	}}
@@ -199,7 +220,7 @@ func hostEntry() stringRule {
 	}}
 }
 
-// oneOf accepts the given values and suggests the nearest one.
+// oneOf accepts the given values; for others it suggests the nearest one.
 func oneOf(values ...string) stringRule {
 	return stringRule{about: "one of " + strings.Join(values, ", "), check: func(s string) string {
 		if slices.Contains(values, s) {
@@ -212,9 +233,9 @@ func oneOf(values ...string) stringRule {
 			}
 		}
 		if best != "" {
-			return fmt.Sprintf("%q is not known; did you mean %q?", s, best)
+			return fmt.Sprintf("%q is unknown; did you mean %q?", s, best)
 		}
-		return fmt.Sprintf("%q is not known", s)
+		return fmt.Sprintf("%q is unknown", s)
 	}}
 }
 
@@ -225,7 +246,7 @@ func ledgerURL() stringRule {
 		}
 		err := engine.CheckLedger(s)
 		var x *extensions.Error
-		if errors.As(err, &x) { // what it is about is told by the path
+		if errors.As(err, &x) { // the path says what it is about
 			return x.Err.Error() + ". " + sentence(extensions.RemedyOf(err))
 		}
 		return wrongIf(err)
@@ -241,7 +262,7 @@ func conflictsWith(other string) validator.String {
 
 var addressPattern = regexp.MustCompile(`^[A-Za-z0-9\[]([A-Za-z0-9._:%\[\]-]{0,253})$`)
 
-// hostAddress accepts a name or address that no ssh program could take for an option.
+// hostAddress accepts a name or address that no ssh program could mistake for an option.
 func hostAddress() stringRule {
 	return stringRule{about: "a host name or an IP address", check: func(s string) string {
 		if wrong := badRune(s, false); wrong != "" {

@@ -5,20 +5,21 @@ import (
 	"fmt"
 	"math"
 	"math/big"
+	"strings"
 
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 )
 
-// wholeNumber validates an attribute for a whole number, both bounds included.
-// Such an attribute is a Number and not an Int64: the framework refuses what does
-// not fit an Int64 before any validator is asked, as a defect of the provider.
+// wholeNumber validates an attribute that takes a whole number, both bounds included. The attribute is a
+// Number and not an Int64: the framework rejects what overflows an Int64 before any validator runs, as a
+// provider defect.
 type wholeNumber struct{ min, max int64 }
 
-// anyWhole is a whole number that has no bounds of its own.
+// anyWhole is a whole number without bounds of its own.
 func anyWhole() wholeNumber { return wholeNumber{math.MinInt64, math.MaxInt64} }
 
-// positive is a whole number from 1 on.
+// positive is a whole number of at least 1.
 func positive() wholeNumber { return wholeNumber{1, math.MaxInt64} }
 
 func (w wholeNumber) Description(context.Context) string {
@@ -42,14 +43,38 @@ func (w wholeNumber) ValidateNumber(ctx context.Context, req validator.NumberReq
 		wrong = fmt.Sprintf("%d is out of range", n)
 	}
 	if wrong != "" {
-		resp.Diagnostics.AddAttributeError(req.Path, "Invalid value for "+req.Path.String(), sentence(wrong)+"\n\nExpected: "+sentence(w.Description(ctx)))
+		resp.Diagnostics.AddAttributeError(req.Path, "Invalid value for "+req.Path.String(),
+			sentence(wrong)+"\n\nExpected: "+sentence(w.Description(ctx)))
 	}
 }
 
-// shownDigits bounds how much of a number that does not fit is shown.
+// vcpus validates a number of vCPUs: from 0.001 to a million, in thousandths.
+type vcpus struct{}
+
+const maxVCPUs, vcpuDecimals = 1_000_000, 3
+
+func (vcpus) Description(context.Context) string {
+	return fmt.Sprintf("a number from 0.001 to %d with at most %d decimals", maxVCPUs, vcpuDecimals)
+}
+
+func (v vcpus) MarkdownDescription(ctx context.Context) string { return v.Description(ctx) }
+
+func (v vcpus) ValidateNumber(ctx context.Context, req validator.NumberRequest, resp *validator.NumberResponse) {
+	if req.ConfigValue.IsNull() || req.ConfigValue.IsUnknown() {
+		return
+	}
+	f := req.ConfigValue.ValueBigFloat()
+	_, decimals, _ := strings.Cut(f.Text('f', -1), ".")
+	if f.Sign() <= 0 || f.Cmp(big.NewFloat(maxVCPUs)) > 0 || len(decimals) > vcpuDecimals {
+		resp.Diagnostics.AddAttributeError(req.Path, "Invalid value for "+req.Path.String(),
+			sentence(f.Text('g', shownDigits)+" is no number of vCPUs")+"\n\nExpected: "+sentence(v.Description(ctx)))
+	}
+}
+
+// shownDigits bounds how many digits of an overflowing number are shown.
 const shownDigits = 20
 
-// wholeOf is a number as int64, or what keeps it from being one.
+// wholeOf returns a number as int64, or what prevents it.
 func wholeOf(f *big.Float) (n int64, wrong string) {
 	n, exact := f.Int64()
 	switch {
@@ -61,7 +86,7 @@ func wholeOf(f *big.Float) (n int64, wrong string) {
 	return n, ""
 }
 
-// int64Of is the value of a validated attribute; 0 where it is null or unknown.
+// int64Of returns the value of a validated attribute; 0 if null or unknown.
 func int64Of(n types.Number) int64 {
 	if n.IsNull() || n.IsUnknown() {
 		return 0
@@ -70,7 +95,7 @@ func int64Of(n types.Number) int64 {
 	return v
 }
 
-// optionalInt is null for 0, which the engine uses for "not said".
+// optionalInt returns null for 0, which the engine uses for "not set".
 func optionalInt(n int64) types.Number {
 	if n == 0 {
 		return types.NumberNull()

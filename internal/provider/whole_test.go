@@ -25,7 +25,7 @@ func TestAWholeNumberIsCheckedInOurOwnWords(t *testing.T) {
 		return types.NumberValue(f)
 	}
 	for _, c := range []struct {
-		rule  wholeNumber
+		rule  validator.Number
 		value types.Number
 		want  string
 	}{
@@ -44,6 +44,15 @@ func TestAWholeNumberIsCheckedInOurOwnWords(t *testing.T) {
 		{positive(), parsed("1"), ""},
 		{wholeNumber{1, 65535}, parsed("65536"), "from 1 to 65535"},
 		{wholeNumber{1, 65535}, parsed("65535"), ""},
+		{vcpus{}, parsed("0.5"), ""},
+		{vcpus{}, parsed("0.001"), ""},
+		{vcpus{}, parsed("0.1"), ""},
+		{vcpus{}, parsed("1000000"), ""},
+		{vcpus{}, types.NumberUnknown(), ""},
+		{vcpus{}, parsed("0"), "0 is no number of vCPUs"},
+		{vcpus{}, parsed("-1"), "from 0.001"},
+		{vcpus{}, parsed("0.0005"), "at most 3 decimals"},
+		{vcpus{}, parsed("1e400"), "1e+400 is no number"},
 	} {
 		var resp validator.NumberResponse
 		c.rule.ValidateNumber(context.Background(), validator.NumberRequest{Path: path.Root("n"), ConfigValue: c.value}, &resp)
@@ -74,7 +83,7 @@ func TestEveryNumberOfTheSchemaIsReadByUs(t *testing.T) {
 	for _, r := range []rschema.Schema{schemaOf(&sandboxResource{}), schemaOf(&hostResource{}), schemaOf(&snapshotResource{})} {
 		seen += checkedNumbers(t, "", r.Attributes)
 	}
-	if seen != 9 || len(schemas.DataSourceSchemas) == 0 {
+	if seen != 13 || len(schemas.DataSourceSchemas) == 0 {
 		t.Errorf("%d numbers are checked", seen)
 	}
 	for name, d := range schemas.DataSourceSchemas {
@@ -93,8 +102,8 @@ func checkedNumbers(t *testing.T, at string, attrs map[string]rschema.Attribute)
 		case rschema.NumberAttribute:
 			ours := false
 			for _, v := range x.Validators {
-				_, is := v.(wholeNumber)
-				ours = ours || is
+				_, whole := v.(wholeNumber)
+				ours = ours || whole || v == vcpus{}
 			}
 			if !ours {
 				t.Errorf("%s%s is a number without our check", at, name)

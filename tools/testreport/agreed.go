@@ -8,9 +8,8 @@ import (
 	"strings"
 )
 
-// agreed is a list of skips that are all right even where skips are
-// forbidden: one regular expression per line over "package test", and after
-// " # " the reason. Empty lines and lines that start with # are ignored.
+// agreed lists skips that are allowed even where skips are forbidden: one regular expression per line over "package
+// test", and after " # " the reason. Empty lines and lines that start with # are ignored.
 type agreed []*regexp.Regexp
 
 func readAgreed(path string) (agreed, error) {

@@ -1,37 +1,44 @@
-// Command testreport runs `go test -json` with its arguments and prints what
-// a person needs: go's own closing line of every package, the whole output of
-// what failed, and at the end every skipped test with its reason, so that a
-// skip is never silent.
+// Command testreport runs `go test -json` with its arguments and prints what a person needs: go's closing line of
+// every package, the whole output of failures, and at the end every skipped test with its reason, so no skip is
+// silent, and the end of every failure's output once more.
 //
-//	testreport [-no-skip] [-agreed FILE] -- -race ./...
+//	testreport [-no-skip] [-agreed FILE] [-failures FILE] -- -race ./...
 //
-// It fails when a test failed, when nothing ran, and with -no-skip (or
-// SANDBOXER_NO_SKIP=1 in the environment) when anything was skipped that FILE
-// does not list.
+// It fails if a test failed, if nothing ran, and with -no-skip (or SANDBOXER_NO_SKIP=1 in the environment) if a test
+// was skipped that FILE does not list. With -failures it appends the end of a failed run's report to that FILE as well,
+// to be shown when all is over.
+//
+// With -again N, if at most N tests failed, it runs them once more, alone. One that passes then is no failure but is
+// named as flaky, in that FILE too: it has to be mended. A data race, a panic and a package that failed outside any
+// test are failures at once. The packages come last among the arguments and begin with "./".
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"os/signal"
+	"slices"
+	"strings"
 	"syscall"
 )
 
 func main() {
 	noSkip := flag.Bool("no-skip", os.Getenv("SANDBOXER_NO_SKIP") == "1", "a skipped test is a failure")
 	list := flag.String("agreed", "", "file of skips that are all right even so")
+	again := flag.Int("again", 0, "how many failed tests are run once more")
+	failures := flag.String("failures", "", "file to which the end of a failed run's report is appended")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	var ok bool
 	fine, err := readAgreed(*list)
 	if err == nil {
-		ok, err = run(ctx, flag.Args(), *noSkip, fine, os.Stdout)
+		ok, err = run(ctx, flag.Args(), *noSkip, fine, *again, *failures)
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "testreport:", err)
@@ -42,7 +49,22 @@ func main() {
 	}
 }
 
-func run(ctx context.Context, args []string, noSkip bool, fine agreed, out io.Writer) (bool, error) {
+func run(ctx context.Context, args []string, noSkip bool, fine agreed, limit int, failures string) (bool, error) {
+	told, err := os.OpenFile(cmp.Or(failures, os.DevNull), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	if err != nil {
+		return false, err
+	}
+	r := newReport(os.Stdout)
+	passed, err := test(ctx, r, args)
+	if err == nil && !passed && limit > 0 {
+		passed, err = runAgain(ctx, r, args, limit)
+	}
+	ok := r.close(noSkip, fine, told) && passed
+	return ok, errors.Join(err, told.Close())
+}
+
+// test runs `go test` and returns whether it was content.
+func test(ctx context.Context, r *report, args []string) (bool, error) {
 	cmd := exec.CommandContext(ctx, "go", append([]string{"test", "-json"}, args...)...)
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	cmd.Stderr = os.Stderr
@@ -53,13 +75,29 @@ func run(ctx context.Context, args []string, noSkip bool, fine agreed, out io.Wr
 	if err := cmd.Start(); err != nil {
 		return false, err
 	}
-	r := newReport(out)
 	readErr := r.read(events)
 	waitErr := cmd.Wait()
 	var exit *exec.ExitError
 	if errors.As(waitErr, &exit) {
 		waitErr = nil // a failed test; the report says which
 	}
-	ok := r.close(noSkip, fine) && exit == nil
-	return ok, errors.Join(readErr, waitErr)
+	return exit == nil, errors.Join(readErr, waitErr)
+}
+
+// runAgain runs the few tests that failed once more, alone, and returns whether none is left that failed.
+func runAgain(ctx context.Context, r *report, args []string, limit int) (bool, error) {
+	flags := slices.DeleteFunc(slices.Clone(args), func(a string) bool { return strings.HasPrefix(a, "./") })
+	few := r.few(limit)
+	if len(few) == 0 {
+		return false, nil
+	}
+	for pkg, tests := range few {
+		second := newReport(os.Stdout)
+		ok, err := test(ctx, second, append(slices.Clone(flags), "-run", "^("+strings.Join(tests, "|")+")$", pkg))
+		if err != nil || !ok {
+			return false, err
+		}
+		r.flaky(pkg, second)
+	}
+	return true, nil
 }

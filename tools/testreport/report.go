@@ -6,31 +6,42 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 )
 
 // event is one line of `go test -json`; see `go doc test2json`.
 type event struct {
-	Action  string
-	Package string
-	Test    string
-	Output  string
+	Action      string
+	Package     string
+	Test        string
+	Output      string
+	ImportPath  string // of what is built
+	FailedBuild string // ImportPath of what did not compile
 }
 
 type key struct{ pkg, test string }
 
+func (k key) String() string { return strings.TrimSpace(k.pkg + " " + k.test) }
+
 type report struct {
 	out     io.Writer
 	output  map[key][]string
+	running map[key]bool
 	passed  int
 	failed  []key
 	skipped []key
-	broken  []string // packages that failed outside any test
+	broken  []key // packages that failed outside any test
+	moody   []key // tests that failed and then passed alone
 }
 
+// retold is how many lines of a failure's output are told once more at the end: enough for its messages, and few enough
+// that they are at the end of a log, which is all that some places show.
+const retold = 60
+
 func newReport(out io.Writer) *report {
-	return &report{out: out, output: map[key][]string{}}
+	return &report{out: out, output: map[key][]string{}, running: map[key]bool{}}
 }
 
 func (r *report) read(events io.Reader) error {
@@ -42,7 +53,7 @@ func (r *report) read(events io.Reader) error {
 			if json.Unmarshal([]byte(line), &e) == nil && e.Action != "" {
 				r.take(e)
 			} else {
-				r.printf("%s", line) // a complaint of the go command itself
+				r.printf("%s", line) // an error of the go command itself
 			}
 		}
 		if errors.Is(err, io.EOF) {
@@ -56,13 +67,20 @@ func (r *report) read(events io.Reader) error {
 
 func (r *report) take(e event) {
 	k := key{e.Package, e.Test}
+	if e.Action != "output" {
+		delete(r.running, k)
+	}
 	switch e.Action {
+	case "run", "cont", "pause":
+		r.running[k] = true
 	case "output":
 		r.output[k] = append(r.output[k], e.Output)
 		if e.Test == "" && closing(e.Output) {
 			r.printf("%s", e.Output)
 		}
 	case "build-output":
+		of := key{pkg: e.ImportPath}
+		r.output[of] = append(r.output[of], e.Output)
 		r.printf("%s", e.Output)
 	case "pass":
 		if e.Test != "" {
@@ -74,11 +92,12 @@ func (r *report) take(e event) {
 			r.skipped = append(r.skipped, k)
 		}
 	case "fail":
+		r.output[k] = append(r.output[k], r.output[key{pkg: e.FailedBuild}]...)
 		r.fail(k)
 	}
 }
 
-// closing reports the last line go test prints for a package.
+// closing reports whether this is go test's last line for a package.
 func closing(line string) bool {
 	for _, prefix := range []string{"ok  \t", "FAIL\t", "---\t"} {
 		if strings.HasPrefix(line, prefix) {
@@ -88,7 +107,7 @@ func closing(line string) bool {
 	return false
 }
 
-// forget drops the output of a test that passed; it may be large.
+// forget drops the output of a passed test; it may be large.
 func (r *report) forget(k key) {
 	if k.test != "" {
 		delete(r.output, k)
@@ -96,66 +115,167 @@ func (r *report) forget(k key) {
 }
 
 func (r *report) fail(k key) {
-	if k.test == "" {
-		if !slices.ContainsFunc(r.failed, func(f key) bool { return f.pkg == k.pkg }) {
-			r.broken = append(r.broken, k.pkg)
-			r.printf("%s", strings.Join(r.output[k], ""))
-		}
+	if k.test != "" {
+		r.failed = append(r.failed, k)
+		r.printf("%s", strings.Join(r.output[k], ""))
 		return
 	}
-	r.failed = append(r.failed, k)
-	r.printf("%s", strings.Join(r.output[k], ""))
+	// The tests that a panic or the time limit cut off have no end; what it said is in one's output.
+	cut := false
+	for running := range r.running {
+		if running.pkg == k.pkg {
+			cut = true
+			if slices.ContainsFunc(r.output[running], panics) {
+				r.fail(running)
+			}
+		}
+	}
+	if cut || !slices.ContainsFunc(r.failed, func(f key) bool { return f.pkg == k.pkg }) {
+		r.broken = append(r.broken, k)
+		r.printf("%s", strings.Join(r.output[k], ""))
+	}
 }
 
-// close prints the end of the report and tells whether all is well.
-func (r *report) close(noSkip bool, fine agreed) bool {
-	forbidden := r.skips(fine)
+func panics(line string) bool {
+	return strings.HasPrefix(line, "panic: ") || strings.HasPrefix(line, "fatal error: ")
+}
+
+// few returns, by package, the tests that failed without a subtest's name if they are at most limit and may have failed
+// because of what ran beside them. Otherwise it returns nothing.
+func (r *report) few(limit int) map[string][]string {
+	tests, n := map[string][]string{}, 0
 	for _, k := range r.failed {
-		r.printf("FAILED %s %s\n", k.pkg, k.test)
+		if slices.ContainsFunc(r.output[k], func(line string) bool { return panics(line) || strings.Contains(line, "WARNING: DATA RACE") }) {
+			return nil
+		}
+		top, _, _ := strings.Cut(k.test, "/")
+		if !slices.Contains(tests[k.pkg], top) {
+			tests[k.pkg] = append(tests[k.pkg], top)
+			n++
+		}
 	}
-	for _, pkg := range r.broken {
-		r.printf("FAILED %s\n", pkg)
+	if n > limit || len(r.broken) > 0 {
+		return nil
+	}
+	return tests
+}
+
+// flaky takes the failures of a package back, whose tests passed in a second report.
+func (r *report) flaky(pkg string, second *report) {
+	if second.passed == 0 {
+		return
+	}
+	r.passed += second.passed
+	r.failed = slices.DeleteFunc(r.failed, func(k key) bool {
+		if k.pkg != pkg {
+			return false
+		}
+		r.moody = append(r.moody, k)
+		return true
+	})
+}
+
+// close prints the end of the report and returns whether all is well. It appends what was not well to again, too.
+func (r *report) close(noSkip bool, fine agreed, again io.Writer) (ok bool) {
+	// In one piece: another report may be written at the same time.
+	to := r.out
+	var end, bad strings.Builder
+	defer func() { _, _ = io.WriteString(to, end.String()) }()
+	r.out = &end
+	forbidden := r.skips(fine)
+	if noSkip {
+		bad.WriteString(forbidden)
+	}
+	r.out = io.MultiWriter(&end, &bad)
+	r.failures()
+	for _, k := range r.moody {
+		r.printf("FLAKY %s: it failed, and passed when run alone; mend it\n", k)
 	}
 	r.printf("\n%d passed, %d failed, %d skipped\n", r.passed, len(r.failed)+len(r.broken), len(r.skipped))
 	switch {
 	case len(r.failed)+len(r.broken) > 0:
-		return false
-	case noSkip && forbidden > 0:
+	case noSkip && forbidden != "":
 		r.printf("Skips are forbidden here: provide what they need, or run without SANDBOXER_NO_SKIP=1.\n")
-		return false
 	case r.passed == 0:
 		r.printf("No test ran.\n")
-		return false
+	case len(r.moody) == 0:
+		return true
+	default:
+		ok = true
 	}
-	return true
+	_, _ = io.WriteString(again, bad.String())
+	return ok
 }
 
-// skips lists what was skipped and counts what is not agreed.
-func (r *report) skips(fine agreed) int {
+// failures tells the important part of each failure's output, and then all their names. A test that failed by its
+// subtests alone said nothing.
+func (r *report) failures() {
+	bad := slices.Concat(r.failed, r.broken)
+	for _, k := range slices.Concat(r.moody, bad) {
+		if said := important(r.output[k]); len(said) > 0 {
+			r.printf("\n--- once more: %s\n%s", k, strings.Join(said, ""))
+		}
+	}
+	for _, k := range bad {
+		r.printf("FAILED %s\n", k)
+	}
+}
+
+// important returns the lines from a panic on, which names its cause before all goroutines, or else the last ones.
+func important(output []string) []string {
+	said := slices.DeleteFunc(slices.Clone(output), func(line string) bool {
+		return aboutRunning(line) || strings.TrimSpace(line) == ""
+	})
+	if i := slices.IndexFunc(said, panics); i >= 0 {
+		return said[i:min(len(said), i+retold)]
+	}
+	return said[max(0, len(said)-retold):]
+}
+
+// aboutRunning reports whether a line says only that a test runs, waits or failed.
+func aboutRunning(line string) bool {
+	line = strings.TrimSpace(line)
+	return strings.HasPrefix(line, "=== ") || strings.HasPrefix(line, "--- ")
+}
+
+// skips lists the skipped tests and returns the part about those not agreed. It counts the skips of -short by their
+// reason.
+func (r *report) skips(fine agreed) (forbidden string) {
 	var open, known []string
+	short := map[string]int{}
 	for _, k := range r.skipped {
-		line := fmt.Sprintf("  %s %s: %s\n", k.pkg, k.test, r.reason(k))
-		if fine.has(k) {
+		reason := r.reason(k)
+		line := fmt.Sprintf("  %s %s: %s\n", k.pkg, k.test, reason)
+		switch _, left, isShort := strings.Cut(reason, "-short: "); {
+		case isShort:
+			short[left]++
+		case fine.has(k):
 			known = append(known, line)
-		} else {
+		default:
 			open = append(open, line)
 		}
 	}
 	if len(known) > 0 {
 		r.printf("\nSkipped, as agreed (%d):\n%s", len(known), strings.Join(known, ""))
 	}
-	if len(open) > 0 {
-		r.printf("\nSKIPPED, so not proved here (%d):\n%s", len(open), strings.Join(open, ""))
+	if len(short) > 0 {
+		forbidden += "\nLeft out by -short, so not proved here:\n"
+		for _, left := range slices.Sorted(maps.Keys(short)) {
+			forbidden += fmt.Sprintf("  %3d: %s\n", short[left], left)
+		}
 	}
-	return len(open)
+	if len(open) > 0 {
+		forbidden += fmt.Sprintf("\nSKIPPED, so not proved here (%d):\n%s", len(open), strings.Join(open, ""))
+	}
+	r.printf("%s", forbidden)
+	return forbidden
 }
 
-// reason is what the test said when it skipped itself.
+// reason returns the test's message for its skip.
 func (r *report) reason(k key) string {
 	var said []string
 	for _, line := range r.output[k] {
-		line = strings.TrimSpace(line)
-		if line != "" && !strings.HasPrefix(line, "===") && !strings.HasPrefix(line, "---") {
+		if line = strings.TrimSpace(line); line != "" && !aboutRunning(line) {
 			said = append(said, line)
 		}
 	}
@@ -166,5 +286,5 @@ func (r *report) reason(k key) string {
 }
 
 func (r *report) printf(format string, args ...any) {
-	_, _ = fmt.Fprintf(r.out, format, args...) // nobody is left to tell
+	_, _ = fmt.Fprintf(r.out, format, args...) // no way is left to report it
 }

@@ -1,7 +1,9 @@
 package main
 
 import (
+	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -14,18 +16,23 @@ func reportOf(t *testing.T, noSkip bool, fine agreed, lines ...string) (bool, st
 	if err := r.read(strings.NewReader(strings.Join(lines, "\n"))); err != nil {
 		t.Fatal(err)
 	}
-	ok := r.close(noSkip, fine)
+	var again strings.Builder
+	ok := r.close(noSkip, fine, &again)
+	if ok == (again.Len() > 0) {
+		t.Errorf("ok = %v, and told again: %q", ok, again.String())
+	}
 	return ok, out.String()
 }
 
 const (
-	passA   = `{"Action":"pass","Package":"p","Test":"TestA"}`
-	okLine  = `{"Action":"output","Package":"p","Output":"ok  \tp\t0.1s\n"}`
-	skipOut = `{"Action":"output","Package":"p","Test":"TestB","Output":"    b_test.go:3: needs Docker\n"}`
-	skipB   = `{"Action":"skip","Package":"p","Test":"TestB"}`
-	failOut = `{"Action":"output","Package":"p","Test":"TestC","Output":"    c_test.go:9: broken\n"}`
-	failC   = `{"Action":"fail","Package":"p","Test":"TestC"}`
-	failPkg = `{"Action":"fail","Package":"p"}`
+	passA    = `{"Action":"pass","Package":"p","Test":"TestA"}`
+	okLine   = `{"Action":"output","Package":"p","Output":"ok  \tp\t0.1s\n"}`
+	skipOut  = `{"Action":"output","Package":"p","Test":"TestB","Output":"    b_test.go:3: needs Docker\n"}`
+	skipB    = `{"Action":"skip","Package":"p","Test":"TestB"}`
+	shortOut = `{"Action":"output","Package":"p","Test":"TestB","Output":"    b_test.go:3: -short: starts no server\n"}`
+	failOut  = `{"Action":"output","Package":"p","Test":"TestC","Output":"    c_test.go:9: broken\n"}`
+	failC    = `{"Action":"fail","Package":"p","Test":"TestC"}`
+	failPkg  = `{"Action":"fail","Package":"p"}`
 )
 
 func TestReport(t *testing.T) {
@@ -36,13 +43,16 @@ func TestReport(t *testing.T) {
 		ok     bool
 		want   []string
 	}{
-		"passed":             {false, []string{passA, okLine}, true, []string{"ok  \tp", "1 passed, 0 failed, 0 skipped"}},
-		"skip tells why":     {false, []string{passA, skipOut, skipB}, true, []string{"p TestB: b_test.go:3: needs Docker", "1 skipped"}},
-		"skip forbidden":     {true, []string{passA, skipOut, skipB}, false, []string{"Skips are forbidden"}},
-		"failed with output": {false, []string{passA, failOut, failC, failPkg}, false, []string{"c_test.go:9: broken", "FAILED p TestC", "1 passed, 1 failed"}},
-		"package broke":      {false, []string{passA, failPkg}, false, []string{"FAILED p\n", "1 failed"}},
-		"nothing ran":        {false, nil, false, []string{"No test ran"}},
-		"go's own words":     {false, []string{"go: no such module", passA}, true, []string{"go: no such module"}},
+		"passed":         {false, []string{passA, okLine}, true, []string{"ok  \tp", "1 passed, 0 failed, 0 skipped"}},
+		"skip tells why": {false, []string{passA, skipOut, skipB}, true, []string{"p TestB: b_test.go:3: needs Docker", "1 skipped"}},
+		"skip forbidden": {true, []string{passA, skipOut, skipB}, false, []string{"Skips are forbidden"}},
+		"left out by -short": {false, []string{passA, shortOut, skipB}, true,
+			[]string{"Left out by -short", "  1: starts no server", "1 skipped"}},
+		"failed with output": {false, []string{passA, failOut, failC, failPkg}, false,
+			[]string{"c_test.go:9: broken", "FAILED p TestC", "1 passed, 1 failed"}},
+		"package broke":  {false, []string{passA, failPkg}, false, []string{"FAILED p\n", "1 failed"}},
+		"nothing ran":    {false, nil, false, []string{"No test ran"}},
+		"go's own words": {false, []string{"go: no such module", passA}, true, []string{"go: no such module"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -56,6 +66,40 @@ func TestReport(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+func TestTheEndTellsFailuresOnceMore(t *testing.T) {
+	t.Parallel()
+	output := func(test, text string) string {
+		return fmt.Sprintf(`{"Action":"output","Package":"p","Test":%q,"Output":%q}`, test, text+"\n")
+	}
+	var lines []string
+	add := func(test string, from, to int) {
+		for i := from; i < to; i++ {
+			lines = append(lines, output(test, fmt.Sprintf("%s says %d.", test, i)))
+		}
+	}
+	add("TestLong", 0, 200)
+	lines = append(lines, `{"Action":"run","Package":"p","Test":"TestPanics"}`, output("TestPanics", "panic: test timed out after 9m0s"))
+	add("TestPanics", 0, 200)
+	add("TestLong", 200, 201)
+	lines = append(lines, `{"Action":"build-output","ImportPath":"q [q.test]","Output":"q_test.go:1: no such name\n"}`,
+		output("TestParent", "=== RUN   TestParent"), output("TestParent", "--- FAIL: TestParent (0.1s)"),
+		`{"Action":"fail","Package":"p","Test":"TestLong"}`,
+		`{"Action":"fail","Package":"p","Test":"TestParent"}`, failPkg,
+		`{"Action":"fail","Package":"q","FailedBuild":"q [q.test]"}`, passA)
+	_, out := reportOf(t, false, nil, lines...)
+	_, end, _ := strings.Cut(out, "--- once more: ")
+	for want, said := range map[string]bool{
+		"TestLong says 200.": true, "TestLong says 141.": true, "TestLong says 140.": false,
+		"panic: test timed out after 9m0s": true, "TestPanics says 58.": true, "TestPanics says 59.": false,
+		"once more: p TestParent": false, "q_test.go:1: no such name": true,
+		"FAILED p TestLong\nFAILED p TestParent\nFAILED p TestPanics\nFAILED p\nFAILED q\n": true,
+	} {
+		if strings.Contains(end, want) != said {
+			t.Errorf("%q at the end: not %v:\n%s", want, said, end)
+		}
 	}
 }
 
@@ -86,4 +130,79 @@ func TestAgreedSkips(t *testing.T) {
 	if _, err = readAgreed(path); err == nil {
 		t.Error("a skip is agreed without a reason")
 	}
+}
+
+// A module whose tests are flaky, broken or racy in ways that the environment chooses.
+func TestFailuresAreRunOnceMoreAlone(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	for name, text := range map[string]string{
+		"go.mod": "module m\n\ngo 1.24\n",
+		"a/a_test.go": `package a
+
+import (
+	"os"
+	"testing"
+)
+
+func once(t *testing.T) {
+	if f, err := os.OpenFile(t.Name(), os.O_CREATE|os.O_EXCL, 0o600); err == nil {
+		_ = f.Close()
+		t.Error("the first time it fails")
+	}
+}
+
+func TestFlaky(t *testing.T)     { once(t) }
+func TestFlakyToo(t *testing.T)  { once(t) }
+func TestFine(t *testing.T)      {}
+func TestBroken(t *testing.T)    { t.Error("always") }
+func TestPanics(t *testing.T)    { once(t); if t.Failed() { panic("gone") } }
+func TestSays(t *testing.T)      { once(t); t.Log("WARNING: DATA RACE") }
+`} {
+		path := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, c := range map[string]struct {
+		only  string
+		limit string
+		ok    bool
+		want  string
+	}{
+		"one":            {"TestFlaky$|TestFine", "1", true, "FLAKY m/a TestFlaky: "},
+		"too many":       {"TestFlaky", "1", false, "FAILED m/a TestFlakyToo"},
+		"two":            {"TestFlaky", "2", true, "FLAKY m/a TestFlakyToo: "},
+		"never":          {"TestFlaky", "0", false, "FAILED m/a TestFlakyToo"},
+		"broken":         {"TestFlaky$|TestBroken", "3", false, "FAILED m/a TestBroken"},
+		"a panic":        {"TestPanics", "3", false, "FAILED m/a TestPanics"},
+		"as a data race": {"TestSays", "3", false, "FAILED m/a TestSays"},
+	} {
+		marks, err := filepath.Glob(filepath.Join(dir, "a", "Test*"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range marks {
+			_ = os.Remove(m)
+		}
+		failures := filepath.Join(t.TempDir(), "failures")
+		cmd := exec.Command(os.Args[0], "-again", c.limit, "-failures", failures, "--", "-count=1", "-run", c.only, "./a")
+		cmd.Dir, cmd.Env = dir, append(os.Environ(), "TESTREPORT_MAIN=1", "GOFLAGS=", "GOWORK=off")
+		out, err := cmd.CombinedOutput()
+		told, _ := os.ReadFile(failures)
+		if (err == nil) != c.ok || !strings.Contains(string(out), c.want) || !strings.Contains(string(told), c.want) {
+			t.Errorf("%s: %v, want ok %v and %q:\n%s\ntold: %s", name, err, c.ok, c.want, out, told)
+		}
+	}
+}
+
+func TestMain(m *testing.M) {
+	if os.Getenv("TESTREPORT_MAIN") != "" {
+		main()
+		return
+	}
+	os.Exit(m.Run())
 }

@@ -1,4 +1,4 @@
-# Usage: e2e.sh JOBS. Hands jobs to the stack and checks every answer.
+# Usage: e2e.sh JOBS. Gives jobs to the stack and checks every answer.
 jobs=$1 i=1
 while [ "$i" -le "$jobs" ]; do
   echo "job $i" >"/jobs/in/.new" && mv /jobs/in/.new "/jobs/in/job-$i"

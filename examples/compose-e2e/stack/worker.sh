@@ -1,4 +1,4 @@
-# Turns every job into capitals, for ever.
+# Turns every job into upper case, forever.
 while :; do
   for job in /jobs/in/*; do
     [ -f "$job" ] || continue

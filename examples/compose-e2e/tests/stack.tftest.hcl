@@ -1,5 +1,5 @@
-# `terraform test` registers the host, makes the stack, runs the tests and
-# destroys everything, also when a run fails.
+# `terraform test` registers the host, creates the stack, runs the tests and
+# destroys everything, even if a run fails.
 
 run "price_and_place_are_known_before_anything_exists" {
   command = plan
@@ -10,7 +10,7 @@ run "price_and_place_are_known_before_anything_exists" {
   }
   assert {
     condition     = sandboxer_sandbox.stack.estimate.maximum != null
-    error_message = "The worst case is not known: ${jsonencode(sandboxer_sandbox.stack.estimate.unknowns)}"
+    error_message = "The worst case is not known: its confidence is ${sandboxer_sandbox.stack.estimate.confidence}"
   }
 }
 
@@ -18,6 +18,10 @@ run "the_stack_works_off_its_jobs" {
   assert {
     condition     = sandboxer_sandbox.stack.state == "ready"
     error_message = "The sandbox is ${sandboxer_sandbox.stack.state}."
+  }
+  assert {
+    condition     = output.verdict == "3 jobs done"
+    error_message = "The tests said: ${output.verdict}"
   }
   assert {
     condition     = sandboxer_host.box.facts.docker != null && sandboxer_host.box.facts.compose != null

@@ -1,4 +1,4 @@
-# What each harness used in January, by what it was charged for.
+# Usage of each harness in January, by charged component.
 data "sandboxer_usage" "january" {
   from = "2026-01"
   to   = "2026-02"

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Hands $1 jobs to the stack and checks every answer.
+# Gives $1 jobs to the stack and checks every answer.
 set -eu
 n=$1
 run=run-$$-$(date +%s)

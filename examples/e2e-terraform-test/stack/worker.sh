@@ -1,5 +1,5 @@
 #!/bin/sh
-# Works off jobs until the sandbox ends.
+# Processes jobs until the sandbox ends.
 while :; do
   for job in inbox/*; do
     [ -f "$job" ] || continue

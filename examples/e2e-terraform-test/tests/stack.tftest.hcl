@@ -1,5 +1,5 @@
-# `terraform test` makes the sandbox, runs the tests and destroys everything,
-# also when a run fails.
+# `terraform test` creates the sandbox, runs the tests and destroys everything,
+# even if a run fails.
 
 run "price_and_place_are_known_before_anything_exists" {
   command = plan
@@ -10,7 +10,7 @@ run "price_and_place_are_known_before_anything_exists" {
   }
   assert {
     condition     = sandboxer_sandbox.stack.estimate.maximum != null
-    error_message = "The worst case is not known: ${jsonencode(sandboxer_sandbox.stack.estimate.unknowns)}"
+    error_message = "The worst case is not known: its confidence is ${sandboxer_sandbox.stack.estimate.confidence}"
   }
 }
 
@@ -18,6 +18,10 @@ run "the_stack_works_off_its_jobs" {
   assert {
     condition     = sandboxer_sandbox.stack.state == "ready"
     error_message = "The sandbox is ${sandboxer_sandbox.stack.state}."
+  }
+  assert {
+    condition     = sandboxer_exec.e2e.exit_code == 0
+    error_message = "The tests ended with exit code ${sandboxer_exec.e2e.exit_code}."
   }
   assert {
     condition     = timecmp(sandboxer_sandbox.stack.expires_at, timeadd(sandboxer_sandbox.stack.created_at, "15m")) == 0

@@ -1,4 +1,4 @@
-# This machine, as a place for sandboxes with a name, a price and a limit.
+# This machine as a place for sandboxes, with a name, a cost and a limit.
 resource "sandboxer_host" "here" {
   name     = "here"
   local    = true

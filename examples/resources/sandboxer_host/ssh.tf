@@ -1,4 +1,4 @@
-# A machine of yours with sshd, Docker and Compose. Its key is pinned:
+# Your own machine with sshd, Docker and Compose. Pin its key, from:
 #   ssh-keyscan -t ed25519 build.example.net | cut -d' ' -f2-
 resource "sandboxer_host" "build" {
   name = "build"

@@ -7,6 +7,7 @@ resource "sandboxer_sandbox" "seed" {
 resource "sandboxer_snapshot" "seeded" {
   sandbox_id = sandboxer_sandbox.seed.id
   name       = "seeded"
+  retention  = "30d"           # deleted then, unless a sandbox is being started from it
   triggers   = { seed = "v1" } # change it to take a new one
 }
 
@@ -18,3 +19,5 @@ resource "sandboxer_sandbox" "copy" {
   ttl           = "1h"
   from_snapshot = sandboxer_snapshot.seeded.id
 }
+
+# A profile of your catalog may name it instead: `from_snapshot: seeded`.

@@ -10,53 +10,54 @@ import (
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/meter"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/plan"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/profile"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
-// View is what an account has and what bounds it.
+// View is what an account has, and its limits.
 type View struct {
 	Account   string // org/workspace
-	Org       string // whose wallets they are
+	Org       string // owner of the wallets
 	Workspace string
 	Wallets   []Wallet // by currency
 	Budgets   []BudgetView
 	Ceilings  []CeilingView
-	Live      int64 // sandboxes of the account that are not destroyed
+	Live      int64 // the account's sandboxes that are not destroyed
 }
 
-// Wallet is an org's prepaid credit in one currency. Amounts are decimal
-// strings; Available = Granted - Spent - Reserved.
+// Wallet is an org's prepaid credit in one currency. Amounts are decimal strings; Available = Granted -
+// Spent - Reserved.
 type Wallet struct {
 	Currency  string
 	Granted   string
 	Spent     string
-	Reserved  string // set aside for sandboxes that live
+	Reserved  string // held for live sandboxes
 	Available string
-	Owed      string // receivable: used, and more than the wallet had
-	// Unpriced are the lives of which the wallet pays something at a price that
-	// nobody told: what that comes to is in none of the amounts.
+	Owed      string // receivable: usage beyond what the wallet had
+	// Unpriced counts lives for which the wallet pays something at an unknown price. No amount includes
+	// that.
 	Unpriced int64
 }
 
-// CeilingView is a ceiling with what counts against it. Of one that bounds
-// money, Limit and Used are decimal strings; else they count sandboxes.
+// CeilingView is a ceiling with what counts against it. Limit and Used are decimal strings if it limits
+// money; otherwise they count sandboxes.
 type CeilingView struct {
-	Source   string // whose it is: "policy.acme"
+	Source   string // who set it: "policy.acme"
 	Scope    string // org/workspace, or the org
-	Currency string // "" = it bounds how many sandboxes are begun
-	Metered  bool   // counts only places that send a bill
+	Currency string // "" = it limits how many sandboxes begin
+	Metered  bool   // counts only places that bill
 	Limit    string
 	Used     string
-	Per      string // how long it looks back: "10m"
-	// Next is when there is room again; zero where there is, and where that
-	// takes an end of what lives, or a higher ceiling.
+	Per      string // window: "10m"
+	// Next is when there will be room again. Zero if there is room now, or if room needs a live sandbox to
+	// end or a higher ceiling.
 	Next time.Time
-	Full bool // nothing more is let through now
+	Full bool // nothing more fits now
 }
 
-// BudgetView is a budget with what counts against it. Amounts are decimal
-// strings; Left = Limit - Spent - Reserved, and negative above the limit.
+// BudgetView is a budget with what counts against it. Amounts are decimal strings; Left = Limit - Spent -
+// Reserved, negative above the limit.
 type BudgetView struct {
 	Account  string // org/workspace, or the org
 	Name     string
@@ -65,19 +66,17 @@ type BudgetView struct {
 	Hard     bool
 	Period   string // day | week | month, "" = for ever
 	Spent    string // in the period
-	Over     string // of it, what was more than had been reserved
+	Over     string // part of Spent that exceeded its reservations
 	Reserved string
 	Left     string
 	Since    time.Time // zero = for ever
 	ResetsAt time.Time // zero = never
-	// Unpriced are the lives, of the period and now, of which something is
-	// charged for at a price that nobody told: what that comes to is in none of
-	// the amounts.
+	// Unpriced counts the lives, in the period or running, with a charge of unknown price. No amount
+	// includes that.
 	Unpriced int64
 }
 
-// View reads what the account has. It writes nothing; a missing
-// ledger is an account without anything.
+// View reads what the account has. It writes nothing; without a ledger, the account has nothing.
 func (a *Account) View(ctx context.Context) (View, error) {
 	org, workspace, _ := strings.Cut(a.name, "/")
 	v := View{Account: a.name, Org: org, Workspace: workspace}
@@ -105,9 +104,9 @@ func (a *Account) View(ctx context.Context) (View, error) {
 	return v, err
 }
 
-// ceilingViews are the ceilings of a create at a place that sends a bill, each once.
+// ceilingViews returns the ceilings of a create at a place that bills, each once.
 func (a *Account) ceilingViews(ctx context.Context, l ledger.Ledger) ([]CeilingView, error) {
-	paces, err := l.Paces(ctx, CeilingsOf(a.catalog, a.name, true), nil)
+	paces, err := l.Paces(ctx, plan.Ceilings(a.catalog, a.name, true), nil)
 	var out []CeilingView
 	seen := map[ledger.Ceiling]bool{}
 	for _, p := range paces {
@@ -115,7 +114,8 @@ func (a *Account) ceilingViews(ctx context.Context, l ledger.Ledger) ([]CeilingV
 			continue
 		}
 		seen[p.Ceiling] = true
-		v := CeilingView{Source: p.Source, Scope: p.Scope, Currency: p.Currency, Metered: p.Metered, Per: profile.FormatDuration(p.Per), Next: p.Next, Full: !p.Fits(),
+		v := CeilingView{Source: p.Source, Scope: p.Scope, Currency: p.Currency, Metered: p.Metered, Per: profile.FormatDuration(p.Per),
+			Next: p.Next, Full: !p.Fits(),
 			Limit: strconv.FormatInt(p.Max, 10), Used: strconv.FormatInt(p.Count, 10)}
 		if p.Currency != "" {
 			v.Limit, v.Used = nano(p.Max), nano(p.Count)
@@ -162,7 +162,7 @@ func walletsOf(balances []ledger.Balance) []Wallet {
 	for _, c := range currencies {
 		w, owed := of[c][ledger.AccountWallet], of[c][ledger.AccountReceivable]
 		if w.CreditsPosted == 0 && w.DebitsPosted == 0 && w.DebitsPending == 0 && owed.DebitsPosted == 0 {
-			continue // looked at, never used
+			continue // shown, never used
 		}
 		out = append(out, Wallet{Currency: c, Granted: nano(w.CreditsPosted), Spent: nano(w.DebitsPosted), Reserved: nano(w.DebitsPending),
 			Available: nano(w.Available()), Owed: nano(owed.Owed())})
@@ -172,26 +172,28 @@ func walletsOf(balances []ledger.Balance) []Wallet {
 
 func nano(n int64) string { return meter.Amount(n).String() }
 
-// Bounds of what a grant says beside its amount, in bytes.
+// Limits of a grant's texts, in bytes.
 const (
 	maxGrantKey  = 200
 	maxGrantNote = 500
 )
 
-// Grant puts an amount such as "100 USD" into an org's wallet, once for
-// each key, and returns the wallet. An empty key is drawn; the one used is
-// returned, so that a grant whose answer was lost can be repeated.
+// Grant adds an amount such as "100 USD" to an org's wallet, once per key, and returns the wallet. An
+// empty key is replaced by a random one. The key used is returned, so that a grant whose answer was lost
+// can be repeated.
 func (a *Account) Grant(ctx context.Context, org, amount, key, why string) (w Wallet, used string, err error) {
 	money, err := meter.ParseMoney(amount)
 	if err != nil {
 		return w, "", err
 	}
 	if money.Amount == 0 {
-		return w, "", extensions.Invalid("a grant of nothing: %s", "grant an amount above zero, such as \"100 USD\"", amount)
+		return w, "", extensions.Invalid("a grant of nothing: %s", "grant a positive amount, such as \"100 USD\"", amount)
 	}
-	if ledger.CheckAccount(org+"/x") != nil || len(why) > maxGrantNote || !extensions.IsText(why) || len(key) > maxGrantKey || !extensions.OneLine(key) {
+	if ledger.CheckAccount(org+"/x") != nil || len(why) > maxGrantNote || !extensions.IsText(why) || len(key) > maxGrantKey ||
+		!extensions.OneLine(key) {
 		return w, "", extensions.Invalid("the grant to %q cannot be recorded",
-			"name the organization, which is the part of an account before the slash (acme of acme/web); keep note and key short, and plain text", extensions.Clean(org, 80))
+			"give the organization, the part of an account before the slash (acme of acme/web); keep note and key short and plain text",
+			extensions.Clean(org, 80))
 	}
 	if used = key; used == "" {
 		used = "grant-" + strings.ToLower(rand.Text())

@@ -1,6 +1,5 @@
-// Package account tells what an account has, uses and owes: grants, budgets,
-// usage, prices, what its hosts cost, exports, and whether the ledger is sound.
-// It reads the ledger and the catalog, and calls no place.
+// Package account reports what an account has, uses and owes: grants, budgets, usage, prices, cost of its
+// hosts, exports, and whether the ledger is sound. It reads the ledger and the catalog and calls no place.
 package account
 
 import (
@@ -11,16 +10,15 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger"
 )
 
-// Books is the open ledger as accounts need it.
+// Books is the open ledger as this package needs it.
 type Books interface {
-	// Reader gives the ledger for reading; a missing one reads as empty.
+	// Reader returns the ledger for reading; a missing one reads as empty.
 	Reader(ctx context.Context) (ledger.Ledger, error)
-	// Changer gives it for writing, made if it is missing, after what is noted
-	// for it was taken down.
+	// Changer returns it for writing, after recording what was noted for it. It creates a missing ledger.
 	Changer(ctx context.Context) (ledger.Ledger, error)
-	// URL is where the ledger is, without credentials.
+	// URL returns where the ledger is, without credentials.
 	URL() string
-	// Now is the time by the ledger's clock.
+	// Now returns the time by the ledger's clock.
 	Now() time.Time
 }
 
@@ -31,5 +29,5 @@ type Account struct {
 	books   Books
 }
 
-// New makes the view of an account. It reads nothing.
+// New returns the view of an account. It reads nothing.
 func New(name string, c *catalog.Catalog, b Books) *Account { return &Account{name, c, b} }

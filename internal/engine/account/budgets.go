@@ -11,17 +11,16 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
-// BudgetSpec asks for a budget. Of one name and currency an account has one.
+// BudgetSpec requests a budget. An account has at most one per name and currency.
 type BudgetSpec struct {
 	WholeOrg bool // for all workspaces of the account's org together
 	Name     string
-	Limit    string // "50 USD"; zero is nothing at all
+	Limit    string // "50 USD"; zero allows nothing
 	Period   string // day | week | month, "" = for ever
-	Soft     bool   // passing it is told, not refused
+	Soft     bool   // exceeding it warns instead of refusing
 }
 
-// Budgets lists the budgets of the account's org and of its workspaces. A
-// missing ledger has none.
+// Budgets lists the budgets of the account's org and its workspaces. A missing ledger has none.
 func (a *Account) Budgets(ctx context.Context) ([]BudgetView, error) {
 	l, err := a.books.Reader(ctx)
 	if err != nil {
@@ -75,8 +74,7 @@ func (a *Account) budgetAccount(wholeOrg bool) string {
 	return a.name
 }
 
-// SetBudget makes a budget or changes its limit, kind and period; what counts
-// against it stays.
+// SetBudget creates a budget or changes its limit, kind and period; what counts against it stays.
 func (a *Account) SetBudget(ctx context.Context, spec BudgetSpec) (BudgetView, error) {
 	if err := profile.CheckName(spec.Name); err != nil {
 		return BudgetView{}, err
@@ -86,8 +84,8 @@ func (a *Account) SetBudget(ctx context.Context, spec BudgetSpec) (BudgetView, e
 		return BudgetView{}, err
 	}
 	if int64(limit.Amount) == ledger.NoLimit {
-		return BudgetView{}, extensions.Invalid("the limit %s of the budget %s is the largest amount there is, which stands for no limit",
-			"give a lower limit; `sandboxer ledger budget remove` takes one away", spec.Limit, spec.Name)
+		return BudgetView{}, extensions.Invalid("the limit %s of the budget %s is the largest amount, which means no limit",
+			"give a lower limit; `sandboxer ledger budget remove` removes it", spec.Limit, spec.Name)
 	}
 	l, err := a.books.Changer(ctx)
 	if err != nil {
@@ -101,8 +99,8 @@ func (a *Account) SetBudget(ctx context.Context, spec BudgetSpec) (BudgetView, e
 	return a.budgetView(ctx, l, b)
 }
 
-// RemoveBudget takes a budget's limit away, which is recorded. An empty
-// currency is that of the only budget of this name.
+// RemoveBudget removes a budget's limit, which is recorded. An empty currency stands for that of the only
+// budget of this name.
 func (a *Account) RemoveBudget(ctx context.Context, wholeOrg bool, name, currency string) (BudgetView, error) {
 	list, err := a.budgets(ctx)
 	if err != nil {
@@ -115,14 +113,15 @@ func (a *Account) RemoveBudget(ctx context.Context, wholeOrg bool, name, currenc
 	switch len(list) {
 	case 0:
 		return BudgetView{}, extensions.Errorf(extensions.KindNotFound, "%s has no budget %q", account, extensions.Clean(name, 80)).
-			WithRemedy("see `sandboxer ledger budget list`; with --org a budget of the whole organization is meant")
+			WithRemedy("see `sandboxer ledger budget list`; --org selects a budget of the whole organization")
 	case 1:
 	default:
 		var currencies []string
 		for _, b := range list {
 			currencies = append(currencies, b.Currency)
 		}
-		return BudgetView{}, extensions.Invalid("%s has several budgets %q: in %s", "say which with --currency", account, name, strings.Join(currencies, ", "))
+		return BudgetView{}, extensions.Invalid("%s has several budgets %q: in %s", "choose one with --currency", account, name,
+			strings.Join(currencies, ", "))
 	}
 	l, err := a.books.Changer(ctx)
 	if err != nil {

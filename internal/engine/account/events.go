@@ -12,12 +12,12 @@ type Event struct {
 	Seq  int64
 	At   time.Time
 	Type string
-	ID   string // of the sandbox, snapshot or host
-	Data string // the CloudEvent, JSON
+	ID   string // of a sandbox, snapshot or host
+	Data string // the CloudEvent as JSON
 }
 
-// Events reads the newest limit events of the account's organization, oldest
-// first; 0 = all. A non-empty id selects one sandbox, snapshot or host.
+// Events returns the newest limit events of the account's organization, oldest first; 0 = all. A non-empty
+// id selects one sandbox, snapshot or host.
 func (a *Account) Events(ctx context.Context, id string, limit int) ([]Event, error) {
 	l, err := a.books.Reader(ctx)
 	if err != nil {

@@ -10,15 +10,13 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
-// ExportQuery selects what is exported. From and To are as in UsageQuery, but
-// without them there is no bound.
+// ExportQuery selects what is exported. From and To are as in UsageQuery, but empty ones are no bound.
 type ExportQuery struct {
 	From, To string
-	WholeOrg bool // all workspaces of the organization; events always are
+	WholeOrg bool // all workspaces of the organization; always so for events
 }
 
-// ExportCharges writes the settled charges of the account as focus, csv or
-// json, and returns their number.
+// ExportCharges writes the account's settled charges as focus, csv or json, and returns their number.
 func (a *Account) ExportCharges(ctx context.Context, q ExportQuery, format string, w io.Writer) (int64, error) {
 	from, to, err := a.bounds(q)
 	if err != nil {
@@ -35,8 +33,8 @@ func (a *Account) ExportCharges(ctx context.Context, q ExportQuery, format strin
 	return export.Charges(ctx, l, f, export.Format(format), w)
 }
 
-// ExportEvents writes the chain of the account's organization, one CloudEvent
-// a line, and returns their number.
+// ExportEvents writes the chain of the account's organization, one CloudEvent per line, and returns their
+// number.
 func (a *Account) ExportEvents(ctx context.Context, q ExportQuery, w io.Writer) (int64, error) {
 	from, to, err := a.bounds(q)
 	if err != nil {
@@ -70,39 +68,38 @@ func (a *Account) bounds(q ExportQuery) (from, to time.Time, err error) {
 
 // Receiver is where events are sent; see export.Target.
 type Receiver struct {
-	URL    string // https, without a path /api/v1/events is added
-	Name   string // "" = the URL; it keeps its place when the URL changes
+	URL    string // https; without a path, /api/v1/events is added
+	Name   string // "" = the URL; the name keeps its position when the URL changes
 	Token  string // a bearer token; never stored
 	CA     []byte // PEM; nil = the system's authorities
-	Resend bool   // only what is held back
+	Resend bool   // only held events
 }
 
-// Sent tells what came of sending events.
+// Sent is the result of sending events.
 type Sent struct {
 	Receiver  string
-	Events    int64 // of the chain, taken now
-	Usage     int64 // made of them, one for each settled charge
-	Delivered int64 // up to this event of the chain
-	Held      []HeldEvent
+	Events    int64 // events of the chain accepted in this run
+	Usage     int64 // events made from them, one per settled charge
+	Delivered int64 // last event of the chain up to which all is delivered
+	Withheld  []WithheldEvent
 }
 
-// HeldEvent is one that is not sent again unless somebody asks.
-type HeldEvent struct {
+// WithheldEvent is an event that is resent only on request.
+type WithheldEvent struct {
 	Seq    int64
 	State  string // rejected | ambiguous
 	Reason string
 	First  time.Time // attempt
 }
 
-// SendEvents sends the receiver the events of the account's organization that
-// it has not got, from the first on, and the usage events they settle. What it
-// tells is right with an error, too. See export.Send.
+// SendEvents sends the receiver those events of the account's organization that it lacks, from the first
+// on, and the usage events that they settle. The result is valid even with an error. See export.Send.
 func (a *Account) SendEvents(ctx context.Context, r Receiver) (Sent, error) {
 	l, err := a.books.Reader(ctx)
 	if err != nil {
 		return Sent{}, err
 	}
-	if l.ID() != "" { // else there is nothing to send, and nothing to be made for it
+	if l.ID() != "" { // else there is nothing to send, and no ledger to create
 		if l, err = a.books.Changer(ctx); err != nil {
 			return Sent{}, err
 		}
@@ -111,8 +108,8 @@ func (a *Account) SendEvents(ctx context.Context, r Receiver) (Sent, error) {
 		Target: export.Target{URL: r.URL, Sink: r.Name, Token: r.Token, CA: r.CA}, Resend: r.Resend,
 	})
 	out := Sent{Receiver: got.Sink, Events: got.Events, Usage: got.Usage, Delivered: got.Delivered}
-	for _, h := range got.Held {
-		out.Held = append(out.Held, HeldEvent{Seq: h.Seq, State: string(h.State), Reason: h.Reason, First: h.FirstAttemptAt})
+	for _, h := range got.Withheld {
+		out.Withheld = append(out.Withheld, WithheldEvent{Seq: h.Seq, State: string(h.State), Reason: h.Reason, First: h.FirstAttemptAt})
 	}
 	return out, err
 }

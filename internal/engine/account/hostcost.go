@@ -9,17 +9,16 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
-// HostCost is what a host cost its owner in a stretch of time, and whom for:
-// what the sandboxes bear and Idle are Cost. Amounts are decimal strings;
-// nobody's wallet pays them.
+// HostCost is what a host cost its owner in a period, and for whom. Cost is the sum of what sandboxes bear
+// and Idle. Amounts are decimal strings; no wallet pays them.
 type HostCost struct {
 	Host     string          `json:"host"`
 	From     time.Time       `json:"from"`
 	To       time.Time       `json:"to"`
-	Sharing  string          `json:"sharing"` // none | shared | dedicated: who bears what is idle
+	Sharing  string          `json:"sharing"` // none | shared | dedicated: who bears idle cost
 	Currency string          `json:"currency"`
 	Cost     string          `json:"cost"`
-	Idle     string          `json:"idle"` // below zero where more was reserved than the host has
+	Idle     string          `json:"idle"` // negative if more was reserved than the host has
 	Shares   []HostCostShare `json:"shares"`
 }
 
@@ -28,17 +27,18 @@ type HostCostShare struct {
 	ID        extensions.ID `json:"id"`
 	Name      string        `json:"name"`
 	Profile   string        `json:"profile"`
-	Time      time.Duration `json:"-"` // within the stretch, running or paused
+	Time      time.Duration `json:"-"` // within the period, running or paused
 	Seconds   float64       `json:"seconds"`
 	Allocated string        `json:"allocated"` // by what was reserved
-	Borne     string        `json:"borne"`     // with its part of what was idle
+	Borne     string        `json:"borne"`     // with its part of the idle cost
 }
 
-// HostCost shares what a host of the account cost between from and to among the
-// sandboxes that the ledger metered there. It reads the ledger alone.
+// HostCost divides the cost of a host of the account between from and to among the sandboxes that the
+// ledger metered there. It reads only the ledger.
 func (a *Account) HostCost(ctx context.Context, h extensions.Host, from, to time.Time) (HostCost, error) {
 	if !from.Before(to) {
-		return HostCost{}, extensions.Invalid("from %s to %s is no stretch of time", "give a beginning before the end", from.Format(time.RFC3339), to.Format(time.RFC3339))
+		return HostCost{}, extensions.Invalid("the period from %s to %s is empty", "give a start before the end", from.Format(time.RFC3339),
+			to.Format(time.RFC3339))
 	}
 	uses, shares, err := a.usesOf(ctx, h.Name, from, to)
 	if err != nil {
@@ -59,7 +59,7 @@ func (a *Account) HostCost(ctx context.Context, h extensions.Host, from, to time
 	return out, nil
 }
 
-// usesOf gathers what was metered on the host between from and to.
+// usesOf collects what was metered on the host between from and to.
 func (a *Account) usesOf(ctx context.Context, host string, from, to time.Time) ([]meter.HostUse, []HostCostShare, error) {
 	l, err := a.books.Reader(ctx)
 	if err != nil {
@@ -107,7 +107,7 @@ func (a *Account) usesOf(ctx context.Context, host string, from, to time.Time) (
 	return uses, shares, nil
 }
 
-// within cuts a meter's segments to a stretch of time.
+// within cuts a meter's segments to a period.
 func within(m ledger.Meter, from, to time.Time) []meter.Segment {
 	var out []meter.Segment
 	for _, s := range m.Segments {
@@ -124,7 +124,7 @@ func within(m ledger.Meter, from, to time.Time) []meter.Segment {
 			end = to
 		}
 		if ms := end.UnixMilli() - start.UnixMilli(); ms > 0 {
-			out = append(out, meter.Segment{Mode: meter.Mode(s.Mode), Milliseconds: ms, Sizes: meter.SizesFromMap(s.Sizes)})
+			out = append(out, meter.Segment{Mode: s.Mode, Milliseconds: ms, Sizes: meter.SizesFromMap(s.Sizes)})
 		}
 	}
 	return out

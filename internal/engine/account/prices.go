@@ -9,26 +9,25 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
-// What the layers above show of a price list.
+// Parts of a price list that the layers above show.
 type (
-	// PriceBook is a price list as it is written.
+	// PriceBook is a price list as written.
 	PriceBook = meter.Book
-	// BookPrice is one price of it.
+	// BookPrice is one price of a list.
 	BookPrice = meter.BookPrice
 )
 
-// PriceList is a price book of the catalog, as it is written, with what it
-// prices here.
+// PriceList is a price book of the catalog as written, with what it prices here.
 type PriceList struct {
 	PriceBook
 	Where    string   `json:"where"`           // file and line
-	Bindings []string `json:"bindings"`        // that it prices in this catalog; none for a vendor this build does not have
-	Stale    string   `json:"stale,omitempty"` // why it is refused now; "" = it counts
+	Bindings []string `json:"bindings"`        // bindings of this catalog that it prices; none for a vendor that this build lacks
+	Stale    string   `json:"stale,omitempty"` // why it is refused now; "" = valid
 	// Billed and Paused say in words what is counted, and what a paused sandbox costs.
 	Billed string `json:"billed"`
 	Paused string `json:"paused"`
 	Remedy string `json:"remedy,omitempty"`
-	Double bool   `json:"-"` // of a test double: shown to those who name it
+	Double bool   `json:"-"` // of a test double: shown to callers who name it
 }
 
 // Prices lists the catalog's price books by id. It reads no ledger.
@@ -54,28 +53,28 @@ func (a *Account) Prices() []PriceList {
 func billed(b *meter.Book) string {
 	switch {
 	case b.Billing == extensions.BillingActiveCPU:
-		return "the CPU time that is used, and what else was asked for by the time it runs"
+		return "the used CPU time, and the other requested resources while it runs"
 	case b.Billing == extensions.BillingInvocation:
 		return "each creation"
 	case b.Billing == extensions.BillingFixed:
 		return "the time it exists, running or paused"
 	case b.Counts == meter.CountsLarger:
-		return "the time it runs, by the larger of what was asked for and what was used"
+		return "the time it runs, by the larger of request and use"
 	}
-	return "the time it runs, by what was asked for"
+	return "the time it runs, by the request"
 }
 
 func paused(b *meter.Book) string {
 	switch {
 	case b.Billing == extensions.BillingFixed, b.Idle == extensions.IdleMetered:
-		return "costs what running costs"
+		return "costs as much as running"
 	case b.Idle == extensions.IdleStorageOnly:
 		return "costs its disk"
 	}
 	return "costs nothing"
 }
 
-// Terms says in words what one price is bound to.
+// Terms says in words what a price depends on.
 func (l PriceList) Terms(p BookPrice) []string {
 	var terms []string
 	for _, t := range [][2]string{{"at least", p.Minimum}, {"by steps of", p.Increment}, {"while paused", p.PausedPrice}} {
@@ -86,7 +85,7 @@ func (l PriceList) Terms(p BookPrice) []string {
 	switch p.Region {
 	case "":
 	case meter.AnyRegion:
-		terms = append(terms, "in any region that is asked for")
+		terms = append(terms, "in any requested region")
 	default:
 		terms = append(terms, "in "+p.Region)
 	}
@@ -99,7 +98,7 @@ func (l PriceList) Terms(p BookPrice) []string {
 	return terms
 }
 
-// Price says in words what is paid for what.
+// Price says in words what is paid, and for what.
 func (l PriceList) Price(p BookPrice) (price, per string) {
 	switch {
 	case p.Price == "":
@@ -110,7 +109,7 @@ func (l PriceList) Price(p BookPrice) (price, per string) {
 	return p.Price + " " + string(l.Currency), p.Unit
 }
 
-// Covers names the component, with the model or label it is for.
+// Covers names the component, with its model or label.
 func (l PriceList) Covers(p BookPrice) string {
 	name := strings.TrimSpace(p.Component + " " + p.Model + p.Label)
 	others := slices.ContainsFunc(l.Components, func(o BookPrice) bool { return o.Component == p.Component && o.Model != "" })

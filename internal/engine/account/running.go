@@ -7,27 +7,26 @@ import (
 	"time"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger/bank"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
-// accrual adds up what runs, as it would be charged if it ended now.
+// accrual sums what runs, as it would be charged if it ended now.
 type accrual struct {
 	ctx       context.Context
 	l         ledger.Ledger
 	component string
 	now       time.Time
 	only      func([]ledger.Charge) bool                  // nil = all that runs
+	measured  map[extensions.ID]bank.Measured             // by its place; without it, by time
 	live      map[string]map[extensions.ID]ledger.Sandbox // by account
-	rows, sum *ledger.Tally
+	rows, sum *bank.Tally
 }
 
-func accrued(ctx context.Context, l ledger.Ledger, f ledger.UsageFilter, by []ledger.Dimension, now time.Time) (rows, sum []ledger.UsageRow, err error) {
-	return accrual{}.add(ctx, l, f, by, now)
-}
-
-func (a accrual) add(ctx context.Context, l ledger.Ledger, f ledger.UsageFilter, by []ledger.Dimension, now time.Time) (rows, sum []ledger.UsageRow, err error) {
+func (a accrual) add(ctx context.Context, l ledger.Ledger, f ledger.UsageFilter, by []ledger.Dimension,
+	now time.Time) (rows, sum []ledger.UsageRow, err error) {
 	a.ctx, a.l, a.component, a.now, a.live = ctx, l, f.Component, now, map[string]map[extensions.ID]ledger.Sandbox{}
-	a.rows, a.sum = ledger.NewTally(by...), ledger.NewTally()
+	a.rows, a.sum = bank.NewTally(by...), bank.NewTally()
 	err = l.EachOpenMeter(ctx, f, a.meter)
 	return a.rows.Rows(), a.sum.Rows(), err
 }
@@ -36,20 +35,24 @@ func (a *accrual) meter(m ledger.Meter) error {
 	if len(m.Segments) == 0 {
 		return extensions.Errorf(extensions.KindInternal, "the meter %s has no segment", m.ID).WithRemedy("run `sandboxer ledger verify`")
 	}
-	row, err := a.row(m)
+	payer, deadline, err := a.owner(m)
 	if err != nil {
 		return err
 	}
-	m.ClosedAt = a.end(m, row)
+	m.ClosedAt = a.end(m, deadline)
 	m.Segments[len(m.Segments)-1].EndedAt = m.ClosedAt
-	charges, err := ledger.Price(m, nil)
+	var used *extensions.Usage
+	if m.SnapshotID == "" {
+		used = a.measured[m.SandboxID].Usage
+	}
+	charges, err := bank.Price(m, used)
 	if err != nil {
 		return extensions.Errorf(extensions.KindOf(err), "pricing the running meter %s: %w", m.ID, err)
 	}
 	if a.only != nil && !a.only(charges) {
 		return nil
 	}
-	if charges, err = a.paid(m, row.Payer, charges); err != nil {
+	if charges, err = a.paid(m, payer, charges); err != nil {
 		return err
 	}
 	if a.component != "" {
@@ -66,16 +69,26 @@ func (a *accrual) meter(m ledger.Meter) error {
 	return a.sum.Add(m, charges)
 }
 
-// paid tells who pays, as the settlement will.
+// paid assigns who pays, as the settlement will.
 func (a *accrual) paid(m ledger.Meter, payer string, charges []ledger.Charge) ([]ledger.Charge, error) {
 	if len(charges) == 0 {
 		return nil, nil
 	}
-	held, err := a.l.Held(a.ctx, m.SandboxID)
+	held, err := a.l.Held(a.ctx, extensions.ID(m.Subject()))
 	return m.Paid(charges, payer, held), err
 }
 
-// row is the sandbox of a meter; empty where it has ended since.
+// owner returns who pays for a meter, and when it ends at the latest; zero values if it has ended since.
+func (a *accrual) owner(m ledger.Meter) (payer string, deadline time.Time, err error) {
+	if m.SnapshotID != "" {
+		s, err := a.l.GetSnapshot(a.ctx, m.SnapshotID)
+		return s.Payer, s.LapsesAt, err
+	}
+	row, err := a.row(m)
+	return row.Payer, row.ExpiresAt, err
+}
+
+// row returns the sandbox of a meter; empty if it has ended since.
 func (a *accrual) row(m ledger.Meter) (ledger.Sandbox, error) {
 	of := a.live[m.For.Account]
 	if of == nil {
@@ -92,11 +105,11 @@ func (a *accrual) row(m ledger.Meter) (ledger.Sandbox, error) {
 	return of[m.SandboxID], nil
 }
 
-// end is now, or the sandbox's deadline where that is over and nobody has
-// settled it: it is charged up to there.
-func (a *accrual) end(m ledger.Meter, row ledger.Sandbox) time.Time {
+// end returns now, or the deadline if that has passed without settlement, since it is charged up
+// to there.
+func (a *accrual) end(m ledger.Meter, d time.Time) time.Time {
 	at := a.now
-	if d := row.ExpiresAt; !d.IsZero() && d.Before(at) {
+	if !d.IsZero() && d.Before(at) {
 		at = d
 	}
 	if last := m.Segments[len(m.Segments)-1]; at.Before(last.StartedAt) {

@@ -7,8 +7,7 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger"
 )
 
-// unpriced counts the lives that an amount of an org lacks: of which something
-// is charged for at a price that nobody told.
+// unpriced counts the lives that an org's amounts lack: those with a charge of unknown price.
 type unpriced struct {
 	l       ledger.Ledger
 	running []ledger.UsageRow // by account
@@ -29,9 +28,10 @@ func hasUnknown(charges []ledger.Charge) bool {
 	return false
 }
 
-// lives are those of an account that ended since then, or run, in the currency
-// or in one that is not known either; of selects rows by who pays.
-func (u unpriced) lives(ctx context.Context, account, currency string, since time.Time, of func(ledger.UsageRow) bool) (n int64, err error) {
+// lives counts those of an account that run, or ended after since, in the currency or in an unknown one;
+// of selects rows by who pays.
+func (u unpriced) lives(ctx context.Context, account, currency string, since time.Time,
+	of func(ledger.UsageRow) bool) (n int64, err error) {
 	count := func(r ledger.UsageRow) {
 		if (r.Currency == currency || r.Currency == "") && of(r) {
 			n += r.Unpriced

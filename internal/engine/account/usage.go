@@ -9,17 +9,17 @@ import (
 	"time"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger/bank"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/meter"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/profile"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
-// UsageQuery says what a report is about. Empty fields leave nothing out.
+// UsageQuery selects what a report covers. Empty fields exclude nothing.
 type UsageQuery struct {
 	WholeOrg bool // all workspaces of the account's org
-	// From and To bound the end of what is settled, From <= end < To: a day
-	// (2026-01-31), a month (2026-01), an RFC 3339 time, all in UTC, or a
-	// duration ago (7d). "" is the beginning of this month, and now.
+	// From and To bound the end of settled usage, From <= end < To: a day (2026-01-31), a month (2026-01),
+	// an RFC 3339 time, all in UTC, or a duration ago (7d). "" means the start of this month, and now.
 	From, To string
 	By       []string // see UsageDimensions
 	Sandbox  extensions.ID
@@ -29,18 +29,29 @@ type UsageQuery struct {
 	Actor, Harness, RunID      string
 }
 
-// UsageReport is what was used, by whom and where, and who was to pay.
+// UsageReport is what was used, by whom and where, and who pays.
 type UsageReport struct {
 	Account  string // org/workspace, or the org
 	From, To time.Time
-	At       time.Time // up to when what runs was counted
+	At       time.Time // when running usage was counted
 	By       []string
 	Settled  []UsageRow // ended in the period
 	Running  []UsageRow // lives now; not settled, and in no period
 	Totals   []UsageTotal
+	Measured []LifeMeasured // of the running ones, if their places were asked
 }
 
-// UsageRow is one line. The fields that lines are not told apart by are empty.
+// LifeMeasured is what the place of a running sandbox measured.
+type LifeMeasured struct {
+	Sandbox extensions.ID
+	Name    string
+	bank.Measured
+}
+
+// Measure asks the places of running sandboxes for their own measures.
+type Measure func(ctx context.Context, ids []extensions.ID) (map[extensions.ID]bank.Measured, error)
+
+// UsageRow is one line. Fields that lines are not grouped by are empty.
 type UsageRow struct {
 	Account, Profile, Extension, Host string
 	Actor, Harness, RunID             string
@@ -49,43 +60,41 @@ type UsageRow struct {
 	Day                               string // 2026-01-31; of the end, or today
 	Component                         string
 	UsageSums
-	// By component only: exact in quanta ("MiB x ms"), and in what the price is
-	// for ("gib-hour"), rounded half up to six decimals.
+	// Set when grouped by component: exact in quanta ("MiB x ms"), and in the price's unit ("gib-hour"),
+	// rounded half up to six decimals.
 	Quantity, Unit         string
 	Consumed, ConsumedUnit string
 }
 
-// UsageTotal adds up lines of one currency.
+// UsageTotal sums lines of one currency.
 type UsageTotal struct {
 	Running bool // not settled
 	UsageSums
 }
 
-// UsageSums are sums in one currency, "" where nobody told a price.
+// UsageSums are sums in one currency, "" if there is no known price.
 type UsageSums struct {
 	Currency string
-	// Lives are meters: a sandbox that was made again has several. By
-	// component, those the component was charged for.
+	// Lives counts meters: a re-created sandbox has several. When grouped by component, it counts those
+	// charged for the component.
 	Lives     int64
-	Estimated int64 // of them, how many ended at a time that nobody told
-	// Seconds of those lives, computing and paused.
+	Estimated int64 // those with an estimated end
+	// Seconds of those lives, running and paused.
 	RunningSeconds, PausedSeconds int64
-	// Unpriced are the lives of which something was charged for at a price that
-	// nobody told.
+	// Unpriced counts the lives with a charge of unknown price.
 	Unpriced int64
-	// Billed was taken from the wallet, or is owed. OwnKey is the bill that
-	// the vendor sends to the owner of the key, OwnPlace what the user's own
-	// hosts cost: both are notes, and no credit was taken.
+	// Billed was taken from the wallet, or is owed. OwnKey is what the vendor bills the owner of the key;
+	// OwnPlace is what the user's own hosts cost. Both only inform: no credit was taken.
 	Billed, OwnKey, OwnPlace UsageAmount
 }
 
-// UsageAmount is a sum of which a part may not be known.
+// UsageAmount is a sum that may be partly unknown.
 type UsageAmount struct {
-	Sum     string // decimal; "" = not known as a whole
-	AtLeast string // decimal: what is known of it; "" = nothing
+	Sum     string // decimal; "" = not fully known
+	AtLeast string // decimal: the known part; "" = none
 }
 
-// usageDimensions are the words of a report and what they stand for.
+// usageDimensions maps the words of a report to ledger dimensions.
 var usageDimensions = []struct {
 	word string
 	by   []ledger.Dimension
@@ -103,8 +112,8 @@ var usageDimensions = []struct {
 	{"sandbox", []ledger.Dimension{ledger.BySandbox}},
 }
 
-// UsageDimensions are the words a report may be told apart by. "consumer" is
-// actor, harness and run together.
+// UsageDimensions lists the words that a report may group by. "consumer" is actor, harness and run
+// together.
 func UsageDimensions() []string {
 	var out []string
 	for _, d := range usageDimensions {
@@ -117,7 +126,8 @@ func dimensionsOf(words []string) (by []ledger.Dimension, err error) {
 	for _, w := range words {
 		i := slices.Index(UsageDimensions(), w)
 		if i < 0 {
-			return nil, extensions.AtField("by", extensions.Invalid("usage cannot be told apart by %q", "use "+strings.Join(UsageDimensions(), ", "), extensions.Clean(w, 80)))
+			return nil, extensions.AtField("by", extensions.Invalid("usage cannot be grouped by %q", "use "+strings.Join(UsageDimensions(), ", "),
+				extensions.Clean(w, 80)))
 		}
 		for _, d := range usageDimensions[i].by {
 			if !slices.Contains(by, d) {
@@ -128,9 +138,9 @@ func dimensionsOf(words []string) (by []ledger.Dimension, err error) {
 	return by, nil
 }
 
-// Usage reports on the engine's account. It writes nothing; a missing ledger
-// has no usage.
-func (a *Account) Usage(ctx context.Context, q UsageQuery) (UsageReport, error) {
+// Usage reports on the engine's account. It writes nothing; a missing ledger has no usage. What runs is priced by
+// what measure returns; nil asks nobody, and all is estimated by time.
+func (a *Account) Usage(ctx context.Context, q UsageQuery, measure Measure) (UsageReport, error) {
 	now := a.books.Now().UTC().Truncate(time.Millisecond)
 	r := UsageReport{Account: a.budgetAccount(q.WholeOrg), At: now, By: q.By}
 	by, err := dimensionsOf(q.By)
@@ -159,7 +169,14 @@ func (a *Account) Usage(ctx context.Context, q UsageQuery) (UsageReport, error) 
 			return r, err
 		}
 	}
-	running, sum, err := accrued(ctx, l, f, by, now)
+	var measured map[extensions.ID]bank.Measured
+	if measure != nil {
+		if measured, err = r.measure(ctx, l, f, measure); err != nil {
+			return r, err
+		}
+		r.At = a.books.Now().UTC().Truncate(time.Millisecond)
+	}
+	running, sum, err := accrual{measured: measured}.add(ctx, l, f, by, r.At)
 	if err != nil {
 		return r, err
 	}
@@ -178,8 +195,31 @@ func (a *Account) Usage(ctx context.Context, q UsageQuery) (UsageReport, error) 
 	return r, nil
 }
 
+// measure asks about all that the filter selects and that runs.
+func (r *UsageReport) measure(ctx context.Context, l ledger.Ledger, f ledger.UsageFilter,
+	measure Measure) (map[extensions.ID]bank.Measured, error) {
+	var ids []extensions.ID
+	err := l.EachOpenMeter(ctx, f, func(m ledger.Meter) error {
+		if m.SnapshotID != "" {
+			return nil // nobody measures what is kept
+		}
+		ids = append(ids, m.SandboxID)
+		r.Measured = append(r.Measured, LifeMeasured{Sandbox: m.SandboxID, Name: m.For.Name})
+		return nil
+	})
+	if err != nil || len(ids) == 0 {
+		return nil, err
+	}
+	got, err := measure(ctx, ids)
+	for i := range r.Measured {
+		r.Measured[i].Measured = got[r.Measured[i].Sandbox]
+	}
+	return got, err
+}
+
 func usageRow(r ledger.UsageRow) UsageRow {
-	out := UsageRow{Account: r.Account, Profile: r.Profile, Extension: r.Extension, Host: r.Host, Actor: r.Actor, Harness: r.Harness, RunID: r.RunID,
+	out := UsageRow{Account: r.Account, Profile: r.Profile, Extension: r.Extension, Host: r.Host, Actor: r.Actor, Harness: r.Harness,
+		RunID:   r.RunID,
 		Sandbox: r.SandboxID, Name: r.Name, Component: r.Component, UsageSums: usageSums(r)}
 	if !r.Day.IsZero() {
 		out.Day = r.Day.Format(time.DateOnly)
@@ -210,8 +250,10 @@ func usageSums(r ledger.UsageRow) UsageSums {
 		}
 		return a
 	}
-	return UsageSums{Currency: r.Currency, Lives: r.Meters, Estimated: r.Estimated, RunningSeconds: r.Running / 1000, PausedSeconds: r.Paused / 1000,
-		Unpriced: r.Unpriced, Billed: amount(r.Wallet, r.WalletUnknown), OwnKey: amount(r.OwnKey, r.OwnKeyUnknown), OwnPlace: amount(r.OwnPlace, r.OwnPlaceUnknown)}
+	return UsageSums{Currency: r.Currency, Lives: r.Meters, Estimated: r.Estimated, RunningSeconds: r.Running / 1000,
+		PausedSeconds: r.Paused / 1000,
+		Unpriced:      r.Unpriced, Billed: amount(r.Wallet, r.WalletUnknown), OwnKey: amount(r.OwnKey, r.OwnKeyUnknown),
+		OwnPlace: amount(r.OwnPlace, r.OwnPlaceUnknown)}
 }
 
 // period reads both bounds; see UsageQuery.
@@ -226,12 +268,14 @@ func period(from, to string, now time.Time) (start, end time.Time, err error) {
 		}
 	}
 	if start.After(end) {
-		return start, end, extensions.AtField("from", extensions.Invalid("the period begins at %s and ends before, at %s", "give an earlier from, or a later to", start.Format(time.RFC3339), end.Format(time.RFC3339)))
+		return start, end, extensions.AtField("from",
+			extensions.Invalid("the period starts at %s, after its end at %s", "give an earlier from, or a later to", start.Format(time.RFC3339),
+				end.Format(time.RFC3339)))
 	}
 	return start, end, nil
 }
 
-// CheckUsageTime checks the form of a bound of UsageQuery; "" is one.
+// CheckUsageTime checks the format of a bound of UsageQuery; "" is valid.
 func CheckUsageTime(s string) error {
 	_, err := moment(cmp.Or(s, "2026-01"), time.Now())
 	return err
@@ -246,5 +290,6 @@ func moment(s string, now time.Time) (time.Time, error) {
 	if d, err := profile.ParseDuration(s); err == nil && d >= 0 {
 		return now.Add(-d), nil
 	}
-	return time.Time{}, extensions.Invalid("%q is no time", "write a day (2026-01-31), a month (2026-01), an RFC 3339 time, or how long ago (7d)", extensions.Clean(s, 80))
+	return time.Time{}, extensions.Invalid("%q is not a time",
+		"write a day (2026-01-31), a month (2026-01), an RFC 3339 time, or how long ago (7d)", extensions.Clean(s, 80))
 }

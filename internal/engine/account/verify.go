@@ -8,42 +8,41 @@ import (
 	"slices"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger/chain"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
-// Evidence is what was kept outside a ledger, and shows what the ledger alone
-// cannot: that its end was cut off, or that it was rewritten as a whole.
+// Evidence is what was kept outside a ledger. It shows what the ledger alone cannot: that its end was cut
+// off, or that all of it was rewritten.
 type Evidence struct {
-	// Pins are heads told earlier: "ledger:stream:seq:hash", or without the
-	// ledger's id, which is then that of this one.
+	// Pins are earlier heads: "ledger:stream:seq:hash"; without the ledger's id, they belong to this one.
 	Pins []string
 	// Receipts are those of a Terraform state.
 	Receipts []Receipt
-	// Exports are exported events, one CloudEvent a line, by the name to tell
-	// them by.
+	// Exports are exported events, one CloudEvent per line, by a name for messages.
 	Exports map[string]io.Reader
 }
 
-// Receipt is what a receipt tells of the ledger.
+// Receipt is what a receipt says about the ledger.
 type Receipt struct {
 	ID     extensions.ID
-	Ledger string // its id; "" = not told
+	Ledger string // ledger id; "" = unknown
 	Head   string // pinned; "" = none
 }
 
-// Verified is what a check of the ledger found.
+// Verified is the result of checking the ledger.
 type Verified struct {
 	Ledger    string // its id; "" where there is none
 	Events    int64
 	Sandboxes int64
-	Heads     []string // of every stream, to be pinned the next time
-	Findings  []string // empty = consistent, and as the evidence says
-	Notes     []string // what could not be judged, and why
+	Heads     []string // of every stream, to be pinned next time
+	Findings  []string // empty = consistent, and in line with the evidence
+	Notes     []string // what could not be checked, and why
 }
 
-// Verify checks the ledger's chain, rows and invariants, and that nothing is
-// gone from it that the evidence tells of. Findings are in the result; the error
-// is for evidence that cannot be read, or is none (KindInvalid), and a ledger that cannot.
+// Verify checks the ledger's chain, rows and invariants, and that nothing in the evidence is missing from
+// it. Findings are in the result. The error is for evidence that cannot be read or is none (KindInvalid),
+// and for a ledger that cannot be read.
 func (a *Account) Verify(ctx context.Context, ev Evidence) (Verified, error) {
 	l, err := a.books.Reader(ctx)
 	if err != nil {
@@ -54,22 +53,23 @@ func (a *Account) Verify(ctx context.Context, ev Evidence) (Verified, error) {
 	if err != nil {
 		return v, err
 	}
-	exports := map[string]ledger.Export{}
+	exports := map[string]chain.Export{}
 	var exported []ledger.Head
 	for name, r := range ev.Exports {
-		x, err := ledger.ReadExport(r)
+		x, err := chain.ReadExport(r)
 		if err != nil {
 			return v, err
 		}
 		if len(x.Events)+len(x.Problems) == 0 {
-			return v, extensions.Invalid("%s has no event: there is nothing to verify", "name a file that `sandboxer ledger export --format cloudevents` wrote, and that is whole", name)
+			return v, extensions.Invalid("%s has no event, so there is nothing to verify",
+				"give a complete file written by `sandboxer ledger export --format cloudevents`", name)
 		}
 		exports[name] = x
 		exported = append(exported, x.Events...)
 	}
 	pins := slices.Clone(told)
-	if l.ID() == "" && len(exported) > 0 { // whoever has only the file can check that
-		v.note("There is no ledger at %s: %d exported events were checked by themselves.", a.books.URL(), len(exported))
+	if l.ID() == "" && len(exported) > 0 { // anybody with the file can check that
+		v.note("There is no ledger at %s: only the %d exported events were checked.", a.books.URL(), len(exported))
 	} else {
 		pins = append(pins, exported...)
 	}
@@ -81,7 +81,7 @@ func (a *Account) Verify(ctx context.Context, ev Evidence) (Verified, error) {
 	v.Findings = append(v.Findings, r.Problems...)
 	for _, name := range slices.Sorted(maps.Keys(exports)) {
 		x := exports[name]
-		for _, p := range append(x.Problems, x.Ends(append(told, r.Heads...))...) {
+		for _, p := range append(x.Problems, x.CompareHeads(append(told, r.Heads...))...) {
 			v.Findings = append(v.Findings, name+": "+p)
 		}
 	}
@@ -92,14 +92,14 @@ func (a *Account) Verify(ctx context.Context, ev Evidence) (Verified, error) {
 	return v, nil
 }
 
-// estimates notes how many ends nobody told: what was settled by them is what
-// the ledger was told, and no more. What cannot be added up hides no finding.
+// estimates notes how many ends are estimates; what they settled is only as good as those. If they cannot
+// be counted, the findings still stand.
 func (v *Verified) estimates(ctx context.Context, l ledger.Ledger) {
 	rows, err := l.Usage(ctx, ledger.UsageFilter{})
 	if extensions.IsKind(err, extensions.KindInternal) {
 		v.Findings = append(v.Findings, "usage cannot be added up: "+err.Error())
 	} else if err != nil {
-		v.note("It was not counted how many lives ended at a time that nobody told: %v.", err)
+		v.note("The lives with an unknown end could not be counted: %v.", err)
 	}
 	var lives, estimated int64
 	for _, row := range rows {
@@ -107,7 +107,7 @@ func (v *Verified) estimates(ctx context.Context, l ledger.Ledger) {
 		estimated += row.Estimated
 	}
 	if estimated > 0 {
-		v.note("%d of %d settled lives ended at a time that nobody told: their charges count up to an estimated end.", estimated, lives)
+		v.note("%d of %d settled lives ended at an unknown time: their charges use an estimated end.", estimated, lives)
 	}
 }
 
@@ -115,11 +115,11 @@ func (v *Verified) note(format string, args ...any) {
 	v.Notes = append(v.Notes, fmt.Sprintf(format, args...))
 }
 
-// heads are those that the pins and receipts tell of.
+// heads returns the heads in the pins and receipts.
 func (v *Verified) heads(ev Evidence) ([]ledger.Head, error) {
 	var out []ledger.Head
 	for _, text := range ev.Pins {
-		h, err := ledger.ParsePin(text, v.Ledger)
+		h, err := chain.ParsePin(text, v.Ledger)
 		if err != nil {
 			return nil, err
 		}
@@ -131,15 +131,15 @@ func (v *Verified) heads(ev Evidence) ([]ledger.Head, error) {
 			bare++
 			continue
 		}
-		h, err := ledger.ParsePin(rec.Head, rec.Ledger)
+		h, err := chain.ParsePin(rec.Head, rec.Ledger)
 		if err != nil {
-			v.Findings = append(v.Findings, fmt.Sprintf("the receipt of %s pins what is no head of a ledger", rec.ID))
+			v.Findings = append(v.Findings, fmt.Sprintf("the receipt of %s pins an invalid head", rec.ID))
 			continue
 		}
 		out = append(out, h)
 	}
 	if bare > 0 {
-		v.note("%d of %d receipts pin no head, and prove nothing here.", bare, len(ev.Receipts))
+		v.note("%d of %d receipts pin no head, so they prove nothing here.", bare, len(ev.Receipts))
 	}
 	return out, nil
 }

@@ -1,5 +1,5 @@
-// Package book is the open ledger: its clock, the fence of one operation, and
-// the ends that wait for it. It calls no place.
+// Package book keeps the ledger open: its clock, the fence of one operation, and the noted ends that wait for
+// it. It calls no place.
 package book
 
 import (
@@ -12,33 +12,32 @@ import (
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/flight"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger/sqlstore"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/owned"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
-// Options are what a book is opened with. Every field but Lease and Rand is
-// required.
+// Options opens a book. Every field except Lease and Rand is required.
 type Options struct {
 	Ledger   string // address; "" = ledger.db in StateDir
-	StateDir string // holds what is noted for a ledger that could not be written
+	StateDir string // has the ends noted for a ledger that could not be written
 	Account  string // whose operations are begun here
 	Clock    func() time.Time
-	Lease    time.Duration // see ledger.Options
+	Lease    time.Duration // see sqlstore.Options
 	Rand     io.Reader     // nil = crypto/rand
 	Flights  *flight.Group
 	Scratch  *owned.Scratch
 }
 
-// Book opens the ledger when it is first needed: read-only for plans, quotes
-// and reads, which must leave no trace, for writing once something is to be
-// changed. Several callers share one attempt: one that fails slowly, because
-// another program has it locked, is not repeated by each of them.
+// Book opens the ledger on first use: read-only for plans, quotes and reads, which must leave no trace, and for
+// writing once a run changes something. Callers share one attempt, so each does not repeat a slow failure, such
+// as a locked file.
 type Book struct {
 	Options
 	address string
 	turns   turns
 	server  serverClock
-	// sign tells that a ledger was here before, nil where nothing does.
+	// sign is evidence of an earlier ledger at this address; nil if there is none.
 	sign atomic.Pointer[string]
 
 	mu     sync.Mutex
@@ -49,44 +48,41 @@ type Book struct {
 	downUntil time.Time
 }
 
-// New makes a closed book. It opens nothing.
+// New returns a closed book. It opens nothing.
 func New(o Options) *Book {
 	b := &Book{Options: o, address: o.Ledger}
 	if b.address == "" {
-		b.address = ledger.DefaultURL(o.StateDir)
+		b.address = sqlstore.DefaultURL(o.StateDir)
 	}
 	return b
 }
 
-// URL is where the ledger is, without credentials.
-func (b *Book) URL() string { return ledger.ShownURL(b.address) }
+// URL returns the ledger's address without credentials.
+func (b *Book) URL() string { return sqlstore.ShownURL(b.address) }
 
-// Shared reports that the ledger is on another machine, or may be.
-func (b *Book) Shared() bool { return ledger.Shared(b.address) }
+// Shared reports whether the ledger is, or may be, on another machine.
+func (b *Book) Shared() bool { return sqlstore.Shared(b.address) }
 
-// downFor is how long a shared ledger that could not be reached is not tried
-// again: one operation asks for it many times over.
+// downFor is the pause before an unreachable shared ledger is tried again: one operation asks for it many times.
 const downFor = 3 * time.Second
 
-// Reader gives the ledger for reading; a missing one reads as empty.
+// Reader returns the ledger for reading; a missing one reads as empty.
 func (b *Book) Reader(ctx context.Context) (ledger.Ledger, error) { return b.open(ctx, true) }
 
-// Exists is nil where the ledger holds anything, KindNotFound where there
-// is none yet, else why it could not be read.
+// Exists returns nil if the ledger has anything, KindNotFound if there is none yet, else why it cannot be read.
 func (b *Book) Exists(ctx context.Context) error {
 	l, err := b.Reader(ctx)
 	if err != nil || l.ID() != "" {
 		return err
 	}
-	return extensions.Errorf(extensions.KindNotFound, "there is no ledger at %s", ledger.ShownURL(b.address)).
-		WithRemedy("check the address of the ledger; the first sandbox or grant makes it")
+	return extensions.Errorf(extensions.KindNotFound, "there is no ledger at %s", sqlstore.ShownURL(b.address)).
+		WithRemedy("check the ledger's address; the first sandbox or grant creates it")
 }
 
-// Writer gives the ledger for writing and makes it if it is missing.
+// Writer returns the ledger for writing and creates it if it is missing.
 func (b *Book) Writer(ctx context.Context) (ledger.Ledger, error) { return b.open(ctx, false) }
 
-// Changer is Writer for a change that waits for no recovery: what is noted for
-// the ledger is taken down first.
+// Changer is Writer for a change that waits for no recovery: it first settles the noted ends.
 func (b *Book) Changer(ctx context.Context) (ledger.Ledger, error) {
 	l, err := b.Writer(ctx)
 	if err == nil {
@@ -111,7 +107,7 @@ func (b *Book) open(ctx context.Context, readOnly bool) (ledger.Ledger, error) {
 		if err := b.stillDown(); err != nil {
 			return nil, err
 		}
-		l, err := ledger.Open(ctx, b.address, ledger.Options{ReadOnly: readOnly, Now: b.Now, Lease: b.Lease, Earlier: b.signOfEarlierLedger})
+		l, err := sqlstore.Open(ctx, b.address, sqlstore.Options{ReadOnly: readOnly, Now: b.Now, Lease: b.Lease, Earlier: b.signOfEarlierLedger})
 		if err != nil {
 			if b.notReached(ctx, err) {
 				b.isDown(err)
@@ -129,12 +125,10 @@ func (b *Book) open(ctx context.Context, readOnly bool) (ledger.Ledger, error) {
 	return l, err
 }
 
-// HeardOf keeps what tells that there was a ledger: an empty file in its place
-// is no ledger that was never begun.
+// HeardOf keeps evidence of a former ledger: an empty file in its place is then damage, not a new ledger.
 func (b *Book) HeardOf(sign string) { b.sign.Store(&sign) }
 
-// signOfEarlierLedger is what is known of a ledger at its address
-// without opening it.
+// signOfEarlierLedger returns the evidence of an earlier ledger at the address, without opening it.
 func (b *Book) signOfEarlierLedger() string {
 	if sign := b.sign.Load(); sign != nil {
 		return *sign
@@ -147,7 +141,7 @@ func (b *Book) signOfEarlierLedger() string {
 	return ""
 }
 
-// notReached tells a shared ledger that does not answer from one that refuses.
+// notReached reports whether a shared ledger does not answer, as opposed to refusing.
 func (b *Book) notReached(ctx context.Context, err error) bool {
 	return err != nil && ctx.Err() == nil && b.Shared() &&
 		(extensions.IsKind(err, extensions.KindUnavailable) || extensions.IsKind(err, extensions.KindTimeout))
@@ -168,8 +162,8 @@ func (b *Book) isDown(err error) {
 	b.down, b.downUntil = err, time.Now().Add(downFor)
 }
 
-// opened gives what serves the purpose already. One that was missing may have
-// been made by another process since, so it is looked for again.
+// opened returns an open ledger that fits. It ignores a reader of a missing ledger, which another process may
+// have created since.
 func (b *Book) opened(readOnly bool) ledger.Ledger {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -193,13 +187,13 @@ func (b *Book) keep(l ledger.Ledger, readOnly bool) error {
 		return nil
 	}
 	if b.ro != nil {
-		_ = b.ro.Close() // it held nothing
+		_ = b.ro.Close() // it was empty
 	}
 	b.ro = l
 	return nil
 }
 
-// Close releases the ledger. The book is of no use afterwards.
+// Close releases the ledger. The book is unusable afterwards.
 func (b *Book) Close() error {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -9,27 +9,25 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
-// serverClock is the clock of the server that keeps the ledger. Machines that
-// share a ledger share it: each one's own may be wrong.
+// serverClock is the clock of the ledger's server. Machines that share a ledger use it, since their own clocks
+// may be wrong.
 type serverClock struct {
 	read  atomic.Pointer[clockReading] // nil: this machine's clock counts
 	asked atomic.Pointer[time.Time]
 }
 
-// clockReading is one moment by two clocks. here has Go's monotonic reading, so
-// that a clock which is set meanwhile changes nothing.
+// clockReading is one moment by two clocks. here has Go's monotonic reading, so setting this machine's clock
+// changes nothing.
 type clockReading struct{ here, there time.Time }
 
 const (
 	clockMaxAge  = 30 * time.Second
 	clockTimeout = 2 * time.Second
-	// maxSkew is how far this machine's clock may be off where it is used to end
-	// something.
+	// maxSkew is the largest error of this machine's clock with which sandboxes may start.
 	maxSkew = 5 * time.Minute
 )
 
-// Now is the time that tells what is overdue: by the ledger's server where it has
-// one, once it was asked.
+// Now returns the time that decides what is overdue: the ledger server's once it is known, else this machine's.
 func (b *Book) Now() time.Time {
 	here := b.Clock()
 	if r := b.server.read.Load(); r != nil {
@@ -38,8 +36,8 @@ func (b *Book) Now() time.Time {
 	return here
 }
 
-// askTime reads the server's clock, if the ledger has one. Only a difference that
-// the time the answer took does not explain is one.
+// askTime reads the server's clock, if the ledger has one. It ignores a difference no larger than the time of
+// the answer.
 func (b *Book) askTime(ctx context.Context, l ledger.Ledger) error {
 	sent := b.Clock()
 	b.server.asked.Store(&sent)
@@ -58,8 +56,7 @@ func (b *Book) askTime(ctx context.Context, l ledger.Ledger) error {
 	return nil
 }
 
-// askTimeAgain reads it anew in a run that takes long. Without an answer what was
-// read before goes on counting.
+// askTimeAgain reads the server's clock again in a long run. Without an answer, the last reading stays valid.
 func (b *Book) askTimeAgain(ctx context.Context, l ledger.Ledger) {
 	if asked := b.server.asked.Load(); asked != nil && b.Clock().Sub(*asked).Abs() < clockMaxAge {
 		return
@@ -69,8 +66,8 @@ func (b *Book) askTimeAgain(ctx context.Context, l ledger.Ledger) {
 	_ = b.askTime(ctx, l)
 }
 
-// CheckClock refuses to give anything an end while this machine's clock is wrong:
-// extensions turn ends into times to run by it.
+// CheckClock fails while this machine's clock is wrong, because extensions compute running times from deadlines
+// with it.
 func (b *Book) CheckClock() error {
 	off, how := b.Clock().Sub(b.Now()).Round(time.Second), "ahead of"
 	if off < 0 {
@@ -79,6 +76,6 @@ func (b *Book) CheckClock() error {
 	if off <= maxSkew {
 		return nil
 	}
-	return extensions.Errorf(extensions.KindInvalid, "this machine's clock is %s %s that of the ledger %s", off, how, b.URL()).
-		WithRemedy("set this machine's clock: what is made or extended with a wrong one would end at a wrong time")
+	return extensions.Errorf(extensions.KindInvalid, "this machine's clock is %s %s the clock of the ledger %s", off, how, b.URL()).
+		WithRemedy("set this machine's clock: a wrong one would set wrong deadlines")
 }

@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/failpoint"
@@ -18,12 +17,11 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
-// Noted is the end of a sandbox that its ledger could not take down when it
-// happened. It waits in a file of the state folder for the next run that changes
-// something in that ledger.
+// Noted is the end of a sandbox that its ledger could not record. It waits in a file of the state folder for the
+// next run that changes that ledger.
 type Noted struct {
 	Version    int               `json:"version"`
-	Ledger     string            `json:"ledger,omitempty"`    // address, without user and password; "" = not known here
+	Ledger     string            `json:"ledger,omitempty"`    // address, without user and password; "" = unknown here
 	LedgerID   string            `json:"ledger_id,omitempty"` // "" = the one that knows the sandbox
 	At         time.Time         `json:"at"`                  // when it was noted
 	ID         extensions.ID     `json:"id"`
@@ -32,10 +30,19 @@ type Noted struct {
 	Source     string            `json:"source"`
 	Estimated  bool              `json:"estimated,omitempty"`
 	Usage      *extensions.Usage `json:"usage,omitempty"`
+	// Lease says that not the sandbox ended at EndedAt but this lease on it.
+	Lease string `json:"lease,omitempty"`
 }
 
-// pointNoting is where tests end the process: ended there, noted in a file that
-// has no name yet.
+// name returns the name of the note's file.
+func (u Noted) name() string {
+	if u.Lease != "" {
+		return string(u.ID) + "." + u.Lease + ".json"
+	}
+	return string(u.ID) + ".json"
+}
+
+// pointNoting is where tests kill the process: the sandbox has ended, and its note has no name yet.
 const pointNoting = "engine.note.written"
 
 const (
@@ -43,13 +50,13 @@ const (
 	notedDir     = "unsettled"
 )
 
-// NoteEnd writes the note; one file for each sandbox, of which the latest
-// life counts. An end that is noted already is one it cannot have outlived.
+// NoteEnd writes the note: one file per sandbox, for its latest life. An earlier noted end stays.
 func (b *Book) NoteEnd(ctx context.Context, u Noted) error {
 	u.Version, u.At = notedVersion, b.Now()
 	dir := filepath.Join(b.StateDir, notedDir)
-	file := filepath.Join(dir, string(u.ID)+".json")
-	if before, err := readNoted(file); err == nil && (before.Generation > u.Generation || before.Generation == u.Generation && !before.EndedAt.After(u.EndedAt)) {
+	file := filepath.Join(dir, u.name())
+	if before, err := readNoted(file); err == nil &&
+		(before.Generation > u.Generation || before.Generation == u.Generation && !before.EndedAt.After(u.EndedAt)) {
 		return nil
 	}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -75,30 +82,29 @@ func (b *Book) NoteEnd(ctx context.Context, u Noted) error {
 	if err != nil {
 		return err
 	}
-	if d, err := os.Open(dir); err == nil { // the name too survives a power cut, where the system can do that
+	if d, err := os.Open(dir); err == nil { // so that the name survives a power cut too, where the system can sync it
 		_ = d.Sync()
 		_ = d.Close()
 	}
 	return nil
 }
 
-// Folder is where ends are noted.
+// Folder returns the folder of noted ends.
 func (b *Book) Folder() string { return filepath.Join(b.StateDir, notedDir) }
 
-// notes are the files with what is to be settled, of any ledger.
+// notes lists the files of noted ends, of any ledger.
 func (b *Book) notes() []string {
 	files, _ := filepath.Glob(filepath.Join(b.StateDir, notedDir, "sbx-*.json")) // the pattern is well formed
 	return files
 }
 
-// notedFor reads the notes that l may have to take down, by file, and those that
-// cannot be read.
+// notedFor reads, by file, the notes that l may have to settle, and the errors of unreadable ones.
 func (b *Book) notedFor(l ledger.Ledger) (noted map[string]Noted, unread map[string]error) {
 	noted, unread = map[string]Noted{}, map[string]error{}
 	for _, name := range b.notes() {
 		u, err := readNoted(name)
 		switch {
-		case err != nil && !errors.Is(err, os.ErrNotExist): // else somebody has settled it
+		case err != nil && !errors.Is(err, os.ErrNotExist): // else another run has settled it
 			unread[name] = err
 		case err == nil && (u.LedgerID == "" || u.LedgerID == l.ID() || u.Ledger == b.URL()):
 			noted[name] = u
@@ -107,11 +113,11 @@ func (b *Book) notedFor(l ledger.Ledger) (noted map[string]Noted, unread map[str
 	return noted, unread
 }
 
-// EndsNoted are the sandboxes whose end l has yet to take down.
+// EndsNoted returns the sandboxes whose end l has not recorded yet.
 func (b *Book) EndsNoted(ctx context.Context, l ledger.Ledger) (ids []extensions.ID) {
 	noted, _ := b.notedFor(l)
 	for _, u := range noted {
-		if row, err := l.Get(ctx, u.ID); err == nil && row.State != lifecycle.Destroyed && u.about(row) {
+		if row, err := l.Get(ctx, u.ID); u.Lease == "" && err == nil && row.State != lifecycle.Destroyed && u.about(row) {
 			ids = append(ids, u.ID)
 		}
 	}
@@ -119,12 +125,11 @@ func (b *Book) EndsNoted(ctx context.Context, l ledger.Ledger) (ids []extensions
 	return ids
 }
 
-// SettleNoted takes down what earlier runs noted for this ledger, in the order
-// it happened.
+// SettleNoted settles the ends that earlier runs noted for this ledger, in the order of their times.
 func (b *Book) SettleNoted(ctx context.Context, l ledger.Ledger, notify notice.Notify) {
 	left := func(name string, err error) {
 		if err != nil && !errors.Is(err, os.ErrNotExist) {
-			notify.Tell("Left for later", "what is noted in %s could not be settled: %s", name, err.Error())
+			notify.Tell("Left for later", "the end noted in %s could not be settled: %s", name, err.Error())
 		}
 	}
 	noted, unread := b.notedFor(l)
@@ -150,26 +155,33 @@ func readNoted(name string) (Noted, error) {
 	if err == nil {
 		err = json.Unmarshal(text, &u)
 	}
-	if err == nil && (u.Version != notedVersion || u.EndedAt.IsZero() || string(u.ID) != strings.TrimSuffix(filepath.Base(name), ".json")) {
-		err = extensions.Invalid("it is not a note of this program", "look at it and remove it")
+	if err == nil && (u.Version != notedVersion || u.EndedAt.IsZero() || u.name() != filepath.Base(name)) {
+		err = extensions.Invalid("sandboxer did not write it", "inspect the file and remove it")
 	}
 	return u, err
 }
 
-// settleOne closes the row of what was ended. A row that is closed, or went on
-// in another generation, needs nothing. NotFound: this ledger has none.
+// settleOne closes the row of a noted end. It leaves a closed row, or one in another generation, as it is. It
+// returns NotFound if this ledger has no row.
 func (b *Book) settleOne(ctx context.Context, l ledger.Ledger, u Noted, notify notice.Notify) error {
 	row, err := l.Get(ctx, u.ID)
 	if err != nil || row.State == lifecycle.Destroyed || !u.about(row) {
 		return err
 	}
+	if u.Lease != "" {
+		return b.releaseNoted(ctx, l, u)
+	}
 	gone := Ending{At: u.EndedAt, Source: u.Source, Estimated: u.Estimated, Usage: u.Usage}
 	if seen := LastSeen(row); gone.Source == "seen-alive" && seen.After(gone.At) {
-		gone.At = seen // by this ledger: the note may be another one's, which knew no more than a receipt
+		gone.At = seen // by this ledger: the note may be from a run with only a receipt
 	}
-	change := ledger.Change{Event: ledger.NewNote("sandbox.destroying", map[string]any{"why": "ended before, noted at " + u.EndedAt.UTC().Format(time.RFC3339)})}
+	change := ledger.Change{Event: ledger.NewNote("sandbox.destroying",
+		map[string]any{"why": "ended earlier, noted at " + u.EndedAt.UTC().Format(time.RFC3339)})}
 	if row.State != lifecycle.Destroying {
 		change.To = lifecycle.Destroying
+	}
+	if gone, err = gone.Believed(ctx, l, row, nil); err != nil {
+		return err
 	}
 	op, err := b.Begin(ctx, l, row, ledger.IntentDestroy, change, notify)
 	if err != nil {
@@ -179,8 +191,18 @@ func (b *Book) settleOne(ctx context.Context, l ledger.Ledger, u Noted, notify n
 	return op.Discard(ctx, ledger.Confirmed, gone.Reason("destroyed", op.Row), "", gone)
 }
 
-// about reports that the note is about the life that row has. A receipt that was
-// lost does not tell which one it was: it is one that was ready by then.
+// releaseNoted ends a lease.
+func (b *Book) releaseNoted(ctx context.Context, l ledger.Ledger, u Noted) error {
+	key, err := b.Key(ledger.IntentExtend, string(u.ID))
+	if err == nil {
+		_, err = l.Apply(ctx, ledger.Change{ID: u.ID, Key: key, Release: []string{u.Lease},
+			Event: ledger.NewNote("sandbox.released", map[string]any{"lease": u.Lease, "noted": u.At})})
+	}
+	return err
+}
+
+// about reports whether the note is about the row's current life. Without its receipt, the note counts for the
+// life that was ready by then.
 func (u Noted) about(row ledger.Sandbox) bool {
 	if u.Generation == 0 {
 		return !row.ReadyAt.After(u.EndedAt)

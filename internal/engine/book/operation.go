@@ -14,30 +14,30 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
-// Operation is one begun intent on one sandbox: every step is a
-// compare-and-set under its fence, and happens once.
+// Operation is one begun intent on one sandbox. Each of its steps is a compare-and-set under its fence and
+// happens once.
 type Operation struct {
 	Ledger ledger.Ledger
 	Holder ledger.HolderID
 	Key    string
 	Row    ledger.Sandbox // as the last step left it
 	Notify notice.Notify
-	// Route, where set, is recorded with the end of a create.
+	// Route, if set, is recorded with the end of a create.
 	Route json.RawMessage
 
 	steps   int
 	release func() // of the turn
 }
 
-// Close ends the operation's turn. Whatever it left open is for recovery.
+// Close ends the operation's turn. Recovery settles what it left open.
 func (o *Operation) Close() {
 	if o != nil && o.release != nil {
 		o.release()
 	}
 }
 
-// Apply takes one step. It is not cut off by the caller's cancellation: what
-// happened outside must be recorded.
+// Apply takes one step. The caller's cancellation does not interrupt it, because outside effects must be
+// recorded.
 func (o *Operation) Apply(ctx context.Context, c ledger.Change) error {
 	o.steps++
 	c.ID = o.Row.ID
@@ -54,9 +54,8 @@ func (o *Operation) Apply(ctx context.Context, c ledger.Change) error {
 	return nil
 }
 
-// Prepare makes ready to begin an operation on what id names, a sandbox or a
-// snapshot, and takes its turn: one at a time in this process, as the ledger does
-// between processes. Close ends the turn.
+// Prepare readies an operation on a sandbox or a snapshot and takes its turn: one at a time in this process, as
+// the ledger does between processes. Close ends the turn.
 func (b *Book) Prepare(ctx context.Context, l ledger.Ledger, kind ledger.IntentKind, id string, notify notice.Notify) (*Operation, error) {
 	holder, err := l.Holder(ctx)
 	if err != nil {
@@ -73,10 +72,10 @@ func (b *Book) Prepare(ctx context.Context, l ledger.Ledger, kind ledger.IntentK
 	return &Operation{Ledger: l, Holder: holder, Key: key, Notify: notify, release: release}, nil
 }
 
-// Begin begins an intent on an existing row; Close ends its turn. An operation
-// of a living holder is waited for; a dead one's intent is taken over. Of a
-// change's own Intent only Metered counts.
-func (b *Book) Begin(ctx context.Context, l ledger.Ledger, row ledger.Sandbox, kind ledger.IntentKind, change ledger.Change, notify notice.Notify) (*Operation, error) {
+// Begin begins an intent on an existing row; Close ends its turn. It waits for a live holder's operation and
+// takes over a dead one's intent. Of the change's own Intent only Metered counts.
+func (b *Book) Begin(ctx context.Context, l ledger.Ledger, row ledger.Sandbox, kind ledger.IntentKind, change ledger.Change,
+	notify notice.Notify) (*Operation, error) {
 	op, err := b.Prepare(ctx, l, kind, string(row.ID), notify)
 	if err != nil {
 		return nil, err
@@ -110,14 +109,13 @@ func (b *Book) Begin(ctx context.Context, l ledger.Ledger, row ledger.Sandbox, k
 	}
 }
 
-// otherAge is how often a living holder's operation is looked at.
+// otherAge is the interval of looks at a live holder's operation.
 const otherAge = 200 * time.Millisecond
 
-// WaitForOthers waits until it is time to look again at what another run does,
-// or until ctx ends, whose error it returns.
+// WaitForOthers waits before the next look at another run's operation. If ctx ends first, it returns ctx's error.
 func WaitForOthers(ctx context.Context) error { return flight.Sleep(ctx, otherAge) }
 
-// Key makes a key for one operation.
+// Key returns a new key for one operation.
 func (b *Book) Key(kind ledger.IntentKind, id string) (string, error) {
 	nonce, err := extensions.NewID(b.Rand)
 	if err != nil {
@@ -126,8 +124,7 @@ func (b *Book) Key(kind ledger.IntentKind, id string) (string, error) {
 	return fmt.Sprintf("%s/%s/%s", kind, id, nonce[len(nonce)-8:]), nil
 }
 
-// Abandoned reports that nobody works on an open intent any more: its holder is
-// dead, or it is one of this process's own that could not be closed.
+// Abandoned reports whether an open intent has no owner: its holder is dead, or this process could not close it.
 func (b *Book) Abandoned(ctx context.Context, l ledger.Ledger, in ledger.Intent) (bool, error) {
 	alive, err := l.HolderAlive(ctx, in.Holder)
 	if err != nil || !alive {
@@ -137,12 +134,12 @@ func (b *Book) Abandoned(ctx context.Context, l ledger.Ledger, in ledger.Intent)
 	if err != nil || in.Holder != self || b.turns.taken(in.Subject) {
 		return false, err
 	}
-	// Its turn was over when looked at. Was it open even after that?
+	// Its turn had ended. Is it still open after that?
 	now, err := l.Intent(ctx, in.Key)
 	return now.State == ledger.Dispatched, err
 }
 
-// Settled turns "someone else was faster" into success: it is settled.
+// Settled turns the error of a settlement by another run into success.
 func Settled(err error) error {
 	var s *ledger.Stale
 	if errors.As(err, &s) {
@@ -151,12 +148,11 @@ func Settled(err error) error {
 	return err
 }
 
-// Unresolved is why a sandbox ended of which nobody will ever know whether it
-// was made.
+// Unresolved is the end reason of a sandbox that may or may not have existed.
 const Unresolved = "unresolved"
 
-// Discard closes the operation on a sandbox that is proved absent. endReason is
-// why it ended, reason what went wrong, "" = nothing.
+// Discard closes the operation on a sandbox that is proved absent. endReason is why it ended, reason the
+// failure, "" = none.
 func (o *Operation) Discard(ctx context.Context, outcome ledger.IntentState, endReason, reason string, end Ending) error {
 	kind := ""
 	if endReason == Unresolved {
@@ -171,13 +167,12 @@ func (o *Operation) Discard(ctx context.Context, outcome ledger.IntentState, end
 		To:     lifecycle.Destroyed,
 		Patch:  ledger.Patch{EndedAt: &end.At, EndReason: &endReason, EndEstimated: &end.Estimated, Reason: &reason, Route: o.Route},
 		Finish: &ledger.FinishIntent{Outcome: outcome, Reason: reason},
-		Meter:  ledger.MeterOps{Close: end.Close()}, Unresolved: endReason == Unresolved,
+		Meter:  end.Meter(), Unresolved: endReason == Unresolved,
 		Event: ledger.NewNote(kind, map[string]any{"end_reason": endReason, "reason": reason}),
 	})
 }
 
-// Guarded runs what may make something only as long as nobody may take this run
-// for dead.
+// Guarded runs f, which may create something, only while no other run may take this one for dead.
 func Guarded(ctx context.Context, l ledger.Ledger, f func(context.Context) error) error {
 	guarded, done := l.Guard(ctx)
 	defer done()
@@ -189,8 +184,7 @@ func Guarded(ctx context.Context, l ledger.Ledger, f func(context.Context) error
 	return err
 }
 
-// Fail closes the operation with something possibly left behind. kind is that of
-// the error that reason tells of.
+// Fail closes an operation that may have left something behind. kind is the kind of the error in reason.
 func (o *Operation) Fail(ctx context.Context, reason string, kind extensions.Kind, event string) error {
 	c := ledger.Change{
 		Patch:  ledger.Patch{Reason: &reason, Route: o.Route},
@@ -203,21 +197,25 @@ func (o *Operation) Fail(ctx context.Context, reason string, kind extensions.Kin
 	return o.Apply(ctx, c)
 }
 
-// Ending is when a sandbox ended and whose clock says so.
+// Ending is when a sandbox ended, and by whose clock.
 type Ending struct {
+	// Began is what its place said of its start at the end; nil if nothing.
+	Began     *ledger.MeterOpen
 	At        time.Time
 	Source    string            // backend | ours | deadline | seen-alive
-	Estimated bool              // nobody told
-	Usage     *extensions.Usage // what the backend measured, if it told
+	Estimated bool              // the true end is unknown
+	Usage     *extensions.Usage // as measured by the backend, if it does
+	Refused   []string          // what it measured and cannot be true; see Believed
 }
 
-// Close is the end of a meter.
-func (end Ending) Close() *ledger.MeterClose {
-	return &ledger.MeterClose{At: end.At, Source: end.Source, Estimated: end.Estimated, Usage: end.Usage}
+// Meter ends a meter.
+func (end Ending) Meter() ledger.MeterOps {
+	return ledger.MeterOps{Began: end.Began,
+		Close: &ledger.MeterClose{At: end.At, Source: end.Source, Estimated: end.Estimated, Usage: end.Usage,
+			Refused: end.Refused}}
 }
 
-// Reason keeps the truth for a sandbox that expired before anybody came to end
-// it.
+// Reason returns the end reason: the given one, unless the sandbox had already expired.
 func (end Ending) Reason(reason string, row ledger.Sandbox) string {
 	if reason == "destroyed" && (end.Source == "deadline" || lifecycle.Overdue(end.At, row.ExpiresAt)) {
 		return "expired"
@@ -225,7 +223,7 @@ func (end Ending) Reason(reason string, row ledger.Sandbox) string {
 	return reason
 }
 
-// LastSeen is when a sandbox is known to have lived; zero = it never did.
+// LastSeen returns when a sandbox was last known to be alive; zero = never.
 func LastSeen(row ledger.Sandbox) time.Time {
 	if row.SeenAliveAt.IsZero() {
 		return row.ReadyAt

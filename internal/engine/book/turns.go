@@ -5,29 +5,28 @@ import (
 	"sync"
 )
 
-// turns lets one operation at a time work on a sandbox or snapshot within
-// this engine; the ledger does the same between processes. Without it, two
-// operations of one process would take each other's intent over.
+// turns allows one operation at a time on a sandbox or snapshot within this engine; the ledger does the same
+// between processes. Without it, two operations of one process would take over each other's intent.
 type turns struct {
-	mu   sync.Mutex
-	held map[string]chan struct{} // closed when the turn ends
+	mu      sync.Mutex
+	current map[string]chan struct{} // closed when the turn ends
 }
 
 // take waits for id's turn. release may be called more than once.
 func (t *turns) take(ctx context.Context, id string) (release func(), err error) {
 	for {
 		t.mu.Lock()
-		before, busy := t.held[id]
+		before, busy := t.current[id]
 		if !busy {
-			if t.held == nil {
-				t.held = map[string]chan struct{}{}
+			if t.current == nil {
+				t.current = map[string]chan struct{}{}
 			}
 			over := make(chan struct{})
-			t.held[id] = over
+			t.current[id] = over
 			t.mu.Unlock()
 			return sync.OnceFunc(func() {
 				t.mu.Lock()
-				delete(t.held, id)
+				delete(t.current, id)
 				t.mu.Unlock()
 				close(over)
 			}), nil
@@ -41,10 +40,10 @@ func (t *turns) take(ctx context.Context, id string) (release func(), err error)
 	}
 }
 
-// taken reports that an operation of this engine is under way on id.
+// taken reports whether an operation of this engine on id is under way.
 func (t *turns) taken(id string) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	_, busy := t.held[id]
+	_, busy := t.current[id]
 	return busy
 }

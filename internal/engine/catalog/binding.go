@@ -16,23 +16,25 @@ import (
 
 // bindingFile is one file of extensions/.
 type bindingFile struct {
-	ID              string         `yaml:"id"`
-	Title           string         `yaml:"title"`
-	Handler         string         `yaml:"handler"`
-	Capabilities    *narrowing     `yaml:"capabilities"`
-	RuntimeProvides *providesFile  `yaml:"runtime_provides"`
-	Config          map[string]any `yaml:"config"`
-	Region          string         `yaml:"region"`
-	Priority        int64          `yaml:"priority"`
-	Billing         *string        `yaml:"billing"`
-	Cost            *costFile      `yaml:"cost"`
-	Capacity        *capacityFile  `yaml:"capacity"`
-	ShadowPrice     *shadowFile    `yaml:"shadow_price"`
-	Latency         *latencyFile   `yaml:"latency"`
-	Fee             *feeFile       `yaml:"fee"`
+	ID              string                  `yaml:"id"`
+	Title           string                  `yaml:"title"`
+	Handler         string                  `yaml:"handler"`
+	Capabilities    *narrowing              `yaml:"capabilities"`
+	RuntimeProvides *providesFile           `yaml:"runtime_provides"`
+	Config          map[string]any          `yaml:"config"`
+	Registries      map[string]registryFile `yaml:"registries"`
+	Region          string                  `yaml:"region"`
+	Enabled         *bool                   `yaml:"enabled"`
+	Priority        int64                   `yaml:"priority"`
+	Billing         *string                 `yaml:"billing"`
+	Cost            *costFile               `yaml:"cost"`
+	Capacity        *capacityFile           `yaml:"capacity"`
+	ShadowPrice     *shadowFile             `yaml:"shadow_price"`
+	Latency         *latencyFile            `yaml:"latency"`
+	Fee             *feeFile                `yaml:"fee"`
 }
 
-// providesFile adds to what the extension declares, or stands in its place.
+// providesFile extends or replaces what the extension declares.
 type providesFile struct {
 	Replace          bool     `yaml:"replace"`
 	RuntimeKinds     []string `yaml:"runtime_kinds"`
@@ -56,8 +58,8 @@ type bindingReader struct {
 	in   bindingFile
 	pos  *strictyaml.Positions
 	errs strictyaml.Errors
-	// now and builtin: the dates of the program itself are right, whatever the
-	// clock says.
+	// now is the clock that dates are checked against. builtin skips that check: the program's own dates
+	// are right, whatever the clock says.
 	now     time.Time
 	builtin bool
 }
@@ -66,13 +68,13 @@ func (ld *loader) addBinding(f file, builtin bool) {
 	r := &bindingReader{now: ld.now, builtin: builtin}
 	pos, err := strictyaml.DecodePositions(f.name, f.data, &r.in)
 	r.pos, r.errs = pos, strictyaml.Collect(f.name, err)
-	d, known := ld.handlers[r.in.Handler]
+	x, known := ld.handlers[r.in.Handler]
 	if builtin && !known {
 		return
 	}
 	var b Binding
 	if pos.Known() {
-		b = r.binding(d, known, ld.handlerNames())
+		b = r.binding(x, ld.handlerNames())
 	}
 	ld.errs = append(ld.errs, r.errs...)
 	if len(r.errs) > 0 {
@@ -98,7 +100,8 @@ func (r *bindingReader) refuse(path []string, format string, args ...any) *stric
 	return e
 }
 
-func (r *bindingReader) binding(d extensions.Descriptor, known bool, handlers []string) Binding {
+// binding reads the file; x is its handler, nil if this build has none.
+func (r *bindingReader) binding(x extensions.Extension, handlers []string) Binding {
 	in := r.in
 	if in.ID == "" && !r.pos.Has("id") {
 		r.refuse(nil, "id is required, as in id: ext.mine")
@@ -109,21 +112,23 @@ func (r *bindingReader) binding(d extensions.Descriptor, known bool, handlers []
 		r.refuse([]string{"title"}, "the title is longer than %d bytes or has several lines", maxTitle)
 	}
 	if in.Priority < -1_000_000 || in.Priority > 1_000_000 {
-		r.refuse([]string{"priority"}, "%d is not from -1000000 to 1000000", in.Priority)
+		r.refuse([]string{"priority"}, "%d is not between -1000000 and 1000000", in.Priority)
 	}
-	if !known {
+	if x == nil {
 		r.unknownHandler(handlers)
 		return Binding{}
 	}
+	d := r.declared(x)
 	b := Binding{ID: in.ID, Title: in.Title, Handler: in.Handler, Descriptor: d, Config: in.Config, Region: in.Region, Priority: in.Priority}
 	if b.Title == "" {
 		b.Title = d.Title
 	}
 	b.Capabilities = r.narrow(d.Capabilities)
 	b.Provides = r.provides(b.Capabilities.Provides)
-	r.config(d)
+	b.Registries = r.registries(d)
 	r.region(b.Capabilities)
 	r.cost(&b)
+	r.enabled(&b)
 	r.billing(&b)
 	r.shadow(&b)
 	r.latency(&b)
@@ -142,7 +147,8 @@ func (r *bindingReader) unknownHandler(handlers []string) {
 		r.refuse(nil, "handler is required: one of %s", strings.Join(handlers, ", "))
 		return
 	}
-	e := r.refuse([]string{"handler"}, "there is no handler %q: want one of %s", extensions.Clean(r.in.Handler, 80), strings.Join(handlers, ", "))
+	e := r.refuse([]string{"handler"}, "no handler is called %q: want one of %s", extensions.Clean(r.in.Handler, 80),
+		strings.Join(handlers, ", "))
 	e.Suggestion = strictyaml.Nearest(r.in.Handler, handlers)
 }
 
@@ -170,25 +176,45 @@ func (r *bindingReader) provides(declared extensions.Provides) extensions.Provid
 	return declared.With(own)
 }
 
-func (r *bindingReader) config(d extensions.Descriptor) {
+// declared returns what the extension declares for this binding, once its config section is right.
+func (r *bindingReader) declared(x extensions.Extension) extensions.Descriptor {
+	d, before := x.Describe(), len(r.errs)
 	r.errs = append(r.errs, checkFields(r.pos, []string{"config"}, d.Config, r.in.Config)...)
 	for _, f := range d.Config {
 		if _, ok := r.in.Config[f.Name]; f.Required && !ok {
 			r.refuse([]string{"config"}, "config.%s is required: %s", f.Name, f.Doc)
 		}
 	}
+	if len(r.errs) > before {
+		return d
+	}
+	d, err := extensions.Declared(x, r.in.Config)
+	r.fail([]string{"config"}, err)
+	return d
 }
 
 func (r *bindingReader) region(c extensions.Capabilities) {
 	if region := r.in.Region; region != "" && !slices.Contains(c.Regions, "*") && !slices.Contains(c.Regions, region) {
-		e := r.refuse([]string{"region"}, "%q is not a region of this extension: want one of %s", extensions.Clean(region, 80), strings.Join(c.Regions, ", "))
+		e := r.refuse([]string{"region"}, "%q is not a region of this extension: want one of %s", extensions.Clean(region, 80),
+			strings.Join(c.Regions, ", "))
 		e.Suggestion = strictyaml.Nearest(region, c.Regions)
 	} else if region != "" {
 		r.fail([]string{"region"}, profile.CheckName(region))
 	}
 }
 
-// billing is who pays a metered place: its owner's key or the platform's.
+// enabled reads whether a place takes part in routing without a pin. Only its user can say that a vendor does.
+func (r *bindingReader) enabled(b *Binding) {
+	switch {
+	case r.in.Enabled == nil && r.pos.Has("enabled"):
+		r.refuse([]string{"enabled"}, "enabled is true or false")
+	case r.in.Enabled == nil:
+	case !*r.in.Enabled, !r.builtin && b.Descriptor.RunsAt(extensions.PlaceAccount):
+		b.Enabled = r.in.Enabled
+	}
+}
+
+// billing reads who pays for a metered place: its owner's key or the platform.
 func (r *bindingReader) billing(b *Binding) {
 	if r.in.Billing == nil {
 		return
@@ -223,8 +249,8 @@ func (r *bindingReader) cost(b *Binding) {
 	b.PerHourSource, b.PerHourAsOf = c.Source, c.AsOf
 }
 
-// checkFields checks each value by itself, so that every mistake has its
-// place. What is required is for the caller to decide.
+// checkFields checks each value by itself, so that every mistake has its position. The caller decides what
+// is required.
 func checkFields(pos interface {
 	Errorf(path []string, format string, args ...any) *strictyaml.Error
 }, path []string, fields []extensions.Field, values map[string]any) strictyaml.Errors {
@@ -250,3 +276,6 @@ func checkFields(pos interface {
 	}
 	return errs
 }
+
+// BuiltIn reports that the binding comes with the program: nobody asked for it.
+func (b Binding) BuiltIn() bool { return strings.HasPrefix(b.File, builtinName+"/") }

@@ -11,18 +11,16 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/meter"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/profile"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/strictyaml"
-	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
-// Book finds what prices a binding: the book that names it, else, where a
-// vendor sends a bill and the binding states no cost of its own, the book of
-// its handler; nil if there is none.
+// Book returns the price book of a binding: the one that names it, else, if a vendor bills and the binding
+// states no cost of its own, the one of its handler; nil if there is none.
 func (c *Catalog) Book(binding string) *meter.Book {
 	if i := slices.IndexFunc(c.Books, func(b meter.Book) bool { return b.Extension == binding }); i >= 0 {
 		return &c.Books[i]
 	}
 	b, ok := c.Binding(binding)
-	if !ok || b.PerHour != "" || b.Capabilities.PricingModel == extensions.PricingSelfHosted {
+	if !ok || b.PerHour != "" || b.Capabilities.SelfHosted() {
 		return nil
 	}
 	if i := slices.IndexFunc(c.Books, func(m meter.Book) bool { return m.Extension == "" && m.Handler == b.Handler }); i >= 0 {
@@ -31,7 +29,7 @@ func (c *Catalog) Book(binding string) *meter.Book {
 	return nil
 }
 
-// priced is what a book prices, and the field that says so.
+// priced returns what a book prices, and the field that says so.
 func priced(b meter.Book) (id, field string) {
 	if b.Extension == "" {
 		return "handler " + b.Handler, "handler"
@@ -69,7 +67,8 @@ func (ld *loader) addBook(f file, builtin bool) {
 			return
 		}
 		if ld.inUse(was.value) {
-			ld.notices = append(ld.notices, pos.Errorf([]string{"id"}, "%s replaces the one of %s, which priced %s", b.ID, was.file, was.value))
+			ld.notices = append(ld.notices, pos.Errorf([]string{"id"}, "%s replaces the price book of %s, which priced %s", b.ID, was.file,
+				was.value))
 		}
 		delete(ld.books, was.value)
 	}
@@ -80,8 +79,8 @@ func (ld *loader) addBook(f file, builtin bool) {
 	ld.bookIDs[b.ID] = entry[string]{value: id, file: f.name, layer: ld.layer}
 }
 
-// withDays rewrites durations that have days, as everywhere in a catalog, in
-// Go's form, which the meter reads. What is no duration is left for it to refuse.
+// withDays rewrites durations with days, which catalogs allow everywhere, to Go's format for the meter. It
+// leaves malformed ones for the meter to refuse.
 func withDays(prices []meter.BookPrice) {
 	for i := range prices {
 		for _, s := range []*string{&prices[i].Minimum, &prices[i].Increment} {
@@ -92,7 +91,7 @@ func withDays(prices []meter.BookPrice) {
 	}
 }
 
-// inUse reports whether what a book prices is there.
+// inUse reports whether what a book prices exists.
 func (ld *loader) inUse(id string) bool {
 	_, bound := ld.bindings[id]
 	_, known := ld.handlers[ld.books[id].value.Handler]
@@ -110,8 +109,8 @@ func bookErrors(pos *strictyaml.Positions, err error) strictyaml.Errors {
 	return errs
 }
 
-// checkBooks notes the books of the user that price nothing here. The built-in
-// ones are price lists to look at, whether this build has their vendor or not.
+// checkBooks notes the user's books that price nothing here. Built-in books may be listed even if this
+// build lacks their vendor.
 func (ld *loader) checkBooks() {
 	for _, id := range slices.Sorted(maps.Keys(ld.books)) {
 		e := ld.books[id]

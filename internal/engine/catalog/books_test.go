@@ -13,7 +13,7 @@ import (
 
 func vendorBook(t *testing.T, handler string) *meter.Book {
 	t.Helper()
-	c, err := catalog.Load(nil, descriptors(), today)
+	c, err := catalog.Load(nil, handlers(), today)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -53,7 +53,8 @@ func TestTheBuiltInPriceListsGiveTheVendorsOwnExamples(t *testing.T) {
 		"vercel: 2 x 0.128 + 4 x 0.0212":         {"vercel", "", size(2000, 4096, ""), "0.3408", "0.0000006", meter.ConfidenceExact},
 		"vercel: 4 GiB come with 2 vCPU":         {"vercel", "", size(2000, 512, ""), "0.3408", "0.0000006", meter.ConfidenceExact},
 		"vercel: no size was asked for or known": {"vercel", "", extensions.Resources{}, "unknown", "0.0000006", meter.ConfidenceUnknown},
-		"vercel: memory alone tells no size":     {"vercel", "", extensions.Resources{MemoryMB: &four}, "unknown", "0.0000006", meter.ConfidenceUnknown},
+		"vercel: memory alone tells no size": {"vercel", "", extensions.Resources{MemoryMB: &four}, "unknown", "0.0000006",
+			meter.ConfidenceUnknown},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -130,7 +131,7 @@ func TestABookOfAHandlerPricesItsMeteredBindingsThatHaveNoPriceOfTheirOwn(t *tes
 		"extensions/own.yaml":    "id: ext.own\nhandler: saas-stub\n",
 		"extensions/stated.yaml": "id: ext.stated\nhandler: saas-stub\ncost: { per_hour: \"0.10 USD\" }\n",
 	})
-	c, err := catalog.Load([]string{dir}, descriptors(), today)
+	c, err := catalog.Load([]string{dir}, handlers(), today)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -152,7 +153,7 @@ func TestABookOfAHandlerPricesItsMeteredBindingsThatHaveNoPriceOfTheirOwn(t *tes
 func TestABookMayTakeTheIdOfABuiltInOne(t *testing.T) {
 	t.Parallel()
 	mine := strings.NewReplacer("prices.vendor", "prices.e2b", "handler: saas-stub", "extension: ext.saas-stub").Replace(handlerBook)
-	c, err := catalog.Load([]string{folder(t, map[string]string{"prices/e2b.yaml": mine})}, descriptors(), today)
+	c, err := catalog.Load([]string{folder(t, map[string]string{"prices/e2b.yaml": mine})}, handlers(), today)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -169,17 +170,19 @@ func TestTheTimesOfABookMayHaveDays(t *testing.T) {
 	timed := func(minimum string) string {
 		return strings.Replace(handlerBook, `price: "0.50" }`, `price: "0.50", minimum: `+minimum+`, increment: 1d12h }`, 1)
 	}
-	c, err := catalog.Load([]string{folder(t, map[string]string{"prices/a.yaml": timed("2d")})}, descriptors(), today)
+	c, err := catalog.Load([]string{folder(t, map[string]string{"prices/a.yaml": timed("2d")})}, handlers(), today)
 	if err != nil {
 		t.Fatal(err)
 	}
 	i := slices.IndexFunc(c.Books, func(b meter.Book) bool { return b.ID == "prices.vendor" })
-	q, err := meter.NewQuote(meter.QuoteInput{Extension: "ext.plain", PricingModel: extensions.PricingMetered, Book: &c.Books[i], TTL: time.Hour})
+	q, err := meter.NewQuote(meter.QuoteInput{Extension: "ext.plain", PricingModel: extensions.PricingMetered, Book: &c.Books[i],
+		TTL: time.Hour})
 	if err != nil || shown(q.Max) != "24.00" { // max(48 h, one step of 36 h) at 0.50
 		t.Errorf("two days at least, in steps of a day and a half, cost %s, %v", shown(q.Max), err)
 	}
 	for _, bad := range []string{"-1d", "1d-2h", "0d", "d", "1.5d"} {
-		if _, err := catalog.Load([]string{folder(t, map[string]string{"prices/a.yaml": timed(bad)})}, descriptors(), today); err == nil || !strings.Contains(err.Error(), "a.yaml:11") {
+		if _, err := catalog.Load([]string{folder(t, map[string]string{"prices/a.yaml": timed(bad)})}, handlers(), today); err == nil ||
+			!strings.Contains(err.Error(), "a.yaml:11") {
 			t.Errorf("%s: %v", bad, err)
 		}
 	}

@@ -12,11 +12,11 @@ import (
 
 func TestBuiltInCatalogHasWhatItPromises(t *testing.T) {
 	t.Parallel()
-	c, err := catalog.Load(nil, descriptors(), today)
+	c, err := catalog.Load(nil, handlers(), today)
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []string{"profile.agent-dev", "profile.base", "profile.build", "profile.compose-e2e", "profile.quickstart"}
+	want := []string{"profile.agent-dev", "profile.base", "profile.build", "profile.compose-e2e", "profile.container", "profile.quickstart"}
 	var got []string
 	for _, p := range c.Profiles.All() {
 		got = append(got, p.ID)
@@ -47,7 +47,7 @@ func TestBuiltInCatalogHasWhatItPromises(t *testing.T) {
 		for _, p := range book.Components {
 			units = append(units, p.Unit)
 		}
-		if !slices.Equal(units, []string{"creation", "vcpu-second", "gib-second"}) {
+		if !slices.Equal(units, []string{"creation", "vcpu-second", "gib-second", "snapshot-gib-month"}) {
 			t.Errorf("%s is priced by %v", ext, units)
 		}
 	}
@@ -58,7 +58,7 @@ func TestBuiltInCatalogHasWhatItPromises(t *testing.T) {
 
 func TestEveryBuiltInProfileResolves(t *testing.T) {
 	t.Parallel()
-	c, err := catalog.Load(nil, descriptors(), today)
+	c, err := catalog.Load(nil, handlers(), today)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -81,7 +81,7 @@ func TestEveryBuiltInProfileResolves(t *testing.T) {
 
 func TestQuickstartIsProcessIsolatedDeniedAndShort(t *testing.T) {
 	t.Parallel()
-	c, err := catalog.Load(nil, descriptors(), today)
+	c, err := catalog.Load(nil, handlers(), today)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -91,14 +91,15 @@ func TestQuickstartIsProcessIsolatedDeniedAndShort(t *testing.T) {
 	}
 	s := r.Spec
 	if s.Isolation != extensions.IsolationProcess || s.Network.Default != "deny" || s.Workspace.Access != "rw" ||
-		time.Duration(s.TTL) != time.Hour || time.Duration(s.MaxTTL) != 24*time.Hour || s.Workspace.Repo != "" || r.Policy.Extension != "ext.local" {
+		time.Duration(s.TTL) != time.Hour || time.Duration(s.MaxTTL) != 24*time.Hour || s.Workspace.Repo != "" ||
+		r.Policy.Extension != "ext.local" {
 		t.Errorf("quickstart resolves to %+v, policy %+v", s, r.Policy)
 	}
 }
 
 func TestBuiltInBindingsWithoutTheirHandlerAreLeftOut(t *testing.T) {
 	t.Parallel()
-	c, err := catalog.Load(nil, descriptors()[:1], today)
+	c, err := catalog.Load(nil, handlers()[:1], today)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -107,7 +108,7 @@ func TestBuiltInBindingsWithoutTheirHandlerAreLeftOut(t *testing.T) {
 	}
 	for _, b := range c.Books {
 		if b.Extension != "" {
-			t.Errorf("%s prices %s, which is not there", b.ID, b.Extension)
+			t.Errorf("%s prices %s, which does not exist", b.ID, b.Extension)
 		}
 	}
 }
@@ -115,7 +116,7 @@ func TestBuiltInBindingsWithoutTheirHandlerAreLeftOut(t *testing.T) {
 // The program's own dates are right, however wrong the clock of the machine is.
 func TestTheBuiltinCatalogIsReadByAnyClock(t *testing.T) {
 	t.Parallel()
-	if _, err := catalog.Load(nil, descriptors(), time.Unix(0, 0)); err != nil {
+	if _, err := catalog.Load(nil, handlers(), time.Unix(0, 0)); err != nil {
 		t.Error(err)
 	}
 }

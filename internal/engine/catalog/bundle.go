@@ -10,20 +10,20 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
-// home is the catalog a profile stands in.
+// home is the catalog that holds a profile.
 type home struct {
-	dir     string // as the user gave it; of the built-in catalog its name
+	dir     string // as the user gave it; the name of the built-in catalog
 	builtin bool
 }
 
-// Bundle is the opened folder of a profile.
+// Bundle is the open folder of a profile.
 type Bundle struct {
 	Root   *os.Root
 	Origin string // the folder, for people
 	copied string // a temporary copy to remove
 }
 
-// Close releases the folder.
+// Close closes the folder.
 func (b *Bundle) Close() error {
 	err := b.Root.Close()
 	if b.copied != "" {
@@ -32,17 +32,16 @@ func (b *Bundle) Close() error {
 	return err
 }
 
-// OpenBundle opens the folder that lies beside the profile ref and is called
-// bundle there. Links are followed inside it only; temp takes the copy of one
-// that the program itself carries. A missing folder is KindInvalid.
+// OpenBundle opens the folder named bundle beside the profile ref. It follows links only inside that
+// folder. A built-in bundle is copied to temp. A missing folder is KindInvalid.
 func (c *Catalog) OpenBundle(ref, bundle, temp string) (*Bundle, error) {
-	owner, err := c.Profiles.BundleOf(ref)
+	owner, err := c.Profiles.BundleOf(ref, bundle)
 	if err != nil {
 		return nil, err
 	}
 	at, ok := c.homes[owner]
 	if !ok {
-		return nil, extensions.Errorf(extensions.KindInternal, "nobody knows where %s comes from", owner)
+		return nil, extensions.Errorf(extensions.KindInternal, "the folder of %s is unknown", owner)
 	}
 	if at.builtin {
 		return builtinBundle(builtin, at, bundle, temp)
@@ -60,8 +59,8 @@ func (c *Catalog) OpenBundle(ref, bundle, temp string) (*Bundle, error) {
 	return &Bundle{Root: root, Origin: origin}, nil
 }
 
-// builtinBundle copies a bundle out of the program into a folder in temp,
-// because archives are packed from folders.
+// builtinBundle copies a bundle of the program to a folder in temp, because archives are packed from
+// folders.
 func builtinBundle(files fs.FS, at home, bundle, temp string) (_ *Bundle, err error) {
 	rel := path.Join("builtin", profilesFolder, bundle)
 	origin := path.Join(at.dir, profilesFolder, bundle)
@@ -93,5 +92,5 @@ func builtinBundle(files fs.FS, at home, bundle, temp string) (_ *Bundle, err er
 
 func noBundle(owner, origin string, err error) error {
 	return extensions.Errorf(extensions.KindInvalid, "the bundle of %s, the folder %s, cannot be opened: %w", owner, origin, cause(err)).
-		At("profile").WithRemedy("create the folder beside the profile, or correct compose.bundle")
+		At("profile").WithRemedy("create the folder beside the profile, or correct bundle")
 }

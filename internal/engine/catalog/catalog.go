@@ -1,11 +1,10 @@
-// Package catalog reads folders of YAML into profiles, kits, extension
-// bindings, price books and policies. It is the only reader of catalogs; what
-// it returns is plain data that the pure packages work on.
+// Package catalog reads folders of YAML into profiles, kits, extension bindings, price books and policies.
+// It is the only reader of catalogs; it returns plain data for the pure packages.
 //
-// A catalog folder holds profiles/, kits/, extensions/, prices/, policies/, tunnels/
-// and identities/, each with *.yaml or *.yml files of one document. Other files, hidden files and deeper folders
-// are left alone, so that a profile's bundle can lie beside it. Symbolic links
-// are followed inside the folder and refused where they leave it.
+// A catalog folder holds profiles/, kits/, extensions/, prices/, policies/, tunnels/ and identities/, each
+// with *.yaml or *.yml files of one document. Other files, hidden files and deeper folders are ignored, so
+// that a profile's bundle can lie beside it. Symbolic links are followed inside the folder and refused if
+// they leave it.
 package catalog
 
 import (
@@ -18,61 +17,61 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
-// Catalog is all that was read: the built-in catalog and the folders over it.
+// Catalog is everything that was read: the built-in catalog with the folders laid over it.
 type Catalog struct {
-	Profiles *profile.Set // and the kits they are made of
+	Profiles *profile.Set // with their kits
 	Bindings []Binding    // sorted by id
-	// Books are sorted by id. Each binding and each handler has at most one;
-	// some are of vendors that this build has no handler for.
+	// Books are sorted by id. Each binding and each handler has at most one; some belong to vendors that
+	// this build has no handler for.
 	Books []meter.Book
-	// Policies are sorted by id. BrokenPolicies says what is wrong with those
-	// that could not be read; see Permission.
+	// Policies are sorted by id. BrokenPolicies describes those that could not be read; see Permission.
 	Policies       []Policy
 	BrokenPolicies []string
-	// Tunnels are jump hosts and Identities what to log in with, by name.
+	// Tunnels are jump hosts and Identities are logins, by name.
 	Tunnels    map[string]extensions.SSH
 	Identities map[string]extensions.SSHIdentity
-	// Digest is the lower-case hex SHA-256 over the names and bytes of every
-	// file read, in order. It does not depend on where the folders are.
+	// Digest is the lower-case hex SHA-256 over the names and bytes of every file read, in order. It does
+	// not depend on where the folders are.
 	Digest string
 	homes  map[string]home // of each profile, by reference
-	// Notices tell what was overridden or has no effect.
+	// Notices say what was overridden or has no effect.
 	Notices []string
 }
 
-// Binding is one use of an extension: an account, a region, a price.
+// Binding is an extension as the catalog configures it: an account, a region, a price.
 type Binding struct {
-	ID         string // "ext.daytona-self"
-	Title      string
-	Handler    string
+	ID      string // "ext.daytona-self"
+	Title   string
+	Handler string
+	// Descriptor is what the extension declares for this binding; see extensions.Declared.
 	Descriptor extensions.Descriptor
-	// Capabilities is the descriptor's declaration, narrowed by the catalog.
+	// Capabilities are the descriptor's, narrowed by the catalog.
 	Capabilities extensions.Capabilities
-	// Provides is the class default with what the operator adds, or what the
-	// operator puts in its place.
+	// Provides is the class default, extended or replaced by the operator.
 	Provides extensions.Provides
 	Config   map[string]any // checked against Descriptor.Config
-	Region   string         // "" = any
-	Priority int64          // higher is preferred
-	// Billing is how it is paid where it is metered: platform | byok; "" = as
-	// the request says.
+	// Registries are logins for the images to pull there, by the registry's host.
+	Registries map[string]Registry
+	Region     string // "" = any
+	Priority   int64  // higher is preferred
+	// Billing says who pays if the binding is metered: platform | byok; "" = as the request says.
 	Billing string
-	// PerHour is what a place without a Host costs its owner, used or not:
-	// "0.10 USD"; "" = not stated.
+	// PerHour is what a place without a Host costs its owner, used or not: "0.10 USD"; "" = not stated.
 	PerHour       string
 	PerHourSource string
 	PerHourAsOf   string // YYYY-MM-DD
-	// Shadow is what an own place is counted at where it costs nothing; nil =
-	// not stated.
+	// Shadow is the price used to compare an own place that costs nothing; nil = not stated.
 	Shadow *meter.ShadowPrice
-	// CreateToReady is how long a sandbox takes to be ready, until there is
-	// history; 0 = not stated.
+	// CreateToReady is how long a sandbox takes to become ready, until there is history; 0 = not stated.
 	CreateToReady time.Duration
-	// Fee is what the platform takes here; nil = nothing.
+	// Fee is what the platform charges here; nil = nothing.
 	Fee *meter.Fee
-	// MaxSandboxes bounds what the owner wants here at once; nil = not bounded by us.
+	// Enabled is whether it takes part in routing without a pin. nil = nothing is said: a place of the user's own
+	// does, and of a vendor's account the provider's credentials decide.
+	Enabled *bool
+	// MaxSandboxes is the owner's limit on concurrent sandboxes here; nil = no limit of ours.
 	MaxSandboxes *int64
-	File         string // where it stands
+	File         string // where it is defined
 }
 
 // Binding finds a binding by id.
@@ -85,8 +84,7 @@ func (c *Catalog) Binding(id string) (Binding, bool) {
 	return Binding{}, false
 }
 
-// Named finds a binding that must be there. An unknown one is KindInvalid and
-// names the nearest.
+// Named finds a binding that must exist. An unknown one is KindInvalid with the nearest names.
 func (c *Catalog) Named(id string) (Binding, error) {
 	if b, ok := c.Binding(id); ok {
 		return b, nil
@@ -94,7 +92,7 @@ func (c *Catalog) Named(id string) (Binding, error) {
 	var all, listed []string
 	for _, b := range c.Bindings {
 		all = append(all, b.ID)
-		if !b.Descriptor.NamedOnly { // test doubles are for those who know their names
+		if !b.Descriptor.NamedOnly { // test doubles are for callers who know their names
 			listed = append(listed, b.ID)
 		}
 	}
@@ -103,5 +101,5 @@ func (c *Catalog) Named(id string) (Binding, error) {
 		near = listed
 	}
 	return Binding{}, extensions.Errorf(extensions.KindInvalid, "the catalog has no extension %q", extensions.Clean(id, 80)).
-		WithRemedy("add the catalog folder that defines it, or use one it has: %s", strings.Join(near, ", "))
+		WithRemedy("add the catalog folder that defines it, or use one of %s", strings.Join(near, ", "))
 }

@@ -7,18 +7,18 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/profile"
 )
 
-// Ceiling bounds how fast an account makes sandboxes or spends.
+// Ceiling limits how fast an account makes sandboxes or spends.
 type Ceiling struct {
 	Policy string // "policy.acme"
-	// Scope is whose sandboxes count: an org's, or those of one account.
+	// Scope says whose sandboxes count: an org's, or one account's.
 	Scope string
-	// Currency tells what Max counts: its nano-units, or, "", sandboxes.
+	// Currency says what Max counts: nano-units of it, or sandboxes if "".
 	Currency string
 	Max      int64
 	Per      time.Duration
 }
 
-// maxPer bounds the time a ceiling looks back.
+// maxPer is the longest window of a ceiling.
 const maxPer = 31 * 24 * time.Hour
 
 // ceilingsFile is the ceilings section of a policy.
@@ -37,9 +37,8 @@ type spendFile struct {
 	Per *profile.Duration `yaml:"per"`
 }
 
-// Ceilings are those of all policies written for an account. Each holds by
-// itself, so that the least wins. One of a policy for all accounts counts each
-// account apart.
+// Ceilings returns those of every policy for an account. Each applies by itself, so the lowest wins. A
+// ceiling of a policy for all accounts counts each account separately.
 func (c *Catalog) Ceilings(account string) []Ceiling {
 	var out []Ceiling
 	for _, p := range c.Policies {
@@ -100,7 +99,7 @@ func (r *policyReader) per(key string, d *profile.Duration) time.Duration {
 		r.required(key, map[string]string{"creates": "max: 60", "spend": `max: "20 USD"`}[key])
 		return 0
 	case *d <= 0 || time.Duration(*d) > maxPer:
-		r.errs = append(r.errs, r.pos.Errorf([]string{"ceilings", key, "per"}, "%s is not above zero and at most %s",
+		r.errs = append(r.errs, r.pos.Errorf([]string{"ceilings", key, "per"}, "%s is not positive and at most %s",
 			profile.FormatDuration(time.Duration(*d)), profile.FormatDuration(maxPer)))
 	}
 	return time.Duration(*d)

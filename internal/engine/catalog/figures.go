@@ -9,17 +9,17 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
-// shadowFile is what an own place counts at where it costs nothing.
+// shadowFile is the price used to compare an own place that costs nothing.
 type shadowFile struct {
 	VCPUHour string `yaml:"vcpu_hour"`
 	GiBHour  string `yaml:"gib_hour"`
 	Source   string `yaml:"source"`
 	AsOf     string `yaml:"as_of"`
-	// Confidence is "estimated" where it is left out.
+	// Confidence defaults to "estimated".
 	Confidence *string `yaml:"confidence"`
 }
 
-// feeFile is what the platform takes.
+// feeFile is what the platform charges.
 type feeFile struct {
 	Share       string  `yaml:"share"`
 	PerHour     string  `yaml:"per_hour"`
@@ -40,8 +40,8 @@ func (r *bindingReader) shadow(b *Binding) {
 	if s == nil {
 		return
 	}
-	if b.Capabilities.PricingModel != extensions.PricingSelfHosted {
-		r.refuse([]string{"shadow_price"}, "a metered place has prices of its own: a shadow price is for self-hosted ones")
+	if !b.Capabilities.SelfHosted() {
+		r.refuse([]string{"shadow_price"}, "a metered place has its own prices: a shadow price applies to self-hosted ones")
 	}
 	price, err := meter.ParseShadowPrice(s.VCPUHour, s.GiBHour)
 	r.fail([]string{"shadow_price"}, err)
@@ -59,17 +59,18 @@ func (r *bindingReader) fee(b *Binding) {
 	if f == nil {
 		return
 	}
-	if b.Capabilities.PricingModel == extensions.PricingSelfHosted {
-		r.refuse([]string{"fee"}, "nothing is charged for an own place: a fee is for metered ones")
-	} else if r.in.Billing == nil { // else whoever says nothing might not pay it
-		r.refuse([]string{"fee"}, "a binding with a fee has to say who pays the vendor: add billing: %s or billing: %s beside it", route.BillingPlatform, route.BillingBYOK)
+	if b.Capabilities.SelfHosted() {
+		r.refuse([]string{"fee"}, "a place of your own charges nothing: a fee applies to metered ones")
+	} else if r.in.Billing == nil { // without it, the fee might go unpaid
+		r.refuse([]string{"fee"}, "a binding with a fee must set who pays the vendor: add billing: %s or billing: %s beside it",
+			route.BillingPlatform, route.BillingBYOK)
 	}
 	fee := meter.Fee{Share: f.Share, PerHour: f.PerHour, PerCreation: f.PerCreation, BYOK: true, Platform: true, Source: f.Source}
 	if f.Billing != nil {
 		r.oneOf([]string{"fee", "billing"}, *f.Billing, route.BillingPlatform, route.BillingBYOK)
 		fee.BYOK, fee.Platform = *f.Billing == route.BillingBYOK, *f.Billing == route.BillingPlatform
 		if of := r.in.Billing; of != nil && (fee.BYOK && *of == route.BillingPlatform || fee.Platform && *of == route.BillingBYOK) {
-			r.refuse([]string{"fee", "billing"}, "the fee would never be taken: the binding says billing: %s; write the same here, or leave it out", *of)
+			r.refuse([]string{"fee", "billing"}, "the fee would never apply: the binding has billing: %s; set the same here, or remove it", *of)
 		}
 	}
 	if field, err := fee.Check(); err != nil {
@@ -91,25 +92,25 @@ func (r *bindingReader) latency(b *Binding) {
 	case l.CreateToReady == nil:
 		r.refuse([]string{"latency"}, "latency.create_to_ready is required, as in 8s")
 	case *l.CreateToReady <= 0:
-		r.refuse([]string{"latency", "create_to_ready"}, "%s must be above zero", profile.FormatDuration(time.Duration(*l.CreateToReady)))
+		r.refuse([]string{"latency", "create_to_ready"}, "%s must be positive", profile.FormatDuration(time.Duration(*l.CreateToReady)))
 	default:
 		b.CreateToReady = time.Duration(*l.CreateToReady)
 	}
 	r.dated("latency", l.Source, l.AsOf)
 }
 
-// dated asks where a figure is from, and when it was looked at: figures age.
+// dated requires a figure's source and the date it was read: figures age.
 func (r *bindingReader) dated(section, source, asOf string) {
 	if source == "" {
-		r.refuse([]string{section}, "%s.source is required: where the figure is from", section)
+		r.refuse([]string{section}, "%s.source is required: the source of the figure", section)
 	}
 	r.date(section, asOf)
 }
 
-// ahead is said of a date, of the day on which somebody looked, that is to come.
+// ahead is the mistake of a date in the future.
 const ahead = "%s is in the future: correct it, or this machine's clock"
 
-// date checks as_of of a section.
+// date checks a section's as_of.
 func (r *bindingReader) date(section, asOf string) {
 	path := []string{section, "as_of"}
 	switch day, err := time.Parse(time.DateOnly, asOf); {

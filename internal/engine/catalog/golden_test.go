@@ -46,7 +46,7 @@ func TestProblems(t *testing.T) {
 			if diff := cmp.Diff(string(want.Data), got); diff != "" {
 				t.Errorf("-want +got:\n%s", diff)
 			}
-			if _, err := catalog.Load([]string{dir}, descriptors(), today); (err != nil) != mistakes {
+			if _, err := catalog.Load([]string{dir}, handlers(), today); (err != nil) != mistakes {
 				t.Errorf("mistakes: %v, but Load says %v", mistakes, err)
 			}
 		})
@@ -55,7 +55,7 @@ func TestProblems(t *testing.T) {
 
 func told(t *testing.T, dir string) (text string, mistakes bool) {
 	t.Helper()
-	problems, err := catalog.ValidatePath(dir, descriptors(), today)
+	problems, err := catalog.ValidatePath(dir, handlers(), today)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,15 +12,17 @@ import (
 func TestAnInputThatNothingUsesIsNamed(t *testing.T) {
 	t.Parallel()
 	files := map[string]string{
-		"profiles/parent.yaml": "id: profile.parent\nversion: \"1.0.0\"\ninputs:\n  idle: { type: string }\n  handed: { type: string }\n  image: { type: string, default: x }\nimage: { pull: \"{{input.image}}\" }\n",
-		"profiles/child.yaml":  "id: profile.child\nversion: \"1.0.0\"\nextends: profile.parent\nimage: { pull: \"python:3\" }\nsetup: { instructions: \"{{input.handed}}\" }\n",
+		"profiles/parent.yaml": "id: profile.parent\nversion: \"1.0.0\"\ninputs:\n  idle: { type: string }\n  handed: { type: string }\n  " +
+			"image: { type: string, default: x }\nimage: { pull: \"{{input.image}}\" }\n",
+		"profiles/child.yaml": "id: profile.child\nversion: \"1.0.0\"\nextends: profile.parent\nimage: { pull: \"python:3\" }\nsetup: { " +
+			"instructions: \"{{input.handed}}\" }\n",
 		"profiles/source.yaml": "id: profile.source\nversion: \"1.0.0\"\ninputs: { repo: { type: string }, ref: { type: string } }\n",
 		"profiles/ref.yaml":    "id: profile.ref\nversion: \"1.0.0\"\ninputs:\n  ref: { type: string }\n",
 		"profiles/list.yaml":   "id: profile.list\nversion: \"1.0.0\"\ninputs:\n  repo: { type: list }\n",
 		"profiles/none.yaml":   "id: profile.none\nversion: \"1.0.0\"\nworkspace: { access: none }\ninputs:\n  repo: { type: string }\n",
 	}
 	dir := folder(t, files)
-	got, err := catalog.ValidatePath(dir, descriptors(), today)
+	got, err := catalog.ValidatePath(dir, handlers(), today)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -32,7 +34,8 @@ func TestAnInputThatNothingUsesIsNamed(t *testing.T) {
 		}
 	}
 	const nothing = "nothing uses the input "
-	want := []string{"list.yaml: " + nothing + "repo", "none.yaml: " + nothing + "repo", "parent.yaml: " + nothing + "idle", "ref.yaml: " + nothing + "ref"}
+	want := []string{"list.yaml: " + nothing + "repo", "none.yaml: " + nothing + "repo", "parent.yaml: " + nothing + "idle", "ref.yaml: " +
+		nothing + "ref"}
 	if len(told) != len(want) {
 		t.Fatalf("told %q, want %q", told, want)
 	}
@@ -41,7 +44,7 @@ func TestAnInputThatNothingUsesIsNamed(t *testing.T) {
 			t.Errorf("told %q, want %q", told[i], want[i])
 		}
 	}
-	if _, err := catalog.Load([]string{dir}, descriptors(), today); err != nil {
+	if _, err := catalog.Load([]string{dir}, handlers(), today); err != nil {
 		t.Errorf("the catalog cannot be used: %v", err)
 	}
 }

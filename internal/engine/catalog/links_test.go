@@ -27,7 +27,7 @@ func TestLinksInsideTheFolderAreFollowed(t *testing.T) {
 	if err := os.Symlink(dir, link); err != nil {
 		t.Fatal(err)
 	}
-	c, err := catalog.Load([]string{link}, descriptors(), today)
+	c, err := catalog.Load([]string{link}, handlers(), today)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -60,7 +60,7 @@ func TestLinksOutOfTheFolderAndOddFilesAreRefused(t *testing.T) {
 			if err := make(path); err != nil {
 				t.Fatal(err)
 			}
-			_, err := catalog.Load([]string{dir}, descriptors(), today)
+			_, err := catalog.Load([]string{dir}, handlers(), today)
 			if err == nil || !strings.HasPrefix(err.Error(), path+": ") || strings.Contains(err.Error(), "hunter2") {
 				t.Errorf("got %v", err)
 			}
@@ -78,7 +78,7 @@ func TestUnreadableFilesAreNamed(t *testing.T) {
 	if err := os.Chmod(path, 0); err != nil {
 		t.Fatal(err)
 	}
-	_, err := catalog.Load([]string{dir}, descriptors(), today)
+	_, err := catalog.Load([]string{dir}, handlers(), today)
 	if err == nil || err.Error() != path+": cannot be read: permission denied" {
 		t.Errorf("got %v", err)
 	}

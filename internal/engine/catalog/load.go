@@ -16,12 +16,11 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
-// Load reads the built-in catalog and then the folders, later ones over
-// earlier ones. All mistakes are told at once, as strictyaml.Errors of
-// KindInvalid. descriptors are those of every handler there is; a built-in
-// binding whose handler is not among them is left out. Of the folders, a date
-// that is meter.Ahead of now is a mistake.
-func Load(dirs []string, descriptors []extensions.Descriptor, now time.Time) (*Catalog, error) {
+// Load reads the built-in catalog and then the folders, later ones over earlier ones. It reports all
+// mistakes at once, as strictyaml.Errors of KindInvalid. handlers are the extensions of the build; a
+// built-in binding whose handler is not among them is left out. In the folders, a date that is meter.Ahead
+// of now is a mistake.
+func Load(dirs []string, handlers []extensions.Extension, now time.Time) (*Catalog, error) {
 	base, err := builtinLayer()
 	if err != nil {
 		return nil, err
@@ -34,7 +33,7 @@ func Load(dirs []string, descriptors []extensions.Descriptor, now time.Time) (*C
 		}
 		layers = append(layers, l)
 	}
-	ld := newLoader(descriptors, now)
+	ld := newLoader(handlers, now)
 	ld.load(layers)
 	if err := ld.errs.Err(); err != nil {
 		return nil, err
@@ -45,7 +44,7 @@ func Load(dirs []string, descriptors []extensions.Descriptor, now time.Time) (*C
 // loader gathers layers into one catalog.
 type loader struct {
 	now         time.Time
-	handlers    map[string]extensions.Descriptor
+	handlers    map[string]extensions.Extension
 	profiles    *profile.Set
 	bindings    map[string]entry[Binding]
 	books       map[string]entry[meter.Book] // by what they price: see priced
@@ -56,15 +55,15 @@ type loader struct {
 	policyErrs  strictyaml.Errors
 	policyNames []namedExtension
 	from        map[string]entry[string] // profile or kit reference -> file
-	homes       map[string]home          // profile reference -> where it stands
-	broken      map[string]bool          // ids of files that have mistakes
+	homes       map[string]home          // by profile reference
+	broken      map[string]bool          // ids of files with mistakes
 	errs        strictyaml.Errors
 	notices     strictyaml.Errors
 	digest      hash.Hash
 	layer       int
 }
 
-// entry is a value with where it was defined.
+// entry is a value and where it was defined.
 type entry[T any] struct {
 	value T
 	file  string
@@ -73,25 +72,26 @@ type entry[T any] struct {
 	col   int
 }
 
-func newLoader(descriptors []extensions.Descriptor, now time.Time) *loader {
+func newLoader(handlers []extensions.Extension, now time.Time) *loader {
 	ld := &loader{
 		now:      now,
-		handlers: map[string]extensions.Descriptor{}, profiles: profile.NewSet(), bindings: map[string]entry[Binding]{},
+		handlers: map[string]extensions.Extension{}, profiles: profile.NewSet(), bindings: map[string]entry[Binding]{},
 		books: map[string]entry[meter.Book]{}, bookIDs: map[string]entry[string]{}, from: map[string]entry[string]{},
 		tunnels: map[string]entry[tunnel]{}, identities: map[string]entry[extensions.SSHIdentity]{},
 		homes: map[string]home{}, broken: map[string]bool{}, digest: sha256.New(),
 	}
-	for _, d := range descriptors {
-		ld.handlers[d.Handler] = d
+	for _, x := range handlers {
+		ld.handlers[x.Describe().Handler] = x
 	}
 	return ld
 }
 
-// handlerNames are for messages; test doubles are for those who know their names.
+// handlerNames lists handlers for messages, without test doubles, which are for callers who know their
+// names.
 func (ld *loader) handlerNames() []string {
 	var names []string
-	for name, d := range ld.handlers {
-		if !d.NamedOnly {
+	for name, x := range ld.handlers {
+		if !x.Describe().NamedOnly {
 			names = append(names, name)
 		}
 	}
@@ -127,7 +127,7 @@ func (ld *loader) load(layers []layer) {
 		}
 		if len(l.files) == 0 && len(l.errs)+len(l.policyErrs) == 0 {
 			ld.notices = append(ld.notices, &strictyaml.Error{File: l.name,
-				Msg: "no catalog files here: *.yaml in " + strings.Join(folders, "/, ") + "/ are read"})
+				Msg: "no catalog files here: the catalog reads *.yaml in " + strings.Join(folders, "/, ") + "/ are read"})
 		}
 	}
 	ld.checkTogether()
@@ -157,7 +157,7 @@ func (ld *loader) catalog() *Catalog {
 	for _, e := range ld.policyErrs {
 		c.BrokenPolicies = append(c.BrokenPolicies, e.Error())
 		ld.notices = append(ld.notices, &strictyaml.Error{File: e.File, Line: e.Line, Column: e.Column, Suggestion: e.Suggestion,
-			Msg: "nothing new can be made until this is corrected: " + e.Msg})
+			Msg: "nothing new can be created until you correct this: " + e.Msg})
 	}
 	slices.SortStableFunc(ld.notices, func(a, b *strictyaml.Error) int {
 		return cmp.Or(strings.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line))
@@ -168,8 +168,8 @@ func (ld *loader) catalog() *Catalog {
 	return c
 }
 
-// overrides decides between two definitions of one thing: in one folder they
-// are a mistake, across folders the later one wins with a notice.
+// overrides decides between two definitions of one thing: in one folder they are a mistake; across folders
+// the later one wins with a notice.
 func overrides[T any](ld *loader, was entry[T], at *strictyaml.Error, what string) bool {
 	if was.layer == ld.layer {
 		at.Msg = what + " is already defined in " + was.file

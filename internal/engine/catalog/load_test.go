@@ -48,9 +48,11 @@ components:
 func TestFoldersExtendAndOverride(t *testing.T) {
 	t.Parallel()
 	first := folder(t, map[string]string{
-		"profiles/mine.yaml":         mine,
-		"extensions/ext.mine.yml":    "id: ext.mine\nhandler: saas-stub\nregion: eu\npriority: 5\nbilling: byok\nlatency: { create_to_ready: 8s, source: a test, as_of: \"2026-01-02\" }\ncapacity: { max_sandboxes: 3 }\nconfig: { region: eu, lag: 1d }\n",
-		"extensions/ext.local.yaml":  "id: ext.local\nhandler: local\ncost: { per_hour: \"0.10 EUR\" }\nshadow_price: { vcpu_hour: \"0.03 EUR\", gib_hour: \"0.004 EUR\", source: a test, as_of: \"2026-01-02\" }\n",
+		"profiles/mine.yaml": mine,
+		"extensions/ext.mine.yml": "id: ext.mine\nhandler: saas-stub\nregion: eu\npriority: 5\nbilling: byok\nlatency: { create_to_ready: " +
+			"8s, source: a test, as_of: \"2026-01-02\" }\ncapacity: { max_sandboxes: 3 }\nconfig: { region: eu, lag: 1d }\n",
+		"extensions/ext.local.yaml": "id: ext.local\nhandler: local\ncost: { per_hour: \"0.10 EUR\" }\nshadow_price: { vcpu_hour: \"0.03 " +
+			"EUR\", gib_hour: \"0.004 EUR\", source: a test, as_of: \"2026-01-02\" }\n",
 		"prices/prices.mine.yaml":    book,
 		"profiles/notes.txt":         "not: [yaml",
 		"profiles/.hidden.yaml":      "not: [yaml",
@@ -60,7 +62,7 @@ func TestFoldersExtendAndOverride(t *testing.T) {
 		"somewhere/else/anything.go": "package x",
 	})
 	second := folder(t, map[string]string{"profiles/a.yaml": mine + "ttl: { default: 2h }\n"})
-	c, err := catalog.Load([]string{first, second}, descriptors(), today)
+	c, err := catalog.Load([]string{first, second}, handlers(), today)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -69,7 +71,8 @@ func TestFoldersExtendAndOverride(t *testing.T) {
 		t.Errorf("the later folder does not win: %+v, %v", p, err)
 	}
 	b, ok := c.Binding("ext.mine")
-	if !ok || b.Handler != "saas-stub" || b.Title != "Vendor" || b.Region != "eu" || b.Priority != 5 || b.Billing != "byok" || b.CreateToReady != 8*time.Second || *b.MaxSandboxes != 3 || b.Config["lag"] != "1d" ||
+	if !ok || b.Handler != "saas-stub" || b.Title != "Vendor" || b.Region != "eu" || b.Priority != 5 || b.Billing != "byok" ||
+		b.CreateToReady != 8*time.Second || *b.MaxSandboxes != 3 || b.Config["lag"] != "1d" ||
 		c.Book("ext.mine") == nil || c.Book("ext.mine").Currency != "EUR" {
 		t.Errorf("ext.mine is %+v", b)
 	}
@@ -106,19 +109,22 @@ capabilities:
   max_session_duration: 1d
   egress: cidr
   gpu: false
-  extend_ttl: false
+  extend_ttl: none
   secrets_as: [env]
 runtime_provides: { runtime_kinds: [npm], requirement_kinds: [git] }
 `})
-	c, err := catalog.Load([]string{dir}, descriptors(), today)
+	c, err := catalog.Load([]string{dir}, handlers(), today)
 	if err != nil {
 		t.Fatal(err)
 	}
 	b, _ := c.Binding("ext.a")
 	k := b.Capabilities
-	if !slices.Equal(k.IsolationLevels, []extensions.Isolation{"microvm"}) || k.PricingModel != "self-hosted" || !slices.Equal(k.Regions, []string{"eu"}) ||
+	if !slices.Equal(k.IsolationLevels, []extensions.Isolation{"microvm"}) || k.PricingModel != "self-hosted" ||
+		!slices.Equal(k.Regions, []string{"eu"}) ||
 		*k.MaxConcurrent != 2 || *k.MaxVCPU != 4 || *k.MaxMemoryMB != 100 || k.MaxTTL != 2*time.Hour || k.MaxSessionDuration != 24*time.Hour ||
-		k.Egress != extensions.EgressCIDR || k.GPU || k.ExtendTTL || !slices.Equal(k.SecretsAs, []extensions.SecretDelivery{extensions.SecretsEnv}) || !slices.Equal(b.Provides.RuntimeKinds, []string{"npm"}) || !slices.Equal(b.Provides.RequirementKinds, []string{"git"}) {
+		k.Egress != extensions.EgressCIDR || k.GPU || k.ExtendTTL != extensions.ExtendNone ||
+		!slices.Equal(k.SecretsAs, []extensions.SecretDelivery{extensions.SecretsEnv}) ||
+		!slices.Equal(b.Provides.RuntimeKinds, []string{"npm"}) || !slices.Equal(b.Provides.RequirementKinds, []string{"git"}) {
 		t.Errorf("got %+v, provides %+v", k, b.Provides)
 	}
 	if d := descriptors()[1].Capabilities; *d.MaxConcurrent != 10 || b.Descriptor.Capabilities.MaxTTL != d.MaxTTL {
@@ -132,7 +138,7 @@ runtime_provides: { runtime_kinds: [npm], requirement_kinds: [git] }
 func TestDigestDependsOnNamesAndBytesOnly(t *testing.T) {
 	t.Parallel()
 	digest := func(dirs ...string) string {
-		c, err := catalog.Load(dirs, descriptors(), today)
+		c, err := catalog.Load(dirs, handlers(), today)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -146,7 +152,8 @@ func TestDigestDependsOnNamesAndBytesOnly(t *testing.T) {
 		t.Error("the folder's place or other files change the digest")
 	}
 	seen := map[string]string{}
-	for name, d := range map[string]string{"none": digest(), "a": digest(a), "edited": digest(edited), "renamed": digest(renamed), "twice": digest(a, same), "order": digest(a, edited), "reverse": digest(edited, a)} {
+	for name, d := range map[string]string{"none": digest(), "a": digest(a), "edited": digest(edited), "renamed": digest(renamed),
+		"twice": digest(a, same), "order": digest(a, edited), "reverse": digest(edited, a)} {
 		if other, dup := seen[d]; dup {
 			t.Errorf("%s and %s have the same digest", name, other)
 		}
@@ -160,11 +167,12 @@ func TestFoldersThatCannotBeRead(t *testing.T) {
 	for name, want := range map[string]string{
 		filepath.Join(dir, "missing"): "does not exist",
 		filepath.Join(dir, "file"):    "is not a folder",
-		"":                            "a catalog folder's name is empty",
+		"":                            "the name of a catalog folder is empty",
 		dir + "\x00":                  "cannot be read",
 	} {
-		_, err := catalog.Load([]string{name}, descriptors(), today)
-		if err == nil || !strings.Contains(err.Error(), want) || !extensions.IsKind(err, extensions.KindInvalid) || extensions.RemedyOf(err) == "" || extensions.FieldOf(err) != "catalog" {
+		_, err := catalog.Load([]string{name}, handlers(), today)
+		if err == nil || !strings.Contains(err.Error(), want) || !extensions.IsKind(err, extensions.KindInvalid) ||
+			extensions.RemedyOf(err) == "" || extensions.FieldOf(err) != "catalog" {
 			t.Errorf("%q: %v, remedy %q", name, err, extensions.RemedyOf(err))
 		}
 	}
@@ -173,7 +181,7 @@ func TestFoldersThatCannotBeRead(t *testing.T) {
 func TestAnEmptyFolderIsToldNotRefused(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	c, err := catalog.Load([]string{dir}, descriptors(), today)
+	c, err := catalog.Load([]string{dir}, handlers(), today)
 	if err != nil || len(c.Notices) != 1 || !strings.HasPrefix(c.Notices[0], dir+": no catalog files here") {
 		t.Errorf("notices %q, %v", c.Notices, err)
 	}
@@ -185,7 +193,7 @@ func TestHugeFilesAreRefusedUnread(t *testing.T) {
 	if err := os.Truncate(filepath.Join(dir, "profiles/mine.yaml"), 1<<40); err != nil {
 		t.Skipf("sparse files: %v", err)
 	}
-	_, err := catalog.Load([]string{dir}, descriptors(), today)
+	_, err := catalog.Load([]string{dir}, handlers(), today)
 	if err == nil || !strings.Contains(err.Error(), "mine.yaml: the file has 1099511627776 bytes; at most 1048576 are read") {
 		t.Errorf("got %v", err)
 	}
@@ -194,9 +202,10 @@ func TestHugeFilesAreRefusedUnread(t *testing.T) {
 func TestEveryFileIsReportedAtOnce(t *testing.T) {
 	t.Parallel()
 	dir := folder(t, map[string]string{
-		"profiles/a.yaml": "id: profile.a\nversion: 1\n", "extensions/b.yaml": "id: ext.b\nhandler: nowhere\n", "prices/c.yaml": "id: x\n", "profiles/d.yaml": "a: b: c\n",
+		"profiles/a.yaml": "id: profile.a\nversion: 1\n", "extensions/b.yaml": "id: ext.b\nhandler: nowhere\n", "prices/c.yaml": "id: x\n",
+		"profiles/d.yaml": "a: b: c\n",
 	})
-	_, err := catalog.Load([]string{dir}, descriptors(), today)
+	_, err := catalog.Load([]string{dir}, handlers(), today)
 	var list strictyaml.Errors
 	if !errors.As(err, &list) {
 		t.Fatalf("got %v", err)

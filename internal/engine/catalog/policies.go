@@ -13,27 +13,27 @@ import (
 
 const policyPrefix = "policy."
 
-// everyAccount is the account of a policy for all.
+// everyAccount is the account of a policy that applies to all.
 const everyAccount = "*"
 
-// Policy says what an account may use. Of all that are written for an
-// account, in every folder, each applies: policies are never replaced.
+// Policy says what an account may use. All policies for an account, in every folder, apply; none replaces
+// another.
 type Policy struct {
 	route.AccountPolicy
-	// Account is "org" for all of its workspaces, "org/workspace", or "*".
+	// Account is "org" for all its workspaces, "org/workspace", or "*".
 	Account  string
-	Ceilings []Ceiling // Policy and Scope are left to Catalog.Ceilings
+	Ceilings []Ceiling // Catalog.Ceilings sets Policy and Scope
 	File     string
 }
 
-// concerns reports whether the policy is about an account "org/workspace".
+// concerns reports whether the policy applies to an account "org/workspace".
 func (p Policy) concerns(account string) bool {
 	org, _, _ := strings.Cut(account, "/")
 	return p.Account == everyAccount || p.Account == org || p.Account == account
 }
 
-// Permission is what an account may use. Where any policy is written, an
-// account without one may use nothing; where one cannot be read, nobody may.
+// Permission returns what an account may use. Once any policy exists, an account without one may use
+// nothing; while one is unreadable, nobody may.
 func (c *Catalog) Permission(account string) route.Permission {
 	p := route.Permission{Account: account, Required: len(c.Policies) > 0, Unreadable: c.BrokenPolicies}
 	for _, policy := range c.Policies {
@@ -61,8 +61,8 @@ type accessFile struct {
 	Forbidden []string `yaml:"forbidden"`
 }
 
-// addPolicy keeps mistakes apart from those of other files: a catalog with a
-// broken policy can still be used to end what runs, and for nothing new.
+// addPolicy keeps its mistakes apart from those of other files: a catalog with a broken policy can still
+// end what runs, but start nothing new.
 func (ld *loader) addPolicy(f file) {
 	r := &policyReader{}
 	pos, err := strictyaml.DecodePositions(f.name, f.data, &r.in)
@@ -80,7 +80,8 @@ func (ld *loader) addPolicy(f file) {
 		ld.policyErrs = append(ld.policyErrs, pos.Errorf([]string{"id"}, "%s is already defined in %s", p.ID, ld.policies[i].file))
 		return
 	case i >= 0:
-		ld.notices = append(ld.notices, pos.Errorf([]string{"id"}, "%s applies beside the one of %s: a policy is never replaced", p.ID, ld.policies[i].file))
+		ld.notices = append(ld.notices, pos.Errorf([]string{"id"}, "%s applies together with the one of %s: a policy is never replaced", p.ID,
+			ld.policies[i].file))
 	}
 	ld.policies = append(ld.policies, entry[Policy]{value: p, file: f.name, layer: ld.layer})
 	ld.policyNames = append(ld.policyNames, r.names...)
@@ -133,7 +134,8 @@ func (r *policyReader) account() {
 	case a == "":
 		r.errs = append(r.errs, r.pos.Errorf([]string{"account"}, `account is required: an org, "org/workspace", or "*" for all`))
 	case profile.CheckName(org) != nil || scoped && profile.CheckName(workspace) != nil:
-		r.errs = append(r.errs, r.pos.Errorf([]string{"account"}, `%q is not an account: want an org, "org/workspace", or "*" for all`, extensions.Clean(a, 80)))
+		r.errs = append(r.errs, r.pos.Errorf([]string{"account"}, `%q is not an account: want an org, "org/workspace", or "*" for all`,
+			extensions.Clean(a, 80)))
 	}
 }
 
@@ -165,12 +167,12 @@ func (r *policyReader) oneOf(path []string, value string, allowed []string) {
 	r.errs = append(r.errs, e)
 }
 
-// checkPolicies tells of names nothing has: a slip in a list of what is
-// forbidden would allow it.
+// checkPolicies reports unknown names, since a typing mistake in a list of forbidden extensions would
+// allow one.
 func (ld *loader) checkPolicies() {
 	for _, n := range ld.policyNames {
 		if _, ok := ld.bindings[n.id]; !ok && !ld.broken[n.id] {
-			ld.notices = append(ld.notices, ld.unbound(n.at, n.id, "naming it here has no effect"))
+			ld.notices = append(ld.notices, ld.unbound(n.at, n.id, "listing it here has no effect"))
 		}
 	}
 }

@@ -39,12 +39,12 @@ func (ld *loader) addKit(f file) {
 	ld.from[k.Ref()] = entry[string]{value: k.Ref(), file: f.name, layer: ld.layer}
 }
 
-// checkTogether finds what only shows between files. What rests on a broken
-// file is left alone: it would be blamed for that file's absence.
+// checkTogether finds mistakes between files. It skips what depends on a broken file, which would only be
+// blamed for that file's absence.
 func (ld *loader) checkTogether() {
 	for _, p := range ld.profiles.All() {
 		if id := ld.restsOn(p); id != "" {
-			ld.notices = append(ld.notices, p.Errorf([]string{"extends"}, "not checked as a whole: %s has mistakes of its own", id))
+			ld.notices = append(ld.notices, p.Errorf([]string{"extends"}, "not fully checked: %s has mistakes itself", id))
 			continue
 		}
 		if _, _, err := ld.profiles.Flatten(p); err != nil {
@@ -61,9 +61,9 @@ func (ld *loader) checkTogether() {
 	ld.checkBooks()
 }
 
-// restsOn names the broken profile that p extends, if there is one.
+// restsOn names the broken profile that p extends, if any.
 func (ld *loader) restsOn(p *profile.Profile) string {
-	for range 32 { // a cycle is for Flatten to tell
+	for range 32 { // Flatten reports cycles
 		if p.Extends == nil {
 			return ""
 		}
@@ -92,8 +92,8 @@ func (ld *loader) checkOptions(p *profile.Profile, ext string) {
 	ld.notices = append(ld.notices, ld.unbound(p.Errorf(path, ""), ext, "these options have no effect"))
 }
 
-// unbound tells that a binding is not there. It is no mistake: catalogs are
-// shared between places that have different extensions.
+// unbound reports a missing binding. It is no mistake: catalogs are shared between places with different
+// extensions.
 func (ld *loader) unbound(at *strictyaml.Error, ext, effect string) *strictyaml.Error {
 	at.Msg = "no extension " + strconv.Quote(ext) + " in this catalog: " + effect
 	at.Suggestion = strictyaml.Nearest(ext, slices.Sorted(maps.Keys(ld.bindings)))

@@ -20,10 +20,10 @@ type tunnelFile struct {
 	HostKey    string  `yaml:"host_key"`
 	KnownHosts string  `yaml:"known_hosts"`
 	HostCA     string  `yaml:"host_ca"`
-	Identity   *string `yaml:"identity"` // the name of an identity
+	Identity   *string `yaml:"identity"` // name of an identity
 }
 
-// identityFile is one file of identities/: what to log in with.
+// identityFile is one file of identities/: a login.
 type identityFile struct {
 	ID              string   `yaml:"id"`
 	PrivateKeyFile  string   `yaml:"private_key_file"`
@@ -39,7 +39,7 @@ type tunnel struct {
 	at       *strictyaml.Error
 }
 
-// Tunnel finds a jump host by name. An unknown one is KindInvalid and names the nearest.
+// Tunnel finds a jump host by name. An unknown one is KindInvalid with the nearest names.
 func (c *Catalog) Tunnel(name string) (extensions.SSH, error) {
 	s, ok := c.Tunnels[name]
 	if !ok {
@@ -48,8 +48,7 @@ func (c *Catalog) Tunnel(name string) (extensions.SSH, error) {
 	return s, nil
 }
 
-// Identity finds what to log in with by name. An unknown one is KindInvalid and
-// names the nearest.
+// Identity finds a login by name. An unknown one is KindInvalid with the nearest names.
 func (c *Catalog) Identity(name string) (extensions.SSHIdentity, error) {
 	id, ok := c.Identities[name]
 	if !ok {
@@ -61,7 +60,7 @@ func (c *Catalog) Identity(name string) (extensions.SSHIdentity, error) {
 func unknownName(what, folder, name string, known []string) error {
 	err := extensions.Errorf(extensions.KindInvalid, "the catalog has no %s %q", what, extensions.Clean(name, 80))
 	if near := strictyaml.NearestN(name, known, 1); len(near) > 0 {
-		return err.WithRemedy("did you mean %s? Else add %s/%s.yaml to a catalog folder", near[0], folder, extensions.Clean(name, 80))
+		return err.WithRemedy("did you mean %s? Otherwise add %s/%s.yaml to a catalog folder", near[0], folder, extensions.Clean(name, 80))
 	}
 	return err.WithRemedy("add %s/%s.yaml to a catalog folder", folder, extensions.Clean(name, 80))
 }
@@ -121,12 +120,13 @@ func checkReachID(pos *strictyaml.Positions, id string) strictyaml.Errors {
 
 func checkLine(pos *strictyaml.Positions, v, key string) strictyaml.Errors {
 	if strings.ContainsFunc(v, func(r rune) bool { return r < 0x20 || r == 0x7f }) {
-		return strictyaml.Errors{pos.Errorf([]string{key}, "a line break or another control character cannot be here")}
+		return strictyaml.Errors{pos.Errorf([]string{key}, "line breaks and other control characters are not accepted")}
 	}
 	return nil
 }
 
-func addReach[T any](ld *loader, to map[string]entry[T], folder, id string, f file, pos *strictyaml.Positions, value T, errs strictyaml.Errors) {
+func addReach[T any](ld *loader, to map[string]entry[T], folder, id string, f file, pos *strictyaml.Positions, value T,
+	errs strictyaml.Errors) {
 	if len(errs) > 0 {
 		ld.errs = append(ld.errs, errs...)
 		ld.broken[folder+"/"+id] = true
@@ -155,8 +155,8 @@ func (ld *loader) checkTunnels() {
 	}
 }
 
-// checkReach tells of tunnels and identities that a profile names and nobody
-// has. Only who checks asks: a plan refuses that profile alone.
+// checkReach reports tunnels and identities that a profile names but the catalog lacks. Only validation
+// asks; a plan refuses that profile alone.
 func (ld *loader) checkReach(p *profile.Profile) {
 	r := p.Reachability
 	if r == nil {
@@ -179,7 +179,7 @@ func (ld *loader) missing(at *strictyaml.Error, what, folder, name string, known
 	if ld.broken[folder+"/"+name] {
 		return
 	}
-	at.Msg = "there is no " + what + " " + extensions.Clean(name, 80) + ": want a file with this id in " + folder + "/ of a catalog folder"
+	at.Msg = "there is no " + what + " " + extensions.Clean(name, 80) + ": add a file with this ID to " + folder + "/ of a catalog folder"
 	at.Suggestion = strictyaml.Nearest(name, known)
 	ld.errs = append(ld.errs, at)
 }

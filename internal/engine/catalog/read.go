@@ -34,13 +34,13 @@ var folders = []string{profilesFolder, kitsFolder, extensionsFolder, pricesFolde
 
 const builtinName = "built-in"
 
-const maxFiles = 2000 // of one catalog folder
+const maxFiles = 2000 // per catalog folder
 
 // file is one YAML file of a layer.
 type file struct {
 	kind string // one of folders
 	rel  string // "profiles/profile.x.yaml"
-	name string // as shown: the folder as the user gave it, and rel
+	name string // for messages: the folder as the user gave it, and rel
 	data []byte
 }
 
@@ -50,7 +50,7 @@ type layer struct {
 	builtin bool
 	files   []file
 	errs    strictyaml.Errors
-	// policyErrs are mistakes of policies/, which stop what is new and not what is there.
+	// policyErrs are mistakes in policies/, which stop new sandboxes but not existing ones.
 	policyErrs strictyaml.Errors
 }
 
@@ -64,8 +64,8 @@ func builtinLayer() (layer, error) {
 	return l, nil
 }
 
-// folderLayer reads a folder of the user. The error is for the folder as a
-// whole; what is wrong with single files is in the layer.
+// folderLayer reads a user's folder. The error concerns the folder as a whole; mistakes in single files
+// are in the layer.
 func folderLayer(dir string) (layer, error) {
 	l := layer{name: dir}
 	root, err := os.OpenRoot(dir)
@@ -81,7 +81,7 @@ func unreadable(dir string, err error) error {
 	e := extensions.Errorf(extensions.KindInvalid, "the catalog folder %s cannot be read: %w", dir, cause(err))
 	switch info, statErr := os.Stat(dir); {
 	case dir == "":
-		e = extensions.Errorf(extensions.KindInvalid, "a catalog folder's name is empty")
+		e = extensions.Errorf(extensions.KindInvalid, "the name of a catalog folder is empty")
 	case errors.Is(err, fs.ErrNotExist):
 		return extensions.Errorf(extensions.KindInvalid, "the catalog folder %s does not exist", dir).At("catalog").
 			WithRemedy("create it with the folders %s, or correct the catalog argument", strings.Join(folders, "/, ")+"/")
@@ -149,8 +149,8 @@ func (l *layer) bad(rel, format string, args ...any) {
 	l.errs = append(l.errs, e)
 }
 
-// readFile reads a regular file of at most strictyaml.MaxBytes. It looks
-// before it opens: opening a pipe would wait for a writer.
+// readFile reads a regular file of at most strictyaml.MaxBytes. It checks the type before opening, since
+// opening a pipe would wait for a writer.
 func readFile(fsys fs.FS, rel string) ([]byte, error) {
 	info, err := fs.Stat(fsys, rel)
 	switch {

@@ -19,17 +19,16 @@ import (
 // Problem is one finding of ValidatePath.
 type Problem struct {
 	File         string
-	Line, Column int // 0 = the file as a whole
+	Line, Column int // 0 = the whole file
 	Msg          string
-	Notice       bool // worth knowing, not a mistake
+	Notice       bool // worth knowing, but no mistake
 }
 
-// ValidatePath checks one file or one folder over the built-in catalog. A file
-// in a catalog's profiles/, kits/, extensions/ and so on is checked together with
-// that catalog, so that it may extend its neighbours; only its own problems
-// are told. The problems are sorted; the error, KindInvalid, is for what could
-// not be read at all, and for a folder that holds nothing to check.
-func ValidatePath(path string, descriptors []extensions.Descriptor, now time.Time) ([]Problem, error) {
+// ValidatePath checks one file or one folder over the built-in catalog. A file in a catalog's profiles/,
+// kits/, extensions/ and so on is checked with that catalog, so that it may extend its neighbors; only its
+// own problems are returned, sorted. The error, KindInvalid, is for a path that cannot be read, and for a
+// folder with nothing to check.
+func ValidatePath(path string, handlers []extensions.Extension, now time.Time) ([]Problem, error) {
 	base, err := builtinLayer()
 	if err != nil {
 		return nil, err
@@ -37,17 +36,17 @@ func ValidatePath(path string, descriptors []extensions.Descriptor, now time.Tim
 	info, err := os.Stat(path)
 	if err != nil {
 		return nil, extensions.Errorf(extensions.KindInvalid, "%s cannot be read: %w", path, cause(err)).
-			WithRemedy("name a YAML file or a catalog folder")
+			WithRemedy("give a YAML file or a catalog folder")
 	}
 	l, only, err := target(path, info)
 	if err != nil {
 		return nil, err
 	}
 	if info.IsDir() && nothingIn(path, l) {
-		return nil, extensions.Errorf(extensions.KindInvalid, "%s holds no profile and nothing else to check", path).
-			WithRemedy("a catalog keeps YAML files in %s/: name one of them, or the folder that holds these", strings.Join(folders, "/, "))
+		return nil, extensions.Errorf(extensions.KindInvalid, "%s has nothing to check", path).
+			WithRemedy("a catalog keeps YAML files in %s/: give one of them, or the folder that contains these", strings.Join(folders, "/, "))
 	}
-	ld := newLoader(descriptors, now)
+	ld := newLoader(handlers, now)
 	ld.load([]layer{base, l})
 	ld.checkReferences()
 	ld.errs = append(ld.errs, ld.profiles.CheckInputs()...)
@@ -55,8 +54,8 @@ func ValidatePath(path string, descriptors []extensions.Descriptor, now time.Tim
 	return ld.problems(only), nil
 }
 
-// nothingIn reports whether the folder at path, a catalog or one of its folders,
-// has no file that a catalog reads.
+// nothingIn reports whether the folder at path, a catalog or one of its folders, has no file that a
+// catalog reads.
 func nothingIn(path string, l layer) bool {
 	kind := filepath.Base(filepath.Clean(path))
 	return len(l.errs)+len(l.policyErrs) == 0 && !slices.ContainsFunc(l.files, func(f file) bool {
@@ -64,12 +63,12 @@ func nothingIn(path string, l layer) bool {
 	})
 }
 
-// target reads what path means: a catalog, one of its folders, or a file.
-// only limits what is told to one file.
+// target reads what path stands for: a catalog, one of its folders, or a file. only restricts the report
+// to one file.
 func target(path string, info fs.FileInfo) (l layer, only string, err error) {
 	clean := filepath.Clean(path)
 	if !slices.Contains(folders, filepath.Base(clean)) && !slices.Contains(folders, filepath.Base(filepath.Dir(clean))) {
-		if clean, err = filepath.Abs(path); err != nil { // the folder's name may be above the working folder
+		if clean, err = filepath.Abs(path); err != nil { // the folder's name may lie above the working folder
 			return l, "", err
 		}
 	}
@@ -110,22 +109,23 @@ func fileLayer(path string) (layer, error) {
 	return l, nil
 }
 
-// kindOf tells by its id what a lone file is.
+// kindOf determines by its id what a lone file is.
 func kindOf(path string, data []byte) (string, error) {
 	id, err := strictyaml.TopLevelText(path, data, "id")
 	if err != nil {
 		return "", err
 	}
-	for kind, prefix := range map[string]string{profilesFolder: profile.ProfilePrefix, kitsFolder: profile.KitPrefix, extensionsFolder: profile.ExtensionPrefix, pricesFolder: "prices.", policiesFolder: policyPrefix} {
+	for kind, prefix := range map[string]string{profilesFolder: profile.ProfilePrefix, kitsFolder: profile.KitPrefix,
+		extensionsFolder: profile.ExtensionPrefix, pricesFolder: "prices.", policiesFolder: policyPrefix} {
 		if strings.HasPrefix(id, prefix) {
 			return kind, nil
 		}
 	}
-	return "", errors.New(`cannot tell what this is: want an id that starts with "profile.", "kit.", "ext.", "prices." or "policy."`)
+	return "", errors.New(`unknown kind of file: want an ID that starts with "profile.", "kit.", "ext.", "prices." or "policy."`)
 }
 
-// checkReferences tells what a profile names and this catalog does not have.
-// Routing refuses an extension that is not there; it is no mistake of the file.
+// checkReferences reports what a profile names and this catalog lacks. It is no mistake of the file:
+// routing refuses a missing extension.
 func (ld *loader) checkReferences() {
 	for _, p := range ld.profiles.All() {
 		if p.Extension != nil {
@@ -162,7 +162,8 @@ func (ld *loader) problems(only string) []Problem {
 	tell(ld.policyErrs, false)
 	tell(ld.notices, true)
 	slices.SortStableFunc(out, func(a, b Problem) int {
-		return cmp.Or(strings.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column), strings.Compare(a.Msg, b.Msg))
+		return cmp.Or(strings.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column),
+			strings.Compare(a.Msg, b.Msg))
 	})
 	return slices.Compact(out)
 }

@@ -6,13 +6,13 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger"
 )
 
-// Bounds of a batch. An event that is larger goes alone.
+// Limits of a batch. A larger event goes alone.
 const (
 	batchEvents = 100
 	batchBytes  = 1 << 20
 )
 
-// parcel is an event of the chain and the usage events made of it.
+// parcel is an event of the chain and the usage events made from it.
 type parcel struct {
 	seq    int64
 	events [][]byte
@@ -25,8 +25,8 @@ func (p parcel) size() (n int) {
 	return n
 }
 
-// batch reads what goes next. What was sent before and not answered goes
-// again, and with no others, whose first attempt this is.
+// batch reads what goes next. What was sent and not answered goes again, without others, for which this
+// would be the first attempt.
 func (s *sender) batch(ctx context.Context, o ledger.Outbox) ([]parcel, error) {
 	want := batchEvents
 	if o.Attempted > o.Delivered {

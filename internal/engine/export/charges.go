@@ -11,20 +11,19 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
-// Format is a form of charges.
+// Format is an output format of charges.
 type Format string
 
 // Formats.
 const (
 	FOCUS Format = "focus" // FOCUS 1.2, as CSV
 	CSV   Format = "csv"   // RFC 4180, with a header
-	JSON  Format = "json"  // one array, one object a line
+	JSON  Format = "json"  // one array, one object per line
 )
 
-// Charges writes the settled charges that the filter selects, one a row, and
-// returns their number. What still runs is not charged yet. Its memory does
-// not grow with their number. An unknown format is KindInvalid; other errors
-// are the ledger's and the writer's.
+// Charges writes the settled charges that the filter selects, one per row, and returns their number.
+// Running sandboxes have no charges yet. Its memory is bounded. An unknown format is KindInvalid; other
+// errors are the ledger's and the writer's.
 func Charges(ctx context.Context, l Ledger, f ledger.UsageFilter, format Format, w io.Writer) (n int64, err error) {
 	out := bufio.NewWriter(w)
 	var to table
@@ -55,25 +54,25 @@ func Charges(ctx context.Context, l Ledger, f ledger.UsageFilter, format Format,
 	return n, err
 }
 
-// table is a form of rows.
+// table writes rows in one format.
 type table interface {
 	begin() error
 	row(c ledger.ChargeRow) error
 	end() error
 }
 
-// form of a column's values.
+// form is the form of a column's values.
 type form int
 
 const (
-	text    form = iota // somebody's words; "" = none
-	decimal             // digits, a point, perhaps a sign; text in JSON, too
+	text    form = iota // free text; "" = none
+	decimal             // digits, a point, an optional sign; text in JSON, too
 	integer             // a number in JSON
 	truth               // true or false
-	exact               // text that must stay as it is
+	exact               // text that must not be altered
 )
 
-// column is one of a table.
+// column is one column of a table.
 type column struct {
 	name  string
 	form  form
@@ -114,8 +113,8 @@ func (t *csvTable) end() error {
 	return t.w.Error()
 }
 
-// inert keeps a spreadsheet from taking a text for a formula: it gets an
-// apostrophe, which spreadsheets do not show.
+// inert keeps a spreadsheet from reading text as a formula: it adds an apostrophe, which spreadsheets do
+// not show.
 func inert(s string) string {
 	if lead := strings.TrimLeft(s, " "); lead != "" && strings.ContainsRune("=+-@\t\r\n＝＋－＠", []rune(lead)[0]) {
 		return "'" + s

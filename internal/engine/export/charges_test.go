@@ -62,9 +62,12 @@ var memos = []string{"", "byok_memo:ext.x", "infra_memo:ext.x"}
 func randomCharge(rt *rapid.T, i int) ledger.Charge {
 	unit := rapid.SampledFrom(meter.Units()).Draw(rt, "unit")
 	per, _, _ := meter.QuantaPerUnit(unit)
-	c := ledger.Charge{Segment: rapid.Int64Range(0, 2).Draw(rt, "segment"), Component: fmt.Sprintf("%s:%d", rapid.SampledFrom([]string{"vcpu", "creation", "gpu", "surcharge", "new"}).Draw(rt, "component"), i), Unit: unit,
-		Quantity: rapid.Int64Range(0, 1_000_000_000_000).Draw(rt, "quantity"), UnitPrice: rapid.Int64Range(0, 10_000_000_000).Draw(rt, "price"),
-		Currency: rapid.SampledFrom([]string{"EUR", "USD"}).Draw(rt, "currency"), Memo: rapid.SampledFrom(memos).Draw(rt, "memo"), Confidence: "estimated"}
+	c := ledger.Charge{Segment: rapid.Int64Range(0, 2).Draw(rt, "segment"),
+		Component: fmt.Sprintf("%s:%d", rapid.SampledFrom([]string{"vcpu", "creation", "gpu", "surcharge", "new"}).Draw(rt, "component"), i),
+		Unit:      unit,
+		Quantity:  rapid.Int64Range(0, 1_000_000_000_000).Draw(rt, "quantity"), UnitPrice: rapid.Int64Range(0, 10_000_000_000).Draw(rt, "price"),
+		Currency: rapid.SampledFrom([]string{"EUR", "USD"}).Draw(rt, "currency"), Memo: rapid.SampledFrom(memos).Draw(rt, "memo"),
+		Confidence: "estimated"}
 	n := new(big.Int).Mul(big.NewInt(c.Quantity), big.NewInt(c.UnitPrice))
 	n.Mul(n, big.NewInt(2)).Add(n, big.NewInt(per*1000)).Div(n, big.NewInt(2*per*1000))
 	c.Amount = n.Int64()
@@ -86,7 +89,8 @@ func TestFocusKeepsEveryRuleForAnyLedger(t *testing.T) {
 		rows := 0
 		for i := range rapid.IntRange(1, 3).Draw(rt, "lives") {
 			from := start.Add(time.Duration(rapid.Int64Range(0, int64(80*24*time.Hour/time.Microsecond)).Draw(rt, "from")) * time.Microsecond)
-			v := lived{account: of + "/w", name: fmt.Sprint("n", i), from: from, rates: rapid.SampledFrom([]string{bookRates, `{}`}).Draw(rt, "rates")}
+			v := lived{account: of + "/w", name: fmt.Sprint("n", i), from: from,
+				rates: rapid.SampledFrom([]string{bookRates, `{}`}).Draw(rt, "rates")}
 			v.paused = from.Add(time.Duration(rapid.Int64Range(0, int64(40*24*time.Hour)).Draw(rt, "run")))
 			v.to = v.paused.Add(time.Duration(rapid.Int64Range(0, int64(40*24*time.Hour)).Draw(rt, "pause")))
 			for n := range rapid.IntRange(0, 4).Draw(rt, "charges") {
@@ -152,14 +156,18 @@ func TestFocusRulesCanFail(t *testing.T) {
 		if len(focusRow(row)) == 0 {
 			t.Errorf("%s may be null", name)
 		}
-		if name != "SubAccountName" && name != "SkuId" && len(focusHeader(slices.DeleteFunc(slices.Clone(header), func(h string) bool { return h == name }))) == 0 {
+		if name != "SubAccountName" && name != "SkuId" &&
+			len(focusHeader(slices.DeleteFunc(slices.Clone(header), func(h string) bool { return h == name }))) == 0 {
 			t.Errorf("%s may be missing", name)
 		}
 	}
 	for name, values := range map[string][]string{
-		"BilledCost": {"0.01", "1e3", "+1", "1,5", ".5", "0.00 EUR"}, "BillingCurrency": {"eur", "€", "EURO"}, "ChargeCategory": {"Fee", "usage"}, "ServiceCategory": {"Sandboxes"},
-		"ChargePeriodEnd": {"2026-03-01T12:00:00.5Z", "2026-03-01 12:00:00", "2026-03-01T12:00:00+01:00", "2026-02-30T12:00:00Z", "2026-01-01T00:00:00Z"}, "PricingUnit": {"vcpu-hour", "GBs", "core hours"},
-		"Tags": {"a=b", `{"a":{"b":1}}`, `[]`}, "ContractedUnitPrice": {"-1", "7"}, "PricingQuantity": {"3"}, "BillingPeriodStart": {"2026-03-02T00:00:00Z"}, "BillingPeriodEnd": {"2026-03-31T00:00:00Z"},
+		"BilledCost": {"0.01", "1e3", "+1", "1,5", ".5", "0.00 EUR"}, "BillingCurrency": {"eur", "€", "EURO"}, "ChargeCategory": {"Fee", "usage"},
+		"ServiceCategory": {"Sandboxes"},
+		"ChargePeriodEnd": {"2026-03-01T12:00:00.5Z", "2026-03-01 12:00:00", "2026-03-01T12:00:00+01:00", "2026-02-30T12:00:00Z",
+			"2026-01-01T00:00:00Z"}, "PricingUnit": {"vcpu-hour", "GBs", "core hours"},
+		"Tags": {"a=b", `{"a":{"b":1}}`, `[]`}, "ContractedUnitPrice": {"-1", "7"}, "PricingQuantity": {"3"},
+		"BillingPeriodStart": {"2026-03-02T00:00:00Z"}, "BillingPeriodEnd": {"2026-03-31T00:00:00Z"},
 		"RegionId": {"N/A", " "}, "ListCost": {"0.05"},
 	} {
 		for _, v := range values {
@@ -182,16 +190,20 @@ func TestPlainFormsSayTheSame(t *testing.T) {
 	l, _ := newLedger(t)
 	hostile := []string{"=cmd|' /C calc'!A0", "+1", "-1", "@SUM(A1)", "  =1", "\"quoted\", and more", "plain", "＝1"}
 	for i, actor := range hostile {
-		lived{account: "acme/web", name: fmt.Sprint("n", i), actor: actor, from: start, to: start.Add(time.Hour), rates: bookRates, charges: someCharges()}.live(t, l)
+		lived{account: "acme/web", name: fmt.Sprint("n", i), actor: actor, from: start, to: start.Add(time.Hour), rates: bookRates,
+			charges: someCharges()}.live(t, l)
 	}
 	header, rows := readCSV(t, written(t, l, ledger.UsageFilter{}, CSV))
 	raw := written(t, l, ledger.UsageFilter{}, JSON)
 	var objects []map[string]any
-	if err := json.Unmarshal(raw, &objects); err != nil || len(objects) != len(rows) || len(rows) != 3*len(hostile) || bytes.Count(raw, []byte("\n")) != len(rows)+2 {
+	if err := json.Unmarshal(raw, &objects); err != nil || len(objects) != len(rows) || len(rows) != 3*len(hostile) ||
+		bytes.Count(raw, []byte("\n")) != len(rows)+2 {
 		t.Fatal(err, len(objects), len(rows))
 	}
-	if d := strings.Join(header, " "); d != "account sandbox_id name profile profile_version extension host actor harness run_id meter_id generation meter_started_at meter_ended_at end_estimated segment component mode "+
-		"started_at ended_at quantity unit unit_price price_unit amount billed currency paid_by confidence price_book price_as_of price_source region" {
+	if d := strings.Join(header, " "); d != "account sandbox_id name profile profile_version extension host actor harness run_id meter_id "+
+		"generation meter_started_at meter_ended_at end_estimated segment component mode "+
+		"started_at ended_at quantity unit unit_price price_unit amount billed currency paid_by confidence price_book price_as_of price_source "+
+		"region" {
 		t.Errorf("the columns are not where they were: %s", d)
 	}
 	actors := map[string]bool{}
@@ -230,13 +242,15 @@ func TestAPriceThatNobodyToldIsNoZero(t *testing.T) {
 	t.Parallel()
 	l, _ := newLedger(t)
 	lived{account: "acme/web", name: "one", from: start, to: start.Add(time.Hour), rates: bookRates,
-		charges: []ledger.Charge{{Component: "sandbox", Quantity: 3_600_000, Unit: "sandbox-second", Memo: "infra_memo:ext.x", Confidence: "unknown"}}}.live(t, l)
+		charges: []ledger.Charge{{Component: "sandbox", Quantity: 3_600_000, Unit: "sandbox-second", Memo: "infra_memo:ext.x",
+			Confidence: "unknown"}}}.live(t, l)
 	for _, format := range []Format{CSV, FOCUS} {
 		_, rows := readCSV(t, written(t, l, ledger.UsageFilter{}, format))
 		if len(rows) != 1 {
 			t.Fatalf("%s: %v", format, rows)
 		}
-		for _, name := range []string{"amount", "billed", "unit_price", "currency", "ListCost", "EffectiveCost", "ContractedCost", "ListUnitPrice"} {
+		for _, name := range []string{"amount", "billed", "unit_price", "currency", "ListCost", "EffectiveCost", "ContractedCost",
+			"ListUnitPrice"} {
 			if rows[0][name] != "" {
 				t.Errorf("%s: %s is %q", format, name, rows[0][name])
 			}
@@ -244,7 +258,8 @@ func TestAPriceThatNobodyToldIsNoZero(t *testing.T) {
 		if rows[0]["confidence"]+rows[0]["x_Confidence"] != "unknown" {
 			t.Errorf("%s: %v", format, rows[0])
 		}
-		if format == FOCUS && (rows[0]["BillingCurrency"] != "XXX" || rows[0]["BilledCost"] != "0.00" || !strings.Contains(rows[0]["ChargeDescription"], "not known")) {
+		if format == FOCUS && (rows[0]["BillingCurrency"] != "XXX" || rows[0]["BilledCost"] != "0.00" ||
+			!strings.Contains(rows[0]["ChargeDescription"], "an unknown price")) {
 			t.Error(rows[0])
 		}
 	}

@@ -11,10 +11,9 @@ import (
 // eventPage is how many events are read at a time.
 const eventPage = 500
 
-// Copy writes the stream's events, one CloudEvent a line, as ledger.ParseEvent
-// reads them, and returns their number. They are the chain without a gap, from
-// the first event at or after from until the next one at or after to; zero
-// times bound nothing.
+// Copy writes the stream's events, one CloudEvent per line, as chain.ParseEvent reads them, and returns
+// their number. It writes the chain without gaps, from the first event at or after from up to the next one
+// at or after to; zero times are no bounds.
 func Copy(ctx context.Context, l Ledger, stream string, from, to time.Time, w io.Writer) (n int64, err error) {
 	var begun bool
 	for next := int64(1); ; {

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger/chain"
 )
 
 func TestACopyIsTheChain(t *testing.T) {
@@ -39,7 +39,7 @@ func TestACopyIsTheChain(t *testing.T) {
 		}
 		lines := bytes.Split(bytes.TrimSuffix(b.Bytes(), []byte("\n")), []byte("\n"))
 		for i := range n {
-			e, id, err := ledger.ParseEvent(lines[i])
+			e, id, err := chain.ParseEvent(lines[i])
 			want := events[part.first-1+i]
 			if err != nil || id != l.ID() || e.ID != want.ID || e.PrevHash != want.PrevHash || e.Seq != want.Seq {
 				t.Fatalf("%s: line %d: %v", name, i, err)

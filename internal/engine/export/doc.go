@@ -1,6 +1,6 @@
-// Package export carries a ledger's events and charges to others: events as
-// CloudEvents 1.0 to an HTTP endpoint or a file, charges as FOCUS 1.2, CSV or
-// JSON. It only reads the ledger, but for how far an endpoint has got.
+// Package export sends a ledger's events and charges to other systems: events as CloudEvents 1.0 to an
+// HTTP endpoint or a file, charges as FOCUS 1.2, CSV or JSON. It only reads the ledger, except for
+// recording how far an endpoint has received a stream.
 package export
 
 import (
@@ -9,7 +9,7 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger"
 )
 
-// Ledger is what an export needs of one; see ledger.Ledger.
+// Ledger is the part of ledger.Ledger that an export needs.
 type Ledger interface {
 	ID() string
 	Events(ctx context.Context, stream string, fromSeq int64, limit int) ([]ledger.Event, error)

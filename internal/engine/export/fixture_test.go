@@ -14,7 +14,9 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger/bank"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger/ledgertest"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger/sqlstore"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/lifecycle"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
@@ -47,7 +49,7 @@ func (c *clock) pass(d time.Duration) {
 func newLedger(t testing.TB) (ledger.Ledger, *clock) {
 	t.Helper()
 	c := &clock{at: start}
-	l, err := ledger.Open(ctx, ledger.DefaultURL(filepath.Join(t.TempDir(), "state")), ledger.Options{Now: c.now, Charges: bills.Of})
+	l, err := sqlstore.Open(ctx, sqlstore.DefaultURL(filepath.Join(t.TempDir(), "state")), sqlstore.Options{Now: c.now, Charges: bills.Of})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -86,18 +88,21 @@ func (v lived) live(t testing.TB, l ledger.Ledger) extensions.ID {
 		t.Fatal(err)
 	}
 	step := func(name string) string { return string(id) + "/" + name }
-	request, err := json.Marshal(map[string]any{"consumer": map[string]string{"actor": cmp.Or(v.actor, "ann"), "harness": "claude", "run_id": "r-1"}})
+	request, err := json.Marshal(map[string]any{"consumer": map[string]string{"actor": cmp.Or(v.actor, "ann"), "harness": "claude",
+		"run_id": "r-1"}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = l.Begin(ctx, ledger.Begin{Key: step("create"), Holder: holder, ID: id, Account: v.account, Name: v.name, Profile: "profile.base", ProfileVersion: "1.0.0",
-		Request: request, Extension: "ext.x", Host: "one", CreatedAt: v.from, ExpiresAt: v.to.Add(time.Hour)})
+	_, err = l.Begin(ctx, ledger.Begin{Key: step("create"), Holder: holder, ID: id, Account: v.account, Name: v.name, Profile: "profile.base",
+		ProfileVersion: "1.0.0",
+		Request:        request, Extension: "ext.x", Host: "one", CreatedAt: v.from, ExpiresAt: v.to.Add(time.Hour)})
 	if err != nil {
 		t.Fatal(err)
 	}
 	bills.Put(id, v.charges...)
 	changes := []ledger.Change{
-		{Key: step("provisioning"), To: lifecycle.Provisioning, Patch: ledger.Patch{Handle: &extensions.Handle{Extension: "x", Version: 1, ID: id}}},
+		{Key: step("provisioning"), To: lifecycle.Provisioning,
+			Patch: ledger.Patch{Handle: &extensions.Handle{Extension: "x", Version: 1, ID: id}}},
 		{Key: step("ready"), To: lifecycle.Ready, Finish: &ledger.FinishIntent{Outcome: ledger.Confirmed},
 			Meter: ledger.MeterOps{Open: &ledger.MeterOpen{At: v.from, Source: "backend", Currency: "EUR", Rates: json.RawMessage(v.rates)}}},
 		{Key: step("destroying"), To: lifecycle.Destroying, Intent: &ledger.OpenIntent{Kind: ledger.IntentDestroy, Holder: holder}},
@@ -105,7 +110,7 @@ func (v lived) live(t testing.TB, l ledger.Ledger) extensions.ID {
 			Meter: ledger.MeterOps{Close: &ledger.MeterClose{At: v.to, Source: "backend"}}},
 	}
 	if !v.paused.IsZero() {
-		pause := ledger.Change{Key: step("pause"), Meter: ledger.MeterOps{Switch: &ledger.MeterSwitch{At: v.paused, Mode: ledger.Paused}}}
+		pause := ledger.Change{Key: step("pause"), Meter: ledger.MeterOps{Switch: &bank.MeterSwitch{At: v.paused, Mode: ledger.Paused}}}
 		changes = slices.Insert(changes, 2, pause)
 	}
 	for _, c := range changes {
@@ -122,7 +127,8 @@ func (v lived) live(t testing.TB, l ledger.Ledger) extensions.ID {
 func someCharges() []ledger.Charge {
 	return []ledger.Charge{
 		{Segment: 0, Component: "creation", Quantity: 1, Unit: "creation", UnitPrice: 600_000, Amount: 600, Currency: "EUR", Confidence: "exact"},
-		{Segment: 1, Component: "vcpu", Quantity: 7_200_000_000, Unit: "vcpu-hour", UnitPrice: 50_400_000_000, Amount: 100_800_000, Currency: "EUR", Memo: "byok_memo:ext.x", Confidence: "exact"},
+		{Segment: 1, Component: "vcpu", Quantity: 7_200_000_000, Unit: "vcpu-hour", UnitPrice: 50_400_000_000, Amount: 100_800_000,
+			Currency: "EUR", Memo: "byok_memo:ext.x", Confidence: "exact"},
 		{Segment: 1, Component: "memory", Quantity: 0, Unit: "gib-hour", Currency: "EUR", Confidence: "exact"},
 	}
 }
@@ -131,6 +137,7 @@ func someCharges() []ledger.Charge {
 func lives(t testing.TB, l ledger.Ledger, n int) {
 	t.Helper()
 	for i := range n {
-		lived{account: "acme/web", name: fmt.Sprint("n", i), from: start, to: start.Add(time.Hour), rates: bookRates, charges: someCharges()}.live(t, l)
+		lived{account: "acme/web", name: fmt.Sprint("n", i), from: start, to: start.Add(time.Hour), rates: bookRates,
+			charges: someCharges()}.live(t, l)
 	}
 }

@@ -10,26 +10,23 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/meter"
 )
 
-// platform is who sells and bills what the wallet pays.
+// platform is the seller and biller of what the wallet pays.
 const platform = "sandboxer"
 
 // noCurrency is ISO 4217's code for none.
 const noCurrency = "XXX"
 
-// focusColumns are those of FOCUS 1.2 (focus.finops.org): all mandatory ones,
-// and of the others those there is something to say in. FOCUS columns come
-// first, then our own, each in the order of the alphabet.
+// focusColumns are the columns of FOCUS 1.2 (focus.finops.org): all mandatory ones, and the others that we
+// have a value for. FOCUS columns come first, then our own, each in alphabetical order.
 //
-// BilledCost is what the platform bills: 0 where the owner of a key or of a
-// place pays somebody else, whose cost is in the other cost columns. A charge
-// belongs to the month in which its meter ended, when it was settled and a
-// budget or wallet bore it: it is never split, so that the rows of all months
-// add up to the ledger, and a month that is over does not change.
+// BilledCost is what the platform bills: 0 if the owner of a key or place pays somebody else, whose cost
+// is in the other cost columns. A charge belongs to the month in which its meter ended, when it was
+// settled and a budget or wallet bore it. It is never split, so the rows of all months add up to the
+// ledger, and a past month does not change.
 //
-// What is charged at a price that nobody told has no cost and no price, although
-// FOCUS has columns for them that are not null: its null handling forbids a 0
-// that stands for nothing, and a row that is left out would not be told at all.
-// x_Confidence is "unknown" there.
+// A charge of unknown price has no cost and no price, although FOCUS requires values in those columns: its
+// null handling forbids a 0 that stands for nothing, and without its row the charge would go unreported.
+// Its x_Confidence is "unknown".
 func focusColumns() []column {
 	cost := func(c ledger.ChargeRow) string { return amountOf(c.Charge) }
 	price := func(c ledger.ChargeRow) string { return unitPriceOf(c.Charge) }
@@ -41,7 +38,7 @@ func focusColumns() []column {
 		{"BillingPeriodEnd", exact, func(c ledger.ChargeRow) string { return second(month(c.MeterEnd).AddDate(0, 1, 0)) }},
 		{"BillingPeriodStart", exact, func(c ledger.ChargeRow) string { return second(month(c.MeterEnd)) }},
 		{"ChargeCategory", exact, constant("Usage")},
-		{"ChargeClass", exact, constant("")}, // no correction
+		{"ChargeClass", exact, constant("")}, // not a correction
 		{"ChargeDescription", exact, chargeDescription},
 		{"ChargeFrequency", exact, chargeFrequency},
 		{"ChargePeriodEnd", exact, func(c ledger.ChargeRow) string { _, to := chargePeriod(c); return second(to) }},
@@ -61,12 +58,12 @@ func focusColumns() []column {
 		{"PublisherName", exact, publisher},
 		{"RegionId", exact, func(c ledger.ChargeRow) string { return c.Prices.Region }},
 		{"RegionName", exact, func(c ledger.ChargeRow) string { return c.Prices.Region }},
-		{"ResourceId", exact, func(c ledger.ChargeRow) string { return string(c.SandboxID) }},
+		{"ResourceId", exact, func(c ledger.ChargeRow) string { return cmp.Or(c.SnapshotID, string(c.SandboxID)) }},
 		{"ResourceName", exact, func(c ledger.ChargeRow) string { return c.For.Name }},
-		{"ResourceType", exact, constant("Sandbox")},
-		{"ServiceCategory", exact, constant("Compute")},
+		{"ResourceType", exact, kept("Snapshot", "Sandbox")},
+		{"ServiceCategory", exact, kept("Storage", "Compute")},
 		{"ServiceName", exact, constant("Sandboxes")},
-		{"ServiceSubcategory", exact, constant("Other (Compute)")},
+		{"ServiceSubcategory", exact, kept("Other (Storage)", "Other (Compute)")},
 		{"SkuId", exact, skuID},
 		{"SkuMeter", exact, func(c ledger.ChargeRow) string { return meterName(c.Component) }},
 		{"SkuPriceDetails", exact, constant("")},
@@ -96,7 +93,17 @@ func constant(v string) func(ledger.ChargeRow) string {
 	return func(ledger.ChargeRow) string { return v }
 }
 
-// second is the only form FOCUS has for a moment.
+// kept returns one value for what keeping a snapshot costs, and another for the rest.
+func kept(snapshot, sandbox string) func(ledger.ChargeRow) string {
+	return func(c ledger.ChargeRow) string {
+		if c.SnapshotID != "" {
+			return snapshot
+		}
+		return sandbox
+	}
+}
+
+// second formats a time in the only form that FOCUS has.
 func second(at time.Time) string { return at.UTC().Format("2006-01-02T15:04:05Z") }
 
 func month(at time.Time) time.Time {
@@ -104,8 +111,8 @@ func month(at time.Time) time.Time {
 	return time.Date(y, m, 1, 0, 0, 0, 0, time.UTC)
 }
 
-// chargePeriod is the charge's, outwards to whole seconds, and never empty:
-// its start is inclusive and its end is not.
+// chargePeriod returns the charge's period, extended to whole seconds and never empty: its start is
+// inclusive, its end exclusive.
 func chargePeriod(c ledger.ChargeRow) (from, to time.Time) {
 	from, to = c.StartedAt.Truncate(time.Second), c.EndedAt.Truncate(time.Second)
 	if to.Before(c.EndedAt) || !to.After(from) {
@@ -119,9 +126,12 @@ func chargeDescription(c ledger.ChargeRow) string {
 	if c.Mode == ledger.Paused {
 		of += " while paused"
 	}
+	if c.SnapshotID != "" {
+		of += " " + c.SnapshotID
+	}
 	of += " of sandbox " + cmp.Or(c.For.Name, string(c.SandboxID)) + " on " + c.For.Extension
 	if !c.Known() {
-		of += ", at a price that is not known"
+		of += ", at an unknown price"
 	}
 	return of
 }
@@ -133,7 +143,7 @@ func chargeFrequency(c ledger.ChargeRow) string {
 	return "Usage-Based"
 }
 
-// seller is who sends the bill, if anybody does.
+// seller returns who sends the bill, if anybody does.
 func seller(c ledger.ChargeRow) string {
 	switch paidBy(c.Charge) {
 	case PaidByOwnKey:
@@ -144,7 +154,7 @@ func seller(c ledger.ChargeRow) string {
 	return platform
 }
 
-// publisher is whose machines they are; a fee is the platform's own.
+// publisher returns whose machines they are; a fee is the platform's own.
 func publisher(c ledger.ChargeRow) string {
 	if base(c.Component) == meter.ComponentFee {
 		return platform
@@ -166,9 +176,11 @@ func base(component string) string {
 }
 
 var meterNames = map[string]string{
-	meter.ComponentCreation: "Creation", meter.ComponentSandbox: "Sandbox Time", meter.ComponentVCPU: "CPU Time", meter.ComponentMemory: "Memory",
-	meter.ComponentDisk: "Disk Space", meter.ComponentGPU: "GPU Time", meter.ComponentEgress: "Data Transfer", meter.ComponentSurcharge: "Surcharge",
-	meter.ComponentFee: "Platform Fee",
+	meter.ComponentCreation: "Creation", meter.ComponentSandbox: "Sandbox Time", meter.ComponentVCPU: "CPU Time",
+	meter.ComponentMemory: "Memory",
+	meter.ComponentDisk:   "Disk Space", meter.ComponentGPU: "GPU Time", meter.ComponentEgress: "Data Transfer",
+	meter.ComponentSurcharge: "Surcharge",
+	meter.ComponentFee:       "Platform Fee",
 }
 
 func meterName(component string) string {
@@ -181,8 +193,8 @@ func skuID(c ledger.ChargeRow) string {
 	return c.For.Extension + "/" + strings.TrimSuffix(c.Component, pausedVariant)
 }
 
-// skuPriceID names a price whatever it is at the time: the thing sold, by
-// which unit, where, and in which mode.
+// skuPriceID identifies a price independent of its value: the thing sold, its unit, the place and the
+// mode.
 func skuPriceID(c ledger.ChargeRow) string {
 	id := skuID(c) + "/" + c.Unit
 	if c.Prices.Region != "" {
@@ -194,7 +206,7 @@ func skuPriceID(c ledger.ChargeRow) string {
 	return id
 }
 
-// tags are all set by us, so they carry our prefix.
+// tags returns the tags. We set all of them, so they carry our prefix.
 func tags(c ledger.ChargeRow) string {
 	set := map[string]string{}
 	for name, v := range map[string]string{"profile": c.For.Profile, "actor": c.For.Actor, "harness": c.For.Harness, "run_id": c.For.RunID} {

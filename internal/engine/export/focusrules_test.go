@@ -43,10 +43,13 @@ type focusRule struct {
 	notNegative bool
 }
 
-var serviceCategories = []string{"AI and Machine Learning", "Analytics", "Business Applications", "Compute", "Databases", "Developer Tools", "Multicloud", "Identity",
-	"Integration", "Internet of Things", "Management and Governance", "Media", "Migration", "Mobile", "Networking", "Security", "Storage", "Web", "Other"}
+var serviceCategories = []string{"AI and Machine Learning", "Analytics", "Business Applications", "Compute", "Databases", "Developer Tools",
+	"Multicloud", "Identity",
+	"Integration", "Internet of Things", "Management and Governance", "Media", "Migration", "Mobile", "Networking", "Security", "Storage",
+	"Web", "Other"}
 
-var computeSubcategories = []string{"Containers", "End User Computing", "Quantum", "Serverless Compute", "Virtual Machines", "Other (Compute)"}
+var computeSubcategories = []string{"Containers", "End User Computing", "Quantum", "Serverless Compute", "Virtual Machines",
+	"Other (Compute)"}
 
 // focusRules12 lists every column of FOCUS 1.2.
 var focusRules12 = []focusRule{
@@ -82,7 +85,8 @@ var focusRules12 = []focusRule{
 	{name: "InvoiceIssuerName", level: mandatory, kind: aString},
 	{name: "ListCost", level: mandatory, kind: aDecimal},
 	{name: "ListUnitPrice", level: conditional, kind: aDecimal, null: true, usage: true, notNegative: true},
-	{name: "PricingCategory", level: conditional, kind: aString, null: true, usage: true, allowed: []string{"Standard", "Dynamic", "Committed", "Other"}},
+	{name: "PricingCategory", level: conditional, kind: aString, null: true, usage: true,
+		allowed: []string{"Standard", "Dynamic", "Committed", "Other"}},
 	{name: "PricingCurrency", level: conditional, kind: aCurrency},
 	{name: "PricingCurrencyContractedUnitPrice", level: conditional, kind: aDecimal, null: true, notNegative: true},
 	{name: "PricingCurrencyEffectiveCost", level: conditional, kind: aDecimal},
@@ -144,8 +148,10 @@ func focusHeader(header []string) (problems []string) {
 		}
 	}
 	// What our data has calls for these, too.
-	for _, name := range []string{"ChargeFrequency", "ServiceSubcategory", "ConsumedQuantity", "ConsumedUnit", "ContractedUnitPrice", "ListUnitPrice", "PricingCategory", "RegionId", "RegionName",
-		"ResourceId", "ResourceName", "ResourceType", "SkuId", "SkuMeter", "SkuPriceDetails", "SkuPriceId", "SubAccountId", "SubAccountName", "Tags"} {
+	for _, name := range []string{"ChargeFrequency", "ServiceSubcategory", "ConsumedQuantity", "ConsumedUnit", "ContractedUnitPrice",
+		"ListUnitPrice", "PricingCategory", "RegionId", "RegionName",
+		"ResourceId", "ResourceName", "ResourceType", "SkuId", "SkuMeter", "SkuPriceDetails", "SkuPriceId", "SubAccountId", "SubAccountName",
+		"Tags"} {
 		if !slices.Contains(header, name) {
 			bad("%s is missing, and there is data for it", name)
 		}
@@ -261,7 +267,8 @@ func focusTogether(row map[string]string) (problems []string) {
 	if row["x_PaidBy"] == "wallet" && row["BilledCost"] != row["EffectiveCost"] {
 		bad("BilledCost is not what is billed")
 	}
-	if (row["SubAccountId"] == "") != (row["SubAccountName"] == "") || (row["SkuId"] == "") != (row["SkuPriceId"] == "") || (row["ConsumedQuantity"] == "") != (row["ConsumedUnit"] == "") ||
+	if (row["SubAccountId"] == "") != (row["SubAccountName"] == "") || (row["SkuId"] == "") != (row["SkuPriceId"] == "") ||
+		(row["ConsumedQuantity"] == "") != (row["ConsumedUnit"] == "") ||
 		(row["PricingQuantity"] == "") != (row["PricingUnit"] == "") || row["ResourceId"] != "" && row["ResourceType"] == "" {
 		bad("one of a pair is null")
 	}

@@ -36,7 +36,7 @@ func TestALostAttemptIsNotForgottenForALaterAnswer(t *testing.T) {
 	r.set(nil)
 	c.pass(25 * time.Hour)
 	out, err := send(l, r.URL, "")
-	if err != nil || len(out.Held) != 5 || r.twice != 0 || out.Held[0].State != ledger.HeldAmbiguous {
+	if err != nil || len(out.Withheld) != 5 || r.twice != 0 || out.Withheld[0].State != ledger.WithheldAmbiguous {
 		t.Errorf("%v, %d twice, %+v", err, r.twice, out)
 	}
 }
@@ -74,7 +74,7 @@ func TestARunTakesBackOnlyItsOwnAttempt(t *testing.T) {
 	before := r.twice
 	c.pass(25 * time.Hour)
 	out, err := send(l, r.URL, "")
-	if err != nil || r.twice != before || len(out.Held) == 0 || out.Held[0].State != ledger.HeldAmbiguous {
+	if err != nil || r.twice != before || len(out.Withheld) == 0 || out.Withheld[0].State != ledger.WithheldAmbiguous {
 		t.Errorf("%v, %d came twice, %+v", err, r.twice-before, out)
 	}
 }
@@ -93,7 +93,8 @@ func TestASuccessThatIsNone(t *testing.T) {
 			fmt.Fprint(w, "<html>please log in</html>")
 			return true, false
 		})
-		if out, err := send(l, r.URL, ""); !extensions.IsKind(err, extensions.KindInvalid) || out.Events != 0 || out.Delivered != 0 || len(out.Held) != 0 {
+		if out, err := send(l, r.URL, ""); !extensions.IsKind(err, extensions.KindInvalid) || out.Events != 0 || out.Delivered != 0 ||
+			len(out.Withheld) != 0 {
 			t.Errorf("%v, %+v", err, out)
 		}
 		r.set(nil)
@@ -118,7 +119,7 @@ func TestASuccessThatIsNone(t *testing.T) {
 			return true, false
 		})
 		out, err := send(l, r.URL, "")
-		if err != nil || len(out.Held) != 1 || out.Held[0].Seq != 17 || !strings.Contains(out.Held[0].Reason, "207") {
+		if err != nil || len(out.Withheld) != 1 || out.Withheld[0].Seq != 17 || !strings.Contains(out.Withheld[0].Reason, "207") {
 			t.Errorf("%v, %+v", err, out)
 		}
 		arrived(t, r, events, 17)

@@ -6,8 +6,8 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger"
 )
 
-// plainColumns are those of CSV and JSON, in an order that stays: new ones
-// come last. What is not known is empty, or null.
+// plainColumns are the columns of CSV and JSON in a stable order: new ones come last. Unknown values are
+// empty, or null.
 func plainColumns() []column {
 	return []column{
 		{"account", text, func(c ledger.ChargeRow) string { return c.For.Account }},

@@ -8,35 +8,35 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/meter"
 )
 
-// measure is a unit of a price book in words of the FOCUS unit format.
+// measure describes a price book's unit in FOCUS's unit format.
 type measure struct {
-	priced string // what the price is for
-	// counted is a coarser count of quanta that any quantity is exact in, with
-	// so many decimals.
+	priced string // the unit that the price is for
+	// counted is a coarser unit than the quantum in which every quantity is exact with digits decimals.
 	counted string
 	digits  int
 }
 
 var measures = map[string]measure{
-	"creation":        {"Creations", "Creations", 0},
-	"sandbox-second":  {"Seconds", "Seconds", 3},
-	"sandbox-hour":    {"Hours", "Seconds", 3},
-	"vcpu-second":     {"Core-Seconds", "Core-Seconds", 6},
-	"vcpu-hour":       {"Core-Hours", "Core-Seconds", 6},
-	"gib-second":      {"GiB-Seconds", "MiB-Seconds", 3},
-	"gib-hour":        {"GiB-Hours", "MiB-Seconds", 3},
-	"disk-gib-second": {"GiB-Seconds", "MiB-Seconds", 3},
-	"disk-gib-hour":   {"GiB-Hours", "MiB-Seconds", 3},
-	"disk-gib-month":  {"GiB-Months", "MiB-Seconds", 3},
-	"gpu-second":      {"GPU-Seconds", "GPU-Seconds", 3},
-	"gpu-hour":        {"GPU-Hours", "GPU-Seconds", 3},
-	"egress-gib":      {"GiB", "B", 0},
-	"egress-gb":       {"GB", "B", 0},
-	"charged":         {"Units", "Units", 9},
+	"creation":           {"Creations", "Creations", 0},
+	"sandbox-second":     {"Seconds", "Seconds", 3},
+	"sandbox-hour":       {"Hours", "Seconds", 3},
+	"vcpu-second":        {"Core-Seconds", "Core-Seconds", 6},
+	"vcpu-hour":          {"Core-Hours", "Core-Seconds", 6},
+	"gib-second":         {"GiB-Seconds", "MiB-Seconds", 3},
+	"gib-hour":           {"GiB-Hours", "MiB-Seconds", 3},
+	"disk-gib-second":    {"GiB-Seconds", "MiB-Seconds", 3},
+	"disk-gib-hour":      {"GiB-Hours", "MiB-Seconds", 3},
+	"disk-gib-month":     {"GiB-Months", "MiB-Seconds", 3},
+	"snapshot-gib-month": {"GiB-Months", "MiB-Seconds", 3},
+	"gpu-second":         {"GPU-Seconds", "GPU-Seconds", 3},
+	"gpu-hour":           {"GPU-Hours", "GPU-Seconds", 3},
+	"egress-gib":         {"GiB", "B", 0},
+	"egress-gb":          {"GB", "B", 0},
+	"charged":            {"Units", "Units", 9},
 }
 
-// measureOf is what a charge's unit is called. One that no price book of this
-// program has is shown as it is, counted in itself.
+// measureOf returns the name of a charge's unit. A unit unknown to this program is shown as it is and
+// counted in itself.
 func measureOf(unit string) measure {
 	if m, ok := measures[unit]; ok {
 		return m
@@ -44,18 +44,17 @@ func measureOf(unit string) measure {
 	return measure{unit, unit, 0}
 }
 
-// counted is the exact quantity of the charge, in measure.counted.
+// counted returns the exact quantity of the charge, in measure.counted.
 func counted(c ledger.Charge) string {
 	return decimalText(big.NewInt(c.Quantity), measureOf(c.Unit).digits)
 }
 
-// pricedDigits is how many decimals a quantity in priced units has at most:
-// with that many, times the price is the amount before it was rounded to
-// nano-units, to far below one of them.
+// pricedDigits is the maximum number of decimals of a quantity in priced units. With that many, quantity
+// times price gives the unrounded amount to far less than a nano-unit.
 const pricedDigits = 18
 
-// priced is the quantity in units of the price, rounded half up where it has
-// no end: an hour is 3 600 000 ms.
+// priced returns the quantity in units of the price, rounded half up if it does not terminate: an hour is
+// 3 600 000 ms.
 func priced(c ledger.Charge) string {
 	per, _, ok := meter.QuantaPerUnit(c.Unit)
 	if !ok {
@@ -68,7 +67,7 @@ func priced(c ledger.Charge) string {
 	return decimalText(n, pricedDigits)
 }
 
-// decimalText writes n x 10^-digits without a point where it is whole.
+// decimalText writes n x 10^-digits, without a point if it is whole.
 func decimalText(n *big.Int, digits int) string {
 	sign := ""
 	if n.Sign() < 0 {
@@ -85,11 +84,11 @@ func decimalText(n *big.Int, digits int) string {
 	return sign + whole + "." + fraction
 }
 
-// Who is to pay for a charge.
+// Who pays for a charge.
 const (
 	PaidByWallet   = "wallet"    // the platform bills it
-	PaidByOwnKey   = "own-key"   // the vendor bills it, to the owner of the key
-	PaidByOwnPlace = "own-place" // nobody bills it: it runs on a place of one's own
+	PaidByOwnKey   = "own-key"   // the vendor bills the owner of the key
+	PaidByOwnPlace = "own-place" // nobody bills it: it runs on the user's own place
 )
 
 func paidBy(c ledger.Charge) string {
@@ -102,7 +101,7 @@ func paidBy(c ledger.Charge) string {
 	return PaidByOwnPlace
 }
 
-// What nobody knows of a charge is "", which is null: never a 0.
+// An unknown value of a charge is "", which becomes null, never 0.
 
 func amountOf(c ledger.Charge) string {
 	if !c.Known() {
@@ -118,7 +117,7 @@ func unitPriceOf(c ledger.Charge) string {
 	return meter.UnitPrice(c.UnitPrice).String()
 }
 
-// billed is what the platform bills of the charge.
+// billed returns what the platform bills of the charge.
 func billed(c ledger.Charge) string {
 	if c.Memo != "" {
 		return meter.Amount(0).String()
@@ -126,7 +125,7 @@ func billed(c ledger.Charge) string {
 	return amountOf(c)
 }
 
-// billedIn is billed where it is known in which currency.
+// billedIn returns billed if its currency is known.
 func billedIn(c ledger.Charge) string {
 	if c.Currency == "" {
 		return ""

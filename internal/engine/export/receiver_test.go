@@ -145,7 +145,8 @@ func read(req *http.Request) (events []event, problem string) {
 				return nil, "attribute " + name
 			}
 		}
-		if _, _, err := mime.ParseMediaType(e.DataContentType); err != nil || e.SpecVersion != "1.0" || e.ID == "" || e.Source == "" || e.Type == "" || e.Subject == "" || e.Time.IsZero() {
+		if _, _, err := mime.ParseMediaType(e.DataContentType); err != nil || e.SpecVersion != "1.0" || e.ID == "" || e.Source == "" ||
+			e.Type == "" || e.Subject == "" || e.Time.IsZero() {
 			return nil, "not a CloudEvent: " + string(raw)
 		}
 		e.raw = string(raw)

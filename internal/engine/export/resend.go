@@ -9,13 +9,13 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
-// resend sends what is held, one by one: somebody has asked for it.
+// resend sends held events one by one, on request.
 func (s *sender) resend(ctx context.Context) error {
 	o, err := s.ledger.Outbox(ctx, s.sink, s.stream)
 	if err != nil {
 		return err
 	}
-	for _, h := range o.Held {
+	for _, h := range o.Withheld {
 		events, err := s.ledger.Events(ctx, s.stream, h.Seq, 1)
 		if err != nil {
 			return err
@@ -39,7 +39,7 @@ func (s *sender) resendOne(ctx context.Context, p parcel) error {
 		_, err := s.post(ctx, [][]byte{e})
 		var no *refusal
 		if errors.As(err, &no) {
-			return s.note(ctx, ledger.OutboxStep{Hold: []ledger.Held{{Seq: p.seq, State: ledger.HeldRejected, Reason: no.reason}}})
+			return s.note(ctx, ledger.OutboxStep{Withhold: []ledger.Withheld{{Seq: p.seq, State: ledger.WithheldRejected, Reason: no.reason}}})
 		}
 		if err != nil {
 			return err

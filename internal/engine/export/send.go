@@ -9,38 +9,35 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger"
 )
 
-// wrongPlace is how many events a receiver may refuse while it takes none of a
-// batch, until it is taken for something else than a receiver of events. Then
-// the batch is not held: the fault is not the events'.
+// wrongPlace is how many events a receiver may refuse, while it takes none of a batch, before it counts as
+// no receiver of events. The batch is then not held, since the fault is not the events'.
 const wrongPlace = 5
 
-// Sending tells what came of it.
+// Sending is the result of Send.
 type Sending struct {
 	Sink string
-	// Events of the chain and Usage events made of them that were taken.
+	// Events of the chain, and Usage events made from them, that were taken.
 	Events, Usage int64
-	Delivered     int64         // up to this event of the chain
-	Held          []ledger.Held // all that wait for somebody's word
+	Delivered     int64             // last event of the chain up to which all is delivered
+	Withheld      []ledger.Withheld // all that wait for a request to resend
 }
 
 // Options of Send.
 type Options struct {
 	Target
-	// Resend sends what is held, and nothing else.
+	// Resend sends only held events.
 	Resend  bool
 	Retries Retries // zero = the default
 }
 
-// Send delivers what the receiver has not got of the stream, in order: each
-// event of the chain, and after it a usage event for every charge that it
-// settles. Every event arrives at least once and always under the same id. One
-// that the receiver refuses (400, 409, 413, 422) is held, if it takes others, and
-// so is one that was sent a day ago and never answered; the rest goes on. What else goes
-// wrong ends the run, and the next one goes on from there.
+// Send delivers the part of the stream that the receiver lacks, in order: each event of the chain,
+// followed by a usage event for every charge that it settles. Every event arrives at least once and always
+// under the same id. An event that the receiver refuses (400, 409, 413, 422) is held if it takes others,
+// and so is one that was sent a day ago and never answered; the rest goes on. Any other failure ends the
+// run, and the next run continues from there.
 //
-// Errors: KindInvalid for a wrong target, KindUnauthorized, KindUnavailable
-// and KindUnreachable of the receiver, KindInterrupted, and those of the
-// ledger. The Sending is told with an error, too.
+// Errors: KindInvalid for a wrong target; KindUnauthorized, KindUnavailable and KindUnreachable of the
+// receiver; KindInterrupted; and those of the ledger. The Sending is valid even with an error.
 func Send(ctx context.Context, l Ledger, stream string, o Options) (Sending, error) {
 	e, err := newEndpoint(o.Target)
 	if err != nil {
@@ -64,17 +61,17 @@ type sender struct {
 	ledger  Ledger
 	stream  string
 	out     Sending
-	took    bool          // anything, in this run
-	refused []ledger.Held // as long as it took nothing; not noted yet
-	no      *refusal      // the last one of those
-	doubt   bool          // of one of those: an attempt before was lost
-	held    int           // and nothing taken
+	took    bool              // anything taken in this run
+	refused []ledger.Withheld // while nothing was taken; not recorded yet
+	no      *refusal          // the last of those
+	doubt   bool              // for one of those, an earlier attempt was lost
+	held    int               // while nothing was taken
 }
 
-// tell completes the result with what the ledger says now.
+// tell completes the result with what the ledger now says.
 func (s *sender) tell(ctx context.Context) error {
 	o, err := s.ledger.Outbox(ctx, s.sink, s.stream)
-	s.out.Held, s.out.Delivered = o.Held, o.Delivered
+	s.out.Withheld, s.out.Delivered = o.Withheld, o.Delivered
 	return err
 }
 
@@ -83,7 +80,7 @@ func (s *sender) move(ctx context.Context, step ledger.OutboxStep) (ledger.Outbo
 	return s.ledger.MoveOutbox(ctx, step)
 }
 
-// all sends batch after batch until the chain has no more.
+// all sends batch after batch to the end of the chain.
 func (s *sender) all(ctx context.Context) error {
 	for {
 		o, err := s.ledger.Outbox(ctx, s.sink, s.stream)
@@ -103,8 +100,8 @@ func (s *sender) all(ctx context.Context) error {
 	}
 }
 
-// batchOut notes that the batch is about to be sent, sends it, and notes what
-// came of it. Who dies in between leaves the time of the first attempt behind.
+// batchOut records that the batch is about to be sent, sends it, and records the outcome. A process that
+// dies in between leaves the time of the first attempt behind.
 func (s *sender) batchOut(ctx context.Context, batch []parcel) error {
 	last := batch[len(batch)-1].seq
 	if _, err := s.move(ctx, ledger.OutboxStep{Attempt: last}); err != nil {
@@ -125,10 +122,9 @@ func (s *sender) batchOut(ctx context.Context, batch []parcel) error {
 	return err
 }
 
-// deliver sends parcels and notes what came of them. Refused together they are
-// sent in two halves, so that one bad event is found and held, and its
-// neighbours arrive, in order. With an error, doubt tells whether the receiver
-// may have something that is not noted.
+// deliver sends parcels and records the outcome. If they are refused together, it sends them in two
+// halves, so that one bad event is found and held while its neighbors arrive in order. With an error,
+// doubt says that the receiver may have something that is not recorded.
 func (s *sender) deliver(ctx context.Context, batch []parcel) (doubt bool, err error) {
 	var events [][]byte
 	for _, p := range batch {
@@ -152,8 +148,7 @@ func (s *sender) deliver(ctx context.Context, batch []parcel) (doubt bool, err e
 	return false, nil
 }
 
-// note records what the receiver said. That is done although the caller has
-// given up: it has happened.
+// note records what the receiver answered, even if the caller has given up: it has happened.
 func (s *sender) note(ctx context.Context, step ledger.OutboxStep) error {
 	if err := failpoint.Hit(ctx, "export.sent"); err != nil {
 		return err

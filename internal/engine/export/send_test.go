@@ -20,6 +20,7 @@ import (
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/failpoint/failpointtest"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger/ledgertest"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
@@ -70,13 +71,16 @@ func TestEventsArriveWithTheUsageTheySettle(t *testing.T) {
 	}
 	events := recorded(t, l)
 	arrived(t, r, events)
-	if r.twice != 0 || r.largest > batchEvents || out.Events != 300 || out.Usage != 180 || out.Delivered != 300 || len(out.Held) != 0 || out.Sink != r.url() {
+	if r.twice != 0 || r.largest > batchEvents || out.Events != 300 || out.Usage != 180 || out.Delivered != 300 || len(out.Withheld) != 0 ||
+		out.Sink != r.url() {
 		t.Errorf("%d twice, at most %d in a batch, %+v", r.twice, r.largest, out)
 	}
 	sums := map[string]*big.Rat{"amount": new(big.Rat), "billed": new(big.Rat), "quantity": new(big.Rat)}
 	for _, u := range r.usage() {
-		if u.Subject != "acme/web" || u.Source != "urn:sandboxer:ledger:"+l.ID() || u.Data["actor"] != "ann" || u.Data["currency"] != "EUR" || u.Data["extension"] != "ext.x" ||
-			!u.Time.Equal(start.Add(time.Hour)) || u.ChainHash == u.ID || !slices.ContainsFunc(events, func(e ledger.Event) bool { return e.ID == u.ChainHash && e.Subject == u.Data["sandbox_id"] }) {
+		if u.Subject != "acme/web" || u.Source != "urn:sandboxer:ledger:"+l.ID() || u.Data["actor"] != "ann" || u.Data["currency"] != "EUR" ||
+			u.Data["extension"] != "ext.x" ||
+			!u.Time.Equal(start.Add(time.Hour)) || u.ChainHash == u.ID ||
+			!slices.ContainsFunc(events, func(e ledger.Event) bool { return e.ID == u.ChainHash && e.Subject == u.Data["sandbox_id"] }) {
 			t.Fatalf("%s", u.raw)
 		}
 		for name, sum := range sums {
@@ -89,7 +93,8 @@ func TestEventsArriveWithTheUsageTheySettle(t *testing.T) {
 	}
 	// 60 creations of 600 nano-units, and two vCPUs for an hour, which are
 	// 7200 core-seconds, on a key of the user's.
-	for name, want := range map[string]*big.Rat{"amount": big.NewRat(60*100_800_600, 1e9), "billed": big.NewRat(60*600, 1e9), "quantity": big.NewRat(60*7201, 1)} {
+	for name, want := range map[string]*big.Rat{"amount": big.NewRat(60*100_800_600, 1e9), "billed": big.NewRat(60*600, 1e9),
+		"quantity": big.NewRat(60*7201, 1)} {
 		if sums[name].Cmp(want) != 0 {
 			t.Errorf("%s: %s, want %s", name, sums[name].FloatString(9), want.FloatString(9))
 		}
@@ -109,6 +114,7 @@ func TestEventsArriveWithTheUsageTheySettle(t *testing.T) {
 // Whatever goes wrong, in whatever order: every event arrives, in order, under
 // one id, and where it is not known whether it did, at most a day later.
 func TestFaultsLoseNothing(t *testing.T) {
+	ledgertest.Alone(t)
 	t.Parallel()
 	l, _ := newLedger(t)
 	lives(t, l, 45)
@@ -151,7 +157,7 @@ func TestFaultsLoseNothing(t *testing.T) {
 		for runs := 0; ; runs++ {
 			out, err := send(l, r.URL, sink)
 			if err == nil {
-				if len(out.Held) != 0 || out.Delivered != int64(len(events)) {
+				if len(out.Withheld) != 0 || out.Delivered != int64(len(events)) {
 					rt.Fatalf("%+v", out)
 				}
 				break
@@ -182,9 +188,9 @@ func TestABadEventHoldsUpNoOther(t *testing.T) {
 		t.Fatal(err)
 	}
 	var held []int64
-	for _, h := range out.Held {
+	for _, h := range out.Withheld {
 		held = append(held, h.Seq)
-		if h.State != ledger.HeldRejected || !strings.Contains(h.Reason, "400") || !strings.Contains(h.Reason, "is not for us") {
+		if h.State != ledger.WithheldRejected || !strings.Contains(h.Reason, "400") || !strings.Contains(h.Reason, "is not for us") {
 			t.Errorf("%+v", h)
 		}
 	}
@@ -196,13 +202,13 @@ func TestABadEventHoldsUpNoOther(t *testing.T) {
 		t.Errorf("only %d usage events: a refused event has taken some with it", len(r.usage()))
 	}
 	again, err := send(l, r.URL, "")
-	if err != nil || len(again.Held) != len(bad) || again.Events != 0 {
+	if err != nil || len(again.Withheld) != len(bad) || again.Events != 0 {
 		t.Errorf("%+v, %v", again, err)
 	}
 	// Somebody asks: of those, one is still refused.
 	bad = bad[1:2]
 	resent, err := Send(ctx, l, "acme", Options{Target: Target{URL: r.URL}, Retries: swift, Resend: true})
-	if err != nil || resent.Events != 4 || len(resent.Held) != 1 || resent.Held[0].Seq != 37 {
+	if err != nil || resent.Events != 4 || len(resent.Withheld) != 1 || resent.Withheld[0].Seq != 37 {
 		t.Errorf("%+v, %v", resent, err)
 	}
 	if n := len(r.chain()); n != 149 {
@@ -220,13 +226,14 @@ func TestAnEndpointThatTakesNothingIsTold(t *testing.T) {
 	r.refuse = func(event) bool { return true }
 	for range 3 {
 		out, err := send(l, r.URL, "")
-		if !extensions.IsKind(err, extensions.KindInvalid) || !strings.Contains(extensions.RemedyOf(err), "address") || len(out.Held) != 0 || out.Delivered != 0 {
+		if !extensions.IsKind(err, extensions.KindInvalid) || !strings.Contains(extensions.RemedyOf(err), "address") || len(out.Withheld) != 0 ||
+			out.Delivered != 0 {
 			t.Errorf("%+v, %v", out, err)
 		}
 		c.pass(25 * time.Hour)
 	}
 	r.refuse = nil
-	if out, err := send(l, r.URL, ""); err != nil || len(out.Held) != 0 {
+	if out, err := send(l, r.URL, ""); err != nil || len(out.Withheld) != 0 {
 		t.Errorf("%+v, %v", out, err)
 	}
 	arrived(t, r, recorded(t, l))
@@ -247,8 +254,8 @@ func TestARefusedBeginningHoldsUpNothing(t *testing.T) {
 		return slices.ContainsFunc(bad, func(n int64) bool { return e.ID == events[n-1].ID })
 	}
 	out, err := send(l, r.URL, "")
-	if err != nil || len(out.Held) != len(bad) {
-		t.Errorf("%d held, %v", len(out.Held), err)
+	if err != nil || len(out.Withheld) != len(bad) {
+		t.Errorf("%d held, %v", len(out.Withheld), err)
 	}
 	arrived(t, r, events, bad...)
 }
@@ -266,7 +273,7 @@ func TestFewRefusedEventsAreHeld(t *testing.T) {
 			t.Fatal(err)
 		}
 		out, err := send(l, r.URL, "")
-		if err != nil || len(out.Held) != n+1 {
+		if err != nil || len(out.Withheld) != n+1 {
 			t.Errorf("%+v, %v", out, err)
 		}
 	}
@@ -278,7 +285,8 @@ func TestWhatIsWrongWithThePlaceHoldsNoEvent(t *testing.T) {
 	lives(t, l, 1)
 	for status, kind := range map[int]extensions.Kind{
 		301: extensions.KindInvalid, 308: extensions.KindInvalid, 401: extensions.KindUnauthorized, 403: extensions.KindUnauthorized,
-		404: extensions.KindInvalid, 405: extensions.KindInvalid, 415: extensions.KindInvalid, 501: extensions.KindInvalid, 429: extensions.KindUnavailable,
+		404: extensions.KindInvalid, 405: extensions.KindInvalid, 415: extensions.KindInvalid, 501: extensions.KindInvalid,
+		429: extensions.KindUnavailable,
 	} {
 		t.Run(fmt.Sprint(status), func(t *testing.T) {
 			r := newReceiver(t)
@@ -298,7 +306,7 @@ func TestWhatIsWrongWithThePlaceHoldsNoEvent(t *testing.T) {
 			// It has nothing for certain: nothing becomes ambiguous, ever.
 			c.pass(48 * time.Hour)
 			r.set(nil)
-			if out, err := send(l, r.URL, ""); err != nil || out.Events != 5 || len(out.Held) != 0 {
+			if out, err := send(l, r.URL, ""); err != nil || out.Events != 5 || len(out.Withheld) != 0 {
 				t.Fatalf("%v, %+v", err, out)
 			}
 		})
@@ -344,7 +352,7 @@ func TestADeathLosesAndRepeatsNothingUnseen(t *testing.T) {
 				t.Fatal(err)
 			}
 			c.pass(23 * time.Hour)
-			if out, err := Send(ctx, l, "acme", o); err != nil || len(out.Held) != 0 {
+			if out, err := Send(ctx, l, "acme", o); err != nil || len(out.Withheld) != 0 {
 				t.Fatalf("%v, %+v", err, out)
 			}
 			arrived(t, r, events)
@@ -364,18 +372,19 @@ func TestWhatMayHaveArrivedIsAmbiguousAfterADay(t *testing.T) {
 	events := recorded(t, l)
 	r := newReceiver(t)
 	r.set(func(w http.ResponseWriter, _ int, _ []event) (bool, bool) { cut(w); return true, true })
-	if out, err := send(l, r.URL, ""); !extensions.IsKind(err, extensions.KindUnreachable) || len(out.Held) != 0 {
+	if out, err := send(l, r.URL, ""); !extensions.IsKind(err, extensions.KindUnreachable) || len(out.Withheld) != 0 {
 		t.Fatalf("%v, %+v", err, out)
 	}
 	r.set(nil)
 	lived{account: "acme/app", name: "later", from: start, to: start.Add(time.Hour), rates: bookRates}.live(t, l)
 	c.pass(25 * time.Hour)
 	out, err := send(l, r.URL, "")
-	if err != nil || out.Events != 5 || len(out.Held) != 15 || out.Held[0].State != ledger.HeldAmbiguous {
+	if err != nil || out.Events != 5 || len(out.Withheld) != 15 || out.Withheld[0].State != ledger.WithheldAmbiguous {
 		t.Fatalf("%v, %+v", err, out)
 	}
 	twice := r.twice
-	if out, err = Send(ctx, l, "acme", Options{Target: Target{URL: r.URL}, Retries: swift, Resend: true}); err != nil || len(out.Held) != 0 || out.Events != 15 {
+	if out, err = Send(ctx, l, "acme", Options{Target: Target{URL: r.URL}, Retries: swift, Resend: true}); err != nil || len(out.Withheld) != 0 ||
+		out.Events != 15 {
 		t.Fatalf("%v, %+v", err, out)
 	}
 	if r.twice == twice {
@@ -426,7 +435,7 @@ func TestSeveralExportersAtOnce(t *testing.T) {
 	var wg sync.WaitGroup
 	for range 4 {
 		wg.Go(func() {
-			if out, err := send(l, r.URL, ""); err != nil || len(out.Held) != 0 {
+			if out, err := send(l, r.URL, ""); err != nil || len(out.Withheld) != 0 {
 				t.Errorf("%v, %+v", err, out)
 			}
 		})
@@ -473,7 +482,8 @@ func TestAnEndpointIsAuthenticAndItsTokenSecret(t *testing.T) {
 		}
 		return err
 	}
-	if err := try(Target{URL: r.URL, Token: r.token}); !extensions.IsKind(err, extensions.KindUnreachable) || r.requests != 0 || !strings.Contains(extensions.RemedyOf(err), "--ca-file") {
+	if err := try(Target{URL: r.URL, Token: r.token}); !extensions.IsKind(err, extensions.KindUnreachable) || r.requests != 0 ||
+		!strings.Contains(extensions.RemedyOf(err), "--ca-file") {
 		t.Errorf("sent to one that nobody vouches for: %v / %s", err, extensions.RemedyOf(err))
 	}
 	if err := try(Target{URL: r.URL, CA: ca}); !extensions.IsKind(err, extensions.KindUnauthorized) {

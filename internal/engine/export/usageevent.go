@@ -13,8 +13,8 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
-// UsageType is the CloudEvents type of a usage event: one charge, in the form
-// that meters read, each value by a JSONPath of one step.
+// UsageType is the CloudEvents type of a usage event: one charge in the form that meters read, with each
+// value under a one-step JSONPath.
 const UsageType = "sandboxer.usage"
 
 type usageEvent struct {
@@ -23,7 +23,7 @@ type usageEvent struct {
 	Source          string    `json:"source"`
 	Type            string    `json:"type"`
 	Subject         string    `json:"subject"` // the account
-	Time            string    `json:"time"`    // the end of what was used
+	Time            string    `json:"time"`    // the end of the use
 	DataContentType string    `json:"datacontenttype"`
 	Stream          string    `json:"stream"`
 	Sequence        string    `json:"sequence"`
@@ -31,8 +31,8 @@ type usageEvent struct {
 	Data            usageData `json:"data"`
 }
 
-// usageData has decimals as strings: receivers count in decimals, JSON numbers
-// lose digits on the way. What nobody knows of a charge is null.
+// usageData has decimals as strings, since JSON numbers may lose digits and receivers count in decimals.
+// Unknown values are null.
 type usageData struct {
 	Account   string `json:"account"`
 	SandboxID string `json:"sandbox_id"`
@@ -46,15 +46,15 @@ type usageData struct {
 	Unit      string  `json:"unit"`
 	UnitPrice *string `json:"unit_price"`
 	PriceUnit string  `json:"price_unit"`
-	Amount    *string `json:"amount"` // what it costs, whoever pays
-	Billed    *string `json:"billed"` // of it, what the platform bills
+	Amount    *string `json:"amount"` // the cost, whoever pays
+	Billed    *string `json:"billed"` // the part of it that the platform bills
 	Currency  *string `json:"currency"`
 	PaidBy    string  `json:"paid_by"`
 
 	Confidence string `json:"confidence"`
 	StartedAt  string `json:"started_at"`
 	EndedAt    string `json:"ended_at"`
-	// EndEstimated: nobody told when its sandbox ended.
+	// EndEstimated says that the end of its sandbox is an estimate.
 	EndEstimated bool   `json:"end_estimated"`
 	Profile      string `json:"profile"`
 	Extension    string `json:"extension"`
@@ -64,9 +64,8 @@ type usageData struct {
 	RunID        string `json:"run_id,omitempty"`
 }
 
-// usageEvents makes one event of each charge that e settled; none of other
-// events. They follow from the ledger alone: each time the same, under the
-// same ids.
+// usageEvents makes one event of each charge that e settled; none from other events. They depend only on
+// the ledger: the same each time, under the same ids.
 func usageEvents(ctx context.Context, l Ledger, e ledger.Event) ([][]byte, error) {
 	var body struct {
 		Source, Sequence string
@@ -81,7 +80,11 @@ func usageEvents(ctx context.Context, l Ledger, e ledger.Event) ([][]byte, error
 		return nil, nil
 	}
 	var out [][]byte
-	err := l.EachCharge(ctx, ledger.UsageFilter{SandboxID: extensions.ID(e.Subject)}, func(c ledger.ChargeRow) error {
+	f := ledger.UsageFilter{SandboxID: extensions.ID(e.Subject)}
+	if extensions.ValidSnapshotID(e.Subject) {
+		f = ledger.UsageFilter{SnapshotID: e.Subject}
+	}
+	err := l.EachCharge(ctx, f, func(c ledger.ChargeRow) error {
 		if c.MeterID != body.Data.Meter.Charged {
 			return nil
 		}
@@ -95,8 +98,8 @@ func usageEvents(ctx context.Context, l Ledger, e ledger.Event) ([][]byte, error
 	return out, err
 }
 
-// usageID is SHA-256 over the id of the event that settled the charge, and
-// which of its charges it is.
+// usageID is SHA-256 over the id of the event that settled the charge, and the charge's segment and
+// component.
 func usageID(event string, c ledger.Charge) string {
 	sum := sha256.Sum256(fmt.Appendf(nil, "%s\n%d\n%s", event, c.Segment, c.Component))
 	return hex.EncodeToString(sum[:])
@@ -105,7 +108,8 @@ func usageID(event string, c ledger.Charge) string {
 func usageDataOf(c ledger.ChargeRow) usageData {
 	m := measureOf(c.Unit)
 	return usageData{
-		Account: c.For.Account, SandboxID: string(c.SandboxID), Name: c.For.Name, MeterID: c.MeterID, Segment: c.Segment, Component: c.Component, Mode: string(c.Mode),
+		Account: c.For.Account, SandboxID: string(c.SandboxID), Name: c.For.Name, MeterID: c.MeterID, Segment: c.Segment, Component: c.Component,
+		Mode:     string(c.Mode),
 		Quantity: counted(c.Charge), Unit: m.counted, UnitPrice: told(unitPriceOf(c.Charge)), PriceUnit: m.priced,
 		Amount: told(amountOf(c.Charge)), Billed: told(billedIn(c.Charge)), Currency: told(c.Currency), PaidBy: paidBy(c.Charge),
 		Confidence: c.Confidence, StartedAt: instant(c.StartedAt), EndedAt: instant(c.EndedAt), EndEstimated: c.EndEstimated,
@@ -113,7 +117,7 @@ func usageDataOf(c ledger.ChargeRow) usageData {
 	}
 }
 
-// told is nil for "", which nobody told.
+// told returns nil for "", an unknown value.
 func told(s string) *string {
 	if s == "" {
 		return nil
@@ -123,7 +127,7 @@ func told(s string) *string {
 
 func instant(at time.Time) string { return at.UTC().Format(time.RFC3339Nano) }
 
-// encode is JSON without HTML escapes and without a line's end.
+// encode returns JSON without HTML escapes and without a final line break.
 func encode(v any) ([]byte, error) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)

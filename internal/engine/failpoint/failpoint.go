@@ -1,6 +1,5 @@
-// Package failpoint marks the places between two steps where tests fail a step
-// or kill the process. Outside tests nothing happens there: only the package
-// failpointtest arms points, and the program does not link it.
+// Package failpoint marks the points between two steps where tests fail a step or kill the process. Outside tests
+// they do nothing: only the package failpointtest arms them, and the program does not link it.
 package failpoint
 
 import (
@@ -8,7 +7,7 @@ import (
 	"sync/atomic"
 )
 
-// Hook is what Hit calls; failpointtest sets it.
+// Hook is called by Hit; failpointtest sets it.
 var Hook atomic.Pointer[func(ctx context.Context, name string) error]
 
 // Hit marks the step name. It returns nil unless a test armed the point.

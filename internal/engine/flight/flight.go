@@ -1,5 +1,5 @@
-// Package flight runs work that several callers wait for: once for all of
-// them, apart from any one caller's cancellation, until its group is closed.
+// Package flight shares work among its callers: it runs once for all of them, independent of any one
+// caller's cancellation, until the group is closed.
 package flight
 
 import (
@@ -12,10 +12,10 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
-// ErrClosed is what a closed group answers. It is KindInternal.
+// ErrClosed is returned by a closed group. It is KindInternal.
 var ErrClosed = extensions.Errorf(extensions.KindInternal, "the engine is closed")
 
-// Group is the work under way. The zero value is ready for use.
+// Group tracks the work under way. The zero value is ready to use.
 type Group struct {
 	mu      sync.Mutex
 	running map[int]context.CancelFunc
@@ -25,10 +25,9 @@ type Group struct {
 	once    singleflight.Group
 }
 
-// Do runs f and returns what it does; callers with the same key share one run.
-// f gets the values of its first caller's context, and not its end. When ctx
-// ends first, Do returns its error and f runs on for the others. After Close
-// it returns ErrClosed.
+// Do runs f and returns its result; concurrent callers with the same key share one run. f gets the values
+// of its first caller's context, but not its cancellation. If ctx ends first, Do returns its error and f
+// runs on for the others. After Close, Do returns ErrClosed.
 func Do[T any](ctx context.Context, g *Group, key string, f func(context.Context) (T, error)) (T, error) {
 	var zero T
 	ch := g.once.DoChan(key, func() (any, error) {
@@ -50,7 +49,7 @@ func Do[T any](ctx context.Context, g *Group, key string, f func(context.Context
 	}
 }
 
-// begin makes the context of one run; done must be called.
+// begin returns the context of one run; done must be called.
 func (g *Group) begin(ctx context.Context) (_ context.Context, done func(), err error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -74,7 +73,7 @@ func (g *Group) begin(ctx context.Context) (_ context.Context, done func(), err 
 	}, nil
 }
 
-// Close cancels what runs and waits for it.
+// Close cancels the running work and waits for it.
 func (g *Group) Close() {
 	g.mu.Lock()
 	g.closed = true
@@ -85,7 +84,7 @@ func (g *Group) Close() {
 	g.idle.Wait()
 }
 
-// Sleep waits for d, or until ctx ends, whose error it returns.
+// Sleep waits for d. If ctx ends first, it returns ctx's error.
 func Sleep(ctx context.Context, d time.Duration) error {
 	t := time.NewTimer(d)
 	defer t.Stop()

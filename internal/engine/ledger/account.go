@@ -3,6 +3,7 @@ package ledger
 import (
 	"regexp"
 
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger/fault"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
@@ -10,12 +11,12 @@ const namePattern = `[A-Za-z0-9][A-Za-z0-9._-]{0,62}`
 
 var accountForm = regexp.MustCompile(`^` + namePattern + `/` + namePattern + `$`)
 
-// CheckAccount checks the form "org/workspace": two names of letters, digits,
-// '.', '_' and '-', each of at most 63. Errors are KindInvalid.
+// CheckAccount returns KindInvalid unless account has the form "org/workspace": two names of at most 63
+// letters, digits, '.', '_' and '-' each.
 func CheckAccount(account string) error {
 	if accountForm.MatchString(account) {
 		return nil
 	}
-	return failuref(extensions.KindInvalid, "the account %q is not of the form org/workspace", extensions.Clean(account, 80)).
+	return fault.Errorf(extensions.KindInvalid, "the account %q is not of the form org/workspace", extensions.Clean(account, 80)).
 		WithRemedy("use letters, digits, '.', '_' and '-', such as acme/web")
 }

@@ -14,10 +14,9 @@ type Host struct {
 	Facts     extensions.HostFacts
 	CreatedAt time.Time
 	UpdatedAt time.Time
-	// Replaces are, for PutHost alone, the refs that the host may have had until
-	// now beside Ref; nil = any. It is not stored.
-	Replaces []string
-	// Existed is PutHost's answer: there was one of the name already. It is not
+	// Replaces lists the refs, besides Ref, that PutHost accepts as the current one; nil accepts any. Not
 	// stored.
+	Replaces []string
+	// Existed is set by PutHost: a host of this name already existed. Not stored.
 	Existed bool
 }

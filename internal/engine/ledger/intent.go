@@ -5,10 +5,10 @@ import (
 	"time"
 )
 
-// IntentKind is the operation an intent stands for. Stored: append only.
+// IntentKind is the operation that an intent records. Stored: append only.
 type IntentKind string
 
-// Kinds.
+// Kinds of intents.
 const (
 	IntentCreate         IntentKind = "create"
 	IntentDestroy        IntentKind = "destroy"
@@ -18,18 +18,19 @@ const (
 	IntentSync           IntentKind = "sync" // workspace brought back
 	IntentSnapshot       IntentKind = "snapshot"
 	IntentDeleteSnapshot IntentKind = "delete-snapshot"
+	IntentMode           IntentKind = "mode" // pause or resume
 )
 
-// IntentState is where an intent is. Stored: append only.
+// IntentState is the state of an intent. Stored: append only.
 type IntentState string
 
-// States. Only dispatched is open.
+// States of an intent. Only Dispatched is open.
 const (
 	Dispatched IntentState = "dispatched" // a backend may have been called
 	Confirmed  IntentState = "confirmed"
 	Failed     IntentState = "failed"    // for certain
 	Abandoned  IntentState = "abandoned" // another intent took over
-	Adopted    IntentState = "adopted"   // recovery found its thing and kept it
+	Adopted    IntentState = "adopted"   // recovery found the object and kept it
 )
 
 // Intent is one operation, recorded before its first external effect.
@@ -44,14 +45,13 @@ type Intent struct {
 	Generation int64           // of the sandbox, when it began
 	Detail     json.RawMessage // the engine's own notes, without secrets
 	Reason     string          // why failed or abandoned
-	Metered    bool            // of a create or recreate: somebody sends a bill
+	Metered    bool            // of a create or recreate: a vendor bills for it
 	StartedAt  time.Time
 	FinishedAt time.Time
 }
 
-// OpenIntent begins an operation: it gets the next fence of its subject. An
-// open intent of a dead holder is abandoned by it; one of a living other
-// holder is *Busy; one's own needs Supersede.
+// OpenIntent begins an operation and assigns the next fence of its subject. It abandons the open intent of
+// a dead holder; that of another living holder is *Busy; replacing one's own needs Supersede.
 type OpenIntent struct {
 	Key       string // "" = the change's Key
 	Kind      IntentKind
@@ -61,7 +61,7 @@ type OpenIntent struct {
 	Metered   bool
 }
 
-// FinishIntent ends the open intent of the subject. Without one the change is *Stale.
+// FinishIntent ends the open intent of the subject. If there is none, the change is *Stale.
 type FinishIntent struct {
 	Outcome IntentState // Confirmed | Failed | Abandoned | Adopted
 	Reason  string
@@ -69,6 +69,6 @@ type FinishIntent struct {
 
 // IntentFilter selects open intents; zero fields select all.
 type IntentFilter struct {
-	Account string // org/workspace, or an org for all of its
+	Account string // "org/workspace", or "org" for all its workspaces
 	Subject string
 }

@@ -4,171 +4,179 @@ import (
 	"context"
 	"time"
 
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger/bank"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger/chain"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
-// Ledger is one opened ledger. All methods may be called from several
-// goroutines, and several processes may have the same ledger open. A
-// cancelled context starts nothing new; a transaction that has started is
-// finished, so its outcome is always known.
+// Ledger is one open ledger. All methods are safe for concurrent use, and several processes may open the
+// same ledger. A cancelled context starts nothing new, but a transaction that has started is finished, so
+// its outcome is always known.
 //
-// Errors are *extensions.Error: KindNotFound for what is not there,
-// KindConflict for a taken name ([NameTaken]), a stale expectation ([Stale])
-// or an operation under way ([Busy]), KindInvalid for a wrong call,
-// KindUnsupported for a write to a ledger opened read-only or owned by a
-// newer version, KindUnavailable when the disk or the lock refuses,
-// KindInternal for a damaged file.
+// Errors are *extensions.Error: KindNotFound for missing rows; KindConflict for a taken name
+// ([NameTaken]), a stale expectation ([Stale]) or an operation under way ([Busy]); KindInvalid for an
+// invalid call; KindUnsupported for a write to a ledger that is read-only or has a newer schema;
+// KindUnavailable if the disk or the lock refuses; KindInternal for a damaged file.
 type Ledger interface {
-	// ID names this ledger for ever; "" for a missing one opened read-only.
+	Identity
+	Holders
+	Sandboxes
+	Snapshots
+	Hosts
+	Evidence
+	Money
+	Usages
+	Record
+}
+
+// Identity tells whoever opens a ledger which one it is, and the time of its clock.
+type Identity interface {
+	// ID returns the permanent id of the ledger; "" for a missing one opened read-only.
 	ID() string
-	// URL is what was opened, for messages.
+	// URL returns what was opened, for messages.
 	URL() string
+	// ServerTime returns the time of the server that machines share; zero for a file, and for a missing
+	// ledger opened read-only.
+	ServerTime(ctx context.Context) (time.Time, error)
+	// Close ends this holder and releases its files.
+	Close() error
+}
 
-	// Holder registers this opened ledger as the holder of intents: a file
-	// lock beside the database that ends with Close or with the process.
-	// Later calls return the same id. Not available read-only.
+// Holders is the view of callers that begin operations and check who holds those under way.
+type Holders interface {
+	// Holder registers this open ledger as a holder of intents: a file lock beside the database that ends
+	// with Close or with the process. Later calls return the same id. Fails read-only.
 	Holder(ctx context.Context) (HolderID, error)
-	// HolderAlive reports whether id's lock is still held. It cleans up after
-	// a dead one unless the ledger was opened read-only.
+	// HolderAlive reports whether id still holds its lock. It cleans up after a dead holder unless the
+	// ledger is read-only.
 	HolderAlive(ctx context.Context, id HolderID) (bool, error)
+	// Guard limits a call into a backend to the life of this holder. The context ends, with KindUnavailable
+	// as its cause, shortly before others may take the holder for dead, so a former holder creates nothing
+	// after another has taken over. Where the kernel knows which holders live, it ends only with ctx.
+	Guard(ctx context.Context) (context.Context, context.CancelFunc)
+}
 
-	// Begin records a sandbox before anything can cost money: its row in
-	// state requested claiming (Account, Name), the open create intent, the
-	// quote with its prices, and the first event. The same Key again returns
-	// the row as it is now. A taken name is *NameTaken.
+// Sandboxes is the view of callers that change sandboxes: each write is one transaction.
+type Sandboxes interface {
+	// Begin records a sandbox before anything can cost money: its row in state requested, which claims
+	// (Account, Name), the open create intent, the quote with its prices, and the first event. Repeating a
+	// Key returns the current row. A taken name is *NameTaken.
 	Begin(ctx context.Context, b Begin) (Sandbox, error)
-	// Apply is the one compare-and-set transaction on a sandbox; see Change.
-	// The same Key again changes nothing and returns the row as it is now.
+	// Apply is the one compare-and-set transaction on a sandbox; see [Change]. Repeating a Key changes
+	// nothing and returns the current row.
 	Apply(ctx context.Context, c Change) (Sandbox, error)
-
 	// Get returns a sandbox in any state, by id.
 	Get(ctx context.Context, id extensions.ID) (Sandbox, error)
 	// ByName returns the sandbox that claims the name now.
 	ByName(ctx context.Context, account, name string) (Sandbox, error)
 	// List returns sandboxes, oldest first.
 	List(ctx context.Context, f Filter) ([]Sandbox, error)
-	// Occupancy counts an account's sandboxes by place, as Room does: those
-	// that were given one, are not destroyed and not past their end. Places
-	// without any are left out.
-	Occupancy(ctx context.Context, account string) ([]Occupied, error)
-	// ReadyTimes tells of the sandboxes that last came to be ready at a place
-	// in their first life, the newest first, at most so many.
-	ReadyTimes(ctx context.Context, account, extension, host string, newest int) ([]Readiness, error)
-	// Lifetimes tells how long lives of the profile (its id, any version) ran
-	// that are over and whose end is known, the last to end first, at most so
-	// many; extension "" is any.
-	Lifetimes(ctx context.Context, account, profile, extension string, newest int) ([]Lifetime, error)
-	// OpenIntents returns operations that were begun and not finished, oldest
-	// first, of sandboxes and snapshots.
+	// Leases returns the leases on a sandbox that several hold, oldest first; those that lapsed too.
+	Leases(ctx context.Context, id extensions.ID) ([]Lease, error)
+	// OpenIntents returns unfinished operations on sandboxes and snapshots, oldest first.
 	OpenIntents(ctx context.Context, f IntentFilter) ([]Intent, error)
 	// Intent returns one intent by its key.
 	Intent(ctx context.Context, key string) (Intent, error)
+}
 
-	// PutHost creates or changes a host; equal content changes nothing. Conflict:
-	// it has another ref than Host.Replaces lets it have.
-	PutHost(ctx context.Context, h Host) (Host, error)
-	// Host returns one host of the account by name.
-	Host(ctx context.Context, account, name string) (Host, error)
-	// Hosts lists an account's hosts by name; "" lists all accounts'.
-	Hosts(ctx context.Context, account string) ([]Host, error)
-	// DeleteHost forgets a host; an unknown one is success.
-	DeleteHost(ctx context.Context, account, name string) error
-
+// Snapshots is the view of callers that take, keep and delete snapshots.
+type Snapshots interface {
 	// BeginSnapshot records a snapshot in state creating, with its intent.
 	BeginSnapshot(ctx context.Context, b BeginSnapshot) (Snapshot, error)
 	// ApplySnapshot is Apply for snapshots.
 	ApplySnapshot(ctx context.Context, c SnapshotChange) (Snapshot, error)
 	// GetSnapshot returns a snapshot in any state.
 	GetSnapshot(ctx context.Context, id string) (Snapshot, error)
+	// ListSnapshots returns snapshots, oldest first.
+	ListSnapshots(ctx context.Context, f SnapshotFilter) ([]Snapshot, error)
+}
 
+// Hosts is the view of callers that register machines and probe places.
+type Hosts interface {
+	// PutHost creates or changes a host; equal content changes nothing. KindConflict if its current ref is
+	// neither Host.Ref nor one of Host.Replaces.
+	PutHost(ctx context.Context, h Host) (Host, error)
+	// Host returns a host of the account by name.
+	Host(ctx context.Context, account, name string) (Host, error)
+	// Hosts lists an account's hosts by name; "" lists those of all accounts.
+	Hosts(ctx context.Context, account string) ([]Host, error)
+	// DeleteHost removes a host and the facts of the places on it; an unknown one is success.
+	DeleteHost(ctx context.Context, account, name string) error
+	// PutFacts records what was found at places of one account, in place of what was found there before;
+	// equal content, its time included, changes nothing.
+	PutFacts(ctx context.Context, all ...Facts) error
+	// Facts returns what was last found at a place.
+	Facts(ctx context.Context, account, extension, host string) (Facts, error)
+}
+
+// Evidence is the view of callers that plan: the past, and the room left.
+type Evidence interface {
+	// Occupancy counts an account's sandboxes by place, as Room does: those that have a place, are not
+	// destroyed and have not passed their deadline. Empty places are left out.
+	Occupancy(ctx context.Context, account string) ([]Occupied, error)
+	// ReadyTimes returns how long the latest sandboxes at a place took to become ready in their first life,
+	// newest first, at most newest.
+	ReadyTimes(ctx context.Context, account, extension, host string, newest int) ([]Readiness, error)
+	// Lifetimes returns how long finished lives of the profile (its id, any version) ran, if their end is
+	// known, latest end first, at most newest. An extension of "" means any.
+	Lifetimes(ctx context.Context, account, profile, extension string, newest int) ([]Lifetime, error)
+	// Paces returns what counts against each ceiling now, and what a begin with this reserve would add; nil
+	// stands for the least amount in the ceiling's currency.
+	Paces(ctx context.Context, ceilings []bank.Ceiling, reserve *bank.Reserve) ([]bank.Pace, error)
+}
+
+// Money is the view of callers that grant credit and set limits.
+type Money interface {
+	// Grant adds credit to a wallet once and returns the wallet. Reusing the key for a different grant is
+	// KindConflict.
+	Grant(ctx context.Context, g Grant) (bank.Balance, error)
+	// PutBudget sets a budget's limit; its reserved and spent amounts stay. NoLimit with Hard unset removes
+	// it.
+	PutBudget(ctx context.Context, b bank.Budget) (bank.Budget, error)
+	// Balances lists an org's accounts by id.
+	Balances(ctx context.Context, org string) ([]bank.Balance, error)
+	// Budgets lists an org's budgets by id, including those of its workspaces and removed ones.
+	Budgets(ctx context.Context, org string) ([]bank.Budget, error)
+	// Held lists what is set aside for a sandbox, oldest first.
+	Held(ctx context.Context, id extensions.ID) ([]bank.Transfer, error)
+}
+
+// Usages is the view of callers that report usage and charges.
+type Usages interface {
 	// Meters returns the sandbox's meters, one per generation that ran, oldest first.
-	Meters(ctx context.Context, id extensions.ID) ([]Meter, error)
-	// Charges returns the sandbox's charges in order of meter, segment, component.
-	Charges(ctx context.Context, id extensions.ID) ([]Charge, error)
-	// Usage adds up, told apart by dimensions and always by currency, what
-	// ended in the period, in the order of the dimensions. Nothing is one row
-	// less, never a row of zeros.
-	Usage(ctx context.Context, f UsageFilter, by ...Dimension) ([]UsageRow, error)
-	// EachCharge tells every charge the filter selects, in order of the meter's
-	// end, meter, segment and component. Its memory does not grow with their
-	// number. What is settled meanwhile may be told or not. yield may use the
-	// ledger; its error ends the reading and is returned as it is.
-	EachCharge(ctx context.Context, f UsageFilter, yield func(ChargeRow) error) error
-	// EachOpenMeter tells the running meters the filter selects, by id, in the
-	// same way.
-	EachOpenMeter(ctx context.Context, f UsageFilter, yield func(Meter) error) error
+	Meters(ctx context.Context, id extensions.ID) ([]bank.Meter, error)
+	// Charges returns the sandbox's charges, ordered by meter, segment and component.
+	Charges(ctx context.Context, id extensions.ID) ([]bank.Charge, error)
+	// Usage sums what ended in the period, grouped by the dimensions and always by currency, in the order
+	// of the dimensions. Empty groups have no row.
+	Usage(ctx context.Context, f UsageFilter, by ...bank.Dimension) ([]bank.UsageRow, error)
+	// EachCharge passes every selected charge to yield, ordered by the meter's end, meter, segment and
+	// component. Its memory is bounded. Charges settled meanwhile may or may not appear. yield may use the
+	// ledger; its error stops the reading and is returned unchanged.
+	EachCharge(ctx context.Context, f UsageFilter, yield func(bank.ChargeRow) error) error
+	// EachOpenMeter passes the selected running meters to yield, ordered by id, under the same rules as
+	// EachCharge.
+	EachOpenMeter(ctx context.Context, f UsageFilter, yield func(bank.Meter) error) error
 	// Quote returns a stored quote by digest.
 	Quote(ctx context.Context, digest string) (Quote, error)
+}
 
-	// Grant puts credit into a wallet, once, and returns the wallet. The same
-	// key for another grant is KindConflict.
-	Grant(ctx context.Context, g Grant) (Balance, error)
-	// PutBudget sets a budget's limit; what is reserved and spent stays. With
-	// NoLimit, and not hard, it is removed.
-	PutBudget(ctx context.Context, b Budget) (Budget, error)
-	// Balances lists an org's accounts by id.
-	Balances(ctx context.Context, org string) ([]Balance, error)
-	// Budgets lists an org's budgets by id, its workspaces' and removed ones
-	// included.
-	Budgets(ctx context.Context, org string) ([]Budget, error)
-	// Paces tells what counts against ceilings now, as a begin that sets aside the
-	// reserve would count it; nil is the least there is in the currency of each.
-	Paces(ctx context.Context, ceilings []Ceiling, reserve *Reserve) ([]Pace, error)
-	// Held lists what is set aside for a sandbox, the oldest first.
-	Held(ctx context.Context, id extensions.ID) ([]Transfer, error)
-
-	// Events reads a stream from seq (1 is the first), at most limit; 0 = all.
-	Events(ctx context.Context, stream string, fromSeq int64, limit int) ([]Event, error)
-	// Head is the end of a stream's chain, to be pinned in receipts. An empty
-	// stream has Seq 0.
-	Head(ctx context.Context, stream string) (Head, error)
-	// Outbox tells how far a sink has got with a stream. Nothing needs to be
-	// set up: every sink begins with the first event.
+// Record is the view of callers that deliver and check events.
+type Record interface {
+	// Events reads a stream from fromSeq (1 is the first), at most limit events; 0 reads all.
+	Events(ctx context.Context, stream string, fromSeq int64, limit int) ([]chain.Event, error)
+	// Head returns the end of a stream's chain, for receipts to pin. An empty stream has Seq 0.
+	Head(ctx context.Context, stream string) (chain.Head, error)
+	// Outbox returns how far a sink has received a stream. It needs no setup: every sink begins with the
+	// first event.
 	Outbox(ctx context.Context, sink, stream string) (Outbox, error)
-	// MoveOutbox records a step of a delivery and returns how far it is now.
-	// What was first sent 24 hours ago and not answered becomes ambiguous.
+	// MoveOutbox records a step of a delivery and returns the new position. Events first sent 24 hours ago
+	// and not answered become ambiguous.
 	MoveOutbox(ctx context.Context, step OutboxStep) (Outbox, error)
-
-	// Verify checks the whole ledger; pinned heads prove that nothing was cut
-	// off. Findings are in the report; the error is for not being able to look.
-	Verify(ctx context.Context, pinned ...Head) (Report, error)
-
-	// Guard bounds a call into a backend by this holder's life: the context
-	// ends, KindUnavailable its cause, a moment before others may take the
-	// holder for dead, so that nothing is made behind the back of one who took
-	// over. Where the kernel knows who lives, it only ends with ctx.
-	Guard(ctx context.Context) (context.Context, context.CancelFunc)
-
-	// ServerTime asks what time it is by the clock of the server that machines
-	// share; zero for a file, and for a missing ledger opened read-only.
-	ServerTime(ctx context.Context) (time.Time, error)
-
-	// Close ends this holder and releases the files.
-	Close() error
+	// Verify checks the whole ledger; pinned heads prove that nothing was cut off. Findings are in the
+	// report; an error means that the check could not run.
+	Verify(ctx context.Context, pinned ...chain.Head) (chain.Report, error)
 }
 
-// Options open a ledger. The zero value is for writing.
-type Options struct {
-	// ReadOnly opens for reading: nothing is created or changed, and a
-	// missing ledger reads as empty.
-	ReadOnly bool
-	// Now is the clock for events and defaults; nil means time.Now.
-	Now func() time.Time
-	// NewID names a new ledger; "" draws a random name.
-	NewID string
-	// Charges are what a meter that closes is charged, true, or false for what its
-	// rates say. nil = what its rates say.
-	Charges func(Meter) ([]Charge, bool)
-	// Earlier names what, other than the files beside it, tells that there was a
-	// ledger at the address before; "" and nil = nothing. It is asked about an
-	// empty file, which is damage then.
-	Earlier func() string
-	// LockTimeout bounds the wait for other writers; 0 means 60 s.
-	LockTimeout time.Duration
-	// Lease is how long a holder counts as alive after it was last heard of,
-	// where machines share the ledger; 0 means 30 s, which is also the most.
-	Lease time.Duration
-}
-
-// HolderID names one opened ledger of one process.
+// HolderID identifies one open ledger of one process.
 type HolderID string

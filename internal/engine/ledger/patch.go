@@ -2,7 +2,8 @@ package ledger
 
 import "encoding/json"
 
-func (p Patch) apply(row *Sandbox) {
+// Apply writes the set columns to row.
+func (p Patch) Apply(row *Sandbox) {
 	set(&row.Mode, p.Mode)
 	set(&row.SpecHash, p.SpecHash)
 	set(&row.Profile, p.Profile)
@@ -20,6 +21,7 @@ func (p Patch) apply(row *Sandbox) {
 	set(&row.MaxTTL, p.MaxTTL)
 	set(&row.ReadyAt, p.ReadyAt)
 	set(&row.ExpiresAt, p.ExpiresAt)
+	set(&row.ClaimedUntil, p.ClaimedUntil)
 	set(&row.SeenAliveAt, p.SeenAliveAt)
 	set(&row.EndedAt, p.EndedAt)
 	set(&row.Reason, p.Reason)
@@ -27,12 +29,15 @@ func (p Patch) apply(row *Sandbox) {
 	set(&row.EndEstimated, p.EndEstimated)
 }
 
-func (p SnapshotPatch) apply(row *Snapshot) {
+// Apply writes the set columns to row.
+func (p SnapshotPatch) Apply(row *Snapshot) {
 	set(&row.Handle, p.Handle)
 	set(&row.Name, p.Name)
 	set(&row.Kind, p.Kind)
 	set(&row.SizeBytes, p.SizeBytes)
 	set(&row.Digest, p.Digest)
+	set(&row.Retention, p.Retention)
+	set(&row.LapsesAt, p.LapsesAt)
 	setJSON(&row.Request, p.Request)
 	set(&row.Reason, p.Reason)
 	set(&row.EndedAt, p.EndedAt)

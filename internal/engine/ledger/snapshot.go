@@ -4,10 +4,11 @@ import (
 	"encoding/json"
 	"time"
 
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger/bank"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
-// SnapshotState is where a snapshot is. Stored: append only.
+// SnapshotState is the state of a snapshot. Stored: append only.
 type SnapshotState string
 
 // States of a snapshot.
@@ -23,10 +24,10 @@ var snapshotEdges = map[SnapshotState][]SnapshotState{
 	SnapshotCreating: {SnapshotReady, SnapshotFailed, SnapshotDeleting, SnapshotDeleted},
 	SnapshotReady:    {SnapshotFailed, SnapshotDeleting},
 	SnapshotFailed:   {SnapshotReady, SnapshotDeleting},
-	SnapshotDeleting: {SnapshotFailed, SnapshotDeleted},
+	SnapshotDeleting: {SnapshotReady, SnapshotFailed, SnapshotDeleted}, // ready: not deleted after all
 }
 
-// Snapshot is one kept checkpoint; it outlives its sandbox.
+// Snapshot is one kept image; it outlives its sandbox.
 type Snapshot struct {
 	ID        string
 	Account   string
@@ -41,15 +42,30 @@ type Snapshot struct {
 	Kind      string
 	SizeBytes int64
 	Digest    string
+	Arch      string          // of the place, as Go names it; "" = unknown
+	Payer     string          // who pays for keeping it: who paid for its sandbox; see Sandbox
 	Request   json.RawMessage // arguments, for import
 	Reason    string
 	CreatedAt time.Time
+	Retention time.Duration // how long its owner keeps it; 0 = until it is deleted
+	LapsesAt  time.Time     // when the place deletes it by itself; zero = never
 	EndedAt   time.Time
 	UpdatedAt time.Time
 }
 
-// BeginSnapshot asks for a snapshot. Key, Holder, ID, Account and SandboxID
-// are required; the sandbox must exist.
+// ExpiresAt returns when it ends by itself, or is to be deleted; zero = never.
+func (s Snapshot) ExpiresAt() time.Time {
+	end := s.LapsesAt
+	if s.Retention > 0 {
+		if kept := s.CreatedAt.Add(s.Retention); end.IsZero() || kept.Before(end) {
+			end = kept
+		}
+	}
+	return end
+}
+
+// BeginSnapshot requests a snapshot. Key, Holder, ID, Account and SandboxID are required; the sandbox must
+// exist.
 type BeginSnapshot struct {
 	Key                      string
 	Holder                   HolderID
@@ -58,6 +74,8 @@ type BeginSnapshot struct {
 	Name                     string
 	SandboxID                extensions.ID
 	Extension, Host, HostRef string
+	Arch                     string
+	Retention                time.Duration
 	Request                  json.RawMessage
 	CreatedAt                time.Time // zero = now
 	Event                    Note      // Type defaults to "snapshot.creating"
@@ -70,6 +88,8 @@ type SnapshotChange struct {
 	Expect SnapshotExpect
 	To     SnapshotState // "" stays
 	Patch  SnapshotPatch
+	// Meter opens what counts the keeping, or closes it, with its charges. Nothing else can be done to it.
+	Meter  bank.MeterOps
 	Finish *FinishIntent
 	Intent *OpenIntent
 	Event  Note // Type defaults to "snapshot." and the state
@@ -82,13 +102,21 @@ type SnapshotExpect struct {
 	Holder HolderID
 }
 
-// SnapshotPatch sets columns; nil fields stay.
+// SnapshotFilter selects snapshots; zero fields select all.
+type SnapshotFilter struct {
+	Account string // "org/workspace", or "org" for all its workspaces
+	Live    bool   // not deleted
+}
+
+// SnapshotPatch sets columns; nil fields stay unchanged.
 type SnapshotPatch struct {
 	Handle    *extensions.SnapshotHandle
 	Name      *string
 	Kind      *string
 	SizeBytes *int64
 	Digest    *string
+	Retention *time.Duration
+	LapsesAt  *time.Time
 	Request   json.RawMessage
 	Reason    *string
 	EndedAt   *time.Time

@@ -9,23 +9,22 @@ import (
 // latest is the last instant that ledgers and JSON can hold.
 var latest = time.Date(9999, 12, 31, 23, 59, 59, 0, time.UTC)
 
-// ExpiresAt is created + ttl. A ttl that is not positive, or leads beyond the
-// year 9999, is KindInvalid.
+// ExpiresAt returns created + ttl. A ttl that is not positive, or ends after the year 9999, is
+// KindInvalid.
 func ExpiresAt(created time.Time, ttl time.Duration) (time.Time, error) {
 	if ttl <= 0 {
-		return time.Time{}, extensions.Errorf(extensions.KindInvalid, "the ttl %s is not a time to live", ttl).
+		return time.Time{}, extensions.Errorf(extensions.KindInvalid, "the ttl %s is not positive", ttl).
 			WithRemedy("give a positive ttl, such as 2h")
 	}
 	end := created.Add(ttl) // a Duration is at most 292 years: Add cannot wrap
 	if end.Before(created) || end.After(latest) {
-		return time.Time{}, extensions.Errorf(extensions.KindInvalid, "the ttl %s leads beyond the year 9999", ttl).
+		return time.Time{}, extensions.Errorf(extensions.KindInvalid, "the ttl %s ends after the year 9999", ttl).
 			WithRemedy("give a shorter ttl")
 	}
 	return end, nil
 }
 
-// Within checks a ttl against a maximum, which counts from creation like the
-// ttl itself; 0 is no maximum.
+// Within checks a ttl against a maximum, which also counts from creation; 0 means no maximum.
 func Within(ttl, limit time.Duration) error {
 	if limit > 0 && ttl > limit {
 		return extensions.Errorf(extensions.KindInvalid, "the ttl %s is above the maximum %s, which counts from creation", ttl, limit).
@@ -34,11 +33,10 @@ func Within(ttl, limit time.Duration) error {
 	return nil
 }
 
-// Retarget is the end after the wanted ttl changed from before to now: created
-// + now. An extension made by others in the meantime is kept, unless the ttl
-// shrank: then the user wants an earlier end. An unchanged ttl leaves the end
-// as it is. limit is the profile's maximum from creation, 0 for none; above it
-// is KindInvalid.
+// Retarget returns the new end, created + now, after the wanted ttl changed from before to now. It keeps
+// an extension that others made meanwhile, unless the ttl shrank: then the user wants an earlier end. An
+// unchanged ttl leaves the end unchanged. limit is the profile's maximum from creation, 0 for none;
+// exceeding it is KindInvalid.
 func Retarget(created, current time.Time, before, now, limit time.Duration) (time.Time, error) {
 	target, err := ExpiresAt(created, now)
 	if err != nil {
@@ -56,5 +54,5 @@ func Retarget(created, current time.Time, before, now, limit time.Duration) (tim
 	return target, nil
 }
 
-// Overdue reports that the end has come. A sandbox without an end never is.
+// Overdue reports whether the deadline has passed. A sandbox without one is never overdue.
 func Overdue(now, expires time.Time) bool { return !expires.IsZero() && !now.Before(expires) }

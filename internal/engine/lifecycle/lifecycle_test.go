@@ -168,7 +168,8 @@ func TestRetargetNeverTakesTimeAwayUnlessTheTTLShrank(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(rt *rapid.T) {
 		span := rapid.Int64Range(1, int64(1<<62))
-		before, now, current := time.Duration(span.Draw(rt, "before")), time.Duration(span.Draw(rt, "now")), created.Add(time.Duration(span.Draw(rt, "current")))
+		before, now, current := time.Duration(span.Draw(rt, "before")), time.Duration(span.Draw(rt,
+			"now")), created.Add(time.Duration(span.Draw(rt, "current")))
 		got, err := Retarget(created, current, before, now, 0)
 		if err != nil {
 			rt.Fatal(err)

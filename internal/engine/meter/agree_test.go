@@ -25,7 +25,8 @@ func genMillis(t *rapid.T, label string) string {
 
 // genBook draws a valid book of the shape, with prices of regions and models.
 func genBook(t *rapid.T, billing string) Book {
-	b := Book{ID: "prices.x", Extension: "ext.x", Version: "1", AsOf: "2026-01-02", Source: "a test", Currency: "USD", Confidence: ConfidenceExact, Billing: billing}
+	b := Book{ID: "prices.x", Extension: "ext.x", Version: "1", AsOf: "2026-01-02", Source: "a test", Currency: "USD",
+		Confidence: ConfidenceExact, Billing: billing}
 	if billing != extensions.BillingFixed {
 		b.Idle = rapid.SampledFrom([]string{"", extensions.IdleZero, extensions.IdleStorageOnly, extensions.IdleMetered}).Draw(t, "idle")
 	}
@@ -34,7 +35,8 @@ func genBook(t *rapid.T, billing string) Book {
 		if u.component == ComponentSurcharge || billing == extensions.BillingInvocation && timed(u.component) {
 			continue
 		}
-		must := u.name == "creation" && billing == extensions.BillingInvocation || u.name == "vcpu-second" && billing == extensions.BillingActiveCPU ||
+		must := u.name == "creation" && billing == extensions.BillingInvocation || u.name == "vcpu-second" &&
+			billing == extensions.BillingActiveCPU ||
 			u.name == "sandbox-second" && (billing == extensions.BillingWallClock || billing == extensions.BillingFixed)
 		taken := len(b.Components) > 0 && b.Components[len(b.Components)-1].Component == u.component
 		if taken || !must && !rapid.Bool().Draw(t, u.name) {
@@ -55,7 +57,8 @@ func genBook(t *rapid.T, billing string) Book {
 	for _, label := range []string{"", "region", "night"} {
 		if rapid.Bool().Draw(t, "surcharge "+label) {
 			for _, region := range genRegions(t, "surcharge") {
-				b.Components = append(b.Components, BookPrice{Component: ComponentSurcharge, Unit: "charged", Price: genPrice(t, "share"), Label: label, Region: region})
+				b.Components = append(b.Components, BookPrice{Component: ComponentSurcharge, Unit: "charged", Price: genPrice(t, "share"), Label: label,
+					Region: region})
 			}
 		}
 	}
@@ -68,7 +71,8 @@ func genRegions(t *rapid.T, what string) []string {
 }
 
 func genBookPrice(t *rapid.T, billing string, u unit) BookPrice {
-	p := BookPrice{Component: u.component, Unit: u.name, Price: genPrice(t, "price"), Included: rapid.SampledFrom([]int64{0, 0, 1, 40}).Draw(t, "included")}
+	p := BookPrice{Component: u.component, Unit: u.name, Price: genPrice(t, "price"),
+		Included: rapid.SampledFrom([]int64{0, 0, 1, 40}).Draw(t, "included")}
 	switch {
 	case u.component == ComponentCreation:
 		p.Included = 0
@@ -161,7 +165,8 @@ func agree(t *rapid.T, shape string) {
 		quoted *Amount
 		at     time.Duration
 		prices []BookPrice
-	}{"expected": {q.Expected, min(median, ttl), b.Components}, "p95": {q.P95, min(p95, ttl), b.Components}, "max": {q.Max, ttl, dearest(b.Components)}} {
+	}{"expected": {q.Expected, min(median, ttl), b.Components}, "p95": {q.P95, min(p95, ttl), b.Components}, "max": {q.Max, ttl,
+		dearest(b.Components)}} {
 		o.book.Components = c.prices
 		o.segments = []Segment{{Mode: ModeRunning, Milliseconds: c.at.Milliseconds(), Sizes: sizes, EgressBytes: &egress}}
 		want, _ := o.total()
@@ -197,7 +202,8 @@ func checkReserve(t *rapid.T, q Quote, o oracle, byok bool) {
 	if *q.Reserve < *q.Max {
 		t.Fatalf("reserve %s is below max %s", q.Reserve, q.Max)
 	}
-	if slack := int64(*q.Reserve - *q.Max); !slices.ContainsFunc(q.Worst, func(l QuoteLine) bool { return l.Unit == unitCharged }) && slack > int64(len(q.Worst)) {
+	if slack := int64(*q.Reserve - *q.Max); !slices.ContainsFunc(q.Worst, func(l QuoteLine) bool { return l.Unit == unitCharged }) &&
+		slack > int64(len(q.Worst)) {
 		t.Fatalf("reserve %s is %d nano-units above max", q.Reserve, slack)
 	}
 	fromWallet := all
@@ -249,7 +255,8 @@ func checkBound(t *rapid.T, q Quote, life []Segment) {
 	}
 	slack := 2 * Amount(len(q.Worst))
 	if all > *q.Max+slack || all > *q.Reserve+slack || *wallet > *q.Wallet+slack {
-		t.Fatalf("costs %s, of it %s the wallet; the maximum is %s, the reserve %s, of it %s the wallet's: %+v", all, *wallet, *q.Max, *q.Reserve, *q.Wallet, life)
+		t.Fatalf("costs %s, of it %s the wallet; the maximum is %s, the reserve %s, of it %s the wallet's: %+v", all, *wallet, *q.Max, *q.Reserve,
+			*q.Wallet, life)
 	}
 }
 

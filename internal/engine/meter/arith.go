@@ -9,16 +9,16 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
-// rounding of the one division a charge line makes.
+// rounding is that of the one division per charge line.
 type rounding bool
 
 const (
 	halfUp  rounding = false // charges and quotes
-	ceiling rounding = true  // reservations
+	roundUp rounding = true  // reservations
 )
 
-// cost multiplies a quantity in quanta with a price per unit through 128 bits
-// and rounds once to nano-units. Both factors are not negative.
+// cost multiplies a quantity in quanta by a price per unit in 128 bits and rounds once to nano-units.
+// Neither factor may be negative.
 func cost(quantity int64, price UnitPrice, perUnit int64, r rounding) (Amount, error) {
 	n, err := mulDiv(quantity, int64(price), perUnit*1000, r) // 1000 pico-units in a nano-unit
 	return Amount(n), err
@@ -32,7 +32,7 @@ func mulDiv(a, b, div int64, r rounding) (int64, error) {
 		return 0, overflow("multiplying %d and %d", a, b)
 	}
 	q, rem := bits.Div64(hi, lo, d)
-	if r == ceiling && rem > 0 || r == halfUp && rem >= d-rem {
+	if r == roundUp && rem > 0 || r == halfUp && rem >= d-rem {
 		q++
 	}
 	if q > math.MaxInt64 {
@@ -54,7 +54,7 @@ func divide(a, b, div int64) (quotient, remainder int64, err error) {
 	return int64(q), int64(rem), nil
 }
 
-// mul multiplies two numbers that are not negative.
+// mul multiplies two non-negative numbers.
 func mul(a, b int64) (int64, error) {
 	hi, lo := bits.Mul64(uint64(a), uint64(b))
 	if hi != 0 || lo > math.MaxInt64 {
@@ -63,7 +63,7 @@ func mul(a, b int64) (int64, error) {
 	return int64(lo), nil
 }
 
-// add adds two numbers that are not negative.
+// add adds two non-negative numbers.
 func add(a, b int64) (int64, error) {
 	if a > math.MaxInt64-b {
 		return 0, overflow("adding %d and %d", a, b)
@@ -96,8 +96,7 @@ func parseDecimal(s string, digits int) (int64, error) {
 	return n, nil
 }
 
-// formatDecimal is the exact inverse, with at least atLeast decimals; without
-// any there is no point.
+// formatDecimal is the exact inverse, with at least atLeast decimals; without decimals it omits the point.
 func formatDecimal(n int64, digits, atLeast int) string {
 	u, sign := uint64(n), ""
 	if n < 0 {

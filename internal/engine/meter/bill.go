@@ -2,7 +2,7 @@ package meter
 
 import "slices"
 
-// bill is one settlement while it is made.
+// bill is one settlement in progress.
 type bill struct {
 	snapshot PriceSnapshot
 	segments []Segment
@@ -10,12 +10,12 @@ type bill struct {
 	lines    []ChargeLine
 }
 
-// share is what one component was used for in one mode.
+// share is the use of one component in one mode.
 type share struct {
 	segment   int64 // first segment, from 1
 	quantity  int64
-	used      bool // there is such a segment
-	unsized   bool // a size is not known
+	used      bool // such a segment exists
+	unsized   bool // a size is unknown
 	estimated bool
 }
 
@@ -101,7 +101,7 @@ func (b *bill) timed(p SnapshotPrice, component string) error {
 	return nil
 }
 
-// roundedUp returns the milliseconds that increment and minimum add.
+// roundedUp returns the milliseconds added by increment and minimum.
 func roundedUp(billed int64, p SnapshotPrice) (int64, error) {
 	to := billed
 	if p.Increment > 0 && billed%p.Increment != 0 {
@@ -113,8 +113,7 @@ func roundedUp(billed int64, p SnapshotPrice) (int64, error) {
 	return max(to, p.Minimum) - billed, nil
 }
 
-// use adds what a segment used: measured where the billing shape wants a
-// measure, else allocated.
+// use adds what a segment used: measured if the billing shape requires it, else allocated.
 func (b *bill) use(s *share, component string, seg Segment) error {
 	measured := (*int64)(nil)
 	switch {
@@ -155,7 +154,7 @@ func (b *bill) allocate(s *share, component string, sizes Sizes, ms int64) error
 		size = sizes.VCPUMilli
 	case ComponentMemory:
 		size = sizes.MemoryMiB
-	case ComponentDisk:
+	case ComponentDisk, ComponentSnapshot:
 		size = sizes.DiskMiB
 	case ComponentGPU:
 		size = sizes.GPUs
@@ -168,7 +167,7 @@ func (b *bill) allocate(s *share, component string, sizes Sizes, ms int64) error
 	return err
 }
 
-// included is the free quantity; check made sure that it fits.
+// included returns the free quantity; check ensured that it fits.
 func (b *bill) included(p SnapshotPrice) int64 {
 	u, _ := unitNamed(p.Unit)
 	return p.Included * u.perUnit
@@ -197,8 +196,8 @@ func (b *bill) line(p SnapshotPrice, mode Mode, price *UnitPrice, s share) error
 	return nil
 }
 
-// gpuPrice reports whether p prices the segment's GPUs: its model's own price
-// wins over the one for any model.
+// gpuPrice reports whether p prices the segment's GPUs: a price for their model wins over the one for any
+// model.
 func (b *bill) gpuPrice(p SnapshotPrice, seg Segment) bool {
 	if seg.Sizes.GPUs == 0 {
 		return false
@@ -215,8 +214,8 @@ func (b *bill) gpuPrice(p SnapshotPrice, seg Segment) bool {
 	return true
 }
 
-// unpricedGPU adds an unknown line per GPU segment that a price book does not
-// cover: such a thing is never free by omission.
+// unpricedGPU adds an unknown line for each segment whose GPUs the price book does not cover: an omission
+// never makes them free.
 func (b *bill) unpricedGPU() error {
 	if b.snapshot.Basis != BasisBook {
 		return nil // the whole place has one price
@@ -238,8 +237,8 @@ func (b *bill) unpricedGPU() error {
 	return nil
 }
 
-// surcharges adds a share of all that was charged before it, then the
-// platform's fees on all that the vendor charges.
+// surcharges adds a share of all charges before it, then the platform's fees on all that the vendor
+// charges.
 func (b *bill) surcharges() error {
 	for _, component := range []string{ComponentSurcharge, ComponentFee} {
 		charged, known, err := Total(b.lines)
@@ -262,7 +261,7 @@ func (b *bill) surcharges() error {
 	return nil
 }
 
-// flat is what a fee that is no share counts: the creation, or running time.
+// flat returns what a fee other than a share counts: the creation, or running time.
 func (b *bill) flat(p SnapshotPrice) share {
 	if p.Unit == unitCreation {
 		return share{quantity: 1}
@@ -276,8 +275,8 @@ func (b *bill) flat(p SnapshotPrice) share {
 	return s
 }
 
-// memo reports whether the price moves no wallet. A fee is the platform's own:
-// it does, whoever pays the vendor.
+// memo reports whether no wallet pays. A wallet always pays a fee, whoever pays the vendor, since it is
+// the platform's own.
 func (b *bill) memo(p SnapshotPrice) bool {
 	return b.snapshot.Memo && base(p.Component) != ComponentFee
 }

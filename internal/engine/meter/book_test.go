@@ -63,11 +63,11 @@ func TestABookTellsEveryMistakeAndWhereItIs(t *testing.T) {
 		{"unknown unit", `vcpu-second`, `vcpu-day`, "components.1.unit", "unknown unit"},
 		{"unit of another component", `unit: vcpu-second`, `unit: gib-second`, "components.1.unit", "is a unit of memory"},
 		{"no price", `unit: vcpu-second, price: "0.000014"`, `unit: vcpu-second`, "components.1.price", "required"},
-		{"price of unknown confidence", `confidence: unknown`, `confidence: unknown, price: "1"`, "components.4.price", "not known"},
+		{"price of unknown confidence", `confidence: unknown`, `confidence: unknown, price: "1"`, "components.4.price", "unknown"},
 		{"negative minimum", `60s`, `-60s`, "components.1.minimum", "not positive"},
 		{"finer than a millisecond", `1s`, `1us`, "components.1.increment", "millisecond"},
 		{"negative included", `included: 1`, `included: -1`, "components.3.included", "negative"},
-		{"overflowing included", `included: 1`, `included: 9000000000`, "components.3.included", "does not fit"},
+		{"overflowing included", `included: 1`, `included: 9000000000`, "components.3.included", "too large"},
 		{"included creation", `price: "0.0000006"`, `price: "0.0000006", included: 1`, "components.0.included", "time and traffic"},
 		{"negative paused price", `"0.0000001"`, `"-1"`, "components.2.paused_price", "negative"},
 		{"priced twice", `gpu, unit`, `gpu, model: H100, unit`, "components.5.component", "twice"},
@@ -82,7 +82,7 @@ func TestABookTellsEveryMistakeAndWhereItIs(t *testing.T) {
 		{"billing", `wall-clock`, `monthly`, "billing", "not one of"},
 		{"idle", `storage-only`, `free`, "idle", "not one of"},
 		{"fixed but idle free", `wall-clock`, `fixed`, "idle", "fixed"},
-		{"time under invocation", `wall-clock`, `invocation`, "components.1.component", "does not charge time"},
+		{"time under invocation", `wall-clock`, `invocation`, "components.1.component", "charges no time"},
 		{"minimum of active cpu", `wall-clock`, `active-cpu`, "components.1.component", "measured"},
 		{"default cpu", `"0.5"`, `"half"`, "defaults", "decimal"},
 		{"negative default", `memory_mb: 512`, `memory_mb: -512`, "defaults", "negative"},
@@ -131,7 +131,8 @@ func TestABookThatPricesNothingOfItsShapeIsRefused(t *testing.T) {
 
 func TestMistakesComeInTheSameOrderEveryTime(t *testing.T) {
 	t.Parallel()
-	b := Book{Components: []BookPrice{{Component: "x", Unit: "y", Model: "a\n", Region: "b\n", Label: "c\n:", Minimum: "1", Increment: "2", PausedPrice: "z"}}}
+	b := Book{Components: []BookPrice{{Component: "x", Unit: "y", Model: "a\n", Region: "b\n", Label: "c\n:", Minimum: "1", Increment: "2",
+		PausedPrice: "z"}}}
 	first := b.Validate().Error()
 	for range 50 {
 		if again := b.Validate().Error(); again != first {

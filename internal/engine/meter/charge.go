@@ -9,44 +9,40 @@ import (
 
 // ChargeLine is one component of a settlement or a quote.
 type ChargeLine struct {
-	// Segment is the first segment the line covers, counted from 1; 0 is the
-	// whole life (a creation fee, a surcharge). Segment and Component together
-	// are unique in a settlement.
+	// Segment is the first segment that the line covers, from 1; 0 is the whole life (a creation fee, a
+	// surcharge). Segment and Component together are unique in a settlement.
 	Segment   int64  `json:"segment"`
 	Component string `json:"component"`      // "vcpu", "gpu:H100", "surcharge:region"
 	Mode      Mode   `json:"mode,omitempty"` // empty for the whole life
-	// Quantity counts quanta of the unit (see QuantaPerUnit): with the
-	// increment and the minimum where the price has them, less what is
-	// included.
+	// Quantity counts quanta of the unit (see QuantaPerUnit), after increment, minimum and the included
+	// amount.
 	Quantity  int64     `json:"quantity"`
 	Unit      string    `json:"unit"`
 	UnitPrice UnitPrice `json:"unit_price"` // for one whole unit
 	Amount    Amount    `json:"amount"`
 	Currency  Currency  `json:"currency,omitempty"`
 	Memo      bool      `json:"memo"`
-	// Confidence is that of the price. Under ConfidenceUnknown something is
-	// charged but not known how much: UnitPrice and Amount are meaningless
-	// and must not be shown as 0.
+	// Confidence is that of the price. ConfidenceUnknown means that something is charged, but not how much:
+	// UnitPrice and Amount then have no meaning and must not be shown as 0.
 	Confidence Confidence `json:"confidence"`
-	// Estimated: the quantity was not measured but bounded from above.
+	// Estimated says that the quantity was not measured but bounded from above.
 	Estimated bool `json:"estimated,omitempty"`
 }
 
-// Charge prices a life. It fails with KindInvalid on negative quantities, an
-// unknown mode and overflow. What was not measured is bounded from above and
-// marked Estimated; what has no known price or size is a line of
-// ConfidenceUnknown. Without any segment there is still a creation fee.
+// Charge prices a life. KindInvalid: negative quantities, an unknown mode, or overflow. What was not
+// measured is bounded from above and marked Estimated. What lacks a known price or size is a line of
+// ConfidenceUnknown. Without segments there is still a creation fee.
 //
-// Billed time of a component is max(minimum, ceil to increment(running, and
-// paused where that is priced)); what rounding adds counts at the sizes of the
-// last billed segment.
+// The billed time of a component is max(minimum, time rounded up to the increment), where time is running
+// time, plus paused time if that is priced. What rounding adds counts at the sizes of the last billed
+// segment.
 func Charge(segments []Segment, snapshot PriceSnapshot) ([]ChargeLine, error) {
 	return charge(segments, snapshot, halfUp)
 }
 
 // WorstCase is Charge with every line rounded up, as a quote's Reserve is.
 func WorstCase(segments []Segment, snapshot PriceSnapshot) ([]ChargeLine, error) {
-	return charge(segments, snapshot, ceiling)
+	return charge(segments, snapshot, roundUp)
 }
 
 func charge(segments []Segment, snapshot PriceSnapshot, r rounding) ([]ChargeLine, error) {
@@ -64,7 +60,13 @@ func charge(segments []Segment, snapshot PriceSnapshot, r rounding) ([]ChargeLin
 		}
 	}
 	b := bill{snapshot: snapshot, segments: segments, rounding: r}
-	if snapshot.Basis == BasisUnknown {
+	switch {
+	case snapshot.Basis != BasisUnknown:
+	case snapshot.Kept:
+		if err := b.timed(SnapshotPrice{Component: ComponentSnapshot, Unit: unitKept}, ComponentSnapshot); err != nil {
+			return nil, err
+		}
+	default:
 		b.lines = []ChargeLine{{Component: ComponentSandbox, Quantity: total, Unit: "sandbox-second",
 			Currency: snapshot.Currency, Memo: snapshot.Memo, Confidence: ConfidenceUnknown}}
 	}
@@ -82,7 +84,7 @@ func charge(segments []Segment, snapshot PriceSnapshot, r rounding) ([]ChargeLin
 	return b.lines, nil
 }
 
-// Units is the quantity in whole units, as a decimal rounded to six places.
+// Units returns the quantity in whole units, as a decimal rounded to six places.
 func (l ChargeLine) Units() string {
 	u, ok := unitNamed(l.Unit)
 	if !ok {
@@ -90,17 +92,16 @@ func (l ChargeLine) Units() string {
 	}
 	const places = 6
 	scaled, err := mulDiv(l.Quantity, 1_000_000, u.perUnit, halfUp)
-	if err != nil { // more than 9 * 10^12 units: nobody needs the fraction
+	if err != nil { // more than 9 * 10^12 units: the fraction does not matter
 		return strconv.FormatInt(l.Quantity/u.perUnit, 10)
 	}
 	return formatDecimal(scaled, places, 0)
 }
 
-// Arithmetic writes the line as a person would work it out: "28800 vcpu-second
-// x 0.000014 USD = 0.4032 USD".
+// Arithmetic writes the line as a calculation: "28800 vcpu-second x 0.000014 USD = 0.4032 USD".
 func (l ChargeLine) Arithmetic() string {
 	if l.Confidence == ConfidenceUnknown {
-		return l.Units() + " " + l.Unit + " at a price that is not known"
+		return l.Units() + " " + l.Unit + " at an unknown price"
 	}
 	amount := Money{Amount: l.Amount, Currency: l.Currency}
 	switch l.Unit {
@@ -112,8 +113,8 @@ func (l ChargeLine) Arithmetic() string {
 	return fmt.Sprintf("%s %s x %s %s = %s", l.Units(), l.Unit, l.UnitPrice, l.Currency, amount)
 }
 
-// Total adds up lines of one currency; known is false where one of them is
-// not known, and the sum then is of the others.
+// Total sums lines of one currency. If a line is unknown, known is false and the sum is that of the
+// others.
 func Total(lines []ChargeLine) (sum Amount, known bool, err error) {
 	known = true
 	var currency Currency

@@ -2,22 +2,20 @@ package meter
 
 import "github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 
-// Fee is what the platform takes for itself at a metered binding: a share of
-// what the vendor charges, an amount for each running hour, one for each
-// creation, or several of them. It is charged to the wallet, also where the
-// user's own key pays the vendor, and has lines of its own: "fee:share",
-// "fee:hourly", "fee:creation".
+// Fee is what the platform charges for itself at a metered binding: a share of what the vendor charges, an
+// amount per running hour, one per creation, or several of these. The wallet pays it, even if the user's
+// own key pays the vendor. It has lines of its own: "fee:share", "fee:hourly", "fee:creation".
 type Fee struct {
 	Share       string // decimal: "0.05" is 5 %; "" = none
 	PerHour     string // "0.01 USD"; paused time is free
 	PerCreation string // "0.02 USD"
-	// BYOK and Platform say for whose key it is taken.
+	// BYOK and Platform say for whose key it is charged.
 	BYOK, Platform bool
 	Source         string
 }
 
-// Check returns KindInvalid on a malformed amount, amounts in two currencies
-// and a fee of nothing. It names the field: "share", "per_hour", "per_creation".
+// Check returns KindInvalid for a malformed amount, amounts in two currencies and an empty fee. field is
+// "share", "per_hour" or "per_creation".
 func (f Fee) Check() (field string, err error) {
 	var currency Currency
 	for _, a := range []struct{ field, text string }{{"per_hour", f.PerHour}, {"per_creation", f.PerCreation}} {
@@ -44,13 +42,13 @@ func (f Fee) Check() (field string, err error) {
 	return "", nil
 }
 
-// paysFee reports whether a fee is taken: never on an own place.
+// paysFee reports whether a fee applies: never at an own place.
 func (in QuoteInput) paysFee() bool {
 	f := in.Fee
 	return f != nil && in.PricingModel != extensions.PricingSelfHosted && (in.BYOK && f.BYOK || !in.BYOK && f.Platform)
 }
 
-// addFee adds the platform's fee, if one is taken for this key, after all else.
+// addFee adds the platform's fee after all else, if one applies to this key.
 func (p *pricing) addFee(in QuoteInput) error {
 	if !in.paysFee() {
 		return nil

@@ -9,8 +9,9 @@ import (
 )
 
 func flatBook() *Book {
-	return &Book{ID: "prices.f", Extension: "ext.f", Version: "1", AsOf: "2026-08-22", Source: "s", Currency: "USD", Confidence: ConfidenceExact,
-		Billing: extensions.BillingWallClock, Components: []BookPrice{
+	return &Book{ID: "prices.f", Extension: "ext.f", Version: "1", AsOf: "2026-08-22", Source: "s", Currency: "USD",
+		Confidence: ConfidenceExact,
+		Billing:    extensions.BillingWallClock, Components: []BookPrice{
 			{Component: ComponentCreation, Unit: "creation", Price: "0.10"}, {Component: ComponentSandbox, Unit: "sandbox-hour", Price: "1"}}}
 }
 
@@ -34,7 +35,8 @@ func TestAFeeIsALineOfItsOwnThatTheWalletPays(t *testing.T) {
 			}
 		}
 	}
-	for component, want := range map[string]string{"fee:share": "0.105 our contract", "fee:hourly": "0.02 our contract", "fee:creation": "0.20 our contract"} {
+	for component, want := range map[string]string{"fee:share": "0.105 our contract", "fee:hourly": "0.02 our contract",
+		"fee:creation": "0.20 our contract"} {
 		if shown[component] != want {
 			t.Errorf("%s is %q, want %q", component, shown[component], want)
 		}
@@ -51,7 +53,8 @@ func TestAFeeIsALineOfItsOwnThatTheWalletPays(t *testing.T) {
 
 func TestAFeeIsOwedWhereTheVendorsPriceIsNotKnown(t *testing.T) {
 	t.Parallel()
-	in := QuoteInput{Extension: "ext.f", PricingModel: extensions.PricingMetered, BYOK: true, TTL: 2 * time.Hour, Fee: &Fee{PerHour: "0.01 USD", BYOK: true}}
+	in := QuoteInput{Extension: "ext.f", PricingModel: extensions.PricingMetered, BYOK: true, TTL: 2 * time.Hour,
+		Fee: &Fee{PerHour: "0.01 USD", BYOK: true}}
 	q := quoted(t, in)
 	if q.Max != nil || text(q.Wallet) != "0.02" || q.Currency != "USD" {
 		t.Errorf("max %s, wallet %s %s", text(q.Max), text(q.Wallet), q.Currency)
@@ -80,7 +83,8 @@ func TestFeesThatMeanNothingAreRefused(t *testing.T) {
 		}
 	}
 	f := &Fee{PerHour: "1 EUR", Platform: true}
-	if _, err := NewQuote(QuoteInput{Extension: "ext.f", PricingModel: extensions.PricingMetered, Book: flatBook(), Fee: f}); !extensions.IsKind(err, extensions.KindInvalid) {
+	if _, err := NewQuote(QuoteInput{Extension: "ext.f", PricingModel: extensions.PricingMetered, Book: flatBook(),
+		Fee: f}); !extensions.IsKind(err, extensions.KindInvalid) {
 		t.Errorf("a fee in another currency: %v", err)
 	}
 }

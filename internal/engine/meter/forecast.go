@@ -6,43 +6,45 @@ import (
 	"time"
 )
 
-// durations are the expected one and the longest; 0 = none.
+// durations returns the expected and the longest duration; 0 = none.
 func (f *forecast) durations() (expected, longest time.Duration) {
-	longest = f.in.TTL
+	if longest = f.in.TTL; longest > 0 && f.in.Grain > 0 {
+		longest += f.in.Grain
+		f.assume("its end is rounded up to %s, which the maximum counts", spoken(f.in.Grain))
+	}
+	expected = Duration(f.in.Expected, f.in.History, f.in.TTL)
 	switch h := f.in.History; {
-	case f.in.Expected > 0:
-		expected = f.in.Expected
+	case f.in.Expected > 0 || expected == 0:
 	case h != nil && h.Median > 0:
-		expected = h.Median
-		f.assume("expected to run %s, the median of %d before", spoken(h.Median), h.Count)
-	case longest > 0:
-		expected = longest
-		f.assume("expected to run for its whole ttl of %s", spoken(longest))
+		f.assume("expected to run %s, the median of %d past sandboxes", spoken(h.Median), h.Count)
+	default:
+		f.assume("expected to run for its whole ttl of %s", spoken(expected))
 	}
 	if longest == 0 {
-		f.assume("without a ttl there is a rate, and no maximum")
+		f.assume("without a ttl there is a rate but no maximum")
 	}
 	if f.activeCPU() {
 		if f.in.ActivePermille > 0 {
-			f.assume("%s %% of the cpu time is active", formatDecimal(f.in.ActivePermille, 1, 0))
+			f.assume("%s %% of the CPU time is active", formatDecimal(f.in.ActivePermille, 1, 0))
 		} else {
-			f.assume("only active cpu time is charged; counted as always active, the upper bound")
+			f.assume("only active CPU time is charged; the maximum counts all of it")
 		}
 	}
 	f.mayBePaused(longest)
-	return f.withinTTL(expected), longest
+	return expected, longest
 }
 
-// mayBePaused tells which prices the worst case does not count as running.
+// mayBePaused notes which prices the worst case does not count as running.
 func (f *forecast) mayBePaused(longest time.Duration) {
 	for _, p := range f.Prices {
 		if longest > 0 && p.dearerPaused() {
-			f.assume("%s costs more while paused: the maximum counts it as paused all the time, at %s %s per %s", p.Component, p.Paused, f.Currency, p.Unit)
+			f.assume("%s costs more while paused: the maximum counts it as always paused, at %s %s per %s", p.Component, p.Paused, f.Currency,
+				p.Unit)
 		}
 	}
 }
 
-// spoken leaves out what is zero at the end: "2h", "1m30s".
+// spoken formats d without trailing zero parts: "2h", "1m30s".
 func spoken(d time.Duration) string {
 	s := d.Round(time.Millisecond).String()
 	if short, ok := strings.CutSuffix(s, "m0s"); ok {
@@ -68,8 +70,8 @@ func (f *forecast) withinTTL(d time.Duration) time.Duration {
 	return d
 }
 
-// withoutEgress leaves traffic nobody can foresee out of the sums and says so;
-// the snapshot that settles keeps its price.
+// withoutEgress leaves unforeseeable traffic out of the sums and says so; the snapshot that settles keeps
+// its price.
 func (f *forecast) withoutEgress() {
 	if f.in.EgressBytes != nil {
 		return
@@ -80,9 +82,9 @@ func (f *forecast) withoutEgress() {
 			return false
 		}
 		if p.Price == nil {
-			f.unknown("traffic out is charged, how much is not known")
+			f.unknown("outgoing traffic is charged, but its amount is unknown")
 		} else if *p.Price > 0 {
-			f.unknown("how much traffic goes out: %s %s per %s comes on top", p.Price, f.Currency, p.Unit)
+			f.unknown("the amount of outgoing traffic: %s %s per %s on top", p.Price, f.Currency, p.Unit)
 		}
 		return true
 	})
@@ -103,7 +105,7 @@ func (f *forecast) quoteLines(lines []ChargeLine) []QuoteLine {
 
 func (f *forecast) explainUnknowns(lines []ChargeLine) {
 	if f.Basis == BasisUnknown {
-		return // it was said why
+		return // already explained
 	}
 	for _, l := range lines {
 		if l.Confidence != ConfidenceUnknown {
@@ -112,16 +114,16 @@ func (f *forecast) explainUnknowns(lines []ChargeLine) {
 		i := slices.IndexFunc(f.Prices, func(p SnapshotPrice) bool { return p.Component == l.Component })
 		switch {
 		case i < 0 || f.Prices[i].Price == nil:
-			f.unknown("what %s costs", l.Component)
+			f.unknown("the price of %s", l.Component)
 		case f.Prices[i].Unit == unitCharged:
-			f.unknown("%s, a share of charges that are not known", l.Component)
+			f.unknown("%s, a share of unknown charges", l.Component)
 		default:
-			f.unknown("how much %s it gets: set it under resources", l.Component)
+			f.unknown("the amount of %s: set it under resources", l.Component)
 		}
 	}
 }
 
-// weakest is the lowest confidence of any line.
+// weakest returns the lowest confidence of any line.
 func weakest(lines []ChargeLine) Confidence {
 	order := []Confidence{ConfidenceUnknown, ConfidenceEstimated, ConfidenceExact}
 	lowest := len(order) - 1

@@ -11,15 +11,14 @@ import (
 // hostPart is one resource of a host.
 type hostPart struct {
 	component, unit string
-	have            int64 // in quanta of which per make a unit
+	have            int64 // in quanta, of which per make a unit
 	per             int64
-	// ratio is OpenCost's default price of a unit and hour in 10^-11 USD: CPU
-	// 0.031611, RAM 0.004237 and storage 0.00005479452 for a GiB, GPU 0.95
-	// (github.com/opencost/opencost, configs/default.json). Only the ratio of
-	// one to another counts; it is scaled to what the host costs.
+	// ratio is OpenCost's default price per unit and hour in 10^-11 USD: CPU 0.031611, RAM 0.004237 and
+	// storage 0.00005479452 per GiB, GPU 0.95 (github.com/opencost/opencost, configs/default.json). Only
+	// the ratios count; they are scaled to the host's cost.
 	ratio int64
-	size  func(*Sizes) *int64 // of a sandbox; nil where nothing is filled in
-	quota int64               // the host's own in the sizes' quanta
+	size  func(*Sizes) *int64 // of a sandbox; nil if nothing is filled in
+	quota int64               // the host's own quota, in the quanta of sizes
 }
 
 func hostParts(c extensions.HostCost) []hostPart {
@@ -32,10 +31,9 @@ func hostParts(c extensions.HostCost) []hostPart {
 	return slices.DeleteFunc(parts, func(p hostPart) bool { return p.have == 0 })
 }
 
-// fromHost shares a host's cost as OpenCost does: unit prices in a fixed
-// ratio, scaled so that the whole host costs what its owner pays; a sandbox is
-// charged for max(reserved, used), paused or not, because its share stays
-// reserved. What no sandbox reserves is the host's idle cost: see ShareHost.
+// fromHost shares a host's cost as OpenCost does: unit prices in a fixed ratio, scaled so that the whole
+// host costs what its owner pays. A sandbox is charged max(reserved, used), paused or not, because its
+// share stays reserved. What no sandbox reserves is the host's idle cost: see ShareHost.
 func (p *pricing) fromHost(h extensions.Host) error {
 	c := *h.Cost
 	perHour, currency, err := hourlyPrice(c.PerHour)
@@ -54,7 +52,7 @@ func (p *pricing) fromHost(h extensions.Host) error {
 	switch {
 	case c.Idle == extensions.IdleDedicated:
 		p.Prices = []SnapshotPrice{always(ComponentSandbox, unitSandboxHour, perHour, ConfidenceEstimated)}
-		p.assume("host %s is dedicated: who runs there bears all of its %s per hour", h.Name, c.PerHour)
+		p.assume("host %s is dedicated: its sandboxes bear all of its %s per hour", h.Name, c.PerHour)
 		return nil
 	case len(parts) == 0:
 		return p.perSlot(h, perHour, slots)
@@ -62,15 +60,15 @@ func (p *pricing) fromHost(h extensions.Host) error {
 	if err := p.shareHost(h, perHour, parts, slots); err != nil {
 		return err
 	}
-	rest := "what stays idle is not part of it"
+	rest := "idle cost is not included"
 	if c.Idle == extensions.IdleShared {
-		rest = "what stays idle is shared later by those who were there, all of it by one that is alone"
+		rest = "its sandboxes share the idle cost later, and a single one bears all of it"
 	}
 	p.assume("host %s costs %s per hour for %s, shared in OpenCost's ratio; %s", h.Name, c.PerHour, sizeOf(c), rest)
 	return nil
 }
 
-// shareHost prices each part, and fills in what the request leaves open.
+// shareHost prices each part and fills in sizes that the request leaves open.
 func (p *pricing) shareHost(h extensions.Host, perHour UnitPrice, parts []hostPart, slots int64) error {
 	prices, err := hostPrices(perHour, parts)
 	if err != nil {
@@ -85,7 +83,7 @@ func (p *pricing) shareHost(h extensions.Host, perHour UnitPrice, parts []hostPa
 	return nil
 }
 
-// CheckHostCost returns KindInvalid on negative sizes and an unknown sharing.
+// CheckHostCost returns KindInvalid for negative sizes and an unknown sharing.
 func CheckHostCost(c extensions.HostCost) error {
 	if min(c.CPU, c.MemoryMB, c.DiskMB, c.GPU) < 0 {
 		return extensions.Errorf(extensions.KindInvalid, "a size of cost is negative").WithRemedy("give the machine's size, or leave it out")
@@ -113,11 +111,11 @@ func sizeOf(c extensions.HostCost) string {
 	return strings.Join(parts, "")
 }
 
-// hostPrices splits perHour so that the sum of all units at their prices is
-// perHour, to half a pico-unit for each unit.
+// hostPrices splits perHour so that all units at their prices sum to perHour, within half a pico-unit per
+// unit.
 func hostPrices(perHour UnitPrice, parts []hostPart) ([]UnitPrice, error) {
-	// In units of 1/1024 ratio points, so that MiB stay whole. The numbers can
-	// pass 64 bits; they are few, so big.Int is no burden.
+	// In units of 1/1024 ratio points, so that MiB stay whole. The numbers may exceed 64 bits; there are
+	// few, so big.Int costs little.
 	whole := new(big.Int)
 	for _, p := range parts {
 		weight := new(big.Int).Mul(big.NewInt(p.ratio), big.NewInt(mibPer/p.per))
@@ -136,11 +134,11 @@ func hostPrices(perHour UnitPrice, parts []hostPart) ([]UnitPrice, error) {
 	return prices, nil
 }
 
-// perSlot is for a host whose size nobody said.
+// perSlot prices a host of unknown size.
 func (p *pricing) perSlot(h extensions.Host, perHour UnitPrice, slots int64) error {
 	if slots <= 0 {
 		p.Basis, p.Confidence, p.Currency = BasisUnknown, ConfidenceUnknown, ""
-		p.unknown("which share of host %s a sandbox takes: set cost.cpu and cost.memory_mb, or capacity.max_sandboxes", h.Name)
+		p.unknown("a sandbox's share of host %s: set cost.cpu and cost.memory_mb, or capacity.max_sandboxes", h.Name)
 		return nil
 	}
 	price := UnitPrice((int64(perHour) + slots/2) / slots)
@@ -149,11 +147,11 @@ func (p *pricing) perSlot(h extensions.Host, perHour UnitPrice, slots int64) err
 	return nil
 }
 
-// shareOf fills a size the request leaves open with the host's fair share.
+// shareOf fills a size that the request leaves open with a fair share of the host.
 func (p *pricing) shareOf(what string, size *int64, h extensions.Host, whole, slots int64) {
 	if *size != 0 || slots <= 0 {
 		return
 	}
 	*size = max(1, whole/slots)
-	p.assume("no %s was asked for: 1/%d of host %s, its max_sandboxes", what, slots, h.Name)
+	p.assume("the request sets no %s: 1/%d of host %s, its max_sandboxes", what, slots, h.Name)
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
-// HostUse is what one sandbox had of a host in a window of time.
+// HostUse is what one sandbox used of a host in a window of time.
 type HostUse struct {
 	ID       string
 	Segments []Segment // within the window
@@ -19,12 +19,11 @@ type HostUse struct {
 type HostShare struct {
 	ID        string `json:"id"`
 	Allocated Amount `json:"allocated"` // max(reserved, used) at the host's unit prices
-	Borne     Amount `json:"borne"`     // with what falls to it of the idle cost
+	Borne     Amount `json:"borne"`     // Allocated plus its part of the idle cost
 }
 
-// HostShares is the host's cost of a window: the sum of what is borne and Idle
-// is Cost, to the nano-unit. Idle is below zero where more was allocated than
-// the host has.
+// HostShares is the host's cost in a window. All Borne plus Idle is Cost, to the nano-unit. Idle is
+// negative if more was allocated than the host has.
 type HostShares struct {
 	Currency Currency    `json:"currency"`
 	Cost     Amount      `json:"cost"`
@@ -32,14 +31,13 @@ type HostShares struct {
 	Shares   []HostShare `json:"shares"`
 }
 
-// ShareHost shares the cost of a host's window among those who were there, by
-// the host's cost.idle: none leaves what nobody was allocated idle; shared
-// spreads all of the cost by what each was allocated; dedicated has each bear
-// the whole host for its time. KindInvalid where the host's cost or what a
-// sandbox reserves is not known, and on overflow.
+// ShareHost divides the cost of a host's window among the sandboxes on it, according to the host's
+// cost.idle: none leaves unallocated cost idle; shared spreads the whole cost in proportion to what each
+// was allocated; dedicated charges each the whole host for its time. KindInvalid if the host's cost or a
+// sandbox's reservation is unknown, and on overflow.
 func ShareHost(h extensions.Host, window time.Duration, uses []HostUse) (HostShares, error) {
 	if h.Cost == nil || h.Cost.PerHour == "" {
-		return HostShares{}, extensions.Errorf(extensions.KindInvalid, "nobody said what host %s costs", h.Name).WithRemedy("set cost on the host")
+		return HostShares{}, extensions.Errorf(extensions.KindInvalid, "host %s has no cost", h.Name).WithRemedy("set cost on the host")
 	}
 	p := pricing{PriceSnapshot: PriceSnapshot{Version: snapshotVersion, Memo: true}}
 	if err := p.fromHost(h); err != nil {
@@ -64,7 +62,7 @@ func ShareHost(h extensions.Host, window time.Duration, uses []HostUse) (HostSha
 			return HostShares{}, err
 		}
 		if !known {
-			return HostShares{}, extensions.Errorf(extensions.KindInvalid, "which share of host %s sandbox %s has is not known", h.Name, u.ID).
+			return HostShares{}, extensions.Errorf(extensions.KindInvalid, "the share of host %s that sandbox %s has is unknown", h.Name, u.ID).
 				WithRemedy("give the host cost.cpu and cost.memory_mb, or capacity.max_sandboxes, and the profile resources")
 		}
 		if sum, err = sum.Add(allocated); err != nil {
@@ -80,8 +78,8 @@ func ShareHost(h extensions.Host, window time.Duration, uses []HostUse) (HostSha
 	return out, nil
 }
 
-// apportion divides the whole by what each was allocated of the sum. What rounding
-// down leaves goes, a nano-unit each, to those it took the most from.
+// apportion divides whole in proportion to what each was allocated of sum. The remainder of rounding down
+// goes, one nano-unit each, to those that lost the most.
 func apportion(shares []HostShare, whole, sum Amount) error {
 	type rest struct {
 		of   int

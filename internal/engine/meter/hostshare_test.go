@@ -15,7 +15,8 @@ import (
 func genHost(t *rapid.T, idle string) extensions.Host {
 	perHour := Amount(rapid.Int64Range(0, 100e9).Draw(t, "per hour"))
 	c := extensions.HostCost{PerHour: perHour.String() + " USD", CPU: rapid.Int64Range(1, 256).Draw(t, "cpu"), Idle: idle,
-		MemoryMB: rapid.Int64Range(0, 4<<20).Draw(t, "memory"), DiskMB: rapid.Int64Range(0, 1<<26).Draw(t, "disk"), GPU: rapid.Int64Range(0, 8).Draw(t, "gpu")}
+		MemoryMB: rapid.Int64Range(0, 4<<20).Draw(t, "memory"), DiskMB: rapid.Int64Range(0, 1<<26).Draw(t, "disk"),
+		GPU: rapid.Int64Range(0, 8).Draw(t, "gpu")}
 	return extensions.Host{Name: "one", Cost: &c}
 }
 
@@ -78,8 +79,9 @@ func shareHost(t *rapid.T, idle string) {
 	for i := range rapid.IntRange(0, 5).Draw(t, "sandboxes") {
 		s := Segment{Mode: rapid.SampledFrom([]Mode{ModeRunning, ModePaused}).Draw(t, "mode"),
 			Milliseconds: rapid.Int64Range(0, window.Milliseconds()).Draw(t, "ms"), Sizes: Sizes{
-				VCPUMilli: rapid.Int64Range(1, h.Cost.CPU*200).Draw(t, "cpu"), MemoryMiB: rapid.Int64Range(1, max(1, h.Cost.MemoryMB/5)).Draw(t, "memory"),
-				DiskMiB: rapid.Int64Range(1, max(1, h.Cost.DiskMB/5)).Draw(t, "disk")}}
+				VCPUMilli: rapid.Int64Range(1, h.Cost.CPU*200).Draw(t, "cpu"),
+				MemoryMiB: rapid.Int64Range(1, max(1, h.Cost.MemoryMB/5)).Draw(t, "memory"),
+				DiskMiB:   rapid.Int64Range(1, max(1, h.Cost.DiskMB/5)).Draw(t, "disk")}}
 		uses = append(uses, HostUse{ID: fmt.Sprint("s", i), Segments: []Segment{s}})
 	}
 	out, err := ShareHost(h, window, uses)
@@ -104,11 +106,13 @@ func shareHost(t *rapid.T, idle string) {
 		if seg.Milliseconds == 0 {
 			continue
 		}
-		q, err := NewQuote(QuoteInput{PricingModel: extensions.PricingSelfHosted, Host: &h, Resources: asked(seg.Sizes), TTL: time.Duration(seg.Milliseconds) * time.Millisecond})
+		q, err := NewQuote(QuoteInput{PricingModel: extensions.PricingSelfHosted, Host: &h, Resources: asked(seg.Sizes),
+			TTL: time.Duration(seg.Milliseconds) * time.Millisecond})
 		if err != nil || q.Max == nil || *q.Max != s.Allocated {
 			t.Fatalf("allocated %s, quoted %v, %v", s.Allocated, q.Max, err)
 		}
-		slack += Amount(seg.Sizes.VCPUMilli*seg.Milliseconds/3_600_000_000 + (seg.Sizes.MemoryMiB+seg.Sizes.DiskMiB)*seg.Milliseconds/3_686_400_000)
+		slack += Amount(seg.Sizes.VCPUMilli*seg.Milliseconds/3_600_000_000 +
+			(seg.Sizes.MemoryMiB+seg.Sizes.DiskMiB)*seg.Milliseconds/3_686_400_000)
 	}
 	if sum != out.Cost {
 		t.Fatalf("%s is borne or idle of %s", sum, out.Cost)
@@ -151,12 +155,12 @@ func TestSharedIdleGoesByWhatEachIsAllocated(t *testing.T) {
 func TestAHostThatCannotBeSharedIsRefused(t *testing.T) {
 	t.Parallel()
 	for says, c := range map[string]*extensions.HostCost{
-		"nobody said":         nil,
+		"has no cost":         nil,
 		"unknown":             {PerHour: "1 USD", CPU: 1, Idle: "split"},
 		"negative":            {PerHour: "1 USD", GPU: -1},
-		"is not known":        {PerHour: "1 USD"},
+		"is unknown":          {PerHour: "1 USD"},
 		"decimal number":      {PerHour: "x USD", CPU: 1},
-		"result does not fit": {PerHour: "9000000000 USD", CPU: 1},
+		"result is too large": {PerHour: "9000000000 USD", CPU: 1},
 	} {
 		uses := []HostUse{{"a", []Segment{{Mode: ModeRunning, Milliseconds: 1, Sizes: Sizes{VCPUMilli: 1}}}}}
 		out, err := ShareHost(extensions.Host{Name: "one", Cost: c}, time.Hour, uses)

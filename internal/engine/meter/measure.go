@@ -2,18 +2,16 @@ package meter
 
 import "math/bits"
 
-// Measures are what a backend counted over a whole life; nil was not counted.
+// Measures are what a backend measured over a whole life; nil = not measured.
 type Measures struct {
 	CPUMillis       *int64 // ms of one vCPU, active
 	MemoryMiBMillis *int64 // MiB x ms used
 	EgressBytes     *int64 // bytes out
 }
 
-// Spread gives every segment its part of what was measured over all of them.
-// CPU and memory fall on running segments, in proportion to what those were
-// given (size x time, or time alone where a size is not known), traffic on the
-// last segment; the parts add up to the measure exactly. A measure without any
-// segment is lost.
+// Spread gives every segment its part of what was measured over all of them. CPU and memory go to running
+// segments, in proportion to size x time, or to time alone if a size is unknown; traffic goes to the last
+// segment. The parts add up to the measure exactly. Without segments, the measures are lost.
 func (m Measures) Spread(segments []Segment) []Segment {
 	out := make([]Segment, len(segments))
 	copy(out, segments)
@@ -26,18 +24,17 @@ func (m Measures) Spread(segments []Segment) []Segment {
 	return out
 }
 
-// spread cuts total at the running sum of the weights, so nothing is lost by
-// rounding.
+// spread cuts total at the running sum of the weights, so rounding loses nothing.
 func spread(segments []Segment, total *int64, size func(Sizes) int64, set func(*Segment, *int64)) {
 	if total == nil {
 		return
 	}
-	if *total < 0 { // for Charge to refuse
+	if *total < 0 { // Charge refuses it
 		set(&segments[0], total)
 		return
 	}
 	weights, sum := weigh(segments, size)
-	if sum == 0 { // nothing ran for any time: all of it is the first one's
+	if sum == 0 { // nothing ran for any time: the first one gets all
 		weights[0], sum = 1, 1
 	}
 	var before, given uint64
@@ -51,8 +48,8 @@ func spread(segments []Segment, total *int64, size func(Sizes) int64, set func(*
 	}
 }
 
-// weigh returns weights and their sum, which fit in 63 bits: milliseconds alone
-// do, as Charge demands, and are used where size x time does not.
+// weigh returns weights and their sum, which fit in 63 bits: milliseconds alone do, as Charge requires,
+// and are used if size x time does not.
 func weigh(segments []Segment, size func(Sizes) int64) ([]uint64, uint64) {
 	weights, sum := make([]uint64, len(segments)), uint64(0)
 	for _, sized := range []bool{true, false} {

@@ -20,7 +20,8 @@ func TestMeasuresAreSpreadExactly(t *testing.T) {
 			ran = ran || s.Mode == ModeRunning && s.Milliseconds > 0
 			segments = append(segments, s)
 		}
-		cpu, memory, egress := rapid.Int64Min(0).Draw(t, "cpu used"), rapid.Int64Min(0).Draw(t, "memory used"), rapid.Int64Min(0).Draw(t, "egress")
+		cpu, memory, egress := rapid.Int64Min(0).Draw(t, "cpu used"), rapid.Int64Min(0).Draw(t, "memory used"), rapid.Int64Min(0).Draw(t,
+			"egress")
 		var gotCPU, gotMemory, gotEgress int64
 		for i, s := range (Measures{&cpu, &memory, &egress}).Spread(segments) {
 			if s.CPUMillis == nil || *s.CPUMillis < 0 || s.MemoryMiBMillis == nil || *s.MemoryMiBMillis < 0 {
@@ -43,13 +44,16 @@ func TestCuttingALifeChangesNoMeasuredCharge(t *testing.T) {
 	t.Parallel()
 	price := UnitPrice(1_000_000)
 	for name, snapshot := range map[string]PriceSnapshot{
-		"host":       {Version: snapshotVersion, Basis: BasisHost, Billing: "fixed", Currency: "USD", Prices: []SnapshotPrice{{Component: ComponentVCPU, Unit: "vcpu-second", Price: &price, Confidence: ConfidenceExact}}},
-		"active-cpu": {Version: snapshotVersion, Basis: BasisBook, Billing: "active-cpu", Currency: "USD", Prices: []SnapshotPrice{{Component: ComponentVCPU, Unit: "vcpu-second", Price: &price, Confidence: ConfidenceExact}}},
+		"host": {Version: snapshotVersion, Basis: BasisHost, Billing: "fixed", Currency: "USD",
+			Prices: []SnapshotPrice{{Component: ComponentVCPU, Unit: "vcpu-second", Price: &price, Confidence: ConfidenceExact}}},
+		"active-cpu": {Version: snapshotVersion, Basis: BasisBook, Billing: "active-cpu", Currency: "USD",
+			Prices: []SnapshotPrice{{Component: ComponentVCPU, Unit: "vcpu-second", Price: &price, Confidence: ConfidenceExact}}},
 	} {
 		for _, used := range []int64{0, 1, 7_777, 20_000, 90_001} {
 			sizes := Sizes{VCPUMilli: 2000}
 			whole := []Segment{{Mode: ModeRunning, Milliseconds: 10_000, Sizes: sizes}}
-			cut := []Segment{{Mode: ModeRunning, Milliseconds: 3_333, Sizes: sizes}, {Mode: ModePaused, Milliseconds: 50_000, Sizes: sizes}, {Mode: ModeRunning, Milliseconds: 6_667, Sizes: sizes}}
+			cut := []Segment{{Mode: ModeRunning, Milliseconds: 3_333, Sizes: sizes}, {Mode: ModePaused, Milliseconds: 50_000, Sizes: sizes},
+				{Mode: ModeRunning, Milliseconds: 6_667, Sizes: sizes}}
 			var totals [2]Amount
 			for i, segments := range [][]Segment{whole, cut} {
 				lines, err := Charge(Measures{CPUMillis: &used}.Spread(segments), snapshot)

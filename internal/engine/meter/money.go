@@ -1,17 +1,18 @@
 package meter
 
 import (
+	"math"
 	"strings"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
-// Amount is money in nano-units (10^-9) of a currency kept beside it. Its
-// text form is an exact decimal with at least two decimals: "0.50".
+// Amount is money in nano-units (10^-9) of a currency kept beside it. Its text form is an exact decimal
+// with at least two decimals: "0.50".
 type Amount int64
 
-// UnitPrice is a price in pico-units (10^-12) of a currency for one unit.
-// Its text form is an exact decimal: "0.000014".
+// UnitPrice is a price per unit in pico-units (10^-12) of a currency. Its text form is an exact decimal:
+// "0.000014".
 type UnitPrice int64
 
 // Currency is an ISO 4217 code: three upper-case letters.
@@ -36,9 +37,8 @@ func (c Currency) Check() error {
 	return nil
 }
 
-// ParseAmount reads a decimal of at most nine decimals. A minus sign is
-// accepted: corrections are negative. Anything else, and an overflow, is
-// KindInvalid.
+// ParseAmount reads a decimal of at most nine decimals. A minus sign is accepted, since corrections are
+// negative. Anything else, and an overflow, is KindInvalid.
 func ParseAmount(s string) (Amount, error) {
 	n, err := parseDecimal(s, amountDigits)
 	return Amount(n), err
@@ -46,6 +46,26 @@ func ParseAmount(s string) (Amount, error) {
 
 // String formats exactly, with at least two decimals.
 func (a Amount) String() string { return formatDecimal(int64(a), amountDigits, 2) }
+
+// Short returns the amount with at most six significant digits, for people. It rounds up if up, as for a
+// maximum; otherwise half up.
+func (a Amount) Short(up bool) string {
+	const digits = 1_000_000
+	n, unit := int64(a), int64(1)
+	for n/unit >= digits || n/unit <= -digits {
+		unit *= 10
+	}
+	rest := n % unit
+	n -= rest
+	switch {
+	case up && rest > 0, !up && rest >= unit-rest && rest > 0:
+		if n > math.MaxInt64-unit {
+			return a.String()
+		}
+		n += unit
+	}
+	return Amount(n).String()
+}
 
 // MarshalText implements encoding.TextMarshaler.
 func (a Amount) MarshalText() ([]byte, error) { return []byte(a.String()), nil }
@@ -56,7 +76,7 @@ func (a *Amount) UnmarshalText(b []byte) (err error) {
 	return err
 }
 
-// Add returns a+b, or KindInvalid when the sum does not fit.
+// Add returns a+b, or KindInvalid if the sum overflows.
 func (a Amount) Add(b Amount) (Amount, error) {
 	sum := a + b
 	if (a > 0 && b > 0 && sum <= 0) || (a < 0 && b < 0 && sum >= 0) {
@@ -87,8 +107,8 @@ func (p *UnitPrice) UnmarshalText(b []byte) (err error) {
 	return err
 }
 
-// ParseMoney reads "0.50 USD": a decimal that is not negative, one space, a
-// currency. Anything else is KindInvalid.
+// ParseMoney reads "0.50 USD": a non-negative decimal, one space, a currency. Anything else is
+// KindInvalid.
 func ParseMoney(s string) (Money, error) {
 	number, code, ok := strings.Cut(s, " ")
 	if !ok {
@@ -104,7 +124,7 @@ func ParseMoney(s string) (Money, error) {
 	}
 	if a < 0 || strings.HasPrefix(number, "-") {
 		return Money{}, extensions.Errorf(extensions.KindInvalid, "%q is negative", s).
-			WithRemedy("give an amount that is not below zero")
+			WithRemedy("give an amount of at least zero")
 	}
 	return Money{Amount: a, Currency: Currency(code)}, nil
 }

@@ -26,7 +26,8 @@ func TestMoneyReadsAndWritesExactDecimals(t *testing.T) {
 
 func TestMoneyRefusesWhatIsNotAnExactAmount(t *testing.T) {
 	t.Parallel()
-	for _, in := range []string{"", "0.50", "0.50USD", "0.50  USD", "0.50 usd", "0.50 US", "0.50 USD ", "-0.50 USD", "-0 USD", "+1 USD", ".5 USD",
+	for _, in := range []string{"", "0.50", "0.50USD", "0.50  USD", "0.50 usd", "0.50 US", "0.50 USD ", "-0.50 USD", "-0 USD", "+1 USD",
+		".5 USD",
 		"5. USD", "1e3 USD", "1,5 USD", "0x1 USD", "NaN USD", "0.0000000001 USD", "9223372036.854775808 USD", "1 USD\n", "１ USD", "1.2.3 USD"} {
 		if m, err := ParseMoney(in); !extensions.IsKind(err, extensions.KindInvalid) {
 			t.Errorf("ParseMoney(%q) = %s, %v; want invalid", in, m, err)
@@ -106,4 +107,36 @@ func roundRat(x *big.Rat, r rounding) *big.Int {
 		q.Add(q, big.NewInt(1))
 	}
 	return q
+}
+
+func TestShortAmountsForPeople(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		in, up, half string
+	}{
+		{"0.00", "0.00", "0.00"},
+		{"0.000000001", "0.000000001", "0.000000001"},
+		{"0.138921724", "0.138922", "0.138922"},
+		{"0.138921001", "0.138922", "0.138921"},
+		{"1.999999999", "2.00", "2.00"},
+		{"1234567.00", "1234570.00", "1234570.00"},
+		{"1234561.00", "1234570.00", "1234560.00"},
+		{"999999.50", "1000000.00", "1000000.00"},
+		{"9223372036.854775807", "9223372036.854775807", "9223370000.00"}, // more is no Amount
+	} {
+		a, err := ParseAmount(c.in)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if up, half := a.Short(true), a.Short(false); up != c.up || half != c.half {
+			t.Errorf("%s: %s and %s, want %s and %s", c.in, up, half, c.up, c.half)
+		}
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		a := Amount(rapid.Int64Min(0).Draw(t, "amount"))
+		up, err := ParseAmount(a.Short(true))
+		if err != nil || up < a {
+			t.Fatalf("%s is shown as at most %s, %v", a, up, err)
+		}
+	})
 }

@@ -10,9 +10,8 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
-// NewQuote prices a sandbox before it exists. It fails with KindInvalid on a
-// book that does not validate, malformed costs, negative durations and
-// overflow. It does not look at the age of a price: see Book.Fresh.
+// NewQuote prices a sandbox before it exists. KindInvalid: an invalid book, malformed costs, negative
+// durations, or overflow. It ignores the age of prices: see Book.Fresh.
 func NewQuote(in QuoteInput) (Quote, error) {
 	if err := in.check(); err != nil {
 		return Quote{}, err
@@ -24,22 +23,22 @@ func NewQuote(in QuoteInput) (Quote, error) {
 	return in.quote(p, p.Memo && !in.paysFee())
 }
 
-// QuoteBy is the quote of a life that is settled with s, for a ttl; zero means
-// rates only. It fails with KindInvalid on a negative ttl and on overflow.
-func QuoteBy(s PriceSnapshot, ttl time.Duration) (Quote, error) {
-	in := QuoteInput{Extension: s.Extension, TTL: ttl}
+// QuoteBy quotes a life that is settled with s, for a ttl; zero means rates only. grain is that of
+// QuoteInput. KindInvalid: a negative ttl, or overflow.
+func QuoteBy(s PriceSnapshot, ttl, grain time.Duration) (Quote, error) {
+	in := QuoteInput{Extension: s.Extension, TTL: ttl, Grain: grain}
 	if err := in.check(); err != nil {
 		return Quote{}, err
 	}
 	p := pricing{PriceSnapshot: s, assumptions: slices.Clone(s.Notes)}
-	p.assume("by the prices of the day it was made")
+	p.assume("at the prices of the day of its creation")
 	if s.Basis == BasisUnknown {
-		p.unknown("what %s costs was not known when it was made", s.Extension)
+		p.unknown("the price of %s, unknown at its creation", s.Extension)
 	}
 	return in.quote(p, s.Memo && !s.FeeOnly())
 }
 
-// quote fills a quote by prices; free says that no wallet moves.
+// quote fills in a quote from prices; free says that no wallet pays.
 func (in QuoteInput) quote(p pricing, free bool) (Quote, error) {
 	q := Quote{
 		Extension: in.Extension, Basis: p.Basis, Confidence: p.Confidence, Source: p.Source, AsOf: p.AsOf, Memo: p.Memo,
@@ -65,13 +64,13 @@ func (in QuoteInput) quote(p pricing, free bool) (Quote, error) {
 }
 
 func (in QuoteInput) check() error {
-	for _, d := range []time.Duration{in.TTL, in.Expected} {
+	for _, d := range []time.Duration{in.TTL, in.Grain, in.Expected} {
 		if d < 0 {
 			return extensions.Errorf(extensions.KindInvalid, "the duration %s is negative", d)
 		}
 	}
 	if in.EgressBytes != nil && *in.EgressBytes < 0 || in.ActivePermille < 0 || in.ActivePermille > 1000 {
-		return extensions.Errorf(extensions.KindInvalid, "egress or active share of %s is out of range", in.Extension)
+		return extensions.Errorf(extensions.KindInvalid, "the egress or active share of %s is out of range", in.Extension)
 	}
 	return Segment{Mode: ModeRunning, Sizes: SizesOf(in.Resources)}.check()
 }
@@ -86,7 +85,7 @@ func (q Quote) digest() (string, error) {
 	return hex.EncodeToString(sum[:]), nil
 }
 
-// forecast runs settlements that have not happened.
+// forecast computes settlements that have not happened.
 type forecast struct {
 	in QuoteInput
 	pricing
@@ -118,7 +117,7 @@ func (f *forecast) fill(q *Quote) error {
 		{&q.Expected, expected > 0, usual, f.running(expected, true), halfUp},
 		{&q.P95, f.p95() > 0, usual, f.running(f.p95(), true), halfUp},
 		{&q.Max, longest > 0, dearest, f.running(longest, false), halfUp},
-		{&q.Reserve, longest > 0, dearest, f.running(longest, false), ceiling},
+		{&q.Reserve, longest > 0, dearest, f.running(longest, false), roundUp},
 	} {
 		if !step.wanted {
 			continue
@@ -144,20 +143,24 @@ func (f *forecast) fill(q *Quote) error {
 	return nil
 }
 
-// running is one segment; active applies the expected share of CPU, else the
-// bound counts.
+// running returns one segment. active applies the expected share of CPU; otherwise the upper bound counts.
 func (f *forecast) running(d time.Duration, active bool) Segment {
-	ms := (d + time.Millisecond - 1).Truncate(time.Millisecond).Milliseconds()
+	ms := wholeUp(d)
 	s := Segment{Mode: ModeRunning, Milliseconds: ms, Sizes: f.Sizes, EgressBytes: f.in.EgressBytes}
 	if active && f.activeCPU() && f.in.ActivePermille > 0 {
-		// A share of a bound whose product is checked again when charged.
-		if n, err := mulDiv(f.Sizes.VCPUMilli, ms, milli, ceiling); err == nil {
-			if n, err = mulDiv(n, f.in.ActivePermille, milli, ceiling); err == nil {
+		// The share of a bound; charging checks the bound's product again.
+		if n, err := mulDiv(f.Sizes.VCPUMilli, ms, milli, roundUp); err == nil {
+			if n, err = mulDiv(n, f.in.ActivePermille, milli, roundUp); err == nil {
 				s.CPUMillis = &n
 			}
 		}
 	}
 	return s
+}
+
+// wholeUp returns the milliseconds of d, rounded up.
+func wholeUp(d time.Duration) int64 {
+	return (d + time.Millisecond - 1).Truncate(time.Millisecond).Milliseconds()
 }
 
 type sum struct {
@@ -182,14 +185,14 @@ func (f *forecast) sum(prices PriceSnapshot, segment Segment, r rounding) (sum, 
 	return sum{amount, all, lines}, err
 }
 
-// ofWallet adds up the lines that move a wallet; nil where one is not known.
+// ofWallet sums the lines that a wallet pays; nil if one is unknown.
 func ofWallet(lines []ChargeLine) (*Amount, error) {
 	lines = slices.DeleteFunc(slices.Clone(lines), func(l ChargeLine) bool { return l.Memo })
 	amount, all, err := Total(lines)
 	return sum{amount, all, lines}.known(), err
 }
 
-// rate keeps what grows with time, without minimum, increment and free part.
+// rate returns the prices that grow with time, without minimum, increment and free part.
 func (f *forecast) rate() PriceSnapshot {
 	s := f.PriceSnapshot
 	s.Prices = nil
@@ -203,8 +206,7 @@ func (f *forecast) rate() PriceSnapshot {
 	return s
 }
 
-// perCreation is the fee alone, surcharges included; 0 where the prices are
-// known and there is none.
+// perCreation returns the creation fee with surcharges; 0 if the prices are known and there is none.
 func (f *forecast) perCreation() (*Amount, error) {
 	s := f.PriceSnapshot
 	s.Prices = slices.DeleteFunc(slices.Clone(s.Prices), func(p SnapshotPrice) bool {

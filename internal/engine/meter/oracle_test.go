@@ -21,8 +21,9 @@ type oracle struct {
 // unitSize is how much of seconds, vCPU-seconds, GiB-seconds or bytes a unit is.
 var unitSize = map[string]*big.Rat{
 	"creation": rat("1"), "sandbox-second": rat("1"), "sandbox-hour": rat("3600"), "vcpu-second": rat("1"), "vcpu-hour": rat("3600"),
-	"gib-second": rat("1"), "gib-hour": rat("3600"), "disk-gib-second": rat("1"), "disk-gib-hour": rat("3600"), "disk-gib-month": rat("2628000"),
-	"gpu-second": rat("1"), "gpu-hour": rat("3600"), "egress-gib": rat("1073741824"), "egress-gb": rat("1000000000"),
+	"gib-second": rat("1"), "gib-hour": rat("3600"), "disk-gib-second": rat("1"), "disk-gib-hour": rat("3600"),
+	"disk-gib-month": rat("2628000"),
+	"gpu-second":     rat("1"), "gpu-hour": rat("3600"), "egress-gib": rat("1073741824"), "egress-gb": rat("1000000000"),
 }
 
 func rat(s string) *big.Rat {
@@ -55,7 +56,7 @@ func whole(n *big.Int) *big.Rat { return new(big.Rat).SetInt(n) }
 func (o oracle) total() (all, fees *big.Int) {
 	vendor := new(big.Int)
 	for _, p := range o.book.Components {
-		if p.Component != "surcharge" && o.counts(p) {
+		if p.Component != "surcharge" && p.Component != "snapshot" && o.counts(p) { // a sandbox pays for no snapshot
 			vendor.Add(vendor, o.price(p))
 		}
 	}

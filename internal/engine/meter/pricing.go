@@ -7,7 +7,7 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
-// pricing is a snapshot with what has to be said about it.
+// pricing is a snapshot with the notes about it.
 type pricing struct {
 	PriceSnapshot
 	assumptions []string
@@ -22,8 +22,8 @@ func (p *pricing) unknown(format string, args ...any) {
 	p.unknowns = append(p.unknowns, fmt.Sprintf(format, args...))
 }
 
-// priceOf finds what applies: the binding's price book, else a share of the
-// host's cost, else the binding's cost per hour, else nothing is known.
+// priceOf returns the price that applies: the binding's price book, else a share of the host's cost, else
+// the binding's cost per hour, else unknown.
 func priceOf(in QuoteInput) (pricing, error) {
 	p := pricing{PriceSnapshot: PriceSnapshot{
 		Version: snapshotVersion, Extension: in.Extension, Region: in.Region, Basis: BasisUnknown, Confidence: ConfidenceUnknown,
@@ -38,9 +38,9 @@ func priceOf(in QuoteInput) (pricing, error) {
 	case in.PerHour != "":
 		err = p.fromPerHour(in)
 	case in.Host != nil:
-		p.unknown("nobody said what host %s costs: set cost on it", in.Host.Name)
+		p.unknown("host %s has no cost; set `cost` to include it", in.Host.Name)
 	case in.PricingModel == extensions.PricingSelfHosted:
-		p.unknown("nobody said what %s costs: set cost on the host or per_hour on the binding", in.Extension)
+		p.unknown("%s has no cost; set `cost` on the host or `cost.per_hour` on the binding", in.Extension)
 	default:
 		p.unknown("the catalog has no price book for %s", in.Extension)
 	}
@@ -60,16 +60,16 @@ func (p *pricing) fromPerHour(in QuoteInput) error {
 		p.Source = in.PerHourSource
 	}
 	p.Prices = []SnapshotPrice{always(ComponentSandbox, unitSandboxHour, price, ConfidenceExact)}
-	p.assume("%s per sandbox and hour, the price that the catalog gives this extension", in.PerHour)
+	p.assume("%s per sandbox and hour, the catalog's price of this extension", in.PerHour)
 	return nil
 }
 
-// fixed marks a place that costs the same, paused or not.
+// fixed marks a place that costs the same running and paused.
 func (p *pricing) fixed(basis Basis, currency Currency, confidence Confidence, source string) {
 	p.Basis, p.Currency, p.Confidence, p.Source, p.Billing = basis, currency, confidence, source, extensions.BillingFixed
 }
 
-// always is a price that counts in every mode.
+// always returns a price that applies in every mode.
 func always(component, unit string, price UnitPrice, confidence Confidence) SnapshotPrice {
 	return SnapshotPrice{Component: component, Unit: unit, Price: &price, Paused: &price, Confidence: confidence}
 }
@@ -92,7 +92,7 @@ func (p *pricing) fromBook(b *Book) error {
 	p.Currency, p.Confidence, p.Billing, p.Notes = b.Currency, b.Confidence, b.Billing, slices.Clone(b.Notes)
 	if b.Counts == CountsLarger {
 		p.Counts = CountsLarger
-		p.assume("what is used counts where it is more than what was asked for; the numbers are for what was asked for")
+		p.assume("use beyond the request is charged; the numbers cover the request")
 	}
 	defaults, err := b.Defaults.sizes()
 	if err != nil {
@@ -104,7 +104,7 @@ func (p *pricing) fromBook(b *Book) error {
 		return err
 	}
 	for _, bp := range b.Components {
-		if !b.applies(bp, p.Region) {
+		if !b.applies(bp, p.Region) || bp.Component == ComponentSnapshot {
 			continue
 		}
 		sp, err := b.snapshotPrice(bp)
@@ -116,13 +116,13 @@ func (p *pricing) fromBook(b *Book) error {
 	}
 	p.assumptions = append(p.assumptions, b.Notes...)
 	if p.Region == "" && slices.ContainsFunc(b.Components, func(bp BookPrice) bool { return bp.Region != "" }) {
-		p.assume("the region is not known: prices that depend on it are left out")
+		p.assume("the region is unknown: prices that depend on it are left out")
 	}
 	return nil
 }
 
-// withItsMemory counts the memory that the vCPUs come with, where that is more
-// than what was asked for. Without a known number of vCPUs it is not known.
+// withItsMemory counts the memory that the vCPUs come with, if it exceeds the request. Without a known
+// number of vCPUs it is unknown.
 func (p *pricing) withItsMemory(b *Book) error {
 	switch {
 	case b.MemoryMBPerCPU == 0:
@@ -131,28 +131,28 @@ func (p *pricing) withItsMemory(b *Book) error {
 		p.Sizes.MemoryMiB = 0
 		return nil
 	}
-	comes, err := mulDiv(p.Sizes.VCPUMilli, b.MemoryMBPerCPU, milli, ceiling)
+	comes, err := mulDiv(p.Sizes.VCPUMilli, b.MemoryMBPerCPU, milli, roundUp)
 	if err == nil && comes > p.Sizes.MemoryMiB {
-		p.assume("%d MiB of memory come with %s vCPU and are counted, as %s says", comes, formatDecimal(p.Sizes.VCPUMilli, 3, 0), b.ID)
+		p.assume("%d MiB of memory come with %s vCPU and are charged, according to %s", comes, formatDecimal(p.Sizes.VCPUMilli, 3, 0), b.ID)
 		p.Sizes.MemoryMiB = comes
 	}
 	return err
 }
 
-// assumeSize tells that a size comes from the book and not from the request.
+// assumeSize notes that a size comes from the book rather than the request.
 func (p *pricing) assumeSize(b *Book, component string, asked Sizes) {
 	switch {
 	case component == ComponentVCPU && asked.VCPUMilli == 0 && p.Sizes.VCPUMilli != 0:
-		p.assume("no cpu was asked for: %s vCPU, as %s says", formatDecimal(p.Sizes.VCPUMilli, 3, 0), b.ID)
+		p.assume("the request sets no cpu: %s vCPU, according to %s", formatDecimal(p.Sizes.VCPUMilli, 3, 0), b.ID)
 	case component == ComponentMemory && asked.MemoryMiB == 0 && p.Sizes.MemoryMiB != 0:
-		p.assume("no memory was asked for: %d MiB, as %s says", p.Sizes.MemoryMiB, b.ID)
+		p.assume("the request sets no memory: %d MiB, according to %s", p.Sizes.MemoryMiB, b.ID)
 	case component == ComponentDisk && asked.DiskMiB == 0 && p.Sizes.DiskMiB != 0:
-		p.assume("no disk was asked for: %d MiB, as %s says", p.Sizes.DiskMiB, b.ID)
+		p.assume("the request sets no disk: %d MiB, according to %s", p.Sizes.DiskMiB, b.ID)
 	}
 }
 
-// applies picks by region: of prices for the same thing the one of the region,
-// else that of any region, else the one without.
+// applies selects by region: of several prices for one thing, that of the region, else that of any region,
+// else the one without.
 func (b *Book) applies(p BookPrice, region string) bool {
 	twin := func(of string) bool {
 		return slices.ContainsFunc(b.Components, func(o BookPrice) bool {
@@ -168,7 +168,7 @@ func (b *Book) applies(p BookPrice, region string) bool {
 	return p.Region == region
 }
 
-// snapshotPrice reduces one price of a validated book.
+// snapshotPrice converts one price of a validated book.
 func (b *Book) snapshotPrice(p BookPrice) (SnapshotPrice, error) {
 	s := SnapshotPrice{Component: p.Component, Unit: p.Unit, Included: p.Included, Confidence: b.confidenceOf(p), Source: p.Source}
 	if tag := p.Model + p.Label; tag != "" {
@@ -194,7 +194,7 @@ func (b *Book) snapshotPrice(p BookPrice) (SnapshotPrice, error) {
 	return s, err
 }
 
-// idlePriced reports whether the price goes on while paused.
+// idlePriced reports whether the price continues while paused.
 func (b *Book) idlePriced(p BookPrice) bool {
 	switch {
 	case !timed(p.Component), b.Billing == extensions.BillingActiveCPU && p.Component == ComponentVCPU:

@@ -29,7 +29,8 @@ func text(a *Amount) string {
 
 func wantAmounts(t *testing.T, q Quote, want map[string]string) {
 	t.Helper()
-	for name, a := range map[string]*Amount{"hourly": q.Hourly, "per creation": q.PerCreation, "low": q.Low, "expected": q.Expected, "p95": q.P95, "max": q.Max, "reserve": q.Reserve} {
+	for name, a := range map[string]*Amount{"hourly": q.Hourly, "per creation": q.PerCreation, "low": q.Low, "expected": q.Expected,
+		"p95": q.P95, "max": q.Max, "reserve": q.Reserve} {
 		if w, ok := want[name]; ok && text(a) != w {
 			t.Errorf("%s is %s, want %s", name, text(a), w)
 		}
@@ -50,12 +51,17 @@ func resources(cpu extensions.Milli, memory int64) extensions.Resources {
 // E2B's billing page: 8 vCPU and 4 GiB are 0.468 USD per hour.
 func TestAQuoteMatchesAPublishedExample(t *testing.T) {
 	t.Parallel()
-	b := Book{ID: "prices.e2b", Extension: "ext.e2b", Version: "1", AsOf: "2026-08-22", Source: "e2b.dev", Currency: "USD", Confidence: ConfidenceExact,
-		Billing: extensions.BillingWallClock, Components: []BookPrice{
-			{Component: ComponentVCPU, Unit: "vcpu-second", Price: "0.000014"}, {Component: ComponentMemory, Unit: "gib-second", Price: "0.0000045"}}}
-	q := quoted(t, QuoteInput{Extension: "ext.e2b", PricingModel: extensions.PricingMetered, Book: &b, Resources: resources(8000, 4096), TTL: 2 * time.Hour})
-	wantAmounts(t, q, map[string]string{"hourly": "0.468", "per creation": "0.00", "low": "0.00", "expected": "0.936", "max": "0.936", "reserve": "0.936", "p95": "unknown"})
-	if q.Memo || q.Basis != BasisBook || q.Confidence != ConfidenceExact || len(q.Lines) != 2 || q.Lines[0].Source != "e2b.dev" || q.Lines[0].AsOf != "2026-08-22" {
+	b := Book{ID: "prices.e2b", Extension: "ext.e2b", Version: "1", AsOf: "2026-08-22", Source: "e2b.dev", Currency: "USD",
+		Confidence: ConfidenceExact,
+		Billing:    extensions.BillingWallClock, Components: []BookPrice{
+			{Component: ComponentVCPU, Unit: "vcpu-second", Price: "0.000014"},
+			{Component: ComponentMemory, Unit: "gib-second", Price: "0.0000045"}}}
+	q := quoted(t, QuoteInput{Extension: "ext.e2b", PricingModel: extensions.PricingMetered, Book: &b, Resources: resources(8000, 4096),
+		TTL: 2 * time.Hour})
+	wantAmounts(t, q, map[string]string{"hourly": "0.468", "per creation": "0.00", "low": "0.00", "expected": "0.936", "max": "0.936",
+		"reserve": "0.936", "p95": "unknown"})
+	if q.Memo || q.Basis != BasisBook || q.Confidence != ConfidenceExact || len(q.Lines) != 2 || q.Lines[0].Source != "e2b.dev" ||
+		q.Lines[0].AsOf != "2026-08-22" {
 		t.Errorf("got %+v", q)
 	}
 }
@@ -63,7 +69,8 @@ func TestAQuoteMatchesAPublishedExample(t *testing.T) {
 func TestMinimumIncrementAndFeesShowInTheRange(t *testing.T) {
 	t.Parallel()
 	b := readBook(t, bookYAML)
-	in := QuoteInput{Extension: "ext.e2b", PricingModel: extensions.PricingMetered, Book: &b, Region: "eu", EgressBytes: new(int64), TTL: time.Hour,
+	in := QuoteInput{Extension: "ext.e2b", PricingModel: extensions.PricingMetered, Book: &b, Region: "eu", EgressBytes: new(int64),
+		TTL:      time.Hour,
 		Expected: 90*time.Second + time.Millisecond, History: &History{Median: time.Hour, P95: 5 * time.Hour, Count: 3}}
 	q := quoted(t, in)
 	// Half a vCPU, half a GiB, 10 GiB disk of which 1 GiB-month is included.
@@ -77,7 +84,8 @@ func TestMinimumIncrementAndFeesShowInTheRange(t *testing.T) {
 	saying(t, "assumption", q.Assumptions, "0.5 vCPU")
 	saying(t, "assumption", q.Assumptions, "512 MiB")
 	saying(t, "assumption", q.Assumptions, "free credit")
-	if elsewhere := quoted(t, QuoteInput{Extension: "ext.e2b", Book: &b, Region: "us", EgressBytes: new(int64), TTL: time.Hour}); text(elsewhere.Low) != "0.0004206" {
+	if elsewhere := quoted(t, QuoteInput{Extension: "ext.e2b", Book: &b, Region: "us", EgressBytes: new(int64),
+		TTL: time.Hour}); text(elsewhere.Low) != "0.0004206" {
 		t.Errorf("outside the region there is no surcharge: low %s", text(elsewhere.Low))
 	}
 }
@@ -88,8 +96,9 @@ func TestWhatIsNotKnownIsNeverZero(t *testing.T) {
 	b.Defaults = BookDefaults{}
 	gpu := resources(1000, 1024)
 	gpu.GPU = &extensions.GPU{Model: "H100", Count: 1}
-	flat := Book{ID: "prices.f", Extension: "ext.f", Version: "1", AsOf: "2026-08-22", Source: "s", Currency: "USD", Confidence: ConfidenceExact,
-		Billing: extensions.BillingWallClock, Components: []BookPrice{{Component: ComponentSandbox, Unit: "sandbox-hour", Price: "1"}}}
+	flat := Book{ID: "prices.f", Extension: "ext.f", Version: "1", AsOf: "2026-08-22", Source: "s", Currency: "USD",
+		Confidence: ConfidenceExact,
+		Billing:    extensions.BillingWallClock, Components: []BookPrice{{Component: ComponentSandbox, Unit: "sandbox-hour", Price: "1"}}}
 	for name, c := range map[string]struct {
 		in   QuoteInput
 		says string
@@ -100,10 +109,10 @@ func TestWhatIsNotKnownIsNeverZero(t *testing.T) {
 		"host without size": {QuoteInput{PricingModel: extensions.PricingSelfHosted,
 			Host: &extensions.Host{Name: "one", Cost: &extensions.HostCost{PerHour: "1 USD"}}}, "capacity.max_sandboxes"},
 		"share of the host": {QuoteInput{PricingModel: extensions.PricingSelfHosted,
-			Host: &extensions.Host{Name: "one", Cost: &extensions.HostCost{PerHour: "1 USD", CPU: 4, MemoryMB: 4096}}}, "how much vcpu"},
-		"no size":                 {QuoteInput{Book: &b, EgressBytes: new(int64)}, "how much vcpu it gets"},
-		"price of unknown model":  {QuoteInput{Book: &b, Resources: gpu, EgressBytes: new(int64)}, "what gpu:H100 costs"},
-		"gpu the book leaves out": {QuoteInput{Book: &flat, Resources: gpu}, "what gpu:H100 costs"},
+			Host: &extensions.Host{Name: "one", Cost: &extensions.HostCost{PerHour: "1 USD", CPU: 4, MemoryMB: 4096}}}, "the amount of vcpu"},
+		"no size":                 {QuoteInput{Book: &b, EgressBytes: new(int64)}, "the amount of vcpu"},
+		"price of unknown model":  {QuoteInput{Book: &b, Resources: gpu, EgressBytes: new(int64)}, "the price of gpu:H100"},
+		"gpu the book leaves out": {QuoteInput{Book: &flat, Resources: gpu}, "the price of gpu:H100"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -182,7 +191,8 @@ func TestOwnKeysAndOwnPlacesAreMemoOnly(t *testing.T) {
 
 func TestOnAHostTheLargerOfReservedAndUsedCounts(t *testing.T) {
 	t.Parallel()
-	h := extensions.Host{Name: "one", Capacity: &extensions.HostCapacity{MaxSandboxes: 4}, Cost: &extensions.HostCost{PerHour: "0.40 USD", CPU: 16, MemoryMB: 65536}}
+	h := extensions.Host{Name: "one", Capacity: &extensions.HostCapacity{MaxSandboxes: 4},
+		Cost: &extensions.HostCost{PerHour: "0.40 USD", CPU: 16, MemoryMB: 65536}}
 	q := quoted(t, QuoteInput{PricingModel: extensions.PricingSelfHosted, Host: &h, TTL: time.Hour})
 	wantAmounts(t, q, map[string]string{"max": "0.10"}) // a quarter, as nothing was asked for
 	used := int64(8 * 3_600_000)
@@ -198,7 +208,8 @@ func TestOnAHostTheLargerOfReservedAndUsedCounts(t *testing.T) {
 	}
 	perSlot := h
 	perSlot.Cost = &extensions.HostCost{PerHour: "0.40 USD"}
-	wantAmounts(t, quoted(t, QuoteInput{PricingModel: extensions.PricingSelfHosted, Host: &perSlot, TTL: time.Hour}), map[string]string{"max": "0.10"})
+	wantAmounts(t, quoted(t, QuoteInput{PricingModel: extensions.PricingSelfHosted, Host: &perSlot, TTL: time.Hour}),
+		map[string]string{"max": "0.10"})
 }
 
 func TestBadInputIsRefused(t *testing.T) {
@@ -262,8 +273,10 @@ func TestSnapshotsThatCannotSettleAreRefused(t *testing.T) {
 	if _, err := DecodePriceSnapshot(good); err != nil {
 		t.Fatal(err)
 	}
-	for _, c := range [][2]string{{`"v":1`, `"v":2`}, {`"v":1`, `"v":1,"x":1`}, {`"USD"`, `"usd"`}, {`"price-book"`, `"guess"`}, {`"vcpu-second"`, `"gib-second"`},
-		{`0.000014`, `-0.000014`}, {`"minimum_ms":60000`, `"minimum_ms":-1`}, {`"included":1`, `"included":9000000000000000000`}, {`"component":"memory","unit":"gib-second"`, `"component":"vcpu","unit":"vcpu-hour"`}} {
+	for _, c := range [][2]string{{`"v":1`, `"v":2`}, {`"v":1`, `"v":1,"x":1`}, {`"USD"`, `"usd"`}, {`"price-book"`, `"guess"`},
+		{`"vcpu-second"`, `"gib-second"`},
+		{`0.000014`, `-0.000014`}, {`"minimum_ms":60000`, `"minimum_ms":-1`}, {`"included":1`, `"included":9000000000000000000`},
+		{`"component":"memory","unit":"gib-second"`, `"component":"vcpu","unit":"vcpu-hour"`}} {
 		text := strings.Replace(good, c[0], c[1], 1)
 		if text == good {
 			t.Fatalf("%s is not in %s", c[0], good)

@@ -34,7 +34,7 @@ func TestASnapshotQuotesWhatItsBookQuoted(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				got, err := QuoteBy(kept, in.TTL)
+				got, err := QuoteBy(kept, in.TTL, 0)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -52,11 +52,11 @@ func TestASnapshotOfNothingKnownQuotesNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	q, err := QuoteBy(made.Snapshot, 2*time.Hour)
+	q, err := QuoteBy(made.Snapshot, 2*time.Hour, 0)
 	if err != nil || q.Max != nil || q.Hourly != nil || len(q.Unknowns) != 1 || !q.Memo {
 		t.Errorf("%+v, %v", q, err)
 	}
-	if _, err := QuoteBy(made.Snapshot, -time.Second); !extensions.IsKind(err, extensions.KindInvalid) {
+	if _, err := QuoteBy(made.Snapshot, -time.Second, 0); !extensions.IsKind(err, extensions.KindInvalid) {
 		t.Errorf("a negative ttl: %v", err)
 	}
 }

@@ -6,7 +6,7 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
-// Mode is what a sandbox did during a segment.
+// Mode says whether a sandbox ran or was paused during a segment.
 type Mode string
 
 const (
@@ -14,7 +14,7 @@ const (
 	ModePaused  Mode = "paused"
 )
 
-// Sizes are what a sandbox is given. Zero CPU, memory or disk is not known.
+// Sizes are what a sandbox is given. Zero CPU, memory or disk is unknown.
 type Sizes struct {
 	VCPUMilli int64  `json:"vcpu_milli,omitempty"`
 	MemoryMiB int64  `json:"memory_mib,omitempty"`
@@ -23,14 +23,14 @@ type Sizes struct {
 	GPUModel  string `json:"gpu_model,omitempty"`
 }
 
-// Segment is a stretch of a sandbox's life in one mode with one set of sizes.
-// Segments are contiguous. Count Milliseconds as the difference of Unix
-// milliseconds of both ends, so that a life's segments add up to it exactly.
+// Segment is a stretch of a sandbox's life in one mode with one set of sizes. Segments are contiguous.
+// Compute Milliseconds as the difference of the Unix milliseconds of both ends, so that the segments of a
+// life add up exactly.
 type Segment struct {
 	Mode         Mode  `json:"mode"`
 	Milliseconds int64 `json:"ms"`
 	Sizes        Sizes `json:"sizes"`
-	// What the backend measured; nil was not measured.
+	// What the backend measured; nil = not measured.
 	CPUMillis       *int64 `json:"cpu_ms,omitempty"` // ms of one vCPU, active
 	MemoryMiBMillis *int64 `json:"mib_ms,omitempty"` // MiB x ms used
 	EgressBytes     *int64 `json:"egress,omitempty"` // bytes out
@@ -56,7 +56,7 @@ func orZero(p *int64) int64 {
 	return *p
 }
 
-// SizesOf reads the sizes a request asks for.
+// SizesOf returns the sizes that a request asks for.
 func SizesOf(r extensions.Resources) Sizes {
 	s := Sizes{MemoryMiB: orZero(r.MemoryMB), DiskMiB: orZero(r.DiskMB)}
 	if r.CPU != nil {
@@ -68,7 +68,7 @@ func SizesOf(r extensions.Resources) Sizes {
 	return s
 }
 
-// or fills what s does not know from defaults.
+// or fills unknown sizes of s from defaults.
 func (s Sizes) or(defaults Sizes) Sizes {
 	for _, f := range []struct{ have, other *int64 }{
 		{&s.VCPUMilli, &defaults.VCPUMilli}, {&s.MemoryMiB, &defaults.MemoryMiB}, {&s.DiskMiB, &defaults.DiskMiB},
@@ -82,7 +82,7 @@ func (s Sizes) or(defaults Sizes) Sizes {
 
 const gpuKey = ComponentGPU + ":"
 
-// gpuComponent names the component of a model; "" is any.
+// gpuComponent returns the component of a model; "" is any.
 func gpuComponent(model string) string {
 	if model == "" {
 		return ComponentGPU
@@ -90,17 +90,18 @@ func gpuComponent(model string) string {
 	return gpuKey + model
 }
 
-// base is a component without the model or label after the colon.
+// base returns a component without the model or label after the colon.
 func base(component string) string {
 	b, _, _ := strings.Cut(component, ":")
 	return b
 }
 
-// Map returns the sizes that are known as integers by name, the form a ledger
-// keeps: milli_vcpu, memory_mib, disk_mib, "gpu:" and the model.
+// Map returns the known sizes as integers by name, as a ledger keeps them: milli_vcpu, memory_mib,
+// disk_mib, "gpu:" and the model.
 func (s Sizes) Map() map[string]int64 {
 	m := map[string]int64{}
-	for k, n := range map[string]int64{"milli_vcpu": s.VCPUMilli, "memory_mib": s.MemoryMiB, "disk_mib": s.DiskMiB, gpuKey + s.GPUModel: s.GPUs} {
+	for k, n := range map[string]int64{"milli_vcpu": s.VCPUMilli, "memory_mib": s.MemoryMiB, "disk_mib": s.DiskMiB, gpuKey +
+		s.GPUModel: s.GPUs} {
 		if n != 0 {
 			m[k] = n
 		}
@@ -108,7 +109,7 @@ func (s Sizes) Map() map[string]int64 {
 	return m
 }
 
-// SizesFromMap reads what Map wrote; other names are ignored.
+// SizesFromMap reads what Map wrote; it ignores other names.
 func SizesFromMap(m map[string]int64) Sizes {
 	s := Sizes{VCPUMilli: m["milli_vcpu"], MemoryMiB: m["memory_mib"], DiskMiB: m["disk_mib"]}
 	for k, n := range m {

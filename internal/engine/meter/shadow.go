@@ -2,15 +2,14 @@ package meter
 
 import "github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 
-// What a shadow price counts for a size nobody asked for.
+// Sizes that a shadow price assumes if none is requested.
 const (
 	shadowVCPUMilli = 1000
 	shadowMiB       = 1024
 )
 
-// ShadowPrice is what an own place is counted at where its owner pays nothing
-// for it, or did not say: what is used there cannot be used by another. It
-// compares places and is never charged.
+// ShadowPrice values an own place whose owner pays nothing for it, or states no cost: what one sandbox
+// uses there is not available to others. It compares places and is never charged.
 type ShadowPrice struct {
 	VCPUHour, GiBHour UnitPrice
 	Currency          Currency
@@ -19,8 +18,8 @@ type ShadowPrice struct {
 	Confidence        Confidence
 }
 
-// ParseShadowPrice reads two amounts of one currency, "0.03 USD" and "0.004
-// USD". Anything else is KindInvalid.
+// ParseShadowPrice reads two amounts in one currency, "0.03 USD" and "0.004 USD". Anything else is
+// KindInvalid.
 func ParseShadowPrice(vcpuHour, gibHour string) (ShadowPrice, error) {
 	vcpu, currency, err := hourlyPrice(vcpuHour)
 	if err != nil {
@@ -36,8 +35,8 @@ func ParseShadowPrice(vcpuHour, gibHour string) (ShadowPrice, error) {
 	return ShadowPrice{VCPUHour: vcpu, GiBHour: gib, Currency: currency}, nil
 }
 
-// Hourly is the price of an hour of such a sandbox. A size that is not known
-// counts as one vCPU or one GiB. The error, KindInvalid, is for overflow.
+// Hourly returns the price of such a sandbox per hour. An unknown size counts as one vCPU or one GiB.
+// KindInvalid on overflow.
 func (s ShadowPrice) Hourly(sizes Sizes) (Money, error) {
 	sizes = sizes.or(Sizes{VCPUMilli: shadowVCPUMilli, MemoryMiB: shadowMiB})
 	vcpu, err := cost(sizes.VCPUMilli, s.VCPUHour, milli, halfUp)

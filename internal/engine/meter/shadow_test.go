@@ -20,14 +20,16 @@ func TestAShadowPriceGrowsWithTheSize(t *testing.T) {
 			t.Errorf("%+v: %s, %v; want %s", sizes, got, err, want)
 		}
 	}
-	if _, err := (ShadowPrice{VCPUHour: math.MaxInt64, Currency: "USD"}).Hourly(Sizes{VCPUMilli: math.MaxInt64}); !extensions.IsKind(err, extensions.KindInvalid) {
+	if _, err := (ShadowPrice{VCPUHour: math.MaxInt64, Currency: "USD"}).Hourly(Sizes{VCPUMilli: math.MaxInt64}); !extensions.IsKind(err,
+		extensions.KindInvalid) {
 		t.Errorf("overflow: %v", err)
 	}
 }
 
 func TestAShadowPriceIsTwoAmountsOfOneCurrency(t *testing.T) {
 	t.Parallel()
-	for _, c := range [][2]string{{"0.03", "0.004 USD"}, {"0.03 USD", ""}, {"0.03 USD", "0.004 EUR"}, {"-0.03 USD", "0.004 USD"}, {"99999999999 USD", "0 USD"}} {
+	for _, c := range [][2]string{{"0.03", "0.004 USD"}, {"0.03 USD", ""}, {"0.03 USD", "0.004 EUR"}, {"-0.03 USD", "0.004 USD"},
+		{"99999999999 USD", "0 USD"}} {
 		if s, err := ParseShadowPrice(c[0], c[1]); !extensions.IsKind(err, extensions.KindInvalid) {
 			t.Errorf("%q: %+v, %v", c, s, err)
 		}

@@ -17,16 +17,15 @@ const (
 	BasisBook    Basis = "price-book" // a catalog's price book
 	BasisHost    Basis = "host-cost"  // a share of what the host costs its owner
 	BasisPerHour Basis = "per-hour"   // the binding's explicit cost per hour
-	BasisUnknown Basis = "unknown"    // nobody said
+	BasisUnknown Basis = "unknown"    // not stated
 )
 
-// snapshotVersion is that of PriceSnapshot's JSON form.
+// snapshotVersion is the version of PriceSnapshot's JSON form.
 const snapshotVersion = 1
 
-// PriceSnapshot is what a sandbox is settled with: the prices as they were
-// when it was made, reduced to those that apply to it. Its JSON is kept in the
-// ledger and in the receipt of a Terraform state, so that another machine can
-// settle.
+// PriceSnapshot is what a sandbox is settled with: the prices at the time of its creation, reduced to
+// those that apply to it. Its JSON is kept in the ledger and in the receipt of a Terraform state, so that
+// another machine can settle.
 type PriceSnapshot struct {
 	Version     int             `json:"v"`
 	Basis       Basis           `json:"basis"`
@@ -35,12 +34,13 @@ type PriceSnapshot struct {
 	Extension   string          `json:"extension"`
 	AsOf        string          `json:"as_of,omitempty"`
 	Source      string          `json:"source,omitempty"`
-	Currency    Currency        `json:"currency,omitempty"` // empty only where nothing is priced
+	Currency    Currency        `json:"currency,omitempty"` // empty only if nothing is priced
 	Confidence  Confidence      `json:"confidence"`
 	Billing     string          `json:"billing,omitempty"`
-	Counts      string          `json:"counts,omitempty"` // CountsLarger; "" = what was asked for
+	Counts      string          `json:"counts,omitempty"` // CountsLarger; "" = what was requested
 	Region      string          `json:"region,omitempty"`
-	Memo        bool            `json:"memo"` // no wallet moves but for fees: self-hosted, or the user's own key
+	Memo        bool            `json:"memo"`           // no wallet pays, except fees: self-hosted, or the user's own key
+	Kept        bool            `json:"kept,omitempty"` // of keeping a snapshot, whose size is Sizes.DiskMiB
 	Sizes       Sizes           `json:"sizes"`
 	Prices      []SnapshotPrice `json:"prices,omitempty"`
 	Notes       []string        `json:"notes,omitempty"`
@@ -57,32 +57,37 @@ type SnapshotPrice struct {
 	Increment  int64      `json:"increment_ms,omitempty"`
 	Included   int64      `json:"included,omitempty"` // units
 	Confidence Confidence `json:"confidence"`
-	Source     string     `json:"source,omitempty"` // where it differs from the snapshot's
+	Source     string     `json:"source,omitempty"` // if it differs from the snapshot's
 }
 
 // Encode returns the canonical JSON: equal snapshots have equal bytes.
 func (s PriceSnapshot) Encode() string {
 	b, err := json.Marshal(s)
-	if err != nil { // no field can fail to marshal
+	if err != nil { // every field can be marshalled
 		return ""
 	}
 	return string(b)
 }
 
-// Digest is the lower-case hex SHA-256 of Encode.
+// UnknownPrices is the snapshot of a place whose price nobody stated. memo says that no wallet pays.
+func UnknownPrices(extension string, memo bool) PriceSnapshot {
+	return PriceSnapshot{Version: snapshotVersion, Extension: extension, Basis: BasisUnknown, Confidence: ConfidenceUnknown, Memo: memo}
+}
+
+// Digest returns the lower-case hex SHA-256 of Encode.
 func (s PriceSnapshot) Digest() string {
 	sum := sha256.Sum256([]byte(s.Encode()))
 	return hex.EncodeToString(sum[:])
 }
 
-// DecodePriceSnapshot reads what Encode wrote. Unknown fields, an unknown
-// version and anything that Charge could not use are KindInvalid.
+// DecodePriceSnapshot reads what Encode wrote. Unknown fields, an unknown version, and anything that
+// Charge could not use are KindInvalid.
 func DecodePriceSnapshot(text string) (PriceSnapshot, error) {
 	var s PriceSnapshot
 	dec := json.NewDecoder(bytes.NewReader([]byte(text)))
 	dec.DisallowUnknownFields()
 	if err := dec.Decode(&s); err != nil {
-		return PriceSnapshot{}, extensions.Errorf(extensions.KindInvalid, "this is not a price snapshot: %w", err)
+		return PriceSnapshot{}, extensions.Errorf(extensions.KindInvalid, "not a price snapshot: %w", err)
 	}
 	if err := s.check(); err != nil {
 		return PriceSnapshot{}, err
@@ -90,12 +95,11 @@ func DecodePriceSnapshot(text string) (PriceSnapshot, error) {
 	return s, nil
 }
 
-// larger reports whether what was used counts where it is more than what was
-// asked for.
+// larger reports whether use counts if it exceeds the request.
 func (s PriceSnapshot) larger() bool { return s.Basis == BasisHost || s.Counts == CountsLarger }
 
-// FeeOnly reports whether all that a wallet pays is the platform's fee: the
-// user's own key pays the vendor.
+// FeeOnly reports whether a wallet pays only the platform's fee, because the user's own key pays the
+// vendor.
 func (s PriceSnapshot) FeeOnly() bool {
 	return s.Memo && slices.ContainsFunc(s.Prices, func(p SnapshotPrice) bool { return base(p.Component) == ComponentFee })
 }
@@ -107,15 +111,16 @@ func (s PriceSnapshot) FeeRuns() bool {
 	})
 }
 
-// WalletPaysByIt reports whether the vendor's prices decide what a wallet pays:
-// all of it, or with the user's own key a fee that is a share of it.
+// WalletPaysByIt reports whether the vendor's prices determine what a wallet pays: all of it, or, with the
+// user's own key, a fee that is a share of it.
 func (s PriceSnapshot) WalletPaysByIt() bool {
-	return !s.Memo || slices.ContainsFunc(s.Prices, func(p SnapshotPrice) bool { return base(p.Component) == ComponentFee && p.Unit == unitCharged })
+	return !s.Memo || slices.ContainsFunc(s.Prices,
+		func(p SnapshotPrice) bool { return base(p.Component) == ComponentFee && p.Unit == unitCharged })
 }
 
-// Dearest is s with the larger of each price and its price while paused: what
-// it charges for a life that runs bounds every life of these sizes that is not
-// longer, whenever it is paused, but for a nano-unit where a pause divides a line.
+// Dearest returns s with the larger of each price and its paused price. What it charges for a running life
+// bounds every life of these sizes that is not longer, whenever it is paused, except for a nano-unit where
+// a pause splits a line.
 func (s PriceSnapshot) Dearest() PriceSnapshot {
 	s.Prices = slices.Clone(s.Prices)
 	for i, p := range s.Prices {
@@ -130,10 +135,9 @@ func (p SnapshotPrice) dearerPaused() bool {
 	return p.Price != nil && p.Paused != nil && *p.Paused > *p.Price
 }
 
-// Continued is s for time that follows on time charged by s already: without
-// what is charged once for a sandbox, and without a minimum, which is owed
-// before. What an earlier charge left of an included amount is not known, and
-// counts anew.
+// Continued returns s for time that follows time already charged by s: without one-time charges per
+// sandbox, and without minimums, which were owed before. What was left of an included amount is unknown,
+// so it counts again in full.
 func (s PriceSnapshot) Continued() PriceSnapshot {
 	s.Prices = slices.DeleteFunc(slices.Clone(s.Prices), func(p SnapshotPrice) bool { return p.Unit == unitCreation })
 	for i := range s.Prices {

@@ -8,25 +8,27 @@ const (
 	ComponentSandbox   = "sandbox"   // time, whatever the size
 	ComponentVCPU      = "vcpu"      // vCPU time: allocated, or active where the book bills active-cpu
 	ComponentMemory    = "memory"    // GiB time
-	ComponentDisk      = "disk"      // GiB time; the only one an idle sandbox pays under storage-only
+	ComponentDisk      = "disk"      // GiB time; under storage-only, all that an idle sandbox pays
 	ComponentGPU       = "gpu"       // GPU time, by model
 	ComponentEgress    = "egress"    // traffic out
+	ComponentSnapshot  = "snapshot"  // GiB time of keeping a snapshot; no sandbox pays it
 	ComponentSurcharge = "surcharge" // a share of all other charges: price "0.25" adds 25 %
 	ComponentFee       = "fee"       // the platform's own, never a vendor's: see Fee
 )
 
-// unit is one way to price a component. perUnit is the number of quanta in
-// one unit: quantities are counted in quanta, prices are for whole units.
+// unit is one way to price a component. perUnit is the number of quanta per unit: quantities count quanta,
+// prices are per whole unit.
 type unit struct {
 	name, component, quantum string
 	perUnit                  int64
 }
 
-// Units that the engine itself prices with.
+// Units that the engine itself uses.
 const (
 	unitCreation    = "creation"
 	unitSandboxHour = "sandbox-hour"
 	unitCharged     = "charged"
+	unitKept        = "snapshot-gib-month"
 )
 
 const (
@@ -37,7 +39,7 @@ const (
 	milli    = 1000
 )
 
-// units is the closed list; what is not here is refused.
+// units is the complete list; any other unit is refused.
 var units = []unit{
 	{unitCreation, ComponentCreation, "count", 1},
 	{"sandbox-second", ComponentSandbox, "ms", secondMS},
@@ -53,6 +55,7 @@ var units = []unit{
 	{"gpu-hour", ComponentGPU, "GPU x ms", hourMS},
 	{"egress-gib", ComponentEgress, "bytes", 1 << 30},
 	{"egress-gb", ComponentEgress, "bytes", 1_000_000_000},
+	{unitKept, ComponentSnapshot, "MiB x ms", mibPer * monthMS},
 	{unitCharged, ComponentSurcharge, "nano-units", 1_000_000_000},
 }
 
@@ -64,8 +67,7 @@ func unitNamed(name string) (unit, bool) {
 	return units[i], true
 }
 
-// sells reports whether the unit is one of the component, given without model
-// or label.
+// sells reports whether the unit belongs to the component, given without model or label.
 func (u unit) sells(component string) bool {
 	if component == ComponentFee {
 		return u.name == unitCreation || u.name == unitSandboxHour || u.name == unitCharged
@@ -73,7 +75,7 @@ func (u unit) sells(component string) bool {
 	return u.component == component
 }
 
-// Units names every unit a price book may use.
+// Units lists every unit that a price book may use.
 func Units() []string {
 	names := make([]string, len(units))
 	for i, u := range units {
@@ -82,25 +84,23 @@ func Units() []string {
 	return names
 }
 
-// QuantaPerUnit returns how many of a charge line's quantity make one of its
-// unit, and the quantum's name; ok is false for an unknown unit.
+// QuantaPerUnit returns how many quanta of a charge line's quantity make one unit, and the quantum's name;
+// ok is false for an unknown unit.
 func QuantaPerUnit(name string) (per int64, quantum string, ok bool) {
 	u, ok := unitNamed(name)
 	return u.perUnit, u.quantum, ok
 }
 
-// timed reports whether the component grows with time, so that minimum,
-// increment and pause apply to it.
+// timed reports whether the component grows with time, so that minimum, increment and pause apply to it.
 func timed(component string) bool {
 	switch component {
-	case ComponentSandbox, ComponentVCPU, ComponentMemory, ComponentDisk, ComponentGPU:
+	case ComponentSandbox, ComponentVCPU, ComponentMemory, ComponentDisk, ComponentGPU, ComponentSnapshot:
 		return true
 	}
 	return false
 }
 
-// QuantumOf is what a unit is counted in; the unit itself where that is not
-// known.
+// QuantumOf returns the quantum of a unit; for an unknown unit, the unit itself.
 func QuantumOf(unit string) string {
 	if _, quantum, ok := QuantaPerUnit(unit); ok {
 		return quantum

@@ -12,15 +12,14 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
-// dateForm is how books write dates.
+// dateForm is the date format of books.
 const dateForm = time.DateOnly
 
-// freshFor is how long a book counts that does not say valid_until.
+// freshFor is how long a book without valid_until is valid.
 const freshFor = 365 * 24 * time.Hour
 
-// Validate checks everything but the age of the book. The error is
-// KindInvalid and holds one *FieldError per mistake (errors.As finds the
-// first, FieldErrors all).
+// Validate checks everything but the age of the book. The error is KindInvalid and holds one *FieldError
+// per mistake (errors.As finds the first, FieldErrors all).
 func (b *Book) Validate() error {
 	c := checker{}
 	b.checkHead(&c)
@@ -56,20 +55,20 @@ func FieldErrors(err error) []*FieldError {
 	return all
 }
 
-// Ahead reports whether a date, midnight in UTC, has begun nowhere on earth: the
-// first to begin it are 14 hours ahead of UTC.
+// Ahead reports whether date, midnight in UTC, has begun nowhere on earth: the earliest time zone is 14
+// hours ahead of UTC.
 func Ahead(date, now time.Time) bool { return date.After(now.Add(14 * time.Hour)) }
 
-// Fresh refuses a book whose prices are not valid at now: as_of is Ahead, or
-// valid_until (as_of + 365 days where it is not given)
-// has passed. Call it where money is at stake; a plan does not read the clock.
+// Fresh returns an error unless the book's prices are valid at now: as_of must not be Ahead, and
+// valid_until (default as_of + 365 days) must not have passed. Call it where money is at stake; a plan
+// does not read the clock.
 func (b *Book) Fresh(now time.Time) error {
 	from, err := time.Parse(dateForm, b.AsOf)
 	if err != nil {
 		return extensions.Errorf(extensions.KindInvalid, "%s: as_of %q is not a date", b.title(), b.AsOf)
 	}
 	if Ahead(from, now) {
-		return extensions.Errorf(extensions.KindInvalid, "%s is of %s, which is in the future", b.title(), b.AsOf).
+		return extensions.Errorf(extensions.KindInvalid, "%s has the date %s, which is in the future", b.title(), b.AsOf).
 			WithRemedy("correct as_of, or this machine's clock")
 	}
 	until := from.Add(freshFor)
@@ -79,13 +78,14 @@ func (b *Book) Fresh(now time.Time) error {
 		}
 	}
 	if now.After(until.Add(24 * time.Hour)) { // the last day counts
-		return extensions.Errorf(extensions.KindInvalid, "%s is stale: its prices of %s counted until %s", b.title(), b.AsOf, until.Format(dateForm)).
-			WithRemedy("look at %s and put a book with today's as_of (or a later valid_until) into your catalog's prices folder", b.Source)
+		return extensions.Errorf(extensions.KindInvalid, "%s is stale: its prices of %s were valid until %s", b.title(), b.AsOf,
+			until.Format(dateForm)).
+			WithRemedy("check %s and add a book with today's as_of (or a later valid_until) to your catalog's prices folder", b.Source)
 	}
 	return nil
 }
 
-// title names the book and where it stands.
+// title returns the book's name and position.
 func (b *Book) title() string {
 	if b.Where == "" {
 		return "price book " + b.ID
@@ -115,7 +115,7 @@ func (c *checker) oneOf(field, value string, allowed ...string) bool {
 	return false
 }
 
-// text refuses what could forge a line of output.
+// text refuses characters that could forge a line of output.
 func (c *checker) text(field, value string, required bool) {
 	switch {
 	case required && strings.TrimSpace(value) == "":
@@ -146,10 +146,11 @@ func (b *Book) checkHead(c *checker) {
 		c.bad("currency", "%w", err)
 	}
 	c.oneOf("confidence", string(b.Confidence), string(ConfidenceExact), string(ConfidenceEstimated), string(ConfidenceUnknown))
-	c.oneOf("billing", b.Billing, extensions.BillingWallClock, extensions.BillingActiveCPU, extensions.BillingInvocation, extensions.BillingFixed)
+	c.oneOf("billing", b.Billing, extensions.BillingWallClock, extensions.BillingActiveCPU, extensions.BillingInvocation,
+		extensions.BillingFixed)
 	if b.Idle != "" && c.oneOf("idle", b.Idle, extensions.IdleZero, extensions.IdleStorageOnly, extensions.IdleMetered) &&
 		b.Billing == extensions.BillingFixed && b.Idle != extensions.IdleMetered {
-		c.bad("idle", "a fixed price is the same while paused: leave idle out, or say metered")
+		c.bad("idle", "a fixed price is the same while paused: remove idle, or set metered")
 	}
 	if b.Counts != "" {
 		c.oneOf("counts", b.Counts, CountsReserved, CountsLarger)
@@ -167,26 +168,26 @@ func (b *Book) checkHead(c *checker) {
 	}
 }
 
-// checkTarget wants one binding, or one vendor.
+// checkTarget requires one binding or one vendor.
 func (b *Book) checkTarget(c *checker) {
 	c.text("extension", b.Extension, false)
 	c.text("handler", b.Handler, false)
 	switch rest, ok := strings.CutPrefix(b.Extension, "ext."); {
 	case b.Extension != "" && b.Handler != "":
-		c.bad("handler", "a book prices one extension, or with handler all of a vendor: not both")
+		c.bad("handler", "a book prices one extension, or with handler all of a vendor, not both")
 	case b.Handler == "" && (!ok || rest == ""):
-		c.bad("extension", "%q is not the id of an extension binding such as ext.e2b", b.Extension)
+		c.bad("extension", "%q is not the ID of a binding such as ext.e2b", b.Extension)
 	}
 }
 
-// checkShape refuses a book that prices nothing its billing shape bills.
+// checkShape refuses a book without a price that its billing shape bills.
 func (b *Book) checkShape(c *checker) {
 	has := func(component string) bool {
 		return slices.ContainsFunc(b.Components, func(p BookPrice) bool { return p.Component == component })
 	}
 	switch {
 	case len(b.Components) == 0:
-		c.bad("components", "a price book needs at least one price; one that is not known has confidence unknown and no price")
+		c.bad("components", "a price book needs at least one price; an unknown one has confidence unknown and no price")
 	case b.Billing == extensions.BillingInvocation && !has(ComponentCreation):
 		c.bad("components", "billing invocation needs a price for creation")
 	case b.Billing == extensions.BillingActiveCPU && !has(ComponentVCPU):

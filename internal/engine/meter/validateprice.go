@@ -31,9 +31,9 @@ func (b *Book) checkNumbers(c *checker, p BookPrice, u unit) {
 	unknown := b.confidenceOf(p) == ConfidenceUnknown
 	switch {
 	case unknown && p.Price != "":
-		c.bad("price", "a price of unknown confidence is left out: what is not known has no number")
+		c.bad("price", "remove the price: an unknown one has no number")
 	case !unknown && p.Price == "":
-		c.bad("price", "it is required; one that is not known has confidence unknown")
+		c.bad("price", "it is required; an unknown one has confidence unknown")
 	case p.Price != "":
 		if _, err := ParseUnitPrice(p.Price); err != nil {
 			c.bad("price", "%w", err)
@@ -56,7 +56,7 @@ func (b *Book) checkNumbers(c *checker, p BookPrice, u unit) {
 	}
 }
 
-// checkFit refuses fields that mean nothing for the component or the shape.
+// checkFit refuses fields that have no meaning for the component or the shape.
 func (b *Book) checkFit(c *checker, p BookPrice) {
 	if p.Model != "" && p.Component != ComponentGPU {
 		c.bad("model", "only a gpu has a model")
@@ -78,8 +78,9 @@ func (b *Book) checkFit(c *checker, p BookPrice) {
 		}
 	}
 	switch {
+	case p.Component == ComponentSnapshot: // kept whatever the shape of the billing of sandboxes
 	case b.Billing == extensions.BillingInvocation && timed(p.Component):
-		c.bad("component", "billing invocation does not charge time, which %s is", p.Component)
+		c.bad("component", "billing invocation charges no time, and %s is time", p.Component)
 	case b.Billing == extensions.BillingActiveCPU && p.Component == ComponentVCPU && p.Minimum+p.Increment+p.PausedPrice != "":
 		c.bad("component", "active CPU is measured: it has no minimum, no increment, and none while paused")
 	case b.Billing == extensions.BillingFixed && p.PausedPrice != "":

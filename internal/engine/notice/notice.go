@@ -1,12 +1,14 @@
-// Package notice is what an operation tells on its way and beside its result.
+// Package notice has the messages of an operation beside its result.
 package notice
 
 import "fmt"
 
-// Notice is something worth telling that does not stop the work.
+// Notice is a message that does not stop the work.
 type Notice struct {
 	Summary string
 	Detail  string
+	// Progress says how far long work is: Summary is its subject, Detail what is done of it.
+	Progress bool
 }
 
 // Notify receives notices while an operation runs; nil ignores them.

@@ -1,6 +1,6 @@
-// Package owned keeps files that belong to a living process. Each is locked as
-// long as its owner lives; the kernel ends the lock with the process, however
-// that ended, so that whoever comes later knows what nobody owns any more.
+// Package owned keeps files that belong to a living process. Each is locked as long as its owner lives.
+// The kernel releases the lock when the process ends, however it ends, so later processes can tell which
+// files have no owner.
 package owned
 
 import (
@@ -19,36 +19,35 @@ import (
 // File is a lock file that this process holds.
 type File struct{ lock *flock.Flock }
 
-// retry is the pause between two tries to get a lock.
+// retry is the pause between attempts to lock.
 const retry = 20 * time.Millisecond
 
-// Hold makes the file, which must have no other use, and locks it. While
-// another process, or another part of this one, holds it, Hold waits; it gives
-// up with the context.
-func Hold(ctx context.Context, path string) (*File, error) {
+// Lock creates the file, which must serve only as a lock, and locks it. It waits while another holder, in
+// this or another process, has the lock, until ctx ends.
+func Lock(ctx context.Context, path string) (*File, error) {
 	for {
 		lock := flock.New(path)
 		if _, err := lock.TryLockContext(ctx, retry); err != nil {
 			return nil, errors.Join(err, lock.Close())
 		}
-		f, err := holding(lock)
+		f, err := present(lock)
 		if f != nil || err != nil {
 			return f, err
 		}
 	}
 }
 
-// TryHold is Hold without waiting: nil where somebody else holds the file.
-func TryHold(path string) (*File, error) {
+// TryLock is Lock without waiting: it returns nil if somebody else holds the file.
+func TryLock(path string) (*File, error) {
 	lock := flock.New(path)
 	if ok, err := lock.TryLock(); err != nil || !ok {
 		return nil, errors.Join(err, lock.Close())
 	}
-	return holding(lock)
+	return present(lock)
 }
 
-// holding is nil where the file was removed, perhaps made anew, before it was locked.
-func holding(lock *flock.Flock) (*File, error) {
+// present returns nil if the file was removed, and perhaps created anew, before it was locked.
+func present(lock *flock.Flock) (*File, error) {
 	ours, err := lock.Stat()
 	if err == nil {
 		var there os.FileInfo
@@ -62,10 +61,10 @@ func holding(lock *flock.Flock) (*File, error) {
 	return nil, nil
 }
 
-// Release removes the file and gives the lock back.
+// Release removes the file and releases the lock.
 func (f *File) Release() error {
-	// Removed while locked: who tests it sees a lock or no file. Where open
-	// files cannot be removed, it is removed right after.
+	// The file is removed while locked, so others see either a lock or no file. Where open files cannot be
+	// removed, it is removed right after.
 	removed := os.Remove(f.lock.Path()) == nil
 	err := f.lock.Close()
 	if !removed {
@@ -74,9 +73,9 @@ func (f *File) Release() error {
 	return err
 }
 
-// Held reports whether somebody holds the file. It is tested shared, so that two
-// who look at the same time do not take each other for the holder.
-func Held(path string) (bool, error) {
+// Locked reports whether somebody holds the file. It tests with a shared lock, so two concurrent tests do
+// not mistake each other for the holder.
+func Locked(path string) (bool, error) {
 	probe := flock.New(path, flock.SetFlag(os.O_RDONLY))
 	free, err := probe.TryRLock()
 	if errors.Is(err, fs.ErrNotExist) {
@@ -86,7 +85,7 @@ func Held(path string) (bool, error) {
 	return err == nil && !free, err
 }
 
-// IgnoreMissing takes what is gone already for removed.
+// IgnoreMissing returns nil if the file is already gone.
 func IgnoreMissing(err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -94,10 +93,10 @@ func IgnoreMissing(err error) error {
 	return err
 }
 
-// Names of folders and of the files that say whether their owner lives.
+// Name patterns of the folders and of the files that show whether their owner lives.
 const (
 	folderStart = "run-"
-	lockEnding  = ".lock"
+	lockSuffix  = ".lock"
 )
 
 // Folder is a folder of temporary files that this process owns.
@@ -106,14 +105,14 @@ type Folder struct {
 	lock *File
 }
 
-// NewFolder makes an empty folder in parent, which is made with mode 0700 if
-// missing. Close removes it with all that is in it.
+// NewFolder creates an empty folder in parent, which it creates with mode 0700 if missing. Close removes
+// the folder with its content.
 func NewFolder(parent string) (*Folder, error) {
 	if err := os.MkdirAll(parent, 0o700); err != nil {
 		return nil, err
 	}
 	path := filepath.Join(parent, folderStart+strings.ToLower(rand.Text()[:12]))
-	lock, err := Hold(context.Background(), path+lockEnding) // of a new name
+	lock, err := Lock(context.Background(), path+lockSuffix) // a new name: nobody else waits for it
 	if err != nil {
 		return nil, err
 	}
@@ -123,23 +122,22 @@ func NewFolder(parent string) (*Folder, error) {
 	return &Folder{path, lock}, nil
 }
 
-// Close removes the folder.
+// Close removes the folder and its lock.
 func (f *Folder) Close() error { return errors.Join(removeTree(f.Path), f.lock.Release()) }
 
-// Sweep removes the folders in parent whose owner is dead, and the lock files
-// there that nobody holds and that match one of the patterns. What cannot be
-// removed stays for the next time.
+// Sweep removes folders in parent whose owner is dead, and unheld lock files that match one of the
+// patterns. What cannot be removed is left to the next sweep.
 func Sweep(parent string, patterns ...string) {
 	entries, _ := os.ReadDir(parent)
 	for _, e := range entries {
-		name, isLock := strings.CutSuffix(e.Name(), lockEnding)
+		name, isLock := strings.CutSuffix(e.Name(), lockSuffix)
 		switch {
 		case strings.HasPrefix(name, folderStart):
 		case isLock && matches(e.Name(), patterns):
 		default:
 			continue
 		}
-		lock, err := TryHold(filepath.Join(parent, name+lockEnding))
+		lock, err := TryLock(filepath.Join(parent, name+lockSuffix))
 		if err != nil || lock == nil {
 			continue
 		}
@@ -159,7 +157,7 @@ func matches(name string, patterns []string) bool {
 	return false
 }
 
-// removeTree opens folders first that came without write permission.
+// removeTree makes folders writable first, since some arrive without write permission.
 func removeTree(path string) error {
 	_ = filepath.WalkDir(path, func(p string, d fs.DirEntry, err error) error {
 		if d != nil && d.IsDir() {

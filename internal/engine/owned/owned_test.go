@@ -31,7 +31,7 @@ func TestMain(m *testing.M) {
 			err = os.Chmod(filepath.Join(f.Path, "shut"), 0)
 		}
 		if err == nil {
-			_, err = owned.Hold(context.Background(), filepath.Join(parent, "sync-1.lock"))
+			_, err = owned.Lock(context.Background(), filepath.Join(parent, "sync-1.lock"))
 		}
 		if err != nil {
 			os.Exit(3)
@@ -118,7 +118,7 @@ func TestOneAtATimeHoldsAFile(t *testing.T) {
 	for range 8 {
 		all.Go(func() {
 			for range 5 {
-				f, err := owned.Hold(t.Context(), path)
+				f, err := owned.Lock(t.Context(), path)
 				if err != nil {
 					t.Error(err)
 					return
@@ -126,10 +126,10 @@ func TestOneAtATimeHoldsAFile(t *testing.T) {
 				if n := inside.Add(1); n != 1 {
 					t.Errorf("%d hold it", n)
 				}
-				if held, err := owned.Held(path); err != nil || !held {
+				if held, err := owned.Locked(path); err != nil || !held {
 					t.Errorf("held: %v, %v", held, err)
 				}
-				if other, err := owned.TryHold(path); err != nil || other != nil {
+				if other, err := owned.TryLock(path); err != nil || other != nil {
 					t.Errorf("a second one: %v, %v", other, err)
 				}
 				inside.Add(-1)
@@ -140,7 +140,7 @@ func TestOneAtATimeHoldsAFile(t *testing.T) {
 		})
 	}
 	all.Wait()
-	if held, err := owned.Held(path); err != nil || held {
+	if held, err := owned.Locked(path); err != nil || held {
 		t.Errorf("held after all: %v, %v", held, err)
 	}
 }
@@ -148,11 +148,11 @@ func TestOneAtATimeHoldsAFile(t *testing.T) {
 func TestWhoWaitsGivesUpWithItsContext(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "sync-1.lock")
-	f, err := owned.Hold(t.Context(), path)
+	f, err := owned.Lock(t.Context(), path)
 	must(t, err)
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
-	if _, err := owned.Hold(ctx, path); !errors.Is(err, context.DeadlineExceeded) {
+	if _, err := owned.Lock(ctx, path); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("hold: %v", err)
 	}
 	must(t, f.Release())

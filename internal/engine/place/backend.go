@@ -10,9 +10,8 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
-// Backend is one opened place, with the last look at all that it holds. Each
-// method is one call, bounded and retried as its kind of call allows; its
-// errors are *extensions.Error and hold no secret.
+// Backend is one opened place with its last listing. Each method is one call, with the deadline and retries of its
+// kind; its errors are *extensions.Error without secrets.
 type Backend struct {
 	Binding catalog.Binding
 
@@ -21,55 +20,54 @@ type Backend struct {
 	backend extensions.Backend
 
 	mu     sync.Mutex
-	epoch  int64 // raised by every mutation of ours
+	epoch  int64 // raised by each of our changes
 	look   map[extensions.ID]extensions.Observation
 	lookAt time.Time
 }
 
 func (b *Backend) call(ctx context.Context, c call, f func(context.Context) error) error {
-	c.binding = b.Binding.ID
+	c.binding, c.place = b.Binding.ID, b.at.key()
 	return b.places.invoke(ctx, c, f)
 }
 
-// change is call for what changes the place: the listing is out of date then.
+// change is call for a change of the place: it drops the listing.
 func (b *Backend) change(ctx context.Context, c call, f func(context.Context) error) error {
 	defer b.changed()
 	return b.call(ctx, c, f)
 }
 
-// Classify makes err an error of op on one sandbox of the place, without the
-// secrets that came with it.
+// Classify makes err an error of op on one sandbox of the place, without its secrets.
 func (b *Backend) Classify(op string, id extensions.ID, secrets map[string]extensions.Secret, err error) error {
 	return b.places.classify(call{op: op, binding: b.Binding.ID, id: id, secrets: secrets}, err)
 }
 
-// Provision asks for a sandbox. answered is called with every answer, those of
-// tries that failed too, and before anything else is asked; its error becomes
-// the try's.
-func (b *Backend) Provision(ctx context.Context, spec extensions.Spec, answered func(context.Context, extensions.Handle, error) error) (obs extensions.Observation, err error) {
-	c := call{op: "provision", id: spec.ID, timeout: timeoutProvision, secrets: spec.Secrets}
+// Provision asks for a sandbox. It calls answered with every answer, even of failed attempts, before the next call;
+// its error becomes the attempt's.
+func (b *Backend) Provision(ctx context.Context, spec extensions.Spec,
+	answered func(context.Context, extensions.Handle, extensions.Observation, error) error) (obs extensions.Observation, err error) {
+	c := call{op: "provision", id: spec.ID, timeout: timeoutProvision, patience: patienceChange, secrets: spec.Secrets}
 	err = b.call(ctx, c, func(ctx context.Context) error {
 		h, o, err := b.backend.Provision(ctx, spec)
 		b.changed()
 		obs = o
-		return answered(ctx, h, err)
+		return answered(ctx, h, o, err)
 	})
 	return obs, err
 }
 
 // WaitReady waits until a provisioned sandbox is ready.
-func (b *Backend) WaitReady(ctx context.Context, spec extensions.Spec, h extensions.Handle) (reach extensions.Reachability, err error) {
-	c := call{op: "wait-ready", id: spec.ID, timeout: timeoutReady, secrets: spec.Secrets}
+func (b *Backend) WaitReady(ctx context.Context, spec extensions.Spec, h extensions.Handle) (obs extensions.Observation, err error) {
+	c := call{op: "wait-ready", id: spec.ID, timeout: timeoutReady, patience: patiencePoll, harmless: true, secrets: spec.Secrets}
 	err = b.change(ctx, c, func(ctx context.Context) (err error) {
-		reach, err = b.backend.WaitReady(ctx, spec, h)
+		obs, err = b.backend.WaitReady(ctx, spec, h)
 		return err
 	})
-	return reach, err
+	return obs, err
 }
 
-// Teardown ends one sandbox. What is gone already is success.
+// Teardown ends one sandbox. An absent one is success.
 func (b *Backend) Teardown(ctx context.Context, h extensions.Handle) (report extensions.CleanupReport, err error) {
-	c := call{op: "teardown", id: h.ID, timeout: timeoutTeardown}
+	c := call{op: "teardown", id: h.ID, timeout: timeoutTeardown, patience: patienceChange}
 	err = b.change(ctx, c, func(ctx context.Context) (err error) {
 		report, err = b.backend.Teardown(ctx, h)
 		return err
@@ -80,22 +78,21 @@ func (b *Backend) Teardown(ctx context.Context, h extensions.Handle) (report ext
 	return report, err
 }
 
-// Find looks a sandbox up by id alone, once.
+// Find looks up a sandbox by id alone, once.
 func (b *Backend) Find(ctx context.Context, id extensions.ID) (h extensions.Handle, err error) {
-	err = b.call(ctx, call{op: "find", id: id, timeout: timeoutLook}, func(ctx context.Context) (err error) {
+	err = b.call(ctx, call{op: "find", id: id, timeout: timeoutLook, patience: patienceLook}, func(ctx context.Context) (err error) {
 		h, err = b.backend.Find(ctx, id)
 		return err
 	})
 	return h, err
 }
 
-// busyLimit bounds the wait for what still works on a sandbox at its place,
-// such as a script that has outlived the run that started it.
+// busyLimit limits the wait for work on a sandbox at its place, such as a script that outlived the run that started
+// it.
 const busyLimit = 5 * time.Minute
 
-// FindSettled looks a sandbox up by id. Where finding nothing proves nothing, it
-// is looked for until the place's settle time is over; after that, absence still
-// counts only once the native deadline sent at create has passed.
+// FindSettled looks up a sandbox by ID. While absence proves nothing yet, it repeats until the place's settle time is
+// over; then absence counts only after the native deadline sent at create.
 func (b *Backend) FindSettled(ctx context.Context, id extensions.ID, deadline time.Time) (extensions.Handle, error) {
 	find := b.Binding.Descriptor.Find
 	start := time.Now()
@@ -110,7 +107,7 @@ func (b *Backend) FindSettled(ctx context.Context, id extensions.ID, deadline ti
 		settled := find.Strength == extensions.FindEventual && time.Since(start) >= find.Settle
 		native := b.Binding.Capabilities.Expiry == extensions.ExpiryNative
 		if settled && native && b.places.Now().After(deadline.Add(find.Settle)) {
-			return h, extensions.Errorf(extensions.KindNotFound, "not found within %s and past its native deadline", find.Settle)
+			return h, extensions.Errorf(extensions.KindNotFound, "not found within %s, and past its native deadline", find.Settle)
 		}
 		if find.Strength == extensions.FindNone || settled || flight.Sleep(ctx, find.Settle/8) != nil {
 			return h, err
@@ -118,8 +115,7 @@ func (b *Backend) FindSettled(ctx context.Context, id extensions.ID, deadline ti
 	}
 }
 
-// busy tells when to look again, after a Find that found somebody at work;
-// zero for every other outcome.
+// busy returns the wait before the next look if Find found the sandbox busy; zero for every other outcome.
 func busy(err error) time.Duration {
 	if !extensions.IsKind(err, extensions.KindConflict) {
 		return 0

@@ -32,7 +32,8 @@ func TestWhatIsStillWorkedOnIsWaitedFor(t *testing.T) {
 	t.Parallel()
 	places := New(Options{Catalog: &catalog.Catalog{}, Now: time.Now, Log: slog.New(slog.DiscardHandler)})
 	find := func(b *atWork) (extensions.Handle, error) {
-		o := &Backend{backend: b, places: places, Binding: catalog.Binding{ID: "ext.x", Descriptor: extensions.Descriptor{Find: extensions.Find{Strength: extensions.FindStrong}}}}
+		o := &Backend{backend: b, places: places,
+			Binding: catalog.Binding{ID: "ext.x", Descriptor: extensions.Descriptor{Find: extensions.Find{Strength: extensions.FindStrong}}}}
 		return o.FindSettled(t.Context(), "sbx-aaaaaaaaaaaaaaaaaaaa", time.Now().Add(time.Hour))
 	}
 	b := &atWork{busy: 3, pause: time.Millisecond}

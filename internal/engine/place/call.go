@@ -1,76 +1,106 @@
 package place
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"log/slog"
+	"math/rand/v2"
 	"time"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/flight"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
-// Bounds of one call into an extension. A create as a whole is bounded by the
-// caller's context; these keep a backend that never answers from holding an
-// operation for ever.
+// Time limits of one call into an extension. The caller's context limits a create as a whole; these keep a backend
+// that never answers from blocking an operation.
 const (
 	timeoutLook      = 60 * time.Second // status, find
-	timeoutProbe     = 3 * time.Minute  // what holds on a small host takes a while to prove
+	timeoutProbe     = 3 * time.Minute  // a small host takes a while to prove what holds
 	timeoutProvision = 20 * time.Minute
 	timeoutReady     = 20 * time.Minute
 	timeoutTeardown  = 10 * time.Minute
 	timeoutChange    = 5 * time.Minute  // extend, pause, delete a snapshot
 	timeoutDial      = 30 * time.Second // to connect to a port inside
-	timeoutHealth    = 20 * time.Second // whether a place answers, where others are left
+	timeoutHealth    = 20 * time.Second // does a place answer, while others are left
 	timeoutRoom      = 3 * time.Second  // how full a place is
-
-	retryAttempts = 4
-	retryBase     = 250 * time.Millisecond
-	retryCap      = 20 * time.Second
 )
 
-// call describes one call into an extension. Adapters set no deadlines, retry
-// nothing, redact nothing and log nothing.
+// call describes one call into an extension. Adapters set no deadlines, retry nothing, redact nothing and log
+// nothing.
 type call struct {
 	op      string
 	binding string
+	place   string // whose calls of this op are paced together
 	id      extensions.ID
-	timeout time.Duration
+	timeout time.Duration // of one attempt
 	secrets map[string]extensions.Secret
-	// once forbids retries: what the call does is not idempotent (exec), or
-	// its caller settles failures itself.
-	once bool
+	// patience bounds the retries; zero forbids them: what the call does is not idempotent (exec), or its
+	// caller settles failures itself.
+	patience patience
+	// harmless says that the call has no effect: it may be repeated even if its answer was lost.
+	harmless bool
 }
 
-// invoke runs f under c's deadline and retries what its Kind allows: refused
-// for now (nothing was made) and could not ask. An ambiguous failure is never
-// retried here; its caller settles it by Find first.
+// invoke runs f under c's deadline and retries what its Kind allows, within c's patience: refused for now
+// (nothing was made), could not ask, and where the call has no effect also a lost answer. Any other ambiguous
+// failure is never retried here; its caller settles it by Find first. This is the only retry: extensions
+// classify and return.
 func (p *Places) invoke(ctx context.Context, c call, f func(context.Context) error) error {
-	for attempt := 1; ; attempt++ {
-		if err := ctx.Err(); err != nil {
-			return p.classify(c, err)
+	r := retries{left: c.patience.within(ctx)}
+	key := c.op + "\x00" + c.place
+	var failed error
+	for {
+		if err := p.turn(ctx, c, key, &r, failed); err != nil {
+			return err
 		}
+		start := time.Now()
 		err := p.invokeOnce(ctx, c, f)
-		if err == nil || c.once || attempt == retryAttempts || ctx.Err() != nil {
+		if err == nil || c.patience == (patience{}) || !c.mayRepeat(err) || ctx.Err() != nil {
 			return err
 		}
-		var wait time.Duration
-		switch extensions.KindOf(err) {
-		case extensions.KindUnavailable, extensions.KindUnreachable:
-			wait = backoff(attempt, err)
-		default:
+		wait, told, ok := r.after(err, time.Since(start), rand.Float64()) //nolint:gosec // waits differ; nobody gains by foreseeing one
+		if !ok {
 			return err
-		}
-		if wait > retryCap {
-			return err // the backend asks for more patience than an apply has
 		}
 		p.Log.Info("retrying", slog.String("op", c.op), slog.String("extension", c.binding),
 			slog.String("sandbox", string(c.id)), slog.Duration("wait", wait), slog.Any("error", err))
+		if failed = err; told && extensions.IsKind(err, extensions.KindUnavailable) {
+			p.pacer.slow(key, wait)
+			continue
+		}
+		if told {
+			r.left.told -= wait
+		}
 		if flight.Sleep(ctx, wait) != nil {
 			return err
 		}
 	}
+}
+
+// turn waits until the place takes a call of this kind again. It returns failed, the call's last failure, if
+// the patience or ctx ends first.
+func (p *Places) turn(ctx context.Context, c call, key string, r *retries, failed error) error {
+	if err := ctx.Err(); err != nil {
+		return p.classify(c, err)
+	}
+	if c.patience == (patience{}) {
+		return nil
+	}
+	start := time.Now()
+	short, cancel := context.WithTimeout(ctx, max(r.left.told, 0))
+	defer cancel()
+	err := p.pacer.wait(short, key)
+	r.left.told -= time.Since(start)
+	switch {
+	case err == nil:
+		return nil
+	case failed != nil:
+		return failed
+	case ctx.Err() != nil:
+		return p.classify(c, ctx.Err())
+	}
+	return p.classify(c, extensions.Errorf(extensions.KindUnavailable, "it asks for fewer calls, and others wait, too").
+		WithRemedy("try again later, or make fewer at once (terraform apply -parallelism)"))
 }
 
 func (p *Places) invokeOnce(ctx context.Context, c call, f func(context.Context) error) error {
@@ -81,10 +111,6 @@ func (p *Places) invokeOnce(ctx context.Context, c call, f func(context.Context)
 	p.Log.Debug("called", slog.String("op", c.op), slog.String("extension", c.binding),
 		slog.String("sandbox", string(c.id)), slog.Duration("took", time.Since(start)), slog.Any("error", err))
 	return err
-}
-
-func backoff(attempt int, err error) time.Duration {
-	return cmp.Or(retryAfter(err), retryBase<<(attempt-1))
 }
 
 // retryAfter is what err, or what it wraps, says about when to ask again; 0 = nothing.
@@ -99,8 +125,7 @@ func retryAfter(err error) time.Duration {
 	return 0
 }
 
-// classify makes err an *extensions.Error that names the call, and takes the
-// call's secrets out of its text.
+// classify makes err an *extensions.Error that names the call, and redacts the call's secrets.
 func (p *Places) classify(c call, err error) error {
 	var out *extensions.Error
 	if !errors.As(extensions.Classify(c.op, c.binding, c.id, err), &out) {

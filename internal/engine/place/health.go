@@ -8,17 +8,16 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
-// sightingAge is how long it counts that a place answered, or did not.
+// sightingAge is how long a sighting counts.
 const sightingAge = time.Minute
 
-// Sighting is how the last call to a place went. A place that did not answer is
-// unreachable, not absent.
+// Sighting is the outcome of the last call to a place. A place that did not answer is unreachable, not absent.
 type Sighting struct {
 	At  time.Time
 	Err error // nil: it answered
 }
 
-// Sighted is what was found a moment ago; ok is false where nobody looked.
+// Sighted returns the recent sighting; ok is false if there is none.
 func (p *Places) Sighted(at Address) (s Sighting, ok bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -27,8 +26,8 @@ func (p *Places) Sighted(at Address) (s Sighting, ok bool) {
 	return s, ok && age >= 0 && age < sightingAge
 }
 
-// Answered takes note of how a call to a place went. An error of another kind
-// is an answer, unless it is about us.
+// Answered records the outcome of a call to a place. It ignores errors that say nothing about the place; any other
+// error except Unreachable counts as an answer.
 func (p *Places) Answered(at Address, err error) {
 	switch extensions.KindOf(err) {
 	case extensions.KindInternal, extensions.KindTimeout, extensions.KindIndeterminate, extensions.KindInterrupted:
@@ -42,15 +41,14 @@ func (p *Places) Answered(at Address, err error) {
 	p.seen[at] = Sighting{p.Clock(), err}
 }
 
-// Ask asks a place for all it holds, once for all who want to know whether it
-// is there; Sighted tells.
+// Ask lists a place's sandboxes, once for all callers that need its health; Sighted returns the result.
 func (p *Places) Ask(ctx context.Context, at Address) {
 	_, _ = flight.Do(ctx, p.Flights, "ask\x00"+at.key(), func(ctx context.Context) (struct{}, error) {
 		ctx, cancel := context.WithTimeout(ctx, timeoutHealth)
 		defer cancel()
 		b, err := p.Open(ctx, at)
 		if err == nil {
-			_, err = b.list(ctx, call{op: "status", timeout: timeoutHealth, once: true})
+			_, err = b.list(ctx, call{op: "status", timeout: timeoutHealth})
 		}
 		if ctx.Err() != nil && extensions.IsKind(err, extensions.KindTimeout) {
 			err = extensions.Errorf(extensions.KindUnreachable, "no answer within %s", timeoutHealth)

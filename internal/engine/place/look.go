@@ -10,18 +10,17 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
-// listingAge bounds how old a listing may be for a process that lives on.
+// listingAge limits the age of a listing in a long-lived process.
 const listingAge = 5 * time.Second
 
-// Listing is all that a place holds, by id.
+// Listing has all sandboxes of a place, by ID.
 type Listing = map[extensions.ID]extensions.Observation
 
-// Observe looks at one sandbox through the shared listing: Terraform reads every
-// resource by itself, ten at a time, and one listing serves them all. What the
-// listing does not show, or could not see, is asked for by itself: a listing may
-// lag, in both directions where the place says so, a handle does not.
+// Observe looks at one sandbox through the shared listing: Terraform reads every resource separately, ten at a time,
+// and one listing serves them all. It asks separately for a sandbox that the listing lacks or could not observe, and
+// for every one where a listing may be out of date: a handle is not.
 func (b *Backend) Observe(ctx context.Context, h extensions.Handle) (extensions.Observation, error) {
-	if b.Binding.Descriptor.Find.Strength != extensions.FindStrong {
+	if !b.listsNow() {
 		return b.Look(ctx, h)
 	}
 	all, err := b.List(ctx)
@@ -34,28 +33,41 @@ func (b *Backend) Observe(ctx context.Context, h extensions.Handle) (extensions.
 	return b.Look(ctx, h)
 }
 
-// Look asks the place for one sandbox now.
-func (b *Backend) Look(ctx context.Context, h extensions.Handle) (extensions.Observation, error) {
-	var obs []extensions.Observation
-	c := call{op: "status", id: h.ID, timeout: timeoutLook}
-	err := b.call(ctx, c, func(ctx context.Context) (err error) {
-		obs, err = b.backend.Status(ctx, []extensions.Handle{h})
-		return err
-	})
-	if err != nil {
-		return extensions.Observation{}, err
-	}
-	if len(obs) != 1 {
-		return extensions.Observation{}, b.Classify(c.op, h.ID, nil, extensions.Errorf(extensions.KindInternal, "asked for one sandbox, %d answered", len(obs)))
-	}
-	if obs[0].Phase == extensions.PhaseUnreachable {
-		return obs[0], b.Classify(c.op, h.ID, nil, obs[0].Err)
-	}
-	return obs[0], nil
+func (b *Backend) listsNow() bool {
+	return b.Binding.Descriptor.List.Freshness == extensions.ListStrong
 }
 
-// List gives all that the place holds, as it was a few seconds ago at most, and
-// after the last change of ours.
+// There reports whether a listed sandbox still exists, as far as the place can say: it asks again where the listing may
+// be out of date.
+func (b *Backend) There(ctx context.Context, o extensions.Observation) bool {
+	if b.listsNow() {
+		return true
+	}
+	now, err := b.Look(ctx, o.Handle)
+	return err != nil || now.Phase != extensions.PhaseAbsent
+}
+
+// Look asks the place about one sandbox now.
+func (b *Backend) Look(ctx context.Context, h extensions.Handle) (extensions.Observation, error) {
+	c := call{op: "status", id: h.ID, timeout: timeoutLook, patience: patienceLook, harmless: true}
+	var obs extensions.Observation
+	err := b.call(ctx, c, func(ctx context.Context) error {
+		all, err := b.backend.Status(ctx, []extensions.Handle{h})
+		switch {
+		case err != nil:
+			return err
+		case len(all) != 1:
+			return extensions.Errorf(extensions.KindInternal, "asked for one sandbox, got %d", len(all))
+		}
+		if obs = all[0]; obs.Phase == extensions.PhaseUnreachable {
+			return obs.Err
+		}
+		return nil
+	})
+	return obs, err
+}
+
+// List returns all sandboxes of the place, at most a few seconds old and never from before our last change.
 func (b *Backend) List(ctx context.Context) (Listing, error) {
 	b.mu.Lock()
 	look, at, epoch := b.look, b.lookAt, b.epoch
@@ -63,16 +75,17 @@ func (b *Backend) List(ctx context.Context) (Listing, error) {
 	if look != nil && b.places.Clock().Sub(at) < listingAge {
 		return look, nil
 	}
-	all, err := flight.Do(ctx, b.places.Flights, "list\x00"+b.at.key()+"\x00"+strconv.FormatInt(epoch, 10), func(ctx context.Context) (Listing, error) {
-		return b.list(ctx, call{op: "status", timeout: timeoutLook})
-	})
+	all, err := flight.Do(ctx, b.places.Flights, "list\x00"+b.at.key()+"\x00"+strconv.FormatInt(epoch, 10),
+		func(ctx context.Context) (Listing, error) {
+			return b.list(ctx, call{op: "status", timeout: timeoutLook, patience: patienceLook, harmless: true})
+		})
 	if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
 		return nil, b.Classify("status", "", nil, err)
 	}
 	return all, err
 }
 
-// list asks for all that the place holds.
+// list asks the place for all of its sandboxes.
 func (b *Backend) list(ctx context.Context, c call) (Listing, error) {
 	var obs []extensions.Observation
 	epoch := b.now()
@@ -86,7 +99,7 @@ func (b *Backend) list(ctx context.Context, c call) (Listing, error) {
 	return b.keep(epoch, obs), nil
 }
 
-// changed drops the listing: something of ours changed at the place.
+// changed drops the listing after a change of ours at the place.
 func (b *Backend) changed() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -94,15 +107,14 @@ func (b *Backend) changed() {
 	b.look = nil
 }
 
-// now is the epoch of what is asked for from here on.
+// now returns the epoch of questions asked from here on.
 func (b *Backend) now() int64 {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.epoch
 }
 
-// keep makes obs, all that the place holds, the listing for a while, unless
-// something of ours changed there since it was asked for at epoch.
+// keep stores obs, all sandboxes of the place, as the listing, unless the place changed by us since epoch.
 func (b *Backend) keep(epoch int64, obs []extensions.Observation) Listing {
 	all := make(Listing, len(obs))
 	for _, o := range obs {

@@ -1,13 +1,13 @@
-// Package place opens the backends of one engine and calls them. Deadline,
-// retry, redaction and the log line of a call are set here and nowhere else.
-// It keeps one listing a place and remembers which places answered. It knows
-// no ledger; the time comes in as a function.
+// Package place opens the backends of one engine and calls them. It alone sets deadline, retry, redaction and log
+// line of a call. It keeps one listing per place and remembers which places answered. It knows no ledger; the time
+// comes in as a function.
 package place
 
 import (
 	"context"
 	"errors"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
@@ -19,49 +19,61 @@ import (
 // Address names one backend: a binding, for an account, on a host.
 type Address struct {
 	Binding, Account string
-	Host             string // ref; "" where the binding needs none
+	Host             string // ref; "" if the binding needs none
+}
+
+// String returns the binding, with "@host" if there is a host, as route.Candidate.ID does.
+func (a Address) String() string {
+	if h, err := extensions.ParseHostRef(a.Host); err == nil {
+		return a.Binding + "@" + h.Name
+	}
+	return a.Binding
 }
 
 func (a Address) key() string { return a.Binding + "\x00" + a.Account + "\x00" + a.Host }
 
-// Options are what places are opened with. Every field is required, but for
-// Credentials.
+// Options opens places. Every field is required except Credentials.
 type Options struct {
 	Catalog  *catalog.Catalog
 	Handlers map[string]extensions.Extension // by handler
-	// Credentials are per binding and declared field. What is not there is
-	// taken from the vendor's usual environment variable, by Getenv.
+	// Credentials are per binding and declared field. A missing one comes from the vendor's usual environment variable,
+	// with Getenv.
 	Credentials map[string]map[string]extensions.Secret
 	Getenv      func(string) string
-	StateDir    string
-	// Clock is this machine's clock, which ages go by, and Now the ledger's, which
-	// deadlines go by.
+	// AllowedCommands are the programs that bindings may run; see extensions.Config.
+	AllowedCommands []string
+	StateDir        string
+	// Clock is this machine's clock, for ages; Now is the ledger's, for deadlines.
 	Clock, Now func() time.Time
 	Log        *slog.Logger
 	Flights    *flight.Group
 }
 
-// Places opens each place once. It may be used from several goroutines.
+// Places opens each place once. It is safe for concurrent use.
 type Places struct {
 	Options
-	mu   sync.Mutex
-	open map[Address]*Backend // nil = closed
-	seen map[Address]Sighting
+	pacer pacer
+	mu    sync.Mutex
+	open  map[Address]*Backend // nil = closed
+	seen  map[Address]Sighting
+	// prepared are the images that were, by place; hidden are secrets that bindings were given later, by name.
+	prepared map[string]bool
+	hidden   map[string]map[string]extensions.Secret
 }
 
-// New makes places of which none is open.
+// New returns places, none of them open.
 func New(o Options) *Places {
-	return &Places{Options: o, open: map[Address]*Backend{}, seen: map[Address]Sighting{}}
+	return &Places{Options: o, open: map[Address]*Backend{}, seen: map[Address]Sighting{}, prepared: map[string]bool{},
+		hidden: map[string]map[string]extensions.Secret{}}
 }
 
-// Open gives the backend of a place. Callers that open one at the same time
-// share the attempt.
+// Open returns the backend of a place. Concurrent callers share one attempt.
 func (p *Places) Open(ctx context.Context, at Address) (*Backend, error) {
 	if b := p.opened(at); b != nil {
 		return b, nil
 	}
 	b, err := flight.Do(ctx, p.Flights, "open\x00"+at.key(), func(ctx context.Context) (*Backend, error) {
-		if b := p.opened(at); b != nil { // by a flight that ended after the caller had looked
+		if b := p.opened(at); b != nil { // opened by a flight that ended after the caller had looked
 			return b, nil
 		}
 		return p.dial(ctx, at)
@@ -84,10 +96,12 @@ func (p *Places) dial(ctx context.Context, at Address) (*Backend, error) {
 		return nil, err
 	}
 	b := &Backend{Binding: binding, places: p, at: at}
-	err = p.invoke(ctx, call{op: "open", binding: binding.ID, timeout: timeoutLook, secrets: cfg.Credentials}, func(ctx context.Context) (err error) {
-		b.backend, err = p.Handlers[binding.Handler].Open(ctx, cfg)
-		return err
-	})
+	err = p.invoke(ctx, call{op: "open", binding: binding.ID, place: at.key(), timeout: timeoutLook, patience: patienceLook,
+		secrets: cfg.Credentials},
+		func(ctx context.Context) (err error) {
+			b.backend, err = p.Handlers[binding.Handler].Open(ctx, cfg)
+			return err
+		})
 	if err != nil {
 		return nil, err
 	}
@@ -100,13 +114,15 @@ func (p *Places) dial(ctx context.Context, at Address) (*Backend, error) {
 	return b, nil
 }
 
-// config is what a place is opened with.
+// config returns the configuration to open a place with.
 func (p *Places) config(at Address) (catalog.Binding, extensions.Config, error) {
 	binding, err := p.Catalog.Named(at.Binding)
 	if err != nil {
 		return binding, extensions.Config{}, err
 	}
-	cfg := extensions.Config{Binding: binding.ID, Account: at.Account, Values: binding.Config, Credentials: p.CredentialsOf(binding), StateDir: p.StateDir}
+	use, _ := p.CredentialsOf(binding)
+	cfg := extensions.Config{Binding: binding.ID, Account: at.Account, Values: binding.Config, Credentials: use, StateDir: p.StateDir,
+		AllowedCommands: p.AllowedCommands}
 	if at.Host != "" {
 		h, err := extensions.ParseHostRef(at.Host)
 		if err != nil {
@@ -117,27 +133,44 @@ func (p *Places) config(at Address) (catalog.Binding, extensions.Config, error) 
 	return binding, cfg, nil
 }
 
-// CredentialsOf takes what the user gave, else the vendor's usual environment.
-func (p *Places) CredentialsOf(b catalog.Binding) map[string]extensions.Secret {
-	creds := map[string]extensions.Secret{}
-	for _, f := range b.Descriptor.Credentials {
-		if s, ok := p.Credentials[b.ID][f.Name]; ok && !s.IsZero() {
-			creds[f.Name] = s
-		} else if v := p.Getenv(f.Env); f.Env != "" && v != "" {
-			creds[f.Name] = extensions.NewSecret(v)
-		}
-	}
-	return creds
+// CredentialsOf returns what a binding is opened with, of the user's credentials and the vendor's usual
+// environment, and what is missing; see [extensions.Descriptor.Pick].
+func (p *Places) CredentialsOf(b catalog.Binding) (use map[string]extensions.Secret, missing [][]extensions.CredentialField) {
+	return b.Descriptor.Pick(p.Credentials[b.ID], p.usual(b))
 }
 
-// Has reports whether an extension of this build runs on such a place.
-func (p *Places) Has(kind extensions.Place) bool {
-	for _, x := range p.Handlers {
-		if x.Describe().Place == kind {
-			return true
+// usual is what the vendor's environment variables hold.
+func (p *Places) usual(b catalog.Binding) map[string]extensions.Secret {
+	out := map[string]extensions.Secret{}
+	for _, f := range b.Descriptor.Credentials {
+		if v := p.Getenv(f.Env); f.Env != "" && v != "" {
+			out[f.Name] = extensions.NewSecret(v)
 		}
 	}
-	return false
+	return out
+}
+
+// Configured reports whether a binding takes part in routing without being pinned: a place of the user's own
+// does, unless its binding says otherwise. A vendor's account spends money, so its user has to say so: by an entry in the provider's
+// credentials, or by `enabled: true` in a binding of their own. The environment alone says nothing.
+func (p *Places) Configured(b catalog.Binding) bool {
+	if b.Enabled != nil {
+		return *b.Enabled
+	}
+	if !b.Descriptor.RunsAt(extensions.PlaceAccount) || b.Descriptor.NamedOnly {
+		return true
+	}
+	given, entry := p.Credentials[b.ID]
+	empty := true
+	for _, s := range given {
+		empty = empty && s.IsZero()
+	}
+	return entry && (len(given) == 0 || !empty)
+}
+
+// Has reports whether a binding of the catalog runs at such a place.
+func (p *Places) Has(kind extensions.Place) bool {
+	return slices.ContainsFunc(p.Catalog.Bindings, func(b catalog.Binding) bool { return b.Descriptor.RunsAt(kind) })
 }
 
 // Close releases every backend. Sandboxes live on.

@@ -13,8 +13,7 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
-// Can reports that the place has an optional power: nil, or KindUnsupported
-// with the extensions that have it.
+// Can returns nil if the place has the power, else KindUnsupported with the extensions that have it.
 func (b *Backend) Can(p extensions.Power) error {
 	if b.Binding.Descriptor.Has(p) {
 		return nil
@@ -22,8 +21,7 @@ func (b *Backend) Can(p extensions.Power) error {
 	return b.places.Unsupported(b.Binding.ID, p)
 }
 
-// power asserts one optional interface of an opened backend: the only place
-// that does.
+// power asserts one optional interface of an opened backend. No other code does.
 func power[T any](b *Backend, p extensions.Power) (T, error) {
 	if v, ok := b.backend.(T); ok && b.Binding.Descriptor.Has(p) {
 		return v, nil
@@ -32,8 +30,7 @@ func power[T any](b *Backend, p extensions.Power) (T, error) {
 	return zero, b.places.Unsupported(b.Binding.ID, p)
 }
 
-// Unsupported is the error of a binding without a power. It names those that
-// have it.
+// Unsupported returns the error of a binding without a power. It lists those that have it.
 func (p *Places) Unsupported(binding string, power extensions.Power) error {
 	var can []string
 	for _, b := range p.Catalog.Bindings {
@@ -46,25 +43,23 @@ func (p *Places) Unsupported(binding string, power extensions.Power) error {
 	if len(can) == 0 {
 		return err.WithRemedy("no extension of this catalog has it")
 	}
-	return err.WithRemedy("use a profile placed on one that has it: %s", strings.Join(can, ", "))
+	return err.WithRemedy("use a profile that runs on one of %s", strings.Join(can, ", "))
 }
 
-// Narrower is what takes from a binding's capabilities those that a host lacks;
-// false where its extension has no hosts that differ. It dials nothing.
+// Narrower returns the extension's function that narrows a binding's capabilities to a host's; false if its hosts do
+// not differ. It dials nothing.
 func (p *Places) Narrower(b catalog.Binding) (extensions.HostNarrower, bool) {
 	n, ok := p.Handlers[b.Handler].(extensions.HostNarrower)
 	return n, ok
 }
 
-// ChecksSpecs reports whether a binding's extension judges a request before it
-// is asked for it.
+// ChecksSpecs reports whether a binding's extension checks a request before it is called.
 func (p *Places) ChecksSpecs(handler string) bool {
 	_, ok := p.Handlers[handler].(extensions.SpecChecker)
 	return ok
 }
 
-// CheckSpec has an extension refuse a spec before it is asked for it, and say
-// what of it is left out. It opens nothing.
+// CheckSpec lets an extension refuse a spec before it is called, and list the parts without effect. It opens nothing.
 func (p *Places) CheckSpec(ctx context.Context, at Address, spec extensions.Spec) (notes []string, err error) {
 	binding, cfg, err := p.config(at)
 	if err != nil {
@@ -74,20 +69,32 @@ func (p *Places) CheckSpec(ctx context.Context, at Address, spec extensions.Spec
 	if !ok {
 		return nil, nil
 	}
-	err = p.invoke(ctx, call{op: "check", binding: binding.ID, timeout: timeoutLook, secrets: cfg.Credentials}, func(ctx context.Context) (err error) {
-		notes, err = checker.CheckSpec(ctx, cfg, spec)
-		return err
-	})
+	err = p.invoke(ctx, call{op: "check", binding: binding.ID, timeout: timeoutLook, patience: patienceLook, secrets: cfg.Credentials},
+		func(ctx context.Context) (err error) {
+			notes, err = checker.CheckSpec(ctx, cfg, spec)
+			return err
+		})
 	return notes, err
 }
 
-// Extend tells the place a sandbox's new end.
-func (b *Backend) Extend(ctx context.Context, h extensions.Handle, end time.Time) error {
+// Extend sends the place a sandbox's new deadline.
+func (b *Backend) Extend(ctx context.Context, h extensions.Handle, deadline time.Time) error {
 	x, err := power[extensions.Extender](b, extensions.PowerExtend)
 	if err != nil {
 		return err
 	}
-	return b.change(ctx, call{op: "extend", id: h.ID, timeout: timeoutChange}, func(ctx context.Context) error { return x.Extend(ctx, h, end) })
+	return b.change(ctx, call{op: "extend", id: h.ID, timeout: timeoutChange, patience: patienceChange},
+		func(ctx context.Context) error { return x.Extend(ctx, h, deadline) })
+}
+
+// CanFork asks whether a sandbox can be forked now. It makes nothing.
+func (b *Backend) CanFork(ctx context.Context, h extensions.Handle) error {
+	x, err := power[extensions.Forker](b, extensions.PowerFork)
+	if err != nil {
+		return err
+	}
+	return b.call(ctx, call{op: "fork", id: h.ID, timeout: timeoutLook, patience: patienceLook},
+		func(ctx context.Context) error { return x.CanFork(ctx, h) })
 }
 
 // SetGeneration writes a generation on the sandbox's object.
@@ -96,7 +103,8 @@ func (b *Backend) SetGeneration(ctx context.Context, h extensions.Handle, genera
 	if err != nil {
 		return err
 	}
-	return b.change(ctx, call{op: "set-generation", id: h.ID, timeout: timeoutChange}, func(ctx context.Context) error { return x.SetGeneration(ctx, h, generation) })
+	return b.change(ctx, call{op: "set-generation", id: h.ID, timeout: timeoutChange, patience: patienceChange},
+		func(ctx context.Context) error { return x.SetGeneration(ctx, h, generation) })
 }
 
 // Command is one command to run inside.
@@ -112,9 +120,9 @@ func (b *Backend) Exec(ctx context.Context, h extensions.Handle, cmd Command) (r
 	if err != nil {
 		return res, err
 	}
-	// The place enforces the command's own timeout; ours only catches one that never answers.
+	// The place enforces the command's own timeout; ours catches only a place that never answers.
 	timeout := cmp.Or(cmd.Timeout, extensions.DefaultExecTimeout) + timeoutLook
-	c := call{op: cmp.Or(cmd.Op, "exec"), id: h.ID, timeout: timeout, secrets: cmd.Secrets, once: true}
+	c := call{op: cmp.Or(cmd.Op, "exec"), id: h.ID, timeout: timeout, secrets: cmd.Secrets}
 	err = b.call(ctx, c, func(ctx context.Context) (err error) {
 		res, err = x.Exec(ctx, h, cmd.ExecRequest)
 		return err
@@ -122,8 +130,7 @@ func (b *Backend) Exec(ctx context.Context, h extensions.Handle, cmd Command) (r
 	return res, err
 }
 
-// Logs streams what the sandbox's own processes print. The stream outlives any
-// deadline of the call.
+// Logs streams the output of the sandbox's own processes, without a deadline.
 func (b *Backend) Logs(ctx context.Context, h extensions.Handle, req extensions.LogRequest) (io.ReadCloser, error) {
 	x, err := power[extensions.LogStreamer](b, extensions.PowerLogs)
 	if err != nil {
@@ -139,17 +146,18 @@ func (b *Backend) Upload(ctx context.Context, h extensions.Handle, dir string, t
 	if err != nil {
 		return err
 	}
-	return b.call(ctx, call{op: "upload", id: h.ID, timeout: timeoutProvision, once: true}, func(ctx context.Context) error { return x.Upload(ctx, h, dir, tar) })
+	return b.call(ctx, call{op: "upload", id: h.ID, timeout: timeoutProvision},
+		func(ctx context.Context) error { return x.Upload(ctx, h, dir, tar) })
 }
 
-// Download writes path inside as a tar stream, once. With an error, lacks is not
-// nil where the stream is whole and only lacks some objects.
+// Download writes path inside as a tar stream, once. With an error, lacks is not nil if the stream is complete except
+// for some objects.
 func (b *Backend) Download(ctx context.Context, h extensions.Handle, path string, w io.Writer) (lacks *extensions.Incomplete, err error) {
 	x, err := power[extensions.FileTransfer](b, extensions.PowerFiles)
 	if err != nil {
 		return nil, err
 	}
-	err = b.call(ctx, call{op: "download", id: h.ID, timeout: timeoutProvision, once: true}, func(ctx context.Context) error {
+	err = b.call(ctx, call{op: "download", id: h.ID, timeout: timeoutProvision}, func(ctx context.Context) error {
 		err := x.Download(ctx, h, path, w)
 		errors.As(err, &lacks) // before its text is redacted
 		return err
@@ -163,23 +171,35 @@ func (b *Backend) Dial(ctx context.Context, h extensions.Handle, service string,
 	if err != nil {
 		return nil, err
 	}
-	err = b.call(ctx, call{op: "dial", id: h.ID, timeout: timeoutDial, once: true}, func(ctx context.Context) (err error) {
+	err = b.call(ctx, call{op: "dial", id: h.ID, timeout: timeoutDial}, func(ctx context.Context) (err error) {
 		conn, err = x.Dial(ctx, h, service, port)
 		return err
 	})
 	return conn, err
 }
 
-// Probe looks at what the place's machine offers. A listing that came with it
-// is kept.
-func (b *Backend) Probe(ctx context.Context) (facts extensions.HostFacts, err error) {
-	x, err := power[extensions.HostProber](b, extensions.PowerProbe)
+// URL asks for the address of a port inside.
+func (b *Backend) URL(ctx context.Context, h extensions.Handle, port int) (u extensions.URL, err error) {
+	x, err := power[extensions.URLGiver](b, extensions.PowerURL)
+	if err != nil {
+		return u, err
+	}
+	err = b.call(ctx, call{op: "url", id: h.ID, timeout: timeoutLook, patience: patienceLook}, func(ctx context.Context) (err error) {
+		u, err = x.URL(ctx, h, port)
+		return err
+	})
+	return u, err
+}
+
+// Probe returns the facts of the place, and keeps a listing that comes with them.
+func (b *Backend) Probe(ctx context.Context) (facts extensions.Facts, err error) {
+	x, err := power[extensions.Prober](b, extensions.PowerProbe)
 	if err != nil {
 		return facts, err
 	}
 	var all []extensions.Observation
 	epoch := b.now()
-	err = b.call(ctx, call{op: "probe", timeout: timeoutProbe}, func(ctx context.Context) (err error) {
+	err = b.call(ctx, call{op: "probe", timeout: timeoutProbe, patience: patienceLook}, func(ctx context.Context) (err error) {
 		facts, all, err = x.Probe(ctx)
 		return err
 	})
@@ -189,8 +209,7 @@ func (b *Backend) Probe(ctx context.Context) (facts extensions.HostFacts, err er
 	return facts, err
 }
 
-// Capacity is what a place says of its room, within a few seconds; numbers that
-// make no sense are none.
+// Capacity returns a place's limit and use within a few seconds; invalid numbers count as unknown.
 func (p *Places) Capacity(ctx context.Context, at Address) (told extensions.Capacity, err error) {
 	ctx, cancel := context.WithTimeout(ctx, timeoutRoom)
 	defer cancel()
@@ -202,7 +221,7 @@ func (p *Places) Capacity(ctx context.Context, at Address) (told extensions.Capa
 	if err != nil {
 		return told, err
 	}
-	err = b.call(ctx, call{op: "capacity", timeout: timeoutRoom, once: true}, func(ctx context.Context) (err error) {
+	err = b.call(ctx, call{op: "capacity", timeout: timeoutRoom}, func(ctx context.Context) (err error) {
 		told, err = x.Capacity(ctx)
 		return err
 	})

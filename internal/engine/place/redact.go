@@ -10,14 +10,18 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
-// Redact hides in text the credentials of the place and the secrets that came
-// with a call.
+// Redact hides the place's credentials and the call's secrets in text.
 func (b *Backend) Redact(text string, with map[string]extensions.Secret) string {
-	return redact(text, b.places.secretsOf(b.Binding.ID, with))
+	return b.Redactor(with)(text)
 }
 
-// secretsOf lists, longest first, what must not be in a text: the credentials
-// of a binding, and what else is given.
+// Redactor is Redact for many texts.
+func (b *Backend) Redactor(with map[string]extensions.Secret) func(text string) string {
+	secrets := b.places.secretsOf(b.Binding.ID, with)
+	return func(text string) string { return redact(text, secrets) }
+}
+
+// secretsOf lists the secrets to redact, longest first: the credentials of a binding, and the given ones.
 func (p *Places) secretsOf(binding string, with map[string]extensions.Secret) []string {
 	var out []string
 	add := func(m map[string]extensions.Secret) {
@@ -28,16 +32,17 @@ func (p *Places) secretsOf(binding string, with map[string]extensions.Secret) []
 		}
 	}
 	add(with)
+	add(p.hiddenOf(binding))
 	if b, ok := p.Catalog.Binding(binding); ok {
-		add(p.CredentialsOf(b))
+		add(p.Credentials[b.ID])
+		add(p.usual(b))
 	}
 	slices.SortFunc(out, func(a, b string) int { return cmp.Or(len(b)-len(a), strings.Compare(a, b)) })
 	return slices.Compact(out)
 }
 
-// Adapters keep secrets out of their errors; redaction is the net below. A
-// value of a few bytes is no secret, and hiding it everywhere would tell what
-// it is and spoil the message; a short one counts as a whole word only.
+// Adapters keep secrets out of their errors; redaction is the safety net. A value of a few bytes is no secret: hiding
+// it everywhere would reveal it and spoil the message. A short one counts only as a whole word.
 const (
 	shortestSecret = 4
 	shortSecret    = 8

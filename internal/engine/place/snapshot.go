@@ -2,7 +2,10 @@ package place
 
 import (
 	"context"
+	"io"
+	"time"
 
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/flight"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
@@ -12,21 +15,22 @@ func (b *Backend) Snapshot(ctx context.Context, h extensions.Handle, spec extens
 	if err != nil {
 		return made, err
 	}
-	err = b.call(ctx, call{op: "snapshot", id: h.ID, timeout: timeoutProvision}, func(ctx context.Context) (err error) {
+	c := call{op: "snapshot", id: h.ID, timeout: timeoutProvision, patience: patienceChange}
+	err = b.call(ctx, c, func(ctx context.Context) (err error) {
 		made, err = x.Snapshot(ctx, h, spec)
 		return err
 	})
 	return made, err
 }
 
-// FindSnapshot looks a snapshot up by id alone.
+// FindSnapshot looks up a snapshot by id alone.
 func (b *Backend) FindSnapshot(ctx context.Context, id string) (extensions.SnapshotHandle, error) {
 	x, err := power[extensions.Snapshotter](b, extensions.PowerSnapshot)
 	if err != nil {
 		return extensions.SnapshotHandle{}, err
 	}
 	var s extensions.Snapshot
-	err = b.call(ctx, call{op: "find-snapshot", timeout: timeoutLook}, func(ctx context.Context) (err error) {
+	err = b.call(ctx, call{op: "find-snapshot", timeout: timeoutLook, patience: patienceLook}, func(ctx context.Context) (err error) {
 		s, err = x.FindSnapshot(ctx, id)
 		return err
 	})
@@ -39,22 +43,48 @@ func (b *Backend) StatSnapshot(ctx context.Context, h extensions.SnapshotHandle)
 	if err != nil {
 		return s, err
 	}
-	err = b.call(ctx, call{op: "stat-snapshot", timeout: timeoutLook}, func(ctx context.Context) (err error) {
+	err = b.call(ctx, call{op: "stat-snapshot", timeout: timeoutLook, patience: patienceLook}, func(ctx context.Context) (err error) {
 		s, err = x.StatSnapshot(ctx, h)
 		return err
 	})
 	return s, err
 }
 
-// RemoveSnapshot deletes a snapshot, which is found by id where no handle is
-// known. What is gone already is success.
+// ReadSnapshot writes the stream of a snapshot to w, once.
+func (b *Backend) ReadSnapshot(ctx context.Context, h extensions.SnapshotHandle, w io.Writer) error {
+	x, err := power[extensions.SnapshotReader](b, extensions.PowerReadSnapshot)
+	if err != nil {
+		return err
+	}
+	return b.call(ctx, call{op: "read-snapshot", timeout: timeoutProvision},
+		func(ctx context.Context) error { return x.ReadSnapshot(ctx, h, w) })
+}
+
+// settledSnapshot looks up a snapshot by ID, repeatedly until the place's look-ups must show one.
+func (b *Backend) settledSnapshot(ctx context.Context, id string) (extensions.SnapshotHandle, error) {
+	find, start := b.Binding.Descriptor.Snapshots.Find, time.Now()
+	for {
+		h, err := b.FindSnapshot(ctx, id)
+		switch {
+		case find.Strength != extensions.FindEventual || !extensions.IsKind(err, extensions.KindIndeterminate):
+			return h, err
+		case time.Since(start) >= find.Settle:
+			return h, extensions.Errorf(extensions.KindNotFound, "not found within %s", find.Settle)
+		case flight.Sleep(ctx, find.Settle/8) != nil:
+			return h, err
+		}
+	}
+}
+
+// RemoveSnapshot deletes a snapshot, found by ID if it has no handle. An absent one is success.
 func (b *Backend) RemoveSnapshot(ctx context.Context, id string, h extensions.SnapshotHandle) error {
 	x, err := power[extensions.Snapshotter](b, extensions.PowerSnapshot)
 	if err == nil && h.ID == "" {
-		h, err = b.FindSnapshot(ctx, id)
+		h, err = b.settledSnapshot(ctx, id)
 	}
 	if err == nil {
-		err = b.call(ctx, call{op: "delete-snapshot", timeout: timeoutChange}, func(ctx context.Context) error { return x.DeleteSnapshot(ctx, h) })
+		err = b.call(ctx, call{op: "delete-snapshot", timeout: timeoutChange, patience: patienceChange},
+			func(ctx context.Context) error { return x.DeleteSnapshot(ctx, h) })
 	}
 	if extensions.IsKind(err, extensions.KindNotFound) {
 		return nil

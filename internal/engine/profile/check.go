@@ -11,14 +11,14 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
-// Bounds of what one profile may say.
+// Limits of one profile.
 const (
 	maxList         = 256       // entries of a list or map
 	maxText         = 64 << 10  // bytes of one text
 	maxInstructions = 256 << 10 // bytes of setup.instructions
 )
 
-// Words that profiles choose from.
+// Words that profiles may use.
 const (
 	networkDeny  = "deny"
 	networkAllow = "allow"
@@ -35,21 +35,21 @@ var (
 	costClasses    = []string{"self-hosted", "saas-metered"}
 )
 
-// checker collects the mistakes of one file with their places.
+// checker collects the mistakes of one file with their positions.
 type checker struct {
-	p    *Profile // nil where it is no profile's
-	pos  *strictyaml.Positions
-	errs strictyaml.Errors
-	at   [][]string // the paths of errs
-	held [][]string // paths that are not judged, nor is a list with such an entry
+	p        *Profile // nil if the file is no profile
+	pos      *strictyaml.Positions
+	errs     strictyaml.Errors
+	at       [][]string // the paths of errs
+	deferred [][]string // paths checked once their inputs have values; so is a list that contains one
 }
 
 func newChecker(p *Profile) *checker { return &checker{p: p, pos: p.pos} }
 
 func (c *checker) fail(path []string, format string, args ...any) *strictyaml.Error {
 	e := c.pos.Errorf(path, format, args...)
-	if !slices.ContainsFunc(c.held, func(held []string) bool {
-		return slices.Equal(held, path) || len(held) == len(path)+1 && slices.Equal(held[:len(path)], path) && isIndex(held[len(path)])
+	if !slices.ContainsFunc(c.deferred, func(d []string) bool {
+		return slices.Equal(d, path) || len(d) == len(path)+1 && slices.Equal(d[:len(path)], path) && isIndex(d[len(path)])
 	}) {
 		c.errs, c.at = append(c.errs, e), append(c.at, path)
 	}
@@ -76,7 +76,7 @@ func (c *checker) oneOf(value *string, what string, allowed []string, path ...st
 	e.Suggestion = strictyaml.Nearest(*value, allowed)
 }
 
-// eachOf is oneOf for a list that, where it is there, names at least one.
+// eachOf is oneOf for a list that must not be empty if it is present.
 func (c *checker) eachOf(values []string, what string, allowed []string, path ...string) {
 	if values != nil && len(values) == 0 {
 		c.fail(path, "the list is empty: want at least one of %s", strings.Join(allowed, ", "))
@@ -86,7 +86,7 @@ func (c *checker) eachOf(values []string, what string, allowed []string, path ..
 	}
 }
 
-// each checks every entry of a list and its length.
+// each checks every entry of a list, and its length.
 func (c *checker) each(list []string, check func(string) error, path ...string) {
 	if len(list) > maxList {
 		c.fail(path, "%d entries; at most %d are accepted", len(list), maxList)
@@ -97,7 +97,7 @@ func (c *checker) each(list []string, check func(string) error, path ...string) 
 	}
 }
 
-// pairs checks every entry of a map and its size.
+// pairs checks every entry of a map, and its size.
 func (c *checker) pairs(m map[string]string, check func(k, v string) error, path ...string) {
 	if len(m) > maxList {
 		c.fail(path, "%d entries; at most %d are accepted", len(m), maxList)
@@ -134,7 +134,7 @@ func line(what string) func(string) error {
 	}
 }
 
-// script accepts text of several lines for a shell or a program's argument.
+// script accepts multi-line text for a shell or a program's argument.
 func script(what string) func(string) error {
 	return func(s string) error {
 		if len(s) > maxText {
@@ -162,6 +162,9 @@ func checkEnv(name, value string) error {
 	return script("the value of " + name)(value)
 }
 
+// CheckRef checks what names a profile: its ID, perhaps with "@" and a version. Errors are KindInvalid.
+func CheckRef(ref string) error { return reference(ProfilePrefix)(ref) }
+
 // reference accepts an id, perhaps with "@" and a version.
 func reference(prefix string) func(string) error {
 	return func(s string) error {
@@ -183,7 +186,7 @@ func checkMoney(s string) error {
 
 func checkPositive(what string, n *int64, most int64) error {
 	if n != nil && (*n < 1 || *n > most) {
-		return invalid("%s: %d is not from 1 to %d; null asks for no limit", what, *n, most)
+		return invalid("%s: %d is not between 1 and %d; null means no limit", what, *n, most)
 	}
 	return nil
 }
@@ -193,7 +196,7 @@ func checkSpan(what string, d *Duration) error {
 	case d == nil:
 		return nil
 	case *d <= 0:
-		return invalid("%s %s must be above zero", what, FormatDuration(duration(d)))
+		return invalid("%s %s must be positive", what, FormatDuration(duration(d)))
 	case duration(d) < MinTTL:
 		return invalid("%s %s is below %s", what, FormatDuration(duration(d)), FormatDuration(MinTTL))
 	case duration(d) > MaxTTL:

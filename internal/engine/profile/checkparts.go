@@ -13,11 +13,11 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/strictyaml"
 )
 
-// check finds what is wrong with a profile's values one by one. What holds
-// placeholders is judged by the values that are put in.
-func check(p *Profile, held [][]string) strictyaml.Errors {
+// check finds mistakes in a profile's single values. A value with placeholders is checked once it is
+// filled in.
+func check(p *Profile, deferred [][]string) strictyaml.Errors {
 	c := newChecker(p)
-	c.held = held
+	c.deferred = deferred
 	c.values()
 	return c.errs
 }
@@ -26,7 +26,7 @@ func (c *checker) values() {
 	c.identity()
 	c.routing()
 	c.walls()
-	c.life()
+	c.lifetime()
 	c.work()
 	c.source()
 	c.probe()
@@ -39,7 +39,7 @@ func (c *checker) identity() {
 	c.text(c.p.Extends, reference(ProfilePrefix), "extends")
 }
 
-// named checks what every file has: an id and a version.
+// named checks what every file must have: an id and a version.
 func (c *checker) named(prefix, id, version string) {
 	switch {
 	case id != "" || c.pos.Has("id"):
@@ -91,7 +91,7 @@ func (c *checker) walls() {
 		c.oneOf(n.Default, "a network default", []string{networkDeny, networkAllow}, "network", "default")
 		c.each(n.Egress, func(s string) error { _, err := ParseEgress(s); return err }, "network", "egress")
 		if n.Default != nil && *n.Default == networkAllow && len(n.Egress) > 0 {
-			c.fail([]string{"network", "egress"}, "egress rules mean nothing under default: allow; remove them or set default: deny")
+			c.fail([]string{"network", "egress"}, "egress rules have no effect with default: allow; remove them or set default: deny")
 		}
 	}
 	if w := p.Workspace; w != nil {
@@ -99,13 +99,14 @@ func (c *checker) walls() {
 		c.oneOf(w.Access, "a workspace access", accesses, "workspace", "access")
 	}
 	if r := p.Resources; r != nil {
-		c.is(checkPositive("memory_mb", r.MemoryMB, 1<<24), "resources", "memory_mb")
-		c.is(checkPositive("disk_mb", r.DiskMB, 1<<30), "resources", "disk_mb")
-		c.is(checkPositive("pids", r.Pids, 1<<22), "resources", "pids")
+		c.is(checkPositive("memory_mb", r.MemoryMB, mostMemoryMB), "resources", "memory_mb")
+		c.is(checkPositive("disk_mb", r.DiskMB, mostDiskMB), "resources", "disk_mb")
+		c.is(checkPositive("pids", r.Pids, mostPids), "resources", "pids")
 	}
 }
 
-func (c *checker) life() {
+func (c *checker) lifetime() {
+	c.eachOf(c.p.Overrides, "a field that a request may set", Overridable, "overrides")
 	c.oneOf(c.p.ScopeDefault, "a scope", scopes, "scope_default")
 	if t := c.p.TTL; t != nil {
 		c.is(checkSpan("ttl.default", t.Default), "ttl", "default")
@@ -118,12 +119,13 @@ func (c *checker) work() {
 	p := c.p
 	if s := p.Setup; s != nil {
 		if s.Instructions != nil && len(*s.Instructions) > maxInstructions {
-			c.fail([]string{"setup", "instructions"}, "the instructions have %d bytes; at most %d are accepted", len(*s.Instructions), maxInstructions)
+			c.fail([]string{"setup", "instructions"}, "the instructions have %d bytes; at most %d are accepted", len(*s.Instructions),
+				maxInstructions)
 		}
 		names := map[string]bool{}
 		for i, ref := range s.SecretRefs {
 			if names[ref.Name] && ref.Name != "" {
-				c.fail([]string{"setup", "secret_refs", strconv.Itoa(i)}, "the secret %s is named twice", ref.Name)
+				c.fail([]string{"setup", "secret_refs", strconv.Itoa(i)}, "the secret %s is listed twice", ref.Name)
 			}
 			names[ref.Name] = true
 		}
@@ -144,8 +146,8 @@ func (c *checker) work() {
 	}
 }
 
-// CheckKind returns KindInvalid unless s can be what, a runtime or requirement
-// kind: letters, digits and . _ : @ / + -, at most 128 bytes.
+// CheckKind returns KindInvalid unless s is a valid what, which is a runtime or requirement kind: letters,
+// digits and . _ : @ / + -, at most 128 bytes.
 func CheckKind(what, s string) error {
 	if len(s) > maxID || !word(s, "._:@/+-") {
 		return invalid("%s is not %s: want letters, digits and . _ : @ / + -, at most %d", quoted(s), what, maxID)
@@ -170,16 +172,17 @@ func (c *checker) probe() {
 	c.text(r.Service, CheckName, "readiness", "service")
 	for name, said := range map[string]bool{"service": r.Service != nil, "settle": r.Settle != nil} {
 		if said && c.p.Image != nil {
-			c.fail([]string{"readiness", name}, "readiness.%s is for compose and containers: an image is one container", name)
+			c.fail([]string{"readiness", name}, "readiness.%s applies to compose and containers: an image is one container", name)
 		}
 	}
 	for name, d := range map[string]*Duration{"interval": r.Interval, "timeout": r.Timeout} {
 		if d != nil && (*d < Duration(10*time.Millisecond) || *d > Duration(day)) {
-			c.fail([]string{"readiness", name}, "%s %s is not from 10ms to 1d", name, FormatDuration(duration(d)))
+			c.fail([]string{"readiness", name}, "%s %s is not between 10ms and 1d", name, FormatDuration(duration(d)))
 		}
 	}
 	if d := r.Settle; d != nil && (*d < 0 || *d > Duration(maxSettle)) {
-		c.fail([]string{"readiness", "settle"}, "settle %s is not from 0s, which switches it off, to %s", FormatDuration(duration(d)), FormatDuration(maxSettle))
+		c.fail([]string{"readiness", "settle"}, "settle %s is not between 0s (off) and %s", FormatDuration(duration(d)),
+			FormatDuration(maxSettle))
 	}
 }
 
@@ -201,7 +204,7 @@ func checkArgv(argv []string) error {
 func checkProbeURL(s string) error {
 	u, err := url.Parse(s)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" || u.User != nil || strings.ContainsFunc(s, isControl) {
-		return invalid("%s is not a URL to probe: want http://host:port/path as seen inside", quoted(s))
+		return invalid("%s is not a URL to probe: want http://host:port/path from inside the sandbox", quoted(s))
 	}
 	if port := u.Port(); port != "" {
 		return checkPort(port)
@@ -216,7 +219,7 @@ func checkHostPort(s string) error {
 	}
 	if bare := strings.Trim(host, "[]"); badDomain(host) != "" {
 		if _, err := netip.ParseAddr(bare); err != nil {
-			return invalid("%s is not host:port: %s is no host", quoted(s), quoted(host))
+			return invalid("%s is not host:port: %s is not a host", quoted(s), quoted(host))
 		}
 	}
 	return checkPort(port)
@@ -224,7 +227,7 @@ func checkHostPort(s string) error {
 
 func checkPort(s string) error {
 	if n, err := strconv.ParseUint(s, 10, 16); err != nil || n == 0 {
-		return invalid("%s is not a port from 1 to 65535", quoted(s))
+		return invalid("%s is not a port between 1 and 65535", quoted(s))
 	}
 	return nil
 }

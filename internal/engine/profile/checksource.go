@@ -7,6 +7,7 @@ import (
 )
 
 func (c *checker) source() {
+	c.text(c.p.FromSnapshot, CheckCheckpoint, "from_snapshot")
 	if c.p.Image != nil {
 		c.image(c.p.Image, "image")
 	}
@@ -49,6 +50,7 @@ func (c *checker) container(k Container, path ...string) {
 func (c *checker) image(i *Image, path ...string) {
 	at := func(steps ...string) []string { return append(slices.Clone(path), steps...) }
 	c.text(i.Pull, checkImage, at("pull")...)
+	c.text(i.Bundle, checkInside("the bundle"), at("bundle")...)
 	if i.Build != nil {
 		c.stage(*i.Build, at("build")...)
 	}

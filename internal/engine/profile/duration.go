@@ -14,7 +14,7 @@ const (
 	maxDuration = time.Duration(1<<63 - 1)
 )
 
-// Duration is a length of time in the form of ParseDuration.
+// Duration is a length of time in the format of ParseDuration.
 type Duration time.Duration
 
 // UnmarshalStrict implements strictyaml.Unmarshaler.
@@ -30,9 +30,8 @@ func (d *Duration) UnmarshalStrict(n strictyaml.Node) error {
 // MarshalText implements encoding.TextMarshaler.
 func (d Duration) MarshalText() ([]byte, error) { return []byte(FormatDuration(time.Duration(d))), nil }
 
-// ParseDuration reads Go's form plus whole days in front: "90s", "2h30m",
-// "1d", "1d12h". The sign and the range are as in Go, about 292 years; what
-// is malformed or larger is KindInvalid.
+// ParseDuration reads Go's format with optional whole days in front: "90s", "2h30m", "1d", "1d12h". Sign
+// and range are Go's, about 292 years. Malformed and larger values are KindInvalid.
 func ParseDuration(s string) (time.Duration, error) {
 	rest, negative := strings.CutPrefix(s, "-")
 	days, tail, hasDays := strings.Cut(rest, "d")
@@ -72,9 +71,8 @@ func ParseDuration(s string) (time.Duration, error) {
 	return total, nil
 }
 
-// wellFormed tells too large from malformed, which Go's parser does not: with
-// one digit left of every number only the form is left. A lone 0 needs no
-// unit, so it must not be that digit.
+// wellFormed tells too large from malformed, which Go's parser does not: it keeps one digit of every
+// number, so that only the format can fail. A lone 0 needs no unit, so that digit must not be 0.
 func wellFormed(s string) bool {
 	var b strings.Builder
 	for i, r := range s {
@@ -93,8 +91,8 @@ func notDuration(s string) error {
 	return invalid("%s is not a duration", quoted(s)).WithRemedy("write it as in 90s, 2h or 1d")
 }
 
-// FormatDuration writes what ParseDuration reads, with days where they are
-// whole and no zero parts: "1d12h", "1h30m", "90s" becomes "1m30s".
+// FormatDuration writes what ParseDuration reads, with whole days and without zero parts: "1d12h",
+// "1h30m"; "90s" becomes "1m30s".
 func FormatDuration(d time.Duration) string {
 	if d == 0 {
 		return "0s"
@@ -128,8 +126,7 @@ func invalid(format string, args ...any) *extensions.Error {
 	return extensions.Errorf(extensions.KindInvalid, format, args...)
 }
 
-// quoted shows text of a user in a message: on one line, nothing that a
-// terminal would obey, not too long.
+// quoted shows a user's text in a message: one line, shortened, without terminal control characters.
 func quoted(s string) string {
 	const most = 80
 	if r := []rune(s); len(r) > most {

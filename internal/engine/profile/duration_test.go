@@ -28,10 +28,14 @@ func TestDurationsHaveDays(t *testing.T) {
 func TestDurationsThatAreRefused(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
-		"": "is not a duration", "d": "is not a duration", "1": "is not a duration", "15": "is not a duration", "1w": "is not a duration", "1.5d": "is not a duration",
-		"1h1d": "is not a duration", "1d1d": "is not a duration", "--1d": "is not a duration", "1d-1h": "is not a duration", "1d+1h": "is not a duration",
-		" 1h": "is not a duration", "1h\n": "is not a duration", "+1d": "is not a duration", "1h; rm -rf /": "is not a duration", "1h\x00": "is not a duration",
-		"106752d": "overflows", "99999999999999999999d": "overflows", "106751d24h": "overflows", "9999999999h": "overflows", "99999999999999999999h": "overflows",
+		"": "is not a duration", "d": "is not a duration", "1": "is not a duration", "15": "is not a duration", "1w": "is not a duration",
+		"1.5d": "is not a duration",
+		"1h1d": "is not a duration", "1d1d": "is not a duration", "--1d": "is not a duration", "1d-1h": "is not a duration",
+		"1d+1h": "is not a duration",
+		" 1h":   "is not a duration", "1h\n": "is not a duration", "+1d": "is not a duration", "1h; rm -rf /": "is not a duration",
+		"1h\x00":  "is not a duration",
+		"106752d": "overflows", "99999999999999999999d": "overflows", "106751d24h": "overflows", "9999999999h": "overflows",
+		"99999999999999999999h": "overflows",
 	} {
 		_, err := profile.ParseDuration(text)
 		if err == nil || !strings.Contains(err.Error(), want) || !extensions.IsKind(err, extensions.KindInvalid) {

@@ -12,9 +12,8 @@ import (
 //
 //	10.2.0.0/16:443   10.2.0.7:443   [2001:db8::]/32:443   pypi.org:443   *.pypi.org:443
 //
-// The port is 1-65535, or "*" for every port; it cannot be left out, because
-// a forgotten port would open all of them. Addresses become networks and
-// names lower case. Anything else is KindInvalid.
+// The port is 1-65535, or "*" for every port. It is required, because a forgotten port would open all of
+// them. Addresses become networks, and names lower case. Anything else is KindInvalid.
 func ParseEgress(s string) (extensions.EgressRule, error) {
 	bad := func(format string, args ...any) (extensions.EgressRule, error) {
 		return extensions.EgressRule{}, invalid("egress %s: %s", quoted(s), invalid(format, args...).Error())
@@ -30,7 +29,7 @@ func ParseEgress(s string) (extensions.EgressRule, error) {
 	if port != "*" {
 		n, err := strconv.ParseUint(port, 10, 16)
 		if err != nil || n == 0 || port[0] == '0' || port[0] == '+' {
-			return bad("%s is not a port from 1 to 65535", quoted(port))
+			return bad("%s is not a port between 1 and 65535", quoted(port))
 		}
 		rule.Port = int(n)
 	}
@@ -50,8 +49,7 @@ func ParseEgress(s string) (extensions.EgressRule, error) {
 	return rule, nil
 }
 
-// cutPort splits at the colon of the port. In a bare IPv6 address no colon is
-// one: brackets are required.
+// cutPort splits at the colon of the port. A bare IPv6 address has none: it needs brackets.
 func cutPort(s string) (host, port string, ok bool) {
 	i := strings.LastIndexByte(s, ':')
 	if i <= 0 || i < strings.LastIndexByte(s, ']') || i == len(s)-1 {
@@ -60,7 +58,7 @@ func cutPort(s string) (host, port string, ok bool) {
 	return s[:i], s[i+1:], true
 }
 
-// looksLikeAddress also takes what was meant as one: 10.2.0.300, 10.0.0/8.
+// looksLikeAddress also accepts malformed addresses: 10.2.0.300, 10.0.0/8.
 func looksLikeAddress(host string) bool {
 	if strings.ContainsAny(host, "[]:/") {
 		return true
@@ -97,8 +95,7 @@ func parseNetwork(host string) (netip.Prefix, string) {
 	return prefix, ""
 }
 
-// badDomain says why name is not a host name (RFC 1123), with "*." in front
-// allowed; "" if it is one.
+// badDomain says why name is no host name (RFC 1123, optionally after "*."); "" if it is one.
 func badDomain(name string) string {
 	rest := strings.TrimPrefix(name, "*.")
 	switch {

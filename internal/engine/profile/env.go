@@ -10,14 +10,14 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
-// maxInside bounds what is expanded inside, in bytes: each command carries it.
+// maxInside limits, in bytes, what is expanded inside, since each command carries it.
 const maxInside = 32 << 10
 
-// term is text or, where ref is set, a reference to the variable of that name.
+// term is text or, if ref is set, a reference to the variable of that name.
 type term struct{ text, ref string }
 
-// parseEnv takes a value of toolchain.env apart: ${NAME} is a reference, $$ a
-// dollar sign. Any other dollar sign is refused and not taken for text.
+// parseEnv splits a value of toolchain.env: ${NAME} is a reference, $$ a dollar sign. Any other dollar
+// sign is refused rather than taken as text.
 func parseEnv(value string) ([]term, error) {
 	var out []term
 	for value != "" {
@@ -33,11 +33,12 @@ func parseEnv(value string) ([]term, error) {
 		case strings.HasPrefix(rest, "{"):
 			name, after, closed := strings.Cut(rest[1:], "}")
 			if !closed || CheckEnvName(name) != nil {
-				return nil, invalid("%s is no reference to a variable: want ${NAME}, of letters, digits and _, and $$ for a dollar sign", quoted("$"+rest))
+				return nil, invalid("%s is not a reference to a variable: want ${NAME} with letters, digits and _, or $$ for a dollar sign",
+					quoted("$"+rest))
 			}
 			out, value = append(out, term{ref: name}), after
 		default:
-			return nil, invalid("%s: want ${NAME} for the value of a variable, and $$ for a dollar sign", quoted("$"+rest))
+			return nil, invalid("%s: want ${NAME} for the value of a variable, or $$ for a dollar sign", quoted("$"+rest))
 		}
 	}
 	return out, nil
@@ -65,9 +66,9 @@ func (c *checker) variables(env map[string]string, path ...string) {
 	}
 }
 
-// inheritEnv is a parent's toolchain.env under its child's. A child's reference
-// to the variable itself is the parent's value. What grows beyond what a value
-// may have is cut just above that, and so refused where it is composed.
+// inheritEnv merges a parent's toolchain.env under its child's. A child's reference to the variable itself
+// is the parent's value. A value that grows too long is cut just above the limit, so that composing
+// refuses it.
 func inheritEnv(parent, child map[string]string) map[string]string {
 	out := maps.Clone(parent)
 	for name, value := range child {
@@ -93,7 +94,7 @@ func inheritEnv(parent, child map[string]string) map[string]string {
 	return out
 }
 
-// refers reports whether value refers to the variable of that name.
+// refers reports whether value refers to the variable name.
 func refers(value, name string) bool {
 	terms, err := parseEnv(value)
 	return err == nil && slices.ContainsFunc(terms, func(t term) bool { return t.ref == name })
@@ -106,7 +107,7 @@ func (t term) written() string {
 	return strings.ReplaceAll(t.text, "$", "$$")
 }
 
-// quotedInside is the term as part of a word for /bin/sh.
+// quotedInside returns the term as part of a /bin/sh word.
 func (t term) quotedInside() string {
 	if t.ref != "" {
 		return `"${` + t.ref + `-}"`
@@ -122,12 +123,11 @@ func each(terms []term, form func(term) string) string {
 	return b.String()
 }
 
-// variables are those of a toolchain as composed so far. A reference that is
-// left in them is to what the sandbox itself has.
+// variables are those of a toolchain composed so far. References left in them are to variables of the
+// sandbox itself.
 type variables map[string][]term
 
-// composeEnv joins what kits say of variables, in their order, and what the
-// profile says, which comes last and is by's.
+// composeEnv joins the variables of kits, in their order, and then those of the profile, which by names.
 func composeEnv(kits []*Kit, own map[string]string, by string) (variables, *kitError) {
 	so, owner := variables{}, map[string]string{}
 	for _, k := range kits {
@@ -141,7 +141,7 @@ func composeEnv(kits []*Kit, own map[string]string, by string) (variables, *kitE
 			decided := said && !refers(value, name)
 			if set && !decided && !refers(k.Env[name], name) && each(was, term.written) != each(next[name], term.written) {
 				return nil, &kitError{msg: owner[name] + " and " + k.Ref() + " set " + name + " to different values",
-					remedy: "set it in toolchain.env of the profile, or let one add to it with ${" + name + "}"}
+					remedy: "set it in toolchain.env of the profile, or extend it in one kit with ${" + name + "}"}
 			}
 			owner[name] = k.Ref()
 		}
@@ -150,9 +150,8 @@ func composeEnv(kits []*Kit, own map[string]string, by string) (variables, *kitE
 	return so.with(own, by)
 }
 
-// with is v and what one file, which by names, says of variables. There a
-// variable's own name means its value so far, and another's what the file makes
-// of that one, else its value so far.
+// with returns v extended by the variables of one file, which by names. In the file, a variable's own name
+// means its previous value; another name means the file's value for it, or else its previous value.
 func (v variables) with(env map[string]string, by string) (variables, *kitError) {
 	l := layer{env: env, before: v, by: by, done: variables{}}
 	for _, name := range slices.Sorted(maps.Keys(env)) {
@@ -165,12 +164,12 @@ func (v variables) with(env map[string]string, by string) (variables, *kitError)
 	return out, nil
 }
 
-// layer is one file's variables while they are put over those before.
+// layer is one file's variables while they are laid over the previous ones.
 type layer struct {
 	env          map[string]string
 	before, done variables
 	by           string
-	path         []string // what is being asked for, one by the other
+	path         []string // chain of references being resolved
 }
 
 func (l *layer) value(name string) ([]term, *kitError) {
@@ -178,9 +177,11 @@ func (l *layer) value(name string) ([]term, *kitError) {
 		return v, nil
 	}
 	if i := slices.Index(l.path, name); i >= 0 {
-		return nil, &kitError{variable: name, msg: l.by + ": variables refer to each other: " + strings.Join(append(slices.Clone(l.path[i:]), name), " -> ")}
+		return nil, &kitError{variable: name, msg: l.by + ": variables refer to each other: " +
+			strings.Join(append(slices.Clone(l.path[i:]), name), " -> ")}
 	}
-	long := &kitError{variable: name, msg: l.by + ": the value of " + name + " has more than " + strconv.Itoa(maxText) + " bytes, with what it refers to"}
+	long := &kitError{variable: name, msg: l.by + ": the value of " + name + " has more than " + strconv.Itoa(maxText) +
+		" bytes once expanded"}
 	if len(l.env[name]) > maxText {
 		return nil, long
 	}
@@ -211,7 +212,7 @@ func (l *layer) value(name string) ([]term, *kitError) {
 	return out, nil
 }
 
-// refer is what a reference in the value of name stands for.
+// refer returns what a reference in the value of name stands for.
 func (l *layer) refer(name, ref string) ([]term, *kitError) {
 	if _, own := l.env[ref]; own && ref != name {
 		return l.value(ref)
@@ -222,9 +223,9 @@ func (l *layer) refer(name, ref string) ([]term, *kitError) {
 	return []term{{ref: ref}}, nil
 }
 
-// put divides v into what every program inside gets and what is expanded there
-// by each command. What another one refers to as the sandbox has it is of the
-// latter: set for every program, it would hide what the sandbox has.
+// put divides v into what every program inside gets and what each command expands there. A variable that
+// another one refers to as the sandbox's own is expanded too: set for every program, it would hide the
+// sandbox's value.
 func (v variables) put(t *extensions.Toolchain) *kitError {
 	inside := map[string]bool{}
 	for name, terms := range v {
@@ -250,7 +251,8 @@ func (v variables) put(t *extensions.Toolchain) *kitError {
 		size += len(name) + len(t.EnvInside[name])
 	}
 	if size > maxInside {
-		return &kitError{msg: "the variables that refer to what the sandbox has are " + strconv.Itoa(size) + " bytes; at most " + strconv.Itoa(maxInside) + " are accepted",
+		return &kitError{msg: "the variables with references are " + strconv.Itoa(size) + " bytes; at most " + strconv.Itoa(maxInside) +
+			" are accepted",
 			remedy: "set long values without ${NAME}"}
 	}
 	return nil

@@ -9,8 +9,8 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
-// maxFilled bounds the texts of one profile with values put in, in bytes: a
-// value can stand in many places.
+// maxFilled limits, in bytes, the texts of one profile with values filled in: a value may occur many
+// times.
 const maxFilled = 1 << 20
 
 // use is one placeholder of a profile.
@@ -19,7 +19,7 @@ type use struct {
 	input string
 }
 
-// uses are the placeholders of p, by path.
+// uses returns the placeholders of p, by path.
 func (p *Profile) uses() []use {
 	var out []use
 	p.mapTexts(func(path []string, text string) string {
@@ -35,8 +35,8 @@ func (p *Profile) uses() []use {
 	return out
 }
 
-// reached are the names of the inputs whose values reach a sandbox of p: those
-// that placeholders name, and what is the workspace's source.
+// reached returns the names of the inputs whose values reach a sandbox of p: those that placeholders name,
+// and the workspace's source.
 func (p *Profile) reached() map[string]bool {
 	out := map[string]bool{}
 	for _, u := range p.uses() {
@@ -59,21 +59,20 @@ func (c *checker) wholePlaceholders() {
 			continue
 		}
 		names := slices.Sorted(maps.Keys(c.p.Inputs))
-		e := c.fail(u.path, "%s names the input %s, which %s does not declare", shownPath(u.path), u.input, c.p.ID)
+		e := c.fail(u.path, "%s uses the input %s, which %s does not declare", shownPath(u.path), u.input, c.p.ID)
 		if e.Suggestion = strictyaml.Nearest(u.input, names); e.Suggestion == "" && len(names) > 0 {
 			e.Msg += ": it declares " + extensions.Clean(strings.Join(names, ", "), 200)
 		}
 	}
 }
 
-// CheckInputs finds the inputs that a file declares and that reach nothing,
-// neither in its profile nor in one that extends it.
+// CheckInputs finds declared inputs that nothing uses, neither their own profile nor one that extends it.
 func (s *Set) CheckInputs() (errs strictyaml.Errors) {
-	reached := map[string]map[string]bool{} // by the reference of who declares
+	reached := map[string]map[string]bool{} // by the reference of the declaring profile
 	for _, p := range s.profiles.all() {
 		flat, lineage, err := s.Flatten(p)
 		if err != nil {
-			continue // told by those who flatten
+			continue // flattening reports it
 		}
 		for _, ref := range lineage {
 			if reached[ref] == nil {
@@ -87,14 +86,13 @@ func (s *Set) CheckInputs() (errs strictyaml.Errors) {
 			if known := reached[p.Ref()]; known == nil || known[name] {
 				continue
 			}
-			errs = append(errs, p.Errorf([]string{"inputs", name}, "nothing uses the input %s: no field names {{input.%s}}", name, name))
+			errs = append(errs, p.Errorf([]string{"inputs", name}, "nothing uses the input %s: no field contains {{input.%s}}", name, name))
 		}
 	}
 	return errs
 }
 
-// IdleInputs are the sorted names of those given inputs of the profile ref that
-// reach nothing.
+// IdleInputs returns the sorted names of given inputs that the profile ref does not use.
 func (s *Set) IdleInputs(ref string, given map[string]any) (idle []string) {
 	if len(given) == 0 {
 		return nil
@@ -112,8 +110,8 @@ func (s *Set) IdleInputs(ref string, given map[string]any) (idle []string) {
 	return idle
 }
 
-// inputs checks what was given and puts the values into the profile, which is
-// then judged as if its file had said them.
+// inputs checks what was given and fills the values into the profile, which is then checked as if its file
+// contained them.
 func (r *resolver) inputs() map[string]any {
 	got, errs := resolveInputs(r.p.Ref(), r.p.Inputs, r.req.Inputs)
 	named := map[string][]string{} // inputs by field
@@ -121,7 +119,7 @@ func (r *resolver) inputs() map[string]any {
 		at := shownPath(u.path)
 		named[at] = append(named[at], "inputs."+u.input)
 		if _, has := got[u.input]; !has && len(errs) == 0 {
-			errs = append(errs, invalid("the input %s of %s has no value, and %s names it", u.input, r.p.Ref(), at).
+			errs = append(errs, invalid("%[3]s uses the input %[1]s of %[2]s, which has no value", u.input, r.p.Ref(), at).
 				WithRemedy("set inputs.%s (%s)", u.input, *r.p.Inputs[u.input].Type).At("inputs"))
 		}
 	}
@@ -135,7 +133,8 @@ func (r *resolver) inputs() map[string]any {
 		return text
 	})
 	if left < 0 {
-		r.fail(invalid("%s with its inputs has more than %d bytes", r.p.Ref(), maxFilled).WithRemedy("pass large content as files of the workspace").At("inputs"))
+		r.fail(invalid("%s with its inputs has more than %d bytes", r.p.Ref(),
+			maxFilled).WithRemedy("pass large content as files of the workspace").At("inputs"))
 		return got
 	}
 	r.p = filled
@@ -143,8 +142,8 @@ func (r *resolver) inputs() map[string]any {
 	return got
 }
 
-// judge polices the values where they stand now. What holds none was judged
-// with its file; an heir may say again what one file cannot say twice.
+// judge checks the values where they now stand. Fields without placeholders were checked with their file;
+// an heir may repeat what one file may not.
 func (r *resolver) judge(named map[string][]string) {
 	c := newChecker(r.p)
 	c.values()
@@ -161,13 +160,12 @@ func (r *resolver) judge(named map[string][]string) {
 		}
 		slices.Sort(by)
 		by = slices.Compact(by)
-		r.fail(invalid("%s of %s, made of %s: %s", at, r.p.Ref(), strings.Join(by, " and "), e.Msg).At(by[0]))
+		r.fail(invalid("%s of %s, filled from %s: %s", at, r.p.Ref(), strings.Join(by, " and "), e.Msg).At(by[0]))
 	}
 }
 
-// fill puts values in the place of placeholders; what is longer than most is
-// cut above it. No value is read again: what in it looks like a placeholder,
-// or in toolchain.env like a variable, is text.
+// fill replaces placeholders by values and cuts what exceeds most just above it. Values are not parsed
+// again: what looks like a placeholder in one, or in toolchain.env like a variable, is text.
 func fill(path []string, text string, values map[string]any, most int) string {
 	pieces, _ := parsePlaceholders(text) // Parse refused what is malformed
 	var b strings.Builder

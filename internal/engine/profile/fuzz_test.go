@@ -41,7 +41,8 @@ func FuzzResolve(f *testing.F) {
 		}
 		s := set(t, base)
 		s.Add(p)
-		r, err := profile.Resolve(s, profile.Request{Profile: p.Ref(), TTL: ttl, Inputs: map[string]any{input: given}, Env: map[string]string{env: given}})
+		r, err := profile.Resolve(s, profile.Request{Profile: p.Ref(), TTL: ttl, Inputs: map[string]any{input: given},
+			Env: map[string]string{env: given}})
 		if err != nil {
 			if !extensions.IsKind(err, extensions.KindInvalid) || strings.ContainsRune(err.Error(), 0) {
 				t.Fatalf("refused with %q", err)

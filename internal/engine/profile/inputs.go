@@ -36,7 +36,7 @@ func (c *checker) inputs() {
 	for _, name := range slices.Sorted(maps.Keys(c.p.Inputs)) {
 		in := c.p.Inputs[name]
 		if len(name) > maxName || !word(name, "_-") {
-			c.fail([]string{"inputs", name}, "%s is not an input's name: want letters, digits, _ and -", quoted(name))
+			c.fail([]string{"inputs", name}, "%s is not an input name: want letters, digits, _ and -", quoted(name))
 		}
 		c.oneOf(in.Type, "an input's type", inputTypes, "inputs", name, "type")
 		if in.Pattern != nil {
@@ -54,10 +54,10 @@ func (c *checker) wholeInputs() {
 			continue
 		}
 		if !slices.Contains(inputTypes, *in.Type) {
-			continue // told by check
+			continue // check reports it
 		}
 		if in.Pattern != nil && *in.Type != TypeString {
-			c.fail([]string{"inputs", name, "pattern"}, "a pattern is for inputs of type string")
+			c.fail([]string{"inputs", name, "pattern"}, "a pattern applies to inputs of type string")
 			continue
 		}
 		for i, allowed := range in.Enum {
@@ -72,7 +72,7 @@ func (c *checker) wholeInputs() {
 	}
 }
 
-// compile makes the expression that the whole value has to match.
+// compile returns the expression that the whole value must match.
 func compile(pattern string) (*regexp.Regexp, error) {
 	if len(pattern) > 1024 {
 		return nil, invalid("the pattern has %d bytes; at most 1024 are accepted", len(pattern))
@@ -87,7 +87,7 @@ func compile(pattern string) (*regexp.Regexp, error) {
 	return re, nil
 }
 
-// accept checks one value and returns it in its canonical form.
+// accept checks one value and returns its canonical form.
 func (in Input) accept(given any) (any, error) {
 	v, err := convert(*in.Type, given)
 	if err != nil {
@@ -111,8 +111,7 @@ func (in Input) accept(given any) (any, error) {
 	return v, nil
 }
 
-// resolveInputs checks what was given against what is declared. null counts
-// as not given.
+// resolveInputs checks given against declared. null counts as not given.
 func resolveInputs(profile string, declared Inputs, given map[string]any) (map[string]any, []error) {
 	var errs []error
 	names := slices.Sorted(maps.Keys(declared))
@@ -146,18 +145,21 @@ func resolveInputs(profile string, declared Inputs, given map[string]any) (map[s
 		}
 	}
 	if b, err := json.Marshal(out); err == nil && len(b) > maxInputBytes {
-		errs = append(errs, invalid("the inputs have %d bytes together; at most %d are accepted", len(b), maxInputBytes))
+		errs = append(errs, invalid("the inputs have %d bytes in total; at most %d are accepted", len(b), maxInputBytes))
 	}
 	return out, errs
 }
 
 func undeclared(profile, name string, names []string) error {
-	err := invalid("%s declares no input %s", profile, quoted(name)).At("inputs")
+	if name == "sandbox_id" { // of callers that name their sandboxes by it
+		return invalid("%s declares no input sandbox_id", profile).WithRemedy("set name: it names the sandbox").At("inputs.sandbox_id")
+	}
+	err := invalid("%s does not declare the input %s", profile, quoted(name)).At("inputs")
 	switch near := strictyaml.Nearest(name, names); {
 	case near != "":
 		return err.WithRemedy("did you mean %s?", near)
 	case len(names) == 0:
-		return err.WithRemedy("leave inputs out: this profile takes none")
+		return err.WithRemedy("remove inputs: this profile takes none")
 	}
 	return err.WithRemedy("it takes %s", strings.Join(names, ", "))
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
-// convert makes v the declared type. Text that is exactly a number or a truth
-// value counts as one, because Terraform hands over maps of text.
+// convert converts v to the declared type. Text that is exactly a number or a boolean counts as one,
+// because Terraform passes maps of text.
 func convert(want string, v any) (any, error) {
 	v, err := canonical(v, 0)
 	if err != nil {
@@ -49,8 +49,8 @@ func convert(want string, v any) (any, error) {
 	return v, nil
 }
 
-// canonical brings values from YAML, JSON and Terraform to one form: string,
-// bool, int64 where whole, float64, []any, map[string]any.
+// canonical brings values from YAML, JSON and Terraform to one form: string, bool, int64 if whole,
+// float64, []any, map[string]any.
 func canonical(v any, depth int) (any, error) {
 	if depth > maxInputDepth {
 		return nil, invalid("the value is nested deeper than %d levels", maxInputDepth)
@@ -120,7 +120,7 @@ func canonicalNumber(n json.Number) (any, error) {
 func canonicalFloat(f float64) (any, error) {
 	switch {
 	case math.IsNaN(f) || math.IsInf(f, 0):
-		return nil, invalid("%v is not a number that can be kept", f)
+		return nil, invalid("%v is not a finite number", f)
 	case f == math.Trunc(f) && math.Abs(f) < 1<<53:
 		return int64(f), nil
 	}

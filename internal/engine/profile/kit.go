@@ -8,18 +8,17 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/strictyaml"
 )
 
-// Kit is one file of a catalog's kits/: a toolchain under a name, for many
-// profiles. Values are valid one by one after ParseKit; what depends on other
-// kits is found by Set.CheckKits.
+// Kit is one file of a catalog's kits/: a named toolchain for many profiles. ParseKit checks single
+// values; Set.CheckKits checks what depends on other kits.
 type Kit struct {
 	ID      string `yaml:"id"`
 	Version string `yaml:"version"` // semantic version: "1.0.0"
 	Title   string `yaml:"title"`
-	// Requires are kits that come before it: "kit.x" or "kit.x@1.0.0". Here and
-	// in profiles the prefix may be left out.
+	// Requires lists kits that come before it: "kit.x" or "kit.x@1.0.0". The prefix is optional, here and
+	// in profiles.
 	Requires []string `yaml:"requires"`
-	// Provides are requirement kinds "toolchain:…" that hold inside once it is
-	// installed, so that the place need not have them.
+	// Provides lists requirement kinds "toolchain:…" that hold inside once the kit is installed, so that
+	// the place need not provide them.
 	Provides    []string          `yaml:"provides"`
 	Install     []Step            `yaml:"install"`
 	PostAcquire []Step            `yaml:"post_acquire"`
@@ -30,11 +29,11 @@ type Kit struct {
 	pos  *strictyaml.Positions
 }
 
-// providesPrefix begins what a kit may provide: an installation makes no GPU.
+// providesPrefix starts every kind that a kit may provide: installing cannot add a GPU.
 const providesPrefix = "toolchain:"
 
-// ParseKit reads one kit. The error is an *extensions.Error of KindInvalid
-// that holds strictyaml.Errors: every mistake with its place.
+// ParseKit reads one kit. The error is an *extensions.Error of KindInvalid that wraps strictyaml.Errors:
+// every mistake with its position.
 func ParseKit(file string, data []byte) (*Kit, error) {
 	k := &Kit{file: file}
 	pos, err := strictyaml.DecodePositions(file, data, k)
@@ -47,29 +46,29 @@ func ParseKit(file string, data []byte) (*Kit, error) {
 
 func (k *Kit) identity() (id, version string) { return k.ID, k.Version }
 
-// Ref is "id@version".
+// Ref returns "id@version".
 func (k *Kit) Ref() string { return k.ID + "@" + k.Version }
 
-// File is the name ParseKit was given.
+// File returns the name given to ParseKit.
 func (k *Kit) File() string { return k.file }
 
-// Errorf is a mistake at the place of path in k's file; see
-// strictyaml.Positions.At.
+// Errorf returns a mistake at the position of path in k's file; see strictyaml.Positions.At.
 func (k *Kit) Errorf(path []string, format string, args ...any) *strictyaml.Error {
 	return k.pos.Errorf(path, format, args...)
 }
 
-// placeholders refuses what looks like one: a kit declares no inputs.
+// placeholders refuses text that looks like a placeholder, since a kit declares no inputs.
 func (k *Kit) placeholders() (errs strictyaml.Errors) {
 	k.pos.Texts(func(path []string, text string, _ bool) {
 		if opening.MatchString(text) {
-			errs = append(errs, k.pos.Errorf(path, "%s cannot hold an input: a kit declares none; a profile hands one on by its toolchain.env", shownPath(path)))
+			errs = append(errs, k.pos.Errorf(path, "%s cannot hold an input: a kit declares none; a profile passes one on in its toolchain.env",
+				shownPath(path)))
 		}
 	})
 	return errs
 }
 
-// check finds what is wrong with a kit's values one by one.
+// check finds mistakes in a kit's single values.
 func (k *Kit) check() strictyaml.Errors {
 	c := &checker{pos: k.pos}
 	c.named(KitPrefix, k.ID, k.Version)
@@ -92,7 +91,7 @@ func provided(s string) error {
 	return CheckKind("a requirement kind", s)
 }
 
-// kitRef takes a reference to a kit apart. version is "" where none is named.
+// kitRef splits a reference to a kit. version is "" if none is named.
 func kitRef(ref string) (id, version string) {
 	id, version, _ = strings.Cut(ref, "@")
 	if !strings.HasPrefix(id, KitPrefix) {
@@ -108,22 +107,22 @@ func pinned(id, version string) string {
 	return id + "@" + version
 }
 
-// kits checks references to kits; one file names each kit once.
+// kits checks references to kits; a file may name each kit once.
 func (c *checker) kits(refs []string, path ...string) {
 	c.each(refs, func(ref string) error { return reference(KitPrefix)(KitPrefix + strings.TrimPrefix(ref, KitPrefix)) }, path...)
 	seen := map[string]bool{}
 	for i, ref := range refs {
 		id, _ := kitRef(ref)
 		if seen[id] {
-			c.fail(index(path, i), "%s is named twice", id)
+			c.fail(index(path, i), "%s is listed twice", id)
 		}
 		seen[id] = true
 	}
 }
 
-// CheckKits finds what only shows between files: kits that are not there,
-// cycles and contradictions, in kits and in what profiles ask for. broken
-// tells of ids whose file has mistakes of its own: those are not missed.
+// CheckKits finds mistakes between files: missing kits, cycles and contradictions, in kits and in what
+// profiles request. broken reports ids whose own file has mistakes; CheckKits does not report those as
+// missing.
 func (s *Set) CheckKits(broken func(id string) bool) strictyaml.Errors {
 	var errs strictyaml.Errors
 	known := func(refs []string, at func(i int, msg string) *strictyaml.Error) bool {
@@ -140,7 +139,8 @@ func (s *Set) CheckKits(broken func(id string) bool) strictyaml.Errors {
 	}
 	for _, k := range s.kits.all() {
 		if known(k.Requires, func(i int, msg string) *strictyaml.Error { return k.Errorf(index([]string{"requires"}, i), "%s", msg) }) {
-			if _, err := s.compose([]string{k.Ref()}, "the profile"); err != nil && (err.cycle == nil || slices.Contains(err.cycle, k)) && !err.missing {
+			if _, err := s.compose([]string{k.Ref()}, "the profile"); err != nil && (err.cycle == nil || slices.Contains(err.cycle, k)) &&
+				!err.missing {
 				errs = append(errs, k.Errorf([]string{"requires"}, "%s", strictyaml.Message(err)))
 			}
 		}
@@ -153,7 +153,7 @@ func (s *Set) CheckKits(broken func(id string) bool) strictyaml.Errors {
 		}
 		flat, _, err := s.Flatten(p)
 		if err != nil {
-			continue // told by those who flatten
+			continue // flattening reports it
 		}
 		if _, err := s.toolchain(flat); err != nil && err.cycle == nil && !err.missing {
 			errs = append(errs, p.Errorf([]string{"toolchain"}, "%s", strictyaml.Message(err)))
@@ -162,12 +162,12 @@ func (s *Set) CheckKits(broken func(id string) bool) strictyaml.Errors {
 	return errs
 }
 
-// kitError is why kits cannot be put together.
+// kitError says why kits cannot be combined.
 type kitError struct {
 	msg, remedy string
-	cycle       []*Kit // set where they require each other
-	missing     bool   // a kit is not there
-	variable    string // the one of env that it is about, or ""
+	cycle       []*Kit // set if they require each other
+	missing     bool   // a kit does not exist
+	variable    string // name of the env variable concerned, or ""
 }
 
 func (e *kitError) Error() string {

@@ -6,11 +6,12 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/strictyaml"
 )
 
-// merge returns child over parent by the rules of the package comment. It
-// changes neither; the result shares what it did not have to merge.
+// merge returns child over parent by the rules of the package comment. It changes neither; the result
+// shares what needed no merging.
 func merge(parent, child *Profile) *Profile {
 	out := mergeValue(reflect.ValueOf(*parent), reflect.ValueOf(*child)).Interface().(Profile)
 	out.ID, out.Version, out.Extends = child.ID, child.Version, child.Extends
+	out.Overrides = child.Overrides
 	out.file, out.pos = child.file, child.pos
 	if n := child.Network; n != nil && n.Default != nil && *n.Default == networkAllow {
 		network := *out.Network
@@ -80,8 +81,7 @@ func mergeStruct(parent, child reflect.Value) reflect.Value {
 	return out
 }
 
-// mergeList puts the child's entries after the parent's, each once. An empty
-// list drops the parent's.
+// mergeList appends the child's entries to the parent's, each once. An empty list drops the parent's.
 func mergeList(parent, child reflect.Value) reflect.Value {
 	if parent.Len() == 0 || child.Len() == 0 {
 		return mergeValue(parent, child)
@@ -98,7 +98,7 @@ func mergeList(parent, child reflect.Value) reflect.Value {
 	return out
 }
 
-// mergeEnv merges variables, whose values can refer to the parent's.
+// mergeEnv merges variables, whose values may refer to the parent's.
 func mergeEnv(parent, child reflect.Value) reflect.Value {
 	if parent.IsNil() || child.IsNil() {
 		return mergeValue(parent, child)

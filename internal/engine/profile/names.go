@@ -19,8 +19,8 @@ const (
 	maxName = 63  // bytes of a sandbox's name
 )
 
-// CheckID returns KindInvalid unless id is prefix and lower-case words joined
-// by "-" or ".": "profile.compose-e2e".
+// CheckID returns KindInvalid unless id is prefix followed by lower-case words joined by "-" or ".":
+// "profile.compose-e2e".
 func CheckID(prefix, id string) error {
 	rest, ok := strings.CutPrefix(id, prefix)
 	if ok && len(id) <= maxID {
@@ -34,34 +34,42 @@ func CheckID(prefix, id string) error {
 		ok = false
 	}
 	if !ok {
-		return invalid("%s is not an id: want %q and lower-case letters, digits, - and . after it", quoted(id), prefix)
+		return invalid("%s is not an ID: want %q, then lower-case letters, digits, - and .", quoted(id), prefix)
 	}
 	return nil
 }
 
-// CheckName returns KindInvalid unless name can name a sandbox or a host:
-// letters, digits, ".", "_" and "-", a letter or digit first, at most 63.
+// CheckName returns KindInvalid unless name can name a sandbox or a host: at most 63 letters, digits, ".",
+// "_" and "-", starting with a letter or digit.
 func CheckName(name string) error {
 	if len(name) > maxName || !word(name, "._-") {
-		return invalid("%s is not a name: want letters, digits, . _ and -, a letter or digit first, at most %d", quoted(name), maxName)
+		return invalid("%s is not a name: want letters, digits, . _ and -, starting with a letter or digit, at most %d characters", quoted(name),
+			maxName)
 	}
 	return nil
 }
 
-// CheckEnvName returns KindInvalid unless name can name an environment
-// variable that a shell accepts.
+// CheckCheckpoint returns KindInvalid unless text is the ID or the name of a snapshot.
+func CheckCheckpoint(text string) error {
+	if extensions.ValidSnapshotID(text) || CheckName(text) == nil {
+		return nil
+	}
+	return invalid("%s is neither the ID nor the name of a snapshot", quoted(text))
+}
+
+// CheckEnvName returns KindInvalid unless name is an environment variable name that a shell accepts.
 func CheckEnvName(name string) error {
 	ok := name != "" && len(name) <= 255 && (name[0] < '0' || name[0] > '9')
 	for _, r := range name {
 		ok = ok && (r == '_' || r < unicode.MaxASCII && (unicode.IsLetter(r) || unicode.IsDigit(r)))
 	}
 	if !ok {
-		return invalid("%s is not an environment variable's name: want letters, digits and _, no digit first", quoted(name))
+		return invalid("%s is not an environment variable name: want letters, digits and _, not starting with a digit", quoted(name))
 	}
 	return nil
 }
 
-// word reports ASCII letters, digits and extra, a letter or digit first.
+// word reports whether s has only ASCII letters, digits and extra, starting with a letter or digit.
 func word(s, extra string) bool {
 	alnum := func(r rune) bool { return r < unicode.MaxASCII && (unicode.IsLetter(r) || unicode.IsDigit(r)) }
 	if s == "" || !alnum(rune(s[0])) {

@@ -6,9 +6,8 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/strictyaml"
 )
 
-// Parse reads one profile. The error is an *extensions.Error of KindInvalid
-// that holds strictyaml.Errors: every mistake with its place. What depends on
-// ancestors is for Set.Flatten to find.
+// Parse reads one profile. The error is an *extensions.Error of KindInvalid that wraps strictyaml.Errors:
+// every mistake with its position. Set.Flatten finds what depends on ancestors.
 func Parse(file string, data []byte) (*Profile, error) {
 	p := &Profile{file: file}
 	pos, err := strictyaml.DecodePositions(file, data, p)
@@ -16,16 +15,16 @@ func Parse(file string, data []byte) (*Profile, error) {
 	if !pos.Known() {
 		return p, err
 	}
-	held, wrong := placeholders(pos)
-	later := check(p, held)
+	deferred, wrong := placeholders(pos)
+	later := check(p, deferred)
 	if err == nil && len(wrong) == 0 && p.Extends == nil {
 		later = append(later, strictyaml.Collect(file, checkWhole(p))...)
 	}
 	return p, withChecks(wrong, strictyaml.Collect(file, err), later)
 }
 
-// withChecks adds what checking found to what decoding did, and decoding to
-// what cannot stand where it does. A place is judged once.
+// withChecks joins the mistakes of misplaced placeholders, decoding and checking, in this order; each
+// position is reported once.
 func withChecks(misplaced, decoded, later strictyaml.Errors) error {
 	found := misplaced
 	for _, e := range decoded {

@@ -7,8 +7,8 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
-// isolationOf is the stronger of the profile's level and what its route
-// requires: a floor that no later step can lower.
+// isolationOf returns the stronger of the profile's level and its route's requirement: a floor that no
+// later step can lower.
 func isolationOf(p *Profile) extensions.Isolation {
 	floor := defaultIsolation
 	if p.Isolation != nil {
@@ -46,6 +46,9 @@ func imageOf(i *Image) *extensions.Image {
 		return nil
 	}
 	out := &extensions.Image{Pull: value(i.Pull, ""), Keep: value(i.Keep, false)}
+	if i.Pull == nil { // what is inherited beside it has no use
+		out.Bundle = value(i.Bundle, "")
+	}
 	if i.Build != nil {
 		stage := stageOf(*i.Build)
 		out.Build = &stage
@@ -122,7 +125,7 @@ func probeOf(r *Readiness) *extensions.Probe {
 	}
 }
 
-// settleOf is that of a stack: nothing else starts by itself.
+// settleOf returns how long services must have run; only a stack starts any by itself.
 func settleOf(p *Profile) extensions.Duration {
 	if p.Compose == nil && p.Containers == nil {
 		return 0

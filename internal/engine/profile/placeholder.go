@@ -13,19 +13,17 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/strictyaml"
 )
 
-// A placeholder {{input.NAME}} stands for the value of an input. Neither
-// Compose nor a shell reads it. {{{{input. is the text {{input. itself.
+// A placeholder {{input.NAME}} stands for the value of an input. Neither Compose nor a shell reads this
+// syntax. {{{{input. stands for the text {{input. itself.
 var (
 	opening     = regexp.MustCompile(`(?:\{\{)?\{\{[ \t]*inputs?\.`)
 	placeholder = regexp.MustCompile(`^\{\{[ \t]*input\.([A-Za-z0-9][A-Za-z0-9_-]*)[ \t]*\}\}`)
 )
 
-// InputFields are the fields of a profile that may hold placeholders: "*" is
-// any key of a map or any entry of a list. Values are put in after the file was
-// read, so none of them ends its field or becomes YAML. Fields that decide
-// where a sandbox runs, how long, what it costs and what it reaches are not
-// among them, and neither are commands for a shell: there a value would be
-// code, while toolchain.env gives it to them as a variable.
+// InputFields are the fields of a profile that may hold placeholders; "*" is any key of a map or entry of
+// a list. Values are filled in after parsing, so none can end its field or become YAML. Excluded are
+// fields that decide where a sandbox runs, for how long, at what cost and what it reaches, and commands
+// for a shell: there a value would be code, while toolchain.env passes it as a variable.
 var InputFields = inputFields()
 
 func inputFields() []string {
@@ -46,7 +44,7 @@ func inputFields() []string {
 	)
 }
 
-// inputTree is InputFields by their steps; "" marks one that ends there.
+// inputTree holds InputFields by path step; "" marks a field that ends there.
 type inputTree map[string]inputTree
 
 var inputRoot = func() inputTree {
@@ -63,7 +61,7 @@ var inputRoot = func() inputTree {
 	return root
 }()
 
-// below is what of t lies under step, nil = nothing.
+// below returns the part of t under step, nil if there is none.
 func (t inputTree) below(step string) inputTree {
 	if next := t[step]; next != nil && step != "" {
 		return next
@@ -71,22 +69,22 @@ func (t inputTree) below(step string) inputTree {
 	return t["*"]
 }
 
-// holds reports that the field itself may hold placeholders.
-func (t inputTree) holds() bool { return t[""] != nil }
+// takesInput reports whether the field itself may have placeholders.
+func (t inputTree) takesInput() bool { return t[""] != nil }
 
 func takesInput(path []string) bool {
 	t := inputRoot
 	for _, step := range path {
 		t = t.below(step)
 	}
-	return t.holds()
+	return t.takesInput()
 }
 
-// piece is text or, where input is set, a placeholder for the input of that name.
+// piece is text or, if input is set, a placeholder for that input.
 type piece struct{ text, input string }
 
-// parsePlaceholders takes text apart. What begins like a placeholder and is
-// none is refused and not taken for text.
+// parsePlaceholders splits text into pieces. Text that starts like a placeholder but is none is refused
+// rather than taken as text.
 func parsePlaceholders(s string) ([]piece, error) {
 	var out []piece
 	for s != "" {
@@ -104,16 +102,15 @@ func parsePlaceholders(s string) ([]piece, error) {
 		}
 		m := placeholder.FindStringSubmatch(s)
 		if m == nil {
-			return nil, invalid("%s is no placeholder: want {{input.NAME}}, and {{{{input. for the text {{input.", quoted(s))
+			return nil, invalid("%s is not a placeholder: want {{input.NAME}}, or {{{{input. for the text {{input.", quoted(s))
 		}
 		out, s = append(out, piece{input: m[1]}), s[len(m[0]):]
 	}
 	return out, nil
 }
 
-// placeholders finds which fields of a file hold placeholders, and refuses
-// those that cannot. kind is "a profile" or the like, for messages.
-func placeholders(pos *strictyaml.Positions) (held [][]string, errs strictyaml.Errors) {
+// placeholders returns which fields of a file hold placeholders, and refuses those that must not.
+func placeholders(pos *strictyaml.Positions) (deferred [][]string, errs strictyaml.Errors) {
 	pos.Texts(func(path []string, text string, key bool) {
 		if !opening.MatchString(text) || len(path) == 3 && path[0] == "inputs" && path[2] == "doc" {
 			return
@@ -126,10 +123,10 @@ func placeholders(pos *strictyaml.Positions) (held [][]string, errs strictyaml.E
 		case err != nil:
 			errs = append(errs, pos.Errorf(path, "%s: %s", shownPath(path), strictyaml.Message(err)))
 		case slices.ContainsFunc(pieces, func(p piece) bool { return p.input != "" }):
-			held = append(held, slices.Clone(path))
+			deferred = append(deferred, slices.Clone(path))
 		}
 	})
-	return held, errs
+	return deferred, errs
 }
 
 func shownPath(path []string) string {
@@ -147,23 +144,24 @@ func shownPath(path []string) string {
 	return b.String()
 }
 
-// instead says what to do in place of an input at path.
+// instead says what to use in place of an input at path.
 func instead(path []string) string {
 	if path[0] == "toolchain" && len(path) > 1 && (path[1] == "install" || path[1] == "post_acquire" || path[1] == "pre_release") {
-		return `: a shell would read its value as code. Name it in toolchain.env, as in env: { TAG: "{{input.tag}}" }, and write "$TAG" here`
+		return `: a shell would run its value as code. Set a variable in toolchain.env, ` +
+			`as in env: { TAG: "{{input.tag}}" }, and write "$TAG" here`
 	}
-	return ": what a request may choose here, it chooses by its own arguments or by another profile"
+	return ": a request sets this with its own arguments or another profile"
 }
 
-// mapTexts returns p with every text of InputFields replaced by what f makes of
-// it. It changes nothing of p and shares what it did not have to copy.
+// mapTexts returns p with every text of InputFields replaced by the result of f. It leaves p unchanged and
+// shares what needed no copy.
 func (p *Profile) mapTexts(f func(path []string, text string) string) *Profile {
 	out := mapValue(reflect.ValueOf(*p), inputRoot, nil, f).Interface().(Profile)
 	out.file, out.pos = p.file, p.pos
 	return &out
 }
 
-// mapValue copies v, which stands at path, where t leads.
+// mapValue copies v, which stands at path, as far as t leads.
 func mapValue(v reflect.Value, t inputTree, path []string, f func([]string, string) string) reflect.Value {
 	under := func(v reflect.Value, step string) reflect.Value {
 		if next := t.below(step); next != nil {
@@ -173,7 +171,7 @@ func mapValue(v reflect.Value, t inputTree, path []string, f func([]string, stri
 	}
 	switch v.Kind() {
 	case reflect.String:
-		if t.holds() {
+		if t.takesInput() {
 			return reflect.ValueOf(f(path, v.String())).Convert(v.Type())
 		}
 	case reflect.Pointer:
@@ -213,7 +211,7 @@ func mapValue(v reflect.Value, t inputTree, path []string, f func([]string, stri
 	return v
 }
 
-// inputText is a value as it stands in a text: lists and maps as JSON.
+// inputText returns a value as text: lists and maps as JSON.
 func inputText(v any) string {
 	if s, ok := v.(string); ok {
 		return s
@@ -221,7 +219,7 @@ func inputText(v any) string {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
-	if err := enc.Encode(v); err != nil { // convert let only what JSON has pass
+	if err := enc.Encode(v); err != nil { // convert only lets JSON values pass
 		return ""
 	}
 	return strings.TrimSuffix(b.String(), "\n")

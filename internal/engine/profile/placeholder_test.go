@@ -42,7 +42,8 @@ func TestInputsArePutIn(t *testing.T) {
 	}
 	s := got.Spec
 	want := &extensions.Compose{Files: []string{"x$y.yaml"}, Service: "web", Profiles: []string{"web"}, EnvFiles: []string{"env/web"},
-		Variables: map[string]string{"A": "x$y", "BOTH": "<x$y|web>", "LIT": "{{input.a}}", "N": "1.5", "L": `["a",1,"<"]`, "M": `{"k":"v"}`, "T": "true"}}
+		Variables: map[string]string{"A": "x$y", "BOTH": "<x$y|web>", "LIT": "{{input.a}}", "N": "1.5", "L": `["a",1,"<"]`, "M": `{"k":"v"}`,
+			"T": "true"}}
 	if diff := cmp.Diff(want, s.Compose); diff != "" {
 		t.Errorf("compose (-want +got):\n%s", diff)
 	}
@@ -93,17 +94,21 @@ setup: { instructions: "{{input.used}}" }
 		inputs      map[string]any
 		want, field string
 	}{
-		"a path outside":    {map[string]any{"file": "../x", "used": ""}, "image.build.dockerfile of profile.p@1.0.0, made of inputs.file: the dockerfile \"../x\" leaves its folder", "inputs.file"},
-		"two lines":         {map[string]any{"context": "a\nb", "used": ""}, "has a line break", "inputs.context"},
-		"nothing":           {map[string]any{"context": "", "used": ""}, "the build context is empty", "inputs.context"},
-		"no value":          {map[string]any{}, "the input used of profile.p@1.0.0 has no value, and setup.instructions names it", "inputs"},
-		"too much":          {map[string]any{"used": strings.Repeat("x", 65_000), "arg": strings.Repeat("x", 65_537)}, "at most 65536", "inputs.arg"},
-		"too much inserted": {map[string]any{"used": "", "arg": strings.Repeat("$", 40_000)}, "the value of Y has 80000 bytes; at most 65536", ""},
+		"a path outside": {map[string]any{"file": "../x", "used": ""},
+			"image.build.dockerfile of profile.p@1.0.0, filled from inputs.file: the dockerfile \"../x\" leaves its folder", "inputs.file"},
+		"two lines": {map[string]any{"context": "a\nb", "used": ""}, "has a line break", "inputs.context"},
+		"nothing":   {map[string]any{"context": "", "used": ""}, "the build context is empty", "inputs.context"},
+		"no value":  {map[string]any{}, "setup.instructions uses the input used of profile.p@1.0.0, which has no value", "inputs"},
+		"too much": {map[string]any{"used": strings.Repeat("x", 65_000), "arg": strings.Repeat("x", 65_537)}, "at most 65536",
+			"inputs.arg"},
+		"too much inserted": {map[string]any{"used": "", "arg": strings.Repeat("$", 40_000)}, "the value of Y has 80000 bytes; at most 65536",
+			""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			_, err := profile.Resolve(set(t, p), profile.Request{Profile: "profile.p", Inputs: c.inputs})
-			if err == nil || !strings.Contains(err.Error(), c.want) || extensions.FieldOf(err) != c.field || !extensions.IsKind(err, extensions.KindInvalid) {
+			if err == nil || !strings.Contains(err.Error(), c.want) || extensions.FieldOf(err) != c.field ||
+				!extensions.IsKind(err, extensions.KindInvalid) {
 				t.Errorf("%v at %q, want %q at %q", err, extensions.FieldOf(err), c.want, c.field)
 			}
 		})
@@ -111,7 +116,8 @@ setup: { instructions: "{{input.used}}" }
 }
 
 // hostile are pieces of what a value could be taken for.
-var hostile = []string{"{{input.a}}", "{{input.b}}", "{{{{input.a}}", "}}", "{{", "$", "${PATH}", "$$", "'", `"`, `\`, "\n", "\t", ": ", "- ", "#", "&a", "*a", "!!int", "é", "x", "&", "<", "`id`", "$(id)"}
+var hostile = []string{"{{input.a}}", "{{input.b}}", "{{{{input.a}}", "}}", "{{", "$", "${PATH}", "$$", "'", `"`, `\`, "\n", "\t", ": ",
+	"- ", "#", "&a", "*a", "!!int", "é", "x", "&", "<", "`id`", "$(id)"}
 
 type anyText string
 

@@ -4,9 +4,8 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/strictyaml"
 )
 
-// Profile is one file of a catalog: what it says and nothing more. nil means
-// "not said here". Values are valid one by one after Parse; what depends on
-// ancestors is checked by Set.Flatten.
+// Profile is the content of one catalog file; nil means "not set here". Parse checks single values;
+// Set.Flatten checks what depends on ancestors.
 type Profile struct {
 	ID      string  `yaml:"id"`
 	Version string  `yaml:"version"` // semantic version: "1.0.0"
@@ -20,7 +19,9 @@ type Profile struct {
 	Image        *Image        `yaml:"image" choice:"source"`
 	Compose      *Compose      `yaml:"compose" choice:"source"`
 	Containers   *Containers   `yaml:"containers" choice:"source"`
-	ScopeDefault *string       `yaml:"scope_default"` // session | agent | shared
+	Entrypoint   *Entrypoint   `yaml:"entrypoint"`                      // idle | image | a command
+	FromSnapshot *string       `yaml:"from_snapshot" json:",omitempty"` // ID or name of what sandboxes start from
+	ScopeDefault *string       `yaml:"scope_default"`                   // session | agent | shared
 	TTL          *TTL          `yaml:"ttl"`
 	Resources    *Resources    `yaml:"resources"`
 	Setup        *Setup        `yaml:"setup"`
@@ -32,7 +33,9 @@ type Profile struct {
 	Placement    *Placement    `yaml:"placement"`
 	Reachability *Reachability `yaml:"reachability"`
 	Metadata     *Metadata     `yaml:"metadata"`
-	// Options are per binding id; only the chosen binding's reach it.
+	// Overrides are the fields that a request may set instead. They are not inherited.
+	Overrides []string `yaml:"overrides" json:",omitempty"`
+	// Options are per binding id; only those of the chosen binding reach it.
 	Options map[string]map[string]any `yaml:"options"`
 
 	file string
@@ -42,27 +45,27 @@ type Profile struct {
 // Inputs are the declared inputs by name.
 type Inputs map[string]Input
 
-// Route says how a place is chosen.
+// Route says how to choose a place.
 type Route struct {
 	Strategy    *string      `yaml:"strategy"` // explicit | prefer-self-hosted | lowest-cost | lowest-latency
 	Fallback    []string     `yaml:"fallback"` // binding ids, in order
 	Constraints *Constraints `yaml:"constraints"`
 }
 
-// Constraints refuse places.
+// Constraints rule places out.
 type Constraints struct {
 	MaxCostPerHour   *string `yaml:"max_cost_per_hour"` // "0.50 USD"
 	RequireIsolation *string `yaml:"require_isolation"`
 	Region           *string `yaml:"region"`
-	AuthMode         *string `yaml:"auth_mode" json:",omitempty"` // local | host-session: only on machines of the owner
+	AuthMode         *string `yaml:"auth_mode" json:",omitempty"` // local | host-session: only the owner's machines
 }
 
-// Isolation is a floor.
+// Isolation is a minimum.
 type Isolation struct {
 	Level *string `yaml:"level"`
 }
 
-// Network is a default and, under deny, what is allowed beyond it.
+// Network is a default and, under deny, the exceptions from it.
 type Network struct {
 	Default *string  `yaml:"default"` // deny | allow
 	Egress  []string `yaml:"egress"`  // see ParseEgress
@@ -80,6 +83,7 @@ type Image struct {
 	Build  *Stage  `yaml:"build" choice:"image"`
 	Stages []Stage `yaml:"stages" choice:"image"`
 	Keep   *bool   `yaml:"keep"`
+	Bundle *string `yaml:"bundle"` // folder beside the profile with the contexts
 }
 
 // Stage is one docker build.
@@ -99,8 +103,7 @@ type Compose struct {
 	Service  *string  `yaml:"service"`
 	Profiles []string `yaml:"profiles"`
 	EnvFiles []string `yaml:"env_files"`
-	// Variables are seen by interpolation of the files, over EnvFiles, and by
-	// nothing inside.
+	// Variables interpolate the files, with precedence over EnvFiles. Nothing inside sees them.
 	Variables map[string]string `yaml:"variables"`
 	Bundle    *string           `yaml:"bundle"` // folder beside the profile
 }
@@ -119,7 +122,7 @@ type Container struct {
 	Environment map[string]string `yaml:"environment"`
 }
 
-// TTL bounds a sandbox's life.
+// TTL limits a sandbox's life.
 type TTL struct {
 	Default  *Duration `yaml:"default"`
 	Max      *Duration `yaml:"max"`
@@ -142,8 +145,7 @@ type Setup struct {
 	SecretRefs   []SecretRef `yaml:"secret_refs"`
 }
 
-// Toolchain is what runs inside once the workspace is there. Its lists add to
-// those of the ancestors.
+// Toolchain is what runs inside once the workspace is there. Its lists extend those of the ancestors.
 type Toolchain struct {
 	Kits        []string          `yaml:"kits" merge:"add"` // "kit.x" or "kit.x@1.0.0"
 	Install     []Step            `yaml:"install" merge:"add"`
@@ -156,22 +158,21 @@ type Toolchain struct {
 type Requires struct {
 	Runtime      []string `yaml:"runtime"`
 	Capabilities []string `yaml:"capabilities"`
-	OS           Strings  `yaml:"os" json:",omitempty"`   // one or a list of which any will do
-	Arch         Strings  `yaml:"arch" json:",omitempty"` // as Go or uname names them
+	OS           Strings  `yaml:"os" json:",omitempty"`   // one, or a list of alternatives
+	Arch         Strings  `yaml:"arch" json:",omitempty"` // as Go or uname names it
 }
 
-// Input declares one input. The inputs `repo` and `ref`, where declared as
-// strings, are the workspace's source.
+// Input declares one input. String inputs named `repo` and `ref` are the workspace's source.
 type Input struct {
 	Type     *string `yaml:"type"` // string | number | bool | list | map
 	Required *bool   `yaml:"required"`
 	Default  any     `yaml:"default"`
 	Doc      *string `yaml:"doc"`
 	Enum     []any   `yaml:"enum"`
-	Pattern  *string `yaml:"pattern"` // for strings: an RE2 expression the whole value matches
+	Pattern  *string `yaml:"pattern"` // for strings: an RE2 expression that the whole value must match
 }
 
-// Readiness decides "ready": the probe, and how long services must have run.
+// Readiness decides when a sandbox is ready: the probe, and how long services must have run.
 type Readiness struct {
 	Command  []string  `yaml:"command" choice:"probe"`
 	HTTP     *string   `yaml:"http" choice:"probe"`
@@ -194,8 +195,7 @@ type Reachability struct {
 	Identity *string `yaml:"identity"` // named identity of the host
 }
 
-// Metadata labels a profile for people: it is shown, and nothing is chosen or
-// priced by it.
+// Metadata labels a profile for people. It is shown; it chooses and prices nothing.
 type Metadata struct {
 	CostClass    *string `yaml:"cost_class"`    // self-hosted | saas-metered
 	LatencyClass *string `yaml:"latency_class"` // such as standard
@@ -203,14 +203,13 @@ type Metadata struct {
 
 func (p *Profile) identity() (id, version string) { return p.ID, p.Version }
 
-// Ref is "id@version".
+// Ref returns "id@version".
 func (p *Profile) Ref() string { return p.ID + "@" + p.Version }
 
-// File is the name Parse was given.
+// File returns the name given to Parse.
 func (p *Profile) File() string { return p.file }
 
-// Errorf is a mistake at the place of path in p's file; see
-// strictyaml.Positions.At.
+// Errorf returns a mistake at the position of path in p's file; see strictyaml.Positions.At.
 func (p *Profile) Errorf(path []string, format string, args ...any) *strictyaml.Error {
 	return p.pos.Errorf(path, format, args...)
 }

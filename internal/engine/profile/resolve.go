@@ -14,11 +14,11 @@ import (
 
 // Limits of a sandbox's life.
 const (
-	// DefaultTTL applies where no profile says one.
+	// DefaultTTL applies if no profile sets one.
 	DefaultTTL = time.Hour
-	// MinTTL is the shortest life that can be asked for.
+	// MinTTL is the shortest permitted life.
 	MinTTL = time.Second
-	// MaxTTL bounds a life where no profile does.
+	// MaxTTL is the longest permitted life unless a profile sets a shorter one.
 	MaxTTL = 366 * 24 * time.Hour
 )
 
@@ -30,37 +30,38 @@ type Request struct {
 	TTL     string // see ParseDuration; "" = the profile's default
 	Scope   string // "" = the profile's default
 	Env     map[string]string
-	// SecretNames are the names of secrets the caller brings; values never
-	// come here.
+	// SecretNames are the names of the caller's secrets; values never reach this package.
 	SecretNames  []string
 	FromSnapshot *extensions.SnapshotRef
 	FromSandbox  extensions.ID
+	// Image and Resources override the profile's, where its Overrides say so.
+	Image     string
+	Resources *Sizes
 }
 
 // Resolved is a request in its final form.
 type Resolved struct {
-	// Spec lacks what the engine adds: ID, Account, Generation, Labels,
-	// CreatedAt, Deadline, Secrets, Options and Workspace.Source.
+	// Spec lacks what the engine adds: ID, Account, Generation, Labels, CreatedAt, Deadline, Secrets,
+	// Options and Workspace.Source.
 	Spec         extensions.Spec
 	Policy       Policy
 	Placement    PlacementRule
 	Reachability ReachabilityRule
-	// SecretRefs are to be resolved at the provision boundary; their names
-	// are in Spec.SecretNames.
+	// SecretRefs are resolved when provisioning; their names are in Spec.SecretNames.
 	SecretRefs         []SecretRef
 	OptionsByExtension map[string]map[string]any
+	Overrides          []string // what a request may set instead of the profile
 	CostClass          string
 	LatencyClass       string
 	ID, Version        string
 	// Lineage is the profile and its ancestors, "id@version", nearest first.
 	Lineage []string
-	// Digest is the lower-case hex SHA-256 of the profile's effective content
-	// (ancestors merged in). It tells that a profile was edited under the
-	// same version.
+	// Digest is the lower-case hex SHA-256 of the profile's effective content, ancestors merged in. It
+	// reveals that a profile was edited without a new version.
 	Digest string
 }
 
-// Policy is how a place is to be chosen.
+// Policy is how a place is chosen.
 type Policy struct {
 	Extension      string // the pinned binding, or ""
 	Strategy       string // one of Strategies
@@ -95,15 +96,15 @@ const (
 // Strategies lists every route strategy, the default first.
 var Strategies = []string{StrategyPreferSelfHosted, StrategyExplicit, StrategyLowestCost, StrategyLowestLatency}
 
-// What requires.os and requires.arch may name: systems and architectures as Go
-// names them, and what uname calls the latter.
+// Values of requires.os and requires.arch: Go's names of systems and architectures, and uname's names of
+// architectures.
 var (
 	systems       = []string{"linux", "darwin", "windows"}
 	architectures = []string{"amd64", "arm64", "arm", "riscv64", "ppc64le", "s390x", "loong64"}
 	archAliases   = map[string]string{"x86_64": "amd64", "aarch64": "arm64", "armv7l": "arm", "loongarch64": "loong64"}
 )
 
-// archNames puts architectures as Go names them.
+// archNames translates architectures to Go's names.
 func archNames(list []string) []string {
 	out := slices.Clone(list)
 	for i, a := range out {
@@ -114,13 +115,12 @@ func archNames(list []string) []string {
 	return out
 }
 
-// AuthModes lists what a route may be pinned to: a session that somebody is
-// logged in to, which exists on this machine alone.
+// AuthModes lists what a route may be pinned to: a session that somebody is logged in to, which exists
+// only on this machine.
 var AuthModes = []string{"local", "host-session"}
 
-// Resolve turns a request into its final form. Every error is KindInvalid and
-// names the key, the value and what would be right; several mistakes are told
-// together.
+// Resolve turns a request into its final form. Every error is KindInvalid and names the key, the value and
+// what would be right; it reports all mistakes together.
 func Resolve(set *Set, req Request) (*Resolved, error) {
 	p, err := set.Lookup(req.Profile)
 	if err != nil {
@@ -131,13 +131,14 @@ func Resolve(set *Set, req Request) (*Resolved, error) {
 		return nil, err
 	}
 	r := &resolver{p: flat, req: req}
+	r.override()
 	inputs := r.inputs()
 	spec := r.spec(set, inputs)
 	if err := r.err(); err != nil {
 		return nil, err
 	}
 	out := &Resolved{
-		Spec: spec, Policy: policyOf(flat), SecretRefs: secretRefs(flat), OptionsByExtension: optionsOf(flat),
+		Spec: spec, Policy: policyOf(r.p), SecretRefs: secretRefs(flat), OptionsByExtension: optionsOf(flat), Overrides: flat.Overrides,
 		ID: flat.ID, Version: flat.Version, Lineage: lineage, Digest: digest(flat),
 	}
 	if pl := flat.Placement; pl != nil {
@@ -152,7 +153,7 @@ func Resolve(set *Set, req Request) (*Resolved, error) {
 	return out, nil
 }
 
-// resolver collects what is wrong with one request.
+// resolver collects the mistakes of one request.
 type resolver struct {
 	p    *Profile
 	req  Request
@@ -185,10 +186,10 @@ func (r *resolver) err() error {
 	return invalid("%s", strings.Join(lines, "\n"))
 }
 
-// digest covers what a profile means, not how its files are written.
+// digest covers the meaning of a profile, not how its files are written.
 func digest(flat *Profile) string {
 	b, err := json.Marshal(flat)
-	if err != nil { // all of it was decoded from YAML
+	if err != nil { // everything was decoded from YAML
 		return ""
 	}
 	sum := sha256.Sum256(b)
@@ -230,7 +231,7 @@ func optionsOf(p *Profile) map[string]map[string]any {
 	return out
 }
 
-// cloned copies what YAML can say.
+// cloned copies any value that YAML can express.
 func cloned(v any) any {
 	switch x := v.(type) {
 	case map[string]any:

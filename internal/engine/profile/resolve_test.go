@@ -53,7 +53,8 @@ func TestResolveBuildsTheWholeSpec(t *testing.T) {
 	t.Parallel()
 	got, err := profile.Resolve(set(t, base, web), profile.Request{
 		Profile: "profile.web", Name: "e2e-main", TTL: "2h", Scope: "shared", Env: map[string]string{"B": "x; y $(z)\n"},
-		Inputs:      map[string]any{"repo": "./app", "debug": "true", "replicas": 3.0, "tags": []string{"a"}, "labels": map[string]string{"k": "v"}},
+		Inputs: map[string]any{"repo": "./app", "debug": "true", "replicas": 3.0, "tags": []string{"a"},
+			"labels": map[string]string{"k": "v"}},
 		SecretNames: []string{"Z", "DB"},
 	})
 	if err != nil {
@@ -89,8 +90,11 @@ func TestResolveBuildsTheWholeSpec(t *testing.T) {
 			RequireIsolation: extensions.IsolationContainer, Region: "eu", AuthMode: "host-session"},
 		Placement:    profile.PlacementRule{Prefer: []string{"one"}, Fallback: []string{"two"}},
 		Reachability: profile.ReachabilityRule{Tunnel: "ops", Identity: "warden"},
-		SecretRefs:   []profile.SecretRef{{Name: "GH_TOKEN", Ref: "env://GH_TOKEN"}}, OptionsByExtension: map[string]map[string]any{"ext.compose-ssh": {"keep": true, "deep": map[string]any{"list": []any{map[string]any{"a": int64(1)}}}}},
-		CostClass: "saas-metered", LatencyClass: "fast", ID: "profile.web", Version: "2.1.0", Lineage: []string{"profile.web@2.1.0", "profile.base@1.0.0"},
+		SecretRefs:   []profile.SecretRef{{Name: "GH_TOKEN", Ref: "env://GH_TOKEN"}},
+		OptionsByExtension: map[string]map[string]any{"ext.compose-ssh": {"keep": true,
+			"deep": map[string]any{"list": []any{map[string]any{"a": int64(1)}}}}},
+		CostClass: "saas-metered", LatencyClass: "fast", ID: "profile.web", Version: "2.1.0",
+		Lineage: []string{"profile.web@2.1.0", "profile.base@1.0.0"},
 	}
 	if diff := cmp.Diff(wantRest, rest); diff != "" {
 		t.Errorf("the rest (-want +got):\n%s", diff)
@@ -123,12 +127,13 @@ func TestResolveRefuses(t *testing.T) {
 		{"ttl above max", ttl("2d"), "ttl 2d is above the profile's maximum, 1d", "ttl"},
 		{"ttl overflowing", ttl("999999999999h"), "overflows", "ttl"},
 		{"ttl malformed", ttl("soon"), "is not a duration", "ttl"},
-		{"a missing input", ok(func(r *profile.Request) { r.Inputs = nil }), "the input repo of profile.web@2.1.0 is required: where the app is", "inputs"},
+		{"a missing input", ok(func(r *profile.Request) { r.Inputs = nil }), "the input repo of profile.web@2.1.0 is required: where the app is",
+			"inputs"},
 		{"a null input", in("repo", nil), "the input repo of profile.web@2.1.0 is required", "inputs"},
-		{"an undeclared input", in("rpeo", "x"), `profile.web@2.1.0 declares no input "rpeo"`, "inputs"},
+		{"an undeclared input", in("rpeo", "x"), `profile.web@2.1.0 does not declare the input "rpeo"`, "inputs"},
 		{"a mistyped string", in("repo", 5), "inputs.repo: want a value of type string, got the number 5", "inputs.repo"},
 		{"a mistyped number", in("replicas", "many"), `inputs.replicas: want a value of type number, got the text "many"`, "inputs.replicas"},
-		{"not a number", in("replicas", math.NaN()), "is not a number that can be kept", "inputs.replicas"},
+		{"not a number", in("replicas", math.NaN()), "is not a finite number", "inputs.replicas"},
 		{"an infinite text", in("replicas", "1e999"), "want a value of type number", "inputs.replicas"},
 		{"a mistyped bool", in("debug", "yes"), "want a value of type bool", "inputs.debug"},
 		{"a mistyped list", in("tags", "a"), "want a value of type list", "inputs.tags"},
@@ -143,24 +148,31 @@ func TestResolveRefuses(t *testing.T) {
 		{"a huge input", in("size", strings.Repeat("x", 1<<20)), "at most 65536 are accepted", "inputs.size"},
 		{"a channel", in("tags", make(chan int)), "is not accepted", "inputs.tags"},
 		{"a line break in the repo", in("repo", "./a\nb"), "has a line break", "inputs.repo"},
-		{"an option as repo", in("repo", "--upload-pack=touch /tmp/x"), "begins with -", "inputs.repo"},
-		{"a password in the repo", in("repo", "https://u:hunter2@example.com/r.git"), "carries credentials", "inputs.repo"},
-		{"a token in the repo", in("repo", "https://hunter2@example.com/r.git"), "carries credentials", "inputs.repo"},
+		{"an option as repo", in("repo", "--upload-pack=touch /tmp/x"), "starts with -", "inputs.repo"},
+		{"a password in the repo", in("repo", "https://u:hunter2@example.com/r.git"), "contains credentials", "inputs.repo"},
+		{"a token in the repo", in("repo", "https://hunter2@example.com/r.git"), "contains credentials", "inputs.repo"},
 		{"an option as ref", in("ref", "--force"), "is not a branch, tag or commit", "inputs.ref"},
 		{"a refspec as ref", in("ref", "a:b"), "is not a branch, tag or commit", "inputs.ref"},
-		{"a repo without a workspace", profile.Request{Profile: "profile.none", Inputs: map[string]any{"repo": "."}}, "gives the sandbox no workspace", "inputs.repo"},
+		{"a repo without a workspace", profile.Request{Profile: "profile.none", Inputs: map[string]any{"repo": "."}},
+			"gives the sandbox no workspace", "inputs.repo"},
 		{"an unknown scope", ok(func(r *profile.Request) { r.Scope = "mine" }), `"mine" is not a scope`, "scope"},
 		{"a name with a line break", ok(func(r *profile.Request) { r.Name = "a\nb" }), `"a\nb" is not a name`, "name"},
 		{"a name with NUL", ok(func(r *profile.Request) { r.Name = "a\x00" }), `"a\x00" is not a name`, "name"},
 		{"a name for a shell", ok(func(r *profile.Request) { r.Name = "a;rm -rf /" }), `"a;rm -rf /" is not a name`, "name"},
 		{"a long name", ok(func(r *profile.Request) { r.Name = strings.Repeat("a", 64) }), "is not a name", "name"},
-		{"an env name", ok(func(r *profile.Request) { r.Env = map[string]string{"A=B": ""} }), `env: "A=B" is not an environment variable's name`, "env"},
-		{"NUL in an env value", ok(func(r *profile.Request) { r.Env = map[string]string{"A": "\x00"} }), "env: the value of A contains a NUL character", "env"},
-		{"a secret's name", ok(func(r *profile.Request) { r.SecretNames = []string{"A B"} }), `secrets: "A B" is not an environment variable's name`, "secrets_wo"},
-		{"a secret and a variable", ok(func(r *profile.Request) { r.SecretNames = []string{"A"}; r.Env = map[string]string{"A": ""} }), `"A" is set twice: by env and by secrets`, "secrets_wo"},
-		{"a secret and a reference", ok(func(r *profile.Request) { r.SecretNames = []string{"GH_TOKEN"} }), `"GH_TOKEN" is set twice: by secrets and by setup.secret_refs`, "secrets_wo"},
-		{"a snapshot's id", ok(func(r *profile.Request) { r.FromSnapshot = &extensions.SnapshotRef{ID: "x"} }), `from_snapshot: "x" is not a snapshot's id`, "from_snapshot"},
-		{"a sandbox's id", ok(func(r *profile.Request) { r.FromSandbox = "x" }), `from_sandbox: "x" is not a sandbox's id`, "from_sandbox"},
+		{"an env name", ok(func(r *profile.Request) { r.Env = map[string]string{"A=B": ""} }), `env: "A=B" is not an environment variable name`,
+			"env"},
+		{"NUL in an env value", ok(func(r *profile.Request) { r.Env = map[string]string{"A": "\x00"} }),
+			"env: the value of A contains a NUL character", "env"},
+		{"a secret's name", ok(func(r *profile.Request) { r.SecretNames = []string{"A B"} }),
+			`secrets: "A B" is not an environment variable name`, "secrets_wo"},
+		{"a secret and a variable", ok(func(r *profile.Request) { r.SecretNames = []string{"A"}; r.Env = map[string]string{"A": ""} }),
+			`"A" is set twice: by env and by secrets`, "secrets_wo"},
+		{"a secret and a reference", ok(func(r *profile.Request) { r.SecretNames = []string{"GH_TOKEN"} }),
+			`"GH_TOKEN" is set twice: by secrets and by setup.secret_refs`, "secrets_wo"},
+		{"a snapshot's id", ok(func(r *profile.Request) { r.FromSnapshot = &extensions.SnapshotRef{ID: "x"} }),
+			`from_snapshot: "x" is not a snapshot ID`, "from_snapshot"},
+		{"a sandbox's id", ok(func(r *profile.Request) { r.FromSandbox = "x" }), `from_sandbox: "x" is not a sandbox ID`, "from_sandbox"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -180,7 +192,8 @@ func TestResolveRefuses(t *testing.T) {
 
 func TestSeveralMistakesAreToldTogether(t *testing.T) {
 	t.Parallel()
-	_, err := profile.Resolve(set(t, base, web), profile.Request{Profile: "profile.web", TTL: "0s", Name: "a b", Inputs: map[string]any{"rpo": 1}})
+	_, err := profile.Resolve(set(t, base, web),
+		profile.Request{Profile: "profile.web", TTL: "0s", Name: "a b", Inputs: map[string]any{"rpo": 1}})
 	if err == nil || strings.Count(err.Error(), "\n") != 3 || !strings.Contains(err.Error(), "did you mean repo?") {
 		t.Errorf("got %v", err)
 	}
@@ -193,11 +206,14 @@ func TestDefaultsWhereNoProfileSpeaks(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s := r.Spec; s.Isolation != extensions.IsolationProcess || s.Network.Default != "deny" || s.Scope != "session" || s.Workspace.Mode != "remote-canonical" ||
-		s.Workspace.Access != "rw" || time.Duration(s.TTL) != profile.DefaultTTL || s.MaxTTL != 0 || r.Policy.Strategy != profile.StrategyPreferSelfHosted {
+	if s := r.Spec; s.Isolation != extensions.IsolationProcess || s.Network.Default != "deny" || s.Scope != "session" ||
+		s.Workspace.Mode != "remote-canonical" ||
+		s.Workspace.Access != "rw" || time.Duration(s.TTL) != profile.DefaultTTL || s.MaxTTL != 0 ||
+		r.Policy.Strategy != profile.StrategyPreferSelfHosted {
 		t.Errorf("got %+v", r)
 	}
-	if _, err := profile.Resolve(s, profile.Request{Profile: "profile.bare", TTL: "367d"}); err == nil || !strings.Contains(err.Error(), "above the longest life there is, 366d") {
+	if _, err := profile.Resolve(s, profile.Request{Profile: "profile.bare", TTL: "367d"}); err == nil ||
+		!strings.Contains(err.Error(), "above the longest possible ttl, 366d") {
 		t.Errorf("without a maximum: %v", err)
 	}
 	if r, err := profile.Resolve(s, profile.Request{Profile: "profile.short"}); err != nil || time.Duration(r.Spec.TTL) != 10*time.Minute {
@@ -208,7 +224,8 @@ func TestDefaultsWhereNoProfileSpeaks(t *testing.T) {
 func TestHowSecretsAreDeliveredIsPartOfTheRequest(t *testing.T) {
 	t.Parallel()
 	resolve := func(line string) extensions.Spec {
-		got, err := profile.Resolve(set(t, base, "id: profile.mine\nversion: \"1.0.0\"\nextends: profile.base\n"+line), profile.Request{Profile: "profile.mine", SecretNames: []string{"DB"}})
+		got, err := profile.Resolve(set(t, base, "id: profile.mine\nversion: \"1.0.0\"\nextends: profile.base\n"+line),
+			profile.Request{Profile: "profile.mine", SecretNames: []string{"DB"}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -254,7 +271,8 @@ func TestDigestFollowsMeaningNotSpelling(t *testing.T) {
 		t.Error("the content does not change the digest")
 	}
 	const child = "id: profile.x\nversion: \"1.0.0\"\nextends: profile.y\n"
-	if digest(child, "id: profile.y\nversion: \"1.0.0\"\nttl: {default: 1h}\n") == digest(child, "id: profile.y\nversion: \"1.0.0\"\nttl: {default: 2h}\n") {
+	if digest(child, "id: profile.y\nversion: \"1.0.0\"\nttl: {default: 1h}\n") == digest(child,
+		"id: profile.y\nversion: \"1.0.0\"\nttl: {default: 2h}\n") {
 		t.Error("the parent's content does not change the digest")
 	}
 }
@@ -281,7 +299,8 @@ func TestResolvedSharesNothingWithTheSet(t *testing.T) {
 		t.Fatal(err)
 	}
 	if second.Spec.Toolchain.Env["A"] != "a" || second.Spec.Compose.Files[0] != "compose.yaml" || *second.Spec.Resources.MemoryMB != 2048 ||
-		second.OptionsByExtension["ext.compose-ssh"]["keep"] != true || second.Spec.Requires.Runtime[0] != "npm" || deep(second)["a"] != int64(1) {
+		second.OptionsByExtension["ext.compose-ssh"]["keep"] != true || second.Spec.Requires.Runtime[0] != "npm" ||
+		deep(second)["a"] != int64(1) {
 		t.Errorf("a caller's change reached the set: %+v", second)
 	}
 }

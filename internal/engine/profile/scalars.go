@@ -24,10 +24,15 @@ func (s *Strings) UnmarshalStrict(n strictyaml.Node) error {
 	return nil
 }
 
-// CPU is a number of vCPUs in thousandths: 2, 0.5 or "0.5".
+// CPU is a number of vCPUs in thousandths, written 2, 0.5 or "0.5".
 type CPU extensions.Milli
 
-const maxCPU = 1024
+const (
+	maxCPU       = 1024
+	mostMemoryMB = 1 << 24
+	mostDiskMB   = 1 << 30
+	mostPids     = 1 << 22
+)
 
 // UnmarshalStrict implements strictyaml.Unmarshaler.
 func (c *CPU) UnmarshalStrict(n strictyaml.Node) error {
@@ -42,7 +47,7 @@ func (c *CPU) UnmarshalStrict(n strictyaml.Node) error {
 func parseCPU(s string) (extensions.Milli, error) {
 	whole, frac, _ := strings.Cut(s, ".")
 	if strings.HasPrefix(s, "-") {
-		return 0, invalid("%s vCPUs: the number must be above zero", extensions.Clean(s, 40))
+		return 0, invalid("%s vCPUs: the number must be positive", extensions.Clean(s, 40))
 	}
 	if whole == "" || len(frac) > 3 || strings.Trim(whole+frac, "0123456789") != "" || strings.HasSuffix(s, ".") {
 		return 0, invalid("%s is not a number of vCPUs with at most three decimals", quoted(s))
@@ -50,9 +55,9 @@ func parseCPU(s string) (extensions.Milli, error) {
 	n, err := strconv.ParseInt(whole+(frac + "000")[:3], 10, 64)
 	switch {
 	case err != nil || n > maxCPU*1000:
-		return 0, invalid("%s vCPUs: at most %d can be asked for", extensions.Clean(s, 40), maxCPU)
+		return 0, invalid("%s vCPUs: at most %d are accepted", extensions.Clean(s, 40), maxCPU)
 	case n == 0:
-		return 0, invalid("%s vCPUs: the number must be above zero; null asks for no limit", s)
+		return 0, invalid("%s vCPUs: the number must be positive; null means no limit", s)
 	}
 	return extensions.Milli(n), nil
 }
@@ -60,7 +65,28 @@ func parseCPU(s string) (extensions.Milli, error) {
 // MarshalText implements encoding.TextMarshaler.
 func (c CPU) MarshalText() ([]byte, error) { return strconv.AppendInt(nil, int64(c), 10), nil }
 
-// GPU asks for accelerators: a count, a model, or {model, count}.
+// Entrypoint is idle, image, or the words of a command.
+type Entrypoint extensions.Entrypoint
+
+// UnmarshalStrict implements strictyaml.Unmarshaler.
+func (e *Entrypoint) UnmarshalStrict(n strictyaml.Node) error {
+	if n.Kind() != strictyaml.Text {
+		if !n.Decode(&e.Argv) {
+			return nil
+		}
+		e.Mode = extensions.EntrypointArgv
+		return checkArgv(e.Argv)
+	}
+	var word string
+	n.Decode(&word)
+	switch e.Mode = extensions.EntrypointMode(word); e.Mode {
+	case extensions.EntrypointIdle, extensions.EntrypointImage:
+		return nil
+	}
+	return invalid("%s is not an entrypoint: want idle, image, or the words of a command as a list, as in [agent, run]", quoted(word))
+}
+
+// GPU requests accelerators: a count, a model, or {model, count}.
 type GPU struct {
 	Model string
 	Count int64
@@ -92,9 +118,9 @@ func (g *GPU) UnmarshalStrict(n strictyaml.Node) error {
 	case !ok:
 		return nil
 	case g.Count < 1 || g.Count > 64:
-		return invalid("gpu: %d is not a count from 1 to 64; null asks for none", g.Count)
+		return invalid("gpu: %d is not a count between 1 and 64; null means none", g.Count)
 	case g.Model != "" && !word(g.Model, "._ -"):
-		return invalid("gpu: %s is not a model's name", quoted(g.Model))
+		return invalid("gpu: %s is not a model name", quoted(g.Model))
 	}
 	return nil
 }

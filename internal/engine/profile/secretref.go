@@ -9,8 +9,8 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/strictyaml"
 )
 
-// SecretRef says where the value of an environment variable inside comes
-// from. It holds no value and may be shown and stored.
+// SecretRef says where the value of an environment variable inside comes from. It holds no value and may
+// be shown and stored.
 //
 //	GITHUB_TOKEN=env://GH_TOKEN             an environment variable of the caller
 //	file:///run/secrets/db-password.txt     a file; the name is DB_PASSWORD
@@ -44,10 +44,9 @@ func (r *SecretRef) UnmarshalStrict(n strictyaml.Node) (err error) {
 	return err
 }
 
-// ParseSecretRef reads "ref" or "NAME=ref". Without a name it is that of the
-// variable, or the file's base name without its extension, in upper case and
-// with "_" for what cannot stand in a name; a command needs one. Only the
-// syntax is checked, nothing is read or run; KindInvalid.
+// ParseSecretRef reads "ref" or "NAME=ref". The default name is that of the variable, or the file's base
+// name without its extension, in upper case and with "_" for invalid characters; a command needs a name.
+// It checks only the syntax and reads and runs nothing. Errors are KindInvalid.
 func ParseSecretRef(s string) (SecretRef, error) {
 	name, ref, named := strings.Cut(s, "=")
 	if !named || strings.Contains(name, "://") {
@@ -71,7 +70,7 @@ func newSecretRef(name, ref string) (SecretRef, error) {
 		case "file":
 			name = nameOfFile(target)
 		default:
-			return SecretRef{}, invalid("a secret that a command prints needs a name").WithRemedy("write NAME=%s://…", scheme)
+			return SecretRef{}, invalid("the secret of an exec:// reference needs a name").WithRemedy("write NAME=%s://…", scheme)
 		}
 	}
 	if err := CheckEnvName(name); err != nil {

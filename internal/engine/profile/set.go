@@ -7,8 +7,8 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/strictyaml"
 )
 
-// Set is every profile and every kit of a catalog, several versions of one id
-// included. It must not change while it is read.
+// Set holds every profile and every kit of a catalog, in any number of versions. It must not change while
+// it is read.
 type Set struct {
 	profiles shelf[*Profile]
 	kits     shelf[*Kit]
@@ -19,27 +19,27 @@ func NewSet() *Set {
 	return &Set{profiles: newShelf[*Profile]("profile", ProfilePrefix), kits: newShelf[*Kit]("kit", KitPrefix)}
 }
 
-// maxAncestors bounds a chain of extends.
+// maxAncestors limits a chain of extends.
 const maxAncestors = 16
 
-// Add puts p, which Parse returned without error, into the set. It returns
-// the profile of the same id and version that p replaces, or nil.
+// Add adds p, which must come from a successful Parse. It returns the profile of the same id and version
+// that p replaces, or nil.
 func (s *Set) Add(p *Profile) *Profile { return s.profiles.add(p) }
 
-// AddKit puts k, which ParseKit returned without error, into the set. It
-// returns the kit of the same id and version that k replaces, or nil.
+// AddKit adds k, which must come from a successful ParseKit. It returns the kit of the same id and version
+// that k replaces, or nil.
 func (s *Set) AddKit(k *Kit) *Kit { return s.kits.add(k) }
 
-// Lookup finds "profile.x@1.0.0", or the highest version of "profile.x".
-// What is not there is KindInvalid and names the nearest profiles.
+// Lookup finds "profile.x@1.0.0", or the highest version of "profile.x". If there is none, it returns
+// KindInvalid with the nearest names.
 func (s *Set) Lookup(ref string) (*Profile, error) { return s.profiles.lookup(ref) }
 
 // All returns every profile by id, highest version first.
 func (s *Set) All() []*Profile { return s.profiles.all() }
 
-// Flatten merges p with its ancestors and checks the whole. The lineage is
-// "id@version" of p and its ancestors, nearest first. An unknown ancestor, a
-// cycle and what contradicts itself are strictyaml.Errors of KindInvalid.
+// Flatten merges p with its ancestors and checks the result. The lineage is "id@version" of p and its
+// ancestors, nearest first. An unknown ancestor, a cycle and a contradiction are strictyaml.Errors of
+// KindInvalid.
 func (s *Set) Flatten(p *Profile) (*Profile, []string, error) {
 	chain, err := s.chain(p)
 	if err != nil {
@@ -56,8 +56,8 @@ func (s *Set) Flatten(p *Profile) (*Profile, []string, error) {
 	return flat, lineage, checkWhole(flat)
 }
 
-// flat is the profile ref with its ancestors; nil where there is none, or where
-// they contradict each other, which Resolve and the catalog tell.
+// flat returns the profile ref with its ancestors; nil if it does not exist or contradicts itself, which
+// Resolve and the catalog report.
 func (s *Set) flat(ref string) *Profile {
 	p, err := s.Lookup(ref)
 	if err != nil {
@@ -69,9 +69,9 @@ func (s *Set) flat(ref string) *Profile {
 	return p
 }
 
-// BundleOf returns the reference of the profile beside which the bundle of
-// ref lies: ref itself, or the ancestor that says compose.bundle.
-func (s *Set) BundleOf(ref string) (string, error) {
+// BundleOf returns the reference of the profile whose folder holds the bundle of ref: ref itself, or the
+// ancestor that names it.
+func (s *Set) BundleOf(ref, bundle string) (string, error) {
 	p, err := s.Lookup(ref)
 	if err != nil {
 		return "", err
@@ -81,11 +81,26 @@ func (s *Set) BundleOf(ref string) (string, error) {
 		return "", strictyaml.Errors{broken}.Err()
 	}
 	for _, c := range chain {
-		if c.Compose != nil && c.Compose.Bundle != nil {
+		if c.names(bundle) {
 			return c.Ref(), nil
 		}
 	}
 	return "", invalid("%s has no bundle", p.Ref())
+}
+
+// names reports whether a profile, its ancestors apart, names the bundle.
+func (p *Profile) names(bundle string) bool {
+	is := func(b *string) bool { return b != nil && *b == bundle }
+	of := func(i *Image) bool { return i != nil && is(i.Bundle) }
+	if p.Compose != nil && is(p.Compose.Bundle) || of(p.Image) {
+		return true
+	}
+	k := value(p.Containers, Containers{})
+	named := of(value(k.Agent, Container{}).Image)
+	for _, c := range k.Services {
+		named = named || of(c.Image)
+	}
+	return named
 }
 
 func (s *Set) chain(p *Profile) ([]*Profile, *strictyaml.Error) {

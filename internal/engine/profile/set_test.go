@@ -46,7 +46,7 @@ func TestLookupOfWhatIsNotThereNamesTheNearest(t *testing.T) {
 		"quickstart":          "did you mean profile.quickstart?",
 		"profile.zzzzzz":      "use one of profile.build, profile.quickstart",
 		"":                    "use one of profile.build, profile.quickstart",
-		"profile.build@1.2.0": "use one of 1.1.0, 1.0.0, or leave the version out for 1.1.0",
+		"profile.build@1.2.0": "use one of 1.1.0, 1.0.0, or omit the version for 1.1.0",
 		"profile.build@":      "use one of 1.1.0",
 		"profile.build; rm":   "did you mean profile.build?",
 		"profile.build\n":     "did you mean profile.build?",
@@ -86,7 +86,8 @@ func TestAddReplacesTheSameVersionOnly(t *testing.T) {
 
 func TestVersionsThatAreRefused(t *testing.T) {
 	t.Parallel()
-	for _, v := range []string{"", "1", "1.0", "v1.0.0", "1.0.0.0", "01.0.0", "1.0.0-", "1.0.0-a..b", "1.0.0-01", "1.0.0+build", "1.0.-1", "+1.0.0", "99999999999.0.0", "1.0.0-é", "1.0.0\\n"} {
+	for _, v := range []string{"", "1", "1.0", "v1.0.0", "1.0.0.0", "01.0.0", "1.0.0-", "1.0.0-a..b", "1.0.0-01", "1.0.0+build", "1.0.-1",
+		"+1.0.0", "99999999999.0.0", "1.0.0-é", "1.0.0\\n"} {
 		if _, err := profile.Parse("p.yaml", []byte("id: profile.x\nversion: \""+v+"\"\n")); err == nil {
 			t.Errorf("version %q is accepted", v)
 		}

@@ -42,9 +42,11 @@ func TestOnlyAStackSettles(t *testing.T) {
 func TestAProbeOfAServiceNeedsOne(t *testing.T) {
 	t.Parallel()
 	s := set(t, "id: profile.base\nversion: \"1.0.0\"\nreadiness: {tcp: \"localhost:1\", service: db}\n",
-		alone+"extends: profile.base\nimage: {pull: a}\n", "id: profile.stack\nversion: \"1.0.0\"\nextends: profile.base\ncompose: {file: c.yaml}\n")
+		alone+"extends: profile.base\nimage: {pull: a}\n",
+		"id: profile.stack\nversion: \"1.0.0\"\nextends: profile.base\ncompose: {file: c.yaml}\n")
 	for _, id := range []string{"profile.base", "profile.child"} {
-		if _, err := profile.Resolve(s, profile.Request{Profile: id}); err == nil || !strings.Contains(err.Error(), `is "db", and it has no services`) {
+		if _, err := profile.Resolve(s, profile.Request{Profile: id}); err == nil ||
+			!strings.Contains(err.Error(), `is "db", but the profile has no services`) {
 			t.Errorf("%s: %v", id, err)
 		}
 	}
@@ -56,8 +58,8 @@ func TestAProbeOfAServiceNeedsOne(t *testing.T) {
 func TestASettleTimeIsJudged(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
-		"{settle: -1s}":              "settle -1s is not from 0s, which switches it off, to 5m",
-		"{settle: 301s}":             "settle 5m1s is not from 0s, which switches it off, to 5m",
+		"{settle: -1s}":              "settle -1s is not between 0s (off) and 5m",
+		"{settle: 301s}":             "settle 5m1s is not between 0s (off) and 5m",
 		"{settle: 3}":                "duration",
 		"{settle: soon}":             "duration",
 		"{settle: 1s, interval: 1s}": "one of command, http, tcp is required",

@@ -8,13 +8,13 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/strictyaml"
 )
 
-// versioned is what has an id and a semantic version.
+// versioned has an id and a semantic version.
 type versioned interface {
 	comparable
 	identity() (id, version string)
 }
 
-// shelf holds every version of things of one sort.
+// shelf holds every version of one type of thing.
 type shelf[T versioned] struct {
 	what   string         // for messages: "profile"
 	prefix string         // of ids
@@ -25,7 +25,7 @@ func newShelf[T versioned](what, prefix string) shelf[T] {
 	return shelf[T]{what: what, prefix: prefix, byID: map[string][]T{}}
 }
 
-// add returns what of the same id and version it replaces, or nil.
+// add returns the value of the same id and version that v replaces, or nil.
 func (s shelf[T]) add(v T) (replaced T) {
 	id, version := v.identity()
 	list := slices.Clone(s.byID[id])
@@ -53,7 +53,7 @@ func (s shelf[T]) lookup(ref string) (found T, err error) {
 	if len(list) == 0 {
 		err := invalid("there is no %s %s", s.what, quoted(id))
 		if id == "" {
-			err = invalid("no %s is named", s.what)
+			err = invalid("no %s is given", s.what)
 		}
 		return found, err.WithRemedy("%s", s.near(id))
 	}
@@ -67,7 +67,7 @@ func (s shelf[T]) lookup(ref string) (found T, err error) {
 		}
 	}
 	return found, invalid("%s has no version %s", id, quoted(wanted)).
-		WithRemedy("use one of %s, or leave the version out for %s", strings.Join(versions, ", "), versions[0])
+		WithRemedy("use one of %s, or omit the version for %s", strings.Join(versions, ", "), versions[0])
 }
 
 func (s shelf[T]) near(id string) string {
@@ -89,7 +89,7 @@ func (s shelf[T]) near(id string) string {
 
 func (s shelf[T]) ids() []string { return slices.Sorted(maps.Keys(s.byID)) }
 
-// all is everything by id, highest version first.
+// all returns everything by id, highest version first.
 func (s shelf[T]) all() []T {
 	var all []T
 	for _, id := range s.ids() {

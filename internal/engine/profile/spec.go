@@ -10,15 +10,15 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
-// Defaults where no profile says anything.
+// Defaults if no profile sets a value.
 const (
 	defaultIsolation     = extensions.IsolationProcess
 	defaultProbeInterval = time.Second
 	defaultProbeTimeout  = time.Minute
-	maxSettle            = 5 * time.Minute // half of what a stack has to come up
+	maxSettle            = 5 * time.Minute // half of the time that a stack has to start
 )
 
-// Inputs that are the workspace's source by convention.
+// Inputs that by convention are the workspace's source.
 const (
 	InputRepo = "repo"
 	InputRef  = "ref"
@@ -31,25 +31,28 @@ func (r *resolver) spec(set *Set, inputs map[string]any) extensions.Spec {
 		Isolation: isolationOf(p), Network: networkOf(p), Workspace: workspaceOf(p),
 		Image: imageOf(p.Image), Compose: composeOf(p.Compose), Containers: containersOf(p.Containers),
 		Resources: resourcesOf(p.Resources), Readiness: probeOf(p.Readiness), Settle: settleOf(p),
-		FromSnapshot: r.req.FromSnapshot, FromSandbox: r.req.FromSandbox,
+		FromSnapshot: r.checkpoint(), FromSandbox: r.req.FromSandbox,
 	}
 	if s := p.Setup; s != nil {
 		spec.Instructions = value(s.Instructions, "")
 	}
-	if as := extensions.SecretDelivery(value(p.SecretsAs, "")); as != extensions.SecretsEnv { // the default has one form
+	if as := extensions.SecretDelivery(value(p.SecretsAs, "")); as != extensions.SecretsEnv { // the default has one representation
 		spec.SecretsAs = as
+	}
+	if e := p.Entrypoint; e != nil && e.Mode != extensions.EntrypointIdle { // as above
+		spec.Entrypoint = extensions.Entrypoint(*e)
 	}
 	if q := p.Requires; q != nil {
 		spec.Requires = extensions.Requires{Runtime: slices.Clone(q.Runtime), Capabilities: slices.Clone(q.Capabilities),
 			OS: slices.Clone(q.OS), Arch: archNames(q.Arch)}
 	}
 	if q := spec.Readiness; q != nil && q.Service != "" && spec.Compose == nil && spec.Containers == nil {
-		r.fail(invalid("readiness.service of %s is %s, and it has no services", p.Ref(), quoted(q.Service)).
-			WithRemedy("leave it out, or make the profile of compose or containers").At("profile"))
+		r.fail(invalid("readiness.service of %s is %s, but the profile has no services", p.Ref(), quoted(q.Service)).
+			WithRemedy("remove it, or give the profile compose or containers").At("profile"))
 	}
 	r.tools(set, &spec)
 	r.identity()
-	r.life(&spec)
+	r.lifetime(&spec)
 	r.source(&spec, inputs)
 	r.environment(&spec)
 	r.origin()
@@ -62,7 +65,7 @@ func (r *resolver) identity() {
 	}
 }
 
-func (r *resolver) life(spec *extensions.Spec) {
+func (r *resolver) lifetime(spec *extensions.Spec) {
 	p := r.p
 	spec.Scope = value(p.ScopeDefault, ScopeSession)
 	if r.req.Scope != "" {
@@ -89,8 +92,7 @@ func (r *resolver) life(spec *extensions.Spec) {
 	spec.TTL = extensions.Duration(ttl)
 }
 
-// CheckTTL reads a lifetime and returns KindInvalid unless it is from MinTTL
-// to most; most 0 means MaxTTL.
+// CheckTTL reads a lifetime. It returns KindInvalid unless MinTTL <= ttl <= most; most 0 means MaxTTL.
 func CheckTTL(s string, most time.Duration) (time.Duration, error) {
 	ttl, err := ParseDuration(s)
 	if err != nil {
@@ -98,22 +100,25 @@ func CheckTTL(s string, most time.Duration) (time.Duration, error) {
 	}
 	limit, whose := most, "the profile's maximum"
 	if most <= 0 {
-		limit, whose = MaxTTL, "the longest life there is"
+		limit, whose = MaxTTL, "the longest possible ttl"
 	}
 	switch {
 	case ttl == 0:
-		return 0, invalid("ttl is zero: a sandbox needs time to live").WithRemedy("ask for %s to %s", FormatDuration(MinTTL), FormatDuration(limit))
+		return 0, invalid("ttl is zero: a sandbox needs time to live").WithRemedy("set a ttl from %s to %s", FormatDuration(MinTTL),
+			FormatDuration(limit))
 	case ttl < 0:
-		return 0, invalid("ttl %s is negative", s).WithRemedy("ask for %s to %s", FormatDuration(MinTTL), FormatDuration(limit))
+		return 0, invalid("ttl %s is negative", s).WithRemedy("set a ttl from %s to %s", FormatDuration(MinTTL), FormatDuration(limit))
 	case ttl < MinTTL:
-		return 0, invalid("ttl %s is below %s", s, FormatDuration(MinTTL)).WithRemedy("ask for %s to %s", FormatDuration(MinTTL), FormatDuration(limit))
+		return 0, invalid("ttl %s is below %s", s, FormatDuration(MinTTL)).WithRemedy("set a ttl from %s to %s", FormatDuration(MinTTL),
+			FormatDuration(limit))
 	case ttl > limit:
-		return 0, invalid("ttl %s is above %s, %s", s, whose, FormatDuration(limit)).WithRemedy("ask for at most %s, or use a profile that allows more", FormatDuration(limit))
+		return 0, invalid("ttl %s is above %s, %s", s, whose,
+			FormatDuration(limit)).WithRemedy("set a ttl of at most %s, or use a profile that allows more", FormatDuration(limit))
 	}
 	return ttl, nil
 }
 
-// source takes the inputs, and those of them that say where the workspace comes from.
+// source stores the inputs, and takes the workspace's source from them.
 func (r *resolver) source(spec *extensions.Spec, got map[string]any) {
 	if len(got) > 0 {
 		spec.Inputs = got
@@ -124,7 +129,7 @@ func (r *resolver) source(spec *extensions.Spec, got map[string]any) {
 		spec.Workspace.Ref = ""
 	} else if spec.Workspace.Access == extensions.AccessNone {
 		r.fail(invalid("inputs.repo is set, but %s gives the sandbox no workspace (workspace.access: none)", r.p.Ref()).
-			WithRemedy("leave repo out or use a profile with access ro or rw").At("inputs.repo"))
+			WithRemedy("remove repo, or use a profile with access ro or rw").At("inputs.repo"))
 	}
 }
 
@@ -143,20 +148,20 @@ func (r *resolver) sourceInput(got map[string]any, name string, check func(strin
 	return s
 }
 
-// checkRepo refuses what git would take for an option, and credentials: the
-// address of a repository is kept in state, ledger and labels.
+// checkRepo refuses what git would read as an option, and credentials, since the address is kept in state,
+// ledger and labels.
 func checkRepo(s string) error {
 	if err := line("the repository")(s); err != nil {
 		return err
 	}
 	if strings.HasPrefix(s, "-") {
-		return invalid("%s begins with -, which git takes for an option", quoted(s)).WithRemedy("write ./%s for a folder", extensions.Clean(s, 80))
+		return invalid("%s starts with -, which git reads as an option", quoted(s)).WithRemedy("write ./%s for a folder", extensions.Clean(s, 80))
 	}
 	if u, err := url.Parse(s); err == nil && u.User != nil {
 		_, password := u.User.Password()
 		if password || u.Scheme == "http" || u.Scheme == "https" {
-			return invalid("the repository's URL carries credentials, which would be kept in the state").
-				WithRemedy("take them out of the URL and let git find them (credential helper, ssh agent)")
+			return invalid("the repository's URL contains credentials, which the state would store").
+				WithRemedy("remove them from the URL and let git find them (credential helper, SSH agent)")
 		}
 	}
 	return nil
@@ -166,7 +171,8 @@ func checkGitRef(s string) error {
 	if err := line("the reference")(s); err != nil {
 		return err
 	}
-	if strings.HasPrefix(s, "-") || len(s) > 1024 || strings.ContainsFunc(s, func(c rune) bool { return isControl(c) || c == ' ' || strings.ContainsRune(`\?*[:`, c) }) {
+	if strings.HasPrefix(s, "-") || len(s) > 1024 ||
+		strings.ContainsFunc(s, func(c rune) bool { return isControl(c) || c == ' ' || strings.ContainsRune(`\?*[:`, c) }) {
 		return invalid("%s is not a branch, tag or commit", quoted(s))
 	}
 	return nil
@@ -218,17 +224,29 @@ func (r *resolver) environment(spec *extensions.Spec) {
 	slices.Sort(spec.SecretNames)
 }
 
+// checkpoint returns what the sandbox starts from: what the request says, else the profile, whose snapshot may be
+// given by name. A fork starts from its sandbox alone.
+func (r *resolver) checkpoint() *extensions.SnapshotRef {
+	if r.req.FromSnapshot != nil || r.req.FromSandbox != "" || r.p.FromSnapshot == nil {
+		return r.req.FromSnapshot
+	}
+	return &extensions.SnapshotRef{ID: *r.p.FromSnapshot}
+}
+
 func (r *resolver) origin() {
 	snapshot, sandbox := r.req.FromSnapshot, r.req.FromSandbox
 	if snapshot != nil && sandbox != "" {
-		r.fail(invalid("from_snapshot and from_sandbox are set together").WithRemedy("choose one: restore a snapshot or fork a sandbox").At("from_snapshot"))
+		r.fail(invalid("from_snapshot conflicts with from_sandbox").
+			WithRemedy("choose one: restore a snapshot or fork a sandbox").At("from_snapshot"))
 	}
 	if snapshot != nil && !extensions.ValidSnapshotID(snapshot.ID) {
-		r.fail(invalid("from_snapshot: %s is not a snapshot's id", quoted(snapshot.ID)).WithRemedy("use the id of a sandboxer_snapshot").At("from_snapshot"))
+		r.fail(invalid("from_snapshot: %s is not a snapshot ID",
+			quoted(snapshot.ID)).WithRemedy("use the ID of a sandboxer_snapshot").At("from_snapshot"))
 	}
 	if sandbox != "" {
 		if _, err := extensions.ParseID(string(sandbox)); err != nil {
-			r.fail(invalid("from_sandbox: %s is not a sandbox's id", quoted(string(sandbox))).WithRemedy("use the id of a sandboxer_sandbox").At("from_sandbox"))
+			r.fail(invalid("from_sandbox: %s is not a sandbox ID",
+				quoted(string(sandbox))).WithRemedy("use the ID of a sandboxer_sandbox").At("from_sandbox"))
 		}
 	}
 }

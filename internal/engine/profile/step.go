@@ -12,7 +12,7 @@ import (
 // Step is one command of a toolchain: a text for the shell, or {run, timeout}.
 type Step struct {
 	Run     string
-	Timeout Duration // 0 = not said
+	Timeout Duration // 0 = not set
 }
 
 // UnmarshalStrict implements strictyaml.Unmarshaler.
@@ -37,7 +37,7 @@ func (s *Step) UnmarshalStrict(n strictyaml.Node) error {
 	}
 	s.Timeout = *m.Timeout
 	if s.Timeout < Duration(time.Second) || s.Timeout > Duration(day) {
-		return invalid("timeout %s is not from 1s to 1d", FormatDuration(time.Duration(s.Timeout)))
+		return invalid("timeout %s is not between 1s and 1d", FormatDuration(time.Duration(s.Timeout)))
 	}
 	return nil
 }
@@ -57,8 +57,8 @@ func command(s string) error {
 	return script("the command")(s)
 }
 
-// addSteps appends commands that are not there yet. One that is keeps its
-// place and takes a timeout that is said later.
+// addSteps appends commands that are not in to yet. A repeated one keeps its position and takes the later
+// timeout.
 func addSteps(to []extensions.Step, steps []Step) []extensions.Step {
 	for _, s := range steps {
 		known := false

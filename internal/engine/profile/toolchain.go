@@ -9,20 +9,19 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
-// maxCommands bounds the commands of one composed toolchain, in bytes: they
-// are kept with every sandbox.
+// maxCommands limits, in bytes, the commands of one composed toolchain, which are stored with every
+// sandbox.
 const maxCommands = 256 << 10
 
-// composed is what a profile's toolchain amounts to.
+// composed is the result of composing a profile's toolchain.
 type composed struct {
 	extensions.Toolchain
 	provides []string
 }
 
-// toolchain puts a flattened profile's kits and its own commands together.
-// What a kit requires comes before it, else the order is as listed; a
-// profile's own commands come after its kits'. Each command is run once, and
-// variables are joined in the same order.
+// toolchain composes a flattened profile's kits and its own commands. Required kits come first, otherwise
+// the listed order holds; the profile's own commands come last. Each command runs once, and variables are
+// joined in the same order.
 func (s *Set) toolchain(flat *Profile) (composed, *kitError) {
 	t := value(flat.Toolchain, Toolchain{})
 	var out composed
@@ -44,8 +43,9 @@ func (s *Set) toolchain(flat *Profile) (composed, *kitError) {
 		return out, err
 	}
 	if n := out.size(); n > maxCommands {
-		return out, &kitError{msg: strictyaml.Message(invalid("the commands of the toolchain have %d bytes; at most %d are accepted", n, maxCommands)),
-			remedy: "put long scripts into the workspace"}
+		return out, &kitError{msg: strictyaml.Message(invalid("the commands of the toolchain have %d bytes; at most %d are accepted", n,
+			maxCommands)),
+			remedy: "move long scripts into the workspace"}
 	}
 	return out, nil
 }
@@ -63,9 +63,9 @@ func (c *composed) size() (n int) {
 	return n
 }
 
-// compose orders the kits that refs name, and all that those require. A
-// version that is named holds for everybody who names none; of refs, which an
-// heir adds to, the last word counts. by names who wrote refs.
+// compose orders the kits named by refs and everything that they require. A named version applies to every
+// reference without one; among refs, which heirs extend, the last named version wins. by says who wrote
+// refs.
 func (s *Set) compose(refs []string, by string) ([]*Kit, *kitError) {
 	c := composer{set: s, pins: map[string]pin{}}
 	roots := make([]string, len(refs))
@@ -85,7 +85,7 @@ func (s *Set) compose(refs []string, by string) ([]*Kit, *kitError) {
 		}
 		if len(c.pins) == known {
 			return c.order, nil
-		} // a version was named after others had been chosen: choose anew
+		} // a version was named after others had been chosen: choose again
 	}
 }
 
@@ -99,13 +99,14 @@ type composer struct {
 	path  []*Kit
 }
 
-// visit puts what ref requires, and then ref, in order.
+// visit adds what ref requires, and then ref.
 func (c *composer) visit(ref, by string) *kitError {
 	id, version := kitRef(ref)
-	switch at, held := c.pins[id]; {
-	case held && version != "" && at.version != version:
-		return &kitError{msg: at.by + " wants " + pinned(id, at.version) + " and " + by + " wants " + pinned(id, version), remedy: "make them agree on one version"}
-	case held:
+	switch at, known := c.pins[id]; {
+	case known && version != "" && at.version != version:
+		return &kitError{msg: at.by + " wants " + pinned(id, at.version) + " and " + by + " wants " + pinned(id, version),
+			remedy: "make them agree on one version"}
+	case known:
 		version = at.version
 	case version != "":
 		c.pins[id] = pin{version, by}
@@ -139,8 +140,7 @@ func (c *composer) visit(ref, by string) *kitError {
 	return nil
 }
 
-// tools puts the toolchain into the spec. What its kits provide is asked of
-// no place.
+// tools puts the toolchain into the spec. What its kits provide is not required of the place.
 func (r *resolver) tools(set *Set, spec *extensions.Spec) {
 	t, err := set.toolchain(r.p)
 	if err != nil {
@@ -148,5 +148,6 @@ func (r *resolver) tools(set *Set, spec *extensions.Spec) {
 		return
 	}
 	spec.Toolchain = t.Toolchain
-	spec.Requires.Capabilities = slices.DeleteFunc(spec.Requires.Capabilities, func(kind string) bool { return slices.Contains(t.provides, kind) })
+	spec.Requires.Capabilities = slices.DeleteFunc(spec.Requires.Capabilities,
+		func(kind string) bool { return slices.Contains(t.provides, kind) })
 }

@@ -65,17 +65,23 @@ func TestKitsAreComposed(t *testing.T) {
 	}{
 		"as listed": {[]string{x + "toolchain: { kits: [b, a] }", kit("a", "1.0.0", ""), kit("b", "1.0.0", "")},
 			[]string{"kit.b@1.0.0", "kit.a@1.0.0"}, []string{"b 1.0.0", "a 1.0.0"}},
-		"what is required comes first, once": {[]string{x + "toolchain: { kits: [kit.a, kit.b], install: [own] }", kit("a", "1.0.0", "requires: [base]\n"), kit("b", "1.0.0", "requires: [base]\n"), kit("base", "1.0.0", "")},
+		"what is required comes first, once": {[]string{x + "toolchain: { kits: [kit.a, kit.b], install: [own] }",
+			kit("a", "1.0.0", "requires: [base]\n"), kit("b", "1.0.0", "requires: [base]\n"), kit("base", "1.0.0", "")},
 			[]string{"kit.base@1.0.0", "kit.a@1.0.0", "kit.b@1.0.0"}, []string{"base 1.0.0", "a 1.0.0", "b 1.0.0", "own"}},
-		"the highest version": {[]string{x + "toolchain: { kits: [a] }", kit("a", "1.9.0", ""), kit("a", "1.10.0", ""), kit("a", "2.0.0-rc.1", "")},
+		"the highest version": {[]string{x + "toolchain: { kits: [a] }", kit("a", "1.9.0", ""), kit("a", "1.10.0", ""),
+			kit("a", "2.0.0-rc.1", "")},
 			[]string{"kit.a@1.10.0"}, []string{"a 1.10.0"}},
-		"a version that one names holds for all": {[]string{x + "toolchain: { kits: [b, c] }", kit("a", "1.0.0", ""), kit("a", "2.0.0", ""), kit("b", "1.0.0", "requires: [a]\n"), kit("c", "1.0.0", "requires: [kit.a@1.0.0]\n")},
+		"a version that one names holds for all": {[]string{x + "toolchain: { kits: [b, c] }", kit("a", "1.0.0", ""), kit("a", "2.0.0", ""),
+			kit("b", "1.0.0", "requires: [a]\n"), kit("c", "1.0.0", "requires: [kit.a@1.0.0]\n")},
 			[]string{"kit.a@1.0.0", "kit.b@1.0.0", "kit.c@1.0.0"}, []string{"a 1.0.0", "b 1.0.0", "c 1.0.0"}},
-		"an heir adds": {[]string{x + "extends: profile.p\ntoolchain: { kits: [b], install: [own, shared] }", "id: profile.p\nversion: \"1.0.0\"\ntoolchain: { kits: [a], install: [shared, theirs] }", kit("a", "1.0.0", ""), kit("b", "1.0.0", "")},
+		"an heir adds": {[]string{x + "extends: profile.p\ntoolchain: { kits: [b], install: [own, shared] }",
+			"id: profile.p\nversion: \"1.0.0\"\ntoolchain: { kits: [a], install: [shared, theirs] }", kit("a", "1.0.0", ""), kit("b", "1.0.0", "")},
 			[]string{"kit.a@1.0.0", "kit.b@1.0.0"}, []string{"a 1.0.0", "b 1.0.0", "shared", "theirs", "own"}},
-		"an heir's version counts": {[]string{x + "extends: profile.p\ntoolchain: { kits: [\"a@2.0.0\"] }", "id: profile.p\nversion: \"1.0.0\"\ntoolchain: { kits: [\"kit.a@1.0.0\"] }", kit("a", "1.0.0", ""), kit("a", "2.0.0", "")},
+		"an heir's version counts": {[]string{x + "extends: profile.p\ntoolchain: { kits: [\"a@2.0.0\"] }",
+			"id: profile.p\nversion: \"1.0.0\"\ntoolchain: { kits: [\"kit.a@1.0.0\"] }", kit("a", "1.0.0", ""), kit("a", "2.0.0", "")},
 			[]string{"kit.a@2.0.0"}, []string{"a 2.0.0"}},
-		"an empty list drops": {[]string{x + "extends: profile.p\ntoolchain: { kits: [], install: [] }", "id: profile.p\nversion: \"1.0.0\"\ntoolchain: { kits: [a], install: [theirs] }", kit("a", "1.0.0", "")}, nil, []string{}},
+		"an empty list drops": {[]string{x + "extends: profile.p\ntoolchain: { kits: [], install: [] }",
+			"id: profile.p\nversion: \"1.0.0\"\ntoolchain: { kits: [a], install: [theirs] }", kit("a", "1.0.0", "")}, nil, []string{}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -95,11 +101,13 @@ func TestKitsAreComposed(t *testing.T) {
 
 func TestATimeoutStaysWithItsCommand(t *testing.T) {
 	t.Parallel()
-	spec, err := tools(t, x+"toolchain: { kits: [a], post_acquire: [{ run: shared, timeout: 10s }, last] }", "id: kit.a\nversion: \"1.0.0\"\npost_acquire: [{ run: first, timeout: 1m }, shared]\n")
+	spec, err := tools(t, x+"toolchain: { kits: [a], post_acquire: [{ run: shared, timeout: 10s }, last] }",
+		"id: kit.a\nversion: \"1.0.0\"\npost_acquire: [{ run: first, timeout: 1m }, shared]\n")
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []extensions.Step{{Run: "first", Timeout: extensions.Duration(time.Minute)}, {Run: "shared", Timeout: extensions.Duration(10 * time.Second)}, {Run: "last"}}
+	want := []extensions.Step{{Run: "first", Timeout: extensions.Duration(time.Minute)},
+		{Run: "shared", Timeout: extensions.Duration(10 * time.Second)}, {Run: "last"}}
 	if diff := cmp.Diff(want, spec.Toolchain.PostAcquire); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
@@ -107,7 +115,9 @@ func TestATimeoutStaysWithItsCommand(t *testing.T) {
 
 func TestWhatAKitProvidesIsAskedOfNoPlace(t *testing.T) {
 	t.Parallel()
-	spec, err := tools(t, x+"toolchain: { kits: [a], env: { B: mine } }\nrequires: { capabilities: [git, \"toolchain:go\", \"toolchain:node\"] }", kit("a", "1.0.0", "requires: [b]\nprovides: [\"toolchain:go\"]\nenv: { A: a, B: theirs }\n"), kit("b", "1.0.0", "env: { B: else }\n"))
+	spec, err := tools(t, x+"toolchain: { kits: [a], env: { B: mine } }\nrequires: { capabilities: [git, \"toolchain:go\", "+
+		"\"toolchain:node\"] }", kit("a", "1.0.0", "requires: [b]\nprovides: [\"toolchain:go\"]\nenv: { A: a, B: theirs }\n"),
+		kit("b", "1.0.0", "env: { B: else }\n"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -125,18 +135,23 @@ func TestKitsThatCannotBePutTogetherAreRefused(t *testing.T) {
 		files []string
 		says  string
 	}{
-		"unknown":   {[]string{x + "toolchain: { kits: [nod] }", kit("node", "1.0.0", "")}, `there is no kit "kit.nod"; did you mean kit.node?`},
-		"version":   {[]string{x + "toolchain: { kits: [\"kit.node@3.0.0\"] }", kit("node", "1.0.0", "")}, `kit.node has no version "3.0.0"`},
-		"required":  {[]string{x + "toolchain: { kits: [a] }", kit("a", "1.0.0", "requires: [bb]\n"), kit("b", "1.0.0", "")}, `did you mean kit.b?`},
-		"cycle":     {[]string{x + "toolchain: { kits: [a] }", kit("a", "1.0.0", "requires: [b]\n"), kit("b", "1.0.0", "requires: [a]\n")}, "requires forms a cycle: kit.a@1.0.0 -> kit.b@1.0.0 -> kit.a@1.0.0"},
-		"itself":    {[]string{x + "toolchain: { kits: [a] }", kit("a", "1.0.0", "requires: [a]\n")}, "kit.a@1.0.0 -> kit.a@1.0.0"},
-		"versions":  {[]string{x + "toolchain: { kits: [\"a@1.0.0\", b] }", kit("a", "1.0.0", ""), kit("a", "2.0.0", ""), kit("b", "1.0.0", "requires: [\"kit.a@2.0.0\"]\n")}, "profile.x@1.0.0 wants kit.a@1.0.0 and kit.b@1.0.0 wants kit.a@2.0.0"},
-		"variables": {[]string{x + "toolchain: { kits: [a, b] }", kit("a", "1.0.0", "env: { V: \"1\" }\n"), kit("b", "1.0.0", "env: { V: \"2\" }\n")}, "kit.a@1.0.0 and kit.b@1.0.0 set V to different values"},
+		"unknown": {[]string{x + "toolchain: { kits: [nod] }", kit("node", "1.0.0", "")}, `there is no kit "kit.nod"; did you mean kit.node?`},
+		"version": {[]string{x + "toolchain: { kits: [\"kit.node@3.0.0\"] }", kit("node", "1.0.0", "")}, `kit.node has no version "3.0.0"`},
+		"required": {[]string{x + "toolchain: { kits: [a] }", kit("a", "1.0.0", "requires: [bb]\n"), kit("b", "1.0.0", "")},
+			`did you mean kit.b?`},
+		"cycle": {[]string{x + "toolchain: { kits: [a] }", kit("a", "1.0.0", "requires: [b]\n"), kit("b", "1.0.0", "requires: [a]\n")},
+			"requires forms a cycle: kit.a@1.0.0 -> kit.b@1.0.0 -> kit.a@1.0.0"},
+		"itself": {[]string{x + "toolchain: { kits: [a] }", kit("a", "1.0.0", "requires: [a]\n")}, "kit.a@1.0.0 -> kit.a@1.0.0"},
+		"versions": {[]string{x + "toolchain: { kits: [\"a@1.0.0\", b] }", kit("a", "1.0.0", ""), kit("a", "2.0.0", ""),
+			kit("b", "1.0.0", "requires: [\"kit.a@2.0.0\"]\n")}, "profile.x@1.0.0 wants kit.a@1.0.0 and kit.b@1.0.0 wants kit.a@2.0.0"},
+		"variables": {[]string{x + "toolchain: { kits: [a, b] }", kit("a", "1.0.0", "env: { V: \"1\" }\n"),
+			kit("b", "1.0.0", "env: { V: \"2\" }\n")}, "kit.a@1.0.0 and kit.b@1.0.0 set V to different values"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			_, err := tools(t, c.files...)
-			if text := fmt.Sprint(err, "; ", extensions.RemedyOf(err)); !extensions.IsKind(err, extensions.KindInvalid) || !strings.Contains(text, c.says) {
+			if text := fmt.Sprint(err, "; ", extensions.RemedyOf(err)); !extensions.IsKind(err, extensions.KindInvalid) ||
+				!strings.Contains(text, c.says) {
 				t.Errorf("%s does not say %q", text, c.says)
 			}
 		})

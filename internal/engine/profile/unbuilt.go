@@ -6,23 +6,16 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/strictyaml"
 )
 
-// UnbuiltFields are those that the schema knows and nothing carries out yet: a
-// setting that is accepted is a setting that holds.
-var UnbuiltFields = []string{"scope_default", "ttl.idle_reap"}
+// UnbuiltFields are fields of the schema that nothing carries out yet: a setting that is accepted is a
+// setting that holds.
+var UnbuiltFields = []string{"ttl.idle_reap"}
 
-// unbuilt tells which of them a profile sets.
+// unbuilt reports whether a profile sets the field.
 func (p *Profile) unbuilt(field string) bool {
-	switch field {
-	case "scope_default":
-		return value(p.ScopeDefault, ScopeSession) != ScopeSession
-	case "ttl.idle_reap":
-		return duration(value(p.TTL, TTL{}).IdleReap) > 0
-	}
-	return false
+	return field == "ttl.idle_reap" && duration(value(p.TTL, TTL{}).IdleReap) > 0
 }
 
-// Unbuilt names the fields of the profile ref, ancestors merged in, that nothing
-// carries out yet.
+// Unbuilt names the fields of the profile ref, ancestors merged in, that nothing carries out yet.
 func (s *Set) Unbuilt(ref string) (fields []string) {
 	flat := s.flat(ref)
 	if flat == nil {
@@ -36,15 +29,16 @@ func (s *Set) Unbuilt(ref string) (fields []string) {
 	return fields
 }
 
-// CheckUnbuilt finds the profiles of which no sandbox can be made, for what
-// they or their ancestors say.
+// CheckUnbuilt finds the profiles of which no sandbox can be made because they or their ancestors set such
+// fields.
 func (s *Set) CheckUnbuilt() (errs strictyaml.Errors) {
 	for _, p := range s.profiles.all() {
 		for _, field := range s.Unbuilt(p.Ref()) {
 			if path := strings.Split(field, "."); p.pos.Has(path...) {
-				errs = append(errs, p.Errorf(path, "%s is not carried out yet, so no sandbox can be made of it: leave it out", field))
+				errs = append(errs, p.Errorf(path, "%s is not available yet, so the profile cannot create a sandbox: remove it", field))
 			} else {
-				errs = append(errs, p.Errorf([]string{"extends"}, "it inherits %s, which is not carried out yet, so no sandbox can be made of it", field))
+				errs = append(errs, p.Errorf([]string{"extends"}, "it inherits %s, which is not available yet, so the profile cannot create a sandbox",
+					field))
 			}
 		}
 	}

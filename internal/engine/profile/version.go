@@ -7,8 +7,8 @@ import (
 	"golang.org/x/mod/semver"
 )
 
-// checkVersion accepts a semantic version with all three numbers, each below
-// 2^32, and without build metadata, so that one version has one spelling.
+// checkVersion accepts a semantic version with all three numbers, each below 2^32, and without build
+// metadata, so that each version has one spelling.
 func checkVersion(s string) error {
 	core, _, _ := strings.Cut(s, "-")
 	ok := len(s) <= 64 && semver.Canonical("v"+s) == "v"+s
@@ -22,9 +22,8 @@ func checkVersion(s string) error {
 	return nil
 }
 
-// higher orders released versions before pre-releases and, among each, higher
-// ones first: a reference without a version never picks a pre-release while
-// there is anything else.
+// higher orders releases before pre-releases, and higher versions first. A reference without a version
+// thus never picks a pre-release while a release exists.
 func higher(a, b string) int {
 	a, b = "v"+a, "v"+b
 	if preA, preB := semver.Prerelease(a) != "", semver.Prerelease(b) != ""; preA != preB {

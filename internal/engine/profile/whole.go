@@ -5,10 +5,11 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/strictyaml"
 )
 
-// checkWhole finds what contradicts itself in a profile with its ancestors
-// merged in.
+// checkWhole finds contradictions in a profile with its ancestors merged in.
 func checkWhole(p *Profile) error {
 	c := newChecker(p)
 	c.exactlyOne(true, nil, map[string]bool{"image": p.Image != nil, "compose": p.Compose != nil, "containers": p.Containers != nil})
@@ -18,24 +19,31 @@ func checkWhole(p *Profile) error {
 	if p.Compose != nil && len(p.Compose.File) == 0 {
 		c.fail([]string{"compose"}, "compose.file is required")
 	}
+	if e := p.Entrypoint; e != nil && e.Mode != "idle" && (p.Compose != nil || p.Containers != nil) {
+		c.fail([]string{"entrypoint"}, "a stack's services have entrypoints of their own: set entrypoint or command of the service instead, "+
+			"or use image")
+	}
 	c.wholeContainers()
+	c.wholeBundles()
 	c.wholeLife()
 	c.wholeInputs()
 	c.wholePlaceholders()
 	if r := p.Readiness; r != nil {
 		asks := r.Service != nil || r.Interval != nil || r.Timeout != nil
-		c.exactlyOne(!asks && r.Settle != nil, []string{"readiness"}, map[string]bool{"command": r.Command != nil, "http": r.HTTP != nil, "tcp": r.TCP != nil})
+		c.exactlyOne(!asks && r.Settle != nil, []string{"readiness"},
+			map[string]bool{"command": r.Command != nil, "http": r.HTTP != nil, "tcp": r.TCP != nil})
 	}
 	if r := p.Route; r != nil && r.Strategy != nil && *r.Strategy == StrategyExplicit && p.Extension == nil && len(r.Fallback) == 0 {
-		c.fail([]string{"route", "strategy"}, "strategy explicit needs an extension or a fallback list to name the places")
+		c.fail([]string{"route", "strategy"}, "strategy explicit needs an extension or a fallback list")
 	}
 	if w := p.Workspace; w != nil && w.Access != nil && *w.Access == "none" && w.Mode != nil && *w.Mode == "mirror" {
-		c.fail([]string{"workspace"}, "mode mirror brings the workspace back, and access none gives it none: choose remote-canonical or another access")
+		c.fail([]string{"workspace"}, "mode mirror brings the workspace back, but access none gives the sandbox no workspace: choose "+
+			"remote-canonical or another access")
 	}
 	return c.errs.Err()
 }
 
-// exactlyOne refuses two alternatives, and none unless that is allowed.
+// exactlyOne refuses two alternatives, and none unless noneToo.
 func (c *checker) exactlyOne(noneToo bool, path []string, set map[string]bool) {
 	names := slices.Sorted(maps.Keys(set))
 	var given []string
@@ -54,6 +62,7 @@ func (c *checker) exactlyOne(noneToo bool, path []string, set map[string]bool) {
 }
 
 func (c *checker) wholeImage(i *Image, path ...string) {
+	before := len(c.errs)
 	c.exactlyOne(false, path, map[string]bool{"pull": i.Pull != nil, "build": i.Build != nil, "stages": i.Stages != nil})
 	if i.Build != nil && i.Build.Context == nil {
 		c.fail(append(slices.Clone(path), "build"), "build.context is required")
@@ -67,7 +76,34 @@ func (c *checker) wholeImage(i *Image, path ...string) {
 			c.fail(at, "a stage's context is required")
 		}
 		if s.Tag == nil {
-			c.fail(at, "a stage's tag is required: the next stage and the sandbox name it")
+			c.fail(at, "a stage's tag is required: the next stage and the sandbox refer to it")
+		}
+	}
+	if len(c.errs) > before { // said with its position
+		return
+	}
+	if at, err := imageOf(i).Check(); err != nil {
+		c.fail(slices.Concat(path, at), "%s", strictyaml.Message(err))
+	}
+}
+
+// wholeBundles refuses images from several bundles.
+func (c *checker) wholeBundles() {
+	first := ""
+	note := func(i *Image, path ...string) {
+		if i == nil || i.Bundle == nil {
+			return
+		}
+		if first != "" && first != *i.Bundle {
+			c.fail(append(slices.Clone(path), "bundle"), "another image comes from the bundle %s: put all contexts into one folder", quoted(first))
+		}
+		first = *i.Bundle
+	}
+	note(c.p.Image, "image")
+	if k := c.p.Containers; k != nil {
+		note(value(k.Agent, Container{}).Image, "containers", "agent", "image")
+		for _, name := range slices.Sorted(maps.Keys(k.Services)) {
+			note(k.Services[name].Image, "containers", "services", name, "image")
 		}
 	}
 }

@@ -44,10 +44,13 @@ func able() Candidate {
 		Capabilities: extensions.Capabilities{
 			IsolationLevels: []extensions.Isolation{extensions.IsolationContainer, extensions.IsolationMicroVM}, Egress: extensions.EgressDomain,
 			PricingModel: extensions.PricingMetered, Expiry: extensions.ExpiryNative, Regions: []string{"*"}, ReadOnlyWorkspace: true,
-			EnforcesResourceLimits: true, GPU: true, SecretsAs: slices.Clone(extensions.SecretDeliveries),
+			CIDRPorts: extensions.PortsAny, DomainPorts: extensions.PortsAny, DNS: extensions.DNSClosed, Ingress: extensions.IngressClosed,
+			Entrypoints: slices.Clone(extensions.EntrypointModes),
+			Limits:      slices.Clone(extensions.Limits), GPU: true, SecretsAs: slices.Clone(extensions.SecretDeliveries),
 		},
-		Provides: extensions.Provides{RuntimeKinds: []string{"native", "npm"}, RequirementKinds: []string{"git", "image", "compose", "containers"}},
-		Powers:   slices.Clone(extensions.Powers), Find: extensions.Find{Strength: extensions.FindStrong},
+		Provides: extensions.Provides{RuntimeKinds: []string{"native", "npm"},
+			RequirementKinds: []string{"git", "image", "compose", "containers"}},
+		Powers: slices.Clone(extensions.Powers), Find: extensions.Find{Strength: extensions.FindStrong},
 	}
 }
 

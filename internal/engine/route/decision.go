@@ -12,7 +12,7 @@ const (
 	StageViability  Stage = "viability"  // what the place can do
 )
 
-// Refusal says why one candidate may not run the sandbox, and what would help.
+// Refusal is why one candidate may not run the sandbox, and a remedy.
 type Refusal struct {
 	Candidate string `json:"candidate"` // Candidate.ID
 	Extension string `json:"extension"`
@@ -27,20 +27,19 @@ type Refusal struct {
 type Attempt struct {
 	Candidate string `json:"candidate"`
 	Outcome   string `json:"outcome"`        // "ready", or what happened
-	Kind      string `json:"kind,omitempty"` // extensions.Kind of the failure
+	Kind      string `json:"kind,omitempty"` // the failure's Kind
 }
 
-// Decision is a choice with its reasons. Its JSON is stable: it is kept in
-// the ledger and shown as a resource's route.
+// Decision is a choice with its reasons. Its JSON is stable: the ledger stores it,
+// and a resource's route shows it.
 type Decision struct {
-	// Chosen is nil where Err is not.
+	// Chosen is nil if Err is not.
 	Chosen *Candidate
-	// Fallbacks are what may be tried after Chosen, in order.
+	// Fallbacks are the places to try after Chosen, in order.
 	Fallbacks []*Candidate
-	// Order is every eligible candidate, best first: Chosen, Fallbacks and,
-	// behind them, what a list of fallbacks leaves out.
+	// Order is every eligible candidate, best first: Chosen, Fallbacks and then those that a list of fallbacks omits.
 	Order []*Candidate
-	// Notices are for people: what was accepted with a reservation.
+	// Notices are reservations, for people.
 	Notices  []string
 	Strategy string
 	Why      string // why Chosen comes first
@@ -50,10 +49,10 @@ type Decision struct {
 	err   error
 }
 
-// Err is nil where a candidate was chosen. Where every candidate was refused
-// it is KindUnsupported, or KindExhausted or KindUnreachable where nothing but
-// room or an answer is missing; for a query that makes no sense, such as a pin
-// nothing is called by, KindInvalid.
+// Err is nil if a candidate was chosen. If every candidate was refused, it is
+// KindUnsupported, or KindExhausted or KindUnreachable if only capacity or an
+// answer is missing. For an invalid query, such as an unknown pin, it is
+// KindInvalid.
 func (d Decision) Err() error {
 	if d.err != nil || d.judge == nil || d.Chosen != nil {
 		return d.err
@@ -61,8 +60,7 @@ func (d Decision) Err() error {
 	return d.allRefused()
 }
 
-// Refusals are sorted by candidate; all of one candidate are of its earliest
-// refusing stage.
+// Refusals are sorted by candidate; all of a candidate's are of its earliest refusing stage.
 func (d Decision) Refusals() []Refusal {
 	out := []Refusal{}
 	for _, x := range d.refused() {
@@ -71,7 +69,7 @@ func (d Decision) Refusals() []Refusal {
 	return out
 }
 
-// refused sorts what was refused by candidate and keeps the order of rules.
+// refused sorts refusals by candidate and keeps the order of rules.
 func (d Decision) refused() []refused {
 	if d.judge == nil {
 		return nil

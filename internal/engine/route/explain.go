@@ -9,11 +9,10 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
-// maxTold bounds the candidates whose refusals a text tells; the Decision has
-// all of them.
+// maxTold limits the candidates with refusals in a text; the Decision has all of them.
 const maxTold = 20
 
-// Explain tells the decision to a person, in a few lines.
+// Explain describes the decision in a few lines.
 func (d Decision) Explain() string {
 	var b strings.Builder
 	if d.Chosen == nil {
@@ -37,7 +36,7 @@ func (d Decision) Explain() string {
 	return b.String()
 }
 
-// allRefused is the error of a decision without a choice.
+// allRefused returns the error of a decision without a choice.
 func (d Decision) allRefused() error {
 	head := "no place can run this sandbox"
 	if pin := d.judge.Policy.Extension; pin != "" {
@@ -46,15 +45,14 @@ func (d Decision) allRefused() error {
 			head = "the profile pins " + pin + ", and neither it nor its fallbacks can run this sandbox"
 		}
 	}
-	remedy := "change what one of these lines names"
+	remedy := "change one of the settings listed here"
 	if told := d.told(); len(told) == 1 || told[0].rule.ID.everywhere() {
 		remedy = d.judge.read(told[0]).Help
 	}
 	return extensions.Errorf(d.kind(), "%s:%s", head, d.tellRefusals()).WithRemedy("%s", remedy)
 }
 
-// kind is that of what all the refusals have in common: waiting helps where
-// nothing but room is missing, or an answer.
+// kind returns the common kind of all refusals: waiting helps if only room or an answer is missing.
 func (d Decision) kind() extensions.Kind {
 	told := d.told()
 	all := func(rule Rule) bool {
@@ -69,9 +67,8 @@ func (d Decision) kind() extensions.Kind {
 	return extensions.KindUnsupported
 }
 
-// told are the refusals worth a line: what the request left out on purpose is
-// summed up, unless there is nothing else, and a test double that nobody named
-// is told of only where no other place was there.
+// told selects the refusals for the text. It summarizes those of places that the request ruled out, unless there are no
+// others, and mentions an unnamed test double only if there was no other place.
 func (d Decision) told() []refused {
 	all := d.refused()
 	for _, noise := range []func(refused) bool{
@@ -90,7 +87,7 @@ func (d Decision) told() []refused {
 
 func (x refused) unnamedDouble() bool { return x.rule.ID == RuleNamedOnly }
 
-// untold counts the places without a line, test doubles aside.
+// untold counts the places without a line, except test doubles.
 func (d Decision) untold(told []refused) (n int) {
 	seen := make(map[*Candidate]bool, len(told))
 	for _, x := range told {
@@ -127,7 +124,7 @@ func (d Decision) tellRefusals() string {
 		}
 	}
 	if n := d.untold(told); n > 0 {
-		fmt.Fprintf(&b, "\n- not asked, because the request leaves them out: %d more", n)
+		fmt.Fprintf(&b, "\n- and %d more that the request itself rules out", n)
 	}
 	return b.String()
 }
@@ -152,7 +149,8 @@ func (d Decision) MarshalJSON() ([]byte, error) {
 		Notices   []string  `json:"notices"`
 		Attempts  []Attempt `json:"attempts"`
 		Error     string    `json:"error,omitempty"`
-	}{d.Strategy, "", d.Why, ids(d.Order), ids(d.Fallbacks), d.Refusals(), append([]string{}, d.Notices...), append([]Attempt{}, d.Attempts...), ""}
+	}{d.Strategy, "", d.Why, ids(d.Order), ids(d.Fallbacks), d.Refusals(), append([]string{}, d.Notices...), append([]Attempt{},
+		d.Attempts...), ""}
 	if d.Chosen != nil {
 		view.Chosen = d.Chosen.ID()
 	}

@@ -21,21 +21,24 @@ func genCandidate(t *rapid.T, i int) Candidate {
 	c.Binding, c.Index = fmt.Sprintf("ext.%d", i), i
 	c.Place = pick(t, "place", extensions.PlaceAccount, extensions.PlaceMachine, extensions.PlaceHost)
 	if c.Place == extensions.PlaceHost {
-		c.Host = &extensions.Host{Name: pick(t, "host", "one", "two", "three"), Region: pick(t, "host region", "", "eu", "us"), Priority: pick(t, "host priority", int64(0), 3)}
+		c.Host = &extensions.Host{Name: pick(t, "host", "one", "two", "three"), Region: pick(t, "host region", "", "eu", "us"),
+			Priority: pick(t, "host priority", int64(0), 3)}
 	}
 	p := &c.Capabilities
 	p.PricingModel = pick(t, "pricing", extensions.PricingSelfHosted, extensions.PricingMetered)
 	p.IsolationLevels = extensions.IsolationLevels[:pick(t, "levels", 1, 2, 3, 5)]
 	p.Egress = pick(t, "egress", extensions.EgressLevels...)
+	p.CIDRPorts = pick(t, "ports", extensions.EgressPortSets...)
 	p.MaxTTL = pick(t, "max ttl", 0, time.Hour, 3*time.Hour)
 	p.Expiry = pick(t, "expiry", extensions.ExpiryNative, extensions.ExpirySweep)
-	p.EnforcesResourceLimits = rapid.Bool().Draw(t, "limits")
+	p.Limits = extensions.Limits[:pick(t, "limits", 0, 1, 4)]
 	c.Find.Strength = pick(t, "find", extensions.FindStrong, extensions.FindNone)
 	c.Powers = extensions.Powers[:pick(t, "powers", 0, 5, len(extensions.Powers))]
 	c.Region = pick(t, "region", "", "", "eu-1")
 	c.Priority = pick(t, "priority", int64(0), 5, -5)
 	if rapid.Bool().Draw(t, "priced") {
-		c.Price.Hourly = &meter.Money{Amount: meter.Amount(rapid.Int64Range(0, 3).Draw(t, "price") * 1e9), Currency: pick(t, "currency", meter.Currency("USD"), "USD", "EUR")}
+		c.Price.Hourly = &meter.Money{Amount: meter.Amount(rapid.Int64Range(0, 3).Draw(t, "price") * 1e9),
+			Currency: pick(t, "currency", meter.Currency("USD"), "USD", "EUR")}
 	}
 	if rapid.IntRange(0, 7).Draw(t, "unpriced") == 0 {
 		c.Price = Price{Unpriced: &Unpriced{Reason: "it does not fit", Help: "correct its price"}}
@@ -51,7 +54,8 @@ func genCandidate(t *rapid.T, i int) Candidate {
 	if rapid.Bool().Draw(t, "shadowed") {
 		c.Price.Shadow = &meter.Money{Amount: meter.Amount(rapid.Int64Range(1, 3).Draw(t, "shadow") * 1e9), Currency: "USD"}
 	}
-	c.Latency = Latency{CreateToReady: time.Duration(rapid.IntRange(0, 3).Draw(t, "seconds")) * time.Second, Samples: rapid.IntRange(0, 2).Draw(t, "samples")}
+	c.Latency = Latency{CreateToReady: time.Duration(rapid.IntRange(0, 3).Draw(t, "seconds")) * time.Second,
+		Samples: rapid.IntRange(0, 2).Draw(t, "samples")}
 	c.NamedOnly = rapid.IntRange(0, 7).Draw(t, "double") == 0
 	if rapid.IntRange(0, 5).Draw(t, "unavailable") == 0 {
 		c.Unavailable = &Unavailable{Rule: RuleNotYet, Reason: "not yet", Help: "wait"}
@@ -99,8 +103,9 @@ func genPermission(t *rapid.T, n int) Permission {
 		return pick(t, label, nil, nil, from[:len(from)/2], from)
 	}
 	for i := range rapid.IntRange(0, 2).Draw(t, "policies") {
-		a := AccountPolicy{ID: fmt.Sprintf("policy.%d", i), RequireIsolation: pick(t, "required isolation", "", "", extensions.IsolationContainer),
-			Billing: pick(t, "billing allowed", nil, nil, []string{BillingBYOK})}
+		a := AccountPolicy{ID: fmt.Sprintf("policy.%d", i),
+			RequireIsolation: pick(t, "required isolation", "", "", extensions.IsolationContainer),
+			Billing:          pick(t, "billing allowed", nil, nil, []string{BillingBYOK})}
 		var all []string
 		for i := range n {
 			all = append(all, fmt.Sprintf("ext.%d", i))
@@ -149,7 +154,8 @@ func permitted(q Query, c Candidate) bool {
 	}
 	for _, a := range p.Policies {
 		regional := region == "*" && a.Regions.Allowed == nil && len(a.Regions.Forbidden) == 0 || region != "*" && in(a.Regions, region)
-		isolated := a.RequireIsolation == "" || q.Spec.Isolation.Meets(a.RequireIsolation) || c.Capabilities.IsolationLevels[0].Meets(a.RequireIsolation)
+		isolated := a.RequireIsolation == "" || q.Spec.Isolation.Meets(a.RequireIsolation) ||
+			c.Capabilities.IsolationLevels[0].Meets(a.RequireIsolation)
 		paid := a.Billing == nil || c.Capabilities.PricingModel == extensions.PricingSelfHosted || cmp.Or(q.Billing, c.Billing) == BillingBYOK
 		if !in(a.Extensions, c.Binding) || c.Place != extensions.PlaceAccount && !in(a.Hosts, host) || !regional || !isolated || !paid {
 			return false
@@ -183,9 +189,11 @@ func eligible(q Query, c Candidate) bool {
 	pool := !full(c.Room.Max, c.Room.Live) && !full(c.Room.PlaceMax, c.Room.PlaceUsed) && !hosted && (own || !unlike)
 	return c.Unavailable == nil && c.Price.Unpriced == nil && meant(q, c) && permitted(q, c) && pool && affordable &&
 		at(last) >= at(q.Spec.Isolation) && slices.Index(extensions.EgressLevels, c.Capabilities.Egress) >= need &&
+		(need < 2 || c.Capabilities.Egress != extensions.EgressDomainOnly && c.Capabilities.CIDRPorts != extensions.PortsHTTPS) &&
 		(c.Capabilities.MaxTTL == 0 || time.Duration(q.Spec.TTL) <= c.Capabilities.MaxTTL) &&
-		(q.Spec.Resources.CPU == nil || c.Capabilities.EnforcesResourceLimits) &&
+		(q.Spec.Resources.CPU == nil || slices.Contains(c.Capabilities.Limits, extensions.LimitCPU)) &&
 		(q.DesiredMode != ModePaused || slices.Contains(c.Powers, extensions.PowerPause)) &&
-		(own || q.Billing == BillingBYOK || q.Billing == "" && c.Billing == BillingBYOK || c.Capabilities.Expiry == extensions.ExpiryNative || c.Find.Strength == extensions.FindStrong) &&
+		(own || q.Billing == BillingBYOK || q.Billing == "" && c.Billing == BillingBYOK || c.Capabilities.Expiry == extensions.ExpiryNative ||
+			c.Find.Strength == extensions.FindStrong) &&
 		(q.Policy.Region == "" || anywhere || region == "eu" || region == "eu-1")
 }

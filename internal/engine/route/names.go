@@ -1,8 +1,7 @@
 package route
 
-// namedTwice finds a candidate that has the name of an earlier one; nil where
-// names are unique. It is a hash set by hand: Go's maps take longer to fill
-// than the rest of a decision does.
+// namedTwice finds a candidate with the name of an earlier one; nil if names are unique. It is a hash set by hand: filling
+// Go's map takes longer than the rest of a decision.
 func namedTwice(all []Candidate) *Candidate {
 	size := 8
 	for size < 2*len(all) {

@@ -10,7 +10,8 @@ import (
 // A refusal tells what concerns it, not everything that the host lacks.
 func TestHelpOnAHostIsAboutTheRule(t *testing.T) {
 	t.Parallel()
-	ceiling := extensions.Capabilities{Egress: extensions.EgressDomain, GPU: true, Expiry: extensions.ExpiryHost,
+	ceiling := extensions.Capabilities{Egress: extensions.EgressDomain, CIDRPorts: extensions.PortsAny, GPU: true,
+		Expiry:          extensions.ExpiryHost,
 		IsolationLevels: []extensions.Isolation{extensions.IsolationContainer}, Regions: []string{"*"}}
 	left := ceiling
 	left.Egress, left.GPU = extensions.EgressDenyOnly, false
@@ -18,7 +19,7 @@ func TestHelpOnAHostIsAboutTheRule(t *testing.T) {
 		Spec: extensions.Spec{Isolation: extensions.IsolationContainer,
 			Network: extensions.Network{Default: "deny", Egress: []extensions.EgressRule{{CIDR: "198.51.100.0/24", Port: 443}}}},
 		Candidates: []Candidate{{Binding: "ext.compose-ssh", Place: extensions.PlaceHost, Host: &extensions.Host{Name: "one"},
-			Capabilities: left, Ceiling: &ceiling, Narrowed: []string{"egress: set allow_firewall", "gpu: install the toolkit"}}},
+			Capabilities: left, Declared: &ceiling, Narrowed: []string{"egress: set allow_firewall", "gpu: install the toolkit"}}},
 	}
 	d := Select(q)
 	found := false

@@ -7,7 +7,7 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/meter"
 )
 
-// rank is a name's place in a list that orders; unlisted ones come last.
+// rank returns a name's position in an ordering list; unlisted names come last.
 func rank(list []string, name string) int {
 	if i := slices.Index(list, name); i >= 0 && name != "" {
 		return i
@@ -15,8 +15,7 @@ func rank(list []string, name string) int {
 	return len(list)
 }
 
-// criterion is one way to put candidates in order, smaller keys first; equal
-// ones go to the next. Without a key all are equal.
+// criterion orders candidates by ascending keys; equal ones go to the next criterion. Without a key, all are equal.
 type criterion struct {
 	why string
 	key func(c *Candidate) int64
@@ -29,7 +28,7 @@ func listed(why string, list []string, name func(*Candidate) string) criterion {
 	return criterion{why, func(c *Candidate) int64 { return int64(rank(list, name(c))) }}
 }
 
-// criteria are the strategy's, most important first; names break what is left.
+// criteria are the strategy's, most important first; names decide ties.
 func (j *judge) criteria(eligible []*Candidate) []criterion {
 	pins := listed("the profile lists it first", j.bindings, func(c *Candidate) string { return c.Binding })
 	where := listed("its placement lists its host first", slices.Concat(j.prefer(), j.placementFallback()), (*Candidate).HostName)
@@ -37,25 +36,34 @@ func (j *judge) criteria(eligible []*Candidate) []criterion {
 		where = listed("the request lists its host first", j.Hosts, (*Candidate).HostName)
 	}
 	own := criterion{"self-hosted comes before metered", func(c *Candidate) int64 {
-		if c.selfHosted() {
+		if c.Capabilities.SelfHosted() {
 			return 0
 		}
 		return 1
 	}}
 	priority := criterion{"its priority is higher", func(c *Candidate) int64 { return -c.priority() }}
 	bounded := criterion{"its capacity is known", (*Candidate).bounded}
+	holds := criterion{}
+	if j.Origin != nil {
+		holds = criterion{"it holds what the sandbox starts from", func(c *Candidate) int64 {
+			if j.Origin.Holds(c) {
+				return 0
+			}
+			return 1
+		}}
+	}
 	switch j.strategy {
 	case StrategyExplicit:
-		return []criterion{pins, where, {"the catalog lists it first", func(c *Candidate) int64 { return int64(c.Index) }}}
+		return []criterion{pins, holds, where, {"the catalog lists it first", func(c *Candidate) int64 { return int64(c.Index) }}}
 	case StrategyLowestCost:
-		return []criterion{pins, j.cheapest(eligible), own, where, priority, bounded}
+		return []criterion{pins, holds, j.cheapest(eligible), own, where, priority, bounded}
 	case StrategyLowestLatency:
-		return []criterion{pins, fastest(eligible), own, where, priority, bounded}
+		return []criterion{pins, holds, fastest(eligible), own, where, priority, bounded}
 	}
-	return []criterion{pins, own, where, priority, bounded}
+	return []criterion{pins, holds, own, where, priority, bounded}
 }
 
-// priority adds the host's to the binding's, within 64 bits.
+// priority is the host's plus the binding's, within 64 bits.
 func (c *Candidate) priority() int64 {
 	const bound = 1 << 31
 	p := min(max(c.Priority, -bound), bound)
@@ -65,11 +73,11 @@ func (c *Candidate) priority() int64 {
 	return p
 }
 
-// cheapest orders by the hourly price; an unknown one comes after every known
-// one. Prices in another currency than most count as unknown, with a notice.
+// cheapest orders by the hourly price, unknown ones last. Prices in a currency other than the usual one count as unknown,
+// with a notice.
 func (j *judge) cheapest(eligible []*Candidate) criterion {
 	currency := j.currency(eligible)
-	unknown := int64(0) // one above the dearest, so that keys stay small
+	unknown := int64(0) // one above the highest price, so that keys stay small
 	for _, c := range eligible {
 		switch p := c.counted(); {
 		case p == nil:
@@ -87,8 +95,7 @@ func (j *judge) cheapest(eligible []*Candidate) criterion {
 	}}
 }
 
-// fastest orders by how long a place takes to be ready; an unknown one comes
-// after every known one.
+// fastest orders by the time until ready, unknown ones last.
 func fastest(eligible []*Candidate) criterion {
 	unknown := int64(0)
 	for _, c := range eligible {
@@ -102,7 +109,7 @@ func fastest(eligible []*Candidate) criterion {
 	}}
 }
 
-// noteOrder tells by what places were ordered that nobody stated.
+// noteOrder adds notices about estimated figures that decided the order.
 func (j *judge) noteOrder(order []*Candidate) {
 	if len(order) < 2 {
 		return
@@ -110,26 +117,26 @@ func (j *judge) noteOrder(order []*Candidate) {
 	for _, c := range order {
 		switch l := c.Latency; {
 		case j.strategy == StrategyLowestCost && c.counted() != c.Price.Hourly:
-			j.notice("%s is counted at a shadow price of %s an hour; nobody is charged for it", c.ID(), c.Price.Shadow)
+			j.notice("%s counts at a shadow price of %s an hour, which nobody pays", c.ID(), c.Price.Shadow)
 		case j.strategy != StrategyLowestLatency:
 		case l.CreateToReady <= 0:
-			j.notice("how long %s takes to be ready is not known, so it comes last", c.ID())
+			j.notice("the time %s takes to get ready is unknown, so it comes last", c.ID())
 		case l.Samples > 0:
-			j.notice("%s took %s to be ready, the median of %d", c.ID(), l.CreateToReady.Round(time.Millisecond), l.Samples)
+			j.notice("%s took %s to get ready, the median of %d", c.ID(), l.CreateToReady.Round(time.Millisecond), l.Samples)
 		default:
-			j.notice("%s takes %s to be ready, as the catalog says", c.ID(), l.CreateToReady.Round(time.Millisecond))
+			j.notice("%s takes %s to get ready, according to the catalog", c.ID(), l.CreateToReady.Round(time.Millisecond))
 		}
 	}
 }
 
-// currency to compare in: the limit's, else the most frequent one.
+// currency returns the currency to compare in: the limit's, else the most frequent one.
 func (j *judge) currency(eligible []*Candidate) meter.Currency {
 	if limit := j.Policy.MaxCostPerHour; limit != nil {
 		return limit.Currency
 	}
 	count := map[meter.Currency]int{}
 	var best meter.Currency
-	for i := 0; i < len(eligible); { // run by run: most often there is one currency
+	for i := 0; i < len(eligible); { // run by run: usually there is one currency
 		p := eligible[i].counted()
 		n := 1
 		for i+n < len(eligible) && p != nil && eligible[i+n].counted() != nil && eligible[i+n].counted().Currency == p.Currency {
@@ -162,12 +169,11 @@ func (j *judge) order(eligible []*Candidate) (ordered []*Candidate, why string) 
 	return j.listedNext(ordered), s.why()
 }
 
-// orderedFallback reports a fallback list beside which nothing is pinned: it
-// says what may follow the first choice.
+// orderedFallback reports whether the profile has a fallback list and no pin: the list then says what may follow the first
+// choice.
 func (j *judge) orderedFallback() bool { return len(j.bindings) == 0 && len(j.Policy.Fallback) > 0 }
 
-// listedNext moves what a fallback list names behind the first choice, in the
-// list's order.
+// listedNext moves the places of the fallback list behind the first choice, in the list's order.
 func (j *judge) listedNext(order []*Candidate) []*Candidate {
 	if !j.orderedFallback() {
 		return order

@@ -11,30 +11,28 @@ import (
 // Permission is what the account of a query may use.
 type Permission struct {
 	Account string // "acme/web", for messages
-	// Required: an account no policy is written for may use nothing.
+	// Required: an account without a policy may use nothing.
 	Required bool
-	// Unreadable says what is wrong with policies that could not be read. As
-	// long as there is one, nobody knows what it forbids.
+	// Unreadable lists the faults of unreadable policies. While there is one, nobody knows what it forbids.
 	Unreadable []string
-	// Policies all apply: what one of them does not allow is not allowed.
+	// Policies all apply: each must allow the place.
 	Policies []AccountPolicy
 }
 
-// AccountPolicy is what one policy says.
+// AccountPolicy is one policy.
 type AccountPolicy struct {
 	ID         string // "policy.acme"
 	Extensions Access // binding ids
-	Hosts      Access // names; a vendor's account has none and is let pass
-	// Regions are those sandboxes may run in: all that a place may choose
-	// have to be allowed.
+	Hosts      Access // names; a vendor's account has no host and passes
+	// Regions lists allowed regions: every region that a place may choose must be allowed.
 	Regions Access
-	// RequireIsolation is the weakest a sandbox may run in; "" = any.
+	// RequireIsolation is the weakest allowed level; "" = any.
 	RequireIsolation extensions.Isolation
-	// Billing lists how metered places may be paid; nil = any.
+	// Billing lists the allowed payers of metered places; nil = any.
 	Billing []string
 }
 
-// Access is a list of what may be used and one of what may not, which wins.
+// Access has allowed and forbidden names; forbidden wins.
 type Access struct {
 	Allowed   []string // nil = all; empty = none
 	Forbidden []string
@@ -46,12 +44,12 @@ func (a Access) permits(name string) bool {
 
 func (a Access) empty() bool { return a.Allowed == nil && len(a.Forbidden) == 0 }
 
-// any reports whether a policy says something that is to be asked about.
+// any reports whether a policy has the setting that says tests.
 func (p *Permission) any(says func(*AccountPolicy) bool) bool {
 	return p.first(func(a *AccountPolicy) bool { return !says(a) }) != nil
 }
 
-// first is the first policy that does not permit; nil where all do.
+// first returns the first policy that does not permit; nil if all do.
 func (p *Permission) first(permits func(*AccountPolicy) bool) *AccountPolicy {
 	for i := range p.Policies {
 		if !permits(&p.Policies[i]) {
@@ -61,9 +59,9 @@ func (p *Permission) first(permits func(*AccountPolicy) bool) *AccountPolicy {
 	return nil
 }
 
-// askFor says what the user can change, and whose policy it is.
+// askFor returns the remedy: the user's change, or the policy to change.
 func (j *judge) askFor(p *AccountPolicy, change string) string {
-	return change + ", or ask who keeps " + p.ID + " for account " + j.Permission.Account
+	return change + ", or ask the owner of " + p.ID + " for account " + j.Permission.Account
 }
 
 func (j *judge) unread() bool { return len(j.Permission.Unreadable) > 0 }
@@ -72,17 +70,18 @@ func (j *judge) ungoverned() bool {
 	return j.Permission.Required && len(j.Permission.Policies) == 0 && !j.unread()
 }
 
-// everywhere reports a rule that is about the account and not about a place.
+// everywhere reports whether the rule is about the account, not about a place.
 func (r Rule) everywhere() bool { return r == RulePolicyUnreadable || r == RulePolicyAbsent }
 
 func passNever(*judge, *Candidate) bool { return false }
 
 func tellUnread(j *judge, _ *Candidate) (string, string) {
-	return "a policy cannot be read, so nothing is allowed: " + extensions.Clean(strings.Join(j.Permission.Unreadable, "; "), 500), "correct that policy"
+	return "a policy cannot be read, which forbids everything: " + extensions.Clean(strings.Join(j.Permission.Unreadable, "; "), 500),
+		"correct that policy"
 }
 
 func tellUngoverned(j *judge, _ *Candidate) (string, string) {
-	return "no policy is written for account " + j.Permission.Account + ", and without one it may use nothing",
+	return "no policy covers account " + j.Permission.Account + ", which forbids it everything",
 		"add a policy for it below policies/ of the catalog"
 }
 
@@ -99,7 +98,7 @@ func tellAllowedExtension(j *judge, c *Candidate) (string, string) {
 	return p.ID + " " + p.Extensions.verdict(c.Binding, "extensions"), j.askFor(p, "choose another extension")
 }
 
-// verdict tells apart what is forbidden and what is not allowed.
+// verdict distinguishes a forbidden name from one that is not allowed.
 func (a Access) verdict(name, what string) string {
 	switch {
 	case slices.Contains(a.Forbidden, name):
@@ -110,8 +109,7 @@ func (a Access) verdict(name, what string) string {
 	return "does not list " + name + " among its allowed " + what + ": " + strings.Join(a.Allowed, ", ")
 }
 
-// hostPolicy lets accounts pass: they have no host. A machine nobody gave a
-// name is none of the names that are allowed.
+// hostPolicy passes accounts, which have no host. An unnamed machine is on no list.
 func hostPolicy(c *Candidate) func(*AccountPolicy) bool {
 	return func(p *AccountPolicy) bool {
 		return c.Place == extensions.PlaceAccount || p.Hosts.permits(c.HostName())
@@ -129,9 +127,8 @@ func tellAllowedHost(j *judge, c *Candidate) (string, string) {
 	return p.ID + " " + p.Hosts.verdict(name, "hosts"), j.askFor(p, "choose another host")
 }
 
-// regionPolicy is strict where region constraints are kind: what may run in
-// a region that is not allowed, or in one nobody knows, is not allowed. A vendor
-// that is asked for a region has no choice.
+// regionPolicy is stricter than the region constraint: a place is not allowed if it may run in a region that is unknown or
+// not allowed. A vendor with a requested region has no choice.
 func (j *judge) regionPolicy(c *Candidate) func(*AccountPolicy) bool {
 	return func(p *AccountPolicy) bool {
 		if p.Regions.empty() {
@@ -147,7 +144,7 @@ func (j *judge) regionPolicy(c *Candidate) func(*AccountPolicy) bool {
 	}
 }
 
-// mayRunIn are the regions that c may run this in; "*" is any.
+// mayRunIn lists the regions that c may choose; "*" is any.
 func (j *judge) mayRunIn(c *Candidate) []string {
 	if c.Place == extensions.PlaceAccount && j.Policy.Region != "" {
 		return []string{c.PlacedIn(j.Policy.Region)}
@@ -181,13 +178,14 @@ func tellAllowedRegion(j *judge, c *Candidate) (string, string) {
 	}
 	have := j.mayRunIn(c)
 	if len(have) == 0 || slices.Contains(have, "*") {
-		return "nobody said in which region it is, and " + p.ID + " " + says, j.askFor(p, "set region on the host or the binding")
+		return "its region is unknown, and " + p.ID + " " + says, j.askFor(p, "set region on the host or the binding")
 	}
-	return "it may run in " + strings.Join(have, ", ") + ", and " + p.ID + " " + says, j.askFor(p, "set region on the binding to an allowed one")
+	return "it may run in " + strings.Join(have, ", ") + ", and " + p.ID + " " + says,
+		j.askFor(p, "set region on the binding to an allowed one")
 }
 
-// isolationPolicy asks that no sandbox of this request could be weaker: the
-// request's own floor has to be high enough, or all that the place has.
+// isolationPolicy requires that no sandbox of this request could be weaker: by the request's own floor, or by all levels of
+// the place.
 func (j *judge) isolationPolicy(c *Candidate) func(*AccountPolicy) bool {
 	return func(p *AccountPolicy) bool {
 		if p.RequireIsolation == "" || j.floor.Meets(p.RequireIsolation) {
@@ -204,17 +202,17 @@ func passAllowedIsolation(j *judge, c *Candidate) bool {
 
 func tellAllowedIsolation(j *judge, c *Candidate) (string, string) {
 	p := j.Permission.first(j.isolationPolicy(c))
-	return "it could run in less isolation than the " + string(p.RequireIsolation) + " that " + p.ID + " requires",
+	return "it could run with less isolation than the " + string(p.RequireIsolation) + " that " + p.ID + " requires",
 		j.askFor(p, "set isolation.level: "+string(p.RequireIsolation)+" in the profile")
 }
 
 func (j *judge) billingPolicy(c *Candidate) func(*AccountPolicy) bool {
 	return func(p *AccountPolicy) bool {
-		return p.Billing == nil || c.selfHosted() || slices.Contains(p.Billing, j.billing(c))
+		return p.Billing == nil || c.Capabilities.SelfHosted() || slices.Contains(p.Billing, j.billing(c))
 	}
 }
 
-// billing is how a place is paid; what nobody says may be the platform's.
+// billing returns the payer of a place; an unstated one may be the platform.
 func (j *judge) billing(c *Candidate) string { return cmp.Or(c.PaidAs(j.Billing), BillingPlatform) }
 
 func passAllowedBilling(j *judge, c *Candidate) bool {
@@ -224,11 +222,11 @@ func passAllowedBilling(j *judge, c *Candidate) bool {
 func tellAllowedBilling(j *judge, c *Candidate) (string, string) {
 	p := j.Permission.first(j.billingPolicy(c))
 	if len(p.Billing) == 0 {
-		return p.ID + " allows no place that is paid for", j.askFor(p, "choose a place of your own")
+		return p.ID + " allows no paid place", j.askFor(p, "choose a place of your own")
 	}
 	help := `set billing = "` + p.Billing[0] + `"`
 	if c.Billing != "" && !slices.Contains(p.Billing, c.Billing) {
-		help = "choose a place whose binding is paid as " + p.Billing[0]
+		help = "choose a place whose binding has billing " + p.Billing[0]
 	}
 	return p.ID + " allows billing " + strings.Join(p.Billing, ", ") + " only, and this is " + j.billing(c), j.askFor(p, help)
 }

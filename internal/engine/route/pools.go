@@ -7,71 +7,65 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
-// What a request may pin as its way to authenticate. Both use a session that
-// somebody is logged in to on this machine, and no other has it.
+// Auth modes that a request may pin. Both use a login session on this machine, which exists nowhere else.
 const (
 	AuthModeLocal       = "local"
 	AuthModeHostSession = "host-session"
 )
 
-// AuthModes lists what Policy.AuthMode may be.
+// AuthModes lists the values of Policy.AuthMode.
 var AuthModes = []string{AuthModeLocal, AuthModeHostSession}
 
-// Room is what is known of how full a place is; nil is unknown, which is not
-// the same as empty or without end.
+// Room is how full a place is. nil is unknown, which is neither empty nor unlimited.
 type Room struct {
-	// Max is how many sandboxes the binding takes, by its owner's word or the
-	// vendor's. A host's is in Host.Capacity.
+	// Max is the limit of the binding's owner or of the vendor. A host's is in Host.Capacity.
 	Max *int64
-	// Live and HostLive count the account's sandboxes at the binding and on
-	// the host. A plan does not count.
+	// Live and HostLive count the account's sandboxes at the binding and on the host. A plan does not count.
 	Live, HostLive *int64
-	// PlaceMax and PlaceUsed are what the place itself told: its limit, and what
-	// is there, whoever made it. Only a create asks.
+	// PlaceMax and PlaceUsed are the place's own limit and count, of everybody's sandboxes. Only a create asks.
 	PlaceMax, PlaceUsed *int64
 }
 
-// whose ceiling it is.
+// whose is the origin of a room limit.
 type whose int
 
 const (
-	ofHost    whose = iota // its owner's word
-	ofBinding              // its owner's word, or what the extension declares
-	ofPlace                // what the place told
+	ofHost    whose = iota // set by its owner
+	ofBinding              // set by its owner, or declared by the extension
+	ofPlace                // reported by the place
 )
 
-// ceiling is one bound on how many sandboxes may be at a place.
-type ceiling struct {
+// roomLimit is one limit on the number of sandboxes at a place.
+type roomLimit struct {
 	most  int64
 	live  *int64 // nil = not counted
 	whose whose
 }
 
-// ceilings are what bounds c; the first n are known.
-func (c *Candidate) ceilings() (all [3]ceiling, n int) {
+// roomLimits returns the limits of c; the first n are known.
+func (c *Candidate) roomLimits() (all [3]roomLimit, n int) {
 	if c.Host != nil && c.Host.Capacity != nil && c.Host.Capacity.MaxSandboxes > 0 {
-		all[n] = ceiling{c.Host.Capacity.MaxSandboxes, c.Room.HostLive, ofHost}
+		all[n] = roomLimit{c.Host.Capacity.MaxSandboxes, c.Room.HostLive, ofHost}
 		n++
 	}
 	if c.Room.Max != nil {
-		all[n] = ceiling{*c.Room.Max, c.Room.Live, ofBinding}
+		all[n] = roomLimit{*c.Room.Max, c.Room.Live, ofBinding}
 		n++
 	}
 	if c.Room.PlaceMax != nil {
-		all[n] = ceiling{*c.Room.PlaceMax, c.Room.PlaceUsed, ofPlace}
+		all[n] = roomLimit{*c.Room.PlaceMax, c.Room.PlaceUsed, ofPlace}
 		n++
 	}
 	return all, n
 }
 
-// full reports more than 90 % of a ceiling in use: the rest is left for what is
-// under way and was not counted yet.
-func (x ceiling) full() bool {
+// full reports whether more than 90 % are in use: the rest is for uncounted creates under way.
+func (x roomLimit) full() bool {
 	return x.most <= 0 || x.live != nil && *x.live > x.most/10*9+x.most%10*9/10
 }
 
 func passCapacity(_ *judge, c *Candidate) bool {
-	all, n := c.ceilings()
+	all, n := c.roomLimits()
 	for _, x := range all[:n] {
 		if x.full() {
 			return false
@@ -81,7 +75,7 @@ func passCapacity(_ *judge, c *Candidate) bool {
 }
 
 func tellCapacity(_ *judge, c *Candidate) (string, string) {
-	all, n := c.ceilings()
+	all, n := c.roomLimits()
 	x := all[0]
 	for _, x = range all[:n] {
 		if x.full() {
@@ -99,23 +93,22 @@ func tellCapacity(_ *judge, c *Candidate) (string, string) {
 	case x.most <= 0:
 		return name + " takes no sandboxes: its capacity is 0", raise
 	case *x.live >= x.most:
-		return fmt.Sprintf("it is full: %d of at most %d sandboxes are there", *x.live, x.most),
-			"destroy one, " + raise + " if it holds more, or add another place"
+		return fmt.Sprintf("it is full: it has %d of at most %d sandboxes", *x.live, x.most),
+			"destroy one, " + raise + " if it has room for more, or add another place"
 	}
-	return fmt.Sprintf("it is nearly full: %d of at most %d sandboxes are there, more than 90 %%", *x.live, x.most),
-		"destroy some, " + raise + " if it holds more, or add another place"
+	return fmt.Sprintf("it is nearly full: it has %d of at most %d sandboxes, more than 90 %%", *x.live, x.most),
+		"destroy some, " + raise + " if it has room for more, or add another place"
 }
 
-// bounded is 0 for a place whose capacity is known: between equals it comes
-// first, because unknown is not unlimited.
+// bounded is 0 if the place's capacity is known. Among equals such a place comes first, because unknown is not unlimited.
 func (c *Candidate) bounded() int64 {
-	if _, n := c.ceilings(); n > 0 {
+	if _, n := c.roomLimits(); n > 0 {
 		return 0
 	}
 	return 1
 }
 
-// passAuthMode keeps a logged-in session on the machine that has it.
+// passAuthMode keeps a login session on its own machine.
 func passAuthMode(_ *judge, c *Candidate) bool { return c.Place == extensions.PlaceMachine }
 
 func tellAuthMode(j *judge, c *Candidate) (string, string) {
@@ -127,17 +120,15 @@ func tellAuthMode(j *judge, c *Candidate) (string, string) {
 		"drop route.constraints.auth_mode, or use a place on this machine, such as ext.local"
 }
 
-// PaidAs is who pays for a metered place: as the request says, where it says
-// nothing as the binding does; "" where neither does, which is platform credit
-// once there was any.
+// PaidAs returns the payer of a metered place: the request's, else the binding's; "" if neither states one, which is
+// platform credit once there was any.
 func (c *Candidate) PaidAs(requested string) string { return cmp.Or(requested, c.Billing) }
 
-// passBilling: a binding with a key of its own is paid by its owner, and one
-// with the platform's by the platform.
+// passBilling: the owner pays a binding with their own key, the platform one with its key.
 func passBilling(j *judge, c *Candidate) bool {
-	return c.Billing == "" || c.Billing == c.PaidAs(j.Billing) || c.selfHosted()
+	return c.Billing == "" || c.Billing == c.PaidAs(j.Billing) || c.Capabilities.SelfHosted()
 }
 
 func tellBilling(j *judge, c *Candidate) (string, string) {
-	return "it is paid as " + c.Billing + ", and the request asks for " + j.Billing, `set billing = "` + c.Billing + `", or leave it out`
+	return "its billing is " + c.Billing + ", and the request asks for " + j.Billing, `set billing = "` + c.Billing + `", or remove it`
 }

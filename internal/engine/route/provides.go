@@ -36,12 +36,31 @@ func tellRuntime(j *judge, c *Candidate) (string, string) {
 		"if it really has it, list it under runtime_provides of " + c.Binding + "; else remove it from requires.runtime"
 }
 
+// lacking lists the kinds that c lacks. The name of a power is a kind, which nobody can claim for a place beside its
+// declaration.
+func (c *Candidate) lacking(kinds []string) (lacks []string, power bool) {
+	for _, k := range kinds {
+		p := extensions.Power(k)
+		declared := slices.Contains(extensions.Powers, p)
+		if declared && !slices.Contains(c.Powers, p) || !declared && !slices.Contains(c.Provides.RequirementKinds, k) {
+			lacks, power = append(lacks, k), power || declared
+		}
+	}
+	return lacks, power
+}
+
 func passRequirement(j *judge, c *Candidate) bool {
-	return hasAll(j.Spec.Requires.Capabilities, c.Provides.RequirementKinds)
+	lacks, _ := c.lacking(j.Spec.Requires.Capabilities)
+	return len(lacks) == 0
 }
 
 func tellRequirement(j *judge, c *Candidate) (string, string) {
-	return "it does not provide " + missing(j.Spec.Requires.Capabilities, c.Provides.RequirementKinds),
+	lacks, power := c.lacking(j.Spec.Requires.Capabilities)
+	reason := "it does not provide " + strings.Join(lacks, ", ")
+	if power {
+		return reason, "choose a place that can, or remove it from requires.capabilities"
+	}
+	return reason,
 		"if it really has it, list it under runtime_provides of " + c.Binding + "; else remove it from requires.capabilities"
 }
 
@@ -62,7 +81,8 @@ func passArch(j *judge, c *Candidate) bool {
 }
 
 func tellArch(j *judge, c *Candidate) (string, string) {
-	return "its architecture is " + strings.Join(c.Capabilities.Arch, " or ") + ", and the profile requires " + strings.Join(j.Spec.Requires.Arch, " or "),
+	return "its architecture is " + strings.Join(c.Capabilities.Arch, " or ") + ", and the profile requires " +
+			strings.Join(j.Spec.Requires.Arch, " or "),
 		"choose a place of that architecture, or change requires.arch"
 }
 
@@ -71,7 +91,7 @@ func passWorkload(j *judge, c *Candidate) bool {
 }
 
 func tellWorkload(j *judge, _ *Candidate) (string, string) {
-	return "it cannot run what the profile describes under " + j.workload,
+	return "it cannot run the profile's " + j.workload,
 		"use a profile without " + j.workload + ", or a place that can run it"
 }
 

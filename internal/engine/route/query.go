@@ -1,6 +1,7 @@
 package route
 
 import (
+	"slices"
 	"time"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/meter"
@@ -27,47 +28,59 @@ const (
 	ModePaused  = "paused"
 )
 
-// Query is all a decision depends on.
+// Query has all inputs of a decision.
 type Query struct {
 	// Spec is the resolved request without Options, which depend on the choice.
 	Spec extensions.Spec
-	// Options are the profile's per binding id; a candidate is judged by its own.
+	// Options are the profile's, by binding id; each candidate is judged by its own.
 	Options map[string]map[string]any
 	Policy  Policy
-	// Hosts are the names the caller insists on, in order of preference; they
-	// override Prefer and Fallback, and only candidates on them are eligible.
+	// Hosts are the hosts the request insists on, in order of preference. They override Prefer and Fallback, and only
+	// candidates on them are eligible.
 	Hosts []string
-	// Prefer and Fallback are the profile's placement, by host name: order
-	// only. Names of hosts that are not there are a notice.
+	// Prefer and Fallback are the profile's placement, by host name. They only order; unknown names are a notice.
 	Prefer, Fallback []string
 	Reach            Reach
 	DesiredMode      string // running | paused | "" = leave alone
-	Billing          string // platform | byok; "" = as the binding says, see PaidAs
-	// Origin is where the snapshot or the sandbox to fork lives; nil where
-	// there is none, or where it is not known yet.
+	Billing          string // platform | byok; "" = the binding's, see PaidAs
+	// Origin is the place of the snapshot or of the sandbox to fork; nil if there is none, or if it is not known yet.
 	Origin     *Origin
 	Permission Permission
 	Candidates []Candidate
+	// Unconfigured are bindings of vendors that take no part, since nobody configured
+	// them: names that exist all the same.
+	Unconfigured []string
 }
 
-// Policy is the profile's way to choose.
+// Pins reports whether the profile wants this very binding, or what the sandbox
+// starts from lives there.
+func (q *Query) Pins(binding string) bool {
+	return slices.Contains(q.bindings(), binding) || q.Origin != nil && q.Origin.Binding == binding
+}
+
+// bindings are the only ones allowed, in order; empty = all.
+func (q *Query) bindings() (out []string) {
+	if q.Policy.Extension != "" {
+		out = append(out, q.Policy.Extension)
+	}
+	if q.Policy.Extension != "" || q.Policy.Strategy == StrategyExplicit {
+		out = append(out, q.Policy.Fallback...)
+	}
+	return out
+}
+
+// Policy is the profile's routing.
 type Policy struct {
-	// Extension pins the route to one binding; Fallback lists bindings that
-	// may be tried after it, in order. Without a pin, Fallback orders what
-	// comes after the first choice and nothing else may follow it.
+	// Extension pins the route to one binding; Fallback lists bindings to try after it, in order. Without a pin, Fallback
+	// lists and orders the only places after the first choice.
 	Extension        string
+	ByRequest        bool   // the request pins it, not the profile
 	Strategy         string // "" = prefer-self-hosted
 	Fallback         []string
 	MaxCostPerHour   *meter.Money
-	RequireIsolation extensions.Isolation // "" = the Spec's floor alone
+	RequireIsolation extensions.Isolation // "" = only the Spec's floor
 	Region           string               // "eu" also matches "eu-west"
 	AuthMode         string               // local | host-session; "" = any
-}
-
-// Origin names a place something lives in.
-type Origin struct {
-	Binding string
-	Host    string // name; "" for an account
 }
 
 // Candidate is one binding on one place.
@@ -77,81 +90,81 @@ type Candidate struct {
 	Handler string
 	Place   extensions.Place
 	Host    *extensions.Host // nil for an account, or this machine unnamed
-	// Capabilities are narrowed already: catalog, and facts where known.
+	// Capabilities are already narrowed by the catalog, and by facts if known.
 	Capabilities extensions.Capabilities
-	// Provides is what the binding says; see catalog.Binding.
+	// Provides is the binding's; see catalog.Binding.
 	Provides extensions.Provides
 	Powers   []extensions.Power
 	Find     extensions.Find
+	// Portable are the kinds of snapshots that it restores from other places of its handler.
+	Portable []extensions.SnapshotKind
 	Options  []extensions.Field // the handler's declared option fields
 	Region   string             // the binding's; "" = the host's, else the capability's
 	Priority int64              // higher is preferred; the host's is added
 	Index    int                // position in the catalog, for strategy explicit
 	Price    Price
-	Billing  string // how a metered place is paid: platform | byok; "" = either
-	// Credit: platform credit pays for it, if it is chosen.
+	Billing  string // who pays a metered place: platform | byok; "" = either
+	// Credit: platform credit would pay.
 	Credit bool
-	// Fee: the wallet pays a fee that grows with time, although the user's own
-	// key pays the vendor.
+	// Fee: the wallet pays a fee that grows with time, although the user's own key pays the vendor.
 	Fee       bool
 	Room      Room
 	Latency   Latency
 	NamedOnly bool // a test double; see extensions.Descriptor
-	// Ceiling is what Capabilities were before its host narrowed them, nil
-	// where no host did; Narrowed says what was taken away and what would
-	// bring it back.
-	Ceiling  *extensions.Capabilities
+	// Declared are the Capabilities before the place narrowed them, nil if none did; Narrowed lists what is missing and the
+	// remedy.
+	Declared *extensions.Capabilities
 	Narrowed []string
-	// Unavailable is set where the place is declared but cannot be used now.
+	// Unavailable is set if the place is declared but cannot be used now.
 	Unavailable *Unavailable
 }
 
-// Price is what routing knows of a candidate's quote.
+// Price is the part of a candidate's quote that routing uses.
 type Price struct {
 	Hourly *meter.Money // nil = unknown
-	// Shadow is what an own place is counted at by lowest-cost where Hourly is
-	// unknown or zero; nil = not stated. It is compared and never charged.
+	// Shadow is the price that lowest-cost uses for a self-hosted place if Hourly
+	// is unknown or zero; nil = none. It is compared, never charged.
 	Shadow     *meter.Money
 	Confidence meter.Confidence
 	Quote      string // digest
-	Unbounded  bool   // the worst case at the ttl is not known
-	// FeeUnbounded: nor is what the wallet pays of it.
+	Unbounded  bool   // the maximum at the ttl is unknown
+	// FeeUnbounded: the wallet's part is unknown too.
 	FeeUnbounded bool
-	// Unpriced is set where the price is stated and cannot be worked out for
-	// this request; nothing else is known of it then.
+	// Unpriced is set if a price exists but cannot be computed for this request;
+	// all other fields are then unknown.
 	Unpriced *Unpriced
 }
 
-// Unpriced says why a price cannot be worked out.
+// Unpriced is why a price cannot be computed.
 type Unpriced struct {
 	Reason string
-	Help   string // what would make it known
+	Help   string // the remedy
 }
 
-// Latency is how long a place takes from create to ready.
+// Latency is a place's time from create to ready.
 type Latency struct {
 	CreateToReady time.Duration // 0 = unknown
-	Samples       int           // past sandboxes it is the median of; 0 = the catalog's figure
+	Samples       int           // number of past sandboxes in the median; 0 = the catalog's figure
 }
 
-// counted is the price lowest-cost goes by; nil = unknown.
+// counted returns the price that lowest-cost uses; nil = unknown.
 func (c *Candidate) counted() *meter.Money {
-	if c.Price.Shadow != nil && c.selfHosted() && (c.Price.Hourly == nil || c.Price.Hourly.Amount == 0) {
+	if c.Price.Shadow != nil && c.Capabilities.SelfHosted() && (c.Price.Hourly == nil || c.Price.Hourly.Amount == 0) {
 		return c.Price.Shadow
 	}
 	return c.Price.Hourly
 }
 
-// Unavailable says why a declared place cannot be used.
+// Unavailable is why a declared place cannot be used.
 type Unavailable struct {
 	// Rule is RuleHandler, RuleNotYet, RuleCredentials, RuleHostUnfit or
 	// RuleUnreachable.
 	Rule   Rule
 	Reason string
-	Help   string // what would make it pass
+	Help   string // the remedy
 }
 
-// ID names the candidate: the binding, and "@host" where there is a host.
+// ID returns the binding, with "@host" if there is a host.
 func (c *Candidate) ID() string {
 	if c.Host == nil {
 		return c.Binding
@@ -159,17 +172,12 @@ func (c *Candidate) ID() string {
 	return c.Binding + "@" + c.Host.Name
 }
 
-// HostName is the host's name, or "".
+// HostName returns the host's name, or "".
 func (c *Candidate) HostName() string {
 	if c.Host == nil {
 		return ""
 	}
 	return c.Host.Name
-}
-
-// selfHosted reports a place of the user: nobody sends a bill.
-func (c *Candidate) selfHosted() bool {
-	return c.Capabilities.PricingModel == extensions.PricingSelfHosted
 }
 
 func (q *Query) ttl() time.Duration { return time.Duration(q.Spec.TTL) }

@@ -8,9 +8,8 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
-// Reach is how the profile wants its host to be reached; nil = any way. Names
-// are for people: what counts is the jump host and the identity themselves, so a
-// host whose arguments say the same is reached that way too.
+// Reach is the profile's demand on the way to its host; nil = any way. Names are for people: routing compares the jump host
+// and the identity themselves, so a host with the same arguments matches too.
 type Reach struct {
 	TunnelName, IdentityName string
 	Tunnel                   *extensions.SSH
@@ -27,7 +26,7 @@ func (r Reach) as(s *extensions.SSH) bool {
 	return r.Identity == nil || reflect.DeepEqual(s.Identity, r.Identity)
 }
 
-// passReach leaves a place that lacks its host to the rule that says so.
+// passReach leaves a place without its host to the rule about that.
 func passReach(j *judge, c *Candidate) bool {
 	if c.Place == extensions.PlaceHost && c.Host == nil {
 		return true
@@ -38,14 +37,16 @@ func passReach(j *judge, c *Candidate) bool {
 func tellReach(j *judge, c *Candidate) (string, string) {
 	r := j.Reach
 	if c.Host == nil || c.Host.SSH == nil {
-		return "the profile asks for " + r.words() + ", and this is no host over SSH", "leave reachability out of the profile, or use a host over SSH"
+		return "the profile asks for " + r.words() + ", and this is not a host over SSH",
+			"remove reachability from the profile, or use a host over SSH"
 	}
 	if s := c.Host.SSH; !r.through(s) {
 		return "the profile asks for the tunnel " + r.TunnelName + ", and the host is reached " + way(s),
 			"set ssh.tunnel = " + strconv.Quote(r.TunnelName) + " of the sandboxer_host " + c.Host.Name + ", or change reachability.tunnel"
 	}
-	return "the profile asks for the identity " + r.IdentityName + ", and the host is given another",
-		"set ssh.identity = { name = " + strconv.Quote(r.IdentityName) + " } of the sandboxer_host " + c.Host.Name + ", or change reachability.identity"
+	return "the profile asks for the identity " + r.IdentityName + ", and the host has another one",
+		"set ssh.identity = { name = " + strconv.Quote(r.IdentityName) + " } of the sandboxer_host " + c.Host.Name +
+			", or change reachability.identity"
 }
 
 func (r Reach) words() string {
@@ -59,7 +60,7 @@ func (r Reach) words() string {
 	return strings.Join(out, " and ")
 }
 
-// way is how a host is reached, in words.
+// way describes the way to a host.
 func way(s *extensions.SSH) string {
 	if len(s.Jump) == 0 {
 		return "without a jump host"

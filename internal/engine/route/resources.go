@@ -2,37 +2,40 @@ package route
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
-// limitsOf names the limits that are asked for.
-func limitsOf(r extensions.Resources) (limits []string) {
-	for _, l := range []struct {
-		name string
-		set  bool
-	}{{"cpu", r.CPU != nil}, {"memory_mb", r.MemoryMB != nil}, {"disk_mb", r.DiskMB != nil}, {"pids", r.Pids != nil}} {
-		if l.set {
-			limits = append(limits, l.name)
-		}
-	}
-	return limits
+// unenforced lists the requested limits that do not hold at c.
+func (j *judge) unenforced(c *Candidate) []extensions.Limit {
+	return slices.DeleteFunc(slices.Clone(j.limits), func(l extensions.Limit) bool { return slices.Contains(c.Capabilities.Limits, l) })
 }
 
 func passLimits(j *judge, c *Candidate) bool {
-	return c.Capabilities.EnforcesResourceLimits || j.Spec.Resources.BestEffort
+	return j.Spec.Resources.BestEffort || len(j.unenforced(c)) == 0
 }
 
-func tellLimits(j *judge, _ *Candidate) (string, string) {
-	return "it does not hold limits, and the profile limits " + strings.Join(j.limits, ", "), "set resources.best_effort: true, or remove the limits"
+func tellLimits(j *judge, c *Candidate) (string, string) {
+	lacks := j.named(j.unenforced(c))
+	return "it does not enforce " + lacks, "set resources.best_effort: true, or remove " + lacks
 }
 
 func noteLimits(j *judge, c *Candidate) {
-	if !c.Capabilities.EnforcesResourceLimits {
-		j.notice("%s does not hold limits: %s is best effort there", c.ID(), strings.Join(j.limits, ", "))
+	if lacks := j.unenforced(c); len(lacks) > 0 {
+		j.notice("%s does not enforce %s: best effort there", c.ID(), j.named(lacks))
 	}
+}
+
+// named lists limits for people.
+func (*judge) named(limits []extensions.Limit) string {
+	names := make([]string, len(limits))
+	for i, l := range limits {
+		names[i] = string(l)
+	}
+	return strings.Join(names, ", ")
 }
 
 func (j *judge) sized() bool {
@@ -40,16 +43,16 @@ func (j *judge) sized() bool {
 	return r.CPU != nil || r.MemoryMB != nil || r.DiskMB != nil || r.GPU != nil
 }
 
-// extent is one size that is asked for, and what is known of how much there is.
+// extent is one requested size, and what is known of the available size.
 type extent struct {
 	field  string
-	asked  *int64 // in quanta, of which unit make one of the others; nil = not asked
+	asked  *int64 // in quanta, of which unit make one of the others; nil = not requested
 	unit   int64
-	limit  *int64 // the place's; nil = not known
+	limit  *int64 // the place's; nil = unknown
 	stated int64  // by the host's owner, beside its cost; 0 = not stated
 }
 
-// most is the least of what is known; ok is false where nothing is.
+// most returns the least of the known sizes; ok is false if none is known.
 func (x extent) most() (n int64, ok bool) {
 	switch {
 	case x.limit == nil:
@@ -65,10 +68,10 @@ func (x extent) fits() bool {
 	return x.asked == nil || !known || *x.asked <= 0 || (*x.asked-1)/x.unit < most
 }
 
-// extents are the sizes that c is judged by.
+// extents are the sizes to judge c by.
 func (j *judge) extents(c *Candidate) [4]extent {
 	var has extensions.HostCost
-	if c.Host != nil && c.Host.Cost != nil { // the only place where an owner states a size
+	if c.Host != nil && c.Host.Cost != nil { // only here does an owner state a size
 		has = *c.Host.Cost
 	}
 	r := j.Spec.Resources
@@ -120,9 +123,16 @@ func (j *judge) wantsGPU() bool {
 	return g != nil && g.Count != 0
 }
 
-func passGPU(_ *judge, c *Candidate) bool { return c.Capabilities.GPU }
+func passGPU(j *judge, c *Candidate) bool {
+	model, has := j.Spec.Resources.GPU.Model, c.Capabilities
+	return has.GPU && (model == "" || has.GPUModels == nil || slices.Contains(has.GPUModels, model))
+}
 
-func tellGPU(*judge, *Candidate) (string, string) {
+func tellGPU(j *judge, c *Candidate) (string, string) {
+	if c.Capabilities.GPU {
+		return fmt.Sprintf("it has no GPU of the model %q", extensions.Clean(j.Spec.Resources.GPU.Model, 80)),
+			"ask for one of " + strings.Join(c.Capabilities.GPUModels, ", ") + ", or remove resources.gpu.model"
+	}
 	return "it has no GPU", "remove resources.gpu, or choose a place with one"
 }
 
@@ -135,7 +145,7 @@ func tellPrice(_ *judge, c *Candidate) (string, string) {
 func passMaxCost(j *judge, c *Candidate) bool {
 	limit, hourly := j.Policy.MaxCostPerHour, c.Price.Hourly
 	if hourly == nil {
-		return c.selfHosted() || c.Price.Unpriced != nil // nobody sends a bill for it, or it is refused for that alone
+		return c.Capabilities.SelfHosted() || c.Price.Unpriced != nil // nobody bills it, or another rule refuses it for that
 	}
 	return hourly.Currency == limit.Currency && hourly.Amount <= limit.Amount
 }
@@ -144,18 +154,18 @@ func tellMaxCost(j *judge, c *Candidate) (string, string) {
 	limit, hourly := j.Policy.MaxCostPerHour, c.Price.Hourly
 	switch {
 	case hourly == nil:
-		return fmt.Sprintf("what it costs per hour is not known, and at most %s is wanted", limit),
+		return fmt.Sprintf("its hourly price is unknown, and the limit is %s", limit),
 			"add a price book for " + c.Binding + " to the catalog, or drop max_cost_per_hour"
 	case hourly.Currency != limit.Currency:
-		return fmt.Sprintf("it costs %s per hour, which cannot be compared with %s", hourly, limit),
+		return fmt.Sprintf("it costs %s per hour, which cannot be compared with the limit %s", hourly, limit),
 			"state max_cost_per_hour in " + string(hourly.Currency)
 	}
-	return fmt.Sprintf("it costs %s per hour, and at most %s is wanted", hourly, limit),
-		fmt.Sprintf("raise max_cost_per_hour to %s, or ask for less cpu and memory", hourly)
+	return fmt.Sprintf("it costs %s per hour, and the limit is %s", hourly, limit),
+		fmt.Sprintf("raise max_cost_per_hour to %s, or request less cpu and memory", hourly)
 }
 
 func noteMaxCost(j *judge, c *Candidate) {
 	if c.Price.Hourly == nil {
-		j.notice("what %s costs is not known; as nobody sends a bill for it, max_cost_per_hour lets it pass", c.ID())
+		j.notice("the price of %s is unknown; nobody bills for it, so max_cost_per_hour does not refuse it", c.ID())
 	}
 }

@@ -134,7 +134,7 @@ func TestAnOrderRespectsItsStrategy(t *testing.T) {
 					t.Fatalf("slow %s before fast %s", a.ID(), b.ID())
 				}
 			default:
-				if !a.selfHosted() && b.selfHosted() {
+				if !a.Capabilities.SelfHosted() && b.Capabilities.SelfHosted() {
 					t.Fatalf("metered %s before self-hosted %s", a.ID(), b.ID())
 				}
 			}
@@ -164,7 +164,8 @@ func TestALongListOfRefusalsIsCutVisibly(t *testing.T) {
 	}
 	q.Spec.Resources.GPU = &extensions.GPU{Count: 1}
 	d := Select(q)
-	if text := d.Err().Error(); strings.Count(text, "\n") != maxTold+1 || !strings.HasSuffix(text, "- and 5 more reasons of other places") || len(d.Refusals()) != maxTold+5 {
+	if text := d.Err().Error(); strings.Count(text, "\n") != maxTold+1 || !strings.HasSuffix(text, "- and 5 more reasons of other places") ||
+		len(d.Refusals()) != maxTold+5 {
 		t.Errorf("%d refusals told as\n%s", len(d.Refusals()), text)
 	}
 }
@@ -180,8 +181,8 @@ func TestTheJSONFormIsStable(t *testing.T) {
 	got, err := json.Marshal(d)
 	const want = `{"strategy":"prefer-self-hosted","chosen":"ext.able","why":"it is the only place that can run it","order":["ext.able"],"fallbacks":[],` +
 		`"refusals":[{"candidate":"ext.bad","extension":"ext.bad","stage":"viability","rule":"viability.egress",` +
-		`"reason":"it enforces no network policy, and a shut network (default: deny) is wanted",` +
-		`"help":"set network.default: allow if the code may reach everything, or choose a place that enforces it"}],` +
+		`"reason":"it enforces no network policy, and a denied network (default: deny) is wanted",` +
+		`"help":"set network.default: allow if the code may reach everything, or choose a place that enforces this"}],` +
 		`"notices":[],"attempts":[{"candidate":"ext.able","outcome":"ready"}]}`
 	if err != nil || string(got) != want {
 		t.Errorf("got\n%s, %v\nwant\n%s", got, err, want)
@@ -200,7 +201,7 @@ func TestExplainTellsChoiceFallbacksRefusalsAndNotes(t *testing.T) {
 If it has no room: ext.next.
 Refused:
 - ext.small: it has no GPU (viability.gpu). What would help: remove resources.gpu, or choose a place with one.
-Note: placement.prefer names attic, which is not there.`
+Note: placement.prefer names attic, which does not exist.`
 	if got := Select(q).Explain(); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}

@@ -7,27 +7,26 @@ import (
 	"strings"
 )
 
-// sorting puts candidates in order by criteria. A decision among thousands of
-// places is made while somebody waits, so keys are computed once, those that
-// tell nothing apart are dropped, and what is sorted are mostly integers.
+// sorting orders candidates by criteria. Users wait for a decision among thousands of places, so it computes keys once,
+// drops columns where all are equal, and sorts mostly integers.
 type sorting struct {
 	all     []*Candidate
 	columns []column
-	packed  int // how many columns are part of row.key
+	packed  int // number of columns in row.key
 	rows    []row
 	spare   []row // of radix
 }
 
-// column holds one criterion's keys, as distances from the smallest.
+// column has one criterion's keys, as distances from the smallest.
 type column struct {
 	why  string
-	bits int      // of a packed column
-	keys []uint64 // of one that is not packed
+	bits int      // if the column is packed
+	keys []uint64 // if it is not packed
 }
 
 type row struct {
 	key  uint64 // as many of the first columns as fit
-	name uint64 // the name's first bytes that tell names apart
+	name uint64 // the first bytes in which names differ
 	at   int32  // index in all
 }
 
@@ -42,7 +41,7 @@ func newSorting(all []*Candidate, by []criterion) *sorting {
 		if width == 0 {
 			continue // all are equal
 		}
-		if s.packed == len(s.columns) && width <= free { // behind one that does not fit, none may be packed
+		if s.packed == len(s.columns) && width <= free { // none may be packed after one that does not fit
 			for i, key := range keys {
 				s.rows[i].key = s.rows[i].key<<width | key
 			}
@@ -60,7 +59,7 @@ func newSorting(all []*Candidate, by []criterion) *sorting {
 	return s
 }
 
-// distances fills keys and returns how many bits they need.
+// distances fills keys and returns the number of bits they need.
 func distances(all []*Candidate, key func(*Candidate) int64, keys []uint64) int {
 	low := key(all[0])
 	for i, c := range all {
@@ -85,7 +84,7 @@ func commonPrefix(all []*Candidate) int {
 	return len(prefix)
 }
 
-// firstBytes is a number that orders as the first eight bytes of s do.
+// firstBytes returns a number that orders like the first eight bytes of s.
 func firstBytes(s string) (n uint64) {
 	for i := range min(8, len(s)) {
 		n |= uint64(s[i]) << (56 - 8*i)
@@ -96,7 +95,7 @@ func firstBytes(s string) (n uint64) {
 func (s *sorting) sort() {
 	s.radix(func(r *row) *uint64 { return &r.name })
 	s.radix(func(r *row) *uint64 { return &r.key })
-	// What is equal so far is told apart by what did not fit.
+	// Unpacked columns decide among rows that are equal so far.
 	for from := 0; from < len(s.rows); {
 		to := from + 1
 		for to < len(s.rows) && s.rows[to].key == s.rows[from].key && (s.rows[to].name == s.rows[from].name || s.packed < len(s.columns)) {
@@ -109,8 +108,8 @@ func (s *sorting) sort() {
 	}
 }
 
-// radix sorts the rows by a number, equal ones staying as they are: byte by
-// byte from the last, without those in which all are the same.
+// radix sorts the rows by a number and keeps the order of equal ones: byte by byte from the last, skipping bytes in which
+// all are equal.
 func (s *sorting) radix(number func(*row) *uint64) {
 	var different uint64
 	for i := range s.rows {
@@ -139,7 +138,7 @@ func (s *sorting) radix(number func(*row) *uint64) {
 	}
 }
 
-// compare is the whole order, for rows of one key.
+// compare is the complete order of rows with the same key.
 func (s *sorting) compare(a, b row) int {
 	for _, column := range s.columns[s.packed:] {
 		if x, y := column.keys[a.at], column.keys[b.at]; x != y {
@@ -149,12 +148,12 @@ func (s *sorting) compare(a, b row) int {
 	return byName(s.all[a.at], s.all[b.at])
 }
 
-// byName is the order of last resort, and that of refusals.
+// byName decides ties, and orders refusals.
 func byName(a, b *Candidate) int {
 	return cmp.Or(strings.Compare(a.Binding, b.Binding), strings.Compare(a.HostName(), b.HostName()))
 }
 
-// why names the criterion by which the first beat the last of the others.
+// why names the criterion by which the first beats the last of the others.
 func (s *sorting) why() string {
 	first, decisive := s.rows[0], 0
 	for _, other := range s.rows[1:] {
@@ -166,7 +165,7 @@ func (s *sorting) why() string {
 	return s.columns[decisive].why
 }
 
-// differ is the first column in which two rows do, or how many there are.
+// differ returns the first column in which two rows differ, or the number of columns.
 func (s *sorting) differ(a, b row) int {
 	if different := a.key ^ b.key; different != 0 {
 		at, below := s.packed-1, s.columns[s.packed-1].bits

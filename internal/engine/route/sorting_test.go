@@ -21,12 +21,14 @@ func TestSortingIsThePlainComparison(t *testing.T) {
 		var all []*Candidate
 		var by []criterion
 		for i := range n {
-			c := &Candidate{Binding: rapid.SampledFrom([]string{"ext.", "ext.a", "ext.ab", "ext.abcdefgh", "ext.abcdefghi", "é"}).Draw(t, "name") + fmt.Sprint(rapid.IntRange(0, 2).Draw(t, "suffix"))}
+			c := &Candidate{Binding: rapid.SampledFrom([]string{"ext.", "ext.a", "ext.ab", "ext.abcdefgh", "ext.abcdefghi", "é"}).Draw(t, "name") +
+				fmt.Sprint(rapid.IntRange(0, 2).Draw(t, "suffix"))}
 			all, index[c] = append(all, c), i
 		}
 		for k := range keys {
 			for range n {
-				keys[k] = append(keys[k], rapid.OneOf(rapid.Int64(), rapid.Int64Range(-2, 2), rapid.SampledFrom([]int64{math.MinInt64, math.MaxInt64})).Draw(t, "key"))
+				keys[k] = append(keys[k], rapid.OneOf(rapid.Int64(), rapid.Int64Range(-2, 2),
+					rapid.SampledFrom([]int64{math.MinInt64, math.MaxInt64})).Draw(t, "key"))
 			}
 			by = append(by, criterion{fmt.Sprint(k), func(c *Candidate) int64 { return keys[k][index[c]] }})
 		}

@@ -9,7 +9,7 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
-// available is for what the caller found about a declared place.
+// available passes unless the caller found the place unusable by this rule.
 func available(rule Rule) func(*judge, *Candidate) bool {
 	return func(_ *judge, c *Candidate) bool { return c.Unavailable == nil || c.Unavailable.rule() != rule }
 }
@@ -22,7 +22,7 @@ func tellUnavailable(_ *judge, c *Candidate) (string, string) {
 	return reason, c.Unavailable.Help
 }
 
-// rule is that of the five which the caller meant.
+// rule returns which of the five rules the caller found.
 func (u *Unavailable) rule() Rule {
 	switch u.Rule {
 	case RuleHandler, RuleNotYet, RuleCredentials, RuleUnreachable:
@@ -33,7 +33,10 @@ func (u *Unavailable) rule() Rule {
 
 func passIsolation(j *judge, c *Candidate) bool {
 	levels := c.Capabilities.IsolationLevels
-	for i := len(levels) - 1; i >= 0; i-- { // the strongest is the last
+	if j.Spec.Direct {
+		return j.floor == extensions.IsolationNone && slices.Contains(levels, extensions.IsolationNone)
+	}
+	for i := len(levels) - 1; i >= 0; i-- { // the last is the strongest
 		if slices.Contains(j.strong, levels[i]) {
 			return true
 		}
@@ -42,40 +45,68 @@ func passIsolation(j *judge, c *Candidate) bool {
 }
 
 func tellIsolation(j *judge, c *Candidate) (string, string) {
+	switch {
+	case j.Spec.Direct && j.floor != extensions.IsolationNone:
+		return fmt.Sprintf("the profile's route needs at least isolation %s, and the request asks for none", j.floor),
+			"leave out the isolation, or remove route.constraints.require_isolation from the profile"
+	case j.Spec.Direct:
+		return "it runs nothing without walls", "choose ext.local, which runs on this machine"
+	}
 	strongest := "none that is known"
 	if n := len(c.Capabilities.IsolationLevels); n > 0 {
 		strongest = string(c.Capabilities.IsolationLevels[n-1])
 	}
-	return fmt.Sprintf("its strongest isolation is %s, and at least %s is wanted", strongest, j.floor),
+	return fmt.Sprintf("its strongest isolation is %s, and the request needs at least %s", strongest, j.floor),
 		fmt.Sprintf("choose a place with isolation %s, or lower isolation.level if %s is enough for this code", j.floor, strongest)
 }
 
 func passEgress(j *judge, c *Candidate) bool {
-	return slices.Contains(j.enforces, c.Capabilities.Egress)
+	return c.Capabilities.Egress.Includes(j.egress)
 }
 
 func tellEgress(j *judge, c *Candidate) (string, string) {
 	wants := map[extensions.Egress]string{
-		extensions.EgressDenyOnly: "a shut network (default: deny)",
-		extensions.EgressCIDR:     "an allowlist of networks",
-		extensions.EgressDomain:   "an allowlist of names",
+		extensions.EgressDenyOnly:   "a denied network (default: deny)",
+		extensions.EgressCIDR:       "an allowlist of networks",
+		extensions.EgressDomainOnly: "an allowlist of names",
+		extensions.EgressDomain:     "an allowlist of networks and names",
 	}[j.egress]
 	can := map[extensions.Egress]string{
-		extensions.EgressNone:     "it enforces no network policy",
-		extensions.EgressDenyOnly: "it can only shut the network as a whole",
-		extensions.EgressCIDR:     "it can only allow networks, not names",
+		extensions.EgressNone:       "it enforces no network policy",
+		extensions.EgressDenyOnly:   "it can only deny the whole network",
+		extensions.EgressCIDR:       "it can only allow networks, not names",
+		extensions.EgressDomainOnly: "it can only allow names, not networks",
 	}[c.Capabilities.Egress]
 	if can == "" {
-		can = "what it enforces is not known"
+		can = "its enforcement is unknown"
 	}
-	help := "set network.default: allow if the code may reach everything, or choose a place that enforces it"
+	help := "set network.default: allow if the code may reach everything, or choose a place that enforces this"
 	if c.Capabilities.Egress.Includes(extensions.EgressDenyOnly) {
-		help = "remove network.egress to shut the network, or choose a place that enforces allowlists"
+		help = "remove network.egress to deny the whole network, or choose a place that enforces allowlists"
 	}
 	return can + ", and " + wants + " is wanted", help
 }
 
-// MaxTTL is the longest a sandbox may live at a place; 0 where there is no limit.
+// passPorts leaves rules that the place does not have at all to passEgress.
+func passPorts(j *judge, c *Candidate) bool {
+	return !passEgress(j, c) || len(c.Capabilities.Unnamed(j.Spec.Network)) == 0
+}
+
+func tellPorts(j *judge, c *Candidate) (string, string) {
+	return c.Capabilities.TellUnnamed(j.Spec.Network)
+}
+
+// noteNetwork tells what default deny leaves open.
+func noteNetwork(j *judge, c *Candidate) {
+	if c.Capabilities.DNS.OpenUnder(j.Spec.Network) {
+		j.notice("%s leaves DNS open although the network is denied: data can leave in the names that are looked up", c.ID())
+	}
+	if c.Capabilities.Ingress == extensions.IngressPublic {
+		j.notice("%s leaves the ports of a sandbox open to anybody who knows its address", c.ID())
+	}
+}
+
+// MaxTTL returns the longest ttl at a place; 0 = no limit.
 func MaxTTL(c extensions.Capabilities) time.Duration {
 	limit := c.MaxTTL
 	if s := c.MaxSessionDuration; s > 0 && (limit == 0 || s < limit) {
@@ -94,7 +125,7 @@ func tellTTL(j *judge, c *Candidate) (string, string) {
 	return fmt.Sprintf("the ttl %s is above its maximum of %s", short(j.ttl()), short(limit)), "set a ttl of at most " + short(limit)
 }
 
-// short drops the zero minutes and seconds Go writes.
+// short omits the zero minutes and seconds of Go's format.
 func short(d time.Duration) string {
 	s := d.String()
 	if strings.HasSuffix(s, "m0s") {
@@ -107,51 +138,59 @@ func short(d time.Duration) string {
 }
 
 func passExpiry(j *judge, c *Candidate) bool {
-	return j.billing(c) == BillingBYOK || c.Capabilities.Expiry == extensions.ExpiryNative || c.selfHosted() || c.Find.Recoverable()
+	return j.billing(c) == BillingBYOK || c.Capabilities.Expiry == extensions.ExpiryNative || c.Capabilities.SelfHosted() ||
+		c.Find.Recoverable()
 }
 
 func tellExpiry(_ *judge, c *Candidate) (string, string) {
-	return "it neither ends a sandbox by itself nor finds one again by id, so a lost one would cost platform credit without end", c.ownAccount()
+	return "it neither ends a sandbox itself nor finds one by ID, so a lost one would use platform credit without end", c.ownAccount()
 }
 
-// ownAccount is what helps where platform credit cannot pay.
+// ownAccount returns the remedy if platform credit cannot pay.
 func (c *Candidate) ownAccount() string {
 	if c.Billing == BillingPlatform { // the key is the platform's
-		return "choose a place where your own account with the vendor bears it"
+		return "choose a place that your own account with the vendor pays"
 	}
-	return `set billing = "byok", so that your own account with the vendor bears it`
+	return `set billing = "byok", so that your own account with the vendor pays`
 }
 
-// ends reports that a sandbox ends there at its time, whoever watches.
-func (c *Candidate) ends() bool {
-	return c.Capabilities.Expiry == extensions.ExpiryNative || c.Capabilities.Expiry == extensions.ExpiryHost
+// ends reports whether the place ends the sandbox on time by itself, paused if it is to be.
+func (j *judge) ends(c *Candidate) bool {
+	by := c.Capabilities.Expiry
+	if j.DesiredMode == ModePaused {
+		by = c.Capabilities.PausedExpiry
+	}
+	return by == extensions.ExpiryNative || by == extensions.ExpiryHost
 }
 
-// passCredit: what a wallet sets aside has to be a bound. That takes a price,
-// and an end that comes by itself; of a fee that does not grow with time it does
-// not.
-func passCredit(_ *judge, c *Candidate) bool {
+// passCredit: a hold must be bounded. That takes a price and an end enforced by the place; a fee that does not grow with
+// time needs neither.
+func passCredit(j *judge, c *Candidate) bool {
 	switch {
-	case c.selfHosted():
+	case c.Capabilities.SelfHosted():
 		return true
 	case c.Credit:
-		return c.ends() && !c.Price.Unbounded
+		return j.ends(c) && !c.Price.Unbounded
 	}
-	return !c.Fee || c.ends() && !c.Price.FeeUnbounded
+	return !c.Fee || j.ends(c) && !c.Price.FeeUnbounded
 }
 
-func tellCredit(_ *judge, c *Candidate) (string, string) {
+func tellCredit(j *judge, c *Candidate) (string, string) {
+	sandbox := "a sandbox"
+	if j.DesiredMode == ModePaused {
+		sandbox = "a paused one"
+	}
 	switch fee := c.Fee && !c.Credit; {
-	case fee && !c.ends():
-		return "the wallet would pay a fee as long as it runs, and it does not end a sandbox by itself: what that may cost has no bound",
-			"choose a place that ends sandboxes by itself, or have the fee taken per creation"
+	case fee && !j.ends(c):
+		return "the wallet would pay a fee while it runs, and it does not end " + sandbox + " itself: the cost has no limit",
+			"choose a place that ends sandboxes itself, or charge the fee per creation"
 	case fee:
-		return "the wallet would pay a share of what it costs, which is not known", "add a price book for it to the catalog"
+		return "the wallet would pay a share of its price, which is unknown", "add a price book for it to the catalog"
 	}
-	if !c.ends() {
-		return "platform credit would pay for it, and it does not end a sandbox by itself: what that may cost has no bound", c.ownAccount()
+	if !j.ends(c) {
+		return "platform credit would pay for it, and it does not end " + sandbox + " itself: the cost has no limit", c.ownAccount()
 	}
-	return "platform credit would pay for it, and what it costs is not known", "add a price book for it to the catalog, or " + c.ownAccount()
+	return "platform credit would pay for it, and its price is unknown", "add a price book for it to the catalog, or " + c.ownAccount()
 }
 
 func passRegion(j *judge, c *Candidate) bool {
@@ -159,8 +198,7 @@ func passRegion(j *judge, c *Candidate) bool {
 		return inRegion(one, j.Policy.Region)
 	}
 	for _, have := range c.Capabilities.Regions {
-		// A vendor that runs anywhere can run there; where a machine stands is
-		// a fact that somebody has to state.
+		// A vendor that runs anywhere can run there; a machine's region must be stated.
 		if inRegion(have, j.Policy.Region) || have == "*" && c.Place == extensions.PlaceAccount {
 			return true
 		}
@@ -171,9 +209,10 @@ func passRegion(j *judge, c *Candidate) bool {
 func tellRegion(j *judge, c *Candidate) (string, string) {
 	have, want := c.regions(), j.Policy.Region
 	if c.Place != extensions.PlaceAccount && (len(have) == 0 || slices.Contains(have, "*")) {
-		return "nobody said in which region it is, and " + want + " is wanted", "set region on the host or the binding"
+		return "its region is unknown, and " + want + " is wanted", "set region on the host or the binding"
 	}
-	return fmt.Sprintf("it is in %s, and %s is wanted", strings.Join(have, ", "), want), "choose a place in " + want + ", or drop route.constraints.region"
+	return fmt.Sprintf("it is in %s, and the request needs %s", strings.Join(have, ", "), want), "choose a place in " + want +
+		", or drop route.constraints.region"
 }
 
 // region is the binding's, else the host's; "" where neither states one.
@@ -184,9 +223,9 @@ func (c *Candidate) region() string {
 	return c.Region
 }
 
-// PlacedIn is the region that a vendor has to be asked for where want is
-// demanded: the binding's, else the first it declares that meets want; "" is
-// the vendor's own choice. Of machines it is what their binding says.
+// PlacedIn returns the region to request from a vendor if want is demanded: the
+// binding's, else its first declared one that matches want; "" is the vendor's own
+// choice. For machines it is the binding's.
 func (c *Candidate) PlacedIn(want string) string {
 	if c.Region != "" || want == "" || c.Place != extensions.PlaceAccount {
 		return c.Region
@@ -199,10 +238,10 @@ func (c *Candidate) PlacedIn(want string) string {
 			return have
 		}
 	}
-	return want // it runs anywhere, or is refused
+	return want // it runs anywhere, or it is refused
 }
 
-// regions is region, else what is declared.
+// regions returns region, else the declared ones.
 func (c *Candidate) regions() []string {
 	if one := c.region(); one != "" {
 		return []string{one}
@@ -210,7 +249,7 @@ func (c *Candidate) regions() []string {
 	return c.Capabilities.Regions
 }
 
-// inRegion: "eu-west-1" is in "eu-west" and in "eu", "europe" is not.
+// inRegion: "eu-west-1" is in "eu-west" and in "eu", but not in "europe".
 func inRegion(have, want string) bool {
 	rest, ok := strings.CutPrefix(have, want)
 	return ok && (rest == "" || rest[0] == '-')
@@ -219,7 +258,23 @@ func inRegion(have, want string) bool {
 func passReadOnly(_ *judge, c *Candidate) bool { return c.Capabilities.ReadOnlyWorkspace }
 
 func tellReadOnly(*judge, *Candidate) (string, string) {
-	return "it cannot keep the workspace from being written", "set workspace.access: rw or none"
+	return "it cannot make the workspace read-only", "set workspace.access: rw or none"
+}
+
+func passEntrypoint(j *judge, c *Candidate) bool {
+	return slices.Contains(c.Capabilities.Entrypoints, j.Spec.Entrypoint.Mode)
+}
+
+func tellEntrypoint(j *judge, c *Candidate) (string, string) {
+	what := "the image's own entrypoint"
+	if j.Spec.Entrypoint.Mode == extensions.EntrypointArgv {
+		what = "a command as the entrypoint"
+	}
+	help := "remove entrypoint and run the program as a command, or choose a place that runs it"
+	if j.Spec.Entrypoint.Mode == extensions.EntrypointImage && slices.Contains(c.Capabilities.Entrypoints, extensions.EntrypointArgv) {
+		help = "write the image's command as entrypoint: [program, argument], or choose a place that runs it"
+	}
+	return "it cannot run " + what, help
 }
 
 func passSecrets(j *judge, c *Candidate) bool {
@@ -228,7 +283,8 @@ func passSecrets(j *judge, c *Candidate) bool {
 
 func tellSecrets(j *judge, c *Candidate) (string, string) {
 	if j.Spec.Delivery() == extensions.SecretsFile {
-		return "it cannot give secrets as files in memory", "choose a place that can, or set secrets_as: env if its own records may hold them"
+		return "it cannot deliver secrets as files in memory",
+			"choose a place that can, or set secrets_as: env if its own records may contain them"
 	}
-	return "it gives secrets as files only", "set secrets_as: file, and read them below " + extensions.SecretsDir
+	return "it delivers secrets only as files", "set secrets_as: file, and read them below " + extensions.SecretsDir
 }

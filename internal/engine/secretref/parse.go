@@ -24,7 +24,7 @@ import (
 
 const forms = `Write "env://NAME", "file:///path", "file://~/path" or "exec://program?arg=a&arg=b".`
 
-// MaxRefBytes bounds a reference's text.
+// MaxRefBytes is the maximum length of a reference in bytes.
 const MaxRefBytes = 4096
 
 type reference struct {
@@ -41,8 +41,7 @@ func (r reference) String() string {
 	return s
 }
 
-// Parse checks a reference's form. It is pure: nothing is read or run. Errors
-// are KindInvalid.
+// Parse checks the form of a reference. It is pure: it reads and runs nothing. Errors are KindInvalid.
 func Parse(ref string) error {
 	_, err := parse(ref)
 	return err
@@ -53,13 +52,13 @@ var envName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 func parse(ref string) (reference, error) {
 	scheme, rest, ok := strings.Cut(ref, "://")
 	if !ok || len(ref) > MaxRefBytes {
-		// Not shown: what lacks a scheme may be a secret pasted by mistake.
+		// Not shown: text without a scheme may be a secret pasted by mistake.
 		return reference{}, invalid("this is not a secret reference")
 	}
 	switch scheme {
 	case "env":
 		if !envName.MatchString(rest) {
-			return reference{}, invalid("env:// names no environment variable: letters, digits and _ make a name")
+			return reference{}, invalid("the env:// reference has no valid variable name: use letters, digits and _")
 		}
 		return reference{scheme: scheme, target: rest}, nil
 	case "file":
@@ -72,14 +71,14 @@ func parse(ref string) (reference, error) {
 
 func parseFile(rest string) (reference, error) {
 	if strings.ContainsAny(rest, "?#") {
-		return reference{}, invalid("a file:// reference takes no ? or #: write %%3F or %%23 where the path holds one")
+		return reference{}, invalid("a file:// reference takes no ? or #: write %%3F or %%23 instead")
 	}
 	p, err := decode(rest)
 	if err != nil {
 		return reference{}, err
 	}
 	if !anchored(p) || strings.HasSuffix(p, "/") {
-		return reference{}, invalid("a file:// reference needs an absolute path, or one below ~/, to a file")
+		return reference{}, invalid("a file:// reference needs the path of a file, absolute or below ~/")
 	}
 	return reference{scheme: "file", target: p}, nil
 }
@@ -87,7 +86,7 @@ func parseFile(rest string) (reference, error) {
 func parseExec(rest string) (reference, error) {
 	program, query, _ := strings.Cut(rest, "?")
 	if strings.Contains(rest, "#") {
-		return reference{}, invalid("an exec:// reference takes no #: write %%23 where an argument holds one")
+		return reference{}, invalid("an exec:// reference takes no #: write %%23 instead")
 	}
 	r := reference{scheme: "exec"}
 	var err error
@@ -107,7 +106,7 @@ func parseExec(rest string) (reference, error) {
 		}
 		arg, err := url.QueryUnescape(value)
 		if err != nil || strings.ContainsRune(arg, 0) {
-			return reference{}, invalid("argument %d of the exec:// reference is not well percent-encoded, or holds a NUL byte", len(r.args)+1)
+			return reference{}, invalid("argument %d of the exec:// reference has invalid percent-encoding or a NUL byte", len(r.args)+1)
 		}
 		r.args = append(r.args, arg)
 	}
@@ -117,7 +116,7 @@ func parseExec(rest string) (reference, error) {
 func decode(s string) (string, error) {
 	p, err := url.PathUnescape(s)
 	if err != nil || strings.ContainsFunc(p, unicode.IsControl) {
-		return "", invalid("the reference's path is not well percent-encoded, or holds a control character")
+		return "", invalid("the reference's path has invalid percent-encoding or a control character")
 	}
 	return p, nil
 }

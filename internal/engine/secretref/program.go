@@ -11,8 +11,7 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
-// killGrace is how long a killed program's grandchildren may hold its output
-// open before it is abandoned.
+// killGrace is how long a killed program's grandchildren may keep its output open before it is abandoned.
 const killGrace = 2 * time.Second
 
 func fromProgram(ctx context.Context, r reference, opts Options) ([]byte, error) {
@@ -22,7 +21,7 @@ func fromProgram(ctx context.Context, r reference, opts Options) ([]byte, error)
 	}
 	path, err := exec.LookPath(name)
 	if err != nil {
-		return nil, missing(r, "the program is not found, or not executable")
+		return nil, missing(r, "the program was not found or is not executable")
 	}
 	timeout := cmp.Or(opts.Timeout, DefaultTimeout)
 	ctx, cancel := context.WithTimeoutCause(ctx, timeout, errTimeout)
@@ -36,7 +35,7 @@ func fromProgram(ctx context.Context, r reference, opts Options) ([]byte, error)
 	case stdout.cut:
 		return nil, unfit(r, "the program printed more than 64 KiB")
 	case errors.Is(context.Cause(ctx), errTimeout) && err != nil:
-		return nil, extensions.Errorf(extensions.KindTimeout, "the secret %s cannot be had: the program did not end within %s", r, timeout).
+		return nil, extensions.Errorf(extensions.KindTimeout, "the secret %s cannot be read: the program did not end within %s", r, timeout).
 			WithRemedy("Make sure the program does not wait for input: it has no terminal.")
 	case ctx.Err() != nil && err != nil:
 		return nil, ctx.Err()
@@ -48,19 +47,18 @@ func fromProgram(ctx context.Context, r reference, opts Options) ([]byte, error)
 
 var errTimeout = errors.New("the program took too long")
 
-// failed tells how the program ended. What it printed stays out: its stderr may
-// repeat the value, in whole, in part or encoded.
+// failed says how the program ended. It omits the program's output: stderr may repeat the value, whole, in
+// part or encoded.
 func failed(r reference, err error) error {
 	var exit *exec.ExitError
 	if !errors.As(err, &exit) {
 		return missing(r, "the program could not be started")
 	}
-	return extensions.Errorf(extensions.KindUnauthorized, "the secret %s cannot be had: the program ended with %s", r, exit.ProcessState).
-		WithRemedy("Run the program by hand to see what it says; what it prints is never shown here, for it may hold the secret.")
+	return extensions.Errorf(extensions.KindUnauthorized, "the secret %s cannot be read: the program ended with %s", r, exit.ProcessState).
+		WithRemedy("Run the program by hand to see its output, which is never shown here because it may contain the secret.")
 }
 
-// bounded keeps the first limit bytes; full, if set, is called at the first
-// byte beyond.
+// bounded keeps the first limit bytes; full, if set, is called at the first byte beyond them.
 type bounded struct {
 	buf   bytes.Buffer
 	limit int

@@ -6,5 +6,5 @@ import "os/exec"
 
 const nonblock = 0
 
-// ownGroup is empty here: the program itself is killed, its children are not.
+// ownGroup does nothing here: a timeout kills the program itself but not its children.
 func ownGroup(*exec.Cmd) {}

@@ -7,7 +7,7 @@ import (
 	"syscall"
 )
 
-// A file that is a FIFO must not block the open.
+// nonblock keeps opening a FIFO from blocking.
 const nonblock = syscall.O_NONBLOCK
 
 // ownGroup makes a timeout end the program's whole process group.

@@ -15,25 +15,24 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
-// MaxValueBytes bounds a value.
+// MaxValueBytes is the maximum length of a value in bytes.
 const MaxValueBytes = 64 << 10
 
-// DefaultTimeout bounds one program where Options.Timeout is zero.
+// DefaultTimeout limits one program if Options.Timeout is zero.
 const DefaultTimeout = 30 * time.Second
 
-// Options are the surroundings of a resolution; zero fields mean this process's.
+// Options are the environment of a resolution; zero fields mean this process's own.
 type Options struct {
 	LookupEnv func(name string) (string, bool) // nil = os.LookupEnv
-	Home      string                           // what ~ stands for; "" = os.UserHomeDir
-	Timeout   time.Duration                    // for one program; 0 = DefaultTimeout
-	// Warn hears of what is unwise but works; its text holds no value. May be nil.
+	Home      string                           // replaces ~; "" = os.UserHomeDir
+	Timeout   time.Duration                    // per program; 0 = DefaultTimeout
+	// Warn receives advice about what works but is unwise; the text holds no value. May be nil.
 	Warn func(text string)
 }
 
-// Resolve fetches the value behind ref. A malformed reference or a value no
-// environment variable can hold is KindInvalid; a value that cannot be had
-// (unset, missing, empty, program failed) is KindUnauthorized; a program that
-// takes too long is killed with all it started and is KindTimeout.
+// Resolve returns the value behind ref. KindInvalid: ref is malformed, or no environment variable can hold
+// the value. KindUnauthorized: there is no value (unset, missing, empty, program failed). KindTimeout: the
+// program took too long; it was killed with all that it started.
 func Resolve(ctx context.Context, ref string, opts Options) (extensions.Secret, error) {
 	r, err := parse(ref)
 	if err != nil {
@@ -64,7 +63,7 @@ func check(r reference, value []byte) (extensions.Secret, error) {
 	case len(value) > MaxValueBytes:
 		return extensions.Secret{}, unfit(r, "its value is longer than 64 KiB")
 	case bytes.IndexByte(value, 0) >= 0:
-		return extensions.Secret{}, unfit(r, "its value holds a NUL byte, which no environment variable can carry")
+		return extensions.Secret{}, unfit(r, "its value contains a NUL byte, which no environment variable can hold")
 	}
 	return extensions.NewSecret(string(value)), nil
 }
@@ -108,19 +107,18 @@ func fromFile(r reference, opts Options) ([]byte, error) {
 	return trim(value), nil
 }
 
-// guard refuses a file that others may write, since they choose the secret
-// then. One that others may read is only warned about: files mounted by
-// container platforms look like that.
+// guard refuses a file that others may write, since they could choose the secret. It only warns about one
+// that others may read: container platforms mount files like that.
 func guard(r reference, info fs.FileInfo, opts Options) error {
 	if runtime.GOOS == "windows" { // mode bits say nothing there
 		return nil
 	}
 	if info.Mode().Perm()&0o002 != 0 {
-		return extensions.Errorf(extensions.KindUnauthorized, "the secret %s is not used: every user of this machine may change the file", r).
-			WithRemedy("Take the write permission away from others: chmod o-w.")
+		return extensions.Errorf(extensions.KindUnauthorized, "the secret %s is not used: every user of this machine can change its file", r).
+			WithRemedy("Remove the write permission of others: chmod o-w.")
 	}
 	if info.Mode().Perm()&0o004 != 0 && opts.Warn != nil {
-		opts.Warn("the secret " + r.String() + " can be read by every user of this machine")
+		opts.Warn("the secret " + r.String() + " is readable by every user of this machine")
 	}
 	return nil
 }
@@ -140,7 +138,7 @@ func atHome(r reference, opts Options) (string, error) {
 	return filepath.Join(home, below), nil
 }
 
-// trim takes one trailing line break away, as editors and programs leave it.
+// trim removes one trailing line break, as editors and programs leave it.
 func trim(b []byte) []byte {
 	if cut, ok := bytes.CutSuffix(b, []byte("\n")); ok {
 		return bytes.TrimSuffix(cut, []byte("\r"))
@@ -153,7 +151,7 @@ func reason(err error) string {
 	case errors.Is(err, fs.ErrNotExist):
 		return "it does not exist"
 	case errors.Is(err, fs.ErrPermission):
-		return "it may not be read"
+		return "permission to read it is denied"
 	}
 	var pe *fs.PathError
 	if errors.As(err, &pe) {
@@ -163,8 +161,8 @@ func reason(err error) string {
 }
 
 func missing(r reference, why string) error {
-	return extensions.Errorf(extensions.KindUnauthorized, "the secret %s cannot be had: %s", r, why).
-		WithRemedy("Provide it on the machine Terraform runs on, or change the reference.")
+	return extensions.Errorf(extensions.KindUnauthorized, "the secret %s cannot be read: %s", r, why).
+		WithRemedy("Provide it on the machine that runs Terraform, or change the reference.")
 }
 
 func unfit(r reference, why string) error {

@@ -25,8 +25,10 @@ func TestMalformedReferencesAreRefused(t *testing.T) {
 	t.Parallel()
 	for _, ref := range []string{
 		"", "hunter2", "env://", "env://A B", "env://A=B", "env://1A", "env://A\n", "env:A", "ENV://A",
-		"file://", "file://relative", "file://host/path", "file:///dir/", "file:///a?b", "file:///a#b", "file:///a%zz", "file:///a%00b", "file:///a\nb", "file://~user/x",
-		"exec://", "exec:///", "exec://bin/x", "exec://./x", "exec://x?argv=1", "exec://x?arg=%zz", "exec://x?arg=%00", "exec://x#y", "exec://x?", "exec://x?&", "http://x/y",
+		"file://", "file://relative", "file://host/path", "file:///dir/", "file:///a?b", "file:///a#b", "file:///a%zz", "file:///a%00b",
+		"file:///a\nb", "file://~user/x",
+		"exec://", "exec:///", "exec://bin/x", "exec://./x", "exec://x?argv=1", "exec://x?arg=%zz", "exec://x?arg=%00", "exec://x#y", "exec://x?",
+		"exec://x?&", "http://x/y",
 		"env://" + strings.Repeat("A", 5000),
 	} {
 		err := Parse(ref)
@@ -43,7 +45,8 @@ func TestMalformedReferencesAreRefused(t *testing.T) {
 			t.Errorf("%q: the message repeats it: %v", ref, err)
 		}
 	}
-	for _, ref := range []string{"env://A_1", "file:///a%20b", "file://~/x", "exec://pass?arg=show&arg=a%2Fb", "exec:///bin/x", "exec://~/bin/x"} {
+	for _, ref := range []string{"env://A_1", "file:///a%20b", "file://~/x", "exec://pass?arg=show&arg=a%2Fb", "exec:///bin/x",
+		"exec://~/bin/x"} {
 		if err := Parse(ref); err != nil {
 			t.Errorf("%q: %v", ref, err)
 		}

@@ -7,9 +7,8 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// bounded walks everything decoding would, aliases followed, and refuses what
-// would cycle, explode or nest too deep. It stops at the first of these, so
-// its own work is bounded too.
+// bounded walks everything that decoding would, aliases included, and refuses cycles, explosion and too
+// deep nesting. It stops at the first fault, so its own work is bounded too.
 func (d *decoder) bounded(root *yaml.Node) bool {
 	w := walk{active: map[*yaml.Node]bool{}}
 	bad := w.visit(root, 0)
@@ -39,7 +38,7 @@ func (w *walk) visit(n *yaml.Node, depth int) *fault {
 	}
 	if n.Kind == yaml.AliasNode {
 		if w.active[n.Alias] {
-			return &fault{n, fmt.Sprintf("alias *%s stands inside its own anchor", shown(n.Value))}
+			return &fault{n, fmt.Sprintf("alias *%s is inside its own anchor", shown(n.Value))}
 		}
 		return w.inside(n, w.visit(n.Alias, depth))
 	}
@@ -55,8 +54,7 @@ func (w *walk) visit(n *yaml.Node, depth int) *fault {
 	return nil
 }
 
-// inside moves a fault of explosion from the anchor to the alias: the alias
-// is what has to go.
+// inside moves a fault of explosion from the anchor to the alias, since the alias must go.
 func (w *walk) inside(alias *yaml.Node, f *fault) *fault {
 	if f == nil || strings.HasPrefix(f.msg, "alias ") {
 		return f
@@ -64,7 +62,7 @@ func (w *walk) inside(alias *yaml.Node, f *fault) *fault {
 	return &fault{alias, f.msg}
 }
 
-// shown shortens what a message quotes.
+// shown shortens text that a message quotes.
 func shown(s string) string {
 	const most = 60
 	if r := []rune(s); len(r) > most {

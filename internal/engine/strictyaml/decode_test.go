@@ -139,7 +139,8 @@ func TestErrorsAreOfTheContract(t *testing.T) {
 	if !extensions.IsKind(lone, extensions.KindInvalid) {
 		t.Error("a lone mistake is not invalid")
 	}
-	err := strictyaml.Errors{{File: "b", Line: 1, Msg: "x"}, {File: "a", Line: 9, Msg: "y"}, {File: "a", Line: 2, Column: 7, Msg: "z"}, {File: "a", Line: 9, Msg: "y"}}.Err()
+	err := strictyaml.Errors{{File: "b", Line: 1, Msg: "x"}, {File: "a", Line: 9, Msg: "y"}, {File: "a", Line: 2, Column: 7, Msg: "z"},
+		{File: "a", Line: 9, Msg: "y"}}.Err()
 	if want := "a:2:7: z\na:9: y\nb:1: x"; err.Error() != want || !extensions.IsKind(err, extensions.KindInvalid) {
 		t.Errorf("got %v", err)
 	}

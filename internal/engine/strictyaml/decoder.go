@@ -30,7 +30,7 @@ var (
 	textType        = reflect.TypeFor[encoding.TextUnmarshaler]()
 )
 
-// value decodes n into v, which is settable.
+// value decodes the node into v, which is settable.
 func (d *decoder) value(at *yaml.Node, v reflect.Value) {
 	n := target(at)
 	if n.Style&yaml.TaggedStyle != 0 {
@@ -46,7 +46,7 @@ func (d *decoder) value(at *yaml.Node, v reflect.Value) {
 		before := len(d.errs)
 		d.value(at, fresh.Elem())
 		if len(d.errs) == before || fresh.Elem().Kind() == reflect.Struct && n.Kind == yaml.MappingNode {
-			v.Set(fresh) // of a section, what is right is kept
+			v.Set(fresh) // correct parts of a section are kept
 		}
 		return
 	}

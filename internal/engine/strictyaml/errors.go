@@ -10,17 +10,16 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
-// Error is one mistake at one place. Line and Column count from 1; they are 0
-// where the mistake belongs to the file as a whole, and Column where only the
-// line is known.
+// Error is one mistake at one place. Line and Column count from 1. Both are 0 if the mistake concerns the
+// whole file; Column is 0 if only the line is known.
 type Error struct {
 	File         string
 	Line, Column int
 	Msg          string
-	Suggestion   string // the nearest known word, or ""
+	Suggestion   string // nearest known word, or ""
 }
 
-// Error returns `file:line:column: msg (did you mean "x"?)`, as far as each is known.
+// Error returns `file:line:column: msg (did you mean "x"?)`, leaving out what is unknown.
 func (e *Error) Error() string {
 	var b strings.Builder
 	b.WriteString(e.File)
@@ -40,7 +39,7 @@ func (e *Error) Error() string {
 	return b.String()
 }
 
-// As lets a lone Error be found as the contract's, with KindInvalid.
+// As makes a lone Error an *extensions.Error of KindInvalid.
 func (e *Error) As(target any) bool {
 	t, ok := target.(**extensions.Error)
 	if ok {
@@ -49,7 +48,7 @@ func (e *Error) As(target any) bool {
 	return ok
 }
 
-// Errors is every mistake found, in the order of files and positions.
+// Errors lists every mistake found, ordered by file and position.
 type Errors []*Error
 
 // Error returns one line per mistake.
@@ -70,8 +69,8 @@ func (l Errors) Unwrap() []error {
 	return errs
 }
 
-// Err returns the mistakes sorted and without repetitions as one
-// *extensions.Error of KindInvalid, or nil if there are none.
+// Err returns the sorted mistakes without duplicates as one *extensions.Error of KindInvalid, or nil if
+// there are none.
 func (l Errors) Err() error {
 	if len(l) == 0 {
 		return nil
@@ -84,8 +83,8 @@ func (l Errors) Err() error {
 	return &extensions.Error{Kind: extensions.KindInvalid, Err: sorted}
 }
 
-// Collect returns the mistakes that err holds. What is not a mistake of this
-// package becomes one without a position in file.
+// Collect returns the mistakes that err holds. An error from elsewhere becomes one mistake in file without
+// a position.
 func Collect(file string, err error) Errors {
 	if err == nil {
 		return nil
@@ -101,8 +100,7 @@ func Collect(file string, err error) Errors {
 	return Errors{{File: file, Msg: err.Error()}}
 }
 
-// Message is the text of an error that becomes one line of many: with its
-// remedy, if it has one.
+// Message returns an error's text for one line of a list, with its remedy, if any.
 func Message(err error) string {
 	if remedy := extensions.RemedyOf(err); remedy != "" {
 		return err.Error() + "; " + remedy

@@ -32,7 +32,7 @@ type stamp string
 
 func (s *stamp) UnmarshalText(b []byte) error {
 	if string(b) == "never" {
-		return errors.New("never is no time")
+		return errors.New("never is not a time")
 	}
 	*s = stamp(b)
 	return nil

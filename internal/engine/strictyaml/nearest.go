@@ -7,8 +7,8 @@ import (
 	"github.com/agext/levenshtein"
 )
 
-// Nearest returns the known word most like word, or "" if none is close
-// enough to be a likely slip: at most a third of its letters, at least one.
+// Nearest returns the known word closest to word, or "" if none is close enough to be a likely slip: at
+// most a third of its letters differ, but at least one may.
 func Nearest(word string, known []string) string {
 	if near := NearestN(word, known, 1); len(near) > 0 {
 		return near[0]
@@ -16,8 +16,8 @@ func Nearest(word string, known []string) string {
 	return ""
 }
 
-// NearestN returns at most n known words that word may have been meant to be,
-// the closest first and equals in alphabetical order.
+// NearestN returns at most n known words that word may stand for, closest first, ties in alphabetical
+// order.
 func NearestN(word string, known []string, n int) []string {
 	if len(word) > maxKey {
 		return nil

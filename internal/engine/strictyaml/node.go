@@ -6,9 +6,8 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// Unmarshaler decodes types that have more than one form, such as a word or a
-// mapping. A returned error is told at the node's place; mistakes found by
-// Node's own methods are told there and then.
+// Unmarshaler decodes types that have more than one form, such as a word or a mapping. A returned error is
+// reported at the node's position; Node's own methods report their mistakes themselves.
 type Unmarshaler interface {
 	UnmarshalStrict(n Node) error
 }
@@ -16,7 +15,7 @@ type Unmarshaler interface {
 // Kind is the form of a node.
 type Kind int
 
-// The forms.
+// Forms of a node.
 const (
 	Null Kind = iota
 	Text
@@ -26,13 +25,13 @@ const (
 	Mapping
 )
 
-// Node is one value of a document being decoded.
+// Node is one value of the document being decoded.
 type Node struct {
 	d  *decoder
 	at *yaml.Node
 }
 
-// Kind returns the node's form, aliases followed.
+// Kind returns the node's form, following aliases.
 func (n Node) Kind() Kind {
 	t := target(n.at)
 	switch {
@@ -50,7 +49,7 @@ func (n Node) Kind() Kind {
 	return Number
 }
 
-// Literal is a scalar as it is written, without quotes; "" for the rest.
+// Literal returns a scalar as written, without quotes; "" for other forms.
 func (n Node) Literal() string {
 	if t := target(n.at); t.Kind == yaml.ScalarNode {
 		return t.Value
@@ -61,9 +60,8 @@ func (n Node) Literal() string {
 // String describes the node for a message: `the number 3`.
 func (n Node) String() string { return describe(target(n.at)) }
 
-// Decode decodes the node into what into points to and reports whether it was
-// right. Mistakes are recorded. into must not be of the type whose
-// UnmarshalStrict is running.
+// Decode decodes the node into the value that into points to and reports success. It records mistakes.
+// into must not have the type whose UnmarshalStrict is running.
 func (n Node) Decode(into any) bool {
 	before := len(n.d.errs)
 	n.d.value(n.at, reflect.ValueOf(into).Elem())

@@ -29,7 +29,7 @@ func parse(file string, data []byte) (*yaml.Node, *Error) {
 	return root, bad
 }
 
-// checkText refuses bytes that cannot stand in a text file, with their place.
+// checkText refuses bytes that a text file cannot hold, with their position.
 func checkText(file string, data []byte) *Error {
 	line, column := 1, 0
 	for i := 0; i < len(data); {
@@ -53,14 +53,14 @@ func unprintable(r rune) bool { return unicode.IsControl(r) && r != '\n' && r !=
 // readDocument returns the document's root value.
 func readDocument(data []byte) (root *yaml.Node, bad *Error) {
 	defer func() {
-		if p := recover(); p != nil { // the parser is known to panic on some malformed comments
+		if p := recover(); p != nil { // the parser panics on some malformed comments
 			root, bad = nil, &Error{Msg: fmt.Sprintf("malformed: %v", p)}
 		}
 	}()
 	dec := yaml.NewDecoder(bytes.NewReader(data))
 	var doc, second yaml.Node
 	if err := dec.Decode(&doc); errors.Is(err, io.EOF) {
-		return nil, &Error{Line: 1, Column: 1, Msg: "the file says nothing"}
+		return nil, &Error{Line: 1, Column: 1, Msg: "the file is empty"}
 	} else if err != nil {
 		return nil, syntaxError(err)
 	}
@@ -75,8 +75,8 @@ func readDocument(data []byte) (root *yaml.Node, bad *Error) {
 
 var parserLine = regexp.MustCompile(`^line (\d+): `)
 
-// syntaxError is what the parser says and on which line: of some mistakes it
-// counts from 0, and then names no first line. Of an alias it never tells one.
+// syntaxError returns the parser's message and line. For some mistakes the parser counts lines from 0, and
+// then names no first line; for unknown aliases it never names one.
 func syntaxError(err error) *Error {
 	e := &Error{Line: 1, Msg: strings.TrimPrefix(err.Error(), "yaml: ")}
 	if strings.HasPrefix(e.Msg, "unknown anchor ") {

@@ -7,14 +7,14 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// Positions finds where in a file a value stands, for mistakes that are found
-// after decoding. A nil Positions knows no place.
+// Positions finds where values stand in a file, for mistakes found after decoding. A nil Positions knows
+// none.
 type Positions struct {
 	file string
 	root *yaml.Node
 }
 
-// File is the name Decode was given.
+// File returns the name given to DecodePositions.
 func (p *Positions) File() string {
 	if p == nil {
 		return ""
@@ -22,10 +22,10 @@ func (p *Positions) File() string {
 	return p.file
 }
 
-// Known reports that the syntax could be read, so that there are positions.
+// Known reports whether the syntax was read, so that positions exist.
 func (p *Positions) Known() bool { return p != nil && p.root != nil }
 
-// Has reports that the file says something at path, be it wrong.
+// Has reports whether the file has a value at path, even a wrong one.
 func (p *Positions) Has(path ...string) bool {
 	if !p.Known() {
 		return false
@@ -39,9 +39,8 @@ func (p *Positions) Has(path ...string) bool {
 	return true
 }
 
-// At returns line and column of the value that path leads to: keys of
-// mappings and decimal indexes of sequences. Where the path ends early, it is
-// the place of the last key that exists. 0, 0 if nothing is known.
+// At returns line and column of the value at path: keys of mappings and decimal indexes of sequences. If
+// path does not exist, it returns the position of the last key that does; 0, 0 if nothing is known.
 func (p *Positions) At(path ...string) (line, column int) {
 	if !p.Known() {
 		return 0, 0
@@ -57,7 +56,7 @@ func (p *Positions) At(path ...string) (line, column int) {
 	return n.Line, n.Column
 }
 
-// Errorf is a mistake at the place of path.
+// Errorf returns a mistake at the position of path.
 func (p *Positions) Errorf(path []string, format string, args ...any) *Error {
 	line, column := p.At(path...)
 	return &Error{File: p.File(), Line: line, Column: column, Msg: fmt.Sprintf(format, args...)}

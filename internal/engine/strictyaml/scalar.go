@@ -47,7 +47,7 @@ func (d *decoder) str(at *yaml.Node, v reflect.Value) {
 	}
 }
 
-// printable refuses what escapes such as "\0" bring into text.
+// printable refuses control characters that escapes such as "\0" put into text.
 func (d *decoder) printable(at *yaml.Node) bool {
 	n := target(at)
 	i := strings.IndexFunc(n.Value, unprintable)
@@ -63,7 +63,7 @@ func (d *decoder) printable(at *yaml.Node) bool {
 	return false
 }
 
-// free decodes what has no declared type.
+// free decodes a value without a declared type.
 func (d *decoder) free(at *yaml.Node) (any, bool) {
 	n := target(at)
 	switch {
@@ -86,7 +86,7 @@ func (d *decoder) free(at *yaml.Node) (any, bool) {
 	return d.number(at)
 }
 
-// number decodes booleans too: all that is plain and not text.
+// number also decodes booleans: every plain scalar that is not text.
 func (d *decoder) number(at *yaml.Node) (any, bool) {
 	n := target(at)
 	var err error
@@ -115,7 +115,7 @@ func finite(f float64) bool { return !math.IsNaN(f) && !math.IsInf(f, 0) }
 
 func isNull(n *yaml.Node) bool { return n.Kind == yaml.ScalarNode && n.Tag == "!!null" }
 
-// isText accepts unquoted dates, which YAML would read as times.
+// isText counts unquoted dates, which YAML would read as times, as text.
 func isText(n *yaml.Node) bool {
 	return n.Kind == yaml.ScalarNode && (n.Tag == "!!str" || n.Tag == "!!timestamp")
 }

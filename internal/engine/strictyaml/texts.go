@@ -6,8 +6,8 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// Texts calls visit with every key and every scalar of the document, aliases
-// followed. path is that of [Positions.At]; visit must not keep it.
+// Texts calls visit with every key and every scalar of the document, following aliases. path is as for
+// [Positions.At]; visit must not keep it.
 func (p *Positions) Texts(visit func(path []string, text string, key bool)) {
 	if p.Known() {
 		texts(p.root, nil, visit)

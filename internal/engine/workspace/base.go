@@ -7,11 +7,11 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/tarstream"
 )
 
-// MaxBaseBytes bounds a recorded base: some 100 000 files.
+// MaxBaseBytes limits a recorded base: some 100 000 files.
 const MaxBaseBytes = 16 << 20
 
-// EncodeBase makes the record of what a mirrored workspace started from, for
-// the SyncBack of a later process. A larger one is KindInvalid.
+// EncodeBase records what a mirrored workspace started from, for the SyncBack of a later process. A base
+// above MaxBaseBytes is KindInvalid.
 func EncodeBase(m tarstream.Manifest) ([]byte, error) {
 	m.Skipped = nil // left out there, so never compared
 	b, err := json.Marshal(m)
@@ -20,7 +20,7 @@ func EncodeBase(m tarstream.Manifest) ([]byte, error) {
 	}
 	if len(b) > MaxBaseBytes {
 		return nil, extensions.Errorf(extensions.KindInvalid, "the workspace has too many files to be mirrored: %d", len(m.Entries)).
-			WithRemedy("Leave out what is not needed with a .sandboxerignore, or use mode remote-canonical.")
+			WithRemedy("Exclude files with a .sandboxerignore, or use mode remote-canonical.")
 	}
 	return b, nil
 }

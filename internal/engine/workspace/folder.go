@@ -26,11 +26,11 @@ func openFolder(ctx context.Context, loc location, opts Options) (*Source, error
 	return OpenRoot(ctx, root, origin, opts)
 }
 
-// OpenRoot builds the stream of an opened folder, its ignore file honoured.
-// origin names it for people. The caller closes root, at once if it likes.
+// OpenRoot builds the stream of an open folder, honoring its ignore file. origin names the folder in
+// messages. The caller closes root, at once if it likes.
 func OpenRoot(ctx context.Context, root *os.Root, origin string, opts Options) (*Source, error) {
 	if err := os.MkdirAll(opts.SpoolDir, 0o700); err != nil {
-		return nil, extensions.Errorf(extensions.KindInvalid, "the spool folder cannot be made: %w", err)
+		return nil, extensions.Errorf(extensions.KindInvalid, "the spool folder cannot be created: %w", err)
 	}
 	ig, err := loadIgnore(root)
 	if err != nil {

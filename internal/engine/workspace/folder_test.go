@@ -18,7 +18,8 @@ func TestAFolderIsPackedAsItsIgnoreFileSays(t *testing.T) {
 		"nothing ignored": {[]string{".git/HEAD=x", "a!=1"}, []string{".git/", ".git/HEAD=x", "a!=1"}},
 		"docker's file": {[]string{".dockerignore=*.log\n", "a.log=1", "d/b.log=2", "c=3"},
 			[]string{".dockerignore=*.log\n", "c=3", "d/", "d/b.log=2"}},
-		"ours before docker's": {[]string{".dockerignore=c", ".sandboxerignore=# comment\n.dockerignore\n.sandboxerignore\n**/*.log\n", "a.log=1", "d/b.log=2", "c=3"},
+		"ours before docker's": {[]string{".dockerignore=c", ".sandboxerignore=# comment\n.dockerignore\n.sandboxerignore\n**/*.log\n", "a.log=1",
+			"d/b.log=2", "c=3"},
 			[]string{"c=3", "d/"}},
 		"negation below a folder": {[]string{".sandboxerignore=mods\n!mods/keep\n.sandboxerignore", "mods/x/y=1", "mods/keep/z=2", "a=3"},
 			[]string{"a=3", "mods/", "mods/keep/", "mods/keep/z=2"}},
@@ -73,10 +74,13 @@ func TestUnusableSourcesAreNamedWithoutNetwork(t *testing.T) {
 		"git@example.com:o/r.git": true, "example.com:r": true, "file:///srv/r.git": true,
 
 		filepath.Join(dir, "none"): false, filepath.Join(dir, "file"): false, filepath.Join(dir, "bad"): false, filepath.Join(dir, "link"): false,
-		"https://": false, "https://host": false, "https:///path": false, "https://user:CANARY@ho st/x": false, "https://user:CANARY@host/x?y": false,
-		"http://example.com/r": false, "git://example.com/r": false, "ext::sh -c CANARY": false, "ext::CANARY": false, "ext::sh://x": false, "fd::17": false,
-		"-oProxyCommand=x:y": false, "--upload-pack=x": false, "ssh://-oProxyCommand=x/y": false, "ssh://u:CANARY@host/x": false, "-x@host:y": false,
-		"a\nb": false, "a\x00b": false, "file://host/x": false, "file://relative": false, "ssh://git@/x": false,
+		"https://": false, "https://host": false, "https:///path": false, "https://user:CANARY@ho st/x": false,
+		"https://user:CANARY@host/x?y": false,
+		"http://example.com/r":         false, "git://example.com/r": false, "ext::sh -c CANARY": false, "ext::CANARY": false, "ext::sh://x": false,
+		"fd::17":             false,
+		"-oProxyCommand=x:y": false, "--upload-pack=x": false, "ssh://-oProxyCommand=x/y": false, "ssh://u:CANARY@host/x": false,
+		"-x@host:y": false,
+		"a\nb":      false, "a\x00b": false, "file://host/x": false, "file://relative": false, "ssh://git@/x": false,
 	} {
 		err := Check(repo, "main")
 		if ok != (err == nil) {
@@ -85,11 +89,13 @@ func TestUnusableSourcesAreNamedWithoutNetwork(t *testing.T) {
 		if err == nil {
 			continue
 		}
-		if !extensions.IsKind(err, extensions.KindInvalid) || extensions.RemedyOf(err) == "" || strings.Contains(err.Error(), "CANARY") || strings.ContainsAny(err.Error(), "\n\x00") {
+		if !extensions.IsKind(err, extensions.KindInvalid) || extensions.RemedyOf(err) == "" || strings.Contains(err.Error(), "CANARY") ||
+			strings.ContainsAny(err.Error(), "\n\x00") {
 			t.Errorf("%q: got %v, remedy %q", repo, err, extensions.RemedyOf(err))
 		}
 	}
-	for _, ref := range []string{"-x", "a b", "a..b", "a~1", "a^", "a:b", "a*", "@{u}", "@", "/a", "a/", "a//b", ".a", "a/.b", "a.lock", "a.", "a\nb", "a\\b", strings.Repeat("a", 300)} {
+	for _, ref := range []string{"-x", "a b", "a..b", "a~1", "a^", "a:b", "a*", "@{u}", "@", "/a", "a/", "a//b", ".a", "a/.b", "a.lock", "a.",
+		"a\nb", "a\\b", strings.Repeat("a", 300)} {
 		if err := Check("https://example.com/r", ref); !extensions.IsKind(err, extensions.KindInvalid) {
 			t.Errorf("ref %q: got %v", ref, err)
 		}

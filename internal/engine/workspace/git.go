@@ -14,31 +14,32 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
-// gitSettings keep the user's and the repository's configuration from running
-// anything: no hook, no monitor, no background upkeep, no submodule.
+// gitSettings keep the user's and the repository's configuration from running anything: hooks, monitors,
+// background maintenance, submodules.
 var gitSettings = []string{
 	"-c", "core.hooksPath=" + os.DevNull, "-c", "core.fsmonitor=false", "-c", "core.logAllRefUpdates=false",
 	"-c", "gc.auto=0", "-c", "maintenance.auto=false", "-c", "fetch.recurseSubmodules=no", "-c", "submodule.recurse=false",
 }
 
-// keptGitEnv are the GIT_ variables by which people configure access. All
-// others would change what we ask for, or trace it.
-var keptGitEnv = []string{"GIT_ASKPASS", "GIT_SSH", "GIT_SSH_", "GIT_SSL_", "GIT_HTTP_", "GIT_PROXY_", "GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM", "GIT_EXEC_PATH"}
+// keptGitEnv are the GIT_ variables that configure access. Any other would change or trace what we ask
+// for.
+var keptGitEnv = []string{"GIT_ASKPASS", "GIT_SSH", "GIT_SSH_", "GIT_SSL_", "GIT_HTTP_", "GIT_PROXY_", "GIT_CONFIG_GLOBAL",
+	"GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM", "GIT_EXEC_PATH"}
 
 const (
-	maxGitOutput = 64 << 20 // refs of a very large repository
+	maxGitOutput = 64 << 20 // the refs of a very large repository
 	gitKillGrace = 5 * time.Second
 )
 
-// gitCmd prepares git with literal arguments, without a terminal or prompts,
-// limited to the allowed protocols. dir is where it runs.
+// gitCmd prepares git with literal arguments, without a terminal or prompts, limited to the allowed
+// protocols. It runs in dir.
 func gitCmd(ctx context.Context, loc location, dir string, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, "git", append(append([]string{}, gitSettings...), args...)...)
 	cmd.Dir, cmd.WaitDelay = dir, gitKillGrace
 	cmd.Env = append(cleanEnv(os.Environ()),
 		"GIT_TERMINAL_PROMPT=0", "SSH_ASKPASS_REQUIRE=never", "GCM_INTERACTIVE=never",
 		"GIT_ALLOW_PROTOCOL="+strings.Join(allowedSchemes, ":"), "GIT_LFS_SKIP_SMUDGE=1", "LC_ALL=C")
-	if os.Getenv("GIT_ASKPASS") == "" { // empty keeps git from the desktop's own dialogs
+	if os.Getenv("GIT_ASKPASS") == "" { // set but empty, it keeps git from opening the desktop's dialog
 		cmd.Env = append(cmd.Env, "GIT_ASKPASS=")
 	}
 	cmd.Env = append(cmd.Env, loc.credentialEnv()...)
@@ -66,8 +67,8 @@ func keepGitEnv(name string) bool {
 	return false
 }
 
-// credentialEnv hands a URL's credential to git through the environment, for
-// that URL's host only: an argument list can be read by every process here.
+// credentialEnv passes a URL's credential to git through the environment, for that URL's host only: every
+// process here can read argument lists.
 func (l location) credentialEnv() []string {
 	if l.user == "" && l.password == "" {
 		return nil
@@ -79,7 +80,7 @@ func (l location) credentialEnv() []string {
 	helper := `!f() { test "$1" = get && printf 'username=%s\npassword=%s\n' "$SANDBOXER_GIT_USER" "$SANDBOXER_GIT_PASSWORD"; }; f`
 	return []string{
 		"GIT_CONFIG_COUNT=2",
-		"GIT_CONFIG_KEY_0=" + scope + ".helper", "GIT_CONFIG_VALUE_0=", // forget the user's own helpers for this host
+		"GIT_CONFIG_KEY_0=" + scope + ".helper", "GIT_CONFIG_VALUE_0=", // drops the user's own helpers for this host
 		"GIT_CONFIG_KEY_1=" + scope + ".helper", "GIT_CONFIG_VALUE_1=" + helper,
 		"SANDBOXER_GIT_USER=" + l.user, "SANDBOXER_GIT_PASSWORD=" + l.password,
 	}
@@ -114,17 +115,17 @@ func (c *capped) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// neutralDir is where git runs without a repository around it.
+// neutralDir is where git runs outside of any repository.
 func neutralDir() string { return string(filepath.Separator) }
 
-// gitFailed is the one place that reads git's messages.
+// gitFailed is the only place that interprets git's messages.
 func gitFailed(ctx context.Context, loc location, err error, stderr string) error {
 	if cause := context.Cause(ctx); cause != nil {
 		return cause
 	}
 	if errors.Is(err, exec.ErrNotFound) {
-		return extensions.Errorf(extensions.KindInvalid, "git is not installed, and the workspace comes from %s", loc.origin()).
-			WithRemedy("Install git where Terraform runs, or give a local folder.")
+		return extensions.Errorf(extensions.KindInvalid, "git is not installed, but the workspace comes from %s", loc.origin()).
+			WithRemedy("Install git on the machine that runs Terraform, or give a local folder.")
 	}
 	said := extensions.Clean(strings.TrimSpace(loc.redact(stderr)), 400)
 	if said == "" {
@@ -140,9 +141,12 @@ func classify(stderr string) (extensions.Kind, string) {
 		remedy string
 		signs  []string
 	}{
-		{extensions.KindInvalid, "Check the URL; the repository must exist.", []string{"not found", "does not exist", "does not appear to be a git repository", "not a git repository"}},
+		{extensions.KindInvalid, "Check the URL; the repository must exist.",
+			[]string{"not found", "does not exist", "does not appear to be a git repository", "not a git repository"}},
 		{extensions.KindInvalid, "Add the folder to git's safe.directory, or change its owner.", []string{"dubious ownership"}},
-		{extensions.KindUnauthorized, "Check the credential git uses for this host: a credential helper, an SSH key or agent.", []string{"authentication failed", "could not read username", "could not read password", "permission denied", "error: 401", "error: 403", "access denied"}},
+		{extensions.KindUnauthorized, "Check git's credential for this host: a credential helper, an SSH key or agent.",
+			[]string{"authentication failed", "could not read username", "could not read password", "permission denied", "error: 401", "error: 403",
+				"access denied"}},
 		{extensions.KindUnauthorized, "Add the host's key to known_hosts after checking it.", []string{"host key verification failed"}},
 		{extensions.KindInvalid, "Use https, ssh or file.", []string{"transport '", "not allowed"}},
 	} {

@@ -4,5 +4,5 @@ package workspace
 
 import "os/exec"
 
-// detach is empty here: git itself is killed, its helpers are not.
+// detach does nothing here: a cancel kills git itself but not its helpers.
 func detach(*exec.Cmd) {}

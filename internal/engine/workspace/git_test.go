@@ -25,7 +25,8 @@ func origin(t *testing.T) (dir, first, second string) {
 	dir = filepath.Join(t.TempDir(), "repo.git")
 	must(t, os.Mkdir(dir, 0o755))
 	git(t, dir, "init", "-q", "-b", "main")
-	grow(t, dir, "a=one\r\n", ".gitattributes=* text eol=lf\na export-ignore\nlfs filter=evil\n", "lfs=version https://git-lfs.github.com/spec/v1\n")
+	grow(t, dir, "a=one\r\n", ".gitattributes=* text eol=lf\na export-ignore\nlfs filter=evil\n",
+		"lfs=version https://git-lfs.github.com/spec/v1\n")
 	git(t, dir, "add", "-A")
 	git(t, dir, "commit", "-q", "-m", "1")
 	first = git(t, dir, "rev-parse", "HEAD")
@@ -58,7 +59,8 @@ func TestAGitRefArrivesByteForByteAsCommitted(t *testing.T) {
 		}
 		got := tree(t, unpacked(t, s))
 		if want == second {
-			w := []string{".gitattributes=* text eol=lf\na export-ignore\nlfs filter=evil\n", "a=two\n", "abs->/etc/passwd", "bin/", "bin/run!=#!/bin/sh\n", "l->bin/run",
+			w := []string{".gitattributes=* text eol=lf\na export-ignore\nlfs filter=evil\n", "a=two\n", "abs->/etc/passwd", "bin/",
+				"bin/run!=#!/bin/sh\n", "l->bin/run",
 				"lfs=version https://git-lfs.github.com/spec/v1\n", "sp ace/", "sp ace/é=u", "sub/"}
 			if d := cmp.Diff(w, got); d != "" {
 				t.Errorf("%q: %s", ref, d)
@@ -86,7 +88,9 @@ func TestANameWithALineBreakIsCarried(t *testing.T) {
 	s, err := Open(t.Context(), "file://"+dir, "", Options{SpoolDir: t.TempDir()})
 	must(t, err)
 	defer s.Close()
-	if got := tree(t, unpacked(t, s)); !slices.Contains(got, "d/Icon\r=1") || !slices.Contains(got, "x\ny/z=1") || len(s.Manifest().Skipped) != 1 { // the submodule
+	// the submodule
+	if got := tree(t, unpacked(t, s)); !slices.Contains(got, "d/Icon\r=1") || !slices.Contains(got, "x\ny/z=1") ||
+		len(s.Manifest().Skipped) != 1 {
 		t.Errorf("%q, skipped %v", got, s.Manifest().Skipped)
 	}
 }
@@ -169,7 +173,8 @@ func TestATreeThatPosesAsGitIsRefused(t *testing.T) {
 	list := filepath.Join(t.TempDir(), "list")
 	for _, name := range []string{".git", ".GIT", "git~1", ".git ", ".g\u200cit"} {
 		must(t, os.WriteFile(list, fmt.Appendf(nil, "100644 blob %s\t%s\n", blob, name), 0o600))
-		tree := git(t, dir, "-c", "core.protectNTFS=false", "-c", "core.protectHFS=false", "hash-object", "-t", "tree", "-w", "--literally", rawTree(t, blob, name))
+		tree := git(t, dir, "-c", "core.protectNTFS=false", "-c", "core.protectHFS=false", "hash-object", "-t", "tree", "-w", "--literally",
+			rawTree(t, blob, name))
 		git(t, dir, "update-ref", "refs/heads/evil", git(t, dir, "commit-tree", "-m", "e", tree))
 		_, err := Open(t.Context(), "file://"+dir, "evil", Options{SpoolDir: t.TempDir()})
 		if !extensions.IsKind(err, extensions.KindInvalid) {
@@ -232,7 +237,8 @@ func TestCredentialsReachTheServerAndNothingElse(t *testing.T) {
 			t.Errorf("the stream carries the password in %.80q", node)
 		}
 	}
-	for _, repo := range []string{"https://me:CANARY-wrong@" + host + "/repo.git", "https://CANARY-token@" + host + "/repo.git", srv.URL + "/repo.git"} {
+	for _, repo := range []string{"https://me:CANARY-wrong@" + host + "/repo.git", "https://CANARY-token@" + host + "/repo.git", srv.URL +
+		"/repo.git"} {
 		_, err = Open(t.Context(), repo, "main", Options{SpoolDir: t.TempDir()})
 		if !extensions.IsKind(err, extensions.KindUnauthorized) || strings.Contains(err.Error(), "CANARY") {
 			t.Errorf("without the password: %v", err)

@@ -18,7 +18,7 @@ import (
 func openGit(ctx context.Context, loc location, ref string, opts Options) (*Source, error) {
 	dir, err := os.MkdirTemp(opts.SpoolDir, spoolPrefix+"git-*")
 	if err != nil {
-		return nil, fmt.Errorf("make a folder for git: %w", err)
+		return nil, fmt.Errorf("create a folder for git: %w", err)
 	}
 	defer os.RemoveAll(dir)
 	c, err := fetch(ctx, loc, ref, dir, opts)
@@ -47,8 +47,8 @@ func openGit(ctx context.Context, loc location, ref string, opts Options) (*Sour
 // object is one line of ls-tree.
 type object struct{ mode, kind, hash, path string }
 
-// list reads the commit's tree. It stops at the limit: a tree that repeats
-// itself can name billions of files in a few kilobytes.
+// list reads the commit's tree. It stops at the limits, since a tree that repeats itself can name billions
+// of files in a few kilobytes.
 func (c *clone) list(ctx context.Context, opts Options) ([]object, error) {
 	limit := opts.MaxEntries
 	if limit == 0 {
@@ -71,7 +71,7 @@ func (c *clone) list(ctx context.Context, opts Options) ([]object, error) {
 				return err
 			}
 			if all = append(all, o); int64(len(all)) > limit {
-				return extensions.Errorf(extensions.KindInvalid, "the repository %s holds more than %d files and folders", c.loc.origin(), limit).
+				return extensions.Errorf(extensions.KindInvalid, "the repository %s has more than %d files and folders", c.loc.origin(), limit).
 					WithRemedy("Use a smaller repository, or clone it inside the sandbox.")
 			}
 		}
@@ -84,12 +84,13 @@ func parseObject(line string) (object, error) {
 	meta, path, _ := strings.Cut(line, "\t")
 	f := strings.Fields(meta)
 	if len(f) != 3 || path == "" {
-		return object{}, extensions.Errorf(extensions.KindInternal, "git listed a tree in an unknown form")
+		return object{}, extensions.Errorf(extensions.KindInternal, "git listed a tree in an unknown format")
 	}
 	for part := range strings.SplitSeq(path, "/") {
 		if isDotGit(part) {
-			return object{}, extensions.Errorf(extensions.KindInvalid, "the repository holds the path %q, which would pose as git's own data", extensions.Clean(path, 200)).
-				WithRemedy("Do not use this repository: no ordinary commit can hold such a path.")
+			return object{}, extensions.Errorf(extensions.KindInvalid, "the repository has the path %q, which looks like git's own data",
+				extensions.Clean(path, 200)).
+				WithRemedy("Do not use this repository: no ordinary commit has such a path.")
 		}
 	}
 	return object{f[0], f[1], f[2], path}, nil
@@ -147,8 +148,8 @@ func exportObject(tw *tarstream.Writer, r *bufio.Reader, o object) error {
 	}
 	f := strings.Fields(head)
 	if len(f) != 3 || f[0] != o.hash || f[1] != "blob" {
-		return extensions.Errorf(extensions.KindUnavailable, "git does not have the content of %q", extensions.Clean(o.path, 200)).
-			WithRemedy("Try again; if it stays, the repository is damaged (git fsck).")
+		return extensions.Errorf(extensions.KindUnavailable, "git lacks the content of %q", extensions.Clean(o.path, 200)).
+			WithRemedy("Try again. If it fails again, the repository is damaged (git fsck).")
 	}
 	size, err := strconv.ParseInt(f[2], 10, 64)
 	if err != nil {
@@ -175,8 +176,8 @@ func exportObject(tw *tarstream.Writer, r *bufio.Reader, o object) error {
 	return err
 }
 
-// readSmall reads a link's target; one too long for any system is cut, and
-// refused later for its length.
+// readSmall reads a link's target. It cuts one that is too long for any system, which is refused later for
+// its length.
 func readSmall(r *bufio.Reader, size int64) (string, error) {
 	b := make([]byte, min(size, tarstream.MaxPathBytes+1))
 	if _, err := io.ReadFull(r, b); err != nil {

@@ -14,7 +14,7 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/tarstream"
 )
 
-// clone is a private object store with the wanted commit in it.
+// clone is a private object store that holds the wanted commit.
 type clone struct {
 	loc    location
 	dir    string
@@ -28,8 +28,8 @@ func (c *clone) git(ctx context.Context, args ...string) (string, error) {
 
 func (c *clone) gitDir() string { return filepath.Join(c.dir, ".git") }
 
-// fetch gets the commit: alone where the server gives single commits and no
-// history is wanted, else with everything.
+// fetch gets the commit: alone if the server gives single commits and no history is wanted, otherwise with
+// everything.
 func fetch(ctx context.Context, loc location, ref string, dir string, opts Options) (*clone, error) {
 	res, err := resolve(ctx, loc, ref)
 	if err != nil {
@@ -54,13 +54,14 @@ func fetch(ctx context.Context, loc location, ref string, dir string, opts Optio
 			return nil, err
 		}
 	}
-	if _, err := c.git(ctx, "fetch", "--quiet", "--no-tags", "--", loc.url, "+refs/heads/*:refs/remotes/origin/*", "+refs/tags/*:refs/tags/*"); err != nil {
+	if _, err := c.git(ctx, "fetch", "--quiet", "--no-tags", "--", loc.url, "+refs/heads/*:refs/remotes/origin/*",
+		"+refs/tags/*:refs/tags/*"); err != nil {
 		return nil, err
 	}
 	return c, c.verify(ctx, cmp.Or(res.commit, ref))
 }
 
-// verify turns want, a full or short hash, into the commit that is here now.
+// verify resolves want, a full or short hash, to the commit in the store.
 func (c *clone) verify(ctx context.Context, want string) error {
 	out, err := c.git(ctx, "rev-parse", "--verify", "--quiet", "--end-of-options", want+"^{commit}")
 	if ctx.Err() != nil {
@@ -73,8 +74,8 @@ func (c *clone) verify(ctx context.Context, want string) error {
 	return nil
 }
 
-// watch ends the context once the object store outgrows limit bytes: git
-// itself has no bound for what a server sends.
+// watch ends the context once the object store exceeds limit bytes: git itself does not limit what a
+// server sends.
 func (c *clone) watch(ctx context.Context, limit int64) (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	done := make(chan struct{})
@@ -100,7 +101,7 @@ func (c *clone) watch(ctx context.Context, limit int64) (context.Context, func()
 func folderSize(dir string) int64 {
 	var n int64
 	_ = filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error {
-		if err != nil { // git renames and removes while we look
+		if err != nil { // git renames and removes files meanwhile
 			return nil
 		}
 		if info, err := d.Info(); err == nil && !d.IsDir() {
@@ -111,8 +112,8 @@ func folderSize(dir string) int64 {
 	return n
 }
 
-// dressUp makes the object store a repository that people can work in: the
-// remote without credentials, the branch checked out, an index, no hooks.
+// dressUp turns the object store into a working repository: the remote without credentials, the branch
+// checked out, an index, no hooks.
 func (c *clone) dressUp(ctx context.Context) error {
 	steps := [][]string{
 		{"config", "remote.origin.url", c.loc.url},

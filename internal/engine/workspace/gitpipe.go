@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// pipe runs git and lets read take its stdout. The hashes of the blobs among
-// ask are fed to stdin. It ends when read does: an error of read kills git.
+// pipe runs git and lets read consume its stdout. It feeds the hashes of the blobs in ask to stdin. It
+// ends when read does; an error of read kills git.
 func (c *clone) pipe(outer context.Context, ask []object, read func(*bufio.Reader) error, args ...string) error {
 	ctx, cancel := context.WithCancel(outer)
 	defer cancel()
@@ -55,8 +55,8 @@ type readerFunc func([]byte) (int, error)
 
 func (f readerFunc) Read(p []byte) (int, error) { return f(p) }
 
-// isDotGit reports whether a file system may take name for ".git": case,
-// trailing dots and spaces, ignorable characters and short names included.
+// isDotGit reports whether a file system may treat name as ".git", considering case, trailing dots and
+// spaces, ignorable characters and short names.
 func isDotGit(name string) bool {
 	name = strings.Map(func(r rune) rune {
 		switch {

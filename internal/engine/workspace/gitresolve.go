@@ -7,10 +7,10 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
-// resolution is what a ref stands for at the server.
+// resolution is what a ref stands for on the server.
 type resolution struct {
-	commit string // full; "" for a short commit that only the history can tell
-	branch string // set where the ref is a branch, for a checkout with history
+	commit string // full; "" for a short commit that only the history can resolve
+	branch string // set if the ref is a branch, for a checkout with history
 }
 
 func resolve(ctx context.Context, loc location, ref string) (resolution, error) {
@@ -40,7 +40,7 @@ func resolve(ctx context.Context, loc location, ref string) (resolution, error) 
 	return resolution{}, noSuchRef(loc, ref)
 }
 
-// refs maps names to hashes, and "symref NAME" to the name it points at.
+// parseRefs maps names to hashes, and "symref NAME" to the name that it points at.
 func parseRefs(out string) map[string]string {
 	refs := map[string]string{}
 	for line := range strings.Lines(out) {
@@ -56,7 +56,7 @@ func parseRefs(out string) map[string]string {
 	return refs
 }
 
-// pick prefers a branch to a tag, and an annotated tag's commit to the tag.
+// pick prefers a branch to a tag, and the commit of an annotated tag to the tag.
 func pick(refs map[string]string, ref string) resolution {
 	if ref == "HEAD" {
 		branch, _ := strings.CutPrefix(refs["symref HEAD"], "refs/heads/")
@@ -78,7 +78,7 @@ func pick(refs map[string]string, ref string) resolution {
 	return resolution{refs[ref], branch}
 }
 
-// resolveShort looks for the one branch or tag whose commit begins with ref.
+// resolveShort finds the one branch or tag whose commit starts with ref.
 func resolveShort(ctx context.Context, loc location, ref string) (resolution, error) {
 	out, err := run(ctx, loc, neutralDir(), "ls-remote", "--quiet", "--heads", "--tags", "--", loc.url)
 	if err != nil {
@@ -103,6 +103,7 @@ func noSuchRef(loc location, ref string) error {
 	if ref == "" {
 		ref = "HEAD"
 	}
-	return extensions.Errorf(extensions.KindInvalid, "the repository %s has no branch, tag or commit %q", loc.origin(), extensions.Clean(ref, 100)).
+	return extensions.Errorf(extensions.KindInvalid, "the repository %s has no branch, tag or commit %q", loc.origin(),
+		extensions.Clean(ref, 100)).
 		WithRemedy("Push it, or give a ref that exists there.")
 }

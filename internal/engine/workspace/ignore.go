@@ -15,12 +15,12 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
-// ignoreFiles are tried in order; the first that exists decides.
+// ignoreFiles are tried in order; the first that exists is used.
 var ignoreFiles = []string{".sandboxerignore", ".dockerignore"}
 
 const maxIgnoreBytes = 1 << 20
 
-// ignore decides what of a folder stays out of the workspace.
+// ignore decides what stays out of a folder's workspace.
 type ignore struct {
 	pm *patternmatcher.PatternMatcher
 }
@@ -68,8 +68,8 @@ func readIgnore(root *os.Root, name string) (ignore, error) {
 	return ignore{pm}, nil
 }
 
-// skip reports whether path is left out: by its own name, by a parent's, and
-// not taken back by a later "!" pattern. Our own temporary files always are.
+// skip reports whether path is left out: by its own name or a parent's, unless a later "!" pattern
+// restores it. Our own temporary files always are.
 func (i ignore) skip(path string, _ bool) bool {
 	if isSyncTemp(path) {
 		return true
@@ -81,8 +81,8 @@ func (i ignore) skip(path string, _ bool) bool {
 	return err == nil && out
 }
 
-// descend reports whether a "!" pattern may take something below path back. A
-// pattern with a wildcard may name anything.
+// descend reports whether a "!" pattern may restore something below path. A pattern with a wildcard may
+// name anything.
 func (i ignore) descend(path string) bool {
 	if i.pm == nil || !i.pm.Exclusions() {
 		return false

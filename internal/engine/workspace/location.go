@@ -10,11 +10,11 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
-// location is a parsed repo: a folder or a git URL, never both.
+// location is a parsed repo: either a folder or a git URL.
 type location struct {
-	folder string // as given, "~/" expanded
+	folder string // as given, with "~/" expanded
 
-	url      string // without credentials; what git is told
+	url      string // without credentials; passed to git
 	host     string // scheme://host[:port], for the credential's scope
 	user     string // https only; for ssh it is part of url
 	password string
@@ -24,17 +24,17 @@ const maxRepoBytes = 4096
 
 var allowedSchemes = []string{"https", "ssh", "file"}
 
-// scpForm is [user@]host:path, where no slash comes before the colon.
+// scpForm is [user@]host:path, with no slash before the colon.
 var scpForm = regexp.MustCompile(`^(?:[A-Za-z0-9_][A-Za-z0-9_.-]*@)?(?:[A-Za-z0-9][A-Za-z0-9.-]*|\[[0-9A-Fa-f:.]+\]):([^:].*)$`)
 
-// parse is pure but for "~/". It never quotes a URL that it could not parse:
-// the part that is wrong may be a password.
+// parse is pure except for "~/". It never quotes a URL that it cannot parse, since the faulty part may be
+// a password.
 func parse(repo, ref string) (location, error) {
 	if strings.ContainsFunc(repo, unicode.IsControl) || len(repo) > maxRepoBytes {
-		return location{}, bad("repo holds a control character or is longer than %d bytes", maxRepoBytes)
+		return location{}, bad("repo contains a control character or is longer than %d bytes", maxRepoBytes)
 	}
 	if strings.HasPrefix(repo, "-") || repo == "" {
-		return location{}, bad("repo is empty or begins with a dash")
+		return location{}, bad("repo is empty or starts with a dash")
 	}
 	if err := checkRef(ref); err != nil {
 		return location{}, err
@@ -48,7 +48,7 @@ func parse(repo, ref string) (location, error) {
 	}
 	m := scpForm.FindStringSubmatch(repo)
 	if m == nil || strings.HasPrefix(m[1], "-") {
-		return location{}, bad("repo is neither a folder nor a git URL this provider takes")
+		return location{}, bad("repo is neither a folder nor a supported git URL")
 	}
 	return location{url: repo}, nil
 }
@@ -63,13 +63,13 @@ func parseURL(scheme, repo string) (location, error) {
 	}
 	switch {
 	case u.Path == "" || u.Path == "/":
-		return location{}, bad("the %s:// URL names no repository", scheme)
+		return location{}, bad("the %s:// URL has no repository", scheme)
 	case scheme == "file" && (u.Host != "" || u.User != nil):
 		return location{}, bad("a file:// URL has an absolute path and no host: file:///path")
 	case scheme != "file" && (u.Hostname() == "" || strings.HasPrefix(u.Host, "-")):
-		return location{}, bad("the %s:// URL names no host", scheme)
+		return location{}, bad("the %s:// URL has no host", scheme)
 	case strings.HasPrefix(u.User.Username(), "-"):
-		return location{}, bad("the user in the %s:// URL begins with a dash", scheme)
+		return location{}, bad("the user in the %s:// URL starts with a dash", scheme)
 	}
 	loc := location{host: scheme + "://" + u.Host}
 	password, hasPassword := u.User.Password()
@@ -92,7 +92,7 @@ func (l location) origin() string {
 	return extensions.Clean(l.url, 300)
 }
 
-// redact takes the credential out of text that git printed.
+// redact removes the credential from git's output.
 func (l location) redact(text string) string {
 	for _, secret := range []string{l.password, l.user} {
 		for _, form := range []string{secret, url.QueryEscape(secret), url.PathEscape(secret)} {
@@ -117,17 +117,17 @@ func checkRef(ref string) error {
 	case len(ref) > 250:
 		why = "is longer than 250 bytes"
 	case strings.HasPrefix(ref, "-"):
-		why = "begins with a dash"
+		why = "starts with a dash"
 	case strings.ContainsFunc(ref, func(r rune) bool { return unicode.IsControl(r) || unicode.IsSpace(r) }):
-		why = "holds a space or control character"
+		why = "contains a space or control character"
 	case strings.ContainsAny(ref, "~^:?*[\\") || strings.Contains(ref, "..") || strings.Contains(ref, "@{") || ref == "@":
 		why = "is an expression, not a name"
 	case strings.HasPrefix(ref, "/") || strings.HasSuffix(ref, "/") || strings.Contains(ref, "//") || strings.HasSuffix(ref, "."):
-		why = "is not a name git allows"
+		why = "is not a valid git name"
 	}
 	for part := range strings.SplitSeq(ref, "/") {
 		if strings.HasPrefix(part, ".") || strings.HasSuffix(part, ".lock") {
-			why = "is not a name git allows"
+			why = "is not a valid git name"
 		}
 	}
 	if why == "" {

@@ -15,11 +15,11 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/tarstream"
 )
 
-// Source is a workspace's stream, whole and unchanging. It implements
-// extensions.WorkspaceSource and may be opened by several readers at once.
+// Source is a workspace's complete, unchanging stream. It implements extensions.WorkspaceSource and allows
+// several concurrent readers.
 type Source struct {
 	file     *os.File
-	name     string // "" where the file is unlinked already
+	name     string // "" if the file is already unlinked
 	size     int64
 	digest   string
 	origin   string
@@ -29,28 +29,49 @@ type Source struct {
 
 var _ extensions.WorkspaceSource = (*Source)(nil)
 
-// Open starts the stream anew. Close of the reader frees nothing; Source.Close does.
+// Open starts the stream from its beginning. Closing the reader frees nothing; Source.Close does.
 func (s *Source) Open(ctx context.Context) (io.ReadCloser, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	return io.NopCloser(io.NewSectionReader(s.file, 0, s.size)), nil
+	all := io.NewSectionReader(s.file, 0, s.size)
+	if s.size < toldSize {
+		return io.NopCloser(all), nil
+	}
+	return io.NopCloser(&sending{Reader: all, ctx: ctx, size: s.size}), nil
 }
 
-// Digest is the lower-case hex SHA-256 of the stream.
+// toldSize is the size, in bytes, from which a transfer is worth telling.
+const toldSize = 4 << 20
+
+// sending tells how much of a stream was read.
+type sending struct {
+	io.Reader
+	ctx        context.Context //nolint:containedctx // who opened the stream is told
+	size, done int64
+}
+
+func (s *sending) Read(p []byte) (int, error) {
+	n, err := s.Reader.Read(p)
+	s.done += int64(n)
+	extensions.Progress(s.ctx, "Sending the files", fmt.Sprintf("%d of %d MiB", s.done>>20, s.size>>20))
+	return n, err
+}
+
+// Digest returns the lower-case hex SHA-256 of the stream.
 func (s *Source) Digest() string { return s.digest }
 
-// Size is the stream's length in bytes.
+// Size returns the stream's length in bytes.
 func (s *Source) Size() int64 { return s.size }
 
-// Origin is the folder, or "URL@commit", without credentials.
+// Origin returns the folder, or "URL@commit", without credentials.
 func (s *Source) Origin() string { return s.origin }
 
-// Manifest lists what the stream holds and what had to be left out. For a
-// mirrored workspace it is the base to hand to SyncBack later.
+// Manifest lists what the stream holds and what was left out. For a mirrored workspace, it is the base for
+// a later SyncBack.
 func (s *Source) Manifest() tarstream.Manifest { return s.manifest }
 
-// Close frees the spool. Readers opened before fail from then on.
+// Close frees the spool. Open readers fail from then on.
 func (s *Source) Close() error {
 	err := s.file.Close()
 	if s.name != "" {
@@ -59,12 +80,12 @@ func (s *Source) Close() error {
 	return err
 }
 
-// spool writes a stream to a private file that, where the system allows it,
-// has no name any more: nothing stays behind however this process ends.
+// spool writes a stream to a private file. Where the system allows, the file no longer has a name, so
+// nothing remains however this process ends.
 func spool(dir string, fill func(w io.Writer) (tarstream.Manifest, error)) (_ *Source, err error) {
 	f, err := os.CreateTemp(dir, spoolPrefix+"*.tar")
 	if err != nil {
-		return nil, fmt.Errorf("make the spool file: %w", err)
+		return nil, fmt.Errorf("create the spool file: %w", err)
 	}
 	s := &Source{file: f}
 	if os.Remove(f.Name()) != nil {
@@ -89,11 +110,10 @@ func spool(dir string, fill func(w io.Writer) (tarstream.Manifest, error)) (_ *S
 
 const spoolPrefix = "sbx-workspace-"
 
-// staleAfter is more than any fetch takes: an older leftover has no owner.
+// staleAfter is longer than any fetch: an older file has no owner.
 const staleAfter = 48 * time.Hour
 
-// sweepSpool removes what killed processes left. Failures do not matter: the
-// next run tries again.
+// sweepSpool removes what killed processes left. It ignores failures: the next run tries again.
 func sweepSpool(dir string) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {

@@ -12,8 +12,8 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/tarstream"
 )
 
-// remove handles what is gone there, or became another type there: the old
-// object goes if it is untouched here.
+// remove handles a path that the sandbox removed or replaced by another type: the old object goes if it is
+// unchanged here.
 func (s *syncer) remove(p string) error {
 	b, had := s.base[p]
 	t, stays := s.there[p]
@@ -21,7 +21,7 @@ func (s *syncer) remove(p string) error {
 		return nil // new, or replaced in place by create
 	}
 	if insideGit(p) {
-		return nil // history is added to, never taken away
+		return nil // history is only added to
 	}
 	here, ok, err := s.look(p)
 	if err != nil {
@@ -59,7 +59,7 @@ func (s *syncer) delete(p string, isDir, replaced bool) error {
 	case err == nil:
 		s.deleted(p, replaced)
 	case errors.Is(err, fs.ErrNotExist):
-	case isDir && errors.Is(err, fs.ErrExist): // something of this side is left in it
+	case isDir && errors.Is(err, fs.ErrExist): // something of this side remains in it
 	default:
 		return s.failed("delete", p, err)
 	}
@@ -89,7 +89,7 @@ func (s *syncer) emptyBut(p string) bool {
 	return err == nil
 }
 
-// create handles what is new or changed there.
+// create handles a path that is new or changed in the sandbox.
 func (s *syncer) create(p string) error {
 	t, ok := s.there[p]
 	if !ok {
@@ -118,7 +118,7 @@ func (s *syncer) create(p string) error {
 	return s.write(p, t, here, exists)
 }
 
-// disagreement says why p here is not as the sandbox's change supposes, or "".
+// disagreement says why p here is not what the sandbox's change assumes; "" if it is.
 func (s *syncer) disagreement(p string, t, here tarstream.Entry, exists bool) string {
 	b, had := s.base[p]
 	crosses := func(a, b tarstream.Entry) bool { return (a.Type == tarstream.TypeDir) != (b.Type == tarstream.TypeDir) }
@@ -126,16 +126,16 @@ func (s *syncer) disagreement(p string, t, here tarstream.Entry, exists bool) st
 	case s.blocked[path.Dir(p)]:
 		return "its folder was not brought back"
 	case exists && !s.hasBase:
-		return "it differs, and what it started from is not known"
+		return "it differs, and its original is unknown"
 	case exists && (!had || !equal(here, b)):
 		return "changed there and here"
 	case exists && crosses(here, t):
-		return "a " + string(here.Type) + " here that cannot make way for a " + string(t.Type)
+		return "a " + string(here.Type) + " here cannot be replaced by a " + string(t.Type)
 	case !exists && had && !crosses(b, t):
 		return "changed there, deleted here"
 	}
-	// Where a file became a folder or the reverse, remove made room, perhaps
-	// in a run that was cut off then.
+	// A file became a folder or the reverse, and remove made room, perhaps in an earlier run that was cut
+	// off.
 	return ""
 }
 
@@ -146,7 +146,7 @@ func (s *syncer) write(p string, t, here tarstream.Entry, exists bool) error {
 		return s.conflict(p, noFolder)
 	}
 	if err != nil {
-		return s.failed("make the folder of", p, err)
+		return s.failed("create the folder of", p, err)
 	}
 	defer parent.Close()
 	name := path.Base(p)
@@ -191,14 +191,13 @@ func (s *syncer) pretend(p string, t tarstream.Entry) error {
 	return nil
 }
 
-const noFolder = "its folder is no folder here"
+const noFolder = "its folder is not a folder here"
 
 func (s *syncer) written(p string) {
 	s.report.Written = append(s.report.Written, shown(p))
 }
 
-// fileMode keeps the permissions of a file that is here; the sandbox decides
-// about the execute bits only.
+// fileMode keeps the permissions of a file that exists here; the sandbox decides only the execute bits.
 func fileMode(t, here tarstream.Entry, exists bool) fs.FileMode {
 	mode := fs.FileMode(0o666)
 	if exists && here.Type == tarstream.TypeFile {
@@ -212,8 +211,8 @@ func fileMode(t, here tarstream.Entry, exists bool) fs.FileMode {
 
 var errMoved = errors.New("it changed here just now")
 
-// place makes the new object beside p and renames it over p, after a last
-// look whether that is still as before.
+// place creates the new object beside p and renames it over p, after checking once more that p is
+// unchanged.
 func (s *syncer) place(parent *os.Root, p string, before tarstream.Entry, had bool, fill func(temp string) error) error {
 	temp := syncTemp(path.Base(p))
 	if err := parent.Remove(temp); err != nil && !errors.Is(err, fs.ErrNotExist) { // left by a crash
@@ -235,8 +234,8 @@ func (s *syncer) place(parent *os.Root, p string, before tarstream.Entry, had bo
 	return err
 }
 
-// linked makes temp one more name of t's file, where one of its names is here as
-// it is there: a thousand names take the room of one.
+// linked makes temp another name of t's file if one of its names is here with the same content: a thousand
+// names then take the space of one.
 func (s *syncer) linked(t tarstream.Entry, temp string) bool {
 	at, known := s.brought[firstName(t)]
 	if !known && t.Same != "" {
@@ -248,8 +247,8 @@ func (s *syncer) linked(t tarstream.Entry, temp string) bool {
 	return at != "" && s.root.Link(at, temp) == nil
 }
 
-// firstName is the name that all names of a file refer to. It may not be brought
-// back itself, and may come after them.
+// firstName returns the name that all names of a file refer to. That name may not be brought back itself,
+// and may come after the others.
 func firstName(t tarstream.Entry) string { return cmp.Or(t.Same, t.Path) }
 
 func (s *syncer) copyFile(parent *os.Root, temp, p string, mode fs.FileMode) (err error) {
@@ -266,8 +265,7 @@ func (s *syncer) copyFile(parent *os.Root, temp, p string, mode fs.FileMode) (er
 
 const syncTempPrefix = ".sandboxer-sync-"
 
-// syncTemp is the same for the same name, so that a later run finds and
-// replaces what a crash left.
+// syncTemp returns the same name each time, so that a later run finds and replaces what a crash left.
 func syncTemp(name string) string {
 	h := tarstream.NewHasher()
 	_, _ = h.Write([]byte(name))
@@ -276,7 +274,7 @@ func syncTemp(name string) string {
 
 func isSyncTemp(p string) bool { return strings.HasPrefix(path.Base(p), syncTempPrefix) }
 
-// failed reports what this side does not take; what lies below it waits with it.
+// failed reports what this side refuses; everything below it is held back too.
 func (s *syncer) failed(what, p string, err error) error {
 	if s.ctx.Err() != nil {
 		return s.ctx.Err()

@@ -72,41 +72,61 @@ func TestEachSidesChangesMeet(t *testing.T) {
 		conflicts, refused []string
 	}{
 		"nothing changed": {[]string{"a=1"}, []string{"a=1"}, []string{"a=1"}, []string{"a=1"}, nil, nil, nil, nil},
-		"changed there":   {[]string{"a=1", "d/b=1"}, []string{"a=1", "d/b=1"}, []string{"a=2", "d/b=2"}, []string{"a=2", "d/", "d/b=2"}, []string{"a", "d/b"}, nil, nil, nil},
-		"new there":       {[]string{"a=1"}, []string{"a=1"}, []string{"a=1", "x/y/z!=3", "l->a"}, []string{"a=1", "l->a", "x/", "x/y/", "x/y/z!=3"}, []string{"l", "x", "x/y", "x/y/z"}, nil, nil, nil},
-		"deleted there":   {[]string{"a=1", "d/b=1", "k=1"}, []string{"a=1", "d/b=1", "k=1"}, []string{"k=1"}, []string{"k=1"}, nil, []string{"a", "d", "d/b"}, nil, nil},
+		"changed there": {[]string{"a=1", "d/b=1"}, []string{"a=1", "d/b=1"}, []string{"a=2", "d/b=2"}, []string{"a=2", "d/", "d/b=2"},
+			[]string{"a", "d/b"}, nil, nil, nil},
+		"new there": {[]string{"a=1"}, []string{"a=1"}, []string{"a=1", "x/y/z!=3", "l->a"},
+			[]string{"a=1", "l->a", "x/", "x/y/", "x/y/z!=3"}, []string{"l", "x", "x/y", "x/y/z"}, nil, nil, nil},
+		"deleted there": {[]string{"a=1", "d/b=1", "k=1"}, []string{"a=1", "d/b=1", "k=1"}, []string{"k=1"}, []string{"k=1"}, nil,
+			[]string{"a", "d", "d/b"}, nil, nil},
 		"changed here":    {[]string{"a=1", "b=1"}, []string{"a=9", "n=1"}, []string{"a=1", "b=1"}, []string{"a=9", "n=1"}, nil, nil, nil, nil},
 		"made executable": {[]string{"a=1"}, []string{"a=1"}, []string{"a!=1"}, []string{"a!=1"}, []string{"a"}, nil, nil, nil},
 
-		"changed on both sides":          {[]string{"a=1"}, []string{"a=2"}, []string{"a=3"}, []string{"a=2"}, nil, nil, []string{"a"}, nil},
-		"changed to the same":            {[]string{"a=1"}, []string{"a=2"}, []string{"a=2"}, []string{"a=2"}, nil, nil, nil, nil},
-		"new on both sides":              {[]string{"k=1"}, []string{"k=1", "a=2", "b=2"}, []string{"k=1", "a=3", "b=2"}, []string{"a=2", "b=2", "k=1"}, nil, nil, []string{"a"}, nil},
-		"deleted there, changed here":    {[]string{"a=1", "k=1"}, []string{"a=2", "k=1"}, []string{"k=1"}, []string{"a=2", "k=1"}, nil, nil, []string{"a"}, nil},
-		"changed there, deleted here":    {[]string{"a=1", "k=1"}, []string{"k=1"}, []string{"a=2", "k=1"}, []string{"k=1"}, nil, nil, []string{"a"}, nil},
-		"folder deleted, filled here":    {[]string{"d/a=1", "k=1"}, []string{"d/a=1", "d/n=1", "k=1"}, []string{"k=1"}, []string{"d/", "d/n=1", "k=1"}, nil, []string{"d/a"}, nil, nil},
-		"everything gone there":          {[]string{"a=1"}, []string{"a=1"}, nil, []string{"a=1"}, nil, nil, nil, []string{"."}},
-		"file became folder":             {[]string{"a=1"}, []string{"a=1"}, []string{"a/b=2"}, []string{"a/", "a/b=2"}, []string{"a", "a/b"}, nil, nil, nil},
-		"folder became file":             {[]string{"a/b=1"}, []string{"a/b=1"}, []string{"a=2"}, []string{"a=2"}, []string{"a"}, []string{"a/b"}, nil, nil},
-		"file became link":               {[]string{"a=1", "b=1"}, []string{"a=1", "b=1"}, []string{"a->b", "b=1"}, []string{"a->b", "b=1"}, []string{"a"}, nil, nil, nil},
-		"file became folder, other here": {[]string{"a=1"}, []string{"a=9"}, []string{"a/b=2"}, []string{"a=9"}, nil, nil, []string{"a", "a/b"}, nil},
-		"folder became file, other here": {[]string{"a/b=1"}, []string{"a/b=9"}, []string{"a=2"}, []string{"a/", "a/b=9"}, nil, nil, []string{"a", "a/b"}, nil},
-		"link here, folder there":        {[]string{"d/b=1"}, []string{"d->elsewhere", "elsewhere/b=1"}, []string{"d/b=2", "d/n=1"}, []string{"d->elsewhere", "elsewhere/", "elsewhere/b=1"}, nil, nil, []string{"d/b", "d/n"}, nil},
+		"changed on both sides": {[]string{"a=1"}, []string{"a=2"}, []string{"a=3"}, []string{"a=2"}, nil, nil, []string{"a"}, nil},
+		"changed to the same":   {[]string{"a=1"}, []string{"a=2"}, []string{"a=2"}, []string{"a=2"}, nil, nil, nil, nil},
+		"new on both sides": {[]string{"k=1"}, []string{"k=1", "a=2", "b=2"}, []string{"k=1", "a=3", "b=2"},
+			[]string{"a=2", "b=2", "k=1"}, nil, nil, []string{"a"}, nil},
+		"deleted there, changed here": {[]string{"a=1", "k=1"}, []string{"a=2", "k=1"}, []string{"k=1"}, []string{"a=2", "k=1"}, nil, nil,
+			[]string{"a"}, nil},
+		"changed there, deleted here": {[]string{"a=1", "k=1"}, []string{"k=1"}, []string{"a=2", "k=1"}, []string{"k=1"}, nil, nil,
+			[]string{"a"}, nil},
+		"folder deleted, filled here": {[]string{"d/a=1", "k=1"}, []string{"d/a=1", "d/n=1", "k=1"}, []string{"k=1"},
+			[]string{"d/", "d/n=1", "k=1"}, nil, []string{"d/a"}, nil, nil},
+		"everything gone there": {[]string{"a=1"}, []string{"a=1"}, nil, []string{"a=1"}, nil, nil, nil, []string{"."}},
+		"file became folder": {[]string{"a=1"}, []string{"a=1"}, []string{"a/b=2"}, []string{"a/", "a/b=2"}, []string{"a", "a/b"},
+			nil, nil, nil},
+		"folder became file": {[]string{"a/b=1"}, []string{"a/b=1"}, []string{"a=2"}, []string{"a=2"}, []string{"a"}, []string{"a/b"},
+			nil, nil},
+		"file became link": {[]string{"a=1", "b=1"}, []string{"a=1", "b=1"}, []string{"a->b", "b=1"}, []string{"a->b", "b=1"},
+			[]string{"a"}, nil, nil, nil},
+		"file became folder, other here": {[]string{"a=1"}, []string{"a=9"}, []string{"a/b=2"}, []string{"a=9"}, nil, nil, []string{"a", "a/b"},
+			nil},
+		"folder became file, other here": {[]string{"a/b=1"}, []string{"a/b=9"}, []string{"a=2"}, []string{"a/", "a/b=9"}, nil, nil,
+			[]string{"a", "a/b"}, nil},
+		"link here, folder there": {[]string{"d/b=1"}, []string{"d->elsewhere", "elsewhere/b=1"}, []string{"d/b=2", "d/n=1"},
+			[]string{"d->elsewhere", "elsewhere/", "elsewhere/b=1"}, nil, nil, []string{"d/b", "d/n"}, nil},
 
-		"ignored on both sides": {[]string{".sandboxerignore=i\n", "i/b=1", "k=1"}, []string{".sandboxerignore=i\n", "i/b=9"}, []string{".sandboxerignore=i\n", "i/c=1", "k=1"},
+		"ignored on both sides": {[]string{".sandboxerignore=i\n", "i/b=1", "k=1"}, []string{".sandboxerignore=i\n", "i/b=9"},
+			[]string{".sandboxerignore=i\n", "i/c=1", "k=1"},
 			[]string{".sandboxerignore=i\n", "i/", "i/b=9"}, nil, nil, nil, nil},
 		"links that lead out": {[]string{"k=1"}, []string{"k=1"}, []string{"k=1", "abs->/etc/passwd", "up->../x", "d/up->../..", "d/ok->../k"},
 			[]string{"d/", "d/ok->../k", "k=1"}, []string{"d", "d/ok"}, nil, nil, []string{"abs", "d/up", "up"}},
-		"a link that led out before": {[]string{"abs->/x", "k=1"}, []string{"abs->/x", "k=1"}, []string{"abs->/x", "k=2"}, []string{"abs->/x", "k=2"}, []string{"k"}, nil, nil, nil},
+		"a link that led out before": {[]string{"abs->/x", "k=1"}, []string{"abs->/x", "k=1"}, []string{"abs->/x", "k=2"},
+			[]string{"abs->/x", "k=2"}, []string{"k"}, nil, nil, nil},
 		"git's history and no more": {
 			[]string{".git/HEAD=1", ".git/config=1", ".git/objects/aa/b=1"}, []string{".git/HEAD=1", ".git/config=1", ".git/objects/aa/b=1"},
-			[]string{".git/HEAD=2", ".git/config=2", ".git/hooks/pre-commit!=x", ".git/objects/cc/d=1", ".git/objects/info/alternates=/x", ".git/refs/heads/m=1"},
-			[]string{".git/", ".git/HEAD=2", ".git/config=1", ".git/objects/", ".git/objects/aa/", ".git/objects/aa/b=1", ".git/objects/cc/", ".git/objects/cc/d=1", ".git/objects/info/", ".git/refs/", ".git/refs/heads/", ".git/refs/heads/m=1"},
-			[]string{".git/HEAD", ".git/objects/cc", ".git/objects/cc/d", ".git/objects/info", ".git/refs", ".git/refs/heads", ".git/refs/heads/m"}, nil, nil, []string{".git/config", ".git/hooks", ".git/hooks/pre-commit", ".git/objects/info/alternates"}},
-		"git led elsewhere": {[]string{"k=1"}, []string{"k=1"}, []string{"k=1", "s/.git=gitdir: ../evil", "e/HEAD=1", "e/config=x", "e/objects/o=1", "e/refs/r=1"},
+			[]string{".git/HEAD=2", ".git/config=2", ".git/hooks/pre-commit!=x", ".git/objects/cc/d=1", ".git/objects/info/alternates=/x",
+				".git/refs/heads/m=1"},
+			[]string{".git/", ".git/HEAD=2", ".git/config=1", ".git/objects/", ".git/objects/aa/", ".git/objects/aa/b=1", ".git/objects/cc/",
+				".git/objects/cc/d=1", ".git/objects/info/", ".git/refs/", ".git/refs/heads/", ".git/refs/heads/m=1"},
+			[]string{".git/HEAD", ".git/objects/cc", ".git/objects/cc/d", ".git/objects/info", ".git/refs", ".git/refs/heads", ".git/refs/heads/m"},
+			nil, nil, []string{".git/config", ".git/hooks", ".git/hooks/pre-commit", ".git/objects/info/alternates"}},
+		"git led elsewhere": {[]string{"k=1"}, []string{"k=1"},
+			[]string{"k=1", "s/.git=gitdir: ../evil", "e/HEAD=1", "e/config=x", "e/objects/o=1", "e/refs/r=1"},
 			[]string{"e/", "e/HEAD=1", "e/objects/", "e/objects/o=1", "e/refs/", "e/refs/r=1", "k=1", "s/"},
 			[]string{"e", "e/HEAD", "e/objects", "e/objects/o", "e/refs", "e/refs/r", "s"}, nil, nil, []string{"e/config", "s/.git"}},
 
-		"no base": {nil, []string{"a=1", "b=1", "mine=1"}, []string{"a=2", "b=1", "new=1"}, []string{"a=1", "b=1", "mine=1", "new=1"}, []string{"new"}, nil, []string{"a"}, nil},
+		"no base": {nil, []string{"a=1", "b=1", "mine=1"}, []string{"a=2", "b=1", "new=1"}, []string{"a=1", "b=1", "mine=1", "new=1"},
+			[]string{"new"}, nil, []string{"a"}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -115,7 +135,8 @@ func TestEachSidesChangesMeet(t *testing.T) {
 			want := Report{Written: c.written, Deleted: c.deleted}
 			check := func(when string, r Report) {
 				t.Helper()
-				if d := cmp.Diff([][]string{want.Written, want.Deleted, c.conflicts, c.refused}, [][]string{r.Written, r.Deleted, pathsOf(r.Conflicts), pathsOf(r.Refused)}); d != "" {
+				if d := cmp.Diff([][]string{want.Written, want.Deleted, c.conflicts, c.refused},
+					[][]string{r.Written, r.Deleted, pathsOf(r.Conflicts), pathsOf(r.Refused)}); d != "" {
 					t.Errorf("%s: %s", when, d)
 				}
 				if r.Clean() != (c.conflicts == nil && c.refused == nil) {
@@ -192,7 +213,8 @@ func TestAMissingFolderAndACancelledContext(t *testing.T) {
 	if _, err := SyncBack(ctx, s.here, s.base, section(s.stream), SyncOptions{SpoolDir: s.spool}); !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled: %v", err)
 	}
-	if _, err := SyncBack(t.Context(), s.here+"/none", s.base, section(s.stream), SyncOptions{SpoolDir: s.spool}); !extensions.IsKind(err, extensions.KindInvalid) {
+	if _, err := SyncBack(t.Context(), s.here+"/none", s.base, section(s.stream), SyncOptions{SpoolDir: s.spool}); !extensions.IsKind(err,
+		extensions.KindInvalid) {
 		t.Errorf("missing: %v", err)
 	}
 	if d := cmp.Diff([]string{"a=1"}, tree(t, s.here)); d != "" {

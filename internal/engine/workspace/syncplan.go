@@ -13,8 +13,8 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/tarstream"
 )
 
-// syncer compares three sides of each path: base (where the workspace
-// started), there (the sandbox's copy) and here (the local folder).
+// syncer compares three sides of each path: base (where the workspace started), there (the sandbox's copy)
+// and here (the local folder).
 type syncer struct {
 	ctx      context.Context
 	root     *os.Root            // here
@@ -22,20 +22,19 @@ type syncer struct {
 	ignore   ignore
 	dry      bool
 	hasBase  bool
-	noDelete bool // what is missing in the copy may be there all the same
+	noDelete bool // what the copy lacks may exist there all the same
 	base     map[string]tarstream.Entry
 	there    map[string]tarstream.Entry
-	gone     map[string]bool   // deleted by now, or in a dry run taken for it
-	made     map[string]bool   // folders a dry run would have made
-	blocked  map[string]bool   // not brought back, so neither is what lies below
-	brought  map[string]string // by a file's first name there, a name of it that is here as it is there; "" = none
+	gone     map[string]bool   // deleted, or in a dry run counted as such
+	made     map[string]bool   // folders that a dry run would have created
+	blocked  map[string]bool   // not brought back, and neither is anything below
+	brought  map[string]string // by a file's first name there: a name of it that is the same here; "" = none
 	missing  map[string]bool   // SyncOptions.Missing
-	held     map[string]bool   // reported instead of brought back
+	skipped  map[string]bool   // reported instead of brought back
 	report   Report
 }
 
-// run deletes deepest first, then writes from the top: a folder can become a
-// file and a file a folder.
+// run deletes deepest first, then writes from the top, so a folder can become a file and a file a folder.
 func (s *syncer) run() error {
 	changed := s.changed()
 	if s.hasBase && !s.noDelete && len(s.there) == 0 && len(s.base) > 0 {
@@ -60,14 +59,14 @@ func (s *syncer) step(p string, do func(string) error) error {
 	if err := s.ctx.Err(); err != nil {
 		return err
 	}
-	if s.held[p] || s.below(s.missing, p) {
-		return nil // it is reported already
+	if s.skipped[p] || s.below(s.missing, p) {
+		return nil // already reported
 	}
 	return do(p)
 }
 
-// changed lists the paths the sandbox changed, sorted. All else is of no
-// concern: whatever happened here stays.
+// changed lists the paths that the sandbox changed, sorted. Other paths stay, whatever happened to them
+// here.
 func (s *syncer) changed() []string {
 	var out []string
 	for p, t := range s.there {
@@ -98,17 +97,17 @@ func equal(a, b tarstream.Entry) bool {
 	return true
 }
 
-// typeOther is what a stream cannot hold: a socket, a device.
+// typeOther is a type that a stream cannot hold, such as a socket or a device.
 const typeOther tarstream.Type = "special file"
 
-// look observes p here without following a link. ok is false where nothing is.
+// look observes p here without following a link. ok is false if nothing exists.
 func (s *syncer) look(p string) (e tarstream.Entry, ok bool, err error) {
 	if s.gone[p] {
 		return e, false, nil
 	}
 	parent, err := tarstream.OpenFolder(s.root, path.Dir(p))
 	if errors.Is(err, fs.ErrNotExist) || extensions.IsKind(err, extensions.KindConflict) {
-		return e, false, nil // below a file or link nothing is
+		return e, false, nil // nothing exists below a file or link
 	}
 	if err != nil {
 		return e, false, err
@@ -125,7 +124,7 @@ func (s *syncer) look(p string) (e tarstream.Entry, ok bool, err error) {
 	case info.Mode().Type() != 0 && info.Mode().Type() != fs.ModeSymlink:
 		return tarstream.Entry{Path: p, Type: typeOther}, true, nil
 	}
-	// A file that grew beyond any limit is simply not equal to what we know.
+	// A file that grew beyond any limit simply differs from what is known.
 	m, err := tarstream.PackPath(s.ctx, io.Discard, parent, path.Base(p), tarstream.Options{MaxBytes: 1 << 50})
 	if err != nil {
 		return e, false, err
@@ -139,26 +138,26 @@ func (s *syncer) look(p string) (e tarstream.Entry, ok bool, err error) {
 }
 
 func (s *syncer) conflict(p, reason string) error {
-	s.hold(p)
+	s.skip(p)
 	s.report.Conflicts = append(s.report.Conflicts, Conflict{shown(p), reason})
 	return nil
 }
 
 func (s *syncer) refuse(p, reason string) error {
-	s.hold(p)
+	s.skip(p)
 	s.report.Refused = append(s.report.Refused, Conflict{shown(p), reason})
 	return nil
 }
 
-func (s *syncer) hold(p string) {
-	if s.held == nil {
-		s.held = map[string]bool{}
+func (s *syncer) skip(p string) {
+	if s.skipped == nil {
+		s.skipped = map[string]bool{}
 	}
-	s.held[p] = true
+	s.skipped[p] = true
 }
 
-// nextBase is what both sides agree on now: the sandbox's copy, except where
-// it was not brought back or is not known; there the old base goes on.
+// nextBase returns what both sides now agree on: the sandbox's copy, or the old base where the copy was
+// not brought back or is unknown.
 func (s *syncer) nextBase() tarstream.Manifest {
 	var next tarstream.Manifest
 	if !s.hasBase {
@@ -179,10 +178,10 @@ func (s *syncer) nextBase() tarstream.Manifest {
 	return next
 }
 
-// kept reports that p, or a folder above it, was not brought back.
-func (s *syncer) kept(p string) bool { return s.below(s.held, p) || s.below(s.blocked, p) }
+// kept reports whether p, or a folder above it, was not brought back.
+func (s *syncer) kept(p string) bool { return s.below(s.skipped, p) || s.below(s.blocked, p) }
 
-// below reports that p, or a folder above it, is in the set.
+// below reports whether p, or a folder above it, is in the set.
 func (s *syncer) below(set map[string]bool, p string) bool {
 	for len(set) > 0 {
 		if set[p] {
@@ -196,7 +195,7 @@ func (s *syncer) below(set map[string]bool, p string) bool {
 	return false
 }
 
-// shown is a path as people read it: quoted where it would mislead.
+// shown returns a path for people: quoted if it would mislead.
 func shown(p string) string {
 	if extensions.Clean(p, 300) == p {
 		return p

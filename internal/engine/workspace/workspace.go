@@ -1,24 +1,19 @@
-// Package workspace makes the tar stream a sandbox's workspace starts from,
-// out of a local folder or a git repository, and brings a mirrored workspace
-// back into its folder.
+// Package workspace makes the tar stream that a sandbox's workspace starts from, out of a local folder or
+// a git repository, and brings a mirrored workspace back into its folder.
 //
 // # Folders
 //
-// A folder is taken as it is now; a ref means nothing to it. Left out is what
-// its .sandboxerignore names, or, where that is missing, its .dockerignore;
-// the syntax is Docker's, "!" included. As with Docker, .git and the ignore
-// file itself belong to the workspace unless they are ignored.
+// A folder is taken as it is now; a ref has no meaning for it. Its .sandboxerignore, or if that is missing
+// its .dockerignore, names what is left out, in Docker's syntax, "!" included. As with Docker, .git and
+// the ignore file itself belong to the workspace unless they are ignored.
 //
 // # Git
 //
-// A repository is named by an https://, ssh:// or file:// URL or as
-// [user@]host:path; the ref is a branch, else a tag, else a full or short
-// commit, and is resolved to a full commit before anything is made from it.
-// Files arrive byte for byte as they were committed: no hook, no filter, no
-// line-end conversion and no export attribute applies, Git LFS files arrive
-// as their pointers, submodules as empty folders (and are reported). There is
-// no .git unless the history is asked for. Passwords in URLs never reach an
-// argument list, a message or the stream.
+// A repository is an https://, ssh:// or file:// URL or [user@]host:path. The ref is a branch, else a tag,
+// else a full or short commit; it is resolved to a full commit first. Files arrive byte for byte as
+// committed: no hook, filter, line-end conversion or export attribute applies. Git LFS files arrive as
+// their pointers, submodules as empty folders (and are reported). There is no .git unless the history is
+// requested. Passwords in URLs never reach an argument list, a message or the stream.
 package workspace
 
 import (
@@ -34,10 +29,10 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/tarstream"
 )
 
-// Options are a source's surroundings.
+// Options configure a source.
 type Options struct {
-	// SpoolDir holds the stream and git's objects while they are needed. It is
-	// made with mode 0700 if missing.
+	// SpoolDir holds the stream and git's objects while they are needed. It is created with mode 0700 if
+	// missing.
 	SpoolDir   string
 	MaxBytes   int64 // 0 = tarstream.DefaultMaxBytes (2 GiB)
 	MaxEntries int64 // 0 = tarstream.DefaultMaxEntries (200 000)
@@ -49,16 +44,15 @@ func (o Options) tar() tarstream.Options {
 	return tarstream.Options{MaxBytes: o.MaxBytes, MaxEntries: o.MaxEntries}
 }
 
-// Open builds the stream of repo at ref and keeps it until Source.Close. A
-// wrong request is KindInvalid, a refused credential KindUnauthorized, a
-// server that cannot be asked KindUnreachable.
+// Open builds the stream of repo at ref and keeps it until Source.Close. A wrong request is KindInvalid, a
+// refused credential KindUnauthorized, an unreachable server KindUnreachable.
 func Open(ctx context.Context, repo, ref string, opts Options) (*Source, error) {
 	loc, err := parse(repo, ref)
 	if err != nil {
 		return nil, err
 	}
 	if err := os.MkdirAll(opts.SpoolDir, 0o700); err != nil {
-		return nil, extensions.Errorf(extensions.KindInvalid, "the spool folder cannot be made: %w", err)
+		return nil, extensions.Errorf(extensions.KindInvalid, "the spool folder cannot be created: %w", err)
 	}
 	sweepSpool(opts.SpoolDir)
 	if loc.folder != "" {
@@ -67,10 +61,9 @@ func Open(ctx context.Context, repo, ref string, opts Options) (*Source, error) 
 	return openGit(ctx, loc, ref, opts)
 }
 
-// Check tells, without network and without writing, what makes repo and ref
-// unusable: a folder that is missing, no folder or unreadable, a malformed
-// URL, a protocol that is not allowed, a malformed ref. An empty repo is an
-// empty workspace and fine. Errors are KindInvalid with what to do.
+// Check returns, without network and without writing, what makes repo and ref unusable: a folder that is
+// missing, unreadable or no folder; a malformed URL; a protocol that is not allowed; a malformed ref. An
+// empty repo is a valid, empty workspace. Errors are KindInvalid with a remedy.
 func Check(repo, ref string) error {
 	if repo == "" {
 		return nil
@@ -82,7 +75,7 @@ func Check(repo, ref string) error {
 	return checkFolder(loc.folder)
 }
 
-// IsFolder reports whether repo names a folder of this machine.
+// IsFolder reports whether repo names a folder on this machine.
 func IsFolder(repo string) bool {
 	loc, err := parse(repo, "")
 	return err == nil && loc.folder != ""
@@ -97,10 +90,10 @@ func checkFolder(dir string) error {
 			WithRemedy("Create it, correct the path, or give a git URL (https://, ssh:// or user@host:path).")
 	case err != nil:
 		return extensions.Errorf(extensions.KindInvalid, "the workspace folder %q cannot be read: %w", shown, bare(err)).
-			WithRemedy("Make it readable for the user that runs Terraform.")
+			WithRemedy("Let the user that runs Terraform read it.")
 	case !info.IsDir():
 		return extensions.Errorf(extensions.KindInvalid, "the workspace %q is not a folder", shown).
-			WithRemedy("Give the folder that holds it.")
+			WithRemedy("Give its folder.")
 	}
 	f, err := os.Open(dir)
 	if err == nil {
@@ -109,7 +102,7 @@ func checkFolder(dir string) error {
 	}
 	if err != nil && !errors.Is(err, io.EOF) {
 		return extensions.Errorf(extensions.KindInvalid, "the workspace folder %q cannot be listed: %w", shown, bare(err)).
-			WithRemedy("Make it readable for the user that runs Terraform.")
+			WithRemedy("Let the user that runs Terraform read it.")
 	}
 	root, err := os.OpenRoot(dir)
 	if err != nil {
@@ -120,7 +113,7 @@ func checkFolder(dir string) error {
 	return err
 }
 
-// expandHome replaces a leading "~/"; Terraform does not, and people write it.
+// expandHome expands a leading "~/", which Terraform does not.
 func expandHome(p string) string {
 	below, ok := strings.CutPrefix(p, "~/")
 	if !ok && p != "~" {

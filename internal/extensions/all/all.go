@@ -3,7 +3,10 @@ package all
 
 import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/command"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/composessh"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/docker"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/e2b"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/local"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/saasstub"
 )
@@ -13,6 +16,9 @@ func Extensions() []extensions.Extension {
 	return []extensions.Extension{
 		local.New(),
 		composessh.New(),
+		docker.New(),
+		e2b.New(),
+		command.New(),
 		saasstub.New(),
 		saasstub.NewEventual(),
 	}

@@ -1,6 +1,7 @@
 package all_test
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 	"strings"
@@ -22,6 +23,26 @@ type row struct {
 
 func capability(name string, value func(c extensions.Capabilities) string) row {
 	return row{name, func(d extensions.Descriptor) string { return value(d.Capabilities) }}
+}
+
+// snapshots is a row that only places with snapshots fill.
+func snapshots(name string, value func(s extensions.Snapshots) string) row {
+	return row{name, func(d extensions.Descriptor) string {
+		if len(d.Snapshots.Kinds) == 0 {
+			return no
+		}
+		return value(d.Snapshots)
+	}}
+}
+
+// forks is a row that only places with forks fill.
+func forks(name string, value func(f extensions.Forks) bool) row {
+	return row{name, func(d extensions.Descriptor) string {
+		if !d.Has(extensions.PowerFork) {
+			return no
+		}
+		return ticked(value(d.Forks))
+	}}
 }
 
 // published are the flags that sandbox platforms publish, by their names there.
@@ -47,20 +68,66 @@ var published = []row{
 
 // ours are the facts that routing, quotes and expiry need beyond those.
 var ours = []row{
-	{"place", func(d extensions.Descriptor) string { return string(d.Place) }},
+	{"places", func(d extensions.Descriptor) string { return list(d.Places) }},
 	capability("isolation levels", func(c extensions.Capabilities) string { return list(c.IsolationLevels) }),
 	capability("pricing model", func(c extensions.Capabilities) string { return c.PricingModel }),
 	capability("egress enforcement", func(c extensions.Capabilities) string { return string(c.Egress) }),
+	capability("ports of allowed networks", func(c extensions.Capabilities) string { return ports(c.CIDRPorts) }),
+	capability("ports of allowed names", func(c extensions.Capabilities) string { return ports(c.DomainPorts) }),
+	capability("DNS under deny", func(c extensions.Capabilities) string { return string(c.DNS) }),
+	capability("ingress under deny", func(c extensions.Capabilities) string { return string(c.Ingress) }),
 	capability("expiry enforcement", func(c extensions.Capabilities) string { return string(c.Expiry) }),
+	capability("expiry while paused", func(c extensions.Capabilities) string { return cmp.Or(string(c.PausedExpiry), no) }),
 	{"recoverable", func(d extensions.Descriptor) string { return ticked(d.Find.Recoverable()) }},
 	{"find", func(d extensions.Descriptor) string { return found(d.Find) }},
+	snapshots("snapshots hold", func(s extensions.Snapshots) string { return list(s.Kinds) }),
+	snapshots("snapshots restore at another place", func(s extensions.Snapshots) string { return list(s.Portable) }),
+	snapshots("find of snapshots", func(s extensions.Snapshots) string { return found(s.Find) }),
+	snapshots("a paused sandbox has no snapshots", func(s extensions.Snapshots) string { return ticked(s.RunningOnly) }),
+	snapshots("a snapshot pauses its source", func(s extensions.Snapshots) string { return ticked(s.StopsSource) }),
+	snapshots("snapshots are kept", func(s extensions.Snapshots) string {
+		if s.Expires == 0 {
+			return "until deleted"
+		}
+		return s.Expires.String()
+	}),
+	snapshots("snapshots may hold secrets", func(s extensions.Snapshots) string { return ticked(s.HoldsSecrets) }),
+	forks("a paused sandbox has no forks", func(f extensions.Forks) bool { return f.RunningOnly }),
+	forks("forks may hold secrets", func(f extensions.Forks) bool { return f.HoldsSecrets }),
+	{"list", func(d extensions.Descriptor) string {
+		if d.List.Freshness == extensions.ListEventual {
+			return fmt.Sprintf("eventual, within %s", d.List.Lag)
+		}
+		return string(d.List.Freshness)
+	}},
 	capability("longest ttl", func(c extensions.Capabilities) string { return limit(c.MaxTTL) }),
-	capability("ttl can be moved", func(c extensions.Capabilities) string { return ticked(c.ExtendTTL) }),
+	capability("deadline rounded up to", func(c extensions.Capabilities) string {
+		if c.DeadlineGrain == 0 {
+			return "exact"
+		}
+		return c.DeadlineGrain.String()
+	}),
+	capability("ttl can be moved", func(c extensions.Capabilities) string { return string(c.ExtendTTL) }),
 	capability("read-only workspace", func(c extensions.Capabilities) string { return ticked(c.ReadOnlyWorkspace) }),
-	capability("enforces resource limits", func(c extensions.Capabilities) string { return ticked(c.EnforcesResourceLimits) }),
+	capability("CPU sizes", func(c extensions.Capabilities) string { return steps(int64(c.CPUStep), "milli-vCPU") }),
+	capability("memory sizes", func(c extensions.Capabilities) string { return steps(c.MemoryStepMB, "MiB") }),
+	capability("disk sizes", func(c extensions.Capabilities) string { return steps(c.DiskStepMB, "MiB") }),
+	capability("GPU models", func(c extensions.Capabilities) string { return list(c.GPUModels) }),
+	capability("enforced limits", func(c extensions.Capabilities) string { return list(c.Limits) }),
 	capability("delivery of secrets", func(c extensions.Capabilities) string { return list(c.SecretsAs) }),
+	capability("entrypoints", func(c extensions.Capabilities) string { return list(c.Entrypoints) }),
 	capability("runtime kinds", func(c extensions.Capabilities) string { return list(c.Provides.RuntimeKinds) }),
 	capability("requirement kinds", func(c extensions.Capabilities) string { return list(c.Provides.RequirementKinds) }),
+}
+
+// ports says what a rule can name, or that there are no such rules.
+func ports(p extensions.EgressPorts) string { return cmp.Or(string(p), "–") }
+
+func steps(step int64, unit string) string {
+	if step == 0 {
+		return "any"
+	}
+	return fmt.Sprintf("steps of %d %s", step, unit)
 }
 
 // rows counts the rows of the page's tables, powers included.
@@ -71,9 +138,9 @@ func matrix(ds []extensions.Descriptor) string {
 	var b strings.Builder
 	b.WriteString(`# Capabilities
 
-What each extension declares. It is a ceiling: a catalog may narrow it, and what is found by probing at
-apply only narrows it further. Declared and implemented powers are the same set; the conformance suite fails otherwise.
-"unknown" is never "unlimited". This page is generated from the descriptors and compared with them by a test.
+What each extension declares. A binding's config, a catalog and the probed facts at apply can only narrow it.
+The conformance suite fails if an extension implements more or fewer powers than it declares. "unknown" never means
+"unlimited". A test generates this page from the descriptors and compares the two.
 
 `)
 	section(&b, "The published matrix", published, ds)
@@ -122,7 +189,7 @@ func fields(b *strings.Builder, title string, fs []extensions.Field) {
 		if f.Required {
 			kind += ", required"
 		}
-		fmt.Fprintf(b, "- `%s` (%s): %s\n", f.Name, kind, f.Doc)
+		bullet(b, fmt.Sprintf("`%s` (%s): %s", f.Name, kind, f.Doc))
 	}
 }
 
@@ -136,8 +203,23 @@ func credentials(b *strings.Builder, cs []extensions.CredentialField) {
 		if c.Env != "" {
 			from = ", or the environment variable `" + c.Env + "`"
 		}
-		fmt.Fprintf(b, "- `%s`%s: %s\n", c.Name, from, c.Doc)
+		bullet(b, fmt.Sprintf("`%s`%s: %s", c.Name, from, c.Doc))
 	}
+}
+
+// bullet writes a list item in lines of at most 110 columns.
+func bullet(b *strings.Builder, text string) {
+	column := len("-")
+	b.WriteString("-")
+	for _, word := range strings.Fields(text) {
+		if column+1+len(word) > 110 {
+			b.WriteString("\n ")
+			column = len(" ")
+		}
+		b.WriteString(" " + word)
+		column += 1 + len(word)
+	}
+	b.WriteString("\n")
 }
 
 // cell keeps a value from breaking the table.

@@ -1,14 +1,16 @@
 package composessh
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/shtext"
+)
 
 // One look is enough for what runs on without its folder, and the images that were
 // built for it go too, though no manifest names them.
 func TestWhatRunsOnWithoutItsFolderGoesWithItsImages(t *testing.T) {
 	t.Parallel()
-	loop, err := shellFiles.ReadFile("sh/reaper.sh")
-	must(t, err)
-	inShells(t, []string{"lease", "remove", "memory", "toolbox", "deny", "firewall", "proxy", "images"}, `
+	inShells(t, []string{"lease", "folder", "remove", "memory", "toolbox", "tries", "rules", "deny", "firewall", "proxy", "images"}, `
 use_root
 mkdir "$root/images"
 : >"$root/images/d1.for.sbx-x"
@@ -25,5 +27,5 @@ docker() { case "$1 $2" in
 esac; }
 trap 'echo $(ls -A "$root") $(cat "$root/removed")' EXIT
 task=adrift task_id=sbx-x
-`+string(loop), "removed containers sandboxer.invalid/build:d2 sandboxer.invalid/build:d1")
+`+shtext.Join(scripts, "loop", "reaper"), "removed containers sandboxer.invalid/build:d2 sandboxer.invalid/build:d1")
 }

@@ -17,8 +17,8 @@ func TestDockersWordsAreClassified(t *testing.T) {
 		"failed to create network x: Error response from daemon: Pool overlaps with other one on this address space": extensions.KindExhausted,
 		"could not find an available, non-overlapping IPv4 address pool among the defaults to assign to the network": extensions.KindExhausted,
 		"Bind for 127.0.0.1:8080 failed: port is already allocated":                                                  extensions.KindConflict,
-		"pull access denied for acme/none, repository does not exist or may require 'docker login'":                  extensions.KindInvalid,
-		"manifest for busybox:nope not found: manifest unknown: manifest unknown":                                    extensions.KindInvalid,
+		"pull access denied for acme/none, repository does not exist or may require 'docker login'":                  extensions.KindUnsupported,
+		"manifest for busybox:nope not found: manifest unknown: manifest unknown":                                    extensions.KindUnsupported,
 		"unauthorized: authentication required":                                                                      extensions.KindUnauthorized,
 		"toomanyrequests: You have reached your pull rate limit":                                                     extensions.KindUnavailable,
 		`Get "https://registry-1.docker.io/v2/": dial tcp: lookup registry-1.docker.io: no such host`:                extensions.KindUnavailable,
@@ -44,7 +44,8 @@ func TestWhatAHostSaysIsBoundedAndClean(t *testing.T) {
 		}
 	}
 	records := parseRecords("box ../../etc\nid=x\nbox sbx-aaaaaaaaaaaaaaaaaaaa\nstate=ready\nnonsense\nbusy \x1b[31m\n")
-	if len(records) != 1 || records["sbx-aaaaaaaaaaaaaaaaaaaa"].values["state"] != "ready" || strings.Contains(records["sbx-aaaaaaaaaaaaaaaaaaaa"].busy, "\x1b") {
+	if len(records) != 1 || records["sbx-aaaaaaaaaaaaaaaaaaaa"].values["state"] != "ready" ||
+		strings.Contains(records["sbx-aaaaaaaaaaaaaaaaaaaa"].busy, "\x1b") {
 		t.Errorf("%+v", records)
 	}
 	if c := parseContainers(answer{Containers: [][]string{{}, {"a"}, {"not-an-id", "", "", "", "", "", "", ""}}}); len(c) != 0 {
@@ -94,7 +95,8 @@ func TestAConfigThatCannotBeIsRefused(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	for _, values := range []map[string]any{nil, {"root": "~/boxes"}, {"root": "/srv/boxes", "create_timeout": "1d", "stop_grace": "1d2h", "subnet_size": 28.0}} {
+	for _, values := range []map[string]any{nil, {"root": "~/boxes"},
+		{"root": "/srv/boxes", "create_timeout": "1d", "stop_grace": "1d2h", "subnet_size": 28.0}} {
 		b, err := New().Open(t.Context(), extensions.Config{Host: host, Values: values})
 		if err != nil {
 			t.Errorf("%v: %v", values, err)
@@ -112,7 +114,8 @@ func TestReachabilityHoldsNothingOfAHostsChoice(t *testing.T) {
 	id, err := extensions.NewID(nil)
 	must(t, err)
 	at := func(folder, mount, service, ports string) extensions.Reachability {
-		a := answer{Records: "box " + string(id) + "\nfolder=" + folder + "\nstate=ready\nrunning=1\nexpect=1\nmount=" + mount + "\nleft=100000\naccount=" + s.config.Account + "\nid=" + string(id) + "\n",
+		a := answer{Records: "box " + string(id) + "\nfolder=" + folder + "\nstate=ready\nrunning=1\nexpect=1\nmount=" + mount +
+			"\nleft=100000\naccount=" + s.config.Account + "\nid=" + string(id) + "\n",
 			Containers: [][]string{{string(id), s.config.Account, "1", service, ports, "Up 1 second", "x", ""}}}
 		o := b.observeOne(b.handle(id), a)
 		if o.Phase != extensions.PhaseReady {
@@ -121,7 +124,8 @@ func TestReachabilityHoldsNothingOfAHostsChoice(t *testing.T) {
 		return o.Reachability
 	}
 	good := at("/root/boxes/x", "/workspace", "web", "127.0.0.1:1->80/tcp")
-	if good.WorkDir != "/workspace" || good.RemoteDir != "/root/boxes/x/workspace" || good.Ports["web/80"] != "127.0.0.1:1" || good.URLs["web"] != "http://127.0.0.1:1" {
+	if good.WorkDir != "/workspace" || good.RemoteDir != "/root/boxes/x/workspace" || good.Ports["web/80"] != "127.0.0.1:1" ||
+		good.URLs["web"] != "http://127.0.0.1:1" {
 		t.Errorf("%+v", good)
 	}
 	for _, mount := range []string{"/w\x1b]0;title\a", "relative", "/a/../b", "/a/", "/w\u202e", "/w\xff"} {

@@ -11,21 +11,20 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/compose"
 )
 
-// imageVars are the variables of sh/pull.sh and sh/build.sh: what is to be pulled and built,
-// and from which folder of the sandbox. keep leaves the built images on the
-// host when the sandbox ends.
-func imageVars(r compose.Rendered, bundled, keep bool) map[string]string {
-	vars := map[string]string{"pulls": pullLines(r.Pulls), "builds": buildLines(r.Builds), "build_base": "workspace", "keep_images": ""}
-	if bundled {
-		vars["build_base"] = "bundle"
-	}
+// imageVars are the variables of sh/pull.sh and sh/build.sh: what to pull and build, from which folder of the sandbox,
+// unless it comes from the bundle's, and with which logins. keep leaves the built images on the host when the sandbox ends.
+func imageVars(r compose.Rendered, base string, keep bool, all logins) map[string]string {
+	vars := map[string]string{"pulls": pullLines(r.Pulls, all), "builds": buildLines(r.Builds, base, all), "keep_images": ""}
 	if keep {
 		vars["keep_images"] = "1"
+	}
+	for _, l := range all {
+		vars["login_"+l.name], vars["helper_"+l.name] = l.answer, l.config
 	}
 	return vars
 }
 
-func pullLines(pulls []compose.Pull) string {
+func pullLines(pulls []compose.Pull, all logins) string {
 	var b strings.Builder
 	for _, p := range pulls {
 		policy := "missing"
@@ -35,30 +34,34 @@ func pullLines(pulls []compose.Pull) string {
 		case p.Never:
 			policy = "never"
 		}
-		fmt.Fprintln(&b, shellFields(p.Image, p.Platform, policy))
+		fmt.Fprintln(&b, shellFields(p.Image, p.Platform, policy, all.of(p.Image)))
 	}
 	return b.String()
 }
 
-func buildLines(builds []compose.Build) string {
+func buildLines(builds []compose.Build, folder string, all logins) string {
 	var b strings.Builder
 	for _, x := range builds {
 		args := make([]string, 0, len(x.Args))
 		for _, name := range slices.Sorted(maps.Keys(x.Args)) {
 			args = append(args, name+"="+x.Args[name])
 		}
-		line := shellFields(x.Digest, x.Context, x.Dockerfile, x.Text, x.Target, x.Network, x.Platform, strconv.FormatInt(x.ShmBytes, 10),
-			strconv.FormatInt(x.MemoryBytes, 10), strconv.FormatInt(x.MilliCPU, 10), strconv.FormatInt(x.Pids, 10))
+		base := folder
+		if x.Bundled {
+			base = "bundle"
+		}
+		line := shellFields(x.Digest, base, x.Context, x.Dockerfile, x.Text, x.Target, x.Network, x.Platform, strconv.FormatInt(x.ShmBytes, 10),
+			strconv.FormatInt(x.MemoryBytes, 10), strconv.FormatInt(x.MilliCPU, 10), strconv.FormatInt(x.Pids, 10), x.Service)
 		bases := make([]string, 0, len(x.Bases))
 		for _, base := range x.Bases {
-			bases = append(bases, cmp.Or(base.Platform, x.Platform)+" "+base.Image)
+			bases = append(bases, all.of(base.Image)+" "+cmp.Or(base.Platform, x.Platform)+" "+base.Image)
 		}
 		fmt.Fprintf(&b, "%s|%s|%s|%s\n", line, shellList(args), shellList(x.ExtraHosts), shellList(bases))
 	}
 	return b.String()
 }
 
-// shellFields joins texts as one line that `IFS='|' read -r` takes apart again.
+// shellFields joins texts into one line that `IFS='|' read -r` splits again.
 func shellFields(texts ...string) string {
 	out := make([]string, len(texts))
 	for i, t := range texts {
@@ -75,8 +78,8 @@ func shellList(items []string) string {
 	return strings.Join(out, ",")
 }
 
-// shellText writes text for printf %b: everything that is not plainly itself
-// to any shell, in any list, is an octal escape.
+// shellText writes text for printf %b: everything that any shell might interpret, in any list, is an octal
+// escape.
 func shellText(text string) string {
 	var b strings.Builder
 	for _, c := range []byte(text) {

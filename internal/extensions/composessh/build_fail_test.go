@@ -1,7 +1,10 @@
+//go:build unix
+
 package composessh
 
 import (
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -9,14 +12,15 @@ import (
 	"time"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/compose"
-	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/remote"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/shtext"
 )
 
 func TestAFailedBuildSaysWhyAndLeavesNothing(t *testing.T) {
 	t.Parallel()
 	b := newBuilder(t)
 	for what, c := range map[string]struct{ dockerfile, kind, text string }{
-		"step":        {b.from(" AS one") + "RUN echo 1 >/x\n" + b.from("") + "RUN echo 2 >/y\nRUN echo the reason; exit 3\n", "invalid", "the reason"},
+		"step": {b.from(" AS one") + "RUN echo 1 >/x\n" + b.from("") + "RUN echo 2 >/y\nRUN echo the reason; exit 3\n", "invalid",
+			"the reason"},
 		"dockerfile":  {"FORM x\n", "invalid", "FORM"},
 		"no registry": {"FROM localhost:1/nobody/nothing:1\n", "unavailable", "localhost:1"},
 		"endless":     {b.from("") + "RUN yes | head -c 30000000; exit 1\n", "invalid", "non-zero code"},
@@ -69,9 +73,10 @@ func TestABuildThatWasKilledLeavesNothing(t *testing.T) {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()
 			b := newBuilder(t)
-			b.box("sbx-a", map[string]string{"Dockerfile": b.from(" AS one") + "RUN echo 1 >/one\n" + b.from("") + "COPY --from=one /one /one\nRUN sleep 3\n"})
+			b.box("sbx-a", map[string]string{"Dockerfile": b.from(" AS one") + "RUN echo 1 >/one\n" + b.from("") +
+				"COPY --from=one /one /one\nRUN sleep 3\n"})
 			r := b.one(compose.Build{})
-			cmd := b.command(t.Context(), "sbx-a", "build_images", r, false)
+			cmd := b.command(t.Context(), "sbx-a", "build_images", r, false, nil)
 			ownGroup(cmd)
 			if err := cmd.Start(); err != nil {
 				t.Fatal(err)
@@ -142,7 +147,8 @@ func TestBuildsDoNotLeaveTheirFolder(t *testing.T) {
 		}
 	}
 	for _, x := range []compose.Build{
-		{Context: "out", Text: b.from("")}, {Context: "up", Text: b.from("")}, {Context: "../../..", Text: b.from("")}, {Context: "missing", Text: b.from("")},
+		{Context: "out", Text: b.from("")}, {Context: "up", Text: b.from("")}, {Context: "../../..", Text: b.from("")},
+		{Context: "missing", Text: b.from("")},
 		{Context: "real", Dockerfile: "real/File"}, {Context: "real", Dockerfile: "dir/passwd"}, {Context: "real", Dockerfile: "real/none"},
 	} {
 		if got := b.build("sbx-a", b.one(x)); !strings.Contains(got, `"kind":"invalid"`) {
@@ -164,7 +170,7 @@ func TestPulls(t *testing.T) {
 			}{
 				"present":      {[]compose.Pull{{Image: b.base}, {Image: b.base, Never: true}}, "built"},
 				"none":         {nil, "built"},
-				"never":        {[]compose.Pull{{Image: b.base}, {Image: "sandboxer.invalid/x:1", Never: true}}, `"kind":"invalid"`},
+				"never":        {[]compose.Pull{{Image: b.base}, {Image: "sandboxer.invalid/x:1", Never: true}}, `"kind":"unsupported"`},
 				"no registry":  {[]compose.Pull{{Image: "localhost:1/x:1", Platform: "linux/amd64"}}, `"kind":"unavailable"`},
 				"always":       {[]compose.Pull{{Image: b.base, Always: true}}, `"kind":"unavailable"`},
 				"not an image": {[]compose.Pull{{Image: "UPPER//case"}}, `"kind":"invalid"`},
@@ -182,17 +188,45 @@ func TestPullErrorsAreToldApart(t *testing.T) {
 	t.Parallel()
 	b := newBuilder(t)
 	for text, want := range map[string]string{
-		`Error response from daemon: manifest for nginx:nope not found: manifest unknown: manifest unknown`:                                            "invalid",
-		`pull access denied for nobody/x, repository does not exist or may require 'docker login': denied: requested access to the resource is denied`: "invalid",
+		`Error response from daemon: manifest for nginx:nope not found: manifest unknown: manifest unknown`:                                            "unsupported",
+		`pull access denied for nobody/x, repository does not exist or may require 'docker login': denied: requested access to the resource is denied`: "unsupported",
 		`Error response from daemon: Get "https://registry-1.docker.io/v2/": dial tcp: lookup registry-1.docker.io on 10.0.0.1:53: no such host`:       "unavailable",
 		`Error response from daemon: Get "https://r.example/v2/": net/http: TLS handshake timeout`:                                                     "unavailable",
 		`toomanyrequests: You have reached your pull rate limit.`:                                                                                      "unavailable",
 		`Error response from daemon: Head "https://r.example/v2/x/manifests/1": unauthorized: authentication required`:                                 "unauthorized",
 		`failed to register layer: write /usr/lib/x: no space left on device`:                                                                          "exhausted",
-		`no matching manifest for linux/arm64/v8 in the manifest list entries`:                                                                         "invalid",
+		`no matching manifest for linux/arm64/v8 in the manifest list entries`:                                                                         "unsupported",
 	} {
-		if got := b.do("sbx-p", "judge_pull "+remote.Quote(text)+"\nanswer \"$judged\"", compose.Rendered{}, false); got != want {
+		if got := b.do("sbx-p", "judge_pull "+shtext.Quote(text)+"\nanswer \"$judged\"", compose.Rendered{}, false); got != want {
 			t.Errorf("%s: %s, want %s", text, got, want)
 		}
+	}
+}
+
+func TestALayerThatAnotherBuildRemovedIsBuiltAgain(t *testing.T) {
+	t.Parallel()
+	for why, text := range map[string]string{
+		"of a later stage": `unable to find image "sha256:fe40ee01"`, "of a parent": `unknown parent image ID fe40ee01`, "of a file": `layer does not exist`,
+		"under a step's result": "failed to get digest sha256:fe40ee01: open /var/lib/docker/image/overlay2/imagedb/content/sha256/fe40ee01: no such file or directory",
+	} {
+		t.Run(why, func(t *testing.T) {
+			t.Parallel()
+			b := newBuilder(t)
+			b.box("sbx-a", map[string]string{"Dockerfile": b.from("") + "RUN true"})
+			docker, err := exec.LookPath("docker")
+			if err != nil {
+				t.Fatal(err)
+			}
+			shim := t.TempDir()
+			twice := "#!/bin/sh\nif [ \"$1\" = build ] && [ ! -e " + shim + "/two ]; then\n\t[ ! -e " + shim + "/one ] || : >" + shim + "/two\n\t: >" + shim +
+				"/one\n\techo " + shtext.Quote(text) + " >&2\n\texit 1\nfi\nexec " + docker + " \"$@\"\n"
+			if err := os.WriteFile(filepath.Join(shim, "docker"), []byte(twice), 0o755); err != nil {
+				t.Fatal(err)
+			}
+			if got := b.do("sbx-a", "PATH="+shim+":$PATH\nbuild_images\nanswer built", b.one(compose.Build{}), false); got != "built" {
+				t.Error(got)
+			}
+			b.release("sbx-a")
+		})
 	}
 }

@@ -14,7 +14,8 @@ import (
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/hosttest"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/compose"
-	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/remote"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/ociimage"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/shtext"
 )
 
 // buildShells are those that hosts have; each must run every script.
@@ -22,6 +23,7 @@ var buildShells = map[string][]string{"dash": {"dash"}, "busybox": {"busybox", "
 
 // standIn is the part of remote's prelude that answers need.
 const standIn = `answer() { printf '%s\n' "$1"; }
+progress() { :; }
 json_string() {
 	if [ $# -gt 0 ]; then printf '%s' "$1"; else cat; fi | tr '\000-\037' ' ' | sed -e 's/[\\"]/\\&/g' -e 's/^/"/' -e 's/$/"/'
 }
@@ -87,12 +89,12 @@ func (b *builder) from(as string) string {
 	return "FROM " + b.base + as + "\nLABEL test.run=" + b.run + "\n"
 }
 
-func (b *builder) command(ctx context.Context, id, op string, r compose.Rendered, keep bool) *exec.Cmd {
-	vars := imageVars(r, false, keep)
+func (b *builder) command(ctx context.Context, id, op string, r compose.Rendered, keep bool, all logins) *exec.Cmd {
+	vars := imageVars(r, "workspace", keep, all)
 	vars["root"], vars["id"] = b.root, id
 	var text strings.Builder
 	for k, v := range vars {
-		text.WriteString(k + "=" + remote.Quote(v) + "\n")
+		text.WriteString(k + "=" + shtext.Quote(v) + "\n")
 	}
 	text.WriteString(standIn + script("images", "pull", "build") + "use_root\nuse_box \"$id\"\nmkdir -p \"$box\"\n" + op + "\n")
 	cmd := exec.CommandContext(ctx, b.shell[0], append(slices.Clone(b.shell[1:]), "-s")...)
@@ -105,7 +107,7 @@ func (b *builder) do(id, op string, r compose.Rendered, keep bool) string {
 	b.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	defer cancel()
-	cmd := b.command(ctx, id, op, r, keep)
+	cmd := b.command(ctx, id, op, r, keep, nil)
 	var out, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &stderr
 	if err := cmd.Run(); err != nil {
@@ -130,7 +132,7 @@ func (b *builder) release(id string) string {
 // one is a single build of the given fields, with a digest of its own.
 func (b *builder) one(x compose.Build) compose.Rendered {
 	x.Digest = strings.ToLower(b.run + strings.Repeat("0", 64))[:64]
-	x.Tag = compose.BuildRepository + ":" + x.Digest
+	x.Tag = ociimage.Tag(x.Digest)
 	if x.Context == "" {
 		x.Context = "."
 	}

@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
-	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/compose"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/ociimage"
 )
 
 // Sandboxes of one stack share what is built for it; it goes with the last.
@@ -20,7 +20,8 @@ func TestStacksShareWhatTheyBuild(t *testing.T) {
 		made = append(made, s.provision(t, b, s.spec(t, func(sp *extensions.Spec) {
 			sp.Compose = &extensions.Compose{Files: []string{"compose.yaml"}}
 			sp.Workspace.Source = newFolder(t, map[string]string{
-				"compose.yaml": file, "app/Dockerfile": marks.from(" AS one") + "ARG WORD\nRUN echo \"$WORD\" >/word\n" + marks.from("") + "COPY --from=one /word /word\n",
+				"compose.yaml": file, "app/Dockerfile": marks.from(" AS one") + "ARG WORD\nRUN echo \"$WORD\" >/word\n" + marks.from("") +
+					"COPY --from=one /word /word\n",
 			})
 		})))
 	}
@@ -30,7 +31,7 @@ func TestStacksShareWhatTheyBuild(t *testing.T) {
 		}
 	}
 	tagged := func() string {
-		return marks.docker("image", "ls", "--quiet", "--filter", "label=test.run="+marks.run, compose.BuildRepository)
+		return marks.docker("image", "ls", "--quiet", "--filter", "label=test.run="+marks.run, ociimage.Repository)
 	}
 	if got := strings.Fields(tagged()); len(got) != 1 {
 		t.Errorf("images: %v", got)

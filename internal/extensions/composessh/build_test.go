@@ -8,7 +8,8 @@ import (
 	"testing"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/compose"
-	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/remote"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/ociimage"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/shtext"
 )
 
 func TestSandboxesShareABuild(t *testing.T) {
@@ -92,7 +93,8 @@ func TestBuildFieldsArriveWhole(t *testing.T) {
 			b := newBuilder(t, shell...)
 			r := b.one(compose.Build{
 				Context: "sub dir/$x", Target: "wanted", Args: map[string]string{"V": nasty, "EMPTY": ""}, ExtraHosts: []string{"db:10.1.2.3"},
-				Text: b.from(" AS wanted") + "ARG V\nARG EMPTY=unset\nCOPY in /in\nENV V=$V EMPTY=x$EMPTY\nRUN grep db /etc/hosts >/hosts\nFROM wanted\nRUN false\n", ShmBytes: 1 << 20,
+				Text: b.from(" AS wanted") + "ARG V\nARG EMPTY=unset\nCOPY in /in\nENV V=$V EMPTY=x$EMPTY\nRUN grep db /etc/hosts >/hosts\nFROM " +
+					"wanted\nRUN false\n", ShmBytes: 1 << 20,
 			})
 			b.box("sbx-a", map[string]string{"sub dir/$x/in": "content"})
 			if got := b.build("sbx-a", r); got != "built" {
@@ -118,7 +120,7 @@ func TestStagesAreReleasedTogether(t *testing.T) {
 	base := r.Builds[0]
 	app := base
 	app.Digest = strings.Repeat("f", 12) + base.Digest[12:]
-	app.Tag, app.Parent = compose.BuildRepository+":"+app.Digest, base.Digest
+	app.Tag, app.Parent = ociimage.Tag(app.Digest), base.Digest
 	app.Text = "FROM " + base.Tag + "\nRUN echo more >/more\n"
 	r.Builds = append(r.Builds, app)
 	for _, id := range []string{"sbx-a", "sbx-b"} {
@@ -145,7 +147,8 @@ func TestFieldsAreWhatTheyWereInEveryShell(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			b := newBuilder(t, shell...)
-			got := b.do("sbx-f", "list="+remote.Quote(shellList(texts))+"; set -f; IFS=,; for f in $list; do decode \"$f\"; printf '%s;' \"$decoded\"; done", compose.Rendered{}, false)
+			got := b.do("sbx-f", "list="+shtext.Quote(shellList(texts))+"; set -f; IFS=,; for f in $list; do decode \"$f\"; printf '%s;' "+
+				"\"$decoded\"; done", compose.Rendered{}, false)
 			if want := strings.TrimSpace(strings.Join(texts, ";") + ";"); got != want {
 				t.Errorf("got  %q\nwant %q", got, want)
 			}

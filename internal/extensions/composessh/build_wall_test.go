@@ -1,3 +1,5 @@
+//go:build unix
+
 package composessh
 
 import (
@@ -57,8 +59,10 @@ func TestStepsOfBuildsAreBounded(t *testing.T) {
 			t.Parallel()
 			b := newBuilder(t, shell...)
 			b.box("sbx-a", map[string]string{"Dockerfile": b.from("") +
-				"RUN { cat /sys/fs/cgroup/memory/memory.limit_in_bytes /sys/fs/cgroup/cpu/cpu.cfs_quota_us || { cat /sys/fs/cgroup/memory.max; cut -d ' ' -f 1 /sys/fs/cgroup/cpu.max; }; ulimit -n; } >/limits 2>/dev/null\n" +
-				"RUN (i=0; while [ $i -lt 300 ]; do sleep 3 & i=$((i+1)); done; echo >/all) 2>/dev/null; { read x </sys/fs/cgroup/pids/pids.max || read x </sys/fs/cgroup/pids.max; } 2>/dev/null; echo $x >/count; [ ! -e /all ]\n"})
+				"RUN { cat /sys/fs/cgroup/memory/memory.limit_in_bytes /sys/fs/cgroup/cpu/cpu.cfs_quota_us || { cat /sys/fs/cgroup/memory.max; cut " +
+				"-d ' ' -f 1 /sys/fs/cgroup/cpu.max; }; ulimit -n; } >/limits 2>/dev/null\n" +
+				"RUN (i=0; while [ $i -lt 300 ]; do sleep 3 & i=$((i+1)); done; echo >/all) 2>/dev/null; { read x </sys/fs/cgroup/pids/pids.max || " +
+				"read x </sys/fs/cgroup/pids.max; } 2>/dev/null; echo $x >/count; [ ! -e /all ]\n"})
 			r := b.one(compose.Build{MemoryBytes: 64 << 20, MilliCPU: 500, Pids: 32})
 			if got := b.build("sbx-a", r); got != "built" {
 				t.Fatal(got)
@@ -86,7 +90,8 @@ func TestABuildEndsInTime(t *testing.T) {
 	if !strings.Contains(got, `"kind":"timeout"`) {
 		t.Error(got)
 	}
-	for deadline := time.Now().Add(20 * time.Second); b.docker("ps", "--all", "--quiet", "--filter", "label=test.run="+b.run) != ""; time.Sleep(200 * time.Millisecond) {
+	for deadline := time.Now().Add(20 * time.Second); b.docker("ps", "--all", "--quiet", "--filter",
+		"label=test.run="+b.run) != ""; time.Sleep(200 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatal("a container of the build goes on")
 		}
@@ -134,14 +139,16 @@ func TestBasesThatOrderOrClaimAreRefused(t *testing.T) {
 		"project": "LABEL com.docker.compose.project=sbx-victim",
 	} {
 		base := "localhost/" + b.run + ":" + what
-		import_ := exec.CommandContext(context.Background(), "docker", "import", "--change", "LABEL test.run="+b.run, "--change", change, "-", base)
+		import_ := exec.CommandContext(context.Background(), "docker", "import", "--change", "LABEL test.run="+b.run, "--change", change, "-",
+			base)
 		import_.Stdin = strings.NewReader(strings.Repeat("\x00", 1024))
 		if out, err := import_.CombinedOutput(); err != nil {
 			t.Fatalf("%s: %s", what, out)
 		}
 		id := "sbx-" + what
 		b.box(id, map[string]string{"Dockerfile": "FROM " + base + "\nENV a=b\n"})
-		if got := b.build(id, b.one(compose.Build{Bases: []compose.Base{{Image: base}}})); !strings.Contains(got, `"kind":"invalid"`) || !strings.Contains(got, base) {
+		if got := b.build(id, b.one(compose.Build{Bases: []compose.Base{{Image: base}}})); !strings.Contains(got, `"kind":"invalid"`) ||
+			!strings.Contains(got, base) {
 			t.Errorf("%s: %s", what, got)
 		}
 		b.release(id)
@@ -173,7 +180,8 @@ func TestAReleaseDoesNotWaitForABuild(t *testing.T) {
 	}
 	const release = `image_lock_wait=1; release_images; code=$?; manifest_get images; answer "$code:$value:$warnings"`
 	hold := func(name string) func() {
-		cmd := exec.CommandContext(context.Background(), "flock", filepath.Join(b.root, "images", name+".lock"), "sh", "-c", "echo held; exec sleep 60")
+		cmd := exec.CommandContext(context.Background(), "flock", filepath.Join(b.root, "images", name+".lock"), "sh", "-c",
+			"echo held; exec sleep 60")
 		ownGroup(cmd)
 		out, err := cmd.StdoutPipe()
 		if err == nil {

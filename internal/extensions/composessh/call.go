@@ -2,6 +2,7 @@ package composessh
 
 import (
 	"context"
+	"encoding/json"
 	"io"
 	"maps"
 	"strconv"
@@ -12,8 +13,8 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/remote"
 )
 
-// How long operations wait for a sandbox's lock, in seconds: what makes one may
-// be at it for long, and a look at it shall not be.
+// How long operations wait for a sandbox's lock, in seconds: a create may hold it for long, and a look should
+// not wait that long.
 const (
 	lockWaitLong  = "120"
 	lockWaitShort = "15"
@@ -22,13 +23,13 @@ const (
 // operation is one script with its parameters.
 type operation struct {
 	id       extensions.ID
-	files    []string // of sh/, the operation last
+	files    []string // in sh/, the operation last
 	vars     map[string]string
 	payload  io.Reader
 	progress func(line string)
 }
 
-// answer is what every script answers with; each fills its part.
+// answer is the answer of every script; each fills its part.
 type answer struct {
 	Failure *failure `json:"failure"`
 	// Containers are id, account, generation, service, ports, status,
@@ -40,18 +41,27 @@ type answer struct {
 	Adopted    bool       `json:"adopted"`
 	DenyProof  string     `json:"deny_proof"` // see deny.go
 	Found      bool       `json:"found"`
-	Busy       string     `json:"busy"` // the operation under way
+	Busy       string     `json:"busy"` // the current operation
 	Gone       bool       `json:"gone"`
 	Removed    string     `json:"removed"` // words
-	Started    string     `json:"started"` // milliseconds since 1970, caller's clock
+	Started    string     `json:"started"` // milliseconds since 1970 by the caller's clock
 	Ended      string     `json:"ended"`
+	Exits      string     `json:"exits"` // see exits_of in sh/look.sh
+	// ClockCaller and ClockWall are the caller's clock (milliseconds) and the host's (seconds) at one moment.
+	ClockCaller string `json:"clock_caller"`
+	ClockWall   string `json:"clock_wall"`
+	PausedMS    int64  `json:"paused_ms"`
+	// Snapshot is the one asked for.
+	Snapshot keptSnapshot `json:"snapshot"`
+	// Stack is what a sandbox's stack was made of; see compose.Indexed.
+	Stack json.RawMessage `json:"stack"`
 }
 
-// call runs a script on the host in one exec and classifies what it refuses.
+// call runs a script on the host in one exec and classifies its refusals.
 func (b *Backend) call(ctx context.Context, o operation) (answer, error) {
 	var a answer
 	if err := ctx.Err(); err != nil {
-		return a, extensions.Errorf(extensions.KindInterrupted, "nothing was asked of the host: %w", err)
+		return a, extensions.Errorf(extensions.KindInterrupted, "the host was not contacted: %w", err)
 	}
 	vars := map[string]string{"root": b.settings.root, "account": b.settings.account, "id": string(o.id), "lock_wait": lockWaitShort}
 	maps.Copy(vars, o.vars)
@@ -73,7 +83,7 @@ func (b *Backend) call(ctx context.Context, o operation) (answer, error) {
 	return a, nil
 }
 
-// fromMillis reads a time of an answer; zero where there is none.
+// fromMillis reads a time from an answer; zero if there is none.
 func fromMillis(text string) time.Time {
 	ms, err := strconv.ParseInt(strings.TrimSpace(text), 10, 64)
 	if err != nil || ms <= 0 {

@@ -7,8 +7,8 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/compose"
 )
 
-// CheckSpec implements extensions.SpecChecker: the options, the policy on the
-// stack and what the host's own arguments rule out, without asking the host.
+// CheckSpec implements extensions.SpecChecker. It checks the options, the policy on the stack and the limits
+// in the host's own arguments, without asking the host.
 func (extension) CheckSpec(ctx context.Context, cfg extensions.Config, spec extensions.Spec) ([]string, error) {
 	notes, err := checkSpec(ctx, cfg, spec)
 	return notes, failed("check", spec.ID, err)
@@ -35,10 +35,13 @@ func checkSpec(ctx context.Context, cfg extensions.Config, spec extensions.Spec)
 			return nil, err
 		}
 	}
+	if spec.BuildsFromUnknown() {
+		return nil, nil
+	}
 	if err := p.load(ctx); err != nil || p.project == nil {
 		return nil, err
 	}
-	if p.spec.ID == "" { // not chosen yet, and nothing of the judgement depends on it
+	if p.spec.ID == "" { // not chosen yet, and the check does not depend on it
 		p.spec.ID = "sbx-aaaaaaaaaaaaaaaaaaaa"
 	}
 	if _, err = p.render(); err != nil {

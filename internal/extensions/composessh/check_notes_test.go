@@ -19,7 +19,8 @@ func TestWhatIsLeftOutOfAStackIsNotedAtPlan(t *testing.T) {
 		spec func() extensions.Spec
 		want []string
 	}{
-		"both":     {func() extensions.Spec { return spec(both) }, []string{"restart policies are left out, of db, web", "ports are not published, of web (80)"}},
+		"both": {func() extensions.Spec { return spec(both) },
+			[]string{"restart policies are dropped, of db, web", "ports are not published, of web (80)"}},
 		"neither":  {func() extensions.Spec { return spec("services: {web: {image: x, restart: 'no'}}\n") }, nil},
 		"no files": {func() extensions.Spec { s := spec(both); s.Workspace.Source = nil; return s }, nil},
 		"allowed": {func() extensions.Spec {

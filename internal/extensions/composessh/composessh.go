@@ -1,34 +1,32 @@
-// Package composessh runs sandboxes as Docker Compose stacks on machines their
-// user owns, over SSH, with nothing installed there.
+// Package composessh runs sandboxes over SSH as Docker Compose stacks on machines that their user owns, with
+// nothing installed there.
 //
 // # Where it runs
 //
-// On a host with sshd and Docker. Each sandbox is one Compose project named
-// after the sandbox's id, with networks, labels and limits of its own, and a
-// folder below ~/.sandboxer of the login.
+// On a host with sshd and Docker. Each sandbox is one Compose project named after the sandbox's id, with its
+// own networks, labels and limits, and a folder below ~/.sandboxer of the login.
 //
 // # Needs
 //
-// Linux, an SSH login that may use docker (root, the docker group or a rootless
-// daemon), Docker Engine 20.10 or newer, Compose 2.0 or newer, and the ordinary
-// tools of coreutils or busybox, tar and util-linux (flock, setsid).
+// Linux, an SSH login that may use docker (root, the docker group or a rootless daemon), Docker Engine 20.10
+// or newer, Compose 2.0 or newer, and the ordinary tools of coreutils or busybox, tar and util-linux (flock,
+// setsid).
 //
 // # Capabilities
 //
-// The level is container. Commands in every service, files, logs, ports, a
-// deadline that moves. Egress is denied by default and proved so once per
-// engine; allowlists where the owner of the host allows what they need.
+// The level is container. Commands in every service, files, logs, ports, a movable deadline. Egress is denied
+// by default, proved once per engine; allowlists work if the owner of the host allows what they need. Snapshots of
+// the workspace and volumes, or with the containers' file systems, which restore on other hosts too; forks.
 //
 // # Expiry
 //
-// By the host: a small shell loop, under systemd where that is allowed, reads
-// the leases at least every five seconds and ends what is overdue.
+// By the host: a small shell loop, under systemd if allowed, reads the leases at least every five seconds and
+// ends what is overdue.
 //
 // # Leaves behind
 //
-// Nothing after a teardown; with the last sandbox the folder goes too. Pulled
-// images belong to the host. An expired sandbox leaves a record
-// of a few hundred bytes until it is torn down.
+// Nothing after a teardown but snapshots; the folder goes with the last sandbox. Pulled images belong to the host. An
+// expired sandbox leaves a record of a few hundred bytes until it is torn down.
 package composessh
 
 import (
@@ -38,7 +36,7 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/remote"
 )
 
-// Handler is the name catalogs bind to.
+// Handler is the name that catalogs bind to.
 const Handler = "compose-ssh"
 
 // New returns the extension.
@@ -46,8 +44,7 @@ func New() extensions.Extension { return extension{} }
 
 type extension struct{}
 
-// Open implements extensions.Extension. It dials nothing; what the host lacks
-// is found at Provision or Probe.
+// Open implements extensions.Extension. It dials nothing; Provision or Probe finds what the host lacks.
 func (extension) Open(ctx context.Context, cfg extensions.Config) (extensions.Backend, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, failed("open", "", err)
@@ -68,8 +65,8 @@ type Backend struct {
 	settings settings
 	host     extensions.Host
 	client   *remote.Client
-	stateDir string            // of this user on this machine; "" keeps nothing
-	onStep   func(line string) // told how far a script is; tests stop there
+	stateDir string            // of this user on this machine; "" stores nothing
+	onStep   func(line string) // receives each step of a script; tests stop there
 }
 
 // Close implements extensions.Backend. Sandboxes live on.

@@ -20,7 +20,7 @@ const (
 	defaultWorkspace      = "/workspace"
 )
 
-// What becomes of the ports that a stack publishes.
+// What happens to the ports that a stack publishes.
 const (
 	publishAsWritten = "as-written"
 	publishLoopback  = "loopback"
@@ -28,19 +28,24 @@ const (
 )
 
 var configFields = []extensions.Field{
-	{Name: "root", Type: extensions.FieldString, Doc: "Folder on the host, absolute or starting with `~/`; default `~/.sandboxer` of the login."},
-	{Name: "default_image", Type: extensions.FieldString, Doc: "Image of a profile that names no `image`, `compose` or `containers`, run with its workspace alone; without it such a profile is refused."},
-	{Name: "subnets", Type: extensions.FieldStrings, Doc: "IPv4 ranges that networks are cut from; default `10.213.0.0/16`."},
+	{Name: "root", Type: extensions.FieldString,
+		Doc: "Folder on the host, absolute or starting with `~/`; default `~/.sandboxer` of the login."},
+	{Name: "default_image", Type: extensions.FieldString,
+		Doc: "Image for profiles without `image`, `compose` or `containers`, which run with their workspace alone; without it the binding " +
+			"refuses them."},
+	{Name: "subnets", Type: extensions.FieldStrings, Doc: "IPv4 ranges for the sandboxes' networks; default `10.213.0.0/16`."},
 	{Name: "subnet_size", Type: extensions.FieldInt, Doc: "Prefix length of one network, 20 to 29; default 26 (61 containers)."},
-	{Name: "connect_timeout", Type: extensions.FieldDuration, Doc: "How long a connection may take; default `15s`."},
-	{Name: "create_timeout", Type: extensions.FieldDuration, Doc: "How long a stack may take to be pulled, built and healthy before it is given up; default `10m`."},
-	{Name: "stop_grace", Type: extensions.FieldDuration, Doc: "How long containers get to end by themselves at a teardown; default `0s`, which ends them at once."},
+	{Name: "connect_timeout", Type: extensions.FieldDuration, Doc: "Time limit of a connection; default `15s`."},
+	{Name: "create_timeout", Type: extensions.FieldDuration, Doc: "Time limit to pull and build a stack until it is healthy; default `10m`."},
+	{Name: "stop_grace", Type: extensions.FieldDuration,
+		Doc: "Time that a teardown gives containers to stop by themselves; default `0s`, which kills them at once."},
 }
 
 var optionFields = []extensions.Field{
-	{Name: "allow", Type: extensions.FieldStrings, Doc: "Rules of the Compose policy that this profile may break: `rule` or `rule:argument`."},
+	{Name: "allow", Type: extensions.FieldStrings, Doc: "Rules of the Compose policy to lift for this profile: `rule` or `rule:argument`."},
 	{Name: "publish", Type: extensions.FieldString, Enum: []string{publishAsWritten, publishLoopback, publishNone},
-		Doc: "What becomes of published ports: kept as written (the policy still refuses addresses that others reach), bound to the host's loopback, or dropped; default `loopback`, and `none` under default deny, where ports are reached by forwarding."},
+		Doc: "Published ports: keep them as written (the policy still refuses public addresses), bind them to the host's loopback, or drop " +
+			"them; default `loopback`, and `none` under default deny, where you forward ports instead."},
 	{Name: "stop_grace", Type: extensions.FieldDuration, Doc: "Overrides the binding's `stop_grace`."},
 	{Name: "build_network", Type: extensions.FieldString, Enum: []string{"none", "default"},
 		Doc: "Network of image builds; default `default` where the profile allows the network, else `none`."},
@@ -52,7 +57,7 @@ type settings struct {
 	binding        string
 	account        string
 	root           string // "" = ~/.sandboxer of the login
-	defaultImage   string // "" = a profile has to name what it runs
+	defaultImage   string // "" = a profile must name what it runs
 	subnets        []netip.Prefix
 	subnetSize     int
 	connectTimeout time.Duration
@@ -63,13 +68,13 @@ type settings struct {
 // options is the checked options section of a spec.
 type options struct {
 	allow         []string
-	publish       string // "" = by the network's default
+	publish       string // "" = the network's default
 	stopGrace     time.Duration
-	buildNetwork  string // "" = by the network's default
+	buildNetwork  string // "" = the network's default
 	workspacePath string
 }
 
-// parseConfig is parseBinding for a host that can be dialled.
+// parseConfig is parseBinding for a host that can be dialed.
 func parseConfig(cfg extensions.Config) (settings, error) {
 	s, err := parseBinding(cfg)
 	if err != nil {
@@ -80,7 +85,8 @@ func parseConfig(cfg extensions.Config) (settings, error) {
 		if cfg.Host != nil {
 			name = "the host " + strconv.Quote(cfg.Host.Name)
 		}
-		return settings{}, extensions.Errorf(extensions.KindInvalid, "Docker Compose over SSH needs a host with an ssh section; there is %s", name).
+		return settings{}, extensions.Errorf(extensions.KindInvalid, "Docker Compose over SSH needs a host with an ssh block; the sandbox has %s",
+			name).
 			WithRemedy("give the sandbox a sandboxer_host with ssh = {…}")
 	}
 	return s, nil
@@ -124,7 +130,7 @@ func checkRoot(root string) error {
 		return nil
 	}
 	if !path.IsAbs(root) || path.Clean(root) != root || root == "/" || hasControl(root) {
-		return extensions.Errorf(extensions.KindInvalid, "config.root: %q is not a clean absolute path, nor one below ~/", root)
+		return extensions.Errorf(extensions.KindInvalid, "config.root: %q is not a clean path, absolute or below ~/", root)
 	}
 	return nil
 }
@@ -133,8 +139,8 @@ func (s *settings) parseSubnets(v any) error {
 	for _, text := range extensions.Strings(v, defaultSubnets) {
 		p, err := netip.ParsePrefix(text)
 		if err != nil || !p.Addr().Is4() || p != p.Masked() || p.Bits() < 8 || p.Bits() > s.subnetSize {
-			return extensions.Errorf(extensions.KindInvalid, "config.subnets: %q is not an IPv4 range of /8 to /%d", text, s.subnetSize).
-				WithRemedy("write it like 10.213.0.0/16, from a range that nothing on the host's networks uses")
+			return extensions.Errorf(extensions.KindInvalid, "config.subnets: %q is not an IPv4 range between /8 and /%d", text, s.subnetSize).
+				WithRemedy("write it like 10.213.0.0/16, and choose a range that the host's networks do not use")
 		}
 		s.subnets = append(s.subnets, p)
 	}
@@ -154,8 +160,9 @@ func (s settings) parseOptions(values map[string]any) (options, error) {
 	if v, ok := values["workspace_path"].(string); ok {
 		o.workspacePath = v
 	}
-	if p := o.workspacePath; !path.IsAbs(p) || path.Clean(p) != p || slices.Contains([]string{"/", "/proc", "/sys", "/dev", "/etc"}, p) || hasControl(p) || strings.Contains(p, ":") {
-		return o, extensions.Errorf(extensions.KindInvalid, "options.workspace_path: %q cannot hold a workspace", p).
+	if p := o.workspacePath; !path.IsAbs(p) || path.Clean(p) != p || slices.Contains([]string{"/", "/proc", "/sys", "/dev", "/etc"}, p) ||
+		hasControl(p) || strings.Contains(p, ":") {
+		return o, extensions.Errorf(extensions.KindInvalid, "options.workspace_path: %q cannot be the workspace", p).
 			WithRemedy("use a clean absolute path such as /workspace or /src")
 	}
 	var err error
@@ -167,7 +174,7 @@ func hasControl(s string) bool {
 	return strings.ContainsFunc(s, func(r rune) bool { return r < 0x20 || r == 0x7f })
 }
 
-// durationOf reads Go's form with whole days before it: "90s", "1d", "1d12h".
+// durationOf reads Go's format, optionally after whole days: "90s", "1d", "1d12h".
 func durationOf(field string, v any, otherwise, least time.Duration) (time.Duration, error) {
 	text, ok := v.(string)
 	if !ok {

@@ -1,10 +1,15 @@
 package composessh
 
 import (
+	"bytes"
+	"crypto/rand"
+	"io"
 	"io/fs"
+	"net"
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -51,8 +56,23 @@ func TestConformance(t *testing.T) {
 			g.shut()
 			t.Cleanup(g.open)
 		},
+		NotHere: func(_ testing.TB, _ extensions.Config, spec extensions.Spec) extensions.Spec {
+			spec.Resources.GPU = &extensions.GPU{Count: 1}
+			return spec
+		},
 		Exhaust:    exhaust,
 		LoseAnswer: loseAnswer,
+		CutExec: func(t testing.TB, cfg extensions.Config, _ extensions.Handle, started <-chan struct{}) {
+			s, stop := siteOf(t, cfg), make(chan struct{})
+			t.Cleanup(func() { close(stop) })
+			go func() {
+				select {
+				case <-started:
+					s.gate.cut()
+				case <-stop:
+				}
+			}()
+		},
 		Vanish: func(t testing.TB, cfg extensions.Config, h extensions.Handle) {
 			s := siteOf(t, cfg)
 			s.removeObjects(t, h.ID)
@@ -61,16 +81,38 @@ func TestConformance(t *testing.T) {
 		Relabel: func(t testing.TB, cfg extensions.Config, h extensions.Handle, id extensions.ID) {
 			siteOf(t, cfg).edit(t, h.ID, "manifest", "id", string(id))
 		},
-		Residue: func(t testing.TB, cfg extensions.Config) []string { return siteOf(t, cfg).residue(t) },
+		RelabelSnapshot: func(t testing.TB, cfg extensions.Config, h extensions.SnapshotHandle, id string) {
+			siteOf(t, cfg).edit(t, extensions.ID(filepath.Join("snapshots", h.ID)), "manifest", "id", id)
+		},
+		Residue: func(t testing.TB, cfg extensions.Config) []string { return steady(siteOf(t, cfg).residue(t)) },
 		Outside: func(t testing.TB, cfg extensions.Config) []string { return siteOf(t, cfg).outside(t) },
 		Log: func(t testing.TB, b extensions.Backend, h extensions.Handle, line string) {
-			_, err := b.(extensions.Execer).Exec(t.Context(), h, extensions.ExecRequest{Command: []string{"sh", "-c", `printf '%s\n' "$1" >/proc/1/fd/1`, "sh", line}})
+			_, err := b.(extensions.Execer).Exec(t.Context(), h,
+				extensions.ExecRequest{Command: []string{"sh", "-c", `printf '%s\n' "$1" >/proc/1/fd/1`, "sh", line}})
 			must(t, err)
 		},
 		Serve: func(t testing.TB, b extensions.Backend, h extensions.Handle) (string, int) {
-			_, err := b.(extensions.Execer).Exec(t.Context(), h, extensions.ExecRequest{Shell: "nc -ll -p 7777 -e cat </dev/null >/dev/null 2>&1 & sleep 0.3"})
+			_, err := b.(extensions.Execer).Exec(t.Context(), h,
+				extensions.ExecRequest{Shell: "nc -ll -p 7777 -e cat </dev/null >/dev/null 2>&1 & sleep 0.3"})
 			must(t, err)
 			return "", 7777
+		},
+		Listen: func(t testing.TB, _ extensions.Config) []exttest.Listener {
+			four, _ := hostAddresses(t)
+			return []exttest.Listener{exttest.ListenOn(t, four[0], map[string]func(address, port, word string) []string{
+				"tcp": func(address, port, word string) []string {
+					return []string{"sh", "-c", "printf %s " + word + " | nc -w 2 " + address + " " + port}
+				}})}
+		},
+		OwnEntrypoint: func(t testing.TB, _ extensions.Config, spec extensions.Spec) extensions.Spec {
+			exttest.WithWorkspace(extensions.AccessRW, map[string]string{"Dockerfile": "FROM " + hosttest.Image(t) +
+				"\nENTRYPOINT [\"sh\", \"-c\", \"printf own >/workspace/ran; sleep 3600\"]\n"})(&spec)
+			spec.Image = &extensions.Image{Build: &extensions.BuildStage{Context: "."}}
+			return spec
+		},
+		Knock: func(t testing.TB, cfg extensions.Config, h extensions.Handle, port int) bool {
+			address := addressOf(t, containerOf(t, h.ID, extensions.AgentService))
+			return echoes(net.JoinHostPort(address, strconv.Itoa(port)))
 		},
 		Starts: func(t testing.TB, cfg extensions.Config) int {
 			entries, _ := os.ReadDir(siteOf(t, cfg).root)
@@ -79,9 +121,44 @@ func TestConformance(t *testing.T) {
 		User:     "sandbox",
 		ShortTTL: shortTTL,
 		Excuse: map[string]string{
-			"errors/unauthorized": "this extension takes no credentials; refused keys are tested with the SSH client",
+			"errors/each-alternative-opens":        "this extension takes no credentials; refused keys are tested with the SSH client",
+			"errors/throttled-is-told-not-retried": "a host over SSH limits sessions, not calls; that is tested with the SSH client",
+			"errors/poll-tells-a-faltering-answer": "no gateway is between this backend and the host; lost connections are tested with the SSH client",
+			"list/has-every-page":                  "a host has no pages",
+			"list/a-broken-one-is-an-error":        "a host has no pages",
+			"errors/unauthorized":                  "this extension takes no credentials; refused keys are tested with the SSH client",
 		},
 	})
+}
+
+// steady leaves out what changes while a sandbox lives: the sleeps of the host's loop, and the order of docker's labels.
+func steady(residue []string) []string {
+	var out []string
+	for _, line := range residue {
+		words := strings.FieldsFunc(line, func(c rune) bool { return c == ' ' || c == ',' })
+		if words[0] == "process:" && slices.Contains(words, "sleep") {
+			continue
+		}
+		slices.Sort(words)
+		out = append(out, strings.Join(words, " "))
+	}
+	slices.Sort(out)
+	return out
+}
+
+// echoes reports whether an echo service answers there; a gateway may take any connection.
+func echoes(address string) bool {
+	c, err := net.DialTimeout("tcp", address, 2*time.Second)
+	if err != nil {
+		return false
+	}
+	defer func() { _ = c.Close() }()
+	_ = c.SetDeadline(time.Now().Add(2 * time.Second))
+	word := []byte(rand.Text())
+	_, _ = c.Write(word)
+	got := make([]byte, len(word))
+	_, _ = io.ReadFull(c, got)
+	return bytes.Equal(got, word)
 }
 
 // exhaust fills a host up to what its owner allows, with sandboxes of others.
@@ -151,7 +228,8 @@ func (s *site) outside(t testing.TB) []string {
 	}
 	list = append(list, s.server.Log())
 	for _, id := range s.containers(t) {
-		list = append(list, docker(t, "inspect", "--format", "{{.Name}} {{json .Config.Labels}} {{json .Config.Cmd}} {{json .Config.Entrypoint}} {{json .Args}}", id))
+		list = append(list, docker(t, "inspect", "--format",
+			"{{.Name}} {{json .Config.Labels}} {{json .Config.Cmd}} {{json .Config.Entrypoint}} {{json .Args}}", id))
 	}
 	return list
 }

@@ -7,7 +7,6 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
 
@@ -52,7 +51,8 @@ func (s *site) settled(t testing.TB) {
 	t.Errorf("operations do not end: %v", s.server.Processes())
 }
 
-var createSteps = []string{"step locked", "step filled", "commit", "step recorded", "step allocated", "step starting", "step secrets", "step up", "step ready"}
+var createSteps = []string{"step locked", "step filled", "commit", "step recorded", "step allocated", "step starting", "step secrets",
+	"step up", "step ready"}
 
 func TestAClientThatDiesAtAnyStepOfCreateLeavesNoOrphanAndNoDuplicate(t *testing.T) {
 	t.Parallel()
@@ -115,7 +115,7 @@ func TestAScriptThatIsKilledAtAnyStepIsFollowedByTheNext(t *testing.T) {
 				must(t, err)
 				pid, err := strconv.Atoi(strings.Fields(string(holder))[0])
 				must(t, err)
-				must(t, syscall.Kill(pid, syscall.SIGKILL))
+				kill(t, pid)
 			}
 			h, _, err := b.Provision(t.Context(), spec)
 			s.tearDownAtEnd(t, spec.ID)

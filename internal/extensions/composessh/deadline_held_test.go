@@ -6,9 +6,10 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
+
+	"github.com/gofrs/flock"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/exttest"
@@ -83,8 +84,10 @@ func TestADockerThatHangsForOneHoldsNoOtherUp(t *testing.T) {
 	hosttest.Docker(t)
 	dir := t.TempDir()
 	hang := filepath.Join(dir, "hang")
-	must(t, os.WriteFile(filepath.Join(dir, "docker"), []byte("#!/bin/sh\nid=$(cat "+hang+" 2>/dev/null)\n[ -z \"$id\" ] || case $* in *\"$id\"*) exec sleep 1000 ;; esac\nexec "+dockerProgram(t)+" \"$@\"\n"), 0o755))
-	s := newSite(t, hosttest.WithConfig("SetEnv HOME=%DIR%/home task_limit=300 PATH="+dir+":/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin DOCKER_CONFIG="+dockerConfig()))
+	must(t, os.WriteFile(filepath.Join(dir, "docker"),
+		[]byte("#!/bin/sh\nid=$(cat "+hang+" 2>/dev/null)\n[ -z \"$id\" ] || case $* in *\"$id\"*) exec sleep 1000 ;; esac\nexec "+dockerProgram(t)+" \"$@\"\n"), 0o755))
+	s := newSite(t, hosttest.WithConfig("SetEnv HOME=%DIR%/home task_limit=300 PATH="+dir+":/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin "+
+		"DOCKER_CONFIG="+dockerConfig()))
 	b := s.open(t)
 	stuck, other := s.spec(t), s.spec(t)
 	s.provision(t, b, stuck)
@@ -166,8 +169,7 @@ cat "$root/handed"
 // lockBox holds the lock of a sandbox until the function it returns is called.
 func (s *site) lockBox(t testing.TB, id extensions.ID) func() {
 	t.Helper()
-	f, err := os.OpenFile(filepath.Join(s.root, string(id), "lock"), os.O_RDWR, 0)
-	must(t, err)
-	must(t, syscall.Flock(int(f.Fd()), syscall.LOCK_EX))
-	return func() { must(t, f.Close()) }
+	l := flock.New(filepath.Join(s.root, string(id), "lock"), flock.SetFlag(os.O_RDWR))
+	must(t, l.Lock())
+	return func() { must(t, l.Close()) }
 }

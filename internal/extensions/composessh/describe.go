@@ -6,30 +6,43 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
-const doc = `Runs each sandbox as a Docker Compose stack on a host of yours, over SSH. Nothing is installed there.
+const doc = `Runs each sandbox as a Docker Compose stack on your own host, over SSH. Nothing is installed there.
+This machine is such a host only if its own sshd is given as ` + "`ssh`" + `; a host with ` + "`local = true`" + ` is refused.
 
-**Needs** a Linux host with sshd, Docker Engine 20.10 or newer with Compose 2.0 or newer, and a login that may use Docker
-(root, the docker group, or rootless Docker). Coreutils or busybox, tar and util-linux (flock, setsid) do the rest.
+**Needs** a Linux host with sshd, Docker Engine 20.10 or newer, Compose 2.0 or newer, and a login that may use
+Docker (root, the docker group, or rootless Docker). The host also needs coreutils or busybox, tar and
+util-linux (flock, setsid).
 
-**Isolation** is ` + "`container`" + `. Who may use Docker is root on the host, so the stack is policed before it is sent:
-privileged containers, host namespaces, the Docker socket, binds of the host's folders and the like are refused, each with
-a rule's name and how a profile may allow it. That is a wall between a profile and the host, not between hostile tenants.
+**Isolation** is ` + "`container`" + `. Anyone who may use Docker is root on the host, so a policy checks the stack
+before it is sent. It refuses privileged containers, host namespaces, the Docker socket, binds of the host's
+folders and similar; each refusal names its rule and the option that lifts it, if any. The policy separates a
+profile from the host; it does not separate hostile users of one host.
 
-**Network** is denied by default: services reach each other by name and nothing else, which is proved once per engine. An
-allowlist of networks needs ` + "`allow_firewall`" + ` on the host, one of names a pinned ` + "`proxy_image`" + `.
+**Network** access is denied by default: services reach only each other, by name, which is proved once per
+engine. An allowlist of networks needs ` + "`allow_firewall`" + ` on the host, one of names a pinned ` + "`proxy_image`" + `.
 
-**Ready** means: all services run and are healthy, one-shot services have ended with 0, and the readiness probe answered.
+**Ready** means that all services run and are healthy, one-shot services exited with 0, and the readiness
+probe succeeded.
 
-**Limits** of memory, CPU and processes are the container engine's. Disk is not limited.
+**Limits** on memory, CPU and processes are enforced by the container engine. Disk is not limited.
 
-**Secrets** as files are in the host's memory (/dev/shm) and in no record of Docker. As environment they are in Docker's own: ` + "`docker inspect`, `config.v2.json`" + `
-on the host's disk, and images committed of the container.
+**Secrets** as files are in the host's memory (/dev/shm) and in no record of Docker. As environment variables,
+they are in Docker's records: ` + "`docker inspect`" + `, ` + "`config.v2.json`" + ` on the host's disk, and images committed from
+the container.
 
-**Expiry** is enforced by a small shell loop on the host, under systemd where that is allowed, also when sandboxer and
-Terraform are gone. After a reboot the next run on the host starts it anew.
+**Pause** freezes all containers of the stack with Docker; their memory stays in use. The host's loop ends a paused
+sandbox at its deadline.
 
-**Leaves behind** nothing after destroy; with the last sandbox its folder on the host goes too. Pulled images belong
-to the host; what it builds is built by the classic builder, without network under default deny. An expired sandbox leaves a record of a few hundred bytes until it is destroyed.
+**Snapshots** are kept on the host, in a folder beside the sandboxes, until they are deleted: the workspace with the
+named volumes, or with the containers' own file systems. The containers are paused while they are copied. Secrets are
+in none. They restore on this host or on another one. A fork copies a sandbox in the same way.
+
+**Expiry** is enforced by a small shell loop on the host, under systemd where possible, even when sandboxer
+and Terraform are gone. After a reboot the next run on the host restarts it.
+
+**Leaves behind** nothing after destroy except snapshots; the last sandbox also removes its folder on the host. Pulled images
+stay on the host. Builds use the classic builder, without network under default deny. An expired sandbox
+leaves a record of a few hundred bytes until it is destroyed.
 `
 
 // Describe implements extensions.Extension.
@@ -38,7 +51,7 @@ func (extension) Describe() extensions.Descriptor {
 		Handler: Handler,
 		Title:   "Docker Compose over SSH",
 		Doc:     doc,
-		Place:   extensions.PlaceHost,
+		Places:  []extensions.Place{extensions.PlaceHost},
 		Config:  configFields,
 		Options: optionFields,
 		Capabilities: extensions.Capabilities{
@@ -54,27 +67,41 @@ func (extension) Describe() extensions.Descriptor {
 			IsolationLevels:     []extensions.Isolation{extensions.IsolationContainer},
 			PricingModel:        extensions.PricingSelfHosted,
 			Egress:              extensions.EgressDomain,
+			CIDRPorts:           extensions.PortsAny,
+			DomainPorts:         extensions.PortsAny,
+			DNS:                 extensions.DNSClosed,
+			Ingress:             extensions.IngressClosed,
 			Expiry:              extensions.ExpiryHost,
-			ExtendTTL:           true,
+			ExtendTTL:           extensions.ExtendBoth,
+			FsSnapshot:          true,
+			PauseResume:         true,
+			PausedExpiry:        extensions.ExpiryHost,
 			ReadOnlyWorkspace:   true,
 			Provides: extensions.Provides{
 				RuntimeKinds: []string{"native", extensions.RequireWorkarea},
 				RequirementKinds: slices.Concat(extensions.WorkspaceKinds, []string{"compose", "containers", "image",
 					extensions.RequireLongRunning, extensions.RequireNetworkEgress, extensions.RequirePersistentStorage}),
 			},
-			EnforcesResourceLimits: true,
-			SecretsAs:              slices.Clone(extensions.SecretDeliveries),
+			Limits:      []extensions.Limit{extensions.LimitCPU, extensions.LimitMemory, extensions.LimitPids},
+			SecretsAs:   slices.Clone(extensions.SecretDeliveries),
+			Entrypoints: slices.Clone(extensions.EntrypointModes),
 		},
 		Powers: []extensions.Power{
 			extensions.PowerExec, extensions.PowerLogs, extensions.PowerFiles, extensions.PowerPorts,
-			extensions.PowerExtend, extensions.PowerProbe, extensions.PowerGenerationSet,
+			extensions.PowerSnapshot, extensions.PowerReadSnapshot, extensions.PowerFork,
+			extensions.PowerPause, extensions.PowerExtend, extensions.PowerProbe, extensions.PowerGenerationSet,
 		},
-		Find: extensions.Find{Strength: extensions.FindStrong},
+		Find:      extensions.Find{Strength: extensions.FindStrong},
+		List:      extensions.List{Freshness: extensions.ListStrong},
+		Snapshots: snapshots,
 	}
 }
 
-// OnHost implements extensions.HostNarrower: egress, expiry, accelerators and sizes as
-// far as the host's owner and what was found there allow them.
-func (extension) OnHost(c extensions.Capabilities, h extensions.Host, facts *extensions.HostFacts) (extensions.Capabilities, []string) {
-	return onHost(c, h, facts)
+// OnHost implements extensions.HostNarrower: egress is what the host's owner allows.
+func (extension) OnHost(c extensions.Capabilities, h extensions.Host) (extensions.Capabilities, []string) {
+	egress, reasons := hostEgress(h)
+	if egress.Includes(c.Egress) {
+		return c, nil
+	}
+	return c.Within(extensions.Narrowing{Egress: &egress}), reasons
 }

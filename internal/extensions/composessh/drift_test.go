@@ -49,10 +49,14 @@ func TestAChangeByHandIsNoticed(t *testing.T) {
 		do, undo []string
 		want     []string
 	}{
-		{"a service is paused", []string{"pause", named("worker")}, []string{"unpause", named("worker")}, []string{"worker", "paused", "docker unpause"}},
-		{"a service ended well", []string{"stop", named("worker")}, []string{"start", named("worker")}, []string{"worker has ended", "Exited (0)"}},
-		{"a service is off its network", []string{"network", "disconnect", net("back"), named("worker")}, []string{"network", "connect", net("back"), named("worker")}, []string{"worker", "no longer on its network back"}},
-		{"a service is on another network", []string{"network", "connect", outside, named("web")}, []string{"network", "disconnect", outside, named("web")}, []string{"web", outside, "default deny"}},
+		{"a service is paused", []string{"pause", named("worker")}, []string{"unpause", named("worker")},
+			[]string{"worker", "paused", "docker unpause"}},
+		{"a service ended well", []string{"stop", named("worker")}, []string{"start", named("worker")},
+			[]string{"worker has ended", "Exited (0)"}},
+		{"a service is off its network", []string{"network", "disconnect", net("back"), named("worker")},
+			[]string{"network", "connect", net("back"), named("worker")}, []string{"worker", "no longer on its network back"}},
+		{"a service is on another network", []string{"network", "connect", outside, named("web")},
+			[]string{"network", "disconnect", outside, named("web")}, []string{"web", outside, "default deny"}},
 	} {
 		docker(t, c.do...)
 		o := s.observe(t, b, h)
@@ -144,7 +148,8 @@ func TestALookAsksDockerOnce(t *testing.T) {
 	hosttest.Docker(t)
 	dir := t.TempDir()
 	log := filepath.Join(dir, "log")
-	must(t, os.WriteFile(filepath.Join(dir, "docker"), []byte("#!/bin/sh\necho \"$1 $2\" >>"+log+"\nexec "+dockerProgram(t)+" \"$@\"\n"), 0o755))
+	must(t, os.WriteFile(filepath.Join(dir, "docker"), []byte("#!/bin/sh\necho \"$1 $2\" >>"+log+"\nexec "+dockerProgram(t)+" \"$@\"\n"),
+		0o755))
 	s := newSite(t, hosttest.WithConfig("SetEnv HOME=%DIR%/home PATH="+dir+":/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin DOCKER_CONFIG="+dockerConfig()))
 	b := s.open(t)
 	handles := []extensions.Handle{s.provision(t, b, s.spec(t)), s.several(t, b, "web")}

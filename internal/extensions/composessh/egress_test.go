@@ -52,7 +52,8 @@ func stack(image string) *extensions.Containers {
 	return &extensions.Containers{
 		Agent: extensions.Container{Image: extensions.Image{Pull: image}, Command: []string{"sleep", "3600"}},
 		Services: map[string]extensions.Container{
-			"peer": {Image: extensions.Image{Pull: image}, Command: []string{"httpd", "-f", "-p", "8080", "-h", "/var/www"}, Hostname: "peer-of-" + strings.ToLower(randomName())},
+			"peer": {Image: extensions.Image{Pull: image}, Command: []string{"httpd", "-f", "-p", "8080", "-h", "/var/www"}, Hostname: "peer-of-" +
+				strings.ToLower(randomName())},
 		},
 	}
 }
@@ -68,7 +69,8 @@ func randomName() string {
 // containerOf is the container of a sandbox's service.
 func containerOf(t testing.TB, id extensions.ID, service string) string {
 	t.Helper()
-	return docker(t, "ps", "-q", "--filter", "label="+extensions.LabelID+"="+string(id), "--filter", "label=com.docker.compose.service="+service)
+	return docker(t, "ps", "-q", "--filter", "label="+extensions.LabelID+"="+string(id), "--filter",
+		"label=com.docker.compose.service="+service)
 }
 
 // addressOf is the container's address on its only network.
@@ -183,7 +185,8 @@ try_name("neighbour by alias", "%s"); try_udp("peer datagram", inet_ntoa(scalar 
 	}
 	add(`par(\&try_tcp, "sshd of the host", "%s", %d);`, four[0], sshd)
 	add(`par(\&try_tcp, "port of the neighbour", "%s", 8080);`, addressOf(t, other))
-	for _, name := range []string{"host.docker.internal", "gateway.docker.internal", "outside.example.org", neighbour.Containers.Services["peer"].Hostname, string(neighbour.ID) + "-peer-1"} {
+	for _, name := range []string{"host.docker.internal", "gateway.docker.internal", "outside.example.org",
+		neighbour.Containers.Services["peer"].Hostname, string(neighbour.ID) + "-peer-1"} {
 		add(`par(\&try_name, "name %s", "%[1]s");`, name)
 	}
 	add(`par(\&try_dns, "DNS by UDP", 0);`)

@@ -119,8 +119,10 @@ func TestVariablesArriveAsTheyAre(t *testing.T) {
 	s := newSite(t)
 	b := s.open(t)
 	h := s.provision(t, b, s.spec(t))
-	env := map[string]string{"PATH": "/bin:/usr/bin:/mine", "HOME": "/h", "LD_PRELOAD_X": "1", "DOCKER_HOST": "unix:///nowhere", "EMPTY": "", "SPACES": "  two  ",
-		"dotted.name": "x", "QUOTES": `a'b"c$HOME` + "`id`", "LINES": "one\ntwo\n", "id": "mine\nown", "container": "x\ny", "CR": "a\r", "LONG": strings.Repeat("y", 70000)}
+	env := map[string]string{"PATH": "/bin:/usr/bin:/mine", "HOME": "/h", "LD_PRELOAD_X": "1", "DOCKER_HOST": "unix:///nowhere", "EMPTY": "",
+		"SPACES":      "  two  ",
+		"dotted.name": "x", "QUOTES": `a'b"c$HOME` + "`id`", "LINES": "one\ntwo\n", "id": "mine\nown", "container": "x\ny", "CR": "a\r",
+		"LONG": strings.Repeat("y", 70000)}
 	r := run(t, b, h, extensions.ExecRequest{Command: []string{"env", "-0"}, Env: env})
 	if len(r.Stdout) == 0 { // busybox without -0
 		r = run(t, b, h, extensions.ExecRequest{Command: []string{"cat", "/proc/self/environ"}, Env: env})
@@ -286,7 +288,8 @@ func TestATerminalIsAsLargeAsAsked(t *testing.T) {
 		out.await("50 132")
 		_, _ = io.WriteString(feed, "quit\n")
 	}()
-	r := run(t, b, h, extensions.ExecRequest{Stdin: in, Stdout: out, Timeout: time.Minute, TTY: &extensions.TTY{Rows: 24, Cols: 80, Resize: sizes},
+	r := run(t, b, h, extensions.ExecRequest{Stdin: in, Stdout: out, Timeout: time.Minute,
+		TTY:   &extensions.TTY{Rows: 24, Cols: 80, Resize: sizes},
 		Shell: `test -t 0 || echo none; stty -echo; exec 3<&0; (while :; do stty size <&3; sleep 0.2; done) & read x; echo "got $x"; kill $!`})
 	if !r.Merged || !strings.Contains(string(r.Stdout), "got quit") || strings.Contains(string(r.Stdout), "none") {
 		t.Errorf("merged %t: %q", r.Merged, r.Stdout)
@@ -342,7 +345,8 @@ func TestEveryShellOfAHostServes(t *testing.T) {
 			s := newSite(t, hostShell(t, shell))
 			b := s.open(t)
 			h := s.several(t, b, "web")
-			r := run(t, b, h, extensions.ExecRequest{Shell: `cat; echo "$A|$B"; exit 5`, Stdin: strings.NewReader("in\n"), Env: map[string]string{"A": "x", "B": "y\nz"}})
+			r := run(t, b, h, extensions.ExecRequest{Shell: `cat; echo "$A|$B"; exit 5`, Stdin: strings.NewReader("in\n"),
+				Env: map[string]string{"A": "x", "B": "y\nz"}})
 			if string(r.Stdout) != "in\nx|y\nz\n" || r.ExitCode != 5 {
 				t.Errorf("%d, %q, %q", r.ExitCode, r.Stdout, r.Stderr)
 			}

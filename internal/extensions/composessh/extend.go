@@ -6,9 +6,10 @@ import (
 	"time"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/hostlease"
 )
 
-// change runs sh/change.sh on a sandbox that lives.
+// change runs sh/change.sh on a live sandbox.
 func (b *Backend) change(ctx context.Context, h extensions.Handle, vars map[string]string) error {
 	at, err := b.resolve(h)
 	if err != nil {
@@ -20,21 +21,21 @@ func (b *Backend) change(ctx context.Context, h extensions.Handle, vars map[stri
 	return err
 }
 
-// Extend implements extensions.Extender: one small write, which the timer's
-// loop reads within five seconds.
-func (b *Backend) Extend(ctx context.Context, h extensions.Handle, deadline time.Time) error {
-	if deadline.IsZero() {
-		return failed("extend", h.ID, extensions.Errorf(extensions.KindInvalid, "a sandbox on a host always has a deadline"))
+// Extend implements extensions.Extender with one small write, which the timer's loop reads within five
+// seconds.
+func (b *Backend) Extend(ctx context.Context, h extensions.Handle, until time.Time) error {
+	if until.IsZero() {
+		return failed("extend", h.ID, extensions.Errorf(extensions.KindInvalid, "a sandbox on a host needs a deadline"))
 	}
-	return failed("extend", h.ID, b.change(ctx, h, map[string]string{
-		"remaining": centis(max(time.Until(deadline), 0)), "until": deadline.UTC().Format(time.RFC3339Nano)}))
+	remaining, text := hostlease.Terms(time.Now(), until)
+	return failed("extend", h.ID, b.change(ctx, h, map[string]string{"remaining": remaining, "until": text}))
 }
 
-// changeFiles are what the operation change is put together from.
-var changeFiles = []string{"lease", "look", "timer", "change"}
+// changeFiles make up the operation change.
+var changeFiles = []string{"lease", "look", "timer", "take", "hold", "toolbox", "change"}
 
-// SetGeneration implements extensions.GenerationSetter. The labels of the
-// containers keep the generation they were made with; the record counts.
+// SetGeneration implements extensions.GenerationSetter. The containers' labels keep their original
+// generation; the record counts.
 func (b *Backend) SetGeneration(ctx context.Context, h extensions.Handle, generation int64) error {
 	return failed("set generation", h.ID, b.change(ctx, h, map[string]string{"raise": formatInt(generation)}))
 }

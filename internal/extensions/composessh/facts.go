@@ -10,58 +10,63 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
-// onHost is the rule of extensions.HostNarrower: what is left of the ceiling
-// is the least of the descriptor, the host's arguments and what probing found.
-func onHost(c extensions.Capabilities, h extensions.Host, facts *extensions.HostFacts) (extensions.Capabilities, []string) {
-	egress, reasons := hostEgress(h, facts)
-	if !egress.Includes(c.Egress) {
-		c.Egress = egress
-		c.CustomNetworkPolicy = egress.Includes(extensions.EgressCIDR)
-	} else {
-		reasons = nil
+// factsOf returns what a probe of h means for the sandboxes of a binding there.
+func factsOf(h extensions.Host, found extensions.HostFacts) extensions.Facts {
+	f := extensions.Facts{Machine: &found, Unfit: found.Unfit}
+	n := &f.Narrowing
+	note := func(format string, args ...any) { f.Notes = append(f.Notes, fmt.Sprintf(format, args...)) }
+	if found.OS != "" && found.Arch != "" {
+		n.OS, n.Arch = []string{found.OS}, []string{found.Arch}
 	}
-	if facts == nil {
-		return c, reasons
+	switch allowed, _ := hostEgress(h); {
+	case len(found.Isolation) == 0 && len(found.Notes) > 0: // without any enforcement, the owner's permissions do not matter
+		none := extensions.EgressNone
+		n.Egress = &none
+		note("egress: the host %q cannot enforce a network policy yet: %s", h.Name, strings.Join(found.Notes, "; "))
+	case found.Egress != "":
+		n.Egress = &found.Egress
+		if !found.Egress.Includes(allowed) {
+			note("egress: the host %q enforces only %q; `sandboxer host check` shows what is missing", h.Name, found.Egress)
+		}
 	}
-	if facts.Expiry == extensions.ExpirySweep && c.Expiry != extensions.ExpirySweep {
-		c.Expiry = extensions.ExpirySweep
-		reasons = append(reasons, fmt.Sprintf("expiry: the host %q keeps no process that outlives a login, so nothing there ends a sandbox in time; enable lingering for the login (loginctl enable-linger)", h.Name))
+	if found.Expiry == extensions.ExpirySweep {
+		n.Expiry = &found.Expiry
+		note("expiry: the host %q ends processes with their login, so it cannot end a sandbox on time; enable "+
+			"lingering for the login (loginctl enable-linger)", h.Name)
 	}
-	if facts.SecretsAs != nil && !slices.Contains(facts.SecretsAs, extensions.SecretsFile) && slices.Contains(c.SecretsAs, extensions.SecretsFile) {
-		c.SecretsAs = facts.SecretsAs
-		reasons = append(reasons, fmt.Sprintf("secrets: the host %q has no memory file system at /dev/shm; mount a tmpfs there", h.Name))
+	if found.SecretsAs != nil && !slices.Contains(found.SecretsAs, extensions.SecretsFile) {
+		n.SecretsAs = found.SecretsAs
+		note("secrets: the host %q has no memory file system at /dev/shm; mount a tmpfs there", h.Name)
 	}
-	if c.GPU && !facts.GPU {
-		c.GPU = false
-		reasons = append(reasons, fmt.Sprintf("gpu: the host %q has none that its Docker can pass on; install the NVIDIA container toolkit", h.Name))
+	if !found.GPU {
+		n.GPU = &found.GPU
+		note("gpu: the host %q has none that its Docker can use; install the NVIDIA container toolkit", h.Name)
 	}
-	return onMachine(c, h, facts, reasons)
+	sizes(&f, h, found)
+	return f
 }
 
-// onMachine narrows to the machine's own size: Docker refuses more CPUs than
-// there are, and memory that is not there kills what runs.
-func onMachine(c extensions.Capabilities, h extensions.Host, facts *extensions.HostFacts, reasons []string) (extensions.Capabilities, []string) {
+// sizes limits to the machine's own: Docker refuses more CPUs than exist, and missing memory kills what runs.
+func sizes(f *extensions.Facts, h extensions.Host, found extensions.HostFacts) {
 	var has []string
 	for _, size := range []struct {
 		limit **int64
 		found int64
 		text  string
-	}{{&c.MaxVCPU, facts.CPUs, "%d CPUs"}, {&c.MaxMemoryMB, facts.MemoryMB, "%d MiB of memory"}} {
-		if size.found <= 0 || *size.limit != nil && **size.limit <= size.found {
-			continue
+	}{{&f.Narrowing.MaxVCPU, found.CPUs, "%d CPUs"}, {&f.Narrowing.MaxMemoryMB, found.MemoryMB, "%d MiB of memory"}} {
+		if size.found > 0 {
+			*size.limit = &size.found
+			has = append(has, fmt.Sprintf(size.text, size.found))
 		}
-		found := size.found
-		*size.limit = &found
-		has = append(has, fmt.Sprintf(size.text, found))
 	}
 	if len(has) > 0 {
-		reasons = append(reasons, fmt.Sprintf("resources: the host %q has %s; ask for less, or use a larger host", h.Name, strings.Join(has, " and ")))
+		f.Notes = append(f.Notes, fmt.Sprintf("resources: the host %q has %s; request less, or use a larger host", h.Name,
+			strings.Join(has, " and ")))
 	}
-	return c, reasons
 }
 
-// hostEgress is what can be enforced on h, and what would make it more.
-func hostEgress(h extensions.Host, facts *extensions.HostFacts) (extensions.Egress, []string) {
+// hostEgress returns what the owner of h allows to enforce, and what would allow more.
+func hostEgress(h extensions.Host) (extensions.Egress, []string) {
 	have := extensions.EgressDenyOnly
 	var reasons []string
 	if h.AllowFirewall {
@@ -69,37 +74,30 @@ func hostEgress(h extensions.Host, facts *extensions.HostFacts) (extensions.Egre
 	}
 	switch {
 	case checkProxyImage(h.ProxyImage) != nil:
-		reasons = append(reasons, fmt.Sprintf("egress: the proxy image of the host %q is not pinned by a digest; write proxy_image as name@sha256:…", h.Name))
+		reasons = append(reasons, fmt.Sprintf("egress: the proxy image of the host %q is not pinned by a digest; write proxy_image as "+
+			"name@sha256:…", h.Name))
 	case h.ProxyImage != "":
 		have = extensions.EgressDomain
 	}
 	switch have {
 	case extensions.EgressDenyOnly:
-		reasons = append(reasons, fmt.Sprintf("egress: the owner of the host %q allows no firewall rules and names no proxy; set allow_firewall = true for networks, proxy_image for domains", h.Name))
+		reasons = append(reasons, fmt.Sprintf("egress: the host %q has neither allow_firewall nor proxy_image; set allow_firewall = true for "+
+			"networks, proxy_image for domains", h.Name))
 	case extensions.EgressCIDR:
-		reasons = append(reasons, fmt.Sprintf("egress: the host %q names no proxy; set its proxy_image for domains", h.Name))
-	}
-	if facts != nil && len(facts.Isolation) == 0 && len(facts.Notes) > 0 {
-		// What the owner has not allowed is beside the point there.
-		return extensions.EgressNone, []string{fmt.Sprintf("egress: no network policy can be enforced on the host %q as it is: %s", h.Name, strings.Join(facts.Notes, "; "))}
-	}
-	if facts != nil && facts.Egress != "" && !facts.Egress.Includes(have) {
-		reasons = append(reasons, fmt.Sprintf("egress: probing the host %q found that it enforces %q; its notes say what is missing (sandboxer host check)", h.Name, facts.Egress))
-		have = facts.Egress
+		reasons = append(reasons, fmt.Sprintf("egress: the host %q has no proxy; set its proxy_image for domains", h.Name))
 	}
 	return have, reasons
 }
 
-// rawFacts is what sh/facts.sh answers: texts of a host, to be judged here.
+// rawFacts is the answer of sh/facts.sh: a host's text, to be judged here.
 type rawFacts map[string]string
 
-// archNames are what Go calls the machines that uname names otherwise.
+// archNames maps uname's machine names to Go's where they differ.
 var archNames = map[string]string{
 	"x86_64": "amd64", "aarch64": "arm64", "armv7l": "arm", "armv6l": "arm", "i686": "386", "i386": "386", "loongarch64": "loong64",
 }
 
-// facts judges what the host told. What is missing becomes a note that says how
-// to get it.
+// facts judges what the host reported. Each missing item becomes a note that says how to get it.
 func (r rawFacts) facts(h extensions.Host) extensions.HostFacts {
 	machine := extensions.Clean(r["machine"], 32)
 	f := extensions.HostFacts{
@@ -127,17 +125,19 @@ func (r rawFacts) facts(h extensions.Host) extensions.HostFacts {
 	}
 	if r["timer"] == "session" && r["kills"] == "yes" {
 		f.Expiry = extensions.ExpirySweep
-		notes = append(notes, fmt.Sprintf("logind ends the processes of a login with it (KillUserProcesses), so nothing on the host ends sandboxes in time; "+
+		notes = append(notes, fmt.Sprintf("logind ends processes with their login (KillUserProcesses), "+
+			"so the host cannot end sandboxes on time; "+
 			"run there: sudo loginctl enable-linger %s", extensions.Clean(r["login"], 64)))
 	} else if r["timer"] == "session" && r["linger"] == "no" {
-		notes = append(notes, fmt.Sprintf("lingering is off for the login, so what ends sandboxes in time is a plain process and not a service; "+
+		notes = append(notes, fmt.Sprintf("lingering is off for the login, so a plain process and not a service ends sandboxes on time; "+
 			"run there: sudo loginctl enable-linger %s", extensions.Clean(r["login"], 64)))
 	}
 	if r["memory"] == "" {
-		notes = append(notes, "no memory file system is at /dev/shm, so secrets cannot be files (secrets_as: file); mount a tmpfs there")
+		notes = append(notes, "/dev/shm is not a memory file system, so secrets cannot be files (secrets_as: file); mount a tmpfs there")
 	}
 	if r["forwarding"] == "refused" {
-		notes = append(notes, "sshd forbids forwarding, so ports of sandboxes are reached through a program inside; set AllowTcpForwarding yes in sshd_config for direct connections")
+		notes = append(notes, "sshd forbids forwarding, so a program on the host relays ports of sandboxes; set AllowTcpForwarding yes in "+
+			"sshd_config for direct connections")
 	}
 	for _, n := range notes {
 		if n != "" {
@@ -168,12 +168,14 @@ func (r rawFacts) dockerNote() string {
 	case version == "" && said == "absent":
 		return "Docker is missing; install Docker Engine: https://docs.docker.com/engine/install/"
 	case version == "" && strings.Contains(strings.ToLower(said), "permission denied"):
-		return fmt.Sprintf("the login may not use Docker; run there: sudo usermod -aG docker %s (that is as good as root on the host), or set up rootless Docker",
+		return fmt.Sprintf("the login may not use Docker; run there: sudo usermod -aG docker %s (that is as good as root on the host), or set "+
+			"up rootless Docker",
 			extensions.Clean(r["login"], 64))
 	case version == "":
 		return fmt.Sprintf("Docker does not answer (%s); start it there: sudo systemctl start docker", said)
 	case olderThan(version, 20, 10):
-		return fmt.Sprintf("Docker Engine %s is too old; 20.10 is the oldest that works: https://docs.docker.com/engine/install/", extensions.Clean(version, 64))
+		return fmt.Sprintf("Docker Engine %s is too old; install 20.10 or newer: https://docs.docker.com/engine/install/",
+			extensions.Clean(version, 64))
 	}
 	return ""
 }
@@ -191,26 +193,29 @@ func (r rawFacts) composeNote() string {
 	return ""
 }
 
-// denyNote tells why default deny is not proved. Where that was tried, the host
-// cannot deny; where it could not be tried, the host is not well.
+// denyNote says why default deny is not proved. If the host tried, it cannot deny; if it could not try, it is
+// unhealthy.
 func (r rawFacts) denyNote() (note string, tried bool) {
 	if r["proof"] != "" || r["against"] == "" {
 		return "", false
 	}
 	tried = r["against_kind"] == "" || r["against_kind"] == string(extensions.KindUnsupported)
-	err := failure{Kind: cmp.Or(r["against_kind"], string(extensions.KindUnsupported)), Message: r["against"], Remedy: r["cure"], Detail: r["against_said"]}.classify()
-	cure := cmp.Or(extensions.RemedyOf(err), "a kernel with macvlan and dummy interfaces makes it hold, or net.ipv4.conf.all.rp_filter=1")
+	err := failure{Kind: cmp.Or(r["against_kind"], string(extensions.KindUnsupported)), Message: r["against"], Remedy: r["cure"],
+		Detail: r["against_said"]}.classify()
+	cure := cmp.Or(extensions.RemedyOf(err),
+		"it holds with a kernel that has macvlan and dummy interfaces, or with net.ipv4.conf.all.rp_filter=1")
 	return fmt.Sprintf("%s; %s", extensions.Clean(err.Error(), 600), cure), tried
 }
 
-// egress is what the host enforces once default deny is proved.
+// egress returns what the host enforces once default deny is proved.
 func (r rawFacts) egress(h extensions.Host) (have extensions.Egress, note string) {
 	have = extensions.EgressDenyOnly
 	if h.AllowFirewall {
 		if r["rules"] == "works" {
 			have = extensions.EgressCIDR
 		} else {
-			note = fmt.Sprintf("the firewall's rules cannot be read (%s); install iptables, and let the login use sudo without a password or be in the docker group",
+			note = fmt.Sprintf("the firewall's rules cannot be read (%s); install iptables, and let the login use sudo without a password or be "+
+				"in the docker group",
 				extensions.Clean(r["rules"], 200))
 		}
 	}
@@ -218,13 +223,14 @@ func (r rawFacts) egress(h extensions.Host) (have extensions.Egress, note string
 		return have, note
 	}
 	if olderThan(r["compose"], 2, 23) {
-		return have, note + fmt.Sprintf("Docker Compose %s cannot give the proxy its configuration; 2.23.1 or newer can", extensions.Clean(r["compose"], 64))
+		return have, note + fmt.Sprintf("Docker Compose %s cannot configure the proxy; install 2.23.1 or newer",
+			extensions.Clean(r["compose"], 64))
 	}
 	return extensions.EgressDomain, note
 }
 
-// olderThan compares the first two numbers of a version. What has none, as
-// builds from source say "dev", is taken to be new.
+// olderThan compares the first two numbers of a version. A version without numbers, such as "dev" for builds
+// from source, counts as new.
 func olderThan(version string, major, minor int) bool {
 	parts := strings.SplitN(strings.TrimPrefix(strings.TrimSpace(version), "v"), ".", 3)
 	have, err := strconv.Atoi(parts[0])

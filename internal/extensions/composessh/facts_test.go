@@ -14,6 +14,17 @@ import (
 
 const pinned = "registry.example/squid@sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
 
+// onHost is what is left at a host, with what a probe found there.
+func onHost(c extensions.Capabilities, h extensions.Host, found *extensions.HostFacts) (extensions.Capabilities, []string) {
+	left, reasons := New().(extensions.HostNarrower).OnHost(c, h)
+	if found == nil {
+		return left, reasons
+	}
+	f := factsOf(h, *found)
+	left, _ = f.Narrow(left, New().Describe().Powers)
+	return left, f.Reasons(reasons)
+}
+
 func TestAHostNarrowsEgress(t *testing.T) {
 	t.Parallel()
 	ceiling := New().Describe().Capabilities
@@ -27,8 +38,10 @@ func TestAHostNarrowsEgress(t *testing.T) {
 		{"rules", extensions.Host{AllowFirewall: true}, nil, extensions.EgressCIDR},
 		{"a proxy", extensions.Host{ProxyImage: pinned}, nil, extensions.EgressDomain},
 		{"a proxy that is not pinned", extensions.Host{AllowFirewall: true, ProxyImage: "squid:latest"}, nil, extensions.EgressCIDR},
-		{"facts that agree", extensions.Host{ProxyImage: pinned}, &extensions.HostFacts{Egress: extensions.EgressDomain}, extensions.EgressDomain},
-		{"facts that are less", extensions.Host{AllowFirewall: true}, &extensions.HostFacts{Egress: extensions.EgressDenyOnly}, extensions.EgressDenyOnly},
+		{"facts that agree", extensions.Host{ProxyImage: pinned}, &extensions.HostFacts{Egress: extensions.EgressDomain},
+			extensions.EgressDomain},
+		{"facts that are less", extensions.Host{AllowFirewall: true}, &extensions.HostFacts{Egress: extensions.EgressDenyOnly},
+			extensions.EgressDenyOnly},
 		{"facts that are nothing", extensions.Host{}, &extensions.HostFacts{Egress: extensions.EgressNone}, extensions.EgressNone},
 		{"facts that do not widen", extensions.Host{}, &extensions.HostFacts{Egress: extensions.EgressDomain}, extensions.EgressDenyOnly},
 		{"facts that do not know", extensions.Host{AllowFirewall: true}, &extensions.HostFacts{}, extensions.EgressCIDR},
@@ -52,14 +65,16 @@ func TestAHostNarrowsEgress(t *testing.T) {
 func TestAHostWithoutMemoryGivesNoSecretsAsFiles(t *testing.T) {
 	t.Parallel()
 	ceiling := New().Describe().Capabilities
-	for facts, want := range map[*extensions.HostFacts]int{nil: 2, {}: 2, {SecretsAs: extensions.SecretDeliveries}: 2, {SecretsAs: []extensions.SecretDelivery{extensions.SecretsEnv}}: 1} {
+	for facts, want := range map[*extensions.HostFacts]int{nil: 2, {}: 2, {SecretsAs: extensions.SecretDeliveries}: 2,
+		{SecretsAs: []extensions.SecretDelivery{extensions.SecretsEnv}}: 1} {
 		left, reasons := onHost(ceiling, extensions.Host{Name: "h"}, facts)
 		told := slices.ContainsFunc(reasons, func(r string) bool { return strings.HasPrefix(r, "secrets: ") })
 		if len(left.SecretsAs) != want || told != (want == 1) {
 			t.Errorf("%+v: %v, reasons %q", facts, left.SecretsAs, reasons)
 		}
 	}
-	if f := (rawFacts{}).facts(extensions.Host{}); slices.Contains(f.SecretsAs, extensions.SecretsFile) || !strings.Contains(strings.Join(f.Notes, " "), "/dev/shm") {
+	if f := (rawFacts{}).facts(extensions.Host{}); slices.Contains(f.SecretsAs, extensions.SecretsFile) ||
+		!strings.Contains(strings.Join(f.Notes, " "), "/dev/shm") {
 		t.Errorf("secrets as %v, notes %q", f.SecretsAs, f.Notes)
 	}
 }
@@ -99,13 +114,15 @@ func TestAHostNarrowsSizes(t *testing.T) {
 }
 
 // good is what a host answers that lacks nothing.
-var good = rawFacts{"os": "Linux", "machine": "aarch64", "cpus": "8", "memory_kib": "16777216", "free_kib": "1048576", "docker": "27.3.1", "compose": "v2.29.7",
-	"proof": "1/x/y/z macvlan", "timer": "systemd", "login": "ann", "rules": "works", "memory": "1"}
+var good = rawFacts{"os": "Linux", "machine": "aarch64", "cpus": "8", "memory_kib": "16777216", "free_kib": "1048576", "docker": "27.3.1",
+	"compose": "v2.29.7",
+	"proof":   "1/x/y/z macvlan", "timer": "systemd", "login": "ann", "rules": "works", "memory": "1"}
 
 func TestWhatIsMissingIsTold(t *testing.T) {
 	t.Parallel()
 	f := good.facts(extensions.Host{AllowFirewall: true, ProxyImage: pinned})
-	if f.OS != "linux" || f.Arch != "arm64" || f.CPUs != 8 || f.MemoryMB != 16384 || f.FreeDisk != 1024 || f.Egress != extensions.EgressDomain ||
+	if f.OS != "linux" || f.Arch != "arm64" || f.CPUs != 8 || f.MemoryMB != 16384 || f.FreeDisk != 1024 ||
+		f.Egress != extensions.EgressDomain ||
 		f.Expiry != extensions.ExpiryHost || len(f.Isolation) != 1 || len(f.Notes) != 0 {
 		t.Errorf("%+v", f)
 	}
@@ -116,18 +133,23 @@ func TestWhatIsMissingIsTold(t *testing.T) {
 		usable bool
 	}{
 		{"no docker", rawFacts{"docker": "", "docker_said": "absent", "compose": "", "proof": ""}, "install Docker Engine", false},
-		{"docker too old", rawFacts{"docker": "19.03.5", "proof": ""}, "20.10 is the oldest", false},
+		{"docker too old", rawFacts{"docker": "19.03.5", "proof": ""}, "is too old; install 20.10 or newer", false},
 		{"docker of a distribution", rawFacts{"docker": "20.10.24+dfsg1"}, "", true},
-		{"docker not allowed", rawFacts{"docker": "", "docker_said": "Got permission denied while trying to connect", "proof": ""}, "usermod -aG docker ann", false},
-		{"docker down", rawFacts{"docker": "", "docker_said": "Cannot connect to the Docker daemon", "proof": ""}, "systemctl start docker", false},
-		{"no compose", rawFacts{"compose": "", "compose_said": "docker: 'compose' is not a docker command."}, "install the Compose plugin", false},
+		{"docker not allowed", rawFacts{"docker": "", "docker_said": "Got permission denied while trying to connect", "proof": ""},
+			"usermod -aG docker ann", false},
+		{"docker down", rawFacts{"docker": "", "docker_said": "Cannot connect to the Docker daemon", "proof": ""}, "systemctl start docker",
+			false},
+		{"no compose", rawFacts{"compose": "", "compose_said": "docker: 'compose' is not a docker command."}, "install the Compose plugin",
+			false},
 		{"compose 1", rawFacts{"compose": "1.29.2"}, "too old", false},
 		{"compose from source", rawFacts{"compose": "dev"}, "", true},
 		{"compose without inline configs", rawFacts{"compose": "2.10.0"}, "2.23.1", true},
 		{"tools missing", rawFacts{"missing": "flock setsid"}, "install util-linux", false},
 		{"deny does not hold", rawFacts{"proof": "", "against": "default deny does not hold: answered ARP 192.0.2.2"}, "ARP 192.0.2.2", false},
-		{"deny cannot be tried", rawFacts{"proof": "", "against_kind": "exhausted", "against": "the file x cannot be written", "cure": "free some disk space on the host"}, "cannot be written; free some disk space", false},
-		{"docker says why", rawFacts{"proof": "", "against_kind": "docker", "against": "the networks cannot be made", "against_said": "Error: no space left on device"}, "no space left on device; free some disk space", false},
+		{"deny cannot be tried", rawFacts{"proof": "", "against_kind": "exhausted", "against": "the file x cannot be written",
+			"cure": "free some disk space on the host"}, "cannot be written; free some disk space", false},
+		{"docker says why", rawFacts{"proof": "", "against_kind": "docker", "against": "the networks cannot be made",
+			"against_said": "Error: no space left on device"}, "no space left on device; free some disk space", false},
 		{"rules cannot be read", rawFacts{"rules": "iptables: Permission denied"}, "install iptables", true},
 		{"logins are ended", rawFacts{"timer": "session", "kills": "yes"}, "enable-linger ann", true},
 		{"no lingering", rawFacts{"timer": "session", "kills": "no", "linger": "no"}, "enable-linger ann", true},
@@ -187,7 +209,8 @@ func TestEgressRulesAreChecked(t *testing.T) {
 	if w, err := wallsFor(both, extensions.Network{Default: extensions.NetworkDeny}, true); err != nil || w.mode != compose.NetworkGuarded {
 		t.Errorf("reaching in: %q, %v", w.mode, err)
 	}
-	for image, fits := range map[string]bool{"": true, pinned: true, "squid": false, "squid:6": false, "squid@sha256:abc": false, "a b@sha256:" + strings.Repeat("0", 64): false} {
+	for image, fits := range map[string]bool{"": true, pinned: true, "squid": false, "squid:6": false, "squid@sha256:abc": false,
+		"a b@sha256:" + strings.Repeat("0", 64): false} {
 		if err := checkProxyImage(image); (err == nil) != fits {
 			t.Errorf("%q: %v", image, err)
 		}
@@ -225,7 +248,8 @@ func TestTheProxyIsTheOnlyWayOut(t *testing.T) {
 		t.Errorf("%v %v %v", out.Networks, out.Pulls, out.Services)
 	}
 	for i, name := range []string{"back", "default"} {
-		if n := m.Networks[name]; n.Driver != "${SBX_NET_DRIVER}" || !n.Internal || n.Options["parent"] != "${SBX_NET_PARENT_"+string(rune('0'+i))+"}" || n.Options["x"] != "" {
+		if n := m.Networks[name]; n.Driver != "${SBX_NET_DRIVER}" || !n.Internal ||
+			n.Options["parent"] != "${SBX_NET_PARENT_"+string(rune('0'+i))+"}" || n.Options["x"] != "" {
 			t.Errorf("%s: %+v", name, n)
 		}
 	}
@@ -252,9 +276,11 @@ func TestTheProxyIsTheOnlyWayOut(t *testing.T) {
 // allowed.
 func TestAHostWithoutDockerIsRefusedForThat(t *testing.T) {
 	t.Parallel()
-	facts := &extensions.HostFacts{OS: "linux", Egress: extensions.EgressNone, Notes: []string{"Docker Compose is missing: install the plugin"}}
+	facts := &extensions.HostFacts{OS: "linux", Egress: extensions.EgressNone,
+		Notes: []string{"Docker Compose is missing: install the plugin"}}
 	_, reasons := onHost(New().Describe().Capabilities, extensions.Host{Name: "one"}, facts)
-	if len(reasons) == 0 || !strings.Contains(reasons[0], "Docker Compose is missing") || strings.Contains(strings.Join(reasons, " "), "allow_firewall") {
+	if len(reasons) == 0 || !strings.Contains(reasons[0], "Docker Compose is missing") ||
+		strings.Contains(strings.Join(reasons, " "), "allow_firewall") {
 		t.Errorf("%q", reasons)
 	}
 }

@@ -64,6 +64,7 @@ func TestAFileOfManyHolesComesOut(t *testing.T) {
 	if r.ExitCode != 0 {
 		t.Fatalf("%s", r.Stderr)
 	}
-	asTar(t, b, h, `case "$*" in --version) echo GNU ;; *-S*) cat /opt/long ;; *) exec /bin/busybox tar "$@" ;; esac`, entry{name: "long", body: string(long), mode: 0o644})
+	asTar(t, b, h, `case "$*" in --version) echo GNU ;; *-S*) cat /opt/long ;; *) exec /bin/busybox tar "$@" ;; esac`,
+		entry{name: "long", body: string(long), mode: 0o644})
 	wantFiles(t, "it", taken(t, b, h, "/tmp/many"), map[string]string{"a": "1", "holed": "2", "z": "-> a"})
 }

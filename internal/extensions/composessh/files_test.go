@@ -3,7 +3,6 @@ package composessh
 import (
 	"archive/tar"
 	"bytes"
-	"context"
 	"errors"
 	"io"
 	"os"
@@ -13,7 +12,6 @@ import (
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/exttest"
-	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/tarstream"
 )
 
 // entry is one of an archive; link makes it a symbolic one.
@@ -84,15 +82,19 @@ func wantFiles(t testing.TB, what string, got, want map[string]string) {
 func checkFiles(t testing.TB, b *Backend, h extensions.Handle) {
 	t.Helper()
 	long := strings.Repeat("n", 200)
-	up := newTar(t, entry{name: "d/", mode: 0o750}, entry{name: "d/" + long, body: "long", mode: 0o640}, entry{name: "-rf", body: "dash", mode: 0o644},
-		entry{name: "d/é \t'\"$x", body: "odd", mode: 0o755}, entry{name: "d/abs", link: "/etc/passwd"}, entry{name: "d/up", link: "../../../../etc"})
+	up := newTar(t, entry{name: "d/", mode: 0o750}, entry{name: "d/" + long, body: "long", mode: 0o640},
+		entry{name: "-rf", body: "dash", mode: 0o644},
+		entry{name: "d/é \t'\"$x", body: "odd", mode: 0o755}, entry{name: "d/abs", link: "/etc/passwd"},
+		entry{name: "d/up", link: "../../../../etc"})
 	if err := b.Upload(t.Context(), h, "files/new", bytes.NewReader(up)); err != nil {
 		t.Fatalf("upload: %v", err)
 	}
-	wantFiles(t, "what came back", taken(t, b, h, "files/new"), map[string]string{"d/": "", "d/" + long: "long", "-rf": "dash", "d/é \t'\"$x": "odd",
-		"d/abs": "-> /etc/passwd", "d/up": "-> ../../../../etc"})
+	wantFiles(t, "what came back", taken(t, b, h, "files/new"),
+		map[string]string{"d/": "", "d/" + long: "long", "-rf": "dash", "d/é \t'\"$x": "odd",
+			"d/abs": "-> /etc/passwd", "d/up": "-> ../../../../etc"})
 	wantFiles(t, "a link", taken(t, b, h, "files/new/d/abs"), map[string]string{"abs": "-> /etc/passwd"})
-	r := run(t, b, h, extensions.ExecRequest{Shell: "cd files/new; ln d/" + long + " d/second; ln d/second third; mkfifo p; ls -l -- -rf | cut -c 1-10"})
+	r := run(t, b, h, extensions.ExecRequest{Shell: "cd files/new; ln d/" + long +
+		" d/second; ln d/second third; mkfifo p; ls -l -- -rf | cut -c 1-10"})
 	if got := strings.TrimSpace(string(r.Stdout)); got != "-rw-r--r--" {
 		t.Errorf("the mode is %q, %q", got, r.Stderr)
 	}
@@ -178,69 +180,4 @@ func TestAReadOnlyWorkspaceTakesNoFiles(t *testing.T) {
 	err := b.Upload(t.Context(), h, "", bytes.NewReader(newTar(t, entry{name: "g", body: "x", mode: 0o644})))
 	wantKind(t, "upload into it", err, extensions.KindConflict, "read-only")
 	wantFiles(t, "it", taken(t, b, h, ""), map[string]string{"f": "1"})
-}
-
-// A refused entry ends the transfer; a source that fails is told as its own.
-func TestRefusedArchives(t *testing.T) {
-	t.Parallel()
-	good := newTar(t, entry{name: "a", body: "x", mode: 0o644}, entry{name: "l", link: "/x"})
-	for what, archive := range map[string][]byte{
-		"climbs":           newTar(t, entry{name: "ok"}, entry{name: "../up"}),
-		"absolute":         newTar(t, entry{name: "/abs"}),
-		"below a link":     newTar(t, entry{name: "l", link: "/tmp"}, entry{name: "l/x"}),
-		"below a file":     newTar(t, entry{name: "f"}, entry{name: "f/x"}),
-		"twice":            newTar(t, entry{name: "f"}, entry{name: "f"}),
-		"dots":             newTar(t, entry{name: "a/./b"}),
-		"too long a path":  newTar(t, entry{name: strings.Repeat("d/", 2047) + "f"}),
-		"cut off":          good[:1024+100],
-		"without its end":  good[:len(good)-1024],
-		"with a surprise":  append(bytes.Clone(good), good...),
-		"of another kind":  []byte(strings.Repeat("no archive ", 200)),
-		"deeper than deep": newTar(t, entry{name: strings.Repeat("d/", tarstream.DefaultMaxDepth) + "f"}),
-	} {
-		var out bytes.Buffer
-		err := refill(context.Background(), bytes.NewReader(archive), &out, form{})
-		wantKind(t, what, err, extensions.KindInvalid)
-	}
-	var out bytes.Buffer
-	must(t, refill(context.Background(), bytes.NewReader(good), &out, form{prefix: "in/side", uid: 7, gid: 8, made: true}))
-	r := tar.NewReader(&out)
-	for _, want := range []string{"in/side/", "in/side/a", "in/side/l"} {
-		e, err := r.Next()
-		must(t, err)
-		if e.Name != want || e.Uid != 7 || e.Gid != 8 {
-			t.Errorf("%s %d:%d, want %s", e.Name, e.Uid, e.Gid, want)
-		}
-	}
-}
-
-func FuzzRefill(f *testing.F) {
-	f.Add(newTar(f, entry{name: "a/b", body: "x"}, entry{name: "l", link: "a"}))
-	f.Add(newTar(f, entry{name: "../a"}, entry{name: "l", link: "/"}))
-	f.Fuzz(func(t *testing.T, archive []byte) {
-		var out bytes.Buffer
-		if refill(t.Context(), bytes.NewReader(archive), &out, form{}) != nil {
-			return
-		}
-		links := map[string]bool{}
-		for r := tar.NewReader(&out); ; {
-			e, err := r.Next()
-			if err != nil {
-				if !errors.Is(err, io.EOF) {
-					t.Fatalf("what was let through is no archive: %v", err)
-				}
-				return
-			}
-			name := strings.TrimSuffix(strings.TrimPrefix(e.Name, "./"), "/")
-			if !filepath.IsLocal(name) {
-				t.Fatalf("%q leaves", e.Name)
-			}
-			for up := filepath.Dir(name); up != "."; up = filepath.Dir(up) {
-				if links[up] {
-					t.Fatalf("%q lies below a link", e.Name)
-				}
-			}
-			links[name] = e.Typeflag == tar.TypeSymlink
-		}
-	})
 }

@@ -100,7 +100,8 @@ func TestNetworksOnAllowlist(t *testing.T) {
 	add := func(format string, args ...any) { fmt.Fprintf(&p, format+"\n", args...) }
 	add(`par(\&try_tcp, "allowed TCP", "%s", 8443); par(\&try_udp, "allowed UDP", "%s", 8443);`, o.first, o.first)
 	add(`par(\&try_tcp, "allowed peer", inet_ntoa(scalar gethostbyname("peer")), 8080);`)
-	add(`par(\&try_tcp, "other port", "%s", 8444); par(\&try_tcp, "other address", "%s", 8443); par(\&try_icmp, "ping", "%s");`, o.first, o.second, o.first)
+	add(`par(\&try_tcp, "other port", "%s", 8444); par(\&try_tcp, "other address", "%s", 8443); par(\&try_icmp, "ping", "%s");`, o.first,
+		o.second, o.first)
 	for _, ip := range append([]string{gatewayOf(addressOf(t, agent)), o.here}, four...) {
 		for _, port := range []int{e.port, 8081, s.server.Port} {
 			add(`par(\&try_tcp, "host %s %d", "%[1]s", %[2]d); par(\&try_udp, "host UDP %[1]s %[2]d", "%[1]s", %[2]d);`, ip, port)
@@ -114,7 +115,15 @@ func TestNetworksOnAllowlist(t *testing.T) {
 	for _, ip := range append([]string{"fe80::1", "ff02::1"}, six...) {
 		add(`par(\&try_six, "IPv6 %s", "%[1]s", %d);`, ip, e.port)
 	}
-	for name, end := range inside(t, agent, p.String()) {
+	answers := inside(t, agent, p.String())
+	// The bridge of another test's network may have gone meanwhile, and with it an
+	// address of the host's: what answers there then is the world, which may.
+	still, _ := hostAddresses(t)
+	gone := slices.DeleteFunc(slices.Clone(four), func(ip string) bool { return slices.Contains(still, ip) })
+	for name, end := range answers {
+		if words := strings.Fields(name); slices.ContainsFunc(gone, func(ip string) bool { return slices.Contains(words, ip) }) {
+			continue
+		}
 		if answered := strings.HasPrefix(end, "answered"); answered != strings.HasPrefix(name, "allowed") {
 			t.Errorf("%s: %s", name, end)
 		}
@@ -125,7 +134,8 @@ func TestNetworksOnAllowlist(t *testing.T) {
 	}
 
 	// The host can reach in, which is what forwarding of ports needs.
-	c, err := (&net.Dialer{Timeout: 5 * time.Second}).DialContext(t.Context(), "tcp", net.JoinHostPort(addressOf(t, containerOf(t, mine.ID, "peer")), "8080"))
+	c, err := (&net.Dialer{Timeout: 5 * time.Second}).DialContext(t.Context(), "tcp",
+		net.JoinHostPort(addressOf(t, containerOf(t, mine.ID, "peer")), "8080"))
 	if err != nil {
 		t.Errorf("reaching in: %v", err)
 	} else {
@@ -188,7 +198,8 @@ func TestPortsUnderDenyWithTheOwnersLeave(t *testing.T) {
 	must(t, c.Close())
 	// Without our rules, too, nothing that leaves would be answered.
 	for _, network := range strings.Fields(docker(t, "network", "ls", "-q", "--filter", "label="+extensions.LabelID+"="+string(spec.ID))) {
-		if on := docker(t, "network", "inspect", "-f", `{{index .Options "com.docker.network.bridge.enable_ip_masquerade"}}`, network); on != "false" {
+		if on := docker(t, "network", "inspect", "-f", `{{index .Options "com.docker.network.bridge.enable_ip_masquerade"}}`,
+			network); on != "false" {
 			t.Errorf("the network is masqueraded: %q", on)
 		}
 	}

@@ -128,7 +128,7 @@ func TestTheLoopEndsRulesWithTheirSandbox(t *testing.T) {
 // not what they are compared with later.
 func TestRulesAreKnownByAllOfThem(t *testing.T) {
 	t.Parallel()
-	inShells(t, []string{"toolbox", "firewall"}, `
+	inShells(t, []string{"toolbox", "rules", "firewall"}, `
 use_root
 use_box sbx-x
 mkdir "$box"

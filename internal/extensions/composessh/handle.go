@@ -8,8 +8,8 @@ import (
 
 const handleVersion = 1
 
-// handleData is what else is needed to find a sandbox on its host: where the
-// binding's config keeps sandboxes, so that a later change of it loses none.
+// handleData is what else it takes to find a sandbox on its host: where the binding's config puts sandboxes,
+// so that changing it later loses none.
 type handleData struct {
 	Root string `json:"root,omitempty"` // "" = ~/.sandboxer of the login
 }
@@ -19,26 +19,26 @@ func (b *Backend) handle(id extensions.ID) extensions.Handle {
 	return extensions.Handle{Extension: Handler, Version: handleVersion, ID: id, Ref: string(id), Data: data}
 }
 
-// place is a sandbox that a handle names.
-type place struct {
+// target is the sandbox that a handle names.
+type target struct {
 	id   extensions.ID
 	root string
 }
 
-// resolve checks that h is a handle of ours.
-func (b *Backend) resolve(h extensions.Handle) (place, error) {
+// resolve checks that h is a handle of this extension.
+func (b *Backend) resolve(h extensions.Handle) (target, error) {
 	if h.Extension != Handler || h.Version < 1 || h.Version > handleVersion || h.Ref != string(h.ID) {
-		return place{}, extensions.Errorf(extensions.KindInvalid, "this is not a handle of %s that this version reads", Handler)
+		return target{}, extensions.Errorf(extensions.KindInvalid, "this version does not read this handle of %s", Handler)
 	}
 	if _, err := extensions.ParseID(string(h.ID)); err != nil {
-		return place{}, err
+		return target{}, err
 	}
 	d := handleData{Root: b.settings.root}
 	if len(h.Data) > 0 {
 		d.Root = ""
 		if err := json.Unmarshal(h.Data, &d); err != nil {
-			return place{}, extensions.Errorf(extensions.KindInvalid, "the handle's data cannot be read: %w", err)
+			return target{}, extensions.Errorf(extensions.KindInvalid, "the handle's data cannot be read: %w", err)
 		}
 	}
-	return place{id: h.ID, root: d.Root}, checkRoot(d.Root)
+	return target{id: h.ID, root: d.Root}, checkRoot(d.Root)
 }

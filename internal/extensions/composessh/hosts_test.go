@@ -31,7 +31,8 @@ func wholeLife(t *testing.T, s *site) {
 	t.Helper()
 	b := s.open(t)
 	before := s.residue(t)
-	spec := s.spec(t, exttest.WithWorkspace(extensions.AccessRW, map[string]string{"file": "content"}), exttest.WithSecret("TOKEN", "it's $HOME \"quoted\" \\n"))
+	spec := s.spec(t, exttest.WithWorkspace(extensions.AccessRW, map[string]string{"file": "content"}),
+		exttest.WithSecret("TOKEN", "it's $HOME \"quoted\" \\n"))
 	h := s.provision(t, b, spec)
 	res, err := b.Exec(t.Context(), h, extensions.ExecRequest{Shell: `cat file; printf ' %s' "$TOKEN"`})
 	must(t, err)
@@ -87,7 +88,8 @@ func TestALargeWorkspaceArrivesWhole(t *testing.T) {
 	b := s.open(t)
 	noise := make([]byte, maxBuffered+1<<20)
 	_, _ = rand.Read(noise)
-	h := s.provision(t, b, s.spec(t, exttest.WithWorkspace(extensions.AccessRW, map[string]string{"big": string(noise), strings.Repeat("deep/", 40) + "file": "x"})))
+	h := s.provision(t, b, s.spec(t, exttest.WithWorkspace(extensions.AccessRW,
+		map[string]string{"big": string(noise), strings.Repeat("deep/", 40) + "file": "x"})))
 	got, err := os.ReadFile(filepath.Join(s.root, string(h.ID), "workspace", "big"))
 	must(t, err)
 	if string(got) != string(noise) {

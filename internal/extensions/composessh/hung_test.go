@@ -18,7 +18,8 @@ func hangingDocker(t testing.TB) (s *site, hang string) {
 	hosttest.Docker(t)
 	dir := t.TempDir()
 	hang = filepath.Join(dir, "hang")
-	must(t, os.WriteFile(filepath.Join(dir, "docker"), []byte("#!/bin/sh\n[ ! -e "+hang+" ] || exec sleep 1000\nexec "+dockerProgram(t)+" \"$@\"\n"), 0o755))
+	must(t, os.WriteFile(filepath.Join(dir, "docker"),
+		[]byte("#!/bin/sh\n[ ! -e "+hang+" ] || exec sleep 1000\nexec "+dockerProgram(t)+" \"$@\"\n"), 0o755))
 	return newSite(t, hosttest.WithConfig("SetEnv HOME=%DIR%/home docker_patience=2 PATH="+dir+":/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin DOCKER_CONFIG="+dockerConfig())), hang
 }
 

@@ -16,9 +16,11 @@ func TestARepositoryDoesNotReplaceTheInstructions(t *testing.T) {
 	b := s.open(t)
 	spec := s.spec(t, exttest.WithWorkspace(extensions.AccessRW, map[string]string{"a": "b"}))
 	spec.Instructions = "what the operator says"
-	spec.Workspace.Source = newFolder(t, map[string]string{extensions.InstructionsPath: "what the repository says", ".sandboxer/other": "kept", "x": "y"})
+	spec.Workspace.Source = newFolder(t, map[string]string{extensions.InstructionsPath: "what the repository says", ".sandboxer/other": "kept",
+		"x": "y"})
 	h := s.provision(t, b, spec)
-	r := run(t, b, h, extensions.ExecRequest{Shell: "cat /workspace/" + extensions.InstructionsPath + " /workspace/.sandboxer/other /workspace/x"})
+	r := run(t, b, h, extensions.ExecRequest{Shell: "cat /workspace/" + extensions.InstructionsPath +
+		" /workspace/.sandboxer/other /workspace/x"})
 	if string(r.Stdout) != "what the operator sayskepty" {
 		t.Errorf("inside it is %q", r.Stdout)
 	}
@@ -61,7 +63,7 @@ func TestInstructionsGoThroughNoLink(t *testing.T) {
 		"a link": {Typeflag: tar.TypeSymlink, Name: "./.sandboxer", Linkname: "../.."},
 	} {
 		_, err := pack(extensions.InstructionsPath, h)
-		if !extensions.IsKind(err, extensions.KindInvalid) || !strings.Contains(err.Error(), "no folder") {
+		if !extensions.IsKind(err, extensions.KindInvalid) || !strings.Contains(err.Error(), "not a folder") {
 			t.Errorf("%s: %v", what, err)
 		}
 		if _, err := pack("", h); err != nil { // without instructions it is the repository's own affair
@@ -72,7 +74,8 @@ func TestInstructionsGoThroughNoLink(t *testing.T) {
 		tar.Header{Typeflag: tar.TypeSymlink, Name: "./.sandboxer/instructions.md", Linkname: "/etc/passwd"},
 		tar.Header{Typeflag: tar.TypeReg, Name: ".sandboxer/instructions.md/below", Mode: 0o644},
 		tar.Header{Typeflag: tar.TypeReg, Name: ".sandboxer/instructions.md2", Mode: 0o644})
-	if want := "workspace/ workspace/.sandboxer/ workspace/.sandboxer/instructions.md2 workspace/.sandboxer/instructions.md"; err != nil || names != want {
+	if want := "workspace/ workspace/.sandboxer/ workspace/.sandboxer/instructions.md2 workspace/.sandboxer/instructions.md"; err != nil ||
+		names != want {
 		t.Errorf("packed %q, %v; want %q", names, err, want)
 	}
 }

@@ -11,25 +11,28 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/compose"
 )
 
-// expectation is what a sandbox's record says of its containers.
+// expectation is what a sandbox's record says about its containers.
 type expectation struct {
-	project string              // what Compose names its networks by
-	walled  bool                // its network is denied, in whichever way
+	project string              // Compose's prefix of its network names
+	walled  bool                // its network is denied, in any way
 	breach  string              // what is wrong with its walls, "" = nothing
 	long    []string            // services that must not end
-	ran     []string            // those that ran when it was ready
-	done    []string            // those that may end well all the same
-	made    []string            // its containers, by Docker's ids; empty where they were not noted
-	joins   map[string][]string // the networks of each service; nil where they were not noted
-	expect  int                 // how many containers there are
+	ran     []string            // services that ran when it was ready
+	done    []string            // services that may end successfully
+	made    []string            // its containers by Docker's id; empty if not recorded
+	joins   map[string][]string // the networks of each service; nil if not recorded
+	expect  int                 // number of containers
 	running bool                // some service runs
+	paused  bool                // all that runs is paused
+	held    bool                // for a moment it is, while it is copied
 }
 
 func (r record) expectation(id extensions.ID) expectation {
 	v := r.values
 	s := expectation{
 		project: string(id), walled: v["mode"] != string(compose.NetworkAllow), long: strings.Fields(v["long"]), ran: strings.Fields(v["ran"]),
-		done: slices.Concat(strings.Fields(v["oneshot"]), strings.Fields(v["jobs"])), made: strings.Fields(v["containers"]), running: v["running"] != "0", breach: extensions.Clean(v["walls"], 200),
+		done: slices.Concat(strings.Fields(v["oneshot"]), strings.Fields(v["jobs"])), made: strings.Fields(v["containers"]),
+		running: v["running"] != "0", paused: r.paused(), held: v["held"] != "", breach: extensions.Clean(v["walls"], 200),
 	}
 	s.expect, _ = strconv.Atoi(v["expect"])
 	for _, word := range strings.Fields(v["joins"]) {
@@ -42,9 +45,8 @@ func (r record) expectation(id extensions.ID) expectation {
 	return s
 }
 
-// own are the containers of list that were made for the stack, and how many of
-// those are gone. What stands in for one that is gone is its own too; what
-// somebody ran beside them is not.
+// own returns the containers in list that were created for the stack, and how many of those are gone. A
+// replacement for one that is gone counts as own; a container that somebody ran beside them does not.
 func (s expectation) own(list []container) (own []container, gone int) {
 	for _, c := range list {
 		if c.service != "" && (len(s.made) == 0 || slices.Contains(s.made, c.name)) {
@@ -64,11 +66,11 @@ func (s expectation) own(list []container) (own []container, gone int) {
 	return own, gone
 }
 
-// judge says what of a sandbox that was ready is broken, "" = nothing: its walls,
-// what must not end has ended, nothing runs, or a container is not where it was put.
+// judge says what is broken in a sandbox that was ready, "" = nothing: its walls, a service that must not end
+// has ended, nothing runs, or a container is not where it was put.
 func (s expectation) judge(list []container) string {
 	if s.breach != "" {
-		return s.breach + ", so its egress is not bounded"
+		return s.breach + ", so its egress is not limited"
 	}
 	own, gone := s.own(list)
 	up := 0
@@ -89,19 +91,19 @@ func (s expectation) judge(list []container) string {
 	case up == 0 && s.running:
 		return "its containers are gone"
 	case gone > 0 && len(s.made) > 0 && len(list) >= len(s.made):
-		return fmt.Sprintf("%d of its %d containers were replaced by others than were made here, and nothing tells what holds those in", gone, len(s.made))
+		return fmt.Sprintf("%d of its %d containers were replaced by others, and their limits are unknown", gone, len(s.made))
 	case gone > 0:
-		return fmt.Sprintf("gone of its %d containers: %d", max(s.expect, len(s.made)), gone)
+		return fmt.Sprintf("missing %[2]d of its %[1]d containers", max(s.expect, len(s.made)), gone)
 	}
 	return ""
 }
 
-// ended tells of a container that does not run although it should.
+// ended reports a container that should run but does not.
 func (s expectation) ended(c container) string {
 	service := extensions.Clean(c.service, 80)
 	switch {
-	case c.paused():
-		return fmt.Sprintf("the service %s is paused; `docker unpause %s` on the host lets it go on", service, extensions.Clean(c.name, 12))
+	case c.paused() && !s.paused && !s.held:
+		return fmt.Sprintf("the service %s is paused; run `docker unpause %s` on the host to resume it", service, extensions.Clean(c.name, 12))
 	case c.up():
 		return ""
 	case c.exited0() && !s.lasting(c.service):
@@ -109,19 +111,19 @@ func (s expectation) ended(c container) string {
 	case c.ended():
 		return fmt.Sprintf("the service %s has ended: %s", service, extensions.Clean(c.status, 80))
 	case len(s.made) > 0:
-		return fmt.Sprintf("the service %s does not run: %s", service, extensions.Clean(c.status, 80))
+		return fmt.Sprintf("the service %s is not running: %s", service, extensions.Clean(c.status, 80))
 	}
 	return ""
 }
 
-// lasting reports whether a service that ended well should not have: it must run,
-// or it did when the sandbox was ready and is no job.
+// lasting reports whether a service that ended successfully should not have: it must run, or it ran when the
+// sandbox was ready and is no job.
 func (s expectation) lasting(service string) bool {
 	return slices.Contains(s.long, service) || slices.Contains(s.ran, service) && !slices.Contains(s.done, service)
 }
 
-// misplaced tells of a running container that is not on the networks it was put
-// on. Under default deny no other is known to hold.
+// misplaced reports a running container that is not on its networks. Under default deny, no other network is
+// known to hold.
 func (s expectation) misplaced(c container) string {
 	want, known := s.joins[c.service]
 	if !known || !c.up() {
@@ -134,20 +136,25 @@ func (s expectation) misplaced(c container) string {
 		if i := slices.Index(left, name); ours && i >= 0 {
 			left = slices.Delete(left, i, i+1)
 		} else if s.walled && full != "none" {
-			return fmt.Sprintf("the service %s has been put on the network %s, where default deny does not hold", service, extensions.Clean(full, 80))
+			return fmt.Sprintf("the service %s was connected to the network %s, where default deny does not hold", service,
+				extensions.Clean(full, 80))
 		}
 	}
 	if len(left) == 0 {
 		return ""
 	}
-	return fmt.Sprintf("the service %s is no longer on its network %s: it was disconnected, or the network removed", service, extensions.Clean(left[0], 80))
+	return fmt.Sprintf("the service %s is no longer on its network %s: it was disconnected, or the network removed", service,
+		extensions.Clean(left[0], 80))
 }
 
-// unwell tells which services of a stack that runs are unhealthy, "" = none.
+// unwell names the unhealthy services of a running stack, "" = none.
 func (s expectation) unwell(list []container) string {
 	own, _ := s.own(list)
 	var all []string
 	for _, c := range own {
+		if s.paused && c.up() && !c.paused() {
+			all = append(all, "it is paused, and the service "+extensions.Clean(c.service, 80)+" runs all the same: pause or resume it again")
+		}
 		if c.unhealthy() {
 			all = append(all, "the service "+extensions.Clean(c.service, 80)+" is unhealthy"+c.health)
 		}
@@ -155,8 +162,8 @@ func (s expectation) unwell(list []container) string {
 	return strings.Join(all, "; ")
 }
 
-// parseHealth reads what health_of of sh/look.sh prints: per check a line with the
-// container, the exit code and a JSON string, the last one of each counts.
+// parseHealth reads what health_of of sh/look.sh prints: per check a line with the container, the exit code
+// and a JSON string. The last line of each counts.
 func parseHealth(text string) map[string]string {
 	all := map[string]string{}
 	for line := range strings.Lines(text) {

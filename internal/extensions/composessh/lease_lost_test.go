@@ -3,7 +3,6 @@ package composessh
 import (
 	"os"
 	"path/filepath"
-	"syscall"
 	"testing"
 	"time"
 
@@ -110,7 +109,7 @@ func TestWhatLostItsFolderWhileNoLoopRanIsEnded(t *testing.T) {
 	s.provision(t, b, spec)
 	waitFor(5*time.Second, func() bool { return s.reaper(t) != 0 })
 	loop := s.reaper(t)
-	must(t, syscall.Kill(loop, syscall.SIGKILL))
+	kill(t, loop)
 	if !waitFor(5*time.Second, func() bool { return !running(loop) }) {
 		t.Fatal("the loop lives on")
 	}

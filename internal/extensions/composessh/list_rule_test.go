@@ -22,7 +22,8 @@ func labelled(t testing.TB, spec extensions.Spec) bystanders {
 	labels := []string{"--label", extensions.LabelID + "=" + string(spec.ID), "--label", extensions.LabelAccount + "=" + spec.Account,
 		"--label", "com.docker.compose.project=" + string(spec.ID), "--label", "sandboxer.toolbox-for=" + string(spec.ID)}
 	by := bystanders{container: name, network: name + "-" + string(spec.ID), volume: name}
-	docker(t, append([]string{"run", "-d", "--name", by.container, "--network", "none"}, append(labels, hosttest.Image(t), "sleep", "300")...)...)
+	docker(t, append([]string{"run", "-d", "--name", by.container, "--network", "none"},
+		append(labels, hosttest.Image(t), "sleep", "300")...)...)
 	t.Cleanup(func() { docker(t, "rm", "-f", by.container) })
 	docker(t, append([]string{"network", "create", "--internal", "--subnet", ownRange()}, append(labels[:4:4], by.network)...)...)
 	t.Cleanup(func() { docker(t, "network", "rm", by.network) })
@@ -126,7 +127,8 @@ func TestAnEndAsksDockerForNothingTwice(t *testing.T) {
 	hosttest.Docker(t)
 	dir := t.TempDir()
 	log := filepath.Join(dir, "log")
-	must(t, os.WriteFile(filepath.Join(dir, "docker"), []byte("#!/bin/sh\necho \"$1 $2\" >>"+log+"\nexec "+dockerProgram(t)+" \"$@\"\n"), 0o755))
+	must(t, os.WriteFile(filepath.Join(dir, "docker"), []byte("#!/bin/sh\necho \"$1 $2\" >>"+log+"\nexec "+dockerProgram(t)+" \"$@\"\n"),
+		0o755))
 	s := newSite(t, hosttest.WithConfig("SetEnv HOME=%DIR%/home PATH="+dir+":/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin DOCKER_CONFIG="+dockerConfig()))
 	b := s.open(t)
 	h := s.several(t, b, "web")

@@ -26,7 +26,8 @@ func TestWordsOfAWarningAreNotRemoved(t *testing.T) {
 	dir := t.TempDir()
 	real, err := filepath.Abs(dockerProgram(t))
 	must(t, err)
-	must(t, os.WriteFile(filepath.Join(dir, "docker"), []byte("#!/bin/sh\necho 'WARNING: Error loading config file: "+victim+" * denied' >&2\nexec "+real+" \"$@\"\n"), 0o755))
+	must(t, os.WriteFile(filepath.Join(dir, "docker"),
+		[]byte("#!/bin/sh\necho 'WARNING: Error loading config file: "+victim+" * denied' >&2\nexec "+real+" \"$@\"\n"), 0o755))
 	s := newSite(t, hosttest.WithConfig("SetEnv HOME=%DIR%/home PATH="+dir+":/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin DOCKER_CONFIG="+dockerConfig()))
 	b := s.open(t)
 	h := s.several(t, b, "web")

@@ -11,13 +11,15 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/remote"
 )
 
+// logsFiles are those of a log.
+var logsFiles = []string{"toolbox", "frame", "inside", "logs"}
+
 // logGrace is how long the host gets to end a log that nobody reads any more.
 const logGrace = 3 * time.Second
 
-// Logs implements extensions.LogStreamer: what services print on both streams.
-// Of several services each line begins with "service | ", and what there is
-// comes in the order of time. A slow reader slows the host's side; nothing is
-// kept here.
+// Logs implements extensions.LogStreamer: what services print on both streams. With several services, each
+// line starts with "service | ", and existing lines come in order of time. A slow reader slows the host's
+// side; nothing is buffered here.
 func (b *Backend) Logs(ctx context.Context, h extensions.Handle, req extensions.LogRequest) (io.ReadCloser, error) {
 	r, err := b.logs(ctx, h, req)
 	if err != nil {
@@ -44,22 +46,23 @@ func (b *Backend) logs(ctx context.Context, h extensions.Handle, req extensions.
 	l.PipeReader, out = io.Pipe()
 	stay, hangUp := io.Pipe() // the host's side lives as long as its stdin
 	l.hangUp = hangUp
-	heard := &hearing{first: make(chan said, 1)}
+	began := make(chan struct{})
+	heard := &hearing{first: func(said) { close(began) }}
 	go func() {
 		defer close(l.ended)
-		_, err := b.client.Run(running, remote.Command{Script: script("toolbox", "inside", "logs"), Vars: call.vars, Stdin: stay,
-			Stdout: out, Stderr: newChannel(call.vars["channel"], nil, heard.hear)})
+		_, err := b.client.Run(running, remote.Command{Script: script(logsFiles...), Vars: call.vars, Stdin: stay,
+			Stdout: out, Stderr: channel(call.vars["sbx_channel"], nil, heard.hear)})
 		_ = stay.Close()
 		l.err = heard.outcome(err)
 		_ = out.CloseWithError(failed("logs", h.ID, l.err))
 	}()
 	select {
-	case <-heard.first:
+	case <-began:
 		return l, nil
 	case <-l.ended:
 	}
 	select {
-	case <-heard.first: // it began, and there was little to tell
+	case <-began: // it began, and there was little to report
 		return l, nil
 	default:
 		cancel()
@@ -67,17 +70,17 @@ func (b *Backend) logs(ctx context.Context, h extensions.Handle, req extensions.
 	}
 }
 
-// logReader hangs up when it is closed.
+// logReader hangs up on Close.
 type logReader struct {
 	*io.PipeReader
 	hangUp *io.PipeWriter
 	cancel context.CancelFunc
 	ended  chan struct{}
-	err    error // after ended
+	err    error // valid after ended
 	once   sync.Once
 }
 
-// Close ends the log and waits for the host to have ended its side.
+// Close ends the log and waits until the host has ended its side.
 func (l *logReader) Close() error {
 	l.once.Do(func() {
 		_ = l.PipeReader.Close()

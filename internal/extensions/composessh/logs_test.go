@@ -34,7 +34,8 @@ func checkLogs(t testing.TB, b *Backend, h extensions.Handle) {
 	say(t, b, h, "web", "first", 1)
 	say(t, b, h, "db", `se"c | ond`, 2)
 	say(t, b, h, "web", "third", 2)
-	if got, want := logged(t, b, h, extensions.LogRequest{}), []string{"web | first", `db | se"c | ond`, "web | third"}; !slices.Equal(got, want) {
+	if got, want := logged(t, b, h, extensions.LogRequest{}), []string{"web | first", `db | se"c | ond`, "web | third"}; !slices.Equal(got,
+		want) {
 		t.Errorf("all services: %q", got)
 	}
 	if got := logged(t, b, h, extensions.LogRequest{Tail: 2}); !slices.Equal(got, []string{`db | se"c | ond`, "web | third"}) {

@@ -75,8 +75,10 @@ func TestSecretsAsFilesAreInMemoryAndInNoRecord(t *testing.T) {
 	spec := s.stack(t, secretStack, asFile("TOKEN", canary), asFile("OTHER", other))
 	h := s.provision(t, b, spec)
 	for _, c := range []struct{ service, look, want string }{
-		{"web", "cat /tmp/at-the-start /run/secrets/TOKEN /run/secrets/OTHER /run/secrets/own /run/secrets/second", canary + canary + other + "hello" + canary},
-		{"web", "id -u; stat -f -c %T /run/secrets/TOKEN; echo x 2>/dev/null >/run/secrets/TOKEN || echo sealed; env | grep canary", "1234\ntmpfs\nsealed\n"},
+		{"web", "cat /tmp/at-the-start /run/secrets/TOKEN /run/secrets/OTHER /run/secrets/own /run/secrets/second", canary + canary + other +
+			"hello" + canary},
+		{"web", "id -u; stat -f -c %T /run/secrets/TOKEN; echo x 2>/dev/null >/run/secrets/TOKEN || echo sealed; env | grep canary",
+			"1234\ntmpfs\nsealed\n"},
 		{"db", "cd /run/secrets && echo *; cat *; env | grep canary", "OTHER\n" + other},
 		{"plain", "ls /run/secrets 2>/dev/null; env | grep canary", ""},
 	} {
@@ -181,7 +183,7 @@ func TestSecretsAsFilesAreReplaced(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	b := s.open(t)
-	spec := s.spec(t, asFile("TOKEN", "first"))
+	spec := s.spec(t, asFile("TOKEN", "former-canary"))
 	s.provision(t, b, spec)
 	spec.Generation, spec.Secrets = 2, map[string]extensions.Secret{"TOKEN": extensions.NewSecret("second")}
 	spec.Labels = exttest.Labels(spec)
@@ -189,7 +191,7 @@ func TestSecretsAsFilesAreReplaced(t *testing.T) {
 	if r := run(t, b, h, extensions.ExecRequest{Shell: "cat /run/secrets/TOKEN"}); string(r.Stdout) != "second" {
 		t.Errorf("inside is %q", r.Stdout)
 	}
-	if held := holding("/dev/shm", "first"); len(held) > 0 {
+	if held := holding("/dev/shm", "former-canary"); len(held) > 0 {
 		t.Errorf("the former value is in %q", held)
 	}
 }
@@ -248,7 +250,7 @@ func TestSecretsAsFilesGoWithTheirRecord(t *testing.T) {
 func TestFoldersInMemoryOfNoSandboxGo(t *testing.T) {
 	t.Parallel()
 	hosttest.Docker(t)
-	inShells(t, []string{"remove", "memory", "toolbox", "list"}, `
+	inShells(t, []string{"folder", "remove", "memory", "toolbox", "list"}, `
 id=sbx-aaaaaaaaaaaaaaaaaaaa secret_files="printf %s one >A || exit"
 mkdir -p "$root/$id" && box=$root/$id
 memory_put

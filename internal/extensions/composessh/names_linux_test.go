@@ -90,7 +90,8 @@ func TestABuildCannotPassForAnothersService(t *testing.T) {
 	attack := s.spec(t, func(sp *extensions.Spec) {
 		sp.Image = &extensions.Image{Build: &extensions.BuildStage{Context: "."}}
 		sp.Workspace.Source = newFolder(t, map[string]string{"Dockerfile": marks.from("") + "LABEL sandboxer.id=" + string(victim.ID) +
-			" com.docker.compose.project=" + string(victim.ID) + " com.docker.compose.service=web sandboxer.account=evil/x\nRUN echo evil >/whoami; sleep 30\n"})
+			" com.docker.compose.project=" + string(victim.ID) +
+			" com.docker.compose.service=web sandboxer.account=evil/x\nRUN echo evil >/whoami; sleep 30\n"})
 	})
 	s.tearDownAtEnd(t, attack.ID)
 	done := make(chan error, 1)
@@ -100,7 +101,8 @@ func TestABuildCannotPassForAnothersService(t *testing.T) {
 		return strings.Fields(docker(t, "ps", "-q", "--filter", "label=sandboxer.id="+string(victim.ID)))
 	}
 	waitFor(20*time.Second, func() bool { return len(labelled()) > 1 || len(done) > 0 }) // or the build is refused
-	r, err := b.Exec(t.Context(), victim, extensions.ExecRequest{Shell: "cat /whoami; echo $S", Service: "web", Env: map[string]string{"S": "for-the-victim"}})
+	r, err := b.Exec(t.Context(), victim, extensions.ExecRequest{Shell: "cat /whoami; echo $S", Service: "web",
+		Env: map[string]string{"S": "for-the-victim"}})
 	if err != nil || strings.Contains(string(r.Stdout), "evil") || !strings.Contains(string(r.Stdout), "for-the-victim") {
 		t.Errorf("exec went to %q, %v", r.Stdout, err)
 	}
@@ -121,11 +123,13 @@ func TestForeignContainersWithOurLabelsAreNotCounted(t *testing.T) {
 	h := s.provision(t, b, spec)
 	image := docker(t, "inspect", "-f", "{{.Image}}", containerOf(t, h.ID, "web"))
 	name := "stranger-" + strings.ToLower(randomName())
-	docker(t, "run", "-d", "--name", name, "--network", "none", "--stop-signal", "KILL", "--label", "sandboxer.id="+string(h.ID), "--label", "com.docker.compose.project="+string(h.ID),
+	docker(t, "run", "-d", "--name", name, "--network", "none", "--stop-signal", "KILL", "--label", "sandboxer.id="+string(h.ID), "--label",
+		"com.docker.compose.project="+string(h.ID),
 		"--label", "com.docker.compose.service=web", "--label", "sandboxer.account=evil/x", image, "sh", "-c", "echo evil >/whoami; sleep 1000")
 	// One of a stack of somebody's own is named by its own project.
 	other := "other-" + strings.ToLower(randomName())
-	docker(t, "run", "-d", "--name", other+"-web-1", "--network", "none", "--stop-signal", "KILL", "--label", "sandboxer.id="+string(h.ID), "--label", "com.docker.compose.project="+other,
+	docker(t, "run", "-d", "--name", other+"-web-1", "--network", "none", "--stop-signal", "KILL", "--label", "sandboxer.id="+string(h.ID),
+		"--label", "com.docker.compose.project="+other,
 		"--label", "com.docker.compose.service=web", "--label", "sandboxer.account="+s.config.Account, image, "false")
 	t.Cleanup(func() {
 		for _, n := range []string{name, other + "-web-1"} {
@@ -152,10 +156,12 @@ func TestNothingStartsAgainByItself(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	b := s.open(t)
-	spec := s.stack(t, "services: {web: {image: IMAGE, restart: always, command: [sleep, '1000'], stop_signal: KILL, deploy: {restart_policy: {condition: any}}}}")
+	spec := s.stack(t, "services: {web: {image: IMAGE, restart: always, command: [sleep, '1000'], stop_signal: KILL, deploy: "+
+		"{restart_policy: {condition: any}}}}")
 	spec.Network = extensions.Network{Default: "allow"}
 	h := s.provision(t, b, spec)
-	if policy := docker(t, "inspect", "-f", "{{.HostConfig.RestartPolicy.Name}}", containerOf(t, h.ID, "web")); policy != "" && policy != "no" {
+	if policy := docker(t, "inspect", "-f", "{{.HostConfig.RestartPolicy.Name}}", containerOf(t, h.ID, "web")); policy != "" &&
+		policy != "no" {
 		t.Errorf("the engine restarts it: %s", policy)
 	}
 }

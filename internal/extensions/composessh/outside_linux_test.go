@@ -31,7 +31,8 @@ func newOutside(t testing.TB) *outside {
 	// Documentation addresses: somebody's, but nobody's here.
 	net3 := []string{"198.51.100", "203.0.113"}[rand.IntN(2)]
 	base := 8 * (1 + rand.IntN(30))
-	o := &outside{name: "sbxtest-" + tag, here: fmt.Sprintf("%s.%d", net3, base+1), first: fmt.Sprintf("%s.%d", net3, base+2), second: fmt.Sprintf("%s.%d", net3, base+3)}
+	o := &outside{name: "sbxtest-" + tag, here: fmt.Sprintf("%s.%d", net3, base+1), first: fmt.Sprintf("%s.%d", net3, base+2),
+		second: fmt.Sprintf("%s.%d", net3, base+3)}
 	ip := func(args ...string) {
 		t.Helper()
 		if out, err := exec.CommandContext(t.Context(), "ip", args...).CombinedOutput(); err != nil {

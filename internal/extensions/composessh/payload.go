@@ -15,22 +15,23 @@ import (
 	"time"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/tarbox"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/tarstream"
 )
 
-// maxBuffered is up to which size a payload is kept in memory; a larger one is
-// read twice, once for its length and digest.
+// maxBuffered is the size, in bytes, up to which a payload stays in memory; a larger one is read twice, first
+// for its length and digest.
 const maxBuffered = 8 << 20
 
-// payload is the tar a create sends: what becomes the sandbox's folder.
+// payload is the tar that a create sends: the content of the sandbox's folder.
 type payload struct {
 	files   []payloadFile
 	folders []payloadFile
 	trees   []payloadTree
-	last    []payloadFile // what no tree may stand in for
+	last    []payloadFile // files that no tree may replace
 	size    int64
 	digest  string // lower-case hex SHA-256
-	whole   []byte // nil where it is too large to be kept
+	whole   []byte // nil if too large to keep
 }
 
 type payloadFile struct {
@@ -39,12 +40,12 @@ type payloadFile struct {
 }
 
 type payloadTree struct {
-	name   string // the folder the source is unpacked to
+	name   string // the folder to unpack the source into
 	source extensions.WorkspaceSource
-	except string // a file that stays behind, relative to the tree; "" = none
+	except string // a file left out, relative to the tree; "" = none
 }
 
-// measure fixes size and digest, which the host checks before it begins.
+// measure determines size and digest, which the host checks before it begins.
 func (p *payload) measure(ctx context.Context) error {
 	sum := sha256.New()
 	buffer := &capped{limit: maxBuffered}
@@ -59,7 +60,7 @@ func (p *payload) measure(ctx context.Context) error {
 	return nil
 }
 
-// open streams the payload. The reader must be read to its end or closed.
+// open streams the payload. The caller must read it to its end or close it.
 func (p *payload) open(ctx context.Context) io.ReadCloser {
 	if p.whole != nil {
 		return io.NopCloser(bytes.NewReader(p.whole))
@@ -74,7 +75,7 @@ func (p *payload) write(ctx context.Context, to io.Writer) error {
 	if err := writeFiles(w, append(slices.Clip(p.files), p.folders...)); err != nil {
 		return err
 	}
-	relay := tarstream.NewDenseRelay(to, maxFilled) // the host's tar may know no sparse files
+	relay := tarstream.NewDenseRelay(to, tarbox.MaxFilled) // the host's tar may know no sparse files
 	for _, t := range p.trees {
 		if err := w.WriteHeader(&tar.Header{Typeflag: tar.TypeDir, Name: t.name + "/", Mode: 0o755}); err != nil {
 			return err
@@ -92,7 +93,7 @@ func (p *payload) write(ctx context.Context, to io.Writer) error {
 func writeFiles(w *tar.Writer, files []payloadFile) error {
 	for _, f := range files {
 		h := &tar.Header{Typeflag: tar.TypeReg, Name: f.name, Size: int64(len(f.data)), Mode: 0o600}
-		if strings.Contains(f.name, "/") { // in a tree, which users of the containers read
+		if strings.Contains(f.name, "/") { // in a tree, which the containers' users read
 			h.Mode = 0o644
 		}
 		if strings.HasSuffix(f.name, "/") {
@@ -108,9 +109,8 @@ func writeFiles(w *tar.Writer, files []payloadFile) error {
 	return nil
 }
 
-// copyTree moves the entries of a source below the tree's name. Owners and
-// times other than the file's own stay behind; what is neither file, folder
-// nor link was refused when the source was packed and is refused again.
+// copyTree moves the entries of a source below the tree's name. It drops owners and all times but the file's
+// own. Packing the source refused anything but files, folders and links; copyTree refuses it again.
 func copyTree(ctx context.Context, w *tarstream.Relay, t payloadTree) error {
 	src, err := t.source.Open(ctx)
 	if err != nil {
@@ -131,7 +131,7 @@ func copyTree(ctx context.Context, w *tarstream.Relay, t payloadTree) error {
 		}
 		name := path.Clean(h.Name)
 		if path.IsAbs(name) || name == ".." || strings.HasPrefix(name, "../") {
-			return extensions.Errorf(extensions.KindInvalid, "%q leaves the folder it is packed from", h.Name)
+			return extensions.Errorf(extensions.KindInvalid, "%q is outside the packed folder", h.Name)
 		}
 		skip, err := t.skips(name, h.Typeflag)
 		if err != nil {
@@ -147,7 +147,7 @@ func copyTree(ctx context.Context, w *tarstream.Relay, t payloadTree) error {
 			out.Name += "/"
 		case tar.TypeReg, tar.TypeSymlink:
 		default:
-			return extensions.Errorf(extensions.KindInvalid, "%q is neither a file, a folder nor a link", h.Name)
+			return extensions.Errorf(extensions.KindInvalid, "%q is not a file, folder or link", h.Name)
 		}
 		if err := w.Put(out, r); err != nil {
 			return err
@@ -155,7 +155,7 @@ func copyTree(ctx context.Context, w *tarstream.Relay, t payloadTree) error {
 	}
 }
 
-// overlong are entries whose paths the host's archiver could not make.
+// overlong collects entries whose paths the host's archiver could not create.
 type overlong struct {
 	names []string // the first maxListed of them
 	count int
@@ -163,9 +163,9 @@ type overlong struct {
 
 const maxListed = 20
 
-// holds reports whether name below prefix is one of them, and notes it.
+// holds reports whether name below prefix is too long, and notes it.
 func (o *overlong) holds(prefix, name string) bool {
-	if len(prefix)+len(name) <= tarstream.MaxPathBytes-maxAround && tooFar(name) == "" {
+	if tarbox.Fits(prefix, name) {
 		return false
 	}
 	if o.count++; o.count <= maxListed {
@@ -174,7 +174,7 @@ func (o *overlong) holds(prefix, name string) bool {
 	return true
 }
 
-// refused is the error that names them, if there are any.
+// refused returns the error that names them, if there are any.
 func (o *overlong) refused() error {
 	if o.count == 0 {
 		return nil
@@ -183,13 +183,13 @@ func (o *overlong) refused() error {
 	if more := o.count - len(o.names); more > 0 {
 		names += fmt.Sprintf(" and %d more", more)
 	}
-	return extensions.Errorf(extensions.KindInvalid, "%d paths are longer than a host over SSH takes, %d bytes: %s", o.count, tarstream.MaxPathBytes, names).
-		WithRemedy("shorten them, or leave them out with an ignore file")
+	return extensions.Errorf(extensions.KindInvalid, "%d paths are longer than a host over SSH accepts, %d bytes: %s", o.count,
+		tarstream.MaxPathBytes, names).
+		WithRemedy("shorten them, or exclude them with an ignore file")
 }
 
-// skips reports whether an entry stays behind. What stands where the folder of
-// the excepted file must be is refused: through a link the file would end
-// somewhere else.
+// skips reports whether an entry is left out. It refuses anything in the place of the excepted file's folder:
+// through a link, the file would end up somewhere else.
 func (t payloadTree) skips(name string, kind byte) (bool, error) {
 	switch {
 	case name == ".":
@@ -197,7 +197,8 @@ func (t payloadTree) skips(name string, kind byte) (bool, error) {
 	case t.except == "":
 		return false, nil
 	case name == path.Dir(t.except) && kind != tar.TypeDir:
-		return false, extensions.Errorf(extensions.KindInvalid, "%q in the workspace is no folder, so the instructions cannot be placed below it", name).
+		return false, extensions.Errorf(extensions.KindInvalid,
+			"%q in the workspace is not a folder, so the instructions cannot be placed below it", name).
 			WithRemedy("remove it from the workspace, or make it a folder")
 	}
 	return name == t.except || strings.HasPrefix(name, t.except+"/"), nil
@@ -210,7 +211,7 @@ func (c *byteCount) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// capped keeps what is written up to a limit, and notes that there was more.
+// capped keeps what is written up to a limit, and notes if there was more.
 type capped struct {
 	bytes.Buffer
 	limit int
@@ -225,9 +226,8 @@ func (c *capped) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// consent follows the payload with the word that lets the host begin. It says
-// it when it is asked and the caller is still there; a caller that died before
-// never does, and nothing begins.
+// consent follows the payload with the word that lets the host begin. It gives the word when asked, if the
+// caller is still there; a caller that died before never does, and nothing begins.
 type consent struct {
 	asked chan struct{}
 	ctx   context.Context //nolint:containedctx // a Reader has no other way to be told that the caller gave up

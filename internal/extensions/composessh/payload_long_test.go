@@ -9,6 +9,7 @@ import (
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/exttest"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/tarbox"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/tarstream"
 )
 
@@ -42,7 +43,10 @@ func TestTheDeepestFileIsOpenToTheContainers(t *testing.T) {
 	s := newSite(t)
 	b := s.open(t)
 	parts := strings.Repeat(strings.Repeat("n", 199)+"/", 20)
-	deep := parts + strings.Repeat("f", tarstream.MaxPathBytes-maxAround-len("workspace/")-len(parts))
+	deep := parts
+	for tarbox.Fits("workspace/", deep+"f") {
+		deep += "f"
+	}
 	h := s.provision(t, b, s.spec(t, exttest.WithWorkspace(extensions.AccessRW, map[string]string{deep: "x"})))
 	root, err := os.OpenRoot(filepath.Join(s.root, string(h.ID), "workspace"))
 	must(t, err)

@@ -11,7 +11,7 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/compose"
 )
 
-// plan is a spec as it will be sent: policed, rendered and packed.
+// plan is a spec ready to send: policed, rendered and packed.
 type plan struct {
 	spec     extensions.Spec
 	image    *extensions.Image // the spec's, else the binding's
@@ -36,7 +36,7 @@ func newPlan(s settings, spec extensions.Spec) (*plan, error) {
 	return p, err
 }
 
-// accept refuses what no host can honour, without looking at files.
+// accept refuses what no host can honor, without looking at files.
 func accept(s settings, spec extensions.Spec) error {
 	if _, err := extensions.ParseID(string(spec.ID)); err != nil {
 		return err
@@ -55,25 +55,26 @@ func acceptRequest(s settings, spec extensions.Spec) error {
 	switch {
 	case spec.Isolation != "" && !extensions.IsolationContainer.Meets(spec.Isolation):
 		return unsupported("choose an extension with virtual machines", "isolation level %q is stronger than a container's", spec.Isolation)
-	case spec.FromSnapshot != nil || spec.FromSandbox != "":
-		return unsupported("start from a workspace or an image", "Compose stacks on a host are neither restored from snapshots nor forked")
 	case spec.Image == nil && spec.Compose == nil && spec.Containers == nil && s.defaultImage == "":
-		return extensions.Errorf(extensions.KindInvalid, "the profile names no image, compose or containers: there is nothing to run").
+		return extensions.Errorf(extensions.KindInvalid, "the profile has no image, compose or containers, so there is nothing to run").
 			WithRemedy("set one of them in the profile, or config.default_image of the binding")
+	case !spec.Entrypoint.Idle() && (spec.Compose != nil || spec.Containers != nil):
+		return extensions.Errorf(extensions.KindInvalid, "the services of a stack have entrypoints of their own").At("entrypoint").
+			WithRemedy("set entrypoint or command of the service, or use image")
 	case !slices.Contains([]string{"", extensions.AccessNone, extensions.AccessRO, extensions.AccessRW}, spec.Workspace.Access):
 		return extensions.Errorf(extensions.KindInvalid, "workspace.access %q is unknown", spec.Workspace.Access)
 	}
 	for _, m := range []map[string]string{spec.Toolchain.Env, spec.Env} {
 		for k, v := range m {
 			if !extensions.ValidEnvName(k) || strings.ContainsRune(v, 0) {
-				return extensions.Errorf(extensions.KindInvalid, "the environment variable %q has a bad name or a NUL byte", k)
+				return extensions.Errorf(extensions.KindInvalid, "the environment variable %q has an invalid name or a NUL byte", k)
 			}
 		}
 	}
 	return spec.CheckSecrets()
 }
 
-// environment is what the spec wants to be set inside, secrets apart.
+// environment returns the variables that the spec sets inside, secrets apart.
 func environment(spec extensions.Spec) map[string]string {
 	env := map[string]string{"SANDBOXER_ID": string(spec.ID)}
 	maps.Copy(env, spec.Toolchain.Env)
@@ -81,7 +82,7 @@ func environment(spec extensions.Spec) map[string]string {
 	return env
 }
 
-// variables is what interpolation of the stack's files sees.
+// variables returns what interpolation of the stack's files sees.
 func variables(spec extensions.Spec) map[string]string {
 	env := environment(spec)
 	maps.Copy(env, spec.Compose.Variables)
@@ -102,24 +103,35 @@ func (p *plan) load(ctx context.Context) error {
 		}
 		p.project, err = compose.Load(ctx, compose.Input{
 			Source: src, Files: s.Compose.Files, Profiles: s.Compose.Profiles, EnvFiles: s.Compose.EnvFiles, Env: variables(s),
-			SecretNames: s.SecretNames, Allow: p.options.allow, Deny: p.walls.mode != compose.NetworkAllow, Guarded: p.walls.mode == compose.NetworkGuarded, Publish: p.publish(),
+			SecretNames: s.SecretNames, Allow: p.options.allow, Deny: p.walls.mode != compose.NetworkAllow,
+			Guarded: p.walls.mode == compose.NetworkGuarded, Publish: p.publish(),
 		})
 	case s.Containers != nil:
 		p.project, err = compose.FromContainers(ctx, *s.Containers, s.Workspace.Source)
 	default:
-		p.project, err = compose.FromImage(ctx, *p.image, s.Workspace.Source)
+		if p.project, err = compose.FromImage(ctx, *p.image, s.Workspace.Source); err == nil && !s.Entrypoint.Idle() {
+			p.project.Enter(s.Entrypoint, p.workDir())
+		}
 	}
 	return err
 }
 
-// reachIn reports that the profile asks for published ports although the
-// network is denied: that takes networks which the host can connect to.
+// workDir is the workspace's path inside; "" if there is none.
+func (p *plan) workDir() string {
+	if p.access == extensions.AccessNone {
+		return ""
+	}
+	return p.options.workspacePath
+}
+
+// reachIn reports whether the profile asks for published ports although the network is denied: that takes
+// networks the host can connect to.
 func (p *plan) reachIn() bool {
 	return p.options.publish == publishAsWritten || p.options.publish == publishLoopback
 }
 
-// publish is what becomes of published ports where the profile is silent: the
-// loopback, and under default deny nothing, since such a network cannot.
+// publish says what happens to published ports if the profile does not: they go to the loopback, or nowhere
+// under default deny, since such a network cannot publish.
 func (p *plan) publish() string {
 	switch {
 	case p.options.publish != "":
@@ -130,7 +142,7 @@ func (p *plan) publish() string {
 	return publishLoopback
 }
 
-// service is the one that exec goes to by default.
+// service returns exec's default service.
 func (p *plan) service() string {
 	if p.spec.Compose != nil {
 		return p.spec.Compose.Service
@@ -138,7 +150,7 @@ func (p *plan) service() string {
 	return compose.AgentService
 }
 
-// render makes the model, the same for every engine.
+// render builds the model, the same for every engine.
 func (p *plan) render() (compose.Rendered, error) {
 	all := labels(p.spec)
 	o := compose.RenderOptions{
@@ -147,9 +159,7 @@ func (p *plan) render() (compose.Rendered, error) {
 		SecretFiles: p.spec.Delivery() == extensions.SecretsFile, Resources: p.spec.Resources, GPU: p.spec.Resources.GPU != nil,
 		BuildNetwork: p.options.buildNetwork == "default",
 	}
-	if p.access != extensions.AccessNone {
-		o.Mount = p.options.workspacePath
-	}
+	o.Mount = p.workDir()
 	p.walls.options(&o, p.project)
 	r, err := p.project.Render(o)
 	if err != nil {
@@ -158,7 +168,7 @@ func (p *plan) render() (compose.Rendered, error) {
 	return p.walls.apply(r, all)
 }
 
-// labels are the spec's with those that every sandbox carries.
+// labels returns the spec's labels with those every sandbox carries.
 func labels(spec extensions.Spec) map[string]string {
 	l := map[string]string{
 		extensions.LabelID: string(spec.ID), extensions.LabelAccount: spec.Account,

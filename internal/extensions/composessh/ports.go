@@ -8,20 +8,23 @@ import (
 	"time"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/execwire"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/remote"
 )
 
-// directLimit bounds connecting to an address that the host has a route to.
+// relayFiles are those of a relay.
+var relayFiles = []string{"kill", "toolbox", "frame", "inside", "relay"}
+
+// directLimit bounds connecting to an address that the host can route to.
 const directLimit = 5 * time.Second
 
-// relayTools are tried in this order. All but the last close each direction by
-// itself; bash closes both together.
+// relayTools are tried in this order. All but the last close each direction separately; bash closes both
+// together.
 const relayTools = "perl python3 nc socat bash"
 
-// Dial implements extensions.PortForwarder. Where the host can reach the
-// service's address, its sshd connects; else, and for what listens on the
-// service's own loopback, a relay runs in the service's network. The connection
-// has deadlines and CloseWrite.
+// Dial implements extensions.PortForwarder. If the host can reach the service's address, its sshd connects;
+// otherwise, and for what listens on the service's own loopback, a relay runs in the service's network. The
+// connection has deadlines and CloseWrite.
 func (b *Backend) Dial(ctx context.Context, h extensions.Handle, service string, port int) (net.Conn, error) {
 	c, err := b.dial(ctx, h, service, port, relayTools)
 	if err != nil {
@@ -38,8 +41,10 @@ func (b *Backend) dial(ctx context.Context, h extensions.Handle, service string,
 	if err != nil {
 		return nil, err
 	}
-	call.script = script("toolbox", "inside", "relay")
-	for name, value := range map[string]string{"port": strconv.Itoa(port), "mark": newNonce(), "direct": "1", "tools": tools, "cancel": ""} {
+	call.script = script(relayFiles...)
+	for name, value := range map[string]string{
+		"port": strconv.Itoa(port), "mark": execwire.NewNonce(), "direct": "1", "tools": tools, "cancel": "",
+	} {
 		call.vars[name] = value
 	}
 	first, r, err := b.relay(ctx, call)
@@ -72,7 +77,7 @@ func (b *Backend) direct(ctx context.Context, addresses []string) net.Conn {
 	return nil
 }
 
-// relay starts the script and waits for the first thing it says.
+// relay starts the script and waits for its first report.
 func (b *Backend) relay(ctx context.Context, call insideCall) (said, *relayed, error) {
 	r := newRelayed(b.client, call)
 	heard := make(chan said, 1)
@@ -98,23 +103,25 @@ func (b *Backend) relay(ctx context.Context, call insideCall) (said, *relayed, e
 			return said{}, nil, r.err
 		}
 		why := extensions.Clean(strings.TrimSpace(r.noise.String()), 300)
-		return said{}, nil, extensions.Errorf(extensions.KindUnavailable, "the relay on the host ended at once: %s", why).WithRemedy("try again; look at docker on the host")
+		return said{}, nil, extensions.Errorf(extensions.KindUnavailable, "the relay on the host ended at once: %s",
+			why).WithRemedy("try again; check Docker on the host")
 	case <-ctx.Done():
 		r.end()
 		return said{}, nil, ctx.Err()
 	}
 }
 
-// conn makes the connection of a relay that said first.
+// conn builds the connection of a relay whose first report was first.
 func (r *relayed) conn(first said, call insideCall, port int) (net.Conn, error) {
 	if first.Connected != "" {
 		return newRelayConn(r, net.JoinHostPort(call.vars["service"], strconv.Itoa(port))), nil
 	}
 	r.end()
 	if first.State == "no-tool" {
-		return nil, extensions.Errorf(extensions.KindUnsupported, "the host has no program that can relay a connection").
+		return nil, extensions.Errorf(extensions.KindUnsupported, "the host has no program to relay a connection").
 			WithRemedy("install one of perl, python3, busybox, ncat, socat or bash on the host, or publish the port")
 	}
-	return nil, extensions.Errorf(extensions.KindUnavailable, "nothing takes connections to port %d in the service: %s", port, extensions.Clean(first.Refused, 100)).
-		WithRemedy("check that the service listens on this port, and its log")
+	return nil, extensions.Errorf(extensions.KindUnavailable, "nothing accepts connections to port %d in the service: %s", port,
+		extensions.Clean(first.Refused, 100)).
+		WithRemedy("check that the service listens on this port; see its log")
 }

@@ -10,11 +10,15 @@ import (
 	"sync"
 	"time"
 
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/execwire"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/remote"
 )
 
-// relayGrace is how long a relay gets to end after both sides were closed.
+// relayGrace is how long a relay gets to end after both sides closed.
 const relayGrace = time.Second
+
+// endLimit bounds ending a relay that nobody uses any more.
+const endLimit = 20 * time.Second
 
 // relayed is a relay's script on the host, with its streams.
 type relayed struct {
@@ -24,16 +28,16 @@ type relayed struct {
 	ctx    context.Context
 	in     *io.PipeReader
 	toHost *io.PipeWriter
-	back   *spool
-	noise  bytes.Buffer // what the script prints beside; bounded
+	back   *inbox
+	noise  bytes.Buffer // the script's other output; bounded
 	ended  chan struct{}
-	err    error // of Run, after ended
+	err    error // Run's, after ended
 	once   sync.Once
 }
 
 func newRelayed(client *remote.Client, call insideCall) *relayed {
-	r := &relayed{client: client, call: call, back: newSpool(), ended: make(chan struct{})}
-	// A connection outlives the call that made it.
+	r := &relayed{client: client, call: call, back: newInbox(), ended: make(chan struct{})}
+	// A connection outlives the call that opened it.
 	r.ctx, r.cancel = context.WithCancel(context.Background())
 	r.in, r.toHost = io.Pipe()
 	return r
@@ -42,7 +46,7 @@ func newRelayed(client *remote.Client, call insideCall) *relayed {
 func (r *relayed) run(c remote.Command, heard chan<- said) {
 	defer close(r.ended)
 	c.Stdin, c.Stdout = r.in, r.back
-	c.Stderr = newChannel(r.call.vars["channel"], &bounded{&r.noise}, func(s said) {
+	c.Stderr = channel(r.call.vars["sbx_channel"], &bounded{&r.noise}, func(s said) {
 		if s.EOF != nil {
 			r.back.endAt(*s.EOF)
 			return
@@ -57,7 +61,7 @@ func (r *relayed) run(c remote.Command, heard chan<- said) {
 	r.back.end(r.err)
 }
 
-// end closes both directions and sees that nothing of the relay stays behind.
+// end closes both directions and ensures that nothing of the relay remains.
 func (r *relayed) end() {
 	r.once.Do(func() {
 		_ = r.toHost.Close()
@@ -72,16 +76,16 @@ func (r *relayed) end() {
 		<-r.ended
 		ctx, cancel := context.WithTimeout(context.Background(), endLimit)
 		defer cancel()
-		vars := map[string]string{"cancel": "1", "channel": newNonce()}
+		vars := map[string]string{"cancel": "1", "sbx_channel": execwire.NewNonce()}
 		for _, name := range []string{"root", "account", "id", "service", "mark", "lock_wait"} {
 			vars[name] = r.call.vars[name]
 		}
-		// Where the host cannot be asked, the relay ends with its service.
+		// If the host cannot be reached, the relay ends with its service.
 		_, _ = r.client.Run(ctx, remote.Command{Script: r.call.script, Vars: vars})
 	})
 }
 
-// bounded keeps the beginning of what is written.
+// bounded keeps the start of what is written.
 type bounded struct{ b *bytes.Buffer }
 
 func (w *bounded) Write(p []byte) (int, error) {
@@ -91,56 +95,55 @@ func (w *bounded) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// spoolSize bounds what of a service's bytes waits for its reader; beyond it
-// the host's side waits.
-const spoolSize = 256 << 10
+// inboxSize bounds the service's bytes that wait for their reader; beyond it the host's side waits.
+const inboxSize = 256 << 10
 
-// spool holds what came back until it is read.
-type spool struct {
+// inbox holds received bytes until they are read.
+type inbox struct {
 	mu       sync.Mutex
-	changed  chan struct{} // closed and made anew at each change
-	held     []byte
+	changed  chan struct{} // closed and replaced at each change
+	data     []byte
 	total    int64
-	last     int64 // total at which the service ended; -1 = not told
+	last     int64 // total at which the service ended; -1 = unknown
 	over     bool
 	err      error
 	dropped  bool
 	deadline time.Time
 }
 
-func newSpool() *spool { return &spool{last: -1, changed: make(chan struct{})} }
+func newInbox() *inbox { return &inbox{last: -1, changed: make(chan struct{})} }
 
-// wake tells all who wait; the lock is held.
-func (s *spool) wake() {
+// wake wakes all waiters; the caller holds the lock.
+func (s *inbox) wake() {
 	close(s.changed)
 	s.changed = make(chan struct{})
 }
 
-func (s *spool) Write(p []byte) (int, error) {
+func (s *inbox) Write(p []byte) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for len(s.held) >= spoolSize && !s.dropped {
+	for len(s.data) >= inboxSize && !s.dropped {
 		changed := s.changed
 		s.mu.Unlock()
 		<-changed
 		s.mu.Lock()
 	}
 	if !s.dropped {
-		s.held = append(s.held, p...)
+		s.data = append(s.data, p...)
 	}
 	s.total += int64(len(p))
 	s.wake()
 	return len(p), nil
 }
 
-func (s *spool) endAt(n int64) {
+func (s *inbox) endAt(n int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.last = n
 	s.wake()
 }
 
-func (s *spool) end(err error) {
+func (s *inbox) end(err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.over, s.err = true, err; s.dropped {
@@ -149,22 +152,22 @@ func (s *spool) end(err error) {
 	s.wake()
 }
 
-// drop lets go of what nobody will read.
-func (s *spool) drop() {
+// drop discards what nobody will read.
+func (s *inbox) drop() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.dropped, s.held = true, nil
+	s.dropped, s.data = true, nil
 	s.wake()
 }
 
-func (s *spool) setDeadline(t time.Time) {
+func (s *inbox) setDeadline(t time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.deadline = t
 	s.wake()
 }
 
-func (s *spool) Read(p []byte) (int, error) {
+func (s *inbox) Read(p []byte) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for {
@@ -176,9 +179,9 @@ func (s *spool) Read(p []byte) (int, error) {
 			return 0, os.ErrDeadlineExceeded
 		case len(p) == 0:
 			return 0, nil
-		case len(s.held) > 0:
-			n := copy(p, s.held)
-			s.held = s.held[n:]
+		case len(s.data) > 0:
+			n := copy(p, s.data)
+			s.data = s.data[n:]
 			s.wake()
 			return n, nil
 		case s.last >= 0 && s.total >= s.last:
@@ -206,8 +209,7 @@ func (s *spool) Read(p []byte) (int, error) {
 	}
 }
 
-// relayConn is a connection through a relay. Writes go by way of a goroutine,
-// so that they can have deadlines.
+// relayConn is a connection through a relay. A goroutine does its writes, so that they can have deadlines.
 type relayConn struct {
 	r     *relayed
 	there relayAddr
@@ -243,10 +245,10 @@ func (c *relayConn) wrap(op string, err error) error {
 	return &net.OpError{Op: op, Net: "tcp", Addr: c.there, Err: err}
 }
 
-// CloseWrite tells the service that no more is sent; reading goes on.
+// CloseWrite tells the service that no more follows; reading continues.
 func (c *relayConn) CloseWrite() error { return c.local.Close() }
 
-// Close ends the connection, and the relay.
+// Close ends the connection and the relay.
 func (c *relayConn) Close() error {
 	c.once.Do(func() {
 		_ = c.local.Close()
@@ -269,7 +271,7 @@ func (c *relayConn) SetReadDeadline(t time.Time) error {
 
 func (c *relayConn) SetWriteDeadline(t time.Time) error { return c.local.SetWriteDeadline(t) }
 
-// relayAddr names the far end as it was asked for: service:port.
+// relayAddr names the far end as the caller did: service:port.
 type relayAddr string
 
 func (relayAddr) Network() string  { return "tcp" }

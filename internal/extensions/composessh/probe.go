@@ -16,23 +16,27 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/remote"
 )
 
-// probeFiles are what the operation facts is put together from.
-var probeFiles = []string{"lease", "look", "timer", "remove", "memory", "toolbox", "subnet", "deny", "firewall", "proxy", "survey", "facts"}
+// probeFiles make up the operation facts.
+var probeFiles = []string{"lease", "look", "timer", "folder", "remove", "memory", "toolbox", "subnet", "tries", "rules", "deny",
+	"firewall", "proxy", "survey", "facts"}
 
-// Probe implements extensions.HostProber: one exec, and one channel that tells
-// whether forwarding is allowed. Where no proof of default deny is known it is
-// made, which takes a second or two; nothing of it stays on the host.
-func (b *Backend) Probe(ctx context.Context) (extensions.HostFacts, []extensions.Observation, error) {
-	f, all, err := b.probe(ctx)
-	return f, all, failed("probe", "", err)
+// Probe implements extensions.Prober with one exec, and one channel that shows whether forwarding is
+// allowed. If no proof of default deny is known, the host makes one, which takes a second or two and leaves
+// nothing behind.
+func (b *Backend) Probe(ctx context.Context) (extensions.Facts, []extensions.Observation, error) {
+	found, all, err := b.probe(ctx)
+	if err != nil {
+		return extensions.Facts{}, nil, failed("probe", "", err)
+	}
+	return factsOf(b.host, found), all, nil
 }
 
 func (b *Backend) probe(ctx context.Context) (extensions.HostFacts, []extensions.Observation, error) {
 	if err := ctx.Err(); err != nil {
-		return extensions.HostFacts{}, nil, extensions.Errorf(extensions.KindInterrupted, "nothing was asked of the host: %w", err)
+		return extensions.HostFacts{}, nil, extensions.Errorf(extensions.KindInterrupted, "the host was not contacted: %w", err)
 	}
 	vars := map[string]string{"root": b.settings.root, "account": b.settings.account, "id": "", "lock_wait": lockWaitShort,
-		"deny_proved": denyProved(b.stateDir, b.host), "allow_firewall": "", "all": "1", "guarded": ""}
+		"deny_proved": proofOf(b.stateDir, b.host).Read(), "allow_firewall": "", "all": "1", "guarded": ""}
 	for k, v := range subnetVars(b.settings.subnets, b.settings.subnetSize, nil) {
 		vars[k] = v
 	}
@@ -44,7 +48,7 @@ func (b *Backend) probe(ctx context.Context) (extensions.HostFacts, []extensions
 	var told struct {
 		answer
 		Facts     rawFacts   `json:"facts"`
-		Elsewhere [][]string `json:"elsewhere"` // rows as Containers, of other roots
+		Elsewhere [][]string `json:"elsewhere"` // rows as in Containers, for other roots
 	}
 	err := b.client.Call(ctx, remote.Call{Script: script(probeFiles...), Vars: vars, Payload: w, Progress: w.progress}, &told)
 	if err != nil {
@@ -54,7 +58,7 @@ func (b *Backend) probe(ctx context.Context) (extensions.HostFacts, []extensions
 		return extensions.HostFacts{}, nil, told.Failure.classify()
 	}
 	raw := told.Facts
-	keepProof(b.stateDir, b.host, raw["proof"])
+	proofOf(b.stateDir, b.host).Keep(raw["proof"])
 	raw["forwarding"] = b.forwarding(ctx)
 	f := raw.facts(b.host)
 	f.ClockSkew = w.skew()
@@ -67,9 +71,9 @@ func (b *Backend) probe(ctx context.Context) (extensions.HostFacts, []extensions
 	return f, b.observeAll(parseRecords(told.Records), parseContainers(told.answer)), nil
 }
 
-// elsewhere tells of sandboxes of the account that have their folder below another
-// root: another login's, or those of a root that was configured before. They end in
-// their time by what watches that root; nothing here is sure that they are ours to end.
+// elsewhere reports sandboxes of the account whose folder is below another root: another login's, or one
+// configured before. Whatever watches that root ends them in time; nothing here is certain that they are ours
+// to end.
 func elsewhere(rows [][]string, account string) string {
 	const most = 5
 	found := map[string]bool{}
@@ -88,11 +92,12 @@ func elsewhere(rows [][]string, account string) string {
 	if len(list) > most {
 		list = append(list[:most], fmt.Sprintf("and %d more", len(found)-most))
 	}
-	return fmt.Sprintf("sandboxes of this account below another root: %s; they are another login's or of a former config.root, end in their time, "+
-		"and can be ended sooner by a binding with that root", strings.Join(list, ", "))
+	return fmt.Sprintf("sandboxes of this account below another root: %s; they belong to another login or to a former config.root, expire "+
+		"on their own, "+
+		"and a binding with that root can end them sooner", strings.Join(list, ", "))
 }
 
-// forwarding is "refused" where the host's sshd forbids connections through it.
+// forwarding returns "refused" if the host's sshd forbids connections through it.
 func (b *Backend) forwarding(ctx context.Context) string {
 	conn, err := b.client.Dial(ctx, "tcp", net.JoinHostPort("127.0.0.1", "1"))
 	if err == nil {
@@ -105,13 +110,13 @@ func (b *Backend) forwarding(ctx context.Context) string {
 	return ""
 }
 
-// watch compares clocks: it is the script's stdin, which gives one line when it
-// is asked to, and takes the time at which the host got it.
+// watch compares clocks. It is the script's stdin: it gives one line when asked, and notes when the host
+// received it.
 type watch struct {
 	r       *io.PipeReader
 	w       *io.PipeWriter
 	asked   chan struct{}
-	sent    atomic.Int64 // nanoseconds since 1970, our clock
+	sent    atomic.Int64 // nanoseconds since 1970 by our clock
 	host    int64
 	arrived int64
 }
@@ -156,8 +161,7 @@ func (w *watch) close() {
 	}
 }
 
-// skew is the host's clock minus ours, half of the way there and back allowed
-// for; zero where it was not told.
+// skew returns the host's clock minus ours, corrected by half the round trip; zero if unknown.
 func (w *watch) skew() time.Duration {
 	sent := w.sent.Load()
 	if w.host == 0 || sent == 0 || w.arrived < sent {

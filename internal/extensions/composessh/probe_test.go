@@ -15,8 +15,9 @@ func TestProbeTellsTheHost(t *testing.T) {
 	s := newSite(t)
 	b := s.open(t)
 	before := s.residue(t)
-	f, _, err := b.Probe(t.Context())
+	found, _, err := b.Probe(t.Context())
 	must(t, err)
+	f := found.Machine
 	if f.OS != "linux" || f.CPUs < 1 || f.MemoryMB < 256 || f.FreeDisk < 1 || f.Docker == "" || f.Compose == "" {
 		t.Errorf("facts: %+v", f)
 	}
@@ -32,7 +33,7 @@ func TestProbeTellsTheHost(t *testing.T) {
 	if left := s.residue(t); !slices.Equal(left, before) {
 		t.Errorf("left behind: %q", left)
 	}
-	proof := denyProved(b.stateDir, b.host)
+	proof := proofOf(b.stateDir, b.host).Read()
 	if proof == "" {
 		t.Fatal("the proof was not kept")
 	}
@@ -40,7 +41,7 @@ func TestProbeTellsTheHost(t *testing.T) {
 	_, _, err = b.Probe(t.Context())
 	must(t, err)
 	t.Logf("a second probe took %s with %q", time.Since(started), proof)
-	if again := denyProved(b.stateDir, b.host); again != proof {
+	if again := proofOf(b.stateDir, b.host).Read(); again != proof {
 		t.Errorf("the proof changed: %q", again)
 	}
 }

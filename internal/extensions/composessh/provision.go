@@ -12,11 +12,14 @@ import (
 	"time"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/deadline"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/hostlease"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/remote"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/shtext"
 )
 
-// Provision implements extensions.Backend: one exec, which ends when the stack
-// is ready. The record and the timer are there before a container is.
+// Provision implements extensions.Backend with one exec, which ends when the stack is ready. The record and
+// the timer exist before any container does.
 func (b *Backend) Provision(ctx context.Context, spec extensions.Spec) (extensions.Handle, extensions.Observation, error) {
 	h, o, err := b.provision(ctx, spec)
 	return h, o, failed("provision", spec.ID, err)
@@ -31,6 +34,11 @@ func (b *Backend) provision(ctx context.Context, spec extensions.Spec) (extensio
 	if err := accept(b.settings, spec); err != nil {
 		return none, nothing, err
 	}
+	if spec.FromSandbox != "" {
+		if err := b.stackOf(ctx, &spec); err != nil {
+			return none, nothing, err
+		}
+	}
 	p, err := b.plan(ctx, spec)
 	if err != nil {
 		return none, nothing, err
@@ -38,31 +46,61 @@ func (b *Backend) provision(ctx context.Context, spec extensions.Spec) (extensio
 	if err := p.pack(ctx); err != nil {
 		return none, nothing, err
 	}
+	all, err := loginsFor(ctx, spec.Registries, p.rendered)
+	if err != nil {
+		return none, nothing, err
+	}
+	from, err := b.originOf(ctx, spec)
+	if err != nil {
+		return none, nothing, err
+	}
+	defer from.close()
 	h := b.handle(spec.ID)
 	yes := newConsent(ctx)
 	body := p.payload.open(ctx)
 	defer func() { _ = body.Close() }()
-	a, err := b.call(ctx, operation{id: spec.ID, files: createFiles, vars: b.createVars(ctx, p),
-		payload: io.MultiReader(body, yes), progress: yes.progress})
+	vars := b.createVars(ctx, p)
+	maps.Copy(vars, imageVars(p.rendered, p.buildBase(), p.keepsImages(), all))
+	maps.Copy(vars, from.vars)
+	a, err := b.call(ctx, operation{id: spec.ID, files: createFiles, vars: vars, payload: io.MultiReader(body, from.pieces, yes),
+		progress: func(line string) {
+			yes.progress(line)
+			tellImage(ctx, line)
+		}})
+	if from.pieces.err != nil { // the host was told, and made nothing
+		return none, nothing, from.pieces.err
+	}
 	switch {
 	case err == nil:
-		keepProof(b.stateDir, b.host, a.DenyProof)
+		proofOf(b.stateDir, b.host).Keep(a.DenyProof)
 		return h, b.observeOne(h, a), nil
 	case a.Failure != nil && !a.Failure.Made, a.Failure == nil && !remote.MayHaveStarted(err):
 		return none, nothing, err
 	}
-	if a.Failure == nil && ctx.Err() == nil && !spec.Deadline.After(time.Now()) { // who made it was ended with it
-		err = extensions.Errorf(extensions.KindTimeout, "its time was up at %s, before it was ready, and the host has ended it: %w", spec.Deadline.UTC().Format(time.RFC3339), err).
-			WithRemedy("give it a longer ttl, or make it ready sooner")
+	if a.Failure == nil && ctx.Err() == nil && !spec.Deadline.After(time.Now()) { // the host ended the create with it
+		err = extensions.Errorf(extensions.KindTimeout, "its deadline %s passed before it was ready, and the host ended it: %w",
+			spec.Deadline.UTC().Format(time.RFC3339), err).
+			WithRemedy("set a longer ttl, or make it start faster")
 	}
 	return h, nothing, err
 }
 
-// createFiles are what the operation create is put together from.
-var createFiles = []string{"lease", "look", "await", "timer", "remove", "memory", "toolbox", "subnet", "deny", "firewall", "proxy", "images", "pull", "build", "readiness", "engine", "create"}
+// tellImage passes on a line of progress about an image: "image SUBJECT|DETAIL".
+func tellImage(ctx context.Context, line string) {
+	if text, ok := strings.CutPrefix(line, "image "); ok {
+		subject, detail, _ := strings.Cut(text, "|")
+		extensions.Progress(ctx, subject, detail)
+	}
+}
 
-// reaperFiles are what the timer's loop is put together from.
-var reaperFiles = []string{"lease", "remove", "memory", "toolbox", "deny", "firewall", "proxy", "images", "reaper"}
+// createFiles make up the operation create.
+var createFiles = []string{"lease", "look", "await", "timer", "folder", "remove", "memory", "toolbox", "subnet", "tries", "rules",
+	"deny", "firewall", "proxy",
+	"images", "pull", "build", "readiness", "engine", "take", "hold", "parts", "kept", "restore", "create"}
+
+// reaperFiles make up the timer's loop.
+var reaperFiles = []string{"lease", "folder", "remove", "memory", "toolbox", "tries", "rules", "deny", "firewall", "proxy", "images",
+	"hold", "kept", "loop", "reaper"}
 
 // plan polices and renders the stack.
 func (b *Backend) plan(ctx context.Context, spec extensions.Spec) (*plan, error) {
@@ -77,14 +115,14 @@ func (b *Backend) plan(ctx context.Context, spec extensions.Spec) (*plan, error)
 		return nil, err
 	}
 	if p.project == nil {
-		return nil, extensions.Errorf(extensions.KindInvalid, "the stack's files are in the workspace, and there is none").
+		return nil, extensions.Errorf(extensions.KindInvalid, "the stack's files are in the workspace, but there is no workspace").
 			WithRemedy("set the input `repo`, or give the profile a bundle")
 	}
 	p.rendered, err = p.render()
 	return p, err
 }
 
-// pack puts together what the host gets.
+// pack assembles what the host receives.
 func (p *plan) pack(ctx context.Context) error {
 	files := []payloadFile{{"model.json", p.rendered.Model}, {"reaper.sh", []byte(script(reaperFiles...))}}
 	services, err := json.Marshal(p.rendered.Services)
@@ -92,6 +130,11 @@ func (p *plan) pack(ctx context.Context) error {
 		return err
 	}
 	files = append(files, payloadFile{"services.json", services})
+	if stack := p.project.Bundle; stack != nil && !p.bundled { // for forks
+		if raw := stack.Index(); raw != nil {
+			files = append(files, payloadFile{"stack.json", raw})
+		}
+	}
 	base := "workspace/"
 	if p.bundled {
 		base = "bundle/"
@@ -101,19 +144,30 @@ func (p *plan) pack(ctx context.Context) error {
 	var except string
 	if text := p.spec.Instructions; text != "" {
 		name := "instructions.md"
-		if p.access != extensions.AccessNone {
+		switch {
+		case p.access == extensions.AccessNone:
+		case p.restores(): // the host puts it into the workspace that it restores
+			name = seedFile
+		default:
 			except = extensions.InstructionsPath
 			name = "workspace/" + except
 		}
 		last = append(last, payloadFile{name, []byte(text)})
 	}
-	if src := p.spec.Workspace.Source; src != nil {
+	mkdir := folders(base, p.rendered.Mkdir)
+	switch src := p.spec.Workspace.Source; {
+	case src == nil:
+	case !p.restores():
 		trees = append(trees, payloadTree{name: "workspace", source: src, except: except})
+	case p.spec.FromSandbox != "": // its images are there
+		mkdir = nil
+	case !p.bundled: // images are built of what was policed
+		trees, mkdir = append(trees, payloadTree{name: "stack", source: src}), nil
 	}
-	if p.bundled {
-		trees = append(trees, payloadTree{name: "bundle", source: p.spec.Compose.BundleSource})
+	if src := p.bundle(); src != nil {
+		trees = append(trees, payloadTree{name: "bundle", source: src})
 	}
-	p.payload = payload{files: files, trees: trees, folders: folders(base, p.rendered.Mkdir), last: last}
+	p.payload = payload{files: files, trees: trees, folders: mkdir, last: last}
 	return p.payload.measure(ctx)
 }
 
@@ -125,8 +179,8 @@ func folders(base string, names []string) []payloadFile {
 	return list
 }
 
-// createVars are the variables of sh/create.sh. The script ends before ctx does,
-// so that somebody hears what a service printed last.
+// createVars are the variables of sh/create.sh. The script ends before ctx does, so that the caller still
+// hears what a service printed last.
 func (b *Backend) createVars(ctx context.Context, p *plan) map[string]string {
 	now := time.Now()
 	limit := b.settings.createTimeout
@@ -135,11 +189,14 @@ func (b *Backend) createVars(ctx context.Context, p *plan) map[string]string {
 		limit = max(min(limit, left-min(left/4, 2*answerTime)), time.Second)
 	}
 	spec, s := p.spec, b.settings
+	remaining, until := hostlease.Terms(now, spec.Deadline)
 	vars := map[string]string{
 		"account": spec.Account, "generation": formatInt(spec.Generation), "spec_hash": spec.Hash(), "name": spec.Name, "host": b.host.Name,
-		"remaining": centis(spec.Deadline.Sub(now)), "until": spec.Deadline.UTC().Format(time.RFC3339Nano), "now_ms": strconv.FormatInt(now.UnixMilli(), 10),
+		"remaining": remaining, "until": until,
+		"now_ms":       strconv.FormatInt(now.UnixMilli(), 10),
 		"payload_size": formatInt(p.payload.size), "payload_digest": p.payload.digest,
-		"networks": strings.Join(p.rendered.Networks, " "), "deny_proved": denyProved(b.stateDir, b.host), "mode": string(p.walls.mode), "service_default": p.rendered.Default, "mount": p.mount(), "access": p.access, "publish": p.publish(),
+		"networks": strings.Join(p.rendered.Networks, " "), "deny_proved": proofOf(b.stateDir, b.host).Read(), "mode": string(p.walls.mode),
+		"service_default": p.rendered.Default, "mount": p.mount(), "access": p.access, "publish": p.publish(),
 		"limit": formatInt(int64(limit / time.Second)), "grace": seconds(p.options.stopGrace),
 		"lock_wait": lockWaitLong, "max": "0",
 	}
@@ -161,8 +218,12 @@ func (b *Backend) createVars(ctx context.Context, p *plan) map[string]string {
 			jobs = append(jobs, service.Name)
 		}
 	}
-	vars["expect"], vars["long"], vars["oneshot"], vars["jobs"] = strconv.Itoa(expect), strings.Join(long, " "), strings.Join(oneshot, " "), strings.Join(jobs, " ")
-	vars["joins"] = joins(p.rendered)
+	vars["expect"], vars["long"], vars["oneshot"], vars["jobs"] = strconv.Itoa(expect), strings.Join(long, " "), strings.Join(oneshot,
+		" "), strings.Join(jobs, " ")
+	vars["joins"], vars["entrypoint"] = joins(p.rendered), ""
+	if !spec.Entrypoint.Idle() {
+		vars["entrypoint"] = "1"
+	}
 	names := slices.Sorted(maps.Keys(p.rendered.SecretVars))
 	for _, variable := range names {
 		vars[variable] = spec.Secrets[p.rendered.SecretVars[variable]].Reveal()
@@ -175,40 +236,47 @@ func (b *Backend) createVars(ctx context.Context, p *plan) map[string]string {
 	vars["settle"] = centis(settle)
 	maps.Copy(vars, probeVars(probe))
 	maps.Copy(vars, subnetVars(s.subnets, s.subnetSize, containersPerNetwork(p.rendered)))
-	maps.Copy(vars, imageVars(p.rendered, p.bundled, p.keepsImages()))
+	maps.Copy(vars, p.originVars())
 	maps.Copy(vars, p.walls.vars(spec.ID, p.rendered))
 	return vars
 }
 
-// secretFiles is the text of a shell that writes each secret to a file of its
-// name in the folder it is in; "" where they come otherwise.
+// secretFiles returns a shell script that writes each secret to a file of its name in the current folder; ""
+// if secrets are delivered otherwise.
 func secretFiles(spec extensions.Spec) string {
 	var b strings.Builder
 	if spec.Delivery() == extensions.SecretsFile {
 		for _, name := range slices.Sorted(maps.Keys(spec.Secrets)) {
-			fmt.Fprintf(&b, "printf %%s %s >%s || exit\n", remote.Quote(spec.Secrets[name].Reveal()), remote.Quote(name))
+			fmt.Fprintf(&b, "printf %%s %s >%s || exit\n", shtext.Quote(spec.Secrets[name].Reveal()), shtext.Quote(name))
 		}
 	}
 	return b.String()
 }
 
-// keepsImages reports whether the profile wants what is built to stay.
-func (p *plan) keepsImages() bool {
-	if i := p.spec.Image; i != nil && i.Keep {
-		return true
+// bundle returns the profile's bundle if the stack, or an image of it, comes from there.
+func (p *plan) bundle() (src extensions.WorkspaceSource) {
+	if p.bundled {
+		return p.spec.Compose.BundleSource
 	}
-	if c := p.spec.Containers; c != nil {
-		for _, service := range c.Services {
-			if service.Image.Keep {
-				return true
-			}
+	p.spec.WithImages(func(i extensions.Image) extensions.Image {
+		if i.BundleSource != nil {
+			src = i.BundleSource
 		}
-		return c.Agent.Image.Keep
-	}
-	return false
+		return i
+	})
+	return src
 }
 
-// mount is where the workspace is inside, "" where it is nowhere.
+// keepsImages reports whether the profile keeps built images.
+func (p *plan) keepsImages() (keep bool) {
+	p.spec.WithImages(func(i extensions.Image) extensions.Image {
+		keep = keep || i.Keep
+		return i
+	})
+	return keep
+}
+
+// mount returns the workspace's path inside, "" if it is not mounted.
 func (p *plan) mount() string {
 	if p.access == extensions.AccessNone {
 		return ""
@@ -218,5 +286,5 @@ func (p *plan) mount() string {
 
 func formatInt(n int64) string { return strconv.FormatInt(n, 10) }
 
-// centis is d in hundredths of a second, the unit of the host's scripts.
-func centis(d time.Duration) string { return formatInt(int64(d / (10 * time.Millisecond))) }
+// centis returns d in hundredths of a second, the unit of the host's scripts.
+func centis(d time.Duration) string { return formatInt(deadline.Up(d, 10*time.Millisecond)) }

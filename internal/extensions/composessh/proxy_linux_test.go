@@ -53,7 +53,8 @@ func squidImage(t testing.TB, nameServer string) string {
 	busybox, err := exec.LookPath("busybox")
 	must(t, err)
 	put("/bin/busybox", busybox)
-	wrapper := "#!/bin/busybox sh\n{ /bin/busybox cat \"$3\"; echo; echo dns_nameservers " + nameServer + "; } >/tmp/squid.conf\nexec /usr/lib/squid-itself \"$1\" \"$2\" /tmp/squid.conf\n"
+	wrapper := "#!/bin/busybox sh\n{ /bin/busybox cat \"$3\"; echo; echo dns_nameservers " + nameServer +
+		"; } >/tmp/squid.conf\nexec /usr/lib/squid-itself \"$1\" \"$2\" /tmp/squid.conf\n"
 	must(t, w.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: "usr/sbin/squid", Size: int64(len(wrapper)), Mode: 0o755}))
 	_, err = w.Write([]byte(wrapper))
 	must(t, err)
@@ -76,17 +77,15 @@ func squidImage(t testing.TB, nameServer string) string {
 		must(t, w.WriteHeader(&tar.Header{Typeflag: tar.TypeDir, Name: dir, Mode: 0o1777}))
 	}
 	must(t, w.Close())
-	r := newRegistry(t)
-	name := r.addr + "/squid"
+	r := hosttest.NewRegistry(t, "", "")
+	name := r.Addr + "/squid"
 	cmd := exec.CommandContext(t.Context(), "docker", "import", "--change", "ENV PATH=/usr/sbin:/usr/bin:/sbin:/bin", "-", name+":test")
 	cmd.Stdin = &b
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("docker import: %v: %s", err, out)
 	}
 	docker(t, "push", "-q", name+":test")
-	r.mu.Lock()
-	image := name + "@" + r.tags["test"]
-	r.mu.Unlock()
+	image := name + "@" + r.Digest("test")
 	// What is pulled is what has the digest.
 	docker(t, "image", "rm", name+":test")
 	t.Cleanup(func() { _ = exec.CommandContext(context.Background(), "docker", "image", "rm", image).Run() })
@@ -190,19 +189,23 @@ func TestNamesOnAllowlist(t *testing.T) {
 	s.config.Host.ProxyImage = squidImage(t, o.second)
 	zone := map[string]string{
 		"allowed.example": o.first, "sub.wild.example": o.first, "wild.example": o.first, "other.example": o.second,
-		"rebound.example": "127.0.0.1", "private.example": "10.1.2.3", "metadata.example": "169.254.169.254", "host.example": o.here, "bridge.example": "172.17.0.1",
+		"rebound.example": "127.0.0.1", "private.example": "10.1.2.3", "metadata.example": "169.254.169.254", "host.example": o.here,
+		"bridge.example": "172.17.0.1",
 	}
 	server := serveNames(t, o.packets(t, o.second+":53"), zone)
 	serve(t, o.listen(t, o.first+":80"), hello)
 	serve(t, o.listen(t, o.first+":8080"), hello)
 	serve(t, o.listen(t, o.second+":80"), hello)
-	serve(t, tls.NewListener(o.listen(t, o.first+":443"), &tls.Config{Certificates: []tls.Certificate{selfSigned(t)}, MinVersion: tls.VersionTLS12}), hello)
+	serve(t, tls.NewListener(o.listen(t, o.first+":443"),
+		&tls.Config{Certificates: []tls.Certificate{selfSigned(t)}, MinVersion: tls.VersionTLS12}), hello)
 
 	b := s.open(t)
 	spec := s.spec(t)
 	spec.Image, spec.Containers = nil, stack(hosttest.Image(t))
-	for _, domain := range []string{"allowed.example", "*.wild.example", "rebound.example", "private.example", "metadata.example", "host.example", "bridge.example"} {
-		spec.Network.Egress = append(spec.Network.Egress, extensions.EgressRule{Domain: domain, Port: 80}, extensions.EgressRule{Domain: domain, Port: 443})
+	for _, domain := range []string{"allowed.example", "*.wild.example", "rebound.example", "private.example", "metadata.example",
+		"host.example", "bridge.example"} {
+		spec.Network.Egress = append(spec.Network.Egress, extensions.EgressRule{Domain: domain, Port: 80},
+			extensions.EgressRule{Domain: domain, Port: 443})
 	}
 	spec.Network.Egress = append(spec.Network.Egress, extensions.EgressRule{CIDR: o.first + "/32", Port: 8080})
 	h := s.provision(t, b, onImage(t, spec))
@@ -272,7 +275,8 @@ par(\&try_tcp, "the proxy's other leg", "`+docker(t, "inspect", "-f", `{{(index 
 	}
 	_, err := b.Teardown(t.Context(), h)
 	must(t, err)
-	if left := docker(t, "ps", "-aq", "--filter", "label="+extensions.LabelID+"="+string(spec.ID)) + docker(t, "network", "ls", "-q", "--filter", "label="+extensions.LabelID+"="+string(spec.ID)); left != "" {
+	if left := docker(t, "ps", "-aq", "--filter", "label="+extensions.LabelID+"="+string(spec.ID)) +
+		docker(t, "network", "ls", "-q", "--filter", "label="+extensions.LabelID+"="+string(spec.ID)); left != "" {
 		t.Errorf("left behind: %q", left)
 	}
 }

@@ -9,9 +9,10 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
-// reach tells how to get into a sandbox that is ready.
+// reach says how to get into a ready sandbox.
 func (b *Backend) reach(h extensions.Handle, r record, list []container) extensions.Reachability {
-	out := extensions.Reachability{SSH: b.client.Destination(), Host: b.host.Name, ComposeProject: string(h.ID), WorkDir: plainPath(r.values["mount"])}
+	out := extensions.Reachability{SSH: b.client.Destination(), Host: b.host.Name, ComposeProject: string(h.ID),
+		WorkDir: plainPath(r.values["mount"])}
 	if dir := plainPath(r.values["folder"]); dir != "" && out.WorkDir != "" {
 		out.RemoteDir = dir + "/workspace"
 	}
@@ -25,7 +26,7 @@ func (b *Backend) reach(h extensions.Handle, r record, list []container) extensi
 			}
 			key := c.service + "/" + target
 			if _, taken := out.Ports[key]; taken {
-				continue // of several containers of a service, the first
+				continue // of a service's several containers, the first
 			}
 			out.Ports[key] = address
 			if _, taken := out.URLs[c.service]; !taken && !strings.HasSuffix(target, "/udp") {
@@ -36,8 +37,8 @@ func (b *Backend) reach(h extensions.Handle, r record, list []container) extensi
 	return out
 }
 
-// plainPath is an absolute path as a host told it, or "" where it is none: what
-// is not clean, or would not be as it is when it is shown, names no place.
+// plainPath returns an absolute path that a host reported, or "". A path that is not clean, or that display
+// would change, names no place.
 func plainPath(p string) string {
 	if !path.IsAbs(p) || path.Clean(p) != p || extensions.Clean(p, len(p)) != p {
 		return ""
@@ -45,8 +46,8 @@ func plainPath(p string) string {
 	return p
 }
 
-// publishedPorts reads Docker's list, "127.0.0.1:32768->80/tcp, 9000/tcp, …",
-// into target ("80", "53/udp") -> address on the host.
+// publishedPorts reads Docker's list, "127.0.0.1:32768->80/tcp, 9000/tcp, …", into target ("80", "53/udp") ->
+// address on the host.
 func publishedPorts(text string) map[string]string {
 	all := map[string]string{}
 	for _, entry := range strings.Split(text, ", ") {
@@ -65,7 +66,7 @@ func publishedPorts(text string) map[string]string {
 		if named && protocol != "udp" && protocol != "sctp" {
 			continue
 		}
-		// Ranges ("80-82") and what is no number are passed over.
+		// Skip ranges ("80-82") and anything that is not a number.
 		if _, err := strconv.ParseUint(number, 10, 16); err != nil {
 			continue
 		}

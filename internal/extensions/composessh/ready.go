@@ -7,30 +7,24 @@ import (
 	"time"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
-	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/remote"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/ready"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/shtext"
 )
 
-// How often and how long a readiness probe tries where the profile is silent.
-const (
-	probeInterval = 500 * time.Millisecond
-	probeTimeout  = 2 * time.Minute
-)
-
-// keptTime is what a shell of ours must have run for: it ends at once, if at all.
+// keptTime is how long our own shell must have run: if it ends, it ends at once.
 const keptTime = 300 * time.Millisecond
 
-// settleTime is how long what a sandbox starts must have run. An image runs
-// nothing of its own here.
+// settleTime is how long what a sandbox starts must have run. An idle image runs no
+// command of its own here.
 func settleTime(spec extensions.Spec) time.Duration {
 	c := spec.Containers
-	if spec.Compose == nil && (c == nil || len(c.Services) == 0 && len(c.Agent.Command) == 0) {
+	if spec.Entrypoint.Idle() && spec.Compose == nil && (c == nil || len(c.Services) == 0 && len(c.Agent.Command) == 0) {
 		return keptTime
 	}
 	return time.Duration(spec.Settle)
 }
 
-// answerTime is what a wait leaves of its caller's time for the answer that says
-// why it failed.
+// answerTime is what a wait leaves of its caller's time for the answer that says why it failed.
 const answerTime = 5 * time.Second
 
 // probeVars are the variables of sh/readiness.sh: probe_kind is command, http,
@@ -38,7 +32,7 @@ const answerTime = 5 * time.Second
 // or host:port as seen inside; times are in hundredths of a second.
 func probeVars(p *extensions.Probe) map[string]string {
 	vars := map[string]string{"probe_kind": "", "probe_service": "", "probe_command": "", "probe_target": "",
-		"probe_interval": centis(probeInterval), "probe_limit": centis(probeTimeout)}
+		"probe_interval": centis(ready.Interval), "probe_limit": centis(ready.Timeout)}
 	if p == nil {
 		return vars
 	}
@@ -48,7 +42,7 @@ func probeVars(p *extensions.Probe) map[string]string {
 		vars["probe_kind"] = "command"
 		words := make([]string, len(p.Command))
 		for i, w := range p.Command {
-			words[i] = remote.Quote(w)
+			words[i] = shtext.Quote(w)
 		}
 		vars["probe_command"] = strings.Join(words, " ")
 	case p.HTTP != "":
@@ -65,27 +59,28 @@ func probeVars(p *extensions.Probe) map[string]string {
 	return vars
 }
 
-// WaitReady implements extensions.Backend. Provision waits already; this is for
-// what it left waiting, and for sandboxes that somebody else made.
-func (b *Backend) WaitReady(ctx context.Context, spec extensions.Spec, h extensions.Handle) (extensions.Reachability, error) {
-	r, err := b.waitReady(ctx, spec, h)
-	return r, failed("wait", h.ID, err)
+// WaitReady implements extensions.Backend. Provision already waits; this covers what it left waiting, and
+// sandboxes that somebody else created.
+func (b *Backend) WaitReady(ctx context.Context, spec extensions.Spec, h extensions.Handle) (extensions.Observation, error) {
+	o, err := b.waitReady(ctx, spec, h)
+	return o, failed("wait", h.ID, err)
 }
 
-func (b *Backend) waitReady(ctx context.Context, spec extensions.Spec, h extensions.Handle) (extensions.Reachability, error) {
-	var none extensions.Reachability
+func (b *Backend) waitReady(ctx context.Context, spec extensions.Spec, h extensions.Handle) (extensions.Observation, error) {
+	var none extensions.Observation
 	at, err := b.resolve(h)
 	if err != nil {
 		return none, err
 	}
 	limit := b.settings.createTimeout
 	if end, ok := ctx.Deadline(); ok {
-		// What the service printed last arrives only where the host's side ends first.
+		// What the service printed last arrives only if the host's side ends first.
 		left := max(time.Until(end), 0)
 		limit = min(limit, left-min(left/4, answerTime))
 	}
 	vars := probeVars(spec.Readiness)
-	maps.Copy(vars, map[string]string{"root": at.root, "limit": centis(limit), "settle": centis(settleTime(spec)), "lock_wait": formatInt(int64(limit/time.Second) + 1)})
+	maps.Copy(vars, map[string]string{"root": at.root, "limit": centis(limit), "settle": centis(settleTime(spec)),
+		"lock_wait": formatInt(int64(limit/time.Second) + 1)})
 	a, err := b.call(ctx, operation{id: at.id, files: waitFiles, vars: vars})
 	if err != nil {
 		return none, err
@@ -94,8 +89,8 @@ func (b *Backend) waitReady(ctx context.Context, spec extensions.Spec, h extensi
 	if o.Phase != extensions.PhaseReady {
 		return none, extensions.Errorf(extensions.KindNotFound, "%s is %s: %s", h.ID, o.Phase, o.Reason)
 	}
-	return o.Reachability, nil
+	return o, nil
 }
 
-// waitFiles are what the operation wait is put together from.
+// waitFiles make up the operation wait.
 var waitFiles = []string{"lease", "look", "await", "toolbox", "readiness", "wait"}

@@ -61,7 +61,8 @@ func TestAWaitEndsWithAServiceThatCrashes(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	b := s.open(t)
-	probe := extensions.Probe{TCP: "localhost:80", Interval: extensions.Duration(300 * time.Millisecond), Timeout: extensions.Duration(time.Second)}
+	probe := extensions.Probe{TCP: "localhost:80", Interval: extensions.Duration(300 * time.Millisecond),
+		Timeout: extensions.Duration(time.Second)}
 	spec := s.stack(t, `
 services:
   web: {image: IMAGE, command: [sh, -c, "while [ ! -e /tmp/end ]; do sleep 0.2; done; echo no such table; exit 3"]}
@@ -89,7 +90,8 @@ func TestAWaitThatEndsEarlyTellsTheServicesLastLines(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	b := s.open(t)
-	probe := extensions.Probe{TCP: "localhost:80", Interval: extensions.Duration(300 * time.Millisecond), Timeout: extensions.Duration(time.Second)}
+	probe := extensions.Probe{TCP: "localhost:80", Interval: extensions.Duration(300 * time.Millisecond),
+		Timeout: extensions.Duration(time.Second)}
 	spec := s.stack(t, `
 services:
   web: {image: IMAGE, command: [sh, -c, "echo no licence; exec sleep 300"]}
@@ -114,7 +116,8 @@ func TestACreateThatEndsEarlyTellsTheServicesLastLines(t *testing.T) {
 services:
   web: {image: IMAGE, command: [sh, -c, "echo no licence; exec sleep 300"]}
 `, exttest.With(func(sp *extensions.Spec) {
-		sp.Readiness = &extensions.Probe{TCP: "localhost:80", Interval: extensions.Duration(300 * time.Millisecond), Timeout: extensions.Duration(10 * time.Minute)}
+		sp.Readiness = &extensions.Probe{TCP: "localhost:80", Interval: extensions.Duration(300 * time.Millisecond),
+			Timeout: extensions.Duration(10 * time.Minute)}
 	}))
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()

@@ -7,14 +7,13 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
-// record is what a host's folder says of one sandbox.
+// record is what a host's folder says about one sandbox.
 type record struct {
-	values map[string]string // of the manifest; "lease.until", "left"
-	busy   string            // the operation that works on it; "" = none
+	values map[string]string // the manifest's; "lease.until", "left"
+	busy   string            // the operation in progress; "" = none
 }
 
-// parseRecords reads what sh/look.sh prints. Text of a host is not trusted:
-// what does not fit is passed over.
+// parseRecords reads what sh/look.sh prints. A host's text is not trusted: it skips what does not fit.
 func parseRecords(text string) map[extensions.ID]record {
 	all := map[extensions.ID]record{}
 	var id extensions.ID
@@ -43,8 +42,8 @@ func parseRecords(text string) map[extensions.ID]record {
 	return all
 }
 
-// deadline is when the sandbox ends as its owner told it: of the lease, or of the
-// copy in the manifest.
+// deadline returns when the sandbox ends as its owner set it: from the lease, or from the copy in the
+// manifest.
 func (r record) deadline() time.Time {
 	until := r.values["lease.until"]
 	if words := strings.Fields(r.values["deadline"]); until == "" && len(words) == 5 {
@@ -54,22 +53,26 @@ func (r record) deadline() time.Time {
 	return t
 }
 
+// paused reports a sandbox that is paused, or about to be.
+func (r record) paused() bool { return r.values["paused"] == "1" }
+
 // container is one row of an answer.
 type container struct {
 	id         extensions.ID
 	account    string
 	generation string
-	service    string // "" = none of the stack's
+	service    string // "" = not part of the stack
 	ports      string
 	status     string
-	name       string   // Docker's id, which no other container ever has
+	name       string   // Docker's id, which no other container ever gets
 	networks   []string // Docker's names
-	health     string   // what its health check said last, where it is unhealthy
+	health     string   // the last output of its health check, if unhealthy
+	exit       exit     // of an entrypoint that has ended
 }
 
-// parseContainers reads the rows and the health checks of an answer.
+// parseContainers reads an answer's rows and health checks.
 func parseContainers(a answer) map[extensions.ID][]container {
-	health := parseHealth(a.Health)
+	health, exits := parseHealth(a.Health), parseExits(a.Exits)
 	all := map[extensions.ID][]container{}
 	for _, r := range a.Containers {
 		if len(r) < 8 {
@@ -80,12 +83,12 @@ func parseContainers(a answer) map[extensions.ID][]container {
 			continue
 		}
 		networks := strings.FieldsFunc(r[7], func(c rune) bool { return c == ',' })
-		all[id] = append(all[id], container{id, r[1], r[2], r[3], r[4], r[5], r[6], networks, health[r[6]]})
+		all[id] = append(all[id], container{id, r[1], r[2], r[3], r[4], r[5], r[6], networks, health[r[6]], exits[r[6]]})
 	}
 	return all
 }
 
-// up and exited0 read Docker's words for a container's state.
+// up and exited0 read Docker's text for a container's state.
 func (c container) up() bool      { return strings.HasPrefix(c.status, "Up ") }
 func (c container) exited0() bool { return strings.HasPrefix(c.status, "Exited (0)") }
 func (c container) ended() bool {

@@ -8,7 +8,8 @@ import (
 // Engines say it in different ways that an image lacks the user.
 func TestAUserThatIsNotThereIsDockersRefusal(t *testing.T) {
 	t.Parallel()
-	const old, since28 = "unable to find user app: no matching entries in passwd file\r\n", "Error response from daemon: unable to find user app: no matching entries in passwd file\n"
+	const old, since28 = "unable to find user app: no matching entries in passwd file\r\n", "Error response from daemon: unable to find " +
+		"user app: no matching entries in passwd file\n"
 	for what, c := range map[string]struct {
 		text, login string
 		code        int

@@ -13,7 +13,7 @@ import (
 // What docker was still making when its client was killed appears a moment later.
 func TestWhatAKilledCreateHadAskedForIsSeen(t *testing.T) {
 	t.Parallel()
-	inShells(t, []string{"lease", "remove"}, `
+	inShells(t, []string{"lease", "folder", "remove"}, `
 use_root
 use_box sbx-x
 mkdir "$box"
@@ -54,7 +54,7 @@ func TestDeepTreesAreRemoved(t *testing.T) {
 	for name, c := range map[string]string{"long names": "'n' x 200, 400", "short names": "'d', 2600"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			inShells(t, []string{"remove", "toolbox"}, `
+			inShells(t, []string{"folder", "remove", "toolbox"}, `
 PATH=`+tools+`:$PATH
 use_root
 mkdir "$root/kept" "$root/tree"
@@ -74,7 +74,8 @@ func TestContainersOfAnotherAccountStay(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	b, spec := s.open(t), s.spec(t)
-	other := docker(t, "run", "-d", "--network", "none", "--name", string(spec.ID)+"-web-1", "--label", "com.docker.compose.project="+string(spec.ID),
+	other := docker(t, "run", "-d", "--network", "none", "--name", string(spec.ID)+"-web-1", "--label",
+		"com.docker.compose.project="+string(spec.ID),
 		"--label", extensions.LabelID+"="+string(spec.ID), "--label", extensions.LabelAccount+"=other/one", hosttest.Image(t), "sleep", "300")
 	t.Cleanup(func() { docker(t, "rm", "-f", other) })
 	_, _, err := b.Provision(t.Context(), spec)

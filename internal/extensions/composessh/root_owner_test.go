@@ -68,15 +68,17 @@ func TestWhichRootsAreTrusted(t *testing.T) {
 		"a file": {func(t *testing.T, dir string) string {
 			must(t, os.WriteFile(dir+"/r", nil, 0o600))
 			return dir + "/r"
-		}, "is no folder"},
-		"below one that others write": {func(t *testing.T, dir string) string { return rootPlace(t, dir, "w", 0o777, 0) + "/r" }, "can be written by others"},
+		}, "is not a folder"},
+		"below one that others write": {func(t *testing.T, dir string) string { return rootPlace(t, dir, "w", 0o777, 0) + "/r" },
+			"can be written by others"},
 		"below one that a group writes": {func(t *testing.T, dir string) string {
 			p := rootPlace(t, dir, "w", 0o700, 0)
 			must(t, os.Chown(p, 0, other))
 			must(t, os.Chmod(p, 0o770))
 			return p + "/r"
 		}, "can be written by others"},
-		"below another's": {func(t *testing.T, dir string) string { return rootPlace(t, dir, "w", 0o755, other) + "/r" }, "belongs to the user id 65534"},
+		"below another's": {func(t *testing.T, dir string) string { return rootPlace(t, dir, "w", 0o755, other) + "/r" },
+			"belongs to the user id 65534"},
 		"through another's link": {func(t *testing.T, dir string) string {
 			return rootLink(t, rootPlace(t, dir, "d", 0o755, 0), dir+"/l", other) + "/r"
 		}, "belongs to the user id 65534"},

@@ -2,75 +2,54 @@ package composessh
 
 import (
 	"embed"
-	"strings"
-	"sync"
+
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/execwire"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/hostlease"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/netwall"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/shtext"
 )
 
-// The files of sh/ and what the operations (create, teardown, status, find,
-// lease, reaper) call of them. Variables: box is the sandbox's folder, id its
-// id, root the host root; each function may call fail, warn, manifest_get and
-// manifest_put, and leaves nothing running. Children get </dev/null.
+// The files of sh/, and the functions that the operations (create, teardown, status, find, lease, reaper) call from them.
+// Variables: box is the sandbox's folder, id its id, root the host root. Each function may call fail, warn, manifest_get
+// and manifest_put, and leaves nothing running. Children get </dev/null. The files of the rooms are with them: execwire,
+// hostlease, netwall.
 //
-//	engine.sh     check_engine: Docker and Compose are there and new enough
-//	lib.sh        answers, clock, locks, manifest; with every operation
-//	list.sh       ours_containers, ours_networks, ours_volumes; with every operation
-//	root.sh       check_root: nobody else can change the host root; with every operation
+//	await.sh      await_services, await_settled, await_probe: until a stack is ready
+//	engine.sh     check_engine: Docker and Compose exist and are new enough
+//	lib.sh        fail_docker, need_tools; in every operation
+//	list.sh       ours_containers, ours_networks, ours_volumes; in every operation
 //	subnet.sh     subnets_allocate: under the host lock, sets and exports SBX_NET_<i> for
-//	              the networks named in the variable networks; manifest key subnets
+//	              the networks in the variable networks; manifest key subnets
 //	deny.sh       deny_prove: fails unless default deny is proved for this engine
-//	firewall.sh   firewall_up, firewall_down: what of rules belongs to id; down is quiet when none
+//	firewall.sh   firewall_up, firewall_down: the rules of id; down is quiet if there are none
 //	proxy.sh      proxy_up, proxy_down: the same for the proxy
 //	facts.sh      prints the host's facts as a JSON object (the operation probe)
 //	images.sh     release_images: after the containers went
-//	pull.sh       pull_images, look_at_bases: what is there before it is run or built on
-//	build.sh      build_images: before up; needs images and pull
-//	toolbox.sh    toolbox_image (sets toolbox), toolbox_remove_tree PATH (rm -rf also of
-//	              what root in a container made), toolbox_release (with the last sandbox)
-//	memory.sh     memory_put, memory_drop: the files of secrets; memory_sweep: those of no sandbox
+//	pull.sh       pull_images, look_at_bases: images before they run or are built on
+//	build.sh      build_images: before the stack starts; needs images and pull
+//	toolbox.sh    toolbox_image (sets toolbox), toolbox_remove_tree PATH (rm -rf, also for
+//	              files of root in a container), toolbox_release (with the last sandbox)
+//	inside.sh     inside_find: the way into a service
+//	pause.sh      the operation that pauses and resumes
+//	take.sh       take_box, take_ready: the lock of a sandbox for an operation on it
+//	hold.sh       hold_still, move_on: pauses a sandbox for a copy; let_go: after a killed script
+//	parts.sh      parts_take: what a sandbox holds, as one file
+//	kept.sh       the snapshots of a root; kept_sweep: halves of them
+//	restore.sh    origin_get, origin_images, refill: what a new sandbox starts from
+//	look.sh       answer_with: the common part of answers about sandboxes
+//	memory.sh     memory_put, memory_drop: the files of secrets; memory_sweep: those of lost sandboxes
 //	readiness.sh  ready_probe: once; 0 = the probe answered, else why is set
-//	timer.sh      timer_start: makes sure that a reaper watches the leases; sets timer
+//	survey.sh     survey: everything on the host
 //	remove.sh     remove_objects: containers, networks, volumes, rules of id
 //
 //go:embed sh/*.sh
 var shellFiles embed.FS
 
-// script joins the library and the named files of sh/ (without ".sh") into
-// what is sent to a host. Comments and indentation stay behind. The last file
-// is the operation; those before it only define functions.
+// scripts are where the files of a script come from.
+var scripts = []*shtext.Files{{FS: shellFiles}, execwire.Scripts, hostlease.Scripts, netwall.Scripts}
+
+// script joins the library and the named files of sh/ (without ".sh") into what a host receives. The last
+// file is the operation; those before it only define functions.
 func script(names ...string) string {
-	var b strings.Builder
-	for _, name := range append([]string{"lib", "root", "list"}, names...) {
-		b.WriteString(stripped(name))
-	}
-	return b.String()
-}
-
-var strippedFiles sync.Map // name -> string
-
-func stripped(name string) string {
-	if s, ok := strippedFiles.Load(name); ok {
-		return s.(string)
-	}
-	raw, err := shellFiles.ReadFile("sh/" + name + ".sh")
-	if err != nil {
-		panic(err) // the files are embedded; a wrong name is a defect that every test finds
-	}
-	s := strip(string(raw))
-	strippedFiles.Store(name, s)
-	return s
-}
-
-// strip drops lines that are only a comment, and empty lines. Quoted text of
-// several lines must not hold such lines, and here-documents are not used.
-func strip(text string) string {
-	var b strings.Builder
-	for line := range strings.Lines(text) {
-		bare := strings.TrimSpace(line)
-		if bare == "" || strings.HasPrefix(bare, "#") {
-			continue
-		}
-		b.WriteString(strings.TrimLeft(strings.TrimRight(line, "\r\n"), "\t"))
-		b.WriteByte('\n')
-	}
-	return b.String()
+	return shtext.Join(scripts, append([]string{"host", "root", "lib", "list"}, names...)...)
 }

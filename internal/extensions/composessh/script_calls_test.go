@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"mvdan.cc/sh/v3/syntax"
+
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/shtext/shtexttest"
 )
 
 // calls maps each function of a script to the words of commands in it; "" is
@@ -40,23 +42,21 @@ func calls(t testing.TB, name, text string) map[string][]string {
 // there that a function is in none of them.
 func TestEveryScriptHasWhatItCalls(t *testing.T) {
 	t.Parallel()
-	files, err := shellFiles.ReadDir("sh")
-	must(t, err)
 	ours := map[string][]string{}
-	for _, f := range files {
-		text, err := shellFiles.ReadFile("sh/" + f.Name())
-		must(t, err)
-		maps.Copy(ours, calls(t, f.Name(), string(text)))
+	for _, from := range scripts {
+		for name, text := range shtexttest.Programs(t, from) {
+			maps.Copy(ours, calls(t, name, text))
+		}
 	}
 	delete(ours, "json_string") // whoever runs the script brings it; inside.sh has one of its own
 	// What is called by a name that is put together, and what a variable keeps from
 	// being called where its file is missing.
-	dynamic := []string{"", "remove_containers", "remove_networks", "remove_volumes", "reap", "release", "abandoned", "adrift", "forget", "guard"}
+	dynamic := []string{"", "remove_containers", "remove_networks", "remove_volumes", "reap", "release", "abandoned", "adrift", "forget",
+		"guard", "regain"}
 	uncalled := map[string]string{"status": "firewall_check"}
 	all := operations()
-	for _, name := range []string{"exec", "files", "logs", "relay"} {
-		all[name] = script("toolbox", "inside", name)
-	}
+	maps.Copy(all, map[string]string{"exec": script(execFiles...), "files": script(filesFiles...), "logs": script(logsFiles...),
+		"relay": script(relayFiles...), "read": script(readFiles...)})
 	for name, text := range all {
 		defined := calls(t, name, text)
 		seen, todo := map[string]bool{}, slices.Clone(dynamic)

@@ -21,7 +21,8 @@ services:
   web: {image: IMAGE, command: [sleep, "600"]}
   db: {image: IMAGE, command: [sh, -c, "sleep 2; echo no such table; exit 42"]}
 `
-	answers := extensions.Probe{Command: []string{"true"}, Interval: extensions.Duration(300 * time.Millisecond), Timeout: extensions.Duration(time.Minute)}
+	answers := extensions.Probe{Command: []string{"true"}, Interval: extensions.Duration(300 * time.Millisecond),
+		Timeout: extensions.Duration(time.Minute)}
 	for name, opts := range map[string][]exttest.Option{
 		"without a probe":      nil,
 		"a probe that answers": {exttest.With(func(sp *extensions.Spec) { sp.Readiness = &answers })},
@@ -60,7 +61,8 @@ services:
 	if err != nil || o.Phase != extensions.PhaseReady {
 		t.Fatalf("%s, %v", o.Phase, err)
 	}
-	if _, err = b.WaitReady(t.Context(), spec, h); !extensions.IsKind(err, extensions.KindFailed) || !strings.Contains(err.Error(), "exit code 42") {
+	if _, err = b.WaitReady(t.Context(), spec, h); !extensions.IsKind(err, extensions.KindFailed) ||
+		!strings.Contains(err.Error(), "exit code 42") {
 		t.Errorf("%v", err)
 	}
 }

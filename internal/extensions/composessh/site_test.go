@@ -67,15 +67,16 @@ func newSite(t testing.TB, opts ...hosttest.Option) *site {
 	host := server.Host()
 	host.SSH.Address, host.SSH.Port = s.gate.address, s.gate.port
 	host.Capacity = &extensions.HostCapacity{MaxSandboxes: testMax}
-	s.config = extensions.Config{Binding: "ext.compose-ssh", Account: "acme/" + strings.ToLower(rand.Text()[:10]), Host: &host, StateDir: t.TempDir(),
-		Values: map[string]any{"root": s.root, "subnet_size": 28, "subnets": []any{ownRange()}}}
+	s.config = extensions.Config{Binding: "ext.compose-ssh", Account: "acme/" + strings.ToLower(rand.Text()[:10]), Host: &host,
+		StateDir: t.TempDir(),
+		Values:   map[string]any{"root": s.root, "subnet_size": 28, "subnets": []any{ownRange()}}}
 	proofs.Lock()
-	keepProof(s.config.StateDir, host, proofs.line)
+	proofOf(s.config.StateDir, host).Keep(proofs.line)
 	proofs.Unlock()
 	t.Cleanup(func() { // what was proved on this machine holds for the next site on it
 		proofs.Lock()
 		defer proofs.Unlock()
-		if line := denyProved(s.config.StateDir, host); line != "" {
+		if line := proofOf(s.config.StateDir, host).Read(); line != "" {
 			proofs.line = line
 		}
 	})
@@ -167,7 +168,8 @@ func (s *site) containers(t testing.TB) []string {
 
 func (s *site) removeObjects(t testing.TB, id extensions.ID) {
 	filter := "label=" + extensions.LabelID + "=" + string(id)
-	for _, kind := range [][]string{{"ps", "-aq", "rm", "-f", "-v"}, {"network", "ls", "-q", "network", "rm"}, {"volume", "ls", "-q", "volume", "rm"}} {
+	for _, kind := range [][]string{{"ps", "-aq", "rm", "-f", "-v"}, {"network", "ls", "-q", "network", "rm"},
+		{"volume", "ls", "-q", "volume", "rm"}} {
 		list := kind[:2]
 		remove := kind[2:]
 		if kind[0] != "ps" {

@@ -89,7 +89,8 @@ func TestAStackOfThreeServices(t *testing.T) {
 		t.Errorf("%s: %s, %d containers", o.Phase, o.Reason, len(s.containers(t)))
 	}
 	r := o.Reachability
-	if r.ComposeProject != string(h.ID) || r.Host != s.config.Host.Name || r.SSH == "" || !strings.HasSuffix(r.RemoteDir, "/workspace") || r.WorkDir != "/workspace" {
+	if r.ComposeProject != string(h.ID) || r.Host != s.config.Host.Name || r.SSH == "" || !strings.HasSuffix(r.RemoteDir, "/workspace") ||
+		r.WorkDir != "/workspace" {
 		t.Errorf("reachability: %+v", r)
 	}
 	if len(r.Ports) != 0 {
@@ -107,10 +108,12 @@ func TestPublishedPortsAreOnTheLoopback(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	b := s.open(t)
-	h := s.provision(t, b, s.stack(t, threeServices, exttest.With(func(sp *extensions.Spec) { sp.Network = extensions.Network{Default: "allow"} })))
+	h := s.provision(t, b, s.stack(t, threeServices,
+		exttest.With(func(sp *extensions.Spec) { sp.Network = extensions.Network{Default: "allow"} })))
 	r := s.observe(t, b, h).Reachability
 	if !strings.HasPrefix(r.Ports["web/80"], "127.0.0.1:") {
-		t.Fatalf("ports: %v; docker says %s", r.Ports, docker(t, "ps", "--filter", "label="+extensions.LabelID+"="+string(h.ID), "--format", "{{.Names}} {{.Ports}}"))
+		t.Fatalf("ports: %v; docker says %s", r.Ports,
+			docker(t, "ps", "--filter", "label="+extensions.LabelID+"="+string(h.ID), "--format", "{{.Names}} {{.Ports}}"))
 	}
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, r.URLs["web"]+"/page", nil)
 	must(t, err)
@@ -157,7 +160,7 @@ services:
 			s := newSite(t)
 			b := s.open(t)
 			before := s.residue(t)
-			spec := s.stack(t, c.file)
+			spec := s.stack(t, c.file, settling(extensions.SettleDefault)) // what ends at once may be seen while it runs
 			h, _, err := b.Provision(t.Context(), spec)
 			s.tearDownAtEnd(t, spec.ID)
 			if err == nil {

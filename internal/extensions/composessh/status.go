@@ -10,15 +10,15 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
-// States of a manifest; one that is none of these is still being made.
+// States of a manifest; any other means that it is still being created.
 const (
 	stateWaiting = "waiting" // started, not yet ready
 	stateReady   = "ready"
 	stateFailed  = "failed"
-	stateExpired = "expired" // a tombstone: all but the record is gone
+	stateExpired = "expired" // a tombstone: only the record is left
 )
 
-// Status implements extensions.Backend: one exec, however many there are.
+// Status implements extensions.Backend with one exec, for any number of handles.
 func (b *Backend) Status(ctx context.Context, handles []extensions.Handle) ([]extensions.Observation, error) {
 	list, err := b.status(ctx, handles)
 	return list, failed("status", "", err)
@@ -28,23 +28,23 @@ func (b *Backend) status(ctx context.Context, handles []extensions.Handle) ([]ex
 	if handles != nil && len(handles) == 0 {
 		return []extensions.Observation{}, nil
 	}
-	places := make([]place, len(handles))
+	targets := make([]target, len(handles))
 	faults := make([]error, len(handles))
 	ids := make([]string, 0, len(handles))
 	root := b.settings.root
 	for i, h := range handles {
-		if places[i], faults[i] = b.resolve(h); faults[i] == nil {
-			root = places[i].root
+		if targets[i], faults[i] = b.resolve(h); faults[i] == nil {
+			root = targets[i].root
 			ids = append(ids, string(h.ID))
 		}
 	}
 	if handles != nil && len(ids) == 0 {
 		return observeFaults(handles, faults), nil
 	}
-	// Handles of another root than the first's are asked for by themselves.
+	// Ask separately for handles of another root than the first's.
 	for i := range handles {
-		if faults[i] == nil && places[i].root != root {
-			return b.statusByRoot(ctx, handles, places, faults)
+		if faults[i] == nil && targets[i].root != root {
+			return b.statusByRoot(ctx, handles, targets, faults)
 		}
 	}
 	vars := map[string]string{"root": root, "ids": strings.Join(ids, " "), "all": ""}
@@ -73,14 +73,14 @@ func (b *Backend) status(ctx context.Context, handles []extensions.Handle) ([]ex
 	return list, nil
 }
 
-// statusByRoot asks once for each root: a binding's config was changed while
-// sandboxes of the former one live on.
-func (b *Backend) statusByRoot(ctx context.Context, handles []extensions.Handle, places []place, faults []error) ([]extensions.Observation, error) {
+// statusByRoot asks once for each root: a binding's config changed while sandboxes of the old one live on.
+func (b *Backend) statusByRoot(ctx context.Context, handles []extensions.Handle, targets []target,
+	faults []error) ([]extensions.Observation, error) {
 	list := observeFaults(handles, faults)
 	byRoot := map[string][]int{}
 	for i := range handles {
 		if faults[i] == nil {
-			byRoot[places[i].root] = append(byRoot[places[i].root], i)
+			byRoot[targets[i].root] = append(byRoot[targets[i].root], i)
 		}
 	}
 	for _, indices := range byRoot {
@@ -99,7 +99,7 @@ func (b *Backend) statusByRoot(ctx context.Context, handles []extensions.Handle,
 	return list, nil
 }
 
-// observeFaults tells of handles that cannot be asked for at all.
+// observeFaults reports handles that cannot be asked for at all.
 func observeFaults(handles []extensions.Handle, faults []error) []extensions.Observation {
 	list := make([]extensions.Observation, len(handles))
 	for i, h := range handles {
@@ -132,7 +132,7 @@ func (b *Backend) observeAll(records map[extensions.ID]record, containers map[ex
 	return all
 }
 
-// observeOne reads the answer of an operation on one sandbox.
+// observeOne reads an answer about one sandbox.
 func (b *Backend) observeOne(h extensions.Handle, a answer) extensions.Observation {
 	r, known := parseRecords(a.Records)[h.ID]
 	o := b.observe(h, r, known, parseContainers(a)[h.ID])
@@ -151,7 +151,7 @@ func (b *Backend) observe(h extensions.Handle, r record, known bool, list []cont
 			return o
 		}
 		o.Generation, _ = strconv.ParseInt(list[0].generation, 10, 64)
-		o.Phase, o.Reason = extensions.PhaseFailed, "its folder on the host is gone, and its workspace with it; its containers are still there"
+		o.Phase, o.Reason = extensions.PhaseFailed, "its folder on the host and its workspace are gone, but its containers still exist"
 		return o
 	}
 	o.Generation, _ = strconv.ParseInt(r.values["generation"], 10, 64)
@@ -159,12 +159,16 @@ func (b *Backend) observe(h extensions.Handle, r record, known bool, list []cont
 	left, err := strconv.ParseInt(r.values["left"], 10, 64)
 	overdue := err == nil && left <= 0
 	switch state := r.values["state"]; {
+	case slices.Contains([]string{stateReady, stateWaiting, stateExpired}, state) && r.ends(&o, list):
 	case state == stateExpired:
-		o.Phase, o.Reason, o.EndedAt = extensions.PhaseExpired, "its time was up", fromMillis(r.values["ended"])
+		o.Phase, o.Reason, o.EndedAt = extensions.PhaseExpired, "its deadline passed", fromMillis(r.values["ended"])
 	case overdue:
-		o.Phase, o.Reason, o.EndedAt = extensions.PhaseExpired, "its time is up; the host is about to remove it", o.Deadline
+		o.Phase, o.Reason, o.EndedAt = extensions.PhaseExpired, "its deadline passed; the host is about to remove it", o.Deadline
 	case state == stateReady:
-		o.Phase = extensions.PhaseReady
+		o.Phase, o.Since = extensions.PhaseReady, fromMillis(r.values["mode_since"])
+		if r.paused() {
+			o.Phase = extensions.PhasePaused
+		}
 		if o.Reason = r.expectation(h.ID).judge(list); o.Reason != "" {
 			o.Phase = extensions.PhaseFailed
 		} else {
@@ -185,7 +189,7 @@ func (b *Backend) observe(h extensions.Handle, r record, known bool, list []cont
 			}
 		}
 	default:
-		o.Phase, o.Reason = extensions.PhaseFailed, "it was never finished"
+		o.Phase, o.Reason = extensions.PhaseFailed, "its creation was never finished"
 	}
 	if o.Phase == extensions.PhaseReady {
 		o.Reachability = b.reach(h, r, list)
@@ -193,15 +197,14 @@ func (b *Backend) observe(h extensions.Handle, r record, known bool, list []cont
 	return o
 }
 
-// statusFiles are what the operation status is put together from.
+// statusFiles make up the operation status.
 var statusFiles = []string{"lease", "look", "timer", "survey", "status"}
 
-// guardedStatusFiles are those for hosts that may hold rules of ours, which a
-// look puts back where they were lost.
-var guardedStatusFiles = []string{"lease", "look", "timer", "toolbox", "firewall", "survey", "status"}
+// guardedStatusFiles are those for hosts that may hold rules of ours; a look restores lost rules.
+var guardedStatusFiles = []string{"lease", "look", "timer", "toolbox", "rules", "firewall", "survey", "status"}
 
-// Find implements extensions.Backend. It looks at the folder and at Docker's
-// labels; absent means that both were asked and neither has it.
+// Find implements extensions.Backend. It checks the folder and Docker's labels; absent means that neither has
+// it.
 func (b *Backend) Find(ctx context.Context, id extensions.ID) (extensions.Handle, error) {
 	h, err := b.find(ctx, id)
 	return h, failed("find", id, err)
@@ -219,15 +222,15 @@ func (b *Backend) find(ctx context.Context, id extensions.ID) (extensions.Handle
 		return extensions.Handle{}, extensions.Errorf(extensions.KindNotFound, "%s is not on the host %s", id, b.host.Name)
 	}
 	if a.Busy != "" {
-		e := extensions.Errorf(extensions.KindConflict, "%s is being worked on: %s runs on the host", id, extensions.Clean(a.Busy, 40))
+		e := extensions.Errorf(extensions.KindConflict, "%s is busy: %s runs on the host", id, extensions.Clean(a.Busy, 40))
 		e.RetryAfter = busyPause
 		return extensions.Handle{}, e.WithRemedy("wait until it has ended")
 	}
 	return b.handle(id), nil
 }
 
-// busyPause is when to look again after an operation that is under way.
+// busyPause is when to look again after an operation in progress.
 const busyPause = time.Second
 
-// findFiles are what the operation find is put together from.
+// findFiles make up the operation find.
 var findFiles = []string{"find"}

@@ -25,14 +25,16 @@ func TestAnotherLoginsSandboxesAreNoOrphansOfOurs(t *testing.T) {
 		}
 		must(t, os.RemoveAll(s.root)) // our own that did lose it is still one
 	}
-	// They are not ours to end, and a check of the host tells of them.
-	f, _, err := b.Probe(t.Context())
-	must(t, err)
-	if notes := strings.Join(f.Notes, "\n"); !strings.Contains(notes, string(theirs.ID)+" in "+other.root) || strings.Contains(notes, string(ours.ID)+" in") || len(f.Unfit) > 0 {
-		t.Errorf("notes: %q", notes)
-	}
 	if o := s.observe(t, b, ours); o.Phase != extensions.PhaseFailed {
 		t.Errorf("it is %s: %s", o.Phase, o.Reason)
+	}
+	// They are not ours to end, and a check of the host tells of them.
+	found, _, err := b.Probe(t.Context())
+	must(t, err)
+	f := found.Machine
+	if notes := strings.Join(f.Notes, "\n"); !strings.Contains(notes, string(theirs.ID)+" in "+other.root) ||
+		strings.Contains(notes, string(ours.ID)+" in") || len(f.Unfit) > 0 {
+		t.Errorf("notes: %q", notes)
 	}
 	if o := other.observe(t, otherB, theirs); o.Phase != extensions.PhaseReady {
 		t.Errorf("theirs is %s: %s", o.Phase, o.Reason)

@@ -27,7 +27,7 @@ func TestRulesGoWhereTheEngineIs(t *testing.T) {
 		}
 		run := func(call string) {
 			t.Helper()
-			text := script("toolbox", "subnet", "deny", "firewall") + `
+			text := script("toolbox", "subnet", "tries", "rules", "deny", "firewall") + `
 id=` + id + ` subnet_ranges=10.213.0.0/16 guard_bridges="sxa0 sxa1" guard_allow="198.51.100.0/24,443 203.0.113.0/24,0"
 ` + call + "\n"
 			if out, err := in("sh", "-c", text); err != nil {

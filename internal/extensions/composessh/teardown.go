@@ -6,16 +6,18 @@ import (
 	"time"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/deadline"
 )
 
-// Teardown implements extensions.Backend: one exec, by the id alone.
+// Teardown implements extensions.Backend with one exec, by the id alone.
 func (b *Backend) Teardown(ctx context.Context, h extensions.Handle) (extensions.CleanupReport, error) {
 	r, err := b.teardown(ctx, h)
 	return r, failed("teardown", h.ID, err)
 }
 
-// teardownFiles are what the operation teardown is put together from.
-var teardownFiles = []string{"lease", "look", "remove", "memory", "toolbox", "deny", "firewall", "proxy", "images", "teardown"}
+// teardownFiles make up the operation teardown.
+var teardownFiles = []string{"lease", "look", "folder", "remove", "memory", "toolbox", "tries", "rules", "deny", "firewall", "proxy",
+	"images", "kept", "teardown"}
 
 func (b *Backend) teardown(ctx context.Context, h extensions.Handle) (extensions.CleanupReport, error) {
 	at, err := b.resolve(h)
@@ -32,14 +34,18 @@ func (b *Backend) teardown(ctx context.Context, h extensions.Handle) (extensions
 	for line := range strings.Lines(a.Warnings) {
 		r.Residue = append(r.Residue, extensions.Clean(strings.TrimSpace(line), maxMessage))
 	}
+	if at := hostTime(oneExit(a.Exits).at, a.ClockCaller, a.ClockWall); !at.IsZero() {
+		r.EndedAt = at
+	}
 	if !r.StartedAt.IsZero() && r.EndedAt.Before(r.StartedAt) {
 		r.EndedAt = r.StartedAt
 	}
 	if !r.StartedAt.IsZero() {
-		r.Usage = &extensions.Usage{StartedAt: r.StartedAt, EndedAt: r.EndedAt, Running: r.EndedAt.Sub(r.StartedAt)}
+		paused := min(max(time.Duration(a.PausedMS)*time.Millisecond, 0), r.EndedAt.Sub(r.StartedAt))
+		r.Usage = &extensions.Usage{StartedAt: r.StartedAt, EndedAt: r.EndedAt, Running: r.EndedAt.Sub(r.StartedAt) - paused, Paused: paused}
 	}
 	return r, nil
 }
 
-// seconds rounds up to whole seconds, the unit of docker stop.
-func seconds(d time.Duration) string { return formatInt(int64((d + time.Second - 1) / time.Second)) }
+// seconds rounds up to whole seconds, docker stop's unit.
+func seconds(d time.Duration) string { return formatInt(deadline.Up(d, time.Second)) }

@@ -6,7 +6,6 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -85,7 +84,7 @@ func TestALoopThatWasKilledStartsAgainAtTheNextLook(t *testing.T) {
 	h := s.provision(t, b, s.spec(t))
 	waitFor(5*time.Second, func() bool { return s.reaper(t) != 0 })
 	first := s.reaper(t)
-	must(t, syscall.Kill(first, syscall.SIGKILL))
+	kill(t, first)
 	if !waitFor(5*time.Second, func() bool { return !running(first) }) {
 		t.Fatal("the loop lives on")
 	}
@@ -93,6 +92,13 @@ func TestALoopThatWasKilledStartsAgainAtTheNextLook(t *testing.T) {
 	if !waitFor(5*time.Second, func() bool { p := s.reaper(t); return p != first && running(p) }) {
 		t.Errorf("no loop was started: %v", s.server.Processes())
 	}
+}
+
+func kill(t testing.TB, pid int) {
+	t.Helper()
+	p, err := os.FindProcess(pid)
+	must(t, err)
+	must(t, p.Kill())
 }
 
 func running(pid int) bool {
@@ -158,11 +164,13 @@ func TestACreateThatIsNotReadyInItsTimeIsEnded(t *testing.T) {
 	s := newSite(t)
 	b := s.open(t)
 	spec := s.spec(t, exttest.WithTTL(shortTTL), exttest.With(func(sp *extensions.Spec) {
-		sp.Readiness = &extensions.Probe{Command: []string{"false"}, Interval: extensions.Duration(time.Second), Timeout: extensions.Duration(10 * time.Minute)}
+		sp.Readiness = &extensions.Probe{Command: []string{"false"}, Interval: extensions.Duration(time.Second),
+			Timeout: extensions.Duration(10 * time.Minute)}
 	}))
 	h, _, err := b.Provision(t.Context(), spec)
 	s.tearDownAtEnd(t, spec.ID)
-	if late := time.Since(spec.Deadline); !extensions.IsKind(err, extensions.KindTimeout) || !strings.Contains(err.Error(), "its time was up") || h.ID != spec.ID || late > grace {
+	if late := time.Since(spec.Deadline); !extensions.IsKind(err, extensions.KindTimeout) ||
+		!strings.Contains(err.Error(), "passed before it was ready") || h.ID != spec.ID || late > grace {
 		t.Errorf("%v, %s after its deadline, handle %s", err, late, h.Encode())
 	}
 	if !waitFor(time.Until(spec.Deadline.Add(grace)), func() bool { return len(s.containers(t)) == 0 }) {

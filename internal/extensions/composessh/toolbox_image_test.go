@@ -73,7 +73,8 @@ func TestOnlyTheContainersOwnNetworkIsOpened(t *testing.T) {
 		t.Skip("only root enters a container's network")
 	}
 	name := "sandboxer-test-" + strings.ToLower(randomName())
-	container := docker(t, "run", "-d", "--rm", "--name", name, "--network", "none", "--label", "sandboxer.test="+name, "--stop-signal", "KILL", hosttest.Image(t), "sleep", "1000")
+	container := docker(t, "run", "-d", "--rm", "--name", name, "--network", "none", "--label", "sandboxer.test="+name, "--stop-signal",
+		"KILL", hosttest.Image(t), "sleep", "1000")
 	t.Cleanup(func() { docker(t, "rm", "-f", name) })
 	pid := docker(t, "inspect", "-f", "{{.State.Pid}}", container)
 	inShells(t, []string{"toolbox"}, `

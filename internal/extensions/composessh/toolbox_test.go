@@ -67,7 +67,8 @@ func dockerFor(t testing.TB, name string) string {
 	})
 	config := filepath.Join(dir, "config", "cli-plugins")
 	must(t, os.MkdirAll(config, 0o755))
-	for _, from := range []string{os.Getenv("HOME") + "/.docker/cli-plugins", "/usr/libexec/docker/cli-plugins", "/usr/lib/docker/cli-plugins", "/usr/local/lib/docker/cli-plugins"} {
+	for _, from := range []string{os.Getenv("HOME") + "/.docker/cli-plugins", "/usr/libexec/docker/cli-plugins", "/usr/lib/docker/cli-plugins",
+		"/usr/local/lib/docker/cli-plugins"} {
 		if out, err := exec.CommandContext(t.Context(), "cp", "-L", from+"/docker-compose", config).CombinedOutput(); err == nil {
 			return "export DOCKER_HOST=unix://" + socket + " DOCKER_CONFIG=" + filepath.Dir(config)
 		} else {

@@ -8,13 +8,16 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/compose"
 )
 
-const variableStack = "services:\n  web:\n    image: \"app:${TAG}\"\n    command: [run, \"${ARG}\"]\n    labels: { by: \"${ARG}\" }\n    volumes: [\"${FROM}:/data\"]\n    environment: { SAID: \"${ARG}\" }\n"
+const variableStack = "services:\n  web:\n    image: \"app:${TAG}\"\n    command: [run, \"${ARG}\"]\n    labels: { by: \"${ARG}\" }\n    " +
+	"volumes: [\"${FROM}:/data\"]\n    environment: { SAID: \"${ARG}\" }\n"
 
 func variablePlan(t *testing.T, vars map[string]string) (*plan, error) {
 	t.Helper()
-	spec := extensions.Spec{Isolation: extensions.IsolationContainer, Network: extensions.Network{Default: "deny"}, Env: map[string]string{"TAG": "of-env"},
-		Compose:   &extensions.Compose{Files: []string{"compose.yaml"}, EnvFiles: []string{"x.env"}, Variables: vars},
-		Workspace: extensions.Workspace{Source: newFolder(t, map[string]string{"compose.yaml": variableStack, "x.env": "ARG=of-file\nTAG=of-file\nFROM=./of-file\n"})}}
+	spec := extensions.Spec{Isolation: extensions.IsolationContainer, Network: extensions.Network{Default: "deny"},
+		Env:     map[string]string{"TAG": "of-env"},
+		Compose: &extensions.Compose{Files: []string{"compose.yaml"}, EnvFiles: []string{"x.env"}, Variables: vars},
+		Workspace: extensions.Workspace{Source: newFolder(t,
+			map[string]string{"compose.yaml": variableStack, "x.env": "ARG=of-file\nTAG=of-file\nFROM=./of-file\n"})}}
 	p, err := newPlan(settings{}, spec)
 	if err != nil {
 		t.Fatal(err)
@@ -32,7 +35,8 @@ func TestAStackSeesTheProfilesVariables(t *testing.T) {
 		t.Fatal(err)
 	}
 	web := p.project.Compose.Services["web"]
-	if web.Image != "app:1.2" || len(web.Command) != 2 || web.Command[1] != hostile || web.Labels["by"] != hostile || *web.Environment["SAID"] != hostile {
+	if web.Image != "app:1.2" || len(web.Command) != 2 || web.Command[1] != hostile || web.Labels["by"] != hostile ||
+		*web.Environment["SAID"] != hostile {
 		t.Errorf("image %q, command %q, labels %q", web.Image, web.Command, web.Labels)
 	}
 	if _, leaks := web.Environment["ARG"]; leaks || len(web.Environment) != 1 {
@@ -50,7 +54,8 @@ func TestWhatAVariableMakesOfAStackIsPoliced(t *testing.T) {
 		"a way out":            {"TAG": "1", "ARG": "x", "FROM": "../../etc"},
 		"the socket":           {"TAG": "1", "ARG": "x", "FROM": "/var/run/docker.sock"},
 	} {
-		if _, err := variablePlan(t, vars); !extensions.IsKind(err, extensions.KindInvalid) || !strings.Contains(err.Error(), "services.web.volumes[0]") {
+		if _, err := variablePlan(t, vars); !extensions.IsKind(err, extensions.KindInvalid) ||
+			!strings.Contains(err.Error(), "services.web.volumes[0]") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

@@ -1,6 +1,4 @@
-// Package exttest is the conformance suite of the contract in package
-// extensions: every promise in its doc comments is one check with a stable
-// name, such as "core/provision-idempotent-by-id".
+// Package exttest runs the conformance suite of package conformance in a Go test.
 //
 // An adapter plugs in with one test:
 //
@@ -12,15 +10,4 @@
 //			},
 //		})
 //	}
-//
-// Each check opens the extension at a place of its own (a fresh Config), makes
-// what it needs and tears it down again. Checks of a power run where the
-// descriptor declares it; the commands they use are plain POSIX ones (sh, cat,
-// printf, env, sleep, pwd, mkdir, test). Hooks of the Harness that a place cannot offer
-// stay nil; a check that needs one is then skipped with the reason, and with
-// SANDBOXER_NO_SKIP=1 that skip is a failure, unless the harness excuses
-// the check by name with a reason.
-//
-// The suite is itself tested: for each check there is an extension broken in
-// exactly that way, which must fail it.
 package exttest

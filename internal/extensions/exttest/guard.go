@@ -13,14 +13,13 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
-// guardEnv makes a test binary the guard of the one that started it.
+// guardEnv makes a test binary the guard of the binary that started it.
 const guardEnv = "SANDBOXER_TEST_GUARD"
 
-// GuardMain makes this process the guard, and never returns, where Guard
-// started it: a process of its own session that waits until the tests' process
-// ended, however that came about, and ends what x still runs below the folders
-// it was told. A killed test's sandboxes would live to their deadline. TestMain
-// calls it before anything else.
+// GuardMain turns this process into the guard if Guard started it, and then never returns. The guard has its
+// own session, waits until the tests' process has ended for any reason, and ends what x still runs below the
+// folders it was given; otherwise a killed test's sandboxes would live to their deadline. TestMain calls
+// GuardMain before anything else.
 func GuardMain(x extensions.Extension, accounts ...string) {
 	if os.Getenv(guardEnv) == "" {
 		return
@@ -51,7 +50,7 @@ func endAll(ctx context.Context, x extensions.Extension, cfg extensions.Config) 
 	}
 }
 
-// Guard has the sandboxes below a state folder ended if this process is killed.
+// Guard ends the sandboxes below a state folder if this process is killed.
 func Guard(t testing.TB, stateDir string) {
 	t.Helper()
 	if err := GuardFolder(stateDir); err != nil {
@@ -68,9 +67,9 @@ func GuardFolder(stateDir string) error {
 	return err
 }
 
-// guard starts it once; its input ends with this process.
+// guard starts the guard once; the guard's input ends with this process.
 var guard = sync.OnceValues(func() (io.Writer, error) {
-	self := "/proc/self/exe" // also for a user who may not enter the folder it lies in
+	self := "/proc/self/exe" // works even if the user may not enter its folder
 	if _, err := os.Stat(self); err != nil {
 		if self, err = os.Executable(); err != nil {
 			return nil, err

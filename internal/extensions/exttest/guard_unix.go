@@ -4,5 +4,5 @@ package exttest
 
 import "syscall"
 
-// ownSession keeps what ends the tests' whole process group from the guard.
+// ownSession protects the guard from what ends the tests' whole process group.
 func ownSession() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setsid: true} }

@@ -1,125 +1,94 @@
 package exttest
 
 import (
-	"os"
-	"slices"
-	"strings"
+	"reflect"
 	"testing"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/conformance"
 )
 
-// NoSkipEnv, set to 1, turns a skip for want of a hook into a failure.
-const NoSkipEnv = "SANDBOXER_NO_SKIP"
+// Harness is the suite's, whose functions get the testing.TB of the check that calls them.
+type Harness = conformance.HarnessFor[testing.TB]
 
-// check is one promise of the contract.
-type check struct {
-	// name is "group/promise"; it is stable.
-	name string
-	// power limits the check to extensions that declare it; "" = all.
-	power extensions.Power
-	// secretsAs limits the check to extensions that deliver secrets so; "" = all.
-	secretsAs extensions.SecretDelivery
-	// also lists further powers without which the promise cannot be seen.
-	also []extensions.Power
-	// hook names the hook the check needs, and reports whether it is there.
-	hook func(Harness) (name string, ok bool)
-	run  func(*env)
-	// family numbers the list the check is in: those are looked at together
-	// when one of them is proved by a broken extension.
-	family int
-}
+// Listener is the suite's.
+type Listener = conformance.Listener
 
-func checks() []check {
-	var all []check
-	for family, list := range [][]check{describeChecks, coreChecks, statusChecks, teardownChecks, handleChecks, errorChecks, cancelChecks,
-		secretChecks, execChecks, execProcessChecks, insideChecks, logChecks, fileChecks, portChecks, snapshotChecks, forkChecks, pauseChecks,
-		extendChecks, usageChecks, capacityChecks, probeChecks, estimateChecks, imageChecks, generationChecks, declaredChecks} {
-		for _, c := range list {
-			c.family = family
-			all = append(all, c)
-		}
-	}
-	return all
-}
+// Option is the suite's.
+type Option = conformance.Option
 
-// Names lists every check, those of powers included.
-func Names() []string {
-	var names []string
-	for _, c := range checks() {
-		names = append(names, c.name)
-	}
-	return names
-}
+// WayName is the suite's.
+const WayName = conformance.WayName
 
-// Run runs every check that applies to the extension as a subtest of its own.
+// Run runs every check that applies to the extension as its own subtest. -short skips them all.
 func Run(t *testing.T, h Harness) {
 	t.Helper()
-	desc := h.New(t).Describe()
-	byGroup := map[string][]check{}
-	var order []string
-	for _, c := range checks() {
-		if !c.applies(desc) {
-			continue
-		}
-		group, _, _ := strings.Cut(c.name, "/")
-		if byGroup[group] == nil {
-			order = append(order, group)
-		}
-		byGroup[group] = append(byGroup[group], c)
+	if testing.Short() {
+		t.Skip("-short: starts no sandboxes")
 	}
-	for _, group := range order {
-		t.Run(group, func(t *testing.T) {
+	for _, group := range conformance.Groups(t, suites(h)) {
+		t.Run(group.Name, func(t *testing.T) {
 			if !h.Serial {
 				t.Parallel()
 			}
-			for _, c := range byGroup[group] {
-				t.Run(strings.TrimPrefix(c.name, group+"/"), func(t *testing.T) {
+			for _, c := range group.Checks {
+				t.Run(c.Name, func(t *testing.T) {
 					if !h.Serial {
 						t.Parallel()
 					}
-					c.start(t, h)
+					c.Run(t)
 				})
 			}
 		})
 	}
 }
 
-func (c check) applies(d extensions.Descriptor) bool {
-	if c.power != "" && !d.Has(c.power) {
-		return false
-	}
-	if c.secretsAs != "" && !slices.Contains(d.Capabilities.SecretsAs, c.secretsAs) {
-		return false
-	}
-	for _, p := range c.also {
-		if !d.Has(p) {
-			return false
-		}
-	}
-	return true
+// Spec is the suite's minimal spec, which options change.
+func Spec(t testing.TB, cfg extensions.Config, opts ...Option) extensions.Spec {
+	t.Helper()
+	return conformance.Spec(t, cfg, opts...)
 }
 
-// start runs the check against a place of its own, or says why it cannot.
-func (c check) start(t testing.TB, h Harness) {
-	t.Helper()
-	if reason, ok := h.Excuse[c.name]; ok {
-		t.Skip(reason)
-	}
-	if c.hook != nil {
-		if name, ok := c.hook(h); !ok {
-			if os.Getenv(NoSkipEnv) == "1" {
-				t.Fatalf("the harness has no %s, and skips are failures here", name)
-			}
-			t.Skipf("the harness has no %s", name)
+// The options of the suite's specs, and their labels, for adapters' own tests.
+var (
+	Labels         = conformance.Labels
+	With           = conformance.With
+	WithTTL        = conformance.WithTTL
+	WithEnv        = conformance.WithEnv
+	WithSecret     = conformance.WithSecret
+	WithSecretsAs  = conformance.WithSecretsAs
+	WithWorkspace  = conformance.WithWorkspace
+	WithEntrypoint = conformance.WithEntrypoint
+)
+
+// suites returns h for the suite, whose checks all run with a testing.TB here: the functions of the result take any TB
+// and pass on the testing.TB that it is.
+func suites(h Harness) (out conformance.Harness) {
+	from, to := reflect.ValueOf(h), reflect.ValueOf(&out).Elem()
+	for i := range from.NumField() {
+		if field := to.Field(i); field.CanSet() {
+			field.Set(passing(from.Field(i), field.Type()))
 		}
 	}
-	ext := h.New(t)
-	e := &env{TB: t, h: h, ext: ext, desc: ext.Describe(), cfg: h.Config(t)}
-	if strings.HasPrefix(c.name, "describe/") || c.name == "core/open-makes-nothing" || c.name == "errors/unauthorized" {
-		c.run(e)
-		return
+	return out
+}
+
+// passing returns v, a field of a Harness, as a field of the suite's.
+func passing(v reflect.Value, as reflect.Type) reflect.Value {
+	switch {
+	case v.Type() == as:
+		return v
+	case v.IsNil():
+		return reflect.Zero(as)
+	case as.Kind() == reflect.Map:
+		out := reflect.MakeMap(as)
+		for k, hook := range v.Seq2() {
+			out.SetMapIndex(k, passing(hook, as.Elem()))
+		}
+		return out
 	}
-	e.open()
-	c.run(e)
+	return reflect.MakeFunc(as, func(args []reflect.Value) []reflect.Value {
+		args[0] = reflect.ValueOf(args[0].Interface().(testing.TB))
+		return v.Call(args)
+	})
 }

@@ -8,11 +8,10 @@ import (
 	"time"
 )
 
-// DelayProxy listens on a loopback address and carries each connection to
-// addr, half of rtt later each way: the host seems to be that far away. It
-// limits no bandwidth, keeps order, and passes half-closed streams on. The
-// handshake takes its time too: what a client sends is there after one and a
-// half rtt. conns counts the connections so far. It ends with the test.
+// DelayProxy listens on a loopback address and carries each connection to addr, delayed by half of rtt each
+// way: the host seems that far away. It does not limit bandwidth, keeps order, and passes half-closed streams
+// on. The handshake takes its time too: a client's first data arrives after one and a half rtt. conns counts
+// the connections so far. The proxy ends with the test.
 func DelayProxy(t testing.TB, addr string, rtt time.Duration) (listen string, conns func() int) {
 	t.Helper()
 	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
@@ -57,7 +56,7 @@ func (p *delayProxy) serve(l net.Listener) {
 	}
 }
 
-// track closes c when the proxy ends, or at once if it has.
+// track closes c when the proxy ends, or at once if it has ended.
 func (p *delayProxy) track(c net.Conn) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -79,8 +78,8 @@ func (p *delayProxy) closeAll() {
 func (p *delayProxy) carry(client net.Conn) {
 	p.track(client)
 	defer client.Close()
-	// The client thinks it is connected now; far away that takes one rtt, and
-	// the server hears of it half an rtt later.
+	// The client considers itself connected now. At a distance that takes one rtt, and the server learns of
+	// it half an rtt later.
 	ready := time.Now().Add(3 * p.half)
 	time.Sleep(time.Until(ready))
 	server, err := (&net.Dialer{Timeout: 10 * time.Second}).Dial("tcp", p.to)
@@ -104,9 +103,9 @@ type packet struct {
 	data []byte
 }
 
-// pump copies src to dst, each piece half an rtt after it came.
+// pump copies src to dst, each piece half an rtt after it arrived.
 func (p *delayProxy) pump(dst, src net.Conn) {
-	queue := make(chan packet, 4096) // what is under way; far more than a window holds
+	queue := make(chan packet, 4096) // data on its way; far more than a window holds
 	go func() {
 		defer close(queue)
 		for {
@@ -122,7 +121,7 @@ func (p *delayProxy) pump(dst, src net.Conn) {
 		}
 	}()
 	broken := false
-	for k := range queue { // to its end in any case, so that the reader ends
+	for k := range queue { // read to its end in any case, so that the reader ends
 		time.Sleep(time.Until(k.due))
 		if broken {
 			continue
@@ -135,7 +134,7 @@ func (p *delayProxy) pump(dst, src net.Conn) {
 		}
 		if _, err := dst.Write(k.data); err != nil {
 			broken = true
-			_ = src.Close() // the sender learns of it by its next write
+			_ = src.Close() // the sender notices at its next write
 		}
 	}
 }

@@ -1,7 +1,6 @@
-// Package hosttest gives tests a real host: a throwaway sshd with a stock
-// configuration, the Docker daemon of this machine, an image that needs no
-// registry, a proxy that adds round-trip time, and an inventory of what a
-// machine holds before and after. Everything ends with the test that asked.
+// Package hosttest gives tests a real host: a throwaway sshd with a stock configuration, this machine's
+// Docker daemon, an image that needs no registry, a proxy that adds round-trip time, and an inventory of what
+// a machine holds before and after. Everything ends with the test that asked for it.
 package hosttest
 
 import (
@@ -9,10 +8,10 @@ import (
 	"testing"
 )
 
-// noSkipEnv makes a missing daemon or program a failure, as CI has it.
+// noSkipEnv makes a missing daemon or program a failure, as in CI.
 const noSkipEnv = "SANDBOXER_NO_SKIP"
 
-// skip says loudly what is missing; where skips are forbidden it fails.
+// skip says loudly what is missing; if skips are forbidden, it fails.
 func skip(t testing.TB, format string, args ...any) {
 	t.Helper()
 	if os.Getenv(noSkipEnv) == "1" {

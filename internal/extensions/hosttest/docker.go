@@ -14,22 +14,31 @@ import (
 	"time"
 )
 
-var daemon = sync.OnceValue(func() error {
+var daemon = sync.OnceValue(func() error { return answers("docker") })
+
+// answers returns nil if a program is Docker's command line, its daemon answers and Compose is present.
+func answers(program string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	defer cancel()
-	for _, args := range [][]string{{"version", "--format", "{{.Server.Version}}"}, {"compose", "version"}} {
-		out, err := exec.CommandContext(ctx, "docker", args...).CombinedOutput()
+	for _, args := range [][]string{{"--version"}, {"version", "--format", "{{.Server.Version}}"}, {"compose", "version"}} {
+		out, err := exec.CommandContext(ctx, program, args...).CombinedOutput()
 		if err != nil {
 			return fmt.Errorf("docker %s: %w: %s", args[0], err, bytes.TrimSpace(out))
 		}
+		if args[0] == "--version" && !bytes.Contains(out, []byte("Docker version ")) {
+			return fmt.Errorf("docker is another program, which says %q", bytes.TrimSpace(out))
+		}
 	}
 	return nil
-})
+}
 
-// Docker skips the test where no Docker daemon answers or Compose is missing;
-// under SANDBOXER_NO_SKIP=1 it fails it.
+// Docker skips the test if no Docker daemon answers, Compose is missing, or docker is podman's, whose
+// networks and rules differ. Under SANDBOXER_NO_SKIP=1 it fails the test.
 func Docker(t testing.TB) {
 	t.Helper()
+	if testing.Short() {
+		t.Skip("-short: starts nothing in Docker")
+	}
 	if err := daemon(); err != nil {
 		skip(t, "Docker with Compose: %v", err)
 	}
@@ -55,10 +64,9 @@ var image = struct {
 	name  string
 }{}
 
-// Image returns the name of a small image: busybox with its applets (sh, nc,
-// httpd, wget, ping …), the users root, sandbox (1000) and nobody. It comes
-// from no registry. The tests of a process share it; it is removed when the
-// last of them has ended (see Main).
+// Image returns the name of a small image: busybox with its applets (sh, nc, httpd, wget, ping …) and the
+// users root, sandbox (1000) and nobody. It comes from no registry. The tests of a process share it, and it
+// is removed after the last of them (see Main).
 func Image(t testing.TB) string {
 	t.Helper()
 	Docker(t)
@@ -74,8 +82,7 @@ func Image(t testing.TB) string {
 	return name
 }
 
-// Main runs the tests of a package with one Image for all of them, and
-// returns the code for os.Exit.
+// Main runs a package's tests with one Image for all of them, and returns the code for os.Exit.
 func Main(m *testing.M) int {
 	image.Lock()
 	image.users++
@@ -132,7 +139,7 @@ func importImage(name string) error {
 	return nil
 }
 
-// imageFiles is the root file system of the image, as tar.
+// imageFiles returns the image's root file system as tar.
 func imageFiles() ([]byte, error) {
 	busybox, err := exec.LookPath("busybox")
 	if err != nil {
@@ -163,13 +170,14 @@ func imageFiles() ([]byte, error) {
 	w.link("sbin", "bin")
 	w.link("usr/bin", "../bin")
 	w.link("usr/sbin", "../bin")
-	w.file("etc/passwd", 0o644, []byte("root:x:0:0:root:/root:/bin/sh\nsandbox:x:1000:1000::/home/sandbox:/bin/sh\nnobody:x:65534:65534::/:/bin/sh\n"))
+	w.file("etc/passwd", 0o644, []byte("root:x:0:0:root:/root:/bin/sh\nsandbox:x:1000:1000::/home/sandbox:/bin/sh\n"+
+		"nobody:x:65534:65534::/:/bin/sh\n"))
 	w.file("etc/group", 0o644, []byte("root:x:0:\nsandbox:x:1000:\nnogroup:x:65534:\n"))
 	w.put(&tar.Header{Typeflag: tar.TypeDir, Name: "home/sandbox/", Mode: 0o755, Uid: 1000, Gid: 1000}, nil)
 	return b.Bytes(), w.Close()
 }
 
-// rootFS writes entries; an error shows again at Close.
+// rootFS writes entries; Close reports an error again.
 type rootFS struct{ *tar.Writer }
 
 func (w rootFS) put(h *tar.Header, data []byte) {

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -177,7 +178,8 @@ func TestADiskCanBeFull(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer session.Close()
-	if out, err := session.CombinedOutput("dd if=/dev/zero of=$HOME/big bs=64k count=64"); err == nil || !strings.Contains(string(out), "No space left") {
+	if out, err := session.CombinedOutput("dd if=/dev/zero of=$HOME/big bs=64k count=64"); err == nil ||
+		!strings.Contains(string(out), "No space left") {
 		t.Errorf("4 MiB fit on 1 MiB: %v, %s", err, out)
 	}
 }
@@ -283,6 +285,25 @@ func TestKeysOfAllKinds(t *testing.T) {
 		out, err := exec.CommandContext(t.Context(), "ssh-keygen", "-y", "-f", path).CombinedOutput()
 		if err != nil || !strings.HasPrefix(string(out), k.Line) {
 			t.Errorf("ssh-keygen reads %s differently: %v: %s", kind, err, out)
+		}
+	}
+}
+
+// What podman installs as docker may have a compose, and an answer to everything
+// that is asked here.
+func TestPodmansDockerIsNone(t *testing.T) {
+	t.Parallel()
+	for says, want := range map[string]bool{"Docker version 29.1, build x": true, "podman version 5.2.2": false} {
+		program := filepath.Join(t.TempDir(), "docker")
+		text := "#!/bin/sh\necho 'a warning' >&2\n[ \"$1\" != --version ] || echo '" + says + "'\n"
+		syscall.ForkLock.RLock() // a process that another test starts meanwhile would hold the file open, and it could not run
+		err := os.WriteFile(program, []byte(text), 0o700)
+		syscall.ForkLock.RUnlock()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := answers(program); (err == nil) != want {
+			t.Errorf("%s: %v", says, err)
 		}
 	}
 }

@@ -13,14 +13,13 @@ import (
 	"time"
 )
 
-// Inventory is what a machine holds, by kind; each line stands for one thing.
+// Inventory is what a machine holds, by kind, one line per thing.
 type Inventory map[string][]string
 
-// Snapshot takes the inventory of this machine: Docker's containers,
-// networks, volumes and images where a daemon answers, firewall rules, and processes that have to
-// do with sandboxes. Where tests of other packages run at the same time,
-// within narrows it to lines that contain one of the given texts: ids, an
-// account, the image's name, Server.HomeDir.
+// Snapshot takes the inventory of this machine: Docker's containers, networks, volumes and images if a daemon
+// answers, firewall rules, and processes related to sandboxes. If tests of other packages run at the same
+// time, within limits it to lines that contain one of the given texts: ids, an account, the image's name,
+// Server.HomeDir.
 func Snapshot(t testing.TB, within ...string) Inventory {
 	t.Helper()
 	inv := Inventory{}
@@ -49,8 +48,7 @@ func Snapshot(t testing.TB, within ...string) Inventory {
 	return inv
 }
 
-// Diff says what later has and i had not ("+ kind: line") and the reverse
-// ("- kind: line"); "" means nothing changed.
+// Diff lists what only later has ("+ kind: line") and what only i has ("- kind: line"); "" means no change.
 func (i Inventory) Diff(later Inventory) string {
 	kinds := slices.Collect(maps.Keys(i))
 	for k := range later {
@@ -71,7 +69,7 @@ func (i Inventory) Diff(later Inventory) string {
 	return b.String()
 }
 
-// without keeps what of a is not in b, counting repeated lines.
+// without returns the lines of a that are not in b, counting repeated lines.
 func without(a, b []string) []string {
 	left := map[string]int{}
 	for _, line := range b {
@@ -88,12 +86,12 @@ func without(a, b []string) []string {
 	return out
 }
 
-// containsAny is true for every line where nothing in particular is looked for.
+// containsAny reports whether line contains one of texts; true if there are none.
 func containsAny(line string, texts []string) bool {
 	return len(texts) == 0 || slices.ContainsFunc(texts, func(s string) bool { return strings.Contains(line, s) })
 }
 
-// firewall lists the rules without their counters; nobody but root may ask.
+// firewall lists the rules without their counters; only root may ask.
 func firewall(t testing.TB) []string {
 	t.Helper()
 	var out []string
@@ -122,8 +120,8 @@ func firewall(t testing.TB) []string {
 	return out
 }
 
-// sandboxProcesses lists processes that mention a sandbox in their arguments,
-// environment or working folder, but for this one and those above it.
+// sandboxProcesses lists processes that mention a sandbox in their arguments, environment or working folder,
+// except this process and its ancestors.
 func sandboxProcesses(within []string) []string {
 	if len(within) == 0 {
 		within = []string{"sandboxer.", "sbx-", "sandboxer-host"}

@@ -16,14 +16,14 @@ import (
 	"golang.org/x/crypto/ssh"
 )
 
-// Key is a key pair in the forms ssh programs want.
+// Key is a key pair in the formats that ssh programs use.
 type Key struct {
 	Signer  ssh.Signer
 	Line    string // "ssh-ed25519 AAAA…", without a comment or line break
 	private []byte // OpenSSH PEM
 }
 
-// NewKey makes a key pair: "ed25519", "ecdsa" or "rsa".
+// NewKey creates a key pair: "ed25519", "ecdsa" or "rsa".
 func NewKey(t testing.TB, kind string) Key {
 	t.Helper()
 	var private crypto.PrivateKey
@@ -53,8 +53,7 @@ func NewKey(t testing.TB, kind string) Key {
 	return k
 }
 
-// Write stores the private key at path, 0600, and the public one beside it
-// as path.pub.
+// Write stores the private key at path, with mode 0600, and the public key beside it as path.pub.
 func (k Key) Write(t testing.TB, path string) {
 	t.Helper()
 	if err := os.WriteFile(path, k.private, 0o600); err != nil {
@@ -70,8 +69,7 @@ var shared = struct {
 	keys map[string]Key
 }{keys: map[string]Key{}}
 
-// sharedKey is made once per process: what matters to most tests is that a
-// key is there, not which.
+// sharedKey is created once per process: most tests need a key, not a particular one.
 func sharedKey(t testing.TB, use, kind string) Key {
 	t.Helper()
 	shared.Lock()

@@ -22,6 +22,8 @@ func bind(cmd *exec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL}
 }
 
+func ownSession(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} }
+
 func mountDisk(t testing.TB, dir string, mb int) {
 	t.Helper()
 	if os.Getuid() != 0 {
@@ -37,7 +39,7 @@ func unmountDisk(t testing.TB, dir string) {
 	}
 }
 
-// giveTo makes user the owner of dir and all below it.
+// giveTo makes name the owner of dir and everything below it.
 func giveTo(t testing.TB, name, dir string) {
 	t.Helper()
 	if os.Getuid() != 0 {

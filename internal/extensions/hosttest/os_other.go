@@ -9,12 +9,14 @@ import (
 	"testing"
 )
 
-// SSHD skips on these systems before any of this matters.
+// SSHD skips on these systems before it uses any of these.
 var sigKill, sigStop, sigCont os.Signal = os.Kill, os.Kill, os.Kill
 
 func signal(int, os.Signal) error { return errors.ErrUnsupported }
 
 func bind(*exec.Cmd) {}
+
+func ownSession(*exec.Cmd) {}
 
 func mountDisk(t testing.TB, _ string, _ int) { t.Helper(); skip(t, "Linux only") }
 

@@ -16,7 +16,7 @@ type Process struct {
 	parent  int
 }
 
-// processes reads /proc; those that end meanwhile are left out.
+// processes reads /proc and omits processes that end in the meantime.
 func processes() []Process {
 	dirs, _ := filepath.Glob("/proc/[0-9]*")
 	var out []Process
@@ -34,7 +34,7 @@ func processes() []Process {
 			continue
 		}
 		fields := strings.Fields(string(stat[end+1:]))
-		if len(fields) < 2 || fields[0] == "Z" { // it has ended; its parent has not looked
+		if len(fields) < 2 || fields[0] == "Z" { // it has ended, and its parent has not reaped it
 			continue
 		}
 		parent, err := strconv.Atoi(fields[1])
@@ -48,7 +48,7 @@ func processes() []Process {
 	return out
 }
 
-// env is the environment the process was started with, as far as it may be read.
+// env returns the environment the process was started with, as far as it is readable.
 func (p Process) env() []string {
 	b, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(p.Pid), "environ"))
 	if err != nil {

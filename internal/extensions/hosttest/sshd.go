@@ -20,7 +20,7 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
-// Server is a running sshd of this test alone.
+// Server is a running sshd for one test.
 type Server struct {
 	Addr        string // host:port, IPv6 in brackets
 	Address     string // the host part of Addr, without brackets
@@ -28,7 +28,7 @@ type Server struct {
 	User        string
 	HostKeyLine string   // the first host key, "ssh-ed25519 AAAA…"
 	HostKeys    []Key    // all of them, in the order of HostKeyLine
-	KeyFile     string   // private key the server lets in
+	KeyFile     string   // private key that the server accepts
 	ClientKey   Key      // the same key
 	KnownHosts  string   // file that knows all host keys
 	Dir         string   // private to this server; host keys are Dir/host_<kind>
@@ -41,15 +41,17 @@ type Server struct {
 
 	mu   sync.Mutex
 	pid  int
-	done chan struct{} // closed when the listener ended
+	done chan struct{} // closed once the listener has ended
 }
 
-// SSHD starts an OpenSSH server with a stock configuration (MaxSessions 10,
-// MaxStartups 10:30:100) on a free port of the loopback interface. Sessions
-// get a private empty HOME, with the Docker plugins of the one who runs the
-// test. It ends with the test, and everything its sessions left running too.
+// SSHD starts an OpenSSH server with a stock configuration (MaxSessions 10, MaxStartups 10:30:100) on a free
+// port of the loopback interface. Sessions get a private empty HOME, with the Docker plugins of the user who
+// runs the test. The server ends with the test, with everything its sessions left running.
 func SSHD(t testing.TB, opts ...Option) *Server {
 	t.Helper()
+	if testing.Short() {
+		t.Skip("-short: starts no sshd")
+	}
 	if runtime.GOOS != "linux" {
 		skip(t, "sshd tests run on Linux only")
 	}
@@ -80,7 +82,7 @@ func SSHD(t testing.TB, opts ...Option) *Server {
 		}
 	}
 	s.writeKnownHosts()
-	t.Cleanup(func() { // runs first: the log is of use while the files are there
+	t.Cleanup(func() { // runs first, while the log files still exist
 		if t.Failed() {
 			t.Logf("log of sshd on %s:\n%s", s.Addr, s.Log())
 		}
@@ -98,7 +100,7 @@ func sshdBinary() string {
 	if err != nil {
 		return ""
 	}
-	p, err = filepath.Abs(p) // sshd insists on it, to start itself again
+	p, err = filepath.Abs(p) // sshd needs it to start itself again
 	if err != nil {
 		return ""
 	}
@@ -107,11 +109,12 @@ func sshdBinary() string {
 
 func newServer(t testing.TB, set settings) *Server {
 	t.Helper()
-	// Not t.TempDir: another user may have to pass through, and names are short.
+	// Not t.TempDir: another user may have to pass through it, and names must be short.
 	dir, err := os.MkdirTemp("", "sandboxer-host")
 	if err != nil {
 		t.Fatal(err)
 	}
+	guarded(t, dir)
 	s := &Server{t: t, Dir: dir, Address: strings.Trim(set.listen, "[]"), User: set.user,
 		HomeDir: filepath.Join(dir, "home"), KeyFile: filepath.Join(dir, "id"), LogFile: filepath.Join(dir, "log")}
 	if s.User == "" {
@@ -161,8 +164,8 @@ func (s *Server) writeKeys(set settings) {
 	s.HostKeyLine = s.HostKeys[0].Line
 }
 
-// bringPlugins keeps `docker compose` where it is a plugin of this user. Other
-// users get copies, because they may not enter this one's home.
+// bringPlugins keeps `docker compose` available if it is a plugin of this user. Other users get copies,
+// because they may not enter this user's home.
 func (s *Server) bringPlugins(copied bool) {
 	conf := os.Getenv("DOCKER_CONFIG")
 	if conf == "" {
@@ -207,7 +210,7 @@ func (s *Server) writeConfig(set settings, port int) string {
 	return file
 }
 
-// start runs sshd and returns when it listens.
+// start runs sshd and returns once it listens.
 func (s *Server) start(binary string, set settings, port int) error {
 	config := s.writeConfig(set, port)
 	must(s.t, os.WriteFile(s.LogFile, nil, 0o600))
@@ -250,14 +253,14 @@ func (s *Server) writeKnownHosts() {
 	must(s.t, os.WriteFile(s.KnownHosts, []byte(b.String()), 0o600))
 }
 
-// Host is the server as sandboxer_host would describe it: key pinned,
-// identity from a file. Its name is of this server alone.
+// Host returns the server as sandboxer_host would describe it: key pinned, identity from a file. Its name
+// belongs to this server alone.
 func (s *Server) Host() extensions.Host {
 	return extensions.Host{Name: "host-" + strconv.Itoa(s.Port), SSH: &extensions.SSH{Address: s.Address, Port: int64(s.Port),
 		User: s.User, HostKey: s.HostKeyLine, Identity: &extensions.SSHIdentity{PrivateKeyFile: s.KeyFile}}}
 }
 
-// Log is what sshd wrote so far.
+// Log returns what sshd has written so far.
 func (s *Server) Log() string {
 	b, err := os.ReadFile(s.LogFile)
 	if err != nil {
@@ -271,10 +274,10 @@ var (
 	dropped   = regexp.MustCompile(`(?m)^(drop connection|beginning MaxStartups throttling|refusing connection)`)
 )
 
-// Connections counts the connections that sshd accepted so far.
+// Connections counts the connections that sshd has accepted so far.
 func (s *Server) Connections() int { return len(connected.FindAllString(s.Log(), -1)) }
 
-// Throttled tells whether MaxStartups turned somebody away.
+// Throttled reports whether MaxStartups turned a client away.
 func (s *Server) Throttled() bool { return dropped.MatchString(s.Log()) }
 
 func freePort(t testing.TB, listen string) int {

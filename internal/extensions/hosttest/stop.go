@@ -9,9 +9,8 @@ import (
 	"time"
 )
 
-// startBound starts cmd so that it dies with this process, and closes done
-// when it has ended. The kernel ties the two by the thread that started it,
-// hence the goroutine that keeps its thread.
+// startBound starts cmd so that it dies with this process, and closes done once it has ended. The kernel ties
+// it to the thread that started it, hence the goroutine that keeps its thread.
 func startBound(cmd *exec.Cmd, done chan<- struct{}) error {
 	bind(cmd)
 	started := make(chan error)
@@ -36,8 +35,8 @@ func (s *Server) Pid() int {
 	return s.pid
 }
 
-// Stop ends the server, its connections and whatever its sessions left
-// running, and waits for it. A stopped server can be stopped again.
+// Stop ends the server, its connections and everything its sessions left running, and waits for it. Stopping
+// a stopped server does nothing.
 func (s *Server) Stop() {
 	s.mu.Lock()
 	pid, done := s.pid, s.done
@@ -64,16 +63,16 @@ func (s *Server) Stop() {
 	}
 }
 
-// Cut kills the connections, not the listener and not what the sessions run:
-// what a network that fails in the middle looks like from the host.
+// Cut kills the connections, but neither the listener nor what the sessions run: to the host, it looks like a
+// network that fails midway.
 func (s *Server) Cut() {
 	for _, p := range servers(s.Pid()) {
 		_ = signal(p, sigKill)
 	}
 }
 
-// Pause stops the listener and its connections from running (SIGSTOP): the
-// host still accepts, by its kernel, and answers nothing.
+// Pause stops the listener and its connections (SIGSTOP): the host's kernel still accepts connections, and
+// nothing answers.
 func (s *Server) Pause() { s.signalAll(sigStop) }
 
 // Resume undoes Pause.
@@ -88,8 +87,8 @@ func (s *Server) signalAll(sig os.Signal) {
 	}
 }
 
-// Processes lists what sessions of this server started and what still runs,
-// wherever it has gone since: such processes have the server's HOME.
+// Processes lists what this server's sessions started and what still runs, wherever it has moved since: such
+// processes have the server's HOME.
 func (s *Server) Processes() []Process {
 	var out []Process
 	for _, p := range processes() {
@@ -109,7 +108,7 @@ func (s *Server) remove() {
 	}
 }
 
-// servers are the sshd processes below pid, without what their sessions run.
+// servers returns the sshd processes below pid, without what their sessions run.
 func servers(pid int) []int {
 	if pid == 0 {
 		return nil

@@ -129,7 +129,7 @@ func TestASandboxThatIsMadeAgainEndsTheOneWithoutAFolder(t *testing.T) {
 	must(t, os.RemoveAll(b.settings.box(spec.ID).dir))
 	h := provision(t, b, spec)
 	shell(t, b, h, "true")
-	eventually(t, 3*time.Second, "there is one init", func() bool { return initCount(spec.ID) == 1 })
+	eventually(t, soon, "there is one init", func() bool { return initCount(spec.ID) == 1 })
 }
 
 func TestASandboxEndsWithItsFolderAndTellsWhen(t *testing.T) {
@@ -139,7 +139,7 @@ func TestASandboxEndsWithItsFolderAndTellsWhen(t *testing.T) {
 	shell(t, b, h, "setsid sleep 1005 >/dev/null 2>&1 & true")
 	removed := time.Now()
 	must(t, os.RemoveAll(b.settings.box(spec.ID).dir))
-	eventually(t, 10*time.Second, "it ends", func() bool { return len(processesOf(spec.ID)) == 0 })
+	eventually(t, soon, "it ends", func() bool { return len(processesOf(spec.ID)) == 0 })
 	o := observed(t, b, h)
 	if o.Phase != extensions.PhaseAbsent || o.Reason == "" || o.EndedAt.Before(removed) || o.EndedAt.After(time.Now()) {
 		t.Errorf("observed: %+v", o)
@@ -160,7 +160,7 @@ func TestASandboxEndsWithTheWholeStateFolder(t *testing.T) {
 	b, spec := openBackend(t, t.TempDir(), nil), testSpec(t)
 	h := provision(t, b, spec)
 	must(t, os.RemoveAll(b.settings.root))
-	eventually(t, 10*time.Second, "it ends", func() bool { return len(processesOf(spec.ID)) == 0 })
+	eventually(t, soon, "it ends", func() bool { return len(processesOf(spec.ID)) == 0 })
 	if o := observed(t, b, h); o.Phase != extensions.PhaseAbsent {
 		t.Errorf("observed: %+v", o)
 	}
@@ -169,10 +169,10 @@ func TestASandboxEndsWithTheWholeStateFolder(t *testing.T) {
 func TestAMovedFolderDoesNotMoveTheDeadline(t *testing.T) {
 	t.Parallel()
 	b, spec := openBackend(t, t.TempDir(), nil), testSpec(t)
-	spec.Deadline = time.Now().Add(3 * time.Second)
+	spec.Deadline = time.Now().Add(life)
 	h := provision(t, b, spec)
 	ways["its folder moved"](t, b, spec.ID)
-	eventually(t, 15*time.Second, "it ends", func() bool { return len(processesOf(spec.ID)) == 0 })
+	eventually(t, soon, "it ends", func() bool { return len(processesOf(spec.ID)) == 0 })
 	o := observed(t, b, h)
 	if late := o.EndedAt.Sub(spec.Deadline); o.Phase != extensions.PhaseExpired || late < -time.Millisecond || late > 5*time.Second {
 		t.Errorf("observed %s after the deadline: %+v", late, o)
@@ -182,11 +182,11 @@ func TestAMovedFolderDoesNotMoveTheDeadline(t *testing.T) {
 func TestAnEmptiedLeaseDoesNotMoveTheDeadline(t *testing.T) {
 	t.Parallel()
 	b, spec := openBackend(t, t.TempDir(), nil), testSpec(t)
-	spec.Deadline = time.Now().Add(4 * time.Second)
+	spec.Deadline = time.Now().Add(life)
 	h := provision(t, b, spec)
 	must(t, os.Truncate(b.settings.box(spec.ID).path(leaseName), 0))
 	shell(t, b, h, "true")
-	eventually(t, 15*time.Second, "it ends", func() bool { return len(processesOf(spec.ID)) == 0 })
+	eventually(t, soon, "it ends", func() bool { return len(processesOf(spec.ID)) == 0 })
 	if o := observed(t, b, h); o.Phase != extensions.PhaseExpired || o.EndedAt.Before(spec.Deadline.Add(-time.Millisecond)) {
 		t.Errorf("observed: %+v", o)
 	}

@@ -113,7 +113,8 @@ func socket(domain, kind, proto int) (string, bool) {
 // vsock tries every kind of socket that reaches the machine's hypervisor or
 // its guests; the family has no namespace.
 func vsock([]string) (string, bool) {
-	for _, kind := range []int{unix.SOCK_STREAM, unix.SOCK_DGRAM, unix.SOCK_SEQPACKET, unix.SOCK_STREAM | unix.SOCK_CLOEXEC | unix.SOCK_NONBLOCK} {
+	for _, kind := range []int{unix.SOCK_STREAM, unix.SOCK_DGRAM, unix.SOCK_SEQPACKET,
+		unix.SOCK_STREAM | unix.SOCK_CLOEXEC | unix.SOCK_NONBLOCK} {
 		if why, open := sysCall(unix.SYS_SOCKET, unix.AF_VSOCK, uintptr(kind), 0); open {
 			return why, open
 		}
@@ -124,7 +125,8 @@ func vsock([]string) (string, bool) {
 
 var attacks = map[string]func([]string) (string, bool){
 	"docker-socket": func([]string) (string, bool) {
-		return any1([]string{"/run/docker.sock", "/var/run/docker.sock", "/run/containerd/containerd.sock", "/run/user/1000/docker.sock", "/run/dbus/system_bus_socket"},
+		return any1([]string{"/run/docker.sock", "/var/run/docker.sock", "/run/containerd/containerd.sock", "/run/user/1000/docker.sock",
+			"/run/dbus/system_bus_socket"},
 			func(p string) (string, bool) { return connect("unix", p) })
 	},
 	"host-sockets": func(a []string) (string, bool) {
@@ -136,27 +138,31 @@ var attacks = map[string]func([]string) (string, bool){
 		return any1([]string{"/etc/shadow", "/etc/gshadow", "/etc/sudoers"}, readFile)
 	},
 	"root-home": func([]string) (string, bool) {
-		return any1([]string{"/root", "/home/user", "/var/lib", "/var/log", "/work", "/boot", "/mnt"}, func(p string) (string, bool) { _, err := os.ReadDir(p); return refused(err) })
+		return any1([]string{"/root", "/home/user", "/var/lib", "/var/log", "/work", "/boot", "/mnt"},
+			func(p string) (string, bool) { _, err := os.ReadDir(p); return refused(err) })
 	},
 	"host-files": func(a []string) (string, bool) { return any1(a, readFile) },
 	"write-outside": func([]string) (string, bool) {
-		return any1([]string{"/x", "/usr/x", "/usr/local/bin/x", "/etc/x", "/bin/x", "/dev/x", "/proc/x", "/home/x", "/etc/alternatives/x", "/etc/ssl/certs/x"}, create)
+		return any1([]string{"/x", "/usr/x", "/usr/local/bin/x", "/etc/x", "/bin/x", "/dev/x", "/proc/x", "/home/x", "/etc/alternatives/x",
+			"/etc/ssl/certs/x"}, create)
 	},
 	"write-etc": func([]string) (string, bool) {
 		return any1([]string{"/etc/passwd", "/etc/hosts", "/etc/ld.so.cache", "/usr/bin/env"}, writeTo)
 	},
 	"write-proc": func([]string) (string, bool) {
-		return any1([]string{"/proc/sys/kernel/hostname", "/proc/sys/kernel/core_pattern", "/proc/sys/vm/overcommit_memory", "/proc/sysrq-trigger",
+		return any1([]string{"/proc/sys/kernel/hostname", "/proc/sys/kernel/core_pattern", "/proc/sys/vm/overcommit_memory",
+			"/proc/sysrq-trigger",
 			"/proc/sys/user/max_user_namespaces", "/proc/irq/default_smp_affinity"}, writeTo)
 	},
 	"devices": func([]string) (string, bool) {
-		return any1([]string{"/dev/mem", "/dev/kmsg", "/dev/vda", "/dev/sda", "/dev/kvm", "/dev/fuse", "/dev/net/tun", "/dev/vsock"}, func(p string) (string, bool) {
-			f, err := os.Open(p)
-			if err == nil {
-				_ = f.Close()
-			}
-			return refused(err)
-		})
+		return any1([]string{"/dev/mem", "/dev/kmsg", "/dev/vda", "/dev/sda", "/dev/kvm", "/dev/fuse", "/dev/net/tun", "/dev/vsock"},
+			func(p string) (string, bool) {
+				f, err := os.Open(p)
+				if err == nil {
+					_ = f.Close()
+				}
+				return refused(err)
+			})
 	},
 	"sys": func([]string) (string, bool) { _, err := os.ReadDir("/sys"); return refused(err) },
 	"kernel-files": func([]string) (string, bool) {
@@ -177,7 +183,8 @@ var attacks = map[string]func([]string) (string, bool){
 		return refused(syscall.Kill(pid, 0))
 	},
 	"kill-init": func([]string) (string, bool) {
-		for _, s := range []syscall.Signal{syscall.SIGKILL, syscall.SIGSTOP, syscall.SIGTERM, syscall.SIGINT, syscall.SIGQUIT, syscall.SIGHUP, syscall.SIGABRT} {
+		for _, s := range []syscall.Signal{syscall.SIGKILL, syscall.SIGSTOP, syscall.SIGTERM, syscall.SIGINT, syscall.SIGQUIT, syscall.SIGHUP,
+			syscall.SIGABRT} {
 			_ = syscall.Kill(1, s)
 		}
 		time.Sleep(100 * time.Millisecond)
@@ -243,7 +250,8 @@ var attacks = map[string]func([]string) (string, bool){
 	"userfaultfd":  func([]string) (string, bool) { return sysCall(unix.SYS_USERFAULTFD, 1) },
 	"file-handles": func([]string) (string, bool) { return sysCall(unix.SYS_OPEN_BY_HANDLE_AT, 0, 0, 0) },
 	"machine": func([]string) (string, bool) {
-		for _, nr := range []uintptr{unix.SYS_REBOOT, unix.SYS_KEXEC_LOAD, unix.SYS_INIT_MODULE, unix.SYS_FINIT_MODULE, unix.SYS_SWAPON, unix.SYS_SETTIMEOFDAY,
+		for _, nr := range []uintptr{unix.SYS_REBOOT, unix.SYS_KEXEC_LOAD, unix.SYS_INIT_MODULE, unix.SYS_FINIT_MODULE, unix.SYS_SWAPON,
+			unix.SYS_SETTIMEOFDAY,
 			unix.SYS_CLOCK_SETTIME, unix.SYS_SETHOSTNAME, unix.SYS_ACCT, unix.SYS_SYSLOG, unix.SYS_QUOTACTL, unix.SYS_FANOTIFY_INIT} {
 			if why, open := sysCall(nr, 0, 0, 0, 0, 0); open {
 				return fmt.Sprintf("call %d: %s", nr, why), open
@@ -258,7 +266,8 @@ var attacks = map[string]func([]string) (string, bool){
 	},
 	"no-rights": func([]string) (string, bool) {
 		b, _ := os.ReadFile("/proc/self/status")
-		for _, want := range []string{"CapInh:\t0000000000000000", "CapPrm:\t0000000000000000", "CapEff:\t0000000000000000", "CapBnd:\t0000000000000000",
+		for _, want := range []string{"CapInh:\t0000000000000000", "CapPrm:\t0000000000000000", "CapEff:\t0000000000000000",
+			"CapBnd:\t0000000000000000",
 			"CapAmb:\t0000000000000000", "NoNewPrivs:\t1", "Seccomp:\t2"} {
 			if !bytes.Contains(b, []byte(want)) {
 				return "not " + want, true
@@ -349,8 +358,10 @@ var attacks = map[string]func([]string) (string, bool){
 		return fmt.Sprint(len(list), err), false
 	},
 	"raw-sockets": func([]string) (string, bool) {
-		for _, s := range [][3]int{{unix.AF_INET, unix.SOCK_RAW, unix.IPPROTO_ICMP}, {unix.AF_PACKET, unix.SOCK_RAW, 0}, {unix.AF_NETLINK, unix.SOCK_RAW, unix.NETLINK_AUDIT},
-			{unix.AF_NETLINK, unix.SOCK_RAW, unix.NETLINK_NETFILTER}, {unix.AF_ALG, unix.SOCK_SEQPACKET, 0}, {unix.AF_KEY, unix.SOCK_RAW, 2}, {unix.AF_BLUETOOTH, unix.SOCK_RAW, 0}} {
+		for _, s := range [][3]int{{unix.AF_INET, unix.SOCK_RAW, unix.IPPROTO_ICMP}, {unix.AF_PACKET, unix.SOCK_RAW, 0},
+			{unix.AF_NETLINK, unix.SOCK_RAW, unix.NETLINK_AUDIT},
+			{unix.AF_NETLINK, unix.SOCK_RAW, unix.NETLINK_NETFILTER}, {unix.AF_ALG, unix.SOCK_SEQPACKET, 0}, {unix.AF_KEY, unix.SOCK_RAW, 2},
+			{unix.AF_BLUETOOTH, unix.SOCK_RAW, 0}} {
 			if why, open := socket(s[0], s[1], s[2]); open {
 				return fmt.Sprint(s, why), open
 			}
@@ -398,7 +409,8 @@ var attacks = map[string]func([]string) (string, bool){
 		_, _, personality := syscall.Syscall(unix.SYS_PERSONALITY, 1<<64-1, 0, 0)
 		_, _, ioctl := syscall.Syscall(unix.SYS_IOCTL, 0, high|unix.TCGETS, 0)
 		if errno != 0 || pairErrno != 0 || routeErrno != 0 || personality != 0 || ioctl == unix.EPERM {
-			return fmt.Sprintln("socket:", errno, "socketpair:", pairErrno, "netlink:", routeErrno, "personality:", personality, "ioctl:", ioctl), true
+			return fmt.Sprintln("socket:", errno, "socketpair:", pairErrno, "netlink:", routeErrno, "personality:", personality, "ioctl:", ioctl),
+				true
 		}
 		return "all answered", false
 	},
@@ -420,7 +432,8 @@ var attacks = map[string]func([]string) (string, bool){
 		}
 		defer func() { _ = syscall.Kill(pid, syscall.SIGKILL) }()
 		child := fmt.Sprintf("/proc/%d", pid)
-		return any1([]string{"/proc/self", "/proc/thread-self", fmt.Sprintf("/proc/%d", os.Getpid()), fmt.Sprintf("/proc/self/task/%d", syscall.Gettid()), "/proc/1", child}, func(dir string) (string, bool) {
+		return any1([]string{"/proc/self", "/proc/thread-self", fmt.Sprintf("/proc/%d", os.Getpid()),
+			fmt.Sprintf("/proc/self/task/%d", syscall.Gettid()), "/proc/1", child}, func(dir string) (string, bool) {
 			for _, n := range []string{"-1000", "0", "999"} {
 				if err := os.WriteFile(dir+"/oom_score_adj", []byte(n), 0); err == nil {
 					return n + " was taken", true
@@ -430,7 +443,8 @@ var attacks = map[string]func([]string) (string, bool){
 		})
 	},
 	"hardlink-out": func([]string) (string, bool) {
-		return any1([]string{"/etc/passwd", "/usr/bin/env", "/etc/ssl/certs/ca-certificates.crt", "/proc/1/environ"}, func(p string) (string, bool) { return refused(os.Link(p, "/workspace/hard")) })
+		return any1([]string{"/etc/passwd", "/usr/bin/env", "/etc/ssl/certs/ca-certificates.crt", "/proc/1/environ"},
+			func(p string) (string, bool) { return refused(os.Link(p, "/workspace/hard")) })
 	},
 	"cgroups": func([]string) (string, bool) {
 		return any1([]string{"/sys/fs/cgroup", "/cgroup"}, func(p string) (string, bool) { _, err := os.ReadDir(p); return refused(err) })

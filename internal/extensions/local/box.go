@@ -13,24 +13,23 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/local/lease"
 )
 
-// recordsName is the folder beside the sandboxes' own that keeps, for each, a
-// second copy of its record, and how it ended.
+// recordsName is the folder beside the sandboxes' folders that keeps, for each sandbox, a second copy of its
+// record and how it ended.
 const recordsName = "records"
 
-// Endings of names in that folder.
+// Suffixes of names in that folder.
 const (
-	copyEnding = ".json"
-	endEnding  = ".end"
+	copySuffix = ".json"
+	endSuffix  = ".end"
 )
 
-// box is where one sandbox is kept: a folder with what belongs to it, and the
-// second copy of its record. People remove and move folders while the sandbox
-// runs; the copy, else the handle, still tells which process that is.
+// box is where one sandbox is kept: its folder, and the second copy of its record. People remove and move
+// folders while the sandbox runs; the copy, else the handle, still identifies its process.
 type box struct {
 	id   extensions.ID
 	root string
 	dir  string
-	told *process // its init as a handle names it, nil where none does
+	told *process // its init as the handle names it; nil if it names none
 }
 
 func (s settings) box(id extensions.ID) box {
@@ -39,17 +38,16 @@ func (s settings) box(id extensions.ID) box {
 
 func (b box) path(name string) string { return filepath.Join(b.dir, name) }
 
-func (b box) beside(ending string) string {
-	return filepath.Join(b.root, recordsName, string(b.id)+ending)
+func (b box) beside(suffix string) string {
+	return filepath.Join(b.root, recordsName, string(b.id)+suffix)
 }
 
-// read returns the record: its folder's, else the copy, else what the handle
-// tells while that process runs. A folder without any is a sandbox half made,
-// whose record is empty but for the id.
+// read returns the record: the folder's, else the copy, else what the handle says while that process runs. A
+// folder without any is a half-made sandbox, whose record is empty but for the id.
 func (b box) read() (record, error) {
 	r, err := b.readFrom(b.path(recordName))
 	if errors.Is(err, fs.ErrNotExist) {
-		r, err = b.readFrom(b.beside(copyEnding))
+		r, err = b.readFrom(b.beside(copySuffix))
 	}
 	if !errors.Is(err, fs.ErrNotExist) {
 		return r, err
@@ -73,23 +71,22 @@ func (b box) readFrom(path string) (record, error) {
 		return record{}, extensions.Errorf(extensions.KindInternal, "the record %s cannot be read: %w", path, err)
 	}
 	if r.ID != b.id {
-		return record{}, extensions.Errorf(extensions.KindConflict, "%s holds the record of %s", path, extensions.Clean(string(r.ID), 40)).
+		return record{}, extensions.Errorf(extensions.KindConflict, "%s contains the record of %s", path, extensions.Clean(string(r.ID), 40)).
 			WithRemedy("do not rename folders of sandboxes")
 	}
 	if r.Version > recordVersion {
-		return record{}, extensions.Errorf(extensions.KindUnsupported, "the record of %s was written by a newer sandboxer (form %d)", b.id, r.Version).
+		return record{}, extensions.Errorf(extensions.KindUnsupported, "a newer sandboxer wrote the record of %s (form %d)", b.id, r.Version).
 			WithRemedy("use the newer version")
 	}
 	return r, nil
 }
 
-// write puts the record down twice, the copy first: what is in the folder is in
-// the copy too.
+// write stores the record twice, the copy first: the copy has whatever the folder has.
 func (b box) write(r record) error {
 	r.Version, r.ID = recordVersion, b.id
-	copied := b.beside(copyEnding)
+	copied := b.beside(copySuffix)
 	err := fs.ErrNotExist
-	for try := 0; try < 5 && errors.Is(err, fs.ErrNotExist); try++ { // who removes the last record removes the folder
+	for try := 0; try < 5 && errors.Is(err, fs.ErrNotExist); try++ { // removing the last record removes the folder
 		if err = os.MkdirAll(filepath.Dir(copied), 0o700); err == nil {
 			err = writeFile(copied, r)
 		}
@@ -100,11 +97,11 @@ func (b box) write(r record) error {
 	return writeFile(b.path(recordName), r)
 }
 
-// adrift reports that the sandbox runs and its folder was removed or moved:
-// nobody can use it, or move its end, any more.
+// adrift reports that the sandbox runs although its folder was removed or moved: nobody can use it, or move
+// its deadline, any more.
 func (b box) adrift(r record) bool { return r.Init.alive() && !exists(b.path(leaseName)) }
 
-// lost reports that the sandbox ended and its folder is gone too.
+// lost reports that the sandbox ended and its folder is gone.
 func (b box) lost(r record) bool { return !r.Init.alive() && !exists(b.dir) }
 
 func exists(path string) bool {
@@ -112,7 +109,7 @@ func exists(path string) bool {
 	return !errors.Is(err, fs.ErrNotExist)
 }
 
-// missing is the error for a sandbox whose folder or lease is not there.
+// missing returns the error for a sandbox without its folder or lease.
 func (b box) missing() error {
 	r, err := b.read()
 	switch {
@@ -126,20 +123,21 @@ func (b box) missing() error {
 }
 
 func (b box) driftsBecause(r record) string {
-	return fmt.Sprintf("cannot be used any more: its folder %s was removed or moved while it ran; its init (process %d) still has to end", b.dir, r.Init.PID)
+	return fmt.Sprintf("can no longer be used: its folder %s was removed or moved while it ran; its init (process %d) still has to end", b.dir,
+		r.Init.PID)
 }
 
-func (b box) tombstone() (lease.End, bool) {
-	raw, err := os.ReadFile(b.beside(endEnding))
+func (b box) tombstone() (lease.Tombstone, bool) {
+	raw, err := os.ReadFile(b.beside(endSuffix))
 	if err != nil {
-		return lease.End{}, false
+		return lease.Tombstone{}, false
 	}
-	return lease.ParseEnd(raw)
+	return lease.ParseTombstone(raw)
 }
 
-// forget removes what is kept beside the folder, which is gone already.
+// forget removes what is kept beside the folder, which is already gone.
 func (b box) forget() error {
-	err := removeAll(b.beside(endEnding), b.beside(copyEnding+tmpEnding), b.beside(copyEnding))
+	err := removeAll(b.beside(endSuffix), b.beside(copySuffix+tmpSuffix), b.beside(copySuffix))
 	removeIfEmpty(filepath.Dir(b.beside("")))
 	return err
 }
@@ -152,7 +150,7 @@ func removeAll(paths ...string) error {
 	return errors.Join(errs...)
 }
 
-// ids lists the sandboxes that have a folder or a record here.
+// ids lists the sandboxes with a folder or a record here.
 func (s settings) ids() ([]extensions.ID, error) {
 	var ids []extensions.ID
 	seen := map[extensions.ID]bool{}
@@ -162,7 +160,7 @@ func (s settings) ids() ([]extensions.ID, error) {
 			return nil, fmt.Errorf("listing sandboxes: %w", err)
 		}
 		for _, e := range entries {
-			name, isCopy := strings.CutSuffix(e.Name(), copyEnding)
+			name, isCopy := strings.CutSuffix(e.Name(), copySuffix)
 			id, err := extensions.ParseID(name)
 			if err == nil && isCopy != e.IsDir() && !seen[id] {
 				seen[id] = true

@@ -23,12 +23,12 @@ func findBubblewrap() (string, error) {
 			return path, nil
 		}
 	}
-	return "", extensions.Errorf(extensions.KindUnsupported, "bubblewrap (bwrap) is not installed").WithRemedy("install bubblewrap 0.8 or newer")
+	return "", extensions.Errorf(extensions.KindUnsupported,
+		"bubblewrap (bwrap) is not installed").WithRemedy("install bubblewrap 0.8 or newer")
 }
 
-// startBubblewrap lets bwrap make the namespaces, mounts and rights, and
-// install the filter; our stage then does the rest and becomes the init.
-// Everything is told over descriptors, and bwrap's environment is empty.
+// startBubblewrap lets bwrap create the namespaces, mounts and rights and install the filter; our stage then
+// does the rest and becomes the init. Everything passes over descriptors, and bwrap's environment is empty.
 func (l *launch) startBubblewrap(ctx context.Context, files []*os.File) (int, error) {
 	bwrap, err := findBubblewrap()
 	if err != nil {
@@ -70,12 +70,12 @@ func (l *launch) startBubblewrap(ctx context.Context, files []*os.File) (int, er
 		Child int `json:"child-pid"`
 	}
 	if err := json.NewDecoder(infoR).Decode(&info); err != nil || info.Child <= 0 {
-		return 0, &stage.Failure{Step: "namespaces", Errno: int(unix.EPERM), Text: "bubblewrap made no sandbox"}
+		return 0, &stage.Failure{Step: "namespaces", Errno: int(unix.EPERM), Text: "bubblewrap did not create a sandbox"}
 	}
 	return info.Child, nil
 }
 
-// bubblewrapArgs says in bwrap's words what walls.Build does by itself.
+// bubblewrapArgs expresses in bwrap's arguments what walls.Build does itself.
 func (l *launch) bubblewrapArgs(extra *descriptors, filterFD int) ([]string, error) {
 	a := []string{"--unshare-user", "--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try", "--as-pid-1", "--new-session",
 		"--uid", strconv.Itoa(walls.UID), "--gid", strconv.Itoa(walls.GID), "--hostname", l.walls.Hostname, "--clearenv", "--cap-drop", "ALL"}
@@ -98,8 +98,7 @@ func (l *launch) bubblewrapArgs(extra *descriptors, filterFD int) ([]string, err
 		}
 		a = append(a, "--perms", "0644", "--file", strconv.Itoa(fd), f.Name)
 	}
-	// Without a mount of our own there is one tmpfs for each writable folder;
-	// their sizes add up to the limit.
+	// Without a mount of our own, each writable folder is a tmpfs; their sizes add up to the limit.
 	whole, small := l.walls.DiskBytes, min(l.walls.DiskBytes/8, 64<<20)
 	if l.walls.Access != extensions.AccessNone {
 		a = append(a, sized("0755", whole-small*2-whole/4, walls.Workspace)...)
@@ -123,7 +122,7 @@ func sized(mode string, bytes int64, dest string) []string {
 	return []string{"--perms", mode, "--size", strconv.FormatInt(max(bytes, 1<<16), 10), "--tmpfs", dest}
 }
 
-// descriptors are further files of a child, numbered on.
+// descriptors are further files of a child, numbered in order.
 type descriptors struct {
 	next  int
 	files []*os.File

@@ -2,8 +2,7 @@ package local
 
 import "strings"
 
-// refusedCalls answer EPERM: the program exists in the kernel and is not for
-// sandboxes. Calls in neither list answer ENOSYS.
+// refusedCalls answer EPERM: the kernel has them, but not for sandboxes. Calls in neither list answer ENOSYS.
 var refusedCalls = strings.Fields(`
  acct add_key bpf chroot clock_adjtime clock_settime create_module delete_module fanotify_init finit_module fsconfig fsmount
  fsopen fspick get_kernel_syms init_module io_uring_enter io_uring_register io_uring_setup ioperm iopl kcmp kexec_file_load
@@ -12,9 +11,8 @@ var refusedCalls = strings.Fields(`
  query_module quotactl quotactl_fd reboot request_key set_mempolicy setdomainname sethostname setns settimeofday swapoff
  swapon sysfs _sysctl syslog umount umount2 unshare uselib userfaultfd ustat vhangup vm86 vm86old`)
 
-// allowedCalls follows the default filter of Docker for programs without
-// capabilities. clone3 is in neither list, because a filter cannot see its
-// flags: libraries fall back to clone.
+// allowedCalls follows Docker's default filter for programs without capabilities. clone3 is in neither list,
+// because a filter cannot see its flags: libraries fall back to clone.
 var allowedCalls = strings.Fields(`
  accept accept4 access adjtimex alarm arch_prctl bind brk cachestat capget capset chdir chmod chown clock_getres clock_gettime
  clock_nanosleep close close_range connect copy_file_range creat dup dup2 dup3 epoll_create epoll_create1 epoll_ctl

@@ -21,23 +21,21 @@ const (
 	cgCPU    = "cpu"
 )
 
-// cgroups are the folders of one sandbox, by controller. With version 2 it is
-// one folder for all.
+// cgroups are the folders of one sandbox, by controller. Version 2 has one folder for all.
 type cgroups struct {
 	v2     bool
 	dirs   map[string]string
-	memory *os.File // memory.stat of the folder, once made
+	memory *os.File // memory.stat of the folder, once created
 }
 
-// planCgroups names the folders that could be made for the sandbox. Making
-// them is tried later: only then is it known what holds.
+// planCgroups names the folders to try for the sandbox. Only creating them later shows which limits hold.
 func planCgroups(id string) cgroups {
 	mounts, _ := os.ReadFile("/proc/self/mountinfo")
 	own, _ := os.ReadFile("/proc/self/cgroup")
 	return planBelow(string(mounts), ownCgroups(string(own)), id)
 }
 
-// planBelow plans by the text of proc_pid_mountinfo(5) and our own cgroups.
+// planBelow plans from the text of proc_pid_mountinfo(5) and our own cgroups.
 func planBelow(mountinfo string, own map[string]string, id string) cgroups {
 	g := cgroups{dirs: map[string]string{}}
 	unified, top := "", ""
@@ -65,16 +63,15 @@ func planBelow(mountinfo string, own map[string]string, id string) cgroups {
 	return g
 }
 
-// planUnified takes a sibling of our own cgroup, since version 2 wants
-// programs in leaves only, with the controllers its parent hands down. The
-// root of all is the exception: programs and cgroups lie in it side by side.
+// planUnified picks a sibling of our own cgroup, since version 2 allows programs in leaves only, with the
+// controllers its parent hands down. The root is the exception: there programs and cgroups lie side by side.
 func (g *cgroups) planUnified(own, top, id string) {
 	parent := filepath.Dir(own)
 	if own == top {
 		parent = own
 	}
 	b, err := os.ReadFile(filepath.Join(parent, "cgroup.subtree_control"))
-	// Who moves a process writes to the cgroup above both places, too.
+	// Moving a process also writes to the cgroup above both places.
 	if err != nil || !writable(parent) || !writable(filepath.Join(parent, "cgroup.procs")) {
 		return
 	}
@@ -125,8 +122,8 @@ type bounds struct {
 	memory, pids, cpu int64
 }
 
-// create makes the folders and writes the bounds. A controller that refuses
-// is dropped from g: its bound does not hold.
+// create makes the folders and writes the bounds. It drops a controller that refuses from g: its bound does
+// not hold.
 func (g *cgroups) create(b bounds) {
 	for c, dir := range g.dirs {
 		if err := os.Mkdir(dir, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
@@ -143,7 +140,7 @@ func (g *cgroups) create(b bounds) {
 	}
 }
 
-// What bounds the memory of programs, in the words of a record.
+// What bounds the memory of programs, as a record names it.
 const (
 	memoryByKernel1  = "memory cgroup, version 1"
 	memoryByKernel2  = "memory cgroup, version 2"
@@ -191,7 +188,7 @@ func (g cgroups) set(controller, dir string, b bounds) error {
 	return nil
 }
 
-// place moves the process in, before it has started anything.
+// place moves the process in before it has started anything.
 func (g cgroups) place(pid int) error {
 	for _, dir := range g.paths() {
 		if err := os.WriteFile(filepath.Join(dir, "cgroup.procs"), []byte(strconv.Itoa(pid)), 0); err != nil {

@@ -28,13 +28,16 @@ func TestWhereTheUnifiedHierarchyTakesASandbox(t *testing.T) {
 		files map[string]string
 		want  map[string]string // controller: folder below the top
 	}{
-		"beside our own": {"0::/user/app\n", map[string]string{"user/cgroup.subtree_control": all, "user/cgroup.procs": "", "user/app/cgroup.procs": ""},
+		"beside our own": {"0::/user/app\n", map[string]string{"user/cgroup.subtree_control": all, "user/cgroup.procs": "",
+			"user/app/cgroup.procs": ""},
 			map[string]string{cgMemory: "user", cgPids: "user", cgCPU: "user"}},
 		"below the root of all, where we are ourselves": {"0::/\n", map[string]string{"cgroup.subtree_control": all, "cgroup.procs": ""},
 			map[string]string{cgMemory: "", cgPids: "", cgCPU: ""}},
-		"what is handed down only": {"0::/user/app\n", map[string]string{"user/cgroup.subtree_control": "pids\n", "user/cgroup.procs": "", "user/app/cgroup.procs": ""},
+		"what is handed down only": {"0::/user/app\n",
+			map[string]string{"user/cgroup.subtree_control": "pids\n", "user/cgroup.procs": "", "user/app/cgroup.procs": ""},
 			map[string]string{cgPids: "user"}},
-		"nothing to move processes by": {"0::/user/app\n", map[string]string{"user/cgroup.subtree_control": all, "user/app/cgroup.procs": ""}, nil},
+		"nothing to move processes by": {"0::/user/app\n", map[string]string{"user/cgroup.subtree_control": all, "user/app/cgroup.procs": ""},
+			nil},
 	} {
 		top, mountinfo := fakeCgroups(t, c.files)
 		g := planBelow(mountinfo, ownCgroups(c.own), id)

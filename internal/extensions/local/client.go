@@ -25,7 +25,7 @@ type call struct {
 	once   sync.Once
 }
 
-// open connects and sends the request. Ending ctx hangs up.
+// open connects and sends the request. It hangs up when ctx ends.
 func (b box) open(ctx context.Context, req wire.Request) (*call, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -34,7 +34,8 @@ func (b box) open(ctx context.Context, req wire.Request) (*call, error) {
 	if err != nil {
 		return nil, b.unreachable(err)
 	}
-	c := &call{conn: conn, out: wire.NewWriter(conn), in: wire.NewReader(conn), credit: make(chan struct{}, wire.Credit), ended: make(chan struct{})}
+	c := &call{conn: conn, out: wire.NewWriter(conn), in: wire.NewReader(conn), credit: make(chan struct{}, wire.Credit),
+		ended: make(chan struct{})}
 	c.stop = context.AfterFunc(ctx, func() { _ = conn.Close() })
 	if err := c.out.JSON(wire.FrameRequest, req); err != nil {
 		c.close()
@@ -94,7 +95,7 @@ func (c *call) send(r io.Reader) error {
 	}
 }
 
-// receive reads until the result and hands out what comes before it.
+// receive reads until the result and passes on what precedes it.
 func (c *call) receive(stdout, stderr io.Writer) (wire.Result, error) {
 	for {
 		kind, payload, err := c.in.Next()
@@ -114,7 +115,7 @@ func (c *call) receive(stdout, stderr io.Writer) (wire.Result, error) {
 		case wire.FrameResult:
 			var r wire.Result
 			if err := json.Unmarshal(payload, &r); err != nil {
-				return r, fmt.Errorf("the init's answer is not understood: %w", err)
+				return r, fmt.Errorf("the init sent an invalid answer: %w", err)
 			}
 			return r, nil
 		}
@@ -137,7 +138,18 @@ func (b box) simple(ctx context.Context, req wire.Request, w io.Writer) (wire.Re
 	return r, b.explain(ctx, r, err)
 }
 
-// upload streams a tar archive to be extracted below dir.
+// copyOut sends a sandbox's workspace and home to two writers.
+func (b box) copyOut(ctx context.Context, workspace, home io.Writer) error {
+	c, err := b.open(ctx, wire.Request{Op: wire.OpCopy})
+	if err != nil {
+		return err
+	}
+	defer c.close()
+	r, err := c.receive(workspace, home)
+	return b.explain(ctx, r, err)
+}
+
+// upload streams a tar archive to extract below dir.
 func (b box) upload(ctx context.Context, op, dir string, archive io.Reader) error {
 	c, err := b.open(ctx, wire.Request{Op: op, Path: []byte(dir)})
 	if err != nil {
@@ -168,7 +180,7 @@ func (b box) upload(ctx context.Context, op, dir string, archive io.Reader) erro
 // maxMessage bounds what an init's answer adds to a message: a list of names fits.
 const maxMessage = 8000
 
-// explain turns what a call ended with into the contract's error.
+// explain turns the result of a call into the contract's error.
 func (b box) explain(ctx context.Context, r wire.Result, err error) error {
 	switch {
 	case errors.Is(err, errPassingOn):
@@ -186,10 +198,12 @@ func (b box) explain(ctx context.Context, r wire.Result, err error) error {
 		return extensions.Errorf(extensions.KindInvalid, "%s", text)
 	case wire.CodeNotFound:
 		return extensions.Errorf(extensions.KindNotFound, "%s", text)
+	case wire.CodePaused:
+		return extensions.Paused(b.id)
 	case wire.CodeTimeout:
 		return extensions.Errorf(extensions.KindTimeout, "%s", text)
 	case wire.CodeReadOnly:
-		return extensions.Errorf(extensions.KindInvalid, "%s", text).WithRemedy("write to a folder that is not read-only, such as /tmp")
+		return extensions.Errorf(extensions.KindInvalid, "%s", text).WithRemedy("write to a writable folder, such as /tmp")
 	case wire.CodeNoSpace:
 		return extensions.Errorf(extensions.KindExhausted, "the sandbox's disk is full: %s", text).WithRemedy("raise resources.disk_mb")
 	}

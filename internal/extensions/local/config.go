@@ -15,8 +15,8 @@ const (
 	launcherBubblewrap = "bubblewrap"
 )
 
-// defaultUIDBase is where the host uids of sandboxes made by root start: above
-// the ranges of distributions' users, subordinate ids and systemd's containers.
+// defaultUIDBase is the first host uid of sandboxes that root creates. It lies above the ranges of
+// distributions' users, subordinate ids and systemd's containers.
 const defaultUIDBase = 2_147_352_576
 
 // uidCount is how many sandboxes root can run at once.
@@ -25,10 +25,10 @@ const uidCount = 65_536
 var configFields = []extensions.Field{
 	{Name: "root", Type: extensions.FieldString, Doc: "Folder for records and snapshots, absolute; default: `local` in the state folder."},
 	{Name: "launcher", Type: extensions.FieldString, Enum: []string{launcherAuto, launcherNamespaces, launcherBubblewrap},
-		Doc: "How the walls are built; `auto` (the default) takes user namespaces and falls back to bubblewrap."},
-	{Name: "expose", Type: extensions.FieldStrings, Doc: "Further host folders that sandboxes may read and run from, such as `/opt/go`."},
-	{Name: "max_sandboxes", Type: extensions.FieldInt, Doc: "How many sandboxes may live here at once; default: not bounded."},
-	{Name: "uid_base", Type: extensions.FieldInt, Doc: "First of 65536 host uids for the sandboxes of root; default 2147352576."},
+		Doc: "Program that builds the walls; `auto` (the default) uses user namespaces and falls back to bubblewrap."},
+	{Name: "expose", Type: extensions.FieldStrings, Doc: "More host folders that sandboxes may read and execute, such as `/opt/go`."},
+	{Name: "max_sandboxes", Type: extensions.FieldInt, Doc: "Most sandboxes at once; default: no limit."},
+	{Name: "uid_base", Type: extensions.FieldInt, Doc: "First of 65536 host uids for root's sandboxes; default 2147352576."},
 }
 
 type settings struct {
@@ -37,7 +37,7 @@ type settings struct {
 	root     string
 	launcher string
 	expose   []string
-	max      int64 // 0 = not bounded
+	max      int64 // 0 = no bound
 	uidBase  int
 	host     string // name of the placement host, may be empty
 }
@@ -73,7 +73,8 @@ func parseConfig(cfg extensions.Config) (settings, error) {
 }
 
 // forbiddenViews would open a wall if a sandbox could read them.
-var forbiddenViews = []string{"/", "/proc", "/sys", "/dev", "/run", "/var", "/var/run", "/var/lib", "/etc", "/root", "/home", "/tmp", "/boot"}
+var forbiddenViews = []string{"/", "/proc", "/sys", "/dev", "/run", "/var", "/var/run", "/var/lib", "/etc", "/root", "/home", "/tmp",
+	"/boot"}
 
 func (s settings) check() error {
 	invalid := func(format string, args ...any) *extensions.Error {
@@ -94,8 +95,8 @@ func (s settings) check() error {
 			return invalid("config.expose: %q is not a clean absolute path", p)
 		}
 		if slices.Contains(forbiddenViews, p) || strings.HasPrefix(s.root+"/", p+"/") || strings.HasPrefix(p+"/", s.root+"/") {
-			return invalid("config.expose: %q would open the sandboxes' wall", p).
-				WithRemedy("expose the one folder of tools that is needed")
+			return invalid("config.expose: %q would break the sandboxes' isolation", p).
+				WithRemedy("expose only the folder of tools that you need")
 		}
 	}
 	return nil

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -24,11 +25,18 @@ const testMax = 40
 func TestConformance(t *testing.T) {
 	t.Parallel()
 	excuses := map[string]string{
-		"errors/unauthorized":                     "this extension takes no credentials",
-		"core/provision-lost-answer-keeps-handle": "between this backend and the kernel no answer can be lost; a killed process is tested at every step",
+		"entrypoint/runs-the-image":            "a sandbox on this machine has no image; that is refused",
+		"list/has-every-page":                  "a folder has no pages",
+		"list/a-broken-one-is-an-error":        "a folder has no pages",
+		"errors/unauthorized":                  "this extension takes no credentials",
+		"errors/each-alternative-opens":        "this extension takes no credentials",
+		"errors/throttled-is-told-not-retried": "nobody limits the rate of calls to this machine",
+		"errors/poll-tells-a-faltering-answer": "no gateway is between this backend and the sandbox's init",
+		"core/provision-lost-answer-keeps-handle": "between this backend and the kernel no answer can be lost; a killed process is tested at " +
+			"every step",
 	}
 	if testLauncher() == launcherBubblewrap {
-		excuses["inside/workspace-read-only"] = "bubblewrap cannot fill a workspace and then seal it; it is refused, which is tested"
+		excuses["inside/workspace-read-only"] = "bubblewrap cannot make a workspace read-only; it is refused, which is tested"
 	}
 	exttest.Run(t, exttest.Harness{
 		New: func(testing.TB) extensions.Extension { return New() },
@@ -50,6 +58,11 @@ func TestConformance(t *testing.T) {
 			})
 		},
 		Exhaust: fillPlace,
+		NotHere: func(_ testing.TB, _ extensions.Config, spec extensions.Spec) extensions.Spec {
+			spec.Resources.GPU = &extensions.GPU{Count: 1}
+			return spec
+		},
+		CutExec: cutExec,
 		Vanish: func(t testing.TB, cfg extensions.Config, h extensions.Handle) {
 			bx := settings{root: filepath.Join(cfg.StateDir, "local")}.box(h.ID)
 			rec, err := bx.read()
@@ -64,10 +77,22 @@ func TestConformance(t *testing.T) {
 		RelabelSnapshot: func(t testing.TB, cfg extensions.Config, h extensions.SnapshotHandle, id string) {
 			editJSON(t, filepath.Join(cfg.StateDir, "local", snapshotsName, h.ID, recordName), "id", id)
 		},
+		Listen: func(t testing.TB, _ extensions.Config) []exttest.Listener {
+			bash, err := exec.LookPath("bash")
+			must(t, err)
+			out := func(protocol string) func(address, port, word string) []string {
+				return func(address, port, word string) []string {
+					return []string{bash, "-c", fmt.Sprintf("printf %%s %s >/dev/%s/%s/%s", word, protocol, address, port)}
+				}
+			}
+			return []exttest.Listener{exttest.ListenOn(t, "127.0.0.1",
+				map[string]func(address, port, word string) []string{"tcp": out("tcp"), "udp": out("udp")})}
+		},
 		Residue: residue,
 		Outside: outside,
 		Log: func(t testing.TB, b extensions.Backend, h extensions.Handle, line string) {
-			_, err := b.(extensions.Execer).Exec(t.Context(), h, extensions.ExecRequest{Command: []string{"sh", "-c", `(sleep 0.5; printf '%s\n' "$1") &`, "sh", line}})
+			_, err := b.(extensions.Execer).Exec(t.Context(), h,
+				extensions.ExecRequest{Command: []string{"sh", "-c", `(sleep 0.5; printf '%s\n' "$1") &`, "sh", line}})
 			must(t, err)
 			time.Sleep(time.Second)
 		},

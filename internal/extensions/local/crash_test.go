@@ -24,6 +24,7 @@ const (
 	driverStateEnv = "SANDBOXER_TEST_STATE"
 	driverIDEnv    = "SANDBOXER_TEST_ID"
 	driverLifeEnv  = "SANDBOXER_TEST_LIFE"
+	driverForkEnv  = "SANDBOXER_TEST_FORK" // the id of what a "fork" forks
 )
 
 func drive(action string) {
@@ -43,6 +44,11 @@ func drive(action string) {
 		case "provision":
 			life, _ := time.ParseDuration(os.Getenv(driverLifeEnv))
 			_, _, err = b.Provision(ctx, drivenSpec(id, life))
+		case "fork":
+			spec := drivenSpec(id, time.Minute)
+			spec.FromSandbox = extensions.ID(os.Getenv(driverForkEnv))
+			spec.Source = b.settings.handle(record{ID: spec.FromSandbox})
+			_, _, err = b.Provision(ctx, spec)
 		default:
 			_, err = b.Teardown(ctx, b.settings.handle(record{ID: id}))
 		}
@@ -64,7 +70,8 @@ func drivenSpec(id extensions.ID, life time.Duration) extensions.Spec {
 func driver(t *testing.T, action, state string, id extensions.ID, life time.Duration, dieAt string) error {
 	t.Helper()
 	cmd := exec.Command("/proc/self/exe")
-	cmd.Env = []string{driverEnv + "=" + action, driverStateEnv + "=" + state, driverIDEnv + "=" + string(id), driverLifeEnv + "=" + life.String(),
+	cmd.Env = []string{driverEnv + "=" + action, driverStateEnv + "=" + state, driverIDEnv + "=" + string(id), driverLifeEnv + "=" +
+		life.String(),
 		dieAtEnv + "=" + dieAt, launcherEnv + "=" + testLauncher(), "SANDBOXER_TEST_SECRET=" + secretCanary}
 	out, err := cmd.CombinedOutput()
 	if len(out) > 0 {
@@ -95,6 +102,12 @@ func cgroupsOf(id extensions.ID) []string {
 	return found
 }
 
+// soon bounds the waits for what happens at once, or within seconds, on a machine that is not busy.
+const soon = time.Minute
+
+// life is how long a sandbox lives whose end a test awaits: longer than its creation takes on a busy machine.
+const life = 6 * time.Second
+
 func eventually(t *testing.T, within time.Duration, what string, ok func() bool) {
 	t.Helper()
 	for until := time.Now().Add(within); !ok(); time.Sleep(20 * time.Millisecond) {
@@ -106,7 +119,7 @@ func eventually(t *testing.T, within time.Duration, what string, ok func() bool)
 
 func checkGone(t *testing.T, b *Backend, id extensions.ID) {
 	t.Helper()
-	eventually(t, 3*time.Second, "no process is left", func() bool { return len(processesOf(id)) == 0 })
+	eventually(t, soon, "no process is left", func() bool { return len(processesOf(id)) == 0 })
 	if left := cgroupsOf(id); len(left) > 0 {
 		t.Errorf("left: %v", left)
 	}
@@ -130,7 +143,7 @@ func TestKilledAtAnyStepOfCreateNothingIsLeftAfterTeardownByID(t *testing.T) {
 				t.Fatal("the driver was not killed")
 			}
 			if step == "recorded" || step == "planned" || step == "started" {
-				eventually(t, 3*time.Second, "an init that was never recorded ends", func() bool { return len(processesOf(id)) == 0 })
+				eventually(t, soon, "an init that was never recorded ends", func() bool { return len(processesOf(id)) == 0 })
 			}
 			h, err := b.Find(t.Context(), id)
 			must(t, err)
@@ -152,7 +165,7 @@ func TestKilledAtAnyStepOfCreateTheNextOneConverges(t *testing.T) {
 			}
 			h := provision(t, b, spec)
 			shell(t, b, h, "true")
-			eventually(t, 3*time.Second, "there is one init", func() bool { return initCount(spec.ID) == 1 })
+			eventually(t, soon, "there is one init", func() bool { return initCount(spec.ID) == 1 })
 			_, err := b.Teardown(t.Context(), h)
 			must(t, err)
 			checkGone(t, b, spec.ID)
@@ -201,7 +214,7 @@ func TestKilledAtRandomNothingIsLeftAfterTeardownByID(t *testing.T) {
 		_ = cmd.Wait()
 		h, err := b.Find(t.Context(), id)
 		if extensions.IsKind(err, extensions.KindNotFound) {
-			eventually(t, 3*time.Second, "no process is left", func() bool { return len(processesOf(id)) == 0 })
+			eventually(t, soon, "no process is left", func() bool { return len(processesOf(id)) == 0 })
 			continue
 		}
 		must(t, err)
@@ -218,20 +231,19 @@ func TestTheSandboxesOfAKilledTestAreEnded(t *testing.T) {
 	if err := driver(t, "linger", filepath.Dir(b.settings.root), id, time.Minute, ""); err == nil {
 		t.Fatal("the driver was not killed")
 	}
-	eventually(t, 20*time.Second, "nothing is left of it", func() bool { return len(processesOf(id)) == 0 && !exists(b.settings.box(id).dir) })
+	eventually(t, soon, "nothing is left of it", func() bool { return len(processesOf(id)) == 0 && !exists(b.settings.box(id).dir) })
 	checkGone(t, b, id)
 }
 
 func TestASandboxOfADeadProcessEndsAtItsDeadline(t *testing.T) {
 	t.Parallel()
 	b, id := openBackend(t, t.TempDir(), nil), testSpec(t).ID
-	const life = 3 * time.Second
 	must(t, driver(t, "provision", filepath.Dir(b.settings.root), id, life, ""))
 	h, err := b.Find(t.Context(), id)
 	must(t, err)
 	// Programs that keep every CPU busy and ignore signals must not delay it.
 	shell(t, b, h, "for i in 1 2 3 4 5 6; do (trap '' TERM HUP INT; while :; do :; done) >/dev/null 2>&1 & done")
-	eventually(t, life+10*time.Second, "it is gone", func() bool { return len(processesOf(id)) == 0 })
+	eventually(t, soon, "it is gone", func() bool { return len(processesOf(id)) == 0 })
 	if left := cgroupsOf(id); len(left) > 0 {
 		t.Errorf("its cgroups are left: %v", left)
 	}
@@ -264,7 +276,7 @@ func TestAKilledInitIsAFailureAndEndsEverything(t *testing.T) {
 	rec, err := b.settings.box(spec.ID).read()
 	must(t, err)
 	must(t, rec.Init.kill(t.Context()))
-	eventually(t, 3*time.Second, "its cgroups are gone", func() bool { return len(cgroupsOf(spec.ID)) == 0 && len(processesOf(spec.ID)) == 0 })
+	eventually(t, soon, "its cgroups are gone", func() bool { return len(cgroupsOf(spec.ID)) == 0 && len(processesOf(spec.ID)) == 0 })
 	o, err := b.Status(t.Context(), []extensions.Handle{h})
 	must(t, err)
 	if o[0].Phase != extensions.PhaseFailed || o[0].Reason == "" {

@@ -6,42 +6,51 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
-const doc = `Runs sandboxes on the machine that runs sandboxer; nothing to install, no daemon.
+const doc = `Runs sandboxes on the machine that runs sandboxer, without a daemon or an installation.
 
-**Needs** Linux 5.14 or newer (amd64, arm64) with user namespaces, or ` + "`bubblewrap`" + ` where ordinary users may not
-make them. Works as root (each sandbox gets an unprivileged host uid of its own) and as an ordinary user. On other
-systems only profiles that say ` + "`isolation: {level: none}`" + ` run, as plain process groups without any wall.
+**Needs** Linux 5.14 or newer (amd64, arm64) with user namespaces, or ` + "`bubblewrap`" + ` where ordinary users may
+not create them. It works as root, with an unprivileged host uid per sandbox, and as an ordinary user. Other
+systems run only profiles with ` + "`isolation: {level: none}`" + `, as plain process groups without walls.
 
-**Isolation** is ` + "`process`" + `: own namespaces, a tmpfs root with read-only views of /usr, no capabilities, a system call
-filter, Landlock. That is enough for your own code and for accidents. It is not enough for hostile code: the kernel is
-shared.
+**Isolation** is ` + "`process`" + `: separate namespaces, a tmpfs root with read-only views of /usr, no capabilities, a
+system call filter, Landlock. This is enough for your own code and against accidents, but not for hostile
+code: sandboxes share the host's kernel.
 
-Programs cannot write in /proc, so none takes itself off the list of those that the kernel ends first when memory runs out. On a
-kernel without Landlock one can lower its oom_score_adj to that of sandboxer.
+Programs cannot write to /proc, so none can exempt itself from the kernel's out-of-memory killer. On a kernel
+without Landlock, a program can lower its oom_score_adj to that of sandboxer.
 
-**Network** is all or nothing. ` + "`default: deny`" + ` is an empty network with a loopback of its own; ` + "`default: allow`" + ` is the
-host's own network *including the services on its loopback*. Allowlists are refused.
+**Network** is all or nothing. ` + "`default: deny`" + ` gives an empty network with its own loopback, ` + "`default: allow`" + `
+the host's network *including the services on its loopback*. Allowlists are refused.
 
-**Limits**: pids always hold. Memory and CPU hold where cgroups are writable (root, or a delegated cgroup), else they are
-refused, or best effort where the profile says so. The workspace and all other writable folders live in one tmpfs, whose
-size is the disk limit; they occupy memory. ` + "`sandboxer host check`" + ` says which bound on memory is in force:
+**Limits** on processes always hold. Those on memory and CPU hold where cgroups are writable (root, or a
+delegated cgroup); elsewhere they are refused, or best effort if the profile allows that. One tmpfs holds the
+workspace and all other writable folders; its size is the disk limit, and it uses memory.
+` + "`sandboxer host check`" + ` shows which memory limit is in force:
 
-- With a memory cgroup the kernel bounds programs and files together, and by the cgroup's own count the largest program is
-  ended when the programs alone hold more than ` + "`memory_mb`" + `.
-- Without one, on best effort, what each program holds is added up five times a second, what is shared counted once (PSS), and
-  the largest is ended when they pass the limit together. A program that does not let itself be looked into counts with all
-  that it shares (RSS).
+- With a memory cgroup, the kernel limits programs and files together. When the programs alone exceed
+  ` + "`memory_mb`" + `, by the cgroup's own count, the largest one is killed.
+- Without one, on best effort, sandboxer adds up the programs' memory five times a second, with shared memory
+  counted once (PSS), and kills the largest when the sum exceeds the limit. A program that cannot be inspected
+  counts with all of its shared memory (RSS).
 
-**Secrets** as files are written by the sandbox's own init to its ` + "`/run`" + `, which is memory and as much a part of the disk limit as
-the other folders; it takes walls. As environment they are in ` + "`/proc/PID/environ`" + ` of every program inside, which root of this machine can read.
+**Secrets** as files: the sandbox's init writes them to its ` + "`/run`" + `, which is memory and counts toward the disk
+limit; this needs walls. As environment variables, they are in ` + "`/proc/PID/environ`" + ` of every program inside,
+which root on this machine can read.
 
-**Expiry** is enforced by the sandbox's own init on this host, also when sandboxer and Terraform are gone. A sandbox whose
-folder is removed ends within seconds; one whose folder is moved shows as failed, and destroy or the next apply ends it.
+**An entrypoint** is a command; there is no image with one. Its end is the init's, and so everything's.
 
-Where it lies in cgroups, a small process outside removes those as soon as the init is gone.
+**Pause** stops every program with SIGSTOP, from the sandbox's init, which holds them stopped and still ends the
+sandbox at its deadline. Their memory stays in use. Without walls it reaches what carries the sandbox's ID in its
+environment.
 
-**Leaves behind** nothing after destroy. After expiry a record of a few hundred bytes until the next run settles it.
-Snapshots stay, as tar files in the state folder, until they are deleted.
+**Expiry** is enforced by the sandbox's init on this host, even when sandboxer and Terraform are gone. A
+sandbox whose folder is removed ends within seconds. One whose folder is moved shows as failed; destroy or the
+next apply ends it.
+
+With cgroups, a small process outside the sandbox removes them as soon as the init has ended.
+
+**Leaves behind** nothing after destroy. An expired sandbox leaves a record of a few hundred bytes until the
+next run settles it. Snapshots remain as tar files in the state folder until they are deleted.
 `
 
 // Describe implements extensions.Extension.
@@ -50,11 +59,13 @@ func (extension) Describe() extensions.Descriptor {
 		Handler: Handler,
 		Title:   "This machine",
 		Doc:     doc,
-		Place:   extensions.PlaceMachine,
+		Places:  []extensions.Place{extensions.PlaceMachine},
 		Config:  configFields,
 		Capabilities: extensions.Capabilities{
 			TransportModel:    extensions.TransportDialIn,
 			FsSnapshot:        true,
+			PauseResume:       true,
+			PausedExpiry:      extensions.ExpiryHost,
 			CapacityQuery:     true,
 			Regions:           []string{"*"},
 			OS:                []string{"linux", "darwin"},
@@ -65,22 +76,29 @@ func (extension) Describe() extensions.Descriptor {
 			IsolationLevels:   []extensions.Isolation{extensions.IsolationNone, extensions.IsolationProcess},
 			PricingModel:      extensions.PricingSelfHosted,
 			Egress:            extensions.EgressDenyOnly,
+			DNS:               extensions.DNSClosed,
+			Ingress:           extensions.IngressClosed,
 			Expiry:            extensions.ExpiryHost,
-			ExtendTTL:         true,
+			ExtendTTL:         extensions.ExtendBoth,
 			ReadOnlyWorkspace: true,
 			Provides: extensions.Provides{
 				RuntimeKinds: []string{"native", extensions.RequireHostBinary, extensions.RequireWorkarea},
 				RequirementKinds: slices.Concat(extensions.WorkspaceKinds,
 					[]string{extensions.RequireHostBinary, extensions.RequireLongRunning, extensions.RequireNetworkEgress}),
 			},
-			EnforcesResourceLimits: true,
-			SecretsAs:              slices.Clone(extensions.SecretDeliveries),
+			Limits:      slices.Clone(extensions.Limits),
+			SecretsAs:   slices.Clone(extensions.SecretDeliveries),
+			Entrypoints: []extensions.EntrypointMode{extensions.EntrypointIdle, extensions.EntrypointArgv},
 		},
 		Powers: []extensions.Power{
-			extensions.PowerExec, extensions.PowerLogs, extensions.PowerFiles, extensions.PowerSnapshot,
+			extensions.PowerExec, extensions.PowerLogs, extensions.PowerFiles, extensions.PowerSnapshot, extensions.PowerReadSnapshot,
+			extensions.PowerFork, extensions.PowerPause,
 			extensions.PowerExtend, extensions.PowerUsage, extensions.PowerCapacity, extensions.PowerProbe,
 			extensions.PowerGenerationSet,
 		},
 		Find: extensions.Find{Strength: extensions.FindStrong},
+		Snapshots: extensions.Snapshots{Kinds: []extensions.SnapshotKind{extensions.SnapshotWorkspace},
+			Find: extensions.Find{Strength: extensions.FindStrong}, Portable: []extensions.SnapshotKind{extensions.SnapshotWorkspace}},
+		List: extensions.List{Freshness: extensions.ListStrong},
 	}
 }

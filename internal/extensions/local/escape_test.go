@@ -50,11 +50,20 @@ func needLauncher(t *testing.T, launcher string) {
 	}
 }
 
+// withoutDetector skips under the race detector, and says why.
+func withoutDetector(t *testing.T, why string) {
+	t.Helper()
+	if raceScale > 1 {
+		t.Skipf("%s; `make test` runs it without the race detector", why)
+	}
+}
+
 // TestAsAnOrdinaryUser runs the whole package again as one.
 func TestAsAnOrdinaryUser(t *testing.T) {
 	if os.Getuid() != 0 {
 		t.Skip("this is one already")
 	}
+	withoutDetector(t, "it watches the same code when root tests")
 	t.Parallel()
 	home, err := os.MkdirTemp("/tmp", "sandboxer-ordinary-")
 	must(t, err)
@@ -64,20 +73,14 @@ func TestAsAnOrdinaryUser(t *testing.T) {
 	must(t, err)
 	must(t, os.WriteFile(home+"/local.test", self, 0o755))
 	must(t, os.Chown(home+"/local.test", ordinaryUID, ordinaryUID))
-	cmd := exec.Command(home+"/local.test", "-test.v", "-test.parallel=4", "-test.timeout=9m")
+	cmd := exec.Command(home+"/local.test", "-test.parallel=4", "-test.timeout=9m")
 	if testing.Short() {
 		cmd.Args = append(cmd.Args, "-test.short")
 	}
 	cmd.Dir = home
 	cmd.Env = []string{"HOME=" + home, "TMPDIR=" + home, "PATH=" + os.Getenv("PATH"), launcherEnv + "=" + os.Getenv(launcherEnv)}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: ordinaryUID, Gid: ordinaryUID}}
-	out, err := cmd.CombinedOutput()
-	for line := range strings.Lines(string(out)) {
-		if strings.Contains(line, "--- ") {
-			t.Log(strings.TrimRight(line, "\n"))
-		}
-	}
-	if err != nil {
+	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("as uid %d: %v\n%s", ordinaryUID, err, out)
 	}
 }
@@ -124,8 +127,9 @@ func newTarget(t *testing.T, launcher string) target {
 		"host-sockets":    {sock.Addr().String(), b.settings.box(h.ID).path(socketName), "/run/sandboxer.sock"},
 		"abstract-socket": {abstract.Addr().String()}, "host-files": {secret, b.settings.box(h.ID).path(recordName), "/proc/" + pid + "/environ"},
 		"host-processes": {hostCanary}, "kill-host": {pid}, "canary": {hostCanary}, "canary-fds": {hostCanary}, "network": addresses,
-		"fork-bomb": {fmt.Sprint(attackPids)}, "memory": {fmt.Sprint(attackMemory * 2)}, "memory-shared": {fmt.Sprint((attackMemory + attackDisk) * 2)},
-		"disk": {fmt.Sprint(attackDisk)},
+		"fork-bomb": {fmt.Sprint(attackPids)}, "memory": {fmt.Sprint(attackMemory * 2)},
+		"memory-shared": {fmt.Sprint((attackMemory + attackDisk) * 2)},
+		"disk":          {fmt.Sprint(attackDisk)},
 	}}
 }
 
@@ -218,7 +222,9 @@ func isBomb(name string) bool {
 }
 
 func (x target) attack(t *testing.T, name string) {
-	r, err := x.b.Exec(t.Context(), x.h, extensions.ExecRequest{Command: append([]string{"/workspace/attacker", attackArg, name}, x.bait[name]...), Timeout: 45 * time.Second})
+	r, err := x.b.Exec(t.Context(), x.h, extensions.ExecRequest{Command: append([]string{"/workspace/attacker", attackArg, name},
+		x.bait[name]...),
+		Env: map[string]string{"GORACE": os.Getenv("GORACE")}, Timeout: 45 * time.Second})
 	if err != nil {
 		t.Fatal(err)
 	}

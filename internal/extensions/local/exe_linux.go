@@ -2,17 +2,15 @@ package local
 
 import (
 	"errors"
-	"io"
 	"os"
 	"sync"
 
 	"golang.org/x/sys/unix"
 )
 
-// sealedSelf returns our own executable in sealed memory. It is copied once in
-// the life of a process; all inits it starts share the pages. Nobody inside a
-// sandbox can change it, whoever owns the file on disk, and an upgrade of the
-// file does not change a running sandbox.
+// sealedSelf returns our own executable in sealed memory. A process copies it once; all inits it starts share
+// the pages. Nothing inside a sandbox can change it, whoever owns the file on disk, and upgrading the file
+// does not change a running sandbox.
 var sealedSelf = sync.OnceValues(func() (*os.File, error) {
 	self, err := os.Open("/proc/self/exe")
 	if err != nil {
@@ -28,9 +26,9 @@ var sealedSelf = sync.OnceValues(func() (*os.File, error) {
 		return nil, os.NewSyscallError("memfd_create", err)
 	}
 	f := os.NewFile(uintptr(fd), "sandboxer-init")
-	if _, err := io.Copy(f, self); err != nil {
+	if err := sendAll(fd, int(self.Fd())); err != nil {
 		_ = f.Close()
-		return nil, err
+		return nil, os.NewSyscallError("sendfile", err)
 	}
 	if err := unix.Fchmod(fd, 0o555); err != nil {
 		_ = f.Close()
@@ -43,3 +41,18 @@ var sealedSelf = sync.OnceValues(func() (*os.File, error) {
 	}
 	return f, nil
 })
+
+// sendAll copies a file to its end within the kernel: our executable has tens of megabytes, and every first sandbox of a
+// process waits for it.
+func sendAll(to, from int) error {
+	for {
+		n, err := unix.Sendfile(to, from, nil, 1<<30)
+		switch {
+		case errors.Is(err, unix.EINTR):
+		case err != nil:
+			return err
+		case n == 0:
+			return nil
+		}
+	}
+}

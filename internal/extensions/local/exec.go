@@ -15,8 +15,7 @@ func itoa(n int) string { return strconv.Itoa(n) }
 // answerGrace is how long the init may take to report a timeout it enforced.
 const answerGrace = 15 * time.Second
 
-// Exec implements extensions.Execer. The init starts the program; our own
-// executable is not started again.
+// Exec implements extensions.Execer. The init starts the program; our own executable does not start again.
 func (b *Backend) Exec(ctx context.Context, h extensions.Handle, req extensions.ExecRequest) (extensions.ExecResult, error) {
 	r, err := b.exec(ctx, h, req)
 	return r, failed("exec", h.ID, err)
@@ -27,11 +26,13 @@ func (b *Backend) exec(ctx context.Context, h extensions.Handle, req extensions.
 		return extensions.ExecResult{}, err
 	}
 	if !slices.Contains([]string{"", "sandbox", "1000"}, req.User) {
-		return extensions.ExecResult{}, extensions.Errorf(extensions.KindUnsupported, "there is no user %q inside: a sandbox on this machine has one user", req.User).
+		return extensions.ExecResult{}, extensions.Errorf(extensions.KindUnsupported,
+			"the sandbox has no user %q: a sandbox on this machine has one user", req.User).
 			WithRemedy("leave user empty, or use \"sandbox\"")
 	}
 	if req.Service != "" {
-		return extensions.ExecResult{}, extensions.Errorf(extensions.KindUnsupported, "a sandbox on this machine has no services, so none called %q", req.Service).
+		return extensions.ExecResult{}, extensions.Errorf(extensions.KindUnsupported,
+			"a sandbox on this machine has no services, so %q does not exist", req.Service).
 			WithRemedy("leave service empty")
 	}
 	bx, err := b.settings.resolve(h)
@@ -61,10 +62,20 @@ func (b *Backend) exec(ctx context.Context, h extensions.Handle, req extensions.
 	result := extensions.ExecResult{ExitCode: answer.Exit, Stdout: stdout.Kept.Bytes(), Stderr: stderr.Kept.Bytes(), Merged: req.TTY != nil,
 		StdoutTruncated: stdout.Cut, StderrTruncated: stderr.Cut, Duration: time.Since(begun)}
 	if answer.Code == wire.CodeTimeout {
-		return result, extensions.Errorf(extensions.KindTimeout, "the command was ended after its timeout of %s", timeout).
+		return result, extensions.Errorf(extensions.KindTimeout, "the command was killed after its timeout of %s", timeout).
 			WithRemedy("raise the timeout, or run it in the background")
 	}
-	return result, bx.explain(ctx, answer, err)
+	return result, mayHaveRun(bx.explain(ctx, answer, err))
+}
+
+// mayHaveRun is the error of a command that was sent: that its init cannot be reached any more does not tell
+// whether it ran.
+func mayHaveRun(err error) error {
+	if extensions.IsKind(err, extensions.KindUnreachable) {
+		return extensions.Errorf(extensions.KindIndeterminate, "the command may have run, and its outcome is unknown: %w", err).
+			WithRemedy("look at what it should have done before you run it again")
+	}
+	return err
 }
 
 func execRequest(req extensions.ExecRequest, timeout time.Duration) wire.Request {

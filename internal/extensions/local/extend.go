@@ -5,12 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 	"time"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
-// locked runs do on a sandbox that exists, under its lock.
+// locked runs do on an existing sandbox, under its lock.
 func (b *Backend) locked(ctx context.Context, h extensions.Handle, do func(box, record) error) error {
 	bx, err := b.settings.resolve(h)
 	if err != nil {
@@ -34,14 +35,17 @@ func (b *Backend) locked(ctx context.Context, h extensions.Handle, do func(box, 
 	return do(bx, rec)
 }
 
-// Extend implements extensions.Extender: a small write, which the init reads
-// within a second, and another one to tell what it was.
+// ended are the phases of what runs no more.
+var ended = []extensions.Phase{extensions.PhaseExpired, extensions.PhaseTerminated, extensions.PhaseFailed}
+
+// Extend implements extensions.Extender with one small write, which the init reads within a second, and a
+// second one that records it.
 func (b *Backend) Extend(ctx context.Context, h extensions.Handle, deadline time.Time) error {
 	return failed("extend", h.ID, b.locked(ctx, h, func(bx box, rec record) error {
 		if deadline.IsZero() {
-			return extensions.Errorf(extensions.KindInvalid, "a sandbox on this machine always has a deadline")
+			return extensions.Errorf(extensions.KindInvalid, "a sandbox on this machine needs a deadline")
 		}
-		if o := b.observe(bx, rec); o.Phase == extensions.PhaseExpired || o.Phase == extensions.PhaseFailed {
+		if o := b.observe(bx, rec); slices.Contains(ended, o.Phase) {
 			return extensions.Errorf(extensions.KindNotFound, "%s has ended: %s", h.ID, o.Reason)
 		}
 		rec.Deadline = deadline.UTC()
@@ -53,7 +57,7 @@ func (b *Backend) Extend(ctx context.Context, h extensions.Handle, deadline time
 func (b *Backend) SetGeneration(ctx context.Context, h extensions.Handle, generation int64) error {
 	return failed("set generation", h.ID, b.locked(ctx, h, func(bx box, rec record) error {
 		if generation <= rec.Generation {
-			return extensions.Errorf(extensions.KindConflict, "%s has the generation %d already, not below %d", h.ID, rec.Generation, generation)
+			return extensions.Errorf(extensions.KindConflict, "%s already has the generation %d, not below %d", h.ID, rec.Generation, generation)
 		}
 		rec.Generation = generation
 		if rec.Labels != nil {

@@ -27,8 +27,7 @@ func freeDiskMB(dir string) int64 {
 	return 0
 }
 
-// holding says what holds the limits of a sandbox here, and which layers and
-// limits it does without.
+// holding says what enforces a sandbox's limits here, and which layers and limits it lacks.
 func holding(bx box) []string {
 	var notes []string
 	rec, err := bx.read()
@@ -36,19 +35,20 @@ func holding(bx box) []string {
 		return nil
 	}
 	if rec.Mode == modeBubblewrap {
-		notes = append(notes, "walls are built by bubblewrap, since user namespaces are closed to this user; read-only workspaces need them open")
+		notes = append(notes, "bubblewrap builds the walls because this user may not create user namespaces; read-only workspaces need them")
 	}
 	const help = "; run as root or in a delegated cgroup"
 	if rec.Memory == memoryByCounting {
-		notes = append(notes, "no memory cgroup is writable: memory_mb cannot be enforced, and what programs hold is counted (by PSS) and bounded on best effort"+help)
+		notes = append(notes, "no memory cgroup is writable: the kernel cannot enforce memory_mb; sandboxer counts the programs' memory (PSS) "+
+			"and limits it on best effort"+help)
 	} else {
-		notes = append(notes, "memory_mb is enforced by the kernel ("+rec.Memory+")")
+		notes = append(notes, "the kernel enforces memory_mb ("+rec.Memory+")")
 	}
 	if planCgroups(string(bx.id)).dirs[cgCPU] == "" {
 		notes = append(notes, "no cpu cgroup is writable: fractions of cpu cannot be enforced"+help)
 	}
 	if _, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, 0, 0, unix.LANDLOCK_CREATE_RULESET_VERSION); errno != 0 {
-		notes = append(notes, "Landlock, the second layer, is missing in this kernel: programs may lower their oom_score_adj to that of sandboxer")
+		notes = append(notes, "this kernel lacks Landlock, the second layer: programs may lower their oom_score_adj to sandboxer's")
 	}
 	return notes
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/local/wire"
 )
 
-// Upload implements extensions.FileTransfer. The init extracts the archive,
-// inside the walls and with the sandbox's own rights.
+// Upload implements extensions.FileTransfer. The init extracts the archive inside the walls, with the
+// sandbox's own rights.
 func (b *Backend) Upload(ctx context.Context, h extensions.Handle, dir string, archive io.Reader) error {
 	bx, err := b.transfer(h, dir)
 	if err == nil {

@@ -12,10 +12,14 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/tarstream"
 )
 
-// fill puts the workspace and the instructions into a sandbox that was just
-// started. The init extracts them, inside the walls.
+// fill puts the workspace and the instructions into a sandbox that has just started. The init extracts them
+// inside the walls.
 func (b *Backend) fill(ctx context.Context, bx box, spec extensions.Spec) error {
-	if err := b.fillWorkspace(ctx, bx, spec); err != nil {
+	fill := b.fillWorkspace
+	if spec.FromSandbox != "" {
+		fill = b.fork
+	}
+	if err := fill(ctx, bx, spec); err != nil {
 		return err
 	}
 	if spec.Instructions == "" {
@@ -43,7 +47,7 @@ func (b *Backend) fillWorkspace(ctx context.Context, bx box, spec extensions.Spe
 	)
 	switch {
 	case spec.FromSnapshot != nil:
-		source, digest, err = b.settings.openSnapshot(*spec.FromSnapshot)
+		source, digest, err = b.settings.openSnapshot(ctx, *spec.FromSnapshot)
 	case spec.Workspace.Source != nil:
 		source, err = spec.Workspace.Source.Open(ctx)
 		digest = spec.Workspace.Source.Digest()
@@ -57,7 +61,7 @@ func (b *Backend) fillWorkspace(ctx context.Context, bx box, spec extensions.Spe
 	err = bx.upload(ctx, wire.OpSeed, ".", tarstream.VerifyReader(source, digest))
 	if spec.FromSnapshot != nil && extensions.IsKind(err, extensions.KindInvalid) {
 		return extensions.Errorf(extensions.KindInvalid, "the snapshot %s is damaged: %w", spec.FromSnapshot.ID, err).
-			WithRemedy("restore from another snapshot; this one cannot be mended")
+			WithRemedy("restore from another snapshot; this one cannot be repaired")
 	}
 	return err
 }
@@ -68,7 +72,8 @@ func instructions(text string) ([]byte, error) {
 	if err := w.WriteHeader(&tar.Header{Typeflag: tar.TypeDir, Name: path.Dir(extensions.InstructionsPath) + "/", Mode: 0o755}); err != nil {
 		return nil, err
 	}
-	if err := w.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: extensions.InstructionsPath, Mode: 0o644, Size: int64(len(text))}); err != nil {
+	if err := w.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: extensions.InstructionsPath, Mode: 0o644,
+		Size: int64(len(text))}); err != nil {
 		return nil, err
 	}
 	if _, err := io.WriteString(w, text); err != nil {

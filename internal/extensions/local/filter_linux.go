@@ -14,8 +14,8 @@ import (
 
 // filterOptions are what a filter depends on.
 type filterOptions struct {
-	pinned   bool // the CPUs a program may use are a limit, so it may not change them
-	noMemory bool // no cgroup counts memory, so none may be taken outside of the limits
+	pinned   bool // the CPU limit is an affinity, which the program may not change
+	noMemory bool // no cgroup counts memory, so none may be taken outside the limits
 }
 
 var filters sync.Map // filterOptions -> []byte
@@ -32,9 +32,8 @@ func filter(o filterOptions) ([]byte, error) {
 	return b, err
 }
 
-// unknown stands for the answer to calls in neither list until the program is
-// assembled: the assembler knows no error but EPERM, and libraries fall back
-// to older calls on ENOSYS only, as on a kernel without the call.
+// unknown stands for the answer to calls in neither list until the program is assembled: the assembler knows
+// no error but EPERM, and libraries fall back to older calls only on ENOSYS, as on a kernel without the call.
 const unknown = seccomp.ActionTrap
 
 func assemble(o filterOptions) ([]byte, error) {
@@ -80,7 +79,7 @@ func assemble(o filterOptions) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// killForeign ends programs of another architecture, whose calls have other numbers.
+// killForeign kills programs of another architecture, whose calls have other numbers.
 func killForeign(id uint32) []bpf.Instruction {
 	const archOffset = 4
 	return []bpf.Instruction{

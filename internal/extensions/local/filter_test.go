@@ -20,7 +20,8 @@ func TestASizeIsJudgedInFull(t *testing.T) {
 		program := append(judge(info, filterOptions{noMemory: true}), bpf.RetConstant{Val: 0})
 		vm, err := bpf.NewVM(program)
 		must(t, err)
-		for size, want := range map[uint64]uint32{0: 0, 64 << 10: 0, 64<<10 + 1: uint32(unix.EPERM), 1 << 32: uint32(unix.EPERM), 1<<63 | 4096: uint32(unix.EPERM)} {
+		for size, want := range map[uint64]uint32{0: 0, 64 << 10: 0, 64<<10 + 1: uint32(unix.EPERM), 1 << 32: uint32(unix.EPERM),
+			1<<63 | 4096: uint32(unix.EPERM)} {
 			data := make([]byte, 64) // struct seccomp_data, in the byte order of bpf.VM
 			binary.BigEndian.PutUint32(data[numberOffset:], uint32(info.SyscallNames["shmget"]))
 			binary.BigEndian.PutUint32(data[arguments+8:], uint32(size))

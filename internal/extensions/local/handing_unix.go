@@ -15,8 +15,8 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/local/stage"
 )
 
-// start runs a program with an empty environment and reaps it when it ends,
-// which may be long after, or never if we end before it.
+// start runs a program with an empty environment and reaps it when it ends. That may be long after, or never
+// if we end first.
 func start(path string, argv []string, files []*os.File, sys *syscall.SysProcAttr) (int, error) {
 	p, err := os.StartProcess(path, argv, &os.ProcAttr{Env: []string{}, Files: files, Sys: sys})
 	if err != nil {
@@ -26,8 +26,8 @@ func start(path string, argv []string, files []*os.File, sys *syscall.SysProcAtt
 	return p.Pid, nil
 }
 
-// hand gives the stages their configuration, waits until the init is up and
-// commits it. The init ends by itself if we die before that.
+// hand gives the stages their configuration, waits until the init is up and commits it. The init ends by
+// itself if we die before that.
 func (p *pipes) hand(ctx context.Context, configs ...any) error {
 	stop := context.AfterFunc(ctx, func() { _ = p.configW.Close(); _ = p.readyR.Close() })
 	defer stop()
@@ -46,8 +46,8 @@ func (p *pipes) hand(ctx context.Context, configs ...any) error {
 	return nil
 }
 
-// reason reads what the stages report: nil once the init is ready, else the
-// step that failed. err is why handing over the configuration failed, if it did.
+// reason reads the stages' report: nil once the init is ready, else the step that failed. err says why
+// handing over the configuration failed, if it did.
 func (p *pipes) reason(ctx context.Context, err error) error {
 	report, readErr := io.ReadAll(io.LimitReader(p.readyR, 64<<10))
 	if string(report) == "ready" && err == nil {

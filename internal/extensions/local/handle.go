@@ -13,9 +13,9 @@ import (
 
 const handleVersion = 1
 
-// handleData tells this machine and folder from others, and the sandbox's
-// process where all records of it are gone. Its names are in the order that the
-// ledger keeps them in, so that a handle reads the same from everywhere.
+// handleData distinguishes this machine and folder from others, and identifies the sandbox's process if all
+// its records are gone. Its names are in the order in which the ledger keeps them, so that a handle reads the
+// same everywhere.
 type handleData struct {
 	Init    *process `json:"init,omitempty"`
 	Machine string   `json:"machine"`
@@ -27,11 +27,11 @@ func (s settings) handle(rec record) extensions.Handle {
 	return extensions.Handle{Extension: Handler, Version: handleVersion, ID: rec.ID, Ref: string(rec.ID), Data: data}
 }
 
-// resolve checks that h is a handle of ours and of this place. One of another
-// machine or state folder is KindUnreachable: from here nothing can be said.
+// resolve checks that h is a handle of this extension and this place. A handle of another machine or state
+// folder is KindUnreachable: nothing can be said from here.
 func (s settings) resolve(h extensions.Handle) (box, error) {
 	if h.Extension != Handler || h.Version > handleVersion || h.Ref != string(h.ID) {
-		return box{}, extensions.Errorf(extensions.KindInvalid, "this is not a handle of %s that this version reads", Handler)
+		return box{}, extensions.Errorf(extensions.KindInvalid, "this version does not read this handle of %s", Handler)
 	}
 	if _, err := extensions.ParseID(string(h.ID)); err != nil {
 		return box{}, err
@@ -41,20 +41,21 @@ func (s settings) resolve(h extensions.Handle) (box, error) {
 		return box{}, extensions.Errorf(extensions.KindInvalid, "the handle's data cannot be read: %w", err)
 	}
 	if d.Machine != machineID() {
-		return box{}, extensions.Errorf(extensions.KindUnreachable, "%s was made on another machine: %w", h.ID, extensions.ErrElsewhere).
-			WithRemedy("run there, or drop it from the state with a removed block; it ends at its deadline by itself")
+		return box{}, extensions.Errorf(extensions.KindUnreachable, "%s was created on another machine: %w", h.ID, extensions.ErrElsewhere).
+			WithRemedy("run there, or drop it from the state with a removed block; it expires on its own")
 	}
 	if d.Root != s.root {
-		return box{}, extensions.Errorf(extensions.KindUnreachable, "%s is recorded in %s, not in %s: %w", h.ID, d.Root, s.root, extensions.ErrElsewhere).
-			WithRemedy("use the state folder and user it was made with")
+		return box{}, extensions.Errorf(extensions.KindUnreachable, "%s is recorded in %s, not in %s: %w", h.ID, d.Root, s.root,
+			extensions.ErrElsewhere).
+			WithRemedy("use the state folder and user that created it")
 	}
 	bx := s.box(h.ID)
 	bx.told = d.Init
 	return bx, nil
 }
 
-// machineID names this machine in handles: a digest of the system's own id,
-// which is not to be shown, or of the host name where there is none.
+// machineID names this machine in handles: a digest of the system's own id, which must not be shown, or of
+// the host name if there is none.
 var machineID = sync.OnceValue(func() string {
 	name, err := os.ReadFile("/etc/machine-id")
 	if err != nil || strings.TrimSpace(string(name)) == "" {

@@ -261,8 +261,9 @@ func TestALongStateFolderIsNoObstacle(t *testing.T) {
 func TestProbeProvesWhatItSays(t *testing.T) {
 	t.Parallel()
 	b := openBackend(t, t.TempDir(), nil)
-	f, _, err := b.Probe(t.Context())
+	found, _, err := b.Probe(t.Context())
 	must(t, err)
+	f := found.Machine
 	if len(f.Isolation) != 2 || f.CPUs == 0 || f.MemoryMB == 0 {
 		t.Errorf("facts: %+v", f)
 	}
@@ -299,7 +300,8 @@ func TestSecretsAsFilesAreInMemoryAndForTheSandboxAlone(t *testing.T) {
 	pid := b.initPID(t, spec.ID)
 	for _, file := range []string{"environ", "cmdline"} {
 		text, err := os.ReadFile(fmt.Sprintf("/proc/%d/%s", pid, file))
-		if err != nil && !errors.Is(err, fs.ErrPermission) || bytes.Contains(text, []byte("canary-in")) { // even its owner may not look into the init
+		// even its owner may not look into the init
+		if err != nil && !errors.Is(err, fs.ErrPermission) || bytes.Contains(text, []byte("canary-in")) {
 			t.Errorf("%s of the init: %v, or it has the secret", file, err)
 		}
 	}

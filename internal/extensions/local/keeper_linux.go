@@ -11,9 +11,8 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/local/stage"
 )
 
-// keep starts the process that removes the sandbox's cgroups once its init is
-// gone, as when its time is up. Where that process is ended before, the next
-// teardown does it.
+// keep starts the process that removes the sandbox's cgroups once its init is gone, as at the deadline. If
+// that process dies first, the next teardown removes them.
 func (l *launch) keep(exe *os.File) error {
 	if len(l.rec.Cgroups) == 0 {
 		return nil

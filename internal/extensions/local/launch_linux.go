@@ -25,9 +25,15 @@ const (
 	modeNone       = "none"
 )
 
-// launch starts the sandbox's init with the strongest walls this machine and
-// the configuration allow, and records it before it is let go.
+// errDirect is why a sandbox in direct mode has no walls.
+var errDirect = errors.New("the request is for none")
+
+// launch starts the sandbox's init with the strongest walls that this machine and the configuration allow,
+// and records it before letting it go.
 func (b *Backend) launch(ctx context.Context, bx box, rec *record, spec extensions.Spec) error {
+	if spec.Direct {
+		return b.launchPlain(ctx, bx, rec, spec, errDirect)
+	}
 	if err := checkKernel(); err != nil {
 		return b.launchPlain(ctx, bx, rec, spec, err)
 	}
@@ -55,7 +61,7 @@ func (b *Backend) launch(ctx context.Context, bx box, rec *record, spec extensio
 	return b.launchPlain(ctx, bx, rec, spec, err)
 }
 
-// orPlain goes on without walls where what err refuses is not needed then.
+// orPlain continues without walls if the profile does not need what err refuses.
 func (b *Backend) orPlain(ctx context.Context, bx box, rec *record, spec extensions.Spec, err error) error {
 	if extensions.IsKind(err, extensions.KindUnsupported) {
 		return b.launchPlain(ctx, bx, rec, spec, err)
@@ -68,10 +74,10 @@ func checkKernel() error {
 	attr := unix.MountAttr{}
 	err := unix.MountSetattr(-1, "", unix.AT_EMPTY_PATH, &attr)
 	if errors.Is(err, unix.ENOSYS) {
-		return extensions.Errorf(extensions.KindUnsupported, "this kernel is too old to wall a sandbox: mount_setattr(2) is missing").
+		return extensions.Errorf(extensions.KindUnsupported, "this kernel is too old to isolate a sandbox: mount_setattr(2) is missing").
 			WithRemedy("use Linux 5.14 or newer, or isolation: {level: none} for code you trust")
 	}
-	err = errors.ErrUnsupported // 32-bit processors have further calls, which the list does not name
+	err = errors.ErrUnsupported // 32-bit processors have more calls, which the list does not name
 	if runtime.GOARCH == "amd64" || runtime.GOARCH == "arm64" {
 		_, err = filter(filterOptions{})
 	}
@@ -82,7 +88,7 @@ func checkKernel() error {
 	return nil
 }
 
-// launch is one try to start an init.
+// launch is one attempt to start an init.
 type launch struct {
 	b    *Backend
 	bx   box
@@ -94,7 +100,7 @@ type launch struct {
 	filter filterOptions
 	groups cgroups
 	uid    int      // host uid
-	hold   *os.File // holds the host uid; nil for ordinary users
+	hold   *os.File // holds the host uid; nil for an ordinary user
 }
 
 func (l *launch) try(ctx context.Context, mode string) (err error) {
@@ -121,19 +127,19 @@ func (l *launch) try(ctx context.Context, mode string) (err error) {
 	return l.start(ctx, mode)
 }
 
-// undo takes back what a failed try made, so that another way can be tried.
+// undo removes what a failed attempt made, so that another way can be tried.
 func (l *launch) undo() error {
 	ctx, cancel := context.WithTimeout(context.Background(), cleanupTime)
 	defer cancel()
 	err := errors.Join(l.rec.Keeper.kill(ctx), l.rec.Init.kill(ctx))
-	err = errors.Join(err, removeCgroups(l.rec.Cgroups), removeAll(l.bx.path(socketName), l.bx.beside(endEnding)))
+	err = errors.Join(err, removeCgroups(l.rec.Cgroups), removeAll(l.bx.path(socketName), l.bx.beside(endSuffix)))
 	if err == nil {
 		l.rec.Init, l.rec.Keeper, l.rec.Cgroups, l.rec.Mode = nil, nil, nil, ""
 	}
 	return err
 }
 
-// plan decides views and limits, and makes the cgroups after recording them.
+// plan decides views and limits, and creates the cgroups after recording them.
 func (l *launch) plan(mode string) error {
 	want, err := planLimits(l.spec.Resources)
 	if err != nil {
@@ -145,8 +151,8 @@ func (l *launch) plan(mode string) error {
 	l.walls.Views, l.walls.Links = l.b.settings.views()
 	l.walls.Files = etcFiles(hostname, hostNetwork)
 	if l.walls.Built && l.walls.Access == extensions.AccessRO {
-		return extensions.Errorf(extensions.KindUnsupported, "bubblewrap cannot fill a workspace and then seal it").
-			WithRemedy("open user namespaces to ordinary users, or set workspace.access: rw")
+		return extensions.Errorf(extensions.KindUnsupported, "bubblewrap cannot make a workspace read-only").
+			WithRemedy("allow ordinary users to create user namespaces, or set workspace.access: rw")
 	}
 	l.groups = planCgroups(string(l.spec.ID))
 	l.rec.Cgroups = l.groups.paths()
@@ -192,7 +198,7 @@ func (l *launch) start(ctx context.Context, mode string) error {
 	defer p.close()
 	exe, err := sealedSelf()
 	if err != nil {
-		return extensions.Errorf(extensions.KindUnsupported, "our own program cannot be put into sealed memory: %w", err)
+		return extensions.Errorf(extensions.KindUnsupported, "sandboxer cannot copy itself into sealed memory: %w", err)
 	}
 	files := []*os.File{p.null, p.null, p.null, p.configR, p.socket, p.lease, p.end, p.readyW, exe, l.hold, l.groups.memory}
 	var pid int
@@ -223,12 +229,11 @@ func (l *launch) start(ctx context.Context, mode string) error {
 	return p.hand(ctx, l.walls, l.inside)
 }
 
-// likelyCgroups are the cgroups of a sandbox of which no record is left, as they
-// would be made now.
+// likelyCgroups returns the cgroups of a sandbox without a record, as they would be created now.
 func likelyCgroups(id extensions.ID) []string { return planCgroups(string(id)).paths() }
 
-// place moves the init into its cgroups. Where that is refused although the
-// folders could be made, no limit of theirs holds, and memory is counted.
+// place moves the init into its cgroups. If that is refused although the folders could be created, none of
+// their limits holds, and memory is counted.
 func (l *launch) place(pid int) error {
 	err := l.groups.place(pid)
 	if err == nil {
@@ -245,8 +250,8 @@ func (l *launch) place(pid int) error {
 		WithRemedy("run as root or in a delegated cgroup, drop the limits, or set resources.best_effort: true")
 }
 
-// ambient are the rights that building the walls takes, within the new
-// namespaces only; the walls drop them.
+// ambient are the capabilities that building the walls takes, within the new namespaces only; the walls drop
+// them.
 var ambient = []uintptr{unix.CAP_SYS_ADMIN, unix.CAP_NET_ADMIN, unix.CAP_SETPCAP, unix.CAP_SYS_CHROOT, unix.CAP_DAC_OVERRIDE}
 
 func (l *launch) startNamespaces(files []*os.File) (int, error) {

@@ -12,14 +12,13 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/local/walls"
 )
 
-// What a sandbox gets whose profile sets no limit: enough for builds, and a
-// bound on accidents.
+// Defaults for a profile without limits: enough for builds, and a bound on accidents.
 const (
 	defaultPids  = 4096
 	defaultFiles = 16_384   // open files per program
 	ownPids      = 48       // threads of the init, on top of the limit
 	ownMemory    = 96 << 20 // of the init, on top of the limit
-	initMemory   = 1 << 30  // what the init may map, on top of the limit, which it sets for the programs
+	initMemory   = 1 << 30  // what the init may map, on top of the limit it sets for the programs
 	mib          = 1 << 20
 )
 
@@ -57,7 +56,8 @@ func planLimits(r extensions.Resources) (limits, error) {
 		l.cpu = int64(*r.CPU)
 	}
 	if l.disk > total {
-		return l, extensions.Errorf(extensions.KindUnsupported, "resources.disk_mb: %d MiB do not fit; workspaces here live in memory and the machine has %d MiB",
+		return l, extensions.Errorf(extensions.KindUnsupported,
+			"resources.disk_mb: %d MiB do not fit; workspaces here are in memory, and the machine has %d MiB",
 			l.disk/mib, total/mib).WithRemedy("lower disk_mb, or choose an extension with disks")
 	}
 	return l, nil
@@ -67,9 +67,8 @@ func (l limits) bounds() bounds {
 	return bounds{memory: l.memory + l.disk + ownMemory, pids: l.pids + ownPids, cpu: l.cpu}
 }
 
-// enforced decides, once it is known which controllers hold, what else
-// enforces the limits; what nothing enforces is refused, or named where the
-// profile accepts best effort.
+// enforced decides what else enforces the limits, once it is known which controllers hold. A limit that
+// nothing enforces is refused, or named if the profile accepts best effort.
 func (l limits) enforced(g cgroups, id extensions.ID, cfg *walls.Config) (unenforced []string, o filterOptions, err error) {
 	refuse := func(name, why string) {
 		if l.asked.BestEffort {
@@ -82,14 +81,15 @@ func (l limits) enforced(g cgroups, id extensions.ID, cfg *walls.Config) (unenfo
 	if g.dirs[cgMemory] == "" {
 		o.noMemory = true
 		if l.asked.MemoryMB != nil {
-			refuse("memory_mb", "no memory cgroup is writable; what programs hold is counted (by PSS), and the largest is ended when they pass the limit together")
+			refuse("memory_mb", "no memory cgroup is writable; sandboxer counts the programs' memory (PSS) and kills the largest when their sum "+
+				"exceeds the limit")
 		}
 	}
 	if cpus := affinity(); l.cpu > 0 && g.dirs[cgCPU] == "" && l.cpu < int64(len(cpus))*1000 {
 		cfg.CPUs = pick(cpus, int((l.cpu+999)/1000), string(id))
 		o.pinned = true
 		if l.cpu%1000 != 0 {
-			refuse("cpu", "no cpu cgroup is writable, and without one only whole CPUs can be given")
+			refuse("cpu", "no cpu cgroup is writable, so only whole CPUs can be assigned")
 		}
 	}
 	cfg.DiskBytes = l.disk
@@ -132,7 +132,7 @@ func affinity() []int {
 	return list
 }
 
-// pick takes n of the CPUs, beginning somewhere else for each sandbox.
+// pick takes n of the CPUs, starting at a different one for each sandbox.
 func pick(cpus []int, n int, id string) []int {
 	h := fnv.New32a()
 	_, _ = h.Write([]byte(id))

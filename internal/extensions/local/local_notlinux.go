@@ -14,7 +14,7 @@ import (
 const modeNone = "none"
 
 func errNoWalls() error {
-	return extensions.Errorf(extensions.KindUnsupported, "%s cannot wall a sandbox as this extension does", runtime.GOOS).
+	return extensions.Errorf(extensions.KindUnsupported, "%s cannot isolate a sandbox as this extension does", runtime.GOOS).
 		WithRemedy("use a Linux machine, an extension with containers, or isolation: {level: none} for code you trust")
 }
 

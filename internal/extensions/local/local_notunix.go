@@ -10,10 +10,9 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
-// launch refuses: without process groups not even isolation none can be ended
-// for sure.
+// launch refuses: without process groups, not even isolation none can be ended reliably.
 func (b *Backend) launch(context.Context, box, *record, extensions.Spec) error {
-	return extensions.Errorf(extensions.KindUnsupported, "sandboxes do not run on this system").
+	return extensions.Errorf(extensions.KindUnsupported, "sandboxes cannot run on this system").
 		WithRemedy("use a Linux machine, Linux in WSL 2, or an extension with containers")
 }
 
@@ -21,7 +20,7 @@ func (b box) plainPath(name string) string { return b.path(filesName) + "/" + na
 
 func (b box) killGroups(record) error { return nil }
 
-// No sandbox is ever made on this system; what a record says is not alive here.
+// This system never runs a sandbox; what a record names is not alive here.
 
 func lockFile(*os.File) error { return nil }
 

@@ -15,7 +15,8 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
-// launch on systems without namespaces: no walls, and only if that is asked for.
+// launch starts a sandbox without walls, and only if the profile asks for that: this system has no
+// namespaces.
 func (b *Backend) launch(ctx context.Context, bx box, rec *record, spec extensions.Spec) error {
 	return b.launchPlain(ctx, bx, rec, spec, errNoWalls())
 }
@@ -24,7 +25,7 @@ func selfPath() (string, error) { return os.Executable() }
 
 func listenSocket(b box) (*os.File, error) { return listenAt(b.path(socketName)) }
 
-// bootID is the time of the boot where the system has no better name for it.
+// bootID is the time of the boot if the system has no better name for it.
 var bootID = sync.OnceValue(func() string {
 	b, _ := exec.Command("/usr/sbin/sysctl", "-n", "kern.boottime").Output()
 	head, _, _ := strings.Cut(string(b), "}")
@@ -41,7 +42,7 @@ func (p *process) alive() bool {
 	return p != nil && p.PID > 0 && p.BootID == bootID() && !errors.Is(syscall.Kill(p.PID, 0), syscall.ESRCH)
 }
 
-// serves is false: nothing here tells one process from a later one of its pid.
+// serves returns false: nothing here distinguishes a process from a later one with its pid.
 func (*process) serves(extensions.ID) bool { return false }
 
 func (p *process) rebooted() bool { return p != nil && p.BootID != bootID() }

@@ -25,8 +25,17 @@ func testSpec(t testing.TB) extensions.Spec {
 		Workspace: extensions.Workspace{Mode: extensions.WorkspaceRemoteCanonical, Access: extensions.AccessRW}}
 }
 
+// needSandboxes skips what starts some where that would take too long.
+func needSandboxes(t testing.TB) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("-short: starts no sandboxes")
+	}
+}
+
 func openBackend(t testing.TB, root string, values map[string]any) *Backend {
 	t.Helper()
+	needSandboxes(t)
 	exttest.Guard(t, root)
 	if values == nil {
 		values = map[string]any{"launcher": testLauncher()}

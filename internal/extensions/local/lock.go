@@ -10,16 +10,14 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
-// lockWait is how long an operation waits for another one on the same sandbox
-// before it answers busy.
+// lockWait is how long an operation waits for another one on the same sandbox before it returns busy.
 const lockWait = 10 * time.Second
 
 // errBusy is returned by tryLock while another process holds the lock.
 var errBusy = errors.New("busy")
 
-// lock takes the sandbox's lock, which is its folder: the lock goes with the
-// sandbox. The file must be closed to give it back. A folder that is not
-// there is fs.ErrNotExist; one that stays busy is KindConflict.
+// lock takes the sandbox's lock, which is its folder: the lock goes with the sandbox. Closing the file
+// releases it. A missing folder is fs.ErrNotExist; one that stays busy is KindConflict.
 func (b box) lock(ctx context.Context, wait time.Duration) (*os.File, error) {
 	until := time.Now().Add(wait)
 	for {
@@ -31,7 +29,7 @@ func (b box) lock(ctx context.Context, wait time.Duration) (*os.File, error) {
 			return f, err
 		}
 		if time.Now().After(until) {
-			return nil, extensions.Errorf(extensions.KindConflict, "another operation is busy with %s", b.id).
+			return nil, extensions.Errorf(extensions.KindConflict, "another operation uses %s", b.id).
 				WithRemedy("wait for it and try again")
 		}
 		select {
@@ -50,10 +48,10 @@ func (b box) tryLock() (*os.File, error) {
 		_ = f.Close()
 		return nil, err
 	}
-	// The folder may have been removed, and even made anew, while we waited.
-	held, err1 := f.Stat()
+	// The folder may have been removed, and even re-created, while we waited.
+	locked, err1 := f.Stat()
 	there, err2 := os.Stat(b.dir)
-	if err1 != nil || err2 != nil || !os.SameFile(held, there) {
+	if err1 != nil || err2 != nil || !os.SameFile(locked, there) {
 		_ = f.Close()
 		if errors.Is(err2, fs.ErrNotExist) {
 			return nil, err2
@@ -71,7 +69,7 @@ func (b box) make(ctx context.Context) (*os.File, error) {
 		if err == nil {
 			f, err = b.lock(ctx, lockWait)
 		}
-		if !errors.Is(err, fs.ErrNotExist) { // it, or the empty folder it is in, was removed meanwhile
+		if !errors.Is(err, fs.ErrNotExist) { // the folder, or its empty parent, was removed in between
 			return f, err
 		}
 	}

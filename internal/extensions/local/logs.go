@@ -8,11 +8,12 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/local/wire"
 )
 
-// Logs implements extensions.LogStreamer: what programs printed after the
-// command that started them had returned, the last MiB of it.
+// Logs implements extensions.LogStreamer: the last MiB that programs printed after the command that started
+// them returned.
 func (b *Backend) Logs(ctx context.Context, h extensions.Handle, req extensions.LogRequest) (io.ReadCloser, error) {
 	if req.Service != "" {
-		return nil, failed("logs", h.ID, extensions.Errorf(extensions.KindUnsupported, "a sandbox on this machine has no services, so none called %q", req.Service).
+		return nil, failed("logs", h.ID, extensions.Errorf(extensions.KindUnsupported,
+			"a sandbox on this machine has no services, so %q does not exist", req.Service).
 			WithRemedy("leave service empty"))
 	}
 	bx, err := b.settings.resolve(h)
@@ -35,7 +36,7 @@ func (b *Backend) Logs(ctx context.Context, h extensions.Handle, req extensions.
 	return &logReader{r, c}, nil
 }
 
-// logReader hangs up when it is closed.
+// logReader hangs up on Close.
 type logReader struct {
 	*io.PipeReader
 	c *call

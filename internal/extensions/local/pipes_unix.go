@@ -9,7 +9,7 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/local/lease"
 )
 
-// pipes are the files between us and an init that starts.
+// pipes are the files between us and a starting init.
 type pipes struct {
 	null, configR, configW, socket, lease, end, readyR, readyW *os.File
 }
@@ -22,7 +22,7 @@ func newPipes(bx box) (*pipes, error) {
 	p.readyR, p.readyW, errs[2] = os.Pipe()
 	p.socket, errs[3] = listenSocket(bx)
 	p.lease, errs[4] = os.Open(bx.path(leaseName))
-	p.end, errs[5] = os.OpenFile(bx.beside(endEnding), os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
+	p.end, errs[5] = os.OpenFile(bx.beside(endSuffix), os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
 	if err := errors.Join(errs[:]...); err != nil {
 		p.close()
 		return nil, err
@@ -34,7 +34,7 @@ func newPipes(bx box) (*pipes, error) {
 	return p, nil
 }
 
-// closeTheirs closes what only the init needs, so that its end is seen.
+// closeTheirs closes what only the init needs, so that we see its end.
 func (p *pipes) closeTheirs() {
 	for _, f := range []*os.File{p.null, p.configR, p.socket, p.lease, p.end, p.readyW} {
 		if f != nil {

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -23,6 +24,7 @@ const closedEnv = "SANDBOXER_TEST_CLOSED"
 // no further ones, so that neither launcher can build walls.
 func TestWhereNamespacesAreClosed(t *testing.T) {
 	t.Parallel()
+	needSandboxes(t)
 	dir, err := os.MkdirTemp("/tmp", "sandboxer-closed-")
 	must(t, err)
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
@@ -69,8 +71,9 @@ func TestInsideClosedNamespacesWallsAreRefusedWithARemedy(t *testing.T) {
 		checkGone(t, b, spec.ID)
 	}
 	b := openBackend(t, t.TempDir(), nil)
-	f, _, err := b.Probe(t.Context())
+	found, _, err := b.Probe(t.Context())
 	must(t, err)
+	f := found.Machine
 	if len(f.Isolation) != 1 || f.Isolation[0] != extensions.IsolationNone || len(f.Notes) == 0 {
 		t.Errorf("facts: %+v", f)
 	}
@@ -87,10 +90,11 @@ func TestInsideClosedNamespacesAPlainOneWorks(t *testing.T) {
 	b, spec := openBackend(t, t.TempDir(), nil), plainSpec(t)
 	spec.Instructions = "read me"
 	h := provision(t, b, spec)
-	if r := shell(t, b, h, "cat "+extensions.InstructionsPath+"; echo \" in $(pwd)\"; echo mine >file; (setsid sleep 71000 >/dev/null 2>&1 &)"); !strings.HasPrefix(string(r.Stdout), "read me in "+b.settings.root) {
+	r := shell(t, b, h, "cat "+extensions.InstructionsPath+"; echo \" in $(pwd)\"; echo mine >file; "+leave(0))
+	if !strings.HasPrefix(string(r.Stdout), "read me in "+b.settings.root) {
 		t.Errorf("%q %q", r.Stdout, r.Stderr)
 	}
-	_, err := b.Exec(t.Context(), h, extensions.ExecRequest{Shell: "(setsid sleep 71001 >/dev/null 2>&1 &); sleep 60", Timeout: time.Second})
+	_, err := b.Exec(t.Context(), h, extensions.ExecRequest{Shell: leave(1) + "; sleep 60", Timeout: time.Second})
 	if !extensions.IsKind(err, extensions.KindTimeout) {
 		t.Errorf("timeout: %v", err)
 	}
@@ -103,25 +107,37 @@ func TestInsideClosedNamespacesAPlainOneWorks(t *testing.T) {
 	rec, err := b.settings.box(spec.ID).read()
 	must(t, err)
 	must(t, rec.Init.kill(t.Context()))
-	if len(sleepers(t, "71000")) != 1 || len(sleepers(t, "71001")) != 0 {
-		t.Errorf("sleepers: %v, %v", sleepers(t, "71000"), sleepers(t, "71001"))
+	if len(sleepers(t, 0)) != 1 || len(sleepers(t, 1)) != 0 {
+		t.Errorf("sleepers: %v, %v", sleepers(t, 0), sleepers(t, 1))
 	}
 	_, err = b.Teardown(t.Context(), h)
 	must(t, err)
-	if left := sleepers(t, "71000"); len(left) != 0 {
+	if left := sleepers(t, 0); len(left) != 0 {
 		t.Errorf("left: %v", left)
 	}
 	checkGone(t, b, spec.ID)
 }
 
+func TestInsideClosedNamespacesAPlainOneIsForked(t *testing.T) {
+	needClosed(t)
+	b, spec := openBackend(t, t.TempDir(), nil), plainSpec(t)
+	h := provision(t, b, spec)
+	shell(t, b, h, "echo 1 >f; echo 2 >$HOME/f")
+	forked := provision(t, b, forkOf(t, spec, h))
+	shell(t, b, h, "echo later >>f")
+	if r := shell(t, b, forked, "cat f $HOME/f; pwd"); !strings.HasPrefix(string(r.Stdout), "1\n2\n"+b.settings.box(forked.ID).dir) {
+		t.Errorf("%q %q", r.Stdout, r.Stderr)
+	}
+}
+
 func TestInsideClosedNamespacesAPlainOneExpires(t *testing.T) {
 	needClosed(t)
 	b, spec := openBackend(t, t.TempDir(), nil), plainSpec(t)
-	spec.Deadline = time.Now().Add(2 * time.Second)
+	spec.Deadline = time.Now().Add(life)
 	h := provision(t, b, spec)
-	shell(t, b, h, "(setsid sleep 71002 >/dev/null 2>&1 &)")
-	eventually(t, 12*time.Second, "it is gone", func() bool {
-		return len(processesOf(spec.ID)) == 0 && len(sleepers(t, "71002")) == 0
+	shell(t, b, h, leave(2))
+	eventually(t, soon, "it is gone", func() bool {
+		return len(processesOf(spec.ID)) == 0 && len(sleepers(t, 2)) == 0
 	})
 	if _, err := os.Stat(filepath.Join(b.settings.box(spec.ID).dir, filesName)); !os.IsNotExist(err) {
 		t.Errorf("its files are left: %v", err)
@@ -137,10 +153,10 @@ func TestInsideClosedNamespacesAPlainOneEndsWithItsFolder(t *testing.T) {
 	needClosed(t)
 	b, spec := openBackend(t, t.TempDir(), nil), plainSpec(t)
 	h := provision(t, b, spec)
-	shell(t, b, h, "(setsid sleep 71003 >/dev/null 2>&1 &)")
+	shell(t, b, h, leave(3))
 	must(t, os.RemoveAll(b.settings.box(spec.ID).dir))
-	eventually(t, 12*time.Second, "it is gone", func() bool {
-		return len(processesOf(spec.ID)) == 0 && len(sleepers(t, "71003")) == 0
+	eventually(t, soon, "it is gone", func() bool {
+		return len(processesOf(spec.ID)) == 0 && len(sleepers(t, 3)) == 0
 	})
 	if o := observed(t, b, h); o.Phase != extensions.PhaseAbsent || o.EndedAt.IsZero() {
 		t.Errorf("observed %+v", o)
@@ -151,11 +167,11 @@ func TestInsideClosedNamespacesAPlainOneIsEndedByItsHandleAlone(t *testing.T) {
 	needClosed(t)
 	b, spec := openBackend(t, t.TempDir(), nil), plainSpec(t)
 	h := provision(t, b, spec)
-	shell(t, b, h, "(setsid sleep 71004 >/dev/null 2>&1 &)")
+	shell(t, b, h, leave(4))
 	ways["all folders moved"](t, b, spec.ID)
 	_, err := b.Teardown(t.Context(), h)
 	must(t, err)
-	if left := sleepers(t, "71004"); len(left) != 0 {
+	if left := sleepers(t, 4); len(left) != 0 {
 		t.Errorf("left: %v", left)
 	}
 	checkGone(t, b, spec.ID)
@@ -178,11 +194,18 @@ func TestInsideClosedNamespacesAPlainOneRefusesWhatTakesWalls(t *testing.T) {
 	}
 }
 
-func sleepers(t *testing.T, seconds string) []string {
+// nap tells how long the nth sleeper of this process sleeps: longer than any test, and as no other process's, because
+// TestAsAnOrdinaryUser runs these tests beside themselves.
+func nap(n int) string { return strconv.Itoa(100_000_000 + 10*os.Getpid() + n) }
+
+// leave is a command that leaves the nth sleeper.
+func leave(n int) string { return "(setsid sleep " + nap(n) + " >/dev/null 2>&1 &)" }
+
+func sleepers(t *testing.T, n int) []string {
 	t.Helper()
 	var found []string
 	for _, p := range mustGlob("/proc/[0-9]*/cmdline") {
-		if b, _ := os.ReadFile(p); string(b) == "sleep\x00"+seconds+"\x00" {
+		if b, _ := os.ReadFile(p); string(b) == "sleep\x00"+nap(n)+"\x00" {
 			found = append(found, p)
 		}
 	}

@@ -18,8 +18,8 @@ import (
 
 func (b box) plainPath(name string) string { return b.path(filesName) + "/" + name }
 
-// launchPlain starts an init without walls, if the profile says isolation
-// none. why is the reason walls cannot be had, which is the answer otherwise.
+// launchPlain starts an init without walls if the profile says isolation none. Otherwise it returns why, the
+// reason there are no walls.
 func (b *Backend) launchPlain(ctx context.Context, bx box, rec *record, spec extensions.Spec, why error) error {
 	if spec.Isolation != extensions.IsolationNone {
 		return why
@@ -51,7 +51,8 @@ func (b *Backend) launchPlain(ctx context.Context, bx box, rec *record, spec ext
 		return err
 	}
 	defer p.close()
-	pid, err := startSelf([]string{stage.Name, stage.ModePlain, string(spec.ID)}, []*os.File{p.null, p.null, p.null, p.configR, p.socket, p.lease, p.end, p.readyW})
+	pid, err := startSelf([]string{stage.Name, stage.ModePlain, string(spec.ID)},
+		[]*os.File{p.null, p.null, p.null, p.configR, p.socket, p.lease, p.end, p.readyW})
 	p.closeTheirs()
 	if err != nil {
 		return err
@@ -66,7 +67,7 @@ func (b *Backend) launchPlain(ctx context.Context, bx box, rec *record, spec ext
 	return p.hand(ctx, cfg)
 }
 
-// acceptPlain refuses what takes walls or cgroups to hold.
+// acceptPlain refuses what only walls or cgroups can enforce.
 func acceptPlain(spec extensions.Spec) error {
 	refuse := func(what, remedy string) error {
 		return extensions.Errorf(extensions.KindUnsupported, "without walls %s", what).WithRemedy("%s", remedy)
@@ -74,13 +75,13 @@ func acceptPlain(spec extensions.Spec) error {
 	r := spec.Resources
 	switch {
 	case spec.Network.Default != "allow":
-		return refuse("the network cannot be shut", "set network.default: allow, or use a machine that can build walls")
+		return refuse("the network cannot be denied", "set network.default: allow, or use a machine that can build walls")
 	case access(spec) == extensions.AccessRO:
 		return refuse("the workspace cannot be read-only", "set workspace.access: rw")
 	case spec.Delivery() == extensions.SecretsFile:
-		return refuse("there is no memory of its own for the files of secrets", "set secrets_as: env, or use a machine that can build walls")
+		return refuse("secrets cannot be files in memory", "set secrets_as: env, or use a machine that can build walls")
 	case r.GPU != nil:
-		return refuse("no GPU can be given", "drop resources.gpu")
+		return refuse("no GPU is available", "drop resources.gpu")
 	case !r.BestEffort && (r.CPU != nil || r.MemoryMB != nil || r.DiskMB != nil || r.Pids != nil):
 		return refuse("no limit can be enforced", "drop the limits, or set resources.best_effort: true")
 	}
@@ -95,9 +96,8 @@ func startSelf(argv []string, files []*os.File) (int, error) {
 	return start(exe, argv, files, &syscall.SysProcAttr{Setsid: true})
 }
 
-// killGroups ends what an init without walls started and, being killed, could
-// not end: the programs with the sandbox's id in their environment, and where
-// environments cannot be read, the sessions it noted.
+// killGroups ends what a killed init without walls had started: the programs with the sandbox's id in their
+// environment and, if environments cannot be read, the sessions the init noted.
 func (b box) killGroups(rec record) error {
 	if rec.Init.rebooted() {
 		return nil

@@ -20,7 +20,7 @@ var bootID = sync.OnceValue(func() string {
 	return strings.TrimSpace(string(b))
 })
 
-// bootTime is when the machine was started, by its own clock.
+// bootTime returns when the machine started, by its own clock.
 func bootTime() time.Time {
 	b, _ := os.ReadFile("/proc/stat")
 	_, after, _ := bytes.Cut(b, []byte("\nbtime "))
@@ -32,8 +32,8 @@ func bootTime() time.Time {
 	return time.Unix(n, 0).UTC()
 }
 
-// processState returns the state letter and start time of a process, in clock
-// ticks after boot (fields 3 and 22 of proc_pid_stat(5)).
+// processState returns a process's state letter and start time, in clock ticks after boot (fields 3 and 22 of
+// proc_pid_stat(5)).
 func processState(pid int) (state byte, start uint64, ok bool) {
 	b, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
 	if err != nil {
@@ -65,8 +65,8 @@ func (p *process) alive() bool {
 	return ok && start == p.Start && state != 'Z' && state != 'X'
 }
 
-// serves reports whether this very process runs as an init of the sandbox. A
-// handle comes from elsewhere, so its word is not enough to end a process.
+// serves reports whether this very process runs as an init of the sandbox. A handle comes from elsewhere, so
+// its word is not enough to end a process.
 func (p *process) serves(id extensions.ID) bool {
 	if !p.alive() {
 		return false
@@ -91,7 +91,7 @@ func (p *process) kill(ctx context.Context) error {
 		return os.NewSyscallError("pidfd_open", err)
 	}
 	defer func() { _ = unix.Close(fd) }()
-	if !p.alive() { // the pid was given to another process before we had the descriptor
+	if !p.alive() { // another process got the pid before we had the descriptor
 		return nil
 	}
 	if err := unix.PidfdSendSignal(fd, unix.SIGKILL, nil, 0); err != nil && !errors.Is(err, unix.ESRCH) {

@@ -4,21 +4,21 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/local/wire"
 )
 
-// cleanupTime bounds what is undone after a failure, whatever became of the
-// caller's context.
+// cleanupTime bounds the cleanup after a failure, whatever happened to the caller's context.
 const cleanupTime = 30 * time.Second
 
-// Provision implements extensions.Backend. The record is written before
-// anything is made, and the init ends by itself unless it is told that its
-// process was recorded; so whatever kills us, Find and Teardown know of all
+// Provision implements extensions.Backend. It writes the record before it creates anything, and the init ends
+// by itself unless told that its process was recorded. Whatever kills us, Find and Teardown know everything
 // that exists.
 func (b *Backend) Provision(ctx context.Context, spec extensions.Spec) (extensions.Handle, extensions.Observation, error) {
 	h, o, err := b.provision(ctx, spec)
@@ -50,26 +50,27 @@ func (b *Backend) provision(ctx context.Context, spec extensions.Spec) (extensio
 		return b.settings.handle(rec), b.observe(bx, rec), nil
 	}
 	if err := b.remove(bx, rec, false); err != nil {
-		return b.settings.handle(rec), none, fmt.Errorf("clearing what an earlier try left: %w", err)
+		return b.settings.handle(rec), none, fmt.Errorf("removing the residue of an earlier attempt: %w", err)
 	}
 	if rec, err = b.create(ctx, bx, spec); err != nil {
-		// The cleanup must not hang on the context that may just have ended.
+		// The cleanup must not use the context that may just have ended.
 		if undo := b.remove(bx, rec, true); undo != nil {
-			return b.settings.handle(rec), none, errors.Join(err, fmt.Errorf("and what was made could not all be removed: %w", undo))
+			return b.settings.handle(rec), none, errors.Join(err, fmt.Errorf("and its residue could not all be removed: %w", undo))
 		}
 		return extensions.Handle{}, none, err
 	}
 	return b.settings.handle(rec), b.observe(bx, rec), nil
 }
 
-// adopt decides what becomes of what is there: it is what was asked for, it
-// belongs to somebody else, or it has to give way.
+// adopt decides about an existing sandbox: it is the requested one, it belongs to somebody else, or it must
+// give way.
 func (b *Backend) adopt(bx box, rec record, spec extensions.Spec) (bool, error) {
 	if rec.Account != "" && rec.Account != b.settings.account {
 		return false, extensions.Errorf(extensions.KindConflict, "%s belongs to the account %q", spec.ID, rec.Account)
 	}
 	if rec.Generation > spec.Generation {
-		return false, extensions.Errorf(extensions.KindConflict, "%s was taken over: its generation is %d, not %d", spec.ID, rec.Generation, spec.Generation)
+		return false, extensions.Errorf(extensions.KindConflict, "another owner took over %s: its generation is %d, not %d", spec.ID,
+			rec.Generation, spec.Generation)
 	}
 	_, ended := bx.tombstone()
 	return rec.Generation == spec.Generation && rec.State != stateMaking && rec.Init.alive() && !bx.adrift(rec) && !ended, nil
@@ -80,6 +81,11 @@ func (b *Backend) create(ctx context.Context, bx box, spec extensions.Spec) (rec
 		Access: access(spec), Deadline: spec.Deadline.UTC(), ID: spec.ID}
 	if err := b.settings.checkRoom(spec.ID); err != nil {
 		return rec, err
+	}
+	if spec.FromSandbox != "" {
+		if _, err := b.source(spec.Source); err != nil {
+			return rec, err
+		}
 	}
 	if err := bx.write(rec); err != nil {
 		return rec, err
@@ -96,14 +102,34 @@ func (b *Backend) create(ctx context.Context, bx box, spec extensions.Spec) (rec
 		return rec, err
 	}
 	failpoint("filled", bx.dir)
+	if err := bx.enter(ctx, spec.Entrypoint); err != nil {
+		return rec, err
+	}
 	rec.State = stateReady
-	if spec.Readiness != nil {
+	if spec.Readiness != nil || !spec.Entrypoint.Idle() && spec.Settle > 0 {
 		rec.State = stateWaiting
 	}
 	return rec, bx.write(rec)
 }
 
-// labels are the spec's with those that every sandbox carries.
+// enter starts what runs by itself in a sandbox that is complete.
+func (b box) enter(ctx context.Context, e extensions.Entrypoint) error {
+	if e.Idle() {
+		return nil
+	}
+	req := wire.Request{Op: wire.OpEnter}
+	for _, word := range e.Argv {
+		req.Argv = append(req.Argv, []byte(word))
+	}
+	r, err := b.simple(ctx, req, io.Discard)
+	if err == nil && r.Exit != 0 {
+		err = extensions.Errorf(extensions.KindFailed, "its entrypoint cannot be started: exit code %d", r.Exit).At("entrypoint").
+			WithRemedy("name a program that is inside, and executable")
+	}
+	return err
+}
+
+// labels returns the spec's labels with those every sandbox carries.
 func labels(spec extensions.Spec, account string) map[string]string {
 	l := map[string]string{
 		extensions.LabelID: string(spec.ID), extensions.LabelAccount: account,
@@ -121,7 +147,7 @@ func access(spec extensions.Spec) string {
 	return spec.Workspace.Access
 }
 
-// accept refuses what this machine cannot honour whatever its kernel offers.
+// accept refuses what this machine cannot honor whatever its kernel offers.
 func accept(spec extensions.Spec) error {
 	if _, err := extensions.ParseID(string(spec.ID)); err != nil {
 		return err
@@ -133,19 +159,25 @@ func accept(spec extensions.Spec) error {
 	case !spec.Deadline.After(time.Now()):
 		return extensions.Errorf(extensions.KindInvalid, "the deadline %s has passed", spec.Deadline.UTC().Format(time.RFC3339))
 	case spec.Image != nil || spec.Compose != nil || spec.Containers != nil:
-		return unsupported("a sandbox on this machine runs no container images", "choose an extension with Docker, or drop image, compose and containers")
+		return unsupported("a sandbox on this machine runs no container images",
+			"choose an extension with Docker, or drop image, compose and containers")
 	case !extensions.IsolationProcess.Meets(spec.Isolation) && spec.Isolation != "":
 		return unsupported(fmt.Sprintf("isolation level %q is stronger than this machine's %q", spec.Isolation, extensions.IsolationProcess),
 			"choose an extension with containers or virtual machines")
 	case !extensions.EgressDenyOnly.Includes(spec.Network.Needs()):
 		return unsupported("an allowlist of destinations cannot be enforced on this machine: the network is all or nothing",
 			"drop network.egress, set network.default: allow, or choose an extension that filters")
-	case spec.FromSandbox != "":
-		return unsupported("sandboxes on this machine cannot be forked", "take a snapshot and restore it")
+	case spec.Entrypoint.Mode == extensions.EntrypointImage:
+		return New().Describe().Capabilities.CheckEntrypoint(spec.Entrypoint)
 	case spec.FromSnapshot != nil && access(spec) == extensions.AccessNone:
 		return extensions.Errorf(extensions.KindInvalid, "a snapshot is a workspace, and workspace.access is none")
 	case !slices.Contains([]string{extensions.AccessNone, extensions.AccessRO, extensions.AccessRW}, access(spec)):
 		return extensions.Errorf(extensions.KindInvalid, "workspace.access %q is unknown", spec.Workspace.Access)
+	}
+	if ref := spec.FromSnapshot; ref != nil && ref.Source != nil {
+		if err := New().Describe().AcceptSnapshot(ref); err != nil {
+			return err
+		}
 	}
 	if err := checkProbe(spec.Readiness); err != nil {
 		return err
@@ -157,15 +189,15 @@ func checkEnv(spec extensions.Spec) error {
 	for _, m := range []map[string]string{spec.Toolchain.Env, spec.Env} {
 		for k, v := range m {
 			if !extensions.ValidEnvName(k) || strings.ContainsRune(v, 0) {
-				return extensions.Errorf(extensions.KindInvalid, "the environment variable %q has a bad name or a NUL byte", k)
+				return extensions.Errorf(extensions.KindInvalid, "the environment variable %q has an invalid name or a NUL byte", k)
 			}
 		}
 	}
 	return spec.CheckSecrets()
 }
 
-// environment is what every program inside starts with, the later winning:
-// the sandbox's own, the toolchain's, the spec's, and secrets that are delivered so.
+// environment returns what every program inside starts with; later entries win: the sandbox's own, the
+// toolchain's, the spec's, and secrets delivered as variables.
 func environment(spec extensions.Spec, home, path string) []string {
 	env := []string{"PATH=" + path, "HOME=" + home, "USER=sandbox", "LOGNAME=sandbox", "SHELL=/bin/sh", "LANG=C.UTF-8",
 		"SANDBOXER_ID=" + string(spec.ID)}
@@ -184,6 +216,6 @@ func environment(spec extensions.Spec, home, path string) []string {
 
 const standardPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
-// failpoint is called between the steps of a create, a teardown and a
-// snapshot, with the folder concerned; tests replace it to die there.
+// failpoint is called with the folder concerned between the steps of a create, a teardown and a snapshot;
+// tests replace it to die there.
 var failpoint = func(step, dir string) {}

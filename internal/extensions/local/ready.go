@@ -3,17 +3,12 @@ package local
 import (
 	"context"
 	"io"
-	"net/url"
 	"time"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/ready"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/local/lease"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/local/wire"
-)
-
-// How often and how long a readiness probe tries where the profile is silent.
-const (
-	probeInterval = 500 * time.Millisecond
-	probeTimeout  = 2 * time.Minute
 )
 
 func checkProbe(p *extensions.Probe) error {
@@ -23,82 +18,63 @@ func checkProbe(p *extensions.Probe) error {
 	if p.Service != "" {
 		return extensions.Errorf(extensions.KindUnsupported, "readiness.service: a sandbox on this machine has no services").WithRemedy("drop it")
 	}
-	if p.HTTP != "" {
-		if u, err := url.Parse(p.HTTP); err != nil || u.Scheme != "http" || u.Host == "" {
-			return extensions.Errorf(extensions.KindInvalid, "readiness.http: %q is not an http:// URL", p.HTTP)
-		}
-	}
-	return nil
+	return ready.Check(p, "http")
 }
+
+const entryRemedy = "an entrypoint must run as long as its sandbox; run what ends at once as a command"
 
 // WaitReady implements extensions.Backend.
-func (b *Backend) WaitReady(ctx context.Context, spec extensions.Spec, h extensions.Handle) (extensions.Reachability, error) {
-	r, err := b.waitReady(ctx, spec, h)
-	return r, failed("wait", h.ID, err)
+func (b *Backend) WaitReady(ctx context.Context, spec extensions.Spec, h extensions.Handle) (extensions.Observation, error) {
+	o, err := b.waitReady(ctx, spec, h)
+	return o, failed("wait", h.ID, err)
 }
 
-func (b *Backend) waitReady(ctx context.Context, spec extensions.Spec, h extensions.Handle) (extensions.Reachability, error) {
-	var none extensions.Reachability
+func (b *Backend) waitReady(ctx context.Context, spec extensions.Spec, h extensions.Handle) (extensions.Observation, error) {
+	var none extensions.Observation
 	bx, err := b.settings.resolve(h)
 	if err != nil {
 		return none, err
 	}
-	timeout := probeTimeout
-	if p := spec.Readiness; p != nil && p.Timeout > 0 {
-		timeout = time.Duration(p.Timeout)
-	}
-	ctx, cancel := context.WithTimeout(ctx, timeout)
-	defer cancel()
-	why := ""
-	for {
+	err = ready.Of(spec.Readiness).Until(ctx, func(ctx context.Context) (string, error) {
 		o := b.status(h)
 		switch o.Phase {
-		case extensions.PhaseReady, extensions.PhaseProvisioning:
-			done, reason, err := b.tryReady(ctx, bx, h, spec.Readiness)
-			if done || err != nil {
-				return b.status(h).Reachability, err
+		case extensions.PhaseAbsent, extensions.PhaseExpired, extensions.PhaseTerminated, extensions.PhaseFailed:
+			if end, _ := bx.tombstone(); end.Reason == lease.ReasonExited {
+				return "", extensions.Errorf(extensions.KindFailed, "%s before the sandbox was ready", o.Reason).WithRemedy(entryRemedy)
 			}
-			why = reason
-		case extensions.PhaseAbsent, extensions.PhaseExpired, extensions.PhaseFailed:
-			return none, extensions.Errorf(extensions.KindNotFound, "%s is %s: %s", h.ID, o.Phase, o.Reason)
+			return "", extensions.Errorf(extensions.KindNotFound, "%s is %s: %s", h.ID, o.Phase, o.Reason)
 		case extensions.PhaseUnreachable:
-			return none, o.Err
+			return "", o.Err
 		}
-		interval := probeInterval
-		if spec.Readiness != nil && spec.Readiness.Interval > 0 {
-			interval = time.Duration(spec.Readiness.Interval)
-		}
-		select {
-		case <-ctx.Done():
-			return none, extensions.Errorf(extensions.KindTimeout, "not ready after %s: %s: %w", timeout, why, ctx.Err()).
-				WithRemedy("look at the logs, or raise readiness.timeout")
-		case <-time.After(interval):
-		}
+		return b.tryReady(ctx, bx, h, spec)
+	})
+	if err != nil {
+		return none, err
 	}
+	return b.status(h), nil
 }
 
-// tryReady probes a sandbox that is whole and records the success.
-func (b *Backend) tryReady(ctx context.Context, bx box, h extensions.Handle, p *extensions.Probe) (done bool, why string, err error) {
+// tryReady probes a complete sandbox and records success; why says that it is not there yet.
+func (b *Backend) tryReady(ctx context.Context, bx box, h extensions.Handle, spec extensions.Spec) (why string, err error) {
 	rec, err := bx.read()
 	if err != nil {
-		return false, "", err
+		return "", err
 	}
 	if rec.State == stateMaking {
-		return false, "it is still being made", nil
+		return "it is still being created", nil
 	}
-	if why = b.tryProbe(ctx, bx, h, p); why != "" {
-		return false, why, nil
+	if !spec.Entrypoint.Idle() && time.Since(rec.StartedAt) < time.Duration(spec.Settle) {
+		return "its entrypoint has not run for as long as it must (readiness.settle)", nil
 	}
-	if rec.State == stateReady {
-		return true, "", nil
+	if why = b.tryProbe(ctx, bx, h, spec.Readiness); why != "" || rec.State == stateReady {
+		return why, nil
 	}
-	err = b.locked(ctx, h, func(bx box, rec record) error {
+	return "", b.locked(ctx, h, func(bx box, rec record) error {
 		if rec.State == stateWaiting {
 			rec.State = stateReady
 		}
 		return bx.write(rec)
 	})
-	return err == nil, "", err
 }
 
 // tryProbe returns why the sandbox is not ready, or "".

@@ -23,13 +23,13 @@ const recordVersion = 1
 
 // States of a record.
 const (
-	stateMaking  = "making"  // may be half made
-	stateWaiting = "waiting" // whole, its readiness probe has not succeeded yet
+	stateMaking  = "making"  // may be half-made
+	stateWaiting = "waiting" // complete, but its readiness probe has not succeeded yet
 	stateReady   = "ready"
 )
 
-// record is what is known of one sandbox, written before anything of it is
-// made, without any secret.
+// record is what is known of one sandbox, without secrets. It is written before anything of the sandbox
+// exists.
 type record struct {
 	Version    int               `json:"version"`
 	ID         extensions.ID     `json:"id"`
@@ -44,27 +44,26 @@ type record struct {
 	StartedAt  time.Time         `json:"started_at,omitzero"`
 	Deadline   time.Time         `json:"deadline,omitzero"` // the lease decides
 	Cgroups    []string          `json:"cgroups,omitempty"`
-	Memory     string            `json:"memory,omitempty"`     // what bounds the memory of programs, with walls
+	Memory     string            `json:"memory,omitempty"`     // what bounds the programs' memory, with walls
 	Unenforced []string          `json:"unenforced,omitempty"` // limits taken on best effort
 }
 
-// process names one process for ever: a pid alone is reused.
+// process identifies one process forever: a pid alone is reused.
 type process struct {
 	BootID string `json:"boot_id"`
 	PID    int    `json:"pid"`
-	Start  uint64 `json:"start"` // clock ticks after boot; 0 where the system does not tell
+	Start  uint64 `json:"start"` // clock ticks after boot; 0 if the system does not say
 }
 
-const tmpEnding = ".tmp"
+const tmpSuffix = ".tmp"
 
-// writeFile replaces path by v as JSON: whole or not at all, also after a
-// power cut.
+// writeFile replaces path by v as JSON, completely or not at all, even across a power cut.
 func writeFile(path string, v any) error {
 	raw, err := json.Marshal(v)
 	if err != nil {
 		return err
 	}
-	tmp := path + tmpEnding
+	tmp := path + tmpSuffix
 	f, err := os.OpenFile(tmp, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
 	if err != nil {
 		return err
@@ -78,7 +77,7 @@ func writeFile(path string, v any) error {
 	return os.Rename(tmp, path)
 }
 
-// deadline is the lease's, or the record's where there is no lease yet.
+// deadline returns the lease's deadline, or the record's if there is no lease yet.
 func (b box) deadline(r record) time.Time {
 	f, err := os.Open(b.path(leaseName))
 	if err != nil {

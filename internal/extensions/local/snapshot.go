@@ -23,10 +23,9 @@ const (
 	snapshotsName   = "snapshots"
 	archiveName     = "workspace.tar"
 	snapshotVersion = 1
-	snapshotKind    = "workspace"
 )
 
-// snapshotRecord is what is kept beside the archive.
+// snapshotRecord is stored beside the archive.
 type snapshotRecord struct {
 	Version   int           `json:"version"`
 	ID        string        `json:"id"`
@@ -34,20 +33,23 @@ type snapshotRecord struct {
 	Account   string        `json:"account"`
 	Sandbox   extensions.ID `json:"sandbox"`
 	Size      int64         `json:"size"`
-	Digest    string        `json:"digest"` // "sha256:" and hex, of the archive
+	Digest    string        `json:"digest"` // "sha256:" and the archive's digest in hex
 	CreatedAt time.Time     `json:"created_at"`
 }
 
 func (s settings) snapshotDir(id string) string { return filepath.Join(s.root, snapshotsName, id) }
 
-// Snapshot implements extensions.Snapshotter: the workspace as a tar file
-// with its digest. Everything inside stands still while it is read.
+// Snapshot implements extensions.Snapshotter: the workspace as a tar file with its digest. Everything inside
+// is stopped while it is read.
 func (b *Backend) Snapshot(ctx context.Context, h extensions.Handle, spec extensions.SnapshotSpec) (extensions.Snapshot, error) {
 	s, err := b.snapshot(ctx, h, spec)
 	return s, failed("snapshot", h.ID, err)
 }
 
 func (b *Backend) snapshot(ctx context.Context, h extensions.Handle, spec extensions.SnapshotSpec) (extensions.Snapshot, error) {
+	if err := spec.CheckKind(extension{}.Describe().Snapshots); err != nil {
+		return extensions.Snapshot{}, err
+	}
 	bx, err := b.settings.resolve(h)
 	if err != nil {
 		return extensions.Snapshot{}, err
@@ -78,9 +80,8 @@ func (b *Backend) snapshot(ctx context.Context, h extensions.Handle, spec extens
 	return b.settings.describeSnapshot(rec), nil
 }
 
-// keep writes archive and record beside each other and gives them their name
-// last: a snapshot is there whole or not at all. What a killed try left is
-// taken over by name, or swept.
+// keep writes archive and record beside each other and names them last: a snapshot exists completely or not
+// at all. It takes over by name, or sweeps, what a killed attempt left.
 func (b *Backend) keep(ctx context.Context, bx box, rec *snapshotRecord) (err error) {
 	dir := b.settings.snapshotDir(rec.ID)
 	tmp := filepath.Join(filepath.Dir(dir), ".new-"+rec.ID)
@@ -119,8 +120,7 @@ func (b *Backend) keep(ctx context.Context, bx box, rec *snapshotRecord) (err er
 	return os.Rename(tmp, dir)
 }
 
-// sweepHalves removes what killed snapshots and deletions left: a half that
-// somebody works on is locked.
+// sweepHalves removes what killed snapshots and deletions left. A half still being worked on is locked.
 func (s settings) sweepHalves() {
 	dir := s.snapshotDir("")
 	entries, _ := os.ReadDir(dir)
@@ -150,7 +150,7 @@ func (c *counter) Write(p []byte) (int, error) {
 
 func (s settings) readSnapshot(id string) (snapshotRecord, error) {
 	if !extensions.ValidSnapshotID(id) {
-		return snapshotRecord{}, extensions.Errorf(extensions.KindInvalid, "%q is not a snapshot id", extensions.Clean(id, 60))
+		return snapshotRecord{}, extensions.Errorf(extensions.KindInvalid, "%q is not a snapshot ID", extensions.Clean(id, 60))
 	}
 	raw, err := os.ReadFile(filepath.Join(s.snapshotDir(id), recordName))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -164,7 +164,7 @@ func (s settings) readSnapshot(id string) (snapshotRecord, error) {
 		return r, extensions.Errorf(extensions.KindInternal, "the record of the snapshot %s cannot be read: %w", id, err)
 	}
 	if r.ID != id {
-		return r, extensions.Errorf(extensions.KindConflict, "the folder of the snapshot %s holds another one", id)
+		return r, extensions.Errorf(extensions.KindConflict, "the folder of the snapshot %s contains another one", id)
 	}
 	return r, nil
 }
@@ -176,7 +176,7 @@ func (s settings) describeSnapshot(r snapshotRecord) extensions.Snapshot {
 	data, _ := json.Marshal(handleData{Machine: machineID(), Root: s.root})
 	return extensions.Snapshot{
 		Handle:    extensions.SnapshotHandle{Extension: Handler, Version: handleVersion, ID: r.ID, Ref: r.ID, Data: data},
-		SandboxID: r.Sandbox, Kind: snapshotKind, SizeBytes: r.Size, Digest: r.Digest, CreatedAt: r.CreatedAt,
+		SandboxID: r.Sandbox, Kind: extensions.SnapshotWorkspace, SizeBytes: r.Size, Digest: r.Digest, CreatedAt: r.CreatedAt,
 	}
 }
 
@@ -210,7 +210,7 @@ func (b *Backend) deleteSnapshot(ctx context.Context, h extensions.SnapshotHandl
 		return err
 	}
 	dir := b.settings.snapshotDir(h.ID)
-	// The record is what makes it a snapshot: it goes first, and all of it at once.
+	// The record makes it a snapshot: it goes first, in one step.
 	gone := filepath.Join(filepath.Dir(dir), ".gone-"+h.ID)
 	if err := os.RemoveAll(filepath.Join(filepath.Dir(dir), ".new-"+h.ID)); err != nil {
 		return err
@@ -222,8 +222,9 @@ func (b *Backend) deleteSnapshot(ctx context.Context, h extensions.SnapshotHandl
 		return errors.Join(os.RemoveAll(gone), os.RemoveAll(dir))
 	case err != nil:
 		return err
-	case r.Account != b.settings.account:
-		return extensions.Errorf(extensions.KindConflict, "the snapshot %s belongs to the account %q", h.ID, r.Account)
+	}
+	if err := b.settings.mine(r); err != nil {
+		return err
 	}
 	if err := os.RemoveAll(gone); err != nil {
 		return err
@@ -235,38 +236,42 @@ func (b *Backend) deleteSnapshot(ctx context.Context, h extensions.SnapshotHandl
 	return os.RemoveAll(gone)
 }
 
-// removeIfEmpty takes a folder away that holds nothing; one that just got
-// something stays, since rmdir refuses it.
+// removeIfEmpty removes a folder if it is empty; rmdir refuses one that has just received something.
 func removeIfEmpty(dir string) { _ = os.Remove(dir) }
 
 func (s settings) resolveSnapshot(h extensions.SnapshotHandle) error {
 	var d handleData
-	if h.Extension != Handler || h.Version > handleVersion || h.Ref != h.ID || !extensions.ValidSnapshotID(h.ID) || json.Unmarshal(h.Data, &d) != nil {
-		return extensions.Errorf(extensions.KindInvalid, "this is not a snapshot handle of %s that this version reads", Handler)
+	if h.Extension != Handler || h.Version > handleVersion || h.Ref != h.ID || !extensions.ValidSnapshotID(h.ID) ||
+		json.Unmarshal(h.Data, &d) != nil {
+		return extensions.Errorf(extensions.KindInvalid, "this version does not read this snapshot handle of %s", Handler)
 	}
 	if d.Machine != machineID() || d.Root != s.root {
 		return extensions.Errorf(extensions.KindUnreachable, "the snapshot %s is on another machine or in the folder %s", h.ID, d.Root).
-			WithRemedy("use the machine, user and state folder it was made with")
+			WithRemedy("use the machine, user and state folder that created it")
 	}
 	return nil
 }
 
-// openSnapshot opens the archive for a restore and returns its digest, which
-// the reader of the archive verifies.
-func (s settings) openSnapshot(ref extensions.SnapshotRef) (io.ReadCloser, string, error) {
+// openSnapshot opens the archive for a restore and returns its digest, which the archive's reader verifies.
+func (s settings) openSnapshot(ctx context.Context, ref extensions.SnapshotRef) (io.ReadCloser, string, error) {
+	if ref.Source != nil { // accept checked its digest
+		digest, _ := extensions.HexOfDigest(ref.Source.Digest())
+		r, err := ref.Source.Open(ctx)
+		return r, digest, err
+	}
 	if ref.Handle.ID != "" {
 		if err := s.resolveSnapshot(ref.Handle); err != nil {
 			return nil, "", err
 		}
 	}
 	r, err := s.readSnapshot(ref.ID)
+	if err == nil {
+		err = s.mine(r)
+	}
 	if err != nil {
 		return nil, "", err
 	}
-	if r.Account != s.account {
-		return nil, "", extensions.Errorf(extensions.KindConflict, "the snapshot %s belongs to the account %q", ref.ID, r.Account)
-	}
-	digest, ok := cutDigest(r.Digest)
+	digest, ok := extensions.HexOfDigest(r.Digest)
 	if !ok {
 		return nil, "", extensions.Errorf(extensions.KindInternal, "the digest of the snapshot %s is malformed", ref.ID)
 	}
@@ -277,10 +282,25 @@ func (s settings) openSnapshot(ref extensions.SnapshotRef) (io.ReadCloser, strin
 	return f, digest, nil
 }
 
-func cutDigest(d string) (string, bool) {
-	const prefix = "sha256:"
-	if len(d) != len(prefix)+sha256.Size*2 || d[:len(prefix)] != prefix {
-		return "", false
+// mine refuses another account's snapshot.
+func (s settings) mine(r snapshotRecord) error {
+	if r.Account == s.account {
+		return nil
 	}
-	return d[len(prefix):], true
+	return extensions.Errorf(extensions.KindConflict, "the snapshot %s belongs to the account %q", r.ID, r.Account)
+}
+
+// ReadSnapshot implements extensions.SnapshotReader: the archive as it is kept.
+func (b *Backend) ReadSnapshot(ctx context.Context, h extensions.SnapshotHandle, w io.Writer) error {
+	return failed("read snapshot", "", b.readTo(ctx, h, w))
+}
+
+func (b *Backend) readTo(ctx context.Context, h extensions.SnapshotHandle, w io.Writer) error {
+	r, _, err := b.settings.openSnapshot(ctx, extensions.SnapshotRef{ID: h.ID, Handle: h})
+	if err != nil {
+		return err
+	}
+	defer func() { _ = r.Close() }()
+	_, err = io.Copy(w, r)
+	return err
 }

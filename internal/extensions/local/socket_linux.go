@@ -7,8 +7,8 @@ import (
 	"os"
 )
 
-// Socket addresses hold 107 bytes, and state folders may have longer names:
-// the folder is opened and the socket named below its descriptor.
+// Socket addresses hold 107 bytes, and state folders may have longer names: open the folder and name the
+// socket below its descriptor.
 
 func dialSocket(ctx context.Context, b box) (net.Conn, error) {
 	dir, err := os.Open(b.dir)
@@ -19,8 +19,7 @@ func dialSocket(ctx context.Context, b box) (net.Conn, error) {
 	return (&net.Dialer{}).DialContext(ctx, "unix", fmt.Sprintf("/proc/self/fd/%d/%s", dir.Fd(), socketName))
 }
 
-// listenSocket makes the socket and returns it as a file that outlives us in
-// the init.
+// listenSocket creates the socket and returns it as a file that outlives us in the init.
 func listenSocket(b box) (*os.File, error) {
 	dir, err := os.Open(b.dir)
 	if err != nil {

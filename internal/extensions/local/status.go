@@ -37,7 +37,8 @@ func (b *Backend) status(h extensions.Handle) extensions.Observation {
 	case errors.Is(err, fs.ErrNotExist):
 		return extensions.Observation{ID: h.ID, Handle: h, Phase: extensions.PhaseAbsent}
 	case err != nil:
-		return extensions.Observation{ID: h.ID, Handle: h, Phase: extensions.PhaseUnreachable, Reason: err.Error(), Err: failed("status", h.ID, err)}
+		return extensions.Observation{ID: h.ID, Handle: h, Phase: extensions.PhaseUnreachable, Reason: err.Error(),
+			Err: failed("status", h.ID, err)}
 	}
 	o := b.observe(bx, rec)
 	if o.Phase == extensions.PhaseFailed && bx.lost(rec) {
@@ -58,7 +59,7 @@ func (b *Backend) list() ([]extensions.Observation, error) {
 		if errors.Is(err, fs.ErrNotExist) || err == nil && rec.Account != "" && rec.Account != b.settings.account {
 			continue
 		}
-		rec.ID = id // of one that cannot be read too
+		rec.ID = id // even for one that cannot be read
 		if o := b.status(b.settings.handle(rec)); o.Phase != extensions.PhaseAbsent {
 			list = append(list, o)
 		}
@@ -66,28 +67,35 @@ func (b *Backend) list() ([]extensions.Observation, error) {
 	return list, nil
 }
 
-// observe says what became of a recorded sandbox: its init lives or not, and
-// if not, whether it ended itself, the machine was restarted, or it was killed.
-// One that lives without its folder has failed, and has not ended.
+// observe says what became of a recorded sandbox: its init lives, ended by itself, went down with the
+// machine, or was killed. One that lives without its folder has failed, not ended.
 func (b *Backend) observe(bx box, rec record) extensions.Observation {
 	o := extensions.Observation{ID: bx.id, Handle: b.settings.handle(rec), Generation: rec.Generation,
 		StartedAt: rec.StartedAt, Deadline: bx.deadline(rec)}
 	end, ended := bx.tombstone()
 	switch {
 	case ended && end.Reason == lease.ReasonExpired:
-		o.Phase, o.EndedAt, o.Reason = extensions.PhaseExpired, end.EndedAt, "its time was up"
+		o.Phase, o.EndedAt, o.Reason = extensions.PhaseExpired, end.EndedAt, "its deadline passed"
+	case ended && end.Reason == lease.ReasonExited:
+		o.Phase, o.EndedAt, o.Reason = extensions.PhaseFailed, end.EndedAt, "its entrypoint ended with exit code "+itoa(end.Exit)
+		if end.Exit == 0 {
+			o.Phase = extensions.PhaseTerminated
+		}
+		return o
 	case bx.adrift(rec):
 		o.Phase, o.Reason = extensions.PhaseFailed, bx.driftsBecause(rec)
 		return o
 	case ended && end.Reason == lease.ReasonRemoved:
 		o.Phase, o.EndedAt, o.Reason = extensions.PhaseFailed, end.EndedAt, "its folder was removed while it ran, which ended it"
+	case rec.Init.alive() && rec.State == stateReady && end.Mode.Paused:
+		o.Phase, o.Since = extensions.PhasePaused, end.Mode.Since
 	case rec.Init.alive() && rec.State == stateReady:
-		o.Phase, o.Reachability = extensions.PhaseReady, b.reach(bx, rec)
+		o.Phase, o.Since, o.Reachability = extensions.PhaseReady, end.Mode.Since, b.reach(bx, rec)
 		o.Reason = strings.Join(rec.Unenforced, "; ")
 	case rec.Init.alive() || rec.Init == nil && o.Deadline.After(time.Now()):
 		o.Phase = extensions.PhaseProvisioning
 	case rec.Init == nil:
-		o.Phase, o.Reason = extensions.PhaseFailed, "it was never finished"
+		o.Phase, o.Reason = extensions.PhaseFailed, "its creation was never finished"
 	case rec.Init.rebooted():
 		o.Phase, o.EndedAt, o.Reason = extensions.PhaseFailed, bootTime(), "the machine was restarted"
 	default:
@@ -134,7 +142,7 @@ func (b *Backend) find(ctx context.Context, id extensions.ID) (extensions.Handle
 	} else if !errors.Is(err, fs.ErrNotExist) {
 		return extensions.Handle{}, err
 	}
-	rec, err := bx.read() // the folder may be gone, and not all there is
+	rec, err := bx.read() // the folder may be gone, but not everything else
 	if errors.Is(err, fs.ErrNotExist) {
 		return extensions.Handle{}, extensions.Errorf(extensions.KindNotFound, "%s is not on this machine", id)
 	}

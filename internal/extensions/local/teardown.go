@@ -30,7 +30,7 @@ func (b *Backend) teardown(ctx context.Context, h extensions.Handle) (extensions
 	lock, err := bx.lock(ctx, lockWait)
 	if errors.Is(err, fs.ErrNotExist) {
 		var left record
-		if left, err = bx.read(); err == nil { // the folder was removed, and not all there is
+		if left, err = bx.read(); err == nil { // the folder was removed, but not everything else
 			gone = bx.lost(left)
 			lock, err = bx.make(ctx)
 		}
@@ -50,6 +50,7 @@ func (b *Backend) teardown(ctx context.Context, h extensions.Handle) (extensions
 		return extensions.CleanupReport{}, extensions.Errorf(extensions.KindConflict, "%s belongs to the account %q", h.ID, rec.Account)
 	}
 	before := b.observe(bx, rec)
+	paused := bx.paused(before)
 	report := extensions.CleanupReport{AlreadyGone: gone, StartedAt: before.StartedAt, EndedAt: before.EndedAt, Removed: []string{"record"}}
 	if rec.Init.alive() {
 		report.Removed = append(report.Removed, "init and all it started", "workspace")
@@ -64,19 +65,19 @@ func (b *Backend) teardown(ctx context.Context, h extensions.Handle) (extensions
 		report.EndedAt = time.Now().UTC()
 	}
 	if !report.StartedAt.IsZero() && !report.EndedAt.IsZero() {
-		report.Usage = &extensions.Usage{StartedAt: report.StartedAt, EndedAt: report.EndedAt, Running: report.EndedAt.Sub(report.StartedAt)}
+		report.Usage = &extensions.Usage{StartedAt: report.StartedAt, EndedAt: report.EndedAt,
+			Running: max(report.EndedAt.Sub(report.StartedAt)-paused, 0), Paused: paused}
 	}
 	return report, nil
 }
 
-// remove ends and removes all of a sandbox, its folder and then its record last
-// and only if asked: as long as anything may exist, they say so. The caller holds
-// the lock. A cancelled caller must not leave half a sandbox, so the work has
-// a limit of its own.
+// remove ends and removes everything of a sandbox. Its folder, only if asked, and then its record go last:
+// while anything may exist, they say so. The caller holds the lock. A canceled caller must not leave half a
+// sandbox, so the work has its own time limit.
 func (b *Backend) remove(bx box, rec record, folder bool) error {
 	ctx, cancel := context.WithTimeout(context.Background(), cleanupTime)
 	defer cancel()
-	// First, so that it takes away nothing that is made anew in the same place.
+	// First, so that the keeper removes nothing re-created in the same place.
 	if err := rec.Keeper.kill(ctx); err != nil {
 		return fmt.Errorf("ending the keeper of %s (pid %d): %w", bx.id, rec.Keeper.PID, err)
 	}
@@ -94,10 +95,10 @@ func (b *Backend) remove(bx box, rec record, folder bool) error {
 	}
 	failpoint("uncgrouped", bx.dir)
 	if !folder {
-		return errors.Join(bx.empty(), removeAll(bx.beside(endEnding)))
+		return errors.Join(bx.empty(), removeAll(bx.beside(endSuffix)))
 	}
-	// A kill in between leaves a folder without a record, which counts as a
-	// sandbox half made and is removed by the next teardown.
+	// A kill in between leaves a folder without a record. It counts as a half-made sandbox, which the next
+	// teardown removes.
 	if err := os.RemoveAll(bx.path(filesName)); err != nil {
 		return err
 	}
@@ -111,7 +112,7 @@ func (b *Backend) remove(bx box, rec record, folder bool) error {
 	return bx.forget()
 }
 
-// empty removes what is in the folder and keeps the folder, which is locked.
+// empty removes the folder's content but keeps the folder, which is locked.
 func (b box) empty() error {
 	entries, err := os.ReadDir(b.dir)
 	if err != nil {

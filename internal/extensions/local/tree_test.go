@@ -26,7 +26,7 @@ func indexed(t *testing.T, b *Backend, h extensions.Handle) (tarstream.Manifest,
 }
 
 // What a program can make in its workspace, a snapshot keeps and a restore under
-// the same limits brings back: names of any bytes, paths beyond what one call
+// the same limits brings back, and a fork has: names of any bytes, paths beyond what one call
 // takes, files and folders shut to their owner, holes, and many names of one file
 // that together would not fit.
 func TestAWorkspaceOfAnyKindIsKeptAndRestored(t *testing.T) {
@@ -59,16 +59,18 @@ i=0; while [ $i -lt 20 ]; do mkdir $n; cd -P $n; i=$((i+1)); done; echo deep >f`
 	}
 	again := testSpec(t)
 	again.Resources, again.FromSnapshot = spec.Resources, &extensions.SnapshotRef{ID: id, Handle: snap.Handle}
-	restored := provision(t, b, again)
+	restored, forked := provision(t, b, again), provision(t, b, forkOf(t, spec, h))
 	want, size := indexed(t, b, h)
-	got, _ := indexed(t, b, restored)
-	if d := cmp.Diff(want, got); d != "" {
-		t.Error(d)
+	for _, one := range []extensions.Handle{restored, forked} {
+		got, _ := indexed(t, b, one)
+		if d := cmp.Diff(want, got); d != "" {
+			t.Error(d)
+		}
+		if r := shell(t, b, one, "stat -c %a shut locked"); string(r.Stdout) != "0\n0\n" {
+			t.Errorf("the modes are %q", r.Stdout)
+		}
 	}
 	if len(want.Entries) != 38 || size > 25<<20 {
 		t.Errorf("%d entries in %d bytes", len(want.Entries), size)
-	}
-	if r := shell(t, b, restored, "stat -c %a shut locked"); string(r.Stdout) != "0\n0\n" {
-		t.Errorf("the modes are %q", r.Stdout)
 	}
 }

@@ -13,14 +13,14 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
-// holdUID takes a free host uid of the range for a sandbox that root makes.
-// What holds it is a socket with an abstract name, which the init inherits:
-// unique on the host whatever folders are used, and free again when the init
-// is gone, however that came about.
+// holdUID takes a free host uid from the range for a sandbox that root creates. A socket with an abstract
+// name, which the init inherits, holds it: unique on the host whatever folders are used, and free again once
+// the init is gone, for any reason.
 func (s settings) holdUID(id extensions.ID) (uid int, hold *os.File, err error) {
 	if !mapped(s.uidBase) || !mapped(s.uidBase+uidCount-1) {
-		return 0, nil, extensions.Errorf(extensions.KindUnsupported, "the host uids from %d on are not mapped into this user namespace", s.uidBase).
-			WithRemedy("set config.uid_base of the extension to the first of %d uids that are", uidCount)
+		return 0, nil, extensions.Errorf(extensions.KindUnsupported, "the host uids from %d on are not mapped into this user namespace",
+			s.uidBase).
+			WithRemedy("set config.uid_base of the extension to the first of %d mapped uids", uidCount)
 	}
 	h := fnv.New32a()
 	_, _ = h.Write([]byte(id))

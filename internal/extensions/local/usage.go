@@ -7,7 +7,7 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
-// used counts the sandboxes here whose init lives, of all accounts, other than one.
+// used counts the sandboxes here, of all accounts, whose init lives, except one.
 func (s settings) used(but extensions.ID) (n int64, err error) {
 	ids, err := s.ids()
 	if err != nil {
@@ -32,7 +32,7 @@ func (s settings) checkRoom(id extensions.ID) error {
 		return err
 	}
 	if n >= s.max {
-		return extensions.Errorf(extensions.KindExhausted, "%d sandboxes run here and %d are allowed", n, s.max).
+		return extensions.Errorf(extensions.KindExhausted, "%d sandboxes run here, and the limit is %d", n, s.max).
 			WithRemedy("destroy one, or raise max_sandboxes")
 	}
 	return nil
@@ -55,12 +55,16 @@ func (b *Backend) Capacity(ctx context.Context) (extensions.Capacity, error) {
 	return c, nil
 }
 
-// Usage implements extensions.UsageReader: the wall clock, by the record.
+// Usage implements extensions.UsageReader: wall-clock time from the record.
 func (b *Backend) Usage(ctx context.Context, h extensions.Handle) (extensions.Usage, error) {
 	if err := ctx.Err(); err != nil {
 		return extensions.Usage{}, failed("usage", h.ID, err)
 	}
 	o := b.status(h)
+	var paused time.Duration
+	if bx, err := b.settings.resolve(h); err == nil {
+		paused = bx.paused(o)
+	}
 	switch {
 	case o.Phase == extensions.PhaseAbsent:
 		return extensions.Usage{}, failed("usage", h.ID, extensions.Errorf(extensions.KindNotFound, "%s does not exist", h.ID))
@@ -73,7 +77,7 @@ func (b *Backend) Usage(ctx context.Context, h extensions.Handle) (extensions.Us
 		until = time.Now()
 	}
 	if !u.StartedAt.IsZero() {
-		u.Running = max(until.Sub(u.StartedAt), 0)
+		u.Running, u.Paused = max(until.Sub(u.StartedAt)-paused, 0), paused
 	}
 	return u, nil
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/local/walls"
 )
 
-// etcViews are the parts of /etc that programs need and that hold no secret:
-// certificates, the dynamic linker's cache, the links of alternatives, time.
+// etcViews are the parts of /etc that programs need and that hold no secret: certificates, the dynamic
+// linker's cache, the links of alternatives, time.
 var etcViews = []string{
 	"/etc/alternatives", "/etc/ca-certificates", "/etc/ca-certificates.conf", "/etc/crypto-policies", "/etc/java-17-openjdk",
 	"/etc/java-21-openjdk", "/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d", "/etc/localtime", "/etc/magic",
@@ -17,8 +17,8 @@ var etcViews = []string{
 	"/etc/ssl/certs", "/etc/ssl/openssl.cnf", "/etc/timezone",
 }
 
-// views lists what of the host is shown: /usr and what the root links to it,
-// the harmless parts of /etc, and what the configuration exposes.
+// views lists what the sandbox sees of the host: /usr and the root's links to it, the harmless parts of /etc,
+// and what the configuration exposes.
 func (s settings) views() ([]walls.View, []walls.Link) {
 	list := []walls.View{{Source: "/usr", Dest: "/usr"}}
 	var links []walls.Link
@@ -35,7 +35,8 @@ func (s settings) views() ([]walls.View, []walls.Link) {
 		}
 	}
 	for _, name := range etcViews {
-		if to, err := filepath.EvalSymlinks(name); err == nil && (to == name || strings.HasPrefix(to, "/usr/") || strings.HasPrefix(to, "/etc/")) {
+		if to, err := filepath.EvalSymlinks(name); err == nil &&
+			(to == name || strings.HasPrefix(to, "/usr/") || strings.HasPrefix(to, "/etc/")) {
 			list = append(list, walls.View{Source: to, Dest: name})
 		}
 	}
@@ -52,8 +53,8 @@ nobody:x:65534:65534:nobody:/nonexistent:/usr/sbin/nologin
 
 const groupFile = "root:x:0:\nsandbox:x:1000:\nnogroup:x:65534:\n"
 
-// etcFiles are generated: nothing of the host's users, names or servers is
-// seen unless the host's network is.
+// etcFiles are generated: a sandbox sees none of the host's users, names or servers without the host's
+// network.
 func etcFiles(hostname string, hostNetwork bool) []walls.File {
 	hosts := "127.0.0.1 localhost " + hostname + "\n::1 localhost ip6-localhost\n"
 	resolv := "# no network\n"

@@ -11,6 +11,7 @@ const (
 	fieldDir      = "dir"
 	fieldRegion   = "region"
 	fieldLag      = "lag"
+	fieldPlan     = "plan"
 	credentialKey = "api_key"
 )
 
@@ -18,16 +19,17 @@ type config struct {
 	dir    string
 	region string
 	lag    time.Duration
+	trial  bool
 }
 
 func parseConfig(e extension, cfg extensions.Config) (config, error) {
 	if err := extensions.CheckFields("config", e.Describe().Config, cfg.Values); err != nil {
 		return config{}, err
 	}
-	c := config{dir: text(cfg.Values, fieldDir), region: text(cfg.Values, fieldRegion)}
+	c := config{dir: text(cfg.Values, fieldDir), region: text(cfg.Values, fieldRegion), trial: text(cfg.Values, fieldPlan) == planTrial}
 	if c.dir == "" {
 		if cfg.StateDir == "" {
-			return c, extensions.Errorf(extensions.KindInvalid, "config.dir: no folder is given and there is no state folder").
+			return c, extensions.Errorf(extensions.KindInvalid, "config.dir: neither config.dir nor a state folder is set").
 				WithRemedy("set config.dir of the binding")
 		}
 		c.dir = filepath.Join(cfg.StateDir, e.handler())
@@ -43,7 +45,7 @@ func parseConfig(e extension, cfg extensions.Config) (config, error) {
 	c.lag = Lag
 	if s := text(cfg.Values, fieldLag); s != "" {
 		if c.lag, err = time.ParseDuration(s); err != nil || c.lag < 0 || c.lag > Settle {
-			return c, extensions.Errorf(extensions.KindInvalid, "config.lag: %q is not a duration from 0s to %s", s, Settle)
+			return c, extensions.Errorf(extensions.KindInvalid, "config.lag: %q is not a duration between 0s and %s", s, Settle)
 		}
 	}
 	return c, nil

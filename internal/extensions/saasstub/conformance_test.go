@@ -49,8 +49,20 @@ func harness(extension func() extensions.Extension) exttest.Harness {
 			script(t, cfg, saasstub.Script{RequireKey: true})
 			return cfg
 		},
-		Exhaust:    func(t testing.TB, cfg extensions.Config) { script(t, cfg, one(vendor.OpCreate, vendor.DoQuota)) },
+		Exhaust: func(t testing.TB, cfg extensions.Config) { script(t, cfg, one(vendor.OpCreate, vendor.DoQuota)) },
+		NotHere: func(t testing.TB, cfg extensions.Config, spec extensions.Spec) extensions.Spec {
+			script(t, cfg, one(vendor.OpCreate, vendor.DoNotOffered))
+			return spec
+		},
+		Throttle: func(t testing.TB, cfg extensions.Config) {
+			script(t, cfg, saasstub.Script{Rules: []saasstub.Rule{{Op: vendor.OpCreate, Do: vendor.DoThrottle, Times: 1,
+				RetryAfter: vendor.Duration(time.Second)}}})
+		},
+		Falter:     func(t testing.TB, cfg extensions.Config) { script(t, cfg, one(vendor.OpGet, vendor.DoBadGateway)) },
 		LoseAnswer: func(t testing.TB, cfg extensions.Config) { script(t, cfg, one(vendor.OpCreate, vendor.DoLoseAnswer)) },
+		CutExec: func(t testing.TB, cfg extensions.Config, _ extensions.Handle, _ <-chan struct{}) {
+			script(t, cfg, one(vendor.OpExec, vendor.DoLoseAnswer))
+		},
 		Vanish: func(t testing.TB, cfg extensions.Config, h extensions.Handle) {
 			must(t, vendor.At(dirOf(cfg)).Vanish(string(h.ID)))
 		},
@@ -63,6 +75,42 @@ func harness(extension func() extensions.Extension) exttest.Harness {
 		Advance: func(t testing.TB, cfg extensions.Config, d time.Duration) {
 			must(t, vendor.At(dirOf(cfg)).Advance(d))
 		},
+		Listen: func(t testing.TB, cfg extensions.Config) []exttest.Listener {
+			heard := func(word string) bool {
+				heard, err := vendor.At(dirOf(cfg)).Heard(word)
+				must(t, err)
+				return heard
+			}
+			send := func(host string) func(string) []string {
+				return func(word string) []string { return []string{"send", host, "443", word} }
+			}
+			return []exttest.Listener{
+				{Domain: "*.example.com", Port: 443, Heard: heard, Send: map[string]func(string) []string{"tcp": send("www.example.com")}},
+				{CIDR: "198.51.100.7/32", Port: 443, Heard: heard, Send: map[string]func(string) []string{"tcp": send("198.51.100.7"),
+					exttest.WayName: func(word string) []string { return []string{"lookup", word + ".example.net"} }}},
+			}
+		},
+		Pages: func(t testing.TB, cfg extensions.Config) int {
+			script(t, cfg, saasstub.Script{Page: 2})
+			return 5
+		},
+		BreakPages: map[string]func(testing.TB, extensions.Config){
+			"a page again and again": func(t testing.TB, cfg extensions.Config) {
+				script(t, cfg, saasstub.Script{Page: 2, Rules: []saasstub.Rule{{Op: vendor.OpList, Do: vendor.DoRepeatPage}}})
+			},
+			"an end before the last page": func(t testing.TB, cfg extensions.Config) {
+				script(t, cfg, saasstub.Script{Page: 2, Rules: []saasstub.Rule{{Op: vendor.OpList, Do: vendor.DoEndEarly}}})
+			},
+		},
+		OwnEntrypoint: func(_ testing.TB, _ extensions.Config, spec extensions.Spec) extensions.Spec {
+			exttest.WithWorkspace(extensions.AccessRW, map[string]string{"entrypoint.sh": "printf own >ran; sleep 3600"})(&spec)
+			return spec
+		},
+		Visit: func(t testing.TB, cfg extensions.Config, _ extensions.Handle, _ int, address string, header extensions.Header) bool {
+			answers, err := vendor.At(dirOf(cfg)).Visit(address, header.Value.Reveal())
+			must(t, err)
+			return answers
+		},
 		Settle:  func(t testing.TB, cfg extensions.Config) { must(t, vendor.At(dirOf(cfg)).Advance(saasstub.Lag)) },
 		Residue: residue,
 		Outside: outside,
@@ -71,7 +119,8 @@ func harness(extension func() extensions.Extension) exttest.Harness {
 			must(t, err)
 			return int(calls[vendor.OpCreate])
 		},
-		User: "sandbox",
+		User:   "sandbox",
+		Excuse: map[string]string{"errors/each-alternative-opens": "one key is enough, so it declares no alternatives"},
 	}
 }
 
@@ -123,4 +172,14 @@ func TestConformance(t *testing.T) {
 func TestConformanceEventual(t *testing.T) {
 	t.Parallel()
 	exttest.Run(t, harness(saasstub.NewEventual))
+}
+
+// One handler bound with another plan is another place, and as honest.
+func TestConformanceOfATrialPlan(t *testing.T) {
+	t.Parallel()
+	h := harness(saasstub.New)
+	h.Config = func(t testing.TB) extensions.Config {
+		return extensions.Config{Binding: "ext.trial", Account: "acme/web", Values: map[string]any{"dir": t.TempDir(), "plan": "trial"}}
+	}
+	exttest.Run(t, h)
 }

@@ -48,8 +48,8 @@ func (b *backend) exec(ctx context.Context, h extensions.Handle, req extensions.
 	res.Stdout, res.StdoutTruncated = stdout.Kept.Bytes(), stdout.Cut
 	res.Stderr, res.StderrTruncated = stderr.Kept.Bytes(), stderr.Cut
 	if errors.Is(err, errTimeLimit) {
-		err = extensions.Errorf(extensions.KindTimeout, "the command ran longer than %s and was ended", limit).
-			WithRemedy("give it more time with timeout")
+		err = extensions.Errorf(extensions.KindTimeout, "the command was killed after its timeout of %s", limit).
+			WithRemedy("raise timeout")
 	}
 	return res, err
 }
@@ -59,7 +59,7 @@ func refuseExec(req extensions.ExecRequest) error {
 	case req.User != "" && req.User != "sandbox":
 		return extensions.Errorf(extensions.KindUnsupported, "the vendor's only user is sandbox, not %q", req.User)
 	case req.Service != "":
-		return extensions.Errorf(extensions.KindUnsupported, "there are no services at this vendor, so no %q", req.Service)
+		return extensions.Errorf(extensions.KindUnsupported, "this vendor has no services, so %q does not exist", req.Service)
 	case req.ShellPath != "" && req.ShellPath != "/bin/sh" && req.ShellPath != "sh":
 		return extensions.Errorf(extensions.KindUnsupported, "the vendor's only shell is /bin/sh, not %q", req.ShellPath)
 	}

@@ -2,7 +2,6 @@ package saasstub
 
 import (
 	"context"
-	"strconv"
 	"time"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
@@ -27,12 +26,7 @@ func (b *backend) SetGeneration(ctx context.Context, h extensions.Handle, genera
 		err = b.owned(ctx, h, ref)
 	}
 	if err == nil {
-		err = b.client.SetLabel(ctx, ref, extensions.LabelGeneration, strconv.FormatInt(generation, 10), func(present string) error {
-			if have, perr := strconv.ParseInt(present, 10, 64); perr == nil && have >= generation {
-				return extensions.Errorf(extensions.KindConflict, "the sandbox has generation %d already, wanted is %d", have, generation)
-			}
-			return nil
-		})
+		err = b.client.SetLabels(ctx, ref, raise(generation))
 	}
 	return failed("set-generation", h.ID, err)
 }

@@ -34,6 +34,7 @@ func TestEachFaultHasItsKind(t *testing.T) {
 		{do: vendor.DoInvalid, want: extensions.KindInvalid},
 		{do: vendor.DoQuota, want: extensions.KindExhausted},
 		{do: vendor.DoNoCapacity, want: extensions.KindExhausted},
+		{do: vendor.DoNotOffered, want: extensions.KindUnsupported},
 		{do: vendor.DoThrottle, want: extensions.KindUnavailable, after: 7 * time.Second},
 		{do: vendor.DoUnavailable, want: extensions.KindUnavailable, after: 7 * time.Second},
 		{do: vendor.DoConflict, want: extensions.KindConflict},

@@ -6,7 +6,7 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
-// handle points to an object; ref is empty while only the name is known.
+// handle returns a handle for an object; ref is empty while only the name is known.
 func (b *backend) handle(id extensions.ID, ref string) extensions.Handle {
 	return extensions.Handle{Extension: b.extension, Version: handleVersion, ID: id, Ref: ref}
 }
@@ -22,8 +22,8 @@ func (b *backend) check(h extensions.Handle) error {
 	return nil
 }
 
-// ref returns the vendor's own name of a handle's object, looked up by ours
-// where a lost answer left the handle without it.
+// ref returns the vendor's own name for a handle's object, looked up by our id if a lost answer left the
+// handle without it.
 func (b *backend) ref(ctx context.Context, h extensions.Handle) (string, error) {
 	if err := b.check(h); err != nil {
 		return "", err

@@ -11,7 +11,7 @@ import (
 func (b *backend) Logs(ctx context.Context, h extensions.Handle, req extensions.LogRequest) (io.ReadCloser, error) {
 	if req.Service != "" {
 		return nil, failed("logs", h.ID, extensions.Errorf(extensions.KindUnsupported,
-			"there are no services at this vendor, so no %q", req.Service))
+			"this vendor has no services, so %q does not exist", req.Service))
 	}
 	if req.Tail < 0 {
 		return nil, failed("logs", h.ID, extensions.Errorf(extensions.KindInvalid, "tail %d is negative", req.Tail))

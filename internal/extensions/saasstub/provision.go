@@ -8,16 +8,14 @@ import (
 	"errors"
 	"io"
 	"maps"
-	"strconv"
-	"time"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/saasstub/vendor"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/tarstream"
 )
 
-// Provision implements extensions.Backend: create names, labels and bills the
-// object; the contents follow; start makes it usable. A call that was cut short
-// anywhere is finished by the next one.
+// Provision implements extensions.Backend: create names, labels and bills the object; the contents follow;
+// start makes it usable. The next call finishes one that was cut short anywhere.
 func (b *backend) Provision(ctx context.Context, spec extensions.Spec) (extensions.Handle, extensions.Observation, error) {
 	fail := func(h extensions.Handle, err error) (extensions.Handle, extensions.Observation, error) {
 		return h, extensions.Observation{}, failed("provision", spec.ID, err)
@@ -26,6 +24,9 @@ func (b *backend) Provision(ctx context.Context, spec extensions.Spec) (extensio
 		return fail(extensions.Handle{}, err)
 	}
 	if err := ctx.Err(); err != nil {
+		return fail(extensions.Handle{}, err)
+	}
+	if err := b.lacksSource(ctx, spec); err != nil {
 		return fail(extensions.Handle{}, err)
 	}
 	obj, err := b.claim(ctx, spec)
@@ -45,9 +46,12 @@ func (b *backend) Provision(ctx context.Context, spec extensions.Spec) (extensio
 			return fail(h, err)
 		}
 	}
-	now, err := b.now(ctx, obj)
+	seen, now, err := b.client.Get(ctx, obj.Ref)
 	if err != nil {
 		return fail(h, err)
+	}
+	if seen[0] != nil { // its entrypoint may have ended since
+		obj = *seen[0]
 	}
 	o := b.observe(obj, now)
 	if o.Phase == extensions.PhaseReady && spec.Readiness != nil {
@@ -56,17 +60,23 @@ func (b *backend) Provision(ctx context.Context, spec extensions.Spec) (extensio
 	return h, o, nil
 }
 
-func (b *backend) now(ctx context.Context, obj vendor.Object) (time.Time, error) {
-	_, now, err := b.client.Get(ctx, obj.Ref)
-	return now, err
-}
-
-// claim creates the object, or adopts the one of the same id and generation.
+// claim creates the object, or adopts the one with the same id and generation.
 func (b *backend) claim(ctx context.Context, spec extensions.Spec) (vendor.Object, error) {
 	req := vendor.Request{
-		Name: string(spec.ID), Title: spec.Name, Labels: maps.Clone(spec.Labels), Region: cmp.Or(spec.Region, text(spec.Options, fieldRegion), b.region),
+		Name: string(spec.ID), Title: spec.Name,
+		Region:   cmp.Or(spec.Region, text(spec.Options, fieldRegion), b.region),
 		Deadline: spec.Deadline,
 		ReadOnly: spec.Workspace.Access == extensions.AccessRO, NoAccess: spec.Workspace.Access == extensions.AccessNone,
+		Open: spec.Network.Needs() == extensions.EgressNone,
+	}
+	switch spec.Entrypoint.Mode {
+	case extensions.EntrypointImage:
+		req.Entry = vendor.ImageEntrypoint
+	case extensions.EntrypointArgv:
+		req.Entry = spec.Entrypoint.Argv
+	}
+	for _, r := range spec.Network.Egress {
+		req.Allow = append(req.Allow, vendor.Destination{Network: r.CIDR, Name: r.Domain, Port: r.Port})
 	}
 	if spec.Resources.CPU != nil {
 		req.MilliCPU = int64(*spec.Resources.CPU)
@@ -74,11 +84,10 @@ func (b *backend) claim(ctx context.Context, spec extensions.Spec) (vendor.Objec
 	if spec.Resources.MemoryMB != nil {
 		req.MemoryMB = *spec.Resources.MemoryMB
 	}
-	if req.Labels == nil {
-		req.Labels = map[string]string{}
+	var err error
+	if req.Labels, err = packed(spec); err != nil {
+		return vendor.Object{}, err
 	}
-	req.Labels[extensions.LabelID] = string(spec.ID)
-	req.Labels[extensions.LabelGeneration] = strconv.FormatInt(spec.Generation, 10)
 	obj, err := b.client.Create(ctx, req)
 	if !hasCode(err, vendor.CodeNameTaken) {
 		return obj, err
@@ -90,18 +99,27 @@ func (b *backend) claim(ctx context.Context, spec extensions.Spec) (vendor.Objec
 	case gerr != nil:
 		return vendor.Object{Ref: f.Ref}, gerr
 	case found[0] == nil || found[0].Labels[extensions.LabelID] != string(spec.ID):
-		return vendor.Object{}, extensions.Errorf(extensions.KindConflict, "another owner's object has this name at the vendor")
+		return vendor.Object{}, extensions.Errorf(extensions.KindConflict, "an object of another owner has this name at the vendor")
 	case generation(found[0]) != spec.Generation:
-		return vendor.Object{}, extensions.Errorf(extensions.KindConflict, "generation %d of this sandbox exists, wanted is %d",
+		return vendor.Object{}, extensions.Errorf(extensions.KindConflict, "generation %d of this sandbox exists, want %d",
 			generation(found[0]), spec.Generation).WithRemedy("tear the other generation down first")
 	}
 	return *found[0], nil
 }
 
-// fill gives a created object its contents; doing it again changes nothing.
+// fill gives a created object its contents; repeating it changes nothing.
 func (b *backend) fill(ctx context.Context, spec extensions.Spec, ref string) error {
 	if s := spec.FromSnapshot; s != nil {
-		if err := b.client.Restore(ctx, ref, s.Handle.Ref); err != nil {
+		if err := b.restore(ctx, ref, *s); err != nil {
+			return err
+		}
+	}
+	if spec.FromSandbox != "" {
+		from, err := b.source(ctx, spec.Source)
+		if err == nil {
+			err = b.client.Fork(ctx, ref, from)
+		}
+		if err != nil {
 			return err
 		}
 	}
@@ -119,6 +137,17 @@ func (b *backend) fill(ctx context.Context, spec extensions.Spec, ref string) er
 		return nil
 	}
 	return b.client.Upload(ctx, ref, "", oneFile(extensions.InstructionsPath, spec.Instructions))
+}
+
+func (b *backend) restore(ctx context.Context, ref string, s extensions.SnapshotRef) error {
+	if s.Source == nil {
+		return b.client.Restore(ctx, ref, s.Handle.Ref)
+	}
+	r, err := tarstream.OpenSource(ctx, s.Source)
+	if err != nil {
+		return err
+	}
+	return errors.Join(b.client.RestoreStaged(ctx, ref, r), r.Close())
 }
 
 func oneFile(name, content string) io.Reader {
@@ -155,7 +184,7 @@ func revealed(secrets map[string]extensions.Secret) map[string]string {
 	return plain
 }
 
-// refuse names what the vendor does not rent; nothing has been asked yet.
+// refuse names what the vendor does not rent, before asking it anything.
 func (b *backend) refuse(spec extensions.Spec) error {
 	c := b.desc.Capabilities
 	unsupported := func(format string, args ...any) *extensions.Error {
@@ -164,30 +193,21 @@ func (b *backend) refuse(spec extensions.Spec) error {
 	if _, err := extensions.ParseID(string(spec.ID)); err != nil {
 		return err
 	}
-	strongest := c.IsolationLevels[len(c.IsolationLevels)-1]
+	if err := b.desc.Accept(spec); err != nil {
+		return err
+	}
 	switch r := spec.Resources; {
-	case spec.Isolation != "" && !strongest.Meets(spec.Isolation):
-		return unsupported("isolation %q is above what the vendor offers (%v)", spec.Isolation, c.IsolationLevels)
 	case spec.Compose != nil || spec.Containers != nil:
-		return unsupported("the vendor runs single sandboxes, no compose stacks or containers beside each other")
-	case spec.FromSandbox != "":
-		return unsupported("the vendor cannot fork a live sandbox")
-	case r.GPU != nil && r.GPU.Count > 0:
-		return unsupported("the vendor has no GPUs")
+		return unsupported("the vendor runs single sandboxes, not compose stacks or several containers")
 	case r.CPU != nil && int64(*r.CPU) > vendor.MaxMilliCPU, r.MemoryMB != nil && *r.MemoryMB > vendor.MaxMemoryMB:
 		return unsupported("the vendor's largest sandbox has %d vCPU and %d MiB", *c.MaxVCPU, *c.MaxMemoryMB)
 	case spec.Readiness != nil && len(spec.Readiness.Command) == 0:
 		return unsupported("readiness by http or tcp: nothing can listen at this vendor").WithRemedy("use readiness.command")
 	case spec.Region != "" && text(spec.Options, fieldRegion) != "" && text(spec.Options, fieldRegion) != spec.Region:
-		return unsupported("options.region is %q, and it has to be in %q", text(spec.Options, fieldRegion), spec.Region).
-			WithRemedy("leave options.region out, or choose the same")
+		return unsupported("options.region is %q, but the sandbox must be in %q", text(spec.Options, fieldRegion), spec.Region).
+			WithRemedy("remove options.region, or set the same region")
 	case spec.Deadline.IsZero():
 		return extensions.Errorf(extensions.KindInvalid, "the sandbox has no deadline")
-	case spec.FromSnapshot != nil && spec.FromSnapshot.Handle.Extension != b.extension:
-		return extensions.Errorf(extensions.KindInvalid, "the snapshot is kept by %s, not here", spec.FromSnapshot.Handle.Extension)
 	}
-	if err := spec.CheckSecrets(); err != nil {
-		return err
-	}
-	return extensions.CheckFields("options", b.desc.Options, spec.Options)
+	return nil
 }

@@ -1,27 +1,26 @@
-// Package saasstub is a metered vendor that needs nothing: a test double with
-// the habits of a real one.
+// Package saasstub is a metered vendor that needs nothing: a test double with the habits of a real one.
 //
 // # Where it runs
 //
-// Nowhere. The vendor is a folder of this machine (see package vendor), its
-// isolation and egress are claims, and its commands are interpreted by a small
-// shell that reaches the sandbox's own files only. Not for code you do not trust.
+// Nowhere. The vendor is a folder on this machine (see package vendor), its isolation and egress are claims,
+// and a small shell that reaches only the sandbox's own files interprets its commands. Not for code you do
+// not trust.
 //
 // # Needs
 //
-// A folder it may write to.
+// A writable folder.
 //
 // # Capabilities
 //
-// Everything a metered vendor usually offers: native expiry, a meter, quota,
-// regions, labels, files, commands, logs, snapshots of metadata and files. No
-// pause, fork, ports or images. Two handlers differ in one thing: a look-up at
-// saas-stub sees what was made at once, at saas-stub-eventual only after a while.
+// Everything a metered vendor usually offers: native expiry, a meter, quota, regions, labels, files,
+// commands, logs, addresses of ports, pause (it holds the commands under way), snapshots of metadata and files, forks.
+// No raw ports or images. Its two handlers differ in one thing: a look-up at saas-stub sees a new object at once, at
+// saas-stub-eventual only after a while.
 //
 // # Expiry
 //
-// Native: the deadline is sent at create and the vendor's clock decides. What
-// has ended stays listed as expired, with its true end, until it is torn down.
+// Native: create sends the deadline and the vendor's clock decides. An ended sandbox stays listed as expired,
+// with its true end, until it is torn down.
 //
 // # Leaves behind
 //
@@ -44,23 +43,24 @@ const (
 	EventualHandler = "saas-stub-eventual"
 )
 
-// Settle is how long the eventual handler's look-ups may miss a new object;
-// Lag is how long they do unless the binding's config says otherwise.
+// Settle is how long the eventual handler's look-ups may miss a new object; Lag is how long they do unless
+// the binding's config says otherwise. Claim is the first deadline of a create there.
 const (
 	Settle = 2 * time.Second
 	Lag    = 500 * time.Millisecond
+	Claim  = time.Minute
 )
 
 const handleVersion = 1
 
 type (
-	// Script is the vendor's: what a test makes it do wrong.
+	// Script is the vendor's script: what a test makes it do wrong.
 	Script = vendor.Script
 	// Rule is one line of a Script.
 	Rule = vendor.Rule
 )
 
-// WriteScript makes s the behaviour of the vendor in dir, in every process.
+// WriteScript makes s the behavior of the vendor in dir, in every process.
 func WriteScript(dir string, s Script) error { return vendor.WriteScript(dir, s) }
 
 type extension struct{ eventual bool }
@@ -80,12 +80,15 @@ func (e extension) handler() string {
 
 // Open implements extensions.Extension.
 func (e extension) Open(ctx context.Context, cfg extensions.Config) (extensions.Backend, error) {
-	b := &backend{extension: e.handler(), desc: e.Describe(), account: cfg.Account}
 	if err := ctx.Err(); err != nil {
 		return nil, failed("open", "", err)
 	}
 	values, err := parseConfig(e, cfg)
 	if err != nil {
+		return nil, err
+	}
+	b := &backend{extension: e.handler(), account: cfg.Account}
+	if b.desc, err = extensions.Declared(e, cfg.Values); err != nil {
 		return nil, err
 	}
 	b.region = values.region
@@ -99,6 +102,9 @@ func (e extension) Open(ctx context.Context, cfg extensions.Config) (extensions.
 		return nil, failed("open", "", &vendor.Fault{Code: vendor.CodeUnauthorized, Message: "a key is required"})
 	}
 	b.client = vendor.At(values.dir).Client(cfg.Account, key, values.lag)
+	if values.trial {
+		b.client = b.client.OnTrial()
+	}
 	return b, nil
 }
 

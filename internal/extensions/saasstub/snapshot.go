@@ -2,13 +2,11 @@ package saasstub
 
 import (
 	"context"
+	"io"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/saasstub/vendor"
 )
-
-// SnapshotKind is what this vendor's snapshots are: metadata, with the files.
-const SnapshotKind = "metadata"
 
 // Snapshot implements extensions.Snapshotter.
 func (b *backend) Snapshot(ctx context.Context, h extensions.Handle, spec extensions.SnapshotSpec) (extensions.Snapshot, error) {
@@ -16,7 +14,10 @@ func (b *backend) Snapshot(ctx context.Context, h extensions.Handle, spec extens
 		return extensions.Snapshot{}, failed("snapshot", h.ID, err)
 	}
 	if !extensions.ValidSnapshotID(spec.ID) {
-		return fail(extensions.Errorf(extensions.KindInvalid, "%q is not a snapshot id", spec.ID))
+		return fail(extensions.Errorf(extensions.KindInvalid, "%q is not a snapshot ID", spec.ID))
+	}
+	if err := spec.CheckKind(b.desc.Snapshots); err != nil {
+		return fail(err)
 	}
 	ref, err := b.ref(ctx, h)
 	if err == nil {
@@ -38,7 +39,7 @@ func (b *backend) Snapshot(ctx context.Context, h extensions.Handle, spec extens
 func (b *backend) snapshot(s vendor.Snapshot) extensions.Snapshot {
 	return extensions.Snapshot{
 		Handle:    extensions.SnapshotHandle{Extension: b.extension, Version: handleVersion, ID: s.Name, Ref: s.Ref},
-		SandboxID: extensions.ID(s.Of), Kind: SnapshotKind, SizeBytes: s.Size, Digest: s.Digest, CreatedAt: s.CreatedAt,
+		SandboxID: extensions.ID(s.Of), Kind: extensions.SnapshotMetadata, SizeBytes: s.Size, Digest: s.Digest, CreatedAt: s.CreatedAt,
 	}
 }
 
@@ -47,13 +48,13 @@ func (b *backend) FindSnapshot(ctx context.Context, id string) (extensions.Snaps
 	var err error
 	var s *vendor.Snapshot
 	if !extensions.ValidSnapshotID(id) {
-		err = extensions.Errorf(extensions.KindInvalid, "%q is not a snapshot id", id)
+		err = extensions.Errorf(extensions.KindInvalid, "%q is not a snapshot ID", id)
 	} else {
 		s, err = b.client.FindSnapshot(ctx, id)
 	}
 	if err == nil && s == nil {
 		kind := extensions.KindNotFound
-		if b.desc.Find.Strength != extensions.FindStrong {
+		if b.desc.Snapshots.Find.Strength != extensions.FindStrong {
 			kind = extensions.KindIndeterminate
 		}
 		err = extensions.Errorf(kind, "the vendor does not show snapshot %s", id)
@@ -76,7 +77,7 @@ func (b *backend) StatSnapshot(ctx context.Context, h extensions.SnapshotHandle)
 	return b.snapshot(*s), nil
 }
 
-// lookSnapshot returns nil for what is gone and refuses what carries another id.
+// lookSnapshot returns nil for a missing snapshot and refuses one that carries another id.
 func (b *backend) lookSnapshot(ctx context.Context, h extensions.SnapshotHandle) (*vendor.Snapshot, error) {
 	if h.Extension != b.extension || h.Version != handleVersion || !extensions.ValidSnapshotID(h.ID) {
 		return nil, extensions.Errorf(extensions.KindInvalid, "this is not a snapshot handle of %s", b.extension)
@@ -89,6 +90,18 @@ func (b *backend) lookSnapshot(ctx context.Context, h extensions.SnapshotHandle)
 		return nil, extensions.Errorf(extensions.KindConflict, "the vendor's snapshot %s does not carry the id %s", h.Ref, h.ID)
 	}
 	return s, nil
+}
+
+// ReadSnapshot implements extensions.SnapshotReader: the archive as it is kept.
+func (b *backend) ReadSnapshot(ctx context.Context, h extensions.SnapshotHandle, w io.Writer) error {
+	s, err := b.lookSnapshot(ctx, h)
+	if err == nil && s == nil {
+		err = extensions.Errorf(extensions.KindNotFound, "the vendor has no snapshot %s", h.ID)
+	}
+	if err == nil {
+		err = b.client.ReadSnapshot(ctx, h.Ref, w)
+	}
+	return failed("read-snapshot", "", err)
 }
 
 // DeleteSnapshot implements extensions.Snapshotter.

@@ -2,14 +2,13 @@ package saasstub
 
 import (
 	"context"
-	"strconv"
 	"time"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/saasstub/vendor"
 )
 
-// Status implements extensions.Backend with one call for all.
+// Status implements extensions.Backend with one call for all handles.
 func (b *backend) Status(ctx context.Context, handles []extensions.Handle) ([]extensions.Observation, error) {
 	if handles == nil {
 		return b.list(ctx)
@@ -48,7 +47,7 @@ func (b *backend) Status(ctx context.Context, handles []extensions.Handle) ([]ex
 }
 
 func (b *backend) list(ctx context.Context) ([]extensions.Observation, error) {
-	objs, now, err := b.client.List(ctx)
+	objs, now, err := b.pages(ctx)
 	if err != nil {
 		return nil, failed("status", "", err)
 	}
@@ -61,15 +60,50 @@ func (b *backend) list(ctx context.Context) ([]extensions.Observation, error) {
 	return out, nil
 }
 
+// pages reads the vendor's list to its end. One that does not end, or ends before it is whole, is no list.
+func (b *backend) pages(ctx context.Context) (all []vendor.Object, now time.Time, err error) {
+	broken := func(format string, args ...any) ([]vendor.Object, time.Time, error) {
+		return nil, now, extensions.Errorf(extensions.KindUnavailable, format, args...).WithRemedy("try again later; the vendor's list is broken")
+	}
+	asked := map[string]bool{"": true}
+	for token := ""; ; {
+		page, err := b.client.List(ctx, token)
+		if err != nil {
+			return nil, now, err
+		}
+		all, now, token = append(all, page.Objects...), page.Now, page.Next
+		switch {
+		case token == "" && len(all) < page.Total:
+			return broken("the vendor's list ends after %d of %d sandboxes", len(all), page.Total)
+		case token == "":
+			return all, now, nil
+		case asked[token]:
+			return broken("the vendor's list repeats a page")
+		}
+		asked[token] = true
+	}
+}
+
 func (b *backend) observe(o vendor.Object, now time.Time) extensions.Observation {
 	id := extensions.ID(o.Labels[extensions.LabelID])
 	out := extensions.Observation{ID: id, Handle: b.handle(id, o.Ref), Generation: generation(&o), Reason: o.Reason,
-		StartedAt: o.CreatedAt, EndedAt: o.EndedAt, Deadline: o.Deadline}
+		Since: o.Since, EndedAt: o.EndedAt, Deadline: o.Deadline,
+		Allocated: extensions.Resources{CPU: (*extensions.Milli)(&o.MilliCPU), MemoryMB: &o.MemoryMB}}
+	if !now.Before(o.BilledAt) {
+		out.StartedAt = o.BilledAt
+	}
 	switch {
 	case o.State == vendor.StateExpired:
 		out.Phase = extensions.PhaseExpired
+	case o.State == vendor.StateEnded:
+		out.Phase = extensions.PhaseTerminated
 	case o.State == vendor.StateFailed:
 		out.Phase = extensions.PhaseFailed
+	case o.State == vendor.StatePaused:
+		out.Phase = extensions.PhasePaused
+		if o.Unending {
+			out.Deadline = time.Time{}
+		}
 	case o.State == vendor.StateCreated || now.Before(o.ReadyAt):
 		out.Phase = extensions.PhaseProvisioning
 	default:
@@ -80,14 +114,6 @@ func (b *backend) observe(o vendor.Object, now time.Time) extensions.Observation
 		}
 	}
 	return out
-}
-
-func generation(o *vendor.Object) int64 {
-	n, err := strconv.ParseInt(o.Labels[extensions.LabelGeneration], 10, 64)
-	if err != nil {
-		return 0
-	}
-	return n
 }
 
 // Find implements extensions.Backend.

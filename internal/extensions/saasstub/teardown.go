@@ -7,8 +7,8 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/saasstub/vendor"
 )
 
-// Teardown implements extensions.Backend. The vendor forgets the meter with
-// the object, so it is read first.
+// Teardown implements extensions.Backend. It reads the meter first, because the vendor deletes it with the
+// object.
 func (b *backend) Teardown(ctx context.Context, h extensions.Handle) (extensions.CleanupReport, error) {
 	report, err := b.teardown(ctx, h)
 	return report, failed("teardown", h.ID, err)
@@ -32,7 +32,7 @@ func (b *backend) teardown(ctx context.Context, h extensions.Handle) (report ext
 	}
 	if obj.Labels[extensions.LabelID] != string(h.ID) {
 		return report, extensions.Errorf(extensions.KindConflict, "the vendor's object %s does not carry this sandbox's id", ref).
-			WithRemedy("look at it at the vendor; it is not ours to delete")
+			WithRemedy("check it at the vendor; sandboxer does not own it")
 	}
 	if err := b.client.Delete(ctx, ref); err != nil {
 		if hasCode(err, vendor.CodeNotFound) {
@@ -48,6 +48,7 @@ func (b *backend) teardown(ctx context.Context, h extensions.Handle) (report ext
 		return report, extensions.Errorf(extensions.KindInternal, "the vendor still shows %s after deleting it", ref)
 	}
 	usage := measure(obj, now)
-	usage.EndedAt = obj.Until(now)
-	return extensions.CleanupReport{Removed: []string{"sandbox " + ref}, StartedAt: usage.StartedAt, EndedAt: usage.EndedAt, Usage: &usage}, nil
+	_, usage.EndedAt = obj.Metered(now)
+	return extensions.CleanupReport{Removed: []string{"sandbox " + ref}, StartedAt: usage.StartedAt, EndedAt: usage.EndedAt, Usage: &usage},
+		nil
 }

@@ -24,6 +24,14 @@ func TestOnlyWhatWasNeverSentIsUnreachableWithoutAHandle(t *testing.T) {
 			t.Errorf("handle %q, %s: %v", h.Encode(), extensions.KindOf(err), err)
 		}
 	})
+	t.Run("an answer of a gateway", func(t *testing.T) {
+		t.Parallel()
+		b, cfg := opened(t, saasstub.New())
+		script(t, cfg, one(vendor.OpCreate, vendor.DoBadGateway))
+		if h, _, err := b.Provision(t.Context(), exttest.Spec(t, cfg)); h.IsZero() || !extensions.IsKind(err, extensions.KindIndeterminate) {
+			t.Errorf("handle %q, %s: %v", h.Encode(), extensions.KindOf(err), err)
+		}
+	})
 	t.Run("what an earlier call made cannot be looked at", func(t *testing.T) {
 		t.Parallel()
 		b, cfg := opened(t, saasstub.New())

@@ -24,18 +24,18 @@ func (b *backend) Usage(ctx context.Context, h extensions.Handle) (extensions.Us
 	return measure(obj, now), nil
 }
 
-// measure reads the meter: wall clock from creation to the end, the memory
-// rented over it, the time commands were interpreted as the active CPU, and
-// what was sent.
+// measure reads the meter: wall clock from the start of billing to the end, without pauses, the memory rented over that time, the time
+// commands were interpreted as active CPU, and the bytes sent.
 func measure(o vendor.Object, now time.Time) extensions.Usage {
-	running := o.Until(now).Sub(o.CreatedAt)
+	from, until := o.Metered(now)
+	paused := o.Paused(until)
+	running := until.Sub(from) - paused
 	cpu, memory, egress := time.Duration(o.Busy).Milliseconds(), o.MemoryMB*running.Milliseconds(), o.Sent
-	return extensions.Usage{StartedAt: o.CreatedAt, EndedAt: o.EndedAt, Running: running,
+	return extensions.Usage{StartedAt: from, EndedAt: o.EndedAt, Running: running, Paused: paused,
 		CPUMillis: &cpu, MemoryMiBMillis: &memory, EgressBytes: &egress}
 }
 
-// Estimate implements extensions.Estimator: the memory rented over d. What
-// commands will do is not known.
+// Estimate implements extensions.Estimator: the memory rented over d. What commands will do is unknown.
 func (b *backend) Estimate(ctx context.Context, spec extensions.Spec, d time.Duration) (extensions.Usage, error) {
 	if err := ctx.Err(); err != nil {
 		return extensions.Usage{}, failed("estimate", spec.ID, err)

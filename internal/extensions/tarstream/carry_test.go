@@ -62,7 +62,8 @@ func linuxOnly(t *testing.T) {
 func TestEveryNameOfLinuxIsCarriedByteForByte(t *testing.T) {
 	t.Parallel()
 	linuxOnly(t)
-	names := []string{"line\nbreak", "tab\t", "caf\xe9", "\xff\xfe", "\x01", " ", "-rf", "back\\slash", "\u202eevil", "=", "GNU.sparse.name", "*?[", strings.Repeat("n", 255), strings.Repeat("\xff", 255)}
+	names := []string{"line\nbreak", "tab\t", "caf\xe9", "\xff\xfe", "\x01", " ", "-rf", "back\\slash", "\u202eevil", "=", "GNU.sparse.name",
+		"*?[", strings.Repeat("n", 255), strings.Repeat("\xff", 255)}
 	src := makeTree(t)
 	for _, n := range names {
 		must(t, src.WriteFile(n, []byte(n), 0o644))
@@ -205,7 +206,8 @@ func TestHolesStayHolesAndCountTowardsNoLimit(t *testing.T) {
 		}
 	}
 	must(t, os.WriteFile(filepath.Join(src.Name(), "dense"), bytes.Repeat([]byte("x"), 1<<20), 0o600))
-	if _, err := scan(t.Context(), src, Options{MaxBytes: 1 << 20}); !extensions.IsKind(err, extensions.KindInvalid) || !strings.Contains(err.Error(), "islands") && !strings.Contains(err.Error(), "dense") {
+	if _, err := scan(t.Context(), src, Options{MaxBytes: 1 << 20}); !extensions.IsKind(err, extensions.KindInvalid) ||
+		!strings.Contains(err.Error(), "islands") && !strings.Contains(err.Error(), "dense") {
 		t.Errorf("data beyond the limit: %v", err)
 	}
 }
@@ -246,7 +248,8 @@ func TestTheSystemsSparseArchivesAreRead(t *testing.T) {
 	}
 	src := makeTree(t, "a=1")
 	sparse(t, src, "s", 1<<34, 5, 1<<33)
-	out, err := exec.CommandContext(t.Context(), "tar", "-C", src.Name(), "-S", "--format=posix", "--sparse-version=0.1", "-cf", "-", ".").Output()
+	out, err := exec.CommandContext(t.Context(), "tar", "-C", src.Name(), "-S", "--format=posix", "--sparse-version=0.1", "-cf", "-",
+		".").Output()
 	must(t, err)
 	dst := makeTree(t)
 	got, err := Unpack(t.Context(), bytes.NewReader(out), dst, ".", Options{MaxBytes: 1 << 20})

@@ -12,13 +12,12 @@ const zeroBlock = 4096
 
 var zeros [zeroBlock]byte
 
-// contentHash is a digest of a file's content that does not depend on which of
-// its zeros are stored and which are holes, and costs nothing for holes: whole
-// aligned blocks of zeros count as runs. A file without one has the SHA-256 of
+// contentHash digests a file's content regardless of which of its zeros are stored and which are holes; holes
+// cost nothing. Whole aligned blocks of zeros count as runs. A file without such a block has the SHA-256 of
 // its bytes.
 type contentHash struct {
 	data, runs hash.Hash
-	part       []byte // of the block that is not whole yet
+	part       []byte // of the incomplete block
 	block, run int64  // blocks so far, and how many of the last are zeros
 	holed      bool
 }
@@ -56,7 +55,7 @@ func (c *contentHash) take(block []byte) {
 	c.data.Write(block)
 }
 
-// endRun notes the run of zeros that ended so many blocks ago.
+// endRun notes the run of zeros that ended ago blocks ago.
 func (c *contentHash) endRun(ago int64) {
 	if c.run == 0 {
 		return
@@ -81,7 +80,7 @@ func (c *contentHash) hole(n int64) error {
 	return nil
 }
 
-// digest ends the content: lower-case hex.
+// digest ends the content and returns lower-case hex.
 func (c *contentHash) digest() string {
 	c.endRun(0)
 	c.data.Write(c.part)
@@ -95,7 +94,7 @@ func (c *contentHash) digest() string {
 	return hex.EncodeToString(all.Sum(nil))
 }
 
-// ContentDigest is the Entry.SHA256 of a file with this content.
+// ContentDigest returns the Entry.SHA256 of a file with this content.
 func ContentDigest(content []byte) string {
 	h := newContentHash()
 	_, _ = h.Write(content)

@@ -8,9 +8,8 @@ import (
 	"time"
 )
 
-// Contents is a stream that lies in a file: what it holds, and the content of
-// each of its files when it is asked for. No name of it has to exist on this
-// system.
+// Contents is a stream stored in a file: its manifest, and the content of each of its files on request. Its
+// names need not exist on this system.
 type Contents struct {
 	Manifest
 	from  io.ReaderAt
@@ -18,15 +17,14 @@ type Contents struct {
 	room  room
 }
 
-// stored is where a file's data lie.
+// stored says where a file's data lies.
 type stored struct {
 	at, size int64
 	data     []extent
 }
 
-// Index reads the stream in r wholly, under the rules of Unpack, and writes
-// nothing. What Options.Skip names is not listed. r must stay as it is while
-// the result is used.
+// Index reads the whole stream in r under the rules of Unpack and writes nothing. It omits what Options.Skip
+// names. r must not change while the result is used.
 func Index(ctx context.Context, r *io.SectionReader, opts Options) (*Contents, error) {
 	c, extents := &Contents{from: r, files: map[string]stored{}}, 0
 	opts = opts.withDefaults()
@@ -41,7 +39,7 @@ func Index(ctx context.Context, r *io.SectionReader, opts Options) (*Contents, e
 		}
 		data := u.in.extents()
 		if extents += len(data); extents > opts.MaxExtents {
-			return tooMuch("the holes of its files leave more than %d pieces", opts.MaxExtents)
+			return tooMuch("its sparse files have more than %d pieces", opts.MaxExtents)
 		}
 		c.files[e.Path] = stored{u.in.Offset(), e.Size, data}
 		var err error
@@ -59,8 +57,8 @@ func Index(ctx context.Context, r *io.SectionReader, opts Options) (*Contents, e
 	return c, nil
 }
 
-// CopyTo writes the content of the file at path to an empty file. Holes stay
-// holes. KindExhausted: it would fill the disk.
+// CopyTo writes the content of the file at path to an empty file. Holes stay holes. It returns KindExhausted
+// rather than fill the disk.
 func (c *Contents) CopyTo(to *os.File, path string) error {
 	s := c.files[path]
 	if err := c.room.take(to, max(diskBlock, sum(s.data))); err != nil {

@@ -17,7 +17,7 @@ type Hasher struct {
 	n int64
 }
 
-// NewHasher starts a digest.
+// NewHasher returns a Hasher for a new digest.
 func NewHasher() *Hasher { return &Hasher{h: sha256.New()} }
 
 // Write never fails.
@@ -26,13 +26,13 @@ func (d *Hasher) Write(p []byte) (int, error) {
 	return d.h.Write(p)
 }
 
-// Digest is the lower-case hex SHA-256 of the bytes so far.
+// Digest returns the lower-case hex SHA-256 of the bytes so far.
 func (d *Hasher) Digest() string { return hex.EncodeToString(d.h.Sum(nil)) }
 
-// Size is the number of bytes so far.
+// Size returns the number of bytes so far.
 func (d *Hasher) Size() int64 { return d.n }
 
-// DigestReader hashes and counts what is read through it.
+// DigestReader hashes and counts the bytes read through it.
 type DigestReader struct {
 	*Hasher
 	r io.Reader
@@ -47,10 +47,9 @@ func (d *DigestReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// VerifyReader passes r through and, in place of io.EOF, fails with
-// KindInvalid where the bytes' SHA-256 is not want (lower-case hex). What was
-// read before that is not verified: commit to it only after io.EOF. Unpack
-// reads its stream to the end.
+// VerifyReader passes r through. If the SHA-256 of its bytes is not want (lower-case hex), it fails with
+// KindInvalid instead of io.EOF. Bytes read before io.EOF are not verified: do not commit to them earlier.
+// Unpack reads its stream to the end.
 func VerifyReader(r io.Reader, want string) io.Reader {
 	return &verifier{DigestReader: NewDigestReader(r), want: want}
 }
@@ -66,12 +65,12 @@ func (v *verifier) Read(p []byte) (int, error) {
 		return n, extensions.Errorf(extensions.KindInvalid,
 			"the stream does not match its digest: sha256 %s was expected, %s arrived in %d bytes",
 			extensions.Clean(v.want, 64), v.Digest(), v.n).
-			WithRemedy("Do not use this copy; take it again from its source.")
+			WithRemedy("Do not use this copy; fetch it again from its source.")
 	}
 	return n, err
 }
 
-// ctxReader ends a copy between two reads once the context is done.
+// ctxReader ends a copy between two reads once ctx is done.
 type ctxReader struct {
 	ctx context.Context
 	r   io.Reader

@@ -8,8 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// dataIn finds the first size bytes' extents. A file system that cannot tell
-// holes has none.
+// dataIn finds the extents in the first size bytes. A file system that cannot report holes yields none.
 func dataIn(f *os.File, info os.FileInfo) []extent {
 	size := info.Size()
 	if st, ok := info.Sys().(*syscall.Stat_t); size == 0 || ok && st.Blocks*512 >= size {

@@ -7,7 +7,7 @@ import (
 	"syscall"
 )
 
-// fileID is what all names of one file share.
+// fileID is the same for all names of one file.
 type fileID struct{ dev, ino uint64 }
 
 // severalNames reports whether the file has, or had, more names than this one.

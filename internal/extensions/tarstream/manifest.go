@@ -13,26 +13,25 @@ type Entry struct {
 	Type   Type
 	Mode   fs.FileMode // permission bits only
 	Size   int64       // bytes; files only
-	SHA256 string      // lower-case hex; files only. Not of the bytes as such where there are 4096 zeros in a row
-	Link   string      // target as it was; symbolic links only
-	Same   string      // the entry before this one whose other name this is; "" = none
+	SHA256 string      // lower-case hex; files only. Differs from the plain SHA-256 if the file has 4096 zeros in a row
+	Link   string      // the unchanged target; symbolic links only
+	Same   string      // the earlier entry that is the same file; "" = none
 }
 
-// Skipped is an object that Pack left out because it is of no type that a
-// stream holds: a socket, a FIFO, a device.
+// Skipped is an object that Pack left out because a stream cannot hold its type: a socket, a FIFO, a device.
 type Skipped struct {
 	Path   string `json:"path"`
 	Reason string `json:"reason"`
 }
 
-// Manifest lists a stream's entries in the order of ComparePaths.
+// Manifest lists a stream's entries in ComparePaths order.
 type Manifest struct {
 	Entries []Entry   `json:"entries"`
 	Skipped []Skipped `json:"skipped,omitempty"`
-	Left    []LeftOut `json:"-"` // with Options.Partial: all that could not be carried
+	Left    []LeftOut `json:"-"` // with Options.Partial: everything Pack could not carry
 }
 
-// LeftOut is an object that Pack could not carry, with all below it.
+// LeftOut is an object that Pack could not carry, with everything below it.
 type LeftOut struct {
 	Path string // as in Entry
 	Err  error
@@ -42,8 +41,8 @@ func (m *Manifest) sort() {
 	slices.SortFunc(m.Entries, func(a, b Entry) int { return ComparePaths(a.Path, b.Path) })
 }
 
-// entryJSON keeps a manifest of many small files small, and carries names
-// that are not UTF-8 as bytes, so that two of them never become one.
+// entryJSON keeps a manifest of many small files small. It carries names that are not UTF-8 as bytes, so that
+// two of them never become one.
 type entryJSON struct {
 	Path    string      `json:"p,omitempty"`
 	RawPath []byte      `json:"pb,omitempty"`

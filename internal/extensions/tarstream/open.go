@@ -10,11 +10,10 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
-var errChanged = errors.New("it changed into something else meanwhile")
+var errChanged = errors.New("it changed its type meanwhile")
 
-// openDir opens the folder name of parent and refuses a symbolic link. The
-// trailing "/." makes os.Root open name with O_DIRECTORY; without it a FIFO
-// put there meanwhile would block for ever.
+// openDir opens the folder name in parent and refuses a symbolic link. The trailing "/." makes os.Root open
+// name with O_DIRECTORY; without it, a FIFO put there in the meantime would block forever.
 func openDir(parent *os.Root, name string) (*os.Root, error) {
 	seen, err := parent.Lstat(name)
 	if err != nil {
@@ -38,12 +37,11 @@ func openDir(parent *os.Root, name string) (*os.Root, error) {
 	return dir, nil
 }
 
-// OpenFolder opens the folder at, a slash-separated path below root, without
-// following a link anywhere on the way. What is missing is fs.ErrNotExist;
-// something else than a folder on the way is KindConflict.
+// OpenFolder opens the folder at, a slash-separated path below root, without following any link on the way. A
+// missing folder is fs.ErrNotExist; anything but a folder on the way is KindConflict.
 func OpenFolder(root *os.Root, at string) (*os.Root, error) { return openFolder(root, at, nil) }
 
-// MakeFolder is OpenFolder, making what is missing with the caller's umask.
+// MakeFolder is OpenFolder, but creates missing folders with the caller's umask.
 func MakeFolder(root *os.Root, at string) (*os.Root, error) {
 	return openFolder(root, at, func(parent *os.Root, name string) error {
 		if err := parent.Mkdir(name, 0o777); !errors.Is(err, fs.ErrExist) {
@@ -78,17 +76,17 @@ func openFolder(root *os.Root, at string, missing func(parent *os.Root, name str
 	return dir, nil
 }
 
-// inTheWay tells what openDir refused as a conflict with what is there.
+// inTheWay reports what openDir refused as a conflict with what exists.
 func inTheWay(err error, at string) error {
 	if !extensions.IsKind(err, extensions.KindInvalid) {
 		return err
 	}
-	return extensions.Errorf(extensions.KindConflict, "%s is there and is not a folder", Quote(at)).
+	return extensions.Errorf(extensions.KindConflict, "%s exists and is not a folder", Quote(at)).
 		WithRemedy("Remove it first, or write to another folder.")
 }
 
-// openDir is openDir with the owner's rights, as the options say. done closes
-// the folder and gives it back its mode.
+// openDir is the function of that name with the owner's permissions, as the options say. done closes the
+// folder and restores its mode.
 func (p *packer) openDir(parent *os.Root, name string) (dir *os.Root, done func(), err error) {
 	back := p.lend(parent, name, 0o500)
 	if dir, err = openDir(parent, name); err != nil {
@@ -101,16 +99,16 @@ func (p *packer) openDir(parent *os.Root, name string) (dir *os.Root, done func(
 	}, nil
 }
 
-// openFile is the same for a regular file.
+// openFile does the same for a regular file.
 func (p *packer) openFile(parent *os.Root, name string, seen os.FileInfo) (f *os.File, info os.FileInfo, done func(), err error) {
 	back := p.lend(parent, name, 0o400)
 	f, info, err = openFile(parent, name, seen)
-	back(parent, name) // what is open stays readable
+	back(parent, name) // an open file stays readable
 	return f, info, func() { _ = f.Close() }, err
 }
 
-// lend adds rights to an object's mode where the options allow that and it is
-// the caller's own; back takes them away again.
+// lend adds rights to an object's mode if the options allow it and the caller owns the object; back removes
+// them.
 func (p *packer) lend(parent *os.Root, name string, rights fs.FileMode) (back func(at *os.Root, name string)) {
 	kept := func(*os.Root, string) {}
 	if !p.opts.OpenUp {
@@ -126,8 +124,8 @@ func (p *packer) lend(parent *os.Root, name string, rights fs.FileMode) (back fu
 	return func(at *os.Root, name string) { _ = at.Chmod(name, seen.Mode()) }
 }
 
-// openFile opens the regular file name of parent for reading and refuses
-// everything else. The size is that of the open file.
+// openFile opens the regular file name in parent for reading and refuses everything else. The size is the
+// open file's.
 func openFile(parent *os.Root, name string, seen os.FileInfo) (*os.File, os.FileInfo, error) {
 	f, err := parent.OpenFile(name, os.O_RDONLY|nonblock, 0)
 	if err != nil {

@@ -4,8 +4,8 @@ package tarstream
 
 import "syscall"
 
-// A file that became a FIFO after it was looked at must not block the open.
+// nonblock keeps the open from blocking on a file that became a FIFO after the check.
 const nonblock = syscall.O_NONBLOCK
 
-// nameable reports whether this system can name an object so: anything goes.
+// nameable reports whether this system can give an object the name: any name works.
 func nameable(string) bool { return true }

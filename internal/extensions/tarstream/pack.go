@@ -16,20 +16,18 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
-// Pack writes all below root to w as a tar stream; the root itself has no
-// entry. Sockets, FIFOs and devices are left out and listed in
-// Manifest.Skipped. What is too large or too many is KindInvalid at once; what
-// cannot be read or lies too deep is, unless Options.Partial is set, KindInvalid
-// with all such names, or KindUnavailable where it changed while it was read.
-// After an error the bytes written are not a stream.
+// Pack writes everything below root to w as a tar stream; the root itself has no entry. It leaves sockets,
+// FIFOs and devices out and lists them in Manifest.Skipped. Exceeding a limit on size or number is
+// KindInvalid at once. Unless Options.Partial is set, objects that cannot be read or lie too deep are
+// KindInvalid with all their names, or KindUnavailable if they changed while being read. After an error, the
+// bytes written are not a stream.
 func Pack(ctx context.Context, w io.Writer, root *os.Root, opts Options) (Manifest, error) {
 	return PackPath(ctx, w, root, ".", opts)
 }
 
-// PackPath is Pack for one object below root: a folder's content, relative to
-// that folder, or a single file or symbolic link under its base name. Links
-// among the parents of name are followed within root; name itself is not
-// followed. A missing name is KindNotFound.
+// PackPath is Pack for one object below root: a folder's content, relative to that folder, or a single file
+// or symbolic link under its base name. It follows links among the parents of name within root, but not name
+// itself. A missing name is KindNotFound.
 func PackPath(ctx context.Context, w io.Writer, root *os.Root, name string, opts Options) (Manifest, error) {
 	p := newPacker(ctx, w, opts)
 	if err := p.start(root, path.Clean(name)); err != nil {
@@ -46,17 +44,16 @@ type packer struct {
 	m       Manifest
 	count   int64
 	bytes   int64
-	looked  int64            // objects looked at, kept or not
-	pending []dirEntry       // folders that are written only if something in them is
-	first   map[fileID]Entry // files that have further names
+	looked  int64            // objects visited, kept or not
+	pending []dirEntry       // folders written only if something in them is
+	first   map[fileID]Entry // files that have more names
 }
 
 func newPacker(ctx context.Context, w io.Writer, opts Options) *packer {
 	return &packer{ctx: ctx, w: w, tw: tar.NewWriter(w), opts: opts.withDefaults(), first: map[fileID]Entry{}}
 }
 
-// lost reports that no stream comes of it any more: the rest is only looked at,
-// so that one error names all that is wrong.
+// lost reports that the stream has failed. The walk goes on only so that one error names everything wrong.
 func (p *packer) lost() bool { return len(p.m.Left) > 0 && !p.opts.Partial }
 
 func (p *packer) end() (Manifest, error) {
@@ -102,7 +99,7 @@ func (p *packer) start(root *os.Root, name string) error {
 	return p.folder(dir, "")
 }
 
-// folder packs what dir holds; at is dir's own path in the stream.
+// folder packs the content of dir; at is dir's own path in the stream.
 func (p *packer) folder(dir *os.Root, at string) error {
 	names, err := p.list(dir)
 	if err != nil {
@@ -119,8 +116,7 @@ func (p *packer) folder(dir *os.Root, at string) error {
 	return nil
 }
 
-// list reads the names in chunks, so that a folder made to exhaust memory
-// meets the limit first.
+// list reads the names in chunks, so that a folder built to exhaust memory meets the limit first.
 func (p *packer) list(dir *os.Root) ([]string, error) {
 	f, err := dir.Open(".")
 	if err != nil {
@@ -148,7 +144,7 @@ func (p *packer) list(dir *os.Root) ([]string, error) {
 func (p *packer) object(parent *os.Root, name, at string) error {
 	seen, err := parent.Lstat(name)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil // removed since it was listed
+		return nil // removed since the listing
 	}
 	if err != nil {
 		return p.fault(at, err)

@@ -51,8 +51,8 @@ func (p *packer) file(parent *os.Root, name, at string, seen os.FileInfo) error 
 	return nil
 }
 
-// body writes what f's extents hold and returns the content's digest, "" where
-// f turned out shorter than the header promised. Then zeros keep the promise.
+// body writes the data of f's extents and returns the content's digest. If f is shorter than its header
+// promised, body fills up with zeros and returns "".
 func (p *packer) body(f *os.File, size int64, data []extent) (string, error) {
 	to, pad := io.Writer(p.tw), int64(0)
 	if n := sum(data); n < size {
@@ -89,15 +89,15 @@ func (endlessZeros) Read(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// digested completes the last entry.
+// digested completes the last entry with its digest.
 func (p *packer) digested(sum string) {
 	if !p.opts.NoEntries {
 		p.m.Entries[len(p.m.Entries)-1].SHA256 = sum
 	}
 }
 
-// cost is what an entry takes of Options.MaxBytes: the data, and what of its
-// header is beyond the ordinary, a very deep path and a map of many holes.
+// cost is what an entry uses of Options.MaxBytes: its data, and any unusually large header, as for a very
+// deep path or a map of many holes.
 func cost(e Entry, data []extent) int64 {
 	n := sum(data) + int64(max(0, len(e.Path)-MaxPathBytes))
 	if n < e.Size {
@@ -109,7 +109,7 @@ func cost(e Entry, data []extent) int64 {
 func (p *packer) take(e Entry, data []extent) error {
 	n := cost(e, data)
 	if e.Size < 0 || n > p.opts.MaxBytes-p.bytes {
-		return tooMuch("with %s it is larger than %d bytes", Quote(e.Path), p.opts.MaxBytes)
+		return tooMuch("with %s it exceeds %d bytes", Quote(e.Path), p.opts.MaxBytes)
 	}
 	p.bytes += n
 	return nil
@@ -138,7 +138,7 @@ func (p *packer) header(e Entry, mtime time.Time, data ...extent) error {
 	p.pending = nil
 	for _, d := range append(waiting, dirEntry{e, mtime}) {
 		if p.count++; p.count > p.opts.MaxEntries {
-			return tooMuch("it holds more than %d entries", p.opts.MaxEntries)
+			return tooMuch("it has more than %d entries", p.opts.MaxEntries)
 		}
 		if err := p.write(d, data); err != nil {
 			return fmt.Errorf("pack %s: %w", Quote(d.entry.Path), err)
@@ -165,7 +165,7 @@ func (p *packer) write(d dirEntry, data []extent) error {
 	return err
 }
 
-// tarHeader is in GNU's format, which carries every name as the bytes it is.
+// tarHeader uses GNU's format, which carries every name as its bytes.
 func (p *packer) tarHeader(d dirEntry) *tar.Header {
 	h := &tar.Header{
 		Typeflag: tar.TypeReg, Name: d.entry.Path, Size: d.entry.Size,
@@ -191,8 +191,7 @@ func (p *packer) skip(at, reason string) {
 	}
 }
 
-// fault notes an object that cannot be carried. It is an error itself only
-// where nothing can go on.
+// fault notes an object that cannot be carried. It returns an error only if the walk cannot go on.
 func (p *packer) fault(at string, err error) error {
 	if p.ctx.Err() != nil {
 		return p.ctx.Err()
@@ -201,18 +200,18 @@ func (p *packer) fault(at string, err error) error {
 	return nil
 }
 
-// refusal is the one error for all that cannot be carried.
+// refusal returns the one error for everything that cannot be carried.
 func (p *packer) refusal() error {
 	kind, remedy := extensions.KindUnavailable, "Try again once nothing writes there."
 	for _, l := range p.m.Left {
 		if !errors.Is(l.Err, errChanged) {
-			kind, remedy = extensions.KindInvalid, "Make it readable, or leave it out with an ignore file."
+			kind, remedy = extensions.KindInvalid, "Make it readable, or exclude it with an ignore file."
 		}
 	}
 	return extensions.Errorf(kind, "cannot be read: %s", List(p.m.Left)).WithRemedy("%s", remedy)
 }
 
-// List names the first and their reasons, and counts the others.
+// List names the first objects with their reasons and counts the rest.
 func List(left []LeftOut) string {
 	const most = 20
 	var b strings.Builder
@@ -239,7 +238,7 @@ func cause(err error) error {
 
 func tooMuch(format string, args ...any) error {
 	return extensions.Errorf(extensions.KindInvalid, "too much to carry: "+format, args...).
-		WithRemedy("Leave out what is not needed with an ignore file.")
+		WithRemedy("Exclude files with an ignore file.")
 }
 
 func describe(m fs.FileMode) string {

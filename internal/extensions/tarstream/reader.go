@@ -6,18 +6,16 @@ import (
 	"io"
 )
 
-// Reader reads entries as archive/tar does, with the holes of sparse files
-// known instead of expanded.
+// Reader reads entries as archive/tar does, but reports the holes of sparse files instead of expanding them.
 type Reader struct {
 	raw  *counted
 	tr   *tar.Reader
 	size int64
-	data []extent // of the entry that is read; nil = it is not sparse
-	rest int64    // bytes of a sparse entry that are still in raw, padding included
+	data []extent // of the current entry; nil = not sparse
+	rest int64    // bytes of a sparse entry still in raw, padding included
 }
 
-// counted counts what is read. archive/tar never reads ahead of what it was
-// asked for, so n is where the next byte of the entry lies.
+// counted counts the bytes read. archive/tar never reads ahead, so n is the offset of the entry's next byte.
 type counted struct {
 	r io.Reader
 	n int64
@@ -29,14 +27,14 @@ func (c *counted) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// NewReader begins a stream. Its names and links are not checked: see Unpack.
+// NewReader starts a stream. It does not check names and links: see Unpack.
 func NewReader(r io.Reader) *Reader {
 	raw := &counted{r: r}
 	return &Reader{raw: raw, tr: tar.NewReader(raw)}
 }
 
-// Next moves to the next entry; its size is that of the file with its holes.
-// A sparse file whose map is not in its header is ErrSparse.
+// Next moves to the next entry, whose size is that of the file with its holes. A sparse file without its map
+// in the header is ErrSparse.
 func (r *Reader) Next() (*tar.Header, error) {
 	if _, err := io.CopyN(io.Discard, r.raw, r.rest); err != nil {
 		return nil, io.ErrUnexpectedEOF
@@ -44,7 +42,7 @@ func (r *Reader) Next() (*tar.Header, error) {
 	r.data, r.rest = nil, 0
 	h, err := r.tr.Next()
 	if errors.Is(err, tar.ErrInsecurePath) {
-		err = nil // who takes the entry judges its name
+		err = nil // the caller judges the name
 	}
 	if err != nil {
 		return nil, err
@@ -57,21 +55,20 @@ func (r *Reader) Next() (*tar.Header, error) {
 	if r.data, ok = extentsOf(h); !ok {
 		return nil, ErrSparse
 	}
-	// archive/tar would fill the holes byte by byte: what is left of this entry
-	// is read past it.
+	// archive/tar would fill the holes byte by byte, so read past the rest of this entry.
 	n := sum(r.data)
 	r.rest = n + -n&511
 	r.tr = tar.NewReader(r.raw)
 	return h, nil
 }
 
-// ErrSparse refuses an entry.
-var ErrSparse = errors.New("a sparse file comes in a form that is not read here")
+// ErrSparse is the error for a sparse file in an unsupported format.
+var ErrSparse = errors.New("a sparse file has an unsupported format")
 
-// Offset is how much of the stream was read.
+// Offset returns how many bytes of the stream were read.
 func (r *Reader) Offset() int64 { return r.raw.n }
 
-// extents are those of the entry's file.
+// extents returns the data extents of the entry's file.
 func (r *Reader) extents() []extent {
 	if r.data == nil {
 		return whole(r.size)
@@ -79,7 +76,7 @@ func (r *Reader) extents() []extent {
 	return r.data
 }
 
-// content gives the entry's content to to.
+// content passes the entry's content to to.
 func (r *Reader) content(to sink) error {
 	if r.data == nil {
 		return pour(to, r.tr, r.size, whole(r.size))
@@ -91,10 +88,10 @@ func (r *Reader) content(to sink) error {
 	return err
 }
 
-// WriteTo writes the current entry's content, holes as zeros: ask for its size first.
+// WriteTo writes the current entry's content with holes as zeros: check its size first.
 func (r *Reader) WriteTo(w io.Writer) (int64, error) { return r.size, r.content(filled{w}) }
 
-// Digest reads the current entry's content for its Entry.SHA256.
+// Digest reads the current entry's content and returns its Entry.SHA256.
 func (r *Reader) Digest() (string, error) {
 	h := newContentHash()
 	err := r.content(h)

@@ -7,24 +7,24 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
-// Relay writes entries that a Reader reads under other headers.
+// Relay writes the entries of a Reader under other headers.
 type Relay struct {
 	w    io.Writer
 	tw   *tar.Writer
-	room int64 // what holes may still become as zeros; -1 = they stay holes
+	room int64 // zeros that holes may still become; -1 = they stay holes
 }
 
-// NewRelay passes holes on as holes.
+// NewRelay returns a Relay that keeps holes.
 func NewRelay(w io.Writer) *Relay { return &Relay{w: w, tw: tar.NewWriter(w), room: -1} }
 
-// NewDenseRelay is for a receiver that knows no sparse files: holes become
-// zeros, at most limit bytes of them in all. More is KindInvalid.
+// NewDenseRelay is for a receiver without sparse files: holes become zeros, at most limit bytes in all. More
+// is KindInvalid.
 func NewDenseRelay(w io.Writer, limit int64) *Relay {
 	return &Relay{w: w, tw: tar.NewWriter(w), room: limit}
 }
 
-// Put writes h and, for a regular file, what from's current entry holds;
-// h.Size is taken from there. The format is GNU's, for names of any bytes.
+// Put writes h and, for a regular file, the content of from's current entry, which also sets h.Size. The
+// format is GNU's, for names of any bytes.
 func (r *Relay) Put(h tar.Header, from *Reader) error {
 	h.Format, h.PAXRecords = tar.FormatGNU, nil
 	if h.Typeflag != tar.TypeReg {
@@ -44,8 +44,9 @@ func (r *Relay) Put(h tar.Header, from *Reader) error {
 	}
 	holes := h.Size - sum(from.data)
 	if holes > r.room {
-		return extensions.Errorf(extensions.KindInvalid, "%s consists of %d MiB of holes, which cannot be kept as holes there and would have to be written out", Quote(h.Name), holes>>20).
-			WithRemedy("make it smaller, or leave it out with an ignore file")
+		return extensions.Errorf(extensions.KindInvalid, "%s has %d MiB of holes, which the target cannot store as holes", Quote(h.Name),
+			holes>>20).
+			WithRemedy("make it smaller, or exclude it with an ignore file")
 	}
 	r.room -= holes
 	if err := r.tw.WriteHeader(&h); err != nil {
@@ -77,7 +78,7 @@ func (r *Relay) Flush() error { return r.tw.Flush() }
 // Close ends the stream.
 func (r *Relay) Close() error { return r.tw.Close() }
 
-// filled writes holes as zeros, dataOnly leaves them out.
+// filled writes holes as zeros; dataOnly omits them.
 type (
 	filled   struct{ io.Writer }
 	dataOnly struct{ io.Writer }

@@ -7,9 +7,8 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
-// What is kept of somebody else's leaves this free on its disk: a twentieth, at
-// most 256 MiB. Up to checkEvery bytes together are not worth the question, and
-// a file takes a block of the disk at least.
+// Data that others determine leaves this much of the disk free: a twentieth, at most 256 MiB. Up to
+// checkEvery bytes are written without asking, and every file counts for at least one disk block.
 const (
 	reservedShare = 20
 	maxReserved   = 256 << 20
@@ -17,9 +16,8 @@ const (
 	diskBlock     = 4 << 10
 )
 
-// WithRoom writes to f and stops with KindExhausted before the disk is full,
-// so that what somebody else decides the size of never fills it. Where the
-// system does not say what is free, nothing stops it.
+// WithRoom returns a writer to f that stops with KindExhausted before the disk is full, so that data whose size
+// others determine never fills it. If the system does not report free space, nothing stops it.
 func WithRoom(f *os.File) io.Writer { return &roomy{f: f} }
 
 type roomy struct {
@@ -34,11 +32,10 @@ func (r *roomy) Write(p []byte) (int, error) {
 	return r.f.Write(p)
 }
 
-// room counts what is written since the disk was last asked, over all files.
+// room counts the bytes written, over all files, since the disk was last asked.
 type room struct{ unchecked int64 }
 
-// take comes before n bytes are written to f. Once there is no room, whatever
-// comes next is asked about too.
+// take is called before n bytes are written to f. Once there is no room, it checks every call.
 func (r *room) take(f *os.File, n int64) error {
 	if r.unchecked+n < checkEvery {
 		r.unchecked += n
@@ -46,8 +43,8 @@ func (r *room) take(f *os.File, n int64) error {
 	}
 	if free, total, ok := roomOf(f); ok && free-max(n, checkEvery) < min(total/reservedShare, maxReserved) {
 		r.unchecked = checkEvery
-		return extensions.Errorf(extensions.KindExhausted, "there is no room for it: of the disk of %s, %d MiB are free", f.Name(), free>>20).
-			WithRemedy("free some disk space there, or remove what is not needed in the sandbox")
+		return extensions.Errorf(extensions.KindExhausted, "no space for it: the disk of %s has %d MiB free", f.Name(), free>>20).
+			WithRemedy("free some disk space there, or remove files in the sandbox")
 	}
 	r.unchecked = 0
 	return nil

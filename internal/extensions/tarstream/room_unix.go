@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// roomOf returns the bytes that are free for us, and all, of the disk f is on.
+// roomOf returns the free bytes available to us, and the size, of the disk f is on.
 func roomOf(f *os.File) (free, total int64, ok bool) {
 	var st unix.Statfs_t
 	if unix.Fstatfs(int(f.Fd()), &st) != nil {

@@ -14,8 +14,7 @@ import (
 	"strings"
 )
 
-// extent is a run of a file's content that is data; between extents lie holes,
-// which read as zeros and take no space.
+// extent is a run of data in a file. Between extents lie holes, which read as zeros and take no space.
 type extent struct{ at, n int64 }
 
 func whole(size int64) []extent { return []extent{{0, size}} }
@@ -28,10 +27,10 @@ func sum(data []extent) int64 {
 	return n
 }
 
-// maxExtents keeps a file's map within what readers take of one header, 1 MiB.
+// maxExtents keeps a file's map within the 1 MiB that readers accept of one header.
 const maxExtents = 24_000
 
-// fewer merges extents across the smallest holes until no more than limit are left.
+// fewer merges extents across the smallest holes until at most limit are left.
 func fewer(data []extent, limit int) []extent {
 	if len(data) <= limit {
 		return data
@@ -52,8 +51,8 @@ func fewer(data []extent, limit int) []extent {
 	return out
 }
 
-// Keys of GNU tar's sparse format 0.1: the map stands in the header and the
-// body is data alone, so the files can be read without expanding their holes.
+// Keys of GNU tar's sparse format 0.1: the map is in the header and the body is data alone, so readers need
+// not expand the holes.
 const (
 	sparsePrefix = "GNU.sparse."
 	sparseMap    = sparsePrefix + "map"
@@ -68,13 +67,14 @@ func sparseRecords(name string, size int64, data []extent) []byte {
 		m.WriteString(strconv.FormatInt(x.at, 10) + "," + strconv.FormatInt(x.n, 10))
 	}
 	var b []byte
-	for _, kv := range [][2]string{{"size", strconv.FormatInt(size, 10)}, {"numblocks", strconv.Itoa(len(data) + 1)}, {"name", name}, {"map", m.String()}} {
+	for _, kv := range [][2]string{{"size", strconv.FormatInt(size, 10)}, {"numblocks", strconv.Itoa(len(data) + 1)}, {"name", name},
+		{"map", m.String()}} {
 		b = append(b, record(sparsePrefix+kv[0], kv[1])...)
 	}
 	return b
 }
 
-// record is one line of a PAX header, which begins with its own length.
+// record returns one line of a PAX header, which starts with its own length.
 func record(key, value string) string {
 	rest := " " + key + "=" + value + "\n"
 	n := len(rest) + 1
@@ -84,13 +84,14 @@ func record(key, value string) string {
 	return strconv.Itoa(n) + rest
 }
 
-// sparseHeader makes the blocks before a sparse file's data. archive/tar reads
-// such headers and does not write them.
+// sparseHeader returns the blocks before a sparse file's data. archive/tar reads such headers but cannot
+// write them.
 func sparseHeader(h tar.Header, data []extent) ([]byte, error) {
 	records := sparseRecords(h.Name, h.Size, data)
 	var b bytes.Buffer
 	w := tar.NewWriter(&b)
-	if err := w.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: "PaxHeaders.0/file", Size: int64(len(records)), Mode: 0o644, Format: tar.FormatUSTAR}); err != nil {
+	if err := w.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: "PaxHeaders.0/file", Size: int64(len(records)), Mode: 0o644,
+		Format: tar.FormatUSTAR}); err != nil {
 		return nil, err
 	}
 	if _, err := w.Write(records); err != nil {
@@ -100,12 +101,12 @@ func sparseHeader(h tar.Header, data []extent) ([]byte, error) {
 		return nil, err
 	}
 	at := b.Len()
-	h.Name, h.Size, h.Format = "GNUSparseFile.0/file", sum(data), tar.FormatGNU // which has room for any size
+	h.Name, h.Size, h.Format = "GNUSparseFile.0/file", sum(data), tar.FormatGNU // GNU's format holds any size
 	if err := w.WriteHeader(&h); err != nil {
 		return nil, err
 	}
 	b.Bytes()[156] = tar.TypeXHeader
-	copy(b.Bytes()[at+257:], "ustar\x0000") // what comes after a PAX header is in its format
+	copy(b.Bytes()[at+257:], "ustar\x0000") // a header after a PAX header uses PAX's format
 	for _, block := range [][]byte{b.Bytes()[:512], b.Bytes()[at : at+512]} {
 		copy(block[148:], "        ")
 		n := int64(0)
@@ -126,8 +127,7 @@ func isSparse(h *tar.Header) bool {
 	return h.Typeflag == tar.TypeGNUSparse
 }
 
-// extentsOf reads the map of an entry of the format above. The data lie as
-// they are in the stream.
+// extentsOf reads the map of an entry in the format above. The stream holds the data without the holes.
 func extentsOf(h *tar.Header) ([]extent, bool) {
 	text, ok := h.PAXRecords[sparseMap]
 	if !ok || h.Typeflag != tar.TypeReg {
@@ -155,13 +155,13 @@ func extentsOf(h *tar.Header) ([]extent, bool) {
 	return data, true
 }
 
-// sink takes a file's content in order.
+// sink receives a file's content in order.
 type sink interface {
 	io.Writer
 	hole(n int64) error
 }
 
-// pour gives to what r holds of a file: data only, the extents' one after the other.
+// pour passes the content in r to to. r holds only the data, extent after extent.
 func pour(to sink, r io.Reader, size int64, data []extent) error {
 	at := int64(0)
 	for _, x := range append(slices.Clip(data), extent{size, 0}) {
@@ -192,7 +192,7 @@ func short(n, want int64) error {
 	return nil
 }
 
-// both passes content on to two sinks.
+// both passes content to two sinks.
 type both [2]sink
 
 func (b both) Write(p []byte) (int, error) {
@@ -204,7 +204,7 @@ func (b both) Write(p []byte) (int, error) {
 
 func (b both) hole(n int64) error { return cmp.Or(b[0].hole(n), b[1].hole(n)) }
 
-// intoFile leaves holes out of a file that is empty; end gives it its size.
+// intoFile writes to an empty file and leaves holes out; end sets its size.
 type intoFile struct{ *os.File }
 
 func (f intoFile) hole(n int64) error {

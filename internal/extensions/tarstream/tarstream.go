@@ -1,23 +1,19 @@
-// Package tarstream is the one place that writes and reads the tar streams of
-// file transfers, workspaces and snapshots.
+// Package tarstream is the one place that writes and reads the tar streams of file transfers, workspaces and
+// snapshots.
 //
-// A stream holds folders, regular files and symbolic links, nothing else, under
-// any name that Linux allows, byte for byte. The same tree gives the same
-// bytes: entries come in the order of [ComparePaths], owners are dropped, modes
-// are reduced to the nine permission bits and, unless [Options.KeepTimes] is
-// set, times are too. Holes stay holes, on Linux: they cost nothing in the
-// stream, count towards no limit and are made again. Every tar that knows GNU's
-// sparse files reads them; archive/tar reads them as zeros.
+// A stream holds only folders, regular files and symbolic links, under any name that Linux allows, byte for
+// byte. The same tree gives the same bytes: entries come in [ComparePaths] order, owners are dropped, modes
+// are reduced to the nine permission bits and, unless [Options.KeepTimes] is set, times are dropped too. On
+// Linux holes stay holes: they take no room in the stream, count towards no limit and are restored. Any tar
+// that supports GNU's sparse files reads them; archive/tar reads them as zeros.
 //
-// Both directions treat the other side as hostile. Packing opens every object
-// below the os.Root it was given, compares what it opened with what it looked
-// at, and never reads through a symbolic link. Unpacking never writes, lists
-// or changes through one, wherever the link came from.
+// Both directions treat the other side as hostile. Pack opens every object below its os.Root, compares what
+// it opened with what it saw before, and never reads through a symbolic link. Unpack never writes, lists or
+// changes anything through one, wherever the link came from.
 //
-// Symbolic links are recreated literally, absolute and climbing ones included:
-// a virtual environment's "python -> /usr/bin/python3" is ordinary, and a link
-// that nobody follows on this machine does no harm. Who hands the result to
-// programs that do follow links sets [Options.InsideLinks].
+// Symbolic links are recreated literally, even absolute and climbing ones: a virtual environment's "python ->
+// /usr/bin/python3" is ordinary, and a link that nobody follows on this machine does no harm. A caller that
+// passes the result to programs that follow links sets [Options.InsideLinks].
 package tarstream
 
 import (
@@ -31,60 +27,56 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
-// Limits that apply where Options leaves a field zero.
+// Limits that apply if an Options field is zero.
 const (
-	DefaultMaxBytes   = 2 << 30 // what the files hold, holes not counted
+	DefaultMaxBytes   = 2 << 30 // content of the files, holes not counted
 	DefaultMaxEntries = 200_000
-	DefaultMaxDepth   = 3000 // path components; each is an open folder while it is walked
+	DefaultMaxDepth   = 3000 // path components; the walk keeps one open folder for each
 	DefaultMaxExtents = 4 << 20
 )
 
-// Limits of what one call of Linux takes, in bytes. A file may lie deeper than
-// one path can say; a link's target is such a path.
+// Limits of one Linux system call, in bytes. A file may lie deeper than one path can say; a link's target is
+// such a path.
 const (
 	MaxNameBytes = 255
 	MaxPathBytes = 4095
 )
 
-// Options bounds and shapes both directions; the zero value is the strictest
-// form with the default limits.
+// Options bound and shape both directions. The zero value is the strictest form with the default limits.
 type Options struct {
-	// Skip leaves an object out of Pack; for a folder, all below it too. Index
-	// asks it about each entry by itself.
+	// Skip leaves an object out of Pack, with everything below a folder. Index asks it about each entry
+	// separately.
 	Skip func(path string, dir bool) bool
-	// Descend tells whether a folder that Skip left out may hold something
-	// that Skip keeps. Such a folder is written only if it does. Nil = never.
+	// Descend reports whether a folder that Skip left out may hold something that Skip keeps. Such a folder
+	// is written only if it does. Nil = never.
 	Descend func(path string) bool
 
-	MaxBytes   int64 // what the files hold, holes not counted; 0 = DefaultMaxBytes
+	MaxBytes   int64 // content of the files, holes not counted; 0 = DefaultMaxBytes
 	MaxEntries int64 // 0 = DefaultMaxEntries
 	MaxDepth   int   // 0 = DefaultMaxDepth
-	// MaxExtents bounds the pieces that the holes of all files leave of them, which
-	// Index keeps in memory at 16 bytes each: who writes a stream decides how many
-	// there are. 0 = DefaultMaxExtents.
+	// MaxExtents bounds the pieces that holes cut all files into. Index keeps each in memory at 16 bytes, and
+	// whoever writes a stream decides how many there are. 0 = DefaultMaxExtents.
 	MaxExtents int
 
-	// HardLinks makes Pack write further names of one file as links to its
-	// first. Unpack takes a link to a file that came before in any case.
+	// HardLinks makes Pack write a file's further names as links to its first. Unpack always accepts a link
+	// to an earlier file.
 	HardLinks bool
-	// OpenUp makes Pack lend itself the owner's rights to files and folders
-	// whose modes deny them, while it reads them.
+	// OpenUp makes Pack add the owner's permissions to files and folders that deny them, while it reads them.
 	OpenUp bool
-	// Partial makes Pack leave out what it cannot carry and list it in
-	// Manifest.Left. Without it such objects are an error that names them.
+	// Partial makes Pack leave out what it cannot carry and list it in Manifest.Left. Otherwise an error
+	// names such objects.
 	Partial bool
-	// NoEntries keeps Manifest.Entries empty: a stream of millions of entries
-	// then takes no memory.
+	// NoEntries keeps Manifest.Entries empty, so that a stream of millions of entries takes no memory.
 	NoEntries bool
 
 	// KeepTimes carries modification times, in whole seconds.
 	KeepTimes bool
-	// InsideLinks makes Unpack refuse symbolic links whose target, read as
-	// text, is absolute or climbs out of the extracted folder.
+	// InsideLinks makes Unpack refuse symbolic links whose target, read as text, is absolute or climbs out of
+	// the extracted folder.
 	InsideLinks bool
-	// Owner is given to everything Unpack makes; nil = the caller's own.
+	// Owner owns everything Unpack creates; nil = the caller.
 	Owner *Owner
-	// Umask is taken away from the modes Unpack sets; the process's own does not count.
+	// Umask is removed from the modes Unpack sets; the process's own umask does not count.
 	Umask fs.FileMode
 }
 
@@ -99,7 +91,7 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// Type is what an entry is.
+// Type is the type of an entry.
 type Type string
 
 // The three types a stream can hold.
@@ -109,8 +101,8 @@ const (
 	TypeSymlink Type = "symlink"
 )
 
-// ComparePaths orders slash-separated paths component by component, so that a
-// folder's content follows the folder directly.
+// ComparePaths orders slash-separated paths component by component, so that a folder's content directly
+// follows the folder.
 func ComparePaths(a, b string) int {
 	for i := range min(len(a), len(b)) {
 		switch {
@@ -126,10 +118,9 @@ func ComparePaths(a, b string) int {
 	return cmp.Compare(len(a), len(b))
 }
 
-// LinkLeaves reports whether a symbolic link at path may lead outside the
-// folder that path is relative to: its target is absolute, climbs higher than
-// the link lies deep, or climbs after it went down. The last would need other
-// links to be known: "a/b/up -> ../.." makes "a/b/up/../x" leave.
+// LinkLeaves reports whether a symbolic link at path may lead outside the folder that path is relative to. It
+// may if its target is absolute, climbs higher than the link lies deep, or climbs after descending. The last
+// depends on other links: "a/b/up -> ../.." makes "a/b/up/../x" leave.
 func LinkLeaves(at, target string) bool {
 	if path.IsAbs(target) || strings.ContainsRune(target, '\\') || filepath.VolumeName(target) != "" {
 		return true
@@ -149,9 +140,8 @@ func LinkLeaves(at, target string) bool {
 	return false
 }
 
-// checkName returns the clean form of an entry's name, "." for the root
-// itself. The name must be relative, without "..", empty or overlong
-// components, and without NUL.
+// checkName returns the clean form of an entry's name, "." for the root itself. The name must be relative,
+// without "..", NUL, and empty or overlong components.
 func checkName(name string, maxDepth int) (string, error) {
 	refuse := func(why string) error {
 		return extensions.Errorf(extensions.KindInvalid, "the name %s %s", Quote(name), why)
@@ -173,7 +163,7 @@ func checkName(name string, maxDepth int) (string, error) {
 	}
 	parts := strings.Split(clean, "/")
 	if len(parts) > maxDepth {
-		return "", refuse("lies too deep")
+		return "", refuse("is nested too deep")
 	}
 	for _, part := range parts {
 		switch {
@@ -186,7 +176,7 @@ func checkName(name string, maxDepth int) (string, error) {
 	return clean, nil
 }
 
-// unfitTarget says why no symbolic link can hold the target, or "".
+// unfitTarget says why no symbolic link can hold the target; "" if one can.
 func unfitTarget(target string) string {
 	switch {
 	case target == "":
@@ -199,8 +189,8 @@ func unfitTarget(target string) string {
 	return ""
 }
 
-// Quote shows a name in a message: printable, unambiguous whatever its bytes
-// are, with the middle of a long one left out.
+// Quote formats a name for a message: printable and unambiguous for any bytes, with the middle of a long name
+// omitted.
 func Quote(name string) string {
 	const most = 160
 	if len(name) > most {

@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// tree walks the folders below a root without following a link, keeping those
-// on the way to the last one open: sorted paths open each folder once.
+// tree walks the folders below a root without following links. It keeps those on the way to the last one
+// open, so that sorted paths open each folder once.
 type tree struct {
 	top  *os.Root
 	way  []string
@@ -34,8 +34,8 @@ func (t *tree) last() *os.Root {
 	return t.open[len(t.open)-1]
 }
 
-// enter opens the folder at, valid until the next call. With made it makes
-// missing folders with mode 0700 and reports each.
+// enter opens the folder at, valid until the next call. If made is set, it creates missing folders with mode
+// 0700 and reports each.
 func (t *tree) enter(at string, made func(path string)) (*os.Root, error) {
 	var parts []string
 	if at != "." && at != "" {
@@ -72,7 +72,7 @@ func (t *tree) step(name, at string, made func(string)) (*os.Root, error) {
 	return dir, nil
 }
 
-// deepestFirst orders folders so that each comes before its parents.
+// deepestFirst orders folders so that each precedes its parents.
 func deepestFirst(dirs []dirEntry) {
 	slices.SortFunc(dirs, func(a, b dirEntry) int { return ComparePaths(b.entry.Path, a.entry.Path) })
 }

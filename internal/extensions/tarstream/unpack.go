@@ -14,24 +14,19 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
-// headerBytes bounds what one entry's headers may take of the stream: two
-// names of 4095 bytes with their framing fit twice.
+// headerBytes bounds the headers of one entry: two names of 4095 bytes with their framing fit twice.
 const headerBytes = 32 << 10
 
-// Unpack extracts the tar stream r below dir, a path relative to root that is
-// made if missing (links in dir itself are followed within root; "." is root).
-// Existing files and links are replaced, existing folders kept; a folder never
-// replaces a file nor a file a folder (KindConflict).
+// Unpack extracts the tar stream r below dir, a path relative to root that it creates if missing. It follows
+// links in dir itself within root; "." is root. It replaces existing files and links and keeps existing
+// folders; a folder never replaces a file nor a file a folder (KindConflict).
 //
-// KindInvalid refuses, before anything of that entry is written: absolute
-// names, "..", names with NUL, overlong or too deep ones, entries that come
-// twice, entries below something that is not a folder, hard links to anything
-// but a file of this stream, devices, sparse files in another form than Pack's,
-// more bytes or entries than Options allows, and a stream that is cut off or
-// goes on after its end. Whatever the error,
-// nothing is written after it, a half-written file is removed, and folders
-// made so far keep mode 0700. The stream is read to its end. Set-id and sticky
-// bits are dropped.
+// Before it writes anything of an entry, Unpack refuses with KindInvalid: absolute names, "..", names with
+// NUL, overlong or too deep names, duplicate entries, entries below something that is not a folder, hard
+// links to anything but a file of this stream, devices, sparse files in another form than Pack's, more bytes
+// or entries than Options allows, and a stream that is cut off or goes on after its end. After any error it
+// writes nothing more, removes a half-written file, and leaves the folders it created at mode 0700. It reads
+// the stream to its end. It drops set-id and sticky bits.
 func Unpack(ctx context.Context, r io.Reader, root *os.Root, dir string, opts Options) (Manifest, error) {
 	opts = opts.withDefaults()
 	top, err := makeTop(root, path.Clean(dir), opts)
@@ -52,7 +47,7 @@ func Unpack(ctx context.Context, r io.Reader, root *os.Root, dir string, opts Op
 	return u.m, nil
 }
 
-// makeTop makes what is missing of dir, with the owner asked for, and opens it.
+// makeTop creates what is missing of dir, with the owner asked for, and opens it.
 func makeTop(root *os.Root, dir string, opts Options) (*os.Root, error) {
 	for i := range len(dir) + 1 {
 		if i < len(dir) && dir[i] != '/' || dir == "." {
@@ -80,8 +75,8 @@ type unpacker struct {
 	opts  Options
 	in    *Reader
 	tree  *tree
-	place func(e *Entry, mtime time.Time) error // takes an entry that was found good
-	seen  map[string]Type                       // every path of the stream, parents it only implies too
+	place func(e *Entry, mtime time.Time) error // takes an entry that passed the checks
+	seen  map[string]Type                       // every path of the stream, implied parents too
 	files map[string]Entry                      // those that links may name
 	dirs  []dirEntry                            // folders whose owner and mode are set at the end
 	m     Manifest
@@ -101,7 +96,7 @@ func (u *unpacker) run(r io.Reader) error {
 	if err == nil {
 		err = u.broken(endsHere(raw))
 	}
-	if raw.N <= 0 { // cut by us, so neither its end nor its digest was seen
+	if raw.N <= 0 { // cut by us before its end and digest
 		return tooMuch("the stream is longer than %d bytes", limit)
 	}
 	return err
@@ -124,7 +119,7 @@ func (u *unpacker) entries() error {
 			return u.broken(err)
 		}
 		if u.count++; u.count > u.opts.MaxEntries {
-			return tooMuch("it holds more than %d entries", u.opts.MaxEntries)
+			return tooMuch("it has more than %d entries", u.opts.MaxEntries)
 		}
 		if err := u.entry(h); err != nil {
 			return err
@@ -132,14 +127,13 @@ func (u *unpacker) entries() error {
 	}
 }
 
-// endBytes is the mark that ends an archive: two blocks of zeros. archive/tar
-// also takes a stream that just stops between two entries for whole; whoever
-// reads an absent file as a deleted one cannot.
+// endBytes is the mark that ends an archive: two blocks of zeros. archive/tar also accepts a stream that
+// simply stops between two entries; a reader that takes an absent file for a deleted one must not.
 const endBytes = 1024
 
 var errTrailing = errors.New("bytes follow the end of the archive")
 
-// endsHere reads what follows the archive's end: only zero padding may.
+// endsHere reads what follows the archive's end and accepts only zero padding.
 func endsHere(r io.Reader) error {
 	buf := make([]byte, 32<<10)
 	for {
@@ -166,14 +160,15 @@ func (u *unpacker) broken(err error) error {
 		return nil
 	case errors.As(err, &ours), u.ctx.Err() != nil:
 		return err
-	case errors.Is(err, ErrSparse), errors.Is(err, tar.ErrHeader), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, tar.ErrFieldTooLong), errors.Is(err, errTrailing):
-		return extensions.Errorf(extensions.KindInvalid, "this is not a whole tar stream: %w", err).
-			WithRemedy("Give an uncompressed tar archive, from its beginning to its end.")
+	case errors.Is(err, ErrSparse), errors.Is(err, tar.ErrHeader), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, tar.ErrFieldTooLong),
+		errors.Is(err, errTrailing):
+		return extensions.Errorf(extensions.KindInvalid, "this is not a complete tar stream: %w", err).
+			WithRemedy("Give a complete, uncompressed tar archive.")
 	}
 	return fmt.Errorf("read the tar stream: %w", err)
 }
 
-// entry checks one header wholly before it writes anything.
+// entry checks one header completely before it writes anything.
 func (u *unpacker) entry(h *tar.Header) error {
 	if h.Typeflag == tar.TypeXGlobalHeader {
 		return nil // comments, such as git's commit id
@@ -217,7 +212,7 @@ func (u *unpacker) describe(h *tar.Header, at string) (Entry, error) {
 		}
 		n := cost(e, u.in.extents())
 		if e.Size < 0 || n > u.opts.MaxBytes-u.bytes {
-			return Entry{}, tooMuch("with %s it is larger than %d bytes", Quote(at), u.opts.MaxBytes)
+			return Entry{}, tooMuch("with %s it exceeds %d bytes", Quote(at), u.opts.MaxBytes)
 		}
 		u.bytes += n
 		return e, nil
@@ -235,15 +230,15 @@ func (u *unpacker) describe(h *tar.Header, at string) (Entry, error) {
 	case tar.TypeLink:
 		first, ok := u.linked(h.Linkname)
 		if !ok {
-			return refuse("is a hard link to something that is no file of this stream")
+			return refuse("is a hard link to something that is not a file of this stream")
 		}
 		first.Same, first.Path = first.Path, at
 		return first, nil
 	}
-	return refuse("is neither folder, regular file nor symbolic link")
+	return refuse("is not a folder, regular file or symbolic link")
 }
 
-// linked is the file of this stream that a hard link names.
+// linked returns the file of this stream that a hard link names.
 func (u *unpacker) linked(name string) (Entry, bool) {
 	at, err := checkName(name, u.opts.MaxDepth)
 	if u.opts.NoEntries {
@@ -256,7 +251,7 @@ func (u *unpacker) linked(name string) (Entry, bool) {
 // claim refuses a path that came before, and one below a non-folder.
 func (u *unpacker) claim(e Entry) error {
 	if t, ok := u.seen[e.Path]; ok && (t != typeImplied || e.Type != TypeDir) {
-		return extensions.Errorf(extensions.KindInvalid, "the entry %s comes twice", Quote(e.Path))
+		return extensions.Errorf(extensions.KindInvalid, "the entry %s appears twice", Quote(e.Path))
 	}
 	for up := path.Dir(e.Path); up != "."; up = path.Dir(up) {
 		t, ok := u.seen[up]
@@ -265,7 +260,7 @@ func (u *unpacker) claim(e Entry) error {
 			continue
 		}
 		if t != TypeDir && t != typeImplied {
-			return extensions.Errorf(extensions.KindInvalid, "the entry %s lies below a %s", Quote(e.Path), t)
+			return extensions.Errorf(extensions.KindInvalid, "the entry %s is below a %s", Quote(e.Path), t)
 		}
 		break // its own parents were checked when it came
 	}

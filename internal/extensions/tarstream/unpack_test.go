@@ -89,7 +89,8 @@ func TestOrdinaryForeignArchivesAreAccepted(t *testing.T) {
 		dir("./"), file("./a", "1"), file("d/e/f", "2"), dir("d/e/"), link("d/l", "../a"), link("venv", "/usr/bin/python3"))
 	_, err := Unpack(t.Context(), b, root, "deep/er", Options{})
 	must(t, err)
-	want := []string{"deep/", "deep/er/", "deep/er/a=1", "deep/er/d/", "deep/er/d/e/", "deep/er/d/e/f=2", "deep/er/d/l->../a", "deep/er/venv->/usr/bin/python3"}
+	want := []string{"deep/", "deep/er/", "deep/er/a=1", "deep/er/d/", "deep/er/d/e/", "deep/er/d/e/f=2", "deep/er/d/l->../a",
+		"deep/er/venv->/usr/bin/python3"}
 	if d := cmp.Diff(want, listing(t, root)); d != "" {
 		t.Error(d)
 	}
@@ -235,7 +236,8 @@ func checksum(h []byte) {
 	for _, b := range h {
 		sum += int(b)
 	}
-	copy(h[148:156], []byte{byte('0' + sum>>15&7), byte('0' + sum>>12&7), byte('0' + sum>>9&7), byte('0' + sum>>6&7), byte('0' + sum>>3&7), byte('0' + sum&7), 0, ' '})
+	copy(h[148:156], []byte{byte('0' + sum>>15&7), byte('0' + sum>>12&7), byte('0' + sum>>9&7), byte('0' + sum>>6&7), byte('0' + sum>>3&7),
+		byte('0' + sum&7), 0, ' '})
 }
 
 func TestOwnerAndUmaskApplyToAllThatIsMade(t *testing.T) {
@@ -273,7 +275,8 @@ func TestVerifyReaderFailsAtTheEnd(t *testing.T) {
 		t.Errorf("the right digest: %v", err)
 	}
 	longer := append(bytes.Clone(b), make([]byte, 512)...)
-	if _, err := Unpack(t.Context(), VerifyReader(bytes.NewReader(longer), d.Digest()), makeTree(t), ".", Options{}); !extensions.IsKind(err, extensions.KindInvalid) {
+	if _, err := Unpack(t.Context(), VerifyReader(bytes.NewReader(longer), d.Digest()), makeTree(t), ".", Options{}); !extensions.IsKind(err,
+		extensions.KindInvalid) {
 		t.Errorf("padding changed the bytes, yet: %v", err)
 	}
 }
@@ -283,7 +286,8 @@ func TestACancelledContextEndsTheUnpack(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	root := makeTree(t)
-	if _, err := Unpack(ctx, stream(t, file("a", "1")), root, ".", Options{}); !errors.Is(err, context.Canceled) || len(listing(t, root)) != 0 {
+	if _, err := Unpack(ctx, stream(t, file("a", "1")), root, ".", Options{}); !errors.Is(err, context.Canceled) ||
+		len(listing(t, root)) != 0 {
 		t.Errorf("got %v, left %q", err, listing(t, root))
 	}
 }
@@ -306,7 +310,8 @@ func TestLinksThatMayLeadOutAreRecognised(t *testing.T) {
 
 func TestAnIndexReadsPastWhatSkipNames(t *testing.T) {
 	t.Parallel()
-	b := stream(t, file("a", "1"), dir("n"), file("n/x", "22"), file("z", "3"), header{Header: tar.Header{Typeflag: tar.TypeLink, Name: "zz", Linkname: "n/x"}})
+	b := stream(t, file("a", "1"), dir("n"), file("n/x", "22"), file("z", "3"),
+		header{Header: tar.Header{Typeflag: tar.TypeLink, Name: "zz", Linkname: "n/x"}})
 	c, err := Index(t.Context(), io.NewSectionReader(bytes.NewReader(b.Bytes()), 0, int64(b.Len())),
 		Options{Skip: func(p string, _ bool) bool { return strings.HasPrefix(p, "n") }})
 	must(t, err)

@@ -11,7 +11,7 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
-// impliedMode is the mode of a folder the stream names only as a parent.
+// impliedMode is the mode of a folder that the stream names only as a parent.
 const impliedMode fs.FileMode = 0o755
 
 func (u *unpacker) write(e *Entry, mtime time.Time) error {
@@ -37,7 +37,7 @@ func (u *unpacker) write(e *Entry, mtime time.Time) error {
 		return u.symlink(parent, name, e.Link)
 	}
 	if e.Same != "" {
-		return u.tree.top.Link(e.Same, e.Path) // whatever was swapped in, it stays in the folder
+		return u.tree.top.Link(e.Same, e.Path) // whatever replaced it, the link stays in the folder
 	}
 	return u.file(parent, name, e, keptTime(u.opts, mtime))
 }
@@ -46,8 +46,8 @@ func (u *unpacker) implied(at string) {
 	u.dirs = append(u.dirs, dirEntry{entry: Entry{Path: at, Type: typeImplied, Mode: impliedMode}})
 }
 
-// clearWay removes a file or link that is in the way. The object is never
-// opened or truncated: it may be a link, or another name of a foreign file.
+// clearWay removes a file or link in the way. It never opens or truncates the object, which may be a link or
+// another name of a foreign file.
 func clearWay(parent *os.Root, name, at string) error {
 	info, err := parent.Lstat(name)
 	switch {
@@ -56,7 +56,7 @@ func clearWay(parent *os.Root, name, at string) error {
 	case err != nil:
 		return err
 	case info.IsDir():
-		return extensions.Errorf(extensions.KindConflict, "%s is a folder there, and would have to become a file", Quote(at)).
+		return extensions.Errorf(extensions.KindConflict, "%s is a folder there, but would become a file", Quote(at)).
 			WithRemedy("Remove the folder first, or write to another place.")
 	}
 	return parent.Remove(name)
@@ -112,9 +112,9 @@ func (u *unpacker) own(f *os.File, mode fs.FileMode) error {
 	return f.Chmod(mode.Perm() &^ u.opts.Umask)
 }
 
-// finishDirs gives folders their owner and mode last, deepest first, so that
-// a folder without write permission can still be filled. A folder the stream
-// both implied and named is set twice, the named form last.
+// finishDirs sets the owner and mode of folders last, deepest first, so that a folder without write
+// permission can still be filled. A folder the stream both implied and named is set twice, the named form
+// last.
 func (u *unpacker) finishDirs() error {
 	last := map[string]dirEntry{}
 	for _, d := range u.dirs {

@@ -11,8 +11,8 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
-// Writer writes a stream from parts that are not a folder on disk, under the
-// rules and limits of Pack. Entries must come in the order of ComparePaths.
+// Writer writes a stream from parts that are not a folder on disk, under the rules and limits of Pack.
+// Entries must come in ComparePaths order.
 type Writer struct {
 	p    *packer
 	last string
@@ -33,7 +33,7 @@ func (w *Writer) next(at string) error {
 		return err
 	}
 	if clean != at || at == "." || w.last != "" && ComparePaths(w.last, at) >= 0 {
-		return extensions.Errorf(extensions.KindInvalid, "the entry %s is not clean, comes twice or out of order", Quote(at))
+		return extensions.Errorf(extensions.KindInvalid, "the entry %s is not clean, duplicate or out of order", Quote(at))
 	}
 	w.last = at
 	return nil
@@ -78,7 +78,7 @@ func (w *Writer) File(at string, mode fs.FileMode, size int64, r io.Reader) erro
 	return nil
 }
 
-// Folder adds the folder at with all that dir holds, as Pack would.
+// Folder adds the folder at with everything dir holds, as Pack would.
 func (w *Writer) Folder(at string, mode fs.FileMode, dir *os.Root) error {
 	if err := w.Dir(at, mode); err != nil {
 		return err
@@ -92,7 +92,7 @@ func (w *Writer) Folder(at string, mode fs.FileMode, dir *os.Root) error {
 	return nil
 }
 
-// Skip reports an object that is left out.
+// Skip records an object that is left out.
 func (w *Writer) Skip(at, reason string) { w.p.skip(at, reason) }
 
 // Close ends the stream; w itself stays open.

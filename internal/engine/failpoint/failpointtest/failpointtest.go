@@ -26,8 +26,7 @@ const Env = "SANDBOXER_FAILPOINT"
 // ErrInjected is what an armed point returns in mode error.
 var ErrInjected = errors.New("failpoint: injected failure")
 
-// Arm has this process stop where the environment says. A program that tests
-// kill calls it first.
+// Arm arms this process with the points of the environment. A program that tests kill calls it first.
 var Arm = sync.OnceFunc(func() {
 	armed := parse(os.Getenv(Env))
 	hook := func(ctx context.Context, name string) error { return hit(ctx, armed, name) }
@@ -41,8 +40,7 @@ type arm struct {
 	done bool
 }
 
-// parse reads the variable. A mistake in it is loud: a test that is silently
-// disarmed proves nothing.
+// parse reads the variable. It panics on a mistake: a test that is silently disarmed proves nothing.
 func parse(v string) map[string]*arm {
 	if v == "" {
 		return nil
@@ -65,8 +63,7 @@ func parse(v string) map[string]*arm {
 
 type contextKey struct{ name string }
 
-// Inject arms one point for calls made with the returned context. f runs at
-// the point; its error is what the step returns.
+// Inject arms one point for calls with the returned context. f runs at the point; its error is the step's.
 func Inject(ctx context.Context, name string, f func() error) context.Context {
 	mustKnow(name)
 	Arm()
@@ -108,7 +105,7 @@ func (a *arm) fires() bool {
 	return a.done
 }
 
-// kill ends the process the way a crash does: no deferred call, no flush.
+// kill ends the process like a crash: no deferred call, no flush.
 func kill() {
 	if p, err := os.FindProcess(os.Getpid()); err == nil {
 		_ = p.Kill()

@@ -11,15 +11,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger/sqlstore"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
-// Benchmark measures transactions that set funds aside, and lives of six
-// transactions each with two reservations and their settlement, with 1,
-// 4 and 16 processes on one ledger: how many a second, and how long one takes
-// in the median, at the 99th percentile and at worst, waiting for the others
-// included.
+// Benchmark measures transactions that reserve, and lives of six transactions with two reservations and their
+// settlement, with 1, 4 and 16 processes on one ledger: the number per second, and the duration in the median, at the
+// 99th percentile and at worst, including the wait for others.
 func Benchmark(b *testing.B, address NewAddress) {
 	for _, n := range []int{1, 4, 16} {
 		b.Run(fmt.Sprintf("transactions/processes=%d", n), func(b *testing.B) { crowded(b, address(b), n, "bench", "tx/s") })
@@ -29,9 +27,9 @@ func Benchmark(b *testing.B, address NewAddress) {
 	}
 }
 
-// crowded shares b.N turns of the role among processes; rate names them by the second.
+// crowded divides b.N turns of the role among processes; rate names the reported number per second.
 func crowded(b *testing.B, address string, processes int, role, rate string) {
-	l := open(b, address, ledger.Options{})
+	l := open(b, address, sqlstore.Options{})
 	funded(b, l)
 	each := max(1, b.N/processes)
 	type worker struct {
@@ -96,8 +94,8 @@ func crowded(b *testing.B, address string, processes int, role, rate string) {
 	verified(b, l)
 }
 
-// bench begins count sandboxes once its standard input ends, to the end of
-// their lives if whole, and prints how long each took in nanoseconds.
+// bench begins count sandboxes once its standard input ends, and completes their lives if whole. It prints the duration
+// of each in nanoseconds.
 func (w *worker) bench(count int, whole bool) error {
 	if _, err := io.Copy(io.Discard, os.Stdin); err != nil {
 		return err

@@ -8,6 +8,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger/bank"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/lifecycle"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
@@ -31,7 +32,7 @@ func (k *bookkeeper) grant(rt *rapid.T) {
 	k.plain.grant(k.org, g.Currency, g.Amount)
 }
 
-// limit sets a budget. It has no key, so it is not tried three times.
+// limit sets a budget. It has no key, so it is not repeated.
 func (k *bookkeeper) limit(rt *rapid.T) {
 	k.clock.Add(1000)
 	b := ledger.Budget{Account: rapid.SampledFrom([]string{k.org, k.org + "/web", k.org + "/api"}).Draw(rt, "account"),
@@ -44,15 +45,17 @@ func (k *bookkeeper) limit(rt *rapid.T) {
 	k.plain.put(b, k.now())
 }
 
-// later lets time pass: a moment, or so much that periods end.
+// later lets time pass: a moment, or enough for periods to end.
 func (k *bookkeeper) later(rt *rapid.T) {
-	k.clock.Add(rapid.SampledFrom([]time.Duration{time.Minute, 13 * time.Hour, 24 * time.Hour, 8 * 24 * time.Hour, 32 * 24 * time.Hour}).Draw(rt, "later").Microseconds())
+	k.clock.Add(rapid.SampledFrom([]time.Duration{time.Minute, 13 * time.Hour, 24 * time.Hour, 8 * 24 * time.Hour,
+		32 * 24 * time.Hour}).Draw(rt, "later").Microseconds())
 }
 
-// payment draws who pays, in what, and how much is set aside.
+// payment draws the payer, the currency and the amount to reserve.
 func payment(rt *rapid.T) (payer string, r *ledger.Reserve) {
 	payer = rapid.SampledFrom([]string{ledger.AccountWallet, ledger.AccountWallet, ledger.AccountBYOK, ledger.AccountInfra}).Draw(rt, "payer")
-	r = &ledger.Reserve{Currency: rapid.SampledFrom(currencies).Draw(rt, "currency"), Amount: rapid.Int64Range(0, 80).Draw(rt, "reserve"), Wallet: payer == ledger.AccountWallet}
+	r = &ledger.Reserve{Currency: rapid.SampledFrom(currencies).Draw(rt, "currency"), Amount: rapid.Int64Range(0, 80).Draw(rt, "reserve"),
+		Wallet: payer == ledger.AccountWallet}
 	if !r.Wallet {
 		r.Memo = payer
 	} else {
@@ -61,7 +64,7 @@ func payment(rt *rapid.T) (payer string, r *ledger.Reserve) {
 	return payer, r
 }
 
-// ownPart draws what of an amount the user's own key pays: often nothing.
+// ownPart draws the part of an amount that the user's own key pays: often nothing.
 func ownPart(rt *rapid.T, amount int64) ledger.Share {
 	if rapid.Bool().Draw(rt, "all is the wallet's") {
 		return ledger.Share{}
@@ -69,10 +72,10 @@ func ownPart(rt *rapid.T, amount int64) ledger.Share {
 	return ledger.Share{Amount: rapid.Int64Range(0, amount).Draw(rt, "own")}
 }
 
-// charges draws what was used: in the life's currency, in another, and what
-// somebody else is paid.
+// charges draws the usage: in the life's currency, in another, and paid to somebody else.
 func charges(rt *rapid.T, currency string) []ledger.Charge {
-	out := []ledger.Charge{{Segment: 1, Component: "wall", Amount: rapid.Int64Range(0, 150).Draw(rt, "used"), Currency: currency, Confidence: "exact"}}
+	out := []ledger.Charge{{Segment: 1, Component: "wall", Amount: rapid.Int64Range(0, 150).Draw(rt, "used"), Currency: currency,
+		Confidence: "exact"}}
 	if n := rapid.Int64Range(0, 40).Draw(rt, "memo"); n%2 == 1 {
 		out = append(out, ledger.Charge{Segment: 1, Component: "own", Amount: n, Currency: currency, Memo: "byok_memo:x", Confidence: "exact"})
 	}
@@ -130,8 +133,33 @@ func (k *bookkeeper) runs(rt *rapid.T, f *stay) {
 	}
 	at := k.now()
 	k.must(rt, k.change(rt, f, "ready", func(ledger.Sandbox, int) ledger.Change {
-		return ledger.Change{To: lifecycle.Ready, Finish: &ledger.FinishIntent{Outcome: ledger.Confirmed}, Meter: ledger.MeterOps{Open: meterOpen(at)}}
+		return ledger.Change{To: lifecycle.Ready, Finish: &ledger.FinishIntent{Outcome: ledger.Confirmed},
+			Meter: ledger.MeterOps{Began: meterOpen(at)}}
 	}))
+}
+
+// elsewhere settles what an attempt used at one place and sets aside for the next, in one step; where there
+// is not enough, the attempt is not over.
+func (k *bookkeeper) elsewhere(rt *rapid.T) {
+	f := k.pick(rt, lifecycle.Provisioning)
+	used, at := charges(rt, f.currency), k.now()
+	payer, r := payment(rt)
+	k.bills.Put(f.row().ID, used...)
+	k.must(rt, k.change(rt, f, "began", func(ledger.Sandbox, int) ledger.Change {
+		return ledger.Change{Meter: ledger.MeterOps{Began: meterOpen(at)}}
+	}))
+	err := k.change(rt, f, "elsewhere", func(ledger.Sandbox, int) ledger.Change {
+		return ledger.Change{Reserve: r, Meter: ledger.MeterOps{Began: &ledger.MeterOpen{At: at.Add(-time.Second), Source: bank.SourceBackend},
+			Close: &ledger.MeterClose{At: at, Source: "ours"}}}
+	})
+	before := k.plain.copied()
+	k.plain.settle(f.row().ID, f.row().Account, used, k.now())
+	if f.began = !k.reserved(rt, f.row().Account, payer, r, err); f.began {
+		k.plain = before
+		return
+	}
+	f.payer, f.currency = payer, r.Currency
+	k.plain.reserve(f.row().ID, f.row().Account, payer, r.Currency, r.Amount, r.Own.Amount, k.now())
 }
 
 func (k *bookkeeper) extend(rt *rapid.T) {
@@ -149,8 +177,7 @@ func (k *bookkeeper) extend(rt *rapid.T) {
 	}
 }
 
-// shorten gives back a part of what is set aside, to the nano-unit, which no
-// limit refuses.
+// shorten returns a part of the hold, to the nano-unit, which no limit refuses.
 func (k *bookkeeper) shorten(rt *rapid.T) {
 	f := k.pick(rt, lifecycle.Ready)
 	needed := map[source]int64{}
@@ -178,13 +205,14 @@ func (k *bookkeeper) pause(rt *rapid.T) {
 	at := k.now().Add(time.Duration(rapid.Int64Range(-3600, 60).Draw(rt, "at")) * time.Second)
 	mode := rapid.SampledFrom([]ledger.Mode{ledger.Paused, ledger.Running}).Draw(rt, "mode")
 	k.must(rt, k.change(rt, f, "pause", func(ledger.Sandbox, int) ledger.Change {
-		return ledger.Change{Meter: ledger.MeterOps{Switch: &ledger.MeterSwitch{At: at, Mode: mode, Sizes: sizes}}}
+		return ledger.Change{Meter: ledger.MeterOps{Switch: &bank.MeterSwitch{At: at, Mode: mode, Sizes: sizes}}}
 	}))
 }
 
 func (k *bookkeeper) destroying(rt *rapid.T, f *stay) {
 	k.must(rt, k.change(rt, f, "destroying", func(_ ledger.Sandbox, i int) ledger.Change {
-		return ledger.Change{To: lifecycle.Destroying, Intent: &ledger.OpenIntent{Kind: ledger.IntentDestroy, Holder: k.holders[i], Supersede: true}}
+		return ledger.Change{To: lifecycle.Destroying,
+			Intent: &ledger.OpenIntent{Kind: ledger.IntentDestroy, Holder: k.holders[i], Supersede: true}}
 	}))
 }
 
@@ -205,7 +233,7 @@ func (k *bookkeeper) ends(rt *rapid.T, f *stay, used []ledger.Charge) {
 	k.over(f)
 }
 
-// refuse ends one that never ran: all that was set aside is free again.
+// refuse ends a sandbox that never ran: its whole hold is free again.
 func (k *bookkeeper) refuse(rt *rapid.T) {
 	f := k.pick(rt, lifecycle.Requested)
 	k.must(rt, k.change(rt, f, "refused", func(ledger.Sandbox, int) ledger.Change {
@@ -215,9 +243,12 @@ func (k *bookkeeper) refuse(rt *rapid.T) {
 	k.over(f)
 }
 
-// giveUp ends one of which nobody will ever know.
+// giveUp ends a sandbox whose outcome can never be known.
 func (k *bookkeeper) giveUp(rt *rapid.T) {
 	f := k.pick(rt, lifecycle.Requested, lifecycle.Provisioning)
+	if f.began {
+		rt.Skip("it is known to have been made")
+	}
 	k.destroying(rt, f)
 	k.must(rt, k.change(rt, f, "unresolved", func(ledger.Sandbox, int) ledger.Change {
 		return ledger.Change{To: lifecycle.Destroyed, Finish: &ledger.FinishIntent{Outcome: ledger.Failed}, Unresolved: true}
@@ -226,16 +257,17 @@ func (k *bookkeeper) giveUp(rt *rapid.T) {
 	k.over(f)
 }
 
-// recreate settles one life and sets aside for the next, in one step: where
-// there is not enough, the first goes on as it was.
+// recreate settles one life and reserves for the next, in one step. If the funds do not suffice, the first life
+// continues unchanged.
 func (k *bookkeeper) recreate(rt *rapid.T) {
 	f := k.pick(rt, lifecycle.Ready)
 	used, at := charges(rt, f.currency), k.now()
 	payer, r := payment(rt)
 	k.bills.Put(f.row().ID, used...)
 	err := k.change(rt, f, "recreate", func(_ ledger.Sandbox, i int) ledger.Change {
-		return ledger.Change{To: lifecycle.Provisioning, NextGeneration: true, Reserve: r, Intent: &ledger.OpenIntent{Kind: ledger.IntentRecreate, Holder: k.holders[i]},
-			Meter: ledger.MeterOps{Close: &ledger.MeterClose{At: at, Source: "ours"}}}
+		return ledger.Change{To: lifecycle.Provisioning, NextGeneration: true, Reserve: r,
+			Intent: &ledger.OpenIntent{Kind: ledger.IntentRecreate, Holder: k.holders[i]},
+			Meter:  ledger.MeterOps{Close: &ledger.MeterClose{At: at, Source: "ours"}}}
 	})
 	before := k.plain.copied()
 	k.plain.settle(f.row().ID, f.row().Account, used, k.now())
@@ -247,9 +279,8 @@ func (k *bookkeeper) recreate(rt *rapid.T) {
 	k.plain.reserve(f.row().ID, f.row().Account, payer, r.Currency, r.Amount, r.Own.Amount, k.now())
 }
 
-// unreserved begins a life under a name that is taken, which is refused, and then
-// under one of its own: nothing is set aside for it, and what it used counts all
-// the same.
+// unreserved begins a life under a taken name, which is refused, and then under its own: it has no reservation, and its
+// usage counts all the same.
 func (k *bookkeeper) unreserved(rt *rapid.T) {
 	other := k.pick(rt, lifecycle.Requested, lifecycle.Ready)
 	id, f := k.id(), &stay{rows: make([]ledger.Sandbox, len(k.ledgers))}

@@ -9,8 +9,8 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger"
 )
 
-// differs compares the ledger with the books; "" = as they say. An account in
-// which nothing ever moved may be there or not.
+// differs compares the ledger with the books and returns the first difference; "" = none. An account without transfers
+// may exist or not.
 func (p *plainBooks) differs(org string, accounts []ledger.Balance, budgets []ledger.Budget, now time.Time) string {
 	var want, have []ledger.Balance
 	for _, b := range p.accounts {
@@ -36,7 +36,8 @@ func (p *plainBooks) differs(org string, accounts []ledger.Balance, budgets []le
 		}
 	}
 	for _, b := range budgets {
-		if w, ok := limits[b.ID]; !ok || !b.Since.Equal(w.Since) || b.Reserved != w.Reserved || b.Spent != w.Spent || b.Over != w.Over || b.Limit != w.Limit || b.Hard != w.Hard || b.Period != w.Period {
+		if w, ok := limits[b.ID]; !ok || !b.Since.Equal(w.Since) || b.Reserved != w.Reserved || b.Spent != w.Spent || b.Over != w.Over ||
+			b.Limit != w.Limit || b.Hard != w.Hard || b.Period != w.Period {
 			return fmt.Sprintf("budget is %+v, should be %+v", b, w)
 		}
 		delete(limits, b.ID)

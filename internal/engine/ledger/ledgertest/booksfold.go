@@ -6,21 +6,22 @@ import (
 	"strings"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger/bank"
 )
 
-// journal is what the events alone tell of the money of an org, read one after
-// the other: what must hold after each of them.
+// journal is the money of an org by its events alone, read in order, with the invariants after each.
 type journal struct {
 	seq      int64
 	prev     string
-	accounts map[string]*ledger.Balance // by id; org, kind and currency are not told
+	accounts map[string]*ledger.Balance // by id; events have no org, kind or currency
 	pending  map[string]ledger.Transfer
 	resolved map[string]bool
-	payers   map[string]string // by sandbox, of lives that are not settled
+	payers   map[string]string // by sandbox, of unsettled lives
 }
 
 func newJournal() *journal {
-	return &journal{accounts: map[string]*ledger.Balance{}, pending: map[string]ledger.Transfer{}, resolved: map[string]bool{}, payers: map[string]string{}}
+	return &journal{accounts: map[string]*ledger.Balance{}, pending: map[string]ledger.Transfer{}, resolved: map[string]bool{},
+		payers: map[string]string{}}
 }
 
 type moneyFacts struct {
@@ -44,7 +45,7 @@ func (j *journal) of(id string) *ledger.Balance {
 	return j.accounts[id]
 }
 
-// read takes the next event; "" = all is well.
+// read takes the next event and returns the violated invariant; "" = none.
 func (j *journal) read(e ledger.Event) string {
 	if e.Seq != j.seq+1 || e.PrevHash != j.prev {
 		return fmt.Sprintf("event %d does not follow event %d", e.Seq, j.seq)
@@ -69,9 +70,9 @@ func (j *journal) read(e ledger.Event) string {
 func (j *journal) move(x ledger.Transfer) string {
 	from, to := j.of(x.Debit), j.of(x.Credit)
 	switch {
-	case x.Amount < 0 || x.Amount == 0 && x.Kind != ledger.TransferVoid:
+	case x.Amount < 0 || x.Amount == 0 && x.Kind != bank.TransferVoid:
 		return fmt.Sprintf("is of %d", x.Amount)
-	case x.Kind == ledger.TransferPending:
+	case x.Kind == bank.TransferPending:
 		j.pending[x.ID] = x
 		from.DebitsPending += x.Amount
 		to.CreditsPending += x.Amount
@@ -81,13 +82,14 @@ func (j *journal) move(x ledger.Transfer) string {
 		if !ok || j.resolved[x.PendingID] {
 			return "resolves what is not pending, or for the second time"
 		}
-		if x.Amount > p.Amount || x.Debit != p.Debit || x.Credit != p.Credit || x.Subject != p.Subject || (x.Kind == ledger.TransferVoid) != (x.Amount == 0) {
+		if x.Amount > p.Amount || x.Debit != p.Debit || x.Credit != p.Credit || x.Subject != p.Subject ||
+			(x.Kind == bank.TransferVoid) != (x.Amount == 0) {
 			return "is not of what it resolves"
 		}
 		j.resolved[x.PendingID] = true
 		from.DebitsPending -= p.Amount
 		to.CreditsPending -= p.Amount
-	case x.Kind != ledger.TransferDirect:
+	case x.Kind != bank.TransferDirect:
 		return "is of an unknown kind " + x.Kind
 	}
 	from.DebitsPosted += x.Amount
@@ -95,9 +97,8 @@ func (j *journal) move(x ledger.Transfer) string {
 	return ""
 }
 
-// prefix is what holds after each event: debits are credits, nothing is
-// overdrawn, and what was used is what was posted and is owed. credit tells
-// that platform credit paid for the life that an event ends.
+// prefix checks the invariants after each event: debits equal credits, nothing is overdrawn, and usage equals what is
+// posted and owed. credit says that platform credit paid for the life that the event ends.
 func (j *journal) prefix(seq int64, m moneyFacts, credit bool) string {
 	var sum ledger.Balance
 	for _, b := range j.accounts {
@@ -118,8 +119,7 @@ func (j *journal) prefix(seq int64, m moneyFacts, credit bool) string {
 	return m.settled(seq, credit)
 }
 
-// settled demands that what was used is what was posted and is owed, and that
-// what others are paid is what was noted.
+// settled requires that usage equals what is posted and owed, and that the part others pay equals the memos.
 func (m moneyFacts) settled(seq int64, credit bool) string {
 	type side struct {
 		memo     bool
@@ -130,7 +130,8 @@ func (m moneyFacts) settled(seq int64, credit bool) string {
 		parts := strings.Split(x.Debit, ":")
 		kind, currency := parts[len(parts)-2], parts[len(parts)-1]
 		wallet := kind == ledger.AccountWallet
-		if x.Kind == ledger.TransferPending || strings.Contains(x.Credit, ":"+ledger.AccountReceivable+":") { // set aside anew, or pays what was owed
+		// a new reservation, or the payment of a debt
+		if x.Kind == bank.TransferPending || strings.Contains(x.Credit, ":"+ledger.AccountReceivable+":") {
 			continue
 		}
 		paid[side{!wallet && kind != ledger.AccountReceivable, currency}] += x.Amount
@@ -151,7 +152,7 @@ func (m moneyFacts) settled(seq int64, credit bool) string {
 	return ""
 }
 
-// owesAndHas: nothing is owed while something is free to pay it with; "" = so it is.
+// owesAndHas reports a debt beside free credit; "" = none.
 func owesAndHas(balances []ledger.Balance) string {
 	for _, owed := range balances {
 		if owed.Kind != ledger.AccountReceivable || owed.Owed() == 0 {

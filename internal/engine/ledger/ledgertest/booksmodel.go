@@ -6,19 +6,20 @@ import (
 	"time"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger/bank"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
-// plainBooks is what arithmetic says of accounts and budgets: the rules of the
-// ledger's design, written down a second time and without a database.
+// plainBooks is plain arithmetic for accounts and budgets: the rules of the ledger's design, written a second time and
+// without a database.
 type plainBooks struct {
 	accounts map[string]*ledger.Balance
 	budgets  map[string]*ledger.Budget
 	held     map[extensions.ID][]part
-	payers   map[extensions.ID]string // kinds of accounts, of lives that are not settled
+	payers   map[extensions.ID]string // kinds of accounts, of unsettled lives
 }
 
-// part is one reservation that still holds something.
+// part is one reservation with a rest.
 type part struct {
 	org, payer, currency string
 	amount               int64
@@ -37,7 +38,7 @@ func (p *plainBooks) account(org, kind, currency string) *ledger.Balance {
 	return p.accounts[id]
 }
 
-// begins is the beginning of the period that now is in; zero = for ever.
+// begins returns the beginning of the period at now; zero = forever.
 func begins(period string, now time.Time) time.Time {
 	day := time.Date(now.Year(), now.Month(), now.Day(), 0, 0, 0, 0, time.UTC)
 	switch period {
@@ -54,7 +55,7 @@ func begins(period string, now time.Time) time.Time {
 	return time.Time{}
 }
 
-// asOf forgets what was spent in a period that is over.
+// asOf drops the spent amount of a period that has ended.
 func asOf(b ledger.Budget, now time.Time) ledger.Budget {
 	if at := begins(b.Period, now); at.After(b.Since) {
 		b.Since, b.Spent, b.Over = at, 0, 0
@@ -75,7 +76,7 @@ func (p *plainBooks) put(b ledger.Budget, now time.Time) {
 	p.budgets[b.ID] = &b
 }
 
-// over are the budgets of the account and its org in the currency.
+// over lists the budgets of the account and its org in the currency.
 func (p *plainBooks) over(account, currency string) (ids []string) {
 	for id, b := range p.budgets {
 		if b.Currency == currency && (b.Account == account || b.Account == ledger.StreamOf(account)) {
@@ -86,11 +87,10 @@ func (p *plainBooks) over(account, currency string) (ids []string) {
 	return ids
 }
 
-// limit bounds a reservation: what of it counts there, and what is left.
+// limit bounds a reservation: the need that counts there, and the room left.
 type limit struct{ need, room int64 }
 
-// limits are those of the wallet, of which own is not asked, and of all hard
-// budgets.
+// limits lists the wallet's limit, which own does not count against, and those of all hard budgets.
 func (p *plainBooks) limits(account, payer, currency string, need, own int64, now time.Time) (out []limit) {
 	if payer == ledger.AccountWallet && need > own {
 		out = append(out, limit{need - own, p.account(ledger.StreamOf(account), payer, currency).Available()})
@@ -104,12 +104,12 @@ func (p *plainBooks) limits(account, payer, currency string, need, own int64, no
 }
 
 func (p *plainBooks) grant(org, currency string, n int64) {
-	p.account(org, ledger.AccountGrants, currency).DebitsPosted += n
+	p.account(org, bank.AccountGrants, currency).DebitsPosted += n
 	p.account(org, ledger.AccountWallet, currency).CreditsPosted += n
 	p.payOwed(org, currency)
 }
 
-// payOwed pays what is owed from what is free.
+// payOwed pays debts from what is free.
 func (p *plainBooks) payOwed(org, currency string) {
 	wallet, owed := p.account(org, ledger.AccountWallet, currency), p.account(org, ledger.AccountReceivable, currency)
 	n := min(max(0, wallet.Available()), owed.DebitsPosted-owed.CreditsPosted)
@@ -117,17 +117,16 @@ func (p *plainBooks) payOwed(org, currency string) {
 	owed.CreditsPosted += n
 }
 
-// sides are the accounts that a payer's money goes from and to.
+// sides returns the accounts that a payer's money leaves and enters.
 func (p *plainBooks) sides(org, payer, currency string) (from, to *ledger.Balance) {
 	from = p.account(org, payer, currency)
 	if payer == ledger.AccountWallet {
-		return from, p.account(org, ledger.AccountRevenue, currency)
+		return from, p.account(org, bank.AccountRevenue, currency)
 	}
 	return from, from
 }
 
-// reserve sets n aside, of which own is not the wallet's. Who pays is decided,
-// be it of nothing.
+// reserve holds n, of which own is not the wallet's. It decides the payer even if n is 0.
 func (p *plainBooks) reserve(id extensions.ID, account, payer, currency string, n, own int64, now time.Time) {
 	p.payers[id] = payer
 	for _, share := range []struct {
@@ -149,13 +148,13 @@ func (p *plainBooks) reserve(id extensions.ID, account, payer, currency string, 
 	}
 }
 
-// source is where a charge is paid from.
+// source is the payer and currency of a charge.
 type source struct{ payer, currency string }
 
 func (x part) source() source { return source{x.payer, x.currency} }
 
-// payerOf: what is billed is the wallet's where it pays for the life; all else
-// is a memo: with what is held as one, else of whoever pays.
+// payerOf returns the payer of a charge: the wallet if it pays for the life and the platform bills the charge. All else
+// is a memo: of the held kind, else of the life's payer.
 func payerOf(payer string, parts []part, c ledger.Charge) source {
 	if payer == ledger.AccountWallet && c.Memo == "" {
 		return source{payer, c.Currency}
@@ -171,7 +170,7 @@ func payerOf(payer string, parts []part, c ledger.Charge) source {
 	return source{ledger.AccountBYOK, c.Currency}
 }
 
-// shorten gives back all but so much of each source, the latest first.
+// shorten releases all but the needed amount of each source, the latest reservation first.
 func (p *plainBooks) shorten(id extensions.ID, needed map[source]int64) {
 	var left, freed []part
 	for _, x := range p.held[id] {
@@ -196,7 +195,7 @@ func (p *plainBooks) shorten(id extensions.ID, needed map[source]int64) {
 	}
 }
 
-// settle resolves all that is held for a sandbox with what was used.
+// settle resolves all reservations of a sandbox with its usage.
 func (p *plainBooks) settle(id extensions.ID, account string, charges []ledger.Charge, now time.Time) {
 	parts, payer := p.held[id], p.payers[id]
 	delete(p.held, id)
@@ -228,7 +227,7 @@ func (p *plainBooks) settle(id extensions.ID, account string, charges []ledger.C
 	}
 }
 
-// spend counts in all budgets there are.
+// spend counts in all existing budgets.
 func (p *plainBooks) spend(account, currency string, n, over int64, now time.Time) {
 	for _, id := range p.over(account, currency) {
 		*p.budgets[id] = asOf(*p.budgets[id], now)
@@ -237,7 +236,7 @@ func (p *plainBooks) spend(account, currency string, n, over int64, now time.Tim
 	}
 }
 
-// overrun books what was used and not set aside. Nothing of it may be lost.
+// overrun books usage beyond the reservations. None of it may be lost.
 func (p *plainBooks) overrun(account string, of source, n int64, now time.Time) {
 	p.spend(account, of.currency, 0, n, now)
 	org := ledger.StreamOf(account)
@@ -251,18 +250,18 @@ func (p *plainBooks) overrun(account string, of source, n int64, now time.Time) 
 	to.CreditsPosted += n
 }
 
-// expose gives back all that is held, and notes it.
+// expose releases all reservations and records the exposure.
 func (p *plainBooks) expose(id extensions.ID, account string, now time.Time) {
 	parts := p.held[id]
 	p.settle(id, account, nil, now)
 	for _, x := range parts {
-		memo := p.account(x.org, ledger.AccountExposure, x.currency)
+		memo := p.account(x.org, bank.AccountExposure, x.currency)
 		memo.DebitsPosted += x.amount
 		memo.CreditsPosted += x.amount
 	}
 }
 
-// copied is for trying what may be refused.
+// copied returns a copy, to try what may be refused.
 func (p *plainBooks) copied() *plainBooks {
 	out := newPlainBooks()
 	for id, b := range p.accounts {

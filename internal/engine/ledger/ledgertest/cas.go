@@ -51,7 +51,8 @@ func compareAndSet(t *testing.T, address NewAddress) {
 		l := fresh(t, address)
 		s := gone(t, l, made(t, l, "n"))
 		var stale *ledger.Stale
-		_, err := l.Apply(ctx, ledger.Change{ID: s.ID, Key: "late", Intent: &ledger.OpenIntent{Kind: ledger.IntentDestroy, Holder: holderOf(t, l)}})
+		_, err := l.Apply(ctx, ledger.Change{ID: s.ID, Key: "late",
+			Intent: &ledger.OpenIntent{Kind: ledger.IntentDestroy, Holder: holderOf(t, l)}})
 		if !errors.As(err, &stale) || stale.Current.State != lifecycle.Destroyed {
 			t.Fatalf("want stale, got %v", err)
 		}
@@ -60,7 +61,8 @@ func compareAndSet(t *testing.T, address NewAddress) {
 		t.Parallel()
 		l := fresh(t, address)
 		s := must(l.Begin(ctx, want(newID(t), holderOf(t, l), "n")))(t)
-		if _, err := l.Apply(ctx, ledger.Change{ID: s.ID, Key: "k", Expect: ledger.Expect{NoIntent: true}}); !extensions.IsKind(err, extensions.KindConflict) {
+		if _, err := l.Apply(ctx, ledger.Change{ID: s.ID, Key: "k", Expect: ledger.Expect{NoIntent: true}}); !extensions.IsKind(err,
+			extensions.KindConflict) {
 			t.Fatalf("want conflict, got %v", err)
 		}
 	})
@@ -71,7 +73,8 @@ func compareAndSet(t *testing.T, address NewAddress) {
 		won := make(chan bool, 16)
 		for i := range cap(won) {
 			go func() {
-				_, err := l.Apply(ctx, ledger.Change{ID: s.ID, Key: fmt.Sprint("try", i), Expect: ledger.Expect{States: []lifecycle.State{lifecycle.Ready}}, To: lifecycle.Active})
+				_, err := l.Apply(ctx, ledger.Change{ID: s.ID, Key: fmt.Sprint("try", i),
+					Expect: ledger.Expect{States: []lifecycle.State{lifecycle.Ready}}, To: lifecycle.Active})
 				won <- err == nil
 			}()
 		}
@@ -158,7 +161,7 @@ func compareAndSet(t *testing.T, address NewAddress) {
 	})
 }
 
-// in makes a sandbox in the state.
+// in creates a sandbox in the state.
 func in(t *testing.T, l ledger.Ledger, state lifecycle.State) ledger.Sandbox {
 	t.Helper()
 	h := holderOf(t, l)
@@ -178,7 +181,7 @@ func in(t *testing.T, l ledger.Ledger, state lifecycle.State) ledger.Sandbox {
 	return s
 }
 
-// into is a change with all that the state wants.
+// into returns a change with all that the state requires.
 func into(s ledger.Sandbox, to lifecycle.State, h ledger.HolderID) ledger.Change {
 	c := ledger.Change{ID: s.ID, Key: step(s, fmt.Sprintf("%s-%s-%d", s.State, to, s.Generation)), To: to}
 	open := lifecycle.Unsettled(s.State)

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger/sqlstore"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
@@ -25,7 +26,8 @@ func ceilings(t *testing.T, address NewAddress) {
 func refusedTooFast(t *testing.T, err error, want string) ledger.TooFast {
 	t.Helper()
 	var e *ledger.TooFast
-	if !errors.As(err, &e) || !extensions.IsKind(err, extensions.KindExhausted) || extensions.RemedyOf(err) == "" || !strings.Contains(e.Error(), want) {
+	if !errors.As(err, &e) || !extensions.IsKind(err, extensions.KindExhausted) || extensions.RemedyOf(err) == "" ||
+		!strings.Contains(e.Error(), want) {
 		t.Fatalf("%v, want %s", err, want)
 	}
 	return *e
@@ -34,7 +36,7 @@ func refusedTooFast(t *testing.T, err error, want string) ledger.TooFast {
 func createCeiling(t *testing.T, address NewAddress) {
 	ctx := context.Background()
 	clock := &Clock{at: Start}
-	l := open(t, address(t), ledger.Options{Now: clock.Now})
+	l := open(t, address(t), sqlstore.Options{Now: clock.Now})
 	begin := func(account string, metered bool, cs ...ledger.Ceiling) (ledger.Sandbox, error) {
 		b := want(newID(t), holderOf(t, l), string(newID(t)))
 		b.Account, b.Metered, b.Ceilings = account, metered, cs
@@ -47,7 +49,8 @@ func createCeiling(t *testing.T, address NewAddress) {
 	clock.at = clock.at.Add(3 * time.Minute)
 	must(begin(Account, true, web, org, billed))(t)
 	_, err := begin(Account, false, web, org)
-	e := refusedTooFast(t, err, "2 sandboxes were begun for acme/web in the last 10m (limit: 2 per 10m of policy.web); the next is possible at 2026-03-01T12:10:00Z, in 7m")
+	e := refusedTooFast(t, err, "2 sandboxes were begun for acme/web in the last 10m (limit: 2 per 10m of policy.web); the next is possible "+
+		"at 2026-03-01T12:10:00Z, in 7m")
 	var x *extensions.Error
 	if !errors.As(err, &x) || x.RetryAfter < 6*time.Minute || x.RetryAfter > 7*time.Minute || e.Count != 2 {
 		t.Errorf("%+v", x)
@@ -62,8 +65,9 @@ func createCeiling(t *testing.T, address NewAddress) {
 	refusedTooFast(t, err, "for acme in the last 1h (limit: 3 per 1h of policy.acme)")
 	clock.at = e.Next
 	must(begin(Account, false, web))(t)
-	// A new life of one is one more; what only changes is not.
-	s = must(l.Apply(ctx, ledger.Change{ID: s.ID, Key: "failed", To: "failed", Finish: &ledger.FinishIntent{Outcome: ledger.Failed}, Ceilings: []ledger.Ceiling{org}}))(t)
+	// A recreate counts as one more; a mere change does not.
+	s = must(l.Apply(ctx, ledger.Change{ID: s.ID, Key: "failed", To: "failed", Finish: &ledger.FinishIntent{Outcome: ledger.Failed},
+		Ceilings: []ledger.Ceiling{org}}))(t)
 	again := ledger.Change{ID: s.ID, Key: "again", To: "provisioning", NextGeneration: true, Ceilings: []ledger.Ceiling{org},
 		Intent: &ledger.OpenIntent{Kind: ledger.IntentRecreate, Holder: holderOf(t, l), Metered: true}}
 	_, err = l.Apply(ctx, again)
@@ -75,7 +79,8 @@ func createCeiling(t *testing.T, address NewAddress) {
 	if _, err := begin(Account, false, never); !refusedTooFast(t, err, "limit: 0 per 10m").Next.IsZero() {
 		t.Error("a time is told at which none may be begun")
 	}
-	if _, err := begin(Account, false, ledger.Ceiling{Source: "x", Scope: Account, Max: -1, Per: time.Hour}); !extensions.IsKind(err, extensions.KindInvalid) {
+	if _, err := begin(Account, false, ledger.Ceiling{Source: "x", Scope: Account, Max: -1, Per: time.Hour}); !extensions.IsKind(err,
+		extensions.KindInvalid) {
 		t.Error(err)
 	}
 	verified(t, l)
@@ -84,7 +89,7 @@ func createCeiling(t *testing.T, address NewAddress) {
 func spendCeiling(t *testing.T, address NewAddress) {
 	ctx := context.Background()
 	clock := &Clock{at: Start}
-	l := open(t, address(t), ledger.Options{Now: clock.Now})
+	l := open(t, address(t), sqlstore.Options{Now: clock.Now})
 	day := ledger.Ceiling{Source: "policy.acme", Scope: "acme", Currency: "USD", Max: 20 * dollar, Per: 24 * time.Hour}
 	begin := func(amount int64, currency, memo string) (ledger.Sandbox, error) {
 		b := want(newID(t), holderOf(t, l), string(newID(t)))
@@ -97,14 +102,16 @@ func spendCeiling(t *testing.T, address NewAddress) {
 		s = must(l.Apply(ctx, provisioning(s)))(t)
 		s = must(l.Apply(ctx, ready(s)))(t)
 		s = must(l.Apply(ctx, destroying(s, holderOf(t, l))))(t)
-		must(l.Apply(ctx, charging(destroyed(s), ledger.Charge{Segment: 1, Component: "wall", Amount: used, Currency: "USD", Memo: "byok_memo:x"})))(t)
+		must(l.Apply(ctx, charging(destroyed(s),
+			ledger.Charge{Segment: 1, Component: "wall", Amount: used, Currency: "USD", Memo: "byok_memo:x"})))(t)
 	}
 	first := must(begin(15*dollar, "USD", ""))(t)
 	second := must(begin(5*dollar, "USD", ""))(t)
-	must(begin(99*dollar, "USD", ledger.AccountInfra))(t) // places of one's own are nobody's bill
+	must(begin(99*dollar, "USD", ledger.AccountInfra))(t) // nobody bills places of your own
 	must(begin(99*dollar, "EUR", ""))(t)
 	_, err := begin(1, "USD", "")
-	if e := refusedTooFast(t, err, "acme has spent or set aside 20.00 in the last 24h (limit: 20.00 per 24h of policy.acme)"); !e.Next.IsZero() || e.Count != 20*dollar || e.Need != 1 {
+	e := refusedTooFast(t, err, "acme has spent or set aside 20.00 in the last 24h (limit: 20.00 per 24h of policy.acme)")
+	if !e.Next.IsZero() || e.Count != 20*dollar || e.Need != 1 {
 		t.Errorf("%+v", e)
 	}
 	live(first, 9*dollar) // ended at 13:00
@@ -113,7 +120,8 @@ func spendCeiling(t *testing.T, address NewAddress) {
 		t.Errorf("%+v", e)
 	}
 	must(begin(6*dollar, "USD", ""))(t)
-	more := ledger.Change{ID: second.ID, Key: "more", Ceilings: []ledger.Ceiling{day}, Reserve: &ledger.Reserve{Currency: "USD", Amount: 6 * dollar, Total: true}}
+	more := ledger.Change{ID: second.ID, Key: "more", Ceilings: []ledger.Ceiling{day},
+		Reserve: &ledger.Reserve{Currency: "USD", Amount: 6 * dollar, Total: true}}
 	_, err = l.Apply(ctx, more)
 	refusedTooFast(t, err, "needs 1.00 USD, and acme has spent or set aside 20.00")
 	clock.at = Start.Add(25*time.Hour + time.Second)
@@ -121,11 +129,11 @@ func spendCeiling(t *testing.T, address NewAddress) {
 	verified(t, l)
 }
 
-// pacesAgree: who looks is told what a begin right after it is told.
+// pacesAgree: a pace shows the same refusal as a begin right after it.
 func pacesAgree(t *testing.T, address NewAddress) {
 	ctx := context.Background()
 	clock := &Clock{at: Start}
-	l := open(t, address(t), ledger.Options{Now: clock.Now})
+	l := open(t, address(t), sqlstore.Options{Now: clock.Now})
 	cs := []ledger.Ceiling{
 		{Source: "web", Scope: Account, Max: 5, Per: 10 * time.Minute},
 		{Source: "org", Scope: "acme", Max: 7, Per: time.Hour, Metered: true},
@@ -169,18 +177,18 @@ func pacesAgree(t *testing.T, address NewAddress) {
 	if least.Need != 1 {
 		t.Errorf("%+v", least)
 	}
-	if _, err := l.Paces(ctx, []ledger.Ceiling{{Source: "x", Scope: Account, Max: -1, Per: time.Hour}}, nil); !extensions.IsKind(err, extensions.KindInvalid) {
+	if _, err := l.Paces(ctx, []ledger.Ceiling{{Source: "x", Scope: Account, Max: -1, Per: time.Hour}}, nil); !extensions.IsKind(err,
+		extensions.KindInvalid) {
 		t.Errorf("below zero: %v", err)
 	}
 	verified(t, l)
 }
 
-// ceilingTogether lets four processes begin fifty each: no more than the
-// ceiling allows come through.
+// ceilingTogether lets four processes begin fifty sandboxes each: no more than the ceiling allows succeed.
 func ceilingTogether(t *testing.T, address NewAddress) {
 	const most = 23
 	at := address(t)
-	l := open(t, at, ledger.Options{})
+	l := open(t, at, sqlstore.Options{})
 	var procs []*bufio.Reader
 	var starts []io.Closer
 	for i := range 4 {
@@ -209,7 +217,8 @@ func ceilingTogether(t *testing.T, address NewAddress) {
 	for _, r := range procs {
 		text := must(io.ReadAll(r))(t)
 		won += strings.Count(string(text), "key ")
-		lost += strings.Count(string(text), "refused 23 sandboxes were begun for acme/web in the last 1h (limit: 23 per 1h of policy.acme); the next is possible at ")
+		lost += strings.Count(string(text), "refused 23 sandboxes were begun for acme/web in the last 1h (limit: 23 per 1h of policy.acme); "+
+			"the next is possible at ")
 	}
 	if all := must(l.List(context.Background(), ledger.Filter{}))(t); won != most || lost != 200-most || len(all) != most {
 		t.Errorf("%d succeeded, %d were refused, %d are recorded; want %d of 200", won, lost, len(all), most)
@@ -217,8 +226,7 @@ func ceilingTogether(t *testing.T, address NewAddress) {
 	verified(t, l)
 }
 
-// rush begins count sandboxes at once below a ceiling, as soon as its standard
-// input ends.
+// rush begins count sandboxes at once below a ceiling, as soon as its standard input ends.
 func (w *worker) rush(count int) error {
 	if _, err := io.Copy(io.Discard, os.Stdin); err != nil {
 		return err

@@ -17,12 +17,12 @@ import (
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/failpoint/failpointtest"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger/sqlstore"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/lifecycle"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
-// The test binary started with these is one of several programs that use a
-// ledger at the same time.
+// With these, the test binary is one of several programs that use a ledger at the same time.
 const (
 	envRole    = "LEDGERTEST_ROLE"
 	envAddress = "LEDGERTEST_ADDRESS"
@@ -30,8 +30,7 @@ const (
 	envCount   = "LEDGERTEST_COUNT"
 )
 
-// Main runs the tests, or the part of a child process, and ends what the tests
-// share. TestMain calls it.
+// Main runs the tests, or the role of a child process, and ends what the tests share. TestMain calls it.
 func Main(m *testing.M, end ...func() error) {
 	failpointtest.Arm()
 	if role := os.Getenv(envRole); role != "" {
@@ -41,8 +40,8 @@ func Main(m *testing.M, end ...func() error) {
 		}
 		os.Exit(0)
 	}
-	if detector { // each step is many times slower, and what is drawn adds no other interleaving
-		if err := flag.Set("rapid.checks", "10"); err != nil { // the command line still has the last word
+	if detector { // each step is many times slower, and draws add no other interleaving
+		if err := flag.Set("rapid.checks", "10"); err != nil { // the command line still decides
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}
@@ -63,15 +62,24 @@ func Main(m *testing.M, end ...func() error) {
 	os.Exit(code)
 }
 
-// child prepares a process of the role; failpoints as in failpointtest.Env.
+func startsProcesses(t testing.TB) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("-short: starts no other processes")
+	}
+}
+
+// child prepares a process with the role; failpoints as in failpointtest.Env.
 func child(t testing.TB, role, address string, seed, count int, failpoints string) *exec.Cmd {
 	t.Helper()
+	startsProcesses(t)
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command(self) //nolint:noctx // its end is the test's to choose
-	cmd.Env = append(os.Environ(), envRole+"="+role, envAddress+"="+address, envSeed+"="+strconv.Itoa(seed), envCount+"="+strconv.Itoa(count), failpointtest.Env+"="+failpoints)
+	cmd := exec.Command(self) //nolint:noctx // the test chooses its end
+	cmd.Env = append(os.Environ(), envRole+"="+role, envAddress+"="+address, envSeed+"="+strconv.Itoa(seed), envCount+"="+strconv.Itoa(count),
+		failpointtest.Env+"="+failpoints)
 	return cmd
 }
 
@@ -90,7 +98,7 @@ func playRole(role string) error {
 	seed, _ := strconv.Atoi(os.Getenv(envSeed))
 	count, _ := strconv.Atoi(os.Getenv(envCount))
 	ctx := context.Background()
-	l, err := ledger.Open(ctx, os.Getenv(envAddress), ledger.Options{Lease: testLease})
+	l, err := sqlstore.Open(ctx, os.Getenv(envAddress), sqlstore.Options{Lease: testLease})
 	if err != nil {
 		return err
 	}
@@ -125,21 +133,20 @@ func playRole(role string) error {
 	return l.Close()
 }
 
-// said tells the parent what is done: from then on it must never be lost.
+// said reports a done step to the parent: from then on it must never be lost.
 func (w *worker) said(what, v string) {
 	if !w.silent {
 		_, _ = os.Stdout.WriteString(what + " " + v + "\n")
 	}
 }
 
-// ownCredit is what a life sets aside: less than the hour of it costs, so that
-// the rest is overage.
+// ownCredit is the reservation of a life: less than its hour costs, so that the rest is overage.
 func ownCredit(n int64) *ledger.Reserve {
 	return &ledger.Reserve{Currency: "USD", Amount: n, IfGranted: true}
 }
 
-// live takes a sandbox from Begin to its end, unless its name is taken; then
-// it buries the one who has it, should that one's process be dead.
+// live takes a sandbox from Begin to its end, unless its name is taken. Then it buries the name's holder if that
+// holder's process is dead.
 func (w *worker) live(name string) error {
 	id, err := extensions.NewID(nil)
 	if err != nil {
@@ -175,7 +182,7 @@ func (w *worker) live(name string) error {
 	return nil
 }
 
-// bury ends a sandbox that a dead process left. A living one's is let alone.
+// bury ends a sandbox that a dead process left. It leaves a live process's alone.
 func (w *worker) bury(s ledger.Sandbox) error {
 	c := destroying(s, w.holder)
 	c.Key, c.Intent.Supersede = fmt.Sprintf("%s/bury/%s/%d", s.ID, w.holder, w.n), false
@@ -195,8 +202,7 @@ func (w *worker) bury(s ledger.Sandbox) error {
 	return nil
 }
 
-// lost takes for no failure that another was faster or is busy: that is what
-// the competition is about.
+// lost ignores the errors of losing to another process or meeting a busy one: the competition expects them.
 func (w *worker) lost(err error) error {
 	if extensions.IsKind(err, extensions.KindConflict) {
 		return nil
@@ -204,7 +210,7 @@ func (w *worker) lost(err error) error {
 	return err
 }
 
-// acknowledged are the keys a child said are done.
+// acknowledged lists the keys that a child reported as done.
 func acknowledged(out string) []string {
 	var keys []string
 	lines := bufio.NewScanner(strings.NewReader(out))

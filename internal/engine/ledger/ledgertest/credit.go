@@ -10,7 +10,7 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
-// grantKeys: a key is for one grant.
+// grantKeys: a key belongs to one grant.
 func grantKeys(t *testing.T, l ledger.Ledger) {
 	ctx := context.Background()
 	g := ledger.Grant{Key: "k", Org: "acme", Currency: "USD", Amount: 5}
@@ -38,7 +38,7 @@ func grantKeys(t *testing.T, l ledger.Ledger) {
 	verified(t, l)
 }
 
-// removedBudgets keep count, for what lives, and bound nothing.
+// removedBudgets still count for live sandboxes, and limit nothing.
 func removedBudgets(t *testing.T, l ledger.Ledger) {
 	ctx := context.Background()
 	b := must(l.PutBudget(ctx, ledger.Budget{Account: Account, Name: "b", Currency: "USD", Limit: 10, Hard: true, Period: "month"}))(t)

@@ -2,5 +2,5 @@
 
 package ledgertest
 
-// detector: the race detector is on.
+// detector reports whether the race detector is on.
 const detector = false

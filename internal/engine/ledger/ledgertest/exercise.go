@@ -7,45 +7,63 @@ import (
 	"time"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger/sqlstore"
 )
 
-// NewAddress makes room for one empty ledger that lives as long as the test,
-// and returns the address to open it by.
+// NewAddress prepares an empty ledger that lives as long as the test, and returns its address.
 type NewAddress func(t testing.TB) string
 
-// Exercise runs the suite: the groups of the given names, or all of it. The test
-// binary's TestMain must call Main.
+// Exercise runs the suite: the named groups, or all. The test binary's TestMain must call Main.
 func Exercise(t *testing.T, address NewAddress, only ...string) {
 	t.Helper()
 	for _, group := range []struct {
-		name string
-		run  func(*testing.T, NewAddress)
+		name  string
+		run   func(*testing.T, NewAddress)
+		alone bool
 	}{
-		{"Life", life},
-		{"Names", namesAreUnique},
-		{"LongTexts", longTexts},
-		{"CompareAndSet", compareAndSet},
-		{"Intents", intents},
-		{"Meters", meters},
-		{"Hosts", hosts},
-		{"Snapshots", snapshots},
-		{"Events", events},
-		{"Outbox", outbox},
-		{"Invariants", invariants},
-		{"Funds", funds},
-		{"Usage", usage},
-		{"Failpoints", failpoints},
-		{"Processes", processes},
+		{"Life", life, false},
+		{"Names", namesAreUnique, false},
+		{"LongTexts", longTexts, false},
+		{"CompareAndSet", compareAndSet, false},
+		{"Intents", intents, false},
+		{"Meters", meters, false},
+		{"Hosts", hosts, false},
+		{"Facts", facts, false},
+		{"Leases", leases, false},
+		{"Snapshots", snapshots, false},
+		{"Kept", kept, false},
+		{"Events", events, false},
+		{"Outbox", outbox, false},
+		{"Invariants", invariants, true},
+		{"Funds", funds, false},
+		{"Usage", usage, true},
+		{"Failpoints", failpoints, true},
+		{"Processes", processes, false},
 	} {
 		if len(only) > 0 && !slices.Contains(only, group.name) {
 			continue
 		}
-		t.Run(group.name, func(t *testing.T) { t.Parallel(); group.run(t, address) })
+		t.Run(group.name, func(t *testing.T) {
+			if group.alone {
+				Alone(t)
+			}
+			t.Parallel()
+			group.run(t, address)
+		})
 	}
 }
 
-// Race runs what processes compete for. It is for a ledger whose transactions
-// are those of another process, where what the suite injects does not reach.
+// Alone skips, under the race detector, what one goroutine does for long: the detector takes five times as long
+// over it and can find nothing. `make test` runs it without.
+func Alone(t testing.TB) {
+	t.Helper()
+	if detector {
+		t.Skip("one goroutine: `make test` runs it without the race detector")
+	}
+}
+
+// Race runs the competitions of processes. It is for a ledger whose transactions run in another process, which the
+// suite's injected failures do not reach.
 func Race(t *testing.T, address NewAddress) {
 	t.Helper()
 	for name, run := range map[string]func(*testing.T, NewAddress){
@@ -60,10 +78,10 @@ func Race(t *testing.T, address NewAddress) {
 	}
 }
 
-// testLease is short: many tests wait for a dead holder to be taken for dead.
+// testLease is short: many tests wait until a dead holder counts as dead.
 const testLease = 3 * time.Second
 
-func withLease(o ledger.Options) ledger.Options {
+func withLease(o sqlstore.Options) sqlstore.Options {
 	if o.Lease == 0 {
 		o.Lease = testLease
 	}
@@ -73,10 +91,10 @@ func withLease(o ledger.Options) ledger.Options {
 	return o
 }
 
-// open opens the address for the length of the test.
-func open(t testing.TB, address string, o ledger.Options) ledger.Ledger {
+// open opens the address until the test ends.
+func open(t testing.TB, address string, o sqlstore.Options) ledger.Ledger {
 	t.Helper()
-	l := must(ledger.Open(context.Background(), address, withLease(o)))(t)
+	l := must(sqlstore.Open(context.Background(), address, withLease(o)))(t)
 	t.Cleanup(func() {
 		if err := l.Close(); err != nil {
 			t.Errorf("closing the ledger: %v", err)
@@ -85,8 +103,8 @@ func open(t testing.TB, address string, o ledger.Options) ledger.Ledger {
 	return l
 }
 
-// fresh is a new ledger of this test.
+// fresh returns a new ledger of this test.
 func fresh(t testing.TB, address NewAddress) ledger.Ledger {
 	t.Helper()
-	return open(t, address(t), ledger.Options{Lease: testLease})
+	return open(t, address(t), sqlstore.Options{Lease: testLease})
 }

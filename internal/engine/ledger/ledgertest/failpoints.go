@@ -4,23 +4,25 @@ import (
 	"context"
 	"errors"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/failpoint/failpointtest"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger/bank"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger/sqlstore"
 )
 
-// failpoints fails every step of every kind of change once. A step before the
-// commit leaves no trace; after it, all of it is there. Doing the same again
-// always ends in the same place.
+// failpoints fails every step of every kind of change once. A step before the commit leaves no trace; after it,
+// everything is there. A repetition always has the same result.
 func failpoints(t *testing.T, address NewAddress) {
 	points := failpointtest.Names("ledger.")
 	if len(points) < 10 {
 		t.Fatalf("only %q are registered", points)
 	}
 	at := address(t)
-	l := open(t, at, ledger.Options{})
+	l := open(t, at, sqlstore.Options{})
 	must(l.PutBudget(context.Background(), ledger.Budget{Account: Account, Name: "all", Currency: "USD", Limit: 1_000_000, Hard: true}))(t)
 	reached := map[string]bool{}
 	for _, point := range points {
@@ -36,13 +38,13 @@ func failpoints(t *testing.T, address NewAddress) {
 	verified(t, l)
 }
 
-// act is one write; it is made of the state before it, and may be repeated.
+// act is one write. It depends on the state before it, and may be repeated.
 type act struct {
 	name string
 	do   func(ctx context.Context) (any, error)
 }
 
-// script gives one life and the rest, one act after the other.
+// script returns the acts of one life and of everything else, in order.
 func script() []func(t *testing.T, l ledger.Ledger) act {
 	var s ledger.Sandbox
 	var snap ledger.Snapshot
@@ -71,9 +73,27 @@ func script() []func(t *testing.T, l ledger.Ledger) act {
 			return act{"begin", func(ctx context.Context) (any, error) { return keep(l.Begin(ctx, b)) }}
 		},
 		change("provisioning", func() ledger.Change { return provisioning(s) }),
-		change("ready", func() ledger.Change { return ready(s) }),
+		change("began", func() ledger.Change {
+			return ledger.Change{ID: s.ID, Key: step(s, "began"), Meter: ledger.MeterOps{Began: meterOpen(Start.Add(time.Second))}}
+		}),
+		change("began elsewhere", func() ledger.Change {
+			return ledger.Change{ID: s.ID, Key: step(s, "elsewhere"), Meter: ledger.MeterOps{Began: meterOpen(Start),
+				Close: meterClose(Start.Add(2 * time.Second))}}
+		}),
+		change("ready", func() ledger.Change {
+			c := ready(s)
+			c.Meter = ledger.MeterOps{Began: c.Meter.Open}
+			return c
+		}),
 		change("switch", func() ledger.Change {
-			return ledger.Change{ID: s.ID, Key: step(s, "switch"), Meter: ledger.MeterOps{Switch: &ledger.MeterSwitch{At: Start, Mode: ledger.Paused}}}
+			return ledger.Change{ID: s.ID, Key: step(s, "switch"), Meter: ledger.MeterOps{Switch: &bank.MeterSwitch{At: Start, Mode: ledger.Paused}}}
+		}),
+		change("held", func() ledger.Change {
+			return ledger.Change{ID: s.ID, Key: step(s, "held"), Lease: &ledger.Lease{ID: "one", CreatedAt: Start, ExpiresAt: Start.Add(time.Hour)}}
+		}),
+		change("held longer", func() ledger.Change {
+			return ledger.Change{ID: s.ID, Key: step(s, "longer"), Lease: &ledger.Lease{ID: "one", CreatedAt: Start,
+				ExpiresAt: Start.Add(2 * time.Hour)}}
 		}),
 		func(t *testing.T, l ledger.Ledger) act {
 			b := ledger.BeginSnapshot{Key: step(s, "snap"), Holder: holder, ID: newSnapshotID(t), Account: Account, SandboxID: s.ID}
@@ -86,16 +106,32 @@ func script() []func(t *testing.T, l ledger.Ledger) act {
 			}}
 		},
 		func(_ *testing.T, l ledger.Ledger) act {
-			c := ledger.SnapshotChange{ID: snap.ID, Key: snap.ID + "/gone", To: ledger.SnapshotDeleted, Finish: &ledger.FinishIntent{Outcome: ledger.Failed}}
-			return act{"snapshot fails", func(ctx context.Context) (any, error) { return l.ApplySnapshot(ctx, c) }}
+			c := ledger.SnapshotChange{ID: snap.ID, Key: snap.ID + "/kept", To: ledger.SnapshotReady,
+				Finish: &ledger.FinishIntent{Outcome: ledger.Confirmed}, Meter: ledger.MeterOps{Open: meterOpen(Start)}}
+			return act{"snapshot is kept", func(ctx context.Context) (any, error) { return l.ApplySnapshot(ctx, c) }}
+		},
+		func(_ *testing.T, l ledger.Ledger) act {
+			c := ledger.SnapshotChange{ID: snap.ID, Key: snap.ID + "/ending", To: ledger.SnapshotDeleting,
+				Intent: &ledger.OpenIntent{Kind: ledger.IntentDeleteSnapshot, Holder: holder}}
+			return act{"snapshot ends", func(ctx context.Context) (any, error) { return l.ApplySnapshot(ctx, c) }}
+		},
+		func(_ *testing.T, l ledger.Ledger) act {
+			c := ledger.SnapshotChange{ID: snap.ID, Key: snap.ID + "/gone", To: ledger.SnapshotDeleted,
+				Finish: &ledger.FinishIntent{Outcome: ledger.Confirmed},
+				Meter:  ledger.MeterOps{Close: meterClose(Start.Add(time.Hour))}}
+			return act{"snapshot is gone", func(ctx context.Context) (any, error) { return l.ApplySnapshot(ctx, c) }}
 		},
 		change("destroying", func() ledger.Change { return destroying(s, holder) }),
 		change("destroyed", func() ledger.Change { return destroyed(s) }),
 		func(_ *testing.T, l ledger.Ledger) act {
+			f := ledger.Facts{Account: Account, Extension: "ext.here", Host: string(s.ID), ProbedAt: Start}
+			return act{"facts", func(ctx context.Context) (any, error) { return nil, l.PutFacts(ctx, f) }}
+		},
+		func(_ *testing.T, l ledger.Ledger) act {
 			h := ledger.Host{Account: Account, Name: string(s.ID), Ref: "{}"}
 			return act{"host", func(ctx context.Context) (any, error) {
 				v, err := l.PutHost(ctx, h)
-				v.CreatedAt, v.UpdatedAt, v.Existed = Start, Start, false // who repeats it finds the own one
+				v.CreatedAt, v.UpdatedAt, v.Existed = Start, Start, false // a repetition finds its own row
 				return v, err
 			}}
 		},

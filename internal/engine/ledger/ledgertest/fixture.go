@@ -1,5 +1,5 @@
-// Package ledgertest is the behaviour every ledger must have, as tests that a
-// database runs by giving a way to open it. Only tests import it.
+// Package ledgertest is the behavior of every ledger, as tests that a database runs by providing a way to open it. Only
+// tests import it.
 package ledgertest
 
 import (
@@ -15,10 +15,10 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
-// Account is the one most tests use.
+// Account is the account of most tests.
 const Account = "acme/web"
 
-// Start is the time most tests begin at.
+// Start is the time at which most tests begin.
 var Start = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
 // Clock is a clock that tests move.
@@ -28,6 +28,14 @@ type Clock struct{ at time.Time }
 func (c *Clock) Now() time.Time {
 	c.at = c.at.Add(time.Millisecond)
 	return c.at
+}
+
+// same is a constant source of randomness, so that ledgers have the same name.
+type same struct{}
+
+func (same) Read(p []byte) (int, error) {
+	clear(p)
+	return len(p), nil
 }
 
 func newID(t testing.TB) extensions.ID {
@@ -48,12 +56,13 @@ func newSnapshotID(t testing.TB) string {
 	return id
 }
 
-// want is a Begin with everything filled in.
+// want returns a Begin with every field set.
 func want(id extensions.ID, holder ledger.HolderID, name string) ledger.Begin {
 	return ledger.Begin{
 		Key: string(id) + "/create", Holder: holder, ID: id, Account: Account, Name: name,
 		Profile: "profile.base", ProfileVersion: "1.0.0", SpecHash: "aa11",
-		Request: json.RawMessage(`{"ttl":"2h", "name":"` + name + `"}`), Spec: json.RawMessage(`{"scope":"session"}`), Route: json.RawMessage(`{"chosen":"ext.local"}`),
+		Request: json.RawMessage(`{"ttl":"2h", "name":"` + name + `"}`), Spec: json.RawMessage(`{"scope":"session"}`),
+		Route:     json.RawMessage(`{"chosen":"ext.local"}`),
 		Extension: "ext.local", Host: "one", HostRef: `{"name":"one","local":true}`,
 		TTL: 2 * time.Hour, MaxTTL: 24 * time.Hour, CreatedAt: Start, ExpiresAt: Start.Add(2 * time.Hour),
 		Quote: &ledger.Quote{Body: json.RawMessage(`{"total":"0.80 USD"}`),
@@ -81,20 +90,23 @@ func meterClose(at time.Time) *ledger.MeterClose {
 var rates = func() json.RawMessage {
 	price := meter.UnitPrice(3000)
 	s := meter.PriceSnapshot{Version: 1, Basis: meter.BasisPerHour, Extension: "ext.local", Currency: "USD", Confidence: meter.ConfidenceExact,
-		Prices: []meter.SnapshotPrice{{Component: meter.ComponentSandbox, Unit: "sandbox-second", Price: &price, Confidence: meter.ConfidenceExact}}}
+		Prices: []meter.SnapshotPrice{{Component: meter.ComponentSandbox, Unit: "sandbox-second", Price: &price,
+			Confidence: meter.ConfidenceExact}}}
 	return json.RawMessage(s.Encode())
 }()
 
-// provisioning, ready, destroying and destroyed are the steps of an ordinary
-// life, as the engine makes them.
+// provisioning, ready, destroying and destroyed return the steps of an ordinary life, as the engine makes them.
 func provisioning(s ledger.Sandbox) ledger.Change {
-	return ledger.Change{ID: s.ID, Key: step(s, "provisioning"), Expect: ledger.Expect{States: []lifecycle.State{lifecycle.Requested}, Fence: s.Fence},
-		To: lifecycle.Provisioning, Patch: ledger.Patch{Handle: handle(s.ID)}}
+	return ledger.Change{ID: s.ID, Key: step(s, "provisioning"),
+		Expect: ledger.Expect{States: []lifecycle.State{lifecycle.Requested}, Fence: s.Fence},
+		To:     lifecycle.Provisioning, Patch: ledger.Patch{Handle: handle(s.ID)}}
 }
 
 func ready(s ledger.Sandbox) ledger.Change {
-	return ledger.Change{ID: s.ID, Key: step(s, "ready"), Expect: ledger.Expect{States: []lifecycle.State{lifecycle.Provisioning}, Fence: s.Fence},
-		To: lifecycle.Ready, Finish: &ledger.FinishIntent{Outcome: ledger.Confirmed}, Meter: ledger.MeterOps{Open: meterOpen(Start.Add(time.Second))},
+	return ledger.Change{ID: s.ID, Key: step(s, "ready"),
+		Expect: ledger.Expect{States: []lifecycle.State{lifecycle.Provisioning}, Fence: s.Fence},
+		To:     lifecycle.Ready, Finish: &ledger.FinishIntent{Outcome: ledger.Confirmed},
+		Meter: ledger.MeterOps{Open: meterOpen(Start.Add(time.Second))},
 		Patch: ledger.Patch{ReadyAt: ptr(Start.Add(2 * time.Second)), Reachability: &extensions.Reachability{WorkDir: "/w", Host: "one"}}}
 }
 
@@ -104,14 +116,16 @@ func destroying(s ledger.Sandbox, holder ledger.HolderID) ledger.Change {
 }
 
 func destroyed(s ledger.Sandbox) ledger.Change {
-	return ledger.Change{ID: s.ID, Key: step(s, "destroyed"), Expect: ledger.Expect{States: []lifecycle.State{lifecycle.Destroying}, Fence: s.Fence},
-		To: lifecycle.Destroyed, Finish: &ledger.FinishIntent{Outcome: ledger.Confirmed}, Meter: ledger.MeterOps{Close: meterClose(Start.Add(time.Hour))},
+	return ledger.Change{ID: s.ID, Key: step(s, "destroyed"),
+		Expect: ledger.Expect{States: []lifecycle.State{lifecycle.Destroying}, Fence: s.Fence},
+		To:     lifecycle.Destroyed, Finish: &ledger.FinishIntent{Outcome: ledger.Confirmed},
+		Meter: ledger.MeterOps{Close: meterClose(Start.Add(time.Hour))},
 		Patch: ledger.Patch{EndedAt: ptr(Start.Add(time.Hour)), EndReason: ptr("destroyed")}}
 }
 
 func step(s ledger.Sandbox, name string) string { return fmt.Sprintf("%s/%d/%s", s.ID, s.Fence, name) }
 
-// made is a sandbox in state ready.
+// made returns a sandbox in state ready.
 func made(t testing.TB, l ledger.Ledger, name string) ledger.Sandbox {
 	t.Helper()
 	s := must(l.Begin(context.Background(), want(newID(t), holderOf(t, l), name)))(t)

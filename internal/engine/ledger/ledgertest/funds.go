@@ -7,13 +7,15 @@ import (
 	"time"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger/bank"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger/sqlstore"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/lifecycle"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
 const dollar = 1_000_000_000 // nano-units
 
-// cost is what the sandboxes of these tests reserve: a dollar for two hours.
+// cost returns the reservation of these tests' sandboxes: a dollar for two hours.
 func cost() *ledger.Reserve {
 	return &ledger.Reserve{Currency: "USD", Amount: dollar, Wallet: true, Hourly: dollar / 2, TTL: 2 * time.Hour}
 }
@@ -23,7 +25,7 @@ func granted(t testing.TB, l ledger.Ledger, amount int64) {
 	must(l.Grant(context.Background(), ledger.Grant{Key: string(newID(t)), Org: "acme", Currency: "USD", Amount: amount}))(t)
 }
 
-// balance is an account of acme by its kind.
+// balance returns acme's account of the kind.
 func balance(t testing.TB, l ledger.Ledger, kind string) ledger.Balance {
 	t.Helper()
 	for _, b := range must(l.Balances(context.Background(), "acme"))(t) {
@@ -50,8 +52,7 @@ func funds(t *testing.T, address NewAddress) {
 	t.Run("the last credit of a budget", func(t *testing.T) { t.Parallel(); lastCredit(t, address, "budget all of acme/web") })
 }
 
-// paidLife lives with so much reserved, twice if more, and is charged so much,
-// beside what it cost others.
+// paidLife lives with the reservation, then more if set, and is charged used, beside the charge of others.
 func paidLife(t *testing.T, l ledger.Ledger, reserve, more, used, others int64) {
 	t.Helper()
 	ctx := context.Background()
@@ -61,13 +62,14 @@ func paidLife(t *testing.T, l ledger.Ledger, reserve, more, used, others int64) 
 	s = must(l.Apply(ctx, provisioning(s)))(t)
 	s = must(l.Apply(ctx, ready(s)))(t)
 	if more > 0 {
-		s = must(l.Apply(ctx, ledger.Change{ID: s.ID, Key: step(s, "more"), Reserve: &ledger.Reserve{Currency: "USD", Amount: more, Wallet: true}}))(t)
+		s = must(l.Apply(ctx, ledger.Change{ID: s.ID, Key: step(s, "more"),
+			Reserve: &ledger.Reserve{Currency: "USD", Amount: more, Wallet: true}}))(t)
 	}
 	s = must(l.Apply(ctx, destroying(s, holderOf(t, l))))(t)
 	end := destroyed(s)
 	bills.Put(s.ID, ledger.Charge{Segment: 1, Component: "wall", Amount: used, Currency: "USD", Confidence: "exact"},
 		ledger.Charge{Segment: 1, Component: "own", Amount: others, Currency: "USD", Memo: "infra_memo:x", Confidence: "exact"})
-	for range 2 { // again is nothing
+	for range 2 { // a repetition changes nothing
 		must(l.Apply(ctx, end))(t)
 	}
 	verified(t, l)
@@ -89,8 +91,9 @@ func settlement(t *testing.T, address NewAddress) {
 			l := fresh(t, address)
 			granted(t, l, c.grant)
 			paidLife(t, l, c.reserve, c.more, c.used, 77)
-			w, owed, revenue := balance(t, l, ledger.AccountWallet), balance(t, l, ledger.AccountReceivable), balance(t, l, ledger.AccountRevenue)
-			if w.Available() != c.left || w.DebitsPending != 0 || owed.DebitsPosted != c.owed || revenue.CreditsPosted != c.used || revenue.CreditsPending != 0 {
+			w, owed, revenue := balance(t, l, ledger.AccountWallet), balance(t, l, ledger.AccountReceivable), balance(t, l, bank.AccountRevenue)
+			if w.Available() != c.left || w.DebitsPending != 0 || owed.DebitsPosted != c.owed || revenue.CreditsPosted != c.used ||
+				revenue.CreditsPending != 0 {
 				t.Errorf("wallet %+v, receivable %+v, revenue %+v", w, owed, revenue)
 			}
 		})
@@ -106,7 +109,8 @@ func settlement(t *testing.T, address NewAddress) {
 		if w := balance(t, l, ledger.AccountWallet); w.Available() != 0 {
 			t.Errorf("%+v", w)
 		}
-		must(l.Apply(ctx, ledger.Change{ID: s.ID, Key: step(s, "refused"), To: lifecycle.Destroyed, Finish: &ledger.FinishIntent{Outcome: ledger.Failed}}))(t)
+		must(l.Apply(ctx, ledger.Change{ID: s.ID, Key: step(s, "refused"), To: lifecycle.Destroyed,
+			Finish: &ledger.FinishIntent{Outcome: ledger.Failed}}))(t)
 		if w := balance(t, l, ledger.AccountWallet); w.Available() != 10 {
 			t.Errorf("%+v", w)
 		}
@@ -145,7 +149,8 @@ func refusals(t *testing.T, address NewAddress) {
 	if !extensions.IsKind(err, extensions.KindExhausted) {
 		t.Errorf("an extension passes the budget: %v", err)
 	}
-	if _, err := l.Grant(ctx, ledger.Grant{Key: "k", Org: "acme", Currency: "USD", Amount: -1}); !extensions.IsKind(err, extensions.KindInvalid) {
+	if _, err := l.Grant(ctx, ledger.Grant{Key: "k", Org: "acme", Currency: "USD", Amount: -1}); !extensions.IsKind(err,
+		extensions.KindInvalid) {
 		t.Errorf("%v", err)
 	}
 	verified(t, l)
@@ -154,7 +159,7 @@ func refusals(t *testing.T, address NewAddress) {
 func budgets(t *testing.T, address NewAddress) {
 	ctx := context.Background()
 	clock := &Clock{at: Start}
-	l := open(t, address(t), ledger.Options{Now: clock.Now})
+	l := open(t, address(t), sqlstore.Options{Now: clock.Now})
 	granted(t, l, 100)
 	set := func(limit int64) {
 		must(l.PutBudget(ctx, ledger.Budget{Account: Account, Name: "day", Currency: "USD", Limit: limit, Hard: true, Period: "day"}))(t)

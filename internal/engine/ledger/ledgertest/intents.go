@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger/bank"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger/sqlstore"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/lifecycle"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
@@ -16,13 +18,13 @@ func intents(t *testing.T, address NewAddress) {
 	t.Run("one lives as long as its ledger is open", func(t *testing.T) {
 		t.Parallel()
 		at := address(t)
-		l := open(t, at, ledger.Options{})
-		other := must(ledger.Open(ctx, at, ledger.Options{Lease: testLease}))(t)
+		l := open(t, at, sqlstore.Options{})
+		other := must(sqlstore.Open(ctx, at, sqlstore.Options{Lease: testLease}))(t)
 		h := holderOf(t, other)
 		if again := holderOf(t, other); again != h || h == holderOf(t, l) {
 			t.Fatalf("a ledger has one holder of its own: %s, %s", h, again)
 		}
-		readOnly := open(t, at, ledger.Options{ReadOnly: true})
+		readOnly := open(t, at, sqlstore.Options{ReadOnly: true})
 		for _, view := range []ledger.Ledger{l, other, readOnly} {
 			if !must(view.HolderAlive(ctx, h))(t) {
 				t.Fatal("a living holder is taken for dead")
@@ -43,11 +45,12 @@ func intents(t *testing.T, address NewAddress) {
 	t.Run("that of a living holder is not taken over", func(t *testing.T) {
 		t.Parallel()
 		at := address(t)
-		l, other := open(t, at, ledger.Options{}), open(t, at, ledger.Options{})
+		l, other := open(t, at, sqlstore.Options{}), open(t, at, sqlstore.Options{})
 		s := must(other.Begin(ctx, want(newID(t), holderOf(t, other), "n")))(t)
 		_, err := l.Apply(ctx, destroying(s, holderOf(t, l)))
 		var busy *ledger.Busy
-		if !errors.As(err, &busy) || !extensions.IsKind(err, extensions.KindConflict) || busy.Intent.Kind != ledger.IntentCreate || busy.Intent.Subject != string(s.ID) {
+		if !errors.As(err, &busy) || !extensions.IsKind(err, extensions.KindConflict) || busy.Intent.Kind != ledger.IntentCreate ||
+			busy.Intent.Subject != string(s.ID) {
 			t.Fatalf("want busy, got %v", err)
 		}
 		verified(t, l)
@@ -55,8 +58,8 @@ func intents(t *testing.T, address NewAddress) {
 	t.Run("that of a dead holder is, and the dead one's steps are fenced off", func(t *testing.T) {
 		t.Parallel()
 		at := address(t)
-		l := open(t, at, ledger.Options{})
-		other := must(ledger.Open(ctx, at, ledger.Options{Lease: testLease}))(t)
+		l := open(t, at, sqlstore.Options{})
+		other := must(sqlstore.Open(ctx, at, sqlstore.Options{Lease: testLease}))(t)
 		s := must(other.Begin(ctx, want(newID(t), holderOf(t, other), "n")))(t)
 		if err := other.Close(); err != nil {
 			t.Fatal(err)
@@ -71,7 +74,8 @@ func intents(t *testing.T, address NewAddress) {
 			t.Fatalf("the fence is %d", took.Fence)
 		}
 		old, now := must(l.Intent(ctx, string(s.ID)+"/create"))(t), must(l.Intent(ctx, "takeover"))(t)
-		if old.State != ledger.Abandoned || old.FinishedAt.IsZero() || now.State != ledger.Dispatched || string(now.Detail) != `{"on":"ext.local"}` {
+		if old.State != ledger.Abandoned || old.FinishedAt.IsZero() || now.State != ledger.Dispatched ||
+			string(now.Detail) != `{"on":"ext.local"}` {
 			t.Fatalf("old %+v, new %+v", old, now)
 		}
 		if _, err := l.Apply(ctx, provisioning(s)); !extensions.IsKind(err, extensions.KindConflict) {
@@ -120,9 +124,10 @@ func meters(t *testing.T, address NewAddress) {
 		t.Parallel()
 		l := fresh(t, address)
 		s := made(t, l, "n") // metered from Start + 1 s
-		pause := ledger.MeterOps{Switch: &ledger.MeterSwitch{At: Start.Add(time.Minute), Mode: ledger.Paused, Sizes: map[string]int64{"memory_mib": 64}}}
+		pause := ledger.MeterOps{Switch: &bank.MeterSwitch{At: Start.Add(time.Minute), Mode: ledger.Paused,
+			Sizes: map[string]int64{"memory_mib": 64}}}
 		must(l.Apply(ctx, change(s, "pause", pause)))(t)
-		early := ledger.MeterOps{Switch: &ledger.MeterSwitch{At: Start, Mode: ledger.Running, Sizes: sizes}}
+		early := ledger.MeterOps{Switch: &bank.MeterSwitch{At: Start, Mode: ledger.Running, Sizes: sizes}}
 		must(l.Apply(ctx, change(s, "resume", early)))(t)
 		gone(t, l, s)
 		m := must(l.Meters(ctx, s.ID))(t)[0]
@@ -138,6 +143,43 @@ func meters(t *testing.T, address NewAddress) {
 		}
 		if cs := must(l.Charges(ctx, s.ID))(t); len(cs) != 1 || cs[0].Quantity != sum.Milliseconds() {
 			t.Fatalf("%+v", cs)
+		}
+		verified(t, l)
+	})
+	t.Run("each attempt has one, and its place says when it began", func(t *testing.T) {
+		t.Parallel()
+		l := fresh(t, address)
+		s := must(l.Begin(ctx, want(newID(t), holderOf(t, l), "n")))(t)
+		s = must(l.Apply(ctx, provisioning(s)))(t)
+		ours := meterOpen(Start.Add(2 * time.Second))
+		ours.Source = "ours"
+		s = must(l.Apply(ctx, change(s, "made", ledger.MeterOps{Began: ours})))(t)
+		s = must(l.Apply(ctx, change(s, "told", ledger.MeterOps{Began: &ledger.MeterOpen{At: Start.Add(time.Second), Source: "backend"}})))(t)
+		ours = meterOpen(Start.Add(3 * time.Second))
+		ours.Source = "ours" // corrects nothing
+		s = must(l.Apply(ctx, change(s, "over", ledger.MeterOps{Began: ours, Close: meterClose(Start.Add(5 * time.Second))})))(t)
+		larger := meterOpen(Start.Add(6 * time.Second))
+		larger.Sizes = map[string]int64{"memory_mib": 64}
+		c := ready(s)
+		c.Meter = ledger.MeterOps{Began: larger}
+		s = must(l.Apply(ctx, c))(t)
+		ms := must(l.Meters(ctx, s.ID))(t)
+		if len(ms) != 2 || ms[0].ID != string(s.ID)+"/1" || ms[1].ID != string(s.ID)+"/1.2" || ms[1].Generation != 1 || !ms[1].Open() ||
+			ms[1].Segments[0].Sizes["memory_mib"] != 64 {
+			t.Fatalf("%+v", ms)
+		}
+		if first := ms[0]; !first.OpenedAt.Equal(Start.Add(time.Second)) || first.StartSource != "backend" ||
+			!first.Segments[0].StartedAt.Equal(first.OpenedAt) || !first.ClosedAt.Equal(Start.Add(5*time.Second)) {
+			t.Fatalf("the first: %+v", first)
+		}
+		if cs := must(l.Charges(ctx, s.ID))(t); len(cs) != 1 || cs[0].Quantity != (4*time.Second).Milliseconds() {
+			t.Fatalf("the first is charged for %+v", cs)
+		}
+		// Once a second segment has begun, nothing moves the start.
+		must(l.Apply(ctx, change(s, "pause", ledger.MeterOps{Switch: &bank.MeterSwitch{At: Start.Add(7 * time.Second), Mode: ledger.Paused}})))(t)
+		must(l.Apply(ctx, change(s, "late", ledger.MeterOps{Began: meterOpen(Start)})))(t)
+		if m := must(l.Meters(ctx, s.ID))(t)[1]; !m.OpenedAt.Equal(Start.Add(6 * time.Second)) {
+			t.Fatalf("a start told later moved it to %s", m.OpenedAt)
 		}
 		verified(t, l)
 	})
@@ -189,7 +231,8 @@ func meters(t *testing.T, address NewAddress) {
 		if ms := must(l.Meters(ctx, s.ID))(t); len(ms) != 0 {
 			t.Fatalf("%+v", ms)
 		}
-		if _, err := l.Apply(ctx, change(s, "late", ledger.MeterOps{Switch: &ledger.MeterSwitch{}})); !extensions.IsKind(err, extensions.KindConflict) {
+		if _, err := l.Apply(ctx, change(s, "late", ledger.MeterOps{Switch: &bank.MeterSwitch{}})); !extensions.IsKind(err,
+			extensions.KindConflict) {
 			t.Fatalf("switched what does not run: %v", err)
 		}
 		verified(t, l)

@@ -9,11 +9,13 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger/bank"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger/sqlstore"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/lifecycle"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
-// model is what the state machine believes of the ledger.
+// model is the state machine's expectation of the ledger.
 type model struct {
 	t       *testing.T
 	l       ledger.Ledger
@@ -21,19 +23,20 @@ type model struct {
 	account string
 	rows    map[extensions.ID]ledger.Sandbox
 	claims  map[string]extensions.ID
-	last    func() (ledger.Sandbox, error) // the last change, to be replayed
+	last    func() (ledger.Sandbox, error) // the last change, to be repeated
 	lastRow ledger.Sandbox
 	events  int64
 	n       int
 }
 
-// invariants runs random lives, each run on a ledger of its own.
+// invariants runs random lives, each run on its own ledger.
 func invariants(t *testing.T, address NewAddress) {
 	ctx := context.Background()
 	rapid.Check(t, func(rt *rapid.T) {
-		l := must(ledger.Open(ctx, address(t), ledger.Options{Lease: testLease}))(t)
+		l := must(sqlstore.Open(ctx, address(t), sqlstore.Options{Lease: testLease}))(t)
 		defer func() { _ = l.Close() }()
-		m := &model{t: t, l: l, holder: holderOf(t, l), account: Account, rows: map[extensions.ID]ledger.Sandbox{}, claims: map[string]extensions.ID{}}
+		m := &model{t: t, l: l, holder: holderOf(t, l), account: Account, rows: map[extensions.ID]ledger.Sandbox{},
+			claims: map[string]extensions.ID{}}
 		rt.Repeat(map[string]func(*rapid.T){
 			"begin":  m.begin,
 			"move":   m.move,
@@ -120,7 +123,8 @@ func (m *model) meter(rt *rapid.T) {
 	}
 	m.n++
 	at := Start.Add(time.Duration(rapid.Int64Range(-3600, 7200).Draw(rt, "at")) * time.Second)
-	c := ledger.Change{ID: s.ID, Key: fmt.Sprintf("%s/%d", s.ID, m.n), Meter: ledger.MeterOps{Switch: &ledger.MeterSwitch{At: at, Mode: ledger.Paused, Sizes: sizes}}}
+	c := ledger.Change{ID: s.ID, Key: fmt.Sprintf("%s/%d", s.ID, m.n),
+		Meter: ledger.MeterOps{Switch: &bank.MeterSwitch{At: at, Mode: ledger.Paused, Sizes: sizes}}}
 	got, err := m.l.Apply(context.Background(), c)
 	if err != nil {
 		rt.Fatal(err)
@@ -141,7 +145,9 @@ func (m *model) replay(rt *rapid.T) {
 func (m *model) stale(rt *rapid.T) {
 	s := m.any(rt)
 	m.n++
-	_, err := m.l.Apply(context.Background(), ledger.Change{ID: s.ID, Key: fmt.Sprintf("%s/%d", s.ID, m.n), Expect: ledger.Expect{Fence: s.Fence + 1}, Patch: ledger.Patch{Reason: ptr("stale")}})
+	_, err := m.l.Apply(context.Background(),
+		ledger.Change{ID: s.ID, Key: fmt.Sprintf("%s/%d", s.ID, m.n), Expect: ledger.Expect{Fence: s.Fence + 1},
+			Patch: ledger.Patch{Reason: ptr("stale")}})
 	if !extensions.IsKind(err, extensions.KindConflict) {
 		rt.Fatalf("want stale, got %v", err)
 	}
@@ -175,7 +181,7 @@ func (m *model) holds(rt *rapid.T) {
 	}
 }
 
-// metered checks that a live sandbox has one open meter, and an ended one none.
+// metered checks that a live sandbox has one open meter, and an ended one has none.
 func (m *model) metered(rt *rapid.T, s ledger.Sandbox) {
 	open := 0
 	for _, meter := range must(m.l.Meters(context.Background(), s.ID))(m.t) {

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger/sqlstore"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/lifecycle"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
@@ -18,7 +19,7 @@ func life(t *testing.T, address NewAddress) {
 	t.Run("every column comes back as it was written", func(t *testing.T) {
 		t.Parallel()
 		clock := &Clock{at: Start}
-		l := open(t, address(t), ledger.Options{Now: clock.Now})
+		l := open(t, address(t), sqlstore.Options{Now: clock.Now})
 		b := want(newID(t), holderOf(t, l), "one")
 		s := must(l.Begin(ctx, b))(t)
 		expect := ledger.Sandbox{
@@ -51,16 +52,19 @@ func life(t *testing.T, address NewAddress) {
 		l := fresh(t, address)
 		s := made(t, l, "one")
 		at := Start.Add(time.Minute + 123*time.Microsecond)
-		full := ledger.Patch{Mode: ptr(ledger.Paused), SpecHash: ptr("h"), Profile: ptr("p"), Version: ptr("2"), Request: []byte(`{"r":1}`), Spec: []byte(`{"s":1}`),
+		full := ledger.Patch{Mode: ptr(ledger.Paused), SpecHash: ptr("h"), Profile: ptr("p"), Version: ptr("2"), Request: []byte(`{"r":1}`),
+			Spec:  []byte(`{"s":1}`),
 			Route: []byte(`{"t":1}`), Extension: ptr("ext.x"), Host: ptr("two"), HostRef: ptr("ref"), Handle: handle(s.ID),
-			Reachability: &extensions.Reachability{SSH: "me@two"}, WorkspaceBase: []byte(`{"m":{}}`), TTL: ptr(3 * time.Hour), MaxTTL: ptr(5 * time.Hour),
+			Reachability: &extensions.Reachability{SSH: "me@two"}, WorkspaceBase: []byte(`{"m":{}}`), TTL: ptr(3 * time.Hour),
+			MaxTTL:  ptr(5 * time.Hour),
 			ReadyAt: &at, ExpiresAt: &at, SeenAliveAt: &at, EndedAt: &at, Reason: ptr("why"), EndReason: ptr("lost"), EndEstimated: ptr(true)}
 		got := must(l.Apply(ctx, ledger.Change{ID: s.ID, Key: step(s, "patch"), Patch: full}))(t)
 		data := *handle(s.ID)
 		data.Data = []byte(`{"a":1,"pid":7}`)
 		expect := s
 		expect.Mode, expect.SpecHash, expect.Profile, expect.ProfileVersion = ledger.Paused, "h", "p", "2"
-		expect.Request, expect.Spec, expect.Route, expect.WorkspaceBase = []byte(`{"r":1}`), []byte(`{"s":1}`), []byte(`{"t":1}`), []byte(`{"m":{}}`)
+		expect.Request, expect.Spec, expect.Route, expect.WorkspaceBase = []byte(`{"r":1}`), []byte(`{"s":1}`),
+			[]byte(`{"t":1}`), []byte(`{"m":{}}`)
 		expect.Extension, expect.Host, expect.HostRef, expect.Handle = "ext.x", "two", "ref", data
 		expect.Reachability = extensions.Reachability{SSH: "me@two"}
 		expect.TTL, expect.MaxTTL, expect.ReadyAt, expect.ExpiresAt, expect.SeenAliveAt, expect.EndedAt = 3*time.Hour, 5*time.Hour, at, at, at, at
@@ -68,7 +72,8 @@ func life(t *testing.T, address NewAddress) {
 		if d := cmp.Diff(expect, got); d != "" {
 			t.Fatalf("(-want +got):\n%s", d)
 		}
-		got = must(l.Apply(ctx, ledger.Change{ID: s.ID, Key: step(s, "clear"), Patch: ledger.Patch{Handle: &extensions.Handle{}, EndedAt: &time.Time{}, Route: []byte("null")}}))(t)
+		got = must(l.Apply(ctx, ledger.Change{ID: s.ID, Key: step(s, "clear"),
+			Patch: ledger.Patch{Handle: &extensions.Handle{}, EndedAt: &time.Time{}, Route: []byte("null")}}))(t)
 		if !got.Handle.IsZero() || !got.EndedAt.IsZero() || got.Route != nil {
 			t.Fatalf("not cleared: %+v", got)
 		}
@@ -86,8 +91,9 @@ func life(t *testing.T, address NewAddress) {
 		}
 		charges := must(l.Charges(ctx, s.ID))(t)
 		const ms = 3599 * 1000
-		if d := cmp.Diff([]ledger.Charge{{MeterID: string(s.ID) + "/1", Segment: 1, Component: "sandbox", Quantity: ms, Unit: "sandbox-second", UnitPrice: 3000,
-			Amount: ms * 3 / 1000, Currency: "USD", Memo: "byok_memo:ext.local", Confidence: "exact"}}, charges); d != "" {
+		if d := cmp.Diff([]ledger.Charge{{MeterID: string(s.ID) + "/1", Segment: 1, Component: "sandbox", Quantity: ms, Unit: "sandbox-second",
+			UnitPrice: 3000,
+			Amount:    ms * 3 / 1000, Currency: "USD", Memo: "byok_memo:ext.local", Confidence: "exact"}}, charges); d != "" {
 			t.Fatalf("(-want +got):\n%s", d)
 		}
 		verified(t, l)
@@ -101,7 +107,8 @@ func life(t *testing.T, address NewAddress) {
 			t.Fatal("the same quote has two digests")
 		}
 		q := must(l.Quote(ctx, s.QuoteDigest))(t)
-		if string(q.Body) != `{"total":"0.80 USD"}` || len(q.Prices) != 1 || string(q.Prices[0].Body) != `{"cpu":{"pico":12}}` || q.Prices[0].AsOf != "2026-01-01" {
+		if string(q.Body) != `{"total":"0.80 USD"}` || len(q.Prices) != 1 || string(q.Prices[0].Body) != `{"cpu":{"pico":12}}` ||
+			q.Prices[0].AsOf != "2026-01-01" {
 			t.Fatalf("%+v", q)
 		}
 	})

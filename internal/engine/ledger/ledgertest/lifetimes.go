@@ -9,9 +9,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger/bank"
 )
 
-// lifetimes are of what is over and whose end is known, the last first.
+// lifetimes are those of ended sandboxes with a known end, the latest first.
 func lifetimes(t *testing.T, l ledger.Ledger) {
 	ctx := context.Background()
 	lived := func(name string, change func(*ledger.Begin, *ledger.MeterClose)) {
@@ -22,7 +23,7 @@ func lifetimes(t *testing.T, l ledger.Ledger) {
 		s = must(l.Apply(ctx, ready(s)))(t) // its meter opens a second after Start
 		if name == "paused" {
 			s = must(l.Apply(ctx, ledger.Change{ID: s.ID, Key: step(s, "pause"), Expect: ledger.Expect{Fence: s.Fence},
-				Meter: ledger.MeterOps{Switch: &ledger.MeterSwitch{At: Start.Add(11 * time.Second), Mode: ledger.Paused, Sizes: sizes}}}))(t)
+				Meter: ledger.MeterOps{Switch: &bank.MeterSwitch{At: Start.Add(11 * time.Second), Mode: ledger.Paused, Sizes: sizes}}}))(t)
 		}
 		s = must(l.Apply(ctx, destroying(s, holderOf(t, l))))(t)
 		end := destroyed(s)

@@ -10,7 +10,7 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
-// noise is text of n bytes that no index makes shorter.
+// noise returns incompressible text of n bytes, for the sizes of indexes.
 func noise(n int) string {
 	var b strings.Builder
 	for b.Len() < n {
@@ -19,8 +19,7 @@ func noise(n int) string {
 	return b.String()[:n]
 }
 
-// longTexts: the longest that are taken fit into every index, and longer ones
-// are refused as what they are.
+// longTexts: the longest accepted texts fit into every index, and longer ones are refused as such.
 func longTexts(t *testing.T, address NewAddress) {
 	ctx := context.Background()
 	longest := func(l ledger.Ledger, n int) ledger.Begin {
@@ -63,7 +62,9 @@ func longTexts(t *testing.T, address NewAddress) {
 			_, refused["change: "+name] = l.Apply(ctx, ledger.Change{ID: s.ID, Key: step(s, name), Patch: p})
 		}
 		_, refused["change: key"] = l.Apply(ctx, ledger.Change{ID: s.ID, Key: noise(401)})
-		_, refused["intent: key"] = l.Apply(ctx, ledger.Change{ID: s.ID, Key: step(s, "i"), Intent: &ledger.OpenIntent{Key: noise(401), Kind: ledger.IntentExtend, Holder: holderOf(t, l), Supersede: true}})
+		_, refused["intent: key"] = l.Apply(ctx,
+			ledger.Change{ID: s.ID, Key: step(s, "i"),
+				Intent: &ledger.OpenIntent{Key: noise(401), Kind: ledger.IntentExtend, Holder: holderOf(t, l), Supersede: true}})
 		_, refused["host"] = l.PutHost(ctx, ledger.Host{Account: Account, Name: text, Ref: "{}"})
 		_, refused["grant"] = l.Grant(ctx, ledger.Grant{Key: noise(401), Org: "acme", Currency: "USD", Amount: 1})
 		_, refused["budget"] = l.PutBudget(ctx, ledger.Budget{Account: Account, Name: text, Currency: "USD", Limit: 1})

@@ -11,7 +11,7 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger"
 )
 
-// occupancy counts what takes room, by place and account.
+// occupancy counts the sandboxes that take room, by place and account.
 func occupancy(t *testing.T, l ledger.Ledger) {
 	ctx := context.Background()
 	at := func(name, account, extension, host string, ends time.Time) ledger.Begin {
@@ -33,13 +33,14 @@ func occupancy(t *testing.T, l ledger.Ledger) {
 		must(l.Apply(ctx, provisioning(s)))(t)
 	}
 	gone(t, l, made(t, l, "gone"))
-	wanted := []ledger.Occupied{{Extension: "ext.a", Host: "one", Live: 2}, {Extension: "ext.a", Host: "two", Live: 1}, {Extension: "ext.b", Live: 1}}
+	wanted := []ledger.Occupied{{Extension: "ext.a", Host: "one", Live: 2}, {Extension: "ext.a", Host: "two", Live: 1},
+		{Extension: "ext.b", Live: 1}}
 	if d := cmp.Diff(wanted, must(l.Occupancy(ctx, Account))(t)); d != "" {
 		t.Errorf("-want +got:\n%s", d)
 	}
 }
 
-// readyTimes are of first lives that came to be ready, the newest first.
+// readyTimes are those of first lives that became ready, the newest first.
 func readyTimes(t *testing.T, l ledger.Ledger) {
 	ctx := context.Background()
 	for i := range 4 {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/failpoint/failpointtest"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger/sqlstore"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
@@ -27,10 +28,10 @@ func outbox(t *testing.T, address NewAddress) {
 	t.Run("is what was said of it", func(t *testing.T) { t.Parallel(); outboxModel(t, address) })
 }
 
-// chainOf is a ledger with so many events in the stream acme.
+// chainOf returns a ledger with the number of events in the stream acme.
 func chainOf(t testing.TB, address NewAddress, clock *Clock, events int) ledger.Ledger {
 	t.Helper()
-	l := open(t, address(t), ledger.Options{Now: clock.Now})
+	l := open(t, address(t), sqlstore.Options{Now: clock.Now})
 	for i := range events {
 		must(l.PutHost(context.Background(), ledger.Host{Account: Account, Name: fmt.Sprint("h", i), Ref: "{}"}))(t)
 	}
@@ -47,15 +48,15 @@ func moved(t testing.TB, l ledger.Ledger, step ledger.OutboxStep) ledger.Outbox 
 	return o
 }
 
-func rejected(seqs ...int64) (out []ledger.Held) {
+func rejected(seqs ...int64) (out []ledger.Withheld) {
 	for _, s := range seqs {
-		out = append(out, ledger.Held{Seq: s, State: ledger.HeldRejected, Reason: "no"})
+		out = append(out, ledger.Withheld{Seq: s, State: ledger.WithheldRejected, Reason: "no"})
 	}
 	return out
 }
 
 func heldSeqs(o ledger.Outbox) (out []int64) {
-	for _, h := range o.Held {
+	for _, h := range o.Withheld {
 		out = append(out, h.Seq)
 	}
 	return out
@@ -72,23 +73,24 @@ func outboxMoves(t *testing.T, address NewAddress) {
 		t.Fatalf("%+v", o)
 	}
 	first := o.FirstAttemptAt
-	o = moved(t, l, ledger.OutboxStep{Hold: rejected(2), Delivered: 3})
-	if o.Delivered != 3 || o.Attempted != 5 || !o.FirstAttemptAt.Equal(first) || o.Held[0].Reason != "no" || o.Held[0].Attempts != 1 {
+	o = moved(t, l, ledger.OutboxStep{Withhold: rejected(2), Delivered: 3})
+	if o.Delivered != 3 || o.Attempted != 5 || !o.FirstAttemptAt.Equal(first) || o.Withheld[0].Reason != "no" || o.Withheld[0].Attempts != 1 {
 		t.Fatalf("%+v", o)
 	}
 	if o = moved(t, l, ledger.OutboxStep{Attempt: 5}); o.Attempts != 2 || !o.FirstAttemptAt.Equal(first) {
 		t.Fatalf("%+v", o)
 	}
 	for range 2 {
-		if o = moved(t, l, ledger.OutboxStep{Delivered: 5}); o.Delivered != 5 || o.Attempted != 5 || o.Attempts != 0 || !o.FirstAttemptAt.IsZero() {
+		if o = moved(t, l, ledger.OutboxStep{Delivered: 5}); o.Delivered != 5 || o.Attempted != 5 || o.Attempts != 0 ||
+			!o.FirstAttemptAt.IsZero() {
 			t.Fatalf("%+v", o)
 		}
 	}
-	// One that is late changes nothing.
+	// A late step changes nothing.
 	if late := moved(t, l, ledger.OutboxStep{Attempt: 4, Delivered: 2}); !cmp.Equal(late, o) {
 		t.Fatalf("%+v", late)
 	}
-	if o = moved(t, l, ledger.OutboxStep{Release: []int64{2}}); len(o.Held) != 0 {
+	if o = moved(t, l, ledger.OutboxStep{Release: []int64{2}}); len(o.Withheld) != 0 {
 		t.Fatalf("%+v", o)
 	}
 	for _, other := range []ledger.Outbox{must(l.Outbox(ctx, "audit", "acme"))(t), must(l.Outbox(ctx, "hub", "umbrella"))(t)} {
@@ -102,32 +104,34 @@ func outboxMoves(t *testing.T, address NewAddress) {
 func outboxExpires(t *testing.T, address NewAddress) {
 	clock := &Clock{at: Start}
 	l := chainOf(t, address, clock, 9)
-	moved(t, l, ledger.OutboxStep{Attempt: 4, Hold: rejected(2), Delivered: 2})
+	moved(t, l, ledger.OutboxStep{Attempt: 4, Withhold: rejected(2), Delivered: 2})
 	clock.at = clock.at.Add(24*time.Hour - time.Minute)
-	if o := moved(t, l, ledger.OutboxStep{Attempt: 4}); o.Attempts != 2 || len(o.Held) != 1 {
+	if o := moved(t, l, ledger.OutboxStep{Attempt: 4}); o.Attempts != 2 || len(o.Withheld) != 1 {
 		t.Fatalf("%+v", o)
 	}
 	clock.at = clock.at.Add(2 * time.Minute)
 	seen := must(l.Outbox(context.Background(), "hub", "acme"))(t)
-	if seen.Delivered != 4 || seen.Attempted != 4 || !slices.Equal(heldSeqs(seen), []int64{2, 3, 4}) || seen.Held[2].State != ledger.HeldAmbiguous || seen.Held[2].Attempts != 2 {
+	if seen.Delivered != 4 || seen.Attempted != 4 || !slices.Equal(heldSeqs(seen), []int64{2, 3, 4}) ||
+		seen.Withheld[2].State != ledger.WithheldAmbiguous || seen.Withheld[2].Attempts != 2 {
 		t.Fatalf("a delivery is repeated for ever: %+v", seen)
 	}
 	o := moved(t, l, ledger.OutboxStep{Attempt: 6})
-	if o.Delivered != 4 || o.Attempted != 6 || o.Attempts != 1 || !cmp.Equal(o.Held, seen.Held) {
+	if o.Delivered != 4 || o.Attempted != 6 || o.Attempts != 1 || !cmp.Equal(o.Withheld, seen.Withheld) {
 		t.Fatalf("%s", cmp.Diff(seen, o))
 	}
-	// A clock that was ahead when something was first sent makes no day longer.
+	// A clock that was ahead at the first attempt makes no day longer.
 	clock.at = clock.at.Add(-400 * 24 * time.Hour)
 	back := clock.at
 	if o = moved(t, l, ledger.OutboxStep{Attempt: 6}); o.FirstAttemptAt.After(back.Add(time.Minute)) {
 		t.Fatalf("%+v", o)
 	}
-	// The sink's own word is worth more than a guess, and not the other way round.
-	o = moved(t, l, ledger.OutboxStep{Hold: rejected(3)})
-	if o.Held[1].State != ledger.HeldRejected || o.Held[1].Attempts != 2 {
+	// The sink's answer overrides a guess, never the other way round.
+	o = moved(t, l, ledger.OutboxStep{Withhold: rejected(3)})
+	if o.Withheld[1].State != ledger.WithheldRejected || o.Withheld[1].Attempts != 2 {
 		t.Fatalf("%+v", o)
 	}
-	if o = moved(t, l, ledger.OutboxStep{Hold: []ledger.Held{{Seq: 3, State: ledger.HeldAmbiguous}}}); o.Held[1].State != ledger.HeldRejected {
+	o = moved(t, l, ledger.OutboxStep{Withhold: []ledger.Withheld{{Seq: 3, State: ledger.WithheldAmbiguous}}})
+	if o.Withheld[1].State != ledger.WithheldRejected {
 		t.Fatalf("%+v", o)
 	}
 	verified(t, l)
@@ -139,13 +143,13 @@ func outboxWithdraws(t *testing.T, address NewAddress) {
 	if o := moved(t, l, ledger.OutboxStep{Withdraw: 4}); o.Delivered != 2 || o.Attempted != 2 || !o.FirstAttemptAt.IsZero() {
 		t.Fatalf("%+v", o)
 	}
-	// The attempt of another may have arrived.
+	// Another exporter's attempt may have arrived.
 	moved(t, l, ledger.OutboxStep{Attempt: 4})
 	moved(t, l, ledger.OutboxStep{Attempt: 4})
 	if o := moved(t, l, ledger.OutboxStep{Withdraw: 4}); o.Attempted != 4 || o.FirstAttemptAt.IsZero() {
 		t.Fatalf("%+v", o)
 	}
-	// So may the next attempt, which another made since.
+	// So may the next attempt, which another exporter has made since.
 	moved(t, l, ledger.OutboxStep{Delivered: 4})
 	moved(t, l, ledger.OutboxStep{Attempt: 7})
 	if o := moved(t, l, ledger.OutboxStep{Withdraw: 4}); o.Attempted != 7 || o.FirstAttemptAt.IsZero() {
@@ -163,9 +167,9 @@ func outboxRefuses(t *testing.T, address NewAddress) {
 		"delivered after the end": {Delivered: 3},
 		"withdrawn after the end": {Withdraw: 3},
 		"negative":                {Delivered: -1},
-		"held after the end":      {Hold: rejected(3)},
-		"held of nothing":         {Hold: rejected(0)},
-		"held as something":       {Hold: []ledger.Held{{Seq: 1, State: "new"}}},
+		"held after the end":      {Withhold: rejected(3)},
+		"held of nothing":         {Withhold: rejected(0)},
+		"held as something":       {Withhold: []ledger.Withheld{{Seq: 1, State: "new"}}},
 		"released after the end":  {Release: []int64{3}},
 	} {
 		step.Sink, step.Stream = "hub", "acme"
@@ -182,8 +186,8 @@ func outboxRefuses(t *testing.T, address NewAddress) {
 
 func outboxFails(t *testing.T, address NewAddress) {
 	l := chainOf(t, address, &Clock{at: Start}, 9)
-	moved(t, l, ledger.OutboxStep{Hold: rejected(1), Delivered: 1})
-	step := ledger.OutboxStep{Sink: "hub", Stream: "acme", Attempt: 4, Hold: rejected(2), Delivered: 2, Release: []int64{1}}
+	moved(t, l, ledger.OutboxStep{Withhold: rejected(1), Delivered: 1})
+	step := ledger.OutboxStep{Sink: "hub", Stream: "acme", Attempt: 4, Withhold: rejected(2), Delivered: 2, Release: []int64{1}}
 	for _, point := range append(failpointtest.Names("outbox."), "ledger.begin", "ledger.commit") {
 		before := must(l.Outbox(context.Background(), "hub", "acme"))(t)
 		_, err := l.MoveOutbox(failpointtest.Inject(context.Background(), point, func() error { return failpointtest.ErrInjected }), step)
@@ -202,7 +206,7 @@ func outboxFails(t *testing.T, address NewAddress) {
 func outboxShared(t *testing.T, address NewAddress) {
 	const events = int64(40)
 	at := address(t)
-	ls := []ledger.Ledger{open(t, at, ledger.Options{}), open(t, at, ledger.Options{})}
+	ls := []ledger.Ledger{open(t, at, sqlstore.Options{}), open(t, at, sqlstore.Options{})}
 	for i := range events {
 		must(ls[0].PutHost(context.Background(), ledger.Host{Account: Account, Name: fmt.Sprint("h", i), Ref: "{}"}))(t)
 	}
@@ -216,7 +220,7 @@ func outboxShared(t *testing.T, address NewAddress) {
 						t.Error(err)
 						return
 					}
-					step := ledger.OutboxStep{Sink: "hub", Stream: "acme", Hold: rejected(to), Delivered: to}
+					step := ledger.OutboxStep{Sink: "hub", Stream: "acme", Withhold: rejected(to), Delivered: to}
 					if o, err := l.MoveOutbox(context.Background(), step); err != nil || o.Delivered < to {
 						t.Error(o, err)
 						return
@@ -229,14 +233,15 @@ func outboxShared(t *testing.T, address NewAddress) {
 		}
 	}
 	wg.Wait()
-	if o := must(ls[1].Outbox(context.Background(), "hub", "acme"))(t); o.Delivered != events || o.Attempted != events || len(o.Held) != 14 {
+	o := must(ls[1].Outbox(context.Background(), "hub", "acme"))(t)
+	if o.Delivered != events || o.Attempted != events || len(o.Withheld) != 14 {
 		t.Fatalf("%+v", o)
 	}
 	verified(t, ls[0])
 }
 
-// outboxModel moves at random: nothing is forgotten, nothing goes back, and
-// the time of the first attempt is never later than that attempt.
+// outboxModel moves at random: nothing is lost, nothing goes back, and the time of the first attempt is never later than
+// that attempt.
 func outboxModel(t *testing.T, address NewAddress) {
 	const events = 12
 	clock := &Clock{at: Start}
@@ -245,7 +250,7 @@ func outboxModel(t *testing.T, address NewAddress) {
 	rapid.Check(t, func(rt *rapid.T) {
 		round++
 		sink := fmt.Sprint("hub", round)
-		sent := map[int64]time.Time{} // when each was first sent, of those without an answer
+		sent := map[int64]time.Time{} // the time of each unanswered event's first attempt
 		var before ledger.Outbox
 		for range rapid.IntRange(1, 12).Draw(rt, "steps") {
 			step := ledger.OutboxStep{Sink: sink, Stream: "acme"}
@@ -256,8 +261,8 @@ func outboxModel(t *testing.T, address NewAddress) {
 			case 1:
 				step.Delivered = rapid.Int64Range(1, events).Draw(rt, "delivered")
 			case 2:
-				step.Hold = rejected(rapid.Int64Range(1, events).Draw(rt, "held"))
-				step.Delivered = step.Hold[0].Seq
+				step.Withhold = rejected(rapid.Int64Range(1, events).Draw(rt, "held"))
+				step.Delivered = step.Withhold[0].Seq
 			}
 			o, err := l.MoveOutbox(context.Background(), step)
 			if err != nil {
@@ -271,7 +276,7 @@ func outboxModel(t *testing.T, address NewAddress) {
 					rt.Fatalf("event %d was first sent at %s, not at %s", seq, sent[seq], o.FirstAttemptAt)
 				}
 			}
-			if o.Delivered < before.Delivered || o.Attempted < o.Delivered || len(o.Held) < len(before.Held) {
+			if o.Delivered < before.Delivered || o.Attempted < o.Delivered || len(o.Withheld) < len(before.Withheld) {
 				rt.Fatalf("went back from %+v to %+v", before, o)
 			}
 			if o.Attempted > o.Delivered && clock.at.Sub(o.FirstAttemptAt) > 24*time.Hour {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger/bank"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
@@ -41,7 +42,8 @@ func bothPay(t *testing.T, address NewAddress) {
 			if w.DebitsPending != 2 || m.DebitsPending != 6 || b.Reserved != 8 {
 				t.Errorf("set aside: wallet %+v, memo %+v, budget %+v", w, m, b)
 			}
-			if _, err := begun(t, l, ledger.Reserve{Currency: "USD", Amount: 2, Wallet: true, Own: ledger.Share{Amount: 1}}); !extensions.IsKind(err, extensions.KindExhausted) {
+			if _, err := begun(t, l, ledger.Reserve{Currency: "USD", Amount: 2, Wallet: true, Own: ledger.Share{Amount: 1}}); !extensions.IsKind(err,
+				extensions.KindExhausted) {
 				t.Errorf("above the budget, whose limit counts what the vendor is paid: %v", err)
 			}
 			s = must(l.Apply(ctx, provisioning(s)))(t)
@@ -49,7 +51,7 @@ func bothPay(t *testing.T, address NewAddress) {
 			s = must(l.Apply(ctx, destroying(s, holderOf(t, l))))(t)
 			end := charging(destroyed(s), ledger.Charge{Segment: 1, Component: "fee:hourly", Amount: c.fee, Currency: "USD"},
 				ledger.Charge{Segment: 1, Component: "wall", Amount: c.cost, Currency: "USD", Memo: "byok_memo:x"})
-			for range 2 { // again is nothing
+			for range 2 { // a repetition changes nothing
 				must(l.Apply(ctx, end))(t)
 			}
 			w, m, b = balance(t, l, ledger.AccountWallet), balance(t, l, ledger.AccountBYOK), must(l.Budgets(ctx, "acme"))(t)[0]
@@ -66,16 +68,21 @@ func bothPay(t *testing.T, address NewAddress) {
 }
 
 func whichRefuses(t *testing.T, address NewAddress) {
-	r := ledger.Reserve{Currency: "USD", Amount: 20 * dollar, Hourly: 5 * dollar, Own: ledger.Share{Amount: 16 * dollar, Hourly: 4 * dollar}, Wallet: true, TTL: 4 * time.Hour}
+	r := ledger.Reserve{Currency: "USD", Amount: 20 * dollar, Hourly: 5 * dollar, Own: ledger.Share{Amount: 16 * dollar, Hourly: 4 * dollar},
+		Wallet: true, TTL: 4 * time.Hour}
 	for name, c := range map[string]struct {
 		wallet, budget int64
 		want           string
 		part           bool
 	}{
-		"the fee":                 {dollar, 8 * dollar, "needs 4.00 USD for a ttl of 4h, 1.00 available (limit: wallet of acme); a ttl of at most 1h fits", true},
-		"all of it":               {3 * dollar, 8 * dollar, "needs 20.00 USD for a ttl of 4h, 8.00 available (limit: budget all of acme/web); a ttl of at most 1h36m fits", false},
-		"the budget alone":        {4 * dollar, 19 * dollar, "needs 20.00 USD for a ttl of 4h, 19.00 available (limit: budget all of acme/web); a ttl of at most 3h48m fits", false},
-		"the wallet alone":        {3 * dollar, 20 * dollar, "needs 4.00 USD for a ttl of 4h, 3.00 available (limit: wallet of acme); a ttl of at most 3h fits", true},
+		"the fee": {dollar, 8 * dollar,
+			"needs 4.00 USD for a ttl of 4h, 1.00 available (limit: wallet of acme); a ttl of at most 1h fits", true},
+		"all of it": {3 * dollar, 8 * dollar,
+			"needs 20.00 USD for a ttl of 4h, 8.00 available (limit: budget all of acme/web); a ttl of at most 1h36m fits", false},
+		"the budget alone": {4 * dollar, 19 * dollar,
+			"needs 20.00 USD for a ttl of 4h, 19.00 available (limit: budget all of acme/web); a ttl of at most 3h48m fits", false},
+		"the wallet alone": {3 * dollar, 20 * dollar,
+			"needs 4.00 USD for a ttl of 4h, 3.00 available (limit: wallet of acme); a ttl of at most 3h fits", true},
 		"nothing: all is there":   {4 * dollar, 20 * dollar, "", false},
 		"a fee, though much more": {1, 1, "needs 20.00 USD for a ttl of 4h, 0.000000001 available (limit: budget all of acme/web)", false},
 	} {
@@ -98,13 +105,14 @@ func whichRefuses(t *testing.T, address NewAddress) {
 	}
 }
 
-// bothInAll: what has to be set aside in all is counted for each payer alone.
+// bothInAll: the full reservation counts for each payer alone.
 func bothInAll(t *testing.T, address NewAddress) {
 	ctx := context.Background()
 	l := fresh(t, address)
 	granted(t, l, 10)
 	s := must(begun(t, l, ledger.Reserve{Currency: "USD", Amount: 5, Wallet: true, Own: ledger.Share{Amount: 4}}))(t)
-	for i, c := range []struct{ amount, own, fee, memo int64 }{{8, 6, 2, 6}, {7, 3, 4, 3}, {3, 2, 1, 2}, {2, 2, 0, 2}, {6, 0, 6, 0}, {0, 0, 0, 0}} {
+	for i, c := range []struct{ amount, own, fee, memo int64 }{{8, 6, 2, 6}, {7, 3, 4, 3}, {3, 2, 1, 2}, {2, 2, 0, 2}, {6, 0, 6, 0},
+		{0, 0, 0, 0}} {
 		r := ledger.Reserve{Currency: "USD", Amount: c.amount, Own: ledger.Share{Amount: c.own}, Wallet: true, Total: true}
 		must(l.Apply(ctx, ledger.Change{ID: s.ID, Key: step(s, string(rune('a'+i))), Reserve: &r}))(t)
 		if w, m := balance(t, l, ledger.AccountWallet).DebitsPending, balance(t, l, ledger.AccountBYOK).DebitsPending; w != c.fee || m != c.memo {
@@ -140,15 +148,15 @@ func impossibleShares(t *testing.T, address NewAddress) {
 	l := fresh(t, address)
 	granted(t, l, 10)
 	for _, own := range []ledger.Share{{Amount: 6}, {Amount: -1}, {Amount: 1, Fixed: -1}, {Amount: 1, Hourly: 1}, {Amount: 1, Fixed: 1}} {
-		if _, err := begun(t, l, ledger.Reserve{Currency: "USD", Amount: 5, Own: own, Wallet: true}); !extensions.IsKind(err, extensions.KindInvalid) {
+		if _, err := begun(t, l, ledger.Reserve{Currency: "USD", Amount: 5, Own: own, Wallet: true}); !extensions.IsKind(err,
+			extensions.KindInvalid) {
 			t.Errorf("%+v: %v", own, err)
 		}
 	}
 	verified(t, l)
 }
 
-// paidAfterwards: what is owed is paid first of what comes in and of what
-// becomes free.
+// paidAfterwards: incoming and freed credit pays debts first.
 func paidAfterwards(t *testing.T, address NewAddress) {
 	ctx := context.Background()
 	l := fresh(t, address)
@@ -178,7 +186,7 @@ func paidAfterwards(t *testing.T, address NewAddress) {
 	for range 2 {
 		must(l.Grant(ctx, g))(t)
 	}
-	if revenue := balance(t, l, ledger.AccountRevenue); revenue.CreditsPosted != 13 {
+	if revenue := balance(t, l, bank.AccountRevenue); revenue.CreditsPosted != 13 {
 		t.Errorf("what was used is earned once: %+v", revenue)
 	}
 	usd := must(l.Balances(ctx, "acme"))(t)
@@ -193,8 +201,8 @@ func paidAfterwards(t *testing.T, address NewAddress) {
 	verified(t, l)
 }
 
-// withoutCredit: a life that was begun before there was any is paid by others to
-// its end, and its charges say so as its accounts do.
+// withoutCredit: others pay a life that began before there was any credit to its end, and its charges agree with its
+// accounts.
 func withoutCredit(t *testing.T, address NewAddress) {
 	ctx := context.Background()
 	l := fresh(t, address)

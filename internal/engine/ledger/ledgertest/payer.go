@@ -9,8 +9,8 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/lifecycle"
 )
 
-// nothingForeseen: a worst case of nothing is paid for by whom it was begun for,
-// should something be used all the same, and by nobody who came to it since.
+// nothingForeseen: the payer at the beginning also pays for a life whose maximum is nothing, if it has usage after all;
+// a later payer does not.
 func nothingForeseen(t *testing.T, address NewAddress) {
 	free := ledger.Reserve{Currency: "USD", IfGranted: true, Anew: true, Total: true}
 	explicit := ledger.Reserve{Currency: "USD", Wallet: true, Total: true}
@@ -50,7 +50,8 @@ func nothingForeseen(t *testing.T, address NewAddress) {
 			}
 			s = gone(t, l, s)
 			cs := must(l.Charges(ctx, s.ID))(t)
-			if memo := map[string]string{ledger.AccountWallet: "", ledger.AccountBYOK: "byok_memo:ext.local", ledger.AccountInfra: "infra_memo:ext.local"}[c.wanted]; len(cs) != 1 || cs[0].Memo != memo {
+			if memo := map[string]string{ledger.AccountWallet: "", ledger.AccountBYOK: "byok_memo:ext.local",
+				ledger.AccountInfra: "infra_memo:ext.local"}[c.wanted]; len(cs) != 1 || cs[0].Memo != memo {
 				t.Fatalf("charged %+v, want a memo %q", cs, memo)
 			}
 			w, owed := balance(t, l, ledger.AccountWallet), balance(t, l, ledger.AccountReceivable).Owed()
@@ -70,8 +71,7 @@ func nothingForeseen(t *testing.T, address NewAddress) {
 	t.Run("a new life is decided anew", func(t *testing.T) { t.Parallel(); decidedAnew(t, address) })
 }
 
-// decidedAnew: what is made again, and what another place is tried for, is paid
-// for as things are then.
+// decidedAnew: a recreate, and an attempt at another place, decide the payer again.
 func decidedAnew(t *testing.T, address NewAddress) {
 	ctx := context.Background()
 	l := fresh(t, address)
@@ -81,7 +81,8 @@ func decidedAnew(t *testing.T, address NewAddress) {
 	s = must(l.Apply(ctx, ready(s)))(t)
 	granted(t, l, 10)
 	s = must(l.Apply(ctx, ledger.Change{ID: s.ID, Key: step(s, "again"), To: lifecycle.Provisioning, NextGeneration: true, Reserve: &free,
-		Intent: &ledger.OpenIntent{Kind: ledger.IntentRecreate, Holder: holderOf(t, l)}, Meter: ledger.MeterOps{Close: meterClose(Start.Add(time.Minute))}}))(t)
+		Intent: &ledger.OpenIntent{Kind: ledger.IntentRecreate, Holder: holderOf(t, l)},
+		Meter:  ledger.MeterOps{Close: meterClose(Start.Add(time.Minute))}}))(t)
 	if cs := must(l.Charges(ctx, s.ID))(t); s.Payer != ledger.AccountWallet || len(cs) != 1 || cs[0].Memo != "byok_memo:ext.local" {
 		t.Errorf("%q pays for the new life, and charged for the old one is %+v", s.Payer, cs)
 	}
@@ -90,7 +91,7 @@ func decidedAnew(t *testing.T, address NewAddress) {
 		wanted string
 	}{
 		{ledger.Reserve{Currency: "USD", Memo: ledger.AccountInfra, Total: true, Anew: true}, ledger.AccountInfra},
-		{ledger.Reserve{Unknown: true, Total: true}, ledger.AccountInfra}, // of an unknown price nothing is decided
+		{ledger.Reserve{Unknown: true, Total: true}, ledger.AccountInfra}, // an unknown price decides nothing
 		{ledger.Reserve{Unknown: true, Total: true, Anew: true}, ledger.AccountBYOK},
 		{ledger.Reserve{Currency: "USD", Amount: 4, IfGranted: true, Total: true, Anew: true}, ledger.AccountWallet},
 	} {

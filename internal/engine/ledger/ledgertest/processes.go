@@ -16,9 +16,12 @@ import (
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/failpoint/failpointtest"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger/bank"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger/sqlstore"
 )
 
 func processes(t *testing.T, address NewAddress) {
+	startsProcesses(t)
 	t.Run("sixteen open a new ledger at once", func(t *testing.T) { t.Parallel(); coldStart(t, address) })
 	t.Run("killed while it is begun", func(t *testing.T) { t.Parallel(); killedAtBeginning(t, address) })
 	t.Run("several compete for the same names", func(t *testing.T) { t.Parallel(); compete(t, address) })
@@ -26,7 +29,7 @@ func processes(t *testing.T, address NewAddress) {
 	t.Run("killed at any time", func(t *testing.T) { t.Parallel(); killedAtRandom(t, address) })
 }
 
-// crowd runs children at once and returns what each printed.
+// crowd runs children at once and returns the output of each.
 func crowd(t *testing.T, cmds []*exec.Cmd) []string {
 	t.Helper()
 	outs, errs := make([]bytes.Buffer, len(cmds)), make([]bytes.Buffer, len(cmds))
@@ -59,7 +62,7 @@ func coldStart(t *testing.T, address NewAddress) {
 			t.Errorf("process %d said %q, process 0 %q", i, out, id)
 		}
 	}
-	l := open(t, at, ledger.Options{})
+	l := open(t, at, sqlstore.Options{})
 	if "ledger "+l.ID() != id {
 		t.Errorf("the ledger is %s", l.ID())
 	}
@@ -69,8 +72,8 @@ func coldStart(t *testing.T, address NewAddress) {
 	verified(t, l)
 }
 
-// killedAtBeginning kills those who make a ledger, in turn at every statement of
-// that. Each leaves the place to the next one.
+// killedAtBeginning kills processes that create a ledger, one at each statement in turn. Each leaves the place to the
+// next.
 func killedAtBeginning(t *testing.T, address NewAddress) {
 	at := address(t)
 	for nth := 1; ; nth++ {
@@ -82,14 +85,14 @@ func killedAtBeginning(t *testing.T, address NewAddress) {
 		if err != nil && (!errors.As(err, &exit) || exit.Exited()) {
 			t.Fatalf("killed at statement %d before: %v: %s", nth-1, err, &stderr)
 		}
-		if len(out) > 0 { // it was begun
+		if len(out) > 0 { // it has begun
 			if nth < 5 {
 				t.Errorf("only %d were killed", nth-1)
 			}
 			break
 		}
 	}
-	l := open(t, at, ledger.Options{})
+	l := open(t, at, sqlstore.Options{})
 	settle(t, l)
 	verified(t, l)
 }
@@ -104,7 +107,7 @@ func compete(t *testing.T, address NewAddress) {
 	for _, out := range crowd(t, cmds) {
 		keys = append(keys, acknowledged(out)...)
 	}
-	l := open(t, at, ledger.Options{})
+	l := open(t, at, sqlstore.Options{})
 	nothingLost(t, l, keys)
 	verified(t, l)
 	if open := must(l.OpenIntents(context.Background(), ledger.IntentFilter{}))(t); len(open) != 0 {
@@ -112,7 +115,7 @@ func compete(t *testing.T, address NewAddress) {
 	}
 }
 
-// nothingLost finds each key that was acknowledged exactly once in the chain.
+// nothingLost finds each acknowledged key exactly once in the chain.
 func nothingLost(t *testing.T, l ledger.Ledger, keys []string) {
 	t.Helper()
 	times := map[string]int{}
@@ -129,12 +132,11 @@ func nothingLost(t *testing.T, l ledger.Ledger, keys []string) {
 	}
 }
 
-// settle ends what dead processes left, as recovery does.
+// settle ends what dead processes left, like recovery.
 func settle(t *testing.T, l ledger.Ledger) {
 	t.Helper()
 	w := &worker{ctx: context.Background(), l: l, holder: holderOf(t, l), silent: true}
-	// Where processes cannot see each other, a dead one counts as alive until
-	// its lease has run out.
+	// Where processes cannot see each other, a dead one counts as alive until its lease ends.
 	for begun := time.Now(); ; time.Sleep(200 * time.Millisecond) {
 		for _, s := range must(l.List(w.ctx, ledger.Filter{Live: true}))(t) {
 			if err := w.bury(s); err != nil {
@@ -154,7 +156,7 @@ func settle(t *testing.T, l ledger.Ledger) {
 	}
 }
 
-// funded gives lives credit, and budgets that nothing of this reaches.
+// funded gives lives credit, and budgets that they do not reach.
 func funded(t testing.TB, l ledger.Ledger) {
 	t.Helper()
 	granted(t, l, 1000*dollar)
@@ -164,12 +166,11 @@ func funded(t testing.TB, l ledger.Ledger) {
 	}
 }
 
-// nothingHeld demands that all is settled: nothing is set aside for what is
-// over, and what was charged is what was paid and is owed.
+// nothingHeld requires that all is settled: nothing is held for what has ended, and charges equal what is paid and owed.
 func nothingHeld(t *testing.T, l ledger.Ledger) {
 	t.Helper()
 	ctx := context.Background()
-	w, revenue, owed := balance(t, l, ledger.AccountWallet), balance(t, l, ledger.AccountRevenue), balance(t, l, ledger.AccountReceivable)
+	w, revenue, owed := balance(t, l, ledger.AccountWallet), balance(t, l, bank.AccountRevenue), balance(t, l, ledger.AccountReceivable)
 	var charged int64
 	for _, s := range must(l.List(ctx, ledger.Filter{}))(t) {
 		for _, c := range must(l.Charges(ctx, s.ID))(t) {
@@ -193,7 +194,7 @@ func nothingHeld(t *testing.T, l ledger.Ledger) {
 
 func killedAtSteps(t *testing.T, address NewAddress) {
 	at := address(t)
-	l := open(t, at, ledger.Options{})
+	l := open(t, at, sqlstore.Options{})
 	funded(t, l)
 	kills := 0
 	for _, point := range failpointtest.Names("ledger.") {
@@ -211,7 +212,7 @@ func killedAtSteps(t *testing.T, address NewAddress) {
 			}
 			verified(t, l)
 			if err == nil {
-				break // the life does not come by here so often
+				break // the life passes here less often
 			}
 			kills++
 		}
@@ -230,7 +231,7 @@ func killedAtRandom(t *testing.T, address NewAddress) {
 		kills = 12
 	}
 	at := address(t)
-	l := open(t, at, ledger.Options{})
+	l := open(t, at, sqlstore.Options{})
 	funded(t, l)
 	var mu sync.Mutex
 	var keys []string
@@ -258,8 +259,7 @@ func killedAtRandom(t *testing.T, address NewAddress) {
 	nothingHeld(t, l)
 }
 
-// killSoon starts cmd, lets it acknowledge a few changes, kills it somewhere
-// in the next ones, and returns all it said.
+// killSoon starts cmd, lets it acknowledge a few changes, kills it during the next ones, and returns its whole output.
 func killSoon(cmd *exec.Cmd) (said string, err error) {
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr

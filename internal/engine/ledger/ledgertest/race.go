@@ -17,15 +17,16 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger/sqlstore"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
-// lastCredit lets four processes with fifty goroutines each compete for what
-// is enough for some: exactly so many succeed.
+// lastCredit lets four processes with fifty goroutines each compete for credit that suffices for some: exactly that many
+// succeed.
 func lastCredit(t *testing.T, address NewAddress, limit string) {
 	const enough = 37
 	at := address(t)
-	l := open(t, at, ledger.Options{})
+	l := open(t, at, sqlstore.Options{})
 	credit := int64(enough*dollar + dollar/2)
 	if strings.HasPrefix(limit, "wallet") {
 		granted(t, l, credit)
@@ -104,7 +105,7 @@ func spendTogether(t *testing.T, at, role string) (won int, lost []refused) {
 	return won, lost
 }
 
-// refused is what a process tells of a refusal.
+// refused is a process's report of a refusal.
 type refused struct {
 	Account, Limit  string
 	Need, Available int64
@@ -112,8 +113,8 @@ type refused struct {
 	Text            string
 }
 
-// spend begins count sandboxes at once, as soon as its standard input ends:
-// all alike, or of several lengths in two workspaces.
+// spend begins count sandboxes at once, as soon as its standard input ends: of one length, or mixed, of several lengths
+// in two workspaces.
 func (w *worker) spend(count int, mixed bool) error {
 	if _, err := io.Copy(io.Discard, os.Stdin); err != nil {
 		return err
@@ -151,13 +152,12 @@ func (w *worker) spend(count int, mixed bool) error {
 	return errors.Join(errs...)
 }
 
-// mixedCredit is lastCredit with sandboxes of several lengths in two
-// workspaces, below a wallet and a budget: nothing passes a limit, and who was
-// refused did need more than was left.
+// mixedCredit is lastCredit with sandboxes of several lengths in two workspaces, below a wallet and a budget: no limit is
+// exceeded, and every refused sandbox needed more than was left.
 func mixedCredit(t *testing.T, address NewAddress) {
 	ctx := context.Background()
 	at := address(t)
-	l := open(t, at, ledger.Options{})
+	l := open(t, at, sqlstore.Options{})
 	granted(t, l, 60*dollar)
 	must(l.PutBudget(ctx, ledger.Budget{Account: Account, Name: "all", Currency: "USD", Limit: 20*dollar + dollar/4, Hard: true}))(t)
 	won, lost := spendTogether(t, at, "spend-mixed")
@@ -180,8 +180,7 @@ func mixedCredit(t *testing.T, address NewAddress) {
 	verified(t, l)
 }
 
-// whatFits proves that the length a refusal tells is the longest: it passes,
-// and a minute more does not.
+// whatFits proves that the ttl offered by a refusal is the longest: it passes, and a minute more does not.
 func whatFits(t *testing.T, address NewAddress) {
 	ctx := context.Background()
 	l := fresh(t, address)
@@ -203,7 +202,7 @@ func whatFits(t *testing.T, address NewAddress) {
 			id := newID(t)
 			b := want(id, holder, string(id))
 			b.Account = org + "/web"
-			// The worst case, rounded up, in whole numbers of any size.
+			// The maximum, rounded up, in integers of any size.
 			n := new(big.Int).Mul(big.NewInt(hourly), big.NewInt(int64(ttl)))
 			n.Add(n, big.NewInt(int64(time.Hour)-1)).Div(n, big.NewInt(int64(time.Hour))).Add(n, big.NewInt(fixed))
 			b.Reserve = &ledger.Reserve{Currency: "USD", Amount: n.Int64(), Wallet: true, Fixed: fixed, Hourly: hourly, TTL: ttl}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger/bank"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/lifecycle"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
@@ -36,7 +37,7 @@ func heldBy(t *testing.T, l ledger.Ledger, id extensions.ID) (sum int64, n int) 
 	return sum, len(all)
 }
 
-// begun begins one that reserves r.
+// begun begins a sandbox that reserves r.
 func begun(t *testing.T, l ledger.Ledger, r ledger.Reserve) (ledger.Sandbox, error) {
 	t.Helper()
 	b := want(newID(t), holderOf(t, l), string(newID(t)))
@@ -76,17 +77,19 @@ func totals(t *testing.T, address NewAddress) {
 	}
 	err := total(10, 4, 2, wallet)
 	var e *ledger.Insufficient
-	if !errors.As(err, &e) || e.Error() != "needs 0.000000006 USD more for a ttl of 2h (0.000000004 is set aside already), 0.000000005 available (limit: budget all of acme/web); a ttl of at most 2h fits" {
+	if !errors.As(err, &e) || e.Error() != "needs 0.000000006 USD more for a ttl of 2h (0.000000004 is set aside already), 0.000000005 "+
+		"available (limit: budget all of acme/web); a ttl of at most 2h fits" {
 		t.Errorf("%v", err)
 	}
-	// What lowers it is never refused, whatever the limits say by now.
+	// A change that lowers it is never refused, even by limits set since.
 	must(l.PutBudget(ctx, ledger.Budget{Account: Account, Name: "all", Currency: "USD", Limit: 1, Hard: true}))(t)
 	if err := total(3, 3, 2, wallet); err != nil {
 		t.Error(err)
 	}
 	must(l.PutBudget(ctx, ledger.Budget{Account: Account, Name: "all", Currency: "USD", Limit: 9, Hard: true}))(t)
-	// Another place that is paid in another way takes its place.
-	if err := total(3, 3, 1, ledger.Reserve{Currency: "USD", Memo: ledger.AccountInfra}); err != nil || balance(t, l, ledger.AccountWallet).Available() != 10 {
+	// Another place with another payer replaces it.
+	if err := total(3, 3, 1, ledger.Reserve{Currency: "USD", Memo: ledger.AccountInfra}); err != nil ||
+		balance(t, l, ledger.AccountWallet).Available() != 10 {
 		t.Error(err)
 	}
 	if err := total(0, 0, 0, ledger.Reserve{}); err != nil {
@@ -107,7 +110,7 @@ func onceGranted(t *testing.T, address NewAddress) {
 	if _, err := begun(t, l, r); !extensions.IsKind(err, extensions.KindExhausted) {
 		t.Errorf("more than was granted: %v", err)
 	}
-	r.Amount = 7 // a later end of the first is paid as its beginning was
+	r.Amount = 7 // the payer of the beginning also pays for a later end
 	must(l.Apply(ctx, ledger.Change{ID: before.ID, Key: "later", Reserve: &r}))(t)
 	if w := balance(t, l, ledger.AccountWallet); w.DebitsPending != 5 {
 		t.Errorf("%+v", w)
@@ -141,12 +144,14 @@ func exposed(t *testing.T, address NewAddress) {
 	granted(t, l, 10)
 	must(l.PutBudget(ctx, ledger.Budget{Account: Account, Name: "all", Currency: "USD", Limit: 9, Hard: true}))(t)
 	s := must(begun(t, l, ledger.Reserve{Currency: "USD", Amount: 4, Wallet: true}))(t)
-	c := ledger.Change{ID: s.ID, Key: "gone", To: lifecycle.Destroyed, Finish: &ledger.FinishIntent{Outcome: ledger.Abandoned}, Unresolved: true,
-		Event: ledger.Note{Type: "sandbox.unresolved"}}
+	c := ledger.Change{ID: s.ID, Key: "gone", To: lifecycle.Destroyed, Finish: &ledger.FinishIntent{Outcome: ledger.Abandoned},
+		Unresolved: true,
+		Event:      ledger.Note{Type: "sandbox.unresolved"}}
 	for range 2 {
 		must(l.Apply(ctx, c))(t)
 	}
-	if w, x := balance(t, l, ledger.AccountWallet), balance(t, l, ledger.AccountExposure); w.Available() != 10 || x.DebitsPosted != 4 || x.CreditsPosted != 4 {
+	if w, x := balance(t, l, ledger.AccountWallet), balance(t, l, bank.AccountExposure); w.Available() != 10 || x.DebitsPosted != 4 ||
+		x.CreditsPosted != 4 {
 		t.Errorf("%+v %+v", w, x)
 	}
 	if b := must(l.Budgets(ctx, "acme"))(t)[0]; b.Reserved != 0 || b.Spent != 0 {
@@ -188,12 +193,13 @@ func lookedAt(t *testing.T, address NewAddress) {
 		want string
 	}{
 		{ledger.Reserve{Currency: "USD", Amount: 5, Wallet: true}, nil, 1, ""},
-		{ledger.Reserve{Currency: "USD", Amount: 6, IfGranted: true}, nil, 1, "needs 0.000000006 USD, 0.000000005 available (limit: budget all of acme/web)"},
+		{ledger.Reserve{Currency: "USD", Amount: 6, IfGranted: true}, nil, 1,
+			"needs 0.000000006 USD, 0.000000005 available (limit: budget all of acme/web)"},
 		{ledger.Reserve{Currency: "USD", Amount: 9, Wallet: true}, held, 1, ""},
 		{ledger.Reserve{Currency: "USD", Amount: 2, Wallet: true}, held, 0, ""},
 		{ledger.Reserve{Currency: "EUR", Amount: 1, IfGranted: true}, nil, 0, ""},
 		{ledger.Reserve{Currency: "EUR", Amount: 1, Wallet: true}, nil, 0, "needs 0.000000001 EUR, 0.00 available (limit: wallet of acme)"},
-		{ledger.Reserve{Unknown: true}, nil, 0, "its price is not known, so it cannot be kept below a hard limit (limit: budget all of acme/web)"},
+		{ledger.Reserve{Unknown: true}, nil, 0, "its price is unknown, so it cannot be kept below a hard limit (limit: budget all of acme/web)"},
 	} {
 		soft, err := c.r.Against(Account, must(l.Balances(ctx, "acme"))(t), must(l.Budgets(ctx, "acme"))(t), c.free, nil)
 		text := ""
@@ -204,7 +210,7 @@ func lookedAt(t *testing.T, address NewAddress) {
 		if text != c.want || len(soft) != c.soft {
 			t.Errorf("%+v: %q, %+v", c.r, text, soft)
 		}
-		// The transaction says the same, where nothing is released before.
+		// The transaction agrees, unless something is released first.
 		if c.free == nil {
 			_, err := begun(t, l, c.r)
 			if (err == nil) != (c.want == "") {
@@ -213,7 +219,8 @@ func lookedAt(t *testing.T, address NewAddress) {
 			if err == nil {
 				for _, other := range must(l.List(ctx, ledger.Filter{Live: true}))(t) {
 					if other.ID != s.ID {
-						must(l.Apply(ctx, ledger.Change{ID: other.ID, Key: string(other.ID) + "/refused", To: lifecycle.Destroyed, Finish: &ledger.FinishIntent{Outcome: ledger.Failed}}))(t)
+						must(l.Apply(ctx, ledger.Change{ID: other.ID, Key: string(other.ID) + "/refused", To: lifecycle.Destroyed,
+							Finish: &ledger.FinishIntent{Outcome: ledger.Failed}}))(t)
 					}
 				}
 			}

@@ -9,13 +9,15 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger/sqlstore"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
 func hosts(t *testing.T, address NewAddress) {
 	ctx := context.Background()
 	l := fresh(t, address)
-	one := ledger.Host{Account: Account, Name: "one", Ref: `{"name":"one","local":true}`, Facts: extensions.HostFacts{OS: "linux", CPUs: 2, Notes: []string{"no kvm"}}}
+	one := ledger.Host{Account: Account, Name: "one", Ref: `{"name":"one","local":true}`,
+		Facts: extensions.HostFacts{OS: "linux", CPUs: 2, Notes: []string{"no kvm"}}}
 	put := must(l.PutHost(ctx, one))(t)
 	head := must(l.Head(ctx, "acme"))(t)
 	again := must(l.PutHost(ctx, one))(t)
@@ -51,7 +53,7 @@ func hosts(t *testing.T, address NewAddress) {
 	if left := must(l.Hosts(ctx, ""))(t); len(left) != 1 {
 		t.Fatalf("%+v", left)
 	}
-	if anew := must(l.PutHost(ctx, one))(t); anew.Existed { // the fold starts anew
+	if anew := must(l.PutHost(ctx, one))(t); anew.Existed { // the fold begins again
 		t.Fatalf("%+v", anew)
 	}
 	verified(t, l)
@@ -75,10 +77,13 @@ func snapshots(t *testing.T, address NewAddress) {
 		t.Fatalf("deleted with its intent open: %v", err)
 	}
 	h := extensions.SnapshotHandle{Extension: "local", Version: 1, ID: snap.ID, Ref: "f"}
-	done := ledger.SnapshotChange{ID: snap.ID, Key: "snap/ready", Expect: ledger.SnapshotExpect{Fence: 1, Holder: b.Holder}, To: ledger.SnapshotReady,
-		Finish: &ledger.FinishIntent{Outcome: ledger.Confirmed}, Patch: ledger.SnapshotPatch{Handle: &h, Kind: ptr("workspace"), SizeBytes: ptr(int64(9)), Digest: ptr("sha256:aa")}}
+	done := ledger.SnapshotChange{ID: snap.ID, Key: "snap/ready", Expect: ledger.SnapshotExpect{Fence: 1, Holder: b.Holder},
+		To:     ledger.SnapshotReady,
+		Finish: &ledger.FinishIntent{Outcome: ledger.Confirmed}, Meter: ledger.MeterOps{Open: meterOpen(Start)},
+		Patch: ledger.SnapshotPatch{Handle: &h, Kind: ptr("workspace"), SizeBytes: ptr(int64(9)), Digest: ptr("sha256:aa")}}
 	snap = must(l.ApplySnapshot(ctx, done))(t)
-	if again := must(l.ApplySnapshot(ctx, done))(t); !cmp.Equal(again, snap) || snap.Handle.Ref != "f" || snap.SizeBytes != 9 || snap.Digest != "sha256:aa" {
+	if again := must(l.ApplySnapshot(ctx, done))(t); !cmp.Equal(again, snap) || snap.Handle.Ref != "f" || snap.SizeBytes != 9 ||
+		snap.Digest != "sha256:aa" {
 		t.Fatalf("%+v", again)
 	}
 	gone(t, l, s) // it outlives its sandbox
@@ -97,7 +102,8 @@ func snapshots(t *testing.T, address NewAddress) {
 	}
 	snap = must(l.ApplySnapshot(ctx, ledger.SnapshotChange{ID: snap.ID, Key: "del", To: ledger.SnapshotDeleting,
 		Intent: &ledger.OpenIntent{Kind: ledger.IntentDeleteSnapshot, Holder: b.Holder}}))(t)
-	snap = must(l.ApplySnapshot(ctx, ledger.SnapshotChange{ID: snap.ID, Key: "del/done", Expect: ledger.SnapshotExpect{Fence: 2}, To: ledger.SnapshotDeleted,
+	snap = must(l.ApplySnapshot(ctx, ledger.SnapshotChange{ID: snap.ID, Key: "del/done", Expect: ledger.SnapshotExpect{Fence: 2},
+		To: ledger.SnapshotDeleted, Meter: ledger.MeterOps{Close: meterClose(Start.Add(time.Hour))},
 		Finish: &ledger.FinishIntent{Outcome: ledger.Confirmed}, Patch: ledger.SnapshotPatch{EndedAt: ptr(Start.Add(time.Hour))}}))(t)
 	if kept := must(l.GetSnapshot(ctx, snap.ID))(t); !cmp.Equal(kept, snap) || snap.State != ledger.SnapshotDeleted {
 		t.Fatalf("%+v", kept)
@@ -127,7 +133,8 @@ func events(t *testing.T, address NewAddress) {
 			if err := json.Unmarshal(e.CloudEvent, &ce); err != nil {
 				t.Fatal(err)
 			}
-			if ce.ID != e.ID || ce.SpecVersion != "1.0" || ce.Source != "urn:sandboxer:ledger:"+l.ID() || ce.Subject != string(s.ID) || ce.DataContentType != "application/json" {
+			if ce.ID != e.ID || ce.SpecVersion != "1.0" || ce.Source != "urn:sandboxer:ledger:"+l.ID() || ce.Subject != string(s.ID) ||
+				ce.DataContentType != "application/json" {
 				t.Errorf("%s", e.CloudEvent)
 			}
 			if at, err := time.Parse(time.RFC3339, ce.Time); err != nil || !at.Equal(e.Time) {
@@ -158,7 +165,7 @@ func events(t *testing.T, address NewAddress) {
 		var heads []ledger.Head
 		for range 2 {
 			clock := &Clock{at: Start}
-			l := open(t, address(t), ledger.Options{Now: clock.Now, NewID: "twin"})
+			l := open(t, address(t), sqlstore.Options{Now: clock.Now, Rand: same{}})
 			s := must(l.Begin(ctx, want(id, holderOf(t, l), "n")))(t)
 			s = must(l.Apply(ctx, provisioning(s)))(t)
 			s = must(l.Apply(ctx, ready(s)))(t)

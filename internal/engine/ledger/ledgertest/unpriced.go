@@ -7,11 +7,12 @@ import (
 	"time"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger/bank"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/meter"
 )
 
-// unpricedLives: what is charged at a price that nobody told is booked as that, moves
-// no money, and is in usage and in the event, never as 0.
+// unpricedLives: a charge at an unknown price is booked as such, moves no money, and is in usage and in the event, never
+// as 0.
 func unpricedLives(t *testing.T, l ledger.Ledger) {
 	ctx := context.Background()
 	one := meter.UnitPrice(1_000_000_000)
@@ -25,8 +26,9 @@ func unpricedLives(t *testing.T, l ledger.Ledger) {
 		want  ledger.UsageRow
 		lines int
 	}{
-		"partly": {partly, ledger.UsageRow{Currency: "USD", Meters: 1, Sums: ledger.Sums{Running: 60_000, OwnKey: 60_000_000, Unpriced: 1, OwnKeyUnknown: 1}}, 2},
-		"wholly": {wholly, ledger.UsageRow{Meters: 1, Sums: ledger.Sums{Running: 60_000, Unpriced: 1, OwnKeyUnknown: 1}}, 1},
+		"partly": {partly, ledger.UsageRow{Currency: "USD", Meters: 1,
+			Sums: bank.Sums{Running: 60_000, OwnKey: 60_000_000, Unpriced: 1, OwnKeyUnknown: 1}}, 2},
+		"wholly": {wholly, ledger.UsageRow{Meters: 1, Sums: bank.Sums{Running: 60_000, Unpriced: 1, OwnKeyUnknown: 1}}, 1},
 	} {
 		s := must(l.Begin(ctx, want(newID(t), holderOf(t, l), name)))(t)
 		s = must(l.Apply(ctx, provisioning(s)))(t)
@@ -57,7 +59,8 @@ func unpricedLives(t *testing.T, l ledger.Ledger) {
 			t.Errorf("%s: %+v", name, charges)
 		}
 		events := must(l.Events(ctx, ledger.StreamOf(s.Account), 1, 0))(t)
-		if last := string(events[len(events)-1].CloudEvent); strings.Count(last, `"amount_nano":null`) != 1 || strings.Contains(last, `"amount_nano":0`) {
+		if last := string(events[len(events)-1].CloudEvent); strings.Count(last, `"amount_nano":null`) != 1 ||
+			strings.Contains(last, `"amount_nano":0`) {
 			t.Errorf("%s: %s", name, last)
 		}
 	}

@@ -16,6 +16,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger/bank"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
@@ -32,7 +33,7 @@ func usage(t *testing.T, address NewAddress) {
 
 func noUsage(t *testing.T, l ledger.Ledger) {
 	ctx := context.Background()
-	if rows := must(l.Usage(ctx, ledger.UsageFilter{}, ledger.Dimensions()...))(t); len(rows) != 0 {
+	if rows := must(l.Usage(ctx, ledger.UsageFilter{}, bank.Dimensions()...))(t); len(rows) != 0 {
 		t.Errorf("%+v", rows)
 	}
 	if cs := chargesOf(t, l, ledger.UsageFilter{}); len(cs) != 0 {
@@ -55,10 +56,12 @@ func chargesOf(t testing.TB, l ledger.Ledger, f ledger.UsageFilter) (out []ledge
 	return out
 }
 
-const someRates = `{"v":1,"basis":"price-book","book":"prices.one","book_version":"2","extension":"ext.x","as_of":"2026-01-02","source":"https://x.test","currency":"EUR",` +
-	`"confidence":"exact","region":"eu","memo":true,"sizes":{},"prices":[{"component":"sandbox","unit":"sandbox-hour","price":"0.10","confidence":"exact"}]}`
+const someRates = `{"v":1,"basis":"price-book","book":"prices.one","book_version":"2","extension":"ext.x","as_of":"2026-01-02",` +
+	`"source":"https://x.test","currency":"EUR",` +
+	`"confidence":"exact","region":"eu","memo":true,"sizes":{},` +
+	`"prices":[{"component":"sandbox","unit":"sandbox-hour","price":"0.10","confidence":"exact"}]}`
 
-// metered lives as it is told: modes change each so many minutes.
+// metered is the usage of one test life: its mode changes after the given minutes.
 type metered struct {
 	id extensions.ID
 
@@ -75,7 +78,8 @@ func (m metered) live(t testing.TB, l ledger.Ledger) ledger.Sandbox {
 	ctx := context.Background()
 	b := want(newID(t), holderOf(t, l), m.name)
 	b.Account, b.Profile, b.Extension, b.Host = m.account, m.profile, m.extension, m.host
-	b.Request = must(json.Marshal(map[string]any{"consumer": map[string]string{"actor": m.consumer[0], "harness": m.consumer[1], "run_id": m.consumer[2]}}))(t)
+	b.Request = must(json.Marshal(map[string]any{"consumer": map[string]string{"actor": m.consumer[0], "harness": m.consumer[1],
+		"run_id": m.consumer[2]}}))(t)
 	s := must(l.Begin(ctx, b))(t)
 	s = must(l.Apply(ctx, provisioning(s)))(t)
 	c := ready(s)
@@ -84,7 +88,8 @@ func (m metered) live(t testing.TB, l ledger.Ledger) ledger.Sandbox {
 	at := m.start.Add(time.Duration(m.minutes[0]) * time.Minute)
 	for i, n := range m.minutes[1:] {
 		mode := []ledger.Mode{ledger.Paused, ledger.Running}[i%2]
-		s = must(l.Apply(ctx, ledger.Change{ID: s.ID, Key: step(s, fmt.Sprint("switch", i)), Meter: ledger.MeterOps{Switch: &ledger.MeterSwitch{At: at, Mode: mode}}}))(t)
+		s = must(l.Apply(ctx, ledger.Change{ID: s.ID, Key: step(s, fmt.Sprint("switch", i)),
+			Meter: ledger.MeterOps{Switch: &bank.MeterSwitch{At: at, Mode: mode}}}))(t)
 		at = at.Add(time.Duration(n) * time.Minute)
 	}
 	if m.open {
@@ -97,11 +102,13 @@ func (m metered) live(t testing.TB, l ledger.Ledger) ledger.Sandbox {
 }
 
 func charge(segment int64, component, memo string, amount int64) ledger.Charge {
-	return ledger.Charge{Segment: segment, Component: component, Quantity: amount * 7, Unit: "u-" + component, UnitPrice: 3, Amount: amount, Currency: "EUR", Memo: memo, Confidence: "exact"}
+	return ledger.Charge{Segment: segment, Component: component, Quantity: amount * 7, Unit: "u-" + component, UnitPrice: 3, Amount: amount,
+		Currency: "EUR", Memo: memo, Confidence: "exact"}
 }
 
 func chargeColumns(t *testing.T, l ledger.Ledger) {
-	cs := []ledger.Charge{charge(0, "creation", "", 1), charge(1, "vcpu", "byok_memo:ext.x", 2), charge(2, "vcpu:paused", "byok_memo:ext.x", 3)}
+	cs := []ledger.Charge{charge(0, "creation", "", 1), charge(1, "vcpu", "byok_memo:ext.x", 2),
+		charge(2, "vcpu:paused", "byok_memo:ext.x", 3)}
 	m := metered{account: "acme/web", name: "one", profile: "profile.p", extension: "ext.x", host: "h", currency: "EUR",
 		consumer: [3]string{"agt", "harness", "run-1"}, start: Start, minutes: []int{1, 2, 3, 4, 5}, charges: cs, estimated: true}
 	s := m.live(t, l)
@@ -110,7 +117,8 @@ func chargeColumns(t *testing.T, l ledger.Ledger) {
 	if len(rows) != 3 {
 		t.Fatalf("%+v", rows)
 	}
-	if p := rows[0].Prices; p.Book != "prices.one" || p.BookVersion != "2" || p.AsOf != "2026-01-02" || p.Source != "https://x.test" || p.Region != "eu" || p.Prices != nil {
+	if p := rows[0].Prices; p.Book != "prices.one" || p.BookVersion != "2" || p.AsOf != "2026-01-02" || p.Source != "https://x.test" ||
+		p.Region != "eu" || p.Prices != nil {
 		t.Errorf("prices: %+v", p)
 	}
 	for i, w := range []struct {
@@ -118,9 +126,10 @@ func chargeColumns(t *testing.T, l ledger.Ledger) {
 		start, end time.Time
 	}{{"", at(0), at(15)}, {ledger.Running, at(0), at(15)}, {ledger.Paused, at(1), at(10)}} {
 		cs[i].MeterID = string(s.ID) + "/1"
-		wanted := ledger.ChargeRow{Charge: cs[i], SandboxID: s.ID, Generation: 1, Mode: w.mode, StartedAt: w.start, EndedAt: w.end, MeterStart: at(0), MeterEnd: at(15),
+		wanted := ledger.ChargeRow{Charge: cs[i], SandboxID: s.ID, Generation: 1, Mode: w.mode, StartedAt: w.start, EndedAt: w.end,
+			MeterStart: at(0), MeterEnd: at(15),
 			StartSource: "backend", EndSource: "ours", EndEstimated: true, Prices: rows[i].Prices,
-			For: ledger.Attribution{Account: "acme/web", Name: "one", Profile: "profile.p", ProfileVersion: "1.0.0", Extension: "ext.x", Host: "h",
+			For: bank.Attribution{Account: "acme/web", Name: "one", Profile: "profile.p", ProfileVersion: "1.0.0", Extension: "ext.x", Host: "h",
 				Actor: "agt", Harness: "harness", RunID: "run-1"}}
 		if d := gocmp.Diff(wanted, rows[i]); d != "" {
 			t.Errorf("charge %d (-want +got):\n%s", i, d)
@@ -134,11 +143,12 @@ func chargeColumns(t *testing.T, l ledger.Ledger) {
 	}
 }
 
-// manyCharges are more than a page, with many ends at one time.
+// manyCharges are more than a page, many of them with the same end.
 func manyCharges(t *testing.T, l ledger.Ledger) {
 	const lives = 520
 	for i := range lives {
-		m := metered{account: Account, name: fmt.Sprint("n", i), profile: "p", extension: "e", currency: "EUR", start: Start, minutes: []int{i / 400}, open: i%2 == 1,
+		m := metered{account: Account, name: fmt.Sprint("n", i), profile: "p", extension: "e", currency: "EUR", start: Start,
+			minutes: []int{i / 400}, open: i%2 == 1,
 			charges: []ledger.Charge{charge(1, "b", "", 1), charge(0, "a", "", 1)}}
 		if i < lives/2 {
 			m.account = "acme/other"
@@ -173,7 +183,8 @@ func tooMuchUsage(t *testing.T, l ledger.Ledger) {
 	for i := range 3 {
 		c := charge(0, "a", "", huge)
 		c.Quantity = huge
-		metered{account: Account, name: fmt.Sprint("n", i), profile: "p", currency: "EUR", start: Start, minutes: []int{1}, charges: []ledger.Charge{c}}.live(t, l)
+		metered{account: Account, name: fmt.Sprint("n", i), profile: "p", currency: "EUR", start: Start, minutes: []int{1},
+			charges: []ledger.Charge{c}}.live(t, l)
 		rows, err := l.Usage(context.Background(), ledger.UsageFilter{}, ledger.ByComponent)
 		if i == 0 && (err != nil || len(rows) != 1 || rows[0].Wallet != huge || rows[0].Quantity.Int64() != huge) {
 			t.Errorf("one: %+v, %v", rows, err)
@@ -184,7 +195,7 @@ func tooMuchUsage(t *testing.T, l ledger.Ledger) {
 	}
 }
 
-// usageSums compares the database's arithmetic with that of the same charges.
+// usageSums compares the database's sums with plain sums of the same charges.
 func usageSums(t *testing.T, l ledger.Ledger) {
 	lives := 0
 	org := 0
@@ -210,8 +221,9 @@ func usageSums(t *testing.T, l ledger.Ledger) {
 		if ws := pick("account", "w1", "w2"); ws != "" {
 			f.Account += "/" + ws
 		}
-		f.Profile, f.Host, f.Component, f.Actor = pick("of profile", "p1", "p2"), pick("of host", "h1"), pick("of component", "vcpu", "vcpu:paused"), pick("of actor", "agt")
-		by := slices.DeleteFunc(rapid.Permutation(ledger.Dimensions()).Draw(rt, "by"), func(d ledger.Dimension) bool {
+		f.Profile, f.Host, f.Component, f.Actor = pick("of profile", "p1", "p2"), pick("of host", "h1"), pick("of component", "vcpu",
+			"vcpu:paused"), pick("of actor", "agt")
+		by := slices.DeleteFunc(rapid.Permutation(bank.Dimensions()).Draw(rt, "by"), func(d ledger.Dimension) bool {
 			return rapid.IntRange(0, 2).Draw(rt, string(d)) > 0
 		})
 		got := must(l.Usage(context.Background(), f, by...))(t)
@@ -239,8 +251,10 @@ func usageSums(t *testing.T, l ledger.Ledger) {
 
 func drawMetered(rt *rapid.T, org string) metered {
 	of := func(label string, values ...string) string { return rapid.SampledFrom(values).Draw(rt, label) }
-	m := metered{account: org + "/" + of("workspace", "w1", "w2"), profile: of("profile", "p1", "p2"), extension: of("extension", "e1", "e2"), host: of("host", "", "h1"),
-		currency: of("currency", "EUR", "USD", ""), consumer: [3]string{of("actor", "", "agt"), of("harness", "", "h"), of("run", "", "r1", "r2")},
+	m := metered{account: org + "/" + of("workspace", "w1", "w2"), profile: of("profile", "p1", "p2"), extension: of("extension", "e1", "e2"),
+		host:      of("host", "", "h1"),
+		currency:  of("currency", "EUR", "USD", ""),
+		consumer:  [3]string{of("actor", "", "agt"), of("harness", "", "h"), of("run", "", "r1", "r2")},
 		start:     Start.Add(time.Duration(rapid.IntRange(0, 72*60).Draw(rt, "start")) * time.Minute),
 		minutes:   rapid.SliceOfN(rapid.IntRange(0, 100), 1, 4).Draw(rt, "minutes"),
 		open:      rapid.IntRange(0, 5).Draw(rt, "open") == 0,
@@ -249,7 +263,8 @@ func drawMetered(rt *rapid.T, org string) metered {
 		if rapid.Bool().Draw(rt, component) {
 			continue
 		}
-		c := charge(rapid.Int64Range(0, int64(len(m.minutes))).Draw(rt, "segment"), component, of("memo", "", "byok_memo:e1", "infra_memo:e1", "idle_memo:x"), rapid.Int64Range(0, 1e15).Draw(rt, "amount"))
+		c := charge(rapid.Int64Range(0, int64(len(m.minutes))).Draw(rt, "segment"), component,
+			of("memo", "", "byok_memo:e1", "infra_memo:e1", "idle_memo:x"), rapid.Int64Range(0, 1e15).Draw(rt, "amount"))
 		c.Currency = m.currency
 		if rapid.IntRange(0, 5).Draw(rt, "other currency") == 0 {
 			c.Currency = "GBP"

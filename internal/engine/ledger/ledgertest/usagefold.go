@@ -10,7 +10,7 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger"
 )
 
-// fold is what plain arithmetic says of these lives.
+// fold adds up these lives by plain arithmetic.
 func fold(all []metered, f ledger.UsageFilter, by []ledger.Dimension) []ledger.UsageRow {
 	sums := map[string]*ledger.UsageRow{}
 	for _, m := range all {

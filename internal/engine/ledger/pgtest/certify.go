@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// certify makes an authority of the server's own and a certificate signed by it.
+// certify makes the server's own authority and a certificate signed by it.
 func (s *server) certify() error {
 	caKey, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -25,8 +25,9 @@ func (s *server) certify() error {
 	if err != nil {
 		return err
 	}
-	ca := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "test authority"}, NotBefore: time.Now().Add(-time.Hour),
-		NotAfter: time.Now().Add(24 * time.Hour), IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign}
+	ca := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "test authority"},
+		NotBefore: time.Now().Add(-time.Hour),
+		NotAfter:  time.Now().Add(24 * time.Hour), IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign}
 	leaf := &x509.Certificate{SerialNumber: big.NewInt(2), Subject: pkix.Name{CommonName: "test server"}, NotBefore: ca.NotBefore,
 		NotAfter: ca.NotAfter, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}}
 	caDER, err := x509.CreateCertificate(rand.Reader, ca, ca, &caKey.PublicKey, caKey)
@@ -41,17 +42,15 @@ func (s *server) certify() error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(s.write("ca.pem", "CERTIFICATE", caDER, 0o644), s.write("server.pem", "CERTIFICATE", leafDER, 0o644), s.write("server.key", "PRIVATE KEY", keyDER, 0o600))
+	return errors.Join(s.write("ca.pem", "CERTIFICATE", caDER, 0o644), s.write("server.pem", "CERTIFICATE", leafDER, 0o644),
+		s.write("server.key", "PRIVATE KEY", keyDER, 0o600))
 }
 
-// write makes a file that belongs to whom the server runs as.
+// write makes a file that belongs to the server's user.
 func (s *server) write(name, kind string, der []byte, mode os.FileMode) error {
 	path := filepath.Join(s.dir, name)
 	if err := os.WriteFile(path, pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der}), mode); err != nil {
 		return err
 	}
-	if s.as == nil {
-		return nil
-	}
-	return os.Chown(path, int(s.as.Uid), int(s.as.Gid))
+	return s.as.own(path)
 }

@@ -6,8 +6,7 @@ import (
 	"time"
 )
 
-// OwnClock gives the database a clock of its own, which Advance moves, for
-// sessions that begin afterwards.
+// OwnClock gives the database its own clock, which Advance moves, for sessions that begin afterwards.
 func OwnClock(t testing.TB, address string) {
 	t.Helper()
 	Exec(t, address, `CREATE SCHEMA clock;
@@ -18,7 +17,7 @@ func OwnClock(t testing.TB, address string) {
 		DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET search_path = public, clock, pg_catalog', current_database()); END $$`)
 }
 
-// Advance moves the clock that OwnClock gave; less than zero is back.
+// Advance moves the clock of OwnClock; a negative d moves it back.
 func Advance(t testing.TB, address string, d time.Duration) {
 	t.Helper()
 	Exec(t, address, fmt.Sprintf("UPDATE clock.ahead SET by = by + '%d microseconds'", d.Microseconds()))

@@ -11,22 +11,21 @@ import (
 	"testing"
 )
 
-// Cutter stands between a client and the server and cuts one connection at a
-// chosen exchange, once.
+// Cutter stands between a client and the server and cuts one connection at a chosen exchange, once.
 type Cutter struct {
 	Address string // the database, through the cutter
 
 	mu     sync.Mutex
 	left   int  // exchanges until the cut; 0 = none
-	answer bool // cut after the server has got the request, before its answer
+	answer bool // cut after the server has the request, before its answer
 	cuts   int
-	seen   int  // exchanges in all
+	seen   int  // all exchanges so far
 	stay   bool // off after the cut
 	off    bool
 	open   map[net.Conn]bool
 }
 
-// Off cuts every connection and accepts no other, until On.
+// Off cuts every connection and accepts no new one until On.
 func (c *Cutter) Off() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -36,7 +35,7 @@ func (c *Cutter) Off() {
 	}
 }
 
-// ended cuts the others too where the cut stays.
+// ended also cuts the other connections if the cut stays.
 func (c *Cutter) ended() {
 	c.mu.Lock()
 	stay := c.off
@@ -46,14 +45,14 @@ func (c *Cutter) ended() {
 	}
 }
 
-// On lets connections through again.
+// On lets connections through again, and disarms a cut that is still to come.
 func (c *Cutter) On() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.off = false
+	c.off, c.left = false, 0
 }
 
-// through keeps a pair of connections, unless none may be made.
+// through keeps a pair of connections, unless none are allowed.
 func (c *Cutter) through(pair ...net.Conn) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -66,15 +65,15 @@ func (c *Cutter) through(pair ...net.Conn) bool {
 	return !c.off
 }
 
-// Cut arms the cutter: the n-th exchange from now on (1 is the next) is lost,
-// the request itself or, with answer, what the server says to it.
+// Cut arms the cutter: it drops the n-th exchange from now on (1 is the next), either the request itself or, with
+// answer, the server's answer.
 func (c *Cutter) Cut(n int, answer bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.left, c.answer, c.cuts, c.stay = n, answer, 0, false
 }
 
-// OffFrom cuts as Cut does, and from then on nothing gets through, until On.
+// OffFrom cuts as Cut does; from then on nothing passes until On.
 func (c *Cutter) OffFrom(n int, answer bool) {
 	c.Cut(n, answer)
 	c.mu.Lock()
@@ -82,21 +81,21 @@ func (c *Cutter) OffFrom(n int, answer bool) {
 	c.stay = true
 }
 
-// Exchanges counts all there were so far.
+// Exchanges returns the number of exchanges so far.
 func (c *Cutter) Exchanges() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.seen
 }
 
-// Cuts tells how many connections were cut since Cut.
+// Cuts returns the number of connections cut since Cut.
 func (c *Cutter) Cuts() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.cuts
 }
 
-// exchange counts one request; cut says that this is the one.
+// exchange counts one request; cut reports whether to cut it.
 func (c *Cutter) exchange() (cut, answer bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -126,7 +125,7 @@ func NewCutter(t testing.TB, address string) *Cutter {
 		t.Fatal(err)
 	}
 	u.Host = l.Addr().String()
-	u.RawQuery = "sslmode=disable" // messages are to be told apart
+	u.RawQuery = "sslmode=disable" // messages must be distinguishable
 	c := &Cutter{Address: u.String(), open: map[net.Conn]bool{}}
 	var wg sync.WaitGroup
 	t.Cleanup(func() {
@@ -156,14 +155,14 @@ func NewCutter(t testing.TB, address string) *Cutter {
 	return c
 }
 
-// link is a client's connection and the one to the server that is made for it.
+// link is a client's connection and its connection to the server.
 type link struct {
 	client, server net.Conn
 	silent         atomic.Bool   // the next answer is the last, and is lost
-	answered       chan struct{} // the server says no more
+	answered       chan struct{} // the server answers no more
 }
 
-// answers copies what the server says. An answer ends with ReadyForQuery.
+// answers copies the server's messages. An answer ends with ReadyForQuery.
 func (p *link) answers() {
 	defer close(p.answered)
 	defer p.server.Close()
@@ -188,8 +187,8 @@ func (p *link) answers() {
 	}
 }
 
-// requests copies what the client says. A request ends with Query or Sync; see
-// "Message Formats" of PostgreSQL's manual.
+// requests copies the client's messages. A request ends with Query or Sync; see "Message Formats" of PostgreSQL's
+// manual.
 func (c *Cutter) requests(p *link) {
 	defer p.server.Close()
 	defer p.client.Close()
@@ -211,7 +210,7 @@ func (c *Cutter) requests(p *link) {
 			c.ended()
 			return
 		}
-		if cut { // the server's side stays open until it has worked, and no longer
+		if cut { // the server's side stays open until it has finished, and no longer
 			p.silent.Store(true)
 			_ = p.client.(*net.TCPConn).SetLinger(0)
 			_ = copyMessage(p.server, in, 5)

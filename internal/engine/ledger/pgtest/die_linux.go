@@ -6,8 +6,8 @@ import (
 	"syscall"
 )
 
-// startBound starts cmd so that it ends when the test program is killed. The
-// kernel watches the thread that started it, which therefore has to stay.
+// startBound starts cmd so that it ends when the test program is killed. The kernel watches the thread that started
+// it, so that thread must stay.
 func startBound(cmd *exec.Cmd) (ended <-chan struct{}, err error) {
 	cmd.SysProcAttr.Pdeathsig = syscall.SIGQUIT
 	started, gone := make(chan error), make(chan struct{})

@@ -1,6 +1,5 @@
-// Package pgtest runs a PostgreSQL server of a test's own: started once per
-// test program on a free port of the loopback interface, with one database for
-// each address asked for, ended by Main.
+// Package pgtest runs a PostgreSQL server for tests: one per test program, on a free port of the loopback interface,
+// with one database per address asked for, until Stop.
 package pgtest
 
 import (
@@ -13,7 +12,6 @@ import (
 	"net/url"
 	"os"
 	"os/exec"
-	"os/user"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -33,8 +31,8 @@ type server struct {
 	dir, bin string
 	port     int
 	cmd      *exec.Cmd
-	ended    <-chan struct{}     // the server's process is gone
-	as       *syscall.Credential // nil: ourselves
+	ended    <-chan struct{} // the server's process is gone
+	as       *owner
 }
 
 var (
@@ -52,8 +50,8 @@ func Stop() error {
 	return shared.stop()
 }
 
-// CA is the file with the certificate of the authority that signed the
-// server's, which is made out to 127.0.0.1 alone.
+// CA returns the file with the certificate of the authority that signed the server's, which is valid for 127.0.0.1
+// only.
 func CA(t testing.TB) string {
 	t.Helper()
 	_ = New(t)
@@ -68,12 +66,11 @@ func Exec(t testing.TB, address, sql string) {
 	}
 }
 
-// TryExec is Exec for what may be refused.
+// TryExec is Exec for statements that may be refused.
 func TryExec(address, sql string) error { return execAt(address, sql) }
 
-// User makes a user of the server who has to tell a password, and returns the
-// address of the database with both. What the user owns or may do there ends
-// with the test.
+// User creates a user of the server with a password, and returns the address of the database with both. The user and
+// its rights there end with the test.
 func User(t testing.TB, address, password string) (name, as string) {
 	t.Helper()
 	name = "u" + strings.ToLower(rand.Text()[:16])
@@ -82,7 +79,7 @@ func User(t testing.TB, address, password string) (name, as string) {
 	return name, As(t, address, name, password)
 }
 
-// As is the address for another user.
+// As returns the address for another user.
 func As(t testing.TB, address, user, password string) string {
 	t.Helper()
 	u, err := url.Parse(address)
@@ -93,17 +90,20 @@ func As(t testing.TB, address, user, password string) string {
 	return u.String()
 }
 
-// withPassword is the role whose members are asked for one; others are trusted.
+// withPassword is the role whose members need a password; others are trusted.
 const withPassword = "with_password"
 
 const hostBased = "local all all trust\n" +
 	"host all +" + withPassword + " 127.0.0.1/32 scram-sha-256\n" +
 	"host all all 127.0.0.1/32 trust\n"
 
-// New makes an empty database and returns its address. Without PostgreSQL on
-// this machine the test is skipped, or fails under SANDBOXER_NO_SKIP=1.
+// New creates an empty database and returns its address. Without PostgreSQL on this machine the test is skipped, or
+// fails under SANDBOXER_NO_SKIP=1. -short skips it.
 func New(t testing.TB) string {
 	t.Helper()
+	if testing.Short() {
+		t.Skip("-short: starts no PostgreSQL")
+	}
 	once.Do(func() { shared, failed = start() })
 	if failed != nil {
 		if errors.Is(failed, errAbsent) && os.Getenv(NoSkipEnv) != "1" {
@@ -125,15 +125,15 @@ func New(t testing.TB) string {
 
 var errAbsent = errors.New("PostgreSQL's server programs are not on this machine: install postgresql")
 
-// programs finds the folder with initdb and postgres; distributions keep them
-// off PATH.
+// programs finds the folder with initdb and postgres; distributions keep them off PATH.
 func programs() (string, error) {
 	if p, err := exec.LookPath("initdb"); err == nil {
 		if p, err = filepath.EvalSymlinks(p); err == nil {
 			return filepath.Dir(p), nil
 		}
 	}
-	for _, pattern := range []string{"/usr/lib/postgresql/*/bin/initdb", "/usr/pgsql-*/bin/initdb", "/opt/homebrew/opt/postgresql*/bin/initdb"} {
+	for _, pattern := range []string{"/usr/lib/postgresql/*/bin/initdb", "/usr/pgsql-*/bin/initdb",
+		"/opt/homebrew/opt/postgresql*/bin/initdb"} {
 		if found, _ := filepath.Glob(pattern); len(found) > 0 {
 			return filepath.Dir(slices.Max(found)), nil
 		}
@@ -147,20 +147,17 @@ func start() (*server, error) {
 		return nil, err
 	}
 	s := &server{bin: bin}
-	if os.Getuid() == 0 { // the server refuses to run as root
-		if s.as, err = nobodyElse(); err != nil {
-			return nil, err
-		}
+	if s.as, err = otherOwner(); err != nil {
+		return nil, err
 	}
 	if s.dir, err = os.MkdirTemp("", "sbxpg"); err != nil {
 		return nil, err
 	}
-	if s.as != nil {
-		if err := os.Chown(s.dir, int(s.as.Uid), int(s.as.Gid)); err != nil {
-			return nil, err
-		}
+	if err := s.as.own(s.dir); err != nil {
+		return nil, errors.Join(err, os.RemoveAll(s.dir))
 	}
-	if err := s.run("initdb", "-D", s.dir+"/data", "-U", "postgres", "--auth=trust", "--no-sync", "--encoding=UTF8", "--locale=C.UTF-8"); err != nil {
+	if err := s.run("initdb", "-D", s.dir+"/data", "-U", "postgres", "--auth=trust", "--no-sync", "--encoding=UTF8",
+		"--locale=C.UTF-8"); err != nil {
 		return nil, errors.Join(err, os.RemoveAll(s.dir))
 	}
 	err = errors.Join(s.certify(), os.WriteFile(s.dir+"/data/pg_hba.conf", []byte(hostBased), 0o600))
@@ -176,27 +173,11 @@ func start() (*server, error) {
 	return s, nil
 }
 
-func nobodyElse() (*syscall.Credential, error) {
-	for _, name := range []string{"postgres", "nobody"} {
-		u, err := user.Lookup(name)
-		if err != nil {
-			continue
-		}
-		uid, err1 := strconv.ParseUint(u.Uid, 10, 32)
-		gid, err2 := strconv.ParseUint(u.Gid, 10, 32)
-		if err := errors.Join(err1, err2); err != nil {
-			return nil, err
-		}
-		return &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}, nil
-	}
-	return nil, errors.New("no user to run PostgreSQL as")
-}
-
 func (s *server) command(ctx context.Context, name string, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, filepath.Join(s.bin, name), args...)
 	cmd.Dir = s.dir
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + s.dir, "LC_ALL=C.UTF-8"}
-	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: s.as}
+	s.as.run(cmd)
 	return cmd
 }
 
@@ -233,8 +214,8 @@ func (s *server) serve() error {
 	}
 	s.port = l.Addr().(*net.TCPAddr).Port
 	_ = l.Close()
-	// synchronous_commit stays on: what was acknowledged is there after a
-	// crash, which the tests rely on; the disk's own cache is not under test.
+	// synchronous_commit stays on: what was acknowledged survives a crash, which the tests rely on; the disk's own cache
+	// is not under test.
 	s.cmd = s.command(context.Background(), "postgres", "-D", s.dir+"/data", "-p", strconv.Itoa(s.port), "-k", s.dir,
 		"-c", "listen_addresses=127.0.0.1", "-c", "max_connections=300", "-c", "fsync=off",
 		"-c", "ssl=on", "-c", "ssl_cert_file="+s.dir+"/server.pem", "-c", "ssl_key_file="+s.dir+"/server.key", "-c", "log_min_messages=fatal")
@@ -259,10 +240,12 @@ func (s *server) serve() error {
 	}
 }
 
-// stop ends the server as its manual's "immediate shutdown"; nothing of it is kept.
+// stop ends the server by its manual's "immediate shutdown" and keeps nothing.
 func (s *server) stop() error {
 	if s.ended != nil {
-		_ = s.cmd.Process.Signal(syscall.SIGQUIT)
+		if s.cmd.Process.Signal(syscall.SIGQUIT) != nil { // a system without signals
+			_ = s.cmd.Process.Kill()
+		}
 		<-s.ended
 	}
 	return os.RemoveAll(s.dir)

@@ -1,28 +1,25 @@
-# Waiting until a stack can be used.
+# Waits until a stack can be used.
 
-# await_services LIMIT waits at most LIMIT (1/100 s) until expect containers of
-# id run and are healthy, or have ended well. long and oneshot list services:
-# those that must not end, and those that must. 1 = one has failed, 2 = the time
-# is over; failed_service, failed_container and why then say which and how.
+# await_services LIMIT waits at most LIMIT (1/100 s) until the expected containers of id run and are healthy, or have
+# ended successfully. long lists services that must not end, oneshot those that must. 1 = one has failed, 2 = time is
+# over; failed_service, failed_container and why then have the details.
 await_services() { await_until_it is_ready "$1"; }
 
-# await_settled LIMIT is the same until, moreover, what no health check judges has
-# run for settle (1/100 s). What waits for something else calls await_services
-# first, so that both times run beside each other.
+# await_settled LIMIT also waits until services without a health check have run for settle (1/100 s). Callers with
+# another wait call await_services first, so that both times overlap.
 await_settled() { await_until_it is_settled "$1"; }
 
 is_ready() { :; }
 
-# is_settled turns the verdict where it is too early. settled_at is reckoned once,
-# from the last start: of what has run for long already nothing is left to wait.
+# is_settled turns the verdict while it is too early. It computes settled_at once, from the last start: services that
+# have run long enough cause no wait.
 is_settled() {
 	[ -n "$unjudged" ] && [ "${settle:-0}" -gt 0 ] || return 0
 	[ -n "${settled_at-}" ] || find_settled_at
 	[ "$uptime" -ge "$settled_at" ] || verdict=wait why="its services have not run for as long as they must (readiness.settle)"
 }
 
-# find_settled_at sets settled_at, an uptime: no step of the host's clock makes it
-# later than settle from now.
+# find_settled_at sets settled_at, an uptime: no step of the host's clock moves it beyond settle from now.
 find_settled_at() {
 	settled_at=$((uptime + settle))
 	# shellcheck disable=SC2086
@@ -74,9 +71,8 @@ await_until_it() {
 	return 2
 }
 
-# judge_services sets verdict (ready, wait, failed) and running, how many run; ran
-# are the services that do, ended those that do not any more, made_of all containers,
-# and unjudged those that run without a health check.
+# judge_services sets verdict (ready, wait, failed), running (the number that run), ran (the services that run), ended
+# (those that no longer do), made_of (all containers) and unjudged (running ones without a health check).
 judge_services() {
 	verdict=ready seen=0 running=0 ran='' ended='' made_of='' unjudged='' why='' failed_service='' failed_container=''
 	while IFS='"' read -r _ _ _ _ _ _ _ service _ _ _ status _ container _; do
@@ -115,7 +111,7 @@ judge_services() {
 	fi
 }
 
-# container_of SERVICE sets failed_container to the last one of it.
+# container_of SERVICE sets failed_container to the service's last container.
 container_of() {
 	while IFS='"' read -r _ _ _ _ _ _ _ service _ _ _ _ _ container _; do
 		[ "$service" != "$1" ] || failed_container=$container
@@ -130,12 +126,10 @@ judged() {
 	verdict=$1 why=$2 failed_service=$service failed_container=$container
 }
 
-# note_ready records that all that was judged last is as it should be, and what
-# that was: a later look compares.
+# note_ready records that all is ready, and the state it was judged by: later looks compare with it.
 note_ready() { manifest_put state ready running "$running" ran "${ran# }" containers "${made_of# }"; }
 
-# last_lines sets detail to the last lines that the failed container printed, and
-# health to what its health check did.
+# last_lines sets detail to the failed container's last lines, and health to its health check's results.
 last_lines() {
 	detail=
 	[ -n "$failed_container" ] || return 0
@@ -143,7 +137,7 @@ last_lines() {
 	health_of "$failed_container"
 }
 
-# fail_services fails with why and the failed service's last words.
+# fail_services fails with why and the failed service's last lines.
 fail_services() {
 	last_lines
 	case $1 in
@@ -152,10 +146,9 @@ fail_services() {
 	fail service_failed "$why" '' "$detail"
 }
 
-# await_probe LIMIT asks the readiness probe until it answers or LIMIT (1/100 s)
-# is over, at least once: 1 = it never answered, with why; 2 = a service has ended
-# that should not have, or the one it asks, which nothing starts again, with why and
-# failed_container.
+# await_probe LIMIT asks the readiness probe until it answers or LIMIT (1/100 s) is over, at least once. 1 = it never
+# answered, with why; 2 = a service ended unexpectedly, or the probe's service ended and nothing restarts it, with why
+# and failed_container.
 await_probe() {
 	[ -n "${probe_kind-}" ] || return 0
 	read_clock

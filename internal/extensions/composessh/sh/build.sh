@@ -1,19 +1,18 @@
-# Images of a stack: build_images before it is started. Variables, made by
-# imageVars: build_base is the folder below box that holds the contexts;
-# keep_images is 1 where built images stay; pulls as in pull.sh, and in its form
+# Images of a stack: build_images builds them before it starts. Variables, made by imageVars: keep_images is 1 if built
+# images stay; pulls as in pull.sh, and in the same form
 #
-#   builds: digest|context|dockerfile|text|target|network|platform|shm|memory|milli|pids|args|hosts|bases
+#   builds: digest|base|context|dockerfile|text|target|network|platform|shm|memory|milli|pids|service|args|hosts|bases
 #
-# memory is in bytes, milli in thousandths of a CPU (0 = no limit), and pids counts
-# processes and threads. What bounds a step is the classic builder's to give, so it
-# is the one that builds. It needs images.sh and pull.sh.
+# base is the folder below box with the context, service what the image is built for.
+# memory is in bytes, milli in thousandths of a CPU (0 = no limit), and pids counts processes and threads. Only the
+# classic builder can limit a step, so it builds. Needs images.sh and pull.sh.
 
-# build_images has every image of the stack on the host, or fails.
+# build_images puts every image of the stack on the host, or fails.
 build_images() {
 	pull_images
 	[ -n "${builds-}" ] || return 0
 	[ "${keep_images-}" != 1 ] || manifest_put keep_images 1
-	while IFS='|' read -r digest context dockerfile text target network platform shm memory milli pids args hosts bases; do
+	while IFS='|' read -r digest build_base context dockerfile text target network platform shm memory milli pids service args hosts bases; do
 		[ -n "$digest" ] || continue
 		manifest_add images "$digest"
 		lock_image "$digest"
@@ -31,15 +30,14 @@ build_images() {
 	END
 }
 
-# image_is_ours: the image of the line that was read is there, and is the very
-# one that was built here. The lock is held.
+# image_is_ours: the image of the line just read exists and is the one that was built here. The lock is held.
 image_is_ours() {
 	recorded=
 	read -r recorded 2>/dev/null <"$root/images/$digest.id" && [ -n "$recorded" ] || return 1
 	[ "$(docker image inspect --format '{{.Id}} {{index .Config.Labels "sandboxer.build"}}' "$tag" 2>/dev/null </dev/null)" = "$recorded $digest" ]
 }
 
-# build_image builds the image of the line that was read. The lock is held.
+# build_image builds the image of the line just read. The lock is held.
 build_image() {
 	inside_base "$context"
 	place=$found_inside
@@ -60,18 +58,17 @@ build_image() {
 		fi
 	fi
 	look_at_bases
-	# The classic builder leaves what earlier stages made, and what a failed
-	# build had made, without a name. Its output names them; what had been there
-	# before it began is not ours.
+	decode "$service"
+	build_subject="Building the image of $decoded"
+	progress "image $build_subject|"
+	# The classic builder leaves the results of earlier stages and of failed builds without a name. Its output names them;
+	# what existed before the build is not ours.
 	record=$root/images/$digest
 	[ -f "$record.before" ] || docker image ls --quiet --no-trunc --filter dangling=true >"$record.before" 2>/dev/null </dev/null || rm -f "$record.before"
 	run_build "$place" "$file"
-	case $build_why in
-	*'No such image'* | *'unknown parent'* | *'layer does not exist'*)
-		# Another build took a layer away that this one had found.
-		[ "$build_code" = 0 ] || run_build "$place" "$file"
-		;;
-	esac
+	for _ in 1 2 3; do
+		! lost_layer || run_build "$place" "$file"
+	done
 	[ -z "$text" ] || rm -f "$file"
 	[ "$build_code" != 124 ] || await_step
 	sweep_layers "$record"
@@ -87,16 +84,15 @@ build_image() {
 	esac
 	if facts=$(docker image inspect --format "$image_facts" -- "$built" 2>/dev/null </dev/null) && ! printf '%s\n' "$facts" | claims_ours; then
 		printf '%s\n' "$built" >"$record.id" || image_fail exhausted "the file $record.id cannot be written" 'free some disk space on the host'
-		# The one before has lost its name to somebody else's image.
+		# Somebody else's image took the name of the previous one.
 		[ "${recorded:-$built}" = "$built" ] || ! topmost | grep -qxF -e "$recorded" || remove_image "$recorded"
 		return 0
 	fi
 	remove_image "$tag"
-	image_fail invalid 'the image that was built has labels that decide what belongs to whom' 'correct the Dockerfile'
+	image_fail invalid 'the image that was built has labels that decide ownership' 'correct the Dockerfile'
 }
 
-# await_step waits until the step that a build was ended in is gone, which holds
-# the layer it runs on.
+# await_step waits until the container of an interrupted step is gone, because it holds its layer.
 await_step() {
 	step_id=$(grep -E '^ ---> Running in [0-9a-f]+$' "$record.log" | tail -n 1)
 	step_id=${step_id##* } tries=0
@@ -106,8 +102,7 @@ await_step() {
 	done
 }
 
-# inside_base FIELD sets found_inside to a folder below build_base; links that
-# lead out of it are refused.
+# inside_base FIELD sets found_inside to a folder below build_base; it refuses links that lead out of it.
 inside_base() {
 	decode "$1"
 	base=$(cd -P -- "$box/$build_base" && pwd -P) &&
@@ -129,7 +124,7 @@ run_build() {
 	[ "${shm:-0}" = 0 ] || set -- "$@" --shm-size "$shm"
 	[ "${memory:-0}" = 0 ] || set -- "$@" --memory "$memory" --memory-swap "$memory"
 	[ "${milli:-0}" = 0 ] || set -- "$@" --cpu-period 100000 --cpu-quota "$((milli * 100))"
-	# Not above what a daemon may itself have open.
+	# Not above the daemon's own limit of open files.
 	set -- "$@" --ulimit nofile=4096:4096
 	commas=$IFS
 	IFS=,
@@ -142,7 +137,7 @@ run_build() {
 	rm -f "$box/iid"
 	log=$root/images/$digest.log
 	: >"$log"
-	watch_log "$log" "$root/images/$digest.ids" </dev/null >/dev/null 2>&1 &
+	watch_log "$log" "$root/images/$digest.ids" 7>&2 </dev/null >/dev/null 2>&1 &
 	watcher=$!
 	bound_steps "$log" "$root/images/$digest.ids" "${pids:-0}"
 	bounded "$image_rest" env DOCKER_BUILDKIT=0 docker build "$@" -- "$place" >>"$log" 2>&1
@@ -153,15 +148,23 @@ run_build() {
 	build_why=$(end_of 65536 <"$log" | grep -v -e '^DEPRECATED: The legacy builder' -e '^ *BuildKit is currently disabled' -e '^ *Install the buildx component' | sed 's/^\(.\{250\}.\{250\}\).*/\1…/' | end_of 4000)
 }
 
-# bound_steps LOG IDS PIDS gives each container of a build its limit of processes
-# once docker has made it, which is before it starts: the builder has no option
-# for that. Only docker says which containers there are, and only the log which
-# of them are this build's; a step cannot know another's id to name it there.
+# lost_layer succeeds if another build removed a layer that this one had found.
+lost_layer() {
+	[ "$build_code" != 0 ] || return 1
+	case $build_why in
+	*'No such image'* | *'unknown parent'* | *'layer does not exist'* | *'unable to find image "sha256:'* | *'failed to get digest sha256:'*) return 0 ;;
+	esac
+	return 1
+}
+
+# bound_steps LOG IDS PIDS gives each container of a build its process limit once docker has created it, which is before
+# it starts: the builder has no option for that. Only docker knows which containers exist, and only the log which of
+# them belong to this build; a step cannot know another's id to write it there.
 bound_steps() {
 	steps= bounder=
 	[ "$3" != 0 ] || return 0
 	rm -f "$box/steps"
-	mkfifo "$box/steps" || image_fail exhausted "the file $box/steps cannot be made" 'free some disk space on the host'
+	mkfifo "$box/steps" || image_fail exhausted "the file $box/steps cannot be created" 'free some disk space on the host'
 	while IFS= read -r step_id; do
 		kill -0 "$$" 2>/dev/null || break
 		bound_step "$1" "$2" "$3" &
@@ -175,7 +178,7 @@ bound_steps() {
 
 bound_step() {
 	short=${step_id%"${step_id#????????????}"} tries=0
-	# Without the pipe the build is over, and the container is not one of its steps.
+	# A missing pipe means that the build has ended and the container is not one of its steps.
 	while [ "$tries" -lt 60 ] && [ -p "$box/steps" ]; do
 		if grep -qxF " ---> Running in $short" "$1" "$2" 2>/dev/null; then
 			docker update --pids-limit "$3" "$step_id" </dev/null
@@ -197,14 +200,18 @@ unbound_steps() {
 	sleep 0.1 2>/dev/null || sleep 1
 }
 
-# watch_log LOG IDS keeps the log of a build short while it is written: of what
-# goes, the ids of layers stay.
+# watch_log LOG IDS tells the steps of a running build and keeps its log short; of the removed part it keeps the ids of
+# layers. It tells them on descriptor 7.
 watch_log() {
 	trap 'kill -9 "$nap" 2>/dev/null; exit 0' TERM
+	told=
 	while kill -0 "$$" 2>/dev/null; do
-		sleep 1 &
+		sleep 1 7>&- &
 		nap=$!
 		wait "$nap"
+		said=$(end_of 65536 <"$1" | grep -a '^Step [0-9]*/[0-9]* : ' | tail -n 1 | cut -c 1-200)
+		[ "$said" = "$told" ] || progress "image $build_subject|$said" 2>&7
+		told=$said
 		[ "$(($(wc -c <"$1")))" -gt 4194304 ] || continue
 		grep -E '^ ---> (Running in )?[0-9a-f]+$' "$1" >>"$2"
 		end_of 65536 <"$1" >"$2.tail"
@@ -213,7 +220,7 @@ watch_log() {
 	done
 }
 
-# fail_build tells a step that failed from a base image that could not be had.
+# fail_build distinguishes a failed step from an unavailable base image.
 fail_build() {
 	case $build_code:$build_why in
 	124:*) image_fail timeout "the image of the stack was not built in time (context $context)" 'raise config.create_timeout' "$build_why" ;;
@@ -226,7 +233,7 @@ fail_build() {
 		;;
 	*'dial tcp'* | *'failed to resolve source metadata'* | *'pull access denied'* | *'manifest unknown'* | *'manifest for '* | *'TLS handshake'* | *toomanyrequests* | *'failed to do request'* | *'Client.Timeout'*)
 		judge_pull "$build_why"
-		image_fail "$judged" 'the image to build on could not be had' "$judged_remedy" "$build_why"
+		image_fail "$judged" 'the base image is not available' "$judged_remedy" "$build_why"
 		;;
 	esac
 	image_fail invalid 'the image could not be built' 'correct the Dockerfile' "$build_why"

@@ -1,10 +1,10 @@
-# Operation: make a sandbox. Everything before "commit" is undone when it fails
-# or when the caller goes away; after it the script runs to its end alone.
+# Operation: create a sandbox. Everything before "commit" is undone if it fails or the caller goes away; after it the
+# script runs to its end alone.
 
 made=false stage=begun op=create
 
-# on_fail KIND takes back what a failed create made. What a service did wrong
-# stays, to be looked at, until it is torn down.
+# on_fail KIND undoes a failed create. After a service's own failure the sandbox stays until it is torn down, so that
+# people can inspect it.
 on_fail() {
 	on_fail() { :; }
 	unlock_host
@@ -35,7 +35,7 @@ leave_host() {
 	leave_root
 }
 
-# count_live sets count to how many sandboxes have not expired.
+# count_live sets count to the number of sandboxes that have not expired.
 count_live() {
 	for entry in "$root"/sbx-*; do
 		[ -d "$entry" ] || continue
@@ -44,7 +44,7 @@ count_live() {
 	done
 }
 
-# claim makes the folder of the sandbox and takes its lock.
+# claim makes the sandbox's folder and takes its lock.
 claim() {
 	while :; do
 		lock_host
@@ -53,11 +53,11 @@ claim() {
 			[ "$max" = 0 ] || count_live
 			if [ "$max" -gt 0 ] && [ "$count" -ge "$max" ]; then
 				leave_root
-				fail exhausted "the host holds $count sandboxes, and its owner allows $max" 'destroy some, raise capacity.max_sandboxes of the host, or name another host'
+				fail exhausted "the host holds $count sandboxes, and its limit is $max" 'destroy some, raise capacity.max_sandboxes of the host, or use another host'
 			fi
 			mkdir -m 0700 "$box" 2>/dev/null || {
 				leave_root
-				fail exhausted "the folder $box cannot be made" 'check the disk of the host'
+				fail exhausted "the folder $box cannot be created" 'check the disk of the host'
 			}
 		fi
 		printf '' >>"$box/lock" || {
@@ -69,13 +69,13 @@ claim() {
 		lock_sandbox "$lock_wait"
 		case $? in
 		0) return 0 ;;
-		1) fail conflict "$id is being worked on: ${holder_op:-an operation} runs on the host" 'wait until it has ended' ;;
+		1) fail conflict "$id is busy: ${holder_op:-an operation} runs on the host" 'wait until it has ended' ;;
 		esac
 	done
 }
 
-# settle_former decides what becomes of what is there: it is what was asked for,
-# it belongs to somebody else, or it gives way.
+# settle_former decides about an existing sandbox of the id: it is the one asked for, it belongs to somebody else, or it
+# gives way.
 settle_former() {
 	if manifest_get account && [ "$value" != "$account" ]; then
 		fail conflict "$id belongs to the account $value"
@@ -109,8 +109,7 @@ settle_former() {
 	stage=claimed
 }
 
-# refuse_containers fails where containers of this id are somebody else's: without
-# a record only their label tells.
+# refuse_containers fails if containers of this id belong to somebody else: without a record only their label says so.
 refuse_containers() {
 	glob_off
 	IFS='
@@ -126,14 +125,14 @@ refuse_containers() {
 	done
 }
 
-# adopt STATE takes what an earlier call made; a timer is seen to again.
+# adopt STATE takes over what an earlier call made, and makes sure that a timer runs.
 adopt() {
 	stage=adopting made=true adopted=true
 	timer_start "$root/reaper.sh"
 	[ "$1" = ready ] || stage=up
 }
 
-# finish waits until the stack is ready, notes it and answers.
+# finish waits until the stack is ready, records that and answers.
 finish() {
 	if [ "$stage" != adopting ]; then
 		await_services "$(limit_left)" || fail_services $?
@@ -159,11 +158,11 @@ finish() {
 	exit 0
 }
 
-# receive takes the payload, exactly as long and with the digest that was
-# announced, and waits for the caller to say that it is still there.
+# receive takes the payload, with exactly the announced length and digest, and waits for the caller to confirm that it
+# is still there.
 receive() {
 	head -c "$payload_size" >"$box/payload" 2>/dev/null || fail exhausted "the payload cannot be stored in $box" 'free some disk space on the host'
-	[ "$(($(wc -c <"$box/payload")))" = "$payload_size" ] || fail interrupted 'the payload did not arrive whole' 'try again'
+	[ "$(($(wc -c <"$box/payload")))" = "$payload_size" ] || fail interrupted 'the payload did not arrive completely' 'try again'
 	if command -v sha256sum >/dev/null 2>&1; then
 		digest=$(sha256sum <"$box/payload")
 		[ "${digest%% *}" = "$payload_digest" ] || fail interrupted 'the payload arrived damaged' 'try again'
@@ -171,26 +170,27 @@ receive() {
 	(umask 022 && tar -xf "$box/payload" -C "$box") 2>"$box/tar.log" </dev/null || fail exhausted "the payload cannot be unpacked in $box: $(tail -n 1 "$box/tar.log")" 'free some disk space on the host'
 	rm -f "$box/payload" "$box/tar.log"
 	step filled
+	[ -z "$origin" ] || origin_get
 	progress commit
 	IFS= read -r go || go=
-	[ "$go" = go ] || fail interrupted 'the caller went away before anything was started' 'try again'
+	[ "$go" = go ] || fail interrupted 'the caller disconnected before anything was started' 'try again'
 }
 
-# open_up lets users of the containers other than our own into the workspace;
-# the folder around it is closed to everybody else on the host.
+# open_up opens the workspace to other users of the containers; the folder around it is closed to everybody else on the
+# host.
 open_up() {
 	[ -d "$box/workspace" ] || mkdir "$box/workspace"
-	# By relative names: a whole one may be longer than a call takes.
+	# By relative names: an absolute one may be longer than a call accepts.
 	(cd "$box/workspace" && find . '(' -type d -exec chmod a+rwx '{}' + ')' -o '(' -type f -perm -004 -exec chmod a+rw '{}' + ')' </dev/null)
 	[ ! -d "$box/bundle" ] || chmod a+rx "$box/bundle"
 }
 
-# record writes manifest and lease, and starts what watches the lease.
+# record writes manifest and lease, and starts the timer that reads the lease.
 record() {
 	read_clock
 	manifest_put version 1 id "$id" account "$account" generation "$generation" spec_hash "$spec_hash" name "$name" host "$host" state making \
 		service "$service_default" mount "$mount" access "$access" mode "$mode" networks "$networks" expect "$expect" long "$long" oneshot "$oneshot" jobs "$jobs" joins "$joins" \
-		publish "$publish" clock_caller "$((now_ms + (uptime - started) * 10))" clock_uptime "$uptime" clock_boot "$boot" clock_wall "$(date +%s)" \
+		publish "$publish" entrypoint "$entrypoint" clock_caller "$((now_ms + (uptime - started) * 10))" clock_uptime "$uptime" clock_boot "$boot" clock_wall "$(date +%s)" \
 		grace "$grace" engine "$engine" engine_id "$engine_id"
 	lease_write "$remaining" "$until" "$generation"
 	timer_start "$box/reaper.sh"
@@ -199,7 +199,7 @@ record() {
 	step recorded
 }
 
-# limit_left prints what is left of limit, in 1/100 s, at least one second.
+# limit_left prints the rest of limit in 1/100 s, at least one second.
 limit_left() {
 	read_clock
 	limit_rest=$((limit * 100 - (uptime - started)))
@@ -207,7 +207,7 @@ limit_left() {
 	echo "$limit_rest"
 }
 
-# up starts the stack with its secrets, within what is left of limit.
+# up starts the stack with its secrets, within the rest of limit.
 up() {
 	SBX_WORKSPACE=$box/workspace SBX_BUNDLE=$box/bundle
 	export SBX_WORKSPACE SBX_BUNDLE
@@ -220,7 +220,7 @@ up() {
 	while :; do
 		compose_up
 		[ "$up_code" != 0 ] || break
-		# Somebody else of this engine was quicker with the subnet.
+		# Somebody else on this engine took the subnet first.
 		case $(tail -c 4000 "$box/up.log") in
 		*'Pool overlaps'* | *'pool overlaps'* | *'invalid pool request'*) ;;
 		*) break ;;
@@ -237,18 +237,17 @@ up() {
 	secret_files=
 	step up
 	[ "$up_code" != 0 ] || return 0
-	[ "$up_code" != 124 ] || fail timeout "the stack was not up after $limit s" 'raise config.create_timeout, or look at what takes so long' "$(end_of 2000 <"$box/up.log")"
+	[ "$up_code" != 124 ] || fail timeout "the stack was not up after $limit s" 'raise config.create_timeout, or find the cause of the delay' "$(end_of 2000 <"$box/up.log")"
 	containers_of --filter "label=sandboxer.id=$id"
 	refuse_unstarted
-	# A service that failed says more than Compose's own words.
+	# A failed service says more than Compose's own message.
 	judge_services
 	[ "$verdict" != failed ] || fail_services 1
 	up_words
 	fail_docker "${up_service:+the service $up_service of }the stack could not be started" "$(printf '%s' "$up_said" | end_of 4000)"
 }
 
-# refuse_unstarted fails with the service that Docker could not start: it notes why
-# with the container.
+# refuse_unstarted fails with the service that Docker could not start: Docker records the reason with the container.
 refuse_unstarted() {
 	while IFS='"' read -r _ _ _ _ _ _ _ service _ _ _ status _ container _; do
 		case $status in 'Up '*) continue ;; esac
@@ -259,9 +258,8 @@ refuse_unstarted() {
 	END
 }
 
-# up_words sets up_said to what Compose said but for its own progress, which hides
-# what went wrong and says it twice, and up_service to the one service of which it
-# began a container and made none.
+# up_words sets up_said to Compose's output without its progress, which hides and repeats the error, and up_service to
+# the one service whose container it began and did not finish.
 up_words() {
 	up_said=$(grep -Ev '^ ?(Container|Network|Volume|service:[^ ]*) ' "$box/up.log") ||
 		up_said=$(grep -Ev ' (Creating|Created|Starting|Started|Recreate|Recreated|Running|Waiting|Healthy) *$' "$box/up.log")
@@ -277,15 +275,31 @@ $up_begun
 	done
 }
 
+# compose_up starts the stack. Volumes of an origin are filled once the containers, which have them, are made.
 compose_up() {
+	[ -z "$origin" ] || refill_workspace
+	case ${parts-} in *'
+volume '* | *'
+data '*)
+		compose_do --no-start
+		[ "$up_code" = 0 ] || return 0
+		refill_volumes
+		;;
+	esac
+	[ -z "$origin" ] || refilled
+	compose_do -d
+}
+
+compose_do() {
 	up_limit=$(limit_left)
-	compose_command "$((up_limit / 100 + 1))" --ansi never -p "$id" -f "$model" --project-directory "$box" --env-file /dev/null \
-		up -d --no-build --quiet-pull >"$box/up.log" 2>&1
+	set -- up "$1" --no-build --quiet-pull
+	[ ! -f "$box/restored.json" ] || set -- -f "$box/restored.json" "$@"
+	compose_command "$((up_limit / 100 + 1))" --ansi never -p "$id" --project-directory "$box" --env-file /dev/null \
+		-f "$model" "$@" >"$box/up.log" 2>&1
 	up_code=$?
 }
 
-# allocate chooses the networks' subnets, under the host lock, and puts the walls
-# up before anything is behind them.
+# allocate chooses the networks' subnets, under the host lock, and builds the walls before anything is behind them.
 allocate() {
 	[ -n "$networks" ] || return 0
 	subnets_look
@@ -300,7 +314,7 @@ allocate() {
 	step allocated
 }
 
-# hand_over brings the instructions to where there is no workspace.
+# hand_over copies the instructions into a sandbox without a workspace.
 hand_over() {
 	[ -f "$box/instructions.md" ] || return 0
 	cid=
@@ -331,6 +345,8 @@ record
 case $mode in deny | proxy) deny_prove ;; esac
 allocate
 build_images
+rm -rf "$box/stack"
+[ -z "$origin" ] || origin_images
 step starting
 up
 our_time

@@ -1,11 +1,9 @@
-# What a host must have to run a stack.
+# What a host needs to run a stack.
 
-# check_engine asks for the versions of the engine and of Compose, once per boot
-# and start of the engine. Where its start cannot be told from here an answer
-# counts for ten seconds. Many begin at once on a host that nobody has asked yet:
-# one asks for all. It sets engine, engine_id and compose_plugin,
-# the program that docker runs for "docker compose", or '' where it is better
-# left to docker.
+# check_engine asks for the versions of the engine and of Compose, once per boot and start of the engine. If it cannot
+# detect a restart, an answer counts for ten seconds. When many scripts begin at once on a host, one asks for all. It
+# sets engine, engine_id and compose_plugin, the program that docker runs for "docker compose", or '' if docker had
+# better choose.
 check_engine() {
 	daemon=''
 	{ IFS= read -r daemon </run/docker.pid; } 2>/dev/null
@@ -19,7 +17,7 @@ check_engine() {
 	}
 }
 
-# engine_known takes what was asked before; false where that no longer counts.
+# engine_known takes the earlier answer; false if that no longer counts.
 engine_known() {
 	read_clock
 	[ -f "$root/engine" ] || return 1
@@ -29,8 +27,8 @@ engine_known() {
 	[ "$known_daemon" = "${daemon:--}" ] && [ "$known_at" -le "$uptime" ] && [ "$uptime" -lt "$((known_at + 1000))" ]
 }
 
-# ask_engine fails where a version is too old, or missing. One question tells all
-# but of docker commands that know no plugins by name.
+# ask_engine fails if a version is missing or too old. One question suffices, except for docker commands that do not
+# list plugins.
 ask_engine() {
 	# shellcheck disable=SC2016
 	said=$(docker_soon info --format '{{.ServerVersion}}|{{.ID}}|{{range .ClientInfo.Plugins}}{{if eq .Name "compose"}}{{.Version}}|{{.Path}}{{end}}{{end}}' 2>/dev/null) || said=
@@ -48,18 +46,18 @@ ask_engine() {
 	esac
 	engine_major=${engine%%.*}
 	case $engine_major in '' | *[!0-9]*) engine_major=0 ;; esac
-	[ "$engine_major" -ge 20 ] || fail unsupported "the host has Docker Engine $engine; 20.10 is the oldest that works" 'install a newer Docker Engine on the host: https://docs.docker.com/engine/install/'
+	[ "$engine_major" -ge 20 ] || fail unsupported "the host has Docker Engine $engine; it needs 20.10 or newer" 'install a newer Docker Engine on the host: https://docs.docker.com/engine/install/'
 	[ -n "$compose_version" ] || compose_version=$(docker compose version --short 2>&1 </dev/null) ||
 		fail unsupported 'the host has no Docker Compose v2 (docker compose)' 'install the Compose plugin on the host, version 2.0 or newer: https://docs.docker.com/compose/install/linux/' "$compose_version"
 	case ${compose_version#v} in
-	0.* | 1.*) fail unsupported "the host has Docker Compose $compose_version; 2.0 is the oldest that works" 'install the Compose plugin on the host, version 2.0 or newer: https://docs.docker.com/compose/install/linux/' ;;
+	0.* | 1.*) fail unsupported "the host has Docker Compose $compose_version; it needs 2.0 or newer" 'install the Compose plugin on the host, version 2.0 or newer: https://docs.docker.com/compose/install/linux/' ;;
 	esac
 	case $engine_id in *[!A-Za-z0-9:-]*) engine_id= ;; esac
 	plain_docker || compose_plugin=
 }
 
-# plain_docker reports whether the docker command is Docker's own program, which
-# starts the plugin as it is. Wrappers may set what it needs.
+# plain_docker reports whether the docker command is Docker's own program, which starts the plugin directly. A wrapper
+# may set what the plugin needs.
 plain_docker() {
 	case $compose_plugin in
 	*' '* | '') return 1 ;;
@@ -71,7 +69,7 @@ plain_docker() {
 	return 1
 }
 
-# compose_command ARGUMENTS … runs docker compose, bounded as bounded does.
+# compose_command ARGUMENTS … runs docker compose, limited like bounded.
 compose_command() {
 	compose_limit=$1
 	shift

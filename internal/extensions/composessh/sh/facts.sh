@@ -1,17 +1,16 @@
-# Operation: what the host is and can do, whether default deny holds there, and
-# what status would tell of it with all=1, which spares another round trip. It
-# changes nothing that it does not take back. Variables beside the usual:
-# allow_firewall (1 where the owner allows rules), deny_proved, subnet_ranges.
+# Operation: what the host is and can do, whether default deny holds there, and what status would report with all=1,
+# which saves a round trip. It reverts all of its changes. Additional variables: allow_firewall (1 if the owner allows
+# rules), deny_proved, subnet_ranges.
 
-# now_ns sets now to the host's clock in nanoseconds, as fine as it has it.
+# now_ns sets now to the host's clock in nanoseconds, as precise as the host has it.
 now_ns() {
 	now=$(date +%s%N)
 	case $now in *[!0-9]* | '') now=$(date +%s)000000000 ;; esac
 	[ "${#now}" -gt 12 ] || now=${now}000000000
 }
 
-# kept_logins sets kills to yes or no, where logind tells whether it ends the
-# processes of a login with it, and linger to the same for this login.
+# kept_logins sets kills to yes or no if logind says whether it ends a login's processes with it, and linger likewise
+# for this login.
 kept_logins() {
 	kills='' linger=''
 	command -v loginctl >/dev/null 2>&1 && [ -d /run/systemd/system ] || return 0
@@ -22,7 +21,7 @@ kept_logins() {
 	linger=$(loginctl show-user "$(id -un)" -p Linger --value 2>/dev/null </dev/null)
 }
 
-# rung sets timer to the step of the ladder that a sandbox's end would take.
+# rung sets timer to the step of the ladder that would end a sandbox.
 rung() {
 	timer=session
 	[ -d /run/systemd/system ] && command -v systemd-run >/dev/null 2>&1 || return 0
@@ -35,8 +34,7 @@ rung() {
 	fi
 }
 
-# proved prints the facts of the proof: itself, or what stands against it, as it
-# would have been failed with.
+# proved prints the facts of the proof: the proof itself, or the error that it would have failed with.
 proved() (
 	fail() {
 		fact against_kind "$1"

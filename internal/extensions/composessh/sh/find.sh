@@ -1,5 +1,4 @@
-# Operation: find one sandbox by id alone. Absent is answered only when both the
-# folder and docker said so.
+# Operation: find one sandbox by id alone. It answers absent only if both the folder and docker agree.
 
 use_root
 use_box "$id"

@@ -1,19 +1,16 @@
-# What images of sandboxes leave on a host, and how it goes: release_images after
-# the containers went. How they come there is in build.sh, and what is pulled in
-# pull.sh.
+# Images that sandboxes leave on a host: release_images removes them after the containers went. build.sh builds them,
+# pull.sh pulls others.
 #
-# An image is named by the digest of all it is made of, so that sandboxes share
-# it; one that only has the name is not trusted. root/images holds, by digest: .id,
-# what was built; .lock, held by descriptor 6 while the image is
-# looked for, built or removed; .for.ID of each sandbox that uses it, written
-# before it is looked for and taken away without needing any disk; .log, .ids and
-# .before of a build. image_lock_wait is how many seconds to wait for a lock, '' =
-# as long as a build may last. The image goes with the last sandbox that uses it.
+# An image is named by the digest of its inputs, so that sandboxes share it; the name alone is not trusted. root/images
+# has, by digest: .id, the result; .lock, held by descriptor 6 while the image is looked for, built or removed; .for.ID of
+# each sandbox that uses it, written before the look and removed without needing disk space; .log, .ids and .before of a
+# build. image_lock_wait is the wait for a lock in seconds, '' = as long as a build may take. The image goes with the last
+# sandbox that uses it.
 
 image_repository=sandboxer.invalid/build
 
-# lock_image DIGEST takes the lock of an image, whose file goes with the image: 1
-# where there can be no such file, 2 where somebody else keeps it for too long.
+# lock_image DIGEST takes the lock of an image, whose file goes with the image: 1 = no such file can exist, 2 = somebody
+# else holds it for too long.
 lock_image() {
 	while :; do
 		mkdir -p -m 0700 "$root/images" 2>/dev/null
@@ -32,7 +29,7 @@ lock_image() {
 
 unlock_image() { exec 6>&-; }
 
-# image_fail is fail without the lock: what a failure takes back releases images.
+# image_fail is fail without the lock: undoing a failure releases images.
 image_fail() {
 	unlock_image
 	fail "$@"
@@ -49,15 +46,13 @@ image_left() {
 
 # ---- layers
 
-# Layers go one by one, from the last, and never with all they are made on: an
-# engine that keeps its images in containerd would take those of other images
-# too, and then no longer find what is above them.
+# Layers are removed one by one, from the last, and never together with their parents: an engine that keeps its images in
+# containerd would also remove those of other images, and then no longer find what is above them.
 
-# topmost prints the nameless images that nothing is made on.
+# topmost prints the nameless images that no other is based on.
 topmost() { docker image ls --quiet --no-trunc --filter dangling=true 2>/dev/null </dev/null; }
 
-# sweep_layers RECORD removes the nameless images a build left behind. Those
-# that others build on stay with them.
+# sweep_layers RECORD removes the nameless images of a build. Those that others are based on stay with them.
 sweep_layers() {
 	if [ -f "$1.before" ]; then
 		while :; do
@@ -80,16 +75,16 @@ logged() {
 	[ -n "$short" ] && grep -q "^ ---> $2$short\$" "$1.log" "$1.ids" 2>/dev/null
 }
 
-# half_made RECORD ID: a build that was cut off made it, without a word: in a
-# container it had named, or on a nameless layer of its own.
+# half_made RECORD ID: an interrupted build made it without logging it: from a container it had named, or on one of its
+# own nameless layers.
 half_made() {
 	parent=$(docker image inspect --format '{{.Container}}' "$2" 2>/dev/null </dev/null) && logged "$1" 'Running in ' "$parent" && return 0
 	parent=$(docker image inspect --format '{{.Parent}}' "$2" 2>/dev/null </dev/null) && logged "$1" '' "$parent" &&
 		[ -z "$(docker image inspect --format '{{range .RepoTags}}{{.}}{{end}}' "$parent" 2>/dev/null </dev/null)" ]
 }
 
-# remove_image TAG removes an image and the nameless ones it is made on, but for
-# those that others are made on. False with image_why when it stays.
+# remove_image TAG removes an image and its nameless parents, except those that others are based on. False with image_why
+# if it stays.
 remove_image() {
 	below=$(docker image history --quiet --no-trunc "$1" 2>/dev/null </dev/null)
 	image_why=$(docker image rm --no-prune "$1" 2>&1 </dev/null) || return 1
@@ -104,8 +99,8 @@ remove_image() {
 
 # ---- releasing
 
-# images_named sets value to the digests of the images that id uses, in the order
-# they were built: from the manifest, or where that is lost from root/images.
+# images_named sets value to the digests of the images that id uses, in build order: from the manifest, or if that is
+# lost from root/images.
 images_named() {
 	manifest_get images && [ -n "$value" ] && return 0
 	value=
@@ -116,16 +111,15 @@ images_named() {
 	[ -n "$value" ]
 }
 
-# release_images removes the images that were built for id and that no other
-# sandbox names, unless they are to be kept. What could not be removed is a
-# warning. 1 = an image is being built for somebody else right now: nothing of it
-# is lost, what is to be released is still named.
+# release_images removes the images that were built for id and that no other sandbox uses, unless they are to be kept.
+# Failures are a warning. 1 = somebody else is building an image right now: nothing of it is lost, and the images to be
+# released keep their names.
 release_images() {
 	images_named || return 0
 	releasing=$value
 	manifest_get keep_images || value=
 	releasing_keep=$value
-	# A stage goes before what it was built on.
+	# A stage goes before its base.
 	reversed=
 	for digest in $releasing; do reversed="$digest $reversed"; done
 	for digest in $reversed; do
@@ -153,11 +147,11 @@ release_images() {
 		unlock_image
 	done
 	rmdir "$root/images" 2>/dev/null
-	# A sandbox that has expired keeps its manifest for a while.
+	# An expired sandbox keeps its manifest for a while.
 	quietly manifest_put images ''
 }
 
-# image_is_shared DIGEST: another sandbox that is still there uses it.
+# image_is_shared DIGEST: another existing sandbox uses it.
 image_is_shared() {
 	for other in "$root/images/$1.for."*; do
 		[ -e "$other" ] || continue

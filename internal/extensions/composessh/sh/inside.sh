@@ -1,11 +1,6 @@
-# The way into a service of a running sandbox, and the channel beside a
-# command's streams. Variables: channel (a nonce), id, service.
+# The way into a service of a running sandbox; say is that of frame.sh. Variables: id, service.
 
-# say JSON tells the caller something beside the streams. What runs inside does
-# not know the nonce, so it cannot speak here.
-say() { printf '\036%s%s\036' "$channel" "$1" >&2; }
-
-# With live streams an answer is one more thing said.
+# With live streams, the answer is one more message.
 answer() { say "$1"; }
 progress() { :; }
 
@@ -16,16 +11,16 @@ json_string() {
 	printf '"'
 }
 
-# inside_find sets container, state, pid, user, workdir and mount (where the
-# workspace is, '' = nowhere) of the service asked for.
+# inside_find sets container, state, pid, user, workdir and mount (the workspace's path, '' = none) of the requested
+# service.
 inside_find() {
 	inside_list
 	inside_choose
 	inside_facts
 }
 
-# inside_list sets containers (lines: id state service) and services. Labels can
-# be an image's own; the name is Compose's.
+# inside_list sets containers (lines: id state service) and services. Labels may come from an image; the name comes from
+# Compose.
 inside_list() {
 	containers=$(docker ps -a --no-trunc --filter "label=sandboxer.id=$id" --filter "name=^/?$id[-_]" --format '{{.ID}} {{.State}} {{.Label "com.docker.compose.service"}}' 2>&1 </dev/null) ||
 		fail_docker 'the containers could not be listed' "$containers"
@@ -48,7 +43,7 @@ inside_each() {
 		IFS=$each_ifs
 		# shellcheck disable=SC2086
 		set -- "$1" $entry
-		# A warning of docker's is no container.
+		# A warning of docker's is not a container.
 		case ${2-} in
 		*[!0-9a-f]* | '') continue ;;
 		esac
@@ -84,7 +79,7 @@ inside_choose() {
 	inside_each inside_take
 }
 
-# Of several containers of the service, a running one.
+# inside_take takes a running container of the service, if there is one.
 inside_take() {
 	[ "$3" = "$service" ] || return 0
 	[ "$state" = running ] && return 0
@@ -104,7 +99,7 @@ inside_facts() {
 	IFS='
 '
 	for entry in $facts; do
-		# The first of a kind counts: what comes from an image comes last.
+		# The first of a kind counts: an image's own comes last.
 		case $entry in
 		state=*) [ -n "$state" ] || state=${entry#*=} ;;
 		pid=*) [ -n "$pid" ] || pid=${entry#*=} ;;
@@ -129,13 +124,17 @@ inside_running() {
 	case $state in
 	running) ;;
 	restarting) fail unavailable "the service $service is restarting" "its log says why: look at it, then try again" ;;
-	paused) fail conflict "the service $service is paused" 'resume it first' ;;
-	*) fail conflict "the service $service is not running: its container is $state" 'its log says why; make the sandbox anew, or give the service something to run' ;;
+	paused)
+		manifest_get paused && [ "$value" = 1 ] && fail paused "$id"
+		manifest_get held && [ -n "$value" ] && fail unavailable "the sandbox $id is held still for a moment, while it is copied" 'try again'
+		fail conflict "the service $service is paused" "run \`docker unpause\` on the host to resume it"
+		;;
+	*) fail conflict "the service $service is not running: its container is $state" 'see its log; replace the sandbox, or give the service a long-running command' ;;
 	esac
 }
 
-# inside_path PATH sets path: as it is when absolute, else below the workspace,
-# or the working folder where the service has no workspace.
+# inside_path PATH sets path: absolute ones as they are, others below the workspace, or below the working folder if the
+# service has no workspace.
 inside_path() {
 	case $1 in
 	/*) path=$1 ;;

@@ -1,15 +1,13 @@
-# What docker holds of a sandbox. One rule tells, whether it is looked at or
-# removed: it carries the sandbox's label, and its name begins with the id, as
-# Compose names what is a project's. Anybody's image and anybody's container can
-# carry any label, but only who makes a thing names it.
+# Docker's objects of a sandbox. One rule decides for looks and removals: an object carries the sandbox's label, and its
+# name begins with the id, as Compose names a project's objects. Any image and any container can carry any label, but
+# only its maker names an object.
 
-# How long docker may take for what it answers at once, if at all (s).
+# How long docker may take for an immediate answer (s).
 : "${docker_patience:=30}"
 
-# docker_soon ARG … is docker for such questions: on a host that is full or stuck it
-# may never answer. Then it is ended, 124, and says so. Here as elsewhere a sleep is
-# ended by KILL: a shell that is just forked to become one still has our trap, and
-# loses a TERM.
+# docker_soon ARG … asks docker such a question: on a full or stuck host it may never answer. Then it is ended, 124, and
+# says so. Sleeps are ended by KILL, here and elsewhere: a shell just forked to become one still has our trap, and loses a
+# TERM.
 docker_soon() {
 	docker "$@" </dev/null &
 	soon=$!
@@ -40,16 +38,15 @@ docker_soon() {
 	return "$soon_code"
 }
 
-# is_named ID NAMES: one of the names, which have commas between them, is one of
-# the sandbox's. The caller has turned globbing off.
+# is_named ID NAMES: one of the names, separated by commas, is one of the sandbox's. The caller has turned globbing off.
 is_named() {
 	named=1
 	IFS=,
 	for its_name in $2; do
 		case $its_name in
-		# What another container calls it is no name of its own.
+		# A name that another container uses for it is not its own.
 		*/*) ;;
-		# Compose puts twelve digits before the name of what replaces another.
+		# Compose puts twelve digits before the name of a container that replaces another.
 		"$1"[-_]* | ????????????_"$1"[-_]*) named=0 ;;
 		esac
 	done
@@ -57,22 +54,20 @@ is_named() {
 	return "$named"
 }
 
-# ours_containers ID sets ours to the ids of all containers of the sandbox; false
-# when docker could not be asked, with ours its words.
+# ours_containers ID sets ours to the ids of all containers of the sandbox; false if docker did not answer, with its
+# message in ours.
 ours_containers() { list_named "$1" ps -a --no-trunc --filter "label=sandboxer.id=$1" --format '{{.ID}} {{.Names}}'; }
 
-# ours_networks ID and ours_volumes ID are the same for networks and volumes.
+# ours_networks ID and ours_volumes ID do the same for networks and volumes.
 ours_networks() { list_named "$1" network ls --no-trunc --filter "label=sandboxer.id=$1" --format '{{.ID}} {{.Name}}'; }
 ours_volumes() { list_named "$1" volume ls -q --filter "label=sandboxer.id=$1"; }
 
-# list_ours COMMAND… is list_named for what no name tells.
+# list_ours COMMAND… is list_named for objects without a telling name.
 list_ours() { list_named '' "$@"; }
 
-# list_named ID COMMAND… takes whole ids alone, or names for what is listed by
-# name: what else docker or a wrapper of it has to say must never be removed by
-# that name. With an ID each line has the names too, and what is not the sandbox's
-# by name is passed over. A line that looks like an id and is none is not
-# understood, which is a failure: nothing is gone because it could not be read.
+# list_named ID COMMAND… accepts only whole ids, or names for objects listed by name: other output of docker or of a
+# wrapper must never be removed by that name. With an ID each line has the names too, and objects that are not the
+# sandbox's by name are skipped. A line that only looks like an id is a failure: an unreadable answer proves no absence.
 list_named() {
 	named_for=$1
 	shift
@@ -113,13 +108,11 @@ list_named() {
 	return 1
 }
 
-# containers_of FILTER … sets containers to a JSON array without its brackets, one
-# array per line and container of ours: id, account, generation, service, ports,
-# status, container, networks, folder of the project.
+# containers_of FILTER … sets containers to a JSON array without its brackets, one array per line and container of ours:
+# id, account, generation, service, ports, status, container, networks, folder of the project.
 containers_of() { container_rows '' "$@"; }
 
-# container_rows ID FILTER … is the same of those that are named as the
-# sandbox's, whoever's label they carry; '' = each as its label says.
+# container_rows ID FILTER … does the same for those named as the sandbox's, whatever their label; '' = each by its label.
 container_rows() {
 	named_for=$1
 	shift
@@ -143,8 +136,31 @@ container_rows() {
 	glob_on
 }
 
-# read_engine sets engine_id to what tells the engine that docker talks to from
-# all others, or to nothing where it does not answer.
+# exits_of RECORDS sets exits for containers of sandboxes whose end is that of their entrypoint: lines with the container,
+# its exit code and when it ended, by the host's clock.
+exits_of() {
+	exits='' exited=''
+	case $1:$containers in *'
+entrypoint=1'*'"Exited ('*) ;; *) return 0 ;; esac
+	while IFS='"' read -r _ _ _ _ _ _ _ _ _ _ _ status _ container _; do
+		case $status in 'Exited ('*) exited="$exited $container" ;; esac
+	done <<-END
+		$containers
+	END
+	# shellcheck disable=SC2086
+	exits=$(docker container inspect -f '{{.Id}} {{.State.ExitCode}} {{.State.FinishedAt}}' $exited 2>/dev/null </dev/null)
+}
+
+# note_exit records when and with what code the entrypoint of box has ended, before its container goes.
+note_exit() {
+	manifest_get entrypoint && [ -n "$value" ] && ! manifest_get exits || return 0
+	containers_of --filter "label=sandboxer.id=$id"
+	exits_of '
+entrypoint=1'
+	[ -z "$exits" ] || manifest_put exits "$exits"
+}
+
+# read_engine sets engine_id, which identifies docker's engine, or '' if it does not answer.
 read_engine() {
 	engine_id=$(docker info --format '{{.ID}}' 2>/dev/null </dev/null) || engine_id=
 	case $engine_id in *[!A-Za-z0-9:-]*) engine_id= ;; esac

@@ -1,6 +1,5 @@
-# Operation: what services print. Variables beside those of inside.sh: follow
-# (1 = go on), tail (last lines, '' = all). It ends with the sandbox, and when
-# its stdin does: a reader that went away leaves nothing behind.
+# Operation: the output of services. Variables besides those of inside.sh: follow (1 = go on), tail (last lines, '' =
+# all). It ends with the sandbox, and with its stdin: a reader that went away leaves nothing behind.
 
 use_root
 use_box "$id"
@@ -25,7 +24,7 @@ log_of() {
 	docker logs "$@" 2>&1 </dev/null
 }
 
-# log_past prints what there is, of several containers by time.
+# log_past prints the past output, of several containers by time.
 log_past() {
 	for one in $chosen; do
 		log_of ${tail:+--tail "$tail"} --timestamps "${one%%:*}" | if [ -n "$service" ]; then cat; else sed "s/ / ${one#*:} | /"; fi
@@ -33,7 +32,7 @@ log_past() {
 		if [ -n "$tail" ]; then tail -n "$tail"; else cat; fi | sed 's/^[^ ]* //'
 }
 
-# log_on goes on with one container, line by line as they come.
+# log_on follows one container, line by line.
 log_on() {
 	log_of --follow ${tail:+--tail "$tail"} "$1" | if [ -n "$service" ]; then
 		cat
@@ -46,7 +45,7 @@ log_on() {
 	fi
 }
 
-# end_all ends this script's processes: sshd makes a group of them.
+# end_all ends this script's processes: sshd makes them one group.
 end_all() {
 	trap '' TERM
 	kill 0

@@ -1,9 +1,7 @@
-# Looking at sandboxes: what the answers of create, wait and status have in
-# common.
+# Looks at sandboxes: the common part of the answers of create, wait and status.
 
-# look_at ID … prints the records of these sandboxes as text: "box ID", then the
-# manifest's lines, "lease.until", "walls" where those of a guarded one have gone,
-# and "busy OPERATION" while one that is not ready is being worked on.
+# look_at ID … prints the records of these sandboxes as text: "box ID", then the manifest's lines, "lease.until", "walls"
+# if those of a guarded one are gone, and "busy OPERATION" while an operation works on one that is not ready.
 look_at() {
 	for look_id; do
 		box=$root/$look_id
@@ -42,15 +40,14 @@ look_at() {
 	done
 }
 
-# answer_with EXTRA answers with the containers, the records of the ids in the
-# variable ids, and EXTRA, members of a JSON object ending in a comma or nothing.
+# answer_with EXTRA answers with the containers, the records of the ids in the variable ids, and EXTRA: members of a JSON
+# object ending in a comma, or nothing.
 answer_with() {
 	looked
 	answer "{$1$looked\"warnings\":$(json_string "$warnings")}"
 }
 
-# looked sets looked to those members of an answer. Health checks are asked for
-# only where one fails.
+# looked sets looked to those members of an answer. It asks for health checks only if one fails.
 looked() {
 	health='' unhealthy=''
 	case $containers in *'(unhealthy)"'*)
@@ -64,12 +61,13 @@ looked() {
 		;;
 	esac
 	# shellcheck disable=SC2086
-	looked="\"containers\":[$containers],\"records\":$(look_at $ids | json_string),\"health\":$(json_string "$health"),"
+	records=$(look_at $ids)
+	exits_of "$records"
+	looked="\"containers\":[$containers],\"records\":$(json_string "$records"),\"health\":$(json_string "$health"),\"exits\":$(json_string "$exits"),"
 }
 
-# health_of CONTAINER … sets health to the last checks of each: lines with the
-# container, the exit code and what the check printed as a JSON string, which docker
-# bounds to 4096 bytes.
+# health_of CONTAINER … sets health to the last checks of each: lines with the container, the exit code and the check's
+# output as a JSON string, which docker limits to 4096 bytes.
 health_of() {
 	health=$(docker container inspect -f '{{$id := .Id}}{{with .State.Health}}{{range .Log}}{{$id}} {{.ExitCode}} {{json .Output}}{{println}}{{end}}{{end}}' "$@" 2>/dev/null </dev/null)
 }

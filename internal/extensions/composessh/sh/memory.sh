@@ -1,14 +1,13 @@
-# Secrets as files: a folder per sandbox in the host's memory, /dev/shm, that nobody
-# else can enter, with a file for each that everybody can read: containers get the
-# files alone. Its name tells login, root and sandbox, so that it is found without
-# any record.
+# Secrets as files: one folder per sandbox in the host's memory, /dev/shm, which nobody else can enter, with one file per
+# secret, readable by everybody: containers get only the files. Its name contains login, root and sandbox, so it can be
+# found without a record.
 #
-# For who is not root the toolbox makes it, as docker's root: logind takes from
-# /dev/shm what belongs to a login when its last session ends.
+# If the login is not root, the toolbox makes it, as docker's root: logind removes a login's files from /dev/shm when its
+# last session ends.
 
 memory_place=/dev/shm
 
-# memory_found reports whether that is memory, and no folder of a disk.
+# memory_found reports whether that is memory, not a folder on a disk.
 memory_found() {
 	memory_type=
 	while IFS=' ' read -r _ memory_mount memory_kind _; do
@@ -18,16 +17,16 @@ memory_found() {
 	return 1
 }
 
-# memory_own sets memory_prefix, what the names of this login's and root's folders
-# begin with. The id of a sandbox follows.
+# memory_own sets memory_prefix, the beginning of the names of this login's and root's folders. The id of a sandbox
+# follows.
 memory_own() {
 	[ -z "${memory_prefix-}" ] || return 0
 	memory_prefix=$memory_place/sandboxer-$(id -u)-$(printf '%s' "$root" | cksum)
 	memory_prefix=${memory_prefix%% *}-
 }
 
-# What is done there: put reads a shell's text that writes files, drop removes a
-# folder of our own and no other. 3 = the folder cannot be made.
+# The job there: put runs a shell text that writes files, drop removes a folder of our own and no other. 3 = the folder
+# cannot be made.
 # shellcheck disable=SC2016
 memory_job='
 case $1 in
@@ -49,13 +48,12 @@ memory_run() {
 	fi 2>/dev/null
 }
 
-# memory_put writes what the text secret_files writes, where there is any, and
-# exports the folder as SBX_SECRETS. What it holds is in no argument, environment or
-# message.
+# memory_put runs the text secret_files, if there is any, which writes the files, and exports the folder as SBX_SECRETS.
+# The values are in no argument, environment or message.
 memory_put() {
 	[ -n "$secret_files" ] || return 0
 	memory_found || fail unsupported "the host has no memory file system at $memory_place, so secrets cannot be files there" "mount a tmpfs at $memory_place on the host, or set secrets_as: env"
-	[ "$(id -u)" = 0 ] || toolbox_image || fail_docker 'the files of secrets cannot be made' "$why"
+	[ "$(id -u)" = 0 ] || toolbox_image || fail_docker 'the files of secrets cannot be created' "$why"
 	memory_sweep
 	memory_own
 	SBX_SECRETS=$memory_prefix$id
@@ -64,7 +62,7 @@ memory_put() {
 	case $? in
 	0) step secrets ;;
 	125) fail unavailable "the files of secrets cannot be made in $memory_place: docker runs no container with it" "look on the host: docker run --rm -v $memory_place:$memory_place …" ;;
-	3) fail unavailable "the folder $SBX_SECRETS for the files of secrets cannot be made" 'look whether somebody else has made it, and remove it' ;;
+	3) fail unavailable "the folder $SBX_SECRETS for the files of secrets cannot be created" 'check whether another user created it, and remove it' ;;
 	*) fail exhausted "the files of secrets cannot be written to $SBX_SECRETS" "make room in the memory of the host: df $memory_place" ;;
 	esac
 }
@@ -80,8 +78,7 @@ memory_drop() {
 	done
 }
 
-# memory_forgotten COMMAND… calls it with the id of each folder here whose sandbox
-# has none in root any more.
+# memory_forgotten COMMAND… calls it with the id of each folder whose sandbox is no longer in root.
 memory_forgotten() {
 	for memory_entry in "$memory_place"/sandboxer-*-sbx-*; do
 		[ -d "$memory_entry" ] || continue

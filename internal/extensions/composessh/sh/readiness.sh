@@ -1,9 +1,7 @@
-# The profile's readiness probe. Variables: probe_kind, probe_service ('' = the
-# default one), probe_command (shell words), probe_target (a URL or host:port).
-# One try gets five seconds at most; how often and how long is the caller's.
+# The profile's readiness probe. Variables: probe_kind, probe_service ('' = the default one), probe_command (shell words),
+# probe_target (a URL or host:port). One try takes at most five seconds; the caller decides how often and how long.
 
-# ready_probe tries once: 0 = the probe answered, else why says what happened and
-# probe_container is the container it was about.
+# ready_probe tries once: 0 = the probe answered, else why has the reason and probe_container the container it is about.
 ready_probe() {
 	why='' probe_container=''
 	probe_find || return 1
@@ -31,8 +29,8 @@ probe_find() {
 	probe_container=${probe_container%% *}
 }
 
-# probe_words sets probe_of to the service a probe that failed was about, which is
-# the one its target names where it names one, and detail to what that printed last.
+# probe_words sets probe_of to the service of a failed probe, which is the one its target names, if any, and detail to that
+# service's last output.
 probe_words() {
 	for probe_of in "${probe_host-}" "$probe_on"; do
 		[ -n "$probe_of" ] || continue
@@ -43,8 +41,8 @@ probe_words() {
 	last_lines
 }
 
-# probe_limited SECONDS COMMAND… runs it with that much time; probe_said is what
-# it printed, and its code is returned: 137 when the time was over.
+# probe_limited SECONDS COMMAND… runs it with that much time; probe_said is its output, and its code is returned: 137 =
+# time was over.
 probe_limited() {
 	probe_said=$(
 		limit=$1
@@ -68,7 +66,7 @@ probe_limited() {
 		exit "$code"
 	)
 	probe_code=$?
-	# The last line says most, and a message holds no book.
+	# The last line says most, and a message must stay short.
 	probe_said=$(printf '%s\n' "$probe_said" | grep -v '^[[:space:]]*$' | tail -n 1 | cut -c 1-300)
 	return "$probe_code"
 }
@@ -78,7 +76,7 @@ probe_by_command() {
 	probe_mark=probe$$-$uptime-${id#sbx-}
 	eval "set -- $probe_command"
 	set -- "$probe_container" "$@"
-	# As other commands, it starts in the workspace.
+	# Like other commands, it starts in the workspace.
 	if manifest_get service && [ "$value" = "$probe_on" ] && manifest_get mount && [ -n "$value" ]; then
 		set -- --workdir "$value" "$@"
 	fi
@@ -92,8 +90,7 @@ probe_by_command() {
 	return 1
 }
 
-# probe_by_network connects from inside the service's network, with what the host
-# has for it.
+# probe_by_network connects from inside the service's network, with the host's programs.
 probe_by_network() {
 	probe_rest=$probe_target probe_path=/ probe_scheme=http
 	if [ "$probe_kind" = http ]; then
@@ -141,8 +138,7 @@ probe_by_network() {
 	return 1
 }
 
-# probe_addresses sets probe_to: where the target's name leads, as the service's
-# own resolver would say.
+# probe_addresses sets probe_to to the addresses of the target's name, by the service's own resolver.
 probe_addresses() {
 	case $probe_host in
 	localhost | '') probe_to='127.0.0.1 ::1' && return 0 ;;
@@ -157,8 +153,7 @@ probe_addresses() {
 	[ -n "$probe_to" ] || probe_to=$probe_host
 }
 
-# probe_client is what runs there: kind, scheme, host, port, path, addresses.
-# It prints why it failed. 2xx and 3xx are an answer.
+# probe_client runs there: kind, scheme, host, port, path, addresses. It prints why it failed. 2xx and 3xx are success.
 # shellcheck disable=SC2016
 probe_client='
 kind=$1 scheme=$2 host=$3 port=$4 path=$5; shift 5

@@ -1,11 +1,9 @@
-# Operation: a connection to a port of a service, as seen inside its network.
-# Variables beside those of inside.sh: port, mark, direct (1 = addresses that the
-# host can connect to will do), tools (which to try, in order), cancel (1 = end
-# the relay of that mark).
+# Operation: a connection to a port of a service, from inside its network. Variables besides those of inside.sh: port, mark,
+# direct (1 = addresses that the host can connect to suffice), tools (which to try, in order), cancel (1 = end the relay of
+# that mark).
 #
-# Under default deny no route leads in. A small relay of the host's own programs
-# runs in the container's network namespace instead: by nsenter as root, else in
-# the toolbox.
+# Under default deny no route leads in. A small relay of the host's own programs runs in the container's network namespace
+# instead: by nsenter as root, else in the toolbox.
 
 use_root
 use_box "$id"
@@ -13,15 +11,14 @@ need_tools
 relay_name=sandboxer-relay-$mark
 if [ "${cancel-}" = 1 ]; then
 	docker rm -f "$relay_name" >/dev/null 2>&1 </dev/null
-	[ "$(id -u)" != 0 ] || sh -c "$mark_killer" sh "$mark" </dev/null >/dev/null 2>&1
+	[ "$(id -u)" != 0 ] || sh -c "$sbx_killer" sh "$mark" </dev/null >/dev/null 2>&1
 	say '{"exit":0}'
 	exit 0
 fi
 exec 4<&0 </dev/null
 inside_find
 
-# relay_addresses sets own, the container's addresses, and near, those of them
-# that are on a bridge which has a route.
+# relay_addresses sets own, the container's addresses, and near, those on a bridge that has a route.
 relay_addresses() {
 	own='' near=''
 	networks=$(docker container inspect -f '{{range .NetworkSettings.Networks}}{{if .IPAddress}}{{.NetworkID}} {{.IPAddress}}{{"\n"}}{{end}}{{end}}' "$container" 2>/dev/null </dev/null)
@@ -46,10 +43,9 @@ if [ -n "$direct" ] && [ -n "$near" ]; then
 	exit 0
 fi
 
-# What follows runs in the namespace, each with the arguments nonce, port and
-# addresses. The first byte to cross means nothing: connected is said when it is.
-# "eof" tells after how many bytes the service closed its side, since a closed
-# stdout does not cross docker.
+# The rest runs in the namespace, with the arguments nonce, port and addresses. The first byte to cross means nothing:
+# "connected" is a message. "eof" has the number of bytes after which the service closed its side, since a closed stdout
+# does not cross docker.
 
 # shellcheck disable=SC2016
 RELAY_PERL='
@@ -133,8 +129,7 @@ for a; do
 done
 printf "\036%s%s\036" "$nonce" "{\"refused\":\"Connection refused\"}" >&2
 '
-# The sh around them looks what is there. nc cannot say that it is connected:
-# whether somebody listens is read from the kernel.
+# The sh around them looks for tools. nc cannot report that it is connected: the kernel says whether somebody listens.
 # shellcheck disable=SC2016
 relay_sh='
 nonce=$1 port=$2; shift 2
@@ -180,13 +175,13 @@ say "{\"refused\":\"\",\"state\":\"no-tool\"}"
 '
 RELAY_BASH=$relay_bash RELAY_TOOLS=${tools:-perl python3 nc socat bash} SANDBOXER_EXEC=$mark
 export RELAY_PERL RELAY_PYTHON RELAY_BASH RELAY_TOOLS SANDBOXER_EXEC
-# The service's own address is tried last: some listen nowhere else.
+# The service's own address comes last: some listen only there.
 # shellcheck disable=SC2086
-set -- "$channel" "$port" 127.0.0.1 ::1 $own
+set -- "$sbx_channel" "$port" 127.0.0.1 ::1 $own
 if network_open "$pid" "$container"; then
 	exec nsenter --net=/proc/self/fd/5 sh -c "$relay_sh" sh "$@" <&4 4<&-
 fi
-toolbox_image || fail unsupported "no relay can be run on this host: $why" 'let docker import the empty toolbox image, or log in as root with nsenter'
+toolbox_image || fail unsupported "this host cannot run a relay: $why" 'let docker import the empty toolbox image, or log in as root with nsenter'
 toolbox_exec=exec
 toolbox_run -i --name "$relay_name" --network "container:$container" --env RELAY_PERL --env RELAY_PYTHON --env RELAY_BASH --env RELAY_TOOLS \
 	-- sh -c "$relay_sh" sh "$@" <&4 4<&-

@@ -1,8 +1,7 @@
-# Removing what docker holds of a sandbox.
+# Removes docker's objects of a sandbox.
 
-# remove_objects removes the containers, networks and volumes of id, its rules and
-# its proxy, and confirms of each kind that none is left. removed lists what there
-# was. grace: seconds that containers get to end by themselves. to_remove:
+# remove_objects removes the containers, networks and volumes of id, its rules and its proxy, and confirms for each kind
+# that none is left. removed lists what existed. grace: seconds that containers get to stop by themselves. to_remove:
 # containers that the caller has listed with the lock held, if any.
 remove_objects() {
 	removed='' round=0 doubt='containers networks volumes'
@@ -14,7 +13,7 @@ remove_objects() {
 		done
 		if [ -z "$doubt" ]; then
 			[ -n "${cut_off-}" ] || return 0
-			# What was cut off had asked for things that docker may still be making.
+			# What was interrupted had asked for objects that docker may still be making.
 			cut_off='' doubt='containers networks volumes'
 			sleep 1
 			continue
@@ -24,8 +23,7 @@ remove_objects() {
 	done
 }
 
-# remove_containers ID, remove_networks ID and remove_volumes ID leave doubt until
-# docker lists nothing.
+# remove_containers ID, remove_networks ID and remove_volumes ID stay in doubt until docker lists nothing.
 remove_containers() {
 	if [ -n "${to_remove-}" ]; then
 		ours=$to_remove to_remove=
@@ -57,40 +55,38 @@ remove_volumes() {
 	why=$(docker volume rm -f -- $ours 2>&1 </dev/null)
 }
 
-# remove_seen KIND notes that there was something of a kind, if there was.
+# remove_seen KIND records that there was something of a kind, if there was.
 remove_seen() {
 	[ -n "$ours" ] || return 1
 	doubt="$doubt $1"
 	case $removed in *"$1"*) ;; *) removed="$removed $1" ;; esac
 }
 
-# remove_walls takes away what stands around containers that went.
+# remove_walls removes the walls of containers that are gone.
 remove_walls() {
-	# Relays whose connection was cut; root needs no container for one.
-	[ "$(id -u)" = 0 ] || toolbox_end "$id"
+	# Relays with a broken connection, for which root needs no container, and what a killed script copies.
+	manifest_get held
+	[ "$(id -u)" = 0 ] && [ -z "$value" ] || toolbox_end "$id"
 	proxy_down
 	firewall_down
 	memory_drop "$id"
 }
 
-# cut_off_before notes what a former create that nobody ended in order leaves in
-# doubt: see remove_objects. The lock was just taken.
+# cut_off_before records what an interrupted create leaves in doubt: see remove_objects. The lock was just taken.
 cut_off_before() {
 	[ "$former_op" = create ] && manifest_get state && [ "$value" = making ] && cut_off=1
 	return 0
 }
 
-# same_engine reports whether docker talks to the engine that the sandbox was made
-# on. Nothing listed means nothing there only then.
+# same_engine reports whether docker talks to the engine that made the sandbox. Only then does an empty list mean absence.
 same_engine() {
 	manifest_get engine_id && [ -n "$value" ] || return 0
 	read_engine
 	[ "$engine_id" = "$value" ]
 }
 
-# drop_images SECONDS releases the images that were built for id, if any were, and
-# waits at most so long for one that somebody builds or removes. What is not
-# released stays named.
+# drop_images SECONDS releases the images built for id, if any, and waits at most so long for one that another script
+# builds or removes. An unreleased image keeps its name.
 drop_images() {
 	images_named || return 0
 	image_lock_wait=$1
@@ -98,25 +94,7 @@ drop_images() {
 	unset image_lock_wait
 }
 
-# remove_folder empties box but for its lock and, with "tombstone", what tells
-# of the end; else the folder goes as a whole. The caller holds the lock.
-remove_folder() {
-	for entry in "$box"/* "$box"/.[!.]*; do
-		case ${entry##*/} in
-		lock | holder | manifest) continue ;;
-		lease) [ "${1-}" = tombstone ] && continue ;;
-		esac
-		[ -e "$entry" ] || [ -h "$entry" ] || continue
-		remove_tree "$entry" || fail unavailable "the folder $entry could not be removed" "remove it on the host: sudo rm -rf $entry"
-	done
-	[ "${1-}" = tombstone ] && return 0
-	# In one step, so that nobody begins in a folder that is half gone.
-	mv -- "$box" "$root/.gone-$id" 2>/dev/null && rm -rf "$root/.gone-$id"
-	[ ! -e "$box" ] || fail unavailable "the folder $box could not be removed" "remove it on the host: sudo rm -rf $box"
-}
-
-# remove_tree PATH is rm -rf, whoever made what is in it and however deep it is;
-# false when something is left. It follows no link.
+# remove_tree PATH is rm -rf for files of any owner and any depth; false if something is left. It follows no link.
 remove_tree() {
 	rm -rf -- "$1" 2>/dev/null </dev/null || toolbox_remove_tree "$1"
 	[ -e "$1" ] || [ -h "$1" ] || return 0
@@ -125,8 +103,7 @@ remove_tree() {
 	[ ! -e "$1" ] && [ ! -h "$1" ]
 }
 
-# flatten FOLDER brings what is deep in a folder up to its top, for an rm that
-# cannot go as deep as a path is long.
+# flatten FOLDER moves deep files of a folder to its top, for an rm that cannot handle longer paths.
 flatten() {
 	[ -d "$1" ] && [ ! -h "$1" ] || return 0
 	if [ "$(id -u)" = 0 ]; then
@@ -138,8 +115,8 @@ flatten() {
 	fi
 }
 
-# Each round cuts off what is at one depth. Where names are so long that a path of
-# that depth cannot be, a smaller depth follows. find and mv follow no link here.
+# Each round cuts off everything at one depth. If names are too long for a path of that depth, a smaller depth follows.
+# find and mv follow no link here.
 # shellcheck disable=SC2016
 flatten_job='
 cd -P -- "$1" || exit
@@ -152,56 +129,18 @@ for depth in 300 60 12; do
 			i=0
 			for d; do i=\$((i + 1)); mv -- \"\$d\" \"\$flat/.flat-\$round-\$\$-\$i\" && echo moved; done" sh {} + 2>/dev/null)
 		[ -n "$found" ] || break
-		# What was cut off from is no deeper than that now.
+		# Whatever is left above is no deeper than that now.
 		for entry in "$flat"/* "$flat"/.[!.]*; do
 			case $entry in "$flat/.flat-$round-"*) ;; *) rm -rf -- "$entry" 2>/dev/null ;; esac
 		done
 	done
 done'
 
-# leave_root removes the host root when no sandbox is left in it. The host lock
-# is held: nobody else can begin meanwhile.
-leave_root() {
-	glob_on # a pattern that is not looked up would find no sandbox
-	for entry in "$root"/sbx-*; do
-		[ -e "$entry" ] && return 0
-	done
-	# A proof that was killed midway has left its networks.
+# release_root removes what is kept for all sandboxes of the root.
+release_root() {
+	# A killed proof has left its networks.
 	[ ! -e "$root/.proof/manifest" ] || deny_clean
+	kept_sweep
 	memory_sweep
 	toolbox_release
-	if [ -f "$root/reaper" ]; then
-		IFS=' ' read -r timer_pid timer_began timer_boot _ <"$root/reaper"
-		read_clock
-		if [ "$timer_pid" != "$$" ] && [ "$timer_boot" = "$boot" ] && read_stat "$timer_pid" && [ "$stat_start" = "$timer_began" ] && [ "$stat_group" = "$timer_pid" ]; then
-			kill -KILL "-$timer_pid" 2>/dev/null
-		fi
-	fi
-	rm -rf "$root"
-}
-
-# end_session ends the script that holds the lock of box, with its children:
-# the process group first, then what is left of the login session.
-end_session() {
-	read_holder
-	holder_lives || return 0
-	[ "$holder_group" -gt 1 ] && [ "$holder_group" != "$$" ] || return 0
-	cut_off=1
-	kill -TERM "-$holder_group" 2>/dev/null
-	tries=0
-	while holder_lives && [ "$tries" -lt 10 ]; do
-		sleep 0.1 2>/dev/null || sleep 1
-		tries=$((tries + 1))
-	done
-	kill -KILL "-$holder_group" 2>/dev/null
-	for stat in /proc/[0-9]*/stat; do
-		{ IFS= read -r stat_line <"$stat"; } 2>/dev/null || continue
-		stat=${stat#/proc/}
-		set -f
-		# shellcheck disable=SC2086
-		set -- ${stat_line##*) }
-		set +f
-		[ "$4" = "$holder_group" ] && kill -KILL "${stat%/stat}" 2>/dev/null
-	done
-	return 0
 }

@@ -1,5 +1,4 @@
-# Operation: observe. ids: the sandboxes asked for; '' with all=1: every one
-# here.
+# Operation: observe. ids: the requested sandboxes; '' with all=1: every one on the host.
 
 use_root
 need_tools

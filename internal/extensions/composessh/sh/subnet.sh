@@ -1,20 +1,17 @@
-# Subnets: every network gets a small one of its own, chosen here, because the
-# engine's own pools hold about thirty.
+# Subnets: every network gets its own small one, chosen here, because the engine's pools hold about thirty.
 #
-#	subnets_look       before the host lock: sets subnets_seen, what docker's networks have
+#	subnets_look       before the host lock: sets subnets_seen, the subnets of docker's networks
 #	subnets_allocate   under the host lock, after use_box: chooses one subnet per word of
 #	                   networks, exports SBX_NET_<i> and writes the manifest key subnets,
 #	                   which is the reservation; a sandbox that has one keeps it
 #
-# Variables: networks (names, in the order of SBX_NET_<i>), subnet_ranges (words,
-# CIDR), subnet_size (prefix length), subnet_prefixes (optional: one prefix length
-# per network, for those that need more room). subnets_avoid: CIDRs that the
+# Variables: networks (names, in the order of SBX_NET_<i>), subnet_ranges (words, CIDR), subnet_size (prefix length),
+# subnet_prefixes (optional: one prefix length per network, for those that need more room). subnets_avoid: CIDRs that the
 # engine has just refused.
 
-# subnets_look takes what was seen in the last three seconds, else it looks, one
-# for all who begin at once. That is as good as a look of one's own: what scripts
-# of ours choose meanwhile is in their manifests, and what others choose no lock of
-# ours could hold back; the engine refuses it, and then subnets_avoid is set.
+# subnets_look uses a list at most three seconds old, or makes one; of scripts that begin together, one does. That is as
+# good as a fresh list: the manifests have what our own scripts choose meanwhile, and no lock of ours could stop others;
+# the engine refuses their subnets, and then subnets_avoid is set.
 subnets_look() {
 	subnets_known && return 0
 	{ command exec 5>>"$root/subnets.lock"; } 2>/dev/null && flock -w 30 5
@@ -32,13 +29,13 @@ subnets_known() {
 	[ "$known_boot" = "$boot" ] && [ "$known_at" -le "$uptime" ] && [ "$uptime" -lt "$((known_at + 300))" ]
 }
 
-# subnets_ask asks docker. The time of the answer is that of the question.
+# subnets_ask asks docker. The answer counts from the time of the question.
 subnets_ask() {
 	subnets_seen='' failed=''
 	seen=$(docker network ls -q --no-trunc 2>&1 </dev/null) || fail_docker 'the networks cannot be listed' "$seen"
 	# shellcheck disable=SC2086
 	seen=$(docker network inspect --format '{{range .IPAM.Config}}{{.Subnet}} {{end}}' $seen 2>&1 </dev/null) || failed=1
-	# One that went away between the two calls takes nothing.
+	# A network that was removed between the two calls takes nothing.
 	case ${failed:-well}$seen in
 	well* | *[Nn]'o such network'* | *'not found'*) ;;
 	*) fail_docker 'the networks cannot be read' "$seen" ;;
@@ -51,8 +48,8 @@ subnets_ask() {
 	done
 }
 
-# subnets_routed sets routed to where the host sends packets already. What is
-# nearly everything, a default route in halves, says nothing about our ranges.
+# subnets_routed sets routed to where the host already sends packets. Nearly everything, such as a default route in halves,
+# says nothing about our ranges.
 subnets_routed() {
 	routed=
 	if listing=$(ip -4 route show table all 2>/dev/null </dev/null) && [ -n "$listing" ]; then
@@ -80,8 +77,7 @@ subnets_routed() {
 	done </proc/net/route
 }
 
-# subnets_reserved sets reserved to what other sandboxes of this root have, or
-# are about to ask for.
+# subnets_reserved sets reserved to the subnets that other sandboxes of this root have, or are about to request.
 subnets_reserved() {
 	reserved=
 	for entry in "$root"/*/manifest; do
@@ -97,8 +93,7 @@ subnets_reserved() {
 	done
 }
 
-# range_of CIDR sets first and last, the numbers of its addresses; false where
-# it is none.
+# range_of CIDR sets first and last, the numbers of its addresses; false if it is none.
 range_of() {
 	case $1 in
 	*[!0-9./]* | */*/* | */) return 1 ;;
@@ -141,8 +136,8 @@ subnet_search() {
 	[ $((found + $3 - 1)) -le "$2" ]
 }
 
-# subnet_choose PREFIX adds one free subnet of the ranges to chosen. Other logins
-# of the host have a lock of their own, so each begins elsewhere in the range.
+# subnet_choose PREFIX adds one free subnet of the ranges to chosen. Other logins of the host have their own lock, so each
+# begins elsewhere in the range.
 subnet_choose() {
 	span=$((1 << (32 - $1)))
 	for range in $subnet_ranges; do
@@ -161,7 +156,7 @@ subnet_choose() {
 
 count_words() { echo $#; }
 
-# subnets_allocate fails with kind exhausted where nothing is free.
+# subnets_allocate fails with kind exhausted if nothing is free.
 subnets_allocate() {
 	# shellcheck disable=SC2086
 	if manifest_get subnets && [ -z "${subnets_avoid-}" ] && [ "$(count_words $value)" = "$(count_words $networks)" ]; then

@@ -1,7 +1,7 @@
-# Looking at all that is on a host, and seeing to what must run there.
+# Looks at everything on a host, and restarts what must run there.
 
-# survey sets containers and, with all=1, ids, to be answered: every sandbox that
-# is here. A host without our folder is asked for containers all the same.
+# survey sets containers and, with all=1, ids for the answer: every sandbox on the host. It asks for containers even on a
+# host without our folder.
 survey() {
 	containers_of --filter label=sandboxer.id
 	if [ "${all-}" = 1 ]; then
@@ -11,7 +11,7 @@ survey() {
 			[ -d "$entry" ] && ids="$ids ${entry##*/}"
 		done
 	fi
-	# After a reboot, or when somebody ended it, the timer's loop starts anew here.
+	# After a reboot, or if somebody ended it, the timer's loop restarts here.
 	if [ -f "$root/reaper.sh" ]; then
 		(
 			fail() { exit 1; }
@@ -26,10 +26,9 @@ survey() {
 	fi
 }
 
-# containers_here drops from containers what has its folder below another root: to
-# other logins of this engine their sandboxes are none of ours that lost it. Compose
-# notes the folder as it was given one; where root may be spelled otherwise there,
-# nothing is dropped. What is dropped is in elsewhere.
+# containers_here drops from containers those with a folder below another root: sandboxes of other logins of this engine
+# are not ours. Compose records the folder as it was given; if the spelling of root may differ, nothing is dropped. The
+# dropped ones are in elsewhere.
 containers_here() {
 	elsewhere=
 	case $root in *[!A-Za-z0-9_./@+=:,~\ -]* | *//* | */./* | */../* | */. | */..) return 0 ;; esac

@@ -4,8 +4,7 @@ on_fail() { unlock_quietly; }
 
 unlock_quietly() { exec 9>&- 8>&-; }
 
-# take_over gets the lock of box: what makes the sandbox is ended, what removes
-# it already is waited for.
+# take_over takes the lock of box: it ends a create, and waits for another removal.
 take_over() {
 	lock_sandbox 0 && {
 		cut_off_before
@@ -13,14 +12,14 @@ take_over() {
 	}
 	case $? in 2) return 1 ;; esac
 	case $holder_op in
-	create | wait) end_session ;;
+	create | wait | snapshot | fork) end_session ;;
 	esac
 	lock_sandbox "$lock_wait"
 	case $? in
 	0) return 0 ;;
 	2) return 1 ;;
 	esac
-	fail conflict "$id is being worked on: ${holder_op:-an operation} runs on the host, process ${holder_pid:-unknown}" 'wait until it has ended'
+	fail conflict "$id is busy: ${holder_op:-an operation} runs on the host, process ${holder_pid:-unknown}" 'wait until it has ended'
 }
 
 refuse_foreign() {
@@ -32,8 +31,8 @@ refuse_foreign() {
 	fi
 }
 
-# look_for_others sets to_remove to the containers of id, and fails where a stack of
-# this name carries another id: that is not ours to remove.
+# look_for_others sets to_remove to the containers of id, and fails if a stack of this name carries another id: it is not
+# ours to remove.
 look_for_others() {
 	to_remove=
 	container_rows "$id" --filter "label=com.docker.compose.project=$id"
@@ -51,7 +50,7 @@ look_for_others() {
 
 use_root
 use_box "$id"
-op=teardown gone=1 begun='' ended='' released=
+op=teardown gone=1 begun='' ended='' released='' exits='' clock_caller='' clock_wall='' rested=0 paused_since=
 read_clock
 started=$uptime
 need_tools
@@ -63,6 +62,12 @@ if [ -d "$box" ] && take_over; then
 	manifest_get started && begun=$value
 	manifest_get ended && ended=$value
 	manifest_get grace && grace=$value
+	note_exit
+	manifest_get exits && exits=$value
+	manifest_get clock_caller && clock_caller=$value
+	manifest_get clock_wall && clock_wall=$value
+	manifest_get rested && rested=${value:-0}
+	manifest_get paused && [ "$value" = 1 ] && manifest_get mode_since && paused_since=$value
 fi
 look_for_others
 remove_objects
@@ -72,6 +77,7 @@ case $removed in
 *) same_engine || warn "$id was made on another engine than the one that docker reaches now, which holds none of its containers: look for them there (label sandboxer.id=$id)" ;;
 esac
 [ -n "$ended" ] || { [ -z "$begun" ] || { our_time; ended=$now; }; }
+[ -z "$paused_since" ] || [ -z "$ended" ] || rested=$((rested + ended - paused_since))
 if [ -d "$box" ]; then
 	drop_images 30
 	step released-images
@@ -85,4 +91,4 @@ if [ -d "$root" ]; then
 fi
 was_gone=false
 [ -z "$gone" ] || was_gone=true
-answer "{\"gone\":$was_gone,\"removed\":\"$removed$released\",\"started\":\"$begun\",\"ended\":\"$ended\",\"warnings\":$(json_string "$warnings")}"
+answer "{\"gone\":$was_gone,\"removed\":\"$removed$released\",\"started\":\"$begun\",\"ended\":\"$ended\",\"exits\":$(json_string "$exits"),\"clock_caller\":\"$clock_caller\",\"clock_wall\":\"$clock_wall\",\"paused_ms\":$rested,\"warnings\":$(json_string "$warnings")}"

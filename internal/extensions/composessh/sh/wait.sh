@@ -1,5 +1,5 @@
-# Operation: wait until a sandbox that was made is ready. limit: 1/100 s left for
-# the services, and again for what must settle; probe_limit: what the probe gets in all, counted from the create.
+# Operation: wait until an existing sandbox is ready. limit: 1/100 s left for the services, and again for the time to
+# settle; probe_limit: the probe's whole time, counted from the create.
 
 use_root
 use_box "$id"
@@ -8,7 +8,7 @@ need_tools
 op=wait oneshot= long= expect=
 lock_sandbox "$lock_wait"
 case $? in
-1) fail conflict "$id is being worked on: ${holder_op:-an operation} runs on the host" 'wait until it has ended' ;;
+1) fail conflict "$id is busy: ${holder_op:-an operation} runs on the host" 'wait until it has ended' ;;
 2) fail not_found "$id does not exist on the host" ;;
 esac
 on_fail() { unlock_sandbox; }

@@ -2,9 +2,6 @@ package compose
 
 import (
 	"cmp"
-	"crypto/sha256"
-	"encoding/hex"
-	"encoding/json"
 	"path"
 	"slices"
 	"strings"
@@ -12,13 +9,10 @@ import (
 	"github.com/compose-spec/compose-go/v2/types"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/ociimage"
 )
 
-// BuildRepository is the name all built images have; the tag is the digest. No
-// registry can serve it: the domain invalid never has an address.
-const BuildRepository = "sandboxer.invalid/build"
-
-// What each step of a build may use where the sandbox's resources do not say.
+// Limits of each build step if the sandbox's resources set none.
 const (
 	DefaultBuildMemory = 2 << 30 // bytes
 	DefaultBuildPids   = 1024    // processes and threads
@@ -27,14 +21,15 @@ const (
 // ArgParentTag is the build argument that names the image a stage builds on.
 const ArgParentTag = "PARENT_TAG"
 
-// builds lists what must be built and pulled, and remembers the tags.
+// builds lists what to build and pull, and remembers the tags.
 func (r *renderer) builds() error {
 	r.found = newFindings(nil)
+	r.found.binding = cmp.Or(r.o.Binding, r.found.binding)
 	for _, name := range sortedKeys(r.p.Compose.Services) {
 		s := r.p.Compose.Services[name]
 		var err error
 		switch {
-		case len(r.p.stages[name]) > 0:
+		case len(r.p.stages[name].list) > 0:
 			err = r.stages(name, r.p.stages[name])
 		case s.Build != nil:
 			var b Build
@@ -54,14 +49,15 @@ func (r *renderer) builds() error {
 }
 
 func (r *renderer) pull(s types.ServiceConfig) {
-	p := Pull{Image: byName(s.Image), Platform: s.Platform, Always: s.PullPolicy == types.PullPolicyAlways, Never: s.PullPolicy == types.PullPolicyNever}
+	p := Pull{Image: ociimage.ByName(s.Image), Platform: s.Platform, Always: s.PullPolicy == types.PullPolicyAlways,
+		Never: s.PullPolicy == types.PullPolicyNever}
 	if !slices.Contains(r.out.Pulls, p) {
 		r.out.Pulls = append(r.out.Pulls, p)
 	}
 }
 
-// composeBuild reads the build of a service. What of it only some builders
-// can do is refused; what only decides about names and caches is dropped.
+// composeBuild reads a service's build. It refuses what only some builders support, and drops what only
+// affects names and caches.
 func (r *renderer) composeBuild(name string, s types.ServiceConfig) (Build, error) {
 	c := s.Build
 	for what, set := range map[string]bool{
@@ -70,15 +66,17 @@ func (r *renderer) composeBuild(name string, s types.ServiceConfig) (Build, erro
 		"ulimits": len(c.Ulimits) > 0, "platforms": len(c.Platforms) > 1,
 	} {
 		if set {
-			return Build{}, extensions.Errorf(extensions.KindInvalid, "the build of service %q uses %s, which not every host can build with", name, what).
-				At("compose").WithRemedy("build the image elsewhere and name it with image:")
+			return Build{}, extensions.Errorf(extensions.KindInvalid, "the build of service %q uses %s, which some hosts do not support", name,
+				what).
+				At("compose").WithRemedy("build the image elsewhere and set image: to it")
 		}
 	}
 	context, inside := below(r.root, c.Context)
 	if !inside {
 		return Build{}, outside(name, c.Context)
 	}
-	b := Build{Service: name, Context: context, Text: c.DockerfileInline, Target: c.Target, Platform: s.Platform, ShmBytes: int64(c.ShmSize), Args: map[string]string{}}
+	b := Build{Service: name, Bundled: r.o.Bundled, Context: context, Text: c.DockerfileInline, Target: c.Target, Platform: s.Platform,
+		ShmBytes: int64(c.ShmSize), Args: map[string]string{}}
 	if len(c.Platforms) == 1 {
 		b.Platform = c.Platforms[0]
 	}
@@ -112,14 +110,13 @@ func (r *renderer) buildNetwork(asked string) string {
 	return ""
 }
 
-// stages builds one image after the other. A stage whose parent_tag is the tag
-// of an earlier one is built on that stage's image: FROM and COPY --from of the
-// parent's tag are turned to the tag the image really has, which is also given
-// as the argument PARENT_TAG. Any other parent_tag is an image to be pulled.
-func (r *renderer) stages(service string, stages []extensions.BuildStage) error {
+// stages builds one image after another. A stage whose parent_tag is the tag of an earlier stage builds on
+// that stage's image: FROM and COPY --from of the parent's tag become the image's real tag, which is also
+// passed as the argument PARENT_TAG. Any other parent_tag is an image to pull.
+func (r *renderer) stages(service string, all stages) error {
 	byTag := map[string]Build{}
-	for _, s := range stages {
-		b, err := r.stage(service, s, byTag)
+	for _, s := range all.list {
+		b, err := r.stage(service, s, all.bundled, byTag)
 		if err != nil {
 			return err
 		}
@@ -136,7 +133,7 @@ func (r *renderer) stages(service string, stages []extensions.BuildStage) error 
 	return nil
 }
 
-func (r *renderer) stage(service string, s extensions.BuildStage, byTag map[string]Build) (Build, error) {
+func (r *renderer) stage(service string, s extensions.BuildStage, bundled bool, byTag map[string]Build) (Build, error) {
 	context, inside := below(r.root, s.Context)
 	if !inside || path.IsAbs(s.Context) || strings.Contains(s.Context, "://") {
 		return Build{}, outside(service, s.Context)
@@ -145,64 +142,48 @@ func (r *renderer) stage(service string, s extensions.BuildStage, byTag map[stri
 	if !inside || path.IsAbs(s.Dockerfile) {
 		return Build{}, outside(service, s.Dockerfile)
 	}
-	b := Build{Service: service, Context: context, Dockerfile: file, Target: s.Target, Args: map[string]string{}, Network: r.buildNetwork(""), cacheKey: s.CacheKey}
+	b := Build{Service: service, Bundled: bundled, Context: context, Dockerfile: file, Target: s.Target, Args: map[string]string{},
+		Network: r.buildNetwork(""), cacheKey: s.CacheKey}
 	for k, v := range s.Args {
 		b.Args[k] = v
 	}
 	if s.ParentTag == "" {
 		return b, nil
 	}
-	b.Args[ArgParentTag] = s.ParentTag
+	b.Args[ArgParentTag], b.onto = s.ParentTag, s.ParentTag
 	if parent, ok := byTag[s.ParentTag]; ok {
-		text, ok := r.p.dockerfiles[file]
-		if !ok {
-			return Build{}, outside(service, file)
+		src := r.p.source(bundled)
+		if src == nil {
+			return Build{}, noFiles(service)
 		}
-		b.Text, b.Parent, b.Args[ArgParentTag] = onto(text, s.ParentTag, parent.Tag), parent.Digest, parent.Tag
+		text, err := src.ReadFile(file)
+		if err != nil {
+			return Build{}, unreadableDockerfile(file, err)
+		}
+		b.Text, b.Parent, b.Args[ArgParentTag] = ociimage.Onto(string(text), s.ParentTag, parent.Tag), parent.Digest, parent.Tag
 	}
 	return b, nil
 }
 
-// onto turns what a Dockerfile takes from one image to another.
-func onto(dockerfile, from, to string) string {
-	lines := strings.SplitAfter(dockerfile, "\n")
-	for i, line := range lines {
-		words := strings.Fields(line)
-		if len(words) < 2 {
-			continue
-		}
-		switch verb := strings.ToUpper(words[0]); {
-		case verb == "FROM":
-			image := slices.IndexFunc(words[1:], func(w string) bool { return !strings.HasPrefix(w, "--") }) + 1
-			if words[image] == from {
-				words[image] = to
-				lines[i] = strings.Join(words, " ") + "\n"
-			}
-		case verb == "COPY" && slices.Contains(words, "--from="+from):
-			lines[i] = strings.Replace(line, "--from="+from, "--from="+to, 1)
-		}
-	}
-	return strings.Join(lines, "")
-}
-
-// build adds a build unless an equal one is there, and returns its tag.
+// build adds a build unless an equal one exists, and returns its tag.
 func (r *renderer) build(b Build) (string, error) {
-	if r.p.Bundle == nil {
-		return "", extensions.Errorf(extensions.KindInvalid, "service %q is to be built, but there are no files to build it from", b.Service).
-			At("image.build").WithRemedy("give the sandbox a workspace or a bundle")
+	src := r.p.source(b.Bundled)
+	if src == nil {
+		return "", noFiles(b.Service)
 	}
-	// The host takes what it is given by its real name only.
+	// The host accepts only the real name.
 	for _, name := range []*string{&b.Context, &b.Dockerfile} {
 		if *name == "" {
 			continue
 		}
-		if e := r.p.Bundle.Lookup(*name); e != nil {
+		if e := src.Lookup(*name); e != nil {
 			*name = e.Name
 		} else {
-			return "", extensions.Errorf(extensions.KindInvalid, "the build of %q takes %q, which is not among the stack's own files", b.Service, *name).At("image.build")
+			return "", extensions.Errorf(extensions.KindInvalid, "the build of %q uses %q, which is not among the stack's own files", b.Service,
+				*name).At("image.build")
 		}
 	}
-	tree, err := r.p.Bundle.TreeDigest(b.Context, b.Dockerfile)
+	tree, err := src.TreeDigest(b.Context, b.Dockerfile)
 	if err != nil {
 		return "", err
 	}
@@ -210,27 +191,29 @@ func (r *renderer) build(b Build) (string, error) {
 		return "", err
 	}
 	b.Digest = b.digest(tree)
-	b.Tag = BuildRepository + ":" + b.Digest
+	if b.Tag = ociimage.Tag(b.Digest); r.o.Repository != "" {
+		b.Tag = r.o.Repository + ":" + b.Digest
+	}
 	if !slices.ContainsFunc(r.out.Builds, func(o Build) bool { return o.Digest == b.Digest }) {
 		r.out.Builds = append(r.out.Builds, b)
 	}
 	return b.Tag, nil
 }
 
-// judge reads what is built, and sets what bounds its steps.
+// judge reads what is built, and sets the limits of its steps.
 func (r *renderer) judge(b *Build) error {
 	text, where := b.Text, "services."+b.Service+".build"
 	if b.Dockerfile != "" {
 		where += " " + b.Dockerfile
 	}
 	if text == "" {
-		raw, err := r.p.Bundle.ReadFile(b.Dockerfile)
+		raw, err := r.p.source(b.Bundled).ReadFile(b.Dockerfile)
 		if err != nil {
-			return extensions.Errorf(extensions.KindInvalid, "the Dockerfile %s cannot be read: %w", extensions.Clean(b.Dockerfile, 200), err).At("image.build")
+			return unreadableDockerfile(b.Dockerfile, err)
 		}
 		text = string(raw)
 	}
-	b.Bases = judgeDockerfile(r.found, where, text, *b)
+	b.Bases, b.Instructions = judgeDockerfile(r.found, where, text, *b)
 	b.MemoryBytes, b.Pids = DefaultBuildMemory, DefaultBuildPids
 	if m := r.o.Resources.MemoryMB; m != nil && *m > 0 {
 		b.MemoryBytes = *m << 20
@@ -244,23 +227,28 @@ func (r *renderer) judge(b *Build) error {
 	return nil
 }
 
-// digest is over all that decides what the image holds, as far as it is known
-// here: an image that FROM names by a moving tag is not.
+// digest covers everything that determines the image, as far as it is known here: an image that FROM names by
+// a moving tag is not.
 func (b Build) digest(tree string) string {
 	b.Service, b.Tag, b.Digest = "", "", ""
 	b.Bases, b.MemoryBytes, b.MilliCPU, b.Pids = nil, 0, 0, 0
-	raw, err := json.Marshal(struct {
+	return ociimage.Key(struct {
 		Build
 		Tree, CacheKey string
 	}{b, tree, b.cacheKey})
-	if err != nil { // strings, a number and a map of strings
-		return ""
-	}
-	sum := sha256.Sum256(raw)
-	return hex.EncodeToString(sum[:])
+}
+
+func noFiles(service string) error {
+	return extensions.Errorf(extensions.KindInvalid, "service %q has a build but no files to build it from", service).
+		At("image.build").WithRemedy("give the sandbox a workspace or a bundle")
+}
+
+func unreadableDockerfile(name string, err error) error {
+	return extensions.Errorf(extensions.KindInvalid, "the Dockerfile %s cannot be read: %w", extensions.Clean(name, 200), err).
+		At("image.build")
 }
 
 func outside(service, name string) error {
-	return extensions.Errorf(extensions.KindInvalid, "the build of %q takes %q, which is not a folder of the stack's own files", service, name).
+	return extensions.Errorf(extensions.KindInvalid, "the build of %q uses %q, which is not a folder of the stack's own files", service, name).
 		At("image.build").WithRemedy("give a path relative to the root of the workspace or the bundle")
 }

@@ -20,18 +20,18 @@ import (
 const (
 	// MaxFile is the largest file, in bytes, that reading a stack may need.
 	MaxFile = 1 << 20
-	// maxKept bounds what a bundle keeps in memory, in bytes.
+	// maxKept bounds the memory a bundle keeps, in bytes.
 	maxKept = 64 << 20
 	// maxEntries bounds the names of a bundle.
 	maxEntries = 2_000_000
-	// maxLinks is how many symbolic links one name may go through.
+	// maxLinks bounds the symbolic links that one name may pass through.
 	maxLinks = 40
 )
 
-// EntryType is what an entry is.
+// EntryType is the type of an entry.
 type EntryType byte
 
-// The three types a source's stream is limited to.
+// The only three types in a source's stream.
 const (
 	TypeDir     EntryType = 'd'
 	TypeFile    EntryType = 'f'
@@ -46,32 +46,36 @@ type Entry struct {
 	Mode   uint32 // permission bits
 	Link   string // as stored, of symlinks
 	Digest string // lower-case hex SHA-256 of a file's content
-	data   []byte // of files up to MaxFile that were kept
+	data   []byte // a file's, up to MaxFile, if kept
 	kept   bool
 }
 
-// Bundle is the index of a tar stream: what exists, without its large files.
-// Names are slash-separated, relative and clean; "." is the root. It may be used
-// by several goroutines.
+// Bundle is the index of a tar stream: what exists, without its large files. Names are slash-separated,
+// relative and clean; "." is the root. It is safe for concurrent use.
 type Bundle struct {
 	src     extensions.WorkspaceSource
 	entries map[string]*Entry
 
-	mu   sync.Mutex // of what is kept
+	mu   sync.Mutex // bytes kept
 	kept int64
+
+	needed sync.Map // names that were looked up
 }
 
 // Why a name leads nowhere.
 var (
 	errLeaves  = errors.New("it leaves the bundle")
 	errMissing = errors.New("it is not in the bundle")
-	errLinks   = errors.New("its symbolic links go round in circles")
+	errLinks   = errors.New("its symbolic links form a cycle")
 )
 
-// ReadBundle indexes the source. A stream that is not what WorkspaceSource
-// promises is KindInvalid; one that does not have its digest, KindConflict.
+// ReadBundle indexes the source. A stream that breaks WorkspaceSource's promises is KindInvalid; one that
+// does not match its digest, KindConflict.
 func ReadBundle(ctx context.Context, src extensions.WorkspaceSource) (*Bundle, error) {
 	b := &Bundle{src: src, entries: map[string]*Entry{".": {Name: ".", Type: TypeDir, Mode: 0o755}}}
+	if x, is := src.(Indexed); is {
+		return b, x.bundle(b)
+	}
 	if src == nil {
 		return b, nil
 	}
@@ -116,8 +120,8 @@ func (b *Bundle) scan(ctx context.Context, visit func(h *tar.Header, name string
 	}
 }
 
-// verify holds what was read against the source's digest, where it has one: what
-// was policed must be what the host is sent.
+// verify compares what was read with the source's digest, if it has one: the host must receive what was
+// policed.
 func (b *Bundle) verify(digest string) error {
 	if want := b.src.Digest(); want != "" && digest != want {
 		return extensions.Errorf(extensions.KindConflict, "the bundle from %s changed while it was read: sha256 %s was expected, %s arrived",
@@ -132,7 +136,7 @@ func unreadable(src extensions.WorkspaceSource, err error) error {
 		return err
 	}
 	return extensions.Errorf(extensions.KindInvalid, "the bundle from %s cannot be read: %w", extensions.Clean(src.Origin(), 200), err).
-		WithRemedy("Pack the folder again; its stream holds folders, files and symbolic links only.")
+		WithRemedy("Pack the folder again; its stream may contain only folders, files and symbolic links.")
 }
 
 func (b *Bundle) add(h *tar.Header, name string, r *tarstream.Reader) error {
@@ -153,12 +157,11 @@ func (b *Bundle) add(h *tar.Header, name string, r *tarstream.Reader) error {
 	default:
 		return errors.New(extensions.Clean(name, 80) + " is neither a folder, a file nor a symbolic link")
 	}
-	// Parents that the stream left out are plain folders; one that is anything
-	// else would make two places answer to one name.
+	// Parents missing from the stream are plain folders; any other type would let two places share one name.
 	for dir := path.Dir(name); ; dir = path.Dir(dir) {
 		p, ok := b.entries[dir]
 		if ok && p.Type != TypeDir {
-			return errors.New(extensions.Clean(name, 80) + " lies below something that is no folder")
+			return errors.New(extensions.Clean(name, 80) + " is below something that is not a folder")
 		}
 		if ok {
 			break
@@ -172,8 +175,8 @@ func (b *Bundle) add(h *tar.Header, name string, r *tarstream.Reader) error {
 	return nil
 }
 
-// content digests a file and keeps it where a stack is likely to need it, so
-// that a large repository does not end up in memory.
+// content digests a file and keeps it where a stack is likely to need it, so that a large repository does not
+// end up in memory.
 func (b *Bundle) content(e *Entry, r *tarstream.Reader) (err error) {
 	if e.Size > MaxFile || b.kept+e.Size > maxKept || !likely(path.Base(e.Name)) {
 		e.Digest, err = r.Digest()
@@ -197,8 +200,8 @@ func likely(base string) bool {
 	return strings.Contains(base, "dockerfile") || strings.Contains(base, "env") || strings.Contains(base, "compose")
 }
 
-// Lookup follows symbolic links inside the bundle and returns the entry a name
-// leads to, or nil where there is none or a link leaves the bundle.
+// Lookup follows symbolic links inside the bundle and returns the entry a name leads to. It returns nil if
+// there is none or a link leaves the bundle.
 func (b *Bundle) Lookup(name string) *Entry {
 	_, e, err := b.resolve(name)
 	if err != nil {
@@ -207,9 +210,8 @@ func (b *Bundle) Lookup(name string) *Entry {
 	return e
 }
 
-// resolve walks the name component by component, as a kernel confined to the
-// bundle would, and returns the name without symbolic links. What does not
-// exist has no entry and errMissing, and the name it would get.
+// resolve walks the name component by component, as a kernel confined to the bundle would, and returns the
+// name without symbolic links. A missing name has no entry and errMissing, with the name it would get.
 func (b *Bundle) resolve(name string) (string, *Entry, error) {
 	rest := strings.Split(name, "/")
 	at, links := ".", 0
@@ -228,6 +230,7 @@ func (b *Bundle) resolve(name string) (string, *Entry, error) {
 		}
 		next := path.Join(at, part)
 		e, ok := b.entries[next]
+		b.needed.Store(next, nil)
 		switch {
 		case !ok:
 			tail := path.Join(append([]string{next}, rest...)...)

@@ -19,12 +19,11 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/tarstream"
 )
 
-// errTooLarge is a file over MaxFile.
+// errTooLarge is the error for a file larger than MaxFile.
 var errTooLarge = fmt.Errorf("it is larger than %d bytes", MaxFile)
 
-// ReadFile returns the content of the file the name leads to, at most MaxFile.
-// The name is relative to the bundle's root; symbolic links are followed inside
-// the bundle only.
+// ReadFile returns the content of the file the name leads to, at most MaxFile bytes. The name is relative to
+// the bundle's root; ReadFile follows symbolic links only inside the bundle.
 func (b *Bundle) ReadFile(name string) ([]byte, error) {
 	return b.readFile(context.Background(), name)
 }
@@ -66,21 +65,19 @@ func (b *Bundle) readFile(ctx context.Context, name string) ([]byte, error) {
 	return data, nil
 }
 
-// TreeDigest is the lower-case hex SHA-256 over everything a build of the
-// folder sees: names, types, permission bits, link targets and contents, but
-// for what every builder ignores. dockerfile is counted even where it is ignored or
-// lies elsewhere in the bundle; "" counts none. Both are relative to the
-// bundle's root.
+// TreeDigest returns the lower-case hex SHA-256 over everything a build of the folder sees: names, types,
+// permission bits, link targets and contents, except what every builder ignores. dockerfile counts even if it
+// is ignored or lies elsewhere in the bundle; "" counts none. Both are relative to the bundle's root.
 func (b *Bundle) TreeDigest(dir, dockerfile string) (string, error) {
 	root, e, err := b.resolve(dir)
 	if err != nil || e.Type != TypeDir {
-		return "", extensions.Errorf(extensions.KindInvalid, "the build context %s is no folder of the bundle", extensions.Clean(dir, 200))
+		return "", extensions.Errorf(extensions.KindInvalid, "the build context %s is not a folder of the bundle", extensions.Clean(dir, 200))
 	}
 	h := sha256.New()
 	if dockerfile != "" {
 		_, file, err := b.resolve(dockerfile)
 		if err != nil || file.Type != TypeFile {
-			return "", extensions.Errorf(extensions.KindInvalid, "the Dockerfile %s is no file of the bundle", extensions.Clean(dockerfile, 200))
+			return "", extensions.Errorf(extensions.KindInvalid, "the Dockerfile %s is not a file of the bundle", extensions.Clean(dockerfile, 200))
 		}
 		fmt.Fprintf(h, "dockerfile %s\n", file.Digest)
 	}
@@ -90,6 +87,7 @@ func (b *Bundle) TreeDigest(dir, dockerfile string) (string, error) {
 	}
 	for _, name := range b.below(root) {
 		e := b.entries[name]
+		b.needed.Store(name, nil)
 		rel := strings.TrimPrefix(name, root+"/")
 		if root == "." {
 			rel = name
@@ -100,15 +98,15 @@ func (b *Bundle) TreeDigest(dir, dockerfile string) (string, error) {
 			}
 			continue
 		}
-		// Quoting makes one reading of every line; a name may hold a newline.
+		// Quoting makes every line unambiguous; a name may hold a newline.
 		fmt.Fprintf(h, "%c %04o %q %q %s\n", e.Type, e.Mode, rel, e.Link, e.Digest)
 	}
 	return hex.EncodeToString(h.Sum(nil)), nil
 }
 
-// ignore reads the ignore files of a build of the folder: the folder's and the
-// Dockerfile's own. BuildKit honours the latter alone, the classic builder the
-// former alone, so a name is left out where no builder would see it.
+// ignore reads the ignore files of a build of the folder: the folder's and the Dockerfile's own. BuildKit
+// honors only the latter, the classic builder only the former, so a name is ignored only if no builder would
+// see it.
 func (b *Bundle) ignore(root, dockerfile string) (func(rel string) (bool, error), error) {
 	folders, err := b.matcher(path.Join(root, ".dockerignore"))
 	if err != nil || folders == nil {
@@ -127,7 +125,7 @@ func (b *Bundle) ignore(root, dockerfile string) (func(rel string) (bool, error)
 	}, nil
 }
 
-// matcher is nil where there is no such file.
+// matcher returns nil if there is no such file.
 func (b *Bundle) matcher(name string) (*patternmatcher.PatternMatcher, error) {
 	if e := b.Lookup(name); e == nil || e.Type != TypeFile {
 		return nil, nil

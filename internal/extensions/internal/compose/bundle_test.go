@@ -24,14 +24,18 @@ func readBundle(t *testing.T, files, links map[string]string) *Bundle {
 func TestBundleFollowsLinksInsideOnly(t *testing.T) {
 	t.Parallel()
 	b := readBundle(t, map[string]string{"a/b/f": "1", "g": "2"}, map[string]string{
-		"abs": "/etc", "up": "..", "a/up": "../g", "a/far": "../../g", "in": "a/b", "chain": "in/f", "loop": "loop", "l1": "l2", "l2": "l1", "a/dot": "."})
+		"abs": "/etc", "up": "..", "a/up": "../g", "a/far": "../../g", "in": "a/b", "chain": "in/f", "loop": "loop", "l1": "l2", "l2": "l1",
+		"a/dot": "."})
 	for _, c := range []struct {
 		name, at string
 		err      error
 	}{
-		{".", ".", nil}, {"", ".", nil}, {"a", "a", nil}, {"a/b/f", "a/b/f", nil}, {"in/f", "a/b/f", nil}, {"chain", "a/b/f", nil}, {"a/up", "g", nil},
-		{"a/dot/dot/b", "a/b", nil}, {"in/../up", "g", nil}, {"a/b/../../g", "g", nil}, {"new/x", "new/x", errMissing}, {"in/new", "a/b/new", errMissing},
-		{"abs", "", errLeaves}, {"abs/passwd", "", errLeaves}, {"up", "", errLeaves}, {"up/x", "", errLeaves}, {"a/far", "", errLeaves}, {"..", "", errLeaves},
+		{".", ".", nil}, {"", ".", nil}, {"a", "a", nil}, {"a/b/f", "a/b/f", nil}, {"in/f", "a/b/f", nil}, {"chain", "a/b/f", nil},
+		{"a/up", "g", nil},
+		{"a/dot/dot/b", "a/b", nil}, {"in/../up", "g", nil}, {"a/b/../../g", "g", nil}, {"new/x", "new/x", errMissing},
+		{"in/new", "a/b/new", errMissing},
+		{"abs", "", errLeaves}, {"abs/passwd", "", errLeaves}, {"up", "", errLeaves}, {"up/x", "", errLeaves}, {"a/far", "", errLeaves},
+		{"..", "", errLeaves},
 		{"new/../../x", "", errLeaves}, {"loop", "", errLinks}, {"l1/x", "", errLinks}, {"g/x", "", errMissing},
 	} {
 		at, e, err := b.resolve(c.name)
@@ -77,7 +81,8 @@ func TestBundleRefusesStreamsThatAreNone(t *testing.T) {
 
 func TestBundleReadsSmallFilesWhatTheirName(t *testing.T) {
 	t.Parallel()
-	b := readBundle(t, map[string]string{"kept.yaml": "1", "odd.bin": "2", "big": strings.Repeat("x", MaxFile+1), "d/": ""}, map[string]string{"l": "odd.bin"})
+	b := readBundle(t, map[string]string{"kept.yaml": "1", "odd.bin": "2", "big": strings.Repeat("x", MaxFile+1), "d/": ""},
+		map[string]string{"l": "odd.bin"})
 	for name, want := range map[string]string{"kept.yaml": "1", "odd.bin": "2", "l": "2"} {
 		if data, err := b.ReadFile(name); err != nil || string(data) != want {
 			t.Errorf("%s: %q, %v", name, data, err)
@@ -116,7 +121,8 @@ func TestAFileThatChangesBetweenReadsIsRefused(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 	other := []tarball{pack(t, map[string]string{"x": "2"}, nil)}
-	if _, err := ReadBundle(t.Context(), changing{tarball: pack(t, map[string]string{"x": "1"}, nil), next: &other}); !extensions.IsKind(err, extensions.KindConflict) {
+	if _, err := ReadBundle(t.Context(), changing{tarball: pack(t, map[string]string{"x": "1"}, nil), next: &other}); !extensions.IsKind(err,
+		extensions.KindConflict) {
 		t.Errorf("%v", err)
 	}
 }
@@ -149,9 +155,11 @@ func TestTreeDigestIsOfWhatABuildSees(t *testing.T) {
 	}{
 		"again": {same: true}, "other folder": {change: map[string]string{"other": "2"}, same: true},
 		"ignored": {change: map[string]string{"app/skip/x": "2", "app/skip/y": "3"}, same: true},
-		"content": {change: map[string]string{"app/a": "2"}}, "new": {change: map[string]string{"app/b": ""}}, "gone": {change: map[string]string{"app/a": "-"}},
-		"renamed": {change: map[string]string{"app/a": "-", "app/c": "1"}}, "ignore file": {change: map[string]string{"app/.dockerignore": "skip\nnone\n"}},
-		"link": {links: map[string]string{"app/l": "a"}}, "dockerfile": {change: map[string]string{"app/Dockerfile": "FROM y\n"}},
+		"content": {change: map[string]string{"app/a": "2"}}, "new": {change: map[string]string{"app/b": ""}},
+		"gone":        {change: map[string]string{"app/a": "-"}},
+		"renamed":     {change: map[string]string{"app/a": "-", "app/c": "1"}},
+		"ignore file": {change: map[string]string{"app/.dockerignore": "skip\nnone\n"}},
+		"link":        {links: map[string]string{"app/l": "a"}}, "dockerfile": {change: map[string]string{"app/Dockerfile": "FROM y\n"}},
 	} {
 		if got := digest(c.change, c.links, "app", "app/Dockerfile"); (got == first) != c.same {
 			t.Errorf("%s: %s", name, got)
@@ -166,7 +174,8 @@ func TestTreeDigestIsOfWhatABuildSees(t *testing.T) {
 	// The Dockerfile's own ignore file counts where the folder's says the same:
 	// the classic builder reads the folder's alone.
 	own := map[string]string{"app/Dockerfile.dockerignore": "a\n"}
-	if a, b := digest(own, nil, "app", "app/Dockerfile"), digest(map[string]string{"app/Dockerfile.dockerignore": "a\n", "app/a": "2"}, nil, "app", "app/Dockerfile"); a == b {
+	if a, b := digest(own, nil, "app", "app/Dockerfile"), digest(map[string]string{"app/Dockerfile.dockerignore": "a\n", "app/a": "2"}, nil,
+		"app", "app/Dockerfile"); a == b {
 		t.Error("what the classic builder sees does not count")
 	}
 	both := map[string]string{"app/Dockerfile.dockerignore": "a\n", "app/.dockerignore": "a\nskip\n"}

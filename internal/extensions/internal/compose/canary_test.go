@@ -62,7 +62,8 @@ func TestNothingOutsideTheBundleIsRead(t *testing.T) {
 	}
 	up := strings.Repeat("../", 12) + strings.TrimPrefix(dir, "/")
 	ways := func(name string) []string {
-		return []string{dir + "/" + name, up + "/" + name, "./x/" + "../" + up + "/" + name, "~/" + name, "link/" + name, "file://" + dir + "/" + name, "$DIR/" + name, name}
+		return []string{dir + "/" + name, up + "/" + name, "./x/" + "../" + up + "/" + name, "~/" + name, "link/" + name, "file://" + dir + "/" +
+			name, "$DIR/" + name, name}
 	}
 	stacks := map[string]struct{ target, text string }{
 		"include":           {"stack.yaml", "include: ['%']\nservices: {a: {image: x}}"},
@@ -85,9 +86,10 @@ func TestNothingOutsideTheBundleIsRead(t *testing.T) {
 		"bind short":        {"plain", "services: {a: {image: x, volumes: ['%:/x']}}"},
 		"seccomp":           {"plain", "services: {a: {image: x, security_opt: ['seccomp:%']}}"},
 		"credential":        {"plain", "services: {a: {image: x, credential_spec: {file: '%'}}}"},
-		"device":            {"plain", "services: {a: {image: x, volumes: [v:/v]}}\nvolumes: {v: {driver_opts: {type: none, o: bind, device: '%'}}}"},
-		"watch":             {"plain", "services: {a: {image: x, develop: {watch: [{action: rebuild, path: '%'}]}}}"},
-		"build ssh":         {"plain", "services: {a: {build: {context: ., ssh: ['k=%']}}}"},
+		"device": {"plain", "services: {a: {image: x, volumes: [v:/v]}}\nvolumes: {v: {driver_opts: {type: none, o: bind, device: " +
+			"'%'}}}"},
+		"watch":     {"plain", "services: {a: {image: x, develop: {watch: [{action: rebuild, path: '%'}]}}}"},
+		"build ssh": {"plain", "services: {a: {build: {context: ., ssh: ['k=%']}}}"},
 	}
 	for name, s := range stacks {
 		for _, way := range ways(s.target) {
@@ -99,7 +101,8 @@ func TestNothingOutsideTheBundleIsRead(t *testing.T) {
 		}
 		control(t, name, strings.ReplaceAll(s.text, "%", dir+"/"+s.target), canary)
 	}
-	src := pack(t, map[string]string{"compose.yaml": "services: {a: {image: 'x${A-}', environment: [A]}}\n"}, map[string]string{"l.yaml": dir + "/stack.yaml", ".env": dir + "/.env"})
+	src := pack(t, map[string]string{"compose.yaml": "services: {a: {image: 'x${A-}', environment: [A]}}\n"},
+		map[string]string{"l.yaml": dir + "/stack.yaml", ".env": dir + "/.env"})
 	for _, way := range append(ways("stack.yaml"), "l.yaml", "compose.yaml") {
 		leaks(t, Input{Source: src, Files: []string{way}}, canary)
 		leaks(t, Input{Source: src, Files: []string{"compose.yaml", way}}, canary)
@@ -113,9 +116,11 @@ func TestNothingOutsideTheBundleIsRead(t *testing.T) {
 // reads them.
 func control(t *testing.T, name, text, canary string) {
 	t.Helper()
-	details := types.ConfigDetails{WorkingDir: t.TempDir(), ConfigFiles: []types.ConfigFile{{Filename: "compose.yaml", Content: []byte(text)}}, Environment: types.Mapping{}}
+	details := types.ConfigDetails{WorkingDir: t.TempDir(), ConfigFiles: []types.ConfigFile{{Filename: "compose.yaml", Content: []byte(text)}},
+		Environment: types.Mapping{}}
 	p, err := loader.LoadWithContext(t.Context(), details, func(o *loader.Options) { o.SetProjectName("x", true) })
-	reads := map[string]bool{"include": true, "extends": true, "extends by merge": true, "env_file": true, "env_file list": true, "label_file": true}
+	reads := map[string]bool{"include": true, "extends": true, "extends by merge": true, "env_file": true, "env_file list": true,
+		"label_file": true}
 	if !reads[name] {
 		return
 	}
@@ -131,7 +136,8 @@ func TestTheEnvironmentOfTheProcessIsNeverRead(t *testing.T) {
 	const canary = "c4n4ry-env"
 	// Names the library or Compose would look at, and some of one's own.
 	names := []string{"A", "HOME", "PWD", "USER", "PATH", "COMPOSE_FILE", "COMPOSE_PROFILES", "COMPOSE_PROJECT_NAME", "COMPOSE_ENV_FILES",
-		"COMPOSE_DISABLE_ENV_FILE", "COMPOSE_PATH_SEPARATOR", "COMPOSE_REMOVE_ORPHANS", "DOCKER_HOST", "DOCKER_CONTEXT", "DOCKER_DEFAULT_PLATFORM"}
+		"COMPOSE_DISABLE_ENV_FILE", "COMPOSE_PATH_SEPARATOR", "COMPOSE_REMOVE_ORPHANS", "DOCKER_HOST", "DOCKER_CONTEXT",
+		"DOCKER_DEFAULT_PLATFORM"}
 	for _, n := range names {
 		t.Setenv(n, canary)
 	}
@@ -141,7 +147,8 @@ func TestTheEnvironmentOfTheProcessIsNeverRead(t *testing.T) {
 			"services: {a: {image: x, command: '${" + n + ":+set}${" + n + "-}'}}", "services: {a: {image: x, environment: [" + n + "]}}",
 			"services: {a: {image: x, environment: {" + n + ": }}}", "services: {a: {build: {context: ., args: [" + n + "]}}}",
 			"services: {a: {image: x}}\nsecrets: {s: {environment: " + n + "}}", "services: {a: {image: x}}\nconfigs: {s: {environment: " + n + "}}",
-			"services: {a: {image: x, env_file: e.env}}", "services: {a: {image: x, label_file: e.env}}", "services: {a: {image: x, volumes: ['~/x:/x']}}",
+			"services: {a: {image: x, env_file: e.env}}", "services: {a: {image: x, label_file: e.env}}",
+			"services: {a: {image: x, volumes: ['~/x:/x']}}",
 			"name: '${" + n + "-n}'\nservices: {a: {image: '${" + n + "-x}'}}",
 		} {
 			src := pack(t, map[string]string{"compose.yaml": text, "Dockerfile": "FROM x\n", "e.env": n + "\nX=${" + n + "-}\n"}, nil)

@@ -8,10 +8,9 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
-// FromContainers makes a stack of AgentService and the named services on one
-// network, each reachable by its name and its hostname. An agent without a
-// command is kept as FromImage does; a service without one runs its image's.
-// Source is as for FromImage.
+// FromContainers builds a stack of AgentService and the named services on one network, each reachable by its
+// name and its hostname. An agent without a command stays up as in FromImage; a service without one runs its
+// image's. src is as for FromImage.
 func FromContainers(ctx context.Context, c extensions.Containers, src extensions.WorkspaceSource) (*Project, error) {
 	all := map[string]extensions.Container{AgentService: c.Agent}
 	for name, s := range c.Services {
@@ -23,11 +22,11 @@ func FromContainers(ctx context.Context, c extensions.Containers, src extensions
 	if err := judgeContainers(all); err != nil {
 		return nil, err
 	}
-	builds := false
-	for _, s := range all {
-		builds = builds || s.Image.Build != nil || len(s.Image.Stages) > 0
+	images := make([]extensions.Image, 0, len(all))
+	for _, name := range sortedKeys(all) {
+		images = append(images, all[name].Image)
 	}
-	p, err := project(ctx, src, builds)
+	p, err := project(ctx, src, images)
 	if err != nil {
 		return nil, err
 	}
@@ -42,8 +41,8 @@ func FromContainers(ctx context.Context, c extensions.Containers, src extensions
 		}
 		if host := all[name].Hostname; host != "" {
 			if other, taken := owner[host]; taken && other != name {
-				return nil, extensions.Errorf(extensions.KindInvalid, "%q and %q would both answer to the name %q", other, name, host).
-					At("containers").WithRemedy("give each container a hostname of its own")
+				return nil, extensions.Errorf(extensions.KindInvalid, "%q and %q would both have the name %q", other, name, host).
+					At("containers").WithRemedy("give each container its own hostname")
 			}
 			owner[host] = name
 		}

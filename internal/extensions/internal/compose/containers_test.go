@@ -11,7 +11,8 @@ import (
 func TestContainersShareANetworkAndNames(t *testing.T) {
 	t.Parallel()
 	p, err := FromContainers(context.Background(), extensions.Containers{
-		Agent: extensions.Container{Image: extensions.Image{Build: &extensions.BuildStage{}}, Command: []string{"serve", "$HOME"}, Environment: map[string]string{"A": "$$", "B": ""}},
+		Agent: extensions.Container{Image: extensions.Image{Build: &extensions.BuildStage{}}, Command: []string{"serve", "$HOME"},
+			Environment: map[string]string{"A": "$$", "B": ""}},
 		Services: map[string]extensions.Container{
 			"db": {Image: extensions.Image{Pull: "postgres:16"}, Hostname: "database"},
 		},
@@ -25,7 +26,8 @@ func TestContainersShareANetworkAndNames(t *testing.T) {
 	r := render(t, p, RenderOptions{Service: AgentService})
 	back := reload(t, r, nil)
 	agent, db := back.Services[AgentService], back.Services["db"]
-	if strings.Join(agent.Command, " ") != "serve $HOME" || agent.Entrypoint != nil || !*agent.Init || envText(agent.Environment) != "A=$$ B=" {
+	if strings.Join(agent.Command, " ") != "serve $HOME" || agent.Entrypoint != nil || !*agent.Init ||
+		envText(agent.Environment) != "A=$$ B=" {
 		t.Errorf("agent: command %q entrypoint %q environment %v", agent.Command, agent.Entrypoint, agent.Environment)
 	}
 	if db.Hostname != "database" || strings.Join(db.Networks["default"].Aliases, " ") != "database" || db.Init != nil || db.Command != nil {

@@ -1,14 +1,12 @@
-// Package compose reads a Compose stack and decides whether it may run on an
-// owner's machine.
+// Package compose reads a Compose stack and decides whether it may run on an owner's machine.
 //
-// Membership in the docker group is root on that machine, so the policy here
-// is the only wall between a compose file and its owner: everything in the
-// model that is not known to be harmless is refused, and every refusal has a
-// rule (see Rules). Loading reads nothing but the given bundle: no file of the
-// operator's machine, no environment of the process, nothing remote.
+// Membership in the docker group is root on that machine, so this policy is the only wall between a compose
+// file and the machine's owner. It refuses everything in the model that is not known to be harmless, and
+// every refusal has a rule (see Rules). Loading reads nothing but the given bundle: no file of the operator's
+// machine, no environment of the process, nothing remote.
 //
-// The policed model is then rendered for the host: own labels, limits,
-// networks and images in place of what the file asked for.
+// The policed model is then rendered for the host: our own labels, limits, networks and images replace what
+// the file asked for.
 package compose
 
 import (
@@ -18,7 +16,7 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
-// What becomes of published ports. See Input.Publish.
+// What happens to published ports. See Input.Publish.
 const (
 	PublishAsWritten = "as-written" // loopback addresses only
 	PublishLoopback  = "loopback"   // every published port moves to 127.0.0.1
@@ -29,30 +27,27 @@ const (
 type Input struct {
 	// Source is the tar of the bundle or the workspace; never nil.
 	Source extensions.WorkspaceSource
-	// Files are the compose files in order of override, relative to the root
-	// of Source. Empty means the first of compose.yaml, compose.yml,
-	// docker-compose.yaml and docker-compose.yml that exists.
+	// Files are the compose files in order of override, relative to the root of Source. Empty means the first
+	// that exists of compose.yaml, compose.yml, docker-compose.yaml and docker-compose.yml.
 	Files []string
-	// Profiles are the Compose profiles that are on.
+	// Profiles are the active Compose profiles.
 	Profiles []string
-	// EnvFiles are read for interpolation, relative to the root of Source, the
-	// later over the earlier. Empty means ".env" beside the first file, where
-	// it exists.
+	// EnvFiles are read for interpolation, relative to the root of Source; later files win. Empty means
+	// ".env" beside the first file, if it exists.
 	EnvFiles []string
-	// Env is seen by interpolation over EnvFiles: the spec's own variables.
+	// Env holds the spec's own variables, which override EnvFiles in interpolation.
 	Env map[string]string
-	// SecretNames are variables that exist at run time only: interpolating
-	// one is refused.
+	// SecretNames are variables that exist only at run time: interpolating one is refused.
 	SecretNames []string
 	// Allow are the profile's grants: "rule" or "rule:argument".
 	Allow []string
-	// Deny is set where the sandbox has no network by default.
+	// Deny is set if the sandbox has no network by default.
 	Deny bool
-	// Guarded is set where the host's firewall shuts the network under Deny:
-	// only such a network can publish ports.
+	// Guarded is set if the host's firewall shuts the network under Deny: only such a network can publish
+	// ports.
 	Guarded bool
-	// Publish is one of PublishAsWritten, PublishLoopback and PublishNone.
-	// Empty is PublishNone under Deny, else PublishLoopback.
+	// Publish is PublishAsWritten, PublishLoopback or PublishNone. Empty means PublishNone under Deny, else
+	// PublishLoopback.
 	Publish string
 }
 
@@ -61,10 +56,10 @@ type Rule struct {
 	ID      string
 	Summary string // what is refused
 	Reason  string // why
-	// Grantable is set where a profile may allow it by Input.Allow.
+	// Grantable is set if a profile may allow it by Input.Allow.
 	Grantable bool
-	// Argument says what a grant's argument is, "" where the rule takes none.
-	// Where it takes one, the bare rule grants nothing.
+	// Argument describes a grant's argument, "" if the rule takes none. If it takes one, the bare rule grants
+	// nothing.
 	Argument string
 }
 
@@ -91,8 +86,8 @@ func (v Violation) String() string {
 	return fmt.Sprintf("%s: %s: %s; %s", v.Rule, v.Where, v.Reason, v.Grant)
 }
 
-// PolicyError lists everything a stack was refused for, sorted by place; never
-// empty. Load wraps it in an extensions.Error of KindInvalid.
+// PolicyError lists everything that a stack was refused for, sorted by place; never empty. Load wraps it in
+// an extensions.Error of KindInvalid.
 type PolicyError struct{ Violations []Violation }
 
 func (e *PolicyError) Error() string {

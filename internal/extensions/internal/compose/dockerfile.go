@@ -8,17 +8,18 @@ import (
 	"unicode/utf8"
 )
 
-// instruction is one instruction of a Dockerfile, its lines joined.
-type instruction struct {
-	line  int // the first line, from 1
-	verb  string
-	flags []dockerFlag
-	args  string
+// Instruction is one instruction of a Dockerfile, with its lines joined. Variables in it are as written.
+type Instruction struct {
+	Line, Last int    // its first and last line, from 1
+	Verb       string // upper case
+	Flags      []Flag
+	Args       string // what follows the flags, trimmed
 }
 
-type dockerFlag struct{ name, value string }
+// Flag is an option of an instruction: --name=value.
+type Flag struct{ Name, Value string }
 
-// unreadable is why a Dockerfile cannot be read in one way only.
+// ambiguous says why a Dockerfile cannot be read in only one way.
 type ambiguous struct {
 	line int
 	why  string
@@ -26,10 +27,11 @@ type ambiguous struct {
 
 func (a ambiguous) Error() string { return fmt.Sprintf("line %d: %s", a.line, a.why) }
 
-// verbs are all instructions there are; ones a later builder may add are unknown.
+// verbs are all known instructions; those that a later builder may add are unknown.
 var verbs = map[string]bool{
 	"ADD": true, "ARG": true, "CMD": true, "COPY": true, "ENTRYPOINT": true, "ENV": true, "EXPOSE": true, "FROM": true, "HEALTHCHECK": true,
-	"LABEL": true, "MAINTAINER": true, "ONBUILD": true, "RUN": true, "SHELL": true, "STOPSIGNAL": true, "USER": true, "VOLUME": true, "WORKDIR": true,
+	"LABEL": true, "MAINTAINER": true, "ONBUILD": true, "RUN": true, "SHELL": true, "STOPSIGNAL": true, "USER": true, "VOLUME": true,
+	"WORKDIR": true,
 }
 
 var (
@@ -37,10 +39,9 @@ var (
 	heredoc   = regexp.MustCompile(`(?:^|[ \t])\d*<<-?[^<\s]`)
 )
 
-// parseDockerfile takes a Dockerfile apart. It is stricter than any builder:
-// what two versions of one would read in two ways, and what only some know, is
-// an error. directives are the values of syntax and check.
-func parseDockerfile(text string) (all []instruction, directives map[string]string, err error) {
+// parseDockerfile splits a Dockerfile into instructions. It is stricter than any builder: what two versions
+// would read differently, or only some know, is an error. directives are the values of syntax and check.
+func parseDockerfile(text string) (all []Instruction, directives map[string]string, err error) {
 	text = strings.TrimPrefix(text, "\ufeff")
 	if !utf8.ValidString(text) {
 		return nil, nil, ambiguous{1, "it is not UTF-8"}
@@ -74,8 +75,7 @@ func parseDockerfile(text string) (all []instruction, directives map[string]stri
 			}
 			bare := strings.TrimLeft(next, " \t")
 			if bare == "" || bare[0] == '#' {
-				// Old builders take an indented comment for text, which ends the
-				// instruction.
+				// Old builders take an indented comment for text, which ends the instruction.
 				commented = commented || bare != "" && bare != next
 				continue
 			}
@@ -89,13 +89,13 @@ func parseDockerfile(text string) (all []instruction, directives map[string]stri
 		if err != nil {
 			return nil, nil, err
 		}
+		in.Last = i + 1
 		all = append(all, in)
 	}
 	return all, directives, nil
 }
 
-// plainLine is a line without its end; one with characters that readers
-// differ about is an error.
+// plainLine returns a line without its end. Characters that readers disagree about are an error.
 func plainLine(line string, index int) (string, error) {
 	line = strings.TrimSuffix(line, "\r")
 	for _, r := range line {
@@ -113,37 +113,37 @@ func plainLine(line string, index int) (string, error) {
 	return line, nil
 }
 
-// continued cuts the backslash off that joins the next line to this one.
+// continued cuts off the backslash that joins the next line to this one.
 func continued(line string) (string, bool) {
 	return strings.CutSuffix(strings.TrimRight(line, " \t"), `\`)
 }
 
-func newInstruction(text string, line int) (instruction, error) {
+func newInstruction(text string, line int) (Instruction, error) {
 	text = strings.TrimSpace(text)
 	end := strings.IndexAny(text, " \t")
 	if end < 0 {
 		end = len(text)
 	}
-	in := instruction{line: line, verb: strings.ToUpper(text[:end]), args: strings.TrimSpace(text[end:])}
-	if !verbs[in.verb] {
+	in := Instruction{Line: line, Last: line, Verb: strings.ToUpper(text[:end]), Args: strings.TrimSpace(text[end:])}
+	if !verbs[in.Verb] {
 		return in, ambiguous{line, "the instruction " + quoted(short(text[:end])) + " is unknown"}
 	}
-	for strings.HasPrefix(in.args, "--") {
-		end := strings.IndexFunc(in.args, unicode.IsSpace)
+	for strings.HasPrefix(in.Args, "--") {
+		end := strings.IndexFunc(in.Args, unicode.IsSpace)
 		if end < 0 {
-			end = len(in.args)
+			end = len(in.Args)
 		}
-		word := in.args[2:end]
+		word := in.Args[2:end]
 		if word == "" || strings.ContainsAny(word, `'"\`) {
 			return in, ambiguous{line, "an option with quotes or without a name"}
 		}
 		name, value, _ := strings.Cut(word, "=")
-		in.flags = append(in.flags, dockerFlag{strings.ToLower(name), value})
-		in.args = strings.TrimSpace(in.args[end:])
+		in.Flags = append(in.Flags, Flag{strings.ToLower(name), value})
+		in.Args = strings.TrimSpace(in.Args[end:])
 	}
-	switch in.verb {
+	switch in.Verb {
 	case "RUN", "COPY", "ADD", "ONBUILD":
-		if heredoc.MatchString(in.args) {
+		if heredoc.MatchString(in.Args) {
 			return in, ambiguous{line, "a here-document"}
 		}
 	}

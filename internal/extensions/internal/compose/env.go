@@ -7,27 +7,26 @@ import (
 )
 
 const (
-	// maxExpanded bounds what interpolation may make in one load, in bytes.
+	// maxExpanded bounds what interpolation may produce in one load, in bytes.
 	maxExpanded = 16 << 20
-	// maxNesting bounds how deep one variable's default may hold another.
+	// maxNesting bounds how deep one variable's default may nest others.
 	maxNesting = 32
 )
 
 var errExpands = fmt.Errorf("interpolation makes more than %d bytes", maxExpanded)
 
-// expander interpolates one place of a stack. What it sees is given: never the
-// environment of this process.
+// expander interpolates one place of a stack. It sees only what it is given, never this process's
+// environment.
 type expander struct {
 	lookup func(string) (string, bool)
-	// unset is told of a variable without value and without default.
+	// unset receives the name of a variable without value and default.
 	unset func(name string)
-	left  *int // bytes that may still be made
+	left  *int // bytes that interpolation may still produce
 }
 
-// substitute does what Compose's interpolation does: $$, $NAME, ${NAME} and
-// ${NAME:-word} with -, ?, + and their colon forms, words nested. It is our own
-// so that a variable that nobody set is seen wherever it hides, and so that
-// time and memory are bounded by the text.
+// substitute does what Compose's interpolation does: $$, $NAME, ${NAME} and ${NAME:-word} with -, ?, + and
+// their colon forms, words nested. It is our own so that an unset variable is found wherever it hides, and so
+// that the text bounds time and memory.
 func (x *expander) substitute(text string, depth int) (string, error) {
 	if depth > maxNesting {
 		return "", fmt.Errorf("variables are nested more than %d deep", maxNesting)
@@ -41,7 +40,7 @@ func (x *expander) substitute(text string, depth int) (string, error) {
 		}
 		b.WriteString(text[:i])
 		text = text[i+1:]
-		value := ""
+		var value string
 		switch n := nameLen(text); {
 		case text[0] == '$':
 			value, text = "$", text[1:]
@@ -58,7 +57,7 @@ func (x *expander) substitute(text string, depth int) (string, error) {
 		case n > 0:
 			value, text = x.plain(text[:n]), text[n:]
 		default:
-			value = "$" // as Compose reads it: a dollar sign that names nothing
+			value = "$" // as in Compose: a dollar sign that names nothing
 		}
 		if *x.left -= len(value); *x.left < 0 {
 			return "", errExpands
@@ -80,7 +79,7 @@ func (x *expander) braced(expr string, depth int) (string, error) {
 	n := nameLen(expr)
 	name, rest := expr[:n], expr[n:]
 	if n == 0 {
-		return "", fmt.Errorf("${%s} names no variable; write $$ for a dollar sign", short(expr))
+		return "", fmt.Errorf("${%s} has no variable name; write $$ for a dollar sign", short(expr))
 	}
 	if rest == "" {
 		return x.plain(name), nil
@@ -90,7 +89,7 @@ func (x *expander) braced(expr string, depth int) (string, error) {
 		rest = rest[1:]
 	}
 	if rest == "" || !strings.ContainsRune("-+?", rune(rest[0])) {
-		return "", fmt.Errorf("${%s} is no interpolation; write $$ for a dollar sign", short(expr))
+		return "", fmt.Errorf("${%s} is not an interpolation; write $$ for a dollar sign", short(expr))
 	}
 	v, ok := x.lookup(name)
 	set := ok && (!colon || v != "")
@@ -108,7 +107,7 @@ func (x *expander) braced(expr string, depth int) (string, error) {
 	return x.substitute(word, depth+1)
 }
 
-// nameLen is the length of the variable name text begins with.
+// nameLen returns the length of the variable name at the start of text.
 func nameLen(text string) int {
 	for i := range len(text) {
 		c := text[i]
@@ -120,7 +119,7 @@ func nameLen(text string) int {
 	return len(text)
 }
 
-// closing is the index of the brace that closes the one text begins with.
+// closing returns the index of the brace that closes the one at the start of text.
 func closing(text string) int {
 	open := 0
 	for i := range len(text) {

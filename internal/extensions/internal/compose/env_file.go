@@ -14,9 +14,8 @@ const maxVars = 10_000
 
 var escapes = regexp.MustCompile(`\\(?:[abcfnrtv$"\\]|0\d{0,3})`)
 
-// parseEnvFile adds the variables of a .env file to vars. It reads the dialect
-// that Compose reads; values see vars through x, so that each expansion is
-// bounded.
+// parseEnvFile adds the variables of a .env file to vars, in Compose's dialect. Values see vars through x,
+// which bounds each expansion.
 func parseEnvFile(text string, vars map[string]string, x *expander) error {
 	text = strings.TrimPrefix(text, "\uFEFF")
 	for {
@@ -50,11 +49,11 @@ func envStatement(text string, vars map[string]string, x *expander) (string, err
 	name := strings.TrimRightFunc(text[:end], unicode.IsSpace)
 	for _, r := range name {
 		if !unicode.IsLetter(r) && !unicode.IsNumber(r) && !strings.ContainsRune("_.-[]", r) {
-			return "", fmt.Errorf("%q is no variable name", short(name))
+			return "", fmt.Errorf("%q is not a variable name", short(name))
 		}
 	}
 	if name == "" {
-		return "", errors.New("a line has a value and no name")
+		return "", errors.New("a line has a value but no name")
 	}
 	if text[end] == '\n' { // inherited
 		if v, ok := x.lookup(name); ok {
@@ -111,7 +110,7 @@ func unescape(seq string) string {
 	return string(v)
 }
 
-// parseRawEnvFile reads the format "raw": NAME=value lines, nothing expanded.
+// parseRawEnvFile reads the format "raw": NAME=value lines without expansion.
 func parseRawEnvFile(text string, vars map[string]string) error {
 	for line := range strings.Lines(strings.TrimPrefix(text, "\uFEFF")) {
 		line = strings.TrimRight(line, "\r\n")
@@ -120,7 +119,7 @@ func parseRawEnvFile(text string, vars map[string]string) error {
 		}
 		name, value, ok := strings.Cut(strings.TrimLeft(line, " \t"), "=")
 		if name == "" || strings.ContainsAny(name, " \t") {
-			return fmt.Errorf("%q is no variable name", short(name))
+			return fmt.Errorf("%q is not a variable name", short(name))
 		}
 		if ok {
 			vars[name] = value

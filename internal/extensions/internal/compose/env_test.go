@@ -25,13 +25,18 @@ var interpolated = []struct {
 	{text: "", want: ""}, {text: "plain", want: "plain"}, {text: "$", want: "$"}, {text: "a$", want: "a$"}, {text: "$$", want: "$"},
 	{text: "$$A", want: "$A"}, {text: "$$${A}", want: "$1"}, {text: "$A", want: "1"}, {text: "${A}", want: "1"}, {text: "x$A.y", want: "x1.y"},
 	{text: "$1", want: "$1"}, {text: "$ A", want: "$ A"}, {text: "${E}", want: ""}, {text: "${A}${A}", want: "11"},
-	{text: "$U", unset: "U"}, {text: "${U}", unset: "U"}, {text: "${U:-}", want: ""}, {text: "${U-d}", want: "d"}, {text: "${U:-d}", want: "d"},
+	{text: "$U", unset: "U"}, {text: "${U}", unset: "U"}, {text: "${U:-}", want: ""}, {text: "${U-d}", want: "d"},
+	{text: "${U:-d}", want: "d"},
 	{text: "${E-d}", want: ""}, {text: "${E:-d}", want: "d"}, {text: "${A:-d}", want: "1"}, {text: "${A-d}", want: "1"},
-	{text: "${A:+d}", want: "d"}, {text: "${A+d}", want: "d"}, {text: "${E:+d}", want: ""}, {text: "${E+d}", want: "d"}, {text: "${U+d}", want: ""},
+	{text: "${A:+d}", want: "d"}, {text: "${A+d}", want: "d"}, {text: "${E:+d}", want: ""}, {text: "${E+d}", want: "d"},
+	{text: "${U+d}", want: ""},
 	{text: "${U:-${A}}", want: "1"}, {text: "${U:-${V:-x}}", want: "x"}, {text: "${U:-a${A}b}c", want: "a1bc"}, {text: "${U:-$V}", unset: "V"},
-	{text: "${A:-$V}", want: "1"}, {text: "${A:?no}", want: "1"}, {text: "${U:?not $A}", err: "not 1"}, {text: "${U?gone}", err: "gone"}, {text: "${E:?empty}", err: "empty"},
-	{text: "${E?empty}", want: ""}, {text: "${U:-x:y}", want: "x:y"}, {text: "${U:-a-b+c?d}", want: "a-b+c?d"}, {text: "${U:-http://h:1/p}", want: "http://h:1/p"},
-	{text: "${}", err: "no variable"}, {text: "${A", err: "not closed"}, {text: "${1}", err: "no variable"}, {text: "${A!}", err: "no interpolation"}, {text: "${A:}", err: "no interpolation"},
+	{text: "${A:-$V}", want: "1"}, {text: "${A:?no}", want: "1"}, {text: "${U:?not $A}", err: "not 1"}, {text: "${U?gone}", err: "gone"},
+	{text: "${E:?empty}", err: "empty"},
+	{text: "${E?empty}", want: ""}, {text: "${U:-x:y}", want: "x:y"}, {text: "${U:-a-b+c?d}", want: "a-b+c?d"},
+	{text: "${U:-http://h:1/p}", want: "http://h:1/p"},
+	{text: "${}", err: "no variable name"}, {text: "${A", err: "not closed"}, {text: "${1}", err: "no variable name"},
+	{text: "${A!}", err: "is not an interpolation"}, {text: "${A:}", err: "is not an interpolation"},
 }
 
 func TestInterpolationIsComposes(t *testing.T) {
@@ -93,7 +98,8 @@ R="tab\there"
 func TestEnvFilesAreReadLikeCompose(t *testing.T) {
 	t.Parallel()
 	quiet()
-	samples := append(strings.Split(envSamples, "\n"), envSamples, "\ufeffA=1\n", "A", "A B=1", "A='open", "Ä=1", "a.b-c[0]=1", "X\n", "A=${", "A=1;B=2", "A='x'y", "A=\"x\" # c\nB=1")
+	samples := append(strings.Split(envSamples, "\n"), envSamples, "\ufeffA=1\n", "A", "A B=1", "A='open", "Ä=1", "a.b-c[0]=1", "X\n", "A=${",
+		"A=1;B=2", "A='x'y", "A=\"x\" # c\nB=1")
 	for _, text := range samples {
 		var unset []string
 		got := map[string]string{}
@@ -140,7 +146,8 @@ func TestInterpolationInAStack(t *testing.T) {
 
 func TestAVariableTheStackRequires(t *testing.T) {
 	t.Parallel()
-	_, err := Load(t.Context(), Input{Source: pack(t, map[string]string{"compose.yaml": "services: {a: {image: '${IMAGE:?set the image}'}}"}, nil)})
+	_, err := Load(t.Context(), Input{Source: pack(t, map[string]string{"compose.yaml": "services: {a: {image: '${IMAGE:?set the image}'}}"},
+		nil)})
 	if err == nil || !strings.Contains(err.Error(), "requires the variable IMAGE: set the image") {
 		t.Errorf("%v", err)
 	}
@@ -153,7 +160,8 @@ func TestPrecedenceOfVariables(t *testing.T) {
 		"s/.env":         "A=dot\nB=dot\nC=dot\nD=dot\nTOKEN=dot\n", "x.env": "B=x\nC=x\n", "y.env": "C=y\nD=y$B\n",
 		"s/one.env": "V=one\nW=one\nX=one\n", "s/two.env": "X=two\nY=${X}$A\n",
 	}
-	in := Input{Source: pack(t, files, nil), Files: []string{"s/compose.yaml"}, Env: map[string]string{"A": "spec"}, SecretNames: []string{"TOKEN"}}
+	in := Input{Source: pack(t, files, nil), Files: []string{"s/compose.yaml"}, Env: map[string]string{"A": "spec"},
+		SecretNames: []string{"TOKEN"}}
 	for _, c := range []struct {
 		envFiles []string
 		image    string

@@ -1,72 +1,74 @@
 package compose
 
 import (
-	"cmp"
 	"context"
-	"path"
 
 	"github.com/compose-spec/compose-go/v2/types"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
-// keepAlive runs until it is told to end, and then ends at once. Nobody can
-// tell from a reference whether an image has a command, or one that goes on.
+// keepAlive runs until told to end, and then ends at once. A reference does not tell whether an image has a
+// command, or one that keeps running.
 const keepAlive = `trap 'exit 0' TERM INT; while :; do sleep 3600 & wait $!; done`
 
-// FromImage makes a stack of one service, AgentService, that runs the image
-// until it is stopped: its entrypoint and command are replaced by a shell that
-// waits, so the image must hold /bin/sh and sleep. The source holds the
-// contexts of what is to be built; it is read only then and may be nil
-// otherwise.
+// FromImage builds a stack of one service, AgentService, that runs the image until stopped. A shell that
+// waits replaces the image's entrypoint and command, so the image must hold /bin/sh and sleep. src holds the
+// contexts of what is to be built; it is read only then and may be nil otherwise.
 func FromImage(ctx context.Context, img extensions.Image, src extensions.WorkspaceSource) (*Project, error) {
 	return FromContainers(ctx, extensions.Containers{Agent: extensions.Container{Image: img}}, src)
 }
 
-// project starts a project without services.
-func project(ctx context.Context, src extensions.WorkspaceSource, builds bool) (*Project, error) {
+// Enter lets AgentService of a project from FromImage run its image's own entrypoint, or a command in the folder dir
+// ("" = the image's).
+func (p *Project) Enter(e extensions.Entrypoint, dir string) {
+	s := p.Compose.Services[AgentService]
+	s.Entrypoint = e.Argv
+	if e.Argv != nil {
+		s.WorkingDir = dir
+	}
+	p.Compose.Services[AgentService] = s
+}
+
+// project returns a project without services. Its sources are read if an image is built from them.
+func project(ctx context.Context, src extensions.WorkspaceSource, images []extensions.Image) (*Project, error) {
 	p := &Project{
 		Compose: &types.Project{WorkingDir: "/", Services: types.Services{}, Networks: types.Networks{"default": {}}},
 		Root:    "/",
-		stages:  map[string][]extensions.BuildStage{}, dockerfiles: map[string]string{},
+		stages:  map[string]stages{},
 	}
-	if !builds || src == nil {
+	bundle, named := extensions.WorkspaceSource(nil), ""
+	for _, img := range images {
+		switch {
+		case len(img.AllStages()) == 0:
+		case img.Bundle == "" && src != nil && p.Bundle == nil:
+			var err error
+			if p.Bundle, err = ReadBundle(ctx, src); err != nil {
+				return nil, err
+			}
+		case img.Bundle != "" && named != "" && named != img.Bundle:
+			return nil, extensions.Errorf(extensions.KindInvalid, "its images come from two bundles, %q and %q", named, img.Bundle).
+				At("image.bundle").WithRemedy("put their contexts into one folder")
+		case img.Bundle != "":
+			bundle, named = img.BundleSource, img.Bundle
+		}
+	}
+	if bundle == nil {
 		return p, nil
 	}
 	var err error
-	p.Bundle, err = ReadBundle(ctx, src)
+	p.bundle, err = ReadBundle(ctx, bundle)
 	return p, err
 }
 
-// setImage gives a service its image: exactly one of pulled, built and built
-// in stages.
+// setImage gives a service its image: pulled, built, or built in stages.
 func (p *Project) setImage(name string, s *types.ServiceConfig, img extensions.Image) error {
-	ways := 0
-	if img.Pull != "" {
-		ways++
-		s.Image = img.Pull
+	if _, err := img.Check(); err != nil {
+		return extensions.Errorf(extensions.KindInvalid, "the image of %q: %w", name, err).At("image").WithRemedy("%s", extensions.RemedyOf(err))
 	}
-	if img.Build != nil {
-		ways++
-		p.stages[name] = []extensions.BuildStage{*img.Build}
-	}
-	if len(img.Stages) > 0 {
-		ways++
-		p.stages[name] = img.Stages
-	}
-	if ways != 1 {
-		return extensions.Errorf(extensions.KindInvalid, "the image of %q must be one of pull, build and stages", name).At("image")
-	}
-	for _, stage := range p.stages[name] {
-		file := path.Join(stage.Context, cmp.Or(stage.Dockerfile, "Dockerfile"))
-		if stage.ParentTag == "" || p.Bundle == nil {
-			continue
-		}
-		text, err := p.Bundle.ReadFile(file)
-		if err != nil {
-			return err
-		}
-		p.dockerfiles[file] = string(text)
+	s.Image = img.Pull
+	if all := img.AllStages(); len(all) > 0 {
+		p.stages[name] = stages{all, img.Bundle != ""}
 	}
 	return nil
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/ociimage"
 )
 
 func fromImage(t *testing.T, img extensions.Image, src extensions.WorkspaceSource) *Project {
@@ -19,7 +20,8 @@ func fromImage(t *testing.T, img extensions.Image, src extensions.WorkspaceSourc
 
 func TestAnImageIsKeptAlive(t *testing.T) {
 	t.Parallel()
-	r := render(t, fromImage(t, extensions.Image{Pull: "python:3.12"}, nil), RenderOptions{Mount: "/workspace", Env: map[string]string{"A": "1"}})
+	r := render(t, fromImage(t, extensions.Image{Pull: "python:3.12"}, nil),
+		RenderOptions{Mount: "/workspace", Env: map[string]string{"A": "1"}})
 	s := reload(t, r, nil).Services[AgentService]
 	if len(s.Entrypoint) != 3 || s.Entrypoint[2] != keepAlive || len(s.Command) != 0 || s.Init == nil || !*s.Init {
 		t.Errorf("entrypoint %q command %q init %v", s.Entrypoint, s.Command, s.Init)
@@ -46,8 +48,9 @@ func TestStagesBuildOnEachOther(t *testing.T) {
 	t.Parallel()
 	src := files{
 		"base/Dockerfile": "FROM debian:12\n",
-		"env/Dockerfile":  "ARG PARENT_TAG\nFROM --platform=linux/amd64 acme-base:latest AS env\nCOPY --from=acme-base:latest /a /a\nFROM acme-base:latest-2\nRUN echo FROM acme-base:latest",
-		"app/Dockerfile":  "FROM external:1\n", "app/x": "1",
+		"env/Dockerfile": "ARG PARENT_TAG\nFROM --platform=linux/amd64 acme-base:latest AS env\nCOPY --from=acme-base:latest /a /a\nFROM " +
+			"acme-base:latest-2\nRUN echo FROM acme-base:latest",
+		"app/Dockerfile": "FROM external:1\n", "app/x": "1",
 	}
 	img := extensions.Image{Stages: []extensions.BuildStage{
 		{Context: "base", Tag: "acme-base:latest", CacheKey: "v1"},
@@ -59,14 +62,15 @@ func TestStagesBuildOnEachOther(t *testing.T) {
 		t.Fatalf("builds %+v pulls %+v", r.Builds, r.Pulls)
 	}
 	base, env, app := r.Builds[0], r.Builds[1], r.Builds[2]
-	want := "ARG PARENT_TAG\nFROM --platform=linux/amd64 " + base.Tag + " AS env\nCOPY --from=" + base.Tag + " /a /a\nFROM acme-base:latest-2\nRUN echo FROM acme-base:latest"
+	want := "ARG PARENT_TAG\nFROM --platform=linux/amd64 " + base.Tag + " AS env\nCOPY --from=" + base.Tag +
+		" /a /a\nFROM acme-base:latest-2\nRUN echo FROM acme-base:latest"
 	if env.Text != want || env.Parent != base.Digest || env.Args[ArgParentTag] != base.Tag || env.Args["V"] != "$1" {
 		t.Errorf("second stage: %+v\ntext %q\nwant %q", env, env.Text, want)
 	}
 	if app.Text != "" || app.Parent != "" || app.Args[ArgParentTag] != "external:1" {
 		t.Errorf("third stage: %+v", app)
 	}
-	if got := reload(t, r, nil).Services[AgentService].Image; got != app.Tag || !strings.HasPrefix(got, BuildRepository+":") {
+	if got := reload(t, r, nil).Services[AgentService].Image; got != app.Tag || !strings.HasPrefix(got, ociimage.Repository+":") {
 		t.Errorf("the agent runs %q, want the last stage %q", got, app.Tag)
 	}
 	img.Stages[0].CacheKey = "v2"
@@ -122,7 +126,8 @@ services:
 		t.Fatalf("equal builds are done twice: %+v", r.Builds)
 	}
 	a, c := r.Builds[0], r.Builds[1]
-	if a.Context != "app" || a.Dockerfile != "Dockerfile.app" || a.Target != "t" || len(a.Args) != 1 || a.ExtraHosts[0] != "h:10.0.0.1" || a.Network != "" {
+	if a.Context != "app" || a.Dockerfile != "Dockerfile.app" || a.Target != "t" || len(a.Args) != 1 || a.ExtraHosts[0] != "h:10.0.0.1" ||
+		a.Network != "" {
 		t.Errorf("build: %+v", a)
 	}
 	if c.Text != "FROM x" || c.Dockerfile != "" {
@@ -135,7 +140,8 @@ services:
 		}
 	}
 	for _, text := range []string{
-		`services: {a: {build: {context: ../x}}}`, `services: {a: {build: {context: /etc}}}`, `services: {a: {build: {context: ., dockerfile: ../../x}}}`,
+		`services: {a: {build: {context: ../x}}}`, `services: {a: {build: {context: /etc}}}`,
+		`services: {a: {build: {context: ., dockerfile: ../../x}}}`,
 		`services: {a: {build: {context: ., ssh: [default]}}}`, `services: {a: {build: {context: ., additional_contexts: {x: /etc}}}}`,
 	} {
 		refuse(t, parse(t, text, src), RenderOptions{}, extensions.KindInvalid)
@@ -146,7 +152,8 @@ func TestStagesThatLeaveAreRefused(t *testing.T) {
 	t.Parallel()
 	src := files{"Dockerfile": "FROM a\n"}
 	for _, s := range []extensions.BuildStage{
-		{Context: ".."}, {Context: "/etc"}, {Context: "https://github.com/a/b.git"}, {Context: ".", Dockerfile: "../Dockerfile"}, {Context: ".", Dockerfile: "/etc/passwd"},
+		{Context: ".."}, {Context: "/etc"}, {Context: "https://github.com/a/b.git"}, {Context: ".", Dockerfile: "../Dockerfile"},
+		{Context: ".", Dockerfile: "/etc/passwd"},
 	} {
 		refuse(t, fromImage(t, extensions.Image{Build: &s}, src), RenderOptions{}, extensions.KindInvalid)
 	}

@@ -19,39 +19,37 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
-// Root is the absolute path that stands for the bundle's root in a policed
-// model. It exists on no machine; nothing is ever opened by it.
+// Root is the absolute path that stands for the bundle's root in a policed model. It exists on no machine and
+// is never opened.
 const Root = "/.sandboxer-bundle"
 
 // projectName stands in for the sandbox's id, which Load does not know.
 const projectName = "sandboxer"
 
-// loading is one Load. The library is given text and maps, never a path to
-// open: include, extends, env and label files are read here, from the bundle.
+// loading is one Load. The library gets text and maps, never a path to open: include, extends, env and label
+// files are read here, from the bundle.
 type loading struct {
-	ctx     context.Context // this call's; the library's callbacks have no place for it
+	ctx     context.Context // this call's; the library's callbacks cannot pass it
 	in      Input
 	bundle  *Bundle
 	found   *findings
 	secrets map[string]bool
 	casts   map[tree.Path]interpolation.Cast
-	left    int // bytes interpolation may still make
+	left    int // bytes that interpolation may still produce
 	files   int // read so far
 	loops   int // services extended so far
-	nodes   int // of YAML so far, copies counted
+	nodes   int // YAML nodes so far, copies counted
 }
 
-// Load reads the stack from the bundle and polices it. A refused stack is a
-// KindInvalid error that wraps a *PolicyError with everything it is refused
-// for; a stack that Compose itself cannot read is KindInvalid too.
+// Load reads the stack from the bundle and polices it. A refused stack is a KindInvalid error that wraps a
+// *PolicyError with everything it is refused for; a stack that Compose itself cannot read is KindInvalid too.
 //
-// In the model, paths of the bundle are absolute below Root and free of
-// symbolic links, env and label files are resolved, and services that the
-// profiles leave out were policed like the others.
+// In the model, the bundle's paths are absolute below Root and free of symbolic links, env and label files
+// are resolved, and services that the profiles leave out have been policed like the others.
 func Load(ctx context.Context, in Input) (p *Project, err error) {
 	quiet()
 	if !oneWord(in.Publish, "", PublishAsWritten, PublishLoopback, PublishNone) {
-		return nil, extensions.Errorf(extensions.KindInvalid, "nobody knows how to publish ports %q", extensions.Clean(in.Publish, 40)).
+		return nil, extensions.Errorf(extensions.KindInvalid, "publish %q is unknown", extensions.Clean(in.Publish, 40)).
 			At("publish").WithRemedy("Use %q, %q or %q.", PublishAsWritten, PublishLoopback, PublishNone)
 	}
 	bundle, err := ReadBundle(ctx, in.Source)
@@ -63,11 +61,11 @@ func Load(ctx context.Context, in Input) (p *Project, err error) {
 	for _, name := range in.SecretNames {
 		l.secrets[name] = true
 	}
-	// The library asserts types on text nobody has validated yet; that such
-	// text is no stack is all that is to be said of it.
+	// The library asserts types on text that nobody has validated yet. All that can be said of such text is
+	// that it is no stack.
 	defer func() {
 		if r := recover(); r != nil {
-			p, err = nil, l.fail(fmt.Errorf("it has something Compose does not expect: %v", r))
+			p, err = nil, l.fail(fmt.Errorf("not accepted by Compose: %v", r))
 		}
 	}()
 	project, contradiction, err := l.project()
@@ -85,7 +83,7 @@ func Load(ctx context.Context, in Input) (p *Project, err error) {
 	return &Project{Compose: project, Bundle: bundle, Root: Root, Publish: l.publish()}, nil
 }
 
-// publish is Input.Publish with its default.
+// publish returns Input.Publish or its default.
 func (l *loading) publish() string {
 	switch {
 	case l.in.Publish != "":
@@ -96,12 +94,10 @@ func (l *loading) publish() string {
 	return PublishLoopback
 }
 
-// quiet takes the library's voice away: it warns on this process's standard
-// error, in words that come from the stack.
+// quiet silences the library: it warns on this process's standard error, in words that come from the stack.
 var quiet = sync.OnceFunc(func() { logrus.SetOutput(io.Discard) })
 
-// fail makes what stopped a load a refusal. What was refused before comes
-// first: it may well be the cause.
+// fail turns what stopped a load into a refusal. Earlier refusals come first: they may well be the cause.
 func (l *loading) fail(err error) error {
 	var known *extensions.Error
 	switch {
@@ -121,9 +117,8 @@ func (l *loading) stop(rule, where string, err error) error {
 	return l.found.err()
 }
 
-// project loads the model without policing it. contradiction runs the library's
-// own check of it: after the police, so that a stack is told all it is refused
-// for first.
+// project loads the model without policing it. contradiction runs the library's own check. It runs after the
+// policy, so that a stack first gets everything it is refused for.
 func (l *loading) project() (p *types.Project, contradiction func() error, err error) {
 	files, err := l.mainFiles()
 	if err != nil {
@@ -156,13 +151,13 @@ func (l *loading) project() (p *types.Project, contradiction func() error, err e
 		}})
 		return loader.ModelToProject(dict, opts, details)
 	}
-	again, _ := clone(dict).(map[string]any) // the library takes its model apart
+	again, _ := clone(dict).(map[string]any) // the library modifies its model
 	if p, err = bind(dict, false); err != nil {
 		return nil, nil, err
 	}
 	contradiction = func() error {
 		if len(p.Services) == 0 {
-			return l.stop("consistency", "services", errors.New("none is on; set the profiles that turn some on"))
+			return l.stop("consistency", "services", errors.New("no service is enabled; set the profiles that enable some"))
 		}
 		if err := l.dependencies(p); err != nil {
 			return err
@@ -175,7 +170,7 @@ func (l *loading) project() (p *types.Project, contradiction func() error, err e
 	return p, contradiction, l.resolveEnvironments(p, env)
 }
 
-// mainFiles are the stack's own files, without symbolic links.
+// mainFiles returns the stack's own files, without symbolic links.
 func (l *loading) mainFiles() ([]string, error) {
 	named := l.in.Files
 	if len(named) == 0 {
@@ -188,7 +183,7 @@ func (l *loading) mainFiles() ([]string, error) {
 	}
 	if len(named) == 0 {
 		return nil, extensions.Errorf(extensions.KindInvalid, "there is no compose file at the root of the bundle").
-			At("compose.files").WithRemedy("Name the stack's files in compose.files.")
+			At("compose.files").WithRemedy("List the stack's files in compose.files.")
 	}
 	var files []string
 	for i, name := range named {
@@ -200,7 +195,7 @@ func (l *loading) mainFiles() ([]string, error) {
 	return files, l.found.err()
 }
 
-// mainEnv is what interpolation sees: env files, under the spec's variables.
+// mainEnv returns what interpolation sees: env files, overridden by the spec's variables.
 func (l *loading) mainEnv(dir string) (map[string]string, error) {
 	env := maps.Clone(l.in.Env)
 	if env == nil {
@@ -226,7 +221,7 @@ func (l *loading) mainEnv(dir string) (map[string]string, error) {
 	return l.under(env, from), l.found.err()
 }
 
-// under adds to env what it lacks, but never a name that is a secret's.
+// under adds to env what it lacks, but never a secret's name.
 func (l *loading) under(env, more map[string]string) map[string]string {
 	for _, k := range slices.Sorted(maps.Keys(more)) {
 		if _, ok := env[k]; !ok {

@@ -11,8 +11,8 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
-// envFile adds the variables of a file of the bundle to into. Its values see
-// env, then what is in into already.
+// envFile adds the variables of a file in the bundle to into. Its values see env, then what is already in
+// into.
 func (l *loading) envFile(name, where, format string, into, env map[string]string) error {
 	if l.files++; l.files > maxFiles {
 		return l.stop("too-large", where, fmt.Errorf("the stack reads more than %d files", maxFiles))
@@ -27,7 +27,7 @@ func (l *loading) envFile(name, where, format string, into, env map[string]strin
 	case "raw":
 		err = parseRawEnvFile(string(data), into)
 	default:
-		err = fmt.Errorf("nobody knows the format %s", quoted(format))
+		err = fmt.Errorf("the format %s is unknown", quoted(format))
 	}
 	if errors.Is(err, errExpands) {
 		return l.stop("too-large", where+": "+name, err)
@@ -38,8 +38,8 @@ func (l *loading) envFile(name, where, format string, into, env map[string]strin
 	return nil
 }
 
-// resolveEnvironments puts env and label files into the services they belong
-// to, and takes out variables without a value that nobody sets.
+// resolveEnvironments puts env and label files into their services, and removes variables that have no value
+// and that nobody sets.
 func (l *loading) resolveEnvironments(p *types.Project, env map[string]string) error {
 	for _, group := range []types.Services{p.Services, p.DisabledServices} {
 		for _, name := range slices.Sorted(maps.Keys(group)) {
@@ -137,7 +137,7 @@ func (l *loading) containerEnv(s *types.ContainerSpec, where string, env map[str
 	return nil
 }
 
-// named finds a file that a path of the loaded model leads to.
+// named finds the file that a path of the loaded model leads to.
 func (l *loading) named(p, rule, where string, required bool) (string, bool) {
 	name, e, err := l.inBundle(p)
 	switch {
@@ -155,8 +155,8 @@ func (l *loading) named(p, rule, where string, required bool) (string, bool) {
 	return "", false
 }
 
-// passThrough leaves names without a value to secrets only; Compose would fill
-// the others from the environment of whoever runs it.
+// passThrough allows names without a value only for secrets; Compose would fill others from the environment
+// of whoever runs it.
 func (l *loading) passThrough(env types.MappingWithEquals, where string) {
 	for _, name := range slices.Sorted(maps.Keys(env)) {
 		if env[name] == nil && !l.secrets[name] {

@@ -18,13 +18,13 @@ type extending struct {
 	bases map[string]*base
 }
 
-// base is another file's services, their paths resolved against its folder.
+// base is another file's services, with paths resolved against its folder.
 type base struct {
 	services map[string]any
 	doc      *document
 }
 
-// extend returns the service with everything it extends merged below it.
+// extend returns the service merged over everything it extends.
 func (x *extending) extend(name string, services map[string]any, doc *document, file, dir string, chain []string) (any, error) {
 	service, ok := services[name].(map[string]any)
 	if !ok {
@@ -37,7 +37,7 @@ func (x *extending) extend(name string, services map[string]any, doc *document, 
 	where := file + ": services." + name + ".extends"
 	me := file + "\x00" + name
 	if x.l.loops++; slices.Contains(chain, me) || x.l.loops > maxLoops {
-		return nil, x.l.stop("schema", where, errors.New("it goes round in circles"))
+		return nil, x.l.stop("schema", where, errors.New("it forms a cycle"))
 	}
 	chain = append(slices.Clip(chain), me)
 	var ref, refFile string
@@ -48,7 +48,7 @@ func (x *extending) extend(name string, services map[string]any, doc *document, 
 		ref, _ = e["service"].(string)
 		refFile, _ = e["file"].(string)
 		if e["file"] != nil && refFile == "" {
-			return nil, x.l.stop("schema", where, errors.New("its file is no text"))
+			return nil, x.l.stop("schema", where, errors.New("its file is not text"))
 		}
 	}
 	from, fromDoc, fromFile, fromDir := services, doc, file, dir
@@ -84,8 +84,7 @@ func (x *extending) extend(name string, services map[string]any, doc *document, 
 	return merged, nil
 }
 
-// base reads the services of another file. It is nil where the file was
-// refused.
+// base reads the services of another file; nil if the file was refused.
 func (x *extending) base(p, dir, where string) (*base, string, error) {
 	if remote(p) {
 		x.l.found.refuse("extends-remote", where, quoted(p))
@@ -110,14 +109,14 @@ func (x *extending) base(p, dir, where string) (*base, string, error) {
 	if err != nil {
 		return nil, "", x.l.stop("schema", at, err)
 	}
-	// The paths are the other file's; what extends it leaves them alone.
+	// The paths are the other file's; extending leaves them alone.
 	anchorAll(cfg, path.Dir(path.Join(dir, p)))
 	b := &base{services: cfg["services"].(map[string]any), doc: doc}
 	x.bases[at] = b
 	return b, at, nil
 }
 
-// clone copies maps and lists all the way down.
+// clone copies maps and lists deeply.
 func clone(v any) any {
 	switch v := v.(type) {
 	case map[string]any:

@@ -9,9 +9,8 @@ import (
 	"github.com/compose-spec/compose-go/v2/types"
 )
 
-// dependencies refuses stacks whose services wait for one another, and those
-// with more ways through their dependencies than anybody has use for: the
-// library, and Compose on the host, walk every one.
+// dependencies refuses stacks whose services wait for one another, and those with more paths through their
+// dependencies than anybody needs: the library, and Compose on the host, walk every one.
 func (l *loading) dependencies(p *types.Project) error {
 	const open = -1
 	paths := map[string]int{}

@@ -12,12 +12,12 @@ import (
 	"github.com/compose-spec/compose-go/v2/tree"
 )
 
-// include merges what the file includes below what it says itself.
+// include merges what the file includes below the file's own content.
 func (l *loading) include(cfg map[string]any, doc *document, file, dir string, env map[string]string, stack []string) error {
 	entries, _ := cfg["include"].([]any)
 	if len(entries) == 0 && cfg["include"] != nil {
 		if _, ok := cfg["include"].([]any); !ok {
-			return l.stop("schema", file+": include", errors.New("it is no list"))
+			return l.stop("schema", file+": include", errors.New("it is not a list"))
 		}
 	}
 	delete(cfg, "include")
@@ -57,7 +57,7 @@ func importKind(source, target map[string]any, kind string, doc *document) error
 	to, ok := target[kind].(map[string]any)
 	if !ok {
 		if target[kind] != nil {
-			return fmt.Errorf("%s is no mapping", kind)
+			return fmt.Errorf("%s is not a mapping", kind)
 		}
 		to = map[string]any{}
 		target[kind] = to
@@ -69,7 +69,7 @@ func importKind(source, target map[string]any, kind string, doc *document) error
 			continue
 		}
 		if reflect.DeepEqual(own, from[name]) {
-			continue // reached by two ways
+			continue // reached by two paths
 		}
 		doc.reset(map[string]any{kind: map[string]any{name: from[name]}})
 		merged, err := override.MergeYaml(from[name], own, tree.NewPath(kind, name))
@@ -86,7 +86,7 @@ type included struct {
 	dir             string
 }
 
-// includeEntry reads one entry of include; ok is false where it was refused.
+// includeEntry reads one entry of include; ok is false if it was refused.
 func (l *loading) includeEntry(e any, where, dir string) (inc included, ok bool) {
 	m, isMap := e.(map[string]any)
 	if p, isText := e.(string); isText {

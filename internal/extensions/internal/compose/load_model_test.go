@@ -202,7 +202,8 @@ func TestLoadRefusesWhatItIsNotGiven(t *testing.T) {
 		"no yaml":    {Source: pack(t, map[string]string{"compose.yaml": "a: [\n"}, nil)},
 		"no mapping": {Source: pack(t, map[string]string{"compose.yaml": "- a\n"}, nil)},
 		"null":       {Source: pack(t, map[string]string{"compose.yaml": "services:\n"}, nil)},
-		"types":      {Source: pack(t, map[string]string{"compose.yaml": "services: {a: {image: x, volumes: [{type: bind, source: [1], target: 2}]}}"}, nil)},
+		"types": {Source: pack(t, map[string]string{"compose.yaml": "services: {a: {image: x, volumes: [{type: bind, source: [1], target: " +
+			"2}]}}"}, nil)},
 		"more types": {Source: pack(t, map[string]string{"compose.yaml": "include: 1\nservices: {a: {extends: [1]}}"}, nil)},
 	} {
 		p, err := Load(t.Context(), in)

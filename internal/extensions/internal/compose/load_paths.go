@@ -9,7 +9,7 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
-var errForm = errors.New("it is no relative path of plain text")
+var errForm = errors.New("it is not a relative path of plain text")
 
 // remote reports whether Compose would fetch what the path names.
 func remote(p string) bool {
@@ -22,8 +22,7 @@ func remote(p string) bool {
 	return strings.Contains(lower, "://") && !strings.HasPrefix(lower, "file:")
 }
 
-// plainPath refuses what another reader, or another system, may take for
-// something else than a relative path.
+// plainPath refuses what another reader or system may take for anything but a relative path.
 func plainPath(p string) error {
 	switch {
 	case p == "", strings.TrimSpace(p) != p, path.IsAbs(p), strings.HasPrefix(p, "~"), strings.Contains(p, `\`),
@@ -34,8 +33,8 @@ func plainPath(p string) error {
 	return nil
 }
 
-// within joins a path of a file to its folder and walks it in the bundle. The
-// name has no symbolic links; its entry is nil where nothing is there yet.
+// within joins a path in a file to the file's folder and walks it in the bundle. The name has no symbolic
+// links; the entry is nil if nothing is there yet.
 func (l *loading) within(dir, p string) (string, *Entry, error) {
 	if err := plainPath(p); err != nil {
 		return "", nil, err
@@ -51,7 +50,7 @@ func (l *loading) within(dir, p string) (string, *Entry, error) {
 	return at, e, err
 }
 
-// file finds a file that must be read. ok is false where it was refused.
+// file finds a file that must be read; ok is false if it was refused.
 func (l *loading) file(dir, p, rule, where string) (name string, ok bool) {
 	at, e, err := l.within(dir, p)
 	switch {
@@ -71,8 +70,8 @@ func (l *loading) file(dir, p, rule, where string) (name string, ok bool) {
 
 func quoted(s string) string { return fmt.Sprintf("%q", extensions.Clean(s, 80)) }
 
-// anchor makes a path absolute below Root, as the library would with a working
-// directory. What is no plain relative path stays as it is, for the police.
+// anchor makes a path absolute below Root, as the library would with a working directory. It leaves anything
+// but a plain relative path to the policy.
 func anchor(dir, p string) string {
 	if plainPath(p) != nil || remote(p) {
 		return p
@@ -80,8 +79,8 @@ func anchor(dir, p string) string {
 	return path.Join(Root, dir, p)
 }
 
-// anchorAll makes every path in the services and the files of a model absolute.
-// Paths that are so already stay: those of extended and included files.
+// anchorAll makes every path in a model's services and files absolute. Absolute paths stay: those of extended
+// and included files.
 func anchorAll(dict map[string]any, dir string) {
 	for _, s := range mapsIn(dict["services"]) {
 		anchorContainer(s, dir)
@@ -100,7 +99,7 @@ func anchorAll(dict map[string]any, dir string) {
 }
 
 func anchorContainer(s map[string]any, dir string) {
-	// `docker compose watch` is the only reader of develop, and never runs here.
+	// Only `docker compose watch` reads develop, and it never runs here.
 	delete(s, "develop")
 	delete(s, "x-develop")
 	for _, f := range mapsIn(s["env_file"]) {
@@ -136,7 +135,7 @@ func anchorKey(m map[string]any, key, dir string) {
 	}
 }
 
-// mapsIn lists the mappings that are values of a mapping or a sequence.
+// mapsIn lists the mappings among the values of a mapping or sequence.
 func mapsIn(v any) []map[string]any {
 	var out []map[string]any
 	switch v := v.(type) {
@@ -156,8 +155,7 @@ func mapsIn(v any) []map[string]any {
 	return out
 }
 
-// inBundle takes a path of the loaded model back to a name of the bundle,
-// without symbolic links.
+// inBundle turns a path of the loaded model back into a name in the bundle, without symbolic links.
 func (l *loading) inBundle(p string) (string, *Entry, error) {
 	clean := path.Clean(p)
 	if clean == Root {

@@ -7,9 +7,8 @@ import (
 	"github.com/compose-spec/compose-go/v2/types"
 )
 
-// settle takes out of a policed model what means nothing on the host:
-// extensions (they are nobody's to read there), names of symbolic links, and
-// names of one's own for networks and volumes, which could be somebody else's.
+// settle removes from a policed model what means nothing on the host: extensions, which nobody reads there,
+// names of symbolic links, and custom names of networks and volumes, which could be somebody else's.
 func (l *loading) settle(p *types.Project) {
 	for _, group := range []types.Services{p.Services, p.DisabledServices} {
 		for name, s := range group {
@@ -47,7 +46,7 @@ func (l *loading) settle(p *types.Project) {
 	bare(reflect.ValueOf(p).Elem())
 }
 
-// real is the path without symbolic links, of one that the police let through.
+// real returns a path that passed the policy, without symbolic links.
 func (l *loading) real(p string) string {
 	name, _, err := l.inBundle(p)
 	if p == "" || err != nil {
@@ -56,8 +55,7 @@ func (l *loading) real(p string) string {
 	return path.Join(Root, name)
 }
 
-// dockerfile is the Dockerfile below Root, so that it means the same wherever
-// its build's folder is.
+// dockerfile returns the Dockerfile below Root, so that it means the same wherever its build's folder is.
 func (l *loading) dockerfile(b *types.BuildConfig) string {
 	file := b.Dockerfile
 	if file == "" {
@@ -101,6 +99,6 @@ func bare(v reflect.Value) {
 			}
 		}
 	default:
-		// Nothing below it.
+		// Nothing lies below any other kind.
 	}
 }

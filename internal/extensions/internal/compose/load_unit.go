@@ -16,8 +16,8 @@ import (
 	"github.com/compose-spec/compose-go/v2/validation"
 )
 
-// unit loads files that override one another, with what they include and
-// extend, as the library's loader does, but for reading files.
+// unit loads files that override one another, with what they include and extend. It does what the library's
+// loader does except for reading files.
 func (l *loading) unit(files []string, dir string, env map[string]string, stack []string) (map[string]any, error) {
 	dict := map[string]any{}
 	for _, f := range files {
@@ -38,7 +38,7 @@ func (l *loading) unit(files []string, dir string, env map[string]string, stack 
 	return dict, nil
 }
 
-// add merges one file over what earlier files said.
+// add merges one file over earlier files.
 func (l *loading) add(dict map[string]any, file, dir string, env map[string]string, stack []string) (map[string]any, error) {
 	doc, cfg, err := l.read(file, env)
 	if err != nil {
@@ -77,7 +77,7 @@ func (l *loading) add(dict map[string]any, file, dir string, env map[string]stri
 	return override.EnforceUnicity(loader.OmitEmpty(dict))
 }
 
-// unknownField says of a field that is none what the schema calls "false schema".
+// unknownField rewords the schema's "false schema" for an unknown field.
 func unknownField(err error) error {
 	at, ok := strings.CutSuffix(err.Error(), " false schema")
 	if !ok {
@@ -126,7 +126,7 @@ func (l *loading) read(file string, env map[string]string) (*document, map[strin
 	return doc, cfg, l.boundPorts(cfg, file)
 }
 
-// spend counts what the stack is made of, copies by extends included.
+// spend counts the stack's nodes, copies by extends included.
 func (l *loading) spend(where string, nodes int) error {
 	if l.nodes += nodes; l.nodes > maxTotal {
 		return l.stop("too-large", where, fmt.Errorf("the stack expands to more than %d nodes", maxTotal))
@@ -134,7 +134,7 @@ func (l *loading) spend(where string, nodes int) error {
 	return nil
 }
 
-// plainPaths refuses variables where they would decide which files are read.
+// plainPaths refuses variables that would decide which files are read.
 func (l *loading) plainPaths(root map[string]any, file string) {
 	var walk func(v any, where string)
 	walk = func(v any, where string) {
@@ -165,7 +165,7 @@ func (l *loading) plainPaths(root map[string]any, file string) {
 	}
 }
 
-// expander interpolates from env. more, where not nil, is asked last.
+// expander returns an expander that sees env, then more unless it is nil.
 func (l *loading) expander(where string, env, more map[string]string) *expander {
 	return &expander{left: &l.left,
 		lookup: func(name string) (string, bool) {
@@ -180,7 +180,7 @@ func (l *loading) expander(where string, env, more map[string]string) *expander 
 			return v, ok
 		},
 		unset: func(name string) {
-			l.found.unset(name, where, "the variable "+name+" is set nowhere and has no default")
+			l.found.unset(name, where, "the variable "+name+" has no value and no default")
 		},
 	}
 }

@@ -14,28 +14,26 @@ const (
 	maxNodes = 50_000  // of one document, aliases counted each time
 	maxDepth = 64      // of one document
 	maxText  = 8 << 20 // bytes of one document's scalars, aliases counted
-	maxList  = 4_000   // entries of one list; the library compares each with each
+	maxList  = 4_000   // entries of one list; the library compares every pair
 	maxTotal = 500_000 // nodes of one stack, each copy counted
-	maxFiles = 200     // read for one stack, each time counted
+	maxFiles = 200     // reads for one stack, repeats counted
 	maxLoops = 4_000   // services extended for one stack
-	maxPaths = 50_000  // ways through the dependencies of one stack
+	maxPaths = 50_000  // paths through the dependencies of one stack
 )
 
-// errYAML marks text that YAML readers may take in two ways.
+// errYAML marks text that YAML readers may read differently.
 var errYAML = errors.New("ambiguous YAML")
 
 // document is one compose file before interpolation.
 type document struct {
 	root map[string]any
-	// resets are the places tagged !reset or !override: what earlier files say
-	// there is dropped.
+	// resets are the places tagged !reset or !override: what earlier files say there is dropped.
 	resets [][]string
 	nodes  int
 }
 
-// parseYAML reads one document with plain keys, each once. Tags other than
-// YAML's own, !reset and !override are refused, as is what grows beyond bounds
-// by its aliases.
+// parseYAML reads one document with plain, unique keys. It refuses tags other than YAML's own, !reset and
+// !override, and aliases that expand beyond the limits.
 func parseYAML(data []byte) (*document, error) {
 	dec := yaml.NewDecoder(bytes.NewReader(data))
 	var root, second yaml.Node
@@ -46,7 +44,7 @@ func parseYAML(data []byte) (*document, error) {
 		return nil, err
 	}
 	if err := dec.Decode(&second); !errors.Is(err, io.EOF) {
-		return nil, fmt.Errorf("%w: it holds more than one document", errYAML)
+		return nil, fmt.Errorf("%w: it has more than one document", errYAML)
 	}
 	w := &yamlWalk{}
 	if err := w.visit(&root, nil, 0); err != nil {
@@ -63,12 +61,12 @@ func parseYAML(data []byte) (*document, error) {
 	}
 	top, ok := plain.(map[string]any)
 	if !ok {
-		return nil, errors.New("its top level is no mapping")
+		return nil, errors.New("its top level is not a mapping")
 	}
 	return &document{root: top, resets: w.resets, nodes: w.nodes}, nil
 }
 
-// plainTags are those of values that every reader takes alike.
+// plainTags are the tags of values that every reader reads alike.
 var plainTags = []string{"!!str", "!!int", "!!float", "!!bool", "!!null", "!!map", "!!seq", "!!merge", "!!timestamp"}
 
 type yamlWalk struct {
@@ -81,7 +79,8 @@ func (w *yamlWalk) visit(n *yaml.Node, at []string, depth int) error {
 	w.nodes++
 	w.text += len(n.Value)
 	if depth > maxDepth || w.nodes > maxNodes || w.text > maxText || n.Kind == yaml.SequenceNode && len(n.Content) > maxList {
-		return fmt.Errorf("%w: more than %d levels, %d nodes, %d bytes or %d entries in a list", errTooLarge, maxDepth, maxNodes, maxText, maxList)
+		return fmt.Errorf("%w: more than %d levels, %d nodes, %d bytes or %d entries in a list", errTooLarge, maxDepth, maxNodes, maxText,
+			maxList)
 	}
 	switch tag := n.Tag; {
 	case tag == "!reset" || tag == "!override":
@@ -118,7 +117,7 @@ func (w *yamlWalk) mapping(n *yaml.Node, at []string, depth int) error {
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		key, value := n.Content[i], n.Content[i+1]
 		if key.Kind != yaml.ScalarNode {
-			return fmt.Errorf("%w: line %d has a key that is no plain text", errYAML, key.Line)
+			return fmt.Errorf("%w: line %d has a key that is not plain text", errYAML, key.Line)
 		}
 		if seen[key.Value] {
 			return fmt.Errorf("%w: line %d has the key %q a second time", errYAML, key.Line, short(key.Value))
@@ -135,8 +134,7 @@ func (w *yamlWalk) mapping(n *yaml.Node, at []string, depth int) error {
 	return nil
 }
 
-// drop takes what is tagged !reset out of the document and the tag !override
-// off what stays.
+// drop removes what is tagged !reset from the document, and the tag !override from what stays.
 func drop(n *yaml.Node, done map[*yaml.Node]bool) {
 	if n == nil || done[n] {
 		return
@@ -168,7 +166,7 @@ func drop(n *yaml.Node, done map[*yaml.Node]bool) {
 	drop(n.Alias, done)
 }
 
-// plainKeys makes maps of text keys of what was decoded.
+// plainKeys turns decoded values into maps with text keys.
 func plainKeys(v any) (any, error) {
 	switch v := v.(type) {
 	case map[string]any:
@@ -185,7 +183,7 @@ func plainKeys(v any) (any, error) {
 		for k, e := range v {
 			text, ok := k.(string)
 			if !ok {
-				return nil, fmt.Errorf("%w: the key %v is no text", errYAML, k)
+				return nil, fmt.Errorf("%w: the key %v is not text", errYAML, k)
 			}
 			p, err := plainKeys(e)
 			if err != nil {
@@ -208,7 +206,7 @@ func plainKeys(v any) (any, error) {
 	return v, nil
 }
 
-// reset drops from dict what the document's tags say.
+// reset drops from dict what the document's tags name.
 func (d *document) reset(dict map[string]any) {
 	for _, at := range d.resets {
 		m, last := dict, len(at)-1

@@ -13,10 +13,9 @@ import (
 // maxNoted bounds the services that one note names.
 const maxNoted = 10
 
-// Notes tells, for people, what of the services that are on is left out although
-// no rule refuses it: restart policies, and the ports they publish. shut says that
-// the ports stay shut because the network is denied, and not by the profile's own
-// choice.
+// Notes lists, for people, what active services ask for and do not get although no rule refuses it: restart
+// policies, and published ports. shut says that the ports stay shut because the network is denied, not by the
+// profile's own choice.
 func (p *Project) Notes(shut bool) []string {
 	var restarts, ports []string
 	for _, name := range sortedKeys(p.Compose.Services) {
@@ -30,16 +29,18 @@ func (p *Project) Notes(shut bool) []string {
 	}
 	var notes []string
 	if len(restarts) > 0 {
-		notes = append(notes, "restart policies are left out, of "+some(restarts)+": a service that ends stays down, and nothing starts again after a reboot, when nobody watches its time")
+		notes = append(notes, "restart policies are dropped, of "+some(restarts)+": a service that ends stays down, and nothing restarts after "+
+			"a reboot, where nothing would enforce its deadline")
 	}
 	if len(ports) > 0 {
-		notes = append(notes, "ports are not published, of "+some(ports)+": the network is denied by default; `sandboxer sandbox forward` reaches them, "+
-			"and on a host with allow_firewall options.ext.compose-ssh.publish: \"loopback\" publishes them; \"none\" says that this is meant")
+		notes = append(notes, "ports are not published, of "+some(ports)+": the network is denied by default; `sandboxer sandbox forward` "+
+			"reaches them, "+
+			"and on a host with allow_firewall options.ext.compose-ssh.publish: \"loopback\" publishes them; set \"none\" to silence this")
 	}
 	return notes
 }
 
-// comesBack reports whether a service asks to be started again when it ends.
+// comesBack reports whether a service asks to be restarted when it ends.
 func comesBack(s types.ServiceConfig) bool {
 	if s.Restart != "" {
 		return s.Restart != types.RestartPolicyNo
@@ -61,7 +62,7 @@ func targetsOf(ports []types.ServicePortConfig) []string {
 	return out
 }
 
-// some is a list that a message can hold.
+// some shortens a list for a message.
 func some(all []string) string {
 	shown := all[:min(len(all), maxNoted)]
 	text := extensions.Clean(strings.Join(shown, ", "), 600)

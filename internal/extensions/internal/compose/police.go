@@ -9,26 +9,24 @@ import (
 	"github.com/compose-spec/compose-go/v2/types"
 )
 
-// policer walks a loaded model. Every field of every type in it must be
-// classified (see fields); one that is not and that is set is refused, so that
-// a field a later library adds starts out refused.
+// policer walks a loaded model. Every field of every type in it must be classified (see fields). An
+// unclassified field that is set is refused, so that a field which a later library adds starts out refused.
 type policer struct {
 	*loading
 	project *types.Project
-	fields  map[reflect.Type]class // the table; its checks walk on by it
+	fields  map[reflect.Type]class // the table; its checks use it to walk on
 }
 
-// check judges a field that is set. where is its place in the model.
+// check judges a set field. where is its place in the model.
 type check func(p *policer, where string, v reflect.Value)
 
-// police finds everything the model is refused for, in the services that the
-// profiles leave out too.
+// police finds everything the model is refused for, including in services that the profiles leave out.
 func (l *loading) police(project *types.Project) {
 	p := &policer{loading: l, project: project, fields: fields}
 	p.walk("", reflect.ValueOf(project))
 }
 
-// walk judges a value and what is below it.
+// walk judges a value and everything below it.
 func (p *policer) walk(where string, v reflect.Value) {
 	switch v.Kind() {
 	case reflect.Pointer, reflect.Interface:
@@ -48,7 +46,7 @@ func (p *policer) walk(where string, v reflect.Value) {
 	case reflect.Struct:
 		p.walkStruct(where, v)
 	default:
-		// A plain value below a field that is classified to be walked.
+		// A plain value below a field that is classified for walking.
 	}
 }
 
@@ -57,7 +55,7 @@ func (p *policer) walkStruct(where string, v reflect.Value) {
 	for i := range t.NumField() {
 		f := t.Field(i)
 		if !f.IsExported() || v.Field(i).IsZero() {
-			continue // nothing a file says reaches the one; the other says nothing
+			continue // no file can set the one; the other says nothing
 		}
 		at := where
 		if !f.Anonymous {
@@ -87,7 +85,7 @@ func yamlName(f reflect.StructField) string {
 	return name
 }
 
-// shown is a path of the model as the file wrote it, more or less.
+// shown formats a path of the model roughly as the file wrote it.
 func shown(p string) string {
 	if rel, ok := strings.CutPrefix(p, Root+"/"); ok {
 		return "./" + rel

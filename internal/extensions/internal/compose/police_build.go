@@ -12,8 +12,7 @@ import (
 	"github.com/compose-spec/compose-go/v2/types"
 )
 
-// build judges a build: its folder and its Dockerfile together, the rest field
-// by field.
+// build judges a build: its folder and its Dockerfile together, the rest field by field.
 func build(p *policer, where string, v reflect.Value) {
 	b := v.Interface().(*types.BuildConfig)
 	p.buildFiles(where, b)
@@ -28,7 +27,7 @@ func (p *policer) buildFiles(where string, b *types.BuildConfig) {
 	context, e, err := p.inBundle(b.Context)
 	switch {
 	case errors.Is(err, errMissing), err == nil && (e == nil || e.Type != TypeDir):
-		p.found.refuse("file-missing", where+".context", quoted(shown(b.Context))+" is no folder of the bundle")
+		p.found.refuse("file-missing", where+".context", quoted(shown(b.Context))+" is not a folder of the bundle")
 		return
 	case err != nil:
 		p.found.refuse("build-outside", where+".context", fmt.Sprintf("%s: %v", quoted(shown(b.Context)), err))
@@ -55,7 +54,7 @@ func (p *policer) buildFiles(where string, b *types.BuildConfig) {
 	p.file(context, dockerfile, "build-outside", at)
 }
 
-// buildContexts tells apart what is elsewhere and what is only not supported.
+// buildContexts distinguishes contexts that lie elsewhere from those that are only not supported.
 func buildContexts(p *policer, where string, v reflect.Value) {
 	all := v.Interface().(types.Mapping)
 	for _, name := range slices.Sorted(maps.Keys(all)) {

@@ -15,7 +15,7 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
-// brief is a value in a message: text as it is, anything else by its kind.
+// brief formats a value for a message: text as it is, anything else by its kind.
 func brief(v reflect.Value) string {
 	for v.Kind() == reflect.Pointer && !v.IsNil() {
 		v = v.Elem()
@@ -31,7 +31,7 @@ func brief(v reflect.Value) string {
 	return "a mapping"
 }
 
-// oneOf refuses every value but those.
+// oneOf refuses all other values.
 func oneOf(rule string, values ...string) check {
 	return func(p *policer, where string, v reflect.Value) {
 		if !slices.Contains(values, v.String()) {
@@ -40,8 +40,8 @@ func oneOf(rule string, values ...string) check {
 	}
 }
 
-// namespace judges a namespace mode: the container's own is fine, a service's
-// may be granted, everything else is refused however it is spelled.
+// namespace judges a namespace mode. The container's own is fine, a service's may be granted; everything else
+// is refused, however it is spelled.
 func namespace(rule string, services bool, own ...string) check {
 	return func(p *policer, where string, v reflect.Value) {
 		mode := strings.ToLower(strings.TrimSpace(v.String()))
@@ -78,7 +78,7 @@ func networkMode(p *policer, where string, v reflect.Value) {
 
 func disabled(p *policer, _ string, v reflect.Value) { keyed(p, "services", v) }
 
-// labels refuses those that decide ownership. CustomLabels no file can set.
+// labels refuses labels that decide ownership. No file can set CustomLabels.
 func labels(p *policer, where string, v reflect.Value) {
 	for _, k := range v.MapKeys() {
 		name := strings.ToLower(strings.TrimSpace(k.String()))
@@ -91,14 +91,13 @@ func labels(p *policer, where string, v reflect.Value) {
 var (
 	userPattern      = regexp.MustCompile(`^[A-Za-z0-9_.-]+(:[A-Za-z0-9_.-]+)?$`)
 	namePattern      = regexp.MustCompile(`^[a-zA-Z0-9][a-zA-Z0-9_.-]{0,127}$`)
-	imagePattern     = regexp.MustCompile(`^[a-zA-Z0-9][a-zA-Z0-9._:/@-]{0,511}$`)
 	platformPattern  = regexp.MustCompile(`^[a-z0-9]+(/[a-z0-9._]+){0,2}$`)
 	interfacePattern = regexp.MustCompile(`^[a-zA-Z][a-zA-Z0-9_.-]{0,14}$`)
 	restartPattern   = regexp.MustCompile(`^(no|always|unless-stopped|on-failure(:\d{1,6})?)$`)
 	pullPattern      = regexp.MustCompile(`^(always|never|missing|if_not_present|build|refresh|daily|weekly|every_[0-9wdhms]+)$`)
 )
 
-// matching refuses text that is not of the form.
+// matching refuses text that does not match form.
 func matching(rule string, form *regexp.Regexp) check {
 	return func(p *policer, where string, v reflect.Value) {
 		if !form.MatchString(v.String()) {
@@ -149,7 +148,7 @@ func oomScore(p *policer, where string, v reflect.Value) {
 	}
 }
 
-// links may name services of the stack only, with or without an alias.
+// links accepts only services of the stack, with or without an alias.
 func links(p *policer, where string, v reflect.Value) {
 	for i := range v.Len() {
 		name, alias, _ := strings.Cut(v.Index(i).String(), ":")
@@ -181,7 +180,7 @@ func dns(p *policer, where string, v reflect.Value) {
 	grantable("dns")(p, where, v)
 }
 
-// extraHosts lets plain addresses through.
+// extraHosts accepts plain addresses.
 func extraHosts(p *policer, where string, v reflect.Value) {
 	for _, k := range v.MapKeys() {
 		for _, ip := range v.MapIndex(k).Interface().([]string) {
@@ -200,7 +199,7 @@ func extraHosts(p *policer, where string, v reflect.Value) {
 
 var logSize = regexp.MustCompile(`^[0-9]{1,4}[kmKM]?[bB]?$`)
 
-// logging lets local log files of at most 10 GB, 100 files through.
+// logging accepts local log files of at most 10 GB and 100 files.
 func logging(p *policer, where string, v reflect.Value) {
 	c := v.Interface().(*types.LoggingConfig)
 	p.walk(where, v)
@@ -232,7 +231,8 @@ func securityOpt(p *policer, where string, v reflect.Value) {
 	}
 }
 
-var tmpfsOption = regexp.MustCompile(`^(size=\d{1,12}[kmgKMG%]?|mode=[0-7]{3,4}|uid=\d{1,10}|gid=\d{1,10}|rw|ro|exec|noexec|nosuid|nodev|noatime|nr_inodes=\d{1,9}[kmg]?)$`)
+var tmpfsOption = regexp.MustCompile(`^(size=\d{1,12}[kmgKMG%]?|mode=[0-7]{3,4}|uid=\d{1,10}|gid=\d{1,10}|` +
+	`rw|ro|exec|noexec|nosuid|nodev|noatime|nr_inodes=\d{1,9}[kmg]?)$`)
 
 func tmpfs(p *policer, where string, v reflect.Value) {
 	for i := range v.Len() {

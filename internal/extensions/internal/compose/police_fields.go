@@ -7,8 +7,8 @@ import (
 	"github.com/compose-spec/compose-go/v2/types"
 )
 
-// What a field may be: harmless whatever it says, judged by what is below it,
-// refused by a rule, or judged by a check of its own.
+// What a field may be: harmless whatever it says, judged by what is below it, refused by a rule, or judged by
+// its own check.
 var (
 	fine   check = func(*policer, string, reflect.Value) {}
 	walked check = (*policer).walk
@@ -20,8 +20,7 @@ func never(rule string) check {
 	}
 }
 
-// grantable refuses unless the profile grants the bare rule. What is below is
-// judged all the same.
+// grantable refuses unless the profile grants the bare rule. It judges what is below in either case.
 func grantable(rule string) check {
 	return func(p *policer, where string, v reflect.Value) {
 		p.found.refuseUnless(rule, "", where, "it is set to "+quoted(brief(v)))
@@ -75,12 +74,14 @@ func projectFields() map[reflect.Type]class {
 }
 
 func serviceFields() map[reflect.Type]class {
-	hook := class{"Command": fine, "User": matching("user", userPattern), "Privileged": never("hook-privileged"), "WorkingDir": fine, "Environment": fine, "Extensions": fine}
+	hook := class{"Command": fine, "User": matching("user", userPattern), "Privileged": never("hook-privileged"), "WorkingDir": fine,
+		"Environment": fine, "Extensions": fine}
 	mounted := class{"Source": fine, "Target": fine, "UID": fine, "GID": fine, "Mode": fine, "Extensions": fine}
 	return map[reflect.Type]class{
 		reflect.TypeFor[types.ServiceConfig](): {
 			"Name": fine, "Profiles": fine, "Attach": fine, "Extensions": fine, "Deploy": walked, "Scale": replicas,
-			"Restart": matching("restart", restartPattern), "ContainerName": own(matching("container-name", namePattern)), "Links": links, "ContainerSpec": walked, "WorkloadSpec": walked,
+			"Restart": matching("restart", restartPattern), "ContainerName": own(matching("container-name", namePattern)), "Links": links,
+			"ContainerSpec": walked, "WorkloadSpec": walked,
 			"PostStart": walked, "PreStop": walked, "PreStart": never("pre-start"), "Provider": never("provider"),
 			"ExternalLinks": never("external-links"), "Net": never("network-mode"),
 		},
@@ -90,12 +91,14 @@ func serviceFields() map[reflect.Type]class {
 		reflect.TypeFor[types.ServiceHook]():       hook,
 		reflect.TypeFor[types.ServiceDependency](): {"Condition": fine, "Restart": fine, "Required": fine, "Extensions": fine},
 		reflect.TypeFor[types.HealthCheckConfig](): {
-			"Test": fine, "Timeout": fine, "Interval": fine, "Retries": fine, "StartPeriod": fine, "StartInterval": fine, "Disable": fine, "Extensions": fine,
+			"Test": fine, "Timeout": fine, "Interval": fine, "Retries": fine, "StartPeriod": fine, "StartInterval": fine, "Disable": fine,
+			"Extensions": fine,
 		},
 		reflect.TypeFor[types.ServiceConfigObjConfig](): mounted,
 		reflect.TypeFor[types.ServiceSecretConfig]():    mounted,
 		reflect.TypeFor[types.ServiceNetworkConfig](): {
-			"Aliases": ownAll, "GatewayPriority": fine, "InterfaceName": matching("schema", interfacePattern), "Priority": fine, "UseServiceNameAlias": fine, "Extensions": fine,
+			"Aliases": ownAll, "GatewayPriority": fine, "InterfaceName": matching("schema", interfacePattern), "Priority": fine,
+			"UseServiceNameAlias": fine, "Extensions": fine,
 			"DriverOpts": never("driver-opts"), "Ipv4Address": never("ip-address"), "Ipv6Address": never("ip-address"),
 			"LinkLocalIPs": never("ip-address"), "MacAddress": never("mac-address"),
 		},
@@ -122,7 +125,8 @@ func serviceFields() map[reflect.Type]class {
 func containerFields() class {
 	return class{
 		"Command": fine, "Entrypoint": fine, "Environment": fine, "Hostname": own(fine), "DomainName": fine, "Image": imageName, "Init": fine,
-		"ReadOnly": fine, "WorkingDir": fine, "StopSignal": fine, "Umask": fine, "Platform": matching("platform", platformPattern), "CapDrop": fine, "GroupAdd": fine,
+		"ReadOnly": fine, "WorkingDir": fine, "StopSignal": fine, "Umask": fine, "Platform": matching("platform", platformPattern),
+		"CapDrop": fine, "GroupAdd": fine,
 		"CPUPeriod": fine, "CPUQuota": fine, "CPUS": fine, "CPUSet": fine, "CPUShares": fine, "PullRefreshAfter": fine,
 		"MemLimit": fine, "MemReservation": fine, "MemSwapLimit": fine, "MemSwappiness": fine, "PidsLimit": fine,
 		"Configs": walked, "Secrets": walked, "Networks": walked,
@@ -149,7 +153,8 @@ func deployFields() map[reflect.Type]class {
 	return map[reflect.Type]class{
 		reflect.TypeFor[types.DeployConfig](): {
 			"Mode": oneOf("deploy-swarm", "replicated"), "Replicas": replicas, "Labels": labels, "UpdateConfig": fine, "RollbackConfig": fine,
-			"Resources": walked, "RestartPolicy": walked, "Placement": never("deploy-swarm"), "EndpointMode": never("deploy-swarm"), "Extensions": fine,
+			"Resources": walked, "RestartPolicy": walked, "Placement": never("deploy-swarm"), "EndpointMode": never("deploy-swarm"),
+			"Extensions": fine,
 		},
 		reflect.TypeFor[types.Resources](): {"Limits": walked, "Reservations": walked, "Extensions": fine},
 		reflect.TypeFor[types.Resource](): {
@@ -166,7 +171,8 @@ func buildFields() map[reflect.Type]class {
 	return map[reflect.Type]class{
 		reflect.TypeFor[types.BuildConfig](): {
 			"Context": fine, "Dockerfile": fine, // judged by build, together
-			"DockerfileInline": fine, "Args": fine, "NoCache": fine, "NoCacheFilter": fine, "Pull": fine, "Target": matching("build-target", namePattern), "Platforms": platforms,
+			"DockerfileInline": fine, "Args": fine, "NoCache": fine, "NoCacheFilter": fine, "Pull": fine,
+			"Target": matching("build-target", namePattern), "Platforms": platforms,
 			"Provenance": fine, "SBOM": fine, "Extensions": fine, "Labels": labels, "ShmSize": shmSize, "Ulimits": ulimits,
 			"ExtraHosts": extraHosts, "Isolation": oneOf("windows-only", "default"), "Network": oneOf("build-network", "default", "none"),
 			"AdditionalContexts": buildContexts, "Entitlements": never("build-privileged"), "Privileged": never("build-privileged"),

@@ -14,12 +14,12 @@ import (
 	"github.com/compose-spec/compose-go/v2/types"
 )
 
-// defaultCaps are what Docker gives every container anyway.
+// defaultCaps are what Docker gives every container.
 var defaultCaps = []string{"AUDIT_WRITE", "CHOWN", "DAC_OVERRIDE", "FOWNER", "FSETID", "KILL", "MKNOD", "NET_BIND_SERVICE",
 	"NET_RAW", "SETFCAP", "SETGID", "SETPCAP", "SETUID", "SYS_CHROOT"}
 
-// grantableCaps widen what a container may do without making it the host's
-// root: all the others are refused whatever a profile says.
+// grantableCaps widen what a container may do without making it the host's root. All others are refused
+// whatever a profile says.
 var grantableCaps = []string{"IPC_LOCK", "LEASE", "NET_ADMIN", "NET_BROADCAST", "NET_RAW", "SYS_NICE", "SYS_PTRACE", "SYS_RESOURCE"}
 
 func capAdd(p *policer, where string, v reflect.Value) {
@@ -55,16 +55,15 @@ func devices(p *policer, where string, v reflect.Value) {
 	}
 }
 
-// noCDI refuses what the grant of accelerators does not mean: by that driver a
-// container gets any device and mount that files on the host describe.
+// noCDI refuses what a grant of accelerators does not cover: through that driver a container gets any device
+// and mount that files on the host describe.
 func noCDI(p *policer, where string, v reflect.Value) {
 	if strings.EqualFold(strings.TrimSpace(v.String()), "cdi") {
 		never("devices")(p, where, v)
 	}
 }
 
-// harmlessSysctls belong to the container's own network namespace and change
-// nothing but its own sockets.
+// harmlessSysctls belong to the container's own network namespace and change only its own sockets.
 var harmlessSysctls = []string{"net.core.somaxconn", "net.ipv4.ip_local_port_range", "net.ipv4.ip_unprivileged_port_start",
 	"net.ipv4.tcp_fin_timeout", "net.ipv4.tcp_keepalive_intvl", "net.ipv4.tcp_keepalive_probes", "net.ipv4.tcp_keepalive_time",
 	"net.ipv4.tcp_max_syn_backlog", "net.ipv4.tcp_syncookies", "net.ipv4.tcp_tw_reuse"}
@@ -85,7 +84,7 @@ func sysctls(p *policer, where string, v reflect.Value) {
 	}
 }
 
-// limitBounds are the ulimits that pass up to a value; -1 is no limit.
+// limitBounds are the ulimits accepted up to a value; -1 is no limit.
 var limitBounds = map[string]int{"nofile": 1 << 20, "nproc": 1 << 16, "core": math.MaxInt, "stack": 1 << 30, "fsize": math.MaxInt,
 	"cpu": math.MaxInt, "as": math.MaxInt, "data": math.MaxInt, "rss": math.MaxInt, "locks": math.MaxInt, "sigpending": 1 << 17,
 	"memlock": 1 << 26, "msgqueue": 1 << 24}
@@ -120,14 +119,14 @@ func bundleFile(rule string) check {
 	}
 }
 
-// sockets are engines' own doors. Any path that ends like one is taken for one,
-// and told as what it is.
-var sockets = regexp.MustCompile(`(?i)(^|/)((docker|podman|crio|buildkitd|containerd)[a-z-]*\.sock|run/(docker|podman|containerd|crio)(/.*)?)$`)
+// sockets match engines' own sockets. Any path that ends like one is treated and reported as one.
+var sockets = regexp.MustCompile(`(?i)(^|/)((docker|podman|crio|buildkitd|containerd)[a-z-]*\.sock|` +
+	`run/(docker|podman|containerd|crio)(/.*)?)$`)
 
-// drive is how Compose recognises a path on a drive of Windows.
+// drive is how Compose recognizes a path on a Windows drive.
 var drive = regexp.MustCompile(`^[A-Za-z]:[/\\]`)
 
-// volumes judges mounts: what they are, and where binds come from.
+// volumes judges mounts: their type, and the source of binds.
 func volumes(p *policer, where string, v reflect.Value) {
 	for i := range v.Len() {
 		at := fmt.Sprintf("%s[%d]", where, i)
@@ -137,7 +136,7 @@ func volumes(p *policer, where string, v reflect.Value) {
 			if m.Source != "" && strings.HasPrefix(m.Target, "/") {
 				rule = "bind-outside"
 			}
-			p.found.refuse(rule, at, fmt.Sprintf("%s reads as a path on the Windows drive %s, as one letter before a colon does; give the volume a longer name, such as %s",
+			p.found.refuse(rule, at, fmt.Sprintf("Docker reads %s as a path on the Windows drive %s; give the volume a longer name, such as %s",
 				quoted(text), text[:2], quoted("vol-"+text[:1])))
 			continue
 		}
@@ -151,7 +150,7 @@ func volumes(p *policer, where string, v reflect.Value) {
 			p.bindMount(at, m)
 		case types.VolumeTypeVolume:
 			if m.Source != "" && !namePattern.MatchString(m.Source) {
-				p.found.refuse("bind-outside", at, quoted(m.Source)+" is no volume name")
+				p.found.refuse("bind-outside", at, quoted(m.Source)+" is not a volume name")
 			}
 		case types.VolumeTypeTmpfs:
 			if m.Source != "" {
@@ -165,8 +164,8 @@ func volumes(p *policer, where string, v reflect.Value) {
 	}
 }
 
-// bindMount lets a bind through whose source is in the bundle, or will be. That
-// no container moves what another binds is the renderer's care (see pin).
+// bindMount accepts a bind whose source is in the bundle, or will be. The renderer keeps containers from
+// moving what another binds (see pin).
 func (p *policer) bindMount(at string, m types.ServiceVolumeConfig) {
 	_, _, err := p.inBundle(m.Source)
 	switch {

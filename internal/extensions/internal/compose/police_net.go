@@ -16,8 +16,8 @@ const maxPorts = 100
 
 var rangePattern = regexp.MustCompile(`([0-9]{1,5})-([0-9]{1,5})`)
 
-// boundPorts counts the ports of a file before the library makes one entry of
-// each: two numbers can stand for sixty-five thousand.
+// boundPorts counts a file's ports before the library expands each into an entry: two numbers can stand for
+// sixty-five thousand.
 func (l *loading) boundPorts(cfg map[string]any, file string) error {
 	total := 0
 	for _, kind := range []string{"services", "jobs"} {
@@ -38,7 +38,7 @@ func (l *loading) boundPorts(cfg map[string]any, file string) error {
 	return nil
 }
 
-// ports judges what is published. What becomes of it is Input.Publish.
+// ports judges published ports. Input.Publish decides what happens to them.
 func ports(p *policer, where string, v reflect.Value) {
 	all := v.Interface().([]types.ServicePortConfig)
 	if len(all) > maxPorts {
@@ -58,7 +58,7 @@ func ports(p *policer, where string, v reflect.Value) {
 	}
 }
 
-// address judges where a port is published.
+// address judges the address where a port is published.
 func (p *policer) address(at string, c types.ServicePortConfig) {
 	mode := p.publish()
 	if mode == PublishNone {

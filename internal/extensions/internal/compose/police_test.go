@@ -36,7 +36,8 @@ func reachable(t reflect.Type, seen map[reflect.Type]bool) {
 // them is ever walked; were one walked all the same, all of it would be refused.
 var refusedWhole = []string{"BlkioConfig", "CredentialSpecConfig", "DevelopConfig", "DiscreteGenericResource",
 	"EnvFile", "ExtendsConfig", "GenericResource", "IPAMPool", "JobConfig", "ModelConfig", "Placement", "PlacementPreferences", "PreStartHook",
-	"SSHKey", "ScheduleConfig", "ServiceModelConfig", "ServiceProviderConfig", "ServiceVolumeImage", "ThrottleDevice", "Trigger", "TriggerConfig",
+	"SSHKey", "ScheduleConfig", "ServiceModelConfig", "ServiceProviderConfig", "ServiceVolumeImage", "ThrottleDevice", "Trigger",
+	"TriggerConfig",
 	"UpdateConfig", "WeightDevice"}
 
 func TestEveryFieldOfTheModelIsClassified(t *testing.T) {
@@ -86,7 +87,8 @@ func TestAFieldNobodyKnowsIsRefused(t *testing.T) {
 		"in list": []*future{{}, {RootNow: true}},
 		"in map":  map[string]future{"a": {RootNow: true}},
 	} {
-		p := &policer{loading: &loading{found: newFindings([]string{"unknown-field", "unknown-field:root_now"})}, project: &types.Project{}, fields: fields}
+		p := &policer{loading: &loading{found: newFindings([]string{"unknown-field", "unknown-field:root_now"})}, project: &types.Project{},
+			fields: fields}
 		p.walk("x", reflect.ValueOf(v))
 		if len(p.found.list) != 1 || p.found.list[0].Rule != "unknown-field" || !strings.HasSuffix(p.found.list[0].Where, ".root_now") {
 			t.Errorf("%s: %+v", name, p.found.list)
@@ -114,7 +116,8 @@ func TestTheRuleTableIsWhole(t *testing.T) {
 		}
 		last, ids[r.ID] = r.ID, true
 	}
-	for _, id := range []string{"privileged", "docker-socket", "bind-outside", "host-pid", "host-network", "host-ipc", "host-userns", "driver-opts", "external-network"} {
+	for _, id := range []string{"privileged", "docker-socket", "bind-outside", "host-pid", "host-network", "host-ipc", "host-userns",
+		"driver-opts", "external-network"} {
 		if !ids[id] || ruleByID(id).Grantable || ruleByID(id).How() != "no profile can allow it" {
 			t.Errorf("%s: %+v", id, ruleByID(id))
 		}
@@ -130,9 +133,11 @@ func TestNoGrantLiftsWhatIsRoot(t *testing.T) {
 	for _, r := range rules {
 		all = append(all, r.ID, r.ID+":", r.ID+":*", r.ID+":host", r.ID+":ALL", r.ID+":true", r.ID+":/", r.ID+":SYS_ADMIN", r.ID+":/dev/sda")
 	}
-	for _, body := range []string{"privileged: true", "pid: host", "ipc: host", "network_mode: host", "userns_mode: host", "uts: host", "cgroup: host",
+	for _, body := range []string{"privileged: true", "pid: host", "ipc: host", "network_mode: host", "userns_mode: host", "uts: host",
+		"cgroup: host",
 		"cap_add: [ALL]", "cap_add: [SYS_ADMIN]", "devices: [/dev/sda]", `volumes: ["/:/host"]`, `volumes: ["/var/run/docker.sock:/s"]`,
-		`security_opt: ["seccomp=unconfined"]`, "use_api_socket: true", "cgroup_parent: /", "oom_kill_disable: true", "sysctls: {kernel.core_pattern: x}"} {
+		`security_opt: ["seccomp=unconfined"]`, "use_api_socket: true", "cgroup_parent: /", "oom_kill_disable: true",
+		"sysctls: {kernel.core_pattern: x}"} {
 		in := Input{Source: pack(t, map[string]string{"compose.yaml": "services:\n  a:\n    image: x\n    " + body + "\n"}, nil), Allow: all}
 		if _, err := Load(t.Context(), in); err == nil {
 			t.Errorf("%s passed with every grant", body)
@@ -142,7 +147,8 @@ func TestNoGrantLiftsWhatIsRoot(t *testing.T) {
 
 func TestARefusalSaysWhatWhereWhyAndHow(t *testing.T) {
 	t.Parallel()
-	in := Input{Source: pack(t, map[string]string{"compose.yaml": "services:\n  web:\n    image: x\n    cap_add: [SYS_PTRACE]\n    volumes: [\"a:/a\", \"/etc:/b\"]\nvolumes: {a: {}}\n"}, nil)}
+	in := Input{Source: pack(t, map[string]string{"compose.yaml": "services:\n  web:\n    image: x\n    cap_add: [SYS_PTRACE]\n    volumes: " +
+		"[\"a:/a\", \"/etc:/b\"]\nvolumes: {a: {}}\n"}, nil)}
 	_, err := Load(t.Context(), in)
 	if err == nil {
 		t.Fatal("it passed")
@@ -169,7 +175,8 @@ func TestAVolumeOfOneLetterIsToldToReadAsADrive(t *testing.T) {
 		}
 	}
 	if _, err := Load(context.Background(), Input{Files: []string{"compose.yaml"},
-		Source: files{"compose.yaml": "services: {a: {image: x, volumes: [\"vv:/v\", {type: volume, source: v, target: /w}]}}\nvolumes: {v: {}, vv: {}}\n"}}); err != nil {
+		Source: files{"compose.yaml": "services: {a: {image: x, volumes: [\"vv:/v\", {type: volume, source: v, target: /w}]}}\nvolumes: {v: " +
+			"{}, vv: {}}\n"}}); err != nil {
 		t.Error(err)
 	}
 }

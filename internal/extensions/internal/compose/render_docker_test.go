@@ -58,7 +58,9 @@ func up(t *testing.T, text string, src files, o RenderOptions) (logs, folder str
 	compose := func(args ...string) string {
 		ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 		defer cancel()
-		cmd := exec.CommandContext(ctx, "docker", append([]string{"compose", "--ansi=never", "-f", model, "-p", string(o.ID), "--project-directory", folder, "--env-file", "/dev/null"}, args...)...)
+		cmd := exec.CommandContext(ctx, "docker",
+			append([]string{"compose", "--ansi=never", "-f", model, "-p", string(o.ID), "--project-directory", folder, "--env-file", "/dev/null"},
+				args...)...)
 		cmd.Env = env
 		out, err := cmd.CombinedOutput()
 		if err != nil {
@@ -68,7 +70,8 @@ func up(t *testing.T, text string, src files, o RenderOptions) (logs, folder str
 	}
 	t.Cleanup(func() { compose("down", "--volumes", "--timeout", "0") })
 	compose("up", "--detach", "--no-build")
-	ended, err := exec.CommandContext(t.Context(), "docker", "wait", strings.TrimSpace(compose("ps", "--all", "--quiet", "last"))).CombinedOutput()
+	ended, err := exec.CommandContext(t.Context(), "docker", "wait",
+		strings.TrimSpace(compose("ps", "--all", "--quiet", "last"))).CombinedOutput()
 	if err != nil {
 		t.Fatalf("%v: %s", err, ended)
 	}
@@ -142,7 +145,8 @@ secrets: {s: {environment: TOKEN}}
 	logs, _ := up(t, stack, files{"hello": ""}, RenderOptions{
 		Mount: "/work", SecretNames: []string{"TOKEN"}, Resources: extensions.Resources{MemoryMB: &memory, Pids: &pids},
 	})
-	for _, want := range []string{"A=$HOME '\"\\ é\n", "T=secret of TOKEN $HOME ${X}\n", "c $x\n", "\nsecret of TOKEN $HOME ${X}\n", "\n/work\n", "\nhello\n", "NoNewPrivs:\t1", "\n77\n"} {
+	for _, want := range []string{"A=$HOME '\"\\ é\n", "T=secret of TOKEN $HOME ${X}\n", "c $x\n", "\nsecret of TOKEN $HOME ${X}\n",
+		"\n/work\n", "\nhello\n", "NoNewPrivs:\t1", "\n77\n"} {
 		if !strings.Contains(logs, want) {
 			t.Errorf("%q is missing in\n%s", want, logs)
 		}
@@ -158,7 +162,8 @@ func TestKeepAliveEndsAtOnce(t *testing.T) {
 	image := hosttest.Image(t)
 	name := "sandboxer-test-" + strings.ToLower(rand.Text())
 	t.Cleanup(func() { _ = exec.CommandContext(context.Background(), "docker", "rm", "--force", name).Run() })
-	out, err := exec.CommandContext(t.Context(), "docker", "run", "--detach", "--init", "--network", "none", "--name", name, "--entrypoint", "/bin/sh", image, "-c", keepAlive).CombinedOutput()
+	out, err := exec.CommandContext(t.Context(), "docker", "run", "--detach", "--init", "--network", "none", "--name", name, "--entrypoint",
+		"/bin/sh", image, "-c", keepAlive).CombinedOutput()
 	if err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}

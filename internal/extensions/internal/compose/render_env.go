@@ -7,9 +7,8 @@ import (
 	"github.com/compose-spec/compose-go/v2/types"
 )
 
-// environment gives a service its variables. A name without a value takes the
-// sandbox's own or goes: on the host it would be taken from whoever runs
-// Compose there.
+// environment gives a service its variables. A name without a value takes the sandbox's own value or is
+// dropped: on the host it would come from whoever runs Compose there.
 func (r *renderer) environment(own types.MappingWithEquals, target bool) types.MappingWithEquals {
 	out := types.MappingWithEquals{}
 	for name, value := range own {
@@ -39,8 +38,8 @@ func (r *renderer) environment(own types.MappingWithEquals, target bool) types.M
 	return out
 }
 
-// lookup is the sandbox's own value of a variable, nil where it has none. A
-// secret that comes as a file is none.
+// lookup returns the sandbox's own value of a variable, nil if it has none. A secret delivered as a file is
+// not a variable.
 func (r *renderer) lookup(name string) *string {
 	if variable, ok := r.secrets[name]; ok {
 		if r.o.SecretFiles {

@@ -8,19 +8,19 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
-// DefaultPids is the limit of each container's processes and threads where
-// neither the profile nor the stack gives a lower one.
+// DefaultPids limits each container's processes and threads if neither the profile nor the stack sets a lower
+// limit.
 const DefaultPids = 512
 
-// The least a container can be given.
+// The least that a container can be given.
 const (
 	minMemory = 6 << 20 // bytes; the engine refuses less
 	minMilli  = 10      // thousandths of a CPU, likewise
 	minPids   = 4
 )
 
-// mostClaimed is more than any sandbox has, of anything, and little enough that
-// what all containers of a stack claim together does not overflow to less.
+// mostClaimed is more than any sandbox has of anything, and small enough that the sum of all containers'
+// claims does not overflow.
 const mostClaimed = 1 << 48
 
 // limit is what one container of a service may use; 0 is no limit.
@@ -29,11 +29,9 @@ type limit struct {
 	gpus                int64
 }
 
-// limits shares the sandbox's resources out among its containers. The sum of
-// what the containers may use never exceeds the sandbox's limit: what a service
-// claims in the compose file is its own, the others have equal shares of the
-// rest. Best effort gives each container all of it instead, so that a stack as
-// a whole can use more.
+// limits divides the sandbox's resources among its containers. The containers' limits never add up to more
+// than the sandbox's: each service gets what it claims in the compose file, and the others equal shares of
+// the rest. Best effort instead gives each container all of it, so that a stack as a whole can use more.
 func (r *renderer) limits() (map[string]limit, error) {
 	res := r.o.Resources
 	if res.DiskMB != nil && !res.BestEffort {
@@ -87,7 +85,7 @@ func (r *renderer) share(total, least int64, claim func(types.ServiceConfig) int
 		switch {
 		case out[name] < 0:
 			return nil, extensions.Errorf(extensions.KindInvalid, "the service %q claims %d %s", name, out[name], unit).
-				At("compose").WithRemedy("give a limit above zero, or none")
+				At("compose").WithRemedy("set a positive limit, or none")
 		case total == 0:
 		case r.o.Resources.BestEffort:
 			if out[name] == 0 || out[name] > total {
@@ -103,7 +101,8 @@ func (r *renderer) share(total, least int64, claim func(types.ServiceConfig) int
 		return out, nil
 	}
 	if rest < 0 || open > 0 && rest/open < least {
-		return nil, extensions.Errorf(extensions.KindInvalid, "%d %s are not enough for the stack: its services claim %d, and %d more containers need at least %d each",
+		return nil, extensions.Errorf(extensions.KindInvalid,
+			"%d %s are not enough for the stack: its services claim %d, and %d more containers need at least %d each",
 			total, unit, total-rest, open, least).At(field).
 			WithRemedy("raise %s, lower the limits in the compose file, or set resources.best_effort", field)
 	}
@@ -115,7 +114,7 @@ func (r *renderer) share(total, least int64, claim func(types.ServiceConfig) int
 	return out, nil
 }
 
-// accelerators gives them to the service that exec goes to.
+// accelerators gives the accelerators to exec's default service.
 func (r *renderer) accelerators(out map[string]limit) error {
 	gpu := r.o.Resources.GPU
 	if gpu == nil || gpu.Count == 0 {
@@ -123,7 +122,7 @@ func (r *renderer) accelerators(out map[string]limit) error {
 	}
 	switch {
 	case !r.o.GPU && !r.o.Resources.BestEffort:
-		return extensions.Errorf(extensions.KindUnsupported, "the host gives no accelerators to containers, or the profile may not have them").
+		return extensions.Errorf(extensions.KindUnsupported, "the host provides no accelerators to containers, or the profile may not use them").
 			At("resources.gpu").WithRemedy("choose a host with the NVIDIA container toolkit, or set resources.best_effort")
 	case !r.o.GPU:
 		return nil
@@ -131,8 +130,8 @@ func (r *renderer) accelerators(out map[string]limit) error {
 		return extensions.Errorf(extensions.KindUnsupported, "Docker cannot choose an accelerator by its model %q", gpu.Model).
 			At("resources.gpu.model").WithRemedy("drop the model, or set resources.best_effort")
 	case r.out.Default == "":
-		return extensions.Errorf(extensions.KindInvalid, "the stack does not say which service gets the accelerators").
-			At("compose.service").WithRemedy("name the service in compose.service")
+		return extensions.Errorf(extensions.KindInvalid, "the stack does not set which service gets the accelerators").
+			At("compose.service").WithRemedy("set the service in compose.service")
 	}
 	l := out[r.out.Default]
 	l.gpus = gpu.Count
@@ -166,8 +165,7 @@ func deployed(s types.ServiceConfig) types.Resource {
 	return *s.Deploy.Resources.Limits
 }
 
-// limitService writes a container's limits in the form every Compose knows,
-// in place of all others.
+// limitService writes a container's limits in the form that every Compose knows, replacing all others.
 func (r *renderer) limitService(s *types.ServiceConfig, l limit) {
 	if l.memory > 0 {
 		s.MemLimit = types.UnitBytes(l.memory)

@@ -42,7 +42,8 @@ func TestLimitsNeverAddUpToMore(t *testing.T) {
 			}
 			p.Compose.Services[name] = s
 		}
-		memory, milli, pids := rapid.Int64Range(1, 2048).Draw(t, "mb"), rapid.Int64Range(1, 8000).Draw(t, "milli"), rapid.Int64Range(1, 2000).Draw(t, "limit")
+		memory, milli, pids := rapid.Int64Range(1, 2048).Draw(t, "mb"), rapid.Int64Range(1, 8000).Draw(t, "milli"), rapid.Int64Range(1,
+			2000).Draw(t, "limit")
 		r, err := p.Render(withDefaults(RenderOptions{Resources: resources(memory, milli, pids)}))
 		if err != nil {
 			if !extensions.IsKind(err, extensions.KindInvalid) {
@@ -103,10 +104,13 @@ func TestLimitsThatCannotBeEnforcedAreRefused(t *testing.T) {
 		kind  extensions.Kind
 		field string
 	}{
-		"disk":       {one, RenderOptions{Resources: extensions.Resources{DiskMB: &disk}}, extensions.KindUnsupported, "resources.disk_mb"},
-		"gpu":        {one, RenderOptions{Resources: extensions.Resources{GPU: &extensions.GPU{Count: 1}}}, extensions.KindUnsupported, "resources.gpu"},
-		"gpu model":  {one, RenderOptions{GPU: true, Resources: extensions.Resources{GPU: &extensions.GPU{Count: 1, Model: "H100"}}}, extensions.KindUnsupported, "resources.gpu.model"},
-		"whose gpu":  {two, RenderOptions{GPU: true, Resources: extensions.Resources{GPU: &extensions.GPU{Count: 1}}}, extensions.KindInvalid, "compose.service"},
+		"disk": {one, RenderOptions{Resources: extensions.Resources{DiskMB: &disk}}, extensions.KindUnsupported, "resources.disk_mb"},
+		"gpu": {one, RenderOptions{Resources: extensions.Resources{GPU: &extensions.GPU{Count: 1}}}, extensions.KindUnsupported,
+			"resources.gpu"},
+		"gpu model": {one, RenderOptions{GPU: true, Resources: extensions.Resources{GPU: &extensions.GPU{Count: 1, Model: "H100"}}},
+			extensions.KindUnsupported, "resources.gpu.model"},
+		"whose gpu": {two, RenderOptions{GPU: true, Resources: extensions.Resources{GPU: &extensions.GPU{Count: 1}}}, extensions.KindInvalid,
+			"compose.service"},
 		"claimed":    {two, RenderOptions{Resources: resources(512, 0, 0)}, extensions.KindInvalid, "resources.memory_mb"},
 		"too little": {two, RenderOptions{Resources: resources(1026, 0, 0)}, extensions.KindInvalid, "resources.memory_mb"},
 	} {
@@ -123,7 +127,8 @@ func TestLimitsThatCannotBeEnforcedAreRefused(t *testing.T) {
 func TestAcceleratorsAreReserved(t *testing.T) {
 	t.Parallel()
 	p := parse(t, "services: {a: {image: i}, b: {image: i}}", nil)
-	back := reload(t, render(t, p, RenderOptions{Service: "b", GPU: true, Resources: extensions.Resources{GPU: &extensions.GPU{Count: 2}}}), nil)
+	back := reload(t, render(t, p, RenderOptions{Service: "b", GPU: true, Resources: extensions.Resources{GPU: &extensions.GPU{Count: 2}}}),
+		nil)
 	if back.Services["a"].Deploy != nil {
 		t.Error("the wrong service got them")
 	}

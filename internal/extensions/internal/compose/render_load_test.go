@@ -27,15 +27,18 @@ configs: {c: {file: ./c.conf}}
 		"app/Dockerfile": "FROM scratch\n", "conf/x": "",
 	}
 	p, err := Load(context.Background(), Input{
-		Source: src, Files: []string{"deploy/compose.yaml"}, Env: map[string]string{"MODE": "m"}, SecretNames: []string{"TOKEN"}, Publish: PublishAsWritten,
+		Source: src, Files: []string{"deploy/compose.yaml"}, Env: map[string]string{"MODE": "m"}, SecretNames: []string{"TOKEN"},
+		Publish: PublishAsWritten,
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := render(t, p, RenderOptions{Network: NetworkAllow, Mount: "/workspace", Env: map[string]string{"MODE": "m"}, SecretNames: []string{"TOKEN"}})
+	r := render(t, p, RenderOptions{Network: NetworkAllow, Mount: "/workspace", Env: map[string]string{"MODE": "m"},
+		SecretNames: []string{"TOKEN"}})
 	back := reload(t, r, types.Mapping{"SBX_SECRET_0": "s3cret"})
 	web := back.Services["web"]
-	if got, want := mountsOf(web), "/host/ws>/src /host/ws/conf>/conf:ro /host/ws/conf>/src/conf /host/ws/deploy>/src/deploy /host/ws/deploy/c.conf>/src/deploy/c.conf"; got != want {
+	if got, want := mountsOf(web), "/host/ws>/src /host/ws/conf>/conf:ro /host/ws/conf>/src/conf /host/ws/deploy>/src/deploy "+
+		"/host/ws/deploy/c.conf>/src/deploy/c.conf"; got != want {
 		t.Errorf("mounts %s\n  want %s", got, want)
 	}
 	if got, want := envText(web.Environment), "FROM_FILE=a$b MODE=m TOKEN=s3cret"; got != want {

@@ -13,12 +13,11 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
-// maxKey is the longest key, in bytes, that every YAML reader takes.
+// maxKey is the longest key, in bytes, that every YAML reader accepts.
 const maxKey = 1000
 
-// encode writes the model. The JSON is read as YAML by Compose, which then
-// interpolates every string: '$' is doubled, and what YAML does not accept
-// unescaped is escaped.
+// encode writes the model. Compose reads the JSON as YAML and then interpolates every string, so encode
+// doubles '$' and escapes what YAML does not accept unescaped.
 func (r *renderer) encode() error {
 	raw, err := r.model.MarshalJSON()
 	if err != nil {
@@ -43,14 +42,14 @@ func (r *renderer) encode() error {
 	if err := enc.Encode(tree); err != nil {
 		return extensions.Errorf(extensions.KindInternal, "the rendered stack cannot be encoded: %w", err)
 	}
-	r.out.Model = printable(b.Bytes())
+	r.out.Model, r.out.Project = printable(b.Bytes()), &r.model
 	return nil
 }
 
-// checkText refuses NULs, which no container can be given and which mark
-// tokens here.
+// checkText refuses NULs, which no container can be given and which mark tokens here.
 func (r *renderer) checkText() error {
-	raw, err := json.Marshal([]any{r.p.Compose, r.p.Compose.Environment, r.o.Env, r.o.ProxyEnv, r.o.Labels, r.o.Mount, r.o.Bridges, r.o.SecretNames})
+	raw, err := json.Marshal([]any{r.p.Compose, r.p.Compose.Environment, r.o.Env, r.o.ProxyEnv, r.o.Labels, r.o.Mount, r.o.Bridges,
+		r.o.SecretNames})
 	if err != nil {
 		return extensions.Errorf(extensions.KindInvalid, "the stack cannot be encoded: %w", err).At("compose")
 	}
@@ -83,7 +82,7 @@ func noNUL(node any) error {
 	return nil
 }
 
-// tokens escapes every string below node and puts the placeholders in.
+// tokens escapes every string below node and inserts the placeholders.
 func (r *renderer) tokens(node any) error {
 	switch node := node.(type) {
 	case map[string]any:
@@ -138,12 +137,13 @@ func (r *renderer) escape(s string) (string, error) {
 }
 
 func badText(s string) error {
-	return extensions.Errorf(extensions.KindInvalid, "the stack holds text that no container can be given: %s (bytes that are not UTF-8, a NUL, a name that is empty, holds = or is longer than %d bytes)",
+	return extensions.Errorf(extensions.KindInvalid,
+		"the stack has text that no container accepts: %s (bytes that are not UTF-8, a NUL, or a name that is empty, contains = or is longer "+
+			"than %d bytes)",
 		extensions.Clean(fmt.Sprintf("%q", s), 80), maxKey).At("compose")
 }
 
-// printable escapes what YAML accepts in no form but escaped. Outside of
-// strings the encoder writes none of it.
+// printable escapes what YAML accepts only escaped. Outside strings the encoder writes none of it.
 func printable(doc []byte) []byte {
 	var b bytes.Buffer
 	for _, c := range string(doc) {
@@ -157,10 +157,9 @@ func printable(doc []byte) []byte {
 	return b.Bytes()
 }
 
-// plain reduces what compose-go writes to what every Compose 2 reads: no nulls
-// for commands that are not given, no marks of later versions that say what
-// is so anyway. Names that begin with "x-" are extensions in a mapping, so
-// variables and labels are lists.
+// plain reduces what compose-go writes to what every Compose 2 reads: no nulls for commands that are not
+// given, and no markers of later versions for what holds anyway. Names that start with "x-" are extensions in
+// a mapping, so variables and labels become lists.
 func plain(tree map[string]any) error {
 	for _, s := range objects(tree["services"]) {
 		for _, k := range []string{"command", "entrypoint"} {
@@ -208,7 +207,7 @@ func plain(tree map[string]any) error {
 	return nil
 }
 
-// objects are the members of a mapping that are mappings themselves.
+// objects returns the members of a mapping that are mappings themselves.
 func objects(node any) []map[string]any {
 	m, _ := node.(map[string]any)
 	var out []map[string]any

@@ -11,8 +11,8 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
-// mounts moves a service's binds to where the source lies on the host, and adds
-// the workspace where it belongs and is not mounted yet.
+// mounts moves a service's binds to the source's place on the host, and adds the workspace where it belongs
+// and is not mounted yet.
 func (r *renderer) mounts(name string, s *types.ServiceConfig, info *ServiceInfo) error {
 	own := s.Volumes
 	s.Volumes = nil
@@ -52,12 +52,12 @@ func (r *renderer) mounts(name string, s *types.ServiceConfig, info *ServiceInfo
 	return nil
 }
 
-// mountedAt tells whether something is mounted at exactly that place inside.
+// mountedAt reports whether something is mounted at exactly that place inside.
 func mountedAt(s types.ServiceConfig, target string) bool {
 	return slices.ContainsFunc(targets(s), func(t string) bool { return t == target })
 }
 
-// targets are the places inside at which something is mounted.
+// targets returns the places inside where something is mounted.
 func targets(s types.ServiceConfig) []string {
 	var out []string
 	for _, m := range s.Volumes {
@@ -70,17 +70,16 @@ func targets(s types.ServiceConfig) []string {
 	return out
 }
 
-// source returns a path of the model relative to the source's root, with the
-// symbolic links on its way followed, and notes it as bound. Not inside: it is
-// a path of the host, which a grant let through. What is missing becomes a
-// folder where mayMake is set.
+// source returns a path of the model relative to the source's root, with symbolic links on the way followed,
+// and notes it as bound. If it is not inside, it is a path of the host that a grant allowed. If mayMake is
+// set, a missing path becomes a folder.
 func (r *renderer) source(name string, mayMake bool) (rel string, inside bool, err error) {
 	rel, inside = below(r.root, name)
 	if !inside {
 		if path.IsAbs(name) {
 			return name, false, nil
 		}
-		return "", false, extensions.Errorf(extensions.KindInvalid, "%q leaves the stack's own files", name).At("compose")
+		return "", false, extensions.Errorf(extensions.KindInvalid, "%q is outside the stack's own files", name).At("compose")
 	}
 	if r.p.Bundle != nil && rel != "." {
 		real, e, err := r.p.Bundle.resolve(rel)
@@ -88,8 +87,8 @@ func (r *renderer) source(name string, mayMake bool) (rel string, inside bool, e
 		case e != nil:
 			rel = real
 		case !errors.Is(err, errMissing) || real == "" || r.p.Bundle.isLink(rel):
-			return "", false, extensions.Errorf(extensions.KindInvalid, "%q leads nowhere in the stack's own files", rel).
-				At("compose").WithRemedy("name the file or folder itself, without symbolic links")
+			return "", false, extensions.Errorf(extensions.KindInvalid, "%q does not exist in the stack's own files", rel).
+				At("compose").WithRemedy("use the path of the file or folder itself, without symbolic links")
 		case !mayMake:
 			return "", false, extensions.Errorf(extensions.KindInvalid, "%q is not among the stack's own files", rel).At("compose")
 		default:
@@ -104,7 +103,7 @@ func (r *renderer) source(name string, mayMake bool) (rel string, inside bool, e
 	return rel, true, nil
 }
 
-// isLink tells whether a symbolic link is on the way to name, or the name itself.
+// isLink reports whether name, or anything on the way to it, is a symbolic link.
 func (b *Bundle) isLink(name string) bool {
 	for at := name; at != "." && at != "/"; at = path.Dir(at) {
 		if e := b.entries[at]; e != nil && e.Type == TypeSymlink {
@@ -114,7 +113,7 @@ func (b *Bundle) isLink(name string) bool {
 	return false
 }
 
-// place is where a path of the source lies on the host.
+// place returns where a path of the source lies on the host.
 func (r *renderer) place(rel string) string {
 	if rel == "." {
 		return r.base
@@ -122,13 +121,21 @@ func (r *renderer) place(rel string) string {
 	return r.base + "/" + rel
 }
 
-// pin keeps containers from moving each other's binds. The engine resolves the
-// source of a bind when a container starts, as root of the host: a container
-// that can write a folder could put a symbolic link to / in the place of what
-// the next container binds below it. What is itself a mount point cannot be
-// renamed or removed, so each writable bind gets every name that leads to such
-// a place mounted over itself. The first container to start sees the source
-// as it was sent; by then its pins hold.
+// bound tells what is bound below the source's place.
+func (r *renderer) bound() error {
+	for _, rel := range sortedKeys(r.binds) {
+		if rel != "." {
+			r.out.Binds = append(r.out.Binds, rel)
+		}
+	}
+	return nil
+}
+
+// pin keeps containers from moving each other's binds. The engine resolves the source of a bind when a
+// container starts, as root of the host: a container that can write a folder could put a symbolic link to /
+// in the place of what the next container binds below it. A mount point cannot be renamed or removed, so each
+// writable bind gets every name that leads to such a place mounted over itself. The first container to start
+// sees the source as it was sent; by then its pins hold.
 func (r *renderer) pin() error {
 	for name, s := range r.model.Services {
 		var pins []types.ServiceVolumeConfig
@@ -152,7 +159,7 @@ func (r *renderer) pin() error {
 	return nil
 }
 
-// placeOf returns the path of the source that a mount binds.
+// placeOf returns the path in the source that a mount binds.
 func (r *renderer) placeOf(m types.ServiceVolumeConfig) (string, bool) {
 	if m.Type != types.VolumeTypeBind {
 		return "", false
@@ -163,8 +170,8 @@ func (r *renderer) placeOf(m types.ServiceVolumeConfig) (string, bool) {
 	return strings.CutPrefix(m.Source, r.base+"/")
 }
 
-// leading are the names below folder at that lead to something bound, sorted:
-// a, a/b and a/b/c where a/b/c is bound.
+// leading returns the names below folder at that lead to something bound, sorted: a, a/b and a/b/c if a/b/c
+// is bound.
 func (r *renderer) leading(at string) []string {
 	found := map[string]bool{}
 	for bound := range r.binds {
@@ -177,8 +184,8 @@ func (r *renderer) leading(at string) []string {
 	return sortedKeys(found)
 }
 
-// covered tells whether what is mounted between a holder and a place below it
-// already keeps that place, or hides it.
+// covered reports whether a mount between a holder and a place below it already keeps that place, or hides
+// it.
 func covered(s types.ServiceConfig, pins []types.ServiceVolumeConfig, holder, place string) bool {
 	holder = path.Clean(holder)
 	for _, t := range targets(s) {

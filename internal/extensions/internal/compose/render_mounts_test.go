@@ -42,13 +42,16 @@ func TestMounts(t *testing.T) {
 		"there already":    {`".:/app"`, RenderOptions{Mount: "/workspace"}, "/host/ws>/app", "/app", ""},
 		"there, read-only": {`".:/app", "./data:/data"`, RenderOptions{ReadOnly: true}, "/host/ws>/app:ro /host/ws/data>/data:ro", "/app", ""},
 		"place taken":      {`"./src:/workspace"`, RenderOptions{Mount: "/workspace"}, "/host/ws/src>/workspace", "", ""},
-		"bundled":          {`".:/app"`, RenderOptions{Mount: "/workspace", Bundled: true, ReadOnly: true}, "/host/bundle>/app /host/ws>/workspace:ro", "/workspace", ""},
-		"missing":          {`"./new/x:/x"`, RenderOptions{}, "/host/ws/new/x>/x", "", "new/x"},
-		"through a link":   {`"./link:/x"`, RenderOptions{}, "/host/ws/data>/x", "", ""},
-		"of the host":      {`"/srv/share:/x:ro"`, RenderOptions{}, "/srv/share>/x:ro", "", ""},
-		"pinned":           {`".:/app", "./src/main.go:/m"`, RenderOptions{}, "/host/ws>/app /host/ws/src/main.go>/m /host/ws/src>/app/src /host/ws/src/main.go>/app/src/main.go", "/app", ""},
-		"hidden":           {`".:/app", "/app/src", "./src/main.go:/m"`, RenderOptions{}, "/host/ws>/app >/app/src /host/ws/src/main.go>/m", "/app", ""},
-		"not writable":     {`".:/app:ro", "./data:/data"`, RenderOptions{}, "/host/ws>/app:ro /host/ws/data>/data", "/app", ""},
+		"bundled": {`".:/app"`, RenderOptions{Mount: "/workspace", Bundled: true, ReadOnly: true},
+			"/host/bundle>/app /host/ws>/workspace:ro", "/workspace", ""},
+		"missing":        {`"./new/x:/x"`, RenderOptions{}, "/host/ws/new/x>/x", "", "new/x"},
+		"through a link": {`"./link:/x"`, RenderOptions{}, "/host/ws/data>/x", "", ""},
+		"of the host":    {`"/srv/share:/x:ro"`, RenderOptions{}, "/srv/share>/x:ro", "", ""},
+		"pinned": {`".:/app", "./src/main.go:/m"`, RenderOptions{},
+			"/host/ws>/app /host/ws/src/main.go>/m /host/ws/src>/app/src /host/ws/src/main.go>/app/src/main.go", "/app", ""},
+		"hidden": {`".:/app", "/app/src", "./src/main.go:/m"`, RenderOptions{}, "/host/ws>/app >/app/src /host/ws/src/main.go>/m",
+			"/app", ""},
+		"not writable": {`".:/app:ro", "./data:/data"`, RenderOptions{}, "/host/ws>/app:ro /host/ws/data>/data", "/app", ""},
 	} {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()
@@ -77,7 +80,8 @@ configs: {c: {file: ./app/etc/c.conf}}
 `
 	src := files{"app/db/init/x": "", "app/etc/c.conf": "", "other/x": ""}
 	back := reload(t, render(t, parse(t, text, src), RenderOptions{}), nil)
-	want := "/host/ws/app>/code /host/ws/app/db>/code/db /host/ws/app/db/init>/code/db/init /host/ws/app/etc>/code/etc /host/ws/app/etc/c.conf>/code/etc/c.conf"
+	want := "/host/ws/app>/code /host/ws/app/db>/code/db /host/ws/app/db/init>/code/db/init /host/ws/app/etc>/code/etc " +
+		"/host/ws/app/etc/c.conf>/code/etc/c.conf"
 	if got := mountsOf(back.Services["a"]); got != want {
 		t.Errorf("mounts %s\n  want %s", got, want)
 	}
@@ -108,10 +112,12 @@ services:
   b: {image: i, environment: [TOKEN, HOME, MODE], post_start: [{command: [x], environment: [TOKEN, HOME]}]}
   c: {image: i}
 `
-	o := RenderOptions{Service: "a", Env: map[string]string{"MODE": "m", "KEY": "spec"}, SecretNames: []string{"TOKEN", "TOKEN"}, ProxyEnv: map[string]string{"HTTP_PROXY": "p", "KEY": "no"}}
+	o := RenderOptions{Service: "a", Env: map[string]string{"MODE": "m", "KEY": "spec"}, SecretNames: []string{"TOKEN", "TOKEN"},
+		ProxyEnv: map[string]string{"HTTP_PROXY": "p", "KEY": "no"}}
 	r := render(t, parse(t, text, nil), o)
 	back := reload(t, r, types.Mapping{"SBX_SECRET_0": "s3cret", "HOME": "leaked"})
-	for name, want := range map[string]string{"a": "HTTP_PROXY=p KEY=spec MODE=m TOKEN=s3cret", "b": "HTTP_PROXY=p KEY=no MODE=m TOKEN=s3cret", "c": "HTTP_PROXY=p KEY=no"} {
+	for name, want := range map[string]string{"a": "HTTP_PROXY=p KEY=spec MODE=m TOKEN=s3cret", "b": "HTTP_PROXY=p KEY=no MODE=m TOKEN=s3cret",
+		"c": "HTTP_PROXY=p KEY=no"} {
 		if got := envText(back.Services[name].Environment); got != want {
 			t.Errorf("%s: %s, want %s", name, got, want)
 		}

@@ -11,14 +11,14 @@ import (
 
 // Options of Docker's bridge driver.
 const (
-	// No address of the host on the bridge. What engines since 28 have for it,
-	// gateway_mode_ipv4=isolated, does no more.
+	// No address of the host on the bridge. The newer gateway_mode_ipv4=isolated of engines since 28 does no
+	// more.
 	optInhibit    = "com.docker.network.bridge.inhibit_ipv4"
 	optBridge     = "com.docker.network.bridge.name"
 	maxBridgeName = 15 // bytes, of a Linux interface
 )
 
-// networks makes every network a service joins; others would not be made.
+// networks creates every network that a service joins; others would not be created.
 func (r *renderer) networks() error {
 	r.out.Networks = r.p.NetworkNames()
 	r.model.Networks = types.Networks{}
@@ -58,7 +58,7 @@ func (r *renderer) wallNetwork(name string, i int, n *types.NetworkConfig) error
 	case r.o.Network == NetworkDeny:
 		bridge = ""
 	case bridge == "" && r.o.Network == NetworkGuarded, len(bridge) > maxBridgeName:
-		return extensions.Errorf(extensions.KindInternal, "rendering was given the name %q for the bridge of network %q", bridge, name)
+		return extensions.Errorf(extensions.KindInternal, "%q is not a valid bridge name for network %q", bridge, name)
 	}
 	if bridge != "" { // the firewall guards it, and the host reaches in
 		n.DriverOpts[optBridge] = bridge
@@ -68,7 +68,7 @@ func (r *renderer) wallNetwork(name string, i int, n *types.NetworkConfig) error
 	return nil
 }
 
-// volumes makes every named volume a service mounts.
+// volumes creates every named volume that a service mounts.
 func (r *renderer) volumes() error {
 	r.model.Volumes = types.Volumes{}
 	for _, s := range r.model.Services {
@@ -90,8 +90,8 @@ func (r *renderer) volumes() error {
 	return nil
 }
 
-// files binds configs and secrets to their place on the host. What comes from
-// the environment comes from the sandbox's own, never from the host's.
+// files binds configs and secrets to their place on the host. A value from the environment comes from the
+// sandbox's, never the host's.
 func (r *renderer) files() error {
 	r.model.Configs, r.model.Secrets = types.Configs{}, types.Secrets{}
 	for name, src := range r.p.Compose.Configs {
@@ -113,8 +113,9 @@ func (r *renderer) files() error {
 
 func (r *renderer) file(what, name string, src types.FileObjectConfig) (types.FileObjectConfig, error) {
 	out := types.FileObjectConfig{}
-	wrong := extensions.Errorf(extensions.KindInvalid, "the %s %q has no content of its own: it names no file of the source and no variable of the sandbox", what, name).
-		At("compose").WithRemedy("give it a file beside the stack, or the name of a variable or secret of the sandbox")
+	wrong := extensions.Errorf(extensions.KindInvalid,
+		"the %s %q has no content: it refers to neither a file of the source nor a variable of the sandbox", what, name).
+		At("compose").WithRemedy("set it to a file beside the stack, or to the name of a variable or secret of the sandbox")
 	_, isSecret := r.secrets[src.Environment]
 	switch {
 	case src.File != "":

@@ -9,9 +9,8 @@ import (
 	"github.com/compose-spec/compose-go/v2/types"
 )
 
-// ports decides what is published and tells what listens. Only ordinary and
-// guarded networks publish. On loopback the engine chooses the host's port, so that any
-// number of sandboxes of one stack fit on a host.
+// ports decides what is published and reports what listens. Only ordinary and guarded networks publish. On
+// loopback the engine chooses the host's port, so that any number of sandboxes of one stack fit on a host.
 func (r *renderer) ports(own []types.ServicePortConfig, info *ServiceInfo) []types.ServicePortConfig {
 	how := cmp.Or(r.p.Publish, PublishLoopback)
 	if r.o.Network != NetworkAllow && r.o.Network != NetworkGuarded {
@@ -46,10 +45,10 @@ func (r *renderer) ports(own []types.ServicePortConfig, info *ServiceInfo) []typ
 	return out
 }
 
-// maxRange bounds what a range of exposed ports is spelled out to.
+// maxRange bounds how many ports of an exposed range are listed.
 const maxRange = 1024
 
-// exposed reads "80", "80/udp" and "80-90"; what it cannot read is nothing.
+// exposed reads "80", "80/udp" and "80-90"; it returns nothing for anything else.
 func exposed(text string) []Port {
 	span, protocol, _ := strings.Cut(text, "/")
 	first, last, ranged := strings.Cut(span, "-")

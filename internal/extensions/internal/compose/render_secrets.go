@@ -10,8 +10,8 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
-// secretFiles mounts the secrets a service gets, each as a file: those that it
-// lists and, where it is a target, all. The stack's own secrets lie beside them.
+// secretFiles mounts a service's secrets, each as a file: those it lists and, if it is a target, all. The
+// stack's own secrets lie beside them.
 func (r *renderer) secretFiles(name string, s *types.ServiceConfig, listed []string, target bool) error {
 	if !r.o.SecretFiles {
 		return nil
@@ -25,8 +25,9 @@ func (r *renderer) secretFiles(name string, s *types.ServiceConfig, listed []str
 			continue
 		}
 		if taken := inTheWay(*s, at); taken != "" {
-			return extensions.Errorf(extensions.KindInvalid, "service %q has a mount at %s, where the sandbox's secret %s is to be the file %s", name, taken, secret, at).
-				At("compose").WithRemedy("mount it elsewhere, or give the secret another name")
+			return extensions.Errorf(extensions.KindInvalid, "service %q has a mount at %s, where the sandbox's secret %s becomes the file %s", name,
+				taken, secret, at).
+				At("compose").WithRemedy("mount it elsewhere, or rename the secret")
 		}
 		s.Volumes = append(s.Volumes, types.ServiceVolumeConfig{
 			Type: types.VolumeTypeBind, Source: r.secretFile(secret), Target: at, ReadOnly: true, Bind: &types.ServiceVolumeBind{},
@@ -35,10 +36,10 @@ func (r *renderer) secretFiles(name string, s *types.ServiceConfig, listed []str
 	return nil
 }
 
-// secretFile is where a secret lies on the host.
+// secretFile returns where a secret lies on the host.
 func (r *renderer) secretFile(secret string) string { return token(VarSecrets) + "/" + secret }
 
-// listedSecrets are the secrets among a service's variables that have no value.
+// listedSecrets returns the secrets among a service's variables without a value.
 func (r *renderer) listedSecrets(s types.ServiceConfig) []string {
 	environments := []types.MappingWithEquals{s.Environment}
 	for _, h := range append(slices.Clone(s.PostStart), s.PreStop...) {
@@ -55,15 +56,15 @@ func (r *renderer) listedSecrets(s types.ServiceConfig) []string {
 	return listed
 }
 
-// brings tells whether the stack itself puts this very secret at that place.
+// brings reports whether the stack itself puts this very secret at that place.
 func (r *renderer) brings(s types.ServiceConfig, secret, at string) bool {
 	return slices.ContainsFunc(s.Secrets, func(own types.ServiceSecretConfig) bool {
 		return r.p.Compose.Secrets[own.Source].Environment == secret && fileAt(types.FileReferenceConfig(own), extensions.SecretsDir) == at
 	})
 }
 
-// inTheWay is a mount of the stack's own that would hide the file at that place,
-// or keep the engine from putting it there.
+// inTheWay returns a mount of the stack's own that would hide the file at that place, or keep the engine from
+// putting it there.
 func inTheWay(s types.ServiceConfig, at string) string {
 	var files []string
 	for _, own := range s.Secrets {
@@ -74,7 +75,8 @@ func inTheWay(s types.ServiceConfig, at string) string {
 	}
 	for _, m := range s.Volumes {
 		target := inside(m.Target)
-		if target == at || m.Type != types.VolumeTypeTmpfs && (target == extensions.SecretsDir || m.ReadOnly && strings.HasPrefix(at, target+"/")) {
+		if target == at || m.Type != types.VolumeTypeTmpfs &&
+			(target == extensions.SecretsDir || m.ReadOnly && strings.HasPrefix(at, target+"/")) {
 			return m.Target
 		}
 	}
@@ -88,7 +90,7 @@ func inTheWay(s types.ServiceConfig, at string) string {
 	return ""
 }
 
-// fileAt is where Compose puts a secret or config that a service names.
+// fileAt returns where Compose puts a secret or config that a service names.
 func fileAt(f types.FileReferenceConfig, dir string) string {
 	if f.Target == "" {
 		f.Target = f.Source
@@ -99,7 +101,7 @@ func fileAt(f types.FileReferenceConfig, dir string) string {
 	return inside(f.Target)
 }
 
-// inside is a path with the link resolved that /var/run is everywhere.
+// inside resolves the link that /var/run is everywhere.
 func inside(name string) string {
 	name = path.Clean(name)
 	if rest, ok := strings.CutPrefix(name, "/var/run"); ok && (rest == "" || rest[0] == '/') {

@@ -64,7 +64,8 @@ secrets:
 	if got, want := mountsOf(back.Services["a"]), "/host/mem/KEY>/run/secrets/KEY:ro"; got != want {
 		t.Errorf("mounts %s, want %s", got, want)
 	}
-	if own, mine := back.Secrets["own"], back.Secrets["mine"]; own.File != "/host/ws/own" || mine.File != "/host/mem/TOKEN" || mine.Environment != "" {
+	if own, mine := back.Secrets["own"], back.Secrets["mine"]; own.File != "/host/ws/own" || mine.File != "/host/mem/TOKEN" ||
+		mine.Environment != "" {
 		t.Errorf("secrets %+v, %+v", own, mine)
 	}
 }
@@ -74,10 +75,12 @@ func TestWhatIsInTheWayOfASecretFileIsRefused(t *testing.T) {
 	for _, service := range []string{
 		`volumes: ["vol:/run/secrets"]`, `volumes: ["vol:/var/run/secrets"]`, `volumes: ["./own:/run/secrets/TOKEN"]`, `volumes: ["vol:/run:ro"]`,
 		`volumes: ["./d:/run/secrets/"]`, `volumes: [{type: tmpfs, target: /run/secrets/TOKEN}]`, `tmpfs: ["/var/run/secrets/TOKEN:size=1m"]`,
-		`secrets: [{source: own, target: TOKEN}]`, `secrets: [{source: own, target: /var/run/secrets/KEY}]`, `configs: [{source: c, target: /run/secrets/KEY}]`,
+		`secrets: [{source: own, target: TOKEN}]`, `secrets: [{source: own, target: /var/run/secrets/KEY}]`,
+		`configs: [{source: c, target: /run/secrets/KEY}]`,
 		`secrets: [TOKEN]`,
 	} {
-		text := "services: {a: {image: i, " + service + "}}\nvolumes: {vol: {}}\nconfigs: {c: {file: ./own}}\nsecrets: {own: {file: ./own}, TOKEN: {file: ./own}}"
+		text := "services: {a: {image: i, " + service +
+			"}}\nvolumes: {vol: {}}\nconfigs: {c: {file: ./own}}\nsecrets: {own: {file: ./own}, TOKEN: {file: ./own}}"
 		err := refuse(t, parse(t, text, files{"own": "x", "d/": ""}), filesOf(RenderOptions{}), extensions.KindInvalid)
 		if err.Remedy == "" || !strings.Contains(err.Error(), "/run/secrets/") {
 			t.Errorf("%s: %v, remedy %q", service, err, err.Remedy)

@@ -9,9 +9,10 @@ import (
 	"github.com/compose-spec/compose-go/v2/types"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/ociimage"
 )
 
-// services makes each service fit for a host that is not the stack's own.
+// services adapts each service to a host that is not the stack's own.
 func (r *renderer) services() error {
 	shares, err := r.limits()
 	if err != nil {
@@ -48,7 +49,7 @@ func (r *renderer) service(name string, s types.ServiceConfig, l limit, info *Se
 	s.PreStop = r.hooks(s.PreStop)
 	s.Ports = r.ports(s.Ports, info)
 	s.Logging = boundedLogs(s.Logging)
-	s.Restart = "" // the engine would start it after a reboot, before anything watches its time
+	s.Restart = "" // the engine would start it after a reboot, before anything watches its deadline
 	r.limitService(&s, l)
 	if err := r.wallService(name, &s); err != nil {
 		return s, err
@@ -59,7 +60,7 @@ func (r *renderer) service(name string, s types.ServiceConfig, l limit, info *Se
 	return s, r.secretFiles(name, &s, listed, r.targets[name])
 }
 
-// wallService takes from a service what could reach past a denying network.
+// wallService removes from a service what could reach past a denying network.
 func (r *renderer) wallService(name string, s *types.ServiceConfig) error {
 	joined := maps.Clone(s.Networks)
 	for net, c := range joined {
@@ -67,8 +68,9 @@ func (r *renderer) wallService(name string, s *types.ServiceConfig) error {
 			continue
 		}
 		if c.Ipv4Address != "" || c.Ipv6Address != "" {
-			return extensions.Errorf(extensions.KindInvalid, "service %q wants a fixed address in network %q, but the host chooses the subnet", name, net).
-				At("compose").WithRemedy("use the service's name in place of its address")
+			return extensions.Errorf(extensions.KindInvalid, "service %q has a fixed address in network %q, but the host chooses the subnet", name,
+				net).
+				At("compose").WithRemedy("use the service's name instead of its address")
 		}
 		own := *c
 		own.Extensions = nil
@@ -92,8 +94,8 @@ func (r *renderer) wallService(name string, s *types.ServiceConfig) error {
 			s.CapDrop = append(s.CapDrop, c)
 		}
 	}
-	// Nothing answers there, so the engine's resolver knows the stack's own
-	// names and no others. Who shares another's network has its resolver.
+	// Nothing answers there, so the engine's resolver knows only the stack's own names. A service that shares
+	// another's network has its resolver.
 	s.DNS, s.DNSSearch = nil, nil
 	if s.NetworkMode == "" {
 		s.DNS = types.StringList{"127.0.0.1"}
@@ -101,8 +103,8 @@ func (r *renderer) wallService(name string, s *types.ServiceConfig) error {
 	return nil
 }
 
-// boundedLogs keeps what a container prints from filling the host's disk; the
-// engine's own default keeps all of it.
+// boundedLogs keeps a container's output from filling the host's disk; the engine's own default keeps all of
+// it.
 func boundedLogs(own *types.LoggingConfig) *types.LoggingConfig {
 	out := types.LoggingConfig{Driver: "json-file", Options: types.Options{}}
 	if own != nil {
@@ -126,8 +128,7 @@ func noNewPrivileges(opts []string) []string {
 	return out
 }
 
-// labels are the stack's own under ours. Those of Compose are not the stack's
-// to give.
+// labels returns the stack's own labels overridden by ours. The stack cannot set Compose's.
 func (r *renderer) labels(own types.Labels) types.Labels {
 	out := types.Labels{}
 	for k, v := range own {
@@ -139,10 +140,10 @@ func (r *renderer) labels(own types.Labels) types.Labels {
 	return out
 }
 
-// info is what can be told of a service before it is changed.
+// info returns what is known of a service before it is changed.
 func (r *renderer) info(name string, s types.ServiceConfig) ServiceInfo {
 	i := ServiceInfo{
-		Name: name, Scale: s.GetScale(), User: s.User, Image: byName(s.Image),
+		Name: name, Scale: s.GetScale(), User: s.User, Image: ociimage.ByName(s.Image),
 		Health:    s.HealthCheck != nil && !s.HealthCheck.Disable && !slices.Equal(s.HealthCheck.Test, []string{"NONE"}),
 		DependsOn: slices.Sorted(maps.Keys(s.DependsOn)),
 	}

@@ -35,9 +35,10 @@ func TestWallsOfEveryMode(t *testing.T) {
 		internal bool
 		opts     types.Options
 	}{
-		"deny":            {RenderOptions{Network: NetworkDeny, Bridges: []string{"sbx0"}}, true, types.Options{optInhibit: "true"}},
-		"guarded":         {RenderOptions{Network: NetworkGuarded, Bridges: []string{"sbx0"}}, true, types.Options{optBridge: "sbx0"}},
-		"guarded egress":  {RenderOptions{Network: NetworkGuarded, Bridges: []string{"sbx0"}, Egress: true}, false, types.Options{optBridge: "sbx0"}},
+		"deny":    {RenderOptions{Network: NetworkDeny, Bridges: []string{"sbx0"}}, true, types.Options{optInhibit: "true"}},
+		"guarded": {RenderOptions{Network: NetworkGuarded, Bridges: []string{"sbx0"}}, true, types.Options{optBridge: "sbx0"}},
+		"guarded egress": {RenderOptions{Network: NetworkGuarded, Bridges: []string{"sbx0"}, Egress: true}, false,
+			types.Options{optBridge: "sbx0"}},
 		"proxy":           {RenderOptions{Network: NetworkProxy, Egress: true}, true, types.Options{optInhibit: "true"}},
 		"proxy and guard": {RenderOptions{Network: NetworkProxy, Bridges: []string{"sbx0"}}, true, types.Options{optBridge: "sbx0"}},
 	} {
@@ -77,7 +78,8 @@ func TestWhatEveryModeGives(t *testing.T) {
 				if s.Labels[extensions.LabelID] != string(testID) || s.Labels["com.docker.compose.project"] != "" {
 					t.Errorf("%s has the labels %v", name, s.Labels)
 				}
-				if s.SecurityOpt[0] != "no-new-privileges:true" || strings.Contains(strings.Join(s.SecurityOpt, " "), "false") || s.PidsLimit != DefaultPids {
+				if s.SecurityOpt[0] != "no-new-privileges:true" || strings.Contains(strings.Join(s.SecurityOpt, " "), "false") ||
+					s.PidsLimit != DefaultPids {
 					t.Errorf("%s: %v, %d processes", name, s.SecurityOpt, s.PidsLimit)
 				}
 			}
@@ -125,12 +127,18 @@ func TestRenderRefuses(t *testing.T) {
 		"unknown mode":     {one, RenderOptions{Network: "open"}, extensions.KindInternal},
 		"no bridge name":   {one, RenderOptions{Network: NetworkGuarded}, extensions.KindInternal},
 		"long bridge name": {one, RenderOptions{Network: NetworkGuarded, Bridges: []string{"sbx4567890123456"}}, extensions.KindInternal},
-		"fixed address":    {`{services: {a: {image: i, networks: {n: {ipv4_address: 10.9.9.9}}}}, networks: {n: {}}}`, RenderOptions{}, extensions.KindInvalid},
-		"external network": {`{services: {a: {image: i, networks: [n]}}, networks: {n: {external: true}}}`, RenderOptions{}, extensions.KindInvalid},
-		"network driver":   {`{services: {a: {image: i, networks: [n]}}, networks: {n: {driver: macvlan}}}`, RenderOptions{}, extensions.KindInvalid},
-		"external volume":  {`{services: {a: {image: i, volumes: ["vol:/v"]}}, volumes: {vol: {external: true}}}`, RenderOptions{}, extensions.KindInvalid},
-		"foreign variable": {`{services: {a: {image: i, secrets: [s]}}, secrets: {s: {environment: HOME}}}`, RenderOptions{}, extensions.KindInvalid},
-		"file outside":     {`{services: {a: {image: i, secrets: [s]}}, secrets: {s: {file: /etc/shadow}}}`, RenderOptions{}, extensions.KindInvalid},
+		"fixed address": {`{services: {a: {image: i, networks: {n: {ipv4_address: 10.9.9.9}}}}, networks: {n: {}}}`, RenderOptions{},
+			extensions.KindInvalid},
+		"external network": {`{services: {a: {image: i, networks: [n]}}, networks: {n: {external: true}}}`, RenderOptions{},
+			extensions.KindInvalid},
+		"network driver": {`{services: {a: {image: i, networks: [n]}}, networks: {n: {driver: macvlan}}}`, RenderOptions{},
+			extensions.KindInvalid},
+		"external volume": {`{services: {a: {image: i, volumes: ["vol:/v"]}}, volumes: {vol: {external: true}}}`, RenderOptions{},
+			extensions.KindInvalid},
+		"foreign variable": {`{services: {a: {image: i, secrets: [s]}}, secrets: {s: {environment: HOME}}}`, RenderOptions{},
+			extensions.KindInvalid},
+		"file outside": {`{services: {a: {image: i, secrets: [s]}}, secrets: {s: {file: /etc/shadow}}}`, RenderOptions{},
+			extensions.KindInvalid},
 		"nothing to build": {`services: {a: {build: .}}`, RenderOptions{}, extensions.KindInvalid},
 		"pre_start":        {`services: {a: {image: i, pre_start: [{image: j}]}}`, RenderOptions{}, extensions.KindInvalid},
 		"all switched off": {`services: {a: {image: i, profiles: [p]}}`, RenderOptions{}, extensions.KindInvalid},

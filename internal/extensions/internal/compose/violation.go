@@ -10,33 +10,34 @@ import (
 )
 
 const (
-	maxViolations = 200 // that one refusal lists
-	maxNamed      = 5   // Dockerfiles that its remedy names
+	maxViolations = 200 // per refusal
+	maxNamed      = 5   // Dockerfiles that the remedy names
 	noGrant       = "no profile can allow it"
+
+	defaultBinding = "ext.compose-ssh"
 )
 
-// findings collects everything a stack is refused for.
+// findings collects everything that a stack is refused for.
 type findings struct {
-	allow map[string]bool
-	seen  map[Violation]bool
-	list  []Violation
-	// file is the Dockerfile that is being judged, "" for the stack; files and
-	// stack are what was found wanting.
+	allow   map[string]bool
+	binding string // whose options lift rules
+	seen    map[Violation]bool
+	list    []Violation
+	// file is the Dockerfile being judged, "" for the stack; files and stack say where findings were made.
 	file  string
 	files map[string]bool
 	stack bool
 }
 
 func newFindings(allow []string) *findings {
-	f := &findings{allow: map[string]bool{}, seen: map[Violation]bool{}, files: map[string]bool{}}
+	f := &findings{allow: map[string]bool{}, binding: defaultBinding, seen: map[Violation]bool{}, files: map[string]bool{}}
 	for _, a := range allow {
 		f.allow[a] = true
 	}
 	return f
 }
 
-// granted reports whether the profile allows the rule for the argument, "" for
-// a rule that takes none.
+// granted reports whether the profile allows the rule for the argument, "" for a rule that takes none.
 func (f *findings) granted(rule, arg string) bool {
 	r := ruleByID(rule)
 	if !r.Grantable || (r.Argument != "") != (arg != "") {
@@ -48,8 +49,7 @@ func (f *findings) granted(rule, arg string) bool {
 	return f.allow[rule]
 }
 
-// refuse records a violation that no grant lifts. found says what is there, in
-// few words.
+// refuse records a violation that no grant lifts. found says briefly what is there.
 func (f *findings) refuse(rule, where, found string) {
 	f.record(rule, where, found, noGrant)
 }
@@ -74,7 +74,8 @@ func (f *findings) unset(name, where, found string) {
 	}
 	r := ruleByID(rule)
 	r.Argument = extensions.Clean(name, 60)
-	f.record(rule, where, found, fmt.Sprintf("give it a value in the sandbox's `env`, in an env file of the bundle, or a default, ${%s:-…}; a profile lets it be empty by %s", r.Argument, r.How()))
+	f.record(rule, where, found, fmt.Sprintf("set it in the sandbox's `env` or in an env file of the bundle, or give it a default, "+
+		"${%s:-…}; a profile allows it to be empty with %s", r.Argument, r.How()))
 }
 
 func (f *findings) record(rule, where, found, how string) {
@@ -117,12 +118,12 @@ func (f *findings) remedy() string {
 	}
 	how := "Change " + strings.Join(change, " and ")
 	if slices.ContainsFunc(f.list, func(v Violation) bool { return v.Grant != noGrant }) {
-		how += ", or let the profile allow what it may, as it says there, under options.ext.compose-ssh"
+		how += ", or allow it in the profile as shown, under options." + f.binding
 	}
 	return how + "."
 }
 
-// err is nil where nothing was found.
+// err returns nil if nothing was found.
 func (f *findings) err() error {
 	if len(f.list) == 0 {
 		return nil

@@ -17,14 +17,17 @@ func TestTheRemedyNamesTheFileToChange(t *testing.T) {
 	}{
 		"compose": {map[string]string{"compose.yaml": "services: {a: {image: x, privileged: true}}"}, "Change the compose file."},
 		"grantable": {map[string]string{"compose.yaml": "services: {a: {image: x, cap_add: [SYS_PTRACE]}}"},
-			"Change the compose file, or let the profile allow what it may, as it says there, under options.ext.compose-ssh."},
-		"Dockerfile": {map[string]string{"compose.yaml": "services: {a: {build: web}}", "web/Dockerfile": bad}, "Change the Dockerfile web/Dockerfile."},
-		"inline":     {map[string]string{"compose.yaml": "services: {a: {build: {context: ., dockerfile_inline: \"FROM a\\nRUN --network=host id\"}}}"}, "Change the compose file."},
+			"Change the compose file, or allow it in the profile as shown, under options.ext.compose-ssh."},
+		"Dockerfile": {map[string]string{"compose.yaml": "services: {a: {build: web}}", "web/Dockerfile": bad},
+			"Change the Dockerfile web/Dockerfile."},
+		"inline": {map[string]string{"compose.yaml": "services: {a: {build: {context: ., dockerfile_inline: \"FROM a\\nRUN --network=host " +
+			"id\"}}}"}, "Change the compose file."},
 		"fetching": {map[string]string{"compose.yaml": "services: {a: {build: web}}", "web/Dockerfile": "FROM a\nADD http://x/ /x\n"},
-			"Change the Dockerfile web/Dockerfile, or let the profile allow"},
+			"Change the Dockerfile web/Dockerfile, or allow it in the profile"},
 		"two": {map[string]string{"compose.yaml": "services: {a: {build: web}, b: {build: db}}", "web/Dockerfile": bad, "db/Dockerfile": bad},
 			"Change the Dockerfiles db/Dockerfile, web/Dockerfile."},
-		"both": {map[string]string{"compose.yaml": "services: {a: {build: web}, b: {build: {context: ., dockerfile_inline: nonsense}}}", "web/Dockerfile": bad},
+		"both": {map[string]string{"compose.yaml": "services: {a: {build: web}, b: {build: {context: ., dockerfile_inline: nonsense}}}",
+			"web/Dockerfile": bad},
 			"Change the compose file and the Dockerfile web/Dockerfile."},
 	} {
 		p, err := Load(t.Context(), Input{Source: pack(t, c.files, nil), Deny: true})
@@ -50,7 +53,8 @@ func TestAnUnsetVariableSaysHowItIsSet(t *testing.T) {
 			t.Errorf("%s passed", name)
 			continue
 		}
-		for _, want := range []string{"interpolate-environment: ", "the sandbox's `env`", "an env file of the bundle", "${TAG:-…}", `allow: ["interpolate-environment:TAG"]`} {
+		for _, want := range []string{"interpolate-environment: ", "the sandbox's `env`", "an env file of the bundle", "${TAG:-…}",
+			`allow: ["interpolate-environment:TAG"]`} {
 			if !strings.Contains(err.Error(), want) {
 				t.Errorf("%s: %q is not in: %v", name, want, err)
 			}

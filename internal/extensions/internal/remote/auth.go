@@ -13,16 +13,16 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
-// loginPlan says which keys may be offered to a host. Nothing else is: neither
-// passwords nor questions, since nobody is there to answer.
+// loginPlan says which keys may be offered to a host. Passwords and questions never are, since nobody is
+// there to answer.
 type loginPlan struct {
 	files []identityFile
 	certs []identityFile
 	// agent is the socket of an agent; "" = none.
 	agent string
-	// agentNamed: the agent was asked for, so it has to answer.
+	// agentNamed says that an argument named the agent, so it must answer.
 	agentNamed bool
-	// only: nothing but the files' keys, wherever they are held. Servers stop
+	// only limits the offer to the files' keys, whether a file or the agent holds them. Servers stop
 	// listening after a few keys (MaxAuthTries 6), which a full agent exceeds.
 	only    bool
 	command []string
@@ -30,10 +30,10 @@ type loginPlan struct {
 
 type identityFile struct {
 	path  string
-	named bool // as an argument: it has to be there and be usable
+	named bool // an argument named it: it must exist and be usable
 }
 
-// login is the login to one hop, and what became of it.
+// login is the login to one hop, and its outcome.
 type login struct {
 	plan     loginPlan
 	hop      hop
@@ -42,13 +42,13 @@ type login struct {
 	mu       sync.Mutex
 	closers  []io.Closer
 	err      error    // why there is nothing to offer
-	offered  []string // what the host was asked about, in order
+	offered  []string // keys the host was asked about, in order
 	skipped  []string // what was not offered, and why
-	methods  []string // what the host says it takes
-	unsigned error    // why a key that the host would take did not sign
-	partial  bool     // a key was taken, and something more is wanted
+	methods  []string // methods the host accepts
+	unsigned error    // why a key that the host would accept did not sign
+	partial  bool     // a key was accepted, and the host wants something more
 	fetched  *credential
-	hasSaved bool // the credential was kept from an earlier login
+	hasSaved bool // the credential was cached by an earlier login
 }
 
 // done closes what signing needed.
@@ -76,8 +76,8 @@ func (l *login) observe(c *ssh.ClientAuthContext) (ssh.AuthMethod, error) {
 	return nil, nil
 }
 
-// signers gathers what to offer. It is called once the host's key was taken:
-// no agent is asked and no credential fetched for a host that is not known.
+// signers collects the keys to offer. It is called once the host's key was accepted: no agent is asked and no
+// credential fetched for an unknown host.
 func (l *login) signers() ([]ssh.Signer, error) {
 	keys, err := l.gather()
 	if err != nil {
@@ -101,19 +101,19 @@ func (l *login) gather() ([]candidate, error) {
 		}
 		return []candidate{k}, nil
 	}
-	held, err := l.fromAgent()
+	agentKeys, err := l.fromAgent()
 	if err != nil {
 		return nil, err
 	}
-	filed, err := l.fromFiles(held)
+	filed, err := l.fromFiles(agentKeys)
 	if err != nil {
 		return nil, err
 	}
-	if l.plan.only && len(l.plan.files) == 0 { // a certificate alone was named: its key is the agent's
-		keys, err := l.withCertificates(held)
+	if l.plan.only && len(l.plan.files) == 0 { // only a certificate was named: the agent has its key
+		keys, err := l.withCertificates(agentKeys)
 		return slices.DeleteFunc(keys, func(k candidate) bool { return !k.certified }), err
 	}
-	return l.withCertificates(order(held, filed, l.plan.only))
+	return l.withCertificates(order(agentKeys, filed, l.plan.only))
 }
 
 // candidate is a key that may be offered.
@@ -121,16 +121,16 @@ type candidate struct {
 	signer    ssh.AlgorithmSigner
 	source    string // "/home/me/.ssh/id_ed25519", "agent (comment)", …
 	agent     bool
-	certified bool // by a file
+	certified bool // a file certifies it
 }
 
 func (k candidate) label() string {
 	return fmt.Sprintf("%s %s", k.source, fingerprint(realKey(k.signer.PublicKey())))
 }
 
-// order puts first what the files name, as ssh does: keys of files that the
-// agent holds, the agent's others, then keys that only files hold.
-func order(held, filed []candidate, only bool) []candidate {
+// order sorts keys as ssh does: first keys of files that the agent holds, then the agent's others, then keys
+// that only files hold.
+func order(agentKeys, filed []candidate, only bool) []candidate {
 	if only {
 		return filed
 	}
@@ -142,7 +142,7 @@ func order(held, filed []candidate, only bool) []candidate {
 			rest = append(rest, k)
 		}
 	}
-	for _, k := range held {
+	for _, k := range agentKeys {
 		if !slices.ContainsFunc(first, func(f candidate) bool { return sameKey(f.signer.PublicKey(), k.signer.PublicKey()) }) {
 			first = append(first, k)
 		}
@@ -150,8 +150,8 @@ func order(held, filed []candidate, only bool) []candidate {
 	return append(first, rest...)
 }
 
-// realKey is an agent's key as the type it is: the agent's own says neither
-// whether it is a certificate nor for which key.
+// realKey returns an agent's key under its own type: the agent's type tells neither whether it is a
+// certificate nor for which key.
 func realKey(key ssh.PublicKey) ssh.PublicKey {
 	if parsed, err := ssh.ParsePublicKey(key.Marshal()); err == nil {
 		return parsed
@@ -159,8 +159,8 @@ func realKey(key ssh.PublicKey) ssh.PublicKey {
 	return key
 }
 
-// offer is a key on its way to the host: it keeps book of what was asked, and
-// gives the time that signing takes (a touch, a question at the agent).
+// offer is a key on its way to the host. It records what was asked, and grants the time that signing takes (a
+// touch, a question at the agent).
 type offer struct {
 	ssh.AlgorithmSigner
 	label string
@@ -168,7 +168,7 @@ type offer struct {
 	asked sync.Once
 }
 
-// PublicKey is what the library takes to ask the host about the key.
+// PublicKey returns what the library asks the host about.
 func (s *offer) PublicKey() ssh.PublicKey {
 	s.asked.Do(func() {
 		s.login.mu.Lock()
@@ -178,7 +178,7 @@ func (s *offer) PublicKey() ssh.PublicKey {
 	return s.AlgorithmSigner.PublicKey()
 }
 
-// Algorithms are those the key may sign with: never SHA-1.
+// Algorithms returns those the key may sign with: never SHA-1.
 func (s *offer) Algorithms() []string {
 	if bare(realKey(s.AlgorithmSigner.PublicKey())).Type() == ssh.KeyAlgoRSA {
 		return []string{ssh.KeyAlgoRSASHA512, ssh.KeyAlgoRSASHA256}
@@ -193,14 +193,15 @@ func (s *offer) SignWithAlgorithm(rand io.Reader, data []byte, algorithm string)
 	signature, err := s.AlgorithmSigner.SignWithAlgorithm(rand, data, algorithm)
 	if err != nil {
 		s.login.mu.Lock()
-		s.login.unsigned = extensions.Errorf(extensions.KindUnauthorized, "%s takes a key that does not sign: %s: %s", s.login.hop.label, s.label, plain(err)).
+		s.login.unsigned = extensions.Errorf(extensions.KindUnauthorized, "%s accepts a key that does not sign: %s: %s", s.login.hop.label,
+			s.label, plain(err)).
 			WithRemedy("confirm or touch the key when the agent asks, or `ssh-add` it again")
 		s.login.mu.Unlock()
 	}
 	return signature, err
 }
 
-// refused says why the host did not let us in, once its key was taken.
+// refused says why the host rejected the login after its own key was accepted.
 func (l *login) refused(err error) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -211,27 +212,31 @@ func (l *login) refused(err error) error {
 	case l.unsigned != nil:
 		return l.unsigned
 	case sentAway && !tooMany:
-		return extensions.Errorf(extensions.KindUnauthorized, "%s sent user %q away (%s) after it was offered: %s", l.hop.label, l.hop.user, plain(err), strings.Join(l.offered, ", ")).
-			WithRemedy("see what sshd on the host logs about the user")
+		return extensions.Errorf(extensions.KindUnauthorized, "%s refused user %q (%s) after these were offered: %s", l.hop.label, l.hop.user,
+			plain(err), strings.Join(l.offered, ", ")).
+			WithRemedy("check the log of sshd on the host for the user")
 	case !tooMany && !strings.Contains(text, "unable to authenticate") && !strings.Contains(text, "no common public key signature algorithm"):
 		return extensions.Errorf(extensions.KindUnreachable, "the connection to %s was lost while logging in: %s", l.hop.label, plain(err)).
-			WithRemedy("see what sshd on the host logs; try again if it was busy")
+			WithRemedy("check the log of sshd on the host; try again if it was busy")
 	}
 	switch {
 	case l.partial:
-		return extensions.Errorf(extensions.KindUnauthorized, "%s takes the key of user %q and wants more: %s. Only keys are used here", l.hop.label, l.hop.user, l.wants()).
+		return extensions.Errorf(extensions.KindUnauthorized, "%s accepts the key of user %q but requires more: %s. sandboxer uses keys only",
+			l.hop.label, l.hop.user, l.wants()).
 			WithRemedy("let the user log in with a key alone (AuthenticationMethods publickey)")
 	case len(l.offered) == 0:
-		return extensions.Errorf(extensions.KindUnauthorized, "there is no key to log in to %s with as user %q%s", l.hop.label, l.hop.user, l.left()).
-			WithRemedy("name one in the host's `identity`, start an agent and `ssh-add` a key, or make one with ssh-keygen")
+		return extensions.Errorf(extensions.KindUnauthorized, "no key to log in to %s as user %q%s", l.hop.label, l.hop.user, l.left()).
+			WithRemedy("set one in the host's `identity`, start an agent and `ssh-add` a key, or create one with ssh-keygen")
 	case tooMany:
 		return extensions.Errorf(extensions.KindUnauthorized, "%s stopped listening after %d keys for user %q (MaxAuthTries); offered: %s%s",
 			l.hop.label, len(l.offered), l.hop.user, strings.Join(l.offered, ", "), l.left()).
-			WithRemedy("name the one key in the host's `identity` (private_key_file, with `agent = true` where the agent holds it): then only that is offered")
+			WithRemedy("name the one key in the host's `identity` (private_key_file, with `agent = true` where the agent holds it): then only " +
+				"that is offered")
 	}
-	return extensions.Errorf(extensions.KindUnauthorized, "%s does not let user %q in with what was offered: %s%s. It takes: %s",
+	return extensions.Errorf(extensions.KindUnauthorized, "%s refused the login of user %q; offered: %s%s. It accepts: %s",
 		l.hop.label, l.hop.user, strings.Join(l.offered, ", "), l.left(), l.wants()).
-		WithRemedy("check the user, and add the public key to that user's ~/.ssh/authorized_keys on the host, or have the host trust the authority of the certificate")
+		WithRemedy("check the user, and add the public key to that user's ~/.ssh/authorized_keys on the host, or let the host trust the " +
+			"certificate's CA")
 }
 
 func (l *login) wants() string {

@@ -18,7 +18,7 @@ const (
 	signingTimeout = time.Minute
 )
 
-// fromAgent lists the agent's keys. No agent is an error only where one was named.
+// fromAgent lists the agent's keys. A missing agent is an error only if an argument named it.
 func (l *login) fromAgent() ([]candidate, error) {
 	if l.plan.agent == "" {
 		if l.plan.agentNamed {
@@ -40,9 +40,9 @@ func (l *login) fromAgent() ([]candidate, error) {
 	}
 	if len(keys) == 0 {
 		if l.plan.agentNamed && !l.plan.only {
-			return nil, noAgent("it holds no key")
+			return nil, noAgent("it has no key")
 		}
-		l.skip("the agent holds no key")
+		l.skip("the agent has no key")
 	}
 	return keys, nil
 }
@@ -57,10 +57,9 @@ func (l *login) listAgent() ([]candidate, error) {
 	l.mu.Lock()
 	l.closers = append(l.closers, conn, closer(context.AfterFunc(l.patience.ctx, func() { _ = conn.Close() })))
 	l.mu.Unlock()
-	// An agent has as long as a host to say what it holds.
+	// An agent gets as long as a host to list its keys.
 	defer time.AfterFunc(l.hop.timeout, l.done).Stop()
-	// Signers of an agent sign through this connection, so it stays open until
-	// the login is over.
+	// An agent's signers use this connection, so it stays open until the login is over.
 	client := agent.NewClient(conn)
 	signers, err := client.Signers()
 	if err != nil {
@@ -78,19 +77,19 @@ func (l *login) listAgent() ([]candidate, error) {
 }
 
 func comment(key ssh.PublicKey) string {
-	held, ok := key.(*agent.Key)
-	if !ok || held.Comment == "" {
+	k, ok := key.(*agent.Key)
+	if !ok || k.Comment == "" {
 		return ""
 	}
-	return " (" + extensions.Clean(held.Comment, 60) + ")"
+	return " (" + extensions.Clean(k.Comment, 60) + ")"
 }
 
-// closer ends a context's hook.
+// closer runs as a context's hook.
 type closer func() bool
 
 func (c closer) Close() error { c(); return nil }
 
 func noAgent(why string) error {
-	return extensions.Errorf(extensions.KindUnauthorized, "the SSH agent is of no use: %s", extensions.Clean(why, 200)).
+	return extensions.Errorf(extensions.KindUnauthorized, "the SSH agent cannot be used: %s", extensions.Clean(why, 200)).
 		WithRemedy("start an agent (`eval $(ssh-agent)`), `ssh-add` the key, and run in the same environment")
 }

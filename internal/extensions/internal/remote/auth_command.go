@@ -22,24 +22,22 @@ const (
 	commandTimeout = 30 * time.Second
 	// maxCredential bounds what it may print, in bytes.
 	maxCredential = 64 << 10
-	// credentialMargin is how long before its end a certificate is no longer
-	// used: the host's clock may be ahead of ours.
+	// credentialMargin is how long before its end a certificate is no longer used: the host's clock may be
+	// ahead of ours.
 	credentialMargin = 30 * time.Second
 )
 
-// credential is what a credential command printed: one private key in PEM or
-// OpenSSH format without a passphrase and, after it, optionally one user
-// certificate for that key as a line of authorized_keys:
+// credential is what a credential command printed: one private key in PEM or OpenSSH format without a
+// passphrase and, after it, optionally one user certificate for that key as a line of authorized_keys:
 //
 //	-----BEGIN OPENSSH PRIVATE KEY-----
 //	…
 //	-----END OPENSSH PRIVATE KEY-----
 //	ssh-ed25519-cert-v01@openssh.com AAAA… comment
 //
-// Empty lines and lines that begin with # are skipped; anything else is an
-// error. With a certificate, the credential is kept in memory until shortly
-// before that ends, and used for every host that names the same command; without
-// one, each connection fetches its own.
+// Empty lines and lines that start with # are skipped; anything else is an error. A credential with a
+// certificate stays in memory until shortly before the certificate ends, and serves every host that names the
+// same command. Without a certificate, each connection fetches its own.
 type credential struct {
 	signer ssh.AlgorithmSigner
 	cert   *ssh.Certificate // nil = a bare key
@@ -50,8 +48,7 @@ func (c *credential) fresh(now time.Time) bool {
 	return c != nil && c.cert != nil && !expired(c.cert, now.Add(credentialMargin))
 }
 
-// credentials keeps what commands printed, by command. Two hosts that ask at
-// once run the command once.
+// credentials caches what commands printed, by command. Two hosts that ask at once run the command once.
 var credentials credentialStore
 
 type credentialStore struct {
@@ -83,7 +80,7 @@ func (s *credentialStore) slot(argv []string) *credentialSlot {
 	return slot
 }
 
-// get returns the kept credential while it is fresh, else a new one.
+// get returns the cached credential while it is fresh, else a new one.
 func (s *credentialSlot) get(ctx context.Context, argv []string) (c *credential, kept bool, err error) {
 	select {
 	case <-s.turn:
@@ -112,12 +109,12 @@ func (s *credentialSlot) drop(c *credential) {
 }
 
 func (l *login) fromCommand() (candidate, error) {
-	defer l.patience.aside(2 * commandTimeout)() // somebody else may be at it first
+	defer l.patience.aside(2 * commandTimeout)() // another login may be fetching it first
 	c, kept, err := credentials.slot(l.plan.command).get(l.patience.ctx, l.plan.command)
 	if err != nil {
 		switch {
 		case errors.Is(context.Cause(l.patience.ctx), errSlow):
-			return candidate{}, commandFailed(extensions.KindUnreachable, l.plan.command, "keeps too many waiting")
+			return candidate{}, commandFailed(extensions.KindUnreachable, l.plan.command, "has too many waiting")
 		case l.patience.over():
 			return candidate{}, l.patience.failure(l.hop.label)
 		}
@@ -129,8 +126,8 @@ func (l *login) fromCommand() (candidate, error) {
 	return candidate{signer: c.signer, source: "credential of " + commandName(l.plan.command)}, nil
 }
 
-// forget makes the next login fetch a new credential, and reports whether the
-// refused one was kept from an earlier login: then a new one may do better.
+// forget makes the next login fetch a new credential. It reports whether the refused one was cached by an
+// earlier login: then a new one may succeed.
 func (l *login) forget() bool {
 	l.mu.Lock()
 	c, kept := l.fetched, l.hasSaved
@@ -144,7 +141,7 @@ func (l *login) forget() bool {
 
 func commandName(argv []string) string { return extensions.Clean(argv[0], 120) }
 
-// runCredential runs the command once. Nothing of what it prints is in errors.
+// runCredential runs the command once. No error contains its output.
 func runCredential(ctx context.Context, argv []string) (*credential, error) {
 	ctx, cancel := context.WithTimeout(ctx, commandTimeout)
 	defer cancel()
@@ -156,7 +153,7 @@ func runCredential(ctx context.Context, argv []string) (*credential, error) {
 	err := cmd.Run()
 	switch {
 	case errors.Is(ctx.Err(), context.Canceled):
-		return nil, extensions.Errorf(extensions.KindInterrupted, "the credential command %s was given up: %w", commandName(argv), ctx.Err())
+		return nil, extensions.Errorf(extensions.KindInterrupted, "the credential command %s was abandoned: %w", commandName(argv), ctx.Err())
 	case ctx.Err() != nil:
 		return nil, commandFailed(extensions.KindUnreachable, argv, fmt.Sprintf("gave no credential within %s", commandTimeout))
 	case out.over:
@@ -179,11 +176,12 @@ func runCredential(ctx context.Context, argv []string) (*credential, error) {
 
 func commandFailed(kind extensions.Kind, argv []string, why string) *extensions.Error {
 	return extensions.Errorf(kind, "the credential command %s %s", commandName(argv), why).
-		WithRemedy("run the command by hand: it has to print a private key and, after it, a certificate line, and to ask nothing").At("ssh.identity.command")
+		WithRemedy("run the command by hand: it must print a private key, optionally followed by a certificate line, " +
+			"and must not prompt").At("ssh.identity.command")
 }
 
-// parseCredential returns what is wrong in place of an error, so that no
-// library's message can carry a piece of the key.
+// parseCredential returns what is wrong as text instead of an error, so that no library's message can carry
+// part of the key.
 func parseCredential(out []byte) (*credential, string) {
 	block, rest := pem.Decode(out)
 	if block == nil {
@@ -198,7 +196,7 @@ func parseCredential(out []byte) (*credential, string) {
 	}
 	signer, ok := key.(ssh.AlgorithmSigner)
 	if err != nil || !ok {
-		return nil, "printed a private key of a kind we cannot read"
+		return nil, "printed a private key of an unsupported kind"
 	}
 	lines := meaningful(rest)
 	switch len(lines) {
@@ -230,7 +228,7 @@ func certified(signer ssh.AlgorithmSigner, line string) (*credential, string) {
 	return &credential{signer: able, cert: cert}, ""
 }
 
-// meaningful are the lines that are neither empty nor comments.
+// meaningful returns the lines that are neither empty nor comments.
 func meaningful(text []byte) []string {
 	var out []string
 	for line := range strings.Lines(string(text)) {
@@ -241,8 +239,8 @@ func meaningful(text []byte) []string {
 	return out
 }
 
-// bounded keeps what fits; too much ends the command by a failed write. It has
-// no other way in: a ReadFrom would pass by the limit.
+// bounded keeps what fits; too much output ends the command by a failed write. It has no ReadFrom, which
+// would bypass the limit.
 type bounded struct {
 	kept  bytes.Buffer
 	limit int

@@ -96,14 +96,15 @@ func TestCredentialCommandFails(t *testing.T) {
 		script, want string
 		kind         extensions.Kind
 	}{
-		"exits":       {"echo CANARY; echo CANARY >&2; exit 3", "failed (exit status 3)", extensions.KindUnauthorized},
-		"nothing":     {"true", "did not print a private key", extensions.KindUnauthorized},
-		"garbage":     {"echo CANARY", "did not print a private key", extensions.KindUnauthorized},
-		"too much":    {"yes CANARY", "printed more than", extensions.KindUnauthorized},
-		"before":      {"echo CANARY; cat key", "before the private key", extensions.KindUnauthorized},
-		"after":       {"cat key; echo CANARY", "not a user certificate", extensions.KindUnauthorized},
-		"two":         {"cat key; cat key.pub; echo CANARY", "more than a private key and one certificate", extensions.KindUnauthorized},
-		"broken":      {"echo '-----BEGIN OPENSSH PRIVATE KEY-----'; echo CANARYCANARY; echo '-----END OPENSSH PRIVATE KEY-----'", "of a kind we cannot read", extensions.KindUnauthorized},
+		"exits":    {"echo CANARY; echo CANARY >&2; exit 3", "failed (exit status 3)", extensions.KindUnauthorized},
+		"nothing":  {"true", "did not print a private key", extensions.KindUnauthorized},
+		"garbage":  {"echo CANARY", "did not print a private key", extensions.KindUnauthorized},
+		"too much": {"yes CANARY", "printed more than", extensions.KindUnauthorized},
+		"before":   {"echo CANARY; cat key", "before the private key", extensions.KindUnauthorized},
+		"after":    {"cat key; echo CANARY", "not a user certificate", extensions.KindUnauthorized},
+		"two":      {"cat key; cat key.pub; echo CANARY", "more than a private key and one certificate", extensions.KindUnauthorized},
+		"broken": {"echo '-----BEGIN OPENSSH PRIVATE KEY-----'; echo CANARYCANARY; echo '-----END OPENSSH PRIVATE KEY-----'",
+			"of an unsupported kind", extensions.KindUnauthorized},
 		"passphrase":  {"cat locked", "with a passphrase", extensions.KindUnauthorized},
 		"other's":     {"cat key; cat other", "for another key", extensions.KindUnauthorized},
 		"out of date": {"cat key; cat old", "expired at", extensions.KindUnauthorized},
@@ -115,7 +116,8 @@ func TestCredentialCommandFails(t *testing.T) {
 			run(t, "ssh-keygen", "-q", "-t", "ed25519", "-N", "phrase", "-f", filepath.Join(u.home, "locked"))
 			ca := hosttest.NewKey(t, "ed25519")
 			write(t, filepath.Join(u.home, "other"), keyText(userCert(t, ca, ca.Signer.PublicKey(), nil))+"\n")
-			write(t, filepath.Join(u.home, "old"), keyText(userCert(t, ca, s.ClientKey.Signer.PublicKey(), func(c *ssh.Certificate) { c.ValidBefore = c.ValidAfter + 1 }))+"\n")
+			write(t, filepath.Join(u.home, "old"), keyText(userCert(t, ca, s.ClientKey.Signer.PublicKey(),
+				func(c *ssh.Certificate) { c.ValidBefore = c.ValidAfter + 1 }))+"\n")
 			argv, _ := warden(t, u, c.script)
 			err := u.fails(t, named(s, extensions.SSHIdentity{Command: argv}), c.kind, c.want, "/bin/sh")
 			if text := err.Error() + extensions.RemedyOf(err); strings.Contains(text, "CANARY") {

@@ -16,11 +16,11 @@ import (
 // maxKeyFile bounds a key or certificate file, in bytes.
 const maxKeyFile = 64 << 10
 
-// fromFiles reads the identity files; what the agent holds is signed by it.
-func (l *login) fromFiles(held []candidate) ([]candidate, error) {
+// fromFiles reads the identity files; for a key that the agent holds, the agent signs.
+func (l *login) fromFiles(agentKeys []candidate) ([]candidate, error) {
 	var out []candidate
 	for _, f := range l.plan.files {
-		keys, err := l.fromFile(f, held)
+		keys, err := l.fromFile(f, agentKeys)
 		if err != nil {
 			return nil, err
 		}
@@ -29,14 +29,14 @@ func (l *login) fromFiles(held []candidate) ([]candidate, error) {
 	return out, nil
 }
 
-func (l *login) fromFile(f identityFile, held []candidate) ([]candidate, error) {
+func (l *login) fromFile(f identityFile, agentKeys []candidate) ([]candidate, error) {
 	data, err := readSmall(f.path)
 	if err != nil {
 		return l.without(f, err)
 	}
 	signer, err := ssh.ParsePrivateKey(data)
 	if err == nil {
-		if keys := inAgent(held, signer.PublicKey(), f.path); len(keys) > 0 {
+		if keys := inAgent(agentKeys, signer.PublicKey(), f.path); len(keys) > 0 {
 			return keys, nil
 		}
 		able, ok := signer.(ssh.AlgorithmSigner)
@@ -47,15 +47,15 @@ func (l *login) fromFile(f identityFile, held []candidate) ([]candidate, error) 
 	}
 	public := publicOf(f.path, data, err)
 	if public != nil {
-		if keys := inAgent(held, public, f.path); len(keys) > 0 {
+		if keys := inAgent(agentKeys, public, f.path); len(keys) > 0 {
 			return keys, nil
 		}
 	}
 	return l.unusable(f, public, err)
 }
 
-// publicOf is the public key of a file whose private key we cannot read: an
-// encrypted one, or one that is a public key itself, its other half in the agent.
+// publicOf returns the public key of a file whose private key we cannot read: an encrypted file, or a public
+// key whose other half is in the agent.
 func publicOf(path string, data []byte, err error) ssh.PublicKey {
 	if encrypted := (*ssh.PassphraseMissingError)(nil); errors.As(err, &encrypted) {
 		if encrypted.PublicKey != nil {
@@ -72,10 +72,10 @@ func publicOf(path string, data []byte, err error) ssh.PublicKey {
 	return key
 }
 
-// inAgent finds what the agent holds of a key: it, or certificates for it.
-func inAgent(held []candidate, key ssh.PublicKey, path string) []candidate {
+// inAgent finds a key in the agent: the key itself, or certificates for it.
+func inAgent(agentKeys []candidate, key ssh.PublicKey, path string) []candidate {
 	var out []candidate
-	for _, k := range held {
+	for _, k := range agentKeys {
 		if sameKey(bare(realKey(k.signer.PublicKey())), bare(key)) {
 			k.source = path + " in the agent"
 			out = append(out, k)
@@ -91,7 +91,7 @@ func (l *login) unusable(f identityFile, public ssh.PublicKey, err error) ([]can
 		if isEncrypted {
 			l.skip("%s is encrypted and not in the agent", f.path)
 		} else {
-			l.skip("%s is no private key we can read", f.path)
+			l.skip("%s is not a supported private key", f.path)
 		}
 		return nil, nil
 	}
@@ -101,16 +101,18 @@ func (l *login) unusable(f identityFile, public ssh.PublicKey, err error) ([]can
 	}
 	switch {
 	case isEncrypted && l.plan.agentNamed:
-		return nil, extensions.Errorf(extensions.KindUnauthorized, "the private key %s%s is encrypted, and the agent does not hold it", f.path, which).
+		return nil, extensions.Errorf(extensions.KindUnauthorized, "the private key %s%s is encrypted, and the agent does not have it", f.path,
+			which).
 			WithRemedy("run `ssh-add %s`", f.path)
 	case isEncrypted:
-		return nil, extensions.Errorf(extensions.KindUnauthorized, "the private key %s%s is encrypted: there is nobody to ask for its passphrase", f.path, which).
+		return nil, extensions.Errorf(extensions.KindUnauthorized,
+			"the private key %s%s is encrypted, and sandboxer cannot ask for its passphrase", f.path, which).
 			WithRemedy("run `ssh-add %s` and set `agent = true` beside private_key_file in the host's identity", f.path).At("ssh.identity")
 	case public != nil:
-		return nil, extensions.Errorf(extensions.KindUnauthorized, "%s is a public key%s, and no agent holds its private key", f.path, which).
-			WithRemedy("name the private key, or `ssh-add` it and set `agent = true`").At("ssh.identity")
+		return nil, extensions.Errorf(extensions.KindUnauthorized, "%s is a public key%s, and no agent has its private key", f.path, which).
+			WithRemedy("set the private key, or `ssh-add` it and set `agent = true`").At("ssh.identity")
 	}
-	return nil, extensions.Errorf(extensions.KindInvalid, "%s is not a private key we can read", f.path).
+	return nil, extensions.Errorf(extensions.KindInvalid, "%s is not a supported private key", f.path).
 		WithRemedy("give a key made by ssh-keygen (OpenSSH or PEM format)").At("ssh.identity.private_key_file")
 }
 
@@ -127,8 +129,8 @@ func (l *login) without(f identityFile, err error) ([]candidate, error) {
 	return nil, nil
 }
 
-// withCertificates puts before each key the certificates that are for it:
-// those that were named, and those beside the key files.
+// withCertificates puts each key's certificates before it: those that arguments named, and those beside the
+// key files.
 func (l *login) withCertificates(keys []candidate) ([]candidate, error) {
 	files := l.plan.certs
 	for _, f := range l.plan.files {
@@ -163,9 +165,10 @@ func (l *login) withCertificates(keys []candidate) ([]candidate, error) {
 	}
 	for _, f := range l.plan.certs {
 		if f.named && !used[f.path] {
-			return nil, extensions.Errorf(extensions.KindInvalid, "the certificate %s is for the key %s, which is neither the named one nor in the agent",
+			return nil, extensions.Errorf(extensions.KindInvalid,
+				"the certificate %s is for the key %s, which is neither the given one nor in the agent",
 				f.path, fingerprint(certs[f.path])).
-				WithRemedy("name the certificate's own private key").At("ssh.identity.certificate_file")
+				WithRemedy("set the certificate's own private key").At("ssh.identity.certificate_file")
 		}
 	}
 	return out, nil
@@ -183,8 +186,8 @@ func certify(k candidate, cert *ssh.Certificate, path string) (candidate, error)
 	return candidate{signer: able, source: "certificate " + path, agent: k.agent, certified: true}, nil
 }
 
-// readCertificate reads a user certificate; nil where a file that nobody named
-// is absent, no certificate, or of no use now.
+// readCertificate reads a user certificate. It returns nil if a file that no argument named is absent, is no
+// certificate, or is of no use now.
 func readCertificate(f identityFile) (*ssh.Certificate, error) {
 	data, err := readSmall(f.path)
 	if err != nil {
@@ -206,7 +209,7 @@ func readCertificate(f identityFile) (*ssh.Certificate, error) {
 	if expired(cert, time.Now()) {
 		if f.named {
 			return nil, extensions.Errorf(extensions.KindUnauthorized, "the certificate %s expired at %s", f.path, certTime(cert.ValidBefore)).
-				WithRemedy("get a new one from its authority").At("ssh.identity.certificate_file")
+				WithRemedy("get a new one from its CA").At("ssh.identity.certificate_file")
 		}
 		return nil, nil
 	}
@@ -217,8 +220,7 @@ func expired(cert *ssh.Certificate, at time.Time) bool {
 	return cert.ValidBefore != ssh.CertTimeInfinity && uint64(max(at.Unix(), 0)) >= cert.ValidBefore
 }
 
-// readSmall reads a regular file of at most maxKeyFile bytes; a pipe could
-// keep us waiting for ever.
+// readSmall reads a regular file of at most maxKeyFile bytes; a pipe could keep us waiting forever.
 func readSmall(path string) ([]byte, error) {
 	info, err := os.Stat(path)
 	if err != nil {

@@ -73,7 +73,8 @@ func TestKeyFileFormats(t *testing.T) {
 	u := newMe(t)
 	u.fails(t, named(s, extensions.SSHIdentity{PrivateKeyFile: "~/none"}), extensions.KindInvalid, "none")
 	write(t, filepath.Join(u.home, "junk"), "-----BEGIN OPENSSH PRIVATE KEY-----\nCANARY\n-----END OPENSSH PRIVATE KEY-----\n")
-	if err := u.fails(t, named(s, extensions.SSHIdentity{PrivateKeyFile: "~/junk"}), extensions.KindInvalid, "junk"); strings.Contains(err.Error(), "CANARY") {
+	if err := u.fails(t, named(s, extensions.SSHIdentity{PrivateKeyFile: "~/junk"}), extensions.KindInvalid,
+		"junk"); strings.Contains(err.Error(), "CANARY") {
 		t.Errorf("the file's content is in the error: %v", err)
 	}
 }
@@ -94,8 +95,10 @@ func TestEncryptedKeyNeedsTheAgent(t *testing.T) {
 			}
 			letIn(t, s, string(public))
 			run(t, "ssh-keygen", "-p", "-q", "-m", format, "-P", "", "-N", "secret phrase", "-f", path)
-			u.fails(t, named(s, extensions.SSHIdentity{PrivateKeyFile: path}), extensions.KindUnauthorized, "is encrypted", "ssh-add "+path, "agent = true")
-			u.fails(t, named(s, extensions.SSHIdentity{PrivateKeyFile: path, Agent: true}), extensions.KindUnauthorized, "does not hold it", "ssh-add "+path)
+			u.fails(t, named(s, extensions.SSHIdentity{PrivateKeyFile: path}), extensions.KindUnauthorized, "is encrypted", "ssh-add "+path,
+				"agent = true")
+			u.fails(t, named(s, extensions.SSHIdentity{PrivateKeyFile: path, Agent: true}), extensions.KindUnauthorized, "does not have it",
+				"ssh-add "+path)
 			fill(t, u, held, 8)
 			if err := held.Add(agent.AddedKey{PrivateKey: raw}); err != nil {
 				t.Fatal(err)
@@ -111,9 +114,9 @@ func TestAgentAlone(t *testing.T) {
 	h := named(s, extensions.SSHIdentity{Agent: true})
 	u.fails(t, h, extensions.KindUnauthorized, "SSH_AUTH_SOCK is not set", "ssh-add")
 	u.env["SSH_AUTH_SOCK"] = filepath.Join(u.home, "nobody")
-	u.fails(t, h, extensions.KindUnauthorized, "the SSH agent is of no use")
+	u.fails(t, h, extensions.KindUnauthorized, "the SSH agent cannot be used")
 	held := sshAgent(t, u)
-	u.fails(t, h, extensions.KindUnauthorized, "it holds no key")
+	u.fails(t, h, extensions.KindUnauthorized, "it has no key")
 	fill(t, u, held, 2)
 	u.fails(t, h, extensions.KindUnauthorized, fmt.Sprintf("%q", s.User), "agent (noise 0) SHA256:", "agent (noise 1) SHA256:", "publickey")
 	add(t, held, s.KeyFile, "mine")
@@ -141,7 +144,7 @@ func TestAgentThatHangs(t *testing.T) {
 	if err == nil {
 		t.Fatal("it was let in")
 	}
-	wantError(t, err, extensions.KindUnauthorized, "the SSH agent is of no use")
+	wantError(t, err, extensions.KindUnauthorized, "the SSH agent cannot be used")
 	s.ClientKey.Write(t, filepath.Join(u.home, ".ssh", "id_ed25519"))
 	c, err := dial(t.Context(), pinned(s), o)
 	if err != nil {
@@ -161,7 +164,8 @@ func TestFullAgent(t *testing.T) {
 	held := sshAgent(t, u)
 	fill(t, u, held, 9)
 	add(t, held, s.KeyFile, "mine")
-	u.fails(t, named(s, extensions.SSHIdentity{Agent: true}), extensions.KindUnauthorized, "stopped listening after", "private_key_file", "noise 0")
+	u.fails(t, named(s, extensions.SSHIdentity{Agent: true}), extensions.KindUnauthorized, "stopped listening after", "private_key_file",
+		"noise 0")
 	u.mustDial(t, named(s, extensions.SSHIdentity{PrivateKeyFile: s.KeyFile, Agent: true}))
 	u.mustDial(t, named(s, extensions.SSHIdentity{PrivateKeyFile: s.KeyFile}))
 	// The agent's others are not a way in for a key that was named.
@@ -172,7 +176,8 @@ func TestFullAgent(t *testing.T) {
 	}
 	add(t, held, s.KeyFile, "mine")
 	for _, agentToo := range []bool{true, false} {
-		u.fails(t, named(s, extensions.SSHIdentity{PrivateKeyFile: "~/stranger", Agent: agentToo}), extensions.KindUnauthorized, fingerprint(stranger.Signer.PublicKey()))
+		u.fails(t, named(s, extensions.SSHIdentity{PrivateKeyFile: "~/stranger", Agent: agentToo}), extensions.KindUnauthorized,
+			fingerprint(stranger.Signer.PublicKey()))
 	}
 	fill(t, u, held, 9)
 	// The public half is enough to name it.
@@ -188,7 +193,8 @@ func TestNothingNamedTakesAgentThenDefaultFiles(t *testing.T) {
 	t.Parallel()
 	s, u := sshd(t), newMe(t)
 	h := pinned(s)
-	u.fails(t, h, extensions.KindUnauthorized, "there is no key", "id_ed25519 does not exist", "id_rsa does not exist", "SSH_AUTH_SOCK is not set")
+	u.fails(t, h, extensions.KindUnauthorized, "no key to log in", "id_ed25519 does not exist", "id_rsa does not exist",
+		"SSH_AUTH_SOCK is not set")
 	for i, name := range []string{"id_rsa", "id_ecdsa", "id_ed25519"} {
 		u := newMe(t)
 		key := hosttest.NewKey(t, strings.TrimPrefix(name, "id_"))
@@ -216,14 +222,15 @@ func TestLoginRefused(t *testing.T) {
 	stranger.Write(t, filepath.Join(u.home, "id"))
 	s := sshd(t, hosttest.WithConfig("PasswordAuthentication yes"))
 	u.fails(t, named(s, extensions.SSHIdentity{PrivateKeyFile: "~/id"}), extensions.KindUnauthorized,
-		fmt.Sprintf("%q", s.User), filepath.Join(u.home, "id"), fingerprint(stranger.Signer.PublicKey()), "It takes: publickey, password", "authorized_keys")
+		fmt.Sprintf("%q", s.User), filepath.Join(u.home, "id"), fingerprint(stranger.Signer.PublicKey()), "It accepts: publickey, password",
+		"authorized_keys")
 	for _, method := range []string{"method password", "method keyboard-interactive"} {
 		if strings.Contains(s.Log(), method) {
 			t.Errorf("%s was tried", method)
 		}
 	}
 	s = sshd(t, hosttest.WithConfig("PasswordAuthentication yes", "AuthenticationMethods publickey,password"))
-	u.fails(t, named(s, extensions.SSHIdentity{PrivateKeyFile: s.KeyFile}), extensions.KindUnauthorized, "wants more: password")
+	u.fails(t, named(s, extensions.SSHIdentity{PrivateKeyFile: s.KeyFile}), extensions.KindUnauthorized, "requires more: password")
 }
 
 func TestUserCertificates(t *testing.T) {

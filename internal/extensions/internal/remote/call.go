@@ -5,35 +5,32 @@ import (
 	"io"
 )
 
-// DefaultMaxAnswer bounds a Call's answer where MaxAnswer is zero, in bytes.
+// DefaultMaxAnswer bounds a Call's answer if MaxAnswer is zero, in bytes.
 const DefaultMaxAnswer = 8 << 20
 
 // Call is one lifecycle script that answers with one JSON document.
 type Call struct {
-	// Script is POSIX sh, without NUL bytes. The prelude's functions are
-	// defined before it: answer, fail, progress, json_string.
+	// Script is POSIX sh without NUL bytes. The prelude defines these functions before it: answer, fail,
+	// progress, json_string.
 	Script string
 	// Vars become shell variables before the script; they are not exported.
 	Vars map[string]string
-	// Payload is the script's stdin until EOF; nil = empty. A script sees a cut
-	// connection as EOF too: only a length and digest in Vars tell it that the
-	// payload is whole.
+	// Payload is the script's stdin until EOF; nil = empty. A script sees a cut connection as EOF too: only a
+	// length and digest in Vars tell it that the payload is complete.
 	Payload io.Reader
 	// MaxAnswer bounds the answer in bytes; 0 = DefaultMaxAnswer.
 	MaxAnswer int64
-	// Progress gets the script's progress lines, cleaned; nil = dropped. It is
-	// called from one goroutine at a time and should be quick.
+	// Progress receives the script's progress lines, cleaned; nil = dropped. It is called from one goroutine
+	// at a time and should be quick.
 	Progress func(line string)
 }
 
-// maxStray bounds what a Call's script may print beside its answer, on each
-// stream, in bytes.
+// maxStray bounds what a Call's script may print on each stream beside its answer, in bytes.
 const maxStray = 16 << 20
 
-// Call runs the script and decodes its answer, strictly, into answer; nil drops
-// the answer. Errors are Run's; also those the script answered with fail, of
-// the kind it named, and KindInternal where it ended without an answer or with
-// one nobody can read. The script is not ended with ctx: it runs to its end.
+// Call runs the script and decodes its answer, strictly, into answer; nil drops the answer. It returns Run's
+// errors, an error the script answered with fail, of the kind it named, and KindInternal if the script ended
+// without a readable answer. Ending ctx does not end the script: it runs to its end.
 func (c *Client) Call(ctx context.Context, call Call, answer any) error {
 	limit := call.MaxAnswer
 	if limit <= 0 {

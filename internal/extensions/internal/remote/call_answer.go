@@ -12,11 +12,11 @@ import (
 )
 
 var (
-	errStray  = fmt.Errorf("the script prints more than %d MiB beside its answer", maxStray>>20)
+	errStray  = fmt.Errorf("the script prints more than %d MiB besides its answer", maxStray>>20)
 	errAnswer = errors.New("the answer is too long")
 )
 
-// answerReader picks the answer out of a script's stdout.
+// answerReader extracts the answer from a script's stdout.
 type answerReader struct {
 	begin, end []byte
 	limit      int64
@@ -24,20 +24,19 @@ type answerReader struct {
 	inside     bool
 	answers    int
 	doc        bytes.Buffer
-	held       []byte // what may be the start of a mark
+	partial    []byte // possible start of a mark
 }
 
 func newAnswerReader(mark string, limit int64) *answerReader {
-	// The first answer's newline is the script's own, so the beginning of a
-	// line is asked of no mark: the mark is random enough.
+	// The first answer's newline is the script's own, so a mark need not start a line: it is random enough.
 	return &answerReader{begin: []byte(mark + " answer\n"), end: []byte("\n" + mark + " end\n"), limit: limit}
 }
 
 func (a *answerReader) write(p []byte) error {
 	buf := p
-	if len(a.held) > 0 {
-		buf = append(a.held, p...)
-		a.held = nil
+	if len(a.partial) > 0 {
+		buf = append(a.partial, p...)
+		a.partial = nil
 	}
 	for {
 		mark := a.begin
@@ -50,7 +49,7 @@ func (a *answerReader) write(p []byte) error {
 			if err := a.take(buf[:len(buf)-keep]); err != nil {
 				return err
 			}
-			a.held = append([]byte(nil), buf[len(buf)-keep:]...)
+			a.partial = append([]byte(nil), buf[len(buf)-keep:]...)
 			return nil
 		}
 		if err := a.take(buf[:i]); err != nil {
@@ -66,7 +65,7 @@ func (a *answerReader) write(p []byte) error {
 	}
 }
 
-// take keeps a piece of the answer, or counts what is beside it.
+// take keeps a piece of the answer, or counts what is outside it.
 func (a *answerReader) take(p []byte) error {
 	if !a.inside {
 		if a.stray += int64(len(p)); a.stray > maxStray {
@@ -84,12 +83,12 @@ func (a *answerReader) take(p []byte) error {
 // maxLine bounds a progress line, in bytes.
 const maxLine = 4 << 10
 
-// stderrReader tells progress lines from the rest and keeps the rest's end.
+// stderrReader separates progress lines from the rest and keeps the end of the rest.
 type stderrReader struct {
 	mark     []byte
 	progress func(string)
 	line     []byte
-	cut      bool // the line is longer than what is kept of it
+	cut      bool // the line is longer than the part kept
 	count    int64
 	rest     tail
 }
@@ -116,7 +115,7 @@ func (s *stderrReader) write(p []byte) error {
 }
 
 func (s *stderrReader) flush() {
-	// A program's unfinished line may stand before the mark.
+	// A program's unfinished line may precede the mark.
 	if before, text, ok := bytes.Cut(s.line, s.mark); ok {
 		s.rest.write(before)
 		if s.progress != nil {
@@ -128,12 +127,12 @@ func (s *stderrReader) flush() {
 	s.line, s.cut = s.line[:0], false
 }
 
-// text is the end of what was no progress, fit for a message.
+// text returns the end of what was not progress, fit for a message.
 func (s *stderrReader) text() string {
 	return extensions.LastLines(strings.TrimSpace(s.rest.text()+string(s.line)), 1000)
 }
 
-// scriptError is what fail answers.
+// scriptError is the answer of fail.
 type scriptError struct {
 	Kind    extensions.Kind `json:"kind"`
 	Message string          `json:"message"`
@@ -150,13 +149,14 @@ func (c *Client) decode(exit int, out *answerReader, errs *stderrReader, into an
 		return ""
 	}
 	if out.answers != 1 || out.inside {
-		return started(extensions.KindInternal, "a script on %s ended with exit code %d and %d answers instead of one%s", name, exit, out.answers, said())
+		return started(extensions.KindInternal, "a script on %s ended with exit code %d and %d answers instead of one%s", name, exit, out.answers,
+			said())
 	}
 	doc := out.doc.Bytes()
 	failure, err := decodeFailure(doc)
 	switch {
 	case err != nil:
-		return started(extensions.KindInternal, "a script on %s answered something else than asked: %w%s", name, err, said())
+		return started(extensions.KindInternal, "a script on %s gave an unexpected answer: %w%s", name, err, said())
 	case failure != nil:
 		return failure
 	case exit != 0:
@@ -165,12 +165,12 @@ func (c *Client) decode(exit int, out *answerReader, errs *stderrReader, into an
 		return nil
 	}
 	if err := strict(doc, into); err != nil {
-		return started(extensions.KindInternal, "a script on %s answered something else than asked: %w", name, err)
+		return started(extensions.KindInternal, "a script on %s gave an unexpected answer: %w", name, err)
 	}
 	return nil
 }
 
-// decodeFailure returns the error that doc is, or nil if it is none.
+// decodeFailure returns the error that doc holds, or nil if it holds none.
 func decodeFailure(doc []byte) (failure, err error) {
 	if !bytes.HasPrefix(bytes.TrimLeft(doc, " \t\r\n"), []byte("{")) {
 		return nil, nil
@@ -196,15 +196,15 @@ func decodeFailure(doc []byte) (failure, err error) {
 	return f, nil
 }
 
-// kinds are those a script may answer with.
+// kinds are the kinds that a script may answer with.
 var kinds = map[extensions.Kind]bool{
 	extensions.KindInvalid: true, extensions.KindUnauthorized: true, extensions.KindNotFound: true, extensions.KindConflict: true,
 	extensions.KindIndeterminate: true, extensions.KindExhausted: true, extensions.KindUnavailable: true, extensions.KindUnreachable: true,
-	extensions.KindTimeout: true, extensions.KindUnsupported: true, extensions.KindInternal: true, extensions.KindInterrupted: true, extensions.KindFailed: true,
+	extensions.KindTimeout: true, extensions.KindUnsupported: true, extensions.KindInternal: true, extensions.KindInterrupted: true,
+	extensions.KindFailed: true,
 }
 
-// strict decodes exactly one document without unknown fields. What a decoder
-// says about the document is not free of the document's own text.
+// strict decodes exactly one document without unknown fields. A decoder's message may quote the document.
 func strict(doc []byte, into any) error {
 	dec := json.NewDecoder(bytes.NewReader(doc))
 	dec.DisallowUnknownFields()

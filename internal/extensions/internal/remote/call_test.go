@@ -16,6 +16,7 @@ import (
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/hosttest"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/shtext"
 )
 
 func wantRemedy(t testing.TB, err error) {
@@ -47,7 +48,8 @@ echo more stray`,
 	if err != nil {
 		t.Fatal(err)
 	}
-	if answer.Name != "it's \"$HOME\" `id` \\ \n é" || answer.Payload != "what came" || answer.Locale != "C" || !strings.Contains(answer.Path, "/usr/local/sbin") {
+	if answer.Name != "it's \"$HOME\" `id` \\ \n é" || answer.Payload != "what came" || answer.Locale != "C" ||
+		!strings.Contains(answer.Path, "/usr/local/sbin") {
 		t.Errorf("%+v", answer)
 	}
 	if !slices.Equal(lines, []string{"one", "two  words"}) {
@@ -152,7 +154,8 @@ func TestMarkIsNotInTheScript(t *testing.T) {
 // json_string and Quote carry any bytes through each shell.
 func TestJSONStringInAnySh(t *testing.T) {
 	t.Parallel()
-	texts := []string{"", "plain", "\n", "a\n\nb\n", `"\`, "\t\r\b\f\x01\x1f\x7f", "é€😀", "\xff\xc3", "-n", "-e x", "%s\\n", "$(id)`id`${x}", "'", "''", "a'b'", " ", "*",
+	texts := []string{"", "plain", "\n", "a\n\nb\n", `"\`, "\t\r\b\f\x01\x1f\x7f", "é€😀", "\xff\xc3", "-n", "-e x", "%s\\n", "$(id)`id`${x}",
+		"'", "''", "a'b'", " ", "*",
 		strings.Repeat("line \"q\"\n", 3000)}
 	random := rand.New(rand.NewPCG(1, 2))
 	for range 40 {
@@ -168,7 +171,7 @@ func TestJSONStringInAnySh(t *testing.T) {
 		if i > 0 {
 			script.WriteString("printf ','\n")
 		}
-		fmt.Fprintf(&script, "json_string %s\nprintf ','\nprintf '%%s\\n' %s | json_string\n", Quote(text), Quote(text))
+		fmt.Fprintf(&script, "json_string %s\nprintf ','\nprintf '%%s\\n' %s | json_string\n", shtext.Quote(text), shtext.Quote(text))
 	}
 	script.WriteString("printf ']'\n")
 	for _, shell := range loginShells[:3] {
@@ -217,7 +220,8 @@ func TestPayloadThatCannotBeRead(t *testing.T) {
 	t.Parallel()
 	c := open(t, hosttest.SSHD(t).Host(), Options{})
 	broken := errors.New("disk on fire")
-	err := c.Call(within(t, time.Minute), Call{Script: "cat >/dev/null; answer 1", Payload: io.MultiReader(strings.NewReader("x"), failingReader{broken})}, nil)
+	err := c.Call(within(t, time.Minute), Call{Script: "cat >/dev/null; answer 1",
+		Payload: io.MultiReader(strings.NewReader("x"), failingReader{broken})}, nil)
 	wantKind(t, err, extensions.KindIndeterminate)
 	if !errors.Is(err, broken) {
 		t.Error(err)

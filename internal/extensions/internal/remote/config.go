@@ -18,15 +18,15 @@ const (
 	systemKnownHosts2 = "/etc/ssh/ssh_known_hosts2"
 )
 
-// place is what arguments say relative to.
-type place struct {
+// userEnv is the local user, with home and options, against which arguments are resolved.
+type userEnv struct {
 	options Options
 	home    string
 	user    string // the local one
 }
 
-func newPlace(o Options) (place, error) {
-	p := place{options: o.withDefaults(), home: o.Home}
+func newUserEnv(o Options) (userEnv, error) {
+	p := userEnv{options: o.withDefaults(), home: o.Home}
 	current, err := user.Current()
 	if err == nil {
 		_, name, isDomain := strings.Cut(current.Username, `\`)
@@ -39,18 +39,18 @@ func newPlace(o Options) (place, error) {
 	}
 	if p.home == "" {
 		if p.home, err = os.UserHomeDir(); err != nil {
-			return p, extensions.Errorf(extensions.KindInvalid, "there is no home folder to look for SSH keys in: %w", err).
+			return p, extensions.Errorf(extensions.KindInvalid, "no home folder to find SSH keys in: %w", err).
 				WithRemedy("set HOME")
 		}
 	}
 	return p, nil
 }
 
-func (p place) ssh(name string) string { return filepath.Join(p.home, ".ssh", name) }
+func (p userEnv) ssh(name string) string { return filepath.Join(p.home, ".ssh", name) }
 
-// path expands ~ of a path that an argument gave; relative ones are relative
-// to the working directory, as ssh's arguments are.
-func (p place) path(path string) string {
+// path expands ~ in a path that an argument gave; as with ssh's arguments, a relative path starts at the
+// working directory.
+func (p userEnv) path(path string) string {
 	if path == "~" {
 		return p.home
 	}
@@ -60,25 +60,24 @@ func (p place) path(path string) string {
 	return path
 }
 
-// maxHops bounds how far ProxyJump may lead.
+// maxHops bounds how many hops ProxyJump may add.
 const maxHops = 8
 
-// resolve is the way to a host: its jump hosts in order, then itself.
+// resolve returns the way to a host: its jump hosts in order, then the host.
 func resolve(s extensions.SSH, o Options) ([]hop, error) {
-	p, err := newPlace(o)
+	p, err := newUserEnv(o)
 	if err != nil {
 		return nil, err
 	}
 	return p.way(s, 0)
 }
 
-// way resolves a host and what it is reached through: the jump hosts that are
-// given or, for an alias, its ProxyJump. As in ssh, only the first of several
-// may have jump hosts of its own.
-func (p place) way(s extensions.SSH, depth int) ([]hop, error) {
+// way resolves a host and its jump hosts: the given ones or, for an alias, its ProxyJump. As in ssh, only the
+// first of several may have jump hosts of its own.
+func (p userEnv) way(s extensions.SSH, depth int) ([]hop, error) {
 	if depth >= maxHops {
-		return nil, extensions.Errorf(extensions.KindInvalid, "the way to %s leads over more than %d jump hosts", destination(s), maxHops).
-			WithRemedy("look for ProxyJump entries that lead to each other").At("ssh.jump")
+		return nil, extensions.Errorf(extensions.KindInvalid, "the connection to %s needs more than %d jump hosts", destination(s), maxHops).
+			WithRemedy("look for ProxyJump entries that form a cycle").At("ssh.jump")
 	}
 	last, jumps, err := p.hop(s)
 	if err != nil {
@@ -102,9 +101,9 @@ func (p place) way(s extensions.SSH, depth int) ([]hop, error) {
 	return append(hops, last), nil
 }
 
-// hop resolves one machine. What is given as an argument wins over ssh_config.
-func (p place) hop(s extensions.SSH) (hop, []extensions.SSH, error) {
-	c := &sshConfig{place: p, values: map[string][]string{}}
+// hop resolves one machine. Arguments override ssh_config.
+func (p userEnv) hop(s extensions.SSH) (hop, []extensions.SSH, error) {
+	c := &sshConfig{userEnv: p, values: map[string][]string{}}
 	if s.Alias != "" {
 		var err error
 		if c, err = p.lookUp(s.Alias, s.User); err != nil {
@@ -134,19 +133,22 @@ func (p place) hop(s extensions.SSH) (hop, []extensions.SSH, error) {
 	return h, jumps, nil
 }
 
-// supported refuses what we would have to run or to know in order to be right.
+// supported refuses settings that we would have to run or know to connect correctly.
 func (c *sshConfig) supported(jumpsGiven bool) error {
 	refuse := func(keyword, why, remedy string) error {
-		return extensions.Errorf(extensions.KindUnsupported, "%s of the ssh_config entry for %s %s", keyword, c.name, why).WithRemedy("%s", remedy)
+		return extensions.Errorf(extensions.KindUnsupported, "%s of the ssh_config entry for %s %s", keyword, c.name, why).WithRemedy("%s",
+			remedy)
 	}
 	if v := c.values["proxycommand"]; v != nil && !isNone(v) && !jumpsGiven {
-		return refuse("ProxyCommand", "is a program, which is not run", "use ProxyJump there, or `jump` in the host's ssh block")
+		return refuse("ProxyCommand", "is a program, which sandboxer does not run", "use ProxyJump there, or `jump` in the host's ssh block")
 	}
 	if v := c.values["knownhostscommand"]; v != nil && !isNone(v) {
-		return refuse("KnownHostsCommand", "is a program, which is not run", "give the host's key as host_key, known_hosts or host_ca")
+		return refuse("KnownHostsCommand", "is a program, which sandboxer does not run",
+			"give the host's key as host_key, known_hosts or host_ca")
 	}
 	if v := c.values["revokedhostkeys"]; v != nil && !isNone(v) {
-		return refuse("RevokedHostKeys", "is not read, and must not be passed over", "write the keys as @revoked lines of known_hosts, and give an address in place of the alias")
+		return refuse("RevokedHostKeys", "is not read, and ignoring it would be unsafe",
+			"write the keys as @revoked lines of known_hosts, and set an address instead of the alias")
 	}
 	if v := c.values["canonicalizehostname"]; v != nil && !strings.EqualFold(v[0], "no") && !strings.EqualFold(v[0], "none") {
 		return refuse("CanonicalizeHostname", "is not supported", "give the full name of the host")
@@ -167,7 +169,7 @@ func (c *sshConfig) settleAddress(s extensions.SSH, h *hop) error {
 			}
 			h.host = name
 		} else {
-			h.hint = ", which ssh_config does not know as a Host with a HostName"
+			h.hint = ", which is not a Host with a HostName in ssh_config"
 		}
 	}
 	if inner, ok := strings.CutPrefix(h.host, "["); ok {
@@ -208,11 +210,11 @@ func (c *sshConfig) settleUser(s extensions.SSH, h *hop) error {
 		h.user = v[0]
 	}
 	if h.user == "" {
-		h.user = c.place.user
+		h.user = c.userEnv.user
 	}
 	if h.user == "" {
-		return extensions.Errorf(extensions.KindInvalid, "it is not known as which user to log in to %s", h.host).
-			WithRemedy("set `user` in the host's ssh block").At("ssh.user")
+		return extensions.Errorf(extensions.KindInvalid, "no SSH user for %s", h.host).
+			WithRemedy("set `ssh.user`").At("ssh.user")
 	}
 	return nil
 }
@@ -267,6 +269,7 @@ func (c *sshConfig) settleRules(s extensions.SSH, h *hop) error {
 }
 
 func (c *sshConfig) bad(keyword, value string) error {
-	return extensions.Errorf(extensions.KindInvalid, "%s %s of the ssh_config entry for %s cannot be used", keyword, extensions.Clean(value, 60), c.name).
-		WithRemedy("correct it, or say it in the host's ssh block")
+	return extensions.Errorf(extensions.KindInvalid, "%s %s of the ssh_config entry for %s cannot be used", keyword,
+		extensions.Clean(value, 60), c.name).
+		WithRemedy("correct it, or set it in the host's ssh block")
 }

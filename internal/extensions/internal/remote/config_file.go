@@ -18,11 +18,11 @@ const (
 	maxIncludes     = 256
 )
 
-// sshConfig collects what ssh_config says about one name: as in ssh, the first
-// value of a keyword counts, and IdentityFile and CertificateFile add up.
+// sshConfig collects what ssh_config says about one name. As in ssh, a keyword's first value counts, but
+// IdentityFile and CertificateFile add up.
 type sshConfig struct {
-	place
-	name     string // as it was given
+	userEnv
+	name     string // as given
 	user     string // an explicit user, which Match user sees
 	values   map[string][]string
 	ids      []string
@@ -30,8 +30,8 @@ type sshConfig struct {
 	includes int
 }
 
-// keywords with a value are kept; of all others ssh_config is full, and none
-// changes where we connect, as whom, or whom we trust.
+// keptKeywords are the keywords whose values are kept. ssh_config is full of others, and none changes where
+// we connect, as whom, or whom we trust.
 var keptKeywords = map[string]bool{
 	"hostname": true, "port": true, "user": true, "identityagent": true, "identitiesonly": true, "proxyjump": true,
 	"proxycommand": true, "userknownhostsfile": true, "globalknownhostsfile": true, "hostkeyalias": true,
@@ -39,10 +39,10 @@ var keptKeywords = map[string]bool{
 	"revokedhostkeys": true,
 }
 
-// lookUp reads the user's file and then the system's, or only the one that the
-// options name, which then has to be there.
-func (p place) lookUp(name, user string) (*sshConfig, error) {
-	c := &sshConfig{place: p, name: name, user: user, values: map[string][]string{}}
+// lookUp reads the user's file and then the system's, or only the one that the options name, which must then
+// exist.
+func (p userEnv) lookUp(name, user string) (*sshConfig, error) {
+	c := &sshConfig{userEnv: p, name: name, user: user, values: map[string][]string{}}
 	if file := p.options.ConfigFile; file != "" {
 		return c, c.file(p.path(file), 0, true)
 	}
@@ -59,9 +59,9 @@ func (c *sshConfig) file(path string, depth int, needed bool) error {
 			return nil
 		}
 		return extensions.Errorf(extensions.KindInvalid, "the SSH configuration cannot be read: %w", err).
-			WithRemedy("check the file, or say in the host's ssh block what it would")
+			WithRemedy("check the file, or set its values in the host's ssh block")
 	}
-	applies, number := true, 0 // what stands before the first Host or Match is for every host
+	applies, number := true, 0 // lines before the first Host or Match apply to every host
 	for line := range strings.Lines(string(data)) {
 		number++
 		if applies, err = c.line(line, applies, path, depth); err != nil {
@@ -71,7 +71,7 @@ func (c *sshConfig) file(path string, depth int, needed bool) error {
 	return nil
 }
 
-// line reads one line, and tells whether the next ones apply to the host.
+// line reads one line, and reports whether the next ones apply to the host.
 func (c *sshConfig) line(line string, applies bool, path string, depth int) (bool, error) {
 	line = strings.Trim(line, " \t\r\n\f")
 	key := line
@@ -84,7 +84,7 @@ func (c *sshConfig) line(line string, applies bool, path string, depth int) (boo
 	switch {
 	case key == "" || key[0] == '#':
 		return applies, nil
-	case keyword != "host" && keyword != "match" && !applies: // what is refused for one host is no matter to another
+	case keyword != "host" && keyword != "match" && !applies: // what is refused for one host does not concern another
 		return false, nil
 	case strings.ContainsFunc(keyword, func(r rune) bool { return (r < 'a' || r > 'z') && (r < '0' || r > '9') }):
 		return false, fmt.Errorf("%q is not a keyword", extensions.Clean(key, 60)) // a byte order mark hides the Host behind it
@@ -136,7 +136,7 @@ func readConfig(path string) ([]byte, error) {
 
 func (c *sshConfig) include(args []string, from string, depth int) error {
 	if depth >= maxIncludeDepth {
-		return errors.New("files include each other too deeply")
+		return errors.New("files include each other too deep")
 	}
 	for _, arg := range args {
 		pattern := c.path(arg)
@@ -163,19 +163,18 @@ func (c *sshConfig) include(args []string, from string, depth int) error {
 	return nil
 }
 
-// wrong says where in the configuration err is; an error that says it already
-// passes.
+// wrong adds where in the configuration err is, unless err already says it.
 func (c *sshConfig) wrong(path string, line int, err error) error {
 	var told *extensions.Error
 	if errors.As(err, &told) {
 		return err
 	}
 	return extensions.Errorf(extensions.KindInvalid, "%s:%d: %w", path, line, err).
-		WithRemedy("change the file, or say in the host's ssh block what it would (address, port, user, identity, jump)")
+		WithRemedy("change the file, or set its values in the host's ssh block (address, port, user, identity, jump)")
 }
 
-// splitWords splits as ssh does: at blanks, quotes keep together, a # that
-// begins a word ends the line.
+// splitWords splits as ssh does: at blanks, with quotes keeping words together; a # at the start of a word
+// ends the line.
 func splitWords(text string) ([]string, error) {
 	var words []string
 	var word strings.Builder

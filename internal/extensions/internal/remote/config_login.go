@@ -9,8 +9,8 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
-// settleLogin says which keys may be offered: those the arguments name and no
-// others; else those of ssh_config; else what ssh takes by itself.
+// settleLogin says which keys may be offered: only those the arguments name, if any; else ssh_config's; else
+// ssh's defaults.
 func (c *sshConfig) settleLogin(s extensions.SSH, h *hop) error {
 	if id := s.Identity; id != nil && (id.PrivateKeyFile != "" || id.CertificateFile != "" || id.Agent || len(id.Command) > 0) {
 		return c.namedLogin(*id, h)
@@ -79,8 +79,8 @@ func (c *sshConfig) namedLogin(id extensions.SSHIdentity, h *hop) error {
 	case id.CertificateFile != "" && !id.Agent:
 		key, ok := strings.CutSuffix(c.path(id.CertificateFile), "-cert.pub")
 		if _, err := os.Stat(key); !ok || errors.Is(err, fs.ErrNotExist) {
-			return extensions.Errorf(extensions.KindInvalid, "the certificate %s has no private key to go with it", id.CertificateFile).
-				WithRemedy("name it as private_key_file, or set `agent = true` if the agent holds it").At("ssh.identity.certificate_file")
+			return extensions.Errorf(extensions.KindInvalid, "the certificate %s has no private key", id.CertificateFile).
+				WithRemedy("set private_key_file, or `agent = true` if the agent has the key").At("ssh.identity.certificate_file")
 		}
 		plan.files = []identityFile{{path: key, named: true}}
 	}

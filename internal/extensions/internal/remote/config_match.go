@@ -6,9 +6,8 @@ import (
 	"strings"
 )
 
-// matches settles a Match line. Criteria hold all; they are looked at in order
-// and only as far as the first that fails, so a criterion we cannot settle
-// matters only to hosts that it would be asked about.
+// matches evaluates a Match line. All criteria must hold. They are checked in order up to the first that
+// fails, so a criterion we cannot evaluate matters only to hosts that reach it.
 func (c *sshConfig) matches(words []string) (bool, error) {
 	if len(words) == 0 {
 		return false, errors.New("a Match line has no criterion")
@@ -40,7 +39,7 @@ func (c *sshConfig) criterion(name, value string) (bool, error) {
 	switch name {
 	case "all":
 		return true, nil
-	case "canonical", "tagged": // names are not made canonical here, and nothing tags us
+	case "canonical", "tagged": // names are not canonicalized here, and nothing tags us
 		return false, nil
 	case "host":
 		host := c.name
@@ -56,13 +55,13 @@ func (c *sshConfig) criterion(name, value string) (bool, error) {
 			user = v[0]
 		}
 		if user == "" {
-			user = c.place.user
+			user = c.userEnv.user
 		}
 		return matchList(value, user, ","), nil
 	case "localuser":
-		return matchList(value, c.place.user, ","), nil
+		return matchList(value, c.userEnv.user, ","), nil
 	case "exec":
-		return false, fmt.Errorf("a Match exec line would run a program to know about %s: that is not done", c.name)
+		return false, fmt.Errorf("a Match exec line would run a program for %s, which sandboxer does not do", c.name)
 	}
 	return false, fmt.Errorf("a Match %s line is not supported, and %s may depend on it", name, c.name)
 }

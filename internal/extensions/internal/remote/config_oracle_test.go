@@ -155,6 +155,6 @@ func compare(t *testing.T, theirs map[string][]string, hops []hop, u *me) {
 
 // expand does for ssh -G's paths what ssh does later.
 func expand(text string, h hop, u *me) string {
-	p, _ := newPlace(u.options())
+	p, _ := newUserEnv(u.options())
 	return strings.NewReplacer("%h", h.host, "%p", fmt.Sprint(h.port), "%r", h.user, "%n", "box", "%u", p.user).Replace(text)
 }

@@ -25,9 +25,12 @@ func TestAliasWithIncludeAndTwoJumpHosts(t *testing.T) {
 	if err := os.Mkdir(filepath.Join(u.home, ".ssh", "conf.d"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	u.file(t, "config", "Include conf.d/*.conf\nHost *\n  User "+s.User+"\n  IdentitiesOnly yes\n  IdentityFile ~/.ssh/key_%n\n  UserKnownHostsFile ~/.ssh/known_%n\n  GlobalKnownHostsFile none\n")
-	u.file(t, "conf.d/10-jump.conf", fmt.Sprintf("Host one\n HostName 127.0.0.1\n Port %d\nHost two\n\tHostName=127.0.0.1\n\tPort = %d\n", one.Port, two.Port))
-	u.file(t, "conf.d/20-box.conf", fmt.Sprintf("Host box\n HostName \"127.0.0.1\"\n Port %d # not 22\n ProxyJump one,%s@two\n", s.Port, s.User))
+	u.file(t, "config", "Include conf.d/*.conf\nHost *\n  User "+s.User+"\n  IdentitiesOnly yes\n  IdentityFile ~/.ssh/key_%n\n  "+
+		"UserKnownHostsFile ~/.ssh/known_%n\n  GlobalKnownHostsFile none\n")
+	u.file(t, "conf.d/10-jump.conf", fmt.Sprintf("Host one\n HostName 127.0.0.1\n Port %d\nHost two\n\tHostName=127.0.0.1\n\tPort = %d\n",
+		one.Port, two.Port))
+	u.file(t, "conf.d/20-box.conf", fmt.Sprintf("Host box\n HostName \"127.0.0.1\"\n Port %d # not 22\n ProxyJump one,%s@two\n", s.Port,
+		s.User))
 	u.mustDial(t, extensions.SSH{Alias: "box"})
 	for _, server := range []*hosttest.Server{one, two, s} {
 		if server.Connections() != 1 {
@@ -75,7 +78,8 @@ func TestJumpHostsOfJumpHosts(t *testing.T) {
 func TestArgumentsWinOverTheAlias(t *testing.T) {
 	t.Parallel()
 	s, u := sshd(t), newMe(t)
-	u.file(t, "config", "Host box\n HostName 192.0.2.1\n Port 1\n User nobody-at-all\n IdentityFile ~/.ssh/none\n UserKnownHostsFile ~/.ssh/none\n ConnectTimeout 1\n")
+	u.file(t, "config", "Host box\n HostName 192.0.2.1\n Port 1\n User nobody-at-all\n IdentityFile ~/.ssh/none\n UserKnownHostsFile "+
+		"~/.ssh/none\n ConnectTimeout 1\n")
 	h := pinned(s)
 	h.Alias, h.Identity = "box", &extensions.SSHIdentity{PrivateKeyFile: s.KeyFile}
 	u.mustDial(t, h)
@@ -94,13 +98,14 @@ func TestAliasAgentAndHostKeyAlias(t *testing.T) {
 	u.file(t, "hosts", "the-box "+s.HostKeyLine+"\n")
 	u.env["AGENT"], u.env["DIR"] = u.env["SSH_AUTH_SOCK"], u.home
 	delete(u.env, "SSH_AUTH_SOCK")
-	conf := fmt.Sprintf("Host box\n HostName 127.0.0.1\n Port %d\n User %s\n HostKeyAlias the-box\n UserKnownHostsFile %%d/.ssh/hosts\n", s.Port, s.User)
+	conf := fmt.Sprintf("Host box\n HostName 127.0.0.1\n Port %d\n User %s\n HostKeyAlias the-box\n UserKnownHostsFile %%d/.ssh/hosts\n",
+		s.Port, s.User)
 	u.file(t, "config", conf+" IdentityAgent $AGENT\n IdentitiesOnly yes\n IdentityFile ${DIR}/named.pub\n")
 	u.mustDial(t, extensions.SSH{Alias: "box"})
 	u.file(t, "config", conf+" IdentityAgent $AGENT\n IdentityFile ${DIR}/nothing\n")
 	u.fails(t, extensions.SSH{Alias: "box"}, extensions.KindUnauthorized, "stopped listening after")
 	u.file(t, "config", conf+" IdentityAgent none\n IdentityFile ${DIR}/nothing\n")
-	u.fails(t, extensions.SSH{Alias: "box"}, extensions.KindUnauthorized, "there is no key", "nothing does not exist")
+	u.fails(t, extensions.SSH{Alias: "box"}, extensions.KindUnauthorized, "no key to log in", "nothing does not exist")
 	u.file(t, "config", conf+" IdentityFile ${NOT_SET}/x\n")
 	u.fails(t, extensions.SSH{Alias: "box"}, extensions.KindInvalid, "${NOT_SET}")
 }
@@ -110,7 +115,9 @@ func TestConfigFileOption(t *testing.T) {
 	s, u := sshd(t), newMe(t)
 	u.conf = "~/elsewhere"
 	u.fails(t, extensions.SSH{Alias: "box"}, extensions.KindInvalid, filepath.Join(u.home, "elsewhere"))
-	write(t, filepath.Join(u.home, "elsewhere"), fmt.Sprintf("Host box\nHostName 127.0.0.1\nPort %d\nUser %s\nIdentityFile %s\nUserKnownHostsFile %s\n", s.Port, s.User, s.KeyFile, s.KnownHosts))
+	write(t, filepath.Join(u.home, "elsewhere"),
+		fmt.Sprintf("Host box\nHostName 127.0.0.1\nPort %d\nUser %s\nIdentityFile %s\nUserKnownHostsFile %s\n", s.Port, s.User, s.KeyFile,
+			s.KnownHosts))
 	u.mustDial(t, extensions.SSH{Alias: "box"})
 }
 
@@ -142,7 +149,7 @@ func TestConfigThatIsRefused(t *testing.T) {
 		"Host box\nProxyJump a:x":                      {extensions.KindInvalid, "a:x"},
 		"Host box\nProxyJump box":                      {extensions.KindInvalid, "jump hosts"},
 		"Host box\nProxyJump a\nHost a\nProxyJump box": {extensions.KindInvalid, "jump hosts"},
-		"Include config":                               {extensions.KindInvalid, "too deeply"},
+		"Include config":                               {extensions.KindInvalid, "too deep"},
 		"Include sub":                                  {extensions.KindInvalid, "sub"},
 		"Host other\nUser x\nMatch user":               {extensions.KindInvalid, ".ssh/config:3"},
 		"User x\nHost":                                 {extensions.KindInvalid, ".ssh/config:2"},
@@ -207,7 +214,8 @@ func FuzzConfig(f *testing.F) {
 
 func FuzzKnownHosts(f *testing.F) {
 	f.Add("[a]:2 ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIHTpVldP4ePBEYgedr0i82PR6YdlchQGoFyj+IMEE2wd\n", "a", 2)
-	f.Add("|1|AAAA|AAAA ssh-rsa AAAA\n@revoked * x y\n@cert-authority !a,* ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIHTpVldP4ePBEYgedr0i82PR6YdlchQGoFyj+IMEE2wd", "b", 22)
+	f.Add("|1|AAAA|AAAA ssh-rsa AAAA\n@revoked * x y\n@cert-authority !a,* ssh-ed25519 "+
+		"AAAAC3NzaC1lZDI1NTE5AAAAIHTpVldP4ePBEYgedr0i82PR6YdlchQGoFyj+IMEE2wd", "b", 22)
 	f.Fuzz(func(t *testing.T, text, host string, port int) {
 		b := &hostBook{rules: hostRules{host: host, port: port}}
 		if err := b.read(strings.NewReader(text), "known_hosts"); err != nil {

@@ -8,8 +8,8 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
-// files expands paths of ssh_config: ~, ${VARIABLE} and % tokens. As there, a
-// relative one is relative to the working directory, and none is no file.
+// files expands paths in ssh_config: ~, ${VARIABLE} and % tokens. As in ssh, a relative path starts at the
+// working directory, and none means no file.
 func (c *sshConfig) files(paths []string, h hop) ([]string, error) {
 	var out []string
 	for _, path := range paths {
@@ -46,7 +46,7 @@ func (c *sshConfig) variables(text string) (string, error) {
 	}
 }
 
-// tokens expands the % tokens that are allowed in a place.
+// tokens expands the % tokens allowed in this place.
 func (c *sshConfig) tokens(text string, h hop, allowed string) (string, error) {
 	var out strings.Builder
 	for i := 0; i < len(text); i++ {
@@ -94,12 +94,12 @@ func (c *sshConfig) tokenValue(token byte, h hop) string {
 	case 'r':
 		return h.user
 	case 'u':
-		return c.place.user
+		return c.userEnv.user
 	}
 	return "%"
 }
 
 func (c *sshConfig) token(token, why string) error {
 	return extensions.Errorf(extensions.KindInvalid, "%s in the ssh_config entry for %s %s", extensions.Clean(token, 60), c.name, why).
-		WithRemedy("write out what it stands for, or say it in the host's ssh block")
+		WithRemedy("write the value itself, or set it in the host's ssh block")
 }

@@ -16,9 +16,9 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
-// hop is one machine to connect to, with everything said about it resolved.
+// hop is one machine to connect to, with all its settings resolved.
 type hop struct {
-	label   string // as messages name it: user@host:port
+	label   string // its name in messages: user@host:port
 	host    string // name or address without brackets
 	port    int
 	user    string
@@ -26,12 +26,12 @@ type hop struct {
 	timeout time.Duration // to connect and exchange keys, and again to log in
 	rules   hostRules
 	login   loginPlan
-	hint    string // where the address comes from, if that may be the mistake
+	hint    string // the source of the address, if that may be the mistake
 }
 
 func (h hop) address() string { return net.JoinHostPort(h.host, strconv.Itoa(h.port)) }
 
-// extend connects to the hop through what there is so far, and logs in.
+// extend connects to the hop through the existing hops, and logs in.
 func (c *chain) extend(h hop) error {
 	book, err := h.rules.open()
 	if err != nil {
@@ -59,7 +59,7 @@ func (c *chain) extend(h hop) error {
 }
 
 func handshake(conn net.Conn, h hop, check *hostCheck, auth *login) (*ssh.Client, error) {
-	known := ssh.SupportedAlgorithms() // the library's defaults still have SHA-1 key exchanges
+	known := ssh.SupportedAlgorithms() // the library's defaults still include SHA-1 key exchanges
 	config := &ssh.ClientConfig{
 		Config:            ssh.Config{KeyExchanges: known.KeyExchanges, Ciphers: known.Ciphers, MACs: known.MACs},
 		User:              h.user,
@@ -104,17 +104,19 @@ func (c *chain) connectThrough(jump *ssh.Client, h hop) (net.Conn, error) {
 	}
 	var refused *ssh.OpenChannelError
 	if !errors.As(err, &refused) {
-		return nil, extensions.Errorf(extensions.KindUnreachable, "the connection to jump host %s was lost while it connected to %s: %s", c.via, h.label, plain(err))
+		return nil, extensions.Errorf(extensions.KindUnreachable, "the connection to jump host %s was lost while it connected to %s: %s", c.via,
+			h.label, plain(err))
 	}
 	if refused.Reason == ssh.Prohibited {
-		return nil, extensions.Errorf(extensions.KindUnauthorized, "jump host %s does not allow a connection to %s: %s", c.via, h.label, plain(err)).
-			WithRemedy("allow it on the jump host (AllowTcpForwarding, PermitOpen and the key's options), or take another way")
+		return nil, extensions.Errorf(extensions.KindUnauthorized, "jump host %s does not allow a connection to %s: %s", c.via, h.label,
+			plain(err)).
+			WithRemedy("allow it on the jump host (AllowTcpForwarding, PermitOpen and the key's options), or use another jump host")
 	}
 	return nil, extensions.Errorf(extensions.KindUnreachable, "jump host %s cannot connect to %s: %s", c.via, h.label, plain(err)).
 		WithRemedy("check the address as seen from the jump host, and that sshd listens there")
 }
 
-// notReached tells the reasons apart for which there is no TCP connection.
+// notReached says why there is no TCP connection.
 func notReached(h hop, err error) *extensions.Error {
 	var dns *net.DNSError
 	switch {
@@ -125,14 +127,14 @@ func notReached(h hop, err error) *extensions.Error {
 		return extensions.Errorf(extensions.KindUnreachable, "nothing listens at %s: %w", h.address(), err).
 			WithRemedy("check the port, and that sshd runs on the host")
 	case errors.Is(err, syscall.EHOSTUNREACH), errors.Is(err, syscall.ENETUNREACH):
-		return extensions.Errorf(extensions.KindUnreachable, "there is no way to %s: %w", h.address(), err).
+		return extensions.Errorf(extensions.KindUnreachable, "no route to %s: %w", h.address(), err).
 			WithRemedy("check the address and this machine's routes; a host in a private network needs a `jump` host or a VPN")
 	}
 	return extensions.Errorf(extensions.KindUnreachable, "%s cannot be reached: %w", h.address(), err).
 		WithRemedy("check that the host is up and its address is right")
 }
 
-// explain makes a handshake's failure the error a person can act on.
+// explain turns a handshake's failure into an error that a person can act on.
 func (c *chain) explain(h hop, first *preface, check *hostCheck, auth *login, err error) error {
 	key, refusal := check.verdict()
 	switch {
@@ -148,12 +150,13 @@ func (c *chain) explain(h hop, first *preface, check *hostCheck, auth *login, er
 	}
 	var none *ssh.AlgorithmNegotiationError
 	if errors.As(err, &none) {
-		return extensions.Errorf(extensions.KindUnsupported, "%s has no %s in common with us: it offers %s", h.label, none.What,
+		return extensions.Errorf(extensions.KindUnsupported, "%s and sandboxer have no %s in common: it offers %s", h.label, none.What,
 			extensions.Clean(strings.Join(none.RequestedAlgorithms, ", "), 300)).
 			WithRemedy("update the host's sshd, or allow current algorithms in its sshd_config")
 	}
 	if said := first.garbage(); said != "" {
-		return extensions.Errorf(extensions.KindUnreachable, "what answers at %s is not an SSH server, or will not talk now: it says %q (%s)", h.label, said, plain(err)).
+		return extensions.Errorf(extensions.KindUnreachable, "the server at %s is not an SSH server, or refuses to talk now: it says %q (%s)",
+			h.label, said, plain(err)).
 			WithRemedy("check address and port; a busy sshd refuses connections above its MaxStartups")
 	}
 	return extensions.Errorf(extensions.KindUnreachable, "the SSH handshake with %s failed: %s", h.label, plain(err)).
@@ -170,7 +173,7 @@ func viaJump(h hop, err error) error {
 	return &wrapped
 }
 
-// plain is the text of an error that may quote the remote side.
+// plain returns the text of an error that may quote the remote side.
 func plain(err error) string {
 	return extensions.Clean(strings.TrimPrefix(err.Error(), "ssh: handshake failed: "), 300)
 }
@@ -194,7 +197,7 @@ func (p *preface) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// garbage is what came before or instead of an SSH version line.
+// garbage returns what came before or instead of an SSH version line.
 func (p *preface) garbage() string {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -14,26 +14,29 @@ import (
 // errSlow is the cause of a dial that we ended ourselves.
 var errSlow = errors.New("waited")
 
-// silentAgain is when a host that was silent for a whole step may be asked
-// again: no sooner than anybody waits for a plan. What fails at once, as a
-// refused connection does, is worth a quick retry; silence costs its full time
-// again each time.
+// silentAgain is when a host that was silent for a whole step may be asked again: no sooner than anybody
+// waits for a plan. An immediate failure, such as a refused connection, deserves a quick retry; silence costs
+// its full time again each time.
 const silentAgain = time.Minute
 
-// stage is what a host is waited for, and what may keep it.
+// stage is what we wait for from a host, and what may delay it.
 type stage struct{ what, remedy string }
 
 var (
-	stageConnect = stage{"a TCP connection", "check that the host is up, that address and port are right, and that no firewall drops the packets"}
-	stageThrough = stage{"a connection through the jump host", "check the address as seen from the jump host, that the host is up, and that no firewall drops the packets"}
-	stageKeys    = stage{"an SSH server's greeting and key exchange, after the connection was accepted",
-		"check that the port is that of sshd, and that sshd is not stopped, stuck or overloaded: `ssh -v` shows how far it gets"}
-	stageLogin = stage{"the answer to the login, after its host key was accepted", "see what keeps sshd on the host: its log, PAM, name resolution (UseDNS), a full disk"}
-	stageHere  = stage{"somebody on this machine, the agent or the credential command", "see what the agent or the credential command waits for"}
+	stageConnect = stage{"a TCP connection",
+		"check that the host is up, that address and port are right, and that no firewall drops the packets"}
+	stageThrough = stage{"a connection through the jump host",
+		"check the address as seen from the jump host, that the host is up, and that no firewall drops the packets"}
+	stageKeys = stage{"an SSH server's greeting and key exchange, after the connection was accepted",
+		"check that the port is sshd's, and that sshd is not stopped, stuck or overloaded: `ssh -v` shows how far it gets"}
+	stageLogin = stage{"the answer to the login, after its host key was accepted",
+		"see what delays sshd on the host: its log, PAM, name resolution (UseDNS), a full disk"}
+	stageHere = stage{"somebody on this machine, the agent or the credential command",
+		"check what the agent or the credential command waits for"}
 )
 
-// patience ends a dial by closing its first socket: at once when the caller
-// gives up, and when the host has been silent for longer than a step may take.
+// patience ends a dial by closing its first socket: at once when the caller gives up, or when the host has
+// been silent for longer than a step may take.
 type patience struct {
 	ctx    context.Context // ends with the dial
 	cancel context.CancelCauseFunc
@@ -53,7 +56,7 @@ func newPatience(ctx context.Context) *patience {
 	return p
 }
 
-// step gives the host limit from now on for a stage.
+// step gives the host limit, from now on, for a stage.
 func (p *patience) step(limit time.Duration, s stage) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -66,15 +69,15 @@ func (p *patience) step(limit time.Duration, s stage) {
 	})
 }
 
-// reach says that the host has come to the next stage, within the same step.
+// reach notes that the host has reached the next stage within the same step.
 func (p *patience) reach(s stage) {
 	p.mu.Lock()
 	p.stage = s
 	p.mu.Unlock()
 }
 
-// aside stops the host's clock while we wait for somebody else, a person at an
-// agent or a credential command, for at most most. The result starts it again.
+// aside stops the host's clock while we wait for somebody else, a person at an agent or a credential command,
+// for no longer than most. Calling resume restarts it.
 func (p *patience) aside(most time.Duration) (resume func()) {
 	p.mu.Lock()
 	limit, s := p.limit, p.stage
@@ -83,12 +86,12 @@ func (p *patience) aside(most time.Duration) (resume func()) {
 	return func() { p.step(limit, s) }
 }
 
-// hold names the socket whose end is the end of all.
+// hold names the socket whose closing ends everything.
 func (p *patience) hold(conn net.Conn) {
 	p.mu.Lock()
 	p.base = conn
 	p.mu.Unlock()
-	if p.ctx.Err() != nil { // it was over before there was a socket
+	if p.ctx.Err() != nil { // it ended before there was a socket
 		p.cut()
 	}
 }
@@ -101,7 +104,7 @@ func (p *patience) cut() {
 	}
 }
 
-// release stops the clocks; it reports false if they had run out.
+// release stops the clocks; it returns false if they had run out.
 func (p *patience) release() bool {
 	p.mu.Lock()
 	if p.timer != nil {
@@ -113,10 +116,10 @@ func (p *patience) release() bool {
 	return inTime
 }
 
-// over reports whether the dial was ended by us or by the caller.
+// over reports whether we or the caller ended the dial.
 func (p *patience) over() bool { return p.ctx.Err() != nil }
 
-// failure says why the dial of what was ended.
+// failure says why the dial of what ended.
 func (p *patience) failure(what string) *extensions.Error {
 	cause := context.Cause(p.ctx)
 	switch {
@@ -130,5 +133,5 @@ func (p *patience) failure(what string) *extensions.Error {
 	case errors.Is(cause, context.DeadlineExceeded):
 		return extensions.Errorf(extensions.KindTimeout, "time ran out while connecting to %s: %w", what, cause)
 	}
-	return extensions.Errorf(extensions.KindInterrupted, "connecting to %s was given up: %w", what, cause)
+	return extensions.Errorf(extensions.KindInterrupted, "the connection to %s was abandoned: %w", what, cause)
 }

@@ -113,10 +113,12 @@ func TestHostsThatAreNone(t *testing.T) {
 		serve func(net.Conn)
 		parts []string
 	}{
-		"says nothing":         {silent, []string{"does not answer: waited 400ms for an SSH server's greeting", "port is that of sshd"}},
-		"closes at once":       {func(net.Conn) {}, []string{"handshake"}},
-		"speaks HTTP":          {func(c net.Conn) { _, _ = c.Write([]byte("HTTP/1.1 400 Bad Request\r\n\r\n")) }, []string{"not an SSH server", "HTTP/1.1 400 Bad Request"}},
-		"is too busy":          {func(c net.Conn) { _, _ = c.Write([]byte("Exceeded MaxStartups\r\n")) }, []string{"Exceeded MaxStartups", "busy"}},
+		"says nothing":   {silent, []string{"does not answer: waited 400ms for an SSH server's greeting", "port is sshd's"}},
+		"closes at once": {func(net.Conn) {}, []string{"handshake"}},
+		"speaks HTTP": {func(c net.Conn) { _, _ = c.Write([]byte("HTTP/1.1 400 Bad Request\r\n\r\n")) },
+			[]string{"not an SSH server", "HTTP/1.1 400 Bad Request"}},
+		"is too busy": {func(c net.Conn) { _, _ = c.Write([]byte("Exceeded MaxStartups\r\n")) },
+			[]string{"Exceeded MaxStartups", "busy"}},
 		"prints escapes":       {func(c net.Conn) { _, _ = c.Write([]byte("\x1b[2J\x00\xff\x07evil\n")) }, []string{"evil"}},
 		"endless lines":        {endless("junk\n", 0), nil},
 		"endless line":         {endless("junkjunk", 0), nil},

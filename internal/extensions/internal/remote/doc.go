@@ -1,17 +1,14 @@
-// Package remote reaches a host over SSH and runs POSIX sh scripts there. It is
-// the only place that dials a host.
+// Package remote reaches a host over SSH and runs POSIX sh scripts there. Only this package dials a host.
 //
-// All clients of one host in a process share its connections: there is one, a
-// second only while the sessions of the first are all in use, and never a
-// third; who comes later waits in line. A connection that has died is replaced
-// once, as long as the script was not handed over; a script that may have
-// started is never started again (KindIndeterminate).
+// All clients of one host in a process share its connections. There is one, and a second only while all
+// sessions of the first are in use; never a third. Later callers wait in line. A dead connection is replaced
+// once, as long as the script was not handed over; a script that may have started is never started again
+// (KindIndeterminate).
 //
-// A script is one exec. The command line is the same for every script and is
-// valid in any login shell; the script, its variables and its payload travel on
-// stdin, so nothing of them shows in a process list. What the host prints before
-// the script begins (motd, rc files) is dropped. A script outlives its
-// connection: one that was cut off, or whose caller gave up, runs to its end.
+// A script is one exec. The command line is the same for every script and valid in any login shell. The
+// script, its variables and its payload travel on stdin, so nothing of them shows in a process list. What the
+// host prints before the script starts (motd, rc files) is dropped. A script outlives its connection: if the
+// connection is cut or the caller gives up, it runs to its end.
 //
 // A Call's script has these functions, see prelude.sh:
 //
@@ -20,7 +17,6 @@
 //	progress text                 a line for Call.Progress
 //	json_string [text]            text, or stdin less its last newline, as a JSON string
 //
-// A script's stdin is its payload; commands that are not to eat it need
-// </dev/null. Locale is C and SIGPIPE is ignored in a Call, so that the loss of
-// the connection ends no command half-way.
+// A script's stdin is its payload; commands that must not consume it need </dev/null. The locale is C. A Call
+// ignores SIGPIPE, so that losing the connection ends no command half-way.
 package remote

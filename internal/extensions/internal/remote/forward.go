@@ -13,11 +13,11 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
-// Dial connects from the host to addr: "host:port" for network tcp, a path for
-// unix. The connection has deadlines and CloseWrite. ctx bounds Dial alone.
+// Dial connects from the host to addr: "host:port" for network tcp, a path for unix. The connection has
+// deadlines and CloseWrite. ctx bounds only Dial itself.
 //
-// Errors: KindUnsupported where the host's sshd forbids forwarding,
-// KindUnavailable where nothing answers at addr, else Run's.
+// Errors: KindUnsupported if the host's sshd forbids forwarding, KindUnavailable if nothing answers at addr,
+// else Run's.
 func (c *Client) Dial(ctx context.Context, network, addr string) (net.Conn, error) {
 	kind, extra, err := channelOf(network, addr)
 	if err != nil {
@@ -43,7 +43,7 @@ func (c *Client) Dial(ctx context.Context, network, addr string) (net.Conn, erro
 	}
 }
 
-// channelOf is the kind of channel that leads to addr, and its message.
+// channelOf returns the kind of channel that leads to addr, and its message.
 func channelOf(network, addr string) (kind string, extra []byte, err error) {
 	switch network {
 	case "unix":
@@ -55,7 +55,7 @@ func channelOf(network, addr string) (kind string, extra []byte, err error) {
 		name, port, err := net.SplitHostPort(addr)
 		number, bad := strconv.ParseUint(port, 10, 16)
 		if err != nil || bad != nil || number == 0 {
-			return "", nil, extensions.Errorf(extensions.KindInvalid, "%q is no host:port to connect to", addr)
+			return "", nil, extensions.Errorf(extensions.KindInvalid, "%q is not a host:port to connect to", addr)
 		}
 		return "direct-tcpip", ssh.Marshal(struct {
 			Host   string
@@ -64,10 +64,10 @@ func channelOf(network, addr string) (kind string, extra []byte, err error) {
 			From   uint32
 		}{name, uint32(number), "127.0.0.1", 0}), nil
 	}
-	return "", nil, extensions.Errorf(extensions.KindInvalid, "there are no connections of the network %q over ssh", network)
+	return "", nil, extensions.Errorf(extensions.KindInvalid, "SSH has no connections of the network %q", network)
 }
 
-// channel opens a channel that is no session.
+// channel opens a channel that is not a session.
 func (c *conn) channel(ctx context.Context, kind string, extra []byte) (ssh.Channel, error) {
 	var ch ssh.Channel
 	err := c.await(ctx, "a connection", func() error {
@@ -94,8 +94,9 @@ func (h *host) forwardError(ctx context.Context, network, addr string, err error
 	switch {
 	case no.Reason == ssh.Prohibited || no.Reason == ssh.UnknownChannelType:
 		return extensions.Errorf(extensions.KindUnsupported, "%s: its sshd forbids it", what).WithRemedy("%s", forwardRemedy(network))
-	case network == "unix": // sshd does not tell the one from the other
-		return extensions.Errorf(extensions.KindUnavailable, "%s: nobody listens there, or its sshd forbids it", what).WithRemedy("%s", forwardRemedy(network))
+	case network == "unix": // sshd does not distinguish the two
+		return extensions.Errorf(extensions.KindUnavailable, "%s: nothing listens there, or its sshd forbids it", what).WithRemedy("%s",
+			forwardRemedy(network))
 	}
 	return extensions.Errorf(extensions.KindUnavailable, "%s: nothing answers there", what)
 }
@@ -105,10 +106,11 @@ func forwardRemedy(network string) string {
 	if network == "unix" {
 		option = "AllowStreamLocalForwarding"
 	}
-	return "set " + option + " to yes or local in the host's sshd_config, and let the key forward (no restrict, no-port-forwarding or permitopen)"
+	return "set " + option + " to yes or local in the host's sshd_config, and let the key forward (no restrict, no-port-forwarding or " +
+		"permitopen)"
 }
 
-// address is the far end of a forwarded connection, as it was asked for.
+// address is the far end of a forwarded connection, as the caller named it.
 type address struct{ network, addr string }
 
 func (a address) Network() string { return a.network }
@@ -120,8 +122,8 @@ type forwarded struct {
 	remote  address
 	release func() // once
 
-	pieces    chan []byte // what was read ahead; closed at the end
-	rest      []byte      // what is left of a piece; under reading
+	pieces    chan []byte // read ahead; closed at the end
+	rest      []byte      // the rest of a piece; guarded by reading
 	reading   sync.Mutex
 	writing   sync.Mutex
 	read      deadline

@@ -67,8 +67,8 @@ func (f *forwarded) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// Write implements net.Conn. After a passed deadline nobody knows how much was
-// sent, so the connection is closed.
+// Write implements net.Conn. Once a deadline has passed, nobody knows how much was sent, so Write closes the
+// connection.
 func (f *forwarded) Write(p []byte) (int, error) {
 	f.writing.Lock()
 	defer f.writing.Unlock()
@@ -83,7 +83,7 @@ func (f *forwarded) Write(p []byte) (int, error) {
 		n   int
 		err error
 	}
-	own := append([]byte(nil), p...) // it may be written after we returned
+	own := append([]byte(nil), p...) // it may be written after we return
 	done := make(chan result, 1)
 	go func() {
 		n, err := f.ch.Write(own)
@@ -100,7 +100,7 @@ func (f *forwarded) Write(p []byte) (int, error) {
 	}
 }
 
-// CloseWrite tells the far end that there is no more to read.
+// CloseWrite tells the far end that no more data follows.
 func (f *forwarded) CloseWrite() error {
 	f.writing.Lock()
 	defer f.writing.Unlock()
@@ -122,7 +122,7 @@ func (f *forwarded) Close() error {
 // LocalAddr implements net.Conn; the near end has no address of its own.
 func (f *forwarded) LocalAddr() net.Addr { return address{f.remote.network, "ssh"} }
 
-// RemoteAddr implements net.Conn: the address as it was asked for.
+// RemoteAddr implements net.Conn with the address as the caller named it.
 func (f *forwarded) RemoteAddr() net.Addr { return f.remote }
 
 // SetDeadline implements net.Conn.
@@ -144,24 +144,24 @@ func (f *forwarded) SetWriteDeadline(t time.Time) error {
 	return nil
 }
 
-// deadline is a time that can be moved while somebody waits for it.
+// deadline is a time that can move while somebody waits for it.
 type deadline struct {
 	mu    sync.Mutex
 	timer *time.Timer
-	over  chan struct{} // closed when the time has come
+	over  chan struct{} // closed at the deadline
 }
 
 func (d *deadline) init() { d.over = make(chan struct{}) }
 
-// passed is closed when the time has come.
+// passed returns a channel that closes at the deadline.
 func (d *deadline) passed() <-chan struct{} {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.over
 }
 
-// set moves the time; zero is never. Who waits already waits for the new time,
-// unless the old one had passed.
+// set moves the deadline; zero means never. Current waiters wait for the new time, unless the old one had
+// passed.
 func (d *deadline) set(t time.Time) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -10,27 +10,26 @@ import (
 	"strings"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/shtext"
 )
 
-// bootstrap is the command line of every exec. It reads two equal numbers, so
-// that a line somebody has eaten of is noticed, then that many bytes, and runs
-// them; less than all of them run nothing. A pipe hands out what it has, hence
-// the loop; sh reads ahead of nothing but its own lines. In single quotes
-// without backslash, exclamation mark or newline it means the same to dash,
-// bash, ash, zsh, fish, csh and tcsh. The locale is that of bytes from sh's
-// start on, or ${#c} would count characters.
+// bootstrap is the command line of every exec. It reads two equal numbers, so that a partly consumed line is
+// noticed, then that many bytes, and runs them; fewer bytes run nothing. A pipe returns what it has, hence
+// the loop; sh reads ahead only within its own lines. In single quotes without backslash, exclamation mark or
+// newline it means the same to dash, bash, ash, zsh, fish, csh and tcsh. The locale is bytewise from sh's
+// start, or ${#c} would count characters.
 const bootstrap = `exec env LC_ALL=C sh -c 'read -r n m; [ "$n" = "$m" ] || exit 97; s=; ` +
 	`while [ "$n" -gt 0 ]; do c=$(dd bs="$n" count=1 2>/dev/null; echo .); c=${c%.}; [ -n "$c" ] || exit 97; ` +
 	`n=$((n-${#c})); s=$s$c; done; eval "$s"'`
 
-// notRead is bootstrap's exit code when the script did not come whole.
+// notRead is bootstrap's exit code for an incomplete script.
 const notRead = 97
 
 //go:embed prelude.sh
 var prelude string
 
-// preamble is the prelude as it is sent, with what json_string escapes by.
-var preamble = "_sbx_sed=" + Quote(sedProgram()) + "\n" + withoutComments(prelude)
+// preamble is the prelude as sent, with json_string's escapes.
+var preamble = "_sbx_sed=" + shtext.Quote(sedProgram()) + "\n" + withoutComments(prelude)
 
 func sedProgram() string {
 	var b strings.Builder
@@ -44,8 +43,7 @@ func sedProgram() string {
 	return b.String()
 }
 
-// withoutComments drops lines that are comments or empty; the prelude has no
-// here-documents.
+// withoutComments drops lines that are comments or empty; the prelude has no here-documents.
 func withoutComments(script string) string {
 	var b strings.Builder
 	for line := range strings.Lines(script) {
@@ -56,10 +54,10 @@ func withoutComments(script string) string {
 	return b.String()
 }
 
-// searchPath is added to the PATH of sessions that are no logins.
+// searchPath is added to the PATH of sessions that are not logins.
 const searchPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin:/snap/bin"
 
-// newMark makes the word that tells our lines from all others.
+// newMark returns a word that distinguishes our lines from all others.
 func newMark() string { return "sbx-" + rand.Text() }
 
 type framing struct {
@@ -70,7 +68,7 @@ type framing struct {
 	raw    bool // a terminal that stays as the script came through it
 }
 
-// encode makes what goes to bootstrap's stdin before the payload.
+// encode returns what goes to bootstrap's stdin before the payload.
 func (f framing) encode(mark string) ([]byte, error) {
 	if strings.ContainsRune(f.script, 0) {
 		return nil, extensions.Errorf(extensions.KindInternal, "the script contains a NUL byte")
@@ -80,8 +78,8 @@ func (f framing) encode(mark string) ([]byte, error) {
 		return nil, err
 	}
 	var b strings.Builder
-	// The mark is put together there: wherever the script itself is shown (by
-	// set -x, or a terminal's echo), the mark is not.
+	// The host assembles the mark: wherever the script itself is shown (by set -x, or a terminal's echo), the
+	// mark is not.
 	half := len(mark) / 2
 	fmt.Fprintf(&b, "unset n m c s\n_sbx_t=%s\n_sbx_t=${_sbx_t}%s\n", mark[:half], mark[half:])
 	fmt.Fprintf(&b, "PATH=${PATH:+$PATH:}%s\nexport PATH\n", searchPath)
@@ -90,7 +88,7 @@ func (f framing) encode(mark string) ([]byte, error) {
 		b.WriteString("trap '' PIPE HUP\n")
 		b.WriteString(preamble)
 	}
-	if f.tty && !f.raw { // it came in raw, for the script's sake
+	if f.tty && !f.raw { // the terminal was raw for the script's sake
 		b.WriteString("stty sane 2>/dev/null\n")
 	}
 	b.WriteString("printf '%s %s\\n' \"$_sbx_t\" $$\n")
@@ -106,21 +104,21 @@ func (f framing) encode(mark string) ([]byte, error) {
 // maxNoise bounds what a host may print before a script begins, in bytes.
 const maxNoise = 1 << 20
 
-var errNoise = errors.New("the host prints too much before the script begins")
+var errNoise = errors.New("the host prints too much before the script starts")
 
-// maxPid bounds what stands behind the mark in its line: a space, the process
-// id of the script's sh, and what a terminal makes of a newline.
+// maxPid bounds what follows the mark in its line, in bytes: a space, the process id of the script's sh, and
+// a terminal's form of a newline.
 const maxPid = 24
 
-// opening drops what comes before the mark's line and passes on the rest.
+// opening drops what precedes the mark's line and passes on the rest.
 type opening struct {
-	mark  []byte
-	next  func([]byte) error
-	began func(pid int) // called once, at the mark; pid is 0 where the line has none
-	open  bool
-	held  []byte // what may be the start of the mark
-	noise tail
-	count int
+	mark    []byte
+	next    func([]byte) error
+	began   func(pid int) // called once, at the mark; pid is 0 if the line has none
+	open    bool
+	partial []byte // possible start of the mark
+	noise   tail
+	count   int
 }
 
 func newOpening(mark string, next func([]byte) error, began func(pid int)) *opening {
@@ -131,12 +129,12 @@ func (o *opening) write(p []byte) error {
 	if o.open {
 		return o.next(p)
 	}
-	buf := append(o.held, p...)
+	buf := append(o.partial, p...)
 	if i := bytes.Index(buf, o.mark); i >= 0 {
 		end := bytes.IndexByte(buf[i:], '\n')
 		if end >= 0 {
 			o.noise.write(buf[:i])
-			o.open, o.held = true, nil
+			o.open, o.partial = true, nil
 			pid, _ := strconv.Atoi(strings.TrimSpace(string(buf[i+len(o.mark) : i+end])))
 			o.began(pid)
 			if rest := buf[i+end+1:]; len(rest) > 0 {
@@ -152,15 +150,15 @@ func (o *opening) write(p []byte) error {
 	drop := buf[:len(buf)-keep]
 	o.count += len(drop)
 	o.noise.write(drop)
-	o.held = append([]byte(nil), buf[len(buf)-keep:]...)
+	o.partial = append([]byte(nil), buf[len(buf)-keep:]...)
 	if o.count > maxNoise {
 		return errNoise
 	}
 	return nil
 }
 
-// seen is the end of what came before the mark.
-func (o *opening) seen() string { return o.noise.text() + string(o.held) }
+// seen returns the end of what preceded the mark.
+func (o *opening) seen() string { return o.noise.text() + string(o.partial) }
 
 // tail keeps the end of a stream.
 type tail struct{ b []byte }

@@ -23,7 +23,8 @@ func TestStreamsMayBeCutAnywhere(t *testing.T) {
 	t.Parallel()
 	random := rand.New(rand.NewPCG(3, 4))
 	mark := newMark()
-	stdout := "motd " + mark[:9] + "\n" + mark + " 1234\nstray " + mark + " answe\n\n" + mark + " answer\n{\"a\":\n\"" + mark[:20] + " end\n\"}\n" + mark + " end\nmore"
+	stdout := "motd " + mark[:9] + "\n" + mark + " 1234\nstray " + mark + " answe\n\n" + mark + " answer\n{\"a\":\n\"" + mark[:20] +
+		" end\n\"}\n" + mark + " end\nmore"
 	stderr := "noise\n" + mark + "\nwarning\n" + mark + " one\nhalf " + mark + " two\n\xff" + strings.Repeat("y", 9000) + "\nlast"
 	for range 500 {
 		var lines []string

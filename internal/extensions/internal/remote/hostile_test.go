@@ -196,10 +196,13 @@ func TestHostileHosts(t *testing.T) {
 		"refuses sessions": {nil, func(h *hostile) {
 			h.open = func(n ssh.NewChannel) bool { return n.Reject(ssh.ResourceShortage, "go \x1b[2J away") == nil }
 		}, extensions.KindUnavailable, "go  away", false},
-		"garbage":         {func(s *hostileSession) { forever(s, "\x00\xff\x1bsbx-") }, nil, extensions.KindIndeterminate, errNoise.Error(), true},
-		"garbage, stderr": {func(s *hostileSession) { forever(s.Stderr(), "\x00\xff\x1b") }, nil, extensions.KindIndeterminate, errNoise.Error(), true},
-		"endless stdout":  {func(s *hostileSession) { s.begin(); forever(s, "x") }, nil, extensions.KindIndeterminate, errStray.Error(), true},
-		"endless stderr":  {func(s *hostileSession) { s.begin(); forever(s.Stderr(), "line\n") }, nil, extensions.KindIndeterminate, errStray.Error(), true},
+		"garbage": {func(s *hostileSession) { forever(s, "\x00\xff\x1bsbx-") }, nil, extensions.KindIndeterminate, errNoise.Error(),
+			true},
+		"garbage, stderr": {func(s *hostileSession) { forever(s.Stderr(), "\x00\xff\x1b") }, nil, extensions.KindIndeterminate, errNoise.Error(),
+			true},
+		"endless stdout": {func(s *hostileSession) { s.begin(); forever(s, "x") }, nil, extensions.KindIndeterminate, errStray.Error(), true},
+		"endless stderr": {func(s *hostileSession) { s.begin(); forever(s.Stderr(), "line\n") }, nil, extensions.KindIndeterminate,
+			errStray.Error(), true},
 		"endless answer": {func(s *hostileSession) { s.begin(); _, _ = io.WriteString(s, s.mark+" answer\n"); forever(s, "[") }, nil,
 			extensions.KindIndeterminate, errAnswer.Error(), true},
 		"endless progress": {func(s *hostileSession) { s.begin(); forever(s.Stderr(), s.mark+" "+strings.Repeat("p", 5000)+"\n") }, nil,

@@ -21,16 +21,16 @@ import (
 
 // hostRules say how a host's key is known.
 type hostRules struct {
-	host   string // lower case; what a certificate must name
+	host   string // lower case; a certificate must name it
 	port   int    // 0: the name is a HostKeyAlias, which has no port
 	pinned string // host_key: a public key
 	ca     string // host_ca: a public key
 	files  []string
-	// strict: the file was named as an argument, so it has to be there.
+	// strict says that an argument named the file, so it must exist.
 	strict bool
 }
 
-// name is how known_hosts writes the host.
+// name returns the host as known_hosts writes it.
 func (r hostRules) name() string {
 	if r.port == 0 || r.port == 22 {
 		return r.host
@@ -38,16 +38,15 @@ func (r hostRules) name() string {
 	return "[" + r.host + "]:" + strconv.Itoa(r.port)
 }
 
-// hostBook is what the rules know about one host. Of the library's knownhosts
-// package it keeps the format only: that one takes a plain key which equals an
-// authority's for the host's, applies @revoked to all hosts, and gives up on a
-// whole file for one line with a key type it does not know.
+// hostBook is what the rules know about one host. It keeps only the format of the library's knownhosts
+// package. That package accepts a plain key equal to an authority's as the host's, applies @revoked to all
+// hosts, and rejects a whole file for one line with an unknown key type.
 type hostBook struct {
 	rules   hostRules
 	keys    []entry // plain keys of this host
 	cas     []entry // authorities for this host
-	revoked []entry // keys this host must not have, nor be signed by
-	others  []entry // plain keys of the same name at port 22, which ssh would take for any port
+	revoked []entry // keys this host must neither have nor be signed by
+	others  []entry // plain keys of the same name at port 22, which ssh would accept for any port
 	tried   []string
 	entries int // of any host
 }
@@ -63,7 +62,7 @@ const (
 	maxKnownLine  = 1 << 20
 )
 
-// open reads the rules' files; arguments that are no keys are KindInvalid.
+// open reads the rules' files. Arguments that are not keys are KindInvalid.
 func (r hostRules) open() (*hostBook, error) {
 	b := &hostBook{rules: r}
 	if r.pinned != "" {
@@ -95,8 +94,8 @@ func (b *hostBook) argument(name, text string, into *[]entry) error {
 	return nil
 }
 
-// keyOf reads a public key as `type base64 comment`; names before it, as
-// known_hosts and ssh-keyscan write them, are skipped.
+// keyOf reads a public key as `type base64 comment`. It skips names before the key, as known_hosts and
+// ssh-keyscan write them.
 func keyOf(text string) (ssh.PublicKey, error) {
 	fields := strings.Fields(text)
 	for i := range fields {
@@ -112,11 +111,11 @@ func keyOf(text string) (ssh.PublicKey, error) {
 			continue
 		}
 		if _, isCert := key.(*ssh.Certificate); isCert {
-			return nil, errors.New("it is a certificate; give the host's key, or the authority's as host_ca")
+			return nil, errors.New("it is a certificate; set the host's key, or the CA's as host_ca")
 		}
 		return key, nil
 	}
-	return nil, errors.New("no key was found in it")
+	return nil, errors.New("it has no key")
 }
 
 func (b *hostBook) readFile(path string) error {
@@ -146,7 +145,7 @@ func (b *hostBook) read(r io.Reader, path string) error {
 		}
 		if err := b.line(string(line), path, number); err != nil {
 			return extensions.Errorf(extensions.KindInvalid, "%s:%d: %w", path, number, err).
-				WithRemedy("mend the line: what it says about trust would be lost")
+				WithRemedy("correct the line: ignoring it would lose its trust")
 		}
 	}
 	if err := lines.Err(); err != nil {
@@ -155,15 +154,15 @@ func (b *hostBook) read(r io.Reader, path string) error {
 	return nil
 }
 
-// line takes an entry. As in ssh, a plain line that is not understood is
-// skipped; one with a marker is an error, since losing it could mean trust.
+// line reads an entry. As in ssh, it skips a plain line it does not understand; one with a marker is an
+// error, since losing it could mean trust.
 func (b *hostBook) line(text, path string, number int) error {
 	fields := strings.Fields(text)
 	marker := ""
 	if strings.HasPrefix(fields[0], "@") {
 		marker, fields = fields[0], fields[1:]
 		if marker != markerCA && marker != markerRevoked {
-			return fmt.Errorf("the marker %s is not known", extensions.Clean(marker, 40))
+			return fmt.Errorf("the marker %s is unknown", extensions.Clean(marker, 40))
 		}
 	}
 	key, err := entryKey(fields)
@@ -192,8 +191,7 @@ func (b *hostBook) line(text, path string, number int) error {
 	return nil
 }
 
-// entryKey reads "names type base64"; nil is a key of a type we cannot use,
-// which no host can show us either.
+// entryKey reads "names type base64"; nil is a key of a type we cannot use, which no host can show us either.
 func entryKey(fields []string) (ssh.PublicKey, error) {
 	if len(fields) < 3 {
 		return nil, errors.New("the line has no key")
@@ -212,8 +210,8 @@ func entryKey(fields []string) (ssh.PublicKey, error) {
 	return key, nil
 }
 
-// matchHosts matches a name with the first field of a line: a hash, or
-// patterns of which none negated may match.
+// matchHosts matches a name with the first field of a line: a hash, or patterns of which no negated one may
+// match.
 func matchHosts(field, name string) bool {
 	if hash, ok := strings.CutPrefix(field, "|1|"); ok {
 		return matchHash(hash, name)
@@ -239,7 +237,7 @@ func matchHash(field, name string) bool {
 	return hmac.Equal(mac.Sum(nil), sum)
 }
 
-// matchList matches a name with patterns; one negated by ! that matches decides.
+// matchList matches a name with patterns; a matching one negated by ! decides.
 func matchList(list, name, separators string) bool {
 	found := false
 	for _, pattern := range strings.FieldsFunc(list, func(r rune) bool { return strings.ContainsRune(separators, r) }) {
@@ -254,8 +252,8 @@ func matchList(list, name, separators string) bool {
 	return found
 }
 
-// matchPattern matches with * and ?, which stand for any character. It takes
-// at most len(pattern) × len(name) steps.
+// matchPattern matches with * for any text and ? for any character. It takes at most len(pattern) × len(name)
+// steps.
 func matchPattern(pattern, name string) bool {
 	p, n, star, mark := 0, 0, -1, 0
 	for n < len(name) {

@@ -14,10 +14,9 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
-// algorithms lists what the host may show, in order: certificates where an
-// authority is known, then the types of the keys that are known, so that a host
-// with several keys shows the one we can check. The rest follow, so that a host
-// with none of these is told by its fingerprint and not as a failed negotiation.
+// algorithms lists what the host may show, in order: certificates if an authority is known, then the types of
+// known keys, so that a host with several keys shows the one we can check. The rest follow, so that a host
+// with none of these is reported by its fingerprint and not as a failed negotiation.
 func (b *hostBook) algorithms() []string {
 	var certs, plain, known []string
 	for _, algorithm := range ssh.SupportedAlgorithms().HostKeys {
@@ -34,7 +33,7 @@ func (b *hostBook) algorithms() []string {
 			known = append(known, e.key.Type())
 		}
 	}
-	usual := []string{ssh.KeyAlgoED25519} // the one that people compare and pin
+	usual := []string{ssh.KeyAlgoED25519} // the type that people compare and pin
 	order := slices.Concat(known, usual, plain, certs)
 	if len(b.cas) > 0 {
 		order = slices.Concat(certs, known, usual, plain)
@@ -48,18 +47,18 @@ func (b *hostBook) algorithms() []string {
 	return out
 }
 
-// hostCheck is the check of one connection's host key. The library calls
-// verify in every key exchange, before anything is said about the user.
+// hostCheck checks one connection's host key. The library calls verify in every key exchange, before it says
+// anything about the user.
 type hostCheck struct {
 	book     *hostBook
-	accepted func() // called once, when the key is taken
+	accepted func() // called once, when the key is accepted
 
 	mu      sync.Mutex
 	refusal error
 	key     ssh.PublicKey // nil until one is accepted
 }
 
-// verdict is what was found so far: the key that was accepted, or why it was not.
+// verdict returns the accepted key, or why there is none.
 func (c *hostCheck) verdict() (ssh.PublicKey, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -84,14 +83,14 @@ func (c *hostCheck) verify(_ string, _ net.Addr, key ssh.PublicKey) error {
 	return nil
 }
 
-// judge says what is wrong with a host's key, nil if nothing is.
+// judge says what is wrong with a host's key; nil if nothing is.
 func (b *hostBook) judge(key ssh.PublicKey, now time.Time) *HostKeyError {
 	cert, isCert := key.(*ssh.Certificate)
 	e := &HostKeyError{
 		Host: b.rules.name(), KeyType: bare(key).Type(), Fingerprint: fingerprint(key),
 		Line: b.rules.name() + " " + keyText(bare(key)), Tried: b.tried,
 	}
-	if len(b.rules.files) == 0 { // all there is are arguments
+	if len(b.rules.files) == 0 { // the rules are arguments alone
 		e.Line, e.Argument = keyText(bare(key)), "host_key"
 	}
 	if isCert {
@@ -202,7 +201,7 @@ func cleanList(names []string) string {
 	return extensions.Clean(text, 200)
 }
 
-// certTime writes a certificate's time; the largest are beyond any calendar.
+// certTime formats a certificate's time; the largest exceed any calendar.
 func certTime(seconds uint64) string {
 	const farthest = 253402300799 // the end of the year 9999
 	if seconds > farthest {

@@ -78,7 +78,7 @@ func TestKnownHostsUnknownThenAddedLine(t *testing.T) {
 	s, u := sshd(t), newMe(t)
 	h := keyed(s)
 	known := u.file(t, "known_hosts", "other.example.com "+s.HostKeyLine+"\n")
-	e := refusesKey(t, u, s, h, HostKeyUnknown, "no entry names the host", known)
+	e := refusesKey(t, u, s, h, HostKeyUnknown, "no entry is for the host", known)
 	u.file(t, "known_hosts", e.Line+"\n")
 	u.mustDial(t, h)
 }
@@ -223,7 +223,8 @@ func TestKnownHostsLinesNobodyUnderstands(t *testing.T) {
 	good := fmt.Sprintf("[%s]:%d %s\n", s.Address, s.Port, s.HostKeyLine)
 	u.file(t, "known_hosts", "broken\nhost ssh-ed25519 !!!\nhost ssh-future AAAAC3NzaC1mdXR1cmU=\n@revoked * ssh-future AAAACnNzaC1mdXR1cmU=\n"+good)
 	u.mustDial(t, keyed(s))
-	for _, line := range []string{"@revoked * ssh-ed25519 !!!", "@revoked *", "@trusted * " + s.HostKeyLine, "@revoked * ssh-rsa " + strings.Fields(s.HostKeyLine)[1]} {
+	for _, line := range []string{"@revoked * ssh-ed25519 !!!", "@revoked *", "@trusted * " + s.HostKeyLine, "@revoked * ssh-rsa " +
+		strings.Fields(s.HostKeyLine)[1]} {
 		u.file(t, "known_hosts", line+"\n"+good)
 		u.fails(t, keyed(s), extensions.KindInvalid, "known_hosts:1")
 	}
@@ -266,7 +267,8 @@ func TestKnownHostsAsSSHReadsThem(t *testing.T) {
 		"@cert-authority * " + ca.Line, "@cert-authority * " + other.Line, "@cert-authority 127.0.0.1 " + ca.Line,
 		"@cert-authority *.1 " + ca.Line, "@cert-authority other " + ca.Line, "* " + key.Line + "\n@revoked * " + key.Line,
 		"@revoked other " + key.Line + "\n* " + key.Line, "@cert-authority * " + ca.Line + "\n@revoked * " + ca.Line,
-		"@cert-authority * " + ca.Line + "\n@revoked " + name + " " + key.Line, "* " + ca.Line, name + " " + other.Line + "\n" + name + " " + key.Line,
+		"@cert-authority * " + ca.Line + "\n@revoked " + name + " " + key.Line, "* " + ca.Line, name + " " + other.Line + "\n" + name + " " +
+			key.Line,
 		"bad line\n* " + key.Line, "@cert-authority * " + other.Line + "\n* " + key.Line,
 	} {
 		t.Run(fmt.Sprint(i), func(t *testing.T) {
@@ -276,7 +278,8 @@ func TestKnownHostsAsSSHReadsThem(t *testing.T) {
 			h.KnownHosts = u.file(t, "known", text+"\n")
 			ours := u.dial(t, h)
 			cmd := exec.CommandContext(t.Context(), program, "-F", "none", "-o", "BatchMode=yes", "-o", "StrictHostKeyChecking=yes",
-				"-o", "IdentityAgent=none", "-o", "UserKnownHostsFile="+h.KnownHosts, "-o", "GlobalKnownHostsFile=none", "-i", s.KeyFile, "-p", fmt.Sprint(s.Port), s.User+"@"+s.Address, "true")
+				"-o", "IdentityAgent=none", "-o", "UserKnownHostsFile="+h.KnownHosts, "-o", "GlobalKnownHostsFile=none", "-i", s.KeyFile, "-p",
+				fmt.Sprint(s.Port), s.User+"@"+s.Address, "true")
 			out, theirs := cmd.CombinedOutput()
 			if (ours == nil) != (theirs == nil) {
 				t.Errorf("for\n%s\nwe say: %v\nssh says: %v %s", text, ours, theirs, out)

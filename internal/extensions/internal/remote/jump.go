@@ -8,8 +8,8 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
-// jumps reads ProxyJump: [user@]host[:port] or ssh:// addresses, separated by
-// commas. Each host may be an alias itself.
+// jumps reads ProxyJump: [user@]host[:port] or ssh:// addresses, separated by commas. Each host may itself be
+// an alias.
 func (c *sshConfig) jumps(h hop) ([]extensions.SSH, error) {
 	v := c.values["proxyjump"]
 	if v == nil || isNone(v) {
@@ -50,8 +50,8 @@ func parseJump(spec string) (extensions.SSH, bool) {
 	return j, j.Alias != ""
 }
 
-// destination is what a person gives to ssh(1) to get to the host: an alias or
-// address as "host", "user@host" or "ssh://user@host:port".
+// destination returns what a person passes to ssh(1) to get to the host: an alias or address as "host",
+// "user@host" or "ssh://user@host:port".
 func destination(s extensions.SSH) string {
 	host := s.Alias
 	if s.Address != "" {

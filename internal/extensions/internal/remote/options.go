@@ -6,33 +6,33 @@ import (
 	"time"
 )
 
-// What Options are where they are zero.
+// Defaults for zero Options.
 const (
 	DefaultDialTimeout = 15 * time.Second
 	DefaultKeepAlive   = 15 * time.Second
-	// DefaultMaxSessions leaves room below the 10 of a stock sshd.
+	// DefaultMaxSessions leaves room below a stock sshd's 10.
 	DefaultMaxSessions = 8
 )
 
-// Options say how hosts are dialled. Clients that share connections use those
-// of the one who opened first.
+// Options say how to dial hosts. Clients that share connections use the options of the client that opened
+// first.
 type Options struct {
-	// DialTimeout bounds each step of getting a session: connecting to a host
-	// or jump host, and its answer to a request. 0 = DefaultDialTimeout.
+	// DialTimeout bounds each step of getting a session: connecting to a host or jump host, and its answer to
+	// a request. 0 = DefaultDialTimeout.
 	DialTimeout time.Duration
-	// KeepAlive is how often an idle host is asked for a sign of life; one that
-	// gives none for twice as long is taken for dead. 0 = DefaultKeepAlive.
+	// KeepAlive is how often an idle host is asked for a sign of life; a host that gives none for twice as
+	// long counts as dead. 0 = DefaultKeepAlive.
 	KeepAlive time.Duration
-	// MaxSessions bounds the sessions on one connection; a host that allows
-	// fewer is believed. 0 = DefaultMaxSessions.
+	// MaxSessions bounds the sessions on one connection; a host that allows fewer gets fewer. 0 =
+	// DefaultMaxSessions.
 	MaxSessions int
-	// ConfigFile is the ssh_config that aliases are looked up in; "" = ~/.ssh/config.
+	// ConfigFile is the ssh_config for looking up aliases; "" = ~/.ssh/config.
 	ConfigFile string
 	// Getenv reads the environment: SSH_AUTH_SOCK. nil = os.Getenv.
 	Getenv func(string) string
-	// Home is what ~ stands for; "" = the user's own.
+	// Home replaces ~; "" = the user's own.
 	Home string
-	// Log gets debug lines about connections; nil = none.
+	// Log receives debug lines about connections; nil = none.
 	Log *slog.Logger
 }
 

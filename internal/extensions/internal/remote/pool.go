@@ -12,12 +12,11 @@ import (
 )
 
 const (
-	// maxConns is how many connections a host ever gets at a time.
+	// maxConns bounds a host's connections at a time.
 	maxConns = 2
-	// idleAfter ends a second connection that nobody uses.
+	// idleAfter is when an unused second connection ends.
 	idleAfter = 10 * time.Second
-	// secondAfter is how long the first connection has to do alone after
-	// dialling a second one has failed.
+	// secondAfter is how long the first connection serves alone after dialing a second one failed.
 	secondAfter = 5 * time.Second
 )
 
@@ -37,23 +36,23 @@ type host struct {
 	ssh  extensions.SSH
 	opts Options
 	dial func(context.Context, extensions.SSH, Options) (*link, error)
-	refs int // under pool's lock
+	refs int // guarded by pool's lock
 
 	work sync.WaitGroup // what close waits for
 
 	mu       sync.Mutex
 	closed   bool
-	conns    []*conn // live; the first is the one to prefer
+	conns    []*conn // live; the first is preferred
 	line     []*waiter
-	stopDial context.CancelFunc // nil while nobody dials
-	notAgain time.Time          // no second connection before
-	silent   error              // how the last dial ended, if in silence
-	heard    time.Time          // until when that is believed
+	stopDial context.CancelFunc // nil while no dial runs
+	notAgain time.Time          // earliest time for a second connection
+	silent   error              // the last dial's error, if it ended in silence
+	heard    time.Time          // until when silent applies
 }
 
-// waiter stands in line for a connection.
+// waiter waits in line for a connection.
 type waiter struct {
-	session bool // a session of it, not just the connection
+	session bool // wants a session of it, not just the connection
 	got     chan grant
 }
 
@@ -62,7 +61,7 @@ type grant struct {
 	err  error
 }
 
-// join finds or makes the host's entry and holds it.
+// join finds or creates the host's entry and holds it.
 func join(s extensions.SSH, name string, o Options) (*host, error) {
 	o = o.withDefaults()
 	key, err := json.Marshal(struct {
@@ -83,7 +82,7 @@ func join(s extensions.SSH, name string, o Options) (*host, error) {
 	return h, nil
 }
 
-// leave gives up one hold; the last one ends the connections.
+// leave releases one hold; the last one ends the connections.
 func (h *host) leave() {
 	pool.Lock()
 	h.refs--
@@ -115,8 +114,8 @@ func (h *host) shut() {
 	h.work.Wait()
 }
 
-// acquire waits for a connection, and for a session on it where session is set.
-// first goes to the head of the line: for who was granted one in vain.
+// acquire waits for a connection and, if session is set, for a session on it. first goes to the head of the
+// line: for a caller that was granted one in vain.
 func (h *host) acquire(ctx context.Context, session, first bool) (*conn, error) {
 	if ctx.Err() != nil {
 		return nil, h.notStarted(ctx)
@@ -147,7 +146,7 @@ func (h *host) acquire(ctx context.Context, session, first bool) (*conn, error) 
 	if i := slices.Index(h.line, w); i >= 0 {
 		h.line = slices.Delete(h.line, i, i+1)
 		if len(h.line) == 0 && h.stopDial != nil {
-			h.stopDial() // nobody is waiting for it any more
+			h.stopDial() // nobody waits for it any more
 		}
 	} else if g := <-w.got; g.conn != nil {
 		h.put(g.conn, session)
@@ -155,9 +154,9 @@ func (h *host) acquire(ctx context.Context, session, first bool) (*conn, error) 
 	return nil, h.notStarted(ctx)
 }
 
-// silence is the error of a host that was just found silent. Operations come one
-// after the other, and each would wait as long for the same; a third of what was
-// waited is short enough for a host that comes back.
+// silence returns the error of a host that was just found silent. Operations follow one another, and each
+// would wait as long for the same result; a third of the time waited is short enough for a host that comes
+// back.
 func (h *host) silence(now time.Time) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -167,7 +166,7 @@ func (h *host) silence(now time.Time) error {
 	return h.dialError(h.silent)
 }
 
-// release gives back what acquire gave.
+// release returns what acquire granted.
 func (h *host) release(c *conn, session bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -182,7 +181,7 @@ func (h *host) put(c *conn, session bool) {
 	h.serve()
 }
 
-// dropIdle ends a second connection if it is still not needed.
+// dropIdle ends a second connection if it is still unneeded.
 func (h *host) dropIdle(c *conn) {
 	h.mu.Lock()
 	drop := c.idle() && slices.Index(h.conns, c) > 0
@@ -200,9 +199,8 @@ func (h *host) remove(c *conn) {
 	h.conns = slices.DeleteFunc(h.conns, func(o *conn) bool { return o == c })
 }
 
-// serve hands out what there is, in the order of the line, and has a connection
-// dialled where there is not enough. It is called with the lock held whenever
-// either may have changed.
+// serve grants what there is, in the order of the line, and dials another connection if that is not enough.
+// It is called, with the lock held, whenever either may have changed.
 func (h *host) serve() {
 	now := time.Now()
 	full := false
@@ -227,18 +225,18 @@ func (h *host) serve() {
 	}
 }
 
-// startDial dials for everybody in line: no caller's end is the dial's.
+// startDial dials for everybody in line: the end of one caller does not end the dial.
 func (h *host) startDial() {
 	ctx, cancel := context.WithCancel(context.Background())
 	h.stopDial = cancel
 	h.work.Go(func() {
 		l, err := h.dial(ctx, h.ssh, h.opts)
-		h.dialled(ctx, l, err)
+		h.dialed(ctx, l, err)
 		cancel()
 	})
 }
 
-func (h *host) dialled(ctx context.Context, l *link, err error) {
+func (h *host) dialed(ctx context.Context, l *link, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.stopDial, h.silent = nil, nil
@@ -246,11 +244,11 @@ func (h *host) dialled(ctx context.Context, l *link, err error) {
 	case err == nil && h.closed:
 		_ = l.close()
 	case err == nil:
-		h.counters.dialled()
+		h.counters.dialed()
 		h.conns = append(h.conns, newConn(h, l))
 		h.opts.Log.Debug("remote: connected", "host", h.name, "connections", len(h.conns))
-	case ctx.Err() != nil: // given up; who came since has a dial of its own
-	case len(h.conns) > 0: // the line goes on with what there is
+	case ctx.Err() != nil: // given up; later callers have their own dial
+	case len(h.conns) > 0: // the line continues with the existing connections
 		h.notAgain = time.Now().Add(secondAfter)
 		h.opts.Log.Debug("remote: no second connection", "host", h.name, "error", err)
 	default:
@@ -264,7 +262,7 @@ func (h *host) dialled(ctx context.Context, l *link, err error) {
 	}
 }
 
-// turnAway tells all who are in line that there will be nothing.
+// turnAway tells everybody in line that there will be no connection.
 func (h *host) turnAway(err error) {
 	for _, w := range h.line {
 		w.got <- grant{err: h.dialError(err)}
@@ -272,7 +270,7 @@ func (h *host) turnAway(err error) {
 	h.line = nil
 }
 
-// dialError is err for one of several callers: each gets its own to add to.
+// dialError returns err for one of several callers: each gets its own to add to.
 func (h *host) dialError(err error) error {
 	if e, ok := err.(*extensions.Error); ok { //nolint:errorlint // only err itself, not what it wraps, may be replaced
 		own := *e

@@ -13,17 +13,17 @@ import (
 )
 
 const (
-	// recoverAfter is how long a lowered limit is believed: sessions that
-	// scripts without a caller hold on the host come free again.
+	// recoverAfter is how long a lowered limit applies: sessions that scripts without a caller hold on the
+	// host become free again.
 	recoverAfter = 30 * time.Second
 	// settle is how long a host may take to count a session as closed.
 	settle = time.Second
 )
 
-// errDead says that the connection is gone; the script was not handed over.
+// errDead says that the connection is gone and the script was not handed over.
 var errDead = errors.New("connection lost")
 
-// errNoAnswer says that a host which we are connected to did not answer.
+// errNoAnswer says that a connected host did not answer.
 var errNoAnswer = errors.New("no answer")
 
 // conn is one live connection of a host.
@@ -32,15 +32,15 @@ type conn struct {
 	link *link
 	once sync.Once
 	dead chan struct{} // closed when the connection is gone
-	why  error         // set before dead is closed
+	why  error         // set before closing dead
 
-	// Under the host's lock.
+	// Guarded by the host's lock.
 	used     int       // sessions granted
 	pins     int       // forwarded connections
 	opened   bool      // a session was opened
 	limit    int       // sessions the host is believed to allow
-	lowered  time.Time // when limit was lowered last
-	released time.Time // when a session was given back last
+	lowered  time.Time // when limit was last lowered
+	released time.Time // when a session was last returned
 	timer    *time.Timer
 }
 
@@ -56,7 +56,7 @@ func newConn(h *host, l *link) *conn {
 
 func (c *conn) idle() bool { return c.used == 0 && c.pins == 0 }
 
-// take grants the connection, or a session on it, if there is one.
+// take grants the connection, or a session on it, if available.
 func (c *conn) take(session bool, now time.Time) bool {
 	if session {
 		if c.limit < c.host.opts.MaxSessions && now.Sub(c.lowered) > recoverAfter {
@@ -86,7 +86,7 @@ func (c *conn) put(session bool) {
 	}
 }
 
-// kill ends the connection, once, for the reason.
+// kill ends the connection, once, with the reason.
 func (c *conn) kill(why error) {
 	c.once.Do(func() {
 		h := c.host
@@ -106,8 +106,7 @@ func (c *conn) kill(why error) {
 	})
 }
 
-// gone reports whether the connection is dead. The end of its channels shows a
-// moment before its own does.
+// gone reports whether the connection is dead. Its channels end a moment before it does.
 func (c *conn) gone() bool {
 	select {
 	case <-c.dead:
@@ -142,8 +141,8 @@ func (c *conn) watch() {
 	}
 }
 
-// alive asks the host for a sign of life and ends the connection if there is
-// none in time. What the answer says does not matter.
+// alive asks the host for a sign of life and ends the connection if none comes in time. The content of the
+// answer does not matter.
 func (c *conn) alive(ctx context.Context) bool {
 	limit := 2 * c.host.opts.KeepAlive
 	answered := make(chan error, 1)
@@ -159,16 +158,15 @@ func (c *conn) alive(ctx context.Context) bool {
 	case <-c.dead:
 		return false
 	case <-ctx.Done():
-		return true // not known
+		return true // unknown
 	case <-t.C:
 		c.kill(fmt.Errorf("%w: no sign of life for %s", errDead, limit))
 		return false
 	}
 }
 
-// await does one thing that the host has to answer. A host that does not is
-// asked for a sign of life; where nobody else uses the connection, it is ended
-// at once. undo is called with a late success.
+// await does one thing that the host must answer. If the host does not, await asks it for a sign of life, or
+// ends the connection at once if nobody else uses it. undo is called with a late success.
 func (c *conn) await(ctx context.Context, what string, do func() error, undo func()) error {
 	done := make(chan error, 1)
 	go func() { done <- do() }()
@@ -211,8 +209,8 @@ func isRefusal(err error) bool {
 	return errors.As(err, &e) || errors.Is(err, errRefused)
 }
 
-// refused learns from a session that the host did not open. It reports whether
-// the same connection may be tried again at once.
+// refused learns from a session that the host did not open. It reports whether to retry the same connection
+// at once.
 func (c *conn) refused() (again bool) {
 	h := c.host
 	h.mu.Lock()
@@ -221,7 +219,7 @@ func (c *conn) refused() (again bool) {
 		c.released = time.Time{} // the host may not have counted it yet, once
 		return true
 	}
-	c.limit = c.used - 1 // less the one that was refused
+	c.limit = c.used - 1 // without the refused one
 	c.lowered = time.Now()
 	h.opts.Log.Debug("remote: the host allows fewer sessions", "host", h.name, "sessions", c.limit)
 	return false

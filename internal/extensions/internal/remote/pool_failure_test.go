@@ -36,7 +36,7 @@ answer 1`,
 		Progress: func(string) { s.Cut() },
 	}, nil)
 	wantKind(t, err, extensions.KindIndeterminate)
-	if !MayHaveStarted(err) || !strings.Contains(err.Error(), "its end is not known") {
+	if !MayHaveStarted(err) || !strings.Contains(err.Error(), "its outcome is unknown") {
 		t.Error(err)
 	}
 	eventually(t, "the script went on to its end", func() bool {

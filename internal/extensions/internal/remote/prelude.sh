@@ -1,7 +1,7 @@
-# What every script of a Call may use. It runs in any POSIX sh, with LC_ALL=C;
-# _sbx_t holds the mark that tells our lines from those of other programs.
+# The functions for every script of a Call. Runs in any POSIX sh, with LC_ALL=C; _sbx_t is the mark that distinguishes our
+# lines from those of other programs.
 
-# answer [doc]: hands the JSON document over, from $1 or stdin.
+# answer [doc]: sends the JSON document, from $1 or stdin.
 answer() {
 	printf '\n%s answer\n' "$_sbx_t"
 	if [ $# -gt 0 ]; then printf '%s' "$1"; else cat; fi
@@ -15,13 +15,13 @@ fail() {
 	exit 1
 }
 
-# progress text: a line for the caller. Nobody there to read it is no failure.
+# progress text: sends a line to the caller. A missing reader is not a failure.
 progress() {
 	printf '%s %s\n' "$_sbx_t" "$*" >&2 2>/dev/null || :
 }
 
-# json_string [text]: text, or stdin less its last newline, as a JSON string.
-# Bytes that are not UTF-8 pass; the reader replaces them.
+# json_string [text]: prints text, or stdin without its last newline, as a JSON string. It passes bytes that are not UTF-8;
+# the reader replaces them.
 json_string() {
 	if [ $# -eq 0 ]; then
 		printf '"'
@@ -39,6 +39,5 @@ json_string() {
 	esac
 }
 
-# A sed for each line, and a tr to join them: linear in whatever it is given.
-# _sbx_sed comes with the script.
+# A sed per line, and a tr to join them: linear in the input. _sbx_sed comes with the script.
 _sbx_escape() { sed "$_sbx_sed" | tr -d '\n'; }

@@ -6,25 +6,20 @@ import (
 	"strings"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/shtext"
 )
 
-// Quote makes s one word of a POSIX shell, whatever it contains but NUL, which
-// no shell word can hold.
-func Quote(s string) string {
-	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
-}
-
-// assignments sets vars as shell variables, in the order of their names.
+// assignments sets vars as shell variables, in order of name.
 func assignments(vars map[string]string) (string, error) {
 	var b strings.Builder
 	for _, name := range slices.Sorted(maps.Keys(vars)) {
 		if !validName(name) {
-			return "", extensions.Errorf(extensions.KindInternal, "%q is no name for a shell variable", name)
+			return "", extensions.Errorf(extensions.KindInternal, "%q is not a name for a shell variable", name)
 		}
-		if strings.ContainsRune(vars[name], 0) { // the value may be a secret: it is not shown
+		if strings.ContainsRune(vars[name], 0) { // the value may be a secret: do not show it
 			return "", extensions.Errorf(extensions.KindInvalid, "the value of %s contains a NUL byte, which no shell variable can hold", name)
 		}
-		b.WriteString(name + "=" + Quote(vars[name]) + "\n")
+		b.WriteString(name + "=" + shtext.Quote(vars[name]) + "\n")
 	}
 	return b.String(), nil
 }

@@ -8,14 +8,14 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
-// startedError marks errors after which the script may have begun.
+// startedError marks errors after which the script may have started.
 type startedError struct{ err error }
 
 func (e *startedError) Error() string { return e.err.Error() }
 func (e *startedError) Unwrap() error { return e.err }
 
-// MayHaveStarted reports whether err, from Run or Call, leaves it possible that
-// the script has begun. Errors that the script itself answered with do, too.
+// MayHaveStarted reports whether, after err from Run or Call, the script may have started. That includes
+// errors the script itself answered with.
 func MayHaveStarted(err error) bool {
 	var e *startedError
 	return errors.As(err, &e)
@@ -27,15 +27,15 @@ func started(kind extensions.Kind, format string, args ...any) *extensions.Error
 	return e
 }
 
-// ctxKind is the kind for a ctx that has ended.
-func ctxKind(ctx context.Context, cancelled extensions.Kind) extensions.Kind {
+// ctxKind returns the kind for a ctx that has ended.
+func ctxKind(ctx context.Context, canceled extensions.Kind) extensions.Kind {
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		return extensions.KindTimeout
 	}
-	return cancelled
+	return canceled
 }
 
-// notStarted is the error for a ctx that ended before anything was sent.
+// notStarted returns the error for a ctx that ended before anything was sent.
 func (h *host) notStarted(ctx context.Context) error {
 	return extensions.Errorf(ctxKind(ctx, extensions.KindInterrupted), "nothing was started on %s: %w", h.name, context.Cause(ctx))
 }
@@ -44,14 +44,14 @@ func (h *host) interrupted(why error) error {
 	return extensions.Errorf(extensions.KindInterrupted, "nothing was started on %s: %w", h.name, why)
 }
 
-// openError says why there is no session with our command line in it.
+// openError says why no session runs our command line.
 func (h *host) openError(ctx context.Context, err error) error {
 	var no *refusal
 	switch {
 	case ctx.Err() != nil:
 		return h.notStarted(ctx)
 	case errors.As(err, &no) && no.what == "pty-req":
-		return extensions.Errorf(extensions.KindUnsupported, "%s gives no terminal", h.name).
+		return extensions.Errorf(extensions.KindUnsupported, "%s provides no terminal", h.name).
 			WithRemedy("set PermitTTY yes in the host's sshd_config, or do without a terminal")
 	case errors.As(err, &no):
 		return extensions.Errorf(extensions.KindUnsupported, "%s runs no commands: %w", h.name, err).
@@ -65,7 +65,7 @@ func (h *host) openError(ctx context.Context, err error) error {
 	return e
 }
 
-// explain makes the error of a run for its caller.
+// explain turns the error of a run into the caller's.
 func (j *job) explain(ctx context.Context, exit int, err error) error {
 	h := j.client.host
 	begun := j.hasBegun()
@@ -80,12 +80,13 @@ func (j *job) explain(ctx context.Context, exit int, err error) error {
 	case ctx.Err() != nil && !maybe:
 		return h.notStarted(ctx)
 	case ctx.Err() != nil:
-		return started(ctxKind(ctx, extensions.KindIndeterminate), "a script on %s %s and nobody waits for its end: %w", h.name, phase(begun), context.Cause(ctx))
+		return started(ctxKind(ctx, extensions.KindIndeterminate), "a script on %s %s, and sandboxer no longer waits for it: %w", h.name,
+			phase(begun), context.Cause(ctx))
 	case !maybe:
 		return extensions.Errorf(extensions.KindUnreachable, "%s: nothing was started: %w", h.name, err).
 			WithRemedy("check that the host is up and its sshd answers")
 	}
-	e := started(extensions.KindIndeterminate, "a script on %s %s and its end is not known: %w", h.name, phase(begun), err)
+	e := started(extensions.KindIndeterminate, "a script on %s %s, and its outcome is unknown: %w", h.name, phase(begun), err)
 	if !begun {
 		e = e.WithRemedy("log in with ssh and see what the account's shell prints or waits for")
 	}
@@ -99,17 +100,17 @@ func phase(begun bool) string {
 	return "may have been started"
 }
 
-// payloadError is set when our own reader failed: the script saw a short payload.
+// payloadError is set if our own reader failed: the script saw a short payload.
 func (j *job) payloadError() error {
 	p := j.stdinErr.Load()
 	if p == nil {
 		return nil
 	}
-	return started(extensions.KindIndeterminate, "what a script on %s was to read could not be read here: %w", j.client.host.name, *p)
+	return started(extensions.KindIndeterminate, "the input for a script on %s could not be read here: %w", j.client.host.name, *p)
 }
 
-// noShell is the error for a session that ended, with exit, without our mark:
-// something other than sh took the command line.
+// noShell returns the error for a session that ended, with exit, without our mark: something other than sh
+// took the command line.
 func (j *job) noShell(exit int, err error) error {
 	said := strings.TrimSpace(j.err.open.seen() + "\n" + j.out.open.seen())
 	text := "it said nothing"
@@ -121,8 +122,10 @@ func (j *job) noShell(exit int, err error) error {
 		cause = err
 	}
 	if exit == notRead {
-		text = "the script did not arrive whole; " + text
+		text = "the script did not arrive completely; " + text
 	}
-	return extensions.Errorf(extensions.KindUnsupported, "the login shell of %s does not run commands (exit %d, %s): %w", j.client.host.name, exit, text, cause).
-		WithRemedy("give the account a login shell such as /bin/sh, without a forced command, and keep its rc files from reading stdin and from exiting")
+	return extensions.Errorf(extensions.KindUnsupported, "the login shell of %s does not run commands (exit %d, %s): %w", j.client.host.name,
+		exit, text, cause).
+		WithRemedy("give the account a login shell such as /bin/sh, without a forced command, and keep its rc files from reading stdin and " +
+			"from exiting")
 }

@@ -13,13 +13,11 @@ import (
 )
 
 const (
-	// startLimit is how long a host may take to begin a script it has got: the
-	// login shell's own start. Less than anybody waits for a look, so that it is
-	// told what was waited for.
+	// startLimit is how long a host may take to start a script it has received: the login shell's own start.
+	// It is shorter than any caller's patience, so that the error can say what the wait was for.
 	startLimit = 45 * time.Second
-	// drainGrace is how long output may stay away after the script's end before
-	// we stop reading, and drainLimit the most of it: processes left behind may
-	// hold the streams for ever.
+	// drainGrace is how long output may pause after the script's end before we stop reading, and drainLimit
+	// bounds the whole: processes left behind may hold the streams forever.
 	drainGrace = 500 * time.Millisecond
 	drainLimit = 5 * time.Second
 	drainStep  = 50 * time.Millisecond
@@ -27,7 +25,7 @@ const (
 	chunk = 32 << 10
 )
 
-// job is one script under way.
+// job is one script in progress.
 type job struct {
 	client    *Client
 	session   *session
@@ -37,9 +35,9 @@ type job struct {
 	stop      bool // end the script with its caller
 	out, err  *pump
 	began     chan struct{} // closed at the mark
-	pid       atomic.Int64  // of the script's sh, once it has begun
+	pid       atomic.Int64  // of the script's sh, once it has started
 	handed    atomic.Bool   // the whole script may have reached the host
-	sent      chan error    // one value: how handing the script over went
+	sent      chan error    // one value: the result of handing the script over
 	stdinErr  atomic.Pointer[error]
 	waitStdin bool // for the mark: a terminal is raw until then
 }
@@ -53,18 +51,18 @@ func (j *job) hasBegun() bool {
 	}
 }
 
-// spec is what run needs to know of a Command or Call.
+// spec is what run needs of a Command or Call.
 type spec struct {
 	framing
 	mark     string
 	stdin    io.Reader
 	tty      *extensions.TTY
-	out, err func([]byte) error // what came after the mark; an error ends the run
+	out, err func([]byte) error // receive what follows the mark; an error ends the run
 	stop     bool
 }
 
-// run runs a script to its end, on a connection that is known to live. Nothing
-// is written to out and err after it has returned.
+// run runs a script to its end, on a connection known to be alive. It writes nothing to out and err after it
+// returns.
 func (c *Client) run(ctx context.Context, sp spec) (exit int, err error) {
 	head, err := sp.encode(sp.mark)
 	if err != nil {
@@ -103,9 +101,9 @@ func (c *Client) newJob(s *session, head []byte, sp spec) *job {
 }
 
 var (
-	errNoStatus = errors.New("the session ended without telling how the script ended")
-	errNotBegun = errors.New("the session ended before the script began")
-	errTooSlow  = fmt.Errorf("its login shell did not begin the script within %s", startLimit)
+	errNoStatus = errors.New("the session ended without the script's exit status")
+	errNotBegun = errors.New("the session ended before the script started")
+	errTooSlow  = fmt.Errorf("its login shell did not start the script within %s", startLimit)
 )
 
 // do hands the script over and sees it to its end.
@@ -131,8 +129,7 @@ func (j *job) do(ctx context.Context) (exit int, err error) {
 	return exit, err
 }
 
-// wait returns when the script has ended and its output is read, or when there
-// is nothing to wait for any more.
+// wait returns once the script has ended and its output is read, or once there is nothing left to wait for.
 func (j *job) wait(ctx context.Context) (int, error) {
 	begin := time.NewTimer(startLimit)
 	defer begin.Stop()
@@ -142,7 +139,7 @@ func (j *job) wait(ctx context.Context) (int, error) {
 		case code := <-j.session.status:
 			return code, j.drain(ctx)
 		case <-j.session.gone:
-			select { // it may have come together with the end
+			select { // it may have arrived together with the end
 			case code := <-j.session.status:
 				return code, j.drain(ctx)
 			default:
@@ -156,7 +153,7 @@ func (j *job) wait(ctx context.Context) (int, error) {
 			sent = nil
 			if err != nil && j.session.conn.gone() {
 				return 0, j.session.conn.why
-			} // else the host will say why it did not want it
+			} // otherwise the host will say why it rejected it
 		case <-began:
 			began = nil
 			begin.Stop()
@@ -175,7 +172,7 @@ func (j *job) lost() error {
 	return errNoStatus
 }
 
-// drain reads what the script printed last.
+// drain reads the script's last output.
 func (j *job) drain(ctx context.Context) error {
 	t := time.NewTicker(drainStep)
 	defer t.Stop()
@@ -190,7 +187,7 @@ func (j *job) drain(ctx context.Context) error {
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		case <-t.C:
-			if j.out.writing() || j.err.writing() { // it is us who are slow
+			if j.out.writing() || j.err.writing() { // we are the slow side
 				idle = 0
 				continue
 			}
@@ -207,7 +204,7 @@ func (j *job) drain(ctx context.Context) error {
 	return j.failure()
 }
 
-// failure is what went wrong with a stream that has ended since.
+// failure returns what went wrong with a stream that has since ended.
 func (j *job) failure() error {
 	select {
 	case err := <-j.out.failed:

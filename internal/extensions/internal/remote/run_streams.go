@@ -17,18 +17,18 @@ type pump struct {
 	src    io.Reader
 	open   *opening
 	turn   chan struct{} // held while the reader has a piece
-	over   atomic.Bool   // the reader gets no more
+	over   atomic.Bool   // the reader gets nothing more
 	bytes  atomic.Int64
 	looked int64
-	ended  chan struct{} // closed at the stream's end
-	failed chan error    // the reader's error, if it had one
+	ended  chan struct{} // closed at the end of the stream
+	failed chan error    // the reader's error, if any
 }
 
 func newPump(src io.Reader, open *opening) *pump {
 	return &pump{src: src, open: open, turn: make(chan struct{}, 1), ended: make(chan struct{}), failed: make(chan error, 1)}
 }
 
-// run reads to the stream's end, whatever becomes of the reader.
+// run reads to the end of the stream, whatever happens to the reader.
 func (p *pump) run() {
 	defer close(p.ended)
 	buf := make([]byte, chunk)
@@ -37,7 +37,7 @@ func (p *pump) run() {
 		if n > 0 {
 			p.bytes.Add(int64(n))
 			p.pass(buf[:n])
-			p.bytes.Add(1) // a piece taken is a sign of life, too
+			p.bytes.Add(1) // taking a piece is a sign of life too
 		}
 		if err != nil {
 			return
@@ -60,7 +60,7 @@ func (p *pump) pass(piece []byte) {
 // writing reports whether the reader is busy with a piece.
 func (p *pump) writing() bool { return len(p.turn) > 0 }
 
-// moved reports whether anything came since it was asked last.
+// moved reports whether anything arrived since the last call.
 func (p *pump) moved() bool {
 	n := p.bytes.Load()
 	moved := n != p.looked
@@ -68,7 +68,7 @@ func (p *pump) moved() bool {
 	return moved
 }
 
-// atEnd reports whether all there was has been read.
+// atEnd reports whether everything has been read.
 func (p *pump) atEnd() bool {
 	select {
 	case <-p.ended:
@@ -78,8 +78,7 @@ func (p *pump) atEnd() bool {
 	}
 }
 
-// stop keeps further pieces from the reader. One that it is busy with has a
-// moment to be taken.
+// stop keeps further pieces from the reader. A piece in progress gets a moment to be taken.
 func (p *pump) stop() {
 	p.over.Store(true)
 	select {
@@ -106,15 +105,14 @@ func (j *job) feed(over <-chan struct{}) {
 	if j.stdin != nil && !j.copyStdin(over) {
 		return
 	}
-	if j.tty != nil { // a terminal has no end of file but this
+	if j.tty != nil { // a terminal has no other end of file
 		_, _ = j.session.ch.Write([]byte{4})
 		return
 	}
 	_ = j.session.ch.CloseWrite()
 }
 
-// sendHead sends the script. Before its last piece is written the host cannot
-// have it whole.
+// sendHead sends the script. Until its last piece is written, the host cannot have all of it.
 func (j *job) sendHead() error {
 	for rest := j.head; len(rest) > 0; {
 		n := min(chunk, len(rest))
@@ -156,7 +154,7 @@ func (j *job) copyStdin(over <-chan struct{}) bool {
 	}
 }
 
-// resize tells the terminal's changes of size.
+// resize forwards the terminal's size changes.
 func (j *job) resize(over <-chan struct{}) {
 	for {
 		select {
@@ -172,12 +170,11 @@ func (j *job) resize(over <-chan struct{}) {
 	}
 }
 
-// terminateLimit is how long the end of a Run may be put off by ending its script.
+// terminateLimit bounds how long ending its script may delay the end of a Run.
 const terminateLimit = time.Second
 
-// terminate ends the process group of a script that nobody waits for: one that
-// neither reads nor writes would not notice, and hold a session of the host
-// for ever. sshd does this by itself for terminals only.
+// terminate ends the process group of a script that nobody waits for. A script that neither reads nor writes
+// would not notice, and would hold a session of the host forever. sshd does this itself for terminals only.
 func (c *Client) terminate(pid int) {
 	if pid == 0 || c.ctx.Err() != nil {
 		return
@@ -189,14 +186,13 @@ func (c *Client) terminate(pid int) {
 	c.host.opts.Log.Debug("remote: ended a script", "host", c.host.name, "pid", pid, "error", err)
 }
 
-// terminate asks the host to end what runs in the session. OpenSSH does so for
-// logins other than root's.
+// terminate asks the host to end what runs in the session. OpenSSH does so for logins other than root's.
 func (s *session) terminate() {
 	_, _ = s.ch.SendRequest("signal", false, ssh.Marshal(struct{ Signal string }{"TERM"}))
 }
 
-// ptyRequest asks for a terminal that carries the script unchanged: no echo, no
-// line editing, no signals, no conversions. The script's first lines undo that.
+// ptyRequest asks for a terminal that carries the script unchanged: no echo, no line editing, no signals, no
+// conversions. The script's first lines undo that.
 func ptyRequest(tty *extensions.TTY) []byte {
 	modes := []byte{}
 	for _, off := range []byte{

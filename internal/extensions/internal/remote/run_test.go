@@ -39,7 +39,8 @@ func TestRunIsLiveBothWays(t *testing.T) {
 	var out lockedBuffer
 	done := make(chan error, 1)
 	go func() {
-		exit, err := c.Run(within(t, time.Minute), Command{Script: "while read -r x; do echo \"got $x\"; done; echo end; exit 5", Stdin: in, Stdout: &out})
+		exit, err := c.Run(within(t, time.Minute),
+			Command{Script: "while read -r x; do echo \"got $x\"; done; echo end; exit 5", Stdin: in, Stdout: &out})
 		if exit != 5 {
 			t.Errorf("exit %d", exit)
 		}
@@ -107,7 +108,8 @@ func TestAllOutputArrives(t *testing.T) {
 		time.Sleep(10 * time.Millisecond)
 		return out.Write(p)
 	})
-	exit, err := c.Run(within(t, time.Minute), Command{Script: "head -c 5000000 /dev/zero & head -c 3000000 /dev/zero >&2; wait", Stdout: slow, Stderr: &errs})
+	exit, err := c.Run(within(t, time.Minute),
+		Command{Script: "head -c 5000000 /dev/zero & head -c 3000000 /dev/zero >&2; wait", Stdout: slow, Stderr: &errs})
 	if exit != 0 || err != nil || out.Len() != 5_000_000 || errs.Len() != 3_000_000 {
 		t.Fatal(exit, err, out.Len(), errs.Len())
 	}
@@ -207,8 +209,9 @@ func TestTTY(t *testing.T) {
 	script = strings.Replace(script, "sha256sum;", "", 1)
 	go func() {
 		exit, err := c.Run(within(t, time.Minute), Command{
-			Script: script + "tty >/dev/null || exit 9; stty size; trap 'stty size' WINCH; while [ \"$x\" != two ]; do read -r x; done; echo \"got $x\"; cat; exit 3",
-			Stdin:  in, Stdout: &out, TTY: &extensions.TTY{Rows: 40, Cols: 100, Resize: sizes},
+			Script: script + "tty >/dev/null || exit 9; stty size; trap 'stty size' WINCH; while [ \"$x\" != two ]; do read -r x; done; echo " +
+				"\"got $x\"; cat; exit 3",
+			Stdin: in, Stdout: &out, TTY: &extensions.TTY{Rows: 40, Cols: 100, Resize: sizes},
 		})
 		if exit != 3 {
 			t.Errorf("exit %d", exit)
@@ -241,7 +244,8 @@ func TestTTYInterrupt(t *testing.T) {
 		}
 		_, _ = feed.Write([]byte{3})
 	}()
-	exit, err := c.Run(within(t, 20*time.Second), Command{Script: "echo ready; sleep 30", Stdin: in, Stdout: &out, TTY: &extensions.TTY{Rows: 24, Cols: 80}})
+	exit, err := c.Run(within(t, 20*time.Second),
+		Command{Script: "echo ready; sleep 30", Stdin: in, Stdout: &out, TTY: &extensions.TTY{Rows: 24, Cols: 80}})
 	if exit != 130 || err != nil {
 		t.Error(exit, err, out.String())
 	}

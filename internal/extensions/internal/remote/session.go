@@ -10,7 +10,7 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
-// errRefused says that the host answered no.
+// errRefused says that the host refused.
 var errRefused = errors.New("refused")
 
 // session is one session channel.
@@ -21,12 +21,11 @@ type session struct {
 	gone   chan struct{} // closed when the host has closed the channel
 }
 
-// maxRefusals bounds how often one caller is sent back to the line.
+// maxRefusals bounds how often one caller goes back to the line.
 const maxRefusals = 20
 
-// openSession gets a session and has the command line started in it. A
-// connection that turns out dead is replaced once. The session's place is given
-// back by its release.
+// openSession gets a session and starts the command line in it. It replaces a connection that turns out dead
+// once. The session's release returns its place.
 func (h *host) openSession(ctx context.Context, tty *extensions.TTY) (*session, error) {
 	redialled, refusals := false, 0
 	for {
@@ -51,7 +50,7 @@ func (h *host) openSession(ctx context.Context, tty *extensions.TTY) (*session, 
 			}
 			continue
 		case errors.Is(err, errDead) && !redialled && ctx.Err() == nil:
-			h.opts.Log.Debug("remote: dialling again", "host", h.name, "error", err)
+			h.opts.Log.Debug("remote: redialing", "host", h.name, "error", err)
 			redialled = true
 			h.release(c, true)
 			continue
@@ -95,12 +94,12 @@ func (c *conn) session(ctx context.Context) (*session, error) {
 
 func (h *host) noSession(no *ssh.OpenChannelError) error {
 	return extensions.Errorf(extensions.KindUnavailable, "%s opens no session: %s", h.name, extensions.Clean(no.Message, 200)).
-		WithRemedy("set MaxSessions to 1 or more in the host's sshd_config, and end what holds its sessions")
+		WithRemedy("set MaxSessions to 1 or more in the host's sshd_config, and close its other sessions")
 }
 
-// sendBack gives back a session that the host did not open. A connection that
-// has none left is of no use and is ended. never reports that it has not opened
-// a single one; those in line get the error then, too.
+// sendBack returns a session that the host did not open. It ends a connection that has none left and so is of
+// no use. never reports that the connection has not opened a single session; those in line then get the error
+// too.
 func (c *conn) sendBack(err error) (never bool) {
 	h := c.host
 	h.mu.Lock()
@@ -119,7 +118,7 @@ func (c *conn) sendBack(err error) (never bool) {
 	return never
 }
 
-// start asks for the command line to be run, in a terminal where tty is set.
+// start asks the host to run the command line, in a terminal if tty is set.
 func (s *session) start(ctx context.Context, tty *extensions.TTY) error {
 	c := s.conn
 	if tty != nil {
@@ -134,7 +133,7 @@ func (s *session) start(ctx context.Context, tty *extensions.TTY) error {
 	return nil
 }
 
-// ask sends a request that the host has to grant.
+// ask sends a request that the host must grant.
 func (s *session) ask(ctx context.Context, what string, payload []byte) error {
 	return s.conn.await(ctx, what, func() error {
 		ok, err := s.ch.SendRequest(what, true, payload)
@@ -145,14 +144,14 @@ func (s *session) ask(ctx context.Context, what string, payload []byte) error {
 	}, func() {})
 }
 
-// refusal is a request that the host did not grant.
+// refusal is a request that the host refused.
 type refusal struct{ what string }
 
 func (r *refusal) Error() string   { return r.what + " was refused" }
 func (r *refusal) Is(e error) bool { return e == errRefused }
 
-// listen reads what the host says about the channel until it closes it, and
-// beyond our own end: a channel nobody listens to would hold up the connection.
+// listen reads what the host says about the channel until it closes, even after our own end: an unread
+// channel would block the connection.
 func (s *session) listen(requests <-chan *ssh.Request) {
 	defer close(s.gone)
 	told := false
@@ -192,8 +191,7 @@ func exitCode(r *ssh.Request) (code int, ok bool) {
 	return 0, false
 }
 
-// signals are the names of RFC 4254 and their numbers by POSIX, and those that
-// OpenSSH adds.
+// signals maps the names of RFC 4254, and those that OpenSSH adds, to their POSIX numbers.
 var signals = map[string]int{
 	"HUP": 1, "INT": 2, "QUIT": 3, "ILL": 4, "TRAP": 5, "ABRT": 6, "FPE": 8, "KILL": 9, "SEGV": 11, "PIPE": 13, "ALRM": 14, "TERM": 15,
 	"USR1": 10, "USR2": 12,
@@ -208,8 +206,7 @@ func (s *session) close() {
 	}
 }
 
-// finish closes the channel and gives the session back, after the host had a
-// moment to close it, too.
+// finish closes the channel and returns the session, after giving the host a moment to close it too.
 func (s *session) finish(ended bool) {
 	if ended {
 		select {

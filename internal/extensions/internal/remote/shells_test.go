@@ -122,7 +122,8 @@ func TestCutScriptRunsNothing(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			for _, sent := range []string{"", "1", "x x\n", string(head[:10]), string(head[1:]), string(head[:len(head)/2]), string(head[:len(head)-1])} {
+			for _, sent := range []string{"", "1", "x x\n", string(head[:10]), string(head[1:]), string(head[:len(head)/2]),
+				string(head[:len(head)-1])} {
 				line := strings.Replace(bootstrap, "exec env LC_ALL=C sh", "exec env LC_ALL=C "+strings.Join(args, " "), 1)
 				cmd := exec.CommandContext(within(t, 20*time.Second), args[0], append(args[1:], "-c", line)...)
 				cmd.Stdin = strings.NewReader(sent)
@@ -156,7 +157,8 @@ func TestNoiseBeforeTheScriptIsDropped(t *testing.T) {
 func TestRcFilesAreSurvived(t *testing.T) {
 	t.Parallel()
 	s := hosttest.SSHD(t)
-	if err := os.WriteFile(filepath.Join(s.HomeDir, ".bashrc"), []byte("echo noise; set -o vi; alias dd=false; alias read=false\n"), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(s.HomeDir, ".bashrc"), []byte("echo noise; set -o vi; alias dd=false; alias read=false\n"),
+		0o600); err != nil {
 		t.Fatal(err)
 	}
 	if _, out, errs := runScript(t, open(t, s.Host(), Options{}), "echo fine"); out != "fine\n" || errs != "" {

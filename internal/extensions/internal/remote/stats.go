@@ -2,13 +2,13 @@ package remote
 
 import "sync/atomic"
 
-// counters count what reaching a host costs: logins, session channels, execs
-// that were accepted, and the connections open now.
+// counters count the cost of reaching a host: logins, session channels, accepted execs, and the connections
+// open now.
 type counters struct {
 	connections, sessions, roundTrips, open atomic.Int64
 }
 
-func (c *counters) dialled() {
+func (c *counters) dialed() {
 	c.connections.Add(1)
 	c.open.Add(1)
 }

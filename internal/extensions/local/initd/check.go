@@ -52,7 +52,8 @@ func tryOnce(ctx context.Context, req wire.Request) (why string, err error) {
 	}
 	deadline, _ := ctx.Deadline()
 	_ = conn.SetDeadline(deadline)
-	_, _ = fmt.Fprintf(conn, "GET %s HTTP/1.1\r\nHost: %s\r\nUser-Agent: sandboxer\r\nConnection: close\r\n\r\n", target.RequestURI(), target.Host)
+	_, _ = fmt.Fprintf(conn, "GET %s HTTP/1.1\r\nHost: %s\r\nUser-Agent: sandboxer\r\nConnection: close\r\n\r\n", target.RequestURI(),
+		target.Host)
 	line, readErr := bufio.NewReaderSize(conn, 1024).ReadSlice('\n')
 	if readErr != nil {
 		return readErr.Error(), nil

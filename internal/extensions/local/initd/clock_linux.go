@@ -6,8 +6,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// clockGuard measures what is left to a deadline by the clock that nobody can
-// set back and that runs on while the machine sleeps.
+// clockGuard measures the time left to a deadline by a clock that nobody can set back and that runs on while
+// the machine sleeps.
 type clockGuard struct{ end time.Duration }
 
 func newClockGuard(deadline time.Time) clockGuard {

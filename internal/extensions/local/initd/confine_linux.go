@@ -9,7 +9,7 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/local/walls"
 )
 
-// giveUp takes from this thread what programs must not have.
+// giveUp drops from this thread what programs must not have.
 func (p *procs) giveUp() error {
 	if !p.cfg.Walls {
 		return nil
@@ -17,9 +17,9 @@ func (p *procs) giveUp() error {
 	return walls.SealProc(walls.Config{Access: p.cfg.Access})
 }
 
-// confine gives a program that was just started what its descendants inherit:
-// the bound on processes, from which we ourselves keep a distance so that we
-// can always go on, that on memory, and the first place when the kernel looks for memory.
+// confine gives a program that has just started what its descendants inherit: the bound on processes, with a
+// reserve for ourselves so that we can always go on, the bound on memory, and the first place when the kernel
+// looks for memory.
 func (p *procs) confine(pid int) {
 	if !p.cfg.Walls {
 		return

@@ -17,8 +17,7 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/local/wire"
 )
 
-// grace is how long output is still read after a command ended while others
-// hold its streams open.
+// grace is how long output is still read after a command ended while other processes hold its streams open.
 const grace = 150 * time.Millisecond
 
 // exitNotFound and exitNotExecutable are what a shell returns.
@@ -28,40 +27,69 @@ const (
 )
 
 func (c *session) exec() wire.Result {
+	begun := time.Now()
+	j, streams, r := c.launch()
+	if j == nil {
+		return r
+	}
+	r = c.attend(j, streams)
+	r.Duration = int64(time.Since(begun))
+	return r
+}
+
+// enter starts the entrypoint and watches it from then on.
+func (c *session) enter() wire.Result {
+	j, streams, r := c.launch()
+	if j == nil {
+		return r
+	}
+	for _, o := range streams.outputs {
+		go c.keep(o.file)
+	}
+	go func() { c.exited <- exitCode(<-j.done) }()
+	return wire.Result{}
+}
+
+// launch starts the program of the request; nil with the result that says why it did not.
+func (c *session) launch() (*job, *streams, wire.Result) {
 	argv := make([]string, 0, len(c.req.Argv))
 	for _, a := range c.req.Argv {
 		argv = append(argv, string(a))
 	}
 	if len(argv) == 0 {
-		return wire.Result{Code: wire.CodeInvalid, Message: "nothing to run"}
+		return nil, nil, wire.Result{Code: wire.CodeInvalid, Message: "nothing to run"}
 	}
 	dir, err := c.dir()
 	if err != nil {
-		return wire.Result{Code: wire.CodeInvalid, Message: err.Error()}
+		return nil, nil, wire.Result{Code: wire.CodeInvalid, Message: err.Error()}
 	}
 	env := c.env()
 	program, err := lookup(argv[0], dir, env)
 	if err != nil {
-		return c.cannotStart(argv[0], err)
+		return nil, nil, c.cannotStart(argv[0], err)
 	}
 	streams, err := c.open()
 	if err != nil {
-		return failure(err)
+		return nil, nil, failure(err)
 	}
-	begun := time.Now()
 	j, err := c.procs.start(program, argv, env, dir, streams.child, c.req.TTY)
 	streams.closeChild()
 	if err != nil {
 		streams.closeOurs()
-		return c.cannotStart(argv[0], err)
+		return nil, nil, c.cannotStart(argv[0], err)
 	}
-	r := c.attend(j, streams)
-	r.Duration = int64(time.Since(begun))
-	return r
+	return j, streams, wire.Result{}
 }
 
-// attend moves the streams until the command ended, was killed at its timeout
-// or because the client hung up.
+// exitCode is a shell's: 128 and the number of the signal that ended it.
+func exitCode(s syscall.WaitStatus) int {
+	if s.Signaled() {
+		return 128 + int(s.Signal())
+	}
+	return s.ExitStatus()
+}
+
+// attend moves the streams until the command ends, times out, or loses its client.
 func (c *session) attend(j *job, s *streams) wire.Result {
 	var reading sync.WaitGroup
 	for _, o := range s.outputs {
@@ -98,15 +126,12 @@ wait:
 	}
 	reading.Wait()
 	s.closeInput()
-	r.Exit = status.ExitStatus()
-	if status.Signaled() {
-		r.Exit = 128 + int(status.Signal())
-	}
+	r.Exit = exitCode(status)
 	return r
 }
 
-// pump sends one output stream to the client until its end or the grace after
-// the command's. What others print later goes to the log.
+// pump sends one output stream to the client until it ends or the grace after the command is over. Later
+// output of other processes goes to the log.
 func (c *session) pump(o output) {
 	buf := make([]byte, wire.ChunkSize)
 	for {
@@ -128,8 +153,7 @@ func (c *session) pump(o output) {
 	}
 }
 
-// drain sends what is in the pipe already, at most what a pipe holds: a slow
-// client must not lose the end of the output to the deadline.
+// drain sends what the pipe already holds: the deadline must not cost a slow client the end of the output.
 func (c *session) drain(o output, buf []byte) {
 	raw, err := o.file.SyscallConn()
 	if err != nil {
@@ -165,6 +189,9 @@ func (c *session) keep(f *os.File) {
 }
 
 func (c *session) cannotStart(name string, err error) wire.Result {
+	if errors.Is(err, errPaused) {
+		return failure(err)
+	}
 	r := wire.Result{Exit: exitNotExecutable}
 	if errors.Is(err, fs.ErrNotExist) {
 		r.Exit = exitNotFound
@@ -203,7 +230,7 @@ func (c *session) dir() (string, error) {
 	return dir, nil
 }
 
-// env is the sandbox's environment with the request's on top, each name once.
+// env returns the sandbox's environment overlaid with the request's, each name once.
 func (c *session) env() []string {
 	at := map[string]int{}
 	var env []string

@@ -12,8 +12,8 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/tarstream"
 )
 
-// options bound nothing: a stream holds no more than the sandbox's disk, since
-// holes stay holes and each file comes once, and the other side watches its own.
+// options set no bounds: a stream holds no more than the sandbox's disk, since holes stay holes and each file
+// comes once, and the receiver enforces its own bounds.
 func options() tarstream.Options {
 	return tarstream.Options{MaxBytes: 1 << 60, MaxEntries: 1 << 40, KeepTimes: true, HardLinks: true, OpenUp: true, NoEntries: true}
 }
@@ -34,9 +34,14 @@ func (s *server) place(p string) (*os.Root, string, error) {
 
 func (c *session) upload() wire.Result {
 	root, dir := c.seed, string(c.req.Path)
-	if c.req.Op == wire.OpUpload {
+	if c.req.Op != wire.OpSeed {
 		var err error
-		if root, dir, err = c.place(dir); err != nil {
+		if c.req.Op == wire.OpHome {
+			root, err = os.OpenRoot(c.cfg.Home)
+		} else {
+			root, dir, err = c.place(dir)
+		}
+		if err != nil {
 			return failure(err)
 		}
 		defer func() { _ = root.Close() }()
@@ -67,16 +72,33 @@ func (c *session) download() wire.Result {
 		if root == nil {
 			return wire.Result{Code: wire.CodeInvalid, Message: "this sandbox has no workspace"}
 		}
-		defer c.procs.freeze()()
+		defer c.freeze()()
 	}
 	m, err := tarstream.PackPath(c.ctx, c.out.Stream(wire.FrameOutput), root, name, opts)
 	return lacking(failure(err), m.Left)
 }
 
-// maxLeft bounds what the result lists, in bytes.
+// copyOut sends all files of the sandbox, as they are at one moment.
+func (c *session) copyOut() wire.Result {
+	home, err := os.OpenRoot(c.cfg.Home)
+	if err != nil {
+		return failure(err)
+	}
+	defer func() { _ = home.Close() }()
+	defer c.freeze()()
+	if c.seed != nil {
+		if _, err := tarstream.Pack(c.ctx, c.out.Stream(wire.FrameOutput), c.seed, options()); err != nil {
+			return failure(err)
+		}
+	}
+	_, err = tarstream.Pack(c.ctx, c.out.Stream(wire.FrameErrors), home, options())
+	return failure(err)
+}
+
+// maxLeft bounds the paths the result lists, in bytes.
 const maxLeft = 1 << 20
 
-// lacking adds what a download could not carry to its result.
+// lacking adds to a download's result what it could not carry.
 func lacking(r wire.Result, left []tarstream.LeftOut) wire.Result {
 	n := 0
 	for _, l := range left {

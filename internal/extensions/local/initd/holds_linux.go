@@ -11,8 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// sum adds up the numbers of the lines of a file of the kernel's that begin
-// with one of the names, blank or colon included.
+// sum adds up the numbers on those lines of a kernel file that start with one of the names, blank or colon
+// included.
 func sum(text []byte, names ...string) (total int64) {
 	for line := range bytes.Lines(text) {
 		for _, name := range names {
@@ -28,22 +28,21 @@ func sum(text []byte, names ...string) (total int64) {
 
 const kB = 1 << 10 // the unit of /proc
 
-// ownAnon is what this process has in memory, without the pages of its
-// executable, which its starter holds.
+// ownAnon returns this process's memory, without the pages of its executable, which its starter holds.
 func ownAnon() int64 {
 	text, _ := os.ReadFile("/proc/self/status")
 	return sum(text, "RssAnon:") * kB
 }
 
-// rss is what a process has in memory and swap, all that it shares with others
-// included. Pages of files on disks are left out: the kernel takes them back.
+// rss returns a process's memory and swap, including everything it shares. It leaves out pages of files on
+// disk, which the kernel can take back.
 func rss(pid int) int64 {
 	text, _ := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/status")
 	return sum(text, "RssAnon:", "RssShmem:", "VmSwap:") * kB
 }
 
-// pss is what a process has in memory and swap, with its share of what is shared; rss
-// of one that does not let us look, or a hog would only have to hide.
+// pss returns a process's memory and swap, with its share of what is shared. If the process does not let us
+// look, it returns rss; otherwise a hog would only have to hide.
 func pss(pid int) int64 {
 	text, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/smaps_rollup")
 	if err != nil {
@@ -52,13 +51,13 @@ func pss(pid int) int64 {
 	return sum(text, "Pss_Anon:", "Pss_Shmem:", "SwapPss:") * kB
 }
 
-// mapped is a process's share of the files that it has mapped of the folders.
+// mapped returns a process's share of the files it has mapped from the folders.
 func mapped(pid int, folders map[uint64]string) int64 {
 	text, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/smaps")
 	if err != nil {
 		return 0
 	}
-	own, held := false, int64(0)
+	own, used := false, int64(0)
 	for line := range bytes.Lines(text) {
 		f := bytes.Fields(line)
 		switch {
@@ -68,13 +67,13 @@ func mapped(pid int, folders map[uint64]string) int64 {
 				own = own || string(f[3]) == fmt.Sprintf("%02x:%02x", unix.Major(dev), unix.Minor(dev))
 			}
 		case own:
-			held += sum(line, "Pss:") - sum(line, "Anonymous:") // a page that was written to a private view is the program's
+			used += sum(line, "Pss:") - sum(line, "Anonymous:") // a page written in a private view is the program's
 		}
 	}
-	return max(held, 0) * kB
+	return max(used, 0) * kB
 }
 
-// ownFolders are the sandbox's writable folders, one for each file system.
+// ownFolders returns the sandbox's writable folders, one per file system.
 func ownFolders(cfg Config) map[uint64]string {
 	folders := map[uint64]string{}
 	for _, dir := range []string{cfg.Workspace, cfg.Home, "/tmp", "/run", "/dev/shm"} {
@@ -86,19 +85,19 @@ func ownFolders(cfg Config) map[uint64]string {
 	return folders
 }
 
-// filesHeld is what the files in the folders occupy, which is memory.
-func filesHeld(folders map[uint64]string) (held int64) {
+// filesUse returns what the files in the folders occupy, which is memory.
+func filesUse(folders map[uint64]string) (used int64) {
 	for _, dir := range folders {
 		var st unix.Statfs_t
 		if unix.Statfs(dir, &st) == nil {
-			held += int64(st.Blocks-st.Bfree) * int64(st.Bsize) //nolint:unconvert // its width differs between processors
+			used += int64(st.Blocks-st.Bfree) * int64(st.Bsize) //nolint:unconvert // its width differs between processors
 		}
 	}
-	return held
+	return used
 }
 
-// counted reads what a cgroup holds in memory and swap that the kernel cannot
-// just drop, from its memory.stat of either version.
+// counted reads from memory.stat, of either cgroup version, what a cgroup holds in memory and swap that the
+// kernel cannot simply drop.
 func counted(stat *os.File) (int64, error) {
 	text, err := io.ReadAll(io.NewSectionReader(stat, 0, 64<<10))
 	if err != nil {

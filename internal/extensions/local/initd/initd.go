@@ -1,12 +1,10 @@
 //go:build unix
 
-// Package initd is the init of one sandbox: it starts programs, reaps them,
-// keeps what background programs print, moves files, and ends everything at
-// the deadline of its lease, whether or not anybody watches.
+// Package initd is the init of one sandbox. It starts and reaps programs, keeps what background programs
+// print, moves files, and ends everything at the deadline of its lease, even if nothing is watching.
 //
-// With walls it is pid 1 of its namespaces, runs under the same filter and
-// without the same rights as the programs it starts, and its end is the end of
-// all of them. Without walls it is an ordinary process that keeps track.
+// With walls, it is pid 1 of its namespaces and runs under the same filter, without the same rights, as the
+// programs it starts; when it ends, so do they. Without walls, it is an ordinary process that keeps track.
 package initd
 
 import (
@@ -25,29 +23,28 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/local/wire"
 )
 
-// Config is what an init is told at its start, over a pipe, because it
-// contains secrets.
+// Config is what an init gets at its start, over a pipe because it contains secrets.
 type Config struct {
 	ID        string   `json:"id"`
 	Walls     bool     `json:"walls"`
 	Access    string   `json:"access"`    // none | ro | rw, with walls
 	Workspace string   `json:"workspace"` // "" = none
 	Home      string   `json:"home"`
-	Seed      string   `json:"seed"` // the workspace as it can be written while it is filled
-	Env       []string `json:"env"`  // KEY=value, the later wins
-	// Secrets become files of extensions.SecretsDir before anything runs, by
-	// name; with walls only, where that is memory of the sandbox's own.
+	Seed      string   `json:"seed"` // the workspace, writable while it is filled
+	Env       []string `json:"env"`  // KEY=value; later entries win
+	// Secrets become files in extensions.SecretsDir, by name, before anything runs; with walls only, where
+	// that folder is memory of the sandbox's own.
 	Secrets map[string]string `json:"secrets,omitempty"`
 	Remove  []string          `json:"remove,omitempty"`
-	Groups  string            `json:"groups,omitempty"` // without walls: file that lists what to kill
-	// Pids is how many processes and threads all programs may have together; 0 = no bound.
+	Groups  string            `json:"groups,omitempty"` // without walls: the file that lists what to kill
+	// Pids bounds the processes and threads of all programs together; 0 = no bound.
 	Pids int64 `json:"pids,omitempty"`
 	// Memory bounds what one program may map privately, in bytes; 0 = no bound.
 	Memory int64 `json:"memory,omitempty"`
-	// WatchMemory is the bound on what all programs hold together, in bytes,
-	// files in the writable folders not counted; 0 = not watched.
+	// WatchMemory bounds what all programs hold together, in bytes, not counting files in the writable
+	// folders; 0 = not watched.
 	WatchMemory int64 `json:"watch_memory,omitempty"`
-	// Counted says that Files.Memory is there and counts every process of the sandbox.
+	// Counted says that Files.Memory is present and counts every process of the sandbox.
 	Counted bool `json:"counted,omitempty"`
 }
 
@@ -56,7 +53,7 @@ type Files struct {
 	Listener *os.File // a listening unix socket, outside
 	Lease    *os.File
 	End      *os.File
-	Commit   *os.File // closed without a byte: the starter died before it registered us
+	Commit   *os.File // closed without a byte: the starter died before recording us
 	Ready    *os.File
 	Memory   *os.File // memory.stat of the sandbox's cgroup
 }
@@ -67,22 +64,25 @@ type server struct {
 	procs *procs
 	logs  *ring
 	seed  *os.Root
+	mode  mode
+
+	exited chan int // the entrypoint's code, once it has ended
+	exit   int      // that code, for the record
 
 	folders map[uint64]string // the writable folders by device, for the memory watch
 }
 
-// Serve runs the init until its deadline or until its lease is removed, and
-// returns after everything it can end was ended. Errors concern the start only.
+// Serve runs the init until its deadline, or until its lease is removed, and returns after ending everything
+// it can. Errors concern the start only.
 func Serve(cfg Config, files Files) error {
-	// Caught and dropped, not ignored: what is ignored stays so in the programs
-	// we start.
+	// Caught and dropped, not ignored: the programs we start inherit ignored signals.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGUSR1,
 		syscall.SIGUSR2, syscall.SIGPIPE, syscall.SIGTSTP, syscall.SIGTTIN, syscall.SIGTTOU, syscall.SIGALRM, syscall.SIGABRT)
 	procs, err := newProcs(cfg)
 	if err != nil {
 		return err
 	}
-	s := &server{cfg: cfg, files: files, procs: procs, logs: newRing()}
+	s := &server{cfg: cfg, files: files, procs: procs, logs: newRing(), exited: make(chan int, 1)}
 	go s.procs.reap()
 	listener, err := net.FileListener(files.Listener)
 	if err != nil {
@@ -96,6 +96,12 @@ func Serve(cfg Config, files Files) error {
 	if err := s.writeSecrets(); err != nil {
 		return err
 	}
+	// Our starter still waits: nobody has damaged or removed it yet.
+	deadline, err := lease.Read(files.Lease)
+	if err != nil {
+		return err
+	}
+	named := links(files.Lease) > 0
 	if _, err := files.Ready.Write([]byte("ready")); err != nil {
 		return err
 	}
@@ -109,11 +115,11 @@ func Serve(cfg Config, files Files) error {
 		go s.watchMemory()
 	}
 	go s.accept(listener)
-	s.end(s.waitForEnd())
+	s.end(s.waitForEnd(deadline, named))
 	return nil
 }
 
-// writeSecrets makes the files of secrets, for the sandbox's user alone.
+// writeSecrets creates the files of secrets, for the sandbox's user alone.
 func (s *server) writeSecrets() error {
 	if len(s.cfg.Secrets) == 0 {
 		return nil
@@ -141,19 +147,14 @@ func (s *server) accept(l net.Listener) {
 	}
 }
 
-// pollEvery is how often the lease is read again, so that an extension or a
-// shortening by another process takes effect.
+// pollEvery is how often the lease is read again, so that another process can move the deadline.
 const pollEvery = time.Second
 
-// waitForEnd returns why it is time. A lease without a name was removed with
-// the sandbox's folder, and the socket with it: nobody can reach the sandbox or
-// move its end any more. Where files never have links, that tells nothing.
-func (s *server) waitForEnd() (reason string) {
-	deadline, err := lease.Read(s.files.Lease)
-	if err != nil {
-		return lease.ReasonExpired
-	}
-	named := links(s.files.Lease) > 0
+// waitForEnd returns the reason for the end. A lease without a name was removed with the sandbox's folder and
+// socket: nobody can reach the sandbox or move its deadline any more. If files never have links, so that the
+// lease had no name at the start either, this proves nothing. A lease that cannot be read leaves the deadline where it
+// was.
+func (s *server) waitForEnd(deadline time.Time, named bool) (reason string) {
 	guard := newClockGuard(deadline)
 	for {
 		if named && links(s.files.Lease) == 0 {
@@ -167,11 +168,15 @@ func (s *server) waitForEnd() (reason string) {
 		if left <= 0 {
 			return lease.ReasonExpired
 		}
-		time.Sleep(min(left, pollEvery))
+		select {
+		case s.exit = <-s.exited:
+			return lease.ReasonExited
+		case <-time.After(min(left, pollEvery)):
+		}
 	}
 }
 
-// links counts the names of an open file, 1 where that cannot be told.
+// links counts the names of an open file; 1 if that is unknown.
 func links(f *os.File) uint64 {
 	info, err := f.Stat()
 	if err != nil {
@@ -188,7 +193,8 @@ func (s *server) end(reason string) {
 	for _, path := range s.cfg.Remove {
 		_ = os.RemoveAll(path)
 	}
-	_ = lease.WriteEnd(s.files.End, lease.End{EndedAt: time.Now().UTC(), Reason: reason})
+	now := time.Now().UTC()
+	_ = lease.WriteTombstone(s.files.End, lease.Tombstone{EndedAt: now, Reason: reason, Exit: s.exit, Mode: s.mode.ended(now)})
 	_ = s.files.End.Sync()
 }
 
@@ -229,7 +235,7 @@ func (s *server) serve(conn net.Conn) {
 	receiving.Wait()
 }
 
-// receive feeds input and resizes until the client hangs up.
+// receive passes on input and resizes until the client hangs up.
 func (c *session) receive(r *wire.Reader) {
 	open := true
 	defer func() {

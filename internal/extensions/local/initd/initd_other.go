@@ -21,15 +21,21 @@ func (*procs) giveUp() error { return nil }
 
 func (*procs) confine(int) {}
 
-// Members is empty where other processes' environments cannot be read.
+// Members returns nothing if other processes' environments cannot be read.
 func Members(string) []int { return nil }
 
 func (*server) watchMemory() {}
 
-// unignore is for Linux, where programs check it.
+func pids() []int { return nil }
+
+func moves(int) bool { return false }
+
+func stopped(int) bool { return false }
+
+// unignore does nothing: programs check ignored signals only on Linux.
 func unignore() {}
 
-// Elsewhere a job is its process group and nothing more.
+// Here a job is its process group and nothing more.
 
 func tagNext(uint64) uint64 { return 0 }
 func tagged(uint64) []int   { return nil }

@@ -11,7 +11,9 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/local/lease"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/local/wire"
 )
 
@@ -78,4 +80,42 @@ func TestTheEnvironmentNamesEachVariableOnceTheLaterWins(t *testing.T) {
 	if got := fmt.Sprint(c.env()); got != "[A=3 B=4 TERM=xterm-256color]" {
 		t.Error(got)
 	}
+}
+
+// However late a busy machine lets the init look at its lease again.
+func TestALeaseThatIsGoneBeforeTheFirstLookEndsIt(t *testing.T) {
+	t.Parallel()
+	f, deadline := newLease(t, 3*time.Second)
+	if err := os.Remove(f.Name()); err != nil {
+		t.Fatal(err)
+	}
+	if got := (&server{files: Files{Lease: f}}).waitForEnd(deadline, true); got != lease.ReasonRemoved {
+		t.Errorf("it ended as %q", got)
+	}
+}
+
+func TestALeaseThatIsEmptiedBeforeTheFirstLookDoesNotMoveTheDeadline(t *testing.T) {
+	t.Parallel()
+	f, deadline := newLease(t, time.Second)
+	if err := f.Truncate(0); err != nil {
+		t.Fatal(err)
+	}
+	got := (&server{files: Files{Lease: f}}).waitForEnd(deadline, true)
+	if early := time.Until(deadline); got != lease.ReasonExpired || early > time.Millisecond {
+		t.Errorf("it ended as %q, %s before the deadline", got, early)
+	}
+}
+
+func newLease(t *testing.T, life time.Duration) (*os.File, time.Time) {
+	t.Helper()
+	f, err := os.Create(filepath.Join(t.TempDir(), "lease"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = f.Close() })
+	deadline := time.Now().Add(life)
+	if err := lease.Write(f, deadline); err != nil {
+		t.Fatal(err)
+	}
+	return f, deadline
 }

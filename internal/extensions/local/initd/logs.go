@@ -9,14 +9,14 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/local/wire"
 )
 
-// logBytes is how much of what background programs print is kept.
+// logBytes is how much of the output of background programs is kept.
 const logBytes = 1 << 20
 
-// ring keeps the last logBytes bytes that were written to it.
+// ring keeps the last logBytes bytes written to it.
 type ring struct {
 	mu    sync.Mutex
 	buf   []byte
-	start int64 // offset of buf[0] in all that was ever written
+	start int64 // offset of buf[0] in everything ever written
 	grown chan struct{}
 }
 
@@ -35,8 +35,8 @@ func (r *ring) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// from returns what was written from offset on, the offset after it, and a
-// channel that closes when there is more.
+// from returns what was written from offset on, the offset after it, and a channel that closes when there is
+// more.
 func (r *ring) from(offset int64) ([]byte, int64, <-chan struct{}) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

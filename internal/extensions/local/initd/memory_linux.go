@@ -8,16 +8,15 @@ import (
 )
 
 const (
-	// watchEvery is how often it is looked at what programs hold.
+	// watchEvery is how often the memory of programs is checked.
 	watchEvery = 200 * time.Millisecond
-	// lookAgain is how long after a first look a second one decides: a program
-	// that starts another one is seen twice for a moment, with all it holds.
+	// lookAgain is how long after a first look a second one decides. A program that starts another one
+	// briefly counts twice, with all it holds.
 	lookAgain = 30 * time.Millisecond
 )
 
-// watchMemory ends the largest program when all of them together hold more
-// than the bound. The kernel's own bound, where a cgroup holds one, is that of
-// programs and files together; where none does, this is a bound on accidents.
+// watchMemory kills the largest program when all of them together exceed the bound. If a cgroup enforces a
+// bound, the kernel's covers programs and files together; otherwise this is a bound on accidents.
 func (s *server) watchMemory() {
 	s.folders = ownFolders(s.cfg)
 	for {
@@ -34,7 +33,7 @@ func (s *server) watchMemory() {
 			continue
 		}
 		largest := slices.MaxFunc(list, func(a, b program) int { return cmp.Compare(a.holds, b.holds) })
-		_, _ = s.logs.Write([]byte("sandboxer: the memory limit was passed; the largest program was ended\n"))
+		_, _ = s.logs.Write([]byte("sandboxer: memory limit exceeded; killed the largest program\n"))
 		_ = syscall.Kill(largest.pid, syscall.SIGKILL)
 	}
 }
@@ -55,15 +54,14 @@ func (s *server) programs(measure func(pid int) int64) []program {
 	return list
 }
 
-// memoryLeft reports whether the programs hold no more than their bound: by
-// the cgroup's count, else by what each of them holds. RSS counts what is
-// shared in full, so that it is enough to know that there is room, PSS counts
-// it once, and what is mapped of the sandbox's own folders is no program's:
-// each measure counts less than the one before, and costs more.
+// memoryLeft reports whether the programs stay within their bound: by the cgroup's count, else by what each
+// holds. RSS counts shared memory in full, so it can show that there is room. PSS counts it once, and what is
+// mapped from the sandbox's own folders belongs to no program. Each measure counts less than the one before,
+// and costs more.
 func (s *server) memoryLeft() bool {
 	if s.cfg.Counted {
 		if n, err := counted(s.files.Memory); err == nil {
-			return n-filesHeld(s.folders)-ownAnon() <= s.cfg.WatchMemory
+			return n-filesUse(s.folders)-ownAnon() <= s.cfg.WatchMemory
 		}
 	}
 	for _, measure := range []func(int) int64{rss, pss, func(pid int) int64 { return pss(pid) - mapped(pid, s.folders) }} {

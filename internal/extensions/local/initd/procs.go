@@ -14,16 +14,16 @@ import (
 	"time"
 )
 
-// procs starts programs and reaps everything that becomes our child, orphans
-// included. Starting and reaping exclude each other, so that a program which
-// ends at once is known before it is reaped.
+// procs starts programs and reaps every child we get, orphans included. Starting and reaping exclude each
+// other, so that a program that ends at once is known before it is reaped.
 type procs struct {
 	cfg     Config
-	starts  chan func() // run on the thread that programs are started from
+	starts  chan func() // run on the thread that starts programs
 	mu      sync.Mutex
 	waiting map[int]chan syscall.WaitStatus
-	groups  map[int]bool // sessions we started, by their leader; without walls
+	groups  map[int]bool // sessions we started, by leader; without walls
 	lastTag uint64
+	held    bool // the sandbox is paused: nothing starts
 }
 
 func newProcs(cfg Config) (*procs, error) {
@@ -33,8 +33,8 @@ func newProcs(cfg Config) (*procs, error) {
 	return p, <-ready
 }
 
-// starter lends its thread to whoever starts a program. What the thread gave
-// up, the programs have given up, and the init has not.
+// starter lends its thread to whoever starts a program. Programs lack what the thread gave up; the init keeps
+// it.
 func (p *procs) starter(ready chan<- error) {
 	runtime.LockOSThread()
 	ready <- p.giveUp()
@@ -43,14 +43,14 @@ func (p *procs) starter(ready chan<- error) {
 	}
 }
 
-// job is one started program and all that descends from it.
+// job is one started program and everything that descends from it.
 type job struct {
 	pid  int
 	tag  uint64
 	done chan syscall.WaitStatus
 }
 
-// start runs a program in a new session. The files are its 0, 1 and 2.
+// start runs a program in a new session. files are its descriptors 0, 1 and 2.
 func (p *procs) start(path string, argv, env []string, dir string, files [3]*os.File, tty bool) (*job, error) {
 	attr := &syscall.ProcAttr{Dir: dir, Env: env, Sys: &syscall.SysProcAttr{Setsid: true, Setctty: tty, Ctty: 0}}
 	for _, f := range files {
@@ -58,6 +58,9 @@ func (p *procs) start(path string, argv, env []string, dir string, files [3]*os.
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if p.held {
+		return nil, errPaused
+	}
 	j := &job{done: make(chan syscall.WaitStatus, 1)}
 	p.lastTag++
 	j.tag = tagNext(p.lastTag)
@@ -80,6 +83,8 @@ func (p *procs) start(path string, argv, env []string, dir string, files [3]*os.
 	}
 	return j, nil
 }
+
+var errPaused = errors.New("the sandbox is paused")
 
 func (p *procs) reap() {
 	sig := make(chan os.Signal, 1)
@@ -104,16 +109,15 @@ func (p *procs) reap() {
 				done <- status
 			}
 			if !p.cfg.Walls && syscall.Kill(-pid, 0) != nil {
-				delete(p.groups, pid) // nobody is left in it, so the number may be used again
+				delete(p.groups, pid) // it is empty, so the number may be reused
 			}
 		}
 		p.mu.Unlock()
 	}
 }
 
-// kill ends the job: its process group and whatever descends from it, also
-// what left the group. Stopping everything before killing anything wins
-// against programs that start others faster than they are found.
+// kill ends the job: its process group and all its descendants, even those that left the group. Stopping
+// everything before killing anything wins against programs that start others faster than they are found.
 func (p *procs) kill(j *job) {
 	_ = syscall.Kill(-j.pid, syscall.SIGSTOP)
 	stopped := map[int]bool{}
@@ -135,18 +139,8 @@ func (p *procs) kill(j *job) {
 	}
 }
 
-// freeze stops every program inside and returns what lets them go on. Without
-// walls nothing is stopped: kill(-1) would reach the whole machine.
-func (p *procs) freeze() func() {
-	if !p.cfg.Walls {
-		return func() {}
-	}
-	_ = syscall.Kill(-1, syscall.SIGSTOP)
-	return func() { _ = syscall.Kill(-1, syscall.SIGCONT) }
-}
-
-// endAll ends every program of the sandbox. Without walls those are the ones
-// in the sessions we started or with the sandbox's id in their environment.
+// endAll ends every program of the sandbox. Without walls these are the ones in the sessions we started or
+// with the sandbox's id in their environment.
 func (p *procs) endAll() {
 	if p.cfg.Walls {
 		_ = syscall.Kill(-1, syscall.SIGKILL)
@@ -168,18 +162,18 @@ func (p *procs) endAll() {
 	}
 }
 
-// descendants lists the living processes of a job, whatever group they are in.
+// descendants lists the living processes of a job, in whatever group.
 func (p *procs) descendants(j *job) []int {
 	list := tagged(j.tag)
 	if p.cfg.Walls {
 		return list
 	}
-	own := Members(p.cfg.ID) // other sandboxes and the host's programs are in sight
+	own := Members(p.cfg.ID) // other sandboxes and the host's programs are visible
 	return slices.DeleteFunc(list, func(pid int) bool { return !slices.Contains(own, pid) })
 }
 
-// noteGroup adds a session to the file that a teardown reads when this
-// process was killed and can end nothing by itself any more.
+// noteGroup adds a session to the file that a teardown reads if this process was killed and can end nothing
+// itself.
 func (p *procs) noteGroup(pid int) {
 	if p.cfg.Groups == "" {
 		return

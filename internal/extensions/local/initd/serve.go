@@ -15,19 +15,34 @@ import (
 
 func (c *session) parse(payload []byte) error {
 	if err := json.Unmarshal(payload, &c.req); err != nil {
-		return errors.New("the request is not understood")
+		return errors.New("the request is invalid")
 	}
 	return nil
 }
 
 func (c *session) run() wire.Result {
 	switch c.req.Op {
+	case wire.OpPause:
+		return c.pause()
+	case wire.OpResume:
+		return c.unpause()
+	case wire.OpLogs, wire.OpPing, wire.OpSnapshot, wire.OpCopy:
+	default:
+		if c.mode.paused() {
+			return failure(errPaused)
+		}
+	}
+	switch c.req.Op {
 	case wire.OpExec:
 		return c.exec()
-	case wire.OpUpload, wire.OpSeed:
+	case wire.OpEnter:
+		return c.enter()
+	case wire.OpUpload, wire.OpSeed, wire.OpHome:
 		return c.upload()
 	case wire.OpDownload, wire.OpSnapshot:
 		return c.download()
+	case wire.OpCopy:
+		return c.copyOut()
 	case wire.OpLogs:
 		return c.readLogs()
 	case wire.OpCheck:
@@ -38,7 +53,7 @@ func (c *session) run() wire.Result {
 	return wire.Result{Code: wire.CodeInvalid, Message: "unknown operation " + c.req.Op}
 }
 
-// input reads the client's input frames and gives the credit back.
+// input reads the client's input frames and returns the credit.
 type input struct {
 	c    *session
 	rest []byte
@@ -73,6 +88,8 @@ func failure(err error) wire.Result {
 	}
 	r := wire.Result{Code: wire.CodeInternal, Message: err.Error()}
 	switch {
+	case errors.Is(err, errPaused):
+		r.Code = wire.CodePaused
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
 		r.Code = wire.CodeNoSpace
 	case errors.Is(err, syscall.EROFS):

@@ -5,8 +5,8 @@ import (
 	"unsafe"
 )
 
-// sigaction is the kernel's struct on amd64 and arm64; elsewhere the fields
-// behind the handler are arranged differently, and nothing is changed there.
+// sigaction is the kernel's struct on amd64 and arm64. Elsewhere the fields after the handler are laid out
+// differently, and nothing is changed.
 type sigaction struct {
 	handler, flags, restorer, mask uint64
 }
@@ -16,9 +16,8 @@ const (
 	lastSignal = 64
 )
 
-// unignore gives ignored signals their default action. What we were started
-// by decides what we ignore (make: signal 32), and every
-// program started from here would inherit it.
+// unignore restores the default action of ignored signals. Our starter decides what we ignore (make: signal
+// 32), and every program started from here would inherit it.
 func unignore() {
 	if unsafe.Sizeof(uintptr(0)) != 8 {
 		return

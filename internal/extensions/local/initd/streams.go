@@ -77,8 +77,8 @@ func (s *streams) closeOurs() {
 	}
 }
 
-// feed passes the client's input on, and keeps taking it after the command
-// stopped reading, so that the client is never stuck.
+// feed passes the client's input on, and keeps reading it after the command stopped, so that the client never
+// blocks.
 func (c *session) feed(s *streams) {
 	deaf := s.stdin == nil
 	for b := range c.in {

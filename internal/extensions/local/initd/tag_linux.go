@@ -9,15 +9,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A program that leaves its process group by a double fork and setsid can only
-// be told from others by what it inherits. The soft limit on POSIX message
-// queues is inherited by every descendant, is shown in /proc, and nothing
-// ordinary depends on its exact value: it is set to a number of the job's own
-// before the job starts.
+// A program that leaves its process group by a double fork and setsid can be told from others only by what it
+// inherits. Every descendant inherits the soft limit on POSIX message queues, /proc shows it, and nothing
+// ordinary depends on its exact value, so each job starts with a limit derived from its own number.
 
 const tagSpan = 1 << 16
 
-// tagOf makes a limit in bytes out of a job's number.
+// tagOf derives a limit in bytes from a job's number.
 func tagOf(n uint64) uint64 { return 100_000 + n%tagSpan }
 
 // tagNext sets the limit that the next program inherits.
@@ -53,7 +51,7 @@ func tagged(tag uint64) []int {
 	return found
 }
 
-// pids lists all processes but our own, which carries the latest tag too.
+// pids lists all processes but our own, which also carries the latest tag.
 func pids() []int {
 	d, err := os.Open("/proc")
 	if err != nil {
@@ -70,8 +68,8 @@ func pids() []int {
 	return list
 }
 
-// Members lists the processes whose environment carries the sandbox's id, as
-// far as this user may look. It is how programs without walls are found.
+// Members lists the processes whose environment carries the sandbox's id, as far as this user may look. It
+// finds programs without walls.
 func Members(id string) []int {
 	var found []int
 	want := []byte("\x00SANDBOXER_ID=" + id + "\x00")

@@ -10,7 +10,7 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/local/stage"
 )
 
-// A process that was started as an init never reaches main.
+// A process started as an init never reaches main.
 func init() {
 	if stage.Taken(stage.ModeInside) || stage.Taken(stage.ModePlain) {
 		stage.Report(run())

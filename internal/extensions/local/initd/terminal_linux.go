@@ -41,7 +41,7 @@ func resize(f *os.File, rows, cols uint16) error {
 	})
 }
 
-// control runs f without taking the file out of the poller, as Fd would.
+// control runs do without taking the file out of the poller, as Fd would.
 func control(f *os.File, do func(fd int) error) error {
 	raw, err := f.SyscallConn()
 	if err != nil {

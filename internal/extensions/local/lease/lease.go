@@ -1,9 +1,9 @@
-// Package lease reads and writes the two small files that a sandbox's init
-// holds open on the host: the lease, which says when it must end, and the
-// tombstone, in which it writes when it did.
+// Package lease reads and writes the two small files that a sandbox's init holds open on the host: the lease,
+// which says when the sandbox must end, and the tombstone, where the init records when it did.
 package lease
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -18,11 +18,11 @@ const (
 	length = digits + 1 + 8 + 1
 )
 
-// ErrTorn is returned for a lease that was read while it was written.
+// ErrTorn is returned for a lease read while it was being written.
 var ErrTorn = errors.New("the lease is torn or empty")
 
-// Write puts deadline into the file in place, in one write, because the init
-// holds the file open. Resolution is a microsecond.
+// Write puts deadline into the file in place, in one write, because the init holds the file open. The
+// resolution is a microsecond.
 func Write(w io.WriterAt, deadline time.Time) error {
 	n := fmt.Sprintf("%0*d", digits, deadline.UnixMicro())
 	_, err := w.WriteAt(fmt.Appendf(nil, "%s %08x\n", n, crc32.ChecksumIEEE([]byte(n))), 0)
@@ -49,17 +49,28 @@ func Read(r io.ReaderAt) (time.Time, error) {
 // Reasons of an end.
 const (
 	ReasonExpired = "expired"
-	ReasonRemoved = "removed" // the lease's file was
+	ReasonRemoved = "removed" // the lease's file was removed
+	ReasonExited  = "exited"  // its entrypoint did
 )
 
-// End is what the init writes when it ends by itself.
-type End struct {
-	EndedAt time.Time `json:"ended_at"`
-	Reason  string    `json:"reason"`
+// Mode says whether the sandbox is paused, and since when; zero if it never was.
+type Mode struct {
+	Paused bool      `json:"paused,omitempty"`
+	Since  time.Time `json:"since,omitzero"`
+	// Rested is how long earlier pauses were.
+	Rested time.Duration `json:"rested,omitempty"`
 }
 
-// WriteEnd writes e at the start of the file.
-func WriteEnd(w io.WriterAt, e End) error {
+// Tombstone is what the init records when its mode changes, and when it ends by itself.
+type Tombstone struct {
+	EndedAt time.Time `json:"ended_at,omitzero"`
+	Reason  string    `json:"reason,omitempty"`
+	Exit    int       `json:"exit,omitempty"` // ReasonExited's code
+	Mode    Mode      `json:"mode,omitzero"`
+}
+
+// WriteTombstone writes e at the start of the file, before what was longer.
+func WriteTombstone(w io.WriterAt, e Tombstone) error {
 	b, err := json.Marshal(e)
 	if err != nil {
 		return err
@@ -68,7 +79,8 @@ func WriteEnd(w io.WriterAt, e End) error {
 	return err
 }
 
-// ParseEnd reads what WriteEnd wrote; ok is false for an empty file.
-func ParseEnd(b []byte) (e End, ok bool) {
-	return e, json.Unmarshal(b, &e) == nil && !e.EndedAt.IsZero()
+// ParseTombstone reads what WriteTombstone wrote last; ended is false for a sandbox that has not ended.
+func ParseTombstone(b []byte) (e Tombstone, ended bool) {
+	err := json.NewDecoder(bytes.NewReader(b)).Decode(&e)
+	return e, err == nil && !e.EndedAt.IsZero()
 }

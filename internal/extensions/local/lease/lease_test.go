@@ -36,7 +36,7 @@ func TestALeaseIsReadAsWritten(t *testing.T) {
 
 func TestATombstoneIsReadAsWritten(t *testing.T) {
 	t.Parallel()
-	if _, ok := ParseEnd(nil); ok {
+	if _, ok := ParseTombstone(nil); ok {
 		t.Error("an empty tombstone counts")
 	}
 	path := filepath.Join(t.TempDir(), "end")
@@ -44,12 +44,12 @@ func TestATombstoneIsReadAsWritten(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := End{EndedAt: time.UnixMicro(1_800_000_000_000_001).UTC(), Reason: ReasonExpired}
-	if err := errors.Join(WriteEnd(f, want), f.Close()); err != nil {
+	want := Tombstone{EndedAt: time.UnixMicro(1_800_000_000_000_001).UTC(), Reason: ReasonExpired}
+	if err := errors.Join(WriteTombstone(f, want), f.Close()); err != nil {
 		t.Fatal(err)
 	}
 	raw, err := os.ReadFile(path)
-	if got, ok := ParseEnd(raw); err != nil || !ok || got != want {
+	if got, ok := ParseTombstone(raw); err != nil || !ok || got != want {
 		t.Errorf("%+v, %t, %v", got, ok, err)
 	}
 }

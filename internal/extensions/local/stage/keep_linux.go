@@ -11,14 +11,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// keep waits until the init is gone, whoever ended it, and removes its
-// cgroups: the init lies in them, and has no right to their parents.
+// keep waits until the init is gone, whoever ended it, and removes its cgroups. The init cannot: it lies in
+// them and has no right to their parents.
 func keep() error {
 	var dirs []string
 	if err := ReadConfig(FDConfig, &dirs); err != nil {
 		return err
 	}
-	if err := os.Chdir("/"); err != nil { // not in the way of an umount
+	if err := os.Chdir("/"); err != nil { // do not block an umount
 		return err
 	}
 	for {
@@ -32,13 +32,12 @@ func keep() error {
 	}
 }
 
-// RemoveCgroups takes the empty folders away; the kernel may need a moment
-// after the last process ended.
+// RemoveCgroups removes the empty folders; the kernel may need a moment after the last process ended.
 func RemoveCgroups(dirs []string) error {
 	var failed error
 	for _, dir := range dirs {
 		if !strings.HasPrefix(filepath.Base(dir), "sandboxer-sbx-") {
-			continue // a record that somebody wrote for us
+			continue // a record that somebody else wrote
 		}
 		for try := 0; ; try++ {
 			err := os.Remove(dir)

@@ -9,8 +9,7 @@ import (
 	"syscall"
 )
 
-// rawReader reads a descriptor without an os.File, which would close it when
-// collected.
+// rawReader reads a descriptor without an os.File, which would close it when collected.
 type rawReader int
 
 func (r rawReader) Read(p []byte) (int, error) {
@@ -28,7 +27,7 @@ func (r rawReader) Read(p []byte) (int, error) {
 	}
 }
 
-// Failure is what a stage reports in place of "ready".
+// Failure is what a stage reports instead of "ready".
 type Failure struct {
 	Step  string `json:"step"`
 	Errno int    `json:"errno"`
@@ -37,7 +36,7 @@ type Failure struct {
 
 func (f *Failure) Error() string { return fmt.Sprintf("%s: %s", f.Step, f.Text) }
 
-// Unwrap gives the system's error number, so that errors.Is works across the pipe.
+// Unwrap returns the system's error number, so that errors.Is works across the pipe.
 func (f *Failure) Unwrap() error {
 	if f.Errno == 0 {
 		return nil

@@ -1,13 +1,12 @@
 //go:build unix
 
-// Package stage lets our own executable, or a test's, be started again to
-// build a sandbox's walls: importing it is enough. A process whose name is
-// Name is taken over before main and never returns. The name stands in argv
-// because the environment of every stage is empty. The later stage, the init
-// itself, is taken over in the same way by package initd.
+// Package stage lets our own executable, or a test's, start again to build a sandbox's walls: importing it is
+// enough. It takes over a process named Name before main; that process never returns. The name stands in argv
+// because every stage's environment is empty. Package initd takes over the later stage, the init itself, in
+// the same way.
 //
-// What this package imports is kept small, because Go initialises it, and all
-// that sorts before it, at each start; in particular not net, which comes late.
+// Keep the imports of this package few: Go initializes them, and everything that sorts before them, at each
+// start. In particular avoid net, which comes late.
 package stage
 
 import (
@@ -20,15 +19,15 @@ import (
 	"slices"
 )
 
-// Name is argv[0] of our stages; argv[1] is one of the modes, argv[2] the
-// sandbox's id, for people who read process lists.
+// Name is argv[0] of our stages; argv[1] is one of the modes, argv[2] the sandbox's id, for people who read
+// process lists.
 const (
 	Name       = "sandboxer-init"
-	Keeper     = "sandboxer-keeper" // argv[0] of the one that is no init
-	ModeWalls  = "walls"            // in fresh namespaces: build the walls, go on as the init
-	ModeInside = "inside"           // within walls: be the init
-	ModePlain  = "plain"            // be the init without walls
-	ModeKeep   = "keep"             // outside: remove the cgroups when the init is gone
+	Keeper     = "sandboxer-keeper" // argv[0] of the stage that is no init
+	ModeWalls  = "walls"            // in fresh namespaces: build the walls, continue as the init
+	ModeInside = "inside"           // within walls: become the init
+	ModePlain  = "plain"            // become the init without walls
+	ModeKeep   = "keep"             // outside: remove the cgroups once the init is gone
 	ModeNoop   = "noop"             // end at once; measures a start
 )
 
@@ -40,18 +39,17 @@ const (
 	FDEnd
 	FDReady
 	FDExe    // our own executable in sealed memory; walls only
-	_        // a socket that holds the host uid while the init lives, may be closed
-	FDMemory // memory.stat of the sandbox's cgroup, may be closed
-	FDSeed   // the workspace while it can be written, made by the walls
+	_        // a socket that holds the host uid while the init lives; may be closed
+	FDMemory // memory.stat of the sandbox's cgroup; may be closed
+	FDSeed   // the workspace while it is writable; created by the walls
 )
 
-// FDInit is the descriptor of the init's process that a keeper has besides FDConfig.
+// FDInit is the descriptor of the init's process, which a keeper has besides FDConfig.
 const FDInit = FDConfig + 1
 
 const maxConfig = 64 << 20
 
-// ExePath is where a stage is started from. Bubblewrap cannot set argv[0], so
-// it is a name, too.
+// ExePath is the path that starts a stage. Bubblewrap cannot set argv[0], so the path is a name too.
 var ExePath = fmt.Sprintf("/proc/self/fd/%d", FDExe)
 
 func init() {
@@ -65,7 +63,7 @@ func init() {
 	}
 }
 
-// Report tells the side that started us why a stage failed, and ends it.
+// Report tells the side that started us why a stage failed, and ends the stage.
 func Report(err error) {
 	if err == nil {
 		os.Exit(0)
@@ -79,7 +77,7 @@ func Taken(mode string) bool {
 	return len(os.Args) == 3 && slices.Contains([]string{Name, Keeper, ExePath}, os.Args[0]) && os.Args[1] == mode
 }
 
-// ReadConfig reads one length and that many bytes of JSON, and nothing beyond.
+// ReadConfig reads one length and that many bytes of JSON, and nothing more.
 func ReadConfig(fd int, v any) error {
 	in := rawReader(fd)
 	var head [4]byte

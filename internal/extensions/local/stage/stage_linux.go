@@ -12,8 +12,8 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/local/walls"
 )
 
-// Hide keeps the programs inside from reading our memory, environment and
-// descriptors, and from inheriting the latter.
+// Hide keeps the programs inside from reading our memory, environment and descriptors, and from inheriting
+// the descriptors.
 func Hide() error {
 	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil {
 		return err
@@ -21,8 +21,8 @@ func Hide() error {
 	return unix.CloseRange(3, ^uint(0), unix.CLOSE_RANGE_CLOEXEC)
 }
 
-// buildWalls runs on the main thread, as every init function does, and
-// replaces the process by the init, so that no thread without the walls is left.
+// buildWalls runs on the main thread, as every init function does, and replaces the process by the init, so
+// that no thread without the walls remains.
 func buildWalls() error {
 	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil {
 		return err

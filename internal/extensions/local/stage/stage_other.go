@@ -8,7 +8,7 @@ import (
 	"syscall"
 )
 
-// Hide keeps the descriptors from the programs we start.
+// Hide keeps our descriptors from the programs we start.
 func Hide() error {
 	for fd := FDConfig; fd <= FDReady; fd++ {
 		syscall.CloseOnExec(fd)

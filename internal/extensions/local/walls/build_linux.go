@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// StepError says which step failed, for the side that classifies it.
+// StepError names the failed step, for the side that classifies it.
 type StepError struct {
 	Step string
 	Err  error
@@ -27,9 +27,8 @@ func step(name string, err error) error {
 	return &StepError{name, err}
 }
 
-// Build makes the walls around the calling thread, which must be the only one
-// that goes on: the rest of the process is replaced by an exec. seedFD is the
-// descriptor number that the writable workspace gets.
+// Build builds the walls around the calling thread, which must be the only one that continues: an exec
+// replaces the rest of the process. seedFD is the descriptor number for the writable workspace.
 func Build(c Config, seedFD int) error {
 	unix.Umask(0o022)
 	if !c.Built {
@@ -68,7 +67,7 @@ func Build(c Config, seedFD int) error {
 	return step("system call filter", install(c.Filter))
 }
 
-// newRoot is mounted over: nothing that is shown inside lies below it.
+// newRoot is mounted over: nothing shown inside lies below it.
 func newRoot() string {
 	for _, dir := range []string{"/sys", "/mnt", "/srv", "/tmp"} {
 		if info, err := os.Lstat(dir); err == nil && info.IsDir() {
@@ -125,7 +124,7 @@ func pivot(root string) error {
 	return nil
 }
 
-// readOnly seals a mount; the flags are those of mount_setattr(2).
+// readOnly makes a mount read-only; the flags are mount_setattr(2)'s.
 func readOnly(path string, recursive bool, extra uint64) error {
 	flags := uint(0)
 	if recursive {
@@ -140,7 +139,7 @@ func mountViews(root string, c Config) error {
 		dest := root + v.Dest
 		info, err := os.Stat(v.Source)
 		if errors.Is(err, os.ErrNotExist) || errors.Is(err, os.ErrPermission) && strings.HasPrefix(v.Source, "/etc/") {
-			continue // what this user may not read is not for the sandbox either
+			continue // what this user may not read, the sandbox may not either
 		}
 		if err != nil {
 			return err
@@ -238,8 +237,8 @@ func mountWritable(root string, c Config, seedFD int) error {
 	return os.Remove(pool)
 }
 
-// keepSeed opens the workspace where it stays writable: the init fills it
-// through this descriptor after the pool itself is out of sight.
+// keepSeed opens the workspace while it is writable: the init fills it through this descriptor after the pool
+// itself is out of sight.
 func keepSeed(path string, seedFD int) error {
 	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err != nil {

@@ -1,9 +1,8 @@
-// Package walls turns a process that was started in fresh namespaces into the
-// inside of a sandbox: root, devices, network, limits, rights and filter, in
-// this order, on one thread. What it leaves is to start the init.
+// Package walls turns a process in fresh namespaces into the inside of a sandbox: root, devices, network,
+// limits, rights and filter, in this order, on one thread. Then only the init remains to be started.
 package walls
 
-// Where things are inside.
+// Paths inside.
 const (
 	Workspace = "/workspace"
 	Home      = "/home/sandbox"
@@ -35,9 +34,9 @@ type Limit struct {
 	Value    uint64 `json:"value"`
 }
 
-// Config is everything the walls are built from; it holds no secret.
+// Config holds everything the walls are built from; it holds no secret.
 type Config struct {
-	// Built is set where bubblewrap has done the mounts, rights and filter.
+	// Built is set if bubblewrap has done the mounts, rights and filter.
 	Built     bool    `json:"built,omitempty"`
 	Hostname  string  `json:"hostname,omitempty"`
 	OwnNet    bool    `json:"own_net,omitempty"`

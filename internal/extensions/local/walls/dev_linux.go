@@ -40,7 +40,7 @@ func mountDev(root string) error {
 	return nil
 }
 
-// MaskedProc are hidden behind an empty file or folder, SealedProc read-only.
+// MaskedProc are hidden behind an empty file or folder; SealedProc are read-only.
 var (
 	MaskedProc = []string{"/proc/kcore", "/proc/keys", "/proc/key-users", "/proc/latency_stats", "/proc/timer_list", "/proc/sched_debug",
 		"/proc/kallsyms", "/proc/kmsg", "/proc/config.gz"}
@@ -76,7 +76,7 @@ func mountProc(root string) error {
 	return nil
 }
 
-// raiseLoopback brings lo up in a network that has nothing else.
+// raiseLoopback brings lo up in an otherwise empty network.
 func raiseLoopback() error {
 	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
@@ -91,8 +91,7 @@ func raiseLoopback() error {
 	return unix.IoctlIfreq(fd, unix.SIOCSIFFLAGS, ifr)
 }
 
-// install puts the filter on this thread; the exec that follows makes it the
-// whole process's.
+// install puts the filter on this thread; the following exec makes it the whole process's.
 func install(filter []byte) error {
 	const size = 8 // of struct sock_filter
 	if len(filter) == 0 || len(filter)%size != 0 {

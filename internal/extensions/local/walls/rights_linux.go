@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// dropCapabilities gives up every right for good: the bounding set, so that no
-// file can give one back, then all sets of this thread.
+// dropCapabilities gives up every capability for good: first the bounding set, so that no file can restore
+// one, then all sets of this thread.
 func dropCapabilities() error {
 	const locked = 0x2f // noroot, no setuid fixup, keep caps off, each locked; see capabilities(7)
 	if err := unix.Prctl(unix.PR_SET_SECUREBITS, locked, 0, 0, 0); err != nil {
@@ -18,7 +18,7 @@ func dropCapabilities() error {
 	for c := uintptr(0); c < 64; c++ {
 		if err := unix.Prctl(unix.PR_CAPBSET_DROP, c, 0, 0, 0); err != nil {
 			if errors.Is(err, unix.EINVAL) && c > unix.CAP_AUDIT_READ {
-				break // the kernel's last capability was the one before
+				break // the kernel has no more capabilities
 			}
 			return err
 		}
@@ -31,7 +31,7 @@ func dropCapabilities() error {
 	return unix.Capset(&header, &none[0])
 }
 
-// limit sets the resource limits, never above the hard limit we have.
+// limit sets the resource limits, never above our own hard limit.
 func limit(c Config) error {
 	for _, l := range c.Limits {
 		var have unix.Rlimit
@@ -53,25 +53,23 @@ func limit(c Config) error {
 	return step("cpus", unix.SchedSetaffinity(0, &set))
 }
 
-// The rights of Landlock's file system rules, by the ABI that brought them.
+// The rights of Landlock's file system rules, by the ABI that introduced them.
 const (
 	landlockRead = unix.LANDLOCK_ACCESS_FS_EXECUTE | unix.LANDLOCK_ACCESS_FS_READ_FILE | unix.LANDLOCK_ACCESS_FS_READ_DIR
 	landlockABI1 = 1<<13 - 1
 )
 
-// landlock is the second layer: should a mount be missing a flag, files still
-// cannot be written outside of the writable folders, and sockets with
-// abstract names and signals end at the sandbox. A kernel without it is
-// accepted, since the walls do not rest on it.
+// landlock is the second layer. Even if a mount lacks a flag, programs cannot write outside the writable
+// folders, and abstract sockets and signals stop at the sandbox. A kernel without Landlock is accepted, since
+// the walls do not depend on it.
 func landlock(c Config) error { return restrict(c, "/dev", "/proc") }
 
-// SealProc keeps the calling thread, and what it starts from now on, from
-// writing in /proc, where a program could put others before itself when the
-// kernel looks for memory. The init, which writes there, goes without it.
+// SealProc keeps the calling thread, and what it starts from now on, from writing in /proc, where a program
+// could put others before itself when the kernel looks for memory. The init, which writes there, does without
+// it.
 func SealProc(c Config) error { return restrict(c, "/dev") }
 
-// restrict lets nothing be written but the sandbox's folders and the further
-// ones. Restrictions add up.
+// restrict allows writing only to the sandbox's folders and the further ones. Restrictions add up.
 func restrict(c Config, further ...string) error {
 	abi, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, 0, 0, unix.LANDLOCK_CREATE_RULESET_VERSION)
 	if errno == unix.ENOSYS || errno == unix.EOPNOTSUPP {
@@ -109,7 +107,7 @@ func restrict(c Config, further ...string) error {
 		return err
 	}
 	writable := append(c.Writable(), further...)
-	if c.Access == "ro" { // the init fills it; the mount is what makes it read-only
+	if c.Access == "ro" { // the init fills it; the mount makes it read-only
 		writable = append(writable, Workspace)
 	}
 	for _, dir := range writable {
@@ -130,7 +128,8 @@ func allow(ruleset int, dir string, access uint64) error {
 	}
 	defer func() { _ = unix.Close(fd) }()
 	rule := unix.LandlockPathBeneathAttr{Allowed_access: access, Parent_fd: int32(fd)}
-	_, _, errno := unix.Syscall6(unix.SYS_LANDLOCK_ADD_RULE, uintptr(ruleset), unix.LANDLOCK_RULE_PATH_BENEATH, uintptr(unsafe.Pointer(&rule)), 0, 0, 0)
+	_, _, errno := unix.Syscall6(unix.SYS_LANDLOCK_ADD_RULE, uintptr(ruleset), unix.LANDLOCK_RULE_PATH_BENEATH, uintptr(unsafe.Pointer(&rule)),
+		0, 0, 0)
 	if errno != 0 {
 		return errno
 	}

@@ -1,19 +1,16 @@
-// Package wire is what sandboxer and a sandbox's init say to each other over
-// the init's socket: frames of a type byte, a length and a payload.
+// Package wire is the protocol between sandboxer and a sandbox's init on the init's socket: frames of a type
+// byte, a length and a payload.
 //
-// A connection carries one request. The client sends FrameRequest, then input
-// frames; the init answers with output frames and ends with FrameResult. A
-// client that hangs up ends its command. Input is bounded by credit: at most
-// Credit unacknowledged FrameInput are under way, so that hang-ups and
-// resizes are seen even while a command does not read its input.
+// A connection carries one request. The client sends FrameRequest, then input frames; the init answers with
+// output frames and ends with FrameResult. A client that hangs up ends its command. Credit bounds the input:
+// at most Credit FrameInput are unacknowledged, so that the init sees hang-ups and resizes even while a
+// command does not read.
 package wire
 
 import (
-	"encoding/binary"
-	"encoding/json"
-	"fmt"
 	"io"
-	"sync"
+
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/frames"
 )
 
 // Frame types.
@@ -24,38 +21,52 @@ const (
 	FrameResize   = 'w' // client: rows, cols as two big-endian uint16
 	FrameAck      = 'a' // init: one FrameInput was consumed
 	FrameOutput   = 'o' // init: stdout, or the data of a download
-	FrameErrors   = 'r' // init: stderr
+	FrameErrors   = 'r' // init: stderr, or the second stream of a copy
 	FrameResult   = 'x' // init: Result as JSON, the last frame
 )
 
-// MaxPayload bounds a frame, in bytes.
-const MaxPayload = 4 << 20
-
-// ChunkSize is the size of data frames, in bytes; Credit how many input frames
-// may be unacknowledged.
+// ChunkSize is the size of data frames, in bytes; Credit is how many input frames may be unacknowledged.
 const (
-	ChunkSize = 32 << 10
+	ChunkSize = frames.ChunkSize
 	Credit    = 8
 )
+
+type (
+	// Writer is that of package frames.
+	Writer = frames.Writer
+	// Reader is that of package frames.
+	Reader = frames.Reader
+)
+
+// NewWriter returns a Writer on w.
+func NewWriter(w io.Writer) *Writer { return frames.NewWriter(w) }
+
+// NewReader returns a Reader on r.
+func NewReader(r io.Reader) *Reader { return frames.NewReader(r) }
 
 // Operations.
 const (
 	OpExec     = "exec"
+	OpEnter    = "enter" // start the entrypoint, whose end is the sandbox's
 	OpUpload   = "upload"
-	OpSeed     = "seed" // upload into the workspace, also a read-only one
+	OpSeed     = "seed" // upload into the workspace, even a read-only one
 	OpDownload = "download"
 	OpSnapshot = "snapshot" // download of the workspace, with everything inside stopped
+	OpCopy     = "copy"     // as a snapshot, with the home as a second stream
+	OpHome     = "home"     // upload into the home
 	OpLogs     = "logs"
-	OpCheck    = "check" // one readiness try over HTTP or TCP
+	OpCheck    = "check" // one readiness attempt over HTTP or TCP
 	OpPing     = "ping"
+	OpPause    = "pause"
+	OpResume   = "resume"
 )
 
-// Request is what a connection asks for; which fields count depends on Op.
+// Request is what a connection asks for; Op decides which fields count.
 type Request struct {
 	Op        string   `json:"op"`
 	Argv      [][]byte `json:"argv,omitempty"` // bytes, since arguments need not be UTF-8
 	Dir       []byte   `json:"dir,omitempty"`
-	Env       [][]byte `json:"env,omitempty"` // KEY=value, after the sandbox's own
+	Env       [][]byte `json:"env,omitempty"` // KEY=value, overriding the sandbox's own
 	Stdin     bool     `json:"stdin,omitempty"`
 	TTY       bool     `json:"tty,omitempty"`
 	Rows      uint16   `json:"rows,omitempty"`
@@ -75,6 +86,7 @@ const (
 	CodeNoSpace  = "no_space"
 	CodeReadOnly = "read_only"
 	CodeTimeout  = "timeout"
+	CodePaused   = "paused"
 	CodeInternal = "internal"
 )
 
@@ -84,89 +96,7 @@ type Result struct {
 	Code     string `json:"code,omitempty"` // "" = done
 	Message  string `json:"message,omitempty"`
 	Duration int64  `json:"duration_ns,omitempty"`
-	// Left are the paths that a download lacks; LeftMore says there are more.
+	// Left are the paths missing from a download; LeftMore says there are more.
 	Left     [][]byte `json:"left,omitempty"`
 	LeftMore bool     `json:"left_more,omitempty"`
-}
-
-// Writer writes frames; safe for several goroutines.
-type Writer struct {
-	mu  sync.Mutex
-	w   io.Writer
-	buf []byte
-}
-
-// NewWriter makes a Writer on w.
-func NewWriter(w io.Writer) *Writer { return &Writer{w: w} }
-
-// Frame writes one frame. A payload above MaxPayload is an error.
-func (w *Writer) Frame(kind byte, payload []byte) error {
-	if len(payload) > MaxPayload {
-		return fmt.Errorf("a frame of %d bytes is too large", len(payload))
-	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.buf = append(w.buf[:0], kind)
-	w.buf = binary.BigEndian.AppendUint32(w.buf, uint32(len(payload)))
-	w.buf = append(w.buf, payload...)
-	_, err := w.w.Write(w.buf)
-	return err
-}
-
-// JSON writes v as one frame.
-func (w *Writer) JSON(kind byte, v any) error {
-	b, err := json.Marshal(v)
-	if err != nil {
-		return err
-	}
-	return w.Frame(kind, b)
-}
-
-// Stream returns an io.Writer that sends what it gets as frames of the kind.
-func (w *Writer) Stream(kind byte) io.Writer { return streamWriter{w, kind} }
-
-type streamWriter struct {
-	w    *Writer
-	kind byte
-}
-
-func (s streamWriter) Write(p []byte) (int, error) {
-	n := 0
-	for n < len(p) {
-		end := min(n+ChunkSize, len(p))
-		if err := s.w.Frame(s.kind, p[n:end]); err != nil {
-			return n, err
-		}
-		n = end
-	}
-	return n, nil
-}
-
-// Reader reads frames.
-type Reader struct {
-	r   io.Reader
-	buf []byte
-}
-
-// NewReader makes a Reader on r.
-func NewReader(r io.Reader) *Reader { return &Reader{r: r} }
-
-// Next returns the next frame; the payload is valid until the following call.
-func (r *Reader) Next() (byte, []byte, error) {
-	var head [5]byte
-	if _, err := io.ReadFull(r.r, head[:]); err != nil {
-		return 0, nil, err
-	}
-	n := binary.BigEndian.Uint32(head[1:])
-	if n > MaxPayload {
-		return 0, nil, fmt.Errorf("a frame of %d bytes is too large", n)
-	}
-	if cap(r.buf) < int(n) {
-		r.buf = make([]byte, n)
-	}
-	b := r.buf[:n]
-	if _, err := io.ReadFull(r.r, b); err != nil {
-		return 0, nil, err
-	}
-	return head[0], b, nil
 }

@@ -11,31 +11,47 @@ import (
 	"time"
 )
 
-// Client speaks to the service for one account. Its errors are *Fault, the
-// context's, or those of the folder itself.
+// Client speaks to the service for one account. Its errors are *Fault, the context's, or the folder's own.
 type Client struct {
 	v       *Vendor
 	account string
 	key     string
 	lag     time.Duration
+	trial   bool
 }
 
-// Client opens the service for an account. Find and list miss what is younger
-// than lag; 0 is a strongly consistent client.
+// Client returns the account's client. Find and list miss objects younger than lag; 0 is a strongly
+// consistent client.
 func (v *Vendor) Client(account, key string, lag time.Duration) *Client {
 	return &Client{v: v, account: account, key: key, lag: lag}
+}
+
+// OnTrial returns the client as the trial plan has it: objects live at most TrialTTL, none is kept, and none ends
+// earlier than it was to.
+func (c *Client) OnTrial() *Client {
+	out := *c
+	out.trial = true
+	return &out
+}
+
+// longest is the longest life of an object.
+func (c *Client) longest() time.Duration {
+	if c.trial {
+		return TrialTTL
+	}
+	return MaxTTL
 }
 
 // target names the object a call is about, for rules.
 type target struct{ ref, name string }
 
-// call runs fn as one operation of the service, bent by the script. The
-// object fn returns is the one that vanish acts on.
+// call runs fn as one operation of the service, modified by the script. vanish acts on the object that fn
+// returns.
 func (c *Client) call(ctx context.Context, op Op, t target, fn func(*state, Rule) (*Object, error)) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	if _, err := os.Stat(c.v.dir); op != OpCreate && errors.Is(err, fs.ErrNotExist) { // asking leaves nothing
+	if _, err := os.Stat(c.v.dir); op != OpCreate && errors.Is(err, fs.ErrNotExist) { // asking leaves nothing behind
 		_, err := fn(newState(), Rule{})
 		return err
 	}
@@ -44,7 +60,10 @@ func (c *Client) call(ctx context.Context, op Op, t target, fn func(*state, Rule
 	var failed error
 	perform := func(st *state) {
 		st.script = script
-		if failed = c.refuse(script, rule); failed != nil {
+		if failed = c.refuse(script, rule); failed == nil {
+			failed = st.throttle(script, op)
+		}
+		if failed != nil {
 			return
 		}
 		var o *Object
@@ -84,13 +103,13 @@ func (c *Client) call(ctx context.Context, op Op, t target, fn func(*state, Rule
 	return nil
 }
 
-// admit counts the call and picks the rule for it; the zero Rule where none applies.
+// admit counts the call and picks its rule; the zero Rule if none applies.
 func (st *state) admit(s Script, op Op, t target) Rule {
 	st.Calls[op]++
 	return st.pick(s, op, st.names(t))
 }
 
-// names are all words a rule may use for the target.
+// names returns all words that a rule may use for the target.
 func (st *state) names(t target) []string {
 	names := []string{t.name}
 	for _, o := range st.Objects {
@@ -124,12 +143,12 @@ func (r Rule) about(names []string) bool {
 	return r.Name == "" || slices.Contains(names, r.Name)
 }
 
-// waits reports whether Delay is spent before the call.
+// waits reports whether Delay passes before the call.
 func (r Rule) waits() bool {
 	return r.Delay > 0 && r.Do != DoSlowReady && r.Do != DoFailReady
 }
 
-// immediate reports a rule that needs no time and no other change first.
+// immediate reports whether a rule needs no time and no other change first.
 func (r Rule) immediate() bool {
 	return !r.waits() && r.Do != DoHangBefore
 }
@@ -144,6 +163,22 @@ func (c *Client) refuse(s Script, r Rule) error {
 	return nil
 }
 
+// throttle takes a call, or refuses one that comes too soon.
+func (st *state) throttle(s Script, op Op) error {
+	every := time.Duration(s.Every[op])
+	if every <= 0 {
+		return nil
+	}
+	now := st.now()
+	if rest := st.Free[op].Sub(now); rest > 0 {
+		f := *actionFaults[DoThrottle]
+		f.RetryAfter = rest
+		return &f
+	}
+	st.Free[op] = now.Add(every)
+	return nil
+}
+
 func bendBefore(ctx context.Context, r Rule) error {
 	if r.waits() {
 		if err := sleep(ctx, time.Duration(r.Delay)); err != nil {
@@ -152,7 +187,7 @@ func bendBefore(ctx context.Context, r Rule) error {
 	}
 	if r.Do == DoHangBefore {
 		<-ctx.Done()
-		return fault(CodeAnswerLost, "the call was given up before the answer") // who called cannot know that nothing was done
+		return fault(CodeAnswerLost, "the call was given up before the answer") // the caller cannot know that nothing was done
 	}
 	return nil
 }

@@ -17,15 +17,17 @@ type Command struct {
 	Env            map[string]string
 }
 
-// Exec interprets a command in a live object and returns its exit code. When
-// ctx ends, so does everything the command started, and the error is the
-// context's. Programs left in the background end with the command.
+// Exec interprets a command in a live object and returns its exit code. When ctx ends, so does everything the
+// command started, and the error is the context's. Background programs end with the command.
 func (c *Client) Exec(ctx context.Context, ref string, cmd Command) (code int, err error) {
-	root, o, err := c.tree(ctx, OpExec, ref)
-	if err != nil {
-		return 0, err
+	root, o, lost := c.tree(ctx, OpExec, ref)
+	if root == nil {
+		return 0, lost
 	}
 	defer func() { _ = root.Close() }()
+	if lost != nil { // the answer: the command runs all the same
+		defer func() { code, err = 0, lost }()
+	}
 	env, err := readEnv(root)
 	if err != nil {
 		return 0, err
@@ -42,11 +44,14 @@ func (c *Client) Exec(ctx context.Context, ref string, cmd Command) (code int, e
 	log := &logWriter{v: c.v, ref: ref}
 	cmd.Stdout, cmd.Stderr = io.MultiWriter(cmd.Stdout, log), io.MultiWriter(cmd.Stderr, log)
 	begun := time.Now()
-	m := &machine{root: root, obj: o, env: env}
+	m := &machine{root: root, obj: o, env: env, hear: c.v.hear, mark: c.v.pausedMark(ref)}
 	code, err = m.run(ctx, cmd)
+	if err == nil {
+		err = m.hold(ctx)
+	}
 	log.flush()
 	busy := time.Since(begun)
-	account := context.WithoutCancel(ctx) // the meter counts what was cut short, too
+	account := context.WithoutCancel(ctx) // the meter counts interrupted commands too
 	if merr := c.v.transact(account, func(st *state) error {
 		if o := st.Objects[ref]; o != nil {
 			o.Busy += Duration(busy)
@@ -58,7 +63,7 @@ func (c *Client) Exec(ctx context.Context, ref string, cmd Command) (code int, e
 	return code, err
 }
 
-// environment is what a command sees, later ones winning.
+// environment returns what a command sees; later entries win.
 func (m *machine) environment(cmd Command, dir string) map[string]string {
 	env := map[string]string{"HOME": HomeDir, "PATH": "/usr/local/bin:/usr/bin:/bin", "USER": "sandbox", "LOGNAME": "sandbox"}
 	for _, layer := range []map[string]string{m.env, cmd.Env, {"PWD": dir}} {
@@ -69,7 +74,7 @@ func (m *machine) environment(cmd Command, dir string) map[string]string {
 	return env
 }
 
-// program is the name a command word has among the built-in programs, or "".
+// program returns a command word's name among the built-in programs, or "".
 func program(word string) string {
 	dir, base := path.Split(word)
 	switch dir {

@@ -12,9 +12,8 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/tarstream"
 )
 
-// Upload extracts a tar stream below dir of a live object. An entry that would
-// leave dir is CodeInvalid, and nothing after it is written. A workspace that
-// is read-only inside can be written from here.
+// Upload extracts a tar stream below dir of a live object. An entry that would leave dir is CodeInvalid, and
+// nothing after it is written. Upload can write to a workspace that is read-only inside.
 func (c *Client) Upload(ctx context.Context, ref, dir string, r io.Reader) error {
 	root, o, err := c.tree(ctx, OpFiles, ref)
 	if err != nil {
@@ -32,19 +31,23 @@ func unpack(ctx context.Context, root *os.Root, dir string, r io.Reader) error {
 	return err
 }
 
-// tree opens the tree of a live object as one call of the service.
+// tree opens a live object's tree as one call of the service.
 func (c *Client) tree(ctx context.Context, op Op, ref string) (root *os.Root, obj Object, err error) {
 	err = c.call(ctx, op, target{ref: ref}, func(st *state, _ Rule) (*Object, error) {
 		o, err := st.live(ref)
 		if err != nil {
 			return nil, err
 		}
+		if o.State == StatePaused && op != OpLogs {
+			return nil, fault(CodePaused, "the object is paused")
+		}
 		obj = o.clone()
 		root, err = c.v.openTree(o)
 		return o, err
 	})
-	if err != nil && root != nil {
+	if err != nil && root != nil && op != OpExec {
 		_ = root.Close()
+		root = nil
 	}
 	return root, obj, err
 }
@@ -64,9 +67,8 @@ func pathFault(err error) error {
 	return err
 }
 
-// Download writes a path inside a live object as a tar stream, named by its
-// last element; the workspace itself and "/" are named ".". What cannot be
-// carried is left out and returned.
+// Download writes a path inside a live object as a tar stream, named by its last element; the workspace
+// itself and "/" are named ".". It leaves out what cannot be carried, and returns that.
 func (c *Client) Download(ctx context.Context, ref, p string, w io.Writer) ([]tarstream.LeftOut, error) {
 	root, o, err := c.tree(ctx, OpFiles, ref)
 	if err != nil {
@@ -83,5 +85,5 @@ func (c *Client) Download(ctx context.Context, ref, p string, w io.Writer) ([]ta
 	return m.Left, pathFault(err)
 }
 
-// packing bounds nothing: what a tree holds is on this machine's disk already.
+// packing sets no bounds: a tree's content is on this machine's disk already.
 var packing = tarstream.Options{MaxBytes: 1 << 60, MaxEntries: 1 << 40, KeepTimes: true, HardLinks: true, OpenUp: true, NoEntries: true}

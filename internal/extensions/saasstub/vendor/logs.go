@@ -12,13 +12,12 @@ import (
 	"time"
 )
 
-// MaxLog is how much of an object's log is kept, in bytes; then it starts anew.
+// MaxLog bounds an object's log, in bytes; beyond it the log starts over.
 const MaxLog = 1 << 20
 
 func (v *Vendor) logPath(ref string) string { return filepath.Join(v.home(ref), "log") }
 
-// logWriter appends what commands print to the object's log, whole lines at a
-// time.
+// logWriter appends what commands print to the object's log, in whole lines.
 type logWriter struct {
 	v    *Vendor
 	ref  string
@@ -35,7 +34,7 @@ func (l *logWriter) Write(p []byte) (int, error) {
 		l.rest = bytes.Clone(l.rest[i+1:])
 	}
 	if len(l.rest) > MaxLog {
-		l.rest = nil // one endless line is no log
+		l.rest = nil // an endless line is not a log
 	}
 	return len(p), nil
 }
@@ -49,7 +48,7 @@ func (l *logWriter) flush() {
 	}
 }
 
-// append loses lines rather than failing the command that printed them.
+// append loses lines rather than fail the command that printed them.
 func (l *logWriter) append(b []byte) {
 	f, err := os.OpenFile(l.v.logPath(l.ref), os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o600)
 	if err != nil {
@@ -62,8 +61,8 @@ func (l *logWriter) append(b []byte) {
 	_, _ = f.Write(b)
 }
 
-// Logs returns the last tail lines (0 = all) of what an object's commands
-// printed; with follow it goes on until ctx or the object ends.
+// Logs returns the last tail lines (0 = all) that an object's commands printed; with follow it continues
+// until ctx or the object ends.
 func (c *Client) Logs(ctx context.Context, ref string, tail int, follow bool) (io.ReadCloser, error) {
 	root, _, err := c.tree(ctx, OpLogs, ref)
 	if err != nil {

@@ -19,6 +19,8 @@ type State string
 const (
 	StateCreated State = "created" // named and billed, not started
 	StateRunning State = "running" // usable from ReadyAt on
+	StatePaused  State = "paused"  // kept, not running
+	StateEnded   State = "ended"   // its entrypoint did, with exit code 0; the contents are gone
 	StateExpired State = "expired" // ended by its deadline; the contents are gone
 	StateFailed  State = "failed"  // ended by a fault; the contents are gone
 )
@@ -35,32 +37,61 @@ type Object struct {
 	MemoryMB int64             `json:"memory_mb"`
 	ReadOnly bool              `json:"read_only,omitempty"` // the workspace
 	NoAccess bool              `json:"no_access,omitempty"` // there is no workspace
+	Open     bool              `json:"open,omitempty"`      // the network; else only Allow
+	Allow    []Destination     `json:"allow,omitempty"`
+	Public   bool              `json:"public,omitempty"` // anybody reaches its ports
+	Previews []Preview         `json:"previews,omitempty"`
+	Entry    []string          `json:"entry,omitempty"`   // what runs by itself
+	Entered  bool              `json:"entered,omitempty"` // it was started
+	ExitAt   time.Time         `json:"exit_at,omitzero"`  // when it ends; zero = not before the object
+	ExitCode int               `json:"exit_code,omitempty"`
 
 	State     State     `json:"state"`
 	Reason    string    `json:"reason,omitempty"`
-	CreatedAt time.Time `json:"created_at"` // billing starts here
-	VisibleAt time.Time `json:"visible_at"` // find and list miss it before
+	CreatedAt time.Time `json:"created_at"`
+	BilledAt  time.Time `json:"billed_at"`  // billing starts here
+	VisibleAt time.Time `json:"visible_at"` // find and list miss it before this time
 	ReadyAt   time.Time `json:"ready_at,omitzero"`
 	FailAt    time.Time `json:"fail_at,omitzero"`
 	Deadline  time.Time `json:"deadline"`
 	EndedAt   time.Time `json:"ended_at,omitzero"`
+	// Since is when it was paused or last resumed; Rested is how long earlier pauses were. Unending marks a
+	// paused one whose deadline stopped.
+	Since    time.Time `json:"since,omitzero"`
+	Rested   Duration  `json:"rested,omitempty"`
+	Unending bool      `json:"unending,omitempty"`
 	// Busy is how long commands have been interpreted.
 	Busy Duration `json:"busy,omitempty"`
-	// Sent is how many bytes left it.
+	// Sent is the number of bytes it has sent.
 	Sent int64 `json:"sent,omitempty"`
 	// GoneAt is when a deleted object was deleted.
 	GoneAt time.Time `json:"gone_at,omitzero"`
 }
 
-// Live reports an object that has not ended.
-func (o *Object) Live() bool { return o.State == StateCreated || o.State == StateRunning }
+// Live reports whether an object has not ended.
+func (o *Object) Live() bool {
+	return o.State == StateCreated || o.State == StateRunning || o.State == StatePaused
+}
 
-// Until is the end of the metered time at now.
-func (o *Object) Until(now time.Time) time.Time {
-	if !o.EndedAt.IsZero() {
-		return o.EndedAt
+// Paused returns how long it was paused by now, or by its end.
+func (o *Object) Paused(now time.Time) time.Duration {
+	paused := time.Duration(o.Rested)
+	if o.State == StatePaused {
+		paused += now.Sub(o.Since)
 	}
-	return now
+	return paused
+}
+
+// Metered returns the start and the end of the metered time as of now.
+func (o *Object) Metered(now time.Time) (from, until time.Time) {
+	until = now
+	if !o.EndedAt.IsZero() {
+		until = o.EndedAt
+	}
+	if until.Before(o.BilledAt) {
+		return until, until
+	}
+	return o.BilledAt, until
 }
 
 func (o *Object) clone() Object {
@@ -71,6 +102,7 @@ func (o *Object) clone() Object {
 
 func (o *Object) end(s State, at time.Time, reason string) {
 	if o.Live() {
+		o.Rested = Duration(o.Paused(at))
 		o.State, o.EndedAt, o.Reason = s, at, reason
 	}
 }
@@ -84,15 +116,16 @@ func (st *state) byName(name string) *Object {
 	return nil
 }
 
-// reap ends what is overdue by the service's clock, at its true time, and
-// removes the contents of what has ended.
+// reap ends what is overdue by the service's clock, at its true time, and removes the contents of what has
+// ended.
 func (v *Vendor) reap(st *state) error {
 	now := st.now()
 	for _, o := range st.Objects {
 		if !o.FailAt.IsZero() && !now.Before(o.FailAt) && o.FailAt.Before(o.Deadline) {
 			o.end(StateFailed, o.FailAt, "the start failed")
 		}
-		if !now.Before(o.Deadline) {
+		o.exit(now)
+		if !now.Before(o.Deadline) && !o.Unending {
 			o.end(StateExpired, o.Deadline, "the deadline passed")
 		}
 		if o.Live() {
@@ -129,7 +162,7 @@ func (v *Vendor) prune(folder string, known func(name string) bool) error {
 	return nil
 }
 
-// drop forgets an object and all it had.
+// drop deletes an object and everything it had.
 func (v *Vendor) drop(st *state, o *Object) error {
 	if err := v.discard(o.Ref); err != nil {
 		return err
@@ -138,8 +171,8 @@ func (v *Vendor) drop(st *state, o *Object) error {
 	return nil
 }
 
-// discard removes an object's contents. They are moved aside first, so that a
-// command still running there cannot add files behind the removal.
+// discard removes an object's contents. It moves them aside first, so that a command still running there
+// cannot add files behind the removal.
 func (v *Vendor) discard(ref string) error {
 	from := v.home(ref)
 	if _, err := os.Lstat(from); os.IsNotExist(err) {
@@ -159,7 +192,7 @@ func (v *Vendor) path(parts ...string) string {
 	return filepath.Join(append([]string{v.dir}, parts...)...)
 }
 
-// home is the folder of one object: its tree and its log.
+// home returns the folder of one object: its tree and its log.
 func (v *Vendor) home(ref string) string { return v.path("sandboxes", ref) }
 
 func newRef(prefix string) string {

@@ -4,10 +4,11 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 )
 
-// Objects returns every object the service keeps, oldest first.
+// Objects returns every object in the service, oldest first.
 func (v *Vendor) Objects() ([]Object, error) {
 	var out []Object
 	err := v.update(func(st *state) error {
@@ -20,7 +21,7 @@ func (v *Vendor) Objects() ([]Object, error) {
 	return out, err
 }
 
-// Snapshots returns every snapshot the service keeps, oldest first.
+// Snapshots returns every snapshot in the service, oldest first.
 func (v *Vendor) Snapshots() ([]Snapshot, error) {
 	var out []Snapshot
 	err := v.update(func(st *state) error {
@@ -33,7 +34,7 @@ func (v *Vendor) Snapshots() ([]Snapshot, error) {
 	return out, err
 }
 
-// Calls counts what was asked of the service, by operation.
+// Calls counts the calls to the service, by operation.
 func (v *Vendor) Calls() (map[Op]int64, error) {
 	var out map[Op]int64
 	err := v.update(func(st *state) error {
@@ -43,7 +44,7 @@ func (v *Vendor) Calls() (map[Op]int64, error) {
 	return out, err
 }
 
-// Now is the service's clock.
+// Now returns the service's time.
 func (v *Vendor) Now() (now time.Time, err error) {
 	err = v.update(func(st *state) error {
 		now = st.now()
@@ -52,7 +53,7 @@ func (v *Vendor) Now() (now time.Time, err error) {
 	return now, err
 }
 
-// Advance moves the service's clock by d; what is overdue then has ended.
+// Advance moves the service's clock by d and ends what is then overdue.
 func (v *Vendor) Advance(d time.Duration) error {
 	err := v.update(func(st *state) error {
 		st.Offset += Duration(d)
@@ -64,7 +65,7 @@ func (v *Vendor) Advance(d time.Duration) error {
 	return v.update(func(*state) error { return nil }) // ends what became overdue
 }
 
-// object lets fn change the object of that name.
+// object lets fn change the object with that name.
 func (v *Vendor) object(name string, fn func(*state, *Object) error) error {
 	return v.update(func(st *state) error {
 		if o := st.byName(name); o != nil {
@@ -74,10 +75,10 @@ func (v *Vendor) object(name string, fn func(*state, *Object) error) error {
 	})
 }
 
-// Vanish makes the object of that name disappear, as if it had never been.
+// Vanish makes the object with that name disappear, as if it had never existed.
 func (v *Vendor) Vanish(name string) error { return v.object(name, v.drop) }
 
-// Fail ends the object of that name by a fault of the service.
+// Fail ends the object with that name by a fault of the service.
 func (v *Vendor) Fail(name, reason string) error {
 	return v.object(name, func(st *state, o *Object) error {
 		o.end(StateFailed, st.now(), reason)
@@ -85,7 +86,33 @@ func (v *Vendor) Fail(name, reason string) error {
 	})
 }
 
-// Send makes the object of that name send so many bytes more.
+// Heard reports whether an object sent the word into the pretended world, or looked up a name with it.
+func (v *Vendor) Heard(word string) (heard bool, err error) {
+	err = v.update(func(st *state) error {
+		heard = slices.ContainsFunc(st.Heard, func(w string) bool { return strings.Contains(w, word) })
+		return nil
+	})
+	return heard, err
+}
+
+// Publish lets anybody reach the ports of the object with that name.
+func (v *Vendor) Publish(name string) error {
+	return v.object(name, func(_ *state, o *Object) error {
+		o.Public = true
+		return nil
+	})
+}
+
+// Knock reports whether a stranger reaches the ports of the object with that name.
+func (v *Vendor) Knock(name string) (answers bool, err error) {
+	err = v.object(name, func(_ *state, o *Object) error {
+		answers = o.Public && o.Live()
+		return nil
+	})
+	return answers, err
+}
+
+// Send makes the object with that name send that many more bytes.
 func (v *Vendor) Send(name string, bytes int64) error {
 	return v.object(name, func(_ *state, o *Object) error {
 		o.Sent += bytes
@@ -93,7 +120,7 @@ func (v *Vendor) Send(name string, bytes int64) error {
 	})
 }
 
-// Relabel rewrites one label of the object of that name.
+// Relabel rewrites one label of the object with that name.
 func (v *Vendor) Relabel(name, key, value string) error {
 	return v.object(name, func(_ *state, o *Object) error {
 		o.Labels[key] = value

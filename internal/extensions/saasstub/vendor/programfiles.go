@@ -135,7 +135,7 @@ func runTee(inv *invocation) int {
 	return 0
 }
 
-// flag takes the first of the names off the front of args.
+// flag removes one of the names from the front of args.
 func flag(args []string, names ...string) (bool, []string) {
 	if len(args) > 0 && slices.Contains(names, args[0]) {
 		return true, args[1:]

@@ -18,7 +18,7 @@ import (
 	"mvdan.cc/sh/v3/interp"
 )
 
-// invocation is one program being run.
+// invocation is one running program.
 type invocation struct {
 	m              *machine
 	ctx            context.Context
@@ -29,13 +29,13 @@ type invocation struct {
 	stdout, stderr io.Writer
 }
 
-// programs are what can be run besides the shell's own words. It is a function
-// since some of them run others.
+// programs returns what can run besides the shell's own words. It is a function because some of them run
+// others.
 func programs() map[string]func(*invocation) int {
 	return map[string]func(*invocation) int{
 		"sh": runSh, "env": runEnv, "cat": runCat, "sleep": runSleep, "mkdir": runMkdir, "rm": runRm, "ls": runLs,
 		"touch": runTouch, "chmod": runChmod, "ln": runLn, "id": runID, "which": runWhich, "wc": runWc, "tee": runTee,
-		"readlink": runReadlink,
+		"readlink": runReadlink, "send": runSend, "lookup": runLookup,
 	}
 }
 
@@ -192,7 +192,7 @@ func runSleep(inv *invocation) int {
 		}
 		total += time.Duration(s * float64(time.Second))
 	}
-	if sleep(inv.ctx, total) != nil {
+	if t := inv.m.time; t != nil && !t.pass(total) || t == nil && (sleep(inv.ctx, total) != nil || inv.m.hold(inv.ctx) != nil) {
 		return 143
 	}
 	return 0

@@ -3,11 +3,12 @@ package vendor
 import (
 	"context"
 	"errors"
+	"regexp"
 	"slices"
 	"time"
 )
 
-// The service's only regions.
+// Regions are the service's only regions.
 var Regions = []string{"eu", "us"}
 
 // The largest object the service rents.
@@ -15,6 +16,7 @@ const (
 	MaxMilliCPU = 8000
 	MaxMemoryMB = 16384
 	MaxTTL      = 24 * time.Hour
+	TrialTTL    = time.Hour
 )
 
 // Request asks for one object.
@@ -27,13 +29,17 @@ type Request struct {
 	MemoryMB int64  // 0 = 512
 	ReadOnly bool
 	NoAccess bool
+	Open     bool          // the network
+	Allow    []Destination // where it is not open
+	Public   bool          // anybody may reach its ports
+	Entry    []string      // what runs by itself; nil = nothing
 	Deadline time.Time
 }
 
-// Create names, labels and bills an object; Start makes it usable. A name
-// that is taken is CodeNameTaken with the reference of what has it.
+// Create names, labels and bills an object; Start makes it usable. A taken name is CodeNameTaken with the
+// reference of the object that has it.
 func (c *Client) Create(ctx context.Context, req Request) (obj Object, err error) {
-	err = c.call(ctx, OpCreate, target{name: req.Name}, func(st *state, _ Rule) (*Object, error) {
+	err = c.call(ctx, OpCreate, target{name: req.Name}, func(st *state, r Rule) (*Object, error) {
 		now := st.now()
 		if err := c.v.sweep(st); err != nil {
 			return nil, err
@@ -46,7 +52,8 @@ func (c *Client) Create(ctx context.Context, req Request) (obj Object, err error
 		}
 		o := &Object{Ref: newRef("vm"), Name: req.Name, Title: req.Title, Account: c.account, Labels: req.Labels,
 			Region: req.Region, MilliCPU: req.MilliCPU, MemoryMB: req.MemoryMB,
-			ReadOnly: req.ReadOnly, NoAccess: req.NoAccess, State: StateCreated, CreatedAt: now,
+			ReadOnly: req.ReadOnly, NoAccess: req.NoAccess, Open: req.Open, Allow: req.Allow, Public: req.Public, Entry: req.Entry,
+			State: StateCreated, CreatedAt: now, BilledAt: now,
 			VisibleAt: now.Add(c.lag), Deadline: req.Deadline.UTC()}
 		if o.Region == "" {
 			o.Region = Regions[0]
@@ -56,6 +63,9 @@ func (c *Client) Create(ctx context.Context, req Request) (obj Object, err error
 		}
 		if o.MemoryMB == 0 {
 			o.MemoryMB = 512
+		}
+		if r.Do == DoGrow {
+			o.MilliCPU, o.MemoryMB = 2*o.MilliCPU, 2*o.MemoryMB
 		}
 		st.Objects[o.Ref] = o
 		obj = o.clone()
@@ -72,13 +82,13 @@ func (c *Client) acceptable(st *state, req Request, now time.Time) error {
 		return fault(CodeInvalid, "no machine of that size is for rent")
 	case !req.Deadline.After(now):
 		return fault(CodeInvalid, "the deadline has passed already")
-	case req.Deadline.Sub(now) > MaxTTL+time.Minute: // a minute for clocks that differ
-		return fault(CodeInvalid, "the deadline is further away than "+MaxTTL.String())
+	case req.Deadline.Sub(now) > c.longest()+time.Minute: // a minute for differing clocks
+		return fault(CodeInvalid, "the deadline is further away than "+c.longest().String())
 	}
 	if used, limit := c.quota(st); used >= limit {
 		return actionFaults[DoQuota]
 	}
-	return nil
+	return checkLabels(req.Labels)
 }
 
 func (c *Client) quota(st *state) (used, limit int64) {
@@ -94,8 +104,8 @@ func (c *Client) quota(st *state) (used, limit int64) {
 	return used, limit
 }
 
-// Start makes a created object usable and gives it its environment, which is
-// kept inside the object's own tree. It does nothing to a running one.
+// Start makes a created object usable and gives it its environment, which is stored inside the object's own
+// tree. It does nothing to a running object.
 func (c *Client) Start(ctx context.Context, ref string, env, secrets map[string]string) (obj Object, err error) {
 	err = c.call(ctx, OpStart, target{ref: ref}, func(st *state, r Rule) (*Object, error) {
 		o, err := st.live(ref)
@@ -110,6 +120,9 @@ func (c *Client) Start(ctx context.Context, ref string, env, secrets map[string]
 			switch r.Do {
 			case DoSlowReady:
 				o.ReadyAt = o.ReadyAt.Add(time.Duration(r.Delay))
+			case DoStartLater:
+				o.ReadyAt = o.ReadyAt.Add(time.Duration(r.Delay))
+				o.BilledAt = o.ReadyAt
 			case DoFailReady:
 				o.FailAt = o.ReadyAt.Add(time.Duration(r.Delay))
 				o.ReadyAt = o.FailAt.Add(time.Second)
@@ -118,6 +131,9 @@ func (c *Client) Start(ctx context.Context, ref string, env, secrets map[string]
 		obj = o.clone()
 		return o, nil
 	})
+	if err == nil && obj.Entry != nil && !obj.Entered {
+		return c.enter(ctx, ref, obj)
+	}
 	return obj, err
 }
 
@@ -133,7 +149,7 @@ func (st *state) live(ref string) (*Object, error) {
 	return o, nil
 }
 
-// Get looks at objects by reference in one call; nil for what does not exist.
+// Get returns objects by reference in one call; nil for a missing one.
 func (c *Client) Get(ctx context.Context, refs ...string) (objs []*Object, now time.Time, err error) {
 	t := target{}
 	if len(refs) == 1 {
@@ -154,7 +170,7 @@ func (c *Client) Get(ctx context.Context, refs ...string) (objs []*Object, now t
 	return objs, now, err
 }
 
-// Find looks for an object of the account by name; nil when none is visible.
+// Find returns the account's object with that name; nil if none is visible.
 func (c *Client) Find(ctx context.Context, name string) (obj *Object, err error) {
 	err = c.call(ctx, OpFind, target{name: name}, func(st *state, _ Rule) (*Object, error) {
 		if o := st.byName(name); o != nil && o.Account == c.account && !st.now().Before(o.VisibleAt) {
@@ -166,27 +182,7 @@ func (c *Client) Find(ctx context.Context, name string) (obj *Object, err error)
 	return obj, err
 }
 
-// List returns the account's visible objects, oldest first, and the service's time.
-func (c *Client) List(ctx context.Context) (objs []Object, now time.Time, err error) {
-	err = c.call(ctx, OpList, target{}, func(st *state, _ Rule) (*Object, error) {
-		now = st.now()
-		for _, o := range st.Objects {
-			if o.Account == c.account && !now.Before(o.VisibleAt) {
-				objs = append(objs, o.clone())
-			}
-		}
-		for _, o := range st.Deleted {
-			if o.Account == c.account && now.Before(o.GoneAt.Add(time.Duration(st.script.Ghosts))) {
-				objs = append(objs, o.clone())
-			}
-		}
-		return nil, nil
-	})
-	slices.SortFunc(objs, func(a, b Object) int { return a.CreatedAt.Compare(b.CreatedAt) })
-	return objs, now, err
-}
-
-// Delete ends an object and removes all of it, the meter included.
+// Delete ends an object and removes all of it, including the meter.
 func (c *Client) Delete(ctx context.Context, ref string) error {
 	return c.call(ctx, OpDelete, target{ref: ref}, func(st *state, _ Rule) (*Object, error) {
 		o := st.Objects[ref]
@@ -202,7 +198,7 @@ func (c *Client) Delete(ctx context.Context, ref string) error {
 	})
 }
 
-// keepGhost remembers what was deleted for lists that lag, a bounded number.
+// keepGhost remembers a bounded number of deleted objects for lists that lag.
 func (st *state) keepGhost(o *Object) {
 	const most = 50
 	st.Deleted[o.Ref] = o
@@ -217,37 +213,59 @@ func (st *state) keepGhost(o *Object) {
 	}
 }
 
-// Extend moves the deadline of a live object, at most MaxTTL after its creation.
+// Extend moves the deadline of a live object, at most the plan's longest life after its creation.
 func (c *Client) Extend(ctx context.Context, ref string, deadline time.Time) error {
 	return c.call(ctx, OpExtend, target{ref: ref}, func(st *state, _ Rule) (*Object, error) {
 		o, err := st.live(ref)
 		if err != nil {
 			return nil, err
 		}
-		if deadline.Sub(o.CreatedAt) > MaxTTL+time.Minute {
-			return nil, fault(CodeInvalid, "the deadline is further from the start than "+MaxTTL.String())
+		if o.Unending {
+			return nil, fault(CodeConflict, "the object is paused and has no deadline meanwhile")
+		}
+		if deadline.Sub(o.CreatedAt) > c.longest()+time.Minute {
+			return nil, fault(CodeInvalid, "the deadline is further from the start than "+c.longest().String())
+		}
+		if c.trial && deadline.Before(o.Deadline) {
+			return nil, fault(CodeNotOffered, "the trial plan moves a deadline only later")
 		}
 		o.Deadline = deadline.UTC()
 		return o, nil
 	})
 }
 
-// SetLabel rewrites one label if check accepts the present value.
-func (c *Client) SetLabel(ctx context.Context, ref, key, value string, check func(present string) error) error {
+// SetLabels rewrites an object's labels as edit returns them.
+func (c *Client) SetLabels(ctx context.Context, ref string, edit func(present map[string]string) (map[string]string, error)) error {
 	return c.call(ctx, OpLabel, target{ref: ref}, func(st *state, _ Rule) (*Object, error) {
 		o := st.Objects[ref]
 		if o == nil {
 			return nil, fault(CodeNotFound, "there is no object "+ref)
 		}
-		if err := check(o.Labels[key]); err != nil {
+		edited, err := edit(o.Labels)
+		if err == nil {
+			err = checkLabels(edited)
+		}
+		if err != nil {
 			return nil, err
 		}
-		o.Labels[key] = value
+		o.Labels = edited
 		return o, nil
 	})
 }
 
-// Capacity is the account's live objects and their limit.
+// label is what a label's value may be.
+var label = regexp.MustCompile(`^([A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?)?$`)
+
+func checkLabels(all map[string]string) error {
+	for name, value := range all {
+		if !label.MatchString(value) {
+			return fault(CodeInvalid, "the label "+name+" has a value of more than 63 letters, digits, dots, dashes and underscores")
+		}
+	}
+	return nil
+}
+
+// Capacity returns the account's live objects and their limit.
 func (c *Client) Capacity(ctx context.Context) (used, limit int64, now time.Time, err error) {
 	err = c.call(ctx, OpCapacity, target{}, func(st *state, _ Rule) (*Object, error) {
 		now = st.now()
@@ -257,7 +275,7 @@ func (c *Client) Capacity(ctx context.Context) (used, limit int64, now time.Time
 	return used, limit, now, err
 }
 
-// Usage is the meter of one object, ended ones included.
+// Usage returns the meter of one object, even an ended one.
 func (c *Client) Usage(ctx context.Context, ref string) (obj Object, now time.Time, err error) {
 	err = c.call(ctx, OpUsage, target{ref: ref}, func(st *state, _ Rule) (*Object, error) {
 		o := st.Objects[ref]

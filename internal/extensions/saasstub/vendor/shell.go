@@ -18,28 +18,30 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// machine interprets commands over one object's tree. Every door of the shell
-// to the host (files, folders, programs, environment) is replaced by one to
-// the tree.
+// machine interprets commands over one object's tree. Every access of the shell to the host (files, folders,
+// programs, environment) goes to the tree instead.
 type machine struct {
 	root *os.Root
 	obj  Object
 	env  map[string]string
+	hear func(context.Context, string) error // what leaves the object
+	mark string                              // exists while the object is paused
+	time *virtual                            // an entrypoint's; nil = real time
 }
 
-// ended is how a command that a signal ended reports it.
-type ended struct{ signal syscall.Signal }
+// signaled is the error of a command that a signal ended.
+type signaled struct{ signal syscall.Signal }
 
-func (e ended) Error() string { return "ended by " + e.signal.String() }
+func (e signaled) Error() string { return "ended by " + e.signal.String() }
 
-// run interprets cmd to its end; the code is as a shell tells it.
+// run interprets cmd to its end and returns a shell's exit code.
 func (m *machine) run(ctx context.Context, cmd Command) (int, error) {
 	dir := resolve(m.obj.base(), cmd.Dir)
 	if info, err := m.root.Stat(inside(dir)); err != nil || !info.IsDir() {
 		return 0, fault(CodeInvalid, fmt.Sprintf("there is no folder %q inside", dir))
 	}
 	ctx, cancel := context.WithCancel(ctx)
-	defer cancel() // ends what runs in the background
+	defer cancel() // ends background programs
 	out, errw := &gate{w: cmd.Stdout}, &gate{w: cmd.Stderr}
 	stdin, done, err := feed(cmd.Stdin)
 	if err != nil {
@@ -76,7 +78,7 @@ func (m *machine) interpret(ctx context.Context, cmd Command, dir string, env ma
 	return m.eval(ctx, &syntax.Stmt{Cmd: call}, nil, dir, env, stdin, out, errw)
 }
 
-// realProgram lists the shell's own words that are programs of their own too.
+// realProgram lists the shell's own words that also exist as programs.
 var realProgram = map[string]bool{"true": true, "false": true, "echo": true, "printf": true, "pwd": true, "test": true, "[": true}
 
 func (m *machine) shell(ctx context.Context, script, name string, params []string, dir string, env map[string]string,
@@ -114,7 +116,7 @@ func (m *machine) eval(ctx context.Context, node syntax.Node, params []string, d
 
 func exitCode(err error) int {
 	var status interp.ExitStatus
-	var sig ended
+	var sig signaled
 	switch {
 	case err == nil:
 		return 0
@@ -126,9 +128,8 @@ func exitCode(err error) int {
 	return 1
 }
 
-// environ hides the host: the shell asks it before falling back to the process
-// that runs it. TMPDIR answers a folder that cannot exist until armed, since the
-// shell opens some files of its own there without asking us.
+// environ hides the host: the shell asks it before falling back to the process that runs it. Until armed,
+// TMPDIR is a folder that cannot exist, since the shell opens some files of its own there without asking us.
 type environ struct {
 	env   map[string]string
 	armed atomic.Bool
@@ -156,8 +157,8 @@ func (e *environ) Each(yield func(string, expand.Variable) bool) {
 	}
 }
 
-// gate passes writes until it is shut, so that nothing that outlives a command
-// can write to its caller. It is also safe for several writers.
+// gate passes writes until it is shut, so that nothing that outlives a command can write to its caller. It is
+// safe for concurrent use.
 type gate struct {
 	mu   sync.Mutex
 	w    io.Writer
@@ -179,8 +180,8 @@ func (g *gate) shut() {
 	g.done = true
 }
 
-// feed gives the shell its standard input as a pipe, whose reads it can stop.
-// done waits for the copy unless the reader behind it never answers.
+// feed gives the shell its standard input as a pipe, whose reads it can stop. done waits for the copy unless
+// the reader behind it never answers.
 func feed(r io.Reader) (stdin *os.File, done func(), err error) {
 	pr, pw, err := os.Pipe()
 	if err != nil {
@@ -197,12 +198,15 @@ func feed(r io.Reader) (stdin *os.File, done func(), err error) {
 	return pr, func() { _ = pr.Close() }, nil
 }
 
-// signals are those kill knows, by the names and numbers a script may use.
+// signals are those that kill knows, by the names and numbers a script may use.
 var signals = map[string]syscall.Signal{"HUP": 1, "INT": 2, "QUIT": 3, "KILL": 9, "TERM": 15}
 
-// intercept runs before every simple command: kill reaches the script itself
-// only, and what looks programs up on the host is answered here.
+// intercept runs before every simple command: kill reaches only the script itself, and what would look
+// programs up on the host is answered here.
 func (m *machine) intercept(ctx context.Context, args []string) ([]string, error) {
+	if err := m.hold(ctx); err != nil {
+		return nil, err
+	}
 	switch args[0] {
 	case "kill":
 		sig, rest := syscall.SIGTERM, args[1:]
@@ -221,7 +225,7 @@ func (m *machine) intercept(ctx context.Context, args []string) ([]string, error
 			if sig == 0 {
 				return []string{"true"}, nil
 			}
-			return nil, ended{sig}
+			return nil, signaled{sig}
 		}
 		return refuse(ctx, "kill: no such process\n")
 	case "command":

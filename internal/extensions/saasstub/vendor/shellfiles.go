@@ -31,7 +31,7 @@ func (m *machine) openFile(abs string, flag int, perm os.FileMode) (*os.File, er
 	return m.root.OpenFile(inside(abs), flag, perm)
 }
 
-// writable refuses what would change a read-only workspace, also through links.
+// writable refuses changes to a read-only workspace, even through links.
 func (m *machine) writable(abs string) error {
 	if !m.obj.ReadOnly {
 		return nil
@@ -40,7 +40,7 @@ func (m *machine) writable(abs string) error {
 		return syscall.EROFS
 	}
 	if info, err := m.root.Lstat(inside(abs)); err == nil && info.Mode()&fs.ModeSymlink != 0 {
-		return syscall.EROFS // where it leads is not worked out: refused
+		return syscall.EROFS // its target is not resolved: refused
 	}
 	for dir := abs; dir != "/"; dir = resolve(dir, "..") {
 		if info, err := m.root.Lstat(inside(dir)); err == nil && info.Mode()&fs.ModeSymlink != 0 {

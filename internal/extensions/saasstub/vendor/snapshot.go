@@ -12,8 +12,7 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/tarstream"
 )
 
-// Snapshot is what is kept of an object: its metadata and its files, without
-// its environment.
+// Snapshot is what is kept of an object: its metadata and its files, without its environment.
 type Snapshot struct {
 	Ref       string    `json:"ref"`
 	Name      string    `json:"name"` // unique
@@ -27,10 +26,12 @@ type Snapshot struct {
 
 func (v *Vendor) archive(ref string) string { return v.path("snapshots", ref+".tar") }
 
-// TakeSnapshot keeps a live object under a name; the same name again returns
-// what was kept first.
+// TakeSnapshot snapshots a live object under a name; the same name again returns the first snapshot.
 func (c *Client) TakeSnapshot(ctx context.Context, ref, name string) (snap Snapshot, err error) {
 	err = c.call(ctx, OpSnapshot, target{ref: ref}, func(st *state, _ Rule) (*Object, error) {
+		if c.trial {
+			return nil, fault(CodeInvalid, "the trial plan keeps no snapshots")
+		}
 		for _, s := range st.Snapshots {
 			if s.Name == name {
 				snap = *s
@@ -54,7 +55,14 @@ func (c *Client) TakeSnapshot(ctx context.Context, ref, name string) (snap Snaps
 	return snap, err
 }
 
-// keep writes the object's files to the archive of ref, whole or not at all.
+// keeping is how an object's files are copied: without its environment.
+func keeping() tarstream.Options {
+	opts := packing
+	opts.Skip = func(p string, _ bool) bool { return p == "run" || p == "tmp" }
+	return opts
+}
+
+// keep writes the object's files to the archive of ref, completely or not at all.
 func (v *Vendor) keep(ctx context.Context, o *Object, ref string) (size int64, digest string, err error) {
 	root, err := v.openTree(o)
 	if err != nil {
@@ -70,9 +78,7 @@ func (v *Vendor) keep(ctx context.Context, o *Object, ref string) (size int64, d
 		return 0, "", err
 	}
 	sum := sha256.New()
-	opts := packing
-	opts.Skip = func(p string, _ bool) bool { return p == "run" || p == "tmp" }
-	_, err = tarstream.Pack(ctx, io.MultiWriter(tarstream.WithRoom(f), sum), root, opts)
+	_, err = tarstream.Pack(ctx, io.MultiWriter(tarstream.WithRoom(f), sum), root, keeping())
 	if err = errors.Join(err, f.Close()); err != nil {
 		return 0, "", errors.Join(err, os.Remove(tmp))
 	}
@@ -83,7 +89,7 @@ func (v *Vendor) keep(ctx context.Context, o *Object, ref string) (size int64, d
 	return info.Size(), "sha256:" + hex.EncodeToString(sum.Sum(nil)), os.Rename(tmp, v.archive(ref))
 }
 
-// GetSnapshot looks a snapshot up by reference; nil when there is none.
+// GetSnapshot returns a snapshot by reference; nil if there is none.
 func (c *Client) GetSnapshot(ctx context.Context, ref string) (snap *Snapshot, err error) {
 	err = c.call(ctx, OpGetSnapshot, target{ref: ref}, func(st *state, _ Rule) (*Object, error) {
 		if s := st.Snapshots[ref]; s != nil && s.Account == c.account {
@@ -95,7 +101,7 @@ func (c *Client) GetSnapshot(ctx context.Context, ref string) (snap *Snapshot, e
 	return snap, err
 }
 
-// FindSnapshot looks a snapshot up by name; nil when none is visible.
+// FindSnapshot returns a snapshot by name; nil if none is visible.
 func (c *Client) FindSnapshot(ctx context.Context, name string) (snap *Snapshot, err error) {
 	err = c.call(ctx, OpFindSnapshot, target{name: name}, func(st *state, _ Rule) (*Object, error) {
 		for _, s := range st.Snapshots {
@@ -109,7 +115,7 @@ func (c *Client) FindSnapshot(ctx context.Context, name string) (snap *Snapshot,
 	return snap, err
 }
 
-// DeleteSnapshot removes a snapshot; CodeNotFound when there is none.
+// DeleteSnapshot removes a snapshot; CodeNotFound if there is none.
 func (c *Client) DeleteSnapshot(ctx context.Context, ref string) error {
 	return c.call(ctx, OpDeleteSnapshot, target{ref: ref}, func(st *state, _ Rule) (*Object, error) {
 		if st.Snapshots[ref] == nil {
@@ -145,4 +151,46 @@ func (c *Client) Restore(ctx context.Context, ref, snapshot string) error {
 		defer func() { _ = root.Close() }()
 		return nil, unpack(ctx, root, ".", f)
 	})
+}
+
+// ReadSnapshot sends a snapshot's archive.
+func (c *Client) ReadSnapshot(ctx context.Context, ref string, w io.Writer) error {
+	var f *os.File
+	err := c.call(ctx, OpReadSnapshot, target{ref: ref}, func(st *state, _ Rule) (_ *Object, err error) {
+		if s := st.Snapshots[ref]; s == nil || s.Account != c.account {
+			return nil, fault(CodeNotFound, "there is no snapshot "+ref)
+		}
+		f, err = os.Open(c.v.archive(ref))
+		return nil, err
+	})
+	if f == nil {
+		return err
+	}
+	defer func() { _ = f.Close() }()
+	if err == nil {
+		_, err = io.Copy(w, f)
+	}
+	return err
+}
+
+// RestoreStaged puts the files of an archive into a created object once all of it has arrived without an error.
+func (c *Client) RestoreStaged(ctx context.Context, ref string, archive io.Reader) error {
+	root, o, err := c.tree(ctx, OpFiles, ref)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = root.Close() }()
+	staged := c.v.path("sandboxes", o.Ref, "staged.tar")
+	f, err := os.OpenFile(staged, os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = errors.Join(f.Close(), os.Remove(staged)) }()
+	if _, err := io.Copy(f, archive); err != nil {
+		return err
+	}
+	if _, err := f.Seek(0, io.SeekStart); err != nil {
+		return err
+	}
+	return unpack(ctx, root, ".", f)
 }

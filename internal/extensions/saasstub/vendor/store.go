@@ -28,13 +28,15 @@ type state struct {
 	Snapshots map[string]*Snapshot `json:"snapshots,omitempty"` // by ref
 	Hits      map[string]int       `json:"hits,omitempty"`      // matching calls by rule
 	Calls     map[Op]int64         `json:"calls,omitempty"`
+	Free      map[Op]time.Time     `json:"free,omitempty"`  // when the next call is taken
+	Heard     []string             `json:"heard,omitempty"` // what objects sent
 
-	script Script // what bends the call that reads it
+	script Script // modifies the call that reads it
 }
 
 func newState() *state {
 	return &state{Objects: map[string]*Object{}, Deleted: map[string]*Object{}, Snapshots: map[string]*Snapshot{},
-		Hits: map[string]int{}, Calls: map[Op]int64{}}
+		Hits: map[string]int{}, Calls: map[Op]int64{}, Free: map[Op]time.Time{}}
 }
 
 func (st *state) now() time.Time { return time.Now().Add(time.Duration(st.Offset)).UTC() }
@@ -42,15 +44,14 @@ func (st *state) now() time.Time { return time.Now().Add(time.Duration(st.Offset
 // Vendor is the service in one folder, as its operator sees it.
 type Vendor struct {
 	dir string
-	// turn lets the goroutines of one client wait for each other without
-	// polling the file lock.
+	// turn lets the goroutines of one client wait for each other without polling the file lock.
 	turn chan struct{}
 }
 
-// At names the service in dir; nothing is read or made yet.
+// At returns the service in dir; it reads and creates nothing yet.
 func At(dir string) *Vendor { return &Vendor{dir: dir, turn: make(chan struct{}, 1)} }
 
-// Dir is the service's folder.
+// Dir returns the service's folder.
 func (v *Vendor) Dir() string { return v.dir }
 
 // locked runs fn while no other process or goroutine reads or writes state.
@@ -72,8 +73,7 @@ func (v *Vendor) locked(ctx context.Context, fn func() error) error {
 	return fn()
 }
 
-// transact loads the state, ends what is overdue, runs fn, and saves unless
-// fn failed.
+// transact loads the state, ends what is overdue, runs fn, and saves unless fn failed.
 func (v *Vendor) transact(ctx context.Context, fn func(*state) error) error {
 	return v.locked(ctx, func() error {
 		st, err := v.load()
@@ -119,7 +119,7 @@ func (v *Vendor) load() (*state, error) {
 	return st, nil
 }
 
-// replaceFile swaps in new content whole; the caller holds the lock.
+// replaceFile replaces the content completely; the caller holds the lock.
 func replaceFile(path string, b []byte) error {
 	tmp := path + ".tmp"
 	if err := os.WriteFile(tmp, b, 0o600); err != nil {

@@ -11,19 +11,18 @@ import (
 	"strings"
 )
 
-// Where things are inside an object.
+// Paths inside an object.
 const (
 	WorkDir = "/workspace"
 	HomeDir = "/home/sandbox"
 	runDir  = "/run/sandbox"
-	// SecretsDir has a file for each secret that is delivered as one. As all of
-	// /run it is in no snapshot.
+	// SecretsDir has one file per secret delivered as a file. Like all of /run, it is in no snapshot.
 	SecretsDir = "/run/secrets"
-	envFile    = runDir + "/env.json" // the environment, secrets included: nowhere else
+	envFile    = runDir + "/env.json" // the environment, including secrets: nowhere else
 )
 
-// prepareTree makes an object's standard folders, its environment and its files
-// of secrets. It keeps what an upload put there already.
+// prepareTree creates an object's standard folders, its environment and its secret files. It keeps what an
+// upload already put there.
 func (v *Vendor) prepareTree(o *Object, env, secrets map[string]string) error {
 	root, err := v.openTree(o)
 	if err != nil {
@@ -45,8 +44,8 @@ func (v *Vendor) prepareTree(o *Object, env, secrets map[string]string) error {
 	return root.WriteFile(inside(envFile), b, 0o600)
 }
 
-// openTree opens the object's root folder, making it when it is missing. All
-// access to an object's files goes through it, so no path or link leaves it.
+// openTree opens the object's root folder, creating it if missing. All access to an object's files goes
+// through it, so no path or link leaves it.
 func (v *Vendor) openTree(o *Object) (*os.Root, error) {
 	dir := filepath.Join(v.home(o.Ref), "root")
 	if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -84,7 +83,7 @@ func readEnv(root *os.Root) (map[string]string, error) {
 	return env, nil
 }
 
-// base is where relative paths start.
+// base returns where relative paths start.
 func (o *Object) base() string {
 	if o.NoAccess {
 		return HomeDir
@@ -100,7 +99,7 @@ func resolve(dir, p string) string {
 	return path.Clean(p)
 }
 
-// inside turns an absolute path inside into one that os.Root takes.
+// inside turns an absolute path inside into one that os.Root accepts.
 func inside(abs string) string {
 	rel := strings.TrimPrefix(path.Clean("/"+abs), "/")
 	if rel == "" {
@@ -109,7 +108,7 @@ func inside(abs string) string {
 	return filepath.FromSlash(rel)
 }
 
-// frozen reports a path that must not change: the workspace with access ro.
+// frozen reports whether a path must not change: the workspace with access ro.
 func (o *Object) frozen(abs string) bool {
 	return o.ReadOnly && (abs == WorkDir || strings.HasPrefix(abs, WorkDir+"/"))
 }

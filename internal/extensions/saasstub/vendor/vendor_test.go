@@ -51,7 +51,8 @@ func TestShellInterpretsWithoutTheHost(t *testing.T) {
 		{"null device", `echo x >/dev/null; cat </dev/null; echo $?`, "", "0\n", 0},
 		{"links cannot leave", `ln -s /etc/hostname l; cat l 2>/dev/null || echo shut; ln -s ../../../../../etc/hostname m; cat m 2>/dev/null || echo shut`,
 			"", "shut\nshut\n", 0},
-		{"temporary folder of the shell", `TMPDIR=/tmp; export TMPDIR; echo "$TMPDIR"; cat /tmp/sh-interp-x 2>/dev/null || echo none`, "", "/tmp\nnone\n", 0},
+		{"temporary folder of the shell", `TMPDIR=/tmp; export TMPDIR; echo "$TMPDIR"; cat /tmp/sh-interp-x 2>/dev/null || echo none`, "",
+			"/tmp\nnone\n", 0},
 		{"command -v", `command -v cat; command -v docker || echo no`, "", "/bin/cat\nno\n", 0},
 		{"export", `A="a  b"; export A B='c'"$A" C=; readonly D=d; sh -c 'echo "$A|$B|$C|$D"'; export A; f() { export F=$1; }; f x; sh -c 'echo $F'`, "", "a  b|ca  b||\nx\n", 0},
 		{"exec", `exec /bin/echo "$GREETING" 'a  b'; echo no`, "", "hello a  b\n", 0},
@@ -70,7 +71,8 @@ func TestShellInterpretsWithoutTheHost(t *testing.T) {
 func TestCancelEndsWhatIsRunning(t *testing.T) {
 	t.Parallel()
 	_, c, ref := started(t)
-	for _, script := range []string{`sleep 100`, `while :; do :; done`, `sleep 100 & wait`, `cat`, `read x`, `(while :; do sleep 0.01; done) & sleep 100`} {
+	for _, script := range []string{`sleep 100`, `while :; do :; done`, `sleep 100 & wait`, `cat`, `read x`,
+		`(while :; do sleep 0.01; done) & sleep 100`} {
 		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 		var out bytes.Buffer
 		stdin, w := pipe()
@@ -118,7 +120,7 @@ func TestRulesAreCountedAcrossClients(t *testing.T) {
 	}
 	var got []bool
 	for range 5 {
-		_, _, err := c.List(t.Context())
+		_, err := c.List(t.Context(), "")
 		got = append(got, err == nil)
 		c = vendor.At(v.Dir()).Client("acme/web", "", 0)
 	}

@@ -1,0 +1,4 @@
+# 86400
+output "seconds" {
+  value = provider::sandboxer::duration("1d")
+}

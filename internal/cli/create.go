@@ -1,0 +1,256 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine"
+)
+
+func (a *app) sandboxCreateCommand() *cobra.Command {
+	var f requestFlags
+	c := &cobra.Command{
+		Use:   "create PROFILE",
+		Short: "Create a sandbox and print its ID",
+		Long: `Creates a sandbox from a profile, waits until it is ready, and prints its ID alone. It
+lives until it is destroyed or its ttl ends.`,
+		Example: `  sandboxer sandbox create profile.quickstart --ttl 1h
+  id=$(sandboxer sandbox create profile.compose-e2e -i repo=. --name e2e-main --run-id "$RUN")`,
+		Args: args(cobra.ExactArgs(1)),
+		RunE: func(c *cobra.Command, given []string) error {
+			req, err := f.request(c.Context(), given[0])
+			if err != nil {
+				return err
+			}
+			return a.withEngine(func(e *engine.Engine) error { return a.create(c.Context(), e, req) })
+		},
+	}
+	f.bindSpec(c)
+	f.bindLife(c.Flags())
+	return c
+}
+
+// create prints the ID of what was made. A failed create names in its error what it left.
+func (a *app) create(ctx context.Context, e *engine.Engine, req engine.Request) error {
+	if req.FromSandbox == "" { // a fork has its source's inputs
+		var err error
+		if req, err = e.Here(req); err != nil {
+			return err
+		}
+	}
+	ctx, done := a.working(ctx, "Creating a sandbox")
+	s, err := e.Create(ctx, req, nil, a.notify)
+	done()
+	if err != nil {
+		return err
+	}
+	return a.showMade(s)
+}
+
+func (a *app) showMade(s engine.Sandbox) error {
+	for _, n := range s.Notices {
+		a.notify(n)
+	}
+	return a.showID(viewOf(s), string(s.ID))
+}
+
+func (a *app) sandboxRestoreCommand() *cobra.Command {
+	var f requestFlags
+	c := &cobra.Command{
+		Use:   "restore SNAPSHOT [PROFILE]",
+		Short: "Create a sandbox from a snapshot and print its ID",
+		Long: `Creates a sandbox that starts from a snapshot. Its profile, inputs and environment are
+those of the sandbox that the snapshot was taken of, as far as you do not give others.
+Secrets are stored nowhere: give them again.`,
+		Example: "  sandboxer sandbox restore snap-abcdefghijklmnopqrst --name again --ttl 1h",
+		Args:    args(cobra.RangeArgs(1, 2)),
+		RunE: func(c *cobra.Command, given []string) error {
+			req, err := f.request(c.Context(), strings.Join(given[1:], ""))
+			if err != nil {
+				return err
+			}
+			return a.withLedger(c.Context(), func(e *engine.Engine) error {
+				kept, err := e.LookupSnapshot(c.Context(), given[0])
+				if err != nil {
+					return err
+				}
+				req.FromSnapshot = kept.ID
+				if len(given) == 1 {
+					of, err := e.Lookup(c.Context(), kept.SandboxID, "", "")
+					if err != nil {
+						return err
+					}
+					req = like(of, req)
+				}
+				return a.create(c.Context(), e, req)
+			})
+		},
+	}
+	f.bindSpec(c)
+	f.bindLife(c.Flags())
+	return c
+}
+
+func (a *app) sandboxForkCommand() *cobra.Command {
+	var f requestFlags
+	c := &cobra.Command{
+		Use:   "fork ID|NAME",
+		Short: "Create a copy of a live sandbox and print its ID",
+		Long: `Creates a sandbox with the files of a live one as they are now, where that one runs.
+It is what its source is, but for its name, lifetime and secrets, which are stored
+nowhere: give them again.`,
+		Example: "  sandboxer sandbox fork e2e-main --name e2e-try --ttl 30m",
+		Args:    args(cobra.ExactArgs(1)),
+		RunE: func(c *cobra.Command, given []string) error {
+			req, err := f.request(c.Context(), strings.Join(given[1:], ""))
+			if err != nil {
+				return err
+			}
+			return a.withLedger(c.Context(), func(e *engine.Engine) error {
+				source, err := a.find(c.Context(), e, given[0])
+				if err != nil {
+					return err
+				}
+				req.FromSandbox = string(source.ID)
+				return a.create(c.Context(), e, like(source, req))
+			})
+		},
+	}
+	f.bindLife(c.Flags())
+	return c
+}
+
+// like returns req with what it does not say taken from the request of another sandbox.
+func like(of engine.Sandbox, req engine.Request) engine.Request {
+	req.Profile = of.Profile + "@" + of.Version
+	req.Scope = of.Request.Scope
+	over := func(base, own map[string]string) map[string]string {
+		if len(base) == 0 {
+			return own
+		}
+		base = maps.Clone(base)
+		maps.Copy(base, own)
+		return base
+	}
+	req.Env = over(of.Request.Env, req.Env)
+	inputs := maps.Clone(of.Request.Inputs)
+	if inputs == nil {
+		inputs = map[string]any{}
+	}
+	maps.Copy(inputs, req.Inputs)
+	req.Inputs = inputs
+	return req
+}
+
+func (a *app) sandboxRecreateCommand() *cobra.Command {
+	var secrets []string
+	c := &cobra.Command{
+		Use:   "recreate ID|NAME",
+		Short: "Destroy a sandbox and create it again under its ID and name",
+		Long: `Ends a sandbox and makes it again from the request it was made from. It keeps its ID
+and name; its ttl starts again. A mirrored workspace is brought back first. Secrets
+are stored nowhere: give every one again.`,
+		Example: "  sandboxer sandbox recreate e2e-main --secret TOKEN=env://TOKEN",
+		Args:    args(cobra.ExactArgs(1)),
+		RunE: func(c *cobra.Command, given []string) error {
+			values, err := resolved(c.Context(), secrets)
+			if err != nil {
+				return err
+			}
+			return a.withLedger(c.Context(), func(e *engine.Engine) error {
+				known, err := a.find(c.Context(), e, given[0])
+				if err == nil {
+					err = unprotected(known, false)
+				}
+				if err != nil {
+					return err
+				}
+				ctx, done := a.working(c.Context(), "Recreating "+string(known.ID))
+				s, err := e.Recreate(ctx, known.Receipt, values, a.notify)
+				done()
+				if err != nil {
+					return err
+				}
+				return a.showMade(s)
+			})
+		},
+	}
+	bindSecrets(c.Flags(), &secrets)
+	return c
+}
+
+func (a *app) sandboxSnapshotCommand() *cobra.Command {
+	var req engine.SnapshotRequest
+	c := &cobra.Command{
+		Use:   "snapshot ID|NAME",
+		Short: "Keep an image of a live sandbox and print its ID",
+		Long: `Keeps an image of a sandbox, which outlives it. Nothing of the sandbox runs meanwhile,
+unless --live permits that its files are of different moments.`,
+		Example: "  sandboxer sandbox snapshot e2e-main --name seeded --retention 30d",
+		Args:    args(cobra.ExactArgs(1)),
+		RunE: func(c *cobra.Command, given []string) error {
+			return a.withLedger(c.Context(), func(e *engine.Engine) error {
+				known, err := a.find(c.Context(), e, given[0])
+				if err != nil {
+					return err
+				}
+				told, err := e.CheckSnapshot(c.Context(), known.ID, req)
+				if err != nil {
+					return err
+				}
+				for _, n := range told {
+					a.notify(n)
+				}
+				ctx, done := a.working(c.Context(), "Keeping an image of "+string(known.ID))
+				kept, err := e.Snapshot(ctx, known.Receipt, req)
+				done()
+				if err != nil {
+					return err
+				}
+				return a.showID(snapshotOf(kept), kept.ID)
+			})
+		},
+	}
+	f := c.Flags()
+	f.StringVarP(&req.Name, "name", "n", "", "`name` (default: its ID)")
+	f.StringVar(&req.Kind, "kind", "", "`kind` of snapshot, one of those its place has (default: the place's)")
+	f.BoolVar(&req.Live, "live", false, "take it while everything runs on")
+	f.StringVar(&req.Retention, "retention", "", "keep it for this `duration`, such as 30d (default: until it is deleted)")
+	return c
+}
+
+type syncView struct {
+	ID        engine.ID `json:"id"`
+	Changed   []string  `json:"changed"`
+	Conflicts []string  `json:"conflicts"` // changed on both sides, or not to be had; left alone here
+}
+
+func (a *app) sandboxSyncCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "sync ID|NAME",
+		Short: "Bring a mirrored workspace back now",
+		Long: `Brings what changed in a mirrored workspace back to its folder here. A file that
+changed on both sides is left alone here and named; the exit code is then 4.`,
+		Args: args(cobra.ExactArgs(1)),
+		RunE: func(c *cobra.Command, given []string) error {
+			return a.withLedger(c.Context(), func(e *engine.Engine) error {
+				known, err := a.find(c.Context(), e, given[0])
+				if err != nil {
+					return err
+				}
+				ctx, done := a.working(c.Context(), "Bringing back the workspace of "+string(known.ID))
+				changed, conflicts, err := e.SyncBack(ctx, known.Receipt)
+				done()
+				if err != nil {
+					return err
+				}
+				v := syncView{known.ID, list(changed), list(conflicts)}
+				return errors.Join(a.show(v, v.print), v.err(known.Receipt.Mirror))
+			})
+		},
+	}
+}

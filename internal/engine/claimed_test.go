@@ -1,0 +1,63 @@
+package engine_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/failpoint/failpointtest"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/saasstub"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/saasstub/vendor"
+)
+
+func (b *bench) eventual() *vendor.Vendor {
+	return vendor.At(b.StateDir + "/" + saasstub.EventualHandler)
+}
+
+func TestALostAnswerHoldsANameForItsClaimAndNoLonger(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.fund()
+	asked := time.Now()
+	b.run(order{Do: "create", Profile: "profile.eventual", Name: "one", TTL: "10h"}, failpointtest.Env+"=engine.create.placed:kill", 0)
+	_, err := b.again(order{Do: "create", Profile: "profile.eventual", Name: "one"})
+	if !extensions.IsKind(err, extensions.KindIndeterminate) {
+		t.Fatalf("%v (%s)", err, extensions.RemedyOf(err))
+	}
+	_, text, _ := strings.Cut(extensions.RemedyOf(err), "at its deadline ")
+	text, _, _ = strings.Cut(text, ";")
+	held, perr := time.Parse(time.RFC3339, text)
+	if perr != nil || held.Before(asked.Add(saasstub.Claim-time.Second)) || held.After(time.Now().Add(saasstub.Claim)) {
+		t.Errorf("held until %q: %s", text, extensions.RemedyOf(err))
+	}
+	const later = saasstub.Claim + saasstub.Settle + time.Second
+	if err := b.eventual().Advance(later); err != nil {
+		t.Fatal(err)
+	}
+	b.Engine = b.reopen(ahead(func() time.Duration { return later }))
+	b.end(b.create(engine.Request{Profile: "profile.eventual", Name: "one", TTL: "10m"}))
+}
+
+func TestAClaimBecomesTheWholeLife(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	s := b.create(engine.Request{Profile: "profile.eventual", Name: "one", TTL: "3h"})
+	objs, err := b.eventual().Objects()
+	if err != nil || len(objs) != 1 || objs[0].Deadline.Sub(s.ExpiresAt).Abs() > time.Millisecond {
+		t.Errorf("%v: the vendor ends %+v, want %s", err, objs, s.ExpiresAt)
+	}
+	b.clean()
+}
+
+func TestAClaimThatCannotBecomeALifeIsAFailedCreate(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.does(b.StateDir+"/"+saasstub.EventualHandler, saasstub.Rule{Op: vendor.OpExtend, Do: vendor.DoInvalid})
+	s, err := b.Create(t.Context(), engine.Request{Profile: "profile.eventual", Name: "one", TTL: "3h"}, nil, nil)
+	objs, oerr := b.eventual().Objects()
+	if !extensions.IsKind(err, extensions.KindInvalid) || s.ID != "" || oerr != nil || len(objs) > 0 {
+		t.Errorf("%q, %d objects: %v, %v", s.ID, len(objs), err, oerr)
+	}
+}

@@ -1,0 +1,19 @@
+package life
+
+import (
+	"testing"
+
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
+)
+
+// A ledger that cannot be written just now has the kind that lets a place be
+// asked again or passed over; after something was made, neither may happen.
+func TestALedgersFailureIsNoReasonToAskThePlaceAgain(t *testing.T) {
+	t.Parallel()
+	full := extensions.Errorf(extensions.KindUnavailable, "the disk is full").WithRemedy("free some space")
+	err := notRecorded(full)
+	if !allowsNext(full) || allowsNext(err) || !extensions.IsKind(err, extensions.KindInternal) ||
+		extensions.RemedyOf(err) != "free some space" {
+		t.Errorf("%v of kind %s: %s", err, extensions.KindOf(err), extensions.RemedyOf(err))
+	}
+}

@@ -1,0 +1,220 @@
+package life
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/book"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/lifecycle"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/notice"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/plan"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
+)
+
+// begin claims the name and records the intent. It first settles what holds the name, as far as it may;
+// what remains is adopted if the request says so, and otherwise refused with everything that helps.
+func (m *Manager) begin(ctx context.Context, l ledger.Ledger, c *creation, notify notice.Notify) (*book.Operation, *Sandbox, error) {
+	id, err := extensions.NewID(m.rand)
+	if err != nil {
+		return nil, nil, err
+	}
+	op, err := m.book.Prepare(ctx, l, ledger.IntentCreate, string(id), notify)
+	if err != nil {
+		return nil, nil, notMade(err)
+	}
+	told := false
+	for {
+		if op.Row, err = m.claim(ctx, op, c, id); err == nil {
+			return op, nil, nil
+		}
+		var taken *ledger.NameTaken
+		if !errors.As(err, &taken) {
+			op.Close()
+			w := c.decision.LiabilityAt(c.decision.Choice.Chosen)
+			return nil, nil, w.Unaffordable(notMade(err), c.decision.Choice.Chosen.ID(), c.decision.TTL())
+		}
+		settled, wait, err := m.settleTaken(ctx, l, taken.Existing, notify)
+		if err == nil && !settled && !wait && plan.Shared(c.decision.Resolved.Spec.Scope) {
+			s, err := m.join(ctx, l, c, taken.Existing, notify)
+			if err != nil && book.Settled(err) == nil {
+				continue // it ended, or was changed, meanwhile
+			}
+			op.Close()
+			return nil, s, notMade(err)
+		}
+		switch {
+		case err != nil:
+			op.Close()
+			return nil, nil, notMade(err)
+		case settled:
+			continue
+		case wait:
+			if !told {
+				notify.Tell("Waiting for another run", "%s", taken.Error())
+				told = true
+			}
+			if book.WaitForOthers(ctx) == nil {
+				continue
+			}
+		}
+		op.Close()
+		if c.decision.Request.OnConflict == "adopt" && !wait {
+			s, err := m.adopt(ctx, l, c, taken.Existing, notify)
+			return nil, s, err
+		}
+		if c.decision.Request.OnConflict == plan.OnConflictReuse && !wait { // another run made it meanwhile
+			s, err := m.reuse(ctx, l, c.decision.Asked, taken.Existing, notify)
+			return nil, s, err
+		}
+		return nil, nil, m.nameTaken(taken.Existing)
+	}
+}
+
+// claim records the request and claims its name in one transaction.
+func (m *Manager) claim(ctx context.Context, op *book.Operation, c *creation, id extensions.ID) (ledger.Sandbox, error) {
+	if err := m.book.CheckClock(); err != nil {
+		return ledger.Sandbox{}, err
+	}
+	now := m.book.Now().UTC().Truncate(time.Microsecond)
+	spec, chosen, name := c.decision.Resolved.Spec, c.decision.Choice.Chosen, c.decision.Request.NameFor(id)
+	reserve, err := c.decision.LiabilityAt(chosen).Reserve(time.Duration(spec.TTL))
+	if err != nil {
+		return ledger.Sandbox{}, err
+	}
+	if c.lease == nil {
+		if c.lease, err = m.newLease(c.decision, ledger.Sandbox{CreatedAt: now, MaxTTL: time.Duration(spec.MaxTTL)}); err != nil {
+			return ledger.Sandbox{}, err
+		}
+	}
+	b := ledger.Begin{
+		Lease: c.lease,
+		Key:   op.Key, Holder: op.Holder, ID: id, Account: m.account, Name: name,
+		Profile: c.decision.Resolved.ID, ProfileVersion: c.decision.Resolved.Version, SpecHash: c.decision.SpecAt(chosen.Binding).Hash(),
+		Request: mustJSON(c.decision.Request), Spec: mustJSON(c.decision.Resolved.Spec), Route: mustJSON(plan.RouteOf(c.decision.Choice)),
+		TTL: time.Duration(spec.TTL), MaxTTL: time.Duration(spec.MaxTTL),
+		CreatedAt: now, ExpiresAt: now.Add(time.Duration(spec.TTL)), Quote: ledgerQuote(c.decision.Quote(chosen)),
+		Reserve: reserve, Ceilings: plan.Ceilings(m.catalog, m.account, c.decision.Metered()), Metered: c.decision.Metered(),
+		Event: ledger.NewNote("", map[string]any{"profile": c.decision.Resolved.ID + "@" + c.decision.Resolved.Version,
+			"consumer": c.decision.Request.Consumer, "name": name}),
+	}
+	row, err := op.Ledger.Begin(ctx, b)
+	if extensions.IsKind(err, extensions.KindIndeterminate) { // its key makes it happen once
+		row, err = op.Ledger.Begin(context.WithoutCancel(ctx), b)
+	}
+	return row, err
+}
+
+// settleTaken checks whether the holder of a name may still keep it. It waits for an operation under way,
+// and first cleans up and closes what is overdue, failed or vanished.
+func (m *Manager) settleTaken(ctx context.Context, l ledger.Ledger, row ledger.Sandbox,
+	notify notice.Notify) (settled, wait bool, err error) {
+	intents, err := l.OpenIntents(ctx, ledger.IntentFilter{Subject: string(row.ID)})
+	if err != nil {
+		return false, false, err
+	}
+	if len(intents) > 0 {
+		in := intents[0] // a subject has at most one open intent
+		if over, err := m.book.Abandoned(ctx, l, in); err != nil || !over {
+			return false, err == nil, err
+		}
+		return true, false, m.stillTaken(m.recoverIntent(ctx, l, in, notify), row)
+	}
+	reason := m.goneBecause(row)
+	gone := row.State == lifecycle.Failed || !row.ExpiresAt.After(m.book.Now())
+	if !gone {
+		o, err := m.lookAgain(ctx, row)
+		if err != nil {
+			return false, false, nil // unknown: the name stays taken
+		}
+		gone = slices.Contains(ended, o.Phase)
+		switch o.Phase {
+		case extensions.PhaseExpired: // by the place's own clock
+			reason = "expired"
+		case extensions.PhaseTerminated:
+			reason = "terminated"
+		}
+	}
+	if !gone {
+		return false, false, nil
+	}
+	notify.Tell("Cleaning up before taking its name", "%s (%s) is %s", row.ID, row.Name, lifecycle.Shown(row.State))
+	report, err := m.end(ctx, l, row, cause{reason: reason, notify: notify})
+	if err = book.Settled(err); err == nil {
+		err = report.unsettled // it has ended, but its name is still taken
+	}
+	if err != nil {
+		return false, false, m.stillTaken(err, row)
+	}
+	return true, false, nil
+}
+
+// stillTaken explains why a name is still taken: if its last owner's run died, nobody may be able to prove
+// that nothing was made before the deadline sent with the request passes.
+func (m *Manager) stillTaken(err error, row ledger.Sandbox) error {
+	if err == nil {
+		return nil
+	}
+	if m.elsewhere(row, err) {
+		return extensions.Errorf(extensions.KindConflict, "sandbox %[2]s has the name %[1]q and another machine must end it: %[3]w", row.Name,
+			row.ID, err).
+			WithRemedy("run `sandboxer sweep` there, wait until it counts as ended at %s, or choose another name",
+				row.ExpiresAt.Add(unresolvedGrace).UTC().Format(time.RFC3339))
+	}
+	if !extensions.IsKind(err, extensions.KindIndeterminate) {
+		x := extensions.Errorf(extensions.KindOf(err), "sandbox %[2]s has the name %[1]q; it has ended but could not be cleaned up: %[3]w",
+			row.Name, row.ID, err)
+		return x.WithRemedy("fix the cause and apply again, or choose another name; `sandboxer sandbox get %s` shows it", row.ID)
+	}
+	x := extensions.Errorf(extensions.KindIndeterminate,
+		"sandbox %[2]s of a dead run has the name %[1]q, and %[3]s may still have created it: %[4]w",
+		row.Name, row.ID, candidateName(row), err)
+	return x.WithRemedy("wait and apply again: it is settled once %s shows it, at the latest at its deadline %s; or choose another name",
+		row.Extension, row.SentDeadline().UTC().Format(time.RFC3339))
+}
+
+func (m *Manager) lookAgain(ctx context.Context, row ledger.Sandbox) (extensions.Observation, error) {
+	b, err := m.places.Open(ctx, placeOf(row))
+	if err != nil {
+		return extensions.Observation{}, err
+	}
+	return b.Look(ctx, row.Handle)
+}
+
+// nameTaken says who has the name and how to get at it. A sandbox is never taken over silently: if
+// Terraform lost it, an import brings it back.
+func (m *Manager) nameTaken(row ledger.Sandbox) error {
+	err := &extensions.Error{Kind: extensions.KindConflict, ID: row.ID, Err: m.nameOwner(row)}
+	return err.WithRemedy("if your own run created it and lost its state, import it:\n\nimport {\n  to = sandboxer_sandbox.NAME # the "+
+		"address of this resource\n  id = %q\n}\n\n"+
+		"otherwise choose another name, set on_conflict = \"adopt\" to take it over, or destroy it: "+
+		"sandboxer sandbox destroy %s", string(row.ID), row.ID)
+}
+
+// nameOwner describes the sandbox that has a name.
+func (m *Manager) nameOwner(row ledger.Sandbox) error {
+	owner := ""
+	if req, err := requestOf(row); err == nil {
+		for _, part := range []struct{ label, value string }{{"actor", req.Consumer.Actor}, {"harness", req.Consumer.Harness},
+			{"run", req.Consumer.RunID}} {
+			if part.value != "" {
+				owner += fmt.Sprintf(", %s %s", part.label, part.value)
+			}
+		}
+	}
+	return fmt.Errorf("sandbox %[3]s of account %[2]s has the name %[1]q: %[4]s at %[5]s, created %[6]s ago from %[7]s, ends %[8]s%[9]s",
+		row.Name, row.Account, row.ID, lifecycle.Shown(row.State), candidateName(row), m.book.Now().Sub(row.CreatedAt).Round(time.Second),
+		row.Profile, row.ExpiresAt.UTC().Format(time.RFC3339), owner)
+}
+
+var usable = []lifecycle.State{lifecycle.Ready, lifecycle.Active}
+
+func (m *Manager) goneBecause(row ledger.Sandbox) string {
+	if !row.ExpiresAt.After(m.book.Now()) {
+		return "expired"
+	}
+	return "lost"
+}

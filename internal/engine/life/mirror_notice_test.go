@@ -1,0 +1,28 @@
+package life
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
+)
+
+// An archive that is not whole is not called the workspace.
+func TestTheNoticeOfWhatIsLeftSaysWhatTheArchiveLacks(t *testing.T) {
+	t.Parallel()
+	whole := leftNotice(synced{}, extensions.Errorf(extensions.KindInvalid, "it is gone"), "sbx-1", "/here", "/kept/1.tar").Detail
+	if strings.Contains(whole, "lacks") || !strings.Contains(whole, "it is gone") {
+		t.Errorf("of a whole one: %s", whole)
+	}
+	part := leftNotice(synced{lacks: &extensions.Incomplete{More: true, Why: "db.img: mostly holes"}}, nil, "sbx-1", "/here",
+		"/kept/1.tar").Detail
+	for _, want := range []string{"is in /kept/1.tar, except for unreadable files, which are lost",
+		"The archive lacks: some objects could not be read: db.img"} {
+		if !strings.Contains(part, want) {
+			t.Errorf("%q is not in: %s", want, part)
+		}
+	}
+	if strings.Contains(part, "kept as they are") {
+		t.Errorf("nothing was kept here: %s", part)
+	}
+}

@@ -1,0 +1,62 @@
+package life
+
+import (
+	"context"
+	"errors"
+
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/notice"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/plan"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/route"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
+)
+
+// Prepared says where a request's images are ready now.
+type Prepared struct {
+	Profile         string // with its version
+	Extension, Host string // the place; a name
+	Images          bool   // false: there was nothing to prepare
+}
+
+// Prepare pulls and builds what a sandbox of a request would run, at the place that a create would try first, or at
+// the next one as a create would. It makes no sandbox and records nothing.
+func (m *Manager) Prepare(ctx context.Context, req plan.Request, notify notice.Notify) (Prepared, error) {
+	d, err := m.decide(ctx, req, purpose{create: true})
+	if err != nil {
+		return Prepared{}, err
+	}
+	c := &creation{m: m, decision: d}
+	defer c.sources.close()
+	if err := c.openSources(ctx, notify); err != nil {
+		return Prepared{}, err
+	}
+	ctx = extensions.WithProgress(ctx, progress(notify, m.places.Clock))
+	var failures []error
+	for _, cand := range d.Tries() {
+		done, err := c.prepareAt(ctx, cand)
+		if err == nil {
+			return Prepared{d.Resolved.ID + "@" + d.Resolved.Version, cand.Binding, cand.HostName(), done}, nil
+		}
+		if failures = append(failures, err); !notHere(err) && !extensions.IsKind(err, extensions.KindUnreachable) || ctx.Err() != nil {
+			break
+		}
+		notify.Tell("Trying the next place", "%s: %s", cand.ID(), reasonOf(err))
+	}
+	return Prepared{}, errors.Join(failures...)
+}
+
+// prepareAt prepares at one place; false if it has nothing to prepare.
+func (c *creation) prepareAt(ctx context.Context, cand *route.Candidate) (bool, error) {
+	if verdict := c.checked[cand]; verdict != nil {
+		return false, verdict
+	}
+	b, err := c.m.places.Open(ctx, c.m.placeOfCandidate(cand))
+	if err != nil {
+		return false, err
+	}
+	spec := c.sources.into(c.decision.SpecOn(cand))
+	spec.Account, spec.Registries = c.m.account, c.m.places.Registries(b.Binding)
+	if spec.Image == nil && spec.Containers == nil && spec.Compose == nil || !b.Binding.Descriptor.Has(extensions.PowerPrepareImage) {
+		return false, nil
+	}
+	return true, c.prepareImage(ctx, b, spec)
+}

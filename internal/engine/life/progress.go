@@ -1,0 +1,48 @@
+package life
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/notice"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/place"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
+)
+
+const (
+	// progressPause is the least time between two notices about the same subject.
+	progressPause = 10 * time.Second
+	// maxProgress bounds the notices of one create.
+	maxProgress = 100
+)
+
+// progress turns what a place tells while it works into notices, of which people want few: each new subject, and the
+// same one again after a while.
+func progress(notify notice.Notify, now func() time.Time) extensions.ProgressFunc {
+	var mu sync.Mutex
+	var last string
+	var at time.Time
+	told := 0
+	return func(subject, detail string) {
+		mu.Lock()
+		defer mu.Unlock()
+		t := now()
+		if told == maxProgress || subject == last && t.Sub(at) < progressPause {
+			return
+		}
+		told++
+		last, at = subject, t
+		if notify != nil {
+			notify(notice.Notice{Summary: subject, Detail: detail, Progress: true})
+		}
+	}
+}
+
+// prepareImage lets the place get ready what the sandbox will run, before anything of it exists and can cost.
+func (c *creation) prepareImage(ctx context.Context, b *place.Backend, spec extensions.Spec) error {
+	if spec.FromSnapshot != nil || spec.FromSandbox != "" { // its images are those it comes from
+		return nil
+	}
+	return b.PrepareImage(ctx, spec)
+}

@@ -1,0 +1,185 @@
+package life
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/book"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/lifecycle"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/notice"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
+)
+
+// recovery runs once per engine, before its first change. A run that its caller cut off, or that failed,
+// does not count: the next caller tries again.
+type recovery struct {
+	turn chan struct{} // capacity 1: whoever fills it recovers
+	done bool
+}
+
+// recovered returns the ledger for a change, after recovery.
+func (m *Manager) recovered(ctx context.Context, notify notice.Notify) (ledger.Ledger, error) {
+	l, err := m.book.Writer(ctx)
+	if err == nil {
+		err = m.recoverOnce(ctx, notify)
+	}
+	return l, err
+}
+
+func (m *Manager) recoverOnce(ctx context.Context, notify notice.Notify) error {
+	select {
+	case m.recovery.turn <- struct{}{}:
+	case <-ctx.Done():
+		return extensions.Classify("recover", "", "", ctx.Err())
+	}
+	defer func() { <-m.recovery.turn }()
+	if m.recovery.done {
+		return nil
+	}
+	err := m.Recover(ctx, notify)
+	m.recovery.done = err == nil
+	return err
+}
+
+// Recover settles what a dead process left unfinished: it completes destroys, removes what an unfinished
+// create made, and closes both. It leaves operations of living processes alone; what cannot be settled
+// from here (no credential, unreachable) is reported and kept. It also ends what is overdue where nobody
+// else does. It runs once by itself before an Engine's
+// first mutating operation.
+func (m *Manager) Recover(ctx context.Context, notify notice.Notify) error {
+	m.scratch.Sweep()
+	l, err := m.book.Writer(ctx)
+	if err != nil {
+		return err
+	}
+	m.book.SettleNoted(ctx, l, notify)
+	intents, err := l.OpenIntents(ctx, ledger.IntentFilter{Account: m.account})
+	if err != nil {
+		return err
+	}
+	for _, in := range intents {
+		over, err := m.book.Abandoned(ctx, l, in)
+		if err != nil {
+			return err
+		}
+		if !over {
+			continue
+		}
+		if err := m.recoverIntent(ctx, l, in, notify); err != nil {
+			if ctx.Err() != nil {
+				return err
+			}
+			notify.Tell("Left for later", "%s of %s by a dead run could not be settled: %s", in.Kind, in.Subject, err.Error())
+		}
+	}
+	if err := m.endOverdue(ctx, l, notify); err != nil {
+		return err
+	}
+	return m.endOverdueSnapshots(ctx, l, notify)
+}
+
+func (m *Manager) recoverIntent(ctx context.Context, l ledger.Ledger, in ledger.Intent, notify notice.Notify) error {
+	if extensions.ValidSnapshotID(in.Subject) {
+		return m.recoverSnapshot(ctx, l, in)
+	}
+	row, err := l.Get(ctx, extensions.ID(in.Subject))
+	if err != nil {
+		return err
+	}
+	return m.recoverRow(ctx, l, row, notify)
+}
+
+// recoverRow settles one sandbox whose last operation died.
+func (m *Manager) recoverRow(ctx context.Context, l ledger.Ledger, row ledger.Sandbox, notify notice.Notify) error {
+	if lifecycle.Unsettled(row.State) {
+		notify.Tell("Cleaning up after a dead run", "%s (%s) was left %s", row.ID, row.Name, row.State)
+		_, err := m.end(ctx, l, row, cause{reason: "recovered", notify: notify})
+		return book.Settled(err)
+	}
+	// After a change in place (extend, adopt, sync) the sandbox itself is whole. What the backend enforces
+	// now is unknown, so it is realigned.
+	op, err := m.book.Begin(ctx, l, row, ledger.IntentExtend, ledger.Change{Event: ledger.NewNote("sandbox.recovering", nil)}, notify)
+	if err != nil {
+		return book.Settled(err)
+	}
+	defer op.Close()
+	done := ledger.Change{Finish: &ledger.FinishIntent{Outcome: ledger.Confirmed}, Event: ledger.NewNote("sandbox.recovered", nil)}
+	deadline, err := m.realign(ctx, op, &done)
+	done.Patch.ExpiresAt = &deadline
+	if err != nil {
+		done.Finish = &ledger.FinishIntent{Outcome: ledger.Failed, Reason: extensions.Clean(err.Error(), 500)}
+	} else {
+		done.Reserve = m.releaseSurplus(ctx, l, op.Row, deadline)
+	}
+	return errors.Join(err, op.Apply(ctx, done))
+}
+
+// realign sets the backend's deadline and generation to those of the ledger, and returns the deadline that then
+// holds: that of a place which can only move it later, and has. The mode of the place becomes that of the ledger,
+// in done.
+func (m *Manager) realign(ctx context.Context, op *book.Operation, done *ledger.Change) (deadline time.Time, err error) {
+	deadline = op.Row.ExpiresAt
+	if !lifecycle.Usable(op.Row.State) || lifecycle.Overdue(m.book.Now(), deadline) {
+		return deadline, nil
+	}
+	b, err := m.places.Open(ctx, placeOf(op.Row))
+	if err != nil {
+		return deadline, err
+	}
+	if b.Binding.Descriptor.Has(extensions.PowerGenerationSet) {
+		// A conflict means that it carries this generation or a later one.
+		if err := b.SetGeneration(ctx, op.Row.Handle, op.Row.Generation); err != nil && !absent(err) &&
+			!extensions.IsKind(err, extensions.KindConflict) {
+			return deadline, err
+		}
+	}
+	later := b.Binding.Capabilities.ExtendTTL == extensions.ExtendLater
+	var o extensions.Observation
+	if later || b.Binding.Descriptor.Has(extensions.PowerPause) {
+		if o, err = b.Look(ctx, op.Row.Handle); err != nil {
+			return deadline, err
+		}
+	}
+	now := op.Row
+	if err := m.seenMode(ctx, op, o, m.book.Now(), done); err != nil {
+		return deadline, err
+	}
+	if done.Patch.Mode != nil {
+		now.Mode = *done.Patch.Mode
+	}
+	switch {
+	case m.inLedgerAlone(b, now) || !b.Binding.Descriptor.Has(extensions.PowerExtend):
+		return deadline, nil
+	case later && o.Deadline.After(deadline) && !endsAt(b, o, deadline):
+		return o.Deadline, nil
+	}
+	if err := b.Extend(ctx, op.Row.Handle, deadline); err != nil && !absent(err) {
+		return deadline, err
+	}
+	return deadline, nil
+}
+
+// unfinished lists the sandboxes that dead runs left between states.
+func (m *Manager) unfinished(ctx context.Context, l ledger.Ledger) ([]extensions.ID, error) {
+	intents, err := l.OpenIntents(ctx, ledger.IntentFilter{Account: m.account})
+	if err != nil {
+		return nil, err
+	}
+	var out []extensions.ID
+	for _, in := range intents {
+		row, err := l.Get(ctx, extensions.ID(in.Subject))
+		if err != nil || !lifecycle.Unsettled(row.State) {
+			continue // a snapshot's, or a change to a sandbox that lives on
+		}
+		alive, err := l.HolderAlive(ctx, in.Holder)
+		if err != nil {
+			return nil, err
+		}
+		if !alive {
+			out = append(out, row.ID)
+		}
+	}
+	return out, nil
+}

@@ -1,0 +1,268 @@
+package life
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"time"
+
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/book"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/failpoint"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/lifecycle"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/place"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/plan"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/profile"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
+)
+
+// SnapshotRequest asks for a snapshot. It is stored, so that an import can restore every argument.
+type SnapshotRequest struct {
+	Name string `json:"name,omitempty"` // "" = its ID
+	// Kind is one of those its place declares; "" = the place's default.
+	Kind string `json:"kind,omitempty"`
+	// Live permits a snapshot while everything runs on, so that its files may be of different moments.
+	Live bool `json:"live,omitempty"`
+	// Retention is how long it is kept, from its creation: "12h", "30d"; "" = until it is deleted.
+	Retention string `json:"retention,omitempty"`
+}
+
+func (r SnapshotRequest) check(declared extensions.Snapshots) (retention time.Duration, err error) {
+	if r.Name != "" {
+		if err := profile.CheckName(r.Name); err != nil {
+			return 0, err
+		}
+	}
+	if err := (extensions.SnapshotSpec{Kind: extensions.SnapshotKind(r.Kind)}).CheckKind(declared); err != nil {
+		return 0, extensions.AtField("kind", err)
+	}
+	return ParseRetention(r.Retention)
+}
+
+// ParseRetention reads SnapshotRequest.Retention; "" is 0.
+func ParseRetention(text string) (time.Duration, error) {
+	if text == "" {
+		return 0, nil
+	}
+	d, err := profile.ParseDuration(text)
+	if err == nil && d <= 0 {
+		err = extensions.Invalid("%q is not positive", "give how long to keep it, such as 30d, or leave it out", extensions.Clean(text, 40))
+	}
+	return d, extensions.AtField("retention", err)
+}
+
+// Snapshot keeps an image of a live sandbox. Whenever one may exist, the returned view has an ID, even
+// with an error.
+func (m *Manager) Snapshot(ctx context.Context, rec plan.Receipt, req SnapshotRequest) (SnapshotView, error) {
+	l, row, err := m.rowToChange(ctx, rec, nil)
+	if err != nil {
+		return SnapshotView{}, err
+	}
+	b, err := m.places.Open(ctx, placeOf(row))
+	if err != nil {
+		return SnapshotView{}, err
+	}
+	if err := b.Can(extensions.PowerSnapshot); err != nil {
+		return SnapshotView{}, err
+	}
+	retention, err := req.check(b.Binding.Descriptor.Snapshots)
+	if err != nil {
+		return SnapshotView{}, err
+	}
+	if err := m.checkEnd(b.Binding, row.Payer, retention); err != nil {
+		return SnapshotView{}, err
+	}
+	id, err := extensions.NewSnapshotID(m.rand)
+	if err != nil {
+		return SnapshotView{}, err
+	}
+	op, err := m.book.Prepare(context.WithoutCancel(ctx), l, ledger.IntentSnapshot, id, nil) // the id is new: nobody to wait for
+	if err != nil {
+		return SnapshotView{}, leftAlone(row, err)
+	}
+	defer op.Close()
+	key := string(ledger.IntentSnapshot) + "/" + id
+	s, err := l.BeginSnapshot(ctx, ledger.BeginSnapshot{Key: key, Holder: op.Holder, ID: id, Account: row.Account, Name: cmp.Or(req.Name, id),
+		SandboxID: row.ID, Extension: row.Extension, Host: row.Host, HostRef: row.HostRef, Arch: m.archAt(ctx, l, b, row),
+		Retention: retention, Request: mustJSON(req), CreatedAt: m.book.Now()})
+	if err != nil {
+		return SnapshotView{}, leftAlone(row, err)
+	}
+	if err := failpoint.Hit(ctx, pointSnapshotBegun); err != nil {
+		return m.snapshotFailed(ctx, l, b, s, op.Holder, err)
+	}
+	made, err := m.takeSnapshot(ctx, l, b, row, s, req)
+	if err != nil {
+		return m.snapshotFailed(ctx, l, b, s, op.Holder, err)
+	}
+	opened, err := m.keeping(b, s, made)
+	if err != nil {
+		return m.snapshotFailed(ctx, l, b, s, op.Holder, err)
+	}
+	kind := string(made.Kind)
+	kept, err := applySnapshot(ctx, l, ledger.SnapshotChange{ID: id, Key: key + "/ready",
+		Expect: ledger.SnapshotExpect{Fence: s.Fence, Holder: op.Holder},
+		To:     ledger.SnapshotReady,
+		Patch: ledger.SnapshotPatch{Handle: &made.Handle, Kind: &kind, SizeBytes: &made.SizeBytes, Digest: &made.Digest,
+			LapsesAt: &made.ExpiresAt},
+		Meter:  ledger.MeterOps{Open: opened},
+		Finish: &ledger.FinishIntent{Outcome: ledger.Confirmed}})
+	if err != nil {
+		s.Handle = made.Handle
+		return m.snapshotFailed(ctx, l, b, s, op.Holder, notRecorded(err))
+	}
+	return snapshotView(kept), failpoint.Hit(ctx, pointSnapshotKept)
+}
+
+// takeSnapshot asks the place, and lets a sandbox go on that it stopped.
+func (m *Manager) takeSnapshot(ctx context.Context, l ledger.Ledger, b *place.Backend, row ledger.Sandbox, s ledger.Snapshot,
+	req SnapshotRequest) (made extensions.Snapshot, err error) {
+	err = book.Guarded(ctx, l, func(ctx context.Context) (err error) {
+		made, err = b.Snapshot(ctx, row.Handle, extensions.SnapshotSpec{ID: s.ID, Name: s.Name, Account: s.Account, CreatedAt: s.CreatedAt,
+			Kind: extensions.SnapshotKind(req.Kind), Live: req.Live})
+		return err
+	})
+	if err == nil {
+		err = failpoint.Hit(ctx, pointSnapshotMade)
+	}
+	if werr := m.goOn(ctx, l, b, row); err == nil {
+		err = werr
+	}
+	return made, err
+}
+
+// archAt returns the architecture of a sandbox's place, as far as it is known without asking.
+func (m *Manager) archAt(ctx context.Context, l ledger.Ledger, b *place.Backend, row ledger.Sandbox) string {
+	if at, _ := b.Binding.Descriptor.PlaceOf(hostOf(row)); at == extensions.PlaceMachine {
+		return here.Arch
+	}
+	if host, err := l.Host(ctx, row.Account, row.Host); err == nil && host.Ref == row.HostRef && host.Facts.Arch != "" {
+		return host.Facts.Arch
+	}
+	found, _ := m.recordedFacts(ctx, placeOf(row))
+	switch {
+	case found != nil && len(found.Narrowing.Arch) == 1:
+		return found.Narrowing.Arch[0]
+	case len(b.Binding.Capabilities.Arch) == 1 && b.Binding.Capabilities.Arch[0] != "*":
+		return b.Binding.Capabilities.Arch[0]
+	}
+	return ""
+}
+
+// goOn resumes a sandbox that ran until a snapshot stopped it. Its meter counts the pause.
+func (m *Manager) goOn(ctx context.Context, l ledger.Ledger, b *place.Backend, row ledger.Sandbox) error {
+	if !b.Binding.Descriptor.Snapshots.StopsSource || row.Mode == ledger.Paused || !lifecycle.Usable(row.State) {
+		return nil
+	}
+	ctx, cancel := settling(ctx)
+	defer cancel()
+	o, err := b.Look(ctx, row.Handle)
+	if err != nil || o.Phase != extensions.PhasePaused {
+		return err
+	}
+	op, err := m.book.Begin(ctx, l, row, ledger.IntentMode,
+		ledger.Change{Expect: ledger.Expect{States: usable}, Event: ledger.NewNote("sandbox.pausing", map[string]any{"why": "snapshot"})}, nil)
+	if err != nil {
+		return err
+	}
+	done := ledger.Change{Finish: &ledger.FinishIntent{Outcome: ledger.Confirmed}, Event: ledger.NewNote("sandbox.paused", nil)}
+	if err = m.seenMode(ctx, op, o, m.book.Now(), &done); err == nil {
+		err = op.Apply(ctx, done)
+	}
+	row = op.Row
+	op.Close()
+	if err == nil {
+		_, err = m.setMode(ctx, l, row, ledger.Running, row.ExpiresAt, nil)
+	}
+	return err
+}
+
+// applySnapshot records one step even if the caller gives up; its key makes it happen once.
+func applySnapshot(ctx context.Context, l ledger.Ledger, c ledger.SnapshotChange) (ledger.Snapshot, error) {
+	s, err := l.ApplySnapshot(context.WithoutCancel(ctx), c)
+	if extensions.IsKind(err, extensions.KindIndeterminate) {
+		s, err = l.ApplySnapshot(context.WithoutCancel(ctx), c)
+	}
+	return s, err
+}
+
+// snapshotFailed removes what a failed snapshot may have left.
+func (m *Manager) snapshotFailed(ctx context.Context, l ledger.Ledger, b *place.Backend, s ledger.Snapshot, holder ledger.HolderID,
+	cause error) (SnapshotView, error) {
+	sctx, cancel := settling(ctx)
+	defer cancel()
+	err := b.RemoveSnapshot(sctx, s.ID, s.Handle)
+	to, out := ledger.SnapshotDeleted, SnapshotView{}
+	if err != nil {
+		to, out = ledger.SnapshotFailed, snapshotView(s)
+	}
+	reason := extensions.Clean(cause.Error(), 500)
+	_, lerr := applySnapshot(sctx, l, ledger.SnapshotChange{ID: s.ID, Key: string(ledger.IntentSnapshot) + "/" + s.ID + "/failed",
+		Expect: ledger.SnapshotExpect{Fence: s.Fence, Holder: holder}, To: to, Patch: ledger.SnapshotPatch{Reason: &reason},
+		Finish: &ledger.FinishIntent{Outcome: ledger.Failed, Reason: reason}})
+	if lerr != nil {
+		out = snapshotView(s) // the ledger still has it as under way
+	}
+	return out, errors.Join(cause, err, lerr)
+}
+
+// GetSnapshot observes a snapshot; it needs no live sandbox and no ledger. NotFound: proved absent.
+func (m *Manager) GetSnapshot(ctx context.Context, s SnapshotView) (SnapshotView, error) {
+	b, h, err := m.snapshotPlace(ctx, s)
+	if err != nil {
+		return s, err
+	}
+	if h.ID == "" {
+		if h, err = b.FindSnapshot(ctx, s.ID); err != nil {
+			return s, err
+		}
+	}
+	got, err := b.StatSnapshot(ctx, h)
+	if err != nil {
+		return s, err
+	}
+	s.Handle, s.Kind, s.SizeBytes, s.Digest = encodeSnapshot(got.Handle), string(got.Kind), got.SizeBytes, got.Digest
+	kept, err := ParseRetention(s.Retention)
+	s.ExpiresAt = ledger.Snapshot{CreatedAt: s.CreatedAt, Retention: kept, LapsesAt: got.ExpiresAt}.ExpiresAt()
+	return s, err
+}
+
+func (m *Manager) snapshotPlace(ctx context.Context, s SnapshotView) (*place.Backend, extensions.SnapshotHandle, error) {
+	var h extensions.SnapshotHandle
+	if !extensions.ValidSnapshotID(s.ID) {
+		return nil, h, extensions.Invalid("%q is not a snapshot ID", "use the ID of a sandboxer_snapshot", extensions.Clean(s.ID, 80))
+	}
+	if s.Handle != "" {
+		if err := json.Unmarshal([]byte(s.Handle), &h); err != nil {
+			return nil, h, extensions.Invalid("the handle of snapshot %s cannot be read: %w", "import the snapshot by its ID", s.ID, err)
+		}
+	}
+	b, err := m.places.Open(ctx, place.Address{Binding: s.Extension, Account: s.Account, Host: s.Host})
+	if err != nil {
+		return nil, h, err
+	}
+	return b, h, b.Can(extensions.PowerSnapshot)
+}
+
+// LookupSnapshot finds a snapshot in the ledger by id.
+func (m *Manager) LookupSnapshot(ctx context.Context, id string) (SnapshotView, error) {
+	l, err := m.book.Reader(ctx)
+	if err != nil {
+		return SnapshotView{}, err
+	}
+	s, err := l.GetSnapshot(ctx, id)
+	what := "does not know snapshot " + extensions.Clean(id, 80)
+	if err == nil && s.State == ledger.SnapshotDeleted {
+		err = extensions.Errorf(extensions.KindNotFound, "deleted")
+		what = "says that snapshot " + s.ID + " was deleted at " + s.EndedAt.UTC().Format(time.RFC3339)
+	}
+	if absent(err) {
+		return SnapshotView{}, extensions.Errorf(extensions.KindNotFound, "the ledger %s %s", l.URL(), what).
+			WithRemedy("check the ID and the provider's ledger, state_dir and account")
+	}
+	if err != nil {
+		return SnapshotView{}, err
+	}
+	return snapshotView(s), nil
+}

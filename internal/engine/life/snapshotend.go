@@ -1,0 +1,165 @@
+package life
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/book"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/failpoint"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/notice"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/place"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
+)
+
+// DeleteSnapshot removes a snapshot; one already gone is success. It needs no live sandbox, and the ledger
+// never blocks it: a ledger that does not know the snapshot, or cannot be written, learns of it later.
+// replaced says that the caller is about to take another in its place, which the ledger must be able to
+// record. The notices report an end that is not recorded yet.
+func (m *Manager) DeleteSnapshot(ctx context.Context, v SnapshotView, replaced bool) ([]notice.Notice, error) {
+	b, h, err := m.snapshotPlace(ctx, v)
+	if err != nil {
+		return nil, err
+	}
+	l, stored, err := m.snapshotToEnd(ctx, v.ID)
+	switch {
+	case err == nil && stored.State == ledger.SnapshotDeleted:
+		return nil, nil
+	case err == nil:
+		var gone bool
+		gone, err = m.endSnapshot(ctx, l, b, stored, nil)
+		switch {
+		case !ledgerDown(ctx, err) || !fromLedger(err):
+			return nil, err
+		case gone:
+			return []notice.Notice{{Summary: "The end of snapshot " + v.ID + " is not recorded yet",
+				Detail: fmt.Sprintf("It is gone, but the ledger could not record that: %s. What to do: nothing; the next changing run records it.",
+					err)}}, nil
+		}
+	}
+	if ctx.Err() != nil {
+		return nil, extensions.Classify("delete-snapshot", "", "", ctx.Err())
+	}
+	if replaced {
+		down := err
+		if absent(err) {
+			_, down = m.book.Writer(ctx)
+		}
+		if down != nil {
+			err := failClosed(down, fmt.Sprintf("snapshot %s was not replaced", v.ID))
+			return nil, err.WithRemedy("%s; then apply again. To delete it without a replacement, destroy it: that needs no ledger", err.Remedy)
+		}
+	}
+	if !absent(err) {
+		m.log.Warn("the snapshot is deleted without the ledger", slog.String("snapshot", v.ID), slog.Any("error", err))
+	}
+	return nil, b.RemoveSnapshot(ctx, v.ID, h)
+}
+
+func (m *Manager) snapshotToEnd(ctx context.Context, id string) (ledger.Ledger, ledger.Snapshot, error) {
+	r, err := m.book.Reader(ctx)
+	if err != nil {
+		return nil, ledger.Snapshot{}, err
+	}
+	if _, err := r.GetSnapshot(ctx, id); err != nil {
+		return nil, ledger.Snapshot{}, err // nothing to close, so no ledger is created
+	}
+	l, err := m.book.Changer(ctx)
+	if err != nil {
+		return nil, ledger.Snapshot{}, err
+	}
+	s, err := l.GetSnapshot(ctx, id)
+	return l, s, err
+}
+
+// endSnapshot removes a snapshot and records that. gone says that it is removed, recorded or not. needed, if set,
+// is asked once the intent is recorded: a snapshot that is needed stays.
+func (m *Manager) endSnapshot(ctx context.Context, l ledger.Ledger, b *place.Backend, s ledger.Snapshot,
+	needed func(context.Context) (bool, error)) (gone bool, err error) {
+	op, err := m.book.Prepare(ctx, l, ledger.IntentDeleteSnapshot, s.ID, nil)
+	if err != nil {
+		return false, err
+	}
+	defer op.Close()
+	if s, err = l.GetSnapshot(ctx, s.ID); err != nil || s.State == ledger.SnapshotDeleted {
+		return false, err
+	}
+	c := ledger.SnapshotChange{ID: s.ID, Key: op.Key,
+		Intent: &ledger.OpenIntent{Key: op.Key, Kind: ledger.IntentDeleteSnapshot, Holder: op.Holder, Supersede: true}}
+	if s.State != ledger.SnapshotDeleting {
+		c.To = ledger.SnapshotDeleting
+	}
+	was := s.State
+	if s, err = l.ApplySnapshot(ctx, c); err != nil {
+		return false, err
+	}
+	done := ledger.SnapshotChange{ID: s.ID, Key: op.Key + "/done", Expect: ledger.SnapshotExpect{Fence: s.Fence, Holder: op.Holder},
+		To:     ledger.SnapshotDeleted,
+		Finish: &ledger.FinishIntent{Outcome: ledger.Confirmed}}
+	if err := failpoint.Hit(ctx, pointSnapshotEnding); err != nil {
+		return false, err
+	}
+	if needed != nil {
+		if stays, err := needed(ctx); stays || err != nil {
+			done.To, done.Finish = was, &ledger.FinishIntent{Outcome: ledger.Abandoned, Reason: "it is needed"}
+			_, lerr := applySnapshot(ctx, l, done)
+			return false, errors.Join(err, lerr)
+		}
+	}
+	cause := b.RemoveSnapshot(ctx, s.ID, s.Handle)
+	if err := failpoint.Hit(ctx, pointSnapshotGone); err != nil {
+		return cause == nil, err
+	}
+	if cause != nil {
+		reason := extensions.Clean(cause.Error(), 500)
+		done.To, done.Patch.Reason, done.Finish = ledger.SnapshotFailed, &reason, &ledger.FinishIntent{Outcome: ledger.Failed, Reason: reason}
+	} else {
+		now := m.book.Now()
+		done.Patch.EndedAt, done.Meter.Close = &now, kept(s, now)
+	}
+	if _, err = applySnapshot(ctx, l, done); err == nil && cause == nil {
+		err = failpoint.Hit(ctx, pointSnapshotEnded)
+	}
+	return cause == nil, errors.Join(cause, err)
+}
+
+// recoverSnapshot removes what an unfinished snapshot left; a finished one stays.
+func (m *Manager) recoverSnapshot(ctx context.Context, l ledger.Ledger, in ledger.Intent) error {
+	s, err := l.GetSnapshot(ctx, in.Subject)
+	if err != nil {
+		return err
+	}
+	b, err := m.places.Open(ctx, place.Address{Binding: s.Extension, Account: s.Account, Host: s.HostRef})
+	if err != nil {
+		return err
+	}
+	if err := b.Can(extensions.PowerSnapshot); err != nil {
+		return err
+	}
+	_, err = m.endSnapshot(ctx, l, b, s, nil)
+	if row, rerr := l.Get(ctx, s.SandboxID); err == nil && rerr == nil && in.Kind == ledger.IntentSnapshot {
+		err = m.goOn(ctx, l, b, row)
+	}
+	return book.Settled(err)
+}
+
+func snapshotView(s ledger.Snapshot) SnapshotView {
+	var req SnapshotRequest
+	_ = json.Unmarshal(s.Request, &req) // shown as far as it can be read
+	return SnapshotView{ID: s.ID, Account: s.Account, Name: s.Name, SandboxID: s.SandboxID, Extension: s.Extension,
+		Host: s.HostRef, HostName: s.Host,
+		Handle: encodeSnapshot(s.Handle), Kind: s.Kind, SizeBytes: s.SizeBytes, Digest: s.Digest, Live: req.Live, State: string(s.State),
+		Reason: s.Reason, CreatedAt: s.CreatedAt.Truncate(time.Microsecond), Retention: req.Retention, ExpiresAt: s.ExpiresAt(),
+		EndedAt: s.EndedAt}
+}
+
+func encodeSnapshot(h extensions.SnapshotHandle) string {
+	if h.ID == "" {
+		return ""
+	}
+	return string(mustJSON(h))
+}

@@ -1,0 +1,268 @@
+package life
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/catalog"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/lifecycle"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/notice"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/place"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
+)
+
+// Sweep ends what is overdue or failed, settles what ended by itself and reports orphans. A failing place
+// does not stop the others. A dry run writes nothing.
+func (m *Manager) Sweep(ctx context.Context, dryRun bool, notify notice.Notify) (SweepReport, error) {
+	report := SweepReport{DryRun: dryRun}
+	open := m.book.Writer
+	if dryRun {
+		open = m.book.Reader
+	}
+	l, err := open(ctx)
+	if err != nil {
+		return report, err
+	}
+	left, err := m.unfinished(ctx, l)
+	if err != nil {
+		return report, err
+	}
+	lapsed, err := m.overdueSnapshots(ctx, l)
+	if err != nil {
+		return report, err
+	}
+	noted := m.book.EndsNoted(ctx, l)
+	if !dryRun {
+		if err := m.recoverOnce(ctx, notify); err != nil {
+			return report, err
+		}
+	}
+	for _, id := range left {
+		if row, err := l.Get(ctx, id); dryRun || err == nil && row.State == lifecycle.Destroyed {
+			report.Ended = append(report.Ended, id)
+		}
+	}
+	for _, id := range noted {
+		if row, err := l.Get(ctx, id); dryRun || err == nil && row.State == lifecycle.Destroyed {
+			report.Settled = append(report.Settled, id)
+		}
+	}
+	for _, s := range lapsed {
+		m.sweepSnapshot(ctx, l, s, dryRun, &report)
+	}
+	rows, err := l.List(ctx, ledger.Filter{Account: m.account, Live: true})
+	if err != nil {
+		return report, err
+	}
+	for _, row := range rows {
+		if dryRun && slices.Contains(noted, row.ID) {
+			continue
+		}
+		if ctx.Err() != nil {
+			return report, extensions.Classify("sweep", "", "", ctx.Err())
+		}
+		m.sweepRow(ctx, l, row, dryRun, notify, &report)
+	}
+	m.findOrphans(ctx, l, rows, &report)
+	return report, nil
+}
+
+// sweepSnapshot reports on a snapshot past its time, and deletes it unless recovery has.
+func (m *Manager) sweepSnapshot(ctx context.Context, l ledger.Ledger, s ledger.Snapshot, dryRun bool, report *SweepReport) {
+	now, err := l.GetSnapshot(ctx, s.ID)
+	if err == nil && !dryRun && now.State != ledger.SnapshotDeleted {
+		if err = m.endOverdueSnapshot(ctx, l, now); err == nil {
+			now, err = l.GetSnapshot(ctx, s.ID)
+		}
+	}
+	switch {
+	case err != nil:
+		report.Failures = append(report.Failures, fmt.Sprintf("%s (%s): %s", s.ID, s.Name, err))
+	case dryRun || now.State == ledger.SnapshotDeleted:
+		report.Snapshots = append(report.Snapshots, s.ID)
+	}
+}
+
+func (m *Manager) sweepRow(ctx context.Context, l ledger.Ledger, row ledger.Sandbox, dryRun bool, notify notice.Notify,
+	report *SweepReport) {
+	intents, err := l.OpenIntents(ctx, ledger.IntentFilter{Subject: string(row.ID)})
+	if err != nil {
+		report.Failures = append(report.Failures, fmt.Sprintf("%s: %s", row.ID, err))
+		return
+	}
+	if len(intents) > 0 {
+		return // under way, or reported by recovery
+	}
+	unheld := m.unheld(ctx, l, row)
+	due := unheld || row.State == lifecycle.Failed || row.State == lifecycle.Expired || lifecycle.Overdue(m.book.Now(), row.ExpiresAt)
+	reason, settled := "expired", false
+	if !due {
+		o, err := m.lookAgain(ctx, row)
+		if m.elsewhere(row, err) {
+			return // its machine looks after it
+		}
+		if err != nil {
+			report.Failures = append(report.Failures, fmt.Sprintf("%s (%s): %s", row.ID, row.Name, err))
+			return
+		}
+		switch o.Phase {
+		case extensions.PhaseAbsent, extensions.PhaseFailed:
+			reason = "lost"
+		case extensions.PhaseTerminated:
+			reason = "terminated"
+		case extensions.PhaseExpired: // by the place's own clock
+		default:
+			return
+		}
+		settled = true
+	} else {
+		if !lifecycle.Overdue(m.book.Now(), row.ExpiresAt) {
+			reason = "destroyed" // what a failure left
+		}
+		if m.leftElsewhere(ctx, row) {
+			return
+		}
+	}
+	if !dryRun {
+		how := cause{reason: reason, sync: true, notify: notify}
+		if unheld {
+			how.drop = []string{""} // unless somebody holds it by then
+		}
+		r, err := m.end(ctx, l, row, how)
+		for _, n := range r.Notices {
+			notify.Tell(n.Summary, "%s", n.Detail)
+		}
+		if err == nil {
+			err = r.unsettled // it has ended, but is not on the books yet
+		}
+		if err != nil {
+			report.Failures = append(report.Failures, fmt.Sprintf("%s (%s): %s", row.ID, row.Name, err))
+			return
+		}
+		settled = settled || r.AlreadyGone
+	}
+	if settled {
+		report.Settled = append(report.Settled, row.ID)
+	} else {
+		report.Ended = append(report.Ended, row.ID)
+	}
+}
+
+// unheld reports that all leases on a sandbox were released, and a run died, or had no ledger, before it ended.
+func (m *Manager) unheld(ctx context.Context, l ledger.Ledger, row ledger.Sandbox) bool {
+	if !shared(row) || !lifecycle.Usable(row.State) {
+		return false
+	}
+	all, err := l.Leases(ctx, row.ID)
+	return err == nil && len(all) == 0
+}
+
+// overdueTime limits how long a run that wants something else ends what is overdue.
+const overdueTime = time.Minute
+
+// endOverdue ends what is past its deadline at places whose expiry is a sweep. What fails, or has no time
+// left, is told and waits for the next run.
+func (m *Manager) endOverdue(ctx context.Context, l ledger.Ledger, notify notice.Notify) error {
+	rows, err := l.List(ctx, ledger.Filter{Account: m.account, States: append(slices.Clone(usable), lifecycle.Failed),
+		ExpiredBy: m.book.Now()})
+	if err != nil {
+		return err
+	}
+	rows = slices.DeleteFunc(rows, func(row ledger.Sandbox) bool { return !m.swept(ctx, l, row) })
+	limited, cancel := context.WithTimeout(ctx, overdueTime)
+	defer cancel()
+	for _, row := range rows {
+		if ctx.Err() != nil {
+			return extensions.Classify("sweep", "", "", ctx.Err())
+		}
+		notify.Tell("Ending what is overdue", "%s (%s) should have ended at %s, and %s leaves that to the next run", row.ID, row.Name,
+			row.ExpiresAt.UTC().Format(time.RFC3339), candidateName(row))
+		if report := m.sweepOne(limited, l, row, notify); len(report.Failures) > 0 {
+			notify.Tell("Left for later", "%s", report.Failures[0])
+		}
+	}
+	return nil
+}
+
+func (m *Manager) sweepOne(ctx context.Context, l ledger.Ledger, row ledger.Sandbox, notify notice.Notify) (report SweepReport) {
+	m.sweepRow(ctx, l, row, false, notify, &report)
+	return report
+}
+
+// swept reports that nobody ends a sandbox at its deadline but a run: so its binding says, or what was found
+// on its host.
+func (m *Manager) swept(ctx context.Context, l ledger.Ledger, row ledger.Sandbox) bool {
+	if by := m.expiry(row.Extension, row.Mode); row.Host == "" || by == "" || by == string(extensions.ExpirySweep) {
+		return by == string(extensions.ExpirySweep)
+	}
+	host, err := l.Host(ctx, row.Account, row.Host)
+	return err == nil && host.Ref == row.HostRef && host.Facts.Expiry == extensions.ExpirySweep
+}
+
+// leftElsewhere reports that only another machine can end what is left of row, and is trusted to. It asks
+// no other place.
+func (m *Manager) leftElsewhere(ctx context.Context, row ledger.Sandbox) bool {
+	b, err := m.catalog.Named(row.Extension)
+	if err != nil || row.Handle.IsZero() {
+		return false
+	}
+	if at, _ := b.Descriptor.PlaceOf(hostOf(row)); at != extensions.PlaceMachine {
+		return false
+	}
+	_, err = m.lookAgain(ctx, row)
+	return m.elsewhere(row, err)
+}
+
+// ended are the phases of what costs nothing any more and is no orphan.
+var ended = []extensions.Phase{extensions.PhaseAbsent, extensions.PhaseExpired, extensions.PhaseTerminated}
+
+// used reports that a binding may have sandboxes: an account, a place that takes part in routing, or one that a row
+// names. Another place of the user's own need not exist on this machine.
+func (m *Manager) used(b catalog.Binding, rows []ledger.Sandbox) bool {
+	return b.Descriptor.RunsAt(extensions.PlaceAccount) || m.places.Configured(b) || names(rows, b)
+}
+
+func names(rows []ledger.Sandbox, b catalog.Binding) bool {
+	return slices.ContainsFunc(rows, func(row ledger.Sandbox) bool { return row.Extension == b.ID })
+}
+
+// findOrphans lists every place that can be opened from here: bindings in use that need no host, and every place
+// named by a row.
+func (m *Manager) findOrphans(ctx context.Context, l ledger.Ledger, rows []ledger.Sandbox, report *SweepReport) {
+	places := map[place.Address]bool{}
+	for _, b := range m.catalog.Bindings {
+		if _, without := b.Descriptor.PlaceOf(nil); without && m.used(b, rows) {
+			places[place.Address{Binding: b.ID, Account: m.account}] = true
+		}
+	}
+	for _, row := range rows {
+		if row.Extension != "" {
+			places[placeOf(row)] = true
+		}
+	}
+	seen := map[string]bool{}
+	for p := range places {
+		b, err := m.places.Open(ctx, p)
+		if err != nil {
+			continue // a place that cannot be opened from here is not this run's to judge
+		}
+		all, err := b.List(ctx)
+		if err != nil {
+			report.Failures = append(report.Failures, fmt.Sprintf("%s: %s", p.Binding, err))
+			continue
+		}
+		for id, o := range all {
+			row, err := l.Get(ctx, id)
+			known := err == nil && row.State != lifecycle.Destroyed
+			if known || slices.Contains(ended, o.Phase) || seen[string(id)] || !b.There(ctx, o) {
+				continue
+			}
+			seen[string(id)] = true
+			report.Orphans = append(report.Orphans, fmt.Sprintf("%s at %s: %s", id, p.Binding, o.Phase))
+		}
+	}
+	slices.Sort(report.Orphans)
+}

@@ -1,0 +1,100 @@
+package engine_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/notice"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/saasstub"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/saasstub/vendor"
+)
+
+// newSwept has a place, ext.swept, that ends nothing by itself.
+func newSwept(t *testing.T, more ...with) *bench {
+	t.Helper()
+	swept := &hooked{handler: "swept", says: func(d *extensions.Descriptor) {
+		d.NamedOnly, d.Capabilities.Expiry, d.Capabilities.ExtendTTL = false, extensions.ExpirySweep, extensions.ExtendNone
+		d.Capabilities.PricingModel, d.Capabilities.CapacityQuery = extensions.PricingSelfHosted, false
+		d.Powers = []extensions.Power{extensions.PowerExec}
+		d.Capabilities.FsSnapshot = false
+	}, does: func(c *calls, _ extensions.Config) {
+		make := c.Provision
+		c.Provision = func(ctx context.Context, s extensions.Spec) (extensions.Handle, extensions.Observation, error) {
+			s.Deadline = time.Now().Add(12 * time.Hour) // the vendor's own is of no interest
+			return make(ctx, s)
+		}
+	}}
+	return newBench(t, append([]with{having(swept), onFiles(map[string]string{
+		"extensions/ext.swept.yaml": "id: ext.swept\ntitle: Swept\nhandler: swept\nconfig: { dir: \"$VENDOR\" }\n",
+		"profiles/t.yaml":           "id: profile.t\nversion: \"1.0.0\"\nextension: ext.swept\n" + common,
+	}), func(b *bench) { b.profile = "profile.t" }}, more...)...)
+}
+
+func TestARunThatChangesAnythingEndsWhatIsOverdueWhereNobodyElseDoes(t *testing.T) {
+	t.Parallel()
+	b := newSwept(t)
+	b.create(engine.Request{Name: "short", TTL: "5m"})
+	long := b.create(engine.Request{Name: "long", TTL: "2h"})
+	next := b.reopen(ahead(func() time.Duration { return 10 * time.Minute }))
+	if _, err := next.Get(t.Context(), long.Receipt); err != nil || len(b.alive()) != 2 {
+		t.Fatalf("a read ended something: %v, %v", err, b.alive())
+	}
+	var heard []string
+	third, err := next.Create(t.Context(), engine.Request{Profile: "profile.t", Name: "third"}, nil, func(n notice.Notice) {
+		heard = append(heard, n.Summary+": "+n.Detail)
+	})
+	if err != nil {
+		t.Fatal(told(err))
+	}
+	if there := b.alive(); len(there) != 2 || !strings.Contains(strings.Join(heard, "\n"), "Ending what is overdue: ") {
+		t.Errorf("%v are there; heard %q", there, heard)
+	}
+	s, err := next.Lookup(t.Context(), "", "", "short")
+	if err == nil && s.State != "destroyed" {
+		t.Errorf("the overdue one is %s", s.State)
+	}
+	b.Engine = next
+	b.end(long, third)
+	b.clean()
+}
+
+func TestWhatIsOverdueAndCannotBeEndedStopsNoOtherRun(t *testing.T) {
+	t.Parallel()
+	b := newSwept(t)
+	b.create(engine.Request{Name: "short", TTL: "5m"})
+	b.script(saasstub.Rule{Op: vendor.OpDelete, Do: vendor.DoInvalid})
+	b.Engine = b.reopen(ahead(func() time.Duration { return 10 * time.Minute }))
+	s := b.create(engine.Request{Name: "other"})
+	b.script()
+	b.end(s)
+	report, err := b.Sweep(t.Context(), false, nil)
+	if err != nil || len(b.alive()) != 0 {
+		t.Errorf("the next sweep: %+v, %v; %v are there", report, err, b.alive())
+	}
+	b.clean()
+}
+
+func TestADeadlineThatOnlyTheLedgerKeepsIsMovedThere(t *testing.T) {
+	t.Parallel()
+	b := newSwept(t)
+	s := b.create(engine.Request{Name: "one", TTL: "5m"})
+	notices, err := b.PlanUpdate(t.Context(), s.Receipt, engine.Request{Profile: "profile.t", Name: "one", TTL: "5m"},
+		engine.Request{Profile: "profile.t", Name: "one", TTL: "3h"})
+	if err != nil {
+		t.Fatalf("planned: %s, %+v", told(err), notices)
+	}
+	longer, err := b.Update(t.Context(), s.Receipt, engine.Request{Profile: "profile.t", Name: "one", TTL: "3h"}, nil)
+	if err != nil || !longer.ExpiresAt.Equal(s.CreatedAt.Add(3*time.Hour)) {
+		t.Errorf("%s: until %s", told(err), longer.ExpiresAt)
+	}
+	b.Engine = b.reopen(ahead(func() time.Duration { return time.Hour }))
+	b.create(engine.Request{Name: "another"})
+	if there := b.alive(); len(there) != 2 {
+		t.Errorf("after an hour only %v are there", there)
+	}
+	b.clean()
+}

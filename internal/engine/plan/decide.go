@@ -1,0 +1,269 @@
+package plan
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/catalog"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/meter"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/notice"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/profile"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/route"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
+)
+
+// Decision is where a request runs and what it costs, with the reasons.
+type Decision struct {
+	*Asked
+	Evidence Evidence
+	Choice   route.Decision
+	Estimate Estimate
+	Notices  []notice.Notice
+
+	cat    *catalog.Catalog
+	query  route.Query
+	quotes map[string]meter.Quote // by candidate id
+	again  []*route.Candidate     // their recorded facts removed something
+}
+
+// Decide chooses among the places of the catalog. A create gathers what it still lacks and calls Decide
+// again; a plan lacks nothing. The error is for evidence or a catalog that makes no sense; if no place is
+// left, [Decision.Refused] says so. If only places that recently did not answer are left, they are tried
+// all the same.
+func Decide(cat *catalog.Catalog, a *Asked, ev Evidence) (*Decision, Lacks, error) {
+	d := &Decision{Asked: a, Evidence: ev, cat: cat}
+	silent, err := d.choose(true)
+	if err != nil {
+		return nil, Lacks{}, err
+	}
+	lastResort := d.Choice.Chosen == nil && silent
+	if lastResort {
+		if _, err := d.choose(false); err != nil {
+			return nil, Lacks{}, err
+		}
+	}
+	for _, n := range d.Choice.Notices {
+		d.Notices = append(d.Notices, notice.Notice{Summary: n})
+	}
+	d.noteCarriage()
+	d.noteFork()
+	d.Estimate = d.estimate()
+	return d, d.lacks(lastResort), nil
+}
+
+// choose judges every candidate and selects one. health says that places that recently did not answer are
+// refused; silent reports that one was.
+func (d *Decision) choose(health bool) (silent bool, err error) {
+	d.Notices, d.quotes, d.again = slices.Clone(d.Asked.Notices), map[string]meter.Quote{}, nil
+	if d.query, err = d.ask(); err != nil {
+		return false, err
+	}
+	ev := d.Evidence
+	pays := credit{requested: d.Request.Billing, granted: ev.Granted}
+	for i := range d.query.Candidates {
+		c := &d.query.Candidates[i]
+		b, seen := d.cat.Bindings[c.Index], ev.At[c.ID()]
+		if judgePlace(c, ev.Here, seen, d.DemandsMachine()) {
+			d.again = append(d.again, c)
+		}
+		if err := d.price(b, c); err != nil {
+			return false, err
+		}
+		c.Credit = pays.pays(c, d.quotes[c.ID()].Currency)
+		d.Notices = append(d.Notices, judgeCredentials(c, b.Descriptor, seen, ev.Create)...)
+		if health && judgeHealth(c, seen) {
+			silent = true
+		}
+		c.Room, c.Latency = ev.Occupancy.room(b, c, seen.Room), seen.Latency
+	}
+	d.Choice = route.Select(d.query)
+	return silent, nil
+}
+
+// ask returns the query without what is known about each place.
+func (d *Decision) ask() (route.Query, error) {
+	r, ev := d.Resolved, d.Evidence
+	if name := d.Request.Extension; name != "" {
+		if _, err := d.cat.Named(name); err != nil {
+			return route.Query{}, extensions.AtField("extension", err)
+		}
+	}
+	q := route.Query{
+		Spec: r.Spec, Options: r.OptionsByExtension, Prefer: r.Placement.Prefer, Fallback: r.Placement.Fallback,
+		DesiredMode: d.Request.DesiredMode, Billing: d.Request.Billing, Permission: d.cat.Permission(ev.Account),
+		Policy: route.Policy{Extension: r.Policy.Extension, ByRequest: d.Request.Extension != "",
+			Strategy: r.Policy.Strategy, Fallback: r.Policy.Fallback,
+			RequireIsolation: r.Policy.RequireIsolation, Region: r.Policy.Region, AuthMode: r.Policy.AuthMode},
+	}
+	if r.Policy.MaxCostPerHour != "" {
+		m, err := meter.ParseMoney(r.Policy.MaxCostPerHour)
+		if err != nil {
+			return q, err
+		}
+		q.Policy.MaxCostPerHour = &m
+	}
+	if s := ev.Snapshot; s != nil {
+		q.Origin = d.keeps(*s)
+	}
+	if s := ev.Source; s != nil {
+		q.Origin = &route.Origin{Binding: s.Extension, Host: cmp.Or(s.HostRef, s.Host)}
+	}
+	if len(d.Request.Hosts) > 0 {
+		for _, h := range ev.Hosts {
+			q.Hosts = append(q.Hosts, h.Name)
+		}
+	}
+	for _, c := range Candidates(d.cat, ev.Hosts, len(d.Request.Hosts) > 0) {
+		if ev.At[c.ID()].Unconfigured && !q.Pins(c.Binding) {
+			q.Unconfigured = append(q.Unconfigured, c.Binding)
+			continue
+		}
+		q.Candidates = append(q.Candidates, c)
+	}
+	var err error
+	q.Reach, err = reach(d.cat, r.Reachability)
+	return q, extensions.AtField("profile", err)
+}
+
+// keeps returns the place of a snapshot. One that is whole, and of a kind that its place can send, also restores
+// elsewhere.
+func (d *Decision) keeps(s ledger.Snapshot) *route.Origin {
+	o := &route.Origin{Binding: s.Extension, Host: cmp.Or(s.HostRef, s.Host), Arch: s.Arch}
+	kind := extensions.SnapshotKind(s.Kind)
+	b, err := d.cat.Named(s.Extension)
+	if err == nil && s.State == ledger.SnapshotReady && s.Digest != "" && slices.Contains(b.Descriptor.Snapshots.Portable, kind) {
+		o.Handler, o.Portable = b.Handler, kind
+	}
+	return o
+}
+
+func keeperOf(s ledger.Snapshot) string {
+	if s.Host == "" {
+		return s.Extension
+	}
+	return s.Extension + "@" + s.Host
+}
+
+// Carries reports whether the snapshot that the sandbox starts from is kept at another place than c's.
+func (d *Decision) Carries(c *route.Candidate) bool {
+	return d.Evidence.Snapshot != nil && d.query.Origin != nil && !d.query.Origin.Holds(c)
+}
+
+// noteCarriage tells of a snapshot that is restored elsewhere.
+func (d *Decision) noteCarriage() {
+	c := d.Choice.Chosen
+	if c == nil || !d.Carries(c) {
+		return
+	}
+	s := d.Evidence.Snapshot
+	d.Notices = append(d.Notices, notice.Notice{Summary: fmt.Sprintf("Snapshot %s is restored at another place", s.ID),
+		Detail: fmt.Sprintf("%s keeps it, and the sandbox starts at %s: its %d bytes come through this machine, and nothing is made of "+
+			"them before their digest is proved.", keeperOf(*s), c.ID(), s.SizeBytes)})
+}
+
+// reach looks up how a profile wants its host to be reached.
+func reach(cat *catalog.Catalog, want profile.ReachabilityRule) (route.Reach, error) {
+	r := route.Reach{TunnelName: want.Tunnel, IdentityName: want.Identity}
+	if want.Tunnel != "" {
+		t, err := cat.Tunnel(want.Tunnel)
+		if err != nil {
+			return r, err
+		}
+		r.Tunnel = &t
+	}
+	if want.Identity != "" {
+		id, err := cat.Identity(want.Identity)
+		if err != nil {
+			return r, err
+		}
+		r.Identity = &id
+	}
+	return r, nil
+}
+
+// lacks returns what only the places know. It asks whether the first choice is up if that is a host and
+// others are left: a host that is down then costs one question, not the create.
+func (d *Decision) lacks(lastResort bool) Lacks {
+	ev, chosen := d.Evidence, d.Choice.Chosen
+	if !ev.Create {
+		return Lacks{}
+	}
+	if chosen == nil {
+		if ev.Probed {
+			return Lacks{}
+		}
+		return Lacks{Facts: d.again}
+	}
+	seen := ev.At[chosen.ID()]
+	switch {
+	case lastResort:
+		return Lacks{}
+	case !seen.Asked && chosen.Place == extensions.PlaceHost && len(d.Choice.Fallbacks) > 0:
+		return Lacks{Health: chosen}
+	case seen.Stale:
+		return Lacks{Facts: []*route.Candidate{chosen}}
+	case seen.Room == nil && slices.Contains(chosen.Powers, extensions.PowerCapacity):
+		return Lacks{Room: chosen}
+	}
+	return Lacks{}
+}
+
+// Refused returns why nothing can be made: every place is ruled out, or the first choice must not be paid
+// for.
+func (d *Decision) Refused() error {
+	if err := d.Choice.Err(); err != nil {
+		return err
+	}
+	return d.CheckPrice(d.Choice.Chosen, d.Evidence.Now)
+}
+
+// Tries returns the places that may be tried, in an order fixed before the first attempt.
+func (d *Decision) Tries() []*route.Candidate {
+	if d.Choice.Chosen == nil {
+		return nil
+	}
+	return append([]*route.Candidate{d.Choice.Chosen}, d.Choice.Fallbacks...)
+}
+
+// Metered reports whether a vendor may bill, for the choice or for one of its fallbacks.
+func (d *Decision) Metered() bool {
+	return slices.ContainsFunc(d.Tries(), func(c *route.Candidate) bool { return !c.Capabilities.SelfHosted() })
+}
+
+// Quote returns the price at a candidate's place.
+func (d *Decision) Quote(c *route.Candidate) meter.Quote { return d.quotes[c.ID()] }
+
+// Planned returns the decision as an answer. err says why it cannot be carried out; nil = it can.
+func (d *Decision) Planned(err error) Planned {
+	out := d.Asked.Planned()
+	out.Estimate, out.EstimateKnown, out.Notices, out.Route = d.Estimate, !d.Evidence.FromLedger, d.Notices, RouteOf(d.Choice)
+	if c := d.Choice.Chosen; err == nil && d.pinned() {
+		out.Extension, out.Pinned = c.Binding, true
+		if c.Host != nil {
+			out.Host = c.Host.Ref()
+		}
+	}
+	return out
+}
+
+// pinned reports that the request itself allows only one place, whatever is added to the catalog.
+func (d *Decision) pinned() bool {
+	policy := d.Resolved.Policy
+	return policy.Extension != "" && len(policy.Fallback) == 0 && len(d.Request.Hosts) <= 1 && !d.Evidence.FromLedger &&
+		d.Resolved.Spec.FromSnapshot == nil && d.Request.FromSandbox == ""
+}
+
+// SpecOn returns the merged request for one place, without an identity and streams.
+func (d *Decision) SpecOn(c *route.Candidate) extensions.Spec {
+	s := d.SpecAt(c.Binding)
+	s.Region = c.PlacedIn(d.Resolved.Policy.Region)
+	if snap := d.Evidence.Snapshot; s.FromSnapshot != nil && snap != nil {
+		s.FromSnapshot = &extensions.SnapshotRef{ID: snap.ID, Handle: snap.Handle}
+	}
+	if source := d.Evidence.Source; source != nil {
+		s.Source = source.Handle
+	}
+	return s
+}

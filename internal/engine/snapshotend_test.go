@@ -1,0 +1,94 @@
+package engine_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
+)
+
+// What platform credit pays for must end: a plan and an apply refuse a snapshot without an end, and one that would lose
+// its end.
+func TestPlatformCreditKeepsNoSnapshotWithoutAnEnd(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.fund()
+	s := b.create(engine.Request{Name: "one"})
+	refused := func(what string, err error) {
+		t.Helper()
+		if !extensions.IsKind(err, extensions.KindInvalid) || extensions.FieldOf(err) != "retention" || extensions.RemedyOf(err) == "" {
+			t.Errorf("%s: %v", what, told(err))
+		}
+	}
+	_, err := b.CheckSnapshot(t.Context(), s.ID, engine.SnapshotRequest{})
+	refused("a plan", err)
+	_, err = b.Snapshot(t.Context(), s.Receipt, engine.SnapshotRequest{})
+	refused("an apply", err)
+	if n := b.keeps(); n != 0 {
+		t.Errorf("the refused ones left %d", n)
+	}
+	if _, err := b.CheckSnapshot(t.Context(), s.ID, engine.SnapshotRequest{Retention: "30d"}); err != nil {
+		t.Errorf("with an end: %v", told(err))
+	}
+	snap := b.keep(s, engine.SnapshotRequest{Retention: "30d"})
+	refused("a plan that drops its end", b.CheckRetention(t.Context(), snap.ID, ""))
+	_, err = b.Retain(t.Context(), snap.ID, "")
+	refused("an apply that drops its end", err)
+	if err := b.CheckRetention(t.Context(), snap.ID, "60d"); err != nil {
+		t.Errorf("another end: %v", told(err))
+	}
+	if kept, err := b.Retain(t.Context(), snap.ID, "60d"); err != nil || !kept.ExpiresAt.Equal(snap.CreatedAt.Add(60*24*time.Hour)) {
+		t.Errorf("another end: %s, %v", kept.ExpiresAt, told(err))
+	}
+	if _, err := b.DeleteSnapshot(t.Context(), snap, false); err != nil {
+		t.Fatal(told(err))
+	}
+	b.end(s)
+	b.accounted()
+	b.clean()
+}
+
+// Where keeping costs nothing, or the place ends it, or somebody else pays, it may be kept until it is deleted.
+func TestASnapshotWithoutAnEndIsKeptWhereItsCostIsBounded(t *testing.T) {
+	t.Parallel()
+	free := prices("ext.free", "  - { component: sandbox, unit: sandbox-hour, price: \"1\" }\n"+
+		"  - { component: snapshot, unit: snapshot-gib-month, price: \"0\" }\n")
+	for name, c := range map[string]struct {
+		profile string
+		funded  bool
+	}{
+		"it is free":      {"profile.free", true},
+		"on this machine": {"profile.quickstart", true},
+		"one's own key":   {"profile.stub", false},
+		"it lapses":       {"profile.lapsing", true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			x := &hooked{handler: "lapsing", says: func(d *extensions.Descriptor) { d.NamedOnly, d.Snapshots.Expires = false, time.Hour }}
+			b := newBench(t, having(x), onFiles(map[string]string{
+				"extensions/ext.free.yaml":    bound("ext.free", "$VENDOR", ""),
+				"prices/free.yaml":            free,
+				"profiles/free.yaml":          profile("profile.free", "extension: ext.free\n"),
+				"extensions/ext.lapsing.yaml": "id: ext.lapsing\ntitle: Lapsing\nhandler: lapsing\nconfig: { dir: \"$VENDOR\" }\n",
+				"prices/lapsing.yaml": strings.Replace(prices("ext.lapsing", "  - { component: sandbox, unit: sandbox-hour, price: \"1\" }\n"),
+					"prices.mine", "prices.lapsing", 1),
+				"profiles/lapsing.yaml": profile("profile.lapsing", "extension: ext.lapsing\n"),
+			}), func(b *bench) { b.profile = c.profile })
+			if c.funded {
+				b.fund()
+			}
+			s := b.create(engine.Request{Name: "one"})
+			if _, err := b.CheckSnapshot(t.Context(), s.ID, engine.SnapshotRequest{}); err != nil {
+				t.Errorf("a plan: %v", told(err))
+			}
+			snap := b.keep(s, engine.SnapshotRequest{})
+			if _, err := b.DeleteSnapshot(t.Context(), snap, false); err != nil {
+				t.Fatal(told(err))
+			}
+			b.end(s)
+			b.clean()
+		})
+	}
+}

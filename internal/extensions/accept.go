@@ -1,0 +1,106 @@
+package extensions
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"time"
+)
+
+// CheckIdentity refuses, with KindInvalid, a spec without a valid ID or with a
+// deadline that is not after now. A plan's spec has neither.
+func (s Spec) CheckIdentity(now time.Time) error {
+	if _, err := ParseID(string(s.ID)); err != nil {
+		return err
+	}
+	if !s.Deadline.After(now) {
+		return Errorf(KindInvalid, "the deadline %s has passed", s.Deadline.UTC().Format(time.RFC3339)).At("ttl")
+	}
+	return nil
+}
+
+// Accept refuses a spec that no place with this declaration can carry out, before
+// anything is made: KindUnsupported, or KindInvalid for what no place can. An adapter
+// calls it first and adds what only it knows.
+func (d Descriptor) Accept(spec Spec) error {
+	c := d.Capabilities
+	if i := c.IsolationLevels; spec.Isolation != "" && !i[len(i)-1].Meets(spec.Isolation) {
+		return Errorf(KindUnsupported, "isolation level %q is stronger than what the place has (%s)", spec.Isolation, i[len(i)-1]).
+			At("isolation").WithRemedy("lower isolation.level, or choose another extension")
+	}
+	if spec.Direct && !slices.Contains(c.IsolationLevels, IsolationNone) {
+		return Errorf(KindUnsupported, "the place runs nothing without walls").At("isolation").WithRemedy("use a place on this machine")
+	}
+	for _, limit := range spec.Resources.Limits() {
+		if !spec.Resources.BestEffort && !slices.Contains(c.Limits, limit) {
+			return Errorf(KindUnsupported, "the place cannot enforce a limit on %s", limit).At("resources."+string(limit)).
+				WithRemedy("drop resources.%s, or set resources.best_effort", limit)
+		}
+	}
+	switch {
+	case !slices.Contains(c.SecretsAs, spec.Delivery()):
+		return Errorf(KindUnsupported, "the place cannot deliver secrets as %s", spec.Delivery()).At("secrets_as").
+			WithRemedy("set secrets_as to one of %v, or choose another extension", c.SecretsAs)
+	case spec.FromSandbox != "" && !d.Has(PowerFork):
+		return Errorf(KindUnsupported, "the place cannot fork a sandbox").At("from_sandbox").
+			WithRemedy("take a snapshot and restore it, if the place has them")
+	case spec.Resources.GPU != nil && spec.Resources.GPU.Count > 0 && !c.GPU:
+		return Errorf(KindUnsupported, "the place has no GPUs").At("resources.gpu").WithRemedy("drop resources.gpu, or choose another extension")
+	}
+	if err := d.AcceptSnapshot(spec.FromSnapshot); err != nil {
+		return err
+	}
+	if err := errors.Join(c.CheckEgress(spec.Network), c.CheckEntrypoint(spec.Entrypoint)); err != nil {
+		return err
+	}
+	if err := spec.checkEnv(); err != nil {
+		return err
+	}
+	if err := spec.CheckSecrets(); err != nil {
+		return err
+	}
+	return CheckFields("options", d.Options, spec.Options)
+}
+
+// AcceptSnapshot is Accept for what a spec starts from; nil = nothing.
+func (d Descriptor) AcceptSnapshot(ref *SnapshotRef) error {
+	if ref == nil {
+		return nil
+	}
+	switch {
+	case !d.Has(PowerSnapshot):
+		return Errorf(KindUnsupported, "the place restores no snapshots").At("from_snapshot").WithRemedy("start from a workspace or an image")
+	case ref.Handle.Extension != d.Handler:
+		return Errorf(KindInvalid, "the snapshot is kept by %s, not here", ref.Handle.Extension).At("from_snapshot")
+	case ref.Source == nil:
+		return nil
+	case !slices.Contains(d.Snapshots.Portable, ref.Source.Kind()):
+		return Errorf(KindUnsupported, "a snapshot of kind %q cannot be restored at another place than its own", ref.Source.Kind()).
+			At("from_snapshot").WithRemedy("create the sandbox where the snapshot is kept, or use one of the kinds %v", d.Snapshots.Portable)
+	}
+	if _, ok := HexOfDigest(ref.Source.Digest()); !ok {
+		return Errorf(KindInvalid, "the snapshot %s has no digest, so its bytes cannot be proved at another place", ref.ID).
+			At("from_snapshot").WithRemedy("create the sandbox where the snapshot is kept")
+	}
+	return nil
+}
+
+func (s Spec) checkEnv() error {
+	for _, m := range []map[string]string{s.Toolchain.Env, s.Env} {
+		for k, v := range m {
+			if !ValidEnvName(k) || strings.ContainsRune(v, 0) {
+				return Errorf(KindInvalid, "the environment variable %q has an invalid name or a NUL byte", k)
+			}
+		}
+	}
+	return nil
+}
+
+// CheckPlace refuses, with KindUnsupported, a host of a kind that d does not run at;
+// nil stands for an account, or for this machine.
+func (d Descriptor) CheckPlace(h *Host) error {
+	if p, ok := d.PlaceOf(h); !ok {
+		return Errorf(KindUnsupported, "%s does not run there: its place is %s", d.Handler, p)
+	}
+	return nil
+}

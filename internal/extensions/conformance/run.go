@@ -1,0 +1,130 @@
+package conformance
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
+)
+
+// NoSkipEnv, set to 1, turns a skip for lack of a hook into a failure.
+const NoSkipEnv = "SANDBOXER_NO_SKIP"
+
+// check is one promise of the contract.
+type check struct {
+	// name is "group/promise"; it is stable.
+	name string
+	// power limits the check to extensions that declare it; "" = all.
+	power extensions.Power
+	// secretsAs limits the check to extensions that deliver secrets this way; "" = all.
+	secretsAs extensions.SecretDelivery
+	// also lists further powers that the check needs to observe the promise.
+	also []extensions.Power
+	// hook names the hook the check needs, and reports whether it is set.
+	hook func(Harness) (name string, ok bool)
+	run  func(*env)
+	// family numbers the check's list: those checks run together when a broken extension proves one of them.
+	family int
+}
+
+func checks() []check {
+	var all []check
+	for family, list := range [][]check{describeChecks, declareChecks, placeChecks, coreChecks,
+		egressChecks, entrypointChecks, listChecks, statusChecks, teardownChecks, handleChecks, errorChecks, cancelChecks,
+		secretChecks, execChecks, execProcessChecks, insideChecks, logChecks, fileChecks, portChecks, urlChecks,
+		snapshotChecks, readSnapshotChecks, forkChecks, pauseChecks,
+		extendChecks, usageChecks, capacityChecks, probeChecks, estimateChecks, imageChecks, generationChecks, declaredChecks} {
+		for _, c := range list {
+			c.family = family
+			all = append(all, c)
+		}
+	}
+	return all
+}
+
+// Group is the checks of one part of the contract, such as "core".
+type Group struct {
+	Name   string
+	Checks []Check
+}
+
+// Check is one promise of the contract that an extension makes.
+type Check struct {
+	// Name is the promise, without the group.
+	Name string
+	// Run checks it at a place of its own. t fails, or is skipped with the reason.
+	Run func(t TB)
+}
+
+// Groups returns every check that applies to the extension, in the suite's order.
+func Groups(t TB, h Harness) []Group {
+	t.Helper()
+	desc := declared(t, h.New(t), func() extensions.Config { return h.Config(t) })
+	var groups []Group
+	at := map[string]int{}
+	for _, c := range checks() {
+		if !c.applies(desc) {
+			continue
+		}
+		group, name, _ := strings.Cut(c.name, "/")
+		if _, known := at[group]; !known {
+			at[group], groups = len(groups), append(groups, Group{Name: group})
+		}
+		g := &groups[at[group]]
+		g.Checks = append(g.Checks, Check{Name: name, Run: func(t TB) { c.start(t, h) }})
+	}
+	return groups
+}
+
+// declared returns what x declares for the binding of a place; only an extension that tells bindings apart
+// needs the place for that. A declaration that is wrong leaves the descriptor: checks of its own find it.
+func declared(t TB, x extensions.Extension, place func() extensions.Config) extensions.Descriptor {
+	t.Helper()
+	if _, ok := x.(extensions.Declarer); !ok {
+		return x.Describe()
+	}
+	d, err := extensions.Declared(x, place().Values)
+	if err != nil {
+		return x.Describe()
+	}
+	return d
+}
+
+func (c check) applies(d extensions.Descriptor) bool {
+	if c.power != "" && !d.Has(c.power) {
+		return false
+	}
+	if c.secretsAs != "" && !slices.Contains(d.Capabilities.SecretsAs, c.secretsAs) {
+		return false
+	}
+	for _, p := range c.also {
+		if !d.Has(p) {
+			return false
+		}
+	}
+	return true
+}
+
+// start runs the check against its own place, or says why it cannot.
+func (c check) start(t TB, h Harness) {
+	t.Helper()
+	if reason, ok := h.Excuse[c.name]; ok {
+		t.Skip(reason)
+	}
+	if c.hook != nil {
+		if name, ok := c.hook(h); !ok {
+			(&env{TB: t}).skipWithout(name)
+		}
+	}
+	ext, cfg := h.New(t), h.Config(t)
+	e := &env{TB: t, h: h, ext: ext, desc: declared(t, ext, func() extensions.Config { return cfg }), cfg: cfg}
+	if c.atOpenPlace() {
+		e.open()
+	}
+	c.run(e)
+}
+
+func (c check) atOpenPlace() bool {
+	group, _, _ := strings.Cut(c.name, "/")
+	return group != "describe" && group != "declare" && c.name != "core/open-makes-nothing" && c.name != "errors/unauthorized"
+}

@@ -1,0 +1,112 @@
+package extensions
+
+import "slices"
+
+// Declarer is implemented by an Extension whose bindings may offer less than its
+// descriptor: a vendor's software that its user runs, a plan with other limits. It
+// is static like Describe.
+type Declarer interface {
+	// Declare returns what a binding with these config values lacks. It is pure: it
+	// depends on the values alone, which were checked against Descriptor.Config, and
+	// changes none of them. It narrows and never widens. A value that makes no sense
+	// is KindInvalid. What only the place itself can tell is a fact.
+	Declare(values map[string]any) (Declaration, error)
+}
+
+// Declaration is what a binding offers, where that is less than the descriptor;
+// nil fields change nothing.
+type Declaration struct {
+	Narrowing Narrowing
+	Powers    []Power // nil = all that are described
+	Places    []Place
+	Find      *Find
+	List      *List
+}
+
+// Declared returns the descriptor of one binding of x: what Describe and Declare
+// both say. All that concerns a binding reads this one. A declaration that is wider
+// is KindInternal: a bug of the adapter.
+func Declared(x Extension, values map[string]any) (Descriptor, error) {
+	d := x.Describe()
+	n, ok := x.(Declarer)
+	if !ok {
+		return d, nil
+	}
+	has, err := n.Declare(values)
+	if err != nil {
+		return d, err
+	}
+	return d.Narrow(has)
+}
+
+// Narrow returns what d and x both declare. Anything wider in x is KindInternal.
+func (d Descriptor) Narrow(x Declaration) (Descriptor, error) {
+	wider := func(err error) (Descriptor, error) {
+		return d, Errorf(KindInternal, "the extension %q declares more for a binding than it describes: %w", d.Handler, err)
+	}
+	out := d
+	var err error
+	if out.Capabilities, err = d.Capabilities.Narrow(x.Narrowing); err != nil {
+		return wider(err)
+	}
+	if err := narrowSet("powers", &out.Powers, x.Powers); err != nil {
+		return wider(err)
+	}
+	if err := narrowSet("places", &out.Places, x.Places); err != nil {
+		return wider(err)
+	}
+	if x.Find != nil {
+		if !x.Find.within(d.Find) {
+			return wider(widens("find", *x.Find, d.Find))
+		}
+		out.Find = *x.Find
+	}
+	if x.List != nil {
+		if x.List.Lag < d.List.Lag || !slices.Contains([]ListFreshness{d.List.Freshness, ListEventual}, x.List.Freshness) {
+			return wider(widens("list", *x.List, d.List))
+		}
+		out.List = *x.List
+	}
+	out.Capabilities, out.Powers = out.Capabilities.Agree(out.Powers)
+	if !out.Has(PowerReadSnapshot) {
+		out.Snapshots.Portable = nil
+	}
+	if !out.Has(PowerSnapshot) {
+		out.Snapshots = Snapshots{}
+	}
+	if !out.Has(PowerFork) {
+		out.Forks = Forks{}
+	}
+	return out, out.Validate()
+}
+
+// within reports whether f promises no more than have.
+func (f Find) within(have Find) bool {
+	levels := []FindStrength{FindNone, FindEventual, FindStrong}
+	mine, most := slices.Index(levels, f.Strength), slices.Index(levels, have.Strength)
+	return mine >= 0 && mine <= most && (mine < most || f.Settle >= have.Settle)
+}
+
+// Agree returns c and powers without what the other one lacks.
+func (c Capabilities) Agree(powers []Power) (Capabilities, []Power) {
+	left := slices.Clone(powers)
+	for _, x := range []struct {
+		flag  *bool
+		power Power
+	}{{&c.PauseResume, PowerPause}, {&c.CapacityQuery, PowerCapacity}} {
+		*x.flag = *x.flag && slices.Contains(left, x.power)
+		if !*x.flag {
+			left = slices.DeleteFunc(left, func(p Power) bool { return p == x.power })
+		}
+	}
+	if c.ExtendTTL == ExtendNone || !slices.Contains(left, PowerExtend) {
+		c.ExtendTTL, left = ExtendNone, slices.DeleteFunc(left, func(p Power) bool { return p == PowerExtend })
+	}
+	if !slices.Contains(left, PowerSnapshot) {
+		c.FsSnapshot, left = false, slices.DeleteFunc(left, func(p Power) bool { return p == PowerReadSnapshot })
+	}
+	if !c.PauseResume {
+		c.PausedExpiry = ""
+	}
+	return c, left
+}

@@ -1,0 +1,96 @@
+package docker
+
+import (
+	"context"
+	"time"
+
+	"github.com/containerd/errdefs"
+	"github.com/moby/moby/api/types/container"
+	"github.com/moby/moby/client"
+
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/ready"
+)
+
+// holdPatience is how long one copy of a sandbox, or a command in it, waits for another copy to be made.
+const holdPatience = 5 * time.Minute
+
+func held(id extensions.ID) *extensions.Error {
+	err := extensions.Errorf(extensions.KindUnavailable, "a copy of it is being made, so nothing runs in it")
+	err.ID = id
+	return err.WithRemedy("try again in a moment; `sandboxer sweep` ends what a killed run left")
+}
+
+// hold keeps a sandbox as it is for the copy with a key: frozen, if it runs and live is not set. The name of its
+// agent says so, so that whoever ends the copy after our death thaws it. One copy is made at a time.
+func (b *Backend) hold(ctx context.Context, h extensions.Handle, key string, live bool) (found objects, err error) {
+	err = ready.Wait{Timeout: holdPatience}.Until(ctx, func(ctx context.Context) (string, error) {
+		var at standing
+		found, at, err = b.live(ctx, h)
+		if err != nil || at.hold.key == key {
+			return "", err
+		}
+		if at.hold.key != "" {
+			return held(h.ID).Error(), nil
+		}
+		to := at
+		to.hold = hold{key, !live && found.agent().State == container.StateRunning}
+		err = b.engine.rename(context.WithoutCancel(ctx), nameOf(found.agent()), to.name(h.ID))
+		if errdefs.IsNotFound(err) {
+			return "its name has changed", nil
+		}
+		return "", err
+	})
+	if err != nil {
+		return found, err
+	}
+	b.step("held")
+	if found, err = b.look(ctx, h.ID); err != nil {
+		return found, err
+	}
+	if at, _ := found.standing(); at.hold.thaw {
+		for _, c := range found.containers {
+			if c.State != container.StateRunning {
+				continue
+			}
+			if _, err := b.engine.ContainerPause(context.WithoutCancel(ctx), c.ID, client.ContainerPauseOptions{}); err != nil &&
+				!errdefs.IsConflict(err) { // it has just ended
+				return found, err
+			}
+		}
+	}
+	return found, nil
+}
+
+// thaw lets a sandbox run on that was held for the copy with a key, if it still is.
+func (b *Backend) thaw(ctx context.Context, id extensions.ID, key string) error {
+	found, err := b.look(ctx, id)
+	if err != nil {
+		return err
+	}
+	at, whole := found.standing()
+	if !whole || at.hold.key != key {
+		return nil
+	}
+	for _, c := range found.containers {
+		if !at.hold.thaw || c.State != container.StatePaused {
+			continue
+		}
+		_, err := b.engine.ContainerUnpause(ctx, c.ID, client.ContainerUnpauseOptions{})
+		if err == nil {
+			err = b.wake(ctx, c)
+		}
+		if err != nil && !errdefs.IsConflict(err) && !errdefs.IsNotFound(err) {
+			return err
+		}
+	}
+	err = b.restand(ctx, id, func(s *standing) {
+		if s.hold.key == key {
+			s.hold = hold{}
+		}
+	})
+	if extensions.IsKind(err, extensions.KindNotFound) {
+		return nil
+	}
+	return err
+}

@@ -1,0 +1,207 @@
+package docker
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"io"
+	"path"
+	"strconv"
+	"strings"
+
+	"github.com/containerd/errdefs"
+	"github.com/moby/moby/client"
+
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/compose"
+)
+
+// image is what a container takes over from its image.
+type image struct {
+	id         string // "sha256:…", so that all containers run the same one
+	user       string
+	entrypoint []string
+	cmd        []string
+	named      bool // it has a name of its own, so that another one can come and go
+	copied
+}
+
+// commandLine returns what the image runs, with given instead of its own command.
+func (i image) commandLine(given []string) []string {
+	if len(given) == 0 {
+		given = i.cmd
+	}
+	return append(append([]string{}, i.entrypoint...), given...)
+}
+
+// PrepareImage implements extensions.ImagePreparer.
+func (b *Backend) PrepareImage(ctx context.Context, spec extensions.Spec) (string, error) {
+	digest, err := b.prepareImage(ctx, spec)
+	return digest, failed("prepare-image", spec.ID, err)
+}
+
+func (b *Backend) prepareImage(ctx context.Context, spec extensions.Spec) (string, error) {
+	p, err := newPlan(ctx, b.settings, spec)
+	if err != nil {
+		return "", err
+	}
+	m := &making{Backend: b, plan: p}
+	if err = m.origin(ctx); err == nil && m.ownImages() {
+		_, err = b.images(ctx, p)
+	}
+	if err != nil {
+		if b.engine.over == nil {
+			err = notHere(asked(err))
+		}
+		return "", err
+	}
+	return p.rendered.PrepareDigest(), nil
+}
+
+// images puts every image of a plan on the engine, and returns them by the names that its containers have. If it
+// fails, it leaves nothing of what it built for the plan alone.
+func (b *Backend) images(ctx context.Context, p *plan) (all map[string]image, err error) {
+	all = map[string]image{}
+	defer func() {
+		if err == nil || len(p.rendered.Builds) == 0 {
+			return
+		}
+		clean, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTime)
+		defer cancel()
+		if _, _, failed := b.release(clean, p.builtKeys()); failed != nil && !noEngine(failed) {
+			err = errors.Join(err, failed)
+		}
+	}()
+	for _, pull := range p.rendered.Pulls {
+		r, err := b.have(ctx, p.spec, compose.Base{Image: pull.Image, Platform: pull.Platform})
+		if err != nil {
+			return nil, err
+		}
+		all[pull.Image] = imageOf(r)
+	}
+	for _, x := range p.rendered.Builds {
+		r, err := b.built(ctx, p, x)
+		if err != nil {
+			return nil, err
+		}
+		all[x.Tag] = imageOf(r)
+	}
+	return all, nil
+}
+
+func imageOf(r client.ImageInspectResult) image {
+	i := image{id: r.ID, named: len(r.RepoTags)+len(r.RepoDigests) > 0}
+	if c := r.Config; c != nil {
+		i.user, i.entrypoint, i.cmd = c.User, c.Entrypoint, c.Cmd
+	}
+	return i
+}
+
+// lacks reports that a path is certainly not in a container.
+func (e *engine) lacks(ctx context.Context, id, at string) bool {
+	_, err := e.ContainerStatPath(ctx, id, client.ContainerStatPathOptions{Path: at})
+	return errdefs.IsNotFound(err)
+}
+
+// owner is a user of a container.
+type owner struct {
+	uid, gid int
+	home     string
+}
+
+// maxPasswd bounds what is read of a container's file of users, in bytes.
+const maxPasswd = 1 << 20
+
+// ownerIn is owner for a container that has not started, so that an image's files are asked for once: reading them
+// takes the engine longer than anything else of a create but the container itself. image "" = unknown.
+func (e *engine) ownerIn(ctx context.Context, image, container, user string) (owner, error) {
+	if image == "" {
+		return e.owner(ctx, container, user)
+	}
+	e.ownersMu.Lock() // also while it asks: those who create at once have the same question
+	defer e.ownersMu.Unlock()
+	key := image + " " + user
+	if who, known := e.owners[key]; known {
+		return who, nil
+	}
+	who, err := e.owner(ctx, container, user)
+	if err == nil {
+		e.owners[key] = who
+	}
+	return who, err
+}
+
+// owner returns the ids of a user as Docker resolves "name", "uid", "name:group" or "uid:gid".
+func (e *engine) owner(ctx context.Context, container, user string) (owner, error) {
+	name, group, grouped := strings.Cut(user, ":")
+	who := owner{home: "/"}
+	if n, err := strconv.Atoi(name); err == nil {
+		who.uid = n
+	}
+	found, err := e.lines(ctx, container, "/etc/passwd", func(f []string) bool {
+		uid, err := strconv.Atoi(at(f, 2))
+		if err != nil || at(f, 0) != name && (at(f, 2) != name || name == "") && !(name == "" && uid == 0) {
+			return false
+		}
+		who.uid = uid
+		who.gid, _ = strconv.Atoi(at(f, 3))
+		if home := at(f, 5); path.IsAbs(home) {
+			who.home = path.Clean(home)
+		}
+		return true
+	})
+	if err != nil {
+		return who, err
+	}
+	if _, bad := strconv.Atoi(name); bad != nil && !found && name != "" && name != "root" {
+		return who, extensions.Errorf(extensions.KindUnsupported, "the image has no user %q", extensions.Clean(name, 80)).
+			WithRemedy("set the option user to a user of the image, or to uid:gid")
+	}
+	if !grouped {
+		return who, nil
+	}
+	if n, err := strconv.Atoi(group); err == nil {
+		who.gid = n
+		return who, nil
+	}
+	_, err = e.lines(ctx, container, "/etc/group", func(f []string) bool {
+		gid, err := strconv.Atoi(at(f, 2))
+		if err == nil && at(f, 0) == group {
+			who.gid = gid
+			return true
+		}
+		return false
+	})
+	return who, err
+}
+
+func at(fields []string, i int) string {
+	if i < len(fields) {
+		return fields[i]
+	}
+	return ""
+}
+
+// lines passes the lines of a file inside, cut at colons, to match, until it returns true. A file that is not
+// there has none.
+func (e *engine) lines(ctx context.Context, container, file string, match func([]string) bool) (bool, error) {
+	r, err := e.CopyFromContainer(ctx, container, client.CopyFromContainerOptions{SourcePath: file})
+	if errdefs.IsNotFound(err) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	defer func() { _ = r.Content.Close() }()
+	text := bufio.NewScanner(io.LimitReader(r.Content, maxPasswd)) // one file of a tar: its header is no line of a user
+	for text.Scan() {
+		line := text.Text()
+		if i := strings.LastIndexByte(line, 0); i >= 0 {
+			line = line[i+1:]
+		}
+		if match(strings.Split(line, ":")) {
+			return true, nil
+		}
+	}
+	return false, nil
+}

@@ -1,0 +1,67 @@
+package docker
+
+import (
+	"context"
+	"time"
+
+	"github.com/moby/moby/api/types/container"
+	"github.com/moby/moby/client"
+
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
+)
+
+// Pause implements extensions.Pauser with the kernel's freezer. Our loop is frozen too, so nothing here ends the
+// sandbox until it is resumed.
+func (b *Backend) Pause(ctx context.Context, h extensions.Handle) (extensions.Observation, error) {
+	o, err := b.freeze(ctx, h, container.StatePaused, time.Time{}, func(c container.Summary) error {
+		_, err := b.engine.ContainerPause(ctx, c.ID, client.ContainerPauseOptions{})
+		return err
+	})
+	return o, failed("pause", h.ID, err)
+}
+
+// Resume implements extensions.Pauser.
+func (b *Backend) Resume(ctx context.Context, h extensions.Handle, deadline time.Time) (extensions.Observation, error) {
+	o, err := b.freeze(ctx, h, container.StateRunning, deadline, func(c container.Summary) error {
+		_, err := b.engine.ContainerUnpause(ctx, c.ID, client.ContainerUnpauseOptions{})
+		if err != nil {
+			return err
+		}
+		return b.wake(ctx, c)
+	})
+	return o, failed("resume", h.ID, err)
+}
+
+// freeze brings all containers that run, or are paused, into a state. A deadline that is not zero is in force
+// before anything runs again.
+func (b *Backend) freeze(ctx context.Context, h extensions.Handle, want container.ContainerState, deadline time.Time,
+	change func(c container.Summary) error) (extensions.Observation, error) {
+	var none extensions.Observation
+	found, at, err := b.live(ctx, h)
+	if err != nil {
+		return none, err
+	}
+	if at.hold.key != "" {
+		return none, held(h.ID)
+	}
+	next := at
+	if !deadline.IsZero() && !deadline.Equal(at.deadline) {
+		next.deadline = deadline
+		if err := b.leases(ctx, found, deadline); err != nil {
+			return none, sent(err)
+		}
+	}
+	for _, c := range found.containers {
+		if c.State == want || c.State != container.StateRunning && c.State != container.StatePaused {
+			continue
+		}
+		if err := change(c); err != nil {
+			return none, sent(err)
+		}
+		next.since = time.Now()
+	}
+	if err := b.restand(ctx, h.ID, func(s *standing) { s.deadline, s.since = next.deadline, next.since }); err != nil {
+		return none, sent(err)
+	}
+	return b.observed(ctx, h)
+}

@@ -1,0 +1,127 @@
+package docker
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/moby/moby/api/types/system"
+
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
+)
+
+// Probe implements extensions.Prober.
+func (b *Backend) Probe(ctx context.Context) (extensions.Facts, []extensions.Observation, error) {
+	f, err := b.probe(ctx)
+	return f, nil, failed("probe", "", err)
+}
+
+func (b *Backend) probe(ctx context.Context) (extensions.Facts, error) {
+	info, err := b.engine.about(ctx)
+	if err != nil {
+		return extensions.Facts{}, err
+	}
+	f := extensions.Facts{Machine: &extensions.HostFacts{OS: info.OSType, Arch: goArch(info.Architecture), CPUs: int64(info.NCPU),
+		MemoryMB: info.MemTotal >> 20, Docker: info.ServerVersion}}
+	levels := levelsOf(info)
+	limits := limitsOf(info)
+	f.Narrowing = extensions.Narrowing{IsolationLevels: levels, Limits: limits}
+	f.Machine.Isolation, f.Machine.Expiry, f.Machine.Egress = levels, extensions.ExpiryHost, extensions.EgressDenyOnly
+	if info.OSType != "linux" {
+		f.Unfit = []string{fmt.Sprintf("docker: the engine runs %s containers; switch it to Linux containers", extensions.Clean(info.OSType, 40))}
+	}
+	if len(limits) < 3 {
+		f.Notes = append(f.Notes, "resources: the engine cannot limit all of CPU, memory and processes; it needs cgroups, and rootless Docker "+
+			"needs cgroup v2 with systemd")
+	}
+	if len(levels) == 1 {
+		f.Notes = append(f.Notes, "isolation: only runc is installed; runsc (gVisor) adds userspace-kernel, Kata Containers microvm")
+	}
+	f.Machine.Notes = slices.Concat(f.Unfit, f.Notes)
+	f.Machine.Unfit = f.Unfit
+	return f, nil
+}
+
+// goArch returns Go's name of a machine's architecture.
+func goArch(name string) string {
+	switch name {
+	case "x86_64":
+		return "amd64"
+	case "aarch64":
+		return "arm64"
+	case "armv7l", "armv6l":
+		return "arm"
+	}
+	return name
+}
+
+// runtimes lists the engine's runtimes that give a level, sorted.
+func runtimes(info system.Info, level extensions.Isolation) []string {
+	var names []string
+	for name := range info.Runtimes {
+		is := extensions.IsolationContainer
+		switch {
+		case strings.Contains(name, "runsc") || strings.Contains(name, "gvisor"):
+			is = extensions.IsolationUserspace
+		case strings.Contains(name, "kata"):
+			is = extensions.IsolationMicroVM
+		}
+		if is == level {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+func levelsOf(info system.Info) []extensions.Isolation {
+	levels := []extensions.Isolation{extensions.IsolationContainer}
+	for _, l := range []extensions.Isolation{extensions.IsolationUserspace, extensions.IsolationMicroVM} {
+		if len(runtimes(info, l)) > 0 {
+			levels = append(levels, l)
+		}
+	}
+	return levels
+}
+
+// runtimeFor returns the runtime of the weakest level that meets the floor, "" = the engine's default.
+func runtimeFor(info system.Info, floor extensions.Isolation) (string, error) {
+	if floor == "" || extensions.IsolationContainer.Meets(floor) {
+		return "", nil
+	}
+	for _, l := range levelsOf(info)[1:] {
+		if l.Meets(floor) {
+			return runtimes(info, l)[0], nil
+		}
+	}
+	return "", extensions.Errorf(extensions.KindUnsupported, "the engine has no runtime with isolation %q", floor).
+		WithRemedy("install runsc (gVisor) or Kata Containers there, or lower isolation.level")
+}
+
+func limitsOf(info system.Info) []extensions.Limit {
+	limits := []extensions.Limit{}
+	for _, l := range []struct {
+		limit extensions.Limit
+		holds bool
+	}{{extensions.LimitCPU, info.CPUCfsQuota}, {extensions.LimitMemory, info.MemoryLimit}, {extensions.LimitPids, info.PidsLimit}} {
+		if l.holds {
+			limits = append(limits, l.limit)
+		}
+	}
+	return limits
+}
+
+// lacksLimits refuses a limit that the engine would accept and ignore.
+func lacksLimits(info system.Info, r extensions.Resources) error {
+	if r.BestEffort {
+		return nil
+	}
+	for _, l := range r.Limits() {
+		if !slices.Contains(limitsOf(info), l) {
+			return extensions.Errorf(extensions.KindUnsupported, "the engine cannot limit %s", l).At("resources." + string(l)).
+				WithRemedy("drop it, set resources.best_effort, or use an engine with cgroups for it")
+		}
+	}
+	return nil
+}

@@ -1,0 +1,129 @@
+package docker
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"github.com/moby/moby/api/types/container"
+	"github.com/moby/moby/client"
+
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
+)
+
+// used counts the running sandboxes that the labels select, of all accounts, except one.
+func (b *Backend) used(ctx context.Context, but extensions.ID, labels ...string) (int64, error) {
+	r, err := b.engine.ContainerList(ctx, client.ContainerListOptions{
+		Filters: having(append(labels, labelService+"="+extensions.AgentService)...)})
+	if err != nil {
+		return 0, err
+	}
+	n := int64(0)
+	for _, c := range r.Items {
+		if id := extensions.ID(c.Labels[extensions.LabelID]); id != but && ours(id, nameOf(c)) {
+			n++
+		}
+	}
+	return n, nil
+}
+
+// room refuses a sandbox above the limit of the binding, or of the host's owner.
+func (b *Backend) room(ctx context.Context, id extensions.ID) error {
+	for _, l := range []struct {
+		most   int64
+		labels []string
+		raise  string
+	}{
+		{b.settings.max, []string{labelBinding + "=" + b.settings.binding}, "config.max_sandboxes"},
+		{b.settings.hostMax, nil, "the host's capacity"},
+	} {
+		if l.most == 0 {
+			continue
+		}
+		n, err := b.used(ctx, id, l.labels...)
+		if err != nil {
+			return err
+		}
+		if n >= l.most {
+			return extensions.Errorf(extensions.KindExhausted, "%d sandboxes run here, and the limit is %d", n, l.most).
+				WithRemedy("destroy one, or raise %s", l.raise)
+		}
+	}
+	return nil
+}
+
+// Capacity implements extensions.CapacityReader.
+func (b *Backend) Capacity(ctx context.Context) (extensions.Capacity, error) {
+	c := extensions.Capacity{ObservedAt: time.Now().UTC(), SharedByOthers: true}
+	var labels []string
+	most := b.settings.hostMax
+	if b.settings.max > 0 && (most == 0 || b.settings.max < most) {
+		most, labels = b.settings.max, []string{labelBinding + "=" + b.settings.binding}
+	}
+	n, err := b.used(ctx, "", labels...)
+	if err != nil {
+		return extensions.Capacity{}, failed("capacity", "", err)
+	}
+	if c.Used = &n; most > 0 {
+		c.Max = &most
+	}
+	return c, nil
+}
+
+// Usage implements extensions.UsageReader: the wall clock, and the CPU time and traffic that the engine counts
+// while the containers run.
+func (b *Backend) Usage(ctx context.Context, h extensions.Handle) (extensions.Usage, error) {
+	u, err := b.usage(ctx, h)
+	return u, failed("usage", h.ID, err)
+}
+
+func (b *Backend) usage(ctx context.Context, h extensions.Handle) (extensions.Usage, error) {
+	if err := b.resolve(ctx, h); err != nil {
+		return extensions.Usage{}, err
+	}
+	found, err := b.look(ctx, h.ID)
+	if err != nil {
+		return extensions.Usage{}, err
+	}
+	if found.none() {
+		return extensions.Usage{}, extensions.Errorf(extensions.KindNotFound, "%s does not exist", h.ID)
+	}
+	return b.measured(ctx, h, found), nil
+}
+
+// measured is the usage of what exists.
+func (b *Backend) measured(ctx context.Context, h extensions.Handle, found objects) extensions.Usage {
+	o := b.observe(ctx, h, found)
+	u := extensions.Usage{StartedAt: o.StartedAt, EndedAt: o.EndedAt}
+	until := o.EndedAt
+	if until.IsZero() {
+		until = time.Now()
+	}
+	if !u.StartedAt.IsZero() {
+		u.Running = max(until.Sub(u.StartedAt), 0)
+	}
+	var cpu, out int64
+	for _, c := range found.containers {
+		s, err := b.stats(ctx, c.ID)
+		if err != nil || c.State != container.StateRunning && c.State != container.StatePaused {
+			return u // the sum would lack a part
+		}
+		cpu += int64(s.CPUStats.CPUUsage.TotalUsage / uint64(time.Millisecond))
+		for _, n := range s.Networks {
+			if !found.wired() { // nothing leaves
+				out += int64(n.TxBytes)
+			}
+		}
+	}
+	u.CPUMillis, u.EgressBytes = &cpu, &out
+	return u
+}
+
+func (b *Backend) stats(ctx context.Context, id string) (s container.StatsResponse, err error) {
+	r, err := b.engine.ContainerStats(ctx, id, client.ContainerStatsOptions{})
+	if err != nil {
+		return s, err
+	}
+	defer func() { _ = r.Body.Close() }()
+	return s, json.NewDecoder(r.Body).Decode(&s)
+}

@@ -1,0 +1,158 @@
+package e2b
+
+import (
+	"cmp"
+	"os"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
+)
+
+const (
+	vendor        = "E2B"
+	credentialKey = "api_key"
+
+	fieldPlan     = "plan"
+	fieldAPI      = "api_url"
+	fieldSandbox  = "sandbox_url"
+	fieldDomain   = "domain"
+	fieldRegion   = "region"
+	fieldTemplate = "template"
+	fieldWorkDir  = "workdir"
+
+	defaultDomain   = "e2b.app"
+	defaultTemplate = "base"
+	defaultWorkDir  = "/home/user/workspace"
+	// unstated is the region of an account whose user does not say where it is: no profile can demand it.
+	unstated = "unstated"
+)
+
+// plan is what the vendor allows an account. Source: https://e2b.dev/docs/billing and /docs/sandbox/rate-limits,
+// read on 2026-11-20.
+type plan struct {
+	longest time.Duration // of a sandbox
+	most    int64         // sandboxes at once
+	creates float64       // per second
+}
+
+var (
+	planNames = []string{"hobby", "pro"}
+	plans     = map[string]plan{"hobby": {time.Hour, 20, 1}, "pro": {24 * time.Hour, 100, 5}}
+)
+
+var configFields = []extensions.Field{
+	{Name: fieldPlan, Type: extensions.FieldString, Enum: planNames,
+		Doc: "The team's plan: `hobby` (the default) ends a sandbox after 1 h and allows 20 at once, `pro` 24 h and 100."},
+	{Name: fieldTemplate, Type: extensions.FieldString,
+		Doc: "Template of sandboxes whose profile names none; default: `" + defaultTemplate + "`."},
+	{Name: fieldRegion, Type: extensions.FieldString,
+		Doc: "Where the vendor runs this team's sandboxes, as it told you; its API neither asks nor tells. " +
+			"Without it, no profile that demands a region runs here."},
+	{Name: fieldDomain, Type: extensions.FieldString,
+		Doc: "The vendor's domain, or that of a compatible server; default: `E2B_DOMAIN`, else `" + defaultDomain + "`."},
+	{Name: fieldAPI, Type: extensions.FieldString,
+		Doc: "Address of the control plane; default: `E2B_API_URL`, else `https://api.` and the domain."},
+	{Name: fieldSandbox, Type: extensions.FieldString,
+		Doc: "Address of the proxy in front of all sandboxes; default: `E2B_SANDBOX_URL`, else what the domain implies."},
+}
+
+var optionFields = []extensions.Field{
+	{Name: fieldTemplate, Type: extensions.FieldString, Doc: "Name or ID of the template; it sets the size."},
+	{Name: fieldWorkDir, Type: extensions.FieldString,
+		Doc: "The workspace, an absolute folder that the template's user may create; default: `" + defaultWorkDir + "`."},
+}
+
+type settings struct {
+	account    string
+	template   string
+	region     string
+	domain     string
+	apiURL     string
+	sandboxURL string // "" = by domain
+	plan       plan
+}
+
+var hostName = regexp.MustCompile(`^[a-z0-9]([a-z0-9.-]{0,250}[a-z0-9])?(:[0-9]{1,5})?$`)
+
+func parseConfig(cfg extensions.Config) (settings, error) {
+	if err := extensions.CheckFields("config", configFields, cfg.Values); err != nil {
+		return settings{}, err
+	}
+	or := func(field, env, otherwise string) string {
+		for _, v := range []string{text(cfg.Values, field), os.Getenv(env), otherwise} {
+			if v != "" {
+				return strings.TrimSuffix(v, "/")
+			}
+		}
+		return ""
+	}
+	s := settings{account: cfg.Account, region: text(cfg.Values, fieldRegion), plan: planOf(cfg.Values)}
+	s.template = or(fieldTemplate, "", defaultTemplate)
+	s.domain = or(fieldDomain, "E2B_DOMAIN", defaultDomain)
+	if !hostName.MatchString(s.domain) {
+		return s, extensions.Errorf(extensions.KindInvalid, "config.domain: %q is not a domain", extensions.Clean(s.domain, 80))
+	}
+	s.apiURL = or(fieldAPI, "E2B_API_URL", "https://api."+s.domain)
+	s.sandboxURL = or(fieldSandbox, "E2B_SANDBOX_URL", "")
+	return s, nil
+}
+
+func planOf(values map[string]any) plan {
+	p, ok := plans[text(values, fieldPlan)]
+	if !ok {
+		return plans[planNames[0]]
+	}
+	return p
+}
+
+func text(values map[string]any, key string) string {
+	s, _ := values[key].(string)
+	return s
+}
+
+// templateOf is the template of a new sandbox.
+func (s settings) templateOf(spec extensions.Spec) string {
+	if t := text(spec.Options, fieldTemplate); t != "" {
+		return t
+	}
+	return s.template
+}
+
+// workDirOf is the workspace of a new sandbox; "" = none.
+func workDirOf(spec extensions.Spec) string {
+	if spec.Workspace.Access == extensions.AccessNone {
+		return ""
+	}
+	if d := text(spec.Options, fieldWorkDir); d != "" {
+		return path.Clean(d)
+	}
+	return defaultWorkDir
+}
+
+// shared are the domains whose sandboxes answer behind one name, told apart by a header.
+var shared = []string{"e2b.app", "e2b.dev", "e2b.pro", "e2b-staging.dev"}
+
+// domainOf is the domain below which a sandbox answers; told is the one that the vendor told with it, if any.
+func (s settings) domainOf(told *string) (string, error) {
+	domain := cmp.Or(value(told), s.domain)
+	if !hostName.MatchString(domain) {
+		return "", extensions.Errorf(extensions.KindInternal, "%s names the domain %q for a sandbox", vendor, extensions.Clean(domain, 80))
+	}
+	return domain, nil
+}
+
+// envdURL is where the daemon of a sandbox answers.
+func (s settings) envdURL(ref string, told *string) (string, error) {
+	if s.sandboxURL != "" {
+		return s.sandboxURL, nil
+	}
+	domain, err := s.domainOf(told)
+	if err == nil && slices.Contains(shared, domain) {
+		return "https://sandbox." + domain, nil
+	}
+	return "https://" + envdPort + "-" + ref + "." + domain, err
+}

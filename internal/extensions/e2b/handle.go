@@ -1,0 +1,40 @@
+package e2b
+
+import (
+	"context"
+	"regexp"
+
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
+)
+
+const handleVersion = 1
+
+// refName is the form of the vendor's names. They become parts of host names and paths.
+var refName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9-]{0,127}$`)
+
+// handle points to a sandbox; ref is empty while only our id is known.
+func handle(id extensions.ID, ref string) extensions.Handle {
+	return extensions.Handle{Extension: Handler, Version: handleVersion, ID: id, Ref: ref}
+}
+
+func checkHandle(h extensions.Handle) error {
+	if h.Extension != Handler || h.Version != handleVersion {
+		return extensions.Errorf(extensions.KindInvalid, "the handle is for %s version %d, this is %s version %d",
+			h.Extension, h.Version, Handler, handleVersion)
+	}
+	if h.Ref != "" && !refName.MatchString(h.Ref) {
+		return extensions.Errorf(extensions.KindInvalid, "%q is not a sandbox of %s", extensions.Clean(h.Ref, 80), vendor)
+	}
+	_, err := extensions.ParseID(string(h.ID))
+	return err
+}
+
+// ref returns the vendor's name for a handle's sandbox, looked up by our id if a lost answer left the handle
+// without it.
+func (b *backend) ref(ctx context.Context, h extensions.Handle) (string, error) {
+	if err := checkHandle(h); err != nil || h.Ref != "" {
+		return h.Ref, err
+	}
+	found, err := b.find(ctx, h.ID)
+	return found.Ref, err
+}

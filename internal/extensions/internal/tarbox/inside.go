@@ -1,0 +1,73 @@
+package tarbox
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"sync"
+
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/execwire"
+)
+
+// maxWords is what is kept of an archiver's complaints, their end, in bytes.
+const maxWords = 6000
+
+// Inside returns the Way of a place whose transport starts processes in the sandbox. path is absolute; where
+// names the sandbox in messages.
+func Inside(transport execwire.Transport, path, where string) Way {
+	ended := func(exit int, words *tail) End {
+		if exit == 126 || exit == 127 { // sh itself could not be started
+			exit = noArchiver
+		}
+		return End{Exit: exit, Words: words.String(), Path: path, Where: where}
+	}
+	return Way{
+		In: func(ctx context.Context, from io.Reader, begin func(Form)) (End, error) {
+			var words tail
+			ready := &cue{do: func() { begin(Form{}) }}
+			exit, err := transport(ctx, execwire.Process{Argv: []string{"/bin/sh", "-c", Script("unpack"), "sh", path}, Stdin: from,
+				Stdout: ready, Stderr: &words})
+			return ended(exit, &words), err
+		},
+		Out: func(ctx context.Context, to io.Writer, filled bool, begin func(bool)) (End, error) {
+			begin(false)
+			var words tail
+			holes, fill, sift := PackArguments(filled)
+			exit, err := transport(ctx, execwire.Process{Argv: []string{"/bin/sh", "-c", Script("pack"), "sh", path, holes, fill, sift},
+				Stdin: bytes.NewReader(nil), Stdout: to, Stderr: &words})
+			return ended(exit, &words), err
+		},
+	}
+}
+
+// cue acts at the first write.
+type cue struct {
+	once sync.Once
+	do   func()
+}
+
+func (c *cue) Write(p []byte) (int, error) {
+	c.once.Do(c.do)
+	return len(p), nil
+}
+
+// tail keeps the end of a stream.
+type tail struct {
+	mu sync.Mutex
+	b  []byte
+}
+
+func (t *tail) Write(p []byte) (int, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.b = append(t.b, p...)
+	t.b = t.b[max(0, len(t.b)-maxWords):]
+	return len(p), nil
+}
+
+// String returns the lines joined by "|".
+func (t *tail) String() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return string(bytes.ReplaceAll(t.b, []byte("\n"), []byte("|")))
+}
