@@ -213,6 +213,7 @@ func TestRunsThatSettleTheSameNoteAtOnceSettleItOnce(t *testing.T) {
 // The note has its name when it is whole, and not before.
 func TestAKillWhileAnEndIsNotedLeavesAnEstimate(t *testing.T) {
 	t.Parallel()
+	killing(t)
 	onBoth(t, nil, func(t *testing.T, b *bench) {
 		s := b.create(engine.Request{Name: "one", TTL: "2h"})
 		b.killed(order{Do: "destroy", Receipt: s.Receipt, Ledger: sqlstore.DefaultURL(t.TempDir())}, "engine.note.written")
