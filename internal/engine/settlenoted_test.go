@@ -260,8 +260,8 @@ func TestAnEndThatCannotBeNotedIsEstimated(t *testing.T) {
 func (b *bench) estimated(s engine.Sandbox, told string) {
 	b.t.Helper()
 	m := b.meter(s.ID)
-	if !m.EndEstimated || m.ClosedAt.Sub(s.CreatedAt.Add(20*time.Minute)).Abs() > 10*time.Second ||
-		!strings.Contains(told, "Its end is an estimate") {
+	earliest, latest := s.CreatedAt.Add(20*time.Minute-time.Second), time.Now().Add(20*time.Minute+time.Second)
+	if !m.EndEstimated || m.ClosedAt.Before(earliest) || m.ClosedAt.After(latest) || !strings.Contains(told, "Its end is an estimate") {
 		b.t.Errorf("closed %s, estimated %t, made %s; told %s", m.ClosedAt, m.EndEstimated, s.CreatedAt, told)
 	}
 	u, err := b.reopen().Usage(b.t.Context(), engine.UsageQuery{})
