@@ -82,7 +82,7 @@ func hostNames(ctx context.Context, e *engine.Engine) (out []string) {
 		return nil
 	}
 	for _, h := range all {
-		out = append(out, h.Name)
+		out = append(out, h.Host.Name)
 	}
 	return out
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger/ledgertest"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/all"
 )
 
@@ -47,6 +48,7 @@ complete -C "$line" | cut -f 1`},
 
 func TestShellsComplete(t *testing.T) {
 	t.Parallel()
+	ledgertest.Alone(t)
 	state := t.TempDir()
 	e, err := engine.New(engine.Options{Extensions: all.Extensions(), StateDir: state})
 	if err != nil {

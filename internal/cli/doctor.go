@@ -32,10 +32,10 @@ func (a *app) doctorCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "doctor",
 		Short: "Check this machine, hosts, credentials and the ledger, and say what to do",
-		Long: `Checks the catalog, the ledger, this machine, every registered host and every vendor
-with credentials, and says what to do about what does not work. It changes nothing. The
-exit code is 1 if something that is configured does not work; what nobody configured is
-only noted.`,
+		Long: `Checks the catalog, the state folder, the ledger, this machine, every registered host and
+every vendor with credentials, and says what to do about what does not work. It leaves
+nothing behind. The exit code is 1 if something that is configured does not work; what
+nobody configured is only noted.`,
 		Args: args(cobra.NoArgs),
 		RunE: func(c *cobra.Command, _ []string) error {
 			ctx, done := a.working(c.Context(), "Asking the places")
@@ -66,7 +66,7 @@ func (a *app) examine(ctx context.Context) []checkView {
 		Found: fmt.Sprintf("sandboxer %s, %s/%s", a.version, runtime.GOOS, runtime.GOARCH)}}
 	err := a.withEngine(func(e *engine.Engine) error {
 		checks = append(checks, a.checkCatalog(e)...)
-		checks = append(checks, a.checkLedger(ctx, e))
+		checks = append(checks, checkStateDir(e), a.checkLedger(ctx, e))
 		pools, err := e.Survey(ctx, true)
 		if err != nil && !broken(checks) {
 			checks = append(checks, failedCheck("hosts", err))
@@ -108,6 +108,15 @@ func (a *app) checkCatalog(e *engine.Engine) []checkView {
 		checks = append(checks, checkView{Status: checkNote, What: n.Summary, Found: n.Detail})
 	}
 	return checks
+}
+
+func checkStateDir(e *engine.Engine) checkView {
+	const what = "state folder"
+	dir, err := e.TryStateDir()
+	if err != nil {
+		return failedCheck(what, err)
+	}
+	return checkView{Status: checkOK, What: what, Found: dir + " can be written"}
 }
 
 func (a *app) checkLedger(ctx context.Context, e *engine.Engine) checkView {

@@ -3,6 +3,7 @@ package cli
 import (
 	"crypto/sha256"
 	"encoding/base64"
+	"fmt"
 	"io"
 	"strconv"
 	"strings"
@@ -26,7 +27,59 @@ type hostView struct {
 }
 
 func (a *app) hostCommand() *cobra.Command {
-	return group("host", "List, check and cost registered hosts", a.hostCheckCommand(), a.hostCostCommand())
+	return group("host", "List, check and cost registered hosts", a.hostListCommand(), a.hostCheckCommand(), a.hostCostCommand())
+}
+
+// hostRecord is the stable JSON form of a registered host in a list.
+type hostRecord struct {
+	hostView
+	ProbedAt time.Time `json:"probed_at"` // of facts and usable
+}
+
+func (a *app) hostListCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "list",
+		Short: "List the account's registered hosts in the ledger",
+		Long: "Lists the hosts registered by sandboxer_host, with what was found at the last registration or change. It asks no\n" +
+			"host; `sandboxer host check` does.",
+		Args: args(cobra.NoArgs),
+		RunE: func(c *cobra.Command, _ []string) error {
+			return a.withLedger(c.Context(), func(e *engine.Engine) error {
+				found, err := e.Hosts(c.Context())
+				if err != nil {
+					return err
+				}
+				records := make([]hostRecord, 0, len(found))
+				for _, h := range found {
+					records = append(records, hostRecord{viewOfHost(h), h.ProbedAt.UTC()})
+				}
+				return a.show(records, func(w io.Writer) error {
+					if len(records) == 0 {
+						_, err := fmt.Fprintf(w, "No hosts in account %s.\n", a.account())
+						return err
+					}
+					return printHosts(w, records, time.Now())
+				})
+			})
+		},
+	}
+	return a.watched(c)
+}
+
+func printHosts(w io.Writer, all []hostRecord, now time.Time) error {
+	rows := [][]string{wide(w, []string{"NAME", "ADDRESS", "STATE", "PROBED"}, "HOST KEY", "SYSTEM", "DOCKER")}
+	for _, h := range all {
+		address, state := h.Address, "usable"
+		if h.Local {
+			address = "this machine"
+		}
+		if !h.Usable {
+			state = "unusable"
+		}
+		rows = append(rows, wide(w, []string{h.Name, address, state, relative(h.ProbedAt, now)}, h.HostKey, h.Facts.OS+"/"+h.Facts.Arch,
+			h.Facts.Docker))
+	}
+	return grid(w, rows)
 }
 
 func (a *app) hostCheckCommand() *cobra.Command {

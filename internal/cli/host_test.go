@@ -3,6 +3,7 @@ package cli
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
@@ -30,6 +31,22 @@ func TestAHostIsShownByItsFingerprint(t *testing.T) {
 		}
 		if v.Usable {
 			t.Errorf("%s: nothing can run where nothing was found", name)
+		}
+	}
+}
+
+func TestAListOfHostsTellsHowOldItIs(t *testing.T) {
+	t.Parallel()
+	probed := time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC)
+	var out strings.Builder
+	usable := hostRecord{hostView{Name: "build", Address: "me@10.0.0.5", Usable: true}, probed}
+	here := hostRecord{hostView{Name: "here", Local: true}, probed}
+	if err := printHosts(&out, []hostRecord{usable, here}, probed.Add(3*time.Hour)); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"NAME", "build  me@10.0.0.5   usable    3h ago", "here   this machine  unusable  3h ago"} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("no %q in\n%s", want, &out)
 		}
 	}
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/cli"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/failpoint/failpointtest"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger/ledgertest"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/all"
 )
 
@@ -122,6 +123,7 @@ func TestScripts(t *testing.T) {
 	if testing.Short() {
 		t.Skip("-short: runs no scripts, whose every line is a process")
 	}
+	ledgertest.Alone(t)
 	if signal.Ignored(syscall.SIGHUP) { // by nohup; a caught signal is not ignored by what we start
 		signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP)
 	}
@@ -182,8 +184,6 @@ func exits(ts *testscript.TestScript, neg bool, args []string) {
 
 func condition(cond string) (bool, error) {
 	switch cond {
-	case "race":
-		return raced, nil
 	case "walls":
 		return runtime.GOOS == "linux", nil
 	}

@@ -51,6 +51,7 @@ func (d *dying) Write(p []byte) (int, error) {
 // where it is, and nothing of it at the other place.
 func TestAKillAtAnyStepOfARestoreAtAnotherPlaceConverges(t *testing.T) {
 	t.Parallel()
+	killing(t)
 	far := onSSH(false)
 	deaths := map[string]order{}
 	for _, point := range failpointtest.Names("engine.create.") {

@@ -52,6 +52,7 @@ func (b *bench) inDocker() []string {
 
 func TestAKillAtAnyStepInDockerConverges(t *testing.T) {
 	t.Parallel()
+	killing(t)
 	b := onDocker(t)
 	for i, point := range failpointtest.Names("engine.create.") {
 		name := fmt.Sprint("one-", i)
@@ -90,6 +91,7 @@ func (b *bench) ends(at string, rec engine.Receipt) {
 
 func TestAKillAtAnyMomentInDockerConverges(t *testing.T) {
 	t.Parallel()
+	killing(t)
 	b := onDocker(t)
 	start := time.Now()
 	rec, stderr, code := b.run(order{Do: "create", Name: "one"}, "", 0)

@@ -20,6 +20,7 @@ import (
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/failpoint/failpointtest"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger/ledgertest"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger/pgtest"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/docker"
@@ -192,6 +193,14 @@ func startsProcesses(t testing.TB) {
 	if testing.Short() {
 		t.Skip("-short: starts no other processes")
 	}
+}
+
+// killing is for a test whose processes are killed, TestAKill…. They are many, the detector makes the start of each
+// several times as long, and what is killed tells of no race.
+func killing(t testing.TB) {
+	t.Helper()
+	startsProcesses(t)
+	ledgertest.Alone(t)
 }
 
 // raceEnv keeps a process under the race detector from lasting a second longer,

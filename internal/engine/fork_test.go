@@ -162,6 +162,7 @@ func TestTheOriginOfAForkIsHistory(t *testing.T) {
 
 func TestAKillAtAnyStepOfAForkConverges(t *testing.T) {
 	t.Parallel()
+	killing(t)
 	for _, point := range failpointtest.Names("engine.create.") {
 		for _, profile := range []string{"profile.stub", "profile.quickstart"} {
 			t.Run(point+"/"+profile, func(t *testing.T) {

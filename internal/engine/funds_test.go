@@ -97,6 +97,7 @@ func TestALifeIsSettledHoweverItEnds(t *testing.T) {
 
 func TestAKilledCreateHoldsNothingOnceItIsSettled(t *testing.T) {
 	t.Parallel()
+	killing(t)
 	onBoth(t, nil, func(t *testing.T, b *bench) {
 		b.grant(10 * dollar)
 		for i, point := range failpointtest.Names("engine.create.") {
@@ -179,6 +180,7 @@ func TestALaterEndIsPaidForFirst(t *testing.T) {
 // A later end that a run died over is taken back, and so is what was set aside.
 func TestAKilledExtensionHoldsNothing(t *testing.T) {
 	t.Parallel()
+	killing(t)
 	onBoth(t, nil, func(t *testing.T, b *bench) {
 		b.grant(5 * dollar)
 		s := b.create(engine.Request{Name: "one", TTL: "1h"})

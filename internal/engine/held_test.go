@@ -258,6 +258,7 @@ func TestWithoutTheLedgerALeaseIsReleasedByANote(t *testing.T) {
 
 func TestAKillAtAnyStepOfAJoinOrAReleaseLeavesNoOrphan(t *testing.T) {
 	t.Parallel()
+	killing(t)
 	ledgers := []string{"ledger.lease", "ledger.sandbox", "ledger.event"}
 	for do, points := range map[string][]string{
 		"create":  append(failpointtest.Names("engine.create."), ledgers...),

@@ -30,8 +30,9 @@ func (e *Engine) LookupHost(ctx context.Context, name string) (Host, error) {
 	return e.life.LookupHost(ctx, name)
 }
 
-// Hosts lists the account's registered hosts by name. It reads only the ledger.
-func (e *Engine) Hosts(ctx context.Context) ([]Host, error) { return e.life.Hosts(ctx) }
+// Hosts lists the account's registered hosts by name, with the facts of their last registration. It reads
+// only the ledger.
+func (e *Engine) Hosts(ctx context.Context) ([]HostView, error) { return e.life.Hosts(ctx) }
 
 // ForgetHost removes a host from the ledger; see [life.Manager.ForgetHost].
 func (e *Engine) ForgetHost(ctx context.Context, name, ref string, force bool) error {

@@ -67,6 +67,7 @@ func (b *bench) expectOnly(rec engine.Receipt) {
 
 func TestAKillAtAnyStepOfCreateConverges(t *testing.T) {
 	t.Parallel()
+	killing(t)
 	for _, point := range append(failpointtest.Names("engine.create."), failpointtest.Names("ledger.")...) {
 		for _, profile := range []string{"profile.stub", "profile.eventual", "profile.quickstart"} {
 			if profile != "profile.stub" && !strings.HasPrefix(point, "engine.") {
@@ -95,6 +96,7 @@ func TestAKillAtAnyStepOfCreateConverges(t *testing.T) {
 
 func TestAKillAtAnyStepOfDestroyConverges(t *testing.T) {
 	t.Parallel()
+	killing(t)
 	for _, point := range failpointtest.Names("engine.destroy.") {
 		for _, profile := range []string{"profile.stub", "profile.quickstart"} {
 			t.Run(point+"/"+profile, func(t *testing.T) {
@@ -118,10 +120,7 @@ func TestAKillAtAnyStepOfDestroyConverges(t *testing.T) {
 
 func TestAHundredRandomKillsLeaveNoOrphanAndNoDuplicate(t *testing.T) {
 	t.Parallel()
-	rounds := 50
-	if raced {
-		rounds = 10
-	}
+	killing(t)
 	for _, profile := range []string{"profile.stub", "profile.quickstart"} {
 		t.Run(profile, func(t *testing.T) {
 			t.Parallel()
@@ -136,7 +135,7 @@ func TestAHundredRandomKillsLeaveNoOrphanAndNoDuplicate(t *testing.T) {
 			if _, err := b.Destroy(context.Background(), whole, engine.DestroyOptions{}); err != nil {
 				t.Fatal(err)
 			}
-			for i := range rounds {
+			for i := range 50 {
 				b.randomKills(i, profile, span)
 			}
 			b.accounted()

@@ -185,6 +185,7 @@ func TestWhatHasEndedHasNoMode(t *testing.T) {
 // the next one has begun.
 func TestAKillAtAnyStepOfAChangeOfModeConverges(t *testing.T) {
 	t.Parallel()
+	killing(t)
 	for _, point := range append(failpointtest.Names("engine.mode."), "ledger.sandbox", "ledger.committed", "ledger.intent.finish",
 		"ledger.meter.segment.open",
 		"ledger.meter.segment.close") {

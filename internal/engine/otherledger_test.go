@@ -166,6 +166,7 @@ func TestAnEndIsNotedWithoutAReceiptToo(t *testing.T) {
 // The next run goes on with what a killed one left, and settles it once.
 func TestAKillWhileANoteIsTakenDownSettlesItOnce(t *testing.T) {
 	t.Parallel()
+	killing(t)
 	onBoth(t, nil, func(t *testing.T, b *bench) {
 		kills := 0
 		for _, point := range []string{"ledger.begin", "ledger.intent.open", "ledger.meter.close", "ledger.charge", "ledger.commit",
@@ -199,6 +200,7 @@ func TestAKillWhileANoteIsTakenDownSettlesItOnce(t *testing.T) {
 // tells: the next destroy bounds it from above.
 func TestAKillBeforeTheNoteLeavesAnEstimate(t *testing.T) {
 	t.Parallel()
+	killing(t)
 	onBoth(t, nil, func(t *testing.T, b *bench) {
 		s := b.create(engine.Request{Name: "one", TTL: "2h"})
 		b.killed(order{Do: "destroy", Receipt: s.Receipt, Ledger: sqlstore.DefaultURL(t.TempDir())}, "engine.destroy.torn")

@@ -18,7 +18,7 @@ const afterTheClaim = 5 * time.Minute
 // neither a sandbox nor a snapshot.
 func TestAKillAtAnyRequestOfAForkAtAVendorConverges(t *testing.T) {
 	t.Parallel()
-	startsProcesses(t)
+	killing(t)
 	forking := func(t *testing.T) (renting, engine.Sandbox) {
 		r := newRented(t)
 		return r, r.make(r.reopen(), engine.Request{Profile: "profile.rented", Name: "source", TTL: "1h"})

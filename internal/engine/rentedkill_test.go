@@ -152,7 +152,7 @@ func (r renting) destroy(rec engine.Receipt) {
 
 func TestAKillAtAnyRequestToAVendorConverges(t *testing.T) {
 	t.Parallel()
-	startsProcesses(t)
+	killing(t)
 	r := newRented(t)
 	creates := r.victim(order{Do: "create", Name: "one"}, 0, false)
 	ends := r.victim(order{Do: "destroy", Receipt: r.recovered()}, 0, false)

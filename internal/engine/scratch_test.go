@@ -60,6 +60,7 @@ func (b *bench) killedAt(o order, pattern string) {
 
 func TestAKillWhileAWorkspaceComesBackLeavesNothingForLong(t *testing.T) {
 	t.Parallel()
+	killing(t)
 	for _, next := range []string{"create", "destroy", "sweep"} {
 		t.Run(next, func(t *testing.T) {
 			t.Parallel()
@@ -95,6 +96,7 @@ func TestAKillWhileAWorkspaceComesBackLeavesNothingForLong(t *testing.T) {
 
 func TestAKillWhileASnapshotIsTakenLeavesNothingForLong(t *testing.T) {
 	t.Parallel()
+	killing(t)
 	for _, next := range []string{"create", "destroy"} {
 		t.Run(next, func(t *testing.T) {
 			t.Parallel()

@@ -270,6 +270,7 @@ func TestKeepingASnapshotIsCharged(t *testing.T) {
 // A kill at any step of keeping, restoring or deleting one leaves nothing that is not on the books.
 func TestAKillAtAnyStepOfASnapshotConverges(t *testing.T) {
 	t.Parallel()
+	killing(t)
 	common := []string{"ledger.begin", "ledger.snapshot", "ledger.intent.open", "ledger.intent.finish", "ledger.event", "ledger.stream",
 		"ledger.commit", "ledger.committed"}
 	for _, c := range []struct {

@@ -77,6 +77,7 @@ func TestASnapshotOfAPausedSandboxLeavesItPaused(t *testing.T) {
 // Where a look-up may miss what is new, what a killed snapshot left is looked for until it must show.
 func TestAKilledSnapshotIsRemovedWhereALookUpLags(t *testing.T) {
 	t.Parallel()
+	killing(t)
 	for _, point := range []string{"engine.snapshot.begun", "engine.snapshot.made"} {
 		t.Run(point, func(t *testing.T) {
 			t.Parallel()

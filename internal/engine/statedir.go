@@ -1,6 +1,8 @@
 package engine
 
 import (
+	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -52,6 +54,36 @@ func stateDirOf(dir string) (string, error) {
 		return "", extensions.Errorf(extensions.KindInvalid, "state folder: %w", err)
 	}
 	return dir, nil
+}
+
+// TryStateDir makes, writes, syncs and removes a file in the state folder; before that exists, in the nearest
+// folder above it. It returns the state folder. Errors are KindUnavailable, with a remedy.
+func (e *Engine) TryStateDir() (dir string, err error) {
+	if dir, err = stateDirOf(e.opts.StateDir); err != nil {
+		return "", err
+	}
+	at := dir
+	for {
+		if _, err := os.Lstat(at); !errors.Is(err, fs.ErrNotExist) || at == filepath.Dir(at) {
+			break
+		}
+		at = filepath.Dir(at)
+	}
+	if err := tryFile(at); err != nil {
+		return dir, extensions.Errorf(extensions.KindUnavailable, "the state folder %s cannot be used: %w", dir, err).
+			WithRemedy("make %s a folder that you own, on a disk with room, or name another in %s or the provider's state_dir", at,
+				StateDirEnv)
+	}
+	return dir, nil
+}
+
+func tryFile(dir string) error {
+	f, err := os.CreateTemp(dir, ".sandboxer-doctor-")
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteString("sandboxer doctor\n")
+	return errors.Join(err, f.Sync(), f.Close(), os.Remove(f.Name()))
 }
 
 func noHome(err error) error {

@@ -26,7 +26,7 @@ func TestPlacesAreAskedSideBySideWhereASandboxIs(t *testing.T) {
 			select {
 			case <-met:
 				return find(ctx, id)
-			case <-time.After(20 * time.Second):
+			case <-time.After(time.Minute):
 				return extensions.Handle{}, extensions.Errorf(extensions.KindUnreachable, "the other place was not asked meanwhile")
 			}
 		}

@@ -65,9 +65,9 @@ type bindingReader struct {
 }
 
 func (ld *loader) addBinding(f file, builtin bool) {
-	r := &bindingReader{now: ld.now, builtin: builtin}
-	pos, err := strictyaml.DecodePositions(f.name, f.data, &r.in)
-	r.pos, r.errs = pos, strictyaml.Collect(f.name, err)
+	d, err := parse(f, decode[bindingFile])
+	pos := d.pos
+	r := &bindingReader{in: d.in, pos: pos, errs: strictyaml.Collect(f.name, err), now: ld.now, builtin: builtin}
 	x, known := ld.handlers[r.in.Handler]
 	if builtin && !known {
 		return

@@ -38,11 +38,11 @@ func priced(b meter.Book) (id, field string) {
 }
 
 func (ld *loader) addBook(f file, builtin bool) {
-	var b meter.Book
-	pos, err := strictyaml.DecodePositions(f.name, f.data, &b)
+	d, err := parse(f, decode[meter.Book])
+	b, pos := d.in, d.pos
 	errs := strictyaml.Collect(f.name, err)
 	if len(errs) == 0 {
-		withDays(b.Components)
+		b.Components = withDays(b.Components)
 		if err := b.Validate(); err != nil {
 			errs = bookErrors(pos, err)
 		} else if asOf, err := time.Parse(time.DateOnly, b.AsOf); err == nil && !builtin && meter.Ahead(asOf, ld.now) {
@@ -81,7 +81,8 @@ func (ld *loader) addBook(f file, builtin bool) {
 
 // withDays rewrites durations with days, which catalogs allow everywhere, to Go's format for the meter. It
 // leaves malformed ones for the meter to refuse.
-func withDays(prices []meter.BookPrice) {
+func withDays(prices []meter.BookPrice) []meter.BookPrice {
+	prices = slices.Clone(prices)
 	for i := range prices {
 		for _, s := range []*string{&prices[i].Minimum, &prices[i].Increment} {
 			if d, err := profile.ParseDuration(*s); err == nil && strings.Contains(*s, "d") {
@@ -89,6 +90,7 @@ func withDays(prices []meter.BookPrice) {
 			}
 		}
 	}
+	return prices
 }
 
 // inUse reports whether what a book prices exists.

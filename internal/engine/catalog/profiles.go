@@ -11,7 +11,7 @@ import (
 )
 
 func (ld *loader) addProfile(f file, at home) {
-	p, err := profile.Parse(f.name, f.data)
+	p, err := parse(f, profile.Parse)
 	if err != nil {
 		ld.errs = append(ld.errs, strictyaml.Collect(f.name, err)...)
 		ld.broken[p.ID] = true
@@ -26,7 +26,7 @@ func (ld *loader) addProfile(f file, at home) {
 }
 
 func (ld *loader) addKit(f file) {
-	k, err := profile.ParseKit(f.name, f.data)
+	k, err := parse(f, profile.ParseKit)
 	if err != nil {
 		ld.errs = append(ld.errs, strictyaml.Collect(f.name, err)...)
 		ld.broken[k.ID] = true

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/strictyaml"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
@@ -42,6 +43,24 @@ type file struct {
 	rel  string // "profiles/profile.x.yaml"
 	name string // for messages: the folder as the user gave it, and rel
 	data []byte
+	once *parsed // of a built-in file
+}
+
+// parsed is what a built-in file holds, for every catalog of this process. Nobody changes it.
+type parsed struct {
+	sync.Once
+	value any
+	err   error
+}
+
+// parse reads the file with a function that always is the same for a file, and that depends on its name and data
+// alone.
+func parse[T any](f file, read func(name string, data []byte) (T, error)) (T, error) {
+	if f.once == nil {
+		return read(f.name, f.data)
+	}
+	f.once.Do(func() { f.once.value, f.once.err = read(f.name, f.data) })
+	return f.once.value.(T), f.once.err
 }
 
 // layer is one catalog folder, or the built-in catalog.
@@ -54,15 +73,29 @@ type layer struct {
 	policyErrs strictyaml.Errors
 }
 
-func builtinLayer() (layer, error) {
+// decoded is a file as it is written, with the positions of its keys.
+type decoded[T any] struct {
+	in  T
+	pos *strictyaml.Positions
+}
+
+func decode[T any](name string, data []byte) (d decoded[T], err error) {
+	d.pos, err = strictyaml.DecodePositions(name, data, &d.in)
+	return d, err
+}
+
+var builtinLayer = sync.OnceValues(func() (layer, error) {
 	sub, err := fs.Sub(builtin, "builtin")
 	if err != nil {
 		return layer{}, err
 	}
 	l := layer{name: builtinName, builtin: true}
 	l.read(sub)
+	for i := range l.files {
+		l.files[i].once = &parsed{}
+	}
 	return l, nil
-}
+})
 
 // folderLayer reads a user's folder. The error concerns the folder as a whole; mistakes in single files
 // are in the layer.

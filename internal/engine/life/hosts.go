@@ -140,8 +140,8 @@ func (m *Manager) LookupHost(ctx context.Context, name string) (extensions.Host,
 	return extensions.ParseHostRef(row.Ref)
 }
 
-// Hosts lists the account's registered hosts by name.
-func (m *Manager) Hosts(ctx context.Context) ([]extensions.Host, error) {
+// Hosts lists the account's registered hosts by name, each with the facts of its last registration.
+func (m *Manager) Hosts(ctx context.Context) ([]HostView, error) {
 	l, err := m.book.Reader(ctx)
 	if err != nil {
 		return nil, err
@@ -150,13 +150,13 @@ func (m *Manager) Hosts(ctx context.Context) ([]extensions.Host, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := make([]extensions.Host, 0, len(rows))
+	out := make([]HostView, 0, len(rows))
 	for _, row := range rows {
 		h, err := extensions.ParseHostRef(row.Ref)
 		if err != nil {
 			return nil, err
 		}
-		out = append(out, h)
+		out = append(out, HostView{Host: h, Ref: row.Ref, Facts: row.Facts, ProbedAt: row.UpdatedAt})
 	}
 	return out, nil
 }

@@ -57,8 +57,8 @@ func (m *Manager) Survey(ctx context.Context, ask bool) ([]Pool, error) {
 		}
 		before := len(pools)
 		for _, h := range hosts {
-			if kind, ok := b.Descriptor.PlaceOf(&h); ok {
-				pools = append(pools, m.pool(b, kind, &h, live))
+			if kind, ok := b.Descriptor.PlaceOf(&h.Host); ok {
+				pools = append(pools, m.pool(b, kind, &h.Host, live))
 			}
 		}
 		if kind, ok := b.Descriptor.PlaceOf(nil); !ok && len(pools) == before {

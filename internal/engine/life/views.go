@@ -105,6 +105,8 @@ type HostView struct {
 	Host  extensions.Host
 	Ref   string
 	Facts extensions.HostFacts
+	// ProbedAt is when the facts were found, for a host that was only looked up; else zero.
+	ProbedAt time.Time
 	// Shared is set after a registration if another state had already registered the host with the same
 	// arguments. It is KindConflict, but no failure.
 	Shared error

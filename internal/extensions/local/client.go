@@ -30,6 +30,9 @@ func (b box) open(ctx context.Context, req wire.Request) (*call, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
+	if _, ended := b.tombstone(); ended { // its init may still be ending what runs
+		return nil, b.over()
+	}
 	conn, err := dialSocket(ctx, b)
 	if err != nil {
 		return nil, b.unreachable(err)
@@ -56,10 +59,14 @@ func (b box) unreachable(err error) error {
 	case readErr != nil:
 		return readErr
 	case !r.Init.alive():
-		return extensions.Errorf(extensions.KindNotFound, "%s has ended", b.id).
-			WithRemedy("create it again; terraform plan shows what happened to it")
+		return b.over()
 	}
 	return extensions.Errorf(extensions.KindUnreachable, "the init of %s does not answer: %w", b.id, err)
+}
+
+func (b box) over() error {
+	return extensions.Errorf(extensions.KindNotFound, "%s has ended", b.id).
+		WithRemedy("create it again; terraform plan shows what happened to it")
 }
 
 func (c *call) close() {

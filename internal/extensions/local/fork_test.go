@@ -27,11 +27,11 @@ func TestKilledWhileForkingNothingIsLeftAndTheSourceGoesOn(t *testing.T) {
 	t.Parallel()
 	b := openBackend(t, t.TempDir(), nil)
 	h := provision(t, b, testSpec(t))
-	shell(t, b, h, "head -c 100M /dev/zero >$HOME/big; (while :; do date +%s%N >beat; sleep 0.02; done) >/dev/null 2>&1 &")
+	shell(t, b, h, "head -c 32M /dev/zero >$HOME/big; (while :; do date +%s%N >beat; sleep 0.02; done) >/dev/null 2>&1 &")
 	began := time.Now()
 	whole := provision(t, b, forkOf(t, testSpec(t), h))
 	span := time.Since(began)
-	if r := shell(t, b, whole, "stat -c %s $HOME/big; test -e beat"); r.ExitCode != 0 || string(r.Stdout) != "104857600\n" {
+	if r := shell(t, b, whole, "stat -c %s $HOME/big; test -e beat"); r.ExitCode != 0 || string(r.Stdout) != "33554432\n" {
 		t.Fatalf("the fork: %s%s", r.Stdout, r.Stderr)
 	}
 	const rounds = 12
@@ -57,7 +57,7 @@ func TestKilledWhileForkingNothingIsLeftAndTheSourceGoesOn(t *testing.T) {
 		}
 		checkGone(t, b, id)
 		last := ""
-		eventually(t, 10*time.Second, fmt.Sprint("the source goes on after the kill ", i), func() bool {
+		eventually(t, soon, fmt.Sprint("the source goes on after the kill ", i), func() bool {
 			was := last
 			last = strings.TrimSpace(string(shell(t, b, h, "cat beat").Stdout))
 			return was != "" && last != "" && last != was

@@ -30,7 +30,7 @@ var RowKeys = map[string][]string{
 }
 
 // notDigested are columns that the same operations fill differently in another ledger (a holder gets a
-// random name when a ledger is opened), and those that a migration derives from other rows, which Verify
+// random name when a ledger is opened), and those that follow from other rows, which Verify
 // recomputes.
 var notDigested = map[string]bool{"intents.holder": true,
 	"meters.running_ms": true, "meters.paused_ms": true, "meters.wallet": true, "meters.own_key": true, "meters.own_place": true,

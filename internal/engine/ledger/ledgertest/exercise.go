@@ -53,12 +53,12 @@ func Exercise(t *testing.T, address NewAddress, only ...string) {
 	}
 }
 
-// Alone skips, under the race detector, what one goroutine does for long: the detector takes five times as long
-// over it and can find nothing. `make test` runs it without.
+// Alone skips, under the race detector, what one goroutine or one killed process after the other does for long: the
+// detector takes five times as long over it and can find nothing. `make test` runs it without; its ALONE names it.
 func Alone(t testing.TB) {
 	t.Helper()
 	if detector {
-		t.Skip("one goroutine: `make test` runs it without the race detector")
+		t.Skip("one goroutine or process at a time: `make test` runs it without the race detector")
 	}
 }
 

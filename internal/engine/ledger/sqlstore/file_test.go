@@ -352,18 +352,6 @@ func TestOtherMigrationIsRefused(t *testing.T) {
 	}
 }
 
-func TestOlderSchemaIsNotReadWrongly(t *testing.T) {
-	t.Parallel()
-	l, path := file(t)
-	if err := l.Close(); err != nil {
-		t.Fatal(err)
-	}
-	alter(t, path, "DELETE FROM migrations WHERE version > 1")
-	if _, err := sqlstore.Open(ctx, "sqlite://"+path, sqlstore.Options{ReadOnly: true}); !extensions.IsKind(err, extensions.KindUnsupported) {
-		t.Fatal(err)
-	}
-}
-
 func TestFullDiskLosesNothing(t *testing.T) {
 	t.Parallel()
 	if runtime.GOOS != "linux" || os.Geteuid() != 0 {

@@ -33,7 +33,7 @@ type migration struct {
 }
 
 // migrations lists the files NNNN_name.sql in order. Released files never change; numbers have no gaps.
-func migrations() ([]migration, error) {
+var migrations = sync.OnceValues(func() ([]migration, error) {
 	files, err := fs.Glob(migrationFiles, "migrations/*.sql")
 	if err != nil {
 		return nil, err
@@ -51,8 +51,8 @@ func migrations() ([]migration, error) {
 		}
 		out = append(out, migration{int64(i + 1), name, chain.SHA256(b), string(b)})
 	}
-	return out, nil
-}
+	return slices.Clip(out), nil
+})
 
 // bootstrap are the tables that describe the ledger itself.
 const bootstrap = `
@@ -127,15 +127,12 @@ func (s *store) notWhole(how string) error {
 		s.dialect.damaged)
 }
 
-// readable finds the ledger; its id is "" if there is none. One that an older program created is an error.
-func (s *store) readable(ctx context.Context, db *sql.DB) error {
+// readable finds the ledger; its id is "" if there is none. One that lacks some of the steps is an error: an
+// older program created it.
+func (s *store) readable(ctx context.Context, db *sql.DB, steps []migration) error {
 	id, done, err := s.found(ctx, db)
 	if err != nil || id == "" {
 		return err
-	}
-	steps, err := migrations()
-	if err != nil {
-		return fault.New(extensions.KindInternal, "", err)
 	}
 	if len(done) < len(steps) {
 		return fault.Errorf(extensions.KindUnsupported, "the ledger %s cannot be read yet: %w (%d of %d)", s.url, ledger.ErrOldSchema, len(done),
@@ -245,13 +242,8 @@ func (t *tx) pending(steps []migration) ([]migration, error) {
 }
 
 func (t *tx) migrateTo(m migration) error {
-	for _, stmt := range strings.Split(m.sql, ";\n") {
-		if strings.TrimSpace(stmt) == "" {
-			continue
-		}
-		if _, err := t.sql.ExecContext(t.ctx, stmt); err != nil {
-			return t.dialect.classify(err, "migration "+m.name+" of "+t.url)
-		}
+	if _, err := t.sql.ExecContext(t.ctx, m.sql); err != nil { // all its statements at once
+		return t.dialect.classify(err, "migration "+m.name+" of "+t.url)
 	}
 	_, err := t.exec("ledger.begin", "INSERT INTO migrations (version, name, sha256, applied_at) VALUES (?, ?, ?, ?)", m.version, m.name,
 		m.sha256, toMicros(t.now))

@@ -114,9 +114,13 @@ func (s *store) migrateShared(ctx context.Context, steps []migration) (id string
 
 // openSharedToRead reads a database without our tables as empty.
 func (s *store) openSharedToRead(ctx context.Context, cfg *pgx.ConnConfig) error {
+	steps, err := migrations()
+	if err != nil {
+		return fault.New(extensions.KindInternal, "", err)
+	}
 	db := s.pool(cfg, 4, true)
-	err := s.ask(ctx, func() (err error) {
-		if err = s.readable(ctx, db); err == nil && s.id != "" {
+	err = s.ask(ctx, func() (err error) {
+		if err = s.readable(ctx, db, steps); err == nil && s.id != "" {
 			s.reader = db
 		}
 		return err

@@ -2,6 +2,7 @@ package sqlstore
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -118,15 +119,33 @@ func TestANewerProgramsPostgresIsReadAndNotWritten(t *testing.T) {
 	}
 }
 
-func TestOtherMigrationsAndOlderOnesAreRefusedByPostgresToo(t *testing.T) {
+func TestAnOlderSchemaIsNotReadWrongly(t *testing.T) {
+	t.Parallel()
+	for name, address := range map[string]string{"postgres": "", "sqlite": DefaultURL(t.TempDir())} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if address == "" {
+				address = pgtest.New(t)
+			}
+			s := openedStore(t, address)
+			steps, err := migrations()
+			if err != nil {
+				t.Fatal(err)
+			}
+			sql := "CREATE TABLE later (a TEXT);\n"
+			steps = append(steps, migration{int64(len(steps) + 1), "later", chain.SHA256([]byte(sql)), sql})
+			err = s.readable(context.Background(), s.reader, steps)
+			if !errors.Is(err, ledger.ErrOldSchema) || !extensions.IsKind(err, extensions.KindUnsupported) || extensions.RemedyOf(err) == "" {
+				t.Errorf("by a newer program: %v", err)
+			}
+		})
+	}
+}
+
+func TestAnotherMigrationIsRefusedByPostgresToo(t *testing.T) {
 	t.Parallel()
 	address := pgtest.New(t)
 	openedStore(t, address)
-	pgtest.Exec(t, address, "DELETE FROM migrations WHERE version = 2")
-	if _, err := Open(context.Background(), address, Options{ReadOnly: true}); !extensions.IsKind(err, extensions.KindUnsupported) ||
-		extensions.RemedyOf(err) == "" {
-		t.Errorf("an older schema is read: %v", err)
-	}
 	pgtest.Exec(t, address, "UPDATE migrations SET sha256 = 'other'")
 	if _, err := Open(context.Background(), address, Options{}); !extensions.IsKind(err, extensions.KindInternal) ||
 		extensions.RemedyOf(err) == "" {

@@ -144,18 +144,22 @@ func (s *store) openToRead(ctx context.Context, path string) error {
 	if err := checkPlace(filepath.Dir(path)); err != nil {
 		return err
 	}
+	steps, err := migrations()
+	if err != nil {
+		return fault.New(extensions.KindInternal, "", err)
+	}
 	db, err := s.connect(path, 4, "mode=ro", "_pragma=query_only(on)")
 	if err != nil {
 		return err
 	}
-	err = s.readable(ctx, db)
+	err = s.readable(ctx, db, steps)
 	if err != nil && sideFilesMissing(err, path) {
 		// Nobody writes, and we may not create the side files either.
 		_ = db.Close()
 		if db, err = s.connect(path, 4, "mode=ro", "immutable=1", "_pragma=query_only(on)"); err != nil {
 			return err
 		}
-		err = s.readable(ctx, db)
+		err = s.readable(ctx, db, steps)
 	}
 	if err == nil && s.id == "" {
 		err = s.notWhole("has none of a ledger's tables")
