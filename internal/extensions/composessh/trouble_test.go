@@ -1,7 +1,6 @@
 package composessh
 
 import (
-	"context"
 	"os"
 	"path/filepath"
 	"strings"
@@ -22,18 +21,15 @@ func TestAStoppedSSHDIsBoundedAndLosesNothing(t *testing.T) {
 			s := newSite(t)
 			before := s.residue(t)
 			b, spec := s.open(t), s.spec(t)
-			b.onStep = func(line string) {
-				if line == step {
-					s.server.Pause()
-				}
-			}
-			ctx, cancel := context.WithTimeout(t.Context(), 8*time.Second)
-			defer cancel()
-			begin := time.Now()
+			ctx := newPatience(t.Context())
+			reached := at(t, b, step, func() {
+				s.server.Pause()
+				ctx.endIn(3 * time.Second)
+			})
 			h, _, err := b.Provision(ctx, spec)
 			s.tearDownAtEnd(t, spec.ID)
-			if took := time.Since(begin); err == nil || took > 20*time.Second {
-				t.Errorf("a host that stopped: %v after %s", err, took)
+			if err == nil || !reached() {
+				t.Errorf("a host that stopped: %v", err)
 			}
 			if kind := extensions.KindOf(err); kind != extensions.KindTimeout && kind != extensions.KindIndeterminate || h.ID != spec.ID {
 				t.Errorf("kind %s, handle %s", kind, h.Encode())
@@ -159,9 +155,7 @@ func TestAFolderThatIsGoneIsFoundByLabel(t *testing.T) {
 	must(t, err)
 	_, err = b.Teardown(t.Context(), h)
 	must(t, err)
-	for end := time.Now().Add(8 * time.Second); len(s.residue(t)) != len(before) && time.Now().Before(end); {
-		time.Sleep(200 * time.Millisecond) // the loop sees at its next look that its folder is gone
-	}
+	waitFor(time.Minute, func() bool { return len(s.residue(t)) == len(before) }) // the loop sees that its folder is gone
 	if left := s.residue(t); len(left) != len(before) {
 		t.Errorf("left behind: %q", left)
 	}
@@ -173,22 +167,17 @@ func TestABusySandboxIsNotAbsent(t *testing.T) {
 	b, spec := s.open(t), s.spec(t)
 	s.tearDownAtEnd(t, spec.ID)
 	other := s.open(t)
-	checked := false
-	b.onStep = func(line string) {
-		if line != "step starting" {
-			return
-		}
-		checked = true
+	checked := at(t, b, "step starting", func() {
 		if _, err := other.Find(t.Context(), spec.ID); !extensions.IsKind(err, extensions.KindConflict) {
 			t.Errorf("find of what is being made: %v", err)
 		}
 		if o := s.observe(t, other, other.handle(spec.ID)); o.Phase != extensions.PhaseProvisioning {
 			t.Errorf("status of what is being made: %s %s", o.Phase, o.Reason)
 		}
-	}
+	})
 	_, _, err := b.Provision(t.Context(), spec)
 	must(t, err)
-	if !checked {
+	if !checked() {
 		t.Error("the step was never reached")
 	}
 }
