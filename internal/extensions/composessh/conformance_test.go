@@ -93,7 +93,7 @@ func TestConformance(t *testing.T) {
 		},
 		Serve: func(t testing.TB, b extensions.Backend, h extensions.Handle) (string, int) {
 			_, err := b.(extensions.Execer).Exec(t.Context(), h,
-				extensions.ExecRequest{Shell: "nc -ll -p 7777 -e cat </dev/null >/dev/null 2>&1 & sleep 0.3"})
+				extensions.ExecRequest{Shell: "nc -ll -p 7777 -e cat </dev/null >/dev/null 2>&1 & " + listens("1E61")})
 			must(t, err)
 			return "", 7777
 		},
@@ -148,12 +148,12 @@ func steady(residue []string) []string {
 
 // echoes reports whether an echo service answers there; a gateway may take any connection.
 func echoes(address string) bool {
-	c, err := net.DialTimeout("tcp", address, 2*time.Second)
+	c, err := net.DialTimeout("tcp", address, 10*time.Second)
 	if err != nil {
 		return false
 	}
 	defer func() { _ = c.Close() }()
-	_ = c.SetDeadline(time.Now().Add(2 * time.Second))
+	_ = c.SetDeadline(time.Now().Add(10 * time.Second))
 	word := []byte(rand.Text())
 	_, _ = c.Write(word)
 	got := make([]byte, len(word))

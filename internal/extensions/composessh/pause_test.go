@@ -62,7 +62,7 @@ func TestACallerThatGoesAwayLeavesOneMode(t *testing.T) {
 			}
 			s.gate.open()
 			again := s.open(t)
-			if !waitFor(time.Minute, func() bool { return s.observe(t, again, h).Phase == want }) {
+			if !waitFor(func() bool { return s.observe(t, again, h).Phase == want }) {
 				t.Errorf("it is %s", s.observe(t, again, h).Phase)
 			}
 			if o, err := again.Resume(t.Context(), h, spec.Deadline); err != nil || o.Phase != extensions.PhaseReady {

@@ -54,13 +54,14 @@ func TestAServiceThatEndsBeforeTheWaitIsNotReady(t *testing.T) {
 	spec := s.stack(t, `
 services:
   web: {image: IMAGE, command: [sleep, "600"]}
-  db: {image: IMAGE, command: [sh, -c, "sleep 4; exit 42"], ports: ["5432"]}
+  db: {image: IMAGE, command: [sh, -c, "while [ ! -e /tmp/end ]; do sleep 0.2; done; exit 42"], ports: ["5432"]}
 `, settling(time.Minute), exttest.With(func(sp *extensions.Spec) { sp.ProbeLater = true }))
 	h, o, err := b.Provision(t.Context(), spec)
 	s.tearDownAtEnd(t, spec.ID)
 	if err != nil || o.Phase != extensions.PhaseReady {
 		t.Fatalf("%s, %v", o.Phase, err)
 	}
+	docker(t, "exec", string(h.ID)+"-db-1", "touch", "/tmp/end")
 	if _, err = b.WaitReady(t.Context(), spec, h); !extensions.IsKind(err, extensions.KindFailed) ||
 		!strings.Contains(err.Error(), "exit code 42") {
 		t.Errorf("%v", err)

@@ -5,7 +5,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/exttest"
@@ -42,7 +41,7 @@ func TestASnapshotThatIsKilledAtAnyStepIsFollowedByTheNext(t *testing.T) {
 			}
 			b = s.open(t)
 			// Nobody has to come by: the host's loop lets go of the sandbox and sweeps.
-			if !waitFor(90*time.Second, func() bool {
+			if !waitFor(func() bool {
 				return s.observe(t, b, h).Phase == extensions.PhaseReady && !strings.Contains(docker(t, "ps", "-a", "--filter", "label=sandboxer.id="+string(h.ID)), "Paused")
 			}) {
 				o := s.observe(t, b, h)

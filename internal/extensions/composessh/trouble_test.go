@@ -155,7 +155,7 @@ func TestAFolderThatIsGoneIsFoundByLabel(t *testing.T) {
 	must(t, err)
 	_, err = b.Teardown(t.Context(), h)
 	must(t, err)
-	waitFor(time.Minute, func() bool { return len(s.residue(t)) == len(before) }) // the loop sees that its folder is gone
+	waitFor(func() bool { return len(s.residue(t)) == len(before) }) // the loop sees that its folder is gone
 	if left := s.residue(t); len(left) != len(before) {
 		t.Errorf("left behind: %q", left)
 	}
