@@ -84,7 +84,7 @@ func TestConformance(t *testing.T) {
 		RelabelSnapshot: func(t testing.TB, cfg extensions.Config, h extensions.SnapshotHandle, id string) {
 			siteOf(t, cfg).edit(t, extensions.ID(filepath.Join("snapshots", h.ID)), "manifest", "id", id)
 		},
-		Residue: func(t testing.TB, cfg extensions.Config) []string { return steady(siteOf(t, cfg).residue(t)) },
+		Residue: func(t testing.TB, cfg extensions.Config) []string { return siteOf(t, cfg).residue(t) },
 		Outside: func(t testing.TB, cfg extensions.Config) []string { return siteOf(t, cfg).outside(t) },
 		Log: func(t testing.TB, b extensions.Backend, h extensions.Handle, line string) {
 			_, err := b.(extensions.Execer).Exec(t.Context(), h,
@@ -129,21 +129,6 @@ func TestConformance(t *testing.T) {
 			"errors/unauthorized":                  "this extension takes no credentials; refused keys are tested with the SSH client",
 		},
 	})
-}
-
-// steady leaves out what changes while a sandbox lives: the sleeps of the host's loop, and the order of docker's labels.
-func steady(residue []string) []string {
-	var out []string
-	for _, line := range residue {
-		words := strings.FieldsFunc(line, func(c rune) bool { return c == ' ' || c == ',' })
-		if words[0] == "process:" && slices.Contains(words, "sleep") {
-			continue
-		}
-		slices.Sort(words)
-		out = append(out, strings.Join(words, " "))
-	}
-	slices.Sort(out)
-	return out
 }
 
 // echoes reports whether an echo service answers there; a gateway may take any connection.

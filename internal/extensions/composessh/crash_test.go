@@ -48,7 +48,7 @@ func TestAClientThatDiesAtAnyStepOfCreateLeavesNoOrphanAndNoDuplicate(t *testing
 				s.gate.open()
 				if step == "step locked" || step == "step filled" || step == "commit" {
 					s.settled(t)
-					if left := s.residue(t); len(left) != len(before) {
+					if left := s.left(t, before); len(left) > 0 {
 						t.Errorf("the client died before it said go, and there is %q", left)
 					}
 				}
@@ -66,7 +66,7 @@ func TestAClientThatDiesAtAnyStepOfCreateLeavesNoOrphanAndNoDuplicate(t *testing
 				_, err = other.Teardown(t.Context(), other.handle(spec.ID))
 				must(t, err)
 				s.settled(t)
-				if left := s.residue(t); len(left) != len(before) {
+				if left := s.left(t, before); len(left) > 0 {
 					t.Errorf("left behind: %q", left)
 				}
 			})
@@ -100,7 +100,7 @@ func TestAScriptThatIsKilledAtAnyStepIsFollowedByTheNext(t *testing.T) {
 			_, err = b.Teardown(t.Context(), h)
 			must(t, err)
 			s.settled(t)
-			if left := s.residue(t); len(left) != len(before) {
+			if left := s.left(t, before); len(left) > 0 {
 				t.Errorf("left behind: %q", left)
 			}
 		})
@@ -128,7 +128,7 @@ func TestAClientThatDiesAtAnyStepOfTeardownCanBeFollowed(t *testing.T) {
 				t.Errorf("it is %s: %s", o.Phase, o.Reason)
 			}
 			s.settled(t)
-			if left := s.residue(t); len(left) != len(before) {
+			if left := s.left(t, before); len(left) > 0 {
 				t.Errorf("left behind: %q", left)
 			}
 		})

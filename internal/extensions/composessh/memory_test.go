@@ -121,7 +121,7 @@ func TestSecretsAsFilesAreInMemoryAndInNoRecord(t *testing.T) {
 	}
 	_, err = b.Teardown(t.Context(), h)
 	must(t, err)
-	if left := s.residue(t); len(left) != len(before) {
+	if left := s.left(t, before); len(left) > 0 {
 		t.Errorf("left behind: %q", left)
 	}
 }
@@ -209,7 +209,7 @@ func TestSecretsAsFilesOfALoginThatIsNotRoot(t *testing.T) {
 	}
 	_, err := b.Teardown(t.Context(), h)
 	must(t, err)
-	if left := s.residue(t); len(left) != len(before) {
+	if left := s.left(t, before); len(left) > 0 {
 		t.Errorf("left behind: %q", left)
 	}
 }

@@ -105,8 +105,8 @@ func TestARestoreThatIsKilledAtAnyStepIsFollowedByTheNext(t *testing.T) {
 		}
 	}
 	s.settled(t)
-	if left := s.residue(t); len(left) != len(before) {
-		t.Errorf("left behind: %q, before it was %q", left, before)
+	if left := s.left(t, before); len(left) > 0 {
+		t.Errorf("left behind: %q", left)
 	}
 }
 
@@ -181,7 +181,7 @@ func TestAFullDiskLeavesNoHalfOfASnapshot(t *testing.T) {
 		if o := s.observe(t, b, h); o.Phase != extensions.PhaseReady || o.Reason != "" {
 			t.Errorf("with %d bytes free, it is %s: %s", free, o.Phase, o.Reason)
 		}
-		if left := s.residue(t); len(left) != len(before) {
+		if left := s.left(t, before); len(left) > 0 {
 			t.Errorf("with %d bytes free, left behind: %q", free, left)
 		}
 	}

@@ -73,7 +73,7 @@ func TestAStackEndsInTimeWhenNoneOfUsIsLeft(t *testing.T) {
 	if !r.EndedAt.Equal(o.EndedAt) {
 		t.Errorf("the report ends it at %s, status said %s", r.EndedAt, o.EndedAt)
 	}
-	if left := s.residue(t); len(left) != len(before) {
+	if left := s.left(t, before); len(left) > 0 {
 		t.Errorf("left behind: %q", left)
 	}
 }

@@ -3,6 +3,7 @@ package composessh
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -41,7 +42,7 @@ func TestAStoppedSSHDIsBoundedAndLosesNothing(t *testing.T) {
 			_, err = other.Teardown(t.Context(), other.handle(spec.ID))
 			must(t, err)
 			s.settled(t)
-			if left := s.residue(t); len(left) != len(before) {
+			if left := s.left(t, before); len(left) > 0 {
 				t.Errorf("left behind: %q", left)
 			}
 		})
@@ -65,7 +66,7 @@ func TestAFullDiskIsExhaustedAndNothingIsLeft(t *testing.T) {
 			t.Errorf("with %d bytes free: %v, handle %q", free, err, h.Encode())
 		}
 		must(t, os.Remove(filler))
-		if left := s.residue(t); len(left) != len(before) {
+		if left := s.left(t, before); len(left) > 0 {
 			t.Errorf("with %d bytes free, left behind: %q", free, left)
 		}
 	}
@@ -131,7 +132,7 @@ func TestAnotherMachineRemovesByIDAlone(t *testing.T) {
 	if r.AlreadyGone {
 		t.Error("the report says it was gone")
 	}
-	if left := s.residue(t); len(left) != len(before) {
+	if left := s.left(t, before); len(left) > 0 {
 		t.Errorf("left behind: %q", left)
 	}
 }
@@ -155,8 +156,8 @@ func TestAFolderThatIsGoneIsFoundByLabel(t *testing.T) {
 	must(t, err)
 	_, err = b.Teardown(t.Context(), h)
 	must(t, err)
-	waitFor(func() bool { return len(s.residue(t)) == len(before) }) // the loop sees that its folder is gone
-	if left := s.residue(t); len(left) != len(before) {
+	waitFor(func() bool { return slices.Equal(s.residue(t), before) }) // the loop sees that its folder is gone
+	if left := s.left(t, before); len(left) > 0 {
 		t.Errorf("left behind: %q", left)
 	}
 }
