@@ -21,7 +21,7 @@ import (
 )
 
 // shortTTL leaves a busy machine the time to make a sandbox before it ends.
-const shortTTL = 20 * time.Second
+const shortTTL = 30 * time.Second
 
 // testMax is how many sandboxes the owner of a test's host allows.
 const testMax = 20
