@@ -137,7 +137,7 @@ left 2026-11-22T20:00:09Z 1795377600.0
 left nonsense 1795377601.0
 left '' 1795377601.0
 judged() {
-	settle=$1 unjudged=$2 settled_at= starts=2026-11-22T20:00:00Z clock=$3 verdict=ready
+	looked_at=$uptime settle=$1 unjudged=$2 settled_at= starts=2026-11-22T20:00:00Z clock=$3 verdict=ready
 	is_settled
 	echo "$verdict"
 }

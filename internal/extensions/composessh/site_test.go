@@ -58,6 +58,7 @@ type site struct {
 	gate   *gate
 	root   string
 	config extensions.Config
+	opened *Backend // the last one, open until the test's later cleanups have run
 }
 
 func newSite(t testing.TB, opts ...hosttest.Option) *site {
@@ -108,7 +109,8 @@ func (s *site) open(t testing.TB) *Backend {
 	b, err := New().Open(t.Context(), s.config)
 	must(t, err)
 	t.Cleanup(func() { must(t, b.Close()) })
-	return b.(*Backend)
+	s.opened = b.(*Backend)
+	return s.opened
 }
 
 // spec is a spec that runs the test image.
@@ -138,11 +140,22 @@ func (s *site) provision(t testing.TB, b *Backend, spec extensions.Spec) extensi
 	return h
 }
 
-// tearDownAtEnd removes a sandbox by its id alone when the test ends.
+// tearDownAtEnd removes a sandbox by its id alone when the test ends, unless nothing of it is there any more.
 func (s *site) tearDownAtEnd(t testing.TB, id extensions.ID) {
 	t.Helper()
+	opened := s.opened
 	t.Cleanup(func() {
 		s.gate.open()
+		if _, err := os.Stat(filepath.Join(s.root, string(id))); os.IsNotExist(err) && !t.Failed() && gone(t, id) {
+			return
+		}
+		if opened != nil {
+			ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+			defer cancel()
+			if _, err := opened.Teardown(ctx, opened.handle(id)); err == nil {
+				return
+			}
+		}
 		b, err := New().Open(context.Background(), s.config)
 		must(t, err)
 		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)

@@ -25,12 +25,15 @@ func (s *site) reaper(t testing.TB) int {
 	return pid
 }
 
-// waitFor polls until the condition holds, on however busy a machine; false if it never does.
+// waitFor polls until the condition holds, on however busy a machine; false if it never does. What takes long is asked for
+// less often, for most conditions start processes.
 func waitFor(holds func() bool) bool {
-	for end := time.Now().Add(2 * time.Minute); time.Now().Before(end); time.Sleep(100 * time.Millisecond) {
+	begin := time.Now()
+	for waited := time.Duration(0); waited < 2*time.Minute; waited = time.Since(begin) {
 		if holds() {
 			return true
 		}
+		time.Sleep(min(100*time.Millisecond+waited/4, time.Second))
 	}
 	return holds()
 }
