@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/compose"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/shtext"
@@ -74,16 +73,14 @@ func TestABuildThatWasKilledLeavesNothing(t *testing.T) {
 			t.Parallel()
 			b := newBuilder(t)
 			b.box("sbx-a", map[string]string{"Dockerfile": b.from(" AS one") + "RUN echo 1 >/one\n" + b.from("") +
-				"COPY --from=one /one /one\nRUN sleep 3\n"})
+				"COPY --from=one /one /one\nRUN sleep 10\n"})
 			r := b.one(compose.Build{})
 			cmd := b.command(t.Context(), "sbx-a", "build_images", r, false, nil)
 			ownGroup(cmd)
 			if err := cmd.Start(); err != nil {
 				t.Fatal(err)
 			}
-			for deadline := time.Now().Add(30 * time.Second); len(b.images()) < 3 && time.Now().Before(deadline); {
-				time.Sleep(50 * time.Millisecond)
-			}
+			waitFor(func() bool { return len(b.images()) >= 3 })
 			killGroup(cmd)
 			_ = cmd.Wait()
 			if again {
@@ -92,11 +89,7 @@ func TestABuildThatWasKilledLeavesNothing(t *testing.T) {
 				}
 			}
 			// The daemon may still be at the step it was killed in.
-			for deadline := time.Now().Add(30 * time.Second); time.Now().Before(deadline); time.Sleep(100 * time.Millisecond) {
-				if b.docker("ps", "--all", "--quiet", "--filter", "label=test.run="+b.run) == "" {
-					break
-				}
-			}
+			waitFor(func() bool { return b.docker("ps", "--all", "--quiet", "--filter", "label=test.run="+b.run) == "" })
 			if got := b.release("sbx-a"); got != "released:" {
 				t.Error(got)
 			}

@@ -90,11 +90,8 @@ func TestABuildEndsInTime(t *testing.T) {
 	if !strings.Contains(got, `"kind":"timeout"`) {
 		t.Error(got)
 	}
-	for deadline := time.Now().Add(20 * time.Second); b.docker("ps", "--all", "--quiet", "--filter",
-		"label=test.run="+b.run) != ""; time.Sleep(200 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatal("a container of the build goes on")
-		}
+	if !waitFor(func() bool { return b.docker("ps", "--all", "--quiet", "--filter", "label=test.run="+b.run) == "" }) {
+		t.Fatal("a container of the build goes on")
 	}
 	b.release("sbx-a")
 }
@@ -181,7 +178,7 @@ func TestAReleaseDoesNotWaitForABuild(t *testing.T) {
 	const release = `image_lock_wait=1; release_images; code=$?; manifest_get images; answer "$code:$value:$warnings"`
 	hold := func(name string) func() {
 		cmd := exec.CommandContext(context.Background(), "flock", filepath.Join(b.root, "images", name+".lock"), "sh", "-c",
-			"echo held; exec sleep 60")
+			"echo held; exec sleep 600")
 		ownGroup(cmd)
 		out, err := cmd.StdoutPipe()
 		if err == nil {
@@ -196,12 +193,8 @@ func TestAReleaseDoesNotWaitForABuild(t *testing.T) {
 		return func() { killGroup(cmd); _ = cmd.Wait() }
 	}
 	end := hold(digest)
-	began := time.Now()
 	if got := b.do("sbx-a", release, compose.Rendered{}, false); got != "1:"+digest+":" {
 		t.Errorf("released while it is built: %q", got)
-	}
-	if d := time.Since(began); d > 20*time.Second {
-		t.Errorf("it took %v", d)
 	}
 	if len(b.images()) == 0 {
 		t.Error("the image went")

@@ -73,7 +73,7 @@ func (b *Backend) call(ctx context.Context, o operation) (answer, error) {
 			o.progress(line)
 		}
 	}
-	err := b.client.Call(ctx, remote.Call{Script: script(o.files...), Vars: vars, Payload: o.payload, Progress: progress}, &a)
+	err := b.client.Call(ctx, remote.Call{Script: b.before + script(o.files...), Vars: vars, Payload: o.payload, Progress: progress}, &a)
 	if err != nil {
 		return a, err
 	}

@@ -66,7 +66,8 @@ type Backend struct {
 	host     extensions.Host
 	client   *remote.Client
 	stateDir string            // of this user on this machine; "" stores nothing
-	onStep   func(line string) // receives each step of a script; tests stop there
+	onStep   func(line string) // receives each step of a script; tests act there
+	before   string            // precedes each script; tests hold it at a step with this
 }
 
 // Close implements extensions.Backend. Sandboxes live on.

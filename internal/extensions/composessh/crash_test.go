@@ -6,36 +6,12 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/hosttest"
 )
-
-// dieAt makes the client of b die, as far as the host can tell, when a script
-// has come to the step.
-func (s *site) dieAt(b *Backend, step string) (reached func() bool) {
-	var once sync.Once
-	hit := make(chan struct{})
-	b.onStep = func(line string) {
-		if line == step {
-			once.Do(func() {
-				s.gate.shut()
-				close(hit)
-			})
-		}
-	}
-	return func() bool {
-		select {
-		case <-hit:
-			return true
-		default:
-			return false
-		}
-	}
-}
 
 // settled waits until no operation runs at the site any more.
 func (s *site) settled(t testing.TB) {
@@ -63,17 +39,16 @@ func TestAClientThatDiesAtAnyStepOfCreateLeavesNoOrphanAndNoDuplicate(t *testing
 				s := newSite(t)
 				before := s.residue(t)
 				b, spec := s.open(t), s.spec(t, asFile("TOKEN", "canary"))
-				reached := s.dieAt(b, step)
+				reached := s.dieAt(t, b, step)
 				_, _, err := b.Provision(t.Context(), spec)
 				s.tearDownAtEnd(t, spec.ID)
-				// With the last step the answer may come through.
-				if err == nil && step != "step ready" || !reached() {
+				if err == nil || !reached() {
 					t.Fatalf("the client lived: %v", err)
 				}
 				s.gate.open()
 				if step == "step locked" || step == "step filled" || step == "commit" {
 					s.settled(t)
-					if left := s.residue(t); len(left) != len(before) {
+					if left := s.left(t, before); len(left) > 0 {
 						t.Errorf("the client died before it said go, and there is %q", left)
 					}
 				}
@@ -91,7 +66,7 @@ func TestAClientThatDiesAtAnyStepOfCreateLeavesNoOrphanAndNoDuplicate(t *testing
 				_, err = other.Teardown(t.Context(), other.handle(spec.ID))
 				must(t, err)
 				s.settled(t)
-				if left := s.residue(t); len(left) != len(before) {
+				if left := s.left(t, before); len(left) > 0 {
 					t.Errorf("left behind: %q", left)
 				}
 			})
@@ -101,28 +76,22 @@ func TestAClientThatDiesAtAnyStepOfCreateLeavesNoOrphanAndNoDuplicate(t *testing
 
 func TestAScriptThatIsKilledAtAnyStepIsFollowedByTheNext(t *testing.T) {
 	t.Parallel()
-	for _, step := range createSteps[:len(createSteps)-1] { // after the last one the answer is on its way
+	for _, step := range createSteps {
 		t.Run(strings.ReplaceAll(step, " ", "-"), func(t *testing.T) {
 			t.Parallel()
 			s := newSite(t)
 			before := s.residue(t)
 			b, spec := s.open(t), s.spec(t, asFile("TOKEN", "canary"))
-			b.onStep = func(line string) {
-				if line != step {
-					return
+			reached := at(t, b, step, func() {
+				if err := killHolder(filepath.Join(s.root, string(spec.ID))); err != nil {
+					t.Error(err)
 				}
-				holder, err := os.ReadFile(filepath.Join(s.root, string(spec.ID), "holder"))
-				must(t, err)
-				pid, err := strconv.Atoi(strings.Fields(string(holder))[0])
-				must(t, err)
-				kill(t, pid)
-			}
+			})
 			h, _, err := b.Provision(t.Context(), spec)
 			s.tearDownAtEnd(t, spec.ID)
-			if err == nil || h.ID != spec.ID {
+			if err == nil || !reached() || h.ID != spec.ID {
 				t.Fatalf("a killed script: %v, handle %q", err, h.Encode())
 			}
-			b.onStep = nil
 			_, o, err := b.Provision(t.Context(), spec)
 			must(t, err)
 			if n := len(s.containers(t)); o.Phase != extensions.PhaseReady || n != 1 {
@@ -131,7 +100,7 @@ func TestAScriptThatIsKilledAtAnyStepIsFollowedByTheNext(t *testing.T) {
 			_, err = b.Teardown(t.Context(), h)
 			must(t, err)
 			s.settled(t)
-			if left := s.residue(t); len(left) != len(before) {
+			if left := s.left(t, before); len(left) > 0 {
 				t.Errorf("left behind: %q", left)
 			}
 		})
@@ -147,7 +116,7 @@ func TestAClientThatDiesAtAnyStepOfTeardownCanBeFollowed(t *testing.T) {
 			before := s.residue(t)
 			b, spec := s.open(t), s.spec(t)
 			h := s.provision(t, b, spec)
-			reached := s.dieAt(b, step)
+			reached := s.dieAt(t, b, step)
 			if _, err := b.Teardown(t.Context(), h); err == nil || !reached() {
 				t.Fatalf("the client lived: %v", err)
 			}
@@ -159,9 +128,27 @@ func TestAClientThatDiesAtAnyStepOfTeardownCanBeFollowed(t *testing.T) {
 				t.Errorf("it is %s: %s", o.Phase, o.Reason)
 			}
 			s.settled(t)
-			if left := s.residue(t); len(left) != len(before) {
+			if left := s.left(t, before); len(left) > 0 {
 				t.Errorf("left behind: %q", left)
 			}
 		})
 	}
+}
+
+// killHolder kills the script that holds the lock of a sandbox's folder.
+func killHolder(box string) error {
+	holder, err := os.ReadFile(filepath.Join(box, "holder"))
+	if err != nil {
+		return err
+	}
+	word, _, _ := strings.Cut(string(holder), " ")
+	pid, err := strconv.Atoi(word)
+	if err != nil {
+		return err
+	}
+	script, err := os.FindProcess(pid)
+	if err != nil {
+		return err
+	}
+	return script.Kill()
 }

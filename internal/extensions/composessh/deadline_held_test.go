@@ -24,6 +24,18 @@ func (s *site) manifest(t testing.TB, id extensions.ID) string {
 	return string(b)
 }
 
+// expired reports whether the host has recorded that a sandbox ended by its deadline.
+func (s *site) expired(id extensions.ID) bool {
+	b, _ := os.ReadFile(filepath.Join(s.root, string(id), "manifest")) // there may be none yet
+	return strings.Contains(string(b), "state=expired")
+}
+
+// overdue has the host find that a sandbox's time is up.
+func (s *site) overdue(t testing.TB, id extensions.ID) {
+	t.Helper()
+	s.edit(t, id, "lease", "end", "1")
+}
+
 // endSoon moves the end of a sandbox that is ready close to now: however long a busy
 // machine took to make it, it has all of the time that is left then.
 func (s *site) endSoon(t testing.TB, b *Backend, spec *extensions.Spec) {
@@ -32,14 +44,22 @@ func (s *site) endSoon(t testing.TB, b *Backend, spec *extensions.Spec) {
 	must(t, b.Extend(t.Context(), b.handle(spec.ID), spec.Deadline))
 }
 
-// goneIn wants docker to run nothing of a sandbox so long after its deadline.
-func goneIn(t testing.TB, spec extensions.Spec, limit time.Duration) {
+// runs reports whether docker runs anything of a sandbox, and gone whether it holds nothing.
+func runs(t testing.TB, id extensions.ID) bool {
 	t.Helper()
-	ended := waitFor(time.Until(spec.Deadline.Add(limit)), func() bool {
-		return docker(t, "ps", "-q", "--filter", "label=sandboxer.id="+string(spec.ID)) == ""
-	})
-	if !ended {
-		t.Errorf("%s is still there %s after its deadline", spec.ID, time.Since(spec.Deadline).Round(time.Second))
+	return docker(t, "ps", "-q", "--filter", "label=sandboxer.id="+string(id)) != ""
+}
+
+func gone(t testing.TB, id extensions.ID) bool {
+	t.Helper()
+	return docker(t, "ps", "-aq", "--filter", "label=sandboxer.id="+string(id)) == ""
+}
+
+// goneSoon wants docker to run nothing of a sandbox whose time is up.
+func goneSoon(t testing.TB, id extensions.ID) {
+	t.Helper()
+	if !waitFor(func() bool { return !runs(t, id) }) {
+		t.Errorf("%s is still there", id)
 	}
 }
 
@@ -50,29 +70,38 @@ func TestASlowBuildHoldsNoEndUp(t *testing.T) {
 	marks := newBuilder(t)
 	s := newSite(t)
 	b := s.open(t)
-	building := func(ttl time.Duration) extensions.Spec {
-		return s.spec(t, exttest.WithTTL(ttl), exttest.With(func(sp *extensions.Spec) {
+	building := func() extensions.Spec {
+		return s.spec(t, exttest.With(func(sp *extensions.Spec) {
 			sp.Image = &extensions.Image{Build: &extensions.BuildStage{Context: "."}}
-			sp.Workspace.Source = newFolder(t, map[string]string{"Dockerfile": marks.from("") + "RUN sleep 60\n"})
+			sp.Workspace.Source = newFolder(t, map[string]string{"Dockerfile": marks.from("") + "RUN sleep 300\n"})
 		}))
 	}
-	victim := s.spec(t, exttest.WithTTL(30*time.Second))
+	victim := s.spec(t)
 	s.provision(t, b, victim)
 	ctx, cancel := context.WithCancel(t.Context())
 	var wg sync.WaitGroup
 	t.Cleanup(wg.Wait)
 	t.Cleanup(cancel)
-	first, second := building(10*time.Minute), building(8*time.Second)
-	for _, spec := range []extensions.Spec{first, second} {
+	first, second := building(), building()
+	start := func(spec extensions.Spec, started func() bool) {
 		s.tearDownAtEnd(t, spec.ID)
 		wg.Go(func() { _, _, _ = b.Provision(ctx, spec) })
-		time.Sleep(1500 * time.Millisecond)
+		if !waitFor(started) {
+			t.Fatal("nothing is built")
+		}
 	}
-	if !waitFor(time.Until(second.Deadline.Add(grace)), func() bool { return strings.Contains(s.manifest(t, second.ID), "state=expired") }) {
+	start(first, func() bool { return docker(t, "ps", "-q", "--filter", "label=test.run="+marks.run) != "" })
+	start(second, func() bool {
+		_, err := os.Stat(filepath.Join(s.root, string(second.ID), "lease"))
+		return err == nil
+	})
+	s.overdue(t, second.ID)
+	s.overdue(t, victim.ID)
+	if !waitFor(func() bool { return s.expired(second.ID) }) {
 		t.Error("the one that waits for the image has not ended")
 	}
-	goneIn(t, victim, grace)
-	if docker(t, "ps", "-q", "--filter", "label=sandboxer.id="+string(first.ID)) != "" {
+	goneSoon(t, victim.ID)
+	if runs(t, first.ID) {
 		t.Error("the build was no build")
 	}
 }
@@ -92,17 +121,17 @@ func TestADockerThatHangsForOneHoldsNoOtherUp(t *testing.T) {
 	stuck, other := s.spec(t), s.spec(t)
 	s.provision(t, b, stuck)
 	s.provision(t, b, other)
-	s.endSoon(t, b, &stuck)
-	s.endSoon(t, b, &other)
 	must(t, os.WriteFile(hang, []byte(stuck.ID), 0o600))
-	goneIn(t, other, grace)
+	s.overdue(t, stuck.ID)
+	s.overdue(t, other.ID)
+	goneSoon(t, other.ID)
 	time.Sleep(3 * time.Second)
-	if docker(t, "ps", "-q", "--filter", "label=sandboxer.id="+string(stuck.ID)) == "" {
+	if !runs(t, stuck.ID) {
 		t.Error("nothing hung")
 	}
 	must(t, os.Remove(hang))
-	goneIn(t, stuck, 2*grace)
-	if !waitFor(grace, func() bool { return strings.Contains(s.manifest(t, stuck.ID), "state=expired") }) {
+	goneSoon(t, stuck.ID)
+	if !waitFor(func() bool { return s.expired(stuck.ID) }) {
 		t.Error("its end is not recorded")
 	}
 }
@@ -116,8 +145,8 @@ func TestAFullDiskHoldsNoEndUp(t *testing.T) {
 	h := s.provision(t, b, spec)
 	s.endSoon(t, b, &spec)
 	fill(t, filepath.Join(s.root, string(h.ID), "workspace", "filler"), 0)
-	goneIn(t, spec, grace)
-	if !waitFor(time.Until(spec.Deadline.Add(grace)), func() bool { return strings.Contains(s.manifest(t, h.ID), "state=expired") }) {
+	goneSoon(t, spec.ID)
+	if !waitFor(func() bool { return s.expired(h.ID) }) {
 		t.Errorf("its end is not recorded: %+v", s.observe(t, b, h))
 	}
 	if _, err := os.Stat(filepath.Join(s.root, string(h.ID), "workspace")); err == nil {
@@ -137,10 +166,10 @@ func TestAnotherEngineSaysNothingAboutASandbox(t *testing.T) {
 		t.Errorf("the engine is not recorded: %s", s.manifest(t, h.ID))
 	}
 	s.edit(t, h.ID, "manifest", "engine_id", "ANOTHER:ONE")
-	s.endSoon(t, b, &spec)
 	s.removeObjects(t, h.ID)
-	time.Sleep(time.Until(spec.Deadline.Add(8 * time.Second)))
-	if strings.Contains(s.manifest(t, h.ID), "state=expired") {
+	s.overdue(t, h.ID)
+	time.Sleep(8 * time.Second) // a look of the loop, and its task
+	if s.expired(h.ID) {
 		t.Error("it counts as ended")
 	}
 	if _, err := os.Stat(filepath.Join(s.root, string(h.ID), "workspace", "a")); err != nil {

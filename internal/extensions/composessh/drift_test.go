@@ -5,7 +5,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/hosttest"
@@ -129,7 +128,7 @@ services:
 `))
 	docker(t, "exec", string(h.ID)+"-web-1", "touch", "/tmp/ill")
 	var o extensions.Observation
-	if !waitFor(20*time.Second, func() bool { o = s.observe(t, b, h); return o.Reason != "" }) {
+	if !waitFor(func() bool { o = s.observe(t, b, h); return o.Reason != "" }) {
 		t.Fatal("nothing is told")
 	}
 	if o.Phase != extensions.PhaseReady {

@@ -183,15 +183,19 @@ func TestWhatGetsAwayIsKilled(t *testing.T) {
 			t.Errorf("%s: something still runs: %s then %s", what, first, second)
 		}
 	}
-	res, err := b.Exec(t.Context(), h, extensions.ExecRequest{Shell: "printf early; " + script, Timeout: 2 * time.Second})
+	res, err := b.Exec(t.Context(), h, extensions.ExecRequest{Shell: "printf early; " + script, Timeout: 5 * time.Second})
 	wantKind(t, "over its time", err, extensions.KindTimeout)
 	if string(res.Stdout) != "early" {
 		t.Errorf("captured %q", res.Stdout)
 	}
 	quiet("after the timeout")
 	ctx, cancel := context.WithCancel(t.Context())
-	time.AfterFunc(2*time.Second, cancel)
-	_, err = b.Exec(ctx, h, extensions.ExecRequest{Shell: script})
+	out := &lineWaiter{}
+	go func() {
+		out.await("begun")
+		cancel()
+	}()
+	_, err = b.Exec(ctx, h, extensions.ExecRequest{Shell: script[:len(script)-len("sleep 60")] + "echo begun; sleep 60", Stdout: out})
 	wantKind(t, "given up", err, extensions.KindInterrupted)
 	quiet("after it was given up")
 }

@@ -56,7 +56,7 @@ func (s *site) guarded(t testing.TB, opts ...exttest.Option) (*Backend, extensio
 func (s *site) pauseLoop(t testing.TB) {
 	t.Helper()
 	var pid int
-	if !waitFor(grace, func() bool {
+	if !waitFor(func() bool {
 		text, _ := os.ReadFile(filepath.Join(s.root, "reaper"))
 		_, err := fmt.Sscan(string(text), &pid)
 		return err == nil
@@ -65,7 +65,7 @@ func (s *site) pauseLoop(t testing.TB) {
 	}
 	must(t, syscall.Kill(pid, syscall.SIGSTOP))
 	t.Cleanup(func() { _ = syscall.Kill(pid, syscall.SIGCONT) })
-	if !waitFor(grace, func() bool { return !hasTasks(pid) }) {
+	if !waitFor(func() bool { return !hasTasks(pid) }) {
 		t.Fatal("what the loop began does not end")
 	}
 }
@@ -94,7 +94,7 @@ func TestLostRulesComeBackByThemselves(t *testing.T) {
 	for range 2 {
 		before := loseRules(t, h.ID)
 		var after []string
-		if !waitFor(40*time.Second, func() bool {
+		if !waitFor(func() bool {
 			after = rulesOf(t, spec.ID)
 			slices.Sort(after)
 			return slices.Equal(before, after)
@@ -108,10 +108,10 @@ func TestLostRulesComeBackByThemselves(t *testing.T) {
 func TestTheLoopEndsRulesWithTheirSandbox(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
-	b, spec, h := s.guarded(t)
+	_, _, h := s.guarded(t)
 	other, _, _ := s.guarded(t)
-	s.endSoon(t, b, &spec)
-	if !waitFor(time.Until(spec.Deadline.Add(grace)), func() bool { return strings.Contains(s.manifest(t, h.ID), "state=expired") }) {
+	s.overdue(t, h.ID)
+	if !waitFor(func() bool { return s.expired(h.ID) }) {
 		t.Error("it has not ended")
 	}
 	if _, err := other.Status(t.Context(), nil); err != nil {

@@ -51,7 +51,7 @@ func wholeLife(t *testing.T, s *site) {
 	}
 	_, err = b.Teardown(t.Context(), h)
 	must(t, err)
-	if left := s.residue(t); len(left) != len(before) {
+	if left := s.left(t, before); len(left) > 0 {
 		t.Errorf("left behind: %q", left)
 	}
 }

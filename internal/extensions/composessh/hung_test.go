@@ -66,7 +66,7 @@ func TestADockerThatNeverAnswersIsTold(t *testing.T) {
 		t.Errorf("unfit: %q", notes)
 	}
 	must(t, os.Remove(hang))
-	if !waitFor(10*time.Second, func() bool { return waiting() == before }) {
+	if !waitFor(func() bool { return waiting() == before }) {
 		t.Errorf("%d processes are left, before there were %d: %q", waiting(), before, s.residue(t))
 	}
 	if o := s.observe(t, b, h); o.Phase != extensions.PhaseReady {

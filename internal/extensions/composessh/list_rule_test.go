@@ -6,7 +6,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/hosttest"
@@ -88,8 +87,8 @@ func TestWhatOnlyCarriesTheLabelOutlivesItsTime(t *testing.T) {
 	spec := s.stack(t, withVolume)
 	s.provision(t, b, spec)
 	by := labelled(t, spec)
-	s.endSoon(t, b, &spec)
-	if !waitFor(time.Until(spec.Deadline.Add(grace)), func() bool { return strings.Contains(s.manifest(t, spec.ID), "state=expired") }) {
+	s.overdue(t, spec.ID)
+	if !waitFor(func() bool { return s.expired(spec.ID) }) {
 		t.Error("it has not ended")
 	}
 	by.unharmed(t, spec.ID)

@@ -78,12 +78,12 @@ func TestALogThatIsFollowedEndsWithTheSandboxAndItsReader(t *testing.T) {
 	}
 	r, err := b.Logs(t.Context(), h, extensions.LogRequest{Follow: true})
 	must(t, err)
-	if !waitFor(5*time.Second, func() bool { return readers() > 0 }) {
+	if !waitFor(func() bool { return readers() > 0 }) {
 		t.Fatal("no docker logs runs")
 	}
 	must(t, r.Close())
 	// Docker's own program may take a moment to hear of its end.
-	if !waitFor(5*time.Second, func() bool { return readers() == 0 }) {
+	if !waitFor(func() bool { return readers() == 0 }) {
 		t.Errorf("%d readers are left after closing", readers())
 	}
 	r, err = b.Logs(t.Context(), h, extensions.LogRequest{Follow: true})

@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/exttest"
@@ -122,7 +121,7 @@ func TestSecretsAsFilesAreInMemoryAndInNoRecord(t *testing.T) {
 	}
 	_, err = b.Teardown(t.Context(), h)
 	must(t, err)
-	if left := s.residue(t); len(left) != len(before) {
+	if left := s.left(t, before); len(left) > 0 {
 		t.Errorf("left behind: %q", left)
 	}
 }
@@ -164,17 +163,13 @@ func TestSecretsAsFilesGoAtTheDeadline(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	b := s.open(t)
-	h := s.provision(t, b, s.spec(t, asFile("TOKEN", "canary"), exttest.WithTTL(shortTTL)))
+	h := s.provision(t, b, s.spec(t, asFile("TOKEN", "canary")))
 	if len(s.folders(t)) != 1 {
 		t.Fatal("there is no folder in memory")
 	}
-	for end := time.Now().Add(shortTTL + 30*time.Second); ; time.Sleep(200 * time.Millisecond) {
-		if len(s.folders(t)) == 0 {
-			return
-		}
-		if time.Now().After(end) {
-			t.Fatalf("after the deadline there are %q, and it is %s", s.folders(t), s.observe(t, b, h).Phase)
-		}
+	s.overdue(t, h.ID)
+	if !waitFor(func() bool { return len(s.folders(t)) == 0 }) {
+		t.Fatalf("after the deadline there are %q, and it is %s", s.folders(t), s.observe(t, b, h).Phase)
 	}
 }
 
@@ -214,7 +209,7 @@ func TestSecretsAsFilesOfALoginThatIsNotRoot(t *testing.T) {
 	}
 	_, err := b.Teardown(t.Context(), h)
 	must(t, err)
-	if left := s.residue(t); len(left) != len(before) {
+	if left := s.left(t, before); len(left) > 0 {
 		t.Errorf("left behind: %q", left)
 	}
 }
@@ -234,10 +229,8 @@ func TestSecretsAsFilesGoWithTheirRecord(t *testing.T) {
 			other := s.provision(t, b, s.spec(t, asFile("TOKEN", "canary")))
 			s.removeObjects(t, h.ID)
 			must(t, os.RemoveAll(remove(s, h.ID)))
-			for end := time.Now().Add(30 * time.Second); s.folderOf(t, h.ID) != ""; time.Sleep(100 * time.Millisecond) {
-				if time.Now().After(end) {
-					t.Fatalf("still there: %q", s.folders(t))
-				}
+			if !waitFor(func() bool { return s.folderOf(t, h.ID) == "" }) {
+				t.Fatalf("still there: %q", s.folders(t))
 			}
 			if _, err := os.Stat(s.root); err == nil && s.folderOf(t, other.ID) == "" {
 				t.Error("and with it the files of another sandbox")

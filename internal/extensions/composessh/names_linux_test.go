@@ -1,11 +1,11 @@
 package composessh
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/compose"
@@ -91,16 +91,17 @@ func TestABuildCannotPassForAnothersService(t *testing.T) {
 		sp.Image = &extensions.Image{Build: &extensions.BuildStage{Context: "."}}
 		sp.Workspace.Source = newFolder(t, map[string]string{"Dockerfile": marks.from("") + "LABEL sandboxer.id=" + string(victim.ID) +
 			" com.docker.compose.project=" + string(victim.ID) +
-			" com.docker.compose.service=web sandboxer.account=evil/x\nRUN echo evil >/whoami; sleep 30\n"})
+			" com.docker.compose.service=web sandboxer.account=evil/x\nRUN echo evil >/whoami; sleep 60\n"})
 	})
 	s.tearDownAtEnd(t, attack.ID)
 	done := make(chan error, 1)
-	go func() { _, _, err := b.Provision(t.Context(), attack); done <- err }()
-	defer func() { <-done }()
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() { _, _, err := b.Provision(ctx, attack); done <- err }()
+	defer func() { cancel(); <-done }()
 	labelled := func() []string {
 		return strings.Fields(docker(t, "ps", "-q", "--filter", "label=sandboxer.id="+string(victim.ID)))
 	}
-	waitFor(20*time.Second, func() bool { return len(labelled()) > 1 || len(done) > 0 }) // or the build is refused
+	waitFor(func() bool { return len(labelled()) > 1 || len(done) > 0 }) // or the build is refused
 	r, err := b.Exec(t.Context(), victim, extensions.ExecRequest{Shell: "cat /whoami; echo $S", Service: "web",
 		Env: map[string]string{"S": "for-the-victim"}})
 	if err != nil || strings.Contains(string(r.Stdout), "evil") || !strings.Contains(string(r.Stdout), "for-the-victim") {

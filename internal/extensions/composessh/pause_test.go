@@ -56,13 +56,13 @@ func TestACallerThatGoesAwayLeavesOneMode(t *testing.T) {
 				must(t, change())
 				change, want = func() error { _, err := b.Resume(t.Context(), h, spec.Deadline); return err }, extensions.PhaseReady
 			}
-			reached := s.dieAt(b, step)
+			reached := s.dieAt(t, b, step)
 			if err := change(); err == nil || !reached() {
 				t.Errorf("the client lived: %v", err)
 			}
 			s.gate.open()
 			again := s.open(t)
-			if !waitFor(10*time.Second, func() bool { return s.observe(t, again, h).Phase == want }) {
+			if !waitFor(func() bool { return s.observe(t, again, h).Phase == want }) {
 				t.Errorf("it is %s", s.observe(t, again, h).Phase)
 			}
 			if o, err := again.Resume(t.Context(), h, spec.Deadline); err != nil || o.Phase != extensions.PhaseReady {

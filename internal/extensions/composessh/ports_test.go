@@ -17,7 +17,7 @@ import (
 // serve files at another, of its own loopback only.
 func echo(t testing.TB, b *Backend, h extensions.Handle) (open, inside int) {
 	t.Helper()
-	run(t, b, h, extensions.ExecRequest{Shell: "nc -ll -p 7001 -e cat </dev/null >/dev/null 2>&1 & httpd -p 127.0.0.1:7002 -h /etc; sleep 0.5"})
+	run(t, b, h, extensions.ExecRequest{Shell: "nc -ll -p 7001 -e cat </dev/null >/dev/null 2>&1 & httpd -p 127.0.0.1:7002 -h /etc; " + listens("1B59") + listens("1B5A")})
 	return 7001, 7002
 }
 
@@ -119,7 +119,7 @@ func TestAConnectionEndsWhenItIsClosed(t *testing.T) {
 	b := s.open(t)
 	h := s.provision(t, b, s.spec(t))
 	// A service that never sends, never reads and never closes.
-	run(t, b, h, extensions.ExecRequest{Shell: "nc -ll -p 7003 -e sleep 1000 </dev/null >/dev/null 2>&1 & sleep 0.5"})
+	run(t, b, h, extensions.ExecRequest{Shell: "nc -ll -p 7003 -e sleep 1000 </dev/null >/dev/null 2>&1 & " + listens("1B5B")})
 	c, err := b.Dial(t.Context(), h, "", 7003)
 	must(t, err)
 	must(t, c.SetReadDeadline(time.Now().Add(200*time.Millisecond)))
@@ -156,4 +156,9 @@ func TestWhereTheHostHasAWayItIsTaken(t *testing.T) {
 		}
 		must(t, c.Close())
 	}
+}
+
+// listens is a command that waits until something listens at a TCP port, written as the kernel's table has it.
+func listens(port string) string {
+	return "until grep -q ':" + port + " [0-9A-F:]* 0A ' /proc/net/tcp /proc/net/tcp6; do sleep 0.1; done; "
 }

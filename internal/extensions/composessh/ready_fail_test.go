@@ -100,7 +100,7 @@ services:
 	s.tearDownAtEnd(t, spec.ID)
 	must(t, err)
 	probe.Timeout = extensions.Duration(10 * time.Minute)
-	ctx, cancel := context.WithTimeout(t.Context(), 8*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
 	if _, err = b.WaitReady(ctx, spec, h); !extensions.IsKind(err, extensions.KindTimeout) || !strings.Contains(err.Error(), "no licence") {
 		t.Errorf("%v", err)
@@ -127,6 +127,8 @@ services:
 	if o.Phase != extensions.PhaseProvisioning {
 		t.Fatalf("it is %s: %s", o.Phase, o.Reason)
 	}
+	ctx, cancel = context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
 	if _, err = b.WaitReady(ctx, spec, h); !extensions.IsKind(err, extensions.KindTimeout) || !strings.Contains(err.Error(), "no licence") {
 		t.Errorf("%v", err)
 	}

@@ -54,13 +54,14 @@ func TestAServiceThatEndsBeforeTheWaitIsNotReady(t *testing.T) {
 	spec := s.stack(t, `
 services:
   web: {image: IMAGE, command: [sleep, "600"]}
-  db: {image: IMAGE, command: [sh, -c, "sleep 4; exit 42"], ports: ["5432"]}
+  db: {image: IMAGE, command: [sh, -c, "while [ ! -e /tmp/end ]; do sleep 0.2; done; exit 42"], ports: ["5432"]}
 `, settling(time.Minute), exttest.With(func(sp *extensions.Spec) { sp.ProbeLater = true }))
 	h, o, err := b.Provision(t.Context(), spec)
 	s.tearDownAtEnd(t, spec.ID)
 	if err != nil || o.Phase != extensions.PhaseReady {
 		t.Fatalf("%s, %v", o.Phase, err)
 	}
+	docker(t, "exec", string(h.ID)+"-db-1", "touch", "/tmp/end")
 	if _, err = b.WaitReady(t.Context(), spec, h); !extensions.IsKind(err, extensions.KindFailed) ||
 		!strings.Contains(err.Error(), "exit code 42") {
 		t.Errorf("%v", err)
@@ -136,7 +137,7 @@ left 2026-11-22T20:00:09Z 1795377600.0
 left nonsense 1795377601.0
 left '' 1795377601.0
 judged() {
-	settle=$1 unjudged=$2 settled_at= starts=2026-11-22T20:00:00Z clock=$3 verdict=ready
+	looked_at=$uptime settle=$1 unjudged=$2 settled_at= starts=2026-11-22T20:00:00Z clock=$3 verdict=ready
 	is_settled
 	echo "$verdict"
 }

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -57,6 +58,7 @@ type site struct {
 	gate   *gate
 	root   string
 	config extensions.Config
+	opened *Backend // the last one, open until the test's later cleanups have run
 }
 
 func newSite(t testing.TB, opts ...hosttest.Option) *site {
@@ -107,7 +109,8 @@ func (s *site) open(t testing.TB) *Backend {
 	b, err := New().Open(t.Context(), s.config)
 	must(t, err)
 	t.Cleanup(func() { must(t, b.Close()) })
-	return b.(*Backend)
+	s.opened = b.(*Backend)
+	return s.opened
 }
 
 // spec is a spec that runs the test image.
@@ -137,11 +140,22 @@ func (s *site) provision(t testing.TB, b *Backend, spec extensions.Spec) extensi
 	return h
 }
 
-// tearDownAtEnd removes a sandbox by its id alone when the test ends.
+// tearDownAtEnd removes a sandbox by its id alone when the test ends, unless nothing of it is there any more.
 func (s *site) tearDownAtEnd(t testing.TB, id extensions.ID) {
 	t.Helper()
+	opened := s.opened
 	t.Cleanup(func() {
 		s.gate.open()
+		if _, err := os.Stat(filepath.Join(s.root, string(id))); os.IsNotExist(err) && !t.Failed() && gone(t, id) {
+			return
+		}
+		if opened != nil {
+			ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+			defer cancel()
+			if _, err := opened.Teardown(ctx, opened.handle(id)); err == nil {
+				return
+			}
+		}
 		b, err := New().Open(context.Background(), s.config)
 		must(t, err)
 		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
@@ -182,12 +196,16 @@ func (s *site) removeObjects(t testing.TB, id extensions.ID) {
 	}
 }
 
-// residue lists what is at the site: files, processes, what docker holds.
+// passing matches the files that scripts make only to rename them.
+var passing = regexp.MustCompile(`/(manifest\.\d+|lease\.new|reaper\.new2?|late)$`)
+
+// residue lists what is at the site: files, processes, what docker holds. It leaves out what changes while a sandbox lives:
+// the sleeps and tasks of the host's loop, process ids, and the order of docker's labels.
 func (s *site) residue(t testing.TB) []string {
 	t.Helper()
 	var list []string
 	_ = filepath.WalkDir(s.root, func(path string, _ fs.DirEntry, err error) error {
-		if err == nil {
+		if err == nil && !passing.MatchString(path) {
 			list = append(list, path)
 		}
 		return nil
@@ -197,11 +215,43 @@ func (s *site) residue(t testing.TB) []string {
 	list = append(list, kept...)
 	for kind, lines := range hosttest.Snapshot(t, s.config.Account, s.server.HomeDir) {
 		for _, line := range lines {
-			list = append(list, kind+": "+line)
+			words := strings.FieldsFunc(line, func(c rune) bool { return c == ' ' || c == ',' })
+			switch {
+			case kind != "process":
+				slices.Sort(words)
+			case slices.Contains(words, "sleep"):
+				continue
+			case strings.Contains(line, "reaper.sh"):
+				words = []string{"the loop"}
+			default:
+				words = words[1:]
+			}
+			list = append(list, kind+": "+strings.Join(words, " "))
 		}
 	}
 	slices.Sort(list)
-	return list
+	return slices.Compact(list)
+}
+
+// left lists how the site differs from before, "+ LINE" or "- LINE". What the loop looks at meanwhile has the time to end.
+func (s *site) left(t testing.TB, before []string) (diff []string) {
+	t.Helper()
+	waitFor(func() bool {
+		now := s.residue(t)
+		diff = nil
+		for _, line := range now {
+			if !slices.Contains(before, line) {
+				diff = append(diff, "+ "+line)
+			}
+		}
+		for _, line := range before {
+			if !slices.Contains(now, line) && (!strings.HasPrefix(line, "process: ") || strings.HasSuffix(line, "the loop")) {
+				diff = append(diff, "- "+line)
+			}
+		}
+		return !slices.ContainsFunc(diff, func(line string) bool { return strings.HasPrefix(line[2:], "process: ") })
+	})
+	return diff
 }
 
 // memory is what the names of this site's folders for the files of secrets begin

@@ -5,7 +5,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/exttest"
@@ -36,21 +35,13 @@ func TestASnapshotThatIsKilledAtAnyStepIsFollowedByTheNext(t *testing.T) {
 			in(t, b, h, "", "echo kept >f; echo own >/etc/own")
 			spec := extensions.SnapshotSpec{ID: newSnapshotID(t), Kind: extensions.SnapshotFilesystem}
 			s.deleteAtEnd(t, spec.ID)
-			hit := false
-			b.onStep = func(line string) {
-				if line == step && !hit {
-					hit = true
-					s.killScripts()
-				}
-			}
-			// The script does not wait: with the last steps the answer may come through.
-			last := step == "step exported" || step == "step staged" || step == "step kept"
-			if _, err := b.Snapshot(t.Context(), h, spec); err == nil && !last || !hit {
-				t.Fatalf("a killed script, reached %t: %v", hit, err)
+			reached := at(t, b, step, s.killScripts)
+			if _, err := b.Snapshot(t.Context(), h, spec); err == nil || !reached() {
+				t.Fatalf("a killed script, reached %t: %v", reached(), err)
 			}
 			b = s.open(t)
 			// Nobody has to come by: the host's loop lets go of the sandbox and sweeps.
-			if !waitFor(30*time.Second, func() bool {
+			if !waitFor(func() bool {
 				return s.observe(t, b, h).Phase == extensions.PhaseReady && !strings.Contains(docker(t, "ps", "-a", "--filter", "label=sandboxer.id="+string(h.ID)), "Paused")
 			}) {
 				o := s.observe(t, b, h)
@@ -93,17 +84,12 @@ func TestARestoreThatIsKilledAtAnyStepIsFollowedByTheNext(t *testing.T) {
 			if origin == "fork" {
 				spec = s.spec(t, forkOf(h))
 			}
-			one, hit := s.open(t), false
-			one.onStep = func(line string) {
-				if line == step && !hit {
-					hit = true
-					s.killScripts()
-				}
-			}
+			one := s.open(t)
+			reached := at(t, one, step, s.killScripts)
 			_, _, err := one.Provision(t.Context(), spec)
 			s.tearDownAtEnd(t, spec.ID)
-			if err == nil || !hit {
-				t.Fatalf("%s, %s: a killed script, reached %t: %v", origin, step, hit, err)
+			if err == nil || !reached() {
+				t.Fatalf("%s, %s: a killed script, reached %t: %v", origin, step, reached(), err)
 			}
 			next := s.open(t)
 			r, o, err := next.Provision(t.Context(), spec)
@@ -119,8 +105,8 @@ func TestARestoreThatIsKilledAtAnyStepIsFollowedByTheNext(t *testing.T) {
 		}
 	}
 	s.settled(t)
-	if left := s.residue(t); len(left) != len(before) {
-		t.Errorf("left behind: %q, before it was %q", left, before)
+	if left := s.left(t, before); len(left) > 0 {
+		t.Errorf("left behind: %q", left)
 	}
 }
 
@@ -135,7 +121,7 @@ func TestACallerThatGoesAwayLeavesAWholeSnapshot(t *testing.T) {
 			h := s.provision(t, b, s.spec(t))
 			id := newSnapshotID(t)
 			s.deleteAtEnd(t, id)
-			reached := s.dieAt(b, step)
+			reached := s.dieAt(t, b, step)
 			if _, err := b.Snapshot(t.Context(), h, extensions.SnapshotSpec{ID: id}); err == nil || !reached() {
 				t.Fatalf("the client lived: %v", err)
 			}
@@ -160,16 +146,13 @@ func TestATeardownEndsASnapshotUnderWay(t *testing.T) {
 	s := newSite(t)
 	b, other := s.open(t), s.open(t)
 	h := s.provision(t, b, s.spec(t))
-	ended := false
-	b.onStep = func(line string) {
-		if line == "step held" && !ended {
-			ended = true
-			_, err := other.Teardown(t.Context(), h)
-			must(t, err)
+	ended := at(t, b, "step held", func() {
+		if _, err := other.Teardown(t.Context(), h); err != nil {
+			t.Error(err)
 		}
-	}
-	if _, err := b.Snapshot(t.Context(), h, extensions.SnapshotSpec{ID: newSnapshotID(t)}); err == nil || !ended {
-		t.Errorf("its sandbox was torn down %t: %v", ended, err)
+	})
+	if _, err := b.Snapshot(t.Context(), h, extensions.SnapshotSpec{ID: newSnapshotID(t)}); err == nil || !ended() {
+		t.Errorf("its sandbox was torn down %t: %v", ended(), err)
 	}
 	s.settled(t)
 	if left, err := os.ReadDir(s.root); err == nil {
@@ -198,7 +181,7 @@ func TestAFullDiskLeavesNoHalfOfASnapshot(t *testing.T) {
 		if o := s.observe(t, b, h); o.Phase != extensions.PhaseReady || o.Reason != "" {
 			t.Errorf("with %d bytes free, it is %s: %s", free, o.Phase, o.Reason)
 		}
-		if left := s.residue(t); len(left) != len(before) {
+		if left := s.left(t, before); len(left) > 0 {
 			t.Errorf("with %d bytes free, left behind: %q", free, left)
 		}
 	}

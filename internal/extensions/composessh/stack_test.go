@@ -99,7 +99,7 @@ func TestAStackOfThreeServices(t *testing.T) {
 	if _, err := b.Teardown(t.Context(), h); err != nil {
 		t.Error(err)
 	}
-	if left := s.residue(t); len(left) != len(before) {
+	if left := s.left(t, before); len(left) > 0 {
 		t.Errorf("left behind: %q", left)
 	}
 }
@@ -175,7 +175,7 @@ services:
 				}
 			}
 			if h.IsZero() {
-				if left := s.residue(t); len(left) != len(before) {
+				if left := s.left(t, before); len(left) > 0 {
 					t.Errorf("nothing is said to be there, and there is %q", left)
 				}
 			} else if o := s.observe(t, b, h); o.Phase != extensions.PhaseFailed || name == "unhealthy" && !strings.Contains(o.Reason, "no quorum") {

@@ -25,37 +25,41 @@ func (s *site) reaper(t testing.TB) int {
 	return pid
 }
 
-// waitFor polls until the condition holds or the time is over.
-func waitFor(limit time.Duration, holds func() bool) bool {
-	for end := time.Now().Add(limit); time.Now().Before(end); time.Sleep(100 * time.Millisecond) {
+// waitFor polls until the condition holds, on however busy a machine; false if it never does. What takes long is asked for
+// less often, for most conditions start processes.
+func waitFor(holds func() bool) bool {
+	begin := time.Now()
+	for waited := time.Duration(0); waited < 2*time.Minute; waited = time.Since(begin) {
 		if holds() {
 			return true
 		}
+		time.Sleep(min(100*time.Millisecond+waited/4, time.Second))
 	}
 	return holds()
 }
 
-// grace is how long after its deadline a stack may still be there.
-const grace = 10 * time.Second
+// grace is how long after its deadline a stack may still be there on a busy machine.
+const grace = time.Minute
 
 func TestAStackEndsInTimeWhenNoneOfUsIsLeft(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	b := s.open(t)
 	before := s.residue(t)
-	spec := s.spec(t, exttest.WithTTL(shortTTL), exttest.WithWorkspace(extensions.AccessRW, map[string]string{"a/b": "c"}))
+	spec := s.spec(t, exttest.WithWorkspace(extensions.AccessRW, map[string]string{"a/b": "c"}))
 	h := s.provision(t, b, spec)
+	s.endSoon(t, b, &spec)
 	s.gate.shut() // no client lives, and none can come
 	time.Sleep(time.Until(spec.Deadline.Add(-2 * time.Second)))
-	if len(s.containers(t)) == 0 {
+	if len(s.containers(t)) == 0 && time.Now().Before(spec.Deadline) {
 		t.Error("it ended before its time")
 	}
-	if !waitFor(time.Until(spec.Deadline.Add(grace)), func() bool { return len(s.containers(t)) == 0 }) {
+	if !waitFor(func() bool { return len(s.containers(t)) == 0 }) {
 		t.Errorf("it is still there %s after its deadline", time.Since(spec.Deadline))
 	}
 	s.settled(t)
 	s.gate.open()
-	if !waitFor(2*time.Second, func() bool { return s.observe(t, b, h).EndedAt != spec.Deadline.UTC() }) {
+	if !waitFor(func() bool { return s.observe(t, b, h).EndedAt != spec.Deadline.UTC() }) {
 		t.Error("the end is not recorded")
 	}
 	o := s.observe(t, b, h)
@@ -72,7 +76,7 @@ func TestAStackEndsInTimeWhenNoneOfUsIsLeft(t *testing.T) {
 	if !r.EndedAt.Equal(o.EndedAt) {
 		t.Errorf("the report ends it at %s, status said %s", r.EndedAt, o.EndedAt)
 	}
-	if left := s.residue(t); len(left) != len(before) {
+	if left := s.left(t, before); len(left) > 0 {
 		t.Errorf("left behind: %q", left)
 	}
 }
@@ -82,14 +86,14 @@ func TestALoopThatWasKilledStartsAgainAtTheNextLook(t *testing.T) {
 	s := newSite(t)
 	b := s.open(t)
 	h := s.provision(t, b, s.spec(t))
-	waitFor(5*time.Second, func() bool { return s.reaper(t) != 0 })
+	waitFor(func() bool { return s.reaper(t) != 0 })
 	first := s.reaper(t)
 	kill(t, first)
-	if !waitFor(5*time.Second, func() bool { return !running(first) }) {
+	if !waitFor(func() bool { return !running(first) }) {
 		t.Fatal("the loop lives on")
 	}
 	s.observe(t, b, h)
-	if !waitFor(5*time.Second, func() bool { p := s.reaper(t); return p != first && running(p) }) {
+	if !waitFor(func() bool { p := s.reaper(t); return p != first && running(p) }) {
 		t.Errorf("no loop was started: %v", s.server.Processes())
 	}
 }
@@ -110,7 +114,7 @@ func TestOneLoopWatchesAHost(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	s.provision(t, s.open(t), s.spec(t))
-	waitFor(5*time.Second, func() bool { return s.reaper(t) != 0 })
+	waitFor(func() bool { return s.reaper(t) != 0 })
 	first := s.reaper(t)
 	for range 3 {
 		cmd := exec.CommandContext(t.Context(), "sh", filepath.Join(s.root, "reaper.sh"))
@@ -128,7 +132,7 @@ func TestTheLoopHoldsNothingOpen(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	s.provision(t, s.open(t), s.spec(t))
-	waitFor(5*time.Second, func() bool { return s.reaper(t) != 0 })
+	waitFor(func() bool { return s.reaper(t) != 0 })
 	fds, err := filepath.Glob(filepath.Join("/proc", strconv.Itoa(s.reaper(t)), "fd", "*"))
 	must(t, err)
 	for _, fd := range fds {
@@ -151,7 +155,7 @@ func TestAfterARebootTheWallClockDecides(t *testing.T) {
 		t.Errorf("in time, and it is %s: %s", o.Phase, o.Reason)
 	}
 	s.edit(t, h.ID, "lease", "wall", strconv.FormatInt(time.Now().Unix()-1, 10))
-	if !waitFor(grace, func() bool { return len(s.containers(t)) == 0 }) {
+	if !waitFor(func() bool { return len(s.containers(t)) == 0 }) {
 		t.Error("it outlived its deadline")
 	}
 	if o := s.observe(t, b, h); o.Phase != extensions.PhaseExpired {
@@ -173,7 +177,7 @@ func TestACreateThatIsNotReadyInItsTimeIsEnded(t *testing.T) {
 		!strings.Contains(err.Error(), "passed before it was ready") || h.ID != spec.ID || late > grace {
 		t.Errorf("%v, %s after its deadline, handle %s", err, late, h.Encode())
 	}
-	if !waitFor(time.Until(spec.Deadline.Add(grace)), func() bool { return len(s.containers(t)) == 0 }) {
+	if !waitFor(func() bool { return len(s.containers(t)) == 0 }) {
 		t.Error("it is still there")
 	}
 }

@@ -1,9 +1,9 @@
 package composessh
 
 import (
-	"context"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -22,18 +22,15 @@ func TestAStoppedSSHDIsBoundedAndLosesNothing(t *testing.T) {
 			s := newSite(t)
 			before := s.residue(t)
 			b, spec := s.open(t), s.spec(t)
-			b.onStep = func(line string) {
-				if line == step {
-					s.server.Pause()
-				}
-			}
-			ctx, cancel := context.WithTimeout(t.Context(), 8*time.Second)
-			defer cancel()
-			begin := time.Now()
+			ctx := newPatience(t.Context())
+			reached := at(t, b, step, func() {
+				s.server.Pause()
+				ctx.endIn(3 * time.Second)
+			})
 			h, _, err := b.Provision(ctx, spec)
 			s.tearDownAtEnd(t, spec.ID)
-			if took := time.Since(begin); err == nil || took > 20*time.Second {
-				t.Errorf("a host that stopped: %v after %s", err, took)
+			if err == nil || !reached() {
+				t.Errorf("a host that stopped: %v", err)
 			}
 			if kind := extensions.KindOf(err); kind != extensions.KindTimeout && kind != extensions.KindIndeterminate || h.ID != spec.ID {
 				t.Errorf("kind %s, handle %s", kind, h.Encode())
@@ -45,7 +42,7 @@ func TestAStoppedSSHDIsBoundedAndLosesNothing(t *testing.T) {
 			_, err = other.Teardown(t.Context(), other.handle(spec.ID))
 			must(t, err)
 			s.settled(t)
-			if left := s.residue(t); len(left) != len(before) {
+			if left := s.left(t, before); len(left) > 0 {
 				t.Errorf("left behind: %q", left)
 			}
 		})
@@ -69,7 +66,7 @@ func TestAFullDiskIsExhaustedAndNothingIsLeft(t *testing.T) {
 			t.Errorf("with %d bytes free: %v, handle %q", free, err, h.Encode())
 		}
 		must(t, os.Remove(filler))
-		if left := s.residue(t); len(left) != len(before) {
+		if left := s.left(t, before); len(left) > 0 {
 			t.Errorf("with %d bytes free, left behind: %q", free, left)
 		}
 	}
@@ -135,7 +132,7 @@ func TestAnotherMachineRemovesByIDAlone(t *testing.T) {
 	if r.AlreadyGone {
 		t.Error("the report says it was gone")
 	}
-	if left := s.residue(t); len(left) != len(before) {
+	if left := s.left(t, before); len(left) > 0 {
 		t.Errorf("left behind: %q", left)
 	}
 }
@@ -159,10 +156,8 @@ func TestAFolderThatIsGoneIsFoundByLabel(t *testing.T) {
 	must(t, err)
 	_, err = b.Teardown(t.Context(), h)
 	must(t, err)
-	for end := time.Now().Add(8 * time.Second); len(s.residue(t)) != len(before) && time.Now().Before(end); {
-		time.Sleep(200 * time.Millisecond) // the loop sees at its next look that its folder is gone
-	}
-	if left := s.residue(t); len(left) != len(before) {
+	waitFor(func() bool { return slices.Equal(s.residue(t), before) }) // the loop sees that its folder is gone
+	if left := s.left(t, before); len(left) > 0 {
 		t.Errorf("left behind: %q", left)
 	}
 }
@@ -173,22 +168,17 @@ func TestABusySandboxIsNotAbsent(t *testing.T) {
 	b, spec := s.open(t), s.spec(t)
 	s.tearDownAtEnd(t, spec.ID)
 	other := s.open(t)
-	checked := false
-	b.onStep = func(line string) {
-		if line != "step starting" {
-			return
-		}
-		checked = true
+	checked := at(t, b, "step starting", func() {
 		if _, err := other.Find(t.Context(), spec.ID); !extensions.IsKind(err, extensions.KindConflict) {
 			t.Errorf("find of what is being made: %v", err)
 		}
 		if o := s.observe(t, other, other.handle(spec.ID)); o.Phase != extensions.PhaseProvisioning {
 			t.Errorf("status of what is being made: %s %s", o.Phase, o.Reason)
 		}
-	}
+	})
 	_, _, err := b.Provision(t.Context(), spec)
 	must(t, err)
-	if !checked {
+	if !checked() {
 		t.Error("the step was never reached")
 	}
 }

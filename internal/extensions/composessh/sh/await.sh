@@ -12,11 +12,11 @@ await_settled() { await_until_it is_settled "$1"; }
 is_ready() { :; }
 
 # is_settled turns the verdict while it is too early. It computes settled_at once, from the last start: services that
-# have run long enough cause no wait.
+# have run long enough cause no wait, and looked_at is when they were seen to run.
 is_settled() {
 	[ -n "$unjudged" ] && [ "${settle:-0}" -gt 0 ] || return 0
 	[ -n "${settled_at-}" ] || find_settled_at
-	[ "$uptime" -ge "$settled_at" ] || verdict=wait why="its services have not run for as long as they must (readiness.settle)"
+	[ "$looked_at" -ge "$settled_at" ] || verdict=wait why="its services have not run for as long as they must (readiness.settle)"
 }
 
 # find_settled_at sets settled_at, an uptime: no step of the host's clock moves it beyond settle from now.
@@ -43,13 +43,18 @@ hundredths() {
 	part=$((${part%"${part#???}"} - 100))
 }
 
+# await_until_it JUDGE LIMIT looks until the judge agrees. With await_looked set, the services were just looked at.
 await_until_it() {
 	read_clock
 	await_until=$((uptime + $2)) pause=0
 	while :; do
-		containers_of --filter "label=sandboxer.id=$id"
-		judge_services
-		read_clock
+		[ -n "${await_looked-}" ] || {
+			containers_of --filter "label=sandboxer.id=$id"
+			judge_services
+			read_clock
+			looked_at=$uptime
+		}
+		await_looked=
 		[ "$verdict" != ready ] || "$1"
 		[ "$verdict" = wait ] || break
 		if [ "$uptime" -ge "$await_until" ]; then
@@ -62,6 +67,9 @@ await_until_it() {
 		0.2) pause=0.4 ;;
 		*) pause=0.7 ;;
 		esac
+		# What only has to run on is not looked at before its time.
+		rest=$((${settled_at:-0} - uptime))
+		[ "$rest" -lt 1 ] || [ "$rest" -gt 70 ] || pause=$(printf '0.%02d' "$rest")
 		sleep "$pause" 2>/dev/null || sleep 1
 	done
 	case $verdict in

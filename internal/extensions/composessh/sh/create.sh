@@ -144,6 +144,7 @@ finish() {
 		await_probe "$probe_limit"
 		case $? in
 		0)
+			[ -n "${probe_kind-}" ] || await_looked=1
 			await_settled "$(limit_left)" || fail_services $?
 			note_ready
 			;;

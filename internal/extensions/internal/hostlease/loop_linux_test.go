@@ -111,7 +111,7 @@ timer_start "$root.loop"
 
 func await(t *testing.T, what string, done func() bool) {
 	t.Helper()
-	for range 300 {
+	for range 1200 {
 		if done() {
 			return
 		}

@@ -188,7 +188,7 @@ func TestConnectTimeoutOfTheAlias(t *testing.T) {
 	u.file(t, "config", fmt.Sprintf("Host box\nHostName 127.0.0.1\nPort %d\nConnectTimeout 1\n", h.Port))
 	start := time.Now()
 	u.fails(t, extensions.SSH{Alias: "box"}, extensions.KindUnreachable, "does not answer", "1s")
-	if d := time.Since(start); d < 900*time.Millisecond || d > 5*time.Second {
+	if d := time.Since(start); d < 900*time.Millisecond || d > 30*time.Second {
 		t.Errorf("it took %s", d)
 	}
 }

@@ -146,7 +146,7 @@ func requests(t *testing.T, s *hosttest.Server) int {
 			strings.Count(log, "Disconnected from") + strings.Count(log, "Connection reset by") + strings.Count(log, "Disconnecting")
 		return ends > 0 && s.Connections() > 0
 	}
-	for end := time.Now().Add(10 * time.Second); !ended(); time.Sleep(10 * time.Millisecond) {
+	for end := time.Now().Add(time.Minute); !ended(); time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatalf("the server does not see the end of the connection:\n%s", s.Log())
 		}
@@ -205,7 +205,7 @@ func sshAgent(t *testing.T, u *me) agent.ExtendedAgent {
 		_ = os.RemoveAll(dir)
 	})
 	var conn net.Conn
-	for end := time.Now().Add(10 * time.Second); ; time.Sleep(5 * time.Millisecond) {
+	for end := time.Now().Add(time.Minute); ; time.Sleep(5 * time.Millisecond) {
 		if conn, err = net.Dial("unix", socket); err == nil {
 			break
 		}

@@ -50,7 +50,7 @@ func TestDialCarriesBothWaysAndHalfCloses(t *testing.T) {
 		"tcp":  echo(t, "tcp", "127.0.0.1:0"),
 		"unix": echo(t, "unix", filepath.Join(s.HomeDir, "socket")),
 	} {
-		conn, err := c.Dial(within(t, 20*time.Second), network, addr)
+		conn, err := c.Dial(within(t, time.Minute), network, addr)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -79,7 +79,7 @@ func TestDialCarriesBothWaysAndHalfCloses(t *testing.T) {
 func TestDialDeadlines(t *testing.T) {
 	t.Parallel()
 	c := open(t, hosttest.SSHD(t).Host(), Options{})
-	conn, err := c.Dial(within(t, 20*time.Second), "tcp", echo(t, "tcp", "127.0.0.1:0"))
+	conn, err := c.Dial(within(t, time.Minute), "tcp", echo(t, "tcp", "127.0.0.1:0"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -118,7 +118,7 @@ func TestDialServesHTTP(t *testing.T) {
 	tr := &http.Transport{DialContext: c.Dial}
 	defer tr.CloseIdleConnections()
 	for range 3 {
-		req, err := http.NewRequestWithContext(within(t, 20*time.Second), http.MethodGet, web.URL, nil)
+		req, err := http.NewRequestWithContext(within(t, time.Minute), http.MethodGet, web.URL, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -170,7 +170,7 @@ func TestDialEndsWithTheConnection(t *testing.T) {
 	s := hosttest.SSHD(t)
 	c := open(t, s.Host(), Options{})
 	addr := echo(t, "tcp", "127.0.0.1:0")
-	conn, err := c.Dial(within(t, 20*time.Second), "tcp", addr)
+	conn, err := c.Dial(within(t, time.Minute), "tcp", addr)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -179,7 +179,7 @@ func TestDialEndsWithTheConnection(t *testing.T) {
 		t.Error("it reads from a dead connection")
 	}
 	_ = conn.Close()
-	if conn, err = c.Dial(within(t, 20*time.Second), "tcp", addr); err != nil {
+	if conn, err = c.Dial(within(t, time.Minute), "tcp", addr); err != nil {
 		t.Fatal(err)
 	}
 	_ = c.Close()

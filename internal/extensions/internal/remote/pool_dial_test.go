@@ -142,7 +142,7 @@ func TestErrorsOfADialAreEachCallersOwn(t *testing.T) {
 	for i := range 5 {
 		all.Go(func() {
 			var e *extensions.Error
-			err := c.Call(within(t, 20*time.Second), Call{Script: "answer 1"}, nil)
+			err := c.Call(within(t, time.Minute), Call{Script: "answer 1"}, nil)
 			if !errors.As(err, &e) || e.Kind != extensions.KindUnreachable || MayHaveStarted(err) {
 				t.Errorf("%v", err)
 				return
@@ -186,7 +186,7 @@ func TestDialPastTheLine(t *testing.T) {
 		all.Go(func() { calls(t, c, 1, `while [ ! -e "$HOME/go" ]; do sleep 0.05; done`) })
 	}
 	eventually(t, "one is in line", func() bool { return c.Stats().RoundTrips == 2 && waiting(c) == 1 })
-	conn, err := c.Dial(within(t, 20*time.Second), "tcp", echo(t, "tcp", "127.0.0.1:0"))
+	conn, err := c.Dial(within(t, time.Minute), "tcp", echo(t, "tcp", "127.0.0.1:0"))
 	if err != nil {
 		t.Error(err)
 	} else {

@@ -67,7 +67,7 @@ func TestRestartedServerIsDialledAgain(t *testing.T) {
 	calls(t, c, 1, "")
 	key := c.HostKey()
 	s.Stop()
-	err := c.Call(within(t, 20*time.Second), Call{Script: "answer 1"}, nil)
+	err := c.Call(within(t, time.Minute), Call{Script: "answer 1"}, nil)
 	wantKind(t, err, extensions.KindUnreachable)
 	again := hosttest.SSHD(t, hosttest.WithPort(s.Port))
 	if again.HostKeyLine != s.HostKeyLine {
@@ -88,7 +88,7 @@ func TestPausedServerIsFoundDead(t *testing.T) {
 	begun := time.Now()
 	err := c.Call(within(t, time.Minute), Call{Script: "progress go; sleep 60; answer 1", Progress: func(string) { s.Pause() }}, nil)
 	wantKind(t, err, extensions.KindIndeterminate)
-	if took := time.Since(begun); took > 20*time.Second {
+	if took := time.Since(begun); took > time.Minute {
 		t.Errorf("it took %s", took)
 	}
 	if !strings.Contains(err.Error(), "no sign of life") {
@@ -97,7 +97,7 @@ func TestPausedServerIsFoundDead(t *testing.T) {
 	begun = time.Now()
 	err = c.Call(within(t, time.Minute), Call{Script: "answer 1"}, nil)
 	wantKind(t, err, extensions.KindUnreachable)
-	if took := time.Since(begun); took > 20*time.Second {
+	if took := time.Since(begun); took > time.Minute {
 		t.Errorf("it took %s", took)
 	}
 	s.Resume()
@@ -117,7 +117,7 @@ func TestPausedServerBeforeTheScript(t *testing.T) {
 	begun := time.Now()
 	err := c.Call(within(t, time.Minute), Call{Script: "answer 1"}, nil)
 	wantKind(t, err, extensions.KindUnreachable)
-	if took := time.Since(begun); took > 20*time.Second || MayHaveStarted(err) {
+	if took := time.Since(begun); took > time.Minute || MayHaveStarted(err) {
 		t.Errorf("it took %s: %v", took, err)
 	}
 
@@ -139,7 +139,7 @@ func TestFarAwayHost(t *testing.T) {
 	calls(t, c, 50, "cat; sleep 0.1")
 	took := time.Since(begun)
 	t.Logf("50 calls took %s", took)
-	if conns() > 2 || took > 20*time.Second {
+	if conns() > 2 || took > time.Minute {
 		t.Errorf("%d connections, %s", conns(), took)
 	}
 	payload, digest := randomPayload(t, 1<<20)

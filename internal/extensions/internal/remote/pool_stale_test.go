@@ -29,7 +29,7 @@ func TestStaleConnectionIsReplaced(t *testing.T) {
 	}
 	begun := time.Now()
 	calls(t, c, 1, "")
-	if took := time.Since(begun); took > 20*time.Second || conns() != 2 {
+	if took := time.Since(begun); took > time.Minute || conns() != 2 {
 		t.Errorf("it took %s and %d connections", took, conns())
 	}
 }

@@ -104,7 +104,7 @@ func TestNoSessionsAtAll(t *testing.T) {
 	var all sync.WaitGroup
 	for range 20 {
 		all.Go(func() {
-			_, err := c.Run(within(t, 20*time.Second), Command{Script: "true"})
+			_, err := c.Run(within(t, time.Minute), Command{Script: "true"})
 			wantKindIn(t, err, extensions.KindUnavailable)
 		})
 	}
@@ -149,7 +149,7 @@ func TestQueueIsInOrderAndCanBeLeft(t *testing.T) {
 	defer leave()
 	for i := range 6 {
 		all.Go(func() {
-			ctx := within(t, 30*time.Second)
+			ctx := within(t, time.Minute)
 			if i == 2 {
 				ctx = tired
 			}

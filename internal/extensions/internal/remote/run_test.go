@@ -61,7 +61,7 @@ func TestStdinThatNeverEnds(t *testing.T) {
 	c := open(t, hosttest.SSHD(t).Host(), Options{})
 	in, feed := io.Pipe()
 	defer func() { _ = feed.Close() }()
-	exit, err := c.Run(within(t, 20*time.Second), Command{Script: "exit 4", Stdin: in})
+	exit, err := c.Run(within(t, time.Minute), Command{Script: "exit 4", Stdin: in})
 	if exit != 4 || err != nil {
 		t.Fatal(exit, err)
 	}
@@ -72,9 +72,9 @@ func TestGrandchildHoldsTheStreams(t *testing.T) {
 	t.Parallel()
 	c := open(t, hosttest.SSHD(t).Host(), Options{})
 	for script, most := range map[string]time.Duration{
-		"echo out; sleep 30 & exit 6":                              drainGrace + 2*time.Second,
-		"echo out; (while :; do echo x; sleep 0.1; done) & exit 6": drainLimit + 3*time.Second,
-		"echo out; yes & exit 6":                                   drainLimit + 3*time.Second,
+		"echo out; sleep 600 & exit 6":                             drainGrace + time.Minute,
+		"echo out; (while :; do echo x; sleep 0.1; done) & exit 6": drainLimit + time.Minute,
+		"echo out; yes & exit 6":                                   drainLimit + time.Minute,
 	} {
 		var out bytes.Buffer
 		begun := time.Now()
@@ -151,7 +151,7 @@ func TestWriterThatFails(t *testing.T) {
 	t.Parallel()
 	c := open(t, hosttest.SSHD(t).Host(), Options{})
 	full := errors.New("disk full")
-	_, err := c.Run(within(t, 20*time.Second), Command{Script: "yes", Stdout: writerFunc(func([]byte) (int, error) { return 0, full })})
+	_, err := c.Run(within(t, time.Minute), Command{Script: "yes", Stdout: writerFunc(func([]byte) (int, error) { return 0, full })})
 	wantKind(t, err, extensions.KindIndeterminate)
 	if !errors.Is(err, full) {
 		t.Error(err)
@@ -166,13 +166,13 @@ func TestRunCancelled(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	var late time.Time
-	_, err := c.Run(ctx, Command{Script: "sleep 60 & echo go; wait", Stdout: writerFunc(func(p []byte) (int, error) {
+	_, err := c.Run(ctx, Command{Script: "sleep 600 & echo go; wait", Stdout: writerFunc(func(p []byte) (int, error) {
 		late = time.Now()
 		cancel()
 		return len(p), nil
 	})})
 	wantKind(t, err, extensions.KindIndeterminate)
-	if took := time.Since(late); took > terminateLimit+time.Second {
+	if took := time.Since(late); took > terminateLimit+time.Minute {
 		t.Errorf("it took %s", took)
 	}
 	eventually(t, "nothing runs there", func() bool { return len(s.Processes()) == 0 })
@@ -220,8 +220,11 @@ func TestTTY(t *testing.T) {
 	}()
 	eventually(t, "its size", func() bool { return strings.Contains(out.String(), "40 100") })
 	sizes <- [2]uint16{50, 120}
-	_, _ = feed.Write([]byte("one\r")) // as a terminal sends it
-	eventually(t, "its new size", func() bool { return strings.Contains(out.String(), "50 120") })
+	eventually(t, "its new size", func() bool { // a shell tells it between two lines
+		_, _ = feed.Write([]byte("one\r")) // as a terminal sends it
+		time.Sleep(100 * time.Millisecond)
+		return strings.Contains(out.String(), "50 120")
+	})
 	_, _ = feed.Write([]byte("two\r"))
 	eventually(t, "what was read, and the echo of it", func() bool {
 		return strings.Contains(out.String(), "two\r\n") && strings.Contains(out.String(), "got two\r\n")
@@ -244,7 +247,7 @@ func TestTTYInterrupt(t *testing.T) {
 		}
 		_, _ = feed.Write([]byte{3})
 	}()
-	exit, err := c.Run(within(t, 20*time.Second),
+	exit, err := c.Run(within(t, time.Minute),
 		Command{Script: "echo ready; sleep 30", Stdin: in, Stdout: &out, TTY: &extensions.TTY{Rows: 24, Cols: 80}})
 	if exit != 130 || err != nil {
 		t.Error(exit, err, out.String())
@@ -254,7 +257,7 @@ func TestTTYInterrupt(t *testing.T) {
 func TestTTYForbidden(t *testing.T) {
 	t.Parallel()
 	c := open(t, hosttest.SSHD(t, hosttest.WithConfig("PermitTTY no")).Host(), Options{})
-	_, err := c.Run(within(t, 20*time.Second), Command{Script: "true", TTY: &extensions.TTY{Rows: 24, Cols: 80}})
+	_, err := c.Run(within(t, time.Minute), Command{Script: "true", TTY: &extensions.TTY{Rows: 24, Cols: 80}})
 	wantRemedy(t, err)
 	runScript(t, c, "true")
 }

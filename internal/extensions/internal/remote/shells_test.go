@@ -125,7 +125,7 @@ func TestCutScriptRunsNothing(t *testing.T) {
 			for _, sent := range []string{"", "1", "x x\n", string(head[:10]), string(head[1:]), string(head[:len(head)/2]),
 				string(head[:len(head)-1])} {
 				line := strings.Replace(bootstrap, "exec env LC_ALL=C sh", "exec env LC_ALL=C "+strings.Join(args, " "), 1)
-				cmd := exec.CommandContext(within(t, 20*time.Second), args[0], append(args[1:], "-c", line)...)
+				cmd := exec.CommandContext(within(t, time.Minute), args[0], append(args[1:], "-c", line)...)
 				cmd.Stdin = strings.NewReader(sent)
 				out, _ := cmd.CombinedOutput()
 				if strings.Contains(string(out), "ran") || strings.Contains(string(out), "sbx-") {
@@ -179,7 +179,7 @@ func TestNoShell(t *testing.T) {
 			c := open(t, s.Host(), Options{})
 			// Less its first digit, the length would be that of a good part of the script.
 			script := "echo ran >\"$HOME/ran\"\n"
-			_, err := c.Run(within(t, 20*time.Second), Command{Script: script + strings.Repeat("#", 11000)})
+			_, err := c.Run(within(t, time.Minute), Command{Script: script + strings.Repeat("#", 11000)})
 			if fileExists(s.HomeDir + "/ran")() {
 				t.Error("a piece of the script ran")
 			}
