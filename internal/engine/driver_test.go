@@ -33,7 +33,7 @@ const driverEnv = "SANDBOXER_ENGINE_DRIVER"
 
 type order struct {
 	Dir, Profile string
-	Do           string // create | rush | extend | pause | resume | snapshot | unkeep | restore | destroy | sweep
+	Do           string // create | rush | extend | pause | resume | snapshot | unkeep | restore | recreate | destroy | sweep
 	Snapshot     string // of an unkeep, and of a restore
 	Name         string
 	Share        string // of a create: the share_key of a sandbox that several hold
@@ -158,6 +158,11 @@ func drive(text string) int {
 	case "restore":
 		req := engine.Request{Profile: o.Profile, Name: o.Name, TTL: "10m", FromSnapshot: o.Snapshot, Hosts: o.Hosts}
 		if _, err := e.Create(context.Background(), req, nil, nil); err != nil {
+			fmt.Fprintln(os.Stderr, extensions.KindOf(err), err, extensions.RemedyOf(err))
+			return 1
+		}
+	case "recreate":
+		if _, err := e.Recreate(context.Background(), o.Receipt, nil, nil); err != nil {
 			fmt.Fprintln(os.Stderr, extensions.KindOf(err), err, extensions.RemedyOf(err))
 			return 1
 		}
