@@ -175,6 +175,7 @@ func TestAliasesHaveAccountsOfTheirOwn(t *testing.T) {
 	t.Parallel()
 	b := newBed(t)
 	c := newCLI(t, b)
+	c.built = builtProvider // Terraform starts one for each block
 	c.write(fmt.Sprintf(`
 provider "sandboxer" {
   alias     = "other"
