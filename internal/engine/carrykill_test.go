@@ -85,7 +85,7 @@ func TestAKillAtAnyStepOfARestoreAtAnotherPlaceConverges(t *testing.T) {
 			source := b.create(engine.Request{Name: "source"})
 			b.sh(source.Receipt, "printf kept >f")
 			snap := b.keep(source, engine.SnapshotRequest{Name: "first", Retention: "30d"})
-			o.Do, o.Name, o.Snapshot, o.Hosts, o.Anywhere = "restore", "two", snap.ID, []string{far.Ref()}, machines
+			o.Do, o.Name, o.Snapshot, o.Hosts, o.Anywhere = "create", "two", snap.ID, []string{far.Ref()}, machines
 			env := ""
 			if o.DieAt == 0 {
 				env = failpointtest.Env + "=" + name + ":kill"

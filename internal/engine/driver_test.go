@@ -34,8 +34,8 @@ const driverEnv = "SANDBOXER_ENGINE_DRIVER"
 
 type order struct {
 	Dir, Profile string
-	Do           string // create | rush | extend | pause | resume | snapshot | unkeep | restore | destroy | sweep
-	Snapshot     string // of an unkeep, and of a restore
+	Do           string // create | rush | extend | pause | resume | snapshot | unkeep | recreate | destroy | sweep
+	Snapshot     string // that an unkeep deletes, and a create restores
 	Name         string
 	Share        string // of a create: the share_key of a sandbox that several hold
 	TTL          string // "" = 10m
@@ -48,13 +48,14 @@ type order struct {
 	Key          string        // of an account at E2B, whose binding is ext.rented
 	Docker       string        // the account of sandboxes in this machine's Docker; "" = it is no place
 	Anywhere     string        // the folder of the machines of ext.anywhere; "" = it is no place
-	Hosts        []string      // of a restore
+	Hosts        []string      // of a create
 	DieAt        int64         // the byte of a snapshot on its way to another machine at which the process dies; 0 = never
 }
 
 // request is that of a create.
 func (o order) request() engine.Request {
-	req := engine.Request{Profile: o.Profile, Name: o.Name, TTL: cmp.Or(o.TTL, "10m"), FromSandbox: string(o.Fork)}
+	req := engine.Request{Profile: o.Profile, Name: o.Name, TTL: cmp.Or(o.TTL, "10m"), FromSandbox: string(o.Fork), FromSnapshot: o.Snapshot,
+		Hosts: o.Hosts}
 	if o.Share != "" {
 		req.Scope, req.ShareKey = "shared", o.Share
 	}
@@ -156,9 +157,8 @@ func drive(text string) int {
 			fmt.Fprintln(os.Stderr, extensions.KindOf(err), err, extensions.RemedyOf(err))
 			return 1
 		}
-	case "restore":
-		req := engine.Request{Profile: o.Profile, Name: o.Name, TTL: "10m", FromSnapshot: o.Snapshot, Hosts: o.Hosts}
-		if _, err := e.Create(context.Background(), req, nil, nil); err != nil {
+	case "recreate":
+		if _, err := e.Recreate(context.Background(), o.Receipt, nil, nil); err != nil {
 			fmt.Fprintln(os.Stderr, extensions.KindOf(err), err, extensions.RemedyOf(err))
 			return 1
 		}

@@ -19,7 +19,14 @@ import (
 // that was finished and never told is named with its import, and taken by it.
 func (b *bench) converge(profile, name string) engine.Receipt {
 	b.t.Helper()
-	rec, err := b.again(order{Do: "create", Profile: profile, Name: name})
+	return b.convergeTo(order{Profile: profile, Name: name})
+}
+
+// convergeTo is converge for a create that says more.
+func (b *bench) convergeTo(o order) engine.Receipt {
+	b.t.Helper()
+	name := o.Name
+	rec, err := b.again(o)
 	if err == nil {
 		return rec
 	}

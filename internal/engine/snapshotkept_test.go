@@ -280,7 +280,7 @@ func TestAKillAtAnyStepOfASnapshotConverges(t *testing.T) {
 		[]string{"ledger.meter.open", "ledger.meter.segment.open"})},
 		{"unkeep", "profile.stub", slices.Concat(failpointtest.Names("engine.unkeep."), common,
 			[]string{"ledger.meter.close", "ledger.meter.segment.close", "ledger.charge"})},
-		{"restore", "profile.stub", failpointtest.Names("engine.create.")},
+		{"create", "profile.stub", failpointtest.Names("engine.create.")},
 		{"snapshot", "profile.quickstart", failpointtest.Names("engine.snapshot.")},
 		{"unkeep", "profile.quickstart", failpointtest.Names("engine.unkeep.")}} {
 		for _, point := range c.points {

@@ -80,6 +80,9 @@ var builtDir string
 var stopServers = func() error { return nil }
 
 func TestMain(m *testing.M) {
+	if err := quiet(); err != nil { // as the provider's own process is
+		panic(err)
+	}
 	exttest.GuardMain(local.New(), "acme/web", "acme/api", engine.DefaultAccount)
 	code := m.Run()
 	if err := stopServers(); err != nil {
@@ -102,19 +105,21 @@ type cli struct {
 	dir       string
 	terraform string
 	env       []string
+	// built is the folder of the provider that terraform starts, as a user's does, and that reads the environment. nil = the
+	// commands use one of this process: to start one takes several times as long as all that they do.
+	built func() (string, error)
 }
 
 func newCLI(t testing.TB, b *bed) *cli {
 	t.Helper()
 	terraform := requireTerraform(t)
-	rc := b.terraformRC(builtProvider)
 	dir, err := os.MkdirTemp(b.root, "cwd")
 	if err != nil {
 		t.Fatal(err)
 	}
 	c := &cli{t: t, b: b, dir: dir, terraform: terraform}
-	c.env = append(os.Environ(), "TF_CLI_CONFIG_FILE="+rc, "CHECKPOINT_DISABLE=1", "TF_IN_AUTOMATION=1", "TF_LOG=", "CI=",
-		failpointtest.Env+"=")
+	c.env = append(os.Environ(), "TF_CLI_CONFIG_FILE="+b.write("terraformrc", ""), "CHECKPOINT_DISABLE=1", "TF_IN_AUTOMATION=1", "TF_LOG=", "CI=",
+		"TF_LOG_SDK=", "TF_LOG_PROVIDER_SANDBOXER=", failpointtest.Env+"=")
 	return c
 }
 
@@ -145,7 +150,17 @@ func (c *cli) write(body string) {
 	}
 }
 
+// command is one that starts a provider that was built.
 func (c *cli) command(env []string, args ...string) *exec.Cmd {
+	c.t.Helper()
+	built := c.built
+	if built == nil {
+		built = builtProvider
+	}
+	return c.prepared(append([]string{"TF_CLI_CONFIG_FILE=" + c.b.terraformRC(built)}, env...), args...)
+}
+
+func (c *cli) prepared(env []string, args ...string) *exec.Cmd {
 	cmd := exec.Command(c.terraform, args...)
 	cmd.Dir = c.dir
 	cmd.Env = append(append([]string{}, c.env...), env...)
@@ -157,7 +172,12 @@ func (c *cli) command(env []string, args ...string) *exec.Cmd {
 func (c *cli) try(env []string, args ...string) (string, int) {
 	c.t.Helper()
 	var out bytes.Buffer
-	cmd := c.command(env, args...)
+	cmd := c.prepared(env, args...)
+	if c.built != nil || env != nil {
+		cmd = c.command(env, args...)
+	} else {
+		defer c.attach(cmd)()
+	}
 	cmd.Stdout, cmd.Stderr = &out, &out
 	err := cmd.Run()
 	var exit *exec.ExitError

@@ -21,6 +21,7 @@ import (
 type configured struct {
 	engine  *engine.Engine
 	account string // "" while unknown
+	run     func() run
 	// fates is what this walk knows of existing sandboxes.
 	fates fates
 	// together counts what the sandboxes of this plan will hold.
@@ -98,7 +99,7 @@ func (p *Provider) Configure(ctx context.Context, req provider.ConfigureRequest,
 	if resp.Diagnostics.HasError() {
 		return
 	}
-	c := &configured{}
+	c := &configured{run: p.run}
 	resp.ResourceData, resp.DataSourceData, resp.EphemeralResourceData, resp.ActionData, resp.ListResourceData = c, c, c, c, c
 	p.now.Store(c)
 	if !m.Account.IsUnknown() {

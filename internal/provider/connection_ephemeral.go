@@ -131,7 +131,7 @@ func (r *connectionResource) Open(ctx context.Context, req ephemeral.OpenRequest
 	if err != nil {
 		what := "No connection to sandbox " + m.SandboxID.ValueString()
 		err = errors.Join(err, c.close())
-		if !thisRun().destroys {
+		if !r.cfg.run().destroys {
 			addError(ctx, &resp.Diagnostics, what, err)
 			return
 		}

@@ -25,6 +25,7 @@ func example(t *testing.T, name string) *cli {
 	if err := os.CopyFS(c.dir, os.DirFS(filepath.Join(examples, name))); err != nil {
 		t.Fatal(err)
 	}
+	c.built = builtProvider
 	c.env = append(c.env, "SANDBOXER_STATE_DIR="+b.state, "SANDBOXER_LEDGER=", "SANDBOXER_CATALOG=", "SANDBOXER_ACCOUNT=")
 	for _, f := range []string{"import-by-string-id.tf", "identity-import.tf", "ssh.tf"} {
 		if err := os.RemoveAll(filepath.Join(c.dir, f)); err != nil { // applied by a test of their own

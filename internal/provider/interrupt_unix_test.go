@@ -9,9 +9,9 @@ import (
 	"os/exec"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/saasstub/vendor"
 )
@@ -34,9 +34,9 @@ func (s *shared) String() string {
 	return s.buf.String()
 }
 
-// ctrlC runs terraform, presses Ctrl-C once it has told what it does, and
+// ctrlC runs terraform, presses Ctrl-C once it has told what it does and the place is asked, which never answers, and
 // returns what it printed.
-func (c *cli) ctrlC(does string, args ...string) string {
+func (c *cli) ctrlC(does string, asked func() bool, args ...string) string {
 	c.t.Helper()
 	cmd := c.command(nil, append(args, "-no-color", "-input=false")...)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
@@ -46,7 +46,7 @@ func (c *cli) ctrlC(does string, args ...string) string {
 		c.t.Fatal(err)
 	}
 	c.b.eventually(does, func() bool { return strings.Contains(out.String(), does) })
-	time.Sleep(time.Second) // until the place is asked, which never answers
+	c.b.eventually("the place is asked", asked)
 	if err := syscall.Kill(-cmd.Process.Pid, syscall.SIGINT); err != nil {
 		c.t.Fatal(err)
 	}
@@ -57,14 +57,37 @@ func (c *cli) ctrlC(does string, args ...string) string {
 }
 
 // silent is an address where a connection is accepted and nobody speaks.
-func silent(t *testing.T) (port int) {
+func silent(t *testing.T) (port int, asked func() bool) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = l.Close() })
-	return l.Addr().(*net.TCPAddr).Port
+	var accepted atomic.Bool
+	go func() {
+		c, err := l.Accept()
+		if err != nil {
+			return
+		}
+		defer func() { _ = c.Close() }()
+		accepted.Store(true)
+		_, _ = l.Accept() // until the test ends
+	}()
+	return l.Addr().(*net.TCPAddr).Port, accepted.Load
+}
+
+// calls counts those of the vendor's operations.
+func (b *bed) calls(ops []vendor.Op) (n int64) {
+	b.t.Helper()
+	all, err := b.vendor().Calls()
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	for _, op := range ops {
+		n += all[op]
+	}
+	return n
 }
 
 // Ctrl-C is told as that, with what helps: not as a timeout to be raised, and
@@ -74,6 +97,7 @@ func TestWhatWasInterruptedIsToldSo(t *testing.T) {
 	const one = "name = \"one\"\nttl = \"1h\""
 	snapshot := sandboxHCL(one) + "resource \"sandboxer_snapshot\" \"s\" {\n  sandbox_id = sandboxer_sandbox.a.id\n}\n"
 	apply := []string{"apply", "-auto-approve"}
+	port, dialed := silent(t)
 	for name, x := range map[string]struct {
 		before, body, does string
 		rules              []vendor.Op
@@ -95,7 +119,7 @@ func TestWhatWasInterruptedIsToldSo(t *testing.T) {
 		"delete a snapshot": {before: snapshot, body: sandboxHCL(one), does: "s: Destroying...", rules: []vendor.Op{vendor.OpDeleteSnapshot},
 			args: append(apply, "-refresh=false")},
 		"host": {body: fmt.Sprintf("resource \"sandboxer_host\" \"h\" {\n  name = \"h\"\n  ssh = { address = \"127.0.0.1\", port = %d, user = "+
-			"\"x\", host_key = \"ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIOMqqnkVzrm0SdG6UOoqKLsabgH5C9okWi0dh2l9GKJl\" }\n}\n", silent(t)),
+			"\"x\", host_key = \"ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIOMqqnkVzrm0SdG6UOoqKLsabgH5C9okWi0dh2l9GKJl\" }\n}\n", port),
 			does: "h: Creating...", args: apply},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -112,7 +136,12 @@ func TestWhatWasInterruptedIsToldSo(t *testing.T) {
 			}
 			b.script(rules...)
 			c.write(x.body)
-			out := c.ctrlC(x.does, x.args...)
+			before := b.calls(x.rules)
+			asked := func() bool { return b.calls(x.rules) > before }
+			if name == "host" {
+				asked = dialed
+			}
+			out := c.ctrlC(x.does, asked, x.args...)
 			b.script()
 			if !says(out, "it was interrupted", "run the same command again") {
 				t.Errorf("it is not told:\n%s", out)

@@ -175,6 +175,7 @@ func TestAliasesHaveAccountsOfTheirOwn(t *testing.T) {
 	t.Parallel()
 	b := newBed(t)
 	c := newCLI(t, b)
+	c.built = builtProvider // Terraform starts one for each block
 	c.write(fmt.Sprintf(`
 provider "sandboxer" {
   alias     = "other"
@@ -284,7 +285,7 @@ func TestPlanAndReadWriteNothing(t *testing.T) {
 // eventually waits for a condition; its bound only ends a broken test.
 func (b *bed) eventually(what string, ok func() bool) {
 	b.t.Helper()
-	for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
+	for end := time.Now().Add(5 * time.Minute); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
 		if ok() {
 			return
 		}

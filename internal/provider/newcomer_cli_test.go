@@ -5,6 +5,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 )
 
@@ -44,7 +45,7 @@ func TestANewAdapterIsOneFolderAndOneLine(t *testing.T) {
 		t.Errorf("the conformance suite: %v\n%s", err, out)
 	}
 
-	c.env = append(c.env, "TF_CLI_CONFIG_FILE="+b.terraformRC(func() (string, error) { return build("newcomer", "-overlay", at) }))
+	c.built = sync.OnceValues(func() (string, error) { return build("newcomer", "-overlay", at) })
 	b.write("catalog/extensions/ext.newcomer.yaml", "id: ext.newcomer\nhandler: newcomer\ntitle: New here\n")
 	b.profile("profile.newcomer", "extends: profile.base\nextension: ext.newcomer\nisolation: { level: none }\n")
 	c.write("resource \"sandboxer_sandbox\" \"a\" {\n  profile = \"profile.newcomer\"\n  ttl     = \"1h\"\n}\n")

@@ -17,6 +17,7 @@ import (
 func BenchmarkPlan(b *testing.B) {
 	b.Run("ten-sandboxes", func(b *testing.B) {
 		c := newCLI(b, newBed(b))
+		c.built = builtProvider
 		if err := os.CopyFS(c.dir, os.DirFS("../../examples/ten-sandboxes")); err != nil {
 			b.Fatal(err)
 		}

@@ -26,6 +26,7 @@ type Provider struct {
 	extensions []extensions.Extension
 	engines    engines
 	now        atomic.Pointer[configured] // from the last Configure
+	run        func() run                 // what Terraform was started for
 }
 
 var (
@@ -37,7 +38,7 @@ var (
 
 // New returns a provider over the given extensions. It opens nothing yet.
 func New(version string, exts []extensions.Extension) *Provider {
-	return &Provider{version: version, extensions: exts}
+	return &Provider{version: version, extensions: exts, run: thisRun}
 }
 
 // Metadata implements provider.Provider.

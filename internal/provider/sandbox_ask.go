@@ -77,7 +77,7 @@ func (p *planning) leaving() (ids []engine.ID) {
 // tellTaken warns about a name whose holder this plan does not end.
 func (p *planning) tellTaken(planned engine.Planned) {
 	if planned.NameTaken != nil && p.state == nil {
-		run := thisRun()
+		run := p.r.cfg.run()
 		run.applies = run.applies || p.r.cfg.applying.Load()
 		addNotices(&p.resp.Diagnostics, p.r.cfg.fates.wants(planned.NameHolder, *planned.NameTaken, run))
 	}

@@ -40,7 +40,7 @@ func (r *sandboxResource) ModifyPlan(ctx context.Context, req resource.ModifyPla
 		r.leaves(*p.state)
 		return
 	}
-	if thisRun().destroys {
+	if r.cfg != nil && r.cfg.run().destroys {
 		return
 	}
 	if !p.changed { // one reading serves all three

@@ -166,7 +166,7 @@ func (r *snapshotResource) planCreate(ctx context.Context, req resource.ModifyPl
 	resp.Diagnostics.Append(req.Plan.Get(ctx, &plan)...)
 	resp.Diagnostics.Append(markReplaces(ctx, resp.Private, true)...)
 	e := r.ready()
-	if e == nil || thisRun().destroys {
+	if e == nil || r.cfg.run().destroys {
 		return
 	}
 	if err := e.CheckLedger(ctx); err != nil {

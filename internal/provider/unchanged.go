@@ -88,7 +88,7 @@ func identityData(m sandboxModel, had *tfprotov6.ResourceIdentityData) (*tfproto
 // PlanResourceChange implements tfprotov6.ProviderServer.
 func (s quickServer) PlanResourceChange(ctx context.Context,
 	req *tfprotov6.PlanResourceChangeRequest) (*tfprotov6.PlanResourceChangeResponse, error) {
-	if bytes.Equal(req.PriorState.MsgPack, req.ProposedNewState.MsgPack) && !thisRun().destroys {
+	if bytes.Equal(req.PriorState.MsgPack, req.ProposedNewState.MsgPack) && !s.p.run().destroys {
 		if cfg, m, private := s.p.sandbox(ctx, req.TypeName, req.PriorState, req.PriorPrivate); cfg != nil && m.byDefault() {
 			if told, stays := cfg.stays(ctx, m, private); stays {
 				return &tfprotov6.PlanResourceChangeResponse{PlannedState: req.PriorState, PlannedPrivate: req.PriorPrivate,

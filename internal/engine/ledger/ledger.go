@@ -75,6 +75,8 @@ type Sandboxes interface {
 	Leases(ctx context.Context, id extensions.ID) ([]Lease, error)
 	// OpenIntents returns unfinished operations on sandboxes and snapshots, oldest first.
 	OpenIntents(ctx context.Context, f IntentFilter) ([]Intent, error)
+	// Intents returns every operation on a sandbox or a snapshot, finished ones too, by fence.
+	Intents(ctx context.Context, subject string) ([]Intent, error)
 	// Intent returns one intent by its key.
 	Intent(ctx context.Context, key string) (Intent, error)
 }

@@ -26,11 +26,14 @@ func (m *Manager) Destroy(ctx context.Context, rec plan.Receipt, opts DestroyOpt
 	}
 	l, row, err := m.rowToEnd(ctx, rec, opts.Notify)
 	for err == nil {
-		switch {
-		case row.State == lifecycle.Destroyed:
+		if row.State == lifecycle.Destroyed {
 			return m.endedBefore(ctx, l, row), nil
-		case rec.Generation > 0 && row.Generation > rec.Generation:
+		}
+		switch taken := m.notOurs(ctx, l, row, rec); {
+		case extensions.IsKind(taken, extensions.KindConflict):
 			return DestroyReport{AlreadyGone: true, Notices: []notice.Notice{takenOver(row.ID, row.Name, row.Generation)}}, nil
+		case taken != nil:
+			return DestroyReport{}, taken
 		}
 		report, drop, done, endErr := m.destroyHeld(ctx, l, row, rec, opts)
 		if !done {

@@ -43,11 +43,16 @@ func (m *Manager) get(ctx context.Context, rec plan.Receipt) (Sandbox, error) {
 	default: // the receipt may hold more than a row has fields for
 		s.Receipt, s.Receipt.Extension, s.Receipt.Handle = rec, row.Extension, row.Handle.Encode()
 	}
-	if known && rec.Generation > 0 && row.Generation > rec.Generation {
-		return s, m.fenced(row)
+	if known {
+		if err := m.notOurs(ctx, l, row, rec); err != nil {
+			return s, err
+		}
 	}
 	if row.State == lifecycle.Destroyed {
 		return m.getDestroyed(s, row)
+	}
+	if known && row.State == lifecycle.Provisioning && since(row, rec) {
+		return m.getRemaking(ctx, l, s)
 	}
 	if row.Extension == "" {
 		s.State = string(lifecycle.Failed)
@@ -72,16 +77,10 @@ func (m *Manager) get(ctx context.Context, rec plan.Receipt) (Sandbox, error) {
 	if err != nil {
 		return s, err
 	}
-	if obs.Generation > 0 && rec.Generation > 0 && obs.Generation > rec.Generation {
+	if rec.Generation > 0 && obs.Generation > max(rec.Generation, row.Generation) {
 		return s, m.fenced(row)
 	}
 	return m.merge(s, row, obs)
-}
-
-func (m *Manager) fenced(row ledger.Sandbox) error {
-	err := extensions.Errorf(extensions.KindConflict, "another owner took over sandbox %s (%s)", row.ID, row.Name)
-	err.ID = row.ID
-	return err.WithRemedy("do nothing: it belongs to the run that adopted it")
 }
 
 // rowFor returns the ledger's row, else a row made from the receipt.

@@ -29,8 +29,8 @@ func (m *Manager) Recreate(ctx context.Context, rec plan.Receipt, secrets map[st
 	if err != nil {
 		return Sandbox{}, leftAlone(rowOf(rec), err)
 	}
-	if rec.Generation > 0 && row.Generation > rec.Generation {
-		return Sandbox{}, m.fenced(row)
+	if err := m.notOurs(ctx, l, row, rec); err != nil {
+		return Sandbox{}, err
 	}
 	c := &creation{m: m}
 	defer c.release()

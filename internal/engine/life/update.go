@@ -201,14 +201,16 @@ func (m *Manager) ExtendTTL(ctx context.Context, rec plan.Receipt, ttl time.Dura
 func (m *Manager) rowToChange(ctx context.Context, rec plan.Receipt, notify notice.Notify) (ledger.Ledger, ledger.Sandbox, error) {
 	m.heardOf(rec)
 	l, row, err := m.found(ctx, rec.ID, notify)
-	switch {
-	case absent(err):
+	if absent(err) {
 		return nil, row, m.unknownHere(rec.ID)
-	case err != nil:
+	}
+	if err != nil {
 		return nil, row, leftAlone(rowOf(rec), err)
-	case rec.Generation > 0 && row.Generation > rec.Generation:
-		return nil, row, m.fenced(row)
-	case !lifecycle.Usable(row.State) || lifecycle.Overdue(m.book.Now(), row.ExpiresAt):
+	}
+	if err := m.notOurs(ctx, l, row, rec); err != nil {
+		return nil, row, err
+	}
+	if !lifecycle.Usable(row.State) || lifecycle.Overdue(m.book.Now(), row.ExpiresAt) {
 		state := lifecycle.Shown(row.State)
 		if lifecycle.Usable(row.State) {
 			state = string(lifecycle.Expired)

@@ -21,7 +21,7 @@ func (m *Manager) enter(ctx context.Context, rec plan.Receipt) (*place.Backend, 
 
 // enterRow is enter that also returns the row, which holds the handle. asleep lets a paused one be entered.
 func (m *Manager) enterRow(ctx context.Context, rec plan.Receipt, asleep bool) (*place.Backend, ledger.Sandbox, error) {
-	_, row, known := m.rowFor(ctx, rec)
+	l, row, known := m.rowFor(ctx, rec)
 	if row.State == lifecycle.Destroyed {
 		_, err := m.getDestroyed(Sandbox{}, row)
 		if err == nil {
@@ -29,8 +29,10 @@ func (m *Manager) enterRow(ctx context.Context, rec plan.Receipt, asleep bool) (
 		}
 		return nil, row, err
 	}
-	if known && rec.Generation > 0 && row.Generation > rec.Generation {
-		return nil, row, m.fenced(row)
+	if known {
+		if err := m.notOurs(ctx, l, row, rec); err != nil {
+			return nil, row, err
+		}
 	}
 	if !known && row.Extension == "" {
 		if row, _ = m.whereabouts(ctx, row); row.Extension == "" {

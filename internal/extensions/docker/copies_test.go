@@ -167,7 +167,7 @@ func TestASnapshotStopsNothingForLong(t *testing.T) {
 	h, _ := s.provision(t, b)
 	inside(t, b, h, "", "(while :; do date +%s%N >>ticks; sleep 0.05; done) >/dev/null 2>&1 &")
 	s.keep(t, b, h, "")
-	inside(t, b, h, "", "n=$(wc -l <ticks); sleep 0.5; test $(wc -l <ticks) -gt $n")
+	inside(t, b, h, "", "n=$(wc -l <ticks); until test $(wc -l <ticks) -gt $n; do sleep 0.1; done")
 	_, err := b.Pause(t.Context(), h)
 	must(t, err)
 	kept := s.keep(t, b, h, extensions.SnapshotWorkspace)

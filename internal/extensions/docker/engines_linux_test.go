@@ -122,7 +122,7 @@ func engineOfItsOwn(t *testing.T, ca *authority) (socket, address string) {
 		_ = cmd.Process.Signal(syscall.SIGTERM)
 		select {
 		case <-done:
-		case <-time.After(30 * time.Second):
+		case <-time.After(2 * time.Minute):
 			_ = cmd.Process.Kill()
 			t.Errorf("the engine did not end: %s", said.Bytes())
 		}

@@ -55,8 +55,9 @@ func TestAServiceNeedsNoShell(t *testing.T) {
 	if got := inside(t, b, s.become(t, b, forkOf(spec(time.Hour), source)), "", ask); got != "still here" {
 		t.Errorf("in a fork it says %q", got)
 	}
-	short := s.become(t, b, spec(12*time.Second))
-	for end := time.Now().Add(30 * time.Second); ; time.Sleep(200 * time.Millisecond) {
+	short := s.become(t, b, spec(time.Hour))
+	must(t, b.Extend(t.Context(), short, time.Now().Add(2*time.Second)))
+	for end := time.Now().Add(2 * time.Minute); ; time.Sleep(200 * time.Millisecond) {
 		found, err := b.look(t.Context(), short.ID)
 		must(t, err)
 		c, _ := found.service("still")

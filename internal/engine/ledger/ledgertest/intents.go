@@ -73,6 +73,10 @@ func intents(t *testing.T, address NewAddress) {
 		if took.Fence != 2 {
 			t.Fatalf("the fence is %d", took.Fence)
 		}
+		all := must(l.Intents(ctx, string(s.ID)))(t)
+		if len(all) != 2 || all[0].State != ledger.Abandoned || all[1].Kind != ledger.IntentAdopt || all[1].State != ledger.Dispatched {
+			t.Fatalf("%+v", all)
+		}
 		old, now := must(l.Intent(ctx, string(s.ID)+"/create"))(t), must(l.Intent(ctx, "takeover"))(t)
 		if old.State != ledger.Abandoned || old.FinishedAt.IsZero() || now.State != ledger.Dispatched ||
 			string(now.Detail) != `{"on":"ext.local"}` {

@@ -92,6 +92,10 @@ func (s *store) OpenIntents(ctx context.Context, f ledger.IntentFilter) ([]ledge
 	return readAll(ctx, s, "intents", intentRow, w.tail("ORDER BY started_at, op_key"), w.args...)
 }
 
+func (s *store) Intents(ctx context.Context, subject string) ([]ledger.Intent, error) {
+	return readAll(ctx, s, "intents", intentRow, "WHERE subject = ? ORDER BY fence", subject)
+}
+
 func (s *store) Intent(ctx context.Context, key string) (ledger.Intent, error) {
 	rows, err := readAll(ctx, s, "intents", intentRow, "WHERE op_key = ?", key)
 	return one(rows, err, "operation", key)
