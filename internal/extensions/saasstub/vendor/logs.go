@@ -80,10 +80,8 @@ func (c *Client) Logs(ctx context.Context, ref string, tail int, follow bool) (i
 	ctx, cancel := context.WithCancel(ctx)
 	pr, pw := io.Pipe()
 	f := &follower{PipeReader: pr, cancel: cancel, done: make(chan struct{})}
-	unused := c.v.Use(ctx, ref)
 	go func() {
 		defer close(f.done)
-		defer unused()
 		_, err := pw.Write(first)
 		if err == nil {
 			err = c.v.follow(ctx, ref, int64(len(b)), pw)
