@@ -79,7 +79,8 @@ func viewOf(s engine.Sandbox) sandboxView {
 		ID: s.ID, Account: s.Account, Name: s.Name, Profile: s.Profile, Version: s.Version,
 		State: s.State, Mode: s.Mode, Extension: s.Extension, Host: s.HostName,
 		CreatedAt: s.CreatedAt.UTC(), ExpiresAt: s.ExpiresAt.UTC(), EndedAt: s.EndedAt.UTC(), Estimated: s.EndEstimated,
-		Expiry: s.Expiry, IdleReap: idleSpan(s.IdleReap), IdleSince: s.IdleSince.UTC(), Generation: s.Generation, RunID: s.Request.Consumer.RunID, Reason: s.Reason, Reach: s.Reach,
+		Expiry: s.Expiry, IdleReap: idleSpan(s.IdleReap), IdleSince: s.IdleSince.UTC(),
+		Generation: s.Generation, RunID: s.Request.Consumer.RunID, Reason: s.Reason, Reach: s.Reach,
 		Holders: holderViews(s.Holders),
 	}
 }

@@ -15,8 +15,8 @@ import (
 func TestAnIdleSandboxEndsAndIsSettledAtThatTime(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, onFiles(map[string]string{
-		"profiles/a.yaml": "id: profile.idle\nversion: \"1.0.0\"\nextends: profile.stub\nttl: { idle_reap: 5m }\n",
-		"profiles/b.yaml": "id: profile.there\nversion: \"1.0.0\"\nextension: ext.never\nisolation: { level: container }\nttl: { idle_reap: 5m }\n",
+		"profiles/a.yaml":           "id: profile.idle\nversion: \"1.0.0\"\nextends: profile.stub\nttl: { idle_reap: 5m }\n",
+		"profiles/b.yaml":           "id: profile.there\nversion: \"1.0.0\"\nextension: ext.never\nisolation: { level: container }\nttl: { idle_reap: 5m }\n",
 		"extensions/ext.never.yaml": "id: ext.never\ntitle: Never\nhandler: saas-stub\ncapabilities: { idle_reap: none }\n",
 	}))
 	ctx := t.Context()

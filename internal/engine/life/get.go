@@ -97,7 +97,8 @@ func (m *Manager) rowFor(ctx context.Context, rec plan.Receipt) (ledger.Ledger, 
 
 // getDestroyed distinguishes an end that was due from one that was not.
 func (m *Manager) getDestroyed(s Sandbox, row ledger.Sandbox) (Sandbox, error) {
-	if by, due := map[string]string{"expired": "its ttl", "terminated": "its own entrypoint", book.Idle: "its idle time (ttl.idle_reap)"}[row.EndReason]; due {
+	due := map[string]string{"expired": "its ttl", "terminated": "its own entrypoint", book.Idle: "its idle time (ttl.idle_reap)"}
+	if by := due[row.EndReason]; by != "" {
 		s.State, s.Reason = string(lifecycle.Expired), by+" ended at "+row.EndedAt.UTC().Format(time.RFC3339)
 		return s, nil
 	}
