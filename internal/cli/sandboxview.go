@@ -26,6 +26,8 @@ type sandboxView struct {
 	EndedAt    time.Time           `json:"ended_at,omitzero"`
 	Estimated  bool                `json:"end_estimated,omitempty"`
 	Expiry     string              `json:"expiry,omitempty"`
+	IdleReap   string              `json:"idle_reap,omitempty"`
+	IdleSince  time.Time           `json:"idle_since,omitzero"` // of `sandbox get`
 	Generation int64               `json:"generation"`
 	RunID      string              `json:"run_id,omitempty"`
 	Reason     string              `json:"reason,omitempty"`
@@ -77,9 +79,18 @@ func viewOf(s engine.Sandbox) sandboxView {
 		ID: s.ID, Account: s.Account, Name: s.Name, Profile: s.Profile, Version: s.Version,
 		State: s.State, Mode: s.Mode, Extension: s.Extension, Host: s.HostName,
 		CreatedAt: s.CreatedAt.UTC(), ExpiresAt: s.ExpiresAt.UTC(), EndedAt: s.EndedAt.UTC(), Estimated: s.EndEstimated,
-		Expiry: s.Expiry, Generation: s.Generation, RunID: s.Request.Consumer.RunID, Reason: s.Reason, Reach: s.Reach,
+		Expiry: s.Expiry, IdleReap: idleSpan(s.IdleReap), IdleSince: s.IdleSince.UTC(),
+		Generation: s.Generation, RunID: s.Request.Consumer.RunID, Reason: s.Reason, Reach: s.Reach,
 		Holders: holderViews(s.Holders),
 	}
+}
+
+// idleSpan is how long a sandbox may be idle, as profiles say it; "" = as long as it lives.
+func idleSpan(d time.Duration) string {
+	if d == 0 {
+		return ""
+	}
+	return engine.FormatDuration(d)
 }
 
 func viewsOf(list []engine.Sandbox) []sandboxView {
@@ -100,7 +111,7 @@ func chargeViews(list []engine.Charge) []chargeView {
 
 func printSandboxes(w io.Writer, list []sandboxView, now time.Time) error {
 	rows := [][]string{wide(w, []string{"ID", "NAME", "STATE", "PROFILE", "PLACE", "EXPIRES"},
-		"VERSION", "CREATED", "ENDED BY", "RUN", "REASON")}
+		"VERSION", "CREATED", "ENDED BY", "IDLE", "RUN", "REASON")}
 	for _, s := range list {
 		state := s.State
 		if s.Mode == string(engine.Paused) {
@@ -110,7 +121,7 @@ func printSandboxes(w io.Writer, list []sandboxView, now time.Time) error {
 			state += ", held by " + strconv.Itoa(n)
 		}
 		rows = append(rows, wide(w, []string{string(s.ID), s.Name, state, s.Profile, placeName(s.Extension, s.Host), s.end(now)},
-			s.Version, stamp(s.CreatedAt), s.Expiry, s.RunID, s.Reason))
+			s.Version, stamp(s.CreatedAt), s.Expiry, s.IdleReap, s.RunID, s.Reason))
 	}
 	return grid(w, rows)
 }
@@ -155,6 +166,18 @@ func (s sandboxView) deadline(now time.Time) string {
 	return text
 }
 
+// idleEnd says how long it may be idle, and since when it is.
+func (s sandboxView) idleEnd(now time.Time) string {
+	if s.IdleReap == "" || !s.EndedAt.IsZero() {
+		return s.IdleReap
+	}
+	text := "for " + s.IdleReap
+	if !s.IdleSince.IsZero() {
+		text += "; idle since " + withRelative(s.IdleSince, now)
+	}
+	return text
+}
+
 func printSandbox(w io.Writer, s sandboxView, now time.Time) error {
 	lines := [][2]string{
 		{"id", string(s.ID)},
@@ -167,6 +190,7 @@ func printSandbox(w io.Writer, s sandboxView, now time.Time) error {
 		{"place", placeName(s.Extension, s.Host)},
 		{"created", stamp(s.CreatedAt)},
 		{"deadline", s.deadline(now)},
+		{"ends if idle", s.idleEnd(now)},
 		{"ended", s.ended(now)},
 		{"run", s.RunID},
 		{"generation", strconv.FormatInt(s.Generation, 10)},

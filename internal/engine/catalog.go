@@ -122,6 +122,9 @@ func ValidateProfiles(path string, exts []extensions.Extension) ([]Problem, erro
 // ParseDuration reads "90s", "2h30m" or "1d"; anything else is KindInvalid.
 func ParseDuration(s string) (time.Duration, error) { return profile.ParseDuration(s) }
 
+// FormatDuration writes d as ParseDuration reads it.
+func FormatDuration(d time.Duration) string { return profile.FormatDuration(d) }
+
 // CheckMoney accepts a non-negative decimal, one space and a currency: "0.50 USD". Anything else is KindInvalid.
 func CheckMoney(s string) error {
 	_, err := meter.ParseMoney(s)

@@ -64,15 +64,6 @@ func TestSecretsThatAPlanDoesNotKnowAreNoChangeOfTheProfile(t *testing.T) {
 	}
 }
 
-func TestWhatIsNotCarriedOutYetIsRefused(t *testing.T) {
-	t.Parallel()
-	b := newBench(t, onFiles(map[string]string{
-		"profiles/profile.idle.yaml": "id: profile.idle\nversion: \"1.0.0\"\nextends: profile.quickstart\nttl: { idle_reap: 5m }\n"}))
-	if _, err := b.Plan(context.Background(), engine.Request{Profile: "profile.idle"}); !extensions.IsKind(err, extensions.KindUnsupported) {
-		t.Errorf("idle: %v", err)
-	}
-}
-
 func TestAHostHasRoomForAsManyAsItsOwnerSaysEvenAtOnce(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)

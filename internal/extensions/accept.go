@@ -50,7 +50,7 @@ func (d Descriptor) Accept(spec Spec) error {
 	if err := d.AcceptSnapshot(spec.FromSnapshot); err != nil {
 		return err
 	}
-	if err := errors.Join(c.CheckEgress(spec.Network), c.CheckEntrypoint(spec.Entrypoint)); err != nil {
+	if err := errors.Join(c.CheckEgress(spec.Network), c.CheckEntrypoint(spec.Entrypoint), c.CheckIdleReap(spec.IdleReap)); err != nil {
 		return err
 	}
 	if err := spec.checkEnv(); err != nil {

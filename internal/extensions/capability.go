@@ -263,6 +263,7 @@ type Capabilities struct {
 	MaxTTL              time.Duration    // 0 = no limit of the place
 	ExtendTTL           Extend           // where the deadline can be moved after create
 	DeadlineGrain       time.Duration    // a deadline is rounded up to this, such as 1m; 0 = exact
+	IdleReap            IdleReap         // who ends an idle one; see Spec.IdleReap
 	ReadOnlyWorkspace   bool             // access: ro is enforced, not hoped for
 	Limits              []Limit          // the resource limits that hold (a host may narrow this)
 	CPUStep             Milli            // a CPU size is rounded up to this; 0 = any size

@@ -80,7 +80,8 @@ const (
 	PhaseReady Phase = "ready"
 	// PhasePaused: kept, not running.
 	PhasePaused Phase = "paused"
-	// PhaseExpired: ended by its deadline; its residue may need a teardown.
+	// PhaseExpired: ended by its deadline, or because it was idle; its residue may need a
+	// teardown.
 	PhaseExpired Phase = "expired"
 	// PhaseTerminated: its own entrypoint ended with exit code 0; residue may need a
 	// teardown.
@@ -111,6 +112,11 @@ type Observation struct {
 	Since time.Time
 	// Deadline is the end that the backend enforces; zero if none.
 	Deadline time.Time
+	// IdleSince is since when a ready one with Spec.IdleReap is idle, as far as its place
+	// has looked; zero while it is in use, and without IdleReap.
+	IdleSince time.Time
+	// Idle: an Expired one ended because it was idle, not by its deadline.
+	Idle bool
 	// Allocated is the size that the place gave and bills, such as that of a
 	// template; nil fields were not told. BestEffort is not set.
 	Allocated Resources

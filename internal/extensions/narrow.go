@@ -28,6 +28,7 @@ type Narrowing struct {
 	MaxSessionDuration *time.Duration   `json:"max_session_duration,omitempty"`
 	GPU                *bool            `json:"gpu,omitempty"`
 	ExtendTTL          *Extend          `json:"extend_ttl,omitempty"`
+	IdleReap           *IdleReap        `json:"idle_reap,omitempty"`
 	ReadOnlyWorkspace  *bool            `json:"read_only_workspace,omitempty"`
 	Limits             []Limit          `json:"limits,omitzero"`
 	GPUModels          []string         `json:"gpu_models,omitzero"`
@@ -86,6 +87,7 @@ func (c Capabilities) narrow(n Narrowing) (left Capabilities, wider []error) {
 	}
 	tell(narrowFlag("gpu", &c.GPU, n.GPU))
 	tell(narrowLevel("extend_ttl", Extends, &c.ExtendTTL, n.ExtendTTL))
+	tell(narrowLevel("idle_reap", IdleReaps, &c.IdleReap, n.IdleReap))
 	tell(narrowFlag("read_only_workspace", &c.ReadOnlyWorkspace, n.ReadOnlyWorkspace))
 	tell(narrowSet("entrypoints", &c.Entrypoints, n.Entrypoints))
 	tell(narrowSet("limits", &c.Limits, n.Limits))

@@ -47,7 +47,7 @@ type Spec struct {
 	Scope        string            `json:"scope"` // session | agent | shared
 	TTL          Duration          `json:"-"`     // changes in place
 	MaxTTL       Duration          `json:"max_ttl,omitempty"`
-	IdleReap     Duration          `json:"idle_reap,omitempty"`
+	IdleReap     Duration          `json:"idle_reap,omitempty"` // see idle.go; 0 = never
 	Resources    Resources         `json:"resources"`
 	Instructions string            `json:"instructions,omitempty"` // a file inside; see InstructionsPath
 	SecretNames  []string          `json:"secret_names,omitempty"` // sorted names of Secrets

@@ -87,6 +87,7 @@ func (d Descriptor) checkWords() error {
 		{"dns", string(c.DNS), words(DNSLevels)},
 		{"ingress", string(c.Ingress), words(IngressLevels)},
 		{"extend_ttl", string(c.ExtendTTL), words(Extends)},
+		{"idle_reap", string(c.IdleReap), words(IdleReaps)},
 		{"expiry", string(c.Expiry), words(ExpiryLevels)},
 		{"find", string(d.Find.Strength), words([]FindStrength{FindStrong, FindEventual, FindNone})},
 		{"list", string(d.List.Freshness), words([]ListFreshness{ListStrong, ListEventual})},

@@ -31,6 +31,8 @@ type configured struct {
 	applying atomic.Bool
 	// told holds the ids of sandboxes whose failure this walk has already reported.
 	told sync.Map
+	// ended says, by the id of an expired sandbox that this walk has read, why it ended.
+	ended sync.Map
 	// connections holds what ephemeral resources opened, by the key in their private data.
 	connections sync.Map
 	// hosts holds the names of the hosts in the state: re-creating one of them is not a second registration.

@@ -176,8 +176,11 @@ func (p *planning) ended() bool {
 		}
 		why, longer := "It ended at "+orText(p.state.ExpiresAt.ValueString(), "the end of its ttl"),
 			" A longer ttl makes the next one live longer."
-		if time.Now().Before(parseStamp(p.state.ExpiresAt)) { // before its deadline, only its own program ends it so
-			why, longer = "Its entrypoint ended with exit code 0", ""
+		if time.Now().Before(parseStamp(p.state.ExpiresAt)) { // before its deadline, only its own program or idleness ends it so
+			why, longer = "Its entrypoint ended with exit code 0, or it was idle for too long (ttl.idle_reap)", ""
+			if known, ok := p.r.cfg.ended.Load(p.state.ID.ValueString()); ok {
+				why = "It ended before its deadline: " + known.(string)
+			}
 		}
 		p.resp.Diagnostics.AddWarning("Sandbox "+p.state.label()+" has expired",
 			why+". The plan replaces it.\n\nWhat to do: apply to get a new one, set on_expiry = \"keep\" to leave it as it is, or destroy it."+

@@ -77,6 +77,9 @@ func (r *sandboxResource) Read(ctx context.Context, req resource.ReadRequest, re
 			"\n\nWhat to do: `sandboxer sandbox logs "+string(sb.ID)+"` shows the output of its processes, if they still exist. The next apply "+
 			"replaces it.")
 	}
+	if sb.State == stateExpired {
+		r.cfg.ended.Store(string(sb.ID), sb.Reason)
+	}
 	before := state
 	state.refresh(sb)
 	resp.Diagnostics.Append(state.fill(ctx, sb)...)

@@ -29,6 +29,7 @@ type Noted struct {
 	EndedAt    time.Time         `json:"ended_at"`
 	Source     string            `json:"source"`
 	Estimated  bool              `json:"estimated,omitempty"`
+	Idle       bool              `json:"idle,omitempty"`
 	Usage      *extensions.Usage `json:"usage,omitempty"`
 	// Lease says that not the sandbox ended at EndedAt but this lease on it.
 	Lease string `json:"lease,omitempty"`
@@ -171,7 +172,7 @@ func (b *Book) settleOne(ctx context.Context, l ledger.Ledger, u Noted, notify n
 	if u.Lease != "" {
 		return b.releaseNoted(ctx, l, u)
 	}
-	gone := Ending{At: u.EndedAt, Source: u.Source, Estimated: u.Estimated, Usage: u.Usage}
+	gone := Ending{At: u.EndedAt, Source: u.Source, Estimated: u.Estimated, Idle: u.Idle, Usage: u.Usage}
 	if seen := LastSeen(row); gone.Source == "seen-alive" && seen.After(gone.At) {
 		gone.At = seen // by this ledger: the note may be from a run with only a receipt
 	}

@@ -205,6 +205,7 @@ type Ending struct {
 	Source    string            // backend | ours | deadline | seen-alive
 	Estimated bool              // the true end is unknown
 	Usage     *extensions.Usage // as measured by the backend, if it does
+	Idle      bool              // it ended because it was idle
 	Refused   []string          // what it measured and cannot be true; see Believed
 }
 
@@ -215,8 +216,14 @@ func (end Ending) Meter() ledger.MeterOps {
 			Refused: end.Refused}}
 }
 
-// Reason returns the end reason: the given one, unless the sandbox had already expired.
+// Idle is the end reason of a sandbox that its place ended because it was idle.
+const Idle = "idle"
+
+// Reason returns the end reason: the given one, unless the sandbox had already ended when it was due.
 func (end Ending) Reason(reason string, row ledger.Sandbox) string {
+	if end.Idle {
+		return Idle
+	}
 	if reason == "destroyed" && (end.Source == "deadline" || lifecycle.Overdue(end.At, row.ExpiresAt)) {
 		return "expired"
 	}

@@ -43,7 +43,8 @@ func descriptors() []extensions.Descriptor {
 			PricingModel:    extensions.PricingMetered, Egress: extensions.EgressDomain,
 			CIDRPorts: extensions.PortsAny, DomainPorts: extensions.PortsAny, DNS: extensions.DNSClosed, Ingress: extensions.IngressClosed,
 			MaxConcurrent: &quota,
-			MaxTTL:        24 * time.Hour, ExtendTTL: extensions.ExtendBoth, SecretsAs: slices.Clone(extensions.SecretDeliveries),
+			MaxTTL:        24 * time.Hour, ExtendTTL: extensions.ExtendBoth, IdleReap: extensions.IdleReapNone,
+			SecretsAs: slices.Clone(extensions.SecretDeliveries),
 		},
 	}
 	eventual := vendor

@@ -27,6 +27,7 @@ type narrowing struct {
 	Ingress            *string           `yaml:"ingress"`
 	GPU                *bool             `yaml:"gpu"`
 	ExtendTTL          *string           `yaml:"extend_ttl"`
+	IdleReap           *string           `yaml:"idle_reap"`
 	MaxSessionDuration *profile.Duration `yaml:"max_session_duration"`
 	SecretsAs          []string          `yaml:"secrets_as"`
 	Entrypoints        []string          `yaml:"entrypoints"`
@@ -59,6 +60,7 @@ func (r *bindingReader) narrow(c extensions.Capabilities) extensions.Capabilitie
 		{"ingress", extensions.Narrowing{Ingress: known(r, "ingress", n.Ingress, extensions.IngressLevels)}},
 		{"gpu", extensions.Narrowing{GPU: n.GPU}},
 		{"extend_ttl", extensions.Narrowing{ExtendTTL: known(r, "extend_ttl", n.ExtendTTL, extensions.Extends)}},
+		{"idle_reap", extensions.Narrowing{IdleReap: known(r, "idle_reap", n.IdleReap, extensions.IdleReaps)}},
 		{"entrypoints", extensions.Narrowing{Entrypoints: some(r, "entrypoints", "an entrypoint", extensions.EntrypointModes, n.Entrypoints)}},
 		{"secrets_as", extensions.Narrowing{SecretsAs: some(r, "secrets_as", "a delivery of secrets", extensions.SecretDeliveries, n.SecretsAs)}},
 	} {

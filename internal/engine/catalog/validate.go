@@ -50,7 +50,6 @@ func ValidatePath(path string, handlers []extensions.Extension, now time.Time) (
 	ld.load([]layer{base, l})
 	ld.checkReferences()
 	ld.errs = append(ld.errs, ld.profiles.CheckInputs()...)
-	ld.errs = append(ld.errs, ld.profiles.CheckUnbuilt()...)
 	return ld.problems(only), nil
 }
 

@@ -64,7 +64,7 @@ type Sandbox struct {
 	UpdatedAt    time.Time
 
 	Reason       string // why it failed, for people
-	EndReason    string // destroyed | expired | lost | refused | …
+	EndReason    string // destroyed | expired | idle | lost | refused | …
 	EndEstimated bool   // EndedAt is an estimate
 }
 

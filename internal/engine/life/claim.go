@@ -131,11 +131,8 @@ func (m *Manager) settleTaken(ctx context.Context, l ledger.Ledger, row ledger.S
 			return false, false, nil // unknown: the name stays taken
 		}
 		gone = slices.Contains(ended, o.Phase)
-		switch o.Phase {
-		case extensions.PhaseExpired: // by the place's own clock
-			reason = "expired"
-		case extensions.PhaseTerminated:
-			reason = "terminated"
+		if due := endedBecause(o); due != "" {
+			reason = due
 		}
 	}
 	if !gone {

@@ -232,7 +232,7 @@ func (m *Manager) endThere(ctx context.Context, l ledger.Ledger, b *place.Backen
 // cannot be asked.
 func (m *Manager) tearDown(ctx context.Context, l ledger.Ledger, b *place.Backend, row ledger.Sandbox,
 	h extensions.Handle) (r extensions.CleanupReport, end book.Ending, err error) {
-	before := m.lastMeasure(ctx, l, b, row, h)
+	before, idle := m.lastMeasure(ctx, l, b, row, h), endedIdle(ctx, b, row, h)
 	if r, err = b.Teardown(ctx, h); err != nil {
 		return r, end, err
 	}
@@ -241,10 +241,20 @@ func (m *Manager) tearDown(ctx context.Context, l ledger.Ledger, b *place.Backen
 	}
 	r.Usage = filled(r.Usage, before)
 	end, err = m.ended(ctx, l, row, r)
+	end.Idle = idle
 	if err == nil && l != nil {
 		end, err = end.Believed(ctx, l, row, before)
 	}
 	return r, end, err
+}
+
+// endedIdle reports that the place has ended a sandbox because it was idle. A teardown removes what says so.
+func endedIdle(ctx context.Context, b *place.Backend, row ledger.Sandbox, h extensions.Handle) bool {
+	if specOf(row).IdleReap == 0 {
+		return false
+	}
+	o, err := b.Look(ctx, h)
+	return err == nil && endedBecause(o) == book.Idle
 }
 
 // ended returns the end of a sandbox that was torn down. l is nil if its ledger cannot be asked.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/book"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/lifecycle"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/notice"
@@ -95,7 +96,8 @@ func (m *Manager) rowFor(ctx context.Context, rec plan.Receipt) (ledger.Ledger, 
 
 // getDestroyed distinguishes an end that was due from one that was not.
 func (m *Manager) getDestroyed(s Sandbox, row ledger.Sandbox) (Sandbox, error) {
-	if by, due := map[string]string{"expired": "its ttl", "terminated": "its own entrypoint"}[row.EndReason]; due {
+	due := map[string]string{"expired": "its ttl", "terminated": "its own entrypoint", book.Idle: "its idle time (ttl.idle_reap)"}
+	if by := due[row.EndReason]; by != "" {
 		s.State, s.Reason = string(lifecycle.Expired), by+" ended at "+row.EndedAt.UTC().Format(time.RFC3339)
 		return s, nil
 	}
@@ -143,6 +145,7 @@ func (m *Manager) merge(s Sandbox, row ledger.Sandbox, obs extensions.Observatio
 			s.Notices = append(s.Notices, notice.Notice{Summary: fmt.Sprintf("Sandbox %s (%s) has a problem", row.Name, row.ID), Detail: obs.Reason})
 		}
 	}
+	s.IdleSince = obs.IdleSince
 	if mode := modeOf(obs); mode != "" {
 		s.Mode, s.Expiry = string(mode), m.expiry(row.Extension, mode)
 	}

@@ -192,7 +192,7 @@ func (m *Manager) settleLater(ctx context.Context, row ledger.Sandbox, id string
 		return // nothing says that a ledger waits for it
 	}
 	u := book.Noted{Ledger: m.book.URL(), LedgerID: id, ID: row.ID, Generation: row.Generation,
-		EndedAt: gone.At, Source: gone.Source, Estimated: gone.Estimated, Usage: gone.Usage}
+		EndedAt: gone.At, Source: gone.Source, Estimated: gone.Estimated, Idle: gone.Idle, Usage: gone.Usage}
 	told := fmt.Sprintf("Sandbox %s has ended, but the ledger could not be written: %s.", row.ID, why)
 	next := "The next run that can write the ledger settles it."
 	if why == nil {

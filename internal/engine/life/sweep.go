@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/book"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/catalog"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/lifecycle"
@@ -108,12 +109,11 @@ func (m *Manager) sweepRow(ctx context.Context, l ledger.Ledger, row ledger.Sand
 			report.Failures = append(report.Failures, fmt.Sprintf("%s (%s): %s", row.ID, row.Name, err))
 			return
 		}
-		switch o.Phase {
-		case extensions.PhaseAbsent, extensions.PhaseFailed:
+		switch {
+		case o.Phase == extensions.PhaseAbsent || o.Phase == extensions.PhaseFailed:
 			reason = "lost"
-		case extensions.PhaseTerminated:
-			reason = "terminated"
-		case extensions.PhaseExpired: // by the place's own clock
+		case endedBecause(o) != "":
+			reason = endedBecause(o)
 		default:
 			return
 		}
@@ -214,6 +214,19 @@ func (m *Manager) leftElsewhere(ctx context.Context, row ledger.Sandbox) bool {
 	}
 	_, err = m.lookAgain(ctx, row)
 	return m.elsewhere(row, err)
+}
+
+// endedBecause returns the reason of an end that was due and that the place itself made; "" for any other.
+func endedBecause(o extensions.Observation) string {
+	switch {
+	case o.Phase == extensions.PhaseTerminated:
+		return "terminated"
+	case o.Phase == extensions.PhaseExpired && o.Idle:
+		return book.Idle
+	case o.Phase == extensions.PhaseExpired:
+		return "expired"
+	}
+	return ""
 }
 
 // ended are the phases of what costs nothing any more and is no orphan.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"strconv"
+	"time"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/lifecycle"
@@ -25,6 +26,7 @@ func (m *Manager) view(row ledger.Sandbox) Sandbox {
 	if row.State == lifecycle.Destroyed && row.EndReason != "" {
 		s.Reason = row.EndReason
 	}
+	s.IdleReap = time.Duration(specOf(row).IdleReap)
 	s.Expiry = m.expiry(row.Extension, row.Mode)
 	_ = json.Unmarshal(row.Route, &s.Route) // shown as far as it can be read
 	if req, err := requestOf(row); err == nil {

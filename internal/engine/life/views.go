@@ -31,10 +31,14 @@ type Sandbox struct {
 	// Expiry says who ends it in its mode: native | host | sweep.
 	Expiry     string
 	Generation int64
-	Reason     string // why it failed or ended
-	Estimate   plan.Estimate
-	Route      plan.Route
-	Request    plan.Request
+	// IdleReap is how long it may be idle; 0 = as long as it lives. IdleSince is since when it is, where the
+	// place was asked; zero while it is in use.
+	IdleReap  time.Duration
+	IdleSince time.Time
+	Reason    string // why it failed or ended
+	Estimate  plan.Estimate
+	Route     plan.Route
+	Request   plan.Request
 	// Receipt lets another machine read and destroy this sandbox without the ledger.
 	Receipt plan.Receipt
 	// Holders are those whose leases count, oldest first, of a sandbox that several may hold.

@@ -31,9 +31,6 @@ func Ask(profiles *profile.Set, req Request) (*Asked, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := refuseNotYet(profiles, r); err != nil {
-		return nil, err
-	}
 	if wrong := checkShare(req, r.Spec.Scope); wrong != nil {
 		return nil, wrong.err()
 	}

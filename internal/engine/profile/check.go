@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/meter"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/strictyaml"
@@ -191,14 +192,14 @@ func checkPositive(what string, n *int64, most int64) error {
 	return nil
 }
 
-func checkSpan(what string, d *Duration) error {
+func checkSpan(what string, d *Duration, least time.Duration) error {
 	switch {
 	case d == nil:
 		return nil
 	case *d <= 0:
 		return invalid("%s %s must be positive", what, FormatDuration(duration(d)))
-	case duration(d) < MinTTL:
-		return invalid("%s %s is below %s", what, FormatDuration(duration(d)), FormatDuration(MinTTL))
+	case duration(d) < least:
+		return invalid("%s %s is below %s", what, FormatDuration(duration(d)), FormatDuration(least))
 	case duration(d) > MaxTTL:
 		return invalid("%s %s is above %s", what, FormatDuration(duration(d)), FormatDuration(MaxTTL))
 	}

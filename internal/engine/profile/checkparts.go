@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/strictyaml"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
 // check finds mistakes in a profile's single values. A value with placeholders is checked once it is
@@ -109,9 +110,9 @@ func (c *checker) lifetime() {
 	c.eachOf(c.p.Overrides, "a field that a request may set", Overridable, "overrides")
 	c.oneOf(c.p.ScopeDefault, "a scope", scopes, "scope_default")
 	if t := c.p.TTL; t != nil {
-		c.is(checkSpan("ttl.default", t.Default), "ttl", "default")
-		c.is(checkSpan("ttl.max", t.Max), "ttl", "max")
-		c.is(checkSpan("ttl.idle_reap", t.IdleReap), "ttl", "idle_reap")
+		c.is(checkSpan("ttl.default", t.Default, MinTTL), "ttl", "default")
+		c.is(checkSpan("ttl.max", t.Max, MinTTL), "ttl", "max")
+		c.is(checkSpan("ttl.idle_reap", t.IdleReap, extensions.MinIdleReap), "ttl", "idle_reap")
 	}
 }
 

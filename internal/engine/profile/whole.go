@@ -139,9 +139,12 @@ func (c *checker) wholeLife() {
 	if t == nil || t.Max == nil {
 		return
 	}
-	for name, d := range map[string]*Duration{"default": t.Default, "idle_reap": t.IdleReap} {
-		if d != nil && *d > *t.Max {
-			c.fail([]string{"ttl", name}, "ttl.%s %s is above ttl.max %s", name, FormatDuration(duration(d)), FormatDuration(duration(t.Max)))
-		}
+	most := FormatDuration(duration(t.Max))
+	if d := t.Default; d != nil && *d > *t.Max {
+		c.fail([]string{"ttl", "default"}, "ttl.default %s is above ttl.max %s", FormatDuration(duration(d)), most)
+	}
+	if d := t.IdleReap; d != nil && *d >= *t.Max {
+		c.fail([]string{"ttl", "idle_reap"}, "ttl.idle_reap %s is not below ttl.max %s, so nothing would ever be idle for long enough",
+			FormatDuration(duration(d)), most)
 	}
 }

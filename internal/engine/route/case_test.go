@@ -46,6 +46,7 @@ func able() Candidate {
 			PricingModel: extensions.PricingMetered, Expiry: extensions.ExpiryNative, Regions: []string{"*"}, ReadOnlyWorkspace: true,
 			CIDRPorts: extensions.PortsAny, DomainPorts: extensions.PortsAny, DNS: extensions.DNSClosed, Ingress: extensions.IngressClosed,
 			Entrypoints: slices.Clone(extensions.EntrypointModes),
+			IdleReap:    extensions.IdleReapNative,
 			Limits:      slices.Clone(extensions.Limits), GPU: true, SecretsAs: slices.Clone(extensions.SecretDeliveries),
 		},
 		Provides: extensions.Provides{RuntimeKinds: []string{"native", "npm"},

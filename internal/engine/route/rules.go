@@ -55,6 +55,7 @@ const (
 	RulePrice       Rule = "viability.price"
 	RulePorts       Rule = "viability.egress-ports"
 	RuleEntrypoint  Rule = "viability.entrypoint"
+	RuleIdleReap    Rule = "viability.idle-reap"
 )
 
 // RuleInfo explains one rule.
@@ -138,6 +139,8 @@ var Rules = []RuleInfo{
 		func(j *judge) bool { return j.Spec.SecretsAs != "" || len(j.Spec.SecretNames) > 0 }},
 	{RuleEntrypoint, StageViability, "that cannot run the profile's `entrypoint`", passEntrypoint, tellEntrypoint,
 		func(j *judge) bool { return !j.Spec.Entrypoint.Idle() }},
+	{RuleIdleReap, StageViability, "where nobody ends an idle sandbox, for `ttl.idle_reap`", passIdleReap, tellIdleReap,
+		func(j *judge) bool { return j.Spec.IdleReap > 0 }},
 	{RuleWorkload, StageViability, "that does not provide the `image`, `compose` or `containers` of the profile", passWorkload, tellWorkload,
 		func(j *judge) bool { return j.workload != "" }},
 	{RuleRuntime, StageViability, "that lacks a runtime kind of `requires.runtime`", passRuntime, tellRuntime,

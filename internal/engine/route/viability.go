@@ -277,6 +277,15 @@ func tellEntrypoint(j *judge, c *Candidate) (string, string) {
 	return "it cannot run " + what, help
 }
 
+func passIdleReap(j *judge, c *Candidate) bool {
+	return c.Capabilities.CheckIdleReap(j.Spec.IdleReap) == nil
+}
+
+func tellIdleReap(*judge, *Candidate) (string, string) {
+	return "nobody ends an idle sandbox there, so ttl.idle_reap would not hold", "remove ttl.idle_reap and set a shorter ttl, or choose " +
+		"a place that ends idle ones"
+}
+
 func passSecrets(j *judge, c *Candidate) bool {
 	return slices.Contains(c.Capabilities.SecretsAs, j.Spec.Delivery())
 }

@@ -107,6 +107,7 @@ var ours = []row{
 		}
 		return c.DeadlineGrain.String()
 	}),
+	capability("ends idle ones (`ttl.idle_reap`)", func(c extensions.Capabilities) string { return string(c.IdleReap) }),
 	capability("ttl can be moved", func(c extensions.Capabilities) string { return string(c.ExtendTTL) }),
 	capability("read-only workspace", func(c extensions.Capabilities) string { return ticked(c.ReadOnlyWorkspace) }),
 	capability("CPU sizes", func(c extensions.Capabilities) string { return steps(int64(c.CPUStep), "milli-vCPU") }),

@@ -55,6 +55,7 @@ func (extension) Describe() extensions.Descriptor {
 			Ingress:         extensions.IngressClosed,
 			Expiry:          extensions.ExpiryNative,
 			ExtendTTL:       extensions.ExtendBoth,
+			IdleReap:        extensions.IdleReapNone,
 			Limits:          slices.Clone(extensions.Limits),
 			Entrypoints:     []extensions.EntrypointMode{extensions.EntrypointIdle},
 			SecretsAs:       []extensions.SecretDelivery{extensions.SecretsEnv},

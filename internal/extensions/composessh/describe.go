@@ -73,6 +73,7 @@ func (extension) Describe() extensions.Descriptor {
 			Ingress:             extensions.IngressClosed,
 			Expiry:              extensions.ExpiryHost,
 			ExtendTTL:           extensions.ExtendBoth,
+			IdleReap:            extensions.IdleReapHost,
 			FsSnapshot:          true,
 			PauseResume:         true,
 			PausedExpiry:        extensions.ExpiryHost,

@@ -13,7 +13,7 @@ import (
 )
 
 // execFiles are those of a command.
-var execFiles = []string{"kill", "toolbox", "frame", "watch", "inside", "exec"}
+var execFiles = []string{"kill", "toolbox", "frame", "watch", "inside", "idle", "exec"}
 
 // Exec implements extensions.Execer with one exec on the host, which runs `docker exec` and enforces the time
 // limit itself.

@@ -30,7 +30,8 @@ func factsOf(h extensions.Host, found extensions.HostFacts) extensions.Facts {
 		}
 	}
 	if found.Expiry == extensions.ExpirySweep {
-		n.Expiry = &found.Expiry
+		none := extensions.IdleReapNone // the loop that would watch ends with the login
+		n.Expiry, n.IdleReap = &found.Expiry, &none
 		note("expiry: the host %q ends processes with their login, so it cannot end a sandbox on time; enable "+
 			"lingering for the login (loginctl enable-linger)", h.Name)
 	}

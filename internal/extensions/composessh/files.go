@@ -12,7 +12,7 @@ import (
 )
 
 // filesFiles are those of a transfer.
-var filesFiles = []string{"toolbox", "frame", "inside", "files"}
+var filesFiles = []string{"toolbox", "frame", "inside", "idle", "files"}
 
 // Upload implements extensions.FileTransfer, into the default service. It checks the archive here, entry by
 // entry, before the host receives it.

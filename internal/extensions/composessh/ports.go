@@ -13,7 +13,7 @@ import (
 )
 
 // relayFiles are those of a relay.
-var relayFiles = []string{"kill", "toolbox", "frame", "inside", "relay"}
+var relayFiles = []string{"kill", "toolbox", "frame", "inside", "idle", "relay"}
 
 // directLimit bounds connecting to an address that the host can route to.
 const directLimit = 5 * time.Second

@@ -96,11 +96,11 @@ func tellImage(ctx context.Context, line string) {
 // createFiles make up the operation create.
 var createFiles = []string{"lease", "look", "await", "timer", "folder", "remove", "memory", "toolbox", "subnet", "tries", "rules",
 	"deny", "firewall", "proxy",
-	"images", "pull", "build", "readiness", "engine", "take", "hold", "parts", "kept", "restore", "create"}
+	"images", "pull", "build", "readiness", "engine", "take", "hold", "parts", "kept", "restore", "idlecpu", "create"}
 
 // reaperFiles make up the timer's loop.
 var reaperFiles = []string{"lease", "folder", "remove", "memory", "toolbox", "tries", "rules", "deny", "firewall", "proxy", "images",
-	"hold", "kept", "loop", "reaper"}
+	"hold", "kept", "idlecpu", "idle", "loop", "reaper"}
 
 // plan polices and renders the stack.
 func (b *Backend) plan(ctx context.Context, spec extensions.Spec) (*plan, error) {
@@ -223,6 +223,10 @@ func (b *Backend) createVars(ctx context.Context, p *plan) map[string]string {
 	vars["joins"], vars["entrypoint"] = joins(p.rendered), ""
 	if !spec.Entrypoint.Idle() {
 		vars["entrypoint"] = "1"
+	}
+	vars["idle"] = ""
+	if spec.IdleReap > 0 {
+		vars["idle"] = centis(time.Duration(spec.IdleReap))
 	}
 	names := slices.Sorted(maps.Keys(p.rendered.SecretVars))
 	for _, variable := range names {

@@ -56,6 +56,16 @@ func (r record) deadline() time.Time {
 // paused reports a sandbox that is paused, or about to be.
 func (r record) paused() bool { return r.values["paused"] == "1" }
 
+// idled reports a sandbox that its host ended, or is about to end, because it was idle, and tells o.
+func (r record) idled(o *extensions.Observation) bool {
+	since, found, ok := strings.Cut(r.values["idled"], " ")
+	if ok {
+		o.Idle, o.EndedAt = true, fromMillis(found)
+		o.Reason = "it was idle since " + fromMillis(since).Format(time.RFC3339)
+	}
+	return ok
+}
+
 // container is one row of an answer.
 type container struct {
 	id         extensions.ID

@@ -160,14 +160,18 @@ func (b *Backend) observe(h extensions.Handle, r record, known bool, list []cont
 	overdue := err == nil && left <= 0
 	switch state := r.values["state"]; {
 	case slices.Contains([]string{stateReady, stateWaiting, stateExpired}, state) && r.ends(&o, list):
+	case r.idled(&o):
+		if o.Phase = extensions.PhaseExpired; state == stateExpired {
+			o.EndedAt = fromMillis(r.values["ended"])
+		}
 	case state == stateExpired:
 		o.Phase, o.Reason, o.EndedAt = extensions.PhaseExpired, "its deadline passed", fromMillis(r.values["ended"])
 	case overdue:
 		o.Phase, o.Reason, o.EndedAt = extensions.PhaseExpired, "its deadline passed; the host is about to remove it", o.Deadline
 	case state == stateReady:
-		o.Phase, o.Since = extensions.PhaseReady, fromMillis(r.values["mode_since"])
+		o.Phase, o.Since, o.IdleSince = extensions.PhaseReady, fromMillis(r.values["mode_since"]), fromMillis(r.values["idle_since"])
 		if r.paused() {
-			o.Phase = extensions.PhasePaused
+			o.Phase, o.IdleSince = extensions.PhasePaused, time.Time{}
 		}
 		if o.Reason = r.expectation(h.ID).judge(list); o.Reason != "" {
 			o.Phase = extensions.PhaseFailed

@@ -23,7 +23,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 func mutants() map[string]mutant {
 	all := map[string]mutant{}
 	for _, group := range []map[string]mutant{coreMutants, egressMutants, entrypointMutants, listMutants, urlMutants, placeMutants,
-		declareMutants, execMutants, fileMutants, powerMutants, readSnapshotMutants, forkMutants, pauseMutants} {
+		declareMutants, execMutants, fileMutants, powerMutants, readSnapshotMutants, forkMutants, pauseMutants, idleMutants} {
 		maps.Copy(all, group)
 	}
 	return all
@@ -96,6 +96,9 @@ func harnessFor(ext extensions.Extension) Harness {
 			do(t, place(cfg).RelabelSnapshot(h.Ref, id))
 		},
 		Advance: func(t TB, cfg extensions.Config, d time.Duration) { do(t, place(cfg).Advance(d)) },
+		Compute: func(t TB, cfg extensions.Config, h extensions.Handle, d time.Duration) {
+			do(t, place(cfg).Compute(string(h.ID), d))
+		},
 		Residue: func(t TB, cfg extensions.Config) []string {
 			var left []string
 			for _, pattern := range []string{"sandboxes/*", "snapshots/*", "litter/*"} {

@@ -51,6 +51,8 @@ type HarnessFor[T TB] struct {
 	RelabelSnapshot func(t T, cfg extensions.Config, h extensions.SnapshotHandle, id string)
 	// Advance lets d pass for the place; nil waits. If it is nil, the suite asks for a few seconds only.
 	Advance func(t T, cfg extensions.Config, d time.Duration)
+	// Compute makes what runs by itself in a sandbox use so much CPU time; nil starts a program that does.
+	Compute func(t T, cfg extensions.Config, h extensions.Handle, d time.Duration)
 	// Pages makes the place list so few sandboxes at a time that size of them need a second page; for a place that
 	// lists by pages.
 	Pages func(t T, cfg extensions.Config) (size int)

@@ -20,6 +20,8 @@ type check struct {
 	secretsAs extensions.SecretDelivery
 	// also lists further powers that the check needs to observe the promise.
 	also []extensions.Power
+	// reaps limits the check to extensions that end what is idle.
+	reaps bool
 	// hook names the hook the check needs, and reports whether it is set.
 	hook func(Harness) (name string, ok bool)
 	run  func(*env)
@@ -32,7 +34,7 @@ func checks() []check {
 	for family, list := range [][]check{describeChecks, declareChecks, placeChecks, coreChecks,
 		egressChecks, entrypointChecks, listChecks, statusChecks, teardownChecks, handleChecks, errorChecks, cancelChecks,
 		secretChecks, execChecks, execProcessChecks, insideChecks, logChecks, fileChecks, portChecks, urlChecks,
-		snapshotChecks, readSnapshotChecks, forkChecks, pauseChecks,
+		snapshotChecks, readSnapshotChecks, forkChecks, pauseChecks, idleChecks,
 		extendChecks, usageChecks, capacityChecks, probeChecks, estimateChecks, imageChecks, generationChecks, declaredChecks} {
 		for _, c := range list {
 			c.family = family
@@ -95,6 +97,9 @@ func (c check) applies(d extensions.Descriptor) bool {
 		return false
 	}
 	if c.secretsAs != "" && !slices.Contains(d.Capabilities.SecretsAs, c.secretsAs) {
+		return false
+	}
+	if c.reaps && d.Capabilities.IdleReap == extensions.IdleReapNone {
 		return false
 	}
 	for _, p := range c.also {

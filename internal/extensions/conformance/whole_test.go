@@ -83,12 +83,13 @@ func (w *whole) Open(ctx context.Context, cfg extensions.Config) (extensions.Bac
 	if err != nil {
 		return nil, err
 	}
-	return &wholeBackend{metered: b.(metered), w: w}, nil
+	return &wholeBackend{metered: b.(metered), w: w, cfg: cfg}, nil
 }
 
 type wholeBackend struct {
 	metered
-	w *whole
+	w   *whole
+	cfg extensions.Config
 }
 
 // alive is KindNotFound for what does not exist.
@@ -112,7 +113,18 @@ func (b *wholeBackend) Dial(ctx context.Context, h extensions.Handle, _ string, 
 		_, _ = io.Copy(there, there)
 		_ = there.Close()
 	})
-	return here, nil
+	return &used{Conn: here, unused: sync.OnceFunc(place(b.cfg).Use(ctx, h.Ref))}, nil
+}
+
+// used is a connection that keeps a sandbox from being idle.
+type used struct {
+	net.Conn
+	unused func()
+}
+
+func (u *used) Close() error {
+	u.unused()
+	return u.Conn.Close()
 }
 
 func (b *wholeBackend) Probe(ctx context.Context) (extensions.Facts, []extensions.Observation, error) {

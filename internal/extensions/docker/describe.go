@@ -76,6 +76,7 @@ func (extension) Describe() extensions.Descriptor {
 			PausedExpiry:      extensions.ExpirySweep,
 			Expiry:            extensions.ExpiryHost,
 			ExtendTTL:         extensions.ExtendBoth,
+			IdleReap:          extensions.IdleReapNone,
 			ReadOnlyWorkspace: true,
 			Provides: extensions.Provides{
 				RuntimeKinds: []string{"native", extensions.RequireWorkarea},

@@ -70,6 +70,7 @@ func (extension) Describe() extensions.Descriptor {
 			Expiry:          extensions.ExpiryNative,
 			MaxTTL:          plans["pro"].longest,
 			ExtendTTL:       extensions.ExtendBoth,
+			IdleReap:        extensions.IdleReapNone,
 			DeadlineGrain:   time.Second,
 			Entrypoints:     []extensions.EntrypointMode{extensions.EntrypointIdle},
 			SecretsAs:       []extensions.SecretDelivery{extensions.SecretsEnv},

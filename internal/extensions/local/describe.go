@@ -80,6 +80,7 @@ func (extension) Describe() extensions.Descriptor {
 			Ingress:           extensions.IngressClosed,
 			Expiry:            extensions.ExpiryHost,
 			ExtendTTL:         extensions.ExtendBoth,
+			IdleReap:          extensions.IdleReapHost,
 			ReadOnlyWorkspace: true,
 			Provides: extensions.Provides{
 				RuntimeKinds: []string{"native", extensions.RequireHostBinary, extensions.RequireWorkarea},

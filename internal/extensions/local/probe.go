@@ -34,6 +34,10 @@ func (b *Backend) Probe(ctx context.Context) (extensions.Facts, []extensions.Obs
 		f.Isolation = append(f.Isolation, extensions.IsolationNone)
 	}
 	facts := extensions.Facts{Machine: &f, Narrowing: extensions.Narrowing{OS: []string{f.OS}, Arch: []string{f.Arch}}}
+	if runtime.GOOS != "linux" { // it does not tell what CPU time programs use
+		none := extensions.IdleReapNone
+		facts.Narrowing.IdleReap = &none
+	}
 	notes, err := b.prove(ctx)
 	if err == nil {
 		f.Isolation = append(f.Isolation, extensions.IsolationProcess)

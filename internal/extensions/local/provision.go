@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"runtime"
 	"slices"
 	"strings"
 	"time"
@@ -167,6 +168,8 @@ func accept(spec extensions.Spec) error {
 	case !extensions.EgressDenyOnly.Includes(spec.Network.Needs()):
 		return unsupported("an allowlist of destinations cannot be enforced on this machine: the network is all or nothing",
 			"drop network.egress, set network.default: allow, or choose an extension that filters")
+	case spec.IdleReap > 0 && runtime.GOOS != "linux":
+		return unsupported("this system does not tell what CPU time programs use, so idleness cannot be seen", "remove ttl.idle_reap")
 	case spec.Entrypoint.Mode == extensions.EntrypointImage:
 		return New().Describe().Capabilities.CheckEntrypoint(spec.Entrypoint)
 	case spec.FromSnapshot != nil && access(spec) == extensions.AccessNone:

@@ -76,6 +76,9 @@ func (b *Backend) observe(bx box, rec record) extensions.Observation {
 	switch {
 	case ended && end.Reason == lease.ReasonExpired:
 		o.Phase, o.EndedAt, o.Reason = extensions.PhaseExpired, end.EndedAt, "its deadline passed"
+	case ended && end.Reason == lease.ReasonIdle:
+		o.Phase, o.EndedAt, o.Idle = extensions.PhaseExpired, end.EndedAt, true
+		o.Reason = "it was idle since " + end.IdleSince.Format(time.RFC3339)
 	case ended && end.Reason == lease.ReasonExited:
 		o.Phase, o.EndedAt, o.Reason = extensions.PhaseFailed, end.EndedAt, "its entrypoint ended with exit code "+itoa(end.Exit)
 		if end.Exit == 0 {
@@ -90,7 +93,7 @@ func (b *Backend) observe(bx box, rec record) extensions.Observation {
 	case rec.Init.alive() && rec.State == stateReady && end.Mode.Paused:
 		o.Phase, o.Since = extensions.PhasePaused, end.Mode.Since
 	case rec.Init.alive() && rec.State == stateReady:
-		o.Phase, o.Since, o.Reachability = extensions.PhaseReady, end.Mode.Since, b.reach(bx, rec)
+		o.Phase, o.Since, o.IdleSince, o.Reachability = extensions.PhaseReady, end.Mode.Since, end.IdleSince, b.reach(bx, rec)
 		o.Reason = strings.Join(rec.Unenforced, "; ")
 	case rec.Init.alive() || rec.Init == nil && o.Deadline.After(time.Now()):
 		o.Phase = extensions.PhaseProvisioning

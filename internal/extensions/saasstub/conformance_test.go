@@ -75,6 +75,9 @@ func harness(extension func() extensions.Extension) exttest.Harness {
 		Advance: func(t testing.TB, cfg extensions.Config, d time.Duration) {
 			must(t, vendor.At(dirOf(cfg)).Advance(d))
 		},
+		Compute: func(t testing.TB, cfg extensions.Config, h extensions.Handle, d time.Duration) {
+			must(t, vendor.At(dirOf(cfg)).Compute(string(h.ID), d))
+		},
 		Listen: func(t testing.TB, cfg extensions.Config) []exttest.Listener {
 			heard := func(word string) bool {
 				heard, err := vendor.At(dirOf(cfg)).Heard(word)

@@ -78,6 +78,7 @@ func (e extension) Describe() extensions.Descriptor {
 			Expiry:            extensions.ExpiryNative,
 			MaxTTL:            vendor.MaxTTL,
 			ExtendTTL:         extensions.ExtendBoth,
+			IdleReap:          extensions.IdleReapNative,
 			ReadOnlyWorkspace: true,
 			Limits:            []extensions.Limit{extensions.LimitCPU, extensions.LimitMemory},
 			SecretsAs:         slices.Clone(extensions.SecretDeliveries),

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"io"
 	"maps"
+	"time"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/saasstub/vendor"
@@ -65,7 +66,7 @@ func (b *backend) claim(ctx context.Context, spec extensions.Spec) (vendor.Objec
 	req := vendor.Request{
 		Name: string(spec.ID), Title: spec.Name,
 		Region:   cmp.Or(spec.Region, text(spec.Options, fieldRegion), b.region),
-		Deadline: spec.Deadline,
+		Deadline: spec.Deadline, Idle: time.Duration(spec.IdleReap),
 		ReadOnly: spec.Workspace.Access == extensions.AccessRO, NoAccess: spec.Workspace.Access == extensions.AccessNone,
 		Open: spec.Network.Needs() == extensions.EgressNone,
 	}

@@ -87,7 +87,7 @@ func (b *backend) pages(ctx context.Context) (all []vendor.Object, now time.Time
 func (b *backend) observe(o vendor.Object, now time.Time) extensions.Observation {
 	id := extensions.ID(o.Labels[extensions.LabelID])
 	out := extensions.Observation{ID: id, Handle: b.handle(id, o.Ref), Generation: generation(&o), Reason: o.Reason,
-		Since: o.Since, EndedAt: o.EndedAt, Deadline: o.Deadline,
+		Since: o.Since, EndedAt: o.EndedAt, Deadline: o.Deadline, Idle: o.Idled,
 		Allocated: extensions.Resources{CPU: (*extensions.Milli)(&o.MilliCPU), MemoryMB: &o.MemoryMB}}
 	if !now.Before(o.BilledAt) {
 		out.StartedAt = o.BilledAt
@@ -107,7 +107,7 @@ func (b *backend) observe(o vendor.Object, now time.Time) extensions.Observation
 	case o.State == vendor.StateCreated || now.Before(o.ReadyAt):
 		out.Phase = extensions.PhaseProvisioning
 	default:
-		out.Phase = extensions.PhaseReady
+		out.Phase, out.IdleSince = extensions.PhaseReady, o.IdleSince()
 		out.Reachability = extensions.Reachability{WorkDir: vendor.WorkDir}
 		if o.NoAccess {
 			out.Reachability.WorkDir = ""

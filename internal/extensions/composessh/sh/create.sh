@@ -192,7 +192,7 @@ record() {
 	manifest_put version 1 id "$id" account "$account" generation "$generation" spec_hash "$spec_hash" name "$name" host "$host" state making \
 		service "$service_default" mount "$mount" access "$access" mode "$mode" networks "$networks" expect "$expect" long "$long" oneshot "$oneshot" jobs "$jobs" joins "$joins" \
 		publish "$publish" entrypoint "$entrypoint" clock_caller "$((now_ms + (uptime - started) * 10))" clock_uptime "$uptime" clock_boot "$boot" clock_wall "$(date +%s)" \
-		grace "$grace" engine "$engine" engine_id "$engine_id"
+		grace "$grace" engine "$engine" engine_id "$engine_id" idle "$idle"
 	lease_write "$remaining" "$until" "$generation"
 	timer_start "$box/reaper.sh"
 	manifest_put timer "$timer"
@@ -350,6 +350,8 @@ rm -rf "$box/stack"
 [ -z "$origin" ] || origin_images
 step starting
 up
+[ -z "$idle" ] || idle_cpu ||
+	fail unsupported 'this host does not tell what CPU time the containers use, so idleness cannot be seen' 'remove ttl.idle_reap, or let the login read /sys/fs/cgroup'
 our_time
 manifest_put started "$now" state waiting
 stage=up

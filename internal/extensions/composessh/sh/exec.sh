@@ -13,6 +13,7 @@ if [ "${cancel-}" = 1 ]; then
 	exit 0
 fi
 need_tools
+use_begin
 inside_find
 inside_path "$dir"
 # Options come before the arguments, which are the command.

@@ -7,6 +7,7 @@
 use_root
 use_box "$id"
 need_tools
+use_begin
 exec 4<&0 </dev/null
 inside_find
 inside_path "$at"

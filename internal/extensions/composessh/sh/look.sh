@@ -27,6 +27,7 @@ look_at() {
 				case $line in until=* | generation=*) printf 'lease.%s\n' "$line" ;; esac
 			done <"$box/lease"
 		fi
+		! get_from "$box/idle" since_ms || printf 'idle_since=%s\n' "$value"
 		if lease_left; then
 			printf 'left=%s\n' "$left"
 		fi

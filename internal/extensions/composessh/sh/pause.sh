@@ -33,6 +33,7 @@ resume_all() {
 	# shellcheck disable=SC2086
 	thaw $found || fail_docker 'a service could not be resumed' "$why"
 	step resumed
+	rm -f "$box/idle"
 	our_time
 	manifest_get mode_since
 	since=${value:-$now}

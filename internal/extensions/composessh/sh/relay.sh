@@ -16,6 +16,7 @@ if [ "${cancel-}" = 1 ]; then
 	exit 0
 fi
 exec 4<&0 </dev/null
+use_begin
 inside_find
 
 # relay_addresses sets own, the container's addresses, and near, those on a bridge that has a route.
@@ -36,7 +37,8 @@ relay_addresses() {
 }
 
 relay_addresses
-if [ -n "$direct" ] && [ -n "$near" ]; then
+# A direct connection is no process here that holds the lock of a use.
+if [ -n "$direct" ] && [ -n "$near" ] && ! { manifest_get idle && [ -n "$value" ]; }; then
 	list=
 	for address in $near; do list="$list${list:+,}\"$address:$port\""; done
 	say "{\"direct\":[$list],\"service\":\"$service\"}"

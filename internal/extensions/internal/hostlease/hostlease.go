@@ -11,6 +11,7 @@
 //	lease.sh    lease_write, lease_left: the deadline
 //	timer.sh    timer_start: makes sure that a loop watches the leases; sets timer
 //	folder.sh   remove_folder, leave_root, end_session
+//	idle.sh     use_begin, and the loop's look: the end by idleness
 //	loop.sh     reaper_main: the loop and its tasks
 package hostlease
 

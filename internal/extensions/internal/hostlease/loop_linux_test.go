@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -44,6 +45,7 @@ look_ended() { return 1; }
 look_living() { :; }
 look_around() { :; }
 pause_after() { :; }
+idle_cpu() { cpu=5; }
 root_removed() { :; }
 `
 
@@ -51,7 +53,7 @@ root_removed() { :; }
 // time left lives on, and with the last sandbox the loop and the root are gone.
 func TestTheLoopServesAnyPlace(t *testing.T) {
 	t.Parallel()
-	library := shtext.Join([]*shtext.Files{Scripts}, "host", "root", "lease", "timer", "folder")
+	library := shtext.Join([]*shtext.Files{Scripts}, "host", "root", "lease", "timer", "folder", "idle")
 	loop := "answer() { :; }\nprogress() { :; }\njson_string() { :; }\n" + library +
 		shtext.Join([]*shtext.Files{Scripts}, "loop") + processes + "use_root\nreaper_main\n"
 	begin := `
@@ -70,6 +72,12 @@ mkdir -p -m 0700 "$root"
 sandbox over 50
 sandbox lives 100000
 sandbox lost ''
+for one in rests held; do
+	sandbox "$one" 100000
+	manifest_put idle 200
+done
+printf '' >"$box/use"
+setsid flock -s "$box/use" sleep 1000 </dev/null >/dev/null 2>&1 &
 SANDBOXER_TEST_ID=$root/sbx-stray setsid sleep 1000 </dev/null >/dev/null 2>&1 &
 timer_start "$root.loop"
 `
@@ -92,21 +100,49 @@ timer_start "$root.loop"
 				t.Fatalf("%v: %s", err, out)
 			}
 			await(t, "what is overdue, lost its lease or its folder to end", func() bool { return !alive("over") && !alive("lost") && !alive("stray") })
-			if !alive("lives") {
-				t.Error("what had time left has ended")
+			await(t, "what nobody uses to end", func() bool { return !alive("rests") })
+			if !alive("lives") || !alive("held") {
+				t.Error("what had time left, or was used, has ended")
 			}
+			for _, process := range holders(t, filepath.Join(root, "sbx-held", "use")) {
+				must(t, process.Kill())
+			}
+			await(t, "what nobody uses any more to end", func() bool { return !alive("held") })
+			await(t, "the end by idleness to be recorded", func() bool {
+				text, _ := os.ReadFile(filepath.Join(root, "sbx-held", "manifest"))
+				return strings.Contains(string(text), "state=expired") && strings.Contains(string(text), "idled=")
+			})
 			await(t, "the end to be recorded", func() bool {
 				text, _ := os.ReadFile(filepath.Join(root, "sbx-over", "manifest"))
 				return strings.Contains(string(text), "state=expired")
 			})
-			must(t, os.RemoveAll(filepath.Join(root, "sbx-lives")))
-			must(t, os.RemoveAll(filepath.Join(root, "sbx-over")))
+			for _, id := range []string{"lives", "over", "rests", "held"} {
+				must(t, os.RemoveAll(filepath.Join(root, "sbx-"+id)))
+			}
 			await(t, "the last one and the root to be gone", func() bool {
 				_, err := os.Stat(root)
 				return err != nil && !alive("lives")
 			})
 		})
 	}
+}
+
+// holders are the processes that have a file open.
+func holders(t *testing.T, file string) (all []*os.Process) {
+	t.Helper()
+	open, err := filepath.Glob("/proc/[0-9]*/fd/*")
+	must(t, err)
+	for _, link := range open {
+		if to, err := os.Readlink(link); err != nil || to != file {
+			continue
+		}
+		pid, err := strconv.Atoi(strings.Split(link, "/")[2])
+		must(t, err)
+		process, err := os.FindProcess(pid)
+		must(t, err)
+		all = append(all, process)
+	}
+	return all
 }
 
 func await(t *testing.T, what string, done func() bool) {

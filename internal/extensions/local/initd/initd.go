@@ -44,6 +44,8 @@ type Config struct {
 	// WatchMemory bounds what all programs hold together, in bytes, not counting files in the writable
 	// folders; 0 = not watched.
 	WatchMemory int64 `json:"watch_memory,omitempty"`
+	// IdleReap is how long nobody may use the sandbox; 0 = as long as it lives.
+	IdleReap time.Duration `json:"idle_reap,omitempty"`
 	// Counted says that Files.Memory is present and counts every process of the sandbox.
 	Counted bool `json:"counted,omitempty"`
 }
@@ -65,6 +67,10 @@ type server struct {
 	logs  *ring
 	seed  *os.Root
 	mode  mode
+	idle  idle
+
+	telling sync.Mutex
+	told    bool // the end is recorded
 
 	exited chan int // the entrypoint's code, once it has ended
 	exit   int      // that code, for the record
@@ -82,7 +88,8 @@ func Serve(cfg Config, files Files) error {
 	if err != nil {
 		return err
 	}
-	s := &server{cfg: cfg, files: files, procs: procs, logs: newRing(), exited: make(chan int, 1)}
+	s := &server{cfg: cfg, files: files, procs: procs, logs: newRing(), exited: make(chan int, 1),
+		idle: idle{after: cfg.IdleReap, since: time.Now(), cpu: -1}}
 	go s.procs.reap()
 	listener, err := net.FileListener(files.Listener)
 	if err != nil {
@@ -113,6 +120,9 @@ func Serve(cfg Config, files Files) error {
 	_ = files.Commit.Close()
 	if cfg.WatchMemory > 0 {
 		go s.watchMemory()
+	}
+	if cfg.IdleReap > 0 {
+		s.tellIdle()
 	}
 	go s.accept(listener)
 	s.end(s.waitForEnd(deadline, named))
@@ -168,6 +178,12 @@ func (s *server) waitForEnd(deadline time.Time, named bool) (reason string) {
 		if left <= 0 {
 			return lease.ReasonExpired
 		}
+		if s.rested() {
+			return lease.ReasonIdle
+		}
+		if s.idle.after > 0 {
+			left = min(left, s.idle.every())
+		}
 		select {
 		case s.exit = <-s.exited:
 			return lease.ReasonExited
@@ -194,7 +210,7 @@ func (s *server) end(reason string) {
 		_ = os.RemoveAll(path)
 	}
 	now := time.Now().UTC()
-	_ = lease.WriteTombstone(s.files.End, lease.Tombstone{EndedAt: now, Reason: reason, Exit: s.exit, Mode: s.mode.ended(now)})
+	_ = s.write(lease.Tombstone{EndedAt: now, Reason: reason, Exit: s.exit, Mode: s.mode.ended(now)})
 	_ = s.files.End.Sync()
 }
 
@@ -229,7 +245,7 @@ func (s *server) serve(conn net.Conn) {
 		defer cancel()
 		c.receive(r)
 	})
-	_ = c.out.JSON(wire.FrameResult, c.run())
+	_ = c.out.JSON(wire.FrameResult, c.serveOne())
 	_ = conn.Close()
 	cancel()
 	receiving.Wait()

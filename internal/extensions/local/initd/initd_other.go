@@ -44,4 +44,6 @@ var errNoTerminal = errors.New("terminals are not supported on this system witho
 
 func openTerminal(uint16, uint16) (ours, theirs *os.File, err error) { return nil, nil, errNoTerminal }
 
+func (*procs) cpu() (time.Duration, error) { return 0, errors.ErrUnsupported }
+
 func resize(*os.File, uint16, uint16) error { return errNoTerminal }

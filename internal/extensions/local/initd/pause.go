@@ -67,7 +67,8 @@ func (s *server) unpause() wire.Result {
 }
 
 func (s *server) tell() error {
-	return errors.Join(lease.WriteTombstone(s.files.End, lease.Tombstone{Mode: s.mode.Mode}), s.files.End.Sync())
+	s.idle.change(func(i *idle) { i.held = s.mode.Paused })
+	return errors.Join(s.write(lease.Tombstone{Mode: s.mode.Mode}), s.files.End.Sync())
 }
 
 // ended returns the mode as of the end.

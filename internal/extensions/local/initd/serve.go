@@ -20,6 +20,16 @@ func (c *session) parse(payload []byte) error {
 	return nil
 }
 
+// serveOne carries out the request, which may be a use of the sandbox.
+func (c *session) serveOne() wire.Result {
+	done, ok := c.use(c.req.Op)
+	if !ok {
+		return wire.Result{Code: wire.CodeNotFound, Message: "nobody used the sandbox for so long that it is ending"}
+	}
+	defer done()
+	return c.run()
+}
+
 func (c *session) run() wire.Result {
 	switch c.req.Op {
 	case wire.OpPause:

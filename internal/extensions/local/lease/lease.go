@@ -51,6 +51,7 @@ const (
 	ReasonExpired = "expired"
 	ReasonRemoved = "removed" // the lease's file was removed
 	ReasonExited  = "exited"  // its entrypoint did
+	ReasonIdle    = "idle"    // nobody used it
 )
 
 // Mode says whether the sandbox is paused, and since when; zero if it never was.
@@ -61,12 +62,14 @@ type Mode struct {
 	Rested time.Duration `json:"rested,omitempty"`
 }
 
-// Tombstone is what the init records when its mode changes, and when it ends by itself.
+// Tombstone is what the init records when its mode changes or somebody begins or ends to use it, and when it ends by itself.
 type Tombstone struct {
 	EndedAt time.Time `json:"ended_at,omitzero"`
 	Reason  string    `json:"reason,omitempty"`
 	Exit    int       `json:"exit,omitempty"` // ReasonExited's code
 	Mode    Mode      `json:"mode,omitzero"`
+	// IdleSince is since when nobody uses it, if that can end it; zero while somebody does.
+	IdleSince time.Time `json:"idle_since,omitzero"`
 }
 
 // WriteTombstone writes e at the start of the file, before what was longer.

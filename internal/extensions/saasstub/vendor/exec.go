@@ -35,6 +35,7 @@ func (c *Client) Exec(ctx context.Context, ref string, cmd Command) (code int, e
 	if o.State != StateRunning {
 		return 0, fault(CodeConflict, "the object is not started yet")
 	}
+	defer c.v.Use(ctx, ref)()
 	now, err := c.v.Now()
 	if err != nil {
 		return 0, err

@@ -20,6 +20,7 @@ func (c *Client) Upload(ctx context.Context, ref, dir string, r io.Reader) error
 		return err
 	}
 	defer func() { _ = root.Close() }()
+	defer c.v.Use(ctx, ref)()
 	return unpack(ctx, root, inside(resolve(o.base(), dir)), r)
 }
 
@@ -75,6 +76,7 @@ func (c *Client) Download(ctx context.Context, ref, p string, w io.Writer) ([]ta
 		return nil, err
 	}
 	defer func() { _ = root.Close() }()
+	defer c.v.Use(ctx, ref)()
 	abs := resolve(o.base(), p)
 	if _, err := root.Lstat(inside(abs)); err != nil {
 		return nil, pathFault(err)

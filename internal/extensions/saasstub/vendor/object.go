@@ -21,7 +21,7 @@ const (
 	StateRunning State = "running" // usable from ReadyAt on
 	StatePaused  State = "paused"  // kept, not running
 	StateEnded   State = "ended"   // its entrypoint did, with exit code 0; the contents are gone
-	StateExpired State = "expired" // ended by its deadline; the contents are gone
+	StateExpired State = "expired" // ended by its deadline, or because it was idle; the contents are gone
 	StateFailed  State = "failed"  // ended by a fault; the contents are gone
 )
 
@@ -60,6 +60,13 @@ type Object struct {
 	Since    time.Time `json:"since,omitzero"`
 	Rested   Duration  `json:"rested,omitempty"`
 	Unending bool      `json:"unending,omitempty"`
+	// IdleAfter is how long it may be idle; 0 = as long as it lives. UsedAt is when it was last used, Using how many
+	// use it now, Computed the CPU time used since UsedAt. Idled: idleness ended it.
+	IdleAfter Duration  `json:"idle_after,omitempty"`
+	UsedAt    time.Time `json:"used_at,omitzero"`
+	Using     int       `json:"using,omitempty"`
+	Computed  Duration  `json:"computed,omitempty"`
+	Idled     bool      `json:"idled,omitempty"`
 	// Busy is how long commands have been interpreted.
 	Busy Duration `json:"busy,omitempty"`
 	// Sent is the number of bytes it has sent.
@@ -124,6 +131,7 @@ func (v *Vendor) reap(st *state) error {
 		if !o.FailAt.IsZero() && !now.Before(o.FailAt) && o.FailAt.Before(o.Deadline) {
 			o.end(StateFailed, o.FailAt, "the start failed")
 		}
+		o.rest(now)
 		o.exit(now)
 		if !now.Before(o.Deadline) && !o.Unending {
 			o.end(StateExpired, o.Deadline, "the deadline passed")

@@ -46,6 +46,7 @@ func (c *Client) Resume(ctx context.Context, ref string, deadline time.Time) err
 		now := st.now()
 		o.Rested += Duration(now.Sub(o.Since))
 		o.State, o.Since, o.Unending = StateRunning, now, false
+		o.used(now)
 		if !deadline.IsZero() {
 			o.Deadline = deadline.UTC()
 		}

@@ -45,7 +45,10 @@ func (v *Vendor) Visit(address, token string) (answers bool, err error) {
 	err = v.update(func(st *state) error {
 		for _, o := range st.Objects {
 			for _, p := range o.Previews {
-				answers = answers || o.Live() && p.Address == address && (o.Public || p.Token == token && st.now().Before(p.Until))
+				if o.Live() && p.Address == address && (o.Public || p.Token == token && st.now().Before(p.Until)) {
+					answers = true
+					o.used(st.now())
+				}
 			}
 		}
 		return nil

@@ -34,6 +34,7 @@ type Request struct {
 	Public   bool          // anybody may reach its ports
 	Entry    []string      // what runs by itself; nil = nothing
 	Deadline time.Time
+	Idle     time.Duration // how long it may be idle; 0 = as long as it lives
 }
 
 // Create names, labels and bills an object; Start makes it usable. A taken name is CodeNameTaken with the
@@ -54,7 +55,7 @@ func (c *Client) Create(ctx context.Context, req Request) (obj Object, err error
 			Region: req.Region, MilliCPU: req.MilliCPU, MemoryMB: req.MemoryMB,
 			ReadOnly: req.ReadOnly, NoAccess: req.NoAccess, Open: req.Open, Allow: req.Allow, Public: req.Public, Entry: req.Entry,
 			State: StateCreated, CreatedAt: now, BilledAt: now,
-			VisibleAt: now.Add(c.lag), Deadline: req.Deadline.UTC()}
+			VisibleAt: now.Add(c.lag), Deadline: req.Deadline.UTC(), IdleAfter: Duration(req.Idle)}
 		if o.Region == "" {
 			o.Region = Regions[0]
 		}
@@ -117,6 +118,7 @@ func (c *Client) Start(ctx context.Context, ref string, env, secrets map[string]
 				return nil, err
 			}
 			o.State, o.ReadyAt = StateRunning, st.now()
+			o.used(o.ReadyAt)
 			switch r.Do {
 			case DoSlowReady:
 				o.ReadyAt = o.ReadyAt.Add(time.Duration(r.Delay))

@@ -39,6 +39,7 @@ func (extension) Describe() extensions.Descriptor {
 			DNS:             extensions.DNSClosed,
 			Ingress:         extensions.IngressClosed,
 			Expiry:          extensions.ExpirySweep,
+			IdleReap:        extensions.IdleReapNone,
 			ExtendTTL:       extensions.ExtendNone,
 			Regions:         []string{"*"},
 			OS:              []string{"linux"},

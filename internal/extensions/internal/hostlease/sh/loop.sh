@@ -16,6 +16,7 @@
 #	look_ended         for an ended sandbox in each look: begins tasks; true if it still has to be watched
 #	look_living        for one that has time left, likewise
 #	look_around        once in each look, likewise
+#	idle_cpu           sets cpu to the CPU time that the programs of box have used (us); false if that is not known
 #	pause_after ID     may set pause, the time until a task of that id begins again (1/100 s)
 #	root_removed       after somebody removed the root
 
@@ -45,7 +46,12 @@ reap() {
 		end_session
 		lock_sandbox 5 || return 0
 	}
-	lease_left && [ "$left" -le 0 ] || return 0
+	lease_left && { [ "$left" -le 0 ] || idled; } || return 0
+	reap_held
+}
+
+# reap_held is reap with the lock held.
+reap_held() {
 	manifest_get state
 	[ "$value" != expired ] || return 0
 	cut_off_before
@@ -131,9 +137,19 @@ collect() {
 			pause=$task_limit
 		fi
 		wait "$task_pid" 2>/dev/null
+		idle_pause "${entry%%:*}"
 		pause_after "${entry%%:*}"
 		later="$later ${entry%%:*}:$((uptime + pause))"
 	done
+}
+
+# idle_pause ID sets pause after a look for idleness, which is task idle-ID: 1/20 of the time, from one second to 30.
+idle_pause() {
+	case $1 in idle-*) ;; *) return 0 ;; esac
+	get_from "$root/${1#idle-}/manifest" idle || return 0
+	pause=$((value / 20))
+	[ "$pause" -ge 100 ] || pause=100
+	[ "$pause" -le 3000 ] || pause=3000
 }
 
 # look starts what is due and sets rest, the time until the next look (1/100 s), and alive, whether anything is left to
@@ -155,9 +171,10 @@ look() {
 		alive=1 watched="$watched $id"
 		if ! lease_left; then
 			! flock -n "$box/lock" true 2>/dev/null </dev/null || begin abandoned "$id"
-		elif [ "$left" -le 0 ]; then
+		elif [ "$left" -le 0 ] || idled; then
 			begin reap "$id"
 		else
+			! manifest_get idle || [ -z "$value" ] || begin idle "idle-$id"
 			[ "$left" -ge "$rest" ] || rest=$left
 			look_living
 		fi
@@ -202,8 +219,8 @@ main() {
 reaper_main() {
 	check_root
 	if [ -n "${task-}" ]; then
-		use_box "$task_id"
-		case $task in reap | abandoned | adrift | strays) "$task" ;; *) reaper_task "$task" ;; esac
+		use_box "${task_id#idle-}"
+		case $task in idle) idle_look ;; reap | abandoned | adrift | strays) "$task" ;; *) reaper_task "$task" ;; esac
 		exit 0
 	fi
 	main
