@@ -91,7 +91,9 @@ func (v *Vendor) create(_ *http.Request, body []byte) (any, error) {
 	if want.TTL > 0 {
 		s.ends = v.cut(now, now.Add(time.Duration(want.TTL)*time.Minute))
 	}
-	s.looks = v.slow
+	if s.looks = v.slow; v.misplace != "" {
+		s.target, v.misplace = v.misplace, ""
+	}
 	v.sandboxes[s.id] = s
 	v.creates++
 	return v.shown(s, "Sandbox"), nil

@@ -29,7 +29,8 @@ type Vendor struct {
 	mu        sync.Mutex
 	plan      Plan
 	listLag   time.Duration
-	slow      int // looks that creating and destroying take
+	misplace  string // where the next sandbox is made, wherever it was asked for
+	slow      int    // looks that creating and destroying take
 	sandboxes map[string]*sandbox
 	gone      map[string]listed // what lists still show
 	faults    []*Fault
@@ -110,6 +111,13 @@ func (v *Vendor) SetSlow(looks int) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.slow = looks
+}
+
+// Misplace makes the next sandbox be in a region, wherever it was asked for.
+func (v *Vendor) Misplace(region string) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.misplace = region
 }
 
 // Listen says which address of this machine answers for a port of every sandbox.
