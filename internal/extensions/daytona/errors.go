@@ -29,7 +29,7 @@ func judge(a rest.Answer) (extensions.Kind, string) {
 	switch {
 	case a.Status == http.StatusBadRequest && strings.Contains(text, "limit exceeded") && strings.Contains(text, "Maximum allowed"):
 		return extensions.KindExhausted, "destroy a sandbox of this organization, or raise its limits"
-	case a.Status == http.StatusBadRequest && (strings.Contains(text, "state change in progress") || strings.Contains(text, "not in valid state")):
+	case a.Status == http.StatusBadRequest && strings.Contains(text, "state change in progress"):
 		return extensions.KindUnavailable, "try again when the sandbox has settled"
 	}
 	return "", ""

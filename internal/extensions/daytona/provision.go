@@ -50,7 +50,8 @@ func (b *backend) provision(ctx context.Context, spec extensions.Spec) (h extens
 }
 
 // elsewhere ends a sandbox that was made in another region than the one that was demanded.
-func (b *backend) elsewhere(ctx context.Context, spec extensions.Spec, s *sandbox) (h extensions.Handle, o extensions.Observation, err error) {
+func (b *backend) elsewhere(ctx context.Context, spec extensions.Spec, s *sandbox) (h extensions.Handle,
+	o extensions.Observation, err error) {
 	wrong := extensions.Errorf(extensions.KindUnsupported, "%s made it in the region %q, not in %q", vendor, extensions.Clean(s.Target, 40),
 		spec.Region).At("region").WithRemedy("choose a region that the organization has")
 	h = handle(spec.ID, s.Id)

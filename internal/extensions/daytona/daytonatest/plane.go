@@ -79,7 +79,8 @@ func (v *Vendor) serve(by *description, prefix string, operations map[string]ope
 func (v *Vendor) call(w http.ResponseWriter, r *http.Request, by *description, pattern string, do operation) {
 	body, err := io.ReadAll(r.Body)
 	v.mu.Lock()
-	v.requests = append(v.requests, Request{On: pattern, Path: r.URL.EscapedPath(), Query: r.URL.RawQuery, Header: r.Header.Clone(), Body: body})
+	v.requests = append(v.requests, Request{On: pattern, Path: r.URL.EscapedPath(), Query: r.URL.RawQuery, Header: r.Header.Clone(),
+		Body: body})
 	v.mu.Unlock()
 	if err != nil {
 		return // the client went away

@@ -56,7 +56,7 @@ func (m *machine) calls() execwire.Calls {
 			if user != "" {
 				return 0, "", extensions.Errorf(extensions.KindUnsupported, "no users")
 			}
-			cmd := exec.Command(argv[0], argv[1:]...) //nolint:noctx // it outlives its caller
+			cmd := exec.Command(argv[0], argv[1:]...)
 			cmd.Dir = m.dir
 			out, err := cmd.Output()
 			if cmd.ProcessState == nil {
