@@ -42,9 +42,10 @@ func (v *Vendor) proxy() http.Handler {
 		upload = "POST /files/upload-v2"
 	}
 	toolbox := v.serve(v.inside, "/toolbox/{sandboxId}", map[string]operation{
-		"POST /process/execute": one(v.execute),
-		upload:                  one(v.upload),
-		"GET /files/download":   one(v.download),
+		"POST /process/execute":   one(v.execute),
+		upload:                    one(v.upload),
+		"POST /files/bulk-upload": one(v.uploads),
+		"GET /files/download":     one(v.download),
 		"GET /user-home-dir": one(func(*sandbox, *http.Request, []byte) (any, error) {
 			return map[string]any{"dir": homes["daytona"]}, nil
 		}),
@@ -110,7 +111,28 @@ func (v *Vendor) download(s *sandbox, r *http.Request, _ []byte) (any, error) {
 	return raw(text), err
 }
 
-// execute runs a command line, which the daemon splits itself, to its end; both its streams are one text.
+// uploads writes files[0].file to the path in files[0].path, and so on.
+func (v *Vendor) uploads(s *sandbox, r *http.Request, _ []byte) (any, error) {
+	if err := r.ParseMultipartForm(8 << 20); err != nil {
+		return nil, fail(http.StatusBadRequest, "invalid form")
+	}
+	for name, files := range r.MultipartForm.File {
+		to := r.FormValue(strings.TrimSuffix(name, ".file") + ".path")
+		f, err := files[0].Open()
+		if err != nil {
+			return nil, err
+		}
+		text, err := io.ReadAll(f)
+		at := s.Host(to)
+		if err := errors.Join(err, f.Close(), os.WriteFile(at, text, 0o644), os.Chown(at, s.UID, s.UID)); err != nil {
+			return nil, fail(http.StatusBadRequest, "cannot create the file: "+to)
+		}
+	}
+	return map[string]any{}, nil
+}
+
+// execute runs a command line to its end; both its streams are one text. The cloud's daemon has a shell read it, the older one
+// splits it itself.
 func (v *Vendor) execute(s *sandbox, r *http.Request, body []byte) (any, error) {
 	var want struct {
 		Command string            `json:"command"`
@@ -129,6 +151,9 @@ func (v *Vendor) execute(s *sandbox, r *http.Request, body []byte) (any, error) 
 		limit = time.Duration(*want.Timeout) * time.Second
 	}
 	argv := split(want.Command)
+	if v.cloud {
+		argv = []string{"/bin/sh", "-c", want.Command}
+	}
 	if len(argv) == 0 {
 		return nil, fail(http.StatusBadRequest, "empty command")
 	}
