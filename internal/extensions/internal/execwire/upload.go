@@ -215,8 +215,8 @@ func (u *upload) told(code int, printed string) (first, both int64, exit string,
 			return first, both, exit, nil
 		}
 	}
-	return 0, 0, "", extensions.Errorf(extensions.KindIndeterminate, "the sandbox's shell ended with code %d and told nothing of the command: %s",
-		code, extensions.LastLines(printed, 300))
+	return 0, 0, "", extensions.Errorf(extensions.KindIndeterminate, "the sandbox's shell ended with code %d and told nothing: %s", code,
+		extensions.LastLines(printed, 300))
 }
 
 func lacking() error {
