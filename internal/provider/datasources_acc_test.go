@@ -45,7 +45,7 @@ data "sandboxer_sandboxes" "run" {
 			at("extensions.all", tfjsonpath.New("extensions"), knownvalue.ListPartial(map[int]knownvalue.Check{
 				0: knownvalue.ObjectPartial(map[string]knownvalue.Check{"id": knownvalue.StringExact("ext.compose-ssh"),
 					"takes_part": knownvalue.Bool(true), "pricing_model": knownvalue.StringExact("self-hosted")}),
-				2: knownvalue.ObjectPartial(map[string]knownvalue.Check{"id": knownvalue.StringExact("ext.e2b"),
+				4: knownvalue.ObjectPartial(map[string]knownvalue.Check{"id": knownvalue.StringExact("ext.e2b"),
 					"takes_part": knownvalue.Bool(false), "credentials": knownvalue.ListPartial(map[int]knownvalue.Check{
 						0: knownvalue.StringExact("api_key")})}),
 			})),

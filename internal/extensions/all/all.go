@@ -5,6 +5,7 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/command"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/composessh"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/daytona"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/docker"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/e2b"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/local"
@@ -18,6 +19,7 @@ func Extensions() []extensions.Extension {
 		composessh.New(),
 		docker.New(),
 		e2b.New(),
+		daytona.New(),
 		command.New(),
 		saasstub.New(),
 		saasstub.NewEventual(),

@@ -1,0 +1,109 @@
+package daytona
+
+import (
+	"cmp"
+	"os"
+	"path"
+	"strings"
+
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
+)
+
+const (
+	vendor = "Daytona"
+
+	credentialKey          = "api_key"
+	credentialJWT          = "jwt_token"
+	credentialOrganization = "organization_id"
+
+	fieldEdition   = "edition"
+	fieldAPI       = "api_url"
+	fieldRegion    = "region"
+	fieldSnapshot  = "snapshot"
+	fieldPerMinute = "creates_per_minute"
+	fieldWorkDir   = "workdir"
+
+	editionCloud      = "cloud"
+	editionSelfHosted = "self-hosted"
+
+	cloudAPI       = "https://app.daytona.io/api"
+	defaultWorkDir = "/home/daytona/workspace"
+	// defaultPerMinute is what the smallest tier allows. Source: https://www.daytona.io/docs/en/limits, read on 2026-11-20.
+	defaultPerMinute = 300
+)
+
+var configFields = []extensions.Field{
+	{Name: fieldEdition, Type: extensions.FieldString, Enum: []string{editionCloud, editionSelfHosted},
+		Doc: "`cloud` (the default) is the vendor's own; `self-hosted` an installation of yours, of version 0.190."},
+	{Name: fieldAPI, Type: extensions.FieldString,
+		Doc: "Address of the API; default: `DAYTONA_API_URL`, else `" + cloudAPI + "`. An installation of yours has none by default."},
+	{Name: fieldRegion, Type: extensions.FieldString,
+		Doc: "Where sandboxes are created whose profile demands no region; default: `DAYTONA_TARGET`, else the organization's own."},
+	{Name: fieldSnapshot, Type: extensions.FieldString,
+		Doc: "Snapshot of sandboxes whose profile names neither one nor an image; default: the vendor's."},
+	{Name: fieldPerMinute, Type: extensions.FieldInt,
+		Doc: "Sandboxes that one process creates in a minute at most; default: 300, what the vendor's smallest tier allows."},
+}
+
+var optionFields = []extensions.Field{
+	{Name: fieldSnapshot, Type: extensions.FieldString, Doc: "Name or ID of the snapshot; it sets the size."},
+	{Name: fieldWorkDir, Type: extensions.FieldString,
+		Doc: "The workspace, an absolute folder that the sandbox's user may create; default: `" + defaultWorkDir + "`."},
+}
+
+type settings struct {
+	account   string
+	cloud     bool
+	apiURL    string
+	region    string // "" = the vendor's choice
+	snapshot  string // "" = the vendor's choice
+	perMinute int64
+}
+
+func parseConfig(cfg extensions.Config) (settings, error) {
+	if err := extensions.CheckFields("config", configFields, cfg.Values); err != nil {
+		return settings{}, err
+	}
+	s := settings{account: cfg.Account, cloud: isCloud(cfg.Values), snapshot: text(cfg.Values, fieldSnapshot),
+		region:    cmp.Or(text(cfg.Values, fieldRegion), os.Getenv("DAYTONA_TARGET")),
+		perMinute: extensions.Whole(cfg.Values[fieldPerMinute], defaultPerMinute)}
+	if s.perMinute < 1 || s.perMinute > 60_000 {
+		return s, extensions.Errorf(extensions.KindInvalid, "config.%s: %d is not between 1 and 60000", fieldPerMinute, s.perMinute)
+	}
+	s.apiURL = cmp.Or(text(cfg.Values, fieldAPI), os.Getenv("DAYTONA_API_URL"))
+	if s.apiURL == "" && s.cloud {
+		s.apiURL = cloudAPI
+	}
+	if s.apiURL == "" {
+		return s, extensions.Errorf(extensions.KindInvalid, "config.%s: your installation of %s has no address", fieldAPI, vendor).
+			WithRemedy("set it to http://localhost:3000/api or to where the installation answers, or set DAYTONA_API_URL")
+	}
+	s.apiURL = strings.TrimSuffix(s.apiURL, "/")
+	return s, nil
+}
+
+func isCloud(values map[string]any) bool { return text(values, fieldEdition) != editionSelfHosted }
+
+func text(values map[string]any, key string) string {
+	s, _ := values[key].(string)
+	return s
+}
+
+// snapshotOf is the snapshot of a new sandbox without an image; "" = the vendor's.
+func (s settings) snapshotOf(spec extensions.Spec) string {
+	return cmp.Or(text(spec.Options, fieldSnapshot), s.snapshot)
+}
+
+// regionOf is where a new sandbox is asked for; "" = the vendor's choice.
+func (s settings) regionOf(spec extensions.Spec) string { return cmp.Or(spec.Region, s.region) }
+
+// workDirOf is the workspace of a new sandbox; "" = none.
+func workDirOf(spec extensions.Spec) string {
+	if spec.Workspace.Access == extensions.AccessNone {
+		return ""
+	}
+	if d := text(spec.Options, fieldWorkDir); d != "" {
+		return path.Clean(d)
+	}
+	return defaultWorkDir
+}

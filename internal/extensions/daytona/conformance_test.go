@@ -1,0 +1,163 @@
+package daytona_test
+
+import (
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/daytona"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/daytona/daytonatest"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/exttest"
+)
+
+// place is a vendor of one check's own, behind gates.
+type place struct {
+	*daytonatest.Vendor
+	pages        *pager
+	api, toolbox *gate
+}
+
+// places are those behind the configurations of checks, by address.
+var places sync.Map
+
+func vendorOf(cfg extensions.Config) place {
+	v, _ := places.Load(cfg.Values["api_url"])
+	return v.(place)
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// at is a configuration for a vendor of its own.
+func at(t testing.TB) extensions.Config {
+	t.Helper()
+	v := daytonatest.Start(t)
+	toolbox := gateTo(t, v.ToolboxURL)
+	v.ToolboxURL = toolbox.url
+	pages := pagerTo(t, v.APIURL)
+	p := place{v, pages, gateTo(t, pages.URL), toolbox}
+	places.Store(p.api.url, p)
+	return configFor(v, p.api.url)
+}
+
+func configFor(v *daytonatest.Vendor, api string) extensions.Config {
+	return extensions.Config{Binding: "ext.daytona", Account: "acme/web", Values: map[string]any{"api_url": api},
+		Credentials: map[string]extensions.Secret{"api_key": extensions.NewSecret(v.Key)}}
+}
+
+const overQuota = `{"statusCode":400,"message":"Total CPU limit exceeded. Maximum allowed: 10.","error":"Bad Request"}`
+
+func harness() exttest.Harness {
+	inject := func(f daytonatest.Fault) func(testing.TB, extensions.Config) {
+		return func(_ testing.TB, cfg extensions.Config) { vendorOf(cfg).Inject(f) }
+	}
+	answers := http.Header{"Content-Type": {"application/json"}}
+	return exttest.Harness{
+		New:    func(testing.TB) extensions.Extension { return daytona.New() },
+		Config: at,
+		Spec: func(_ testing.TB, _ extensions.Config, spec extensions.Spec) extensions.Spec {
+			if len(spec.Resources.Limits()) > 0 { // only what is built from an image has a size of its own
+				spec.Image = &extensions.Image{Pull: "docker.io/library/debian:12-slim"}
+			}
+			return spec
+		},
+		Unreachable: func(_ testing.TB, cfg extensions.Config) {
+			vendorOf(cfg).api.shut()
+			vendorOf(cfg).toolbox.shut()
+		},
+		Unauthorized: func(_ testing.TB, cfg extensions.Config) extensions.Config {
+			cfg.Credentials = map[string]extensions.Secret{"api_key": extensions.NewSecret("dtn_wrong")}
+			return cfg
+		},
+		Accepted: func(_ testing.TB, cfg extensions.Config, names []string) map[string]extensions.Secret {
+			v := vendorOf(cfg)
+			if slices.Contains(names, "api_key") {
+				return map[string]extensions.Secret{"api_key": extensions.NewSecret(v.Key)}
+			}
+			return map[string]extensions.Secret{"jwt_token": extensions.NewSecret(v.JWT), "organization_id": extensions.NewSecret(v.Organization)}
+		},
+		Exhaust: func(_ testing.TB, cfg extensions.Config) {
+			vendorOf(cfg).Inject(daytonatest.Fault{On: "POST /sandbox", Status: http.StatusBadRequest, Header: answers, Body: overQuota})
+		},
+		NotHere: func(_ testing.TB, _ extensions.Config, spec extensions.Spec) extensions.Spec {
+			spec.Options = map[string]any{"snapshot": "no-such-snapshot"}
+			return spec
+		},
+		Throttle: inject(daytonatest.Fault{On: "POST /sandbox", Status: http.StatusTooManyRequests,
+			Header: http.Header{"Retry-After": {"1"}, "Content-Type": {"application/json"}}, Body: `{"statusCode":429,"message":"Too Many Requests"}`}),
+		Falter:     inject(daytonatest.Fault{On: "GET /sandbox/{sandboxIdOrName}", Status: http.StatusBadGateway, Body: "<html>"}),
+		LoseAnswer: inject(daytonatest.Fault{On: "POST /sandbox", After: true}),
+		Vanish:     func(_ testing.TB, cfg extensions.Config, h extensions.Handle) { vendorOf(cfg).Vanish(h.Ref) },
+		Relabel: func(_ testing.TB, cfg extensions.Config, h extensions.Handle, id extensions.ID) {
+			vendorOf(cfg).Relabel(h.Ref, extensions.LabelID, string(id))
+		},
+		Visit:   visit,
+		Advance: func(_ testing.TB, cfg extensions.Config, d time.Duration) { vendorOf(cfg).Clock().Advance(d) },
+		Pages: func(_ testing.TB, cfg extensions.Config) int {
+			vendorOf(cfg).pages.size.Store(2)
+			return 5
+		},
+		BreakPages: map[string]func(testing.TB, extensions.Config){
+			"a page again and again":        func(_ testing.TB, cfg extensions.Config) { vendorOf(cfg).pages.repeat.Store(true) },
+			"a gateway for the second page": func(_ testing.TB, cfg extensions.Config) { vendorOf(cfg).pages.fail.Store(true) },
+		},
+		Settle: func(testing.TB, extensions.Config) {},
+		Residue: func(_ testing.TB, cfg extensions.Config) (left []string) {
+			for id := range vendorOf(cfg).Sandboxes() {
+				left = append(left, id)
+			}
+			return left
+		},
+		Outside: func(t testing.TB, cfg extensions.Config) []string {
+			b, err := json.Marshal(vendorOf(cfg).Sandboxes())
+			must(t, err)
+			return append(vendorOf(cfg).Commands(), string(b))
+		},
+		Starts:   func(_ testing.TB, cfg extensions.Config) int { return vendorOf(cfg).Creates() },
+		User:     "daytona",
+		ShortTTL: time.Minute,
+		Excuse: map[string]string{
+			"entrypoint/runs-the-image":        "what an image starts with is not run",
+			"exec/cut-off-may-have-run":        "a command's output comes in calls of its own, so that a broken connection loses nothing",
+			"egress/deny-denies":               "walls are the vendor's; its fake has none",
+			"egress/allows-only-what-is-named": "walls are the vendor's; its fake has none",
+		},
+	}
+}
+
+// visit asks for a port inside as anybody on the network would: the address's host leads to the proxy of all. A server of the
+// test's own listens where the port would be: sandboxes of the fake have the machine's network.
+func visit(t testing.TB, cfg extensions.Config, _ extensions.Handle, port int, address string, header extensions.Header) bool {
+	u, err := url.Parse(address)
+	must(t, err)
+	inside := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "from inside") }))
+	defer inside.Close()
+	vendorOf(cfg).Listen(port, inside.Listener.Addr().String())
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, vendorOf(cfg).ToolboxURL, nil)
+	must(t, err)
+	if req.Host = u.Host; header.Name != "" {
+		req.Header.Set(header.Name, header.Value.Reveal())
+	}
+	resp, err := http.DefaultTransport.RoundTrip(req)
+	must(t, err)
+	defer func() { _ = resp.Body.Close() }()
+	body, err := io.ReadAll(resp.Body)
+	must(t, err)
+	return string(body) == "from inside"
+}
+
+func TestConformance(t *testing.T) {
+	t.Parallel()
+	exttest.Run(t, harness())
+}

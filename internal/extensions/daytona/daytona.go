@@ -1,0 +1,113 @@
+// Package daytona runs sandboxes at Daytona (daytona.io), or at the version of it that users run themselves (0.190):
+// containers made from snapshots or from images, rented by the second.
+//
+// # Where it runs
+//
+// In the vendor's cloud, in the organization of the credential, or on the user's own installation: the binding's edition says
+// which. The API (spec/api.json, spec/oss-v0.190.0-api.yaml) makes, lists and ends sandboxes; the toolbox, a daemon inside each
+// (spec/toolbox.json, spec/oss-v0.190.0-toolbox.yaml), runs commands and moves files.
+//
+// # Needs
+//
+// An API key, or a JWT with its organization. Commands need a shell and the usual small programs, files need tar.
+//
+// # Expiry
+//
+// The cloud's own, by the minute. An own installation has no deadline: the next run of sandboxer ends a sandbox, and one that
+// nobody uses for its whole ttl ends by itself.
+//
+// # Leaves behind
+//
+// Nothing.
+package daytona
+
+import (
+	"context"
+	"net/http"
+	"sync"
+	"time"
+
+	"golang.org/x/time/rate"
+
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/rest"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/webcall"
+)
+
+//go:generate go -C spec run github.com/oapi-codegen/oapi-codegen/v2/cmd/oapi-codegen@v2.8.2 -config oapi.yaml oss-v0.190.0-api.yaml
+
+// Handler is the name that bindings of this extension use.
+const Handler = "daytona"
+
+type extension struct{}
+
+// New returns the extension.
+func New() extensions.Extension { return extension{} }
+
+// Open implements extensions.Extension. It contacts nobody.
+func (x extension) Open(ctx context.Context, cfg extensions.Config) (extensions.Backend, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, failed("open", "", err)
+	}
+	b, err := open(x, cfg)
+	if err != nil {
+		return nil, failed("open", "", err)
+	}
+	return b, nil
+}
+
+func open(x extension, cfg extensions.Config) (*backend, error) {
+	s, err := parseConfig(cfg)
+	if err != nil {
+		return nil, err
+	}
+	b := &backend{settings: s}
+	if b.desc, err = extensions.Declared(x, cfg.Values); err != nil {
+		return nil, err
+	}
+	if b.token, b.secrets, err = credentials(cfg.Credentials); err != nil {
+		return nil, err
+	}
+	b.control, err = rest.Open(rest.Options{Vendor: vendor, Base: s.apiURL, Judge: judge, Bearer: b.token, Secrets: b.secrets})
+	if err != nil {
+		return nil, err
+	}
+	if b.inside, err = webcall.Client(nil); err != nil {
+		return nil, err
+	}
+	b.creates = rate.NewLimiter(rate.Every(time.Minute/time.Duration(s.perMinute)), int(s.perMinute))
+	return b, nil
+}
+
+// credentials returns the token of all calls, and the other secret fields of them.
+func credentials(given map[string]extensions.Secret) (token extensions.Secret, fields map[string]extensions.Secret, err error) {
+	if key := given[credentialKey]; !key.IsZero() {
+		return key, nil, nil
+	}
+	jwt, organization := given[credentialJWT], given[credentialOrganization]
+	if jwt.IsZero() || organization.IsZero() {
+		return token, nil, extensions.Errorf(extensions.KindUnauthorized, "there is no credential for %s", vendor).
+			WithRemedy("set the credential api_key of this extension, or DAYTONA_API_KEY; or jwt_token with organization_id")
+	}
+	return jwt, map[string]extensions.Secret{"X-Daytona-Organization-Id": organization}, nil
+}
+
+// backend is one account, a part of an organization at the vendor.
+type backend struct {
+	settings
+	desc    extensions.Descriptor
+	token   extensions.Secret
+	secrets map[string]extensions.Secret
+	control *rest.Client
+	inside  *http.Client  // speaks to toolboxes
+	creates *rate.Limiter // the binding's creates per minute, kept by waiting
+	filled  sync.Map      // the vendor's id of a sandbox -> content; what was read of it once
+	homes   sync.Map      // the vendor's id of a sandbox -> home of its user
+}
+
+// Close implements extensions.Backend.
+func (b *backend) Close() error {
+	b.control.Close()
+	b.inside.CloseIdleConnections()
+	return nil
+}

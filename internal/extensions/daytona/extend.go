@@ -1,0 +1,41 @@
+package daytona
+
+import (
+	"context"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
+)
+
+// Extend implements extensions.Extender. The cloud counts a ttl from now and may cut what the organization does not allow, so the
+// deadline is read back. An own installation has none: what moves is when it ends an unused sandbox.
+func (b *backend) Extend(ctx context.Context, h extensions.Handle, deadline time.Time) error {
+	s, err := b.owned(ctx, h)
+	if err == nil {
+		err = b.until(ctx, s.Id, deadline)
+	}
+	return failed("extend", h.ID, err)
+}
+
+func (b *backend) until(ctx context.Context, ref string, deadline time.Time) error {
+	verb := "autostop"
+	if b.cloud {
+		verb = "ttl"
+	}
+	s, err := b.act(ctx, http.MethodPost, ref, verb, strconv.FormatInt(minutes(deadline), 10))
+	if err != nil || !b.cloud {
+		return err
+	}
+	if s.AutoDestroyAt == "" { // it tells with the sandbox alone
+		if s, err = b.get(ctx, ref); err != nil {
+			return err
+		}
+	}
+	if early := deadline.Sub(stamp(s.AutoDestroyAt)); early > time.Second {
+		return extensions.Errorf(extensions.KindUnsupported, "%s ends it %s before the deadline", vendor, early.Round(time.Second)).
+			WithRemedy("shorten ttl: the organization limits how long a sandbox lives")
+	}
+	return nil
+}
