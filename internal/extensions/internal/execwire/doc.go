@@ -12,6 +12,8 @@
 // nonce that the command does not know, JSON, a record separator. It marks what it starts by a variable, so
 // that a command is also found by whoever looks for it later, whatever became of the connection.
 //
+// A place whose calls carry no streams fills in Calls, whose Transport Inside takes: input and output travel as files.
+//
 // A place that runs commands by a program of its own, outside, sends the same frames and uses the parts of
 // Scripts:
 //

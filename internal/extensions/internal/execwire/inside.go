@@ -2,6 +2,7 @@ package execwire
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -81,7 +82,7 @@ func start(ctx context.Context, s *Session, base string, transport Transport) er
 	switch kind := extensions.KindOf(err); {
 	case err == nil:
 		return s.streams.notBegun(exit)
-	case in.handed.Load() && (kind == extensions.KindUnreachable || kind == extensions.KindUnavailable):
+	case in.handed.Load() && !errors.Is(err, errNotStarted) && (kind == extensions.KindUnreachable || kind == extensions.KindUnavailable):
 		return extensions.Errorf(extensions.KindIndeterminate, "the connection broke when the command may have begun: %w", err).
 			WithRemedy("look whether it ran before you run it again")
 	}
@@ -168,20 +169,12 @@ func program(vars, env map[string]string, command []string) string {
 	return lines(b.String())
 }
 
-// lines encodes text for printf's %b in short lines of printable characters, and ends it.
+// lines encodes text for bootstrap in short lines, and ends it.
 func lines(text string) string {
 	var b strings.Builder
 	at := 0
 	for i := range len(text) {
-		word := text[i : i+1]
-		switch c := text[i]; {
-		case c == '\n':
-			word = `\n`
-		case c == '\\':
-			word = `\\`
-		case c < ' ' || c > '~':
-			word = `\0` + fmt.Sprintf("%03s", strconv.FormatUint(uint64(c), 8))
-		}
+		word := printable(text[i])
 		if at += len(word); at > maxLine {
 			b.WriteByte('\n')
 			at = len(word)
@@ -189,4 +182,25 @@ func lines(text string) string {
 		b.WriteString(word)
 	}
 	return b.String() + "\n.\n"
+}
+
+// encoded is text for printf's %b, of printable characters.
+func encoded(text string) string {
+	var b strings.Builder
+	for i := range len(text) {
+		b.WriteString(printable(text[i]))
+	}
+	return b.String()
+}
+
+func printable(c byte) string {
+	switch {
+	case c == '\n':
+		return `\n`
+	case c == '\\':
+		return `\\`
+	case c < ' ' || c > '~':
+		return `\0` + fmt.Sprintf("%03s", strconv.FormatUint(uint64(c), 8))
+	}
+	return string(rune(c))
 }

@@ -40,6 +40,23 @@ func Inside(transport execwire.Transport, path, where string) Way {
 	}
 }
 
+// Whole is Inside for a transport that reads all input before it starts the process, as that of execwire.Calls does.
+func Whole(transport execwire.Transport, path, where string) Way {
+	w := Inside(transport, path, where)
+	unpack := w.In
+	w.In = func(ctx context.Context, from io.Reader, begin func(Form)) (End, error) {
+		const look = "command -v tar >/dev/null 2>&1 && command -v mkdir >/dev/null 2>&1"
+		exit, err := transport(ctx, execwire.Process{Argv: []string{"/bin/sh", "-c", look}, Stdin: bytes.NewReader(nil), Stdout: io.Discard,
+			Stderr: io.Discard})
+		if err != nil || exit != 0 {
+			return End{Exit: noArchiver, Path: path, Where: where}, err
+		}
+		begin(Form{})
+		return unpack(ctx, from, begin)
+	}
+	return w
+}
+
 // cue acts at the first write.
 type cue struct {
 	once sync.Once

@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/iotest"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/execwire"
@@ -110,3 +111,30 @@ func TestATransferEndsWithItsTransport(t *testing.T) {
 type writerFunc func([]byte) (int, error)
 
 func (f writerFunc) Write(p []byte) (int, error) { return f(p) }
+
+// slurping is a transport that reads all input before it starts the process.
+func slurping(transport execwire.Transport) execwire.Transport {
+	return func(ctx context.Context, p execwire.Process) (int, error) {
+		b, err := io.ReadAll(p.Stdin)
+		if err != nil {
+			return 0, err
+		}
+		p.Stdin = bytes.NewReader(b)
+		return transport(ctx, p)
+	}
+}
+
+func TestFilesGoInsideWithoutStreams(t *testing.T) {
+	t.Parallel()
+	inEveryShell(t, func(t *testing.T, transport execwire.Transport, dir string) {
+		at := filepath.Join(dir, "new")
+		must(t, Upload(t.Context(), bytes.NewReader(newTar(t, entry{name: "a", body: "b"})), Whole(slurping(transport), at, "it")))
+		if b, err := os.ReadFile(filepath.Join(at, "a")); err != nil || string(b) != "b" {
+			t.Errorf("%q, %v", b, err)
+		}
+		lacks := func(context.Context, execwire.Process) (int, error) { return 1, nil }
+		if err := Upload(t.Context(), iotest.ErrReader(errors.New("it was read")), Whole(lacks, at, "it")); !errors.Is(err, ErrNoArchiver) {
+			t.Errorf("without an archiver: %v", err)
+		}
+	})
+}
