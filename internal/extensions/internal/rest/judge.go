@@ -108,7 +108,12 @@ func (c *Client) told(a Answer) string {
 	_ = json.Unmarshal(a.Body, &said) // other shapes have no words
 	text := said.Message
 	if text == "" {
-		text, _ = said.Error.(string)
+		switch e := said.Error.(type) {
+		case string:
+			text = e
+		case map[string]any:
+			text, _ = e["message"].(string)
+		}
 	}
 	if text = c.words(text); text == "" {
 		return ""
@@ -118,7 +123,7 @@ func (c *Client) told(a Answer) string {
 
 // words makes the other side's text fit a message: short, without control characters or the account's secrets.
 func (c *Client) words(text string) string {
-	for _, s := range c.Secrets {
+	for _, s := range c.secrets() {
 		text = strings.ReplaceAll(text, s.Reveal(), "…")
 	}
 	return strings.TrimSpace(extensions.Clean(text, maxWords))

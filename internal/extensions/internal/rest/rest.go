@@ -15,6 +15,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/url"
 	"strings"
@@ -40,9 +41,10 @@ type Options struct {
 	Base   string // https, or http on this machine; paths of calls are added
 	// Secrets are header fields of every call. What the vendor says is shown without their values.
 	Secrets map[string]extensions.Secret
-	Header  http.Header   // further fields of every call; nil = none
-	Timeout time.Duration // of one call with its answer; 0 = DefaultTimeout
-	MaxBody int64         // of an answer, in bytes; 0 = DefaultBody
+	Bearer  extensions.Secret // the token of every call's Authorization; zero = none
+	Header  http.Header       // further fields of every call; nil = none
+	Timeout time.Duration     // of one call with its answer; 0 = DefaultTimeout
+	MaxBody int64             // of an answer, in bytes; 0 = DefaultBody
 	// Judge says what an error answer means by the vendor's own rules; "" = by those of HTTP. It may be nil.
 	Judge func(Answer) (kind extensions.Kind, remedy string)
 	// HTTP is a client of webcall; nil = one of its own.
@@ -63,18 +65,28 @@ func Open(o Options) (*Client, error) {
 		return nil, extensions.Errorf(extensions.KindInvalid, "the address of %s %w", o.Vendor, err).
 			WithRemedy("write it as https://host; plain http is for this machine only")
 	}
-	for name, s := range o.Secrets {
+	c := &Client{Options: o, base: base}
+	for name, s := range c.secrets() {
 		if v := s.Reveal(); v == "" || strings.ContainsFunc(v, func(r rune) bool { return r <= ' ' || r > '~' }) {
 			return nil, extensions.Errorf(extensions.KindUnauthorized, "the credential of %s for the header %s is empty or has characters "+
 				"that no key has", o.Vendor, name).WithRemedy("copy the key again, without spaces or line ends")
 		}
 	}
-	c := &Client{Options: o, base: base}
 	c.Timeout, c.MaxBody = cmp.Or(o.Timeout, DefaultTimeout), cmp.Or(o.MaxBody, DefaultBody)
 	if c.HTTP == nil {
 		c.HTTP, err = webcall.Client(nil)
 	}
 	return c, err
+}
+
+// secrets are those of every call, by their header fields.
+func (c *Client) secrets() map[string]extensions.Secret {
+	all := map[string]extensions.Secret{}
+	maps.Copy(all, c.Secrets)
+	if !c.Bearer.IsZero() {
+		all["Authorization"] = c.Bearer
+	}
+	return all
 }
 
 // Close closes idle connections.
@@ -87,14 +99,17 @@ type Call struct {
 	Query  url.Values
 	In     any // sent as JSON; nil = Body
 	// Body is sent as it is, of the media type; nil = none.
-	Body io.Reader
-	Type string
-	Out  any // filled from JSON; nil = the answer's body does not matter
+	Body   io.Reader
+	Type   string
+	Header http.Header // further fields of this call, by their canonical names; nil = none
+	// Out is filled from JSON, a *[]byte gets the body as it is; nil = the answer's body does not matter.
+	Out any
 	// Is checks that the answer is about what was asked for; nil = there is nothing to compare.
 	Is func() bool
 	// Turn is the vendor's limit for calls of this kind, kept by waiting; nil = none. A call of another process
 	// does not wait for it, so the vendor's own refusal still counts.
 	Turn    *rate.Limiter
+	Turns   int           // how many it takes; 0 = one
 	Timeout time.Duration // of this call; 0 = the client's
 }
 
@@ -118,7 +133,7 @@ var errSlow = errors.New("there was no answer in time")
 // Do makes one call. Its error is *extensions.Error. The answer is there whenever one was heard.
 func (c *Client) Do(ctx context.Context, k Call) (Answer, error) {
 	if k.Turn != nil {
-		if err := k.Turn.Wait(ctx); err != nil {
+		if err := k.Turn.WaitN(ctx, max(k.Turns, 1)); err != nil {
 			return Answer{}, c.unsent(ctx, err)
 		}
 	}
@@ -148,6 +163,12 @@ func (c *Client) Do(ctx context.Context, k Call) (Answer, error) {
 	}
 	for name, s := range c.Secrets {
 		req.Header.Set(name, s.Reveal())
+	}
+	if !c.Bearer.IsZero() {
+		req.Header.Set("Authorization", "Bearer "+c.Bearer.Reveal())
+	}
+	for name, values := range k.Header {
+		req.Header[name] = values
 	}
 	if k.Type != "" {
 		req.Header.Set("Content-Type", k.Type)
@@ -204,7 +225,9 @@ func (c *Client) read(ctx, limited context.Context, k Call, resp *http.Response)
 	case k.Out == nil:
 		return nil
 	}
-	if err := json.Unmarshal(b, k.Out); err != nil {
+	if raw, ok := k.Out.(*[]byte); ok {
+		*raw = b
+	} else if err := json.Unmarshal(b, k.Out); err != nil {
 		return c.odd(k, "the answer is not what its description promises: %s", c.words(err.Error()))
 	}
 	if k.Is != nil && !k.Is() {
