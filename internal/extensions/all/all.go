@@ -9,6 +9,7 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/e2b"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/local"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/saasstub"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/vercel"
 )
 
 // Extensions lists every adapter there is: one line each.
@@ -18,6 +19,7 @@ func Extensions() []extensions.Extension {
 		composessh.New(),
 		docker.New(),
 		e2b.New(),
+		vercel.New(),
 		command.New(),
 		saasstub.New(),
 		saasstub.NewEventual(),
