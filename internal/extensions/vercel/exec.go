@@ -2,12 +2,10 @@ package vercel
 
 import (
 	"context"
-	"io"
 	"maps"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/execwire"
-	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/tarbox"
 )
 
 // Exec implements extensions.Execer.
@@ -39,22 +37,4 @@ func (b *backend) exec(ctx context.Context, h extensions.Handle, req extensions.
 	maps.Copy(env, req.Env)
 	req.Env = env
 	return execwire.Run(ctx, req, execwire.Inside(i.dir(), i.transport))
-}
-
-// Upload implements extensions.FileTransfer.
-func (b *backend) Upload(ctx context.Context, h extensions.Handle, dir string, tar io.Reader) error {
-	i, err := b.enter(ctx, h)
-	if err == nil {
-		err = tarbox.Upload(ctx, tar, tarbox.Whole(i.transport, i.absolute(dir), where))
-	}
-	return failed("upload", h.ID, err)
-}
-
-// Download implements extensions.FileTransfer.
-func (b *backend) Download(ctx context.Context, h extensions.Handle, from string, w io.Writer) error {
-	i, err := b.enter(ctx, h)
-	if err == nil {
-		err = tarbox.Download(ctx, w, tarbox.Whole(i.transport, i.absolute(from), where))
-	}
-	return failed("download", h.ID, err)
 }
