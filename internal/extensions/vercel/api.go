@@ -132,7 +132,9 @@ func (b *backend) get(ctx context.Context, name string) (*whole, error) {
 }
 
 // about reports whether the session is the sandbox's own.
-func (w *whole) about() bool { return w.Session.ID == w.Sandbox.CurrentSessionID && idName.MatchString(w.Session.ID) }
+func (w *whole) about() bool {
+	return w.Session.ID == w.Sandbox.CurrentSessionID && idName.MatchString(w.Session.ID)
+}
 
 // owned reads the sandbox of a handle and refuses one that carries another id.
 func (b *backend) owned(ctx context.Context, h extensions.Handle) (*whole, error) {
@@ -234,6 +236,9 @@ func (b *backend) page(ctx context.Context, query url.Values) ([]sandbox, string
 		} `json:"pagination"`
 	}
 	_, err := b.api.Do(ctx, rest.Call{Method: http.MethodGet, Path: []string{"v2", "sandboxes"}, Query: query, Out: &out})
+	if extensions.IsKind(err, extensions.KindNotFound) {
+		err = noProject(err)
+	}
 	if err != nil || out.Pagination.Next == nil {
 		return out.Sandboxes, "", err
 	}

@@ -41,3 +41,9 @@ func isStopping(err error) bool {
 }
 
 const beingStopped = "it is being stopped: look at it again"
+
+// noProject is the error of a call to which only a project that is not there answers "not found".
+func noProject(err error) error {
+	return extensions.Errorf(extensions.KindUnauthorized, "the credential opens no such project: %w", err).
+		WithRemedy("check project_id and team_id")
+}

@@ -23,8 +23,10 @@ func TestFaultsOfTheWayToTheVendor(t *testing.T) {
 			v := verceltest.Start(t)
 			return v.APIURL, func(front string) extensions.Config { return configFor(v, front) }
 		},
-		Secret:   func(cfg extensions.Config) string { return cfg.Credentials["token"].Reveal() },
-		IsCreate: func(r *http.Request) bool { return r.Method == http.MethodPost && strings.HasSuffix(r.URL.Path, "/sandboxes") },
+		Secret: func(cfg extensions.Config) string { return cfg.Credentials["token"].Reveal() },
+		IsCreate: func(r *http.Request) bool {
+			return r.Method == http.MethodPost && strings.HasSuffix(r.URL.Path, "/sandboxes")
+		},
 		IsEnd: func(r *http.Request) bool {
 			return r.Method == http.MethodDelete || strings.HasSuffix(r.URL.Path, "/stop")
 		},

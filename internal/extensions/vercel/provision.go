@@ -54,6 +54,8 @@ func (b *backend) create(ctx context.Context, spec extensions.Spec) (w *whole, l
 	case a.Own && a.Status == http.StatusNotFound && (in.Image != "" || in.Runtime != ""):
 		return nil, false, extensions.Errorf(extensions.KindUnsupported, "%s has no such image or runtime: %w", vendor, err).
 			WithRemedy("name one that it has in options.image or options.runtime")
+	case extensions.IsKind(err, extensions.KindNotFound):
+		return nil, false, noProject(err)
 	}
 	return nil, false, err
 }
@@ -81,7 +83,8 @@ func (b *backend) wanted(spec extensions.Spec) (newSandbox, string, error) {
 	if err != nil {
 		return newSandbox{}, "", err
 	}
-	in := newSandbox{ProjectID: b.project, Name: string(spec.ID), Ports: []int{}, Timeout: deadline.Left(time.Now(), spec.Deadline, time.Millisecond),
+	in := newSandbox{ProjectID: b.project, Name: string(spec.ID), Ports: []int{},
+		Timeout:   deadline.Left(time.Now(), spec.Deadline, time.Millisecond),
 		Resources: size{VCPUs: defaultCPU}, Runtime: text(spec.Options, fieldRuntime), Image: text(spec.Options, fieldImage),
 		NetworkPolicy: policyOf(spec.Network), Tags: has, Region: b.regionOf(spec), FailoverRegions: []string{}}
 	if cpu := spec.Resources.RoundUp(b.desc.Capabilities).CPU; cpu != nil {

@@ -26,7 +26,8 @@ func (b *backend) waitReady(ctx context.Context, spec extensions.Spec, h extensi
 		case running:
 			return "", nil
 		}
-		return "", extensions.Errorf(extensions.KindFailed, "the sandbox did not begin: %s says %s", vendor, extensions.Clean(w.Session.Status, 40))
+		return "", extensions.Errorf(extensions.KindFailed, "the sandbox did not begin: %s says %s", vendor,
+			extensions.Clean(w.Session.Status, 40))
 	}); err != nil {
 		return o, err
 	}

@@ -91,7 +91,8 @@ func (d *description) call(r *http.Request, pattern string, body []byte) (*opena
 }
 
 // answer judges what the fake says in answer to a call, a stream of a command line by line.
-func (d *description) answer(ctx context.Context, in *openapi3filter.RequestValidationInput, status int, header http.Header, body []byte) error {
+func (d *description) answer(ctx context.Context, in *openapi3filter.RequestValidationInput, status int,
+	header http.Header, body []byte) error {
 	if header.Get("Content-Type") == ndjson {
 		for line := range bytes.Lines(body) {
 			var said map[string]any

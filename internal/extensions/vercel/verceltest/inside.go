@@ -133,7 +133,8 @@ type command struct {
 func (c *command) told(sessionID string) map[string]any {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	out := map[string]any{"id": c.id, "name": c.name, "args": c.args, "cwd": c.cwd, "sessionId": sessionID, "startedAt": ms(c.begun), "exitCode": nil}
+	out := map[string]any{"id": c.id, "name": c.name, "args": c.args, "cwd": c.cwd,
+		"sessionId": sessionID, "startedAt": ms(c.begun), "exitCode": nil}
 	if c.exit != nil {
 		out["exitCode"], out["durationMs"] = *c.exit, c.took.Milliseconds()
 	}
@@ -184,7 +185,7 @@ func (v *Vendor) command(r *http.Request, body []byte) (answer, error) {
 	s, err := v.its(r, true)
 	var c *command
 	if err == nil {
-		c, err = v.begin(s, want)
+		c = v.begin(s, want)
 	}
 	v.mu.Unlock()
 	if err != nil {
@@ -197,7 +198,8 @@ func (v *Vendor) command(r *http.Request, body []byte) (answer, error) {
 	select {
 	case <-c.ended:
 	case <-s.life.Done():
-		return lined([]map[string]any{first, {"stream": "error", "data": map[string]any{"code": "sandbox_stopped", "message": "The sandbox has stopped."}}})
+		dead := map[string]any{"code": "sandbox_stopped", "message": "The sandbox has stopped."}
+		return lined([]map[string]any{first, {"stream": "error", "data": dead}})
 	}
 	lines := []map[string]any{first}
 	if want.Logs {
@@ -218,9 +220,9 @@ func lined(lines []map[string]any) (answer, error) {
 }
 
 // begin starts a process in a sandbox.
-func (v *Vendor) begin(s *sandbox, want newCommand) (*command, error) {
-	c := &command{id: "cmd_" + letters(24), name: want.Command, args: slices.Clone(want.Args), cwd: absolute(want.Cwd, ""), begun: v.clock.Now(),
-		ended: make(chan struct{})}
+func (v *Vendor) begin(s *sandbox, want newCommand) *command {
+	c := &command{id: "cmd_" + letters(24), name: want.Command, args: slices.Clone(want.Args), cwd: absolute(want.Cwd, ""),
+		begun: v.clock.Now(), ended: make(chan struct{})}
 	who := "vercel-sandbox"
 	if want.Sudo {
 		who = "root"
@@ -245,7 +247,7 @@ func (v *Vendor) begin(s *sandbox, want newCommand) (*command, error) {
 		code := 127
 		c.exit = &code
 		close(c.ended)
-		return c, nil
+		return c
 	}
 	go func() {
 		defer close(c.ended)
@@ -259,7 +261,7 @@ func (v *Vendor) begin(s *sandbox, want newCommand) (*command, error) {
 		defer c.mu.Unlock()
 		c.exit, c.took = &code, v.clock.Now().Sub(c.begun)
 	}()
-	return c, nil
+	return c
 }
 
 func (v *Vendor) known(r *http.Request) (*sandbox, *command, error) {

@@ -127,7 +127,8 @@ func asTold(want map[string]any) (map[string]any, error) {
 		return want, nil
 	}
 	subnets, _ := want["subnets"].(map[string]any)
-	return map[string]any{"mode": "custom", "allowedDomains": want["allow"], "allowedCIDRs": subnets["allow"], "deniedCIDRs": subnets["deny"]}, nil
+	return map[string]any{"mode": "custom", "allowedDomains": want["allow"],
+		"allowedCIDRs": subnets["allow"], "deniedCIDRs": subnets["deny"]}, nil
 }
 
 func (v *Vendor) get(r *http.Request, _ []byte) (answer, error) {
@@ -267,12 +268,13 @@ func (v *Vendor) list(r *http.Request, _ []byte) (answer, error) {
 	}
 	out, cursor, next := []map[string]any{}, query.Get("cursor"), any(nil)
 	for _, s := range v.ordered() {
-		if v.clock.Now().Before(s.made.Add(v.lag.List)) || !strings.HasPrefix(s.name, query.Get("namePrefix")) || tag != nil && s.tags[tag[1]] != tag[2] ||
+		if v.clock.Now().Before(s.made.Add(v.lag.List)) || !strings.HasPrefix(s.name, query.Get("namePrefix")) ||
+			tag != nil && s.tags[tag[1]] != tag[2] ||
 			cursor != "" && key(s) >= cursor {
 			continue
 		}
 		if len(out) == limit {
-			next = cursor2(out, v)
+			next = v.behind(out)
 			break
 		}
 		out = append(out, s.told())
@@ -280,7 +282,7 @@ func (v *Vendor) list(r *http.Request, _ []byte) (answer, error) {
 	return answer{body: map[string]any{"sandboxes": out, "pagination": map[string]any{"count": len(out), "next": next}}}, nil
 }
 
-// cursor2 is where the next page begins: behind the last of this one.
-func cursor2(page []map[string]any, v *Vendor) string {
+// behind is where the next page begins: behind the last of this one.
+func (v *Vendor) behind(page []map[string]any) string {
 	return key(v.sandboxes[page[len(page)-1]["name"].(string)])
 }

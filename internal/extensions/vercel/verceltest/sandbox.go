@@ -190,8 +190,8 @@ func (v *Vendor) Sandboxes() []Sandbox {
 	defer v.mu.Unlock()
 	var out []Sandbox
 	for _, s := range v.ordered() {
-		one := Sandbox{Name: s.name, Status: s.status, Region: s.region, Image: s.image, Runtime: s.runtime, VCPUs: s.vcpus, Tags: maps.Clone(s.tags),
-			Policy: maps.Clone(s.policy), Persistent: s.persistent, Root: s.Root}
+		one := Sandbox{Name: s.name, Status: s.status, Region: s.region, Image: s.image, Runtime: s.runtime, VCPUs: s.vcpus,
+			Tags: maps.Clone(s.tags), Policy: maps.Clone(s.policy), Persistent: s.persistent, Root: s.Root}
 		for _, r := range s.routes {
 			one.Ports = append(one.Ports, r.port)
 		}
