@@ -268,6 +268,7 @@ type Capabilities struct {
 	Limits              []Limit          // the resource limits that hold (a host may narrow this)
 	CPUStep             Milli            // a CPU size is rounded up to this; 0 = any size
 	MemoryStepMB        int64            // a memory size is rounded up to this; 0 = any size
+	MemoryPerCPUMB      int64            // each vCPU comes with this much memory, and there is no other way to more; 0 = apart
 	DiskStepMB          int64            // a disk size is rounded up to this; 0 = any size
 	GPUModels           []string         // what resources.gpu.model can name; nil = not known
 	SecretsAs           []SecretDelivery // how secrets can come inside; at least one

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"io"
+	"math"
 	"strings"
 	"time"
 )
@@ -219,9 +220,22 @@ func (r Resources) Limits() (asked []Limit) {
 	return asked
 }
 
-// RoundUp returns r with each size rounded up to the step in which c has it. A
-// size too large to round stays.
+// RoundUp returns r with each size rounded up to the step in which c has it. Where
+// memory comes with the vCPUs, each is raised to what the other brings. A size too
+// large to round stays.
 func (r Resources) RoundUp(c Capabilities) Resources {
+	if per := c.MemoryPerCPUMB; per > 0 && (r.CPU != nil || r.MemoryMB != nil) {
+		var cpu Milli
+		if r.CPU != nil {
+			cpu = *r.CPU
+		}
+		if r.MemoryMB != nil && *r.MemoryMB > int64(cpu)*per/1000 && *r.MemoryMB < math.MaxInt64/1000 {
+			cpu = Milli((*r.MemoryMB*1000 + per - 1) / per)
+		}
+		r.CPU = stepped(&cpu, c.CPUStep)
+		memory := int64(*r.CPU) * per / 1000
+		r.MemoryMB = &memory
+	}
 	r.CPU = stepped(r.CPU, c.CPUStep)
 	r.MemoryMB, r.DiskMB = stepped(r.MemoryMB, c.MemoryStepMB), stepped(r.DiskMB, c.DiskStepMB)
 	return r

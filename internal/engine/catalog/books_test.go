@@ -35,7 +35,6 @@ func size(cpu extensions.Milli, memory int64, gpu string) extensions.Resources {
 // The hourly prices are worked out by hand from what the vendors say.
 func TestTheBuiltInPriceListsGiveTheVendorsOwnExamples(t *testing.T) {
 	t.Parallel()
-	four := int64(4096)
 	for name, c := range map[string]struct {
 		handler, region  string
 		size             extensions.Resources
@@ -52,9 +51,7 @@ func TestTheBuiltInPriceListsGiveTheVendorsOwnExamples(t *testing.T) {
 		"daytona: GPUs have a price, not known":  {"daytona", "", size(1000, 1024, "H100"), "unknown", "0.00", meter.ConfidenceUnknown},
 		"vercel: 2 x 0.128 + 4 x 0.0212":         {"vercel", "", size(2000, 4096, ""), "0.3408", "0.0000006", meter.ConfidenceExact},
 		"vercel: 4 GiB come with 2 vCPU":         {"vercel", "", size(2000, 512, ""), "0.3408", "0.0000006", meter.ConfidenceExact},
-		"vercel: no size was asked for or known": {"vercel", "", extensions.Resources{}, "unknown", "0.0000006", meter.ConfidenceUnknown},
-		"vercel: memory alone tells no size": {"vercel", "", extensions.Resources{MemoryMB: &four}, "unknown", "0.0000006",
-			meter.ConfidenceUnknown},
+		"vercel: its default, 2 vCPU with 4 GiB": {"vercel", "", extensions.Resources{}, "0.3408", "0.0000006", meter.ConfidenceExact},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -10,6 +10,7 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/e2b"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/local"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/saasstub"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/vercel"
 )
 
 // Extensions lists every adapter there is: one line each.
@@ -20,6 +21,7 @@ func Extensions() []extensions.Extension {
 		docker.New(),
 		e2b.New(),
 		daytona.New(),
+		vercel.New(),
 		command.New(),
 		saasstub.New(),
 		saasstub.NewEventual(),

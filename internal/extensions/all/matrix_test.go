@@ -112,6 +112,12 @@ var ours = []row{
 	capability("read-only workspace", func(c extensions.Capabilities) string { return ticked(c.ReadOnlyWorkspace) }),
 	capability("CPU sizes", func(c extensions.Capabilities) string { return steps(int64(c.CPUStep), "milli-vCPU") }),
 	capability("memory sizes", func(c extensions.Capabilities) string { return steps(c.MemoryStepMB, "MiB") }),
+	capability("memory with each vCPU", func(c extensions.Capabilities) string {
+		if c.MemoryPerCPUMB == 0 {
+			return no
+		}
+		return fmt.Sprintf("%d MiB", c.MemoryPerCPUMB)
+	}),
 	capability("disk sizes", func(c extensions.Capabilities) string { return steps(c.DiskStepMB, "MiB") }),
 	capability("GPU models", func(c extensions.Capabilities) string { return list(c.GPUModels) }),
 	capability("enforced limits", func(c extensions.Capabilities) string { return list(c.Limits) }),

@@ -1,0 +1,49 @@
+package vercel
+
+import (
+	"encoding/json"
+	"net/http"
+
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/rest"
+)
+
+// failed is extensions.Failed: the client of the vendor classifies by judge.
+func failed(op string, id extensions.ID, err error) error { return extensions.Failed(op, id, err, nil) }
+
+// codeOf is the vendor's code of an error answer; "" without one.
+func codeOf(a rest.Answer) string {
+	var said struct {
+		Error struct {
+			Code string `json:"code"`
+		} `json:"error"`
+	}
+	_ = json.Unmarshal(a.Body, &said) // what is of another shape says nothing
+	return said.Error.Code
+}
+
+// judge is the vendor's own meaning of an error answer.
+func judge(a rest.Answer) (extensions.Kind, string) {
+	switch code := codeOf(a); {
+	case code == "sandbox_timeout_invalid":
+		return extensions.KindUnsupported, "shorten ttl; if the team's plan allows more, set `plan` in the binding's config to the one it has"
+	case code == "sandbox_stopping", code == "sandbox_snapshotting":
+		return extensions.KindUnavailable, beingStopped
+	case a.Status == http.StatusTooManyRequests && !a.Told: // the rate limit says when to come again, the quota cannot
+		return extensions.KindExhausted, "destroy a sandbox of this team, or raise its plan's limit"
+	}
+	return "", ""
+}
+
+// isStopping reports whether the vendor refused a call because the session is being stopped.
+func isStopping(err error) bool {
+	return extensions.IsKind(err, extensions.KindUnavailable) && extensions.RemedyOf(err) == beingStopped
+}
+
+const beingStopped = "it is being stopped: look at it again"
+
+// noProject is the error of a call to which only a project that is not there answers "not found".
+func noProject(err error) error {
+	return extensions.Errorf(extensions.KindUnauthorized, "the credential opens no such project: %w", err).
+		WithRemedy("check project_id and team_id")
+}

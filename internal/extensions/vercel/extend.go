@@ -1,0 +1,63 @@
+package vercel
+
+import (
+	"context"
+	"time"
+
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/deadline"
+)
+
+// Extend implements extensions.Extender. The vendor adds to what is left, so the difference is sent, once: whoever comes
+// again after a lost answer reads first, and finds nothing to add.
+func (b *backend) Extend(ctx context.Context, h extensions.Handle, to time.Time) error {
+	return failed("extend", h.ID, b.extend(ctx, h, to))
+}
+
+func (b *backend) extend(ctx context.Context, h extensions.Handle, to time.Time) error {
+	done, err := b.alone(ctx, h.Ref)
+	if err != nil {
+		return err
+	}
+	defer done()
+	w, err := b.runs(ctx, h)
+	if extensions.IsKind(err, extensions.KindUnavailable) { // it has not begun, so its deadline is not known
+		err = b.until(ctx, stopWithin, h.Ref, "has not begun it", func(ctx context.Context) (bool, error) {
+			w, err = b.runs(ctx, h)
+			if extensions.IsKind(err, extensions.KindUnavailable) {
+				return false, nil
+			}
+			return err == nil, err
+		})
+	}
+	if err != nil {
+		return err
+	}
+	now := b.observe(h.ID, w)
+	if now.Deadline.Sub(to) > time.Second {
+		return extensions.Errorf(extensions.KindUnsupported, "%s can move a deadline later only; it is %s", vendor,
+			now.Deadline.Format(time.RFC3339)).At("ttl").WithRemedy("destroy it at the earlier time")
+	}
+	if to.Sub(now.StartedAt) > b.plan.longest {
+		return b.tooLong()
+	}
+	more := deadline.Left(now.Deadline, to, time.Millisecond)
+	if more == 0 {
+		return nil
+	}
+	var out struct {
+		Session session `json:"session"`
+	}
+	if err := b.act(ctx, w.Session.ID, "extend-timeout", map[string]int64{"duration": more}, &out,
+		func() bool { return out.Session.ID == w.Session.ID }); err != nil {
+		return err
+	}
+	if w, err = b.runs(ctx, h); err != nil {
+		return err
+	}
+	if short := to.Sub(b.observe(h.ID, w).Deadline); short > time.Second {
+		return extensions.Errorf(extensions.KindUnsupported, "%s ends it %s before the deadline", vendor, short.Round(time.Second)).
+			WithRemedy("shorten ttl: the plan limits how long a sandbox runs")
+	}
+	return nil
+}

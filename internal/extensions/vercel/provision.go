@@ -1,0 +1,136 @@
+package vercel
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"time"
+
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/deadline"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/rest"
+)
+
+// Provision implements extensions.Backend with one create. What the sandbox is filled with waits for WaitReady.
+func (b *backend) Provision(ctx context.Context, spec extensions.Spec) (extensions.Handle, extensions.Observation, error) {
+	h, o, err := b.provision(ctx, spec)
+	return h, o, failed("provision", spec.ID, err)
+}
+
+func (b *backend) provision(ctx context.Context, spec extensions.Spec) (h extensions.Handle, o extensions.Observation, err error) {
+	if err := b.refuse(spec); err != nil {
+		return h, o, err
+	}
+	w, left, err := b.create(ctx, spec)
+	if left {
+		h = handle(spec.ID)
+	}
+	if err != nil {
+		return h, o, err
+	}
+	if want := b.regionOf(spec); want != "" && (w.Session.Region != want || w.Sandbox.Region != "" && w.Sandbox.Region != want) {
+		return b.misplaced(ctx, spec.ID, w.Session.Region, want)
+	}
+	return h, extensions.Observation{ID: spec.ID, Handle: h, Phase: extensions.PhaseProvisioning, Generation: spec.Generation}, nil
+}
+
+// create asks for the sandbox; the name is our id, so a second one cannot be made. left says that something may exist.
+func (b *backend) create(ctx context.Context, spec extensions.Spec) (w *whole, left bool, err error) {
+	in, version, err := b.wanted(spec)
+	if err != nil {
+		return nil, false, err
+	}
+	w = &whole{}
+	a, err := b.api.Do(ctx, rest.Call{Method: http.MethodPost, Path: []string{version, "sandboxes"}, Query: url.Values{"teamId": {b.team}},
+		In: in, Out: w, Turn: b.creates, Turns: int(in.Resources.VCPUs),
+		Is: func() bool { return w.Sandbox.Name == in.Name && w.about() }})
+	switch {
+	case err == nil:
+		return w, true, nil
+	case extensions.IsKind(err, extensions.KindIndeterminate), extensions.IsKind(err, extensions.KindTimeout):
+		return nil, true, err
+	case a.Own && (a.Status == http.StatusBadRequest || a.Status == http.StatusConflict): // perhaps the name is taken
+		return b.adopted(ctx, spec, err)
+	case a.Own && a.Status == http.StatusNotFound && (in.Image != "" || in.Runtime != ""):
+		return nil, false, extensions.Errorf(extensions.KindUnsupported, "%s has no such image or runtime: %w", vendor, err).
+			WithRemedy("name one that it has in options.image or options.runtime")
+	case extensions.IsKind(err, extensions.KindNotFound):
+		return nil, false, noProject(err)
+	}
+	return nil, false, err
+}
+
+// adopted returns the sandbox that has the name already, if it is that of an earlier call.
+func (b *backend) adopted(ctx context.Context, spec extensions.Spec, refused error) (*whole, bool, error) {
+	w, err := b.owned(ctx, handle(spec.ID))
+	switch {
+	case extensions.IsKind(err, extensions.KindNotFound):
+		return nil, false, refused
+	case err != nil:
+		return nil, false, err
+	}
+	has, _ := b.ours(w.Sandbox)
+	if g := generation(has); g != spec.Generation {
+		return nil, false, extensions.Errorf(extensions.KindConflict, "generation %d of this sandbox exists, want %d", g, spec.Generation).
+			WithRemedy("tear the other generation down first")
+	}
+	return w, true, nil
+}
+
+// wanted is the body of a create, and the version of the API that takes it.
+func (b *backend) wanted(spec extensions.Spec) (newSandbox, string, error) {
+	has, err := tags(spec)
+	if err != nil {
+		return newSandbox{}, "", err
+	}
+	in := newSandbox{ProjectID: b.project, Name: string(spec.ID), Ports: []int{},
+		Timeout:   deadline.Left(time.Now(), spec.Deadline, time.Millisecond),
+		Resources: size{VCPUs: defaultCPU}, Runtime: text(spec.Options, fieldRuntime), Image: text(spec.Options, fieldImage),
+		NetworkPolicy: policyOf(spec.Network), Tags: has, Region: b.regionOf(spec), FailoverRegions: []string{}}
+	if cpu := spec.Resources.RoundUp(b.desc.Capabilities).CPU; cpu != nil {
+		in.Resources.VCPUs = int64(*cpu) / 1000
+	}
+	if in.Runtime != "" {
+		return in, "v2", nil
+	}
+	return in, "v3", nil
+}
+
+func (b *backend) regionOf(spec extensions.Spec) string {
+	if spec.Region != "" {
+		return spec.Region
+	}
+	return b.region
+}
+
+// misplaced ends a sandbox that is not where it was asked for.
+func (b *backend) misplaced(ctx context.Context, id extensions.ID, is, want string) (extensions.Handle, extensions.Observation, error) {
+	told := extensions.Errorf(extensions.KindUnsupported, "%s made it in the region %q, not in %q", vendor, extensions.Clean(is, 40), want).
+		At("region").WithRemedy("choose a region where the team's sandboxes run")
+	if _, err := b.teardown(context.WithoutCancel(ctx), handle(id)); err != nil {
+		return handle(id), extensions.Observation{}, told
+	}
+	return extensions.Handle{}, extensions.Observation{}, told
+}
+
+// policyOf is what a sandbox may reach, from its first moment on.
+func policyOf(n extensions.Network) policy {
+	switch {
+	case n.Needs() == extensions.EgressNone:
+		return policy{Mode: extensions.NetworkAllow}
+	case len(n.Egress) == 0:
+		return policy{Mode: extensions.NetworkDeny}
+	}
+	p := policy{Allow: &[]string{}}
+	for _, r := range n.Egress {
+		if r.Domain != "" {
+			*p.Allow = append(*p.Allow, r.Domain)
+			continue
+		}
+		if p.Subnets == nil {
+			p.Subnets = &subnets{}
+		}
+		p.Subnets.Allow = append(p.Subnets.Allow, r.CIDR)
+	}
+	return p
+}

@@ -1,0 +1,53 @@
+package vercel
+
+import (
+	"context"
+
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/ready"
+)
+
+// WaitReady implements extensions.Backend. It waits for the microVM, fills it, then asks the probe until it succeeds.
+// Each part can be done again after a failure.
+func (b *backend) WaitReady(ctx context.Context, spec extensions.Spec, h extensions.Handle) (extensions.Observation, error) {
+	o, err := b.waitReady(ctx, spec, h)
+	return o, failed("wait-ready", h.ID, err)
+}
+
+func (b *backend) waitReady(ctx context.Context, spec extensions.Spec, h extensions.Handle) (o extensions.Observation, err error) {
+	if err := (ready.Wait{Timeout: -1}).Until(ctx, func(ctx context.Context) (string, error) {
+		w, err := b.owned(ctx, h)
+		if err != nil {
+			return "", err
+		}
+		switch w.Session.Status {
+		case pending, snapshotting:
+			return vendor + " says " + w.Session.Status, nil
+		case running:
+			return "", nil
+		}
+		return "", extensions.Errorf(extensions.KindFailed, "the sandbox did not begin: %s says %s", vendor,
+			extensions.Clean(w.Session.Status, 40))
+	}); err != nil {
+		return o, err
+	}
+	i, err := b.enter(ctx, h)
+	if err != nil {
+		return o, err
+	}
+	if err := i.fill(ctx, spec); err != nil {
+		return o, err
+	}
+	if err := ready.Of(spec.Readiness).Until(ctx, func(ctx context.Context) (string, error) {
+		return ready.Probe(ctx, spec.Readiness, func(ctx context.Context, req extensions.ExecRequest) (extensions.ExecResult, error) {
+			return b.exec(ctx, h, req)
+		})
+	}); err != nil {
+		return o, err
+	}
+	w, err := b.runs(ctx, h)
+	if err != nil {
+		return o, err
+	}
+	return b.observe(h.ID, w), nil
+}

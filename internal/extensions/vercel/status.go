@@ -1,0 +1,133 @@
+package vercel
+
+import (
+	"context"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
+)
+
+// looks is how many sandboxes are looked at side by side.
+const looks = 8
+
+// Status implements extensions.Backend. Each handle is looked up by its name: a listing does not tell of the sessions, and
+// may lag.
+func (b *backend) Status(ctx context.Context, handles []extensions.Handle) ([]extensions.Observation, error) {
+	if handles == nil {
+		out, err := b.everything(ctx)
+		return out, failed("status", "", err)
+	}
+	out := make([]extensions.Observation, len(handles))
+	var g errgroup.Group
+	g.SetLimit(looks)
+	for i, h := range handles {
+		g.Go(func() error {
+			out[i] = b.look(ctx, h)
+			return nil
+		})
+	}
+	return out, g.Wait()
+}
+
+// look observes one sandbox.
+func (b *backend) look(ctx context.Context, h extensions.Handle) extensions.Observation {
+	o := extensions.Observation{ID: h.ID, Handle: h}
+	w, err := b.owned(ctx, h)
+	switch {
+	case err == nil:
+		return b.observe(h.ID, w)
+	case extensions.IsKind(err, extensions.KindNotFound), extensions.IsKind(err, extensions.KindConflict):
+		o.Phase = extensions.PhaseAbsent
+	default:
+		o.Phase, o.Reason, o.Err = extensions.PhaseUnreachable, vendor+" did not tell", failed("status", h.ID, err)
+	}
+	return o
+}
+
+func (b *backend) everything(ctx context.Context) ([]extensions.Observation, error) {
+	all, err := b.list(ctx)
+	if err != nil {
+		return nil, err
+	}
+	out, seen := make([]extensions.Observation, 0, len(all)), map[extensions.ID]bool{}
+	for _, s := range all {
+		has, ok := b.ours(s)
+		id := extensions.ID(has[extensions.LabelID])
+		if !ok || s.Name != string(id) || seen[id] { // what moves to a later page is listed twice
+			continue
+		}
+		seen[id] = true
+		// A session's own times are not listed.
+		out = append(out, b.observe(id, &whole{Sandbox: s, Session: session{Status: s.Status, VCPUs: s.VCPUs, Memory: s.Memory,
+			StoppedAt: s.StatusUpdatedAt}}))
+	}
+	return out, nil
+}
+
+// early is how long before its deadline a sandbox counts as ended by it: the vendor's clocks differ by less.
+const early = 5 * time.Second
+
+func (b *backend) observe(id extensions.ID, w *whole) extensions.Observation {
+	has, _ := b.ours(w.Sandbox)
+	s := w.Session
+	o := extensions.Observation{ID: id, Handle: handle(id), Generation: generation(has), StartedAt: at(s.StartedAt), Allocated: allocated(s)}
+	deadline := at(w.Sandbox.ExpiresAt)
+	if !o.StartedAt.IsZero() {
+		deadline = o.StartedAt.Add(time.Duration(s.Timeout) * time.Millisecond)
+	}
+	switch s.Status {
+	case pending:
+		o.Phase = extensions.PhaseProvisioning
+	case running, snapshotting:
+		o.Phase, o.Deadline = extensions.PhaseReady, deadline
+		if has[labelBare] == "" {
+			o.Reachability.WorkDir = workDir
+		}
+	case stopping, stopped:
+		if o.EndedAt = ended(s); o.EndedAt.IsZero() {
+			o.EndedAt = deadline
+		}
+		if o.Phase = extensions.PhaseExpired; !deadline.IsZero() && deadline.Sub(o.EndedAt) > early {
+			o.Phase, o.Reason = extensions.PhaseFailed, "it was stopped before its deadline"
+		}
+	default:
+		o.Phase, o.EndedAt, o.Reason = extensions.PhaseFailed, ended(s), vendor+" says "+extensions.Clean(s.Status, 40)
+	}
+	return o
+}
+
+// ended is when a session ended; zero while it has not.
+func ended(s session) time.Time {
+	for _, ms := range []float64{s.StoppedAt, s.AbortedAt, s.RequestedStopAt} {
+		if ms > 0 {
+			return at(ms)
+		}
+	}
+	return time.Time{}
+}
+
+func allocated(s session) (r extensions.Resources) {
+	if s.VCPUs > 0 {
+		cpu := extensions.Milli(s.VCPUs * 1000)
+		r.CPU = &cpu
+	}
+	if s.Memory > 0 {
+		memory := int64(s.Memory)
+		r.MemoryMB = &memory
+	}
+	return r
+}
+
+// Find implements extensions.Backend. A sandbox has the name of its id, so it is looked up by it.
+func (b *backend) Find(ctx context.Context, id extensions.ID) (extensions.Handle, error) {
+	if _, err := extensions.ParseID(string(id)); err != nil {
+		return extensions.Handle{}, failed("find", "", err)
+	}
+	h := handle(id)
+	if _, err := b.owned(ctx, h); err != nil {
+		return extensions.Handle{}, failed("find", id, err)
+	}
+	return h, nil
+}

@@ -1,0 +1,99 @@
+// Package vercel runs sandboxes at Vercel (vercel.com): microVMs, rented by the CPU that they use.
+//
+// # Where it runs
+//
+// At the vendor, in one project of a team. A sandbox has the name of our id, and one session: the microVM. Nothing here
+// makes a second session, so neither a read nor a command wakes a sandbox that has ended.
+//
+// # Needs
+//
+// An OIDC token of the project, or an access token with the ids of team and project. The image has a POSIX shell, od and tar.
+//
+// # Expiry
+//
+// Native, by the millisecond. It can be moved later only.
+//
+// # Leaves behind
+//
+// Nothing. A sandbox that ended by itself stays listed until it is destroyed, and costs nothing.
+package vercel
+
+import (
+	"context"
+	"sync"
+
+	"golang.org/x/time/rate"
+
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/rest"
+)
+
+// Handler is the name that bindings of this extension use.
+const Handler = "vercel"
+
+type extension struct{}
+
+// New returns the extension.
+func New() extensions.Extension { return extension{} }
+
+// Open implements extensions.Extension. It contacts nobody.
+func (x extension) Open(ctx context.Context, cfg extensions.Config) (extensions.Backend, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, failed("open", "", err)
+	}
+	b, err := open(x, cfg)
+	if err != nil {
+		return nil, failed("open", "", err)
+	}
+	return b, nil
+}
+
+func open(x extension, cfg extensions.Config) (*backend, error) {
+	b := &backend{}
+	var err error
+	if b.settings, err = parseConfig(cfg); err != nil {
+		return nil, err
+	}
+	if b.desc, err = extensions.Declared(x, cfg.Values); err != nil {
+		return nil, err
+	}
+	if b.identity, err = identify(cfg.Credentials); err != nil {
+		return nil, err
+	}
+	b.api, err = rest.Open(rest.Options{Vendor: vendor, Base: b.apiURL, Bearer: b.token, Judge: judge})
+	if err != nil {
+		return nil, err
+	}
+	b.creates = rate.NewLimiter(b.plan.rate, b.plan.burst)
+	return b, nil
+}
+
+// backend is one account, a part of a project at the vendor.
+type backend struct {
+	settings
+	identity
+	desc    extensions.Descriptor
+	api     *rest.Client
+	creates *rate.Limiter // the plan's new vCPUs, kept by waiting
+	// changing is held while one sandbox's deadline or ports are read and added to: two that add at once would add twice.
+	changing sync.Map // name -> chan struct{} of capacity 1
+	filled   sync.Map // session -> content
+}
+
+// Close implements extensions.Backend.
+func (b *backend) Close() error {
+	b.api.Close()
+	return nil
+}
+
+// alone waits until nobody else of this process changes what is read of a sandbox first.
+func (b *backend) alone(ctx context.Context, name string) (done func(), err error) {
+	c, _ := b.changing.LoadOrStore(name, make(chan struct{}, 1))
+	turn := c.(chan struct{})
+	select {
+	case turn <- struct{}{}:
+		return func() { <-turn }, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
