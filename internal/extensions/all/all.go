@@ -8,6 +8,7 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/docker"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/e2b"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/local"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/modal"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/saasstub"
 )
 
@@ -18,6 +19,7 @@ func Extensions() []extensions.Extension {
 		composessh.New(),
 		docker.New(),
 		e2b.New(),
+		modal.New(),
 		command.New(),
 		saasstub.New(),
 		saasstub.NewEventual(),

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"net"
 	"net/url"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -40,6 +41,8 @@ type line struct {
 	keys   []string // header names and values
 	secret []string // what no message may contain
 	token  chan token
+	// environment is the workspace's.
+	environment string
 }
 
 // token is the session's; it is fetched again at half of its life.
@@ -48,7 +51,7 @@ type token struct {
 	until time.Time
 }
 
-func newLine(address string, given map[string]extensions.Secret) (*line, error) {
+func newLine(s settings, given map[string]extensions.Secret) (*line, error) {
 	id, secret := given[credentialID].Reveal(), given[credentialSecret].Reveal()
 	for name, v := range map[string]string{credentialID: id, credentialSecret: secret} {
 		if v == "" || strings.ContainsFunc(v, func(r rune) bool { return r <= ' ' || r > '~' }) {
@@ -56,12 +59,12 @@ func newLine(address string, given map[string]extensions.Secret) (*line, error) 
 				name, vendor).WithRemedy("set token_id and token_secret of this extension, or MODAL_TOKEN_ID and MODAL_TOKEN_SECRET")
 		}
 	}
-	u, err := webcall.Address(address)
+	u, err := webcall.Address(s.serverURL)
 	if err != nil {
 		return nil, extensions.Errorf(extensions.KindInvalid, "config.server_url: the address %w", err).
 			WithRemedy("write it as https://host; plain http is for this machine only")
 	}
-	l := &line{secret: []string{secret, id}, token: make(chan token, 1)}
+	l := &line{secret: []string{secret, id}, token: make(chan token, 1), environment: s.environment}
 	l.keys = []string{"x-modal-client-type", strconv.Itoa(int(pb.ClientType_CLIENT_TYPE_LIBMODAL_GO)),
 		"x-modal-client-version", pythonClient, "x-modal-libmodal-version", "modal-go/" + sdkVersion, "x-modal-host", u.Hostname(),
 		"x-modal-token-id", id, "x-modal-token-secret", secret}
@@ -118,6 +121,11 @@ func (l *line) call(ctx context.Context, method string, in, out any, c *grpc.Cli
 	if err := ctx.Err(); err != nil {
 		return unsent(err)
 	}
+	if image, ok := in.(*pb.ImageGetOrCreateRequest); ok && os.Getenv("MODAL_IMAGE_BUILDER_VERSION") != "" {
+		if err := l.ownBuilder(ctx, image); err != nil {
+			return err
+		}
+	}
 	headers := slices.Clone(l.keys)
 	if method != pb.ModalClient_AuthTokenGet_FullMethodName {
 		t, err := l.session(ctx)
@@ -129,6 +137,16 @@ func (l *line) call(ctx context.Context, method string, in, out any, c *grpc.Cli
 	return l.ask(ctx, callTime, method, func(ctx context.Context) error {
 		return do(metadata.AppendToOutgoingContext(ctx, headers...), method, in, out, c, opts...)
 	})
+}
+
+// ownBuilder replaces the builder's version, which the SDK takes from the user's variable, by the environment's.
+func (l *line) ownBuilder(ctx context.Context, in *pb.ImageGetOrCreateRequest) error {
+	out, err := pb.NewModalClientClient(l.conn).EnvironmentGetOrCreate(ctx,
+		pb.EnvironmentGetOrCreateRequest_builder{DeploymentName: l.environment}.Build())
+	if err == nil {
+		in.SetBuilderVersion(out.GetMetadata().GetSettings().GetImageBuilderVersion())
+	}
+	return err
 }
 
 // ask makes one call, bounded by limit, and classifies its end.

@@ -69,7 +69,7 @@ func open(x extension, cfg extensions.Config) (*backend, error) {
 	if b.desc, err = extensions.Declared(x, cfg.Values); err != nil {
 		return nil, err
 	}
-	l, err := newLine(s.serverURL, cfg.Credentials)
+	l, err := newLine(s, cfg.Credentials)
 	if err != nil {
 		return nil, err
 	}

@@ -15,7 +15,8 @@ type Killer struct {
 	at     int64
 	after  bool
 	seen   int64
-	victim *exec.Cmd
+	victim *exec.Cmd // nil = it cuts whoever calls off
+	dead   bool
 }
 
 // Killer returns one that kills nobody until Start.
@@ -36,13 +37,27 @@ func (k *Killer) strikes() (before, after bool) {
 	defer k.mu.Unlock()
 	k.seen++
 	hit := k.seen == k.at
+	if k.dead {
+		return true, false
+	}
 	return hit && !k.after, hit && k.after
 }
 
 func (k *Killer) kill() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
+	if k.victim == nil {
+		k.dead = true
+		return
+	}
 	_ = k.victim.Process.Kill()
+}
+
+// Cut lets nothing more through from the nth call on, as if its caller were dead. after lets the vendor do that one.
+func (k *Killer) Cut(n int64, after bool) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.at, k.after = n, after
 }
 
 // Start starts a process and kills it at its nth call; 0 = never. after lets the vendor do that one first.
