@@ -51,16 +51,16 @@ func as[T error](err error) bool {
 	return errors.As(err, &e)
 }
 
-// answer is what the vendor said, cleaned for messages; the SDK reads its status.
+// answer is what the vendor said, cleaned for messages; the SDK reads the code of what it wraps.
 type answer struct {
 	said string
-	st   *status.Status
+	err  error
 }
 
 func (a *answer) Error() string { return a.said }
 
-// GRPCStatus lets the SDK read the code.
-func (a *answer) GRPCStatus() *status.Status { return a.st }
+// Unwrap implements the interface of package errors.
+func (a *answer) Unwrap() error { return a.err }
 
 func unsent(err error) error { return fmt.Errorf("nothing was sent to %s: %w", vendor, err) }
 
@@ -84,7 +84,7 @@ func (l *line) classified(ctx context.Context, method string, of *sent, err erro
 		return err
 	}
 	st := status.Convert(err)
-	said := &answer{said: l.words(st.Message()), st: st}
+	said := &answer{said: l.words(st.Message()), err: st.Err()}
 	told := func(kind extensions.Kind, remedy string) error {
 		return extensions.Errorf(kind, "%s answered %s: %w", vendor, st.Code(), said).WithRemedy("%s", remedy)
 	}
