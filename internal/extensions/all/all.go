@@ -9,6 +9,7 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/docker"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/e2b"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/local"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/modal"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/saasstub"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/vercel"
 )
@@ -22,6 +23,7 @@ func Extensions() []extensions.Extension {
 		e2b.New(),
 		daytona.New(),
 		vercel.New(),
+		modal.New(),
 		command.New(),
 		saasstub.New(),
 		saasstub.NewEventual(),

@@ -8,6 +8,7 @@ import (
 	"connectrpc.com/connect"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/e2b/internal/envd/process"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/hosttest/box"
 )
 
 func (q *proc) take(in *process.ProcessInput) error {
@@ -84,7 +85,7 @@ func (in inside) Update(_ context.Context, req *connect.Request[process.UpdateRe
 		if q.tty == nil {
 			return nil, connect.NewError(connect.CodeInternal, errors.New("tty not assigned to process"))
 		}
-		if err := resize(q.tty, size.GetRows(), size.GetCols()); err != nil {
+		if err := box.Resize(q.tty, size.GetRows(), size.GetCols()); err != nil {
 			return nil, connect.NewError(connect.CodeInternal, err)
 		}
 	}

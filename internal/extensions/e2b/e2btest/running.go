@@ -116,13 +116,13 @@ type reader struct {
 // open makes the streams of a process that is about to start.
 func (q *proc) open(c command) ([]reader, error) {
 	if c.pty != nil {
-		ours, theirs, err := openTerminal(c.pty.GetSize().GetRows(), c.pty.GetSize().GetCols())
+		ours, theirs, err := box.OpenTerminal(c.pty.GetSize().GetRows(), c.pty.GetSize().GetCols())
 		if err != nil {
 			return nil, err
 		}
 		q.tty, q.in = ours, ours
 		q.cmd.Stdin, q.cmd.Stdout, q.cmd.Stderr = theirs, theirs, theirs
-		q.cmd.SysProcAttr = onTerminal()
+		q.cmd.SysProcAttr = box.OnTerminal()
 		return []reader{{ours, func(b []byte) *process.ProcessEvent_DataEvent {
 			return &process.ProcessEvent_DataEvent{Output: &process.ProcessEvent_DataEvent_Pty{Pty: b}}
 		}}}, nil

@@ -1,4 +1,4 @@
-package e2btest
+package box
 
 import (
 	"os"
@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// openTerminal opens both ends of a new terminal.
-func openTerminal(rows, cols uint32) (ours, theirs *os.File, err error) {
+// OpenTerminal opens both ends of a new terminal.
+func OpenTerminal(rows, cols uint32) (ours, theirs *os.File, err error) {
 	ours, err = os.OpenFile("/dev/ptmx", os.O_RDWR|syscall.O_NOCTTY|syscall.O_CLOEXEC|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return nil, nil, err
@@ -27,7 +27,7 @@ func openTerminal(rows, cols uint32) (ours, theirs *os.File, err error) {
 		theirs, err = os.OpenFile("/dev/pts/"+strconv.Itoa(n), os.O_RDWR|syscall.O_NOCTTY|syscall.O_CLOEXEC, 0)
 	}
 	if err == nil && rows > 0 && cols > 0 {
-		err = resize(ours, rows, cols)
+		err = Resize(ours, rows, cols)
 	}
 	if err != nil {
 		_ = ours.Close()
@@ -36,7 +36,8 @@ func openTerminal(rows, cols uint32) (ours, theirs *os.File, err error) {
 	return ours, theirs, nil
 }
 
-func resize(f *os.File, rows, cols uint32) error {
+// Resize changes the size of a terminal by either end.
+func Resize(f *os.File, rows, cols uint32) error {
 	return control(f, func(fd int) error {
 		return unix.IoctlSetWinsize(fd, unix.TIOCSWINSZ, &unix.Winsize{Row: uint16(rows), Col: uint16(cols)})
 	})
@@ -55,5 +56,5 @@ func control(f *os.File, do func(fd int) error) error {
 	return inner
 }
 
-// onTerminal makes a process's input its terminal.
-func onTerminal() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setsid: true, Setctty: true} }
+// OnTerminal makes a process's input its terminal.
+func OnTerminal() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setsid: true, Setctty: true} }

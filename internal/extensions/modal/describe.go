@@ -1,0 +1,98 @@
+package modal
+
+import (
+	"slices"
+	"time"
+
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
+)
+
+const doc = `Sandboxes of Modal (modal.com), rented by the second, with GPUs.
+
+- **Where it runs**: at the vendor, in one app of the token's workspace. A profile sets image and size; an image is pulled by Modal.
+- **Needs**: a token, and images with ` + "`/bin/sh` and `tar`" + `. Routing considers it only where it is configured.
+- **Expiry**: native, by the second, at most 24 hours. Modal fixes it at the create: nothing extends it.
+- **Leaves behind**: the app and built images, which cost nothing; snapshots that were kept, for 30 days, which hold what files
+  of the sandbox hold, its secrets among them. A snapshot that is cut off before it has its name stays for that time, too.
+
+It allows networks on every port, and names on port 443 only. Beside an allowlist, any name can be looked up. Nobody reaches a port inside
+without the header of its URL. The vendor's runtime is pinned to gVisor unless the binding says otherwise.
+What a sandbox used is not told: its price is that of its size over time, and Modal bills more where it used more than it asked for.
+A sandbox with a GPU runs at the vendor's older backend, which the handle says.`
+
+// settle is how long what is new may be missing in a list. The vendor promises nothing.
+const settle = 30 * time.Second
+
+const (
+	longest    = 24 * time.Hour      // of a sandbox: https://modal.com/docs/guide/sandboxes, read 2026-11-20
+	snapshotOf = 30 * 24 * time.Hour // how long a snapshot is kept
+)
+
+// gpus are the models that the vendor's guide names; see the specifications' page, 2026-11-20.
+var gpus = []string{"T4", "L4", "A10", "A100", "A100-80GB", "L40S", "H100", "H200", "B200"}
+
+// Describe implements extensions.Extension.
+func (extension) Describe() extensions.Descriptor {
+	return extensions.Descriptor{
+		Handler: Handler,
+		Title:   "Modal",
+		Doc:     doc,
+		Places:  []extensions.Place{extensions.PlaceAccount},
+		Config:  configFields,
+		Options: optionFields,
+		Credentials: []extensions.CredentialField{
+			{Name: credentialID, Env: "MODAL_TOKEN_ID", Required: true, Doc: "The token's id, from https://modal.com/settings/tokens."},
+			{Name: credentialSecret, Env: "MODAL_TOKEN_SECRET", Required: true, Doc: "The token's secret."},
+		},
+		Powers: []extensions.Power{extensions.PowerExec, extensions.PowerFiles, extensions.PowerURL, extensions.PowerSnapshot,
+			extensions.PowerPrepareImage},
+		Find: extensions.Find{Strength: extensions.FindStrong},
+		List: extensions.List{Freshness: extensions.ListEventual, Lag: settle},
+		Snapshots: extensions.Snapshots{Kinds: []extensions.SnapshotKind{extensions.SnapshotFilesystem}, HoldsSecrets: true, Expires: snapshotOf,
+			Find: extensions.Find{Strength: extensions.FindEventual, Settle: settle}},
+		Capabilities: extensions.Capabilities{
+			TransportModel:      extensions.TransportDialIn,
+			FsSnapshot:          true,
+			MaxSessionDuration:  longest,
+			Regions:             []string{"*"},
+			OS:                  []string{"linux"},
+			Arch:                []string{"amd64"},
+			IdleCostModel:       extensions.IdleMetered,
+			BillingModel:        extensions.BillingWallClock,
+			GPU:                 true,
+			GPUModels:           slices.Clone(gpus),
+			CustomNetworkPolicy: true,
+			EgressDefault:       extensions.NetworkAllow,
+			Provides: extensions.Provides{RuntimeKinds: []string{"vendor-hosted", "workarea"}, RequirementKinds: []string{
+				extensions.RequireLongRunning, extensions.RequireNetworkEgress, "gpu", "image"}}.
+				With(extensions.Provides{RequirementKinds: extensions.WorkspaceKinds}),
+			IsolationLevels: []extensions.Isolation{extensions.IsolationContainer, extensions.IsolationUserspace},
+			PricingModel:    extensions.PricingMetered,
+			Egress:          extensions.EgressDomain,
+			CIDRPorts:       extensions.PortsNone,
+			DomainPorts:     extensions.PortsHTTPS,
+			DNS:             extensions.DNSAllowlist,
+			Ingress:         extensions.IngressClosed,
+			Expiry:          extensions.ExpiryNative,
+			MaxTTL:          longest,
+			ExtendTTL:       extensions.ExtendNone,
+			DeadlineGrain:   time.Second,
+			Limits:          []extensions.Limit{extensions.LimitCPU, extensions.LimitMemory},
+			CPUStep:         2, // a core has 2 vCPU, and Modal takes thousandths of cores
+			Entrypoints:     []extensions.EntrypointMode{extensions.EntrypointIdle},
+			SecretsAs:       []extensions.SecretDelivery{extensions.SecretsEnv},
+		},
+	}
+}
+
+// Declare implements extensions.Declarer: which runtime a binding has, and where it is.
+func (extension) Declare(values map[string]any) (extensions.Declaration, error) {
+	n := extensions.Narrowing{Regions: []string{unstated}, IsolationLevels: []extensions.Isolation{extensions.IsolationUserspace}}
+	if r := text(values, fieldRegion); r != "" {
+		n.Regions = []string{r}
+	}
+	if text(values, fieldRuntime) == runtimeAny {
+		n.IsolationLevels = []extensions.Isolation{extensions.IsolationContainer}
+	}
+	return extensions.Declaration{Narrowing: n}, nil
+}

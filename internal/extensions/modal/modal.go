@@ -1,0 +1,117 @@
+// Package modal runs sandboxes at Modal (modal.com): gVisor containers and GPUs, rented by the second.
+//
+// # Where it runs
+//
+// At the vendor, in one app of one environment of the token's workspace. The control plane makes, finds and ends
+// sandboxes; a task's command router, another host, runs commands and takes snapshots.
+//
+// The vendor has two backends. V2 is its default; V1 alone has GPUs. A handle says whose its sandbox is.
+//
+// # The vendor's SDK
+//
+// The SDK makes apps, images and sandboxes, by a connection of ours: it reads neither the user's files nor MODAL_
+// variables, and repeats nothing. What the SDK does not say (how a sandbox ended, a snapshot's own id, the position in
+// a command's input) is asked through the SDK's generated stubs.
+//
+// # Needs
+//
+// A token. Images with /bin/sh and tar.
+//
+// # Expiry
+//
+// Native, by the second, at most 24 hours, fixed at the create.
+//
+// # Leaves behind
+//
+// An app, which is free; built images, which the vendor keeps as its cache; snapshots that were kept, for 30 days.
+package modal
+
+import (
+	"context"
+	"io"
+	"log/slog"
+	"sync"
+	"time"
+
+	sdk "github.com/modal-labs/modal-client/go"
+	pb "github.com/modal-labs/modal-client/go/proto/modal_proto"
+	"google.golang.org/grpc"
+
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
+)
+
+// Handler is the name that bindings of this extension use.
+const Handler = "modal"
+
+type extension struct{}
+
+// New returns the extension.
+func New() extensions.Extension { return extension{} }
+
+// Open implements extensions.Extension. It contacts nobody.
+func (x extension) Open(ctx context.Context, cfg extensions.Config) (extensions.Backend, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, failed("open", "", err)
+	}
+	b, err := open(x, cfg)
+	if err != nil {
+		return nil, failed("open", "", err)
+	}
+	return b, nil
+}
+
+func open(x extension, cfg extensions.Config) (*backend, error) {
+	s, err := parseConfig(cfg)
+	if err != nil {
+		return nil, err
+	}
+	b := &backend{settings: s, routers: map[string]*grpc.ClientConn{}}
+	if b.desc, err = extensions.Declared(x, cfg.Values); err != nil {
+		return nil, err
+	}
+	l, err := newLine(s, cfg.Credentials)
+	if err != nil {
+		return nil, err
+	}
+	b.line, b.control = l, pb.NewModalClientClient(l.conn)
+	var never time.Duration
+	p := &sdk.ClientParams{TokenID: cfg.Credentials[credentialID].Reveal(), TokenSecret: cfg.Credentials[credentialSecret].Reveal(),
+		Environment: s.environment, Logger: slog.New(slog.NewTextHandler(io.Discard, nil)), MaxThrottleWait: &never,
+		ControlPlaneClient: b.control}
+	blank(&p.Config)
+	if b.sdk, err = sdk.NewClientWithOptions(p); err != nil {
+		_ = l.conn.Close()
+		return nil, err
+	}
+	return b, nil
+}
+
+// blank sets p to an empty value: the SDK reads the user's file for a nil one, and its type has no name outside.
+func blank[T any](p **T) { *p = new(T) }
+
+// backend is one account, a part of a workspace at the vendor.
+type backend struct {
+	settings
+	desc    extensions.Descriptor
+	line    *line
+	control pb.ModalClientClient
+	sdk     *sdk.Client
+	entered sync.Map // sandbox's own name -> access
+	filled  sync.Map // sandbox's own name -> content; what was read of it once
+
+	mu      sync.Mutex
+	routers map[string]*grpc.ClientConn // by address
+}
+
+// Close implements extensions.Backend.
+func (b *backend) Close() error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, c := range b.routers {
+		_ = c.Close() // it only fails where it is closed
+	}
+	clear(b.routers)
+	b.sdk.Close()
+	_ = b.line.conn.Close() // likewise
+	return nil
+}

@@ -1,0 +1,43 @@
+package modal
+
+import (
+	"context"
+	"time"
+
+	pb "github.com/modal-labs/modal-client/go/proto/modal_proto"
+
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/webcall"
+)
+
+// URL implements extensions.URLGiver by a connect token: it reaches any port, and nobody without it does. The vendor's
+// tunnels would have to be opened at the create, to everybody.
+func (b *backend) URL(ctx context.Context, h extensions.Handle, port int) (extensions.URL, error) {
+	u, err := b.url(ctx, h, port)
+	return u, failed("url", h.ID, err)
+}
+
+func (b *backend) url(ctx context.Context, h extensions.Handle, port int) (u extensions.URL, err error) {
+	s, err := b.owned(ctx, h)
+	if err != nil {
+		return u, err
+	}
+	p := uint32(port)
+	in := pb.SandboxCreateConnectTokenRequest_builder{SandboxId: s.ref, Port: &p}.Build()
+	get := b.control.SandboxCreateConnectTokenV2
+	if backendOf(s.ref) == 1 {
+		get = b.control.SandboxCreateConnectToken
+	}
+	out, err := get(ctx, in)
+	if err != nil {
+		return u, err
+	}
+	if _, err := webcall.Address(out.GetUrl()); err != nil || out.GetToken() == "" {
+		return u, extensions.Errorf(extensions.KindInternal, "%s tells no safe address or no token for the ports of %s", vendor, s.ref)
+	}
+	u = extensions.URL{Address: out.GetUrl(), Header: extensions.Header{Name: "Authorization", Value: extensions.NewSecret("Bearer " + out.GetToken())}}
+	if at, ok := expiry(out.GetToken()); ok && (s.ends.IsZero() || at.Before(s.ends)) {
+		u.ExpiresAt = at.Truncate(time.Second)
+	}
+	return u, nil
+}
