@@ -77,5 +77,5 @@ func (b *backend) refuseContent(spec extensions.Spec) error {
 		return extensions.Errorf(extensions.KindInvalid, "options.workdir: %q is not an absolute folder below /", extensions.Clean(d, 80)).
 			At("options.workdir")
 	}
-	return cmp.Or(c.CheckEntrypoint(spec.Entrypoint), c.CheckEgress(spec.Network), spec.CheckSecrets())
+	return cmp.Or(c.CheckEntrypoint(spec.Entrypoint), c.CheckEgress(spec.Network), c.CheckIdleReap(spec.IdleReap), spec.CheckSecrets())
 }

@@ -66,6 +66,7 @@ func (extension) Describe() extensions.Descriptor {
 			DNS:             extensions.DNSAllowlist,
 			Ingress:         extensions.IngressClosed,
 			Expiry:          extensions.ExpiryNative,
+			IdleReap:        extensions.IdleReapNone,
 			ExtendTTL:       extensions.ExtendBoth,
 			DeadlineGrain:   time.Minute,
 			Limits:          []extensions.Limit{extensions.LimitCPU, extensions.LimitMemory, extensions.LimitDisk},

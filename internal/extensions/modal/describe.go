@@ -74,6 +74,7 @@ func (extension) Describe() extensions.Descriptor {
 			DNS:             extensions.DNSAllowlist,
 			Ingress:         extensions.IngressClosed,
 			Expiry:          extensions.ExpiryNative,
+			IdleReap:        extensions.IdleReapNone,
 			MaxTTL:          longest,
 			ExtendTTL:       extensions.ExtendNone,
 			DeadlineGrain:   time.Second,

@@ -75,5 +75,5 @@ func (b *backend) refuseContent(spec extensions.Spec) error {
 	case spec.FromSandbox != "":
 		return unsupported("from_sandbox", "sandboxer makes no forks at %s", vendor)
 	}
-	return cmp.Or(c.CheckEntrypoint(spec.Entrypoint), c.CheckEgress(spec.Network), spec.CheckSecrets())
+	return cmp.Or(c.CheckEntrypoint(spec.Entrypoint), c.CheckEgress(spec.Network), c.CheckIdleReap(spec.IdleReap), spec.CheckSecrets())
 }

@@ -68,6 +68,7 @@ func (extension) Describe() extensions.Descriptor {
 			DNS:             extensions.DNSAllowlist,
 			Ingress:         extensions.IngressPublic,
 			Expiry:          extensions.ExpiryNative,
+			IdleReap:        extensions.IdleReapNone,
 			MaxTTL:          largest.longest,
 			ExtendTTL:       extensions.ExtendLater,
 			DeadlineGrain:   time.Second,
