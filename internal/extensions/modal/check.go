@@ -78,7 +78,8 @@ func (b *backend) refuseContent(spec extensions.Spec) error {
 		return extensions.Errorf(extensions.KindInvalid, "options.workdir: %q is not an absolute folder below /", extensions.Clean(d, 80)).
 			At("options.workdir")
 	}
-	return cmp.Or(refuseGPU(r.GPU), c.CheckEntrypoint(spec.Entrypoint), c.CheckEgress(spec.Network), c.CheckIdleReap(spec.IdleReap), spec.CheckSecrets())
+	return cmp.Or(refuseGPU(r.GPU), c.CheckEntrypoint(spec.Entrypoint), c.CheckEgress(spec.Network), c.CheckIdleReap(spec.IdleReap),
+		spec.CheckSecrets())
 }
 
 func refuseGPU(g *extensions.GPU) error {

@@ -40,8 +40,8 @@ var configFields = []extensions.Field{
 	{Name: fieldImage, Type: extensions.FieldString,
 		Doc: "Image of sandboxes whose profile names none; default: `" + defaultImage + "`. It needs `/bin/sh` and `tar`."},
 	{Name: fieldRuntime, Type: extensions.FieldString, Enum: []string{runtimeGVisor, runtimeAny},
-		Doc: "`gvisor` (the default) pins the runtime, which is a kernel in user space. With `any`, Modal chooses, and no more than a container " +
-			"is promised."},
+		Doc: "`gvisor` (the default) pins the runtime, which is a kernel in user space. With `any`, Modal chooses, and no more " +
+			"than a container is promised."},
 	{Name: fieldRegion, Type: extensions.FieldString,
 		Doc: "Where Modal runs this workspace's sandboxes, as it told you; sandboxer does not ask for regions. " +
 			"Without it, no profile that demands a region runs here."},

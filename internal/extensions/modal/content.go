@@ -36,7 +36,8 @@ func (i *inside) do(ctx context.Context, program, at string, in io.Reader) ([]by
 	exit, err := i.run(ctx, execwire.Process{Argv: []string{"/bin/sh", "-c", program, "sh", at}, Stdin: in, Stdout: &out, Stderr: &words})
 	if err == nil && exit != 0 {
 		err = extensions.Errorf(extensions.KindUnsupported, "the image cannot hold %s: code %d: %s", extensions.Clean(at, 200), exit,
-			extensions.LastLines(words.String(), maxWords)).WithRemedy("use an image with /bin/sh whose user may write there, or set options.workdir")
+			extensions.LastLines(words.String(), maxWords)).
+			WithRemedy("use an image with /bin/sh whose user may write there, or set options.workdir")
 	}
 	return out.Bytes(), err
 }

@@ -113,8 +113,7 @@ func TestTenCreatesAtOnceKeepTheVendorsLimit(t *testing.T) {
 	v, b := vendorOf(cfg), open(t, cfg)
 	v.SetPlan(modaltest.Plan{CreatesPerSecond: 5})
 	type result struct {
-		wait time.Duration
-		err  error
+		err error
 	}
 	results := make(chan result)
 	for range 10 {

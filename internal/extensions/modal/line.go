@@ -75,7 +75,7 @@ func newLine(s settings, given map[string]extensions.Secret) (*line, error) {
 
 // dial connects lazily.
 func dial(u *url.URL, more ...grpc.DialOption) (*grpc.ClientConn, error) {
-	var secure credentials.TransportCredentials = insecure.NewCredentials()
+	secure := insecure.NewCredentials()
 	port := u.Port()
 	if u.Scheme == "https" {
 		secure = credentials.NewTLS(nil)
@@ -117,7 +117,9 @@ func (watch) TagConn(ctx context.Context, _ *stats.ConnTagInfo) context.Context 
 func (watch) HandleConn(context.Context, stats.ConnStats) {}
 
 // call is the way of every unary call.
-func (l *line) call(ctx context.Context, method string, in, out any, c *grpc.ClientConn, do grpc.UnaryInvoker, opts ...grpc.CallOption) error {
+func (l *line) call(
+	ctx context.Context, method string, in, out any, c *grpc.ClientConn, do grpc.UnaryInvoker, opts ...grpc.CallOption,
+) error {
 	if err := ctx.Err(); err != nil {
 		return unsent(err)
 	}

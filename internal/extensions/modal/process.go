@@ -105,7 +105,8 @@ func (q process) copy(ctx context.Context, fd pb.TaskExecStdioFileDescriptor, w 
 
 // cut is the error of a command that runs on, or does not.
 func (q process) cut(err error) error {
-	return extensions.Errorf(extensions.KindIndeterminate, "the connection to the command broke: %s", q.b.line.words(status.Convert(err).Message())).
+	why := q.b.line.words(status.Convert(err).Message())
+	return extensions.Errorf(extensions.KindIndeterminate, "the connection to the command broke: %s", why).
 		WithRemedy("look whether it ran before you run it again")
 }
 

@@ -94,7 +94,8 @@ func (b *backend) adopt(ctx context.Context, spec extensions.Spec) (ref string, 
 	case s.id != spec.ID:
 		return "", false, foreign(ref)
 	case s.generation != spec.Generation:
-		return ref, true, extensions.Errorf(extensions.KindConflict, "generation %d of this sandbox exists, want %d", s.generation, spec.Generation).
+		return ref, true, extensions.Errorf(extensions.KindConflict, "generation %d of this sandbox exists, want %d", s.generation,
+			spec.Generation).
 			WithRemedy("tear the other generation down first")
 	}
 	return ref, true, nil

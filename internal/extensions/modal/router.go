@@ -79,7 +79,7 @@ func (b *backend) accessTo(ctx context.Context, ref string) (a access, err error
 	if a.task == "" {
 		return a, extensions.Errorf(extensions.KindUnavailable, "the sandbox %s waits for a machine", ref).WithRemedy("try again later")
 	}
-	jwt := ""
+	var jwt string
 	if backendOf(ref) == 1 {
 		out, err := b.control.TaskGetCommandRouterAccess(ctx, pb.TaskGetCommandRouterAccessRequest_builder{TaskId: a.task}.Build())
 		if err != nil {

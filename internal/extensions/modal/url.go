@@ -35,7 +35,8 @@ func (b *backend) url(ctx context.Context, h extensions.Handle, port int) (u ext
 	if _, err := webcall.Address(out.GetUrl()); err != nil || out.GetToken() == "" {
 		return u, extensions.Errorf(extensions.KindInternal, "%s tells no safe address or no token for the ports of %s", vendor, s.ref)
 	}
-	u = extensions.URL{Address: out.GetUrl(), Header: extensions.Header{Name: "Authorization", Value: extensions.NewSecret("Bearer " + out.GetToken())}}
+	bearer := extensions.NewSecret("Bearer " + out.GetToken())
+	u = extensions.URL{Address: out.GetUrl(), Header: extensions.Header{Name: "Authorization", Value: bearer}}
 	if at, ok := expiry(out.GetToken()); ok && (s.ends.IsZero() || at.Before(s.ends)) {
 		u.ExpiresAt = at.Truncate(time.Second)
 	}

@@ -117,7 +117,8 @@ func checkDefinition(want *pb.Sandbox, tags []*pb.SandboxTag) error {
 		}
 	}
 	for _, t := range tags {
-		if !tagText.MatchString(t.GetTagName()) || !tagText.MatchString(t.GetTagValue()) || len(t.GetTagValue()) > 63 || len(t.GetTagName()) > 63 {
+		name, value := t.GetTagName(), t.GetTagValue()
+		if !tagText.MatchString(name) || !tagText.MatchString(value) || len(value) > 63 || len(name) > 63 {
 			return bad("tag %q=%q", t.GetTagName(), t.GetTagValue())
 		}
 	}

@@ -30,7 +30,7 @@ func (v *Vendor) newFront(t testing.TB, k *Killer) *front {
 	t.Helper()
 	f := &front{v: v, killer: k}
 	serve := func(register func(*grpc.Server)) string {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
+		l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -20,7 +20,8 @@ func (p plane) connect(in *pb.SandboxCreateConnectTokenRequest, backend int) (*p
 	if in.HasPort() {
 		port = in.GetPort()
 	}
-	return pb.SandboxCreateConnectTokenResponse_builder{Url: p.v.ports.URL + "/" + s.id + "/" + strconv.Itoa(int(port)), Token: s.connect}.Build(), nil
+	address := p.v.ports.URL + "/" + s.id + "/" + strconv.Itoa(int(port))
+	return pb.SandboxCreateConnectTokenResponse_builder{Url: address, Token: s.connect}.Build(), nil
 }
 
 // SandboxCreateConnectToken implements pb.ModalClientServer.
