@@ -67,7 +67,8 @@ func (f *Fault) strike(of *front) error {
 
 // Throttled is the vendor's refusal of a call that comes too soon.
 func Throttled(seconds float32) error {
-	s, err := status.New(codes.ResourceExhausted, "Rate limit exceeded").WithDetails(pb.RPCRetryPolicy_builder{RetryAfterSecs: seconds}.Build())
+	s, err := status.New(codes.ResourceExhausted, "Rate limit exceeded").
+		WithDetails(pb.RPCRetryPolicy_builder{RetryAfterSecs: seconds}.Build())
 	if err != nil {
 		panic(err)
 	}
