@@ -39,7 +39,7 @@ type Harness struct {
 }
 
 // limit is how long a call may take against a vendor that answers at once, wrongly or not.
-const limit = 20 * time.Second
+const limit = 3 * time.Minute
 
 // front stands between one adapter and its vendor.
 type front struct {
