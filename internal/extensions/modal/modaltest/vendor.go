@@ -223,7 +223,9 @@ func (v *Vendor) cutAll() {
 
 // expire ends what is overdue.
 func (v *Vendor) expire() {
+	v.mu.Lock()
 	now := v.clock.Now()
+	v.mu.Unlock()
 	for _, s := range v.all() {
 		if s.lives() && !now.Before(s.ends) {
 			if err := s.finish(pb.GenericResult_GENERIC_STATUS_TIMEOUT); err != nil {
