@@ -34,8 +34,9 @@ func (b *backend) Status(ctx context.Context, handles []extensions.Handle) ([]ex
 // observe reads what the vendor tells of a sandbox.
 func (b *backend) observe(id extensions.ID, s *sandbox) extensions.Observation {
 	cpu, memory, disk := extensions.Milli(s.Cpu*1000), int64(s.Memory*1024), int64(s.Disk*1024)
-	o := extensions.Observation{ID: id, Handle: handle(id, s.Id), Generation: labels.Generation(s.Labels), StartedAt: stamp(value(s.CreatedAt)),
-		Deadline: stamp(s.AutoDestroyAt), Allocated: extensions.Resources{CPU: &cpu, MemoryMB: &memory, DiskMB: &disk}}
+	o := extensions.Observation{ID: id, Handle: handle(id, s.Id), Generation: labels.Generation(s.Labels),
+		StartedAt: stamp(value(s.CreatedAt)), Deadline: stamp(s.AutoDestroyAt),
+		Allocated: extensions.Resources{CPU: &cpu, MemoryMB: &memory, DiskMB: &disk}}
 	if s.Gpu > 0 {
 		o.Allocated.GPU = &extensions.GPU{Count: int64(s.Gpu)}
 		if s.GpuType != nil {

@@ -121,7 +121,7 @@ func (k *Killer) Run(t testing.TB, task any, n int64, after bool) (killed bool) 
 	must(t, err)
 	text, err := json.Marshal(task)
 	must(t, err)
-	cmd := exec.Command(self)
+	cmd := exec.CommandContext(t.Context(), self)
 	cmd.Env = append(os.Environ(), victimEnv+"="+string(text))
 	cmd.Stderr = os.Stderr
 	must(t, k.Start(cmd, n, after))

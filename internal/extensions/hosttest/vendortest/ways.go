@@ -1,6 +1,7 @@
 package vendortest
 
 import (
+	"context"
 	"io"
 	"net"
 	"net/http"
@@ -26,7 +27,7 @@ type Gate struct {
 // NewGate opens one to an address of plain HTTP, until the test ends.
 func NewGate(t testing.TB, to string) *Gate {
 	t.Helper()
-	front, err := net.Listen("tcp", "127.0.0.1:0")
+	front, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	must(t, err)
 	g := &Gate{URL: "http://" + front.Addr().String(), front: front, open: map[net.Conn]bool{}}
 	var all sync.WaitGroup
@@ -48,7 +49,7 @@ func NewGate(t testing.TB, to string) *Gate {
 
 func (g *Gate) pass(c net.Conn, to string) {
 	defer func() { _ = c.Close() }()
-	there, err := net.Dial("tcp", to)
+	there, err := new(net.Dialer).DialContext(context.Background(), "tcp", to)
 	if err != nil {
 		return
 	}

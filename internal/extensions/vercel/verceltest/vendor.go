@@ -53,7 +53,8 @@ type Lag struct {
 // Start runs a fake until the test ends; then it fails the test if a process of a sandbox is left.
 func Start(t testing.TB) *Vendor {
 	t.Helper()
-	v := &Vendor{Wire: vendortest.NewWire(t, "Vercel"), t: t, Token: fmt.Sprintf("vcp_%040x", time.Now().UnixNano()), Team: "team_" + letters(20), Project: "prj_" + letters(20),
+	v := &Vendor{Wire: vendortest.NewWire(t, "Vercel"), t: t, Token: fmt.Sprintf("vcp_%040x", time.Now().UnixNano()),
+		Team: "team_" + letters(20), Project: "prj_" + letters(20),
 		shelf: box.NewShelf(t), sandboxes: map[string]*sandbox{}, snapshots: map[string]*snapshot{}, listeners: map[int]string{}}
 	api, err := described()
 	if err != nil {
