@@ -14,7 +14,6 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/encoding/protojson"
-	"google.golang.org/protobuf/proto"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/exttest"
@@ -95,11 +94,8 @@ func harness() exttest.Harness {
 			return 5
 		},
 		BreakPages: map[string]func(testing.TB, extensions.Config){
-			"the first page again and again": inject(openshelltest.Fault{On: "ListSandboxes", When: openshelltest.Never, Times: -1, Skip: 1,
-				Change: func(answer proto.Message) {
-					answer.(*gateway.ListSandboxesResponse).Sandboxes = []*gateway.Sandbox{{Metadata: &gateway.ObjectMeta{Id: "again"}}}
-				}}),
-			"a gateway for the second page": inject(openshelltest.Fault{On: "ListSandboxes", Skip: 1, Err: status.Error(codes.Unavailable, "gateway")}),
+			"the first page again and again": func(_ testing.TB, cfg extensions.Config) { gatewayOf(cfg).StickPages() },
+			"a gateway for the second page":  inject(openshelltest.Fault{On: "ListSandboxes", Skip: 1, Err: status.Error(codes.Unavailable, "gateway")}),
 		},
 		Settle: func(testing.TB, extensions.Config) {},
 		Residue: func(_ testing.TB, cfg extensions.Config) (left []string) {

@@ -23,11 +23,12 @@ func nameOf(id extensions.ID) string { return string(id[:min(longestName, len(id
 // where is the adapter's part of a handle.
 type where struct {
 	Workspace string `json:"workspace"`
+	Name      string `json:"name"`
 }
 
 // handle points to a sandbox; ref, the gateway's id, is empty while only ours is known.
 func handle(id extensions.ID, workspace, ref string) extensions.Handle {
-	data, _ := json.Marshal(where{Workspace: workspace}) // a text
+	data, _ := json.Marshal(where{Workspace: workspace, Name: nameOf(id)}) // texts
 	return extensions.Handle{Extension: Handler, Version: handleVersion, ID: id, Ref: ref, Data: data}
 }
 
@@ -44,6 +45,8 @@ func workspaceOf(h extensions.Handle) (string, error) {
 		return "", extensions.Errorf(extensions.KindInvalid, "%q is not a sandbox of %s", extensions.Clean(h.Ref, 80), vendor)
 	case json.Unmarshal(h.Data, &w) != nil || !workspaceName.MatchString(w.Workspace):
 		return "", extensions.Errorf(extensions.KindInvalid, "the handle does not say which workspace of %s has its sandbox", vendor)
+	case w.Name != nameOf(h.ID):
+		return "", extensions.Errorf(extensions.KindInvalid, "the handle is of the sandbox %q", extensions.Clean(w.Name, 80))
 	}
 	return w.Workspace, nil
 }

@@ -41,6 +41,9 @@ func (b *backend) create(ctx context.Context, spec extensions.Spec) (ref string,
 	if err := b.creates.Wait(ctx); err != nil {
 		return "", false, b.line.Unsent(err)
 	}
+	if _, err := b.line.as(ctx); err != nil { // a token that cannot be had leaves nothing open
+		return "", false, err
+	}
 	in, err := b.request(spec)
 	if err != nil {
 		return "", false, err

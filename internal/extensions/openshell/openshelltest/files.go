@@ -60,7 +60,7 @@ func (s *sandbox) protect(p *gateway.FilesystemPolicy) (missing string) {
 			return nil
 		}
 		if d.IsDir() {
-			return errors.Join(os.Chmod(real, 0o700), fs.SkipDir)
+			return os.Chmod(real, 0o711) // Landlock lets names be looked up
 		}
 		return os.Chmod(real, 0o600)
 	})

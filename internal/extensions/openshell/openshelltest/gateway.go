@@ -33,6 +33,7 @@ type Gateway struct {
 
 	mu        sync.Mutex
 	pageSize  int
+	stuck     bool // each page is the first
 	load      func(want *gateway.SandboxPolicy) Load
 	images    map[string]map[string]string
 	sandboxes map[string]*sandbox // by the gateway's id
@@ -106,6 +107,13 @@ func (g *Gateway) SetPageSize(n int) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.pageSize = n
+}
+
+// StickPages answers every page with the first one from now on.
+func (g *Gateway) StickPages() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.stuck = true
 }
 
 // SetLoad says what becomes of the policies of sandboxes from now on.

@@ -185,9 +185,11 @@ func (p plane) ListSandboxes(_ context.Context, in *gateway.ListSandboxesRequest
 	}
 	slices.SortFunc(found, func(a, b *gateway.Sandbox) int { return cmp.Compare(a.GetMetadata().GetId(), b.GetMetadata().GetId()) })
 	p.g.mu.Lock()
-	size := min(p.g.pageSize, int(in.GetLimit()))
+	size, from := min(p.g.pageSize, int(in.GetLimit())), min(int(in.GetOffset()), len(found))
+	if p.g.stuck {
+		from = 0
+	}
 	p.g.mu.Unlock()
-	from := min(int(in.GetOffset()), len(found))
 	return &gateway.ListSandboxesResponse{Sandboxes: found[from:min(from+size, len(found))]}, nil
 }
 
