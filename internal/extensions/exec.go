@@ -41,6 +41,17 @@ func (r ExecRequest) Check() error {
 	return nil
 }
 
+// CheckAlone is Check for a place, as messages name it, whose sandboxes have no services.
+func (r ExecRequest) CheckAlone(place string) error {
+	if err := r.Check(); err != nil {
+		return err
+	}
+	if r.Service != "" {
+		return Errorf(KindUnsupported, "a sandbox of %s has no services, so %q does not exist", place, Clean(r.Service, 80)).At("service")
+	}
+	return nil
+}
+
 // Argv returns the program and its arguments: Command unchanged, or the shell with
 // Shell.
 func (r ExecRequest) Argv() []string {

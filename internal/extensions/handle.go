@@ -26,6 +26,16 @@ type Handle struct {
 // IsZero reports a handle that points to nothing.
 func (h Handle) IsZero() bool { return h.Extension == "" && h.Ref == "" && h.ID == "" }
 
+// Check refuses, with KindInvalid, a handle that is not of this extension and this
+// version of its Data, or has no valid ID.
+func (h Handle) Check(extension string, version int) error {
+	if h.Extension != extension || h.Version != version {
+		return Errorf(KindInvalid, "the handle is for %s version %d, this is %s version %d", h.Extension, h.Version, extension, version)
+	}
+	_, err := ParseID(string(h.ID))
+	return err
+}
+
 // Encode returns the handle's canonical JSON; "" for the zero handle.
 func (h Handle) Encode() string {
 	if h.IsZero() {

@@ -5,14 +5,10 @@ import (
 	"context"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/daytona/internal/api"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/survey"
 )
-
-// looks is how many sandboxes are looked at one by one, side by side.
-const looks = 8
 
 // Status implements extensions.Backend. A listing may lag, so single sandboxes are looked at by name.
 func (b *backend) Status(ctx context.Context, handles []extensions.Handle) ([]extensions.Observation, error) {
@@ -25,31 +21,16 @@ func (b *backend) Status(ctx context.Context, handles []extensions.Handle) ([]ex
 		}
 		return out, failed("status", "", err)
 	}
-	out := make([]extensions.Observation, len(handles))
-	var g errgroup.Group
-	g.SetLimit(looks)
-	for i, h := range handles {
-		g.Go(func() error {
-			out[i] = b.look(ctx, h)
-			return nil
-		})
-	}
-	return out, g.Wait()
+	return survey.Each(ctx, vendor, handles, b.look), nil
 }
 
 // look observes one sandbox.
-func (b *backend) look(ctx context.Context, h extensions.Handle) extensions.Observation {
-	o := extensions.Observation{ID: h.ID, Handle: h}
+func (b *backend) look(ctx context.Context, h extensions.Handle) (o extensions.Observation, err error) {
 	s, err := b.owned(ctx, h)
-	switch {
-	case err == nil:
-		return b.observe(h.ID, s)
-	case extensions.IsKind(err, extensions.KindNotFound), extensions.IsKind(err, extensions.KindConflict):
-		o.Phase = extensions.PhaseAbsent
-	default:
-		o.Phase, o.Reason, o.Err = extensions.PhaseUnreachable, vendor+" did not tell", failed("status", h.ID, err)
+	if err != nil {
+		return o, failed("status", h.ID, err)
 	}
-	return o
+	return b.observe(h.ID, s), nil
 }
 
 // observe reads what the vendor tells of a sandbox.

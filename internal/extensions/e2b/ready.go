@@ -20,13 +20,11 @@ func (b *backend) waitReady(ctx context.Context, spec extensions.Spec, h extensi
 	if err != nil {
 		return o, err
 	}
-	if err := b.fill(ctx, spec, e); err != nil {
+	if err := b.filled.Fill(ctx, e.detail.SandboxID, workDirOf(spec), spec, e); err != nil {
 		return o, err
 	}
-	if err := ready.Of(spec.Readiness).Until(ctx, func(ctx context.Context) (string, error) {
-		return ready.Probe(ctx, spec.Readiness, func(ctx context.Context, req extensions.ExecRequest) (extensions.ExecResult, error) {
-			return b.exec(ctx, h, req)
-		})
+	if err := ready.Answers(ctx, spec.Readiness, func(ctx context.Context, req extensions.ExecRequest) (extensions.ExecResult, error) {
+		return b.exec(ctx, h, req)
 	}); err != nil {
 		return o, err
 	}

@@ -4,24 +4,20 @@ import (
 	"context"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/e2b/internal/api"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/survey"
 )
 
-// looks is how many sandboxes are looked at one by one, side by side, before a listing costs less.
-const looks = 8
-
 // Status implements extensions.Backend. A listing may lag, so what it does not show, or shows past its end, is
-// looked at by name: only that proves absence.
+// looked at by name: only that proves absence. A listing costs less than many looks.
 func (b *backend) Status(ctx context.Context, handles []extensions.Handle) ([]extensions.Observation, error) {
 	if handles == nil {
 		out, err := b.everything(ctx)
 		return out, failed("status", "", err)
 	}
 	listed := map[string]*api.SandboxDetail{}
-	if len(handles) > looks {
+	if len(handles) > survey.SideBySide {
 		all, err := b.list(ctx, extensions.LabelAccount, b.account)
 		if err != nil {
 			return nil, failed("status", "", err)
@@ -32,39 +28,27 @@ func (b *backend) Status(ctx context.Context, handles []extensions.Handle) ([]ex
 			}
 		}
 	}
-	out := make([]extensions.Observation, len(handles))
-	var g errgroup.Group
-	g.SetLimit(looks)
-	for i, h := range handles {
-		g.Go(func() error {
-			out[i] = b.look(ctx, h, listed[h.Ref])
-			return nil
-		})
-	}
-	return out, g.Wait()
+	return survey.Each(ctx, vendor, handles, func(ctx context.Context, h extensions.Handle) (extensions.Observation, error) {
+		return b.look(ctx, h, listed[h.Ref])
+	}), nil
 }
 
 // look observes one sandbox; d is what a listing told of it, or nil.
-func (b *backend) look(ctx context.Context, h extensions.Handle, d *api.SandboxDetail) extensions.Observation {
-	o := extensions.Observation{ID: h.ID, Handle: h}
-	err := checkHandle(h)
+func (b *backend) look(ctx context.Context, h extensions.Handle, d *api.SandboxDetail) (o extensions.Observation, err error) {
+	if err := checkHandle(h); err != nil {
+		return o, failed("status", h.ID, err)
+	}
 	if d != nil {
 		if id, ok := b.ours(d.Metadata); !ok || id != h.ID {
 			d = nil
 		}
 	}
-	if err == nil && d == nil {
-		d, err = b.owned(ctx, h)
+	if d == nil {
+		if d, err = b.owned(ctx, h); err != nil {
+			return o, failed("status", h.ID, err)
+		}
 	}
-	switch {
-	case err == nil:
-		return b.observe(h.ID, d)
-	case extensions.IsKind(err, extensions.KindNotFound), extensions.IsKind(err, extensions.KindConflict):
-		o.Phase = extensions.PhaseAbsent
-	default:
-		o.Phase, o.Reason, o.Err = extensions.PhaseUnreachable, vendor+" did not tell", failed("status", h.ID, err)
-	}
-	return o
+	return b.observe(h.ID, d), nil
 }
 
 func (b *backend) everything(ctx context.Context) ([]extensions.Observation, error) {

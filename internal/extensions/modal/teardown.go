@@ -10,19 +10,12 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/ready"
 )
 
-// A sandbox that was terminated may be told of for a moment.
-const (
-	goneWithin = 15 * time.Second
-	gonePause  = 250 * time.Millisecond
-)
+// goneWithin is how long a sandbox that was terminated may be told of.
+const goneWithin = 15 * time.Second
 
 // Teardown implements extensions.Backend.
-func (b *backend) Teardown(ctx context.Context, h extensions.Handle) (extensions.CleanupReport, error) {
-	report, err := b.teardown(ctx, h)
-	return report, failed("teardown", h.ID, err)
-}
-
-func (b *backend) teardown(ctx context.Context, h extensions.Handle) (report extensions.CleanupReport, err error) {
+func (b *backend) Teardown(ctx context.Context, h extensions.Handle) (report extensions.CleanupReport, err error) {
+	defer named("teardown", h.ID, &err)
 	s, err := b.owned(ctx, h)
 	if extensions.IsKind(err, extensions.KindNotFound) {
 		return extensions.CleanupReport{AlreadyGone: true}, nil
@@ -30,28 +23,15 @@ func (b *backend) teardown(ctx context.Context, h extensions.Handle) (report ext
 	if err != nil {
 		return report, err
 	}
-	in := pb.SandboxTerminateRequest_builder{SandboxId: s.ref}.Build()
-	if backendOf(s.ref) == 1 {
-		_, err = b.control.SandboxTerminate(ctx, in)
-	} else {
-		_, err = b.control.SandboxTerminateV2(ctx, in)
-	}
+	_, err = b.control.SandboxTerminateV2(ctx, pb.SandboxTerminateRequest_builder{SandboxId: s.ref}.Build())
 	if err != nil && !extensions.IsKind(err, extensions.KindNotFound) {
 		return report, err
 	}
-	report.Removed = []string{"sandbox " + s.ref}
-	err = ready.Wait{Interval: gonePause, Timeout: goneWithin}.Until(ctx, func(ctx context.Context) (string, error) {
-		_, err := b.owned(ctx, h)
-		if extensions.IsKind(err, extensions.KindNotFound) {
-			return "", nil
-		}
-		return vendor + " still shows it", err
-	})
-	if extensions.IsKind(err, extensions.KindTimeout) && ctx.Err() == nil {
-		err = extensions.Errorf(extensions.KindUnavailable, "%s still shows %s after ending it", vendor, s.ref).
-			WithRemedy("destroy it again")
-	}
 	b.entered.Delete(s.ref)
-	b.filled.Delete(s.ref)
-	return report, err
+	b.filled.Forget(s.ref)
+	report.Removed = []string{"sandbox " + s.ref}
+	return report, ready.Gone(ctx, vendor, s.ref, goneWithin, func(ctx context.Context) error {
+		_, err := b.owned(ctx, h)
+		return err
+	})
 }

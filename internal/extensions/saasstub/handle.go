@@ -11,21 +11,10 @@ func (b *backend) handle(id extensions.ID, ref string) extensions.Handle {
 	return extensions.Handle{Extension: b.extension, Version: handleVersion, ID: id, Ref: ref}
 }
 
-func (b *backend) check(h extensions.Handle) error {
-	if h.Extension != b.extension || h.Version != handleVersion {
-		return extensions.Errorf(extensions.KindInvalid, "the handle is for %s version %d, this is %s version %d",
-			h.Extension, h.Version, b.extension, handleVersion)
-	}
-	if _, err := extensions.ParseID(string(h.ID)); err != nil {
-		return err
-	}
-	return nil
-}
-
 // ref returns the vendor's own name for a handle's object, looked up by our id if a lost answer left the
 // handle without it.
 func (b *backend) ref(ctx context.Context, h extensions.Handle) (string, error) {
-	if err := b.check(h); err != nil {
+	if err := h.Check(b.extension, handleVersion); err != nil {
 		return "", err
 	}
 	if h.Ref != "" {

@@ -11,7 +11,6 @@ import (
 	"net/http"
 	"net/url"
 	"os"
-	"path"
 	"strings"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
@@ -57,14 +56,6 @@ func (i *inside) dir() string {
 		return ""
 	}
 	return workDir
-}
-
-// absolute is a path inside: a relative one begins at the workspace, without one at the root.
-func (i *inside) absolute(at string) string {
-	if path.IsAbs(at) {
-		return path.Clean(at)
-	}
-	return path.Join("/", i.dir(), at)
 }
 
 // calls are what a sandbox offers: it has no stdin, and keeps the words and the output of every command in its record.

@@ -4,13 +4,9 @@ import (
 	"context"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/survey"
 )
-
-// looks is how many sandboxes are looked at side by side.
-const looks = 8
 
 // Status implements extensions.Backend. Each handle is looked up by its name: a listing does not tell of the sessions, and
 // may lag.
@@ -19,31 +15,16 @@ func (b *backend) Status(ctx context.Context, handles []extensions.Handle) ([]ex
 		out, err := b.everything(ctx)
 		return out, failed("status", "", err)
 	}
-	out := make([]extensions.Observation, len(handles))
-	var g errgroup.Group
-	g.SetLimit(looks)
-	for i, h := range handles {
-		g.Go(func() error {
-			out[i] = b.look(ctx, h)
-			return nil
-		})
-	}
-	return out, g.Wait()
+	return survey.Each(ctx, vendor, handles, b.look), nil
 }
 
 // look observes one sandbox.
-func (b *backend) look(ctx context.Context, h extensions.Handle) extensions.Observation {
-	o := extensions.Observation{ID: h.ID, Handle: h}
+func (b *backend) look(ctx context.Context, h extensions.Handle) (o extensions.Observation, err error) {
 	w, err := b.owned(ctx, h)
-	switch {
-	case err == nil:
-		return b.observe(h.ID, w)
-	case extensions.IsKind(err, extensions.KindNotFound), extensions.IsKind(err, extensions.KindConflict):
-		o.Phase = extensions.PhaseAbsent
-	default:
-		o.Phase, o.Reason, o.Err = extensions.PhaseUnreachable, vendor+" did not tell", failed("status", h.ID, err)
+	if err != nil {
+		return o, failed("status", h.ID, err)
 	}
-	return o
+	return b.observe(h.ID, w), nil
 }
 
 func (b *backend) everything(ctx context.Context) ([]extensions.Observation, error) {

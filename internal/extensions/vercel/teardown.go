@@ -41,7 +41,7 @@ func (b *backend) teardown(ctx context.Context, h extensions.Handle) (report ext
 	if err != nil && !extensions.IsKind(err, extensions.KindNotFound) {
 		return extensions.CleanupReport{}, err
 	}
-	b.filled.Delete(w.Session.ID)
+	b.filled.Forget(w.Session.ID)
 	b.changing.Delete(h.Ref)
 	return report, b.until(ctx, goneWithin, h.Ref, "still shows it", func(ctx context.Context) (bool, error) {
 		_, err := b.get(ctx, h.Ref)

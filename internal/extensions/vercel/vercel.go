@@ -25,6 +25,7 @@ import (
 	"golang.org/x/time/rate"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/contents"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/rest"
 )
 
@@ -76,8 +77,8 @@ type backend struct {
 	api     *rest.Client
 	creates *rate.Limiter // the plan's new vCPUs, kept by waiting
 	// changing is held while one sandbox's deadline or ports are read and added to: two that add at once would add twice.
-	changing sync.Map // name -> chan struct{} of capacity 1
-	filled   sync.Map // session -> content
+	changing sync.Map       // name -> chan struct{} of capacity 1
+	filled   contents.Known // by session
 }
 
 // Close implements extensions.Backend.

@@ -64,3 +64,9 @@ func Probe(ctx context.Context, p *extensions.Probe,
 	}
 	return extensions.Clean(err.Error(), 400), nil
 }
+
+// Answers waits until p, which may be nil, answers.
+func Answers(ctx context.Context, p *extensions.Probe,
+	exec func(context.Context, extensions.ExecRequest) (extensions.ExecResult, error)) error {
+	return Of(p).Until(ctx, func(ctx context.Context) (string, error) { return Probe(ctx, p, exec) })
+}

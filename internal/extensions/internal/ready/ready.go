@@ -110,3 +110,23 @@ func (w Wait) late(ctx context.Context, why string) error {
 	return extensions.Errorf(extensions.KindTimeout, "not ready %s: %s: %w", how, why, context.DeadlineExceeded).
 		WithRemedy("look at the logs, or raise readiness.timeout")
 }
+
+// goneLook is the longest pause between two looks at what was ended.
+const goneLook = 250 * time.Millisecond
+
+// Gone waits until look says KindNotFound: a vendor may show for a moment what it was told to end. If it still does after
+// within, that is KindUnavailable.
+func Gone(ctx context.Context, vendor, what string, within time.Duration, look func(ctx context.Context) error) error {
+	err := Wait{Interval: goneLook, Timeout: within}.Until(ctx, func(ctx context.Context) (string, error) {
+		err := look(ctx)
+		if extensions.IsKind(err, extensions.KindNotFound) {
+			return "", nil
+		}
+		return vendor + " still shows it", err
+	})
+	if extensions.IsKind(err, extensions.KindTimeout) && ctx.Err() == nil {
+		return extensions.Errorf(extensions.KindUnavailable, "%s still shows %s %s after ending it", vendor, what, within).
+			WithRemedy("destroy it again; if it stays, ask %s about it: it may cost until then", vendor)
+	}
+	return err
+}
