@@ -9,7 +9,7 @@ import (
 
 const doc = `Sandboxes of Modal (modal.com), rented by the second, with GPUs.
 
-- **Where it runs**: at the vendor, in one app of the token's workspace. A profile sets image and size; an image is pulled by Modal.
+- **Where it runs**: at the vendor, in one app of the token's workspace. A profile sets image and size; Modal pulls or builds the image.
 - **Needs**: a token, and images with ` + "`/bin/sh` and `tar`" + `. Routing considers it only where it is configured.
 - **Expiry**: native, by the second, at most 24 hours. Modal fixes it at the create: nothing extends it.
 - **Leaves behind**: the app and built images, which cost nothing; snapshots that were kept, for 30 days, which hold what files

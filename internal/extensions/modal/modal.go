@@ -9,9 +9,9 @@
 //
 // # The vendor's SDK
 //
-// The SDK makes apps, images and sandboxes, by a connection of ours: it reads neither the user's files nor MODAL_
-// variables, and repeats nothing. What the SDK does not say (how a sandbox ended, a snapshot's own id, the position in
-// a command's input) is asked through the SDK's generated stubs.
+// The SDK makes apps and sandboxes, by a connection of ours: it reads neither the user's files nor MODAL_ variables, and
+// repeats nothing. What the SDK does not say or take (how a sandbox ended, a build's files and log, a snapshot's own id, a
+// terminal's size) is asked through the SDK's generated stubs.
 //
 // # Needs
 //
