@@ -62,7 +62,8 @@ func (b *backend) built(ctx context.Context, app *sdk.App, r recipe, in *pb.Imag
 
 // follow tells of a build for a while, from the entry last on, and adds what it prints to log.
 func (b *backend) follow(ctx context.Context, r recipe, id, last string, log *string) (*pb.GenericResult, string, error) {
-	s, err := b.control.ImageJoinStreaming(ctx, pb.ImageJoinStreamingRequest_builder{ImageId: id, Timeout: joinTime, LastEntryId: last}.Build())
+	s, err := b.control.ImageJoinStreaming(ctx,
+		pb.ImageJoinStreamingRequest_builder{ImageId: id, Timeout: joinTime, LastEntryId: last}.Build())
 	var result *pb.GenericResult
 	for err == nil {
 		var one *pb.ImageJoinStreamingResponse
@@ -135,7 +136,8 @@ func (b *backend) bring(ctx context.Context, r recipe) (string, error) {
 // is there.
 func notBuilt(err error) error {
 	if maybe(err) || extensions.IsKind(err, extensions.KindNotFound) {
-		return extensions.Errorf(extensions.KindUnavailable, "the image was not ready in time: %w", err).WithRemedy("try again: the build goes on")
+		return extensions.Errorf(extensions.KindUnavailable, "the image was not ready in time: %w", err).
+			WithRemedy("try again: the build goes on")
 	}
 	return err
 }

@@ -78,12 +78,13 @@ func (r Rendered) EachFile(ctx context.Context, b Build,
 		if err != nil {
 			return nil, err
 		}
-		at := path.Join("/", h.Name)
+		at := path.Join("/", h.Name) //nolint:gosec // a name for a vendor: nothing is extracted
 		switch {
 		case h.Name == ContextDockerfile || h.Name == ignoreFile:
 		case h.Typeflag == tar.TypeSymlink:
-			if links[at] = path.Join(path.Dir(at), h.Linkname); path.IsAbs(h.Linkname) {
-				links[at] = path.Clean(h.Linkname)
+			links[at] = path.Clean(h.Linkname)
+			if !path.IsAbs(h.Linkname) {
+				links[at] = path.Join(path.Dir(at), h.Linkname) //nolint:gosec // likewise
 			}
 		case h.Typeflag == tar.TypeReg:
 			shown[at] = true

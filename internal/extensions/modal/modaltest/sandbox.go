@@ -60,7 +60,8 @@ func (v *Vendor) newSandbox(app string, from *image, want *pb.Sandbox, tags []*p
 	if err != nil {
 		return nil, err
 	}
-	s := &sandbox{Box: room, v: v, app: app, backend: backend, asked: want, env: from.env, tags: tags, made: v.clock.Now(), task: "ta-" + letters(26),
+	s := &sandbox{Box: room, v: v, app: app, backend: backend, asked: want, env: from.env, tags: tags, made: v.clock.Now(),
+		task:    "ta-" + letters(26),
 		connect: random(16), execs: map[string]*execution{}}
 	s.id = "sb-" + letters(22)
 	if backend == 2 {
