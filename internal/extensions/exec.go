@@ -41,15 +41,13 @@ func (r ExecRequest) Check() error {
 	return nil
 }
 
-// CheckAlone is Check for a place, as messages name it, whose sandboxes have no services.
-func (r ExecRequest) CheckAlone(place string) error {
-	if err := r.Check(); err != nil {
+// CheckSingle is Check at a place, named in messages, whose sandboxes have no services: one is
+// KindUnsupported.
+func (r ExecRequest) CheckSingle(place string) error {
+	if err := r.Check(); err != nil || r.Service == "" {
 		return err
 	}
-	if r.Service != "" {
-		return Errorf(KindUnsupported, "a sandbox of %s has no services, so %q does not exist", place, Clean(r.Service, 80)).At("service")
-	}
-	return nil
+	return Errorf(KindUnsupported, "a sandbox of %s has no services, so %q does not exist", place, Clean(r.Service, 80)).At("service")
 }
 
 // Argv returns the program and its arguments: Command unchanged, or the shell with

@@ -26,16 +26,6 @@ type Handle struct {
 // IsZero reports a handle that points to nothing.
 func (h Handle) IsZero() bool { return h.Extension == "" && h.Ref == "" && h.ID == "" }
 
-// Check refuses, with KindInvalid, a handle that is not of this extension and this
-// version of its Data, or has no valid ID.
-func (h Handle) Check(extension string, version int) error {
-	if h.Extension != extension || h.Version != version {
-		return Errorf(KindInvalid, "the handle is for %s version %d, this is %s version %d", h.Extension, h.Version, extension, version)
-	}
-	_, err := ParseID(string(h.ID))
-	return err
-}
-
 // Encode returns the handle's canonical JSON; "" for the zero handle.
 func (h Handle) Encode() string {
 	if h.IsZero() {
@@ -64,6 +54,16 @@ func DecodeHandle(s string) (Handle, error) {
 		return Handle{}, err
 	}
 	return h, nil
+}
+
+// Check refuses, with KindInvalid, a handle of another extension or version of Data's
+// format, or without a valid ID.
+func (h Handle) Check(extension string, version int) error {
+	if h.Extension != extension || h.Version != version {
+		return Errorf(KindInvalid, "the handle is for %s version %d, this is %s version %d", h.Extension, h.Version, extension, version)
+	}
+	_, err := ParseID(string(h.ID))
+	return err
 }
 
 // Reachability is how to get in now. It is derived again each time, never read from

@@ -29,7 +29,7 @@ func (b *backend) waitReady(ctx context.Context, spec extensions.Spec, h extensi
 	if err := b.fill(ctx, spec, t); err != nil {
 		return o, err
 	}
-	if err := ready.Answers(ctx, spec.Readiness, func(ctx context.Context, req extensions.ExecRequest) (extensions.ExecResult, error) {
+	if err := ready.Answered(ctx, spec.Readiness, func(ctx context.Context, req extensions.ExecRequest) (extensions.ExecResult, error) {
 		return b.exec(ctx, h, req)
 	}); err != nil {
 		return o, err

@@ -7,7 +7,8 @@ import (
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/daytona/internal/api"
-	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/survey"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/labels"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/looks"
 )
 
 // Status implements extensions.Backend. A listing may lag, so single sandboxes are looked at by name.
@@ -21,23 +22,21 @@ func (b *backend) Status(ctx context.Context, handles []extensions.Handle) ([]ex
 		}
 		return out, failed("status", "", err)
 	}
-	return survey.Each(ctx, vendor, handles, b.look), nil
-}
-
-// look observes one sandbox.
-func (b *backend) look(ctx context.Context, h extensions.Handle) (o extensions.Observation, err error) {
-	s, err := b.owned(ctx, h)
-	if err != nil {
-		return o, failed("status", h.ID, err)
-	}
-	return b.observe(h.ID, s), nil
+	return looks.Each(ctx, vendor, handles, func(ctx context.Context, h extensions.Handle) (o extensions.Observation, err error) {
+		s, err := b.owned(ctx, h)
+		if err == nil {
+			o = b.observe(h.ID, s)
+		}
+		return o, err
+	}), nil
 }
 
 // observe reads what the vendor tells of a sandbox.
 func (b *backend) observe(id extensions.ID, s *sandbox) extensions.Observation {
 	cpu, memory, disk := extensions.Milli(s.Cpu*1000), int64(s.Memory*1024), int64(s.Disk*1024)
-	o := extensions.Observation{ID: id, Handle: handle(id, s.Id), Generation: generation(s), StartedAt: stamp(value(s.CreatedAt)),
-		Deadline: stamp(s.AutoDestroyAt), Allocated: extensions.Resources{CPU: &cpu, MemoryMB: &memory, DiskMB: &disk}}
+	o := extensions.Observation{ID: id, Handle: handle(id, s.Id), Generation: labels.Generation(s.Labels),
+		StartedAt: stamp(value(s.CreatedAt)), Deadline: stamp(s.AutoDestroyAt),
+		Allocated: extensions.Resources{CPU: &cpu, MemoryMB: &memory, DiskMB: &disk}}
 	if s.Gpu > 0 {
 		o.Allocated.GPU = &extensions.GPU{Count: int64(s.Gpu)}
 		if s.GpuType != nil {

@@ -14,7 +14,7 @@ func (b *backend) Exec(ctx context.Context, h extensions.Handle, req extensions.
 }
 
 func (b *backend) exec(ctx context.Context, h extensions.Handle, req extensions.ExecRequest) (r extensions.ExecResult, err error) {
-	if err := req.CheckAlone(vendor); err != nil {
+	if err := req.CheckSingle(vendor); err != nil {
 		return r, err
 	}
 	e, err := b.enter(ctx, h)

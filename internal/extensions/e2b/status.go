@@ -6,18 +6,18 @@ import (
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/e2b/internal/api"
-	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/survey"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/looks"
 )
 
 // Status implements extensions.Backend. A listing may lag, so what it does not show, or shows past its end, is
-// looked at by name: only that proves absence. A listing costs less than many looks.
+// looked at by name: only that proves absence.
 func (b *backend) Status(ctx context.Context, handles []extensions.Handle) ([]extensions.Observation, error) {
 	if handles == nil {
 		out, err := b.everything(ctx)
 		return out, failed("status", "", err)
 	}
 	listed := map[string]*api.SandboxDetail{}
-	if len(handles) > survey.SideBySide {
+	if len(handles) > looks.AtOnce { // a listing costs less
 		all, err := b.list(ctx, extensions.LabelAccount, b.account)
 		if err != nil {
 			return nil, failed("status", "", err)
@@ -28,27 +28,26 @@ func (b *backend) Status(ctx context.Context, handles []extensions.Handle) ([]ex
 			}
 		}
 	}
-	return survey.Each(ctx, vendor, handles, func(ctx context.Context, h extensions.Handle) (extensions.Observation, error) {
+	return looks.Each(ctx, vendor, handles, func(ctx context.Context, h extensions.Handle) (extensions.Observation, error) {
 		return b.look(ctx, h, listed[h.Ref])
 	}), nil
 }
 
 // look observes one sandbox; d is what a listing told of it, or nil.
 func (b *backend) look(ctx context.Context, h extensions.Handle, d *api.SandboxDetail) (o extensions.Observation, err error) {
-	if err := checkHandle(h); err != nil {
-		return o, failed("status", h.ID, err)
-	}
+	err = checkHandle(h)
 	if d != nil {
 		if id, ok := b.ours(d.Metadata); !ok || id != h.ID {
 			d = nil
 		}
 	}
-	if d == nil {
-		if d, err = b.owned(ctx, h); err != nil {
-			return o, failed("status", h.ID, err)
-		}
+	if err == nil && d == nil {
+		d, err = b.owned(ctx, h)
 	}
-	return b.observe(h.ID, d), nil
+	if err == nil {
+		o = b.observe(h.ID, d)
+	}
+	return o, err
 }
 
 func (b *backend) everything(ctx context.Context) ([]extensions.Observation, error) {

@@ -10,8 +10,8 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/ready"
 )
 
-// goneWithin is how long a sandbox that was killed may be told of.
-const goneWithin = 15 * time.Second
+// gone is how long a sandbox that was killed may be told of.
+var gone = ready.Wait{Interval: 250 * time.Millisecond, Timeout: 15 * time.Second}
 
 // Teardown implements extensions.Backend.
 func (b *backend) Teardown(ctx context.Context, h extensions.Handle) (extensions.CleanupReport, error) {
@@ -35,9 +35,12 @@ func (b *backend) teardown(ctx context.Context, h extensions.Handle) (report ext
 		return report, err
 	}
 	report = extensions.CleanupReport{Removed: []string{"sandbox " + d.SandboxID}, StartedAt: d.StartedAt}
-	err = ready.Gone(ctx, vendor, d.SandboxID, goneWithin, func(ctx context.Context) error {
+	err = gone.Soon(ctx, vendor+" still shows "+d.SandboxID, func(ctx context.Context) (bool, error) {
 		_, err := b.get(ctx, d.SandboxID)
-		return err
+		if extensions.IsKind(err, extensions.KindNotFound) {
+			return true, nil
+		}
+		return false, err
 	})
 	if err == nil {
 		err = b.dropFork(ctx, h.ID, d)

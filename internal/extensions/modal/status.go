@@ -6,13 +6,13 @@ import (
 	pb "github.com/modal-labs/modal-client/go/proto/modal_proto"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
-	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/survey"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/looks"
 )
 
 // Status implements extensions.Backend. A list may lag, so each handle's sandbox is asked for by its name.
 func (b *backend) Status(ctx context.Context, handles []extensions.Handle) ([]extensions.Observation, error) {
 	if handles != nil {
-		return survey.Each(ctx, vendor, handles, b.look), nil
+		return looks.Each(ctx, vendor, handles, b.look), nil
 	}
 	all, err := b.list(ctx)
 	out := make([]extensions.Observation, 0, len(all))
@@ -24,7 +24,7 @@ func (b *backend) Status(ctx context.Context, handles []extensions.Handle) ([]ex
 
 func (b *backend) look(ctx context.Context, h extensions.Handle) (extensions.Observation, error) {
 	s, err := b.its(ctx, h)
-	return observe(s), failed("status", h.ID, err)
+	return observe(s), err
 }
 
 // observe says what s is. The vendor keeps nothing of a sandbox that has ended but how it did.

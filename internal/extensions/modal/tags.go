@@ -1,7 +1,6 @@
 package modal
 
 import (
-	"maps"
 	"strconv"
 	"time"
 
@@ -20,11 +19,7 @@ const (
 
 // tags is what a new sandbox carries, in words that a tag takes.
 func tags(spec extensions.Spec, ends time.Time) (map[string]string, error) {
-	all := maps.Clone(spec.Labels)
-	if all == nil {
-		all = map[string]string{}
-	}
-	all[extensions.LabelAccount] = spec.Account
+	all := labels.Of(spec)
 	all[labelEnds] = strconv.FormatInt(deadline.Unix(ends), 10)
 	if d := workDirOf(spec); d != "" {
 		all[labelWorkDir] = d
@@ -43,8 +38,7 @@ func (b *backend) ours(ref string, list []*pb.SandboxTag) (seen, bool) {
 		return seen{}, false
 	}
 	id, err := extensions.ParseID(all[extensions.LabelID])
-	s := seen{ref: ref, id: id, workDir: all[labelWorkDir]}
-	s.generation, _ = strconv.ParseInt(all[extensions.LabelGeneration], 10, 64) // 0 is not told
+	s := seen{ref: ref, id: id, generation: labels.Generation(all), workDir: all[labelWorkDir]}
 	if at, err := strconv.ParseInt(all[labelEnds], 10, 64); err == nil {
 		s.ends = time.Unix(at, 0).UTC()
 	}

@@ -10,8 +10,8 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/ready"
 )
 
-// goneWithin is how long a sandbox that was terminated may be told of.
-const goneWithin = 15 * time.Second
+// gone is how long a sandbox that was terminated may be told of.
+var gone = ready.Wait{Interval: 250 * time.Millisecond, Timeout: 15 * time.Second}
 
 // Teardown implements extensions.Backend.
 func (b *backend) Teardown(ctx context.Context, h extensions.Handle) (report extensions.CleanupReport, err error) {
@@ -30,8 +30,11 @@ func (b *backend) Teardown(ctx context.Context, h extensions.Handle) (report ext
 	b.entered.Delete(s.ref)
 	b.filled.Forget(s.ref)
 	report.Removed = []string{"sandbox " + s.ref}
-	return report, ready.Gone(ctx, vendor, s.ref, goneWithin, func(ctx context.Context) error {
+	return report, gone.Soon(ctx, vendor+" still shows "+s.ref, func(ctx context.Context) (bool, error) {
 		_, err := b.owned(ctx, h)
-		return err
+		if extensions.IsKind(err, extensions.KindNotFound) {
+			return true, nil
+		}
+		return false, err
 	})
 }

@@ -11,10 +11,14 @@ func (b *backend) handle(id extensions.ID, ref string) extensions.Handle {
 	return extensions.Handle{Extension: b.extension, Version: handleVersion, ID: id, Ref: ref}
 }
 
+func (b *backend) check(h extensions.Handle) error {
+	return h.Check(b.extension, handleVersion)
+}
+
 // ref returns the vendor's own name for a handle's object, looked up by our id if a lost answer left the
 // handle without it.
 func (b *backend) ref(ctx context.Context, h extensions.Handle) (string, error) {
-	if err := h.Check(b.extension, handleVersion); err != nil {
+	if err := b.check(h); err != nil {
 		return "", err
 	}
 	if h.Ref != "" {

@@ -14,30 +14,29 @@ import (
 // uploadTime bounds one call that brings files.
 const uploadTime = 30 * time.Minute
 
-// atHome is a path inside; a relative one is below the home.
-func atHome(at string) string {
+// below is a path inside: a relative one begins at the folder of the sandbox's user.
+func below(at string) string {
 	if path.IsAbs(at) {
 		return at
 	}
 	return path.Join(home, at)
 }
 
-// Get implements contents.Reader.
+// Get implements contents.Inside.
 func (i *inside) Get(ctx context.Context, at string) ([]byte, error) {
 	var text bytes.Buffer
-	err := i.get(ctx, atHome(at), &text)
+	err := i.get(ctx, below(at), &text)
 	return text.Bytes(), err
 }
 
 // Put implements contents.Inside.
-func (i *inside) Put(ctx context.Context, at string, b []byte) error {
-	return i.put(ctx, execwire.File{Path: atHome(at), Content: bytes.NewReader(b)})
+func (i *inside) Put(ctx context.Context, at string, text []byte) error {
+	return i.put(ctx, execwire.File{Path: below(at), Content: bytes.NewReader(text)})
 }
 
-// Workspace implements contents.Inside. What was cut short is done again over what is there.
+// Workspace implements contents.Inside.
 func (i *inside) Workspace(ctx context.Context, dir string, spec extensions.Spec) error {
-	source := spec.Workspace.Source
-	if source == nil {
+	if spec.Workspace.Source == nil {
 		exit, _, err := i.run(ctx, "", "mkdir", "-p", dir)
 		if err == nil && exit != 0 {
 			err = extensions.Errorf(extensions.KindUnavailable, "mkdir -p %s ended with code %d", dir, exit).
@@ -45,7 +44,7 @@ func (i *inside) Workspace(ctx context.Context, dir string, spec extensions.Spec
 		}
 		return err
 	}
-	r, err := source.Open(ctx)
+	r, err := spec.Workspace.Source.Open(ctx)
 	if err != nil {
 		return err
 	}

@@ -14,7 +14,7 @@ func (b *backend) Exec(ctx context.Context, h extensions.Handle, req extensions.
 }
 
 func (b *backend) exec(ctx context.Context, h extensions.Handle, req extensions.ExecRequest) (r extensions.ExecResult, err error) {
-	if err := req.CheckAlone(vendor); err != nil {
+	if err := req.CheckSingle(vendor); err != nil {
 		return r, err
 	}
 	i, err := b.enter(ctx, h)
@@ -25,5 +25,5 @@ func (b *backend) exec(ctx context.Context, h extensions.Handle, req extensions.
 	if err != nil {
 		return r, err
 	}
-	return execwire.Run(ctx, c.For(req), execwire.Inside(i.dir(), i.transport))
+	return execwire.Run(ctx, c.For(req), execwire.Inside(i.dir, i.transport))
 }

@@ -32,6 +32,21 @@ type Wait struct {
 	Sleep func(ctx context.Context, d time.Duration)
 }
 
+// Soon is Until for what a vendor does after it has promised it: what is not done when the time is over is
+// KindUnavailable. what says what it still does, such as "Vendor still shows sbx-1".
+func (w Wait) Soon(ctx context.Context, what string, look func(ctx context.Context) (done bool, err error)) error {
+	err := w.Until(ctx, func(ctx context.Context) (string, error) {
+		if done, err := look(ctx); done || err != nil {
+			return "", err
+		}
+		return what, nil
+	})
+	if extensions.IsKind(err, extensions.KindTimeout) && ctx.Err() == nil {
+		return extensions.Errorf(extensions.KindUnavailable, "%s after %s", what, w.Timeout).WithRemedy("do it again")
+	}
+	return err
+}
+
 // Of returns the wait that a profile asks for; nil = the defaults.
 func Of(p *extensions.Probe) Wait {
 	if p == nil {
@@ -109,24 +124,4 @@ func (w Wait) late(ctx context.Context, why string) error {
 	}
 	return extensions.Errorf(extensions.KindTimeout, "not ready %s: %s: %w", how, why, context.DeadlineExceeded).
 		WithRemedy("look at the logs, or raise readiness.timeout")
-}
-
-// goneLook is the longest pause between two looks at what was ended.
-const goneLook = 250 * time.Millisecond
-
-// Gone waits until look says KindNotFound: a vendor may show for a moment what it was told to end. If it still does after
-// within, that is KindUnavailable.
-func Gone(ctx context.Context, vendor, what string, within time.Duration, look func(ctx context.Context) error) error {
-	err := Wait{Interval: goneLook, Timeout: within}.Until(ctx, func(ctx context.Context) (string, error) {
-		err := look(ctx)
-		if extensions.IsKind(err, extensions.KindNotFound) {
-			return "", nil
-		}
-		return vendor + " still shows it", err
-	})
-	if extensions.IsKind(err, extensions.KindTimeout) && ctx.Err() == nil {
-		return extensions.Errorf(extensions.KindUnavailable, "%s still shows %s %s after ending it", vendor, what, within).
-			WithRemedy("destroy it again; if it stays, ask %s about it: it may cost until then", vendor)
-	}
-	return err
 }
