@@ -7,24 +7,20 @@ import (
 	"encoding/json"
 	"errors"
 	"flag"
-	"fmt"
 	"io"
-	"io/fs"
 	"maps"
-	"os"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	sdk "github.com/modal-labs/modal-client/go"
 	"google.golang.org/protobuf/encoding/protojson"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/exttest"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/hosttest/vendortest"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/modal/modaltest"
 )
 
@@ -45,19 +41,7 @@ func TestWhatTheVendorsOwnSDKAsksOtherwiseIsReviewed(t *testing.T) {
 	playSDK(ctx, t, v)
 	ours := at(t)
 	play(ctx, t, ours)
-	got := difference(asked(t, v), asked(t, vendorOf(ours)))
-	const golden = "testdata/sdk.difference"
-	if *update {
-		must(t, os.MkdirAll(filepath.Dir(golden), 0o755))
-		must(t, os.WriteFile(golden, []byte(got), 0o644))
-	}
-	want, err := os.ReadFile(golden)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(strings.Split(string(want), "\n"), strings.Split(got, "\n")); diff != "" {
-		t.Errorf("%s (-update writes it; review what changed):\n%s", golden, diff)
-	}
+	vendortest.Golden(t, *update, "sdk.difference", vendortest.Difference("sdk", asked(t, v), "sandboxer", asked(t, vendorOf(ours))))
 }
 
 // playSDK is the scenario in the words of the SDK's examples.
@@ -213,10 +197,7 @@ func archive(t *testing.T, name, text string) *bytes.Buffer {
 }
 
 // chance is what differs from run to run, with a name for it.
-var chance = []struct {
-	is   *regexp.Regexp
-	name string
-}{
+var chance = []vendortest.Chance{
 	{regexp.MustCompile(`\bsbx-[a-z2-7]{20}\b`), "<our id>"},
 	{regexp.MustCompile(`\bsnp-[a-z2-7]{20}\b`), "<our snapshot>"},
 	{regexp.MustCompile(`\bsb-[A-Za-z0-9]{22,}\b`), "<sandbox>"},
@@ -232,22 +213,14 @@ var chance = []struct {
 	{regexp.MustCompile(`"(?:[^"\\]|\\.){120,}"`), `"<a script>"`},
 }
 
-// asked are the different messages of each call that a vendor got, and the names of its header fields.
-func asked(t *testing.T, v *modaltest.Vendor) map[string][]string {
+// asked are the messages that a vendor got, call by call, and the names of its header fields.
+func asked(t *testing.T, v *modaltest.Vendor) []vendortest.Call {
 	t.Helper()
-	all := map[string][]string{}
-	note := func(on, text string) {
-		for _, x := range chance {
-			text = x.is.ReplaceAllString(text, x.name)
-		}
-		if !slices.Contains(all[on], text) {
-			all[on] = append(all[on], text)
-		}
-	}
+	var all []vendortest.Call
 	for _, r := range v.Requests() {
 		raw, err := protojson.MarshalOptions{UseProtoNames: true}.Marshal(r.Message)
 		must(t, err)
-		var message map[string]any // Go's own encoder spells it in one way
+		var message map[string]any
 		must(t, json.Unmarshal(raw, &message))
 		delete(message, "offset") // of input, which comes in pieces as they are read
 		if tags, ok := message["tags"].([]any); ok {
@@ -255,42 +228,16 @@ func asked(t *testing.T, v *modaltest.Vendor) map[string][]string {
 				return strings.Compare(a.(map[string]any)["tag_name"].(string), b.(map[string]any)["tag_name"].(string))
 			})
 		}
-		var text strings.Builder
-		spell := json.NewEncoder(&text)
-		spell.SetEscapeHTML(false)
-		spell.SetIndent("", "  ")
-		must(t, spell.Encode(message))
-		note(r.Method, strings.TrimSpace(text.String()))
+		raw, err = json.Marshal(message)
+		must(t, err)
+		text, err := vendortest.Canonical(raw)
+		must(t, err)
+		all = append(all, vendortest.Call{On: r.Method, Body: text})
 		for _, name := range slices.Sorted(maps.Keys(r.Header)) {
 			if strings.HasPrefix(name, "x-") || name == "authorization" {
-				note("(header fields)", name)
+				all = append(all, vendortest.Call{On: "(header fields)", Body: name})
 			}
 		}
 	}
-	return all
-}
-
-// difference tells, call by call, which messages only one side sends.
-func difference(theirs, ours map[string][]string) string {
-	var out strings.Builder
-	for _, on := range slices.Compact(slices.Sorted(slices.Values(slices.AppendSeq(slices.Collect(maps.Keys(theirs)), maps.Keys(ours))))) {
-		fmt.Fprintln(&out, on)
-		same := true
-		for _, side := range []struct {
-			name       string
-			has, other []string
-		}{{"- sdk: ", theirs[on], ours[on]}, {"+ sandboxer: ", ours[on], theirs[on]}} {
-			for _, text := range side.has {
-				if !slices.Contains(side.other, text) {
-					same = false
-					fmt.Fprintln(&out, side.name+text)
-				}
-			}
-		}
-		if same {
-			fmt.Fprintln(&out, "  the same")
-		}
-		fmt.Fprintln(&out)
-	}
-	return out.String()
+	return vendortest.Named(all, chance)
 }
