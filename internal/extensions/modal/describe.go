@@ -89,10 +89,10 @@ func (extension) Describe() extensions.Descriptor {
 // Declare implements extensions.Declarer: which runtime a binding has, and where it is.
 func (extension) Declare(values map[string]any) (extensions.Declaration, error) {
 	n := extensions.Narrowing{Regions: []string{unstated}, IsolationLevels: []extensions.Isolation{extensions.IsolationUserspace}}
-	if r := text(values, fieldRegion); r != "" {
+	if r := extensions.Text(values, fieldRegion); r != "" {
 		n.Regions = []string{r}
 	}
-	if text(values, fieldRuntime) == runtimeAny {
+	if extensions.Text(values, fieldRuntime) == runtimeAny {
 		n.IsolationLevels = []extensions.Isolation{extensions.IsolationContainer}
 	}
 	return extensions.Declaration{Narrowing: n}, nil

@@ -16,12 +16,8 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/webcall"
 )
 
-const (
-	// sdkVersion is the SDK's, as go.mod has it; a test compares them.
-	sdkVersion = "0.11.1"
-	// pythonClient is the vendor's Python SDK whose behavior the vendor's Go SDK announces: its client.go.
-	pythonClient = "1.0.0"
-)
+// pythonClient is the vendor's Python SDK whose behavior the vendor's Go SDK announces: its client.go.
+const pythonClient = "1.0.0"
 
 // token is the session's; it is fetched again at half of its life.
 type token struct {
@@ -47,8 +43,7 @@ func (b *backend) dialPlane(id, secret string) (*grpc.ClientConn, error) {
 		Refused: "check the token: it is wrong, was revoked, or is not allowed to do this",
 		Full:    "end a sandbox of this workspace, or raise its plan's limit"}
 	b.header = []string{"x-modal-client-type", strconv.Itoa(int(pb.ClientType_CLIENT_TYPE_LIBMODAL_GO)),
-		"x-modal-client-version", pythonClient, "x-modal-libmodal-version", "modal-go/" + sdkVersion, "x-modal-host", u.Hostname(),
-		"x-modal-token-id", id, "x-modal-token-secret", secret}
+		"x-modal-client-version", pythonClient, "x-modal-host", u.Hostname(), "x-modal-token-id", id, "x-modal-token-secret", secret}
 	b.token = make(chan token, 1)
 	b.token <- token{}
 	return grpcline.Dial(u, nil, b.line.Through(b.before)...)

@@ -80,6 +80,7 @@ func (x extension) open(ctx context.Context, cfg extensions.Config) (*backend, e
 		_ = b.plane.Close()
 		return nil, err
 	}
+	b.header = append(b.header, "x-modal-libmodal-version", "modal-go/"+b.sdk.Version())
 	return b, nil
 }
 

@@ -198,19 +198,19 @@ func archive(t *testing.T, name, text string) *bytes.Buffer {
 
 // chance is what differs from run to run, with a name for it.
 var chance = []vendortest.Chance{
-	{regexp.MustCompile(`\bsbx-[a-z2-7]{20}\b`), "<our id>"},
-	{regexp.MustCompile(`\bsnp-[a-z2-7]{20}\b`), "<our snapshot>"},
-	{regexp.MustCompile(`\bsb-[A-Za-z0-9]{22,}\b`), "<sandbox>"},
-	{regexp.MustCompile(`\bta-[A-Za-z0-9]{26}\b`), "<task>"},
-	{regexp.MustCompile(`\bap-[0-9a-f]{22}\b`), "<app>"},
-	{regexp.MustCompile(`\bim-[0-9a-f]{22}\b`), "<image>"},
-	{regexp.MustCompile(`\b[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}\b`), "<uuid>"},
-	{regexp.MustCompile(`"before_timestamp": [0-9.e+]+`), `"before_timestamp": <time>`},
-	{regexp.MustCompile(`"timeout_secs": \d+`), `"timeout_secs": <seconds>`},
-	{regexp.MustCompile(`"tag_value": "r[A-Za-z0-9_-]+r"`), `"tag_value": "<more labels>"`},
-	{regexp.MustCompile(`"data": "[^"]+"`), `"data": "<input>"`},
-	{regexp.MustCompile(`\b[0-9a-f]{32}\b`), "<nonce>"},
-	{regexp.MustCompile(`"(?:[^"\\]|\\.){120,}"`), `"<a script>"`},
+	{Is: regexp.MustCompile(`\bsbx-[a-z2-7]{20}\b`), Name: "<our id>"},
+	{Is: regexp.MustCompile(`\bsnp-[a-z2-7]{20}\b`), Name: "<our snapshot>"},
+	{Is: regexp.MustCompile(`\bsb-[A-Za-z0-9]{22,}\b`), Name: "<sandbox>"},
+	{Is: regexp.MustCompile(`\bta-[A-Za-z0-9]{26}\b`), Name: "<task>"},
+	{Is: regexp.MustCompile(`\bap-[0-9a-f]{22}\b`), Name: "<app>"},
+	{Is: regexp.MustCompile(`\bim-[0-9a-f]{22}\b`), Name: "<image>"},
+	{Is: regexp.MustCompile(`\b[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}\b`), Name: "<uuid>"},
+	{Is: regexp.MustCompile(`"before_timestamp": [0-9.e+]+`), Name: `"before_timestamp": <time>`},
+	{Is: regexp.MustCompile(`"timeout_secs": \d+`), Name: `"timeout_secs": <seconds>`},
+	{Is: regexp.MustCompile(`"tag_value": "r[A-Za-z0-9_-]+r"`), Name: `"tag_value": "<more labels>"`},
+	{Is: regexp.MustCompile(`"data": "[^"]+"`), Name: `"data": "<input>"`},
+	{Is: regexp.MustCompile(`\b[0-9a-f]{32}\b`), Name: "<nonce>"},
+	{Is: regexp.MustCompile(`"(?:[^"\\]|\\.){120,}"`), Name: `"<a script>"`},
 }
 
 // asked are the messages that a vendor got, call by call, and the names of its header fields.
