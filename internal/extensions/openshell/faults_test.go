@@ -126,7 +126,8 @@ func TestPhasesOfTheGateway(t *testing.T) {
 	h, _, err := b.Provision(t.Context(), exttest.Spec(t, cfg))
 	must(t, err)
 	for phase, want := range map[gateway.SandboxPhase]extensions.Phase{
-		gateway.SandboxPhase_SANDBOX_PHASE_STARTING: extensions.PhaseProvisioning, gateway.SandboxPhase_SANDBOX_PHASE_READY: extensions.PhaseReady,
+		gateway.SandboxPhase_SANDBOX_PHASE_STARTING: extensions.PhaseProvisioning,
+		gateway.SandboxPhase_SANDBOX_PHASE_READY:    extensions.PhaseReady,
 		gateway.SandboxPhase_SANDBOX_PHASE_STOPPING: extensions.PhaseFailed, gateway.SandboxPhase_SANDBOX_PHASE_STOPPED: extensions.PhaseFailed,
 		gateway.SandboxPhase_SANDBOX_PHASE_ERROR: extensions.PhaseFailed, gateway.SandboxPhase_SANDBOX_PHASE_UNKNOWN: extensions.PhaseUnreachable,
 	} {

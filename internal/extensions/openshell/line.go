@@ -60,8 +60,8 @@ func certificates(folder string, own bool) (*tls.Config, error) {
 		folder = filepath.Join(home, below)
 	}
 	bad := func(format string, args ...any) error {
-		return extensions.Errorf(extensions.KindUnauthorized, format, args...).WithRemedy("set %s in the binding's config to the folder with the "+
-			"gateway's ca.crt and the client's tls.crt and tls.key, or set %s", fieldTLS, fieldIssuer)
+		return extensions.Errorf(extensions.KindUnauthorized, format, args...).WithRemedy("set %s in the binding's config to the folder with "+
+			"the gateway's ca.crt and the client's tls.crt and tls.key, or set %s", fieldTLS, fieldIssuer)
 	}
 	pem, err := os.ReadFile(filepath.Join(folder, "ca.crt"))
 	if err != nil {

@@ -104,7 +104,8 @@ func (o *oidc) endpoint(ctx context.Context) (string, error) {
 	}
 	u, err := webcall.Address(says.Tokens)
 	if err != nil || strings.TrimSuffix(says.Issuer, "/") != o.issuer || u.Scheme == "http" && !strings.HasPrefix(o.issuer, "http:") {
-		return "", extensions.Errorf(extensions.KindInvalid, "the issuer %s names no safe address for tokens, or calls itself otherwise", o.issuer).
+		return "", extensions.Errorf(extensions.KindInvalid, "the issuer %s names no safe address for tokens, or calls itself otherwise",
+			o.issuer).
 			WithRemedy("check %s in the binding's config", fieldIssuer)
 	}
 	return u.String(), nil

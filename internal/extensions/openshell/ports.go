@@ -45,7 +45,7 @@ func (b *backend) dial(ctx context.Context, h extensions.Handle, service string,
 	s, err := b.gateway.ForwardTcp(life)
 	if err == nil {
 		err = s.Send(&gateway.TcpForwardFrame{Payload: &gateway.TcpForwardFrame_Init{Init: &gateway.TcpForwardInit{SandboxId: i.ref,
-			Target: &gateway.TcpForwardInit_Tcp{Tcp: &gateway.TcpRelayTarget{Host: loopback, Port: uint32(port)}}}}}) //nolint:gosec // a port
+			Target: &gateway.TcpForwardInit_Tcp{Tcp: &gateway.TcpRelayTarget{Host: loopback, Port: uint32(port)}}}}})
 		if errors.Is(err, io.EOF) {
 			err = nil // its reader hears why
 		}
