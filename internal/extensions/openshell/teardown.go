@@ -50,6 +50,6 @@ func (b *backend) teardown(ctx context.Context, h extensions.Handle) (report ext
 			goneWithin).
 			WithRemedy("destroy it again; if it stays, look at the gateway's log")
 	}
-	b.filled.Delete(m.GetId())
+	b.filled.Forget(m.GetId())
 	return report, err
 }

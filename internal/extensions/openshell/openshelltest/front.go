@@ -15,20 +15,21 @@ import (
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/hosttest/vendortest"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/openshell/internal/gateway"
 )
 
 // front is one way to the gateway.
 type front struct {
 	g       *Gateway
-	killer  *Killer // nil = it kills nobody
+	killer  *vendortest.Killer // nil = it kills nobody
 	url     string
 	server  *grpc.Server
 	lines   *lines
 	running sync.WaitGroup
 }
 
-func (g *Gateway) newFront(t testing.TB, k *Killer) *front {
+func (g *Gateway) newFront(t testing.TB, k *vendortest.Killer) *front {
 	t.Helper()
 	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
@@ -132,9 +133,9 @@ var errBroken = errors.New("the connection was broken")
 func (f *front) unary(ctx context.Context, in any, info *grpc.UnaryServerInfo, handle grpc.UnaryHandler) (any, error) {
 	method := short(info.FullMethod)
 	f.g.note(ctx, method, in)
-	before, after := f.killer.strikes()
+	before, after := f.killer.Strikes()
 	if before {
-		f.killer.kill()
+		f.killer.Kill()
 		return nil, errBroken
 	}
 	if err := f.g.admit(ctx); err != nil {
@@ -146,7 +147,7 @@ func (f *front) unary(ctx context.Context, in any, info *grpc.UnaryServerInfo, h
 	}
 	out, err := handle(ctx, in)
 	if after {
-		f.killer.kill()
+		f.killer.Kill()
 		return nil, errBroken
 	}
 	if fault != nil && fault.When == After {
@@ -159,9 +160,9 @@ func (f *front) unary(ctx context.Context, in any, info *grpc.UnaryServerInfo, h
 }
 
 func (f *front) stream(srv any, s grpc.ServerStream, info *grpc.StreamServerInfo, handle grpc.StreamHandler) error {
-	before, after := f.killer.strikes()
+	before, after := f.killer.Strikes()
 	if before || after {
-		f.killer.kill()
+		f.killer.Kill()
 		return errBroken
 	}
 	if err := f.g.admit(s.Context()); err != nil {
