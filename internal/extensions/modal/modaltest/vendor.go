@@ -13,10 +13,12 @@ import (
 	pb "github.com/modal-labs/modal-client/go/proto/modal_proto"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/hosttest/box"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/hosttest/grpctest"
 )
 
 // Vendor is one workspace at the fake. Its methods may be called at any time from any goroutine.
 type Vendor struct {
+	*grpctest.Wire
 	// URL is the address of the control plane. TokenID and TokenSecret are the workspace's token.
 	URL, TokenID, TokenSecret string
 
@@ -33,8 +35,6 @@ type Vendor struct {
 	sandboxes map[string]*sandbox
 	apps      map[string]string // name -> id
 	images    map[string]*image
-	faults    []*Fault
-	requests  []Request
 	listeners map[int]string // port inside -> address here
 	creates   int
 	serial    int
@@ -57,12 +57,13 @@ func Start(t testing.TB) *Vendor {
 	v.clock = clock
 	v.mu.Unlock()
 	v.ports = httptest.NewServer(http.HandlerFunc(v.port))
-	v.front = v.newFront(t, nil)
+	v.Wire = grpctest.NewWire(t, v.admit)
+	v.front = v.newFront(nil)
 	v.URL = v.front.planeURL
 	t.Cleanup(func() {
 		stop()
 		v.cutAll()
-		v.front.stop()
+		v.front.Stop()
 		v.ports.CloseClientConnections()
 		v.ports.Close()
 		for _, s := range v.all() {
@@ -204,7 +205,7 @@ func (v *Vendor) Sever(id string) error {
 }
 
 // Shut makes the vendor unreachable for good.
-func (v *Vendor) Shut() { v.front.shut() }
+func (v *Vendor) Shut() { v.front.Shut() }
 
 func (v *Vendor) all() (out []*sandbox) {
 	v.mu.Lock()

@@ -16,8 +16,8 @@ type Killer struct {
 func (g *Gateway) Killer(t testing.TB) *Killer {
 	t.Helper()
 	k := &Killer{}
-	f := g.newFront(t, &k.Killer)
-	k.URL = f.url
-	t.Cleanup(f.stop)
+	f, url := g.newFront(&k.Killer)
+	k.URL = url
+	t.Cleanup(f.Stop)
 	return k
 }
