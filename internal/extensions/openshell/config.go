@@ -114,7 +114,8 @@ func parseConfig(cfg extensions.Config) (settings, error) {
 	}
 	v := cfg.Values
 	s := settings{account: cfg.Account, address: cmp.Or(text(v, fieldAddress), defaultAddress), tls: text(v, fieldTLS),
-		issuer: text(v, fieldIssuer), client: cmp.Or(text(v, fieldClient), defaultClient), audience: text(v, fieldAudience), scopes: extensions.Strings(v[fieldScopes]),
+		issuer: text(v, fieldIssuer), client: cmp.Or(text(v, fieldClient), defaultClient),
+		audience: text(v, fieldAudience), scopes: extensions.Strings(v[fieldScopes]),
 		workspace: cmp.Or(text(v, fieldWorkspace), defaultWorkspace), image: text(v, fieldImage), driver: text(v, fieldDriver),
 		region: text(v, fieldRegion), perMinute: extensions.Whole(v[fieldPerMinute], defaultPerMinute)}
 	if s.tls == "" && s.issuer == "" && strings.HasPrefix(s.address, "https:") {
