@@ -10,6 +10,7 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/exttest"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/modal"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/hosttest/grpctest"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/modal/modaltest"
 )
 
@@ -23,7 +24,7 @@ func from(t *testing.T, cfg extensions.Config, files map[string]string, stages .
 	}))
 }
 
-func count(v *modaltest.Vendor, method string, of func(modaltest.Request) bool) (n int) {
+func count(v *modaltest.Vendor, method string, of func(grpctest.Request) bool) (n int) {
 	for _, r := range v.Requests() {
 		if r.Method == method && (of == nil || of(r)) {
 			n++
@@ -52,7 +53,7 @@ func TestAnImageIsBuiltFromAWorkspace(t *testing.T) {
 	if err != nil || string(r.Stdout) != "some text\nbase\nran\nDockerfile\na.txt\nrun.sh\n" {
 		t.Errorf("%q %q, %v", r.Stdout, r.Stderr, err)
 	}
-	brings := func(r modaltest.Request) bool { return r.Message.(*pb.MountPutFileRequest).HasData() }
+	brings := func(r grpctest.Request) bool { return r.Message.(*pb.MountPutFileRequest).HasData() }
 	sent, joins := count(v, "MountPutFile", brings), count(v, "ImageJoinStreaming", nil)
 	if sent != 3 || joins != 2 {
 		t.Errorf("%d files were sent, and %d builds followed", sent, joins)

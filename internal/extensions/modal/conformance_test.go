@@ -15,6 +15,7 @@ import (
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/exttest"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/hosttest/grpctest"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/labels"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/modal"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/modal/modaltest"
@@ -60,7 +61,7 @@ func open(t testing.TB, cfg extensions.Config) extensions.Backend {
 func withGPU(s *extensions.Spec) { s.Resources.GPU = &extensions.GPU{Model: "T4", Count: 1} }
 
 func harness(spec func(testing.TB, extensions.Config, extensions.Spec) extensions.Spec, create string) exttest.Harness {
-	inject := func(f modaltest.Fault) func(testing.TB, extensions.Config) {
+	inject := func(f grpctest.Fault) func(testing.TB, extensions.Config) {
 		return func(_ testing.TB, cfg extensions.Config) { vendorOf(cfg).Inject(f) }
 	}
 	return exttest.Harness{
@@ -72,14 +73,14 @@ func harness(spec func(testing.TB, extensions.Config, extensions.Spec) extension
 			cfg.Credentials = map[string]extensions.Secret{"token_id": extensions.NewSecret("ak-wrong"), "token_secret": extensions.NewSecret("as-wrong")}
 			return cfg
 		},
-		Exhaust: inject(modaltest.Fault{On: create, Err: status.Error(codes.ResourceExhausted, "Workspace limit reached")}),
+		Exhaust: inject(grpctest.Fault{On: create, Err: status.Error(codes.ResourceExhausted, "Workspace limit reached")}),
 		NotHere: func(_ testing.TB, _ extensions.Config, spec extensions.Spec) extensions.Spec {
 			spec.Image = &extensions.Image{Pull: modaltest.NoImage}
 			return spec
 		},
-		Throttle:   inject(modaltest.Fault{On: create, Err: modaltest.Throttled(1)}),
-		Falter:     inject(modaltest.Fault{On: "", Err: status.Error(codes.Unavailable, "gateway")}),
-		LoseAnswer: inject(modaltest.Fault{On: create, When: modaltest.After}),
+		Throttle:   inject(grpctest.Fault{On: create, Err: modaltest.Throttled(1)}),
+		Falter:     inject(grpctest.Fault{On: "", Err: status.Error(codes.Unavailable, "gateway")}),
+		LoseAnswer: inject(grpctest.Fault{On: create, When: grpctest.After}),
 		CutExec: func(t testing.TB, cfg extensions.Config, h extensions.Handle, started <-chan struct{}) {
 			go func() {
 				<-started
@@ -98,7 +99,7 @@ func harness(spec func(testing.TB, extensions.Config, extensions.Spec) extension
 		},
 		BreakPages: map[string]func(testing.TB, extensions.Config){
 			"a page again and again":        func(_ testing.TB, cfg extensions.Config) { vendorOf(cfg).Inject(modaltest.SamePage) },
-			"a gateway for the second page": inject(modaltest.Fault{On: "SandboxListV2", Skip: 1, Err: status.Error(codes.Unavailable, "gateway")}),
+			"a gateway for the second page": inject(grpctest.Fault{On: "SandboxListV2", Skip: 1, Err: status.Error(codes.Unavailable, "gateway")}),
 		},
 		Settle: func(testing.TB, extensions.Config) {},
 		Residue: func(_ testing.TB, cfg extensions.Config) []string {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/exttest"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/hosttest/grpctest"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/modal/modaltest"
 )
 
@@ -22,24 +23,24 @@ func TestWhatACreateHears(t *testing.T) {
 	v, b := vendorOf(cfg), open(t, cfg)
 	code := func(c codes.Code) error { return status.Error(c, "said "+v.TokenSecret) }
 	for name, c := range map[string]struct {
-		fault modaltest.Fault
+		fault grpctest.Fault
 		kind  extensions.Kind
 		left  bool // a handle remains
 	}{
-		"a broken connection before":    {modaltest.Fault{}, extensions.KindIndeterminate, true},
-		"a lost answer":                 {modaltest.Fault{When: modaltest.After}, extensions.KindIndeterminate, true},
-		"unavailable before":            {modaltest.Fault{Err: code(codes.Unavailable)}, extensions.KindIndeterminate, true},
-		"unavailable after":             {modaltest.Fault{Err: code(codes.Unavailable), When: modaltest.After}, extensions.KindIndeterminate, true},
-		"internal after":                {modaltest.Fault{Err: code(codes.Internal), When: modaltest.After}, extensions.KindIndeterminate, true},
-		"exhausted":                     {modaltest.Fault{Err: code(codes.ResourceExhausted)}, extensions.KindExhausted, false},
-		"exhausted, and it exists":      {modaltest.Fault{Err: code(codes.ResourceExhausted), When: modaltest.After}, extensions.KindIndeterminate, true},
-		"throttled":                     {modaltest.Fault{Err: modaltest.Throttled(7)}, extensions.KindUnavailable, false},
-		"not allowed":                   {modaltest.Fault{Err: code(codes.PermissionDenied)}, extensions.KindUnauthorized, false},
-		"invalid":                       {modaltest.Fault{Err: code(codes.InvalidArgument)}, extensions.KindInvalid, false},
-		"invalid, and it exists":        {modaltest.Fault{Err: code(codes.InvalidArgument), When: modaltest.After}, extensions.KindIndeterminate, true},
-		"the image is gone":             {modaltest.Fault{Err: code(codes.NotFound)}, extensions.KindUnavailable, false},
-		"the name of something else":    {modaltest.Fault{When: modaltest.Never, Change: otherName}, extensions.KindIndeterminate, true},
-		"a storm, and nothing is known": {modaltest.Fault{Err: code(codes.Aborted)}, extensions.KindIndeterminate, true},
+		"a broken connection before":    {grpctest.Fault{}, extensions.KindIndeterminate, true},
+		"a lost answer":                 {grpctest.Fault{When: grpctest.After}, extensions.KindIndeterminate, true},
+		"unavailable before":            {grpctest.Fault{Err: code(codes.Unavailable)}, extensions.KindIndeterminate, true},
+		"unavailable after":             {grpctest.Fault{Err: code(codes.Unavailable), When: grpctest.After}, extensions.KindIndeterminate, true},
+		"internal after":                {grpctest.Fault{Err: code(codes.Internal), When: grpctest.After}, extensions.KindIndeterminate, true},
+		"exhausted":                     {grpctest.Fault{Err: code(codes.ResourceExhausted)}, extensions.KindExhausted, false},
+		"exhausted, and it exists":      {grpctest.Fault{Err: code(codes.ResourceExhausted), When: grpctest.After}, extensions.KindIndeterminate, true},
+		"throttled":                     {grpctest.Fault{Err: modaltest.Throttled(7)}, extensions.KindUnavailable, false},
+		"not allowed":                   {grpctest.Fault{Err: code(codes.PermissionDenied)}, extensions.KindUnauthorized, false},
+		"invalid":                       {grpctest.Fault{Err: code(codes.InvalidArgument)}, extensions.KindInvalid, false},
+		"invalid, and it exists":        {grpctest.Fault{Err: code(codes.InvalidArgument), When: grpctest.After}, extensions.KindIndeterminate, true},
+		"the image is gone":             {grpctest.Fault{Err: code(codes.NotFound)}, extensions.KindUnavailable, false},
+		"the name of something else":    {grpctest.Fault{When: grpctest.Never, Change: otherName}, extensions.KindIndeterminate, true},
+		"a storm, and nothing is known": {grpctest.Fault{Err: code(codes.Aborted)}, extensions.KindIndeterminate, true},
 	} {
 		c.fault.On = "SandboxCreateV2"
 		v.Inject(c.fault)
@@ -72,7 +73,7 @@ func TestAForeignNameIsRefused(t *testing.T) {
 	}
 	spec, _ := made()
 	_, other := made()
-	v.Inject(modaltest.Fault{On: "SandboxGetFromNameV2", When: modaltest.Never, Times: -1, Change: func(answer proto.Message) {
+	v.Inject(grpctest.Fault{On: "SandboxGetFromNameV2", When: grpctest.Never, Times: -1, Change: func(answer proto.Message) {
 		answer.(*pb.SandboxGetFromNameResponse).SetSandboxId(other.Ref)
 	}})
 	if _, err := b.Find(t.Context(), spec.ID); !extensions.IsKind(err, extensions.KindConflict) {

@@ -8,7 +8,7 @@ import (
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/exttest"
-	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/modal/modaltest"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/hosttest/grpctest"
 )
 
 // A sandbox with a GPU is V1's for all its life: its handle says so, and all that is done to it reaches V1.
@@ -61,7 +61,7 @@ func TestV1sCreateIsFoundByItsName(t *testing.T) {
 	t.Parallel()
 	cfg := at(t)
 	v, b := vendorOf(cfg), open(t, cfg)
-	v.Inject(modaltest.Fault{On: "SandboxCreate", When: modaltest.After})
+	v.Inject(grpctest.Fault{On: "SandboxCreate", When: grpctest.After})
 	spec := exttest.Spec(t, cfg, exttest.With(withGPU))
 	h, _, err := b.Provision(t.Context(), spec)
 	if !extensions.IsKind(err, extensions.KindIndeterminate) || h.ID != spec.ID || h.Ref != "" {

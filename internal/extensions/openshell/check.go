@@ -88,7 +88,8 @@ func (b *backend) refuseSize(r extensions.Resources) error {
 	switch {
 	case g == nil || g.Count == 0:
 	case g.Model != "":
-		return unsupported("resources.gpu.model", "%s gives GPUs by number, not by model", vendor).WithRemedy("drop the model, or choose another place")
+		return unsupported("resources.gpu.model", "%s gives GPUs by number, not by model", vendor).
+			WithRemedy("drop the model, or choose another place")
 	case g.Count > maxGPUs:
 		return unsupported("resources.gpu.count", "no gateway has %d GPUs", g.Count)
 	}
@@ -111,7 +112,8 @@ func refuseLayout(spec extensions.Spec) error {
 		}
 	}
 	if len(l.readOnly) > maxPaths {
-		return extensions.Errorf(extensions.KindInvalid, "options.%s has more than %d paths", fieldReadOnly, maxPaths).At("options." + fieldReadOnly)
+		return extensions.Errorf(extensions.KindInvalid, "options.%s has more than %d paths", fieldReadOnly, maxPaths).
+			At("options." + fieldReadOnly)
 	}
 	if !userName.MatchString(l.user) {
 		return bad(fieldUser, l.user, "is neither `sandbox` nor the number of a user that is not root")

@@ -12,7 +12,7 @@ import (
 
 const (
 	vendor           = "OpenShell"
-	credentialSecret = "oidc_client_secret"
+	credentialSecret = "oidc_client_secret" //nolint:gosec // its name
 
 	fieldAddress   = "address"
 	fieldTLS       = "tls_folder"
@@ -58,33 +58,42 @@ var (
 )
 
 var configFields = []extensions.Field{
-	{Name: fieldAddress, Type: extensions.FieldString, Doc: "Address of the gateway; default: `" + defaultAddress + "`. Plain http is for this machine only."},
+	{Name: fieldAddress, Type: extensions.FieldString,
+		Doc: "Address of the gateway; default: `" + defaultAddress + "`. Plain http is for this machine only."},
 	{Name: fieldTLS, Type: extensions.FieldString,
 		Doc: "Folder with `ca.crt`, `tls.crt` and `tls.key`, as the vendor's command line keeps it; default, unless `oidc_issuer` is set: `" +
 			defaultTLS + "`. With an OIDC client `ca.crt` is enough."},
-	{Name: fieldIssuer, Type: extensions.FieldString, Doc: "OIDC issuer that the gateway trusts; with it, the credential `" + credentialSecret + "` is needed."},
+	{Name: fieldIssuer, Type: extensions.FieldString,
+		Doc: "OIDC issuer that the gateway trusts; with it, the credential `" + credentialSecret + "` is needed."},
 	{Name: fieldClient, Type: extensions.FieldString, Doc: "The OIDC client; default: `" + defaultClient + "`."},
 	{Name: fieldAudience, Type: extensions.FieldString, Doc: "Audience of the token; default: the issuer's own choice."},
-	{Name: fieldScopes, Type: extensions.FieldStrings, Doc: "Scopes of the token, such as `sandbox:read`, `sandbox:write` and `config:read`; default: the issuer's own choice."},
+	{Name: fieldScopes, Type: extensions.FieldStrings,
+		Doc: "Scopes of the token, such as `sandbox:read`, `sandbox:write` and `config:read`; default: the issuer's own choice."},
 	{Name: fieldWorkspace, Type: extensions.FieldString, Doc: "The gateway's workspace; default: `" + defaultWorkspace + "`."},
-	{Name: fieldImage, Type: extensions.FieldString, Doc: "Image of sandboxes whose profile names none; default: the gateway's. It needs `/bin/sh` and `tar`."},
+	{Name: fieldImage, Type: extensions.FieldString,
+		Doc: "Image of sandboxes whose profile names none; default: the gateway's. It needs `/bin/sh` and `tar`."},
 	{Name: fieldDriver, Type: extensions.FieldString, Enum: drivers,
 		Doc: "What the gateway makes sandboxes with. Sizes are promised only where this is said and is not `vm`, which ignores them."},
 	{Name: fieldArch, Type: extensions.FieldString, Enum: arches, Doc: "Architecture of the gateway's machines; default: `amd64`."},
-	{Name: fieldRegion, Type: extensions.FieldString, Doc: "Where the gateway's machines are. Without it, no profile that demands a region runs here."},
+	{Name: fieldRegion, Type: extensions.FieldString,
+		Doc: "Where the gateway's machines are. Without it, no profile that demands a region runs here."},
 	{Name: fieldPerMinute, Type: extensions.FieldInt, Doc: "Sandboxes that one process creates in a minute at most; default: 60."},
 }
 
 var optionFields = []extensions.Field{
-	{Name: fieldHome, Type: extensions.FieldString, Doc: "The folder of the image that the sandbox's user may write; default: `" + defaultHome + "`."},
+	{Name: fieldHome, Type: extensions.FieldString,
+		Doc: "The folder of the image that the sandbox's user may write; default: `" + defaultHome + "`."},
 	{Name: fieldWorkDir, Type: extensions.FieldString,
-		Doc: "The workspace; default: `workspace` in `home`, and for `access: ro` `" + defaultFixed + "`. Outside of `home` the image must have it."},
+		Doc: "The workspace; default: `workspace` in `home`, and for `access: ro` `" + defaultFixed + "`. Outside of `home` " +
+			"the image must have it."},
 	{Name: fieldUser, Type: extensions.FieldString,
 		Doc: "The user that everything runs as: `" + defaultUser + "` (the default), if the image has it, or a number other than 0."},
 	{Name: fieldReadOnly, Type: extensions.FieldStrings,
-		Doc: "Paths that may be read, besides `home`, `/tmp` and the workspace. The image must have each. Default: `" + strings.Join(defaultReadOnly, "`, `") + "`."},
+		Doc: "Paths that may be read, besides `home`, `/tmp` and the workspace. The image must have each. Default: `" +
+			strings.Join(defaultReadOnly, "`, `") + "`."},
 	{Name: fieldBinaries, Type: extensions.FieldStrings,
-		Doc: "Programs that may use the network where `network.egress` allows it, by their paths inside; `**` matches any part. Default: every one."},
+		Doc: "Programs that may use the network where `network.egress` allows it, by their paths inside; `**` matches any part. " +
+			"Default: every one."},
 }
 
 type settings struct {
@@ -104,8 +113,9 @@ func parseConfig(cfg extensions.Config) (settings, error) {
 		return settings{}, err
 	}
 	v := cfg.Values
-	s := settings{account: cfg.Account, address: cmp.Or(text(v, fieldAddress), defaultAddress), tls: text(v, fieldTLS), issuer: text(v, fieldIssuer),
-		client: cmp.Or(text(v, fieldClient), defaultClient), audience: text(v, fieldAudience), scopes: extensions.Strings(v[fieldScopes]),
+	s := settings{account: cfg.Account, address: cmp.Or(text(v, fieldAddress), defaultAddress), tls: text(v, fieldTLS),
+		issuer: text(v, fieldIssuer), client: cmp.Or(text(v, fieldClient), defaultClient),
+		audience: text(v, fieldAudience), scopes: extensions.Strings(v[fieldScopes]),
 		workspace: cmp.Or(text(v, fieldWorkspace), defaultWorkspace), image: text(v, fieldImage), driver: text(v, fieldDriver),
 		region: text(v, fieldRegion), perMinute: extensions.Whole(v[fieldPerMinute], defaultPerMinute)}
 	if s.tls == "" && s.issuer == "" && strings.HasPrefix(s.address, "https:") {
@@ -115,8 +125,8 @@ func parseConfig(cfg extensions.Config) (settings, error) {
 	case s.perMinute < 1 || s.perMinute > 60_000:
 		return s, extensions.Errorf(extensions.KindInvalid, "config.%s: %d is not between 1 and 60000", fieldPerMinute, s.perMinute)
 	case !workspaceName.MatchString(s.workspace):
-		return s, extensions.Errorf(extensions.KindInvalid, "config.%s: %q is no workspace of %s", fieldWorkspace, extensions.Clean(s.workspace, 80),
-			vendor).WithRemedy("use lower-case letters, digits and dashes, at most 63")
+		return s, extensions.Errorf(extensions.KindInvalid, "config.%s: %q is no workspace of %s", fieldWorkspace,
+			extensions.Clean(s.workspace, 80), vendor).WithRemedy("use lower-case letters, digits and dashes, at most 63")
 	}
 	return s, nil
 }

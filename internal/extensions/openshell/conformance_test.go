@@ -17,6 +17,7 @@ import (
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/exttest"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/hosttest/grpctest"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/openshell"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/openshell/internal/gateway"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/openshell/openshelltest"
@@ -60,7 +61,7 @@ func open(t testing.TB, cfg extensions.Config) extensions.Backend {
 }
 
 func harness() exttest.Harness {
-	inject := func(f openshelltest.Fault) func(testing.TB, extensions.Config) {
+	inject := func(f grpctest.Fault) func(testing.TB, extensions.Config) {
 		return func(_ testing.TB, cfg extensions.Config) { gatewayOf(cfg).Inject(f) }
 	}
 	return exttest.Harness{
@@ -72,13 +73,13 @@ func harness() exttest.Harness {
 			cfg.Credentials = map[string]extensions.Secret{"oidc_client_secret": extensions.NewSecret("wrong")}
 			return cfg
 		},
-		Exhaust: inject(openshelltest.Fault{On: "CreateSandbox", Err: status.Error(codes.ResourceExhausted, "no room")}),
+		Exhaust: inject(grpctest.Fault{On: "CreateSandbox", Err: status.Error(codes.ResourceExhausted, "no room")}),
 		NotHere: func(_ testing.TB, _ extensions.Config, spec extensions.Spec) extensions.Spec {
 			spec.Resources.GPU = &extensions.GPU{Count: 1}
 			return spec
 		},
-		Falter:     inject(openshelltest.Fault{On: "GetSandbox", Err: status.Error(codes.Unavailable, "gateway")}),
-		LoseAnswer: inject(openshelltest.Fault{On: "CreateSandbox", When: openshelltest.After}),
+		Falter:     inject(grpctest.Fault{On: "GetSandbox", Err: status.Error(codes.Unavailable, "gateway")}),
+		LoseAnswer: inject(grpctest.Fault{On: "CreateSandbox", When: grpctest.After}),
 		CutExec: func(t testing.TB, cfg extensions.Config, h extensions.Handle, started <-chan struct{}) {
 			go func() {
 				<-started
@@ -95,7 +96,7 @@ func harness() exttest.Harness {
 		},
 		BreakPages: map[string]func(testing.TB, extensions.Config){
 			"the first page again and again": func(_ testing.TB, cfg extensions.Config) { gatewayOf(cfg).StickPages() },
-			"a gateway for the second page":  inject(openshelltest.Fault{On: "ListSandboxes", Skip: 1, Err: status.Error(codes.Unavailable, "gateway")}),
+			"a gateway for the second page":  inject(grpctest.Fault{On: "ListSandboxes", Skip: 1, Err: status.Error(codes.Unavailable, "gateway")}),
 		},
 		Settle: func(testing.TB, extensions.Config) {},
 		Residue: func(_ testing.TB, cfg extensions.Config) (left []string) {

@@ -3,23 +3,13 @@ package openshell
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"io"
 	"path"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/contents"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/execwire"
 )
-
-// contentFile is written last, below the home.
-const contentFile = ".sandboxer/sandbox.json"
-
-// content is what a filled sandbox keeps about itself. The variables lie here and not at the gateway, which would keep them in its
-// record of the sandbox: they may be secrets.
-type content struct {
-	ID  extensions.ID     `json:"id"`
-	Env map[string]string `json:"env,omitempty"`
-}
 
 // Programs of the adapter's own, for sh -c; $1 is an absolute path.
 const (
@@ -41,64 +31,36 @@ func (i *inside) do(ctx context.Context, program, at string, in io.Reader) ([]by
 	return out.Bytes(), err
 }
 
-// content reads what a sandbox was filled with; none if it was not.
-func (i *inside) content(ctx context.Context) (c content, err error) {
-	if known, ok := i.b.filled.Load(i.ref); ok {
-		return known.(content), nil
+// atHome is a path inside: a relative one begins at the home.
+func (i *inside) atHome(at string) string {
+	if path.IsAbs(at) {
+		return at
 	}
-	text, err := i.do(ctx, readFile, path.Join(i.home, contentFile), bytes.NewReader(nil))
+	return path.Join(i.home, at)
+}
+
+// Get implements contents.Inside.
+func (i *inside) Get(ctx context.Context, at string) ([]byte, error) {
+	text, err := i.do(ctx, readFile, i.atHome(at), bytes.NewReader(nil))
 	if extensions.IsKind(err, extensions.KindIndeterminate) { // the caller's own command did not begin
 		err = extensions.Errorf(extensions.KindUnavailable, "the sandbox was not heard: %w", err).WithRemedy("try again")
 	}
-	if err != nil {
-		return c, err
-	}
-	if json.Unmarshal(text, &c) != nil || c.ID != i.id { // its user may have changed it
-		return content{}, nil
-	}
-	i.b.filled.Store(i.ref, c)
-	return c, nil
+	return text, err
 }
 
-// fill gives a new sandbox its contents, unless it has them. What was cut short anywhere is done again.
-func (i *inside) fill(ctx context.Context, spec extensions.Spec) error {
-	c, err := i.content(ctx)
-	if err != nil || c.ID == spec.ID {
-		return err
-	}
-	if i.workDir != "" {
-		if err := i.fillWorkspace(ctx, spec); err != nil {
-			return err
-		}
-	}
-	if spec.Instructions != "" {
-		at := i.home
-		if i.workDir != "" {
-			at = i.workDir
-		}
-		if _, err := i.do(ctx, writeFile, path.Join(at, extensions.InstructionsPath), bytes.NewReader([]byte(spec.Instructions))); err != nil {
-			return err
-		}
-	}
-	c = content{ID: spec.ID, Env: environment(spec)}
-	text, err := json.Marshal(c)
-	if err != nil {
-		return err
-	}
-	if _, err := i.do(ctx, writeFile, path.Join(i.home, contentFile), bytes.NewReader(text)); err != nil {
-		return err
-	}
-	i.b.filled.Store(i.ref, c)
-	return nil
+// Put implements contents.Inside.
+func (i *inside) Put(ctx context.Context, at string, b []byte) error {
+	_, err := i.do(ctx, writeFile, i.atHome(at), bytes.NewReader(b))
+	return err
 }
 
-// fillWorkspace makes the workspace anew. One that may only be read is the image's.
-func (i *inside) fillWorkspace(ctx context.Context, spec extensions.Spec) error {
+// Workspace implements contents.Inside. One that may only be read is the image's.
+func (i *inside) Workspace(ctx context.Context, dir string, spec extensions.Spec) error {
 	program := newFolder
 	if spec.Workspace.Access == extensions.AccessRO {
 		program = isFolder
 	}
-	if _, err := i.do(ctx, program, i.workDir, bytes.NewReader(nil)); err != nil || spec.Workspace.Source == nil {
+	if _, err := i.do(ctx, program, dir, bytes.NewReader(nil)); err != nil || spec.Workspace.Source == nil {
 		return err
 	}
 	r, err := spec.Workspace.Source.Open(ctx)
@@ -106,18 +68,7 @@ func (i *inside) fillWorkspace(ctx context.Context, spec extensions.Spec) error 
 		return err
 	}
 	defer func() { _ = r.Close() }()
-	return i.unpack(ctx, i.workDir, r)
+	return i.unpack(ctx, dir, r)
 }
 
-func environment(spec extensions.Spec) map[string]string {
-	env := map[string]string{}
-	for _, from := range []map[string]string{spec.Toolchain.Env, spec.Env} {
-		for name, v := range from {
-			env[name] = v
-		}
-	}
-	for name, s := range spec.Secrets {
-		env[name] = s.Reveal()
-	}
-	return env
-}
+var _ contents.Inside = (*inside)(nil)

@@ -2,7 +2,6 @@ package openshell
 
 import (
 	"context"
-	"maps"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/execwire"
@@ -25,17 +24,11 @@ func (b *backend) exec(ctx context.Context, h extensions.Handle, req extensions.
 	if err != nil {
 		return r, err
 	}
-	c, err := i.content(ctx)
+	c, err := b.filled.Of(ctx, i.ref, i.id, i)
 	if err != nil {
 		return r, err
 	}
-	env := maps.Clone(c.Env)
-	if env == nil {
-		env = map[string]string{}
-	}
-	maps.Copy(env, req.Env)
-	req.Env = env
-	return execwire.Run(ctx, req, execwire.Inside(i.workDir, i.run))
+	return execwire.Run(ctx, c.For(req), execwire.Inside(i.workDir, i.run))
 }
 
 func noService(name string) error {

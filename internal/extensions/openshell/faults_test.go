@@ -14,6 +14,7 @@ import (
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/exttest"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/hosttest/grpctest"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/openshell"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/openshell/internal/gateway"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/openshell/openshelltest"
@@ -26,24 +27,24 @@ func TestWhatACreateHears(t *testing.T) {
 	g, b := gatewayOf(cfg), open(t, cfg)
 	code := func(c codes.Code) error { return status.Error(c, "said "+g.Secret) }
 	for name, c := range map[string]struct {
-		fault openshelltest.Fault
+		fault grpctest.Fault
 		kind  extensions.Kind
 		left  bool // a handle remains
 	}{
-		"a broken connection before":    {openshelltest.Fault{}, extensions.KindIndeterminate, true},
-		"a lost answer":                 {openshelltest.Fault{When: openshelltest.After}, extensions.KindIndeterminate, true},
-		"unavailable before":            {openshelltest.Fault{Err: code(codes.Unavailable)}, extensions.KindIndeterminate, true},
-		"unavailable after":             {openshelltest.Fault{Err: code(codes.Unavailable), When: openshelltest.After}, extensions.KindIndeterminate, true},
-		"internal after":                {openshelltest.Fault{Err: code(codes.Internal), When: openshelltest.After}, extensions.KindIndeterminate, true},
-		"exhausted":                     {openshelltest.Fault{Err: code(codes.ResourceExhausted)}, extensions.KindExhausted, false},
-		"exhausted, and it exists":      {openshelltest.Fault{Err: code(codes.ResourceExhausted), When: openshelltest.After}, extensions.KindIndeterminate, true},
-		"not allowed":                   {openshelltest.Fault{Err: code(codes.PermissionDenied)}, extensions.KindUnauthorized, false},
-		"the driver cannot":             {openshelltest.Fault{Err: code(codes.FailedPrecondition)}, extensions.KindUnsupported, false},
-		"no such workspace":             {openshelltest.Fault{Err: code(codes.NotFound)}, extensions.KindInvalid, false},
-		"invalid":                       {openshelltest.Fault{Err: code(codes.InvalidArgument)}, extensions.KindInvalid, false},
-		"invalid, and it exists":        {openshelltest.Fault{Err: code(codes.InvalidArgument), When: openshelltest.After}, extensions.KindIndeterminate, true},
-		"about something else":          {openshelltest.Fault{When: openshelltest.Never, Change: elsewhere}, extensions.KindIndeterminate, true},
-		"a storm, and nothing is known": {openshelltest.Fault{Err: code(codes.Aborted)}, extensions.KindIndeterminate, true},
+		"a broken connection before":    {grpctest.Fault{}, extensions.KindIndeterminate, true},
+		"a lost answer":                 {grpctest.Fault{When: grpctest.After}, extensions.KindIndeterminate, true},
+		"unavailable before":            {grpctest.Fault{Err: code(codes.Unavailable)}, extensions.KindIndeterminate, true},
+		"unavailable after":             {grpctest.Fault{Err: code(codes.Unavailable), When: grpctest.After}, extensions.KindIndeterminate, true},
+		"internal after":                {grpctest.Fault{Err: code(codes.Internal), When: grpctest.After}, extensions.KindIndeterminate, true},
+		"exhausted":                     {grpctest.Fault{Err: code(codes.ResourceExhausted)}, extensions.KindExhausted, false},
+		"exhausted, and it exists":      {grpctest.Fault{Err: code(codes.ResourceExhausted), When: grpctest.After}, extensions.KindIndeterminate, true},
+		"not allowed":                   {grpctest.Fault{Err: code(codes.PermissionDenied)}, extensions.KindUnauthorized, false},
+		"the driver cannot":             {grpctest.Fault{Err: code(codes.FailedPrecondition)}, extensions.KindUnsupported, false},
+		"no such workspace":             {grpctest.Fault{Err: code(codes.NotFound)}, extensions.KindInvalid, false},
+		"invalid":                       {grpctest.Fault{Err: code(codes.InvalidArgument)}, extensions.KindInvalid, false},
+		"invalid, and it exists":        {grpctest.Fault{Err: code(codes.InvalidArgument), When: grpctest.After}, extensions.KindIndeterminate, true},
+		"about something else":          {grpctest.Fault{When: grpctest.Never, Change: elsewhere}, extensions.KindIndeterminate, true},
+		"a storm, and nothing is known": {grpctest.Fault{Err: code(codes.Aborted)}, extensions.KindIndeterminate, true},
 	} {
 		c.fault.On = "CreateSandbox"
 		g.Inject(c.fault)
@@ -108,7 +109,7 @@ func TestAListThatChangedIsNoList(t *testing.T) {
 		must(t, err)
 	}
 	gone := false
-	g.Inject(openshelltest.Fault{On: "ListSandboxes", When: openshelltest.Never, Change: func(answer proto.Message) {
+	g.Inject(grpctest.Fault{On: "ListSandboxes", When: grpctest.Never, Change: func(answer proto.Message) {
 		gone = g.Vanish(answer.(*gateway.ListSandboxesResponse).GetSandboxes()[0].GetMetadata().GetId()) == nil
 	}})
 	if all, err := b.Status(t.Context(), nil); !extensions.IsKind(err, extensions.KindUnavailable) || !gone {
@@ -126,7 +127,8 @@ func TestPhasesOfTheGateway(t *testing.T) {
 	h, _, err := b.Provision(t.Context(), exttest.Spec(t, cfg))
 	must(t, err)
 	for phase, want := range map[gateway.SandboxPhase]extensions.Phase{
-		gateway.SandboxPhase_SANDBOX_PHASE_STARTING: extensions.PhaseProvisioning, gateway.SandboxPhase_SANDBOX_PHASE_READY: extensions.PhaseReady,
+		gateway.SandboxPhase_SANDBOX_PHASE_STARTING: extensions.PhaseProvisioning,
+		gateway.SandboxPhase_SANDBOX_PHASE_READY:    extensions.PhaseReady,
 		gateway.SandboxPhase_SANDBOX_PHASE_STOPPING: extensions.PhaseFailed, gateway.SandboxPhase_SANDBOX_PHASE_STOPPED: extensions.PhaseFailed,
 		gateway.SandboxPhase_SANDBOX_PHASE_ERROR: extensions.PhaseFailed, gateway.SandboxPhase_SANDBOX_PHASE_UNKNOWN: extensions.PhaseUnreachable,
 	} {

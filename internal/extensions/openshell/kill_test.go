@@ -2,9 +2,6 @@ package openshell_test
 
 import (
 	"context"
-	"encoding/json"
-	"os"
-	"os/exec"
 	"testing"
 	"time"
 
@@ -12,12 +9,10 @@ import (
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/exttest"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/hosttest/vendortest"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/openshell"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/openshell/openshelltest"
 )
-
-// victimEnv holds what the process that is to be killed does.
-const victimEnv = "SANDBOXER_TEST_OPENSHELL_VICTIM"
 
 // task is a create, and what comes of it.
 type task struct {
@@ -26,14 +21,11 @@ type task struct {
 }
 
 func TestMain(m *testing.M) {
-	if text := os.Getenv(victimEnv); text != "" {
-		var w task
-		if err := json.Unmarshal([]byte(text), &w); err != nil {
-			panic(err)
-		}
+	if vendortest.Victim(func(w task) {
 		if err := w.work(); err != nil {
 			panic(err)
 		}
+	}) {
 		return
 	}
 	goleak.VerifyTestMain(m)
@@ -127,24 +119,14 @@ func TestAKilledCreateIsFound(t *testing.T) {
 	g := openshelltest.Start(t, openshelltest.OIDC)
 	k := g.Killer(t)
 	b := open(t, configFor(g, g.URL))
-	self, err := os.Executable()
-	must(t, err)
-	run := func(w task, n int64, after bool) (killed bool) {
-		text, err := json.Marshal(w)
-		must(t, err)
-		cmd := exec.Command(self)
-		cmd.Env = append(os.Environ(), victimEnv+"="+string(text))
-		must(t, k.Start(cmd, n, after))
-		return k.Wait() != nil
-	}
 	w := taskAt(t, g, k)
-	if run(w, 0, false) {
+	if k.Run(t, w, 0, false) {
 		t.Fatal("a run that nobody kills fails")
 	}
 	converges(t, g, b, w, 0, false)
 	for _, after := range []bool{false, true} { // the create is the first call
 		w := taskAt(t, g, k)
-		if !run(w, 1, after) {
+		if !k.Run(t, w, 1, after) {
 			t.Fatal("it was not killed at the create")
 		}
 		if made := len(g.Sandboxes()); made == 1 != after {

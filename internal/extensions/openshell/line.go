@@ -15,6 +15,7 @@ import (
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/grpcline"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/oidc"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/webcall"
 )
 
@@ -22,7 +23,7 @@ import (
 type line struct {
 	grpcline.Line
 	conn *grpc.ClientConn
-	oidc *oidc // nil = the certificate says who calls
+	oidc *oidc.Client // nil = the certificate says who calls
 }
 
 func newLine(s settings, secret extensions.Secret) (*line, error) {
@@ -41,8 +42,13 @@ func newLine(s settings, secret extensions.Secret) (*line, error) {
 		}
 	}
 	if s.issuer != "" {
-		if l.oidc, err = newOIDC(s, secret); err != nil {
-			return nil, err
+		if secret.IsZero() {
+			return nil, extensions.Errorf(extensions.KindUnauthorized, "there is no credential for the OIDC client %s", s.client).
+				WithRemedy("set the credential %s of this extension, or OPENSHELL_OIDC_CLIENT_SECRET", credentialSecret)
+		}
+		o := oidc.Options{Issuer: s.issuer, ID: s.client, Secret: secret, Audience: s.audience, Scopes: s.scopes}
+		if l.oidc, err = oidc.New(o); err != nil {
+			return nil, extensions.AtField("config."+fieldIssuer, err)
 		}
 		l.Secrets = []string{secret.Reveal()}
 	}
@@ -60,8 +66,8 @@ func certificates(folder string, own bool) (*tls.Config, error) {
 		folder = filepath.Join(home, below)
 	}
 	bad := func(format string, args ...any) error {
-		return extensions.Errorf(extensions.KindUnauthorized, format, args...).WithRemedy("set %s in the binding's config to the folder with the "+
-			"gateway's ca.crt and the client's tls.crt and tls.key, or set %s", fieldTLS, fieldIssuer)
+		return extensions.Errorf(extensions.KindUnauthorized, format, args...).WithRemedy("set %s in the binding's config to the folder with "+
+			"the gateway's ca.crt and the client's tls.crt and tls.key, or set %s", fieldTLS, fieldIssuer)
 	}
 	pem, err := os.ReadFile(filepath.Join(folder, "ca.crt"))
 	if err != nil {
@@ -84,7 +90,7 @@ func certificates(folder string, own bool) (*tls.Config, error) {
 func (l *line) close() {
 	_ = l.conn.Close() // it only fails where it is closed
 	if l.oidc != nil {
-		l.oidc.client.CloseIdleConnections()
+		l.oidc.Close()
 	}
 }
 
@@ -96,9 +102,12 @@ func (l *line) as(ctx context.Context) (context.Context, error) {
 	if l.oidc == nil {
 		return ctx, nil
 	}
-	token, err := l.oidc.token(ctx)
-	if err != nil {
-		return nil, l.refusal(ctx, err)
+	token, err := l.oidc.Token(ctx)
+	switch {
+	case err != nil && ctx.Err() != nil:
+		return nil, l.Unsent(err)
+	case err != nil:
+		return nil, err
 	}
 	return metadata.AppendToOutgoingContext(ctx, "authorization", "Bearer "+token), nil
 }

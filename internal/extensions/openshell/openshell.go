@@ -21,12 +21,12 @@ package openshell
 
 import (
 	"context"
-	"sync"
 	"time"
 
 	"golang.org/x/time/rate"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/contents"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/openshell/internal/gateway"
 )
 
@@ -74,8 +74,8 @@ type backend struct {
 	desc    extensions.Descriptor
 	line    *line
 	gateway gateway.OpenShellClient
-	creates *rate.Limiter // the binding's creates per minute, kept by waiting
-	filled  sync.Map      // the gateway's id of a sandbox -> content; what was read of it once
+	creates *rate.Limiter  // the binding's creates per minute, kept by waiting
+	filled  contents.Known // by the gateway's id of a sandbox
 }
 
 // Close implements extensions.Backend.

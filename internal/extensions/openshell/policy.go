@@ -46,7 +46,7 @@ func policyOf(spec extensions.Spec) *gateway.SandboxPolicy {
 	}
 	rule := &gateway.NetworkPolicyRule{Name: ruleName}
 	for _, r := range spec.Network.Egress {
-		e := &gateway.NetworkEndpoint{Ports: []uint32{uint32(r.Port)}, Enforcement: enforce} //nolint:gosec // a port
+		e := &gateway.NetworkEndpoint{Ports: []uint32{uint32(r.Port)}, Enforcement: enforce}
 		if r.CIDR != "" {
 			e.AllowedIps = []string{r.CIDR}
 		} else {

@@ -117,7 +117,7 @@ func (b *backend) request(spec extensions.Spec) (*gateway.CreateSandboxRequest, 
 	}
 	s := &gateway.SandboxSpec{Template: t, Policy: policyOf(spec), Command: idle}
 	if g := spec.Resources.GPU; g != nil && g.Count > 0 {
-		n := uint32(g.Count) //nolint:gosec // refused above what the type holds
+		n := uint32(g.Count)
 		s.ResourceRequirements = &gateway.ResourceRequirements{Gpu: &gateway.GpuResourceRequirements{Count: &n}}
 	}
 	return &gateway.CreateSandboxRequest{Name: nameOf(spec.ID), Workspace: b.workspace, Labels: labelsOf(spec), Annotations: notesOf(spec),

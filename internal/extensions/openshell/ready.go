@@ -29,7 +29,7 @@ func (b *backend) waitReady(ctx context.Context, spec extensions.Spec, h extensi
 	if err != nil {
 		return o, err
 	}
-	if err := i.fill(ctx, spec); err != nil {
+	if err := b.filled.Fill(ctx, i.ref, i.workDir, spec, i); err != nil {
 		return o, err
 	}
 	if err := ready.Of(spec.Readiness).Until(ctx, func(ctx context.Context) (string, error) {

@@ -7,14 +7,10 @@ import (
 	"strings"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/looks"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/openshell/internal/gateway"
 )
-
-// looks is how many sandboxes are looked at side by side.
-const looks = 8
 
 // Status implements extensions.Backend.
 func (b *backend) Status(ctx context.Context, handles []extensions.Handle) ([]extensions.Observation, error) {
@@ -27,31 +23,13 @@ func (b *backend) Status(ctx context.Context, handles []extensions.Handle) ([]ex
 		}
 		return out, failed("status", "", err)
 	}
-	out := make([]extensions.Observation, len(handles))
-	var g errgroup.Group
-	g.SetLimit(looks)
-	for i, h := range handles {
-		g.Go(func() error {
-			out[i] = b.look(ctx, h)
-			return nil
-		})
-	}
-	return out, g.Wait()
-}
-
-// look observes one sandbox.
-func (b *backend) look(ctx context.Context, h extensions.Handle) extensions.Observation {
-	o := extensions.Observation{ID: h.ID, Handle: h}
-	s, err := b.owned(ctx, h)
-	switch {
-	case err == nil:
-		return b.observe(h.ID, s)
-	case extensions.IsKind(err, extensions.KindNotFound), extensions.IsKind(err, extensions.KindConflict):
-		o.Phase = extensions.PhaseAbsent
-	default:
-		o.Phase, o.Reason, o.Err = extensions.PhaseUnreachable, vendor+" did not tell", failed("status", h.ID, err)
-	}
-	return o
+	return looks.Each(ctx, vendor, handles, func(ctx context.Context, h extensions.Handle) (o extensions.Observation, err error) {
+		s, err := b.owned(ctx, h)
+		if err == nil {
+			o = b.observe(h.ID, s)
+		}
+		return o, err
+	}), nil
 }
 
 // observe reads what the gateway tells of a sandbox. It has no deadline.

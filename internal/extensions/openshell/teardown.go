@@ -46,9 +46,10 @@ func (b *backend) teardown(ctx context.Context, h extensions.Handle) (report ext
 		return vendor + " says " + phaseOf(s), err
 	})
 	if extensions.IsKind(err, extensions.KindTimeout) && ctx.Err() == nil {
-		err = extensions.Errorf(extensions.KindUnavailable, "%s still shows %s %s after it was told to delete it", vendor, m.GetName(), goneWithin).
+		err = extensions.Errorf(extensions.KindUnavailable, "%s still shows %s %s after it was told to delete it", vendor, m.GetName(),
+			goneWithin).
 			WithRemedy("destroy it again; if it stays, look at the gateway's log")
 	}
-	b.filled.Delete(m.GetId())
+	b.filled.Forget(m.GetId())
 	return report, err
 }

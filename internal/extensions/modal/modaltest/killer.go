@@ -16,8 +16,8 @@ type Killer struct {
 func (v *Vendor) Killer(t testing.TB) *Killer {
 	t.Helper()
 	k := &Killer{}
-	f := v.newFront(t, &k.Killer)
+	f := v.newFront(&k.Killer)
 	k.URL = f.planeURL
-	t.Cleanup(f.stop)
+	t.Cleanup(f.Stop)
 	return k
 }

@@ -13,10 +13,12 @@ import (
 	pb "github.com/modal-labs/modal-client/go/proto/modal_proto"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/hosttest/box"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/hosttest/grpctest"
 )
 
 // Vendor is one workspace at the fake. Its methods may be called at any time from any goroutine.
 type Vendor struct {
+	*grpctest.Wire
 	// URL is the address of the control plane. TokenID and TokenSecret are the workspace's token.
 	URL, TokenID, TokenSecret string
 
@@ -36,8 +38,6 @@ type Vendor struct {
 	images    map[string]*image
 	contents  map[string][]byte // of files of builds, by their hashes
 	mounts    map[string][]*pb.MountFile
-	faults    []*Fault
-	requests  []Request
 	listeners map[int]string // port inside -> address here
 	creates   int
 	serial    int
@@ -61,12 +61,13 @@ func Start(t testing.TB) *Vendor {
 	v.clock = clock
 	v.mu.Unlock()
 	v.ports = httptest.NewServer(http.HandlerFunc(v.port))
-	v.front = v.newFront(t, nil)
+	v.Wire = grpctest.NewWire(t, v.admit)
+	v.front = v.newFront(nil)
 	v.URL = v.front.planeURL
 	t.Cleanup(func() {
 		stop()
 		v.cutAll()
-		v.front.stop()
+		v.front.Stop()
 		v.ports.CloseClientConnections()
 		v.ports.Close()
 		for _, s := range v.all() {
@@ -216,7 +217,7 @@ func (v *Vendor) Sever(id string) error {
 }
 
 // Shut makes the vendor unreachable for good.
-func (v *Vendor) Shut() { v.front.shut() }
+func (v *Vendor) Shut() { v.front.Shut() }
 
 func (v *Vendor) all() (out []*sandbox) {
 	v.mu.Lock()

@@ -1,6 +1,7 @@
 package openshelltest
 
 import (
+	"context"
 	"crypto/rand"
 	"crypto/tls"
 	"encoding/hex"
@@ -9,14 +10,21 @@ import (
 	"sync"
 	"testing"
 
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/hosttest/box"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/hosttest/grpctest"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/hosttest/vendortest"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/openshell/internal/gateway"
 )
 
 // Gateway is a fake one. Its methods may be called at any time from any goroutine.
 type Gateway struct {
+	*grpctest.Wire
 	// URL is its address.
 	URL string
 	// Issuer is the address of its OIDC issuer, ClientID and Secret what that knows the client by; "" = it has none.
@@ -26,7 +34,7 @@ type Gateway struct {
 
 	t      testing.TB
 	shelf  *box.Shelf
-	front  *front
+	front  *grpctest.Front
 	issuer *httptest.Server
 	token  string // the issuer's
 	tls    *tls.Config
@@ -37,8 +45,6 @@ type Gateway struct {
 	load      func(want *gateway.SandboxPolicy) Load
 	images    map[string]map[string]string
 	sandboxes map[string]*sandbox // by the gateway's id
-	faults    []*Fault
-	requests  []Request
 	creates   int
 	serial    int
 }
@@ -77,13 +83,13 @@ func Start(t testing.TB, way Way) *Gateway {
 		g.certify(t)
 	case Plain:
 	}
-	g.front = g.newFront(t, nil)
-	g.URL = g.front.url
+	g.Wire = grpctest.NewWire(t, g.admit)
+	g.front, g.URL = g.newFront(nil)
 	t.Cleanup(func() {
 		for _, s := range g.all() {
 			s.sever()
 		}
-		g.front.stop()
+		g.front.Stop()
 		if g.issuer != nil {
 			g.issuer.Close()
 		}
@@ -204,7 +210,22 @@ func (g *Gateway) Sever(id string) error {
 }
 
 // Shut makes the gateway unreachable for good.
-func (g *Gateway) Shut() { g.front.shut() }
+func (g *Gateway) Shut() { g.front.Shut() }
+
+// newFront returns one more way to the gateway.
+func (g *Gateway) newFront(k *vendortest.Killer) (f *grpctest.Front, url string) {
+	f = g.Front(k)
+	return f, f.Serve(g.tls, func(s *grpc.Server) { gateway.RegisterOpenShellServer(s, plane{g: g}) })
+}
+
+// admit lets in who has a token of the issuer, where there is one; TLS has asked for the certificate.
+func (g *Gateway) admit(ctx context.Context, _ string) error {
+	header, _ := metadata.FromIncomingContext(ctx)
+	if got := header.Get("authorization"); g.issuer != nil && (len(got) != 1 || got[0] != "Bearer "+g.token) {
+		return status.Error(codes.Unauthenticated, "missing or invalid bearer token")
+	}
+	return nil
+}
 
 func (g *Gateway) all() (out []*sandbox) {
 	g.mu.Lock()

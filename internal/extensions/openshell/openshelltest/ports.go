@@ -54,7 +54,8 @@ func (p plane) ForwardTcp(frames gateway.OpenShell_ForwardTcpServer) error {
 	for {
 		n, err := c.Read(buf)
 		if n > 0 {
-			if err := frames.Send(&gateway.TcpForwardFrame{Payload: &gateway.TcpForwardFrame_Data{Data: append([]byte(nil), buf[:n]...)}}); err != nil {
+			piece := &gateway.TcpForwardFrame_Data{Data: append([]byte(nil), buf[:n]...)}
+			if err := frames.Send(&gateway.TcpForwardFrame{Payload: piece}); err != nil {
 				return err
 			}
 		}
