@@ -9,8 +9,8 @@ import (
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/exttest"
-	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/modal"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/hosttest/grpctest"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/modal"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/modal/modaltest"
 )
 
