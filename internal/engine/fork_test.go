@@ -283,3 +283,28 @@ func TestWhereForksHoldMemoryThePlanTellsOfSecrets(t *testing.T) {
 	}
 	b.clean()
 }
+
+func TestWherePausedSourcesCannotBeForkedThePlanTells(t *testing.T) {
+	t.Parallel()
+	x := &hooked{handler: "awake", says: func(d *extensions.Descriptor) { d.NamedOnly, d.Forks.RunningOnly = false, true }}
+	b := newBench(t, having(x), onFiles(map[string]string{
+		"extensions/ext.awake.yaml": "id: ext.awake\ntitle: Awake\nhandler: awake\nconfig: { dir: \"$VENDOR\" }\n",
+		"profiles/m.yaml":           "id: profile.m\nversion: \"1.0.0\"\nextension: ext.awake\n" + common,
+	}), func(b *bench) { b.profile = "profile.m" })
+	source := b.create(engine.Request{Name: "source"})
+	req := forkOf(source, "fork")
+	req.Profile = b.profile
+	for _, mode := range []engine.Mode{engine.Running, engine.Paused} {
+		source = b.mode(b.Engine, source, mode)
+		planned, err := b.Plan(t.Context(), req)
+		if err != nil {
+			t.Fatal(told(err))
+		}
+		warned := slices.ContainsFunc(planned.Notices, func(n engine.Notice) bool { return n.Summary == "The fork's source is paused" })
+		if warned != (mode == engine.Paused) {
+			t.Errorf("%s: %+v", mode, planned.Notices)
+		}
+	}
+	b.end(source)
+	b.clean()
+}

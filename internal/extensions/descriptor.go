@@ -85,6 +85,12 @@ type Field struct {
 	Doc      string
 }
 
+// Text is the value of a field of type FieldString; "" without one.
+func Text(values map[string]any, field string) string {
+	s, _ := values[field].(string)
+	return s
+}
+
 // CheckFields checks values against the declared fields: unknown keys, wrong
 // types, values outside an enum, missing required keys. The error is
 // KindInvalid and names the key and the declared ones. Numbers may be int,

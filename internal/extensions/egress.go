@@ -32,19 +32,22 @@ type EgressPorts string
 
 const (
 	PortsAny   EgressPorts = "any"   // one port, or every port
+	PortsOne   EgressPorts = "one"   // one port, which must be named
 	PortsHTTPS EgressPorts = "https" // 443 only
 	PortsNone  EgressPorts = "none"  // every port only: no single one can be named
 )
 
 // EgressPortSets lists every value.
-var EgressPortSets = []EgressPorts{PortsNone, PortsHTTPS, PortsAny}
+var EgressPortSets = []EgressPorts{PortsNone, PortsHTTPS, PortsOne, PortsAny}
 
 // Includes reports whether all that want can name can be named.
-func (p EgressPorts) Includes(want EgressPorts) bool { return want == p || want == "" || p == PortsAny }
+func (p EgressPorts) Includes(want EgressPorts) bool {
+	return want == p || want == "" || p == PortsAny || p == PortsOne && want == PortsHTTPS
+}
 
 // names reports whether a rule can have this port; 0 is every port.
 func (p EgressPorts) names(port int) bool {
-	return p == PortsAny || p == PortsHTTPS && port == 443 || p == PortsNone && port == 0
+	return p == PortsAny || p == PortsOne && port != 0 || p == PortsHTTPS && port == 443 || p == PortsNone && port == 0
 }
 
 // DNS is when a place lets any name be looked up although default deny is in force,
@@ -122,8 +125,11 @@ func (c Capabilities) TellUnnamed(n Network) (reason, help string) {
 			kind = "names"
 		}
 		can, port := "it allows "+kind+" on port 443 only", 443
-		if c.ports(r) == PortsNone {
+		switch c.ports(r) { //nolint:exhaustive // the others name any
+		case PortsNone:
 			can, port = "it allows "+kind+" on every port only", 0
+		case PortsOne:
+			can = "it allows " + kind + " on one port only, which is named"
 		}
 		have, asked = append(have, can), append(asked, r.String())
 		r.Port = port

@@ -44,6 +44,8 @@ func TestAllowlistsNarrowByKindAndByPort(t *testing.T) {
 		"names alone":     {[]extensions.Narrowing{{Egress: to(extensions.EgressDomainOnly)}}, extensions.EgressDomainOnly, "", extensions.PortsAny},
 		"networks alone":  {[]extensions.Narrowing{{Egress: to(extensions.EgressCIDR)}}, extensions.EgressCIDR, extensions.PortsAny, ""},
 		"443 for names":   {[]extensions.Narrowing{https}, extensions.EgressDomain, extensions.PortsAny, extensions.PortsHTTPS},
+		"a named port":    {[]extensions.Narrowing{{DomainPorts: to(extensions.PortsOne)}, https}, extensions.EgressDomain, extensions.PortsAny, extensions.PortsHTTPS},
+		"443, then any":   {[]extensions.Narrowing{https, {DomainPorts: to(extensions.PortsOne)}}, "", "", ""},
 		"and any again":   {[]extensions.Narrowing{https, {DomainPorts: to(extensions.PortsAny)}}, "", "", ""},
 		"and none":        {[]extensions.Narrowing{https, {DomainPorts: to(extensions.PortsNone)}}, "", "", ""},
 		"of no names":     {[]extensions.Narrowing{{Egress: to(extensions.EgressCIDR)}, https}, "", "", ""},
@@ -90,6 +92,11 @@ func TestAPortThatCannotBeNamedIsRefusedWithWhatToWrite(t *testing.T) {
 	n.Egress = []extensions.EgressRule{{Domain: "example.org", Port: 443}, {CIDR: "10.0.0.0/8"}}
 	if err := c.CheckEgress(n); err != nil {
 		t.Error(err)
+	}
+	c.CIDRPorts = extensions.PortsOne
+	if err := c.CheckEgress(n); !extensions.IsKind(err, extensions.KindUnsupported) || !strings.Contains(err.Error(), "10.0.0.0/8:*") ||
+		!strings.Contains(extensions.RemedyOf(err), "10.0.0.0/8:443") {
+		t.Errorf("%v; %s", err, extensions.RemedyOf(err))
 	}
 	c.Egress = extensions.EgressDenyOnly
 	if err := c.CheckEgress(n); !extensions.IsKind(err, extensions.KindUnsupported) || extensions.RemedyOf(err) == "" {

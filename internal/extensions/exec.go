@@ -41,6 +41,15 @@ func (r ExecRequest) Check() error {
 	return nil
 }
 
+// CheckSingle is Check at a place, named in messages, whose sandboxes have no services: one is
+// KindUnsupported.
+func (r ExecRequest) CheckSingle(place string) error {
+	if err := r.Check(); err != nil || r.Service == "" {
+		return err
+	}
+	return Errorf(KindUnsupported, "a sandbox of %s has no services, so %q does not exist", place, Clean(r.Service, 80)).At("service")
+}
+
 // Argv returns the program and its arguments: Command unchanged, or the shell with
 // Shell.
 func (r ExecRequest) Argv() []string {

@@ -56,6 +56,16 @@ func DecodeHandle(s string) (Handle, error) {
 	return h, nil
 }
 
+// Check refuses, with KindInvalid, a handle of another extension or version of Data's
+// format, or without a valid ID.
+func (h Handle) Check(extension string, version int) error {
+	if h.Extension != extension || h.Version != version {
+		return Errorf(KindInvalid, "the handle is for %s version %d, this is %s version %d", h.Extension, h.Version, extension, version)
+	}
+	_, err := ParseID(string(h.ID))
+	return err
+}
+
 // Reachability is how to get in now. It is derived again each time, never read from
 // a store. Empty fields do not apply to the place.
 type Reachability struct {

@@ -40,6 +40,7 @@ type listed struct {
 func reached(t *testing.T, dir, of string) []listed {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "go", "list", "-deps", "-export", "-json=ImportPath,Dir,Export,GoFiles,IgnoredGoFiles", of)
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0") // as `make build`, so that both compile once
 	cmd.Dir = dir
 	cmd.Stderr = os.Stderr
 	out, err := cmd.Output()

@@ -181,8 +181,8 @@ func roomsKeepTheirFloor(_ graph, p pkg) []string {
 // neighbors are, for rooms that adapters share, the other rooms that each may use. None of them dials a host or
 // speaks HTTP: that is remote's and rest's.
 var neighbors = map[string][]string{
-	"shtext": {}, "deadline": {}, "frames": {}, "ociimage": {}, "ready": {"shtext"}, "netwall": {"shtext"}, "hostlease": {"shtext", "deadline"},
-	"execwire": {"shtext", "deadline"}, "tarbox": {"shtext", "execwire"},
+	"shtext": {}, "deadline": {}, "grpcline": {}, "frames": {}, "ociimage": {}, "ready": {"shtext"}, "netwall": {"shtext"}, "hostlease": {"shtext", "deadline"},
+	"looks": {}, "contents": {}, "spool": {}, "execwire": {"shtext", "deadline"}, "tarbox": {"shtext", "execwire"},
 }
 
 func sharedRoomsKnowTheirNeighbors(_ graph, p pkg) []string {

@@ -98,14 +98,21 @@ func values(s extensions.Spec) (out map[string]any) {
 	return out
 }
 
-// noteFork tells of what comes with a fork although its source's secrets do not.
+// noteFork tells of a source that has to run by the time of the fork, and of what comes with a fork although its
+// source's secrets do not.
 func (d *Decision) noteFork() {
 	source, chosen := d.Evidence.Source, d.Choice.Chosen
-	if source == nil || chosen == nil || !d.cat.Bindings[chosen.Index].Descriptor.Forks.HoldsSecrets {
+	if source == nil || chosen == nil {
 		return
 	}
+	forks := d.cat.Bindings[chosen.Index].Descriptor.Forks
+	if forks.RunningOnly && source.Mode == ledger.Paused {
+		d.Notices = append(d.Notices, notice.Notice{Summary: "The fork's source is paused",
+			Detail: "At " + chosen.ID() + " only what runs can be forked: resume sandbox " + string(source.ID) +
+				" before the fork is made (desired_mode = \"running\", or `sandboxer sandbox resume`)."})
+	}
 	var was extensions.Spec
-	if json.Unmarshal(source.Spec, &was) != nil || len(was.SecretNames) == 0 {
+	if !forks.HoldsSecrets || json.Unmarshal(source.Spec, &was) != nil || len(was.SecretNames) == 0 {
 		return
 	}
 	d.Notices = append(d.Notices, notice.Notice{Summary: "The fork's memory has the secrets of its source",

@@ -189,7 +189,8 @@ func eligible(q Query, c Candidate) bool {
 	pool := !full(c.Room.Max, c.Room.Live) && !full(c.Room.PlaceMax, c.Room.PlaceUsed) && !hosted && (own || !unlike)
 	return c.Unavailable == nil && c.Price.Unpriced == nil && meant(q, c) && permitted(q, c) && pool && affordable &&
 		at(last) >= at(q.Spec.Isolation) && slices.Index(extensions.EgressLevels, c.Capabilities.Egress) >= need &&
-		(need < 2 || c.Capabilities.Egress != extensions.EgressDomainOnly && c.Capabilities.CIDRPorts != extensions.PortsHTTPS) &&
+		(need < 2 || c.Capabilities.Egress != extensions.EgressDomainOnly &&
+			!slices.Contains([]extensions.EgressPorts{extensions.PortsHTTPS, extensions.PortsOne}, c.Capabilities.CIDRPorts)) &&
 		(c.Capabilities.MaxTTL == 0 || time.Duration(q.Spec.TTL) <= c.Capabilities.MaxTTL) &&
 		(q.Spec.Resources.CPU == nil || slices.Contains(c.Capabilities.Limits, extensions.LimitCPU)) &&
 		(q.DesiredMode != ModePaused || slices.Contains(c.Powers, extensions.PowerPause)) &&

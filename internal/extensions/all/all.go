@@ -10,6 +10,7 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/e2b"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/local"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/modal"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/openshell"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/saasstub"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/vercel"
 )
@@ -24,6 +25,7 @@ func Extensions() []extensions.Extension {
 		daytona.New(),
 		vercel.New(),
 		modal.New(),
+		openshell.New(),
 		command.New(),
 		saasstub.New(),
 		saasstub.NewEventual(),

@@ -33,11 +33,7 @@ func handle(id extensions.ID, ref, digest, workdir string) extensions.Handle {
 }
 
 func parseHandle(h extensions.Handle) (d data, err error) {
-	if h.Extension != Handler || h.Version != handleVersion {
-		return d, extensions.Errorf(extensions.KindInvalid, "the handle is for %s version %d, this is %s version %d",
-			h.Extension, h.Version, Handler, handleVersion)
-	}
-	if _, err := extensions.ParseID(string(h.ID)); err != nil {
+	if err := h.Check(Handler, handleVersion); err != nil {
 		return d, err
 	}
 	if err := json.Unmarshal(h.Data, &d); err != nil {

@@ -41,8 +41,9 @@ in none. They restore on this host or on another one. A fork copies a sandbox in
 and Terraform are gone. After a reboot the next run on the host restarts it.
 
 **Leaves behind** nothing after destroy except snapshots; the last sandbox also removes its folder on the host. Pulled images
-stay on the host. Builds use the classic builder, without network under default deny. An expired sandbox
-leaves a record of a few hundred bytes until it is destroyed.
+stay on the host. Builds use the classic builder, without network under default deny; an image that was built goes
+with the last sandbox that uses it, or after 15 minutes if none came for it. An expired sandbox leaves a record of
+a few hundred bytes until it is destroyed.
 `
 
 // Describe implements extensions.Extension.
@@ -90,7 +91,8 @@ func (extension) Describe() extensions.Descriptor {
 		Powers: []extensions.Power{
 			extensions.PowerExec, extensions.PowerLogs, extensions.PowerFiles, extensions.PowerPorts,
 			extensions.PowerSnapshot, extensions.PowerReadSnapshot, extensions.PowerFork,
-			extensions.PowerPause, extensions.PowerExtend, extensions.PowerProbe, extensions.PowerGenerationSet,
+			extensions.PowerPause, extensions.PowerExtend, extensions.PowerProbe, extensions.PowerPrepareImage,
+			extensions.PowerGenerationSet,
 		},
 		Find:      extensions.Find{Strength: extensions.FindStrong},
 		List:      extensions.List{Freshness: extensions.ListStrong},

@@ -24,12 +24,12 @@ func loseRules(t testing.TB, id extensions.ID) (before []string) {
 	before = rulesOf(t, id)
 	removed := 0
 	for _, rule := range before {
-		if !strings.HasPrefix(rule, "-A DOCKER-USER") && (!strings.HasPrefix(rule, "-A INPUT") || !strings.Contains(rule, "conntrack")) {
+		if !strings.HasPrefix(rule, "-A FORWARD") && (!strings.HasPrefix(rule, "-A INPUT") || !strings.Contains(rule, "conntrack")) {
 			continue // the chain itself, or of IPv6
 		}
 		args := strings.Fields(strings.ReplaceAll(rule, `"`, ""))
 		args[0] = "-D"
-		if out, err := exec.CommandContext(t.Context(), "iptables", append([]string{"-w"}, args...)...).CombinedOutput(); err != nil {
+		if out, err := exec.CommandContext(t.Context(), "iptables", append([]string{"-w", "-t", "mangle"}, args...)...).CombinedOutput(); err != nil {
 			t.Fatalf("iptables %q: %v: %s", args, err, out)
 		}
 		removed++

@@ -94,7 +94,7 @@ func tellImage(ctx context.Context, line string) {
 }
 
 // createFiles make up the operation create.
-var createFiles = []string{"lease", "look", "await", "timer", "folder", "remove", "memory", "toolbox", "subnet", "tries", "rules",
+var createFiles = []string{"lease", "look", "await", "timer", "folder", "receive", "remove", "memory", "toolbox", "subnet", "tries", "rules",
 	"deny", "firewall", "proxy",
 	"images", "pull", "build", "readiness", "engine", "take", "hold", "parts", "kept", "restore", "idlecpu", "create"}
 
@@ -179,15 +179,20 @@ func folders(base string, names []string) []payloadFile {
 	return list
 }
 
-// createVars are the variables of sh/create.sh. The script ends before ctx does, so that the caller still
-// hears what a service printed last.
-func (b *Backend) createVars(ctx context.Context, p *plan) map[string]string {
-	now := time.Now()
+// limit is the time of a script that makes something, in seconds. It ends before ctx does, so that the caller still
+// hears what was printed last.
+func (b *Backend) limit(ctx context.Context) string {
 	limit := b.settings.createTimeout
 	if end, ok := ctx.Deadline(); ok {
-		left := max(end.Sub(now), 0)
+		left := max(time.Until(end), 0)
 		limit = max(min(limit, left-min(left/4, 2*answerTime)), time.Second)
 	}
+	return formatInt(int64(limit / time.Second))
+}
+
+// createVars are the variables of sh/create.sh.
+func (b *Backend) createVars(ctx context.Context, p *plan) map[string]string {
+	now := time.Now()
 	spec, s := p.spec, b.settings
 	remaining, until := hostlease.Terms(now, spec.Deadline)
 	vars := map[string]string{
@@ -197,7 +202,7 @@ func (b *Backend) createVars(ctx context.Context, p *plan) map[string]string {
 		"payload_size": formatInt(p.payload.size), "payload_digest": p.payload.digest,
 		"networks": strings.Join(p.rendered.Networks, " "), "deny_proved": proofOf(b.stateDir, b.host).Read(), "mode": string(p.walls.mode),
 		"service_default": p.rendered.Default, "mount": p.mount(), "access": p.access, "publish": p.publish(),
-		"limit": formatInt(int64(limit / time.Second)), "grace": seconds(p.options.stopGrace),
+		"limit": b.limit(ctx), "grace": seconds(p.options.stopGrace),
 		"lock_wait": lockWaitLong, "max": "0",
 	}
 	if port := b.host.SSH.Port; port != 0 {

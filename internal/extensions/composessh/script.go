@@ -26,6 +26,8 @@ import (
 //	facts.sh      prints the host's facts as a JSON object (the operation probe)
 //	images.sh     release_images: after the containers went
 //	pull.sh       pull_images, look_at_bases: images before they run or are built on
+//	receive.sh    claim, receive: what a caller sends
+//	prepare.sh    the operation that puts images on the host before a create
 //	build.sh      build_images: before the stack starts; needs images and pull
 //	toolbox.sh    toolbox_image (sets toolbox), toolbox_remove_tree PATH (rm -rf, also for
 //	              files of root in a container), toolbox_release (with the last sandbox)

@@ -80,7 +80,7 @@ func allowsOnlyWhatIsNamed(e *env) {
 			continue
 		case ports == extensions.PortsNone:
 			named.Port, other.Port = 0, 0
-		case ports == extensions.PortsAny:
+		case ports == extensions.PortsAny, ports == extensions.PortsOne:
 			port := named
 			port.Port++
 			rules[port] = false

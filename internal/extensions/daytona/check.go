@@ -56,7 +56,7 @@ func (b *backend) refuseContent(spec extensions.Spec) error {
 			WithRemedy("use image.pull, or choose another place")
 	case spec.Image != nil && strings.ContainsAny(spec.Image.Pull, " \t\r\n"):
 		return extensions.Errorf(extensions.KindInvalid, "%q is not the name of an image", extensions.Clean(spec.Image.Pull, 80)).At("image")
-	case spec.Image != nil && text(spec.Options, fieldSnapshot) != "":
+	case spec.Image != nil && extensions.Text(spec.Options, fieldSnapshot) != "":
 		return extensions.Errorf(extensions.KindInvalid, "options.snapshot names another image than image does").At("options.snapshot").
 			WithRemedy("remove one of them")
 	case spec.Image == nil && (!r.BestEffort && len(r.Limits()) > 0 || gpus):

@@ -64,13 +64,13 @@ func parseConfig(cfg extensions.Config) (settings, error) {
 	if err := extensions.CheckFields("config", configFields, cfg.Values); err != nil {
 		return settings{}, err
 	}
-	s := settings{account: cfg.Account, cloud: isCloud(cfg.Values), snapshot: text(cfg.Values, fieldSnapshot),
-		region:    cmp.Or(text(cfg.Values, fieldRegion), os.Getenv("DAYTONA_TARGET")),
+	s := settings{account: cfg.Account, cloud: isCloud(cfg.Values), snapshot: extensions.Text(cfg.Values, fieldSnapshot),
+		region:    cmp.Or(extensions.Text(cfg.Values, fieldRegion), os.Getenv("DAYTONA_TARGET")),
 		perMinute: extensions.Whole(cfg.Values[fieldPerMinute], defaultPerMinute)}
 	if s.perMinute < 1 || s.perMinute > 60_000 {
 		return s, extensions.Errorf(extensions.KindInvalid, "config.%s: %d is not between 1 and 60000", fieldPerMinute, s.perMinute)
 	}
-	s.apiURL = cmp.Or(text(cfg.Values, fieldAPI), os.Getenv("DAYTONA_API_URL"))
+	s.apiURL = cmp.Or(extensions.Text(cfg.Values, fieldAPI), os.Getenv("DAYTONA_API_URL"))
 	if s.apiURL == "" && s.cloud {
 		s.apiURL = cloudAPI
 	}
@@ -82,16 +82,13 @@ func parseConfig(cfg extensions.Config) (settings, error) {
 	return s, nil
 }
 
-func isCloud(values map[string]any) bool { return text(values, fieldEdition) != editionSelfHosted }
-
-func text(values map[string]any, key string) string {
-	s, _ := values[key].(string)
-	return s
+func isCloud(values map[string]any) bool {
+	return extensions.Text(values, fieldEdition) != editionSelfHosted
 }
 
 // snapshotOf is the snapshot of a new sandbox without an image; "" = the vendor's.
 func (s settings) snapshotOf(spec extensions.Spec) string {
-	return cmp.Or(text(spec.Options, fieldSnapshot), s.snapshot)
+	return cmp.Or(extensions.Text(spec.Options, fieldSnapshot), s.snapshot)
 }
 
 // regionOf is where a new sandbox is asked for; "" = the vendor's choice.
@@ -102,7 +99,7 @@ func workDirOf(spec extensions.Spec) string {
 	if spec.Workspace.Access == extensions.AccessNone {
 		return ""
 	}
-	if d := text(spec.Options, fieldWorkDir); d != "" {
+	if d := extensions.Text(spec.Options, fieldWorkDir); d != "" {
 		return path.Clean(d)
 	}
 	return defaultWorkDir

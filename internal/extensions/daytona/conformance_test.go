@@ -2,10 +2,7 @@ package daytona_test
 
 import (
 	"encoding/json"
-	"io"
 	"net/http"
-	"net/http/httptest"
-	"net/url"
 	"slices"
 	"sync"
 	"testing"
@@ -15,13 +12,14 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/daytona"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/daytona/daytonatest"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/exttest"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/hosttest/vendortest"
 )
 
 // place is a vendor of one check's own, behind gates.
 type place struct {
 	*daytonatest.Vendor
-	pages        *pager
-	api, toolbox *gate
+	pages        *vendortest.Pager
+	api, toolbox *vendortest.Gate
 }
 
 // places are those behind the configurations of checks, by address.
@@ -43,12 +41,12 @@ func must(t testing.TB, err error) {
 func at(t testing.TB) extensions.Config {
 	t.Helper()
 	v := daytonatest.Start(t)
-	toolbox := gateTo(t, v.ToolboxURL)
-	v.ToolboxURL = toolbox.url
-	pages := pagerTo(t, v.APIURL)
-	p := place{v, pages, gateTo(t, pages.URL), toolbox}
-	places.Store(p.api.url, p)
-	return configFor(v, p.api.url)
+	toolbox := vendortest.NewGate(t, v.ToolboxURL)
+	v.ToolboxURL = toolbox.URL
+	pages := vendortest.NewPager(t, v.APIURL, "/sandbox", "cursor")
+	p := place{v, pages, vendortest.NewGate(t, pages.URL), toolbox}
+	places.Store(p.api.URL, p)
+	return configFor(v, p.api.URL)
 }
 
 func configFor(v *daytonatest.Vendor, api string) extensions.Config {
@@ -73,8 +71,8 @@ func harness() exttest.Harness {
 			return spec
 		},
 		Unreachable: func(_ testing.TB, cfg extensions.Config) {
-			vendorOf(cfg).api.shut()
-			vendorOf(cfg).toolbox.shut()
+			vendorOf(cfg).api.Shut()
+			vendorOf(cfg).toolbox.Shut()
 		},
 		Unauthorized: func(_ testing.TB, cfg extensions.Config) extensions.Config {
 			cfg.Credentials = map[string]extensions.Secret{"api_key": extensions.NewSecret("dtn_wrong")}
@@ -97,20 +95,22 @@ func harness() exttest.Harness {
 		Throttle: inject(daytonatest.Fault{On: "POST /sandbox", Status: http.StatusTooManyRequests,
 			Header: http.Header{"Retry-After": {"1"}, "Content-Type": {"application/json"}}, Body: `{"statusCode":429,"message":"Too Many Requests"}`}),
 		Falter:     inject(daytonatest.Fault{On: "GET /sandbox/{sandboxIdOrName}", Status: http.StatusBadGateway, Body: "<html>"}),
-		LoseAnswer: inject(daytonatest.Fault{On: "POST /sandbox", After: true}),
+		LoseAnswer: inject(daytonatest.Fault{On: "POST /sandbox", When: daytonatest.After}),
 		Vanish:     func(_ testing.TB, cfg extensions.Config, h extensions.Handle) { vendorOf(cfg).Vanish(h.Ref) },
 		Relabel: func(_ testing.TB, cfg extensions.Config, h extensions.Handle, id extensions.ID) {
 			vendorOf(cfg).Relabel(h.Ref, extensions.LabelID, string(id))
 		},
-		Visit:   visit,
+		Visit: func(t testing.TB, cfg extensions.Config, _ extensions.Handle, port int, address string, header extensions.Header) bool {
+			return vendortest.Visit(t, vendorOf(cfg).ToolboxURL, vendorOf(cfg).Listen, port, address, header)
+		},
 		Advance: func(_ testing.TB, cfg extensions.Config, d time.Duration) { vendorOf(cfg).Clock().Advance(d) },
 		Pages: func(_ testing.TB, cfg extensions.Config) int {
-			vendorOf(cfg).pages.size.Store(2)
+			vendorOf(cfg).pages.Size.Store(2)
 			return 5
 		},
 		BreakPages: map[string]func(testing.TB, extensions.Config){
-			"a page again and again":        func(_ testing.TB, cfg extensions.Config) { vendorOf(cfg).pages.repeat.Store(true) },
-			"a gateway for the second page": func(_ testing.TB, cfg extensions.Config) { vendorOf(cfg).pages.fail.Store(true) },
+			"a page again and again":        func(_ testing.TB, cfg extensions.Config) { vendorOf(cfg).pages.Repeat.Store(true) },
+			"a gateway for the second page": func(_ testing.TB, cfg extensions.Config) { vendorOf(cfg).pages.Fail.Store(true) },
 		},
 		Settle: func(testing.TB, extensions.Config) {},
 		Residue: func(_ testing.TB, cfg extensions.Config) (left []string) {
@@ -134,27 +134,6 @@ func harness() exttest.Harness {
 			"egress/allows-only-what-is-named": "walls are the vendor's; its fake has none",
 		},
 	}
-}
-
-// visit asks for a port inside as anybody on the network would: the address's host leads to the proxy of all. A server of the
-// test's own listens where the port would be: sandboxes of the fake have the machine's network.
-func visit(t testing.TB, cfg extensions.Config, _ extensions.Handle, port int, address string, header extensions.Header) bool {
-	u, err := url.Parse(address)
-	must(t, err)
-	inside := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "from inside") }))
-	defer inside.Close()
-	vendorOf(cfg).Listen(port, inside.Listener.Addr().String())
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, vendorOf(cfg).ToolboxURL, nil)
-	must(t, err)
-	if req.Host = u.Host; header.Name != "" {
-		req.Header.Set(header.Name, header.Value.Reveal())
-	}
-	resp, err := http.DefaultTransport.RoundTrip(req)
-	must(t, err)
-	defer func() { _ = resp.Body.Close() }()
-	body, err := io.ReadAll(resp.Body)
-	must(t, err)
-	return string(body) == "from inside"
 }
 
 func TestConformance(t *testing.T) {

@@ -3,15 +3,14 @@ package daytona
 import (
 	"context"
 	"encoding/json"
-	"maps"
 	"net/http"
 	"net/url"
-	"strconv"
 	"time"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/daytona/internal/api"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/deadline"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/labels"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/rest"
 )
 
@@ -20,7 +19,7 @@ const labelWorkDir = "sandboxer.workdir"
 
 // labelsOf is what a new sandbox carries.
 func labelsOf(spec extensions.Spec) map[string]string {
-	m := maps.Clone(spec.Labels)
+	m := labels.Of(spec)
 	if d := workDirOf(spec); d != "" {
 		m[labelWorkDir] = d
 	}
@@ -34,14 +33,6 @@ func (b *backend) ours(s *sandbox) (extensions.ID, bool) {
 	}
 	id, err := extensions.ParseID(s.Labels[extensions.LabelID])
 	return id, err == nil
-}
-
-func generation(s *sandbox) int64 {
-	n, err := strconv.ParseInt(s.Labels[extensions.LabelGeneration], 10, 64)
-	if err != nil {
-		return 0
-	}
-	return n
 }
 
 // get reads one sandbox by the vendor's id or its name. KindNotFound is the vendor's own word, that it is destroyed too.
@@ -64,11 +55,11 @@ func (s *sandbox) is(name string) func() bool {
 
 // list reads the account's sandboxes page by page, those that failed too.
 func (b *backend) list(ctx context.Context) (all []sandbox, err error) {
-	labels, err := json.Marshal(map[string]string{extensions.LabelAccount: b.account})
+	ours, err := json.Marshal(map[string]string{extensions.LabelAccount: b.account})
 	if err != nil {
 		return nil, err
 	}
-	query := url.Values{"labels": {string(labels)}, "limit": {"100"}, "includeErroredDeleted": {"true"}}
+	query := url.Values{"labels": {string(ours)}, "limit": {"100"}, "includeErroredDeleted": {"true"}}
 	err = rest.Pages(vendor, func(cursor string) (string, error) {
 		if cursor != "" {
 			query.Set("cursor", cursor)

@@ -15,12 +15,8 @@ func (b *backend) Exec(ctx context.Context, h extensions.Handle, req extensions.
 }
 
 func (b *backend) exec(ctx context.Context, h extensions.Handle, req extensions.ExecRequest) (r extensions.ExecResult, err error) {
-	if err := req.Check(); err != nil {
+	if err := req.CheckSingle(vendor); err != nil {
 		return r, err
-	}
-	if req.Service != "" {
-		return r, extensions.Errorf(extensions.KindUnsupported, "a sandbox of %s has no services, so %q does not exist", vendor,
-			extensions.Clean(req.Service, 80)).At("service")
 	}
 	t, err := b.enter(ctx, h)
 	if err != nil {

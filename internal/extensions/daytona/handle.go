@@ -18,15 +18,10 @@ func handle(id extensions.ID, ref string) extensions.Handle {
 }
 
 func checkHandle(h extensions.Handle) error {
-	if h.Extension != Handler || h.Version != handleVersion {
-		return extensions.Errorf(extensions.KindInvalid, "the handle is for %s version %d, this is %s version %d",
-			h.Extension, h.Version, Handler, handleVersion)
-	}
 	if h.Ref != "" && !refName.MatchString(h.Ref) {
 		return extensions.Errorf(extensions.KindInvalid, "%q is not a sandbox of %s", extensions.Clean(h.Ref, 80), vendor)
 	}
-	_, err := extensions.ParseID(string(h.ID))
-	return err
+	return h.Check(Handler, handleVersion)
 }
 
 // owned reads the sandbox of a handle and refuses one that carries another id or account.

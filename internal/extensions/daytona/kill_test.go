@@ -2,9 +2,6 @@ package daytona_test
 
 import (
 	"context"
-	"encoding/json"
-	"os"
-	"os/exec"
 	"testing"
 	"time"
 
@@ -14,10 +11,8 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/daytona"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/daytona/daytonatest"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/exttest"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/hosttest/vendortest"
 )
-
-// victimEnv holds what the process that is to be killed does.
-const victimEnv = "SANDBOXER_TEST_DAYTONA_VICTIM"
 
 // task is a create, or the end of a handle.
 type task struct {
@@ -27,15 +22,9 @@ type task struct {
 }
 
 func TestMain(m *testing.M) {
-	if text := os.Getenv(victimEnv); text != "" {
-		var w task
-		if err := json.Unmarshal([]byte(text), &w); err != nil {
-			panic(err)
-		}
-		w.work()
-		return
+	if !vendortest.Victim(task.work) {
+		goleak.VerifyTestMain(m)
 	}
-	goleak.VerifyTestMain(m)
 }
 
 func (w task) config() extensions.Config {
@@ -74,20 +63,6 @@ func (w task) work() {
 	_ = must1(b.WaitReady(ctx, w.spec(), h))
 }
 
-// run runs w in a process of its own and kills it when its nth request is done; false = it ended before.
-func run(t *testing.T, k *daytonatest.Killer, w task, n int64) (killed bool) {
-	t.Helper()
-	self, err := os.Executable()
-	must(t, err)
-	text, err := json.Marshal(w)
-	must(t, err)
-	cmd := exec.Command(self)
-	cmd.Env = append(os.Environ(), victimEnv+"="+string(text))
-	cmd.Stderr = os.Stderr
-	must(t, k.Start(cmd, n))
-	return k.Wait() != nil
-}
-
 // A kill before a request and one after the request before it leave the vendor alike, so each is tried once, when it is done.
 func TestAKillAtAnyRequestLeavesNothingAndMakesNothingTwice(t *testing.T) {
 	t.Parallel()
@@ -102,7 +77,7 @@ func TestAKillAtAnyRequestLeavesNothingAndMakesNothingTwice(t *testing.T) {
 		t.Helper()
 		w.End = h.Encode()
 		if at > 0 {
-			run(t, k, w, at)
+			k.Run(t, w, at, true)
 		}
 		_, err := b.Teardown(t.Context(), h)
 		must(t, err)
@@ -113,7 +88,7 @@ func TestAKillAtAnyRequestLeavesNothingAndMakesNothingTwice(t *testing.T) {
 	n := int64(1)
 	for killed := true; killed; n++ {
 		w := task{API: k.APIURL, Key: v.Key, ID: must1(extensions.NewID(nil))}
-		killed = run(t, k, w, n)
+		killed = k.Run(t, w, n, true)
 		if made := len(v.Sandboxes()); made > 1 {
 			t.Fatalf("killed after request %d: %d sandboxes", n, made)
 		}

@@ -9,6 +9,7 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/daytona/internal/api"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/deadline"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/labels"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/rest"
 )
 
@@ -74,7 +75,7 @@ func (b *backend) adopted(ctx context.Context, spec extensions.Spec) (*sandbox, 
 		busy.RetryAfter = again
 		return nil, busy
 	}
-	if g := generation(s); g != spec.Generation {
+	if g := labels.Generation(s.Labels); g != spec.Generation {
 		return nil, extensions.Errorf(extensions.KindConflict, "generation %d of this sandbox exists, want %d", g, spec.Generation).
 			WithRemedy("tear the other generation down first")
 	}
@@ -95,8 +96,8 @@ func (b *backend) create(ctx context.Context, spec extensions.Spec) (*sandbox, r
 
 // request is the body of a create. The environment is not in it: whoever reads the sandbox reads that, too.
 func (b *backend) request(spec extensions.Spec) newSandbox {
-	name, labels, left, never, atStop, no := string(spec.ID), labelsOf(spec), minutes(spec.Deadline), 0, 0, false
-	in := newSandbox{CreateSandbox: api.CreateSandbox{Name: &name, Labels: &labels, Public: &no}}
+	name, has, left, never, atStop, no := string(spec.ID), labelsOf(spec), minutes(spec.Deadline), 0, 0, false
+	in := newSandbox{CreateSandbox: api.CreateSandbox{Name: &name, Labels: &has, Public: &no}}
 	if b.cloud {
 		in.TTLMinutes, in.AutoStopInterval = &left, &never
 	} else {

@@ -5,14 +5,11 @@ import (
 	"context"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/daytona/internal/api"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/labels"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/looks"
 )
-
-// looks is how many sandboxes are looked at one by one, side by side.
-const looks = 8
 
 // Status implements extensions.Backend. A listing may lag, so single sandboxes are looked at by name.
 func (b *backend) Status(ctx context.Context, handles []extensions.Handle) ([]extensions.Observation, error) {
@@ -25,38 +22,21 @@ func (b *backend) Status(ctx context.Context, handles []extensions.Handle) ([]ex
 		}
 		return out, failed("status", "", err)
 	}
-	out := make([]extensions.Observation, len(handles))
-	var g errgroup.Group
-	g.SetLimit(looks)
-	for i, h := range handles {
-		g.Go(func() error {
-			out[i] = b.look(ctx, h)
-			return nil
-		})
-	}
-	return out, g.Wait()
-}
-
-// look observes one sandbox.
-func (b *backend) look(ctx context.Context, h extensions.Handle) extensions.Observation {
-	o := extensions.Observation{ID: h.ID, Handle: h}
-	s, err := b.owned(ctx, h)
-	switch {
-	case err == nil:
-		return b.observe(h.ID, s)
-	case extensions.IsKind(err, extensions.KindNotFound), extensions.IsKind(err, extensions.KindConflict):
-		o.Phase = extensions.PhaseAbsent
-	default:
-		o.Phase, o.Reason, o.Err = extensions.PhaseUnreachable, vendor+" did not tell", failed("status", h.ID, err)
-	}
-	return o
+	return looks.Each(ctx, vendor, handles, func(ctx context.Context, h extensions.Handle) (o extensions.Observation, err error) {
+		s, err := b.owned(ctx, h)
+		if err == nil {
+			o = b.observe(h.ID, s)
+		}
+		return o, err
+	}), nil
 }
 
 // observe reads what the vendor tells of a sandbox.
 func (b *backend) observe(id extensions.ID, s *sandbox) extensions.Observation {
 	cpu, memory, disk := extensions.Milli(s.Cpu*1000), int64(s.Memory*1024), int64(s.Disk*1024)
-	o := extensions.Observation{ID: id, Handle: handle(id, s.Id), Generation: generation(s), StartedAt: stamp(value(s.CreatedAt)),
-		Deadline: stamp(s.AutoDestroyAt), Allocated: extensions.Resources{CPU: &cpu, MemoryMB: &memory, DiskMB: &disk}}
+	o := extensions.Observation{ID: id, Handle: handle(id, s.Id), Generation: labels.Generation(s.Labels),
+		StartedAt: stamp(value(s.CreatedAt)), Deadline: stamp(s.AutoDestroyAt),
+		Allocated: extensions.Resources{CPU: &cpu, MemoryMB: &memory, DiskMB: &disk}}
 	if s.Gpu > 0 {
 		o.Allocated.GPU = &extensions.GPU{Count: int64(s.Gpu)}
 		if s.GpuType != nil {

@@ -11,10 +11,7 @@ import (
 )
 
 // The vendor destroys a sandbox after it has answered, within seconds as a rule; users report hours.
-const (
-	goneWithin = 2 * time.Minute
-	gonePause  = time.Second
-)
+var gone = ready.Wait{Interval: time.Second, Timeout: 2 * time.Minute}
 
 // Teardown implements extensions.Backend.
 func (b *backend) Teardown(ctx context.Context, h extensions.Handle) (extensions.CleanupReport, error) {
@@ -36,21 +33,13 @@ func (b *backend) teardown(ctx context.Context, h extensions.Handle) (report ext
 		}
 	}
 	report = extensions.CleanupReport{Removed: []string{"sandbox " + s.Id}, StartedAt: stamp(value(s.CreatedAt))}
-	err = ready.Wait{Interval: gonePause, Timeout: goneWithin}.Until(ctx, func(ctx context.Context) (string, error) {
-		s, err := b.get(ctx, s.Id)
-		switch {
-		case extensions.IsKind(err, extensions.KindNotFound):
-			return "", nil
-		case err != nil:
-			return "", err
+	return report, gone.Soon(ctx, vendor+" still shows "+s.Id+", which may cost until it is gone,", func(ctx context.Context) (bool, error) {
+		_, err := b.get(ctx, s.Id)
+		if extensions.IsKind(err, extensions.KindNotFound) {
+			return true, nil
 		}
-		return vendor + " says " + string(s.state()), nil
+		return false, err
 	})
-	if extensions.IsKind(err, extensions.KindTimeout) && ctx.Err() == nil {
-		err = extensions.Errorf(extensions.KindUnavailable, "%s still shows %s %s after it was told to destroy it", vendor, s.Id, goneWithin).
-			WithRemedy("destroy it again; if it stays, ask %s about this sandbox: it may cost until then", vendor)
-	}
-	return report, err
 }
 
 // destroy ends a sandbox. One that is gone is success.

@@ -3,100 +3,32 @@ package daytona_test
 import (
 	"archive/tar"
 	"bytes"
-	"context"
-	"encoding/json"
 	"errors"
 	"flag"
-	"io/fs"
-	"maps"
-	"net/url"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"regexp"
-	"slices"
-	"strings"
 	"testing"
 	"time"
-
-	"github.com/gofrs/flock"
-	"github.com/google/go-cmp/cmp"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/daytona"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/daytona/daytonatest"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/exttest"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/hosttest/vendortest"
 )
 
 var update = flag.Bool("update", false, "write the golden files")
 
-func golden(t *testing.T, name, got string) {
-	t.Helper()
-	at := filepath.Join("testdata", name)
-	if *update {
-		must(t, os.WriteFile(at, []byte(got), 0o644))
-	}
-	want, err := os.ReadFile(at)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(strings.Split(string(want), "\n"), strings.Split(got, "\n")); diff != "" {
-		t.Errorf("%s (-update writes it; review what changed):\n%s", at, diff)
-	}
-}
-
-// sdk installs the vendor's own SDK where this module keeps what it builds, once for each lock file, and returns its folder.
-func sdk(t *testing.T) string {
-	t.Helper()
-	for _, program := range []string{"node", "npm"} {
-		if _, err := exec.LookPath(program); err != nil {
-			t.Skipf("no %s: install Node.js 20.18 or newer to let the vendor's own SDK speak to the fake", program)
-		}
-	}
-	at := filepath.Join("..", "..", "..", ".cache", "daytona-sdk")
-	must(t, os.MkdirAll(at, 0o755))
-	lock := flock.New(filepath.Join(at, "lock"))
-	must(t, lock.Lock())
-	defer func() { _ = lock.Close() }()
-	same := true
-	for _, name := range []string{"package.json", "package-lock.json", "scenario.mjs"} {
-		text, err := os.ReadFile(filepath.Join("testdata/sdk", name))
-		must(t, err)
-		old, _ := os.ReadFile(filepath.Join(at, name))
-		same = same && (name == "scenario.mjs" || string(old) == string(text))
-		must(t, os.WriteFile(filepath.Join(at, name), text, 0o644))
-	}
-	if _, err := os.Stat(filepath.Join(at, "installed")); err == nil && same {
-		return at
-	}
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
-	defer cancel()
-	install := exec.CommandContext(ctx, "npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund")
-	install.Dir, install.WaitDelay = at, time.Second
-	if out, err := install.CombinedOutput(); err != nil {
-		_ = os.Remove(filepath.Join(at, "package-lock.json"))
-		t.Skipf("the vendor's own SDK cannot be installed here: npm ci: %v\n%s", err, out)
-	}
-	must(t, os.WriteFile(filepath.Join(at, "installed"), nil, 0o644))
-	return at
-}
-
 // The vendor's own SDK lives one sandbox's life at the fake, and what it asks is kept.
 func TestTheVendorsOwnSDKSpeaksToTheFake(t *testing.T) {
 	t.Parallel()
-	at := sdk(t)
 	v := daytonatest.Start(t)
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
-	defer cancel()
-	node := exec.CommandContext(ctx, "node", "scenario.mjs")
-	node.Dir, node.WaitDelay = at, time.Second
-	node.Env = append(os.Environ(), "DAYTONA_API_URL="+v.APIURL, "DAYTONA_API_KEY="+v.Key, "DAYTONA_TARGET=eu", "DAYTONA_USE_DEPRECATED_POLLING=true")
-	out, err := node.CombinedOutput()
-	if err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
-	golden(t, "sdk.answers", string(out))
-	golden(t, "sdk.calls", calls(t, v))
+	out := vendortest.Scenario(t, "daytona", "DAYTONA_API_URL="+v.APIURL, "DAYTONA_API_KEY="+v.Key, "DAYTONA_TARGET=eu",
+		"DAYTONA_USE_DEPRECATED_POLLING=true")
+	vendortest.Golden(t, *update, "sdk.answers", out)
+	calls, err := v.Calls()
+	must(t, err)
+	vendortest.Golden(t, *update, "sdk.calls", vendortest.Script(vendortest.Named(calls, chance)))
 	if left := v.Sandboxes(); len(left) != 0 {
 		t.Errorf("left: %v", left)
 	}
@@ -129,7 +61,10 @@ func TestWhatTheVendorsOwnSDKAsksOtherwiseIsReviewed(t *testing.T) {
 	must(t, err)
 	theirs, err := os.ReadFile("testdata/sdk.calls")
 	must(t, err)
-	golden(t, "sdk.difference", difference(string(theirs), calls(t, v)))
+	ours, err := v.Calls()
+	must(t, err)
+	vendortest.Golden(t, *update, "sdk.difference",
+		vendortest.Difference("sdk", vendortest.Parse(string(theirs)), "sandboxer", vendortest.Named(ours, chance)))
 }
 
 func archive(t *testing.T) *bytes.Buffer {
@@ -142,81 +77,16 @@ func archive(t *testing.T) *bytes.Buffer {
 	return &out
 }
 
-// chance is what differs from run to run, with a name for it.
-var chance = []struct {
-	is   *regexp.Regexp
-	name string
-}{
-	{regexp.MustCompile(`\bsbx-[a-z2-7]{20}\b`), "<our id>"},
-	{regexp.MustCompile(`\b[0-9a-f]{8}-0000-4000-8000-[0-9a-f]{12}\b`), "<id>"},
-	{regexp.MustCompile(`\b[0-9a-f]{64}\b`), "<hash>"},
-	{regexp.MustCompile(`\b[0-9a-f]{32}\b`), "<nonce>"},
-	{regexp.MustCompile(`\b20\d\d-\d\d-\d\dT[0-9:.]+Z`), "<time>"},
-	{regexp.MustCompile(`"ttlMinutes":\d+`), `"ttlMinutes":"<minutes>"`},
-	{regexp.MustCompile(`<nonce> \d+ \d+ 4194304`), "<nonce> <seen of out> <seen of err> 4194304"},
-}
-
-// calls writes the different requests of a vendor down, in the order in which each came first: method and path with a query and a
-// body in one spelling.
-func calls(t *testing.T, v *daytonatest.Vendor) string {
-	t.Helper()
-	var all []string
-	for _, r := range v.Requests() {
-		query, err := url.ParseQuery(r.Query)
-		must(t, err)
-		text := r.On
-		for _, name := range slices.Sorted(maps.Keys(query)) {
-			text += " ?" + name + "=" + strings.Join(query[name], ",")
-		}
-		var body any
-		switch {
-		case strings.HasPrefix(r.Header.Get("Content-Type"), "multipart/"):
-			text += "\n  a form with a file"
-		case json.Unmarshal(r.Body, &body) == nil:
-			spelled, err := json.Marshal(body)
-			must(t, err)
-			text += "\n  " + string(spelled)
-		}
-		for _, x := range chance {
-			text = x.is.ReplaceAllString(text, x.name)
-		}
-		if !slices.Contains(all, text) {
-			all = append(all, text)
-		}
-	}
-	return strings.Join(all, "\n\n") + "\n"
-}
-
-// difference tells, operation by operation, which calls only one side makes.
-func difference(theirs, ours string) string {
-	by := map[string][2][]string{}
-	for side, text := range []string{theirs, ours} {
-		for _, call := range strings.Split(strings.TrimSpace(text), "\n\n") {
-			words := strings.SplitN(call, " ", 3)
-			on := words[0] + " " + strings.SplitN(words[1], "\n", 2)[0]
-			pair := by[on]
-			pair[side] = append(pair[side], strings.TrimPrefix(call, on))
-			by[on] = pair
-		}
-	}
-	var out strings.Builder
-	for _, on := range slices.Sorted(maps.Keys(by)) {
-		out.WriteString(on + "\n")
-		same := true
-		for side, name := range []string{"- sdk:", "+ sandboxer:"} {
-			for _, call := range by[on][side] {
-				if !slices.Contains(by[on][1-side], call) {
-					same = false
-					out.WriteString(name + call + "\n")
-				}
-			}
-		}
-		if same {
-			out.WriteString("  the same\n")
-		}
-		out.WriteString("\n")
-	}
-	return out.String()
+// chance is what differs from run to run.
+var chance = []vendortest.Chance{
+	{Is: regexp.MustCompile(`\bsbx-[a-z2-7]{20}\b`), Name: "<our id>"},
+	{Is: regexp.MustCompile(`\b[0-9a-f]{8}-0000-4000-8000-[0-9a-f]{12}\b`), Name: "<id>"},
+	{Is: regexp.MustCompile(`\b[0-9a-f]{64}\b`), Name: "<hash>"},
+	{Is: regexp.MustCompile(`\b[0-9a-f]{32}\b`), Name: "<nonce>"},
+	{Is: regexp.MustCompile(`\b20\d\d-\d\d-\d\dT[0-9:.]+Z`), Name: "<time>"},
+	{Is: regexp.MustCompile(`"ttlMinutes": \d+`), Name: `"ttlMinutes": "<minutes>"`},
+	{Is: regexp.MustCompile(`<nonce> \d+ \d+ 4194304`), Name: "<nonce> <seen of out> <seen of err> 4194304"},
+	{Is: regexp.MustCompile(`(?s)(filename=[^\s:]+):.*`), Name: "$1"},
 }
 
 // A key of the wrong kind is refused before it is sent anywhere.

@@ -464,7 +464,8 @@ func (g *gate) watch(head []byte) bool {
 	return true
 }
 
-// answerInstead makes the next requests of a path get these answers, and never arrive.
+// answerInstead makes the next requests of a path get these answers, and never arrive. A body that begins with the line of
+// a status, "500 …", is sent with that.
 func (g *gate) answerInstead(path string, bodies ...string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -486,7 +487,11 @@ func (g *gate) instead(head []byte) (body string) {
 func answer(from io.Reader, to io.WriteCloser, body string) {
 	if r, err := http.ReadRequest(bufio.NewReader(from)); err == nil {
 		_, _ = io.Copy(io.Discard, r.Body)
-		_, _ = fmt.Fprintf(to, "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nConnection: close\r\n\r\n%s", body)
+		status := "200 OK"
+		if line, rest, cut := strings.Cut(body, "\n"); cut && strings.HasPrefix(line, "500 ") {
+			status, body = line, rest
+		}
+		_, _ = fmt.Fprintf(to, "HTTP/1.1 %s\r\nContent-Type: application/json\r\nConnection: close\r\n\r\n%s", status, body)
 	}
 	_ = to.Close()
 }

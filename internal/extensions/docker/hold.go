@@ -53,8 +53,7 @@ func (b *Backend) hold(ctx context.Context, h extensions.Handle, key string, liv
 			if c.State != container.StateRunning {
 				continue
 			}
-			if _, err := b.engine.ContainerPause(context.WithoutCancel(ctx), c.ID, client.ContainerPauseOptions{}); err != nil &&
-				!errdefs.IsConflict(err) { // it has just ended
+			if err := b.engine.pause(context.WithoutCancel(ctx), c.ID); err != nil && !errdefs.IsConflict(err) { // it has just ended
 				return found, err
 			}
 		}

@@ -2,6 +2,7 @@ package docker
 
 import (
 	"context"
+	"strings"
 	"time"
 
 	"github.com/moby/moby/api/types/container"
@@ -14,10 +15,27 @@ import (
 // sandbox until it is resumed.
 func (b *Backend) Pause(ctx context.Context, h extensions.Handle) (extensions.Observation, error) {
 	o, err := b.freeze(ctx, h, container.StatePaused, time.Time{}, func(c container.Summary) error {
-		_, err := b.engine.ContainerPause(ctx, c.ID, client.ContainerPauseOptions{})
-		return err
+		return b.engine.pause(ctx, c.ID)
 	})
 	return o, failed("pause", h.ID, err)
+}
+
+// freezeTries is how often the engine is asked to pause a container: on a busy machine the kernel's first freezer
+// does not always stop all processes before runc gives up.
+const freezeTries = 5
+
+func (e *engine) pause(ctx context.Context, id string) error {
+	for try := 1; ; try++ {
+		_, err := e.ContainerPause(ctx, id, client.ContainerPauseOptions{})
+		if err == nil || try == freezeTries || !strings.Contains(err.Error(), "unable to freeze") {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return err
+		case <-time.After(200 * time.Millisecond):
+		}
+	}
 }
 
 // Resume implements extensions.Pauser.

@@ -8,6 +8,7 @@ import (
 	"net/netip"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/containerd/errdefs"
@@ -271,6 +272,10 @@ func (m *making) start(ctx context.Context, id, image string) error {
 		return extensions.Errorf(extensions.KindUnsupported, "the image %s has no /bin/sh, which keeps a sandbox until its deadline",
 			extensions.Clean(image, 200)).
 			WithRemedy("use an image with a shell, such as debian:12-slim or alpine; images without one can be services")
+	}
+	if strings.Contains(err.Error(), "the macvlan port: operation not supported") {
+		return extensions.Errorf(extensions.KindUnsupported, "the engine's kernel has no macvlan, which a network that nothing leaves needs").
+			WithRemedy("load the module where the engine runs: modprobe macvlan")
 	}
 	return extensions.Errorf(extensions.KindFailed, "the container could not be started: %s", extensions.Clean(err.Error(), maxMessage))
 }

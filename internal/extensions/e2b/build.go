@@ -9,7 +9,6 @@ import (
 	"io"
 	"net/http"
 	"net/url"
-	"os"
 	"strconv"
 	"strings"
 	"time"
@@ -19,6 +18,7 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/ociimage"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/ready"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/rest"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/spool"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/webcall"
 )
 
@@ -92,16 +92,13 @@ func (b *backend) startOf(ctx context.Context, spec extensions.Spec, t *built, i
 
 // upload brings the context of a build to the vendor's store, unless it has it, and returns its hash.
 func (b *backend) upload(ctx context.Context, t *built, id string) (hash string, err error) {
-	f, err := os.CreateTemp("", "sandboxer-context-*")
-	if err != nil {
-		return "", err
-	}
-	defer func() { _ = f.Close(); _ = os.Remove(f.Name()) }()
+	var packed spool.Spool
+	defer func() { _ = packed.Close() }()
 	text, err := t.in.Dockerfile(*t.build)
 	if err != nil {
 		return "", err
 	}
-	sum, zip := sha256.New(), gzip.NewWriter(f)
+	sum, zip := sha256.New(), gzip.NewWriter(&packed)
 	if err := errors.Join(t.in.WriteContext(ctx, *t.build, text, io.MultiWriter(zip, sum)), zip.Close()); err != nil {
 		return "", err
 	}
@@ -113,15 +110,12 @@ func (b *backend) upload(ctx context.Context, t *built, id string) (hash string,
 	if link.Present {
 		return hash, nil
 	}
-	size, err := f.Seek(0, io.SeekCurrent)
-	if err == nil {
-		_, err = f.Seek(0, io.SeekStart)
-	}
+	r, err := packed.Reader()
 	if err != nil {
 		return "", err
 	}
-	extensions.Progress(ctx, "Sending the files of "+t.what, strconv.FormatInt(size>>10, 10)+" KiB")
-	return hash, b.put(ctx, value(link.Url), f, size)
+	extensions.Progress(ctx, "Sending the files of "+t.what, strconv.FormatInt(packed.Size>>10, 10)+" KiB")
+	return hash, b.put(ctx, value(link.Url), r, packed.Size)
 }
 
 // put sends a file to an address that the vendor gave, without the key: the address itself lets it in, so it is in no

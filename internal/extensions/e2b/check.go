@@ -56,7 +56,7 @@ func (b *backend) refuseContent(spec extensions.Spec) error {
 	case spec.Compose != nil || spec.Containers != nil:
 		return unsupported("image", "%s runs one image: no stacks of containers", vendor).
 			WithRemedy("use image, or name a template in options.template, or choose another place")
-	case spec.Image != nil && text(spec.Options, fieldTemplate) != "":
+	case spec.Image != nil && extensions.Text(spec.Options, fieldTemplate) != "":
 		return extensions.Errorf(extensions.KindInvalid, "an image becomes a template of its own, and options.template names another").
 			At("options.template").WithRemedy("remove one of them")
 	case !r.BestEffort && len(r.Limits()) > 0:

@@ -83,14 +83,14 @@ func parseConfig(cfg extensions.Config) (settings, error) {
 		return settings{}, err
 	}
 	or := func(field, env, otherwise string) string {
-		for _, v := range []string{text(cfg.Values, field), os.Getenv(env), otherwise} {
+		for _, v := range []string{extensions.Text(cfg.Values, field), os.Getenv(env), otherwise} {
 			if v != "" {
 				return strings.TrimSuffix(v, "/")
 			}
 		}
 		return ""
 	}
-	s := settings{account: cfg.Account, region: text(cfg.Values, fieldRegion), plan: planOf(cfg.Values)}
+	s := settings{account: cfg.Account, region: extensions.Text(cfg.Values, fieldRegion), plan: planOf(cfg.Values)}
 	s.template = or(fieldTemplate, "", defaultTemplate)
 	s.domain = or(fieldDomain, "E2B_DOMAIN", defaultDomain)
 	if !hostName.MatchString(s.domain) {
@@ -102,21 +102,16 @@ func parseConfig(cfg extensions.Config) (settings, error) {
 }
 
 func planOf(values map[string]any) plan {
-	p, ok := plans[text(values, fieldPlan)]
+	p, ok := plans[extensions.Text(values, fieldPlan)]
 	if !ok {
 		return plans[planNames[0]]
 	}
 	return p
 }
 
-func text(values map[string]any, key string) string {
-	s, _ := values[key].(string)
-	return s
-}
-
 // templateOf is the template of a new sandbox.
 func (s settings) templateOf(spec extensions.Spec) string {
-	if t := text(spec.Options, fieldTemplate); t != "" {
+	if t := extensions.Text(spec.Options, fieldTemplate); t != "" {
 		return t
 	}
 	return s.template
@@ -127,7 +122,7 @@ func workDirOf(spec extensions.Spec) string {
 	if spec.Workspace.Access == extensions.AccessNone {
 		return ""
 	}
-	if d := text(spec.Options, fieldWorkDir); d != "" {
+	if d := extensions.Text(spec.Options, fieldWorkDir); d != "" {
 		return path.Clean(d)
 	}
 	return defaultWorkDir

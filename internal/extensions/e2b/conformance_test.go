@@ -2,10 +2,7 @@ package e2b_test
 
 import (
 	"encoding/json"
-	"io"
 	"net/http"
-	"net/http/httptest"
-	"net/url"
 	"sync"
 	"testing"
 	"time"
@@ -14,13 +11,14 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/e2b"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/e2b/e2btest"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/exttest"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/hosttest/vendortest"
 )
 
 // place is a vendor of one check's own, behind gates.
 type place struct {
 	*e2btest.Vendor
-	pages        *pager
-	api, sandbox *gate
+	pages        *vendortest.Pager
+	api, sandbox *vendortest.Gate
 }
 
 // places are those behind the configurations of checks, by address.
@@ -42,10 +40,10 @@ func must(t testing.TB, err error) {
 func at(t testing.TB) extensions.Config {
 	t.Helper()
 	v := e2btest.Start(t)
-	pages := pagerTo(t, v.APIURL)
-	p := place{v, pages, gateTo(t, pages.URL), gateTo(t, v.SandboxURL)}
-	places.Store(p.api.url, p)
-	return configFor(v, p.api.url, p.sandbox.url)
+	pages := vendortest.NewPager(t, v.APIURL, "/v2/sandboxes", "nextToken")
+	p := place{v, pages, vendortest.NewGate(t, pages.URL), vendortest.NewGate(t, v.SandboxURL)}
+	places.Store(p.api.URL, p)
+	return configFor(v, p.api.URL, p.sandbox.URL)
 }
 
 func configFor(v *e2btest.Vendor, api, sandbox string) extensions.Config {
@@ -62,8 +60,8 @@ func harness() exttest.Harness {
 		New:    func(testing.TB) extensions.Extension { return e2b.New() },
 		Config: at,
 		Unreachable: func(_ testing.TB, cfg extensions.Config) {
-			vendorOf(cfg).api.shut()
-			vendorOf(cfg).sandbox.shut()
+			vendorOf(cfg).api.Shut()
+			vendorOf(cfg).sandbox.Shut()
 		},
 		Unauthorized: func(_ testing.TB, cfg extensions.Config) extensions.Config {
 			cfg.Credentials = map[string]extensions.Secret{"api_key": extensions.NewSecret("e2b_wrong")}
@@ -88,15 +86,17 @@ func harness() exttest.Harness {
 		Relabel: func(t testing.TB, cfg extensions.Config, h extensions.Handle, id extensions.ID) {
 			must(t, vendorOf(cfg).Relabel(h.Ref, extensions.LabelID, string(id)))
 		},
-		Visit:   visit,
+		Visit: func(t testing.TB, cfg extensions.Config, _ extensions.Handle, port int, address string, header extensions.Header) bool {
+			return vendortest.Visit(t, vendorOf(cfg).SandboxURL, vendorOf(cfg).Listen, port, address, header)
+		},
 		Advance: func(_ testing.TB, cfg extensions.Config, d time.Duration) { vendorOf(cfg).Clock().Advance(d) },
 		Pages: func(_ testing.TB, cfg extensions.Config) int {
-			vendorOf(cfg).pages.size.Store(2)
+			vendorOf(cfg).pages.Size.Store(2)
 			return 5
 		},
 		BreakPages: map[string]func(testing.TB, extensions.Config){
-			"a page again and again":        func(_ testing.TB, cfg extensions.Config) { vendorOf(cfg).pages.repeat.Store(true) },
-			"a gateway for the second page": func(_ testing.TB, cfg extensions.Config) { vendorOf(cfg).pages.fail.Store(true) },
+			"a page again and again":        func(_ testing.TB, cfg extensions.Config) { vendorOf(cfg).pages.Repeat.Store(true) },
+			"a gateway for the second page": func(_ testing.TB, cfg extensions.Config) { vendorOf(cfg).pages.Fail.Store(true) },
 		},
 		Settle: func(testing.TB, extensions.Config) {},
 		Residue: func(_ testing.TB, cfg extensions.Config) []string {
@@ -131,27 +131,6 @@ func harness() exttest.Harness {
 			"egress/allows-only-what-is-named":   "walls are the vendor's; its fake has none",
 		},
 	}
-}
-
-// visit asks for a port inside as anybody on the network would: the address's host leads to the gateway of all. A
-// server of the test's own listens where the port would be: sandboxes of the fake have the machine's network.
-func visit(t testing.TB, cfg extensions.Config, _ extensions.Handle, port int, address string, header extensions.Header) bool {
-	u, err := url.Parse(address)
-	must(t, err)
-	inside := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "from inside") }))
-	defer inside.Close()
-	vendorOf(cfg).Listen(port, inside.Listener.Addr().String())
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, vendorOf(cfg).SandboxURL, nil)
-	must(t, err)
-	if req.Host = u.Host; header.Name != "" {
-		req.Header.Set(header.Name, header.Value.Reveal())
-	}
-	resp, err := http.DefaultClient.Do(req)
-	must(t, err)
-	defer func() { _ = resp.Body.Close() }()
-	body, err := io.ReadAll(resp.Body)
-	must(t, err)
-	return string(body) == "from inside"
 }
 
 func TestConformance(t *testing.T) {

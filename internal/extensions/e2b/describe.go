@@ -82,7 +82,7 @@ func (extension) Describe() extensions.Descriptor {
 func (extension) Declare(values map[string]any) (extensions.Declaration, error) {
 	p := planOf(values)
 	regions := []string{unstated}
-	if r := text(values, fieldRegion); r != "" {
+	if r := extensions.Text(values, fieldRegion); r != "" {
 		regions = []string{r}
 	}
 	return extensions.Declaration{Narrowing: extensions.Narrowing{Regions: slices.Clone(regions), MaxConcurrent: &p.most,

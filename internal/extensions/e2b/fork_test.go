@@ -31,7 +31,7 @@ func TestAKillAtAnyRequestOfAForkLeavesNothing(t *testing.T) {
 		again, after, n := c.again, c.after, int64(1)
 		for killed := true; killed; n++ {
 			w := task{API: k.APIURL, Sandbox: k.SandboxURL, Key: v.Key, ID: must1(extensions.NewID(nil)), Fork: source.Encode()}
-			killed = run(t, k, w, n, after)
+			killed = k.Run(t, w, n, after)
 			var h extensions.Handle
 			if again {
 				h, _, err = b.Provision(t.Context(), w.spec())

@@ -13,6 +13,7 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/e2b"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/e2b/e2btest"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/exttest"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/hosttest/vendortest"
 )
 
 // imager is a backend at a vendor of its own.
@@ -274,7 +275,7 @@ func TestAPreparationThatBreaksIsDoneAgain(t *testing.T) {
 	files := map[string]string{"Dockerfile": "FROM alpine:3.20\nCOPY Dockerfile /made\n"}
 	image := extensions.Image{Build: &extensions.BuildStage{Context: "."}}
 	for _, on := range []string{"GET /templates/aliases/{alias}", newTemplate, "GET /templates/{templateID}/files/{hash}", startBuild, buildStatus} {
-		for _, when := range []e2btest.When{e2btest.Before, e2btest.After} {
+		for _, when := range []vendortest.When{e2btest.Before, e2btest.After} {
 			t.Run(fmt.Sprint(on, when), func(t *testing.T) {
 				t.Parallel()
 				i := imagerFor(t)

@@ -2,9 +2,6 @@ package e2b_test
 
 import (
 	"context"
-	"encoding/json"
-	"os"
-	"os/exec"
 	"testing"
 	"time"
 
@@ -14,10 +11,8 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/e2b"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/e2b/e2btest"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/exttest"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/hosttest/vendortest"
 )
-
-// victimEnv holds what the process that is to be killed does.
-const victimEnv = "SANDBOXER_TEST_E2B_VICTIM"
 
 // task is a create, or the end of a handle.
 type task struct {
@@ -28,15 +23,9 @@ type task struct {
 }
 
 func TestMain(m *testing.M) {
-	if text := os.Getenv(victimEnv); text != "" {
-		var w task
-		if err := json.Unmarshal([]byte(text), &w); err != nil {
-			panic(err)
-		}
-		w.work()
-		return
+	if !vendortest.Victim(task.work) {
+		goleak.VerifyTestMain(m)
 	}
-	goleak.VerifyTestMain(m)
 }
 
 func (w task) config() extensions.Config {
@@ -84,20 +73,6 @@ func (w task) work() {
 	_ = must1(b.WaitReady(ctx, w.spec(), h))
 }
 
-// run runs w in a process of its own and kills it at its nth request; false = it ended before.
-func run(t *testing.T, k *e2btest.Killer, w task, n int64, after bool) (killed bool) {
-	t.Helper()
-	self, err := os.Executable()
-	must(t, err)
-	text, err := json.Marshal(w)
-	must(t, err)
-	cmd := exec.Command(self)
-	cmd.Env = append(os.Environ(), victimEnv+"="+string(text))
-	cmd.Stderr = os.Stderr
-	must(t, k.Start(cmd, n, after))
-	return k.Wait() != nil
-}
-
 func TestAKillAtAnyRequestLeavesNothingAndMakesNothingTwice(t *testing.T) {
 	t.Parallel()
 	v := e2btest.Start(t)
@@ -111,7 +86,7 @@ func TestAKillAtAnyRequestLeavesNothingAndMakesNothingTwice(t *testing.T) {
 		creates := int64(1)
 		for ; ; creates++ {
 			w := task{API: k.APIURL, Sandbox: k.SandboxURL, Key: v.Key, ID: must1(extensions.NewID(nil))}
-			killed := run(t, k, w, creates, after)
+			killed := k.Run(t, w, creates, after)
 			if n := len(v.Sandboxes()); n > 1 {
 				t.Fatalf("killed at request %d (done: %t): %d sandboxes", creates, after, n)
 			}
@@ -124,7 +99,7 @@ func TestAKillAtAnyRequestLeavesNothingAndMakesNothingTwice(t *testing.T) {
 				t.Fatalf("after a kill at request %d (done: %t): %q, %v, %d sandboxes", creates, after, r.Stdout, err, len(v.Sandboxes()))
 			}
 			w.End = h.Encode()
-			for ends := int64(1); run(t, k, w, ends, after); ends++ {
+			for ends := int64(1); k.Run(t, w, ends, after); ends++ {
 				_, err := b.Teardown(t.Context(), h)
 				must(t, err)
 				if creates > 1 {

@@ -1,9 +1,6 @@
 package e2b
 
 import (
-	"maps"
-	"strconv"
-
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/e2b/internal/api"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/labels"
@@ -18,7 +15,7 @@ const labelTemplate = "sandboxer.template"
 // metadata is what a new sandbox carries. The account's value needs no escape in a query: the vendor unescapes
 // it more often than once.
 func metadata(spec extensions.Spec) api.SandboxMetadata {
-	m := api.SandboxMetadata(maps.Clone(spec.Labels))
+	m := api.SandboxMetadata(labels.Of(spec))
 	m[extensions.LabelAccount] = labels.Value(spec.Account)
 	if d := workDirOf(spec); d != "" {
 		m[labelWorkDir] = d
@@ -39,11 +36,7 @@ func generation(m *api.SandboxMetadata) int64 {
 	if m == nil {
 		return 0
 	}
-	n, err := strconv.ParseInt((*m)[extensions.LabelGeneration], 10, 64)
-	if err != nil {
-		return 0
-	}
-	return n
+	return labels.Generation(*m)
 }
 
 func workDir(m *api.SandboxMetadata) string {

@@ -23,10 +23,8 @@ func (b *backend) waitReady(ctx context.Context, spec extensions.Spec, h extensi
 	if err := b.fill(ctx, spec, e); err != nil {
 		return o, err
 	}
-	if err := ready.Of(spec.Readiness).Until(ctx, func(ctx context.Context) (string, error) {
-		return ready.Probe(ctx, spec.Readiness, func(ctx context.Context, req extensions.ExecRequest) (extensions.ExecResult, error) {
-			return b.exec(ctx, h, req)
-		})
+	if err := ready.Answered(ctx, spec.Readiness, func(ctx context.Context, req extensions.ExecRequest) (extensions.ExecResult, error) {
+		return b.exec(ctx, h, req)
 	}); err != nil {
 		return o, err
 	}

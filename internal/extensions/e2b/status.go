@@ -4,14 +4,10 @@ import (
 	"context"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/e2b/internal/api"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/looks"
 )
-
-// looks is how many sandboxes are looked at one by one, side by side, before a listing costs less.
-const looks = 8
 
 // Status implements extensions.Backend. A listing may lag, so what it does not show, or shows past its end, is
 // looked at by name: only that proves absence.
@@ -21,7 +17,7 @@ func (b *backend) Status(ctx context.Context, handles []extensions.Handle) ([]ex
 		return out, failed("status", "", err)
 	}
 	listed := map[string]*api.SandboxDetail{}
-	if len(handles) > looks {
+	if len(handles) > looks.AtOnce { // a listing costs less
 		all, err := b.list(ctx, extensions.LabelAccount, b.account)
 		if err != nil {
 			return nil, failed("status", "", err)
@@ -32,22 +28,14 @@ func (b *backend) Status(ctx context.Context, handles []extensions.Handle) ([]ex
 			}
 		}
 	}
-	out := make([]extensions.Observation, len(handles))
-	var g errgroup.Group
-	g.SetLimit(looks)
-	for i, h := range handles {
-		g.Go(func() error {
-			out[i] = b.look(ctx, h, listed[h.Ref])
-			return nil
-		})
-	}
-	return out, g.Wait()
+	return looks.Each(ctx, vendor, handles, func(ctx context.Context, h extensions.Handle) (extensions.Observation, error) {
+		return b.look(ctx, h, listed[h.Ref])
+	}), nil
 }
 
 // look observes one sandbox; d is what a listing told of it, or nil.
-func (b *backend) look(ctx context.Context, h extensions.Handle, d *api.SandboxDetail) extensions.Observation {
-	o := extensions.Observation{ID: h.ID, Handle: h}
-	err := checkHandle(h)
+func (b *backend) look(ctx context.Context, h extensions.Handle, d *api.SandboxDetail) (o extensions.Observation, err error) {
+	err = checkHandle(h)
 	if d != nil {
 		if id, ok := b.ours(d.Metadata); !ok || id != h.ID {
 			d = nil
@@ -56,15 +44,10 @@ func (b *backend) look(ctx context.Context, h extensions.Handle, d *api.SandboxD
 	if err == nil && d == nil {
 		d, err = b.owned(ctx, h)
 	}
-	switch {
-	case err == nil:
-		return b.observe(h.ID, d)
-	case extensions.IsKind(err, extensions.KindNotFound), extensions.IsKind(err, extensions.KindConflict):
-		o.Phase = extensions.PhaseAbsent
-	default:
-		o.Phase, o.Reason, o.Err = extensions.PhaseUnreachable, vendor+" did not tell", failed("status", h.ID, err)
+	if err == nil {
+		o = b.observe(h.ID, d)
 	}
-	return o
+	return o, err
 }
 
 func (b *backend) everything(ctx context.Context) ([]extensions.Observation, error) {

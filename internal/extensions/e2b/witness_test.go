@@ -6,25 +6,19 @@ import (
 	"context"
 	"errors"
 	"flag"
-	"io/fs"
 	"os"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/e2b"
-	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/e2b/e2btest"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/exttest"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/hosttest/vendortest"
 )
 
 var update = flag.Bool("update", false, "write the golden file")
-
-const difference = "testdata/sdk.difference"
 
 // What this adapter asks of the vendor for one sandbox's life, beside what the vendor's own SDK asks for the same.
 func TestWhatTheVendorsOwnSDKAsksOtherwiseIsReviewed(t *testing.T) {
@@ -33,17 +27,11 @@ func TestWhatTheVendorsOwnSDKAsksOtherwiseIsReviewed(t *testing.T) {
 	live(t, cfg)
 	ours, err := vendorOf(cfg).Calls()
 	must(t, err)
-	got := e2btest.Difference("sdk", comparable(e2btest.SDKCalls(t)), "sandboxer", comparable(ours))
-	if *update {
-		must(t, os.WriteFile(difference, []byte(got), 0o644))
-	}
-	want, err := os.ReadFile(difference)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(strings.Split(string(want), "\n"), strings.Split(got, "\n")); diff != "" {
-		t.Errorf("%s (-update writes it; review what changed):\n%s", difference, diff)
-	}
+	theirs, err := os.ReadFile("e2btest/testdata/sdk.calls")
+	must(t, err)
+	got := vendortest.Difference("sdk", vendortest.Named(vendortest.Parse(string(theirs)), chance),
+		"sandboxer", vendortest.Named(ours, chance))
+	vendortest.Golden(t, *update, "sdk.difference", got)
 }
 
 // live plays the scenario of e2btest/testdata/sdk.
@@ -127,30 +115,14 @@ func archive(t *testing.T, name, text string) *bytes.Buffer {
 	return &out
 }
 
-// chance is what differs from run to run, with a name for it.
-var chance = []struct {
-	is   *regexp.Regexp
-	name string
-}{
-	{regexp.MustCompile(`\bsbx-[a-z2-7]{20}\b`), "<id>"},
-	{regexp.MustCompile(`\bsnp-[a-z2-7]{20}\b`), "<snapshot id>"},
-	{regexp.MustCompile(`\b[0-9a-f]{64}\b`), "<hash>"},
-	{regexp.MustCompile(`\bsandboxer-[0-9a-f]{40}\b`), "<template's name>"},
-	{regexp.MustCompile(`\b20\d\d-\d\d-\d\dT[0-9:.]+Z`), "<time>"},
-	{regexp.MustCompile(`"timeout": \d+`), `"timeout": "<seconds>"`},
-	{regexp.MustCompile(`"stdin": "[^"]*"`), `"stdin": "<input>"`},
-	{regexp.MustCompile(`"(?:[^"\\]|\\.){100,}"`), `"<a script>"`},
-}
-
-func comparable(calls []e2btest.Call) []e2btest.Call {
-	calls = slices.Clone(calls)
-	for i, c := range calls {
-		for _, x := range chance {
-			for _, text := range []*string{&c.On, &c.Query, &c.Body} {
-				*text = x.is.ReplaceAllString(*text, x.name)
-			}
-		}
-		calls[i] = c
-	}
-	return calls
+// chance is what differs from run to run.
+var chance = []vendortest.Chance{
+	{Is: regexp.MustCompile(`\bsbx-[a-z2-7]{20}\b`), Name: "<id>"},
+	{Is: regexp.MustCompile(`\bsnp-[a-z2-7]{20}\b`), Name: "<snapshot id>"},
+	{Is: regexp.MustCompile(`\b[0-9a-f]{64}\b`), Name: "<hash>"},
+	{Is: regexp.MustCompile(`\bsandboxer-[0-9a-f]{40}\b`), Name: "<template's name>"},
+	{Is: regexp.MustCompile(`\b20\d\d-\d\d-\d\dT[0-9:.]+Z`), Name: "<time>"},
+	{Is: regexp.MustCompile(`"timeout": \d+`), Name: `"timeout": "<seconds>"`},
+	{Is: regexp.MustCompile(`"stdin": "[^"]*"`), Name: `"stdin": "<input>"`},
+	{Is: regexp.MustCompile(`"(?:[^"\\]|\\.){100,}"`), Name: `"<a script>"`},
 }

@@ -9,6 +9,8 @@ import (
 	"net"
 	"os"
 	"sync"
+	"syscall"
+	"time"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/local/wire"
@@ -50,6 +52,18 @@ func (b box) open(ctx context.Context, req wire.Request) (*call, error) {
 	return c, nil
 }
 
+// endingTime is how long an init may take to end after its socket is closed: the kernel frees its memory after that.
+const endingTime = 10 * time.Second
+
+func (p *process) endsWithin(limit time.Duration) bool {
+	for until := time.Now().Add(limit); p.alive(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(until) {
+			return false
+		}
+	}
+	return true
+}
+
 // unreachable tells an ended sandbox from one that does not answer.
 func (b box) unreachable(err error) error {
 	r, readErr := b.read()
@@ -58,7 +72,7 @@ func (b box) unreachable(err error) error {
 		return b.missing()
 	case readErr != nil:
 		return readErr
-	case !r.Init.alive():
+	case !r.Init.alive(), errors.Is(err, syscall.ECONNREFUSED) && r.Init.endsWithin(endingTime):
 		return b.over()
 	}
 	return extensions.Errorf(extensions.KindUnreachable, "the init of %s does not answer: %w", b.id, err)

@@ -4,31 +4,22 @@ import (
 	"context"
 	"encoding/base64"
 	"encoding/json"
-	"net"
-	"net/url"
 	"os"
 	"slices"
 	"strconv"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	pb "github.com/modal-labs/modal-client/go/proto/modal_proto"
 	"google.golang.org/grpc"
-	"google.golang.org/grpc/credentials"
-	"google.golang.org/grpc/credentials/insecure"
-	"google.golang.org/grpc/keepalive"
 	"google.golang.org/grpc/metadata"
-	"google.golang.org/grpc/stats"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/grpcline"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/webcall"
 )
 
 const (
-	callTime   = time.Minute // of one call with its answer
-	maxMessage = 16 << 20    // bytes
-	quiet      = time.Minute // after which a connection without calls is closed
 	// sdkVersion is the SDK's, as go.mod has it; a test compares them.
 	sdkVersion = "0.11.1"
 	// pythonClient is the vendor's Python SDK whose behavior the vendor's Go SDK announces: its client.go.
@@ -37,10 +28,10 @@ const (
 
 // line is the connection to the control plane: the account's keys on each call, and each failure classified once.
 type line struct {
-	conn   *grpc.ClientConn
-	keys   []string // header names and values
-	secret []string // what no message may contain
-	token  chan token
+	grpcline.Line
+	conn  *grpc.ClientConn
+	keys  []string // header names and values
+	token chan token
 	// environment is the workspace's.
 	environment string
 }
@@ -64,64 +55,23 @@ func newLine(s settings, given map[string]extensions.Secret) (*line, error) {
 		return nil, extensions.Errorf(extensions.KindInvalid, "config.server_url: the address %w", err).
 			WithRemedy("write it as https://host; plain http is for this machine only")
 	}
-	l := &line{secret: []string{secret, id}, token: make(chan token, 1), environment: s.environment}
+	l := &line{token: make(chan token, 1), environment: s.environment, Line: grpcline.Line{Vendor: vendor, Secrets: []string{secret, id},
+		Effect: effect, Soon: throttled, Refused: "check the token: it is wrong, was revoked, or is not allowed to do this",
+		Full: "end a sandbox of this workspace, or raise its plan's limit"}}
 	l.keys = []string{"x-modal-client-type", strconv.Itoa(int(pb.ClientType_CLIENT_TYPE_LIBMODAL_GO)),
 		"x-modal-client-version", pythonClient, "x-modal-libmodal-version", "modal-go/" + sdkVersion, "x-modal-host", u.Hostname(),
 		"x-modal-token-id", id, "x-modal-token-secret", secret}
 	l.token <- token{}
-	l.conn, err = dial(u, grpc.WithChainUnaryInterceptor(l.call), grpc.WithChainStreamInterceptor(l.stream))
+	l.conn, err = grpcline.Dial(u, nil, grpc.WithChainUnaryInterceptor(l.call), grpc.WithChainStreamInterceptor(l.stream))
 	return l, err
 }
-
-// dial connects lazily.
-func dial(u *url.URL, more ...grpc.DialOption) (*grpc.ClientConn, error) {
-	secure := insecure.NewCredentials()
-	port := u.Port()
-	if u.Scheme == "https" {
-		secure = credentials.NewTLS(nil)
-		if port == "" {
-			port = "443"
-		}
-	}
-	return grpc.NewClient("passthrough:///"+net.JoinHostPort(u.Hostname(), port), append(more, grpc.WithTransportCredentials(secure),
-		grpc.WithDisableRetry(), grpc.WithStatsHandler(watch{}), grpc.WithIdleTimeout(quiet),
-		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxMessage), grpc.MaxCallSendMsgSize(maxMessage)),
-		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: 30 * time.Second, Timeout: 10 * time.Second}))...)
-}
-
-// sent follows one call.
-type sent struct{ left, answered atomic.Bool }
-
-type sentKey struct{}
-
-// watch notes what leaves and what comes back.
-type watch struct{}
-
-func (watch) TagRPC(ctx context.Context, _ *stats.RPCTagInfo) context.Context { return ctx }
-
-func (watch) HandleRPC(ctx context.Context, s stats.RPCStats) {
-	of, ok := ctx.Value(sentKey{}).(*sent)
-	if !ok {
-		return
-	}
-	switch s.(type) {
-	case *stats.OutHeader:
-		of.left.Store(true)
-	case *stats.InTrailer:
-		of.answered.Store(true)
-	}
-}
-
-func (watch) TagConn(ctx context.Context, _ *stats.ConnTagInfo) context.Context { return ctx }
-
-func (watch) HandleConn(context.Context, stats.ConnStats) {}
 
 // call is the way of every unary call.
 func (l *line) call(
 	ctx context.Context, method string, in, out any, c *grpc.ClientConn, do grpc.UnaryInvoker, opts ...grpc.CallOption,
 ) error {
 	if err := ctx.Err(); err != nil {
-		return unsent(err)
+		return l.Unsent(err)
 	}
 	if image, ok := in.(*pb.ImageGetOrCreateRequest); ok && os.Getenv("MODAL_IMAGE_BUILDER_VERSION") != "" {
 		if err := l.ownBuilder(ctx, image); err != nil {
@@ -136,7 +86,7 @@ func (l *line) call(
 		}
 		headers = append(headers, "x-modal-auth-token", t)
 	}
-	return l.ask(ctx, callTime, method, func(ctx context.Context) error {
+	return l.Ask(ctx, grpcline.CallTime, method, func(ctx context.Context) error {
 		return do(metadata.AppendToOutgoingContext(ctx, headers...), method, in, out, c, opts...)
 	})
 }
@@ -151,36 +101,10 @@ func (l *line) ownBuilder(ctx context.Context, in *pb.ImageGetOrCreateRequest) e
 	return err
 }
 
-// ask makes one call, bounded by limit, and classifies its end.
-func (l *line) ask(ctx context.Context, limit time.Duration, method string, do func(context.Context) error) error {
-	var of sent
-	limited, cancel := context.WithTimeout(context.WithValue(ctx, sentKey{}, &of), limit)
-	defer cancel()
-	if err := do(limited); err != nil {
-		return l.classified(ctx, method, &of, err)
-	}
-	return nil
-}
-
 func (l *line) stream(ctx context.Context, d *grpc.StreamDesc, c *grpc.ClientConn, method string, do grpc.Streamer,
 	opts ...grpc.CallOption) (grpc.ClientStream, error) {
-	var of sent
-	ctx = metadata.AppendToOutgoingContext(context.WithValue(ctx, sentKey{}, &of), l.keys...)
-	s, err := do(ctx, d, c, method, opts...)
-	if err != nil {
-		return nil, l.classified(ctx, method, &of, err)
-	}
-	return &heard{s, func(err error) error { return l.classified(ctx, method, &of, err) }}, nil
+	return l.Stream(metadata.AppendToOutgoingContext(ctx, l.keys...), d, c, method, do, opts...)
 }
-
-// heard is a stream whose end is classified.
-type heard struct {
-	grpc.ClientStream
-	judge func(error) error
-}
-
-// RecvMsg implements grpc.ClientStream.
-func (s *heard) RecvMsg(m any) error { return s.judge(s.ClientStream.RecvMsg(m)) }
 
 // session returns the session's token, asked for by one call at a time.
 func (l *line) session(ctx context.Context) (string, error) {
@@ -188,7 +112,7 @@ func (l *line) session(ctx context.Context) (string, error) {
 	select {
 	case t = <-l.token:
 	case <-ctx.Done():
-		return "", unsent(ctx.Err())
+		return "", l.Unsent(ctx.Err())
 	}
 	defer func() { l.token <- t }()
 	if time.Now().Before(t.until) {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/execwire"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/grpcline"
 )
 
 const (
@@ -78,7 +79,7 @@ func (q process) start(ctx context.Context, p execwire.Process) error {
 		in.PtyInfo = pb.PTYInfo_builder{Enabled: true, WinszRows: uint32(t.Rows), WinszCols: uint32(t.Cols), EnvTerm: "xterm-256color",
 			PtyType: pb.PTYInfo_PTY_TYPE_SHELL, NoTerminateOnIdleStdin: true}.Build()
 	}
-	return q.ask(ctx, callTime, pb.TaskCommandRouter_TaskExecStart_FullMethodName, func(ctx context.Context) error {
+	return q.ask(ctx, grpcline.CallTime, pb.TaskCommandRouter_TaskExecStart_FullMethodName, func(ctx context.Context) error {
 		_, err := q.router.TaskExecStart(ctx, in.Build())
 		return err
 	})
@@ -105,7 +106,7 @@ func (q process) copy(ctx context.Context, fd pb.TaskExecStdioFileDescriptor, w 
 
 // cut is the error of a command that runs on, or does not.
 func (q process) cut(err error) error {
-	why := q.b.line.words(status.Convert(err).Message())
+	why := q.b.line.Words(status.Convert(err).Message())
 	return extensions.Errorf(extensions.KindIndeterminate, "the connection to the command broke: %s", why).
 		WithRemedy("look whether it ran before you run it again")
 }

@@ -10,6 +10,7 @@ import (
 	"google.golang.org/grpc/metadata"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/grpcline"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/webcall"
 )
 
@@ -111,7 +112,7 @@ func (b *backend) routerAt(address string) (*grpc.ClientConn, error) {
 	if c := b.routers[address]; c != nil {
 		return c, nil
 	}
-	c, err := dial(u)
+	c, err := grpcline.Dial(u, nil)
 	if err == nil {
 		b.routers[address] = c
 	}
@@ -120,7 +121,7 @@ func (b *backend) routerAt(address string) (*grpc.ClientConn, error) {
 
 // ask makes one call to the router and classifies its end. A token that is refused is not used again.
 func (i *inside) ask(ctx context.Context, limit time.Duration, method string, do func(context.Context) error) error {
-	err := i.b.line.ask(i.as(ctx), limit, method, do)
+	err := i.b.line.Ask(i.as(ctx), limit, method, do)
 	if extensions.IsKind(err, extensions.KindUnauthorized) {
 		i.b.entered.Delete(i.ref)
 		return extensions.Errorf(extensions.KindUnavailable, "the sandbox does not accept its token: %w", err).WithRemedy("try again")

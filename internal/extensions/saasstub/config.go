@@ -26,7 +26,7 @@ func parseConfig(e extension, cfg extensions.Config) (config, error) {
 	if err := extensions.CheckFields("config", e.Describe().Config, cfg.Values); err != nil {
 		return config{}, err
 	}
-	c := config{dir: text(cfg.Values, fieldDir), region: text(cfg.Values, fieldRegion), trial: text(cfg.Values, fieldPlan) == planTrial}
+	c := config{dir: extensions.Text(cfg.Values, fieldDir), region: extensions.Text(cfg.Values, fieldRegion), trial: extensions.Text(cfg.Values, fieldPlan) == planTrial}
 	if c.dir == "" {
 		if cfg.StateDir == "" {
 			return c, extensions.Errorf(extensions.KindInvalid, "config.dir: neither config.dir nor a state folder is set").
@@ -43,15 +43,10 @@ func parseConfig(e extension, cfg extensions.Config) (config, error) {
 		return c, nil
 	}
 	c.lag = Lag
-	if s := text(cfg.Values, fieldLag); s != "" {
+	if s := extensions.Text(cfg.Values, fieldLag); s != "" {
 		if c.lag, err = time.ParseDuration(s); err != nil || c.lag < 0 || c.lag > Settle {
 			return c, extensions.Errorf(extensions.KindInvalid, "config.lag: %q is not a duration between 0s and %s", s, Settle)
 		}
 	}
 	return c, nil
-}
-
-func text(values map[string]any, key string) string {
-	s, _ := values[key].(string)
-	return s
 }

@@ -105,7 +105,7 @@ const (
 
 // Declare implements extensions.Declarer: a plan's limits hold for its binding alone.
 func (e extension) Declare(values map[string]any) (extensions.Declaration, error) {
-	if text(values, fieldPlan) != planTrial {
+	if extensions.Text(values, fieldPlan) != planTrial {
 		return extensions.Declaration{}, nil
 	}
 	longest, later, paused := vendor.TrialTTL, extensions.ExtendLater, extensions.ExpirySweep

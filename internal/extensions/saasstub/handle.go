@@ -12,14 +12,7 @@ func (b *backend) handle(id extensions.ID, ref string) extensions.Handle {
 }
 
 func (b *backend) check(h extensions.Handle) error {
-	if h.Extension != b.extension || h.Version != handleVersion {
-		return extensions.Errorf(extensions.KindInvalid, "the handle is for %s version %d, this is %s version %d",
-			h.Extension, h.Version, b.extension, handleVersion)
-	}
-	if _, err := extensions.ParseID(string(h.ID)); err != nil {
-		return err
-	}
-	return nil
+	return h.Check(b.extension, handleVersion)
 }
 
 // ref returns the vendor's own name for a handle's object, looked up by our id if a lost answer left the

@@ -65,7 +65,7 @@ func (b *backend) Provision(ctx context.Context, spec extensions.Spec) (extensio
 func (b *backend) claim(ctx context.Context, spec extensions.Spec) (vendor.Object, error) {
 	req := vendor.Request{
 		Name: string(spec.ID), Title: spec.Name,
-		Region:   cmp.Or(spec.Region, text(spec.Options, fieldRegion), b.region),
+		Region:   cmp.Or(spec.Region, extensions.Text(spec.Options, fieldRegion), b.region),
 		Deadline: spec.Deadline, Idle: time.Duration(spec.IdleReap),
 		ReadOnly: spec.Workspace.Access == extensions.AccessRO, NoAccess: spec.Workspace.Access == extensions.AccessNone,
 		Open: spec.Network.Needs() == extensions.EgressNone,
@@ -204,8 +204,8 @@ func (b *backend) refuse(spec extensions.Spec) error {
 		return unsupported("the vendor's largest sandbox has %d vCPU and %d MiB", *c.MaxVCPU, *c.MaxMemoryMB)
 	case spec.Readiness != nil && len(spec.Readiness.Command) == 0:
 		return unsupported("readiness by http or tcp: nothing can listen at this vendor").WithRemedy("use readiness.command")
-	case spec.Region != "" && text(spec.Options, fieldRegion) != "" && text(spec.Options, fieldRegion) != spec.Region:
-		return unsupported("options.region is %q, but the sandbox must be in %q", text(spec.Options, fieldRegion), spec.Region).
+	case spec.Region != "" && extensions.Text(spec.Options, fieldRegion) != "" && extensions.Text(spec.Options, fieldRegion) != spec.Region:
+		return unsupported("options.region is %q, but the sandbox must be in %q", extensions.Text(spec.Options, fieldRegion), spec.Region).
 			WithRemedy("remove options.region, or set the same region")
 	case spec.Deadline.IsZero():
 		return extensions.Errorf(extensions.KindInvalid, "the sandbox has no deadline")

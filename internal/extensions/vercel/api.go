@@ -5,7 +5,6 @@ import (
 	"maps"
 	"net/http"
 	"net/url"
-	"strconv"
 	"time"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
@@ -189,11 +188,7 @@ func (b *backend) ours(s sandbox) (map[string]string, bool) {
 
 // tags are what a new sandbox carries.
 func tags(spec extensions.Spec) (map[string]string, error) {
-	all := maps.Clone(spec.Labels)
-	if all == nil {
-		all = map[string]string{}
-	}
-	all[extensions.LabelID], all[extensions.LabelAccount] = string(spec.ID), spec.Account
+	all := labels.Of(spec)
 	if spec.Workspace.Access == extensions.AccessNone {
 		all[labelBare] = "1"
 	}
@@ -202,14 +197,6 @@ func tags(spec extensions.Spec) (map[string]string, error) {
 
 // labelBare marks a sandbox without a workspace.
 const labelBare = "bare"
-
-func generation(labels map[string]string) int64 {
-	n, err := strconv.ParseInt(labels[extensions.LabelGeneration], 10, 64)
-	if err != nil {
-		return 0
-	}
-	return n
-}
 
 // list reads the account's sandboxes, page by page. The vendor filters by one tag only.
 func (b *backend) list(ctx context.Context) (all []sandbox, err error) {
@@ -245,9 +232,16 @@ func (b *backend) page(ctx context.Context, query url.Values) ([]sandbox, string
 	return out.Sandboxes, *out.Pagination.Next, nil
 }
 
-// act calls one verb on a session. A nil in sends no body.
-func (b *backend) act(ctx context.Context, id, verb string, in, out any, is func() bool) error {
-	_, err := b.api.Do(ctx, rest.Call{Method: http.MethodPost, Path: []string{"v2", "sandboxes", "sessions", id, verb},
-		Query: url.Values{"teamId": {b.team}}, In: in, Out: out, Is: is})
+// act calls one verb on a session; what came of it is read with the sandbox. A nil in sends no body.
+func (b *backend) act(ctx context.Context, id, verb string, in any) error {
+	call := b.into(id, verb)
+	call.In = in
+	_, err := b.api.Do(ctx, call)
 	return err
+}
+
+// into is a call into a session.
+func (b *backend) into(id string, verb ...string) rest.Call {
+	return rest.Call{Method: http.MethodPost, Path: append([]string{"v2", "sandboxes", "sessions", id}, verb...),
+		Query: url.Values{"teamId": {b.team}}}
 }

@@ -77,17 +77,12 @@ func parseConfig(cfg extensions.Config) (settings, error) {
 	if err := extensions.CheckFields("config", configFields, cfg.Values); err != nil {
 		return settings{}, err
 	}
-	return settings{account: cfg.Account, region: text(cfg.Values, fieldRegion), plan: planOf(cfg.Values),
-		apiURL: strings.TrimSuffix(cmp.Or(text(cfg.Values, fieldAPI), defaultAPI), "/")}, nil
+	return settings{account: cfg.Account, region: extensions.Text(cfg.Values, fieldRegion), plan: planOf(cfg.Values),
+		apiURL: strings.TrimSuffix(cmp.Or(extensions.Text(cfg.Values, fieldAPI), defaultAPI), "/")}, nil
 }
 
 func planOf(values map[string]any) plan {
-	return plans[cmp.Or(text(values, fieldPlan), planNames[0])]
-}
-
-func text(values map[string]any, key string) string {
-	s, _ := values[key].(string)
-	return s
+	return plans[cmp.Or(extensions.Text(values, fieldPlan), planNames[0])]
 }
 
 // identity is one project of one team, and the token that opens it.

@@ -1,10 +1,7 @@
 package vercel_test
 
 import (
-	"io"
 	"net/http"
-	"net/http/httptest"
-	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -14,6 +11,7 @@ import (
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/exttest"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/hosttest/vendortest"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/vercel"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/vercel/verceltest"
 )
@@ -21,8 +19,8 @@ import (
 // place is a vendor of one check's own, behind a gate.
 type place struct {
 	*verceltest.Vendor
-	pages *pager
-	gate  *gate
+	pages *vendortest.Pager
+	gate  *vendortest.Gate
 }
 
 // places are those behind the configurations of checks, by address.
@@ -44,10 +42,10 @@ func must(t testing.TB, err error) {
 func at(t testing.TB) extensions.Config {
 	t.Helper()
 	v := verceltest.Start(t)
-	pages := pagerTo(t, v.APIURL)
-	p := place{v, pages, gateTo(t, pages.URL)}
-	places.Store(p.gate.url, p)
-	return configFor(v, p.gate.url)
+	pages := vendortest.NewPager(t, v.APIURL, "/v2/sandboxes", "cursor")
+	p := place{v, pages, vendortest.NewGate(t, pages.URL)}
+	places.Store(p.gate.URL, p)
+	return configFor(v, p.gate.URL)
 }
 
 func configFor(v *verceltest.Vendor, address string) extensions.Config {
@@ -76,7 +74,7 @@ func harness() exttest.Harness {
 	return exttest.Harness{
 		New:         func(testing.TB) extensions.Extension { return vercel.New() },
 		Config:      at,
-		Unreachable: func(_ testing.TB, cfg extensions.Config) { vendorOf(cfg).gate.shut() },
+		Unreachable: func(_ testing.TB, cfg extensions.Config) { vendorOf(cfg).gate.Shut() },
 		Unauthorized: func(_ testing.TB, cfg extensions.Config) extensions.Config {
 			cfg.Credentials = secrets("token", "vcp_wrong", "team_id", vendorOf(cfg).Team, "project_id", vendorOf(cfg).Project)
 			return cfg
@@ -110,15 +108,17 @@ func harness() exttest.Harness {
 		Relabel: func(t testing.TB, cfg extensions.Config, h extensions.Handle, id extensions.ID) {
 			must(t, vendorOf(cfg).Relabel(h.Ref, extensions.LabelID, string(id)))
 		},
-		Visit:   visit,
+		Visit: func(t testing.TB, cfg extensions.Config, _ extensions.Handle, port int, address string, header extensions.Header) bool {
+			return vendortest.Visit(t, vendorOf(cfg).GatewayURL, vendorOf(cfg).Listen, port, address, header)
+		},
 		Advance: func(_ testing.TB, cfg extensions.Config, d time.Duration) { vendorOf(cfg).Clock().Advance(d) },
 		Pages: func(_ testing.TB, cfg extensions.Config) int {
-			vendorOf(cfg).pages.size.Store(2)
+			vendorOf(cfg).pages.Size.Store(2)
 			return 5
 		},
 		BreakPages: map[string]func(testing.TB, extensions.Config){
-			"a page again and again":        func(_ testing.TB, cfg extensions.Config) { vendorOf(cfg).pages.repeat.Store(true) },
-			"a gateway for the second page": func(_ testing.TB, cfg extensions.Config) { vendorOf(cfg).pages.fail.Store(true) },
+			"a page again and again":        func(_ testing.TB, cfg extensions.Config) { vendorOf(cfg).pages.Repeat.Store(true) },
+			"a gateway for the second page": func(_ testing.TB, cfg extensions.Config) { vendorOf(cfg).pages.Fail.Store(true) },
 		},
 		Settle: func(testing.TB, extensions.Config) {},
 		Residue: func(_ testing.TB, cfg extensions.Config) []string {
@@ -156,27 +156,6 @@ func outside(t testing.TB, cfg extensions.Config) (out []string) {
 		}
 	}
 	return out
-}
-
-// visit asks for a port inside as anybody on the network would: the address's host leads to the gateway of all. A
-// server of the test's own listens where the port would be: sandboxes of the fake have the machine's network.
-func visit(t testing.TB, cfg extensions.Config, _ extensions.Handle, port int, address string, header extensions.Header) bool {
-	u, err := url.Parse(address)
-	must(t, err)
-	inside := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "from inside") }))
-	defer inside.Close()
-	vendorOf(cfg).Listen(port, inside.Listener.Addr().String())
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, vendorOf(cfg).GatewayURL, nil)
-	must(t, err)
-	if req.Host = u.Host; header.Name != "" {
-		req.Header.Set(header.Name, header.Value.Reveal())
-	}
-	resp, err := http.DefaultClient.Do(req)
-	must(t, err)
-	defer func() { _ = resp.Body.Close() }()
-	body, err := io.ReadAll(resp.Body)
-	must(t, err)
-	return string(body) == "from inside"
 }
 
 func TestConformance(t *testing.T) {

@@ -88,7 +88,7 @@ func (extension) Declare(values map[string]any) (extensions.Declaration, error) 
 	memory := p.cpus * memoryPerCPU
 	n := extensions.Narrowing{MaxConcurrent: &p.most, MaxTTL: &p.longest, MaxSessionDuration: &p.longest, MaxVCPU: &p.cpus,
 		MaxMemoryMB: &memory}
-	if r := text(values, fieldRegion); r != "" {
+	if r := extensions.Text(values, fieldRegion); r != "" {
 		n.Regions = []string{r}
 	}
 	return extensions.Declaration{Narrowing: n}, nil

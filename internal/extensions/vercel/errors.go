@@ -28,19 +28,12 @@ func judge(a rest.Answer) (extensions.Kind, string) {
 	case code == "sandbox_timeout_invalid":
 		return extensions.KindUnsupported, "shorten ttl; if the team's plan allows more, set `plan` in the binding's config to the one it has"
 	case code == "sandbox_stopping", code == "sandbox_snapshotting":
-		return extensions.KindUnavailable, beingStopped
+		return extensions.KindUnavailable, "it is being stopped: look at it again"
 	case a.Status == http.StatusTooManyRequests && !a.Told: // the rate limit says when to come again, the quota cannot
 		return extensions.KindExhausted, "destroy a sandbox of this team, or raise its plan's limit"
 	}
 	return "", ""
 }
-
-// isStopping reports whether the vendor refused a call because the session is being stopped.
-func isStopping(err error) bool {
-	return extensions.IsKind(err, extensions.KindUnavailable) && extensions.RemedyOf(err) == beingStopped
-}
-
-const beingStopped = "it is being stopped: look at it again"
 
 // noProject is the error of a call to which only a project that is not there answers "not found".
 func noProject(err error) error {

@@ -2,7 +2,6 @@ package vercel
 
 import (
 	"context"
-	"maps"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/execwire"
@@ -15,26 +14,16 @@ func (b *backend) Exec(ctx context.Context, h extensions.Handle, req extensions.
 }
 
 func (b *backend) exec(ctx context.Context, h extensions.Handle, req extensions.ExecRequest) (r extensions.ExecResult, err error) {
-	if err := req.Check(); err != nil {
+	if err := req.CheckSingle(vendor); err != nil {
 		return r, err
-	}
-	if req.Service != "" {
-		return r, extensions.Errorf(extensions.KindUnsupported, "a sandbox of %s has no services, so %q does not exist", vendor,
-			extensions.Clean(req.Service, 80)).At("service")
 	}
 	i, err := b.enter(ctx, h)
 	if err != nil {
 		return r, err
 	}
-	c, err := i.content(ctx, h.ID)
+	c, err := b.filled.Of(ctx, i.w.Session.ID, h.ID, i)
 	if err != nil {
 		return r, err
 	}
-	env := maps.Clone(c.Env)
-	if env == nil {
-		env = map[string]string{}
-	}
-	maps.Copy(env, req.Env)
-	req.Env = env
-	return execwire.Run(ctx, req, execwire.Inside(i.dir(), i.transport))
+	return execwire.Run(ctx, c.For(req), execwire.Inside(i.dir, i.transport))
 }

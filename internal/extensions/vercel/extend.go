@@ -20,16 +20,14 @@ func (b *backend) extend(ctx context.Context, h extensions.Handle, to time.Time)
 		return err
 	}
 	defer done()
-	w, err := b.runs(ctx, h)
-	if extensions.IsKind(err, extensions.KindUnavailable) { // it has not begun, so its deadline is not known
-		err = b.until(ctx, stopWithin, h.Ref, "has not begun it", func(ctx context.Context) (bool, error) {
-			w, err = b.runs(ctx, h)
-			if extensions.IsKind(err, extensions.KindUnavailable) {
-				return false, nil
-			}
-			return err == nil, err
-		})
-	}
+	var w *whole
+	err = changed.Soon(ctx, vendor+" has not begun "+h.Ref, func(ctx context.Context) (bool, error) {
+		w, err = b.runs(ctx, h)
+		if extensions.IsKind(err, extensions.KindUnavailable) { // its deadline is not known before it has begun
+			return false, nil
+		}
+		return err == nil, err
+	})
 	if err != nil {
 		return err
 	}
@@ -45,11 +43,7 @@ func (b *backend) extend(ctx context.Context, h extensions.Handle, to time.Time)
 	if more == 0 {
 		return nil
 	}
-	var out struct {
-		Session session `json:"session"`
-	}
-	if err := b.act(ctx, w.Session.ID, "extend-timeout", map[string]int64{"duration": more}, &out,
-		func() bool { return out.Session.ID == w.Session.ID }); err != nil {
+	if err := b.act(ctx, w.Session.ID, "extend-timeout", map[string]int64{"duration": more}); err != nil {
 		return err
 	}
 	if w, err = b.runs(ctx, h); err != nil {

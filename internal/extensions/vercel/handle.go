@@ -10,11 +10,7 @@ func handle(id extensions.ID) extensions.Handle {
 }
 
 func checkHandle(h extensions.Handle) error {
-	if h.Extension != Handler || h.Version != handleVersion {
-		return extensions.Errorf(extensions.KindInvalid, "the handle is for %s version %d, this is %s version %d",
-			h.Extension, h.Version, Handler, handleVersion)
-	}
-	if _, err := extensions.ParseID(string(h.ID)); err != nil {
+	if err := h.Check(Handler, handleVersion); err != nil {
 		return err
 	}
 	_, err := extensions.ParseID(h.Ref)

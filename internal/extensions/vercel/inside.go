@@ -9,14 +9,13 @@ import (
 	"errors"
 	"io"
 	"net/http"
-	"net/url"
-	"os"
 	"path"
 	"strings"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/execwire"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/rest"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/spool"
 )
 
 // The users of a sandbox: its own, and root by sudo.
@@ -30,9 +29,9 @@ const where = "the sandbox"
 
 // inside is a running sandbox.
 type inside struct {
-	b    *backend
-	w    *whole
-	bare bool // it has no workspace
+	b   *backend
+	w   *whole
+	dir string // the workspace; "" = none
 }
 
 // enter reaches the sandbox of a handle.
@@ -41,8 +40,7 @@ func (b *backend) enter(ctx context.Context, h extensions.Handle) (*inside, erro
 	if err != nil {
 		return nil, err
 	}
-	has, _ := b.ours(w.Sandbox)
-	return &inside{b, w, has[labelBare] != ""}, nil
+	return &inside{b, w, b.dir(w.Sandbox)}, nil
 }
 
 // The folders of a sandbox. home is the one that the vendor gives to its user.
@@ -51,9 +49,9 @@ const (
 	workDir = home + "/workspace"
 )
 
-// dir is the workspace; "" = none.
-func (i *inside) dir() string {
-	if i.bare {
+// dir is a sandbox's workspace; "" = none.
+func (b *backend) dir(s sandbox) string {
+	if has, _ := b.ours(s); has[labelBare] != "" {
 		return ""
 	}
 	return workDir
@@ -64,27 +62,18 @@ func (i *inside) absolute(at string) string {
 	if path.IsAbs(at) {
 		return path.Clean(at)
 	}
-	return path.Join("/", i.dir(), at)
-}
-
-// calls are what a sandbox offers: it has no stdin, and keeps the words and the output of every command in its record.
-func (i *inside) calls() execwire.Calls {
-	return execwire.Calls{Put: i.put, Get: i.get, Run: i.run, MaxInput: maxInput}
+	return path.Join("/", i.dir, at)
 }
 
 // maxInput is how much input a command can have, or an upload, in bytes; the sandbox's disk has less as a rule.
 const maxInput = 64 << 30
 
+// transport starts processes: a sandbox has no stdin, and keeps the words and the output of every command in its record.
 func (i *inside) transport(ctx context.Context, p execwire.Process) (int, error) {
-	return i.calls().Transport(ctx, p)
+	return execwire.Calls{Put: i.put, Get: i.get, Run: i.run, MaxInput: maxInput}.Transport(ctx, p)
 }
 
-// path is that of a call into the session.
-func (i *inside) path(verb ...string) []string {
-	return append([]string{"v2", "sandboxes", "sessions", i.w.Session.ID}, verb...)
-}
-
-func (i *inside) query() url.Values { return url.Values{"teamId": {i.b.team}} }
+func (i *inside) call(verb ...string) rest.Call { return i.b.into(i.w.Session.ID, verb...) }
 
 // run is execwire.Calls.Run. The answer is a stream of lines, which is over soon.
 func (i *inside) run(ctx context.Context, user string, argv ...string) (int, string, error) {
@@ -92,12 +81,12 @@ func (i *inside) run(ctx context.Context, user string, argv ...string) (int, str
 		return 0, "", extensions.Errorf(extensions.KindUnsupported, "the sandbox cannot run commands as %q", extensions.Clean(user, 80)).
 			At("user").WithRemedy("leave the user out, or use %s or %s", ownUser, rootUser)
 	}
-	in := map[string]any{"command": argv[0], "args": argv[1:], "cwd": home, "env": map[string]string{}, "sudo": user == rootUser,
-		"wait": true, "logs": true}
 	var out []byte
-	_, err := i.b.api.Do(ctx, rest.Call{Method: http.MethodPost, Path: i.path("cmd"), Query: i.query(), In: in, Out: &out,
-		Timeout: 2 * execwire.Look})
-	if err != nil {
+	call := i.call("cmd")
+	call.In = map[string]any{"command": argv[0], "args": argv[1:], "cwd": home, "env": map[string]string{}, "sudo": user == rootUser,
+		"wait": true, "logs": true}
+	call.Out, call.Timeout = &out, 2*execwire.Look
+	if _, err := i.b.api.Do(ctx, call); err != nil {
 		return 0, "", err
 	}
 	return finished(out)
@@ -137,8 +126,9 @@ func finished(out []byte) (exit int, printed string, err error) {
 // get is execwire.Calls.Get.
 func (i *inside) get(ctx context.Context, at string, w io.Writer) error {
 	var out []byte
-	a, err := i.b.api.Do(ctx, rest.Call{Method: http.MethodPost, Path: i.path("fs", "read"), Query: i.query(),
-		In: map[string]string{"path": at}, Out: &out})
+	call := i.call("fs", "read")
+	call.In, call.Out = map[string]string{"path": at}, &out
+	a, err := i.b.api.Do(ctx, call)
 	if a.Status == http.StatusNotFound && len(a.Body) == 0 { // as the vendor says it of files
 		return extensions.Errorf(extensions.KindNotFound, "there is no %s in %s", extensions.Clean(at, 400), where)
 	}
@@ -148,16 +138,14 @@ func (i *inside) get(ctx context.Context, at string, w io.Writer) error {
 	return err
 }
 
-// maxPart is how much of a file is in memory at once while its size is not known, in bytes.
-const maxPart = 1 << 20
-
 // put is execwire.Calls.Put: one archive, unpacked at the root, packed as it is sent.
 func (i *inside) put(ctx context.Context, files ...execwire.File) error {
 	packed, to := io.Pipe()
 	defer func() { _ = packed.Close() }()
 	go func() { _ = to.CloseWithError(pack(to, files)) }()
-	_, err := i.b.api.Do(ctx, rest.Call{Method: http.MethodPost, Path: i.path("fs", "write"), Query: i.query(), Body: packed,
-		Type: "application/gzip", Header: http.Header{"X-Cwd": {"/"}}, Timeout: uploadTime})
+	call := i.call("fs", "write")
+	call.Body, call.Type, call.Header, call.Timeout = packed, "application/gzip", http.Header{"X-Cwd": {"/"}}, uploadTime
+	_, err := i.b.api.Do(ctx, call)
 	return err
 }
 
@@ -172,33 +160,20 @@ func pack(w io.Writer, files []execwire.File) error {
 	return errors.Join(to.Close(), zip.Close())
 }
 
-// add puts a file into an archive. Its size comes first there, so one that is not short waits on this machine's disk.
+// add puts a file into an archive, where its size comes first.
 func add(to *tar.Writer, f execwire.File) error {
-	head := tar.Header{Typeflag: tar.TypeReg, Name: strings.TrimPrefix(f.Path, "/"), Mode: 0o600}
-	var short bytes.Buffer
-	n, err := io.CopyN(&short, f.Content, maxPart)
-	if errors.Is(err, io.EOF) {
-		head.Size = n
-		return errors.Join(to.WriteHeader(&head), copied(to, &short))
-	}
+	var all spool.Spool
+	defer func() { _ = all.Close() }()
+	_, err := io.Copy(&all, f.Content)
 	if err != nil {
 		return err
 	}
-	long, err := os.CreateTemp("", "sandboxer-input-*")
-	if err != nil {
-		return err
+	r, err := all.Reader()
+	if err == nil {
+		err = to.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: strings.TrimPrefix(f.Path, "/"), Mode: 0o600, Size: all.Size})
 	}
-	defer func() { _ = long.Close(); _ = os.Remove(long.Name()) }()
-	if head.Size, err = io.Copy(long, io.MultiReader(&short, f.Content)); err != nil {
-		return err
+	if err == nil {
+		_, err = io.Copy(to, r)
 	}
-	if _, err := long.Seek(0, io.SeekStart); err != nil {
-		return err
-	}
-	return errors.Join(to.WriteHeader(&head), copied(to, long))
-}
-
-func copied(to io.Writer, from io.Reader) error {
-	_, err := io.Copy(to, from)
 	return err
 }

@@ -2,9 +2,6 @@ package vercel_test
 
 import (
 	"context"
-	"encoding/json"
-	"os"
-	"os/exec"
 	"testing"
 	"time"
 
@@ -12,12 +9,10 @@ import (
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/exttest"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/hosttest/vendortest"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/vercel"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/vercel/verceltest"
 )
-
-// victimEnv holds what the process that is to be killed does.
-const victimEnv = "SANDBOXER_TEST_VERCEL_VICTIM"
 
 // task is a create, the extension of a handle, or its end.
 type task struct {
@@ -28,15 +23,9 @@ type task struct {
 }
 
 func TestMain(m *testing.M) {
-	if text := os.Getenv(victimEnv); text != "" {
-		var w task
-		if err := json.Unmarshal([]byte(text), &w); err != nil {
-			panic(err)
-		}
-		w.work()
-		return
+	if !vendortest.Victim(task.work) {
+		goleak.VerifyTestMain(m)
 	}
-	goleak.VerifyTestMain(m)
 }
 
 func (w task) config() extensions.Config {
@@ -80,20 +69,6 @@ func (w task) work() {
 	}
 }
 
-// run runs w in a process of its own and kills it at its nth request; false = it ended before.
-func run(t *testing.T, k *verceltest.Killer, w task, n int64, after bool) (killed bool) {
-	t.Helper()
-	self, err := os.Executable()
-	must(t, err)
-	text, err := json.Marshal(w)
-	must(t, err)
-	cmd := exec.Command(self)
-	cmd.Env = append(os.Environ(), victimEnv+"="+string(text))
-	cmd.Stderr = os.Stderr
-	must(t, k.Start(cmd, n, after))
-	return k.Wait() != nil
-}
-
 func TestAKillAtAnyRequestLeavesNothingAndMakesNothingTwice(t *testing.T) {
 	t.Parallel()
 	v := verceltest.Start(t)
@@ -117,7 +92,7 @@ func TestAKillAtAnyRequestLeavesNothingAndMakesNothingTwice(t *testing.T) {
 		for ; ; creates++ {
 			w := front
 			w.ID = must1(extensions.NewID(nil))
-			killed := run(t, k, w, creates, after)
+			killed := k.Run(t, w, creates, after)
 			h := ready(w)
 			r, err := b.(extensions.Execer).Exec(t.Context(), h, extensions.ExecRequest{Shell: `printf %s "$A"; cat ` + extensions.InstructionsPath})
 			if err != nil || string(r.Stdout) != "wholewhole" || len(v.Sandboxes()) != 1 {
@@ -127,7 +102,7 @@ func TestAKillAtAnyRequestLeavesNothingAndMakesNothingTwice(t *testing.T) {
 				extendKilled(t, k, b, w, h, after)
 			}
 			w.End = h.Encode()
-			for ends := int64(1); run(t, k, w, ends, after); ends++ {
+			for ends := int64(1); k.Run(t, w, ends, after); ends++ {
 				_, err := b.Teardown(t.Context(), h)
 				must(t, err)
 				if creates > 1 {
@@ -155,7 +130,7 @@ func extendKilled(t *testing.T, k *verceltest.Killer, b extensions.Backend, w ta
 	w.To = time.Now().Add(30 * time.Minute)
 	for n := int64(1); ; n++ {
 		w.To = w.To.Add(time.Minute)
-		killed := run(t, k, w, n, after)
+		killed := k.Run(t, w, n, after)
 		must(t, b.(extensions.Extender).Extend(t.Context(), h, w.To))
 		all, err := b.Status(t.Context(), []extensions.Handle{h})
 		must(t, err)

@@ -1,6 +1,7 @@
 package vercel
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"net/url"
@@ -8,6 +9,7 @@ import (
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/deadline"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/labels"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/rest"
 )
 
@@ -28,8 +30,16 @@ func (b *backend) provision(ctx context.Context, spec extensions.Spec) (h extens
 	if err != nil {
 		return h, o, err
 	}
-	if want := b.regionOf(spec); want != "" && (w.Session.Region != want || w.Sandbox.Region != "" && w.Sandbox.Region != want) {
-		return b.misplaced(ctx, spec.ID, w.Session.Region, want)
+	is, want := w.Session.Region, cmp.Or(spec.Region, b.region)
+	if is == want {
+		is = cmp.Or(w.Sandbox.Region, want)
+	}
+	if want != "" && is != want {
+		if _, left := b.teardown(context.WithoutCancel(ctx), h); left == nil {
+			h = extensions.Handle{}
+		}
+		return h, o, extensions.Errorf(extensions.KindUnsupported, "%s made it in the region %q, not in %q", vendor, extensions.Clean(is, 40),
+			want).At("region").WithRemedy("choose a region where the team's sandboxes run")
 	}
 	return h, extensions.Observation{ID: spec.ID, Handle: h, Phase: extensions.PhaseProvisioning, Generation: spec.Generation}, nil
 }
@@ -70,7 +80,7 @@ func (b *backend) adopted(ctx context.Context, spec extensions.Spec, refused err
 		return nil, false, err
 	}
 	has, _ := b.ours(w.Sandbox)
-	if g := generation(has); g != spec.Generation {
+	if g := labels.Generation(has); g != spec.Generation {
 		return nil, false, extensions.Errorf(extensions.KindConflict, "generation %d of this sandbox exists, want %d", g, spec.Generation).
 			WithRemedy("tear the other generation down first")
 	}
@@ -84,9 +94,9 @@ func (b *backend) wanted(spec extensions.Spec) (newSandbox, string, error) {
 		return newSandbox{}, "", err
 	}
 	in := newSandbox{ProjectID: b.project, Name: string(spec.ID), Ports: []int{},
-		Timeout:   deadline.Left(time.Now(), spec.Deadline, time.Millisecond),
-		Resources: size{VCPUs: defaultCPU}, Runtime: text(spec.Options, fieldRuntime), Image: text(spec.Options, fieldImage),
-		NetworkPolicy: policyOf(spec.Network), Tags: has, Region: b.regionOf(spec), FailoverRegions: []string{}}
+		Timeout: deadline.Left(time.Now(), spec.Deadline, time.Millisecond), Resources: size{VCPUs: defaultCPU},
+		Runtime: extensions.Text(spec.Options, fieldRuntime), Image: extensions.Text(spec.Options, fieldImage),
+		NetworkPolicy: policyOf(spec.Network), Tags: has, Region: cmp.Or(spec.Region, b.region), FailoverRegions: []string{}}
 	if cpu := spec.Resources.RoundUp(b.desc.Capabilities).CPU; cpu != nil {
 		in.Resources.VCPUs = int64(*cpu) / 1000
 	}
@@ -94,23 +104,6 @@ func (b *backend) wanted(spec extensions.Spec) (newSandbox, string, error) {
 		return in, "v2", nil
 	}
 	return in, "v3", nil
-}
-
-func (b *backend) regionOf(spec extensions.Spec) string {
-	if spec.Region != "" {
-		return spec.Region
-	}
-	return b.region
-}
-
-// misplaced ends a sandbox that is not where it was asked for.
-func (b *backend) misplaced(ctx context.Context, id extensions.ID, is, want string) (extensions.Handle, extensions.Observation, error) {
-	told := extensions.Errorf(extensions.KindUnsupported, "%s made it in the region %q, not in %q", vendor, extensions.Clean(is, 40), want).
-		At("region").WithRemedy("choose a region where the team's sandboxes run")
-	if _, err := b.teardown(context.WithoutCancel(ctx), handle(id)); err != nil {
-		return handle(id), extensions.Observation{}, told
-	}
-	return extensions.Handle{}, extensions.Observation{}, told
 }
 
 // policyOf is what a sandbox may reach, from its first moment on.

@@ -1,16 +1,14 @@
 package vercel
 
 import (
+	"cmp"
 	"context"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/labels"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/looks"
 )
-
-// looks is how many sandboxes are looked at side by side.
-const looks = 8
 
 // Status implements extensions.Backend. Each handle is looked up by its name: a listing does not tell of the sessions, and
 // may lag.
@@ -19,31 +17,13 @@ func (b *backend) Status(ctx context.Context, handles []extensions.Handle) ([]ex
 		out, err := b.everything(ctx)
 		return out, failed("status", "", err)
 	}
-	out := make([]extensions.Observation, len(handles))
-	var g errgroup.Group
-	g.SetLimit(looks)
-	for i, h := range handles {
-		g.Go(func() error {
-			out[i] = b.look(ctx, h)
-			return nil
-		})
-	}
-	return out, g.Wait()
-}
-
-// look observes one sandbox.
-func (b *backend) look(ctx context.Context, h extensions.Handle) extensions.Observation {
-	o := extensions.Observation{ID: h.ID, Handle: h}
-	w, err := b.owned(ctx, h)
-	switch {
-	case err == nil:
-		return b.observe(h.ID, w)
-	case extensions.IsKind(err, extensions.KindNotFound), extensions.IsKind(err, extensions.KindConflict):
-		o.Phase = extensions.PhaseAbsent
-	default:
-		o.Phase, o.Reason, o.Err = extensions.PhaseUnreachable, vendor+" did not tell", failed("status", h.ID, err)
-	}
-	return o
+	return looks.Each(ctx, vendor, handles, func(ctx context.Context, h extensions.Handle) (o extensions.Observation, err error) {
+		w, err := b.owned(ctx, h)
+		if err == nil {
+			o = b.observe(h.ID, w)
+		}
+		return o, err
+	}), nil
 }
 
 func (b *backend) everything(ctx context.Context) ([]extensions.Observation, error) {
@@ -72,7 +52,8 @@ const early = 5 * time.Second
 func (b *backend) observe(id extensions.ID, w *whole) extensions.Observation {
 	has, _ := b.ours(w.Sandbox)
 	s := w.Session
-	o := extensions.Observation{ID: id, Handle: handle(id), Generation: generation(has), StartedAt: at(s.StartedAt), Allocated: allocated(s)}
+	o := extensions.Observation{ID: id, Handle: handle(id), Generation: labels.Generation(has), StartedAt: at(s.StartedAt),
+		Allocated: allocated(s)}
 	deadline := at(w.Sandbox.ExpiresAt)
 	if !o.StartedAt.IsZero() {
 		deadline = o.StartedAt.Add(time.Duration(s.Timeout) * time.Millisecond)
@@ -81,10 +62,7 @@ func (b *backend) observe(id extensions.ID, w *whole) extensions.Observation {
 	case pending:
 		o.Phase = extensions.PhaseProvisioning
 	case running, snapshotting:
-		o.Phase, o.Deadline = extensions.PhaseReady, deadline
-		if has[labelBare] == "" {
-			o.Reachability.WorkDir = workDir
-		}
+		o.Phase, o.Deadline, o.Reachability.WorkDir = extensions.PhaseReady, deadline, b.dir(w.Sandbox)
 	case stopping, stopped:
 		if o.EndedAt = ended(s); o.EndedAt.IsZero() {
 			o.EndedAt = deadline
@@ -99,14 +77,7 @@ func (b *backend) observe(id extensions.ID, w *whole) extensions.Observation {
 }
 
 // ended is when a session ended; zero while it has not.
-func ended(s session) time.Time {
-	for _, ms := range []float64{s.StoppedAt, s.AbortedAt, s.RequestedStopAt} {
-		if ms > 0 {
-			return at(ms)
-		}
-	}
-	return time.Time{}
-}
+func ended(s session) time.Time { return at(cmp.Or(s.StoppedAt, s.AbortedAt, s.RequestedStopAt)) }
 
 func allocated(s session) (r extensions.Resources) {
 	if s.VCPUs > 0 {
@@ -122,9 +93,6 @@ func allocated(s session) (r extensions.Resources) {
 
 // Find implements extensions.Backend. A sandbox has the name of its id, so it is looked up by it.
 func (b *backend) Find(ctx context.Context, id extensions.ID) (extensions.Handle, error) {
-	if _, err := extensions.ParseID(string(id)); err != nil {
-		return extensions.Handle{}, failed("find", "", err)
-	}
 	h := handle(id)
 	if _, err := b.owned(ctx, h); err != nil {
 		return extensions.Handle{}, failed("find", id, err)

@@ -3,6 +3,7 @@ package vercel
 import (
 	"context"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
@@ -11,10 +12,9 @@ import (
 )
 
 // A session stops asynchronously, and a sandbox that was deleted may be told of for a moment.
-const (
-	stopWithin = 60 * time.Second
-	goneWithin = 15 * time.Second
-	pause      = 500 * time.Millisecond
+var (
+	changed = ready.Wait{Timeout: 60 * time.Second}
+	gone    = ready.Wait{Timeout: 15 * time.Second}
 )
 
 // Teardown implements extensions.Backend. The vendor forgets the meter with the sandbox, and it is final only once the
@@ -41,9 +41,9 @@ func (b *backend) teardown(ctx context.Context, h extensions.Handle) (report ext
 	if err != nil && !extensions.IsKind(err, extensions.KindNotFound) {
 		return extensions.CleanupReport{}, err
 	}
-	b.filled.Delete(w.Session.ID)
+	b.filled.Forget(w.Session.ID)
 	b.changing.Delete(h.Ref)
-	return report, b.until(ctx, goneWithin, h.Ref, "still shows it", func(ctx context.Context) (bool, error) {
+	return report, gone.Soon(ctx, vendor+" still shows "+h.Ref, func(ctx context.Context) (bool, error) {
 		_, err := b.get(ctx, h.Ref)
 		if extensions.IsKind(err, extensions.KindNotFound) {
 			return true, nil
@@ -52,43 +52,20 @@ func (b *backend) teardown(ctx context.Context, h extensions.Handle) (report ext
 	})
 }
 
-// until looks until it is so, a while long.
-func (b *backend) until(ctx context.Context, within time.Duration, ref, but string, look func(context.Context) (bool, error)) error {
-	err := ready.Wait{Interval: pause, Timeout: within}.Until(ctx, func(ctx context.Context) (string, error) {
-		if done, err := look(ctx); done || err != nil {
-			return "", err
-		}
-		return vendor + " " + but, nil
-	})
-	if extensions.IsKind(err, extensions.KindTimeout) && ctx.Err() == nil {
-		return extensions.Errorf(extensions.KindUnavailable, "%s %s: %s, %s after ending it", vendor, but, ref, within).
-			WithRemedy("destroy it again")
-	}
-	return err
-}
-
 // over reports whether a session has stopped for good.
 func over(w *whole) bool {
-	switch w.Session.Status {
-	case pending, running, snapshotting, stopping:
-		return false
-	}
-	return true
+	return !slices.Contains([]string{pending, running, snapshotting, stopping}, w.Session.Status)
 }
 
 // stop stops the session and returns what the vendor says of it then.
 func (b *backend) stop(ctx context.Context, h extensions.Handle, w *whole) (*whole, error) {
-	if !over(w) && w.Session.Status != stopping {
-		var out struct {
-			Session session `json:"session"`
-		}
-		err := b.act(ctx, w.Session.ID, "stop", nil, &out, func() bool { return out.Session.ID == w.Session.ID })
-		// One that is gone, or being stopped by somebody else, is what was wanted.
-		if err != nil && !extensions.IsKind(err, extensions.KindNotFound) && !isStopping(err) {
+	if s := w.Session.Status; s == pending || s == running {
+		err := b.act(ctx, w.Session.ID, "stop", nil)
+		if err != nil && !extensions.IsKind(err, extensions.KindNotFound) { // one that is gone is what was wanted
 			return nil, err
 		}
 	}
-	err := b.until(ctx, stopWithin, h.Ref, "is still stopping it", func(ctx context.Context) (done bool, err error) {
+	err := changed.Soon(ctx, vendor+" is still stopping "+h.Ref, func(ctx context.Context) (done bool, err error) {
 		if over(w) {
 			return true, nil
 		}

@@ -42,11 +42,8 @@ func (b *backend) url(ctx context.Context, h extensions.Handle, port int) (u ext
 		return u, extensions.Errorf(extensions.KindExhausted, "%s opens %d ports of a sandbox, and they are all taken", vendor, maxPorts).
 			WithRemedy("serve what you need by one of them")
 	}
-	var out struct {
-		Sandbox sandbox `json:"sandbox"`
-	}
 	if _, err := b.api.Do(ctx, rest.Call{Method: http.MethodPatch, Path: []string{"v2", "sandboxes", h.Ref}, Query: b.of(),
-		In: map[string][]int{"ports": open}, Out: &out, Is: func() bool { return out.Sandbox.Name == h.Ref }}); err != nil {
+		In: map[string][]int{"ports": open}}); err != nil {
 		return u, err
 	}
 	if w, err = b.runs(ctx, h); err != nil {

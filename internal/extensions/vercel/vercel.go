@@ -19,12 +19,15 @@
 package vercel
 
 import (
+	"cmp"
 	"context"
 	"sync"
 
+	"golang.org/x/sync/semaphore"
 	"golang.org/x/time/rate"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/contents"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/rest"
 )
 
@@ -38,23 +41,26 @@ func New() extensions.Extension { return extension{} }
 
 // Open implements extensions.Extension. It contacts nobody.
 func (x extension) Open(ctx context.Context, cfg extensions.Config) (extensions.Backend, error) {
-	if err := ctx.Err(); err != nil {
-		return nil, failed("open", "", err)
-	}
 	b, err := open(x, cfg)
-	if err != nil {
+	if err = cmp.Or(ctx.Err(), err); err != nil {
 		return nil, failed("open", "", err)
 	}
 	return b, nil
 }
 
-func open(x extension, cfg extensions.Config) (*backend, error) {
-	b := &backend{}
-	var err error
-	if b.settings, err = parseConfig(cfg); err != nil {
+// bound is a backend without an identity.
+func bound(x extension, cfg extensions.Config) (*backend, error) {
+	s, err := parseConfig(cfg)
+	if err != nil {
 		return nil, err
 	}
-	if b.desc, err = extensions.Declared(x, cfg.Values); err != nil {
+	d, err := extensions.Declared(x, cfg.Values)
+	return &backend{settings: s, desc: d}, err
+}
+
+func open(x extension, cfg extensions.Config) (*backend, error) {
+	b, err := bound(x, cfg)
+	if err != nil {
 		return nil, err
 	}
 	if b.identity, err = identify(cfg.Credentials); err != nil {
@@ -76,8 +82,8 @@ type backend struct {
 	api     *rest.Client
 	creates *rate.Limiter // the plan's new vCPUs, kept by waiting
 	// changing is held while one sandbox's deadline or ports are read and added to: two that add at once would add twice.
-	changing sync.Map // name -> chan struct{} of capacity 1
-	filled   sync.Map // session -> content
+	changing sync.Map       // name -> *semaphore.Weighted
+	filled   contents.Known // by session
 }
 
 // Close implements extensions.Backend.
@@ -88,12 +94,6 @@ func (b *backend) Close() error {
 
 // alone waits until nobody else of this process changes what is read of a sandbox first.
 func (b *backend) alone(ctx context.Context, name string) (done func(), err error) {
-	c, _ := b.changing.LoadOrStore(name, make(chan struct{}, 1))
-	turn := c.(chan struct{})
-	select {
-	case turn <- struct{}{}:
-		return func() { <-turn }, nil
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
+	turn, _ := b.changing.LoadOrStore(name, semaphore.NewWeighted(1))
+	return func() { turn.(*semaphore.Weighted).Release(1) }, turn.(*semaphore.Weighted).Acquire(ctx, 1)
 }

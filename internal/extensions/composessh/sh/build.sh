@@ -21,6 +21,7 @@ build_images() {
 		2) fail timeout "the image of the stack is being built for another sandbox, for too long (context $context)" 'try again, or raise config.create_timeout' ;;
 		esac
 		: >"$root/images/$digest.for.$id" || image_fail exhausted "the folder $root/images cannot be written" 'free some disk space on the host'
+		rm -f "$root/images/$digest.for.prepared"
 		tag=$image_repository:$digest built=
 		image_is_ours || build_image
 		unlock_image

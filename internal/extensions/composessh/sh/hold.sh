@@ -26,9 +26,19 @@ each_of() {
 	each_state=$1 each_verb=$2
 	shift 2
 	for one; do
-		why=$(docker "$each_verb" "$one" 2>&1 </dev/null) && continue
-		services_by "$each_state"
-		case " $found " in *" $one "*) return 1 ;; esac
+		tries=0
+		until why=$(docker "$each_verb" "$one" 2>&1 </dev/null); do
+			services_by "$each_state"
+			case " $found " in *" $one "*) ;; *) break ;; esac
+			# On a busy machine the kernel's first freezer does not always stop all processes before runc gives up.
+			case $tries:$why in
+			4:*) return 1 ;;
+			*'unable to freeze'*) ;;
+			*) return 1 ;;
+			esac
+			tries=$((tries + 1))
+			sleep 0.2 2>/dev/null || sleep 1
+		done
 	done
 }
 

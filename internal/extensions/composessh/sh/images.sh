@@ -5,7 +5,8 @@
 # has, by digest: .id, the result; .lock, held by descriptor 6 while the image is looked for, built or removed; .for.ID of
 # each sandbox that uses it, written before the look and removed without needing disk space; .log, .ids and .before of a
 # build. image_lock_wait is the wait for a lock in seconds, '' = as long as a build may take. The image goes with the last
-# sandbox that uses it.
+# sandbox that uses it. One that prepare.sh built also has .for.prepared until a sandbox uses it or its time is over: the
+# boot, its uptime then (1/100 s), and 1 if the image is to be kept.
 
 image_repository=sandboxer.invalid/build
 
@@ -123,40 +124,91 @@ release_images() {
 	reversed=
 	for digest in $releasing; do reversed="$digest $reversed"; done
 	for digest in $reversed; do
-		lock_image "$digest"
-		case $? in
-		1) warn "the image $image_repository:$digest is released without a lock: $root/images cannot be written" ;;
-		2) return 1 ;;
-		esac
-		rm -f "$root/images/$digest.for.$id"
-		if image_is_shared "$digest"; then
-			unlock_image
-			continue
-		fi
-		sweep_layers "$root/images/$digest"
-		tag=$image_repository:$digest
-		if [ "$releasing_keep" != 1 ] && docker image inspect "$tag" >/dev/null 2>&1 </dev/null; then
-			if remove_image "$tag"; then
-				case ${removed-} in *images*) ;; *) removed="${removed-} images" ;; esac
-			elif docker image inspect "$tag" >/dev/null 2>&1 </dev/null; then
-				warn "the image $tag stays on the host: $(printf '%s' "$image_why" | tail -n 1 | cut -c 1-300)"
-			fi
-		fi
-		[ "$releasing_keep" = 1 ] || rm -f "$root/images/$digest.id"
-		rm -f "$root/images/$digest.lock"
-		unlock_image
+		release_image "$digest" "$id" "$releasing_keep" || return 1
 	done
 	rmdir "$root/images" 2>/dev/null
 	# An expired sandbox keeps its manifest for a while.
 	quietly manifest_put images ''
 }
 
-# image_is_shared DIGEST: another existing sandbox uses it.
+# release_image DIGEST USER KEEP ends one use of an image, and removes it after the last one unless KEEP is 1. 1 = busy.
+release_image() {
+	lock_image "$1"
+	case $? in
+	1) warn "the image $image_repository:$1 is released without a lock: $root/images cannot be written" ;;
+	2) return 1 ;;
+	esac
+	rm -f "$root/images/$1.for.$2"
+	if image_is_shared "$1"; then
+		unlock_image
+		return 0
+	fi
+	sweep_layers "$root/images/$1"
+	tag=$image_repository:$1
+	if [ "$3" != 1 ] && docker image inspect "$tag" >/dev/null 2>&1 </dev/null; then
+		if remove_image "$tag"; then
+			case ${removed-} in *images*) ;; *) removed="${removed-} images" ;; esac
+		elif docker image inspect "$tag" >/dev/null 2>&1 </dev/null; then
+			warn "the image $tag stays on the host: $(printf '%s' "$image_why" | tail -n 1 | cut -c 1-300)"
+		fi
+	fi
+	[ "$3" = 1 ] || rm -f "$root/images/$1.id"
+	rm -f "$root/images/$1.lock"
+	unlock_image
+}
+
+# image_is_shared DIGEST: another existing sandbox uses it, or it waits for its first one.
 image_is_shared() {
 	for other in "$root/images/$1.for."*; do
 		[ -e "$other" ] || continue
-		[ ! -d "$root/${other##*.for.}" ] || return 0
-		rm -f "$other"
+		case $other in
+		*.for.prepared) ! prepared_over "$other" || continue ;;
+		*) [ -d "$root/${other##*.for.}" ] || { rm -f "$other" && continue; } ;;
+		esac
+		return 0
 	done
 	return 1
+}
+
+# ---- prepared
+
+# prepared_over FILE: the time of a .for.prepared is over; prepared_keep is set.
+prepared_over() {
+	prepared_boot='' prepared_end='' prepared_keep=''
+	{ IFS=' ' read -r prepared_boot prepared_end prepared_keep <"$1"; } 2>/dev/null
+	case $prepared_end in '' | *[!0-9]*) return 0 ;; esac
+	read_clock
+	[ "$prepared_boot" != "$boot" ] || [ "$prepared_end" -le "$uptime" ]
+}
+
+# prepared_due: something of them has to end: what a killed script was preparing, or what no sandbox came for.
+prepared_due() {
+	glob_on
+	for entry in "$root"/prepare-*; do
+		[ ! -d "$entry" ] || ! flock -n "$entry/lock" true 2>/dev/null </dev/null || return 0
+	done
+	for entry in "$root"/images/*.for.prepared; do
+		[ ! -e "$entry" ] || ! prepared_over "$entry" || return 0
+	done
+	return 1
+}
+
+# prepared_clean ends it.
+prepared_clean() {
+	image_lock_wait=0
+	for folder in "$root"/prepare-*; do
+		[ -d "$folder" ] || continue
+		use_box "${folder##*/}"
+		lock_sandbox 0 || continue
+		release_images
+		images_named || remove_folder ''
+		exec 9>&-
+	done
+	for marker in "$root"/images/*.for.prepared; do
+		[ -e "$marker" ] && prepared_over "$marker" || continue
+		digest=${marker##*/}
+		release_image "${digest%.for.prepared}" prepared "$prepared_keep"
+	done
+	rmdir "$root/images" 2>/dev/null
+	unset image_lock_wait
 }

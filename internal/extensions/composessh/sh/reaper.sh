@@ -49,7 +49,7 @@ regain() {
 }
 
 reaper_task() {
-	case $1 in release | forget | guard | regain) "$1" ;; kept) kept_clean ;; esac
+	case $1 in release | forget | guard | regain) "$1" ;; kept) kept_clean ;; prepared) prepared_clean ;; esac
 }
 
 look_ended() {
@@ -65,6 +65,8 @@ look_living() {
 look_around() {
 	memory_forgotten begin forget
 	! kept_halves || begin kept kept
+	! prepared_due || begin prepared prepared
+	root_kept
 }
 
 pause_after() { [ "$1" != guard ] || pause=$guard_pause; }

@@ -136,6 +136,15 @@ for depth in 300 60 12; do
 	done
 done'
 
+# root_kept: images are being prepared, or wait for their first sandbox.
+root_kept() {
+	glob_on
+	for entry in "$root"/prepare-* "$root"/images/*.for.prepared; do
+		[ ! -e "$entry" ] || return 0
+	done
+	return 1
+}
+
 # release_root removes what is kept for all sandboxes of the root.
 release_root() {
 	# A killed proof has left its networks.

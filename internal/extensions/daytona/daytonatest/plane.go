@@ -1,13 +1,12 @@
 package daytonatest
 
 import (
-	"bytes"
 	"encoding/json"
-	"io"
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"time"
+
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/hosttest/vendortest"
 )
 
 // failure is what the vendor answers to what it refuses.
@@ -62,57 +61,22 @@ func (v *Vendor) plane() http.Handler {
 }
 
 // serve is a server of operations by their patterns below a prefix, each judged by the description.
-func (v *Vendor) serve(by *description, prefix string, operations map[string]operation) *http.ServeMux {
-	mux := http.NewServeMux()
+func (v *Vendor) serve(by *vendortest.Description, prefix string, operations map[string]operation) *http.ServeMux {
+	mux := v.Mux()
 	for pattern, do := range operations {
 		method, path, _ := strings.Cut(pattern, " ")
-		mux.HandleFunc(method+" "+prefix+path, func(w http.ResponseWriter, r *http.Request) { v.call(w, r, by, pattern, do) })
+		mux.HandleFunc(method+" "+prefix+path, func(w http.ResponseWriter, r *http.Request) {
+			v.Serve(w, r, by, pattern, func(out http.ResponseWriter, r *http.Request, body []byte) {
+				var said any
+				err := v.enters(r)
+				if err == nil {
+					said, err = do(r, body)
+				}
+				v.write(out, r, said, err)
+			})
+		})
 	}
-	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
-		v.t.Errorf("the fake of Daytona has no %s %s", r.Method, r.URL.Path)
-		http.NotFound(w, r)
-	})
 	return mux
-}
-
-// call serves one request, and judges it and its answer.
-func (v *Vendor) call(w http.ResponseWriter, r *http.Request, by *description, pattern string, do operation) {
-	body, err := io.ReadAll(r.Body)
-	v.mu.Lock()
-	v.requests = append(v.requests, Request{On: pattern, Path: r.URL.EscapedPath(), Query: r.URL.RawQuery, Header: r.Header.Clone(),
-		Body: body})
-	v.mu.Unlock()
-	if err != nil {
-		return // the client went away
-	}
-	fault := v.fault(pattern)
-	if fault.strikes(w, false) {
-		return
-	}
-	_, path, _ := strings.Cut(pattern, " ")
-	in, err := by.call(r, path, body)
-	if err != nil {
-		v.t.Errorf("a request that Daytona's description does not allow: %s %s %.400s: %v", r.Method, r.URL, body, err)
-		http.Error(w, err.Error(), http.StatusTeapot)
-		return
-	}
-	out := httptest.NewRecorder()
-	var said any
-	if err = v.enters(r); err == nil {
-		said, err = do(withBody(r, body), body)
-	}
-	v.write(out, r, said, err)
-	if err := by.answer(r.Context(), in, out.Code, out.Header(), out.Body.Bytes()); err != nil {
-		v.t.Errorf("an answer that Daytona's description does not allow: %s: %d %.400s: %v", pattern, out.Code, out.Body, err)
-	}
-	if fault.strikes(w, true) {
-		return
-	}
-	for name, values := range out.Header() {
-		w.Header()[name] = values
-	}
-	w.WriteHeader(out.Code)
-	_, _ = io.Copy(w, bytes.NewReader(out.Body.Bytes()))
 }
 
 // enters refuses who has no credential.

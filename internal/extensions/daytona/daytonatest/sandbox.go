@@ -212,7 +212,7 @@ func (v *Vendor) shown(s *sandbox, schema string) map[string]any {
 	if !s.ends.IsZero() {
 		out["autoDestroyAt"] = stamp(s.ends)
 	}
-	return v.api.only(schema, out)
+	return v.api.Only(schema, out)
 }
 
 func stamp(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z") }

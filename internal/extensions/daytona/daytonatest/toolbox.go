@@ -92,7 +92,7 @@ func (v *Vendor) upload(s *sandbox, r *http.Request, _ []byte) (any, error) {
 		return nil, fail(http.StatusBadRequest, "cannot create the file: "+path.Base(at))
 	}
 	if v.cloud {
-		return v.inside.only("UploadedFile", map[string]any{"path": r.URL.Query().Get("path"), "name": path.Base(at), "type": "file"}), nil
+		return v.inside.Only("UploadedFile", map[string]any{"path": r.URL.Query().Get("path"), "name": path.Base(at), "type": "file"}), nil
 	}
 	return map[string]any{}, nil
 }

@@ -2,17 +2,18 @@ package daytonatest
 
 import (
 	"fmt"
-	"net/http"
 	"net/http/httptest"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/hosttest/box"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/hosttest/vendortest"
 )
 
 // Vendor is one organization at the fake. Its methods may be called at any time from any goroutine.
 type Vendor struct {
+	*vendortest.Wire
 	// APIURL and ToolboxURL are the addresses of the API and of the proxy in front of all sandboxes. Key is an API key,
 	// JWT with Organization the other way in.
 	APIURL, ToolboxURL     string
@@ -24,7 +25,7 @@ type Vendor struct {
 	cloud       bool
 	shelf       *box.Shelf
 	clock       *box.Clock
-	api, inside *description
+	api, inside *vendortest.Description
 
 	mu        sync.Mutex
 	plan      Plan
@@ -33,9 +34,7 @@ type Vendor struct {
 	slow      int    // looks that creating and destroying take
 	sandboxes map[string]*sandbox
 	gone      map[string]listed // what lists still show
-	faults    []*Fault
-	listeners map[int]string // port inside -> address here
-	requests  []Request
+	listeners map[int]string    // port inside -> address here
 	commands  []string
 	creates   int
 	recent    []time.Time // when creates were asked for
@@ -57,7 +56,8 @@ func StartSelfHosted(t testing.TB) *Vendor { return start(t, false) }
 
 func start(t testing.TB, cloud bool) *Vendor {
 	t.Helper()
-	v := &Vendor{t: t, cloud: cloud, Key: fmt.Sprintf("dtn_%040x", time.Now().UnixNano()), JWT: fmt.Sprintf("ey%040x", time.Now().UnixNano()),
+	v := &Vendor{Wire: vendortest.NewWire(t, "Daytona"), t: t, cloud: cloud,
+		Key: fmt.Sprintf("dtn_%040x", time.Now().UnixNano()), JWT: fmt.Sprintf("ey%040x", time.Now().UnixNano()),
 		Organization: "1b6e9a52-0000-4000-8000-00000000a11c", Domain: "proxy.daytona.test", shelf: box.NewShelf(t), slow: 1,
 		sandboxes: map[string]*sandbox{}, gone: map[string]listed{}, listeners: map[int]string{}}
 	var err error
@@ -173,19 +173,4 @@ func (v *Vendor) SetState(id, state, reason string) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.sandboxes[id].state, v.sandboxes[id].reason, v.sandboxes[id].looks = state, reason, -1
-}
-
-// Request is one that the vendor got.
-type Request struct {
-	On          string // the operation, as in Fault.On
-	Path, Query string // as sent
-	Header      http.Header
-	Body        []byte
-}
-
-// Requests are all that the vendor got so far, those that it refused, too.
-func (v *Vendor) Requests() []Request {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	return append([]Request{}, v.requests...)
 }

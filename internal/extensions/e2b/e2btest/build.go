@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"os"
 	"os/exec"
@@ -108,7 +109,7 @@ func (v *Vendor) files(hash string) string { return v.shelf.Path("files-" + path
 
 // upload takes the files of a step, at the store that fileLink names.
 func (v *Vendor) upload(w http.ResponseWriter, r *http.Request) {
-	v.record(r, "PUT /uploads/{hash}")
+	v.Record(r, "PUT /uploads/{hash}")
 	text, err := io.ReadAll(r.Body)
 	if err == nil {
 		err = os.WriteFile(v.files(r.PathValue("hash")), text, 0o600)
@@ -278,7 +279,7 @@ for one in /tmp/.copy/$FROM; do if [ -d "$one" ]; then mkdir -p "$TO" && cp -a "
 func run(r *box.Box, script string, at *place) (string, error) {
 	c := exec.Command("/bin/sh", "-c", script) //nolint:noctx // bounded by what a test wrote
 	c.Dir, c.Env = at.dir, []string{"PATH=" + box.SearchPath, "HOME=" + homes[at.user], "USER=" + at.user}
-	for _, name := range sortedKeys(at.env) {
+	for _, name := range slices.Sorted(maps.Keys(at.env)) {
 		c.Env = append(c.Env, name+"="+at.env[name])
 	}
 	var out bytes.Buffer

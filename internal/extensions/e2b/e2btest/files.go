@@ -9,27 +9,10 @@ import (
 	"mime"
 	"mime/multipart"
 	"net/http"
-	"net/http/httptest"
 	"os"
 	"path"
 	"strings"
 )
-
-// judged serves a transfer of files, and judges it and its answer.
-func (v *Vendor) judged(w http.ResponseWriter, r *http.Request, pattern string, body []byte, mux http.Handler) {
-	in, err := v.daemonAPI.call(r, pattern, body)
-	if err != nil {
-		v.t.Errorf("a request that E2B's description of its daemon does not allow: %s %s: %v", r.Method, r.URL, err)
-		http.Error(w, err.Error(), http.StatusTeapot)
-		return
-	}
-	out := httptest.NewRecorder()
-	mux.ServeHTTP(out, withBody(r, body))
-	if err := v.daemonAPI.answer(r.Context(), in, out.Code, out.Header(), out.Body.Bytes()); err != nil {
-		v.t.Errorf("an answer that E2B's description of its daemon does not allow: %s: %d: %v", pattern, out.Code, err)
-	}
-	copyAnswer(w, out)
-}
 
 // allowed is the path inside of a request for files, by its token or its signature.
 func (in inside) allowed(r *http.Request, operation string) (string, *failure) {

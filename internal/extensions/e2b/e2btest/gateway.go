@@ -7,6 +7,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"net/http/httputil"
 	"net/url"
 	"strconv"
@@ -16,6 +17,7 @@ import (
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/e2b/internal/envd/filesystem"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/e2b/internal/envd/process"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/hosttest/vendortest"
 )
 
 // daemonPort is where a sandbox's daemon listens.
@@ -111,7 +113,7 @@ func (v *Vendor) port(w http.ResponseWriter, r *http.Request, s *sandbox, port i
 func (v *Vendor) daemon(w http.ResponseWriter, r *http.Request, s *sandbox) {
 	pattern := r.Method + " " + r.URL.Path
 	files := r.URL.Path == "/files"
-	v.record(r, pattern)
+	v.Record(r, pattern)
 	var body []byte
 	if files {
 		var err error
@@ -120,8 +122,8 @@ func (v *Vendor) daemon(w http.ResponseWriter, r *http.Request, s *sandbox) {
 		}
 		r.Body = io.NopCloser(bytes.NewReader(body))
 	}
-	fault := v.fault(pattern)
-	if fault.strikes(w, r, Before) {
+	fault := v.Fault(pattern)
+	if fault.Strikes(w, r, Before) {
 		return
 	}
 	if s.accessToken != "" && r.Header.Get("X-Access-Token") != s.accessToken && !files && pattern != "GET /health" {
@@ -130,23 +132,21 @@ func (v *Vendor) daemon(w http.ResponseWriter, r *http.Request, s *sandbox) {
 		return
 	}
 	in := inside{v: v, s: s}
-	mux := http.NewServeMux()
+	mux := v.Mux()
 	mux.Handle(process.NewProcessHandler(in, connect.WithReadMaxBytes(8<<20)))
 	mux.Handle(filesystem.NewFilesystemHandler(in, connect.WithReadMaxBytes(8<<20)))
 	mux.HandleFunc("GET /health", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) })
 	mux.HandleFunc("GET /files", in.download)
 	mux.HandleFunc("POST /files", in.uploadFiles)
-	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
-		v.t.Errorf("the fake of E2B's daemon has no %s %s", r.Method, r.URL.Path)
-		http.NotFound(w, r)
-	})
 	if fault != nil && fault.When == After {
 		mux.ServeHTTP(discard{header: http.Header{}}, r)
-		fault.strikes(w, r, After)
+		fault.Strikes(w, r, After)
 		return
 	}
 	if files {
-		v.judged(w, r, pattern, body, mux)
+		out := httptest.NewRecorder()
+		v.Judged(out, r, v.daemonAPI, pattern, body, func(w http.ResponseWriter, r *http.Request, _ []byte) { mux.ServeHTTP(w, r) })
+		vendortest.Copy(w, out)
 		return
 	}
 	mux.ServeHTTP(w, r)

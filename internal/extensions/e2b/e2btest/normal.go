@@ -1,17 +1,12 @@
 package e2btest
 
 import (
-	"archive/tar"
-	"bytes"
-	"compress/gzip"
 	"encoding/base64"
 	"encoding/binary"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
+	"maps"
 	"mime"
-	"mime/multipart"
 	"net/url"
 	"slices"
 	"strings"
@@ -20,16 +15,9 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/reflect/protoregistry"
-)
 
-// Call is a request in a form that two clients' can be compared in: what the vendor or chance chose has a name
-// for it, queries and bodies have one spelling.
-type Call struct {
-	On      string // method and path
-	Query   string
-	Headers []string // those that the vendor reads
-	Body    string
-}
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/hosttest/vendortest"
+)
 
 // meaningful are the headers that mean something to the vendor.
 var meaningful = []string{"Authorization", "Connect-Protocol-Version", "Content-Type", "E2b-Sandbox-Id", "E2b-Sandbox-Port",
@@ -40,14 +28,15 @@ func (v *Vendor) choose(what, kind string, n int) {
 	v.chosen = append(v.chosen, what, fmt.Sprintf("<%s %d>", kind, n))
 }
 
-// Calls are the vendor's requests so far, in that form.
-func (v *Vendor) Calls() ([]Call, error) {
+// Calls are the vendor's requests so far, in a form that two clients' can be compared in: what the vendor chose has a name
+// for it.
+func (v *Vendor) Calls() ([]vendortest.Call, error) {
 	v.mu.Lock()
 	names := strings.NewReplacer(append(slices.Clone(v.chosen), v.Key, "<key>")...)
 	v.mu.Unlock()
-	var out []Call
+	var out []vendortest.Call
 	for _, r := range v.Requests() {
-		method, _, _ := cutPattern(r.On)
+		method, _, _ := strings.Cut(r.On, " ")
 		path, err := url.PathUnescape(r.Path)
 		if err != nil {
 			return nil, err
@@ -56,12 +45,12 @@ func (v *Vendor) Calls() ([]Call, error) {
 		if err != nil {
 			return nil, err
 		}
-		body, err := r.text()
+		body, err := text(r)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", r.On, err)
 		}
-		c := Call{On: names.Replace(method + " " + path), Body: names.Replace(body)}
-		for _, name := range sortedKeys(query) {
+		c := vendortest.Call{On: names.Replace(method + " " + path), Body: names.Replace(body)}
+		for _, name := range slices.Sorted(maps.Keys(query)) {
 			c.Query += names.Replace(fmt.Sprintf("?%s=%s", name, strings.Join(query[name], ",")))
 		}
 		for _, name := range meaningful {
@@ -86,67 +75,17 @@ func plain(value string) string {
 }
 
 // text is a request's body, whatever it was encoded in.
-func (r Request) text() (string, error) {
-	kind, params, _ := mime.ParseMediaType(r.Header.Get("Content-Type"))
-	switch {
-	case len(r.Body) == 0:
-		return "", nil
-	case kind == "multipart/form-data":
-		return form(multipart.NewReader(bytes.NewReader(r.Body), params["boundary"]))
-	case bytes.HasPrefix(r.Body, []byte{0x1f, 0x8b}):
-		return archived(r.Body)
-	case kind == "application/octet-stream":
-		return string(r.Body), nil
-	case strings.HasPrefix(kind, "application/connect+") || kind == "application/proto":
-		return r.messages(kind)
+func text(r vendortest.Request) (string, error) {
+	kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	if procedure := method(r.On); procedure != nil && len(r.Body) > 0 {
+		return messages(r, kind, procedure)
 	}
-	if procedure := method(r.On); procedure != nil {
-		return r.messages(kind)
-	}
-	return canonical(r.Body)
-}
-
-// archived names what a packed archive holds.
-func archived(body []byte) (string, error) {
-	from, err := gzip.NewReader(bytes.NewReader(body))
-	if err != nil {
-		return "", err
-	}
-	names := "an archive of"
-	for all := tar.NewReader(from); ; {
-		h, err := all.Next()
-		if errors.Is(err, io.EOF) {
-			return names, nil
-		}
-		if err != nil {
-			return "", err
-		}
-		names += " " + h.Name
-	}
-}
-
-func form(parts *multipart.Reader) (string, error) {
-	var out strings.Builder
-	for {
-		part, err := parts.NextPart()
-		if errors.Is(err, io.EOF) {
-			return strings.TrimSpace(out.String()), nil
-		}
-		if err != nil {
-			return "", err
-		}
-		text, err := io.ReadAll(part)
-		if err != nil {
-			return "", err
-		}
-		_, disposition, _ := mime.ParseMediaType(part.Header.Get("Content-Disposition"))
-		fmt.Fprintf(&out, "%s filename=%s: %s\n", part.FormName(), disposition["filename"], text)
-	}
+	return r.Text()
 }
 
 // method is the daemon's procedure that a request calls.
 func method(on string) protoreflect.MethodDescriptor {
-	_, path, _ := cutPattern(on)
+	_, path, _ := strings.Cut(on, " ")
 	service, name, _ := strings.Cut(strings.TrimPrefix(path, "/"), "/")
 	d, err := protoregistry.GlobalFiles.FindDescriptorByName(protoreflect.FullName(service))
 	if s, ok := d.(protoreflect.ServiceDescriptor); ok && err == nil {
@@ -156,11 +95,7 @@ func method(on string) protoreflect.MethodDescriptor {
 }
 
 // messages reads a call's messages, alone or one after another in a stream.
-func (r Request) messages(kind string) (string, error) {
-	procedure := method(r.On)
-	if procedure == nil {
-		return "", fmt.Errorf("no procedure %s", r.On)
-	}
+func messages(r vendortest.Request, kind string, procedure protoreflect.MethodDescriptor) (string, error) {
 	of, err := protoregistry.GlobalTypes.FindMessageByName(procedure.Input().FullName())
 	if err != nil {
 		return "", err
@@ -190,42 +125,11 @@ func (r Request) messages(kind string) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		same, err := canonical(text)
+		same, err := vendortest.Canonical(text)
 		if err != nil {
 			return "", err
 		}
 		out = append(out, same)
 	}
 	return strings.Join(out, "\n"), nil
-}
-
-// canonical spells JSON in one way. Process ids are the system's choice.
-func canonical(text []byte) (string, error) {
-	var v any
-	if err := json.Unmarshal(text, &v); err != nil {
-		return "", err
-	}
-	anonymous(v)
-	var out bytes.Buffer
-	e := json.NewEncoder(&out)
-	e.SetEscapeHTML(false)
-	e.SetIndent("", "  ")
-	err := e.Encode(v)
-	return strings.TrimSpace(out.String()), err
-}
-
-func anonymous(v any) {
-	switch v := v.(type) {
-	case map[string]any:
-		for name, value := range v {
-			if _, number := value.(float64); number && name == "pid" {
-				v[name] = "<pid>"
-			}
-			anonymous(value)
-		}
-	case []any:
-		for _, value := range v {
-			anonymous(value)
-		}
-	}
 }

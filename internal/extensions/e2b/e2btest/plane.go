@@ -3,10 +3,7 @@ package e2btest
 import (
 	"bytes"
 	"encoding/json"
-	"io"
 	"net/http"
-	"net/http/httptest"
-	"strings"
 )
 
 // failure is what the vendor's API answers to what it refuses.
@@ -59,45 +56,17 @@ func (v *Vendor) operations() map[string]func(*http.Request, []byte) (answer, er
 }
 
 func (v *Vendor) controlPlane() http.Handler {
-	mux := http.NewServeMux()
+	mux := v.Mux()
 	for pattern, do := range v.operations() {
-		mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) { v.call(w, r, pattern, do) })
+		mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
+			v.Serve(w, r, v.api, pattern, func(out http.ResponseWriter, r *http.Request, body []byte) {
+				a, err := v.serve(r, body, do)
+				v.write(out, a, err)
+			})
+		})
 	}
 	mux.HandleFunc("PUT /uploads/{hash}", v.upload) // the link of fileLink; the vendor's lies at a store elsewhere
-	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
-		v.t.Errorf("the fake of E2B has no %s %s", r.Method, r.URL.Path)
-		http.NotFound(w, r)
-	})
 	return mux
-}
-
-// call serves one request, and judges it and its answer.
-func (v *Vendor) call(w http.ResponseWriter, r *http.Request, pattern string, do func(*http.Request, []byte) (answer, error)) {
-	v.record(r, pattern)
-	body, err := io.ReadAll(io.LimitReader(r.Body, 8<<20))
-	if err != nil {
-		return // the client went away
-	}
-	fault := v.fault(pattern)
-	if fault.strikes(w, r, Before) {
-		return
-	}
-	in, err := v.api.call(r, pattern, body)
-	if err != nil {
-		v.t.Errorf("a request that E2B's description does not allow: %s %s %s: %v", r.Method, r.URL, body, err)
-		http.Error(w, err.Error(), http.StatusTeapot)
-		return
-	}
-	out := httptest.NewRecorder()
-	a, err := v.serve(r, body, do)
-	v.write(out, a, err)
-	if err := v.api.answer(r.Context(), in, out.Code, out.Header(), out.Body.Bytes()); err != nil {
-		v.t.Errorf("an answer that E2B's description does not allow: %s: %d %s: %v", pattern, out.Code, out.Body, err)
-	}
-	if fault.strikes(w, r, After) {
-		return
-	}
-	copyAnswer(w, out)
 }
 
 func (v *Vendor) serve(r *http.Request, body []byte, do func(*http.Request, []byte) (answer, error)) (answer, error) {
@@ -135,14 +104,6 @@ func (v *Vendor) write(w http.ResponseWriter, a answer, err error) {
 	_, _ = w.Write(text)
 }
 
-func copyAnswer(w http.ResponseWriter, out *httptest.ResponseRecorder) {
-	for name, values := range out.Header() {
-		w.Header()[name] = values
-	}
-	w.WriteHeader(out.Code)
-	_, _ = io.Copy(w, out.Body)
-}
-
 // read decodes a body that the description allows; an absent one leaves into as it is.
 func read(body []byte, into any) error {
 	if len(bytes.TrimSpace(body)) == 0 {
@@ -150,6 +111,3 @@ func read(body []byte, into any) error {
 	}
 	return json.Unmarshal(body, into)
 }
-
-// cutPattern splits a pattern of http.ServeMux.
-func cutPattern(pattern string) (method, path string, ok bool) { return strings.Cut(pattern, " ") }

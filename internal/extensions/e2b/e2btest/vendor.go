@@ -10,10 +10,12 @@ import (
 	"time"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/hosttest/box"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/hosttest/vendortest"
 )
 
 // Vendor is one account at the fake. Its methods may be called at any time from any goroutine.
 type Vendor struct {
+	*vendortest.Wire
 	// APIURL and SandboxURL are the addresses of the control plane and of the gateway to all sandboxes, as the
 	// vendor's SDK takes them in E2B_API_URL and E2B_SANDBOX_URL. Key is the account's API key.
 	APIURL, SandboxURL, Key string
@@ -23,8 +25,8 @@ type Vendor struct {
 	t         testing.TB
 	shelf     *box.Shelf
 	clock     *box.Clock
-	api       *description
-	daemonAPI *description
+	api       *vendortest.Description
+	daemonAPI *vendortest.Description
 
 	mu        sync.Mutex
 	plan      Plan
@@ -33,10 +35,8 @@ type Vendor struct {
 	templates map[string]*template
 	builds    map[string]*build
 	images    map[string]bool // nil: every image exists
-	faults    []*Fault
-	listeners map[int]string // port inside -> address here
-	recording []*recorded
-	chosen    []string // what the vendor chose, and a name for it: id, name, id, name …
+	listeners map[int]string  // port inside -> address here
+	chosen    []string        // what the vendor chose, and a name for it: id, name, id, name …
 	creates   int
 	kept      int         // snapshots made so far
 	recent    []time.Time // when creates were asked for
@@ -54,7 +54,7 @@ type Plan struct {
 // sandbox is left.
 func Start(t testing.TB) *Vendor {
 	t.Helper()
-	v := &Vendor{t: t, Key: "e2b_" + fmt.Sprintf("%040x", time.Now().UnixNano()), Domain: "e2b.test",
+	v := &Vendor{Wire: vendortest.NewWire(t, "E2B"), t: t, Key: "e2b_" + fmt.Sprintf("%040x", time.Now().UnixNano()), Domain: "e2b.test",
 		shelf: box.NewShelf(t), sandboxes: map[string]*sandbox{}, templates: map[string]*template{}, builds: map[string]*build{}}
 	api, err1 := planeDescription()
 	daemon, err2 := daemonDescription()

@@ -19,11 +19,8 @@ func scratch(t testing.TB) string {
 	t.Helper()
 	left, _ := filepath.Glob(filepath.Join(os.TempDir(), scratchName, lockName)) // the pattern is a good one
 	for _, lock := range left {
-		if held, ok := locked(lock); ok {
-			if err := os.RemoveAll(filepath.Dir(lock)); err != nil {
-				t.Logf("what a killed test left: %v", err)
-			}
-			_ = held.Close()
+		if err := sweep(lock); err != nil {
+			t.Logf("what a killed test left: %v", err)
 		}
 	}
 	for {
@@ -45,8 +42,18 @@ func scratch(t testing.TB) string {
 	}
 }
 
-func locked(path string) (*flock.Flock, bool) {
-	lock := flock.New(path)
+// sweep removes the folder of a lock that nobody holds. Its own test may be removing it just now, so no file is made anew.
+func sweep(lock string) error {
+	held, ok := locked(lock, flock.SetFlag(os.O_RDWR))
+	if !ok {
+		return nil
+	}
+	defer func() { _ = held.Close() }()
+	return os.RemoveAll(filepath.Dir(lock))
+}
+
+func locked(path string, options ...flock.Option) (*flock.Flock, bool) {
+	lock := flock.New(path, options...)
 	ok, err := lock.TryLock()
 	if err == nil && ok {
 		ours, err1 := lock.Stat()

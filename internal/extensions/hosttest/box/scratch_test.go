@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -34,5 +35,15 @@ func TestTheFolderOfAKilledTestIsRemovedByTheNext(t *testing.T) {
 	t.Run("next", func(t *testing.T) { scratch(t) })
 	if _, err := os.Stat(dir); !os.IsNotExist(err) {
 		t.Errorf("the folder of a killed test: %v", err)
+	}
+}
+
+// The folder of a test that ends is removed while others look for what was left.
+func TestASweepMakesNoFile(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	must(t, sweep(filepath.Join(dir, lockName)))
+	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
+		t.Errorf("%v, %v", left, err)
 	}
 }

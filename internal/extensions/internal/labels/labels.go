@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
@@ -185,6 +186,23 @@ func Unpack(packed map[string]string, room Room) (map[string]string, error) {
 		}
 	}
 	return out, nil
+}
+
+// Of returns the labels of a new sandbox, with its id and account.
+func Of(spec extensions.Spec) map[string]string {
+	all := map[string]string{}
+	maps.Copy(all, spec.Labels)
+	all[extensions.LabelID], all[extensions.LabelAccount] = string(spec.ID), spec.Account
+	return all
+}
+
+// Generation is what an object's labels say of it; 0 = nothing, or no number.
+func Generation(labels map[string]string) int64 {
+	n, err := strconv.ParseInt(labels[extensions.LabelGeneration], 10, 64)
+	if err != nil {
+		return 0
+	}
+	return n
 }
 
 // write puts labels into few bytes: each is its position in common plus one, or zero and its name, and then its

@@ -40,6 +40,12 @@ func Check(p *extensions.Probe, schemes ...string) error {
 	return nil
 }
 
+// Answered waits until p answers, asked by commands inside.
+func Answered(ctx context.Context, p *extensions.Probe,
+	exec func(context.Context, extensions.ExecRequest) (extensions.ExecResult, error)) error {
+	return Of(p).Until(ctx, func(ctx context.Context) (string, error) { return Probe(ctx, p, exec) })
+}
+
 // Probe asks p once by commands inside and returns why it does not answer, "" = it does or there is none. An
 // error is one that no later try mends.
 func Probe(ctx context.Context, p *extensions.Probe,

@@ -32,6 +32,21 @@ type Wait struct {
 	Sleep func(ctx context.Context, d time.Duration)
 }
 
+// Soon is Until for what a vendor does after it has promised it: what is not done when the time is over is
+// KindUnavailable. what says what it still does, such as "Vendor still shows sbx-1".
+func (w Wait) Soon(ctx context.Context, what string, look func(ctx context.Context) (done bool, err error)) error {
+	err := w.Until(ctx, func(ctx context.Context) (string, error) {
+		if done, err := look(ctx); done || err != nil {
+			return "", err
+		}
+		return what, nil
+	})
+	if extensions.IsKind(err, extensions.KindTimeout) && ctx.Err() == nil {
+		return extensions.Errorf(extensions.KindUnavailable, "%s after %s", what, w.Timeout).WithRemedy("do it again")
+	}
+	return err
+}
+
 // Of returns the wait that a profile asks for; nil = the defaults.
 func Of(p *extensions.Probe) Wait {
 	if p == nil {

@@ -14,19 +14,21 @@ import (
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
+
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/hosttest/vendortest"
 )
 
 // front is one way to the vendor: both of its servers.
 type front struct {
 	v                   *Vendor
-	killer              *Killer // nil = it kills nobody
+	killer              *vendortest.Killer // nil = it kills nobody
 	planeURL, routerURL string
 	servers             []*grpc.Server
 	lines               []*lines
 	running             sync.WaitGroup
 }
 
-func (v *Vendor) newFront(t testing.TB, k *Killer) *front {
+func (v *Vendor) newFront(t testing.TB, k *vendortest.Killer) *front {
 	t.Helper()
 	f := &front{v: v, killer: k}
 	serve := func(register func(*grpc.Server)) string {
@@ -153,9 +155,9 @@ var errBroken = errors.New("the connection was broken")
 func (f *front) unary(ctx context.Context, in any, info *grpc.UnaryServerInfo, handle grpc.UnaryHandler) (any, error) {
 	method := short(info.FullMethod)
 	f.v.note(ctx, method, in)
-	before, after := f.killer.strikes()
+	before, after := f.killer.Strikes()
 	if before {
-		f.killer.kill()
+		f.killer.Kill()
 		return nil, errBroken
 	}
 	if err := f.v.admit(ctx, info.FullMethod); err != nil {
@@ -167,7 +169,7 @@ func (f *front) unary(ctx context.Context, in any, info *grpc.UnaryServerInfo, h
 	}
 	out, err := handle(ctx, in)
 	if after {
-		f.killer.kill()
+		f.killer.Kill()
 		return nil, errBroken
 	}
 	if fault != nil && fault.When == After {
@@ -180,9 +182,9 @@ func (f *front) unary(ctx context.Context, in any, info *grpc.UnaryServerInfo, h
 }
 
 func (f *front) stream(srv any, s grpc.ServerStream, info *grpc.StreamServerInfo, handle grpc.StreamHandler) error {
-	before, after := f.killer.strikes()
+	before, after := f.killer.Strikes()
 	if before || after {
-		f.killer.kill()
+		f.killer.Kill()
 		return errBroken
 	}
 	if err := f.v.admit(s.Context(), info.FullMethod); err != nil {

@@ -21,9 +21,24 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/hosttest/box"
 )
 
-// settle gives a new box the vendor's folder.
-func settle(b *box.Box) error {
-	return errors.Join(os.MkdirAll(b.Host(cwd), 0o755), b.Own())
+// room is the inside of a new sandbox: with the vendor's folder, or what a snapshot has.
+func (v *Vendor) room(source, id string) (*box.Box, error) {
+	name := fmt.Sprintf("room%d", v.serial)
+	switch source {
+	case "":
+		b, err := v.shelf.New(name, homes)
+		if err != nil {
+			return nil, err
+		}
+		return b, errors.Join(os.MkdirAll(b.Host(cwd), 0o755), b.Own())
+	case "snapshot":
+		kept, err := v.kept(id)
+		if err != nil {
+			return nil, err
+		}
+		return v.shelf.Copy(name, kept.files.Root, homes)
+	}
+	return nil, fail(http.StatusBadRequest, "bad_request", "The fake has no such source.")
 }
 
 // absolute is a path of a request inside.

@@ -30,6 +30,7 @@ type newSandbox struct {
 	Env, Tags  map[string]string
 	Region     string
 	Failover   *[]string `json:"failoverRegions"`
+	Source     struct{ Type, SnapshotID string }
 }
 
 func (v *Vendor) create(r *http.Request, body []byte) (answer, error) {
@@ -67,11 +68,8 @@ func (v *Vendor) create(r *http.Request, body []byte) (answer, error) {
 		return answer{}, err
 	}
 	v.serial++
-	room, err := v.shelf.New(fmt.Sprintf("room%d", v.serial), homes)
+	room, err := v.room(want.Source.Type, want.Source.SnapshotID)
 	if err != nil {
-		return answer{}, err
-	}
-	if err := settle(room); err != nil {
 		return answer{}, err
 	}
 	s := &sandbox{Box: room, name: want.Name, sessionID: "sbx_" + letters(24), region: "iad1", vcpus: cpus,
@@ -126,9 +124,14 @@ func asTold(want map[string]any) (map[string]any, error) {
 		}
 		return want, nil
 	}
+	out := map[string]any{"mode": "custom"}
 	subnets, _ := want["subnets"].(map[string]any)
-	return map[string]any{"mode": "custom", "allowedDomains": want["allow"],
-		"allowedCIDRs": subnets["allow"], "deniedCIDRs": subnets["deny"]}, nil
+	for name, list := range map[string]any{"allowedDomains": want["allow"], "allowedCIDRs": subnets["allow"], "deniedCIDRs": subnets["deny"]} {
+		if list != nil {
+			out[name] = list
+		}
+	}
+	return out, nil
 }
 
 func (v *Vendor) get(r *http.Request, _ []byte) (answer, error) {

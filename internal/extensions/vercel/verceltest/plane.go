@@ -3,9 +3,7 @@ package verceltest
 import (
 	"bytes"
 	"encoding/json"
-	"io"
 	"net/http"
-	"net/http/httptest"
 	"strings"
 )
 
@@ -31,7 +29,10 @@ type answer struct {
 
 type operation func(*http.Request, []byte) (answer, error)
 
-const sessions = "/v2/sandboxes/sessions/{sessionId}"
+const (
+	sessions  = "/v2/sandboxes/sessions/{sessionId}"
+	snapshots = "/v2/sandboxes/snapshots/{snapshotId}"
+)
 
 // operations are those that the fake has, by pattern of http.ServeMux. They run under the vendor's lock.
 func (v *Vendor) operations() map[string]operation {
@@ -46,6 +47,9 @@ func (v *Vendor) operations() map[string]operation {
 		"POST " + sessions + "/stop":           v.stop,
 		"POST " + sessions + "/extend-timeout": v.extend,
 		"POST " + sessions + "/network-policy": v.setPolicy,
+		"POST " + sessions + "/snapshot":       v.take,
+		"GET " + snapshots:                     v.getSnapshot,
+		"DELETE " + snapshots:                  v.deleteSnapshot,
 		"POST " + sessions + "/fs/mkdir":       v.mkdir,
 		"POST " + sessions + "/fs/write":       v.write,
 		"POST " + sessions + "/fs/read":        v.read,
@@ -62,51 +66,19 @@ func (v *Vendor) streaming() map[string]operation {
 }
 
 func (v *Vendor) plane() http.Handler {
-	mux := http.NewServeMux()
-	for pattern, do := range v.operations() {
-		mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) { v.call(w, r, pattern, do, true) })
+	mux := v.Mux()
+	for locked, operations := range map[bool]map[string]operation{true: v.operations(), false: v.streaming()} {
+		for pattern, do := range operations {
+			mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
+				v.Serve(w, r, v.api, pattern, func(out http.ResponseWriter, r *http.Request, body []byte) {
+					a, err := v.serve(r, body, do, locked)
+					out.Header().Set("Date", v.clock.Now().UTC().Format(http.TimeFormat))
+					v.say(out, a, err)
+				})
+			})
+		}
 	}
-	for pattern, do := range v.streaming() {
-		mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) { v.call(w, r, pattern, do, false) })
-	}
-	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
-		v.t.Errorf("the fake of Vercel has no %s %s", r.Method, r.URL.Path)
-		http.NotFound(w, r)
-	})
 	return mux
-}
-
-// call serves one request, and judges it and its answer.
-func (v *Vendor) call(w http.ResponseWriter, r *http.Request, pattern string, do operation, locked bool) {
-	v.record(r, pattern)
-	body, err := io.ReadAll(r.Body)
-	if err != nil {
-		return // the client went away
-	}
-	fault := v.fault(pattern)
-	if fault.strikes(w, r, Before) {
-		return
-	}
-	in, err := v.api.call(r, pattern, body)
-	if err != nil {
-		v.t.Errorf("a request that Vercel's description does not allow: %s %s %q: %v", r.Method, r.URL, body, err)
-		http.Error(w, err.Error(), http.StatusTeapot)
-		return
-	}
-	out := httptest.NewRecorder()
-	v.say(out, func() (answer, error) { return v.serve(r, body, do, locked) })
-	if err := v.api.answer(r.Context(), in, out.Code, out.Header(), out.Body.Bytes()); err != nil {
-		v.t.Errorf("an answer that Vercel's description does not allow: %s: %d %s: %v", pattern, out.Code, out.Body, err)
-	}
-	if fault.strikes(w, r, After) {
-		return
-	}
-	for name, values := range out.Header() {
-		w.Header()[name] = values
-	}
-	w.Header().Set("Date", v.clock.Now().UTC().Format(http.TimeFormat))
-	w.WriteHeader(out.Code)
-	_, _ = io.Copy(w, out.Body)
 }
 
 func (v *Vendor) serve(r *http.Request, body []byte, do operation, locked bool) (answer, error) {
@@ -126,8 +98,7 @@ func (v *Vendor) serve(r *http.Request, body []byte, do operation, locked bool) 
 	return do(r, body)
 }
 
-func (v *Vendor) say(w http.ResponseWriter, do func() (answer, error)) {
-	a, err := do()
+func (v *Vendor) say(w http.ResponseWriter, a answer, err error) {
 	status := http.StatusOK
 	if err != nil {
 		f, known := err.(*failure) //nolint:errorlint // it is made here and never wrapped
@@ -144,7 +115,10 @@ func (v *Vendor) say(w http.ResponseWriter, do func() (answer, error)) {
 		}
 		a = answer{body: map[string]any{"error": map[string]any{"code": f.code, "message": f.text}}}
 	}
-	if a.media == "" {
+	switch a.media {
+	case ndjson:
+		v.judgeLines(a.raw)
+	case "":
 		a.media = "application/json; charset=utf-8"
 		if a.raw, err = json.Marshal(a.body); err != nil {
 			v.t.Errorf("the fake of Vercel cannot say %v: %v", a.body, err)

@@ -11,10 +11,12 @@ import (
 	"time"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/hosttest/box"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/hosttest/vendortest"
 )
 
 // Vendor is one project at the fake. Its methods may be called at any time from any goroutine.
 type Vendor struct {
+	*vendortest.Wire
 	// APIURL is what stands for https://vercel.com/api, and GatewayURL what answers for all routes, told apart by the host.
 	APIURL, GatewayURL   string
 	Token, Team, Project string
@@ -22,15 +24,14 @@ type Vendor struct {
 	t     testing.TB
 	shelf *box.Shelf
 	clock *box.Clock
-	api   *description
+	api   *vendortest.Description
 
 	mu        sync.Mutex
 	plan      Plan
 	lag       Lag
 	sandboxes map[string]*sandbox
-	faults    []*Fault
+	snapshots map[string]*snapshot
 	listeners map[int]string // port inside -> address here
-	requests  []*recorded
 	creates   int
 	recent    []time.Time // when vCPUs were asked for, one entry each
 	serial    int
@@ -52,8 +53,9 @@ type Lag struct {
 // Start runs a fake until the test ends; then it fails the test if a process of a sandbox is left.
 func Start(t testing.TB) *Vendor {
 	t.Helper()
-	v := &Vendor{t: t, Token: fmt.Sprintf("vcp_%040x", time.Now().UnixNano()), Team: "team_" + letters(20), Project: "prj_" + letters(20),
-		shelf: box.NewShelf(t), sandboxes: map[string]*sandbox{}, listeners: map[int]string{}}
+	v := &Vendor{Wire: vendortest.NewWire(t, "Vercel"), t: t, Token: fmt.Sprintf("vcp_%040x", time.Now().UnixNano()),
+		Team: "team_" + letters(20), Project: "prj_" + letters(20),
+		shelf: box.NewShelf(t), sandboxes: map[string]*sandbox{}, snapshots: map[string]*snapshot{}, listeners: map[int]string{}}
 	api, err := described()
 	if err != nil {
 		t.Fatalf("Vercel's description: %v", err)

@@ -1,6 +1,7 @@
 # The end of a sandbox's folder, of the host root, and of a script that works on a sandbox. The place defines
 #
 #	remove_tree PATH   rm -rf, also for what belongs to others; false if something is left
+#	root_kept          true if the root has to stay although it has no sandbox
 #	release_root       removes what is kept for all sandboxes of the root
 
 # remove_folder empties box except for its lock and, with "tombstone", the record of the end; else the folder goes as a
@@ -26,6 +27,7 @@ leave_root() {
 	for entry in "$root"/sbx-*; do
 		[ -e "$entry" ] && return 0
 	done
+	! root_kept || return 0
 	release_root
 	if [ -f "$root/reaper" ]; then
 		IFS=' ' read -r timer_pid timer_began timer_boot _ <"$root/reaper"

@@ -179,7 +179,7 @@ look() {
 			look_living
 		fi
 	done
-	look_around
+	! look_around || alive=1
 	[ -z "$tasks" ] || rest=100 alive=1
 }
 

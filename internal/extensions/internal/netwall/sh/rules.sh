@@ -2,35 +2,34 @@
 # subnet_ranges. How a part is run as root is the place's.
 #
 # Each sandbox has one chain, SBX-<id>, for packets from its bridges, and jumps to it with the comment sandboxer:<id>.
-# INPUT drops packets to the host itself. The engine's own rules still follow ours, so its walls between networks remain.
+# INPUT drops packets to the host itself. All are in the table mangle, which packets pass before filter, and which engines
+# and firewall services leave alone: the engine takes its jump to DOCKER-USER out and puts it back with each network that
+# it makes, and while it is out nothing there holds. The engine's own rules still follow ours, so its walls between networks
+# remain.
 
-# The part that root runs, in one go: arguments are put, remove or show, the id, and the IPv4 and IPv6 rules. Of several
-# variants of iptables it uses the one with the engine's own rules: some hosts have two that do not see each other's. It
-# adds and removes rules as a whole.
+# The part that root runs, in one go: arguments are put, remove or show, the id, and the IPv4 and IPv6 rules. It adds and
+# removes rules as a whole.
 # shellcheck disable=SC2016
 firewall_job='
-act=$1 id=$2 forward=DOCKER-USER tail=none
+act=$1 id=$2 tail=none
 for variant in "" -nft -legacy; do
-	command -v "iptables$variant-save" >/dev/null 2>&1 || continue
-	[ "$tail" != none ] || tail=$variant
-	iptables$variant -w -n -L DOCKER-USER >/dev/null 2>&1 && tail=$variant && forward= && break
+	command -v "iptables$variant-save" >/dev/null 2>&1 && "iptables$variant" -w -t mangle -n -L FORWARD >/dev/null 2>&1 && tail=$variant && break
 done
-[ "$tail" != none ] || { echo "there is no iptables command"; exit 3; }
-[ -z "$forward" ] && forward=DOCKER-USER || forward=FORWARD
+[ "$tail" != none ] || { echo "there is no iptables command that works"; exit 3; }
 six=
 [ -e /proc/net/if_inet6 ] && command -v "ip6tables$tail-save" >/dev/null 2>&1 && six=1
 if [ "$act" = show ]; then
-	"iptables$tail-save" -t filter
-	[ -z "$six" ] || "ip6tables$tail-save" -t filter
+	"iptables$tail-save" -t mangle
+	[ -z "$six" ] || "ip6tables$tail-save" -t mangle
 	exit 0
 fi
 change() {
-	now=$("$1tables$tail-save" -t filter) || return 1
+	now=$("$1tables$tail-save" -t mangle) || return 1
 	{
-		echo "*filter"
+		echo "*mangle"
 		printf "%s\n" "$now" | sed -n "/sandboxer:$id/s/^-A/-D/p"
 		if [ -n "$2" ]; then
-			printf "%s\n" "$2" | sed "s/@FORWARD@/$forward/"
+			printf "%s\n" "$2"
 		else
 			printf "%s\n" "$now" | sed -n "s/^:\(SBX-$id\) .*/-F \1/p"
 			printf "%s\n" "$now" | sed -n "s/^:\(SBX-$id\) .*/-X \1/p"
@@ -62,8 +61,8 @@ firewall_rules() {
 	done
 	echo "-A SBX-$id -j DROP"
 	for bridge in $guard_bridges; do
-		echo "-I @FORWARD@ 1 -i $bridge ! -o $bridge -m comment --comment sandboxer:$id -j SBX-$id"
-		echo "-I @FORWARD@ 1 -o $bridge ! -i $bridge -m conntrack ! --ctstate ESTABLISHED,RELATED,DNAT -m comment --comment sandboxer:$id -j DROP"
+		echo "-I FORWARD 1 -i $bridge ! -o $bridge -m comment --comment sandboxer:$id -j SBX-$id"
+		echo "-I FORWARD 1 -o $bridge ! -i $bridge -m conntrack ! --ctstate ESTABLISHED,RELATED,DNAT -m comment --comment sandboxer:$id -j DROP"
 		echo "-I INPUT 1 -i $bridge -m conntrack ! --ctstate ESTABLISHED,RELATED -m comment --comment sandboxer:$id -j DROP"
 	done
 }

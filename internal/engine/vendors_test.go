@@ -1,0 +1,191 @@
+package engine_test
+
+import (
+	"flag"
+	"fmt"
+	"maps"
+	"net/http"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/daytona"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/daytona/daytonatest"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/e2b"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/e2b/e2btest"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/modal"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/modal/modaltest"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/vercel"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/vercel/verceltest"
+)
+
+var update = flag.Bool("update", false, "write the golden files")
+
+// market is a bench where every hosted place is configured, each at a fake of its own.
+type market struct {
+	*bench
+	e2b     *e2btest.Vendor
+	daytona *daytonatest.Vendor
+	vercel  *verceltest.Vendor
+	modal   *modaltest.Vendor
+}
+
+// newMarket has each profile choose the lowest cost.
+func newMarket(t *testing.T, profiles map[string]string, more ...with) market {
+	t.Helper()
+	m := market{e2b: e2btest.Start(t), daytona: daytonatest.Start(t), vercel: verceltest.Start(t), modal: modaltest.Start(t)}
+	files := map[string]string{
+		"extensions/ext.e2b.yaml": fmt.Sprintf("id: ext.e2b\nhandler: e2b\nconfig: { plan: pro, api_url: %q, sandbox_url: %q }\n",
+			m.e2b.APIURL, m.e2b.SandboxURL),
+		"extensions/ext.daytona.yaml": fmt.Sprintf("id: ext.daytona\nhandler: daytona\nconfig: { api_url: %q }\n", m.daytona.APIURL),
+		"extensions/ext.vercel.yaml":  fmt.Sprintf("id: ext.vercel\nhandler: vercel\nconfig: { plan: pro, api_url: %q }\n", m.vercel.APIURL),
+		"extensions/ext.modal.yaml":   fmt.Sprintf("id: ext.modal\nhandler: modal\nconfig: { server_url: %q }\n", m.modal.URL),
+	}
+	for name, text := range profiles {
+		files["profiles/"+name+".yaml"] = "id: profile." + name + "\nversion: \"1.0.0\"\nroute: { strategy: lowest-cost }\n" +
+			"isolation: { level: container }\n" + text
+	}
+	secret := extensions.NewSecret
+	m.bench = newBench(t, append([]with{onFiles(files), func(b *bench) {
+		b.Extensions = append(all(), e2b.New(), daytona.New(), vercel.New(), modal.New())
+		b.Credentials = map[string]map[string]engine.Secret{
+			"ext.e2b": {"api_key": secret(m.e2b.Key)}, "ext.daytona": {"api_key": secret(m.daytona.Key)},
+			"ext.vercel": {"token": secret(m.vercel.Token), "team_id": secret(m.vercel.Team), "project_id": secret(m.vercel.Project)},
+			"ext.modal":  {"token_id": secret(m.modal.TokenID), "token_secret": secret(m.modal.TokenSecret)},
+		}
+	}}, more...)...)
+	return m
+}
+
+const (
+	denied = "network: { default: deny }\nttl: { default: 1h, max: 24h }\n"
+	sized  = denied + "resources: { cpu: 2, memory_mb: 4096 }\n"
+)
+
+// For each thing that a profile can ask for, what every vendor would cost at most, or why it cannot.
+func TestEveryVendorHasAPriceOrAReason(t *testing.T) {
+	t.Parallel()
+	const files = "workspace: { mode: remote-canonical, access: rw }\ninputs: { repo: { type: string } }\n"
+	asked := map[string]string{
+		"plain":            denied,
+		"sized":            sized,
+		"sized, an image":  sized + "image: { pull: \"debian:12-slim\" }\n",
+		"sized at best":    denied + "resources: { cpu: 2, memory_mb: 4096, best_effort: true }\n",
+		"disk":             denied + "resources: { disk_mb: 10240 }\n",
+		"gpu":              denied + "image: { pull: \"debian:12-slim\" }\nresources: { gpu: { count: 1, model: H100 } }\n",
+		"an image":         denied + "image: { pull: \"debian:12-slim\" }\n",
+		"a Dockerfile":     denied + files + "image: { build: { context: \".\" } }\n",
+		"a stack":          denied + files + "compose: { file: compose.yaml }\n",
+		"two days":         "network: { default: deny }\nttl: { default: 48h, max: 48h }\n",
+		"an open network":  "network: { default: allow }\nttl: { default: 1h, max: 24h }\n",
+		"names on a list":  "network: { default: deny, egress: [\"pypi.org:443\"] }\nttl: { default: 1h, max: 24h }\n",
+		"networks on one":  "network: { default: deny, egress: [\"10.2.0.0/16:5432\"] }\nttl: { default: 1h, max: 24h }\n",
+		"read-only files":  denied + "workspace: { mode: remote-canonical, access: ro }\ninputs: { repo: { type: string } }\n",
+		"an end when idle": "network: { default: deny }\nttl: { default: 1h, max: 24h, idle_reap: 10m }\n",
+	}
+	vendors := []string{"daytona", "e2b", "modal", "vercel"}
+	names := slices.Sorted(maps.Keys(asked))
+	profiles := map[string]string{}
+	for i, name := range names {
+		for _, v := range vendors {
+			profiles[fmt.Sprintf("p%d-%s", i, v)] = "extension: ext." + v + "\n" + asked[name]
+		}
+	}
+	m := newMarket(t, profiles)
+	repo := folder(t, map[string]string{"Dockerfile": "FROM debian:12-slim\nRUN true\n", "compose.yaml": "services: { web: { image: nginx } }\n"})
+	var b strings.Builder
+	for i, name := range names {
+		fmt.Fprintf(&b, "%s\n", name)
+		for _, v := range vendors {
+			req := engine.Request{Profile: fmt.Sprintf("profile.p%d-%s", i, v), Name: v}
+			if strings.Contains(asked[name], "repo:") {
+				req.Inputs = map[string]any{"repo": repo}
+			}
+			p, err := m.Plan(t.Context(), req)
+			says := "up to " + p.Estimate.Maximum + " " + p.Estimate.Currency
+			switch {
+			case err != nil:
+				says = whyNot(err, v)
+			case p.Estimate.Maximum == "":
+				says = "its price is unknown"
+			}
+			fmt.Fprintf(&b, "  %-7s  %s\n", v, says)
+		}
+	}
+	const golden = "testdata/vendors.golden"
+	if *update {
+		if err := os.WriteFile(golden, []byte(b.String()), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(golden)
+	if err != nil || b.String() != string(want) {
+		t.Errorf("%v; it is now:\n%s", err, b.String())
+	}
+}
+
+// whyNot is what a refusal says of a vendor, without remedies.
+func whyNot(err error, vendor string) string {
+	var all []string
+	for line := range strings.Lines(err.Error()) {
+		if reason, ok := strings.CutPrefix(line, "- ext."+vendor+": "); ok {
+			reason, _, _ = strings.Cut(reason, " What would help:")
+			all = append(all, strings.TrimSuffix(reason, "."))
+		}
+	}
+	if len(all) == 0 {
+		return strings.TrimPrefix(err.Error(), "ext."+vendor+": check: ")
+	}
+	return strings.Join(all, "; ")
+}
+
+// The cheapest vendor has no room and the second does not answer: the third takes it, and settles by its own meter.
+func TestTheThirdVendorTakesItAndSettlesByItsOwnMeter(t *testing.T) {
+	t.Parallel()
+	m := newMarket(t, map[string]string{"sized": denied + "resources: { cpu: 2, memory_mb: 4096, best_effort: true }\n"},
+		func(b *bench) { delete(b.Credentials, "ext.e2b") }) // it has no meter to read, and would be cheaper
+	req := engine.Request{Profile: "profile.sized", Name: "one"}
+	p, err := m.Plan(t.Context(), req)
+	if order := strings.Join(p.Route.Order, " "); err != nil || order != "ext.daytona ext.modal ext.vercel" {
+		t.Fatalf("%s: %v", order, err)
+	}
+	m.daytona.Inject(daytonatest.Fault{On: "POST /sandbox", Status: http.StatusBadRequest, Header: http.Header{"Content-Type": {"application/json"}},
+		Body: `{"statusCode":400,"message":"Total CPU limit exceeded. Maximum allowed: 10.","error":"Bad Request"}`})
+	m.modal.Shut()
+	s, err := m.Create(t.Context(), req, nil, nil)
+	if err != nil {
+		t.Fatal(told(err))
+	}
+	var tried []string
+	for _, a := range s.Route.Attempts {
+		tried = append(tried, a.Candidate+" "+a.Outcome)
+	}
+	if got := strings.Join(tried, ", "); got != "ext.daytona exhausted, ext.modal unreachable, ext.vercel ready" {
+		t.Errorf("tried: %s", got)
+	}
+	m.vercel.Clock().Advance(30 * time.Minute)
+	if _, err := m.reopen(ahead(func() time.Duration { return 30 * time.Minute })).Destroy(t.Context(), s.Receipt, engine.DestroyOptions{}); err != nil {
+		t.Fatal(told(err))
+	}
+	charges, err := m.Charges(t.Context(), s.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var lines []string
+	for _, c := range charges {
+		amount := c.Amount
+		if c.Component == "memory" && len(amount) > 4 { // 4 GiB for half an hour, and for what the test took: 0.0424 and some
+			amount = amount[:4]
+		}
+		lines = append(lines, c.Component+" "+amount)
+	}
+	// A quote counts all of the processors' time, and Vercel's meter what was used: nothing.
+	if got := strings.Join(lines, ", "); got != "creation 0.0000006, egress 0.00, memory 0.04, vcpu 0.00" {
+		t.Errorf("settled: %s", got)
+	}
+	m.closed()
+}

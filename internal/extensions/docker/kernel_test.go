@@ -1,0 +1,41 @@
+package docker
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/exttest"
+)
+
+func serverError(message string) string {
+	return "500 Internal Server Error\n{\"message\":\"" + message + "\"}"
+}
+
+// A busy kernel does not always freeze a container in the time that runc gives it.
+func TestAFreezeThatFailsIsTriedAgain(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	b := s.open(t)
+	h, _ := s.provision(t, b)
+	busy := serverError("Cannot pause container: OCI runtime pause failed: unable to freeze: unknown")
+	s.gate.answerInstead("/pause", busy, busy)
+	if o, err := b.Pause(t.Context(), h); err != nil || o.Phase != extensions.PhasePaused {
+		t.Errorf("%s: %v", o.Phase, err)
+	}
+	other, _ := s.provision(t, b)
+	s.gate.answerInstead("/pause", busy, busy, busy, busy, busy)
+	if _, err := b.Pause(t.Context(), other); err == nil || !strings.Contains(err.Error(), "unable to freeze") {
+		t.Errorf("a kernel that never freezes: %v", err)
+	}
+}
+
+func TestAKernelWithoutMacvlanIsSaid(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.gate.answerInstead("/start", serverError("failed to create the macvlan port: operation not supported"))
+	_, _, err := s.open(t).Provision(t.Context(), onImage(t, exttest.Spec(t, s.config)))
+	if !extensions.IsKind(err, extensions.KindUnsupported) || !strings.Contains(extensions.RemedyOf(err), "modprobe macvlan") {
+		t.Errorf("%v; remedy %q", err, extensions.RemedyOf(err))
+	}
+}

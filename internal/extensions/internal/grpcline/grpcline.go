@@ -1,0 +1,114 @@
+// Package grpcline speaks gRPC to places: it connects when it is first needed, repeats nothing, bounds every call, and
+// classifies each failure once, by the code of the answer and by whether the request left.
+package grpcline
+
+import (
+	"context"
+	"crypto/tls"
+	"net"
+	"net/url"
+	"sync/atomic"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/keepalive"
+	"google.golang.org/grpc/stats"
+	"google.golang.org/grpc/status"
+)
+
+const (
+	// CallTime bounds one call with its answer.
+	CallTime   = time.Minute
+	maxMessage = 16 << 20    // bytes
+	quiet      = time.Minute // after which a connection without calls is closed
+)
+
+// Line is how one place is spoken to. Its fields do not change once it is used.
+type Line struct {
+	// Vendor is the place's name in messages.
+	Vendor string
+	// Secrets are what no message may contain.
+	Secrets []string
+	// Effect reports the calls, by their full names, whose lost answer leaves open whether something was done.
+	Effect func(method string) bool
+	// Soon reads when the place wants to be asked again; nil = it never says.
+	Soon func(*status.Status) (time.Duration, bool)
+	// Refused and Full say what to do about a refused credential, and about a quota that is used up.
+	Refused, Full string
+}
+
+// Dial returns a connection to an https address, or without encryption to an http one. It contacts nobody yet. A nil
+// secure stands for the system's authorities.
+func Dial(u *url.URL, secure *tls.Config, more ...grpc.DialOption) (*grpc.ClientConn, error) {
+	transport, port := insecure.NewCredentials(), u.Port()
+	if u.Scheme == "https" {
+		transport = credentials.NewTLS(secure)
+		if port == "" {
+			port = "443"
+		}
+	}
+	return grpc.NewClient("passthrough:///"+net.JoinHostPort(u.Hostname(), port), append(more, grpc.WithTransportCredentials(transport),
+		grpc.WithDisableRetry(), grpc.WithStatsHandler(watch{}), grpc.WithIdleTimeout(quiet),
+		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxMessage), grpc.MaxCallSendMsgSize(maxMessage)),
+		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: 30 * time.Second, Timeout: 10 * time.Second}))...)
+}
+
+// sent follows one call.
+type sent struct{ left, answered atomic.Bool }
+
+type sentKey struct{}
+
+// watch notes what leaves and what comes back.
+type watch struct{}
+
+func (watch) TagRPC(ctx context.Context, _ *stats.RPCTagInfo) context.Context { return ctx }
+
+func (watch) HandleRPC(ctx context.Context, s stats.RPCStats) {
+	of, ok := ctx.Value(sentKey{}).(*sent)
+	if !ok {
+		return
+	}
+	switch s.(type) {
+	case *stats.OutHeader:
+		of.left.Store(true)
+	case *stats.InTrailer:
+		of.answered.Store(true)
+	}
+}
+
+func (watch) TagConn(ctx context.Context, _ *stats.ConnTagInfo) context.Context { return ctx }
+
+func (watch) HandleConn(context.Context, stats.ConnStats) {}
+
+// Ask makes one call, bounded by limit, and classifies its end.
+func (l *Line) Ask(ctx context.Context, limit time.Duration, method string, do func(context.Context) error) error {
+	var of sent
+	limited, cancel := context.WithTimeout(context.WithValue(ctx, sentKey{}, &of), limit)
+	defer cancel()
+	if err := do(limited); err != nil {
+		return l.classified(ctx, method, &of, err)
+	}
+	return nil
+}
+
+// Stream begins a call of many messages, which its context bounds, and classifies its end.
+func (l *Line) Stream(ctx context.Context, d *grpc.StreamDesc, c *grpc.ClientConn, method string, do grpc.Streamer,
+	opts ...grpc.CallOption) (grpc.ClientStream, error) {
+	var of sent
+	s, err := do(context.WithValue(ctx, sentKey{}, &of), d, c, method, opts...)
+	if err != nil {
+		return nil, l.classified(ctx, method, &of, err)
+	}
+	return &heard{s, func(err error) error { return l.classified(ctx, method, &of, err) }}, nil
+}
+
+// heard is a stream whose end is classified.
+type heard struct {
+	grpc.ClientStream
+	judge func(error) error
+}
+
+// RecvMsg implements grpc.ClientStream.
+func (s *heard) RecvMsg(m any) error { return s.judge(s.ClientStream.RecvMsg(m)) }

@@ -1,0 +1,161 @@
+package openshell
+
+import (
+	"cmp"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
+)
+
+const (
+	vendor           = "OpenShell"
+	credentialSecret = "oidc_client_secret"
+
+	fieldAddress   = "address"
+	fieldTLS       = "tls_folder"
+	fieldIssuer    = "oidc_issuer"
+	fieldClient    = "oidc_client_id"
+	fieldAudience  = "oidc_audience"
+	fieldScopes    = "oidc_scopes"
+	fieldWorkspace = "workspace"
+	fieldImage     = "image"
+	fieldDriver    = "driver"
+	fieldArch      = "arch"
+	fieldRegion    = "region"
+	fieldPerMinute = "creates_per_minute"
+
+	fieldHome     = "home"
+	fieldWorkDir  = "workdir"
+	fieldUser     = "user"
+	fieldReadOnly = "read_only"
+	fieldBinaries = "binaries"
+
+	// defaultAddress and defaultTLS are those of the vendor's packages: its page on authentication, read on 2026-11-24.
+	defaultAddress   = "https://127.0.0.1:17670"
+	defaultTLS       = "~/.config/openshell/gateways/openshell/mtls"
+	defaultClient    = "openshell-cli"
+	defaultWorkspace = "default"
+	defaultPerMinute = 60
+	defaultHome      = "/sandbox"
+	defaultUser      = "sandbox"
+	// defaultFixed is the workspace of a profile that may only read it: outside of what may be written.
+	defaultFixed = "/workspace"
+
+	driverVM = "vm"
+	// unstated is the region of a gateway whose user does not say where it is: no profile can demand it.
+	unstated = "unstated"
+)
+
+var (
+	drivers = []string{"docker", "podman", "kubernetes", driverVM}
+	arches  = []string{"amd64", "arm64"}
+	// defaultReadOnly are the vendor's own, as far as each image has them: a path that is missing keeps a sandbox from starting.
+	defaultReadOnly = []string{"/bin", "/dev/urandom", "/etc", "/lib", "/proc", "/usr"}
+	everyBinary     = []string{"/**"}
+)
+
+var configFields = []extensions.Field{
+	{Name: fieldAddress, Type: extensions.FieldString, Doc: "Address of the gateway; default: `" + defaultAddress + "`. Plain http is for this machine only."},
+	{Name: fieldTLS, Type: extensions.FieldString,
+		Doc: "Folder with `ca.crt`, `tls.crt` and `tls.key`, as the vendor's command line keeps it; default, unless `oidc_issuer` is set: `" +
+			defaultTLS + "`. With an OIDC client `ca.crt` is enough."},
+	{Name: fieldIssuer, Type: extensions.FieldString, Doc: "OIDC issuer that the gateway trusts; with it, the credential `" + credentialSecret + "` is needed."},
+	{Name: fieldClient, Type: extensions.FieldString, Doc: "The OIDC client; default: `" + defaultClient + "`."},
+	{Name: fieldAudience, Type: extensions.FieldString, Doc: "Audience of the token; default: the issuer's own choice."},
+	{Name: fieldScopes, Type: extensions.FieldStrings, Doc: "Scopes of the token, such as `sandbox:read`, `sandbox:write` and `config:read`; default: the issuer's own choice."},
+	{Name: fieldWorkspace, Type: extensions.FieldString, Doc: "The gateway's workspace; default: `" + defaultWorkspace + "`."},
+	{Name: fieldImage, Type: extensions.FieldString, Doc: "Image of sandboxes whose profile names none; default: the gateway's. It needs `/bin/sh` and `tar`."},
+	{Name: fieldDriver, Type: extensions.FieldString, Enum: drivers,
+		Doc: "What the gateway makes sandboxes with. Sizes are promised only where this is said and is not `vm`, which ignores them."},
+	{Name: fieldArch, Type: extensions.FieldString, Enum: arches, Doc: "Architecture of the gateway's machines; default: `amd64`."},
+	{Name: fieldRegion, Type: extensions.FieldString, Doc: "Where the gateway's machines are. Without it, no profile that demands a region runs here."},
+	{Name: fieldPerMinute, Type: extensions.FieldInt, Doc: "Sandboxes that one process creates in a minute at most; default: 60."},
+}
+
+var optionFields = []extensions.Field{
+	{Name: fieldHome, Type: extensions.FieldString, Doc: "The folder of the image that the sandbox's user may write; default: `" + defaultHome + "`."},
+	{Name: fieldWorkDir, Type: extensions.FieldString,
+		Doc: "The workspace; default: `workspace` in `home`, and for `access: ro` `" + defaultFixed + "`. Outside of `home` the image must have it."},
+	{Name: fieldUser, Type: extensions.FieldString,
+		Doc: "The user that everything runs as: `" + defaultUser + "` (the default), if the image has it, or a number other than 0."},
+	{Name: fieldReadOnly, Type: extensions.FieldStrings,
+		Doc: "Paths that may be read, besides `home`, `/tmp` and the workspace. The image must have each. Default: `" + strings.Join(defaultReadOnly, "`, `") + "`."},
+	{Name: fieldBinaries, Type: extensions.FieldStrings,
+		Doc: "Programs that may use the network where `network.egress` allows it, by their paths inside; `**` matches any part. Default: every one."},
+}
+
+type settings struct {
+	account, address, tls    string
+	issuer, client, audience string
+	scopes                   []string
+	workspace, image         string
+	driver, region           string
+	perMinute                int64
+}
+
+// workspaceName is what the gateway takes as a workspace: a DNS label.
+var workspaceName = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$`)
+
+func parseConfig(cfg extensions.Config) (settings, error) {
+	if err := extensions.CheckFields("config", configFields, cfg.Values); err != nil {
+		return settings{}, err
+	}
+	v := cfg.Values
+	s := settings{account: cfg.Account, address: cmp.Or(text(v, fieldAddress), defaultAddress), tls: text(v, fieldTLS), issuer: text(v, fieldIssuer),
+		client: cmp.Or(text(v, fieldClient), defaultClient), audience: text(v, fieldAudience), scopes: extensions.Strings(v[fieldScopes]),
+		workspace: cmp.Or(text(v, fieldWorkspace), defaultWorkspace), image: text(v, fieldImage), driver: text(v, fieldDriver),
+		region: text(v, fieldRegion), perMinute: extensions.Whole(v[fieldPerMinute], defaultPerMinute)}
+	if s.tls == "" && s.issuer == "" && strings.HasPrefix(s.address, "https:") {
+		s.tls = defaultTLS
+	}
+	switch {
+	case s.perMinute < 1 || s.perMinute > 60_000:
+		return s, extensions.Errorf(extensions.KindInvalid, "config.%s: %d is not between 1 and 60000", fieldPerMinute, s.perMinute)
+	case !workspaceName.MatchString(s.workspace):
+		return s, extensions.Errorf(extensions.KindInvalid, "config.%s: %q is no workspace of %s", fieldWorkspace, extensions.Clean(s.workspace, 80),
+			vendor).WithRemedy("use lower-case letters, digits and dashes, at most 63")
+	}
+	return s, nil
+}
+
+func text(values map[string]any, key string) string {
+	s, _ := values[key].(string)
+	return s
+}
+
+// layout is where a new sandbox has what.
+type layout struct {
+	home, workDir string   // workDir "" = none
+	readOnly      []string // besides the workspace
+	user          string
+}
+
+func layoutOf(spec extensions.Spec) layout {
+	o := spec.Options
+	l := layout{home: clean(cmp.Or(text(o, fieldHome), defaultHome)), user: cmp.Or(text(o, fieldUser), defaultUser),
+		readOnly: slices.Sorted(slices.Values(extensions.Strings(o[fieldReadOnly], defaultReadOnly...)))}
+	switch dir := text(o, fieldWorkDir); {
+	case spec.Workspace.Access == extensions.AccessNone:
+	case dir != "":
+		l.workDir = clean(dir)
+	case spec.Workspace.Access == extensions.AccessRO:
+		l.workDir = defaultFixed
+	default:
+		l.workDir = path.Join(l.home, "workspace")
+	}
+	return l
+}
+
+// clean leaves a relative path as it is, for check to refuse.
+func clean(at string) string {
+	if path.IsAbs(at) {
+		return path.Clean(at)
+	}
+	return at
+}
+
+// within reports whether a path is a folder or below it.
+func within(at, folder string) bool { return at == folder || strings.HasPrefix(at, folder+"/") }

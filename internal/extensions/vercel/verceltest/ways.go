@@ -1,0 +1,30 @@
+package verceltest
+
+import (
+	"testing"
+
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/hosttest/vendortest"
+)
+
+// Fault is a failure of the way to the vendor.
+type Fault = vendortest.Fault
+
+// When a fault strikes.
+const (
+	Before = vendortest.Before
+	After  = vendortest.After
+)
+
+// Killer stands before a vendor.
+type Killer struct {
+	vendortest.Killer
+	APIURL string
+}
+
+// Killer returns one that kills nobody until Start.
+func (v *Vendor) Killer(t testing.TB) *Killer {
+	t.Helper()
+	k := &Killer{}
+	k.APIURL = k.Front(t, v.APIURL)
+	return k
+}
