@@ -10,37 +10,15 @@ import (
 	"time"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/contents"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/execwire"
 )
 
-// contentFile is written last, relative to the home of the sandbox's user.
-const contentFile = ".sandboxer/sandbox.json"
-
-// content is what a filled sandbox keeps about itself. The variables lie here and not in the vendor's record of the sandbox, which
-// everybody of the organization reads: they may be secrets.
-type content struct {
-	ID  extensions.ID     `json:"id"`
-	Env map[string]string `json:"env,omitempty"`
-}
-
-// contentOf reads what a sandbox was filled with; none if it was not, or is from another one.
-func (b *backend) contentOf(ctx context.Context, t *toolbox, id extensions.ID) (c content, err error) {
-	if known, ok := b.filled.Load(t.sandbox.Id); ok {
-		return known.(content), nil
-	}
+// Get implements contents.Reader.
+func (t *toolbox) Get(ctx context.Context, at string) ([]byte, error) {
 	var raw bytes.Buffer
-	err = t.get(ctx, path.Join(t.home, contentFile), &raw)
-	switch {
-	case extensions.IsKind(err, extensions.KindNotFound):
-		return content{}, nil
-	case err != nil:
-		return content{}, err
-	}
-	if json.Unmarshal(raw.Bytes(), &c) != nil || c.ID != id {
-		return content{}, nil
-	}
-	b.filled.Store(t.sandbox.Id, c)
-	return c, nil
+	err := t.get(ctx, path.Join(t.home, at), &raw)
+	return raw.Bytes(), err
 }
 
 // layOut makes the folder $1, empties it first if $2 says so, and writes the first $4 bytes of its input to $3 and the rest to $5,
@@ -61,7 +39,7 @@ mv -- "$5.new" "$5"`
 
 // fill gives a new sandbox its contents, unless it has them. What was cut short anywhere is done again.
 func (b *backend) fill(ctx context.Context, spec extensions.Spec, t *toolbox) error {
-	c, err := b.contentOf(ctx, t, spec.ID)
+	c, err := b.filled.Of(ctx, t.sandbox.Id, spec.ID, t)
 	if err != nil || c.ID == spec.ID {
 		return err
 	}
@@ -84,15 +62,15 @@ func (b *backend) fill(ctx context.Context, spec extensions.Spec, t *toolbox) er
 			return err
 		}
 	}
-	c = content{ID: spec.ID, Env: environment(spec)}
+	c = contents.Of(spec)
 	text, err := json.Marshal(c)
 	if err != nil {
 		return err
 	}
 	err = t.lay(ctx, append([]byte(spec.Instructions), text...), dir, fresh, path.Join(t.base(), extensions.InstructionsPath),
-		strconv.Itoa(len(spec.Instructions)), path.Join(t.home, contentFile))
+		strconv.Itoa(len(spec.Instructions)), path.Join(t.home, contents.File))
 	if err == nil {
-		b.filled.Store(t.sandbox.Id, c)
+		b.filled.Filled(t.sandbox.Id, c)
 	}
 	return err
 }
@@ -107,17 +85,4 @@ func (t *toolbox) lay(ctx context.Context, in []byte, args ...string) error {
 			WithRemedy("name a folder in options.workdir that the sandbox's user may make")
 	}
 	return err
-}
-
-func environment(spec extensions.Spec) map[string]string {
-	env := map[string]string{}
-	for _, from := range []map[string]string{spec.Toolchain.Env, spec.Env} {
-		for name, v := range from {
-			env[name] = v
-		}
-	}
-	for name, s := range spec.Secrets {
-		env[name] = s.Reveal()
-	}
-	return env
 }

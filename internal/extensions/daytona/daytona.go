@@ -30,6 +30,7 @@ import (
 	"golang.org/x/time/rate"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/contents"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/rest"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/webcall"
 )
@@ -99,10 +100,10 @@ type backend struct {
 	token   extensions.Secret
 	secrets map[string]extensions.Secret
 	control *rest.Client
-	inside  *http.Client  // speaks to toolboxes
-	creates *rate.Limiter // the binding's creates per minute, kept by waiting
-	filled  sync.Map      // the vendor's id of a sandbox -> content; what was read of it once
-	homes   sync.Map      // the vendor's id of a sandbox -> home of its user
+	inside  *http.Client   // speaks to toolboxes
+	creates *rate.Limiter  // the binding's creates per minute, kept by waiting
+	filled  contents.Known // by the vendor's id of a sandbox
+	homes   sync.Map       // the vendor's id of a sandbox -> home of its user
 }
 
 // Close implements extensions.Backend.

@@ -2,7 +2,6 @@ package daytona
 
 import (
 	"context"
-	"maps"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/execwire"
@@ -27,15 +26,9 @@ func (b *backend) exec(ctx context.Context, h extensions.Handle, req extensions.
 			extensions.Clean(req.User, 80)).At("user")
 	}
 	req.User = ""
-	c, err := b.contentOf(ctx, t, h.ID)
+	c, err := b.filled.Of(ctx, t.sandbox.Id, h.ID, t)
 	if err != nil {
 		return r, err
 	}
-	env := maps.Clone(c.Env)
-	if env == nil {
-		env = map[string]string{}
-	}
-	maps.Copy(env, req.Env)
-	req.Env = env
-	return execwire.Run(ctx, req, execwire.Inside(t.base(), t.calls(0).Transport))
+	return execwire.Run(ctx, c.For(req), execwire.Inside(t.base(), t.calls(0).Transport))
 }

@@ -19,7 +19,7 @@ const (
 func (b *backend) Upload(ctx context.Context, h extensions.Handle, dir string, tar io.Reader) error {
 	t, err := b.enter(ctx, h)
 	if err == nil {
-		err = t.unpack(ctx, t.absolute(dir), tar)
+		err = t.unpack(ctx, tarbox.At(t.base(), dir), tar)
 	}
 	return failed("upload", h.ID, err)
 }
@@ -28,7 +28,7 @@ func (b *backend) Upload(ctx context.Context, h extensions.Handle, dir string, t
 func (b *backend) Download(ctx context.Context, h extensions.Handle, from string, w io.Writer) error {
 	t, err := b.enter(ctx, h)
 	if err == nil {
-		err = tarbox.Download(ctx, w, tarbox.Whole(t.calls(0).Transport, t.absolute(from), where))
+		err = tarbox.Download(ctx, w, tarbox.Whole(t.calls(0).Transport, tarbox.At(t.base(), from), where))
 	}
 	return failed("download", h.ID, err)
 }

@@ -81,14 +81,6 @@ func (t *toolbox) base() string {
 	return t.home
 }
 
-// absolute is a path inside: a relative one begins at the workspace.
-func (t *toolbox) absolute(at string) string {
-	if path.IsAbs(at) {
-		return path.Clean(at)
-	}
-	return path.Join(t.base(), at)
-}
-
 // calls are what carries commands; most is the longest input of one in bytes, 0 = the usual.
 func (t *toolbox) calls(most int64) execwire.Calls {
 	return execwire.Calls{Put: t.put, Get: t.get, Run: t.run, MaxInput: most}

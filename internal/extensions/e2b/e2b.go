@@ -28,6 +28,7 @@ import (
 	"golang.org/x/time/rate"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/contents"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/rest"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/webcall"
 )
@@ -86,11 +87,11 @@ type backend struct {
 	settings
 	desc    extensions.Descriptor
 	control *rest.Client
-	inside  *http.Client  // speaks to envd
-	creates *rate.Limiter // the plan's creates per second, kept by waiting
-	forking chan struct{} // capacity 1: whoever fills it takes the snapshot of a fork
-	filled  sync.Map      // sandbox's own name -> contents; what was read of it once
-	making  sync.Map      // template's name -> chan struct{}, full while this process makes it
+	inside  *http.Client   // speaks to envd
+	creates *rate.Limiter  // the plan's creates per second, kept by waiting
+	forking chan struct{}  // capacity 1: whoever fills it takes the snapshot of a fork
+	filled  contents.Known // by sandbox's own name
+	making  sync.Map       // template's name -> chan struct{}, full while this process makes it
 }
 
 // Close implements extensions.Backend.

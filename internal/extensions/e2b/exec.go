@@ -2,7 +2,6 @@ package e2b
 
 import (
 	"context"
-	"maps"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/execwire"
@@ -22,15 +21,9 @@ func (b *backend) exec(ctx context.Context, h extensions.Handle, req extensions.
 	if err != nil {
 		return r, err
 	}
-	c, err := b.contentOf(ctx, e, h.ID)
+	c, err := b.filled.Of(ctx, e.detail.SandboxID, h.ID, e)
 	if err != nil {
 		return r, err
 	}
-	env := maps.Clone(c.Env)
-	if env == nil {
-		env = map[string]string{}
-	}
-	maps.Copy(env, req.Env)
-	req.Env = env
-	return execwire.Run(ctx, req, execwire.Inside(workDir(e.detail.Metadata), e.run))
+	return execwire.Run(ctx, c.For(req), execwire.Inside(workDir(e.detail.Metadata), e.run))
 }

@@ -3,7 +3,6 @@ package e2b
 import (
 	"context"
 	"io"
-	"path"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/tarbox"
@@ -13,7 +12,7 @@ import (
 func (b *backend) Upload(ctx context.Context, h extensions.Handle, dir string, tar io.Reader) error {
 	e, err := b.enter(ctx, h)
 	if err == nil {
-		err = e.unpack(ctx, e.absolute(dir), tar)
+		err = e.unpack(ctx, tarbox.At(workDir(e.detail.Metadata), dir), tar)
 	}
 	return failed("upload", h.ID, err)
 }
@@ -22,7 +21,7 @@ func (b *backend) Upload(ctx context.Context, h extensions.Handle, dir string, t
 func (b *backend) Download(ctx context.Context, h extensions.Handle, from string, w io.Writer) error {
 	e, err := b.enter(ctx, h)
 	if err == nil {
-		err = tarbox.Download(ctx, w, tarbox.Inside(e.run, e.absolute(from), where))
+		err = tarbox.Download(ctx, w, tarbox.Inside(e.run, tarbox.At(workDir(e.detail.Metadata), from), where))
 	}
 	return failed("download", h.ID, err)
 }
@@ -32,12 +31,4 @@ const where = "the sandbox"
 
 func (e *envd) unpack(ctx context.Context, dir string, tar io.Reader) error {
 	return tarbox.Upload(ctx, tar, tarbox.Inside(e.run, dir, where))
-}
-
-// absolute is a path inside: a relative one begins at the workspace, without one at the root.
-func (e *envd) absolute(at string) string {
-	if path.IsAbs(at) {
-		return path.Clean(at)
-	}
-	return path.Join("/", workDir(e.detail.Metadata), at)
 }

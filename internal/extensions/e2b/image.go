@@ -27,9 +27,6 @@ const (
 
 var passingTemplate = regexp.MustCompile(`^(?:[^/]+/)?` + templatePrefix + `[0-9a-f]{40}(?::[^/]*)?$`)
 
-// noID stands for the sandbox where images are read: they are the same for all, and a plan has none yet.
-const noID extensions.ID = "sbx-aaaaaaaaaaaaaaaaaaaa"
-
 // unused is how long a template of ours may be without a sandbox before anybody of the team removes it.
 const unused = 24 * time.Hour
 
@@ -67,12 +64,7 @@ func (b *backend) prepareImage(ctx context.Context, spec extensions.Spec) (strin
 
 // planned returns the template that an image becomes, and what the contract calls the image's digest.
 func planned(ctx context.Context, spec extensions.Spec) (*built, string, error) {
-	p, err := compose.FromImage(ctx, *spec.Image, spec.Workspace.Source)
-	if err != nil {
-		return nil, "", err
-	}
-	// Builds reach the network: the vendor's builder has no wall.
-	r, err := p.Render(compose.RenderOptions{ID: noID, Service: compose.AgentService, Network: compose.NetworkAllow})
+	r, err := compose.Prepare(ctx, *spec.Image, spec.Workspace.Source)
 	if err != nil {
 		return nil, "", err
 	}

@@ -20,7 +20,7 @@ func (b *backend) waitReady(ctx context.Context, spec extensions.Spec, h extensi
 	if err != nil {
 		return o, err
 	}
-	if err := b.fill(ctx, spec, e); err != nil {
+	if err := b.filled.Fill(ctx, e.detail.SandboxID, workDirOf(spec), spec, e); err != nil {
 		return o, err
 	}
 	if err := ready.Answered(ctx, spec.Readiness, func(ctx context.Context, req extensions.ExecRequest) (extensions.ExecResult, error) {

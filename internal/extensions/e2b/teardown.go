@@ -10,11 +10,8 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/ready"
 )
 
-// A sandbox that was killed may be told of for a moment.
-const (
-	goneWithin = 15 * time.Second
-	gonePause  = 250 * time.Millisecond
-)
+// gone is how long a sandbox that was killed may be told of.
+var gone = ready.Wait{Interval: 250 * time.Millisecond, Timeout: 15 * time.Second}
 
 // Teardown implements extensions.Backend.
 func (b *backend) Teardown(ctx context.Context, h extensions.Handle) (extensions.CleanupReport, error) {
@@ -38,17 +35,13 @@ func (b *backend) teardown(ctx context.Context, h extensions.Handle) (report ext
 		return report, err
 	}
 	report = extensions.CleanupReport{Removed: []string{"sandbox " + d.SandboxID}, StartedAt: d.StartedAt}
-	err = ready.Wait{Interval: gonePause, Timeout: goneWithin}.Until(ctx, func(ctx context.Context) (string, error) {
+	err = gone.Soon(ctx, vendor+" still shows "+d.SandboxID, func(ctx context.Context) (bool, error) {
 		_, err := b.get(ctx, d.SandboxID)
 		if extensions.IsKind(err, extensions.KindNotFound) {
-			return "", nil
+			return true, nil
 		}
-		return vendor + " still shows it", err
+		return false, err
 	})
-	if extensions.IsKind(err, extensions.KindTimeout) && ctx.Err() == nil {
-		err = extensions.Errorf(extensions.KindUnavailable, "%s still shows %s after ending it", vendor, d.SandboxID).
-			WithRemedy("destroy it again")
-	}
 	if err == nil {
 		err = b.dropFork(ctx, h.ID, d)
 		removed, left := b.templateEnds(ctx, d)

@@ -64,10 +64,10 @@ func parseConfig(cfg extensions.Config) (settings, error) {
 	if err := extensions.CheckFields("config", configFields, cfg.Values); err != nil {
 		return settings{}, err
 	}
-	or := func(field, otherwise string) string { return cmp.Or(text(cfg.Values, field), otherwise) }
+	or := func(field, otherwise string) string { return cmp.Or(extensions.Text(cfg.Values, field), otherwise) }
 	s := settings{account: cfg.Account, serverURL: or(fieldServer, defaultServer), environment: or(fieldEnvironment, defaultEnvironment),
 		app: or(fieldApp, defaultApp), image: or(fieldImage, defaultImage), runtime: or(fieldRuntime, runtimeGVisor),
-		region: text(cfg.Values, fieldRegion)}
+		region: extensions.Text(cfg.Values, fieldRegion)}
 	for field, name := range map[string]string{fieldEnvironment: s.environment, fieldApp: s.app} {
 		if !objectName.MatchString(name) {
 			return s, extensions.Errorf(extensions.KindInvalid, "config.%s: %q is no name at %s", field, extensions.Clean(name, 80), vendor).
@@ -77,17 +77,12 @@ func parseConfig(cfg extensions.Config) (settings, error) {
 	return s, nil
 }
 
-func text(values map[string]any, key string) string {
-	s, _ := values[key].(string)
-	return s
-}
-
 // workDirOf is the workspace of a new sandbox; "" = none.
 func workDirOf(spec extensions.Spec) string {
 	if spec.Workspace.Access == extensions.AccessNone {
 		return ""
 	}
-	if d := text(spec.Options, fieldWorkDir); d != "" {
+	if d := extensions.Text(spec.Options, fieldWorkDir); d != "" {
 		return path.Clean(d)
 	}
 	return defaultWorkDir

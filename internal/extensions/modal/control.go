@@ -3,20 +3,25 @@ package modal
 import (
 	"context"
 	"strconv"
+	"time"
 
 	sdk "github.com/modal-labs/modal-client/go"
 	pb "github.com/modal-labs/modal-client/go/proto/modal_proto"
 	"golang.org/x/sync/errgroup"
+	"google.golang.org/grpc"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/rest"
 )
 
-// seen is what the vendor tells of one sandbox now.
+// seen is what the vendor tells of one sandbox now: the tags of a sandbox of ours, and how it ended.
 type seen struct {
-	told
-	ref    string
-	result *pb.GenericResult // nil = it lives
+	ref        string
+	id         extensions.ID
+	generation int64
+	workDir    string
+	ends       time.Time
+	result     *pb.GenericResult // nil = it lives
 }
 
 // get reads one sandbox. KindNotFound is the vendor's own word, and KindConflict says that it is another one's.
@@ -24,37 +29,24 @@ func (b *backend) get(ctx context.Context, ref string) (s seen, err error) {
 	var wait *pb.SandboxWaitResponse
 	var tags *pb.SandboxTagsGetResponse
 	g, together := errgroup.WithContext(ctx)
-	v1 := backendOf(ref) == 1
 	g.Go(func() (err error) {
-		in := pb.SandboxWaitRequest_builder{SandboxId: ref}.Build()
-		if v1 {
-			wait, err = b.control.SandboxWait(together, in)
-		} else {
-			wait, err = b.control.SandboxWaitV2(together, in)
-		}
+		wait, err = b.control.SandboxWaitV2(together, pb.SandboxWaitRequest_builder{SandboxId: ref}.Build())
 		return err
 	})
 	g.Go(func() (err error) {
-		in := pb.SandboxTagsGetRequest_builder{SandboxId: ref}.Build()
-		if v1 {
-			tags, err = b.control.SandboxTagsGet(together, in)
-		} else {
-			tags, err = b.control.SandboxTagsGetV2(together, in)
-		}
+		tags, err = b.control.SandboxTagsGetV2(together, pb.SandboxTagsGetRequest_builder{SandboxId: ref}.Build())
 		return err
 	})
 	if err := g.Wait(); err != nil {
 		return s, err
 	}
-	s.ref = ref
+	s, ours := b.ours(ref, tags.GetTags())
+	if !ours {
+		return s, foreign(ref)
+	}
 	if r := wait.GetResult(); r.GetStatus() != pb.GenericResult_GENERIC_STATUS_UNSPECIFIED {
 		s.result = r
 	}
-	t, ok := b.ours(tags.GetTags())
-	if !ok {
-		return s, foreign(ref)
-	}
-	s.told = t
 	return s, nil
 }
 
@@ -63,22 +55,30 @@ func foreign(ref string) error {
 		WithRemedy("check it at %s; sandboxer does not own it", vendor)
 }
 
-// owned reads the sandbox of a handle and refuses one that carries another id. One that has ended is KindNotFound.
-func (b *backend) owned(ctx context.Context, h extensions.Handle) (seen, error) {
-	ref, err := b.ref(ctx, h)
-	if err != nil {
-		return seen{}, err
-	}
-	s, err := b.get(ctx, ref)
-	switch {
-	case err != nil:
+// its reads the sandbox of a handle, alive or not, and refuses one that carries another id.
+func (b *backend) its(ctx context.Context, h extensions.Handle) (s seen, err error) {
+	if err := checkHandle(h); err != nil {
 		return s, err
-	case s.id != h.ID:
-		return s, foreign(ref)
-	case s.result != nil:
-		return s, extensions.Errorf(extensions.KindNotFound, "the sandbox %s has ended: %s", ref, ending(s.result))
 	}
-	return s, nil
+	ref := h.Ref
+	if ref == "" { // a lost answer left only our id
+		if ref, err = b.byName(ctx, h.ID); err != nil {
+			return s, err
+		}
+	}
+	if s, err = b.get(ctx, ref); err == nil && s.id != h.ID {
+		err = foreign(ref)
+	}
+	return s, err
+}
+
+// owned is its for a sandbox that lives. One that has ended is KindNotFound.
+func (b *backend) owned(ctx context.Context, h extensions.Handle) (seen, error) {
+	s, err := b.its(ctx, h)
+	if err == nil && s.result != nil {
+		err = extensions.Errorf(extensions.KindNotFound, "the sandbox %s has ended: %s", s.ref, ending(s.result))
+	}
+	return s, err
 }
 
 // ending says how a sandbox ended.
@@ -96,20 +96,17 @@ func ending(r *pb.GenericResult) string {
 	return extensions.Clean(r.GetStatus().String()+" "+r.GetException(), maxWords)
 }
 
-// named looks up the live sandbox that has our id as its name, at both backends. KindNotFound is both backends' word.
-func (b *backend) named(ctx context.Context, id extensions.ID) (string, error) {
+// byName looks up the live sandbox that has our id as its name, at both backends. KindNotFound is both backends' word.
+func (b *backend) byName(ctx context.Context, id extensions.ID) (string, error) {
 	in := pb.SandboxGetFromNameRequest_builder{SandboxName: string(id), AppName: b.app, EnvironmentName: b.environment}.Build()
 	out, err := b.control.SandboxGetFromNameV2(ctx, in)
 	if extensions.IsKind(err, extensions.KindNotFound) {
 		out, err = b.control.SandboxGetFromName(ctx, in)
 	}
-	if err != nil {
-		return "", err
+	if err == nil && !refName.MatchString(out.GetSandboxId()) {
+		err = extensions.Errorf(extensions.KindInternal, "%s names %q as a sandbox", vendor, extensions.Clean(out.GetSandboxId(), 80))
 	}
-	if !refName.MatchString(out.GetSandboxId()) {
-		return "", extensions.Errorf(extensions.KindInternal, "%s names %q as a sandbox", vendor, extensions.Clean(out.GetSandboxId(), 80))
-	}
-	return out.GetSandboxId(), nil
+	return out.GetSandboxId(), err
 }
 
 // application returns the app that has the sandboxes; KindNotFound if it is missing and shall not be made.
@@ -118,21 +115,7 @@ func (b *backend) application(ctx context.Context, make bool) (*sdk.App, error) 
 	if err == nil && a.AppID == "" {
 		err = extensions.Errorf(extensions.KindInternal, "%s names no app", vendor)
 	}
-	if e := known(err); e != nil {
-		return nil, e
-	}
-	return a, err
-}
-
-// known is err, or what an error of the SDK's own means.
-func known(err error) error {
-	if err == nil || extensions.KindOf(err) != extensions.KindInternal {
-		return err
-	}
-	if e := ofSDK(err); e != nil {
-		return e
-	}
-	return err
+	return a, known(err)
 }
 
 // list reads the account's live sandboxes at both backends, page by page. V2's list has those of both, as the SDK says;
@@ -146,33 +129,27 @@ func (b *backend) list(ctx context.Context) (all []seen, err error) {
 		return nil, err
 	}
 	has := map[string]bool{}
-	for _, page := range []func(context.Context, *pb.SandboxListRequest) (*pb.SandboxListResponse, error){
-		func(ctx context.Context, in *pb.SandboxListRequest) (*pb.SandboxListResponse, error) {
-			return b.control.SandboxListV2(ctx, in)
-		},
-		func(ctx context.Context, in *pb.SandboxListRequest) (*pb.SandboxListResponse, error) {
-			return b.control.SandboxList(ctx, in)
-		},
+	for _, page := range []func(context.Context, *pb.SandboxListRequest, ...grpc.CallOption) (*pb.SandboxListResponse, error){
+		b.control.SandboxListV2, b.control.SandboxList,
 	} {
-		err := rest.Pages(vendor, func(before string) (string, error) {
+		if err := rest.Pages(vendor, func(before string) (string, error) {
 			at, _ := strconv.ParseFloat(before, 64) // "" is the newest
 			out, err := page(ctx, pb.SandboxListRequest_builder{AppId: app.AppID, EnvironmentName: b.environment, BeforeTimestamp: at,
 				Tags: []*pb.SandboxTag{tag(extensions.LabelAccount, b.account)}}.Build())
 			if err != nil || len(out.GetSandboxes()) == 0 {
 				return "", err
 			}
-			for _, s := range out.GetSandboxes() {
-				t, ok := b.ours(s.GetTags())
-				done := s.GetTaskInfo().GetFinishedAt() > 0 // the list lags
-				if ok && !done && !has[s.GetId()] && refName.MatchString(s.GetId()) {
-					has[s.GetId()] = true
-					all = append(all, seen{told: t, ref: s.GetId()})
+			for _, i := range out.GetSandboxes() {
+				s, ok := b.ours(i.GetId(), i.GetTags())
+				done := i.GetTaskInfo().GetFinishedAt() > 0 // the list lags
+				if ok && !done && !has[s.ref] && refName.MatchString(s.ref) {
+					has[s.ref] = true
+					all = append(all, s)
 				}
 			}
 			last := out.GetSandboxes()[len(out.GetSandboxes())-1]
 			return strconv.FormatFloat(last.GetCreatedAt(), 'g', -1, 64), nil
-		})
-		if err != nil {
+		}); err != nil {
 			return nil, err
 		}
 	}

@@ -9,7 +9,7 @@ import (
 
 const doc = `Sandboxes of Modal (modal.com), rented by the second, with GPUs.
 
-- **Where it runs**: at the vendor, in one app of the token's workspace. A profile sets image and size; an image is pulled by Modal.
+- **Where it runs**: at the vendor, in one app of the token's workspace. A profile sets image and size; Modal pulls or builds the image.
 - **Needs**: a token, and images with ` + "`/bin/sh` and `tar`" + `. Routing considers it only where it is configured.
 - **Expiry**: native, by the second, at most 24 hours. Modal fixes it at the create: nothing extends it.
 - **Leaves behind**: the app and built images, which cost nothing; snapshots that were kept, for 30 days, which hold what files
@@ -89,10 +89,10 @@ func (extension) Describe() extensions.Descriptor {
 // Declare implements extensions.Declarer: which runtime a binding has, and where it is.
 func (extension) Declare(values map[string]any) (extensions.Declaration, error) {
 	n := extensions.Narrowing{Regions: []string{unstated}, IsolationLevels: []extensions.Isolation{extensions.IsolationUserspace}}
-	if r := text(values, fieldRegion); r != "" {
+	if r := extensions.Text(values, fieldRegion); r != "" {
 		n.Regions = []string{r}
 	}
-	if text(values, fieldRuntime) == runtimeAny {
+	if extensions.Text(values, fieldRuntime) == runtimeAny {
 		n.IsolationLevels = []extensions.Isolation{extensions.IsolationContainer}
 	}
 	return extensions.Declaration{Narrowing: n}, nil

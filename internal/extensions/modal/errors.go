@@ -14,16 +14,28 @@ import (
 
 const maxWords = grpcline.MaxWords // characters of the vendor's text in a message
 
-// failed is extensions.Failed with the errors that the SDK makes of classified ones.
+// failed is extensions.Failed: package grpcline has classified what the vendor answered, and ofSDK what its SDK made of that.
 func failed(op string, id extensions.ID, err error) error {
 	return extensions.Failed(op, id, err, ofSDK)
 }
 
+// named is failed for the result of a verb that returns.
+func named(op string, id extensions.ID, err *error) { *err = failed(op, id, *err) }
+
+// known is err, or what an error of the SDK's own means.
+func known(err error) error {
+	if err != nil && extensions.KindOf(err) == extensions.KindInternal {
+		if e := ofSDK(err); e != nil {
+			return e
+		}
+	}
+	return err
+}
+
 // ofSDK says what the SDK's own errors mean. It makes some of them of an answer's code, which it forgets.
 func ofSDK(err error) *extensions.Error {
-	said := extensions.Clean(err.Error(), maxWords)
 	is := func(kind extensions.Kind, remedy string) *extensions.Error {
-		return extensions.Errorf(kind, "%s: %s", vendor, said).WithRemedy("%s", remedy)
+		return extensions.Errorf(kind, "%s: %s", vendor, extensions.Clean(err.Error(), maxWords)).WithRemedy("%s", remedy)
 	}
 	switch {
 	case as[sdk.NotFoundError](err):
@@ -32,8 +44,6 @@ func ofSDK(err error) *extensions.Error {
 		return is(extensions.KindConflict, "")
 	case as[sdk.ResourceExhaustedError](err):
 		return is(extensions.KindExhausted, "choose another place, or try again later")
-	case as[sdk.RemoteError](err): // only builds of images end so
-		return is(extensions.KindUnsupported, "check the image: it must exist, be public, and be for linux/amd64").At("image")
 	case as[sdk.TimeoutError](err):
 		return is(extensions.KindTimeout, "")
 	case as[sdk.InvalidError](err):
@@ -47,7 +57,7 @@ func as[T error](err error) bool {
 	return errors.As(err, &e)
 }
 
-// effects are the calls whose lost answer leaves open whether something was done. An app, an image and a secret of the
+// effect reports the calls whose lost answer leaves open whether something was done. An app, an image and a secret of the
 // same content are the same object however often they are asked for.
 func effect(method string) bool {
 	switch method {

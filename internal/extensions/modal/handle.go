@@ -1,7 +1,6 @@
 package modal
 
 import (
-	"context"
 	"encoding/json"
 	"regexp"
 
@@ -40,26 +39,15 @@ func handle(id extensions.ID, ref string) extensions.Handle {
 }
 
 func checkHandle(h extensions.Handle) error {
-	if h.Extension != Handler || h.Version != handleVersion {
-		return extensions.Errorf(extensions.KindInvalid, "the handle is for %s version %d, this is %s version %d",
-			h.Extension, h.Version, Handler, handleVersion)
-	}
-	if h.Ref != "" && !refName.MatchString(h.Ref) {
-		return extensions.Errorf(extensions.KindInvalid, "%q is not a sandbox of %s", extensions.Clean(h.Ref, 80), vendor)
+	if err := h.Check(Handler, handleVersion); err != nil || h.Ref == "" {
+		return err
 	}
 	var w where
-	if h.Ref != "" && (json.Unmarshal(h.Data, &w) != nil || w.Backend != backendOf(h.Ref)) {
+	switch {
+	case !refName.MatchString(h.Ref):
+		return extensions.Errorf(extensions.KindInvalid, "%q is not a sandbox of %s", extensions.Clean(h.Ref, 80), vendor)
+	case json.Unmarshal(h.Data, &w) != nil || w.Backend != backendOf(h.Ref):
 		return extensions.Errorf(extensions.KindInvalid, "the handle does not say which backend of %s has %s", vendor, h.Ref)
 	}
-	_, err := extensions.ParseID(string(h.ID))
-	return err
-}
-
-// ref returns the vendor's name for a handle's sandbox, looked up by our id if a lost answer left the handle
-// without it.
-func (b *backend) ref(ctx context.Context, h extensions.Handle) (string, error) {
-	if err := checkHandle(h); err != nil || h.Ref != "" {
-		return h.Ref, err
-	}
-	return b.named(ctx, h.ID)
+	return nil
 }

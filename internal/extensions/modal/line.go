@@ -2,14 +2,11 @@ package modal
 
 import (
 	"context"
-	"encoding/base64"
-	"encoding/json"
-	"os"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/golang-jwt/jwt/v5"
 	pb "github.com/modal-labs/modal-client/go/proto/modal_proto"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/metadata"
@@ -19,22 +16,8 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/webcall"
 )
 
-const (
-	// sdkVersion is the SDK's, as go.mod has it; a test compares them.
-	sdkVersion = "0.11.1"
-	// pythonClient is the vendor's Python SDK whose behavior the vendor's Go SDK announces: its client.go.
-	pythonClient = "1.0.0"
-)
-
-// line is the connection to the control plane: the account's keys on each call, and each failure classified once.
-type line struct {
-	grpcline.Line
-	conn  *grpc.ClientConn
-	keys  []string // header names and values
-	token chan token
-	// environment is the workspace's.
-	environment string
-}
+// pythonClient is the vendor's Python SDK whose behavior the vendor's Go SDK announces: its client.go.
+const pythonClient = "1.0.0"
 
 // token is the session's; it is fetched again at half of its life.
 type token struct {
@@ -42,107 +25,80 @@ type token struct {
 	until time.Time
 }
 
-func newLine(s settings, given map[string]extensions.Secret) (*line, error) {
-	id, secret := given[credentialID].Reveal(), given[credentialSecret].Reveal()
-	for name, v := range map[string]string{credentialID: id, credentialSecret: secret} {
-		if v == "" || strings.ContainsFunc(v, func(r rune) bool { return r <= ' ' || r > '~' }) {
-			return nil, extensions.Errorf(extensions.KindUnauthorized, "the credential %s of %s is empty or has characters that no token has",
-				name, vendor).WithRemedy("set token_id and token_secret of this extension, or MODAL_TOKEN_ID and MODAL_TOKEN_SECRET")
-		}
-	}
-	u, err := webcall.Address(s.serverURL)
+// dialPlane connects to the control plane, at the first call.
+func (b *backend) dialPlane(id, secret string) (*grpc.ClientConn, error) {
+	u, err := webcall.Address(b.serverURL)
 	if err != nil {
 		return nil, extensions.Errorf(extensions.KindInvalid, "config.server_url: the address %w", err).
 			WithRemedy("write it as https://host; plain http is for this machine only")
 	}
-	l := &line{token: make(chan token, 1), environment: s.environment, Line: grpcline.Line{Vendor: vendor, Secrets: []string{secret, id},
-		Effect: effect, Soon: throttled, Refused: "check the token: it is wrong, was revoked, or is not allowed to do this",
-		Full: "end a sandbox of this workspace, or raise its plan's limit"}}
-	l.keys = []string{"x-modal-client-type", strconv.Itoa(int(pb.ClientType_CLIENT_TYPE_LIBMODAL_GO)),
-		"x-modal-client-version", pythonClient, "x-modal-libmodal-version", "modal-go/" + sdkVersion, "x-modal-host", u.Hostname(),
-		"x-modal-token-id", id, "x-modal-token-secret", secret}
-	l.token <- token{}
-	l.conn, err = grpcline.Dial(u, nil, grpc.WithChainUnaryInterceptor(l.call), grpc.WithChainStreamInterceptor(l.stream))
-	return l, err
-}
-
-// call is the way of every unary call.
-func (l *line) call(
-	ctx context.Context, method string, in, out any, c *grpc.ClientConn, do grpc.UnaryInvoker, opts ...grpc.CallOption,
-) error {
-	if err := ctx.Err(); err != nil {
-		return l.Unsent(err)
-	}
-	if image, ok := in.(*pb.ImageGetOrCreateRequest); ok && os.Getenv("MODAL_IMAGE_BUILDER_VERSION") != "" {
-		if err := l.ownBuilder(ctx, image); err != nil {
-			return err
+	for _, v := range []string{id, secret} {
+		if v == "" || strings.ContainsFunc(v, func(r rune) bool { return r <= ' ' || r > '~' }) {
+			return nil, extensions.Errorf(extensions.KindUnauthorized, "%s or %s of %s is empty or has characters that no token has",
+				credentialID, credentialSecret, vendor).
+				WithRemedy("set token_id and token_secret of this extension, or MODAL_TOKEN_ID and MODAL_TOKEN_SECRET")
 		}
 	}
-	headers := slices.Clone(l.keys)
-	if method != pb.ModalClient_AuthTokenGet_FullMethodName {
-		t, err := l.session(ctx)
+	b.line = grpcline.Line{Vendor: vendor, Secrets: []string{secret, id}, Effect: effect, Soon: throttled,
+		Refused: "check the token: it is wrong, was revoked, or is not allowed to do this",
+		Full:    "end a sandbox of this workspace, or raise its plan's limit"}
+	b.header = []string{"x-modal-client-type", strconv.Itoa(int(pb.ClientType_CLIENT_TYPE_LIBMODAL_GO)),
+		"x-modal-client-version", pythonClient, "x-modal-host", u.Hostname(), "x-modal-token-id", id, "x-modal-token-secret", secret}
+	b.token = make(chan token, 1)
+	b.token <- token{}
+	return grpcline.Dial(u, nil, b.line.Through(b.before)...)
+}
+
+// before prepares a call to the control plane.
+func (b *backend) before(ctx context.Context, method string, in any) (context.Context, string, error) {
+	// V1 has the calls of one sandbox under the same names without V2, with the same messages.
+	if of, ok := in.(interface{ GetSandboxId() string }); ok && backendOf(of.GetSandboxId()) == 1 {
+		method = strings.TrimSuffix(method, "V2")
+	}
+	header := b.header
+	if in != nil && method != pb.ModalClient_AuthTokenGet_FullMethodName { // the SDK's streams have no session either
+		t, err := b.session(ctx)
 		if err != nil {
-			return err
+			return nil, "", err
 		}
-		headers = append(headers, "x-modal-auth-token", t)
+		header = append([]string{"x-modal-auth-token", t}, header...)
 	}
-	return l.Ask(ctx, grpcline.CallTime, method, func(ctx context.Context) error {
-		return do(metadata.AppendToOutgoingContext(ctx, headers...), method, in, out, c, opts...)
-	})
-}
-
-// ownBuilder replaces the builder's version, which the SDK takes from the user's variable, by the environment's.
-func (l *line) ownBuilder(ctx context.Context, in *pb.ImageGetOrCreateRequest) error {
-	out, err := pb.NewModalClientClient(l.conn).EnvironmentGetOrCreate(ctx,
-		pb.EnvironmentGetOrCreateRequest_builder{DeploymentName: l.environment}.Build())
-	if err == nil {
-		in.SetBuilderVersion(out.GetMetadata().GetSettings().GetImageBuilderVersion())
-	}
-	return err
-}
-
-func (l *line) stream(ctx context.Context, d *grpc.StreamDesc, c *grpc.ClientConn, method string, do grpc.Streamer,
-	opts ...grpc.CallOption) (grpc.ClientStream, error) {
-	return l.Stream(metadata.AppendToOutgoingContext(ctx, l.keys...), d, c, method, do, opts...)
+	return metadata.AppendToOutgoingContext(ctx, header...), method, nil
 }
 
 // session returns the session's token, asked for by one call at a time.
-func (l *line) session(ctx context.Context) (string, error) {
+func (b *backend) session(ctx context.Context) (string, error) {
 	var t token
 	select {
-	case t = <-l.token:
+	case t = <-b.token:
 	case <-ctx.Done():
-		return "", l.Unsent(ctx.Err())
+		return "", b.line.Unsent(ctx.Err())
 	}
-	defer func() { l.token <- t }()
+	defer func() { b.token <- t }()
 	if time.Now().Before(t.until) {
 		return t.text, nil
 	}
-	answer, err := pb.NewModalClientClient(l.conn).AuthTokenGet(ctx, &pb.AuthTokenGetRequest{})
-	if err != nil {
-		return "", err
+	answer, err := b.control.AuthTokenGet(ctx, &pb.AuthTokenGetRequest{})
+	if err == nil {
+		t = token{text: answer.GetToken(), until: time.Now().Add(untilOf(answer.GetToken()) / 2)}
 	}
-	t = token{text: answer.GetToken(), until: time.Now().Add(untilOf(answer.GetToken()) / 2)}
-	return t.text, nil
+	return t.text, err
 }
 
 // expiry is when a JWT ends, if it says so.
-func expiry(jwt string) (time.Time, bool) {
-	var claims struct {
-		Exp int64 `json:"exp"`
+func expiry(text string) (time.Time, bool) {
+	var claims jwt.RegisteredClaims
+	_, _, err := jwt.NewParser(jwt.WithPaddingAllowed()).ParseUnverified(text, &claims)
+	if err != nil || claims.ExpiresAt == nil {
+		return time.Time{}, false
 	}
-	if parts := strings.Split(jwt, "."); len(parts) == 3 {
-		if b, err := base64.RawURLEncoding.DecodeString(strings.TrimRight(parts[1], "=")); err == nil {
-			_ = json.Unmarshal(b, &claims) // one of another shape says nothing
-		}
-	}
-	return time.Unix(claims.Exp, 0).UTC(), claims.Exp > 0
+	return claims.ExpiresAt.UTC(), true
 }
 
 // untilOf is how long a JWT is good for; one that does not say is asked for again after 20 minutes, as the vendor's SDK
 // takes it.
-func untilOf(jwt string) time.Duration {
-	at, ok := expiry(jwt)
+func untilOf(text string) time.Duration {
+	at, ok := expiry(text)
 	if !ok {
 		return 20 * time.Minute
 	}

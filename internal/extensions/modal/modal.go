@@ -9,9 +9,9 @@
 //
 // # The vendor's SDK
 //
-// The SDK makes apps, images and sandboxes, by a connection of ours: it reads neither the user's files nor MODAL_
-// variables, and repeats nothing. What the SDK does not say (how a sandbox ended, a snapshot's own id, the position in
-// a command's input) is asked through the SDK's generated stubs.
+// The SDK makes apps and sandboxes, by a connection of ours: it reads neither the user's files nor MODAL_ variables, and
+// repeats nothing. What the SDK does not say or take (how a sandbox ended, a build's files and log, a snapshot's own id, a
+// terminal's size) is asked through the SDK's generated stubs.
 //
 // # Needs
 //
@@ -38,6 +38,8 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/contents"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/grpcline"
 )
 
 // Handler is the name that bindings of this extension use.
@@ -50,40 +52,47 @@ func New() extensions.Extension { return extension{} }
 
 // Open implements extensions.Extension. It contacts nobody.
 func (x extension) Open(ctx context.Context, cfg extensions.Config) (extensions.Backend, error) {
-	if err := ctx.Err(); err != nil {
-		return nil, failed("open", "", err)
-	}
-	b, err := open(x, cfg)
+	b, err := x.open(ctx, cfg)
 	if err != nil {
 		return nil, failed("open", "", err)
 	}
 	return b, nil
 }
 
-func open(x extension, cfg extensions.Config) (*backend, error) {
+func (x extension) open(ctx context.Context, cfg extensions.Config) (*backend, error) {
+	b, err := x.at(cfg)
+	if err == nil {
+		err = ctx.Err()
+	}
+	if err != nil {
+		return nil, err
+	}
+	id, secret := cfg.Credentials[credentialID].Reveal(), cfg.Credentials[credentialSecret].Reveal()
+	if b.plane, err = b.dialPlane(id, secret); err != nil {
+		return nil, err
+	}
+	b.control = pb.NewModalClientClient(b.plane)
+	var never time.Duration
+	p := &sdk.ClientParams{TokenID: id, TokenSecret: secret, Environment: b.environment,
+		Logger: slog.New(slog.NewTextHandler(io.Discard, nil)), MaxThrottleWait: &never, ControlPlaneClient: b.control}
+	blank(&p.Config)
+	if b.sdk, err = sdk.NewClientWithOptions(p); err != nil {
+		_ = b.plane.Close()
+		return nil, err
+	}
+	b.header = append(b.header, "x-modal-libmodal-version", "modal-go/"+b.sdk.Version())
+	return b, nil
+}
+
+// at is a backend that is connected to nothing.
+func (x extension) at(cfg extensions.Config) (*backend, error) {
 	s, err := parseConfig(cfg)
 	if err != nil {
 		return nil, err
 	}
 	b := &backend{settings: s, routers: map[string]*grpc.ClientConn{}}
-	if b.desc, err = extensions.Declared(x, cfg.Values); err != nil {
-		return nil, err
-	}
-	l, err := newLine(s, cfg.Credentials)
-	if err != nil {
-		return nil, err
-	}
-	b.line, b.control = l, pb.NewModalClientClient(l.conn)
-	var never time.Duration
-	p := &sdk.ClientParams{TokenID: cfg.Credentials[credentialID].Reveal(), TokenSecret: cfg.Credentials[credentialSecret].Reveal(),
-		Environment: s.environment, Logger: slog.New(slog.NewTextHandler(io.Discard, nil)), MaxThrottleWait: &never,
-		ControlPlaneClient: b.control}
-	blank(&p.Config)
-	if b.sdk, err = sdk.NewClientWithOptions(p); err != nil {
-		_ = l.conn.Close()
-		return nil, err
-	}
-	return b, nil
+	b.desc, err = extensions.Declared(x, cfg.Values)
+	return b, err
 }
 
 // blank sets p to an empty value: the SDK reads the user's file for a nil one, and its type has no name outside.
@@ -93,11 +102,14 @@ func blank[T any](p **T) { *p = new(T) }
 type backend struct {
 	settings
 	desc    extensions.Descriptor
-	line    *line
+	line    grpcline.Line
+	header  []string // of every call to the control plane, names and values in turn
+	plane   *grpc.ClientConn
 	control pb.ModalClientClient
 	sdk     *sdk.Client
-	entered sync.Map // sandbox's own name -> access
-	filled  sync.Map // sandbox's own name -> content; what was read of it once
+	token   chan token     // the session's; who needs it takes it out
+	entered sync.Map       // sandbox's own name -> access
+	filled  contents.Known // by sandbox's own name
 
 	mu      sync.Mutex
 	routers map[string]*grpc.ClientConn // by address
@@ -112,6 +124,6 @@ func (b *backend) Close() error {
 	}
 	clear(b.routers)
 	b.sdk.Close()
-	_ = b.line.conn.Close() // likewise
+	_ = b.plane.Close() // likewise
 	return nil
 }

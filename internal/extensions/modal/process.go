@@ -4,11 +4,11 @@ import (
 	"context"
 	"errors"
 	"io"
-	"sync"
 	"time"
 
 	"github.com/google/uuid"
 	pb "github.com/modal-labs/modal-client/go/proto/modal_proto"
+	"golang.org/x/sync/errgroup"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
@@ -26,69 +26,53 @@ const (
 // process is one command under way.
 type process struct {
 	*inside
+	execwire.Process
 	id string
 }
 
 // run is the execwire.Transport of a sandbox.
-func (i *inside) run(ctx context.Context, p execwire.Process) (int, error) {
-	if err := ctx.Err(); err != nil {
-		return 0, err
-	}
+func (i *inside) run(ctx context.Context, p execwire.Process) (exit int, err error) {
 	if p.User != "" {
 		return 0, extensions.Errorf(extensions.KindUnsupported, "%s runs commands as the image's own user", vendor).At("user").
 			WithRemedy("drop user, or change it inside by a program of the image")
 	}
-	ctx, cancel := context.WithCancel(ctx)
+	ctx, cancel := context.WithCancel(i.as(ctx))
 	defer cancel()
-	q := process{i, uuid.NewString()}
-	if err := q.start(ctx, p); err != nil {
+	q := process{i, p, uuid.NewString()}
+	if err := i.fresh(q.start(ctx)); err != nil {
 		return 0, err
 	}
-	go q.feed(ctx, p)
-	var streams sync.WaitGroup
-	broken := make(chan error, 2)
-	follow := func(fd pb.TaskExecStdioFileDescriptor, w io.Writer) {
-		streams.Go(func() {
-			if err := q.copy(ctx, fd, w); err != nil {
-				broken <- err
-				cancel() // nothing more is certain
-			}
+	go q.feed(ctx)
+	all, together := errgroup.WithContext(ctx) // after the first failure nothing more is certain
+	all.Go(func() error {
+		return q.copy(together, pb.TaskExecStdioFileDescriptor_TASK_EXEC_STDIO_FILE_DESCRIPTOR_STDOUT, p.Stdout)
+	})
+	if p.TTY == nil {
+		all.Go(func() error {
+			return q.copy(together, pb.TaskExecStdioFileDescriptor_TASK_EXEC_STDIO_FILE_DESCRIPTOR_STDERR, p.Stderr)
 		})
 	}
-	follow(pb.TaskExecStdioFileDescriptor_TASK_EXEC_STDIO_FILE_DESCRIPTOR_STDOUT, p.Stdout)
-	if p.TTY == nil {
-		follow(pb.TaskExecStdioFileDescriptor_TASK_EXEC_STDIO_FILE_DESCRIPTOR_STDERR, p.Stderr)
-	}
-	exit, err := q.wait(ctx)
-	if err != nil {
-		cancel()
-	}
-	streams.Wait()
-	select {
-	case lost := <-broken:
-		return 0, lost
-	default:
-	}
-	return exit, err
+	all.Go(func() (err error) {
+		exit, err = q.wait(together)
+		return err
+	})
+	return exit, all.Wait()
 }
 
-func (q process) start(ctx context.Context, p execwire.Process) error {
-	in := pb.TaskExecStartRequest_builder{TaskId: q.task, ExecId: q.id, CommandArgs: p.Argv,
+func (q process) start(ctx context.Context) error {
+	in := pb.TaskExecStartRequest_builder{TaskId: q.task, ExecId: q.id, CommandArgs: q.Argv,
 		StdoutConfig: pb.TaskExecStdoutConfig_TASK_EXEC_STDOUT_CONFIG_PIPE, StderrConfig: pb.TaskExecStderrConfig_TASK_EXEC_STDERR_CONFIG_PIPE}
-	if t := p.TTY; t != nil {
+	if t := q.TTY; t != nil {
 		in.PtyInfo = pb.PTYInfo_builder{Enabled: true, WinszRows: uint32(t.Rows), WinszCols: uint32(t.Cols), EnvTerm: "xterm-256color",
 			PtyType: pb.PTYInfo_PTY_TYPE_SHELL, NoTerminateOnIdleStdin: true}.Build()
 	}
-	return q.ask(ctx, grpcline.CallTime, pb.TaskCommandRouter_TaskExecStart_FullMethodName, func(ctx context.Context) error {
-		_, err := q.router.TaskExecStart(ctx, in.Build())
-		return err
-	})
+	_, err := q.router.TaskExecStart(ctx, in.Build())
+	return err
 }
 
 // copy follows one stream to its end.
 func (q process) copy(ctx context.Context, fd pb.TaskExecStdioFileDescriptor, w io.Writer) error {
-	s, err := q.router.TaskExecStdioRead(q.as(ctx),
-		pb.TaskExecStdioReadRequest_builder{TaskId: q.task, ExecId: q.id, FileDescriptor: fd}.Build())
+	s, err := q.router.TaskExecStdioRead(ctx, pb.TaskExecStdioReadRequest_builder{TaskId: q.task, ExecId: q.id, FileDescriptor: fd}.Build())
 	for err == nil {
 		var piece *pb.TaskExecStdioReadResponse
 		if piece, err = s.Recv(); err == nil {
@@ -101,36 +85,35 @@ func (q process) copy(ctx context.Context, fd pb.TaskExecStdioFileDescriptor, w 
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
 	}
-	return q.cut(err)
+	return cut(err)
 }
 
 // cut is the error of a command that runs on, or does not.
-func (q process) cut(err error) error {
-	why := q.b.line.Words(status.Convert(err).Message())
-	return extensions.Errorf(extensions.KindIndeterminate, "the connection to the command broke: %s", why).
+func cut(err error) error {
+	return extensions.Errorf(extensions.KindIndeterminate, "the connection to the command broke: %w", err).
 		WithRemedy("look whether it ran before you run it again")
 }
 
 // feed gives the command its input. One that has ended does not read, which is no failure.
-func (q process) feed(ctx context.Context, p execwire.Process) {
+func (q process) feed(ctx context.Context) {
 	offset, buf := uint64(0), make([]byte, chunk)
 	send := func(data []byte, last bool) error {
-		_, err := q.router.TaskExecStdinWrite(q.as(ctx), pb.TaskExecStdinWriteRequest_builder{TaskId: q.task, ExecId: q.id, Offset: offset,
-			Data: data, Eof: last}.Build())
+		_, err := q.router.TaskExecStdinWrite(ctx, pb.TaskExecStdinWriteRequest_builder{TaskId: q.task, ExecId: q.id, Offset: offset,
+			Data: data, Eof: last}.Build(), grpcline.Within(extensions.MaxExecTimeout)) // it waits while the command does not read
 		offset += uint64(len(data))
 		return err
 	}
 	for {
-		n, err := p.Stdin.Read(buf)
+		n, err := q.Stdin.Read(buf)
 		if n > 0 && send(buf[:n], false) != nil {
 			return
 		}
-		if err == nil {
+		switch {
+		case err == nil:
 			continue
-		}
-		if p.TTY != nil {
+		case q.TTY != nil:
 			_ = send([]byte{endOfText}, false)
-		} else if errors.Is(err, io.EOF) {
+		case errors.Is(err, io.EOF):
 			_ = send(nil, true)
 		}
 		return
@@ -141,9 +124,7 @@ func (q process) feed(ctx context.Context, p execwire.Process) {
 func (q process) wait(ctx context.Context) (int, error) {
 	in := pb.TaskExecWaitRequest_builder{TaskId: q.task, ExecId: q.id}.Build()
 	for {
-		one, cancel := context.WithTimeout(ctx, waitTime)
-		out, err := q.router.TaskExecWait(q.as(one), in)
-		cancel()
+		out, err := q.router.TaskExecWait(ctx, in, grpcline.Within(waitTime))
 		switch {
 		case err == nil && out.HasSignal():
 			return 128 + int(out.GetSignal()), nil
@@ -152,7 +133,7 @@ func (q process) wait(ctx context.Context) (int, error) {
 		case ctx.Err() != nil:
 			return 0, context.Cause(ctx)
 		case status.Code(err) != codes.DeadlineExceeded:
-			return 0, q.cut(err)
+			return 0, cut(err)
 		}
 	}
 }

@@ -16,12 +16,8 @@ import (
 var idle = []string{"sleep", "172800"}
 
 // Provision implements extensions.Backend with one create. What the sandbox is filled with waits for WaitReady.
-func (b *backend) Provision(ctx context.Context, spec extensions.Spec) (extensions.Handle, extensions.Observation, error) {
-	h, o, err := b.provision(ctx, spec)
-	return h, o, failed("provision", spec.ID, err)
-}
-
-func (b *backend) provision(ctx context.Context, spec extensions.Spec) (h extensions.Handle, o extensions.Observation, err error) {
+func (b *backend) Provision(ctx context.Context, spec extensions.Spec) (h extensions.Handle, o extensions.Observation, err error) {
+	defer named("provision", spec.ID, &err)
 	if err := b.refuse(spec); err != nil {
 		return h, o, err
 	}
@@ -70,7 +66,7 @@ func (b *backend) create(ctx context.Context, spec extensions.Spec, app *sdk.App
 	case maybe(err):
 		return "", true, err // the engine asks for the name until it is sure
 	}
-	switch _, there := b.named(context.WithoutCancel(ctx), spec.ID); {
+	switch _, there := b.byName(context.WithoutCancel(ctx), spec.ID); {
 	case there == nil:
 		return "", true, extensions.Errorf(extensions.KindIndeterminate, "the create failed, and the sandbox exists: %w", err)
 	case !extensions.IsKind(there, extensions.KindNotFound):
@@ -83,7 +79,7 @@ func (b *backend) create(ctx context.Context, spec extensions.Spec, app *sdk.App
 
 // adopt takes the sandbox that has the name already, if it is this generation of it.
 func (b *backend) adopt(ctx context.Context, spec extensions.Spec) (ref string, left bool, err error) {
-	ref, err = b.named(ctx, spec.ID)
+	ref, err = b.byName(ctx, spec.ID)
 	if err != nil {
 		return "", true, extensions.Errorf(extensions.KindIndeterminate, "%s has the name and does not say whose it is: %w", vendor, err)
 	}

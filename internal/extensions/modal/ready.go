@@ -9,30 +9,30 @@ import (
 
 // WaitReady implements extensions.Backend. It waits until the sandbox has a task, fills it, and asks the probe until it
 // succeeds. Each part can be done again after a failure.
-func (b *backend) WaitReady(ctx context.Context, spec extensions.Spec, h extensions.Handle) (extensions.Observation, error) {
-	o, err := b.waitReady(ctx, spec, h)
-	return o, failed("wait-ready", h.ID, err)
-}
-
-func (b *backend) waitReady(ctx context.Context, spec extensions.Spec, h extensions.Handle) (o extensions.Observation, err error) {
+func (b *backend) WaitReady(ctx context.Context, spec extensions.Spec, h extensions.Handle) (o extensions.Observation, err error) {
+	defer named("wait-ready", h.ID, &err)
 	s, err := b.owned(ctx, h)
 	if err != nil {
 		return o, err
 	}
-	if err := (ready.Wait{Timeout: -1}).Until(ctx, func(ctx context.Context) (string, error) { return b.scheduled(ctx, s.ref) }); err != nil {
+	if err := (ready.Wait{Timeout: -1}).Until(ctx, func(ctx context.Context) (string, error) {
+		task, err := b.taskOf(ctx, s.ref)
+		if err == nil && task == "" {
+			return "it waits for a machine", nil
+		}
+		return "", err
+	}); err != nil {
 		return o, err
 	}
-	i, err := b.enter(ctx, s)
+	i, err := b.inside(ctx, h)
 	if err != nil {
 		return o, err
 	}
-	if err := b.fill(ctx, spec, i); err != nil {
+	if err := b.filled.Fill(ctx, i.ref, workDirOf(spec), spec, i.shell()); err != nil {
 		return o, err
 	}
-	if err := ready.Of(spec.Readiness).Until(ctx, func(ctx context.Context) (string, error) {
-		return ready.Probe(ctx, spec.Readiness, func(ctx context.Context, req extensions.ExecRequest) (extensions.ExecResult, error) {
-			return b.exec(ctx, h, req)
-		})
+	if err := ready.Answered(ctx, spec.Readiness, func(ctx context.Context, req extensions.ExecRequest) (extensions.ExecResult, error) {
+		return b.exec(ctx, h, req)
 	}); err != nil {
 		return o, err
 	}

@@ -16,9 +16,10 @@ import (
 
 // access is the way to the task of one sandbox.
 type access struct {
-	task, url string
-	jwt       extensions.Secret
-	until     time.Time
+	task   string
+	router pb.TaskCommandRouterClient
+	jwt    extensions.Secret
+	until  time.Time
 }
 
 // early is how long before its end a token is no longer used.
@@ -28,40 +29,23 @@ const early = 30 * time.Second
 type inside struct {
 	seen
 	access
-	b      *backend
-	router pb.TaskCommandRouterClient
+	b *backend
 }
 
-// enter reaches the router of a sandbox that has a task.
-func (b *backend) enter(ctx context.Context, s seen) (*inside, error) {
+// inside reaches the inside of a handle's sandbox.
+func (b *backend) inside(ctx context.Context, h extensions.Handle) (*inside, error) {
+	s, err := b.owned(ctx, h)
+	if err != nil {
+		return nil, err
+	}
 	a, err := b.accessTo(ctx, s.ref)
-	if err != nil {
-		return nil, err
-	}
-	conn, err := b.routerAt(a.url)
-	if err != nil {
-		return nil, err
-	}
-	return &inside{seen: s, access: a, b: b, router: pb.NewTaskCommandRouterClient(conn)}, nil
+	return &inside{seen: s, access: a, b: b}, err
 }
 
-// scheduled says why a sandbox has no task yet; "" = it has one.
-func (b *backend) scheduled(ctx context.Context, ref string) (string, error) {
-	task, err := b.taskOf(ctx, ref)
-	if err == nil && task == "" {
-		return "it waits for a machine", nil
-	}
-	return "", err
-}
-
+// taskOf is a sandbox's task; "" = it waits for a machine.
 func (b *backend) taskOf(ctx context.Context, ref string) (string, error) {
 	soon := float32(0)
-	in := pb.SandboxGetTaskIdRequest_builder{SandboxId: ref, Timeout: &soon}.Build()
-	get := b.control.SandboxGetTaskIdV2
-	if backendOf(ref) == 1 {
-		get = b.control.SandboxGetTaskId
-	}
-	out, err := get(ctx, in)
+	out, err := b.control.SandboxGetTaskIdV2(ctx, pb.SandboxGetTaskIdRequest_builder{SandboxId: ref, Timeout: &soon}.Build())
 	if err == nil && out.GetTaskId() == "" && out.HasTaskResult() {
 		err = extensions.Errorf(extensions.KindFailed, "it ended before it began: %s", ending(out.GetTaskResult())).
 			WithRemedy("look at the sandbox's app at %s, then create it again", vendor)
@@ -80,21 +64,24 @@ func (b *backend) accessTo(ctx context.Context, ref string) (a access, err error
 	if a.task == "" {
 		return a, extensions.Errorf(extensions.KindUnavailable, "the sandbox %s waits for a machine", ref).WithRemedy("try again later")
 	}
-	var jwt string
-	if backendOf(ref) == 1 {
-		out, err := b.control.TaskGetCommandRouterAccess(ctx, pb.TaskGetCommandRouterAccessRequest_builder{TaskId: a.task}.Build())
-		if err != nil {
-			return a, err
-		}
-		jwt, a.url = out.GetJwt(), out.GetUrl()
-	} else {
-		out, err := b.control.SandboxGetCommandRouterAccess(ctx, pb.SandboxGetCommandRouterAccessRequest_builder{SandboxId: &ref}.Build())
-		if err != nil {
-			return a, err
-		}
-		jwt, a.url = out.GetJwt(), out.GetUrl()
+	var way interface {
+		GetJwt() string
+		GetUrl() string
 	}
-	a.jwt, a.until = extensions.NewSecret(jwt), time.Now().Add(untilOf(jwt)-early)
+	if backendOf(ref) == 1 {
+		way, err = b.control.TaskGetCommandRouterAccess(ctx, pb.TaskGetCommandRouterAccessRequest_builder{TaskId: a.task}.Build())
+	} else {
+		way, err = b.control.SandboxGetCommandRouterAccess(ctx, pb.SandboxGetCommandRouterAccessRequest_builder{SandboxId: &ref}.Build())
+	}
+	if err != nil {
+		return a, err
+	}
+	conn, err := b.routerAt(way.GetUrl())
+	if err != nil {
+		return a, err
+	}
+	a.router, a.jwt = pb.NewTaskCommandRouterClient(conn), extensions.NewSecret(way.GetJwt())
+	a.until = time.Now().Add(untilOf(way.GetJwt()) - early)
 	b.entered.Store(ref, a)
 	return a, nil
 }
@@ -109,27 +96,25 @@ func (b *backend) routerAt(address string) (*grpc.ClientConn, error) {
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if c := b.routers[address]; c != nil {
-		return c, nil
-	}
-	c, err := grpcline.Dial(u, nil)
-	if err == nil {
-		b.routers[address] = c
+	c := b.routers[address]
+	if c == nil {
+		if c, err = grpcline.Dial(u, nil, b.line.Through(nil)...); err == nil {
+			b.routers[address] = c
+		}
 	}
 	return c, err
 }
 
-// ask makes one call to the router and classifies its end. A token that is refused is not used again.
-func (i *inside) ask(ctx context.Context, limit time.Duration, method string, do func(context.Context) error) error {
-	err := i.b.line.Ask(i.as(ctx), limit, method, do)
+// as is a context whose calls to the router have the sandbox's token.
+func (i *inside) as(ctx context.Context) context.Context {
+	return metadata.AppendToOutgoingContext(ctx, "authorization", "Bearer "+i.jwt.Reveal())
+}
+
+// fresh is the error of a call to the router. A token that is refused is not used again.
+func (i *inside) fresh(err error) error {
 	if extensions.IsKind(err, extensions.KindUnauthorized) {
 		i.b.entered.Delete(i.ref)
 		return extensions.Errorf(extensions.KindUnavailable, "the sandbox does not accept its token: %w", err).WithRemedy("try again")
 	}
 	return err
-}
-
-// as is a context whose calls have the token.
-func (i *inside) as(ctx context.Context) context.Context {
-	return metadata.AppendToOutgoingContext(ctx, "authorization", "Bearer "+i.jwt.Reveal())
 }

@@ -9,6 +9,7 @@ import (
 	pb "github.com/modal-labs/modal-client/go/proto/modal_proto"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/grpcline"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/rest"
 )
 
@@ -22,15 +23,8 @@ var (
 const snapshotTime = 10 * time.Minute // of taking one
 
 // Snapshot implements extensions.Snapshotter.
-func (b *backend) Snapshot(ctx context.Context, h extensions.Handle, spec extensions.SnapshotSpec) (extensions.Snapshot, error) {
-	s, err := b.snapshot(ctx, h, spec)
-	return s, failed("snapshot", h.ID, err)
-}
-
-func (b *backend) snapshot(ctx context.Context, h extensions.Handle, spec extensions.SnapshotSpec) (made extensions.Snapshot, err error) {
-	if !extensions.ValidSnapshotID(spec.ID) {
-		return made, extensions.Errorf(extensions.KindInvalid, "%q is not a snapshot id", extensions.Clean(spec.ID, 80))
-	}
+func (b *backend) Snapshot(ctx context.Context, h extensions.Handle, spec extensions.SnapshotSpec) (made extensions.Snapshot, err error) {
+	defer named("snapshot", h.ID, &err)
 	if err := spec.CheckKind(b.desc.Snapshots); err != nil {
 		return made, err
 	}
@@ -48,14 +42,10 @@ func (b *backend) snapshot(ctx context.Context, h extensions.Handle, spec extens
 // take makes an image under the snapshot's id, so that the same call again makes no other, and publishes it.
 func (i *inside) take(ctx context.Context, id string) (made extensions.Snapshot, err error) {
 	ttl := int64(snapshotOf / time.Second)
-	in := pb.TaskSnapshotFilesystemRequest_builder{TaskId: i.task, SnapshotId: id, TtlSeconds: &ttl}.Build()
-	var out *pb.TaskSnapshotFilesystemResponse
-	err = i.ask(ctx, snapshotTime, pb.TaskCommandRouter_TaskSnapshotFilesystem_FullMethodName, func(ctx context.Context) (err error) {
-		out, err = i.router.TaskSnapshotFilesystem(ctx, in)
-		return err
-	})
+	out, err := i.router.TaskSnapshotFilesystem(i.as(ctx),
+		pb.TaskSnapshotFilesystemRequest_builder{TaskId: i.task, SnapshotId: id, TtlSeconds: &ttl}.Build(), grpcline.Within(snapshotTime))
 	if err != nil {
-		return made, err
+		return made, i.fresh(err)
 	}
 	ref := out.GetImageId()
 	if !imageRef.MatchString(ref) {
@@ -63,8 +53,7 @@ func (i *inside) take(ctx context.Context, id string) (made extensions.Snapshot,
 	}
 	_, err = i.b.control.ImagePublish(ctx, pb.ImagePublishRequest_builder{ImageId: ref, EnvironmentName: i.b.environment,
 		Tag: id + ":" + string(i.id)}.Build())
-	now := time.Now().UTC()
-	return kept(id, i.id, ref, now), err
+	return kept(id, i.id, ref, time.Now().UTC()), err
 }
 
 func kept(id string, of extensions.ID, ref string, at time.Time) extensions.Snapshot {
@@ -73,9 +62,9 @@ func kept(id string, of extensions.ID, ref string, at time.Time) extensions.Snap
 }
 
 // FindSnapshot implements extensions.Snapshotter.
-func (b *backend) FindSnapshot(ctx context.Context, id string) (extensions.Snapshot, error) {
-	s, err := b.findSnapshot(ctx, id)
-	return s, failed("find-snapshot", "", err)
+func (b *backend) FindSnapshot(ctx context.Context, id string) (found extensions.Snapshot, err error) {
+	defer named("find-snapshot", "", &err)
+	return b.findSnapshot(ctx, id)
 }
 
 func (b *backend) findSnapshot(ctx context.Context, id string) (found extensions.Snapshot, err error) {
@@ -113,9 +102,9 @@ func (b *backend) published(ctx context.Context, query pb.ImageListTagsRequest_b
 }
 
 // StatSnapshot implements extensions.Snapshotter.
-func (b *backend) StatSnapshot(ctx context.Context, h extensions.SnapshotHandle) (extensions.Snapshot, error) {
-	s, err := b.statSnapshot(ctx, h)
-	return s, failed("stat-snapshot", "", err)
+func (b *backend) StatSnapshot(ctx context.Context, h extensions.SnapshotHandle) (found extensions.Snapshot, err error) {
+	defer named("stat-snapshot", "", &err)
+	return b.statSnapshot(ctx, h)
 }
 
 func checkSnapshot(h extensions.SnapshotHandle) error {

@@ -4,60 +4,27 @@ import (
 	"context"
 
 	pb "github.com/modal-labs/modal-client/go/proto/modal_proto"
-	"golang.org/x/sync/errgroup"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/looks"
 )
-
-// looks is how many sandboxes are looked at side by side.
-const looks = 8
 
 // Status implements extensions.Backend. A list may lag, so each handle's sandbox is asked for by its name.
 func (b *backend) Status(ctx context.Context, handles []extensions.Handle) ([]extensions.Observation, error) {
-	if handles == nil {
-		out, err := b.everything(ctx)
-		return out, failed("status", "", err)
+	if handles != nil {
+		return looks.Each(ctx, vendor, handles, b.look), nil
 	}
-	out := make([]extensions.Observation, len(handles))
-	var g errgroup.Group
-	g.SetLimit(looks)
-	for i, h := range handles {
-		g.Go(func() error {
-			out[i] = b.look(ctx, h)
-			return nil
-		})
-	}
-	return out, g.Wait()
-}
-
-func (b *backend) look(ctx context.Context, h extensions.Handle) extensions.Observation {
-	o := extensions.Observation{ID: h.ID, Handle: h}
-	ref, err := b.ref(ctx, h)
-	var s seen
-	if err == nil {
-		s, err = b.get(ctx, ref)
-	}
-	switch {
-	case err == nil && s.id == h.ID:
-		return observe(s)
-	case err == nil, extensions.IsKind(err, extensions.KindNotFound), extensions.IsKind(err, extensions.KindConflict):
-		o.Phase = extensions.PhaseAbsent
-	default:
-		o.Phase, o.Reason, o.Err = extensions.PhaseUnreachable, vendor+" did not tell", failed("status", h.ID, err)
-	}
-	return o
-}
-
-func (b *backend) everything(ctx context.Context) ([]extensions.Observation, error) {
 	all, err := b.list(ctx)
-	if err != nil {
-		return nil, err
-	}
 	out := make([]extensions.Observation, 0, len(all))
 	for _, s := range all {
 		out = append(out, observe(s))
 	}
-	return out, nil
+	return out, failed("status", "", err)
+}
+
+func (b *backend) look(ctx context.Context, h extensions.Handle) (extensions.Observation, error) {
+	s, err := b.its(ctx, h)
+	return observe(s), err
 }
 
 // observe says what s is. The vendor keeps nothing of a sandbox that has ended but how it did.
@@ -85,24 +52,11 @@ func broken(r *pb.GenericResult) bool {
 }
 
 // Find implements extensions.Backend.
-func (b *backend) Find(ctx context.Context, id extensions.ID) (extensions.Handle, error) {
-	h, err := b.find(ctx, id)
-	return h, failed("find", id, err)
-}
-
-func (b *backend) find(ctx context.Context, id extensions.ID) (h extensions.Handle, err error) {
-	if _, err := extensions.ParseID(string(id)); err != nil {
-		return h, err
-	}
-	ref, err := b.named(ctx, id)
+func (b *backend) Find(ctx context.Context, id extensions.ID) (h extensions.Handle, err error) {
+	defer named("find", id, &err)
+	s, err := b.its(ctx, handle(id, ""))
 	if err != nil {
 		return h, err
 	}
-	switch s, err := b.get(ctx, ref); {
-	case err != nil:
-		return h, err
-	case s.id != id:
-		return h, foreign(ref)
-	}
-	return handle(id, ref), nil
+	return handle(id, s.ref), nil
 }

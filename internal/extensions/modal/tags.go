@@ -1,7 +1,6 @@
 package modal
 
 import (
-	"maps"
 	"strconv"
 	"time"
 
@@ -20,11 +19,7 @@ const (
 
 // tags is what a new sandbox carries, in words that a tag takes.
 func tags(spec extensions.Spec, ends time.Time) (map[string]string, error) {
-	all := maps.Clone(spec.Labels)
-	if all == nil {
-		all = map[string]string{}
-	}
-	all[extensions.LabelAccount] = spec.Account
+	all := labels.Of(spec)
 	all[labelEnds] = strconv.FormatInt(deadline.Unix(ends), 10)
 	if d := workDirOf(spec); d != "" {
 		all[labelWorkDir] = d
@@ -32,31 +27,22 @@ func tags(spec extensions.Spec, ends time.Time) (map[string]string, error) {
 	return labels.Pack(all, labels.Room{})
 }
 
-// told is what a sandbox's tags say.
-type told struct {
-	id         extensions.ID
-	generation int64
-	workDir    string
-	ends       time.Time
-}
-
 // ours reads the tags of a sandbox, if it is one of this account.
-func (b *backend) ours(list []*pb.SandboxTag) (told, bool) {
+func (b *backend) ours(ref string, list []*pb.SandboxTag) (seen, bool) {
 	packed := map[string]string{}
 	for _, t := range list {
 		packed[t.GetTagName()] = t.GetTagValue()
 	}
 	all, err := labels.Unpack(packed, labels.Room{})
 	if err != nil || all[extensions.LabelAccount] != b.account {
-		return told{}, false
+		return seen{}, false
 	}
 	id, err := extensions.ParseID(all[extensions.LabelID])
-	t := told{id: id, workDir: all[labelWorkDir]}
-	t.generation, _ = strconv.ParseInt(all[extensions.LabelGeneration], 10, 64) // 0 is not told
+	s := seen{ref: ref, id: id, generation: labels.Generation(all), workDir: all[labelWorkDir]}
 	if at, err := strconv.ParseInt(all[labelEnds], 10, 64); err == nil {
-		t.ends = time.Unix(at, 0).UTC()
+		s.ends = time.Unix(at, 0).UTC()
 	}
-	return t, err == nil
+	return s, err == nil
 }
 
 // tag is one label as the vendor is asked for it.

@@ -10,19 +10,12 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/ready"
 )
 
-// A sandbox that was terminated may be told of for a moment.
-const (
-	goneWithin = 15 * time.Second
-	gonePause  = 250 * time.Millisecond
-)
+// gone is how long a sandbox that was terminated may be told of.
+var gone = ready.Wait{Interval: 250 * time.Millisecond, Timeout: 15 * time.Second}
 
 // Teardown implements extensions.Backend.
-func (b *backend) Teardown(ctx context.Context, h extensions.Handle) (extensions.CleanupReport, error) {
-	report, err := b.teardown(ctx, h)
-	return report, failed("teardown", h.ID, err)
-}
-
-func (b *backend) teardown(ctx context.Context, h extensions.Handle) (report extensions.CleanupReport, err error) {
+func (b *backend) Teardown(ctx context.Context, h extensions.Handle) (report extensions.CleanupReport, err error) {
+	defer named("teardown", h.ID, &err)
 	s, err := b.owned(ctx, h)
 	if extensions.IsKind(err, extensions.KindNotFound) {
 		return extensions.CleanupReport{AlreadyGone: true}, nil
@@ -30,28 +23,18 @@ func (b *backend) teardown(ctx context.Context, h extensions.Handle) (report ext
 	if err != nil {
 		return report, err
 	}
-	in := pb.SandboxTerminateRequest_builder{SandboxId: s.ref}.Build()
-	if backendOf(s.ref) == 1 {
-		_, err = b.control.SandboxTerminate(ctx, in)
-	} else {
-		_, err = b.control.SandboxTerminateV2(ctx, in)
-	}
+	_, err = b.control.SandboxTerminateV2(ctx, pb.SandboxTerminateRequest_builder{SandboxId: s.ref}.Build())
 	if err != nil && !extensions.IsKind(err, extensions.KindNotFound) {
 		return report, err
 	}
+	b.entered.Delete(s.ref)
+	b.filled.Forget(s.ref)
 	report.Removed = []string{"sandbox " + s.ref}
-	err = ready.Wait{Interval: gonePause, Timeout: goneWithin}.Until(ctx, func(ctx context.Context) (string, error) {
+	return report, gone.Soon(ctx, vendor+" still shows "+s.ref, func(ctx context.Context) (bool, error) {
 		_, err := b.owned(ctx, h)
 		if extensions.IsKind(err, extensions.KindNotFound) {
-			return "", nil
+			return true, nil
 		}
-		return vendor + " still shows it", err
+		return false, err
 	})
-	if extensions.IsKind(err, extensions.KindTimeout) && ctx.Err() == nil {
-		err = extensions.Errorf(extensions.KindUnavailable, "%s still shows %s after ending it", vendor, s.ref).
-			WithRemedy("destroy it again")
-	}
-	b.entered.Delete(s.ref)
-	b.filled.Delete(s.ref)
-	return report, err
 }

@@ -12,23 +12,15 @@ import (
 
 // URL implements extensions.URLGiver by a connect token: it reaches any port, and nobody without it does. The vendor's
 // tunnels would have to be opened at the create, to everybody.
-func (b *backend) URL(ctx context.Context, h extensions.Handle, port int) (extensions.URL, error) {
-	u, err := b.url(ctx, h, port)
-	return u, failed("url", h.ID, err)
-}
-
-func (b *backend) url(ctx context.Context, h extensions.Handle, port int) (u extensions.URL, err error) {
+func (b *backend) URL(ctx context.Context, h extensions.Handle, port int) (u extensions.URL, err error) {
+	defer named("url", h.ID, &err)
 	s, err := b.owned(ctx, h)
 	if err != nil {
 		return u, err
 	}
 	p := uint32(port)
-	in := pb.SandboxCreateConnectTokenRequest_builder{SandboxId: s.ref, Port: &p}.Build()
-	get := b.control.SandboxCreateConnectTokenV2
-	if backendOf(s.ref) == 1 {
-		get = b.control.SandboxCreateConnectToken
-	}
-	out, err := get(ctx, in)
+	out, err := b.control.SandboxCreateConnectTokenV2(ctx,
+		pb.SandboxCreateConnectTokenRequest_builder{SandboxId: s.ref, Port: &p}.Build())
 	if err != nil {
 		return u, err
 	}

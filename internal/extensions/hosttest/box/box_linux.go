@@ -240,10 +240,11 @@ func (b *Box) keep() error {
 func (b *Box) dismiss() {
 	if b.keeper != nil {
 		_ = b.keeper.Process.Kill()
-		go func(keeper *exec.Cmd, over chan struct{}) {
+		keeper, over := b.keeper, b.over
+		b.shelf.ends.Go(func() {
 			_ = keeper.Wait()
 			close(over)
-		}(b.keeper, b.over)
+		})
 		b.keeper = nil
 	}
 }

@@ -15,7 +15,9 @@ import (
 	"path"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 )
 
 // noSkipEnv makes a missing program or right a failure, as in CI.
@@ -25,7 +27,11 @@ const noSkipEnv = "SANDBOXER_NO_SKIP"
 type Shelf struct {
 	folder  string
 	busybox string // a file of the shelf, which all boxes have by a hard link
+	ends    sync.WaitGroup
 }
+
+// patience is how long killed processes of a shelf's boxes may take to be gone, on a machine however busy.
+const patience = time.Minute
 
 // NewShelf returns a shelf below a folder of the test, and skips the test on a machine that cannot have boxes.
 func NewShelf(t testing.TB) *Shelf {
@@ -53,6 +59,18 @@ func NewShelf(t testing.TB) *Shelf {
 		skip("SKIPPED: " + at + " is not static: install busybox-static")
 	}
 	s := &Shelf{folder: scratch(t)}
+	t.Cleanup(func() { // before the folder goes, into which they might still write
+		gone := make(chan struct{})
+		go func() {
+			s.ends.Wait()
+			close(gone)
+		}()
+		select {
+		case <-gone:
+		case <-time.After(patience):
+			t.Errorf("processes of boxes are not gone %s after they were killed: somebody started one and does not wait for it", patience)
+		}
+	})
 	s.busybox = s.Path("busybox")
 	if err := os.WriteFile(s.busybox, program, 0o755); err != nil { //nolint:gosec // a program
 		t.Fatal(err)

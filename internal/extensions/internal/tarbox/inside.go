@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"io"
+	"path"
 	"sync"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/execwire"
@@ -12,20 +13,28 @@ import (
 // maxWords is what is kept of an archiver's complaints, their end, in bytes.
 const maxWords = 6000
 
-// Inside returns the Way of a place whose transport starts processes in the sandbox. path is absolute; where
+// At is a path inside a sandbox: a relative one begins at base, its workspace; "" = at the root.
+func At(base, at string) string {
+	if path.IsAbs(at) {
+		return path.Clean(at)
+	}
+	return path.Join("/", base, at)
+}
+
+// Inside returns the Way of a place whose transport starts processes in the sandbox. at is absolute; where
 // names the sandbox in messages.
-func Inside(transport execwire.Transport, path, where string) Way {
+func Inside(transport execwire.Transport, at, where string) Way {
 	ended := func(exit int, words *tail) End {
 		if exit == 126 || exit == 127 { // sh itself could not be started
 			exit = noArchiver
 		}
-		return End{Exit: exit, Words: words.String(), Path: path, Where: where}
+		return End{Exit: exit, Words: words.String(), Path: at, Where: where}
 	}
 	return Way{
 		In: func(ctx context.Context, from io.Reader, begin func(Form)) (End, error) {
 			var words tail
 			ready := &cue{do: func() { begin(Form{}) }}
-			exit, err := transport(ctx, execwire.Process{Argv: []string{"/bin/sh", "-c", Script("unpack"), "sh", path}, Stdin: from,
+			exit, err := transport(ctx, execwire.Process{Argv: []string{"/bin/sh", "-c", Script("unpack"), "sh", at}, Stdin: from,
 				Stdout: ready, Stderr: &words})
 			return ended(exit, &words), err
 		},
@@ -33,7 +42,7 @@ func Inside(transport execwire.Transport, path, where string) Way {
 			begin(false)
 			var words tail
 			holes, fill, sift := PackArguments(filled)
-			exit, err := transport(ctx, execwire.Process{Argv: []string{"/bin/sh", "-c", Script("pack"), "sh", path, holes, fill, sift},
+			exit, err := transport(ctx, execwire.Process{Argv: []string{"/bin/sh", "-c", Script("pack"), "sh", at, holes, fill, sift},
 				Stdin: bytes.NewReader(nil), Stdout: to, Stderr: &words})
 			return ended(exit, &words), err
 		},
@@ -41,15 +50,15 @@ func Inside(transport execwire.Transport, path, where string) Way {
 }
 
 // Whole is Inside for a transport that reads all input before it starts the process, as that of execwire.Calls does.
-func Whole(transport execwire.Transport, path, where string) Way {
-	w := Inside(transport, path, where)
+func Whole(transport execwire.Transport, at, where string) Way {
+	w := Inside(transport, at, where)
 	unpack := w.In
 	w.In = func(ctx context.Context, from io.Reader, begin func(Form)) (End, error) {
 		const look = "command -v tar >/dev/null 2>&1 && command -v mkdir >/dev/null 2>&1"
 		exit, err := transport(ctx, execwire.Process{Argv: []string{"/bin/sh", "-c", look}, Stdin: bytes.NewReader(nil), Stdout: io.Discard,
 			Stderr: io.Discard})
 		if err != nil || exit != 0 {
-			return End{Exit: noArchiver, Path: path, Where: where}, err
+			return End{Exit: noArchiver, Path: at, Where: where}, err
 		}
 		begin(Form{})
 		return unpack(ctx, from, begin)

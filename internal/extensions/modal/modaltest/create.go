@@ -65,7 +65,7 @@ func (p plane) create(app string, want *pb.Sandbox, tags []*pb.SandboxTag, backe
 	if err := v.room(live); err != nil {
 		return nil, err
 	}
-	s, err := v.newSandbox(app, from.folder, want, tags, backend)
+	s, err := v.newSandbox(app, from, want, tags, backend)
 	if err != nil {
 		return nil, refuse(codes.Internal, "%v", err)
 	}

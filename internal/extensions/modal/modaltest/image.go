@@ -17,27 +17,54 @@ import (
 
 // image is one that was built, or made of a sandbox. Vendor.mu guards it.
 type image struct {
-	done, failed bool
-	folder       string // of a snapshot
-	names        []string
-	made         float64
+	done, failed, building bool
+	ended                  chan struct{} // closed once it is done or has failed
+	asked                  *pb.Image
+	from                   *image // what it starts from; empty for one of a registry
+	mount                  []*pb.MountFile
+	log                    string
+	snapshot               bool
+	folder                 string // its files; "" = as a new sandbox has them
+	env                    map[string]string
+	names                  []string
+	made                   float64
 }
 
 // NoImage is the name of an image that no registry has.
 const NoImage = "registry.test/no-such:1"
+
+// base is the image that a Dockerfile's first stage starts from.
+func base(lines []string) string {
+	for _, line := range lines {
+		if words := strings.Fields(line); len(words) > 1 && words[0] == "FROM" {
+			return words[1]
+		}
+	}
+	return ""
+}
 
 // ImageGetOrCreate implements pb.ModalClientServer. The build goes on until somebody waits for it.
 func (p plane) ImageGetOrCreate(_ context.Context, in *pb.ImageGetOrCreateRequest) (*pb.ImageGetOrCreateResponse, error) {
 	p.v.mu.Lock()
 	defer p.v.mu.Unlock()
 	lines := in.GetImage().GetDockerfileCommands()
-	if len(lines) == 0 || !strings.HasPrefix(lines[0], "FROM ") || in.GetBuilderVersion() == "" || in.GetAppId() == "" {
+	if base(lines) == "" || in.GetBuilderVersion() == "" || in.GetAppId() == "" {
 		return nil, refuse(codes.InvalidArgument, "image of %q by builder %q", lines, in.GetBuilderVersion())
 	}
-	for _, base := range in.GetImage().GetBaseImages() {
-		if b := p.v.images[base.GetImageId()]; b == nil || !b.done {
-			return nil, refuse(codes.NotFound, "Image %s not found", base.GetImageId())
+	from := &image{}
+	for _, one := range in.GetImage().GetBaseImages() {
+		b := p.v.images[one.GetImageId()]
+		if b == nil || !b.done {
+			return nil, refuse(codes.NotFound, "Image %s not found", one.GetImageId())
 		}
+		if base(lines) != one.GetDockerTag() {
+			return nil, refuse(codes.InvalidArgument, "nothing starts from %q", one.GetDockerTag())
+		}
+		from = b
+	}
+	mount, known := p.v.mounts[in.GetImage().GetContextMountId()]
+	if in.GetImage().GetContextMountId() != "" && !known {
+		return nil, refuse(codes.NotFound, "Mount %s not found", in.GetImage().GetContextMountId())
 	}
 	plain := proto.CloneOf(in.GetImage())
 	plain.SetImageRegistryConfig(nil)
@@ -49,7 +76,7 @@ func (p plane) ImageGetOrCreate(_ context.Context, in *pb.ImageGetOrCreateReques
 	id := "im-" + hex.EncodeToString(sum[:])[:22]
 	i := p.v.images[id]
 	if i == nil || i.failed {
-		i = &image{failed: strings.Contains(lines[0], NoImage)}
+		i = &image{asked: in.GetImage(), from: from, mount: mount, ended: make(chan struct{})}
 		p.v.images[id] = i
 	}
 	out := pb.ImageGetOrCreateResponse_builder{ImageId: id}
@@ -59,21 +86,52 @@ func (p plane) ImageGetOrCreate(_ context.Context, in *pb.ImageGetOrCreateReques
 	return out.Build(), nil
 }
 
-// ImageJoinStreaming implements pb.ModalClientServer.
+// ImageJoinStreaming implements pb.ModalClientServer. Who is first builds it, and the others wait.
 func (p plane) ImageJoinStreaming(in *pb.ImageJoinStreamingRequest, out grpc.ServerStreamingServer[pb.ImageJoinStreamingResponse]) error {
 	p.v.mu.Lock()
 	i := p.v.images[in.GetImageId()]
-	result := pb.GenericResult_builder{Status: pb.GenericResult_GENERIC_STATUS_SUCCESS}
-	if i != nil {
-		if i.done = !i.failed; i.failed {
-			result = pb.GenericResult_builder{Status: pb.GenericResult_GENERIC_STATUS_FAILURE, Exception: "manifest unknown"}
-		}
+	first := i != nil && !i.building && !i.done
+	if first {
+		i.building = true
 	}
 	p.v.mu.Unlock()
 	if i == nil {
 		return refuse(codes.NotFound, "Image %s not found", in.GetImageId())
 	}
-	return out.Send(pb.ImageJoinStreamingResponse_builder{Result: result.Build(), EntryId: "1-0", Eof: true}.Build())
+	if first {
+		p.v.build(i)
+	}
+	select {
+	case <-i.ended:
+	case <-out.Context().Done():
+		return out.Context().Err()
+	}
+	result := pb.GenericResult_builder{Status: pb.GenericResult_GENERIC_STATUS_SUCCESS}
+	p.v.mu.Lock()
+	log := i.log
+	if i.failed {
+		result = pb.GenericResult_builder{Status: pb.GenericResult_GENERIC_STATUS_FAILURE, Exception: "the build failed"}
+	}
+	p.v.mu.Unlock()
+	if err := out.Send(pb.ImageJoinStreamingResponse_builder{TaskLogs: []*pb.TaskLogs{pb.TaskLogs_builder{Data: log}.Build()},
+		EntryId: "1-0"}.Build()); err != nil {
+		return err
+	}
+	return out.Send(pb.ImageJoinStreamingResponse_builder{Result: result.Build(), EntryId: "2-0", Eof: true}.Build())
+}
+
+func (v *Vendor) build(i *image) {
+	log, err := "manifest unknown\n", errNoSuch
+	if !strings.Contains(base(i.asked.GetDockerfileCommands()), NoImage) {
+		log, err = v.carryOut(i)
+	}
+	if err != nil {
+		log += err.Error() + "\n"
+	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	i.done, i.failed, i.log = err == nil, err != nil, log
+	close(i.ended)
 }
 
 // ImageFromId implements pb.ModalClientServer.
@@ -148,6 +206,6 @@ func (v *Vendor) keep(s *sandbox, snapshot string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	v.images[id] = &image{done: true, folder: kept.Root, made: float64(v.clock.Now().UnixMilli()) / 1e3}
+	v.images[id] = &image{done: true, snapshot: true, env: s.env, folder: kept.Root, made: float64(v.clock.Now().UnixMilli()) / 1e3}
 	return id, s.Thaw()
 }

@@ -187,7 +187,7 @@ func (p plane) SandboxGetCommandRouterAccess(_ context.Context,
 	if err != nil {
 		return nil, err
 	}
-	return pb.SandboxGetCommandRouterAccessResponse_builder{Jwt: jwt(s.task), Url: p.f.routerURL}.Build(), nil
+	return pb.SandboxGetCommandRouterAccessResponse_builder{Jwt: jwt(s.task), Url: p.f.router()}.Build(), nil
 }
 
 // TaskGetCommandRouterAccess implements pb.ModalClientServer.
@@ -195,7 +195,7 @@ func (p plane) TaskGetCommandRouterAccess(_ context.Context,
 	in *pb.TaskGetCommandRouterAccessRequest) (*pb.TaskGetCommandRouterAccessResponse, error) {
 	for _, s := range p.v.all() {
 		if s.task == in.GetTaskId() && s.backend == 1 {
-			return pb.TaskGetCommandRouterAccessResponse_builder{Jwt: jwt(s.task), Url: p.f.routerURL}.Build(), nil
+			return pb.TaskGetCommandRouterAccessResponse_builder{Jwt: jwt(s.task), Url: p.f.router()}.Build(), nil
 		}
 	}
 	return nil, refuse(codes.NotFound, "no task %s", in.GetTaskId())

@@ -67,6 +67,32 @@ func (r router) TaskExecStdinWrite(ctx context.Context, in *pb.TaskExecStdinWrit
 	return &pb.TaskExecStdinWriteResponse{}, x.write(in.GetOffset(), in.GetData(), in.GetEof())
 }
 
+// TaskExecStdinWriteStream implements pb.TaskCommandRouterServer.
+func (r router) TaskExecStdinWriteStream(
+	in grpc.ClientStreamingServer[pb.TaskExecStdinWriteStreamRequest, pb.TaskExecStdinWriteStreamResponse],
+) error {
+	first, err := in.Recv()
+	if err != nil {
+		return err
+	}
+	_, x, err := r.exec(in.Context(), first.GetStart().GetTaskId(), first.GetStart().GetExecId())
+	if err != nil {
+		return err
+	}
+	for at := first.GetStart().GetOffset(); ; {
+		piece, err := in.Recv()
+		if err != nil {
+			return err
+		}
+		if err := x.write(at, piece.GetData(), piece.HasEnd()); err != nil {
+			return err
+		}
+		if at += uint64(len(piece.GetData())); piece.HasEnd() {
+			return in.SendAndClose(&pb.TaskExecStdinWriteStreamResponse{})
+		}
+	}
+}
+
 // TaskExecStdioRead implements pb.TaskCommandRouterServer.
 func (r router) TaskExecStdioRead(in *pb.TaskExecStdioReadRequest, out grpc.ServerStreamingServer[pb.TaskExecStdioReadResponse]) error {
 	s, x, err := r.exec(out.Context(), in.GetTaskId(), in.GetExecId())

@@ -22,6 +22,7 @@ type sandbox struct {
 	id, app, task string
 	backend       int
 	asked         *pb.Sandbox
+	env           map[string]string // of its image
 	tags          []*pb.SandboxTag
 	made, ends    time.Time
 	connect       string // its connect token
@@ -45,21 +46,22 @@ func letters(n int) string {
 	return string(out)
 }
 
-// newSandbox makes one that runs, with the files of a folder.
-func (v *Vendor) newSandbox(app, from string, want *pb.Sandbox, tags []*pb.SandboxTag, backend int) (*sandbox, error) {
+// newSandbox makes one that runs, with the files of an image.
+func (v *Vendor) newSandbox(app string, from *image, want *pb.Sandbox, tags []*pb.SandboxTag, backend int) (*sandbox, error) {
 	v.serial++
 	name := fmt.Sprintf("room%d", v.serial)
 	var room *box.Box
 	var err error
-	if from != "" {
-		room, err = v.shelf.Copy(name, from, homes)
+	if from.folder != "" {
+		room, err = v.shelf.Copy(name, from.folder, homes)
 	} else {
 		room, err = v.shelf.New(name, homes)
 	}
 	if err != nil {
 		return nil, err
 	}
-	s := &sandbox{Box: room, v: v, app: app, backend: backend, asked: want, tags: tags, made: v.clock.Now(), task: "ta-" + letters(26),
+	s := &sandbox{Box: room, v: v, app: app, backend: backend, asked: want, env: from.env, tags: tags, made: v.clock.Now(),
+		task:    "ta-" + letters(26),
 		connect: random(16), execs: map[string]*execution{}}
 	s.id = "sb-" + letters(22)
 	if backend == 2 {

@@ -30,9 +30,12 @@ type Vendor struct {
 	plan      Plan
 	listDelay time.Duration
 	pageSize  int
+	secure    bool // routers are told of as https
 	sandboxes map[string]*sandbox
 	apps      map[string]string // name -> id
 	images    map[string]*image
+	contents  map[string][]byte // of files of builds, by their hashes
+	mounts    map[string][]*pb.MountFile
 	faults    []*Fault
 	requests  []Request
 	listeners map[int]string // port inside -> address here
@@ -51,7 +54,8 @@ type Plan struct {
 func Start(t testing.TB) *Vendor {
 	t.Helper()
 	v := &Vendor{t: t, TokenID: "ak-" + random(11), TokenSecret: "as-" + random(11), shelf: box.NewShelf(t), pageSize: 100,
-		sandboxes: map[string]*sandbox{}, apps: map[string]string{}, images: map[string]*image{}, listeners: map[int]string{}}
+		sandboxes: map[string]*sandbox{}, apps: map[string]string{}, images: map[string]*image{},
+		contents: map[string][]byte{}, mounts: map[string][]*pb.MountFile{}, listeners: map[int]string{}}
 	v.mu.Lock()
 	clock, stop := box.NewClock(v.expire)
 	v.clock = clock
@@ -104,6 +108,14 @@ func (v *Vendor) SetPageSize(n int) {
 	v.pageSize = n
 }
 
+// SecureRouters tells of the routers as of https ones. The vendor's own SDK takes no others, and speaks plainly to those of
+// this machine all the same.
+func (v *Vendor) SecureRouters() {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.secure = true
+}
+
 // Listen says which address of this machine answers for a port of every sandbox.
 func (v *Vendor) Listen(port int, address string) {
 	v.mu.Lock()
@@ -150,7 +162,7 @@ func (v *Vendor) Snapshots() (ids []string) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	for id, i := range v.images {
-		if i.folder != "" {
+		if i.snapshot {
 			ids = append(ids, id)
 		}
 	}

@@ -1,0 +1,102 @@
+package compose
+
+import (
+	"archive/tar"
+	"context"
+	"errors"
+	"io"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
+)
+
+// anySandbox stands for the sandbox where images are read: they are the same for all, and a plan has none yet.
+const anySandbox extensions.ID = "sbx-aaaaaaaaaaaaaaaaaaaa"
+
+// Prepare reads an image as a vendor's builder gets it, which has no wall: its builds reach the network.
+func Prepare(ctx context.Context, img extensions.Image, src extensions.WorkspaceSource) (Rendered, error) {
+	p, err := FromImage(ctx, img, src)
+	if err != nil {
+		return Rendered{}, err
+	}
+	return p.Render(RenderOptions{ID: anySandbox, Service: AgentService, Network: NetworkAllow})
+}
+
+// CheckVendor refuses, with KindUnsupported, what builders of vendors are not told: a stage that is not the last, and
+// another platform than linux/amd64. vendor names the builder in messages.
+func (b Build) CheckVendor(vendor string) error {
+	unsupported := func(what, remedy string) error {
+		return extensions.Errorf(extensions.KindUnsupported, "%s: %s builds %s", extensions.Clean(b.Dockerfile, 80), vendor, what).
+			At("image.build").WithRemedy("%s", remedy)
+	}
+	last := ""
+	for _, in := range b.Instructions {
+		if words := strings.Fields(in.Args); in.Verb == "FROM" && len(words) > 0 {
+			last = words[len(words)-1]
+		}
+	}
+	if b.Target != "" && !strings.EqualFold(b.Target, last) {
+		return unsupported("the last stage only", "put the stage "+extensions.Clean(b.Target, 40)+" last, or drop target")
+	}
+	for _, base := range append([]Base{{Platform: b.Platform}}, b.Bases...) {
+		if !slices.Contains([]string{"", "linux", "linux/amd64"}, base.Platform) {
+			return unsupported("for linux/amd64 only", "drop the platform")
+		}
+	}
+	return nil
+}
+
+// Copies reports whether an instruction takes files of the context.
+func (b Build) Copies() bool {
+	return slices.ContainsFunc(b.Instructions, func(in Instruction) bool {
+		return in.Verb == "ADD" || in.Verb == "COPY" && !slices.ContainsFunc(in.Flags, func(f Flag) bool { return f.Name == "from" })
+	})
+}
+
+// EachFile shows the files of a build's context, as WriteContext leaves them, by their absolute paths in it. Links to
+// files are in links, by path; those to anything else are left out.
+func (r Rendered) EachFile(ctx context.Context, b Build,
+	show func(at string, mode uint32, size int64, content io.Reader) error) (links map[string]string, err error) {
+	from, to := io.Pipe()
+	written := make(chan struct{})
+	go func() {
+		defer close(written)
+		_ = to.CloseWithError(r.WriteContext(ctx, b, "", to))
+	}()
+	defer func() {
+		_ = from.Close()
+		<-written
+	}()
+	shown, links := map[string]bool{}, map[string]string{}
+	for all := tar.NewReader(from); ; {
+		h, err := all.Next()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return nil, err
+		}
+		at := path.Join("/", h.Name) //nolint:gosec // a name for a vendor: nothing is extracted
+		switch {
+		case h.Name == ContextDockerfile || h.Name == ignoreFile:
+		case h.Typeflag == tar.TypeSymlink:
+			links[at] = path.Clean(h.Linkname)
+			if !path.IsAbs(h.Linkname) {
+				links[at] = path.Join(path.Dir(at), h.Linkname) //nolint:gosec // likewise
+			}
+		case h.Typeflag == tar.TypeReg:
+			shown[at] = true
+			if err := show(at, uint32(h.Mode), h.Size, all); err != nil {
+				return nil, err
+			}
+		}
+	}
+	for at, target := range links {
+		if !shown[target] {
+			delete(links, at)
+		}
+	}
+	return links, nil
+}

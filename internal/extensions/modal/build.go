@@ -1,0 +1,143 @@
+package modal
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+
+	sdk "github.com/modal-labs/modal-client/go"
+	pb "github.com/modal-labs/modal-client/go/proto/modal_proto"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
+)
+
+const (
+	maxFile  = 4 << 20 // bytes of one file of a context: the vendor's own client sends larger ones to another store
+	joinTime = 55      // seconds that one call follows a build, as the vendor's SDK asks
+	maxLog   = 2000    // characters of a failed build's log in a message
+)
+
+// built returns the vendor's name of an image, made if it is not there. The SDK's own build takes neither files nor
+// arguments, and keeps the log to itself.
+func (b *backend) built(ctx context.Context, app *sdk.App, r recipe, in *pb.Image) (string, error) {
+	extensions.Progress(ctx, "Preparing "+r.what, "")
+	where, err := b.control.EnvironmentGetOrCreate(ctx, pb.EnvironmentGetOrCreateRequest_builder{DeploymentName: b.environment}.Build())
+	if err != nil {
+		return "", err
+	}
+	out, err := b.control.ImageGetOrCreate(ctx, pb.ImageGetOrCreateRequest_builder{AppId: app.AppID, Image: in,
+		BuilderVersion: where.GetMetadata().GetSettings().GetImageBuilderVersion()}.Build())
+	if err != nil {
+		return "", err
+	}
+	result, log, last := out.GetResult(), "", ""
+	for result.GetStatus() == pb.GenericResult_GENERIC_STATUS_UNSPECIFIED && err == nil {
+		result, last, err = b.follow(ctx, r, out.GetImageId(), last, &log)
+	}
+	switch result.GetStatus() { //nolint:exhaustive // the others do not tell of the image
+	case pb.GenericResult_GENERIC_STATUS_SUCCESS:
+		if !imageRef.MatchString(out.GetImageId()) {
+			err = extensions.Errorf(extensions.KindInternal, "%s names %q as an image", vendor, extensions.Clean(out.GetImageId(), 80))
+		}
+	case pb.GenericResult_GENERIC_STATUS_FAILURE:
+		kind, remedy := extensions.KindUnsupported, "check the image: it must exist, be for linux/amd64, and be public or have a login"
+		if r.build != nil {
+			kind, remedy = extensions.KindInvalid, "correct the Dockerfile; a private image needs a login of its registry"
+		}
+		err = extensions.Errorf(kind, "%s could not build %s: %s%s", vendor, r.what, extensions.Clean(result.GetException(), maxWords),
+			strings.TrimRight("\n"+extensions.LastLines(log, maxLog), "\n")).At("image").WithRemedy("%s", remedy)
+	default:
+		if err == nil {
+			err = extensions.Errorf(extensions.KindUnavailable, "the build of %s ended: %s", r.what, ending(result)).WithRemedy("try again")
+		}
+	}
+	return out.GetImageId(), err
+}
+
+// follow tells of a build for a while, from the entry last on, and adds what it prints to log.
+func (b *backend) follow(ctx context.Context, r recipe, id, last string, log *string) (*pb.GenericResult, string, error) {
+	s, err := b.control.ImageJoinStreaming(ctx,
+		pb.ImageJoinStreamingRequest_builder{ImageId: id, Timeout: joinTime, LastEntryId: last}.Build())
+	var result *pb.GenericResult
+	for err == nil {
+		var one *pb.ImageJoinStreamingResponse
+		if one, err = s.Recv(); err != nil {
+			break
+		}
+		if one.GetEntryId() != "" {
+			last = one.GetEntryId()
+		}
+		if one.GetResult().GetStatus() != pb.GenericResult_GENERIC_STATUS_UNSPECIFIED {
+			result = one.GetResult() // more of its log may follow
+		}
+		for _, l := range one.GetTaskLogs() {
+			if l.GetData() != "" {
+				*log = extensions.LastLines(*log+l.GetData(), maxLog)
+				extensions.Progress(ctx, "Preparing "+r.what, extensions.LastLines(l.GetData(), maxWords))
+			}
+		}
+	}
+	if errors.Is(err, io.EOF) || result != nil {
+		err = nil
+	}
+	return result, last, err
+}
+
+// bring gives the vendor the files of a build by their content, and returns the name of what holds them; "" = it copies
+// none. A link to a file is that file there.
+func (b *backend) bring(ctx context.Context, r recipe) (string, error) {
+	if !r.build.Copies() {
+		return "", nil
+	}
+	files := map[string]*pb.MountFile{}
+	links, err := r.in.EachFile(ctx, *r.build, func(at string, mode uint32, size int64, content io.Reader) error {
+		if size > maxFile {
+			return extensions.Errorf(extensions.KindUnsupported, "the build's file %s has %d bytes, and at most %d reach %s",
+				extensions.Clean(at, 200), size, maxFile, vendor).At("image.build").
+				WithRemedy("name it in .dockerignore, fetch it in a RUN, or push the image and name it in image.pull")
+		}
+		text, err := io.ReadAll(content)
+		if err != nil {
+			return err
+		}
+		sum := sha256.Sum256(text)
+		hash := hex.EncodeToString(sum[:])
+		files[at] = pb.MountFile_builder{Filename: at, Sha256Hex: hash, Mode: &mode}.Build()
+		known, err := b.control.MountPutFile(ctx, pb.MountPutFileRequest_builder{Sha256Hex: hash}.Build())
+		if err == nil && !known.GetExists() {
+			_, err = b.control.MountPutFile(ctx, pb.MountPutFileRequest_builder{Sha256Hex: hash, Data: text}.Build())
+		}
+		return err
+	})
+	if err != nil {
+		return "", err
+	}
+	for at, target := range links {
+		f := proto.CloneOf(files[target])
+		f.SetFilename(at)
+		files[at] = f
+	}
+	in := pb.MountGetOrCreateRequest_builder{ObjectCreationType: pb.ObjectCreationType_OBJECT_CREATION_TYPE_EPHEMERAL,
+		EnvironmentName: b.environment}
+	for _, at := range slices.Sorted(maps.Keys(files)) {
+		in.Files = append(in.Files, files[at])
+	}
+	out, err := b.control.MountGetOrCreate(ctx, in.Build())
+	return out.GetMountId(), err
+}
+
+// notBuilt is the error of a step of a build: whether or not it arrived, no sandbox was made, and the next try finds what
+// is there.
+func notBuilt(err error) error {
+	if maybe(err) || extensions.IsKind(err, extensions.KindNotFound) {
+		return extensions.Errorf(extensions.KindUnavailable, "the image was not ready in time: %w", err).
+			WithRemedy("try again: the build goes on")
+	}
+	return err
+}
