@@ -44,9 +44,11 @@ func (a *app) sandboxExecCommand() *cobra.Command {
 or quoting; use --shell for a script. Output streams as it is printed. With
 --format json or yaml, the first 1 MiB of each stream is captured and printed with the exit
 code; stdout_base64 or stderr_base64 holds a stream that is not UTF-8. The command
-ends with its caller: it is killed if you interrupt or kill this one, or if the
-connection is lost. With --detach it runs until it or the sandbox ends, without
-input, and its output is discarded; what is printed is its process id inside.
+ends with its caller: it is killed if you interrupt this one, or if nobody reads its
+output any more. If you kill this one, or the connection is lost, ext.local and
+ext.compose-ssh end it at once, other places at its timeout at the latest. With
+--detach it runs until it or the sandbox ends, without input, and its output is
+discarded; what is printed is its process id inside.
 
 With --tty the command has a terminal: programs such as editors and shells work,
 Ctrl-C goes to the command, and it learns when this terminal is resized. Its two
@@ -133,7 +135,8 @@ func (a *app) exec(ctx context.Context, e *engine.Engine, idOrName string, req e
 		return err
 	}
 	captured := a.structured()
-	out, errs := &passing{to: a.out}, &passing{to: a.err}
+	ctx, out, errs, done := a.streams(ctx)
+	defer done()
 	if !captured {
 		req.Stdout, req.Stderr = out, errs
 	}
@@ -145,6 +148,9 @@ func (a *app) exec(ctx context.Context, e *engine.Engine, idOrName string, req e
 		defer back()
 	}
 	res, err := e.Exec(ctx, known.Receipt, req)
+	if errors.Is(context.Cause(ctx), errClosed) {
+		return exitCode(exitClosed)
+	}
 	if err != nil {
 		return err
 	}

@@ -43,7 +43,7 @@ run and exec return the exit code of their command. Their own are
 
     124 the command took longer than --timeout, or than the sandbox lived, and was killed
     125 the command could not be run, or the sandbox not made or ended
-    141 run: nobody reads the output any more, as in a pipe to head
+    141 run, exec: nobody reads the output any more, as in a pipe to head
 `
 
 func exitCodesTopic() *cobra.Command {

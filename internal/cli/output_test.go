@@ -1,8 +1,12 @@
 package cli
 
 import (
+	"context"
 	"errors"
+	"io"
+	"io/fs"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -80,5 +84,25 @@ func TestGridPrintsNoControlCharacters(t *testing.T) {
 	}
 	if s := out.String(); strings.Contains(s, "\x1b") || strings.Count(s, "\n") != 2 || !strings.Contains(s, "-") {
 		t.Errorf("printed %q", s)
+	}
+}
+
+type unread struct{}
+
+func (unread) Write([]byte) (int, error) {
+	return 0, &fs.PathError{Op: "write", Path: "|1", Err: syscall.EPIPE}
+}
+
+// What runs inside must not go on for a reader that has gone, wherever it runs.
+func TestACommandEndsOnceNobodyReadsItsOutput(t *testing.T) {
+	t.Parallel()
+	a := &app{out: unread{}, err: io.Discard}
+	ctx, out, errs, done := a.streams(t.Context())
+	defer done()
+	if _, err := errs.Write([]byte("x")); err != nil || ctx.Err() != nil {
+		t.Errorf("somebody reads: %v, %v", err, ctx.Err())
+	}
+	if _, err := out.Write([]byte("x")); err == nil || !errors.Is(context.Cause(ctx), errClosed) {
+		t.Errorf("nobody reads: %v, %v", err, context.Cause(ctx))
 	}
 }

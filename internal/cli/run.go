@@ -149,20 +149,28 @@ func splitAtDash(c *cobra.Command, given []string) (profile string, command []st
 	return profile, given[at:], nil
 }
 
-// errClosed is the cause of a context whose output nobody reads any more.
-var errClosed = errors.New("nobody reads the output any more")
-
-// runAndTell runs a command and says on standard error what went wrong and what it cost.
-func (a *app) runAndTell(ctx context.Context, req engine.Request, cmd engine.ExecRequest, tty bool) runView {
+// streams pass the output of a command on. Once nobody reads it any more, ctx ends with errClosed, and the command with it.
+func (a *app) streams(ctx context.Context) (_ context.Context, out, errs *passing, done func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	defer catchBrokenPipes()()
+	back := catchBrokenPipes()
 	closed := func(err error) {
 		if errors.Is(err, syscall.EPIPE) {
 			cancel(errClosed)
 		}
 	}
-	out, errs := &passing{to: a.out, failed: closed}, &passing{to: a.err, failed: closed}
+	return ctx, &passing{to: a.out, failed: closed}, &passing{to: a.err, failed: closed}, func() {
+		cancel(nil)
+		back()
+	}
+}
+
+// errClosed is the cause of a context whose output nobody reads any more.
+var errClosed = errors.New("nobody reads the output any more")
+
+// runAndTell runs a command and says on standard error what went wrong and what it cost.
+func (a *app) runAndTell(ctx context.Context, req engine.Request, cmd engine.ExecRequest, tty bool) runView {
+	ctx, out, errs, done := a.streams(ctx)
+	defer done()
 	cmd.Stdout, cmd.Stderr = out, errs
 	begun := time.Now()
 	var r engine.Run

@@ -111,3 +111,36 @@ func TestATaskTellsAndKeepsWhatIsPrintedWithoutItsSecrets(t *testing.T) {
 	}
 	w.clean()
 }
+
+// A sandbox's own secrets are hidden in what a command printed: by the run that made it, and by a later one, which asks
+// the sandbox. Where they stay unknown, nothing is told.
+func TestWhatATaskTellsHasNoneOfItsSandboxesSecrets(t *testing.T) {
+	t.Parallel()
+	for as, read := range map[string]string{"env": `echo "it is $TOKEN"`, "file": `printf 'it is '; cat /run/secrets/TOKEN; echo`} {
+		t.Run(as, func(t *testing.T) {
+			t.Parallel()
+			b := newBench(t, onFiles(map[string]string{
+				"profiles/profile.secretive.yaml": profile("profile.secretive", "extension: ext.saas-stub\nsecrets_as: "+as+"\n")}))
+			s := b.create(engine.Request{Profile: "profile.secretive", Name: "one", Secrets: map[string]engine.Secret{
+				"OTHER": extensions.NewSecret("more-hush"), "TOKEN": extensions.NewSecret("hush-one\nhush-two")}})
+			for name, e := range map[string]*engine.Engine{"its own run": b.Engine, "a later run": b.reopen(), "another ledger": b.elsewhere()} {
+				var lines []string
+				res, err := e.Perform(context.Background(), s.Receipt, engine.Task{ExecRequest: engine.ExecRequest{Shell: read + "; exit 3"},
+					Keep: 1 << 10, Line: func(l string) { lines = append(lines, l) }})
+				if !extensions.IsKind(err, extensions.KindFailed) || res.ExitCode != 3 {
+					t.Fatalf("%s: %+v, %v", name, res, err)
+				}
+				text := err.Error() + strings.Join(lines, "\n")
+				if strings.Contains(text, "hush") {
+					t.Errorf("%s: a secret is in %s", name, text)
+				}
+				if known := name != "another ledger"; known != strings.Contains(err.Error(), "it is [redacted]") || known == (len(lines) == 0) ||
+					known == strings.Contains(err.Error(), "is not shown") || known == strings.Contains(string(res.Stdout), "hush") {
+					t.Errorf("%s: %v, lines %q, kept %q", name, err, lines, res.Stdout)
+				}
+			}
+			b.end(s)
+			b.clean()
+		})
+	}
+}

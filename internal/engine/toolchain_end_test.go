@@ -65,15 +65,17 @@ func TestPreReleaseRunsBeforeTheWorkspaceComesBack(t *testing.T) {
 	}
 }
 
-func TestWhatPreReleasePrintsIsNotShownWhereThereAreSecrets(t *testing.T) {
+func TestWhatPreReleasePrintsIsShownWithoutSecrets(t *testing.T) {
 	t.Parallel()
 	b := tooled(t, onStub+"toolchain: { pre_release: [\"echo it is $TOKEN; exit 1\"] }\n", nil)
-	s := b.create(engine.Request{Profile: "profile.t", Name: "one",
-		Secrets: map[string]engine.Secret{"TOKEN": extensions.NewSecret("hush-hush")}})
-	r, err := b.Destroy(context.Background(), s.Receipt, engine.DestroyOptions{})
-	if text := notices(r.Notices); err != nil || !strings.Contains(text, "exit code 1") || strings.Contains(text, "hush-hush") ||
-		strings.Contains(text, "printed:") {
-		t.Errorf("%v %s", err, text)
+	for _, e := range []*engine.Engine{b.Engine, b.reopen()} {
+		s := b.create(engine.Request{Profile: "profile.t", Name: "one",
+			Secrets: map[string]engine.Secret{"TOKEN": extensions.NewSecret("hush-hush")}})
+		r, err := e.Destroy(context.Background(), s.Receipt, engine.DestroyOptions{})
+		if text := notices(r.Notices); err != nil || !strings.Contains(text, "exit code 1") || strings.Contains(text, "hush-hush") ||
+			!strings.Contains(text, "it is [redacted]") {
+			t.Errorf("%v %s", err, text)
+		}
 	}
 	b.clean()
 }

@@ -70,7 +70,8 @@ func (a *execAction) Metadata(_ context.Context, req tfaction.MetadataRequest, r
 func (a *execAction) Schema(_ context.Context, _ tfaction.SchemaRequest, resp *tfaction.SchemaResponse) {
 	resp.Schema = aschema.Schema{
 		MarkdownDescription: "Runs a command inside a sandbox, and shows each line as it is printed. An exit code that is not expected fails " +
-			"it with the end of the output.",
+			"it with the end of the output. The secrets of the command and of the sandbox are hidden in it; where the sandbox's cannot be " +
+			"known, such as without its ledger, no output is shown.",
 		Attributes: actionArguments(commandArguments()),
 	}
 }

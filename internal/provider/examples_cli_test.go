@@ -85,7 +85,7 @@ func (c *cli) ownsNothing() {
 var appliedExamples = []string{"provider", "quickstart", "resources/sandboxer_host", "resources/sandboxer_sandbox",
 	"resources/sandboxer_snapshot", "resources/sandboxer_exec", "data-sources/sandboxer_quote", "data-sources/sandboxer_account",
 	"data-sources/sandboxer_usage", "data-sources/sandboxer_profile", "data-sources/sandboxer_extensions",
-	"data-sources/sandboxer_sandboxes", "functions/duration", "functions/profile"}
+	"data-sources/sandboxer_sandboxes", "functions/duration", "functions/profile", "idle"}
 
 func TestEveryExampleIsApplied(t *testing.T) {
 	t.Parallel()

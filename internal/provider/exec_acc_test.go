@@ -228,3 +228,21 @@ func TestACommandThatCannotRunIsRefusedBeforeAnythingExists(t *testing.T) {
 	}
 	c.nothingLeft()
 }
+
+// A failing command shows the end of what it printed, without the sandbox's secrets: in the run that made the sandbox,
+// which was given them, and in a later one.
+func TestAnErrorHasNoneOfTheSandboxesSecrets(t *testing.T) {
+	t.Parallel()
+	b := newBed(t)
+	c := newCLI(t, b)
+	const own = "name = \"one\"\nsecrets_wo = { TOKEN = \"hush-hush\" }\nsecrets_wo_version = 1"
+	for _, run := range []string{"1", "2"} {
+		c.write(sandboxHCL(own) + execHCL("shell = \"echo run "+run+" has $TOKEN >&2; exit 3\""))
+		out, code := c.try(nil, "apply", "-auto-approve", "-no-color")
+		if code == 0 || !says(out, "run "+run+" has [redacted]") || says(out, "has hush-hush") {
+			t.Errorf("exit %d:\n%s", code, out)
+		}
+	}
+	c.destroy()
+	c.nothingLeft()
+}

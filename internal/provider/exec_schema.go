@@ -27,7 +27,10 @@ func (r *execResource) Schema(_ context.Context, _ resource.SchemaRequest, resp 
 			"An exit code that is not expected fails the apply with the end of the output, and the next apply runs the command again. It also " +
 			"runs one again that was interrupted or lost, and may have run in part: the apply says so. If Terraform itself is killed, the " +
 			"command ends with it and no state tells of it: the next apply runs it again, too.\n\n" +
-			"`TF_LOG_PROVIDER=info` shows each line as it is printed. Reading it contacts nothing: the record stays, whatever becomes of the " +
+			"The secrets of the command and of the sandbox are hidden in what it prints. The run that made the sandbox knows them, and a " +
+			"later one reads them inside. Where it cannot, such as without the sandbox's ledger, an error shows no output.\n\n" +
+			"Terraform shows no progress of a resource: `TF_LOG_PROVIDER=info` shows each line as it is printed, and so does the action " +
+			"`sandboxer_exec`. Reading it contacts nothing: the record stays, whatever becomes of the " +
 			"sandbox. It cannot be imported.",
 		Attributes: attrs,
 	}
@@ -112,7 +115,7 @@ func execArguments() map[string]schema.Attribute {
 		"capture": schema.BoolAttribute{
 			Optional: true,
 			MarkdownDescription: "Keep the first 64 KiB of each stream in the state, as the sensitive `stdout` and `stderr`. They hold whatever " +
-				"the command printed. Default: `false`.",
+				"the command printed, without the secrets known. Default: `false`.",
 		},
 		"id":          schema.StringAttribute{Computed: true, MarkdownDescription: "ID of this run of the command."},
 		"ran_at":      schema.StringAttribute{Computed: true, MarkdownDescription: "When it began, RFC 3339."},

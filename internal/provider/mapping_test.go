@@ -197,7 +197,8 @@ func TestARequestSurvivesTheRoundTrip(t *testing.T) {
 		Consumer: engine.Consumer{Actor: "atm", RunID: "7"}, Billing: "byok", Env: map[string]string{"A": "1"}, SecretsVersion: 3,
 		MaxCost:    "1.00 USD",
 		OnConflict: "adopt", OnExpiry: "keep", OnUnreachableDestroy: "forget", Triggers: map[string]string{"t": "1"},
-		FromSnapshot: "snp-aaaaaaaaaaaaaaaaaaaa", DesiredMode: "running", DeletionProtection: true, Timeouts: map[string]string{"create": "5m"}}
+		FromSnapshot: "snp-aaaaaaaaaaaaaaaaaaaa", DesiredMode: "running", DeletionProtection: true, Timeouts: map[string]string{"create": "5m"},
+		Resources: &engine.Sizes{CPU: "0.5", MemoryMB: 64, GPU: extensions.GPU{Model: "H100", Count: 2}}}
 	m := blank()
 	diags := m.restore(ctx, req)
 	back, ds := m.request(ctx)

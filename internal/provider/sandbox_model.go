@@ -12,6 +12,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types/basetypes"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
 type sandboxModel struct {
@@ -74,8 +75,11 @@ type consumerModel struct {
 var timeoutTypes = map[string]attr.Type{"create": types.StringType, "read": types.StringType, "update": types.StringType,
 	"delete": types.StringType}
 
-var resourceTypes = map[string]attr.Type{"cpu": types.NumberType, "memory_mb": types.NumberType, "disk_mb": types.NumberType,
-	"pids": types.NumberType}
+var (
+	resourceTypes = map[string]attr.Type{"cpu": types.NumberType, "memory_mb": types.NumberType, "disk_mb": types.NumberType,
+		"pids": types.NumberType, "gpu": types.ObjectType{AttrTypes: gpuTypes}}
+	gpuTypes = map[string]attr.Type{"model": types.StringType, "count": types.NumberType}
+)
 
 // sizes returns the limits that replace the profile's; nil for none.
 func (m sandboxModel) sizes() *engine.Sizes {
@@ -90,6 +94,11 @@ func (m sandboxModel) sizes() *engine.Sizes {
 	if cpu := n("cpu"); !cpu.IsNull() && !cpu.IsUnknown() {
 		s.CPU = cpu.ValueBigFloat().Text('f', -1)
 	}
+	if gpu, ok := m.Resources.Attributes()["gpu"].(types.Object); ok {
+		model, _ := gpu.Attributes()["model"].(types.String)
+		count, _ := gpu.Attributes()["count"].(types.Number)
+		s.GPU = extensions.GPU{Model: model.ValueString(), Count: int64Of(count)}
+	}
 	return &s
 }
 
@@ -101,8 +110,16 @@ func sizesValue(s *engine.Sizes) (types.Object, diag.Diagnostics) {
 	if f, _, err := big.ParseFloat(s.CPU, 10, 512, big.ToNearestEven); s.CPU != "" && err == nil {
 		cpu = types.NumberValue(f)
 	}
+	gpu := types.ObjectNull(gpuTypes)
+	if s.GPU != (extensions.GPU{}) {
+		var diags diag.Diagnostics
+		gpu, diags = types.ObjectValue(gpuTypes, map[string]attr.Value{"model": optional(s.GPU.Model), "count": optionalInt(s.GPU.Count)})
+		if diags.HasError() {
+			return types.ObjectNull(resourceTypes), diags
+		}
+	}
 	return types.ObjectValue(resourceTypes, map[string]attr.Value{"cpu": cpu, "memory_mb": optionalInt(s.MemoryMB),
-		"disk_mb": optionalInt(s.DiskMB), "pids": optionalInt(s.Pids)})
+		"disk_mb": optionalInt(s.DiskMB), "pids": optionalInt(s.Pids), "gpu": gpu})
 }
 
 var keepUnknown = basetypes.ObjectAsOptions{UnhandledNullAsEmpty: true, UnhandledUnknownAsEmpty: true}

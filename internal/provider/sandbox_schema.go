@@ -136,6 +136,13 @@ func sandboxOverrides() map[string]schema.Attribute {
 				"disk_mb":   schema.NumberAttribute{Optional: true, Validators: []validator.Number{anyWhole()}, MarkdownDescription: "Disk in MiB."},
 				"pids": schema.NumberAttribute{Optional: true, Validators: []validator.Number{anyWhole()},
 					MarkdownDescription: "Processes and threads."},
+				"gpu": schema.SingleNestedAttribute{Optional: true, MarkdownDescription: "Accelerators, instead of all that the profile asks for.",
+					Attributes: map[string]schema.Attribute{
+						"model": schema.StringAttribute{Optional: true, Validators: []validator.String{plainText("a model")},
+							MarkdownDescription: "Model, such as `H100`. Default: any."},
+						"count": schema.NumberAttribute{Optional: true, Validators: []validator.Number{anyWhole()},
+							MarkdownDescription: "How many. Default: 1."},
+					}},
 			},
 		},
 	}

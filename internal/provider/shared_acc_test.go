@@ -122,6 +122,8 @@ func TestARequestSetsWhatItsProfileAllows(t *testing.T) {
 	refused(t, c, "does not let its requests set image")
 	c.write(body("  extension = \"ext.unknown\"\n"))
 	refused(t, c, "ext.unknown")
+	c.write(body("  extension = \"ext.saas-stub\"\n  resources = { gpu = { model = \"H100\" } }\n"))
+	refused(t, c, "it has no GPU")
 	c.write(body("  extension = \"ext.saas-stub\"\n  resources = { cpu = 0.5 }\n"))
 	c.apply()
 	c.planIsEmpty()

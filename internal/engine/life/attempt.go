@@ -48,6 +48,7 @@ func (c *creation) tryAt(ctx context.Context, cand *route.Candidate) attempt {
 		return attempt{err: err, clean: true}
 	}
 	spec := c.spec(cand)
+	b.Hide(spec.ID, spec.Secrets)
 	if spec.FromSnapshot != nil {
 		if err := c.m.stillKept(ctx, c.Ledger, spec.FromSnapshot.ID); err != nil {
 			return attempt{err: err, clean: true}

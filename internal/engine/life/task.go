@@ -6,7 +6,6 @@ import (
 	"io"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"unicode/utf8"
@@ -19,15 +18,15 @@ import (
 // Task is one command inside, with what is expected of it. Its Stdout and Stderr are not used.
 type Task struct {
 	extensions.ExecRequest
-	// Secrets are more environment variables of this command. They are hidden in what it printed, wherever
-	// that is told or kept. A name that Env has too is KindInvalid.
+	// Secrets are more environment variables of this command. They and the sandbox's own are hidden in what it
+	// printed, wherever that is told or kept. A name that Env has too is KindInvalid.
 	Secrets map[string]extensions.Secret
 	// Expected are the exit codes that count as success; none means 0 alone.
 	Expected []int
 	// Keep is how many bytes of each stream the result keeps, at most extensions.MaxExecOutput.
 	Keep int
 	// Line, if set, receives each line as it is printed, safe for a terminal and at most 400 runes long. One
-	// call at a time.
+	// call at a time; none where secrets of the sandbox stay unknown.
 	Line func(string)
 }
 
@@ -54,15 +53,22 @@ func (m *Manager) Perform(ctx context.Context, rec plan.Receipt, t Task) (TaskRe
 	if err != nil {
 		return TaskResult{}, err
 	}
-	hidden := linesToo(t.Secrets)
-	hide := b.Redactor(hidden)
+	told := hideOwn(ctx, b, row)
+	if !told {
+		t.Line = nil
+	}
+	hide := b.Redactor(row.ID, t.Secrets)
 	out := &tail{}
 	live := t.lines(hide)
 	req.Stdout, req.Stderr = both{out, live.writer()}, both{out, live.writer()}
-	res, err := b.Exec(ctx, row.Handle, place.Command{ExecRequest: insideFor(row, rec).wrap(req), Secrets: hidden})
+	res, err := b.Exec(ctx, row.Handle, place.Command{ExecRequest: insideFor(row, rec).wrap(req), Secrets: t.Secrets})
 	live.flush()
 	done := TaskResult{ExecResult: t.kept(res, hide), Began: began(err), Ended: err == nil}
-	return done, t.judge(ctx, row.ID, res, err, out.lines(hide))
+	text := untold
+	if told {
+		text = out.lines(hide)
+	}
+	return done, t.judge(ctx, row.ID, res, err, text)
 }
 
 func (t Task) request() (extensions.ExecRequest, error) {
@@ -143,19 +149,6 @@ func wholeRunes(b []byte) []byte {
 		}
 	}
 	return b
-}
-
-// linesToo adds the lines of secrets that have several, since output is told line by line.
-func linesToo(secrets map[string]extensions.Secret) map[string]extensions.Secret {
-	all := maps.Clone(secrets)
-	for name, s := range secrets {
-		for i, l := range strings.Split(s.Reveal(), "\n") {
-			if i > 0 || len(l) < len(s.Reveal()) {
-				all[name+"\n"+strconv.Itoa(i)] = extensions.NewSecret(strings.TrimRight(l, "\r"))
-			}
-		}
-	}
-	return all
 }
 
 // both writes the same to two writers that never fail.

@@ -116,13 +116,13 @@ func runStep(ctx context.Context, b *place.Backend, h extensions.Handle, spec ex
 		limit = min(limit, own)
 	}
 	out := &tail{}
-	code, err := execStep(ctx, b, h, insideOf(spec), place.Command{Op: "toolchain", Secrets: spec.Secrets}, s, limit, out)
+	code, err := execStep(ctx, b, h, insideOf(spec), place.Command{Op: "toolchain"}, s, limit, out)
 	if err == nil && code == 0 {
 		return nil
 	}
 	what := fmt.Sprintf("toolchain.%s %d of %d (%s)", s.list, s.n, s.of, s.shown())
-	words := out.lines(func(text string) string { return b.Redact(text, spec.Secrets) })
-	failed := func(err error) error { return b.Classify("toolchain", h.ID, spec.Secrets, err) }
+	words := out.lines(b.Redactor(h.ID, nil))
+	failed := func(err error) error { return b.Classify("toolchain", h.ID, err) }
 	switch {
 	case err == nil:
 		return failed(extensions.Errorf(extensions.KindFailed, "%s ended with exit code %d%s", what, code, words).WithRemedy("%s",
@@ -164,19 +164,17 @@ type parting struct {
 	mirror string
 	steps  []extensions.Step
 	inside inside
-	// quiet says that the commands may print secrets that are unknown here.
-	quiet bool
 }
 
 func (p parting) nothing() bool { return p.mirror == "" && len(p.steps) == 0 }
 
 func (m *Manager) partingOf(row ledger.Sandbox) parting {
 	spec := specOf(row)
-	return parting{mirror: m.mirrorOf(row), steps: spec.Toolchain.PreRelease, inside: insideOf(spec), quiet: len(spec.SecretNames) > 0}
+	return parting{mirror: m.mirrorOf(row), steps: spec.Toolchain.PreRelease, inside: insideOf(spec)}
 }
 
 func partingBy(rec plan.Receipt) parting {
-	return parting{mirror: rec.Mirror, steps: rec.PreRelease, inside: insideBy(rec), quiet: true}
+	return parting{mirror: rec.Mirror, steps: rec.PreRelease, inside: insideBy(rec)}
 }
 
 // releaseTime limits all commands before an end; the end itself needs the other half of the caller's time.
@@ -225,11 +223,7 @@ func preRelease(ctx context.Context, b *place.Backend, row ledger.Sandbox, last 
 		if err != nil {
 			why = "failed: " + extensions.Clean(err.Error(), 300)
 		}
-		if last.quiet {
-			why += "; its output is not shown because it may contain the sandbox's secrets"
-		} else {
-			why += out.lines(func(text string) string { return b.Redact(text, nil) })
-		}
+		why += printedBy(limited, b, row, out)
 		report.Notices = append(report.Notices, notice.Notice{Summary: "A pre_release command failed",
 			Detail: fmt.Sprintf("The sandbox was destroyed anyway. toolchain.pre_release %d of %d of %s (%s) %s", s.n, s.of, row.ID, s.shown(),
 				why)})

@@ -37,15 +37,15 @@ func (b *Backend) change(ctx context.Context, c call, f func(context.Context) er
 }
 
 // Classify makes err an error of op on one sandbox of the place, without its secrets.
-func (b *Backend) Classify(op string, id extensions.ID, secrets map[string]extensions.Secret, err error) error {
-	return b.places.classify(call{op: op, binding: b.Binding.ID, id: id, secrets: secrets}, err)
+func (b *Backend) Classify(op string, id extensions.ID, err error) error {
+	return b.places.classify(call{op: op, binding: b.Binding.ID, id: id}, err)
 }
 
 // Provision asks for a sandbox. It calls answered with every answer, even of failed attempts, before the next call;
 // its error becomes the attempt's.
 func (b *Backend) Provision(ctx context.Context, spec extensions.Spec,
 	answered func(context.Context, extensions.Handle, extensions.Observation, error) error) (obs extensions.Observation, err error) {
-	c := call{op: "provision", id: spec.ID, timeout: timeoutProvision, patience: patienceChange, secrets: spec.Secrets}
+	c := call{op: "provision", id: spec.ID, timeout: timeoutProvision, patience: patienceChange}
 	err = b.call(ctx, c, func(ctx context.Context) error {
 		h, o, err := b.backend.Provision(ctx, spec)
 		b.changed()
@@ -57,7 +57,7 @@ func (b *Backend) Provision(ctx context.Context, spec extensions.Spec,
 
 // WaitReady waits until a provisioned sandbox is ready.
 func (b *Backend) WaitReady(ctx context.Context, spec extensions.Spec, h extensions.Handle) (obs extensions.Observation, err error) {
-	c := call{op: "wait-ready", id: spec.ID, timeout: timeoutReady, patience: patiencePoll, harmless: true, secrets: spec.Secrets}
+	c := call{op: "wait-ready", id: spec.ID, timeout: timeoutReady, patience: patiencePoll, harmless: true}
 	err = b.change(ctx, c, func(ctx context.Context) (err error) {
 		obs, err = b.backend.WaitReady(ctx, spec, h)
 		return err

@@ -32,8 +32,8 @@ type call struct {
 	binding string
 	place   string // whose calls of this op are paced together
 	id      extensions.ID
-	timeout time.Duration // of one attempt
-	secrets map[string]extensions.Secret
+	timeout time.Duration                // of one attempt
+	secrets map[string]extensions.Secret // beside those of the binding and the sandbox
 	// patience bounds the retries; zero forbids them: what the call does is not idempotent (exec), or its
 	// caller settles failures itself.
 	patience patience
@@ -125,13 +125,14 @@ func retryAfter(err error) time.Duration {
 	return 0
 }
 
-// classify makes err an *extensions.Error that names the call, and redacts the call's secrets.
+// classify makes err an *extensions.Error that names the call, and redacts what secretsOf lists.
 func (p *Places) classify(c call, err error) error {
 	var out *extensions.Error
 	if !errors.As(extensions.Classify(c.op, c.binding, c.id, err), &out) {
 		return nil
 	}
-	if secrets := p.secretsOf(c.binding, c.secrets); out.Err != nil && redact(out.Error()+out.Remedy, secrets) != out.Error()+out.Remedy {
+	secrets, whole := p.secretsOf(c.binding, c.id, c.secrets), out.Error()+out.Remedy
+	if out.Err != nil && redact(whole, secrets) != whole {
 		out.Err = errors.New(redact(out.Err.Error(), secrets))
 		out.Remedy = redact(out.Remedy, secrets)
 	}

@@ -2,7 +2,6 @@ package place
 
 import (
 	"context"
-	"maps"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/catalog"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/flight"
@@ -25,7 +24,7 @@ func (b *Backend) PrepareImage(ctx context.Context, spec extensions.Spec) error 
 		if b.places.isPrepared(key) { // by a flight that ended after the caller had looked
 			return "", nil
 		}
-		c := call{op: "prepare-image", id: spec.ID, timeout: timeoutProvision, patience: patienceChange, harmless: true, secrets: spec.Secrets}
+		c := call{op: "prepare-image", id: spec.ID, timeout: timeoutProvision, patience: patienceChange, harmless: true}
 		err = b.call(ctx, c, func(ctx context.Context) (err error) {
 			digest, err = x.PrepareImage(ctx, spec)
 			return err
@@ -35,7 +34,7 @@ func (b *Backend) PrepareImage(ctx context.Context, spec extensions.Spec) error 
 		}
 		return digest, err
 	})
-	return b.Classify("prepare-image", spec.ID, spec.Secrets, err)
+	return b.Classify("prepare-image", spec.ID, err)
 }
 
 func (p *Places) isPrepared(key string) bool {
@@ -61,29 +60,10 @@ func (p *Places) Registries(b catalog.Binding) extensions.Registries {
 		all[host] = extensions.RegistryLogin{Username: r.Username, Password: func(ctx context.Context) (extensions.Secret, error) {
 			s, err := secretref.Resolve(ctx, r.Password, secretref.Options{})
 			if err == nil {
-				p.hide(b.ID, host, s)
+				p.hide(b.ID, map[string]extensions.Secret{host: s})
 			}
 			return s, err
 		}}
 	}
 	return all
-}
-
-// hide makes a secret one of the binding's that are redacted.
-func (p *Places) hide(binding, name string, s extensions.Secret) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	known := maps.Clone(p.hidden[binding])
-	if known == nil {
-		known = map[string]extensions.Secret{}
-	}
-	known[name] = s
-	p.hidden[binding] = known
-}
-
-// hiddenOf returns what hide was told.
-func (p *Places) hiddenOf(binding string) map[string]extensions.Secret {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.hidden[binding]
 }

@@ -80,7 +80,7 @@ func (b *Backend) List(ctx context.Context) (Listing, error) {
 			return b.list(ctx, call{op: "status", timeout: timeoutLook, patience: patienceLook, harmless: true})
 		})
 	if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
-		return nil, b.Classify("status", "", nil, err)
+		return nil, b.Classify("status", "", err)
 	}
 	return all, err
 }

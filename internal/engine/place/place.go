@@ -56,7 +56,8 @@ type Places struct {
 	mu    sync.Mutex
 	open  map[Address]*Backend // nil = closed
 	seen  map[Address]Sighting
-	// prepared are the images that were, by place; hidden are secrets that bindings were given later, by name.
+	// prepared are the images that were, by place; hidden are secrets by name, of bindings that were given them later and of
+	// sandboxes.
 	prepared map[string]bool
 	hidden   map[string]map[string]extensions.Secret
 }

@@ -111,7 +111,7 @@ func (b *Backend) SetGeneration(ctx context.Context, h extensions.Handle, genera
 type Command struct {
 	extensions.ExecRequest
 	Op      string                       // in errors and the log; "" = exec
-	Secrets map[string]extensions.Secret // hidden in errors
+	Secrets map[string]extensions.Secret // hidden in errors, beside the sandbox's own
 }
 
 // Exec runs a command once.
@@ -137,7 +137,7 @@ func (b *Backend) Logs(ctx context.Context, h extensions.Handle, req extensions.
 		return nil, err
 	}
 	r, err := x.Logs(ctx, h, req)
-	return r, b.Classify("logs", h.ID, nil, err)
+	return r, b.Classify("logs", h.ID, err)
 }
 
 // Upload extracts a tar stream below dir inside, once.

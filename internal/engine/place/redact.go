@@ -2,6 +2,7 @@ package place
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"strings"
 	"unicode"
@@ -10,33 +11,65 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
-// Redact hides the place's credentials and the call's secrets in text.
-func (b *Backend) Redact(text string, with map[string]extensions.Secret) string {
-	return b.Redactor(with)(text)
+// Hide redacts the secrets of a sandbox from now on, in whatever is told of it here.
+func (b *Backend) Hide(id extensions.ID, secrets map[string]extensions.Secret) {
+	b.places.hide(string(id), secrets)
 }
 
-// Redactor is Redact for many texts.
-func (b *Backend) Redactor(with map[string]extensions.Secret) func(text string) string {
-	secrets := b.places.secretsOf(b.Binding.ID, with)
+// Hides reports whether Hide was told of all these secrets of a sandbox, by name.
+func (b *Backend) Hides(id extensions.ID, names []string) bool {
+	known := b.places.hiddenOf(string(id))
+	return !slices.ContainsFunc(names, func(name string) bool {
+		_, ok := known[name]
+		return !ok
+	})
+}
+
+// hide makes secrets some of a binding's or a sandbox's that are redacted.
+func (p *Places) hide(of string, secrets map[string]extensions.Secret) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	known := map[string]extensions.Secret{}
+	maps.Copy(known, p.hidden[of])
+	maps.Copy(known, secrets)
+	p.hidden[of] = known
+}
+
+// hiddenOf returns what hide was told.
+func (p *Places) hiddenOf(of string) map[string]extensions.Secret {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.hidden[of]
+}
+
+// Redactor hides, in text about a sandbox, its own secrets, the place's credentials, and those of one command.
+func (b *Backend) Redactor(id extensions.ID, with map[string]extensions.Secret) func(text string) string {
+	secrets := b.places.secretsOf(b.Binding.ID, id, with)
 	return func(text string) string { return redact(text, secrets) }
 }
 
-// secretsOf lists the secrets to redact, longest first: the credentials of a binding, and the given ones.
-func (p *Places) secretsOf(binding string, with map[string]extensions.Secret) []string {
+// secretsOf lists the secrets to redact, longest first: the credentials of a binding, a sandbox's own, and the given
+// ones. Of a secret of several lines each one counts, since output is told line by line.
+func (p *Places) secretsOf(binding string, id extensions.ID, with map[string]extensions.Secret) []string {
 	var out []string
 	add := func(m map[string]extensions.Secret) {
 		for _, s := range m {
-			if len(s.Reveal()) >= shortestSecret {
-				out = append(out, s.Reveal())
+			whole := s.Reveal()
+			lines := []string{whole}
+			if strings.Contains(whole, "\n") {
+				lines = append(lines, strings.FieldsFunc(whole, func(r rune) bool { return r == '\r' || r == '\n' })...)
 			}
+			out = append(out, lines...)
 		}
 	}
 	add(with)
 	add(p.hiddenOf(binding))
+	add(p.hiddenOf(string(id)))
 	if b, ok := p.Catalog.Binding(binding); ok {
 		add(p.Credentials[b.ID])
 		add(p.usual(b))
 	}
+	out = slices.DeleteFunc(out, func(s string) bool { return len(s) < shortestSecret })
 	slices.SortFunc(out, func(a, b string) int { return cmp.Or(len(b)-len(a), strings.Compare(a, b)) })
 	return slices.Compact(out)
 }

@@ -1,6 +1,11 @@
 package profile
 
-import "slices"
+import (
+	"cmp"
+	"slices"
+
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
+)
 
 // Overridable are the fields that a profile may leave to its requests. A request may choose an extension in any case
 // where the profile pins none.
@@ -12,6 +17,8 @@ type Sizes struct {
 	MemoryMB int64  `json:"memory_mb,omitempty"`
 	DiskMB   int64  `json:"disk_mb,omitempty"`
 	Pids     int64  `json:"pids,omitempty"`
+	// GPU replaces the profile's as a whole; its count is 1 if only the model is given.
+	GPU extensions.GPU `json:"gpu,omitzero"`
 }
 
 // override lays what the request may set over the profile, and refuses the rest by name.
@@ -64,6 +71,11 @@ func (r *resolver) sized(s Sizes) *Resources {
 			r.failAt("resources", checkPositive(limit.name, &limit.asked, limit.most))
 			*limit.to = &limit.asked
 		}
+	}
+	if s.GPU != (extensions.GPU{}) {
+		gpu := GPU{Model: s.GPU.Model, Count: cmp.Or(s.GPU.Count, 1)}
+		r.failAt("resources", gpu.check())
+		out.GPU = &gpu
 	}
 	return &out
 }

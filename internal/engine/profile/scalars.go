@@ -114,9 +114,14 @@ func (g *GPU) UnmarshalStrict(n strictyaml.Node) error {
 			g.Count = *m.Count
 		}
 	}
-	switch {
-	case !ok:
+	if !ok {
 		return nil
+	}
+	return g.check()
+}
+
+func (g GPU) check() error {
+	switch {
 	case g.Count < 1 || g.Count > 64:
 		return invalid("gpu: %d is not a count between 1 and 64; null means none", g.Count)
 	case g.Model != "" && !word(g.Model, "._ -"):

@@ -1,6 +1,7 @@
 package docker
 
 import (
+	"cmp"
 	"context"
 	"slices"
 
@@ -38,7 +39,7 @@ func acceptRequest(s settings, spec extensions.Spec) error {
 	case !slices.Contains([]string{"", extensions.AccessNone, extensions.AccessRO, extensions.AccessRW}, spec.Workspace.Access):
 		return extensions.Errorf(extensions.KindInvalid, "workspace.access %q is unknown", spec.Workspace.Access)
 	}
-	if err := (extension{}).Describe().Accept(spec); err != nil {
+	if err := cmp.Or((extension{}).Describe().Accept(spec), checkIdle(spec)); err != nil {
 		return err
 	}
 	if err := ready.Check(spec.Readiness, "http", "https"); err != nil {

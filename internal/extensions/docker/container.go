@@ -64,7 +64,7 @@ func (m *making) looped(s service, user string) client.ContainerCreateOptions {
 	img := m.madeOf(s)
 	o := m.base(s, img, user)
 	cfg := o.Config
-	cfg.Entrypoint = []string{"/bin/sh", "-c", program("watch"), "sandboxer", unixSeconds(m.plan.spec.Deadline)}
+	cfg.Entrypoint = []string{"/bin/sh", "-c", program("watch"), "sandboxer", unixSeconds(m.plan.spec.Deadline), cfg.Labels[labelIdle]}
 	if s.Name != extensions.AgentService {
 		cfg.Cmd = img.commandLine(s.Command)
 		return o
@@ -111,8 +111,11 @@ func (m *making) base(s service, img image, user string) client.ContainerCreateO
 		host.Mounts = append(host.Mounts, mount.Mount{Type: mount.TypeVolume, Target: at, VolumeOptions: &mount.VolumeOptions{NoCopy: true}})
 	}
 	all := m.labels(m.plan.spec, s.Name)
-	all[labelImage], all[labelCopy] = img.label(), ""
+	all[labelImage], all[labelCopy], all[labelIdle] = img.label(), "", ""
 	if s.Name == extensions.AgentService {
+		if all[labelIdle] = centis(m.plan.spec.IdleReap); all[labelIdle] != "" {
+			host.CgroupnsMode = container.CgroupnsModePrivate // so that it sees its own CPU time
+		}
 		all[labelWorkDir], all[labelAccess] = m.workdir(), m.access
 		if keys := m.builtKeys(); len(keys) > 0 {
 			all[labelImages] = strings.Join(keys, " ")

@@ -37,7 +37,8 @@ such a copy of a running or paused sandbox, with a network and secrets of its ow
 **Expiry** is enforced by the first process of each container, which ends at the deadline with everything
 inside, even when sandboxer and Terraform are gone. While a sandbox is paused, the next run of sandboxer ends
 it. A program that runs as the same user could hold that process with a debugger, where the machine's kernel
-allows it (` + "`kernel.yama.ptrace_scope=0`" + `); then too the next run ends it.
+allows it (` + "`kernel.yama.ptrace_scope=0`" + `); then too the next run ends it. The same process ends a sandbox without
+services that is idle.
 
 **Leaves behind** nothing after destroy. An expired sandbox leaves stopped containers until the next run
 settles it. Pulled images stay with the engine, and
@@ -76,7 +77,7 @@ func (extension) Describe() extensions.Descriptor {
 			PausedExpiry:      extensions.ExpirySweep,
 			Expiry:            extensions.ExpiryHost,
 			ExtendTTL:         extensions.ExtendBoth,
-			IdleReap:          extensions.IdleReapNone,
+			IdleReap:          extensions.IdleReapHost,
 			ReadOnlyWorkspace: true,
 			Provides: extensions.Provides{
 				RuntimeKinds: []string{"native", extensions.RequireWorkarea},

@@ -42,7 +42,7 @@ func (b *Backend) exec(ctx context.Context, h extensions.Handle, req extensions.
 			return none, err
 		}
 	}
-	return execwire.Run(ctx, req, execwire.Inside(c.Labels[labelWorkDir], b.transport(c.ID, withSecrets)))
+	return execwire.Run(ctx, req, execwire.Inside(c.Labels[labelWorkDir], b.transport(c, withSecrets)))
 }
 
 // enter finds the running container of a service, "" = the agent's. It waits for the end of a copy.
@@ -84,16 +84,16 @@ func noService(found objects, name string) error {
 }
 
 // transport starts processes in a container: a shell with a program, which first is added to.
-func (b *Backend) transport(id, first string) execwire.Transport {
+func (b *Backend) transport(c container.Summary, first string) execwire.Transport {
 	return func(ctx context.Context, p execwire.Process) (int, error) {
 		argv := slices.Clone(p.Argv)
-		argv[2] = first + argv[2] // after "/bin/sh -c"
+		argv[2] = marking(c) + first + argv[2] // after "/bin/sh -c"
 		o := client.ExecCreateOptions{Cmd: argv, User: p.User, AttachStdin: true, AttachStdout: true, AttachStderr: true, TTY: p.TTY != nil}
 		var size client.ConsoleSize
 		if p.TTY != nil {
 			size = client.ConsoleSize{Height: uint(p.TTY.Rows), Width: uint(p.TTY.Cols)}
 		}
-		made, err := b.engine.ExecCreate(ctx, id, o)
+		made, err := b.engine.ExecCreate(ctx, c.ID, o)
 		if err != nil {
 			return 0, notStarted(err)
 		}

@@ -62,15 +62,23 @@ func (b *Backend) lease(ctx context.Context, c container.Summary, deadline time.
 	return err
 }
 
-// writeLease writes the deadline into a container, and sets the modes of folders there.
-func (b *Backend) writeLease(ctx context.Context, id string, deadline time.Time, modes ...tar.Header) error {
+// writeLease writes the deadline into a container, and makes empty files and sets the modes of folders there.
+func (b *Backend) writeLease(ctx context.Context, id string, deadline time.Time, others ...tar.Header) error {
+	dir := strings.TrimPrefix(ownDir, "/")
+	all := slices.Concat([]tar.Header{{Name: dir + "/", Mode: 0o755}}, others, []tar.Header{{Name: dir + "/lease", Mode: 0o644}})
+	return b.put(ctx, id, unixSeconds(deadline)+"\n", all...)
+}
+
+// put makes files and folders in a container; the last one is a file with a text.
+func (b *Backend) put(ctx context.Context, id, text string, all ...tar.Header) error {
 	return b.engine.copyIn(ctx, id, "/", func(w io.Writer) error {
 		t := tar.NewWriter(w)
-		text, dir := unixSeconds(deadline)+"\n", strings.TrimPrefix(ownDir, "/")
-		all := append(modes, tar.Header{Name: dir + "/", Mode: 0o755}, tar.Header{Name: dir + "/lease", Mode: 0o644, Size: int64(len(text))})
-		for _, h := range all {
-			if h.Typeflag = tar.TypeDir; h.Size > 0 {
-				h.Typeflag = tar.TypeReg
+		for i, h := range all {
+			if h.Typeflag = tar.TypeReg; strings.HasSuffix(h.Name, "/") {
+				h.Typeflag = tar.TypeDir
+			}
+			if i == len(all)-1 {
+				h.Size = int64(len(text))
 			}
 			if err := t.WriteHeader(&h); err != nil {
 				return err

@@ -40,8 +40,9 @@ func (b *Backend) transfer(ctx context.Context, h extensions.Handle, at string, 
 		}
 		at = path.Join(base, at)
 	}
-	err = move(tarbox.Inside(b.transport(c.ID, ""), at, "the sandbox"))
+	err = move(tarbox.Inside(b.transport(c, ""), at, "the sandbox"))
 	if errors.Is(err, tarbox.ErrNoArchiver) {
+		defer b.using(ctx, c)()
 		err = move(b.engine.archives(c, at))
 	}
 	return err

@@ -75,7 +75,10 @@ func (b *Backend) thaw(ctx context.Context, id extensions.ID, key string) error 
 		if !at.hold.thaw || c.State != container.StatePaused {
 			continue
 		}
-		_, err := b.engine.ContainerUnpause(ctx, c.ID, client.ContainerUnpauseOptions{})
+		err := b.use(ctx, c)
+		if err == nil {
+			_, err = b.engine.ContainerUnpause(ctx, c.ID, client.ContainerUnpauseOptions{})
+		}
 		if err == nil {
 			err = b.wake(ctx, c)
 		}

@@ -41,7 +41,10 @@ func (e *engine) pause(ctx context.Context, id string) error {
 // Resume implements extensions.Pauser.
 func (b *Backend) Resume(ctx context.Context, h extensions.Handle, deadline time.Time) (extensions.Observation, error) {
 	o, err := b.freeze(ctx, h, container.StateRunning, deadline, func(c container.Summary) error {
-		_, err := b.engine.ContainerUnpause(ctx, c.ID, client.ContainerUnpauseOptions{})
+		err := b.use(ctx, c)
+		if err == nil {
+			_, err = b.engine.ContainerUnpause(ctx, c.ID, client.ContainerUnpauseOptions{})
+		}
 		if err != nil {
 			return err
 		}

@@ -49,7 +49,7 @@ func (b *Backend) dial(ctx context.Context, h extensions.Handle, service string,
 // relay connects to a port of a container, or from there to one of another name.
 func (b *Backend) relay(ctx context.Context, c container.Summary, port int, to ...string) (net.Conn, error) {
 	nonce := execwire.NewNonce()
-	argv := append([]string{"/bin/sh", "-c", program("relay"), "sh", nonce, strconv.Itoa(port)}, to...)
+	argv := append([]string{"/bin/sh", "-c", marking(c) + program("relay"), "sh", nonce, strconv.Itoa(port)}, to...)
 	made, err := b.engine.ExecCreate(ctx, c.ID, client.ExecCreateOptions{Cmd: argv, AttachStdin: true, AttachStdout: true, AttachStderr: true})
 	if err != nil {
 		return nil, notStarted(err)

@@ -27,6 +27,10 @@ func (b *Backend) probe(ctx context.Context) (extensions.Facts, error) {
 	levels := levelsOf(info)
 	limits := limitsOf(info)
 	f.Narrowing = extensions.Narrowing{IsolationLevels: levels, Limits: limits}
+	if !seesIdle(info) {
+		none := extensions.IdleReapNone
+		f.Narrowing.IdleReap = &none
+	}
 	f.Machine.Isolation, f.Machine.Expiry, f.Machine.Egress = levels, extensions.ExpiryHost, extensions.EgressDenyOnly
 	if info.OSType != "linux" {
 		f.Unfit = []string{fmt.Sprintf("docker: the engine runs %s containers; switch it to Linux containers", extensions.Clean(info.OSType, 40))}

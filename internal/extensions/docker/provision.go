@@ -164,6 +164,9 @@ func (m *making) prepare(ctx context.Context) error {
 	if m.runtime, err = runtimeFor(info, m.plan.spec.Isolation); err != nil {
 		return err
 	}
+	if err := m.checkIdleAt(info); err != nil {
+		return err
+	}
 	if err := lacksLimits(info, m.plan.spec.Resources); err != nil {
 		return err
 	}

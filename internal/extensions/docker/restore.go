@@ -130,6 +130,9 @@ func (m *making) settle(ctx context.Context, s service, id string) error {
 	for _, at := range slices.Sorted(maps.Keys(m.memory(s))) {
 		modes = append(modes, tar.Header{Name: strings.TrimPrefix(at, "/") + "/", Mode: 0o1777})
 	}
+	if s.Name == extensions.AgentService && m.plan.spec.IdleReap > 0 {
+		modes = append(modes, idleFiles("use", "idle", "ending")...)
+	}
 	if !ok && modes == nil {
 		return nil
 	}

@@ -73,9 +73,6 @@ func (b *Backend) observed(ctx context.Context, h extensions.Handle) (extensions
 	return b.observe(ctx, h, found), nil
 }
 
-// expiredCode is the exit code of our loop at the deadline.
-const expiredCode = 124
-
 // observe says what became of a sandbox.
 func (b *Backend) observe(ctx context.Context, h extensions.Handle, found objects) extensions.Observation {
 	o := extensions.Observation{ID: h.ID, Handle: h}
@@ -102,9 +99,7 @@ func (b *Backend) observe(ctx context.Context, h extensions.Handle, found object
 	default:
 		end := b.ended(ctx, agent.ID)
 		o.Phase, o.EndedAt, o.Reason = extensions.PhaseFailed, end.at, "the container of its agent "+end.why
-		if end.code == expiredCode && !end.at.Before(at.deadline.Add(-2*time.Second)) {
-			o.Phase, o.Reason = extensions.PhaseExpired, "its deadline passed"
-		}
+		end.into(&o, at, agent.Labels[labelIdle])
 	}
 	if whole {
 		o.Generation, o.Deadline, o.Since = at.generation, at.deadline, at.since
@@ -116,6 +111,7 @@ func (b *Backend) observe(ctx context.Context, h extensions.Handle, found object
 	}
 	switch {
 	case o.Phase == extensions.PhaseReady:
+		o.IdleSince = b.idleSince(ctx, agent)
 		o.Reachability = extensions.Reachability{Host: b.settings.host, WorkDir: agent.Labels[labelWorkDir]}
 	case (o.Phase == extensions.PhaseFailed || o.Phase == extensions.PhaseProvisioning) && !o.Deadline.IsZero() &&
 		time.Now().After(o.Deadline):

@@ -88,6 +88,13 @@ func checkKernel() error {
 	return nil
 }
 
+// foresee copies our executable while the disk is waited for, as the launch needs it.
+func foresee(spec extensions.Spec) {
+	if !spec.Direct {
+		go func() { _, _ = sealedSelf() }()
+	}
+}
+
 // launch is one attempt to start an init.
 type launch struct {
 	b    *Backend

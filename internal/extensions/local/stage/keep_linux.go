@@ -39,16 +39,16 @@ func RemoveCgroups(dirs []string) error {
 		if !strings.HasPrefix(filepath.Base(dir), "sandboxer-sbx-") {
 			continue // a record that somebody else wrote
 		}
-		for try := 0; ; try++ {
+		for waited, pause := time.Duration(0), time.Millisecond; ; waited, pause = waited+pause, min(2*pause, 20*time.Millisecond) {
 			err := os.Remove(dir)
 			if err == nil || errors.Is(err, fs.ErrNotExist) {
 				break
 			}
-			if try == 100 {
+			if waited > 2*time.Second {
 				failed = errors.Join(failed, err)
 				break
 			}
-			time.Sleep(20 * time.Millisecond)
+			time.Sleep(pause)
 		}
 	}
 	return failed
