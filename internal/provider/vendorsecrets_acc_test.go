@@ -20,6 +20,7 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/daytona/daytonatest"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/e2b/e2btest"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/hosttest/grpctest"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/hosttest/vendortest"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/modal/modaltest"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/vercel/verceltest"
@@ -66,7 +67,7 @@ func vendors(t *testing.T) map[string]rented {
 			}},
 		"modal": {config: map[string]any{"server_url": m.URL}, login: map[string]string{"token_id": m.TokenID, "token_secret": m.TokenSecret},
 			keys: []string{m.TokenSecret}, refuse: func(text string) {
-				m.Inject(modaltest.Fault{On: "SandboxCreateV2", Err: status.Error(codes.InvalidArgument, text)})
+				m.Inject(grpctest.Fault{On: "SandboxCreateV2", Err: status.Error(codes.InvalidArgument, text)})
 			}, confined: func(secret string) { confinedAtModal(t, m, secret) }},
 	}
 }
