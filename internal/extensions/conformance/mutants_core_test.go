@@ -149,7 +149,7 @@ var coreMutants = map[string]mutant{
 	}},
 	"core/deadline-within-its-grain": {provision: provisionWith(func(_ *broken, s *spec) {
 		if left := time.Until(s.Deadline); left > 35*time.Minute && left < 40*time.Minute {
-			s.Deadline = s.Deadline.Add(5 * time.Second)
+			s.Deadline = s.Deadline.Add(2 * time.Minute)
 		}
 	})},
 	"core/wait-ready-observes": {waitReady: func(b *broken, c ctx, s spec, h handle) (seen, error) {

@@ -3,6 +3,7 @@ package conformance
 import (
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
@@ -122,7 +123,7 @@ func (c check) start(t TB, h Harness) {
 		}
 	}
 	ext, cfg := h.New(t), h.Config(t)
-	e := &env{TB: t, h: h, ext: ext, desc: declared(t, ext, func() extensions.Config { return cfg }), cfg: cfg}
+	e := &env{TB: t, h: h, ext: ext, desc: declared(t, ext, func() extensions.Config { return cfg }), cfg: cfg, began: time.Now()}
 	if c.atOpenPlace() {
 		e.open()
 	}
