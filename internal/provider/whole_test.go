@@ -83,7 +83,7 @@ func TestEveryNumberOfTheSchemaIsReadByUs(t *testing.T) {
 	for _, r := range []rschema.Schema{schemaOf(&sandboxResource{}), schemaOf(&hostResource{}), schemaOf(&snapshotResource{})} {
 		seen += checkedNumbers(t, "", r.Attributes)
 	}
-	if seen != 13 || len(schemas.DataSourceSchemas) == 0 {
+	if seen != 14 || len(schemas.DataSourceSchemas) == 0 {
 		t.Errorf("%d numbers are checked", seen)
 	}
 	for name, d := range schemas.DataSourceSchemas {

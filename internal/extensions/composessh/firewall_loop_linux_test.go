@@ -24,7 +24,8 @@ func loseRules(t testing.TB, id extensions.ID) (before []string) {
 	before = rulesOf(t, id)
 	removed := 0
 	for _, rule := range before {
-		if !strings.HasPrefix(rule, "-A FORWARD") && (!strings.HasPrefix(rule, "-A INPUT") || !strings.Contains(rule, "conntrack")) {
+		hook := strings.HasPrefix(rule, "-A FORWARD") || strings.HasPrefix(rule, "-A INPUT")
+		if !hook || !strings.Contains(rule, "conntrack") && !strings.Contains(rule, "-j SBX-") {
 			continue // the chain itself, or of IPv6
 		}
 		args := strings.Fields(strings.ReplaceAll(rule, `"`, ""))

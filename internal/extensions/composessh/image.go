@@ -13,7 +13,8 @@ import (
 const preparedTime = 15 * time.Minute
 
 // prepareFiles make up the operation prepare.
-var prepareFiles = []string{"lease", "timer", "folder", "receive", "remove", "memory", "toolbox", "images", "pull", "build", "engine", "prepare"}
+var prepareFiles = []string{"lease", "timer", "folder", "receive", "remove", "memory", "toolbox", "images", "pull", "build",
+	"engine", "prepare"}
 
 // PrepareImage implements extensions.ImagePreparer with one exec, in a folder of its own on the host.
 func (b *Backend) PrepareImage(ctx context.Context, spec extensions.Spec) (string, error) {

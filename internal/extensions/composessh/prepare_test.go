@@ -36,7 +36,7 @@ func (p preparing) built() string {
 // gone waits until the loop has removed everything.
 func (p preparing) gone(t *testing.T, before []string) {
 	t.Helper()
-	waitFor(func() bool { return p.built() == "" })
+	waitFor(func() bool { return p.built() == "" && len(p.left(t, before)) == 0 })
 	p.settled(t)
 	if left := p.left(t, before); len(left) > 0 || p.built() != "" {
 		t.Errorf("left behind: %q, images %q", left, p.built())

@@ -94,9 +94,9 @@ func tellImage(ctx context.Context, line string) {
 }
 
 // createFiles make up the operation create.
-var createFiles = []string{"lease", "look", "await", "timer", "folder", "receive", "remove", "memory", "toolbox", "subnet", "tries", "rules",
-	"deny", "firewall", "proxy",
-	"images", "pull", "build", "readiness", "engine", "take", "hold", "parts", "kept", "restore", "idlecpu", "create"}
+var createFiles = []string{"lease", "look", "await", "timer", "folder", "receive", "remove", "memory", "toolbox", "subnet", "tries",
+	"rules", "deny", "firewall", "proxy", "images", "pull", "build", "readiness", "engine", "take", "hold", "parts", "kept", "restore",
+	"idlecpu", "create"}
 
 // reaperFiles make up the timer's loop.
 var reaperFiles = []string{"lease", "folder", "remove", "memory", "toolbox", "tries", "rules", "deny", "firewall", "proxy", "images",

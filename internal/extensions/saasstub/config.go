@@ -26,7 +26,11 @@ func parseConfig(e extension, cfg extensions.Config) (config, error) {
 	if err := extensions.CheckFields("config", e.Describe().Config, cfg.Values); err != nil {
 		return config{}, err
 	}
-	c := config{dir: extensions.Text(cfg.Values, fieldDir), region: extensions.Text(cfg.Values, fieldRegion), trial: extensions.Text(cfg.Values, fieldPlan) == planTrial}
+	c := config{
+		dir:    extensions.Text(cfg.Values, fieldDir),
+		region: extensions.Text(cfg.Values, fieldRegion),
+		trial:  extensions.Text(cfg.Values, fieldPlan) == planTrial,
+	}
 	if c.dir == "" {
 		if cfg.StateDir == "" {
 			return c, extensions.Errorf(extensions.KindInvalid, "config.dir: neither config.dir nor a state folder is set").
