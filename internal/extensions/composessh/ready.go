@@ -24,8 +24,8 @@ func settleTime(spec extensions.Spec) time.Duration {
 	return time.Duration(spec.Settle)
 }
 
-// answerTime is what a wait leaves of its caller's time for the answer that says why it failed.
-const answerTime = 5 * time.Second
+// answerTime is what a wait leaves of its caller's time, at most, for the answer that says why it failed: a busy host needs it.
+const answerTime = 15 * time.Second
 
 // probeVars are the variables of sh/readiness.sh: probe_kind is command, http,
 // tcp or empty; probe_command are shell words for eval, probe_target is the URL

@@ -100,7 +100,7 @@ services:
 	s.tearDownAtEnd(t, spec.ID)
 	must(t, err)
 	probe.Timeout = extensions.Duration(10 * time.Minute)
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	if _, err = b.WaitReady(ctx, spec, h); !extensions.IsKind(err, extensions.KindTimeout) || !strings.Contains(err.Error(), "no licence") {
 		t.Errorf("%v", err)
@@ -119,7 +119,7 @@ services:
 		sp.Readiness = &extensions.Probe{TCP: "localhost:80", Interval: extensions.Duration(300 * time.Millisecond),
 			Timeout: extensions.Duration(10 * time.Minute)}
 	}))
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	h, o, err := b.Provision(ctx, spec)
 	s.tearDownAtEnd(t, spec.ID)
@@ -127,7 +127,7 @@ services:
 	if o.Phase != extensions.PhaseProvisioning {
 		t.Fatalf("it is %s: %s", o.Phase, o.Reason)
 	}
-	ctx, cancel = context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel = context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	if _, err = b.WaitReady(ctx, spec, h); !extensions.IsKind(err, extensions.KindTimeout) || !strings.Contains(err.Error(), "no licence") {
 		t.Errorf("%v", err)

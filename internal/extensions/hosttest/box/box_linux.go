@@ -161,7 +161,9 @@ func (b *Box) Start(cmd *exec.Cmd) error {
 	if cmd.SysProcAttr != nil {
 		*a = *cmd.SysProcAttr
 	}
-	a.Chroot, a.Credential = b.Root, &syscall.Credential{Uid: uint32(b.UID), Gid: uint32(b.UID)}
+	// By this way in, the first process's mounts are there too.
+	a.Chroot = fmt.Sprintf("/proc/%d/root", b.keeper.Process.Pid)
+	a.Credential = &syscall.Credential{Uid: uint32(b.UID), Gid: uint32(b.UID)}
 	if !a.Setsid && !a.Setpgid {
 		a.Setpgid, a.Pgid = true, 1
 	}
@@ -172,29 +174,30 @@ func (b *Box) Start(cmd *exec.Cmd) error {
 	return b.enter(cmd.Start)
 }
 
-// enter calls start on a thread of the box's namespaces, which ends with it.
+// enter calls start on a thread whose children are in the box's namespace of processes. The thread lives on afterwards:
+// ending it would end whatever it had started before that is bound to it, such as another test's terraform.
 func (b *Box) enter(start func() error) error {
-	ended := make(chan error, 1)
-	go func() {
-		runtime.LockOSThread() // never unlocked: the thread is of no other use
-		ended <- func() error {
-			if err := unix.Unshare(unix.CLONE_FS); err != nil {
-				return fmt.Errorf("unshare: %w", err)
-			}
-			for name, kind := range map[string]int{"pid": unix.CLONE_NEWPID, "mnt": unix.CLONE_NEWNS} {
-				f, err := os.Open(fmt.Sprintf("/proc/%d/ns/%s", b.keeper.Process.Pid, name))
-				if err == nil {
-					err = unix.Setns(int(f.Fd()), kind)
-					_ = f.Close()
-				}
-				if err != nil {
-					return fmt.Errorf("the box's %s namespace: %w", name, err)
-				}
-			}
-			return start()
-		}()
-	}()
-	return <-ended
+	inside, err := os.Open(fmt.Sprintf("/proc/%d/ns/pid", b.keeper.Process.Pid))
+	if err != nil {
+		return fmt.Errorf("the box's namespace of processes: %w", err)
+	}
+	defer inside.Close()
+	outside, err := os.Open("/proc/self/ns/pid")
+	if err != nil {
+		return fmt.Errorf("this process's own namespace of processes: %w", err)
+	}
+	defer outside.Close()
+	runtime.LockOSThread()
+	if err := unix.Setns(int(inside.Fd()), unix.CLONE_NEWPID); err != nil {
+		runtime.UnlockOSThread()
+		return fmt.Errorf("the box's namespace of processes: %w", err)
+	}
+	err = start()
+	if err := unix.Setns(int(outside.Fd()), unix.CLONE_NEWPID); err != nil {
+		panic(fmt.Sprintf("a thread cannot leave a box's namespace of processes: %v", err))
+	}
+	runtime.UnlockOSThread()
+	return err
 }
 
 // keep makes sure that the first process runs.
@@ -216,8 +219,9 @@ func (b *Box) keep() error {
 	cmd.Stderr = &words
 	started, over := make(chan error), make(chan struct{})
 	go func() {
-		// The kernel ends the first process with the thread that started it, which therefore serves nothing else.
+		// The kernel ends the first process with the thread that started it, which therefore serves nothing else meanwhile.
 		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
 		started <- cmd.Start()
 		<-over
 	}()
