@@ -9,8 +9,8 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
-// exitPatience is how long a place may take to show that an entrypoint has ended.
-const exitPatience = 15 * time.Second
+// endPatience is how long a busy place may take to end what is due, or to show that it has ended.
+const endPatience = 15 * time.Second
 
 var entrypointChecks = []check{
 	{name: "entrypoint/undeclared-refused", run: func(e *env) {
@@ -120,7 +120,7 @@ func (e *env) runs(mode extensions.EntrypointMode) bool {
 // soon returns what a file has, once the entrypoint has written it.
 func (e *env) soon(h extensions.Handle, file string) string {
 	e.Helper()
-	for end := time.Now().Add(exitPatience); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
+	for end := time.Now().Add(endPatience); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
 		if res := e.exec(h, extensions.ExecRequest{Shell: "test -s " + file + " && cat " + file}); res.ExitCode == 0 {
 			return string(res.Stdout)
 		}
@@ -134,7 +134,7 @@ func (e *env) ended(h extensions.Handle) extensions.Observation {
 	e.Helper()
 	e.advance(e.shortTTL() + time.Second)
 	o := e.observe(h)
-	for end := time.Now().Add(exitPatience); o.Phase == extensions.PhaseReady && time.Now().Before(end); time.Sleep(100 * time.Millisecond) {
+	for end := time.Now().Add(endPatience); o.Phase == extensions.PhaseReady && time.Now().Before(end); time.Sleep(100 * time.Millisecond) {
 		o = e.observe(h)
 	}
 	return o

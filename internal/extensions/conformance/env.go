@@ -274,6 +274,18 @@ func (e *env) wantPhase(h extensions.Handle, phases ...extensions.Phase) extensi
 	return o
 }
 
+// wantExpiry lets the shortTTL pass, and checks that the place ends the sandbox of itself.
+func (e *env) wantExpiry(h extensions.Handle) extensions.Observation {
+	e.Helper()
+	e.advance(e.shortTTL() + time.Second)
+	for end := time.Now().Add(endPatience); time.Now().Before(end); time.Sleep(100 * time.Millisecond) {
+		if p := e.observe(h).Phase; p == extensions.PhaseExpired || p == extensions.PhaseAbsent {
+			break
+		}
+	}
+	return e.wantPhase(h, extensions.PhaseExpired, extensions.PhaseAbsent)
+}
+
 func (e *env) teardown(h extensions.Handle) extensions.CleanupReport {
 	e.Helper()
 	r, err := e.b.Teardown(e.ctx(), h)

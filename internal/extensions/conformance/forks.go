@@ -296,7 +296,7 @@ func (e *env) wantResidue(when string, want []string) {
 // soonResidue is wantResidue for what was cut off here and may still be ending there.
 func (e *env) soonResidue(when string, want []string) {
 	e.Helper()
-	for end := time.Now().Add(exitPatience); time.Now().Before(end); time.Sleep(100 * time.Millisecond) {
+	for end := time.Now().Add(endPatience); time.Now().Before(end); time.Sleep(100 * time.Millisecond) {
 		if _, same := e.residueIs(want); same {
 			return
 		}

@@ -54,8 +54,7 @@ var extendChecks = []check{
 		if err := power[extensions.Extender](e, e.b).Extend(e.ctx(), h, spec.CreatedAt.Add(e.shortTTL())); err != nil {
 			e.Fatalf("extend: %v", err)
 		}
-		e.advance(e.shortTTL() + time.Second)
-		e.wantPhase(h, extensions.PhaseExpired, extensions.PhaseAbsent)
+		e.wantExpiry(h)
 	}},
 	{name: "extend/ended-is-not-found", power: extensions.PowerExtend, run: func(e *env) {
 		h := e.gone()
@@ -65,7 +64,7 @@ var extendChecks = []check{
 			return
 		}
 		spec, expired, _ := e.ready(WithTTL(e.shortTTL()))
-		e.advance(e.shortTTL() + time.Second)
+		e.wantExpiry(expired)
 		e.wantKind("extending what has expired", power[extensions.Extender](e, e.b).Extend(e.ctx(), expired, spec.Deadline.Add(time.Hour)),
 			extensions.KindNotFound)
 	}},

@@ -153,8 +153,7 @@ var pauseChecks = []check{
 		}
 		_, h, _ := e.ready(WithTTL(e.shortTTL()))
 		e.pause(h)
-		e.advance(e.shortTTL() + time.Second)
-		e.wantPhase(h, extensions.PhaseExpired, extensions.PhaseAbsent)
+		e.wantExpiry(h)
 	}},
 	{name: "pause/extends", power: extensions.PowerPause, also: []extensions.Power{extensions.PowerExtend}, run: func(e *env) {
 		if e.desc.Capabilities.PausedExpiry == extensions.ExpirySweep {
