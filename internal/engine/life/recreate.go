@@ -120,7 +120,7 @@ func (m *Manager) beginRecreate(ctx context.Context, l ledger.Ledger, row ledger
 	if err := m.book.CheckClock(); err != nil {
 		return nil, err
 	}
-	ttl, limit := time.Duration(d.Resolved.Spec.TTL), time.Duration(d.Resolved.Spec.MaxTTL)
+	ttl, limit := d.TTL, time.Duration(d.Resolved.Spec.MaxTTL)
 	// The age of a sandbox counts from its first creation; the deadline of a new life counts from now.
 	end, err := lifecycle.ExpiresAt(m.book.Now().UTC().Truncate(time.Microsecond), ttl)
 	if err != nil {
@@ -130,8 +130,8 @@ func (m *Manager) beginRecreate(ctx context.Context, l ledger.Ledger, row ledger
 	if err != nil {
 		return nil, err
 	}
-	running, w := ledger.Running, d.LiabilityAt(d.Choice.Chosen)
-	reserve, err := w.Reserve(ttl)
+	running, first := ledger.Running, d.Offers[0]
+	reserve, err := first.Reserve(ttl)
 	if err != nil {
 		return nil, err
 	}
@@ -143,12 +143,12 @@ func (m *Manager) beginRecreate(ctx context.Context, l ledger.Ledger, row ledger
 		Expect: expect, Lease: lease,
 		To: lifecycle.Provisioning, NextGeneration: true, Meter: stop.Meter(),
 		Patch: ledger.Patch{Mode: &running, Version: &d.Resolved.Version, ExpiresAt: &end, TTL: &ttl, MaxTTL: &limit,
-			Spec: mustJSON(d.Resolved.Spec), Route: mustJSON(plan.RouteOf(d.Choice))},
-		Quote: ledgerQuote(d.Quote(d.Choice.Chosen)), Reserve: reserve, Ceilings: plan.Ceilings(m.catalog, row.Account, d.Metered()),
-		Intent: &ledger.OpenIntent{Metered: d.Metered()},
+			Spec: mustJSON(d.Resolved.Spec), Route: mustJSON(d.Route)},
+		Quote: ledgerQuote(first.Quote), Reserve: reserve, Ceilings: d.Ceilings,
+		Intent: &ledger.OpenIntent{Metered: d.Metered},
 		Event:  ledger.NewNote("sandbox.recreating", nil),
 	}, notify)
-	return op, w.Unaffordable(leftAlone(row, err), d.Choice.Chosen.ID(), ttl)
+	return op, first.Unaffordable(leftAlone(row, err), first.ID(), ttl)
 }
 
 // clear removes the old generation before the new one is asked for.

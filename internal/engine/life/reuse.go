@@ -89,7 +89,7 @@ func (m *Manager) reuse(ctx context.Context, l ledger.Ledger, asked *plan.Asked,
 		err.ID = row.ID
 		return nil, err.WithRemedy("use another name for another sandbox, or end this one: sandboxer sandbox destroy %s", row.ID)
 	}
-	if req.TTL != "" && asked.TTL() != row.TTL {
+	if req.TTL != "" && asked.TTL != row.TTL {
 		notify.Tell("It keeps its deadline", "%s ends at %s; `sandboxer sandbox extend` moves that", row.ID,
 			row.ExpiresAt.UTC().Format(time.RFC3339))
 	}

@@ -28,11 +28,8 @@ type Holder struct {
 func shared(row ledger.Sandbox) bool { return plan.Shared(specOf(row).Scope) }
 
 // newLease returns the lease of a request on a sandbox that several hold: its ttl counts from now, and ends at the
-// latest with the sandbox's own maximum. nil = nobody else may hold it.
+// latest with the sandbox's own maximum.
 func (m *Manager) newLease(d *plan.Decision, row ledger.Sandbox) (*ledger.Lease, error) {
-	if !plan.Shared(d.Resolved.Spec.Scope) {
-		return nil, nil
-	}
 	id, err := extensions.NewID(m.rand)
 	if err != nil {
 		return nil, err
@@ -42,7 +39,7 @@ func (m *Manager) newLease(d *plan.Decision, row ledger.Sandbox) (*ledger.Lease,
 		now = row.CreatedAt
 	}
 	return &ledger.Lease{ID: strings.TrimPrefix(string(id), "sbx-"), Request: mustJSON(d.Request), CreatedAt: now,
-		ExpiresAt: leaseEnd(row, now, d.TTL())}, nil
+		ExpiresAt: leaseEnd(row, now, d.TTL)}, nil
 }
 
 // leaseEnd returns when a lease of this length lapses.
@@ -125,7 +122,7 @@ func (m *Manager) join(ctx context.Context, l ledger.Ledger, c *creation, row le
 		return nil, err
 	}
 	told := fmt.Sprintf("Sandbox %s (%s) runs already. It ends with the latest of its leases, or once nobody holds it.", row.ID, row.Name)
-	if want := lease.CreatedAt.Add(c.decision.TTL()); lease.ExpiresAt.Before(want) {
+	if want := lease.CreatedAt.Add(c.decision.TTL); lease.ExpiresAt.Before(want) {
 		told += " This lease ends at " + lease.ExpiresAt.UTC().Format(time.RFC3339) + ", the maximum age that its profile allows."
 	}
 	if len(c.decision.Request.SecretNames) > 0 {
