@@ -15,6 +15,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 )
 
@@ -209,16 +210,11 @@ func (r *reach) declare(at ast.Node, names ...*ast.Ident) {
 	}
 }
 
-// useCases of the engine and its ledger that neither surface offers yet, and what rooms have for adapters to come.
-var useCases = map[string][]string{engine: {"Recreate", "SyncBack", "Upload", "Download"}, engine + "/ledger/sqlstore": {"Quote"},
-	contract + "/internal/execwire": {"Inside"}, contract + "/internal/tarbox": {"Inside"},
-	contract + "/internal/deadline": {"Left", "Unix", "At"}}
-
 // promised: the contract is for every adapter that may come, and a stub is for
 // tests.
 func (r *reach) promised(o types.Object) bool {
 	path := o.Pkg().Path()
-	return (path == contract || within(path, contract+"/saasstub")) && o.Exported() || slices.Contains(useCases[path], o.Name())
+	return (path == contract || within(path, contract+"/saasstub")) && o.Exported()
 }
 
 func origin(o types.Object) types.Object {
@@ -331,11 +327,73 @@ func (r *reach) every() []*types.Package {
 	return out
 }
 
+// release is what main links, read once.
+var release struct {
+	sync.Mutex
+	program *program
+}
+
+func released(t *testing.T) *program {
+	t.Helper()
+	release.Lock()
+	defer release.Unlock()
+	if release.program == nil {
+		release.program = typed(t, reached(t, "../..", "."), func(path string) bool { return within(path, module) })
+	}
+	return release.program
+}
+
 func TestNothingIsDead(t *testing.T) {
 	t.Parallel()
-	p := typed(t, reached(t, "../..", "."), func(path string) bool { return within(path, module) })
-	for _, d := range p.dead() {
+	for _, d := range released(t).dead() {
 		t.Error(d)
+	}
+}
+
+// mostMethods of an interface of ours, so that each consumer asks for little.
+const mostMethods = 8
+
+func TestInterfacesAreSmall(t *testing.T) {
+	t.Parallel()
+	for _, wide := range released(t).wide(mostMethods) {
+		t.Error(wide)
+	}
+}
+
+// wide returns the declared interfaces with more than most methods, embedded ones included. The suite's stand-in for
+// testing.TB has that one's methods.
+func (p *program) wide(most int) (out []string) {
+	for _, pkg := range p.ours {
+		for _, name := range pkg.Scope().Names() {
+			o, ok := pkg.Scope().Lookup(name).(*types.TypeName)
+			if !ok || pkg.Path() == suite && name == "TB" {
+				continue
+			}
+			if i, ok := o.Type().Underlying().(*types.Interface); ok && i.NumMethods() > most {
+				out = append(out, fmt.Sprintf("%s.%s has %d methods", pkg.Path(), name, i.NumMethods()))
+			}
+		}
+	}
+	return out
+}
+
+func TestAWideInterfaceIsSeen(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	for name, text := range map[string]string{"go.mod": "module wide.example\n\ngo 1.24\n", "main.go": `package main
+
+type narrow interface{ A(); B() }
+type wide interface{ narrow; C() }
+
+func main() { _, _ = wide(nil), narrow(nil) }
+`} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	p := typed(t, reached(t, dir, "."), func(path string) bool { return within(path, "wide.example") })
+	if got := p.wide(2); len(got) != 1 || !strings.Contains(got[0], "wide has 3") {
+		t.Errorf("%q", got)
 	}
 }
 

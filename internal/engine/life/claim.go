@@ -17,7 +17,7 @@ import (
 
 // begin claims the name and records the intent. It first settles what holds the name, as far as it may;
 // what remains is adopted if the request says so, and otherwise refused with everything that helps.
-func (m *Manager) begin(ctx context.Context, l ledger.Ledger, c *creation, notify notice.Notify) (*book.Operation, *Sandbox, error) {
+func (m *Manager) begin(ctx context.Context, l *ledger.Ledger, c *creation, notify notice.Notify) (*book.Operation, *Sandbox, error) {
 	id, err := extensions.NewID(m.rand)
 	if err != nil {
 		return nil, nil, err
@@ -110,7 +110,7 @@ func (m *Manager) claim(ctx context.Context, op *book.Operation, c *creation, id
 
 // settleTaken checks whether the holder of a name may still keep it. It waits for an operation under way,
 // and first cleans up and closes what is overdue, failed or vanished.
-func (m *Manager) settleTaken(ctx context.Context, l ledger.Ledger, row ledger.Sandbox,
+func (m *Manager) settleTaken(ctx context.Context, l *ledger.Ledger, row ledger.Sandbox,
 	notify notice.Notify) (settled, wait bool, err error) {
 	intents, err := l.OpenIntents(ctx, ledger.IntentFilter{Subject: string(row.ID)})
 	if err != nil {

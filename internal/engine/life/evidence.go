@@ -46,7 +46,7 @@ func (m *Manager) origin(ctx context.Context, ref *extensions.SnapshotRef) (*led
 }
 
 // snapshotNamed returns the one snapshot of the account that is kept under a name.
-func (m *Manager) snapshotNamed(ctx context.Context, l ledger.Ledger, name string) (ledger.Snapshot, error) {
+func (m *Manager) snapshotNamed(ctx context.Context, l *ledger.Ledger, name string) (ledger.Snapshot, error) {
 	all, err := l.ListSnapshots(ctx, ledger.SnapshotFilter{Account: m.account, Live: true})
 	if err != nil {
 		return ledger.Snapshot{}, err

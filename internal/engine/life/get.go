@@ -85,7 +85,7 @@ func (m *Manager) get(ctx context.Context, rec plan.Receipt) (Sandbox, error) {
 }
 
 // rowFor returns the ledger's row, else a row made from the receipt.
-func (m *Manager) rowFor(ctx context.Context, rec plan.Receipt) (ledger.Ledger, ledger.Sandbox, bool) {
+func (m *Manager) rowFor(ctx context.Context, rec plan.Receipt) (*ledger.Ledger, ledger.Sandbox, bool) {
 	if l, err := m.book.Reader(ctx); err == nil {
 		if row, err := l.Get(ctx, rec.ID); err == nil {
 			return l, row, true

@@ -54,7 +54,7 @@ func (m *Manager) Recreate(ctx context.Context, rec plan.Receipt, secrets map[st
 }
 
 // prepareRecreate gathers what the new life needs, saves the work of the old one and begins the operation.
-func (m *Manager) prepareRecreate(ctx context.Context, l ledger.Ledger, row ledger.Sandbox, c *creation,
+func (m *Manager) prepareRecreate(ctx context.Context, l *ledger.Ledger, row ledger.Sandbox, c *creation,
 	secrets map[string]extensions.Secret, notify notice.Notify) (report DestroyReport, err error) {
 	req, err := m.requestAgain(row, secrets)
 	if err != nil {
@@ -98,7 +98,7 @@ func (m *Manager) requestAgain(row ledger.Sandbox, secrets map[string]extensions
 }
 
 // bringBack does what must happen before a sandbox is re-created.
-func (m *Manager) bringBack(ctx context.Context, l ledger.Ledger, row ledger.Sandbox,
+func (m *Manager) bringBack(ctx context.Context, l *ledger.Ledger, row ledger.Sandbox,
 	notify notice.Notify) (report DestroyReport, err error) {
 	last := m.partingOf(row)
 	if last.nothing() || !lifecycle.Usable(row.State) {
@@ -115,7 +115,7 @@ func (m *Manager) bringBack(ctx context.Context, l ledger.Ledger, row ledger.San
 	return report, err
 }
 
-func (m *Manager) beginRecreate(ctx context.Context, l ledger.Ledger, row ledger.Sandbox, d *plan.Decision,
+func (m *Manager) beginRecreate(ctx context.Context, l *ledger.Ledger, row ledger.Sandbox, d *plan.Decision,
 	lease *ledger.Lease, notify notice.Notify) (*book.Operation, error) {
 	if err := m.book.CheckClock(); err != nil {
 		return nil, err

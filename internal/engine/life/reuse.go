@@ -56,7 +56,7 @@ func (m *Manager) standing(ctx context.Context, req plan.Request, notify notice.
 }
 
 // reuse returns a live sandbox to a request that it fits, and refuses one that it does not fit, with what differs.
-func (m *Manager) reuse(ctx context.Context, l ledger.Ledger, asked *plan.Asked, row ledger.Sandbox, notify notice.Notify) (*Sandbox,
+func (m *Manager) reuse(ctx context.Context, l *ledger.Ledger, asked *plan.Asked, row ledger.Sandbox, notify notice.Notify) (*Sandbox,
 	error) {
 	had, err := requestOf(row)
 	if err != nil {

@@ -52,7 +52,7 @@ func leaseEnd(row ledger.Sandbox, from time.Time, ttl time.Duration) time.Time {
 }
 
 // holders returns the leases on a sandbox that count now, but for one.
-func (m *Manager) holders(ctx context.Context, l ledger.Ledger, row ledger.Sandbox, but string) ([]ledger.Lease, error) {
+func (m *Manager) holders(ctx context.Context, l *ledger.Ledger, row ledger.Sandbox, but string) ([]ledger.Lease, error) {
 	if !shared(row) {
 		return nil, nil
 	}
@@ -113,7 +113,7 @@ func (m *Manager) planJoin(ctx context.Context, d *plan.Decision) error {
 
 // join adds a lease to a live sandbox that several hold, whose end becomes the latest lease's. Whoever created it
 // pays for the longer life too, up to its max_cost.
-func (m *Manager) join(ctx context.Context, l ledger.Ledger, c *creation, row ledger.Sandbox, notify notice.Notify) (*Sandbox, error) {
+func (m *Manager) join(ctx context.Context, l *ledger.Ledger, c *creation, row ledger.Sandbox, notify notice.Notify) (*Sandbox, error) {
 	if err := m.checkJoin(c.decision.Asked, row); err != nil {
 		return nil, err
 	}
@@ -144,7 +144,7 @@ func (m *Manager) join(ctx context.Context, l ledger.Ledger, c *creation, row le
 }
 
 // hold writes a lease and moves the end of its sandbox to that of the latest.
-func (m *Manager) hold(ctx context.Context, l ledger.Ledger, row ledger.Sandbox, lease ledger.Lease,
+func (m *Manager) hold(ctx context.Context, l *ledger.Ledger, row ledger.Sandbox, lease ledger.Lease,
 	notify notice.Notify,
 ) (ledger.Sandbox, error) {
 	all, err := m.holders(ctx, l, row, lease.ID)
@@ -168,7 +168,7 @@ func asSeen(row ledger.Sandbox) ledger.Change {
 
 // updateHeld applies an in-place change of one holder: its lease gets another end. What it asked for otherwise is
 // recorded with its lease, and the sandbox keeps the request that made it.
-func (m *Manager) updateHeld(ctx context.Context, l ledger.Ledger, row ledger.Sandbox, rec plan.Receipt, req plan.Request,
+func (m *Manager) updateHeld(ctx context.Context, l *ledger.Ledger, row ledger.Sandbox, rec plan.Receipt, req plan.Request,
 	ttl time.Duration, notify notice.Notify) (Sandbox, error) {
 	all, err := l.Leases(ctx, row.ID)
 	if err != nil {
@@ -204,7 +204,7 @@ func (m *Manager) updateHeld(ctx context.Context, l ledger.Ledger, row ledger.Sa
 
 // release ends one lease on a sandbox that others hold, whose end becomes that of the latest lease left. A place that
 // cannot end it earlier keeps its end.
-func (m *Manager) release(ctx context.Context, l ledger.Ledger, row ledger.Sandbox, rec plan.Receipt, others []ledger.Lease,
+func (m *Manager) release(ctx context.Context, l *ledger.Ledger, row ledger.Sandbox, rec plan.Receipt, others []ledger.Lease,
 	notify notice.Notify) (report DestroyReport, err error) {
 	var now ledger.Sandbox
 	var kept error
@@ -274,7 +274,7 @@ func (m *Manager) heldBy(row ledger.Sandbox, all []ledger.Lease) error {
 
 // destroyHeld releases a lease where others hold the sandbox too. done = false: the caller ends it, without the leases in
 // drop.
-func (m *Manager) destroyHeld(ctx context.Context, l ledger.Ledger, row ledger.Sandbox, rec plan.Receipt,
+func (m *Manager) destroyHeld(ctx context.Context, l *ledger.Ledger, row ledger.Sandbox, rec plan.Receipt,
 	opts DestroyOptions) (report DestroyReport, drop []string, done bool, err error) {
 	if !shared(row) || opts.All {
 		return report, nil, false, nil
@@ -296,7 +296,7 @@ func (m *Manager) destroyHeld(ctx context.Context, l ledger.Ledger, row ledger.S
 
 // heldAgain returns the lease that a recreate renews: that of the receipt, else the latest; nil if several may not hold
 // it. It is KindConflict while others hold it, as they would lose what is inside.
-func (m *Manager) heldAgain(ctx context.Context, l ledger.Ledger, row ledger.Sandbox, own string) (*ledger.Lease, error) {
+func (m *Manager) heldAgain(ctx context.Context, l *ledger.Ledger, row ledger.Sandbox, own string) (*ledger.Lease, error) {
 	if !shared(row) {
 		return nil, nil
 	}
@@ -317,7 +317,7 @@ func (m *Manager) heldAgain(ctx context.Context, l ledger.Ledger, row ledger.San
 }
 
 // withHolders shows who holds a sandbox, and whether the lease of a receipt still counts.
-func (m *Manager) withHolders(ctx context.Context, l ledger.Ledger, row ledger.Sandbox, s *Sandbox, lease string) {
+func (m *Manager) withHolders(ctx context.Context, l *ledger.Ledger, row ledger.Sandbox, s *Sandbox, lease string) {
 	if !shared(row) || l == nil {
 		return
 	}

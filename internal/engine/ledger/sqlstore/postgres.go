@@ -51,7 +51,7 @@ func numbered(q string) string {
 }
 
 // openPostgres opens a database that several machines may share.
-func openPostgres(ctx context.Context, address string, o Options) (ledger.Ledger, error) {
+func openPostgres(ctx context.Context, address string, o Options) (*ledger.Ledger, error) {
 	o = o.filled()
 	cfg, err := parsePostgres(address)
 	if err != nil {
@@ -73,7 +73,7 @@ func openPostgres(ctx context.Context, address string, o Options) (ledger.Ledger
 		_ = s.Close()
 		return nil, err
 	}
-	return s, nil
+	return s.views(), nil
 }
 
 func (s *store) pool(cfg *pgx.ConnConfig, connections int, readOnly bool) *sql.DB {
