@@ -20,8 +20,8 @@ type (
 	DestroyOptions = life.DestroyOptions
 	// DestroyReport is the result of a destroy.
 	DestroyReport = life.DestroyReport
-	// Holder is one of several that hold a sandbox.
-	Holder = life.Holder
+	// LeaseView is one of several leases on a sandbox.
+	LeaseView = life.LeaseView
 	// Charge is one settled line.
 	Charge = life.Charge
 	// Run is one command in a sandbox, as far as it came.

@@ -54,15 +54,15 @@ func (m *Manager) Create(ctx context.Context, req plan.Request, begun func(Sandb
 	}
 	c.Operation = op
 	if begun != nil {
-		begun(c.held(m.sealed(ctx, l, c.Row)))
+		begun(c.withLease(m.sealed(ctx, l, c.Row)))
 	}
 	s, err := c.run(ctx)
 	s.Estimate = d.Estimate
-	return c.held(s), err
+	return c.withLease(s), err
 }
 
-// held adds the lease that came with the sandbox to its receipt.
-func (c *creation) held(s Sandbox) Sandbox {
+// withLease adds the lease that came with the sandbox to its receipt.
+func (c *creation) withLease(s Sandbox) Sandbox {
 	if c.lease != nil && s.ID != "" {
 		s.Receipt.Lease = c.lease.ID
 	}

@@ -35,7 +35,7 @@ func (m *Manager) Destroy(ctx context.Context, rec plan.Receipt, opts DestroyOpt
 		case taken != nil:
 			return DestroyReport{}, taken
 		}
-		report, drop, done, endErr := m.destroyHeld(ctx, l, row, rec, opts)
+		report, drop, done, endErr := m.destroyLeased(ctx, l, row, rec, opts)
 		if !done {
 			report, endErr = m.end(ctx, l, row, cause{reason: "destroyed", forget: opts.Forget, replaced: opts.Replaced, sync: true,
 				drop: drop, lease: rec.Lease, notify: opts.Notify})
@@ -58,7 +58,7 @@ func (m *Manager) Destroy(ctx context.Context, rec plan.Receipt, opts DestroyOpt
 		return DestroyReport{}, notReplaced(rowOf(rec), err)
 	}
 	if rec.Lease != "" && !opts.All {
-		return m.releaseLater(ctx, rowOf(rec), rec, err)
+		return m.noteRelease(ctx, rowOf(rec), rec, err)
 	}
 	return m.endOutside(ctx, rowOf(rec), rec, opts.Forget, err, opts.Notify)
 }
@@ -128,7 +128,7 @@ func (m *Manager) end(ctx context.Context, l *ledger.Ledger, row ledger.Sandbox,
 	if row.State != lifecycle.Destroying {
 		change.To = lifecycle.Destroying
 	}
-	change.Release, change.Expect.Unheld = how.drop, len(how.drop) > 0
+	change.Release, change.Expect.Unleased = how.drop, len(how.drop) > 0
 	op, oerr := m.book.Begin(ctx, l, row, ledger.IntentDestroy, change, how.notify)
 	switch {
 	case ledgerDown(ctx, oerr):
@@ -138,7 +138,7 @@ func (m *Manager) end(ctx context.Context, l *ledger.Ledger, row ledger.Sandbox,
 		if how.lease != "" {
 			rec := m.receipt(row)
 			rec.Ledger, rec.Lease = l.ID(), how.lease
-			return m.releaseLater(ctx, row, rec, oerr)
+			return m.noteRelease(ctx, row, rec, oerr)
 		}
 		return m.endUnrecorded(ctx, row, l.ID(), how.forget, report, oerr)
 	case oerr != nil:

@@ -34,7 +34,7 @@ func (m *Manager) Recreate(ctx context.Context, rec plan.Receipt, secrets map[st
 	}
 	c := &creation{m: m}
 	defer c.release()
-	if c.lease, err = m.heldAgain(ctx, l, row, rec.Lease); err != nil {
+	if c.lease, err = m.leaseAgain(ctx, l, row, rec.Lease); err != nil {
 		return m.sealed(ctx, l, row), err
 	}
 	report, err := m.prepareRecreate(ctx, l, row, c, secrets, notify)

@@ -97,8 +97,8 @@ func (m *Manager) sweepRow(ctx context.Context, l *ledger.Ledger, row ledger.San
 	if len(intents) > 0 {
 		return // under way, or reported by recovery
 	}
-	unheld := m.unheld(ctx, l, row)
-	due := unheld || row.State == lifecycle.Failed || row.State == lifecycle.Expired || lifecycle.Overdue(m.book.Now(), row.ExpiresAt)
+	unleased := m.unleased(ctx, l, row)
+	due := unleased || row.State == lifecycle.Failed || row.State == lifecycle.Expired || lifecycle.Overdue(m.book.Now(), row.ExpiresAt)
 	reason, settled := "expired", false
 	if !due {
 		o, err := m.lookAgain(ctx, row)
@@ -128,7 +128,7 @@ func (m *Manager) sweepRow(ctx context.Context, l *ledger.Ledger, row ledger.San
 	}
 	if !dryRun {
 		how := cause{reason: reason, sync: true, notify: notify}
-		if unheld {
+		if unleased {
 			how.drop = []string{""} // unless somebody holds it by then
 		}
 		r, err := m.end(ctx, l, row, how)
@@ -151,8 +151,8 @@ func (m *Manager) sweepRow(ctx context.Context, l *ledger.Ledger, row ledger.San
 	}
 }
 
-// unheld reports that all leases on a sandbox were released, and a run died, or had no ledger, before it ended.
-func (m *Manager) unheld(ctx context.Context, l *ledger.Ledger, row ledger.Sandbox) bool {
+// unleased reports that all leases on a sandbox were released, and a run died, or had no ledger, before it ended.
+func (m *Manager) unleased(ctx context.Context, l *ledger.Ledger, row ledger.Sandbox) bool {
 	if !shared(row) || !lifecycle.Usable(row.State) {
 		return false
 	}

@@ -33,7 +33,7 @@ func (m *Manager) PlanUpdate(ctx context.Context, rec plan.Receipt, old, req pla
 	if known {
 		req = lasting(req, was)
 		if req.Recreates(old) {
-			if _, err := m.heldAgain(ctx, l, row, rec.Lease); err != nil {
+			if _, err := m.leaseAgain(ctx, l, row, rec.Lease); err != nil {
 				return nil, extensions.AtField("triggers", err)
 			}
 		}
@@ -172,7 +172,7 @@ func (m *Manager) Update(ctx context.Context, rec plan.Receipt, req plan.Request
 	m.rename(row, req.Hosts, &patch)
 	patch.TTL = &ttl
 	if rec.Lease != "" {
-		return m.updateHeld(ctx, l, row, rec, req, time.Duration(resolved.Spec.TTL), notify)
+		return m.updateLease(ctx, l, row, rec, req, time.Duration(resolved.Spec.TTL), notify)
 	}
 	if err := m.checkLaterCost(ctx, l, row, ttl, limit, req.MaxCost); err != nil {
 		return Sandbox{}, leftAlone(row, err)

@@ -98,7 +98,7 @@ func (s *store) openSharedToWrite(ctx context.Context, cfg *pgx.ConnConfig) erro
 	if s.id, err = s.migrateShared(ctx, steps); err != nil {
 		return err
 	}
-	s.holders = &leases{store: s, term: lease.Term(s.options.Lease)}
+	s.holders = &holderRows{store: s, term: lease.Term(s.options.Lease)}
 	return nil
 }
 
@@ -128,7 +128,7 @@ func (s *store) openSharedToRead(ctx context.Context, cfg *pgx.ConnConfig) error
 	if s.reader == nil {
 		_ = db.Close()
 	}
-	s.holders = &leases{store: s, term: lease.Term(s.options.Lease)}
+	s.holders = &holderRows{store: s, term: lease.Term(s.options.Lease)}
 	return err
 }
 

@@ -65,7 +65,7 @@ func (s *store) openToWrite(ctx context.Context, path string) error {
 	if err := os.MkdirAll(folder, 0o700); err != nil {
 		return fault.Errorf(extensions.KindUnavailable, "making the ledger's folder: %w", err).WithRemedy("name a folder you may write to")
 	}
-	if err := checkPlace(folder); err != nil {
+	if err := checkFileSystem(folder); err != nil {
 		return err
 	}
 	lock := newWriterLock(path+".lock", s.options.LockTimeout)
@@ -141,7 +141,7 @@ func (s *store) openToRead(ctx context.Context, path string) error {
 	if err != nil || !there {
 		return err
 	}
-	if err := checkPlace(filepath.Dir(path)); err != nil {
+	if err := checkFileSystem(filepath.Dir(path)); err != nil {
 		return err
 	}
 	steps, err := migrations()
