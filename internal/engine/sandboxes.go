@@ -229,3 +229,22 @@ func (e *Engine) Sweep(ctx context.Context, dryRun bool, notify Notify) (SweepRe
 
 // GivenUp returns err for a caller whose own context is ctx; see [life.GivenUp].
 func GivenUp(ctx context.Context, err error) error { return life.GivenUp(ctx, err) }
+
+type (
+	// Actual is what a sandbox used so far, or in all once it has ended.
+	Actual = life.Actual
+	// MeasuredUse is what a place measures or expects.
+	MeasuredUse = extensions.Usage
+)
+
+// Sources of an Actual.
+const (
+	ActualPlace   = life.ActualPlace
+	ActualTime    = life.ActualTime
+	ActualSettled = life.ActualSettled
+)
+
+// Actual reads what a sandbox uses; see [life.Manager.Actual].
+func (e *Engine) Actual(ctx context.Context, id ID) (*Actual, error) {
+	return e.life.Actual(ctx, id)
+}
