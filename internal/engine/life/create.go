@@ -122,7 +122,8 @@ func (c *creation) run(ctx context.Context) (Sandbox, error) {
 	}
 	var failures []error
 	last := attempt{clean: true}
-	for _, offer := range c.decision.Offers {
+	offers := c.decision.Offers
+	for i, offer := range offers {
 		err := c.judge(ctx, offer)
 		if ctx.Err() != nil && len(failures) > 0 {
 			break // its time ended between two places: the failure was reported
@@ -139,7 +140,7 @@ func (c *creation) run(ctx context.Context) (Sandbox, error) {
 		if last.err == nil {
 			return c.confirm(ctx, last)
 		}
-		if !last.clean || !last.next || ctx.Err() != nil {
+		if !last.clean || !last.next || ctx.Err() != nil || i == len(offers)-1 {
 			break
 		}
 		c.Notify.Tell("Trying the next place", "%s: %s", offer.ID(), outcome.Reason)

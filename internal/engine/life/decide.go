@@ -101,7 +101,7 @@ func (g *gathering) findOut(ctx context.Context, lacks plan.Lacks) {
 	switch {
 	case lacks.Health != nil:
 		id, at := lacks.Health.ID(), m.placeOfCandidate(lacks.Health)
-		m.places.Ask(ctx, at)
+		_ = m.places.Ask(ctx, at) // what counts is whether it answers
 		seen := m.sighted(g.ev.At[id], at)
 		seen.Asked = true
 		if seen.Silence != nil {
