@@ -49,7 +49,7 @@ func (m *making) create(ctx context.Context, s service, name string) (id string,
 			return id, who, err
 		}
 		who, err = m.engine.ownerIn(ctx, m.images[s.Image].id, id, user)
-		if err != nil || who.uid != 0 || m.rootAllowed() || user == defaultUser {
+		if err != nil || who.uid != 0 || m.rootAllowed(s) || user == defaultUser {
 			return id, who, err
 		}
 		user = defaultUser
@@ -91,7 +91,7 @@ func (m *making) createShared(ctx context.Context, s service, name string) (stri
 	if err != nil {
 		return id, err
 	}
-	if who, err := m.engine.ownerIn(ctx, m.images[s.Image].id, id, user); err != nil || who.uid != 0 || m.rootAllowed() {
+	if who, err := m.engine.ownerIn(ctx, m.images[s.Image].id, id, user); err != nil || who.uid != 0 || m.rootAllowed(s) {
 		return id, err
 	}
 	return id, extensions.Errorf(extensions.KindUnsupported, "the image %s would run as root on the host", extensions.Clean(s.Image, 200)).
@@ -176,11 +176,14 @@ func (m *making) user(s service) string {
 	switch {
 	case m.options.user != "":
 		return m.options.user
-	case !m.mapsRoot && isRoot(own):
+	case !m.rootAllowed(s) && isRoot(own):
 		return defaultUser
 	}
 	return own
 }
 
-// rootAllowed reports that the profile asked for its user by name, or that root inside is nobody on the host.
-func (m *making) rootAllowed() bool { return m.mapsRoot || m.options.user != "" }
+// rootAllowed reports that the profile asked for its user by name, or that root inside is nobody on the host. Root can
+// write to a workspace that is read-only.
+func (m *making) rootAllowed(s service) bool {
+	return m.options.user != "" || m.mapsRoot && (s.Name != extensions.AgentService || m.access != extensions.AccessRO)
+}

@@ -72,12 +72,9 @@ func checkIdle(spec extensions.Spec) error {
 		At("ttl.idle_reap").WithRemedy("remove ttl.idle_reap, or use ext.compose-ssh")
 }
 
-// seesIdle reports whether containers of an engine are told what CPU time they use.
-func seesIdle(info system.Info) bool { return info.CgroupDriver != "none" }
-
 // checkIdleAt is checkIdle for one engine.
 func (m *making) checkIdleAt(info system.Info) error {
-	if m.plan.spec.IdleReap == 0 || seesIdle(info) && m.runtime == "" {
+	if m.plan.spec.IdleReap == 0 || hasCgroups(info) && m.runtime == "" {
 		return nil
 	}
 	return extensions.Errorf(extensions.KindUnsupported,
