@@ -269,6 +269,15 @@ func (g *ground) harness(p extensions.Place) exttest.Harness {
 		Starts: func(t testing.TB, cfg extensions.Config) int {
 			return int(siteOf(t, cfg).gate.creates.Load())
 		},
+		OwnEntrypoint: func(t testing.TB, _ extensions.Config, spec extensions.Spec) extensions.Spec {
+			name := fmt.Sprintf("sandboxer-test-entry-%d-%d:1", os.Getpid(), siteNo.Add(1))
+			made := g.docker(t, "create", "--network", "none", g.image(t), "true")
+			g.docker(t, "commit", "--change", `ENTRYPOINT ["sh","-c"]`, "--change", `CMD ["cd /workspace && printf own >ran; exec sleep 3600"]`, made, name)
+			g.docker(t, "rm", made)
+			t.Cleanup(func() { g.docker(t, "image", "rm", name) })
+			spec.Image = &extensions.Image{Pull: name}
+			return spec
+		},
 		RelabelSnapshot: func(t testing.TB, _ extensions.Config, h extensions.SnapshotHandle, id string) {
 			g.relabelSnapshot(t, h, id)
 		},
@@ -280,7 +289,6 @@ func (g *ground) harness(p extensions.Place) exttest.Harness {
 			"errors/poll-tells-a-faltering-answer": "no gateway is between this backend and the engine; lost connections are tested apart",
 			"list/has-every-page":                  "an engine has no pages",
 			"list/a-broken-one-is-an-error":        "an engine has no pages",
-			"entrypoint/runs-the-image":            "the loop that watches the deadline is the first process; an image's own is refused",
 			"errors/unauthorized":                  "a socket takes no credentials; refused certificates are tested with TLS",
 		},
 	}

@@ -69,15 +69,32 @@ func (m *making) looped(s service, user string) client.ContainerCreateOptions {
 		cfg.Cmd = img.commandLine(s.Command)
 		return o
 	}
-	cfg.WorkingDir = m.workdir()
-	cfg.Healthcheck = &container.HealthConfig{Test: []string{"NONE"}} // the image's own command does not run
-	if len(s.Command) > 0 {
-		cfg.Cmd = img.commandLine(s.Command)
-	}
+	m.enter(cfg, img, s.Command)
 	cfg.OpenStdin = len(m.plan.spec.Secrets) > 0
 	cfg.StdinOnce = cfg.OpenStdin
 	o.HostConfig.Tmpfs = m.memory(s)
 	return o
+}
+
+// enter sets what runs in the agent beside our loop, if anything does. What the image starts with starts where the image
+// says, and is looked after as it says.
+func (m *making) enter(cfg *container.Config, img image, command []string) {
+	point := m.plan.spec.Entrypoint
+	if !point.Idle() {
+		cfg.Labels[labelEntrypoint] = string(point.Mode)
+	}
+	if point.Mode == extensions.EntrypointImage {
+		cfg.Cmd = img.commandLine(nil)
+		return
+	}
+	cfg.WorkingDir = m.workdir()
+	cfg.Healthcheck = &container.HealthConfig{Test: []string{"NONE"}} // the image's own command does not run
+	switch {
+	case point.Mode == extensions.EntrypointArgv:
+		cfg.Cmd = point.Argv
+	case len(command) > 0:
+		cfg.Cmd = img.commandLine(command)
+	}
 }
 
 // createShared makes the container of a service whose image has no shell.
@@ -111,7 +128,7 @@ func (m *making) base(s service, img image, user string) client.ContainerCreateO
 		host.Mounts = append(host.Mounts, mount.Mount{Type: mount.TypeVolume, Target: at, VolumeOptions: &mount.VolumeOptions{NoCopy: true}})
 	}
 	all := m.labels(m.plan.spec, s.Name)
-	all[labelImage], all[labelCopy], all[labelIdle] = img.label(), "", ""
+	all[labelImage], all[labelCopy], all[labelIdle], all[labelEntrypoint] = img.label(), "", "", ""
 	if s.Name == extensions.AgentService {
 		if all[labelIdle] = centis(m.plan.spec.IdleReap); all[labelIdle] != "" {
 			host.CgroupnsMode = container.CgroupnsModePrivate // so that it sees its own CPU time
