@@ -8,6 +8,7 @@ import (
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/pem"
+	"errors"
 	"fmt"
 	"math/big"
 	"net"
@@ -216,6 +217,13 @@ func TestAnEngineWithTLSAndMappedUsers(t *testing.T) {
 	must(t, err)
 	if got := inside(t, b, fork, "", "cat f; stat -c %u f"); got != "x\n0" {
 		t.Errorf("the fork reads %q", got)
+	}
+	other := newSite(t).open(t) // engines of one machine may have the same id
+	if _, err := other.Teardown(t.Context(), h); !extensions.IsKind(err, extensions.KindUnreachable) || !errors.Is(err, extensions.ErrElsewhere) {
+		t.Errorf("another engine was asked to end it: %v", err)
+	}
+	if list, err := other.Status(t.Context(), []extensions.Handle{h}); err != nil || list[0].Phase != extensions.PhaseUnreachable {
+		t.Errorf("another engine shows it as %+v, %v", list, err)
 	}
 	for _, h := range []extensions.Handle{fork, h} {
 		_, err := b.Teardown(t.Context(), h)
