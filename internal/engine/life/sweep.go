@@ -31,6 +31,10 @@ func (m *Manager) Sweep(ctx context.Context, dryRun bool, notify notice.Notify) 
 	if err != nil {
 		return report, err
 	}
+	due, err := m.overdue(ctx, l)
+	if err != nil {
+		return report, err
+	}
 	lapsed, err := m.overdueSnapshots(ctx, l)
 	if err != nil {
 		return report, err
@@ -44,6 +48,11 @@ func (m *Manager) Sweep(ctx context.Context, dryRun bool, notify notice.Notify) 
 	for _, id := range left {
 		if row, err := l.Get(ctx, id); dryRun || err == nil && row.State == lifecycle.Destroyed {
 			report.Ended = append(report.Ended, id)
+		}
+	}
+	for _, row := range due { // a dry run lists them below
+		if now, err := l.Get(ctx, row.ID); !dryRun && err == nil && now.State == lifecycle.Destroyed {
+			report.Ended = append(report.Ended, row.ID)
 		}
 	}
 	for _, id := range noted {
@@ -163,15 +172,19 @@ func (m *Manager) unleased(ctx context.Context, l *ledger.Ledger, row ledger.San
 // overdueTime limits how long a run that wants something else ends what is overdue.
 const overdueTime = time.Minute
 
-// endOverdue ends what is past its deadline at places whose expiry is a sweep. What fails, or has no time
-// left, is told and waits for the next run.
-func (m *Manager) endOverdue(ctx context.Context, l *ledger.Ledger, notify notice.Notify) error {
+// overdue lists what is past its deadline at places whose expiry is a sweep.
+func (m *Manager) overdue(ctx context.Context, l *ledger.Ledger) ([]ledger.Sandbox, error) {
 	rows, err := l.List(ctx, ledger.Filter{Account: m.account, States: append(slices.Clone(usable), lifecycle.Failed),
 		ExpiredBy: m.book.Now()})
+	return slices.DeleteFunc(rows, func(row ledger.Sandbox) bool { return !m.swept(ctx, l, row) }), err
+}
+
+// endOverdue ends what is overdue. What fails, or has no time left, is told and waits for the next run.
+func (m *Manager) endOverdue(ctx context.Context, l *ledger.Ledger, notify notice.Notify) error {
+	rows, err := m.overdue(ctx, l)
 	if err != nil {
 		return err
 	}
-	rows = slices.DeleteFunc(rows, func(row ledger.Sandbox) bool { return !m.swept(ctx, l, row) })
 	limited, cancel := context.WithTimeout(ctx, overdueTime)
 	defer cancel()
 	for _, row := range rows {
