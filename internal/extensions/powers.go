@@ -156,7 +156,8 @@ type Header struct {
 type Snapshotter interface {
 	// Snapshot is idempotent by SnapshotSpec.ID. It works on a paused sandbox too,
 	// which stays paused, unless Snapshots.RunningOnly is declared. A kind that is not declared is KindUnsupported. If it fails
-	// and anything may exist, FindSnapshot finds that by the ID.
+	// and anything may exist, FindSnapshot finds that by the ID. One that ends its
+	// sandbox (Snapshots.EndsSource) returns once it has.
 	Snapshot(ctx context.Context, h Handle, spec SnapshotSpec) (Snapshot, error)
 	// FindSnapshot follows the rules of Backend.Find, with the strength of
 	// Snapshots.Find.
