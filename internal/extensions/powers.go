@@ -210,6 +210,15 @@ type SnapshotHandle struct {
 	Data      json.RawMessage `json:"data,omitempty"`
 }
 
+// Check refuses, with KindInvalid, a handle of another extension or version of Data's
+// format, or without a valid ID.
+func (h SnapshotHandle) Check(extension string, version int) error {
+	if h.Extension != extension || h.Version != version || !ValidSnapshotID(h.ID) {
+		return Errorf(KindInvalid, "this is not the handle of a snapshot of %s version %d", extension, version)
+	}
+	return nil
+}
+
 // Snapshot is one kept checkpoint.
 type Snapshot struct {
 	Handle    SnapshotHandle
