@@ -144,7 +144,7 @@ func drive(text string) int {
 			return 1
 		}
 	case "snapshot":
-		if _, err := e.Snapshot(context.Background(), o.Receipt, engine.SnapshotRequest{Name: "kept", Retention: "30d"}); err != nil {
+		if _, err := e.Snapshot(context.Background(), o.Receipt, engine.SnapshotRequest{Name: "kept", Retention: "30d", AllowEnd: true}); err != nil {
 			fmt.Fprintln(os.Stderr, extensions.KindOf(err), err, extensions.RemedyOf(err))
 			return 1
 		}

@@ -19,7 +19,7 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/vercel"
 )
 
-// hurried is E2B whose look-up is trusted sooner: its fake lists what is new at once.
+// hurried is a vendor whose look-ups are trusted sooner: its fake lists what is new at once.
 type hurried struct {
 	extensions.Extension
 	extensions.Declarer
@@ -28,7 +28,9 @@ type hurried struct {
 
 func (x hurried) Describe() extensions.Descriptor {
 	d := x.Extension.Describe()
-	d.Find.Settle = time.Second
+	for _, find := range []*extensions.Find{&d.Find, &d.Snapshots.Find} {
+		find.Settle = min(find.Settle, time.Second)
+	}
 	return d
 }
 
@@ -37,9 +39,11 @@ type logins map[string]map[string]string
 
 // vendors are the extensions of all that can be rented.
 func vendors() []extensions.Extension {
-	x := e2b.New()
-	return []extensions.Extension{hurried{x, x.(extensions.Declarer), x.(extensions.SpecChecker)}, daytona.New(), modal.New(), openshell.New(),
-		vercel.New()}
+	all := []extensions.Extension{daytona.New(), e2b.New(), modal.New(), openshell.New(), vercel.New()}
+	for i, x := range all {
+		all[i] = hurried{x, x.(extensions.Declarer), x.(extensions.SpecChecker)}
+	}
+	return all
 }
 
 // rent adds the vendors with the credentials of accounts.

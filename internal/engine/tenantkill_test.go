@@ -61,6 +61,9 @@ func TestAKillAtAnyRequestToAHostedPlaceConverges(t *testing.T) {
 				h.victim(order{Do: "destroy", Receipt: rec}, n)
 				h.leaves(at, rec)
 			}
+			if h.descriptor.Snapshots.EndsSource {
+				h.lastSnapshotCut()
+			}
 			h.billed()
 			h.closed()
 		})
@@ -113,6 +116,10 @@ func (h tenant) snapshotKilled() {
 	if !h.descriptor.Has(extensions.PowerSnapshot) {
 		return
 	}
+	if h.descriptor.Snapshots.EndsSource {
+		h.lastSnapshotKilled()
+		return
+	}
 	rec := h.converge(h.profile, "one")
 	for _, point := range failpointtest.Names("engine.snapshot.") {
 		h.dies(order{Do: "snapshot", Receipt: rec}, point)
@@ -128,17 +135,94 @@ func (h tenant) snapshotKilled() {
 		h.recovered(point)
 		h.sameKept(point)
 	}
+	h.unkeepAll()
+	h.leaves("snapshot", rec)
+}
+
+// lastSnapshotKilled kills snapshots that end their sandbox: then either it runs on, or its snapshot is kept and it is settled.
+func (h tenant) lastSnapshotKilled() {
+	h.t.Helper()
+	for _, point := range append(failpointtest.Names("engine.snapshot."), failpointtest.Names("engine.destroy.")...) {
+		rec := h.converge(h.profile, "one")
+		h.sh(rec, "echo "+point+" >f")
+		h.dies(order{Do: "snapshot", Receipt: rec}, point)
+		h.recovered(point)
+		kept := h.keptOrLives(point, rec)
+		if kept == "" && point == "engine.snapshot.begun" {
+			continue
+		}
+		restored := h.convergeTo(order{Profile: h.profile, Name: "one", Snapshot: kept}) // the name is free again
+		if got := h.sh(restored, "cat f"); got != point+"\n" {
+			h.t.Errorf("%s: restored, it reads %q", point, got)
+		}
+		h.leaves(point, restored)
+		h.unkeepAll()
+	}
+	for _, point := range failpointtest.Names("engine.unkeep.") {
+		snap := h.keep(h.now(h.converge(h.profile, "one")), engine.SnapshotRequest{Name: "again", Retention: "30d", AllowEnd: true})
+		h.dies(order{Do: "unkeep", Snapshot: snap.ID}, point)
+		h.recovered(point)
+		h.sameKept(point)
+	}
+}
+
+// keptOrLives demands that a sandbox runs, and ends it then, or that it is settled and one snapshot of it is kept.
+func (h tenant) keptOrLives(at string, rec engine.Receipt) (kept string) {
+	h.t.Helper()
+	h.sameKept(at)
+	all, err := h.reopen().Snapshots(h.t.Context(), false)
+	if err != nil {
+		h.t.Fatal(told(err))
+	}
+	there := h.there()
+	if len(there)+len(all) != 1 {
+		h.t.Fatalf("%s: there are %v and %d snapshots, want one of either", at, there, len(all))
+	}
+	if len(all) > 0 {
+		h.accounted()
+		return all[0].ID
+	}
+	if o := h.observed(rec); o.Phase != extensions.PhaseReady {
+		h.t.Errorf("%s: without a snapshot it is %s", at, o.Phase)
+	}
+	h.leaves(at, rec)
+	return ""
+}
+
+// lastSnapshotCut kills snapshots that end their sandbox when the vendor has done one of their requests.
+func (h tenant) lastSnapshotCut() {
+	h.t.Helper()
+	requests := h.victim(order{Do: "snapshot", Receipt: h.converge(h.profile, "one")}, 0)
+	h.unkeepAll()
+	kept := 0
+	for n := int64(1); n <= requests; n++ {
+		at := fmt.Sprintf("snapshot, request %d of %d", n, requests)
+		rec := h.converge(h.profile, "one")
+		h.victim(order{Do: "snapshot", Receipt: rec}, n)
+		h.recovered(at)
+		if h.keptOrLives(at, rec) != "" {
+			kept++
+		}
+		h.unkeepAll()
+	}
+	if kept == 0 || kept == int(requests) {
+		h.t.Errorf("%d of %d killed snapshots are kept", kept, requests)
+	}
+}
+
+// unkeepAll deletes every snapshot.
+func (h tenant) unkeepAll() {
+	h.t.Helper()
 	all, err := h.reopen().Snapshots(h.t.Context(), false)
 	if err != nil {
 		h.t.Fatal(told(err))
 	}
 	for _, snap := range all {
-		if _, err := h.DeleteSnapshot(h.t.Context(), snap, false); err != nil {
+		if _, err := h.reopen().DeleteSnapshot(h.t.Context(), snap, false); err != nil {
 			h.t.Error(told(err))
 		}
 	}
 	h.sameKept("all deleted")
-	h.leaves("snapshot", rec)
 }
 
 // sameKept demands that the vendor keeps as many snapshots as the ledger has, and that each of these is whole.

@@ -156,7 +156,7 @@ func snapshotView(s ledger.Snapshot) SnapshotView {
 	return SnapshotView{ID: s.ID, Account: s.Account, Name: s.Name, SandboxID: s.SandboxID, Extension: s.Extension,
 		Host: s.HostRef, HostName: s.Host,
 		Handle: encodeSnapshot(s.Handle), Kind: s.Kind, SizeBytes: s.SizeBytes, Digest: s.Digest, Live: req.Live, AllowEnd: req.AllowEnd,
-		State: string(s.State),
+		State:  string(s.State),
 		Reason: s.Reason, CreatedAt: s.CreatedAt.Truncate(time.Microsecond), Retention: req.Retention, ExpiresAt: s.ExpiresAt(),
 		EndedAt: s.EndedAt}
 }

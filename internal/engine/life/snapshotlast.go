@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/book"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/failpoint"
@@ -39,11 +40,13 @@ func (m *Manager) lastSnapshot(ctx context.Context, b *place.Backend, row ledger
 		sctx, cancel := settling(ctx)
 		defer cancel()
 		var unknown error
-		switch kept, unknown = m.settleSnapshot(sctx, b, p, nil); {
-		case unknown != nil:
-			return snapshotView(p.s), extensions.Errorf(extensions.KindOf(err), "%w; whether it was taken is not known: %w", err, unknown).
-				WithRemedy("run `sandboxer sweep`: it finishes the snapshot, or closes it if there is none")
-		case kept.State == ledger.SnapshotDeleted:
+		if kept, unknown = m.settleSnapshot(sctx, b, p, nil); unknown != nil {
+			return snapshotView(m.leaveUnsure(sctx, p, errors.Join(err, unknown))), extensions.Errorf(extensions.KindOf(err),
+				"%w; whether it was taken is not known: %w", err, unknown).WithRemedy("run `sandboxer sweep` before anything else: it keeps the " +
+				"snapshot and settles the sandbox that it ended, or finds that there is none. Terraform would replace it, unless you " +
+				"`terraform untaint` it")
+		}
+		if kept.State == ledger.SnapshotDeleted {
 			return SnapshotView{}, err
 		}
 	}
@@ -75,9 +78,29 @@ func (m *Manager) readyToEnd(ctx context.Context, b *place.Backend, l ledger.Led
 	return row, err
 }
 
+// leaveUnsure leaves a snapshot of which nothing is known to the end of its sandbox, whoever ends that.
+func (m *Manager) leaveUnsure(ctx context.Context, p pending, cause error) ledger.Snapshot {
+	reason, c := reasonOf(cause), p.change("/unsure")
+	if c.Patch.Reason = &reason; p.s.State != ledger.SnapshotFailed {
+		c.To = ledger.SnapshotFailed
+	}
+	c.Finish = &ledger.FinishIntent{Outcome: ledger.Failed, Reason: reason}
+	if s, err := applySnapshot(ctx, p.op.Ledger, c); err == nil {
+		return s
+	}
+	return p.s // the next run finds its operation open
+}
+
 // notTaken closes a snapshot of which nothing exists.
 func (m *Manager) notTaken(ctx context.Context, p pending, cause error) (ledger.Snapshot, error) {
-	reason, now, c := extensions.Clean(cause.Error(), 500), m.book.Now(), p.change("/none")
+	if p.s.State == ledger.SnapshotFailed {
+		c := p.change("/ending")
+		c.To = ledger.SnapshotDeleting
+		if _, err := applySnapshot(ctx, p.op.Ledger, c); err != nil {
+			return p.s, err
+		}
+	}
+	reason, now, c := reasonOf(cause), m.book.Now(), p.change("/none")
 	c.To, c.Patch = ledger.SnapshotDeleted, ledger.SnapshotPatch{Reason: &reason, EndedAt: &now}
 	c.Finish = &ledger.FinishIntent{Outcome: ledger.Failed, Reason: reason}
 	return applySnapshot(ctx, p.op.Ledger, c)
@@ -85,7 +108,7 @@ func (m *Manager) notTaken(ctx context.Context, p pending, cause error) (ledger.
 
 // settleSnapshot finds out whether a snapshot was taken, and records it, or that there is none. An error leaves it open.
 func (m *Manager) settleSnapshot(ctx context.Context, b *place.Backend, p pending, finish *ledger.FinishIntent) (ledger.Snapshot, error) {
-	if p.s.State != ledger.SnapshotCreating {
+	if !unsure(p.s) {
 		return p.s, nil
 	}
 	h, err := b.FindSnapshotSettled(ctx, p.s.ID)
@@ -102,8 +125,13 @@ func (m *Manager) settleSnapshot(ctx context.Context, b *place.Backend, p pendin
 	return m.keepSnapshot(ctx, b, p, made, finish)
 }
 
-// partFrom tears down and settles a sandbox that its snapshot has ended, and closes the snapshot's operation. What fails
-// is left to the next run.
+// unsure reports that nobody knows whether a snapshot was taken.
+func unsure(s ledger.Snapshot) bool {
+	return s.State == ledger.SnapshotCreating || s.State == ledger.SnapshotFailed && s.Handle.ID == ""
+}
+
+// partFrom tears down and settles a sandbox that its snapshot has ended, and closes the snapshot's operation. A sandbox that
+// cannot be ended now is left to a sweep.
 func (m *Manager) partFrom(ctx context.Context, b *place.Backend, p pending) []notice.Notice {
 	ctx, cancel := settling(ctx)
 	defer cancel()
@@ -119,15 +147,13 @@ func (m *Manager) partFrom(ctx context.Context, b *place.Backend, p pending) []n
 			err = errors.Join(book.Settled(err), report.unsettled)
 		}
 	}
-	if err == nil {
-		c := p.change("/done")
-		c.Finish = &ledger.FinishIntent{Outcome: ledger.Confirmed}
-		_, err = applySnapshot(ctx, l, c)
-	}
-	if err != nil {
+	c := p.change("/done")
+	c.Finish = &ledger.FinishIntent{Outcome: ledger.Confirmed}
+	_, lerr := applySnapshot(ctx, l, c)
+	if err = errors.Join(err, lerr); err != nil {
 		report.Notices = append(report.Notices, notice.Notice{Summary: "Its sandbox is not settled yet",
-			Detail: fmt.Sprintf("The snapshot %s is kept, and ended sandbox %s, whose end could not be settled: %s. What to do: nothing; "+
-				"the next changing run settles it.", p.s.ID, p.s.SandboxID, err)})
+			Detail: fmt.Sprintf("The snapshot %s is kept, and ended sandbox %s, whose end could not be settled: %s. What to do: run "+
+				"`sandboxer sweep` later, which settles it.", p.s.ID, p.s.SandboxID, err)})
 	}
 	return report.Notices
 }
@@ -139,7 +165,11 @@ func (m *Manager) finishSnapshot(ctx context.Context, l ledger.Ledger, b *place.
 		return err
 	}
 	defer p.op.Close()
-	if p.s, err = m.settleSnapshot(ctx, b, p, nil); err != nil || p.s.State != ledger.SnapshotReady {
+	s, err = m.settleSnapshot(ctx, b, p, nil)
+	if err != nil {
+		m.leaveUnsure(ctx, p, err)
+	}
+	if p.s = s; err != nil || s.State != ledger.SnapshotReady {
 		return err
 	}
 	notify.Tell("Finishing a snapshot of a dead run", "%s is kept, and ended %s", s.ID, s.SandboxID)
@@ -180,36 +210,48 @@ func (m *Manager) afterSnapshots(ctx context.Context, l ledger.Ledger, b *place.
 	return nil
 }
 
-// snapshotUnderWay is one that a living run takes of a sandbox; "" = none does.
+// snapshotUnderWay is one that a living run takes of a sandbox; "" = none does. What is unsure of others is settled.
 func (m *Manager) snapshotUnderWay(ctx context.Context, l ledger.Ledger, b *place.Backend, row ledger.Sandbox) (string, error) {
-	intents, err := l.OpenIntents(ctx, ledger.IntentFilter{Account: row.Account})
+	all, err := l.ListSnapshots(ctx, ledger.SnapshotFilter{Account: row.Account, Live: true})
 	if err != nil {
 		return "", err
 	}
-	for _, in := range intents {
-		if in.Kind != ledger.IntentSnapshot || !extensions.ValidSnapshotID(in.Subject) {
+	for _, s := range all {
+		if s.SandboxID != row.ID || !unsure(s) {
 			continue
 		}
-		s, err := l.GetSnapshot(ctx, in.Subject)
+		intents, err := l.OpenIntents(ctx, ledger.IntentFilter{Subject: s.ID})
 		if err != nil {
 			return "", err
 		}
-		if s.SandboxID != row.ID || s.State != ledger.SnapshotCreating {
-			continue
-		}
-		over, err := m.book.Abandoned(ctx, l, in)
-		if err != nil || !over {
-			return s.ID, err
+		for _, in := range intents {
+			if over, err := m.book.Abandoned(ctx, l, in); err != nil || !over {
+				return s.ID, err
+			}
 		}
 		p, err := m.takeOver(ctx, l, s)
 		if err != nil {
 			return "", err
 		}
-		_, err = m.settleSnapshot(ctx, b, p, &ledger.FinishIntent{Outcome: ledger.Confirmed})
+		if _, err = m.settleSnapshot(ctx, b, p, &ledger.FinishIntent{Outcome: ledger.Confirmed}); err != nil {
+			m.leaveUnsure(ctx, p, err)
+		}
 		p.op.Close()
 		if err != nil {
 			return "", err
 		}
 	}
 	return "", nil
+}
+
+// endedBySnapshot reports that a snapshot has ended a sandbox whose end nobody settled.
+func (m *Manager) endedBySnapshot(ctx context.Context, l ledger.Ledger, row ledger.Sandbox) bool {
+	b, err := m.catalog.Named(row.Extension)
+	if err != nil || !b.Descriptor.Snapshots.EndsSource {
+		return false
+	}
+	all, err := l.ListSnapshots(ctx, ledger.SnapshotFilter{Account: row.Account})
+	return err == nil && slices.ContainsFunc(all, func(s ledger.Snapshot) bool {
+		return s.SandboxID == row.ID && (s.Handle.ID != "" || unsure(s)) && !s.CreatedAt.Before(row.ReadyAt)
+	})
 }
