@@ -70,7 +70,8 @@ func (e *enders) settled(s engine.Sandbox, kept engine.SnapshotView) {
 	if err != nil || row.State != lifecycle.Destroyed || row.EndReason != "snapshot" {
 		e.t.Errorf("the source is %s (%s), %v", row.State, row.EndReason, err)
 	}
-	if got, err := e.reopen().Get(e.t.Context(), s.Receipt); err != nil || got.State != "expired" || !strings.Contains(got.Reason, "a snapshot ended it") {
+	got, err := e.reopen().Get(e.t.Context(), s.Receipt)
+	if err != nil || got.State != "expired" || !strings.Contains(got.Reason, "a snapshot ended it") {
 		e.t.Errorf("it is told as %q, %q, %v", got.State, got.Reason, err)
 	}
 	if charges, err := e.Charges(e.t.Context(), s.ID); err != nil || len(charges) != 1 {
@@ -104,7 +105,8 @@ func TestASnapshotThatEndsItsSandboxNeedsPermission(t *testing.T) {
 	refused(err)
 	_, err = e.Snapshot(t.Context(), s.Receipt, engine.SnapshotRequest{Retention: "30d"})
 	refused(err)
-	if ns, err := e.CheckSnapshot(t.Context(), s.ID, permitted); err != nil || len(ns) != 1 || !strings.Contains(ns[0].Summary, "ends its sandbox") {
+	ns, err := e.CheckSnapshot(t.Context(), s.ID, permitted)
+	if err != nil || len(ns) != 1 || !strings.Contains(ns[0].Summary, "ends its sandbox") {
 		t.Errorf("%+v, %v", ns, err)
 	}
 	if o := e.object(); o.State != vendor.StateRunning || e.keeps() != 0 {
@@ -187,7 +189,8 @@ func TestALastSnapshotOfWhichNothingIsKnownIsFinishedLater(t *testing.T) {
 	if _, err := e.reopen().Sweep(t.Context(), false, nil); err != nil {
 		t.Fatal(told(err))
 	}
-	if snap, err := e.reopen().LookupSnapshot(t.Context(), kept.ID); err != nil || snap.State != "ready" || e.keeps() != 1 || len(e.alive()) != 0 {
+	snap, err := e.reopen().LookupSnapshot(t.Context(), kept.ID)
+	if err != nil || snap.State != "ready" || e.keeps() != 1 || len(e.alive()) != 0 {
 		t.Errorf("the snapshot is %q, %v; the vendor has %v", snap.State, err, e.alive())
 	}
 	e.accounted()

@@ -16,7 +16,7 @@ const (
 	// labelSnapshot has the id of a sandbox's snapshot. A snapshot has no tags, but stops the only session of its sandbox: so there
 	// is one at most, and what is left of the sandbox says which.
 	labelSnapshot = "snapshot"
-	// keptFor is the vendor's own choice: https://vercel.com/docs/sandbox/concepts/snapshots, read on 2026-11-24.
+	// keptFor is what the vendor keeps by itself, since the last use: https://vercel.com/docs/sandbox/concepts/snapshots, 2026-11-24.
 	keptFor = 30 * 24 * time.Hour
 )
 
