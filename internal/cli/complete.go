@@ -119,7 +119,7 @@ func (a *app) completes(c *cobra.Command) {
 }
 
 // completeArgs completes each argument as its placeholder says; the last one repeats if it ends in "...". What has
-// no list is left to the shell's files if it is a path, else to nobody.
+// no list is left to the shell's files if it is a path or part of a command, else to nobody.
 func (a *app) completeArgs(words map[string]namesOf, placeholders []string) cobra.CompletionFunc {
 	return func(c *cobra.Command, given []string, typed string) ([]string, cobra.ShellCompDirective) {
 		at := len(given)
@@ -133,10 +133,14 @@ func (a *app) completeArgs(words map[string]namesOf, placeholders []string) cobr
 		word := strings.TrimSuffix(bare(placeholders[at]), "...")
 		switch of, known := words[word]; {
 		case known:
-			return a.complete(of)(c, given, typed)
+			names, directive := a.complete(of)(c, given, typed)
+			if len(names) == 0 && slices.Contains(placeholders, "--") { // cobra does not say whether "--" was typed before it
+				directive = cobra.ShellCompDirectiveDefault
+			}
+			return names, directive
 		case slices.Contains([]string{"SRC", "DST"}, word):
 			return a.completeCopy(c, typed)
-		case slices.Contains([]string{"PATH", "DIR", "FILE"}, word):
+		case slices.Contains([]string{"PATH", "DIR", "FILE", "--", "COMMAND", "ARG"}, word):
 			return nil, cobra.ShellCompDirectiveDefault
 		}
 		return nil, cobra.ShellCompDirectiveNoFileComp
@@ -144,6 +148,16 @@ func (a *app) completeArgs(words map[string]namesOf, placeholders []string) cobr
 }
 
 func bare(placeholder string) string { return strings.Trim(placeholder, "[]") }
+
+// shortName is the name of a profile or an extension as commands also take it.
+func shortName(name string) string {
+	for _, prefix := range []string{"profile.", "ext."} {
+		if short, ok := strings.CutPrefix(name, prefix); ok {
+			return short
+		}
+	}
+	return name
+}
 
 // complete lists names. It tells nothing of what fails: Tab is no place for errors.
 func (a *app) complete(of namesOf) cobra.CompletionFunc {
@@ -156,6 +170,9 @@ func (a *app) complete(of namesOf) cobra.CompletionFunc {
 		defer cancel()
 		_ = a.withEngine(func(e *engine.Engine) error {
 			for _, name := range of(ctx, e) {
+				if !strings.HasPrefix(name, typed) {
+					name = shortName(name)
+				}
 				word, _, _ := strings.Cut(name, "\t")
 				if strings.HasPrefix(name, typed) && !slices.Contains(given, word) {
 					found = append(found, name)

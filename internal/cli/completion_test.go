@@ -46,6 +46,18 @@ sandboxer completion fish | source
 complete -C "$line" | cut -f 1`},
 }
 
+// A command inside may be a file of the folder that goes there.
+func TestACommandIsCompletedByTheShellItself(t *testing.T) {
+	t.Parallel()
+	for _, typed := range []string{"run -- ./ho", "run quickstart -- ./ho", "sandbox exec web -- cat ho"} {
+		cmd := exec.CommandContext(t.Context(), "sandboxer", append([]string{"__complete"}, strings.Fields(typed)...)...)
+		out, err := cmd.Output()
+		if want := ":0\n"; err != nil || string(out) != want { // of cobra: nothing of ours, and the shell's own files
+			t.Errorf("%q: %q, %v", typed, out, err)
+		}
+	}
+}
+
 func TestShellsComplete(t *testing.T) {
 	t.Parallel()
 	ledgertest.Alone(t)
@@ -74,6 +86,8 @@ func TestShellsComplete(t *testing.T) {
 				"sandbox recr":                         "recreate",
 				"sandbox list --run":                   "--run-id",
 				"quote profile.quick":                  "profile.quickstart",
+				"run quick":                            "quickstart",
+				"extensions e2":                        "e2b",
 				"sandbox get completed":                "completed-one",
 				"sandbox exec " + string(s.ID[:10]):    string(s.ID),
 				"sandbox list --format ya":             "yaml",

@@ -65,7 +65,7 @@ is preferred. The matrix says what each extension can do.`
 			done()
 			views := extensionViews(e, pools)
 			if len(given) == 1 {
-				if views, err = oneOf(views, given[0], err); err != nil {
+				if views, err = oneOf(views, prefixed("ext.", given[0]), err); err != nil {
 					return err
 				}
 			}

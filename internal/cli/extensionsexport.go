@@ -18,6 +18,9 @@ named: id, title, handler, capabilities and config. They are narrowed as the
 catalog says. No secret is in a config.`,
 		Args: args(cobra.ArbitraryArgs),
 		RunE: func(_ *cobra.Command, names []string) error {
+			for i := range names {
+				names[i] = prefixed("ext.", names[i])
+			}
 			return a.withEngine(func(e *engine.Engine) error {
 				entries, err := e.Registry(names...)
 				if err != nil {

@@ -137,6 +137,7 @@ in UTC, or how long ago (7d). The period excludes --to itself.`,
 		Args:        args(cobra.NoArgs),
 		Annotations: map[string]string{moreFormats: formatCSV},
 		RunE: func(c *cobra.Command, _ []string) error {
+			q.Profile, q.Extension = prefixed("profile.", q.Profile), prefixed("ext.", q.Extension)
 			return a.withLedger(c.Context(), func(e *engine.Engine) error {
 				if sandbox != "" {
 					s, err := a.find(c.Context(), e, sandbox)

@@ -28,6 +28,9 @@ not the storage of snapshots, which are deleted with the session.`,
   sandboxer mcp --profile profile.container --root ~/src/app --budget '2.00 USD' --max-ttl 30m`,
 		Args: args(cobra.NoArgs),
 		RunE: func(c *cobra.Command, _ []string) error {
+			for i := range limits.Profiles {
+				limits.Profiles[i] = prefixed("profile.", limits.Profiles[i])
+			}
 			return a.withEngine(func(e *engine.Engine) error {
 				s, err := mcpserver.New(e, limits, a.notify)
 				if err != nil {

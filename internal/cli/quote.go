@@ -35,7 +35,7 @@ one that does not answer is only reported.`,
 			if req.Inputs, err = parseInputs(inputs); err != nil {
 				return err
 			}
-			req.Profile = given[0]
+			req.Profile = prefixed("profile.", given[0])
 			return a.withEngine(func(e *engine.Engine) error {
 				o := engine.QuoteOptions{History: true, Ask: ask}
 				if expect != "" {

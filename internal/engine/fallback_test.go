@@ -146,9 +146,14 @@ func TestAFailedRouteIsRecordedWithItsAttempts(t *testing.T) {
 	for _, dir := range []string{w.vendor, w.dear} {
 		w.does(dir, saasstub.Rule{Op: vendor.OpCreate, Do: vendor.DoQuota})
 	}
-	_, err := w.Create(context.Background(), engine.Request{Profile: "profile.two", Name: "one"}, nil, nil)
-	if err == nil {
-		t.Fatal("made")
+	told := 0
+	_, err := w.Create(context.Background(), engine.Request{Profile: "profile.two", Name: "one"}, nil, func(n engine.Notice) {
+		if n.Summary == "Trying the next place" {
+			told++
+		}
+	})
+	if err == nil || told != 1 { // there is no place after the last one
+		t.Fatalf("%v, told %d times of a next place", err, told)
 	}
 	list, err := w.List(context.Background(), true)
 	if err != nil || len(list) != 1 || len(list[0].Route.Attempts) != 2 || list[0].Route.Attempts[1].Outcome != "exhausted" {

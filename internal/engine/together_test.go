@@ -48,6 +48,46 @@ func TestLaterEndsOfOnePlanCountTogether(t *testing.T) {
 	})
 }
 
+// Resources of one plan that hold one sandbox set aside what one costs: for the longest life that one of them asks for.
+func TestASharedSandboxOfOnePlanCountsOnce(t *testing.T) {
+	t.Parallel()
+	onBoth(t, nil, func(t *testing.T, b *bench) {
+		b.grant(5 * dollar)
+		var plan engine.Together
+		planned := func(req engine.Request) error {
+			req.Profile, req.Together = "profile.mine", &plan
+			_, err := b.Plan(t.Context(), req)
+			return err
+		}
+		for _, ttl := range []string{"1h", "3h", "1h", "2h"} {
+			if err := planned(held(ttl)); err != nil {
+				t.Fatalf("a holder for %s: %s", ttl, told(err))
+			}
+		}
+		if err := planned(engine.Request{Name: "other", TTL: "3h"}); !extensions.IsKind(err, extensions.KindExhausted) ||
+			!strings.Contains(told(err), "beside 3.00") {
+			t.Errorf("another one: %s", told(err))
+		}
+		if err := planned(engine.Request{Name: "other", TTL: "2h"}); err != nil {
+			t.Errorf("another one that fits: %s", told(err))
+		}
+		if err := planned(engine.Request{Scope: "shared", ShareKey: "others", TTL: "1h"}); !extensions.IsKind(err, extensions.KindExhausted) {
+			t.Errorf("another share_key: %s", told(err))
+		}
+		one := b.create(held("1h"))
+		plan = engine.Together{}
+		was, later := held("1h"), held("4h")
+		was.Profile, later.Profile, later.Together = "profile.mine", "profile.mine", &plan
+		if _, err := b.PlanUpdate(t.Context(), one.Receipt, was, later); err != nil {
+			t.Errorf("a later end: %s", told(err))
+		}
+		if err := planned(held("4h")); err != nil {
+			t.Errorf("and one more holder: %s", told(err))
+		}
+		b.end(one)
+	})
+}
+
 // What one plan makes later in one workspace and new in another comes out of one
 // wallet and the budgets of the org, and not out of each other's budgets.
 func TestAPlanCountsTheWorkspacesOfAnOrgTogether(t *testing.T) {

@@ -2,6 +2,7 @@ package provider
 
 import (
 	"fmt"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -56,8 +57,9 @@ func TestForksAreMadeReplacedAndOutliveTheirSource(t *testing.T) {
 	b.inside("fork-3", `test "$TOKEN" = own-3`)
 
 	c.write(forksHCL("profile.stub", `triggers = { v = "2" }`, ofSource))
-	if out := c.apply(); !strings.Contains(out, "6 added, 0 changed, 6 destroyed") ||
-		strings.Count(out, `"`+first.(string)+`" -> (known after apply) # forces replacement`) != 5 || warned(out) {
+	// OpenTofu says twice what forces it.
+	unknown := regexp.MustCompile(`"` + first.(string) + `"( # forces replacement)? -> \(known after apply\) # forces replacement`)
+	if out := c.apply(); !strings.Contains(out, "6 added, 0 changed, 6 destroyed") || len(unknown.FindAllString(out, -1)) != 5 || warned(out) {
 		t.Errorf("the source is replaced:\n%s", out)
 	}
 	c.planIsEmpty()

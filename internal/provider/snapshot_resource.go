@@ -239,7 +239,7 @@ func (r *snapshotResource) Create(ctx context.Context, req resource.CreateReques
 
 func (m *snapshotModel) take(v engine.SnapshotView) {
 	m.ID, m.Account, m.Extension, m.Host, m.Handle = optional(v.ID),
-		optional(v.Account), optional(v.Extension), optional(v.Host), handleValue(v.Handle)
+		optional(v.Account), optional(v.Extension), optional(v.Host), handleValue(v.Handle, v.ID)
 	m.Kind, m.SizeBytes, m.Digest, m.CreatedAt = optional(v.Kind), types.Int64Value(v.SizeBytes), optional(v.Digest), stamp(v.CreatedAt)
 	m.ExpiresAt = stamp(v.ExpiresAt)
 }
@@ -247,7 +247,7 @@ func (m *snapshotModel) take(v engine.SnapshotView) {
 func (m snapshotModel) view() engine.SnapshotView {
 	return engine.SnapshotView{ID: m.ID.ValueString(), Account: m.Account.ValueString(), Name: m.Name.ValueString(),
 		SandboxID: engine.ID(m.SandboxID.ValueString()),
-		Extension: m.Extension.ValueString(), Host: m.Host.ValueString(), Handle: handleOf(m.Handle), Kind: m.Kind.ValueString(),
+		Extension: m.Extension.ValueString(), Host: m.Host.ValueString(), Handle: handleOf(m.Handle, m.ID), Kind: m.Kind.ValueString(),
 		SizeBytes: m.SizeBytes.ValueInt64(), Digest: m.Digest.ValueString(), CreatedAt: parseStamp(m.CreatedAt),
 		Retention: m.Retention.ValueString()}
 }

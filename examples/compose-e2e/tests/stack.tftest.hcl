@@ -35,11 +35,12 @@ run "the_stack_works_off_its_jobs" {
 
 run "more_jobs_in_the_same_stack" {
   variables {
-    jobs = 20
+    jobs   = 20
+    before = run.the_stack_works_off_its_jobs.sandbox_id
   }
 
   assert {
-    condition     = sandboxer_sandbox.stack.id == run.the_stack_works_off_its_jobs.sandbox_id
+    condition     = sandboxer_sandbox.stack.id == var.before
     error_message = "Another number of jobs must not make another stack."
   }
 }

@@ -140,7 +140,7 @@ func (m *Manager) keepSnapshot(ctx context.Context, b *place.Backend, p pending,
 }
 
 // takeSnapshot asks the place, and lets a sandbox go on that it stopped.
-func (m *Manager) takeSnapshot(ctx context.Context, l ledger.Ledger, b *place.Backend, row ledger.Sandbox, s ledger.Snapshot,
+func (m *Manager) takeSnapshot(ctx context.Context, l *ledger.Ledger, b *place.Backend, row ledger.Sandbox, s ledger.Snapshot,
 	req SnapshotRequest) (made extensions.Snapshot, err error) {
 	err = book.Guarded(ctx, l, func(ctx context.Context) (err error) {
 		made, err = b.Snapshot(ctx, row.Handle, extensions.SnapshotSpec{ID: s.ID, Name: s.Name, Account: s.Account, CreatedAt: s.CreatedAt,
@@ -157,7 +157,7 @@ func (m *Manager) takeSnapshot(ctx context.Context, l ledger.Ledger, b *place.Ba
 }
 
 // archAt returns the architecture of a sandbox's place, as far as it is known without asking.
-func (m *Manager) archAt(ctx context.Context, l ledger.Ledger, b *place.Backend, row ledger.Sandbox) string {
+func (m *Manager) archAt(ctx context.Context, l *ledger.Ledger, b *place.Backend, row ledger.Sandbox) string {
 	if at, _ := b.Binding.Descriptor.PlaceOf(hostOf(row)); at == extensions.PlaceMachine {
 		return here.Arch
 	}
@@ -175,7 +175,7 @@ func (m *Manager) archAt(ctx context.Context, l ledger.Ledger, b *place.Backend,
 }
 
 // goOn resumes a sandbox that ran until a snapshot stopped it. Its meter counts the pause.
-func (m *Manager) goOn(ctx context.Context, l ledger.Ledger, b *place.Backend, row ledger.Sandbox) error {
+func (m *Manager) goOn(ctx context.Context, l *ledger.Ledger, b *place.Backend, row ledger.Sandbox) error {
 	if !b.Binding.Descriptor.Snapshots.StopsSource || row.Mode == ledger.Paused || !lifecycle.Usable(row.State) {
 		return nil
 	}
@@ -203,7 +203,7 @@ func (m *Manager) goOn(ctx context.Context, l ledger.Ledger, b *place.Backend, r
 }
 
 // applySnapshot records one step even if the caller gives up; its key makes it happen once.
-func applySnapshot(ctx context.Context, l ledger.Ledger, c ledger.SnapshotChange) (ledger.Snapshot, error) {
+func applySnapshot(ctx context.Context, l *ledger.Ledger, c ledger.SnapshotChange) (ledger.Snapshot, error) {
 	s, err := l.ApplySnapshot(context.WithoutCancel(ctx), c)
 	if extensions.IsKind(err, extensions.KindIndeterminate) {
 		s, err = l.ApplySnapshot(context.WithoutCancel(ctx), c)
@@ -212,7 +212,7 @@ func applySnapshot(ctx context.Context, l ledger.Ledger, c ledger.SnapshotChange
 }
 
 // snapshotFailed removes what a failed snapshot may have left.
-func (m *Manager) snapshotFailed(ctx context.Context, l ledger.Ledger, b *place.Backend, s ledger.Snapshot, holder ledger.HolderID,
+func (m *Manager) snapshotFailed(ctx context.Context, l *ledger.Ledger, b *place.Backend, s ledger.Snapshot, holder ledger.HolderID,
 	cause error) (SnapshotView, error) {
 	sctx, cancel := settling(ctx)
 	defer cancel()

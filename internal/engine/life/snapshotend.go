@@ -60,7 +60,7 @@ func (m *Manager) DeleteSnapshot(ctx context.Context, v SnapshotView, replaced b
 	return nil, b.RemoveSnapshot(ctx, v.ID, h)
 }
 
-func (m *Manager) snapshotToEnd(ctx context.Context, id string) (ledger.Ledger, ledger.Snapshot, error) {
+func (m *Manager) snapshotToEnd(ctx context.Context, id string) (*ledger.Ledger, ledger.Snapshot, error) {
 	r, err := m.book.Reader(ctx)
 	if err != nil {
 		return nil, ledger.Snapshot{}, err
@@ -78,7 +78,7 @@ func (m *Manager) snapshotToEnd(ctx context.Context, id string) (ledger.Ledger, 
 
 // endSnapshot removes a snapshot and records that. gone says that it is removed, recorded or not. needed, if set,
 // is asked once the intent is recorded: a snapshot that is needed stays.
-func (m *Manager) endSnapshot(ctx context.Context, l ledger.Ledger, b *place.Backend, s ledger.Snapshot,
+func (m *Manager) endSnapshot(ctx context.Context, l *ledger.Ledger, b *place.Backend, s ledger.Snapshot,
 	needed func(context.Context) (bool, error)) (gone bool, err error) {
 	op, err := m.book.Prepare(ctx, l, ledger.IntentDeleteSnapshot, s.ID, nil)
 	if err != nil {
@@ -128,7 +128,7 @@ func (m *Manager) endSnapshot(ctx context.Context, l ledger.Ledger, b *place.Bac
 }
 
 // recoverSnapshot removes what an unfinished snapshot left; a finished one stays, and one that has ended its sandbox.
-func (m *Manager) recoverSnapshot(ctx context.Context, l ledger.Ledger, in ledger.Intent, notify notice.Notify) error {
+func (m *Manager) recoverSnapshot(ctx context.Context, l *ledger.Ledger, in ledger.Intent, notify notice.Notify) error {
 	s, err := l.GetSnapshot(ctx, in.Subject)
 	if err != nil {
 		return err

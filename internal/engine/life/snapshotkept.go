@@ -146,7 +146,7 @@ func (m *Manager) Retain(ctx context.Context, id, retention string) (SnapshotVie
 }
 
 // overdueSnapshots lists those past their time, also those whose deletion failed.
-func (m *Manager) overdueSnapshots(ctx context.Context, l ledger.Ledger) (due []ledger.Snapshot, err error) {
+func (m *Manager) overdueSnapshots(ctx context.Context, l *ledger.Ledger) (due []ledger.Snapshot, err error) {
 	all, err := l.ListSnapshots(ctx, ledger.SnapshotFilter{Account: m.account, Live: true})
 	if err != nil {
 		return nil, err
@@ -160,7 +160,7 @@ func (m *Manager) overdueSnapshots(ctx context.Context, l ledger.Ledger) (due []
 }
 
 // endOverdueSnapshots deletes what is past its time. What fails is told and waits for the next run.
-func (m *Manager) endOverdueSnapshots(ctx context.Context, l ledger.Ledger, notify notice.Notify) error {
+func (m *Manager) endOverdueSnapshots(ctx context.Context, l *ledger.Ledger, notify notice.Notify) error {
 	due, err := m.overdueSnapshots(ctx, l)
 	if err != nil {
 		return err
@@ -177,7 +177,7 @@ func (m *Manager) endOverdueSnapshots(ctx context.Context, l ledger.Ledger, noti
 	return nil
 }
 
-func (m *Manager) endOverdueSnapshot(ctx context.Context, l ledger.Ledger, s ledger.Snapshot) error {
+func (m *Manager) endOverdueSnapshot(ctx context.Context, l *ledger.Ledger, s ledger.Snapshot) error {
 	b, err := m.places.Open(ctx, place.Address{Binding: s.Extension, Account: s.Account, Host: s.HostRef})
 	if err == nil {
 		err = b.Can(extensions.PowerSnapshot)
@@ -190,7 +190,7 @@ func (m *Manager) endOverdueSnapshot(ctx context.Context, l ledger.Ledger, s led
 }
 
 // startsFrom reports whether a create under way starts from a snapshot.
-func (m *Manager) startsFrom(ctx context.Context, l ledger.Ledger, id string) (bool, error) {
+func (m *Manager) startsFrom(ctx context.Context, l *ledger.Ledger, id string) (bool, error) {
 	intents, err := l.OpenIntents(ctx, ledger.IntentFilter{})
 	if err != nil {
 		return false, err
@@ -211,7 +211,7 @@ func (m *Manager) startsFrom(ctx context.Context, l ledger.Ledger, id string) (b
 }
 
 // stillKept refuses to start from a snapshot whose deletion began before this create did.
-func (m *Manager) stillKept(ctx context.Context, l ledger.Ledger, id string) error {
+func (m *Manager) stillKept(ctx context.Context, l *ledger.Ledger, id string) error {
 	s, err := l.GetSnapshot(ctx, id)
 	switch {
 	case absent(err): // unknown here: its place is asked

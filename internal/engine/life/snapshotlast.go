@@ -58,7 +58,7 @@ func (m *Manager) lastSnapshot(ctx context.Context, b *place.Backend, row ledger
 
 // readyToEnd does what comes before the end of a sandbox. Its end may have begun before the snapshot was recorded; any later one
 // waits for that.
-func (m *Manager) readyToEnd(ctx context.Context, b *place.Backend, l ledger.Ledger, row ledger.Sandbox,
+func (m *Manager) readyToEnd(ctx context.Context, b *place.Backend, l *ledger.Ledger, row ledger.Sandbox,
 	report *DestroyReport) (ledger.Sandbox, error) {
 	if err := failpoint.Hit(ctx, pointSnapshotBegun); err != nil {
 		return row, err
@@ -159,7 +159,7 @@ func (m *Manager) partFrom(ctx context.Context, b *place.Backend, p pending) []n
 }
 
 // finishSnapshot takes over the snapshot of a dead run, and with it the end of its sandbox.
-func (m *Manager) finishSnapshot(ctx context.Context, l ledger.Ledger, b *place.Backend, s ledger.Snapshot, notify notice.Notify) error {
+func (m *Manager) finishSnapshot(ctx context.Context, l *ledger.Ledger, b *place.Backend, s ledger.Snapshot, notify notice.Notify) error {
 	p, err := m.takeOver(ctx, l, s)
 	if err != nil {
 		return err
@@ -180,7 +180,7 @@ func (m *Manager) finishSnapshot(ctx context.Context, l ledger.Ledger, b *place.
 }
 
 // takeOver begins the operation of a snapshot anew; Close ends its turn.
-func (m *Manager) takeOver(ctx context.Context, l ledger.Ledger, s ledger.Snapshot) (pending, error) {
+func (m *Manager) takeOver(ctx context.Context, l *ledger.Ledger, s ledger.Snapshot) (pending, error) {
 	op, err := m.book.Prepare(ctx, l, ledger.IntentSnapshot, s.ID, nil)
 	if err != nil {
 		return pending{}, err
@@ -194,7 +194,7 @@ func (m *Manager) takeOver(ctx context.Context, l ledger.Ledger, s ledger.Snapsh
 }
 
 // afterSnapshots waits until no snapshot is under way that needs what is left of a sandbox, and records those of dead runs.
-func (m *Manager) afterSnapshots(ctx context.Context, l ledger.Ledger, b *place.Backend, row ledger.Sandbox, notify notice.Notify) error {
+func (m *Manager) afterSnapshots(ctx context.Context, l *ledger.Ledger, b *place.Backend, row ledger.Sandbox, notify notice.Notify) error {
 	for told := false; b.Binding.Descriptor.Snapshots.EndsSource; told = true {
 		busy, err := m.snapshotUnderWay(ctx, l, b, row)
 		if err != nil || busy == "" {
@@ -211,7 +211,7 @@ func (m *Manager) afterSnapshots(ctx context.Context, l ledger.Ledger, b *place.
 }
 
 // snapshotUnderWay is one that a living run takes of a sandbox; "" = none does. What is unsure of others is settled.
-func (m *Manager) snapshotUnderWay(ctx context.Context, l ledger.Ledger, b *place.Backend, row ledger.Sandbox) (string, error) {
+func (m *Manager) snapshotUnderWay(ctx context.Context, l *ledger.Ledger, b *place.Backend, row ledger.Sandbox) (string, error) {
 	all, err := l.ListSnapshots(ctx, ledger.SnapshotFilter{Account: row.Account, Live: true})
 	if err != nil {
 		return "", err
@@ -245,7 +245,7 @@ func (m *Manager) snapshotUnderWay(ctx context.Context, l ledger.Ledger, b *plac
 }
 
 // endedBySnapshot reports that a snapshot has ended a sandbox whose end nobody settled.
-func (m *Manager) endedBySnapshot(ctx context.Context, l ledger.Ledger, row ledger.Sandbox) bool {
+func (m *Manager) endedBySnapshot(ctx context.Context, l *ledger.Ledger, row ledger.Sandbox) bool {
 	b, err := m.catalog.Named(row.Extension)
 	if err != nil || !b.Descriptor.Snapshots.EndsSource {
 		return false

@@ -124,7 +124,7 @@ func (m *Manager) liveAt(ctx context.Context) map[place.Address]int64 {
 	return out
 }
 
-// answers asks a place what it offers, or at least whether it answers.
+// answers asks a place what it offers, or at least whether it serves us.
 func (m *Manager) answers(ctx context.Context, p *Pool, at place.Address) {
 	p.Asked = true
 	ctx, cancel := context.WithTimeout(ctx, surveyTime)
@@ -136,8 +136,7 @@ func (m *Manager) answers(ctx context.Context, p *Pool, at place.Address) {
 		}
 		return
 	}
-	m.places.Ask(ctx, at)
-	if seen, ok := m.places.Sighted(at); ok {
-		p.Err = seen.Err
+	if p.Err = m.places.Ask(ctx, at); p.Err != nil && ctx.Err() != nil {
+		p.Err = extensions.Errorf(extensions.KindUnreachable, "no answer within %s", surveyTime)
 	}
 }

@@ -72,7 +72,7 @@ func (m *Manager) Sweep(ctx context.Context, dryRun bool, notify notice.Notify) 
 }
 
 // sweepSnapshot reports on a snapshot past its time, and deletes it unless recovery has.
-func (m *Manager) sweepSnapshot(ctx context.Context, l ledger.Ledger, s ledger.Snapshot, dryRun bool, report *SweepReport) {
+func (m *Manager) sweepSnapshot(ctx context.Context, l *ledger.Ledger, s ledger.Snapshot, dryRun bool, report *SweepReport) {
 	now, err := l.GetSnapshot(ctx, s.ID)
 	if err == nil && !dryRun && now.State != ledger.SnapshotDeleted {
 		if err = m.endOverdueSnapshot(ctx, l, now); err == nil {
@@ -87,7 +87,7 @@ func (m *Manager) sweepSnapshot(ctx context.Context, l ledger.Ledger, s ledger.S
 	}
 }
 
-func (m *Manager) sweepRow(ctx context.Context, l ledger.Ledger, row ledger.Sandbox, dryRun bool, notify notice.Notify,
+func (m *Manager) sweepRow(ctx context.Context, l *ledger.Ledger, row ledger.Sandbox, dryRun bool, notify notice.Notify,
 	report *SweepReport) {
 	intents, err := l.OpenIntents(ctx, ledger.IntentFilter{Subject: string(row.ID)})
 	if err != nil {
@@ -97,8 +97,8 @@ func (m *Manager) sweepRow(ctx context.Context, l ledger.Ledger, row ledger.Sand
 	if len(intents) > 0 {
 		return // under way, or reported by recovery
 	}
-	unheld := m.unheld(ctx, l, row)
-	due := unheld || row.State == lifecycle.Failed || row.State == lifecycle.Expired || lifecycle.Overdue(m.book.Now(), row.ExpiresAt)
+	unleased := m.unleased(ctx, l, row)
+	due := unleased || row.State == lifecycle.Failed || row.State == lifecycle.Expired || lifecycle.Overdue(m.book.Now(), row.ExpiresAt)
 	reason, settled := "expired", false
 	if !due {
 		o, err := m.lookAgain(ctx, row)
@@ -130,7 +130,7 @@ func (m *Manager) sweepRow(ctx context.Context, l ledger.Ledger, row ledger.Sand
 	}
 	if !dryRun {
 		how := cause{reason: reason, sync: true, notify: notify}
-		if unheld {
+		if unleased {
 			how.drop = []string{""} // unless somebody holds it by then
 		}
 		r, err := m.end(ctx, l, row, how)
@@ -153,8 +153,8 @@ func (m *Manager) sweepRow(ctx context.Context, l ledger.Ledger, row ledger.Sand
 	}
 }
 
-// unheld reports that all leases on a sandbox were released, and a run died, or had no ledger, before it ended.
-func (m *Manager) unheld(ctx context.Context, l ledger.Ledger, row ledger.Sandbox) bool {
+// unleased reports that all leases on a sandbox were released, and a run died, or had no ledger, before it ended.
+func (m *Manager) unleased(ctx context.Context, l *ledger.Ledger, row ledger.Sandbox) bool {
 	if !shared(row) || !lifecycle.Usable(row.State) {
 		return false
 	}
@@ -167,7 +167,7 @@ const overdueTime = time.Minute
 
 // endOverdue ends what is past its deadline at places whose expiry is a sweep. What fails, or has no time
 // left, is told and waits for the next run.
-func (m *Manager) endOverdue(ctx context.Context, l ledger.Ledger, notify notice.Notify) error {
+func (m *Manager) endOverdue(ctx context.Context, l *ledger.Ledger, notify notice.Notify) error {
 	rows, err := l.List(ctx, ledger.Filter{Account: m.account, States: append(slices.Clone(usable), lifecycle.Failed),
 		ExpiredBy: m.book.Now()})
 	if err != nil {
@@ -189,14 +189,14 @@ func (m *Manager) endOverdue(ctx context.Context, l ledger.Ledger, notify notice
 	return nil
 }
 
-func (m *Manager) sweepOne(ctx context.Context, l ledger.Ledger, row ledger.Sandbox, notify notice.Notify) (report SweepReport) {
+func (m *Manager) sweepOne(ctx context.Context, l *ledger.Ledger, row ledger.Sandbox, notify notice.Notify) (report SweepReport) {
 	m.sweepRow(ctx, l, row, false, notify, &report)
 	return report
 }
 
 // swept reports that nobody ends a sandbox at its deadline but a run: so its binding says, or what was found
 // on its host.
-func (m *Manager) swept(ctx context.Context, l ledger.Ledger, row ledger.Sandbox) bool {
+func (m *Manager) swept(ctx context.Context, l *ledger.Ledger, row ledger.Sandbox) bool {
 	if by := m.expiry(row.Extension, row.Mode); row.Host == "" || by == "" || by == string(extensions.ExpirySweep) {
 		return by == string(extensions.ExpirySweep)
 	}
@@ -246,7 +246,7 @@ func names(rows []ledger.Sandbox, b catalog.Binding) bool {
 
 // findOrphans lists every place that can be opened from here: bindings in use that need no host, and every place
 // named by a row.
-func (m *Manager) findOrphans(ctx context.Context, l ledger.Ledger, rows []ledger.Sandbox, report *SweepReport) {
+func (m *Manager) findOrphans(ctx context.Context, l *ledger.Ledger, rows []ledger.Sandbox, report *SweepReport) {
 	places := map[place.Address]bool{}
 	for _, b := range m.catalog.Bindings {
 		if _, without := b.Descriptor.PlaceOf(nil); without && m.used(b, rows) {

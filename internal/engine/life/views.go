@@ -41,8 +41,8 @@ type Sandbox struct {
 	Request   plan.Request
 	// Receipt lets another machine read and destroy this sandbox without the ledger.
 	Receipt plan.Receipt
-	// Holders are those whose leases count, oldest first, of a sandbox that several may hold.
-	Holders []Holder
+	// Leases are those that count, oldest first, of a sandbox that several may hold.
+	Leases  []LeaseView
 	Notices []notice.Notice
 }
 

@@ -41,9 +41,10 @@ func (p *Places) Answered(at Address, err error) {
 	p.seen[at] = Sighting{p.Clock(), err}
 }
 
-// Ask lists a place's sandboxes, once for all callers that need its health; Sighted returns the result.
-func (p *Places) Ask(ctx context.Context, at Address) {
-	_, _ = flight.Do(ctx, p.Flights, "ask\x00"+at.key(), func(ctx context.Context) (struct{}, error) {
+// Ask lists a place's sandboxes, once for all callers that need its health, and returns why that failed; Sighted tells later
+// whether it answered at all.
+func (p *Places) Ask(ctx context.Context, at Address) error {
+	_, err := flight.Do(ctx, p.Flights, "ask\x00"+at.key(), func(ctx context.Context) (struct{}, error) {
 		ctx, cancel := context.WithTimeout(ctx, timeoutHealth)
 		defer cancel()
 		b, err := p.Open(ctx, at)
@@ -54,6 +55,7 @@ func (p *Places) Ask(ctx context.Context, at Address) {
 			err = extensions.Errorf(extensions.KindUnreachable, "no answer within %s", timeoutHealth)
 		}
 		p.Answered(at, err)
-		return struct{}{}, nil
+		return struct{}{}, err
 	})
+	return err
 }

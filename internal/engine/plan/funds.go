@@ -30,7 +30,9 @@ type Need struct {
 	about string
 	id    extensions.ID // of a live sandbox; "" = a new one
 	payer string
-	ttl   time.Duration
+	// shared is the sandbox's name, if several may hold it.
+	shared string
+	ttl    time.Duration
 }
 
 // Need returns what a create would set aside for its choice: the place of the decision, or the next one if
@@ -44,13 +46,16 @@ func (d *Decision) Need(limits *Limits) (Need, error) {
 			return Need{}, err
 		}
 	}
-	w := d.LiabilityAt(cand)
+	w := d.liabilityAt(cand)
 	r, err := w.Reserve(w.ttl)
 	if err != nil {
 		return Need{}, err
 	}
-	return Need{Reserve: *r, Ceilings: Ceilings(d.cat, d.Evidence.Account, d.Metered()), by: w, about: cand.ID(), payer: d.Evidence.Account,
-		ttl: w.ttl}, nil
+	n := Need{Reserve: *r, Ceilings: d.Ceilings, by: w, about: cand.ID(), payer: d.Evidence.Account, ttl: w.ttl}
+	if Shared(d.Resolved.Spec.Scope) {
+		n.shared = d.Request.Name
+	}
+	return n, nil
 }
 
 func (d *Decision) withCredit(balances []ledger.Balance) (*route.Candidate, error) {
@@ -60,7 +65,7 @@ func (d *Decision) withCredit(balances []ledger.Balance) (*route.Candidate, erro
 	query.Candidates = slices.Clone(query.Candidates)
 	for i := range query.Candidates {
 		cand := &query.Candidates[i]
-		cand.Credit = c.pays(cand, d.Quote(cand).Currency)
+		cand.Credit = c.pays(cand, d.quotes[cand.ID()].Currency)
 	}
 	again := route.Select(query)
 	if err := again.Err(); err != nil {
@@ -90,7 +95,7 @@ func (w Liability) Extension(cat *catalog.Catalog, row ledger.Sandbox, deadline 
 		return Need{}, false, err
 	}
 	return Need{Reserve: *r, Ceilings: Ceilings(cat, row.Account, w.Metered()), by: w, about: fmt.Sprintf("sandbox %s (%s)", row.ID, row.Name),
-		id: row.ID, payer: row.Account, ttl: lives}, true, nil
+		id: row.ID, payer: row.Account, shared: row.Name, ttl: lives}, true, nil
 }
 
 // Paced returns what the ceilings of a need count: for a live sandbox only what it adds, and no creation.
@@ -108,7 +113,7 @@ func (n Need) Paced(limits *Limits) ([]ledger.Ceiling, *ledger.Reserve) {
 // Afford checks a need against limits, paces and the others of together. Hard limits refuse, as they would
 // the create; soft budgets and ceilings are reported. limits is nil if they cannot be read.
 func (n Need) Afford(limits *Limits, paces []ledger.Pace, together *Together) ([]notice.Notice, error) {
-	one := intended{id: n.id, reserve: n.Reserve, account: n.payer, paces: paces}
+	one := intended{id: n.id, reserve: n.Reserve, account: n.payer, shared: n.shared, paces: paces}
 	if limits == nil {
 		return n.reached(one.paces), nil
 	}

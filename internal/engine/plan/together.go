@@ -10,7 +10,8 @@ import (
 // Together collects what the sandboxes of one plan, new ones and those with a later deadline, will set
 // aside. Sandboxes that are affordable one by one but not together are thus refused before the first is
 // made. The zero value is an empty plan. It belongs to one engine, which serializes access. Each sandbox
-// counts where it is paid: with others of its org and of its workspace.
+// counts where it is paid: with others of its org and of its workspace. One that several resources hold counts once, for
+// the longest life that one of them asks for.
 type Together struct {
 	all []intended
 }
@@ -19,6 +20,7 @@ type Together struct {
 type intended struct {
 	id      extensions.ID // of a live one; "" = a new one
 	account string
+	shared  string // its name, if several may hold it
 	reserve ledger.Reserve
 	free    []ledger.Transfer // what its plan releases
 	paces   []ledger.Pace     // of the ceilings that it counts against
@@ -30,7 +32,15 @@ func (t *Together) against(one intended, balances []ledger.Balance, budgets []le
 	if t == nil {
 		return one.reserve.Against(one.account, balances, budgets, one.free, nil)
 	}
-	others := slices.DeleteFunc(slices.Clone(t.all), func(o intended) bool { return o.id != "" && o.id == one.id })
+	others := make([]intended, 0, len(t.all)+1)
+	for _, o := range t.all {
+		switch {
+		case !o.is(one):
+			others = append(others, o)
+		case (o.id == "" || o.id != one.id) && o.reserve.Amount > one.reserve.Amount: // asked for by another holder
+			one.reserve = o.reserve
+		}
+	}
 	free, beside := slices.Clone(one.free), make([]ledger.Beside, 0, len(others))
 	for _, o := range others {
 		one.pacedBy(o)
@@ -46,6 +56,11 @@ func (t *Together) against(one intended, balances []ledger.Balance, budgets []le
 		t.all = append(others, one)
 	}
 	return soft, err
+}
+
+// is reports whether both are one sandbox.
+func (i intended) is(o intended) bool {
+	return i.id != "" && i.id == o.id || i.shared != "" && i.shared == o.shared && i.account == o.account
 }
 
 // pacedBy adds what o counts for to the paces of i.

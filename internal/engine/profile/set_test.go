@@ -42,13 +42,15 @@ func TestLookupOfWhatIsNotThereNamesTheNearest(t *testing.T) {
 	t.Parallel()
 	s := set(t, "id: profile.quickstart\nversion: \"1.0.0\"", "id: profile.build\nversion: \"1.0.0\"", "id: profile.build\nversion: \"1.1.0\"")
 	for ref, want := range map[string]string{
-		"profile.quikstart":   "did you mean profile.quickstart?",
+		"profile.quikstart":   "did you mean profile.quickstart? There are: profile.build, profile.quickstart",
+		"build":               "did you mean profile.build? There are: ",
+		"quick":               "use one of profile.build, profile.quickstart",
 		"quickstart":          "did you mean profile.quickstart?",
 		"profile.zzzzzz":      "use one of profile.build, profile.quickstart",
 		"":                    "use one of profile.build, profile.quickstart",
 		"profile.build@1.2.0": "use one of 1.1.0, 1.0.0, or omit the version for 1.1.0",
 		"profile.build@":      "use one of 1.1.0",
-		"profile.build; rm":   "did you mean profile.build?",
+		"profile.build; rm":   "use one of profile.build, profile.quickstart",
 		"profile.build\n":     "did you mean profile.build?",
 		"profile.build\x00":   "did you mean profile.build?",
 	} {

@@ -70,21 +70,31 @@ func (s shelf[T]) lookup(ref string) (found T, err error) {
 		WithRemedy("use one of %s, or omit the version for %s", strings.Join(versions, ", "), versions[0])
 }
 
+// maxListed is how many names a remedy lists.
+const maxListed = 50
+
+// near suggests ids similar to an unknown one, and lists the known ones.
 func (s shelf[T]) near(id string) string {
 	known := s.ids()
-	if near := strictyaml.NearestN(id, known, 3); len(near) > 0 {
-		return "did you mean " + strings.Join(near, " or ") + "?"
-	}
-	if near := strictyaml.NearestN(s.prefix+id, known, 3); len(near) > 0 {
-		return "did you mean " + strings.Join(near, " or ") + "?"
-	}
-	switch {
-	case len(known) == 0:
+	if len(known) == 0 {
 		return "the catalog has no " + s.what + "s at all"
-	case len(known) > 12:
-		known = append(known[:12:12], "…")
 	}
-	return "use one of " + strings.Join(known, ", ")
+	bare := make([]string, len(known))
+	for i, k := range known {
+		bare[i] = strings.TrimPrefix(k, s.prefix)
+	}
+	listed := strings.Join(known[:min(len(known), maxListed)], ", ")
+	if len(known) > maxListed {
+		listed += ", …"
+	}
+	near := strictyaml.NearestN(strings.TrimPrefix(id, s.prefix), bare, 3)
+	if len(near) == 0 {
+		return "use one of " + listed
+	}
+	for i := range near {
+		near[i] = s.prefix + near[i]
+	}
+	return "did you mean " + strings.Join(near, " or ") + "? There are: " + listed
 }
 
 func (s shelf[T]) ids() []string { return slices.Sorted(maps.Keys(s.byID)) }

@@ -43,13 +43,18 @@ func (b box) beside(suffix string) string {
 }
 
 // read returns the record: the folder's, else the copy, else what the handle says while that process runs. A
-// folder without any is a half-made sandbox, whose record is empty but for the id.
+// folder without any is a half-made sandbox, whose record is empty but for the id. Empty files are what a power cut
+// left of a sandbox that it ended.
 func (b box) read() (record, error) {
 	r, err := b.readFrom(b.path(recordName))
-	if errors.Is(err, fs.ErrNotExist) {
+	cut := errors.Is(err, errCutOff)
+	if cut || errors.Is(err, fs.ErrNotExist) {
 		r, err = b.readFrom(b.beside(copySuffix))
 	}
-	if !errors.Is(err, fs.ErrNotExist) {
+	switch {
+	case errors.Is(err, errCutOff), cut && errors.Is(err, fs.ErrNotExist):
+		return record{ID: b.id, State: stateReady, Init: &process{}}, nil
+	case !errors.Is(err, fs.ErrNotExist):
 		return r, err
 	}
 	if b.told.serves(b.id) {
@@ -61,10 +66,16 @@ func (b box) read() (record, error) {
 	return record{ID: b.id, State: stateMaking}, nil
 }
 
+// errCutOff is returned for an empty record.
+var errCutOff = errors.New("the record is empty")
+
 func (b box) readFrom(path string) (record, error) {
 	raw, err := os.ReadFile(path)
 	if err != nil {
 		return record{}, err
+	}
+	if len(raw) == 0 {
+		return record{}, errCutOff
 	}
 	var r record
 	if err := json.Unmarshal(raw, &r); err != nil {
@@ -88,13 +99,13 @@ func (b box) write(r record) error {
 	err := fs.ErrNotExist
 	for try := 0; try < 5 && errors.Is(err, fs.ErrNotExist); try++ { // removing the last record removes the folder
 		if err = os.MkdirAll(filepath.Dir(copied), 0o700); err == nil {
-			err = writeFile(copied, r)
+			err = writeFile(copied, r, false)
 		}
 	}
 	if err != nil {
 		return err
 	}
-	return writeFile(b.path(recordName), r)
+	return writeFile(b.path(recordName), r, false)
 }
 
 // adrift reports that the sandbox runs although its folder was removed or moved: nobody can use it, or move

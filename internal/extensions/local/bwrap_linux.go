@@ -34,7 +34,7 @@ func (l *launch) startBubblewrap(ctx context.Context, files []*os.File) (int, er
 	if err != nil {
 		return 0, err
 	}
-	extra := &descriptors{next: stage.FDSeed}
+	extra := &descriptors{next: stage.FDSeed + 1}
 	defer extra.close()
 	filterFD, err := extra.give("filter", l.walls.Filter)
 	if err != nil {

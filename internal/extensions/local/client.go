@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"slices"
 	"sync"
 	"syscall"
 	"time"
@@ -52,6 +53,12 @@ func (b box) open(ctx context.Context, req wire.Request) (*call, error) {
 	return c, nil
 }
 
+// hungUp reports that the other end closed its socket, which an init does only when it ends.
+func hungUp(err error) bool {
+	return slices.ContainsFunc([]error{io.EOF, io.ErrUnexpectedEOF, syscall.ECONNREFUSED, syscall.ECONNRESET, syscall.EPIPE},
+		func(target error) bool { return errors.Is(err, target) })
+}
+
 // endingTime is how long an init may take to end after its socket is closed: the kernel frees its memory after that.
 const endingTime = 10 * time.Second
 
@@ -72,7 +79,7 @@ func (b box) unreachable(err error) error {
 		return b.missing()
 	case readErr != nil:
 		return readErr
-	case !r.Init.alive(), errors.Is(err, syscall.ECONNREFUSED) && r.Init.endsWithin(endingTime):
+	case !r.Init.alive(), hungUp(err) && r.Init.endsWithin(endingTime):
 		return b.over()
 	}
 	return extensions.Errorf(extensions.KindUnreachable, "the init of %s does not answer: %w", b.id, err)

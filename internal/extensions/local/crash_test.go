@@ -41,7 +41,11 @@ func drive(action string) {
 					dieNow()
 				}
 			}
-		case "provision":
+		case "replaced", "provision":
+			if action == "replaced" {
+				old, _ := os.Executable()
+				_ = os.Remove(old)
+			}
 			life, _ := time.ParseDuration(os.Getenv(driverLifeEnv))
 			_, _, err = b.Provision(ctx, drivenSpec(id, life))
 		case "fork":

@@ -39,8 +39,11 @@ func (l *launch) keep(exe *os.File) error {
 		return os.NewSyscallError("pidfd_open", err)
 	}
 	d.add(os.NewFile(uintptr(pidfd), "init"))
-	files := append(make([]*os.File, 0, stage.FDExe+1), d.files...)
-	files = append(files[:cap(files)-1], exe)
+	files := d.files
+	for len(files) < stage.FDExe {
+		files = append(files, null)
+	}
+	files = append(files, exe)
 	pid, err := start(stage.ExePath, []string{stage.Keeper, stage.ModeKeep, string(l.spec.ID)}, files, &syscall.SysProcAttr{Setsid: true})
 	if err != nil {
 		return err

@@ -88,13 +88,6 @@ func checkKernel() error {
 	return nil
 }
 
-// foresee copies our executable while the disk is waited for, as the launch needs it.
-func foresee(spec extensions.Spec) {
-	if !spec.Direct {
-		go func() { _, _ = sealedSelf() }()
-	}
-}
-
 // launch is one attempt to start an init.
 type launch struct {
 	b    *Backend
@@ -203,11 +196,12 @@ func (l *launch) start(ctx context.Context, mode string) error {
 		return err
 	}
 	defer p.close()
-	exe, err := sealedSelf()
+	exe, err := ownExecutable(mode)
 	if err != nil {
 		return extensions.Errorf(extensions.KindUnsupported, "sandboxer cannot copy itself into sealed memory: %w", err)
 	}
-	files := []*os.File{p.null, p.null, p.null, p.configR, p.socket, p.lease, p.end, p.readyW, exe, l.hold, l.groups.memory}
+	l.walls.Exe = exe.path
+	files := p.files(exe.file, l.hold, l.groups.memory)
 	var pid int
 	if mode == modeBubblewrap {
 		pid, err = l.startBubblewrap(ctx, files)
@@ -225,7 +219,7 @@ func (l *launch) start(ctx context.Context, mode string) error {
 	if err := l.place(pid); err != nil {
 		return err
 	}
-	if err := l.keep(exe); err != nil {
+	if err := l.keep(exe.file); err != nil {
 		return err
 	}
 	l.rec.StartedAt = time.Now().UTC()

@@ -22,8 +22,6 @@ func likelyCgroups(extensions.ID) []string { return nil }
 
 func removeCgroups([]string) error { return nil }
 
-func foresee(extensions.Spec) {}
-
 func memoryMB() int64 { return 0 }
 
 func freeMemoryMB() *int64 { return nil }

@@ -3,6 +3,7 @@
 package local
 
 import (
+	"cmp"
 	"errors"
 	"os"
 
@@ -32,6 +33,12 @@ func newPipes(bx box) (*pipes, error) {
 		return nil, err
 	}
 	return p, nil
+}
+
+// files are all that a stage starts with, in the order of its descriptors.
+func (p *pipes) files(exe, hold, memory *os.File) []*os.File {
+	return []*os.File{p.null, p.null, p.null, p.configR, p.socket, p.lease, p.end, p.readyW, cmp.Or(exe, p.null), cmp.Or(hold, p.null),
+		cmp.Or(memory, p.null), p.null}
 }
 
 // closeTheirs closes what only the init needs, so that we see its end.

@@ -51,8 +51,7 @@ func (b *Backend) launchPlain(ctx context.Context, bx box, rec *record, spec ext
 		return err
 	}
 	defer p.close()
-	pid, err := startSelf([]string{stage.Name, stage.ModePlain, string(spec.ID)},
-		[]*os.File{p.null, p.null, p.null, p.configR, p.socket, p.lease, p.end, p.readyW})
+	pid, err := startSelf([]string{stage.Name, stage.ModePlain, string(spec.ID)}, p.files(nil, nil, nil))
 	p.closeTheirs()
 	if err != nil {
 		return err

@@ -35,7 +35,6 @@ func (b *Backend) provision(ctx context.Context, spec extensions.Spec) (extensio
 		return extensions.Handle{}, none, err
 	}
 	b.settings.sweepHalves()
-	foresee(spec)
 	bx := b.settings.box(spec.ID)
 	lock, err := bx.make(ctx)
 	if err != nil {

@@ -57,8 +57,9 @@ type process struct {
 
 const tmpSuffix = ".tmp"
 
-// writeFile replaces path by v as JSON, completely or not at all, even across a power cut.
-func writeFile(path string, v any) error {
+// writeFile replaces path by v as JSON, completely or not at all. Only durable holds that across a power cut, too, after
+// which the file may be empty otherwise: nothing of a sandbox outlives one, so its record need not wait for the disk.
+func writeFile(path string, v any, durable bool) error {
 	raw, err := json.Marshal(v)
 	if err != nil {
 		return err
@@ -68,7 +69,7 @@ func writeFile(path string, v any) error {
 	if err != nil {
 		return err
 	}
-	if _, err = f.Write(append(raw, '\n')); err == nil {
+	if _, err = f.Write(append(raw, '\n')); err == nil && durable {
 		err = f.Sync()
 	}
 	if err = errors.Join(err, f.Close()); err != nil {
@@ -95,5 +96,5 @@ func (b box) setDeadline(t time.Time) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(lease.Write(f, t), f.Sync(), f.Close())
+	return errors.Join(lease.Write(f, t), f.Close())
 }

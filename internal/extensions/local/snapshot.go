@@ -113,7 +113,7 @@ func (b *Backend) keep(ctx context.Context, bx box, rec *snapshotRecord) (err er
 		return err
 	}
 	rec.Size, rec.Digest = counted.n, "sha256:"+hex.EncodeToString(sum.Sum(nil))
-	if err = writeFile(filepath.Join(tmp, recordName), rec); err != nil {
+	if err = writeFile(filepath.Join(tmp, recordName), rec, true); err != nil {
 		return err
 	}
 	failpoint("snapshot written", tmp)

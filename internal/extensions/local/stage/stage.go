@@ -31,17 +31,18 @@ const (
 	ModeNoop   = "noop"             // end at once; measures a start
 )
 
-// Descriptors of a stage.
+// Descriptors of a stage. All are open from its start, as /dev/null if there is nothing to pass: Go's runtime opens files of
+// its own, which must not get these numbers.
 const (
 	FDConfig = 3 + iota
 	FDListener
 	FDLease
 	FDEnd
 	FDReady
-	FDExe    // our own executable in sealed memory; walls only
-	_        // a socket that holds the host uid while the init lives; may be closed
-	FDMemory // memory.stat of the sandbox's cgroup; may be closed
-	FDSeed   // the workspace while it is writable; created by the walls
+	FDExe    // our own executable; walls only
+	FDHold   // a socket that holds the host uid while the init lives
+	FDMemory // memory.stat of the sandbox's cgroup
+	FDSeed   // the workspace while it is writable; the walls put it there
 )
 
 // FDInit is the descriptor of the init's process, which a keeper has besides FDConfig.

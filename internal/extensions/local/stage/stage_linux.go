@@ -31,13 +31,15 @@ func buildWalls() error {
 	if err := ReadConfig(FDConfig, &cfg); err != nil {
 		return err
 	}
-	if err := unix.CloseRange(FDSeed, ^uint(0), 0); err != nil {
-		return err
-	}
 	if err := unix.CloseRange(3, ^uint(0), unix.CLOSE_RANGE_CLOEXEC); err != nil {
 		return err
 	}
-	if err := walls.Build(cfg, FDSeed); err != nil {
+	if cfg.Exe != "" {
+		if err := walls.GuardExe(cfg.Exe, FDExe); err != nil {
+			return err
+		}
+	}
+	if err := walls.Build(cfg, FDSeed, FDExe); err != nil {
 		return err
 	}
 	for fd := uintptr(FDConfig); fd <= FDSeed; fd++ {

@@ -28,8 +28,8 @@ func step(name string, err error) error {
 }
 
 // Build builds the walls around the calling thread, which must be the only one that continues: an exec
-// replaces the rest of the process. seedFD is the descriptor number for the writable workspace.
-func Build(c Config, seedFD int) error {
+// replaces the rest of the process by exeFD. seedFD is the descriptor number for the writable workspace.
+func Build(c Config, seedFD, exeFD int) error {
 	unix.Umask(0o022)
 	if !c.Built {
 		if err := buildRoot(c, seedFD); err != nil {
@@ -58,7 +58,7 @@ func Build(c Config, seedFD int) error {
 	if err := step("no new privileges", unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)); err != nil {
 		return err
 	}
-	if err := step("landlock", landlock(c)); err != nil {
+	if err := step("landlock", landlock(c, exeFD)); err != nil {
 		return err
 	}
 	if c.Built {
@@ -243,9 +243,6 @@ func keepSeed(path string, seedFD int) error {
 	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return err
-	}
-	if fd == seedFD {
-		return nil
 	}
 	if err := unix.Dup3(fd, seedFD, unix.O_CLOEXEC); err != nil {
 		return err

@@ -37,7 +37,9 @@ type Limit struct {
 // Config holds everything the walls are built from; it holds no secret.
 type Config struct {
 	// Built is set if bubblewrap has done the mounts, rights and filter.
-	Built     bool    `json:"built,omitempty"`
+	Built bool `json:"built,omitempty"`
+	// Exe is where our own executable lies, if the init must not run it from there; see GuardExe.
+	Exe       string  `json:"exe,omitempty"`
 	Hostname  string  `json:"hostname,omitempty"`
 	OwnNet    bool    `json:"own_net,omitempty"`
 	Views     []View  `json:"views,omitempty"`

@@ -61,16 +61,17 @@ const (
 
 // landlock is the second layer. Even if a mount lacks a flag, programs cannot write outside the writable
 // folders, and abstract sockets and signals stop at the sandbox. A kernel without Landlock is accepted, since
-// the walls do not depend on it.
-func landlock(c Config) error { return restrict(c, "/dev", "/proc") }
+// the walls do not depend on it. exe remains executable wherever it lies.
+func landlock(c Config, exe int) error { return restrict(c, exe, "/dev", "/proc") }
 
 // SealProc keeps the calling thread, and what it starts from now on, from writing in /proc, where a program
 // could put others before itself when the kernel looks for memory. The init, which writes there, does without
 // it.
-func SealProc(c Config) error { return restrict(c, "/dev") }
+func SealProc(c Config) error { return restrict(c, -1, "/dev") }
 
-// restrict allows writing only to the sandbox's folders and the further ones. Restrictions add up.
-func restrict(c Config, further ...string) error {
+// restrict allows writing only to the sandbox's folders and the further ones. Restrictions add up. exe is the descriptor of
+// a file outside the root that may run, or negative.
+func restrict(c Config, exe int, further ...string) error {
 	abi, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, 0, 0, unix.LANDLOCK_CREATE_RULESET_VERSION)
 	if errno == unix.ENOSYS || errno == unix.EOPNOTSUPP {
 		return nil
@@ -115,6 +116,12 @@ func restrict(c Config, further ...string) error {
 			return err
 		}
 	}
+	if exe >= 0 { // sealed memory has no place that a rule could name, and needs none
+		if err := allowFile(int(fd), exe, unix.LANDLOCK_ACCESS_FS_EXECUTE|unix.LANDLOCK_ACCESS_FS_READ_FILE); err != nil &&
+			!errors.Is(err, unix.EBADFD) {
+			return err
+		}
+	}
 	if _, _, errno := unix.Syscall(unix.SYS_LANDLOCK_RESTRICT_SELF, fd, 0, 0); errno != 0 {
 		return errno
 	}
@@ -127,6 +134,11 @@ func allow(ruleset int, dir string, access uint64) error {
 		return &os.PathError{Op: "landlock", Path: dir, Err: err}
 	}
 	defer func() { _ = unix.Close(fd) }()
+	return allowFile(ruleset, fd, access)
+}
+
+// allowFile gives a right to what fd is, and below it.
+func allowFile(ruleset, fd int, access uint64) error {
 	rule := unix.LandlockPathBeneathAttr{Allowed_access: access, Parent_fd: int32(fd)}
 	_, _, errno := unix.Syscall6(unix.SYS_LANDLOCK_ADD_RULE, uintptr(ruleset), unix.LANDLOCK_RULE_PATH_BENEATH, uintptr(unsafe.Pointer(&rule)),
 		0, 0, 0)
