@@ -43,7 +43,8 @@ type bench struct {
 	vendor, dear   string // folders of vendors: of ext.saas-stub, and of another one
 	catalog        string // folder of what onFiles added
 	opened         *ledger.Ledger
-	account        string // in this machine's Docker, where that is a place; else ""
+	account        string          // in this machine's Docker, where that is a place; else ""
+	rented         func() []string // the ids of what lives at a vendor; nil = no vendor is a place
 }
 
 // with changes what a bench is opened with.
@@ -293,6 +294,9 @@ func (b *bench) left() (ids []string) {
 			ids = append(ids, string(o.ID))
 		}
 	})
+	if b.rented != nil {
+		ids = append(ids, b.rented()...)
+	}
 	return ids
 }
 

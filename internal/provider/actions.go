@@ -189,6 +189,7 @@ func (a *snapshotAction) Invoke(ctx context.Context, req tfaction.InvokeRequest,
 		Name      types.String `tfsdk:"name"`
 		Kind      types.String `tfsdk:"kind"`
 		Live      types.Bool   `tfsdk:"live"`
+		AllowEnd  types.Bool   `tfsdk:"allow_end"`
 		Retention types.String `tfsdk:"retention"`
 	}
 	resp.Diagnostics.Append(req.Config.Get(ctx, &m)...)
@@ -198,8 +199,10 @@ func (a *snapshotAction) Invoke(ctx context.Context, req tfaction.InvokeRequest,
 	rec, err := receiptBy(ctx, e, m.SandboxID, a.cfg.account)
 	var taken engine.SnapshotView
 	if err == nil {
-		taken, err = e.Snapshot(ctx, rec, snapshotModel{Name: m.Name, Kind: m.Kind, Live: m.Live, Retention: m.Retention}.request())
+		taken, err = e.Snapshot(ctx, rec, snapshotModel{Name: m.Name, Kind: m.Kind, Live: m.Live, AllowEnd: m.AllowEnd,
+			Retention: m.Retention}.request())
 	}
+	addNotices(&resp.Diagnostics, taken.Notices)
 	if err != nil {
 		addError(ctx, &resp.Diagnostics, "No snapshot of sandbox "+m.SandboxID.ValueString()+" was taken", err)
 		return

@@ -39,6 +39,7 @@ type snapshotModel struct {
 	Digest    types.String `tfsdk:"digest"`
 	CreatedAt types.String `tfsdk:"created_at"`
 	Live      types.Bool   `tfsdk:"live"`
+	AllowEnd  types.Bool   `tfsdk:"allow_end"`
 	Retention types.String `tfsdk:"retention"`
 	ExpiresAt types.String `tfsdk:"expires_at"`
 }
@@ -81,6 +82,11 @@ func (r *snapshotResource) Schema(_ context.Context, _ resource.SchemaRequest, r
 				Optional: true,
 				MarkdownDescription: "Take it while everything in the sandbox runs on, so that its files may be of different moments. " +
 					"Default `false`: nothing runs meanwhile. A change takes a new snapshot.",
+			},
+			"allow_end": schema.BoolAttribute{
+				Optional: true,
+				MarkdownDescription: "Permit a snapshot that ends its sandbox, where the place takes no other, such as `ext.vercel`. The sandbox is " +
+					"settled then; with `on_expiry = \"keep\"` its resource is not replaced. Default `false`: there the snapshot is refused.",
 			},
 			"retention": schema.StringAttribute{
 				Optional: true, Validators: []validator.String{duration()},
@@ -147,7 +153,8 @@ func (r *snapshotResource) ModifyPlan(ctx context.Context, req resource.ModifyPl
 	}
 	args := plan
 	plan = state
-	plan.SandboxID, plan.Name, plan.Triggers, plan.Live, plan.Retention = args.SandboxID, args.Name, args.Triggers, args.Live, args.Retention
+	plan.SandboxID, plan.Name, plan.Triggers, plan.Live, plan.AllowEnd, plan.Retention = args.SandboxID, args.Name, args.Triggers, args.Live,
+		args.AllowEnd, args.Retention
 	if !sameDuration(plan.Retention, state.Retention) {
 		plan.ExpiresAt = types.StringUnknown() // its place may end it earlier
 		if e := r.ready(); e != nil && !plan.Retention.IsUnknown() {
@@ -182,7 +189,7 @@ func (r *snapshotResource) planCreate(ctx context.Context, req resource.ModifyPl
 
 func (m snapshotModel) request() engine.SnapshotRequest {
 	return engine.SnapshotRequest{Name: m.Name.ValueString(), Kind: m.Kind.ValueString(), Live: m.Live.ValueBool(),
-		Retention: m.Retention.ValueString()}
+		AllowEnd: m.AllowEnd.ValueBool(), Retention: m.Retention.ValueString()}
 }
 
 func snapshotKinds() (names []string) {
@@ -219,6 +226,7 @@ func (r *snapshotResource) Create(ctx context.Context, req resource.CreateReques
 		return
 	}
 	view, err := e.Snapshot(ctx, rec, plan.request())
+	addNotices(&resp.Diagnostics, view.Notices)
 	if view.ID != "" {
 		plan.take(view)
 		resp.Diagnostics.Append(resp.State.Set(ctx, &plan)...)
@@ -346,6 +354,9 @@ func (r *snapshotResource) ImportState(ctx context.Context, req resource.ImportS
 	m.Retention = optional(v.Retention)
 	if v.Live {
 		m.Live = types.BoolValue(true)
+	}
+	if v.AllowEnd {
+		m.AllowEnd = types.BoolValue(true)
 	}
 	if v.Name == v.ID {
 		m.Name = types.StringNull() // it was not given one

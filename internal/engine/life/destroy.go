@@ -101,7 +101,7 @@ func (m *Manager) rowToEnd(ctx context.Context, rec plan.Receipt, notify notice.
 
 // cause says why and how a sandbox is to end.
 type cause struct {
-	reason   string // destroyed | expired | lost | recovered | unresolved
+	reason   string // destroyed | expired | lost | recovered | snapshot | unresolved
 	forget   bool
 	replaced bool // another is about to be made in its place
 	sync     bool // first run pre_release and bring a mirrored workspace back
@@ -150,6 +150,9 @@ func (m *Manager) end(ctx context.Context, l *ledger.Ledger, row ledger.Sandbox,
 	}
 	if err == nil && placeOf(op.Row) != placeOf(row) { // placed while this run waited for it
 		b, err = m.openToEnd(ctx, op.Row)
+	}
+	if err == nil && b != nil {
+		err = m.afterSnapshots(ctx, l, b, op.Row, how.notify)
 	}
 	gone := m.endingOf(op.Row, time.Time{})
 	if err == nil && b != nil {

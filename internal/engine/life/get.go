@@ -96,9 +96,10 @@ func (m *Manager) rowFor(ctx context.Context, rec plan.Receipt) (*ledger.Ledger,
 
 // getDestroyed distinguishes an end that was due from one that was not.
 func (m *Manager) getDestroyed(s Sandbox, row ledger.Sandbox) (Sandbox, error) {
-	due := map[string]string{"expired": "its ttl", "terminated": "its own entrypoint", book.Idle: "its idle time (ttl.idle_reap)"}
+	due := map[string]string{"expired": "its ttl ended", "terminated": "its own entrypoint ended",
+		book.Idle: "its idle time (ttl.idle_reap) ended", bySnapshot: "a snapshot ended it"}
 	if by := due[row.EndReason]; by != "" {
-		s.State, s.Reason = string(lifecycle.Expired), by+" ended at "+row.EndedAt.UTC().Format(time.RFC3339)
+		s.State, s.Reason = string(lifecycle.Expired), by+" at "+row.EndedAt.UTC().Format(time.RFC3339)
 		return s, nil
 	}
 	err := extensions.Errorf(extensions.KindNotFound, "sandbox %s (%s) was ended at %s: %s", row.ID, row.Name,

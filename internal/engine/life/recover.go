@@ -82,7 +82,7 @@ func (m *Manager) Recover(ctx context.Context, notify notice.Notify) error {
 
 func (m *Manager) recoverIntent(ctx context.Context, l *ledger.Ledger, in ledger.Intent, notify notice.Notify) error {
 	if extensions.ValidSnapshotID(in.Subject) {
-		return m.recoverSnapshot(ctx, l, in)
+		return m.recoverSnapshot(ctx, l, in, notify)
 	}
 	row, err := l.Get(ctx, extensions.ID(in.Subject))
 	if err != nil {

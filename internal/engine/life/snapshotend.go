@@ -127,8 +127,8 @@ func (m *Manager) endSnapshot(ctx context.Context, l *ledger.Ledger, b *place.Ba
 	return cause == nil, errors.Join(cause, err)
 }
 
-// recoverSnapshot removes what an unfinished snapshot left; a finished one stays.
-func (m *Manager) recoverSnapshot(ctx context.Context, l *ledger.Ledger, in ledger.Intent) error {
+// recoverSnapshot removes what an unfinished snapshot left; a finished one stays, and one that has ended its sandbox.
+func (m *Manager) recoverSnapshot(ctx context.Context, l *ledger.Ledger, in ledger.Intent, notify notice.Notify) error {
 	s, err := l.GetSnapshot(ctx, in.Subject)
 	if err != nil {
 		return err
@@ -139,6 +139,9 @@ func (m *Manager) recoverSnapshot(ctx context.Context, l *ledger.Ledger, in ledg
 	}
 	if err := b.Can(extensions.PowerSnapshot); err != nil {
 		return err
+	}
+	if in.Kind == ledger.IntentSnapshot && b.Binding.Descriptor.Snapshots.EndsSource {
+		return m.finishSnapshot(ctx, l, b, s, notify)
 	}
 	_, err = m.endSnapshot(ctx, l, b, s, nil)
 	if row, rerr := l.Get(ctx, s.SandboxID); err == nil && rerr == nil && in.Kind == ledger.IntentSnapshot {
@@ -152,7 +155,8 @@ func snapshotView(s ledger.Snapshot) SnapshotView {
 	_ = json.Unmarshal(s.Request, &req) // shown as far as it can be read
 	return SnapshotView{ID: s.ID, Account: s.Account, Name: s.Name, SandboxID: s.SandboxID, Extension: s.Extension,
 		Host: s.HostRef, HostName: s.Host,
-		Handle: encodeSnapshot(s.Handle), Kind: s.Kind, SizeBytes: s.SizeBytes, Digest: s.Digest, Live: req.Live, State: string(s.State),
+		Handle: encodeSnapshot(s.Handle), Kind: s.Kind, SizeBytes: s.SizeBytes, Digest: s.Digest, Live: req.Live, AllowEnd: req.AllowEnd,
+		State:  string(s.State),
 		Reason: s.Reason, CreatedAt: s.CreatedAt.Truncate(time.Microsecond), Retention: req.Retention, ExpiresAt: s.ExpiresAt(),
 		EndedAt: s.EndedAt}
 }

@@ -37,6 +37,7 @@ func (m *Manager) CheckSnapshot(ctx context.Context, sandbox extensions.ID, req 
 	}
 	kind, at := extensions.SnapshotKind(req.Kind), ""
 	holds := kind == extensions.SnapshotMemory
+	var told []notice.Notice
 	if b, payer, ok := m.bindingOf(ctx, sandbox); ok {
 		if !b.Descriptor.Has(extensions.PowerSnapshot) {
 			return nil, extensions.Errorf(extensions.KindUnsupported, "%s keeps no snapshots", b.ID).
@@ -49,20 +50,25 @@ func (m *Manager) CheckSnapshot(ctx context.Context, sandbox extensions.ID, req 
 			return nil, err
 		}
 		holds, at = b.Descriptor.Snapshots.HoldsSecrets, " at "+b.ID
+		if b.Descriptor.Snapshots.EndsSource {
+			told = append(told, notice.Notice{Summary: "The snapshot ends its sandbox",
+				Detail: fmt.Sprintf("%s takes no other. Before, sandbox %s does what its profile has for its end. What to do: start another sandbox "+
+					"from the snapshot; in Terraform, set on_expiry = \"keep\" for the one that it ends, or the next plan replaces that.", b.ID, sandbox)})
+		}
 		if kind == "" {
 			kind = b.Descriptor.Snapshots.Kinds[0]
 		}
 	}
 	if !holds {
-		return nil, nil
+		return told, nil
 	}
 	what := "A snapshot"
 	if kind != "" {
 		what = "A " + string(kind) + " snapshot"
 	}
-	return []notice.Notice{{Summary: "The snapshot may hold secrets",
+	return append(told, notice.Notice{Summary: "The snapshot may hold secrets",
 		Detail: what + at + " keeps what its sandbox knows, secrets included. Whoever may start a sandbox from it gets them. What to do: " +
-			"set retention, or delete it when it is no longer needed; renew the secrets after that."}}, nil
+			"set retention, or delete it when it is no longer needed; renew the secrets after that."}), nil
 }
 
 // bindingOf returns the binding of a sandbox and who pays for it, if the ledger and the catalog know it.

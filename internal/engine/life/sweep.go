@@ -119,6 +119,8 @@ func (m *Manager) sweepRow(ctx context.Context, l *ledger.Ledger, row ledger.San
 			return
 		}
 		switch {
+		case m.endedBySnapshot(ctx, l, row) && (o.Phase == extensions.PhaseFailed || o.Phase == extensions.PhaseAbsent):
+			reason = bySnapshot
 		case o.Phase == extensions.PhaseAbsent || o.Phase == extensions.PhaseFailed:
 			reason = "lost"
 		case endedBecause(o) != "":

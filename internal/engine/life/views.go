@@ -102,6 +102,8 @@ type SnapshotView struct {
 	// ExpiresAt is when its place deletes it, or the next run that changes something; zero = never.
 	ExpiresAt time.Time
 	EndedAt   time.Time
+	AllowEnd  bool            // it was allowed to end its sandbox
+	Notices   []notice.Notice // of the run that took it, about a sandbox that it ended
 }
 
 // HostView is a registered host with its probed facts.
