@@ -94,6 +94,7 @@ func beside(b *testing.B, floor, ours func(i int) error, n int) {
 	}
 	b.ReportMetric(float64(took[0].Milliseconds())/float64(b.N), "ms-floor/op")
 	b.ReportMetric(float64(took[1].Milliseconds())/float64(b.N), "ms-ours/op")
+	b.ReportMetric(float64((took[1]-took[0]).Milliseconds())/float64(b.N), "ms-beyond/op")
 	b.ReportMetric(float64(took[1])/float64(took[0]), "x-floor")
 }
 

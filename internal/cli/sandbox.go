@@ -87,6 +87,9 @@ estimated by time, and why is said. An ended sandbox shows what was settled.`,
 				used, unread := e.Actual(c.Context(), s.ID)
 				v.Actual = viewOfActual(used)
 				shown := a.show(v, func(w io.Writer) error { return printSandbox(w, v, time.Now()) })
+				for _, n := range s.Notices {
+					a.notify(n)
+				}
 				return errors.Join(asked, err, unread, shown)
 			})
 		},

@@ -132,6 +132,11 @@ func TestScripts(t *testing.T) {
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
 		Setup: func(env *testscript.Env) error {
+			examples, err := filepath.Abs("../../examples")
+			if err != nil {
+				return err
+			}
+			env.Setenv("EXAMPLES", examples)
 			env.Setenv("SANDBOXER_STATE_DIR", filepath.Join(env.WorkDir, "state"))
 			env.Setenv("SANDBOXER_CATALOG", filepath.Join(env.WorkDir, "catalog"))
 			env.Defer(func() { destroyAll(t, env.Vars) })

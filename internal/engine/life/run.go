@@ -60,7 +60,7 @@ func (m *Manager) Run(ctx context.Context, req plan.Request, cmd extensions.Exec
 	if req, err = m.here(req, &cmd); err != nil {
 		return r, err
 	}
-	r.Reused = true
+	r.Reused, req.Runs = true, true
 	r.Creating = took(func() {
 		r.Sandbox, err = m.Create(ctx, req, func(Sandbox) { r.Reused = false }, notify)
 	})

@@ -97,7 +97,7 @@ func (d *Decision) ask() (route.Query, error) {
 	}
 	q := route.Query{
 		Spec: r.Spec, Options: r.OptionsByExtension, Prefer: r.Placement.Prefer, Fallback: r.Placement.Fallback,
-		DesiredMode: d.Request.DesiredMode, Billing: d.Request.Billing, Permission: d.cat.Permission(ev.Account),
+		Runs: d.Request.Runs, DesiredMode: d.Request.DesiredMode, Billing: d.Request.Billing, Permission: d.cat.Permission(ev.Account),
 		Policy: route.Policy{Extension: r.Policy.Extension, ByRequest: d.Request.Extension != "",
 			Strategy: r.Policy.Strategy, Fallback: r.Policy.Fallback,
 			RequireIsolation: r.Policy.RequireIsolation, Region: r.Policy.Region, AuthMode: r.Policy.AuthMode},

@@ -75,6 +75,8 @@ type Request struct {
 	// Together are the sandboxes of the same plan, new ones and those with a later deadline, which must be
 	// affordable together. nil = this one alone.
 	Together *Together `json:"-"`
+	// Runs says that a command is to run in it, so its place must be able to.
+	Runs bool `json:"-"`
 }
 
 // ReplaceByRecreate is the replace_mode that makes a sandbox again under its id.

@@ -102,7 +102,7 @@ func powerRule(id Rule, p extensions.Power, refuses string) RuleInfo {
 		extensions.PowerFork: "fork a sandbox", extensions.PowerSnapshot: "keep or restore snapshots",
 	}[p]
 	help := map[extensions.Power]string{
-		extensions.PowerExec:     "remove the readiness command and the toolchain steps, or choose a place that can",
+		extensions.PowerExec:     "choose a place that can, or a profile without readiness command and toolchain steps",
 		extensions.PowerFiles:    "set workspace.mode: remote-canonical, or choose a place that can",
 		extensions.PowerPause:    "remove desired_mode, or choose a place that can",
 		extensions.PowerFork:     "use from_snapshot, or a place that can",

@@ -41,6 +41,7 @@ type Query struct {
 	// Prefer and Fallback are the profile's placement, by host name. They only order; unknown names are a notice.
 	Prefer, Fallback []string
 	Reach            Reach
+	Runs             bool   // a command is to run in it
 	DesiredMode      string // running | paused | "" = leave alone
 	Billing          string // platform | byok; "" = the binding's, see PaidAs
 	// Origin is the place of the snapshot or of the sandbox to fork; nil if there is none, or if it is not known yet.

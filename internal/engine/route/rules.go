@@ -147,7 +147,7 @@ var Rules = []RuleInfo{
 		func(j *judge) bool { return len(j.Spec.Requires.OS) > 0 }},
 	{RuleArch, StageViability, "whose architecture is not in `requires.arch`; a host's counts once it was probed", passArch, tellArch,
 		func(j *judge) bool { return len(j.Spec.Requires.Arch) > 0 }},
-	powerRule(RulePowerExec, extensions.PowerExec, "that cannot run commands, if the readiness probe or the toolchain needs it"),
+	powerRule(RulePowerExec, extensions.PowerExec, "that cannot run commands, if the readiness probe, the toolchain or `sandboxer run` needs it"),
 	powerRule(RulePowerFiles, extensions.PowerFiles, "that cannot transfer files, if a mirrored workspace needs it"),
 	powerRule(RulePowerPause, extensions.PowerPause, "that cannot pause, for `desired_mode = \"paused\"`"),
 	powerRule(RulePowerFork, extensions.PowerFork, "that cannot fork, for `from_sandbox`"),
@@ -188,6 +188,7 @@ var needs = []need{
 		return q.Spec.Readiness != nil && len(q.Spec.Readiness.Command) > 0
 	}},
 	{extensions.PowerExec, "the toolchain runs commands", func(q *Query) bool { return q.Spec.Toolchain.Runs() }},
+	{extensions.PowerExec, "a command is to run there", func(q *Query) bool { return q.Runs }},
 	{extensions.PowerFiles, "the mirrored workspace comes back", func(q *Query) bool {
 		w := q.Spec.Workspace
 		return w.Mode == extensions.WorkspaceMirror && w.Access != extensions.AccessNone
