@@ -52,9 +52,9 @@ func (r *snapshotResource) Metadata(_ context.Context, req resource.MetadataRequ
 // Schema implements resource.Resource.
 func (r *snapshotResource) Schema(_ context.Context, _ resource.SchemaRequest, resp *resource.SchemaResponse) {
 	resp.Schema = schema.Schema{
-		MarkdownDescription: "Keeps a checkpoint of a sandbox. Sandboxes start from it with `from_snapshot`.\n\n" +
-			"A snapshot outlives its sandbox: a new `sandbox_id` does not take a new one, only `triggers`, `name`, `kind` and " +
-			"`live` do. Reading and destroying it need no live sandbox.",
+		MarkdownDescription: "Keeps a checkpoint of a sandbox. Sandboxes start from it with `from_snapshot`.\n\nA snapshot outlives its " +
+			"sandbox. A change of `sandbox_id` takes no new snapshot; a change of `triggers`, `name`, `kind` or `live` does. Refresh and " +
+			"destroy need no live sandbox.",
 		Attributes: map[string]schema.Attribute{
 			"sandbox_id": schema.StringAttribute{
 				Required: true, Validators: []validator.String{sandboxID()},
@@ -75,13 +75,13 @@ func (r *snapshotResource) Schema(_ context.Context, _ resource.SchemaRequest, r
 			"handle":    schema.StringAttribute{Computed: true, MarkdownDescription: "Durable pointer to the snapshot, without secrets."},
 			"kind": schema.StringAttribute{
 				Optional: true, Computed: true, Validators: []validator.String{oneOf(snapshotKinds()...)},
-				MarkdownDescription: "What it holds: `workspace`, `filesystem`, `memory` (with what runs, secrets included) or `metadata`. " +
-					"Default: that of its place. A change takes a new snapshot.",
+				MarkdownDescription: "What the snapshot contains: `workspace`, `filesystem`, `memory` (with running processes and their secrets) " +
+					"or `metadata`. Default: that of its place. A change takes a new snapshot.",
 			},
 			"live": schema.BoolAttribute{
 				Optional: true,
-				MarkdownDescription: "Take it while everything in the sandbox runs on, so that its files may be of different moments. " +
-					"Default `false`: nothing runs meanwhile. A change takes a new snapshot.",
+				MarkdownDescription: "Takes the snapshot while the sandbox keeps running, so its files may be from different moments. Default: " +
+					"`false`, which stops everything inside meanwhile. A change takes a new snapshot.",
 			},
 			"allow_end": schema.BoolAttribute{
 				Optional: true,
@@ -90,12 +90,12 @@ func (r *snapshotResource) Schema(_ context.Context, _ resource.SchemaRequest, r
 			},
 			"retention": schema.StringAttribute{
 				Optional: true, Validators: []validator.String{duration()},
-				MarkdownDescription: "How long it is kept, from its creation, such as `30d`. The next run that changes something, or " +
-					"`sandboxer sweep`, deletes it then, unless a sandbox is being started from it. Default: until it is destroyed, or " +
-					"its place deletes it; platform credit pays for none that nothing ends. Changes in place.",
+				MarkdownDescription: "How long the snapshot is kept after its creation, such as `30d`. Then the next run that changes something, " +
+					"or `sandboxer sweep`, deletes it, unless a sandbox is being started from it. Default: until you destroy it, or its place " +
+					"deletes it. Platform credit pays for no snapshot without an end. Changes in place.",
 			},
 			"expires_at": schema.StringAttribute{Computed: true,
-				MarkdownDescription: "When `retention`, or its place, ends it, RFC 3339. Null if nothing does."},
+				MarkdownDescription: "Time when `retention` or its place ends it, RFC 3339. Null if nothing does."},
 			"size_bytes": schema.Int64Attribute{Computed: true, MarkdownDescription: "Size in bytes."},
 			"digest": schema.StringAttribute{Computed: true,
 				MarkdownDescription: "`sha256:…` of the content. Null if the place reports none."},
@@ -183,7 +183,7 @@ func (r *snapshotResource) planCreate(ctx context.Context, req resource.ModifyPl
 	told, err := e.CheckSnapshot(ctx, engine.ID(plan.SandboxID.ValueString()), plan.request())
 	addNotices(&resp.Diagnostics, told)
 	if err != nil {
-		addError(ctx, &resp.Diagnostics, "No such snapshot can be taken", err)
+		addError(ctx, &resp.Diagnostics, "This kind of snapshot cannot be taken", err)
 	}
 }
 
@@ -308,7 +308,7 @@ func (r *snapshotResource) Update(ctx context.Context, req resource.UpdateReques
 	if !resp.Diagnostics.HasError() && !sameDuration(plan.Retention, state.Retention) {
 		kept, err := e.Retain(ctx, plan.ID.ValueString(), plan.Retention.ValueString())
 		if err != nil {
-			addErrorAt(ctx, &resp.Diagnostics, path.Root("retention"), "Snapshot "+plan.ID.ValueString()+" is kept as long as before", err)
+			addErrorAt(ctx, &resp.Diagnostics, path.Root("retention"), "The retention of snapshot "+plan.ID.ValueString()+" was not changed", err)
 			return
 		}
 		plan.ExpiresAt = stamp(kept.ExpiresAt)
