@@ -21,6 +21,7 @@
 package e2b
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"sync"
@@ -46,14 +47,8 @@ func New() extensions.Extension { return extension{} }
 
 // Open implements extensions.Extension. It contacts nobody.
 func (x extension) Open(ctx context.Context, cfg extensions.Config) (extensions.Backend, error) {
-	if err := ctx.Err(); err != nil {
-		return nil, failed("open", "", err)
-	}
 	b, err := open(x, cfg)
-	if err != nil {
-		return nil, failed("open", "", err)
-	}
-	return b, nil
+	return extensions.Opened(b, cmp.Or(ctx.Err(), err))
 }
 
 func open(x extension, cfg extensions.Config) (*backend, error) {
