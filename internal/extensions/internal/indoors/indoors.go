@@ -20,6 +20,7 @@ const Where = "the sandbox"
 type Room struct {
 	Ref     string // the place's own name of it
 	WorkDir string // its workspace, absolute; "" = it has none
+	Home    string // where its contents lie; "" = its user says so
 	Run     execwire.Transport
 	Inside  contents.Inside // how it is filled; nil = by a shell, which Run starts
 }
@@ -28,7 +29,7 @@ func (r *Room) inside() contents.Inside {
 	if r.Inside != nil {
 		return r.Inside
 	}
-	return contents.Shell{Run: r.Run, Where: Where}
+	return contents.Shell{Run: r.Run, Where: Where, Home: r.Home}
 }
 
 func (r *Room) way(at string) tarbox.Way {
