@@ -29,8 +29,9 @@ import (
 	"golang.org/x/time/rate"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
-	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/contents"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/indoors"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/rest"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/shelf"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/webcall"
 )
 
@@ -60,6 +61,9 @@ func open(x extension, cfg extensions.Config) (*backend, error) {
 	if b.desc, err = extensions.Declared(x, cfg.Values); err != nil {
 		return nil, err
 	}
+	b.Door = indoors.Door{Vendor: vendor, Enter: b.room}
+	b.Shelf = shelf.Shelf{Vendor: vendor, Handler: Handler, Version: handleVersion, Ref: snapshotRef, Declared: b.desc.Snapshots,
+		Each: b.named, Take: b.take, Drop: b.drop}
 	key := cfg.Credentials[credentialKey]
 	if key.IsZero() {
 		return nil, extensions.Errorf(extensions.KindUnauthorized, "there is no API key for E2B").
@@ -80,13 +84,15 @@ func open(x extension, cfg extensions.Config) (*backend, error) {
 // backend is one account, a part of a team at the vendor.
 type backend struct {
 	settings
+	indoors.Door // commands, files, and what a sandbox is filled with
+	shelf.Shelf  // snapshots
+
 	desc    extensions.Descriptor
 	control *rest.Client
-	inside  *http.Client   // speaks to envd
-	creates *rate.Limiter  // the plan's creates per second, kept by waiting
-	forking chan struct{}  // capacity 1: whoever fills it takes the snapshot of a fork
-	filled  contents.Known // by sandbox's own name
-	making  sync.Map       // template's name -> chan struct{}, full while this process makes it
+	inside  *http.Client  // speaks to envd
+	creates *rate.Limiter // the plan's creates per second, kept by waiting
+	forking chan struct{} // capacity 1: whoever fills it takes the snapshot of a fork
+	making  sync.Map      // template's name -> chan struct{}, full while this process makes it
 }
 
 // Close implements extensions.Backend.

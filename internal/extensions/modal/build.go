@@ -4,8 +4,8 @@ import (
 	"cmp"
 	"context"
 	"crypto/sha256"
-	"encoding/hex"
 	"errors"
+	"fmt"
 	"io"
 	"maps"
 	"slices"
@@ -96,8 +96,7 @@ func (b *backend) bring(ctx context.Context, from compose.Rendered, x compose.Bu
 		if err != nil {
 			return err
 		}
-		sum := sha256.Sum256(text)
-		hash := hex.EncodeToString(sum[:])
+		hash := fmt.Sprintf("%x", sha256.Sum256(text))
 		files[at] = pb.MountFile_builder{Filename: at, Sha256Hex: hash, Mode: &mode}.Build()
 		known, err := b.control.MountPutFile(ctx, pb.MountPutFileRequest_builder{Sha256Hex: hash}.Build())
 		if err == nil && !known.GetExists() {

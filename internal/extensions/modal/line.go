@@ -20,15 +20,13 @@ import (
 const pythonClient = "1.0.0"
 
 // dial makes the connection to the control plane, which contacts it at the first call.
-func (b *backend) dial(id, secret string) error {
-	for _, v := range []string{id, secret} {
-		if v == "" || strings.ContainsFunc(v, func(r rune) bool { return r <= ' ' || r > '~' }) {
-			return extensions.Errorf(extensions.KindUnauthorized, "%s or %s of %s is empty or has characters that no token has",
-				credentialID, credentialSecret, vendor).
-				WithRemedy("set token_id and token_secret of this extension, or MODAL_TOKEN_ID and MODAL_TOKEN_SECRET")
-		}
+func (b *backend) dial(id, secret extensions.Secret) error {
+	if !id.FitsHeader() || !secret.FitsHeader() {
+		return extensions.Errorf(extensions.KindUnauthorized, "%s or %s of %s is empty or has characters that no token has",
+			credentialID, credentialSecret, vendor).
+			WithRemedy("set token_id and token_secret of this extension, or MODAL_TOKEN_ID and MODAL_TOKEN_SECRET")
 	}
-	b.line = grpcline.Line{Vendor: vendor, Secrets: []string{secret, id}, Effect: effect, Soon: throttled,
+	b.line = grpcline.Line{Vendor: vendor, Secrets: []string{secret.Reveal(), id.Reveal()}, Effect: effect, Soon: throttled,
 		Refused: "check the token: it is wrong, was revoked, or is not allowed to do this",
 		Full:    "end a sandbox of this workspace, or raise its plan's limit"}
 	plane, err := b.line.Open(fieldServer, b.serverURL, nil, b.before)
@@ -36,8 +34,8 @@ func (b *backend) dial(id, secret string) error {
 		return err
 	}
 	u, _ := url.Parse(b.serverURL) // Open has read it
-	b.header = []string{"x-modal-client-type", strconv.Itoa(int(pb.ClientType_CLIENT_TYPE_LIBMODAL_GO)),
-		"x-modal-client-version", pythonClient, "x-modal-host", u.Hostname(), "x-modal-token-id", id, "x-modal-token-secret", secret}
+	b.header = []string{"x-modal-client-type", strconv.Itoa(int(pb.ClientType_CLIENT_TYPE_LIBMODAL_GO)), "x-modal-host", u.Hostname(),
+		"x-modal-client-version", pythonClient, "x-modal-token-id", id.Reveal(), "x-modal-token-secret", secret.Reveal()}
 	b.token, b.control = held.New[string](), pb.NewModalClientClient(plane)
 	return nil
 }

@@ -67,12 +67,12 @@ func (x extension) open(ctx context.Context, cfg extensions.Config) (*backend, e
 	if err != nil {
 		return nil, err
 	}
-	id, secret := cfg.Credentials[credentialID].Reveal(), cfg.Credentials[credentialSecret].Reveal()
+	id, secret := cfg.Credentials[credentialID], cfg.Credentials[credentialSecret]
 	if err = b.dial(id, secret); err != nil {
 		return nil, err
 	}
 	var never time.Duration
-	p := &sdk.ClientParams{TokenID: id, TokenSecret: secret, Environment: b.environment,
+	p := &sdk.ClientParams{TokenID: id.Reveal(), TokenSecret: secret.Reveal(), Environment: b.environment,
 		Logger: slog.New(slog.NewTextHandler(io.Discard, nil)), MaxThrottleWait: &never, ControlPlaneClient: b.control}
 	blank(&p.Config)
 	if b.sdk, err = sdk.NewClientWithOptions(p); err != nil {
