@@ -19,6 +19,19 @@ func (s Spec) CheckIdentity(now time.Time) error {
 	return nil
 }
 
+// AcceptNow is Accept for a create: it refuses a deadline that the place does not allow,
+// too.
+func (d Descriptor) AcceptNow(spec Spec, now time.Time) error {
+	if err := spec.CheckIdentity(now); err != nil {
+		return err
+	}
+	if limit := d.Capabilities.MaxTTL; limit > 0 && spec.Deadline.Sub(now) > limit {
+		return Errorf(KindUnsupported, "the place ends a sandbox after %s", limit).At("ttl").
+			WithRemedy("shorten ttl, or choose another place; a plan that allows more is named in the binding's config")
+	}
+	return d.Accept(spec)
+}
+
 // Accept refuses a spec that no place with this declaration can carry out, before
 // anything is made: KindUnsupported, or KindInvalid for what no place can. An adapter
 // calls it first and adds what only it knows.
@@ -46,6 +59,22 @@ func (d Descriptor) Accept(spec Spec) error {
 			WithRemedy("take a snapshot and restore it, if the place has them")
 	case spec.Resources.GPU != nil && spec.Resources.GPU.Count > 0 && !c.GPU:
 		return Errorf(KindUnsupported, "the place has no GPUs").At("resources.gpu").WithRemedy("drop resources.gpu, or choose another extension")
+	case spec.Resources.GPU != nil && spec.Resources.GPU.Model != "" && c.GPUModels != nil &&
+		!slices.Contains(c.GPUModels, spec.Resources.GPU.Model):
+		return Errorf(KindUnsupported, "the place has no GPU %q", Clean(spec.Resources.GPU.Model, 40)).At("resources.gpu.model").
+			WithRemedy("name one of %v", c.GPUModels)
+	case spec.Workspace.Access == AccessRO && !c.ReadOnlyWorkspace:
+		return Errorf(KindUnsupported, "nothing at the place holds a workspace read-only").At("workspace.access").
+			WithRemedy("set workspace.access: rw or none, or choose another extension")
+	case spec.Region != "" && !slices.Contains(c.Regions, "*") && !slices.Contains(c.Regions, spec.Region):
+		return Errorf(KindUnsupported, "the place is not known to run sandboxes in the region %q", Clean(spec.Region, 40)).At("region").
+			WithRemedy("name a region that it has, or say in the binding's config where it runs them")
+	}
+	for kind, asked := range map[string]bool{"compose": spec.Compose != nil, "containers": spec.Containers != nil,
+		"image": spec.Image != nil} {
+		if asked && !slices.Contains(c.Provides.RequirementKinds, kind) {
+			return Errorf(KindUnsupported, "the place runs no %s", kind).At(kind).WithRemedy("choose a place that does")
+		}
 	}
 	if err := d.AcceptSnapshot(spec.FromSnapshot); err != nil {
 		return err

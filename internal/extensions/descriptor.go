@@ -2,6 +2,8 @@ package extensions
 
 import (
 	"fmt"
+	"path"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -71,6 +73,7 @@ const (
 	FieldInt      FieldType = "int"
 	FieldBool     FieldType = "bool"
 	FieldDuration FieldType = "duration" // "90s", "2h", "1d"
+	FieldPath     FieldType = "path"     // absolute, below /, without ".."
 	FieldStrings  FieldType = "strings"  // list of string
 	FieldMap      FieldType = "map"      // string to string
 	FieldJSON     FieldType = "json"     // anything YAML can say, checked by the adapter
@@ -81,11 +84,13 @@ type Field struct {
 	Name     string
 	Type     FieldType
 	Required bool
-	Enum     []string // for FieldString; empty = any
+	Enum     []string       // for FieldString; empty = any
+	Form     *regexp.Regexp // for FieldString; nil = any
+	Max      int64          // for FieldInt, which is then at least 1; 0 = any
 	Doc      string
 }
 
-// Text is the value of a field of type FieldString; "" without one.
+// Text is the value of a field of type FieldString or FieldPath; "" without one.
 func Text(values map[string]any, field string) string {
 	s, _ := values[field].(string)
 	return s
@@ -118,7 +123,7 @@ func CheckFields(section string, fields []Field, values map[string]any) error {
 			return Errorf(KindInvalid, "%s: unknown key %q; %s", section, k, known)
 		}
 		if err := f.check(values[k]); err != nil {
-			return Errorf(KindInvalid, "%s.%s: %w", section, k, err)
+			return Errorf(KindInvalid, "%s.%s: %w", section, k, err).At(section + "." + k)
 		}
 	}
 	for _, f := range fields {
@@ -164,12 +169,23 @@ func (f Field) check(v any) error {
 		if s, ok = v.(string); ok && len(f.Enum) > 0 && !slices.Contains(f.Enum, s) {
 			return fmt.Errorf("%q is not one of %s", s, strings.Join(f.Enum, ", "))
 		}
+		if ok && s != "" && f.Form != nil && !f.Form.MatchString(s) {
+			return fmt.Errorf("%q is no %s: %s", Clean(s, 80), f.Name, f.Doc)
+		}
+	case FieldPath:
+		var s string
+		if s, ok = v.(string); ok && s != "" && !belowRoot(s) {
+			return fmt.Errorf("%q is not an absolute path below /", Clean(s, 80))
+		}
 	case FieldInt:
 		switch n := v.(type) {
 		case int, int64:
 			ok = true
 		case float64:
 			ok = n == float64(int64(n))
+		}
+		if n := Whole(v, 0); ok && f.Max > 0 && (n < 1 || n > f.Max) {
+			return fmt.Errorf("%d is not between 1 and %d", n, f.Max)
 		}
 	case FieldBool:
 		_, ok = v.(bool)
@@ -194,4 +210,8 @@ func (f Field) check(v any) error {
 		return fmt.Errorf("want %s, got %T", f.Type, v)
 	}
 	return nil
+}
+
+func belowRoot(at string) bool {
+	return path.IsAbs(at) && path.Clean(at) != "/" && !slices.Contains(strings.Split(at, "/"), "..")
 }

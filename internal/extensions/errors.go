@@ -176,6 +176,9 @@ func KindOf(err error) Kind {
 // IsKind reports whether err is of the kind.
 func IsKind(err error, kind Kind) bool { return err != nil && KindOf(err) == kind }
 
+// MayBeDone reports whether a failed call may have had its effect.
+func MayBeDone(err error) bool { return IsKind(err, KindIndeterminate) || IsKind(err, KindTimeout) }
+
 // RemedyOf returns the first remedy in err's chain, or "".
 func RemedyOf(err error) string { return first(err, func(e *Error) string { return e.Remedy }) }
 

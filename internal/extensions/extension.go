@@ -22,6 +22,14 @@ type Extension interface {
 	Open(ctx context.Context, cfg Config) (Backend, error)
 }
 
+// Opened is what Open returns of a backend and its failure.
+func Opened[B Backend](b B, err error) (Backend, error) {
+	if err != nil {
+		return nil, Failed("open", "", err, nil)
+	}
+	return b, nil
+}
+
 // HostNarrower is implemented by an Extension whose hosts may offer less than the
 // descriptor's ceiling, by their arguments. It is static like Describe (no network,
 // no secret), so plans can refuse by them. What a probe finds is in Facts.

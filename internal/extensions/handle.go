@@ -3,6 +3,7 @@ package extensions
 import (
 	"bytes"
 	"encoding/json"
+	"regexp"
 	"time"
 )
 
@@ -64,6 +65,15 @@ func (h Handle) Check(extension string, version int) error {
 	}
 	_, err := ParseID(string(h.ID))
 	return err
+}
+
+// CheckRef is Check, and refuses a Ref that is not of the form of the place's own names.
+// "" is none yet.
+func (h Handle) CheckRef(extension string, version int, form *regexp.Regexp) error {
+	if err := h.Check(extension, version); err != nil || h.Ref == "" || form.MatchString(h.Ref) {
+		return err
+	}
+	return Errorf(KindInvalid, "%q is not the name of a sandbox of %s", Clean(h.Ref, 80), extension)
 }
 
 // Reachability is how to get in now. It is derived again each time, never read from

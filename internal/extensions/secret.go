@@ -24,6 +24,12 @@ func (s Secret) Reveal() string { return s.value }
 // IsZero reports an empty secret.
 func (s Secret) IsZero() bool { return s.value == "" }
 
+// FitsHeader reports whether a header can hold it: it has at least one character, and
+// none but visible ones of ASCII.
+func (s Secret) FitsHeader() bool {
+	return s.value != "" && !strings.ContainsFunc(s.value, func(r rune) bool { return r <= ' ' || r > '~' })
+}
+
 func (s Secret) String() string { return Redacted }
 
 // Format implements fmt.Formatter, so that no verb prints the value.

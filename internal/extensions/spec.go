@@ -1,12 +1,14 @@
 package extensions
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"io"
 	"math"
+	"path"
 	"strings"
 	"time"
 )
@@ -141,6 +143,19 @@ func (n Network) Needs() Egress {
 	return need
 }
 
+// Destinations are what n allows under default deny, without the ports: networks and
+// names.
+func (n Network) Destinations() (networks, names []string) {
+	for _, r := range n.Egress {
+		if r.Domain != "" {
+			names = append(names, r.Domain)
+		} else {
+			networks = append(networks, r.CIDR)
+		}
+	}
+	return networks, names
+}
+
 // Workspace modes and access.
 const (
 	WorkspaceMirror          = "mirror"           // brought back on destroy and on demand
@@ -158,6 +173,15 @@ type Workspace struct {
 	Repo   string          `json:"repo,omitempty"` // as requested: folder or git URL
 	Ref    string          `json:"ref,omitempty"`
 	Source WorkspaceSource `json:"-"` // nil = start empty
+}
+
+// WorkDir is the workspace of a new sandbox, where a profile may choose it by the
+// option of that name; "" = it has none.
+func (s Spec) WorkDir(option, otherwise string) string {
+	if s.Workspace.Access == AccessNone {
+		return ""
+	}
+	return path.Clean(cmp.Or(Text(s.Options, option), otherwise))
 }
 
 // Compose names the stack's files inside the workspace or the profile's bundle.

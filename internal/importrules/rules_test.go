@@ -182,6 +182,7 @@ func roomsKeepTheirFloor(_ graph, p pkg) []string {
 // speaks HTTP: that is remote's and rest's.
 var neighbors = map[string][]string{
 	"shtext": {}, "deadline": {}, "grpcline": {}, "frames": {}, "ociimage": {}, "ready": {"shtext"}, "netwall": {"shtext"}, "hostlease": {"shtext", "deadline"},
+	"held": {}, "pace": {}, "shelf": {}, "byname": {"looks", "ready"}, "indoors": {"contents", "execwire", "ready", "tarbox"},
 	"looks": {}, "contents": {"execwire", "tarbox"}, "spool": {}, "execwire": {"shtext", "deadline"}, "tarbox": {"shtext", "execwire"},
 }
 

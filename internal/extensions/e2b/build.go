@@ -10,11 +10,11 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/e2b/internal/api"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/compose"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/ociimage"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/ready"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/rest"
@@ -22,12 +22,9 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/webcall"
 )
 
-// Limits on a build: how often it is looked at, how long an upload may take, and what is told of its log.
 const (
-	buildLook   = time.Second
-	uploadTime  = 30 * time.Minute
-	maxLogLines = 20
-	maxLogText  = 2000 // characters
+	buildLook  = time.Second      // how often a build is looked at
+	uploadTime = 30 * time.Minute // of a build's files
 )
 
 // make builds a template to its end. A build that fails leaves no template.
@@ -37,27 +34,18 @@ func (b *backend) make(ctx context.Context, spec extensions.Spec, t *built) erro
 	var asked api.TemplateRequestResponseV3
 	if _, err := b.control.Do(ctx, rest.Call{Method: http.MethodPost, Path: []string{"v3", "templates"}, In: in, Out: &asked,
 		Is: func() bool { return refName.MatchString(asked.TemplateID) && refName.MatchString(asked.BuildID) }}); err != nil {
-		return notMade(err)
+		return compose.CutOff(err)
 	}
 	start, err := b.startOf(ctx, spec, t, asked.TemplateID)
 	if err != nil {
-		return notMade(err)
+		return compose.CutOff(err)
 	}
 	extensions.Progress(ctx, "Building a template of "+t.what, "")
 	path := []string{"v2", "templates", asked.TemplateID, "builds", asked.BuildID}
 	if _, err := b.control.Do(ctx, rest.Call{Method: http.MethodPost, Path: path, In: start}); err != nil {
-		return notMade(err)
+		return compose.CutOff(err)
 	}
 	return b.watch(ctx, asked.TemplateID, asked.BuildID, t)
-}
-
-// notMade is the error of a step of a build: whether or not it arrived, no sandbox was made, and the next try finds
-// what is there.
-func notMade(err error) error {
-	if extensions.IsKind(err, extensions.KindIndeterminate) || extensions.IsKind(err, extensions.KindNotFound) {
-		return extensions.Errorf(extensions.KindUnavailable, "the template's build was cut off: %w", err)
-	}
-	return err
 }
 
 // startOf is the body that starts a build. Its files are uploaded first.
@@ -66,12 +54,12 @@ func (b *backend) startOf(ctx context.Context, spec extensions.Spec, t *built, i
 		start.FromTemplate = &t.parent.name
 	} else {
 		start.FromImage = &t.image
-		if login, ok := spec.Registries[ociimage.Registry(t.image)]; ok {
-			password, err := login.Password(ctx)
-			if err != nil {
-				return start, err
-			}
-			start.FromImageRegistry = &api.FromImageRegistry{Type: api.Registry, Username: login.Username, Password: password.Reveal()}
+		user, password, err := ociimage.Login(ctx, spec.Registries, t.image)
+		if err != nil {
+			return start, err
+		}
+		if user != "" {
+			start.FromImageRegistry = &api.FromImageRegistry{Type: api.Registry, Username: user, Password: password}
 		}
 	}
 	all := append([]api.TemplateStep{}, t.steps...)
@@ -151,8 +139,7 @@ func (b *backend) put(ctx context.Context, link string, f io.Reader, size int64)
 
 // watch follows a build to its end, and tells of it.
 func (b *backend) watch(ctx context.Context, id, build string, t *built) error {
-	var tail []string
-	offset, subject := 0, "Building a template of "+t.what
+	offset, log := 0, compose.BuildLog{Vendor: vendor, What: "a template of " + t.what}
 	return ready.Wait{Interval: buildLook, Timeout: -1}.Until(ctx, func(ctx context.Context) (string, error) {
 		var seen api.TemplateBuildInfo
 		_, err := b.control.Do(ctx, rest.Call{Method: http.MethodGet, Path: []string{"templates", id, "builds", build, "status"},
@@ -161,42 +148,30 @@ func (b *backend) watch(ctx context.Context, id, build string, t *built) error {
 		case extensions.IsKind(err, extensions.KindUnavailable), extensions.IsKind(err, extensions.KindUnreachable):
 			return err.Error(), nil // the build goes on without us
 		case err != nil:
-			return "", notMade(err)
+			return "", compose.CutOff(err)
 		}
 		offset += len(seen.LogEntries)
 		for _, line := range seen.LogEntries {
-			if tail = append(tail, extensions.Clean(line.Message, 400)); len(tail) > maxLogLines {
-				tail = tail[1:]
-			}
-		}
-		if len(seen.LogEntries) > 0 {
-			extensions.Progress(ctx, subject, tail[len(tail)-1])
+			log.Add(ctx, line.Message+"\n")
 		}
 		switch seen.Status {
 		case api.TemplateBuildStatusReady:
 			return "", nil
 		case api.TemplateBuildStatusError:
-			err := notBuilt(seen, t, tail)
 			_ = b.dropTemplate(ctx, id) // the sweep does it later
-			return "", err
+			return "", log.Failed(reason(seen), t.build)
 		}
 		return "the build goes on", nil
 	})
 }
 
-// notBuilt tells why a build failed, with the end of its log.
-func notBuilt(seen api.TemplateBuildInfo, t *built, tail []string) error {
-	why := ""
-	if seen.Reason != nil {
-		why = extensions.Clean(seen.Reason.Message, 400)
-		if step := value(seen.Reason.Step); step != "" {
-			why = "step " + extensions.Clean(step, 40) + ": " + why
-		}
+// reason is why a build failed, and at which step.
+func reason(seen api.TemplateBuildInfo) string {
+	if seen.Reason == nil {
+		return ""
 	}
-	text := extensions.LastLines(strings.Join(tail, "\n"), maxLogText)
-	if text != "" {
-		text = "\n" + text
+	if step := value(seen.Reason.Step); step != "" {
+		return "step " + step + ": " + seen.Reason.Message
 	}
-	return extensions.Errorf(extensions.KindInvalid, "%s could not build a template of %s: %s%s", vendor, t.what, why, text).At("image").
-		WithRemedy("correct the image or its Dockerfile; a private image needs a login of its registry")
+	return seen.Reason.Message
 }

@@ -3,7 +3,6 @@ package e2b
 import (
 	"cmp"
 	"os"
-	"path"
 	"regexp"
 	"slices"
 	"strings"
@@ -62,8 +61,8 @@ var configFields = []extensions.Field{
 
 var optionFields = []extensions.Field{
 	{Name: fieldTemplate, Type: extensions.FieldString, Doc: "Name or ID of the template; it sets the size."},
-	{Name: fieldWorkDir, Type: extensions.FieldString,
-		Doc: "The workspace, an absolute folder that the template's user may create; default: `" + defaultWorkDir + "`."},
+	{Name: fieldWorkDir, Type: extensions.FieldPath,
+		Doc: "The workspace, a folder that the template's user may create; default: `" + defaultWorkDir + "`."},
 }
 
 type settings struct {
@@ -115,17 +114,6 @@ func (s settings) templateOf(spec extensions.Spec) string {
 		return t
 	}
 	return s.template
-}
-
-// workDirOf is the workspace of a new sandbox; "" = none.
-func workDirOf(spec extensions.Spec) string {
-	if spec.Workspace.Access == extensions.AccessNone {
-		return ""
-	}
-	if d := extensions.Text(spec.Options, fieldWorkDir); d != "" {
-		return path.Clean(d)
-	}
-	return defaultWorkDir
 }
 
 // shared are the domains whose sandboxes answer behind one name, told apart by a header.

@@ -10,7 +10,9 @@ import (
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/e2b/internal/envd/filesystem"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/indoors"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/rest"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/tarbox"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/webcall"
 )
 
@@ -37,7 +39,7 @@ func (e *envd) Workspace(ctx context.Context, dir string, spec extensions.Spec) 
 		return err
 	}
 	defer func() { _ = r.Close() }()
-	return e.unpack(ctx, dir, r)
+	return tarbox.Upload(ctx, r, tarbox.Inside(e.run, dir, indoors.Where))
 }
 
 // folder makes a folder of the sandbox's user, and those above it. empty removes what it has.

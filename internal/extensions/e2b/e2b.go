@@ -21,6 +21,7 @@
 package e2b
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"sync"
@@ -28,8 +29,9 @@ import (
 	"golang.org/x/time/rate"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
-	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/contents"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/indoors"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/rest"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/shelf"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/webcall"
 )
 
@@ -46,14 +48,8 @@ func New() extensions.Extension { return extension{} }
 
 // Open implements extensions.Extension. It contacts nobody.
 func (x extension) Open(ctx context.Context, cfg extensions.Config) (extensions.Backend, error) {
-	if err := ctx.Err(); err != nil {
-		return nil, failed("open", "", err)
-	}
 	b, err := open(x, cfg)
-	if err != nil {
-		return nil, failed("open", "", err)
-	}
-	return b, nil
+	return extensions.Opened(b, cmp.Or(ctx.Err(), err))
 }
 
 func open(x extension, cfg extensions.Config) (*backend, error) {
@@ -65,6 +61,9 @@ func open(x extension, cfg extensions.Config) (*backend, error) {
 	if b.desc, err = extensions.Declared(x, cfg.Values); err != nil {
 		return nil, err
 	}
+	b.Door = indoors.Door{Vendor: vendor, Enter: b.room}
+	b.Shelf = shelf.Shelf{Vendor: vendor, Handler: Handler, Version: handleVersion, Ref: snapshotRef, Declared: b.desc.Snapshots,
+		Each: b.named, Take: b.take, Drop: b.drop}
 	key := cfg.Credentials[credentialKey]
 	if key.IsZero() {
 		return nil, extensions.Errorf(extensions.KindUnauthorized, "there is no API key for E2B").
@@ -85,13 +84,15 @@ func open(x extension, cfg extensions.Config) (*backend, error) {
 // backend is one account, a part of a team at the vendor.
 type backend struct {
 	settings
+	indoors.Door // commands, files, and what a sandbox is filled with
+	shelf.Shelf  // snapshots
+
 	desc    extensions.Descriptor
 	control *rest.Client
-	inside  *http.Client   // speaks to envd
-	creates *rate.Limiter  // the plan's creates per second, kept by waiting
-	forking chan struct{}  // capacity 1: whoever fills it takes the snapshot of a fork
-	filled  contents.Known // by sandbox's own name
-	making  sync.Map       // template's name -> chan struct{}, full while this process makes it
+	inside  *http.Client  // speaks to envd
+	creates *rate.Limiter // the plan's creates per second, kept by waiting
+	forking chan struct{} // capacity 1: whoever fills it takes the snapshot of a fork
+	making  sync.Map      // template's name -> chan struct{}, full while this process makes it
 }
 
 // Close implements extensions.Backend.

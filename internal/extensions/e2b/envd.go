@@ -9,6 +9,7 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/e2b/internal/api"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/e2b/internal/envd/filesystem"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/e2b/internal/envd/process"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/indoors"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/rest"
 )
 
@@ -55,6 +56,15 @@ func (b *backend) enter(ctx context.Context, h extensions.Handle) (*envd, error)
 	e.processes = process.NewProcessClient(b.inside, base, e.options(secrets)...)
 	e.tree = filesystem.NewFilesystemClient(b.inside, base, e.options(secrets)...)
 	return e, nil
+}
+
+// room is what a sandbox's daemon lets be done inside.
+func (b *backend) room(ctx context.Context, h extensions.Handle) (*indoors.Room, error) {
+	e, err := b.enter(ctx, h)
+	if err != nil {
+		return nil, err
+	}
+	return &indoors.Room{Ref: e.detail.SandboxID, WorkDir: workDir(e.detail.Metadata), Run: e.run, Inside: e}, nil
 }
 
 func value(s *string) string {

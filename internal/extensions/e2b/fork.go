@@ -77,5 +77,5 @@ func (b *backend) dropFork(ctx context.Context, id extensions.ID, d *api.Sandbox
 	if ref == "" || err != nil {
 		return err
 	}
-	return b.drop(ctx, ref)
+	return b.dropped(ctx, ref)
 }

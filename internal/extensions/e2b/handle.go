@@ -17,17 +17,10 @@ func handle(id extensions.ID, ref string) extensions.Handle {
 	return extensions.Handle{Extension: Handler, Version: handleVersion, ID: id, Ref: ref}
 }
 
-func checkHandle(h extensions.Handle) error {
-	if h.Ref != "" && !refName.MatchString(h.Ref) {
-		return extensions.Errorf(extensions.KindInvalid, "%q is not a sandbox of %s", extensions.Clean(h.Ref, 80), vendor)
-	}
-	return h.Check(Handler, handleVersion)
-}
-
 // ref returns the vendor's name for a handle's sandbox, looked up by our id if a lost answer left the handle
 // without it.
 func (b *backend) ref(ctx context.Context, h extensions.Handle) (string, error) {
-	if err := checkHandle(h); err != nil || h.Ref != "" {
+	if err := h.CheckRef(Handler, handleVersion, refName); err != nil || h.Ref != "" {
 		return h.Ref, err
 	}
 	found, err := b.find(ctx, h.ID)

@@ -172,7 +172,7 @@ func (b *backend) findTemplate(ctx context.Context, name string) (id, under stri
 
 // dropTemplate removes a template. In use, it stays for its other sandboxes.
 func (b *backend) dropTemplate(ctx context.Context, id string) error {
-	err := b.drop(ctx, id)
+	err := b.dropped(ctx, id)
 	if extensions.IsKind(err, extensions.KindConflict) {
 		return nil
 	}

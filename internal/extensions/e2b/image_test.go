@@ -219,13 +219,15 @@ func TestABuildThatFailsSaysWhyAndLeavesNothing(t *testing.T) {
 	for name, c := range map[string]struct {
 		image extensions.Image
 		files map[string]string
+		kind  extensions.Kind
 		want  string
 	}{
-		"a step":   {extensions.Image{Build: &extensions.BuildStage{Context: "."}}, map[string]string{"Dockerfile": loud}, "the last words"},
-		"no image": {extensions.Image{Pull: "private/none:1"}, nil, "private/none:1"},
+		"a step": {extensions.Image{Build: &extensions.BuildStage{Context: "."}}, map[string]string{"Dockerfile": loud}, extensions.KindInvalid,
+			"the last words"},
+		"no image": {extensions.Image{Pull: "private/none:1"}, nil, extensions.KindUnsupported, "private/none:1"},
 	} {
 		_, _, err := i.Provision(t.Context(), i.of(c.image, c.files))
-		if !extensions.IsKind(err, extensions.KindInvalid) || !strings.Contains(err.Error(), c.want) || extensions.RemedyOf(err) == "" ||
+		if !extensions.IsKind(err, c.kind) || !strings.Contains(err.Error(), c.want) || extensions.RemedyOf(err) == "" ||
 			len(err.Error()) > 4000 {
 			t.Errorf("%s: %d characters: %v", name, len(err.Error()), err)
 		}

@@ -17,7 +17,7 @@ const labelTemplate = "sandboxer.template"
 func metadata(spec extensions.Spec) api.SandboxMetadata {
 	m := api.SandboxMetadata(labels.Of(spec))
 	m[extensions.LabelAccount] = labels.Value(spec.Account)
-	if d := workDirOf(spec); d != "" {
+	if d := spec.WorkDir(fieldWorkDir, defaultWorkDir); d != "" {
 		m[labelWorkDir] = d
 	}
 	return m

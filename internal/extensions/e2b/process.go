@@ -3,7 +3,6 @@ package e2b
 import (
 	"context"
 	"errors"
-	"io"
 	"net/http"
 
 	"connectrpc.com/connect"
@@ -93,8 +92,7 @@ func (e *envd) run(ctx context.Context, p execwire.Process) (int, error) {
 	case err != nil:
 		return 0, refused(sent.Maybe(), p.User, err)
 	}
-	return 0, extensions.Errorf(extensions.KindIndeterminate, "the stream of the command ended before the command").
-		WithRemedy("look whether it ran before you run it again")
+	return 0, execwire.Broken(errors.New("its stream ended before it did"))
 }
 
 func show(p execwire.Process, d *process.ProcessEvent_DataEvent) {
@@ -112,39 +110,21 @@ func window(rows, cols uint16) *process.PTY {
 	return &process.PTY{Size: &process.PTY_Size{Rows: uint32(rows), Cols: uint32(cols)}}
 }
 
-// endOfText ends the input of a terminal.
-const endOfText = 4
-
-// feed gives a process its input, and its terminal its size, until it has ended. A process that ended does not
-// read, which is no failure.
+// feed gives a process its input, and its terminal its size.
 func (e *envd) feed(ctx context.Context, pid uint32, p execwire.Process) {
 	it := &process.ProcessSelector{Selector: &process.ProcessSelector_Pid{Pid: pid}}
-	if p.TTY != nil && p.TTY.Resize != nil {
-		go e.resize(ctx, it, p.TTY.Resize)
-	}
-	send := func(b []byte) error {
+	go p.Resized(ctx, func(rows, cols uint16) {
+		_, _ = e.processes.Update(ctx, connect.NewRequest(&process.UpdateRequest{Process: it, Pty: window(rows, cols)}))
+	})
+	p.Feed(chunk, func(b []byte) error {
 		in := &process.ProcessInput{Input: &process.ProcessInput_Stdin{Stdin: b}}
 		if p.TTY != nil {
 			in.Input = &process.ProcessInput_Pty{Pty: b}
 		}
 		return e.input(ctx, it, in)
-	}
-	buf := make([]byte, chunk)
-	for {
-		n, err := p.Stdin.Read(buf)
-		if n > 0 && send(buf[:n]) != nil {
-			return
-		}
-		if err == nil {
-			continue
-		}
-		if p.TTY != nil {
-			_ = send([]byte{endOfText})
-		} else if errors.Is(err, io.EOF) {
-			_, _ = e.processes.CloseStdin(ctx, connect.NewRequest(&process.CloseStdinRequest{Process: it}))
-		}
-		return
-	}
+	}, func() {
+		_, _ = e.processes.CloseStdin(ctx, connect.NewRequest(&process.CloseStdinRequest{Process: it}))
+	})
 }
 
 // input sends one piece by a stream of its own: the daemon logs the content of the plain call, and what it logs
@@ -159,18 +139,4 @@ func (e *envd) input(ctx context.Context, it *process.ProcessSelector, in *proce
 	}
 	_, ended := stream.CloseAndReceive()
 	return errors.Join(err, ended)
-}
-
-func (e *envd) resize(ctx context.Context, it *process.ProcessSelector, sizes <-chan [2]uint16) {
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case s, ok := <-sizes:
-			if !ok {
-				return
-			}
-			_, _ = e.processes.Update(ctx, connect.NewRequest(&process.UpdateRequest{Process: it, Pty: window(s[0], s[1])}))
-		}
-	}
 }

@@ -77,7 +77,7 @@ func (b *backend) create(ctx context.Context, spec extensions.Spec) (made string
 		template = spec.FromSnapshot.Handle.Ref
 	case spec.FromSandbox != "":
 		if template, err = b.keepFork(ctx, spec); err != nil {
-			return "", maybe(err), err
+			return "", extensions.MayBeDone(err), err
 		}
 		labels[labelFork] = template
 	case spec.Image != nil:
@@ -86,7 +86,7 @@ func (b *backend) create(ctx context.Context, spec extensions.Spec) (made string
 			err = b.ensure(ctx, spec, t)
 		}
 		if err != nil {
-			return "", maybe(err), err
+			return "", extensions.MayBeDone(err), err
 		}
 		if !time.Now().Before(spec.Deadline) {
 			return "", false, extensions.Errorf(extensions.KindUnavailable, "the image was built, and the deadline of the create passed meanwhile").
@@ -110,15 +110,10 @@ func (b *backend) create(ctx context.Context, spec extensions.Spec) (made string
 		return "", false, extensions.Errorf(extensions.KindUnsupported, "%s has no template %q: %w", vendor, extensions.Clean(template, 80), err).
 			WithRemedy("name one of the team's templates in options.template or in the binding's config")
 	}
-	if left = maybe(err); err != nil && !left && spec.FromSandbox != "" {
-		left = b.drop(context.WithoutCancel(ctx), template) != nil
+	if left = extensions.MayBeDone(err); err != nil && !left && spec.FromSandbox != "" {
+		left = b.dropped(context.WithoutCancel(ctx), template) != nil
 	}
 	return out.SandboxID, left, err
-}
-
-// maybe reports whether a failed call may have had its effect.
-func maybe(err error) bool {
-	return extensions.IsKind(err, extensions.KindIndeterminate) || extensions.IsKind(err, extensions.KindTimeout)
 }
 
 // everywhere is what default deny denies; allowed destinations take precedence.

@@ -5,7 +5,6 @@ import (
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/e2b/internal/api"
-	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/ready"
 )
 
 // WaitReady implements extensions.Backend. It fills a new sandbox, then asks the probe until it succeeds. Each
@@ -16,16 +15,7 @@ func (b *backend) WaitReady(ctx context.Context, spec extensions.Spec, h extensi
 }
 
 func (b *backend) waitReady(ctx context.Context, spec extensions.Spec, h extensions.Handle) (o extensions.Observation, err error) {
-	e, err := b.enter(ctx, h)
-	if err != nil {
-		return o, err
-	}
-	if err := b.filled.Fill(ctx, e.detail.SandboxID, workDirOf(spec), spec, e); err != nil {
-		return o, err
-	}
-	if err := ready.Answered(ctx, spec.Readiness, func(ctx context.Context, req extensions.ExecRequest) (extensions.ExecResult, error) {
-		return b.exec(ctx, h, req)
-	}); err != nil {
+	if err := b.Furnish(ctx, spec, h); err != nil {
 		return o, err
 	}
 	d, err := b.owned(ctx, h)

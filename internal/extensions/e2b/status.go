@@ -35,7 +35,7 @@ func (b *backend) Status(ctx context.Context, handles []extensions.Handle) ([]ex
 
 // look observes one sandbox; d is what a listing told of it, or nil.
 func (b *backend) look(ctx context.Context, h extensions.Handle, d *api.SandboxDetail) (o extensions.Observation, err error) {
-	err = checkHandle(h)
+	err = h.CheckRef(Handler, handleVersion, refName)
 	if d != nil {
 		if id, ok := b.ours(d.Metadata); !ok || id != h.ID {
 			d = nil

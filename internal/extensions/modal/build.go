@@ -1,32 +1,32 @@
 package modal
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
-	"encoding/hex"
 	"errors"
+	"fmt"
 	"io"
 	"maps"
 	"slices"
-	"strings"
 
 	sdk "github.com/modal-labs/modal-client/go"
 	pb "github.com/modal-labs/modal-client/go/proto/modal_proto"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/compose"
 )
 
 const (
 	maxFile  = 4 << 20 // bytes of one file of a context: the vendor's own client sends larger ones to another store
 	joinTime = 55      // seconds that one call follows a build, as the vendor's SDK asks
-	maxLog   = 2000    // characters of a failed build's log in a message
 )
 
 // built returns the vendor's name of an image, made if it is not there. The SDK's own build takes neither files nor
 // arguments, and keeps the log to itself.
-func (b *backend) built(ctx context.Context, app *sdk.App, r recipe, in *pb.Image) (string, error) {
-	extensions.Progress(ctx, "Preparing "+r.what, "")
+func (b *backend) built(ctx context.Context, app *sdk.App, r compose.Recipe, in *pb.Image) (string, error) {
+	extensions.Progress(ctx, "Preparing "+r.What, "")
 	where, err := b.control.EnvironmentGetOrCreate(ctx, pb.EnvironmentGetOrCreateRequest_builder{DeploymentName: b.environment}.Build())
 	if err != nil {
 		return "", err
@@ -36,9 +36,9 @@ func (b *backend) built(ctx context.Context, app *sdk.App, r recipe, in *pb.Imag
 	if err != nil {
 		return "", err
 	}
-	result, log, last := out.GetResult(), "", ""
+	result, log, last := out.GetResult(), compose.BuildLog{Vendor: vendor, What: r.What}, ""
 	for result.GetStatus() == pb.GenericResult_GENERIC_STATUS_UNSPECIFIED && err == nil {
-		result, last, err = b.follow(ctx, r, out.GetImageId(), last, &log)
+		result, last, err = b.follow(ctx, out.GetImageId(), last, &log)
 	}
 	switch result.GetStatus() { //nolint:exhaustive // the others do not tell of the image
 	case pb.GenericResult_GENERIC_STATUS_SUCCESS:
@@ -46,22 +46,17 @@ func (b *backend) built(ctx context.Context, app *sdk.App, r recipe, in *pb.Imag
 			err = extensions.Errorf(extensions.KindInternal, "%s names %q as an image", vendor, extensions.Clean(out.GetImageId(), 80))
 		}
 	case pb.GenericResult_GENERIC_STATUS_FAILURE:
-		kind, remedy := extensions.KindUnsupported, "check the image: it must exist, be for linux/amd64, and be public or have a login"
-		if r.build != nil {
-			kind, remedy = extensions.KindInvalid, "correct the Dockerfile; a private image needs a login of its registry"
-		}
-		err = extensions.Errorf(kind, "%s could not build %s: %s%s", vendor, r.what, extensions.Clean(result.GetException(), maxWords),
-			strings.TrimRight("\n"+extensions.LastLines(log, maxLog), "\n")).At("image").WithRemedy("%s", remedy)
+		err = log.Failed(result.GetException(), r.Build)
 	default:
 		if err == nil {
-			err = extensions.Errorf(extensions.KindUnavailable, "the build of %s ended: %s", r.what, ending(result)).WithRemedy("try again")
+			err = extensions.Errorf(extensions.KindUnavailable, "the build of %s ended: %s", r.What, ending(result)).WithRemedy("try again")
 		}
 	}
 	return out.GetImageId(), err
 }
 
-// follow tells of a build for a while, from the entry last on, and adds what it prints to log.
-func (b *backend) follow(ctx context.Context, r recipe, id, last string, log *string) (*pb.GenericResult, string, error) {
+// follow hears of a build for a while, from the entry last on.
+func (b *backend) follow(ctx context.Context, id, last string, log *compose.BuildLog) (*pb.GenericResult, string, error) {
 	s, err := b.control.ImageJoinStreaming(ctx,
 		pb.ImageJoinStreamingRequest_builder{ImageId: id, Timeout: joinTime, LastEntryId: last}.Build())
 	var result *pb.GenericResult
@@ -70,17 +65,12 @@ func (b *backend) follow(ctx context.Context, r recipe, id, last string, log *st
 		if one, err = s.Recv(); err != nil {
 			break
 		}
-		if one.GetEntryId() != "" {
-			last = one.GetEntryId()
-		}
+		last = cmp.Or(one.GetEntryId(), last)
 		if one.GetResult().GetStatus() != pb.GenericResult_GENERIC_STATUS_UNSPECIFIED {
 			result = one.GetResult() // more of its log may follow
 		}
 		for _, l := range one.GetTaskLogs() {
-			if l.GetData() != "" {
-				*log = extensions.LastLines(*log+l.GetData(), maxLog)
-				extensions.Progress(ctx, "Preparing "+r.what, extensions.LastLines(l.GetData(), maxWords))
-			}
+			log.Add(ctx, l.GetData())
 		}
 	}
 	if errors.Is(err, io.EOF) || result != nil {
@@ -91,12 +81,12 @@ func (b *backend) follow(ctx context.Context, r recipe, id, last string, log *st
 
 // bring gives the vendor the files of a build by their content, and returns the name of what holds them; "" = it copies
 // none. A link to a file is that file there.
-func (b *backend) bring(ctx context.Context, r recipe) (string, error) {
-	if !r.build.Copies() {
+func (b *backend) bring(ctx context.Context, from compose.Rendered, x compose.Build) (string, error) {
+	if !x.Copies() {
 		return "", nil
 	}
 	files := map[string]*pb.MountFile{}
-	links, err := r.in.EachFile(ctx, *r.build, func(at string, mode uint32, size int64, content io.Reader) error {
+	links, err := from.EachFile(ctx, x, func(at string, mode uint32, size int64, content io.Reader) error {
 		if size > maxFile {
 			return extensions.Errorf(extensions.KindUnsupported, "the build's file %s has %d bytes, and at most %d reach %s",
 				extensions.Clean(at, 200), size, maxFile, vendor).At("image.build").
@@ -106,8 +96,7 @@ func (b *backend) bring(ctx context.Context, r recipe) (string, error) {
 		if err != nil {
 			return err
 		}
-		sum := sha256.Sum256(text)
-		hash := hex.EncodeToString(sum[:])
+		hash := fmt.Sprintf("%x", sha256.Sum256(text))
 		files[at] = pb.MountFile_builder{Filename: at, Sha256Hex: hash, Mode: &mode}.Build()
 		known, err := b.control.MountPutFile(ctx, pb.MountPutFileRequest_builder{Sha256Hex: hash}.Build())
 		if err == nil && !known.GetExists() {
@@ -130,14 +119,4 @@ func (b *backend) bring(ctx context.Context, r recipe) (string, error) {
 	}
 	out, err := b.control.MountGetOrCreate(ctx, in.Build())
 	return out.GetMountId(), err
-}
-
-// notBuilt is the error of a step of a build: whether or not it arrived, no sandbox was made, and the next try finds what
-// is there.
-func notBuilt(err error) error {
-	if maybe(err) || extensions.IsKind(err, extensions.KindNotFound) {
-		return extensions.Errorf(extensions.KindUnavailable, "the image was not ready in time: %w", err).
-			WithRemedy("try again: the build goes on")
-	}
-	return err
 }

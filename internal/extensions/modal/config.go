@@ -2,10 +2,10 @@ package modal
 
 import (
 	"cmp"
-	"path"
 	"regexp"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/pace"
 )
 
 const (
@@ -18,7 +18,7 @@ const (
 	fieldApp         = "app"
 	fieldImage       = "image"
 	fieldRuntime     = "runtime"
-	fieldRegion      = "region"
+	fieldPlan        = "plan"
 	fieldWorkDir     = "workdir"
 
 	defaultServer      = "https://api.modal.com:443"
@@ -26,64 +26,56 @@ const (
 	defaultApp         = "sandboxer"
 	defaultImage       = "docker.io/library/debian:12-slim"
 	defaultWorkDir     = "/workspace"
-	// unstated is the region of an account whose user does not say where it is: no profile can demand it.
-	unstated = "unstated"
+	defaultPerMinute   = 60
 
 	runtimeGVisor = "gvisor"
 	runtimeAny    = "any"
 )
 
+// plans have what the vendor lets run at once; an enterprise's contract says its own. Source: https://modal.com/pricing as
+// https://github.com/api-evangelist/modal-labs has it, read on 2026-11-27. A create may come 30 times a second, the vendor
+// told https://github.com/verl-project/uni-agent/pull/47.
+var (
+	planNames = []string{"starter", "team", "enterprise"}
+	plans     = map[string]int64{"starter": 100, "team": 1000}
+)
+
+// objectName is what the vendor takes as a name of an object of its own, and objectWords says so.
+var objectName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$`)
+
+const objectWords = "of letters, digits, dashes, periods and underscores"
+
 var configFields = []extensions.Field{
-	{Name: fieldEnvironment, Type: extensions.FieldString, Doc: "The workspace's environment; default: `" + defaultEnvironment + "`."},
-	{Name: fieldApp, Type: extensions.FieldString,
-		Doc: "The app that has the sandboxes; default: `" + defaultApp + "`. It is made if it is missing."},
+	{Name: fieldEnvironment, Type: extensions.FieldString, Form: objectName,
+		Doc: "The workspace's environment, " + objectWords + "; default: `" + defaultEnvironment + "`."},
+	{Name: fieldApp, Type: extensions.FieldString, Form: objectName,
+		Doc: "The app that has the sandboxes, " + objectWords + "; default: `" + defaultApp + "`. It is made if it is missing."},
 	{Name: fieldImage, Type: extensions.FieldString,
 		Doc: "Image of sandboxes whose profile names none; default: `" + defaultImage + "`. It needs `/bin/sh` and `tar`."},
 	{Name: fieldRuntime, Type: extensions.FieldString, Enum: []string{runtimeGVisor, runtimeAny},
 		Doc: "`gvisor` (the default) pins the runtime, which is a kernel in user space. With `any`, Modal chooses, and no more " +
 			"than a container is promised."},
-	{Name: fieldRegion, Type: extensions.FieldString,
-		Doc: "Where Modal runs this workspace's sandboxes, as it told you; sandboxer does not ask for regions. " +
-			"Without it, no profile that demands a region runs here."},
+	{Name: fieldPlan, Type: extensions.FieldString, Enum: planNames,
+		Doc: "The workspace's plan: `starter` (the default) allows 100 at once, `team` 1000, `enterprise` what " +
+			"`capabilities.max_concurrent` of the binding says."},
+	pace.Field(defaultPerMinute, ""),
 	{Name: fieldServer, Type: extensions.FieldString, Doc: "Address of the control plane; default: `" + defaultServer + "`."},
 }
 
 var optionFields = []extensions.Field{
-	{Name: fieldWorkDir, Type: extensions.FieldString,
-		Doc: "The workspace, an absolute folder that the image's user may create; default: `" + defaultWorkDir + "`."},
+	{Name: fieldWorkDir, Type: extensions.FieldPath,
+		Doc: "The workspace, a folder that the image's user may create; default: `" + defaultWorkDir + "`."},
 }
 
 type settings struct {
-	account, serverURL, environment, app, image, runtime, region string
+	account, serverURL, environment, app, image, runtime string
 }
-
-// objectName is what the vendor takes as a name of an object of its own.
-var objectName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$`)
 
 func parseConfig(cfg extensions.Config) (settings, error) {
 	if err := extensions.CheckFields("config", configFields, cfg.Values); err != nil {
 		return settings{}, err
 	}
 	or := func(field, otherwise string) string { return cmp.Or(extensions.Text(cfg.Values, field), otherwise) }
-	s := settings{account: cfg.Account, serverURL: or(fieldServer, defaultServer), environment: or(fieldEnvironment, defaultEnvironment),
-		app: or(fieldApp, defaultApp), image: or(fieldImage, defaultImage), runtime: or(fieldRuntime, runtimeGVisor),
-		region: extensions.Text(cfg.Values, fieldRegion)}
-	for field, name := range map[string]string{fieldEnvironment: s.environment, fieldApp: s.app} {
-		if !objectName.MatchString(name) {
-			return s, extensions.Errorf(extensions.KindInvalid, "config.%s: %q is no name at %s", field, extensions.Clean(name, 80), vendor).
-				WithRemedy("use letters, digits, dashes, periods and underscores, at most 63")
-		}
-	}
-	return s, nil
-}
-
-// workDirOf is the workspace of a new sandbox; "" = none.
-func workDirOf(spec extensions.Spec) string {
-	if spec.Workspace.Access == extensions.AccessNone {
-		return ""
-	}
-	if d := extensions.Text(spec.Options, fieldWorkDir); d != "" {
-		return path.Clean(d)
-	}
-	return defaultWorkDir
+	return settings{account: cfg.Account, serverURL: or(fieldServer, defaultServer), environment: or(fieldEnvironment, defaultEnvironment),
+		app: or(fieldApp, defaultApp), image: or(fieldImage, defaultImage), runtime: or(fieldRuntime, runtimeGVisor)}, nil
 }

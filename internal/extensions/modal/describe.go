@@ -1,6 +1,8 @@
 package modal
 
 import (
+	"cmp"
+	"maps"
 	"slices"
 	"time"
 
@@ -17,7 +19,9 @@ const doc = `Sandboxes of Modal (modal.com), rented by the second, with GPUs.
 
 It allows networks on every port, and names on port 443 only. Beside an allowlist, any name can be looked up. Nobody reaches a port inside
 without the header of its URL. The vendor's runtime is pinned to gVisor unless the binding says otherwise.
-What a sandbox used is not told: its price is that of its size over time, and Modal bills more where it used more than it asked for.
+A demanded region is asked for, costs more, and is read back inside: a sandbox that says another one ends.
+What a sandbox used is not told: its price is that of its size over time. Modal holds a sandbox to the ` + "`resources`" + ` that a profile
+names; without them it may use more, and is billed for that.
 A sandbox with a GPU runs at the vendor's older backend, which the handle says.`
 
 // settle is how long what is new may be missing in a list. The vendor promises nothing.
@@ -86,14 +90,15 @@ func (extension) Describe() extensions.Descriptor {
 	}
 }
 
-// Declare implements extensions.Declarer: which runtime a binding has, and where it is.
+// Declare implements extensions.Declarer: which runtime a binding has, where it can be asked to run, and its plan's limit.
 func (extension) Declare(values map[string]any) (extensions.Declaration, error) {
-	n := extensions.Narrowing{Regions: []string{unstated}, IsolationLevels: []extensions.Isolation{extensions.IsolationUserspace}}
-	if r := extensions.Text(values, fieldRegion); r != "" {
-		n.Regions = []string{r}
-	}
+	walls := extensions.IsolationUserspace
 	if extensions.Text(values, fieldRuntime) == runtimeAny {
-		n.IsolationLevels = []extensions.Isolation{extensions.IsolationContainer}
+		walls = extensions.IsolationContainer
+	}
+	n := extensions.Narrowing{Regions: slices.Sorted(maps.Keys(within)), IsolationLevels: []extensions.Isolation{walls}}
+	if most, ok := plans[cmp.Or(extensions.Text(values, fieldPlan), planNames[0])]; ok {
+		n.MaxConcurrent = &most
 	}
 	return extensions.Declaration{Narrowing: n}, nil
 }

@@ -12,49 +12,32 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/grpcline"
 )
 
-const maxWords = grpcline.MaxWords // characters of the vendor's text in a message
+// named is extensions.Failed for the result of a verb that returns: package grpcline has classified what the vendor answered.
+func named(op string, id extensions.ID, err *error) { *err = extensions.Failed(op, id, *err, nil) }
 
-// failed is extensions.Failed: package grpcline has classified what the vendor answered, and ofSDK what its SDK made of that.
-func failed(op string, id extensions.ID, err error) error {
-	return extensions.Failed(op, id, err, ofSDK)
-}
-
-// named is failed for the result of a verb that returns.
-func named(op string, id extensions.ID, err *error) { *err = failed(op, id, *err) }
-
-// known is err, or what an error of the SDK's own means.
-func known(err error) error {
-	if err != nil && extensions.KindOf(err) == extensions.KindInternal {
-		if e := ofSDK(err); e != nil {
-			return e
-		}
+// unscheduled says what the SDK finds by itself while it waits for V1's machine. It ends the sandbox then.
+func unscheduled(err error) error {
+	var full sdk.ResourceExhaustedError
+	var ended sdk.ConflictError
+	switch {
+	case errors.As(err, &full):
+		return extensions.Errorf(extensions.KindExhausted, "%s: %s", vendor, extensions.Clean(full.Exception, grpcline.MaxWords)).
+			WithRemedy("choose another place, or try again later")
+	case errors.As(err, &ended):
+		return extensions.Errorf(extensions.KindFailed, "it ended before it began: %s", extensions.Clean(ended.Exception, grpcline.MaxWords))
 	}
 	return err
 }
 
-// ofSDK says what the SDK's own errors mean. It makes some of them of an answer's code, which it forgets.
-func ofSDK(err error) *extensions.Error {
-	is := func(kind extensions.Kind, remedy string) *extensions.Error {
-		return extensions.Errorf(kind, "%s: %s", vendor, extensions.Clean(err.Error(), maxWords)).WithRemedy("%s", remedy)
-	}
+// refused says what a create's failure means when nothing has the sandbox's name.
+func refused(spec extensions.Spec, err error) error {
 	switch {
-	case as[sdk.NotFoundError](err):
-		return is(extensions.KindNotFound, "")
-	case as[sdk.AlreadyExistsError](err), as[sdk.ConflictError](err):
-		return is(extensions.KindConflict, "")
-	case as[sdk.ResourceExhaustedError](err):
-		return is(extensions.KindExhausted, "choose another place, or try again later")
-	case as[sdk.TimeoutError](err):
-		return is(extensions.KindTimeout, "")
-	case as[sdk.InvalidError](err):
-		return is(extensions.KindInvalid, "")
+	case extensions.IsKind(err, extensions.KindConflict):
+		return extensions.Errorf(extensions.KindUnavailable, "a sandbox that has ended meanwhile had its name: %w", err).WithRemedy("try again")
+	case extensions.IsKind(err, extensions.KindNotFound) && spec.FromSnapshot == nil:
+		return extensions.Errorf(extensions.KindUnavailable, "its image was removed meanwhile: %w", err).WithRemedy("create it again")
 	}
-	return nil
-}
-
-func as[T error](err error) bool {
-	var e T
-	return errors.As(err, &e)
+	return err
 }
 
 // effect reports the calls whose lost answer leaves open whether something was done. An app, an image and a secret of the
@@ -78,9 +61,4 @@ func throttled(st *status.Status) (time.Duration, bool) {
 		}
 	}
 	return 0, false
-}
-
-// maybe reports whether a failed call may have had its effect.
-func maybe(err error) bool {
-	return extensions.IsKind(err, extensions.KindIndeterminate) || extensions.IsKind(err, extensions.KindTimeout)
 }

@@ -39,14 +39,11 @@ func handle(id extensions.ID, ref string) extensions.Handle {
 }
 
 func checkHandle(h extensions.Handle) error {
-	if err := h.Check(Handler, handleVersion); err != nil || h.Ref == "" {
+	if err := h.CheckRef(Handler, handleVersion, refName); err != nil || h.Ref == "" {
 		return err
 	}
 	var w where
-	switch {
-	case !refName.MatchString(h.Ref):
-		return extensions.Errorf(extensions.KindInvalid, "%q is not a sandbox of %s", extensions.Clean(h.Ref, 80), vendor)
-	case json.Unmarshal(h.Data, &w) != nil || w.Backend != backendOf(h.Ref):
+	if json.Unmarshal(h.Data, &w) != nil || w.Backend != backendOf(h.Ref) {
 		return extensions.Errorf(extensions.KindInvalid, "the handle does not say which backend of %s has %s", vendor, h.Ref)
 	}
 	return nil

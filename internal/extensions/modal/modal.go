@@ -35,11 +35,15 @@ import (
 
 	sdk "github.com/modal-labs/modal-client/go"
 	pb "github.com/modal-labs/modal-client/go/proto/modal_proto"
-	"google.golang.org/grpc"
+	"golang.org/x/time/rate"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
-	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/contents"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/byname"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/grpcline"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/held"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/indoors"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/pace"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/shelf"
 )
 
 // Handler is the name that bindings of this extension use.
@@ -52,11 +56,7 @@ func New() extensions.Extension { return extension{} }
 
 // Open implements extensions.Extension. It contacts nobody.
 func (x extension) Open(ctx context.Context, cfg extensions.Config) (extensions.Backend, error) {
-	b, err := x.open(ctx, cfg)
-	if err != nil {
-		return nil, failed("open", "", err)
-	}
-	return b, nil
+	return extensions.Opened(x.open(ctx, cfg))
 }
 
 func (x extension) open(ctx context.Context, cfg extensions.Config) (*backend, error) {
@@ -67,17 +67,16 @@ func (x extension) open(ctx context.Context, cfg extensions.Config) (*backend, e
 	if err != nil {
 		return nil, err
 	}
-	id, secret := cfg.Credentials[credentialID].Reveal(), cfg.Credentials[credentialSecret].Reveal()
-	if b.plane, err = b.dialPlane(id, secret); err != nil {
+	id, secret := cfg.Credentials[credentialID], cfg.Credentials[credentialSecret]
+	if err = b.dial(id, secret); err != nil {
 		return nil, err
 	}
-	b.control = pb.NewModalClientClient(b.plane)
 	var never time.Duration
-	p := &sdk.ClientParams{TokenID: id, TokenSecret: secret, Environment: b.environment,
+	p := &sdk.ClientParams{TokenID: id.Reveal(), TokenSecret: secret.Reveal(), Environment: b.environment,
 		Logger: slog.New(slog.NewTextHandler(io.Discard, nil)), MaxThrottleWait: &never, ControlPlaneClient: b.control}
 	blank(&p.Config)
 	if b.sdk, err = sdk.NewClientWithOptions(p); err != nil {
-		_ = b.plane.Close()
+		b.line.Close()
 		return nil, err
 	}
 	b.header = append(b.header, "x-modal-libmodal-version", "modal-go/"+b.sdk.Version())
@@ -90,8 +89,13 @@ func (x extension) at(cfg extensions.Config) (*backend, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := &backend{settings: s, routers: map[string]*grpc.ClientConn{}}
+	b := &backend{settings: s, creates: pace.Of(cfg.Values, defaultPerMinute)}
 	b.desc, err = extensions.Declared(x, cfg.Values)
+	b.Place = byname.Place[seen]{Vendor: vendor, Handle: handle, Look: b.look, List: b.list, Tell: tell, Make: b.prepare,
+		Refused: refused, End: b.end, Gone: gone}
+	b.Door = indoors.Door{Vendor: vendor, Enter: b.enter}
+	b.Shelf = shelf.Shelf{Vendor: vendor, Handler: Handler, Version: handleVersion, Ref: imageRef, Declared: b.desc.Snapshots,
+		Each: b.published, Take: b.take, Drop: b.drop}
 	return b, err
 }
 
@@ -101,29 +105,23 @@ func blank[T any](p **T) { *p = new(T) }
 // backend is one account, a part of a workspace at the vendor.
 type backend struct {
 	settings
+	byname.Place[seen] // makes, finds, watches and ends sandboxes
+	indoors.Door       // commands, files, and what a sandbox is filled with
+	shelf.Shelf        // snapshots
+
 	desc    extensions.Descriptor
 	line    grpcline.Line
 	header  []string // of every call to the control plane, names and values in turn
-	plane   *grpc.ClientConn
 	control pb.ModalClientClient
 	sdk     *sdk.Client
-	token   chan token     // the session's; who needs it takes it out
-	entered sync.Map       // sandbox's own name -> access
-	filled  contents.Known // by sandbox's own name
-
-	mu      sync.Mutex
-	routers map[string]*grpc.ClientConn // by address
+	token   held.Value[string] // the session's
+	entered sync.Map           // sandbox's own name -> access
+	creates *rate.Limiter      // the binding's creates per minute
 }
 
 // Close implements extensions.Backend.
 func (b *backend) Close() error {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	for _, c := range b.routers {
-		_ = c.Close() // it only fails where it is closed
-	}
-	clear(b.routers)
 	b.sdk.Close()
-	_ = b.plane.Close() // likewise
+	b.line.Close()
 	return nil
 }

@@ -18,9 +18,8 @@ import (
 )
 
 const (
-	chunk     = 256 << 10        // of a command's input in one call, in bytes, as the vendor's SDK sends it
-	waitTime  = 55 * time.Second // of one call that waits for a command's end; the vendor ends longer ones
-	endOfText = 4                // ends the input of a terminal
+	chunk    = 256 << 10        // of a command's input in one call, in bytes, as the vendor's SDK sends it
+	waitTime = 55 * time.Second // of one call that waits for a command's end; the vendor ends longer ones
 )
 
 // process is one command under way.
@@ -85,39 +84,19 @@ func (q process) copy(ctx context.Context, fd pb.TaskExecStdioFileDescriptor, w 
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
 	}
-	return cut(err)
+	return execwire.Broken(err)
 }
 
-// cut is the error of a command that runs on, or does not.
-func cut(err error) error {
-	return extensions.Errorf(extensions.KindIndeterminate, "the connection to the command broke: %w", err).
-		WithRemedy("look whether it ran before you run it again")
-}
-
-// feed gives the command its input. One that has ended does not read, which is no failure.
+// feed gives the command its input, by calls that wait while the command does not read.
 func (q process) feed(ctx context.Context) {
-	offset, buf := uint64(0), make([]byte, chunk)
+	offset := uint64(0)
 	send := func(data []byte, last bool) error {
 		_, err := q.router.TaskExecStdinWrite(ctx, pb.TaskExecStdinWriteRequest_builder{TaskId: q.task, ExecId: q.id, Offset: offset,
-			Data: data, Eof: last}.Build(), grpcline.Within(extensions.MaxExecTimeout)) // it waits while the command does not read
+			Data: data, Eof: last}.Build(), grpcline.Within(extensions.MaxExecTimeout))
 		offset += uint64(len(data))
 		return err
 	}
-	for {
-		n, err := q.Stdin.Read(buf)
-		if n > 0 && send(buf[:n], false) != nil {
-			return
-		}
-		switch {
-		case err == nil:
-			continue
-		case q.TTY != nil:
-			_ = send([]byte{endOfText}, false)
-		case errors.Is(err, io.EOF):
-			_ = send(nil, true)
-		}
-		return
-	}
+	q.Feed(chunk, func(data []byte) error { return send(data, false) }, func() { _ = send(nil, true) })
 }
 
 // wait waits for the command's end, by calls that each end before the vendor ends them.
@@ -133,7 +112,7 @@ func (q process) wait(ctx context.Context) (int, error) {
 		case ctx.Err() != nil:
 			return 0, context.Cause(ctx)
 		case status.Code(err) != codes.DeadlineExceeded:
-			return 0, cut(err)
+			return 0, execwire.Broken(err)
 		}
 	}
 }

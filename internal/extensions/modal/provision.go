@@ -9,92 +9,43 @@ import (
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/deadline"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/grpcline"
 )
 
 // idle is what a sandbox runs of its own: it waits for commands until the vendor ends it. 48 hours are longer than any
 // sandbox lives.
 var idle = []string{"sleep", "172800"}
 
-// Provision implements extensions.Backend with one create. What the sandbox is filled with waits for WaitReady.
-func (b *backend) Provision(ctx context.Context, spec extensions.Spec) (h extensions.Handle, o extensions.Observation, err error) {
-	defer named("provision", spec.ID, &err)
+// prepare builds the image and returns the create, under our id as its name, which the vendor gives to one live sandbox of
+// an app only. V1's create ends after the sandbox was made, and forgets its own name for it when it fails.
+func (b *backend) prepare(ctx context.Context, spec extensions.Spec) (func(context.Context) (string, error), error) {
 	if err := b.refuse(spec); err != nil {
-		return h, o, err
+		return nil, err
 	}
 	app, err := b.application(ctx, true)
 	if err != nil {
-		return h, o, err
+		return nil, err
 	}
-	image, err := b.image(ctx, app, spec)
+	image, _, err := b.image(ctx, app, spec)
 	if err != nil {
-		return h, o, err
+		return nil, err
 	}
-	ref, left, err := b.create(ctx, spec, app, image)
-	if left {
-		h = handle(spec.ID, ref)
+	if err := b.creates.Wait(ctx); err != nil {
+		return nil, b.line.Unsent(err)
 	}
-	if err != nil {
-		return h, o, err
-	}
-	return h, extensions.Observation{ID: spec.ID, Handle: h, Phase: extensions.PhaseProvisioning, Generation: spec.Generation}, nil
-}
-
-// create asks for the sandbox under our id as its name, which the vendor gives to one live sandbox of an app only. left
-// says that something may exist. Whatever the vendor answers but that the name is taken, the name decides: V1's create
-// ends after the sandbox was made, and forgets its own name for it when it fails.
-func (b *backend) create(ctx context.Context, spec extensions.Spec, app *sdk.App, image *sdk.Image) (ref string, left bool, err error) {
 	p, err := b.params(spec)
-	if err != nil {
-		return "", false, err
-	}
-	var made *sdk.Sandbox
-	if p.GPU != "" {
-		made, err = b.sdk.Sandboxes.Create(ctx, app, image, p)
-	} else {
-		made, err = b.sdk.Sandboxes.ExperimentalCreate(ctx, app, image, p)
-	}
-	failure := err
-	switch err = known(err); {
-	case err == nil && refName.MatchString(made.SandboxID):
-		return made.SandboxID, true, nil
-	case err == nil:
-		return "", true, extensions.Errorf(extensions.KindIndeterminate, "%s names %q as a sandbox", vendor, extensions.Clean(made.SandboxID, 80))
-	case as[sdk.AlreadyExistsError](failure):
-		return b.adopt(ctx, spec)
-	case extensions.IsKind(err, extensions.KindUnreachable):
-		return "", false, err // nothing was sent
-	case maybe(err):
-		return "", true, err // the engine asks for the name until it is sure
-	}
-	switch _, there := b.byName(context.WithoutCancel(ctx), spec.ID); {
-	case there == nil:
-		return "", true, extensions.Errorf(extensions.KindIndeterminate, "the create failed, and the sandbox exists: %w", err)
-	case !extensions.IsKind(there, extensions.KindNotFound):
-		return "", true, extensions.Errorf(extensions.KindIndeterminate, "whether %s made it is not known: %w", vendor, err)
-	case extensions.IsKind(err, extensions.KindNotFound) && spec.FromSnapshot == nil:
-		return "", false, extensions.Errorf(extensions.KindUnavailable, "its image was removed meanwhile: %w", err).WithRemedy("create it again")
-	}
-	return "", false, err
-}
-
-// adopt takes the sandbox that has the name already, if it is this generation of it.
-func (b *backend) adopt(ctx context.Context, spec extensions.Spec) (ref string, left bool, err error) {
-	ref, err = b.byName(ctx, spec.ID)
-	if err != nil {
-		return "", true, extensions.Errorf(extensions.KindIndeterminate, "%s has the name and does not say whose it is: %w", vendor, err)
-	}
-	s, err := b.get(ctx, ref)
-	switch {
-	case err != nil:
-		return ref, true, err
-	case s.id != spec.ID:
-		return "", false, foreign(ref)
-	case s.generation != spec.Generation:
-		return ref, true, extensions.Errorf(extensions.KindConflict, "generation %d of this sandbox exists, want %d", s.generation,
-			spec.Generation).
-			WithRemedy("tear the other generation down first")
-	}
-	return ref, true, nil
+	return func(ctx context.Context) (string, error) {
+		ctx, heard := grpcline.Overhear(ctx)
+		create := b.sdk.Sandboxes.ExperimentalCreate
+		if p.GPU != "" {
+			create = b.sdk.Sandboxes.Create
+		}
+		made, err := create(ctx, app, image, p)
+		if err != nil {
+			return "", unscheduled(heard(err))
+		}
+		return sandboxName(made.SandboxID, nil)
+	}, err
 }
 
 // params is the create's request. Variables and secrets go to commands alone: V1 would make objects of the vendor's of
@@ -103,6 +54,9 @@ func (b *backend) params(spec extensions.Spec) (*sdk.SandboxCreateParams, error)
 	life := time.Duration(deadline.Left(time.Now(), spec.Deadline, time.Second)) * time.Second
 	labels, err := tags(spec, time.Now().Add(life))
 	p := &sdk.SandboxCreateParams{Name: string(spec.ID), Tags: labels, Timeout: life, Command: idle}
+	if spec.Region != "" {
+		p.Regions = []string{spec.Region}
+	}
 	if b.runtime == runtimeGVisor {
 		p.Runtime = sdk.SandboxRuntimeGVisor
 	}
@@ -117,25 +71,13 @@ func (b *backend) params(spec extensions.Spec) (*sdk.SandboxCreateParams, error)
 	if g := spec.Resources.GPU; g != nil && g.Count > 0 {
 		p.GPU = g.Model + ":" + strconv.FormatInt(g.Count, 10)
 	}
-	allowOut(p, spec.Network)
-	return p, err
-}
-
-func allowOut(p *sdk.SandboxCreateParams, n extensions.Network) {
-	if n.Needs() == extensions.EgressNone {
-		return
-	}
-	if len(n.Egress) == 0 {
+	switch n := spec.Network; {
+	case n.Needs() == extensions.EgressNone:
+	case len(n.Egress) == 0:
 		p.BlockNetwork = true
-		return
+	default: // an empty list allows nothing of its kind; a missing one would allow everything
+		networks, names := n.Destinations()
+		p.OutboundCIDRAllowlist, p.OutboundDomainAllowlist = &sdk.Allowlist{Entries: networks}, &sdk.Allowlist{Entries: names}
 	}
-	// An empty list allows nothing of its kind; a missing one would allow everything.
-	p.OutboundCIDRAllowlist, p.OutboundDomainAllowlist = &sdk.Allowlist{}, &sdk.Allowlist{}
-	for _, r := range n.Egress {
-		list, to := p.OutboundCIDRAllowlist, r.CIDR
-		if r.Domain != "" {
-			list, to = p.OutboundDomainAllowlist, r.Domain
-		}
-		list.Entries = append(list.Entries, to)
-	}
+	return p, err
 }

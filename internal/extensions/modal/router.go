@@ -2,16 +2,14 @@ package modal
 
 import (
 	"context"
-	"net/url"
+	"strings"
 	"time"
 
 	pb "github.com/modal-labs/modal-client/go/proto/modal_proto"
-	"google.golang.org/grpc"
 	"google.golang.org/grpc/metadata"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
-	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/grpcline"
-	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/webcall"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/indoors"
 )
 
 // access is the way to the task of one sandbox.
@@ -34,12 +32,20 @@ type inside struct {
 
 // inside reaches the inside of a handle's sandbox.
 func (b *backend) inside(ctx context.Context, h extensions.Handle) (*inside, error) {
-	s, err := b.owned(ctx, h)
+	s, _, err := b.Owned(ctx, h)
 	if err != nil {
 		return nil, err
 	}
 	a, err := b.accessTo(ctx, s.ref)
 	return &inside{seen: s, access: a, b: b}, err
+}
+
+func (b *backend) enter(ctx context.Context, h extensions.Handle) (*indoors.Room, error) {
+	i, err := b.inside(ctx, h)
+	if err != nil {
+		return nil, err
+	}
+	return &indoors.Room{Ref: i.ref, WorkDir: i.workDir, Run: i.run}, nil
 }
 
 // taskOf is a sandbox's task; "" = it waits for a machine.
@@ -76,33 +82,15 @@ func (b *backend) accessTo(ctx context.Context, ref string) (a access, err error
 	if err != nil {
 		return a, err
 	}
-	conn, err := b.routerAt(way.GetUrl())
-	if err != nil {
-		return a, err
+	// A router that is not encrypted is taken only where the control plane is not either, which is on this machine.
+	conn, err := b.line.To(way.GetUrl(), nil, nil)
+	if err != nil || strings.HasPrefix(way.GetUrl(), "https:") != strings.HasPrefix(b.serverURL, "https:") {
+		return a, extensions.Errorf(extensions.KindInternal, "%s names %q as the way to a sandbox", vendor, extensions.Clean(way.GetUrl(), 200))
 	}
 	a.router, a.jwt = pb.NewTaskCommandRouterClient(conn), extensions.NewSecret(way.GetJwt())
 	a.until = time.Now().Add(untilOf(way.GetJwt()) - early)
 	b.entered.Store(ref, a)
 	return a, nil
-}
-
-// routerAt returns the connection to one router, which many sandboxes may share. A router that is not encrypted is
-// taken only where the control plane is not either, which is on this machine.
-func (b *backend) routerAt(address string) (*grpc.ClientConn, error) {
-	u, err := webcall.Address(address)
-	own, _ := url.Parse(b.serverURL) // it was read before
-	if err != nil || u.Scheme != own.Scheme {
-		return nil, extensions.Errorf(extensions.KindInternal, "%s names %q as the way to a sandbox", vendor, extensions.Clean(address, 200))
-	}
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	c := b.routers[address]
-	if c == nil {
-		if c, err = grpcline.Dial(u, nil, b.line.Through(nil)...); err == nil {
-			b.routers[address] = c
-		}
-	}
-	return c, err
 }
 
 // as is a context whose calls to the router have the sandbox's token.

@@ -21,31 +21,26 @@ const (
 func tags(spec extensions.Spec, ends time.Time) (map[string]string, error) {
 	all := labels.Of(spec)
 	all[labelEnds] = strconv.FormatInt(deadline.Unix(ends), 10)
-	if d := workDirOf(spec); d != "" {
+	if d := spec.WorkDir(fieldWorkDir, defaultWorkDir); d != "" {
 		all[labelWorkDir] = d
 	}
 	return labels.Pack(all, labels.Room{})
 }
 
-// ours reads the tags of a sandbox, if it is one of this account.
-func (b *backend) ours(ref string, list []*pb.SandboxTag) (seen, bool) {
+// read reads the tags of a sandbox; one of another account has no id.
+func (b *backend) read(ref string, list []*pb.SandboxTag) seen {
 	packed := map[string]string{}
 	for _, t := range list {
 		packed[t.GetTagName()] = t.GetTagValue()
 	}
 	all, err := labels.Unpack(packed, labels.Room{})
-	if err != nil || all[extensions.LabelAccount] != b.account {
-		return seen{}, false
+	id, bad := extensions.ParseID(all[extensions.LabelID])
+	if err != nil || bad != nil || all[extensions.LabelAccount] != b.account {
+		return seen{ref: ref}
 	}
-	id, err := extensions.ParseID(all[extensions.LabelID])
 	s := seen{ref: ref, id: id, generation: labels.Generation(all), workDir: all[labelWorkDir]}
 	if at, err := strconv.ParseInt(all[labelEnds], 10, 64); err == nil {
 		s.ends = time.Unix(at, 0).UTC()
 	}
-	return s, err == nil
-}
-
-// tag is one label as the vendor is asked for it.
-func tag(name, value string) *pb.SandboxTag {
-	return pb.SandboxTag_builder{TagName: name, TagValue: labels.Value(value)}.Build()
+	return s
 }

@@ -14,7 +14,7 @@ import (
 // tunnels would have to be opened at the create, to everybody.
 func (b *backend) URL(ctx context.Context, h extensions.Handle, port int) (u extensions.URL, err error) {
 	defer named("url", h.ID, &err)
-	s, err := b.owned(ctx, h)
+	s, _, err := b.Owned(ctx, h)
 	if err != nil {
 		return u, err
 	}
@@ -29,7 +29,7 @@ func (b *backend) URL(ctx context.Context, h extensions.Handle, port int) (u ext
 	}
 	bearer := extensions.NewSecret("Bearer " + out.GetToken())
 	u = extensions.URL{Address: out.GetUrl(), Header: extensions.Header{Name: "Authorization", Value: bearer}}
-	if at, ok := expiry(out.GetToken()); ok && (s.ends.IsZero() || at.Before(s.ends)) {
+	if at := expiry(out.GetToken()); !at.IsZero() && (s.ends.IsZero() || at.Before(s.ends)) {
 		u.ExpiresAt = at.Truncate(time.Second)
 	}
 	return u, nil

@@ -22,28 +22,16 @@ var userName = regexp.MustCompile(`^(sandbox|[1-9][0-9]{0,9})$`)
 
 // CheckSpec implements extensions.SpecChecker.
 func (x extension) CheckSpec(_ context.Context, cfg extensions.Config, spec extensions.Spec) ([]string, error) {
-	s, err := parseConfig(cfg)
+	b, err := x.at(cfg)
 	if err == nil {
-		b := &backend{settings: s}
-		if b.desc, err = extensions.Declared(x, cfg.Values); err == nil {
-			err = b.refuseContent(spec)
-		}
+		err = b.refuseContent(spec)
 	}
-	return nil, failed("check", spec.ID, err)
+	return nil, extensions.Failed("check", spec.ID, err, nil)
 }
 
 // refuse names what cannot be made here, before anything is asked.
 func (b *backend) refuse(spec extensions.Spec) error {
-	if _, err := extensions.ParseID(string(spec.ID)); err != nil {
-		return err
-	}
-	if spec.Account != b.account {
-		return extensions.Errorf(extensions.KindInvalid, "the sandbox is of another account")
-	}
-	if time.Until(spec.Deadline) <= 0 {
-		return extensions.Errorf(extensions.KindInvalid, "the deadline has passed").At("ttl")
-	}
-	return b.refuseContent(spec)
+	return cmp.Or(b.desc.AcceptNow(spec, time.Now()), b.refuseContent(spec))
 }
 
 func unsupported(field, format string, args ...any) *extensions.Error {
@@ -52,48 +40,21 @@ func unsupported(field, format string, args ...any) *extensions.Error {
 
 // refuseContent is the part of refuse about what was asked for.
 func (b *backend) refuseContent(spec extensions.Spec) error {
-	c := b.desc.Capabilities
+	gpu := spec.Resources.GPU
 	switch {
-	case spec.Isolation != "" && !extensions.IsolationPolicy.Meets(spec.Isolation):
-		return unsupported("isolation", "isolation %q is above what %s promises (%v)", spec.Isolation, vendor, c.IsolationLevels)
-	case spec.FromSnapshot != nil || spec.FromSandbox != "":
-		return unsupported("from_snapshot", "a sandbox of %s cannot be made from another one", vendor)
-	case spec.Compose != nil || spec.Containers != nil:
-		return unsupported("image", "%s runs one image: no stacks of containers", vendor).WithRemedy("use image, or choose another place")
-	case spec.Image != nil && spec.Image.Pull == "":
-		return unsupported("image.build", "%s builds no images", vendor).
-			WithRemedy("push the image to where the gateway pulls from and name it in image.pull, or choose another place")
 	case spec.Network.Needs() == extensions.EgressNone:
 		return unsupported("network.default", "a policy of %s cannot allow every destination", vendor).
 			WithRemedy("set network.default: deny and name in network.egress what may be reached, or choose another place")
-	case spec.Delivery() != extensions.SecretsEnv && len(spec.Secrets) > 0:
-		return unsupported("secrets_as", "%s has no files that only memory keeps", vendor).
-			WithRemedy("set secrets_as: env, or choose another place")
-	case spec.Region != "" && spec.Region != cmp.Or(b.region, unstated):
-		return unsupported("region", "the gateway is not known to be in the region %q", spec.Region).
-			WithRemedy("set `region` in the binding's config if its machines are there")
-	}
-	return cmp.Or(b.refuseSize(spec.Resources), refuseLayout(spec), c.CheckEntrypoint(spec.Entrypoint), c.CheckEgress(spec.Network),
-		c.CheckIdleReap(spec.IdleReap), spec.CheckSecrets())
-}
-
-func (b *backend) refuseSize(r extensions.Resources) error {
-	for _, limit := range r.Limits() {
-		if !r.BestEffort && !slices.Contains(b.desc.Capabilities.Limits, limit) {
-			return unsupported("resources."+string(limit), "the gateway is not known to hold a sandbox to %s", limit).
-				WithRemedy("drop it, set resources.best_effort, or for cpu and memory_mb say in the binding's config which `driver` the gateway has")
-		}
-	}
-	g := r.GPU
-	switch {
-	case g == nil || g.Count == 0:
-	case g.Model != "":
+	case spec.Image != nil && spec.Image.Pull == "":
+		return unsupported("image.build", "%s builds no images", vendor).
+			WithRemedy("push the image to where the gateway pulls from and name it in image.pull, or choose another place")
+	case gpu != nil && gpu.Count > 0 && gpu.Model != "":
 		return unsupported("resources.gpu.model", "%s gives GPUs by number, not by model", vendor).
 			WithRemedy("drop the model, or choose another place")
-	case g.Count > maxGPUs:
-		return unsupported("resources.gpu.count", "no gateway has %d GPUs", g.Count)
+	case gpu != nil && gpu.Count > maxGPUs:
+		return unsupported("resources.gpu.count", "no gateway has %d GPUs", gpu.Count)
 	}
-	return nil
+	return cmp.Or(b.desc.Accept(spec), refuseLayout(spec))
 }
 
 // refuseLayout refuses files that the policy could not protect, or that could not be put there under it.

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/pace"
 )
 
 const (
@@ -25,7 +26,6 @@ const (
 	fieldDriver    = "driver"
 	fieldArch      = "arch"
 	fieldRegion    = "region"
-	fieldPerMinute = "creates_per_minute"
 
 	fieldHome     = "home"
 	fieldWorkDir  = "workdir"
@@ -57,6 +57,9 @@ var (
 	everyBinary     = []string{"/**"}
 )
 
+// workspaceName is what the gateway takes as a workspace: a DNS label.
+var workspaceName = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$`)
+
 var configFields = []extensions.Field{
 	{Name: fieldAddress, Type: extensions.FieldString,
 		Doc: "Address of the gateway; default: `" + defaultAddress + "`. Plain http is for this machine only."},
@@ -69,7 +72,8 @@ var configFields = []extensions.Field{
 	{Name: fieldAudience, Type: extensions.FieldString, Doc: "Audience of the token; default: the issuer's own choice."},
 	{Name: fieldScopes, Type: extensions.FieldStrings,
 		Doc: "Scopes of the token, such as `sandbox:read`, `sandbox:write` and `config:read`; default: the issuer's own choice."},
-	{Name: fieldWorkspace, Type: extensions.FieldString, Doc: "The gateway's workspace; default: `" + defaultWorkspace + "`."},
+	{Name: fieldWorkspace, Type: extensions.FieldString, Form: workspaceName,
+		Doc: "The gateway's workspace, of lower-case letters, digits and dashes; default: `" + defaultWorkspace + "`."},
 	{Name: fieldImage, Type: extensions.FieldString,
 		Doc: "Image of sandboxes whose profile names none; default: the gateway's. It needs `/bin/sh` and `tar`."},
 	{Name: fieldDriver, Type: extensions.FieldString, Enum: drivers,
@@ -77,13 +81,13 @@ var configFields = []extensions.Field{
 	{Name: fieldArch, Type: extensions.FieldString, Enum: arches, Doc: "Architecture of the gateway's machines; default: `amd64`."},
 	{Name: fieldRegion, Type: extensions.FieldString,
 		Doc: "Where the gateway's machines are. Without it, no profile that demands a region runs here."},
-	{Name: fieldPerMinute, Type: extensions.FieldInt, Doc: "Sandboxes that one process creates in a minute at most; default: 60."},
+	pace.Field(defaultPerMinute, ""),
 }
 
 var optionFields = []extensions.Field{
-	{Name: fieldHome, Type: extensions.FieldString,
+	{Name: fieldHome, Type: extensions.FieldPath,
 		Doc: "The folder of the image that the sandbox's user may write; default: `" + defaultHome + "`."},
-	{Name: fieldWorkDir, Type: extensions.FieldString,
+	{Name: fieldWorkDir, Type: extensions.FieldPath,
 		Doc: "The workspace; default: `workspace` in `home`, and for `access: ro` `" + defaultFixed + "`. Outside of `home` " +
 			"the image must have it."},
 	{Name: fieldUser, Type: extensions.FieldString,
@@ -101,39 +105,23 @@ type settings struct {
 	issuer, client, audience string
 	scopes                   []string
 	workspace, image         string
-	driver, region           string
-	perMinute                int64
+	driver                   string
 }
-
-// workspaceName is what the gateway takes as a workspace: a DNS label.
-var workspaceName = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$`)
 
 func parseConfig(cfg extensions.Config) (settings, error) {
 	if err := extensions.CheckFields("config", configFields, cfg.Values); err != nil {
 		return settings{}, err
 	}
 	v := cfg.Values
-	s := settings{account: cfg.Account, address: cmp.Or(text(v, fieldAddress), defaultAddress), tls: text(v, fieldTLS),
-		issuer: text(v, fieldIssuer), client: cmp.Or(text(v, fieldClient), defaultClient),
-		audience: text(v, fieldAudience), scopes: extensions.Strings(v[fieldScopes]),
-		workspace: cmp.Or(text(v, fieldWorkspace), defaultWorkspace), image: text(v, fieldImage), driver: text(v, fieldDriver),
-		region: text(v, fieldRegion), perMinute: extensions.Whole(v[fieldPerMinute], defaultPerMinute)}
+	s := settings{account: cfg.Account, address: cmp.Or(extensions.Text(v, fieldAddress), defaultAddress), tls: extensions.Text(v, fieldTLS),
+		issuer: extensions.Text(v, fieldIssuer), client: cmp.Or(extensions.Text(v, fieldClient), defaultClient),
+		audience: extensions.Text(v, fieldAudience), scopes: extensions.Strings(v[fieldScopes]),
+		workspace: cmp.Or(extensions.Text(v, fieldWorkspace), defaultWorkspace), image: extensions.Text(v, fieldImage),
+		driver: extensions.Text(v, fieldDriver)}
 	if s.tls == "" && s.issuer == "" && strings.HasPrefix(s.address, "https:") {
 		s.tls = defaultTLS
 	}
-	switch {
-	case s.perMinute < 1 || s.perMinute > 60_000:
-		return s, extensions.Errorf(extensions.KindInvalid, "config.%s: %d is not between 1 and 60000", fieldPerMinute, s.perMinute)
-	case !workspaceName.MatchString(s.workspace):
-		return s, extensions.Errorf(extensions.KindInvalid, "config.%s: %q is no workspace of %s", fieldWorkspace,
-			extensions.Clean(s.workspace, 80), vendor).WithRemedy("use lower-case letters, digits and dashes, at most 63")
-	}
 	return s, nil
-}
-
-func text(values map[string]any, key string) string {
-	s, _ := values[key].(string)
-	return s
 }
 
 // layout is where a new sandbox has what.
@@ -145,9 +133,9 @@ type layout struct {
 
 func layoutOf(spec extensions.Spec) layout {
 	o := spec.Options
-	l := layout{home: clean(cmp.Or(text(o, fieldHome), defaultHome)), user: cmp.Or(text(o, fieldUser), defaultUser),
+	l := layout{home: clean(cmp.Or(extensions.Text(o, fieldHome), defaultHome)), user: cmp.Or(extensions.Text(o, fieldUser), defaultUser),
 		readOnly: slices.Sorted(slices.Values(extensions.Strings(o[fieldReadOnly], defaultReadOnly...)))}
-	switch dir := text(o, fieldWorkDir); {
+	switch dir := extensions.Text(o, fieldWorkDir); {
 	case spec.Workspace.Access == extensions.AccessNone:
 	case dir != "":
 		l.workDir = clean(dir)

@@ -2,7 +2,6 @@ package openshell
 
 import (
 	"context"
-	"maps"
 	"strconv"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
@@ -26,10 +25,7 @@ func labelsOf(spec extensions.Spec) map[string]string {
 }
 
 func notesOf(spec extensions.Spec) map[string]string {
-	notes := maps.Clone(spec.Labels)
-	if notes == nil {
-		notes = map[string]string{}
-	}
+	notes := labels.Of(spec)
 	delete(notes, extensions.LabelID)
 	delete(notes, extensions.LabelAccount)
 	l := layoutOf(spec)
@@ -40,66 +36,43 @@ func notesOf(spec extensions.Spec) map[string]string {
 	return notes
 }
 
-// ours returns the id that a sandbox carries, if it is one of this account.
-func (b *backend) ours(s *gateway.Sandbox) (extensions.ID, bool) {
-	l := s.GetMetadata().GetLabels()
-	if l[extensions.LabelAccount] != labels.Value(b.account) {
-		return "", false
+// read returns the id that a sandbox carries, "" if it is none of this account, and its generation, 0 if it is not told.
+func (b *backend) read(m *gateway.ObjectMeta) (extensions.ID, int64) {
+	id, err := extensions.ParseID(m.GetLabels()[extensions.LabelID]) // an id is its own label
+	if err != nil || m.GetLabels()[extensions.LabelAccount] != labels.Value(b.account) {
+		return "", 0
 	}
-	id, err := extensions.ParseID(l[extensions.LabelID]) // an id is its own label
-	return id, err == nil
+	return id, labels.Generation(m.GetAnnotations())
 }
 
-func generation(s *gateway.Sandbox) int64 {
-	n, err := strconv.ParseInt(s.GetMetadata().GetAnnotations()[extensions.LabelGeneration], 10, 64)
-	if err != nil {
-		return 0 // not told
-	}
-	return n
-}
-
-// get reads the sandbox that has the name of an id. KindNotFound is the gateway's own word.
-func (b *backend) get(ctx context.Context, id extensions.ID, workspace string) (*gateway.Sandbox, error) {
-	out, err := b.gateway.GetSandbox(ctx, &gateway.GetSandboxRequest{Name: nameOf(id), Workspace: workspace})
+// look reads the sandbox that has the name of a handle's. A name is given again once its sandbox is gone, so the gateway's own
+// id decides whether it is the same object: KindNotFound if it is not.
+func (b *backend) look(ctx context.Context, h extensions.Handle) (*gateway.Sandbox, error) {
+	workspace, err := workspaceOf(h)
 	if err != nil {
 		return nil, err
 	}
-	return out.GetSandbox(), b.named(out.GetSandbox(), id, workspace)
+	out, err := b.gateway.GetSandbox(ctx, &gateway.GetSandboxRequest{Name: nameOf(h.ID), Workspace: workspace})
+	if err != nil {
+		return nil, err
+	}
+	if err := about(out.GetSandbox(), h.ID, workspace); err != nil {
+		return nil, err
+	}
+	if ref := out.GetSandbox().GetMetadata().GetId(); h.Ref != "" && h.Ref != ref {
+		return nil, extensions.Errorf(extensions.KindNotFound, "%s is gone, and %s has its name", h.Ref, ref)
+	}
+	return out.GetSandbox(), nil
 }
 
-// named refuses an answer about something else.
-func (b *backend) named(s *gateway.Sandbox, id extensions.ID, workspace string) error {
+// about refuses an answer about something else.
+func about(s *gateway.Sandbox, id extensions.ID, workspace string) error {
 	m := s.GetMetadata()
 	if m.GetName() != nameOf(id) || m.GetWorkspace() != workspace || !refName.MatchString(m.GetId()) {
 		return extensions.Errorf(extensions.KindUnavailable, "%s answers about %q in %q, not about %s", vendor, extensions.Clean(m.GetName(), 80),
 			extensions.Clean(m.GetWorkspace(), 80), nameOf(id)).WithRemedy("try again; if it stays so, check the gateway")
 	}
 	return nil
-}
-
-func foreign(s *gateway.Sandbox) error {
-	return extensions.Errorf(extensions.KindConflict, "the sandbox %s (%s) at %s does not carry this sandbox's id", s.GetMetadata().GetName(),
-		s.GetMetadata().GetId(), vendor).WithRemedy("check it at the gateway; sandboxer does not own it")
-}
-
-// owned reads the sandbox of a handle and refuses one that carries another id. A name is given again once its sandbox is gone,
-// so the gateway's own id decides whether it is the same object: KindNotFound if it is not.
-func (b *backend) owned(ctx context.Context, h extensions.Handle) (*gateway.Sandbox, error) {
-	workspace, err := workspaceOf(h)
-	if err != nil {
-		return nil, err
-	}
-	s, err := b.get(ctx, h.ID, workspace)
-	if err != nil {
-		return nil, err
-	}
-	if id, ok := b.ours(s); !ok || id != h.ID {
-		return nil, foreign(s)
-	}
-	if ref := s.GetMetadata().GetId(); h.Ref != "" && h.Ref != ref {
-		return nil, extensions.Errorf(extensions.KindNotFound, "%s is gone, and %s has its name", h.Ref, ref)
-	}
-	return s, nil
 }
 
 // list reads the account's sandboxes page by page. Pages are counted, so each begins with the last one of the page before: if it
@@ -121,7 +94,7 @@ func (b *backend) list(ctx context.Context) (all []*gateway.Sandbox, err error) 
 			page = page[1:]
 		}
 		for _, s := range page {
-			if _, ok := b.ours(s); ok && refName.MatchString(s.GetMetadata().GetId()) {
+			if refName.MatchString(s.GetMetadata().GetId()) {
 				all = append(all, s)
 			}
 		}
@@ -131,8 +104,5 @@ func (b *backend) list(ctx context.Context) (all []*gateway.Sandbox, err error) 
 		seen, last = seen+len(page), page[len(page)-1].GetMetadata().GetId()
 		return strconv.Itoa(seen), nil
 	})
-	if err != nil {
-		return nil, err
-	}
-	return all, nil
+	return all, err
 }

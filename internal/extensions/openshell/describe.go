@@ -70,13 +70,13 @@ func (extension) Describe() extensions.Descriptor {
 // Declare implements extensions.Declarer: where a gateway is, what machines it has, and whether its driver holds sizes.
 func (extension) Declare(values map[string]any) (extensions.Declaration, error) {
 	n := extensions.Narrowing{Regions: []string{unstated}, Arch: []string{arches[0]}}
-	if r := text(values, fieldRegion); r != "" {
+	if r := extensions.Text(values, fieldRegion); r != "" {
 		n.Regions = []string{r}
 	}
-	if a := text(values, fieldArch); a != "" {
+	if a := extensions.Text(values, fieldArch); a != "" {
 		n.Arch = []string{a}
 	}
-	if s := (settings{driver: text(values, fieldDriver)}); !s.sized() {
+	if s := (settings{driver: extensions.Text(values, fieldDriver)}); !s.sized() {
 		n.Limits = []extensions.Limit{}
 	}
 	return extensions.Declaration{Narrowing: n}, nil

@@ -1,12 +1,16 @@
 package openshell_test
 
 import (
+	"context"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -88,13 +92,13 @@ func TestANameThatAnotherSandboxHasIsNotDeleted(t *testing.T) {
 		o[1].Phase == extensions.PhaseAbsent {
 		t.Errorf("%+v, %v", o, err)
 	}
-	// Of another account it is nobody's business here, whatever its name.
+	// One of another account has the name: it is not touched, and nobody says that ours is gone.
 	must(t, g.Relabel(second.Ref, extensions.LabelAccount, "somebody"))
 	if _, err := b.Teardown(t.Context(), second); !extensions.IsKind(err, extensions.KindConflict) || len(g.Sandboxes()) != 1 {
 		t.Errorf("%v, %d sandboxes", err, len(g.Sandboxes()))
 	}
-	if _, err := b.Find(t.Context(), spec.ID); !extensions.IsKind(err, extensions.KindNotFound) {
-		t.Errorf("%v", err)
+	if _, err := b.Find(t.Context(), spec.ID); !extensions.IsKind(err, extensions.KindConflict) {
+		t.Errorf("find: %v", err)
 	}
 }
 
@@ -117,6 +121,34 @@ func TestAListThatChangedIsNoList(t *testing.T) {
 	}
 	if all, err := b.Status(t.Context(), nil); err != nil || len(all) != 3 {
 		t.Errorf("%d, %v", len(all), err)
+	}
+}
+
+// Ten creates at once keep the binding's pace: those that have no time to wait for their turn leave nothing.
+func TestTenCreatesAtOnceKeepTheBindingsPace(t *testing.T) {
+	t.Parallel()
+	cfg := at(t)
+	cfg.Values["creates_per_minute"] = 4
+	g, b := gatewayOf(cfg), open(t, cfg)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+	defer cancel()
+	var all sync.WaitGroup
+	var made atomic.Int32
+	for range 10 {
+		spec := exttest.Spec(t, cfg)
+		all.Go(func() {
+			h, _, err := b.Provision(ctx, spec)
+			switch {
+			case err == nil:
+				made.Add(1)
+			case !h.IsZero():
+				t.Errorf("%s, %v", h.Encode(), err)
+			}
+		})
+	}
+	all.Wait()
+	if made.Load() != 4 || g.Creates() != 4 {
+		t.Errorf("%d made, %d asked for", made.Load(), g.Creates())
 	}
 }
 

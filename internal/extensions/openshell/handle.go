@@ -34,19 +34,13 @@ func handle(id extensions.ID, workspace, ref string) extensions.Handle {
 
 // workspaceOf is the workspace of a handle's sandbox.
 func workspaceOf(h extensions.Handle) (string, error) {
-	var w where
-	switch _, err := extensions.ParseID(string(h.ID)); {
-	case h.Extension != Handler || h.Version != handleVersion:
-		return "", extensions.Errorf(extensions.KindInvalid, "the handle is for %s version %d, this is %s version %d",
-			h.Extension, h.Version, Handler, handleVersion)
-	case err != nil:
+	if err := h.CheckRef(Handler, handleVersion, refName); err != nil {
 		return "", err
-	case h.Ref != "" && !refName.MatchString(h.Ref):
-		return "", extensions.Errorf(extensions.KindInvalid, "%q is not a sandbox of %s", extensions.Clean(h.Ref, 80), vendor)
-	case json.Unmarshal(h.Data, &w) != nil || !workspaceName.MatchString(w.Workspace):
-		return "", extensions.Errorf(extensions.KindInvalid, "the handle does not say which workspace of %s has its sandbox", vendor)
-	case w.Name != nameOf(h.ID):
-		return "", extensions.Errorf(extensions.KindInvalid, "the handle is of the sandbox %q", extensions.Clean(w.Name, 80))
+	}
+	var w where
+	if json.Unmarshal(h.Data, &w) != nil || !workspaceName.MatchString(w.Workspace) || w.Name != nameOf(h.ID) {
+		return "", extensions.Errorf(extensions.KindInvalid, "the handle does not say which workspace of %s has its sandbox, or is another's",
+			vendor)
 	}
 	return w.Workspace, nil
 }

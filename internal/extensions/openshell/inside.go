@@ -8,34 +8,40 @@ import (
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/execwire"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/indoors"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/openshell/internal/gateway"
 )
 
-const (
-	chunk     = 256 << 10 // of a stream in one message, in bytes
-	endOfText = 4         // ends the input of a terminal
-)
+// chunk is how much of a command's input one message carries, in bytes.
+const chunk = 256 << 10
 
 // inside is one sandbox that runs.
 type inside struct {
 	b                        *backend
-	id                       extensions.ID
 	ref, home, workDir, user string
 }
 
 // inside reaches the inside of a handle's sandbox.
 func (b *backend) inside(ctx context.Context, h extensions.Handle) (*inside, error) {
-	s, err := b.owned(ctx, h)
+	s, told, err := b.Owned(ctx, h)
 	if err != nil {
 		return nil, err
 	}
-	if o := b.observe(h.ID, s); o.Phase != extensions.PhaseReady {
-		return nil, extensions.Errorf(extensions.KindUnavailable, "it does not run: %s says %s", vendor, phaseOf(s)).
+	if told.Phase != extensions.PhaseReady {
+		return nil, extensions.Errorf(extensions.KindUnavailable, "it does not run: %s says %s", vendor, told.State).
 			WithRemedy("wait until it has started; if it was stopped, create it anew")
 	}
 	notes := s.GetMetadata().GetAnnotations()
-	return &inside{b: b, id: h.ID, ref: s.GetMetadata().GetId(), home: notes[noteHome], workDir: notes[noteWorkDir],
+	return &inside{b: b, ref: told.Handle.Ref, home: notes[noteHome], workDir: notes[noteWorkDir],
 		user: s.GetSpec().GetPolicy().GetProcess().GetRunAsUser()}, nil
+}
+
+func (b *backend) enter(ctx context.Context, h extensions.Handle) (*indoors.Room, error) {
+	i, err := b.inside(ctx, h)
+	if err != nil {
+		return nil, err
+	}
+	return &indoors.Room{Ref: i.ref, WorkDir: i.workDir, Home: i.home, Run: i.run}, nil
 }
 
 // talk is the sending half of one command's stream.
@@ -76,10 +82,13 @@ func (i *inside) run(ctx context.Context, p execwire.Process) (int, error) {
 	if err := t.say(&gateway.ExecSandboxInput{Payload: &gateway.ExecSandboxInput_Start{Start: start}}); err != nil && !errors.Is(err, io.EOF) {
 		return 0, err
 	}
-	go t.feed(p)
-	if p.TTY != nil && p.TTY.Resize != nil {
-		go t.resize(ctx, p.TTY.Resize)
-	}
+	go p.Feed(chunk, func(piece []byte) error {
+		return t.say(&gateway.ExecSandboxInput{Payload: &gateway.ExecSandboxInput_Stdin{Stdin: piece}})
+	}, t.end)
+	go p.Resized(ctx, func(rows, cols uint16) {
+		_ = t.say(&gateway.ExecSandboxInput{Payload: &gateway.ExecSandboxInput_Resize{
+			Resize: &gateway.ExecSandboxWindowResize{Rows: uint32(rows), Cols: uint32(cols)}}})
+	})
 	return hear(ctx, s, p)
 }
 
@@ -95,8 +104,7 @@ func hear(ctx context.Context, s gateway.OpenShell_ExecSandboxInteractiveClient,
 		case ctx.Err() != nil:
 			return 0, context.Cause(ctx)
 		case errors.Is(err, io.EOF):
-			return 0, extensions.Errorf(extensions.KindIndeterminate, "%s told no end of the command", vendor).
-				WithRemedy("look whether it ran before you run it again")
+			return 0, execwire.Broken(errors.New(vendor + " told no end of it"))
 		default:
 			return 0, err
 		}
@@ -109,44 +117,6 @@ func hear(ctx context.Context, s gateway.OpenShell_ExecSandboxInteractiveClient,
 			}
 		case *gateway.ExecSandboxEvent_Exit:
 			exit, ended = int(e.Exit.GetExitCode()), true
-		}
-	}
-}
-
-// feed gives the command its input. One that has ended does not read, which is no failure.
-func (t *talk) feed(p execwire.Process) {
-	send := func(data []byte) error {
-		return t.say(&gateway.ExecSandboxInput{Payload: &gateway.ExecSandboxInput_Stdin{Stdin: data}})
-	}
-	for {
-		buf := make([]byte, chunk) // the stream may keep it
-		n, err := p.Stdin.Read(buf)
-		if n > 0 && send(buf[:n]) != nil {
-			return
-		}
-		switch {
-		case err == nil:
-			continue
-		case p.TTY != nil:
-			_ = send([]byte{endOfText})
-		case errors.Is(err, io.EOF):
-			t.end()
-		}
-		return
-	}
-}
-
-func (t *talk) resize(ctx context.Context, sizes <-chan [2]uint16) {
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case size, ok := <-sizes:
-			if !ok {
-				return
-			}
-			_ = t.say(&gateway.ExecSandboxInput{Payload: &gateway.ExecSandboxInput_Resize{
-				Resize: &gateway.ExecSandboxWindowResize{Rows: uint32(size[0]), Cols: uint32(size[1])}}})
 		}
 	}
 }

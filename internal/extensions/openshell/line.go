@@ -10,50 +10,56 @@ import (
 	"path/filepath"
 	"strings"
 
-	"google.golang.org/grpc"
 	"google.golang.org/grpc/metadata"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/grpcline"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/oidc"
-	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/webcall"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/openshell/internal/gateway"
 )
 
-// line is the connection to the gateway, with the caller's identity on it.
-type line struct {
-	grpcline.Line
-	conn *grpc.ClientConn
-	oidc *oidc.Client // nil = the certificate says who calls
-}
-
-func newLine(s settings, secret extensions.Secret) (*line, error) {
-	u, err := webcall.Address(s.address)
-	if err != nil {
-		return nil, extensions.Errorf(extensions.KindInvalid, "config.%s: the address %w", fieldAddress, err).
-			WithRemedy("write it as https://host:port; plain http is for this machine only")
-	}
-	l := &line{Line: grpcline.Line{Vendor: vendor, Effect: effect,
+// dial makes the connection to the gateway, with the caller's identity on it.
+func (b *backend) dial(secret extensions.Secret) error {
+	b.line = grpcline.Line{Vendor: vendor, Effect: effect,
 		Refused: "check the client certificate or the OIDC client, its scopes, and its role in the workspace",
-		Full:    "end a sandbox of this workspace, or give the gateway's machines more room"}}
+		Full:    "end a sandbox of this workspace, or give the gateway's machines more room"}
 	var secure *tls.Config
-	if s.tls != "" {
-		if secure, err = certificates(s.tls, s.issuer == ""); err != nil {
-			return nil, err
+	var err error
+	if b.tls != "" {
+		if secure, err = certificates(b.tls, b.issuer == ""); err != nil {
+			return err
 		}
 	}
-	if s.issuer != "" {
+	if b.issuer != "" {
 		if secret.IsZero() {
-			return nil, extensions.Errorf(extensions.KindUnauthorized, "there is no credential for the OIDC client %s", s.client).
+			return extensions.Errorf(extensions.KindUnauthorized, "there is no credential for the OIDC client %s", b.client).
 				WithRemedy("set the credential %s of this extension, or OPENSHELL_OIDC_CLIENT_SECRET", credentialSecret)
 		}
-		o := oidc.Options{Issuer: s.issuer, ID: s.client, Secret: secret, Audience: s.audience, Scopes: s.scopes}
-		if l.oidc, err = oidc.New(o); err != nil {
-			return nil, extensions.AtField("config."+fieldIssuer, err)
+		o := oidc.Options{Issuer: b.issuer, ID: b.client, Secret: secret, Audience: b.audience, Scopes: b.scopes}
+		if b.oidc, err = oidc.New(o); err != nil {
+			return extensions.AtField("config."+fieldIssuer, err)
 		}
-		l.Secrets = []string{secret.Reveal()}
+		b.line.Secrets = []string{secret.Reveal()}
 	}
-	l.conn, err = grpcline.Dial(u, secure, grpc.WithChainUnaryInterceptor(l.call), grpc.WithChainStreamInterceptor(l.stream))
-	return l, err
+	conn, err := b.line.Open(fieldAddress, b.address, secure,
+		func(ctx context.Context, method string, _ any) (context.Context, string, error) {
+			ctx, err := b.caller(ctx)
+			return ctx, method, err
+		})
+	b.gateway = gateway.NewOpenShellClient(conn)
+	return err
+}
+
+// caller is a context whose calls say who calls, where a certificate does not.
+func (b *backend) caller(ctx context.Context) (context.Context, error) {
+	if b.oidc == nil {
+		return ctx, ctx.Err()
+	}
+	token, err := b.oidc.Token(ctx)
+	if err != nil && ctx.Err() != nil {
+		err = b.line.Unsent(err)
+	}
+	return metadata.AppendToOutgoingContext(ctx, "authorization", "Bearer "+token), err
 }
 
 // certificates reads the vendor's folder of them: whom to trust, and who calls.
@@ -85,49 +91,4 @@ func certificates(folder string, own bool) (*tls.Config, error) {
 		return nil, bad("the client's certificate cannot be read: %w", err)
 	}
 	return c, nil
-}
-
-func (l *line) close() {
-	_ = l.conn.Close() // it only fails where it is closed
-	if l.oidc != nil {
-		l.oidc.Close()
-	}
-}
-
-// as is a context whose calls say who calls.
-func (l *line) as(ctx context.Context) (context.Context, error) {
-	if err := ctx.Err(); err != nil {
-		return nil, l.Unsent(err)
-	}
-	if l.oidc == nil {
-		return ctx, nil
-	}
-	token, err := l.oidc.Token(ctx)
-	switch {
-	case err != nil && ctx.Err() != nil:
-		return nil, l.Unsent(err)
-	case err != nil:
-		return nil, err
-	}
-	return metadata.AppendToOutgoingContext(ctx, "authorization", "Bearer "+token), nil
-}
-
-// call is the way of every unary call.
-func (l *line) call(
-	ctx context.Context, method string, in, out any, c *grpc.ClientConn, do grpc.UnaryInvoker, opts ...grpc.CallOption,
-) error {
-	ctx, err := l.as(ctx)
-	if err != nil {
-		return err
-	}
-	return l.Ask(ctx, grpcline.CallTime, method, func(ctx context.Context) error { return do(ctx, method, in, out, c, opts...) })
-}
-
-func (l *line) stream(ctx context.Context, d *grpc.StreamDesc, c *grpc.ClientConn, method string, do grpc.Streamer,
-	opts ...grpc.CallOption) (grpc.ClientStream, error) {
-	ctx, err := l.as(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return l.Stream(ctx, d, c, method, do, opts...)
 }

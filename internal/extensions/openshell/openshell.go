@@ -20,13 +20,17 @@
 package openshell
 
 import (
+	"cmp"
 	"context"
-	"time"
 
 	"golang.org/x/time/rate"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
-	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/contents"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/byname"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/grpcline"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/indoors"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/oidc"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/pace"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/openshell/internal/gateway"
 )
 
@@ -42,44 +46,46 @@ func New() extensions.Extension { return extension{} }
 
 // Open implements extensions.Extension. It reads certificates and contacts nobody.
 func (x extension) Open(ctx context.Context, cfg extensions.Config) (extensions.Backend, error) {
-	if err := ctx.Err(); err != nil {
-		return nil, failed("open", "", err)
+	b, err := x.at(cfg)
+	if err = cmp.Or(ctx.Err(), err); err == nil {
+		err = b.dial(cfg.Credentials[credentialSecret])
 	}
-	b, err := open(x, cfg)
-	if err != nil {
-		return nil, failed("open", "", err)
-	}
-	return b, nil
+	return extensions.Opened(b, err)
 }
 
-func open(x extension, cfg extensions.Config) (*backend, error) {
+// at is a backend that is connected to nothing.
+func (x extension) at(cfg extensions.Config) (*backend, error) {
 	s, err := parseConfig(cfg)
 	if err != nil {
 		return nil, err
 	}
-	b := &backend{settings: s, creates: rate.NewLimiter(rate.Every(time.Minute/time.Duration(s.perMinute)), int(s.perMinute))}
-	if b.desc, err = extensions.Declared(x, cfg.Values); err != nil {
-		return nil, err
-	}
-	if b.line, err = newLine(s, cfg.Credentials[credentialSecret]); err != nil {
-		return nil, err
-	}
-	b.gateway = gateway.NewOpenShellClient(b.line.conn)
-	return b, nil
+	b := &backend{settings: s, creates: pace.Of(cfg.Values, defaultPerMinute)}
+	b.Place = byname.Place[*gateway.Sandbox]{Vendor: vendor, Look: b.look, List: b.list, Tell: b.tell, Make: b.prepare,
+		Refused: b.refused, End: b.end, Gone: gone,
+		Handle: func(id extensions.ID, ref string) extensions.Handle { return handle(id, s.workspace, ref) }}
+	b.Door = indoors.Door{Vendor: vendor, Enter: b.enter}
+	b.desc, err = extensions.Declared(x, cfg.Values)
+	return b, err
 }
 
 // backend is one account, a part of a workspace of a gateway.
 type backend struct {
 	settings
+	byname.Place[*gateway.Sandbox] // makes, finds, watches and ends sandboxes
+	indoors.Door                   // commands, files, and what a sandbox is filled with
+
 	desc    extensions.Descriptor
-	line    *line
+	line    grpcline.Line
+	oidc    *oidc.Client // nil = a certificate says who calls, or nothing does
 	gateway gateway.OpenShellClient
-	creates *rate.Limiter  // the binding's creates per minute, kept by waiting
-	filled  contents.Known // by the gateway's id of a sandbox
+	creates *rate.Limiter // the binding's creates per minute
 }
 
 // Close implements extensions.Backend.
 func (b *backend) Close() error {
-	b.line.close()
+	b.line.Close()
+	if b.oidc != nil {
+		b.oidc.Close()
+	}
 	return nil
 }

@@ -17,19 +17,20 @@ const loopback = "127.0.0.1"
 
 // Dial implements extensions.PortForwarder by the gateway's ForwardTcp.
 func (b *backend) Dial(ctx context.Context, h extensions.Handle, service string, port int) (net.Conn, error) {
-	c, err := b.dial(ctx, h, service, port)
+	c, err := b.connect(ctx, h, service, port)
 	if err != nil {
-		return nil, failed("dial", h.ID, err)
+		return nil, extensions.Failed("dial", h.ID, err, nil)
 	}
 	return c, nil
 }
 
-func (b *backend) dial(ctx context.Context, h extensions.Handle, service string, port int) (net.Conn, error) {
+func (b *backend) connect(ctx context.Context, h extensions.Handle, service string, port int) (net.Conn, error) {
 	if port < 1 || port > 65535 {
 		return nil, extensions.Errorf(extensions.KindInvalid, "%d is not a port", port)
 	}
-	if err := noService(service); err != nil {
-		return nil, err
+	if service != "" {
+		return nil, extensions.Errorf(extensions.KindUnsupported, "a sandbox of %s has no services, so %q does not exist", vendor,
+			extensions.Clean(service, 80)).At("service")
 	}
 	i, err := b.inside(ctx, h)
 	if err != nil {

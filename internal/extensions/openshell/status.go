@@ -2,61 +2,43 @@ package openshell
 
 import (
 	"cmp"
-	"context"
 	"fmt"
 	"strings"
 	"time"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
-	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/looks"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/byname"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/openshell/internal/gateway"
 )
 
-// Status implements extensions.Backend.
-func (b *backend) Status(ctx context.Context, handles []extensions.Handle) ([]extensions.Observation, error) {
-	if handles == nil {
-		all, err := b.list(ctx)
-		out := make([]extensions.Observation, 0, len(all))
-		for _, s := range all {
-			id, _ := b.ours(s)
-			out = append(out, b.observe(id, s))
-		}
-		return out, failed("status", "", err)
-	}
-	return looks.Each(ctx, vendor, handles, func(ctx context.Context, h extensions.Handle) (o extensions.Observation, err error) {
-		s, err := b.owned(ctx, h)
-		if err == nil {
-			o = b.observe(h.ID, s)
-		}
-		return o, err
-	}), nil
-}
-
-// observe reads what the gateway tells of a sandbox. It has no deadline.
-func (b *backend) observe(id extensions.ID, s *gateway.Sandbox) extensions.Observation {
+// tell reads what the gateway tells of a sandbox. It has no deadline.
+func (b *backend) tell(s *gateway.Sandbox) byname.Told {
 	m := s.GetMetadata()
-	o := extensions.Observation{ID: id, Handle: handle(id, m.GetWorkspace(), m.GetId()), Generation: generation(s), StartedAt: stamp(m)}
+	id, generation := b.read(m)
+	t := byname.Told{Called: m.GetName(), State: strings.ToLower(strings.TrimPrefix(s.GetStatus().GetPhase().String(), "SANDBOX_PHASE_")),
+		Observation: extensions.Observation{ID: id, Generation: generation}}
+	t.Handle = handle(id, m.GetWorkspace(), m.GetId())
+	if at := m.GetCreatedAtMs(); at > 0 {
+		t.StartedAt = time.UnixMilli(at).UTC()
+	}
 	switch s.GetStatus().GetPhase() {
 	case gateway.SandboxPhase_SANDBOX_PHASE_READY:
-		o.Phase, o.Reachability = extensions.PhaseReady, extensions.Reachability{WorkDir: m.GetAnnotations()[noteWorkDir]}
+		t.Phase, t.Reachability = extensions.PhaseReady, extensions.Reachability{WorkDir: m.GetAnnotations()[noteWorkDir]}
 	case gateway.SandboxPhase_SANDBOX_PHASE_UNSPECIFIED, gateway.SandboxPhase_SANDBOX_PHASE_PROVISIONING,
 		gateway.SandboxPhase_SANDBOX_PHASE_STARTING:
-		o.Phase = extensions.PhaseProvisioning
+		t.Phase = extensions.PhaseProvisioning
 	case gateway.SandboxPhase_SANDBOX_PHASE_ERROR:
-		o.Phase, o.Reason = extensions.PhaseFailed, cmp.Or(b.trouble(s), "it failed at the gateway")
+		t.Phase, t.Reason = extensions.PhaseFailed, cmp.Or(b.trouble(s), "it failed at the gateway")
 	case gateway.SandboxPhase_SANDBOX_PHASE_DELETING:
-		o.Phase, o.Reason = extensions.PhaseFailed, vendor+" deletes it"
+		t.Phase, t.Reason, t.Leaving = extensions.PhaseFailed, vendor+" deletes it", true
 	case gateway.SandboxPhase_SANDBOX_PHASE_STOPPING, gateway.SandboxPhase_SANDBOX_PHASE_STOPPED:
-		o.Phase, o.Reason = extensions.PhaseFailed, "it was stopped at the gateway, and what ran is gone"
+		t.Phase, t.Reason = extensions.PhaseFailed, "it was stopped at the gateway, and what ran is gone"
 	default:
-		o.Phase, o.Reason = extensions.PhaseUnreachable, vendor+" does not know its state"
-		o.Err = failed("status", id, extensions.Errorf(extensions.KindUnavailable, "%s says %s of %s", vendor, phaseOf(s), m.GetName()))
+		t.Phase, t.Reason = extensions.PhaseUnreachable, vendor+" does not know its state"
+		t.Err = extensions.Failed("status", id,
+			extensions.Errorf(extensions.KindUnavailable, "%s says %s of %s", vendor, t.State, m.GetName()), nil)
 	}
-	return o
-}
-
-func phaseOf(s *gateway.Sandbox) string {
-	return strings.ToLower(strings.TrimPrefix(s.GetStatus().GetPhase().String(), "SANDBOX_PHASE_"))
+	return t
 }
 
 // trouble is what the gateway says about a sandbox that failed.
@@ -71,26 +53,4 @@ func (b *backend) trouble(s *gateway.Sandbox) string {
 		}
 	}
 	return b.line.Words(strings.Join(said, "; "))
-}
-
-func stamp(m *gateway.ObjectMeta) time.Time {
-	if m.GetCreatedAtMs() <= 0 {
-		return time.Time{}
-	}
-	return time.UnixMilli(m.GetCreatedAtMs()).UTC()
-}
-
-// Find implements extensions.Backend: the name is made of the id.
-func (b *backend) Find(ctx context.Context, id extensions.ID) (extensions.Handle, error) {
-	if _, err := extensions.ParseID(string(id)); err != nil {
-		return extensions.Handle{}, failed("find", "", err)
-	}
-	s, err := b.owned(ctx, handle(id, b.workspace, ""))
-	if extensions.IsKind(err, extensions.KindConflict) {
-		err = extensions.Errorf(extensions.KindNotFound, "another sandbox at %s has its name", vendor)
-	}
-	if err != nil {
-		return extensions.Handle{}, failed("find", id, err)
-	}
-	return handle(id, b.workspace, s.GetMetadata().GetId()), nil
 }

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/ociimage"
 )
 
 // anySandbox stands for the sandbox where images are read: they are the same for all, and a plan has none yet.
@@ -46,6 +47,45 @@ func (b Build) CheckVendor(vendor string) error {
 		}
 	}
 	return nil
+}
+
+// Recipe is one image for a builder that takes Dockerfiles.
+type Recipe struct {
+	What  string   // for people
+	Lines []string // of the Dockerfile
+	Takes []string // images of registries
+	Build *Build   // nil = an image as it is
+}
+
+// Recipes returns those of an image in order, the last one's is run, and what the contract calls its digest. Without an image,
+// it is the one named otherwise.
+func Recipes(ctx context.Context, vendor string, img *extensions.Image, src extensions.WorkspaceSource, otherwise string) (
+	in Rendered, all []Recipe, digest string, err error) {
+	pull := func(image string) []Recipe {
+		return []Recipe{{What: "the image " + image, Lines: []string{"FROM " + image}, Takes: []string{image}}}
+	}
+	if img == nil {
+		return in, pull(otherwise), "sha256:" + ociimage.Key(otherwise), nil
+	}
+	if in, err = Prepare(ctx, *img, src); err != nil {
+		return in, nil, "", err
+	}
+	if len(in.Builds) == 0 {
+		return in, pull(in.Pulls[0].Image), in.PrepareDigest(), nil
+	}
+	for i := range in.Builds {
+		b := &in.Builds[i]
+		text, err := in.Dockerfile(*b)
+		if err = errors.Join(b.CheckVendor(vendor), err); err != nil {
+			return in, nil, "", err
+		}
+		r := Recipe{What: "the image of " + b.Dockerfile, Lines: strings.Split(strings.TrimSpace(text), "\n"), Build: b}
+		for _, base := range b.Bases {
+			r.Takes = append(r.Takes, base.Image)
+		}
+		all = append(all, r)
+	}
+	return in, all, in.PrepareDigest(), nil
 }
 
 // Copies reports whether an instruction takes files of the context.

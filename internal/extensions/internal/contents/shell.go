@@ -14,15 +14,18 @@ type Shell struct {
 	Run execwire.Transport
 	// Where names the sandbox in messages.
 	Where string
+	// Home is where relative paths begin; "" = the image's user says so.
+	Home string
 }
 
-// Programs for sh -c; $1 is a path.
+// Programs for sh -c; $1 is a path, $2 is Home. A new folder is emptied and not removed: its user may not write beside it.
 const (
-	atHome     = `cd "${HOME:-/root}" || exit; `
+	atHome     = `cd "${2:-${HOME:-/root}}" || exit; `
 	readFile   = atHome + `if [ -e "$1" ]; then cat "$1"; fi`
 	writeFile  = atHome + `umask 077; mkdir -p "$(dirname "$1")" && cat >"$1.new" && mv -f "$1.new" "$1"`
+	isFolder   = `[ -d "$1" ]`
 	makeFolder = `mkdir -p "$1"`
-	newFolder  = `rm -rf "$1" && mkdir -p "$1"`
+	newFolder  = makeFolder + ` && rm -rf "$1"/* "$1"/.[!.]* "$1"/..?*`
 )
 
 // maxWords is how much of a program's complaint is told, in characters.
@@ -30,12 +33,12 @@ const maxWords = 300
 
 func (s Shell) do(ctx context.Context, program, at string, in []byte) ([]byte, error) {
 	var out, words bytes.Buffer
-	exit, err := s.Run(ctx, execwire.Process{Argv: []string{"/bin/sh", "-c", program, "sh", at}, Stdin: bytes.NewReader(in), Stdout: &out,
-		Stderr: &words})
+	exit, err := s.Run(ctx, execwire.Process{Argv: []string{"/bin/sh", "-c", program, "sh", at, s.Home}, Stdin: bytes.NewReader(in),
+		Stdout: &out, Stderr: &words})
 	if err == nil && exit != 0 {
 		err = extensions.Errorf(extensions.KindUnsupported, "%s cannot hold %s: code %d: %s", s.Where, extensions.Clean(at, 200), exit,
 			extensions.LastLines(words.String(), maxWords)).
-			WithRemedy("use an image with /bin/sh whose user may write there, or set options.workdir")
+			WithRemedy("use an image with /bin/sh and the folder, whose user may write there, or set options.workdir")
 	}
 	return out.Bytes(), err
 }
@@ -55,10 +58,13 @@ func (s Shell) Put(ctx context.Context, at string, b []byte) error {
 	return err
 }
 
-// Workspace implements Inside.
+// Workspace implements Inside. One that may only be read is the image's.
 func (s Shell) Workspace(ctx context.Context, dir string, spec extensions.Spec) error {
 	program := newFolder
-	if spec.FromSnapshot != nil || spec.FromSandbox != "" {
+	switch {
+	case spec.Workspace.Access == extensions.AccessRO:
+		program = isFolder
+	case spec.FromSnapshot != nil || spec.FromSandbox != "":
 		program = makeFolder
 	}
 	if _, err := s.do(ctx, program, dir, nil); err != nil || spec.Workspace.Source == nil {

@@ -1,6 +1,7 @@
 package execwire
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -31,6 +32,59 @@ type Process struct {
 // When ctx ends it returns soon; the process may run on. An error says by its Kind that the process was
 // certainly not started, or is KindIndeterminate.
 type Transport func(ctx context.Context, p Process) (exit int, err error)
+
+// Output runs a program that only tells something, without input, and returns what it prints on standard output. Its exit code
+// says whether it could. What was not heard can be asked again: KindUnavailable.
+func (t Transport) Output(ctx context.Context, argv ...string) (out string, exit int, err error) {
+	var b bytes.Buffer
+	exit, err = t(ctx, Process{Argv: argv, Stdin: bytes.NewReader(nil), Stdout: &b, Stderr: io.Discard})
+	if extensions.IsKind(err, extensions.KindIndeterminate) {
+		err = extensions.Errorf(extensions.KindUnavailable, "the sandbox was not heard: %w", err).WithRemedy("try again")
+	}
+	return b.String(), exit, err
+}
+
+// endOfText ends the input of a terminal.
+const endOfText = 4
+
+// Feed gives a process its input by send, in pieces of at most size bytes, which send may keep. After the end it ends that of a
+// terminal, and that of another process by end. A process that has ended does not read, which is no failure.
+func (p Process) Feed(size int, send func(piece []byte) error, end func()) {
+	for {
+		buf := make([]byte, size)
+		n, err := p.Stdin.Read(buf)
+		if n > 0 && send(buf[:n]) != nil {
+			return
+		}
+		switch {
+		case err == nil:
+			continue
+		case p.TTY != nil:
+			_ = send([]byte{endOfText})
+		case errors.Is(err, io.EOF):
+			end()
+		}
+		return
+	}
+}
+
+// Resized tells each new size of a process's terminal, if it has one that changes, until ctx ends.
+func (p Process) Resized(ctx context.Context, tell func(rows, cols uint16)) {
+	if p.TTY == nil || p.TTY.Resize == nil {
+		return
+	}
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case size, ok := <-p.TTY.Resize:
+			if !ok {
+				return
+			}
+			tell(size[0], size[1])
+		}
+	}
+}
 
 // notRead is bootstrap's exit code for an incomplete program.
 const notRead = 97
@@ -83,10 +137,15 @@ func start(ctx context.Context, s *Session, base string, transport Transport) er
 	case err == nil:
 		return s.streams.notBegun(exit)
 	case in.handed.Load() && !errors.Is(err, errNotStarted) && (kind == extensions.KindUnreachable || kind == extensions.KindUnavailable):
-		return extensions.Errorf(extensions.KindIndeterminate, "the connection broke when the command may have begun: %w", err).
-			WithRemedy("look whether it ran before you run it again")
+		return Broken(err)
 	}
 	return err
+}
+
+// Broken is the error of a command that runs on, or does not, or never began.
+func Broken(err error) error {
+	return extensions.Errorf(extensions.KindIndeterminate, "the connection broke when the command may have begun: %w", err).
+		WithRemedy("look whether it ran before you run it again")
 }
 
 // notBegun explains a program that ended with exit before it started the command; nil if it did start it.

@@ -7,6 +7,7 @@ import (
 	"crypto/tls"
 	"net"
 	"net/url"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -16,6 +17,9 @@ import (
 	"google.golang.org/grpc/keepalive"
 	"google.golang.org/grpc/stats"
 	"google.golang.org/grpc/status"
+
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/webcall"
 )
 
 const (
@@ -37,6 +41,8 @@ type Line struct {
 	Soon func(*status.Status) (time.Duration, bool)
 	// Refused and Full say what to do about a refused credential, and about a quota that is used up.
 	Refused, Full string
+
+	conns sync.Map // address -> *grpc.ClientConn
 }
 
 // Dial returns a connection to an https address, or without encryption to an http one. It contacts nobody yet. A nil
@@ -53,6 +59,44 @@ func Dial(u *url.URL, secure *tls.Config, more ...grpc.DialOption) (*grpc.Client
 		grpc.WithDisableRetry(), grpc.WithStatsHandler(watch{}), grpc.WithIdleTimeout(quiet),
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxMessage), grpc.MaxCallSendMsgSize(maxMessage)),
 		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: 30 * time.Second, Timeout: 10 * time.Second}))...)
+}
+
+// Open returns a connection to the address that a binding's config names in field; see To.
+func (l *Line) Open(field, address string, secure *tls.Config, before Before) (*grpc.ClientConn, error) {
+	c, err := l.To(address, secure, before)
+	if err != nil {
+		return nil, extensions.Errorf(extensions.KindInvalid, "config.%s: the address %w", field, err).
+			WithRemedy("write it as https://host:port; plain http is for this machine only")
+	}
+	return c, nil
+}
+
+// To returns the one connection of this line to an address, prepared as when it was asked for first; see Dial and Through. An
+// address that no secret may be sent to is refused.
+func (l *Line) To(address string, secure *tls.Config, before Before) (*grpc.ClientConn, error) {
+	if c, ok := l.conns.Load(address); ok {
+		return c.(*grpc.ClientConn), nil
+	}
+	u, err := webcall.Address(address)
+	if err != nil {
+		return nil, err
+	}
+	c, err := Dial(u, secure, l.Through(before)...)
+	if err != nil {
+		return nil, err
+	}
+	kept, known := l.conns.LoadOrStore(address, c)
+	if known {
+		_ = c.Close() // nobody has used it
+	}
+	return kept.(*grpc.ClientConn), nil
+}
+
+// Close ends the line's connections.
+func (l *Line) Close() {
+	for _, c := range l.conns.Range {
+		_ = c.(*grpc.ClientConn).Close() // it only fails where it is closed
+	}
 }
 
 // sent follows one call.
@@ -87,10 +131,28 @@ func (l *Line) Ask(ctx context.Context, limit time.Duration, method string, do f
 	var of sent
 	limited, cancel := context.WithTimeout(context.WithValue(ctx, sentKey{}, &of), limit)
 	defer cancel()
-	if err := do(limited); err != nil {
-		return l.classified(ctx, method, &of, err)
+	err := do(limited)
+	if err != nil {
+		err = l.classified(ctx, method, &of, err)
 	}
-	return nil
+	if note, ok := ctx.Value(overheardKey{}).(*error); ok {
+		*note = err
+	}
+	return err
+}
+
+type overheardKey struct{}
+
+// Overhear is for an SDK that makes errors of its own of what it hears: heard returns, for the SDK's error of what it did with
+// this context, that of its last call. What the SDK finds wrong by itself stays as it is. One goroutine uses both.
+func Overhear(ctx context.Context) (overheard context.Context, heard func(error) error) {
+	var last error
+	return context.WithValue(ctx, overheardKey{}, &last), func(err error) error {
+		if err != nil && last != nil {
+			return last
+		}
+		return err
+	}
 }
 
 // Stream begins a call of many messages, which its context bounds, and classifies its end.

@@ -166,3 +166,49 @@ func TestACallIsPreparedAndBounded(t *testing.T) {
 		t.Errorf("a slow call: %v", err)
 	}
 }
+
+// An SDK's own error gives way to that of the last call under its context, if that failed.
+func TestWhatAnSDKHeardIsOverheard(t *testing.T) {
+	t.Parallel()
+	address, _ := serve(t, func(_ context.Context, service string) error {
+		if service == "good" {
+			return nil
+		}
+		return status.Error(codes.AlreadyExists, "the name is taken")
+	})
+	c := dial(t, address, nil, true)
+	own := errors.New("the SDK's own")
+	for _, x := range []struct {
+		calls []string
+		err   error
+		kind  extensions.Kind
+	}{
+		{[]string{"bad"}, own, extensions.KindConflict}, {[]string{"good", "bad"}, own, extensions.KindConflict},
+		{[]string{"bad", "good"}, own, extensions.KindInternal}, {nil, own, extensions.KindInternal}, {[]string{"bad"}, nil, ""},
+	} {
+		ctx, heard := grpcline.Overhear(t.Context())
+		for _, service := range x.calls {
+			_, _ = c.Check(ctx, &grpc_health_v1.HealthCheckRequest{Service: service})
+		}
+		if err := heard(x.err); extensions.KindOf(err) != x.kind {
+			t.Errorf("%v: %v", x.calls, err)
+		}
+	}
+}
+
+// An address has one connection of a line; one that no secret may be sent to has none, and the field is named that gave it.
+func TestALineHasOneConnectionForAnAddress(t *testing.T) {
+	t.Parallel()
+	l := &grpcline.Line{Vendor: "Acme", Effect: func(string) bool { return false }}
+	defer l.Close()
+	a, err := l.Open("address", "http://127.0.0.1:9", nil, nil)
+	b, again := l.To("http://127.0.0.1:9", nil, nil)
+	c, other := l.To("http://127.0.0.1:10", nil, nil)
+	if err != nil || again != nil || other != nil || a != b || a == c {
+		t.Errorf("%p %p %p, %v, %v, %v", a, b, c, err, again, other)
+	}
+	if _, err := l.Open("address", "http://example.org", nil, nil); !extensions.IsKind(err, extensions.KindInvalid) ||
+		!strings.Contains(err.Error(), "config.address") {
+		t.Errorf("%v", err)
+	}
+}

@@ -3,6 +3,7 @@
 package ociimage
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -124,4 +125,15 @@ func Registry(ref string) string {
 		return extensions.DefaultRegistry
 	}
 	return host
+}
+
+// Login returns the user and the password for the first of the images whose registry has a login; none = "".
+func Login(ctx context.Context, all extensions.Registries, images ...string) (user, password string, err error) {
+	for _, image := range images {
+		if login, ok := all[Registry(image)]; ok {
+			secret, err := login.Password(ctx)
+			return login.Username, secret.Reveal(), err
+		}
+	}
+	return "", "", nil
 }

@@ -18,12 +18,14 @@ import (
 	"golang.org/x/oauth2/clientcredentials"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/held"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/webcall"
 )
 
 const (
 	callTime = time.Minute      // of one call to the issuer
 	early    = 30 * time.Second // how long before its end a token is no longer used
+	unsaid   = 24 * time.Hour   // how long one is used whose issuer does not say
 	maxSaid  = 1 << 20          // bytes of an issuer's description of itself
 	maxWords = 300              // characters of its text in a message
 )
@@ -43,7 +45,7 @@ type Client struct {
 	secret string
 	grant  clientcredentials.Config
 	http   *http.Client
-	held   chan *oauth2.Token // the last one, which one call at a time renews
+	token  held.Value[string]
 }
 
 // New contacts nobody. An address that no secret may be sent to is KindInvalid.
@@ -56,12 +58,11 @@ func New(o Options) (*Client, error) {
 		return nil, err
 	}
 	client.Timeout = callTime
-	c := &Client{issuer: strings.TrimSuffix(o.Issuer, "/"), secret: o.Secret.Reveal(), http: client, held: make(chan *oauth2.Token, 1),
+	c := &Client{issuer: strings.TrimSuffix(o.Issuer, "/"), secret: o.Secret.Reveal(), http: client, token: held.New[string](),
 		grant: clientcredentials.Config{ClientID: o.ID, ClientSecret: o.Secret.Reveal(), Scopes: o.Scopes}}
 	if o.Audience != "" {
 		c.grant.EndpointParams = url.Values{"audience": {o.Audience}}
 	}
-	c.held <- nil
 	return c, nil
 }
 
@@ -77,30 +78,24 @@ func Claims(token string, into any) {
 func (c *Client) Close() { c.http.CloseIdleConnections() }
 
 // Token returns one that is good for a while. A refusal is KindUnauthorized.
-func (c *Client) Token(ctx context.Context) (string, error) {
-	var t *oauth2.Token
-	select {
-	case t = <-c.held:
-	case <-ctx.Done():
-		return "", ctx.Err()
-	}
-	defer func() { c.held <- t }()
-	if t != nil && (t.Expiry.IsZero() || time.Until(t.Expiry) > early) {
-		return t.AccessToken, nil
-	}
+func (c *Client) Token(ctx context.Context) (string, error) { return c.token.Get(ctx, c.fetch) }
+
+func (c *Client) fetch(ctx context.Context) (token string, until time.Time, err error) {
 	if c.grant.TokenURL == "" {
 		at, err := c.endpoint(ctx)
 		if err != nil {
-			return "", c.refusal(ctx, err)
+			return "", until, c.refusal(ctx, err)
 		}
 		c.grant.TokenURL = at
 	}
-	fresh, err := c.grant.Token(context.WithValue(ctx, oauth2.HTTPClient, c.http))
+	t, err := c.grant.Token(context.WithValue(ctx, oauth2.HTTPClient, c.http))
 	if err != nil {
-		return "", c.refusal(ctx, err)
+		return "", until, c.refusal(ctx, err)
 	}
-	t = fresh
-	return t.AccessToken, nil
+	if t.Expiry.IsZero() {
+		return t.AccessToken, time.Now().Add(unsaid), nil
+	}
+	return t.AccessToken, t.Expiry.Add(-early), nil
 }
 
 // endpoint asks the issuer where its tokens are.

@@ -67,7 +67,7 @@ func Open(o Options) (*Client, error) {
 	}
 	c := &Client{Options: o, base: base}
 	for name, s := range c.secrets() {
-		if v := s.Reveal(); v == "" || strings.ContainsFunc(v, func(r rune) bool { return r <= ' ' || r > '~' }) {
+		if !s.FitsHeader() {
 			return nil, extensions.Errorf(extensions.KindUnauthorized, "the credential of %s for the header %s is empty or has characters "+
 				"that no key has", o.Vendor, name).WithRemedy("copy the key again, without spaces or line ends")
 		}

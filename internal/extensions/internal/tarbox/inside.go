@@ -55,8 +55,7 @@ func Whole(transport execwire.Transport, at, where string) Way {
 	unpack := w.In
 	w.In = func(ctx context.Context, from io.Reader, begin func(Form)) (End, error) {
 		const look = "command -v tar >/dev/null 2>&1 && command -v mkdir >/dev/null 2>&1"
-		exit, err := transport(ctx, execwire.Process{Argv: []string{"/bin/sh", "-c", look}, Stdin: bytes.NewReader(nil), Stdout: io.Discard,
-			Stderr: io.Discard})
+		_, exit, err := transport.Output(ctx, "/bin/sh", "-c", look)
 		if err != nil || exit != 0 {
 			return End{Exit: noArchiver, Path: at, Where: where}, err
 		}

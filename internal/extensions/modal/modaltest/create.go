@@ -106,6 +106,11 @@ func checkDefinition(want *pb.Sandbox, tags []*pb.SandboxTag) error {
 	case net.GetNetworkAccessType() != pb.NetworkAccess_ALLOWLIST && len(net.GetAllowedCidrs())+len(net.GetAllowedDomains()) > 0:
 		return bad("an allowlist without its mode")
 	}
+	for _, r := range want.GetSchedulerPlacement().GetRegions() {
+		if places[r] == "" || r == anywhere {
+			return bad("region %q", r)
+		}
+	}
 	for _, c := range net.GetAllowedCidrs() {
 		if _, err := netip.ParsePrefix(c); err != nil {
 			return bad("CIDR %q", c)

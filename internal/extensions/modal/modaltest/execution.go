@@ -112,6 +112,7 @@ func (s *sandbox) start(in *pb.TaskExecStartRequest) error {
 	for name, value := range s.env {
 		cmd.Env = append(cmd.Env, name+"="+value)
 	}
+	cmd.Env = append(cmd.Env, "MODAL_REGION="+s.place) // nothing else can set it
 	var ours, theirs []*os.File
 	pipes := func() (err error) {
 		if in.HasPtyInfo() {

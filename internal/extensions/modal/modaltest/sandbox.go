@@ -23,6 +23,7 @@ type sandbox struct {
 	backend       int
 	asked         *pb.Sandbox
 	env           map[string]string // of its image
+	place         string            // where it runs
 	tags          []*pb.SandboxTag
 	made, ends    time.Time
 	connect       string // its connect token
@@ -35,6 +36,16 @@ type sandbox struct {
 	streams       context.Context //nolint:containedctx // it is the life of the streams out of the sandbox
 	cut           context.CancelFunc
 }
+
+// anywhere stands for the vendor's own choice among places.
+const anywhere = ""
+
+// places has one place of a cloud in each region that the vendor's guide names, and its zone where a cloud has them.
+var places = map[string]string{anywhere: "us-central1-a", "us": "us-ashburn-1", "us-east": "eastus", "us-central": "us-chicago-1",
+	"us-south": "us-south1-b", "us-west": "us-west-2", "eu": "swedencentral", "eu-west": "europe-west4-c", "eu-north": "eu-north-1",
+	"eu-south": "eu-south-2", "ap": "asia-northeast1-a", "ap-northeast": "japaneast", "ap-southeast": "ap-southeast-3",
+	"ap-south": "ap-south-1", "ap-melbourne": "ap-melbourne-1", "jp": "japanwest", "au": "ap-sydney-1", "uk": "eu-west-2",
+	"ca": "ca-montreal-1", "me": "me-west1-a", "sa": "sa-east-1", "af": "southafricanorth", "mx": "mexicocentral"}
 
 // letters makes an identifier as the vendor does.
 func letters(n int) string {
@@ -66,6 +77,12 @@ func (v *Vendor) newSandbox(app string, from *image, want *pb.Sandbox, tags []*p
 	s.id = "sb-" + letters(22)
 	if backend == 2 {
 		s.id = "sb-" + letters(26)
+	}
+	if s.place = v.place; s.place == "" {
+		s.place = places[anywhere]
+		if asked := want.GetSchedulerPlacement().GetRegions(); len(asked) > 0 {
+			s.place = places[asked[0]]
+		}
 	}
 	s.ends = s.made.Add(time.Duration(want.GetTimeoutSecs()) * time.Second)
 	s.streams, s.cut = context.WithCancel(context.Background())

@@ -39,6 +39,7 @@ type Vendor struct {
 	contents  map[string][]byte // of files of builds, by their hashes
 	mounts    map[string][]*pb.MountFile
 	listeners map[int]string // port inside -> address here
+	place     string         // where new sandboxes run; "" = where they were asked for
 	creates   int
 	serial    int
 	recent    []time.Time // when creates were asked for
@@ -115,6 +116,13 @@ func (v *Vendor) SecureRouters() {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.secure = true
+}
+
+// RunIn makes new sandboxes run at a place, as its cloud names it, wherever they are asked for.
+func (v *Vendor) RunIn(place string) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.place = place
 }
 
 // Listen says which address of this machine answers for a port of every sandbox.

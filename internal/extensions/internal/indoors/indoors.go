@@ -1,0 +1,103 @@
+// Package indoors gives a backend what needs no more than a way into its sandboxes: commands, files, what a new one is filled
+// with, and its probe.
+package indoors
+
+import (
+	"context"
+	"io"
+
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/contents"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/execwire"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/ready"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/tarbox"
+)
+
+// Where is how messages name a sandbox.
+const Where = "the sandbox"
+
+// Room is the inside of one sandbox that runs.
+type Room struct {
+	Ref     string // the place's own name of it
+	WorkDir string // its workspace, absolute; "" = it has none
+	Home    string // where its contents lie; "" = its user says so
+	Run     execwire.Transport
+	Inside  contents.Inside // how it is filled; nil = by a shell, which Run starts
+}
+
+func (r *Room) inside() contents.Inside {
+	if r.Inside != nil {
+		return r.Inside
+	}
+	return contents.Shell{Run: r.Run, Where: Where, Home: r.Home}
+}
+
+func (r *Room) way(at string) tarbox.Way {
+	return tarbox.Inside(r.Run, tarbox.At(r.WorkDir, at), Where)
+}
+
+// Door leads into the sandboxes of one backend.
+type Door struct {
+	Vendor string // for messages
+	// Enter reaches the inside of a handle's sandbox; one that does not run is refused.
+	Enter func(ctx context.Context, h extensions.Handle) (*Room, error)
+
+	filled contents.Known // by Ref
+}
+
+// Exec implements extensions.Execer.
+func (d *Door) Exec(ctx context.Context, h extensions.Handle, req extensions.ExecRequest) (extensions.ExecResult, error) {
+	r, err := d.exec(ctx, h, req)
+	return r, extensions.Failed("exec", h.ID, err, nil)
+}
+
+func (d *Door) exec(ctx context.Context, h extensions.Handle, req extensions.ExecRequest) (r extensions.ExecResult, err error) {
+	if err := req.CheckSingle(d.Vendor); err != nil {
+		return r, err
+	}
+	room, err := d.Enter(ctx, h)
+	if err != nil {
+		return r, err
+	}
+	c, err := d.filled.Of(ctx, room.Ref, h.ID, room.inside())
+	if err != nil {
+		return r, err
+	}
+	return execwire.Run(ctx, c.For(req), execwire.Inside(room.WorkDir, room.Run))
+}
+
+// Upload implements extensions.FileTransfer.
+func (d *Door) Upload(ctx context.Context, h extensions.Handle, dir string, tar io.Reader) error {
+	room, err := d.Enter(ctx, h)
+	if err == nil {
+		err = tarbox.Upload(ctx, tar, room.way(dir))
+	}
+	return extensions.Failed("upload", h.ID, err, nil)
+}
+
+// Download implements extensions.FileTransfer.
+func (d *Door) Download(ctx context.Context, h extensions.Handle, from string, w io.Writer) error {
+	room, err := d.Enter(ctx, h)
+	if err == nil {
+		err = tarbox.Download(ctx, w, room.way(from))
+	}
+	return extensions.Failed("download", h.ID, err, nil)
+}
+
+// Furnish fills a sandbox that has started, unless it is filled, and waits until its probe answers. Each part can be done
+// again after a failure.
+func (d *Door) Furnish(ctx context.Context, spec extensions.Spec, h extensions.Handle) error {
+	room, err := d.Enter(ctx, h)
+	if err != nil {
+		return err
+	}
+	if err := d.filled.Fill(ctx, room.Ref, room.WorkDir, spec, room.inside()); err != nil {
+		return err
+	}
+	return ready.Answered(ctx, spec.Readiness, func(ctx context.Context, req extensions.ExecRequest) (extensions.ExecResult, error) {
+		return d.exec(ctx, h, req)
+	})
+}
+
+// Forget drops what is known of a sandbox that has ended.
+func (d *Door) Forget(ref string) { d.filled.Forget(ref) }
