@@ -12,14 +12,10 @@ import (
 	"time"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine"
-	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
-	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/daytona"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/daytona/daytonatest"
-	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/e2b"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/e2b/e2btest"
-	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/modal"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/modal/modaltest"
-	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/vercel"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/openshell/openshelltest"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/vercel/verceltest"
 )
 
@@ -28,35 +24,38 @@ var update = flag.Bool("update", false, "write the golden files")
 // market is a bench where every hosted place is configured, each at a fake of its own.
 type market struct {
 	*bench
-	e2b     *e2btest.Vendor
-	daytona *daytonatest.Vendor
-	vercel  *verceltest.Vendor
-	modal   *modaltest.Vendor
+	e2b       *e2btest.Vendor
+	daytona   *daytonatest.Vendor
+	vercel    *verceltest.Vendor
+	modal     *modaltest.Vendor
+	openshell *openshelltest.Gateway
 }
 
 // newMarket has each profile choose the lowest cost.
 func newMarket(t *testing.T, profiles map[string]string, more ...with) market {
 	t.Helper()
-	m := market{e2b: e2btest.Start(t), daytona: daytonatest.Start(t), vercel: verceltest.Start(t), modal: modaltest.Start(t)}
+	m := market{e2b: e2btest.Start(t), daytona: daytonatest.Start(t), vercel: verceltest.Start(t), modal: modaltest.Start(t),
+		openshell: openshelltest.Start(t, openshelltest.OIDC)}
 	files := map[string]string{
 		"extensions/ext.e2b.yaml": fmt.Sprintf("id: ext.e2b\nhandler: e2b\nconfig: { plan: pro, api_url: %q, sandbox_url: %q }\n",
 			m.e2b.APIURL, m.e2b.SandboxURL),
 		"extensions/ext.daytona.yaml": fmt.Sprintf("id: ext.daytona\nhandler: daytona\nconfig: { api_url: %q }\n", m.daytona.APIURL),
 		"extensions/ext.vercel.yaml":  fmt.Sprintf("id: ext.vercel\nhandler: vercel\nconfig: { plan: pro, api_url: %q }\n", m.vercel.APIURL),
-		"extensions/ext.modal.yaml":   fmt.Sprintf("id: ext.modal\nhandler: modal\nconfig: { server_url: %q }\n", m.modal.URL),
+		"extensions/ext.openshell.yaml": fmt.Sprintf("id: ext.openshell\nhandler: openshell\nconfig: { address: %q, oidc_issuer: %q, "+
+			"oidc_client_id: %q, driver: docker }\n", m.openshell.URL, m.openshell.Issuer, m.openshell.ClientID),
+		"extensions/ext.modal.yaml": fmt.Sprintf("id: ext.modal\nhandler: modal\nconfig: { server_url: %q }\n", m.modal.URL),
 	}
 	for name, text := range profiles {
 		files["profiles/"+name+".yaml"] = "id: profile." + name + "\nversion: \"1.0.0\"\nroute: { strategy: lowest-cost }\n" +
 			"isolation: { level: container }\n" + text
 	}
-	secret := extensions.NewSecret
 	m.bench = newBench(t, append([]with{onFiles(files), func(b *bench) {
-		b.Extensions = append(all(), e2b.New(), daytona.New(), vercel.New(), modal.New())
-		b.Credentials = map[string]map[string]engine.Secret{
-			"ext.e2b": {"api_key": secret(m.e2b.Key)}, "ext.daytona": {"api_key": secret(m.daytona.Key)},
-			"ext.vercel": {"token": secret(m.vercel.Token), "team_id": secret(m.vercel.Team), "project_id": secret(m.vercel.Project)},
-			"ext.modal":  {"token_id": secret(m.modal.TokenID), "token_secret": secret(m.modal.TokenSecret)},
-		}
+		rent(&b.Options, logins{
+			"ext.e2b": {"api_key": m.e2b.Key}, "ext.daytona": {"api_key": m.daytona.Key},
+			"ext.vercel":    {"token": m.vercel.Token, "team_id": m.vercel.Team, "project_id": m.vercel.Project},
+			"ext.modal":     {"token_id": m.modal.TokenID, "token_secret": m.modal.TokenSecret},
+			"ext.openshell": {"oidc_client_secret": m.openshell.Secret},
+		})
 	}}, more...)...)
 	return m
 }
@@ -87,7 +86,7 @@ func TestEveryVendorHasAPriceOrAReason(t *testing.T) {
 		"read-only files":  denied + "workspace: { mode: remote-canonical, access: ro }\ninputs: { repo: { type: string } }\n",
 		"an end when idle": "network: { default: deny }\nttl: { default: 1h, max: 24h, idle_reap: 10m }\n",
 	}
-	vendors := []string{"daytona", "e2b", "modal", "vercel"}
+	vendors := []string{"daytona", "e2b", "modal", "openshell", "vercel"}
 	names := slices.Sorted(maps.Keys(asked))
 	profiles := map[string]string{}
 	for i, name := range names {
@@ -113,7 +112,7 @@ func TestEveryVendorHasAPriceOrAReason(t *testing.T) {
 			case p.Estimate.Maximum == "":
 				says = "its price is unknown"
 			}
-			fmt.Fprintf(&b, "  %-7s  %s\n", v, says)
+			fmt.Fprintf(&b, "  %-9s  %s\n", v, says)
 		}
 	}
 	const golden = "testdata/vendors.golden"
@@ -143,14 +142,15 @@ func whyNot(err error, vendor string) string {
 	return strings.Join(all, "; ")
 }
 
-// The cheapest vendor has no room and the second does not answer: the third takes it, and settles by its own meter.
+// The cheapest vendor has no room and the second does not answer: the third takes it, and settles by its own meter. A gateway of
+// one's own, whose cost nobody has said, comes last.
 func TestTheThirdVendorTakesItAndSettlesByItsOwnMeter(t *testing.T) {
 	t.Parallel()
 	m := newMarket(t, map[string]string{"sized": denied + "resources: { cpu: 2, memory_mb: 4096, best_effort: true }\n"},
 		func(b *bench) { delete(b.Credentials, "ext.e2b") }) // it has no meter to read, and would be cheaper
 	req := engine.Request{Profile: "profile.sized", Name: "one"}
 	p, err := m.Plan(t.Context(), req)
-	if order := strings.Join(p.Route.Order, " "); err != nil || order != "ext.daytona ext.modal ext.vercel" {
+	if order := strings.Join(p.Route.Order, " "); err != nil || order != "ext.daytona ext.modal ext.vercel ext.openshell" {
 		t.Fatalf("%s: %v", order, err)
 	}
 	m.daytona.Inject(daytonatest.Fault{On: "POST /sandbox", Status: http.StatusBadRequest, Header: http.Header{"Content-Type": {"application/json"}},
