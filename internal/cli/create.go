@@ -189,7 +189,8 @@ func (a *app) sandboxSnapshotCommand() *cobra.Command {
 		Use:   "snapshot ID|NAME",
 		Short: "Keep an image of a live sandbox and print its ID",
 		Long: `Keeps an image of a sandbox, which outlives it. Nothing of the sandbox runs meanwhile,
-unless --live permits that its files are of different moments.`,
+unless --live permits that its files are of different moments. Where a snapshot ends its
+sandbox, --allow-end must permit that.`,
 		Example: "  sandboxer sandbox snapshot e2e-main --name seeded --retention 30d",
 		Args:    args(cobra.ExactArgs(1)),
 		RunE: func(c *cobra.Command, given []string) error {
@@ -208,6 +209,9 @@ unless --live permits that its files are of different moments.`,
 				ctx, done := a.working(c.Context(), "Keeping an image of "+string(known.ID))
 				kept, err := e.Snapshot(ctx, known.Receipt, req)
 				done()
+				for _, n := range kept.Notices {
+					a.notify(n)
+				}
 				if err != nil {
 					return err
 				}
@@ -219,6 +223,7 @@ unless --live permits that its files are of different moments.`,
 	f.StringVarP(&req.Name, "name", "n", "", "`name` (default: its ID)")
 	f.StringVar(&req.Kind, "kind", "", "`kind` of snapshot, one of those its place has (default: the place's)")
 	f.BoolVar(&req.Live, "live", false, "take it while everything runs on")
+	f.BoolVar(&req.AllowEnd, "allow-end", false, "permit that it ends the sandbox, where the place takes no other")
 	f.StringVar(&req.Retention, "retention", "", "keep it for this `duration`, such as 30d (default: until it is deleted)")
 	return c
 }

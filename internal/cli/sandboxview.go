@@ -32,14 +32,14 @@ type sandboxView struct {
 	RunID      string              `json:"run_id,omitempty"`
 	Reason     string              `json:"reason,omitempty"`
 	Reach      engine.Reachability `json:"reachability,omitzero"`
-	Holders    []holderView        `json:"holders,omitempty"`
+	Leases     []leaseView         `json:"leases,omitempty"`
 	Charges    []chargeView        `json:"charges,omitempty"`
 	Actual     *actualView         `json:"meter_actual,omitempty"` // of `sandbox get`
 }
 
-// holderView is one of several that hold a sandbox.
-type holderView struct {
-	Lease   string    `json:"lease"`
+// leaseView is one of several leases on a sandbox.
+type leaseView struct {
+	ID      string    `json:"id"`
 	Actor   string    `json:"actor,omitempty"`
 	Harness string    `json:"harness,omitempty"`
 	RunID   string    `json:"run_id,omitempty"`
@@ -47,15 +47,15 @@ type holderView struct {
 	Until   time.Time `json:"until"`
 }
 
-func holderViews(list []engine.Holder) (out []holderView) {
+func leaseViews(list []engine.LeaseView) (out []leaseView) {
 	for _, h := range list {
 		c := h.Request.Consumer
-		out = append(out, holderView{h.Lease, c.Actor, c.Harness, c.RunID, h.Since.UTC(), h.Until.UTC()})
+		out = append(out, leaseView{h.ID, c.Actor, c.Harness, c.RunID, h.Since.UTC(), h.Until.UTC()})
 	}
 	return out
 }
 
-func (h holderView) line(now time.Time) string {
+func (h leaseView) line(now time.Time) string {
 	text := "until " + withRelative(h.Until, now)
 	for _, who := range []string{h.RunID, h.Harness, h.Actor} {
 		if who != "" {
@@ -81,7 +81,7 @@ func viewOf(s engine.Sandbox) sandboxView {
 		CreatedAt: s.CreatedAt.UTC(), ExpiresAt: s.ExpiresAt.UTC(), EndedAt: s.EndedAt.UTC(), Estimated: s.EndEstimated,
 		Expiry: s.Expiry, IdleReap: idleSpan(s.IdleReap), IdleSince: s.IdleSince.UTC(),
 		Generation: s.Generation, RunID: s.Request.Consumer.RunID, Reason: s.Reason, Reach: s.Reach,
-		Holders: holderViews(s.Holders),
+		Leases: leaseViews(s.Leases),
 	}
 }
 
@@ -117,7 +117,7 @@ func printSandboxes(w io.Writer, list []sandboxView, now time.Time) error {
 		if s.Mode == string(engine.Paused) {
 			state += ", paused"
 		}
-		if n := len(s.Holders); n > 0 {
+		if n := len(s.Leases); n > 0 {
 			state += ", held by " + strconv.Itoa(n)
 		}
 		rows = append(rows, wide(w, []string{string(s.ID), s.Name, state, s.Profile, placeName(s.Extension, s.Host), s.end(now)},
@@ -204,7 +204,7 @@ func printSandbox(w io.Writer, s sandboxView, now time.Time) error {
 			lines = append(lines, [2]string{k, m[k]})
 		}
 	}
-	for _, h := range s.Holders {
+	for _, h := range s.Leases {
 		lines = append(lines, [2]string{"held", h.line(now)})
 	}
 	for _, c := range s.Charges {

@@ -144,3 +144,13 @@ func (e *Engine) Verify(ctx context.Context, ev Evidence) (Verified, error) {
 	}
 	return e.accounts.Verify(ctx, account.Evidence{Pins: ev.Pins, Receipts: receipts, Exports: ev.Exports})
 }
+
+type (
+	// Purse is an exact limit on what several sandboxes may cost together.
+	Purse = account.Purse
+	// Share is what a [Purse] sets aside for one sandbox.
+	Share = account.Share
+)
+
+// NewPurse returns a purse with a limit such as "5.00 USD"; anything else is KindInvalid.
+func NewPurse(limit string) (*Purse, error) { return account.NewPurse(limit) }

@@ -42,8 +42,9 @@ type bench struct {
 	profile        string // of a request that names none
 	vendor, dear   string // folders of vendors: of ext.saas-stub, and of another one
 	catalog        string // folder of what onFiles added
-	opened         ledger.Ledger
-	account        string // in this machine's Docker, where that is a place; else ""
+	opened         *ledger.Ledger
+	account        string          // in this machine's Docker, where that is a place; else ""
+	rented         func() []string // the ids of what lives at a vendor; nil = no vendor is a place
 }
 
 // with changes what a bench is opened with.
@@ -176,7 +177,7 @@ func (b *bench) elsewhere(more ...with) *engine.Engine {
 }
 
 // book is the ledger, opened beside the engines.
-func (b *bench) book() ledger.Ledger {
+func (b *bench) book() *ledger.Ledger {
 	b.t.Helper()
 	if b.opened != nil {
 		return b.opened
@@ -293,6 +294,9 @@ func (b *bench) left() (ids []string) {
 			ids = append(ids, string(o.ID))
 		}
 	})
+	if b.rented != nil {
+		ids = append(ids, b.rented()...)
+	}
 	return ids
 }
 

@@ -23,7 +23,7 @@ func TestTheDesignPageKnowsEveryFailpoint(t *testing.T) {
 	if got, want := strings.Count(string(text), "\n| `engine."), len(failpointtest.Names("engine.")); got != want {
 		t.Errorf("%d rows for %d points", got, want)
 	}
-	for _, file := range []string{"plan/decide.go", "life/decide.go", "life/secrets.go", "life/create.go", "life/claim.go", "life/attempt.go",
+	for _, file := range []string{"plan/decide.go", "life/decide.go", "life/sources.go", "life/create.go", "life/claim.go", "life/attempt.go",
 		"book/turns.go"} {
 		if _, err := os.Stat(file); err != nil || !strings.Contains(string(text), "`"+file+"`") {
 			t.Errorf("%s: %v", file, err)

@@ -45,7 +45,7 @@ type order struct {
 	Lease        time.Duration
 	Count        int           // of a rush
 	Fork         extensions.ID // what a create forks
-	Key          string        // of an account at E2B, whose binding is ext.rented
+	Logins       logins        // of the vendors that are places, by binding; nil = none is
 	Docker       string        // the account of sandboxes in this machine's Docker; "" = it is no place
 	Anywhere     string        // the folder of the machines of ext.anywhere; "" = it is no place
 	Hosts        []string      // of a create
@@ -101,8 +101,8 @@ func drive(text string) int {
 	if o.Docker != "" {
 		opts.Extensions, opts.Account = append(opts.Extensions, docker.New()), o.Docker
 	}
-	if o.Key != "" {
-		rent(&opts, o.Key)
+	if o.Logins != nil {
+		rent(&opts, o.Logins)
 	}
 	if o.Anywhere != "" {
 		opts.Extensions = append(opts.Extensions, anywhere{mortal(o.DieAt), o.Anywhere, nil})
@@ -144,7 +144,7 @@ func drive(text string) int {
 			return 1
 		}
 	case "snapshot":
-		if _, err := e.Snapshot(context.Background(), o.Receipt, engine.SnapshotRequest{Name: "kept", Retention: "30d"}); err != nil {
+		if _, err := e.Snapshot(context.Background(), o.Receipt, engine.SnapshotRequest{Name: "kept", Retention: "30d", AllowEnd: true}); err != nil {
 			fmt.Fprintln(os.Stderr, extensions.KindOf(err), err, extensions.RemedyOf(err))
 			return 1
 		}

@@ -34,8 +34,8 @@ func TestASharedSandboxLivesUntilItsLastHolderIsGone(t *testing.T) {
 			t.Errorf("%d meters", n)
 		}
 		seen, err := b.Get(ctx, one.Receipt)
-		if err != nil || seen.State != "ready" || len(seen.Holders) != 2 || seen.Receipt.Lease != one.Receipt.Lease {
-			t.Errorf("%+v, %v", seen.Holders, err)
+		if err != nil || seen.State != "ready" || len(seen.Leases) != 2 || seen.Receipt.Lease != one.Receipt.Lease {
+			t.Errorf("%+v, %v", seen.Leases, err)
 		}
 		if _, err := b.Destroy(ctx, engine.Receipt{ID: one.ID}, engine.DestroyOptions{}); !extensions.IsKind(err, extensions.KindConflict) {
 			t.Errorf("by hand, while two hold it: %v", err)
@@ -44,7 +44,7 @@ func TestASharedSandboxLivesUntilItsLastHolderIsGone(t *testing.T) {
 		if err != nil || !r.Released || len(b.alive()) != 1 {
 			t.Fatalf("%+v, %v", r, err)
 		}
-		if now, err := b.Get(ctx, one.Receipt); err != nil || !now.ExpiresAt.Equal(one.ExpiresAt) || len(now.Holders) != 1 {
+		if now, err := b.Get(ctx, one.Receipt); err != nil || !now.ExpiresAt.Equal(one.ExpiresAt) || len(now.Leases) != 1 {
 			t.Errorf("what is left ends at %s, want %s (%v)", now.ExpiresAt, one.ExpiresAt, err)
 		}
 		if r, err := b.Destroy(ctx, two.Receipt, engine.DestroyOptions{}); err != nil || !r.Released || len(b.alive()) != 1 {
@@ -180,8 +180,8 @@ func TestALeaseThatLapsedHoldsNothing(t *testing.T) {
 	short, long := b.create(held("10m")), b.create(held("2h"))
 	e := b.later(time.Hour)
 	s, err := e.Get(ctx, short.Receipt)
-	if err != nil || s.State != "expired" || len(s.Holders) != 1 {
-		t.Errorf("%s (%s), %v, %v", s.State, s.Reason, s.Holders, err)
+	if err != nil || s.State != "expired" || len(s.Leases) != 1 {
+		t.Errorf("%s (%s), %v, %v", s.State, s.Reason, s.Leases, err)
 	}
 	if s, err := e.Get(ctx, long.Receipt); err != nil || s.State != "ready" {
 		t.Errorf("the other: %s, %v", s.State, err)

@@ -14,7 +14,7 @@ import (
 
 // lived records a sandbox on a host as the engine does: metered from start,
 // and unless end is zero until then.
-func lived(t *testing.T, l ledger.Ledger, name, host string, start, end time.Time, cpu int64) {
+func lived(t *testing.T, l *ledger.Ledger, name, host string, start, end time.Time, cpu int64) {
 	t.Helper()
 	ctx := context.Background()
 	id, err := extensions.NewID(nil)

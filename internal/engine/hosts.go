@@ -62,3 +62,8 @@ func (e *Engine) Tunnel(name string) (extensions.SSH, error) { return e.catalog.
 func (e *Engine) Identity(name string) (extensions.SSHIdentity, error) {
 	return e.catalog.Identity(name)
 }
+
+// Survey lists the places of every extension, and with ask what they offer now; see [life.Manager.Survey].
+func (e *Engine) Survey(ctx context.Context, ask bool) ([]Pool, error) {
+	return e.life.Survey(ctx, ask)
+}

@@ -42,3 +42,6 @@ func (e *Engine) Warnings() []notice.Notice {
 	}
 	return out
 }
+
+// LedgerURL returns the ledger's address without its password.
+func (e *Engine) LedgerURL() string { return e.book.URL() }

@@ -2,6 +2,7 @@ package engine_test
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -74,6 +75,20 @@ func TestWhatIsOverdueAndCannotBeEndedStopsNoOtherRun(t *testing.T) {
 	report, err := b.Sweep(t.Context(), false, nil)
 	if err != nil || len(b.alive()) != 0 {
 		t.Errorf("the next sweep: %+v, %v; %v are there", report, err, b.alive())
+	}
+	b.clean()
+}
+
+func TestASweepListsWhatItEndsWhereNobodyElseDoes(t *testing.T) {
+	t.Parallel()
+	b := newSwept(t)
+	short := b.create(engine.Request{Name: "short", TTL: "5m"})
+	b.Engine = b.reopen(ahead(func() time.Duration { return 10 * time.Minute }))
+	for _, dry := range []bool{true, false} {
+		report, err := b.Sweep(t.Context(), dry, nil)
+		if err != nil || !slices.Equal(report.Ended, []extensions.ID{short.ID}) || report.Settled != nil {
+			t.Errorf("dry %v: %+v, %s", dry, report, told(err))
+		}
 	}
 	b.clean()
 }

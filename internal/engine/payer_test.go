@@ -84,7 +84,7 @@ func sent(t *testing.T, dir, sandbox string, bytes int64) {
 	t.Fatalf("the vendor has no %s: %+v", sandbox, all)
 }
 
-func chargesOf(t *testing.T, l ledger.Ledger, id engine.ID) []ledger.Charge {
+func chargesOf(t *testing.T, l *ledger.Ledger, id engine.ID) []ledger.Charge {
 	t.Helper()
 	cs, err := l.Charges(t.Context(), id)
 	if err != nil || len(cs) == 0 {

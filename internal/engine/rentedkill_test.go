@@ -11,11 +11,15 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/lifecycle"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/daytona"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/e2b"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/e2b/e2btest"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/modal"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/openshell"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/vercel"
 )
 
-// hurried is E2B whose look-up is trusted sooner: its fake lists what is new at once.
+// hurried is a vendor whose look-ups are trusted sooner: its fake lists what is new at once.
 type hurried struct {
 	extensions.Extension
 	extensions.Declarer
@@ -24,15 +28,33 @@ type hurried struct {
 
 func (x hurried) Describe() extensions.Descriptor {
 	d := x.Extension.Describe()
-	d.Find.Settle = time.Second
+	for _, find := range []*extensions.Find{&d.Find, &d.Snapshots.Find} {
+		find.Settle = min(find.Settle, time.Second)
+	}
 	return d
 }
 
-// rent adds E2B with the key of an account.
-func rent(o *engine.Options, key string) {
-	x := e2b.New()
-	o.Extensions = append(all(), hurried{x, x.(extensions.Declarer), x.(extensions.SpecChecker)})
-	o.Credentials = map[string]map[string]engine.Secret{"ext.rented": {"api_key": extensions.NewSecret(key)}}
+// logins are the credentials of accounts at vendors, by binding.
+type logins map[string]map[string]string
+
+// vendors are the extensions of all that can be rented.
+func vendors() []extensions.Extension {
+	all := []extensions.Extension{daytona.New(), e2b.New(), modal.New(), openshell.New(), vercel.New()}
+	for i, x := range all {
+		all[i] = hurried{x, x.(extensions.Declarer), x.(extensions.SpecChecker)}
+	}
+	return all
+}
+
+// rent adds the vendors with the credentials of accounts.
+func rent(o *engine.Options, all logins) {
+	o.Extensions, o.Credentials = append(o.Extensions[:len(o.Extensions):len(o.Extensions)], vendors()...), map[string]map[string]engine.Secret{}
+	for binding, login := range all {
+		o.Credentials[binding] = map[string]engine.Secret{}
+		for name, value := range login {
+			o.Credentials[binding][name] = extensions.NewSecret(value)
+		}
+	}
 }
 
 // renting is a bench whose profile.rented runs at a fake of E2B of its own.
@@ -40,26 +62,28 @@ type renting struct {
 	*bench
 	v      *e2btest.Vendor
 	killer *e2btest.Killer
+	logins logins
 }
 
 func newRented(t *testing.T) renting {
 	t.Helper()
 	v := e2btest.Start(t)
 	k := v.Killer(t)
-	b := newBench(t, func(b *bench) { rent(&b.Options, v.Key) }, onFiles(map[string]string{
+	login := logins{"ext.rented": {"api_key": v.Key}}
+	b := newBench(t, func(b *bench) { rent(&b.Options, login) }, onFiles(map[string]string{
 		"extensions/ext.rented.yaml": fmt.Sprintf("id: ext.rented\nhandler: e2b\nconfig: { plan: pro, api_url: %q, sandbox_url: %q }\n",
 			k.APIURL, k.SandboxURL),
 		"prices/mine.yaml":     prices("ext.rented", "  - { component: sandbox, unit: sandbox-hour, price: \"1\" }\n"),
 		"profiles/rented.yaml": "id: profile.rented\nversion: \"1.0.0\"\nextension: ext.rented\nimage: { pull: \"alpine:3.20\" }\n" + contained,
 		"profiles/other.yaml":  "id: profile.other\nversion: \"1.0.0\"\nextends: profile.rented\nimage: { pull: \"alpine:3.21\" }\n",
 	}))
-	return renting{b, v, k}
+	return renting{b, v, k, login}
 }
 
 // victim carries out an order in a process that is killed at its nth request, or never.
 func (r renting) victim(o order, n int64, after bool) (requests int64) {
 	r.t.Helper()
-	o.Profile, o.Key = "profile.rented", r.v.Key
+	o.Profile, o.Logins = "profile.rented", r.logins
 	cmd := r.driver(o)
 	var said strings.Builder
 	cmd.Stderr = &said

@@ -20,8 +20,8 @@ type (
 	DestroyOptions = life.DestroyOptions
 	// DestroyReport is the result of a destroy.
 	DestroyReport = life.DestroyReport
-	// Holder is one of several that hold a sandbox.
-	Holder = life.Holder
+	// LeaseView is one of several leases on a sandbox.
+	LeaseView = life.LeaseView
 	// Charge is one settled line.
 	Charge = life.Charge
 	// Run is one command in a sandbox, as far as it came.
@@ -229,3 +229,22 @@ func (e *Engine) Sweep(ctx context.Context, dryRun bool, notify Notify) (SweepRe
 
 // GivenUp returns err for a caller whose own context is ctx; see [life.GivenUp].
 func GivenUp(ctx context.Context, err error) error { return life.GivenUp(ctx, err) }
+
+type (
+	// Actual is what a sandbox used so far, or in all once it has ended.
+	Actual = life.Actual
+	// MeasuredUse is what a place measures or expects.
+	MeasuredUse = extensions.Usage
+)
+
+// Sources of an Actual.
+const (
+	ActualPlace   = life.ActualPlace
+	ActualTime    = life.ActualTime
+	ActualSettled = life.ActualSettled
+)
+
+// Actual reads what a sandbox uses; see [life.Manager.Actual].
+func (e *Engine) Actual(ctx context.Context, id ID) (*Actual, error) {
+	return e.life.Actual(ctx, id)
+}

@@ -268,6 +268,38 @@ func TestKeepingASnapshotIsCharged(t *testing.T) {
 }
 
 // A kill at any step of keeping, restoring or deleting one leaves nothing that is not on the books.
+func TestASnapshotThatNobodyChargesForIsNoUsage(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	s := b.create(engine.Request{Profile: "profile.quickstart", Name: "one"})
+	snap := b.keep(s, engine.SnapshotRequest{})
+	for _, what := range []string{"kept", "deleted"} {
+		for _, by := range [][]string{nil, {"profile"}, {"component"}} {
+			u, err := b.Usage(t.Context(), engine.UsageQuery{By: by})
+			if err != nil {
+				t.Fatal(told(err))
+			}
+			for _, sums := range u.Totals {
+				if sums.Lives == 0 || sums.Currency == "" {
+					t.Errorf("%s, by %v: a total %+v", what, by, sums)
+				}
+			}
+			for _, row := range slices.Concat(u.Running, u.Settled) {
+				if row.Lives == 0 || row.Currency == "" {
+					t.Errorf("%s, by %v: a line %+v", what, by, row)
+				}
+			}
+		}
+		if what == "kept" {
+			if _, err := b.DeleteSnapshot(t.Context(), snap, false); err != nil {
+				t.Fatal(told(err))
+			}
+			b.end(s)
+		}
+	}
+	b.clean()
+}
+
 func TestAKillAtAnyStepOfASnapshotConverges(t *testing.T) {
 	t.Parallel()
 	killing(t)

@@ -127,6 +127,10 @@ type Snapshots struct {
 	// StopsSource: taking one leaves the sandbox paused; needs PowerPause. The engine
 	// resumes one that ran.
 	StopsSource bool
+	// EndsSource: taking one ends the sandbox for good. Nothing else is left of it, so the
+	// engine asks its user first. The sandbox stays as it ended until its Teardown, which
+	// settles it; FindSnapshot may need it, so the engine tears it down last.
+	EndsSource bool
 	// RunningOnly: one of a paused sandbox is refused, as Paused says.
 	RunningOnly bool
 	// Expires is how long the place keeps one at most; 0 = until it is deleted.

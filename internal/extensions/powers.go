@@ -156,7 +156,8 @@ type Header struct {
 type Snapshotter interface {
 	// Snapshot is idempotent by SnapshotSpec.ID. It works on a paused sandbox too,
 	// which stays paused, unless Snapshots.RunningOnly is declared. A kind that is not declared is KindUnsupported. If it fails
-	// and anything may exist, FindSnapshot finds that by the ID.
+	// and anything may exist, FindSnapshot finds that by the ID. One that ends its
+	// sandbox (Snapshots.EndsSource) returns once it has.
 	Snapshot(ctx context.Context, h Handle, spec SnapshotSpec) (Snapshot, error)
 	// FindSnapshot follows the rules of Backend.Find, with the strength of
 	// Snapshots.Find.
@@ -207,6 +208,15 @@ type SnapshotHandle struct {
 	ID        string          `json:"id"`
 	Ref       string          `json:"ref"`
 	Data      json.RawMessage `json:"data,omitempty"`
+}
+
+// Check refuses, with KindInvalid, a handle of another extension or version of Data's
+// format, or without a valid ID.
+func (h SnapshotHandle) Check(extension string, version int) error {
+	if h.Extension != extension || h.Version != version || !ValidSnapshotID(h.ID) {
+		return Errorf(KindInvalid, "this is not the handle of a snapshot of %s version %d", extension, version)
+	}
+	return nil
 }
 
 // Snapshot is one kept checkpoint.

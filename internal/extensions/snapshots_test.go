@@ -23,6 +23,8 @@ func TestADeclarationOfPausesAndSnapshotsAgrees(t *testing.T) {
 	}{
 		"as it is":                 {func(*extensions.Descriptor) {}, true},
 		"stops its source":         {func(d *extensions.Descriptor) { d.Snapshots.StopsSource = true }, true},
+		"ends its source":          {func(d *extensions.Descriptor) { d.Snapshots.EndsSource = true }, true},
+		"stops and ends it":        {func(d *extensions.Descriptor) { d.Snapshots.StopsSource, d.Snapshots.EndsSource = true, true }, false},
 		"not portable":             {local, true},
 		"memory":                   {func(d *extensions.Descriptor) { local(d); d.Snapshots.Kinds, d.Snapshots.HoldsSecrets = memory, true }, true},
 		"expires":                  {func(d *extensions.Descriptor) { d.Snapshots.Expires = time.Hour }, true},

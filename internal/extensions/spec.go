@@ -108,6 +108,19 @@ type EgressRule struct {
 	Port   int    `json:"port"`             // 1-65535; 0 = every port
 }
 
+// Allowed returns the networks and the names of the allowlist; neither is nil.
+func (n Network) Allowed() (networks, names []string) {
+	networks, names = []string{}, []string{}
+	for _, r := range n.Egress {
+		if r.Domain != "" {
+			names = append(names, r.Domain)
+		} else {
+			networks = append(networks, r.CIDR)
+		}
+	}
+	return networks, names
+}
+
 // Needs returns the enforcement the policy asks for.
 func (n Network) Needs() Egress {
 	if n.Default == "allow" {
@@ -302,6 +315,16 @@ func (d *Duration) UnmarshalText(b []byte) error {
 	v, err := time.ParseDuration(string(b))
 	*d = Duration(v)
 	return err
+}
+
+// CheckGeneration refuses, with KindConflict, to take over what exists of another
+// generation.
+func (s Spec) CheckGeneration(exists int64) error {
+	if exists == s.Generation {
+		return nil
+	}
+	return Errorf(KindConflict, "generation %d of this sandbox exists, want %d", exists, s.Generation).
+		WithRemedy("tear the other generation down first")
 }
 
 // SnapshotRef points a restore at a snapshot.

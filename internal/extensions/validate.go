@@ -159,6 +159,8 @@ func (d Descriptor) checkSnapshots() error {
 		return errors.New("find of snapshots: a settle time belongs to eventual find, and a claim to none")
 	case s.StopsSource && !d.Has(PowerPause):
 		return errors.New("snapshots that stop their source need the power to pause, which resumes it")
+	case s.StopsSource && s.EndsSource:
+		return errors.New("snapshots stop their source or end it")
 	case s.Expires < 0:
 		return fmt.Errorf("snapshots expire after %s", s.Expires)
 	case slices.Contains(s.Kinds, SnapshotMemory) && !s.HoldsSecrets:

@@ -15,6 +15,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 )
 
@@ -209,16 +210,11 @@ func (r *reach) declare(at ast.Node, names ...*ast.Ident) {
 	}
 }
 
-// useCases of the engine and its ledger that neither surface offers yet, and what rooms have for adapters to come.
-var useCases = map[string][]string{engine: {"Recreate", "SyncBack", "Upload", "Download"}, engine + "/ledger/sqlstore": {"Quote"},
-	contract + "/internal/execwire": {"Inside"}, contract + "/internal/tarbox": {"Inside"},
-	contract + "/internal/deadline": {"Left", "Unix", "At"}}
-
 // promised: the contract is for every adapter that may come, and a stub is for
 // tests.
 func (r *reach) promised(o types.Object) bool {
 	path := o.Pkg().Path()
-	return (path == contract || within(path, contract+"/saasstub")) && o.Exported() || slices.Contains(useCases[path], o.Name())
+	return (path == contract || within(path, contract+"/saasstub")) && o.Exported()
 }
 
 func origin(o types.Object) types.Object {
@@ -331,10 +327,25 @@ func (r *reach) every() []*types.Package {
 	return out
 }
 
+// release is what main links, read once.
+var release struct {
+	sync.Mutex
+	program *program
+}
+
+func released(t *testing.T) *program {
+	t.Helper()
+	release.Lock()
+	defer release.Unlock()
+	if release.program == nil {
+		release.program = typed(t, reached(t, "../..", "."), func(path string) bool { return within(path, module) })
+	}
+	return release.program
+}
+
 func TestNothingIsDead(t *testing.T) {
 	t.Parallel()
-	p := typed(t, reached(t, "../..", "."), func(path string) bool { return within(path, module) })
-	for _, d := range p.dead() {
+	for _, d := range released(t).dead() {
 		t.Error(d)
 	}
 }

@@ -22,7 +22,7 @@ var walletFields = []computedField{
 	{name: "receivable", typ: types.StringType,
 		doc: "Debt: usage beyond the wallet's credit. A wallet never goes below zero, and no usage is lost."},
 	{name: "unpriced_lives", typ: types.Int64Type,
-		doc: "Number of lives the wallet pays for at an unknown price. No amount here includes them."},
+		doc: "Number of sandbox lives that the wallet pays for at an unknown price. No amount here includes them."},
 }
 
 var budgetFields = []computedField{

@@ -69,9 +69,9 @@ func (a *execAction) Metadata(_ context.Context, req tfaction.MetadataRequest, r
 // Schema implements action.Action.
 func (a *execAction) Schema(_ context.Context, _ tfaction.SchemaRequest, resp *tfaction.SchemaResponse) {
 	resp.Schema = aschema.Schema{
-		MarkdownDescription: "Runs a command inside a sandbox, and shows each line as it is printed. An exit code that is not expected fails " +
-			"it with the end of the output. The secrets of the command and of the sandbox are hidden in it; where the sandbox's cannot be " +
-			"known, such as without its ledger, no output is shown.",
+		MarkdownDescription: "Runs a command inside a sandbox and shows each line of its output. An unexpected exit code fails the action " +
+			"and shows the end of the output. The output hides the secrets of the command and of the sandbox. If sandboxer cannot read the " +
+			"sandbox's secrets, for example without its ledger, it shows no output.",
 		Attributes: actionArguments(commandArguments()),
 	}
 }
@@ -106,7 +106,7 @@ func (a *execAction) Invoke(ctx context.Context, req tfaction.InvokeRequest, res
 		_, err = e.Perform(ctx, rec, task)
 	}
 	if err != nil {
-		addError(ctx, &resp.Diagnostics, "Command in sandbox "+m.SandboxID.ValueString()+" was not done", err)
+		addError(ctx, &resp.Diagnostics, "Command in sandbox "+m.SandboxID.ValueString()+" failed", err)
 	}
 }
 
@@ -121,8 +121,8 @@ func (a *extendAction) Metadata(_ context.Context, req tfaction.MetadataRequest,
 // Schema implements action.Action.
 func (a *extendAction) Schema(_ context.Context, _ tfaction.SchemaRequest, resp *tfaction.SchemaResponse) {
 	resp.Schema = aschema.Schema{
-		MarkdownDescription: "Moves a sandbox's deadline to its creation plus a duration, at most to its profile's maximum, and never to an " +
-			"earlier time. The owner's `ttl` stays as it is.",
+		MarkdownDescription: "Moves a sandbox's deadline to its creation time plus a duration. The deadline never moves to an earlier " +
+			"time, or past the profile's maximum. The `ttl` of the sandbox's own resource stays as it is.",
 		Attributes: map[string]aschema.Attribute{
 			"sandbox_id": aschema.StringAttribute{Required: true, Validators: []validator.String{sandboxID()},
 				MarkdownDescription: "ID of the sandbox."},
@@ -175,8 +175,8 @@ func (a *snapshotAction) Schema(_ context.Context, _ tfaction.SchemaRequest, res
 		delete(attrs, name) // what only a state has
 	}
 	resp.Schema = aschema.Schema{
-		MarkdownDescription: "Takes a snapshot of a sandbox and shows its ID. No state keeps it: `retention` or `sandboxer snapshot delete` " +
-			"ends it, and an `import` block takes it into a `sandboxer_snapshot`.",
+		MarkdownDescription: "Takes a snapshot of a sandbox and shows its ID. No state holds it: `retention` or `sandboxer snapshot " +
+			"delete` ends it, and an `import` block brings it into a `sandboxer_snapshot`.",
 		Attributes: attrs,
 	}
 }
@@ -189,6 +189,7 @@ func (a *snapshotAction) Invoke(ctx context.Context, req tfaction.InvokeRequest,
 		Name      types.String `tfsdk:"name"`
 		Kind      types.String `tfsdk:"kind"`
 		Live      types.Bool   `tfsdk:"live"`
+		AllowEnd  types.Bool   `tfsdk:"allow_end"`
 		Retention types.String `tfsdk:"retention"`
 	}
 	resp.Diagnostics.Append(req.Config.Get(ctx, &m)...)
@@ -198,8 +199,10 @@ func (a *snapshotAction) Invoke(ctx context.Context, req tfaction.InvokeRequest,
 	rec, err := receiptBy(ctx, e, m.SandboxID, a.cfg.account)
 	var taken engine.SnapshotView
 	if err == nil {
-		taken, err = e.Snapshot(ctx, rec, snapshotModel{Name: m.Name, Kind: m.Kind, Live: m.Live, Retention: m.Retention}.request())
+		taken, err = e.Snapshot(ctx, rec, snapshotModel{Name: m.Name, Kind: m.Kind, Live: m.Live, AllowEnd: m.AllowEnd,
+			Retention: m.Retention}.request())
 	}
+	addNotices(&resp.Diagnostics, taken.Notices)
 	if err != nil {
 		addError(ctx, &resp.Diagnostics, "No snapshot of sandbox "+m.SandboxID.ValueString()+" was taken", err)
 		return

@@ -37,7 +37,7 @@ func TestAConnectionGivesURLsThatNoStateHolds(t *testing.T) {
 		t.Errorf("the state has the URL (%v)", err)
 	}
 	c.write(connect("url_ports = { web = 8080 }\nports = { web = { port = 8080 } }"))
-	if out, code := c.try(nil, "plan", "-no-color"); code == 0 || !says(out, "No connection to sandbox", "not possible here") {
+	if out, code := c.try(nil, "plan", "-no-color"); code == 0 || !says(out, "No connection to sandbox", "not supported here") {
 		t.Errorf("ports of a place that has none: exit %d\n%s", code, out)
 	}
 	c.write(connect("url_ports = { web = 70000 }"))

@@ -86,14 +86,15 @@ func (r *connectionResource) Schema(_ context.Context, _ ephemeral.SchemaRequest
 	secret := computed("Value of that header.")
 	secret.Sensitive = true
 	resp.Schema = schema.Schema{
-		MarkdownDescription: "Connects this run to a sandbox: ports inside are reachable on this machine, even if its network is denied, and " +
-			"places that have URLs give them. Nothing of it is in a state or a plan.\n\n" +
-			"Terraform opens it in plan and in apply, whenever `sandbox_id` is known, and closes it when nothing needs it any more. In a destroy, " +
-			"a sandbox that cannot be reached is a warning, and the values are null.",
+		MarkdownDescription: "Connects this run to a sandbox. It forwards ports to this machine, even if the sandbox's network is denied, " +
+			"and returns URLs where the place has them. Neither plan nor state stores any of it.\n\nTerraform opens the connection in plan " +
+			"and apply as soon as `sandbox_id` is known, and closes it when nothing uses it any more. During a destroy, an unreachable " +
+			"sandbox only gives a warning, and the values are null.",
 		Attributes: map[string]schema.Attribute{
 			"sandbox_id": schema.StringAttribute{Required: true, Validators: []validator.String{sandboxID()},
 				MarkdownDescription: "ID of the sandbox."},
-			"ports": schema.MapNestedAttribute{Optional: true, MarkdownDescription: "Ports inside to reach on this machine, by names of yours.",
+			"ports": schema.MapNestedAttribute{Optional: true, MarkdownDescription: "Ports to forward to this machine, each under a name that " +
+				"you choose.",
 				NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
 					"port": inside,
 					"service": schema.StringAttribute{Optional: true, Validators: []validator.String{plainText("a service")},
@@ -102,7 +103,7 @@ func (r *connectionResource) Schema(_ context.Context, _ ephemeral.SchemaRequest
 				}}},
 			"url_ports": schema.MapAttribute{ElementType: types.NumberType, Optional: true,
 				Validators:          []validator.Map{eachNumber(wholeNumber{1, 65535})},
-				MarkdownDescription: "Ports inside that the place itself answers for over HTTP, by names of yours. Not every place does."},
+				MarkdownDescription: "Ports to get a URL for, each under a name that you choose. Not every place has URLs."},
 			"ssh":        computed("Destination for `ssh`. Null if there is none."),
 			"work_dir":   computed("Path of the workspace inside."),
 			"remote_dir": computed("Path of the workspace on its host. Null if there is none."),
@@ -113,7 +114,7 @@ func (r *connectionResource) Schema(_ context.Context, _ ephemeral.SchemaRequest
 					"address":      computed("The URL."),
 					"header_name":  computed("Header that requests must carry. Null if there is none."),
 					"header_value": secret,
-					"expires_at":   computed("When it ends, RFC 3339. Null if it ends with the sandbox."),
+					"expires_at":   computed("Time when the URL expires, RFC 3339. Null if it lasts as long as the sandbox."),
 				}}},
 		},
 	}
@@ -164,7 +165,8 @@ func (r *connectionResource) connect(ctx context.Context, e *engine.Engine, m *c
 	}
 	sb, err := e.Get(ctx, rec)
 	if err == nil && sb.State != stateReady {
-		err = extensions.Errorf(extensions.KindConflict, "sandbox %s is %s", sb.ID, sb.State).WithRemedy("connect to one that is ready")
+		err = extensions.Errorf(extensions.KindConflict, "sandbox %s is %s", sb.ID, sb.State).
+			WithRemedy("connect to a ready sandbox")
 	}
 	if err != nil {
 		return c, err
@@ -223,7 +225,7 @@ func (c *connection) forward(ctx context.Context, dial engine.Dialer, port int) 
 	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
 	if err != nil {
 		return "", extensions.Errorf(extensions.KindConflict, "cannot listen on port %d here: %w", port, err).
-			WithRemedy("choose another local_port, or give none")
+			WithRemedy("choose another local_port, or leave it out")
 	}
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	c.end = append(c.end, cancel)

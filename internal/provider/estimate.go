@@ -16,7 +16,7 @@ var refusalFields = []computedField{
 		"or `viability` (what the place can do)."},
 	{name: "rule", typ: types.StringType, doc: "Stable id of the rule, such as `viability.ttl-max`."},
 	{name: "reason", typ: types.StringType, doc: "Why, in words."},
-	{name: "remedy", typ: types.StringType, doc: "What would let it in."},
+	{name: "remedy", typ: types.StringType, doc: "What would admit the sandbox."},
 }
 
 var candidateFields = []computedField{
@@ -24,44 +24,45 @@ var candidateFields = []computedField{
 	{name: "host", typ: types.StringType, doc: "Name of the host; null for a vendor's account, or this machine without a name."},
 	{name: "eligible", typ: types.BoolType, doc: "Whether the sandbox may run there."},
 	{name: "order", typ: types.Int64Type, doc: "1 is the first choice; null for a refused one."},
-	{name: "hourly", typ: types.StringType, doc: "Price of a running hour in `currency`, with the fees that an hour bears and without those " +
-		"of a creation; null if unknown."},
+	{name: "hourly", typ: types.StringType, doc: "Price of a running hour in `currency`, with hourly fees and without those of a " +
+		"creation; null if unknown."},
 	{name: "creation", typ: types.StringType, doc: "What the creation costs, in `currency`; null if unknown."},
-	{name: "maximum", typ: types.StringType, doc: "Worst case, in `currency`: at the TTL; null if unknown."},
-	{name: "currency", typ: types.StringType, doc: "ISO 4217 code; null where nothing is priced."},
+	{name: "maximum", typ: types.StringType, doc: "Worst case at the TTL, in `currency`; null if unknown."},
+	{name: "currency", typ: types.StringType, doc: "ISO 4217 code; null if nothing has a price."},
 	{name: "source", typ: types.StringType, doc: "Where the price comes from."},
 	{name: "as_of", typ: types.StringType, doc: "Date of the price, `YYYY-MM-DD`; null if it has none."},
 	{name: "confidence", typ: types.StringType, doc: "`exact`, `estimated` or `unknown`."},
 	{name: "expiry", typ: types.StringType, doc: "Who ends the sandbox when its time is up: `native` (the backend itself), `host` (a timer " +
 		"there) or `sweep` (the next run of sandboxer)."},
-	{name: "refusals", list: refusalFields, doc: "Why it was refused, every reason of the step that refused it; empty for an eligible one."},
+	{name: "refusals", list: refusalFields, doc: "Every reason why the place was refused; empty if it is eligible."},
 }
 
 // estimateFields are planned: the sandbox's numbers without their sources. Terraform rejects an apply that
 // plans anything other than the plan it was given, and a new date or place changes no number.
 var estimateFields = []computedField{
 	{name: "summary", typ: types.StringType, doc: "The price in one line, rounded for people."},
-	{name: "hourly", typ: types.StringType, doc: "Price of a running hour at the dearest place it may run at, in `currency`, exact; null if " +
-		"one is unknown."},
+	{name: "hourly", typ: types.StringType, doc: "Exact price of a running hour at the most expensive place where it may run, in " +
+		"`currency`; null if one is unknown."},
 	{name: "maximum", typ: types.StringType,
-		doc: "Highest price until the end of the TTL, in `currency`, exact; null if unknown, never 0 for unknown."},
-	{name: "currency", typ: types.StringType, doc: "ISO 4217 code; null if nothing is priced, or places are priced in several currencies."},
+		doc: "Exact highest price until the end of the TTL, in `currency`; null if unknown, never 0."},
+	{name: "currency", typ: types.StringType, doc: "ISO 4217 code; null if nothing has a price, or the places use several currencies."},
 	{name: "confidence", typ: types.StringType,
-		doc: "`exact`, `estimated` or `unknown`: the least of those of the places it may run at. `sandboxer_quote` tells what is unknown."},
+		doc: "`exact`, `estimated` or `unknown`: the lowest of the places where it may run. `sandboxer_quote` shows what is unknown."},
 }
 
 // numberFields are the numbers a quote gives for all places together.
 var numberFields = []computedField{
 	{name: "currency", typ: types.StringType,
-		doc: "ISO 4217 code; null where the places it may run at are priced in several currencies or none is priced."},
+		doc: "ISO 4217 code; null if the places use several currencies, or none has a price."},
 	{name: "hourly_low", typ: types.StringType,
-		doc: "Lowest price per hour over the places it may run at, in `currency`, a decimal string as all amounts; null if none is known."},
+		doc: "Lowest price per hour of the places where it may run, in `currency`; null if none is known. All amounts are decimal strings."},
 	{name: "hourly_high", typ: types.StringType, doc: "Highest price per hour, in `currency`; null if one is unknown."},
 	{name: "total_low", typ: types.StringType,
 		doc: "Lowest total, in `currency`: fee and minimum charge of the cheapest place; null if none is known."},
-	{name: "total_high", typ: types.StringType, doc: "Highest total over the places it may run at, in `currency`; null if one is unknown."},
+	{name: "total_high", typ: types.StringType, doc: "Highest total of the places where it may run, in `currency`; null if one is " +
+		"unknown."},
 	{name: "maximum", typ: types.StringType,
-		doc: "Worst case when the sandbox lives until its TTL, in `currency`; null if unknown, never 0 for unknown."},
+		doc: "Worst case if the sandbox lives until its TTL, in `currency`; null if unknown, never 0."},
 	{name: "unknowns", typ: stringsType, doc: "Components without a known price."},
 	{name: "summary", typ: types.StringType, doc: "The same in one line, rounded for people."},
 }

@@ -73,7 +73,7 @@ func TestAnUnexpectedExitCodeFailsTheApplyAndRunsAgain(t *testing.T) {
 	c.write(sandboxHCL("name = \"one\"") + execHCL(
 		"shell = \"test -e tried || { touch tried; echo the $KIND cause >&2; exit 3; }\"\nsecrets_wo = { KIND = \"hush-hush\" }"))
 	out, code := c.try(nil, "apply", "-auto-approve", "-no-color")
-	if code == 0 || !says(out, "exit code 3", "the [redacted] cause", "a process in it failed") || says(out, "hush-hush") {
+	if code == 0 || !says(out, "exit code 3", "the [redacted] cause", "a process inside failed") || says(out, "hush-hush") {
 		t.Errorf("exit %d:\n%s", code, out)
 	}
 	if got, _ := c.stateOf(execAddr, "exit_code").(float64); got != 3 {

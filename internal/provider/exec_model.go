@@ -114,8 +114,8 @@ func (m commandModel) check(ctx context.Context, diags *diag.Diagnostics) {
 		addError(ctx, diags, "This command cannot run", err)
 	}
 	if m.ShellPath.ValueString() != "" && m.Shell.IsNull() {
-		diags.AddAttributeError(path.Root("shell_path"), "shell_path without shell", "It runs the script in shell, and there is none.\n\n"+
-			"What to do: put the script into shell, or name the program as the first word of command.")
+		diags.AddAttributeError(path.Root("shell_path"), "shell_path without shell", "shell_path runs the script in shell, which is not "+
+			"set.\n\nWhat to do: put the script into shell, or name the program as the first word of command.")
 	}
 	m.setOnce(m.Env, "env", m.SecretRefs, "secret_refs", diags)
 }

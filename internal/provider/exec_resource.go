@@ -125,7 +125,7 @@ func (r *execResource) Create(ctx context.Context, req resource.CreateRequest, r
 		resp.Diagnostics.Append(resp.State.Set(ctx, &plan)...)
 	}
 	if err != nil {
-		addError(ctx, &resp.Diagnostics, "Command in sandbox "+plan.SandboxID.ValueString()+" was not done", err)
+		addError(ctx, &resp.Diagnostics, "Command in sandbox "+plan.SandboxID.ValueString()+" failed", err)
 	}
 }
 

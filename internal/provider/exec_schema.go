@@ -22,16 +22,14 @@ func (r *execResource) Schema(_ context.Context, _ resource.SchemaRequest, resp 
 		attrs[name] = a
 	}
 	resp.Schema = schema.Schema{
-		MarkdownDescription: "Runs a command inside a sandbox when it is created, and again when `triggers` or the command itself changes. " +
-			"Destroying it runs nothing.\n\n" +
-			"An exit code that is not expected fails the apply with the end of the output, and the next apply runs the command again. It also " +
-			"runs one again that was interrupted or lost, and may have run in part: the apply says so. If Terraform itself is killed, the " +
-			"command ends with it and no state tells of it: the next apply runs it again, too.\n\n" +
-			"The secrets of the command and of the sandbox are hidden in what it prints. The run that made the sandbox knows them, and a " +
-			"later one reads them inside. Where it cannot, such as without the sandbox's ledger, an error shows no output.\n\n" +
-			"Terraform shows no progress of a resource: `TF_LOG_PROVIDER=info` shows each line as it is printed, and so does the action " +
-			"`sandboxer_exec`. Reading it contacts nothing: the record stays, whatever becomes of the " +
-			"sandbox. It cannot be imported.",
+		MarkdownDescription: "Runs a command inside a sandbox when the resource is created, and again when `triggers` or the command " +
+			"changes. Destroying the resource runs nothing.\n\nAn unexpected exit code fails the apply and shows the end of the output. The " +
+			"next apply runs the command again. It also repeats a command that was interrupted or lost, which may have run in part; the apply " +
+			"says so. If Terraform itself is killed, the command ends with it, no state records it, and the next apply runs it again.\n\nThe " +
+			"output hides the secrets of the command and of the sandbox. The run that created the sandbox knows them; a later run reads them " +
+			"from the sandbox. If it cannot, for example without the sandbox's ledger, errors show no output.\n\nTerraform shows no progress " +
+			"of a resource. To see each line as it is printed, set `TF_LOG_PROVIDER=info` or use the action `sandboxer_exec`. A refresh " +
+			"contacts nothing: the record stays, whatever happens to the sandbox. It cannot be imported.",
 		Attributes: attrs,
 	}
 }
@@ -44,36 +42,38 @@ func commandArguments() map[string]schema.Attribute {
 		},
 		"command": schema.ListAttribute{
 			ElementType: types.StringType, Optional: true, Validators: []validator.List{eachString(argument())},
-			MarkdownDescription: "Program and its arguments, passed literally, without expansion or quoting. Either this or `shell`.",
+			MarkdownDescription: "Program and its arguments, passed without expansion or quoting. Set exactly one of `command` and `shell`.",
 		},
 		"shell": schema.StringAttribute{
 			Optional: true, Validators: []validator.String{argument()},
-			MarkdownDescription: "Script for `shell_path`. Either this or `command`.",
+			MarkdownDescription: "Script that `shell_path` runs. Set exactly one of `command` and `shell`.",
 		},
 		"shell_path": schema.StringAttribute{
 			Optional: true, Validators: []validator.String{plainText("a program")},
-			MarkdownDescription: "Shell inside that runs `shell`, with `-c`. Default: `/bin/sh`.",
+			MarkdownDescription: "Shell that runs the script, with `-c`. Default: `/bin/sh`.",
 		},
 		"stdin": schema.StringAttribute{
-			Optional: true, MarkdownDescription: "Input of the command. Default: none. It is stored: use `secret_refs` for secrets.",
+			Optional: true, MarkdownDescription: "Standard input of the command. Default: none. The state stores it: use `secret_refs` for " +
+				"secrets.",
 		},
 		"env": schema.MapAttribute{
 			ElementType: types.StringType, Optional: true, Validators: []validator.Map{eachKey(envName()), eachValue(secretText())},
-			MarkdownDescription: "Environment variables of the command, over those of the sandbox. They are stored: use `secret_refs` for secrets.",
+			MarkdownDescription: "Environment variables of the command, which override the sandbox's. The state stores them: use " +
+				"`secret_refs` for secrets.",
 		},
 		"secret_refs": schema.MapAttribute{
 			ElementType: types.StringType, Optional: true, Validators: []validator.Map{eachKey(envName()), eachValue(secretRef())},
-			MarkdownDescription: "Secrets of the command, as environment variables by name: references such as `env://VARIABLE`, `file:///path` " +
-				"or `exec://program?arg=a`, read on the machine that runs Terraform when the command runs. Only the references are stored, and the " +
-				"secrets are hidden in what the command prints.",
+			MarkdownDescription: "Secret environment variables of the command, as references such as `env://VARIABLE`, `file:///path` or " +
+				"`exec://program?arg=a`. The machine that runs Terraform reads them when the command runs. The state stores only the references, " +
+				"and the output hides the secrets.",
 		},
 		"dir": schema.StringAttribute{
 			Optional: true, Validators: []validator.String{plainText("a folder")},
-			MarkdownDescription: "Folder inside, absolute or from the workspace. Default: the workspace.",
+			MarkdownDescription: "Working folder, absolute or relative to the workspace. Default: the workspace.",
 		},
 		"user": schema.StringAttribute{
 			Optional: true, Validators: []validator.String{plainText("a user")},
-			MarkdownDescription: "User inside. Default: the sandbox's user.",
+			MarkdownDescription: "User that runs the command. Default: the sandbox's user.",
 		},
 		"service": schema.StringAttribute{
 			Optional: true, Validators: []validator.String{plainText("a service")},
@@ -81,12 +81,12 @@ func commandArguments() map[string]schema.Attribute {
 		},
 		"timeout": schema.StringAttribute{
 			Optional: true, Validators: []validator.String{duration()},
-			MarkdownDescription: "The command and all it began are ended after this time, such as `90s` or `2h`. Default: `5m`.",
+			MarkdownDescription: "Time limit, such as `90s` or `2h`. It ends the command and every process that it started. Default: `5m`.",
 		},
 		"expected_exit_codes": schema.ListAttribute{
 			ElementType: types.NumberType, Optional: true,
 			Validators:          []validator.List{listvalidator.SizeAtLeast(1), listvalidator.ValueNumbersAre(wholeNumber{0, 255})},
-			MarkdownDescription: "Exit codes that count as success; a command ended by signal *n* has 128 + *n*. Default: `[0]`.",
+			MarkdownDescription: "Exit codes that count as success. A command ended by signal *n* has the exit code 128 + *n*. Default: `[0]`.",
 		},
 	}
 }
@@ -105,8 +105,8 @@ func execArguments() map[string]schema.Attribute {
 		"secrets_wo": schema.MapAttribute{
 			ElementType: types.StringType, Optional: true, Sensitive: true, WriteOnly: true,
 			Validators: []validator.Map{eachKey(envName()), eachValue(secretText())},
-			MarkdownDescription: "Secrets of the command, as environment variables by name. Write-only: no state, plan, log or ledger holds them, " +
-				"and they are hidden in what the command prints.",
+			MarkdownDescription: "Secret environment variables of the command. Write-only: no state, plan, log or ledger holds them, and the " +
+				"output hides them.",
 		},
 		"secrets_wo_version": schema.NumberAttribute{
 			Optional: true, Validators: []validator.Number{anyWhole()},
@@ -114,19 +114,19 @@ func execArguments() map[string]schema.Attribute {
 		},
 		"capture": schema.BoolAttribute{
 			Optional: true,
-			MarkdownDescription: "Keep the first 64 KiB of each stream in the state, as the sensitive `stdout` and `stderr`. They hold whatever " +
-				"the command printed, without the secrets known. Default: `false`.",
+			MarkdownDescription: "Stores the first 64 KiB of each stream in the state, as the sensitive `stdout` and `stderr`, with known " +
+				"secrets hidden. Default: `false`.",
 		},
 		"id":          schema.StringAttribute{Computed: true, MarkdownDescription: "ID of this run of the command."},
-		"ran_at":      schema.StringAttribute{Computed: true, MarkdownDescription: "When it began, RFC 3339."},
-		"exit_code":   schema.Int64Attribute{Computed: true, MarkdownDescription: "Exit code. Null if the command did not end by itself."},
+		"ran_at":      schema.StringAttribute{Computed: true, MarkdownDescription: "Time when it started, RFC 3339."},
+		"exit_code":   schema.Int64Attribute{Computed: true, MarkdownDescription: "Exit code. Null if the command did not exit by itself."},
 		"duration_ms": schema.Int64Attribute{Computed: true, MarkdownDescription: "How long it ran, in milliseconds."},
-		"stdout": stream("Output, with `capture`; `nonsensitive()` shows it. Bytes that are no UTF-8 are replaced. A place that mixes both " +
-			"streams has them all here."),
+		"stdout": stream("Output, with `capture`; `nonsensitive()` shows it. Bytes that are not UTF-8 are replaced. A place that mixes " +
+			"both streams puts everything here."),
 		"stderr":           stream("Error output, with `capture`."),
-		"stdout_base64":    stream("The exact bytes of `stdout` in base64, if they are no UTF-8."),
-		"stderr_base64":    stream("The exact bytes of `stderr` in base64, if they are no UTF-8."),
-		"stdout_truncated": schema.BoolAttribute{Computed: true, MarkdownDescription: "Whether there was more output than `stdout` has."},
-		"stderr_truncated": schema.BoolAttribute{Computed: true, MarkdownDescription: "Whether there was more output than `stderr` has."},
+		"stdout_base64":    stream("The exact bytes of `stdout` in base64, if they are not UTF-8."),
+		"stderr_base64":    stream("The exact bytes of `stderr` in base64, if they are not UTF-8."),
+		"stdout_truncated": schema.BoolAttribute{Computed: true, MarkdownDescription: "Whether `stdout` was cut off."},
+		"stderr_truncated": schema.BoolAttribute{Computed: true, MarkdownDescription: "Whether `stderr` was cut off."},
 	}
 }

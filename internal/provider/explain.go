@@ -73,7 +73,7 @@ func costOf(e engine.Estimate) string {
 	if firstPlaces(e) == "" {
 		return ""
 	}
-	price := "at a price that is not known"
+	price := "at an unknown price"
 	if e.HourlyHigh != "" {
 		price = span(engine.Short(e.HourlyLow, false), engine.Short(e.HourlyHigh, false)) + " " + e.Currency + " an hour"
 	}

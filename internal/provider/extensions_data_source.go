@@ -49,8 +49,9 @@ var extensionFields = []computedField{
 	{name: "region", typ: types.StringType, doc: "Its region. Null for any."},
 	{name: "credentials", typ: stringList, doc: "Names of the credentials it takes."},
 	{name: "isolation_levels", typ: stringList, doc: "Levels of isolation it offers, the weakest first."},
-	{name: "powers", typ: stringList, doc: "What can be done with its sandboxes, such as `exec`, `snapshot` or `extend`."},
-	{name: "egress", typ: types.StringType, doc: "What it enforces of a network that is denied."},
+	{name: "powers", typ: stringList, doc: "Operations that it supports, such as `exec`, `snapshot` or `extend`."},
+	{name: "egress", typ: types.StringType, doc: "Network policy that it can enforce: `none`, `deny-only`, `cidr`, `domain-only` or " +
+		"`domain`."},
 	{name: "expiry", typ: types.StringType, doc: "Strongest mechanism that ends its sandboxes: `native`, `host` or `sweep`."},
 	{name: "pricing_model", typ: types.StringType, doc: "`self-hosted` or `metered`."},
 	{name: "pause_resume", typ: types.BoolType, doc: "Whether sandboxes can be paused."},
@@ -67,8 +68,8 @@ func (d *extensionsDataSource) Metadata(_ context.Context, req datasource.Metada
 // Schema implements datasource.DataSource.
 func (d *extensionsDataSource) Schema(_ context.Context, _ datasource.SchemaRequest, resp *datasource.SchemaResponse) {
 	resp.Schema = schema.Schema{
-		MarkdownDescription: "Lists the extensions of the catalog and what each can do, as declared: the most that a place of it offers. A " +
-			"host or a vendor's plan may offer less. It contacts no place.",
+		MarkdownDescription: "Lists the extensions of the catalog and what each declares. A single host or a vendor's plan may offer less. " +
+			"It contacts no place.",
 		Attributes: dataComputed([]computedField{{name: "extensions", list: extensionFields, doc: "Extensions, by ID."}}),
 	}
 }

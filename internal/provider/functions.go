@@ -30,8 +30,8 @@ func (durationFunction) Metadata(_ context.Context, _ function.MetadataRequest, 
 func (durationFunction) Definition(_ context.Context, _ function.DefinitionRequest, resp *function.DefinitionResponse) {
 	resp.Definition = function.Definition{
 		Summary: "Seconds of a duration",
-		MarkdownDescription: "Returns how many seconds a duration such as `90s`, `45m`, `2h30m` or `1d` has, as `ttl` and `timeout` are " +
-			"written. A text that is no duration is an error. `timeadd` takes the result as `\"${seconds}s\"`.",
+		MarkdownDescription: "Returns the number of seconds in a duration such as `90s`, `45m`, `2h30m` or `1d`, the format of `ttl` and " +
+			"`timeout`. Any other text is an error. Pass the result to `timeadd` as `\"${seconds}s\"`.",
 		Parameters: []function.Parameter{function.StringParameter{Name: "duration", MarkdownDescription: "The duration. It may be 0."}},
 		Return:     function.Float64Return{},
 	}
@@ -66,8 +66,8 @@ func (profileFunction) Definition(_ context.Context, _ function.DefinitionReques
 	resp.Definition = function.Definition{
 		Summary: "Parts of a profile's name",
 		MarkdownDescription: "Returns the `id` and the `version` of a profile's name, such as `profile.quickstart` or " +
-			"`profile.quickstart@1.0.0`; the version is null if it has none. Any other text is an error. It does not look into the catalog: " +
-			"the data source `sandboxer_profile` does.",
+			"`profile.quickstart@1.0.0`; the version is null if it has none. Any other text is an error. It does not read the catalog; the " +
+			"data source `sandboxer_profile` does.",
 		Parameters: []function.Parameter{function.StringParameter{Name: "profile", MarkdownDescription: "The name."}},
 		Return:     function.ObjectReturn{AttributeTypes: profileParts},
 	}

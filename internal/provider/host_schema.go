@@ -24,13 +24,11 @@ func (r *hostResource) Metadata(_ context.Context, req resource.MetadataRequest,
 // Schema implements resource.Resource.
 func (r *hostResource) Schema(_ context.Context, _ resource.SchemaRequest, resp *resource.SchemaResponse) {
 	resp.Schema = schema.Schema{
-		MarkdownDescription: "Registers your own machine for sandboxes: this one (`local = true`), or any with sshd and Docker (`ssh`). " +
-			"It installs nothing there; see the guide \"Bring a host\".\n\n" +
-			"Create and refresh ask the host what it offers (`facts`); a change shows as drift. A host that does not answer gives a warning, and " +
-			"its known facts stay. " +
-			"Sandboxes name their hosts by `ref`, which the plan knows when it knows the arguments. So one apply can add, change and remove a " +
-			"host with its sandboxes. " +
-			"A refresh never drops a host that the ledger does not know; the next apply registers it again.",
+		MarkdownDescription: "Registers your own machine for sandboxes: this one (`local = true`), or any with sshd and Docker (`ssh`). It " +
+			"installs nothing there; see the guide \"Bring a host\".\n\nCreate and refresh probe the host (`facts`); a change shows as drift. " +
+			"If the host does not answer, Terraform warns and the known facts stay. Sandboxes refer to a host by `ref`, which the plan knows " +
+			"if it knows the arguments. So one apply can add, change and remove a host together with its sandboxes. A refresh never drops a " +
+			"host that the ledger does not know; the next apply registers it again.",
 		Attributes: map[string]schema.Attribute{
 			"name": schema.StringAttribute{
 				Required: true, Validators: []validator.String{label("a host's name")},
@@ -54,7 +52,7 @@ func (r *hostResource) Schema(_ context.Context, _ resource.SchemaRequest, resp 
 				Optional: true, MarkdownDescription: "Limits of the host.",
 				Attributes: map[string]schema.Attribute{
 					"max_sandboxes": schema.NumberAttribute{Optional: true, Validators: []validator.Number{positive()},
-						MarkdownDescription: "Most sandboxes at once. No limit by default."},
+						MarkdownDescription: "Maximum number of sandboxes at once. No limit by default."},
 				},
 			},
 			"cost": schema.SingleNestedAttribute{
@@ -83,8 +81,9 @@ func (r *hostResource) Schema(_ context.Context, _ resource.SchemaRequest, resp 
 				MarkdownDescription: "Image of the proxy that allows egress by domain, pinned as `name@sha256:…`. Without it, this host refuses " +
 					"domains in `network.egress`."},
 			"force_destroy": schema.BoolAttribute{Optional: true, Computed: true, Default: booldefault.StaticBool(false),
-				MarkdownDescription: "Removes the host from the ledger even if sandboxes live on it. It does not destroy them. " +
-					"A destroy goes by the last apply: apply `true` first, which works while the host is away too, then destroy. Default: `false`."},
+				MarkdownDescription: "Removes the host from the ledger even if sandboxes live on it. It does not destroy them. A destroy uses " +
+					"the value of the last apply: apply `true` first, which also works while the host is unreachable, then destroy. Default: " +
+					"`false`."},
 			"ref": schema.StringAttribute{Computed: true,
 				MarkdownDescription: "The host in one line, `host://NAME?v=1&d=…`, without secrets, for `sandboxer_sandbox.hosts`. At most 16 KiB."},
 			"facts": schema.SingleNestedAttribute{Computed: true, Attributes: resourceComputed(factFields),
@@ -100,12 +99,12 @@ var factFields = []computedField{
 	{name: "memory_mb", typ: types.Int64Type, doc: "Memory in MiB."},
 	{name: "docker", typ: types.StringType, doc: "Version of Docker; null if there is none."},
 	{name: "compose", typ: types.StringType, doc: "Version of Docker Compose; null if there is none."},
-	{name: "kvm", typ: types.BoolType, doc: "Whether virtual machines can be accelerated."},
+	{name: "kvm", typ: types.BoolType, doc: "Whether KVM is available."},
 	{name: "gpu", typ: types.BoolType, doc: "Whether it has a GPU."},
-	{name: "egress", typ: types.StringType, doc: "What network policy can be enforced there: `none`, `deny-only`, `cidr` or `domain`; null " +
-		"if that is not known."},
-	{name: "expiry", typ: types.StringType, doc: "Who ends sandboxes there when this program does not run: `host`, or `sweep` for nobody; " +
-		"null if that is not known."},
+	{name: "egress", typ: types.StringType, doc: "What network policy can be enforced there: `none`, `deny-only`, `cidr` or `domain`; " +
+		"null if unknown."},
+	{name: "expiry", typ: types.StringType, doc: "Who ends expired sandboxes there while sandboxer is not running: `host`, or `sweep` " +
+		"(nobody); null if unknown."},
 }
 
 // sshAttributes describe one hop; only the last hop has jump hosts.
@@ -126,10 +125,10 @@ func sshAttributes(withJump bool) map[string]schema.Attribute {
 		"host_ca": schema.StringAttribute{Optional: true, Validators: []validator.String{plainText("a public key line")},
 			MarkdownDescription: "Public key of a CA that signs host keys."},
 		"identity": schema.SingleNestedAttribute{
-			Optional: true, MarkdownDescription: "What to log in with: a reference, never the key itself.",
+			Optional: true, MarkdownDescription: "How to log in: a reference to a key, never the key itself.",
 			Attributes: map[string]schema.Attribute{
 				"name": schema.StringAttribute{Optional: true, Validators: []validator.String{label("an identity's name")},
-					MarkdownDescription: "Identity of the catalog (`identities/NAME.yaml`). Excludes the others."},
+					MarkdownDescription: "Identity of the catalog (`identities/NAME.yaml`). Conflicts with the other arguments."},
 				"private_key_file": schema.StringAttribute{Optional: true, Validators: []validator.String{plainText("a path")},
 					MarkdownDescription: "Path of a private key."},
 				"certificate_file": schema.StringAttribute{Optional: true, Validators: []validator.String{plainText("a path")},
@@ -143,8 +142,8 @@ func sshAttributes(withJump bool) map[string]schema.Attribute {
 	}
 	if withJump {
 		attrs["tunnel"] = schema.StringAttribute{Optional: true, Validators: []validator.String{label("a tunnel's name")},
-			MarkdownDescription: "Jump host of the catalog (`tunnels/NAME.yaml`). Excludes `jump`. Its address and identity become part of `ref`, " +
-				"so a destroy elsewhere needs no catalog."}
+			MarkdownDescription: "Jump host of the catalog (`tunnels/NAME.yaml`). Conflicts with `jump`. Its address and identity become part " +
+				"of `ref`, so a destroy elsewhere needs no catalog."}
 		attrs["jump"] = schema.ListNestedAttribute{Optional: true, MarkdownDescription: "Jump hosts, first hop first.",
 			NestedObject: schema.NestedAttributeObject{Attributes: sshAttributes(false)}}
 	}

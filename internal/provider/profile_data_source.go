@@ -40,9 +40,9 @@ var profileFields = []computedField{
 	{name: "inputs", doc: "Declared inputs, by name.", list: []computedField{
 		{name: "name", typ: types.StringType, doc: "Name of the input."},
 		{name: "type", typ: types.StringType, doc: "`string`, `number`, `bool`, `list` or `map`."},
-		{name: "required", typ: types.BoolType, doc: "Whether a sandbox must give it."},
+		{name: "required", typ: types.BoolType, doc: "Whether a sandbox must set it."},
 		{name: "default_json", typ: types.StringType, doc: "Default as JSON, for `jsondecode`. Null without one."},
-		{name: "doc", typ: types.StringType, doc: "What it is for. Null if the profile does not say."},
+		{name: "doc", typ: types.StringType, doc: "Description of the input. Null if the profile has none."},
 	}},
 }
 
@@ -58,8 +58,8 @@ func (d *profileDataSource) Schema(_ context.Context, _ datasource.SchemaRequest
 		MarkdownDescription: "ID of a profile in the catalog, such as `profile.quickstart`, or one of its versions, such as " +
 			"`profile.quickstart@1.0.0`."}
 	resp.Schema = schema.Schema{
-		MarkdownDescription: "Reads a profile of the catalog with its ancestors: which version a new sandbox gets, and what it asks for. It " +
-			"contacts no place. `sandboxer profile list` prints the same of all.",
+		MarkdownDescription: "Reads a profile of the catalog, merged with the profiles that it extends: the version that a new sandbox " +
+			"gets, and the inputs. It contacts no place. `sandboxer profile list` prints the same for all profiles.",
 		Attributes: attrs,
 	}
 }

@@ -60,9 +60,9 @@ type providerModel struct {
 // Schema implements provider.Provider.
 func (p *Provider) Schema(_ context.Context, _ provider.SchemaRequest, resp *provider.SchemaResponse) {
 	resp.Schema = schema.Schema{
-		MarkdownDescription: "sandboxer creates sandboxes (isolated places to run code) from profiles, shows their price before they exist, " +
-			"ends them in time and records what happened in a ledger. It needs no configuration to start: " +
-			"a catalog is built in and the ledger lives in your state folder.",
+		MarkdownDescription: "sandboxer creates sandboxes, isolated places to run code, from profiles. It shows their price before they " +
+			"exist, ends them on time, and records what happened in a ledger. It needs no configuration: a catalog is built in, and the " +
+			"ledger is a file in your state folder.",
 		Attributes: map[string]schema.Attribute{
 			"catalog": schema.ListAttribute{
 				ElementType: types.StringType, Optional: true,
@@ -79,9 +79,8 @@ func (p *Provider) Schema(_ context.Context, _ provider.SchemaRequest, resp *pro
 			},
 			"account": schema.StringAttribute{
 				Optional: true, Validators: []validator.String{accountName()},
-				MarkdownDescription: "Account to bill and list, as `org/workspace`. Defaults to `default/default`. " +
-					"Names of live sandboxes are unique in an account. A live sandbox stays with the account that it was made for: " +
-					"a change of the account applies to new sandboxes, and the plan says so.",
+				MarkdownDescription: "Account to bill and list, as `org/workspace`. Defaults to `default/default`. Names of live sandboxes are " +
+					"unique in an account. A live sandbox stays in its account. A change applies to new sandboxes only, and the plan says so.",
 			},
 			"state_dir": schema.StringAttribute{
 				Optional: true, Validators: []validator.String{plainText("a folder")},
@@ -91,16 +90,16 @@ func (p *Provider) Schema(_ context.Context, _ provider.SchemaRequest, resp *pro
 			"allowed_commands": schema.ListAttribute{
 				ElementType: types.StringType, Optional: true,
 				Validators: []validator.List{eachString(plainText("an absolute path"))},
-				MarkdownDescription: "Programs of this machine, by absolute path, that bindings of `command` (extensions in any language) may " +
-					"run. A catalog cannot allow one: a binding whose program is not here is refused in the plan. " +
-					"See the guide *Write an extension*.",
+				MarkdownDescription: "Absolute paths of programs on this machine that bindings of `command` (extensions in any language) may " +
+					"run. A catalog cannot allow a program: the plan refuses a binding whose program is not listed here. See the guide *Write an " +
+					"extension*.",
 			},
 			"credentials": schema.MapAttribute{
 				ElementType: types.MapType{ElemType: types.StringType}, Optional: true, Sensitive: true,
-				MarkdownDescription: "Credentials per extension, such as `{ \"ext.e2b\" = { api_key = var.e2b_api_key } }`. " +
-					"The extension declares the keys. A vendor takes part in routing if it has an entry here, or `enabled: true` in a " +
-					"binding of your catalog, or if the profile pins it. What an entry lacks comes from the vendor's usual environment " +
-					"variables; alone, they let nothing be spent that the profile does not pin.",
+				MarkdownDescription: "Credentials per extension, such as `{ \"ext.e2b\" = { api_key = var.e2b_api_key } }`. The extension " +
+					"declares the keys. Routing considers a vendor if it has an entry here, if a binding of your catalog has `enabled: true`, or if " +
+					"the profile pins it. Keys that an entry lacks come from the vendor's usual environment variables. These variables alone never " +
+					"make routing choose a vendor.",
 			},
 		},
 	}

@@ -59,8 +59,8 @@ func (d *quoteDataSource) Schema(_ context.Context, _ datasource.SchemaRequest, 
 		MarkdownDescription: "Probable duration, for `expected`. Defaults to the median of the profile's past sandboxes with `history`, else " +
 			"to the whole TTL."}
 	attrs["history"] = schema.BoolAttribute{Optional: true,
-		MarkdownDescription: "Also reads past durations of the profile and the rest of wallet and budgets from the ledger. " +
-			"The quote then changes with them. Defaults to `false`: the quote depends only on the arguments and the catalog."}
+		MarkdownDescription: "Also reads past durations of the profile and the remaining credit and budgets from the ledger. The quote " +
+			"then changes with them. Defaults to `false`: the quote depends only on the arguments and the catalog."}
 	attrs["profile_version"] = schema.StringAttribute{Computed: true, MarkdownDescription: "Version of the profile."}
 	attrs["cost_class"] = schema.StringAttribute{Computed: true,
 		MarkdownDescription: "Label `metadata.cost_class` of the profile. Routing and prices ignore it. Null without one."}

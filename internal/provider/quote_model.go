@@ -45,7 +45,7 @@ var quoteRouteFields = []computedField{
 	{name: "order", typ: stringsType, doc: "Eligible places, first choice first."},
 	{name: "why", typ: types.StringType, doc: "Why the first choice won. Null if no place is eligible."},
 	{name: "fallbacks", typ: stringsType, doc: "Places tried after the first choice, in order."},
-	{name: "notices", typ: stringsType, doc: "Accepted, with reservations."},
+	{name: "notices", typ: stringsType, doc: "What was accepted with reservations."},
 	{name: "refused", doc: "Refused places with every reason. Test doubles are listed only if the request names them.", list: []computedField{
 		{name: "candidate", typ: types.StringType, doc: "The place."},
 		{name: "refusals", list: refusalFields, doc: "Why it is refused."},

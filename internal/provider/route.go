@@ -11,7 +11,7 @@ import (
 
 var routeFields = []computedField{
 	{name: "chosen", typ: types.StringType, doc: "Place that runs the sandbox, such as `ext.local` or `ext.compose-ssh@build1`."},
-	{name: "why", typ: types.StringType, doc: "Why it was chosen. `sandboxer_quote` tells every reason against other places."},
+	{name: "why", typ: types.StringType, doc: "Why it was chosen. `sandboxer_quote` shows why other places were not."},
 	{name: "attempts", typ: stringsType, doc: "What was tried, in order, such as `ext.e2b: exhausted: …`, `ext.local: ready`."},
 }
 

@@ -98,7 +98,7 @@ func (p *planning) request(ctx context.Context) (engine.Request, diagnosticsList
 func (p *planning) takeEstimate(ctx context.Context, planned engine.Planned) {
 	if !planned.EstimateKnown {
 		if numbers := explainNumbers(planned.Estimate); numbers != "" && !p.r.cfg.applying.Load() { // then the state has it soon
-			p.resp.Diagnostics.AddWarning("Not in the plan, as of now: "+summaryOf(planned.Estimate),
+			p.resp.Diagnostics.AddWarning("The price is known after the apply; as of now: "+summaryOf(planned.Estimate),
 				"The estimate depends on records of the ledger (hosts by name, the place of a snapshot or of a sandbox to fork) "+
 					"that may change before the apply. As of now:\n"+numbers)
 		}

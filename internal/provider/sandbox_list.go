@@ -40,15 +40,15 @@ func (l *sandboxList) ListResourceConfigSchema(_ context.Context, _ fwlist.ListR
 	resp *fwlist.ListResourceSchemaResponse) {
 	attrs := map[string]lschema.Attribute{
 		"unknown": lschema.BoolAttribute{Optional: true,
-			MarkdownDescription: "Also ask every place for sandboxes that carry our label and that this ledger does not know. A warning names " +
-				"them: another ledger may know them, so they cannot be imported. Default: `false`, which contacts no place."},
+			MarkdownDescription: "Also asks every place for sandboxes with sandboxer's label that this ledger does not know. A warning lists " +
+				"them. They cannot be imported, because another ledger may own them. Default: `false`, which contacts no place."},
 	}
 	for name, doc := range filterDocs {
 		attrs[name] = lschema.StringAttribute{Optional: true, Validators: []validator.String{plainText("text")}, MarkdownDescription: doc}
 	}
 	resp.Schema = lschema.Schema{
-		MarkdownDescription: "Lists the live sandboxes of the provider's account in the ledger. `terraform query -generate-config-out=FILE` " +
-			"writes a resource and an `import` block, by identity, for each: so sandboxes that no state has are taken into one.",
+		MarkdownDescription: "Lists the live sandboxes of the provider's account in the ledger. `terraform query " +
+			"-generate-config-out=FILE` writes a resource and an `import` block for each, so you can import sandboxes that no state has.",
 		Attributes: attrs,
 	}
 }

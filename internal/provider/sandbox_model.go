@@ -255,7 +255,7 @@ func (m *sandboxModel) fill(ctx context.Context, sb engine.Sandbox) (diags diag.
 	}{
 		{&m.Name, optional(sb.Name)}, {&m.Scope, optional(sb.Request.Scope)}, {&m.ID, optional(string(sb.ID))},
 		{&m.Account, optional(sb.Account)}, {&m.ProfileVersion, optional(sb.Version)}, {&m.State, optional(sb.State)},
-		{&m.Extension, optional(sb.Extension)}, {&m.Host, optional(sb.Host)}, {&m.Handle, handleValue(sb.Handle)},
+		{&m.Extension, optional(sb.Extension)}, {&m.Host, optional(sb.Host)}, {&m.Handle, handleValue(sb.Handle, string(sb.ID))},
 		{&m.CreatedAt, stamp(sb.CreatedAt)}, {&m.ExpiresAt, stamp(sb.ExpiresAt)}, {&m.Expiry, optional(sb.Expiry)},
 	} {
 		if f.to.IsUnknown() {

@@ -155,10 +155,10 @@ func (r *sandboxResource) ImportState(ctx context.Context, req resource.ImportSt
 			"It was destroyed. Remove the import block; the next apply creates a new one.")
 		return
 	}
-	switch len(sb.Holders) {
+	switch len(sb.Leases) {
 	case 0:
 	case 1: // its lease is taken over
-		sb.Request, sb.Receipt.Lease = sb.Holders[0].Request, sb.Holders[0].Lease
+		sb.Request, sb.Receipt.Lease = sb.Leases[0].Request, sb.Leases[0].ID
 	default:
 		resp.Diagnostics.AddError("Sandbox "+string(sb.ID)+" cannot be imported",
 			"Several resources hold it. Remove the import block: an apply with its share_key joins them.")

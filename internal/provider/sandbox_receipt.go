@@ -26,23 +26,26 @@ const (
 // one line per field.
 const handleVersion = "handle:v1:"
 
-// handleValue returns a handle as an attribute; null for none.
-func handleValue(handle string) types.String {
+// handleValue returns a handle as an attribute; null for none. It leaves out the id, which has its own attribute.
+func handleValue(handle, id string) types.String {
 	if handle == "" {
 		return types.StringNull()
 	}
-	return types.StringValue(handleVersion + base64.RawURLEncoding.EncodeToString([]byte(handle)))
+	short := strings.Replace(handle, handleID(id), handleID(""), 1)
+	return types.StringValue(handleVersion + base64.RawURLEncoding.EncodeToString([]byte(short)))
 }
 
 // handleOf reads what handleValue wrote; "" for anything else: the place is then asked for the id.
-func handleOf(v types.String) string {
+func handleOf(v types.String, id types.String) string {
 	text, ok := strings.CutPrefix(v.ValueString(), handleVersion)
 	raw, err := base64.RawURLEncoding.DecodeString(text)
 	if !ok || err != nil {
 		return ""
 	}
-	return string(raw)
+	return strings.Replace(string(raw), handleID(""), handleID(id.ValueString()), 1)
 }
+
+func handleID(id string) string { return `"id":"` + id + `"` }
 
 type privateReader interface {
 	GetKey(ctx context.Context, key string) ([]byte, diag.Diagnostics)
@@ -65,7 +68,7 @@ func (m sandboxModel) receipt(ctx context.Context, private privateReader) (engin
 	}
 	rec.ID, rec.Account, rec.Name, rec.Extension = engine.ID(m.ID.ValueString()),
 		m.Account.ValueString(), m.Name.ValueString(), m.Extension.ValueString()
-	rec.Host, rec.Handle, rec.CreatedAt = m.Host.ValueString(), handleOf(m.Handle), parseStamp(m.CreatedAt)
+	rec.Host, rec.Handle, rec.CreatedAt = m.Host.ValueString(), handleOf(m.Handle, m.ID), parseStamp(m.CreatedAt)
 	return rec, diags
 }
 

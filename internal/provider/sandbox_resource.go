@@ -155,7 +155,7 @@ func (r *sandboxResource) Update(ctx context.Context, req resource.UpdateRequest
 	}
 	switch {
 	case err != nil && !plan.changesInPlace(state):
-		resp.Diagnostics.AddWarning("Only the state has the change of sandbox "+state.label(),
+		resp.Diagnostics.AddWarning("The change of sandbox "+state.label()+" is only in the state",
 			"The ledger keeps its former arguments: "+err.Error()+".\n\nYou need not do anything: a destroy and the next plan use the state. Only "+
 				"an import would restore the former arguments.")
 		sb = engine.Sandbox{Receipt: rec}
@@ -215,7 +215,7 @@ func tellDestroyed(diags *diag.Diagnostics, m sandboxModel, report engine.Destro
 			"These files here were not overwritten:\n"+bullets(report.Conflicts))
 	}
 	if len(report.Residue) > 0 {
-		diags.AddWarning("Sandbox "+m.label()+" left residue on purpose", bullets(report.Residue))
+		diags.AddWarning("Sandbox "+m.label()+" was destroyed; this was left on purpose", bullets(report.Residue))
 	}
 	addNotices(diags, report.Notices)
 }

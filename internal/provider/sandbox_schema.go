@@ -102,14 +102,13 @@ func sandboxArguments() map[string]schema.Attribute {
 		},
 		"from_snapshot": schema.StringAttribute{
 			Optional: true, Computed: true, Validators: []validator.String{snapshotID(), conflictsWith("from_sandbox")},
-			MarkdownDescription: "ID of the `sandboxer_snapshot` to start from. Once the sandbox exists, this is its history: it does not matter " +
-				"whether the snapshot is still there, and removing the argument changes nothing.",
+			MarkdownDescription: "ID of the `sandboxer_snapshot` to start from. Used only at creation: later the snapshot may be gone, and " +
+				"removing the argument changes nothing.",
 		},
 		"from_sandbox": schema.StringAttribute{
 			Optional: true, Computed: true, Validators: []validator.String{sandboxID()},
-			MarkdownDescription: "ID of a live sandbox to [fork](#forks): the new one has its files, at the same place, with the same " +
-				"profile, `inputs` and `env`, and its own secrets. Once the fork exists, this is its history, as `from_snapshot` is. " +
-				"Conflicts with `from_snapshot`.",
+			MarkdownDescription: "ID of a live sandbox to [fork](#forks). The fork starts with its files, at the same place, with the same " +
+				"profile, `inputs` and `env`, and with secrets of its own. Used only at creation, like `from_snapshot`, with which it conflicts.",
 		},
 	}
 }
@@ -119,16 +118,16 @@ func sandboxOverrides() map[string]schema.Attribute {
 	return map[string]schema.Attribute{
 		"extension": schema.StringAttribute{
 			Optional: true, Computed: true, Validators: []validator.String{plainText("text")},
-			MarkdownDescription: "Extension that runs it, such as `ext.local`. A profile that pins another " +
-				"one refuses it, unless its `overrides` has `extension`.",
+			MarkdownDescription: "Extension that runs it, such as `ext.local`. A profile that pins another one refuses it, unless its " +
+				"`overrides` list `extension`.",
 		},
 		"image": schema.StringAttribute{
 			Optional: true, Validators: []validator.String{plainText("text")},
-			MarkdownDescription: "Image instead of the profile's, such as `python:3.12`, if `overrides` of the profile has `image`.",
+			MarkdownDescription: "Image to use instead of the profile's, such as `python:3.12`. The profile's `overrides` must list `image`.",
 		},
 		"resources": schema.SingleNestedAttribute{
-			Optional: true, MarkdownDescription: "Limits instead of the profile's, if `overrides` of the profile has `resources`. Those " +
-				"unset stay the profile's.",
+			Optional: true, MarkdownDescription: "Limits to use instead of the profile's. The profile's `overrides` must list `resources`. " +
+				"Limits that you leave out stay the profile's.",
 			Attributes: map[string]schema.Attribute{
 				"cpu": schema.NumberAttribute{Optional: true, Validators: []validator.Number{vcpus{}},
 					MarkdownDescription: "vCPUs, such as 0.5."},
@@ -136,7 +135,7 @@ func sandboxOverrides() map[string]schema.Attribute {
 				"disk_mb":   schema.NumberAttribute{Optional: true, Validators: []validator.Number{anyWhole()}, MarkdownDescription: "Disk in MiB."},
 				"pids": schema.NumberAttribute{Optional: true, Validators: []validator.Number{anyWhole()},
 					MarkdownDescription: "Processes and threads."},
-				"gpu": schema.SingleNestedAttribute{Optional: true, MarkdownDescription: "Accelerators, instead of all that the profile asks for.",
+				"gpu": schema.SingleNestedAttribute{Optional: true, MarkdownDescription: "Accelerators, which replace the profile's.",
 					Attributes: map[string]schema.Attribute{
 						"model": schema.StringAttribute{Optional: true, Validators: []validator.String{plainText("a model")},
 							MarkdownDescription: "Model, such as `H100`. Default: any."},
@@ -158,22 +157,23 @@ func sandboxPolicies() map[string]schema.Attribute {
 		},
 		"desired_mode": schema.StringAttribute{
 			Optional: true, Validators: []validator.String{oneOf("running", "paused")},
-			MarkdownDescription: "`running` or `paused`; unset leaves the mode alone. It changes in place: what runs stops where it is and " +
-				"goes on there. The ttl runs on while the sandbox is paused, and no command resumes it. A new one is made ready and then paused.",
+			MarkdownDescription: "`running` or `paused`. If unset, Terraform leaves the mode alone. A change pauses or resumes the sandbox in " +
+				"place: its processes stop and later continue. The TTL keeps counting while it is paused, and commands do not resume it. A new " +
+				"sandbox is first made ready, then paused.",
 		},
 		"replace_mode": schema.StringAttribute{
 			Optional: true, Validators: []validator.String{oneOf("replace", "recreate")},
-			MarkdownDescription: "What a change of `triggers` does: `replace` (the default), or `recreate`, which destroys what is inside and " +
-				"makes it again in place, with the same `id` and `name`. The `ttl` starts again.",
+			MarkdownDescription: "What a change of `triggers` does: `replace` (the default), or `recreate`, which destroys its content and " +
+				"creates it again in place, with the same `id` and `name`. The `ttl` starts again.",
 		},
 		"on_conflict": enumWithDefault("error", "What to do if a live sandbox has this name: `error`, or `adopt` to take over one with the "+
 			"same specification. Its former owner can no longer change it.", "error", "adopt"),
 		"on_expiry": enumWithDefault("replace", "What the next plan does with an expired sandbox: `replace` it, or `keep` it in the state.",
 			"replace", "keep"),
-		"on_unreachable_destroy": enumWithDefault("fail", "What a destroy does if the place cannot be reached: `fail`, or `forget` the sandbox. "+
-			"The ledger keeps a forgotten sandbox, its deadline still holds, and `sandboxer sweep` ends it once the place answers. "+
-			"A destroy uses the value of the last apply. Apply the change first (with `-refresh=false` if the place is already away), then run "+
-			"`terraform destroy -refresh=false`.", "fail", "forget"),
+		"on_unreachable_destroy": enumWithDefault("fail", "What a destroy does if the place cannot be reached: `fail`, or `forget` the "+
+			"sandbox. The ledger keeps a forgotten sandbox, its deadline still holds, and `sandboxer sweep` ends it once the place answers. A "+
+			"destroy uses the value of the last apply. Apply the change first (with `-refresh=false` if the place is already unreachable), "+
+			"then run `terraform destroy -refresh=false`.", "fail", "forget"),
 		"billing": schema.StringAttribute{
 			Optional: true, Validators: []validator.String{oneOf("platform", "byok")},
 			MarkdownDescription: "Who pays the vendor: `platform` charges the organization's wallet, `byok` your own account. " +
@@ -214,7 +214,7 @@ func sandboxComputed() map[string]schema.Attribute {
 		"id": schema.StringAttribute{Computed: true,
 			MarkdownDescription: "ID of the sandbox for its whole life, also written on the backend's object."},
 		"account": schema.StringAttribute{Computed: true,
-			MarkdownDescription: "Account that the sandbox was made for, as `org/workspace`."},
+			MarkdownDescription: "Account of the sandbox, as `org/workspace`."},
 		"profile_version": schema.StringAttribute{Computed: true, MarkdownDescription: "Version of its profile."},
 		"state": schema.StringAttribute{Computed: true,
 			MarkdownDescription: "State of the sandbox: `requested`, `provisioning`, `ready`, `expired`, `failed` or `destroying`."},
@@ -224,13 +224,14 @@ func sandboxComputed() map[string]schema.Attribute {
 			MarkdownDescription: "Durable pointer to the backend's object, without secrets. Any machine can read and destroy the sandbox with it."},
 		"created_at": schema.StringAttribute{Computed: true, MarkdownDescription: "Time of creation, RFC 3339."},
 		"expires_at": schema.StringAttribute{Computed: true,
-			MarkdownDescription: "Time of its end, RFC 3339. A later end that somebody else set is no difference."},
+			MarkdownDescription: "Time of its end, RFC 3339. A later end that somebody else set is not a difference."},
 		"expiry": schema.StringAttribute{Computed: true, MarkdownDescription: "Who ends it: `native` (the place), `host` or `sweep`."},
 		"reachability": schema.SingleNestedAttribute{Computed: true, Attributes: resourceComputed(reachabilityFields),
 			MarkdownDescription: "How to get into the sandbox now."},
 		"estimate": schema.SingleNestedAttribute{Computed: true, Attributes: resourceComputed(estimateFields),
-			MarkdownDescription: "Price of the sandbox. Planned on create, on replacement and on a change of `ttl`, which uses the prices it was " +
-				"made with. Otherwise kept, so a new price is no difference. Unknown in the plan if the place comes from the ledger."},
+			MarkdownDescription: "Price of the sandbox. A plan computes it for a new sandbox, a replacement and a change of `ttl`, which uses " +
+				"the prices of its creation. Otherwise it stays, so a new price is not a difference. Unknown in the plan if the place comes from " +
+				"the ledger."},
 		"route": schema.SingleNestedAttribute{Computed: true, Attributes: resourceComputed(routeFields),
 			MarkdownDescription: "Where the sandbox runs, and why."},
 	}

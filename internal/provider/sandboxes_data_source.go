@@ -71,7 +71,7 @@ var listedFields = []computedField{
 	{name: "profile", typ: types.StringType, doc: "ID of its profile."},
 	{name: "profile_version", typ: types.StringType, doc: "Version of its profile."},
 	{name: "state", typ: types.StringType,
-		doc: "`requested`, `provisioning`, `ready`, `expired`, `failed`, `destroying` or `destroyed`, as the ledger has it."},
+		doc: "`requested`, `provisioning`, `ready`, `expired`, `failed`, `destroying` or `destroyed`, as recorded in the ledger."},
 	{name: "mode", typ: types.StringType, doc: "`running` or `paused`. Null if it is not ready."},
 	{name: "extension", typ: types.StringType, doc: "Extension that runs it."},
 	{name: "host", typ: types.StringType, doc: "Name of its host. Null for a vendor's account."},
@@ -92,7 +92,7 @@ func (d *sandboxesDataSource) Metadata(_ context.Context, req datasource.Metadat
 // Schema implements datasource.DataSource.
 func (d *sandboxesDataSource) Schema(_ context.Context, _ datasource.SchemaRequest, resp *datasource.SchemaResponse) {
 	attrs := dataComputed([]computedField{{name: "sandboxes", list: listedFields, doc: "Sandboxes, the oldest first."}})
-	attrs["all"] = schema.BoolAttribute{Optional: true, MarkdownDescription: "Also those that ended. Default: `false`."}
+	attrs["all"] = schema.BoolAttribute{Optional: true, MarkdownDescription: "Includes sandboxes that have ended. Default: `false`."}
 	for name, doc := range filterDocs {
 		attrs[name] = schema.StringAttribute{Optional: true, Validators: []validator.String{plainText("text")}, MarkdownDescription: doc}
 	}

@@ -38,7 +38,7 @@ func TestResourcesShareASandbox(t *testing.T) {
 	if x, y := c.stateOf("sandboxer_sandbox.b", "id"), other.stateOf("sandboxer_sandbox.c", "id"); x != id || y != id {
 		t.Fatalf("%v, %v and %v; live: %v", id, x, y, b.live())
 	}
-	if n := len(b.only().Holders); n != 3 {
+	if n := len(b.only().Leases); n != 3 {
 		t.Errorf("%d hold it", n)
 	}
 	other.write(shared("c", "  env = { A = \"b\" }\n"))
@@ -54,12 +54,12 @@ func TestResourcesShareASandbox(t *testing.T) {
 	c.write(shared("b", "  ttl = \"2h\"\n"))
 	c.apply()
 	c.planIsEmpty()
-	if n := len(b.only().Holders); n != 2 {
+	if n := len(b.only().Leases); n != 2 {
 		t.Errorf("%d hold it", n)
 	}
 	c.destroy()
-	if s := b.only(); len(s.Holders) != 1 {
-		t.Errorf("held by %v", s.Holders)
+	if s := b.only(); len(s.Leases) != 1 {
+		t.Errorf("held by %v", s.Leases)
 	}
 	other.destroy()
 	if len(b.live()) != 0 {

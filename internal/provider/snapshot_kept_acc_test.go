@@ -46,7 +46,7 @@ func TestASnapshotsRetentionChangesInPlaceAndItsKindDoesNot(t *testing.T) {
 		resource.TestStep{Config: taken("  retention = \"720h\""), Check: same, ConfigStateChecks: is("expires_at", stamped)},
 		resource.TestStep{Config: taken(""), ConfigPlanChecks: snapAction(plancheck.ResourceActionUpdate), Check: same,
 			ConfigStateChecks: is("expires_at", knownvalue.Null())},
-		resource.TestStep{Config: taken("  kind = \"memory\""), ExpectError: regexp.MustCompile(`(?s)No such snapshot.*"memory"`)},
+		resource.TestStep{Config: taken("  kind = \"memory\""), ExpectError: regexp.MustCompile(`(?s)This kind of snapshot.*"memory"`)},
 		resource.TestStep{Config: taken("  kind = \"picture\""), ExpectError: regexp.MustCompile(`(?s)kind`)},
 		resource.TestStep{Config: taken("  retention = \"0s\""), ExpectError: regexp.MustCompile(`(?s)retention`)},
 		resource.TestStep{Config: taken("  live = true"), ConfigPlanChecks: snapAction(plancheck.ResourceActionReplace)},

@@ -39,6 +39,7 @@ type snapshotModel struct {
 	Digest    types.String `tfsdk:"digest"`
 	CreatedAt types.String `tfsdk:"created_at"`
 	Live      types.Bool   `tfsdk:"live"`
+	AllowEnd  types.Bool   `tfsdk:"allow_end"`
 	Retention types.String `tfsdk:"retention"`
 	ExpiresAt types.String `tfsdk:"expires_at"`
 }
@@ -51,9 +52,9 @@ func (r *snapshotResource) Metadata(_ context.Context, req resource.MetadataRequ
 // Schema implements resource.Resource.
 func (r *snapshotResource) Schema(_ context.Context, _ resource.SchemaRequest, resp *resource.SchemaResponse) {
 	resp.Schema = schema.Schema{
-		MarkdownDescription: "Keeps a checkpoint of a sandbox. Sandboxes start from it with `from_snapshot`.\n\n" +
-			"A snapshot outlives its sandbox: a new `sandbox_id` does not take a new one, only `triggers`, `name`, `kind` and " +
-			"`live` do. Reading and destroying it need no live sandbox.",
+		MarkdownDescription: "Keeps a checkpoint of a sandbox. Sandboxes start from it with `from_snapshot`.\n\nA snapshot outlives its " +
+			"sandbox. A change of `sandbox_id` takes no new snapshot; a change of `triggers`, `name`, `kind` or `live` does. Refresh and " +
+			"destroy need no live sandbox.",
 		Attributes: map[string]schema.Attribute{
 			"sandbox_id": schema.StringAttribute{
 				Required: true, Validators: []validator.String{sandboxID()},
@@ -74,22 +75,27 @@ func (r *snapshotResource) Schema(_ context.Context, _ resource.SchemaRequest, r
 			"handle":    schema.StringAttribute{Computed: true, MarkdownDescription: "Durable pointer to the snapshot, without secrets."},
 			"kind": schema.StringAttribute{
 				Optional: true, Computed: true, Validators: []validator.String{oneOf(snapshotKinds()...)},
-				MarkdownDescription: "What it holds: `workspace`, `filesystem`, `memory` (with what runs, secrets included) or `metadata`. " +
-					"Default: that of its place. A change takes a new snapshot.",
+				MarkdownDescription: "What the snapshot contains: `workspace`, `filesystem`, `memory` (with running processes and their secrets) " +
+					"or `metadata`. Default: that of its place. A change takes a new snapshot.",
 			},
 			"live": schema.BoolAttribute{
 				Optional: true,
-				MarkdownDescription: "Take it while everything in the sandbox runs on, so that its files may be of different moments. " +
-					"Default `false`: nothing runs meanwhile. A change takes a new snapshot.",
+				MarkdownDescription: "Takes the snapshot while the sandbox keeps running, so its files may be from different moments. Default: " +
+					"`false`, which stops everything inside meanwhile. A change takes a new snapshot.",
+			},
+			"allow_end": schema.BoolAttribute{
+				Optional: true,
+				MarkdownDescription: "Permit a snapshot that ends its sandbox, where the place takes no other, such as `ext.vercel`. The sandbox is " +
+					"settled then; with `on_expiry = \"keep\"` its resource is not replaced. Default `false`: there the snapshot is refused.",
 			},
 			"retention": schema.StringAttribute{
 				Optional: true, Validators: []validator.String{duration()},
-				MarkdownDescription: "How long it is kept, from its creation, such as `30d`. The next run that changes something, or " +
-					"`sandboxer sweep`, deletes it then, unless a sandbox is being started from it. Default: until it is destroyed, or " +
-					"its place deletes it; platform credit pays for none that nothing ends. Changes in place.",
+				MarkdownDescription: "How long the snapshot is kept after its creation, such as `30d`. Then the next run that changes something, " +
+					"or `sandboxer sweep`, deletes it, unless a sandbox is being started from it. Default: until you destroy it, or its place " +
+					"deletes it. Platform credit pays for no snapshot without an end. Changes in place.",
 			},
 			"expires_at": schema.StringAttribute{Computed: true,
-				MarkdownDescription: "When `retention`, or its place, ends it, RFC 3339. Null if nothing does."},
+				MarkdownDescription: "Time when `retention` or its place ends it, RFC 3339. Null if nothing does."},
 			"size_bytes": schema.Int64Attribute{Computed: true, MarkdownDescription: "Size in bytes."},
 			"digest": schema.StringAttribute{Computed: true,
 				MarkdownDescription: "`sha256:…` of the content. Null if the place reports none."},
@@ -147,7 +153,8 @@ func (r *snapshotResource) ModifyPlan(ctx context.Context, req resource.ModifyPl
 	}
 	args := plan
 	plan = state
-	plan.SandboxID, plan.Name, plan.Triggers, plan.Live, plan.Retention = args.SandboxID, args.Name, args.Triggers, args.Live, args.Retention
+	plan.SandboxID, plan.Name, plan.Triggers, plan.Live, plan.AllowEnd, plan.Retention = args.SandboxID, args.Name, args.Triggers, args.Live,
+		args.AllowEnd, args.Retention
 	if !sameDuration(plan.Retention, state.Retention) {
 		plan.ExpiresAt = types.StringUnknown() // its place may end it earlier
 		if e := r.ready(); e != nil && !plan.Retention.IsUnknown() {
@@ -176,13 +183,13 @@ func (r *snapshotResource) planCreate(ctx context.Context, req resource.ModifyPl
 	told, err := e.CheckSnapshot(ctx, engine.ID(plan.SandboxID.ValueString()), plan.request())
 	addNotices(&resp.Diagnostics, told)
 	if err != nil {
-		addError(ctx, &resp.Diagnostics, "No such snapshot can be taken", err)
+		addError(ctx, &resp.Diagnostics, "This kind of snapshot cannot be taken", err)
 	}
 }
 
 func (m snapshotModel) request() engine.SnapshotRequest {
 	return engine.SnapshotRequest{Name: m.Name.ValueString(), Kind: m.Kind.ValueString(), Live: m.Live.ValueBool(),
-		Retention: m.Retention.ValueString()}
+		AllowEnd: m.AllowEnd.ValueBool(), Retention: m.Retention.ValueString()}
 }
 
 func snapshotKinds() (names []string) {
@@ -219,6 +226,7 @@ func (r *snapshotResource) Create(ctx context.Context, req resource.CreateReques
 		return
 	}
 	view, err := e.Snapshot(ctx, rec, plan.request())
+	addNotices(&resp.Diagnostics, view.Notices)
 	if view.ID != "" {
 		plan.take(view)
 		resp.Diagnostics.Append(resp.State.Set(ctx, &plan)...)
@@ -231,7 +239,7 @@ func (r *snapshotResource) Create(ctx context.Context, req resource.CreateReques
 
 func (m *snapshotModel) take(v engine.SnapshotView) {
 	m.ID, m.Account, m.Extension, m.Host, m.Handle = optional(v.ID),
-		optional(v.Account), optional(v.Extension), optional(v.Host), handleValue(v.Handle)
+		optional(v.Account), optional(v.Extension), optional(v.Host), handleValue(v.Handle, v.ID)
 	m.Kind, m.SizeBytes, m.Digest, m.CreatedAt = optional(v.Kind), types.Int64Value(v.SizeBytes), optional(v.Digest), stamp(v.CreatedAt)
 	m.ExpiresAt = stamp(v.ExpiresAt)
 }
@@ -239,7 +247,7 @@ func (m *snapshotModel) take(v engine.SnapshotView) {
 func (m snapshotModel) view() engine.SnapshotView {
 	return engine.SnapshotView{ID: m.ID.ValueString(), Account: m.Account.ValueString(), Name: m.Name.ValueString(),
 		SandboxID: engine.ID(m.SandboxID.ValueString()),
-		Extension: m.Extension.ValueString(), Host: m.Host.ValueString(), Handle: handleOf(m.Handle), Kind: m.Kind.ValueString(),
+		Extension: m.Extension.ValueString(), Host: m.Host.ValueString(), Handle: handleOf(m.Handle, m.ID), Kind: m.Kind.ValueString(),
 		SizeBytes: m.SizeBytes.ValueInt64(), Digest: m.Digest.ValueString(), CreatedAt: parseStamp(m.CreatedAt),
 		Retention: m.Retention.ValueString()}
 }
@@ -300,7 +308,7 @@ func (r *snapshotResource) Update(ctx context.Context, req resource.UpdateReques
 	if !resp.Diagnostics.HasError() && !sameDuration(plan.Retention, state.Retention) {
 		kept, err := e.Retain(ctx, plan.ID.ValueString(), plan.Retention.ValueString())
 		if err != nil {
-			addErrorAt(ctx, &resp.Diagnostics, path.Root("retention"), "Snapshot "+plan.ID.ValueString()+" is kept as long as before", err)
+			addErrorAt(ctx, &resp.Diagnostics, path.Root("retention"), "The retention of snapshot "+plan.ID.ValueString()+" was not changed", err)
 			return
 		}
 		plan.ExpiresAt = stamp(kept.ExpiresAt)
@@ -346,6 +354,9 @@ func (r *snapshotResource) ImportState(ctx context.Context, req resource.ImportS
 	m.Retention = optional(v.Retention)
 	if v.Live {
 		m.Live = types.BoolValue(true)
+	}
+	if v.AllowEnd {
+		m.AllowEnd = types.BoolValue(true)
 	}
 	if v.Name == v.ID {
 		m.Name = types.StringNull() // it was not given one

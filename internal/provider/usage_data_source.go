@@ -16,12 +16,12 @@ import (
 type usageDataSource struct{ dataSource }
 
 var usageSumFields = []computedField{
-	{name: "status", typ: types.StringType, doc: "`settled` for lives that ended in the period, `running` for live ones: priced as if they " +
-		"ended now, and in no period."},
+	{name: "status", typ: types.StringType, doc: "`settled` for lives that ended in the period, `running` for live ones, which are " +
+		"priced as if they ended now and belong to no period."},
 	{name: "currency", typ: types.StringType,
 		doc: "ISO 4217 code. Amounts in different currencies are never added. Null without a known price."},
 	{name: "lives", typ: types.Int64Type,
-		doc: "Number of lives. A sandbox created again has several. By component: the lives charged for it."},
+		doc: "Number of lives; a re-created sandbox has several. Grouped by component: the lives charged for it."},
 	{name: "estimated_ends", typ: types.Int64Type, doc: "How many of them ended at an unknown time."},
 	{name: "running_seconds", typ: types.Int64Type, doc: "Total running time."},
 	{name: "paused_seconds", typ: types.Int64Type, doc: "Total paused time."},

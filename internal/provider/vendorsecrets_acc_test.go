@@ -15,6 +15,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/encoding/prototext"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
@@ -23,6 +24,7 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/hosttest/grpctest"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/hosttest/vendortest"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/modal/modaltest"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/openshell/openshelltest"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/vercel/verceltest"
 )
 
@@ -49,6 +51,10 @@ func vendors(t *testing.T) map[string]rented {
 		}
 	}
 	e, d, v, m := e2btest.Start(t), daytonatest.Start(t), verceltest.Start(t), modaltest.Start(t)
+	o := openshelltest.Start(t, openshelltest.OIDC)
+	refusing := func(w *grpctest.Wire, on string) func(string) {
+		return func(text string) { w.Inject(grpctest.Fault{On: on, Err: status.Error(codes.InvalidArgument, text)}) }
+	}
 	return map[string]rented{
 		"e2b": {config: map[string]any{"api_url": e.APIURL, "sandbox_url": e.SandboxURL}, login: map[string]string{"api_key": e.Key},
 			keys: []string{e.Key}, refuse: refusal("POST /sandboxes", `{"code":400,"message":%q}`)(e.Wire),
@@ -66,32 +72,40 @@ func vendors(t *testing.T) map[string]rented {
 				v.Confined(t, map[string]string{v.Token: "Authorization"}, secret, "POST /v2/sandboxes/sessions/{sessionId}/fs/write")
 			}},
 		"modal": {config: map[string]any{"server_url": m.URL}, login: map[string]string{"token_id": m.TokenID, "token_secret": m.TokenSecret},
-			keys: []string{m.TokenSecret}, refuse: func(text string) {
-				m.Inject(grpctest.Fault{On: "SandboxCreateV2", Err: status.Error(codes.InvalidArgument, text)})
-			}, confined: func(secret string) { confinedAtModal(t, m, secret) }},
+			keys: []string{m.TokenSecret}, refuse: refusing(m.Wire, "SandboxCreateV2"), confined: func(secret string) {
+				confinedInCalls(t, m.Wire, m.TokenSecret, "x-modal-token-secret", secret, "TaskExecStdinWrite")
+			}},
+		// The client's secret goes to the issuer alone.
+		"openshell": {config: map[string]any{"address": o.URL, "oidc_issuer": o.Issuer, "oidc_client_id": o.ClientID},
+			login: map[string]string{"oidc_client_secret": o.Secret}, keys: []string{o.Secret}, refuse: refusing(o.Wire, "CreateSandbox"),
+			confined: func(secret string) { confinedInCalls(t, o.Wire, o.Secret, "", secret, "ExecSandboxInteractive") }},
 	}
 }
 
-// confinedAtModal is vendortest's Confined for calls of gRPC.
-func confinedAtModal(t *testing.T, m *modaltest.Vendor, secret string) {
+// confinedInCalls is vendortest's Confined for calls of gRPC.
+func confinedInCalls(t *testing.T, w *grpctest.Wire, key, header, secret, into string) {
 	t.Helper()
 	carried := 0
-	for _, r := range m.Requests() {
-		header := r.Header.Copy()
-		delete(header, "x-modal-token-secret")
-		text := prototext.Format(r.Message) + fmt.Sprint(header)
-		if vendortest.Shows(text, m.TokenSecret) {
-			t.Errorf("Modal: the key is in %s outside its header", r.Method)
+	for _, r := range w.Requests() {
+		others := r.Header.Copy()
+		delete(others, header)
+		wire, err := proto.Marshal(r.Message)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text := prototext.Format(r.Message) + string(wire) + fmt.Sprint(others)
+		if vendortest.Shows(text, key) {
+			t.Errorf("the key is in %s outside its header", r.Method)
 		}
 		switch has := vendortest.Shows(text, secret); {
-		case has && r.Method == "TaskExecStdinWrite":
+		case has && r.Method == into:
 			carried++
 		case has:
-			t.Errorf("Modal: %s has the sandbox's secret", r.Method)
+			t.Errorf("%s has the sandbox's secret", r.Method)
 		}
 	}
 	if carried == 0 {
-		t.Error("Modal: the secret was never sent, so this shows nothing")
+		t.Errorf("no %s ever had the secret, so this shows nothing", into)
 	}
 }
 
@@ -133,7 +147,7 @@ variable "keys" {
   ephemeral = true
 }
 resource "sandboxer_sandbox" "rented" {
-  for_each           = toset(["daytona", "e2b", "modal", "vercel"])
+  for_each           = toset(["daytona", "e2b", "modal", "openshell", "vercel"])
   profile            = "profile.${each.key}"
   name               = each.key
   secrets_wo         = { TOKEN = var.secret }

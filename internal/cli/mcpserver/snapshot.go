@@ -11,6 +11,7 @@ import (
 type snapshotInput struct {
 	ID   string `json:"id" jsonschema:"id of the sandbox"`
 	Live bool   `json:"live,omitempty" jsonschema:"do not pause it meanwhile; files may then be of different moments"`
+	End  bool   `json:"allow_end,omitempty" jsonschema:"permit that it ends the sandbox, where its place takes no other snapshot"`
 }
 
 type snapshotOutput struct {
@@ -40,7 +41,10 @@ func (s *Server) snapshot(ctx context.Context, in snapshotInput, notify func(eng
 		return snapshotOutput{}, extensions.Errorf(extensions.KindExhausted, "%d snapshots are allowed in this session", s.limits.Sandboxes).
 			WithRemedy("delete one with sandbox_destroy")
 	}
-	v, err := s.engine.Snapshot(ctx, m.Receipt, engine.SnapshotRequest{Live: in.Live, Retention: s.limits.TTL.Round(time.Second).String()})
+	v, err := s.engine.Snapshot(ctx, m.Receipt, engine.SnapshotRequest{Live: in.Live, AllowEnd: in.End, Retention: s.limits.TTL.Round(time.Second).String()})
+	for _, n := range v.Notices {
+		notify(n)
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.keeping--

@@ -105,7 +105,7 @@ func (a *Account) View(ctx context.Context) (View, error) {
 }
 
 // ceilingViews returns the ceilings of a create at a place that bills, each once.
-func (a *Account) ceilingViews(ctx context.Context, l ledger.Ledger) ([]CeilingView, error) {
+func (a *Account) ceilingViews(ctx context.Context, l *ledger.Ledger) ([]CeilingView, error) {
 	paces, err := l.Paces(ctx, plan.Ceilings(a.catalog, a.name, true), nil)
 	var out []CeilingView
 	seen := map[ledger.Ceiling]bool{}
@@ -125,7 +125,7 @@ func (a *Account) ceilingViews(ctx context.Context, l ledger.Ledger) ([]CeilingV
 	return out, err
 }
 
-func (a *Account) wallets(ctx context.Context, l ledger.Ledger, org string) ([]Wallet, error) {
+func (a *Account) wallets(ctx context.Context, l *ledger.Ledger, org string) ([]Wallet, error) {
 	balances, err := l.Balances(ctx, org)
 	out := walletsOf(balances)
 	if err != nil || len(out) == 0 {

@@ -13,9 +13,9 @@ import (
 // Books is the open ledger as this package needs it.
 type Books interface {
 	// Reader returns the ledger for reading; a missing one reads as empty.
-	Reader(ctx context.Context) (ledger.Ledger, error)
+	Reader(ctx context.Context) (*ledger.Ledger, error)
 	// Changer returns it for writing, after recording what was noted for it. It creates a missing ledger.
-	Changer(ctx context.Context) (ledger.Ledger, error)
+	Changer(ctx context.Context) (*ledger.Ledger, error)
 	// URL returns where the ledger is, without credentials.
 	URL() string
 	// Now returns the time by the ledger's clock.

@@ -33,7 +33,7 @@ func (a *Account) Budgets(ctx context.Context) ([]BudgetView, error) {
 	return a.budgetViews(ctx, l, list...)
 }
 
-func (a *Account) budgetViews(ctx context.Context, l ledger.Ledger, list ...ledger.Budget) ([]BudgetView, error) {
+func (a *Account) budgetViews(ctx context.Context, l *ledger.Ledger, list ...ledger.Budget) ([]BudgetView, error) {
 	u, err := a.unpriced(ctx, l, ledger.StreamOf(a.name))
 	if err != nil {
 		return nil, err
@@ -59,7 +59,7 @@ func (a *Account) budgets(ctx context.Context) ([]ledger.Budget, error) {
 	return slices.DeleteFunc(list, ledger.Budget.Removed), err
 }
 
-func (a *Account) budgetView(ctx context.Context, l ledger.Ledger, b ledger.Budget) (BudgetView, error) {
+func (a *Account) budgetView(ctx context.Context, l *ledger.Ledger, b ledger.Budget) (BudgetView, error) {
 	views, err := a.budgetViews(ctx, l, b)
 	if err != nil {
 		return BudgetView{}, err

@@ -14,7 +14,7 @@ import (
 // accrual sums what runs, as it would be charged if it ended now.
 type accrual struct {
 	ctx       context.Context
-	l         ledger.Ledger
+	l         *ledger.Ledger
 	component string
 	now       time.Time
 	only      func([]ledger.Charge) bool                  // nil = all that runs
@@ -23,7 +23,7 @@ type accrual struct {
 	rows, sum *bank.Tally
 }
 
-func (a accrual) add(ctx context.Context, l ledger.Ledger, f ledger.UsageFilter, by []ledger.Dimension,
+func (a accrual) add(ctx context.Context, l *ledger.Ledger, f ledger.UsageFilter, by []ledger.Dimension,
 	now time.Time) (rows, sum []ledger.UsageRow, err error) {
 	a.ctx, a.l, a.component, a.now, a.live = ctx, l, f.Component, now, map[string]map[extensions.ID]ledger.Sandbox{}
 	a.rows, a.sum = bank.NewTally(by...), bank.NewTally()

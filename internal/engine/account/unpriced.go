@@ -9,11 +9,11 @@ import (
 
 // unpriced counts the lives that an org's amounts lack: those with a charge of unknown price.
 type unpriced struct {
-	l       ledger.Ledger
+	l       *ledger.Ledger
 	running []ledger.UsageRow // by account
 }
 
-func (a *Account) unpriced(ctx context.Context, l ledger.Ledger, org string) (unpriced, error) {
+func (a *Account) unpriced(ctx context.Context, l *ledger.Ledger, org string) (unpriced, error) {
 	f := ledger.UsageFilter{Account: org}
 	running, _, err := accrual{only: hasUnknown}.add(ctx, l, f, []ledger.Dimension{ledger.ByAccount}, a.books.Now())
 	return unpriced{l, running}, err

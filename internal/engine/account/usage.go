@@ -196,7 +196,7 @@ func (a *Account) Usage(ctx context.Context, q UsageQuery, measure Measure) (Usa
 }
 
 // measure asks about all that the filter selects and that runs.
-func (r *UsageReport) measure(ctx context.Context, l ledger.Ledger, f ledger.UsageFilter,
+func (r *UsageReport) measure(ctx context.Context, l *ledger.Ledger, f ledger.UsageFilter,
 	measure Measure) (map[extensions.ID]bank.Measured, error) {
 	var ids []extensions.ID
 	err := l.EachOpenMeter(ctx, f, func(m ledger.Meter) error {

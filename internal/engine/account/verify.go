@@ -94,7 +94,7 @@ func (a *Account) Verify(ctx context.Context, ev Evidence) (Verified, error) {
 
 // estimates notes how many ends are estimates; what they settled is only as good as those. If they cannot
 // be counted, the findings still stand.
-func (v *Verified) estimates(ctx context.Context, l ledger.Ledger) {
+func (v *Verified) estimates(ctx context.Context, l *ledger.Ledger) {
 	rows, err := l.Usage(ctx, ledger.UsageFilter{})
 	if extensions.IsKind(err, extensions.KindInternal) {
 		v.Findings = append(v.Findings, "usage cannot be added up: "+err.Error())

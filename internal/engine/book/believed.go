@@ -11,7 +11,7 @@ import (
 // Believed returns the end without those of its place's measures that cannot be true of the row's open meter.
 // A ledger refuses what is impossible, which must not leave the end unsettled. before is an earlier measure of
 // the same life, nil if none.
-func (end Ending) Believed(ctx context.Context, l ledger.Ledger, row ledger.Sandbox, before *extensions.Usage) (Ending, error) {
+func (end Ending) Believed(ctx context.Context, l *ledger.Ledger, row ledger.Sandbox, before *extensions.Usage) (Ending, error) {
 	if end.Usage == nil {
 		return end, nil
 	}

@@ -41,7 +41,7 @@ type Book struct {
 	sign atomic.Pointer[string]
 
 	mu     sync.Mutex
-	ro, rw ledger.Ledger
+	ro, rw *ledger.Ledger
 	closed bool
 	// down is why a shared ledger could not be reached a moment ago.
 	down      error
@@ -67,7 +67,7 @@ func (b *Book) Shared() bool { return sqlstore.Shared(b.address) }
 const downFor = 3 * time.Second
 
 // Reader returns the ledger for reading; a missing one reads as empty.
-func (b *Book) Reader(ctx context.Context) (ledger.Ledger, error) { return b.open(ctx, true) }
+func (b *Book) Reader(ctx context.Context) (*ledger.Ledger, error) { return b.open(ctx, true) }
 
 // Exists returns nil if the ledger has anything, KindNotFound if there is none yet, else why it cannot be read.
 func (b *Book) Exists(ctx context.Context) error {
@@ -80,10 +80,10 @@ func (b *Book) Exists(ctx context.Context) error {
 }
 
 // Writer returns the ledger for writing and creates it if it is missing.
-func (b *Book) Writer(ctx context.Context) (ledger.Ledger, error) { return b.open(ctx, false) }
+func (b *Book) Writer(ctx context.Context) (*ledger.Ledger, error) { return b.open(ctx, false) }
 
 // Changer is Writer for a change that waits for no recovery: it first settles the noted ends.
-func (b *Book) Changer(ctx context.Context) (ledger.Ledger, error) {
+func (b *Book) Changer(ctx context.Context) (*ledger.Ledger, error) {
 	l, err := b.Writer(ctx)
 	if err == nil {
 		b.SettleNoted(ctx, l, nil)
@@ -91,7 +91,7 @@ func (b *Book) Changer(ctx context.Context) (ledger.Ledger, error) {
 	return l, err
 }
 
-func (b *Book) open(ctx context.Context, readOnly bool) (ledger.Ledger, error) {
+func (b *Book) open(ctx context.Context, readOnly bool) (*ledger.Ledger, error) {
 	if l := b.opened(readOnly); l != nil {
 		b.askTimeAgain(ctx, l)
 		return l, nil
@@ -100,7 +100,7 @@ func (b *Book) open(ctx context.Context, readOnly bool) (ledger.Ledger, error) {
 	if readOnly {
 		key = "read"
 	}
-	l, err := flight.Do(ctx, b.Flights, "ledger\x00"+key, func(ctx context.Context) (ledger.Ledger, error) {
+	l, err := flight.Do(ctx, b.Flights, "ledger\x00"+key, func(ctx context.Context) (*ledger.Ledger, error) {
 		if l := b.opened(readOnly); l != nil {
 			return l, nil
 		}
@@ -164,7 +164,7 @@ func (b *Book) isDown(err error) {
 
 // opened returns an open ledger that fits. It ignores a reader of a missing ledger, which another process may
 // have created since.
-func (b *Book) opened(readOnly bool) ledger.Ledger {
+func (b *Book) opened(readOnly bool) *ledger.Ledger {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	switch {
@@ -176,7 +176,7 @@ func (b *Book) opened(readOnly bool) ledger.Ledger {
 	return nil
 }
 
-func (b *Book) keep(l ledger.Ledger, readOnly bool) error {
+func (b *Book) keep(l *ledger.Ledger, readOnly bool) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.closed {
@@ -199,7 +199,7 @@ func (b *Book) Close() error {
 	defer b.mu.Unlock()
 	b.closed = true
 	var errs []error
-	for _, l := range []ledger.Ledger{b.ro, b.rw} {
+	for _, l := range []*ledger.Ledger{b.ro, b.rw} {
 		if l != nil {
 			errs = append(errs, l.Close())
 		}

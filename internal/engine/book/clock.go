@@ -38,7 +38,7 @@ func (b *Book) Now() time.Time {
 
 // askTime reads the server's clock, if the ledger has one. It ignores a difference no larger than the time of
 // the answer.
-func (b *Book) askTime(ctx context.Context, l ledger.Ledger) error {
+func (b *Book) askTime(ctx context.Context, l *ledger.Ledger) error {
 	sent := b.Clock()
 	b.server.asked.Store(&sent)
 	there, err := l.ServerTime(ctx)
@@ -57,7 +57,7 @@ func (b *Book) askTime(ctx context.Context, l ledger.Ledger) error {
 }
 
 // askTimeAgain reads the server's clock again in a long run. Without an answer, the last reading stays valid.
-func (b *Book) askTimeAgain(ctx context.Context, l ledger.Ledger) {
+func (b *Book) askTimeAgain(ctx context.Context, l *ledger.Ledger) {
 	if asked := b.server.asked.Load(); asked != nil && b.Clock().Sub(*asked).Abs() < clockMaxAge {
 		return
 	}

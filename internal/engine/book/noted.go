@@ -100,7 +100,7 @@ func (b *Book) notes() []string {
 }
 
 // notedFor reads, by file, the notes that l may have to settle, and the errors of unreadable ones.
-func (b *Book) notedFor(l ledger.Ledger) (noted map[string]Noted, unread map[string]error) {
+func (b *Book) notedFor(l *ledger.Ledger) (noted map[string]Noted, unread map[string]error) {
 	noted, unread = map[string]Noted{}, map[string]error{}
 	for _, name := range b.notes() {
 		u, err := readNoted(name)
@@ -115,7 +115,7 @@ func (b *Book) notedFor(l ledger.Ledger) (noted map[string]Noted, unread map[str
 }
 
 // EndsNoted returns the sandboxes whose end l has not recorded yet.
-func (b *Book) EndsNoted(ctx context.Context, l ledger.Ledger) (ids []extensions.ID) {
+func (b *Book) EndsNoted(ctx context.Context, l *ledger.Ledger) (ids []extensions.ID) {
 	noted, _ := b.notedFor(l)
 	for _, u := range noted {
 		if row, err := l.Get(ctx, u.ID); u.Lease == "" && err == nil && row.State != lifecycle.Destroyed && u.about(row) {
@@ -127,7 +127,7 @@ func (b *Book) EndsNoted(ctx context.Context, l ledger.Ledger) (ids []extensions
 }
 
 // SettleNoted settles the ends that earlier runs noted for this ledger, in the order of their times.
-func (b *Book) SettleNoted(ctx context.Context, l ledger.Ledger, notify notice.Notify) {
+func (b *Book) SettleNoted(ctx context.Context, l *ledger.Ledger, notify notice.Notify) {
 	left := func(name string, err error) {
 		if err != nil && !errors.Is(err, os.ErrNotExist) {
 			notify.Tell("Left for later", "the end noted in %s could not be settled: %s", name, err.Error())
@@ -164,7 +164,7 @@ func readNoted(name string) (Noted, error) {
 
 // settleOne closes the row of a noted end. It leaves a closed row, or one in another generation, as it is. It
 // returns NotFound if this ledger has no row.
-func (b *Book) settleOne(ctx context.Context, l ledger.Ledger, u Noted, notify notice.Notify) error {
+func (b *Book) settleOne(ctx context.Context, l *ledger.Ledger, u Noted, notify notice.Notify) error {
 	row, err := l.Get(ctx, u.ID)
 	if err != nil || row.State == lifecycle.Destroyed || !u.about(row) {
 		return err
@@ -193,7 +193,7 @@ func (b *Book) settleOne(ctx context.Context, l ledger.Ledger, u Noted, notify n
 }
 
 // releaseNoted ends a lease.
-func (b *Book) releaseNoted(ctx context.Context, l ledger.Ledger, u Noted) error {
+func (b *Book) releaseNoted(ctx context.Context, l *ledger.Ledger, u Noted) error {
 	key, err := b.Key(ledger.IntentExtend, string(u.ID))
 	if err == nil {
 		_, err = l.Apply(ctx, ledger.Change{ID: u.ID, Key: key, Release: []string{u.Lease},

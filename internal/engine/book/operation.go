@@ -17,7 +17,7 @@ import (
 // Operation is one begun intent on one sandbox. Each of its steps is a compare-and-set under its fence and
 // happens once.
 type Operation struct {
-	Ledger ledger.Ledger
+	Ledger *ledger.Ledger
 	Holder ledger.HolderID
 	Key    string
 	Row    ledger.Sandbox // as the last step left it
@@ -56,7 +56,7 @@ func (o *Operation) Apply(ctx context.Context, c ledger.Change) error {
 
 // Prepare readies an operation on a sandbox or a snapshot and takes its turn: one at a time in this process, as
 // the ledger does between processes. Close ends the turn.
-func (b *Book) Prepare(ctx context.Context, l ledger.Ledger, kind ledger.IntentKind, id string, notify notice.Notify) (*Operation, error) {
+func (b *Book) Prepare(ctx context.Context, l *ledger.Ledger, kind ledger.IntentKind, id string, notify notice.Notify) (*Operation, error) {
 	holder, err := l.Holder(ctx)
 	if err != nil {
 		return nil, err
@@ -74,7 +74,7 @@ func (b *Book) Prepare(ctx context.Context, l ledger.Ledger, kind ledger.IntentK
 
 // Begin begins an intent on an existing row; Close ends its turn. It waits for a live holder's operation and
 // takes over a dead one's intent. Of the change's own Intent only Metered counts.
-func (b *Book) Begin(ctx context.Context, l ledger.Ledger, row ledger.Sandbox, kind ledger.IntentKind, change ledger.Change,
+func (b *Book) Begin(ctx context.Context, l *ledger.Ledger, row ledger.Sandbox, kind ledger.IntentKind, change ledger.Change,
 	notify notice.Notify) (*Operation, error) {
 	op, err := b.Prepare(ctx, l, kind, string(row.ID), notify)
 	if err != nil {
@@ -125,7 +125,7 @@ func (b *Book) Key(kind ledger.IntentKind, id string) (string, error) {
 }
 
 // Abandoned reports whether an open intent has no owner: its holder is dead, or this process could not close it.
-func (b *Book) Abandoned(ctx context.Context, l ledger.Ledger, in ledger.Intent) (bool, error) {
+func (b *Book) Abandoned(ctx context.Context, l *ledger.Ledger, in ledger.Intent) (bool, error) {
 	alive, err := l.HolderAlive(ctx, in.Holder)
 	if err != nil || !alive {
 		return !alive, err
@@ -173,7 +173,7 @@ func (o *Operation) Discard(ctx context.Context, outcome ledger.IntentState, end
 }
 
 // Guarded runs f, which may create something, only while no other run may take this one for dead.
-func Guarded(ctx context.Context, l ledger.Ledger, f func(context.Context) error) error {
+func Guarded(ctx context.Context, l *ledger.Ledger, f func(context.Context) error) error {
 	guarded, done := l.Guard(ctx)
 	defer done()
 	err := f(guarded)

@@ -9,7 +9,7 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger"
 )
 
-// Ledger is the part of ledger.Ledger that an export needs.
+// Ledger is the part of *ledger.Ledger that an export needs.
 type Ledger interface {
 	ID() string
 	Events(ctx context.Context, stream string, fromSeq int64, limit int) ([]ledger.Event, error)

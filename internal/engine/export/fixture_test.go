@@ -46,7 +46,7 @@ func (c *clock) pass(d time.Duration) {
 	c.at = c.at.Add(d)
 }
 
-func newLedger(t testing.TB) (ledger.Ledger, *clock) {
+func newLedger(t testing.TB) (*ledger.Ledger, *clock) {
 	t.Helper()
 	c := &clock{at: start}
 	l, err := sqlstore.Open(ctx, sqlstore.DefaultURL(filepath.Join(t.TempDir(), "state")), sqlstore.Options{Now: c.now, Charges: bills.Of})
@@ -77,7 +77,7 @@ type lived struct {
 const bookRates = `{"v":1,"basis":"price-book","book":"prices.one","book_version":"2","extension":"ext.x","as_of":"2026-01-02","source":"https://x.test/prices","currency":"EUR",` +
 	`"confidence":"exact","region":"eu-1","memo":false,"sizes":{},"prices":[{"component":"sandbox","unit":"sandbox-hour","price":"0.10","confidence":"exact"}]}`
 
-func (v lived) live(t testing.TB, l ledger.Ledger) extensions.ID {
+func (v lived) live(t testing.TB, l *ledger.Ledger) extensions.ID {
 	t.Helper()
 	id, err := extensions.NewID(nil)
 	if err != nil {
@@ -134,7 +134,7 @@ func someCharges() []ledger.Charge {
 }
 
 // lives makes so many lives of five events each.
-func lives(t testing.TB, l ledger.Ledger, n int) {
+func lives(t testing.TB, l *ledger.Ledger, n int) {
 	t.Helper()
 	for i := range n {
 		lived{account: "acme/web", name: fmt.Sprint("n", i), from: start, to: start.Add(time.Hour), rates: bookRates,

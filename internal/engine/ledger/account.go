@@ -3,6 +3,7 @@ package ledger
 import (
 	"regexp"
 
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger/bank"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger/fault"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
@@ -19,4 +20,9 @@ func CheckAccount(account string) error {
 	}
 	return fault.Errorf(extensions.KindInvalid, "the account %q is not of the form org/workspace", extensions.Clean(account, 80)).
 		WithRemedy("use letters, digits, '.', '_' and '-', such as acme/web")
+}
+
+// StreamOf returns the chain that holds an account's events: the org, which is the part before "/".
+func StreamOf(account string) string {
+	return bank.OrgOf(account)
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
-// Ledger is one open ledger. All methods are safe for concurrent use, and several processes may open the
+// Ledger is one open ledger: a view for each kind of caller. All methods are safe for concurrent use, and several processes may open the
 // same ledger. A cancelled context starts nothing new, but a transaction that has started is finished, so
 // its outcome is always known.
 //
@@ -17,12 +17,12 @@ import (
 // ([NameTaken]), a stale expectation ([Stale]) or an operation under way ([Busy]); KindInvalid for an
 // invalid call; KindUnsupported for a write to a ledger that is read-only or has a newer schema;
 // KindUnavailable if the disk or the lock refuses; KindInternal for a damaged file.
-type Ledger interface {
+type Ledger struct {
 	Identity
-	Holders
+	Operations
 	Sandboxes
 	Snapshots
-	Hosts
+	Machines
 	Evidence
 	Money
 	Usages
@@ -42,8 +42,8 @@ type Identity interface {
 	Close() error
 }
 
-// Holders is the view of callers that begin operations and check who holds those under way.
-type Holders interface {
+// Operations is the view of callers that begin operations and check who holds those under way.
+type Operations interface {
 	// Holder registers this open ledger as a holder of intents: a file lock beside the database that ends
 	// with Close or with the process. Later calls return the same id. Fails read-only.
 	Holder(ctx context.Context) (HolderID, error)
@@ -54,6 +54,12 @@ type Holders interface {
 	// as its cause, shortly before others may take the holder for dead, so a former holder creates nothing
 	// after another has taken over. Where the kernel knows which holders live, it ends only with ctx.
 	Guard(ctx context.Context) (context.Context, context.CancelFunc)
+	// OpenIntents returns unfinished operations on sandboxes and snapshots, oldest first.
+	OpenIntents(ctx context.Context, f IntentFilter) ([]Intent, error)
+	// Intents returns every operation on a sandbox or a snapshot, finished ones too, by fence.
+	Intents(ctx context.Context, subject string) ([]Intent, error)
+	// Intent returns one intent by its key.
+	Intent(ctx context.Context, key string) (Intent, error)
 }
 
 // Sandboxes is the view of callers that change sandboxes: each write is one transaction.
@@ -73,12 +79,6 @@ type Sandboxes interface {
 	List(ctx context.Context, f Filter) ([]Sandbox, error)
 	// Leases returns the leases on a sandbox that several hold, oldest first; those that lapsed too.
 	Leases(ctx context.Context, id extensions.ID) ([]Lease, error)
-	// OpenIntents returns unfinished operations on sandboxes and snapshots, oldest first.
-	OpenIntents(ctx context.Context, f IntentFilter) ([]Intent, error)
-	// Intents returns every operation on a sandbox or a snapshot, finished ones too, by fence.
-	Intents(ctx context.Context, subject string) ([]Intent, error)
-	// Intent returns one intent by its key.
-	Intent(ctx context.Context, key string) (Intent, error)
 }
 
 // Snapshots is the view of callers that take, keep and delete snapshots.
@@ -93,8 +93,8 @@ type Snapshots interface {
 	ListSnapshots(ctx context.Context, f SnapshotFilter) ([]Snapshot, error)
 }
 
-// Hosts is the view of callers that register machines and probe places.
-type Hosts interface {
+// Machines is the view of callers that register machines and probe places.
+type Machines interface {
 	// PutHost creates or changes a host; equal content changes nothing. KindConflict if its current ref is
 	// neither Host.Ref nor one of Host.Replaces.
 	PutHost(ctx context.Context, h Host) (Host, error)

@@ -157,8 +157,8 @@ type Expect struct {
 	Holder HolderID
 	// NoIntent requires that no operation is under way.
 	NoIntent bool
-	// Unheld requires that, after the change, no lease counts; Held, that one does.
-	Unheld, Held bool
+	// Unleased requires that, after the change, no lease counts; Leased, that one does.
+	Unleased, Leased bool
 }
 
 // Patch sets columns; nil fields stay unchanged. A pointer to the zero value clears.

@@ -19,7 +19,7 @@ import (
 // adopt takes over a live sandbox of the same spec. It raises the generation in the ledger and, where
 // possible, on the object, which fences off the former owner. Its content stays, secrets included; its
 // deadline moves to the new owner's ttl.
-func (m *Manager) adopt(ctx context.Context, l ledger.Ledger, c *creation, row ledger.Sandbox, notify notice.Notify) (*Sandbox, error) {
+func (m *Manager) adopt(ctx context.Context, l *ledger.Ledger, c *creation, row ledger.Sandbox, notify notice.Notify) (*Sandbox, error) {
 	if shared(row) {
 		return nil, m.nameTaken(row)
 	}

@@ -18,51 +18,51 @@ import (
 
 // try creates the sandbox at one place: it records the place, provisions, stores the handle at once and
 // waits until ready.
-func (c *creation) try(ctx context.Context, cand *route.Candidate) attempt {
-	a := c.tryAt(ctx, cand)
+func (c *creation) try(ctx context.Context, at *plan.Offer) attempt {
+	c.at, c.asked, c.lost, c.made, c.carrier = at, false, false, extensions.Handle{}, nil
+	a := c.tryIt(ctx)
 	if lost := c.carrier.lost(); lost != nil && a.err != nil { // the other place failed, not this one
 		c.m.places.Answered(c.carrier.at, lost)
-		a.err, a.next = notCarried(c.decision.Resolved.Spec.FromSnapshot.ID, c.carrier.at, cand, a.err), false
+		a.err, a.next = notCarried(c.decision.Resolved.Spec.FromSnapshot.ID, c.carrier.at, at.Candidate, a.err), false
 		return a
 	}
 	if a.err == nil || !a.elsewhere {
-		c.m.places.Answered(c.m.placeOfCandidate(cand), a.err)
+		c.m.places.Answered(c.m.placeOfCandidate(at.Candidate), a.err)
 	}
 	return a
 }
 
-func (c *creation) tryAt(ctx context.Context, cand *route.Candidate) attempt {
-	c.at, c.asked, c.lost, c.made, c.carrier = cand, false, false, extensions.Handle{}, nil
+func (c *creation) tryIt(ctx context.Context) attempt {
 	hostRef := ""
-	if cand.Host != nil {
-		hostRef = cand.Host.Ref()
+	if c.at.Host != nil {
+		hostRef = c.at.Host.Ref()
 	}
-	b, err := c.m.places.Open(ctx, place.Address{Binding: cand.Binding, Account: c.Row.Account, Host: hostRef})
+	b, err := c.m.places.Open(ctx, place.Address{Binding: c.at.Binding, Account: c.Row.Account, Host: hostRef})
 	if err != nil {
 		return attempt{err: err, clean: true, next: notHere(err) || extensions.IsKind(err, extensions.KindUnreachable)}
 	}
-	if err := c.place(ctx, cand, hostRef); err != nil {
+	if err := c.place(ctx, hostRef); err != nil {
 		return attempt{err: err, clean: true, next: allowsNext(err)}
 	}
 	if err := failpoint.Hit(ctx, pointPlaced); err != nil {
 		return attempt{err: err, clean: true}
 	}
-	spec := c.spec(cand)
+	spec := c.spec()
 	b.Hide(spec.ID, spec.Secrets)
 	if spec.FromSnapshot != nil {
 		if err := c.m.stillKept(ctx, c.Ledger, spec.FromSnapshot.ID); err != nil {
 			return attempt{err: err, clean: true}
 		}
 	}
-	if c.decision.Carries(cand) {
-		if c.carrier, err = c.m.carry(ctx, c.Row.Account, *c.decision.Evidence.Snapshot, cand); err != nil {
+	if c.at.Carried {
+		if c.carrier, err = c.m.carry(ctx, c.Row.Account, *c.decision.Evidence.Snapshot, c.at.Candidate); err != nil {
 			return attempt{err: err, clean: true, elsewhere: true}
 		}
 		spec.FromSnapshot.Source = c.carrier
 	}
 	if spec.FromSnapshot != nil && spec.FromSnapshot.Handle.ID == "" {
 		if spec.FromSnapshot.Handle, err = b.FindSnapshot(ctx, spec.FromSnapshot.ID); err != nil {
-			return attempt{err: snapshotElsewhere(cand, spec.FromSnapshot.ID, err), clean: true}
+			return attempt{err: snapshotElsewhere(c.at.Candidate, spec.FromSnapshot.ID, err), clean: true}
 		}
 	}
 	making := extensions.WithProgress(ctx, progress(c.Notify, c.m.places.Clock))
@@ -124,46 +124,54 @@ func snapshotElsewhere(cand *route.Candidate, id string, err error) error {
 }
 
 // place records where the next call goes, before the call.
-func (c *creation) place(ctx context.Context, cand *route.Candidate, hostRef string) error {
-	host, hash, none := cand.HostName(), c.decision.SpecAt(cand.Binding).Hash(), extensions.Handle{}
+func (c *creation) place(ctx context.Context, hostRef string) error {
+	at, host, none := c.at, c.at.HostName(), extensions.Handle{}
 	change := ledger.Change{
-		Patch: ledger.Patch{Extension: &cand.Binding, Host: &host, HostRef: &hostRef, SpecHash: &hash, Handle: &none,
-			Route: c.routeJSON(cand.ID())},
-		Event: ledger.NewNote("sandbox.provisioning", map[string]any{"extension": cand.Binding, "host": host}),
+		Patch: ledger.Patch{Extension: &at.Binding, Host: &host, HostRef: &hostRef, SpecHash: &at.Hash, Handle: &none,
+			Route: c.routeJSON(at.ID())},
+		Event: ledger.NewNote("sandbox.provisioning", map[string]any{"extension": at.Binding, "host": host}),
 	}
 	change.Patch.WorkspaceBase = c.base
-	claimed := c.m.claimedUntil(cand, c.Row.ExpiresAt)
+	claimed := c.m.claimedUntil(at.Candidate, c.Row.ExpiresAt)
 	change.Patch.ClaimedUntil = &claimed
 	if !c.Row.ReadyAt.IsZero() { // of the previous life
 		change.Patch.ReadyAt = new(time.Time)
 	}
-	if cand != c.decision.Choice.Chosen {
-		change.Quote = ledgerQuote(c.decision.Quote(cand))
+	if at != c.decision.Offers[0] {
+		change.Quote = ledgerQuote(at.Quote)
 		// The hold for the previous place, where nothing is left, becomes the hold for this one.
-		reserve, err := c.decision.LiabilityAt(cand).Reserve(c.Row.TTL)
+		reserve, err := at.Reserve(c.Row.TTL)
 		if err != nil {
 			return err
 		}
 		change.Reserve = reserve
-		change.Ceilings = plan.Ceilings(c.m.catalog, c.Row.Account, c.decision.Metered())
+		change.Ceilings = c.decision.Ceilings
 	}
 	if c.Row.State != lifecycle.Provisioning {
 		change.To = lifecycle.Provisioning
 	}
-	if h := cand.Host; h != nil && h.Capacity != nil {
+	if h := at.Host; h != nil && h.Capacity != nil {
 		change.Room = append(change.Room, ledger.Room{Host: h.Name, Max: h.Capacity.MaxSandboxes})
 	}
-	if b, err := c.m.catalog.Named(cand.Binding); err == nil && b.MaxSandboxes != nil {
+	if b, err := c.m.catalog.Named(at.Binding); err == nil && b.MaxSandboxes != nil {
 		change.Room = append(change.Room, ledger.Room{Extension: b.ID, Max: *b.MaxSandboxes})
 	}
 	if c.over != nil {
 		change.Meter = c.over.Meter()
 	}
 	if err := c.Apply(ctx, change); err != nil {
-		return c.decision.LiabilityAt(cand).Unaffordable(full(err, cand.ID()), cand.ID(), c.Row.TTL)
+		return at.Unaffordable(full(err, at.ID()), at.ID(), c.Row.TTL)
 	}
 	c.over = nil
 	return nil
+}
+
+// prepareImage lets the place get ready what the sandbox will run, before anything of it exists and can cost.
+func (c *creation) prepareImage(ctx context.Context, b *place.Backend, spec extensions.Spec) error {
+	if spec.FromSnapshot != nil || spec.FromSandbox != "" { // its images are those it comes from
+		return nil
+	}
+	return b.PrepareImage(ctx, spec)
 }
 
 // provision asks once and, after a settled ambiguous failure, once more: by its id, the second call adopts
@@ -214,7 +222,7 @@ func (c *creation) storeHandle(ctx context.Context, h extensions.Handle, started
 		return nil
 	}
 	return c.Apply(ctx, ledger.Change{Patch: ledger.Patch{Handle: &h}, Event: ledger.NewNote("sandbox.handle", map[string]any{"ref": h.Ref}),
-		Meter: ledger.MeterOps{Began: c.m.began(c.Row, c.decision.Quote(c.at), started)}})
+		Meter: ledger.MeterOps{Began: c.m.began(c.Row, c.at.Quote, started)}})
 }
 
 // notRecorded marks a failure of the ledger, so that it is not taken for one of the place and retried
@@ -226,19 +234,18 @@ func notRecorded(err error) error {
 // allocated prices and pays for what a place gave, if that is not what was asked for. What then costs too much
 // is tried at the next place.
 func (c *creation) allocated(ctx context.Context, obs extensions.Observation) error {
-	differs, err := c.decision.Allocated(c.at, obs.Allocated, c.m.book.Now())
-	if err != nil || !differs {
+	given, err := c.decision.Allocated(c.at, obs.Allocated, c.m.book.Now())
+	if err != nil || given == c.at {
 		return tooDear(err)
 	}
-	w, q := c.decision.LiabilityAt(c.at), c.decision.Quote(c.at)
-	reserve, err := w.Reserve(c.Row.TTL)
+	c.at = given
+	reserve, err := given.Reserve(c.Row.TTL)
 	if err != nil {
 		return err
 	}
-	err = w.Unaffordable(c.Apply(ctx, ledger.Change{Quote: ledgerQuote(q), Reserve: reserve,
-		Ceilings: plan.Ceilings(c.m.catalog, c.Row.Account, c.decision.Metered()),
-		Meter:    ledger.MeterOps{Began: c.m.began(c.Row, q, obs.StartedAt)},
-		Event:    ledger.NewNote("sandbox.allocated", map[string]any{"sizes": q.Sizes})}), c.at.ID(), c.Row.TTL)
+	err = given.Unaffordable(c.Apply(ctx, ledger.Change{Quote: ledgerQuote(given.Quote), Reserve: reserve, Ceilings: c.decision.Ceilings,
+		Meter: ledger.MeterOps{Began: c.m.began(c.Row, given.Quote, obs.StartedAt)},
+		Event: ledger.NewNote("sandbox.allocated", map[string]any{"sizes": given.Quote.Sizes})}), given.ID(), c.Row.TTL)
 	if err != nil && plan.LimitOf(err) == "" {
 		return notRecorded(err)
 	}

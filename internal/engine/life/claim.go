@@ -17,7 +17,7 @@ import (
 
 // begin claims the name and records the intent. It first settles what holds the name, as far as it may;
 // what remains is adopted if the request says so, and otherwise refused with everything that helps.
-func (m *Manager) begin(ctx context.Context, l ledger.Ledger, c *creation, notify notice.Notify) (*book.Operation, *Sandbox, error) {
+func (m *Manager) begin(ctx context.Context, l *ledger.Ledger, c *creation, notify notice.Notify) (*book.Operation, *Sandbox, error) {
 	id, err := extensions.NewID(m.rand)
 	if err != nil {
 		return nil, nil, err
@@ -34,8 +34,8 @@ func (m *Manager) begin(ctx context.Context, l ledger.Ledger, c *creation, notif
 		var taken *ledger.NameTaken
 		if !errors.As(err, &taken) {
 			op.Close()
-			w := c.decision.LiabilityAt(c.decision.Choice.Chosen)
-			return nil, nil, w.Unaffordable(notMade(err), c.decision.Choice.Chosen.ID(), c.decision.TTL())
+			first := c.decision.Offers[0]
+			return nil, nil, first.Unaffordable(notMade(err), first.ID(), c.decision.TTL)
 		}
 		settled, wait, err := m.settleTaken(ctx, l, taken.Existing, notify)
 		if err == nil && !settled && !wait && plan.Shared(c.decision.Resolved.Spec.Scope) {
@@ -80,26 +80,26 @@ func (m *Manager) claim(ctx context.Context, op *book.Operation, c *creation, id
 		return ledger.Sandbox{}, err
 	}
 	now := m.book.Now().UTC().Truncate(time.Microsecond)
-	spec, chosen, name := c.decision.Resolved.Spec, c.decision.Choice.Chosen, c.decision.Request.NameFor(id)
-	reserve, err := c.decision.LiabilityAt(chosen).Reserve(time.Duration(spec.TTL))
+	d, first, spec := c.decision, c.decision.Offers[0], c.decision.Resolved.Spec
+	reserve, err := first.Reserve(d.TTL)
 	if err != nil {
 		return ledger.Sandbox{}, err
 	}
-	if c.lease == nil {
-		if c.lease, err = m.newLease(c.decision, ledger.Sandbox{CreatedAt: now, MaxTTL: time.Duration(spec.MaxTTL)}); err != nil {
+	if c.lease == nil && plan.Shared(spec.Scope) {
+		if c.lease, err = m.newLease(d, ledger.Sandbox{CreatedAt: now, MaxTTL: time.Duration(spec.MaxTTL)}); err != nil {
 			return ledger.Sandbox{}, err
 		}
 	}
+	name := d.Request.NameFor(id)
 	b := ledger.Begin{
 		Lease: c.lease,
 		Key:   op.Key, Holder: op.Holder, ID: id, Account: m.account, Name: name,
-		Profile: c.decision.Resolved.ID, ProfileVersion: c.decision.Resolved.Version, SpecHash: c.decision.SpecAt(chosen.Binding).Hash(),
-		Request: mustJSON(c.decision.Request), Spec: mustJSON(c.decision.Resolved.Spec), Route: mustJSON(plan.RouteOf(c.decision.Choice)),
-		TTL: time.Duration(spec.TTL), MaxTTL: time.Duration(spec.MaxTTL),
-		CreatedAt: now, ExpiresAt: now.Add(time.Duration(spec.TTL)), Quote: ledgerQuote(c.decision.Quote(chosen)),
-		Reserve: reserve, Ceilings: plan.Ceilings(m.catalog, m.account, c.decision.Metered()), Metered: c.decision.Metered(),
-		Event: ledger.NewNote("", map[string]any{"profile": c.decision.Resolved.ID + "@" + c.decision.Resolved.Version,
-			"consumer": c.decision.Request.Consumer, "name": name}),
+		Profile: d.Resolved.ID, ProfileVersion: d.Resolved.Version, SpecHash: first.Hash,
+		Request: mustJSON(d.Request), Spec: mustJSON(spec), Route: mustJSON(d.Route),
+		TTL: d.TTL, MaxTTL: time.Duration(spec.MaxTTL), CreatedAt: now, ExpiresAt: now.Add(d.TTL),
+		Quote: ledgerQuote(first.Quote), Reserve: reserve, Ceilings: d.Ceilings, Metered: d.Metered,
+		Event: ledger.NewNote("", map[string]any{"profile": d.Resolved.ID + "@" + d.Resolved.Version, "consumer": d.Request.Consumer,
+			"name": name}),
 	}
 	row, err := op.Ledger.Begin(ctx, b)
 	if extensions.IsKind(err, extensions.KindIndeterminate) { // its key makes it happen once
@@ -110,7 +110,7 @@ func (m *Manager) claim(ctx context.Context, op *book.Operation, c *creation, id
 
 // settleTaken checks whether the holder of a name may still keep it. It waits for an operation under way,
 // and first cleans up and closes what is overdue, failed or vanished.
-func (m *Manager) settleTaken(ctx context.Context, l ledger.Ledger, row ledger.Sandbox,
+func (m *Manager) settleTaken(ctx context.Context, l *ledger.Ledger, row ledger.Sandbox,
 	notify notice.Notify) (settled, wait bool, err error) {
 	intents, err := l.OpenIntents(ctx, ledger.IntentFilter{Subject: string(row.ID)})
 	if err != nil {

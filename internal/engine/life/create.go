@@ -2,6 +2,7 @@ package life
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
@@ -13,7 +14,6 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/notice"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/plan"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/profile"
-	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/route"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
@@ -54,15 +54,15 @@ func (m *Manager) Create(ctx context.Context, req plan.Request, begun func(Sandb
 	}
 	c.Operation = op
 	if begun != nil {
-		begun(c.held(m.sealed(ctx, l, c.Row)))
+		begun(c.withLease(m.sealed(ctx, l, c.Row)))
 	}
 	s, err := c.run(ctx)
 	s.Estimate = d.Estimate
-	return c.held(s), err
+	return c.withLease(s), err
 }
 
-// held adds the lease that came with the sandbox to its receipt.
-func (c *creation) held(s Sandbox) Sandbox {
+// withLease adds the lease that came with the sandbox to its receipt.
+func (c *creation) withLease(s Sandbox) Sandbox {
 	if c.lease != nil && s.ID != "" {
 		s.Receipt.Lease = c.lease.ID
 	}
@@ -102,7 +102,7 @@ type creation struct {
 	attempts []plan.Attempt
 	// State of the place now being tried: whether it was asked, whether an answer was lost, and what it
 	// made, recorded or not.
-	at          *route.Candidate
+	at          *plan.Offer
 	asked, lost bool
 	made        extensions.Handle
 	carrier     *carrier // brings the snapshot from another place; nil = it is kept here, or there is none
@@ -122,42 +122,42 @@ func (c *creation) run(ctx context.Context) (Sandbox, error) {
 	}
 	var failures []error
 	last := attempt{clean: true}
-	tries := c.decision.Tries()
-	for i, cand := range tries {
-		err := c.judge(ctx, cand)
+	offers := c.decision.Offers
+	for i, offer := range offers {
+		err := c.judge(ctx, offer)
 		if ctx.Err() != nil && len(failures) > 0 {
 			break // its time ended between two places: the failure was reported
 		}
 		if last = (attempt{err: err, clean: true, next: true}); err == nil {
-			last = c.try(ctx, cand)
+			last = c.try(ctx, offer)
 		}
-		outcome := plan.Attempt{Candidate: cand.ID(), Outcome: string(lifecycle.Ready)}
+		outcome := plan.Attempt{Candidate: offer.ID(), Outcome: string(lifecycle.Ready)}
 		if last.err != nil {
 			outcome.Outcome, outcome.Reason = string(extensions.KindOf(last.err)), reasonOf(last.err)
 			failures = append(failures, last.err)
 		}
 		c.attempts = append(c.attempts, outcome)
 		if last.err == nil {
-			return c.confirm(ctx, cand, last)
+			return c.confirm(ctx, last)
 		}
-		if !last.clean || !last.next || ctx.Err() != nil || i == len(tries)-1 {
+		if !last.clean || !last.next || ctx.Err() != nil || i == len(offers)-1 {
 			break
 		}
-		c.Notify.Tell("Trying the next place", "%s: %s", cand.ID(), outcome.Reason)
+		c.Notify.Tell("Trying the next place", "%s: %s", offer.ID(), outcome.Reason)
 	}
 	last.err = c.endedFirst(errors.Join(failures...))
 	return c.end(ctx, last)
 }
 
 // judge refuses a place before anything is asked of it. Some were judged before anything was recorded.
-func (c *creation) judge(ctx context.Context, cand *route.Candidate) error {
-	if err := c.decision.CheckPrice(cand, c.m.book.Now()); err != nil {
+func (c *creation) judge(ctx context.Context, offer *plan.Offer) error {
+	if err := c.decision.CheckPrice(offer.Candidate, c.m.book.Now()); err != nil {
 		return err
 	}
-	if verdict, ok := c.checked[cand]; ok {
+	if verdict, ok := c.checked[offer]; ok {
 		return verdict
 	}
-	notes, err := c.m.checkSpec(ctx, c.decision, cand, c.sources)
+	notes, err := c.m.checkSpec(ctx, offer, c.sources)
 	if n, ok := leftOut(notes); ok {
 		c.Notify.Tell(n.Summary, "%s", n.Detail)
 	}
@@ -185,14 +185,14 @@ type attempt struct {
 }
 
 // confirm records that the sandbox is ready.
-func (c *creation) confirm(ctx context.Context, cand *route.Candidate, a attempt) (Sandbox, error) {
+func (c *creation) confirm(ctx context.Context, a attempt) (Sandbox, error) {
 	now := c.m.book.Now()
 	err := c.Apply(ctx, ledger.Change{
 		To:     lifecycle.Ready,
-		Patch:  ledger.Patch{ReadyAt: &now, SeenAliveAt: &now, Reachability: &a.seen.Reachability, Route: c.routeJSON(cand.ID())},
+		Patch:  ledger.Patch{ReadyAt: &now, SeenAliveAt: &now, Reachability: &a.seen.Reachability, Route: c.routeJSON(c.at.ID())},
 		Finish: &ledger.FinishIntent{Outcome: ledger.Confirmed},
-		Meter:  ledger.MeterOps{Began: c.m.began(c.Row, c.decision.Quote(cand), a.seen.StartedAt)},
-		Event:  ledger.NewNote("", map[string]any{"extension": cand.Binding, "host": cand.HostName(), "expires_at": c.Row.ExpiresAt}),
+		Meter:  ledger.MeterOps{Began: c.m.began(c.Row, c.at.Quote, a.seen.StartedAt)},
+		Event:  ledger.NewNote("", map[string]any{"extension": c.at.Binding, "host": c.at.HostName(), "expires_at": c.Row.ExpiresAt}),
 	})
 	if err != nil {
 		// It runs, but no ledger records it: undo it.
@@ -256,16 +256,23 @@ func candidateName(row ledger.Sandbox) string {
 	return row.Extension + "@" + row.Host
 }
 
-// spec completes the resolved request for one place.
-func (c *creation) spec(cand *route.Candidate) extensions.Spec {
-	s := c.sources.into(c.decision.SpecOn(cand))
+// routeJSON is the route as far as it was tried; chosen is the candidate that holds the sandbox, "" for none.
+func (c *creation) routeJSON(chosen string) json.RawMessage {
+	r := c.decision.Route
+	r.Chosen, r.Attempts = chosen, c.attempts
+	return mustJSON(r)
+}
+
+// spec completes the request at the place now being tried.
+func (c *creation) spec() extensions.Spec {
+	s := c.sources.into(c.at.Spec)
 	s.ID, s.Account, s.Name, s.Generation = c.Row.ID, c.Row.Account, c.Row.Name, c.Row.Generation
 	s.CreatedAt, s.Deadline = c.Row.CreatedAt, c.Row.ExpiresAt
 	if !c.Row.ClaimedUntil.IsZero() {
 		s.Deadline = c.Row.ClaimedUntil
 	}
 	s.Secrets, s.ProbeLater = c.secrets, equips(s.Toolchain)
-	if b, err := c.m.catalog.Named(cand.Binding); err == nil {
+	if b, err := c.m.catalog.Named(c.at.Binding); err == nil {
 		s.Registries = c.m.places.Registries(b)
 	}
 	s.Labels = map[string]string{

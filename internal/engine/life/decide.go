@@ -1,6 +1,7 @@
 package life
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"slices"
@@ -65,7 +66,7 @@ type gathering struct {
 // registered.
 func (g *gathering) gather(ctx context.Context, why purpose) (err error) {
 	m, req := g.m, g.asked.Request
-	ev := plan.Evidence{Account: m.accountOf(req), Now: m.book.Now(), Here: here, Create: why.create, Expected: why.quote.Expected,
+	ev := plan.Evidence{Account: cmp.Or(req.Account, m.account), Now: m.book.Now(), Here: here, Create: why.create, Expected: why.quote.Expected,
 		At: map[string]plan.Seen{}}
 	from := g.asked.Resolved.Spec.FromSnapshot
 	if ev.Snapshot, err = m.origin(ctx, from); err != nil {
@@ -84,7 +85,7 @@ func (g *gathering) gather(ctx context.Context, why purpose) (err error) {
 	ev.FromLedger = listed || from != nil || ev.Source != nil // where its origin lives decides where it can be
 	if why.create {
 		ev.Occupancy = m.occupied(ctx, req, why.again)
-		ev.Granted = m.granted(ctx, req)
+		ev.Granted = m.granted(ctx, req.Billing, ev.Account)
 	}
 	if why.quote.History {
 		ev.Past = m.past(ctx, g.asked.Resolved.ID)
@@ -162,7 +163,7 @@ func (g *gathering) withFacts(ctx context.Context, seen plan.Seen, c *route.Cand
 	at := g.m.placeOfCandidate(c)
 	kept, due := g.m.recordedFacts(ctx, at)
 	found, tried := g.probed[at]
-	demanded := g.asked.DemandsMachine() && c.Place == extensions.PlaceHost && slices.Contains(c.Powers, extensions.PowerProbe)
+	demanded := g.asked.Machine && c.Place == extensions.PlaceHost && slices.Contains(c.Powers, extensions.PowerProbe)
 	if !tried && kept == nil && !due && demanded {
 		found, tried = g.m.probe(ctx, at), true
 		g.probed[at] = found

@@ -35,7 +35,7 @@ func (m *Manager) Destroy(ctx context.Context, rec plan.Receipt, opts DestroyOpt
 		case taken != nil:
 			return DestroyReport{}, taken
 		}
-		report, drop, done, endErr := m.destroyHeld(ctx, l, row, rec, opts)
+		report, drop, done, endErr := m.destroyLeased(ctx, l, row, rec, opts)
 		if !done {
 			report, endErr = m.end(ctx, l, row, cause{reason: "destroyed", forget: opts.Forget, replaced: opts.Replaced, sync: true,
 				drop: drop, lease: rec.Lease, notify: opts.Notify})
@@ -58,13 +58,13 @@ func (m *Manager) Destroy(ctx context.Context, rec plan.Receipt, opts DestroyOpt
 		return DestroyReport{}, notReplaced(rowOf(rec), err)
 	}
 	if rec.Lease != "" && !opts.All {
-		return m.releaseLater(ctx, rowOf(rec), rec, err)
+		return m.noteRelease(ctx, rowOf(rec), rec, err)
 	}
 	return m.endOutside(ctx, rowOf(rec), rec, opts.Forget, err, opts.Notify)
 }
 
 // endedBefore reports an end that was settled earlier.
-func (m *Manager) endedBefore(ctx context.Context, l ledger.Ledger, row ledger.Sandbox) DestroyReport {
+func (m *Manager) endedBefore(ctx context.Context, l *ledger.Ledger, row ledger.Sandbox) DestroyReport {
 	report := DestroyReport{AlreadyGone: true, EndedAt: row.EndedAt}
 	if cs, err := l.Charges(context.WithoutCancel(ctx), row.ID); err == nil {
 		report.Charges = chargesOf(cs)
@@ -79,7 +79,7 @@ func takenOver(id extensions.ID, name string, generation int64) notice.Notice {
 
 // rowToEnd returns the row, after settling what a dead run may have left of it. It creates no ledger where
 // there is nothing to settle.
-func (m *Manager) rowToEnd(ctx context.Context, rec plan.Receipt, notify notice.Notify) (ledger.Ledger, ledger.Sandbox, error) {
+func (m *Manager) rowToEnd(ctx context.Context, rec plan.Receipt, notify notice.Notify) (*ledger.Ledger, ledger.Sandbox, error) {
 	r, err := m.book.Reader(ctx)
 	var row ledger.Sandbox
 	if err == nil {
@@ -101,7 +101,7 @@ func (m *Manager) rowToEnd(ctx context.Context, rec plan.Receipt, notify notice.
 
 // cause says why and how a sandbox is to end.
 type cause struct {
-	reason   string // destroyed | expired | lost | recovered | unresolved
+	reason   string // destroyed | expired | lost | recovered | snapshot | unresolved
 	forget   bool
 	replaced bool // another is about to be made in its place
 	sync     bool // first run pre_release and bring a mirrored workspace back
@@ -113,7 +113,7 @@ type cause struct {
 }
 
 // end is the one way in which a recorded sandbox ends: intent, teardown, settlement.
-func (m *Manager) end(ctx context.Context, l ledger.Ledger, row ledger.Sandbox, how cause) (DestroyReport, error) {
+func (m *Manager) end(ctx context.Context, l *ledger.Ledger, row ledger.Sandbox, how cause) (DestroyReport, error) {
 	report := DestroyReport{}
 	b, err := m.openToEnd(ctx, row)
 	if last := m.partingOf(row); err == nil && b != nil && how.sync && lifecycle.Usable(row.State) {
@@ -128,7 +128,7 @@ func (m *Manager) end(ctx context.Context, l ledger.Ledger, row ledger.Sandbox, 
 	if row.State != lifecycle.Destroying {
 		change.To = lifecycle.Destroying
 	}
-	change.Release, change.Expect.Unheld = how.drop, len(how.drop) > 0
+	change.Release, change.Expect.Unleased = how.drop, len(how.drop) > 0
 	op, oerr := m.book.Begin(ctx, l, row, ledger.IntentDestroy, change, how.notify)
 	switch {
 	case ledgerDown(ctx, oerr):
@@ -138,7 +138,7 @@ func (m *Manager) end(ctx context.Context, l ledger.Ledger, row ledger.Sandbox, 
 		if how.lease != "" {
 			rec := m.receipt(row)
 			rec.Ledger, rec.Lease = l.ID(), how.lease
-			return m.releaseLater(ctx, row, rec, oerr)
+			return m.noteRelease(ctx, row, rec, oerr)
 		}
 		return m.endUnrecorded(ctx, row, l.ID(), how.forget, report, oerr)
 	case oerr != nil:
@@ -150,6 +150,9 @@ func (m *Manager) end(ctx context.Context, l ledger.Ledger, row ledger.Sandbox, 
 	}
 	if err == nil && placeOf(op.Row) != placeOf(row) { // placed while this run waited for it
 		b, err = m.openToEnd(ctx, op.Row)
+	}
+	if err == nil && b != nil {
+		err = m.afterSnapshots(ctx, l, b, op.Row, how.notify)
 	}
 	gone := m.endingOf(op.Row, time.Time{})
 	if err == nil && b != nil {
@@ -197,7 +200,7 @@ func (m *Manager) endFailed(ctx context.Context, op *book.Operation, how cause, 
 }
 
 // endThere tears down at the backend; absence is success. l is nil if its ledger cannot be asked.
-func (m *Manager) endThere(ctx context.Context, l ledger.Ledger, b *place.Backend, row ledger.Sandbox,
+func (m *Manager) endThere(ctx context.Context, l *ledger.Ledger, b *place.Backend, row ledger.Sandbox,
 	report *DestroyReport) (book.Ending, error) {
 	h := row.Handle
 	var r extensions.CleanupReport
@@ -230,7 +233,7 @@ func (m *Manager) endThere(ctx context.Context, l ledger.Ledger, b *place.Backen
 
 // tearDown ends the sandbox of a row and returns its end, with what its place measured. l is nil if its ledger
 // cannot be asked.
-func (m *Manager) tearDown(ctx context.Context, l ledger.Ledger, b *place.Backend, row ledger.Sandbox,
+func (m *Manager) tearDown(ctx context.Context, l *ledger.Ledger, b *place.Backend, row ledger.Sandbox,
 	h extensions.Handle) (r extensions.CleanupReport, end book.Ending, err error) {
 	before, idle := m.lastMeasure(ctx, l, b, row, h), endedIdle(ctx, b, row, h)
 	if r, err = b.Teardown(ctx, h); err != nil {
@@ -258,7 +261,7 @@ func endedIdle(ctx context.Context, b *place.Backend, row ledger.Sandbox, h exte
 }
 
 // ended returns the end of a sandbox that was torn down. l is nil if its ledger cannot be asked.
-func (m *Manager) ended(ctx context.Context, l ledger.Ledger, row ledger.Sandbox, r extensions.CleanupReport) (end book.Ending, err error) {
+func (m *Manager) ended(ctx context.Context, l *ledger.Ledger, row ledger.Sandbox, r extensions.CleanupReport) (end book.Ending, err error) {
 	told := r.EndedAt
 	if told.IsZero() && r.Usage != nil {
 		told = r.Usage.EndedAt

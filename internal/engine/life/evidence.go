@@ -46,7 +46,7 @@ func (m *Manager) origin(ctx context.Context, ref *extensions.SnapshotRef) (*led
 }
 
 // snapshotNamed returns the one snapshot of the account that is kept under a name.
-func (m *Manager) snapshotNamed(ctx context.Context, l ledger.Ledger, name string) (ledger.Snapshot, error) {
+func (m *Manager) snapshotNamed(ctx context.Context, l *ledger.Ledger, name string) (ledger.Snapshot, error) {
 	all, err := l.ListSnapshots(ctx, ledger.SnapshotFilter{Account: m.account, Live: true})
 	if err != nil {
 		return ledger.Snapshot{}, err
@@ -59,6 +59,28 @@ func (m *Manager) snapshotNamed(ctx context.Context, l ledger.Ledger, name strin
 		extensions.Clean(name, 80), m.account)
 	return ledger.Snapshot{}, extensions.AtField("profile", refused.WithRemedy(
 		"`sandboxer snapshot list` shows what is kept: correct from_snapshot of the profile, or set from_snapshot to an ID"))
+}
+
+// source returns the sandbox that a request forks; nil if it forks none.
+func (m *Manager) source(ctx context.Context, asked *plan.Asked) (*ledger.Sandbox, error) {
+	id := extensions.ID(asked.Request.FromSandbox)
+	if id == "" {
+		return nil, nil
+	}
+	l, err := m.book.Reader(ctx)
+	if err != nil {
+		return nil, err
+	}
+	row, err := l.Get(ctx, id)
+	if absent(err) {
+		return nil, extensions.AtField("from_sandbox",
+			extensions.Errorf(extensions.KindInvalid, "sandbox %s cannot be forked: the ledger %s does not know it", id, l.URL()).
+				WithRemedy("check the ID and the provider's ledger, state_dir and account"))
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &row, asked.CheckSource(row, m.account, m.book.Now())
 }
 
 // hostsOf returns the hosts that a request may use: those it names, else that of the sandbox it forks, else those
@@ -139,16 +161,16 @@ func (m *Manager) occupied(ctx context.Context, req plan.Request, again extensio
 	return o
 }
 
-// granted reads the balances if the request does not say who pays.
-func (m *Manager) granted(ctx context.Context, req plan.Request) map[string]bool {
-	if req.Billing != "" {
+// granted reads the balances if a request does not say who pays.
+func (m *Manager) granted(ctx context.Context, billing, account string) map[string]bool {
+	if billing != "" {
 		return nil
 	}
 	l, err := m.book.Reader(ctx)
 	if err != nil {
 		return nil // the transaction that begins reports what is wrong with the ledger
 	}
-	balances, err := l.Balances(ctx, ledger.StreamOf(m.accountOf(req)))
+	balances, err := l.Balances(ctx, ledger.StreamOf(account))
 	if err != nil {
 		return nil
 	}

@@ -26,7 +26,7 @@ func (m *Manager) plannedFunds(ctx context.Context, d *plan.Decision) error {
 }
 
 // plannedExtension is plannedFunds for a later deadline of a live sandbox.
-func (m *Manager) plannedExtension(ctx context.Context, l ledger.Ledger, row ledger.Sandbox, deadline time.Time,
+func (m *Manager) plannedExtension(ctx context.Context, l *ledger.Ledger, row ledger.Sandbox, deadline time.Time,
 	together *plan.Together) ([]notice.Notice, error) {
 	need, more, err := m.extension(ctx, l, row, deadline)
 	if err != nil || !more {
@@ -49,7 +49,7 @@ func (m *Manager) afford(ctx context.Context, need plan.Need, limits *plan.Limit
 }
 
 // liabilityOf returns the liability of a live sandbox; false if no meter runs.
-func (m *Manager) liabilityOf(ctx context.Context, l ledger.Ledger, row ledger.Sandbox) (plan.Liability, bool, error) {
+func (m *Manager) liabilityOf(ctx context.Context, l *ledger.Ledger, row ledger.Sandbox) (plan.Liability, bool, error) {
 	meters, err := l.Meters(ctx, row.ID)
 	if err != nil {
 		return plan.Liability{}, false, err
@@ -58,7 +58,7 @@ func (m *Manager) liabilityOf(ctx context.Context, l ledger.Ledger, row ledger.S
 }
 
 // extension returns what a later deadline needs beyond the current hold; false if it needs nothing.
-func (m *Manager) extension(ctx context.Context, l ledger.Ledger, row ledger.Sandbox, deadline time.Time) (plan.Need, bool, error) {
+func (m *Manager) extension(ctx context.Context, l *ledger.Ledger, row ledger.Sandbox, deadline time.Time) (plan.Need, bool, error) {
 	w, runs, err := m.liabilityOf(ctx, l, row)
 	if err != nil || !runs {
 		return plan.Need{}, false, err
@@ -67,7 +67,7 @@ func (m *Manager) extension(ctx context.Context, l ledger.Ledger, row ledger.San
 }
 
 // releaseSurplus returns the release of what a settled deadline no longer needs; nil if that is unknown.
-func (m *Manager) releaseSurplus(ctx context.Context, l ledger.Ledger, row ledger.Sandbox, deadline time.Time) *ledger.Reserve {
+func (m *Manager) releaseSurplus(ctx context.Context, l *ledger.Ledger, row ledger.Sandbox, deadline time.Time) *ledger.Reserve {
 	w, runs, err := m.liabilityOf(context.WithoutCancel(ctx), l, row)
 	if err != nil || !runs {
 		return nil // held until the sandbox ends

@@ -20,7 +20,7 @@ import (
 func (m *Manager) Get(ctx context.Context, rec plan.Receipt) (Sandbox, error) {
 	s, err := m.get(ctx, rec)
 	if l, row, known := m.rowFor(ctx, rec); err == nil && known {
-		m.withHolders(ctx, l, row, &s, rec.Lease)
+		m.withLeases(ctx, l, row, &s, rec.Lease)
 	}
 	s.Mode = shownMode(s.State, s.Mode)
 	return s, err
@@ -85,7 +85,7 @@ func (m *Manager) get(ctx context.Context, rec plan.Receipt) (Sandbox, error) {
 }
 
 // rowFor returns the ledger's row, else a row made from the receipt.
-func (m *Manager) rowFor(ctx context.Context, rec plan.Receipt) (ledger.Ledger, ledger.Sandbox, bool) {
+func (m *Manager) rowFor(ctx context.Context, rec plan.Receipt) (*ledger.Ledger, ledger.Sandbox, bool) {
 	if l, err := m.book.Reader(ctx); err == nil {
 		if row, err := l.Get(ctx, rec.ID); err == nil {
 			return l, row, true
@@ -96,9 +96,10 @@ func (m *Manager) rowFor(ctx context.Context, rec plan.Receipt) (ledger.Ledger, 
 
 // getDestroyed distinguishes an end that was due from one that was not.
 func (m *Manager) getDestroyed(s Sandbox, row ledger.Sandbox) (Sandbox, error) {
-	due := map[string]string{"expired": "its ttl", "terminated": "its own entrypoint", book.Idle: "its idle time (ttl.idle_reap)"}
+	due := map[string]string{"expired": "its ttl ended", "terminated": "its own entrypoint ended",
+		book.Idle: "its idle time (ttl.idle_reap) ended", bySnapshot: "a snapshot ended it"}
 	if by := due[row.EndReason]; by != "" {
-		s.State, s.Reason = string(lifecycle.Expired), by+" ended at "+row.EndedAt.UTC().Format(time.RFC3339)
+		s.State, s.Reason = string(lifecycle.Expired), by+" at "+row.EndedAt.UTC().Format(time.RFC3339)
 		return s, nil
 	}
 	err := extensions.Errorf(extensions.KindNotFound, "sandbox %s (%s) was ended at %s: %s", row.ID, row.Name,
@@ -188,7 +189,7 @@ func (m *Manager) Lookup(ctx context.Context, id extensions.ID, account, name st
 		return Sandbox{}, err
 	}
 	s := m.sealed(ctx, l, row)
-	m.withHolders(ctx, l, row, &s, "")
+	m.withLeases(ctx, l, row, &s, "")
 	return s, nil
 }
 
@@ -208,7 +209,7 @@ func (m *Manager) List(ctx context.Context, all bool) ([]Sandbox, error) {
 		if lifecycle.Usable(r.State) && lifecycle.Overdue(m.book.Now(), r.ExpiresAt) {
 			s.State, s.Mode = string(lifecycle.Expired), ""
 		}
-		m.withHolders(ctx, l, r, &s, "")
+		m.withLeases(ctx, l, r, &s, "")
 		out = append(out, s)
 	}
 	return out, nil

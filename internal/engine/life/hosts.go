@@ -161,7 +161,7 @@ func (m *Manager) Hosts(ctx context.Context) ([]HostView, error) {
 	return out, nil
 }
 
-func (m *Manager) unknownHost(ctx context.Context, l ledger.Ledger, name string) error {
+func (m *Manager) unknownHost(ctx context.Context, l *ledger.Ledger, name string) error {
 	hosts, err := l.Hosts(ctx, m.account)
 	if err != nil {
 		return err

@@ -4,7 +4,6 @@
 package life
 
 import (
-	"cmp"
 	"io"
 	"log/slog"
 	"sync"
@@ -49,9 +48,6 @@ func New(o Options) *Manager {
 	return &Manager{account: o.Account, catalog: o.Catalog, places: o.Places, book: o.Book, scratch: o.Scratch, stateDir: o.StateDir,
 		rand: o.Rand, log: o.Log, recovery: recovery{turn: make(chan struct{}, 1)}}
 }
-
-// accountOf returns the account whose permission, credit and limits apply to a request.
-func (m *Manager) accountOf(req plan.Request) string { return cmp.Or(req.Account, m.account) }
 
 // selfHosted reports that no vendor bills for what runs at a binding.
 func (m *Manager) selfHosted(binding string) bool {

@@ -17,7 +17,7 @@ import (
 
 // lastMeasure reads the meter of a place that is about to end a sandbox and may forget it then. It returns nil
 // if the place cannot measure or does not answer, or if nothing is charged by measures.
-func (m *Manager) lastMeasure(ctx context.Context, l ledger.Ledger, b *place.Backend, row ledger.Sandbox,
+func (m *Manager) lastMeasure(ctx context.Context, l *ledger.Ledger, b *place.Backend, row ledger.Sandbox,
 	h extensions.Handle) *extensions.Usage {
 	if l == nil || h.IsZero() || b.Can(extensions.PowerUsage) != nil {
 		return nil
@@ -47,7 +47,7 @@ func filled(u, before *extensions.Usage) *extensions.Usage {
 }
 
 // stopMeasured returns the end of a life whose sandbox is torn down later, with what its place measured so far.
-func (m *Manager) stopMeasured(ctx context.Context, l ledger.Ledger, row ledger.Sandbox) (book.Ending, error) {
+func (m *Manager) stopMeasured(ctx context.Context, l *ledger.Ledger, row ledger.Sandbox) (book.Ending, error) {
 	stop := m.endingOf(row, row.EndedAt)
 	b, err := m.openToEnd(ctx, row)
 	if err != nil || b == nil {

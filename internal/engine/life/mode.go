@@ -32,7 +32,7 @@ func (m *Manager) SetMode(ctx context.Context, rec plan.Receipt, mode ledger.Mod
 }
 
 // inMode gives a sandbox that was made or adopted the mode that its request wants. If that fails, it stays as it is.
-func (m *Manager) inMode(ctx context.Context, l ledger.Ledger, s Sandbox, want string, notify notice.Notify) (Sandbox, error) {
+func (m *Manager) inMode(ctx context.Context, l *ledger.Ledger, s Sandbox, want string, notify notice.Notify) (Sandbox, error) {
 	if want == "" || want == s.Mode {
 		return s, nil
 	}
@@ -55,7 +55,7 @@ func (m *Manager) inMode(ctx context.Context, l ledger.Ledger, s Sandbox, want s
 }
 
 // setMode returns the row as it is then, even with an error. deadline is that of a resumed one.
-func (m *Manager) setMode(ctx context.Context, l ledger.Ledger, row ledger.Sandbox, mode ledger.Mode, deadline time.Time,
+func (m *Manager) setMode(ctx context.Context, l *ledger.Ledger, row ledger.Sandbox, mode ledger.Mode, deadline time.Time,
 	notify notice.Notify) (ledger.Sandbox, error) {
 	b, err := m.places.Open(ctx, placeOf(row))
 	if err != nil {
@@ -214,7 +214,7 @@ func (m *Manager) expiry(binding string, mode ledger.Mode) string {
 }
 
 // wake resumes a paused sandbox whose work must be brought back before its end.
-func (m *Manager) wake(ctx context.Context, l ledger.Ledger, row ledger.Sandbox, last parting,
+func (m *Manager) wake(ctx context.Context, l *ledger.Ledger, row ledger.Sandbox, last parting,
 	notify notice.Notify) (ledger.Sandbox, error) {
 	if row.Mode != ledger.Paused || last.mirror == "" {
 		return row, nil

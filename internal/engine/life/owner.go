@@ -17,7 +17,7 @@ func since(row ledger.Sandbox, rec plan.Receipt) bool {
 
 // notOurs returns KindConflict if another owner adopted a sandbox after its receipt was written. Only its owner makes one
 // again, and may die before it can write the new generation down: a receipt of the former one stays good.
-func (m *Manager) notOurs(ctx context.Context, l ledger.Ledger, row ledger.Sandbox, rec plan.Receipt) error {
+func (m *Manager) notOurs(ctx context.Context, l *ledger.Ledger, row ledger.Sandbox, rec plan.Receipt) error {
 	if !since(row, rec) {
 		return nil
 	}
@@ -40,7 +40,7 @@ func (m *Manager) fenced(row ledger.Sandbox) error {
 }
 
 // getRemaking shows a sandbox that another run is making again, or was until it died: then the next change ends it.
-func (m *Manager) getRemaking(ctx context.Context, l ledger.Ledger, s Sandbox) (Sandbox, error) {
+func (m *Manager) getRemaking(ctx context.Context, l *ledger.Ledger, s Sandbox) (Sandbox, error) {
 	open, err := l.OpenIntents(ctx, ledger.IntentFilter{Subject: string(s.ID)})
 	if err != nil {
 		return s, err

@@ -6,7 +6,6 @@ import (
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/notice"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/plan"
-	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/route"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
@@ -31,29 +30,29 @@ func (m *Manager) Prepare(ctx context.Context, req plan.Request, notify notice.N
 	}
 	ctx = extensions.WithProgress(ctx, progress(notify, m.places.Clock))
 	var failures []error
-	for _, cand := range d.Tries() {
-		done, err := c.prepareAt(ctx, cand)
+	for _, offer := range d.Offers {
+		done, err := c.prepareAt(ctx, offer)
 		if err == nil {
-			return Prepared{d.Resolved.ID + "@" + d.Resolved.Version, cand.Binding, cand.HostName(), done}, nil
+			return Prepared{d.Resolved.ID + "@" + d.Resolved.Version, offer.Binding, offer.HostName(), done}, nil
 		}
 		if failures = append(failures, err); !notHere(err) && !extensions.IsKind(err, extensions.KindUnreachable) || ctx.Err() != nil {
 			break
 		}
-		notify.Tell("Trying the next place", "%s: %s", cand.ID(), reasonOf(err))
+		notify.Tell("Trying the next place", "%s: %s", offer.ID(), reasonOf(err))
 	}
 	return Prepared{}, errors.Join(failures...)
 }
 
 // prepareAt prepares at one place; false if it has nothing to prepare.
-func (c *creation) prepareAt(ctx context.Context, cand *route.Candidate) (bool, error) {
-	if verdict := c.checked[cand]; verdict != nil {
+func (c *creation) prepareAt(ctx context.Context, offer *plan.Offer) (bool, error) {
+	if verdict := c.checked[offer]; verdict != nil {
 		return false, verdict
 	}
-	b, err := c.m.places.Open(ctx, c.m.placeOfCandidate(cand))
+	b, err := c.m.places.Open(ctx, c.m.placeOfCandidate(offer.Candidate))
 	if err != nil {
 		return false, err
 	}
-	spec := c.sources.into(c.decision.SpecOn(cand))
+	spec := c.sources.into(offer.Spec)
 	spec.Account, spec.Registries = c.m.account, c.m.places.Registries(b.Binding)
 	if spec.Image == nil && spec.Containers == nil && spec.Compose == nil || !b.Binding.Descriptor.Has(extensions.PowerPrepareImage) {
 		return false, nil

@@ -1,12 +1,10 @@
 package life
 
 import (
-	"context"
 	"sync"
 	"time"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/notice"
-	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/place"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
@@ -37,12 +35,4 @@ func progress(notify notice.Notify, now func() time.Time) extensions.ProgressFun
 			notify(notice.Notice{Summary: subject, Detail: detail, Progress: true})
 		}
 	}
-}
-
-// prepareImage lets the place get ready what the sandbox will run, before anything of it exists and can cost.
-func (c *creation) prepareImage(ctx context.Context, b *place.Backend, spec extensions.Spec) error {
-	if spec.FromSnapshot != nil || spec.FromSandbox != "" { // its images are those it comes from
-		return nil
-	}
-	return b.PrepareImage(ctx, spec)
 }

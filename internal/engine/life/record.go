@@ -5,14 +5,7 @@ import (
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/meter"
-	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/plan"
 )
-
-func (c *creation) routeJSON(chosen string) json.RawMessage {
-	r := plan.RouteOf(c.decision.Choice)
-	r.Chosen, r.Attempts = chosen, c.attempts
-	return mustJSON(r)
-}
 
 // mustJSON marshals the engine's own views, which cannot fail.
 func mustJSON(v any) json.RawMessage {

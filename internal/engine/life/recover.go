@@ -20,7 +20,7 @@ type recovery struct {
 }
 
 // recovered returns the ledger for a change, after recovery.
-func (m *Manager) recovered(ctx context.Context, notify notice.Notify) (ledger.Ledger, error) {
+func (m *Manager) recovered(ctx context.Context, notify notice.Notify) (*ledger.Ledger, error) {
 	l, err := m.book.Writer(ctx)
 	if err == nil {
 		err = m.recoverOnce(ctx, notify)
@@ -80,9 +80,9 @@ func (m *Manager) Recover(ctx context.Context, notify notice.Notify) error {
 	return m.endOverdueSnapshots(ctx, l, notify)
 }
 
-func (m *Manager) recoverIntent(ctx context.Context, l ledger.Ledger, in ledger.Intent, notify notice.Notify) error {
+func (m *Manager) recoverIntent(ctx context.Context, l *ledger.Ledger, in ledger.Intent, notify notice.Notify) error {
 	if extensions.ValidSnapshotID(in.Subject) {
-		return m.recoverSnapshot(ctx, l, in)
+		return m.recoverSnapshot(ctx, l, in, notify)
 	}
 	row, err := l.Get(ctx, extensions.ID(in.Subject))
 	if err != nil {
@@ -92,7 +92,7 @@ func (m *Manager) recoverIntent(ctx context.Context, l ledger.Ledger, in ledger.
 }
 
 // recoverRow settles one sandbox whose last operation died.
-func (m *Manager) recoverRow(ctx context.Context, l ledger.Ledger, row ledger.Sandbox, notify notice.Notify) error {
+func (m *Manager) recoverRow(ctx context.Context, l *ledger.Ledger, row ledger.Sandbox, notify notice.Notify) error {
 	if lifecycle.Unsettled(row.State) {
 		notify.Tell("Cleaning up after a dead run", "%s (%s) was left %s", row.ID, row.Name, row.State)
 		_, err := m.end(ctx, l, row, cause{reason: "recovered", notify: notify})
@@ -162,7 +162,7 @@ func (m *Manager) realign(ctx context.Context, op *book.Operation, done *ledger.
 }
 
 // unfinished lists the sandboxes that dead runs left between states.
-func (m *Manager) unfinished(ctx context.Context, l ledger.Ledger) ([]extensions.ID, error) {
+func (m *Manager) unfinished(ctx context.Context, l *ledger.Ledger) ([]extensions.ID, error) {
 	intents, err := l.OpenIntents(ctx, ledger.IntentFilter{Account: m.account})
 	if err != nil {
 		return nil, err

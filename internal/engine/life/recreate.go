@@ -34,7 +34,7 @@ func (m *Manager) Recreate(ctx context.Context, rec plan.Receipt, secrets map[st
 	}
 	c := &creation{m: m}
 	defer c.release()
-	if c.lease, err = m.heldAgain(ctx, l, row, rec.Lease); err != nil {
+	if c.lease, err = m.leaseAgain(ctx, l, row, rec.Lease); err != nil {
 		return m.sealed(ctx, l, row), err
 	}
 	report, err := m.prepareRecreate(ctx, l, row, c, secrets, notify)
@@ -54,7 +54,7 @@ func (m *Manager) Recreate(ctx context.Context, rec plan.Receipt, secrets map[st
 }
 
 // prepareRecreate gathers what the new life needs, saves the work of the old one and begins the operation.
-func (m *Manager) prepareRecreate(ctx context.Context, l ledger.Ledger, row ledger.Sandbox, c *creation,
+func (m *Manager) prepareRecreate(ctx context.Context, l *ledger.Ledger, row ledger.Sandbox, c *creation,
 	secrets map[string]extensions.Secret, notify notice.Notify) (report DestroyReport, err error) {
 	req, err := m.requestAgain(row, secrets)
 	if err != nil {
@@ -98,7 +98,7 @@ func (m *Manager) requestAgain(row ledger.Sandbox, secrets map[string]extensions
 }
 
 // bringBack does what must happen before a sandbox is re-created.
-func (m *Manager) bringBack(ctx context.Context, l ledger.Ledger, row ledger.Sandbox,
+func (m *Manager) bringBack(ctx context.Context, l *ledger.Ledger, row ledger.Sandbox,
 	notify notice.Notify) (report DestroyReport, err error) {
 	last := m.partingOf(row)
 	if last.nothing() || !lifecycle.Usable(row.State) {
@@ -115,12 +115,12 @@ func (m *Manager) bringBack(ctx context.Context, l ledger.Ledger, row ledger.San
 	return report, err
 }
 
-func (m *Manager) beginRecreate(ctx context.Context, l ledger.Ledger, row ledger.Sandbox, d *plan.Decision,
+func (m *Manager) beginRecreate(ctx context.Context, l *ledger.Ledger, row ledger.Sandbox, d *plan.Decision,
 	lease *ledger.Lease, notify notice.Notify) (*book.Operation, error) {
 	if err := m.book.CheckClock(); err != nil {
 		return nil, err
 	}
-	ttl, limit := time.Duration(d.Resolved.Spec.TTL), time.Duration(d.Resolved.Spec.MaxTTL)
+	ttl, limit := d.TTL, time.Duration(d.Resolved.Spec.MaxTTL)
 	// The age of a sandbox counts from its first creation; the deadline of a new life counts from now.
 	end, err := lifecycle.ExpiresAt(m.book.Now().UTC().Truncate(time.Microsecond), ttl)
 	if err != nil {
@@ -130,8 +130,8 @@ func (m *Manager) beginRecreate(ctx context.Context, l ledger.Ledger, row ledger
 	if err != nil {
 		return nil, err
 	}
-	running, w := ledger.Running, d.LiabilityAt(d.Choice.Chosen)
-	reserve, err := w.Reserve(ttl)
+	running, first := ledger.Running, d.Offers[0]
+	reserve, err := first.Reserve(ttl)
 	if err != nil {
 		return nil, err
 	}
@@ -143,12 +143,12 @@ func (m *Manager) beginRecreate(ctx context.Context, l ledger.Ledger, row ledger
 		Expect: expect, Lease: lease,
 		To: lifecycle.Provisioning, NextGeneration: true, Meter: stop.Meter(),
 		Patch: ledger.Patch{Mode: &running, Version: &d.Resolved.Version, ExpiresAt: &end, TTL: &ttl, MaxTTL: &limit,
-			Spec: mustJSON(d.Resolved.Spec), Route: mustJSON(plan.RouteOf(d.Choice))},
-		Quote: ledgerQuote(d.Quote(d.Choice.Chosen)), Reserve: reserve, Ceilings: plan.Ceilings(m.catalog, row.Account, d.Metered()),
-		Intent: &ledger.OpenIntent{Metered: d.Metered()},
+			Spec: mustJSON(d.Resolved.Spec), Route: mustJSON(d.Route)},
+		Quote: ledgerQuote(first.Quote), Reserve: reserve, Ceilings: d.Ceilings,
+		Intent: &ledger.OpenIntent{Metered: d.Metered},
 		Event:  ledger.NewNote("sandbox.recreating", nil),
 	}, notify)
-	return op, w.Unaffordable(leftAlone(row, err), d.Choice.Chosen.ID(), ttl)
+	return op, first.Unaffordable(leftAlone(row, err), first.ID(), ttl)
 }
 
 // clear removes the old generation before the new one is asked for.

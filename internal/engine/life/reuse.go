@@ -56,7 +56,7 @@ func (m *Manager) standing(ctx context.Context, req plan.Request, notify notice.
 }
 
 // reuse returns a live sandbox to a request that it fits, and refuses one that it does not fit, with what differs.
-func (m *Manager) reuse(ctx context.Context, l ledger.Ledger, asked *plan.Asked, row ledger.Sandbox, notify notice.Notify) (*Sandbox,
+func (m *Manager) reuse(ctx context.Context, l *ledger.Ledger, asked *plan.Asked, row ledger.Sandbox, notify notice.Notify) (*Sandbox,
 	error) {
 	had, err := requestOf(row)
 	if err != nil {
@@ -89,7 +89,7 @@ func (m *Manager) reuse(ctx context.Context, l ledger.Ledger, asked *plan.Asked,
 		err.ID = row.ID
 		return nil, err.WithRemedy("use another name for another sandbox, or end this one: sandboxer sandbox destroy %s", row.ID)
 	}
-	if req.TTL != "" && asked.TTL() != row.TTL {
+	if req.TTL != "" && asked.TTL != row.TTL {
 		notify.Tell("It keeps its deadline", "%s ends at %s; `sandboxer sandbox extend` moves that", row.ID,
 			row.ExpiresAt.UTC().Format(time.RFC3339))
 	}

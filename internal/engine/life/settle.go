@@ -45,7 +45,7 @@ func (m *Manager) startOf(row ledger.Sandbox, told time.Time) *ledger.MeterOpen 
 // beganAtEnd returns what the teardown of a sandbox that was never ready says of its start; nil if nothing.
 // Without a meter it begins one, so that what a vendor bills is settled: from the last step before it was
 // made if the place reports no start.
-func (m *Manager) beganAtEnd(ctx context.Context, l ledger.Ledger, row ledger.Sandbox, r extensions.CleanupReport) (*ledger.MeterOpen,
+func (m *Manager) beganAtEnd(ctx context.Context, l *ledger.Ledger, row ledger.Sandbox, r extensions.CleanupReport) (*ledger.MeterOpen,
 	error) {
 	if !row.ReadyAt.IsZero() || r.AlreadyGone {
 		return nil, nil
@@ -79,7 +79,7 @@ func (m *Manager) beganAtEnd(ctx context.Context, l ledger.Ledger, row ledger.Sa
 }
 
 // quoteOf returns the prices and sizes of the recorded quote of a row.
-func (m *Manager) quoteOf(ctx context.Context, l ledger.Ledger, row ledger.Sandbox) (q meter.Quote, err error) {
+func (m *Manager) quoteOf(ctx context.Context, l *ledger.Ledger, row ledger.Sandbox) (q meter.Quote, err error) {
 	recorded, err := l.Quote(context.WithoutCancel(ctx), row.QuoteDigest)
 	if err == nil {
 		err = json.Unmarshal(recorded.Body, &q)

@@ -16,9 +16,9 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
-// Holder is one of several that hold a sandbox.
-type Holder struct {
-	Lease   string
+// LeaseView is one of the leases that several resources have on a sandbox.
+type LeaseView struct {
+	ID      string
 	Request plan.Request // what it asked for
 	Since   time.Time
 	Until   time.Time // when its lease lapses
@@ -28,11 +28,8 @@ type Holder struct {
 func shared(row ledger.Sandbox) bool { return plan.Shared(specOf(row).Scope) }
 
 // newLease returns the lease of a request on a sandbox that several hold: its ttl counts from now, and ends at the
-// latest with the sandbox's own maximum. nil = nobody else may hold it.
+// latest with the sandbox's own maximum.
 func (m *Manager) newLease(d *plan.Decision, row ledger.Sandbox) (*ledger.Lease, error) {
-	if !plan.Shared(d.Resolved.Spec.Scope) {
-		return nil, nil
-	}
 	id, err := extensions.NewID(m.rand)
 	if err != nil {
 		return nil, err
@@ -42,7 +39,7 @@ func (m *Manager) newLease(d *plan.Decision, row ledger.Sandbox) (*ledger.Lease,
 		now = row.CreatedAt
 	}
 	return &ledger.Lease{ID: strings.TrimPrefix(string(id), "sbx-"), Request: mustJSON(d.Request), CreatedAt: now,
-		ExpiresAt: leaseEnd(row, now, d.TTL())}, nil
+		ExpiresAt: leaseEnd(row, now, d.TTL)}, nil
 }
 
 // leaseEnd returns when a lease of this length lapses.
@@ -54,8 +51,8 @@ func leaseEnd(row ledger.Sandbox, from time.Time, ttl time.Duration) time.Time {
 	return end
 }
 
-// holders returns the leases on a sandbox that count now, but for one.
-func (m *Manager) holders(ctx context.Context, l ledger.Ledger, row ledger.Sandbox, but string) ([]ledger.Lease, error) {
+// leases returns the leases on a sandbox that count now, but for one.
+func (m *Manager) leases(ctx context.Context, l *ledger.Ledger, row ledger.Sandbox, but string) ([]ledger.Lease, error) {
 	if !shared(row) {
 		return nil, nil
 	}
@@ -108,7 +105,7 @@ func (m *Manager) planJoin(ctx context.Context, d *plan.Decision) error {
 	if err != nil || !lifecycle.Usable(row.State) || lifecycle.Overdue(m.book.Now(), row.ExpiresAt) {
 		return nil //nolint:nilerr // the apply makes it, or settles what is there first
 	}
-	if others, err := m.holders(ctx, l, row, d.Request.Former.Lease); err != nil || shared(row) && len(others) == 0 {
+	if others, err := m.leases(ctx, l, row, d.Request.Former.Lease); err != nil || shared(row) && len(others) == 0 {
 		return nil //nolint:nilerr // the one that is replaced ends it
 	}
 	return m.checkJoin(d.Asked, row)
@@ -116,7 +113,7 @@ func (m *Manager) planJoin(ctx context.Context, d *plan.Decision) error {
 
 // join adds a lease to a live sandbox that several hold, whose end becomes the latest lease's. Whoever created it
 // pays for the longer life too, up to its max_cost.
-func (m *Manager) join(ctx context.Context, l ledger.Ledger, c *creation, row ledger.Sandbox, notify notice.Notify) (*Sandbox, error) {
+func (m *Manager) join(ctx context.Context, l *ledger.Ledger, c *creation, row ledger.Sandbox, notify notice.Notify) (*Sandbox, error) {
 	if err := m.checkJoin(c.decision.Asked, row); err != nil {
 		return nil, err
 	}
@@ -125,17 +122,17 @@ func (m *Manager) join(ctx context.Context, l ledger.Ledger, c *creation, row le
 		return nil, err
 	}
 	told := fmt.Sprintf("Sandbox %s (%s) runs already. It ends with the latest of its leases, or once nobody holds it.", row.ID, row.Name)
-	if want := lease.CreatedAt.Add(c.decision.TTL()); lease.ExpiresAt.Before(want) {
+	if want := lease.CreatedAt.Add(c.decision.TTL); lease.ExpiresAt.Before(want) {
 		told += " This lease ends at " + lease.ExpiresAt.UTC().Format(time.RFC3339) + ", the maximum age that its profile allows."
 	}
 	if len(c.decision.Request.SecretNames) > 0 {
 		told += " It keeps the secrets of its creation."
 	}
-	now, err := m.hold(ctx, l, row, *lease, notify)
+	now, err := m.takeLease(ctx, l, row, *lease, notify)
 	if err != nil && book.Settled(err) != nil && ctx.Err() == nil && lease.ExpiresAt.After(row.ExpiresAt) {
 		lease.ExpiresAt = row.ExpiresAt
 		told += fmt.Sprintf(" It keeps its end at %s: %s.", row.ExpiresAt.UTC().Format(time.RFC3339), err)
-		now, err = m.hold(ctx, l, row, *lease, notify)
+		now, err = m.takeLease(ctx, l, row, *lease, notify)
 	}
 	if err != nil {
 		return nil, err
@@ -146,11 +143,11 @@ func (m *Manager) join(ctx context.Context, l ledger.Ledger, c *creation, row le
 	return &s, nil
 }
 
-// hold writes a lease and moves the end of its sandbox to that of the latest.
-func (m *Manager) hold(ctx context.Context, l ledger.Ledger, row ledger.Sandbox, lease ledger.Lease,
+// takeLease writes a lease and moves the end of its sandbox to that of the latest.
+func (m *Manager) takeLease(ctx context.Context, l *ledger.Ledger, row ledger.Sandbox, lease ledger.Lease,
 	notify notice.Notify,
 ) (ledger.Sandbox, error) {
-	all, err := m.holders(ctx, l, row, lease.ID)
+	all, err := m.leases(ctx, l, row, lease.ID)
 	if err != nil {
 		return row, err
 	}
@@ -169,9 +166,9 @@ func asSeen(row ledger.Sandbox) ledger.Change {
 	return ledger.Change{Expect: ledger.Expect{Fence: row.Fence}}
 }
 
-// updateHeld applies an in-place change of one holder: its lease gets another end. What it asked for otherwise is
+// updateLease applies an in-place change of one holder: its lease gets another end. What it asked for otherwise is
 // recorded with its lease, and the sandbox keeps the request that made it.
-func (m *Manager) updateHeld(ctx context.Context, l ledger.Ledger, row ledger.Sandbox, rec plan.Receipt, req plan.Request,
+func (m *Manager) updateLease(ctx context.Context, l *ledger.Ledger, row ledger.Sandbox, rec plan.Receipt, req plan.Request,
 	ttl time.Duration, notify notice.Notify) (Sandbox, error) {
 	all, err := l.Leases(ctx, row.ID)
 	if err != nil {
@@ -190,12 +187,12 @@ func (m *Manager) updateHeld(ctx context.Context, l ledger.Ledger, row ledger.Sa
 		return Sandbox{}, m.checkNewEnd(plan.Receipt{CreatedAt: lease.CreatedAt}, ttl)
 	}
 	lease.Request = mustJSON(req)
-	now, err := m.hold(ctx, l, row, lease, notify)
+	now, err := m.takeLease(ctx, l, row, lease, notify)
 	for err != nil && book.Settled(err) == nil { // changed meanwhile
 		if _, row, err = m.rowToChange(ctx, rec, notify); err != nil {
 			return Sandbox{}, err
 		}
-		now, err = m.hold(ctx, l, row, lease, notify)
+		now, err = m.takeLease(ctx, l, row, lease, notify)
 	}
 	if err != nil {
 		return Sandbox{}, err
@@ -205,15 +202,15 @@ func (m *Manager) updateHeld(ctx context.Context, l ledger.Ledger, row ledger.Sa
 	return s, nil
 }
 
-// release ends one lease on a sandbox that others hold, whose end becomes that of the latest lease left. A place that
+// releaseLease ends one lease on a sandbox that others hold, whose end becomes that of the latest lease left. A place that
 // cannot end it earlier keeps its end.
-func (m *Manager) release(ctx context.Context, l ledger.Ledger, row ledger.Sandbox, rec plan.Receipt, others []ledger.Lease,
+func (m *Manager) releaseLease(ctx context.Context, l *ledger.Ledger, row ledger.Sandbox, rec plan.Receipt, others []ledger.Lease,
 	notify notice.Notify) (report DestroyReport, err error) {
 	var now ledger.Sandbox
 	var kept error
 	for _, end := range []time.Time{latestEnd(others), row.ExpiresAt} {
 		begun := asSeen(row)
-		begun.Release, begun.Expect.Held = []string{rec.Lease}, true
+		begun.Release, begun.Expect.Leased = []string{rec.Lease}, true
 		begun.Event = ledger.NewNote("sandbox.released", map[string]any{"lease": rec.Lease})
 		if now, err = m.moveEnd(ctx, l, row, end, begun, ledger.Change{}, notify); err == nil || book.Settled(err) == nil {
 			break
@@ -225,7 +222,7 @@ func (m *Manager) release(ctx context.Context, l ledger.Ledger, row ledger.Sandb
 	}
 	switch {
 	case ledgerDown(ctx, err):
-		return m.releaseLater(ctx, row, rec, err)
+		return m.noteRelease(ctx, row, rec, err)
 	case err != nil:
 		return report, err
 	}
@@ -244,9 +241,9 @@ func count(n int, what string) string {
 	return fmt.Sprintf("%d %ss", n, what)
 }
 
-// releaseLater notes the release of a lease that no ledger here can record: the next run that can write the ledger
+// noteRelease notes the release of a lease that no ledger here can record: the next run that can write the ledger
 // releases it, and the sandbox ends at its deadline. down is why; nil if the ledger here does not know it.
-func (m *Manager) releaseLater(ctx context.Context, row ledger.Sandbox, rec plan.Receipt, down error) (DestroyReport, error) {
+func (m *Manager) noteRelease(ctx context.Context, row ledger.Sandbox, rec plan.Receipt, down error) (DestroyReport, error) {
 	u := book.Noted{Ledger: m.book.URL(), LedgerID: rec.Ledger, ID: rec.ID, Generation: rec.Generation, EndedAt: m.book.Now(),
 		Lease: rec.Lease}
 	why := "the ledger could not be written"
@@ -268,38 +265,38 @@ func leaseRequest(x ledger.Lease) (req plan.Request, err error) {
 	return req, err
 }
 
-// heldBy refuses to end, by hand, what several hold.
-func (m *Manager) heldBy(row ledger.Sandbox, all []ledger.Lease) error {
+// leasedBy refuses to end, by hand, what several hold.
+func (m *Manager) leasedBy(row ledger.Sandbox, all []ledger.Lease) error {
 	err := extensions.Errorf(extensions.KindConflict, "sandbox %s (%s) is held by %s", row.ID, row.Name, count(len(all), "resource"))
 	err.ID = row.ID
 	return err.WithRemedy("destroy the resources that hold it (`sandboxer sandbox get %s` lists them), or end it for all with --force", row.ID)
 }
 
-// destroyHeld releases a lease where others hold the sandbox too. done = false: the caller ends it, without the leases in
+// destroyLeased releases a lease where others hold the sandbox too. done = false: the caller ends it, without the leases in
 // drop.
-func (m *Manager) destroyHeld(ctx context.Context, l ledger.Ledger, row ledger.Sandbox, rec plan.Receipt,
+func (m *Manager) destroyLeased(ctx context.Context, l *ledger.Ledger, row ledger.Sandbox, rec plan.Receipt,
 	opts DestroyOptions) (report DestroyReport, drop []string, done bool, err error) {
 	if !shared(row) || opts.All {
 		return report, nil, false, nil
 	}
-	others, err := m.holders(ctx, l, row, rec.Lease)
+	others, err := m.leases(ctx, l, row, rec.Lease)
 	switch {
 	case err != nil:
 		return report, nil, true, err
 	case rec.Lease == "" && len(others) > 1:
-		return report, nil, true, m.heldBy(row, others)
+		return report, nil, true, m.leasedBy(row, others)
 	case rec.Lease == "" && len(others) == 1:
 		return report, []string{others[0].ID}, false, nil
 	case len(others) == 0 || !lifecycle.Usable(row.State):
 		return report, []string{rec.Lease}, false, nil
 	}
-	report, err = m.release(ctx, l, row, rec, others, opts.Notify)
+	report, err = m.releaseLease(ctx, l, row, rec, others, opts.Notify)
 	return report, nil, true, err
 }
 
-// heldAgain returns the lease that a recreate renews: that of the receipt, else the latest; nil if several may not hold
+// leaseAgain returns the lease that a recreate renews: that of the receipt, else the latest; nil if several may not hold
 // it. It is KindConflict while others hold it, as they would lose what is inside.
-func (m *Manager) heldAgain(ctx context.Context, l ledger.Ledger, row ledger.Sandbox, own string) (*ledger.Lease, error) {
+func (m *Manager) leaseAgain(ctx context.Context, l *ledger.Ledger, row ledger.Sandbox, own string) (*ledger.Lease, error) {
 	if !shared(row) {
 		return nil, nil
 	}
@@ -311,7 +308,7 @@ func (m *Manager) heldAgain(ctx context.Context, l ledger.Ledger, row ledger.San
 	if at := slices.IndexFunc(all, func(x ledger.Lease) bool { return x.ID == own }); at >= 0 {
 		mine = all[at]
 	}
-	others, err := m.holders(ctx, l, row, mine.ID)
+	others, err := m.leases(ctx, l, row, mine.ID)
 	if err == nil && len(others) > 0 {
 		err = extensions.Errorf(extensions.KindConflict, "sandbox %s (%s) cannot be re-created: %s would lose what is inside", row.ID, row.Name,
 			count(len(others), "other holder")).WithRemedy("wait until they release it (`sandboxer sandbox get %s` lists them)", row.ID)
@@ -319,20 +316,20 @@ func (m *Manager) heldAgain(ctx context.Context, l ledger.Ledger, row ledger.San
 	return &mine, err
 }
 
-// withHolders shows who holds a sandbox, and whether the lease of a receipt still counts.
-func (m *Manager) withHolders(ctx context.Context, l ledger.Ledger, row ledger.Sandbox, s *Sandbox, lease string) {
+// withLeases shows who holds a sandbox, and whether the lease of a receipt still counts.
+func (m *Manager) withLeases(ctx context.Context, l *ledger.Ledger, row ledger.Sandbox, s *Sandbox, lease string) {
 	if !shared(row) || l == nil {
 		return
 	}
-	all, err := m.holders(ctx, l, row, "")
+	all, err := m.leases(ctx, l, row, "")
 	if err != nil {
 		return
 	}
-	s.Holders, s.Receipt.Lease = nil, lease
+	s.Leases, s.Receipt.Lease = nil, lease
 	mine := false
 	for _, x := range all {
 		req, _ := leaseRequest(x) // shown as far as it can be read
-		s.Holders = append(s.Holders, Holder{Lease: x.ID, Request: req, Since: x.CreatedAt, Until: x.ExpiresAt})
+		s.Leases = append(s.Leases, LeaseView{ID: x.ID, Request: req, Since: x.CreatedAt, Until: x.ExpiresAt})
 		mine = mine || x.ID == lease
 	}
 	if lease != "" && !mine && s.State == string(lifecycle.Ready) {

@@ -24,6 +24,8 @@ type SnapshotRequest struct {
 	Kind string `json:"kind,omitempty"`
 	// Live permits a snapshot while everything runs on, so that its files may be of different moments.
 	Live bool `json:"live,omitempty"`
+	// AllowEnd permits a snapshot that ends its sandbox, where its place takes no other.
+	AllowEnd bool `json:"allow_end,omitempty"`
 	// Retention is how long it is kept, from its creation: "12h", "30d"; "" = until it is deleted.
 	Retention string `json:"retention,omitempty"`
 }
@@ -36,6 +38,10 @@ func (r SnapshotRequest) check(declared extensions.Snapshots) (retention time.Du
 	}
 	if err := (extensions.SnapshotSpec{Kind: extensions.SnapshotKind(r.Kind)}).CheckKind(declared); err != nil {
 		return 0, extensions.AtField("kind", err)
+	}
+	if declared.EndsSource && !r.AllowEnd {
+		return 0, extensions.AtField("allow_end", extensions.Invalid("a snapshot ends its sandbox there",
+			"permit that by allow_end (--allow-end): the sandbox's work is in the snapshot then, and another sandbox can start from it"))
 	}
 	return ParseRetention(r.Retention)
 }
@@ -89,6 +95,9 @@ func (m *Manager) Snapshot(ctx context.Context, rec plan.Receipt, req SnapshotRe
 	if err != nil {
 		return SnapshotView{}, leftAlone(row, err)
 	}
+	if b.Binding.Descriptor.Snapshots.EndsSource {
+		return m.lastSnapshot(ctx, b, row, pending{op: op, s: s}, req)
+	}
 	if err := failpoint.Hit(ctx, pointSnapshotBegun); err != nil {
 		return m.snapshotFailed(ctx, l, b, s, op.Holder, err)
 	}
@@ -96,18 +105,7 @@ func (m *Manager) Snapshot(ctx context.Context, rec plan.Receipt, req SnapshotRe
 	if err != nil {
 		return m.snapshotFailed(ctx, l, b, s, op.Holder, err)
 	}
-	opened, err := m.keeping(b, s, made)
-	if err != nil {
-		return m.snapshotFailed(ctx, l, b, s, op.Holder, err)
-	}
-	kind := string(made.Kind)
-	kept, err := applySnapshot(ctx, l, ledger.SnapshotChange{ID: id, Key: key + "/ready",
-		Expect: ledger.SnapshotExpect{Fence: s.Fence, Holder: op.Holder},
-		To:     ledger.SnapshotReady,
-		Patch: ledger.SnapshotPatch{Handle: &made.Handle, Kind: &kind, SizeBytes: &made.SizeBytes, Digest: &made.Digest,
-			LapsesAt: &made.ExpiresAt},
-		Meter:  ledger.MeterOps{Open: opened},
-		Finish: &ledger.FinishIntent{Outcome: ledger.Confirmed}})
+	kept, err := m.keepSnapshot(ctx, b, pending{op: op, s: s}, made, &ledger.FinishIntent{Outcome: ledger.Confirmed})
 	if err != nil {
 		s.Handle = made.Handle
 		return m.snapshotFailed(ctx, l, b, s, op.Holder, notRecorded(err))
@@ -115,8 +113,34 @@ func (m *Manager) Snapshot(ctx context.Context, rec plan.Receipt, req SnapshotRe
 	return snapshotView(kept), failpoint.Hit(ctx, pointSnapshotKept)
 }
 
+// pending is a snapshot whose operation this run has begun.
+type pending struct {
+	op *book.Operation
+	s  ledger.Snapshot
+}
+
+// change is a step of the snapshot, under its fence.
+func (p pending) change(step string) ledger.SnapshotChange {
+	return ledger.SnapshotChange{ID: p.s.ID, Key: p.op.Key + step, Expect: ledger.SnapshotExpect{Fence: p.s.Fence, Holder: p.op.Holder}}
+}
+
+// keepSnapshot records a snapshot that was taken. finish = nil leaves its operation open.
+func (m *Manager) keepSnapshot(ctx context.Context, b *place.Backend, p pending, made extensions.Snapshot,
+	finish *ledger.FinishIntent) (ledger.Snapshot, error) {
+	opened, err := m.keeping(b, p.s, made)
+	if err != nil {
+		return p.s, err
+	}
+	kind := string(made.Kind)
+	c := p.change("/ready")
+	c.To, c.Meter.Open, c.Finish = ledger.SnapshotReady, opened, finish
+	c.Patch = ledger.SnapshotPatch{Handle: &made.Handle, Kind: &kind, SizeBytes: &made.SizeBytes, Digest: &made.Digest,
+		LapsesAt: &made.ExpiresAt}
+	return applySnapshot(ctx, p.op.Ledger, c)
+}
+
 // takeSnapshot asks the place, and lets a sandbox go on that it stopped.
-func (m *Manager) takeSnapshot(ctx context.Context, l ledger.Ledger, b *place.Backend, row ledger.Sandbox, s ledger.Snapshot,
+func (m *Manager) takeSnapshot(ctx context.Context, l *ledger.Ledger, b *place.Backend, row ledger.Sandbox, s ledger.Snapshot,
 	req SnapshotRequest) (made extensions.Snapshot, err error) {
 	err = book.Guarded(ctx, l, func(ctx context.Context) (err error) {
 		made, err = b.Snapshot(ctx, row.Handle, extensions.SnapshotSpec{ID: s.ID, Name: s.Name, Account: s.Account, CreatedAt: s.CreatedAt,
@@ -133,7 +157,7 @@ func (m *Manager) takeSnapshot(ctx context.Context, l ledger.Ledger, b *place.Ba
 }
 
 // archAt returns the architecture of a sandbox's place, as far as it is known without asking.
-func (m *Manager) archAt(ctx context.Context, l ledger.Ledger, b *place.Backend, row ledger.Sandbox) string {
+func (m *Manager) archAt(ctx context.Context, l *ledger.Ledger, b *place.Backend, row ledger.Sandbox) string {
 	if at, _ := b.Binding.Descriptor.PlaceOf(hostOf(row)); at == extensions.PlaceMachine {
 		return here.Arch
 	}
@@ -151,7 +175,7 @@ func (m *Manager) archAt(ctx context.Context, l ledger.Ledger, b *place.Backend,
 }
 
 // goOn resumes a sandbox that ran until a snapshot stopped it. Its meter counts the pause.
-func (m *Manager) goOn(ctx context.Context, l ledger.Ledger, b *place.Backend, row ledger.Sandbox) error {
+func (m *Manager) goOn(ctx context.Context, l *ledger.Ledger, b *place.Backend, row ledger.Sandbox) error {
 	if !b.Binding.Descriptor.Snapshots.StopsSource || row.Mode == ledger.Paused || !lifecycle.Usable(row.State) {
 		return nil
 	}
@@ -179,7 +203,7 @@ func (m *Manager) goOn(ctx context.Context, l ledger.Ledger, b *place.Backend, r
 }
 
 // applySnapshot records one step even if the caller gives up; its key makes it happen once.
-func applySnapshot(ctx context.Context, l ledger.Ledger, c ledger.SnapshotChange) (ledger.Snapshot, error) {
+func applySnapshot(ctx context.Context, l *ledger.Ledger, c ledger.SnapshotChange) (ledger.Snapshot, error) {
 	s, err := l.ApplySnapshot(context.WithoutCancel(ctx), c)
 	if extensions.IsKind(err, extensions.KindIndeterminate) {
 		s, err = l.ApplySnapshot(context.WithoutCancel(ctx), c)
@@ -188,7 +212,7 @@ func applySnapshot(ctx context.Context, l ledger.Ledger, c ledger.SnapshotChange
 }
 
 // snapshotFailed removes what a failed snapshot may have left.
-func (m *Manager) snapshotFailed(ctx context.Context, l ledger.Ledger, b *place.Backend, s ledger.Snapshot, holder ledger.HolderID,
+func (m *Manager) snapshotFailed(ctx context.Context, l *ledger.Ledger, b *place.Backend, s ledger.Snapshot, holder ledger.HolderID,
 	cause error) (SnapshotView, error) {
 	sctx, cancel := settling(ctx)
 	defer cancel()

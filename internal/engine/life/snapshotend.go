@@ -60,7 +60,7 @@ func (m *Manager) DeleteSnapshot(ctx context.Context, v SnapshotView, replaced b
 	return nil, b.RemoveSnapshot(ctx, v.ID, h)
 }
 
-func (m *Manager) snapshotToEnd(ctx context.Context, id string) (ledger.Ledger, ledger.Snapshot, error) {
+func (m *Manager) snapshotToEnd(ctx context.Context, id string) (*ledger.Ledger, ledger.Snapshot, error) {
 	r, err := m.book.Reader(ctx)
 	if err != nil {
 		return nil, ledger.Snapshot{}, err
@@ -78,7 +78,7 @@ func (m *Manager) snapshotToEnd(ctx context.Context, id string) (ledger.Ledger, 
 
 // endSnapshot removes a snapshot and records that. gone says that it is removed, recorded or not. needed, if set,
 // is asked once the intent is recorded: a snapshot that is needed stays.
-func (m *Manager) endSnapshot(ctx context.Context, l ledger.Ledger, b *place.Backend, s ledger.Snapshot,
+func (m *Manager) endSnapshot(ctx context.Context, l *ledger.Ledger, b *place.Backend, s ledger.Snapshot,
 	needed func(context.Context) (bool, error)) (gone bool, err error) {
 	op, err := m.book.Prepare(ctx, l, ledger.IntentDeleteSnapshot, s.ID, nil)
 	if err != nil {
@@ -127,8 +127,8 @@ func (m *Manager) endSnapshot(ctx context.Context, l ledger.Ledger, b *place.Bac
 	return cause == nil, errors.Join(cause, err)
 }
 
-// recoverSnapshot removes what an unfinished snapshot left; a finished one stays.
-func (m *Manager) recoverSnapshot(ctx context.Context, l ledger.Ledger, in ledger.Intent) error {
+// recoverSnapshot removes what an unfinished snapshot left; a finished one stays, and one that has ended its sandbox.
+func (m *Manager) recoverSnapshot(ctx context.Context, l *ledger.Ledger, in ledger.Intent, notify notice.Notify) error {
 	s, err := l.GetSnapshot(ctx, in.Subject)
 	if err != nil {
 		return err
@@ -139,6 +139,9 @@ func (m *Manager) recoverSnapshot(ctx context.Context, l ledger.Ledger, in ledge
 	}
 	if err := b.Can(extensions.PowerSnapshot); err != nil {
 		return err
+	}
+	if in.Kind == ledger.IntentSnapshot && b.Binding.Descriptor.Snapshots.EndsSource {
+		return m.finishSnapshot(ctx, l, b, s, notify)
 	}
 	_, err = m.endSnapshot(ctx, l, b, s, nil)
 	if row, rerr := l.Get(ctx, s.SandboxID); err == nil && rerr == nil && in.Kind == ledger.IntentSnapshot {
@@ -152,7 +155,8 @@ func snapshotView(s ledger.Snapshot) SnapshotView {
 	_ = json.Unmarshal(s.Request, &req) // shown as far as it can be read
 	return SnapshotView{ID: s.ID, Account: s.Account, Name: s.Name, SandboxID: s.SandboxID, Extension: s.Extension,
 		Host: s.HostRef, HostName: s.Host,
-		Handle: encodeSnapshot(s.Handle), Kind: s.Kind, SizeBytes: s.SizeBytes, Digest: s.Digest, Live: req.Live, State: string(s.State),
+		Handle: encodeSnapshot(s.Handle), Kind: s.Kind, SizeBytes: s.SizeBytes, Digest: s.Digest, Live: req.Live, AllowEnd: req.AllowEnd,
+		State:  string(s.State),
 		Reason: s.Reason, CreatedAt: s.CreatedAt.Truncate(time.Microsecond), Retention: req.Retention, ExpiresAt: s.ExpiresAt(),
 		EndedAt: s.EndedAt}
 }

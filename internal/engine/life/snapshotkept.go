@@ -37,6 +37,7 @@ func (m *Manager) CheckSnapshot(ctx context.Context, sandbox extensions.ID, req 
 	}
 	kind, at := extensions.SnapshotKind(req.Kind), ""
 	holds := kind == extensions.SnapshotMemory
+	var told []notice.Notice
 	if b, payer, ok := m.bindingOf(ctx, sandbox); ok {
 		if !b.Descriptor.Has(extensions.PowerSnapshot) {
 			return nil, extensions.Errorf(extensions.KindUnsupported, "%s keeps no snapshots", b.ID).
@@ -49,20 +50,25 @@ func (m *Manager) CheckSnapshot(ctx context.Context, sandbox extensions.ID, req 
 			return nil, err
 		}
 		holds, at = b.Descriptor.Snapshots.HoldsSecrets, " at "+b.ID
+		if b.Descriptor.Snapshots.EndsSource {
+			told = append(told, notice.Notice{Summary: "The snapshot ends its sandbox",
+				Detail: fmt.Sprintf("%s takes no other. Before, sandbox %s does what its profile has for its end. What to do: start another sandbox "+
+					"from the snapshot; in Terraform, set on_expiry = \"keep\" for the one that it ends, or the next plan replaces that.", b.ID, sandbox)})
+		}
 		if kind == "" {
 			kind = b.Descriptor.Snapshots.Kinds[0]
 		}
 	}
 	if !holds {
-		return nil, nil
+		return told, nil
 	}
 	what := "A snapshot"
 	if kind != "" {
 		what = "A " + string(kind) + " snapshot"
 	}
-	return []notice.Notice{{Summary: "The snapshot may hold secrets",
+	return append(told, notice.Notice{Summary: "The snapshot may hold secrets",
 		Detail: what + at + " keeps what its sandbox knows, secrets included. Whoever may start a sandbox from it gets them. What to do: " +
-			"set retention, or delete it when it is no longer needed; renew the secrets after that."}}, nil
+			"set retention, or delete it when it is no longer needed; renew the secrets after that."}), nil
 }
 
 // bindingOf returns the binding of a sandbox and who pays for it, if the ledger and the catalog know it.
@@ -140,7 +146,7 @@ func (m *Manager) Retain(ctx context.Context, id, retention string) (SnapshotVie
 }
 
 // overdueSnapshots lists those past their time, also those whose deletion failed.
-func (m *Manager) overdueSnapshots(ctx context.Context, l ledger.Ledger) (due []ledger.Snapshot, err error) {
+func (m *Manager) overdueSnapshots(ctx context.Context, l *ledger.Ledger) (due []ledger.Snapshot, err error) {
 	all, err := l.ListSnapshots(ctx, ledger.SnapshotFilter{Account: m.account, Live: true})
 	if err != nil {
 		return nil, err
@@ -154,7 +160,7 @@ func (m *Manager) overdueSnapshots(ctx context.Context, l ledger.Ledger) (due []
 }
 
 // endOverdueSnapshots deletes what is past its time. What fails is told and waits for the next run.
-func (m *Manager) endOverdueSnapshots(ctx context.Context, l ledger.Ledger, notify notice.Notify) error {
+func (m *Manager) endOverdueSnapshots(ctx context.Context, l *ledger.Ledger, notify notice.Notify) error {
 	due, err := m.overdueSnapshots(ctx, l)
 	if err != nil {
 		return err
@@ -171,7 +177,7 @@ func (m *Manager) endOverdueSnapshots(ctx context.Context, l ledger.Ledger, noti
 	return nil
 }
 
-func (m *Manager) endOverdueSnapshot(ctx context.Context, l ledger.Ledger, s ledger.Snapshot) error {
+func (m *Manager) endOverdueSnapshot(ctx context.Context, l *ledger.Ledger, s ledger.Snapshot) error {
 	b, err := m.places.Open(ctx, place.Address{Binding: s.Extension, Account: s.Account, Host: s.HostRef})
 	if err == nil {
 		err = b.Can(extensions.PowerSnapshot)
@@ -184,7 +190,7 @@ func (m *Manager) endOverdueSnapshot(ctx context.Context, l ledger.Ledger, s led
 }
 
 // startsFrom reports whether a create under way starts from a snapshot.
-func (m *Manager) startsFrom(ctx context.Context, l ledger.Ledger, id string) (bool, error) {
+func (m *Manager) startsFrom(ctx context.Context, l *ledger.Ledger, id string) (bool, error) {
 	intents, err := l.OpenIntents(ctx, ledger.IntentFilter{})
 	if err != nil {
 		return false, err
@@ -205,7 +211,7 @@ func (m *Manager) startsFrom(ctx context.Context, l ledger.Ledger, id string) (b
 }
 
 // stillKept refuses to start from a snapshot whose deletion began before this create did.
-func (m *Manager) stillKept(ctx context.Context, l ledger.Ledger, id string) error {
+func (m *Manager) stillKept(ctx context.Context, l *ledger.Ledger, id string) error {
 	s, err := l.GetSnapshot(ctx, id)
 	switch {
 	case absent(err): // unknown here: its place is asked

@@ -3,6 +3,7 @@ package life
 import (
 	"context"
 	"errors"
+	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -10,7 +11,7 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/notice"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/plan"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/profile"
-	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/route"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/secretref"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/workspace"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
@@ -80,6 +81,23 @@ func (c *creation) openSources(ctx context.Context, notify notice.Notify) error 
 	return err
 }
 
+// forkable asks the place whether the source of a fork can be forked now, before anything is recorded.
+func (m *Manager) forkable(ctx context.Context, d *plan.Decision) error {
+	source := d.Evidence.Source
+	if source == nil {
+		return nil
+	}
+	b, err := m.places.Open(ctx, placeOf(*source))
+	if err == nil {
+		err = b.CanFork(ctx, source.Handle)
+	}
+	if absent(err) {
+		err = extensions.Errorf(extensions.KindInvalid, "sandbox %s cannot be forked: it is no longer there: %w", source.ID, err).
+			WithRemedy("choose a live sandbox, or remove from_sandbox")
+	}
+	return extensions.AtField("from_sandbox", err)
+}
+
 // openBundle packs the folder beside the profile; nil if it names none.
 func (m *Manager) openBundle(ctx context.Context, r *profile.Resolved, opts workspace.Options) (*workspace.Source, error) {
 	name := r.Spec.Bundle()
@@ -128,16 +146,16 @@ func leftOut(notes []string) (notice.Notice, bool) {
 }
 
 // verdicts hold what places said of the spec before anything was recorded; nil = accepted.
-type verdicts map[*route.Candidate]error
+type verdicts map[*plan.Offer]error
 
 // checkChoices checks the spec at the first choice and, while it is only not for that place, at the next.
 // It keeps the verdicts. The error is of what no place may be asked for.
 func (m *Manager) checkChoices(ctx context.Context, d *plan.Decision, src sources, to *verdicts) (notes []string, err error) {
 	*to = verdicts{}
 	var refusals []error
-	for _, cand := range d.Tries() {
-		notes, err = m.checkSpec(ctx, d, cand, src)
-		(*to)[cand] = err
+	for _, offer := range d.Offers {
+		notes, err = m.checkSpec(ctx, offer, src)
+		(*to)[offer] = err
 		if err == nil {
 			return notes, nil
 		}
@@ -149,11 +167,11 @@ func (m *Manager) checkChoices(ctx context.Context, d *plan.Decision, src source
 }
 
 // checkSpec lets the extension refuse the spec before provisioning, and say what it would leave out.
-func (m *Manager) checkSpec(ctx context.Context, d *plan.Decision, cand *route.Candidate, src sources) (notes []string, err error) {
-	if !m.places.ChecksSpecs(cand.Handler) {
+func (m *Manager) checkSpec(ctx context.Context, offer *plan.Offer, src sources) (notes []string, err error) {
+	if !m.places.ChecksSpecs(offer.Handler) {
 		return nil, nil
 	}
-	notes, err = m.places.CheckSpec(ctx, m.placeOfCandidate(cand), src.into(d.SpecOn(cand)))
+	notes, err = m.places.CheckSpec(ctx, m.placeOfCandidate(offer.Candidate), src.into(offer.Spec))
 	return notes, extensions.AtField("profile", err)
 }
 
@@ -176,4 +194,25 @@ func (s sources) into(spec extensions.Spec) extensions.Spec {
 		}
 		return i
 	})
+}
+
+// secrets returns the secrets that become environment variables inside: the caller's values and the
+// profile's references, resolved now and kept in memory only. A caller's value wins over a reference of
+// the same name.
+func (m *Manager) secrets(ctx context.Context, d *plan.Decision) (map[string]extensions.Secret, error) {
+	out := maps.Clone(d.Request.Secrets)
+	if out == nil {
+		out = map[string]extensions.Secret{}
+	}
+	for _, r := range d.Resolved.SecretRefs {
+		if _, ok := out[r.Name]; ok {
+			continue
+		}
+		s, err := secretref.Resolve(ctx, r.Ref, secretref.Options{})
+		if err != nil {
+			return nil, err
+		}
+		out[r.Name] = s
+	}
+	return out, nil
 }

@@ -31,6 +31,10 @@ func (m *Manager) Sweep(ctx context.Context, dryRun bool, notify notice.Notify) 
 	if err != nil {
 		return report, err
 	}
+	due, err := m.overdue(ctx, l)
+	if err != nil {
+		return report, err
+	}
 	lapsed, err := m.overdueSnapshots(ctx, l)
 	if err != nil {
 		return report, err
@@ -44,6 +48,11 @@ func (m *Manager) Sweep(ctx context.Context, dryRun bool, notify notice.Notify) 
 	for _, id := range left {
 		if row, err := l.Get(ctx, id); dryRun || err == nil && row.State == lifecycle.Destroyed {
 			report.Ended = append(report.Ended, id)
+		}
+	}
+	for _, row := range due { // a dry run lists them below
+		if now, err := l.Get(ctx, row.ID); !dryRun && err == nil && now.State == lifecycle.Destroyed {
+			report.Ended = append(report.Ended, row.ID)
 		}
 	}
 	for _, id := range noted {
@@ -72,7 +81,7 @@ func (m *Manager) Sweep(ctx context.Context, dryRun bool, notify notice.Notify) 
 }
 
 // sweepSnapshot reports on a snapshot past its time, and deletes it unless recovery has.
-func (m *Manager) sweepSnapshot(ctx context.Context, l ledger.Ledger, s ledger.Snapshot, dryRun bool, report *SweepReport) {
+func (m *Manager) sweepSnapshot(ctx context.Context, l *ledger.Ledger, s ledger.Snapshot, dryRun bool, report *SweepReport) {
 	now, err := l.GetSnapshot(ctx, s.ID)
 	if err == nil && !dryRun && now.State != ledger.SnapshotDeleted {
 		if err = m.endOverdueSnapshot(ctx, l, now); err == nil {
@@ -87,7 +96,7 @@ func (m *Manager) sweepSnapshot(ctx context.Context, l ledger.Ledger, s ledger.S
 	}
 }
 
-func (m *Manager) sweepRow(ctx context.Context, l ledger.Ledger, row ledger.Sandbox, dryRun bool, notify notice.Notify,
+func (m *Manager) sweepRow(ctx context.Context, l *ledger.Ledger, row ledger.Sandbox, dryRun bool, notify notice.Notify,
 	report *SweepReport) {
 	intents, err := l.OpenIntents(ctx, ledger.IntentFilter{Subject: string(row.ID)})
 	if err != nil {
@@ -97,8 +106,8 @@ func (m *Manager) sweepRow(ctx context.Context, l ledger.Ledger, row ledger.Sand
 	if len(intents) > 0 {
 		return // under way, or reported by recovery
 	}
-	unheld := m.unheld(ctx, l, row)
-	due := unheld || row.State == lifecycle.Failed || row.State == lifecycle.Expired || lifecycle.Overdue(m.book.Now(), row.ExpiresAt)
+	unleased := m.unleased(ctx, l, row)
+	due := unleased || row.State == lifecycle.Failed || row.State == lifecycle.Expired || lifecycle.Overdue(m.book.Now(), row.ExpiresAt)
 	reason, settled := "expired", false
 	if !due {
 		o, err := m.lookAgain(ctx, row)
@@ -110,6 +119,8 @@ func (m *Manager) sweepRow(ctx context.Context, l ledger.Ledger, row ledger.Sand
 			return
 		}
 		switch {
+		case m.endedBySnapshot(ctx, l, row) && (o.Phase == extensions.PhaseFailed || o.Phase == extensions.PhaseAbsent):
+			reason = bySnapshot
 		case o.Phase == extensions.PhaseAbsent || o.Phase == extensions.PhaseFailed:
 			reason = "lost"
 		case endedBecause(o) != "":
@@ -128,7 +139,7 @@ func (m *Manager) sweepRow(ctx context.Context, l ledger.Ledger, row ledger.Sand
 	}
 	if !dryRun {
 		how := cause{reason: reason, sync: true, notify: notify}
-		if unheld {
+		if unleased {
 			how.drop = []string{""} // unless somebody holds it by then
 		}
 		r, err := m.end(ctx, l, row, how)
@@ -151,8 +162,8 @@ func (m *Manager) sweepRow(ctx context.Context, l ledger.Ledger, row ledger.Sand
 	}
 }
 
-// unheld reports that all leases on a sandbox were released, and a run died, or had no ledger, before it ended.
-func (m *Manager) unheld(ctx context.Context, l ledger.Ledger, row ledger.Sandbox) bool {
+// unleased reports that all leases on a sandbox were released, and a run died, or had no ledger, before it ended.
+func (m *Manager) unleased(ctx context.Context, l *ledger.Ledger, row ledger.Sandbox) bool {
 	if !shared(row) || !lifecycle.Usable(row.State) {
 		return false
 	}
@@ -163,15 +174,19 @@ func (m *Manager) unheld(ctx context.Context, l ledger.Ledger, row ledger.Sandbo
 // overdueTime limits how long a run that wants something else ends what is overdue.
 const overdueTime = time.Minute
 
-// endOverdue ends what is past its deadline at places whose expiry is a sweep. What fails, or has no time
-// left, is told and waits for the next run.
-func (m *Manager) endOverdue(ctx context.Context, l ledger.Ledger, notify notice.Notify) error {
+// overdue lists what is past its deadline at places whose expiry is a sweep.
+func (m *Manager) overdue(ctx context.Context, l *ledger.Ledger) ([]ledger.Sandbox, error) {
 	rows, err := l.List(ctx, ledger.Filter{Account: m.account, States: append(slices.Clone(usable), lifecycle.Failed),
 		ExpiredBy: m.book.Now()})
+	return slices.DeleteFunc(rows, func(row ledger.Sandbox) bool { return !m.swept(ctx, l, row) }), err
+}
+
+// endOverdue ends what is overdue. What fails, or has no time left, is told and waits for the next run.
+func (m *Manager) endOverdue(ctx context.Context, l *ledger.Ledger, notify notice.Notify) error {
+	rows, err := m.overdue(ctx, l)
 	if err != nil {
 		return err
 	}
-	rows = slices.DeleteFunc(rows, func(row ledger.Sandbox) bool { return !m.swept(ctx, l, row) })
 	limited, cancel := context.WithTimeout(ctx, overdueTime)
 	defer cancel()
 	for _, row := range rows {
@@ -187,14 +202,14 @@ func (m *Manager) endOverdue(ctx context.Context, l ledger.Ledger, notify notice
 	return nil
 }
 
-func (m *Manager) sweepOne(ctx context.Context, l ledger.Ledger, row ledger.Sandbox, notify notice.Notify) (report SweepReport) {
+func (m *Manager) sweepOne(ctx context.Context, l *ledger.Ledger, row ledger.Sandbox, notify notice.Notify) (report SweepReport) {
 	m.sweepRow(ctx, l, row, false, notify, &report)
 	return report
 }
 
 // swept reports that nobody ends a sandbox at its deadline but a run: so its binding says, or what was found
 // on its host.
-func (m *Manager) swept(ctx context.Context, l ledger.Ledger, row ledger.Sandbox) bool {
+func (m *Manager) swept(ctx context.Context, l *ledger.Ledger, row ledger.Sandbox) bool {
 	if by := m.expiry(row.Extension, row.Mode); row.Host == "" || by == "" || by == string(extensions.ExpirySweep) {
 		return by == string(extensions.ExpirySweep)
 	}
@@ -244,7 +259,7 @@ func names(rows []ledger.Sandbox, b catalog.Binding) bool {
 
 // findOrphans lists every place that can be opened from here: bindings in use that need no host, and every place
 // named by a row.
-func (m *Manager) findOrphans(ctx context.Context, l ledger.Ledger, rows []ledger.Sandbox, report *SweepReport) {
+func (m *Manager) findOrphans(ctx context.Context, l *ledger.Ledger, rows []ledger.Sandbox, report *SweepReport) {
 	places := map[place.Address]bool{}
 	for _, b := range m.catalog.Bindings {
 		if _, without := b.Descriptor.PlaceOf(nil); without && m.used(b, rows) {

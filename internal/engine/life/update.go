@@ -33,7 +33,7 @@ func (m *Manager) PlanUpdate(ctx context.Context, rec plan.Receipt, old, req pla
 	if known {
 		req = lasting(req, was)
 		if req.Recreates(old) {
-			if _, err := m.heldAgain(ctx, l, row, rec.Lease); err != nil {
+			if _, err := m.leaseAgain(ctx, l, row, rec.Lease); err != nil {
 				return nil, extensions.AtField("triggers", err)
 			}
 		}
@@ -172,7 +172,7 @@ func (m *Manager) Update(ctx context.Context, rec plan.Receipt, req plan.Request
 	m.rename(row, req.Hosts, &patch)
 	patch.TTL = &ttl
 	if rec.Lease != "" {
-		return m.updateHeld(ctx, l, row, rec, req, time.Duration(resolved.Spec.TTL), notify)
+		return m.updateLease(ctx, l, row, rec, req, time.Duration(resolved.Spec.TTL), notify)
 	}
 	if err := m.checkLaterCost(ctx, l, row, ttl, limit, req.MaxCost); err != nil {
 		return Sandbox{}, leftAlone(row, err)
@@ -198,7 +198,7 @@ func (m *Manager) ExtendTTL(ctx context.Context, rec plan.Receipt, ttl time.Dura
 
 // rowToChange finds a live row for a change. A sandbox made with another machine's ledger has no row here
 // and cannot be changed from here.
-func (m *Manager) rowToChange(ctx context.Context, rec plan.Receipt, notify notice.Notify) (ledger.Ledger, ledger.Sandbox, error) {
+func (m *Manager) rowToChange(ctx context.Context, rec plan.Receipt, notify notice.Notify) (*ledger.Ledger, ledger.Sandbox, error) {
 	m.heardOf(rec)
 	l, row, err := m.found(ctx, rec.ID, notify)
 	if absent(err) {
@@ -222,7 +222,7 @@ func (m *Manager) rowToChange(ctx context.Context, rec plan.Receipt, notify noti
 }
 
 // found looks up a row for a change, after recovery.
-func (m *Manager) found(ctx context.Context, id extensions.ID, notify notice.Notify) (l ledger.Ledger, row ledger.Sandbox, err error) {
+func (m *Manager) found(ctx context.Context, id extensions.ID, notify notice.Notify) (l *ledger.Ledger, row ledger.Sandbox, err error) {
 	if l, err = m.recovered(ctx, notify); err == nil {
 		row, err = l.Get(ctx, id)
 	}
@@ -236,7 +236,7 @@ func (m *Manager) unknownHere(id extensions.ID) error {
 }
 
 // retarget moves the deadline and applies patch in one operation.
-func (m *Manager) retarget(ctx context.Context, l ledger.Ledger, row ledger.Sandbox, ttl, maxTTL time.Duration, patch ledger.Patch,
+func (m *Manager) retarget(ctx context.Context, l *ledger.Ledger, row ledger.Sandbox, ttl, maxTTL time.Duration, patch ledger.Patch,
 	notify notice.Notify) (Sandbox, error) {
 	deadline, err := lifecycle.Retarget(row.CreatedAt, row.ExpiresAt, row.TTL, ttl, maxTTL)
 	if err != nil {
@@ -254,7 +254,7 @@ func (m *Manager) retarget(ctx context.Context, l ledger.Ledger, row ledger.Sand
 
 // moveEnd moves the deadline in one operation, which begins with change and ends with done. It returns no row if nothing
 // was begun.
-func (m *Manager) moveEnd(ctx context.Context, l ledger.Ledger, row ledger.Sandbox, deadline time.Time, change, done ledger.Change,
+func (m *Manager) moveEnd(ctx context.Context, l *ledger.Ledger, row ledger.Sandbox, deadline time.Time, change, done ledger.Change,
 	notify notice.Notify) (_ ledger.Sandbox, err error) {
 	var b *place.Backend
 	begun := ledger.NewNote("sandbox.changing", nil)
@@ -358,7 +358,7 @@ func endsAt(b *place.Backend, o extensions.Observation, deadline time.Time) bool
 
 // checkLaterCost refuses a later deadline of a live sandbox if its worst case, at the prices it is settled
 // with, exceeds maxCost. A deadline that is not later passes: it costs no more than what was agreed.
-func (m *Manager) checkLaterCost(ctx context.Context, l ledger.Ledger, row ledger.Sandbox, ttl, maxTTL time.Duration,
+func (m *Manager) checkLaterCost(ctx context.Context, l *ledger.Ledger, row ledger.Sandbox, ttl, maxTTL time.Duration,
 	maxCost string) error {
 	deadline, err := lifecycle.Retarget(row.CreatedAt, row.ExpiresAt, row.TTL, ttl, maxTTL)
 	if maxCost == "" || err != nil || !deadline.After(row.ExpiresAt) {

@@ -54,7 +54,7 @@ func (m *Manager) receipt(row ledger.Sandbox) plan.Receipt {
 }
 
 // sealed returns the view of a row after a change, with the complete receipt.
-func (m *Manager) sealed(ctx context.Context, l ledger.Ledger, row ledger.Sandbox) Sandbox {
+func (m *Manager) sealed(ctx context.Context, l *ledger.Ledger, row ledger.Sandbox) Sandbox {
 	s := m.view(row)
 	s.Receipt = m.fullReceipt(ctx, l, row)
 	return s
@@ -63,7 +63,7 @@ func (m *Manager) sealed(ctx context.Context, l ledger.Ledger, row ledger.Sandbo
 // fullReceipt adds what another machine needs to settle: when billing began, the prices, and the ledger
 // with its current chain head. It is written when a sandbox is made or changed; a read keeps what was
 // written, so that a state does not change by itself.
-func (m *Manager) fullReceipt(ctx context.Context, l ledger.Ledger, row ledger.Sandbox) plan.Receipt {
+func (m *Manager) fullReceipt(ctx context.Context, l *ledger.Ledger, row ledger.Sandbox) plan.Receipt {
 	ctx = context.WithoutCancel(ctx)
 	r := m.receipt(row)
 	r.Ledger = l.ID()

@@ -41,8 +41,8 @@ type Sandbox struct {
 	Request   plan.Request
 	// Receipt lets another machine read and destroy this sandbox without the ledger.
 	Receipt plan.Receipt
-	// Holders are those whose leases count, oldest first, of a sandbox that several may hold.
-	Holders []Holder
+	// Leases are those that count, oldest first, of a sandbox that several may hold.
+	Leases  []LeaseView
 	Notices []notice.Notice
 }
 
@@ -102,6 +102,8 @@ type SnapshotView struct {
 	// ExpiresAt is when its place deletes it, or the next run that changes something; zero = never.
 	ExpiresAt time.Time
 	EndedAt   time.Time
+	AllowEnd  bool            // it was allowed to end its sandbox
+	Notices   []notice.Notice // of the run that took it, about a sandbox that it ended
 }
 
 // HostView is a registered host with its probed facts.

@@ -59,11 +59,11 @@ func (m Measures) Believable(segments []Segment, s PriceSnapshot, before Measure
 		lifetime = saturated(lifetime, seg.Milliseconds)
 	}
 	most := Sizes{VCPUMilli: mostVCPUMilli, MemoryMiB: mostMemoryMiB}
-	cpu := ceiling(segments, shortest, func(Sizes) int64 { return most.VCPUMilli })
+	cpu := fullUse(segments, shortest, func(Sizes) int64 { return most.VCPUMilli })
 	if s.activeCPU() && !s.larger() {
-		cpu = ceiling(segments, 0, func(given Sizes) int64 { return given.or(s.Sizes).or(most).VCPUMilli })
+		cpu = fullUse(segments, 0, func(given Sizes) int64 { return given.or(s.Sizes).or(most).VCPUMilli })
 	}
-	memory := ceiling(segments, shortest, func(Sizes) int64 { return most.MemoryMiB })
+	memory := fullUse(segments, shortest, func(Sizes) int64 { return most.MemoryMiB })
 	return Measures{
 		CPUMillis:       check("CPU", "ms", m.CPUMillis, before.CPUMillis, cpu/milli),
 		MemoryMiBMillis: check("memory", "MiB x ms", m.MemoryMiBMillis, before.MemoryMiBMillis, memory),
@@ -71,8 +71,8 @@ func (m Measures) Believable(segments []Segment, s PriceSnapshot, before Measure
 	}, refused
 }
 
-// ceiling returns size x running time, at least that of the first segment for so many milliseconds.
-func ceiling(segments []Segment, atLeast int64, size func(Sizes) int64) (sum int64) {
+// fullUse returns size x running time, at least that of the first segment for so many milliseconds.
+func fullUse(segments []Segment, atLeast int64, size func(Sizes) int64) (sum int64) {
 	for _, seg := range segments {
 		if seg.Mode == ModeRunning {
 			sum = saturated(sum, product(size(seg.Sizes), seg.Milliseconds))

@@ -12,9 +12,9 @@ import (
 // PrepareImage lets the place pull or build what spec runs, once for all sandboxes of this process with the same
 // images. A place without the power prepares them with each create.
 func (b *Backend) PrepareImage(ctx context.Context, spec extensions.Spec) error {
-	x, ok := b.backend.(extensions.ImagePreparer)
-	if !ok || !b.Binding.Descriptor.Has(extensions.PowerPrepareImage) {
-		return nil
+	x, lacks := power[extensions.ImagePreparer](b, extensions.PowerPrepareImage)
+	if lacks != nil {
+		return nil //nolint:nilerr // see above
 	}
 	key := "image\x00" + b.at.key() + "\x00" + spec.ImageKey()
 	if b.places.isPrepared(key) {

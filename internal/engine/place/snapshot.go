@@ -60,8 +60,8 @@ func (b *Backend) ReadSnapshot(ctx context.Context, h extensions.SnapshotHandle,
 		func(ctx context.Context) error { return x.ReadSnapshot(ctx, h, w) })
 }
 
-// settledSnapshot looks up a snapshot by ID, repeatedly until the place's look-ups must show one.
-func (b *Backend) settledSnapshot(ctx context.Context, id string) (extensions.SnapshotHandle, error) {
+// FindSnapshotSettled looks up a snapshot by ID, repeatedly until the place's look-ups must show one.
+func (b *Backend) FindSnapshotSettled(ctx context.Context, id string) (extensions.SnapshotHandle, error) {
 	find, start := b.Binding.Descriptor.Snapshots.Find, time.Now()
 	for {
 		h, err := b.FindSnapshot(ctx, id)
@@ -80,7 +80,7 @@ func (b *Backend) settledSnapshot(ctx context.Context, id string) (extensions.Sn
 func (b *Backend) RemoveSnapshot(ctx context.Context, id string, h extensions.SnapshotHandle) error {
 	x, err := power[extensions.Snapshotter](b, extensions.PowerSnapshot)
 	if err == nil && h.ID == "" {
-		h, err = b.settledSnapshot(ctx, id)
+		h, err = b.FindSnapshotSettled(ctx, id)
 	}
 	if err == nil {
 		err = b.call(ctx, call{op: "delete-snapshot", timeout: timeoutChange, patience: patienceChange},

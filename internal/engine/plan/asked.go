@@ -15,6 +15,8 @@ import (
 type Asked struct {
 	Request  Request // with the names of its secrets
 	Resolved *profile.Resolved
+	TTL      time.Duration // how long the sandbox lives from its creation
+	Machine  bool          // the profile demands a kind of machine
 	Notices  []notice.Notice
 }
 
@@ -37,7 +39,8 @@ func Ask(profiles *profile.Set, req Request) (*Asked, error) {
 	if Shared(r.Spec.Scope) {
 		req.Name = shareName(req, r.Spec.Scope)
 	}
-	a := &Asked{Request: req, Resolved: r}
+	demands := r.Spec.Requires
+	a := &Asked{Request: req, Resolved: r, TTL: time.Duration(r.Spec.TTL), Machine: len(demands.OS)+len(demands.Arch) > 0}
 	for _, name := range profiles.IdleInputs(r.Lineage[0], req.Inputs) {
 		a.Notices = append(a.Notices, notice.Notice{Summary: "An input has no effect",
 			Detail: fmt.Sprintf("%s declares the input %s, but no field contains {{input.%s}}: the value has no effect.", r.Lineage[0], name, name)})
@@ -89,17 +92,8 @@ func override(r *profile.Resolved, req Request) error {
 // Planned returns what a plan knows about a request before it looks for a place.
 func (a *Asked) Planned() Planned {
 	r := a.Resolved
-	return Planned{TTL: a.TTL(), Scope: r.Spec.Scope, ProfileID: r.ID, Version: r.Version, CostClass: r.CostClass,
+	return Planned{TTL: time.Duration(r.Spec.TTL), Scope: r.Spec.Scope, ProfileID: r.ID, Version: r.Version, CostClass: r.CostClass,
 		LatencyClass: r.LatencyClass}
-}
-
-// TTL returns how long the sandbox lives from its creation.
-func (a *Asked) TTL() time.Duration { return time.Duration(a.Resolved.Spec.TTL) }
-
-// DemandsMachine reports whether the profile demands a kind of machine.
-func (a *Asked) DemandsMachine() bool {
-	r := a.Resolved.Spec.Requires
-	return len(r.OS)+len(r.Arch) > 0
 }
 
 // SpecAt returns the merged request at a binding, without an identity and streams.

@@ -22,7 +22,7 @@ func TestAnUnconfiguredVendorAddsNoLine(t *testing.T) {
 		for _, create := range []bool{false, true} {
 			d, _ := decide(t, cat, ask(t, cat, plan.Request{}), plan.Evidence{At: unconfigured(), Create: create,
 				Hosts: []extensions.Host{{Name: "one", SSH: &extensions.SSH{Address: "192.0.2.1", User: "u"}}}})
-			shown, err := json.Marshal(map[string]any{"route": plan.RouteOf(d.Choice), "estimate": d.Estimate, "notices": d.Notices})
+			shown, err := json.Marshal(map[string]any{"route": d.Route, "estimate": d.Estimate, "notices": d.Notices})
 			if err != nil || strings.Contains(string(shown), "ext.far") {
 				t.Errorf("create %t: %v: %s", create, err, shown)
 			}

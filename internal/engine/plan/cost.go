@@ -21,7 +21,7 @@ func (d *Decision) price(b catalog.Binding, c *route.Candidate) error {
 }
 
 func (d *Decision) priceOf(b catalog.Binding, c *route.Candidate, r extensions.Resources) error {
-	in := QuoteInput(d.cat, b, c.Host, c.PlacedIn(d.Resolved.Policy.Region), r.RoundUp(c.Capabilities), d.TTL(),
+	in := QuoteInput(d.cat, b, c.Host, c.PlacedIn(d.Resolved.Policy.Region), r.RoundUp(c.Capabilities), d.TTL,
 		c.PaidAs(d.Request.Billing) == route.BillingBYOK)
 	in.Expected, in.History = d.Evidence.Expected, d.Evidence.Past[b.ID]
 	q, err := meter.NewQuote(in)
@@ -52,25 +52,24 @@ func QuoteInput(cat *catalog.Catalog, b catalog.Binding, host *extensions.Host, 
 		Resources: r, TTL: ttl, Grain: b.Capabilities.DeadlineGrain}
 }
 
-// Allocated prices a candidate by the sizes that its place gave instead of those asked for. It reports whether
-// they differ, and refuses, with the arithmetic, what then costs more than the request's maximum.
-func (d *Decision) Allocated(c *route.Candidate, given extensions.Resources, now time.Time) (differs bool, err error) {
+// Allocated returns an offer priced by the sizes that its place gave, and o itself if they are those asked for. It
+// refuses, with the arithmetic, what then costs more than the request's maximum.
+func (d *Decision) Allocated(o *Offer, given extensions.Resources, now time.Time) (*Offer, error) {
 	if given == (extensions.Resources{}) {
-		return false, nil
+		return o, nil
 	}
-	b, err := d.cat.Named(c.Binding)
+	b, err := d.cat.Named(o.Binding)
 	if err != nil {
-		return false, err
+		return o, err
 	}
-	before := d.Quote(c)
-	if err := d.priceOf(b, c, given.Over(d.Resolved.Spec.Resources)); err != nil {
-		return false, err
+	if err := d.priceOf(b, o.Candidate, given.Over(d.Resolved.Spec.Resources)); err != nil {
+		return o, err
 	}
-	if d.Quote(c).Sizes == before.Sizes {
-		d.quotes[c.ID()] = before
-		return false, nil
+	if d.quotes[o.ID()].Sizes == o.Quote.Sizes {
+		d.quotes[o.ID()] = o.Quote
+		return o, nil
 	}
-	return true, d.CheckPrice(c, now)
+	return d.offerAt(o.Candidate), d.CheckPrice(o.Candidate, now)
 }
 
 // CheckPrice refuses a place whose price must not be relied on: too old where a wallet pays, or above the
@@ -85,7 +84,7 @@ func (d *Decision) CheckPrice(cand *route.Candidate, now time.Time) error {
 // freshPrice refuses a price that is too old where a wallet pays by it.
 func (d *Decision) freshPrice(cand *route.Candidate, now time.Time) error {
 	book := d.cat.Book(cand.Binding)
-	if book == nil || !d.Quote(cand).Snapshot.WalletPaysByIt() {
+	if book == nil || !d.quotes[cand.ID()].Snapshot.WalletPaysByIt() {
 		return nil
 	}
 	if err := book.Fresh(now); err != nil {
@@ -98,12 +97,12 @@ func (d *Decision) freshPrice(cand *route.Candidate, now time.Time) error {
 // checkMaxCost refuses, with the arithmetic, a place whose worst case is unknown or above the request's
 // maximum.
 func (d *Decision) checkMaxCost(cand *route.Candidate) error {
-	q := d.Quote(cand)
+	q := d.quotes[cand.ID()]
 	var lines []meter.ChargeLine
 	for _, l := range q.Worst {
 		lines = append(lines, l.ChargeLine)
 	}
-	return worstOf{about: cand.ID(), ttl: d.TTL(), lines: lines, sum: q.Max, currency: q.Currency,
+	return worstOf{about: cand.ID(), ttl: d.TTL, lines: lines, sum: q.Max, currency: q.Currency,
 		unknowns: q.Unknowns, toKnow: toKnow(q)}.within(d.Request.MaxCost)
 }
 

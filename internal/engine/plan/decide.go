@@ -2,7 +2,6 @@ package plan
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/catalog"
@@ -19,6 +18,12 @@ type Decision struct {
 	*Asked
 	Evidence Evidence
 	Choice   route.Decision
+	// Offers are the places that may be tried, in an order fixed before the first attempt; none if every place is
+	// ruled out.
+	Offers   []*Offer
+	Metered  bool             // a vendor may bill at one of Offers
+	Ceilings []ledger.Ceiling // that a create counts against
+	Route    Route
 	Estimate Estimate
 	Notices  []notice.Notice
 
@@ -47,9 +52,9 @@ func Decide(cat *catalog.Catalog, a *Asked, ev Evidence) (*Decision, Lacks, erro
 	for _, n := range d.Choice.Notices {
 		d.Notices = append(d.Notices, notice.Notice{Summary: n})
 	}
-	d.noteCarriage()
-	d.noteFork()
-	d.Estimate = d.estimate()
+	d.Route, d.Estimate = routeOf(d.Choice), d.estimate()
+	d.noteOrigin()
+	d.offer()
 	return d, d.lacks(lastResort), nil
 }
 
@@ -65,7 +70,7 @@ func (d *Decision) choose(health bool) (silent bool, err error) {
 	for i := range d.query.Candidates {
 		c := &d.query.Candidates[i]
 		b, seen := d.cat.Bindings[c.Index], ev.At[c.ID()]
-		if judgePlace(c, ev.Here, seen, d.DemandsMachine()) {
+		if judgePlace(c, ev.Here, seen, d.Machine) {
 			d.again = append(d.again, c)
 		}
 		if err := d.price(b, c); err != nil {
@@ -127,42 +132,6 @@ func (d *Decision) ask() (route.Query, error) {
 	return q, extensions.AtField("profile", err)
 }
 
-// keeps returns the place of a snapshot. One that is whole, and of a kind that its place can send, also restores
-// elsewhere.
-func (d *Decision) keeps(s ledger.Snapshot) *route.Origin {
-	o := &route.Origin{Binding: s.Extension, Host: cmp.Or(s.HostRef, s.Host), Arch: s.Arch}
-	kind := extensions.SnapshotKind(s.Kind)
-	b, err := d.cat.Named(s.Extension)
-	if err == nil && s.State == ledger.SnapshotReady && s.Digest != "" && slices.Contains(b.Descriptor.Snapshots.Portable, kind) {
-		o.Handler, o.Portable = b.Handler, kind
-	}
-	return o
-}
-
-func keeperOf(s ledger.Snapshot) string {
-	if s.Host == "" {
-		return s.Extension
-	}
-	return s.Extension + "@" + s.Host
-}
-
-// Carries reports whether the snapshot that the sandbox starts from is kept at another place than c's.
-func (d *Decision) Carries(c *route.Candidate) bool {
-	return d.Evidence.Snapshot != nil && d.query.Origin != nil && !d.query.Origin.Holds(c)
-}
-
-// noteCarriage tells of a snapshot that is restored elsewhere.
-func (d *Decision) noteCarriage() {
-	c := d.Choice.Chosen
-	if c == nil || !d.Carries(c) {
-		return
-	}
-	s := d.Evidence.Snapshot
-	d.Notices = append(d.Notices, notice.Notice{Summary: fmt.Sprintf("Snapshot %s is restored at another place", s.ID),
-		Detail: fmt.Sprintf("%s keeps it, and the sandbox starts at %s: its %d bytes come through this machine, and nothing is made of "+
-			"them before their digest is proved.", keeperOf(*s), c.ID(), s.SizeBytes)})
-}
-
 // reach looks up how a profile wants its host to be reached.
 func reach(cat *catalog.Catalog, want profile.ReachabilityRule) (route.Reach, error) {
 	r := route.Reach{TunnelName: want.Tunnel, IdentityName: want.Identity}
@@ -219,26 +188,10 @@ func (d *Decision) Refused() error {
 	return d.CheckPrice(d.Choice.Chosen, d.Evidence.Now)
 }
 
-// Tries returns the places that may be tried, in an order fixed before the first attempt.
-func (d *Decision) Tries() []*route.Candidate {
-	if d.Choice.Chosen == nil {
-		return nil
-	}
-	return append([]*route.Candidate{d.Choice.Chosen}, d.Choice.Fallbacks...)
-}
-
-// Metered reports whether a vendor may bill, for the choice or for one of its fallbacks.
-func (d *Decision) Metered() bool {
-	return slices.ContainsFunc(d.Tries(), func(c *route.Candidate) bool { return !c.Capabilities.SelfHosted() })
-}
-
-// Quote returns the price at a candidate's place.
-func (d *Decision) Quote(c *route.Candidate) meter.Quote { return d.quotes[c.ID()] }
-
 // Planned returns the decision as an answer. err says why it cannot be carried out; nil = it can.
 func (d *Decision) Planned(err error) Planned {
 	out := d.Asked.Planned()
-	out.Estimate, out.EstimateKnown, out.Notices, out.Route = d.Estimate, !d.Evidence.FromLedger, d.Notices, RouteOf(d.Choice)
+	out.Estimate, out.EstimateKnown, out.Notices, out.Route = d.Estimate, !d.Evidence.FromLedger, d.Notices, d.Route
 	if c := d.Choice.Chosen; err == nil && d.pinned() {
 		out.Extension, out.Pinned = c.Binding, true
 		if c.Host != nil {
@@ -253,17 +206,4 @@ func (d *Decision) pinned() bool {
 	policy := d.Resolved.Policy
 	return policy.Extension != "" && len(policy.Fallback) == 0 && len(d.Request.Hosts) <= 1 && !d.Evidence.FromLedger &&
 		d.Resolved.Spec.FromSnapshot == nil && d.Request.FromSandbox == ""
-}
-
-// SpecOn returns the merged request for one place, without an identity and streams.
-func (d *Decision) SpecOn(c *route.Candidate) extensions.Spec {
-	s := d.SpecAt(c.Binding)
-	s.Region = c.PlacedIn(d.Resolved.Policy.Region)
-	if snap := d.Evidence.Snapshot; s.FromSnapshot != nil && snap != nil {
-		s.FromSnapshot = &extensions.SnapshotRef{ID: snap.ID, Handle: snap.Handle}
-	}
-	if source := d.Evidence.Source; source != nil {
-		s.Source = source.Handle
-	}
-	return s
 }

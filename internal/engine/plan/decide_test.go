@@ -142,7 +142,7 @@ func TestFactsThatLeaveNoPlaceAreLackedOnce(t *testing.T) {
 	ev := plan.Evidence{Hosts: []extensions.Host{host("one")}, Create: true, At: map[string]plan.Seen{"ext.near@one": {
 		Facts: &extensions.Facts{Narrowing: extensions.Narrowing{OS: []string{"linux"}, Arch: []string{"amd64"}}}, Recorded: true,
 		Narrowed: &plan.Narrowed{Capabilities: cat.Bindings[1].Capabilities}}}}
-	if !a.DemandsMachine() {
+	if !a.Machine {
 		t.Fatal("the profile demands no machine")
 	}
 	_, lacks := decide(t, cat, a, ev)

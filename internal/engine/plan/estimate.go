@@ -8,7 +8,6 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/meter"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/profile"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/route"
-	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
 // Estimate is the price before a create. It depends only on the request's known arguments and the
@@ -77,7 +76,7 @@ type EstimateLine struct {
 
 // estimate renders quotes and refusals; see Estimate.
 func (d *Decision) estimate() Estimate {
-	est := Estimate{CatalogDigest: d.cat.Digest, TTL: profile.FormatDuration(d.TTL()), Candidates: []EstimateCandidate{}}
+	est := Estimate{CatalogDigest: d.cat.Digest, TTL: profile.FormatDuration(d.TTL), Candidates: []EstimateCandidate{}}
 	refused := map[string][]Refusal{}
 	for _, r := range d.Choice.Refusals() {
 		refused[r.Candidate] = append(refused[r.Candidate],
@@ -112,8 +111,7 @@ func EstimateLife(cat *catalog.Catalog, c route.Candidate, prices meter.PriceSna
 	if err != nil {
 		return Estimate{}, false
 	}
-	d := &Decision{cat: cat, Asked: &Asked{Resolved: &profile.Resolved{}}, quotes: map[string]meter.Quote{c.ID(): q}}
-	d.Resolved.Spec.TTL = extensions.Duration(ttl)
+	d := &Decision{cat: cat, Asked: &Asked{TTL: ttl}, quotes: map[string]meter.Quote{c.ID(): q}}
 	d.Choice.Order = []*route.Candidate{&c}
 	return d.estimate(), true
 }

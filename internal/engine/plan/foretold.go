@@ -26,15 +26,15 @@ type Foretold struct {
 
 // Duration is how long a sandbox would probably run at a candidate.
 func (d *Decision) Duration(c *route.Candidate) time.Duration {
-	return meter.Duration(d.Evidence.Expected, d.Evidence.Past[c.Binding], d.TTL())
+	return meter.Duration(d.Evidence.Expected, d.Evidence.Past[c.Binding], d.TTL)
 }
 
 // Foretold compares what a place told with our estimate; err is why it told nothing.
 func (d *Decision) Foretold(c *route.Candidate, told extensions.Usage, err error) Foretold {
-	q, runs := d.Quote(c), d.Duration(c)
+	q, runs := d.quotes[c.ID()], d.Duration(c)
 	out := Foretold{Extension: c.Binding, Host: c.HostName(), Duration: profile.FormatDuration(runs.Round(time.Millisecond)),
 		Currency: string(q.Currency), Ours: amount(q.Expected)}
-	if err == nil && (told.Running < 0 || told.Paused < 0 || told.Running > max(runs, d.TTL())+c.Capabilities.DeadlineGrain) {
+	if err == nil && (told.Running < 0 || told.Paused < 0 || told.Running > max(runs, d.TTL)+c.Capabilities.DeadlineGrain) {
 		err = extensions.Errorf(extensions.KindInternal, "it expects a run of %s, which cannot be true of %s", told.Running, out.Duration)
 	}
 	if err != nil {

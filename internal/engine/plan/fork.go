@@ -9,7 +9,6 @@ import (
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/lifecycle"
-	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/notice"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
@@ -96,26 +95,4 @@ func values(s extensions.Spec) (out map[string]any) {
 		_ = json.Unmarshal(text, &out)
 	}
 	return out
-}
-
-// noteFork tells of a source that has to run by the time of the fork, and of what comes with a fork although its
-// source's secrets do not.
-func (d *Decision) noteFork() {
-	source, chosen := d.Evidence.Source, d.Choice.Chosen
-	if source == nil || chosen == nil {
-		return
-	}
-	forks := d.cat.Bindings[chosen.Index].Descriptor.Forks
-	if forks.RunningOnly && source.Mode == ledger.Paused {
-		d.Notices = append(d.Notices, notice.Notice{Summary: "The fork's source is paused",
-			Detail: "At " + chosen.ID() + " only what runs can be forked: resume sandbox " + string(source.ID) +
-				" before the fork is made (desired_mode = \"running\", or `sandboxer sandbox resume`)."})
-	}
-	var was extensions.Spec
-	if !forks.HoldsSecrets || json.Unmarshal(source.Spec, &was) != nil || len(was.SecretNames) == 0 {
-		return
-	}
-	d.Notices = append(d.Notices, notice.Notice{Summary: "The fork's memory has the secrets of its source",
-		Detail: "At " + chosen.ID() + " what runs in sandbox " + string(source.ID) + " goes on in the fork, with its secrets (" +
-			strings.Join(was.SecretNames, ", ") + ") in its memory. New commands get the fork's own."})
 }

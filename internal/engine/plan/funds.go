@@ -46,13 +46,12 @@ func (d *Decision) Need(limits *Limits) (Need, error) {
 			return Need{}, err
 		}
 	}
-	w := d.LiabilityAt(cand)
+	w := d.liabilityAt(cand)
 	r, err := w.Reserve(w.ttl)
 	if err != nil {
 		return Need{}, err
 	}
-	n := Need{Reserve: *r, Ceilings: Ceilings(d.cat, d.Evidence.Account, d.Metered()), by: w, about: cand.ID(), payer: d.Evidence.Account,
-		ttl: w.ttl}
+	n := Need{Reserve: *r, Ceilings: d.Ceilings, by: w, about: cand.ID(), payer: d.Evidence.Account, ttl: w.ttl}
 	if Shared(d.Resolved.Spec.Scope) {
 		n.shared = d.Request.Name
 	}
@@ -66,7 +65,7 @@ func (d *Decision) withCredit(balances []ledger.Balance) (*route.Candidate, erro
 	query.Candidates = slices.Clone(query.Candidates)
 	for i := range query.Candidates {
 		cand := &query.Candidates[i]
-		cand.Credit = c.pays(cand, d.Quote(cand).Currency)
+		cand.Credit = c.pays(cand, d.quotes[cand.ID()].Currency)
 	}
 	again := route.Select(query)
 	if err := again.Err(); err != nil {

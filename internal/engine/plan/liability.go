@@ -40,13 +40,6 @@ type worstCase struct {
 	fee *meter.Amount
 }
 
-// LiabilityAt returns the liability at a place that a request may get.
-func (d *Decision) LiabilityAt(cand *route.Candidate) Liability {
-	q := d.Quote(cand)
-	return Liability{prices: q.Snapshot, sizes: q.Sizes, grain: cand.Capabilities.DeadlineGrain,
-		selfHosted: cand.Capabilities.SelfHosted(), bill: cand.PaidAs(d.Request.Billing), quoted: &worstCase{q.Reserve, q.Wallet}, ttl: d.TTL()}
-}
-
 // LiabilityOf returns the liability of a live sandbox from its meters; false if none runs. c is what its
 // place can do. It stays paid as it began, whatever its request says now.
 func LiabilityOf(row ledger.Sandbox, meters []ledger.Meter, c extensions.Capabilities) (Liability, bool, error) {

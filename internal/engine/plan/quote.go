@@ -57,7 +57,7 @@ func (d *Decision) Funds(balances []ledger.Balance, budgets []ledger.Budget) []F
 	if d.Choice.Chosen == nil {
 		return nil
 	}
-	q, account := d.Quote(d.Choice.Chosen), d.Evidence.Account
+	q, account := d.quotes[d.Choice.Chosen.ID()], d.Evidence.Account
 	org, _, _ := strings.Cut(account, "/")
 	var out []Funds
 	add := func(limit string, available int64, needed *meter.Amount, hard bool) {

@@ -38,8 +38,8 @@ type Rejected struct {
 	Refusals  []Refusal `json:"refusals"`
 }
 
-// RouteOf returns a decision as it is recorded and shown.
-func RouteOf(d route.Decision) Route {
+// routeOf returns a decision as it is recorded and shown.
+func routeOf(d route.Decision) Route {
 	r := Route{Strategy: d.Strategy, Explained: d.Explain(), Order: []string{}, Why: d.Why, Notices: d.Notices}
 	for _, c := range d.Order {
 		r.Order = append(r.Order, c.ID())

@@ -1,107 +1,15 @@
 package profile
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/strictyaml"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
-)
-
-// Limits of a sandbox's life.
-const (
-	// DefaultTTL applies if no profile sets one.
-	DefaultTTL = time.Hour
-	// MinTTL is the shortest permitted life.
-	MinTTL = time.Second
-	// MaxTTL is the longest permitted life unless a profile sets a shorter one.
-	MaxTTL = 366 * 24 * time.Hour
-)
-
-// Request is what a caller asks of a profile.
-type Request struct {
-	Profile string // "profile.x" or "profile.x@1.0.0"
-	Name    string // "" = chosen later
-	Inputs  map[string]any
-	TTL     string // see ParseDuration; "" = the profile's default
-	Scope   string // "" = the profile's default
-	Env     map[string]string
-	// SecretNames are the names of the caller's secrets; values never reach this package.
-	SecretNames  []string
-	FromSnapshot *extensions.SnapshotRef
-	FromSandbox  extensions.ID
-	// Image and Resources override the profile's, where its Overrides say so.
-	Image     string
-	Resources *Sizes
-}
-
-// Resolved is a request in its final form.
-type Resolved struct {
-	// Spec lacks what the engine adds: ID, Account, Generation, Labels, CreatedAt, Deadline, Secrets,
-	// Options and Workspace.Source.
-	Spec         extensions.Spec
-	Policy       Policy
-	Placement    PlacementRule
-	Reachability ReachabilityRule
-	// SecretRefs are resolved when provisioning; their names are in Spec.SecretNames.
-	SecretRefs         []SecretRef
-	OptionsByExtension map[string]map[string]any
-	Overrides          []string // what a request may set instead of the profile
-	CostClass          string
-	LatencyClass       string
-	ID, Version        string
-	// Lineage is the profile and its ancestors, "id@version", nearest first.
-	Lineage []string
-	// Digest is the lower-case hex SHA-256 of the profile's effective content, ancestors merged in. It
-	// reveals that a profile was edited without a new version.
-	Digest string
-}
-
-// Policy is how a place is chosen.
-type Policy struct {
-	Extension      string // the pinned binding, or ""
-	Strategy       string // one of Strategies
-	Fallback       []string
-	MaxCostPerHour string // "0.50 USD", or ""
-	// RequireIsolation is already part of Spec.Isolation.
-	RequireIsolation extensions.Isolation
-	Region           string
-	AuthMode         string // local | host-session, or ""
-}
-
-// PlacementRule names hosts, preferred ones first.
-type PlacementRule struct {
-	Prefer   []string
-	Fallback []string
-}
-
-// ReachabilityRule names a jump route and an identity; "" = none.
-type ReachabilityRule struct {
-	Tunnel   string
-	Identity string
-}
-
-// Route strategies.
-const (
-	StrategyExplicit         = "explicit"
-	StrategyPreferSelfHosted = "prefer-self-hosted"
-	StrategyLowestCost       = "lowest-cost"
-	StrategyLowestLatency    = "lowest-latency"
-)
-
-// Strategies lists every route strategy, the default first.
-var Strategies = []string{StrategyPreferSelfHosted, StrategyExplicit, StrategyLowestCost, StrategyLowestLatency}
-
-// Values of requires.os and requires.arch: Go's names of systems and architectures, and uname's names of
-// architectures.
-var (
-	systems       = []string{"linux", "darwin", "windows"}
-	architectures = []string{"amd64", "arm64", "arm", "riscv64", "ppc64le", "s390x", "loong64"}
-	archAliases   = map[string]string{"x86_64": "amd64", "aarch64": "arm64", "armv7l": "arm", "loongarch64": "loong64"}
 )
 
 // archNames translates architectures to Go's names.
@@ -114,10 +22,6 @@ func archNames(list []string) []string {
 	}
 	return out
 }
-
-// AuthModes lists what a route may be pinned to: a session that somebody is logged in to, which exists
-// only on this machine.
-var AuthModes = []string{"local", "host-session"}
 
 // Resolve turns a request into its final form. Every error is KindInvalid and names the key, the value and
 // what would be right; it reports all mistakes together.
@@ -184,6 +88,65 @@ func (r *resolver) err() error {
 		lines[i] = strictyaml.Message(err)
 	}
 	return invalid("%s", strings.Join(lines, "\n"))
+}
+
+// override lays what the request may set over the profile, and refuses the rest by name.
+func (r *resolver) override() {
+	own := *r.p
+	if r.may("image", r.req.Image != "") {
+		r.failAt("image", checkImage(r.req.Image))
+		if own.Compose != nil || own.Containers != nil {
+			r.fail(invalid("%s runs services with images of their own", r.p.Ref()).
+				WithRemedy("remove image, or use a profile without compose and containers").At("image"))
+		}
+		own.Image = &Image{Pull: &r.req.Image}
+	}
+	if s := r.req.Resources; r.may("resources", s != nil) {
+		own.Resources = r.sized(*s)
+	}
+	r.p = &own
+}
+
+// may reports whether a request that sets a field may.
+func (r *resolver) may(field string, set bool) bool {
+	if !set {
+		return false
+	}
+	if !slices.Contains(r.p.Overrides, field) {
+		r.fail(invalid("%s does not let its requests set %s", r.p.Ref(), field).
+			WithRemedy("remove %s, or add it to overrides of the profile", field).At(field))
+		return false
+	}
+	return true
+}
+
+// sized returns the profile's limits with those of the request.
+func (r *resolver) sized(s Sizes) *Resources {
+	out := value(r.p.Resources, Resources{})
+	if s.CPU != "" {
+		milli, err := parseCPU(s.CPU)
+		r.failAt("resources", err)
+		cpu := CPU(milli)
+		out.CPU = &cpu
+	}
+	for _, limit := range []struct {
+		name  string
+		asked int64
+		most  int64
+		to    **int64
+	}{{"memory_mb", s.MemoryMB, mostMemoryMB, &out.MemoryMB}, {"disk_mb", s.DiskMB, mostDiskMB, &out.DiskMB},
+		{"pids", s.Pids, mostPids, &out.Pids}} {
+		if limit.asked != 0 {
+			r.failAt("resources", checkPositive(limit.name, &limit.asked, limit.most))
+			*limit.to = &limit.asked
+		}
+	}
+	if s.GPU != (extensions.GPU{}) {
+		gpu := GPU{Model: s.GPU.Model, Count: cmp.Or(s.GPU.Count, 1)}
+		r.failAt("resources", gpu.check())
+		out.GPU = &gpu
+	}
+	return &out
 }
 
 // digest covers the meaning of a profile, not how its files are written.

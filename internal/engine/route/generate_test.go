@@ -58,7 +58,7 @@ func genCandidate(t *rapid.T, i int) Candidate {
 		Samples: rapid.IntRange(0, 2).Draw(t, "samples")}
 	c.NamedOnly = rapid.IntRange(0, 7).Draw(t, "double") == 0
 	if rapid.IntRange(0, 5).Draw(t, "unavailable") == 0 {
-		c.Unavailable = &Unavailable{Rule: RuleNotYet, Reason: "not yet", Help: "wait"}
+		c.Unavailable = &Unavailable{Rule: RuleHostUnfit, Reason: "unfit", Help: "wait"}
 	}
 	return c
 }

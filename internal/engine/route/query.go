@@ -158,8 +158,7 @@ func (c *Candidate) counted() *meter.Money {
 
 // Unavailable is why a declared place cannot be used.
 type Unavailable struct {
-	// Rule is RuleHandler, RuleNotYet, RuleCredentials, RuleHostUnfit or
-	// RuleUnreachable.
+	// Rule is RuleCredentials, RuleHostUnfit or RuleUnreachable.
 	Rule   Rule
 	Reason string
 	Help   string // the remedy

@@ -11,8 +11,6 @@ const (
 	RuleHost          Rule = "intent.host"
 	RuleOrigin        Rule = "intent.origin"
 	RuleNamedOnly     Rule = "intent.named-only"
-	RuleHandler       Rule = "viability.handler"
-	RuleNotYet        Rule = "viability.not-yet"
 	RuleCredentials   Rule = "viability.credentials"
 	RuleHostUnfit     Rule = "viability.host"
 	RuleIsolation     Rule = "viability.isolation-floor"
@@ -105,8 +103,6 @@ var Rules = []RuleInfo{
 		tellAllowedBilling,
 		saying(func(p *AccountPolicy) bool { return p.Billing != nil })},
 
-	{RuleHandler, StageViability, "whose handler this build lacks", available(RuleHandler), tellUnavailable, (*judge).lacks},
-	{RuleNotYet, StageViability, "that comes with a later release", available(RuleNotYet), tellUnavailable, (*judge).lacks},
 	{RuleCredentials, StageViability, "whose credentials are missing", available(RuleCredentials), tellUnavailable, (*judge).lacks},
 	{RuleHostUnfit, StageViability, "whose machine, or account, cannot be used", available(RuleHostUnfit), tellUnavailable, (*judge).lacks},
 	{RuleUnreachable, StageViability, "that did not answer a moment ago", available(RuleUnreachable), tellUnavailable, (*judge).lacks},

@@ -11,24 +11,11 @@ import (
 
 // available passes unless the caller found the place unusable by this rule.
 func available(rule Rule) func(*judge, *Candidate) bool {
-	return func(_ *judge, c *Candidate) bool { return c.Unavailable == nil || c.Unavailable.rule() != rule }
+	return func(_ *judge, c *Candidate) bool { return c.Unavailable == nil || c.Unavailable.Rule != rule }
 }
 
 func tellUnavailable(_ *judge, c *Candidate) (string, string) {
-	reason := c.Unavailable.Reason
-	if reason == "" {
-		reason = "it cannot be used"
-	}
-	return reason, c.Unavailable.Help
-}
-
-// rule returns which of the five rules the caller found.
-func (u *Unavailable) rule() Rule {
-	switch u.Rule {
-	case RuleHandler, RuleNotYet, RuleCredentials, RuleUnreachable:
-		return u.Rule
-	}
-	return RuleHostUnfit
+	return c.Unavailable.Reason, c.Unavailable.Help
 }
 
 func passIsolation(j *judge, c *Candidate) bool {

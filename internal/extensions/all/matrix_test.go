@@ -85,6 +85,7 @@ var ours = []row{
 	snapshots("find of snapshots", func(s extensions.Snapshots) string { return found(s.Find) }),
 	snapshots("a paused sandbox has no snapshots", func(s extensions.Snapshots) string { return ticked(s.RunningOnly) }),
 	snapshots("a snapshot pauses its source", func(s extensions.Snapshots) string { return ticked(s.StopsSource) }),
+	snapshots("a snapshot ends its source", func(s extensions.Snapshots) string { return ticked(s.EndsSource) }),
 	snapshots("snapshots are kept", func(s extensions.Snapshots) string {
 		if s.Expires == 0 {
 			return "until deleted"

@@ -99,6 +99,15 @@ var powerMutants = map[string]mutant{
 		_, _ = b.wholeBackend.Pause(c, h)
 		return k, err
 	}, also: []string{"snapshot/restore"}},
+	"snapshot/ends-its-source-as-declared": {describe: func(d *extensions.Descriptor) { d.Snapshots.EndsSource = true }}, // the stub's runs on
+	"snapshot/leaves-an-ended-source-to-its-teardown": {describe: func(d *extensions.Descriptor) { d.Snapshots.EndsSource = true },
+		snapshot: func(b *broken, c ctx, h handle, s keptSpec) (kept, error) {
+			k, err := b.wholeBackend.Snapshot(c, h, s)
+			if err == nil {
+				_, err = b.wholeBackend.Teardown(c, h)
+			}
+			return k, err
+		}, also: []string{"snapshot/ends-its-source-as-declared"}},
 	"snapshot/expires-as-declared": {describe: func(d *extensions.Descriptor) { d.Snapshots.Expires = time.Hour }},
 	"snapshot/idempotent-by-id": {snapshot: func(b *broken, c ctx, h handle, s keptSpec) (kept, error) {
 		b.w.mu.Lock()

@@ -119,11 +119,11 @@ func (e *env) portable(k extensions.SnapshotKind) (extensions.Snapshot, []byte) 
 	spec, h, _ := e.ready()
 	e.sh(h, "mkdir -p d && printf '"+word+"' >d/f && ln -s d/f l")
 	s := e.keep(e.snapshotter(), h, k)
-	if e.desc.Snapshots.StopsSource {
-		e.resume(h, spec.Deadline)
-	}
+	lives := e.goesOn(spec, h)
 	content := e.readOn(e.b, s.Handle)
-	e.sh(h, "printf x >later")
+	if lives {
+		e.sh(h, "printf x >later")
+	}
 	return s, content
 }
 

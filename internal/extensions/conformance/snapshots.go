@@ -42,15 +42,44 @@ var snapshotChecks = []check{
 			if s.Kind != k {
 				e.Errorf("asked for a snapshot of the kind %s, got %s", k, s.Kind)
 			}
+			if e.desc.Snapshots.EndsSource {
+				_, h, _ = e.ready()
+			}
 		}
 	}},
 	{name: "snapshot/stops-its-source-as-declared", power: extensions.PowerSnapshot, run: func(e *env) {
 		_, h, _ := e.ready()
 		e.snapshot(e.snapshotter(), h)
-		if e.desc.Snapshots.StopsSource {
+		switch s := e.desc.Snapshots; {
+		case s.StopsSource:
 			e.wantPhase(h, extensions.PhasePaused)
-		} else {
+		case !s.EndsSource:
 			e.wantPhase(h, extensions.PhaseReady)
+		}
+	}},
+	{name: "snapshot/ends-its-source-as-declared", power: extensions.PowerSnapshot, run: func(e *env) {
+		if !e.desc.Snapshots.EndsSource {
+			return
+		}
+		_, h, _ := e.ready()
+		p := e.snapshotter()
+		s := e.snapshot(p, h)
+		e.wantPhase(h, extensions.PhaseExpired, extensions.PhaseTerminated, extensions.PhaseFailed)
+		_, err := p.Snapshot(e.ctx(), h, extensions.SnapshotSpec{ID: e.newSnapshotID(), Account: e.cfg.Account, CreatedAt: time.Now()})
+		e.wantKind("another snapshot of what the first has ended", err, extensions.KindNotFound)
+		e.settle()
+		if found, err := p.FindSnapshot(e.ctx(), s.Handle.ID); err != nil || found.Handle.Ref != s.Handle.Ref {
+			e.Errorf("while its ended source is there, found %+v, %v; want %+v", found, err, s)
+		}
+	}},
+	{name: "snapshot/leaves-an-ended-source-to-its-teardown", power: extensions.PowerSnapshot, run: func(e *env) {
+		if !e.desc.Snapshots.EndsSource {
+			return
+		}
+		_, h, _ := e.ready()
+		e.snapshot(e.snapshotter(), h)
+		if r := e.teardown(h); r.AlreadyGone || time.Since(r.EndedAt).Abs() > time.Minute {
+			e.Errorf("the teardown of what a snapshot has ended says %+v", r)
 		}
 	}},
 	{name: "snapshot/expires-as-declared", power: extensions.PowerSnapshot, run: func(e *env) {
@@ -127,15 +156,18 @@ var snapshotChecks = []check{
 		spec, h, _ := e.ready()
 		e.sh(h, "mkdir -p d && printf kept >d/f && ln -s d/f l")
 		s := e.snapshot(e.snapshotter(), h)
-		if e.desc.Snapshots.StopsSource {
-			e.resume(h, spec.Deadline)
+		lives := e.goesOn(spec, h)
+		if lives {
+			e.sh(h, "printf changed >d/f; printf x >later")
 		}
-		e.sh(h, "printf changed >d/f; printf x >later")
 		_, restored, _ := e.ready(With(func(sp *extensions.Spec) {
 			sp.FromSnapshot = &extensions.SnapshotRef{ID: s.Handle.ID, Handle: s.Handle}
 		}))
 		if got := e.sh(restored, "cat l; test -f later || printf ' alone'"); got != "kept alone" {
 			e.Errorf("restored: %q", got)
+		}
+		if !lives {
+			return
 		}
 		if got := e.sh(h, "cat d/f"); got != "changed" {
 			e.Errorf("the restore changed the sandbox it came from: %q", got)
@@ -258,6 +290,15 @@ func (e *env) keep(p extensions.Snapshotter, h extensions.Handle, k extensions.S
 	}
 	e.forget(s.Handle)
 	return s
+}
+
+// goesOn resumes a sandbox that its snapshot stopped, and reports whether it runs: its snapshot may have ended it.
+func (e *env) goesOn(spec extensions.Spec, h extensions.Handle) bool {
+	e.Helper()
+	if e.desc.Snapshots.StopsSource {
+		e.resume(h, spec.Deadline)
+	}
+	return !e.desc.Snapshots.EndsSource
 }
 
 // forget deletes a snapshot when the check ends.

@@ -1,7 +1,6 @@
 package docker
 
 import (
-	"bufio"
 	"bytes"
 	"fmt"
 	"io"
@@ -28,11 +27,21 @@ import (
 // testMax is how many sandboxes a check's binding may have.
 const testMax = 8
 
-const engineSocket = "/var/run/docker.sock"
+// ground is an engine that tests run on.
+type ground struct {
+	socket string
+	image  func(t testing.TB) string
+	// inside runs f in the engine's network.
+	inside func(t testing.TB, f func())
+}
+
+// here is this machine's own.
+var here = &ground{"/var/run/docker.sock", hosttest.Image, func(_ testing.TB, f func()) { f() }}
 
 // site is one place of a check: the engine behind a socket of the test's own, and an account that nothing else
 // uses.
 type site struct {
+	*ground
 	config extensions.Config
 	gate   *gate
 }
@@ -55,17 +64,17 @@ func siteOf(t testing.TB, cfg extensions.Config) *site {
 
 func newSite(t testing.TB) *site {
 	t.Helper()
-	return newSiteAt(t, extensions.PlaceMachine)
+	return here.site(t, extensions.PlaceMachine)
 }
 
-// newSiteAt gives the engine of this machine, directly or as that of a host over SSH.
-func newSiteAt(t testing.TB, p extensions.Place) *site {
+// site gives the engine directly, or as that of a host over SSH.
+func (g *ground) site(t testing.TB, p extensions.Place) *site {
 	t.Helper()
 	hosttest.Docker(t)
 	dir, err := os.MkdirTemp("", "sbx")
 	must(t, err)
 	t.Cleanup(func() { must(t, os.RemoveAll(dir)) })
-	s := &site{gate: newGate(t, filepath.Join(dir, "s"))}
+	s := &site{ground: g, gate: newGate(t, filepath.Join(dir, "s"), g.socket)}
 	no := siteNo.Add(1)
 	s.config = extensions.Config{Binding: fmt.Sprintf("ext.docker-%d-%d", os.Getpid(), no),
 		Account:  fmt.Sprintf("test-%d/%d", os.Getpid(), no),
@@ -91,7 +100,7 @@ func (s *site) sweep(t testing.TB) {
 	}
 	for _, kind := range kinds {
 		for _, id := range strings.Fields(s.list(t, kind, "{{.ID}}")) {
-			_ = exec.Command("docker", kind, "rm", "--force", id).Run()
+			_ = exec.Command("docker", "-H", "unix://"+s.socket, kind, "rm", "--force", id).Run()
 		}
 	}
 }
@@ -104,7 +113,7 @@ func (s *site) list(t testing.TB, kind, format string) string {
 	if kind == "container" {
 		args = append(args, "--all")
 	}
-	return docker(t, args...)
+	return s.docker(t, args...)
 }
 
 func (s *site) residue(t testing.TB) []string {
@@ -129,7 +138,12 @@ func (s *site) residue(t testing.TB) []string {
 
 func docker(t testing.TB, args ...string) string {
 	t.Helper()
-	cmd := exec.Command("docker", args...)
+	return here.docker(t, args...)
+}
+
+func (g *ground) docker(t testing.TB, args ...string) string {
+	t.Helper()
+	cmd := exec.Command("docker", append([]string{"-H", "unix://" + g.socket}, args...)...)
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
 	out, err := cmd.Output()
@@ -147,9 +161,11 @@ func must(t testing.TB, err error) {
 }
 
 // onImage gives a spec the test's image.
-func onImage(t testing.TB, spec extensions.Spec) extensions.Spec {
+func onImage(t testing.TB, spec extensions.Spec) extensions.Spec { return here.onImage(t, spec) }
+
+func (g *ground) onImage(t testing.TB, spec extensions.Spec) extensions.Spec {
 	if spec.Image == nil && spec.Containers == nil && spec.Compose == nil {
-		spec.Image = &extensions.Image{Pull: hosttest.Image(t)}
+		spec.Image = &extensions.Image{Pull: g.image(t)}
 	}
 	return spec
 }
@@ -157,21 +173,21 @@ func onImage(t testing.TB, spec extensions.Spec) extensions.Spec {
 func TestConformance(t *testing.T) {
 	t.Parallel()
 	hosttest.Docker(t)
-	exttest.Run(t, harness(func(t testing.TB) extensions.Config { return newSite(t).config }))
+	exttest.Run(t, here.harness(extensions.PlaceMachine))
 }
 
 func TestConformanceOverSSH(t *testing.T) {
 	t.Parallel()
 	hosttest.Docker(t)
-	exttest.Run(t, harness(func(t testing.TB) extensions.Config { return newSiteAt(t, extensions.PlaceHost).config }))
+	exttest.Run(t, here.harness(extensions.PlaceHost))
 }
 
-func harness(config func(testing.TB) extensions.Config) exttest.Harness {
+func (g *ground) harness(p extensions.Place) exttest.Harness {
 	return exttest.Harness{
 		New:    func(testing.TB) extensions.Extension { return New() },
-		Config: config,
+		Config: func(t testing.TB) extensions.Config { return g.site(t, p).config },
 		Spec: func(t testing.TB, _ extensions.Config, spec extensions.Spec) extensions.Spec {
-			return onImage(t, spec)
+			return g.onImage(t, spec)
 		},
 		Unreachable: func(t testing.TB, cfg extensions.Config) {
 			g := siteOf(t, cfg).gate
@@ -179,11 +195,11 @@ func harness(config func(testing.TB) extensions.Config) exttest.Harness {
 			t.Cleanup(g.open)
 		},
 		NotHere: func(t testing.TB, _ extensions.Config, spec extensions.Spec) extensions.Spec {
-			spec.Image = &extensions.Image{Pull: emptyRegistry(t) + "/no/such-image:1"}
+			g.inside(t, func() { spec.Image = &extensions.Image{Pull: emptyRegistry(t) + "/no/such-image:1"} })
 			return spec
 		},
-		At:      func(t testing.TB, p extensions.Place) extensions.Config { return newSiteAt(t, p).config },
-		Exhaust: func(t testing.TB, cfg extensions.Config) { exhaust(t, cfg) },
+		At:      func(t testing.TB, p extensions.Place) extensions.Config { return g.site(t, p).config },
+		Exhaust: func(t testing.TB, cfg extensions.Config) { g.exhaust(t, cfg) },
 		LoseAnswer: func(t testing.TB, cfg extensions.Config) {
 			siteOf(t, cfg).gate.loseAnswerOf("/start")
 		},
@@ -204,13 +220,13 @@ func harness(config func(testing.TB) extensions.Config) exttest.Harness {
 				if kind == "container" {
 					args = append(args, "--all")
 				}
-				for _, id := range strings.Fields(docker(t, args...)) {
-					docker(t, kind, "rm", "--force", id)
+				for _, id := range strings.Fields(g.docker(t, args...)) {
+					g.docker(t, kind, "rm", "--force", id)
 				}
 			}
 		},
 		Relabel: func(t testing.TB, _ extensions.Config, h extensions.Handle, id extensions.ID) {
-			relabel(t, h, id)
+			g.relabel(t, h, id)
 		},
 		Residue: func(t testing.TB, cfg extensions.Config) []string { return siteOf(t, cfg).residue(t) },
 		Outside: func(t testing.TB, cfg extensions.Config) []string { return siteOf(t, cfg).outside(t) },
@@ -225,30 +241,45 @@ func harness(config func(testing.TB) extensions.Config) exttest.Harness {
 			must(t, err)
 			return "", 7777
 		},
-		Listen: func(t testing.TB, _ extensions.Config) []exttest.Listener {
-			return []exttest.Listener{exttest.ListenOn(t, hostAddress(t), map[string]func(address, port, word string) []string{
-				"tcp": func(address, port, word string) []string {
-					return []string{"sh", "-c", "printf %s " + word + " | nc -w 2 " + address + " " + port}
-				}})}
-		},
-		Knock: func(t testing.TB, _ extensions.Config, h extensions.Handle, port int) bool {
-			to := []string{"127.0.0.1"}
-			for _, id := range strings.Fields(docker(t, "ps", "--quiet", "--filter", "label="+extensions.LabelID+"="+string(h.ID))) {
-				to = append(to, strings.Fields(docker(t, "inspect", "--format", "{{range .NetworkSettings.Networks}}{{.IPAddress}} {{end}}", id))...)
-			}
-			return slices.ContainsFunc(to, func(at string) bool {
-				c, err := net.DialTimeout("tcp", net.JoinHostPort(at, strconv.Itoa(port)), time.Second)
-				if err == nil {
-					_ = c.Close()
-				}
-				return err == nil
+		Listen: func(t testing.TB, _ extensions.Config) (all []exttest.Listener) {
+			g.inside(t, func() {
+				all = []exttest.Listener{exttest.ListenOn(t, hostAddress(t), map[string]func(address, port, word string) []string{
+					"tcp": func(address, port, word string) []string {
+						return []string{"sh", "-c", "printf %s " + word + " | nc -w 2 " + address + " " + port}
+					}})}
 			})
+			return all
+		},
+		Knock: func(t testing.TB, _ extensions.Config, h extensions.Handle, port int) (open bool) {
+			to := []string{"127.0.0.1"}
+			for _, id := range strings.Fields(g.docker(t, "ps", "--quiet", "--filter", "label="+extensions.LabelID+"="+string(h.ID))) {
+				to = append(to, strings.Fields(g.docker(t, "inspect", "--format", "{{range .NetworkSettings.Networks}}{{.IPAddress}} {{end}}", id))...)
+			}
+			g.inside(t, func() {
+				open = slices.ContainsFunc(to, func(at string) bool {
+					c, err := net.DialTimeout("tcp", net.JoinHostPort(at, strconv.Itoa(port)), time.Second)
+					if err == nil {
+						_ = c.Close()
+					}
+					return err == nil
+				})
+			})
+			return open
 		},
 		Starts: func(t testing.TB, cfg extensions.Config) int {
 			return int(siteOf(t, cfg).gate.creates.Load())
 		},
+		OwnEntrypoint: func(t testing.TB, _ extensions.Config, spec extensions.Spec) extensions.Spec {
+			name := fmt.Sprintf("sandboxer-test-entry-%d-%d:1", os.Getpid(), siteNo.Add(1))
+			made := g.docker(t, "create", "--network", "none", g.image(t), "true")
+			g.docker(t, "commit", "--change", `ENTRYPOINT ["sh","-c"]`, "--change", `CMD ["cd /workspace && printf own >ran; exec sleep 3600"]`, made, name)
+			g.docker(t, "rm", made)
+			t.Cleanup(func() { g.docker(t, "image", "rm", name) })
+			spec.Image = &extensions.Image{Pull: name}
+			return spec
+		},
 		RelabelSnapshot: func(t testing.TB, _ extensions.Config, h extensions.SnapshotHandle, id string) {
-			relabelSnapshot(t, h, id)
+			g.relabelSnapshot(t, h, id)
 		},
 		User:     "sandbox",
 		ShortTTL: 6 * time.Second,
@@ -258,7 +289,6 @@ func harness(config func(testing.TB) extensions.Config) exttest.Harness {
 			"errors/poll-tells-a-faltering-answer": "no gateway is between this backend and the engine; lost connections are tested apart",
 			"list/has-every-page":                  "an engine has no pages",
 			"list/a-broken-one-is-an-error":        "an engine has no pages",
-			"entrypoint/runs-the-image":            "the loop that watches the deadline is the first process; an image's own is refused",
 			"errors/unauthorized":                  "a socket takes no credentials; refused certificates are tested with TLS",
 		},
 	}
@@ -292,34 +322,34 @@ func hostAddress(t testing.TB) string {
 }
 
 // exhaust fills the engine up to what its owner allows.
-func exhaust(t testing.TB, cfg extensions.Config) {
+func (g *ground) exhaust(t testing.TB, cfg extensions.Config) {
 	for i := range testMax {
 		id, err := extensions.NewID(nil)
 		must(t, err)
 		name := fmt.Sprintf("%s.g1.%d", id, i)
-		docker(t, "run", "--detach", "--name", name, "--network", "none", "--label", extensions.LabelID+"="+string(id), "--label",
+		g.docker(t, "run", "--detach", "--name", name, "--network", "none", "--label", extensions.LabelID+"="+string(id), "--label",
 			labelHandler+"="+Handler, "--label", labelBinding+"="+cfg.Binding, "--label", labelService+"="+extensions.AgentService,
-			hosttest.Image(t), "sleep", "600")
-		t.Cleanup(func() { docker(t, "rm", "--force", name) })
+			g.image(t), "sleep", "600")
+		t.Cleanup(func() { g.docker(t, "rm", "--force", name) })
 	}
 }
 
 // relabel gives the agent's container another sandbox's name, since labels cannot change.
-func relabel(t testing.TB, h extensions.Handle, id extensions.ID) {
-	name := docker(t, "container", "ls", "--all", "--format", "{{.Names}}", "--filter", "label="+extensions.LabelID+"="+string(h.ID),
+func (g *ground) relabel(t testing.TB, h extensions.Handle, id extensions.ID) {
+	name := g.docker(t, "container", "ls", "--all", "--format", "{{.Names}}", "--filter", "label="+extensions.LabelID+"="+string(h.ID),
 		"--filter", "label="+labelService+"="+extensions.AgentService)
 	_, rest, _ := strings.Cut(name, ".")
-	docker(t, "container", "rename", name, string(id)+"."+rest)
+	g.docker(t, "container", "rename", name, string(id)+"."+rest)
 }
 
 // relabelSnapshot gives all images of a snapshot another one's names.
-func relabelSnapshot(t testing.TB, h extensions.SnapshotHandle, id string) {
-	first := strings.Fields(docker(t, "image", "inspect", "--format", "{{join .RepoTags \" \"}}", h.Ref))[0]
+func (g *ground) relabelSnapshot(t testing.TB, h extensions.SnapshotHandle, id string) {
+	first := strings.Fields(g.docker(t, "image", "inspect", "--format", "{{join .RepoTags \" \"}}", h.Ref))[0]
 	key, _, _ := strings.Cut(strings.TrimPrefix(first, ociimage.Copies+":"), ".")
-	for _, name := range strings.Fields(docker(t, "image", "ls", "--format", "{{.Repository}}:{{.Tag}}", ociimage.Copies)) {
+	for _, name := range strings.Fields(g.docker(t, "image", "ls", "--format", "{{.Repository}}:{{.Tag}}", ociimage.Copies)) {
 		if rest, ok := strings.CutPrefix(name, ociimage.Copies+":"+key); ok {
-			docker(t, "image", "tag", name, ociimage.Copies+":"+id+rest)
-			docker(t, "image", "rm", name)
+			g.docker(t, "image", "tag", name, ociimage.Copies+":"+id+rest)
+			g.docker(t, "image", "rm", name)
 		}
 	}
 }
@@ -333,234 +363,10 @@ func (s *site) outside(t testing.TB) []string {
 		list = append(list, string(b))
 	}
 	for _, id := range strings.Fields(s.list(t, "container", "{{.ID}}")) {
-		list = append(list, docker(t, "inspect", id), docker(t, "logs", id))
+		list = append(list, s.docker(t, "inspect", id), s.docker(t, "logs", id))
 	}
 	for _, id := range strings.Fields(s.list(t, "image", "{{.ID}}")) {
-		list = append(list, docker(t, "inspect", id), docker(t, "history", "--no-trunc", id), docker(t, "save", id))
+		list = append(list, s.docker(t, "inspect", id), s.docker(t, "history", "--no-trunc", id), s.docker(t, "save", id))
 	}
 	return list
-}
-
-// gate is a socket in front of the engine's, which tests shut and cut.
-type gate struct {
-	path    string
-	creates atomic.Int64
-
-	mu     sync.Mutex
-	closed bool
-	conns  map[net.Conn]bool
-	lose   string // the answer to the next request of this path is lost
-	asked  string // the next answers to requests of this path are these instead of the engine's
-	bodies []string
-	hold   string // the next request of this path arrives when later is closed, and its connection ends at once
-	later  chan struct{}
-	late   chan struct{} // closed once it was answered
-}
-
-func newGate(t testing.TB, path string) *gate {
-	l, err := net.Listen("unix", path)
-	must(t, err)
-	g := &gate{path: path, conns: map[net.Conn]bool{}}
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		for {
-			c, err := l.Accept()
-			if err != nil {
-				return
-			}
-			go g.serve(c)
-		}
-	}()
-	t.Cleanup(func() {
-		_ = l.Close()
-		g.cut()
-		<-done
-	})
-	return g
-}
-
-func (g *gate) serve(c net.Conn) {
-	defer func() { _ = c.Close() }()
-	to, err := net.Dial("unix", engineSocket)
-	if err != nil {
-		return
-	}
-	defer func() { _ = to.Close() }()
-	g.mu.Lock()
-	if g.closed {
-		g.mu.Unlock()
-		return
-	}
-	g.conns[c] = true
-	g.mu.Unlock()
-	defer func() {
-		g.mu.Lock()
-		delete(g.conns, c)
-		g.mu.Unlock()
-	}()
-	var losing atomic.Bool
-	var both sync.WaitGroup
-	both.Go(func() {
-		buf := make([]byte, 64<<10)
-		for {
-			n, err := c.Read(buf)
-			if later, late := g.held(buf[:n]); late != nil {
-				deliver(io.MultiReader(bytes.NewReader(buf[:n]), c), c, later)
-				close(late)
-				return
-			}
-			if body := g.instead(buf[:n]); body != "" {
-				answer(io.MultiReader(bytes.NewReader(buf[:n]), c), c, body)
-				_ = to.Close()
-				return
-			}
-			if g.watch(buf[:n]) {
-				losing.Store(true)
-			}
-			if n > 0 {
-				if _, err := to.Write(buf[:n]); err != nil {
-					return
-				}
-			}
-			if err != nil {
-				_ = to.(*net.UnixConn).CloseWrite()
-				return
-			}
-		}
-	})
-	both.Go(func() {
-		buf := make([]byte, 64<<10)
-		for {
-			n, err := to.Read(buf)
-			if losing.Load() {
-				_ = c.Close()
-				return
-			}
-			if _, bad := c.Write(buf[:n]); bad != nil || err != nil {
-				_ = c.(*net.UnixConn).CloseWrite()
-				return
-			}
-		}
-	})
-	both.Wait()
-}
-
-// watch counts creates, and reports a request whose answer is to be lost once the engine has acted.
-func (g *gate) watch(head []byte) bool {
-	line, _, _ := bytes.Cut(head, []byte("\r\n"))
-	if !bytes.HasPrefix(line, []byte("POST ")) && !bytes.HasPrefix(line, []byte("PUT ")) {
-		return false
-	}
-	if bytes.Contains(line, []byte("/containers/create")) {
-		g.creates.Add(1)
-	}
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if g.lose == "" || !bytes.Contains(line, []byte(g.lose)) {
-		return false
-	}
-	g.lose = ""
-	return true
-}
-
-// answerInstead makes the next requests of a path get these answers, and never arrive. A body that begins with the line of
-// a status, "500 …", is sent with that.
-func (g *gate) answerInstead(path string, bodies ...string) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.asked, g.bodies = path, bodies
-}
-
-func (g *gate) instead(head []byte) (body string) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	line, _, _ := bytes.Cut(head, []byte("\r\n"))
-	if len(g.bodies) == 0 || !bytes.HasPrefix(line, []byte("POST ")) || !bytes.Contains(line, []byte(g.asked)) {
-		return ""
-	}
-	body, g.bodies = g.bodies[0], g.bodies[1:]
-	return body
-}
-
-// answer reads a request, answers it, and ends its connection.
-func answer(from io.Reader, to io.WriteCloser, body string) {
-	if r, err := http.ReadRequest(bufio.NewReader(from)); err == nil {
-		_, _ = io.Copy(io.Discard, r.Body)
-		status := "200 OK"
-		if line, rest, cut := strings.Cut(body, "\n"); cut && strings.HasPrefix(line, "500 ") {
-			status, body = line, rest
-		}
-		_, _ = fmt.Fprintf(to, "HTTP/1.1 %s\r\nContent-Type: application/json\r\nConnection: close\r\n\r\n%s", status, body)
-	}
-	_ = to.Close()
-}
-
-func (g *gate) loseAnswerOf(path string) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.lose = path
-}
-
-// holdBack makes the next request of a path arrive only when the returned function is called, which waits for its
-// answer. Whoever sent it is cut off at once.
-func (g *gate) holdBack(path string) func() {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.hold, g.later, g.late = path, make(chan struct{}), make(chan struct{})
-	return sync.OnceFunc(func() {
-		close(g.later)
-		<-g.late
-	})
-}
-
-// deliver reads a request, ends its connection, and sends it on later.
-func deliver(from io.Reader, c io.Closer, later <-chan struct{}) {
-	r, err := http.ReadRequest(bufio.NewReader(from))
-	if err != nil {
-		return
-	}
-	body, _ := io.ReadAll(r.Body)
-	_ = c.Close()
-	<-later
-	to, err := net.Dial("unix", engineSocket)
-	if err != nil {
-		return
-	}
-	defer func() { _ = to.Close() }()
-	r.Body, r.Close = io.NopCloser(bytes.NewReader(body)), true
-	_ = r.Write(to)
-	_, _ = io.Copy(io.Discard, to)
-}
-
-func (g *gate) held(head []byte) (later, late chan struct{}) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	line, _, _ := bytes.Cut(head, []byte("\r\n"))
-	if g.hold == "" || !bytes.Contains(line, []byte(g.hold)) {
-		return nil, nil
-	}
-	g.hold = ""
-	return g.later, g.late
-}
-
-func (g *gate) shut() {
-	g.mu.Lock()
-	g.closed = true
-	g.mu.Unlock()
-	g.cut()
-}
-
-func (g *gate) open() {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.closed = false
-}
-
-func (g *gate) cut() {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	for c := range g.conns {
-		_ = c.Close()
-	}
 }

@@ -49,7 +49,7 @@ func (m *making) create(ctx context.Context, s service, name string) (id string,
 			return id, who, err
 		}
 		who, err = m.engine.ownerIn(ctx, m.images[s.Image].id, id, user)
-		if err != nil || who.uid != 0 || m.rootAllowed() || user == defaultUser {
+		if err != nil || who.uid != 0 || m.rootAllowed(s) || user == defaultUser {
 			return id, who, err
 		}
 		user = defaultUser
@@ -69,15 +69,32 @@ func (m *making) looped(s service, user string) client.ContainerCreateOptions {
 		cfg.Cmd = img.commandLine(s.Command)
 		return o
 	}
-	cfg.WorkingDir = m.workdir()
-	cfg.Healthcheck = &container.HealthConfig{Test: []string{"NONE"}} // the image's own command does not run
-	if len(s.Command) > 0 {
-		cfg.Cmd = img.commandLine(s.Command)
-	}
+	m.enter(cfg, img, s.Command)
 	cfg.OpenStdin = len(m.plan.spec.Secrets) > 0
 	cfg.StdinOnce = cfg.OpenStdin
 	o.HostConfig.Tmpfs = m.memory(s)
 	return o
+}
+
+// enter sets what runs in the agent beside our loop, if anything does. What the image starts with starts where the image
+// says, and is looked after as it says.
+func (m *making) enter(cfg *container.Config, img image, command []string) {
+	point := m.plan.spec.Entrypoint
+	if !point.Idle() {
+		cfg.Labels[labelEntrypoint] = string(point.Mode)
+	}
+	if point.Mode == extensions.EntrypointImage {
+		cfg.Cmd = img.commandLine(nil)
+		return
+	}
+	cfg.WorkingDir = m.workdir()
+	cfg.Healthcheck = &container.HealthConfig{Test: []string{"NONE"}} // the image's own command does not run
+	switch {
+	case point.Mode == extensions.EntrypointArgv:
+		cfg.Cmd = point.Argv
+	case len(command) > 0:
+		cfg.Cmd = img.commandLine(command)
+	}
 }
 
 // createShared makes the container of a service whose image has no shell.
@@ -91,7 +108,7 @@ func (m *making) createShared(ctx context.Context, s service, name string) (stri
 	if err != nil {
 		return id, err
 	}
-	if who, err := m.engine.ownerIn(ctx, m.images[s.Image].id, id, user); err != nil || who.uid != 0 || m.rootAllowed() {
+	if who, err := m.engine.ownerIn(ctx, m.images[s.Image].id, id, user); err != nil || who.uid != 0 || m.rootAllowed(s) {
 		return id, err
 	}
 	return id, extensions.Errorf(extensions.KindUnsupported, "the image %s would run as root on the host", extensions.Clean(s.Image, 200)).
@@ -111,7 +128,7 @@ func (m *making) base(s service, img image, user string) client.ContainerCreateO
 		host.Mounts = append(host.Mounts, mount.Mount{Type: mount.TypeVolume, Target: at, VolumeOptions: &mount.VolumeOptions{NoCopy: true}})
 	}
 	all := m.labels(m.plan.spec, s.Name)
-	all[labelImage], all[labelCopy], all[labelIdle] = img.label(), "", ""
+	all[labelImage], all[labelCopy], all[labelIdle], all[labelEntrypoint] = img.label(), "", "", ""
 	if s.Name == extensions.AgentService {
 		if all[labelIdle] = centis(m.plan.spec.IdleReap); all[labelIdle] != "" {
 			host.CgroupnsMode = container.CgroupnsModePrivate // so that it sees its own CPU time
@@ -176,11 +193,14 @@ func (m *making) user(s service) string {
 	switch {
 	case m.options.user != "":
 		return m.options.user
-	case !m.mapsRoot && isRoot(own):
+	case !m.rootAllowed(s) && isRoot(own):
 		return defaultUser
 	}
 	return own
 }
 
-// rootAllowed reports that the profile asked for its user by name, or that root inside is nobody on the host.
-func (m *making) rootAllowed() bool { return m.mapsRoot || m.options.user != "" }
+// rootAllowed reports that the profile asked for its user by name, or that root inside is nobody on the host. Root can
+// write to a workspace that is read-only.
+func (m *making) rootAllowed(s service) bool {
+	return m.options.user != "" || m.mapsRoot && (s.Name != extensions.AgentService || m.access != extensions.AccessRO)
+}

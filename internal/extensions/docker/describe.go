@@ -9,7 +9,8 @@ import (
 const doc = `Runs each sandbox in a container, or in an agent with services, through the API of a Docker engine: this
 machine's, one at a TLS address, or that of a host over SSH. Nothing is installed.
 
-**Needs** Docker Engine 20.10 or newer with Linux containers. Rootless Docker works. The agent's image needs
+**Needs** Docker Engine 20.10 or newer with Linux containers. Rootless Docker works; without cgroup v2 it limits and freezes
+nothing, so there are no pauses, no forks and only live snapshots. The agent's image needs
 ` + "`/bin/sh`, `sleep` and `date`" + `; its services' images need nothing.
 
 **Isolation** is ` + "`container`" + `: no capabilities, no new privileges, Docker's system call filter without
@@ -21,6 +22,8 @@ runtimes, ` + "`userspace-kernel`" + ` (gVisor) and ` + "`microvm`" + ` (Kata) w
 services all meet on a network that ends at itself, for which the kernel needs macvlan. ` + "`default: allow`" + ` gives
 each sandbox a network of its own. Allowlists are refused. Either way agent and services find each other by name, at
 addresses of their own.
+
+**Entrypoints**: the image's own, or a command; its end is the sandbox's. Services run their own.
 
 **Limits** on memory, CPU and processes are enforced by the engine, divided among the containers of a sandbox.
 Disk is not limited. Without limits in the profile, a sandbox gets 4096 MiB of memory, swap included, and 512
@@ -86,7 +89,7 @@ func (extension) Describe() extensions.Descriptor {
 			},
 			Limits:      []extensions.Limit{extensions.LimitCPU, extensions.LimitMemory, extensions.LimitPids},
 			SecretsAs:   slices.Clone(extensions.SecretDeliveries),
-			Entrypoints: []extensions.EntrypointMode{extensions.EntrypointIdle},
+			Entrypoints: slices.Clone(extensions.EntrypointModes),
 		},
 		Powers: []extensions.Power{
 			extensions.PowerExec, extensions.PowerLogs, extensions.PowerFiles, extensions.PowerPorts, extensions.PowerSnapshot,

@@ -8,6 +8,7 @@ import (
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/pem"
+	"errors"
 	"fmt"
 	"math/big"
 	"net"
@@ -68,21 +69,45 @@ func (a *authority) issue(t *testing.T, c *x509.Certificate) (cert, key string) 
 // subordinate is where an engine with a map of users puts them.
 const subordinate = 700_000
 
-// engineOfItsOwn starts an engine with TLS that maps users, with a folder, mounts and a network of its own: an engine
-// without a bridge removes that of another one beside it. It returns its socket and its address, at which the test
-// listens for it.
-func engineOfItsOwn(t *testing.T, ca *authority) (socket, address string) {
+// engineUser is the user that only an engine of a test knows.
+const engineUser = 64999
+
+// engineFolder makes a folder for an engine, and commands that give it mounts of its own, where a user is known by name
+// and has subordinate ones.
+func engineFolder(t testing.TB, name string, programs ...string) (dir, script string) {
 	t.Helper()
 	hosttest.Docker(t)
-	for _, name := range []string{"dockerd", "unshare", "mount"} {
-		if _, err := exec.LookPath(name); err != nil || os.Getuid() != 0 {
-			t.Skipf("an engine of its own needs root and %s", name)
+	for _, p := range programs {
+		if _, err := exec.LookPath(p); err != nil || os.Getuid() != 0 {
+			t.Skipf("an engine of its own needs root and %s", p)
 		}
 	}
 	dir, err := os.MkdirTemp("", "sbxd")
 	must(t, err)
 	t.Cleanup(func() { must(t, os.RemoveAll(dir)) })
 	must(t, os.Chmod(dir, 0o711))
+	mapped := fmt.Sprintf("%s:%d:65536\n", name, subordinate)
+	script = "set -e; mount --make-rprivate /; mount -t tmpfs none /run/containerd 2>/dev/null || true\n"
+	for file, more := range map[string]string{"/etc/passwd": fmt.Sprintf("%s:x:%d:%[2]d::/:/bin/sh\n", name, engineUser),
+		"/etc/group": fmt.Sprintf("%s:x:%d:\n", name, engineUser), "/etc/subuid": mapped, "/etc/subgid": mapped} {
+		var known []byte
+		if file != "/etc/subuid" && file != "/etc/subgid" {
+			known, err = os.ReadFile(file)
+			must(t, err)
+		}
+		own := filepath.Join(dir, filepath.Base(file))
+		must(t, os.WriteFile(own, append(known, more...), 0o644))
+		script += fmt.Sprintf("mount --bind %s %s\n", own, file)
+	}
+	return dir, script
+}
+
+// engineOfItsOwn starts an engine with TLS that maps users, with a folder, mounts and a network of its own: an engine
+// without a bridge removes that of another one beside it. It returns its socket and its address, at which the test
+// listens for it.
+func engineOfItsOwn(t *testing.T, ca *authority) (socket, address string) {
+	t.Helper()
+	dir, script := engineFolder(t, "sbxmapped", "dockerd", "unshare", "mount")
 	put := func(name, text string) string {
 		file := filepath.Join(dir, name)
 		must(t, os.WriteFile(file, []byte(text), 0o644))
@@ -90,16 +115,6 @@ func engineOfItsOwn(t *testing.T, ca *authority) (socket, address string) {
 	}
 	cert, key := ca.issue(t, &x509.Certificate{IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, KeyUsage: x509.KeyUsageDigitalSignature,
 		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}})
-	users, err := os.ReadFile("/etc/passwd")
-	must(t, err)
-	groups, err := os.ReadFile("/etc/group")
-	must(t, err)
-	mapped := fmt.Sprintf("sbxmapped:%d:65536\n", subordinate)
-	script := "set -e; mount --make-rprivate /; mount -t tmpfs none /run/containerd 2>/dev/null || true\n"
-	for _, f := range [][2]string{{"/etc/passwd", string(users) + "sbxmapped:x:64999:64999::/:/bin/false\n"},
-		{"/etc/group", string(groups) + "sbxmapped:x:64999:\n"}, {"/etc/subuid", mapped}, {"/etc/subgid", mapped}} {
-		script += fmt.Sprintf("mount --bind %s %s\n", put(filepath.Base(f[0]), f[1]), f[0])
-	}
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	must(t, err)
 	address = l.Addr().String()
@@ -112,10 +127,17 @@ func engineOfItsOwn(t *testing.T, ca *authority) (socket, address string) {
 		"/pid --bridge none --iptables=false --userns-remap sbxmapped"
 	cmd := exec.Command("unshare", "--mount", "--net", "sh", "-c", script)
 	cmd.ExtraFiles = []*os.File{listener}
+	startEngine(t, cmd, socket)
+	must(t, listener.Close())
+	return socket, address
+}
+
+// startEngine starts an engine, waits until it answers, and ends it with the test.
+func startEngine(t testing.TB, cmd *exec.Cmd, socket string) {
+	t.Helper()
 	var said bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &said, &said
 	must(t, cmd.Start())
-	must(t, listener.Close())
 	done := make(chan error, 1)
 	go func() { done <- cmd.Wait() }()
 	t.Cleanup(func() {
@@ -138,7 +160,16 @@ func engineOfItsOwn(t *testing.T, ca *authority) (socket, address string) {
 			t.Fatal("the engine does not answer")
 		}
 	}
-	return socket, address
+}
+
+// load gives an engine the test's image.
+func load(t testing.TB, socket string) string {
+	t.Helper()
+	image := hosttest.Image(t)
+	if out, err := exec.Command("sh", "-c", "docker save "+image+" | docker -H unix://"+socket+" load").CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	return image
 }
 
 // An engine elsewhere: TLS with certificates of both sides, and a map of users as a rootless engine has one.
@@ -186,6 +217,13 @@ func TestAnEngineWithTLSAndMappedUsers(t *testing.T) {
 	must(t, err)
 	if got := inside(t, b, fork, "", "cat f; stat -c %u f"); got != "x\n0" {
 		t.Errorf("the fork reads %q", got)
+	}
+	other := newSite(t).open(t) // engines of one machine may have the same id
+	if _, err := other.Teardown(t.Context(), h); !extensions.IsKind(err, extensions.KindUnreachable) || !errors.Is(err, extensions.ErrElsewhere) {
+		t.Errorf("another engine was asked to end it: %v", err)
+	}
+	if list, err := other.Status(t.Context(), []extensions.Handle{h}); err != nil || list[0].Phase != extensions.PhaseUnreachable {
+		t.Errorf("another engine shows it as %+v, %v", list, err)
 	}
 	for _, h := range []extensions.Handle{fork, h} {
 		_, err := b.Teardown(t.Context(), h)

@@ -3,12 +3,17 @@ package docker
 import (
 	"context"
 
+	"github.com/moby/moby/api/types/container"
+
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
 // CanFork implements extensions.Forker.
 func (b *Backend) CanFork(ctx context.Context, h extensions.Handle) error {
 	found, _, err := b.live(ctx, h)
+	if err == nil && found.agent().State == container.StateRunning {
+		err = b.engine.canFreeze(ctx)
+	}
 	if err == nil && found.account != b.settings.account {
 		err = extensions.Errorf(extensions.KindConflict, "%s belongs to the account %q", h.ID, extensions.Clean(found.account, 80))
 	}

@@ -10,17 +10,38 @@ import (
 const handleVersion = 1
 
 // handleData tells the engine apart from others: where a socket leads to may change, and what is absent on
-// another engine is not gone.
+// another engine is not gone. Engines of one machine may share the file with their id, and each has a folder of its own.
 type handleData struct {
 	Engine string `json:"engine"`
+	Root   string `json:"root"`
+}
+
+// mark is the data of handles of what this engine has.
+func (e *engine) mark(ctx context.Context) (json.RawMessage, error) {
+	info, err := e.about(ctx)
+	data, _ := json.Marshal(handleData{info.ID, info.DockerRootDir}) // strings cannot fail
+	return data, err
+}
+
+// check refuses a handle of another engine, by its data.
+func (e *engine) check(ctx context.Context, data json.RawMessage, what, remedy string) error {
+	var d handleData
+	if err := json.Unmarshal(data, &d); err != nil {
+		return extensions.Errorf(extensions.KindInvalid, "the handle's data cannot be read: %w", err)
+	}
+	info, err := e.about(ctx)
+	if err != nil || d == (handleData{info.ID, info.DockerRootDir}) {
+		return err
+	}
+	return extensions.Errorf(extensions.KindUnreachable, "%s is on another Docker engine than %s: %w", what, e.where,
+		extensions.ErrElsewhere).WithRemedy("%s", remedy)
 }
 
 func (b *Backend) handle(ctx context.Context, id extensions.ID) (extensions.Handle, error) {
-	info, err := b.engine.about(ctx)
+	data, err := b.engine.mark(ctx)
 	if err != nil {
 		return extensions.Handle{}, err
 	}
-	data, _ := json.Marshal(handleData{Engine: info.ID}) // a string cannot fail
 	return extensions.Handle{Extension: Handler, Version: handleVersion, ID: id, Ref: string(id), Data: data}, nil
 }
 
@@ -32,18 +53,5 @@ func (b *Backend) resolve(ctx context.Context, h extensions.Handle) error {
 	if _, err := extensions.ParseID(string(h.ID)); err != nil {
 		return err
 	}
-	var d handleData
-	if err := json.Unmarshal(h.Data, &d); err != nil {
-		return extensions.Errorf(extensions.KindInvalid, "the handle's data cannot be read: %w", err)
-	}
-	info, err := b.engine.about(ctx)
-	if err != nil {
-		return err
-	}
-	if info.ID != d.Engine {
-		return extensions.Errorf(extensions.KindUnreachable, "%s is on another Docker engine than %s: %w", h.ID, b.engine.where,
-			extensions.ErrElsewhere).
-			WithRemedy("use the engine that created it (DOCKER_HOST, config.endpoint); it expires on its own")
-	}
-	return nil
+	return b.engine.check(ctx, h.Data, string(h.ID), "use the engine that created it (DOCKER_HOST, config.endpoint); it expires on its own")
 }

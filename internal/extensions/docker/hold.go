@@ -35,6 +35,11 @@ func (b *Backend) hold(ctx context.Context, h extensions.Handle, key string, liv
 		}
 		to := at
 		to.hold = hold{key, !live && found.agent().State == container.StateRunning}
+		if to.hold.thaw {
+			if err := b.engine.canFreeze(ctx); err != nil {
+				return "", err
+			}
+		}
 		err = b.engine.rename(context.WithoutCancel(ctx), nameOf(found.agent()), to.name(h.ID))
 		if errdefs.IsNotFound(err) {
 			return "its name has changed", nil

@@ -72,12 +72,9 @@ func checkIdle(spec extensions.Spec) error {
 		At("ttl.idle_reap").WithRemedy("remove ttl.idle_reap, or use ext.compose-ssh")
 }
 
-// seesIdle reports whether containers of an engine are told what CPU time they use.
-func seesIdle(info system.Info) bool { return info.CgroupDriver != "none" }
-
 // checkIdleAt is checkIdle for one engine.
 func (m *making) checkIdleAt(info system.Info) error {
-	if m.plan.spec.IdleReap == 0 || seesIdle(info) && m.runtime == "" {
+	if m.plan.spec.IdleReap == 0 || hasCgroups(info) && m.runtime == "" {
 		return nil
 	}
 	return extensions.Errorf(extensions.KindUnsupported,
@@ -86,15 +83,20 @@ func (m *making) checkIdleAt(info system.Info) error {
 }
 
 // into says how our loop ended a sandbox, if it did.
-func (e ended) into(o *extensions.Observation, at standing, idle string) {
+func (e ended) into(o *extensions.Observation, at standing, labels map[string]string) {
+	idle := labels[labelIdle]
 	switch {
 	case e.code == expiredCode && !e.at.Before(at.deadline.Add(-2*time.Second)):
 		o.Phase, o.Reason = extensions.PhaseExpired, "its deadline passed"
-	case e.code == idleCode && idle != "":
+	case e.code == idleCode && idle != "" && e.idle:
 		o.Phase, o.Idle = extensions.PhaseExpired, true
 		o.Reason = "it was idle since " + e.at.Add(-fromCentis(idle)).UTC().Format(time.RFC3339)
 	case e.code == blindCode && idle != "":
 		o.Reason = "its container is not told what CPU time its programs use, so idleness cannot be seen"
+	case labels[labelEntrypoint] != "":
+		if o.Reason = "its entrypoint " + e.why; e.code == 0 {
+			o.Phase = extensions.PhaseTerminated
+		}
 	}
 }
 
@@ -103,21 +105,26 @@ func (b *Backend) idleSince(ctx context.Context, agent container.Summary) time.T
 	if agent.Labels[labelIdle] == "" {
 		return time.Time{}
 	}
-	r, err := b.engine.CopyFromContainer(ctx, agent.ID, client.CopyFromContainerOptions{SourcePath: ownDir + "/idle"})
-	if err != nil {
-		return time.Time{}
-	}
-	defer func() { _ = r.Content.Close() }()
-	in := tar.NewReader(r.Content)
-	if _, err := in.Next(); err != nil {
-		return time.Time{}
-	}
-	text, _ := io.ReadAll(io.LimitReader(in, 40))
-	since := fromCentis(strings.TrimSpace(string(text)))
+	since := fromCentis(b.ownFile(ctx, agent.ID, "idle"))
 	if since <= 0 {
 		return time.Time{}
 	}
 	return time.Unix(0, int64(since)).UTC()
+}
+
+// ownFile returns the beginning of a file of our loop, without spaces around it; "" if it cannot be read.
+func (b *Backend) ownFile(ctx context.Context, container, name string) string {
+	r, err := b.engine.CopyFromContainer(ctx, container, client.CopyFromContainerOptions{SourcePath: ownDir + "/" + name})
+	if err != nil {
+		return ""
+	}
+	defer func() { _ = r.Content.Close() }()
+	in := tar.NewReader(r.Content)
+	if _, err := in.Next(); err != nil {
+		return ""
+	}
+	text, _ := io.ReadAll(io.LimitReader(in, 40))
+	return strings.TrimSpace(string(text))
 }
 
 // use marks a sandbox as used just now, where no program of it can.

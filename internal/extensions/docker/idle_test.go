@@ -1,6 +1,7 @@
 package docker
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -52,5 +53,26 @@ func TestAnIdleEndOfSeveralContainersIsRefused(t *testing.T) {
 	})))
 	if !extensions.IsKind(err, extensions.KindUnsupported) || extensions.RemedyOf(err) == "" {
 		t.Errorf("got %v", err)
+	}
+}
+
+// A program may end with the code that our loop has for an idle sandbox.
+func TestAnEntrypointWithTheLoopsExitCodeWasNotIdle(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	b := s.open(t)
+	h, spec := s.provision(t, b, exttest.WithEntrypoint(extensions.Entrypoint{Mode: extensions.EntrypointArgv, Argv: []string{"sh", "-c", "sleep 2; exit 120"}}),
+		exttest.With(func(s *extensions.Spec) { s.IdleReap = extensions.Duration(time.Minute) }))
+	_, err := b.WaitReady(t.Context(), spec, h)
+	must(t, err)
+	for end := time.Now().Add(30 * time.Second); ; time.Sleep(100 * time.Millisecond) {
+		list, err := b.Status(t.Context(), []extensions.Handle{h})
+		must(t, err)
+		if o := list[0]; o.Phase != extensions.PhaseReady || time.Now().After(end) {
+			if o.Phase != extensions.PhaseFailed || o.Idle || !strings.Contains(o.Reason, "its entrypoint ended with exit code 120") {
+				t.Errorf("%+v", o)
+			}
+			return
+		}
 	}
 }

@@ -22,6 +22,8 @@ const (
 	labelWorkDir = "sandboxer.workdir" // of the agent
 	labelAccess  = "sandboxer.access"  // of the agent to its workspace
 	labelImage   = "sandboxer.image"   // what the image is configured to run, as JSON
+	// labelEntrypoint says that the end of what the agent runs is the sandbox's.
+	labelEntrypoint = "sandboxer.entrypoint"
 
 	nameNew     = ".new"
 	nameNetwork = ".net"

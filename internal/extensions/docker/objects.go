@@ -144,6 +144,7 @@ type ended struct {
 	at   time.Time
 	code int
 	why  string
+	idle bool // by our loop, because nobody used it: a program may end with the same code
 }
 
 func (b *Backend) ended(ctx context.Context, id string) ended {
@@ -154,6 +155,7 @@ func (b *Backend) ended(ctx context.Context, id string) ended {
 	s := r.Container.State
 	e := ended{code: s.ExitCode, why: fmt.Sprintf("ended with exit code %d", s.ExitCode)}
 	e.at, _ = time.Parse(time.RFC3339Nano, s.FinishedAt)
+	e.idle = e.code == idleCode && b.ownFile(ctx, id, "ending") != ""
 	if s.OOMKilled {
 		e.why = "ran out of memory"
 	}

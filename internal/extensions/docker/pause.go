@@ -15,6 +15,9 @@ import (
 // sandbox until it is resumed.
 func (b *Backend) Pause(ctx context.Context, h extensions.Handle) (extensions.Observation, error) {
 	o, err := b.freeze(ctx, h, container.StatePaused, time.Time{}, func(c container.Summary) error {
+		if err := b.engine.canFreeze(ctx); err != nil {
+			return err
+		}
 		return b.engine.pause(ctx, c.ID)
 	})
 	return o, failed("pause", h.ID, err)

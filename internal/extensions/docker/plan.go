@@ -76,7 +76,7 @@ func limited(r extensions.Resources) extensions.Resources {
 
 // waits reports that a sandbox that runs is not ready yet.
 func (p *plan) waits() bool {
-	return p.spec.ProbeLater || p.spec.Readiness != nil || len(p.services) > 0 || len(p.agent.Command) > 0
+	return p.spec.ProbeLater || p.spec.Readiness != nil || len(p.services) > 0 || commanded(p.spec)
 }
 
 // take sets the containers from a rendered stack.

@@ -27,9 +27,11 @@ func (b *Backend) probe(ctx context.Context) (extensions.Facts, error) {
 	levels := levelsOf(info)
 	limits := limitsOf(info)
 	f.Narrowing = extensions.Narrowing{IsolationLevels: levels, Limits: limits}
-	if !seesIdle(info) {
+	if !hasCgroups(info) {
 		none := extensions.IdleReapNone
 		f.Narrowing.IdleReap = &none
+		f.Powers = slices.DeleteFunc(extension{}.Describe().Powers, func(p extensions.Power) bool { return slices.Contains(freezing, p) })
+		f.Notes = append(f.Notes, "pause: without cgroups the engine freezes nothing, so a sandbox is not paused or forked, and its snapshots are live")
 	}
 	f.Machine.Isolation, f.Machine.Expiry, f.Machine.Egress = levels, extensions.ExpiryHost, extensions.EgressDenyOnly
 	if info.OSType != "linux" {
@@ -45,6 +47,22 @@ func (b *Backend) probe(ctx context.Context) (extensions.Facts, error) {
 	f.Machine.Notes = slices.Concat(f.Unfit, f.Notes)
 	f.Machine.Unfit = f.Unfit
 	return f, nil
+}
+
+// freezing are the powers that need cgroups: what is copied must not run meanwhile.
+var freezing = []extensions.Power{extensions.PowerPause, extensions.PowerFork, extensions.PowerSnapshot, extensions.PowerReadSnapshot}
+
+// hasCgroups reports whether an engine limits, freezes and measures containers. One without root has none with cgroup v1.
+func hasCgroups(info system.Info) bool { return info.CgroupDriver != "none" }
+
+// canFreeze refuses what needs frozen containers where the engine freezes none.
+func (e *engine) canFreeze(ctx context.Context) error {
+	info, err := e.about(ctx)
+	if err != nil || hasCgroups(info) {
+		return err
+	}
+	return extensions.Errorf(extensions.KindUnsupported, "the engine has no cgroups, so nothing can be frozen").
+		WithRemedy("take a live snapshot (live = true), or use an engine with cgroups; rootless Docker needs cgroup v2 with systemd")
 }
 
 // goArch returns Go's name of a machine's architecture.

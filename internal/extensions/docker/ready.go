@@ -35,7 +35,7 @@ func (b *Backend) waitReady(ctx context.Context, spec extensions.Spec, h extensi
 			return b.unready(ctx, spec, h, found)
 		case extensions.PhaseProvisioning:
 			return o.Reason, nil
-		case extensions.PhaseFailed:
+		case extensions.PhaseFailed, extensions.PhaseTerminated:
 			return "", extensions.Errorf(extensions.KindFailed, "%s", o.Reason).WithRemedy("see its log")
 		}
 		return "", extensions.Errorf(extensions.KindNotFound, "%s is %s: %s", h.ID, o.Phase, o.Reason)
@@ -73,7 +73,7 @@ func (b *Backend) unready(ctx context.Context, spec extensions.Spec, h extension
 	})
 }
 
-// commanded reports that the agent runs a command of the profile.
+// commanded reports that the agent runs a program of its own.
 func commanded(spec extensions.Spec) bool {
-	return spec.Containers != nil && len(spec.Containers.Agent.Command) > 0
+	return !spec.Entrypoint.Idle() || spec.Containers != nil && len(spec.Containers.Agent.Command) > 0
 }

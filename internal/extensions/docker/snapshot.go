@@ -2,7 +2,6 @@ package docker
 
 import (
 	"context"
-	"encoding/json"
 	"io"
 	"slices"
 	"strings"
@@ -81,8 +80,7 @@ func (b *Backend) findSnapshot(ctx context.Context, id string) (extensions.Snaps
 	case !whole:
 		s = extensions.Snapshot{SandboxID: k.source(), Handle: k.handle(id)}
 	}
-	info, err := b.engine.about(ctx)
-	s.Handle.Data, _ = json.Marshal(handleData{Engine: info.ID})
+	s.Handle.Data, err = b.engine.mark(ctx)
 	return s, err
 }
 
@@ -107,18 +105,11 @@ func (b *Backend) statSnapshot(ctx context.Context, id string) (extensions.Snaps
 // resolveSnapshot checks that h is a handle of this extension and this engine, and that what it points to is
 // that snapshot.
 func (b *Backend) resolveSnapshot(ctx context.Context, h extensions.SnapshotHandle) (kept, error) {
-	var d handleData
-	if h.Extension != Handler || h.Version < 1 || h.Version > handleVersion || json.Unmarshal(h.Data, &d) != nil {
+	if h.Extension != Handler || h.Version < 1 || h.Version > handleVersion {
 		return kept{}, extensions.Errorf(extensions.KindInvalid, "this version does not read this snapshot handle of %s", Handler)
 	}
-	info, err := b.engine.about(ctx)
-	if err != nil {
+	if err := b.engine.check(ctx, h.Data, "the snapshot "+extensions.Clean(h.ID, 60), "use the engine that keeps it (DOCKER_HOST, config.endpoint)"); err != nil {
 		return kept{}, err
-	}
-	if info.ID != d.Engine {
-		return kept{}, extensions.Errorf(extensions.KindUnreachable, "the snapshot %s is on another Docker engine than %s: %w",
-			extensions.Clean(h.ID, 60), b.engine.where, extensions.ErrElsewhere).
-			WithRemedy("use the engine that keeps it (DOCKER_HOST, config.endpoint)")
 	}
 	k, err := b.snapshotOf(ctx, h.ID)
 	if err != nil || !strings.HasPrefix(h.Ref, "sha256:") {

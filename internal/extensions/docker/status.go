@@ -99,7 +99,7 @@ func (b *Backend) observe(ctx context.Context, h extensions.Handle, found object
 	default:
 		end := b.ended(ctx, agent.ID)
 		o.Phase, o.EndedAt, o.Reason = extensions.PhaseFailed, end.at, "the container of its agent "+end.why
-		end.into(&o, at, agent.Labels[labelIdle])
+		end.into(&o, at, agent.Labels)
 	}
 	if whole {
 		o.Generation, o.Deadline, o.Since = at.generation, at.deadline, at.since

@@ -102,6 +102,10 @@ func (b *Backend) measured(ctx context.Context, h extensions.Handle, found objec
 	if !u.StartedAt.IsZero() {
 		u.Running = max(until.Sub(u.StartedAt), 0)
 	}
+	info, err := b.engine.about(ctx)
+	if err != nil {
+		return u
+	}
 	var cpu, out int64
 	for _, c := range found.containers {
 		s, err := b.stats(ctx, c.ID)
@@ -115,7 +119,9 @@ func (b *Backend) measured(ctx context.Context, h extensions.Handle, found objec
 			}
 		}
 	}
-	u.CPUMillis, u.EgressBytes = &cpu, &out
+	if u.EgressBytes = &out; hasCgroups(info) {
+		u.CPUMillis = &cpu
+	}
 	return u
 }
 

@@ -25,11 +25,10 @@ func metadata(spec extensions.Spec) api.SandboxMetadata {
 
 // ours returns the id that metadata carries, if it is one of this account.
 func (b *backend) ours(m *api.SandboxMetadata) (extensions.ID, bool) {
-	if m == nil || (*m)[extensions.LabelAccount] != labels.Value(b.account) {
+	if m == nil {
 		return "", false
 	}
-	id, err := extensions.ParseID((*m)[extensions.LabelID])
-	return id, err == nil
+	return labels.Owner(*m, b.account)
 }
 
 func generation(m *api.SandboxMetadata) int64 {

@@ -45,9 +45,8 @@ func (b *backend) adopted(ctx context.Context, spec extensions.Spec) (ref string
 		return "", err
 	}
 	for _, d := range found {
-		if g := generation(d.Metadata); g != spec.Generation {
-			return "", extensions.Errorf(extensions.KindConflict, "generation %d of this sandbox exists, want %d", g, spec.Generation).
-				WithRemedy("tear the other generation down first")
+		if err := spec.CheckGeneration(generation(d.Metadata)); err != nil {
+			return "", err
 		}
 	}
 	for i, d := range found {
@@ -131,9 +130,7 @@ func allowOut(in *api.NewSandbox, n extensions.Network) {
 	if internet || len(n.Egress) == 0 {
 		return
 	}
-	allowed := make([]string, 0, len(n.Egress))
-	for _, r := range n.Egress {
-		allowed = append(allowed, cmp.Or(r.CIDR, r.Domain))
-	}
+	networks, names := n.Allowed()
+	allowed := slices.Concat(networks, names)
 	in.Network.AllowOut, in.Network.DenyOut = &allowed, &[]string{everywhere}
 }

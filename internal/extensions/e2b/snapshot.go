@@ -112,8 +112,11 @@ func (b *backend) StatSnapshot(ctx context.Context, h extensions.SnapshotHandle)
 }
 
 func (b *backend) statSnapshot(ctx context.Context, h extensions.SnapshotHandle) (found extensions.Snapshot, err error) {
-	if h.Extension != Handler || h.Version != handleVersion || !extensions.ValidSnapshotID(h.ID) || !snapshotRef.MatchString(h.Ref) {
-		return found, extensions.Errorf(extensions.KindInvalid, "this is not the handle of a snapshot of %s", vendor)
+	if err := h.Check(Handler, handleVersion); err != nil {
+		return found, err
+	}
+	if !snapshotRef.MatchString(h.Ref) {
+		return found, extensions.Errorf(extensions.KindInvalid, "%q is no snapshot of %s", extensions.Clean(h.Ref, 80), vendor)
 	}
 	name, _, _ := strings.Cut(h.Ref, ":")
 	err = b.snapshots(ctx, url.Values{"name": {name}}, func(i api.SnapshotInfo) bool {

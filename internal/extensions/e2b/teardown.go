@@ -35,12 +35,9 @@ func (b *backend) teardown(ctx context.Context, h extensions.Handle) (report ext
 		return report, err
 	}
 	report = extensions.CleanupReport{Removed: []string{"sandbox " + d.SandboxID}, StartedAt: d.StartedAt}
-	err = gone.Soon(ctx, vendor+" still shows "+d.SandboxID, func(ctx context.Context) (bool, error) {
+	err = gone.Gone(ctx, vendor+" still shows "+d.SandboxID, func(ctx context.Context) error {
 		_, err := b.get(ctx, d.SandboxID)
-		if extensions.IsKind(err, extensions.KindNotFound) {
-			return true, nil
-		}
-		return false, err
+		return err
 	})
 	if err == nil {
 		err = b.dropFork(ctx, h.ID, d)

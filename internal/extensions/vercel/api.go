@@ -2,7 +2,6 @@ package vercel
 
 import (
 	"context"
-	"maps"
 	"net/http"
 	"net/url"
 	"time"
@@ -31,6 +30,7 @@ type newSandbox struct {
 	Persistent      bool              `json:"persistent"`
 	Runtime         string            `json:"runtime,omitempty"`
 	Image           string            `json:"image,omitempty"`
+	Source          *source           `json:"source,omitempty"`
 	NetworkPolicy   policy            `json:"networkPolicy"`
 	Tags            map[string]string `json:"tags"`
 	Region          string            `json:"region,omitempty"`
@@ -39,6 +39,11 @@ type newSandbox struct {
 
 type size struct {
 	VCPUs int64 `json:"vcpus"`
+}
+
+type source struct {
+	Type       string `json:"type"`
+	SnapshotID string `json:"snapshotId"`
 }
 
 // policy is a mode, or an allowlist.
@@ -59,10 +64,8 @@ type sandbox struct {
 	VCPUs            float64           `json:"vcpus"`
 	Memory           float64           `json:"memory"` // MiB
 	CPUMillis        *float64          `json:"totalActiveCpuDurationMs"`
-	DurationMillis   *float64          `json:"totalDurationMs"`
 	EgressBytes      *float64          `json:"totalEgressBytes"`
 	IngressBytes     *float64          `json:"totalIngressBytes"`
-	CreatedAt        float64           `json:"createdAt"`
 	ExpiresAt        float64           `json:"expiresAt"`
 	CurrentSessionID string            `json:"currentSessionId"`
 	Status           string            `json:"status"`
@@ -117,7 +120,7 @@ func (b *backend) get(ctx context.Context, name string) (*whole, error) {
 	a, err := b.api.Do(ctx, rest.Call{Method: http.MethodGet, Path: []string{"v2", "sandboxes", name}, Query: query, Out: &w,
 		Is: func() bool { return w.Sandbox.Name == name && w.about() }})
 	if extensions.IsKind(err, extensions.KindNotFound) {
-		if _, _, lost := b.page(ctx, url.Values{"limit": {"1"}, "namePrefix": {name}}); lost != nil {
+		if _, lost := b.page(ctx, url.Values{"limit": {"1"}, "namePrefix": {name}}); lost != nil {
 			return nil, lost
 		}
 	}
@@ -137,7 +140,7 @@ func (w *whole) about() bool {
 
 // owned reads the sandbox of a handle and refuses one that carries another id.
 func (b *backend) owned(ctx context.Context, h extensions.Handle) (*whole, error) {
-	if err := checkHandle(h); err != nil {
+	if err := h.Check(Handler, handleVersion); err != nil {
 		return nil, err
 	}
 	w, err := b.get(ctx, h.Ref)
@@ -170,20 +173,13 @@ var room = labels.Room{Labels: 5}
 
 // ours returns the labels that a sandbox carries, if it is one of this account.
 func (b *backend) ours(s sandbox) (map[string]string, bool) {
-	if s.Tags[extensions.LabelAccount] != labels.Value(b.account) {
-		return nil, false
-	}
-	id, _, err := labels.Text(s.Tags[extensions.LabelID])
-	if _, bad := extensions.ParseID(id); err != nil || bad != nil {
-		return nil, false
-	}
-	// The rest of the labels decides nothing: without them, the sandbox is still ours.
+	id, ok := labels.Owner(s.Tags, b.account)
 	all, err := labels.Unpack(s.Tags, room)
-	if err != nil {
+	if err != nil { // the rest of the labels decides nothing: without them, the sandbox is still ours
 		all = map[string]string{}
 	}
-	all[extensions.LabelID] = id
-	return all, true
+	all[extensions.LabelID] = string(id)
+	return all, ok
 }
 
 // tags are what a new sandbox carries.
@@ -198,50 +194,53 @@ func tags(spec extensions.Spec) (map[string]string, error) {
 // labelBare marks a sandbox without a workspace.
 const labelBare = "bare"
 
-// list reads the account's sandboxes, page by page. The vendor filters by one tag only.
-func (b *backend) list(ctx context.Context) (all []sandbox, err error) {
-	query := url.Values{"limit": {"50"}, "tags": {extensions.LabelAccount + ":" + labels.Value(b.account)}}
+// page is a part of a listing, of sandboxes or of snapshots.
+type page struct {
+	Sandboxes  []sandbox  `json:"sandboxes"`
+	Snapshots  []snapshot `json:"snapshots"`
+	Pagination struct {
+		Next string `json:"next"`
+	} `json:"pagination"`
+}
+
+// list reads the account's sandboxes. The vendor filters by one tag only.
+func (b *backend) list(ctx context.Context) ([]sandbox, error) {
+	all, err := b.pages(ctx, url.Values{"tags": {extensions.LabelAccount + ":" + labels.Value(b.account)}})
+	return all.Sandboxes, err
+}
+
+// pages reads a whole listing.
+func (b *backend) pages(ctx context.Context, query url.Values, of ...string) (all page, err error) {
+	query.Set("limit", "50")
 	err = rest.Pages(vendor, func(cursor string) (string, error) {
 		if cursor != "" {
 			query.Set("cursor", cursor)
 		}
-		page, next, err := b.page(ctx, query)
-		all = append(all, page...)
-		return next, err
+		p, err := b.page(ctx, query, of...)
+		all.Sandboxes, all.Snapshots = append(all.Sandboxes, p.Sandboxes...), append(all.Snapshots, p.Snapshots...)
+		return p.Pagination.Next, err
 	})
 	return all, err
 }
 
-func (b *backend) page(ctx context.Context, query url.Values) ([]sandbox, string, error) {
-	query = maps.Clone(query)
+func (b *backend) page(ctx context.Context, query url.Values, of ...string) (p page, err error) {
 	query.Set("teamId", b.team)
 	query.Set("project", b.project)
-	var out struct {
-		Sandboxes  []sandbox `json:"sandboxes"`
-		Pagination struct {
-			Next *string `json:"next"`
-		} `json:"pagination"`
-	}
-	_, err := b.api.Do(ctx, rest.Call{Method: http.MethodGet, Path: []string{"v2", "sandboxes"}, Query: query, Out: &out})
+	_, err = b.api.Do(ctx, rest.Call{Method: http.MethodGet, Path: append([]string{"v2", "sandboxes"}, of...), Query: query, Out: &p})
 	if extensions.IsKind(err, extensions.KindNotFound) {
 		err = noProject(err)
 	}
-	if err != nil || out.Pagination.Next == nil {
-		return out.Sandboxes, "", err
-	}
-	return out.Sandboxes, *out.Pagination.Next, nil
+	return p, err
 }
 
-// act calls one verb on a session; what came of it is read with the sandbox. A nil in sends no body.
-func (b *backend) act(ctx context.Context, id, verb string, in any) error {
-	call := b.into(id, verb)
-	call.In = in
-	_, err := b.api.Do(ctx, call)
-	return err
-}
-
-// into is a call into a session.
-func (b *backend) into(id string, verb ...string) rest.Call {
+// into is a call into a session; what came of it is read with the sandbox. A nil in sends no body.
+func (b *backend) into(id string, in any, verb ...string) rest.Call {
 	return rest.Call{Method: http.MethodPost, Path: append([]string{"v2", "sandboxes", "sessions", id}, verb...),
-		Query: url.Values{"teamId": {b.team}}}
+		Query: url.Values{"teamId": {b.team}}, In: in}
+}
+
+// patch changes a sandbox.
+func (b *backend) patch(ctx context.Context, name string, in any) error {
+	_, err := b.api.Do(ctx, rest.Call{Method: http.MethodPatch, Path: []string{"v2", "sandboxes", name}, Query: b.of(), In: in})
+	return err
 }

@@ -2,8 +2,6 @@ package vercel
 
 import (
 	"cmp"
-	"encoding/base64"
-	"encoding/json"
 	"regexp"
 	"strings"
 	"time"
@@ -11,6 +9,7 @@ import (
 	"golang.org/x/time/rate"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/oidc"
 )
 
 const (
@@ -107,10 +106,7 @@ func identify(given map[string]extensions.Secret) (identity, error) {
 			return i, extensions.Errorf(extensions.KindUnauthorized, "there is no credential for %s", vendor).
 				WithRemedy("set oidc_token (VERCEL_OIDC_TOKEN), or token with team_id and project_id")
 		}
-		if parts := strings.Split(i.token.Reveal(), "."); len(parts) == 3 {
-			body, _ := base64.RawURLEncoding.DecodeString(strings.TrimRight(parts[1], "="))
-			_ = json.Unmarshal(body, &claims) // what is no token has no claims
-		}
+		oidc.Claims(i.token.Reveal(), &claims)
 		i.team, i.project = claims.Team, claims.Project
 	}
 	if !idName.MatchString(i.team) || !idName.MatchString(i.project) {

@@ -1,6 +1,7 @@
 package vercel_test
 
 import (
+	"encoding/json"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -70,7 +71,7 @@ func harness() exttest.Harness {
 	inject := func(f verceltest.Fault) func(testing.TB, extensions.Config) {
 		return func(_ testing.TB, cfg extensions.Config) { vendorOf(cfg).Inject(f) }
 	}
-	json := http.Header{"Content-Type": {"application/json"}}
+	asJSON := http.Header{"Content-Type": {"application/json"}}
 	return exttest.Harness{
 		New:         func(testing.TB) extensions.Extension { return vercel.New() },
 		Config:      at,
@@ -86,7 +87,7 @@ func harness() exttest.Harness {
 			}
 			return secrets("token", v.Token, "team_id", v.Team, "project_id", v.Project)
 		},
-		Exhaust: inject(verceltest.Fault{On: creates, Status: http.StatusTooManyRequests, Header: json, Body: overQuota}),
+		Exhaust: inject(verceltest.Fault{On: creates, Status: http.StatusTooManyRequests, Header: asJSON, Body: overQuota}),
 		NotHere: func(_ testing.TB, _ extensions.Config, spec extensions.Spec) extensions.Spec {
 			spec.Options = map[string]any{"image": "no-such-image"}
 			return spec
@@ -100,13 +101,22 @@ func harness() exttest.Harness {
 			go func() {
 				<-started
 				// A single lost answer costs nothing: the command goes on without it. This one ends the look for good.
-				vendorOf(cfg).Inject(verceltest.Fault{On: runs, Status: http.StatusForbidden, Header: json,
+				vendorOf(cfg).Inject(verceltest.Fault{On: runs, Status: http.StatusForbidden, Header: asJSON,
 					Body: `{"error":{"code":"forbidden","message":"Not authorized"}}`})
 			}()
 		},
 		Vanish: func(t testing.TB, cfg extensions.Config, h extensions.Handle) { must(t, vendorOf(cfg).Vanish(h.Ref)) },
 		Relabel: func(t testing.TB, cfg extensions.Config, h extensions.Handle, id extensions.ID) {
 			must(t, vendorOf(cfg).Relabel(h.Ref, extensions.LabelID, string(id)))
+		},
+		// A snapshot has no place for an id: its session says whose it is.
+		RelabelSnapshot: func(t testing.TB, cfg extensions.Config, h extensions.SnapshotHandle, id string) {
+			var own struct{ Session string }
+			must(t, json.Unmarshal(h.Data, &own))
+			if id != h.ID {
+				own.Session = "sbx_another"
+			}
+			must(t, vendorOf(cfg).Reassign(h.Ref, own.Session))
 		},
 		Visit: func(t testing.TB, cfg extensions.Config, _ extensions.Handle, port int, address string, header extensions.Header) bool {
 			return vendortest.Visit(t, vendorOf(cfg).GatewayURL, vendorOf(cfg).Listen, port, address, header)

@@ -13,7 +13,9 @@ const doc = `MicroVMs of Vercel (vercel.com), billed by the CPU that they use, t
   configured.
 - **Expiry**: native. A deadline can be moved later only, up to the plan's limit. An ended sandbox stays listed, free of charge, until it is
   destroyed.
-- **Leaves behind**: nothing.
+- **Leaves behind**: nothing but snapshots that were kept, for 30 days after their last use. They hold the files of their sandbox, its
+  secrets among them.
+- **Snapshots** end their sandbox. They carry no id: the ended sandbox, which stays until the snapshot is recorded, says which it is.
 
 It allows networks and names, for every port; names by TLS (SNI). Beside an allowlist, any name can be looked up. A port is reached by anybody
 who knows its address, and only once its URL was asked for. A command has no terminal, and begins once all its input is there. The vendor's
@@ -41,11 +43,14 @@ func (extension) Describe() extensions.Descriptor {
 		},
 		CredentialsAnyOf: [][]string{{credentialOIDC}, {credentialToken, credentialTeam, credentialProject}},
 		Powers: []extensions.Power{extensions.PowerExec, extensions.PowerFiles, extensions.PowerURL, extensions.PowerExtend,
-			extensions.PowerUsage},
+			extensions.PowerUsage, extensions.PowerSnapshot},
+		Snapshots: extensions.Snapshots{Kinds: []extensions.SnapshotKind{extensions.SnapshotFilesystem}, EndsSource: true, HoldsSecrets: true,
+			Expires: keptFor, Find: extensions.Find{Strength: extensions.FindEventual, Settle: lag}},
 		Find: extensions.Find{Strength: extensions.FindStrong},
 		List: extensions.List{Freshness: extensions.ListEventual, Lag: lag},
 		Capabilities: extensions.Capabilities{
 			TransportModel:      extensions.TransportDialIn,
+			FsSnapshot:          true,
 			MaxConcurrent:       &largest.most,
 			MaxSessionDuration:  largest.longest,
 			Regions:             []string{"*"},

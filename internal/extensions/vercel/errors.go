@@ -1,7 +1,6 @@
 package vercel
 
 import (
-	"encoding/json"
 	"net/http"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
@@ -11,20 +10,12 @@ import (
 // failed is extensions.Failed: the client of the vendor classifies by judge.
 func failed(op string, id extensions.ID, err error) error { return extensions.Failed(op, id, err, nil) }
 
-// codeOf is the vendor's code of an error answer; "" without one.
-func codeOf(a rest.Answer) string {
-	var said struct {
-		Error struct {
-			Code string `json:"code"`
-		} `json:"error"`
-	}
-	_ = json.Unmarshal(a.Body, &said) // what is of another shape says nothing
-	return said.Error.Code
-}
+// named is failed for a deferred call.
+func named(op string, id extensions.ID, err *error) { *err = failed(op, id, *err) }
 
 // judge is the vendor's own meaning of an error answer.
 func judge(a rest.Answer) (extensions.Kind, string) {
-	switch code := codeOf(a); {
+	switch code, _ := a.Said(); {
 	case code == "sandbox_timeout_invalid":
 		return extensions.KindUnsupported, "shorten ttl; if the team's plan allows more, set `plan` in the binding's config to the one it has"
 	case code == "sandbox_stopping", code == "sandbox_snapshotting":

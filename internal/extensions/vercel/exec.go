@@ -8,12 +8,8 @@ import (
 )
 
 // Exec implements extensions.Execer.
-func (b *backend) Exec(ctx context.Context, h extensions.Handle, req extensions.ExecRequest) (extensions.ExecResult, error) {
-	r, err := b.exec(ctx, h, req)
-	return r, failed("exec", h.ID, err)
-}
-
-func (b *backend) exec(ctx context.Context, h extensions.Handle, req extensions.ExecRequest) (r extensions.ExecResult, err error) {
+func (b *backend) Exec(ctx context.Context, h extensions.Handle, req extensions.ExecRequest) (r extensions.ExecResult, err error) {
+	defer named("exec", h.ID, &err)
 	if err := req.CheckSingle(vendor); err != nil {
 		return r, err
 	}
@@ -21,9 +17,9 @@ func (b *backend) exec(ctx context.Context, h extensions.Handle, req extensions.
 	if err != nil {
 		return r, err
 	}
-	c, err := b.filled.Of(ctx, i.w.Session.ID, h.ID, i)
+	c, err := b.filled.Of(ctx, i.w.Session.ID, h.ID, i.calls())
 	if err != nil {
 		return r, err
 	}
-	return execwire.Run(ctx, c.For(req), execwire.Inside(i.dir, i.transport))
+	return execwire.Run(ctx, c.For(req), execwire.Inside(i.dir, i.calls().Transport))
 }

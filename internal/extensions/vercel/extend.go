@@ -10,11 +10,8 @@ import (
 
 // Extend implements extensions.Extender. The vendor adds to what is left, so the difference is sent, once: whoever comes
 // again after a lost answer reads first, and finds nothing to add.
-func (b *backend) Extend(ctx context.Context, h extensions.Handle, to time.Time) error {
-	return failed("extend", h.ID, b.extend(ctx, h, to))
-}
-
-func (b *backend) extend(ctx context.Context, h extensions.Handle, to time.Time) error {
+func (b *backend) Extend(ctx context.Context, h extensions.Handle, to time.Time) (err error) {
+	defer named("extend", h.ID, &err)
 	done, err := b.alone(ctx, h.Ref)
 	if err != nil {
 		return err
@@ -43,7 +40,7 @@ func (b *backend) extend(ctx context.Context, h extensions.Handle, to time.Time)
 	if more == 0 {
 		return nil
 	}
-	if err := b.act(ctx, w.Session.ID, "extend-timeout", map[string]int64{"duration": more}); err != nil {
+	if _, err := b.api.Do(ctx, b.into(w.Session.ID, map[string]int64{"duration": more}, "extend-timeout")); err != nil {
 		return err
 	}
 	if w, err = b.runs(ctx, h); err != nil {

@@ -12,7 +12,7 @@ import (
 func (b *backend) Upload(ctx context.Context, h extensions.Handle, dir string, tar io.Reader) error {
 	i, err := b.enter(ctx, h)
 	if err == nil {
-		err = tarbox.Upload(ctx, tar, tarbox.Whole(i.transport, i.absolute(dir), where))
+		err = tarbox.Upload(ctx, tar, tarbox.Whole(i.calls().Transport, tarbox.At(i.dir, dir), where))
 	}
 	return failed("upload", h.ID, err)
 }
@@ -21,7 +21,7 @@ func (b *backend) Upload(ctx context.Context, h extensions.Handle, dir string, t
 func (b *backend) Download(ctx context.Context, h extensions.Handle, from string, w io.Writer) error {
 	i, err := b.enter(ctx, h)
 	if err == nil {
-		err = tarbox.Download(ctx, w, tarbox.Whole(i.transport, i.absolute(from), where))
+		err = tarbox.Download(ctx, w, tarbox.Whole(i.calls().Transport, tarbox.At(i.dir, from), where))
 	}
 	return failed("download", h.ID, err)
 }

@@ -8,11 +8,3 @@ const handleVersion = 1
 func handle(id extensions.ID) extensions.Handle {
 	return extensions.Handle{Extension: Handler, Version: handleVersion, ID: id, Ref: string(id)}
 }
-
-func checkHandle(h extensions.Handle) error {
-	if err := h.Check(Handler, handleVersion); err != nil {
-		return err
-	}
-	_, err := extensions.ParseID(h.Ref)
-	return err
-}

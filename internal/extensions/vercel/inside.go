@@ -1,21 +1,17 @@
 package vercel
 
 import (
-	"archive/tar"
 	"bytes"
-	"compress/gzip"
 	"context"
 	"encoding/json"
-	"errors"
 	"io"
 	"net/http"
-	"path"
 	"strings"
+	"time"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/contents"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/execwire"
-	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/rest"
-	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/spool"
 )
 
 // The users of a sandbox: its own, and root by sudo.
@@ -57,23 +53,17 @@ func (b *backend) dir(s sandbox) string {
 	return workDir
 }
 
-// absolute is a path inside: a relative one begins at the workspace, without one at the root.
-func (i *inside) absolute(at string) string {
-	if path.IsAbs(at) {
-		return path.Clean(at)
-	}
-	return path.Join("/", i.dir, at)
+const (
+	// maxInput is how much input a command can have, or an upload, in bytes; the sandbox's disk has less as a rule.
+	maxInput = 64 << 30
+	// uploadTime bounds one call that brings files.
+	uploadTime = 30 * time.Minute
+)
+
+// calls reach inside: a sandbox has no stdin, and keeps the words and the output of every command in its record.
+func (i *inside) calls() contents.Calls {
+	return contents.Calls{Calls: execwire.Calls{Put: i.put, Get: i.get, Run: i.run, MaxInput: maxInput}, Home: home, Where: where}
 }
-
-// maxInput is how much input a command can have, or an upload, in bytes; the sandbox's disk has less as a rule.
-const maxInput = 64 << 30
-
-// transport starts processes: a sandbox has no stdin, and keeps the words and the output of every command in its record.
-func (i *inside) transport(ctx context.Context, p execwire.Process) (int, error) {
-	return execwire.Calls{Put: i.put, Get: i.get, Run: i.run, MaxInput: maxInput}.Transport(ctx, p)
-}
-
-func (i *inside) call(verb ...string) rest.Call { return i.b.into(i.w.Session.ID, verb...) }
 
 // run is execwire.Calls.Run. The answer is a stream of lines, which is over soon.
 func (i *inside) run(ctx context.Context, user string, argv ...string) (int, string, error) {
@@ -82,9 +72,8 @@ func (i *inside) run(ctx context.Context, user string, argv ...string) (int, str
 			At("user").WithRemedy("leave the user out, or use %s or %s", ownUser, rootUser)
 	}
 	var out []byte
-	call := i.call("cmd")
-	call.In = map[string]any{"command": argv[0], "args": argv[1:], "cwd": home, "env": map[string]string{}, "sudo": user == rootUser,
-		"wait": true, "logs": true}
+	call := i.b.into(i.w.Session.ID, map[string]any{"command": argv[0], "args": argv[1:], "cwd": home, "env": map[string]string{},
+		"sudo": user == rootUser, "wait": true, "logs": true}, "cmd")
 	call.Out, call.Timeout = &out, 2*execwire.Look
 	if _, err := i.b.api.Do(ctx, call); err != nil {
 		return 0, "", err
@@ -94,7 +83,7 @@ func (i *inside) run(ctx context.Context, user string, argv ...string) (int, str
 
 // line is one of a command's answer: the command, or what it printed.
 type line struct {
-	Command *struct {
+	Command struct {
 		ExitCode *int `json:"exitCode"`
 	} `json:"command"`
 	Stream string          `json:"stream"`
@@ -115,7 +104,7 @@ func finished(out []byte) (exit int, printed string, err error) {
 		case l.Stream == "error":
 			return 0, "", extensions.Errorf(extensions.KindIndeterminate, "the sandbox ended while the command ran: %s",
 				extensions.Clean(string(l.Data), 200))
-		case l.Command != nil && l.Command.ExitCode != nil:
+		case l.Command.ExitCode != nil:
 			return *l.Command.ExitCode, text.String(), nil
 		case l.Stream == "stdout" && json.Unmarshal(l.Data, &words) == nil:
 			text.WriteString(words)
@@ -126,8 +115,8 @@ func finished(out []byte) (exit int, printed string, err error) {
 // get is execwire.Calls.Get.
 func (i *inside) get(ctx context.Context, at string, w io.Writer) error {
 	var out []byte
-	call := i.call("fs", "read")
-	call.In, call.Out = map[string]string{"path": at}, &out
+	call := i.b.into(i.w.Session.ID, map[string]string{"path": at}, "fs", "read")
+	call.Out = &out
 	a, err := i.b.api.Do(ctx, call)
 	if a.Status == http.StatusNotFound && len(a.Body) == 0 { // as the vendor says it of files
 		return extensions.Errorf(extensions.KindNotFound, "there is no %s in %s", extensions.Clean(at, 400), where)
@@ -138,42 +127,12 @@ func (i *inside) get(ctx context.Context, at string, w io.Writer) error {
 	return err
 }
 
-// put is execwire.Calls.Put: one archive, unpacked at the root, packed as it is sent.
+// put is execwire.Calls.Put.
 func (i *inside) put(ctx context.Context, files ...execwire.File) error {
-	packed, to := io.Pipe()
+	packed := execwire.Packed(files...)
 	defer func() { _ = packed.Close() }()
-	go func() { _ = to.CloseWithError(pack(to, files)) }()
-	call := i.call("fs", "write")
+	call := i.b.into(i.w.Session.ID, nil, "fs", "write")
 	call.Body, call.Type, call.Header, call.Timeout = packed, "application/gzip", http.Header{"X-Cwd": {"/"}}, uploadTime
 	_, err := i.b.api.Do(ctx, call)
-	return err
-}
-
-func pack(w io.Writer, files []execwire.File) error {
-	zip := gzip.NewWriter(w)
-	to := tar.NewWriter(zip)
-	for _, f := range files {
-		if err := add(to, f); err != nil {
-			return err
-		}
-	}
-	return errors.Join(to.Close(), zip.Close())
-}
-
-// add puts a file into an archive, where its size comes first.
-func add(to *tar.Writer, f execwire.File) error {
-	var all spool.Spool
-	defer func() { _ = all.Close() }()
-	_, err := io.Copy(&all, f.Content)
-	if err != nil {
-		return err
-	}
-	r, err := all.Reader()
-	if err == nil {
-		err = to.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: strings.TrimPrefix(f.Path, "/"), Mode: 0o600, Size: all.Size})
-	}
-	if err == nil {
-		_, err = io.Copy(to, r)
-	}
 	return err
 }

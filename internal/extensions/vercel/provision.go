@@ -14,14 +14,15 @@ import (
 )
 
 // Provision implements extensions.Backend with one create. What the sandbox is filled with waits for WaitReady.
-func (b *backend) Provision(ctx context.Context, spec extensions.Spec) (extensions.Handle, extensions.Observation, error) {
-	h, o, err := b.provision(ctx, spec)
-	return h, o, failed("provision", spec.ID, err)
-}
-
-func (b *backend) provision(ctx context.Context, spec extensions.Spec) (h extensions.Handle, o extensions.Observation, err error) {
+func (b *backend) Provision(ctx context.Context, spec extensions.Spec) (h extensions.Handle, o extensions.Observation, err error) {
+	defer named("provision", spec.ID, &err)
 	if err := b.refuse(spec); err != nil {
 		return h, o, err
+	}
+	if s := spec.FromSnapshot; s != nil {
+		if _, err := b.StatSnapshot(ctx, s.Handle); err != nil {
+			return h, o, err
+		}
 	}
 	w, left, err := b.create(ctx, spec)
 	if left {
@@ -35,7 +36,7 @@ func (b *backend) provision(ctx context.Context, spec extensions.Spec) (h extens
 		is = cmp.Or(w.Sandbox.Region, want)
 	}
 	if want != "" && is != want {
-		if _, left := b.teardown(context.WithoutCancel(ctx), h); left == nil {
+		if _, left := b.Teardown(context.WithoutCancel(ctx), h); left == nil {
 			h = extensions.Handle{}
 		}
 		return h, o, extensions.Errorf(extensions.KindUnsupported, "%s made it in the region %q, not in %q", vendor, extensions.Clean(is, 40),
@@ -80,11 +81,8 @@ func (b *backend) adopted(ctx context.Context, spec extensions.Spec, refused err
 		return nil, false, err
 	}
 	has, _ := b.ours(w.Sandbox)
-	if g := labels.Generation(has); g != spec.Generation {
-		return nil, false, extensions.Errorf(extensions.KindConflict, "generation %d of this sandbox exists, want %d", g, spec.Generation).
-			WithRemedy("tear the other generation down first")
-	}
-	return w, true, nil
+	err = spec.CheckGeneration(labels.Generation(has))
+	return w, err == nil, err
 }
 
 // wanted is the body of a create, and the version of the API that takes it.
@@ -100,6 +98,9 @@ func (b *backend) wanted(spec extensions.Spec) (newSandbox, string, error) {
 	if cpu := spec.Resources.RoundUp(b.desc.Capabilities).CPU; cpu != nil {
 		in.Resources.VCPUs = int64(*cpu) / 1000
 	}
+	if s := spec.FromSnapshot; s != nil { // it has its image
+		in.Source, in.Image, in.Runtime = &source{"snapshot", s.Handle.Ref}, "", ""
+	}
 	if in.Runtime != "" {
 		return in, "v2", nil
 	}
@@ -114,16 +115,10 @@ func policyOf(n extensions.Network) policy {
 	case len(n.Egress) == 0:
 		return policy{Mode: extensions.NetworkDeny}
 	}
-	p := policy{Allow: &[]string{}}
-	for _, r := range n.Egress {
-		if r.Domain != "" {
-			*p.Allow = append(*p.Allow, r.Domain)
-			continue
-		}
-		if p.Subnets == nil {
-			p.Subnets = &subnets{}
-		}
-		p.Subnets.Allow = append(p.Subnets.Allow, r.CIDR)
+	networks, names := n.Allowed()
+	p := policy{Allow: &names}
+	if len(networks) > 0 {
+		p.Subnets = &subnets{networks}
 	}
 	return p
 }

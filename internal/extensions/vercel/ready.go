@@ -9,12 +9,8 @@ import (
 
 // WaitReady implements extensions.Backend. It waits for the microVM, fills it, then asks the probe until it succeeds.
 // Each part can be done again after a failure.
-func (b *backend) WaitReady(ctx context.Context, spec extensions.Spec, h extensions.Handle) (extensions.Observation, error) {
-	o, err := b.waitReady(ctx, spec, h)
-	return o, failed("wait-ready", h.ID, err)
-}
-
-func (b *backend) waitReady(ctx context.Context, spec extensions.Spec, h extensions.Handle) (o extensions.Observation, err error) {
+func (b *backend) WaitReady(ctx context.Context, spec extensions.Spec, h extensions.Handle) (o extensions.Observation, err error) {
+	defer named("wait-ready", h.ID, &err)
 	if err := (ready.Wait{Timeout: -1}).Until(ctx, func(ctx context.Context) (string, error) {
 		w, err := b.owned(ctx, h)
 		if err != nil {
@@ -35,11 +31,11 @@ func (b *backend) waitReady(ctx context.Context, spec extensions.Spec, h extensi
 	if err != nil {
 		return o, err
 	}
-	if err := b.filled.Fill(ctx, i.w.Session.ID, i.dir, spec, i); err != nil {
+	if err := b.filled.Fill(ctx, i.w.Session.ID, i.dir, spec, i.calls()); err != nil {
 		return o, err
 	}
 	if err := ready.Answered(ctx, spec.Readiness, func(ctx context.Context, req extensions.ExecRequest) (extensions.ExecResult, error) {
-		return b.exec(ctx, h, req)
+		return b.Exec(ctx, h, req)
 	}); err != nil {
 		return o, err
 	}

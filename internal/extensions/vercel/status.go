@@ -69,6 +69,9 @@ func (b *backend) observe(id extensions.ID, w *whole) extensions.Observation {
 		}
 		if o.Phase = extensions.PhaseExpired; !deadline.IsZero() && deadline.Sub(o.EndedAt) > early {
 			o.Phase, o.Reason = extensions.PhaseFailed, "it was stopped before its deadline"
+			if has[labelSnapshot] != "" {
+				o.Reason = "its snapshot " + extensions.Clean(has[labelSnapshot], 40) + " ended it"
+			}
 		}
 	default:
 		o.Phase, o.EndedAt, o.Reason = extensions.PhaseFailed, ended(s), vendor+" says "+extensions.Clean(s.Status, 40)

@@ -19,12 +19,8 @@ var (
 
 // Teardown implements extensions.Backend. The vendor forgets the meter with the sandbox, and it is final only once the
 // session has stopped: so it is read between the two.
-func (b *backend) Teardown(ctx context.Context, h extensions.Handle) (extensions.CleanupReport, error) {
-	report, err := b.teardown(ctx, h)
-	return report, failed("teardown", h.ID, err)
-}
-
-func (b *backend) teardown(ctx context.Context, h extensions.Handle) (report extensions.CleanupReport, err error) {
+func (b *backend) Teardown(ctx context.Context, h extensions.Handle) (report extensions.CleanupReport, err error) {
+	defer named("teardown", h.ID, &err)
 	w, err := b.owned(ctx, h)
 	if extensions.IsKind(err, extensions.KindNotFound) {
 		return extensions.CleanupReport{AlreadyGone: true}, nil
@@ -43,12 +39,9 @@ func (b *backend) teardown(ctx context.Context, h extensions.Handle) (report ext
 	}
 	b.filled.Forget(w.Session.ID)
 	b.changing.Delete(h.Ref)
-	return report, gone.Soon(ctx, vendor+" still shows "+h.Ref, func(ctx context.Context) (bool, error) {
+	return report, gone.Gone(ctx, vendor+" still shows "+h.Ref, func(ctx context.Context) error {
 		_, err := b.get(ctx, h.Ref)
-		if extensions.IsKind(err, extensions.KindNotFound) {
-			return true, nil
-		}
-		return false, err
+		return err
 	})
 }
 
@@ -57,14 +50,19 @@ func over(w *whole) bool {
 	return !slices.Contains([]string{pending, running, snapshotting, stopping}, w.Session.Status)
 }
 
-// stop stops the session and returns what the vendor says of it then.
+// stop stops the session.
 func (b *backend) stop(ctx context.Context, h extensions.Handle, w *whole) (*whole, error) {
 	if s := w.Session.Status; s == pending || s == running {
-		err := b.act(ctx, w.Session.ID, "stop", nil)
+		_, err := b.api.Do(ctx, b.into(w.Session.ID, nil, "stop"))
 		if err != nil && !extensions.IsKind(err, extensions.KindNotFound) { // one that is gone is what was wanted
 			return nil, err
 		}
 	}
+	return b.ended(ctx, h, w)
+}
+
+// ended waits until the session has stopped, and returns what the vendor says of it then.
+func (b *backend) ended(ctx context.Context, h extensions.Handle, w *whole) (*whole, error) {
 	err := changed.Soon(ctx, vendor+" is still stopping "+h.Ref, func(ctx context.Context) (done bool, err error) {
 		if over(w) {
 			return true, nil

@@ -2,25 +2,19 @@ package vercel
 
 import (
 	"context"
-	"net/http"
 	"slices"
 	"strings"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
-	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/rest"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/webcall"
 )
-
-// URL implements extensions.URLGiver. A port is open to everybody from its first URL on, and no other is.
-func (b *backend) URL(ctx context.Context, h extensions.Handle, port int) (extensions.URL, error) {
-	u, err := b.url(ctx, h, port)
-	return u, failed("url", h.ID, err)
-}
 
 // maxPorts is how many the vendor opens of one sandbox.
 const maxPorts = 15
 
-func (b *backend) url(ctx context.Context, h extensions.Handle, port int) (u extensions.URL, err error) {
+// URL implements extensions.URLGiver. A port is open to everybody from its first URL on, and no other is.
+func (b *backend) URL(ctx context.Context, h extensions.Handle, port int) (u extensions.URL, err error) {
+	defer named("url", h.ID, &err)
 	done, err := b.alone(ctx, h.Ref)
 	if err != nil {
 		return u, err
@@ -42,8 +36,7 @@ func (b *backend) url(ctx context.Context, h extensions.Handle, port int) (u ext
 		return u, extensions.Errorf(extensions.KindExhausted, "%s opens %d ports of a sandbox, and they are all taken", vendor, maxPorts).
 			WithRemedy("serve what you need by one of them")
 	}
-	if _, err := b.api.Do(ctx, rest.Call{Method: http.MethodPatch, Path: []string{"v2", "sandboxes", h.Ref}, Query: b.of(),
-		In: map[string][]int{"ports": open}}); err != nil {
+	if err := b.patch(ctx, h.Ref, map[string]any{"ports": open}); err != nil {
 		return u, err
 	}
 	if w, err = b.runs(ctx, h); err != nil {

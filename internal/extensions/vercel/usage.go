@@ -2,7 +2,6 @@ package vercel
 
 import (
 	"context"
-	"time"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
@@ -22,29 +21,27 @@ func usageOf(w *whole) extensions.Usage {
 	if u.StartedAt.IsZero() { // it never began
 		return u
 	}
-	until := w.heard
-	if over(w) {
-		u.EndedAt = ended(w.Session)
-		until = u.EndedAt
+	if !over(w) {
+		u.Running = max(0, w.heard.Sub(u.StartedAt))
+		return u
 	}
-	u.Running = max(0, until.Sub(u.StartedAt))
-	if over(w) && !u.EndedAt.IsZero() {
-		s := w.Sandbox
-		u.CPUMillis = whole64(s.CPUMillis)
-		if s.EgressBytes != nil && s.IngressBytes != nil {
-			sum := *s.EgressBytes + *s.IngressBytes
-			u.EgressBytes = whole64(&sum)
-		}
-		memory := int64(w.Session.Memory) * u.Running.Milliseconds()
-		u.MemoryMiBMillis = &memory
+	if u.EndedAt = ended(w.Session); u.EndedAt.IsZero() {
+		return u
 	}
+	u.Running = max(0, u.EndedAt.Sub(u.StartedAt))
+	memory := int64(w.Session.Memory) * u.Running.Milliseconds()
+	u.CPUMillis, u.EgressBytes, u.MemoryMiBMillis = whole64(w.Sandbox.CPUMillis), whole64(w.Sandbox.EgressBytes, w.Sandbox.IngressBytes), &memory
 	return u
 }
 
-func whole64(f *float64) *int64 {
-	if f == nil || *f < 0 || *f > float64(time.Duration(1<<62)) {
-		return nil
+// whole64 is a sum of quantities; nil if one was not told.
+func whole64(all ...*float64) *int64 {
+	sum := int64(0)
+	for _, f := range all {
+		if f == nil || *f < 0 || *f > 1<<60 {
+			return nil
+		}
+		sum += int64(*f)
 	}
-	n := int64(*f)
-	return &n
+	return &sum
 }

@@ -1,21 +1,8 @@
-// Package vercel runs sandboxes at Vercel (vercel.com): microVMs, rented by the CPU that they use.
+// Package vercel runs sandboxes at Vercel (vercel.com): microVMs in one project of a team, rented by the CPU that they use. What
+// its users need to know is in doc.
 //
-// # Where it runs
-//
-// At the vendor, in one project of a team. A sandbox has the name of our id, and one session: the microVM. Nothing here
-// makes a second session, so neither a read nor a command wakes a sandbox that has ended.
-//
-// # Needs
-//
-// An OIDC token of the project, or an access token with the ids of team and project. The image has a POSIX shell, od and tar.
-//
-// # Expiry
-//
-// Native, by the millisecond. It can be moved later only.
-//
-// # Leaves behind
-//
-// Nothing. A sandbox that ended by itself stays listed until it is destroyed, and costs nothing.
+// A sandbox has the name of our id, and one session: the microVM. Nothing here makes a second session, so neither a read nor a
+// command wakes a sandbox that has ended, and a snapshot, which stops the session, ends its sandbox.
 package vercel
 
 import (
@@ -39,15 +26,6 @@ type extension struct{}
 // New returns the extension.
 func New() extensions.Extension { return extension{} }
 
-// Open implements extensions.Extension. It contacts nobody.
-func (x extension) Open(ctx context.Context, cfg extensions.Config) (extensions.Backend, error) {
-	b, err := open(x, cfg)
-	if err = cmp.Or(ctx.Err(), err); err != nil {
-		return nil, failed("open", "", err)
-	}
-	return b, nil
-}
-
 // bound is a backend without an identity.
 func bound(x extension, cfg extensions.Config) (*backend, error) {
 	s, err := parseConfig(cfg)
@@ -58,17 +36,17 @@ func bound(x extension, cfg extensions.Config) (*backend, error) {
 	return &backend{settings: s, desc: d}, err
 }
 
-func open(x extension, cfg extensions.Config) (*backend, error) {
+// Open implements extensions.Extension. It contacts nobody.
+func (x extension) Open(ctx context.Context, cfg extensions.Config) (extensions.Backend, error) {
 	b, err := bound(x, cfg)
-	if err != nil {
-		return nil, err
+	if err = cmp.Or(ctx.Err(), err); err == nil {
+		b.identity, err = identify(cfg.Credentials)
 	}
-	if b.identity, err = identify(cfg.Credentials); err != nil {
-		return nil, err
+	if err == nil {
+		b.api, err = rest.Open(rest.Options{Vendor: vendor, Base: b.apiURL, Bearer: b.token, Judge: judge})
 	}
-	b.api, err = rest.Open(rest.Options{Vendor: vendor, Base: b.apiURL, Bearer: b.token, Judge: judge})
 	if err != nil {
-		return nil, err
+		return nil, failed("open", "", err)
 	}
 	b.creates = rate.NewLimiter(b.plan.rate, b.plan.burst)
 	return b, nil

@@ -53,8 +53,17 @@ func TestWhatTheVendorsOwnSDKAsksOtherwiseIsReviewed(t *testing.T) {
 	must(t, files.Download(t.Context(), h, "/tmp/work/a.txt", &bytes.Buffer{}))
 	_, err = b.(extensions.URLGiver).URL(t.Context(), h, 3000)
 	must(t, err)
+	p, spec := b.(extensions.Snapshotter), newSnapshot(t)
+	kept, err := p.Snapshot(t.Context(), h, spec)
+	must(t, err)
 	_, err = b.Teardown(t.Context(), h)
 	must(t, err)
+	again := ready(t, cfg, b, exttest.With(func(s *extensions.Spec) {
+		s.FromSnapshot = &extensions.SnapshotRef{ID: spec.ID, Handle: kept.Handle}
+	}))
+	_, err = b.Teardown(t.Context(), again)
+	must(t, err)
+	must(t, p.DeleteSnapshot(t.Context(), kept.Handle))
 	theirs, err := os.ReadFile("testdata/sdk.calls")
 	must(t, err)
 	ours, err := vendorOf(cfg).Calls()

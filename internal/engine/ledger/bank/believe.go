@@ -66,3 +66,9 @@ func (m Meter) Lasted() (running, paused time.Duration) {
 	}
 	return running, paused
 }
+
+// Measured is what a place measured of a life that runs.
+type Measured struct {
+	Usage *extensions.Usage // nil = nothing: what it used is estimated by time
+	Why   string            // why something is estimated by time all the same; "" = nothing is
+}

@@ -27,7 +27,7 @@ const bookRuns = 25
 type bookkeeper struct {
 	bills   Bills
 	t       *testing.T
-	ledgers []ledger.Ledger
+	ledgers []*ledger.Ledger
 	holders []ledger.HolderID
 	clock   *atomic.Int64 // microseconds; the clock of all ledgers
 	org     string
@@ -223,7 +223,7 @@ func (k *bookkeeper) holds(rt *rapid.T) {
 }
 
 // one checks a live sandbox: its reservations equal the books', it has one meter, and segments fill the meter's life.
-func (k *bookkeeper) one(rt *rapid.T, l ledger.Ledger, s ledger.Sandbox) {
+func (k *bookkeeper) one(rt *rapid.T, l *ledger.Ledger, s ledger.Sandbox) {
 	ctx := context.Background()
 	var sum, want int64
 	for _, x := range must(l.Held(ctx, s.ID))(k.t) {

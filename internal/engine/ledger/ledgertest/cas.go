@@ -162,7 +162,7 @@ func compareAndSet(t *testing.T, address NewAddress) {
 }
 
 // in creates a sandbox in the state.
-func in(t *testing.T, l ledger.Ledger, state lifecycle.State) ledger.Sandbox {
+func in(t *testing.T, l *ledger.Ledger, state lifecycle.State) ledger.Sandbox {
 	t.Helper()
 	h := holderOf(t, l)
 	s := must(l.Begin(context.Background(), want(newID(t), h, "n")))(t)
@@ -204,7 +204,7 @@ func into(s ledger.Sandbox, to lifecycle.State, h ledger.HolderID) ledger.Change
 	return c
 }
 
-func bury(t *testing.T, l ledger.Ledger, s ledger.Sandbox) {
+func bury(t *testing.T, l *ledger.Ledger, s ledger.Sandbox) {
 	t.Helper()
 	h := holderOf(t, l)
 	if s.State != lifecycle.Destroying {

@@ -86,7 +86,7 @@ func child(t testing.TB, role, address string, seed, count int, failpoints strin
 // worker is a child's view of the ledger.
 type worker struct {
 	ctx    context.Context
-	l      ledger.Ledger
+	l      *ledger.Ledger
 	holder ledger.HolderID
 	rnd    *rand.Rand
 	seed   int

@@ -11,7 +11,7 @@ import (
 )
 
 // grantKeys: a key belongs to one grant.
-func grantKeys(t *testing.T, l ledger.Ledger) {
+func grantKeys(t *testing.T, l *ledger.Ledger) {
 	ctx := context.Background()
 	g := ledger.Grant{Key: "k", Org: "acme", Currency: "USD", Amount: 5}
 	for range 2 {
@@ -39,7 +39,7 @@ func grantKeys(t *testing.T, l ledger.Ledger) {
 }
 
 // removedBudgets still count for live sandboxes, and limit nothing.
-func removedBudgets(t *testing.T, l ledger.Ledger) {
+func removedBudgets(t *testing.T, l *ledger.Ledger) {
 	ctx := context.Background()
 	b := must(l.PutBudget(ctx, ledger.Budget{Account: Account, Name: "b", Currency: "USD", Limit: 10, Hard: true, Period: "month"}))(t)
 	if !b.ResetsAt().After(time.Now()) || b.ResetsAt().After(time.Now().AddDate(0, 1, 1)) || b.ResetsAt().Day() != 1 {

@@ -92,7 +92,7 @@ func withLease(o sqlstore.Options) sqlstore.Options {
 }
 
 // open opens the address until the test ends.
-func open(t testing.TB, address string, o sqlstore.Options) ledger.Ledger {
+func open(t testing.TB, address string, o sqlstore.Options) *ledger.Ledger {
 	t.Helper()
 	l := must(sqlstore.Open(context.Background(), address, withLease(o)))(t)
 	t.Cleanup(func() {
@@ -104,7 +104,7 @@ func open(t testing.TB, address string, o sqlstore.Options) ledger.Ledger {
 }
 
 // fresh returns a new ledger of this test.
-func fresh(t testing.TB, address NewAddress) ledger.Ledger {
+func fresh(t testing.TB, address NewAddress) *ledger.Ledger {
 	t.Helper()
 	return open(t, address(t), sqlstore.Options{Lease: testLease})
 }

@@ -45,7 +45,7 @@ type act struct {
 }
 
 // script returns the acts of one life and of everything else, in order.
-func script() []func(t *testing.T, l ledger.Ledger) act {
+func script() []func(t *testing.T, l *ledger.Ledger) act {
 	var s ledger.Sandbox
 	var snap ledger.Snapshot
 	keep := func(v ledger.Sandbox, err error) (any, error) {
@@ -54,19 +54,19 @@ func script() []func(t *testing.T, l ledger.Ledger) act {
 		}
 		return v, err
 	}
-	change := func(name string, c func() ledger.Change) func(*testing.T, ledger.Ledger) act {
-		return func(_ *testing.T, l ledger.Ledger) act {
+	change := func(name string, c func() ledger.Change) func(*testing.T, *ledger.Ledger) act {
+		return func(_ *testing.T, l *ledger.Ledger) act {
 			fixed := c()
 			return act{name, func(ctx context.Context) (any, error) { return keep(l.Apply(ctx, fixed)) }}
 		}
 	}
 	var holder ledger.HolderID
-	return []func(*testing.T, ledger.Ledger) act{
-		func(t *testing.T, l ledger.Ledger) act {
+	return []func(*testing.T, *ledger.Ledger) act{
+		func(t *testing.T, l *ledger.Ledger) act {
 			g := ledger.Grant{Key: string(newID(t)), Org: "acme", Currency: "USD", Amount: 100}
 			return act{"grant", func(ctx context.Context) (any, error) { return l.Grant(ctx, g) }}
 		},
-		func(t *testing.T, l ledger.Ledger) act {
+		func(t *testing.T, l *ledger.Ledger) act {
 			holder = holderOf(t, l)
 			b := want(newID(t), holder, "n")
 			b.Reserve = &ledger.Reserve{Currency: "USD", Amount: 10, Wallet: true}
@@ -95,7 +95,7 @@ func script() []func(t *testing.T, l ledger.Ledger) act {
 			return ledger.Change{ID: s.ID, Key: step(s, "longer"), Lease: &ledger.Lease{ID: "one", CreatedAt: Start,
 				ExpiresAt: Start.Add(2 * time.Hour)}}
 		}),
-		func(t *testing.T, l ledger.Ledger) act {
+		func(t *testing.T, l *ledger.Ledger) act {
 			b := ledger.BeginSnapshot{Key: step(s, "snap"), Holder: holder, ID: newSnapshotID(t), Account: Account, SandboxID: s.ID}
 			return act{"snapshot", func(ctx context.Context) (any, error) {
 				v, err := l.BeginSnapshot(ctx, b)
@@ -105,17 +105,17 @@ func script() []func(t *testing.T, l ledger.Ledger) act {
 				return v, err
 			}}
 		},
-		func(_ *testing.T, l ledger.Ledger) act {
+		func(_ *testing.T, l *ledger.Ledger) act {
 			c := ledger.SnapshotChange{ID: snap.ID, Key: snap.ID + "/kept", To: ledger.SnapshotReady,
 				Finish: &ledger.FinishIntent{Outcome: ledger.Confirmed}, Meter: ledger.MeterOps{Open: meterOpen(Start)}}
 			return act{"snapshot is kept", func(ctx context.Context) (any, error) { return l.ApplySnapshot(ctx, c) }}
 		},
-		func(_ *testing.T, l ledger.Ledger) act {
+		func(_ *testing.T, l *ledger.Ledger) act {
 			c := ledger.SnapshotChange{ID: snap.ID, Key: snap.ID + "/ending", To: ledger.SnapshotDeleting,
 				Intent: &ledger.OpenIntent{Kind: ledger.IntentDeleteSnapshot, Holder: holder}}
 			return act{"snapshot ends", func(ctx context.Context) (any, error) { return l.ApplySnapshot(ctx, c) }}
 		},
-		func(_ *testing.T, l ledger.Ledger) act {
+		func(_ *testing.T, l *ledger.Ledger) act {
 			c := ledger.SnapshotChange{ID: snap.ID, Key: snap.ID + "/gone", To: ledger.SnapshotDeleted,
 				Finish: &ledger.FinishIntent{Outcome: ledger.Confirmed},
 				Meter:  ledger.MeterOps{Close: meterClose(Start.Add(time.Hour))}}
@@ -123,11 +123,11 @@ func script() []func(t *testing.T, l ledger.Ledger) act {
 		},
 		change("destroying", func() ledger.Change { return destroying(s, holder) }),
 		change("destroyed", func() ledger.Change { return destroyed(s) }),
-		func(_ *testing.T, l ledger.Ledger) act {
+		func(_ *testing.T, l *ledger.Ledger) act {
 			f := ledger.Facts{Account: Account, Extension: "ext.here", Host: string(s.ID), ProbedAt: Start}
 			return act{"facts", func(ctx context.Context) (any, error) { return nil, l.PutFacts(ctx, f) }}
 		},
-		func(_ *testing.T, l ledger.Ledger) act {
+		func(_ *testing.T, l *ledger.Ledger) act {
 			h := ledger.Host{Account: Account, Name: string(s.ID), Ref: "{}"}
 			return act{"host", func(ctx context.Context) (any, error) {
 				v, err := l.PutHost(ctx, h)
@@ -138,7 +138,7 @@ func script() []func(t *testing.T, l ledger.Ledger) act {
 	}
 }
 
-func fail(t *testing.T, l ledger.Ledger, point string, make func(*testing.T, ledger.Ledger) act, reached map[string]bool) {
+func fail(t *testing.T, l *ledger.Ledger, point string, make func(*testing.T, *ledger.Ledger) act, reached map[string]bool) {
 	t.Helper()
 	a := make(t, l)
 	ctx := context.Background()

@@ -126,20 +126,20 @@ func destroyed(s ledger.Sandbox) ledger.Change {
 func step(s ledger.Sandbox, name string) string { return fmt.Sprintf("%s/%d/%s", s.ID, s.Fence, name) }
 
 // made returns a sandbox in state ready.
-func made(t testing.TB, l ledger.Ledger, name string) ledger.Sandbox {
+func made(t testing.TB, l *ledger.Ledger, name string) ledger.Sandbox {
 	t.Helper()
 	s := must(l.Begin(context.Background(), want(newID(t), holderOf(t, l), name)))(t)
 	s = must(l.Apply(context.Background(), provisioning(s)))(t)
 	return must(l.Apply(context.Background(), ready(s)))(t)
 }
 
-func gone(t testing.TB, l ledger.Ledger, s ledger.Sandbox) ledger.Sandbox {
+func gone(t testing.TB, l *ledger.Ledger, s ledger.Sandbox) ledger.Sandbox {
 	t.Helper()
 	s = must(l.Apply(context.Background(), destroying(s, holderOf(t, l))))(t)
 	return must(l.Apply(context.Background(), destroyed(s)))(t)
 }
 
-func holderOf(t testing.TB, l ledger.Ledger) ledger.HolderID {
+func holderOf(t testing.TB, l *ledger.Ledger) ledger.HolderID {
 	t.Helper()
 	return must(l.Holder(context.Background()))(t)
 }
@@ -155,7 +155,7 @@ func must[T any](v T, err error) func(testing.TB) T {
 }
 
 // verified fails the test if the ledger is not consistent.
-func verified(t testing.TB, l ledger.Ledger, pinned ...ledger.Head) {
+func verified(t testing.TB, l *ledger.Ledger, pinned ...ledger.Head) {
 	t.Helper()
 	if r := must(l.Verify(context.Background(), pinned...))(t); len(r.Problems) > 0 {
 		t.Fatalf("the ledger is not consistent: %q", r.Problems)

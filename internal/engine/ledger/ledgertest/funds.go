@@ -20,13 +20,13 @@ func cost() *ledger.Reserve {
 	return &ledger.Reserve{Currency: "USD", Amount: dollar, Wallet: true, Hourly: dollar / 2, TTL: 2 * time.Hour}
 }
 
-func granted(t testing.TB, l ledger.Ledger, amount int64) {
+func granted(t testing.TB, l *ledger.Ledger, amount int64) {
 	t.Helper()
 	must(l.Grant(context.Background(), ledger.Grant{Key: string(newID(t)), Org: "acme", Currency: "USD", Amount: amount}))(t)
 }
 
 // balance returns acme's account of the kind.
-func balance(t testing.TB, l ledger.Ledger, kind string) ledger.Balance {
+func balance(t testing.TB, l *ledger.Ledger, kind string) ledger.Balance {
 	t.Helper()
 	for _, b := range must(l.Balances(context.Background(), "acme"))(t) {
 		if b.Kind == kind {
@@ -53,7 +53,7 @@ func funds(t *testing.T, address NewAddress) {
 }
 
 // paidLife lives with the reservation, then more if set, and is charged used, beside the charge of others.
-func paidLife(t *testing.T, l ledger.Ledger, reserve, more, used, others int64) {
+func paidLife(t *testing.T, l *ledger.Ledger, reserve, more, used, others int64) {
 	t.Helper()
 	ctx := context.Background()
 	b := want(newID(t), holderOf(t, l), string(newID(t)))

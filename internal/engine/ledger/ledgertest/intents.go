@@ -25,7 +25,7 @@ func intents(t *testing.T, address NewAddress) {
 			t.Fatalf("a ledger has one holder of its own: %s, %s", h, again)
 		}
 		readOnly := open(t, at, sqlstore.Options{ReadOnly: true})
-		for _, view := range []ledger.Ledger{l, other, readOnly} {
+		for _, view := range []*ledger.Ledger{l, other, readOnly} {
 			if !must(view.HolderAlive(ctx, h))(t) {
 				t.Fatal("a living holder is taken for dead")
 			}
@@ -33,7 +33,7 @@ func intents(t *testing.T, address NewAddress) {
 		if err := other.Close(); err != nil {
 			t.Fatal(err)
 		}
-		for _, view := range []ledger.Ledger{readOnly, l} {
+		for _, view := range []*ledger.Ledger{readOnly, l} {
 			if must(view.HolderAlive(ctx, h))(t) || must(view.HolderAlive(ctx, "never-was"))(t) || must(view.HolderAlive(ctx, "../x"))(t) {
 				t.Fatal("a dead holder is taken for alive")
 			}

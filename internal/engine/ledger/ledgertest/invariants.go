@@ -18,7 +18,7 @@ import (
 // model is the state machine's expectation of the ledger.
 type model struct {
 	t       *testing.T
-	l       ledger.Ledger
+	l       *ledger.Ledger
 	holder  ledger.HolderID
 	account string
 	rows    map[extensions.ID]ledger.Sandbox

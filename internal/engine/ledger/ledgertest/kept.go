@@ -84,7 +84,7 @@ func kept(t *testing.T, address NewAddress) {
 }
 
 // keptOf keeps a snapshot of one GiB, at a price per GiB and hour of an even number.
-func keptOf(t testing.TB, l ledger.Ledger, s ledger.Sandbox) ledger.Snapshot {
+func keptOf(t testing.TB, l *ledger.Ledger, s ledger.Sandbox) ledger.Snapshot {
 	t.Helper()
 	ctx := context.Background()
 	b := ledger.BeginSnapshot{Key: "snap", Holder: holderOf(t, l), ID: newSnapshotID(t), Account: s.Account, Name: "seeded", SandboxID: s.ID,
@@ -100,13 +100,13 @@ func keptOf(t testing.TB, l ledger.Ledger, s ledger.Sandbox) ledger.Snapshot {
 			Sizes: prices.Sizes.Map()}}}))(t)
 }
 
-func ending(t testing.TB, l ledger.Ledger, id string) ledger.SnapshotChange {
+func ending(t testing.TB, l *ledger.Ledger, id string) ledger.SnapshotChange {
 	t.Helper()
 	return ledger.SnapshotChange{ID: id, Key: id + "/ending", To: ledger.SnapshotDeleting,
 		Intent: &ledger.OpenIntent{Kind: ledger.IntentDeleteSnapshot, Holder: holderOf(t, l)}}
 }
 
-func deleted(t testing.TB, l ledger.Ledger, s ledger.Snapshot, at time.Time) {
+func deleted(t testing.TB, l *ledger.Ledger, s ledger.Snapshot, at time.Time) {
 	t.Helper()
 	must(l.ApplySnapshot(context.Background(), ending(t, l, s.ID)))(t)
 	must(l.ApplySnapshot(context.Background(), ledger.SnapshotChange{ID: s.ID, Key: s.ID + "/gone", To: ledger.SnapshotDeleted,
@@ -115,7 +115,7 @@ func deleted(t testing.TB, l ledger.Ledger, s ledger.Snapshot, at time.Time) {
 }
 
 // countsNoLife looks at the reports: a row of its own by component, and no life or time.
-func countsNoLife(t *testing.T, l ledger.Ledger, snap ledger.Snapshot, memo int64) {
+func countsNoLife(t *testing.T, l *ledger.Ledger, snap ledger.Snapshot, memo int64) {
 	t.Helper()
 	ctx := context.Background()
 	for _, r := range must(l.Usage(ctx, ledger.UsageFilter{Extension: "ext.kept"}))(t) {

@@ -47,7 +47,7 @@ func leases(t *testing.T, address NewAddress) {
 	is(one, two, lapsed)
 	verified(t, l)
 
-	held := ledger.Change{ID: s.ID, Key: step(s, "unheld"), Release: []string{"one"}, Expect: ledger.Expect{Unheld: true}}
+	held := ledger.Change{ID: s.ID, Key: step(s, "unheld"), Release: []string{"one"}, Expect: ledger.Expect{Unleased: true}}
 	var stale *ledger.Stale
 	if _, err := l.Apply(ctx, held); !errors.As(err, &stale) || !extensions.IsKind(err, extensions.KindConflict) {
 		t.Fatalf("two still holds it: %v", err)
@@ -55,12 +55,12 @@ func leases(t *testing.T, address NewAddress) {
 	is(one, two, lapsed) // nothing of the refused change happened
 	s = must(l.Apply(ctx, ledger.Change{ID: s.ID, Key: step(s, "released"), Release: []string{"one", "unknown"}}))(t)
 	is(two, lapsed)
-	forsaken := ledger.Change{ID: s.ID, Key: step(s, "forsaken"), Release: []string{"two"}, Expect: ledger.Expect{Held: true}}
+	forsaken := ledger.Change{ID: s.ID, Key: step(s, "forsaken"), Release: []string{"two"}, Expect: ledger.Expect{Leased: true}}
 	if _, err := l.Apply(ctx, forsaken); !errors.As(err, &stale) {
 		t.Fatalf("one that lapsed holds nothing: %v", err)
 	}
 	is(two, lapsed)
-	last := ledger.Change{ID: s.ID, Key: step(s, "last"), Release: []string{"two"}, Expect: ledger.Expect{Unheld: true}}
+	last := ledger.Change{ID: s.ID, Key: step(s, "last"), Release: []string{"two"}, Expect: ledger.Expect{Unleased: true}}
 	s = must(l.Apply(ctx, last))(t) // one that lapsed holds nothing
 	is(lapsed)
 	verified(t, l)

@@ -159,7 +159,7 @@ func life(t *testing.T, address NewAddress) {
 	})
 }
 
-func filters(t *testing.T, l ledger.Ledger) {
+func filters(t *testing.T, l *ledger.Ledger) {
 	ctx := context.Background()
 	one, two := made(t, l, "one"), gone(t, l, made(t, l, "two"))
 	b := want(newID(t), holderOf(t, l), "one")

@@ -13,7 +13,7 @@ import (
 )
 
 // lifetimes are those of ended sandboxes with a known end, the latest first.
-func lifetimes(t *testing.T, l ledger.Ledger) {
+func lifetimes(t *testing.T, l *ledger.Ledger) {
 	ctx := context.Background()
 	lived := func(name string, change func(*ledger.Begin, *ledger.MeterClose)) {
 		b, c := want(newID(t), holderOf(t, l), name), meterClose(Start.Add(time.Hour))

@@ -22,7 +22,7 @@ func noise(n int) string {
 // longTexts: the longest accepted texts fit into every index, and longer ones are refused as such.
 func longTexts(t *testing.T, address NewAddress) {
 	ctx := context.Background()
-	longest := func(l ledger.Ledger, n int) ledger.Begin {
+	longest := func(l *ledger.Ledger, n int) ledger.Begin {
 		b := want(newID(t), holderOf(t, l), noise(n))
 		b.Account = "acme/" + noise(n-5)
 		b.Key, b.Profile, b.Extension, b.Host = noise(2*n), noise(n), noise(n), noise(n)

@@ -12,7 +12,7 @@ import (
 )
 
 // occupancy counts the sandboxes that take room, by place and account.
-func occupancy(t *testing.T, l ledger.Ledger) {
+func occupancy(t *testing.T, l *ledger.Ledger) {
 	ctx := context.Background()
 	at := func(name, account, extension, host string, ends time.Time) ledger.Begin {
 		b := want(newID(t), holderOf(t, l), name)
@@ -41,7 +41,7 @@ func occupancy(t *testing.T, l ledger.Ledger) {
 }
 
 // readyTimes are those of first lives that became ready, the newest first.
-func readyTimes(t *testing.T, l ledger.Ledger) {
+func readyTimes(t *testing.T, l *ledger.Ledger) {
 	ctx := context.Background()
 	for i := range 4 {
 		b := want(newID(t), holderOf(t, l), fmt.Sprint("n", i))

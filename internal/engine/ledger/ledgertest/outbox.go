@@ -29,7 +29,7 @@ func outbox(t *testing.T, address NewAddress) {
 }
 
 // chainOf returns a ledger with the number of events in the stream acme.
-func chainOf(t testing.TB, address NewAddress, clock *Clock, events int) ledger.Ledger {
+func chainOf(t testing.TB, address NewAddress, clock *Clock, events int) *ledger.Ledger {
 	t.Helper()
 	l := open(t, address(t), sqlstore.Options{Now: clock.Now})
 	for i := range events {
@@ -38,7 +38,7 @@ func chainOf(t testing.TB, address NewAddress, clock *Clock, events int) ledger.
 	return l
 }
 
-func moved(t testing.TB, l ledger.Ledger, step ledger.OutboxStep) ledger.Outbox {
+func moved(t testing.TB, l *ledger.Ledger, step ledger.OutboxStep) ledger.Outbox {
 	t.Helper()
 	step.Sink, step.Stream = "hub", "acme"
 	o := must(l.MoveOutbox(context.Background(), step))(t)
@@ -206,7 +206,7 @@ func outboxFails(t *testing.T, address NewAddress) {
 func outboxShared(t *testing.T, address NewAddress) {
 	const events = int64(40)
 	at := address(t)
-	ls := []ledger.Ledger{open(t, at, sqlstore.Options{}), open(t, at, sqlstore.Options{})}
+	ls := []*ledger.Ledger{open(t, at, sqlstore.Options{}), open(t, at, sqlstore.Options{})}
 	for i := range events {
 		must(ls[0].PutHost(context.Background(), ledger.Host{Account: Account, Name: fmt.Sprint("h", i), Ref: "{}"}))(t)
 	}

@@ -116,7 +116,7 @@ func compete(t *testing.T, address NewAddress) {
 }
 
 // nothingLost finds each acknowledged key exactly once in the chain.
-func nothingLost(t *testing.T, l ledger.Ledger, keys []string) {
+func nothingLost(t *testing.T, l *ledger.Ledger, keys []string) {
 	t.Helper()
 	times := map[string]int{}
 	for _, e := range must(l.Events(context.Background(), "acme", 1, 0))(t) {
@@ -133,7 +133,7 @@ func nothingLost(t *testing.T, l ledger.Ledger, keys []string) {
 }
 
 // settle ends what dead processes left, like recovery.
-func settle(t *testing.T, l ledger.Ledger) {
+func settle(t *testing.T, l *ledger.Ledger) {
 	t.Helper()
 	w := &worker{ctx: context.Background(), l: l, holder: holderOf(t, l), silent: true}
 	// Where processes cannot see each other, a dead one counts as alive until its lease ends.
@@ -157,7 +157,7 @@ func settle(t *testing.T, l ledger.Ledger) {
 }
 
 // funded gives lives credit, and budgets that they do not reach.
-func funded(t testing.TB, l ledger.Ledger) {
+func funded(t testing.TB, l *ledger.Ledger) {
 	t.Helper()
 	granted(t, l, 1000*dollar)
 	for _, b := range []ledger.Budget{{Account: "acme", Name: "month", Period: "month", Hard: true}, {Account: Account, Name: "all"}} {
@@ -167,7 +167,7 @@ func funded(t testing.TB, l ledger.Ledger) {
 }
 
 // nothingHeld requires that all is settled: nothing is held for what has ended, and charges equal what is paid and owed.
-func nothingHeld(t *testing.T, l ledger.Ledger) {
+func nothingHeld(t *testing.T, l *ledger.Ledger) {
 	t.Helper()
 	ctx := context.Background()
 	w, revenue, owed := balance(t, l, ledger.AccountWallet), balance(t, l, bank.AccountRevenue), balance(t, l, ledger.AccountReceivable)

@@ -28,7 +28,7 @@ func charging(c ledger.Change, cs ...ledger.Charge) ledger.Change {
 	return c
 }
 
-func heldBy(t *testing.T, l ledger.Ledger, id extensions.ID) (sum int64, n int) {
+func heldBy(t *testing.T, l *ledger.Ledger, id extensions.ID) (sum int64, n int) {
 	t.Helper()
 	all := must(l.Held(context.Background(), id))(t)
 	for _, x := range all {
@@ -38,7 +38,7 @@ func heldBy(t *testing.T, l ledger.Ledger, id extensions.ID) (sum int64, n int) 
 }
 
 // begun begins a sandbox that reserves r.
-func begun(t *testing.T, l ledger.Ledger, r ledger.Reserve) (ledger.Sandbox, error) {
+func begun(t *testing.T, l *ledger.Ledger, r ledger.Reserve) (ledger.Sandbox, error) {
 	t.Helper()
 	b := want(newID(t), holderOf(t, l), string(newID(t)))
 	b.Reserve = &r

@@ -13,7 +13,7 @@ import (
 
 // unpricedLives: a charge at an unknown price is booked as such, moves no money, and is in usage and in the event, never
 // as 0.
-func unpricedLives(t *testing.T, l ledger.Ledger) {
+func unpricedLives(t *testing.T, l *ledger.Ledger) {
 	ctx := context.Background()
 	one := meter.UnitPrice(1_000_000_000)
 	partly := meter.PriceSnapshot{Version: 1, Basis: meter.BasisBook, Extension: "ext.x", Currency: "USD", Confidence: meter.ConfidenceUnknown,

@@ -31,7 +31,7 @@ func usage(t *testing.T, address NewAddress) {
 	t.Run("sums that are too large", func(t *testing.T) { t.Parallel(); tooMuchUsage(t, fresh(t, address)) })
 }
 
-func noUsage(t *testing.T, l ledger.Ledger) {
+func noUsage(t *testing.T, l *ledger.Ledger) {
 	ctx := context.Background()
 	if rows := must(l.Usage(ctx, ledger.UsageFilter{}, bank.Dimensions()...))(t); len(rows) != 0 {
 		t.Errorf("%+v", rows)
@@ -44,7 +44,7 @@ func noUsage(t *testing.T, l ledger.Ledger) {
 	}
 }
 
-func chargesOf(t testing.TB, l ledger.Ledger, f ledger.UsageFilter) (out []ledger.ChargeRow) {
+func chargesOf(t testing.TB, l *ledger.Ledger, f ledger.UsageFilter) (out []ledger.ChargeRow) {
 	t.Helper()
 	err := l.EachCharge(context.Background(), f, func(c ledger.ChargeRow) error {
 		out = append(out, c)
@@ -73,7 +73,7 @@ type metered struct {
 	open, estimated                                   bool
 }
 
-func (m metered) live(t testing.TB, l ledger.Ledger) ledger.Sandbox {
+func (m metered) live(t testing.TB, l *ledger.Ledger) ledger.Sandbox {
 	t.Helper()
 	ctx := context.Background()
 	b := want(newID(t), holderOf(t, l), m.name)
@@ -106,7 +106,7 @@ func charge(segment int64, component, memo string, amount int64) ledger.Charge {
 		Currency: "EUR", Memo: memo, Confidence: "exact"}
 }
 
-func chargeColumns(t *testing.T, l ledger.Ledger) {
+func chargeColumns(t *testing.T, l *ledger.Ledger) {
 	cs := []ledger.Charge{charge(0, "creation", "", 1), charge(1, "vcpu", "byok_memo:ext.x", 2),
 		charge(2, "vcpu:paused", "byok_memo:ext.x", 3)}
 	m := metered{account: "acme/web", name: "one", profile: "profile.p", extension: "ext.x", host: "h", currency: "EUR",
@@ -144,7 +144,7 @@ func chargeColumns(t *testing.T, l ledger.Ledger) {
 }
 
 // manyCharges are more than a page, many of them with the same end.
-func manyCharges(t *testing.T, l ledger.Ledger) {
+func manyCharges(t *testing.T, l *ledger.Ledger) {
 	const lives = 520
 	for i := range lives {
 		m := metered{account: Account, name: fmt.Sprint("n", i), profile: "p", extension: "e", currency: "EUR", start: Start,
@@ -178,7 +178,7 @@ func manyCharges(t *testing.T, l ledger.Ledger) {
 	}
 }
 
-func tooMuchUsage(t *testing.T, l ledger.Ledger) {
+func tooMuchUsage(t *testing.T, l *ledger.Ledger) {
 	const huge = 1 << 62
 	for i := range 3 {
 		c := charge(0, "a", "", huge)
@@ -196,7 +196,7 @@ func tooMuchUsage(t *testing.T, l ledger.Ledger) {
 }
 
 // usageSums compares the database's sums with plain sums of the same charges.
-func usageSums(t *testing.T, l ledger.Ledger) {
+func usageSums(t *testing.T, l *ledger.Ledger) {
 	lives := 0
 	org := 0
 	rapid.Check(t, func(rt *rapid.T) {

@@ -70,7 +70,7 @@ func (t *tx) apply(before ledger.Sandbox, c ledger.Change) (ledger.Sandbox, erro
 	if data.Meter, data.Funds, err = t.settle(&row, c); err != nil {
 		return before, err
 	}
-	if err := t.held(row, c); err != nil {
+	if err := t.applyLeases(row, c); err != nil {
 		return before, err
 	}
 	if err := t.check(row); err != nil {
@@ -79,13 +79,13 @@ func (t *tx) apply(before ledger.Sandbox, c ledger.Change) (ledger.Sandbox, erro
 	return t.record(before, row, c, data)
 }
 
-// held applies the changes of leases.
-func (t *tx) held(row ledger.Sandbox, c ledger.Change) error {
-	if err := t.hold(row.ID, c.Lease); err != nil {
+// applyLeases applies the changes of leases.
+func (t *tx) applyLeases(row ledger.Sandbox, c ledger.Change) error {
+	if err := t.lease(row.ID, c.Lease); err != nil {
 		return err
 	}
-	counting, err := t.released(row, c.Release)
-	if err == nil && (c.Expect.Unheld && counting > 0 || c.Expect.Held && counting == 0) {
+	counting, err := t.endLeases(row, c.Release)
+	if err == nil && (c.Expect.Unleased && counting > 0 || c.Expect.Leased && counting == 0) {
 		e := fault.New(extensions.KindConflict, string(row.ID), &ledger.Stale{Current: row,
 			Why: fmt.Sprintf("it is held by %d others", counting)})
 		err = e.WithRemedy("look again and decide anew")

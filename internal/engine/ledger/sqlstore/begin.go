@@ -89,7 +89,7 @@ func (t *tx) begin(b ledger.Begin) (ledger.Sandbox, error) {
 		}
 		return row, err
 	}
-	if err := t.hold(b.ID, b.Lease); err != nil {
+	if err := t.lease(b.ID, b.Lease); err != nil {
 		return row, err
 	}
 	intent := ledger.Intent{Key: b.Key, Kind: ledger.IntentCreate, Subject: string(b.ID), Account: b.Account, State: ledger.Dispatched,

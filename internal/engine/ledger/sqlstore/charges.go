@@ -113,6 +113,7 @@ func idsOf(ms []bank.Meter) []string {
 // metersOf returns the conditions on the table of meters.
 func metersOf(f ledger.UsageFilter, open bool) *where {
 	w := &where{}
+	w.and("(snapshot_id = '' OR rates <> '')") // what nobody charges for is no usage
 	switch {
 	case open:
 		w.and("closed_at = 0")

@@ -29,13 +29,13 @@ var ctx = context.Background()
 var bills ledgertest.Bills
 
 // file is a ledger file of one test, and its path.
-func file(t testing.TB) (l ledger.Ledger, path string) {
+func file(t testing.TB) (l *ledger.Ledger, path string) {
 	t.Helper()
 	path = filepath.Join(t.TempDir(), "state", "ledger.db")
 	return opened(t, path, sqlstore.Options{}), path
 }
 
-func opened(t testing.TB, path string, o sqlstore.Options) ledger.Ledger {
+func opened(t testing.TB, path string, o sqlstore.Options) *ledger.Ledger {
 	t.Helper()
 	o.Charges = bills.Of
 	l, err := sqlstore.Open(ctx, "sqlite://"+path, o)
@@ -46,7 +46,7 @@ func opened(t testing.TB, path string, o sqlstore.Options) ledger.Ledger {
 	return l
 }
 
-func begun(t testing.TB, l ledger.Ledger, name string) ledger.Sandbox {
+func begun(t testing.TB, l *ledger.Ledger, name string) ledger.Sandbox {
 	t.Helper()
 	id, err := extensions.NewID(nil)
 	if err != nil {
@@ -64,7 +64,7 @@ func begun(t testing.TB, l ledger.Ledger, name string) ledger.Sandbox {
 }
 
 // ran is one that was ready and is destroyed, with a charge.
-func ran(t testing.TB, l ledger.Ledger, name string) ledger.Sandbox {
+func ran(t testing.TB, l *ledger.Ledger, name string) ledger.Sandbox {
 	t.Helper()
 	s := begun(t, l, name)
 	holder, _ := l.Holder(ctx)

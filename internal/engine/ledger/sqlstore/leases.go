@@ -2,104 +2,61 @@ package sqlstore
 
 import (
 	"context"
-	"time"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger"
-	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger/sqlstore/lease"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/lifecycle"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
-// leases is the registry of holders that renew a lease: one row each, which ends by the database's clock,
-// so machines with different clocks agree.
-type leases struct {
-	store *store
-	term  time.Duration
+const thisLease = "sandbox_id = ? AND id = ?"
+
+func (s *store) Leases(ctx context.Context, id extensions.ID) ([]ledger.Lease, error) {
+	return readAll(ctx, s, "leases", leaseRow, "WHERE sandbox_id = ? ORDER BY created_at, id", string(id))
 }
 
-// leased is a lease that this process keeps renewing.
-type leased struct {
-	*lease.Lease
-	leases *leases
-	id     ledger.HolderID
+func (t *tx) leases(id extensions.ID) ([]ledger.Lease, error) {
+	return selectAll(t.ctx, t.store, t.sql, "leases", leaseRow, "WHERE sandbox_id = ? ORDER BY created_at, id", string(id))
 }
 
-func (l *leased) holder() ledger.HolderID { return l.id }
-func (l *leased) left() time.Duration     { return l.Left() }
-
-// release gives the lease up, so others need not wait for it to end.
-func (l *leased) release() error {
-	l.Stop()
-	ctx, cancel := context.WithTimeout(context.Background(), postgresConnect)
-	defer cancel()
-	_ = l.leases.grant(ctx, l.id, 0) // a lease that cannot be given up ends by itself
-	return nil
-}
-
-func (r *leases) register(ctx context.Context, now time.Time) (registration, error) {
-	id := newHolderID(now)
-	first := true
-	kept, err := lease.Keep(ctx, r.term, func(ctx context.Context) error {
-		extend := func() error { return r.grant(ctx, id, r.term) }
-		if first {
-			first = false
-			return r.store.ask(ctx, extend)
-		}
-		return extend()
-	})
-	if err != nil {
-		return nil, r.store.dialect.classify(err, "writing to "+r.store.url)
+// lease writes a lease on a sandbox, a new one or one with another end.
+func (t *tx) lease(id extensions.ID, s *ledger.Lease) error {
+	if s == nil {
+		return nil
 	}
-	return &leased{kept, r, id}, nil
-}
-
-// grant extends id's lease to term from now; 0 ends it.
-func (r *leases) grant(ctx context.Context, id ledger.HolderID, term time.Duration) error {
-	unlock, err := r.store.lock(ctx)
+	all, err := t.leases(id)
 	if err != nil {
 		return err
 	}
-	defer unlock()
-	stmt, args := "DELETE FROM holders WHERE id = ?", []any{string(id)}
-	if term > 0 {
-		stmt, args = "INSERT INTO holders (id, expires_at) VALUES (?, "+r.store.dialect.nowMicros+" + ?) "+
-			"ON CONFLICT (id) DO UPDATE SET expires_at = excluded.expires_at", append(args, term.Microseconds())
+	s.SandboxID = id
+	for _, had := range all {
+		if had.ID == s.ID {
+			return t.update("ledger.lease", "leases", leaseRow(s), thisLease, string(id), s.ID)
+		}
 	}
-	_, err = r.store.writer.ExecContext(ctx, r.store.dialect.rebind(stmt), args...)
-	return err
+	return t.insert("ledger.lease", "leases", leaseRow(s))
 }
 
-func (r *leases) alive(ctx context.Context, id ledger.HolderID) (bool, error) {
-	if r.store.reader == nil {
-		return false, nil
-	}
-	var alive int64
-	stmt := r.store.dialect.rebind("SELECT count(*) FROM holders WHERE id = ? AND expires_at > " + r.store.dialect.nowMicros)
-	err := r.store.ask(ctx, func() error { return r.store.reader.QueryRowContext(ctx, stmt, string(id)).Scan(&alive) })
+// endLeases drops the leases that a change releases, and all of them at the end of their sandbox. It returns how
+// many still count.
+func (t *tx) endLeases(row ledger.Sandbox, release []string) (counting int, err error) {
+	all, err := t.leases(row.ID)
 	if err != nil {
-		return false, r.store.dialect.classify(err, "reading "+r.store.url)
+		return 0, err
 	}
-	return alive > 0, nil
-}
-
-// sweep deletes holders that ended long ago.
-func (r *leases) sweep(ctx context.Context) {
-	unlock, err := r.store.lock(ctx)
-	if err != nil {
-		return
+	gone := map[string]bool{}
+	for _, id := range release {
+		gone[id] = true
 	}
-	defer unlock()
-	stmt := r.store.dialect.rebind("DELETE FROM holders WHERE expires_at < " + r.store.dialect.nowMicros + " - ?")
-	_, _ = r.store.writer.ExecContext(ctx, stmt, (24 * time.Hour).Microseconds())
-}
-
-// ServerTime implements Ledger.
-func (s *store) ServerTime(ctx context.Context) (time.Time, error) {
-	if s.reader == nil || s.dialect.nowMicros == "" {
-		return time.Time{}, nil
+	for _, s := range all {
+		switch {
+		case gone[s.ID] || lifecycle.Terminal(row.State):
+			if _, err := t.exec("ledger.lease", "DELETE FROM leases WHERE "+thisLease, string(row.ID), s.ID); err != nil {
+				return 0, err
+			}
+			t.removed("leases", map[string]any{"sandbox_id": string(row.ID), "id": s.ID})
+		case s.Counts(t.now):
+			counting++
+		}
 	}
-	var at int64
-	err := s.ask(ctx, func() error { return s.reader.QueryRowContext(ctx, "SELECT "+s.dialect.nowMicros).Scan(&at) })
-	if err != nil {
-		return time.Time{}, s.dialect.classify(err, "asking "+s.url+" what time it is")
-	}
-	return fromMicros(at), nil
+	return counting, nil
 }

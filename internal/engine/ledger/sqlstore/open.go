@@ -65,7 +65,7 @@ func CheckURL(address string) (err error) {
 
 // Open opens the ledger at sqlite:///absolute/path or postgres://…. It creates the file or the tables
 // unless ReadOnly.
-func Open(ctx context.Context, address string, o Options) (ledger.Ledger, error) {
+func Open(ctx context.Context, address string, o Options) (*ledger.Ledger, error) {
 	if address, shared := isPostgres(address); shared {
 		return openPostgres(ctx, address, o)
 	}

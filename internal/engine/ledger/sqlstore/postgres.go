@@ -51,7 +51,7 @@ func numbered(q string) string {
 }
 
 // openPostgres opens a database that several machines may share.
-func openPostgres(ctx context.Context, address string, o Options) (ledger.Ledger, error) {
+func openPostgres(ctx context.Context, address string, o Options) (*ledger.Ledger, error) {
 	o = o.filled()
 	cfg, err := parsePostgres(address)
 	if err != nil {
@@ -73,7 +73,7 @@ func openPostgres(ctx context.Context, address string, o Options) (ledger.Ledger
 		_ = s.Close()
 		return nil, err
 	}
-	return s, nil
+	return s.views(), nil
 }
 
 func (s *store) pool(cfg *pgx.ConnConfig, connections int, readOnly bool) *sql.DB {
@@ -98,7 +98,7 @@ func (s *store) openSharedToWrite(ctx context.Context, cfg *pgx.ConnConfig) erro
 	if s.id, err = s.migrateShared(ctx, steps); err != nil {
 		return err
 	}
-	s.holders = &leases{store: s, term: lease.Term(s.options.Lease)}
+	s.holders = &holderRows{store: s, term: lease.Term(s.options.Lease)}
 	return nil
 }
 
@@ -128,7 +128,7 @@ func (s *store) openSharedToRead(ctx context.Context, cfg *pgx.ConnConfig) error
 	if s.reader == nil {
 		_ = db.Close()
 	}
-	s.holders = &leases{store: s, term: lease.Term(s.options.Lease)}
+	s.holders = &holderRows{store: s, term: lease.Term(s.options.Lease)}
 	return err
 }
 

@@ -75,7 +75,7 @@ func deadlocks(t *testing.T, address string) (n int64) {
 // hand is one machine's work.
 type hand struct {
 	t      *testing.T
-	l      ledger.Ledger
+	l      *ledger.Ledger
 	holder ledger.HolderID
 }
 

@@ -21,7 +21,7 @@ func openedStore(t *testing.T, address string) *store {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = l.Close() })
-	return l.(*store)
+	return l.Identity.(*store)
 }
 
 // A migration that fails when it is run twice shows whether it was.

@@ -18,7 +18,7 @@ import (
 
 // aLife takes one sandbox through its states. Its keys are the same for the
 // same id, as when a caller repeats a call.
-func aLife(ctx context.Context, l ledger.Ledger, id extensions.ID) error {
+func aLife(ctx context.Context, l *ledger.Ledger, id extensions.ID) error {
 	holder, err := l.Holder(ctx)
 	if err != nil {
 		return err

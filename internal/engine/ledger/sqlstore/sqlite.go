@@ -34,7 +34,7 @@ func sqliteDialect() dialect {
 }
 
 // openSQLite opens the file; path is absolute.
-func openSQLite(ctx context.Context, path string, o Options) (ledger.Ledger, error) {
+func openSQLite(ctx context.Context, path string, o Options) (*ledger.Ledger, error) {
 	if sqlite3.SQLITE_VERSION_NUMBER < minSQLite {
 		return nil, fault.Errorf(extensions.KindInternal, "built with SQLite %s, which can corrupt a ledger; 3.51.3 is needed",
 			sqlite3.SQLITE_VERSION)
@@ -55,7 +55,7 @@ func openSQLite(ctx context.Context, path string, o Options) (ledger.Ledger, err
 		_ = s.Close()
 		return nil, err
 	}
-	return s, nil
+	return s.views(), nil
 }
 
 // openToWrite creates what is missing. It does so under the writer lock, so any number of processes may
@@ -65,7 +65,7 @@ func (s *store) openToWrite(ctx context.Context, path string) error {
 	if err := os.MkdirAll(folder, 0o700); err != nil {
 		return fault.Errorf(extensions.KindUnavailable, "making the ledger's folder: %w", err).WithRemedy("name a folder you may write to")
 	}
-	if err := checkPlace(folder); err != nil {
+	if err := checkFileSystem(folder); err != nil {
 		return err
 	}
 	lock := newWriterLock(path+".lock", s.options.LockTimeout)
@@ -141,7 +141,7 @@ func (s *store) openToRead(ctx context.Context, path string) error {
 	if err != nil || !there {
 		return err
 	}
-	if err := checkPlace(filepath.Dir(path)); err != nil {
+	if err := checkFileSystem(filepath.Dir(path)); err != nil {
 		return err
 	}
 	steps, err := migrations()

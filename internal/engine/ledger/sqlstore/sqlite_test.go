@@ -26,10 +26,10 @@ func TestEveryConnectionIsSetUp(t *testing.T) {
 		db   *sql.DB
 		want map[string]string
 	}{
-		"writer": {l.(*store).writer, map[string]string{"journal_mode": "wal", "synchronous": "2", "busy_timeout": "10000",
+		"writer": {l.Identity.(*store).writer, map[string]string{"journal_mode": "wal", "synchronous": "2", "busy_timeout": "10000",
 			"foreign_keys": "1", "query_only": "0"}},
-		"reader":    {l.(*store).reader, map[string]string{"busy_timeout": "10000", "query_only": "1"}},
-		"read-only": {r.(*store).reader, map[string]string{"busy_timeout": "10000", "query_only": "1"}},
+		"reader":    {l.Identity.(*store).reader, map[string]string{"busy_timeout": "10000", "query_only": "1"}},
+		"read-only": {r.Identity.(*store).reader, map[string]string{"busy_timeout": "10000", "query_only": "1"}},
 	} {
 		for pragma, want := range c.want {
 			var got string
@@ -50,7 +50,7 @@ func TestWritersBeginImmediately(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer l.Close()
-	tx, err := l.(*store).writer.BeginTx(ctx, nil)
+	tx, err := l.Identity.(*store).writer.BeginTx(ctx, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,7 +15,7 @@ import (
 // teller leads lives in a ledger, one change after the other.
 type teller struct {
 	t      testing.TB
-	l      ledger.Ledger
+	l      *ledger.Ledger
 	holder ledger.HolderID
 }
 

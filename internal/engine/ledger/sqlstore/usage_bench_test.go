@@ -34,7 +34,7 @@ func benchUsage(b *testing.B, address string) {
 		b.Fatal(err)
 	}
 	defer func() { _ = l.Close() }()
-	s := l.(*store)
+	s := l.Identity.(*store)
 	began := time.Now()
 	fillUsage(b, s)
 	b.Logf("%d meters written in %s", benchMeters, time.Since(began).Round(time.Second))

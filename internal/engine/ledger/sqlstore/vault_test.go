@@ -20,7 +20,7 @@ type vault struct {
 	address  string
 	postgres bool
 	db       *sql.DB
-	l        ledger.Ledger // for reading
+	l        *ledger.Ledger // for reading
 	tables   map[string]*table
 }
 

@@ -12,7 +12,7 @@ import (
 )
 
 // exported are the events of both streams, a line each.
-func exported(t *testing.T, l ledger.Ledger) (lines []string) {
+func exported(t *testing.T, l *ledger.Ledger) (lines []string) {
 	t.Helper()
 	for _, stream := range []string{"acme", "umbrella"} {
 		events, err := l.Events(ctx, stream, 1, 0)

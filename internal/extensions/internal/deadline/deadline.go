@@ -26,16 +26,3 @@ func Unix(t time.Time) int64 {
 	}
 	return t.Unix()
 }
-
-// At returns the first instant not before t that lies whole grains after from; a grain of 0 is exact. from is
-// when the place starts to count.
-func At(from, t time.Time, grain time.Duration) time.Time {
-	if grain <= 0 {
-		return t
-	}
-	n := Left(from, t, grain)
-	if n > int64(math.MaxInt64/grain) {
-		return t
-	}
-	return from.Add(time.Duration(n) * grain)
-}

@@ -196,6 +196,15 @@ func Of(spec extensions.Spec) map[string]string {
 	return all
 }
 
+// Owner is the id of an object, by its labels, if it is one of the account.
+func Owner(has map[string]string, account string) (extensions.ID, bool) {
+	if has[extensions.LabelAccount] != Value(account) {
+		return "", false
+	}
+	id, err := extensions.ParseID(has[extensions.LabelID]) // an id is its own label
+	return id, err == nil
+}
+
 // Generation is what an object's labels say of it; 0 = nothing, or no number.
 func Generation(labels map[string]string) int64 {
 	n, err := strconv.ParseInt(labels[extensions.LabelGeneration], 10, 64)

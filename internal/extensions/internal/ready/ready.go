@@ -47,6 +47,17 @@ func (w Wait) Soon(ctx context.Context, what string, look func(ctx context.Conte
 	return err
 }
 
+// Gone is Soon for what a vendor removes: once it is gone, look says KindNotFound.
+func (w Wait) Gone(ctx context.Context, what string, look func(ctx context.Context) error) error {
+	return w.Soon(ctx, what, func(ctx context.Context) (bool, error) {
+		err := look(ctx)
+		if extensions.IsKind(err, extensions.KindNotFound) {
+			return true, nil
+		}
+		return false, err
+	})
+}
+
 // Of returns the wait that a profile asks for; nil = the defaults.
 func Of(p *extensions.Probe) Wait {
 	if p == nil {

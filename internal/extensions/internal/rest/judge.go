@@ -1,6 +1,7 @@
 package rest
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -101,24 +102,29 @@ func (c *Client) told(a Answer) string {
 	if !a.Own {
 		return ""
 	}
-	var said struct {
-		Message string `json:"message"`
-		Error   any    `json:"error"`
-	}
-	_ = json.Unmarshal(a.Body, &said) // other shapes have no words
-	text := said.Message
-	if text == "" {
-		switch e := said.Error.(type) {
-		case string:
-			text = e
-		case map[string]any:
-			text, _ = e["message"].(string)
-		}
-	}
+	_, text := a.Said()
 	if text = c.words(text); text == "" {
 		return ""
 	}
 	return ": " + text
+}
+
+// Said is the code and the text of an error answer, of the usual shapes: message, and error with a text or with code and
+// message. Other shapes say nothing.
+func (a Answer) Said() (code, text string) {
+	var said struct {
+		Message string          `json:"message"`
+		Error   json.RawMessage `json:"error"`
+	}
+	var e struct {
+		Code    string `json:"code"`
+		Message string `json:"message"`
+	}
+	_ = json.Unmarshal(a.Body, &said)
+	if json.Unmarshal(said.Error, &e) != nil {
+		_ = json.Unmarshal(said.Error, &e.Message)
+	}
+	return e.Code, cmp.Or(said.Message, e.Message)
 }
 
 // words makes the other side's text fit a message: short, without control characters or the account's secrets.

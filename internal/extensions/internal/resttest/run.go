@@ -62,6 +62,9 @@ func Run(t *testing.T, h Harness) {
 	check("slow", (*httptest.Server).Start, slowed)
 	check("another-object", (*httptest.Server).Start, another)
 	check("secret-in-an-answer", (*httptest.Server).Start, echoed)
+	check("lost-when-it-was-done", (*httptest.Server).Start, lost)
+	check("delivered-twice", (*httptest.Server).Start, twice)
+	check("late-list", (*httptest.Server).Start, late)
 	check("pages-without-end", (*httptest.Server).Start, func(f *front) {
 		n := 0
 		f.pages(func() string { n++; return "t" + strconv.Itoa(n) })

@@ -17,6 +17,8 @@ var images = []string{"", "vercel/sandbox/universal:latest", "node:24", "python:
 
 var runtimes = []string{"", "node22", "node24", "node26", "python3.13"}
 
+const maxTags = 5 // of a sandbox
+
 type newSandbox struct {
 	ProjectID  string
 	Name       string
@@ -51,6 +53,8 @@ func (v *Vendor) create(r *http.Request, body []byte) (answer, error) {
 	switch {
 	case want.ProjectID != v.Project:
 		return answer{}, fail(http.StatusNotFound, "not_found", "Project not found.")
+	case len(want.Tags) > maxTags:
+		return answer{}, fail(http.StatusBadRequest, "bad_request", "Too many tags.")
 	case v.sandboxes[want.Name] != nil:
 		return answer{}, fail(http.StatusBadRequest, "bad_request", fmt.Sprintf("A sandbox named %q already exists.", want.Name))
 	case (want.Runtime != "") != strings.HasPrefix(r.URL.Path, "/v2/"):
@@ -171,7 +175,7 @@ func (v *Vendor) stop(r *http.Request, _ []byte) (answer, error) {
 	switch {
 	case err != nil:
 		return answer{}, err
-	case s.status == "stopping":
+	case s.status == "stopping", s.status == "snapshotting":
 		return answer{}, fail(http.StatusUnprocessableEntity, "sandbox_stopping", "The sandbox is stopping.")
 	case s.status == "stopped":
 		return answer{}, fail(http.StatusGone, "sandbox_stopped", "The sandbox has stopped.")
@@ -230,6 +234,9 @@ func (v *Vendor) patch(r *http.Request, body []byte) (answer, error) {
 		s.route(*want.Ports)
 	}
 	if want.Tags != nil {
+		if len(want.Tags) > maxTags {
+			return answer{}, fail(http.StatusBadRequest, "bad_request", "Too many tags.")
+		}
 		s.tags = want.Tags
 	}
 	return answer{body: map[string]any{"sandbox": s.told(), "routes": s.open()}}, nil

@@ -48,6 +48,7 @@ func (v *Vendor) operations() map[string]operation {
 		"POST " + sessions + "/extend-timeout": v.extend,
 		"POST " + sessions + "/network-policy": v.setPolicy,
 		"POST " + sessions + "/snapshot":       v.take,
+		"GET /v2/sandboxes/snapshots":          v.listSnapshots,
 		"GET " + snapshots:                     v.getSnapshot,
 		"DELETE " + snapshots:                  v.deleteSnapshot,
 		"POST " + sessions + "/fs/mkdir":       v.mkdir,

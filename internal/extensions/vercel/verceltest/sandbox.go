@@ -73,7 +73,7 @@ func (v *Vendor) tick() {
 		if s.status == "running" && !now.Before(s.begun.Add(s.timeout)) {
 			v.halt(s, s.begun.Add(s.timeout))
 		}
-		if s.status == "stopping" && !now.Before(s.toStop.Add(v.lag.Stop)) {
+		if (s.status == "stopping" || s.status == "snapshotting") && !now.Before(s.toStop.Add(v.lag.Stop)) {
 			s.status, s.stopped = "stopped", s.toStop.Add(v.lag.Stop)
 		}
 	}
@@ -163,6 +163,8 @@ func (v *Vendor) its(r *http.Request, running bool) (*sandbox, error) {
 			return nil, fail(http.StatusUnprocessableEntity, "sandbox_pending", "The sandbox has not started yet.")
 		case s.status == "stopping":
 			return nil, fail(http.StatusUnprocessableEntity, "sandbox_stopping", "The sandbox is stopping.")
+		case s.status == "snapshotting":
+			return nil, fail(http.StatusUnprocessableEntity, "sandbox_snapshotting", "The sandbox is being snapshotted.")
 		}
 		return nil, fail(http.StatusGone, "sandbox_stopped", "The sandbox has stopped.")
 	}

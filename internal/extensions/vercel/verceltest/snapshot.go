@@ -1,8 +1,10 @@
 package verceltest
 
 import (
+	"cmp"
 	"maps"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/hosttest/box"
@@ -10,10 +12,10 @@ import (
 
 // snapshot is a stopped session's file system.
 type snapshot struct {
-	id, session, region string
-	files               *box.Box
-	made, ends          time.Time // ends zero = never
-	status              string
+	id, of, session, region string // of: its sandbox's name
+	files                   *box.Box
+	made, ends              time.Time // ends zero = never
+	status                  string
 }
 
 func (s *snapshot) told() map[string]any {
@@ -22,7 +24,7 @@ func (s *snapshot) told() map[string]any {
 	if !s.ends.IsZero() {
 		out["expiresAt"] = ms(s.ends)
 	}
-	return map[string]any{"snapshot": out}
+	return out
 }
 
 // defaultKept is how long a snapshot is kept if nobody says.
@@ -38,7 +40,7 @@ func (v *Vendor) take(r *http.Request, body []byte) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	kept := &snapshot{id: "snap_" + letters(24), session: s.sessionID, region: s.region, made: v.clock.Now(), status: "created"}
+	kept := &snapshot{id: "snap_" + letters(24), of: s.name, session: s.sessionID, region: s.region, made: v.clock.Now(), status: "created"}
 	kept.ends = kept.made.Add(defaultKept)
 	if want.Expiration != nil {
 		kept.ends = kept.made.Add(time.Duration(*want.Expiration) * time.Millisecond)
@@ -47,13 +49,32 @@ func (v *Vendor) take(r *http.Request, body []byte) (answer, error) {
 		}
 	}
 	v.halt(s, v.clock.Now())
+	s.status = "snapshotting"
 	if kept.files, err = v.shelf.Copy(kept.id, s.Root, homes); err != nil {
 		return answer{}, err
 	}
 	v.snapshots[kept.id] = kept
-	out := kept.told()
-	out["session"] = s.session()
-	return answer{body: out}, nil
+	return answer{body: map[string]any{"snapshot": kept.told(), "session": s.session()}}, nil
+}
+
+// listSnapshots lists by the name of their sandbox, whether or not that is still there, the newest first. A page has one, so
+// that nobody takes the first for all.
+func (v *Vendor) listSnapshots(r *http.Request, _ []byte) (answer, error) {
+	query, now := r.URL.Query(), v.clock.Now()
+	all := slices.DeleteFunc(slices.Collect(maps.Values(v.snapshots)), func(s *snapshot) bool {
+		_, err := v.kept(s.id)
+		return err != nil || query.Has("name") && s.of != query.Get("name") || now.Before(s.made.Add(v.lag.List))
+	})
+	slices.SortFunc(all, func(a, b *snapshot) int { return cmp.Or(b.made.Compare(a.made), cmp.Compare(a.id, b.id)) })
+	from := 1 + slices.IndexFunc(all, func(s *snapshot) bool { return s.id == query.Get("cursor") })
+	out, next := []map[string]any{}, any(nil)
+	if from < len(all) {
+		out = append(out, all[from].told())
+	}
+	if from+1 < len(all) {
+		next = all[from].id
+	}
+	return answer{body: map[string]any{"snapshots": out, "pagination": map[string]any{"count": len(out), "next": next}}}, nil
 }
 
 // kept is the snapshot of an id, or the vendor's refusal.
@@ -70,7 +91,7 @@ func (v *Vendor) getSnapshot(r *http.Request, _ []byte) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	return answer{body: s.told()}, nil
+	return answer{body: map[string]any{"snapshot": s.told()}}, nil
 }
 
 func (v *Vendor) deleteSnapshot(r *http.Request, _ []byte) (answer, error) {
@@ -80,15 +101,24 @@ func (v *Vendor) deleteSnapshot(r *http.Request, _ []byte) (answer, error) {
 	}
 	delete(v.snapshots, s.id)
 	s.status = "deleted"
-	return answer{body: s.told()}, s.files.Remove()
+	return answer{body: map[string]any{"snapshot": s.told()}}, s.files.Remove()
 }
 
 // Snapshots are the ids of those that exist.
 func (v *Vendor) Snapshots() (ids []string) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	for id := range maps.Keys(v.snapshots) {
-		ids = append(ids, id)
+	return slices.Collect(maps.Keys(v.snapshots))
+}
+
+// Reassign makes a snapshot one of another session.
+func (v *Vendor) Reassign(id, session string) error {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	s := v.snapshots[id]
+	if s == nil {
+		return errNoSuch
 	}
-	return ids
+	s.session = session
+	return nil
 }

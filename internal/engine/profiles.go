@@ -3,6 +3,7 @@ package engine
 import (
 	"gopkg.in/yaml.v3"
 
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/profile"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
@@ -34,4 +35,19 @@ func (e *Engine) ProfileText(ref string) (ProfileText, error) {
 	}
 	v := ProfileText{ProfileView: profileView(flat), File: p.File(), Lineage: lineage, Text: string(text)}
 	return v, yaml.Unmarshal(text, &v.Profile)
+}
+
+// Exposure is what sandboxes of a profile may touch outside of themselves.
+type Exposure = profile.Exposure
+
+// Exposure reads the profile of a reference, "profile.x" or "profile.x@1.0.0". It returns KindInvalid if there is none.
+func (e *Engine) Exposure(ref string) (ProfileView, Exposure, error) {
+	p, err := e.catalog.Profiles.Lookup(ref)
+	if err != nil {
+		return ProfileView{}, Exposure{}, extensions.AtField("profile", err)
+	}
+	if p, _, err = e.catalog.Profiles.Flatten(p); err != nil {
+		return ProfileView{}, Exposure{}, err
+	}
+	return profileView(p), p.Exposure(), nil
 }

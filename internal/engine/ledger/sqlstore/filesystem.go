@@ -26,8 +26,8 @@ func network(fsType string) bool {
 	return slices.Contains(networkTypes, fsType)
 }
 
-// checkPlace refuses folders on network file systems.
-func checkPlace(folder string) error {
+// checkFileSystem refuses folders on network file systems.
+func checkFileSystem(folder string) error {
 	fsType, remote, err := fileSystem(folder)
 	if err != nil {
 		return fault.Errorf(extensions.KindUnavailable, "looking at the ledger's folder %s: %w", folder, err)
@@ -41,5 +41,5 @@ func refuse(folder, fsType string, remote bool) error {
 	}
 	return fault.Errorf(extensions.KindUnsupported, "the ledger's folder %s is on a network file system (%s), where locks do not hold", folder,
 		fsType).
-		WithRemedy("put the ledger on a local disk; for one ledger on several machines a server database comes with a later release")
+		WithRemedy("put the ledger on a local disk, or share one in PostgreSQL (postgres://user@host/database)")
 }
