@@ -105,6 +105,10 @@ func (a *app) run1(c *cobra.Command, f *runFlags, given []string) error {
 	if err != nil {
 		return err
 	}
+	if len(command) == 0 && f.req.Shell == "" {
+		return extensions.Errorf(extensions.KindInvalid, "nothing to run: there is no command after --, and no --shell").
+			WithRemedy("as in %s -- %s", c.CommandPath(), cmp.Or(strings.Join(given, " "), "uname -a"))
+	}
 	req, err := f.place.request(profile)
 	if err != nil {
 		return err

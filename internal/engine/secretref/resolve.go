@@ -75,7 +75,7 @@ func fromEnv(r reference, opts Options) ([]byte, error) {
 	}
 	value, ok := lookup(r.target)
 	if !ok {
-		return nil, missing(r, "the variable is not set where Terraform runs")
+		return nil, missing(r, "the variable is not set on this machine")
 	}
 	return []byte(value), nil
 }
@@ -162,7 +162,7 @@ func reason(err error) string {
 
 func missing(r reference, why string) error {
 	return extensions.Errorf(extensions.KindUnauthorized, "the secret %s cannot be read: %s", r, why).
-		WithRemedy("Provide it on the machine that runs Terraform, or change the reference.")
+		WithRemedy("Provide it on this machine, or change the reference.")
 }
 
 func unfit(r reference, why string) error {

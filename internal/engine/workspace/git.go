@@ -125,7 +125,7 @@ func gitFailed(ctx context.Context, loc location, err error, stderr string) erro
 	}
 	if errors.Is(err, exec.ErrNotFound) {
 		return extensions.Errorf(extensions.KindInvalid, "git is not installed, but the workspace comes from %s", loc.origin()).
-			WithRemedy("Install git on the machine that runs Terraform, or give a local folder.")
+			WithRemedy("Install git on this machine, or give a local folder.")
 	}
 	said := extensions.Clean(strings.TrimSpace(loc.redact(stderr)), 400)
 	if said == "" {

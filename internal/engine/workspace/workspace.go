@@ -90,7 +90,7 @@ func checkFolder(dir string) error {
 			WithRemedy("Create it, correct the path, or give a git URL (https://, ssh:// or user@host:path).")
 	case err != nil:
 		return extensions.Errorf(extensions.KindInvalid, "the workspace folder %q cannot be read: %w", shown, bare(err)).
-			WithRemedy("Let the user that runs Terraform read it.")
+			WithRemedy("Let this user read it.")
 	case !info.IsDir():
 		return extensions.Errorf(extensions.KindInvalid, "the workspace %q is not a folder", shown).
 			WithRemedy("Give its folder.")
@@ -102,7 +102,7 @@ func checkFolder(dir string) error {
 	}
 	if err != nil && !errors.Is(err, io.EOF) {
 		return extensions.Errorf(extensions.KindInvalid, "the workspace folder %q cannot be listed: %w", shown, bare(err)).
-			WithRemedy("Let the user that runs Terraform read it.")
+			WithRemedy("Let this user read it.")
 	}
 	root, err := os.OpenRoot(dir)
 	if err != nil {
