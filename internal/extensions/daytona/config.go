@@ -17,6 +17,8 @@ const (
 	credentialOrganization = "organization_id"
 
 	fieldEdition   = "edition"
+	fieldClass     = "class"
+	fieldArchive   = "archive_after_minutes"
 	fieldAPI       = "api_url"
 	fieldRegion    = "region"
 	fieldSnapshot  = "snapshot"
@@ -25,6 +27,8 @@ const (
 
 	editionCloud      = "cloud"
 	editionSelfHosted = "self-hosted"
+	classContainer    = "container"
+	classVM           = "linux-vm"
 
 	cloudAPI       = "https://app.daytona.io/api"
 	defaultWorkDir = "/home/daytona/workspace"
@@ -35,6 +39,12 @@ const (
 var configFields = []extensions.Field{
 	{Name: fieldEdition, Type: extensions.FieldString, Enum: []string{editionCloud, editionSelfHosted},
 		Doc: "`cloud` (the default) is the vendor's own; `self-hosted` an installation of yours, of version 0.190."},
+	{Name: fieldClass, Type: extensions.FieldString, Enum: []string{classContainer, classVM},
+		Doc: "What sandboxes are: `container` (the default), or `linux-vm`, virtual machines of the cloud, for which `snapshot` must name " +
+			"a snapshot of that class."},
+	{Name: fieldArchive, Type: extensions.FieldInt,
+		Doc: "Minutes after which the vendor moves the files of a paused container into an archive: they no longer count against the " +
+			"quota of disks, and it resumes more slowly; default: the vendor's, 7 days."},
 	{Name: fieldAPI, Type: extensions.FieldString,
 		Doc: "Address of the API; default: `DAYTONA_API_URL`, else `" + cloudAPI + "`. An installation of yours has none by default."},
 	{Name: fieldRegion, Type: extensions.FieldString,
@@ -54,6 +64,8 @@ var optionFields = []extensions.Field{
 type settings struct {
 	account   string
 	cloud     bool
+	vm        bool
+	archive   int64 // minutes, 0 = the vendor's choice
 	apiURL    string
 	region    string // "" = the vendor's choice
 	snapshot  string // "" = the vendor's choice
@@ -64,9 +76,17 @@ func parseConfig(cfg extensions.Config) (settings, error) {
 	if err := extensions.CheckFields("config", configFields, cfg.Values); err != nil {
 		return settings{}, err
 	}
-	s := settings{account: cfg.Account, cloud: isCloud(cfg.Values), snapshot: extensions.Text(cfg.Values, fieldSnapshot),
+	s := settings{account: cfg.Account, cloud: isCloud(cfg.Values), vm: isVM(cfg.Values), snapshot: extensions.Text(cfg.Values, fieldSnapshot),
 		region:    cmp.Or(extensions.Text(cfg.Values, fieldRegion), os.Getenv("DAYTONA_TARGET")),
+		archive:   extensions.Whole(cfg.Values[fieldArchive], 0),
 		perMinute: extensions.Whole(cfg.Values[fieldPerMinute], defaultPerMinute)}
+	if s.vm && !s.cloud {
+		return s, extensions.Errorf(extensions.KindInvalid, "config.%s: version 0.190 of %s has containers only", fieldClass, vendor).
+			WithRemedy("remove it, or use the cloud")
+	}
+	if s.archive < 0 || s.archive > 1<<30 {
+		return s, extensions.Errorf(extensions.KindInvalid, "config.%s: %d is no number of minutes", fieldArchive, s.archive)
+	}
 	if s.perMinute < 1 || s.perMinute > 60_000 {
 		return s, extensions.Errorf(extensions.KindInvalid, "config.%s: %d is not between 1 and 60000", fieldPerMinute, s.perMinute)
 	}
@@ -85,6 +105,8 @@ func parseConfig(cfg extensions.Config) (settings, error) {
 func isCloud(values map[string]any) bool {
 	return extensions.Text(values, fieldEdition) != editionSelfHosted
 }
+
+func isVM(values map[string]any) bool { return extensions.Text(values, fieldClass) == classVM }
 
 // snapshotOf is the snapshot of a new sandbox without an image; "" = the vendor's.
 func (s settings) snapshotOf(spec extensions.Spec) string {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/url"
+	"slices"
 	"time"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
@@ -14,14 +15,19 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/rest"
 )
 
-// labelWorkDir is the workspace inside; absent where there is none.
-const labelWorkDir = "sandboxer.workdir"
+const (
+	labelWorkDir = "sandboxer.workdir" // the workspace inside; absent where there is none
+	labelDesktop = "sandboxer.desktop" // it has a desktop; absent otherwise
+)
 
 // labelsOf is what a new sandbox carries.
 func labelsOf(spec extensions.Spec) map[string]string {
 	m := labels.Of(spec)
 	if d := workDirOf(spec); d != "" {
 		m[labelWorkDir] = d
+	}
+	if slices.Contains(spec.Requires.Capabilities, extensions.RequireDesktop) {
+		m[labelDesktop] = "yes"
 	}
 	return m
 }
@@ -86,10 +92,10 @@ func (b *backend) list(ctx context.Context) (all []sandbox, err error) {
 	return all, err
 }
 
-// act calls a verb on a sandbox and returns it as it is then.
-func (b *backend) act(ctx context.Context, method, ref string, verb ...string) (*sandbox, error) {
+// act calls a verb on a sandbox, with a body unless in is nil, and returns it as it is then.
+func (b *backend) act(ctx context.Context, method, ref string, in any, verb ...string) (*sandbox, error) {
 	var s sandbox
-	_, err := b.control.Do(ctx, rest.Call{Method: method, Path: append([]string{"sandbox", ref}, verb...), Out: &s, Is: s.is(ref)})
+	_, err := b.control.Do(ctx, rest.Call{Method: method, Path: append([]string{"sandbox", ref}, verb...), In: in, Out: &s, Is: s.is(ref)})
 	return &s, err
 }
 

@@ -58,26 +58,31 @@ func (x extension) Open(ctx context.Context, cfg extensions.Config) (extensions.
 }
 
 func open(x extension, cfg extensions.Config) (*backend, error) {
-	s, err := parseConfig(cfg)
+	b, err := bound(x, cfg)
 	if err != nil {
-		return nil, err
-	}
-	b := &backend{settings: s}
-	if b.desc, err = extensions.Declared(x, cfg.Values); err != nil {
 		return nil, err
 	}
 	if b.token, b.secrets, err = credentials(cfg.Credentials); err != nil {
 		return nil, err
 	}
-	b.control, err = rest.Open(rest.Options{Vendor: vendor, Base: s.apiURL, Judge: judge, Bearer: b.token, Secrets: b.secrets})
+	b.control, err = rest.Open(rest.Options{Vendor: vendor, Base: b.apiURL, Judge: judge, Bearer: b.token, Secrets: b.secrets})
 	if err != nil {
 		return nil, err
 	}
 	if b.inside, err = webcall.Client(nil); err != nil {
 		return nil, err
 	}
-	b.creates = rate.NewLimiter(rate.Every(time.Minute/time.Duration(s.perMinute)), int(s.perMinute))
+	b.creates = rate.NewLimiter(rate.Every(time.Minute/time.Duration(b.perMinute)), int(b.perMinute))
 	return b, nil
+}
+
+// bound is what the config of a binding says, without a credential.
+func bound(x extension, cfg extensions.Config) (b *backend, err error) {
+	b = &backend{forking: make(chan struct{}, 1)}
+	if b.settings, err = parseConfig(cfg); err == nil {
+		b.desc, err = extensions.Declared(x, cfg.Values)
+	}
+	return b, err
 }
 
 // credentials returns the token of all calls, and the other secret fields of them.
@@ -104,6 +109,7 @@ type backend struct {
 	creates *rate.Limiter  // the binding's creates per minute, kept by waiting
 	filled  contents.Known // by the vendor's id of a sandbox
 	homes   sync.Map       // the vendor's id of a sandbox -> home of its user
+	forking chan struct{}  // held by the fork that keeps its source's state
 }
 
 // Close implements extensions.Backend.

@@ -35,6 +35,17 @@ func judge(a rest.Answer) (extensions.Kind, string) {
 	return "", ""
 }
 
+// judgeInside is the meaning of an error answer on the way to a toolbox: what it lacks is a file, never the sandbox.
+func judgeInside(a rest.Answer) (extensions.Kind, string) {
+	switch {
+	case a.Status == http.StatusBadGateway:
+		return extensions.KindIndeterminate, "look at the sandbox again"
+	case a.Status == http.StatusBadRequest && strings.HasSuffix(said(a), "Is the Sandbox started?"):
+		return extensions.KindUnavailable, "look at the sandbox again"
+	}
+	return "", ""
+}
+
 // notHere reports whether a create was refused for a snapshot or a region that the vendor does not have.
 func notHere(a rest.Answer) bool {
 	text := said(a)

@@ -26,7 +26,10 @@ func (b *backend) waitReady(ctx context.Context, spec extensions.Spec, h extensi
 	if err != nil {
 		return o, err
 	}
-	if err := b.fill(ctx, spec, t); err != nil {
+	if err := b.filled.Fill(ctx, t.sandbox.Id, workDirOf(spec), spec, t.inside()); err != nil {
+		return o, err
+	}
+	if err := t.desktop(ctx); err != nil {
 		return o, err
 	}
 	if err := ready.Answered(ctx, spec.Readiness, func(ctx context.Context, req extensions.ExecRequest) (extensions.ExecResult, error) {

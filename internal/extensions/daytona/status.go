@@ -3,6 +3,7 @@ package daytona
 import (
 	"cmp"
 	"context"
+	"slices"
 	"time"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
@@ -43,21 +44,27 @@ func (b *backend) observe(id extensions.ID, s *sandbox) extensions.Observation {
 			o.Allocated.GPU.Model = string(*s.GpuType)
 		}
 	}
-	switch state := s.state(); state {
-	case api.SandboxStateStarted, api.SandboxStateResizing, api.SandboxStateSnapshotting, api.SandboxStateForking:
+	rests := []api.SandboxState{api.SandboxStateStopping, api.SandboxStateStopped, api.SandboxStateArchiving, api.SandboxStateArchived}
+	if b.vm {
+		rests = []api.SandboxState{api.SandboxStatePausing, api.SandboxStatePaused}
+	}
+	switch state := s.state(); {
+	case slices.Contains(rests, state):
+		o.Phase = extensions.PhasePaused
+	case s.at(api.SandboxStateStarted, api.SandboxStateResizing, api.SandboxStateSnapshotting, api.SandboxStateForking):
 		o.Phase, o.Reachability = extensions.PhaseReady, extensions.Reachability{WorkDir: s.Labels[labelWorkDir]}
-	case api.SandboxStateCreating, api.SandboxStateRestoring, api.SandboxStateStarting, api.SandboxStatePendingBuild,
-		api.SandboxStateBuildingSnapshot, api.SandboxStatePullingSnapshot, api.SandboxStateResuming:
+	case s.at(api.SandboxStateCreating, api.SandboxStateRestoring, api.SandboxStateStarting, api.SandboxStatePendingBuild,
+		api.SandboxStateBuildingSnapshot, api.SandboxStatePullingSnapshot, api.SandboxStateResuming):
 		o.Phase = extensions.PhaseProvisioning
-	case api.SandboxStateUnknown:
+	case s.at(api.SandboxStateUnknown):
 		o.Phase, o.Reason = extensions.PhaseUnreachable, vendor+" does not know its state"
 		o.Err = failed("status", id, extensions.Errorf(extensions.KindUnavailable, "%s does not know the state of %s", vendor, s.Id))
-	case api.SandboxStateDestroying:
+	case s.at(api.SandboxStateDestroying):
 		o.Phase, o.Reason = extensions.PhaseFailed, vendor+" destroys it"
 		if !o.Deadline.IsZero() && !time.Now().Before(o.Deadline) {
 			o.Phase = extensions.PhaseExpired
 		}
-	case api.SandboxStateError, api.SandboxStateBuildFailed:
+	case s.at(api.SandboxStateError, api.SandboxStateBuildFailed):
 		o.Phase, o.Reason = extensions.PhaseFailed, cmp.Or(extensions.Clean(value(s.ErrorReason), 400), "it failed at "+vendor)
 	default:
 		o.Phase, o.Reason = extensions.PhaseFailed, "it was stopped at "+vendor+" ("+extensions.Clean(string(state), 40)+"), and what ran is gone"
@@ -89,6 +96,11 @@ func (b *backend) Find(ctx context.Context, id extensions.ID) (extensions.Handle
 	s, err := b.owned(ctx, handle(id, ""))
 	if extensions.IsKind(err, extensions.KindConflict) {
 		err = extensions.Errorf(extensions.KindNotFound, "another sandbox at %s has its name", vendor)
+	}
+	if extensions.IsKind(err, extensions.KindNotFound) && b.vm {
+		if _, err = b.kept(ctx, forkName(id)); err == nil { // what is left of a fork that was never made
+			return handle(id, ""), nil
+		}
 	}
 	if err != nil {
 		return extensions.Handle{}, failed("find", id, err)

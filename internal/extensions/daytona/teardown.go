@@ -22,7 +22,8 @@ func (b *backend) Teardown(ctx context.Context, h extensions.Handle) (extensions
 func (b *backend) teardown(ctx context.Context, h extensions.Handle) (report extensions.CleanupReport, err error) {
 	s, err := b.owned(ctx, h)
 	if extensions.IsKind(err, extensions.KindNotFound) {
-		return extensions.CleanupReport{AlreadyGone: true}, nil
+		err := b.dropFork(ctx, h.ID)
+		return extensions.CleanupReport{AlreadyGone: err == nil}, err
 	}
 	if err != nil {
 		return report, err
@@ -33,18 +34,22 @@ func (b *backend) teardown(ctx context.Context, h extensions.Handle) (report ext
 		}
 	}
 	report = extensions.CleanupReport{Removed: []string{"sandbox " + s.Id}, StartedAt: stamp(value(s.CreatedAt))}
-	return report, gone.Soon(ctx, vendor+" still shows "+s.Id+", which may cost until it is gone,", func(ctx context.Context) (bool, error) {
+	err = gone.Soon(ctx, vendor+" still shows "+s.Id+", which may cost until it is gone,", func(ctx context.Context) (bool, error) {
 		_, err := b.get(ctx, s.Id)
 		if extensions.IsKind(err, extensions.KindNotFound) {
 			return true, nil
 		}
 		return false, err
 	})
+	if err == nil {
+		err = b.dropFork(ctx, h.ID)
+	}
+	return report, err
 }
 
 // destroy ends a sandbox. One that is gone is success.
 func (b *backend) destroy(ctx context.Context, ref string) error {
-	_, err := b.act(ctx, http.MethodDelete, ref)
+	_, err := b.act(ctx, http.MethodDelete, ref, nil)
 	if extensions.IsKind(err, extensions.KindNotFound) {
 		return nil
 	}

@@ -36,9 +36,13 @@ func (b *backend) enter(ctx context.Context, h extensions.Handle) (*toolbox, err
 	if err != nil {
 		return nil, err
 	}
-	if o := b.observe(h.ID, s); o.Phase != extensions.PhaseReady {
+	switch b.observe(h.ID, s).Phase {
+	case extensions.PhaseReady:
+	case extensions.PhasePaused:
+		return nil, extensions.Paused(h.ID)
+	default:
 		return nil, extensions.Errorf(extensions.KindUnavailable, "it does not run: %s says %s", vendor, s.state()).
-			WithRemedy("wait until it has started; if it was stopped, create it anew")
+			WithRemedy("wait until it has started; if it failed, create it anew")
 	}
 	t := &toolbox{sandbox: s, upload: "upload"}
 	if b.cloud {
@@ -63,14 +67,6 @@ func (b *backend) enter(ctx context.Context, h extensions.Handle) (*toolbox, err
 	t.home = path.Clean(out.Dir)
 	b.homes.Store(s.Id, t.home)
 	return t, nil
-}
-
-// judgeInside is the meaning of an error answer on the way to a toolbox: what it lacks is a file, never the sandbox.
-func judgeInside(a rest.Answer) (extensions.Kind, string) {
-	if a.Status == http.StatusBadGateway {
-		return extensions.KindIndeterminate, "look at the sandbox again"
-	}
-	return "", ""
 }
 
 // base is where relative folders begin.

@@ -25,6 +25,9 @@ func (b *backend) url(ctx context.Context, h extensions.Handle, port int) (u ext
 	if err != nil {
 		return u, err
 	}
+	if b.observe(h.ID, s).Phase == extensions.PhasePaused {
+		return u, extensions.Paused(h.ID)
+	}
 	if s.Public {
 		return u, extensions.Errorf(extensions.KindConflict, "somebody made the ports of %s public at %s", s.Id, vendor).
 			WithRemedy("make it private there")

@@ -1,0 +1,107 @@
+package daytona
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/daytona/internal/api"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/ready"
+)
+
+// Intervals of an automatic delete.
+const (
+	neverDelete = "-1"
+	deleteAtEnd = "0" // as soon as it stops
+)
+
+// Pause implements extensions.Pauser. A virtual machine stands still; a container stops, which ends what runs in it.
+func (b *backend) Pause(ctx context.Context, h extensions.Handle) (extensions.Observation, error) {
+	s, err := b.owned(ctx, h)
+	if err == nil {
+		s, err = b.pause(ctx, h, s)
+	}
+	if err != nil {
+		return extensions.Observation{}, failed("pause", h.ID, err)
+	}
+	return b.observe(h.ID, s), nil
+}
+
+// rests reports whether nothing of a sandbox runs and all of it is kept.
+func (b *backend) rests(s *sandbox) bool {
+	if b.vm {
+		return s.at(api.SandboxStatePaused)
+	}
+	return s.at(api.SandboxStateStopped, api.SandboxStateArchiving, api.SandboxStateArchived)
+}
+
+// pause returns the sandbox once it rests. What would delete it at its stop is lifted before.
+func (b *backend) pause(ctx context.Context, h extensions.Handle, s *sandbox) (_ *sandbox, err error) {
+	verb := "stop"
+	if b.vm {
+		verb = "pause"
+	}
+	if s.at(api.SandboxStateStarted) {
+		if s.Gpu > 0 {
+			return nil, extensions.Errorf(extensions.KindUnsupported, "%s deletes a sandbox with GPUs when it stops", vendor).
+				WithRemedy("leave it running, or bring its work back and destroy it")
+		}
+		if s.AutoDeleteInterval != nil && *s.AutoDeleteInterval >= 0 {
+			if _, err := b.act(ctx, http.MethodPost, s.Id, nil, "autodelete", neverDelete); err != nil {
+				return nil, err
+			}
+		}
+		if _, err := b.act(ctx, http.MethodPost, s.Id, nil, verb); err != nil {
+			return nil, err
+		}
+	}
+	err = ready.Wait{Interval: look, Timeout: -1}.Until(ctx, func(ctx context.Context) (string, error) {
+		var err error
+		if s, err = b.owned(ctx, h); err != nil || b.rests(s) {
+			return "", err
+		}
+		if o := b.observe(h.ID, s); o.Phase == extensions.PhaseFailed {
+			return "", extensions.Errorf(extensions.KindFailed, "%s could not %s it: %s", vendor, verb, o.Reason)
+		}
+		return vendor + " says " + string(s.state()), nil
+	})
+	return s, err
+}
+
+// Resume implements extensions.Pauser. The vendor's clocks count from now, so it is told the deadline.
+func (b *backend) Resume(ctx context.Context, h extensions.Handle, deadline time.Time) (extensions.Observation, error) {
+	o, err := b.resume(ctx, h, deadline)
+	return o, failed("resume", h.ID, err)
+}
+
+func (b *backend) resume(ctx context.Context, h extensions.Handle, deadline time.Time) (o extensions.Observation, err error) {
+	s, err := b.owned(ctx, h)
+	if err != nil {
+		return o, err
+	}
+	if b.rests(s) {
+		if s, err = b.act(ctx, http.MethodPost, s.Id, nil, "start"); err != nil {
+			return o, err
+		}
+	}
+	if err := b.started(ctx, h); err != nil {
+		return o, err
+	}
+	if !b.cloud {
+		if _, err := b.act(ctx, http.MethodPost, s.Id, nil, "autodelete", deleteAtEnd); err != nil {
+			return o, err
+		}
+	}
+	if err := b.until(ctx, s.Id, deadline); err != nil {
+		return o, err
+	}
+	t, err := b.enter(ctx, h)
+	if err == nil {
+		err = t.desktop(ctx)
+	}
+	if err != nil {
+		return o, err
+	}
+	return b.observe(h.ID, t.sandbox), nil
+}
