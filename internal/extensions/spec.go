@@ -128,6 +128,18 @@ func (n Network) Needs() Egress {
 	return need
 }
 
+// Lists returns the networks and the names that n allows, each in its order.
+func (n Network) Lists() (networks, names []string) {
+	for _, r := range n.Egress {
+		if r.CIDR != "" {
+			networks = append(networks, r.CIDR)
+		} else {
+			names = append(names, r.Domain)
+		}
+	}
+	return networks, names
+}
+
 // Workspace modes and access.
 const (
 	WorkspaceMirror          = "mirror"           // brought back on destroy and on demand

@@ -9,7 +9,8 @@ import (
 )
 
 // CheckSpec implements extensions.SpecChecker.
-func (x extension) CheckSpec(ctx context.Context, cfg extensions.Config, spec extensions.Spec) ([]string, error) {
+func (x extension) CheckSpec(ctx context.Context, cfg extensions.Config, spec extensions.Spec) (_ []string, err error) {
+	defer tell("check", spec.ID, &err)
 	b, err := bound(x, cfg)
 	if err == nil {
 		err = b.refuseContent(spec)
@@ -17,7 +18,7 @@ func (x extension) CheckSpec(ctx context.Context, cfg extensions.Config, spec ex
 	if err == nil && spec.Image != nil && !spec.BuildsFromUnknown() {
 		_, _, _, err = planned(ctx, spec)
 	}
-	return nil, failed("check", spec.ID, err)
+	return nil, err
 }
 
 // refuse names what cannot be rented here, before anything is asked.

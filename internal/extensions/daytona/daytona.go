@@ -30,7 +30,9 @@ import (
 	"golang.org/x/time/rate"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
-	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/contents"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/guest"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/kept"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/named"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/rest"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/webcall"
 )
@@ -46,18 +48,11 @@ type extension struct{}
 func New() extensions.Extension { return extension{} }
 
 // Open implements extensions.Extension. It contacts nobody.
-func (x extension) Open(ctx context.Context, cfg extensions.Config) (extensions.Backend, error) {
+func (x extension) Open(ctx context.Context, cfg extensions.Config) (_ extensions.Backend, err error) {
+	defer tell("open", "", &err)
 	if err := ctx.Err(); err != nil {
-		return nil, failed("open", "", err)
+		return nil, err
 	}
-	b, err := open(x, cfg)
-	if err != nil {
-		return nil, failed("open", "", err)
-	}
-	return b, nil
-}
-
-func open(x extension, cfg extensions.Config) (*backend, error) {
 	b, err := bound(x, cfg)
 	if err != nil {
 		return nil, err
@@ -66,13 +61,14 @@ func open(x extension, cfg extensions.Config) (*backend, error) {
 		return nil, err
 	}
 	b.control, err = rest.Open(rest.Options{Vendor: vendor, Base: b.apiURL, Judge: judge, Bearer: b.token, Secrets: b.secrets})
+	if err == nil {
+		b.inside, err = webcall.Client(nil)
+	}
 	if err != nil {
 		return nil, err
 	}
-	if b.inside, err = webcall.Client(nil); err != nil {
-		return nil, err
-	}
 	b.creates = rate.NewLimiter(rate.Every(time.Minute/time.Duration(b.perMinute)), int(b.perMinute))
+	b.all, b.Shelf, b.Guests = b.sandboxes(), b.snapshots(), &guest.Guests{Vendor: vendor, Enter: b.enter}
 	return b, nil
 }
 
@@ -101,15 +97,17 @@ func credentials(given map[string]extensions.Secret) (token extensions.Secret, f
 // backend is one account, a part of an organization at the vendor.
 type backend struct {
 	settings
+	*guest.Guests
+	*kept.Shelf
+	all     named.Shelf[*sandbox]
 	desc    extensions.Descriptor
 	token   extensions.Secret
 	secrets map[string]extensions.Secret
 	control *rest.Client
-	inside  *http.Client   // speaks to toolboxes
-	creates *rate.Limiter  // the binding's creates per minute, kept by waiting
-	filled  contents.Known // by the vendor's id of a sandbox
-	homes   sync.Map       // the vendor's id of a sandbox -> home of its user
-	forking chan struct{}  // held by the fork that keeps its source's state
+	inside  *http.Client  // speaks to toolboxes
+	creates *rate.Limiter // the binding's creates per minute, kept by waiting
+	homes   sync.Map      // the vendor's id of a sandbox -> home of its user
+	forking chan struct{} // held by the fork that keeps its source's state
 }
 
 // Close implements extensions.Backend.

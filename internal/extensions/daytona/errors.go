@@ -9,10 +9,8 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/rest"
 )
 
-// failed is extensions.Failed: the client of the vendor classifies by judge.
-func failed(op string, id extensions.ID, err error) error {
-	return extensions.Failed(op, id, err, nil)
-}
+// tell gives the error of a verb that returns the contract's type: the client of the vendor has classified it by judge.
+func tell(op string, id extensions.ID, err *error) { *err = extensions.Failed(op, id, *err, nil) }
 
 // said is the text of the vendor's error answer; "" for another shape.
 func said(a rest.Answer) string {
@@ -30,7 +28,7 @@ func judge(a rest.Answer) (extensions.Kind, string) {
 	case a.Status == http.StatusBadRequest && strings.Contains(text, "limit exceeded") && strings.Contains(text, "Maximum allowed"):
 		return extensions.KindExhausted, "destroy a sandbox of this organization, or raise its limits"
 	case a.Status == http.StatusBadRequest && strings.Contains(text, "state change in progress"):
-		return extensions.KindUnavailable, "try again when the sandbox has settled"
+		return extensions.KindUnavailable, "try again when it has settled"
 	}
 	return "", ""
 }
@@ -51,4 +49,9 @@ func notHere(a rest.Answer) bool {
 	text := said(a)
 	return a.Own && (a.Status == http.StatusBadRequest || a.Status == http.StatusNotFound) && strings.Contains(text, "not found") &&
 		(strings.HasPrefix(text, "Snapshot") || strings.HasPrefix(text, "Region"))
+}
+
+// maybe reports whether a failed call may have had its effect.
+func maybe(err error) bool {
+	return extensions.IsKind(err, extensions.KindIndeterminate) || extensions.IsKind(err, extensions.KindTimeout)
 }

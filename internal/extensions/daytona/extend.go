@@ -11,12 +11,13 @@ import (
 
 // Extend implements extensions.Extender. The cloud counts a ttl from now and may cut what the organization does not allow, so the
 // deadline is read back. An own installation has none: what moves is when it ends an unused sandbox.
-func (b *backend) Extend(ctx context.Context, h extensions.Handle, deadline time.Time) error {
-	s, err := b.owned(ctx, h)
-	if err == nil {
-		err = b.until(ctx, s.Id, deadline)
+func (b *backend) Extend(ctx context.Context, h extensions.Handle, deadline time.Time) (err error) {
+	defer tell("extend", h.ID, &err)
+	s, err := b.all.Owned(ctx, h)
+	if err != nil {
+		return err
 	}
-	return failed("extend", h.ID, err)
+	return b.until(ctx, s.Id, deadline)
 }
 
 func (b *backend) until(ctx context.Context, ref string, deadline time.Time) error {

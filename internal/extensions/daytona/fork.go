@@ -8,13 +8,14 @@ import (
 )
 
 // CanFork implements extensions.Forker.
-func (b *backend) CanFork(ctx context.Context, h extensions.Handle) error {
-	_, err := b.source(ctx, h)
-	return failed("fork", h.ID, err)
+func (b *backend) CanFork(ctx context.Context, h extensions.Handle) (err error) {
+	defer tell("fork", h.ID, &err)
+	_, err = b.source(ctx, h)
+	return err
 }
 
 func (b *backend) source(ctx context.Context, h extensions.Handle) (*sandbox, error) {
-	s, err := b.owned(ctx, h)
+	s, err := b.all.Owned(ctx, h)
 	switch {
 	case err != nil:
 	case b.rests(s):
@@ -24,6 +25,8 @@ func (b *backend) source(ctx context.Context, h extensions.Handle) (*sandbox, er
 	}
 	return s, err
 }
+
+func forkName(id extensions.ID) string { return "fork-" + string(id) }
 
 // keepFork keeps the state of a fork's source in a snapshot, whose name says the fork's id. The vendor's own fork would have the
 // source's labels and no deadline until it is told others, and its source could not be deleted before it. So this snapshot goes
@@ -36,23 +39,12 @@ func (b *backend) keepFork(ctx context.Context, spec extensions.Spec) (*api.Snap
 		return nil, ctx.Err()
 	}
 	name := forkName(spec.ID)
-	k, err := b.kept(ctx, name)
-	if err == nil && k.State == api.SnapshotStateActive {
-		return k, nil
+	if k, err := b.kept(ctx, name); err == nil && k.State == api.SnapshotStateActive {
+		return k, nil // an earlier call was cut off
 	}
 	s, err := b.source(ctx, spec.Source)
 	if err != nil {
 		return nil, err
 	}
 	return b.take(ctx, s, name)
-}
-
-func forkName(id extensions.ID) string { return "fork-" + string(id) }
-
-// dropFork removes the snapshot that a fork came from.
-func (b *backend) dropFork(ctx context.Context, id extensions.ID) error {
-	if !b.vm {
-		return nil
-	}
-	return b.drop(ctx, forkName(id))
 }

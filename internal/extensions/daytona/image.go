@@ -65,9 +65,9 @@ func (b *backend) bring(ctx context.Context, x *compose.Build, in compose.Render
 		return "", err
 	}
 	hash = hex.EncodeToString(sum.Sum(nil))
-	var lent store
-	if _, err := b.control.Do(ctx, rest.Call{Method: http.MethodGet, Path: []string{"object-storage", "push-access"}, Out: &lent,
-		Is: func() bool { return lent.Bucket != "" && lent.OrganizationId != "" }}); err != nil {
+	lent, _, err := rest.Ask(ctx, b.control, rest.Call{Method: http.MethodGet, Path: []string{"object-storage", "push-access"}},
+		func(s *store) bool { return s.Bucket != "" && s.OrganizationId != "" })
+	if err != nil {
 		return "", err
 	}
 	to := bucket.Bucket{Endpoint: lent.StorageUrl, Region: lent.Region, Name: lent.Bucket, Key: lent.AccessKey,

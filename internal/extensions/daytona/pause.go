@@ -16,24 +16,25 @@ const (
 	deleteAtEnd = "0" // as soon as it stops
 )
 
-// Pause implements extensions.Pauser. A virtual machine stands still; a container stops, which ends what runs in it.
-func (b *backend) Pause(ctx context.Context, h extensions.Handle) (extensions.Observation, error) {
-	s, err := b.owned(ctx, h)
-	if err == nil {
-		s, err = b.pause(ctx, h, s)
-	}
-	if err != nil {
-		return extensions.Observation{}, failed("pause", h.ID, err)
-	}
-	return b.observe(h.ID, s), nil
-}
-
 // rests reports whether nothing of a sandbox runs and all of it is kept.
 func (b *backend) rests(s *sandbox) bool {
 	if b.vm {
 		return s.at(api.SandboxStatePaused)
 	}
 	return s.at(api.SandboxStateStopped, api.SandboxStateArchiving, api.SandboxStateArchived)
+}
+
+// Pause implements extensions.Pauser. A virtual machine stands still; a container stops, which ends what runs in it.
+func (b *backend) Pause(ctx context.Context, h extensions.Handle) (o extensions.Observation, err error) {
+	defer tell("pause", h.ID, &err)
+	s, err := b.all.Owned(ctx, h)
+	if err == nil {
+		s, err = b.pause(ctx, h, s)
+	}
+	if err != nil {
+		return o, err
+	}
+	return b.observe(h.ID, s), nil
 }
 
 // pause returns the sandbox once it rests. What would delete it at its stop is lifted before.
@@ -48,17 +49,17 @@ func (b *backend) pause(ctx context.Context, h extensions.Handle, s *sandbox) (_
 				WithRemedy("leave it running, or bring its work back and destroy it")
 		}
 		if s.AutoDeleteInterval != nil && *s.AutoDeleteInterval >= 0 {
-			if _, err := b.act(ctx, http.MethodPost, s.Id, nil, "autodelete", neverDelete); err != nil {
-				return nil, err
-			}
+			_, err = b.act(ctx, http.MethodPost, s.Id, nil, "autodelete", neverDelete)
 		}
-		if _, err := b.act(ctx, http.MethodPost, s.Id, nil, verb); err != nil {
+		if err == nil {
+			_, err = b.act(ctx, http.MethodPost, s.Id, nil, verb)
+		}
+		if err != nil {
 			return nil, err
 		}
 	}
-	err = ready.Wait{Interval: look, Timeout: -1}.Until(ctx, func(ctx context.Context) (string, error) {
-		var err error
-		if s, err = b.owned(ctx, h); err != nil || b.rests(s) {
+	return s, ready.Wait{Interval: look, Timeout: -1}.Until(ctx, func(ctx context.Context) (_ string, err error) {
+		if s, err = b.all.Owned(ctx, h); err != nil || b.rests(s) {
 			return "", err
 		}
 		if o := b.observe(h.ID, s); o.Phase == extensions.PhaseFailed {
@@ -66,42 +67,32 @@ func (b *backend) pause(ctx context.Context, h extensions.Handle, s *sandbox) (_
 		}
 		return vendor + " says " + string(s.state()), nil
 	})
-	return s, err
 }
 
 // Resume implements extensions.Pauser. The vendor's clocks count from now, so it is told the deadline.
-func (b *backend) Resume(ctx context.Context, h extensions.Handle, deadline time.Time) (extensions.Observation, error) {
-	o, err := b.resume(ctx, h, deadline)
-	return o, failed("resume", h.ID, err)
-}
-
-func (b *backend) resume(ctx context.Context, h extensions.Handle, deadline time.Time) (o extensions.Observation, err error) {
-	s, err := b.owned(ctx, h)
-	if err != nil {
-		return o, err
+func (b *backend) Resume(ctx context.Context, h extensions.Handle, deadline time.Time) (o extensions.Observation, err error) {
+	defer tell("resume", h.ID, &err)
+	s, err := b.all.Owned(ctx, h)
+	if err == nil && b.rests(s) {
+		_, err = b.act(ctx, http.MethodPost, s.Id, nil, "start")
 	}
-	if b.rests(s) {
-		if s, err = b.act(ctx, http.MethodPost, s.Id, nil, "start"); err != nil {
-			return o, err
-		}
-	}
-	if err := b.started(ctx, h); err != nil {
-		return o, err
-	}
-	if !b.cloud {
-		if _, err := b.act(ctx, http.MethodPost, s.Id, nil, "autodelete", deleteAtEnd); err != nil {
-			return o, err
-		}
-	}
-	if err := b.until(ctx, s.Id, deadline); err != nil {
-		return o, err
-	}
-	t, err := b.enter(ctx, h)
 	if err == nil {
-		err = t.desktop(ctx)
+		err = b.started(ctx, h)
+	}
+	if err == nil && !b.cloud {
+		_, err = b.act(ctx, http.MethodPost, s.Id, nil, "autodelete", deleteAtEnd)
+	}
+	if err == nil {
+		err = b.until(ctx, s.Id, deadline)
+	}
+	if err == nil {
+		err = b.desktop(ctx, h)
+	}
+	if err == nil {
+		s, err = b.all.Owned(ctx, h)
 	}
 	if err != nil {
 		return o, err
 	}
-	return b.observe(h.ID, t.sandbox), nil
+	return b.observe(h.ID, s), nil
 }

@@ -4,30 +4,20 @@ import (
 	"context"
 	"net/http"
 	"strings"
-	"time"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/daytona/internal/api"
-	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/labels"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/rest"
 )
 
-// again is when to come back to a sandbox that is on its way out.
-const again = 2 * time.Second
-
-// Provision implements extensions.Backend with one create. The vendor's name of a sandbox is its id, and no name is given twice:
-// so a look-up by it tells whether an earlier create had its effect. What the sandbox is filled with waits for WaitReady.
-func (b *backend) Provision(ctx context.Context, spec extensions.Spec) (extensions.Handle, extensions.Observation, error) {
-	h, o, err := b.provision(ctx, spec)
-	return h, o, failed("provision", spec.ID, err)
-}
-
-func (b *backend) provision(ctx context.Context, spec extensions.Spec) (h extensions.Handle, o extensions.Observation, err error) {
+// Provision implements extensions.Backend with one create. What the sandbox is filled with waits for WaitReady.
+func (b *backend) Provision(ctx context.Context, spec extensions.Spec) (h extensions.Handle, o extensions.Observation, err error) {
+	defer tell("provision", spec.ID, &err)
 	if err := b.refuse(spec); err != nil {
 		return h, o, err
 	}
-	s, err := b.adopted(ctx, spec)
-	if err == nil && s == nil {
+	s, found, err := b.all.Adopt(ctx, spec)
+	if err == nil && !found {
 		var left bool
 		if s, left, err = b.create(ctx, spec); left {
 			h = handle(spec.ID, "")
@@ -37,15 +27,13 @@ func (b *backend) provision(ctx context.Context, spec extensions.Spec) (h extens
 		return h, o, err
 	}
 	h = handle(spec.ID, s.Id)
-	if wrong := b.otherwise(ctx, spec, s); extensions.IsKind(wrong, extensions.KindUnsupported) {
-		if _, err := b.teardown(context.WithoutCancel(ctx), h); err == nil {
+	wrong := b.otherwise(ctx, spec, s)
+	if extensions.IsKind(wrong, extensions.KindUnsupported) {
+		if _, err := b.Teardown(context.WithoutCancel(ctx), h); err == nil {
 			h = extensions.Handle{}
 		}
-		return h, o, wrong
-	} else if wrong != nil {
-		return h, o, wrong
 	}
-	return h, extensions.Observation{ID: spec.ID, Handle: h, Phase: extensions.PhaseProvisioning, Generation: spec.Generation}, nil
+	return h, extensions.Observation{ID: spec.ID, Handle: h, Phase: extensions.PhaseProvisioning, Generation: spec.Generation}, wrong
 }
 
 // otherwise says what the vendor made in another way than it was asked to; nil = nothing.
@@ -61,28 +49,8 @@ func (b *backend) otherwise(ctx context.Context, spec extensions.Spec, s *sandbo
 	return b.ends(ctx, s, spec.Deadline)
 }
 
-// adopted returns the sandbox with the same id and generation, nil if there is none.
-func (b *backend) adopted(ctx context.Context, spec extensions.Spec) (*sandbox, error) {
-	s, err := b.owned(ctx, handle(spec.ID, ""))
-	switch {
-	case extensions.IsKind(err, extensions.KindNotFound):
-		return nil, nil
-	case err != nil:
-		return nil, err
-	case s.state() == api.SandboxStateDestroying:
-		busy := extensions.Errorf(extensions.KindUnavailable, "%s still destroys the sandbox of this id", vendor)
-		busy.RetryAfter = again
-		return nil, busy
-	}
-	if g := labels.Generation(s.Labels); g != spec.Generation {
-		return nil, extensions.Errorf(extensions.KindConflict, "generation %d of this sandbox exists, want %d", g, spec.Generation).
-			WithRemedy("tear the other generation down first")
-	}
-	return s, nil
-}
-
 // create asks for the sandbox; its name is our id, so a second one cannot be made. left says that something may exist.
-func (b *backend) create(ctx context.Context, spec extensions.Spec) (s *sandbox, left bool, err error) {
+func (b *backend) create(ctx context.Context, spec extensions.Spec) (_ *sandbox, left bool, err error) {
 	in, err := b.request(ctx, spec)
 	if err != nil {
 		if left = spec.FromSandbox != "" && (maybe(err) || extensions.IsKind(err, extensions.KindInterrupted)); !left && maybe(err) {
@@ -90,28 +58,21 @@ func (b *backend) create(ctx context.Context, spec extensions.Spec) (s *sandbox,
 		}
 		return nil, left, err
 	}
-	s = &sandbox{}
-	a, err := b.control.Do(ctx, rest.Call{Method: http.MethodPost, Path: []string{"sandbox"}, In: in, Out: s, Turn: b.creates,
-		Is: s.is(string(spec.ID))})
+	s, a, err := rest.Ask(ctx, b.control, rest.Call{Method: http.MethodPost, Path: []string{"sandbox"}, In: in, Turn: b.creates},
+		is(string(spec.ID)))
 	switch {
 	case err != nil && a.Own && a.Status == http.StatusConflict: // the name is held: by whom?
-		if held, lost := b.adopted(ctx, spec); lost != nil || held != nil {
+		if held, found, lost := b.all.Adopt(ctx, spec); lost != nil || found {
 			return held, false, lost
 		}
 	case err != nil && notHere(a) && spec.FromSnapshot == nil && spec.FromSandbox == "":
 		err = extensions.Errorf(extensions.KindUnsupported, "%s has no such snapshot or region: %w", vendor, err).
 			WithRemedy("name one of the organization's snapshots in options.snapshot or in the binding's config, and one of its regions")
 	}
-	left = maybe(err)
-	if err != nil && !left && spec.FromSandbox != "" {
-		left = b.dropFork(context.WithoutCancel(ctx), spec.ID) != nil
+	if left = maybe(err); err != nil && !left && spec.FromSandbox != "" {
+		left = b.drop(context.WithoutCancel(ctx), forkName(spec.ID)) != nil
 	}
 	return s, left, err
-}
-
-// maybe reports whether a failed call may have had its effect.
-func maybe(err error) bool {
-	return extensions.IsKind(err, extensions.KindIndeterminate) || extensions.IsKind(err, extensions.KindTimeout)
 }
 
 // request is the body of a create. The environment is not in it: whoever reads the sandbox reads that, too.
@@ -164,26 +125,30 @@ func (b *backend) request(ctx context.Context, spec extensions.Spec) (in newSand
 
 // sized asks for a size, in whole cores and GiB.
 func sized(in *newSandbox, r extensions.Resources) {
-	in.Memory, in.Disk = gib(r.MemoryMB), gib(r.DiskMB)
-	if r.CPU != nil {
-		cpus := int(*r.CPU / 1000)
-		in.Cpu = &cpus
+	in.Cpu, in.Memory, in.Disk = whole(r.CPU, 1000), whole(r.MemoryMB, 1024), whole(r.DiskMB, 1024)
+	if r.GPU == nil || r.GPU.Count == 0 {
+		return
 	}
-	if r.GPU != nil && r.GPU.Count > 0 {
-		n := int(r.GPU.Count)
-		in.Gpu = &n
-		if r.GPU.Model != "" {
-			in.GpuType = &[]api.GpuType{api.GpuType(r.GPU.Model)}
-		}
+	in.Gpu = whole(&r.GPU.Count, 1)
+	if r.GPU.Model != "" {
+		in.GpuType = &[]api.GpuType{api.GpuType(r.GPU.Model)}
 	}
 }
 
-func gib(mb *int64) *int {
-	if mb == nil {
+// size is how many units something has, 0 without one.
+func size[N ~int64](n *N, unit N) float32 {
+	if n == nil {
+		return 0
+	}
+	return float32(*n) / float32(unit)
+}
+
+func whole[N ~int64](n *N, unit N) *int {
+	if n == nil {
 		return nil
 	}
-	n := int(*mb / 1024)
-	return &n
+	units := int(size(n, unit))
+	return &units
 }
 
 // restrict denies all but what a profile allows.
@@ -191,22 +156,11 @@ func restrict(in *newSandbox, n extensions.Network) {
 	if n.Needs() == extensions.EgressNone {
 		return
 	}
-	var networks, names []string
-	for _, r := range n.Egress {
-		if r.CIDR != "" {
-			networks = append(networks, r.CIDR)
-		} else {
-			names = append(names, r.Domain)
-		}
+	list := func(of []string) *string {
+		all := strings.Join(of, ",")
+		return map[bool]*string{true: &all}[len(of) > 0]
 	}
+	networks, names := n.Lists()
 	all := len(n.Egress) == 0
-	in.NetworkBlockAll = &all
-	if len(networks) > 0 {
-		list := strings.Join(networks, ",")
-		in.NetworkAllowList = &list
-	}
-	if len(names) > 0 {
-		list := strings.Join(names, ",")
-		in.DomainAllowList = &list
-	}
+	in.NetworkBlockAll, in.NetworkAllowList, in.DomainAllowList = &all, list(networks), list(names)
 }

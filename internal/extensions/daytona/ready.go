@@ -12,32 +12,15 @@ import (
 const look = time.Second
 
 // WaitReady implements extensions.Backend. It waits for the vendor, fills a new sandbox, then asks the probe until it succeeds.
-// Each part can be done again after a failure.
-func (b *backend) WaitReady(ctx context.Context, spec extensions.Spec, h extensions.Handle) (extensions.Observation, error) {
-	o, err := b.waitReady(ctx, spec, h)
-	return o, failed("wait-ready", h.ID, err)
-}
-
-func (b *backend) waitReady(ctx context.Context, spec extensions.Spec, h extensions.Handle) (o extensions.Observation, err error) {
+func (b *backend) WaitReady(ctx context.Context, spec extensions.Spec, h extensions.Handle) (o extensions.Observation, err error) {
+	defer tell("wait-ready", h.ID, &err)
 	if err := b.started(ctx, h); err != nil {
 		return o, err
 	}
-	t, err := b.enter(ctx, h)
-	if err != nil {
+	if err := b.Ready(ctx, spec, h, workDirOf(spec), func(ctx context.Context) error { return b.desktop(ctx, h) }); err != nil {
 		return o, err
 	}
-	if err := b.filled.Fill(ctx, t.sandbox.Id, workDirOf(spec), spec, t.inside()); err != nil {
-		return o, err
-	}
-	if err := t.desktop(ctx); err != nil {
-		return o, err
-	}
-	if err := ready.Answered(ctx, spec.Readiness, func(ctx context.Context, req extensions.ExecRequest) (extensions.ExecResult, error) {
-		return b.exec(ctx, h, req)
-	}); err != nil {
-		return o, err
-	}
-	s, err := b.owned(ctx, h)
+	s, err := b.all.Owned(ctx, h)
 	if err != nil {
 		return o, err
 	}
@@ -50,7 +33,7 @@ func (b *backend) waitReady(ctx context.Context, spec extensions.Spec, h extensi
 // started waits until the vendor has started a sandbox.
 func (b *backend) started(ctx context.Context, h extensions.Handle) error {
 	return ready.Wait{Interval: look, Timeout: -1}.Until(ctx, func(ctx context.Context) (string, error) {
-		s, err := b.owned(ctx, h)
+		s, err := b.all.Owned(ctx, h)
 		if err != nil {
 			return "", err
 		}

@@ -8,51 +8,69 @@ import (
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/daytona/internal/api"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/kept"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/ready"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/rest"
 )
 
-// A snapshot has no labels, so its name says its id and its sandbox's.
 var snapshotName = regexp.MustCompile(`^(snp-[a-z2-7]{20})-(sbx-[a-z2-7]{20})$`)
+
+// snapshots are those of the account.
+func (b *backend) snapshots() *kept.Shelf {
+	type page struct { // an id is in one name
+		Items []api.SnapshotDto `json:"items"`
+	}
+	return &kept.Shelf{Vendor: vendor, Handler: Handler, Version: handleVersion, Kind: b.desc.Snapshots.Kinds[0], Ref: refName,
+		Name: snapshotName, Settle: taking, Drop: b.drop,
+		Get: func(ctx context.Context, ref string) (kept.Kept, error) {
+			k, err := b.kept(ctx, ref)
+			return told(k), err
+		},
+		List: func(ctx context.Context, id string, show func(kept.Kept)) error {
+			p, _, err := rest.Ask(ctx, b.control, rest.Call{Method: http.MethodGet, Path: []string{"snapshots"}, Query: url.Values{"name": {id}}},
+				func(p *page) bool { return p.Items != nil })
+			for i := range p.Items {
+				show(told(&p.Items[i]))
+			}
+			return err
+		}}
+}
+
+func told(k *api.SnapshotDto) kept.Kept {
+	return kept.Kept{Ref: k.Id, Names: []string{k.Name}, CreatedAt: k.CreatedAt}
+}
 
 // Snapshot implements extensions.Snapshotter. The vendor takes one of a stopped container, or of a running virtual machine with
 // its memory.
-func (b *backend) Snapshot(ctx context.Context, h extensions.Handle, spec extensions.SnapshotSpec) (extensions.Snapshot, error) {
-	s, err := b.snapshot(ctx, h, spec)
-	return s, failed("snapshot", h.ID, err)
-}
-
-func (b *backend) snapshot(ctx context.Context, h extensions.Handle, spec extensions.SnapshotSpec) (made extensions.Snapshot, err error) {
-	if !extensions.ValidSnapshotID(spec.ID) {
-		return made, extensions.Errorf(extensions.KindInvalid, "%q is not a snapshot id", extensions.Clean(spec.ID, 80))
+func (b *backend) Snapshot(ctx context.Context, h extensions.Handle, spec extensions.SnapshotSpec) (made extensions.Snapshot, err error) {
+	defer tell("snapshot", h.ID, &err)
+	if err = kept.CheckID(spec.ID); err == nil {
+		err = spec.CheckKind(b.desc.Snapshots)
 	}
-	if err := spec.CheckKind(b.desc.Snapshots); err != nil {
+	if err != nil {
 		return made, err
 	}
-	s, err := b.owned(ctx, h)
+	s, err := b.all.Owned(ctx, h)
 	if err != nil {
 		return made, err
 	}
 	name := spec.ID + "-" + string(h.ID)
-	_, err = b.kept(ctx, name)
-	if extensions.IsKind(err, extensions.KindNotFound) {
-		switch {
-		case b.vm && b.rests(s):
-			return made, extensions.Paused(h.ID)
-		case !b.vm:
-			s, err = b.pause(ctx, h, s)
-			if err == nil && !s.at(api.SandboxStateStopped) {
+	if _, err = b.kept(ctx, name); extensions.IsKind(err, extensions.KindNotFound) {
+		if err = nil; b.vm && b.rests(s) {
+			err = extensions.Paused(h.ID)
+		} else if !b.vm {
+			if s, err = b.pause(ctx, h, s); err == nil && !s.at(api.SandboxStateStopped) {
 				err = extensions.Errorf(extensions.KindConflict, "it was moved into an archive, of which %s takes no snapshots", vendor).
 					WithRemedy("resume it first")
 			}
-			if err != nil {
-				return made, err
-			}
 		}
+	}
+	if err != nil {
+		return made, err
 	}
 	k, err := b.take(ctx, s, name)
 	if err == nil {
-		made, _ = b.told(k)
+		made, _ = b.Ours(told(k))
 	}
 	return made, err
 }
@@ -62,14 +80,11 @@ func (b *backend) take(ctx context.Context, s *sandbox, name string) (*api.Snaps
 	k, err := b.kept(ctx, name)
 	if extensions.IsKind(err, extensions.KindNotFound) {
 		_, err = b.act(ctx, http.MethodPost, s.Id, api.CreateSandboxSnapshot{Name: name, IncludeMemory: &b.vm}, "snapshot")
-		if extensions.IsKind(err, extensions.KindConflict) { // another process was quicker
-			err = nil
-		}
 	}
-	if err != nil {
+	if err != nil && !extensions.IsKind(err, extensions.KindConflict) { // another process was quicker
 		return nil, err
 	}
-	return k, ready.Wait{Interval: look, Timeout: -1}.Until(ctx, func(ctx context.Context) (string, error) {
+	err = ready.Wait{Interval: look, Timeout: -1}.Until(ctx, func(ctx context.Context) (string, error) {
 		source, gone := b.get(ctx, s.Id) // first: it says that it is done when the snapshot is there
 		if k, err = b.kept(ctx, name); err != nil {
 			if !extensions.IsKind(err, extensions.KindNotFound) || gone != nil || !source.at(api.SandboxStateSnapshotting) {
@@ -87,82 +102,14 @@ func (b *backend) take(ctx context.Context, s *sandbox, name string) (*api.Snaps
 		}
 		return vendor + " says " + string(k.State), nil
 	})
+	return k, err
 }
 
 // kept reads a snapshot by the vendor's id or its name. KindNotFound is the vendor's own word.
 func (b *backend) kept(ctx context.Context, name string) (*api.SnapshotDto, error) {
-	var k api.SnapshotDto
-	_, err := b.control.Do(ctx, rest.Call{Method: http.MethodGet, Path: []string{"snapshots", name}, Out: &k,
-		Is: func() bool { return refName.MatchString(k.Id) && (k.Id == name || k.Name == name) }})
-	return &k, err
-}
-
-// told reads a snapshot of ours.
-func (b *backend) told(k *api.SnapshotDto) (s extensions.Snapshot, ok bool) {
-	m := snapshotName.FindStringSubmatch(k.Name)
-	if m == nil || !refName.MatchString(k.Id) {
-		return s, false
-	}
-	return extensions.Snapshot{SandboxID: extensions.ID(m[2]), Kind: b.desc.Snapshots.Kinds[0], CreatedAt: k.CreatedAt,
-		Handle: extensions.SnapshotHandle{Extension: Handler, Version: handleVersion, ID: m[1], Ref: k.Id}}, true
-}
-
-// FindSnapshot implements extensions.Snapshotter.
-func (b *backend) FindSnapshot(ctx context.Context, id string) (extensions.Snapshot, error) {
-	s, err := b.findSnapshot(ctx, id)
-	return s, failed("find-snapshot", "", err)
-}
-
-func (b *backend) findSnapshot(ctx context.Context, id string) (s extensions.Snapshot, err error) {
-	if !extensions.ValidSnapshotID(id) {
-		return s, extensions.Errorf(extensions.KindInvalid, "%q is not a snapshot id", extensions.Clean(id, 80))
-	}
-	var page struct { // an id is in one name
-		Items []api.SnapshotDto `json:"items"`
-	}
-	_, err = b.control.Do(ctx, rest.Call{Method: http.MethodGet, Path: []string{"snapshots"}, Query: url.Values{"name": {id}}, Out: &page,
-		Is: func() bool { return page.Items != nil }})
-	for _, k := range page.Items {
-		if s, ok := b.told(&k); ok && s.Handle.ID == id {
-			return s, err
-		}
-	}
-	if err == nil {
-		err = extensions.Errorf(extensions.KindIndeterminate, "%s does not list it; one that is being taken can be missing for %s", vendor, taking)
-	}
-	return s, err
-}
-
-// StatSnapshot implements extensions.Snapshotter.
-func (b *backend) StatSnapshot(ctx context.Context, h extensions.SnapshotHandle) (extensions.Snapshot, error) {
-	_, s, err := b.statSnapshot(ctx, h)
-	return s, failed("stat-snapshot", "", err)
-}
-
-func (b *backend) statSnapshot(ctx context.Context, h extensions.SnapshotHandle) (k *api.SnapshotDto, s extensions.Snapshot, err error) {
-	if h.Extension != Handler || h.Version != handleVersion || !extensions.ValidSnapshotID(h.ID) || !refName.MatchString(h.Ref) {
-		return nil, s, extensions.Errorf(extensions.KindInvalid, "this is not the handle of a snapshot of %s", vendor)
-	}
-	if k, err = b.kept(ctx, h.Ref); err != nil {
-		return nil, s, err
-	}
-	if s, _ = b.told(k); s.Handle.ID != h.ID {
-		return nil, s, extensions.Errorf(extensions.KindConflict, "the snapshot %s at %s does not carry this snapshot's id", h.Ref, vendor).
-			WithRemedy("check it at %s; sandboxer does not own it", vendor)
-	}
-	return k, s, nil
-}
-
-// DeleteSnapshot implements extensions.Snapshotter.
-func (b *backend) DeleteSnapshot(ctx context.Context, h extensions.SnapshotHandle) error {
-	_, _, err := b.statSnapshot(ctx, h)
-	if err == nil {
-		err = b.drop(ctx, h.Ref)
-	}
-	if extensions.IsKind(err, extensions.KindNotFound) {
-		return nil
-	}
-	return failed("delete-snapshot", "", err)
+	k, _, err := rest.Ask(ctx, b.control, rest.Call{Method: http.MethodGet, Path: []string{"snapshots", name}},
+		func(k *api.SnapshotDto) bool { return refName.MatchString(k.Id) && (k.Id == name || k.Name == name) })
+	return k, err
 }
 
 // drop deletes a snapshot, once it has been taken, and waits until it is gone.
@@ -183,17 +130,17 @@ func (b *backend) drop(ctx context.Context, name string) error {
 
 // restored is the snapshot that a sandbox starts from, ready for use.
 func (b *backend) restored(ctx context.Context, spec extensions.Spec) (*api.SnapshotDto, error) {
-	k, _, err := b.statSnapshot(ctx, spec.FromSnapshot.Handle)
-	if err != nil {
+	h := spec.FromSnapshot.Handle
+	if _, err := b.StatSnapshot(ctx, h); err != nil {
 		return nil, err
 	}
-	if r := spec.Resources; !r.BestEffort && (r.CPU != nil && float32(*r.CPU) > k.Cpu*1000 || r.MemoryMB != nil && float32(*r.MemoryMB) > k.Mem*1024 ||
-		r.DiskMB != nil && float32(*r.DiskMB) > k.Disk*1024) {
-		return nil, extensions.Errorf(extensions.KindUnsupported, "the snapshot sets the size: %v vCPU, %v GiB of memory, %v GiB of disk", k.Cpu, k.Mem,
-			k.Disk).At("resources").WithRemedy("ask for no more than that, or set resources.best_effort")
-	}
+	var k *api.SnapshotDto
 	asked := false
-	return k, ready.Wait{Interval: look, Timeout: -1}.Until(ctx, func(ctx context.Context) (_ string, err error) {
+	err := ready.Wait{Interval: look, Timeout: -1}.Until(ctx, func(ctx context.Context) (why string, err error) {
+		if k, err = b.kept(ctx, h.Ref); err != nil {
+			return "", err
+		}
+		why = vendor + " says that the snapshot is " + string(k.State)
 		switch {
 		case k.State == api.SnapshotStateActive:
 			return "", nil
@@ -201,11 +148,13 @@ func (b *backend) restored(ctx context.Context, spec extensions.Spec) (*api.Snap
 			_, err = b.control.Do(ctx, rest.Call{Method: http.MethodPost, Path: []string{"snapshots", k.Id, "activate"}})
 			asked = err == nil
 		case k.State == api.SnapshotStateError, k.State == api.SnapshotStateRemoving:
-			return "", extensions.Errorf(extensions.KindNotFound, "%s says that the snapshot %s is in state %s", vendor, k.Id, k.State)
+			err = extensions.Errorf(extensions.KindNotFound, "%s", why)
 		}
-		if err == nil {
-			k, err = b.kept(ctx, k.Id)
-		}
-		return vendor + " prepares the snapshot", err
+		return why, err
 	})
+	if r := spec.Resources; err == nil && !r.BestEffort && (size(r.CPU, 1000) > k.Cpu || size(r.MemoryMB, 1024) > k.Mem || size(r.DiskMB, 1024) > k.Disk) {
+		err = extensions.Errorf(extensions.KindUnsupported, "the snapshot sets the size: %v vCPU, %v GiB of memory, %v GiB of disk", k.Cpu, k.Mem,
+			k.Disk).At("resources").WithRemedy("ask for no more than that, or set resources.best_effort")
+	}
+	return k, err
 }
