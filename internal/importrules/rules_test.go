@@ -182,7 +182,8 @@ func roomsKeepTheirFloor(_ graph, p pkg) []string {
 // speaks HTTP: that is remote's and rest's.
 var neighbors = map[string][]string{
 	"shtext": {}, "deadline": {}, "grpcline": {}, "frames": {}, "ociimage": {}, "ready": {"shtext"}, "netwall": {"shtext"}, "hostlease": {"shtext", "deadline"},
-	"looks": {}, "contents": {"execwire", "tarbox"}, "spool": {}, "execwire": {"shtext", "deadline"}, "tarbox": {"shtext", "execwire"},
+	"looks": {}, "kept": {}, "named": {"labels", "looks", "ready"}, "guest": {"contents", "execwire", "ready", "tarbox"},
+	"contents": {"execwire", "tarbox"}, "spool": {}, "execwire": {"shtext", "deadline"}, "tarbox": {"shtext", "execwire"},
 }
 
 func sharedRoomsKnowTheirNeighbors(_ graph, p pkg) []string {

@@ -3,7 +3,6 @@ package daytona
 import (
 	"context"
 	"path"
-	"time"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
@@ -13,27 +12,16 @@ func (x extension) CheckSpec(ctx context.Context, cfg extensions.Config, spec ex
 	defer tell("check", spec.ID, &err)
 	b, err := bound(x, cfg)
 	if err == nil {
-		err = b.refuseContent(spec)
+		err = b.refuse(spec)
 	}
 	if err == nil && spec.Image != nil && !spec.BuildsFromUnknown() {
-		_, _, _, err = planned(ctx, spec)
+		_, err = b.built(ctx, spec, false)
 	}
 	return nil, err
 }
 
 // refuse names what cannot be rented here, before anything is asked.
 func (b *backend) refuse(spec extensions.Spec) error {
-	if err := spec.CheckIdentity(time.Now()); err != nil {
-		return err
-	}
-	if spec.Account != b.account {
-		return extensions.Errorf(extensions.KindInvalid, "the sandbox is of another account")
-	}
-	return b.refuseContent(spec)
-}
-
-// refuseContent is the part of refuse about what was asked for.
-func (b *backend) refuseContent(spec extensions.Spec) error {
 	if err := b.desc.Accept(spec); err != nil {
 		return err
 	}
@@ -55,9 +43,6 @@ func (b *backend) refuseContent(spec extensions.Spec) error {
 	case spec.Image == nil && !copied && (!r.BestEffort && len(r.Limits()) > 0 || r.GPU != nil && r.GPU.Count > 0):
 		return unsupported("resources", "the snapshot sets the size, so no other can be asked for").
 			WithRemedy("name an image, or drop resources, or set resources.best_effort and name a snapshot of that size")
-	case spec.Workspace.Access == extensions.AccessRO:
-		return unsupported("workspace.access", "a user inside %s can become root, so nothing holds a workspace read-only", vendor).
-			WithRemedy("set workspace.access: rw or none")
 	case dir != "" && (!path.IsAbs(dir) || dir == "/"):
 		return extensions.Errorf(extensions.KindInvalid, "options.workdir: %q is not an absolute folder below /", extensions.Clean(dir, 80)).
 			At("options.workdir")

@@ -15,8 +15,7 @@ type sandbox struct {
 // newSandbox is the body of a create, with what only the cloud takes.
 type newSandbox struct {
 	api.CreateSandbox
-	TTLMinutes        *int64 `json:"ttlMinutes,omitempty"`        // from its creation; never 0, which means forever
-	AutoPauseInterval *int   `json:"autoPauseInterval,omitempty"` // of a virtual machine; 0 = never
+	TTLMinutes *int `json:"ttlMinutes,omitempty"` // from its creation; never 0, which means forever
 }
 
 // store lends access to where the files of builds go.

@@ -66,10 +66,7 @@ func is(name string) func(*sandbox) bool {
 
 // list reads the account's sandboxes page by page, those that failed too.
 func (b *backend) list(ctx context.Context) (all []*sandbox, err error) {
-	ours, err := json.Marshal(map[string]string{extensions.LabelAccount: b.account})
-	if err != nil {
-		return nil, err
-	}
+	ours, _ := json.Marshal(map[string]string{extensions.LabelAccount: b.account}) // texts
 	type page struct {
 		Items []*sandbox `json:"items"`
 		Next  *string    `json:"nextCursor"`
@@ -101,7 +98,7 @@ func (b *backend) act(ctx context.Context, method, ref string, in any, verb ...s
 }
 
 // minutes is the time that is left until the end, rounded up and never 0, which would mean forever.
-func minutes(end time.Time) int64 { return max(deadline.Left(time.Now(), end, time.Minute), 1) }
+func minutes(end time.Time) int { return int(max(deadline.Left(time.Now(), end, time.Minute), 1)) }
 
 func value(s *string) string {
 	if s == nil {

@@ -1,5 +1,5 @@
-// Package daytona runs sandboxes at Daytona (daytona.io), or at the version of it that users run themselves (0.190):
-// containers made from snapshots or from images, rented by the second.
+// Package daytona runs sandboxes at Daytona (daytona.io), containers and virtual machines rented by the second, or at the version of
+// it that users run themselves (0.190), containers.
 //
 // # Where it runs
 //
@@ -18,7 +18,7 @@
 //
 // # Leaves behind
 //
-// Nothing.
+// Snapshots that were kept, and the files of builds in the vendor's store.
 package daytona
 
 import (
@@ -60,16 +60,13 @@ func (x extension) Open(ctx context.Context, cfg extensions.Config) (_ extension
 	if b.token, b.secrets, err = credentials(cfg.Credentials); err != nil {
 		return nil, err
 	}
-	b.control, err = rest.Open(rest.Options{Vendor: vendor, Base: b.apiURL, Judge: judge, Bearer: b.token, Secrets: b.secrets})
-	if err == nil {
-		b.inside, err = webcall.Client(nil)
-	}
-	if err != nil {
+	if b.inside, err = webcall.Client(nil); err != nil {
 		return nil, err
 	}
+	b.control, err = rest.Open(rest.Options{Vendor: vendor, Base: b.apiURL, Judge: judge, Bearer: b.token, Secrets: b.secrets})
 	b.creates = rate.NewLimiter(rate.Every(time.Minute/time.Duration(b.perMinute)), int(b.perMinute))
 	b.all, b.Shelf, b.Guests = b.sandboxes(), b.snapshots(), &guest.Guests{Vendor: vendor, Enter: b.enter}
-	return b, nil
+	return b, err
 }
 
 // bound is what the config of a binding says, without a credential.

@@ -18,12 +18,11 @@ const doc = `Containers and virtual machines of Daytona (daytona.io), rented by 
   the vendor's daemon ends what nobody used for its whole ttl.
 - **Leaves behind**: snapshots that were kept, which hold the secrets of their sandbox; the files of builds, in the vendor's store.
 
-The binding's ` + "`class`" + ` decides what a pause is. A container stops: what runs ends, its files stay. Its snapshots hold them, and are
-taken while it is stopped; it has no forks. A virtual machine (` + "`class: linux-vm`" + `, in the cloud, from snapshots of that class) stands
-still and goes on; its snapshots and forks hold its memory, and are taken while it runs.
-A command's input is sent as a whole before it starts (at most 64 MiB), and there are no terminals. It allows networks and names, for every
-port; organizations of the vendor's lower tiers have a policy that comes first. Nobody reaches a port inside without the header of its URL.
-A sandbox that requires a ` + "`desktop`" + ` has one, if its image has the programs: its screen is the page at the URL of port 6080.`
+A pause stops a container: what runs ends, its files stay; its snapshots hold them and are taken then; it has no forks. A virtual machine
+(` + "`class: linux-vm`" + `, in the cloud) stands still and goes on; its snapshots and forks hold its memory and are taken while it runs.
+Input is sent as a whole before its command starts (at most 64 MiB); there are no terminals. It allows networks and names, for every port;
+organizations of the vendor's lower tiers have a policy that comes first. Nobody reaches a port inside without the header of its URL.
+The screen of a ` + "`desktop`" + ` that a profile requires is the page at the URL of port 6080, if the image has the programs.`
 
 // How long lists may lack what exists. The vendor promises nothing of either; a look-up by name is current, and a snapshot can be
 // missing while it is taken.
@@ -31,8 +30,6 @@ const (
 	settle = 30 * time.Second
 	taking = 15 * time.Minute
 )
-
-var ofSnapshots = extensions.Find{Strength: extensions.FindEventual, Settle: taking}
 
 // gpuModels are those that the cloud's description names.
 var gpuModels = []string{"H100", "H200", "RTX-PRO-6000", "RTX-4090", "RTX-5090"}
@@ -56,61 +53,47 @@ func (extension) Describe() extensions.Descriptor {
 			extensions.PowerFork, extensions.PowerPause, extensions.PowerExtend},
 		Find:      extensions.Find{Strength: extensions.FindStrong},
 		List:      extensions.List{Freshness: extensions.ListEventual, Lag: settle},
-		Snapshots: extensions.Snapshots{Kinds: []extensions.SnapshotKind{extensions.SnapshotFilesystem, extensions.SnapshotMemory}, HoldsSecrets: true, Find: ofSnapshots},
+		Snapshots: snapshotsOf(extensions.SnapshotFilesystem, extensions.SnapshotMemory),
 		Forks:     extensions.Forks{RunningOnly: true, HoldsSecrets: true},
 		Capabilities: extensions.Capabilities{
-			TransportModel:      extensions.TransportDialIn,
-			FsSnapshot:          true,
-			PauseResume:         true,
-			PausedExpiry:        extensions.ExpiryNative,
-			Regions:             []string{"*"},
-			OS:                  []string{"linux"},
-			Arch:                []string{"amd64"},
-			IdleCostModel:       extensions.IdleMetered,
-			BillingModel:        extensions.BillingWallClock,
-			GPU:                 true,
-			GPUModels:           gpuModels,
-			CustomNetworkPolicy: true,
-			EgressDefault:       extensions.NetworkAllow,
+			TransportModel: extensions.TransportDialIn, Regions: []string{"*"}, OS: []string{"linux"}, Arch: []string{"amd64"},
+			IsolationLevels: []extensions.Isolation{extensions.IsolationContainer, extensions.IsolationVM},
+			FsSnapshot:      true, PauseResume: true, PausedExpiry: extensions.ExpiryNative,
+			PricingModel: extensions.PricingMetered, IdleCostModel: extensions.IdleMetered, BillingModel: extensions.BillingWallClock,
+			GPU: true, GPUModels: gpuModels, Limits: []extensions.Limit{extensions.LimitCPU, extensions.LimitMemory, extensions.LimitDisk},
+			CPUStep: 1000, MemoryStepMB: 1024, DiskStepMB: 1024,
 			Provides: extensions.Provides{RuntimeKinds: []string{"vendor-hosted", "workarea"}, RequirementKinds: []string{
 				extensions.RequireLongRunning, extensions.RequireNetworkEgress, extensions.RequireDesktop, "gpu", "image"}}.
 				With(extensions.Provides{RequirementKinds: extensions.WorkspaceKinds}),
-			IsolationLevels: []extensions.Isolation{extensions.IsolationContainer, extensions.IsolationVM},
-			PricingModel:    extensions.PricingMetered,
-			Egress:          extensions.EgressDomain,
-			CIDRPorts:       extensions.PortsNone,
-			DomainPorts:     extensions.PortsNone,
-			DNS:             extensions.DNSAllowlist,
-			Ingress:         extensions.IngressClosed,
-			Expiry:          extensions.ExpiryNative,
-			IdleReap:        extensions.IdleReapNone,
-			ExtendTTL:       extensions.ExtendBoth,
-			DeadlineGrain:   time.Minute,
-			Limits:          []extensions.Limit{extensions.LimitCPU, extensions.LimitMemory, extensions.LimitDisk},
-			CPUStep:         1000,
-			MemoryStepMB:    1024,
-			DiskStepMB:      1024,
-			Entrypoints:     []extensions.EntrypointMode{extensions.EntrypointIdle},
-			SecretsAs:       []extensions.SecretDelivery{extensions.SecretsEnv},
+			CustomNetworkPolicy: true, EgressDefault: extensions.NetworkAllow, Egress: extensions.EgressDomain,
+			CIDRPorts: extensions.PortsNone, DomainPorts: extensions.PortsNone, DNS: extensions.DNSAllowlist, Ingress: extensions.IngressClosed,
+			Expiry: extensions.ExpiryNative, IdleReap: extensions.IdleReapNone, ExtendTTL: extensions.ExtendBoth, DeadlineGrain: time.Minute,
+			Entrypoints: []extensions.EntrypointMode{extensions.EntrypointIdle},
+			SecretsAs:   []extensions.SecretDelivery{extensions.SecretsEnv},
 		},
 	}
 }
 
-// Declare implements extensions.Declarer: what a class of sandboxes is, what an installation of the user's lacks, and where a binding is.
+// snapshotsOf is what all snapshots are like here.
+func snapshotsOf(kinds ...extensions.SnapshotKind) extensions.Snapshots {
+	return extensions.Snapshots{Kinds: kinds, HoldsSecrets: true, Find: extensions.Find{Strength: extensions.FindEventual, Settle: taking}}
+}
+
+// Declare implements extensions.Declarer: what a class of sandboxes is, and what an installation of the user's lacks.
 func (x extension) Declare(values map[string]any) (d extensions.Declaration, err error) {
-	own, sweep, no := extensions.PricingSelfHosted, extensions.ExpirySweep, false
+	own, sweep, no, kept := extensions.PricingSelfHosted, extensions.ExpirySweep, false, snapshotsOf(extensions.SnapshotFilesystem)
 	if isVM(values) {
-		d.Narrowing = extensions.Narrowing{IsolationLevels: []extensions.Isolation{extensions.IsolationVM}, GPU: &no, Limits: []extensions.Limit{}}
-		d.Snapshots = &extensions.Snapshots{Kinds: []extensions.SnapshotKind{extensions.SnapshotMemory}, HoldsSecrets: true, RunningOnly: true,
-			Find: ofSnapshots}
+		kept = snapshotsOf(extensions.SnapshotMemory)
+		kept.RunningOnly = true
+		d.Narrowing.IsolationLevels, d.Narrowing.Limits = []extensions.Isolation{extensions.IsolationVM}, []extensions.Limit{}
+		d.Narrowing.GPU = &no
 	} else {
+		kept.StopsSource = true
 		d.Narrowing.IsolationLevels = []extensions.Isolation{extensions.IsolationContainer}
 		d.Powers = slices.DeleteFunc(x.Describe().Powers, func(p extensions.Power) bool { return p == extensions.PowerFork })
-		d.Snapshots = &extensions.Snapshots{Kinds: []extensions.SnapshotKind{extensions.SnapshotFilesystem}, HoldsSecrets: true,
-			StopsSource: true, Find: ofSnapshots}
 		d.Pauses = &extensions.Pauses{EndsWhatRuns: true}
 	}
-	if !isCloud(values) {
+	if d.Snapshots = &kept; !isCloud(values) {
 		d.Narrowing.PricingModel, d.Narrowing.Expiry, d.Narrowing.GPU = &own, &sweep, &no
 	}
 	return d, nil

@@ -1,7 +1,6 @@
 package daytona
 
 import (
-	"encoding/json"
 	"net/http"
 	"strings"
 
@@ -12,18 +11,9 @@ import (
 // tell gives the error of a verb that returns the contract's type: the client of the vendor has classified it by judge.
 func tell(op string, id extensions.ID, err *error) { *err = extensions.Failed(op, id, *err, nil) }
 
-// said is the text of the vendor's error answer; "" for another shape.
-func said(a rest.Answer) string {
-	var e struct {
-		Message string `json:"message"`
-	}
-	_ = json.Unmarshal(a.Body, &e)
-	return e.Message
-}
-
 // judge is the vendor's own meaning of an error answer. Only this file reads its texts.
 func judge(a rest.Answer) (extensions.Kind, string) {
-	text := said(a)
+	text := a.Message()
 	switch {
 	case a.Status == http.StatusBadRequest && strings.Contains(text, "limit exceeded") && strings.Contains(text, "Maximum allowed"):
 		return extensions.KindExhausted, "destroy a sandbox of this organization, or raise its limits"
@@ -38,7 +28,7 @@ func judgeInside(a rest.Answer) (extensions.Kind, string) {
 	switch {
 	case a.Status == http.StatusBadGateway:
 		return extensions.KindIndeterminate, "look at the sandbox again"
-	case a.Status == http.StatusBadRequest && strings.HasSuffix(said(a), "Is the Sandbox started?"):
+	case a.Status == http.StatusBadRequest && strings.HasSuffix(a.Message(), "Is the Sandbox started?"):
 		return extensions.KindUnavailable, "look at the sandbox again"
 	}
 	return "", ""
@@ -46,7 +36,7 @@ func judgeInside(a rest.Answer) (extensions.Kind, string) {
 
 // notHere reports whether a create was refused for a snapshot or a region that the vendor does not have.
 func notHere(a rest.Answer) bool {
-	text := said(a)
+	text := a.Message()
 	return a.Own && (a.Status == http.StatusBadRequest || a.Status == http.StatusNotFound) && strings.Contains(text, "not found") &&
 		(strings.HasPrefix(text, "Snapshot") || strings.HasPrefix(text, "Region"))
 }

@@ -25,7 +25,7 @@ func (b *backend) until(ctx context.Context, ref string, deadline time.Time) err
 	if b.cloud {
 		verb = "ttl"
 	}
-	s, err := b.act(ctx, http.MethodPost, ref, nil, verb, strconv.FormatInt(minutes(deadline), 10))
+	s, err := b.act(ctx, http.MethodPost, ref, nil, verb, strconv.Itoa(minutes(deadline)))
 	if err != nil {
 		return err
 	}

@@ -17,10 +17,9 @@ func (b *backend) CanFork(ctx context.Context, h extensions.Handle) (err error) 
 func (b *backend) source(ctx context.Context, h extensions.Handle) (*sandbox, error) {
 	s, err := b.all.Owned(ctx, h)
 	switch {
-	case err != nil:
-	case b.rests(s):
+	case err == nil && b.rests(s):
 		err = extensions.Paused(h.ID)
-	case b.observe(h.ID, s).Phase != extensions.PhaseReady:
+	case err == nil && !b.runs(s):
 		err = extensions.Errorf(extensions.KindUnavailable, "it cannot be forked now: %s says %s", vendor, s.state()).WithRemedy("try again")
 	}
 	return s, err

@@ -16,44 +16,31 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/spool"
 )
 
-// planned returns the Dockerfile of a spec's image, and the build that it belongs to, nil for an image as it is.
-func planned(ctx context.Context, spec extensions.Spec) (text string, x *compose.Build, in compose.Rendered, err error) {
-	if in, err = compose.Prepare(ctx, *spec.Image, spec.Workspace.Source); err != nil {
-		return "", nil, in, err
-	}
-	switch len(in.Builds) {
-	case 0:
-		return "FROM " + in.Pulls[0].Image + "\n", nil, in, nil
-	case 1:
-		x = &in.Builds[0]
-	default:
-		return "", nil, in, extensions.Errorf(extensions.KindUnsupported, "%s builds one Dockerfile: no stages on top of each other", vendor).
+// built is what the vendor builds a spec's image from. send puts the files that the build takes into its store.
+func (b *backend) built(ctx context.Context, spec extensions.Spec, send bool) (*api.CreateBuildInfo, error) {
+	in, err := compose.Prepare(ctx, *spec.Image, spec.Workspace.Source)
+	switch {
+	case err != nil:
+		return nil, err
+	case len(in.Builds) == 0:
+		return &api.CreateBuildInfo{DockerfileContent: "FROM " + in.Pulls[0].Image + "\n"}, nil
+	case len(in.Builds) > 1:
+		return nil, extensions.Errorf(extensions.KindUnsupported, "%s builds one Dockerfile: no stages on top of each other", vendor).
 			At("image.stages").WithRemedy("write the stages into one Dockerfile, each with its FROM, and use image.build")
 	}
+	x, out := &in.Builds[0], &api.CreateBuildInfo{}
 	if err = x.CheckVendor(vendor); err == nil {
-		text, err = in.Dockerfile(*x)
+		out.DockerfileContent, err = in.Dockerfile(*x)
 	}
 	if err == nil {
-		text, err = x.WithArgs(text)
+		out.DockerfileContent, err = x.WithArgs(out.DockerfileContent)
 	}
-	return text, x, in, err
-}
-
-// built is what the vendor builds an image from; the files that the build takes are in its store then.
-func (b *backend) built(ctx context.Context, spec extensions.Spec) (*api.CreateBuildInfo, error) {
-	text, x, in, err := planned(ctx, spec)
-	if err != nil {
-		return nil, err
+	if err != nil || !send || !x.Copies() {
+		return out, err
 	}
-	out := &api.CreateBuildInfo{DockerfileContent: text}
-	if x != nil && x.Copies() {
-		hash, err := b.bring(ctx, x, in)
-		if err != nil {
-			return nil, err
-		}
-		out.ContextHashes = &[]string{hash}
-	}
-	return out, nil
+	hash, err := b.bring(ctx, x, in)
+	out.ContextHashes = &[]string{hash}
+	return out, err
 }
 
 // bring puts the files of a build into the vendor's store, unless it has them, and returns their hash.

@@ -7,13 +7,6 @@ import (
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/daytona/internal/api"
-	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/ready"
-)
-
-// Intervals of an automatic delete.
-const (
-	neverDelete = "-1"
-	deleteAtEnd = "0" // as soon as it stops
 )
 
 // rests reports whether nothing of a sandbox runs and all of it is kept.
@@ -49,7 +42,7 @@ func (b *backend) pause(ctx context.Context, h extensions.Handle, s *sandbox) (_
 				WithRemedy("leave it running, or bring its work back and destroy it")
 		}
 		if s.AutoDeleteInterval != nil && *s.AutoDeleteInterval >= 0 {
-			_, err = b.act(ctx, http.MethodPost, s.Id, nil, "autodelete", neverDelete)
+			_, err = b.act(ctx, http.MethodPost, s.Id, nil, "autodelete", "-1")
 		}
 		if err == nil {
 			_, err = b.act(ctx, http.MethodPost, s.Id, nil, verb)
@@ -58,15 +51,7 @@ func (b *backend) pause(ctx context.Context, h extensions.Handle, s *sandbox) (_
 			return nil, err
 		}
 	}
-	return s, ready.Wait{Interval: look, Timeout: -1}.Until(ctx, func(ctx context.Context) (_ string, err error) {
-		if s, err = b.all.Owned(ctx, h); err != nil || b.rests(s) {
-			return "", err
-		}
-		if o := b.observe(h.ID, s); o.Phase == extensions.PhaseFailed {
-			return "", extensions.Errorf(extensions.KindFailed, "%s could not %s it: %s", vendor, verb, o.Reason)
-		}
-		return vendor + " says " + string(s.state()), nil
-	})
+	return b.await(ctx, h, b.rests)
 }
 
 // Resume implements extensions.Pauser. The vendor's clocks count from now, so it is told the deadline.
@@ -77,10 +62,10 @@ func (b *backend) Resume(ctx context.Context, h extensions.Handle, deadline time
 		_, err = b.act(ctx, http.MethodPost, s.Id, nil, "start")
 	}
 	if err == nil {
-		err = b.started(ctx, h)
+		s, err = b.await(ctx, h, b.runs)
 	}
 	if err == nil && !b.cloud {
-		_, err = b.act(ctx, http.MethodPost, s.Id, nil, "autodelete", deleteAtEnd)
+		_, err = b.act(ctx, http.MethodPost, s.Id, nil, "autodelete", "0")
 	}
 	if err == nil {
 		err = b.until(ctx, s.Id, deadline)

@@ -1,9 +1,11 @@
 package daytona
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"strings"
+	"time"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/daytona/internal/api"
@@ -13,20 +15,13 @@ import (
 // Provision implements extensions.Backend with one create. What the sandbox is filled with waits for WaitReady.
 func (b *backend) Provision(ctx context.Context, spec extensions.Spec) (h extensions.Handle, o extensions.Observation, err error) {
 	defer tell("provision", spec.ID, &err)
-	if err := b.refuse(spec); err != nil {
+	if err := cmp.Or(spec.CheckIdentity(time.Now()), b.refuse(spec)); err != nil {
 		return h, o, err
 	}
-	s, found, err := b.all.Adopt(ctx, spec)
-	if err == nil && !found {
-		var left bool
-		if s, left, err = b.create(ctx, spec); left {
-			h = handle(spec.ID, "")
-		}
-	}
+	h, s, err := b.all.Make(ctx, spec, b.create)
 	if err != nil {
 		return h, o, err
 	}
-	h = handle(spec.ID, s.Id)
 	wrong := b.otherwise(ctx, spec, s)
 	if extensions.IsKind(wrong, extensions.KindUnsupported) {
 		if _, err := b.Teardown(context.WithoutCancel(ctx), h); err == nil {
@@ -79,7 +74,7 @@ func (b *backend) create(ctx context.Context, spec extensions.Spec) (_ *sandbox,
 func (b *backend) request(ctx context.Context, spec extensions.Spec) (in newSandbox, err error) {
 	name, has, never, atStop, no := string(spec.ID), labelsOf(spec), 0, 0, false
 	in = newSandbox{CreateSandbox: api.CreateSandbox{Name: &name, Labels: &has, Public: &no}}
-	snapshot, region := b.snapshotOf(spec), b.regionOf(spec)
+	snapshot, region := cmp.Or(extensions.Text(spec.Options, fieldSnapshot), b.snapshot), cmp.Or(spec.Region, b.region)
 	var from *api.SnapshotDto
 	switch {
 	case spec.FromSnapshot != nil:
@@ -88,7 +83,7 @@ func (b *backend) request(ctx context.Context, spec extensions.Spec) (in newSand
 		from, err = b.keepFork(ctx, spec)
 	case spec.Image != nil:
 		snapshot = ""
-		in.BuildInfo, err = b.built(ctx, spec)
+		in.BuildInfo, err = b.built(ctx, spec, true)
 		sized(&in, spec.Resources.RoundUp(b.desc.Capabilities))
 	}
 	if err != nil {
@@ -100,55 +95,43 @@ func (b *backend) request(ctx context.Context, spec extensions.Spec) (in newSand
 			region = (*at)[0]
 		}
 	}
-	if region != "" {
-		in.Target = &region
+	in.Snapshot, in.Target, in.AutoArchiveInterval = some(snapshot), some(region), some(b.archive)
+	left := minutes(spec.Deadline) // whatever was built or kept before has taken its time
+	if in.TTLMinutes, in.AutoStopInterval = &left, &never; !b.cloud {
+		in.TTLMinutes, in.AutoStopInterval = nil, &left
 	}
-	if snapshot != "" {
-		in.Snapshot = &snapshot
+	if !b.cloud || in.Gpu != nil { // the vendor makes no others with GPUs
+		in.AutoDeleteInterval = &atStop
 	}
 	restrict(&in, spec.Network)
-	left := minutes(spec.Deadline) // whatever was built or kept before has taken its time
-	if !b.cloud {
-		idle := int(left)
-		in.AutoStopInterval, in.AutoDeleteInterval = &idle, &atStop
-	} else if in.TTLMinutes, in.AutoStopInterval = &left, &never; b.vm {
-		in.AutoPauseInterval = &never
-	}
-	if in.Gpu != nil {
-		in.AutoDeleteInterval = &atStop // the vendor makes no others
-	}
-	if archive := int(b.archive); archive > 0 && !b.vm {
-		in.AutoArchiveInterval = &archive
-	}
 	return in, nil
 }
 
-// sized asks for a size, in whole cores and GiB.
-func sized(in *newSandbox, r extensions.Resources) {
-	in.Cpu, in.Memory, in.Disk = whole(r.CPU, 1000), whole(r.MemoryMB, 1024), whole(r.DiskMB, 1024)
-	if r.GPU == nil || r.GPU.Count == 0 {
-		return
+// some is nil in place of nothing.
+func some[T comparable](v T) *T {
+	if v == *new(T) {
+		return nil
 	}
-	in.Gpu = whole(&r.GPU.Count, 1)
-	if r.GPU.Model != "" {
-		in.GpuType = &[]api.GpuType{api.GpuType(r.GPU.Model)}
-	}
+	return &v
 }
 
-// size is how many units something has, 0 without one.
-func size[N ~int64](n *N, unit N) float32 {
+// units is how many of a unit something has, 0 without one.
+func units[N ~int64](n *N, unit N) float32 {
 	if n == nil {
 		return 0
 	}
 	return float32(*n) / float32(unit)
 }
 
-func whole[N ~int64](n *N, unit N) *int {
-	if n == nil {
-		return nil
+// sized asks for a size, in whole cores and GiB.
+func sized(in *newSandbox, r extensions.Resources) {
+	in.Cpu, in.Memory, in.Disk = some(int(units(r.CPU, 1000))), some(int(units(r.MemoryMB, 1024))), some(int(units(r.DiskMB, 1024)))
+	if r.GPU != nil && r.GPU.Count > 0 {
+		in.Gpu = some(int(r.GPU.Count))
+		if r.GPU.Model != "" {
+			in.GpuType = &[]api.GpuType{api.GpuType(r.GPU.Model)}
+		}
 	}
-	units := int(size(n, unit))
-	return &units
 }
 
 // restrict denies all but what a profile allows.
@@ -156,11 +139,7 @@ func restrict(in *newSandbox, n extensions.Network) {
 	if n.Needs() == extensions.EgressNone {
 		return
 	}
-	list := func(of []string) *string {
-		all := strings.Join(of, ",")
-		return map[bool]*string{true: &all}[len(of) > 0]
-	}
 	networks, names := n.Lists()
 	all := len(n.Egress) == 0
-	in.NetworkBlockAll, in.NetworkAllowList, in.DomainAllowList = &all, list(networks), list(names)
+	in.NetworkBlockAll, in.NetworkAllowList, in.DomainAllowList = &all, some(strings.Join(networks, ",")), some(strings.Join(names, ","))
 }

@@ -14,37 +14,33 @@ const look = time.Second
 // WaitReady implements extensions.Backend. It waits for the vendor, fills a new sandbox, then asks the probe until it succeeds.
 func (b *backend) WaitReady(ctx context.Context, spec extensions.Spec, h extensions.Handle) (o extensions.Observation, err error) {
 	defer tell("wait-ready", h.ID, &err)
-	if err := b.started(ctx, h); err != nil {
+	if _, err := b.await(ctx, h, func(s *sandbox) bool { return b.runs(s) || b.rests(s) }); err != nil {
 		return o, err
 	}
 	if err := b.Ready(ctx, spec, h, workDirOf(spec), func(ctx context.Context) error { return b.desktop(ctx, h) }); err != nil {
 		return o, err
 	}
-	s, err := b.all.Owned(ctx, h)
+	s, err := b.await(ctx, h, b.runs)
 	if err != nil {
 		return o, err
 	}
-	if o = b.observe(h.ID, s); o.Phase != extensions.PhaseReady {
-		return o, extensions.Errorf(extensions.KindFailed, "%s says %s: %s", vendor, s.state(), o.Reason)
-	}
-	return o, nil
+	return b.observe(h.ID, s), nil
 }
 
-// started waits until the vendor has started a sandbox.
-func (b *backend) started(ctx context.Context, h extensions.Handle) error {
-	return ready.Wait{Interval: look, Timeout: -1}.Until(ctx, func(ctx context.Context) (string, error) {
-		s, err := b.all.Owned(ctx, h)
-		if err != nil {
+// await returns a sandbox once it is as was wanted; one that failed never is.
+func (b *backend) await(ctx context.Context, h extensions.Handle, wanted func(*sandbox) bool) (s *sandbox, err error) {
+	err = ready.Wait{Interval: look, Timeout: -1}.Until(ctx, func(ctx context.Context) (_ string, err error) {
+		if s, err = b.all.Owned(ctx, h); err != nil || wanted(s) {
 			return "", err
 		}
-		switch o := b.observe(h.ID, s); o.Phase {
-		case extensions.PhaseReady:
-			return "", nil
-		case extensions.PhaseProvisioning, extensions.PhaseUnreachable:
-			return vendor + " says " + string(s.state()), nil
-		default:
-			return "", extensions.Errorf(extensions.KindFailed, "%s did not start it: %s", vendor, o.Reason).
+		if o := b.observe(h.ID, s); o.Phase == extensions.PhaseFailed || o.Phase == extensions.PhaseExpired {
+			return "", extensions.Errorf(extensions.KindFailed, "%s says %s: %s", vendor, s.state(), o.Reason).
 				WithRemedy("look at the image or the snapshot, and at the organization's limits")
 		}
+		return vendor + " says " + string(s.state()), nil
 	})
+	return s, err
 }
+
+// runs reports whether a sandbox has started.
+func (b *backend) runs(s *sandbox) bool { return b.observe("", s).Phase == extensions.PhaseReady }

@@ -55,22 +55,23 @@ func (b *backend) Snapshot(ctx context.Context, h extensions.Handle, spec extens
 		return made, err
 	}
 	name := spec.ID + "-" + string(h.ID)
-	if _, err = b.kept(ctx, name); extensions.IsKind(err, extensions.KindNotFound) {
-		if err = nil; b.vm && b.rests(s) {
-			err = extensions.Paused(h.ID)
-		} else if !b.vm {
-			if s, err = b.pause(ctx, h, s); err == nil && !s.at(api.SandboxStateStopped) {
-				err = extensions.Errorf(extensions.KindConflict, "it was moved into an archive, of which %s takes no snapshots", vendor).
-					WithRemedy("resume it first")
-			}
+	_, err = b.kept(ctx, name)
+	switch first := extensions.IsKind(err, extensions.KindNotFound); {
+	case first && b.vm && b.rests(s):
+		return made, extensions.Paused(h.ID)
+	case first && !b.vm:
+		if s, err = b.pause(ctx, h, s); err == nil && !s.at(api.SandboxStateStopped) {
+			err = extensions.Errorf(extensions.KindConflict, "it was moved into an archive, of which %s takes no snapshots", vendor).
+				WithRemedy("resume it first")
 		}
+	case first:
+		err = nil
 	}
-	if err != nil {
-		return made, err
-	}
-	k, err := b.take(ctx, s, name)
 	if err == nil {
-		made, _ = b.Ours(told(k))
+		var k *api.SnapshotDto
+		if k, err = b.take(ctx, s, name); err == nil {
+			made, _ = b.Ours(told(k))
+		}
 	}
 	return made, err
 }
@@ -152,7 +153,9 @@ func (b *backend) restored(ctx context.Context, spec extensions.Spec) (*api.Snap
 		}
 		return why, err
 	})
-	if r := spec.Resources; err == nil && !r.BestEffort && (size(r.CPU, 1000) > k.Cpu || size(r.MemoryMB, 1024) > k.Mem || size(r.DiskMB, 1024) > k.Disk) {
+	r := spec.Resources
+	more := units(r.CPU, 1000) > k.Cpu || units(r.MemoryMB, 1024) > k.Mem || units(r.DiskMB, 1024) > k.Disk
+	if err == nil && more && !r.BestEffort {
 		err = extensions.Errorf(extensions.KindUnsupported, "the snapshot sets the size: %v vCPU, %v GiB of memory, %v GiB of disk", k.Cpu, k.Mem,
 			k.Disk).At("resources").WithRemedy("ask for no more than that, or set resources.best_effort")
 	}

@@ -1,7 +1,6 @@
 package daytona
 
 import (
-	"bytes"
 	"context"
 	"io"
 	"net/http"
@@ -81,12 +80,11 @@ func (b *backend) toolbox(ctx context.Context, h extensions.Handle) (*toolbox, e
 	}
 	at, _, err := rest.Ask(ctx, t.client, rest.Call{Method: http.MethodGet, Path: []string{"user-home-dir"}},
 		func(h *home) bool { return path.IsAbs(h.Dir) })
-	if err != nil {
-		return nil, err
+	if err == nil {
+		t.home = path.Clean(at.Dir)
+		b.homes.Store(s.Id, t.home)
 	}
-	t.home = path.Clean(at.Dir)
-	b.homes.Store(s.Id, t.home)
-	return t, nil
+	return t, err
 }
 
 // put writes files one by one, each from a stream.
@@ -105,10 +103,9 @@ func (t *toolbox) put(ctx context.Context, files ...execwire.File) error {
 }
 
 func (t *toolbox) get(ctx context.Context, at string, w io.Writer) error {
-	raw, _, err := rest.Ask[[]byte](ctx, t.client, rest.Call{Method: http.MethodGet, Path: []string{"files", "download"},
-		Query: url.Values{"path": {at}}}, nil)
+	raw, err := t.read(ctx, at)
 	if err == nil {
-		_, err = w.Write(*raw)
+		_, err = w.Write(raw)
 	}
 	return err
 }
@@ -117,9 +114,9 @@ func (t *toolbox) read(ctx context.Context, at string) ([]byte, error) {
 	if !path.IsAbs(at) {
 		at = path.Join(t.home, at)
 	}
-	var raw bytes.Buffer
-	err := t.get(ctx, at, &raw)
-	return raw.Bytes(), err
+	raw, _, err := rest.Ask[[]byte](ctx, t.client, rest.Call{Method: http.MethodGet, Path: []string{"files", "download"},
+		Query: url.Values{"path": {at}}}, nil)
+	return *raw, err
 }
 
 // run runs a short program. Its words have no letters that a shell would read, and the vendor's daemon splits them at spaces.

@@ -51,9 +51,6 @@ func (b *backend) refuseContent(spec extensions.Spec) error {
 	switch {
 	case spec.Compose != nil || spec.Containers != nil:
 		return unsupported("image", "%s runs one image: no stacks of containers", vendor).WithRemedy("use image, or choose another place")
-	case spec.Workspace.Access == extensions.AccessRO:
-		return unsupported("workspace.access", "a sandbox's user is root, so nothing holds a workspace read-only").
-			WithRemedy("set workspace.access: rw or none")
 	case spec.Region != "" && spec.Region != cmp.Or(b.region, unstated):
 		return unsupported("region", "%s is not asked for the region %q", vendor, spec.Region).
 			WithRemedy("set `region` in the binding's config if the workspace's sandboxes run there")

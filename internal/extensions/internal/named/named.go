@@ -119,6 +119,26 @@ func (b *Shelf[S]) Adopt(ctx context.Context, spec extensions.Spec) (s S, found 
 	return s, true, nil
 }
 
+// Make adopts the sandbox with the same id and generation, or lets create make one, whose left says that something may exist
+// although it failed. Whenever something may exist, there is a handle.
+func (b *Shelf[S]) Make(ctx context.Context, spec extensions.Spec,
+	create func(context.Context, extensions.Spec) (s S, left bool, err error)) (h extensions.Handle, s S, err error) {
+	if spec.Account != b.Account {
+		return h, s, extensions.Errorf(extensions.KindInvalid, "the sandbox is of another account")
+	}
+	s, found, err := b.Adopt(ctx, spec)
+	if err == nil && !found {
+		var left bool
+		if s, left, err = create(ctx, spec); left {
+			h = b.Handle(spec.ID, "")
+		}
+	}
+	if err == nil {
+		h = b.Handle(spec.ID, b.Told(s).Ref)
+	}
+	return h, s, err
+}
+
 // Teardown ends the sandbox of a handle and confirms that it is gone.
 func (b *Shelf[S]) Teardown(ctx context.Context, h extensions.Handle) (report extensions.CleanupReport, err error) {
 	s, err := b.Owned(ctx, h)
