@@ -20,10 +20,7 @@ func (b *backend) rests(s *sandbox) bool {
 // Pause implements extensions.Pauser. A virtual machine stands still; a container stops, which ends what runs in it.
 func (b *backend) Pause(ctx context.Context, h extensions.Handle) (o extensions.Observation, err error) {
 	defer tell("pause", h.ID, &err)
-	s, err := b.all.Owned(ctx, h)
-	if err == nil {
-		s, err = b.pause(ctx, h, s)
-	}
+	s, err := b.pause(ctx, h)
 	if err != nil {
 		return o, err
 	}
@@ -31,12 +28,16 @@ func (b *backend) Pause(ctx context.Context, h extensions.Handle) (o extensions.
 }
 
 // pause returns the sandbox once it rests. What would delete it at its stop is lifted before.
-func (b *backend) pause(ctx context.Context, h extensions.Handle, s *sandbox) (_ *sandbox, err error) {
+func (b *backend) pause(ctx context.Context, h extensions.Handle) (*sandbox, error) {
+	s, err := b.await(ctx, h, b.settled)
+	if err != nil {
+		return nil, err
+	}
 	verb := "stop"
 	if b.vm {
 		verb = "pause"
 	}
-	if s.at(api.SandboxStateStarted) {
+	if b.runs(s) {
 		if s.Gpu > 0 {
 			return nil, extensions.Errorf(extensions.KindUnsupported, "%s deletes a sandbox with GPUs when it stops", vendor).
 				WithRemedy("leave it running, or bring its work back and destroy it")
@@ -57,7 +58,7 @@ func (b *backend) pause(ctx context.Context, h extensions.Handle, s *sandbox) (_
 // Resume implements extensions.Pauser. The vendor's clocks count from now, so it is told the deadline.
 func (b *backend) Resume(ctx context.Context, h extensions.Handle, deadline time.Time) (o extensions.Observation, err error) {
 	defer tell("resume", h.ID, &err)
-	s, err := b.all.Owned(ctx, h)
+	s, err := b.await(ctx, h, b.settled)
 	if err == nil && b.rests(s) {
 		_, err = b.act(ctx, http.MethodPost, s.Id, nil, "start")
 	}

@@ -14,7 +14,7 @@ const look = time.Second
 // WaitReady implements extensions.Backend. It waits for the vendor, fills a new sandbox, then asks the probe until it succeeds.
 func (b *backend) WaitReady(ctx context.Context, spec extensions.Spec, h extensions.Handle) (o extensions.Observation, err error) {
 	defer tell("wait-ready", h.ID, &err)
-	if _, err := b.await(ctx, h, func(s *sandbox) bool { return b.runs(s) || b.rests(s) }); err != nil {
+	if _, err := b.await(ctx, h, b.settled); err != nil {
 		return o, err
 	}
 	if err := b.Ready(ctx, spec, h, workDirOf(spec), func(ctx context.Context) error { return b.desktop(ctx, h) }); err != nil {
@@ -44,3 +44,6 @@ func (b *backend) await(ctx context.Context, h extensions.Handle, wanted func(*s
 
 // runs reports whether a sandbox has started.
 func (b *backend) runs(s *sandbox) bool { return b.observe("", s).Phase == extensions.PhaseReady }
+
+// settled reports whether a sandbox is not on its way from one mode to the other.
+func (b *backend) settled(s *sandbox) bool { return b.runs(s) || b.rests(s) }

@@ -60,7 +60,7 @@ func (b *backend) Snapshot(ctx context.Context, h extensions.Handle, spec extens
 	case first && b.vm && b.rests(s):
 		return made, extensions.Paused(h.ID)
 	case first && !b.vm:
-		if s, err = b.pause(ctx, h, s); err == nil && !s.at(api.SandboxStateStopped) {
+		if s, err = b.pause(ctx, h); err == nil && !s.at(api.SandboxStateStopped) {
 			err = extensions.Errorf(extensions.KindConflict, "it was moved into an archive, of which %s takes no snapshots", vendor).
 				WithRemedy("resume it first")
 		}

@@ -17,9 +17,8 @@ import (
 
 const (
 	// transfer is how long sending one file may take.
-	transfer = 30 * time.Minute
-	// maxAnswer bounds what a toolbox answers, in bytes: one look of execwire.
-	maxAnswer = 9 << 20
+	transfer  = 30 * time.Minute
+	maxAnswer = 9 << 20 // bytes that a toolbox answers at most: one look of execwire
 	// maxArchive is the longest archive that is sent, in bytes: it lies beside what is unpacked from it for a while.
 	maxArchive = 64 << 30
 )
