@@ -51,6 +51,9 @@ func (d Descriptor) Accept(spec Spec) error {
 		}
 	}
 	switch {
+	case spec.Workspace.Access == AccessRO && !c.ReadOnlyWorkspace:
+		return Errorf(KindUnsupported, "nothing at the place holds a workspace read-only: a user inside can become root").At("workspace.access").
+			WithRemedy("set workspace.access: rw or none, or choose another extension")
 	case !slices.Contains(c.SecretsAs, spec.Delivery()):
 		return Errorf(KindUnsupported, "the place cannot deliver secrets as %s", spec.Delivery()).At("secrets_as").
 			WithRemedy("set secrets_as to one of %v, or choose another extension", c.SecretsAs)

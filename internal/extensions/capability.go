@@ -152,6 +152,13 @@ type Forks struct {
 	HoldsSecrets bool
 }
 
+// Pauses declares the pauses of a place; zero without PowerPause.
+type Pauses struct {
+	// EndsWhatRuns: a pause stops the machine. What runs ends, and a resume starts it anew
+	// with its files. Elsewhere everything goes on where it was.
+	EndsWhatRuns bool
+}
+
 // ListFreshness is how current a list of everything is.
 type ListFreshness string
 
@@ -295,7 +302,12 @@ const (
 	RequireNetworkEgress     = "network-egress"     // can reach the network where the profile allows it
 	RequireHostBinary        = "host-binary"        // runs what is installed on the machine
 	RequirePersistentStorage = "persistent-storage" // files survive a restart of what runs and of the machine
+	// RequireDesktop: a graphical desktop runs whenever the sandbox does, and its screen is a page at DesktopPort.
+	RequireDesktop = "desktop"
 )
+
+// DesktopPort is where a sandbox that requires a desktop shows its screen, over HTTP inside.
+const DesktopPort = 6080
 
 // WorkspaceKinds are the kinds of every place with a workspace: the engine clones
 // the repository and sends the place a tree.

@@ -21,6 +21,8 @@ type Declaration struct {
 	Places    []Place
 	Find      *Find
 	List      *List
+	Snapshots *Snapshots
+	Pauses    *Pauses
 }
 
 // Declared returns the descriptor of one binding of x: what Describe and Declare
@@ -67,6 +69,18 @@ func (d Descriptor) Narrow(x Declaration) (Descriptor, error) {
 		}
 		out.List = *x.List
 	}
+	if x.Snapshots != nil {
+		if !x.Snapshots.within(d.Snapshots) {
+			return wider(widens("snapshots", *x.Snapshots, d.Snapshots))
+		}
+		out.Snapshots = *x.Snapshots
+	}
+	if x.Pauses != nil {
+		if !x.Pauses.EndsWhatRuns && d.Pauses.EndsWhatRuns {
+			return wider(widens("pauses", *x.Pauses, d.Pauses))
+		}
+		out.Pauses = *x.Pauses
+	}
 	out.Capabilities, out.Powers = out.Capabilities.Agree(out.Powers)
 	if !out.Has(PowerReadSnapshot) {
 		out.Snapshots.Portable = nil
@@ -77,6 +91,9 @@ func (d Descriptor) Narrow(x Declaration) (Descriptor, error) {
 	if !out.Has(PowerFork) {
 		out.Forks = Forks{}
 	}
+	if !out.Has(PowerPause) {
+		out.Pauses = Pauses{}
+	}
 	return out, out.Validate()
 }
 
@@ -85,6 +102,16 @@ func (f Find) within(have Find) bool {
 	levels := []FindStrength{FindNone, FindEventual, FindStrong}
 	mine, most := slices.Index(levels, f.Strength), slices.Index(levels, have.Strength)
 	return mine >= 0 && mine <= most && (mine < most || f.Settle >= have.Settle)
+}
+
+// within reports whether s promises no more than have.
+func (s Snapshots) within(have Snapshots) bool {
+	known := func(mine, all []SnapshotKind) bool {
+		return !slices.ContainsFunc(mine, func(k SnapshotKind) bool { return !slices.Contains(all, k) })
+	}
+	kept := have.Expires == 0 || s.Expires > 0 && s.Expires <= have.Expires
+	return kept && known(s.Kinds, have.Kinds) && known(s.Portable, have.Portable) && s.Find.within(have.Find) &&
+		(s.StopsSource || !have.StopsSource) && (s.RunningOnly || !have.RunningOnly) && (s.HoldsSecrets || !have.HoldsSecrets)
 }
 
 // Agree returns c and powers without what the other one lacks.

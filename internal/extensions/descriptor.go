@@ -36,6 +36,7 @@ type Descriptor struct {
 	Find         Find
 	Snapshots    Snapshots
 	Forks        Forks
+	Pauses       Pauses
 	List         List
 	// NamedOnly marks a test double: routing chooses it only if a profile names it.
 	NamedOnly bool

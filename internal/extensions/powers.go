@@ -253,7 +253,8 @@ type Forker interface {
 }
 
 // Pauser keeps a sandbox without running it. What runs stops where it is and goes on
-// there at the resume. Both calls are idempotent, and both observe the sandbox at
+// there at the resume, unless Pauses.EndsWhatRuns is declared: then the files are kept,
+// and a command that ran is KindIndeterminate. Both calls are idempotent, and both observe the sandbox at
 // their end as Status would, with Observation.Since. Its deadline is wall-clock and
 // does not move; Capabilities.PausedExpiry says who ends a paused one. Status, Find,
 // Teardown and SetGeneration work on a paused one, Extend too unless only a sweep ends it.

@@ -143,19 +143,6 @@ func (n Network) Needs() Egress {
 	return need
 }
 
-// Destinations are what n allows under default deny, without the ports: networks and
-// names.
-func (n Network) Destinations() (networks, names []string) {
-	for _, r := range n.Egress {
-		if r.Domain != "" {
-			names = append(names, r.Domain)
-		} else {
-			networks = append(networks, r.CIDR)
-		}
-	}
-	return networks, names
-}
-
 // Workspace modes and access.
 const (
 	WorkspaceMirror          = "mirror"           // brought back on destroy and on demand

@@ -39,7 +39,7 @@ func (d Descriptor) Validate() error {
 	if err := d.checkCredentials(); err != nil {
 		return bad("%w", err)
 	}
-	if err := errors.Join(d.checkFind(), d.checkSnapshots(), d.checkForks(), d.checkPausedExpiry()); err != nil {
+	if err := errors.Join(d.checkFind(), d.checkSnapshots(), d.checkForks(), d.checkPauses()); err != nil {
 		return bad("%w", err)
 	}
 	for _, p := range d.Powers {
@@ -181,10 +181,12 @@ func (d Descriptor) checkForks() error {
 	return nil
 }
 
-func (d Descriptor) checkPausedExpiry() error {
+func (d Descriptor) checkPauses() error {
 	c := d.Capabilities
 	at := func(x Expiry) int { return slices.Index(ExpiryLevels, x) }
 	switch {
+	case d.Pauses != Pauses{} && !d.Has(PowerPause):
+		return errors.New("what is said of pauses belongs to the power to pause")
 	case c.PauseResume != (c.PausedExpiry != ""):
 		return errors.New("who ends a paused sandbox belongs to the power to pause")
 	case c.PauseResume && (at(c.PausedExpiry) < 0 || at(c.PausedExpiry) > at(c.Expiry)):

@@ -77,6 +77,7 @@ var ours = []row{
 	capability("DNS under deny", func(c extensions.Capabilities) string { return string(c.DNS) }),
 	capability("ingress under deny", func(c extensions.Capabilities) string { return string(c.Ingress) }),
 	capability("expiry enforcement", func(c extensions.Capabilities) string { return string(c.Expiry) }),
+	{"a pause ends what runs", func(d extensions.Descriptor) string { return ticked(d.Pauses.EndsWhatRuns) }},
 	capability("expiry while paused", func(c extensions.Capabilities) string { return cmp.Or(string(c.PausedExpiry), no) }),
 	{"recoverable", func(d extensions.Descriptor) string { return ticked(d.Find.Recoverable()) }},
 	{"find", func(d extensions.Descriptor) string { return found(d.Find) }},

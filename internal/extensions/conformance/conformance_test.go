@@ -157,6 +157,7 @@ func harnessFor(ext extensions.Extension) Harness {
 			do(t, err)
 			return answers
 		},
+		Desktop: func(TB, extensions.Config, extensions.Handle) bool { return false },
 		Starts: func(t TB, cfg extensions.Config) int {
 			calls, err := place(cfg).Calls()
 			do(t, err)

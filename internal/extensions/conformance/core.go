@@ -104,6 +104,7 @@ var coreChecks = []check{
 	{name: "core/allocates-what-was-asked-for", run: allocates},
 	{name: "core/allocates-in-steps", run: allocatesInSteps},
 	{name: "core/unenforceable-limits-refused", run: unenforceableLimits},
+	{name: "core/desktop-runs", run: desktopRuns},
 	{name: "core/probe-later-waits-for-wait-ready", power: extensions.PowerExec, run: probeLater},
 	{name: "core/find-finds", run: func(e *env) {
 		if e.desc.Find.Strength == extensions.FindNone {

@@ -134,10 +134,17 @@ func (e *env) observe(h extensions.Handle) extensions.Observation {
 }
 
 // wantEnd checks that the place ends a sandbox at its deadline: never earlier, and at most its grain later, beside the time
-// that a call was on its way to a place that counts from its arrival.
+// that a call was on its way to a place that counts from its arrival. A place that ends nothing itself tells no deadline.
 func (e *env) wantEnd(h extensions.Handle, deadline time.Time) {
 	e.Helper()
-	late := e.observe(h).Deadline.Sub(deadline)
+	o := e.observe(h)
+	if e.desc.Capabilities.Expiry == extensions.ExpirySweep {
+		if !o.Deadline.IsZero() {
+			e.Errorf("only a sweep ends it, and the place tells the deadline %s", o.Deadline)
+		}
+		return
+	}
+	late := o.Deadline.Sub(deadline)
 	if grain := e.desc.Capabilities.DeadlineGrain; late < -time.Second || late > grain+time.Second+time.Since(e.began) {
 		e.Errorf("the place will end it %s after its deadline, want between 0s and %s", late, grain)
 	}

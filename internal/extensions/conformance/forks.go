@@ -52,18 +52,7 @@ var forkChecks = []check{
 	}},
 	{name: "fork/leaves-its-source-running", power: extensions.PowerFork, also: execToo, run: func(e *env) {
 		spec, h, _ := e.ready()
-		var heard output
-		ended := make(chan error, 1)
-		go func() {
-			_, err := e.execer().Exec(e.ctx(), h, extensions.ExecRequest{Stdout: &heard,
-				Command: []string{"sh", "-c", "echo on; sleep 1; echo off; printf done >f"}})
-			ended <- err
-		}()
-		for started := time.Now(); !heard.has("on"); time.Sleep(10 * time.Millisecond) {
-			if time.Since(started) > 30*time.Second {
-				e.Fatal("the command printed nothing")
-			}
-		}
+		_, ended := e.running(h, "echo on; sleep 1; echo off; printf done >f")
 		e.fork(h)
 		if err := <-ended; err != nil { // its connection may have broken meanwhile
 			e.wantKind("a command of the source", err, extensions.KindIndeterminate)

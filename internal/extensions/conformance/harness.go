@@ -80,6 +80,8 @@ type HarnessFor[T TB] struct {
 	// OwnEntrypoint changes a spec so that what its image starts with writes "own" to the file ran of the workspace
 	// and then runs on.
 	OwnEntrypoint func(t T, cfg extensions.Config, spec extensions.Spec) extensions.Spec
+	// Desktop reports whether the desktop of a sandbox runs. Required for a place that provides one.
+	Desktop func(t T, cfg extensions.Config, h extensions.Handle) bool
 	// Starts counts what the place has been asked to create so far, whether or not it still exists. It shows
 	// that a canceled call starts nothing, and that no call is repeated behind the engine's back.
 	Starts func(t T, cfg extensions.Config) int

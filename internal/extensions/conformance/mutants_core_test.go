@@ -167,6 +167,9 @@ var coreMutants = map[string]mutant{
 		}
 		return h, o, err
 	}},
+	"core/desktop-runs": {describe: func(d *extensions.Descriptor) {
+		d.Capabilities.Provides = d.Capabilities.Provides.With(extensions.Provides{RequirementKinds: []string{extensions.RequireDesktop}})
+	}},
 	"core/wait-ready-repeats-the-probe": {waitReady: func(b *broken, c ctx, s spec, h handle) (seen, error) {
 		if s.Readiness != nil && s.Readiness.Command[0] == "sh" {
 			s.Readiness = nil

@@ -46,6 +46,7 @@ var pauseMutants = map[string]mutant{
 		_ = os.Remove(filepath.Join(place(b.cfg).Dir(), "sandboxes", h.Ref, "paused"))
 		return o, err
 	}},
+	"pause/ends-what-runs-as-declared": {describe: func(d *extensions.Descriptor) { d.Pauses.EndsWhatRuns = true }},
 	"pause/keeps-the-files": {pause: func(b *broken, c ctx, h handle) (seen, error) {
 		_, _ = b.wholeBackend.Exec(c, h, extensions.ExecRequest{Shell: "rm -f f"})
 		return b.wholeBackend.Pause(c, h)

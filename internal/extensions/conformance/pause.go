@@ -55,19 +55,11 @@ var pauseChecks = []check{
 		}
 	}},
 	{name: "pause/holds-what-runs", power: extensions.PowerPause, also: []extensions.Power{extensions.PowerExec}, run: func(e *env) {
-		spec, h, _ := e.ready()
-		var heard output
-		ended := make(chan error, 1)
-		go func() {
-			_, err := e.execer().Exec(e.ctx(), h, extensions.ExecRequest{Stdout: &heard,
-				Command: []string{"sh", "-c", "echo on; sleep 1; echo off"}})
-			ended <- err
-		}()
-		for started := time.Now(); !heard.has("on"); time.Sleep(10 * time.Millisecond) {
-			if time.Since(started) > 30*time.Second {
-				e.Fatal("the command printed nothing")
-			}
+		if e.desc.Pauses.EndsWhatRuns {
+			return
 		}
+		spec, h, _ := e.ready()
+		heard, ended := e.running(h, "echo on; sleep 1; echo off")
 		e.pause(h)
 		time.Sleep(time.Second + heldLonger)
 		if heard.has("off") {
@@ -79,6 +71,28 @@ var pauseChecks = []check{
 			e.wantKind("a command that was held", err, extensions.KindIndeterminate)
 		} else if !heard.has("off") {
 			e.Error("a command that was held did not go on")
+		}
+	}},
+	{name: "pause/ends-what-runs-as-declared", power: extensions.PowerPause, also: []extensions.Power{extensions.PowerExec}, run: func(e *env) {
+		if !e.desc.Pauses.EndsWhatRuns {
+			return
+		}
+		spec, h, _ := e.ready()
+		heard, ended := e.running(h, "echo on; sleep 4; echo off; printf x >>ran")
+		e.pause(h)
+		e.resume(h, spec.Deadline)
+		began := time.Now()
+		if err := <-ended; err == nil {
+			e.Error("a command that ran is told of as if it had ended by itself")
+		} else {
+			e.wantKind("a command that ran", err, extensions.KindIndeterminate)
+		}
+		if took := time.Since(began); took > e.h.limit() {
+			e.Errorf("the end of a command was told %s after the resume", took)
+		}
+		time.Sleep(time.Until(began.Add(4*time.Second + heldLonger)))
+		if heard.has("off") || e.sh(h, "cat ran 2>/dev/null || printf not") != "not" {
+			e.Error("a command goes on, or was begun again, where a pause is said to end it")
 		}
 	}},
 	{name: "pause/keeps-the-files", power: extensions.PowerPause, also: []extensions.Power{extensions.PowerExec}, run: func(e *env) {
@@ -218,6 +232,22 @@ var pauseChecks = []check{
 		_, err = p.Resume(e.ctx(), h, time.Now().Add(time.Hour))
 		e.wantKind("resume of what is gone", err, extensions.KindNotFound)
 	}},
+}
+
+// running starts a script that prints "on" first, and returns what it prints and how its call ends.
+func (e *env) running(h extensions.Handle, script string) (heard *output, ended <-chan error) {
+	e.Helper()
+	heard, over := &output{}, make(chan error, 1)
+	go func() {
+		_, err := e.execer().Exec(e.ctx(), h, extensions.ExecRequest{Stdout: heard, Command: []string{"sh", "-c", script}})
+		over <- err
+	}()
+	for started := time.Now(); !heard.has("on"); time.Sleep(10 * time.Millisecond) {
+		if time.Since(started) > 30*time.Second {
+			e.Fatal("the command printed nothing")
+		}
+	}
+	return heard, over
 }
 
 func (e *env) pause(h extensions.Handle) extensions.Observation {

@@ -3,6 +3,7 @@ package conformance
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"time"
 	"unicode"
@@ -215,6 +216,28 @@ func cancelled() context.Context {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	return ctx
+}
+
+// desktopRuns: a sandbox that requires a desktop has one from its readiness on, a resumed one too.
+func desktopRuns(e *env) {
+	if !slices.Contains(e.desc.Capabilities.Provides.RequirementKinds, extensions.RequireDesktop) {
+		return
+	}
+	if e.h.Desktop == nil {
+		e.skipWithout("Desktop")
+	}
+	spec, h, _ := e.ready(With(func(s *extensions.Spec) { s.Requires.Capabilities = []string{extensions.RequireDesktop} }))
+	if !e.h.Desktop(e.TB, e.cfg, h) {
+		e.Error("ready, and its desktop does not run")
+	}
+	if !e.desc.Has(extensions.PowerPause) {
+		return
+	}
+	e.pause(h)
+	e.resume(h, spec.Deadline)
+	if !e.h.Desktop(e.TB, e.cfg, h) {
+		e.Error("resumed, and its desktop does not run")
+	}
 }
 
 // probeLater does what the engine does if commands come before the probe.

@@ -1,6 +1,8 @@
 package daytona_test
 
 import (
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 
@@ -31,7 +33,15 @@ func TestSecretsAreInTheirRequestsAlone(t *testing.T) {
 	if err != nil || strings.TrimSpace(string(r.Stdout)) != "21" {
 		t.Errorf("%v: %q", err, r.Stdout)
 	}
-	if all := h.Encode() + o.Reason + strings.Join(v.Commands(), "\n"); strings.Contains(all, secret) || strings.Contains(all, v.JWT) {
+	paused(t, b, h)
+	taken := kept(t, cfg, b, h)
+	_, err = b.(extensions.Pauser).Resume(t.Context(), h, spec.Deadline)
+	must(t, err)
+	_, restored := made(t, cfg, b, from(taken))
+	if got := sh(t, b, restored, `printf %s "${TOKEN-none}"`); got != "none" {
+		t.Errorf("the secret of the first sandbox is a variable of the restored one: %q", got)
+	}
+	if all := h.Encode() + taken.Handle.Ref + strings.Join(slices.Collect(maps.Values(v.Snapshots())), "") + o.Reason + strings.Join(v.Commands(), "\n"); strings.Contains(all, secret) || strings.Contains(all, v.JWT) {
 		t.Errorf("a secret is in %q", all)
 	}
 	uploads := 0

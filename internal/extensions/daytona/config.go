@@ -17,6 +17,8 @@ const (
 	credentialOrganization = "organization_id"
 
 	fieldEdition   = "edition"
+	fieldClass     = "class"
+	fieldArchive   = "archive_after_minutes"
 	fieldAPI       = "api_url"
 	fieldRegion    = "region"
 	fieldSnapshot  = "snapshot"
@@ -25,6 +27,8 @@ const (
 
 	editionCloud      = "cloud"
 	editionSelfHosted = "self-hosted"
+	classContainer    = "container"
+	classVM           = "linux-vm"
 
 	cloudAPI       = "https://app.daytona.io/api"
 	defaultWorkDir = "/home/daytona/workspace"
@@ -35,6 +39,10 @@ const (
 var configFields = []extensions.Field{
 	{Name: fieldEdition, Type: extensions.FieldString, Enum: []string{editionCloud, editionSelfHosted},
 		Doc: "`cloud` (the default) is the vendor's own; `self-hosted` an installation of yours, of version 0.190."},
+	{Name: fieldClass, Type: extensions.FieldString, Enum: []string{classContainer, classVM},
+		Doc: "`container` (the default), or `linux-vm`: virtual machines of the cloud, whose snapshots must be of that class, too."},
+	{Name: fieldArchive, Type: extensions.FieldInt,
+		Doc: "Minutes until a paused container's files move into the vendor's archive, outside the quota of disks; default: 7 days."},
 	{Name: fieldAPI, Type: extensions.FieldString,
 		Doc: "Address of the API; default: `DAYTONA_API_URL`, else `" + cloudAPI + "`. An installation of yours has none by default."},
 	{Name: fieldRegion, Type: extensions.FieldString,
@@ -52,23 +60,27 @@ var optionFields = []extensions.Field{
 }
 
 type settings struct {
-	account   string
-	cloud     bool
-	apiURL    string
-	region    string // "" = the vendor's choice
-	snapshot  string // "" = the vendor's choice
-	perMinute int64
+	account, apiURL, region, snapshot string // "" of the last two = the vendor's choice
+	cloud, vm                         bool
+	archive                           int // minutes, 0 = the vendor's choice
+	perMinute                         int64
 }
 
-func parseConfig(cfg extensions.Config) (settings, error) {
+func parseConfig(cfg extensions.Config) (s settings, err error) {
 	if err := extensions.CheckFields("config", configFields, cfg.Values); err != nil {
-		return settings{}, err
+		return s, err
 	}
-	s := settings{account: cfg.Account, cloud: isCloud(cfg.Values), snapshot: extensions.Text(cfg.Values, fieldSnapshot),
-		region:    cmp.Or(extensions.Text(cfg.Values, fieldRegion), os.Getenv("DAYTONA_TARGET")),
-		perMinute: extensions.Whole(cfg.Values[fieldPerMinute], defaultPerMinute)}
-	if s.perMinute < 1 || s.perMinute > 60_000 {
-		return s, extensions.Errorf(extensions.KindInvalid, "config.%s: %d is not between 1 and 60000", fieldPerMinute, s.perMinute)
+	archive, perMinute := extensions.Whole(cfg.Values[fieldArchive], 0), extensions.Whole(cfg.Values[fieldPerMinute], defaultPerMinute)
+	s = settings{account: cfg.Account, cloud: isCloud(cfg.Values), vm: isVM(cfg.Values), snapshot: extensions.Text(cfg.Values, fieldSnapshot),
+		region: cmp.Or(extensions.Text(cfg.Values, fieldRegion), os.Getenv("DAYTONA_TARGET")), archive: int(archive), perMinute: perMinute}
+	switch {
+	case s.vm && !s.cloud:
+		return s, extensions.Errorf(extensions.KindInvalid, "config.%s: version 0.190 of %s has containers only", fieldClass, vendor).
+			WithRemedy("remove it, or use the cloud")
+	case archive < 0 || archive > 1<<30:
+		return s, extensions.Errorf(extensions.KindInvalid, "config.%s: %d is no number of minutes", fieldArchive, archive)
+	case perMinute < 1 || perMinute > 60_000:
+		return s, extensions.Errorf(extensions.KindInvalid, "config.%s: %d is not between 1 and 60000", fieldPerMinute, perMinute)
 	}
 	s.apiURL = cmp.Or(extensions.Text(cfg.Values, fieldAPI), os.Getenv("DAYTONA_API_URL"))
 	if s.apiURL == "" && s.cloud {
@@ -86,13 +98,7 @@ func isCloud(values map[string]any) bool {
 	return extensions.Text(values, fieldEdition) != editionSelfHosted
 }
 
-// snapshotOf is the snapshot of a new sandbox without an image; "" = the vendor's.
-func (s settings) snapshotOf(spec extensions.Spec) string {
-	return cmp.Or(extensions.Text(spec.Options, fieldSnapshot), s.snapshot)
-}
-
-// regionOf is where a new sandbox is asked for; "" = the vendor's choice.
-func (s settings) regionOf(spec extensions.Spec) string { return cmp.Or(spec.Region, s.region) }
+func isVM(values map[string]any) bool { return extensions.Text(values, fieldClass) == classVM }
 
 // workDirOf is the workspace of a new sandbox; "" = none.
 func workDirOf(spec extensions.Spec) string {

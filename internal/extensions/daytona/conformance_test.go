@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -40,7 +41,12 @@ func must(t testing.TB, err error) {
 // at is a configuration for a vendor of its own.
 func at(t testing.TB) extensions.Config {
 	t.Helper()
-	v := daytonatest.Start(t)
+	return behind(t, daytonatest.Start(t))
+}
+
+// behind is a configuration for a vendor behind gates.
+func behind(t testing.TB, v *daytonatest.Vendor) extensions.Config {
+	t.Helper()
 	toolbox := vendortest.NewGate(t, v.ToolboxURL)
 	v.ToolboxURL = toolbox.URL
 	pages := vendortest.NewPager(t, v.APIURL, "/sandbox", "cursor")
@@ -117,7 +123,17 @@ func harness() exttest.Harness {
 			for id := range vendorOf(cfg).Sandboxes() {
 				left = append(left, id)
 			}
+			for _, name := range vendorOf(cfg).Snapshots() {
+				left = append(left, "snapshot "+name)
+			}
 			return left
+		},
+		RelabelSnapshot: func(_ testing.TB, cfg extensions.Config, h extensions.SnapshotHandle, id string) {
+			name := vendorOf(cfg).Snapshots()[h.Ref]
+			vendorOf(cfg).RelabelSnapshot(h.Ref, id+name[strings.LastIndex(name, "-sbx-"):])
+		},
+		Desktop: func(_ testing.TB, cfg extensions.Config, h extensions.Handle) bool {
+			return vendorOf(cfg).Desktop(h.Ref)
 		},
 		Outside: func(t testing.TB, cfg extensions.Config) []string {
 			b, err := json.Marshal(vendorOf(cfg).Sandboxes())
@@ -139,4 +155,29 @@ func harness() exttest.Harness {
 func TestConformance(t *testing.T) {
 	t.Parallel()
 	exttest.Run(t, harness())
+}
+
+// Virtual machines have memory in their snapshots, forks, and no size of their own.
+func TestConformanceOfVirtualMachines(t *testing.T) {
+	t.Parallel()
+	h := harness()
+	h.Spec = nil
+	h.Config = func(t testing.TB) extensions.Config {
+		cfg := at(t)
+		cfg.Values["class"], cfg.Values["snapshot"] = "linux-vm", daytonatest.VMSnapshot
+		return cfg
+	}
+	exttest.Run(t, h)
+}
+
+// An installation of the user's own ends nothing at a deadline.
+func TestConformanceOfAnInstallation(t *testing.T) {
+	t.Parallel()
+	h := harness()
+	h.Config = func(t testing.TB) extensions.Config {
+		cfg := behind(t, daytonatest.StartSelfHosted(t))
+		cfg.Binding, cfg.Values["edition"] = "ext.daytona-self", "self-hosted"
+		return cfg
+	}
+	exttest.Run(t, h)
 }

@@ -1,21 +1,26 @@
 package daytona
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"net/http"
 	"net/url"
+	"slices"
 	"time"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/daytona/internal/api"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/deadline"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/labels"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/named"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/rest"
 )
 
-// labelWorkDir is the workspace inside; absent where there is none.
-const labelWorkDir = "sandboxer.workdir"
+const (
+	labelWorkDir = "sandboxer.workdir" // the workspace inside; absent where there is none
+	labelDesktop = "sandboxer.desktop" // it has a desktop; absent otherwise
+)
 
 // labelsOf is what a new sandbox carries.
 func labelsOf(spec extensions.Spec) map[string]string {
@@ -23,75 +28,87 @@ func labelsOf(spec extensions.Spec) map[string]string {
 	if d := workDirOf(spec); d != "" {
 		m[labelWorkDir] = d
 	}
+	if slices.Contains(spec.Requires.Capabilities, extensions.RequireDesktop) {
+		m[labelDesktop] = "yes"
+	}
 	return m
 }
 
-// ours returns the id that a sandbox carries, if it is one of this account.
-func (b *backend) ours(s *sandbox) (extensions.ID, bool) {
-	if s.Labels[extensions.LabelAccount] != b.account {
-		return "", false
-	}
-	id, err := extensions.ParseID(s.Labels[extensions.LabelID])
-	return id, err == nil
+// sandboxes are those of the account. The vendor's name of each is its id.
+func (b *backend) sandboxes() named.Shelf[*sandbox] {
+	return named.Shelf[*sandbox]{Vendor: vendor, Account: b.account, Handle: handle, Check: checkHandle, List: b.list, Observe: b.observe,
+		Gone: gone,
+		Get: func(ctx context.Context, h extensions.Handle) (*sandbox, error) {
+			return b.get(ctx, cmp.Or(h.Ref, string(h.ID)))
+		},
+		End: func(ctx context.Context, s *sandbox) error {
+			_, err := b.act(ctx, http.MethodDelete, s.Id, nil)
+			return err
+		},
+		Told: func(s *sandbox) named.Told {
+			return named.Told{Ref: s.Id, Labels: s.Labels, Ending: s.at(api.SandboxStateDestroying), StartedAt: stamp(value(s.CreatedAt))}
+		}}
 }
 
 // get reads one sandbox by the vendor's id or its name. KindNotFound is the vendor's own word, that it is destroyed too.
 func (b *backend) get(ctx context.Context, name string) (*sandbox, error) {
-	var s sandbox
-	_, err := b.control.Do(ctx, rest.Call{Method: http.MethodGet, Path: []string{"sandbox", name}, Out: &s, Is: s.is(name)})
-	if err != nil {
-		return nil, err
+	s, err := b.act(ctx, http.MethodGet, name, nil)
+	if err == nil && s.at(api.SandboxStateDestroyed) {
+		err = extensions.Errorf(extensions.KindNotFound, "%s has destroyed %s", vendor, name)
 	}
-	if s.state() == api.SandboxStateDestroyed {
-		return nil, extensions.Errorf(extensions.KindNotFound, "%s has destroyed %s", vendor, name)
-	}
-	return &s, nil
+	return s, err
 }
 
-// is checks that an answer is about the sandbox of that id or name, "" = any.
-func (s *sandbox) is(name string) func() bool {
-	return func() bool { return refName.MatchString(s.Id) && (name == "" || s.Id == name || s.Name == name) }
+// is checks that an answer is about the sandbox of that id or name.
+func is(name string) func(*sandbox) bool {
+	return func(s *sandbox) bool { return refName.MatchString(s.Id) && (s.Id == name || s.Name == name) }
 }
 
 // list reads the account's sandboxes page by page, those that failed too.
-func (b *backend) list(ctx context.Context) (all []sandbox, err error) {
-	ours, err := json.Marshal(map[string]string{extensions.LabelAccount: b.account})
-	if err != nil {
-		return nil, err
+func (b *backend) list(ctx context.Context) (all []*sandbox, err error) {
+	ours, _ := json.Marshal(map[string]string{extensions.LabelAccount: b.account}) // texts
+	type page struct {
+		Items []*sandbox `json:"items"`
+		Next  *string    `json:"nextCursor"`
 	}
 	query := url.Values{"labels": {string(ours)}, "limit": {"100"}, "includeErroredDeleted": {"true"}}
 	err = rest.Pages(vendor, func(cursor string) (string, error) {
 		if cursor != "" {
 			query.Set("cursor", cursor)
 		}
-		var page struct {
-			Items []sandbox `json:"items"`
-			Next  *string   `json:"nextCursor"`
-		}
-		_, err := b.control.Do(ctx, rest.Call{Method: http.MethodGet, Path: []string{"sandbox"}, Query: query, Out: &page,
-			Is: func() bool { return page.Items != nil }})
+		p, _, err := rest.Ask(ctx, b.control, rest.Call{Method: http.MethodGet, Path: []string{"sandbox"}, Query: query},
+			func(p *page) bool { return p.Items != nil })
 		if err != nil {
 			return "", err
 		}
-		for _, s := range page.Items {
-			if _, ok := b.ours(&s); ok && refName.MatchString(s.Id) && s.state() != api.SandboxStateDestroyed {
+		for _, s := range p.Items {
+			if refName.MatchString(s.Id) && !s.at(api.SandboxStateDestroyed) {
 				all = append(all, s)
 			}
 		}
-		if page.Next == nil {
-			return "", nil
-		}
-		return *page.Next, nil
+		return value(p.Next), nil
 	})
 	return all, err
 }
 
-// act calls a verb on a sandbox and returns it as it is then.
-func (b *backend) act(ctx context.Context, method, ref string, verb ...string) (*sandbox, error) {
-	var s sandbox
-	_, err := b.control.Do(ctx, rest.Call{Method: method, Path: append([]string{"sandbox", ref}, verb...), Out: &s, Is: s.is(ref)})
-	return &s, err
+// act calls a verb on a sandbox, with a body unless in is nil, and returns it as it is then.
+func (b *backend) act(ctx context.Context, method, ref string, in any, verb ...string) (*sandbox, error) {
+	s, _, err := rest.Ask(ctx, b.control, rest.Call{Method: method, Path: append([]string{"sandbox", ref}, verb...), In: in}, is(ref))
+	return s, err
 }
 
 // minutes is the time that is left until the end, rounded up and never 0, which would mean forever.
-func minutes(end time.Time) int64 { return max(deadline.Left(time.Now(), end, time.Minute), 1) }
+func minutes(end time.Time) int { return int(max(deadline.Left(time.Now(), end, time.Minute), 1)) }
+
+func value(s *string) string {
+	if s == nil {
+		return ""
+	}
+	return *s
+}
+
+// stamp reads one of the vendor's times; zero if there is none.
+func stamp(text string) time.Time {
+	t, _ := time.Parse(time.RFC3339Nano, text)
+	return t
+}

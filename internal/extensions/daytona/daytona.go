@@ -1,5 +1,5 @@
-// Package daytona runs sandboxes at Daytona (daytona.io), or at the version of it that users run themselves (0.190):
-// containers made from snapshots or from images, rented by the second.
+// Package daytona runs sandboxes at Daytona (daytona.io), containers and virtual machines rented by the second, or at the version of
+// it that users run themselves (0.190), containers.
 //
 // # Where it runs
 //
@@ -18,7 +18,7 @@
 //
 // # Leaves behind
 //
-// Nothing.
+// Snapshots that were kept, and the files of builds in the vendor's store.
 package daytona
 
 import (
@@ -30,7 +30,9 @@ import (
 	"golang.org/x/time/rate"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
-	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/contents"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/guest"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/kept"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/named"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/rest"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/webcall"
 )
@@ -46,38 +48,34 @@ type extension struct{}
 func New() extensions.Extension { return extension{} }
 
 // Open implements extensions.Extension. It contacts nobody.
-func (x extension) Open(ctx context.Context, cfg extensions.Config) (extensions.Backend, error) {
+func (x extension) Open(ctx context.Context, cfg extensions.Config) (_ extensions.Backend, err error) {
+	defer tell("open", "", &err)
 	if err := ctx.Err(); err != nil {
-		return nil, failed("open", "", err)
-	}
-	b, err := open(x, cfg)
-	if err != nil {
-		return nil, failed("open", "", err)
-	}
-	return b, nil
-}
-
-func open(x extension, cfg extensions.Config) (*backend, error) {
-	s, err := parseConfig(cfg)
-	if err != nil {
 		return nil, err
 	}
-	b := &backend{settings: s}
-	if b.desc, err = extensions.Declared(x, cfg.Values); err != nil {
+	b, err := bound(x, cfg)
+	if err != nil {
 		return nil, err
 	}
 	if b.token, b.secrets, err = credentials(cfg.Credentials); err != nil {
 		return nil, err
 	}
-	b.control, err = rest.Open(rest.Options{Vendor: vendor, Base: s.apiURL, Judge: judge, Bearer: b.token, Secrets: b.secrets})
-	if err != nil {
-		return nil, err
-	}
 	if b.inside, err = webcall.Client(nil); err != nil {
 		return nil, err
 	}
-	b.creates = rate.NewLimiter(rate.Every(time.Minute/time.Duration(s.perMinute)), int(s.perMinute))
-	return b, nil
+	b.control, err = rest.Open(rest.Options{Vendor: vendor, Base: b.apiURL, Judge: judge, Bearer: b.token, Secrets: b.secrets})
+	b.creates = rate.NewLimiter(rate.Every(time.Minute/time.Duration(b.perMinute)), int(b.perMinute))
+	b.all, b.Shelf, b.Guests = b.sandboxes(), b.snapshots(), &guest.Guests{Vendor: vendor, Enter: b.enter}
+	return b, err
+}
+
+// bound is what the config of a binding says, without a credential.
+func bound(x extension, cfg extensions.Config) (b *backend, err error) {
+	b = &backend{forking: make(chan struct{}, 1)}
+	if b.settings, err = parseConfig(cfg); err == nil {
+		b.desc, err = extensions.Declared(x, cfg.Values)
+	}
+	return b, err
 }
 
 // credentials returns the token of all calls, and the other secret fields of them.
@@ -96,14 +94,17 @@ func credentials(given map[string]extensions.Secret) (token extensions.Secret, f
 // backend is one account, a part of an organization at the vendor.
 type backend struct {
 	settings
+	*guest.Guests
+	*kept.Shelf
+	all     named.Shelf[*sandbox]
 	desc    extensions.Descriptor
 	token   extensions.Secret
 	secrets map[string]extensions.Secret
 	control *rest.Client
-	inside  *http.Client   // speaks to toolboxes
-	creates *rate.Limiter  // the binding's creates per minute, kept by waiting
-	filled  contents.Known // by the vendor's id of a sandbox
-	homes   sync.Map       // the vendor's id of a sandbox -> home of its user
+	inside  *http.Client  // speaks to toolboxes
+	creates *rate.Limiter // the binding's creates per minute, kept by waiting
+	homes   sync.Map      // the vendor's id of a sandbox -> home of its user
+	forking chan struct{} // held by the fork that keeps its source's state
 }
 
 // Close implements extensions.Backend.

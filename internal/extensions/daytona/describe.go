@@ -1,27 +1,35 @@
 package daytona
 
 import (
+	"slices"
 	"time"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
-const doc = `Containers of Daytona (daytona.io), rented by the second, or of an installation of yours (` + "`edition: self-hosted`" + `, version 0.190).
+const doc = `Containers and virtual machines of Daytona (daytona.io), rented by the second, or containers of an installation of yours
+(` + "`edition: self-hosted`" + `, version 0.190).
 
 - **Where it runs**: at the vendor, in the organization of the credential, or on your installation. A snapshot sets image and size;
   an image of a profile is built by the vendor, and only then a size can be asked for.
-- **Needs**: an API key, or a JWT with its organization. Routing considers it only where it is configured. Commands need a shell, head,
-  mkdir, mv, rm, sleep, tail and wc inside, files need tar.
-- **Expiry**: the cloud's own, by the minute. An installation of yours has no deadlines: ` + "`sweep`" + ` then, and the vendor's daemon ends
-  what nobody used for its whole ttl.
-- **Leaves behind**: nothing.
+- **Needs**: an API key, or a JWT with its organization. Routing considers it only where it is configured. Commands need a shell, cat,
+  head, mkdir, mv, rm, sleep, tail and wc inside, files need tar.
+- **Expiry**: the cloud's own, by the minute, of a paused one too. An installation of yours has no deadlines: ` + "`sweep`" + ` then, and
+  the vendor's daemon ends what nobody used for its whole ttl.
+- **Leaves behind**: snapshots that were kept, which hold the secrets of their sandbox; the files of builds, in the vendor's store.
 
-A command's input is sent as a whole before it starts (at most 64 MiB), and there are no terminals. It allows networks and names, for every
-port; organizations of the vendor's lower tiers have a policy that comes first. Nobody reaches a port inside without the header of its URL.
-Desktops are not offered.`
+A pause stops a container: what runs ends, its files stay; its snapshots hold them and are taken then; it has no forks. A virtual machine
+(` + "`class: linux-vm`" + `, in the cloud) stands still and goes on; its snapshots and forks hold its memory and are taken while it runs.
+Input is sent as a whole before its command starts (at most 64 MiB); there are no terminals. It allows networks and names, for every port;
+organizations of the vendor's lower tiers have a policy that comes first. Nobody reaches a port inside without the header of its URL.
+The screen of a ` + "`desktop`" + ` that a profile requires is the page at the URL of port 6080, if the image has the programs.`
 
-// settle is how long a listing may lack a change. The vendor promises nothing; a look-up by name is current.
-const settle = 30 * time.Second
+// How long lists may lack what exists. The vendor promises nothing of either; a look-up by name is current, and a snapshot can be
+// missing while it is taken.
+const (
+	settle = 30 * time.Second
+	taking = 15 * time.Minute
+)
 
 // gpuModels are those that the cloud's description names.
 var gpuModels = []string{"H100", "H200", "RTX-PRO-6000", "RTX-4090", "RTX-5090"}
@@ -41,50 +49,52 @@ func (extension) Describe() extensions.Descriptor {
 			{Name: credentialOrganization, Env: "DAYTONA_ORGANIZATION_ID", Doc: "The organization that the token acts for."},
 		},
 		CredentialsAnyOf: [][]string{{credentialKey}, {credentialJWT, credentialOrganization}},
-		Powers:           []extensions.Power{extensions.PowerExec, extensions.PowerFiles, extensions.PowerURL, extensions.PowerExtend},
-		Find:             extensions.Find{Strength: extensions.FindStrong},
-		List:             extensions.List{Freshness: extensions.ListEventual, Lag: settle},
+		Powers: []extensions.Power{extensions.PowerExec, extensions.PowerFiles, extensions.PowerURL, extensions.PowerSnapshot,
+			extensions.PowerFork, extensions.PowerPause, extensions.PowerExtend},
+		Find:      extensions.Find{Strength: extensions.FindStrong},
+		List:      extensions.List{Freshness: extensions.ListEventual, Lag: settle},
+		Snapshots: snapshotsOf(extensions.SnapshotFilesystem, extensions.SnapshotMemory),
+		Forks:     extensions.Forks{RunningOnly: true, HoldsSecrets: true},
 		Capabilities: extensions.Capabilities{
-			TransportModel:      extensions.TransportDialIn,
-			Regions:             []string{"*"},
-			OS:                  []string{"linux"},
-			Arch:                []string{"amd64"},
-			IdleCostModel:       extensions.IdleMetered,
-			BillingModel:        extensions.BillingWallClock,
-			GPU:                 true,
-			GPUModels:           gpuModels,
-			CustomNetworkPolicy: true,
-			EgressDefault:       extensions.NetworkAllow,
+			TransportModel: extensions.TransportDialIn, Regions: []string{"*"}, OS: []string{"linux"}, Arch: []string{"amd64"},
+			IsolationLevels: []extensions.Isolation{extensions.IsolationContainer, extensions.IsolationVM},
+			FsSnapshot:      true, PauseResume: true, PausedExpiry: extensions.ExpiryNative,
+			PricingModel: extensions.PricingMetered, IdleCostModel: extensions.IdleMetered, BillingModel: extensions.BillingWallClock,
+			GPU: true, GPUModels: gpuModels, Limits: []extensions.Limit{extensions.LimitCPU, extensions.LimitMemory, extensions.LimitDisk},
+			CPUStep: 1000, MemoryStepMB: 1024, DiskStepMB: 1024,
 			Provides: extensions.Provides{RuntimeKinds: []string{"vendor-hosted", "workarea"}, RequirementKinds: []string{
-				extensions.RequireLongRunning, extensions.RequireNetworkEgress, "gpu", "image"}}.
+				extensions.RequireLongRunning, extensions.RequireNetworkEgress, extensions.RequireDesktop, "gpu", "image"}}.
 				With(extensions.Provides{RequirementKinds: extensions.WorkspaceKinds}),
-			IsolationLevels: []extensions.Isolation{extensions.IsolationContainer},
-			PricingModel:    extensions.PricingMetered,
-			Egress:          extensions.EgressDomain,
-			CIDRPorts:       extensions.PortsNone,
-			DomainPorts:     extensions.PortsNone,
-			DNS:             extensions.DNSAllowlist,
-			Ingress:         extensions.IngressClosed,
-			Expiry:          extensions.ExpiryNative,
-			IdleReap:        extensions.IdleReapNone,
-			ExtendTTL:       extensions.ExtendBoth,
-			DeadlineGrain:   time.Minute,
-			Limits:          []extensions.Limit{extensions.LimitCPU, extensions.LimitMemory, extensions.LimitDisk},
-			CPUStep:         1000,
-			MemoryStepMB:    1024,
-			DiskStepMB:      1024,
-			Entrypoints:     []extensions.EntrypointMode{extensions.EntrypointIdle},
-			SecretsAs:       []extensions.SecretDelivery{extensions.SecretsEnv},
+			CustomNetworkPolicy: true, EgressDefault: extensions.NetworkAllow, Egress: extensions.EgressDomain,
+			CIDRPorts: extensions.PortsNone, DomainPorts: extensions.PortsNone, DNS: extensions.DNSAllowlist, Ingress: extensions.IngressClosed,
+			Expiry: extensions.ExpiryNative, IdleReap: extensions.IdleReapNone, ExtendTTL: extensions.ExtendBoth, DeadlineGrain: time.Minute,
+			Entrypoints: []extensions.EntrypointMode{extensions.EntrypointIdle},
+			SecretsAs:   []extensions.SecretDelivery{extensions.SecretsEnv},
 		},
 	}
 }
 
-// Declare implements extensions.Declarer: what an installation of the user's lacks, and where a binding is.
-func (extension) Declare(values map[string]any) (extensions.Declaration, error) {
-	var n extensions.Narrowing
-	if !isCloud(values) {
-		own, sweep, no := extensions.PricingSelfHosted, extensions.ExpirySweep, false
-		n = extensions.Narrowing{PricingModel: &own, Expiry: &sweep, GPU: &no}
+// snapshotsOf is what all snapshots are like here.
+func snapshotsOf(kinds ...extensions.SnapshotKind) extensions.Snapshots {
+	return extensions.Snapshots{Kinds: kinds, HoldsSecrets: true, Find: extensions.Find{Strength: extensions.FindEventual, Settle: taking}}
+}
+
+// Declare implements extensions.Declarer: what a class of sandboxes is, and what an installation of the user's lacks.
+func (x extension) Declare(values map[string]any) (d extensions.Declaration, err error) {
+	own, sweep, no, kept := extensions.PricingSelfHosted, extensions.ExpirySweep, false, snapshotsOf(extensions.SnapshotFilesystem)
+	if isVM(values) {
+		kept = snapshotsOf(extensions.SnapshotMemory)
+		kept.RunningOnly = true
+		d.Narrowing.IsolationLevels, d.Narrowing.Limits = []extensions.Isolation{extensions.IsolationVM}, []extensions.Limit{}
+		d.Narrowing.GPU = &no
+	} else {
+		kept.StopsSource = true
+		d.Narrowing.IsolationLevels = []extensions.Isolation{extensions.IsolationContainer}
+		d.Powers = slices.DeleteFunc(x.Describe().Powers, func(p extensions.Power) bool { return p == extensions.PowerFork })
+		d.Pauses = &extensions.Pauses{EndsWhatRuns: true}
 	}
-	return extensions.Declaration{Narrowing: n}, nil
+	if d.Snapshots = &kept; !isCloud(values) {
+		d.Narrowing.PricingModel, d.Narrowing.Expiry, d.Narrowing.GPU = &own, &sweep, &no
+	}
+	return d, nil
 }

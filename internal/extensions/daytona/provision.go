@@ -1,6 +1,7 @@
 package daytona
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"strings"
@@ -8,134 +9,125 @@ import (
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/daytona/internal/api"
-	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/deadline"
-	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/labels"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/rest"
 )
 
-// again is when to come back to a sandbox that is on its way out.
-const again = 2 * time.Second
-
-// Provision implements extensions.Backend with one create. The vendor's name of a sandbox is its id, and no name is given twice:
-// so a look-up by it tells whether an earlier create had its effect. What the sandbox is filled with waits for WaitReady.
-func (b *backend) Provision(ctx context.Context, spec extensions.Spec) (extensions.Handle, extensions.Observation, error) {
-	h, o, err := b.provision(ctx, spec)
-	return h, o, failed("provision", spec.ID, err)
-}
-
-func (b *backend) provision(ctx context.Context, spec extensions.Spec) (h extensions.Handle, o extensions.Observation, err error) {
-	if err := b.refuse(spec); err != nil {
+// Provision implements extensions.Backend with one create. What the sandbox is filled with waits for WaitReady.
+func (b *backend) Provision(ctx context.Context, spec extensions.Spec) (h extensions.Handle, o extensions.Observation, err error) {
+	defer tell("provision", spec.ID, &err)
+	if err := cmp.Or(spec.CheckIdentity(time.Now()), b.refuse(spec)); err != nil {
 		return h, o, err
 	}
-	s, err := b.adopted(ctx, spec)
-	if err == nil && s == nil {
-		var a rest.Answer
-		s, a, err = b.create(ctx, spec)
-		switch {
-		case err != nil && a.Own && a.Status == http.StatusConflict: // the name is held: by whom?
-			if held, lost := b.adopted(ctx, spec); lost != nil || held != nil {
-				s, err = held, lost
-			}
-		case extensions.IsKind(err, extensions.KindIndeterminate), extensions.IsKind(err, extensions.KindTimeout):
-			h = handle(spec.ID, "")
-		}
-	}
+	h, s, err := b.all.Make(ctx, spec, b.create)
 	if err != nil {
 		return h, o, err
 	}
-	h = handle(spec.ID, s.Id)
+	wrong := b.otherwise(ctx, spec, s)
+	if extensions.IsKind(wrong, extensions.KindUnsupported) {
+		if _, err := b.Teardown(context.WithoutCancel(ctx), h); err == nil {
+			h = extensions.Handle{}
+		}
+	}
+	return h, extensions.Observation{ID: spec.ID, Handle: h, Phase: extensions.PhaseProvisioning, Generation: spec.Generation}, wrong
+}
+
+// otherwise says what the vendor made in another way than it was asked to; nil = nothing.
+func (b *backend) otherwise(ctx context.Context, spec extensions.Spec, s *sandbox) error {
 	if spec.Region != "" && s.Target != spec.Region {
-		return b.elsewhere(ctx, spec, s)
+		return extensions.Errorf(extensions.KindUnsupported, "%s made it in the region %q, not in %q", vendor, extensions.Clean(s.Target, 40),
+			spec.Region).At("region").WithRemedy("choose a region that the organization has")
 	}
-	return h, extensions.Observation{ID: spec.ID, Handle: h, Phase: extensions.PhaseProvisioning, Generation: spec.Generation}, nil
+	if is := s.SandboxClass; is != nil && (*is == classVM) != b.vm {
+		return extensions.Errorf(extensions.KindUnsupported, "%s made it of the class %q", vendor, extensions.Clean(string(*is), 40)).
+			At("options.snapshot").WithRemedy("name a snapshot of the class that the binding's config says, or change its `class`")
+	}
+	return b.ends(ctx, s, spec.Deadline)
 }
 
-// elsewhere ends a sandbox that was made in another region than the one that was demanded.
-func (b *backend) elsewhere(ctx context.Context, spec extensions.Spec, s *sandbox) (h extensions.Handle,
-	o extensions.Observation, err error) {
-	wrong := extensions.Errorf(extensions.KindUnsupported, "%s made it in the region %q, not in %q", vendor, extensions.Clean(s.Target, 40),
-		spec.Region).At("region").WithRemedy("choose a region that the organization has")
-	h = handle(spec.ID, s.Id)
-	if _, err := b.teardown(context.WithoutCancel(ctx), h); err != nil {
-		return h, o, wrong
+// create asks for the sandbox; its name is our id, so a second one cannot be made. left says that something may exist.
+func (b *backend) create(ctx context.Context, spec extensions.Spec) (_ *sandbox, left bool, err error) {
+	in, err := b.request(ctx, spec)
+	if err != nil {
+		if left = spec.FromSandbox != "" && (maybe(err) || extensions.IsKind(err, extensions.KindInterrupted)); !left && maybe(err) {
+			err = extensions.Errorf(extensions.KindUnavailable, "what it starts from was not ready in time: %w", err).WithRemedy("try again")
+		}
+		return nil, left, err
 	}
-	return extensions.Handle{}, o, wrong
-}
-
-// adopted returns the sandbox with the same id and generation, nil if there is none.
-func (b *backend) adopted(ctx context.Context, spec extensions.Spec) (*sandbox, error) {
-	s, err := b.owned(ctx, handle(spec.ID, ""))
+	s, a, err := rest.Ask(ctx, b.control, rest.Call{Method: http.MethodPost, Path: []string{"sandbox"}, In: in, Turn: b.creates},
+		is(string(spec.ID)))
 	switch {
-	case extensions.IsKind(err, extensions.KindNotFound):
-		return nil, nil
-	case err != nil:
-		return nil, err
-	case s.state() == api.SandboxStateDestroying:
-		busy := extensions.Errorf(extensions.KindUnavailable, "%s still destroys the sandbox of this id", vendor)
-		busy.RetryAfter = again
-		return nil, busy
-	}
-	if g := labels.Generation(s.Labels); g != spec.Generation {
-		return nil, extensions.Errorf(extensions.KindConflict, "generation %d of this sandbox exists, want %d", g, spec.Generation).
-			WithRemedy("tear the other generation down first")
-	}
-	return s, nil
-}
-
-func (b *backend) create(ctx context.Context, spec extensions.Spec) (*sandbox, rest.Answer, error) {
-	in := b.request(spec)
-	var s sandbox
-	a, err := b.control.Do(ctx, rest.Call{Method: http.MethodPost, Path: []string{"sandbox"}, In: in, Out: &s, Turn: b.creates,
-		Is: s.is(string(spec.ID))})
-	if err != nil && notHere(a) {
+	case err != nil && a.Own && a.Status == http.StatusConflict: // the name is held: by whom?
+		if held, found, lost := b.all.Adopt(ctx, spec); lost != nil || found {
+			return held, false, lost
+		}
+	case err != nil && notHere(a) && spec.FromSnapshot == nil && spec.FromSandbox == "":
 		err = extensions.Errorf(extensions.KindUnsupported, "%s has no such snapshot or region: %w", vendor, err).
 			WithRemedy("name one of the organization's snapshots in options.snapshot or in the binding's config, and one of its regions")
 	}
-	return &s, a, err
+	if left = maybe(err); err != nil && !left && spec.FromSandbox != "" {
+		left = b.drop(context.WithoutCancel(ctx), forkName(spec.ID)) != nil
+	}
+	return s, left, err
 }
 
 // request is the body of a create. The environment is not in it: whoever reads the sandbox reads that, too.
-func (b *backend) request(spec extensions.Spec) newSandbox {
-	name, has, left, never, atStop, no := string(spec.ID), labelsOf(spec), minutes(spec.Deadline), 0, 0, false
-	in := newSandbox{CreateSandbox: api.CreateSandbox{Name: &name, Labels: &has, Public: &no}}
-	if b.cloud {
-		in.TTLMinutes, in.AutoStopInterval = &left, &never
-	} else {
-		idle := int(left)
-		in.AutoStopInterval, in.AutoDeleteInterval = &idle, &atStop
+func (b *backend) request(ctx context.Context, spec extensions.Spec) (in newSandbox, err error) {
+	name, has, never, atStop, no := string(spec.ID), labelsOf(spec), 0, 0, false
+	in = newSandbox{CreateSandbox: api.CreateSandbox{Name: &name, Labels: &has, Public: &no}}
+	snapshot, region := cmp.Or(extensions.Text(spec.Options, fieldSnapshot), b.snapshot), cmp.Or(spec.Region, b.region)
+	var from *api.SnapshotDto
+	switch {
+	case spec.FromSnapshot != nil:
+		from, err = b.restored(ctx, spec)
+	case spec.FromSandbox != "":
+		from, err = b.keepFork(ctx, spec)
+	case spec.Image != nil:
+		snapshot = ""
+		in.BuildInfo, err = b.built(ctx, spec, true)
+		sized(&in, spec.Resources.RoundUp(b.desc.Capabilities))
 	}
-	if region := b.regionOf(spec); region != "" {
-		in.Target = &region
+	if err != nil {
+		return in, err
 	}
-	if snapshot := b.snapshotOf(spec); spec.Image == nil && snapshot != "" {
-		in.Snapshot = &snapshot
+	if from != nil {
+		snapshot = from.Id
+		if at := from.RegionIds; region == "" && at != nil && len(*at) > 0 {
+			region = (*at)[0]
+		}
 	}
-	if spec.Image != nil {
-		in.BuildInfo = &api.CreateBuildInfo{DockerfileContent: "FROM " + spec.Image.Pull + "\n"}
-		sized(&in, spec.Resources)
+	in.Snapshot, in.Target, in.AutoArchiveInterval = some(snapshot), some(region), some(b.archive)
+	left := minutes(spec.Deadline) // whatever was built or kept before has taken its time
+	if in.TTLMinutes, in.AutoStopInterval = &left, &never; !b.cloud {
+		in.TTLMinutes, in.AutoStopInterval = nil, &left
+	}
+	if !b.cloud || in.Gpu != nil { // the vendor makes no others with GPUs
+		in.AutoDeleteInterval = &atStop
 	}
 	restrict(&in, spec.Network)
-	return in
+	return in, nil
+}
+
+// some is nil in place of nothing.
+func some[T comparable](v T) *T {
+	if v == *new(T) {
+		return nil
+	}
+	return &v
+}
+
+// units is how many of a unit something has, 0 without one.
+func units[N ~int64](n *N, unit N) float32 {
+	if n == nil {
+		return 0
+	}
+	return float32(*n) / float32(unit)
 }
 
 // sized asks for a size, in whole cores and GiB.
 func sized(in *newSandbox, r extensions.Resources) {
-	up := func(n, unit int64) *int {
-		whole := int(max(deadline.Up(time.Duration(n), time.Duration(unit)), 1))
-		return &whole
-	}
-	if r.CPU != nil {
-		in.Cpu = up(int64(*r.CPU), 1000)
-	}
-	if r.MemoryMB != nil {
-		in.Memory = up(*r.MemoryMB, 1024)
-	}
-	if r.DiskMB != nil {
-		in.Disk = up(*r.DiskMB, 1024)
-	}
+	in.Cpu, in.Memory, in.Disk = some(int(units(r.CPU, 1000))), some(int(units(r.MemoryMB, 1024))), some(int(units(r.DiskMB, 1024)))
 	if r.GPU != nil && r.GPU.Count > 0 {
-		n := int(r.GPU.Count)
-		in.Gpu = &n
+		in.Gpu = some(int(r.GPU.Count))
 		if r.GPU.Model != "" {
 			in.GpuType = &[]api.GpuType{api.GpuType(r.GPU.Model)}
 		}
@@ -147,22 +139,7 @@ func restrict(in *newSandbox, n extensions.Network) {
 	if n.Needs() == extensions.EgressNone {
 		return
 	}
-	var networks, names []string
-	for _, r := range n.Egress {
-		if r.CIDR != "" {
-			networks = append(networks, r.CIDR)
-		} else {
-			names = append(names, r.Domain)
-		}
-	}
+	networks, names := n.Allowed()
 	all := len(n.Egress) == 0
-	in.NetworkBlockAll = &all
-	if len(networks) > 0 {
-		list := strings.Join(networks, ",")
-		in.NetworkAllowList = &list
-	}
-	if len(names) > 0 {
-		list := strings.Join(names, ",")
-		in.DomainAllowList = &list
-	}
+	in.NetworkBlockAll, in.NetworkAllowList, in.DomainAllowList = &all, some(strings.Join(networks, ",")), some(strings.Join(names, ","))
 }

@@ -12,53 +12,38 @@ import (
 const look = time.Second
 
 // WaitReady implements extensions.Backend. It waits for the vendor, fills a new sandbox, then asks the probe until it succeeds.
-// Each part can be done again after a failure.
-func (b *backend) WaitReady(ctx context.Context, spec extensions.Spec, h extensions.Handle) (extensions.Observation, error) {
-	o, err := b.waitReady(ctx, spec, h)
-	return o, failed("wait-ready", h.ID, err)
-}
-
-func (b *backend) waitReady(ctx context.Context, spec extensions.Spec, h extensions.Handle) (o extensions.Observation, err error) {
-	if err := b.started(ctx, h); err != nil {
+func (b *backend) WaitReady(ctx context.Context, spec extensions.Spec, h extensions.Handle) (o extensions.Observation, err error) {
+	defer tell("wait-ready", h.ID, &err)
+	if _, err := b.await(ctx, h, b.settled); err != nil {
 		return o, err
 	}
-	t, err := b.enter(ctx, h)
+	if err := b.Ready(ctx, spec, h, workDirOf(spec), func(ctx context.Context) error { return b.desktop(ctx, h) }); err != nil {
+		return o, err
+	}
+	s, err := b.await(ctx, h, b.runs)
 	if err != nil {
 		return o, err
 	}
-	if err := b.fill(ctx, spec, t); err != nil {
-		return o, err
-	}
-	if err := ready.Answered(ctx, spec.Readiness, func(ctx context.Context, req extensions.ExecRequest) (extensions.ExecResult, error) {
-		return b.exec(ctx, h, req)
-	}); err != nil {
-		return o, err
-	}
-	s, err := b.owned(ctx, h)
-	if err != nil {
-		return o, err
-	}
-	if o = b.observe(h.ID, s); o.Phase != extensions.PhaseReady {
-		return o, extensions.Errorf(extensions.KindFailed, "%s says %s: %s", vendor, s.state(), o.Reason)
-	}
-	return o, nil
+	return b.observe(h.ID, s), nil
 }
 
-// started waits until the vendor has started a sandbox.
-func (b *backend) started(ctx context.Context, h extensions.Handle) error {
-	return ready.Wait{Interval: look, Timeout: -1}.Until(ctx, func(ctx context.Context) (string, error) {
-		s, err := b.owned(ctx, h)
-		if err != nil {
+// await returns a sandbox once it is as was wanted; one that failed never is.
+func (b *backend) await(ctx context.Context, h extensions.Handle, wanted func(*sandbox) bool) (s *sandbox, err error) {
+	err = ready.Wait{Interval: look, Timeout: -1}.Until(ctx, func(ctx context.Context) (_ string, err error) {
+		if s, err = b.all.Owned(ctx, h); err != nil || wanted(s) {
 			return "", err
 		}
-		switch o := b.observe(h.ID, s); o.Phase {
-		case extensions.PhaseReady:
-			return "", nil
-		case extensions.PhaseProvisioning, extensions.PhaseUnreachable:
-			return vendor + " says " + string(s.state()), nil
-		default:
-			return "", extensions.Errorf(extensions.KindFailed, "%s did not start it: %s", vendor, o.Reason).
+		if o := b.observe(h.ID, s); o.Phase == extensions.PhaseFailed || o.Phase == extensions.PhaseExpired {
+			return "", extensions.Errorf(extensions.KindFailed, "%s says %s: %s", vendor, s.state(), o.Reason).
 				WithRemedy("look at the image or the snapshot, and at the organization's limits")
 		}
+		return vendor + " says " + string(s.state()), nil
 	})
+	return s, err
 }
+
+// runs reports whether a sandbox has started.
+func (b *backend) runs(s *sandbox) bool { return b.observe("", s).Phase == extensions.PhaseReady }
+
+// settled reports whether a sandbox is not on its way from one mode to the other.
+func (b *backend) settled(s *sandbox) bool { return b.runs(s) || b.rests(s) }

@@ -156,7 +156,8 @@ func TestStatesOfTheVendor(t *testing.T) {
 	h, _, err := b.Provision(t.Context(), exttest.Spec(t, cfg))
 	must(t, err)
 	for state, want := range map[string]extensions.Phase{"pulling_snapshot": extensions.PhaseProvisioning, "restoring": extensions.PhaseProvisioning,
-		"resizing": extensions.PhaseReady, "stopped": extensions.PhaseFailed, "archived": extensions.PhaseFailed, "error": extensions.PhaseFailed,
+		"resizing": extensions.PhaseReady, "stopping": extensions.PhasePaused, "stopped": extensions.PhasePaused,
+		"archived": extensions.PhasePaused, "paused": extensions.PhaseFailed, "error": extensions.PhaseFailed,
 		"build_failed": extensions.PhaseFailed, "destroying": extensions.PhaseFailed, "unknown": extensions.PhaseUnreachable,
 		"destroyed": extensions.PhaseAbsent} {
 		v.SetState(h.Ref, state, "as the vendor says")

@@ -3,7 +3,6 @@ package daytona
 import (
 	"context"
 	"io"
-	"mime/multipart"
 	"net/http"
 	"net/url"
 	"path"
@@ -12,14 +11,16 @@ import (
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/execwire"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/guest"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/rest"
 )
 
 const (
 	// transfer is how long sending one file may take.
-	transfer = 30 * time.Minute
-	// maxAnswer bounds what a toolbox answers, in bytes: one look of execwire.
-	maxAnswer = 9 << 20
+	transfer  = 30 * time.Minute
+	maxAnswer = 9 << 20 // bytes that a toolbox answers at most: one look of execwire
+	// maxArchive is the longest archive that is sent, in bytes: it lies beside what is unpacked from it for a while.
+	maxArchive = 64 << 30
 )
 
 // toolbox is the daemon inside one sandbox.
@@ -30,15 +31,35 @@ type toolbox struct {
 	upload  string // the call that takes one file
 }
 
-// enter reaches the daemon of a handle's sandbox, which runs.
-func (b *backend) enter(ctx context.Context, h extensions.Handle) (*toolbox, error) {
-	s, err := b.owned(ctx, h)
+// enter reaches the inside of a handle's sandbox, which runs.
+func (b *backend) enter(ctx context.Context, h extensions.Handle) (*guest.Guest, error) {
+	t, err := b.toolbox(ctx, h)
 	if err != nil {
 		return nil, err
 	}
-	if o := b.observe(h.ID, s); o.Phase != extensions.PhaseReady {
+	calls := execwire.Calls{Put: t.put, Get: t.get, Run: t.run}
+	archives := calls
+	archives.MaxInput = maxArchive
+	dir := t.sandbox.Labels[labelWorkDir]
+	if dir == "" {
+		dir = t.home
+	}
+	return &guest.Guest{Ref: t.sandbox.Id, WorkDir: dir, User: t.sandbox.User, Run: calls.Transport, Archives: archives.Transport, Whole: true,
+		Read: t.read}, nil
+}
+
+func (b *backend) toolbox(ctx context.Context, h extensions.Handle) (*toolbox, error) {
+	s, err := b.all.Owned(ctx, h)
+	if err != nil {
+		return nil, err
+	}
+	switch b.observe(h.ID, s).Phase {
+	case extensions.PhaseReady:
+	case extensions.PhasePaused:
+		return nil, extensions.Paused(h.ID)
+	default:
 		return nil, extensions.Errorf(extensions.KindUnavailable, "it does not run: %s says %s", vendor, s.state()).
-			WithRemedy("wait until it has started; if it was stopped, create it anew")
+			WithRemedy("wait until it has started; if it failed, create it anew")
 	}
 	t := &toolbox{sandbox: s, upload: "upload"}
 	if b.cloud {
@@ -53,61 +74,27 @@ func (b *backend) enter(ctx context.Context, h extensions.Handle) (*toolbox, err
 		t.home = home.(string)
 		return t, nil
 	}
-	var out struct {
+	type home struct {
 		Dir string `json:"dir"`
 	}
-	if _, err := t.client.Do(ctx, rest.Call{Method: http.MethodGet, Path: []string{"user-home-dir"}, Out: &out,
-		Is: func() bool { return path.IsAbs(out.Dir) }}); err != nil {
-		return nil, err
+	at, _, err := rest.Ask(ctx, t.client, rest.Call{Method: http.MethodGet, Path: []string{"user-home-dir"}},
+		func(h *home) bool { return path.IsAbs(h.Dir) })
+	if err == nil {
+		t.home = path.Clean(at.Dir)
+		b.homes.Store(s.Id, t.home)
 	}
-	t.home = path.Clean(out.Dir)
-	b.homes.Store(s.Id, t.home)
-	return t, nil
-}
-
-// judgeInside is the meaning of an error answer on the way to a toolbox: what it lacks is a file, never the sandbox.
-func judgeInside(a rest.Answer) (extensions.Kind, string) {
-	if a.Status == http.StatusBadGateway {
-		return extensions.KindIndeterminate, "look at the sandbox again"
-	}
-	return "", ""
-}
-
-// base is where relative folders begin.
-func (t *toolbox) base() string {
-	if d := t.sandbox.Labels[labelWorkDir]; d != "" {
-		return d
-	}
-	return t.home
-}
-
-// calls are what carries commands; most is the longest input of one in bytes, 0 = the usual.
-func (t *toolbox) calls(most int64) execwire.Calls {
-	return execwire.Calls{Put: t.put, Get: t.get, Run: t.run, MaxInput: most}
+	return t, err
 }
 
 // put writes files one by one, each from a stream.
 func (t *toolbox) put(ctx context.Context, files ...execwire.File) error {
 	for _, f := range files {
-		from, to := io.Pipe()
-		form := multipart.NewWriter(to)
-		written := make(chan struct{})
-		go func() {
-			defer close(written)
-			part, err := form.CreateFormFile("file", path.Base(f.Path))
-			if err == nil {
-				_, err = io.Copy(part, f.Content)
-			}
-			if err == nil {
-				err = form.Close()
-			}
-			_ = to.CloseWithError(err)
-		}()
+		body, kind, written := rest.Upload("file", path.Base(f.Path), f.Content)
 		_, err := t.client.Do(ctx, rest.Call{Method: http.MethodPost, Path: []string{"files", t.upload}, Query: url.Values{"path": {f.Path}},
-			Body: from, Type: form.FormDataContentType(), Timeout: transfer})
-		_ = from.Close()
+			Body: body, Type: kind, Timeout: transfer})
+		_ = body.Close()
 		if err != nil {
-			return err // a source that blocks is its owner's concern; nobody waits for it
+			return err
 		}
 		<-written
 	}
@@ -115,23 +102,54 @@ func (t *toolbox) put(ctx context.Context, files ...execwire.File) error {
 }
 
 func (t *toolbox) get(ctx context.Context, at string, w io.Writer) error {
-	var raw []byte
-	if _, err := t.client.Do(ctx, rest.Call{Method: http.MethodGet, Path: []string{"files", "download"}, Query: url.Values{"path": {at}},
-		Out: &raw}); err != nil {
-		return err
+	raw, err := t.read(ctx, at)
+	if err == nil {
+		_, err = w.Write(raw)
 	}
-	_, err := w.Write(raw)
 	return err
+}
+
+func (t *toolbox) read(ctx context.Context, at string) ([]byte, error) {
+	if !path.IsAbs(at) {
+		at = path.Join(t.home, at)
+	}
+	raw, _, err := rest.Ask[[]byte](ctx, t.client, rest.Call{Method: http.MethodGet, Path: []string{"files", "download"},
+		Query: url.Values{"path": {at}}}, nil)
+	return *raw, err
 }
 
 // run runs a short program. Its words have no letters that a shell would read, and the vendor's daemon splits them at spaces.
 func (t *toolbox) run(ctx context.Context, _ string, argv ...string) (exit int, printed string, err error) {
-	in := map[string]any{"command": strings.Join(argv, " "), "timeout": int(execwire.Look.Seconds())}
-	var out struct {
+	type ended struct {
 		ExitCode int    `json:"exitCode"`
 		Result   string `json:"result"`
 	}
-	_, err = t.client.Do(ctx, rest.Call{Method: http.MethodPost, Path: []string{"process", "execute"}, In: in, Out: &out,
-		Timeout: execwire.Look + 10*time.Second})
+	in := map[string]any{"command": strings.Join(argv, " "), "timeout": int(execwire.Look.Seconds())}
+	out, _, err := rest.Ask[ended](ctx, t.client, rest.Call{Method: http.MethodPost, Path: []string{"process", "execute"}, In: in,
+		Timeout: execwire.Look + 10*time.Second}, nil)
 	return out.ExitCode, out.Result, err
+}
+
+// desktop starts the desktop of a sandbox that requires one, unless it runs.
+func (b *backend) desktop(ctx context.Context, h extensions.Handle) error {
+	t, err := b.toolbox(ctx, h)
+	if err != nil || t.sandbox.Labels[labelDesktop] == "" {
+		return err
+	}
+	type desktop struct {
+		Status map[string]struct {
+			Running bool `json:"running"`
+		} `json:"status"`
+	}
+	out, a, err := rest.Ask(ctx, t.client, rest.Call{Method: http.MethodPost, Path: []string{"computeruse", "start"}},
+		func(d *desktop) bool { return len(d.Status) > 0 })
+	lacks := err != nil && a.Own && a.Status != http.StatusTooManyRequests
+	for _, process := range out.Status {
+		lacks = lacks || !process.Running
+	}
+	if lacks {
+		return extensions.Errorf(extensions.KindUnsupported, "the desktop does not run in this image").At("requires.capabilities").
+			WithRemedy("use a snapshot with Xvfb, xfce4, x11vnc and novnc, such as the vendor's own, or do not require a desktop")
+	}
+	return err
 }

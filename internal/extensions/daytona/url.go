@@ -15,23 +15,22 @@ import (
 const previewHeader = "x-daytona-preview-token"
 
 // URL implements extensions.URLGiver.
-func (b *backend) URL(ctx context.Context, h extensions.Handle, port int) (extensions.URL, error) {
-	u, err := b.url(ctx, h, port)
-	return u, failed("url", h.ID, err)
-}
-
-func (b *backend) url(ctx context.Context, h extensions.Handle, port int) (u extensions.URL, err error) {
-	s, err := b.owned(ctx, h)
+func (b *backend) URL(ctx context.Context, h extensions.Handle, port int) (u extensions.URL, err error) {
+	defer tell("url", h.ID, &err)
+	s, err := b.all.Owned(ctx, h)
 	if err != nil {
 		return u, err
+	}
+	if b.observe(h.ID, s).Phase == extensions.PhasePaused {
+		return u, extensions.Paused(h.ID)
 	}
 	if s.Public {
 		return u, extensions.Errorf(extensions.KindConflict, "somebody made the ports of %s public at %s", s.Id, vendor).
 			WithRemedy("make it private there")
 	}
-	var out api.PortPreviewUrl
-	_, err = b.control.Do(ctx, rest.Call{Method: http.MethodGet, Path: []string{"sandbox", s.Id, "ports", strconv.Itoa(port), "preview-url"},
-		Out: &out, Is: func() bool { return out.SandboxId == s.Id }})
+	out, _, err := rest.Ask(ctx, b.control,
+		rest.Call{Method: http.MethodGet, Path: []string{"sandbox", s.Id, "ports", strconv.Itoa(port), "preview-url"}},
+		func(out *api.PortPreviewUrl) bool { return out.SandboxId == s.Id })
 	if err != nil {
 		return u, err
 	}

@@ -57,8 +57,20 @@ func TestWhatTheVendorsOwnSDKAsksOtherwiseIsReviewed(t *testing.T) {
 	must(t, files.Download(t.Context(), h, "/tmp/work/a.txt", &bytes.Buffer{}))
 	_, err = b.(extensions.URLGiver).URL(t.Context(), h, 3000)
 	must(t, err)
-	_, err = b.Teardown(t.Context(), h)
+	taken := kept(t, cfg, b, h)
+	_, err = b.(extensions.Pauser).Resume(t.Context(), h, spec.Deadline)
 	must(t, err)
+	_, restored := made(t, cfg, b, from(taken))
+	vms, machines := openFor(t, v, map[string]any{"class": "linux-vm", "snapshot": daytonatest.VMSnapshot})
+	_, vm := made(t, vms, machines)
+	paused(t, machines, vm)
+	_, err = machines.(extensions.Pauser).Resume(t.Context(), vm, spec.Deadline)
+	must(t, err)
+	for _, one := range []extensions.Handle{vm, restored, h} {
+		_, err = b.Teardown(t.Context(), one)
+		must(t, err)
+	}
+	must(t, b.(extensions.Snapshotter).DeleteSnapshot(t.Context(), taken.Handle))
 	theirs, err := os.ReadFile("testdata/sdk.calls")
 	must(t, err)
 	ours, err := v.Calls()
@@ -83,6 +95,7 @@ var chance = []vendortest.Chance{
 	{Is: regexp.MustCompile(`\b[0-9a-f]{8}-0000-4000-8000-[0-9a-f]{12}\b`), Name: "<id>"},
 	{Is: regexp.MustCompile(`\b[0-9a-f]{64}\b`), Name: "<hash>"},
 	{Is: regexp.MustCompile(`\b[0-9a-f]{32}\b`), Name: "<nonce>"},
+	{Is: regexp.MustCompile(`\bsnp-[a-z2-7]{20}\b`), Name: "<our snapshot id>"},
 	{Is: regexp.MustCompile(`\b20\d\d-\d\d-\d\dT[0-9:.]+Z`), Name: "<time>"},
 	{Is: regexp.MustCompile(`"ttlMinutes": \d+`), Name: `"ttlMinutes": "<minutes>"`},
 	{Is: regexp.MustCompile(`<nonce> \d+ \d+ 4194304`), Name: "<nonce> <seen of out> <seen of err> 4194304"},

@@ -76,7 +76,7 @@ func (b *backend) params(spec extensions.Spec) (*sdk.SandboxCreateParams, error)
 	case len(n.Egress) == 0:
 		p.BlockNetwork = true
 	default: // an empty list allows nothing of its kind; a missing one would allow everything
-		networks, names := n.Destinations()
+		networks, names := n.Allowed()
 		p.OutboundCIDRAllowlist, p.OutboundDomainAllowlist = &sdk.Allowlist{Entries: networks}, &sdk.Allowlist{Entries: names}
 	}
 	return p, err

@@ -51,9 +51,6 @@ func (b *backend) refuseContent(spec extensions.Spec) error {
 	case cpu != nil && int64(*cpu) > b.plan.cpus*1000:
 		return unsupported("resources", "the plan's largest sandbox has %d vCPU and %d MiB, and this one needs %d milli-vCPU", b.plan.cpus,
 			b.plan.cpus*memoryPerCPU, *cpu).WithRemedy("ask for less; memory comes with the vCPUs, %d MiB each", memoryPerCPU)
-	case spec.Workspace.Access == extensions.AccessRO:
-		return unsupported("workspace.access", "a user inside %s can become root, so nothing holds a workspace read-only", vendor).
-			WithRemedy("set workspace.access: rw or none")
 	}
 	return nil
 }

@@ -26,18 +26,31 @@ func (v *Vendor) step(s *sandbox) {
 		s.looks--
 		return
 	}
-	switch s.state {
-	case "creating", "pending_build":
-		s.state, s.changed = "started", v.clock.Now()
-	case "destroying":
+	to, under := map[string]string{"creating": "started", "pending_build": "started", "starting": "started", "restoring": "started",
+		"resuming": "started", "stopping": "stopped", "pausing": "paused", "archiving": "archived", "snapshotting": s.was}[s.state]
+	switch {
+	case s.state == "destroying":
 		v.remove(s)
+	case s.state == "pending_build" && !v.whole(s):
+		s.state, s.reason, s.changed = "build_failed", "a file of the context is missing", v.clock.Now()
+	case under:
+		if s.state == "snapshotting" {
+			v.kept(s)
+		}
+		s.state, s.changed, s.active = to, v.clock.Now(), v.clock.Now()
 	}
+}
+
+// begin lets a change of state take its looks.
+func (v *Vendor) begin(s *sandbox, state string) {
+	s.was, s.state, s.changed, s.looks = s.state, state, v.clock.Now(), v.slow
 }
 
 // remove makes a sandbox be gone; lists show it a while.
 func (v *Vendor) remove(s *sandbox) {
-	if err := s.Remove(); err != nil {
-		v.t.Errorf("sandbox %s: %v", s.id, err)
+	v.do(s.Remove())
+	if s.taking != nil {
+		v.forget(s.taking)
 	}
 	delete(v.sandboxes, s.id)
 	if v.listLag > 0 {
@@ -46,13 +59,13 @@ func (v *Vendor) remove(s *sandbox) {
 }
 
 func (v *Vendor) destroy(s *sandbox, _ *http.Request, _ []byte) (any, error) {
-	if s.state == "destroying" {
+	if s.state == "destroying" || s.state == "snapshotting" {
 		return nil, fail(http.StatusBadRequest, "Sandbox state change in progress")
 	}
 	if err := s.Kill(); err != nil {
 		return nil, err
 	}
-	s.state, s.changed, s.looks = "destroying", v.clock.Now(), v.slow
+	v.begin(s, "destroying")
 	return v.shown(s, "Sandbox"), nil
 }
 
@@ -74,7 +87,14 @@ func (v *Vendor) autoStop(s *sandbox, r *http.Request, _ []byte) (any, error) {
 }
 
 func (v *Vendor) autoDelete(s *sandbox, r *http.Request, _ []byte) (any, error) {
+	if s.gpu > 0 {
+		return nil, fail(http.StatusBadRequest, "GPU sandboxes must be ephemeral - autoDeleteInterval must be 0")
+	}
 	return v.interval(s, r, &s.autoDelete)
+}
+
+func (v *Vendor) autoArchive(s *sandbox, r *http.Request, _ []byte) (any, error) {
+	return v.interval(s, r, &s.autoArchive)
 }
 
 func (v *Vendor) interval(s *sandbox, r *http.Request, of *int) (any, error) {
@@ -90,21 +110,28 @@ func (v *Vendor) preview(s *sandbox, r *http.Request, _ []byte) (any, error) {
 	return map[string]any{"sandboxId": s.id, "token": s.token, "url": "https://" + r.PathValue("port") + "-" + s.id + "." + v.Domain}, nil
 }
 
-// expire ends what is due: by its ttl, and what nobody used for long.
+// expire does what is due: by a ttl, to what nobody used for long, and to what has been stopped for long.
 func (v *Vendor) expire() {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	now := v.clock.Now()
+	after := func(minutes int, from time.Time) bool {
+		return !now.Before(from.Add(time.Duration(minutes) * time.Minute))
+	}
 	for _, s := range v.sandboxes {
-		idle := s.autoStop > 0 && s.state == "started" && !now.Before(s.active.Add(time.Duration(s.autoStop)*time.Minute))
+		idle := s.autoStop > 0 && s.state == "started" && after(s.autoStop, s.active)
+		stopped := s.state == "stopped" || s.state == "archived"
 		switch {
-		case !s.ends.IsZero() && !now.Before(s.ends), idle && s.autoDelete == 0:
+		case !s.ends.IsZero() && !now.Before(s.ends), idle && s.autoDelete == 0, stopped && s.autoDelete > 0 && after(s.autoDelete, s.changed):
 			v.remove(s)
 		case idle:
-			if err := s.Kill(); err != nil {
-				v.t.Errorf("sandbox %s: %v", s.id, err)
-			}
+			v.do(s.Kill())
 			s.state, s.changed = "stopped", now
+		case s.autoPause > 0 && s.state == "started" && after(s.autoPause, s.active):
+			v.do(s.Freeze())
+			s.state, s.changed = "paused", now
+		case s.state == "stopped" && s.class == Container && after(s.autoArchive, s.changed):
+			s.state, s.changed = "archived", now
 		}
 	}
 }

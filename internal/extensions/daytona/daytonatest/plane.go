@@ -52,7 +52,18 @@ func (v *Vendor) plane() http.Handler {
 		"DELETE " + at:                            one(v.destroy),
 		"POST " + at + "/autostop/{interval}":     one(v.autoStop),
 		"POST " + at + "/autodelete/{interval}":   one(v.autoDelete),
+		"POST " + at + "/autoarchive/{interval}":  one(v.autoArchive),
+		"POST " + at + "/stop":                    one(v.stop),
+		"POST " + at + "/start":                   one(v.start),
+		"POST " + at + "/pause":                   one(v.pause),
+		"POST " + at + "/archive":                 one(v.archive),
+		"POST " + at + "/snapshot":                one(v.keep),
 		"GET " + at + "/ports/{port}/preview-url": one(v.preview),
+		"GET /snapshots":                          locked(v.listSnapshots),
+		"GET /snapshots/{id}":                     locked(v.getSnapshot),
+		"DELETE /snapshots/{id}":                  locked(v.deleteSnapshot),
+		"POST /snapshots/{id}/activate":           locked(v.activate),
+		"GET /object-storage/push-access":         locked(v.lend),
 	}
 	if v.cloud {
 		operations["POST "+at+"/ttl/{ttlMinutes}"] = one(v.ttl)

@@ -18,13 +18,18 @@ var homes = map[string]string{"daytona": "/home/daytona"}
 type sandbox struct {
 	*box.Box
 	id, name, state, reason, target, snapshot string
+	class, was                                string // was: the state before this one
 	labels, env                               map[string]string
 	blockAll                                  bool
 	networks, domains                         *string
 	cpu, gpu, memory, disk                    int
 	gpuType                                   string
 	dockerfile                                string
+	contexts                                  []string
 	autoStop, autoDelete                      int // minutes
+	autoPause, autoArchive                    int
+	taking                                    *snapshot // the one that is being taken
+	desktop                                   bool
 	made, changed, active, ends               time.Time
 	looks                                     int // until the state changes by itself; below 0, it stays
 	token                                     string
@@ -52,14 +57,14 @@ type newSandbox struct {
 	Disk             int               `json:"disk"`
 	AutoStop         *int              `json:"autoStopInterval"`
 	AutoDelete       *int              `json:"autoDeleteInterval"`
+	AutoPause        *int              `json:"autoPauseInterval"`
+	AutoArchive      *int              `json:"autoArchiveInterval"`
 	TTL              int               `json:"ttlMinutes"`
 	BuildInfo        *struct {
-		Dockerfile string `json:"dockerfileContent"`
+		Dockerfile string   `json:"dockerfileContent"`
+		Contexts   []string `json:"contextHashes"`
 	} `json:"buildInfo"`
 }
-
-// Snapshot is the one that the organization has, and Regions are its regions, the default first.
-const Snapshot = "daytona-small"
 
 var regions = map[string]bool{"us": true, "eu": true}
 
@@ -70,15 +75,21 @@ func (v *Vendor) create(_ *http.Request, body []byte) (any, error) {
 	}
 	s := &sandbox{name: want.Name, snapshot: want.Snapshot, labels: want.Labels, env: want.Env, blockAll: want.NetworkBlockAll,
 		networks: want.NetworkAllowList, domains: want.DomainAllowList, target: want.Target, cpu: want.CPU, gpu: want.GPU,
-		memory: want.Memory, disk: want.Disk, autoStop: 15, autoDelete: -1, state: "creating"}
-	if err := v.choose(s, want); err != nil {
-		return nil, err
+		memory: want.Memory, disk: want.Disk, autoStop: 15, autoDelete: -1, autoArchive: 7 * 24 * 60, state: "creating", class: Container}
+	from, err := v.choose(s, want)
+	if err == nil {
+		err = v.admit(s)
 	}
-	if err := v.admit(s); err != nil {
+	if err != nil {
 		return nil, err
 	}
 	v.serial++
-	inside, err := v.shelf.New(fmt.Sprintf("room%d", v.serial), homes)
+	var inside *box.Box
+	if at := fmt.Sprintf("room%d", v.serial); from == nil || from.Box == nil {
+		inside, err = v.shelf.New(at, homes)
+	} else {
+		inside, err = v.shelf.Copy(at, from.Root, homes)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -99,22 +110,22 @@ func (v *Vendor) create(_ *http.Request, body []byte) (any, error) {
 	return v.shown(s, "Sandbox"), nil
 }
 
-// choose gives a sandbox what it was not asked for, and refuses what cannot be.
-func (v *Vendor) choose(s *sandbox, want newSandbox) error {
+// choose gives a sandbox what it was not asked for, refuses what cannot be, and returns the snapshot that it is made from.
+func (v *Vendor) choose(s *sandbox, want newSandbox) (from *snapshot, err error) {
 	if v.named(s.name) != nil && s.name != "" {
-		return fail(http.StatusConflict, "Sandbox with name "+s.name+" already exists")
+		return nil, fail(http.StatusConflict, "Sandbox with name "+s.name+" already exists")
 	}
-	if want.AutoStop != nil {
-		s.autoStop = *want.AutoStop
-	}
-	if want.AutoDelete != nil {
-		s.autoDelete = *want.AutoDelete
+	for to, asked := range map[*int]*int{&s.autoStop: want.AutoStop, &s.autoDelete: want.AutoDelete, &s.autoPause: want.AutoPause,
+		&s.autoArchive: want.AutoArchive} {
+		if asked != nil {
+			*to = *asked
+		}
 	}
 	if s.target == "" {
 		s.target = "us"
 	}
 	if !regions[s.target] {
-		return fail(http.StatusNotFound, "Region "+s.target+" not found")
+		return nil, fail(http.StatusNotFound, "Region "+s.target+" not found")
 	}
 	if s.labels == nil {
 		s.labels = map[string]string{}
@@ -122,28 +133,40 @@ func (v *Vendor) choose(s *sandbox, want newSandbox) error {
 	if s.env == nil {
 		s.env = map[string]string{}
 	}
+	if s.gpu > 0 && s.autoDelete != 0 {
+		return nil, fail(http.StatusBadRequest, "GPU sandboxes must be ephemeral - set autoDeleteInterval to 0")
+	}
 	if len(want.GPUType) > 0 {
 		s.gpuType = want.GPUType[0]
 	}
 	if want.BuildInfo != nil {
-		s.dockerfile, s.state = want.BuildInfo.Dockerfile, "pending_build"
-	} else {
-		if s.snapshot == "" {
-			s.snapshot = Snapshot
+		s.dockerfile, s.contexts, s.state = want.BuildInfo.Dockerfile, want.BuildInfo.Contexts, "pending_build"
+		for size, usual := range map[*int]int{&s.cpu: 1, &s.memory: 1, &s.disk: 3} {
+			if *size == 0 {
+				*size = usual
+			}
 		}
-		if s.snapshot != Snapshot {
-			return fail(http.StatusBadRequest, "Snapshot "+s.snapshot+" not found. Did you add it through the Daytona Dashboard?")
-		}
-		if s.cpu+s.gpu+s.memory+s.disk > 0 {
-			return fail(http.StatusBadRequest, "Cannot specify Sandbox resources when using a snapshot")
-		}
+		return nil, nil
 	}
-	for size, usual := range map[*int]int{&s.cpu: 1, &s.memory: 1, &s.disk: 3} {
-		if *size == 0 {
-			*size = usual
-		}
+	if s.snapshot == "" {
+		s.snapshot = Snapshot
 	}
-	return nil
+	from = v.snapshotOf(s.snapshot)
+	switch {
+	case from == nil:
+		return nil, fail(http.StatusBadRequest, "Snapshot "+s.snapshot+" not found. Did you add it through the Daytona Dashboard?")
+	case from.state != "active":
+		return nil, fail(http.StatusBadRequest, "Snapshot "+s.snapshot+" is "+from.state)
+	case from.region != "" && from.region != s.target:
+		return nil, fail(http.StatusBadRequest, "Snapshot "+s.snapshot+" is not available in region "+s.target)
+	case s.cpu+s.gpu+s.memory+s.disk > 0:
+		return nil, fail(http.StatusBadRequest, "Cannot specify Sandbox resources when using a snapshot")
+	}
+	s.cpu, s.memory, s.disk, s.class = from.cpu, from.memory, from.disk, from.class
+	if s.class == VM && want.AutoStop == nil && want.AutoPause == nil {
+		s.autoStop, s.autoPause = 0, 60
+	}
+	return from, nil
 }
 
 // admit refuses what is beyond the plan.
@@ -157,9 +180,17 @@ func (v *Vendor) admit(s *sandbox) error {
 		return &failure{status: http.StatusTooManyRequests, message: "ThrottlerException: Too Many Requests", header: http.Header{
 			"Retry-After": {"1"}, "X-Ratelimit-Limit-Sandbox-Create": {strconv.Itoa(most)}, "X-Ratelimit-Remaining-Sandbox-Create": {"0"}}}
 	}
+	return v.within(s)
+}
+
+// within refuses a sandbox whose run is beyond the plan.
+func (v *Vendor) within(s *sandbox) error {
 	cpu, memory, disk := s.cpu, s.memory, s.disk
 	for _, other := range v.sandboxes {
-		cpu, memory, disk = cpu+other.cpu, memory+other.memory, disk+other.disk
+		if other != s {
+			c, m, d := other.uses()
+			cpu, memory, disk = cpu+c, memory+m, disk+d
+		}
 	}
 	for _, of := range []struct {
 		name         string
@@ -197,8 +228,8 @@ func (v *Vendor) shown(s *sandbox, schema string) map[string]any {
 	out := map[string]any{"id": s.id, "organizationId": v.Organization, "name": s.name, "user": "daytona", "env": s.env, "labels": s.labels,
 		"public": false, "networkBlockAll": s.blockAll, "target": s.target, "cpu": s.cpu, "gpu": s.gpu, "memory": s.memory, "disk": s.disk,
 		"toolboxProxyUrl": v.ToolboxURL + "/toolbox", "state": s.state, "desiredState": "started", "autoStopInterval": s.autoStop,
-		"autoDeleteInterval": s.autoDelete, "autoArchiveInterval": 10080, "createdAt": stamp(s.made), "updatedAt": stamp(s.changed),
-		"lastActivityAt": stamp(s.active), "sandboxClass": "container", "daemonVersion": "0.190.0"}
+		"autoDeleteInterval": s.autoDelete, "autoPauseInterval": s.autoPause, "autoArchiveInterval": s.autoArchive, "createdAt": stamp(s.made), "updatedAt": stamp(s.changed),
+		"lastActivityAt": stamp(s.active), "sandboxClass": s.class, "daemonVersion": "0.190.0"}
 	for name, text := range map[string]string{"snapshot": s.snapshot, "errorReason": s.reason, "gpuType": s.gpuType} {
 		if text != "" {
 			out[name] = text

@@ -31,7 +31,7 @@ func (v *Vendor) proxy() http.Handler {
 			}
 			v.mu.Unlock()
 			if !runs {
-				return nil, fail(http.StatusBadGateway, "failed to reach the sandbox")
+				return nil, fail(http.StatusBadRequest, "bad request: failed to resolve container IP. Is the Sandbox started?")
 			}
 			return do(s, r, body)
 		}
@@ -45,6 +45,7 @@ func (v *Vendor) proxy() http.Handler {
 		upload:                    one(v.upload),
 		"POST /files/bulk-upload": one(v.uploads),
 		"GET /files/download":     one(v.download),
+		"POST /computeruse/start": one(v.startDesktop),
 		"GET /user-home-dir": one(func(*sandbox, *http.Request, []byte) (any, error) {
 			return map[string]any{"dir": homes["daytona"]}, nil
 		}),
@@ -56,6 +57,35 @@ func (v *Vendor) proxy() http.Handler {
 		}
 		toolbox.ServeHTTP(w, r)
 	})
+}
+
+// startDesktop starts the desktop, where the image has its programs.
+func (v *Vendor) startDesktop(s *sandbox, _ *http.Request, _ []byte) (any, error) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.noDesktop {
+		return nil, fail(http.StatusServiceUnavailable, "Computer-use functionality is not available")
+	}
+	s.desktop = true
+	status := map[string]any{}
+	for i, process := range []string{"xvfb", "xfce4", "x11vnc", "novnc"} {
+		status[process] = map[string]any{"running": true, "priority": (i + 1) * 100, "autoRestart": true, "pid": 100 + i}
+	}
+	return map[string]any{"message": "Computer use processes started successfully", "status": status}, nil
+}
+
+// Desktop reports whether the desktop of a sandbox runs.
+func (v *Vendor) Desktop(id string) bool {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.sandboxes[id].desktop
+}
+
+// SetNoDesktop makes images lack the programs of a desktop.
+func (v *Vendor) SetNoDesktop() {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.noDesktop = true
 }
 
 // port passes a request on to a port inside, of a sandbox whose ports are private.

@@ -33,6 +33,11 @@ type Vendor struct {
 	misplace  string // where the next sandbox is made, wherever it was asked for
 	slow      int    // looks that creating and destroying take
 	sandboxes map[string]*sandbox
+	snapshots map[string]*snapshot
+	stored    map[string][]byte // of the store, by key
+	puts      int
+	noDesktop bool
+	storeURL  string
 	gone      map[string]listed // what lists still show
 	listeners map[int]string    // port inside -> address here
 	commands  []string
@@ -59,7 +64,7 @@ func start(t testing.TB, cloud bool) *Vendor {
 	v := &Vendor{Wire: vendortest.NewWire(t, "Daytona"), t: t, cloud: cloud,
 		Key: fmt.Sprintf("dtn_%040x", time.Now().UnixNano()), JWT: fmt.Sprintf("ey%040x", time.Now().UnixNano()),
 		Organization: "1b6e9a52-0000-4000-8000-00000000a11c", Domain: "proxy.daytona.test", shelf: box.NewShelf(t), slow: 1,
-		sandboxes: map[string]*sandbox{}, gone: map[string]listed{}, listeners: map[int]string{}}
+		sandboxes: map[string]*sandbox{}, snapshots: own(cloud), stored: map[string][]byte{}, gone: map[string]listed{}, listeners: map[int]string{}}
 	var err error
 	if v.api, v.inside, err = descriptions(cloud); err != nil {
 		t.Fatalf("Daytona's description: %v", err)
@@ -68,20 +73,25 @@ func start(t testing.TB, cloud bool) *Vendor {
 	clock, stop := box.NewClock(v.expire)
 	v.clock = clock
 	v.mu.Unlock()
-	plane, proxy := httptest.NewServer(v.plane()), httptest.NewServer(v.proxy())
-	v.APIURL, v.ToolboxURL = plane.URL, proxy.URL
+	plane, proxy, store := httptest.NewServer(v.plane()), httptest.NewServer(v.proxy()), httptest.NewServer(v.store())
+	v.APIURL, v.ToolboxURL, v.storeURL = plane.URL, proxy.URL, store.URL
 	t.Cleanup(func() {
 		stop()
 		v.mu.Lock()
-		left := v.sandboxes
-		v.sandboxes = map[string]*sandbox{}
+		left, kept := v.sandboxes, v.snapshots
+		v.sandboxes, v.snapshots = map[string]*sandbox{}, map[string]*snapshot{}
 		v.mu.Unlock()
+		for _, k := range kept {
+			if k.Box != nil {
+				v.do(k.Remove())
+			}
+		}
 		for _, s := range left {
 			if err := s.Remove(); err != nil {
 				t.Errorf("sandbox %s: %v", s.id, err)
 			}
 		}
-		for _, server := range []*httptest.Server{plane, proxy} {
+		for _, server := range []*httptest.Server{plane, proxy, store} {
 			server.CloseClientConnections()
 			server.Close()
 		}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -93,6 +94,61 @@ func (b Build) Copies() bool {
 	return slices.ContainsFunc(b.Instructions, func(in Instruction) bool {
 		return in.Verb == "ADD" || in.Verb == "COPY" && !slices.ContainsFunc(in.Flags, func(f Flag) bool { return f.Name == "from" })
 	})
+}
+
+// WithArgs returns a Dockerfile with the build's arguments in it, for a builder that is told none: each is declared once more,
+// with its value, where the Dockerfile declares it. A value of several lines is KindUnsupported.
+func (b Build) WithArgs(text string) (string, error) {
+	lines := strings.SplitAfter(strings.TrimRight(text, "\n")+"\n", "\n")
+	for _, in := range slices.Backward(b.Instructions) {
+		if in.Verb != "ARG" || in.Last > len(lines) {
+			continue
+		}
+		for _, word := range strings.Fields(in.Args) {
+			name, _, _ := strings.Cut(word, "=")
+			value, given := b.Args[name]
+			if !given {
+				continue
+			}
+			if strings.ContainsAny(value, "\r\n") {
+				return "", extensions.Errorf(extensions.KindUnsupported, "%s: the argument %s has several lines", extensions.Clean(b.Dockerfile, 80),
+					extensions.Clean(name, 80)).At("image.build.args").WithRemedy("write it into a file of the context")
+			}
+			lines = slices.Insert(lines, in.Last, "ARG "+name+`="`+dockerWord.Replace(value)+"\"\n")
+		}
+	}
+	return strings.Join(lines, ""), nil
+}
+
+// dockerWord is a value between double quotes of a Dockerfile.
+var dockerWord = strings.NewReplacer(`\`, `\\`, `"`, `\"`, `$`, `\$`)
+
+// WriteRegular writes the files of a build's context as a tar stream, for a builder that takes regular files only: a link to a file
+// is that file, and folders come with what is in them.
+func (r Rendered) WriteRegular(ctx context.Context, b Build, w io.Writer) error {
+	out := tar.NewWriter(w)
+	put := func(at string, mode uint32, size int64, content io.Reader) error {
+		err := out.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: strings.TrimPrefix(at, "/"), Mode: int64(mode), Size: size})
+		if err == nil {
+			_, err = io.Copy(out, content)
+		}
+		return err
+	}
+	links, err := r.EachFile(ctx, b, put)
+	if err != nil {
+		return err
+	}
+	for _, link := range slices.Sorted(maps.Keys(links)) { // each again, because two may lead to one file
+		if _, err := r.EachFile(ctx, b, func(at string, mode uint32, size int64, content io.Reader) error {
+			if at != links[link] {
+				return nil
+			}
+			return put(link, mode, size, content)
+		}); err != nil {
+			return err
+		}
+	}
+	return out.Close()
 }
 
 // EachFile shows the files of a build's context, as WriteContext leaves them, by their absolute paths in it. Links to

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"maps"
 	"path"
+	"slices"
 	"sync"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
@@ -60,6 +61,32 @@ type Inside interface {
 	Workspace(ctx context.Context, dir string, spec extensions.Spec) error
 }
 
+// Batch is an Inside that writes several files by one call.
+type Batch interface {
+	Inside
+	// PutAll writes files in their order, each as Put does.
+	PutAll(ctx context.Context, files []Written) error
+}
+
+// Written is one file of a Batch.
+type Written struct {
+	Path string
+	Text []byte
+}
+
+// putAll writes files in their order.
+func putAll(ctx context.Context, in Inside, files []Written) error {
+	if all, ok := in.(Batch); ok {
+		return all.PutAll(ctx, files)
+	}
+	for _, f := range files {
+		if err := in.Put(ctx, f.Path, f.Text); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // Known remembers what the sandboxes of one backend were filled with. The zero value knows none.
 type Known struct{ all sync.Map }
 
@@ -91,24 +118,21 @@ func (k *Known) Fill(ctx context.Context, ref, dir string, spec extensions.Spec,
 			return err
 		}
 	}
-	if spec.Instructions != "" {
-		if err := in.Put(ctx, path.Join(dir, extensions.InstructionsPath), []byte(spec.Instructions)); err != nil {
-			return err
-		}
-	}
 	c = Of(spec)
 	text, err := json.Marshal(c)
-	if err == nil {
-		err = in.Put(ctx, File, text)
+	if err != nil {
+		return err
 	}
+	files := []Written{{Path: File, Text: text}}
+	if spec.Instructions != "" {
+		files = slices.Insert(files, 0, Written{Path: path.Join(dir, extensions.InstructionsPath), Text: []byte(spec.Instructions)})
+	}
+	err = putAll(ctx, in, files)
 	if err == nil {
-		k.Filled(ref, c)
+		k.all.Store(ref, c)
 	}
 	return err
 }
-
-// Filled notes what was filled by other means.
-func (k *Known) Filled(ref string, c Contents) { k.all.Store(ref, c) }
 
 // Forget drops what is known of a sandbox that has ended.
 func (k *Known) Forget(ref string) { k.all.Delete(ref) }

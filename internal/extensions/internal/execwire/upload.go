@@ -58,6 +58,13 @@ const (
 	lacksRoom  = 99
 )
 
+// gone is said in place of an exit code where the command ended without one.
+const gone = "?"
+
+// errGone ends the wait for a command that is gone, which cannot be told from one that is not heard for a while by its Kind.
+var errGone = extensions.Errorf(extensions.KindIndeterminate, "the command is gone without an exit code: the sandbox was restarted, or "+
+	"killed it").WithRemedy("look what it did before you run it again")
+
 // errNotStarted marks an error that came before the command could begin, whatever was read of its input.
 var errNotStarted = errors.New("the command was not started")
 
@@ -151,6 +158,8 @@ func (u *upload) follow(ctx context.Context) (int, error) {
 		case err == nil:
 			heard, pause = time.Now(), time.Second
 			continue
+		case errors.Is(err, errGone):
+			return 0, err
 		case ctx.Err() != nil:
 			return 0, context.Cause(ctx)
 		case !begun:
@@ -197,6 +206,9 @@ func (u *upload) look(ctx context.Context) (exit int, ended bool, err error) {
 	}
 	if said == "-" || first == maxNews || both-first == maxNews {
 		return 0, false, nil
+	}
+	if said == gone {
+		return 0, false, errGone
 	}
 	exit, err = strconv.Atoi(said)
 	return exit, err == nil, err

@@ -198,3 +198,44 @@ func TestWhatAPlaceWithoutStreamsCannotTakeIsRefused(t *testing.T) {
 		t.Error("it ran")
 	}
 }
+
+// A sandbox that was stopped and started has the command's files, and nothing of the command.
+func TestACommandThatIsGoneIsToldAtOnceAndNotBegunAgain(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t)
+	ran := filepath.Join(m.dir, "ran")
+	var once sync.Once
+	m.fail = func(line string) error {
+		if strings.HasPrefix(line, "/bin/sh ") {
+			once.Do(func() { killGone(t, m.rooms[0], ran) })
+		}
+		return nil
+	}
+	began := time.Now()
+	_, err := m.run(t, extensions.ExecRequest{Shell: `echo "$$" >>` + ran + `; sleep 60`})
+	if !extensions.IsKind(err, extensions.KindIndeterminate) || !strings.Contains(err.Error(), "gone") || time.Since(began) > 20*time.Second {
+		t.Errorf("after %s: %v", time.Since(began), err)
+	}
+	time.Sleep(200 * time.Millisecond)
+	if text, err := os.ReadFile(ran); err != nil || bytes.Count(text, []byte("\n")) != 1 {
+		t.Errorf("it ran %d times: %v", bytes.Count(text, []byte("\n")), err)
+	}
+}
+
+// killGone kills what watches over a command, so that nobody tells of its end, then the command.
+func killGone(t *testing.T, room, ran string) {
+	t.Helper()
+	for end := time.Now().Add(10 * time.Second); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
+		if _, err := os.Stat(ran); err == nil {
+			break
+		}
+	}
+	out, err := exec.Command("sh", "-c", `read -r session <"$1/pid"; read -r command <"$2"
+		for p in /proc/[0-9]*; do
+			[ "$(cut -d" " -f6 "$p/stat" 2>/dev/null)" != "$session" ] || [ "${p#/proc/}" = "$command" ] || kill -s KILL "${p#/proc/}"
+		done
+		kill -s KILL "$command"`, "sh", room, ran).CombinedOutput()
+	if err != nil {
+		t.Errorf("%v: %s", err, out)
+	}
+}

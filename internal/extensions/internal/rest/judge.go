@@ -97,6 +97,15 @@ func general(k Call, a Answer) (kind extensions.Kind, remedy string) {
 	return extensions.KindInvalid, ""
 }
 
+// Message is the text of an error answer of the usual shape; "" for another.
+func (a Answer) Message() string {
+	var said struct {
+		Message string `json:"message"`
+	}
+	_ = json.Unmarshal(a.Body, &said)
+	return said.Message
+}
+
 // told is what the vendor said, for a message.
 func (c *Client) told(a Answer) string {
 	if !a.Own {

@@ -16,6 +16,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"mime/multipart"
 	"net/http"
 	"net/url"
 	"strings"
@@ -91,6 +92,36 @@ func (c *Client) secrets() map[string]extensions.Secret {
 
 // Close closes idle connections.
 func (c *Client) Close() { c.HTTP.CloseIdleConnections() }
+
+// Ask makes one call whose answer is a T, about what was asked for if is says so; nil = there is nothing to compare.
+func Ask[T any](ctx context.Context, c *Client, k Call, is func(*T) bool) (*T, Answer, error) {
+	out := new(T)
+	k.Out = out
+	if is != nil {
+		k.Is = func() bool { return is(out) }
+	}
+	a, err := c.Do(ctx, k)
+	return out, a, err
+}
+
+// Upload returns the body and the media type of a form with one file, which is read as the body is; written is closed when nothing
+// reads it any more. A source that blocks is its owner's concern: who closes the body need not wait for it.
+func Upload(field, name string, content io.Reader) (body io.ReadCloser, kind string, written <-chan struct{}) {
+	from, to := io.Pipe()
+	form, done := multipart.NewWriter(to), make(chan struct{})
+	go func() {
+		defer close(done)
+		part, err := form.CreateFormFile(field, name)
+		if err == nil {
+			_, err = io.Copy(part, content)
+		}
+		if err == nil {
+			err = form.Close()
+		}
+		_ = to.CloseWithError(err)
+	}()
+	return from, form.FormDataContentType(), done
+}
 
 // Call is one request.
 type Call struct {

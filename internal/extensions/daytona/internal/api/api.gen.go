@@ -599,14 +599,6 @@ type CreateSnapshot struct {
 	SandboxClass *SandboxClass `json:"sandboxClass,omitempty"`
 }
 
-// ForkSandbox Example: {"name":"my-forked-sandbox"}
-type ForkSandbox struct {
-	// Name The name for the forked sandbox. If not provided, a unique name will be generated.
-	//
-	// Example: my-forked-sandbox
-	Name *string `json:"name,omitempty"`
-}
-
 // GpuType defines model for GpuType.
 type GpuType string
 
@@ -1068,6 +1060,45 @@ type SnapshotDtoSandboxClass string
 // SnapshotState defines model for SnapshotState.
 type SnapshotState string
 
+// StorageAccessDto Example: {"accessKey":"temp-user-123","bucket":"daytona","organizationId":"123e4567-e89b-12d3-a456-426614174000","secret":"abchbGciOiJIUzI1NiIs...","sessionToken":"eyJhbGciOiJIUzI1NiIs...","storageUrl":"storage.example.com"}
+type StorageAccessDto struct {
+	// AccessKey Access key for storage authentication
+	//
+	// Example: temp-user-123
+	AccessKey string `json:"accessKey"`
+
+	// Bucket S3 bucket name
+	//
+	// Example: daytona
+	Bucket string `json:"bucket"`
+
+	// OrganizationId Organization ID
+	//
+	// Example: 123e4567-e89b-12d3-a456-426614174000
+	OrganizationId string `json:"organizationId"`
+
+	// Secret Secret key for storage authentication
+	//
+	// Example: abchbGciOiJIUzI1NiIs...
+	Secret string `json:"secret"`
+
+	// SessionToken Session token for storage authentication
+	//
+	// Example: eyJhbGciOiJIUzI1NiIs...
+	SessionToken string `json:"sessionToken"`
+
+	// StorageUrl Storage URL
+	//
+	// Example: storage.example.com
+	StorageUrl string `json:"storageUrl"`
+}
+
+// GetPushAccessParams defines parameters for GetPushAccess.
+type GetPushAccessParams struct {
+	// XDaytonaOrganizationID Use with JWT to specify the organization ID
+	XDaytonaOrganizationID *string `json:"X-Daytona-Organization-ID,omitempty"`
+}
+
 // ListSandboxesParams defines parameters for ListSandboxes.
 type ListSandboxesParams struct {
 	// Cursor Pagination cursor from a previous response
@@ -1161,12 +1192,6 @@ type GetSandboxParams struct {
 	XDaytonaOrganizationID *string `json:"X-Daytona-Organization-ID,omitempty"`
 }
 
-// ForkSandboxParams defines parameters for ForkSandbox.
-type ForkSandboxParams struct {
-	// XDaytonaOrganizationID Use with JWT to specify the organization ID
-	XDaytonaOrganizationID *string `json:"X-Daytona-Organization-ID,omitempty"`
-}
-
 // GetPortPreviewUrlParams defines parameters for GetPortPreviewUrl.
 type GetPortPreviewUrlParams struct {
 	// XDaytonaOrganizationID Use with JWT to specify the organization ID
@@ -1220,9 +1245,6 @@ type GetSnapshotParams struct {
 
 // CreateSandboxJSONRequestBody defines body for CreateSandbox for application/json ContentType.
 type CreateSandboxJSONRequestBody = CreateSandbox
-
-// ForkSandboxJSONRequestBody defines body for ForkSandbox for application/json ContentType.
-type ForkSandboxJSONRequestBody = ForkSandbox
 
 // CreateSandboxSnapshotJSONRequestBody defines body for CreateSandboxSnapshot for application/json ContentType.
 type CreateSandboxSnapshotJSONRequestBody = CreateSandboxSnapshot

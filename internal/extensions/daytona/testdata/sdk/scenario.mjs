@@ -28,4 +28,23 @@ say('read', (await sandbox.process.executeCommand('cat /tmp/a.txt')).result)
 
 say('preview', Object.keys(await sandbox.getPreviewLink(3000)).sort())
 
+await sandbox.stop()
+await sandbox.createSnapshot('witness-kept')
+const kept = await daytona.snapshot.get('witness-kept')
+say('snapshot', [kept.name, kept.state])
+await sandbox.start()
+say('resumed', sandbox.state)
+
+const restored = await daytona.create({ name: 'witness-restored', snapshot: 'witness-kept', public: false, autoStopInterval: 0, ttlMinutes: 10 })
+say('restored', [restored.state, (await restored.process.executeCommand('cat /tmp/a.txt')).result])
+await restored.delete(60, true)
+await daytona.snapshot.delete(kept)
+
+const machine = await daytona.create({ name: 'witness-vm', snapshot: 'daytona-vm-small', public: false, autoStopInterval: 0, ttlMinutes: 10 })
+await machine.pause()
+say('paused', machine.state)
+await machine.start()
+say('goes on', machine.state)
+await machine.delete(60, true)
+
 await sandbox.delete(60, true)

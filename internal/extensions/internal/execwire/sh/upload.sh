@@ -1,7 +1,8 @@
 # Operation: begins the command of sbx_argv, unless it has begun, and tells what is new of it. The script lies in the folder
 # that has the command's input as in, and gets its output as out and err and its exit code as exit. Arguments: sbx_channel's
 # nonce, what is known of out and of err, and the most to tell of each, in bytes. It waits a while for news, puts them into more
-# and prints the nonce, the end of out's and of err's news there, and the exit code, - before the end.
+# and prints the nonce, the end of out's and of err's news there, and the exit code: - before the end, ? if what watches over the
+# command is gone, as after a restart of the sandbox.
 #
 # The command gets a session of its own and outlives this shell. A shell ignores INT and QUIT for what it starts in the
 # background, so the command stands in a pipeline in the foreground, whose other half ends the shell.
@@ -15,6 +16,7 @@ if [ "$1" = begin ]; then
 	set -- ${sbx_apart:+"$sbx_apart"} /bin/sh -c 'sbx_room=$1
 		shift
 		exec 5>&2 2>/dev/null
+		echo "$$" >"$sbx_room/pid"
 		rm -f "$sbx_room/in"
 		"$@" 2>&5 5>&-
 		echo "$?" >"$sbx_room/code"
@@ -32,7 +34,16 @@ if mkdir "$sbx_room/begun" 2>/dev/null; then
 fi
 cd -- "$sbx_room" || exit 99
 sbx_size() { echo "$(($(wc -c <"$1")))"; }
+# Another process may have the number by now, so its command line must name the folder.
+sbx_gone() {
+	{ [ ! -e exit ] && read -r sbx_pid <pid && [ -r /proc/self/cmdline ]; } 2>/dev/null || return 1
+	case $(head -c 1000 "/proc/$sbx_pid/cmdline" 2>/dev/null) in
+	*"$sbx_room"*) return 1 ;;
+	esac
+	[ ! -e exit ]
+}
 sbx_round=0
+! sbx_gone || sbx_round=80
 while [ ! -e exit ] && [ "$sbx_round" -lt 80 ] && [ "$(sbx_size out)" -le "$2" ] && [ "$(sbx_size err)" -le "$3" ]; do
 	sbx_round=$((sbx_round + 1))
 	if [ "$sbx_round" -lt 20 ]; then
@@ -42,6 +53,7 @@ while [ ! -e exit ] && [ "$sbx_round" -lt 80 ] && [ "$(sbx_size out)" -le "$2" ]
 	fi
 done
 sbx_code=-
+! sbx_gone || sbx_code=?
 [ ! -e exit ] || read -r sbx_code <exit
 tail -c "+$(($2 + 1))" out | head -c "$4" >more
 sbx_first=$(sbx_size more)

@@ -1,0 +1,163 @@
+package daytona
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"regexp"
+
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/daytona/internal/api"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/kept"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/ready"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/rest"
+)
+
+var snapshotName = regexp.MustCompile(`^(snp-[a-z2-7]{20})-(sbx-[a-z2-7]{20})$`)
+
+// snapshots are those of the account.
+func (b *backend) snapshots() *kept.Shelf {
+	type page struct { // an id is in one name
+		Items []api.SnapshotDto `json:"items"`
+	}
+	return &kept.Shelf{Vendor: vendor, Handler: Handler, Version: handleVersion, Kind: b.desc.Snapshots.Kinds[0], Ref: refName,
+		Name: snapshotName, Settle: taking, Drop: b.drop,
+		Get: func(ctx context.Context, ref string) (kept.Kept, error) {
+			k, err := b.kept(ctx, ref)
+			return told(k), err
+		},
+		List: func(ctx context.Context, id string, show func(kept.Kept)) error {
+			p, _, err := rest.Ask(ctx, b.control, rest.Call{Method: http.MethodGet, Path: []string{"snapshots"}, Query: url.Values{"name": {id}}},
+				func(p *page) bool { return p.Items != nil })
+			for i := range p.Items {
+				show(told(&p.Items[i]))
+			}
+			return err
+		}}
+}
+
+func told(k *api.SnapshotDto) kept.Kept {
+	return kept.Kept{Ref: k.Id, Names: []string{k.Name}, CreatedAt: k.CreatedAt}
+}
+
+// Snapshot implements extensions.Snapshotter. The vendor takes one of a stopped container, or of a running virtual machine with
+// its memory.
+func (b *backend) Snapshot(ctx context.Context, h extensions.Handle, spec extensions.SnapshotSpec) (made extensions.Snapshot, err error) {
+	defer tell("snapshot", h.ID, &err)
+	if err = kept.CheckID(spec.ID); err == nil {
+		err = spec.CheckKind(b.desc.Snapshots)
+	}
+	if err != nil {
+		return made, err
+	}
+	s, err := b.all.Owned(ctx, h)
+	if err != nil {
+		return made, err
+	}
+	name := spec.ID + "-" + string(h.ID)
+	_, err = b.kept(ctx, name)
+	switch first := extensions.IsKind(err, extensions.KindNotFound); {
+	case first && b.vm && b.rests(s):
+		return made, extensions.Paused(h.ID)
+	case first && !b.vm:
+		if s, err = b.pause(ctx, h); err == nil && !s.at(api.SandboxStateStopped) {
+			err = extensions.Errorf(extensions.KindConflict, "it was moved into an archive, of which %s takes no snapshots", vendor).
+				WithRemedy("resume it first")
+		}
+	case first:
+		err = nil
+	}
+	if err == nil {
+		var k *api.SnapshotDto
+		if k, err = b.take(ctx, s, name); err == nil {
+			made, _ = b.Ours(told(k))
+		}
+	}
+	return made, err
+}
+
+// take makes a snapshot under a name, unless it is there, and returns it once it is whole.
+func (b *backend) take(ctx context.Context, s *sandbox, name string) (*api.SnapshotDto, error) {
+	k, err := b.kept(ctx, name)
+	if extensions.IsKind(err, extensions.KindNotFound) {
+		_, err = b.act(ctx, http.MethodPost, s.Id, api.CreateSandboxSnapshot{Name: name, IncludeMemory: &b.vm}, "snapshot")
+	}
+	if err != nil && !extensions.IsKind(err, extensions.KindConflict) { // another process was quicker
+		return nil, err
+	}
+	err = ready.Wait{Interval: look, Timeout: -1}.Until(ctx, func(ctx context.Context) (string, error) {
+		source, gone := b.get(ctx, s.Id) // first: it says that it is done when the snapshot is there
+		if k, err = b.kept(ctx, name); err != nil {
+			if !extensions.IsKind(err, extensions.KindNotFound) || gone != nil || !source.at(api.SandboxStateSnapshotting) {
+				return "", extensions.Errorf(extensions.KindUnavailable, "%s made no snapshot of %s: %w", vendor, s.Id, err).WithRemedy("try again")
+			}
+			return vendor + " takes it", nil
+		}
+		switch k.State {
+		case api.SnapshotStateActive, api.SnapshotStateInactive:
+			return "", nil
+		case api.SnapshotStateError, api.SnapshotStateBuildFailed, api.SnapshotStateRemoving:
+			_ = b.drop(ctx, name)
+			return "", extensions.Errorf(extensions.KindUnavailable, "%s could not keep a snapshot of %s: %s", vendor, s.Id,
+				extensions.Clean(value(k.ErrorReason), 400)).WithRemedy("try again")
+		}
+		return vendor + " says " + string(k.State), nil
+	})
+	return k, err
+}
+
+// kept reads a snapshot by the vendor's id or its name. KindNotFound is the vendor's own word.
+func (b *backend) kept(ctx context.Context, name string) (*api.SnapshotDto, error) {
+	k, _, err := rest.Ask(ctx, b.control, rest.Call{Method: http.MethodGet, Path: []string{"snapshots", name}},
+		func(k *api.SnapshotDto) bool { return refName.MatchString(k.Id) && (k.Id == name || k.Name == name) })
+	return k, err
+}
+
+// drop deletes a snapshot, once it has been taken, and waits until it is gone.
+func (b *backend) drop(ctx context.Context, name string) error {
+	asked := false
+	return gone.Soon(ctx, vendor+" still shows the snapshot "+name, func(ctx context.Context) (bool, error) {
+		k, err := b.kept(ctx, name)
+		if err == nil && !asked && k.State != snapshotting && k.State != api.SnapshotStateRemoving {
+			_, err = b.control.Do(ctx, rest.Call{Method: http.MethodDelete, Path: []string{"snapshots", k.Id}})
+			asked = err == nil
+		}
+		if extensions.IsKind(err, extensions.KindNotFound) {
+			return true, nil
+		}
+		return false, err
+	})
+}
+
+// restored is the snapshot that a sandbox starts from, ready for use.
+func (b *backend) restored(ctx context.Context, spec extensions.Spec) (*api.SnapshotDto, error) {
+	h := spec.FromSnapshot.Handle
+	if _, err := b.StatSnapshot(ctx, h); err != nil {
+		return nil, err
+	}
+	var k *api.SnapshotDto
+	asked := false
+	err := ready.Wait{Interval: look, Timeout: -1}.Until(ctx, func(ctx context.Context) (why string, err error) {
+		if k, err = b.kept(ctx, h.Ref); err != nil {
+			return "", err
+		}
+		why = vendor + " says that the snapshot is " + string(k.State)
+		switch {
+		case k.State == api.SnapshotStateActive:
+			return "", nil
+		case k.State == api.SnapshotStateInactive && !asked: // nobody used it for weeks
+			_, err = b.control.Do(ctx, rest.Call{Method: http.MethodPost, Path: []string{"snapshots", k.Id, "activate"}})
+			asked = err == nil
+		case k.State == api.SnapshotStateError, k.State == api.SnapshotStateRemoving:
+			err = extensions.Errorf(extensions.KindNotFound, "%s", why)
+		}
+		return why, err
+	})
+	r := spec.Resources
+	more := units(r.CPU, 1000) > k.Cpu || units(r.MemoryMB, 1024) > k.Mem || units(r.DiskMB, 1024) > k.Disk
+	if err == nil && more && !r.BestEffort {
+		err = extensions.Errorf(extensions.KindUnsupported, "the snapshot sets the size: %v vCPU, %v GiB of memory, %v GiB of disk", k.Cpu, k.Mem,
+			k.Disk).At("resources").WithRemedy("ask for no more than that, or set resources.best_effort")
+	}
+	return k, err
+}
