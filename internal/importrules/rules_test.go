@@ -182,7 +182,7 @@ func roomsKeepTheirFloor(_ graph, p pkg) []string {
 // speaks HTTP: that is remote's and rest's.
 var neighbors = map[string][]string{
 	"shtext": {}, "deadline": {}, "grpcline": {}, "frames": {}, "ociimage": {}, "ready": {"shtext"}, "netwall": {"shtext"}, "hostlease": {"shtext", "deadline"},
-	"looks": {}, "contents": {"execwire", "tarbox"}, "spool": {}, "execwire": {"shtext", "deadline"}, "tarbox": {"shtext", "execwire"},
+	"looks": {}, "contents": {"execwire", "tarbox"}, "spool": {}, "execwire": {"shtext", "deadline"}, "tarbox": {"shtext", "execwire", "spool"},
 }
 
 func sharedRoomsKnowTheirNeighbors(_ graph, p pkg) []string {
