@@ -148,6 +148,24 @@ func TestASandboxThatItsSnapshotEndedIsSettledAndItsNameFree(t *testing.T) {
 	}
 }
 
+// One of several who hold a sandbox cannot end it for the others.
+func TestALastSnapshotWaitsUntilOneHoldsItsSandbox(t *testing.T) {
+	t.Parallel()
+	e := newEnders(t)
+	one, two := e.create(held("10m")), e.make(e.reopen(), held("10m"))
+	if _, err := e.Snapshot(t.Context(), one.Receipt, permitted); !extensions.IsKind(err, extensions.KindConflict) || e.keeps() != 0 {
+		t.Errorf("while two hold it: %v", err)
+	}
+	if _, err := e.Destroy(t.Context(), two.Receipt, engine.DestroyOptions{}); err != nil {
+		t.Fatal(told(err))
+	}
+	kept, err := e.Snapshot(t.Context(), one.Receipt, permitted)
+	if err != nil {
+		t.Fatal(told(err))
+	}
+	e.settled(one, kept)
+}
+
 // What the vendor refuses leaves the sandbox as it was.
 func TestARefusedLastSnapshotLeavesItsSandboxRunning(t *testing.T) {
 	t.Parallel()

@@ -71,6 +71,14 @@ func (m *Manager) readyToEnd(ctx context.Context, b *place.Backend, l *ledger.Le
 		return row, extensions.Errorf(extensions.KindConflict, "sandbox %s (%s) is %s meanwhile", row.ID, row.Name, lifecycle.Shown(row.State)).
 			WithRemedy("recreate it")
 	}
+	held, err := m.leases(ctx, l, row, "")
+	if err != nil {
+		return row, err
+	}
+	if len(held) > 1 {
+		return row, extensions.Errorf(extensions.KindConflict, "%d hold sandbox %s (%s), which the snapshot would end", len(held), row.ID,
+			row.Name).WithRemedy("take it when one holds it alone")
+	}
 	last := m.partingOf(row)
 	if row, err = m.wake(ctx, l, row, last, nil); err == nil {
 		err = m.farewell(ctx, b, row, last, report, nil)

@@ -12,6 +12,7 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/contents"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/execwire"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/tarbox"
 )
 
 // The users of a sandbox: its own, and root by sudo.
@@ -129,7 +130,7 @@ func (i *inside) get(ctx context.Context, at string, w io.Writer) error {
 
 // put is execwire.Calls.Put.
 func (i *inside) put(ctx context.Context, files ...execwire.File) error {
-	packed := execwire.Packed(files...)
+	packed := tarbox.Packed(files...)
 	defer func() { _ = packed.Close() }()
 	call := i.b.into(i.w.Session.ID, nil, "fs", "write")
 	call.Body, call.Type, call.Header, call.Timeout = packed, "application/gzip", http.Header{"X-Cwd": {"/"}}, uploadTime

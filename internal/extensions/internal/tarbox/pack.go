@@ -1,4 +1,4 @@
-package execwire
+package tarbox
 
 import (
 	"archive/tar"
@@ -7,18 +7,19 @@ import (
 	"io"
 	"strings"
 
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/execwire"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/spool"
 )
 
 // Packed is a compressed tar stream of files, for a place that unpacks one at its root. It is packed as it is read, and Close
 // ends that.
-func Packed(files ...File) io.ReadCloser {
+func Packed(files ...execwire.File) io.ReadCloser {
 	packed, to := io.Pipe()
 	go func() { _ = to.CloseWithError(pack(to, files)) }()
 	return packed
 }
 
-func pack(w io.Writer, files []File) error {
+func pack(w io.Writer, files []execwire.File) error {
 	zip := gzip.NewWriter(w)
 	to := tar.NewWriter(zip)
 	for _, f := range files {
@@ -30,7 +31,7 @@ func pack(w io.Writer, files []File) error {
 }
 
 // add puts a file into an archive, where its size comes first.
-func add(to *tar.Writer, f File) error {
+func add(to *tar.Writer, f execwire.File) error {
 	var all spool.Spool
 	defer func() { _ = all.Close() }()
 	_, err := io.Copy(&all, f.Content)
