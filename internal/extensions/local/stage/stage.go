@@ -40,7 +40,7 @@ const (
 	FDEnd
 	FDReady
 	FDExe    // our own executable; walls only
-	FDHold   // a socket that holds the host uid while the init lives
+	_        // a socket that holds the host uid while the init lives
 	FDMemory // memory.stat of the sandbox's cgroup
 	FDSeed   // the workspace while it is writable; the walls put it there
 )
