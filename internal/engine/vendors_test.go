@@ -46,8 +46,11 @@ func newMarket(t *testing.T, profiles map[string]string, more ...with) market {
 		"extensions/ext.modal.yaml": fmt.Sprintf("id: ext.modal\nhandler: modal\nconfig: { server_url: %q }\n", m.modal.URL),
 	}
 	for name, text := range profiles {
-		files["profiles/"+name+".yaml"] = "id: profile." + name + "\nversion: \"1.0.0\"\nroute: { strategy: lowest-cost }\n" +
-			"isolation: { level: container }\n" + text
+		route := "route: { strategy: lowest-cost }\n"
+		if strings.Contains(text, "\nroute: ") {
+			route = ""
+		}
+		files["profiles/"+name+".yaml"] = "id: profile." + name + "\nversion: \"1.0.0\"\n" + route + "isolation: { level: container }\n" + text
 	}
 	m.bench = newBench(t, append([]with{onFiles(files), func(b *bench) {
 		rent(&b.Options, logins{
@@ -75,6 +78,7 @@ func TestEveryVendorHasAPriceOrAReason(t *testing.T) {
 		"sized, an image":  sized + "image: { pull: \"debian:12-slim\" }\n",
 		"sized at best":    denied + "resources: { cpu: 2, memory_mb: 4096, best_effort: true }\n",
 		"disk":             denied + "resources: { disk_mb: 10240 }\n",
+		"a region":         sized + "route: { strategy: lowest-cost, constraints: { region: eu } }\n",
 		"gpu":              denied + "image: { pull: \"debian:12-slim\" }\nresources: { gpu: { count: 1, model: H100 } }\n",
 		"an image":         denied + "image: { pull: \"debian:12-slim\" }\n",
 		"a Dockerfile":     denied + files + "image: { build: { context: \".\" } }\n",
@@ -140,6 +144,21 @@ func whyNot(err error, vendor string) string {
 		return strings.TrimPrefix(err.Error(), "ext."+vendor+": check: ")
 	}
 	return strings.Join(all, "; ")
+}
+
+// Modal is asked for the size that its price list counts for a profile without one: it tells nobody what it gave or what was
+// used.
+func TestModalGivesTheSizeThatItsPriceListCounts(t *testing.T) {
+	t.Parallel()
+	m := newMarket(t, map[string]string{"plain": "extension: ext.modal\n" + denied})
+	s := m.create(engine.Request{Profile: "profile.plain", Name: "one"})
+	asked := m.modal.Sandboxes()[0].Asked.GetResources()
+	list, err := os.ReadFile("catalog/builtin/prices/prices.modal.yaml")
+	want := fmt.Sprintf("defaults: { cpu: \"%d\", memory_mb: %d }", asked.GetMilliCpuMax()*2/1000, asked.GetMemoryMbMax())
+	if err != nil || !strings.Contains(string(list), want) {
+		t.Errorf("%v; it was asked for %s", err, want)
+	}
+	m.end(s)
 }
 
 // The cheapest vendor has no room and the second does not answer: the third takes it, and settles by its own meter. A gateway of

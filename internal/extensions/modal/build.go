@@ -42,9 +42,6 @@ func (b *backend) built(ctx context.Context, app *sdk.App, r compose.Recipe, in 
 	}
 	switch result.GetStatus() { //nolint:exhaustive // the others do not tell of the image
 	case pb.GenericResult_GENERIC_STATUS_SUCCESS:
-		if !imageRef.MatchString(out.GetImageId()) {
-			err = extensions.Errorf(extensions.KindInternal, "%s names %q as an image", vendor, extensions.Clean(out.GetImageId(), 80))
-		}
 	case pb.GenericResult_GENERIC_STATUS_FAILURE:
 		err = log.Failed(result.GetException(), r.Build)
 	default:

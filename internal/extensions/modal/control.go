@@ -80,9 +80,6 @@ func sandboxName(ref string, err error) (string, error) {
 func (b *backend) application(ctx context.Context, make bool) (*sdk.App, error) {
 	ctx, heard := grpcline.Overhear(ctx)
 	a, err := b.sdk.Apps.FromName(ctx, b.app, &sdk.AppFromNameParams{Environment: b.environment, CreateIfMissing: make})
-	if err == nil && a.AppID == "" {
-		err = extensions.Errorf(extensions.KindInternal, "%s names no app", vendor)
-	}
 	return a, heard(err)
 }
 

@@ -20,8 +20,8 @@ const doc = `Sandboxes of Modal (modal.com), rented by the second, with GPUs.
 It allows networks on every port, and names on port 443 only. Beside an allowlist, any name can be looked up. Nobody reaches a port inside
 without the header of its URL. The vendor's runtime is pinned to gVisor unless the binding says otherwise.
 A demanded region is asked for, costs more, and is read back inside: a sandbox that says another one ends.
-What a sandbox used is not told: its price is that of its size over time. Modal holds a sandbox to the ` + "`resources`" + ` that a profile
-names; without them it may use more, and is billed for that.
+What a sandbox used is not told: its price is that of its size over time. So that it cannot use more, its size is its limit:
+the ` + "`resources`" + ` of the profile, or 1 vCPU and 1 GiB.
 A sandbox with a GPU runs at the vendor's older backend, which the handle says.`
 
 // settle is how long what is new may be missing in a list. The vendor promises nothing.

@@ -103,6 +103,16 @@ func TestARequestSaysWhatTheProfileDoes(t *testing.T) {
 	if secs := got.Asked.GetTimeoutSecs(); secs > 37*60 || secs < 36*60 || got.Asked.GetName() != string(spec.ID) {
 		t.Errorf("%d s, name %q", secs, got.Asked.GetName())
 	}
+	// Without a size there is one all the same, and it is the limit: what would be used beyond it would be billed and not told.
+	plain := exttest.Spec(t, cfg)
+	_, _, err = b.Provision(t.Context(), plain)
+	must(t, err)
+	for _, s := range v.Sandboxes() {
+		if r := s.Asked.GetResources(); s.Asked.GetName() == string(plain.ID) && (r.GetMilliCpu() != 500 || r.GetMilliCpuMax() != 500 ||
+			r.GetMemoryMb() != 1024 || r.GetMemoryMbMax() != 1024) {
+			t.Errorf("no size: %s", r)
+		}
+	}
 	for _, text := range outside(t, cfg) {
 		if bytes.Contains([]byte(text), []byte("not here")) || bytes.Contains([]byte(text), []byte("nor here")) {
 			t.Errorf("a variable is in %s", text)

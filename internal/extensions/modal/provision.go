@@ -1,6 +1,7 @@
 package modal
 
 import (
+	"cmp"
 	"context"
 	"strconv"
 	"time"
@@ -15,6 +16,13 @@ import (
 // idle is what a sandbox runs of its own: it waits for commands until the vendor ends it. 48 hours are longer than any
 // sandbox lives.
 var idle = []string{"sleep", "172800"}
+
+// defaultCPU and defaultMemory are what a profile gets that names no size; the price book says the same. What is asked for is
+// the limit, too: the vendor bills what was used where that is more, and does not tell it.
+var (
+	defaultCPU    = extensions.Milli(1000)
+	defaultMemory = int64(1024)
+)
 
 // prepare builds the image and returns the create, under our id as its name, which the vendor gives to one live sandbox of
 // an app only. V1's create ends after the sandbox was made, and forgets its own name for it when it fails.
@@ -60,14 +68,10 @@ func (b *backend) params(spec extensions.Spec) (*sdk.SandboxCreateParams, error)
 	if b.runtime == runtimeGVisor {
 		p.Runtime = sdk.SandboxRuntimeGVisor
 	}
-	if c := spec.Resources.CPU; c != nil {
-		cores := float64((*c + 1) / 2) // thousandths of cores of 2 vCPU each
-		p.CPU = (cores + 0.5) / 1000   // the SDK cuts the rest off
-		p.CPULimit = p.CPU
-	}
-	if m := spec.Resources.MemoryMB; m != nil {
-		p.MemoryMiB, p.MemoryLimitMiB = int(*m), int(*m)
-	}
+	cores := float64((*cmp.Or(spec.Resources.CPU, &defaultCPU) + 1) / 2) // thousandths of cores of 2 vCPU each
+	p.CPU = (cores + 0.5) / 1000                                         // the SDK cuts the rest off
+	p.MemoryMiB = int(*cmp.Or(spec.Resources.MemoryMB, &defaultMemory))
+	p.CPULimit, p.MemoryLimitMiB = p.CPU, p.MemoryMiB
 	if g := spec.Resources.GPU; g != nil && g.Count > 0 {
 		p.GPU = g.Model + ":" + strconv.FormatInt(g.Count, 10)
 	}
