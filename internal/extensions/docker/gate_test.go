@@ -138,7 +138,7 @@ func (g *gate) watch(head []byte) bool {
 }
 
 // answerInstead makes the next requests of a path get these answers, and never arrive. A body that begins with the line of
-// a status, "500 …", is sent with that.
+// a status, "500 …" or "403 …", is sent with that.
 func (g *gate) answerInstead(path string, bodies ...string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -149,7 +149,7 @@ func (g *gate) instead(head []byte) (body string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	line, _, _ := bytes.Cut(head, []byte("\r\n"))
-	if len(g.bodies) == 0 || !bytes.HasPrefix(line, []byte("POST ")) || !bytes.Contains(line, []byte(g.asked)) {
+	if len(g.bodies) == 0 || bytes.HasPrefix(line, []byte("GET ")) || !bytes.Contains(line, []byte(g.asked)) {
 		return ""
 	}
 	body, g.bodies = g.bodies[0], g.bodies[1:]
@@ -161,7 +161,7 @@ func answer(from io.Reader, to io.WriteCloser, body string) {
 	if r, err := http.ReadRequest(bufio.NewReader(from)); err == nil {
 		_, _ = io.Copy(io.Discard, r.Body)
 		status := "200 OK"
-		if line, rest, cut := strings.Cut(body, "\n"); cut && strings.HasPrefix(line, "500 ") {
+		if line, rest, cut := strings.Cut(body, "\n"); cut && (strings.HasPrefix(line, "500 ") || strings.HasPrefix(line, "403 ")) {
 			status, body = line, rest
 		}
 		_, _ = fmt.Fprintf(to, "HTTP/1.1 %s\r\nContent-Type: application/json\r\nConnection: close\r\n\r\n%s", status, body)

@@ -30,6 +30,21 @@ func TestAFreezeThatFailsIsTriedAgain(t *testing.T) {
 	}
 }
 
+// An engine may count a container that is gone, until it is restarted, and calls that forbidden.
+func TestANetworkThatTheEngineCountsAsUsedIsNoLackOfRights(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	b := s.open(t)
+	h, _ := s.provision(t, b, exttest.With(func(s *extensions.Spec) { s.Network = extensions.Network{Default: "allow"} }))
+	s.gate.answerInstead("/networks/", "403 Forbidden\n{\"message\":\"error while removing network: it has active endpoints\"}")
+	_, err := b.Teardown(t.Context(), h)
+	if !extensions.IsKind(err, extensions.KindUnavailable) || !strings.Contains(extensions.RemedyOf(err), "restart the engine") {
+		t.Errorf("%v; remedy %q", err, extensions.RemedyOf(err))
+	}
+	_, err = b.Teardown(t.Context(), h)
+	must(t, err)
+}
+
 func TestAKernelWithoutMacvlanIsSaid(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)

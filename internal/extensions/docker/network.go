@@ -161,11 +161,13 @@ func (b *Backend) removeNetworks(ctx context.Context, list []network.Summary) er
 
 func (b *Backend) removeNetwork(ctx context.Context, id string) error {
 	_, err := b.engine.NetworkRemove(ctx, id, client.NetworkRemoveOptions{})
-	if errdefs.IsNotFound(err) {
+	switch {
+	case err == nil || errdefs.IsNotFound(err):
 		return nil
+	case errdefs.IsPermissionDenied(err): // its word for a network in use
+		return extensions.Errorf(extensions.KindUnavailable, "its network cannot be removed: %s", extensions.Clean(err.Error(), maxMessage)).
+			WithRemedy("disconnect what others connected to it (docker network inspect); if nothing is, the engine counts a container that is " +
+				"gone: restart the engine, and destroy it again")
 	}
-	if err != nil {
-		return fmt.Errorf("removing its network: %w", err)
-	}
-	return nil
+	return fmt.Errorf("removing its network: %w", err)
 }

@@ -61,7 +61,7 @@ settle_former() {
 		drop_images 30
 	else
 		stage=claimed
-		containers_of --filter "label=sandboxer.id=$id"
+		containers_before
 		refuse_containers
 		[ -z "$containers" ] || remove_objects
 	fi
@@ -71,6 +71,21 @@ settle_former() {
 		remove_tree "$entry" || fail unavailable "the folder $entry could not be removed" "remove it on the host: sudo rm -rf $entry"
 	done
 	stage=claimed
+}
+
+# containers_before sets containers to those of this id, which has no record. A list at most three seconds old suffices:
+# scripts of this id that made some left a record, or began long ago.
+containers_before() {
+	seen_lately ids || {
+		seen=$(docker_soon ps -a --no-trunc --filter label=sandboxer.id --format '{{.Label "sandboxer.id"}}' 2>&1) ||
+			fail_docker 'the containers cannot be listed' "$seen"
+		see_lately ids
+	}
+	case "
+$seen
+" in *"
+$id
+"*) containers_of --filter "label=sandboxer.id=$id" ;; *) containers= ;; esac
 }
 
 # refuse_containers fails if containers of this id belong to somebody else: without a record only their label says so.
@@ -126,11 +141,10 @@ finish() {
 # record writes manifest and lease, and starts the timer that reads the lease.
 record() {
 	read_clock
-	manifest_put version 1 id "$id" account "$account" generation "$generation" spec_hash "$spec_hash" name "$name" host "$host" state making \
+	lease_write "$remaining" "$until" "$generation" version 1 id "$id" account "$account" generation "$generation" spec_hash "$spec_hash" name "$name" host "$host" state making \
 		service "$service_default" mount "$mount" access "$access" mode "$mode" networks "$networks" expect "$expect" long "$long" oneshot "$oneshot" jobs "$jobs" joins "$joins" \
 		publish "$publish" entrypoint "$entrypoint" clock_caller "$((now_ms + (uptime - started) * 10))" clock_uptime "$uptime" clock_boot "$boot" clock_wall "$(date +%s)" \
 		grace "$grace" engine "$engine" engine_id "$engine_id" idle "$idle"
-	lease_write "$remaining" "$until" "$generation"
 	timer_start "$box/reaper.sh"
 	manifest_put timer "$timer"
 	stage=recorded

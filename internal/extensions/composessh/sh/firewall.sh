@@ -16,7 +16,7 @@
 # The rules themselves, and the part that root runs, are those of rules.sh.
 
 as_root() {
-	if [ "$(id -u)" = 0 ]; then
+	if [ "${root_login:=$(id -u)}" = 0 ]; then
 		"$@"
 	elif [ -z "${no_sudo-}" ] && command -v sudo >/dev/null 2>&1 && sudo -n true 2>/dev/null </dev/null; then
 		sudo -n "$@"

@@ -38,6 +38,36 @@ docker_soon() {
 	return "$soon_code"
 }
 
+# seen_lately NAME [TEXT] sets seen to what docker said to a script of this root at most three seconds ago; with TEXT, it
+# counts only if it is that. If there is nothing, the caller asks, sets seen, and calls see_lately NAME: of scripts that
+# begin together, one asks for all. The answer counts from the time of the question.
+seen_lately() {
+	was_seen "$@" && return 0
+	{ command exec 5>>"$root/$1.lock"; } 2>/dev/null && flock -w 30 5
+	was_seen "$@" || return 1
+	exec 5>&-
+}
+
+was_seen() {
+	read_clock
+	seen='' seen_boot='' seen_at=
+	[ -f "$root/$1" ] || return 1
+	{
+		IFS=' ' read -r seen_boot seen_at
+		while IFS= read -r line; do
+			seen="${seen:+$seen
+}$line"
+		done
+	} 2>/dev/null <"$root/$1"
+	[ "$seen_boot" = "$boot" ] && [ "$seen_at" -le "$uptime" ] && [ "$uptime" -lt "$((seen_at + 300))" ] || return 1
+	[ $# = 1 ] || [ "$seen" = "$2" ]
+}
+
+see_lately() {
+	{ printf '%s %s\n%s\n' "$boot" "$uptime" "$seen" >"$root/$1.$$" && mv -f "$root/$1.$$" "$root/$1"; } 2>/dev/null
+	exec 5>&-
+}
+
 # is_named ID NAMES: one of the names, separated by commas, is one of the sandbox's. The caller has turned globbing off.
 is_named() {
 	named=1

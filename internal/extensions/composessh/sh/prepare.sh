@@ -30,10 +30,14 @@ keep_prepared() {
 }
 
 use_root
+need_tools
+if [ -z "${builds-}" ] && pulls_there; then # nothing has to be made
+	answer '{}'
+	exit 0
+fi
 use_box "$id"
 read_clock
 started=$uptime
-need_tools
 claim
 stage=claimed
 step locked

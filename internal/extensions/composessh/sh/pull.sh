@@ -98,8 +98,9 @@ offer_login() {
 	export SBX_LOGIN
 }
 
-pull_images() {
-	[ -n "${pulls-}" ] || return 0
+# pulls_there reports whether all images are on the host, and none is to be pulled anew. Usually one question for all
+# suffices.
+pulls_there() {
 	fresh=
 	set --
 	while IFS='|' read -r image platform policy login; do
@@ -110,11 +111,20 @@ pull_images() {
 	done <<-END
 		$pulls
 	END
-	# Usually one question for all suffices.
-	if [ -z "$fresh" ] && facts=$(docker image inspect --format "$image_facts" -- "$@" 2>/dev/null </dev/null); then
-		refuse_claims "$*"
-		return 0
-	fi
+	[ -z "$fresh" ] || return 1
+	! seen_lately pulled "$pulls" || return 0
+	facts=$(docker image inspect --format "$image_facts" -- "$@" 2>/dev/null </dev/null) || {
+		exec 5>&-
+		return 1
+	}
+	refuse_claims "$*"
+	seen=$pulls
+	see_lately pulled
+}
+
+pull_images() {
+	[ -n "${pulls-}" ] || return 0
+	! pulls_there || return 0
 	while IFS='|' read -r image platform policy login; do
 		[ -n "$image" ] || continue
 		decode "$platform"

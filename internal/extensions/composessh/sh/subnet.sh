@@ -9,29 +9,19 @@
 # subnet_prefixes (optional: one prefix length per network, for those that need more room). subnets_avoid: CIDRs that the
 # engine has just refused.
 
-# subnets_look uses a list at most three seconds old, or makes one; of scripts that begin together, one does. That is as
-# good as a fresh list: the manifests have what our own scripts choose meanwhile, and no lock of ours could stop others;
-# the engine refuses their subnets, and then subnets_avoid is set.
+# subnets_look sets subnets_seen. What was seen lately is as good as a fresh list: the manifests have what our own scripts
+# choose meanwhile, and no lock of ours could stop others; the engine refuses their subnets, and then subnets_avoid is set.
 subnets_look() {
-	subnets_known && return 0
-	{ command exec 5>>"$root/subnets.lock"; } 2>/dev/null && flock -w 30 5
-	subnets_known || {
+	if [ -n "${subnets_avoid-}" ] || ! seen_lately subnets; then
 		subnets_ask
-		{ printf '%s %s%s\n' "$boot" "$uptime" "$subnets_seen" >"$root/subnets.$$" && mv -f "$root/subnets.$$" "$root/subnets"; } 2>/dev/null
-	}
-	exec 5>&-
+		see_lately subnets
+	fi
+	subnets_seen=$seen
 }
 
-subnets_known() {
-	read_clock
-	[ -z "${subnets_avoid-}" ] && [ -f "$root/subnets" ] || return 1
-	IFS=' ' read -r known_boot known_at subnets_seen <"$root/subnets"
-	[ "$known_boot" = "$boot" ] && [ "$known_at" -le "$uptime" ] && [ "$uptime" -lt "$((known_at + 300))" ]
-}
-
-# subnets_ask asks docker. The answer counts from the time of the question.
+# subnets_ask asks docker, and sets seen.
 subnets_ask() {
-	subnets_seen='' failed=''
+	failed=
 	seen=$(docker network ls -q --no-trunc 2>&1 </dev/null) || fail_docker 'the networks cannot be listed' "$seen"
 	# shellcheck disable=SC2086
 	seen=$(docker network inspect --format '{{range .IPAM.Config}}{{.Subnet}} {{end}}' $seen 2>&1 </dev/null) || failed=1
@@ -40,10 +30,11 @@ subnets_ask() {
 	well* | *[Nn]'o such network'* | *'not found'*) ;;
 	*) fail_docker 'the networks cannot be read' "$seen" ;;
 	esac
-	for word in $seen; do
+	subnets_found=$seen seen=
+	for word in $subnets_found; do
 		case $word in
 		*[!0-9./]* | */*/*) ;;
-		[0-9]*.*.*.*/[0-9]*) subnets_seen="$subnets_seen $word" ;;
+		[0-9]*.*.*.*/[0-9]*) seen="${seen:+$seen }$word" ;;
 		esac
 	done
 }
@@ -139,13 +130,15 @@ subnet_search() {
 # subnet_choose PREFIX adds one free subnet of the ranges to chosen. Other logins of the host have their own lock, so each
 # begins elsewhere in the range.
 subnet_choose() {
+	# shellcheck disable=SC2086
+	[ -z "$added" ] || taken=$(printf '%s %s\n' $taken $added | sort -n)
 	span=$((1 << (32 - $1)))
 	for range in $subnet_ranges; do
 		range_of "$range" || fail invalid "$range is not a range of IPv4 addresses" 'correct config.subnets of the binding'
 		low=$first high=$last
-		middle=$((low + (high - low + 1) / span * ($(id -u) % 61) / 61 * span))
+		middle=$((low + (high - low + 1) / span * (${root_login:=$(id -u)} % 61) / 61 * span))
 		{ subnet_search "$middle" "$high" "$span" || subnet_search "$low" "$high" "$span"; } || continue
-		taken=$(printf '%s %s\n' $taken "$found" $((found + span - 1)) | sort -n)
+		added="$found $((found + span - 1))"
 		chosen="$chosen $((found >> 24)).$((found >> 16 & 255)).$((found >> 8 & 255)).$((found & 255))/$1"
 		return 0
 	done
@@ -166,7 +159,7 @@ subnets_allocate() {
 		subnets_routed
 		subnets_reserved
 		subnets_taken
-		chosen='' prefixes=${subnet_prefixes-}
+		chosen='' added='' prefixes=${subnet_prefixes-}
 		for network in $networks; do
 			prefix=${prefixes%% *}
 			case $prefixes in *' '*) prefixes=${prefixes#* } ;; *) prefixes='' ;; esac

@@ -104,7 +104,7 @@ use_box() {
 # that was removed meanwhile.
 lock_host() {
 	while :; do
-		mkdir -p -m 0700 "$root" 2>/dev/null || [ -d "$root" ] || fail unavailable "the folder $root cannot be created" "check the disk, and the rights of $(id -un) there"
+		[ -d "$root" ] || mkdir -p -m 0700 "$root" 2>/dev/null || [ -d "$root" ] || fail unavailable "the folder $root cannot be created" "check the disk, and the rights of $(id -un) there"
 		# If there was none at first, somebody else may have been faster.
 		[ -n "${root_seen-}" ] || check_root
 		{ command exec 8>>"$root/lock"; } 2>/dev/null || { [ -d "$root" ] || continue; fail unavailable "the file $root/lock cannot be written" 'check the disk, and the rights of the login there'; }
@@ -247,7 +247,7 @@ manifest_add() {
 bounded() {
 	bound=$1
 	shift
-	rm -f "$box/late"
+	[ ! -e "$box/late" ] || rm -f "$box/late"
 	"$@" </dev/null &
 	job=$!
 	(

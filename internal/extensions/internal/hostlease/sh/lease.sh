@@ -7,8 +7,8 @@
 # The last line shows that the file is complete. The manifest's key deadline repeats boot, end, wall, remaining and until
 # as words: it decides if the lease was removed, or truncated by a loss of power.
 
-# lease_write REMAINING UNTIL GENERATION writes the lease; REMAINING (1/100 s) counts from started, the uptime at which
-# this script began. On a full disk both stay as they were.
+# lease_write REMAINING UNTIL GENERATION [KEY VALUE …] writes the lease, and these keys of the manifest with it; REMAINING
+# (1/100 s) counts from started, the uptime at which this script began. On a full disk both stay as they were.
 lease_write() {
 	read_clock
 	lease_left=$(($1 - (uptime - started)))
@@ -18,7 +18,9 @@ lease_write() {
 		rm -f "$box/lease.new"
 		fail exhausted "the lease $box/lease cannot be written" 'free some disk space on the host'
 	}
-	manifest_put deadline "$boot $((started + $1)) $lease_wall $lease_left $2"
+	lease_words="$boot $((started + $1)) $lease_wall $lease_left $2"
+	shift 3
+	manifest_put "$@" deadline "$lease_words"
 	mv -f "$box/lease.new" "$box/lease" || fail unavailable "the lease $box/lease cannot be put in place" 'check the disk, and the rights of the login there'
 }
 

@@ -19,7 +19,7 @@ check_root() {
 	# The folders that links lead to count, and so do those of the links.
 	root_real=$(cd -P -- "$root_near" 2>/dev/null && pwd -P)
 	[ -z "$root_real" ] || [ "$root_real" = "$root_near" ] || places_above "$root_real/."
-	root_login=$(id -u)
+	: "${root_login:=$(id -u)}"
 	glob_off
 	IFS='
 '
